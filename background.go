@@ -1,0 +1,200 @@
+package oribi
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/wal"
+)
+
+// Bounds of what may wait to be flushed or compacted.
+const (
+	maxLogBytes      = 128 << 20 // above it, whatever pins the oldest segment is flushed
+	compactionBudget = 256 << 20 // bytes of input that one background compaction should stay below
+	confirmAfter     = time.Second
+)
+
+// background flushes and compacts when the store is left to do so, and confirms the newest metadata when it is idle.
+//
+// Two goroutines: one for flushes and confirmation, one for compactions, so that a long compaction of one table does not hold up
+// the flush of another.
+type background struct {
+	s       *Store
+	ctx     context.Context
+	cancel  context.CancelFunc
+	done    sync.WaitGroup
+	flush   chan struct{} // a flush may be due
+	compact chan struct{} // a compaction may be due
+}
+
+func startBackground(s *Store) *background {
+	b := &background{s: s, flush: make(chan struct{}, 1), compact: make(chan struct{}, 1)}
+	b.ctx, b.cancel = context.WithCancel(context.Background())
+	b.done.Go(b.flusher)
+	if !s.opts.Manual {
+		b.done.Go(b.compactor)
+	}
+	return b
+}
+
+// stop ends the work: what runs is given up before its commit.
+func (b *background) stop() {
+	b.cancel()
+	b.done.Wait()
+}
+
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// check wakes the flusher if a batch has brought a table to its limit.
+func (b *background) check(parts []*part) {
+	if b.s.opts.Manual {
+		return
+	}
+	for _, p := range parts {
+		if mem, _ := p.table.tab.MemBytes(); mem >= b.s.opts.FlushBytes {
+			wake(b.flush)
+			return
+		}
+	}
+	if b.s.deltaBytes.Load() >= b.s.deltaLimit() || b.s.log.Bytes() >= maxLogBytes {
+		wake(b.flush)
+	}
+}
+
+func (b *background) flusher() {
+	tick := time.NewTicker(confirmAfter)
+	defer tick.Stop()
+	for {
+		select {
+		case <-b.ctx.Done():
+			return
+		case <-tick.C:
+			b.confirm()
+		case <-b.flush:
+			b.flushDue()
+			wake(b.compact)
+		}
+	}
+}
+
+// confirm has the anchor accept no older metadata, if it still does, and lets go of the log that this frees.
+func (b *background) confirm() {
+	s := b.s
+	if s.Poisoned() != nil {
+		return
+	}
+	err := s.blocks.Confirm()
+	if err == nil {
+		err = s.log.Release(wal.LSN(s.blocks.ConfirmedLogStart()))
+	}
+	if err != nil && !isNoSpace(err) {
+		s.poison(err)
+	}
+}
+
+// flushDue flushes every table that is at its limit, then whatever pins the log when that is too long.
+func (b *background) flushDue() {
+	s := b.s
+	deltas := s.deltaBytes.Load() >= s.deltaLimit()
+	for _, t := range s.sortedTables() {
+		mem, changes := t.tab.MemBytes()
+		if mem >= s.opts.FlushBytes || deltas && changes > 0 {
+			b.run("flush", t, func() error { _, err := t.tab.Flush(b.ctx); return err })
+		}
+	}
+	for range 2 {
+		if s.log.Bytes() < maxLogBytes {
+			return
+		}
+		var oldest *Table
+		for _, t := range s.sortedTables() {
+			if oldest == nil || t.tab.FirstLSN() < oldest.tab.FirstLSN() {
+				oldest = t
+			}
+		}
+		if oldest != nil {
+			b.run("flush", oldest, func() error { _, err := oldest.tab.Flush(b.ctx); return err })
+		}
+		b.confirm()
+	}
+}
+
+func (b *background) compactor() {
+	for {
+		select {
+		case <-b.ctx.Done():
+			return
+		case <-b.compact:
+		}
+		for _, t := range b.s.sortedTables() {
+			for b.ctx.Err() == nil {
+				choice := b.s.opts.Policy.Pick(t.tab.Info(), compactionBudget)
+				if len(choice.RowSets) < 2 {
+					break
+				}
+				if !b.run("compaction", t, func() error { return t.tab.Merge(b.ctx, choice) }) {
+					break
+				}
+			}
+		}
+	}
+}
+
+// run does one step and logs its failure. A table that was dropped meanwhile is none.
+func (b *background) run(what string, t *Table, step func() error) bool {
+	err := step()
+	switch {
+	case err == nil:
+		return true
+	case errors.Is(err, context.Canceled), errors.Is(err, fault.ErrNotFound), errors.Is(err, fault.ErrClosed):
+	default:
+		b.s.opts.Logger.Error(what+" failed", slog.String("table", t.tab.Name), slog.Any("err", err))
+	}
+	return false
+}
+
+// deltaLimit bounds the delta mem stores of all tables together.
+func (s *Store) deltaLimit() int64 { return min(maxDeltaBytes, s.opts.MemoryLimit/8) }
+
+// makeRoom holds a batch back while memory is full: it flushes the batch's own tables first, then the others. So a writer waits for
+// the flush that its batch needs, also when flushes are left to the caller.
+func (s *Store) makeRoom(ctx context.Context, b *Batch) error {
+	hard := s.opts.MemoryLimit / 2
+	over := func() bool { return s.memBytes.Load()+s.deltaBytes.Load()+b.bytes > hard }
+	if !over() {
+		return nil
+	}
+	flush := func(t *Table) error {
+		_, err := t.tab.Flush(ctx)
+		if errors.Is(err, fault.ErrNotFound) {
+			return nil
+		}
+		return err
+	}
+	for _, p := range b.parts {
+		if !over() {
+			return nil
+		}
+		if err := flush(p.table); err != nil {
+			return err
+		}
+	}
+	for _, t := range s.sortedTables() {
+		if !over() {
+			return nil
+		}
+		if err := flush(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,418 @@
+package oribi
+
+import (
+	"fmt"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/tablet"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Op is what a write batch does with a row.
+type Op = tablet.Ask
+
+// The eight operations. An insert of a key that is there is ErrKeyExists, an update or delete of one that is not ErrNotFound; the
+// Ignore kinds do nothing instead. An upsert inserts, or updates the columns that it names. Operations on one key in one batch
+// take effect in their order.
+const (
+	OpInsert       = tablet.Insert
+	OpUpsert       = tablet.Upsert
+	OpUpdate       = tablet.Update
+	OpDelete       = tablet.Delete
+	OpInsertIgnore = tablet.InsertIgnore
+	OpUpsertIgnore = tablet.UpsertIgnore
+	OpUpdateIgnore = tablet.UpdateIgnore
+	OpDeleteIgnore = tablet.DeleteIgnore
+)
+
+// Row is a row by column names: nil is NULL, an absent name is "not set". For small programs; TableOf is for real ones, vectors for bulk.
+//
+// Values: any integer kind in range for integers; float32 and float64; string; []byte for binary; bool; time.Time for date and
+// timestamp; Decimal.
+type Row map[string]any
+
+// Batch collects operations that are committed as one. It is for one goroutine.
+//
+// Rows are checked and encoded as they come; nothing of the caller's is kept. The first refused row is reported by Commit.
+type Batch struct {
+	store  *Store
+	parts  []*part
+	n      int   // operations so far
+	bytes  int64 // keys and bodies
+	err    error
+	record change.RecordWriter
+}
+
+// part is a batch's share of one table.
+type part struct {
+	table *Table
+	ops   []tablet.Op
+	buf   []byte // keys and bodies; never moved, so that slices of it hold
+	cells [][]byte
+	set   []bool
+	lacks string // a column that is not set and has to be in a new row
+	value []byte // bytes of fixed-width cells while a row is made
+}
+
+// NewBatch begins an empty write batch.
+func (s *Store) NewBatch() *Batch { return &Batch{store: s} }
+
+// Len is the number of operations.
+func (b *Batch) Len() int { return b.n }
+
+// Bytes is about how much memory the batch's operations take.
+func (b *Batch) Bytes() int64 { return b.bytes }
+
+// Err is the first row error so far, the one that Commit will return.
+func (b *Batch) Err() error { return b.err }
+
+// Reset forgets all operations; memory is used again.
+func (b *Batch) Reset() {
+	for _, p := range b.parts {
+		clear(p.ops)
+		p.ops, p.buf = p.ops[:0], p.buf[:0]
+	}
+	if len(b.parts) > 8 {
+		b.parts = nil
+	}
+	b.n, b.bytes, b.err = 0, 0, nil
+}
+
+// Insert adds a row that must not be there.
+func (b *Batch) Insert(t *Table, row Row) { b.Row(OpInsert, t, row) }
+
+// Upsert adds a row, or sets the named columns of the one that is there.
+func (b *Batch) Upsert(t *Table, row Row) { b.Row(OpUpsert, t, row) }
+
+// Update sets the named columns of a row that must be there.
+func (b *Batch) Update(t *Table, row Row) { b.Row(OpUpdate, t, row) }
+
+// Delete removes a row that must be there. key names the key columns.
+func (b *Batch) Delete(t *Table, key Row) { b.Row(OpDelete, t, key) }
+
+// InsertIgnore adds a row unless it is there.
+func (b *Batch) InsertIgnore(t *Table, row Row) { b.Row(OpInsertIgnore, t, row) }
+
+// UpdateIgnore sets the named columns of a row if it is there.
+func (b *Batch) UpdateIgnore(t *Table, row Row) { b.Row(OpUpdateIgnore, t, row) }
+
+// DeleteIgnore removes a row if it is there.
+func (b *Batch) DeleteIgnore(t *Table, key Row) { b.Row(OpDeleteIgnore, t, key) }
+
+// Row adds one operation of any kind. Deletes take the key columns only.
+func (b *Batch) Row(op Op, t *Table, row Row) {
+	p := b.part(t)
+	if p == nil {
+		return
+	}
+	found := 0
+	p.value = p.value[:0]
+	for i := range p.cells {
+		c := &t.tab.Schema.Columns[i]
+		v, ok := row[c.Name]
+		p.cells[i], p.set[i] = nil, ok
+		if !ok {
+			continue
+		}
+		found++
+		start := len(p.value)
+		cell, err := appendValue(&p.value, c, v)
+		if err != nil {
+			b.fail(t, c.Name, err)
+			return
+		}
+		if c.Type.Variable() {
+			p.cells[i] = cell
+		} else if cell != nil {
+			p.cells[i] = p.value[start:len(p.value):len(p.value)]
+		}
+	}
+	if found < len(row) {
+		for name := range row {
+			if t.tab.Schema.Index(name) < 0 {
+				b.fail(t, name, fault.ErrNotFound)
+				return
+			}
+		}
+	}
+	b.add(op, p)
+}
+
+// Cells adds one operation by cells: one for each column of the table's schema, nil for NULL, fixed widths little-endian
+// (batch.Vector.Cell says how). set tells which columns were given; nil = all (for a delete the key columns).
+func (b *Batch) Cells(op Op, t *Table, cells [][]byte, set []bool) {
+	p := b.part(t)
+	if p == nil {
+		return
+	}
+	if len(cells) != len(p.cells) || set != nil && len(set) != len(cells) {
+		b.fail(t, "", fmt.Errorf("%d cells, the table has %d columns", len(cells), len(p.cells)))
+		return
+	}
+	s := t.tab.Schema
+	for i := range cells {
+		p.set[i] = set == nil && (i < s.Keys || op != OpDelete && op != OpDeleteIgnore) || set != nil && set[i]
+		p.cells[i] = nil
+		if !p.set[i] {
+			continue
+		}
+		if err := checkCell(&s.Columns[i], cells[i]); err != nil {
+			b.fail(t, s.Columns[i].Name, err)
+			return
+		}
+		p.cells[i] = cells[i]
+	}
+	b.add(op, p)
+}
+
+// Vectors adds one operation for each row of vectors, which stand for the table's columns in schema order. A nil vector is a column
+// that is not set. All vectors have the same length. For OpInsert, OpUpsert and their Ignore kinds.
+func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
+	p := b.part(t)
+	if p == nil {
+		return
+	}
+	s := t.tab.Schema
+	if err := checkVectors(s, op, columns); err != nil {
+		b.fail(t, "", err)
+		return
+	}
+	n := columns[0].Len
+	limit := b.store.opts.CellLimit
+	for i, v := range columns {
+		if v == nil {
+			continue
+		}
+		if row, err := checkVector(&s.Columns[i], v, limit); err != nil {
+			b.n += row
+			b.fail(t, s.Columns[i].Name, err)
+			return
+		}
+	}
+	var set batch.Bitmap
+	lacks := ""
+	filled := append([]*batch.Vector(nil), columns...)
+	for i, v := range columns {
+		if v != nil {
+			continue
+		}
+		c := &s.Columns[i]
+		if c.Default == nil && !c.Nullable {
+			if lacks = c.Name; op == OpInsert || op == OpInsertIgnore {
+				b.fail(t, c.Name, tablet.ErrNotSet)
+				return
+			}
+		}
+		filled[i] = &batch.Vector{Type: c.Type}
+		filled[i].Fill(n, fillWith(c))
+		if set == nil {
+			set = batch.MakeBitmap(len(columns))
+			for j, v := range columns {
+				if v != nil {
+					set.Set(j)
+				}
+			}
+		}
+	}
+	keys := change.AppendVectorKeys(make([][]byte, 0, n), t.tab.Encoder, filled, 0, n)
+	buf, ends := t.tab.Layout.AppendVectorRows(nil, nil, filled, 0, n)
+	start := 0
+	for i, key := range keys {
+		if len(key) > schema.MaxKeyBytes {
+			b.fail(t, "", errKeyTooLong(len(key)))
+			return
+		}
+		body := buf[start:ends[i]:ends[i]]
+		start = ends[i]
+		if len(body) > maxRowBytes {
+			b.fail(t, "", errRowTooLong(len(body)))
+			return
+		}
+		p.ops = append(p.ops, tablet.Op{Ask: op, Index: b.n, Key: key, Body: body, Set: set, Lacks: lacks})
+		b.n++
+		b.bytes += int64(len(key) + len(body) + opOverhead)
+	}
+}
+
+// fillWith is what a column that is not set has in a new row. A NOT NULL column without default gets a value that no row will have:
+// Lacks keeps it from being inserted.
+func fillWith(c *schema.Column) []byte {
+	if c.Default == nil && !c.Nullable {
+		return make([]byte, c.Type.Width())
+	}
+	return c.Default
+}
+
+func checkVectors(s *schema.Schema, op Op, columns []*batch.Vector) error {
+	switch op {
+	case OpInsert, OpUpsert, OpInsertIgnore, OpUpsertIgnore:
+	default:
+		return fmt.Errorf("vectors do not take %v", op)
+	}
+	if len(columns) != len(s.Columns) {
+		return fmt.Errorf("%d vectors, the table has %d columns", len(columns), len(s.Columns))
+	}
+	for i, v := range columns {
+		c := &s.Columns[i]
+		switch {
+		case v == nil && i < s.Keys:
+			return fmt.Errorf("key column %q: %w", c.Name, tablet.ErrNotSet)
+		case v == nil:
+		case v.Type != c.Type:
+			return fmt.Errorf("column %q: a vector of %s, want %s", c.Name, v.Type, c.Type)
+		case v.Len != columns[0].Len:
+			return fmt.Errorf("column %q: a vector of %d cells, the first has %d", c.Name, v.Len, columns[0].Len)
+		}
+	}
+	return nil
+}
+
+// part is the batch's share of t; nil when the batch has failed or t is another store's.
+func (b *Batch) part(t *Table) *part {
+	if b.err != nil {
+		return nil
+	}
+	for _, p := range b.parts {
+		if p.table == t {
+			return p
+		}
+	}
+	if t == nil || t.store != b.store {
+		b.err = fmt.Errorf("oribi: row %d: the table is not of this store: %w", b.n, fault.ErrNotFound)
+		return nil
+	}
+	n := len(t.tab.Schema.Columns)
+	p := &part{table: t, cells: make([][]byte, n), set: make([]bool, n)}
+	b.parts = append(b.parts, p)
+	return p
+}
+
+func (b *Batch) fail(t *Table, column string, cause error) {
+	if b.err == nil {
+		b.err = &RowError{Row: b.n, Table: t.tab.Name, Column: column, Cause: cause}
+	}
+}
+
+// Bounds of a row. Source: design §10.
+const (
+	maxRowBytes = 8 << 20
+	opOverhead  = 64 // bytes of bookkeeping for one operation, about
+)
+
+func errKeyTooLong(n int) error {
+	return fmt.Errorf("an encoded key of %d bytes, limit %d", n, schema.MaxKeyBytes)
+}
+
+func errRowTooLong(n int) error { return fmt.Errorf("a row of %d bytes, limit %d", n, maxRowBytes) }
+
+// add makes an operation of p.cells and p.set, which have been checked against their columns' types one by one.
+func (b *Batch) add(op Op, p *part) {
+	t, s := p.table, p.table.tab.Schema
+	if column, err := b.complete(op, p); err != nil {
+		b.fail(t, column, err)
+		return
+	}
+	size := 0
+	for _, c := range p.cells {
+		size += len(c)
+	}
+	p.reserve(3*size + 16*len(p.cells) + 64) // keys escape, at most doubling; lists and images add less than 16 bytes a cell
+	start := len(p.buf)
+	p.buf = t.tab.Encoder.AppendKey(p.buf, p.cells)
+	o := tablet.Op{Ask: op, Index: b.n, Key: p.buf[start:len(p.buf):len(p.buf)]}
+	if len(o.Key) > schema.MaxKeyBytes {
+		b.fail(t, "", errKeyTooLong(len(o.Key)))
+		return
+	}
+	start = len(p.buf)
+	switch op {
+	case OpDelete, OpDeleteIgnore:
+	case OpUpdate, OpUpdateIgnore:
+		p.buf = change.AppendUpdateHeader(p.buf, change.Update)
+		for i := s.Keys; i < len(p.cells); i++ {
+			if p.set[i] {
+				p.buf = change.AppendColumn(p.buf, s.Columns[i].ID, p.cells[i])
+			}
+		}
+	default:
+		p.buf = t.tab.Layout.AppendRow(p.buf, p.cells)
+		o.Set, o.Lacks = p.setBitmap(op), p.lacks
+	}
+	if o.Body = p.buf[start:len(p.buf):len(p.buf)]; len(o.Body) > maxRowBytes {
+		b.fail(t, "", errRowTooLong(len(o.Body)))
+		return
+	}
+	p.ops = append(p.ops, o)
+	b.n++
+	b.bytes += int64(len(o.Key) + len(o.Body) + opOverhead)
+}
+
+// complete checks which columns are set for the kind of operation, and fills in defaults.
+func (b *Batch) complete(op Op, p *part) (column string, err error) {
+	s := p.table.tab.Schema
+	inserts := op != OpDelete && op != OpDeleteIgnore && op != OpUpdate && op != OpUpdateIgnore
+	others := 0
+	p.lacks = ""
+	for i := range p.cells {
+		c := &s.Columns[i]
+		switch {
+		case i < s.Keys && !p.set[i]:
+			return c.Name, fmt.Errorf("the key column is not set")
+		case p.set[i] && p.cells[i] == nil && !c.Nullable:
+			return c.Name, fmt.Errorf("NULL, which it cannot be")
+		case p.set[i] && len(p.cells[i]) > b.store.opts.CellLimit:
+			return c.Name, fmt.Errorf("%d bytes, limit %d", len(p.cells[i]), b.store.opts.CellLimit)
+		case i >= s.Keys && p.set[i]:
+			others++
+		case inserts && !p.set[i]:
+			if p.cells[i] = c.Default; c.Default == nil && !c.Nullable && p.lacks == "" {
+				p.lacks = c.Name
+			}
+		}
+	}
+	switch op {
+	case OpInsert, OpInsertIgnore:
+		if p.lacks != "" {
+			return p.lacks, tablet.ErrNotSet
+		}
+	case OpUpdate, OpUpdateIgnore:
+		if others == 0 {
+			return "", fmt.Errorf("an update sets at least one column that is not in the key")
+		}
+	case OpDelete, OpDeleteIgnore:
+		if others > 0 {
+			return "", fmt.Errorf("a delete takes the key columns only")
+		}
+	}
+	return "", nil
+}
+
+// setBitmap tells an upsert which columns were given; nil = all.
+func (p *part) setBitmap(op Op) batch.Bitmap {
+	if op == OpInsert || op == OpInsertIgnore {
+		return nil
+	}
+	for _, set := range p.set {
+		if !set {
+			m := batch.MakeBitmap(len(p.set))
+			for i, set := range p.set {
+				if set {
+					m.Set(i)
+				}
+			}
+			return m
+		}
+	}
+	return nil
+}
+
+const partBufferBytes = 64 << 10
+
+// reserve makes sure that n bytes fit into the buffer without moving it: a full one is left to those who hold slices of it.
+func (p *part) reserve(n int) {
+	if cap(p.buf)-len(p.buf) < n {
+		p.buf = make([]byte, 0, max(n, partBufferBytes, 2*cap(p.buf)))
+	}
+}

@@ -1,0 +1,126 @@
+package batch
+
+import "math/bits"
+
+// Bitmap is a row of bits in 64-bit words, bit i in word i/64, lowest bit first.
+//
+// As a selection a 1 means "still wanted", as the presence of a vector "not NULL".
+// Bits above the length that its owner knows are 0.
+type Bitmap []uint64
+
+// MakeBitmap makes a bitmap of n zero bits.
+func MakeBitmap(n int) Bitmap { return make(Bitmap, (n+63)/64) }
+
+// Resize makes b hold n bits, all zero, reusing its memory where that suffices.
+func (b Bitmap) Resize(n int) Bitmap {
+	words := (n + 63) / 64
+	if cap(b) < words {
+		return make(Bitmap, words)
+	}
+	b = b[:words]
+	clear(b)
+	return b
+}
+
+// Get tells bit i.
+func (b Bitmap) Get(i int) bool { return b[i>>6]>>(uint(i)&63)&1 != 0 }
+
+// Set makes bit i 1.
+func (b Bitmap) Set(i int) { b[i>>6] |= 1 << (uint(i) & 63) }
+
+// Clear makes bit i 0.
+func (b Bitmap) Clear(i int) { b[i>>6] &^= 1 << (uint(i) & 63) }
+
+// SetRange makes bits [from, to) 1.
+func (b Bitmap) SetRange(from, to int) {
+	if from >= to {
+		return
+	}
+	fw, tw := from>>6, (to-1)>>6
+	first, last := ^uint64(0)<<(uint(from)&63), ^uint64(0)>>(63-uint(to-1)&63)
+	if fw == tw {
+		b[fw] |= first & last
+		return
+	}
+	b[fw] |= first
+	for w := fw + 1; w < tw; w++ {
+		b[w] = ^uint64(0)
+	}
+	b[tw] |= last
+}
+
+// ClearRange makes bits [from, to) 0.
+func (b Bitmap) ClearRange(from, to int) {
+	if from >= to {
+		return
+	}
+	fw, tw := from>>6, (to-1)>>6
+	first, last := ^uint64(0)<<(uint(from)&63), ^uint64(0)>>(63-uint(to-1)&63)
+	if fw == tw {
+		b[fw] &^= first & last
+		return
+	}
+	b[fw] &^= first
+	clear(b[fw+1 : tw])
+	b[tw] &^= last
+}
+
+// Count is the number of 1 bits.
+func (b Bitmap) Count() int {
+	n := 0
+	for _, w := range b {
+		n += bits.OnesCount64(w)
+	}
+	return n
+}
+
+// CountRange is the number of 1 bits in [from, to).
+func (b Bitmap) CountRange(from, to int) int {
+	if from >= to {
+		return 0
+	}
+	fw, tw := from>>6, (to-1)>>6
+	first, last := ^uint64(0)<<(uint(from)&63), ^uint64(0)>>(63-uint(to-1)&63)
+	if fw == tw {
+		return bits.OnesCount64(b[fw] & first & last)
+	}
+	n := bits.OnesCount64(b[fw]&first) + bits.OnesCount64(b[tw]&last)
+	for _, w := range b[fw+1 : tw] {
+		n += bits.OnesCount64(w)
+	}
+	return n
+}
+
+// Any tells whether a bit is 1.
+func (b Bitmap) Any() bool {
+	for _, w := range b {
+		if w != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Next is the first 1 bit at or after i, or -1.
+func (b Bitmap) Next(i int) int {
+	w := i >> 6
+	if w >= len(b) {
+		return -1
+	}
+	if x := b[w] >> (uint(i) & 63); x != 0 {
+		return i + bits.TrailingZeros64(x)
+	}
+	for w++; w < len(b); w++ {
+		if b[w] != 0 {
+			return w<<6 + bits.TrailingZeros64(b[w])
+		}
+	}
+	return -1
+}
+
+// And clears the bits of b that are 0 in o, which is as long.
+func (b Bitmap) And(o Bitmap) {
+	for i := range b {
+		b[i] &= o[i]
+	}
+}

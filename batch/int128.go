@@ -1,0 +1,99 @@
+package batch
+
+import (
+	"math/big"
+	"math/bits"
+)
+
+// Int128Of widens an int64.
+func Int128Of(v int64) Int128 { return Int128{Lo: uint64(v), Hi: v >> 63} }
+
+// Pow10 is 10^n, n from 0 to 38.
+func Pow10(n int) Int128 {
+	v := Int128{Lo: 1}
+	for range n {
+		v, _ = v.Mul10()
+	}
+	return v
+}
+
+// Negative tells the sign.
+func (v Int128) Negative() bool { return v.Hi < 0 }
+
+// Neg is −v. Of the smallest value it is that value again.
+func (v Int128) Neg() Int128 {
+	lo, borrow := bits.Sub64(0, v.Lo, 0)
+	hi, _ := bits.Sub64(0, uint64(v.Hi), borrow)
+	return Int128{Lo: lo, Hi: int64(hi)}
+}
+
+// Cmp compares: −1, 0 or 1.
+func (v Int128) Cmp(o Int128) int {
+	switch {
+	case v.Hi != o.Hi:
+		if v.Hi < o.Hi {
+			return -1
+		}
+		return 1
+	case v.Lo != o.Lo:
+		if v.Lo < o.Lo {
+			return -1
+		}
+		return 1
+	}
+	return 0
+}
+
+// Mul10 is 10 v; false when that is out of range.
+func (v Int128) Mul10() (Int128, bool) {
+	m := v
+	if v.Negative() {
+		m = v.Neg()
+	}
+	carry, lo := bits.Mul64(m.Lo, 10)
+	over, hi := bits.Mul64(uint64(m.Hi), 10)
+	hi, c := bits.Add64(hi, carry, 0)
+	if over != 0 || c != 0 || hi>>63 != 0 {
+		return Int128{}, false
+	}
+	out := Int128{Lo: lo, Hi: int64(hi)}
+	if v.Negative() {
+		out = out.Neg()
+	}
+	return out, true
+}
+
+// Div10 is v divided by 10, towards zero, and what is left.
+func (v Int128) Div10() (q Int128, rest int64) {
+	m := v
+	if v.Negative() {
+		m = v.Neg()
+	}
+	hi, r := uint64(m.Hi)/10, uint64(m.Hi)%10
+	lo, r := bits.Div64(r, m.Lo, 10)
+	q, rest = Int128{Lo: lo, Hi: int64(hi)}, int64(r)
+	if v.Negative() {
+		return q.Neg(), -rest
+	}
+	return q, rest
+}
+
+// FitsDigits tells whether v has at most n decimal digits.
+func (v Int128) FitsDigits(n int) bool {
+	limit := pow10[n]
+	return v.Cmp(limit) < 0 && v.Cmp(limit.Neg()) > 0
+}
+
+// pow10 holds 10^0 to 10^38.
+var pow10 = func() (t [39]Int128) {
+	for i := range t {
+		t[i] = Pow10(i)
+	}
+	return
+}()
+
+// String is v in decimal digits.
+func (v Int128) String() string {
+	b := new(big.Int).Lsh(big.NewInt(v.Hi), 64)
+	return b.Add(b, new(big.Int).SetUint64(v.Lo)).String()
+}

@@ -1,0 +1,225 @@
+package batch
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Op is how a predicate compares a cell with its values.
+type Op uint8
+
+// The tests. NULL matches IsNull alone.
+const (
+	Eq      Op = iota + 1 // cell = value
+	Ne                    // cell ≠ value
+	Lt                    // cell < value
+	Le                    // cell ≤ value
+	Gt                    // cell > value
+	Ge                    // cell ≥ value
+	In                    // cell = one of the values; never true of no values
+	IsNull                // cell is NULL
+	NotNull               // cell is not NULL
+)
+
+var opNames = [...]string{Eq: "=", Ne: "!=", Lt: "<", Le: "<=", Gt: ">", Ge: ">=", In: "in", IsNull: "is null", NotNull: "is not null"}
+
+// String is the test as SQL writes it.
+func (o Op) String() string {
+	if o >= Eq && o <= NotNull {
+		return opNames[o]
+	}
+	return fmt.Sprintf("op %d", uint8(o))
+}
+
+// Predicate is a test on the cells of one column.
+//
+// Values are cells: Width bytes little-endian, or the byte string. Eq to Ge take one, In any number,
+// IsNull and NotNull none. Floats compare as numbers: −0 equals +0, and with a NaN on either side
+// only Ne is true.
+//
+// Prepare, once, before the first use makes the other methods fast; they work without it too. From
+// then on the fields stay as they are, and all goroutines may use the predicate and copies of it.
+type Predicate struct {
+	Column string
+	ID     schema.ColumnID
+	Type   schema.Type
+	Op     Op
+	Values [][]byte
+
+	words *wordCache // by Prepare; shared by copies
+}
+
+// Prepare checks p and makes it fast: the values of In are sorted, each kept once, NULLs and NaNs
+// dropped, in a list of p's own; room is made for what is learned of dictionaries. A wrong number
+// of values, or one that is not a cell of the type, is ErrSchema.
+func (p *Predicate) Prepare() error {
+	if err := p.check(); err != nil {
+		return fmt.Errorf("predicate on column %q: %w", p.Column, err)
+	}
+	if p.Op == In {
+		p.Values = sortCells(p.Type, p.Values)
+	}
+	p.words = new(wordCache)
+	return nil
+}
+
+func (p *Predicate) check() error {
+	if !p.Type.Valid() {
+		return fmt.Errorf("unknown type %d: %w", int32(p.Type), fault.ErrSchema)
+	}
+	switch {
+	case p.Op < Eq || p.Op > NotNull:
+		return fmt.Errorf("unknown test %d: %w", uint8(p.Op), fault.ErrSchema)
+	case p.Op <= Ge && len(p.Values) != 1:
+		return fmt.Errorf("%s takes one value, not %d: %w", p.Op, len(p.Values), fault.ErrSchema)
+	case p.Op >= IsNull && len(p.Values) != 0:
+		return fmt.Errorf("%s takes no value: %w", p.Op, fault.ErrSchema)
+	}
+	for _, v := range p.Values {
+		// NULL in a list is legal, as it is in SQL, and equals nothing.
+		if v == nil && p.Op == In {
+			continue
+		}
+		if v == nil || !p.Type.Variable() && len(v) != p.Type.Width() {
+			return fmt.Errorf("a value has %d bytes, which is no cell of %s: %w", len(v), p.Type, fault.ErrSchema)
+		}
+	}
+	return nil
+}
+
+// EvalCell tells whether a cell, nil for NULL, passes the test.
+func (p *Predicate) EvalCell(cell []byte) bool {
+	switch {
+	case p.Op == IsNull:
+		return cell == nil
+	case cell == nil:
+		return false
+	case p.Op == NotNull:
+		return true
+	case p.Op == In:
+		return p.contains(cell)
+	}
+	c := p.Values[0]
+	if p.Type.Variable() {
+		if p.Op == Eq || p.Op == Ne {
+			return bytes.Equal(cell, c) == (p.Op == Eq)
+		}
+	} else if isNaN(p.Type, cell) || isNaN(p.Type, c) {
+		return p.Op == Ne
+	}
+	return p.Op.holds(Compare(p.Type, cell, c))
+}
+
+// holds tells whether an order of cell to value (below 0, 0, above 0) passes o.
+func (o Op) holds(order int) bool {
+	switch o {
+	case Eq:
+		return order == 0
+	case Ne:
+		return order != 0
+	case Lt:
+		return order < 0
+	case Le:
+		return order <= 0
+	case Gt:
+		return order > 0
+	}
+	return order >= 0
+}
+
+// contains tells whether cell is one of the values of In: by halving in the list that Prepare
+// sorted, else one by one.
+func (p *Predicate) contains(cell []byte) bool {
+	if isNaN(p.Type, cell) {
+		return false
+	}
+	if p.words == nil {
+		for _, v := range p.Values {
+			if v != nil && !isNaN(p.Type, v) && Compare(p.Type, cell, v) == 0 {
+				return true
+			}
+		}
+		return false
+	}
+	lo, hi := 0, len(p.Values)
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		switch order := Compare(p.Type, cell, p.Values[mid]); {
+		case order == 0:
+			return true
+		case order < 0:
+			hi = mid
+		default:
+			lo = mid + 1
+		}
+	}
+	return false
+}
+
+// Compare orders two cells of type t, neither NULL: below 0, 0, or above 0.
+//
+// Byte strings go by unsigned bytes, a prefix first; false is before true; −0 equals +0. NaN has
+// no place: it compares as equal to everything, so whoever may meet one asks before.
+// Cells of fixed width must have Width bytes.
+func Compare(t schema.Type, a, b []byte) int {
+	le := binary.LittleEndian
+	switch t.Physical() {
+	case schema.Binary:
+		return bytes.Compare(a, b)
+	case schema.Int64:
+		return cmp.Compare(int64(le.Uint64(a)), int64(le.Uint64(b)))
+	case schema.Int32:
+		return cmp.Compare(int32(le.Uint32(a)), int32(le.Uint32(b)))
+	case schema.Int16:
+		return cmp.Compare(int16(le.Uint16(a)), int16(le.Uint16(b)))
+	case schema.Int8:
+		return cmp.Compare(int8(a[0]), int8(b[0]))
+	case schema.Uint64:
+		return cmp.Compare(le.Uint64(a), le.Uint64(b))
+	case schema.Uint32:
+		return cmp.Compare(le.Uint32(a), le.Uint32(b))
+	case schema.Uint16:
+		return cmp.Compare(le.Uint16(a), le.Uint16(b))
+	case schema.Uint8, schema.Bool:
+		return cmp.Compare(a[0], b[0])
+	case schema.Float:
+		return compareFloats(float64(math.Float32frombits(le.Uint32(a))), float64(math.Float32frombits(le.Uint32(b))))
+	case schema.Double:
+		return compareFloats(math.Float64frombits(le.Uint64(a)), math.Float64frombits(le.Uint64(b)))
+	case schema.Int128:
+		if order := cmp.Compare(int64(le.Uint64(a[8:])), int64(le.Uint64(b[8:]))); order != 0 {
+			return order
+		}
+		return cmp.Compare(le.Uint64(a), le.Uint64(b))
+	}
+	panic(fmt.Sprintf("batch: no order for %s", t))
+}
+
+func compareFloats(a, b float64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// isNaN tells whether a cell of type t is not a number.
+func isNaN(t schema.Type, cell []byte) bool {
+	switch t {
+	case schema.Float:
+		f := math.Float32frombits(binary.LittleEndian.Uint32(cell))
+		return f != f
+	case schema.Double:
+		f := math.Float64frombits(binary.LittleEndian.Uint64(cell))
+		return f != f
+	}
+	return false
+}

@@ -1,0 +1,142 @@
+package batch
+
+import "unsafe"
+
+// ordered are the cells that the machine compares.
+type ordered interface {
+	uint8 | int8 | uint16 | int16 | uint32 | int32 | uint64 | int64 | float32 | float64
+}
+
+// lane is the cells that one word of a selection stands for.
+const lane = 64
+
+// fewValues is the length up to which a list is tested by comparing with each value in turn, 64
+// cells at once; a longer one by halving, for the cells still wanted. Measured on int64: 30 ns a
+// value for 64 cells, against 1000 ns for 64 searches among 9 to 16 values.
+const fewValues = 32
+
+// evalOrdered runs p, which is one of Eq to In, over a vector of fixed width.
+func evalOrdered[T ordered](p *Predicate, v *Vector, sel Bitmap) {
+	consts := make([]T, 0, 4)
+	for _, c := range p.Values {
+		if c != nil {
+			consts = append(consts, loadCell[T](c))
+		}
+	}
+	cells := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(v.Data))), v.Len)
+	if p.Op == In && len(consts) > fewValues {
+		evalLongList(p, v, sel)
+		return
+	}
+	for w := range sel {
+		if sel[w] == 0 {
+			continue
+		}
+		from := w * lane
+		if from >= len(cells) {
+			return
+		}
+		if rest := cells[from:]; len(rest) >= lane {
+			sel[w] &= laneMask((*[lane]T)(rest), p.Op, consts)
+		} else {
+			var padded [lane]T
+			copy(padded[:], rest)
+			sel[w] &= laneMask(&padded, p.Op, consts)
+		}
+	}
+}
+
+// evalLongList tests the cells still wanted against a list of many values.
+func evalLongList(p *Predicate, v *Vector, sel Bitmap) {
+	width := v.Type.Width()
+	for i := sel.Next(0); i >= 0 && i < v.Len; i = sel.Next(i + 1) {
+		if !p.contains(v.Data[i*width : i*width+width]) {
+			sel.Clear(i)
+		}
+	}
+}
+
+// loadCell reads a cell of T's width, from any address.
+func loadCell[T ordered](cell []byte) T {
+	var v T
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(&v)), unsafe.Sizeof(v)), cell)
+	return v
+}
+
+// laneMask tells for 64 cells which pass. Each test has its kernel, rather than one being the
+// complement of another, since NaN fails both a test and the opposite one.
+func laneMask[T ordered](a *[lane]T, op Op, consts []T) (m uint64) {
+	switch op {
+	case Eq:
+		return maskEq(a, consts[0])
+	case Ne:
+		return ^maskEq(a, consts[0])
+	case Lt:
+		return maskLt(a, consts[0])
+	case Le:
+		return maskLe(a, consts[0])
+	case Gt:
+		return maskGt(a, consts[0])
+	case Ge:
+		return maskGe(a, consts[0])
+	}
+	for _, c := range consts {
+		m |= maskEq(a, c)
+	}
+	return m
+}
+
+// bit is 1 for true. The compiler makes one instruction of it, no branch.
+func bit(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// The kernels go by eight: the eight bits of a step do not wait for one another.
+
+func maskEq[T ordered](a *[lane]T, c T) (m uint64) {
+	for i := 0; i < lane; i += 8 {
+		p := (*[8]T)(a[i:])
+		m |= (bit(p[0] == c) | bit(p[1] == c)<<1 | bit(p[2] == c)<<2 | bit(p[3] == c)<<3 |
+			bit(p[4] == c)<<4 | bit(p[5] == c)<<5 | bit(p[6] == c)<<6 | bit(p[7] == c)<<7) << i
+	}
+	return m
+}
+
+func maskLt[T ordered](a *[lane]T, c T) (m uint64) {
+	for i := 0; i < lane; i += 8 {
+		p := (*[8]T)(a[i:])
+		m |= (bit(p[0] < c) | bit(p[1] < c)<<1 | bit(p[2] < c)<<2 | bit(p[3] < c)<<3 |
+			bit(p[4] < c)<<4 | bit(p[5] < c)<<5 | bit(p[6] < c)<<6 | bit(p[7] < c)<<7) << i
+	}
+	return m
+}
+
+func maskLe[T ordered](a *[lane]T, c T) (m uint64) {
+	for i := 0; i < lane; i += 8 {
+		p := (*[8]T)(a[i:])
+		m |= (bit(p[0] <= c) | bit(p[1] <= c)<<1 | bit(p[2] <= c)<<2 | bit(p[3] <= c)<<3 |
+			bit(p[4] <= c)<<4 | bit(p[5] <= c)<<5 | bit(p[6] <= c)<<6 | bit(p[7] <= c)<<7) << i
+	}
+	return m
+}
+
+func maskGt[T ordered](a *[lane]T, c T) (m uint64) {
+	for i := 0; i < lane; i += 8 {
+		p := (*[8]T)(a[i:])
+		m |= (bit(p[0] > c) | bit(p[1] > c)<<1 | bit(p[2] > c)<<2 | bit(p[3] > c)<<3 |
+			bit(p[4] > c)<<4 | bit(p[5] > c)<<5 | bit(p[6] > c)<<6 | bit(p[7] > c)<<7) << i
+	}
+	return m
+}
+
+func maskGe[T ordered](a *[lane]T, c T) (m uint64) {
+	for i := 0; i < lane; i += 8 {
+		p := (*[8]T)(a[i:])
+		m |= (bit(p[0] >= c) | bit(p[1] >= c)<<1 | bit(p[2] >= c)<<2 | bit(p[3] >= c)<<3 |
+			bit(p[4] >= c)<<4 | bit(p[5] >= c)<<5 | bit(p[6] >= c)<<6 | bit(p[7] >= c)<<7) << i
+	}
+	return m
+}

@@ -1,0 +1,242 @@
+package batch
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Ordinal is the 0-based position of a cell within one cfile, and of a row within one DiskRowSet (row ID).
+type Ordinal uint32
+
+// Int128 is a signed 128-bit integer in two's complement, low half first.
+type Int128 struct {
+	Lo uint64
+	Hi int64
+}
+
+// Fixed are the Go types of cells of fixed width.
+type Fixed interface {
+	~uint8 | ~int8 | ~uint16 | ~int16 | ~uint32 | ~int32 | ~uint64 | ~int64 | ~float32 | ~float64 | Int128
+}
+
+// Dictionary is the distinct values that codes of a vector refer to. Immutable.
+type Dictionary struct {
+	Words [][]byte
+}
+
+// Vector is one decoded column of Len cells.
+//
+// Exactly one of three forms holds the values:
+//   - Data, for types of fixed width: Len × Width bytes, little-endian, aligned to 8 bytes (Values gives the typed view; Bool is one byte, 0 or 1);
+//   - Bytes, for byte strings: one slice a cell;
+//   - Codes with Dict, for byte strings that stand in a dictionary cblock; Materialize turns them into Bytes.
+//
+// Present has one bit a cell, 1 for present; nil means that no cell is NULL. What stands in the place of
+// a NULL is undefined for Data and Codes (though codes stay below the dictionary's length) and nil for Bytes.
+//
+// Who fills a vector says how long the byte strings hold. A Vector is not for concurrent use while it is filled.
+type Vector struct {
+	Type    schema.Type
+	Len     int
+	Data    []byte
+	Bytes   [][]byte
+	Codes   []uint32
+	Dict    *Dictionary
+	Present Bitmap
+
+	presentBuf Bitmap // memory of Present, kept while Present is nil
+}
+
+// NewVector makes a vector of n cells, none of them NULL, values zero.
+func NewVector(t schema.Type, n int) *Vector {
+	v := &Vector{Type: t}
+	v.Reset(n)
+	return v
+}
+
+// Reset makes v hold n cells, none of them NULL and their values undefined, reusing its memory where that suffices.
+func (v *Vector) Reset(n int) {
+	v.Len, v.Present, v.Dict, v.Codes = n, nil, nil, v.Codes[:0]
+	if w := v.Type.Width(); w > 0 {
+		v.Data = growAligned(v.Data, n*w)
+		return
+	}
+	if cap(v.Bytes) < n {
+		v.Bytes = make([][]byte, n)
+	}
+	v.Bytes = v.Bytes[:n]
+}
+
+// growAligned returns a slice of n bytes on an 8-byte border, b's memory where it is large enough.
+func growAligned(b []byte, n int) []byte {
+	if cap(b) >= n {
+		return b[:n]
+	}
+	words := make([]uint64, (n+7)/8)
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), len(words)*8)[:n]
+}
+
+// UseCodes turns v into the dictionary form with n codes, to be filled by the caller.
+func (v *Vector) UseCodes(d *Dictionary, n int) {
+	v.Len, v.Dict = n, d
+	if cap(v.Codes) < n {
+		v.Codes = make([]uint32, n)
+	}
+	v.Codes = v.Codes[:n]
+}
+
+// NeedPresent gives v a presence bitmap of all ones if it has none, and returns it.
+func (v *Vector) NeedPresent() Bitmap {
+	if v.Present == nil {
+		v.presentBuf = v.presentBuf.Resize(v.Len)
+		v.presentBuf.SetRange(0, v.Len)
+		v.Present = v.presentBuf
+	}
+	return v.Present
+}
+
+// ZeroPresent gives v a presence bitmap of all zeros and returns it.
+func (v *Vector) ZeroPresent() Bitmap {
+	v.presentBuf = v.presentBuf.Resize(v.Len)
+	v.Present = v.presentBuf
+	return v.Present
+}
+
+// IsNull tells whether cell i is NULL.
+func (v *Vector) IsNull(i int) bool { return v.Present != nil && !v.Present.Get(i) }
+
+// Values is the typed view of a vector of fixed width; T must be as wide as the type.
+// The slice aliases Data.
+func Values[T Fixed](v *Vector) []T {
+	var z T
+	if w := v.Type.Width(); w != int(unsafe.Sizeof(z)) {
+		panic(fmt.Sprintf("batch: %T has %d bytes, %s has %d", z, unsafe.Sizeof(z), v.Type, w))
+	}
+	if v.Len == 0 {
+		return nil
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(v.Data))), v.Len)
+}
+
+// Cell is the bytes of cell i, nil for NULL: Width bytes little-endian, or the byte string (empty, not nil, when it is empty).
+// It aliases v.
+func (v *Vector) Cell(i int) []byte {
+	if v.IsNull(i) {
+		return nil
+	}
+	if w := v.Type.Width(); w > 0 {
+		return v.Data[i*w : i*w+w : i*w+w]
+	}
+	var b []byte
+	if v.Dict != nil {
+		b = v.Dict.Words[v.Codes[i]]
+	} else {
+		b = v.Bytes[i]
+	}
+	if b == nil {
+		return emptyCell
+	}
+	return b
+}
+
+var emptyCell = []byte{}
+
+// SetCell makes cell i the given bytes, nil for NULL. Fixed widths are copied; byte strings are aliased.
+// A vector in dictionary form is materialised first.
+func (v *Vector) SetCell(i int, cell []byte) {
+	if v.Dict != nil {
+		v.Materialize()
+	}
+	if cell == nil {
+		v.NeedPresent().Clear(i)
+		if v.Type.Variable() {
+			v.Bytes[i] = nil
+		}
+		return
+	}
+	if v.Present != nil {
+		v.Present.Set(i)
+	}
+	if w := v.Type.Width(); w > 0 {
+		copy(v.Data[i*w:i*w+w], cell)
+		return
+	}
+	v.Bytes[i] = cell
+}
+
+// Materialize turns the dictionary form into Bytes, which alias the dictionary's words. Other forms stay as they are.
+func (v *Vector) Materialize() {
+	if v.Dict == nil {
+		return
+	}
+	if cap(v.Bytes) < v.Len {
+		v.Bytes = make([][]byte, v.Len)
+	}
+	v.Bytes = v.Bytes[:v.Len]
+	words := v.Dict.Words
+	if v.Present == nil {
+		for i, c := range v.Codes {
+			v.Bytes[i] = words[c]
+		}
+	} else {
+		for i, c := range v.Codes {
+			if v.Present.Get(i) {
+				v.Bytes[i] = words[c]
+			} else {
+				v.Bytes[i] = nil
+			}
+		}
+	}
+	v.Dict, v.Codes = nil, v.Codes[:0]
+}
+
+// Fill makes all n cells of v the same value, nil for NULL: a column that a rowset does not have.
+func (v *Vector) Fill(n int, cell []byte) {
+	v.Reset(n)
+	if cell == nil {
+		v.ZeroPresent()
+		if v.Type.Variable() {
+			clear(v.Bytes)
+		}
+		return
+	}
+	if v.Type.Variable() {
+		for i := range v.Bytes {
+			v.Bytes[i] = cell
+		}
+		return
+	}
+	for o := 0; o < len(v.Data); o += len(cell) {
+		copy(v.Data[o:], cell)
+	}
+}
+
+// grow adds k cells, present, values undefined.
+func (v *Vector) grow(k int) {
+	if v.Dict != nil {
+		v.Materialize()
+	}
+	n := v.Len + k
+	if w := v.Type.Width(); w > 0 {
+		if cap(v.Data) < n*w {
+			grown := growAligned(nil, max(2*cap(v.Data), n*w))
+			copy(grown, v.Data)
+			v.Data = grown
+		}
+		v.Data = v.Data[:n*w]
+	} else {
+		for len(v.Bytes) < n {
+			v.Bytes = append(v.Bytes, nil)
+		}
+	}
+	if v.Present != nil {
+		for len(v.Present) < (n+63)/64 {
+			v.Present = append(v.Present, 0)
+		}
+		v.Present.SetRange(v.Len, n)
+		v.presentBuf = v.Present
+	}
+	v.Len = n
+}

@@ -1,0 +1,264 @@
+package blockmanager
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/oribi-db/oribi/internal/coding"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// One slot of ANCHOR. The file is two slots and nothing else.
+//
+//	offset  width  field          meaning
+//	0       8      magic          "oribianc"
+//	8       2      version        slotVersion
+//	10      1      state          1 intent: the commit of this epoch may or may not follow; 2 confirmed
+//	11      1                     zero
+//	12      4      must know      a reader refuses bits it does not know; none is defined
+//	16      4      may ignore     none is defined
+//	20      16     instance       the store's
+//	36      8      epoch          of the metadata that the slot speaks of
+//	44      16     hash           its set hash: low lane, high lane
+//	60      16     previous hash  set hash of the metadata that it follows, in a first slot zero
+//	76      4016                  zero
+//	4092    4      crc            CRC-32C of the 4092 bytes before
+//
+// Intent of epoch 2 in instance 0101…01, from the hash (5, 6) to (7, 8):
+//
+//	6f72696269616e63 0100 01 00 00000000 00000000 01010101010101010101010101010101
+//	0200000000000000 07000000000000000800000000000000 05000000000000000600000000000000,
+//	4016 times 00, 5c00aec1
+//
+// The newest slot is the good one of the higher epoch; of equal epochs the confirmed one. A slot is
+// written where the newest is not, so that a torn write leaves the newest whole.
+const (
+	anchorName      = "ANCHOR"   // file format: never change
+	slotMagic       = "oribianc" // file format: never change
+	slotVersionOff  = 8          // file format: never change
+	slotStateOff    = 10         // file format: never change
+	slotMustOff     = 12         // file format: never change
+	slotMayOff      = 16         // file format: never change
+	slotInstanceOff = 20         // file format: never change
+	slotEpochOff    = 36         // file format: never change
+	slotHashOff     = 44         // file format: never change
+	slotPreviousOff = 60         // file format: never change
+	slotZeroOff     = 76         // file format: never change
+	slotCRCOff      = 4092       // file format: never change
+	slotLen         = 4096       // file format: never change
+
+	slotVersion   = 1
+	slotIntent    = 1 // file format: never change
+	slotConfirmed = 2 // file format: never change
+
+	// maxEpoch keeps "one above the highest" from wrapping; no store gets there.
+	maxEpoch = 1 << 62
+)
+
+// slot is what one slot says.
+type slot struct {
+	state    byte // slotIntent or slotConfirmed; 0 = the slot is not good
+	root          // epoch and hash
+	previous setHash
+}
+
+func (s *slot) good() bool { return s.state != 0 }
+
+func (s *slot) encode(instance [16]byte) []byte {
+	p := make([]byte, slotLen)
+	copy(p, slotMagic)
+	binary.LittleEndian.PutUint16(p[slotVersionOff:], slotVersion)
+	p[slotStateOff] = s.state
+	copy(p[slotInstanceOff:], instance[:])
+	binary.LittleEndian.PutUint64(p[slotEpochOff:], s.epoch)
+	binary.LittleEndian.PutUint64(p[slotHashOff:], s.hash.lo)
+	binary.LittleEndian.PutUint64(p[slotHashOff+8:], s.hash.hi)
+	binary.LittleEndian.PutUint64(p[slotPreviousOff:], s.previous.lo)
+	binary.LittleEndian.PutUint64(p[slotPreviousOff+8:], s.previous.hi)
+	binary.LittleEndian.PutUint32(p[slotCRCOff:], coding.CRC32C(p[:slotCRCOff]))
+	return p
+}
+
+// decodeSlot reads slotLen bytes.
+func decodeSlot(p []byte, instance [16]byte) (s slot, err error) {
+	if crc, want := coding.CRC32C(p[:slotCRCOff]), binary.LittleEndian.Uint32(p[slotCRCOff:]); crc != want {
+		return s, fault.Corruptf("crc %08x, want %08x", crc, want)
+	}
+	if string(p[:len(slotMagic)]) != slotMagic {
+		return s, fault.Corruptf("no magic")
+	}
+	if v := binary.LittleEndian.Uint16(p[slotVersionOff:]); v != slotVersion {
+		return s, fault.Unsupportedf("version %d, known is %d", v, slotVersion)
+	}
+	if f := binary.LittleEndian.Uint32(p[slotMustOff:]); f != 0 {
+		return s, fault.Unsupportedf("needs features %#x", f)
+	}
+	if [16]byte(p[slotInstanceOff:]) != instance {
+		return s, fault.Corruptf("of store %x, not %x", p[slotInstanceOff:slotEpochOff], instance)
+	}
+	r := slot{state: p[slotStateOff], root: root{epoch: binary.LittleEndian.Uint64(p[slotEpochOff:])}}
+	r.hash = setHash{binary.LittleEndian.Uint64(p[slotHashOff:]), binary.LittleEndian.Uint64(p[slotHashOff+8:])}
+	r.previous = setHash{binary.LittleEndian.Uint64(p[slotPreviousOff:]), binary.LittleEndian.Uint64(p[slotPreviousOff+8:])}
+	if r.state != slotIntent && r.state != slotConfirmed || r.epoch == 0 || r.epoch >= maxEpoch ||
+		p[slotStateOff+1] != 0 || !allZero(p[slotZeroOff:slotCRCOff]) {
+		return s, fault.Corruptf("fields out of range")
+	}
+	return r, nil
+}
+
+// newestSlot gives the index of the newest good slot, -1 if none is good.
+func newestSlot(s *[2]slot) int {
+	switch a, b := &s[0], &s[1]; {
+	case !a.good() && !b.good():
+		return -1
+	case !b.good():
+		return 0
+	case !a.good():
+		return 1
+	case a.epoch != b.epoch:
+		if a.epoch > b.epoch {
+			return 0
+		}
+		return 1
+	case a.state == slotConfirmed:
+		return 0
+	default:
+		return 1
+	}
+}
+
+// accepts tells whether metadata whose own hash is right may be at r, going by the newest slot.
+//
+// Behind the anchor only the state that an unfinished commit started from is good. Being ahead is
+// no danger: nothing that it needs has been given up by going by an older slot.
+func (s *slot) accepts(r root) bool {
+	switch {
+	case r.epoch == s.epoch:
+		return r.hash == s.hash
+	case r.epoch > s.epoch:
+		return true
+	default:
+		return s.state == slotIntent && r.hash == s.previous
+	}
+}
+
+// confirms tells whether, of the states that the slot accepts, r is the only one with blocks: then
+// what only an older state needs may go.
+func (s *slot) confirms(r root) bool {
+	return r.epoch < s.epoch || r.epoch == s.epoch && s.state == slotConfirmed
+}
+
+// anchor is ANCHOR, read and, for a writer, open. Guarded by Manager.commitMu.
+type anchor struct {
+	instance [16]byte
+	file     vfs.File // nil until openForWrite
+	slots    [2]slot
+	problems [2]error // why a slot is not good
+	highest  uint64   // highest epoch ever seen in a slot
+}
+
+// readAnchor reads ANCHOR. Errors: ErrCorrupt where there is no file or no good slot,
+// ErrUnsupported where a slot is newer than this program.
+func readAnchor(o *Options) (*anchor, error) {
+	f, err := o.FS.Open(o.anchorPath(), false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.Corruptf("%s: missing", anchorName)
+	} else if err != nil {
+		return nil, fmt.Errorf("%s: %w", anchorName, err)
+	}
+	defer f.Close()
+	return decodeAnchor(f, o.Instance)
+}
+
+func decodeAnchor(f vfs.File, instance [16]byte) (*anchor, error) {
+	size, err := f.Size()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", anchorName, err)
+	}
+	if size != 2*slotLen {
+		return nil, fault.Corruptf("%s: %d bytes long, want %d", anchorName, size, 2*slotLen)
+	}
+	a := &anchor{instance: instance}
+	buf := make([]byte, slotLen)
+	for i := range a.slots {
+		if n, err := f.ReadAt(buf, int64(i)*slotLen); n < slotLen {
+			return nil, fmt.Errorf("%s: slot %d: %w", anchorName, i, noEOF(err))
+		}
+		s, err := decodeSlot(buf, instance)
+		if errors.Is(err, fault.ErrUnsupported) {
+			return nil, fmt.Errorf("%s: slot %d: %w", anchorName, i, err)
+		}
+		a.slots[i], a.problems[i] = s, err
+		a.highest = max(a.highest, s.epoch)
+	}
+	if newestSlot(&a.slots) < 0 {
+		return nil, fmt.Errorf("%s: no good slot: %w", anchorName, errors.Join(a.problems[:]...))
+	}
+	return a, nil
+}
+
+// newest gives the newest good slot.
+func (a *anchor) newest() *slot { return &a.slots[newestSlot(&a.slots)] }
+
+// openForWrite opens the file and writes the newest slot again in place, synced: what was read may
+// lie in the kernel's cache only, and after a failed fsync of another process would look clean.
+func (a *anchor) openForWrite(o *Options) error {
+	f, err := o.FS.Open(o.anchorPath(), true)
+	if err != nil {
+		return fmt.Errorf("%s: %w", anchorName, err)
+	}
+	i := newestSlot(&a.slots)
+	if _, err = f.WriteAt(a.slots[i].encode(a.instance), int64(i)*slotLen); err == nil {
+		err = f.Sync()
+	}
+	if err != nil {
+		f.Close()
+		return fmt.Errorf("%s: slot %d: %w", anchorName, i, err)
+	}
+	a.file = f
+	return nil
+}
+
+// write puts s where the newest slot is not, and syncs. If only the write failed, not the sync,
+// synced is false and the newest slot still stands.
+func (a *anchor) write(s slot) (synced bool, err error) {
+	i := 1 - newestSlot(&a.slots)
+	a.slots[i] = slot{}
+	if _, err := a.file.WriteAt(s.encode(a.instance), int64(i)*slotLen); err != nil {
+		return false, fmt.Errorf("%s: slot %d: %w", anchorName, i, err)
+	}
+	a.highest = max(a.highest, s.epoch)
+	if err := a.file.Sync(); err != nil {
+		return true, fmt.Errorf("%s: slot %d: sync: %w", anchorName, i, err)
+	}
+	a.slots[i], a.problems[i] = s, nil
+	return true, nil
+}
+
+// createAnchor makes ANCHOR with one state, confirmed, in both slots; synced, the name not.
+func createAnchor(o *Options, r root) error {
+	f, err := o.FS.Create(o.anchorPath())
+	if err != nil {
+		return fmt.Errorf("%s: %w", anchorName, err)
+	}
+	p := (&slot{state: slotConfirmed, root: r}).encode(o.Instance)
+	if _, err = f.WriteAt(append(p, p...), 0); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("%s: %w", anchorName, err)
+	}
+	return nil
+}
+
+// noEOF makes an error of the end of a file that is shorter than it was a moment ago.
+func noEOF(err error) error {
+	if err == nil || errors.Is(err, io.EOF) {
+		return fault.Corruptf("file ends early")
+	}
+	return err
+}

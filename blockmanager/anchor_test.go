@@ -1,0 +1,261 @@
+package blockmanager
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// Plan: Pebble's directory is put back, at each point of a run, to what it was after each of the
+// last commits: the worst that silent damage can make of it. The anchor may accept that or not; if
+// it does, every block of that state must still be there, whole. So nothing that an accepted state
+// needs is punched or unlinked, a kill and a repair in between or not.
+func TestWhateverTheAnchorAcceptsIsWhole(t *testing.T) {
+	r := newRand(t)
+	runs := 6
+	if testing.Short() {
+		runs = 2
+	}
+	accepted, refused := 0, 0
+	for range runs {
+		o := testOptions(nil)
+		o.ContainerBytes = 24 << 10 // containers die often
+		mem := formatted(t, o)
+		rec, ro := record(o, mem, r, firstPicture())
+		type old struct {
+			fs   *vfs.Mem
+			what *picture
+		}
+		history := []old{{mem.Clone(), firstPicture()}}
+		rec.before = func(op, name string) error {
+			if op == "sync" && r.IntN(4) == 0 {
+				rec.take("before sync of " + name)
+			}
+			return nil
+		}
+		rec.s.m = openWriter(t, ro)
+		for range 14 {
+			var err error
+			if r.IntN(3) == 0 {
+				err = rec.s.step()
+			} else {
+				err = rec.s.commit()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rec.s.now != history[len(history)-1].what {
+				history = append(history, old{mem.Clone(), rec.s.now})
+			}
+			rec.mu.Lock()
+			moments := rec.moments
+			rec.moments = nil
+			rec.take("now")
+			moments, rec.moments = append(moments, rec.moments...), nil
+			rec.mu.Unlock()
+			for _, c := range moments {
+				past := slices.IndexFunc(history, func(h old) bool { return h.what == c.now }) + 1
+				for _, h := range history[max(0, past-4):past] {
+					f := c.fs
+					if r.IntN(2) == 0 { // repaired, and cut off again
+						o.FS = f
+						if m, err := Open(o); err == nil {
+							if err := m.Writable(); err != nil {
+								t.Fatal(err)
+							}
+							f = f.Crash()
+							m.Close()
+						}
+					}
+					f = f.Clone()
+					copyDir(t, f, h.fs, "/store/meta")
+					o.FS = f
+					m, err := Open(o)
+					if errors.Is(err, ErrCorrupt) && strings.Contains(err.Error(), anchorName) {
+						refused++
+						continue
+					}
+					accepted++
+					if err == nil {
+						err = errors.Join(h.what.difference(m), checkVerify(m), m.Close())
+					}
+					if err != nil {
+						t.Fatalf("%s, metadata put back: accepted, but %v", c.name, err)
+					}
+				}
+			}
+		}
+		rec.s.m.Close()
+	}
+	t.Logf("%d states accepted, %d refused", accepted, refused)
+	if accepted == 0 || refused == 0 {
+		t.Error("one of them never happened")
+	}
+}
+
+// An intent whose commit did not happen has used up its epoch.
+func TestAnAbandonedEpochIsNotUsedAgain(t *testing.T) {
+	o := testOptions(nil)
+	mem := formatted(t, o)
+	armed := false
+	var left *vfs.Mem
+	h := &hookFS{inner: mem}
+	h.before = func(op, name string) error {
+		if armed && op == "write" && strings.Contains(name, "meta/") {
+			armed, left = false, mem.Crash()
+		}
+		return nil
+	}
+	o.FS = h
+	m := openWriter(t, o)
+	if err := m.Commit(Change{}); err != nil {
+		t.Fatal(err)
+	}
+	h.mu.Lock()
+	armed = true
+	h.mu.Unlock()
+	if err := m.Commit(Change{Put: []Row{{[]byte("k"), []byte("lost")}}}); err != nil {
+		t.Fatal(err)
+	}
+	abandoned := m.Epoch()
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	o.FS = left
+	m = openWriter(t, o)
+	if got := m.Epoch(); got >= abandoned {
+		t.Fatalf("epoch %d, intent %d: the commit is there", got, abandoned)
+	}
+	if m.confirmedEpoch != m.Epoch() {
+		t.Error("an intent that follows confirms the epoch before it")
+	}
+	if err := m.Commit(Change{Put: []Row{{[]byte("k"), []byte("kept")}}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.Epoch(); got <= abandoned {
+		t.Errorf("epoch %d is used again, %d was abandoned", got, abandoned)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	m = openWriter(t, o)
+	want := firstPicture()
+	want.rows["k"] = "kept"
+	if err := errors.Join(want.difference(m), m.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// What Open went by may be in the kernel's cache only, so it is made durable ahead of all else.
+func TestRepairWritesTheAnchorFirst(t *testing.T) {
+	o := testOptions(nil)
+	mem, _ := filled(t, o, 5)
+	before := readFile(t, mem, "/store/"+anchorName)
+	var ops []string
+	o.FS = &hookFS{inner: mem, before: func(op, name string) error {
+		ops = append(ops, op+" "+strings.TrimPrefix(name, "/store/"))
+		return nil
+	}}
+	m := openWriter(t, o)
+	if want := []string{"open ANCHOR", "write ANCHOR", "sync ANCHOR"}; !slices.Equal(ops[:3], want) {
+		t.Errorf("%v, want %v", ops[:3], want)
+	}
+	if !bytes.Equal(readFile(t, mem, "/store/"+anchorName), before) {
+		t.Error("the anchor is not as it was")
+	}
+	if err := m.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Metadata that changes between the open and its repair is not taken for what was checked.
+func TestRepairReadsTheMetadataAgain(t *testing.T) {
+	o := testOptions(nil)
+	mem := formatted(t, o)
+	old := mem.Clone()
+	o.FS = mem
+	m := openWriter(t, o)
+	id := add(t, m, []byte("block"))
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	m, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copyDir(t, mem, old, "/store/meta")
+	if err := m.Writable(); !errors.Is(err, ErrCorrupt) {
+		t.Error(err)
+	}
+	if got, err := readBlock(m, id); err != nil || string(got) != "block" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if err := m.Close(); !errors.Is(err, ErrPoisoned) {
+		t.Error(err)
+	}
+}
+
+// Confirm in a Change leaves nothing to go back to.
+func TestConfirmedCommitIsConfirmedOnReturn(t *testing.T) {
+	o := testOptions(nil)
+	mem := formatted(t, o)
+	o.FS = mem
+	m := openWriter(t, o)
+	for _, confirm := range []bool{false, true} {
+		before := m.Epoch()
+		if err := m.Commit(Change{LogStart: 9, Confirm: confirm}); err != nil {
+			t.Fatal(err)
+		}
+		a, err := readAnchor(&Options{FS: mem.Crash(), Dir: "/store", Instance: testInstance})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.newest().epoch <= before || a.newest().confirms(m.state.root) != confirm {
+			t.Errorf("confirm %v: newest slot is %+v", confirm, a.newest())
+		}
+	}
+	if m.ConfirmedLogStart() != 9 {
+		t.Error("log_start is not confirmed")
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A block made after a Sync needs another.
+func TestSyncCoversOnlyWhatWasFinished(t *testing.T) {
+	m := openWriterOn(t, testOptions(nil))
+	c := m.NewCreation()
+	var made []block.ID
+	for i := range 2 {
+		s, err := c.Create()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Write([]byte("x"))
+		if err := c.Finish(s); err != nil {
+			t.Fatal(err)
+		}
+		made = append(made, s.ID())
+		if err := m.Commit(Change{Created: []*Creation{c}}); err == nil {
+			t.Fatalf("block %d is committed without a sync", i)
+		}
+		if err := c.Sync(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := m.Commit(Change{Created: []*Creation{c}}); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(ids(m), made) {
+		t.Errorf("blocks %v, want %v", ids(m), made)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

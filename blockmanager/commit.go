@@ -1,0 +1,354 @@
+package blockmanager
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// Change is what one commit does, all of it or nothing.
+type Change struct {
+	Created []*Creation // whose blocks become real; each synced
+	Dead    []block.ID  // blocks dropped
+	Delete  [][]byte    // keys of the caller's rows; an absent one is no error
+	Put     []Row       // the caller's rows, after Delete; of equal keys the last counts
+	// LogStart is the lowest LSN that replay on the new state needs. The store's never falls: of two
+	// commits whose values were found out before either happened, the higher holds, since each may
+	// rely on the other's files. 0 leaves it as it is.
+	LogStart uint64
+	// Confirm has the anchor accept no older state on return: for what the log cannot bring back.
+	Confirm bool
+}
+
+// Commit makes a change durable and visible. Commits follow one another, in the order of their calls.
+//
+// Errors: ErrNotFound for a dead block that is not there, and errors for creations that are not
+// ready: nothing has changed. ErrNoSpace: nothing has changed, and the call may be tried again, its
+// creations still standing. Every other error of a write poisons: whether the change has happened
+// will be known at the next open.
+func (m *Manager) Commit(ch Change) error {
+	m.commitMu.Lock()
+	defer m.commitMu.Unlock()
+	for i, c := range ch.Created {
+		if c == nil || slices.Contains(ch.Created[:i], c) {
+			return errors.New("blockmanager: commit: a creation is nil or there twice")
+		}
+		c.mu.Lock() // in any order: nobody else holds two
+		defer c.mu.Unlock()
+	}
+	return m.commit(ch)
+}
+
+// commit is Commit under commitMu and the locks of its creations.
+func (m *Manager) commit(ch Change) error {
+	if err := m.writable(); err != nil {
+		return err
+	}
+	p, err := m.plan(&ch)
+	if err != nil {
+		return err
+	}
+	if err := m.intend(p); err != nil {
+		return err
+	}
+	if err := m.meta.commit(p.ops); err != nil {
+		return m.fail(err)
+	}
+	m.install(p)
+	for _, op := range p.ops {
+		m.unflushed += int64(len(op.key) + len(op.value))
+	}
+	if ch.Confirm {
+		if err := m.writeConfirmed(); err != nil {
+			return err
+		}
+	}
+	if err := m.release(); err != nil {
+		return m.fail(err)
+	}
+	return nil
+}
+
+// plan is a commit worked out, before anything is written.
+type plan struct {
+	ch   *Change
+	root root
+
+	ops    []metaOp
+	staged map[string]int // index into ops, by key
+
+	created    []*liveBlock
+	dropped    []*liveBlock
+	ranges     map[string]*deadRange       // new
+	goneRanges []string                    // keys
+	rows       map[*container]containerRow // new or changed
+	gone       []*container
+	mark       uint64
+	logStart   uint64
+}
+
+// plan works out rows, root and hash of a change.
+func (m *Manager) plan(ch *Change) (*plan, error) {
+	st := m.state
+	p := &plan{
+		ch:       ch,
+		root:     root{epoch: max(st.epoch, m.anchor.highest) + 1, hash: st.hash},
+		staged:   map[string]int{},
+		ranges:   map[string]*deadRange{},
+		rows:     map[*container]containerRow{},
+		logStart: max(st.logStart, ch.LogStart),
+	}
+	if p.root.epoch >= maxEpoch {
+		return nil, fault.Unsupportedf("blockmanager: commit: epoch %d", p.root.epoch)
+	}
+	if err := m.planCreated(p); err != nil {
+		return nil, err
+	}
+	if err := m.planDead(p); err != nil {
+		return nil, err
+	}
+	m.planForgotten(p)
+	for c, row := range p.rows {
+		p.put(st, containerKey(c.id), row.value())
+	}
+	if err := m.planMark(p); err != nil {
+		return nil, err
+	}
+	p.put(st, []byte{kindLogStart}, numberValue(p.logStart))
+	for _, key := range ch.Delete {
+		p.put(st, userKey(key), nil)
+	}
+	for _, r := range ch.Put {
+		p.put(st, userKey(r.Key), append([]byte{}, r.Value...))
+	}
+	p.ops = append(p.ops, metaOp{[]byte{kindRoot}, p.root.value()})
+	return p, nil
+}
+
+// put stages a row, or with nil its removal, and keeps the hash.
+func (p *plan) put(st *state, key, value []byte) {
+	i, again := p.staged[string(key)]
+	old := st.value(key)
+	if again {
+		old = p.ops[i].value
+	}
+	if old == nil && value == nil && !again {
+		return
+	}
+	if old != nil {
+		p.root.hash.sub(key, old)
+	}
+	if value != nil {
+		p.root.hash.add(key, value)
+	}
+	if again {
+		p.ops[i].value = value
+		return
+	}
+	p.staged[string(key)] = len(p.ops)
+	p.ops = append(p.ops, metaOp{key, value})
+}
+
+func (m *Manager) planCreated(p *plan) error {
+	for _, c := range p.ch.Created {
+		if err := c.ready(m); err != nil {
+			return err
+		}
+		for _, b := range c.blocks {
+			p.put(m.state, blockKey(b.id), b.value())
+			row := containerRow{state: containerOpen, next: b.in.end}
+			if row.next >= m.o.ContainerBytes {
+				row.state = containerFull
+			}
+			p.rows[b.in] = row
+		}
+		p.created = append(p.created, c.blocks...)
+	}
+	return nil
+}
+
+// planDead drops blocks. A full container that loses its last one dies with it, and needs no dead
+// ranges any more.
+func (m *Manager) planDead(p *plan) error {
+	live := map[*container]int{}
+	seen := map[block.ID]bool{}
+	for _, id := range p.ch.Dead {
+		b := m.state.blocks[id]
+		if b == nil || seen[id] {
+			return fmt.Errorf("blockmanager: commit: dead block %d: %w", id, fault.ErrNotFound)
+		}
+		seen[id] = true
+		p.dropped = append(p.dropped, b)
+		p.put(m.state, blockKey(id), nil)
+		if _, ok := live[b.in]; !ok {
+			live[b.in] = b.in.live
+		}
+		live[b.in]--
+	}
+	for _, b := range p.created {
+		if _, ok := live[b.in]; ok {
+			live[b.in]++
+		}
+	}
+	dying := map[*container]bool{}
+	m.mu.RLock()
+	for c, n := range live {
+		full := c.row.state == containerFull || c.row.next >= m.o.ContainerBytes
+		if n == 0 && full && !c.held {
+			dying[c] = true
+			p.rows[c] = containerRow{state: containerDead, next: c.row.next}
+		}
+	}
+	m.mu.RUnlock()
+	for _, b := range p.dropped {
+		if b.length > 0 && !dying[b.in] {
+			key := deadKey(b.in.id, b.off)
+			p.ranges[string(key)] = &deadRange{in: b.in, off: b.off, length: b.length, died: p.root.epoch, block: b}
+			p.put(m.state, key, numberValue(uint64(b.length)))
+		}
+	}
+	for key, d := range m.state.dead {
+		if d.punched || dying[d.in] {
+			p.goneRanges = append(p.goneRanges, key)
+			p.put(m.state, []byte(key), nil)
+		}
+	}
+	return nil
+}
+
+// planForgotten removes the rows of containers whose files are gone.
+func (m *Manager) planForgotten(p *plan) {
+	for _, c := range m.state.containers {
+		if c.unlinked {
+			p.gone = append(p.gone, c)
+			p.put(m.state, containerKey(c.id), nil)
+		}
+	}
+}
+
+// planMark raises the id mark when less than half of a reserve is left.
+func (m *Manager) planMark(p *plan) error {
+	m.mu.RLock()
+	next := uint64(m.nextID)
+	m.mu.RUnlock()
+	p.mark = m.state.mark
+	if next+idReserve/2 <= p.mark {
+		return nil
+	}
+	if p.mark = next + idReserve; p.mark > maxMark {
+		return fault.Unsupportedf("blockmanager: commit: block ids are used up at %d", next)
+	}
+	p.put(m.state, []byte{kindMark}, numberValue(p.mark))
+	return nil
+}
+
+// intend writes the intent. With it durable the anchor accepts the current state and the next, no
+// older one: the current one is confirmed.
+func (m *Manager) intend(p *plan) error {
+	synced, err := m.anchor.write(slot{state: slotIntent, root: p.root, previous: m.state.hash})
+	switch {
+	case err == nil:
+	case !synced && errors.Is(err, fault.ErrNoSpace):
+		return fmt.Errorf("blockmanager: commit: %w", err)
+	default:
+		return m.fail(err)
+	}
+	m.confirmed()
+	return nil
+}
+
+// confirmed notes that the anchor accepts no state before the current one.
+func (m *Manager) confirmed() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.confirmedEpoch, m.confirmedLogStart = m.state.epoch, m.state.logStart
+}
+
+// install makes a durable plan visible.
+func (m *Manager) install(p *plan) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	st := m.state
+	for _, b := range p.created {
+		st.blocks[b.id] = b
+		b.in.live++
+	}
+	for c, row := range p.rows {
+		c.row = row
+		st.containers[c.id] = c
+		delete(m.fresh, c)
+		if row.state == containerDead {
+			c.died = p.root.epoch
+		}
+	}
+	for _, c := range p.gone {
+		delete(st.containers, c.id)
+	}
+	for _, b := range p.dropped {
+		delete(st.blocks, b.id)
+		b.in.live--
+	}
+	for _, key := range p.goneRanges {
+		delete(st.dead, key)
+	}
+	for key, d := range p.ranges {
+		st.dead[key] = d
+	}
+	for _, key := range p.ch.Delete {
+		delete(st.user, string(key))
+	}
+	for _, r := range p.ch.Put {
+		st.user[string(r.Key)] = append([]byte{}, r.Value...)
+	}
+	st.root, st.mark, st.logStart = p.root, p.mark, p.logStart
+	for _, c := range p.ch.Created {
+		c.ended = true
+		for _, in := range c.held {
+			m.unholdOne(in)
+		}
+		c.held, c.free = nil, nil
+	}
+}
+
+// Confirm has the anchor accept no state before the current one, if it does not yet, and gives back
+// space that has become free. For an idle second.
+func (m *Manager) Confirm() error {
+	m.commitMu.Lock()
+	defer m.commitMu.Unlock()
+	if err := m.writable(); err != nil {
+		return err
+	}
+	return m.confirm()
+}
+
+// confirm is Confirm under commitMu.
+func (m *Manager) confirm() error {
+	if err := m.writeConfirmed(); err != nil {
+		return err
+	}
+	if err := m.release(); err != nil {
+		return m.fail(err)
+	}
+	if m.unflushed >= flushWhenIdle {
+		if err := m.meta.flush(); err != nil {
+			return m.fail(err)
+		}
+		m.unflushed = 0
+	}
+	return nil
+}
+
+// writeConfirmed writes the anchor's confirmation of the current state, if it is due.
+func (m *Manager) writeConfirmed() error {
+	if m.confirmedEpoch == m.state.epoch {
+		return nil
+	}
+	if _, err := m.anchor.write(slot{state: slotConfirmed, root: m.state.root, previous: m.anchor.newest().previous}); err != nil {
+		return m.fail(err)
+	}
+	m.confirmed()
+	return nil
+}

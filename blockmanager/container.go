@@ -1,0 +1,244 @@
+package blockmanager
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"sync/atomic"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// How far ahead of the writer space is reserved: doubling from the first to the last.
+const (
+	firstWindow = 1 << 20
+	lastWindow  = 32 << 20
+)
+
+// container is one file of blocks.
+//
+// At any time at most one Creation holds it for writing, from the first byte until that Creation is
+// committed or aborted. So all that lies above row.next belongs to one Creation: an abort has only
+// to forget it, and no commit can make a container's end jump over another's unfinished blocks.
+type container struct {
+	id  containerID
+	row containerRow // as of the last commit; guarded by Manager.mu
+
+	// Guarded by Manager.mu.
+	live     int    // committed blocks in it
+	died     uint64 // epoch of the commit that made it dead, or of the open
+	held     bool   // by a Creation
+	unlinked bool   // the file is gone: the next commit removes the row
+
+	refs atomic.Int64 // open sources
+	file *sharedFile  // for reading; nil for a dead one from before the open
+
+	end int64 // where the next block begins; of the Creation that holds it
+
+	ioMu     sync.Mutex // one call at a time of what is not ReadAt and WriteAt
+	wfile    vfs.File   // for writing; nil until needed; may be file.f
+	reserved int64      // space is reserved up to here
+	window   int64      // how much to reserve next
+}
+
+func (c *container) name() string { return c.id.String() + dataSuffix }
+
+const dataSuffix = ".data"
+
+// sharedFile is an open file that ends with its last user.
+type sharedFile struct {
+	f    vfs.File
+	refs atomic.Int64
+}
+
+func newSharedFile(f vfs.File) *sharedFile {
+	s := &sharedFile{f: f}
+	s.refs.Store(1)
+	return s
+}
+
+func (s *sharedFile) release() error {
+	if s.refs.Add(-1) == 0 {
+		return s.f.Close()
+	}
+	return nil
+}
+
+// openContainer opens the file of a container with a row for reading, and checks its header page
+// and that it reaches as far as its last live block.
+func openContainer(o *Options, c *container, last int64) error {
+	f, err := o.FS.Open(o.dataPath(c.name()), false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fault.Corruptf("container %s: missing", c.id)
+	} else if err != nil {
+		return fmt.Errorf("container %s: %w", c.id, err)
+	}
+	if err := checkContainer(o, c.id, f, last); err != nil {
+		f.Close()
+		return err
+	}
+	c.file = newSharedFile(f)
+	return nil
+}
+
+func checkContainer(o *Options, id containerID, f vfs.File, last int64) error {
+	page := make([]byte, headerLen)
+	if n, err := f.ReadAt(page, 0); n < headerLen {
+		return fmt.Errorf("container %s: header page: %w", id, noEOF(err))
+	}
+	if err := checkHeader(page, o.Instance, id); err != nil {
+		return fmt.Errorf("container %s: %w", id, err)
+	}
+	size, err := f.Size()
+	if err != nil {
+		return fmt.Errorf("container %s: %w", id, err)
+	}
+	if size < last {
+		return fault.Corruptf("container %s: %d bytes long, its blocks end at %d", id, size, last)
+	}
+	return nil
+}
+
+// createContainer makes a new container: file, header page, both durable.
+// Errors: ErrNoSpace, nothing is left then. fatal tells that a sync failed.
+func createContainer(o *Options, blockSize int64) (c *container, fatal bool, err error) {
+	c = &container{window: firstWindow}
+	rand.Read(c.id[:])
+	c.end = alignUp(headerLen, blockSize)
+	c.row = containerRow{state: containerOpen, next: c.end}
+	path := o.dataPath(c.name())
+	f, err := o.FS.Create(path)
+	if err != nil {
+		return nil, false, fmt.Errorf("container %s: %w", c.id, err)
+	}
+	if _, err := f.WriteAt(encodeHeader(o.Instance, c.id), 0); err != nil {
+		f.Close()
+		o.FS.Remove(path) // if it stays, Writable removes it
+		return nil, false, fmt.Errorf("container %s: header page: %w", c.id, err)
+	}
+	if err = f.Sync(); err == nil {
+		err = o.FS.SyncDir(o.dataDir())
+	}
+	if err != nil {
+		f.Close()
+		return nil, true, fmt.Errorf("container %s: sync: %w", c.id, err)
+	}
+	c.wfile, c.file, c.reserved = f, newSharedFile(f), c.end
+	return c, false, nil
+}
+
+// writer gives the file for writing. The caller holds ioMu.
+func (c *container) writer(o *Options) (vfs.File, error) {
+	if c.wfile == nil {
+		f, err := o.FS.Open(o.dataPath(c.name()), true)
+		if err != nil {
+			return nil, fmt.Errorf("container %s: %w", c.id, err)
+		}
+		c.wfile = f
+	}
+	return c.wfile, nil
+}
+
+// write puts p at off, with space reserved ahead.
+// Errors: ErrNoSpace; any other one poisons.
+func (c *container) write(o *Options, p []byte, off int64) error {
+	f, err := c.reserve(o, off+int64(len(p)))
+	if err == nil {
+		_, err = f.WriteAt(p, off)
+	}
+	if err != nil {
+		return fmt.Errorf("container %s: write %d bytes at %d: %w", c.id, len(p), off, err)
+	}
+	return nil
+}
+
+// reserve sees to it that space is reserved up to end. On a disk nearly full it asks for no more
+// than is needed.
+func (c *container) reserve(o *Options, end int64) (vfs.File, error) {
+	c.ioMu.Lock()
+	defer c.ioMu.Unlock()
+	f, err := c.writer(o)
+	if err != nil || end <= c.reserved {
+		return f, err
+	}
+	n := max(c.window, end-c.reserved)
+	err = f.Preallocate(c.reserved, n)
+	if errors.Is(err, fault.ErrNoSpace) && n > end-c.reserved {
+		n = end - c.reserved
+		err = f.Preallocate(c.reserved, n)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.reserved += n
+	c.window = min(2*c.window, lastWindow)
+	return f, nil
+}
+
+// sync makes what was written durable.
+func (c *container) sync(o *Options) error {
+	c.ioMu.Lock()
+	defer c.ioMu.Unlock()
+	f, err := c.writer(o)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err != nil {
+		return fmt.Errorf("container %s: sync: %w", c.id, err)
+	}
+	return nil
+}
+
+// punch gives the space of [off, off+n) back.
+func (c *container) punch(o *Options, off, n int64) error {
+	c.ioMu.Lock()
+	defer c.ioMu.Unlock()
+	f, err := c.writer(o)
+	if err == nil {
+		err = f.PunchHole(off, n)
+	}
+	if err != nil {
+		return fmt.Errorf("container %s: punch %d bytes at %d: %w", c.id, n, off, err)
+	}
+	return nil
+}
+
+// cut removes what lies above size, space reserved there too.
+func (c *container) cut(o *Options, size int64) error {
+	c.ioMu.Lock()
+	defer c.ioMu.Unlock()
+	f, err := c.writer(o)
+	if err == nil {
+		err = f.Truncate(size)
+	}
+	if err != nil {
+		return fmt.Errorf("container %s: cut to %d: %w", c.id, size, err)
+	}
+	c.reserved = size
+	return nil
+}
+
+// reservedAbove tells whether this session has reserved or written anything above size.
+func (c *container) reservedAbove(size int64) bool {
+	c.ioMu.Lock()
+	defer c.ioMu.Unlock()
+	return c.wfile != nil && c.reserved > size
+}
+
+// closeFiles closes what the manager holds; sources keep what they use.
+func (c *container) closeFiles() error {
+	c.ioMu.Lock()
+	defer c.ioMu.Unlock()
+	var errs []error
+	if c.wfile != nil && (c.file == nil || c.wfile != c.file.f) {
+		errs = append(errs, c.wfile.Close())
+	}
+	if c.file != nil {
+		errs = append(errs, c.file.release())
+	}
+	c.wfile, c.file = nil, nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,301 @@
+package blockmanager
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// idReserve is how many ids a commit reserves: so many can be handed out before the next one must.
+const idReserve = 1024
+
+// Creation is a set of new blocks that become real together, by a Commit.
+//
+// Its methods may be called by many goroutines at once, except that Sync, Abort and the Commit come
+// after whatever writes. A container is written by one sink at a time, so as many sinks as have
+// more than sinkBuffer bytes and are open at once, so many containers take part.
+type Creation struct {
+	m *Manager
+
+	mu     sync.Mutex
+	ended  bool // committed or aborted
+	held   []*container
+	free   []*container            // of those held, the ones that no sink writes to; the last goes first
+	dirty  map[*container]struct{} // of those held, the ones written to since the last Sync
+	open   map[*sink]struct{}
+	blocks []*liveBlock
+}
+
+// BlockInfo is a finished block of a Creation.
+type BlockInfo struct {
+	ID     block.ID
+	Length int64 // bytes
+}
+
+// NewCreation begins a set of blocks. On a manager that is not a writer, Create fails.
+func (m *Manager) NewCreation() *Creation {
+	return &Creation{m: m, dirty: map[*container]struct{}{}, open: map[*sink]struct{}{}}
+}
+
+// Create begins a block. The sink is for one goroutine; it buffers.
+//
+// Errors, of the sink too: ErrNoSpace, after which only Discard of the sink or Abort of all makes
+// sense, ErrReadOnly, ErrPoisoned, ErrClosed.
+func (c *Creation) Create() (block.Sink, error) {
+	id, err := c.m.allocate()
+	if err != nil {
+		return nil, err
+	}
+	s := newSink(c, id)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return nil, errEnded
+	}
+	c.open[s] = struct{}{}
+	return s, nil
+}
+
+var errEnded = errors.New("blockmanager: creation is committed or aborted")
+
+// Finish completes a block that Create began. Its bytes are not durable before Sync.
+func (c *Creation) Finish(b block.Sink) error {
+	s, err := c.take(b)
+	if err != nil {
+		return err
+	}
+	row, err := s.finish()
+	if err != nil {
+		s.drop()
+		return err
+	}
+	in := s.in
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.blocks = append(c.blocks, &liveBlock{id: s.id, blockRow: row, in: in})
+	in.end = row.off + alignUp(row.length, c.m.state.format.blockSize)
+	if in.end < c.m.o.ContainerBytes {
+		c.free = append(c.free, in)
+	}
+	return nil
+}
+
+// Discard drops a block that Create began and Finish has not completed.
+func (c *Creation) Discard(b block.Sink) error {
+	s, err := c.take(b)
+	if err == nil {
+		s.drop()
+	}
+	return err
+}
+
+// take ends the sink's use by its goroutine.
+func (c *Creation) take(b block.Sink) (*sink, error) {
+	s, ok := b.(*sink)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ok {
+		_, ok = c.open[s]
+	}
+	if !ok {
+		return nil, fmt.Errorf("blockmanager: block %d is not one that this creation has open", b.ID())
+	}
+	delete(c.open, s)
+	return s, nil
+}
+
+// acquire gives a container to a sink.
+func (c *Creation) acquire() (*container, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return nil, errEnded
+	}
+	if n := len(c.free); n > 0 {
+		in := c.free[n-1]
+		c.free = c.free[:n-1]
+		c.dirty[in] = struct{}{}
+		return in, nil
+	}
+	in, err := c.m.hold()
+	if err != nil {
+		return nil, err
+	}
+	c.held = append(c.held, in)
+	c.dirty[in] = struct{}{}
+	return in, nil
+}
+
+// Sync makes all finished blocks durable: one sync per container. No sink may be open.
+// A failure poisons.
+func (c *Creation) Sync() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return errEnded
+	}
+	if len(c.open) > 0 {
+		return fmt.Errorf("blockmanager: sync: %d blocks are not finished", len(c.open))
+	}
+	if err := c.m.poison.err(); err != nil {
+		return err
+	}
+	if c.m.closed.Load() {
+		return fmt.Errorf("blockmanager: sync: %w", fault.ErrClosed)
+	}
+	errs := make(chan error, len(c.dirty))
+	for in := range c.dirty {
+		go func() { errs <- in.sync(&c.m.o) }()
+	}
+	var err error
+	for range c.dirty {
+		err = errors.Join(err, <-errs)
+	}
+	if err != nil {
+		return c.m.fail(err)
+	}
+	clear(c.dirty)
+	return nil
+}
+
+// Blocks gives the finished blocks, in the order in which they were finished.
+func (c *Creation) Blocks() []BlockInfo {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	infos := make([]BlockInfo, len(c.blocks))
+	for i, b := range c.blocks {
+		infos[i] = BlockInfo{b.id, b.length}
+	}
+	return infos
+}
+
+// Abort gives up all blocks: nothing has happened, save that their ids are spent. After a commit,
+// or a second time, it does nothing.
+func (c *Creation) Abort() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return
+	}
+	c.ended = true
+	m := c.m
+	for _, in := range c.held {
+		if m.poison.is() || m.closed.Load() {
+			break
+		}
+		m.mu.RLock()
+		end := in.row.next
+		m.mu.RUnlock()
+		if err := in.cut(&m.o, end); err != nil {
+			m.failed(err)
+		}
+	}
+	m.unhold(c.held)
+	clear(c.open)
+	c.blocks, c.held, c.free = nil, nil, nil
+}
+
+// ready tells why the creation cannot be committed. The caller holds c.mu.
+func (c *Creation) ready(m *Manager) error {
+	switch {
+	case c.m != m:
+		return errors.New("blockmanager: commit: creation of another manager")
+	case c.ended:
+		return errEnded
+	case len(c.open) > 0:
+		return fmt.Errorf("blockmanager: commit: %d blocks are not finished", len(c.open))
+	case len(c.dirty) > 0:
+		return errors.New("blockmanager: commit: creation is not synced")
+	}
+	return nil
+}
+
+// allocate hands out an id, below a mark that is durable.
+func (m *Manager) allocate() (block.ID, error) {
+	for {
+		m.mu.Lock()
+		id, free := m.nextID, uint64(m.nextID) < m.state.mark
+		switch {
+		case m.closed.Load():
+			m.mu.Unlock()
+			return 0, fmt.Errorf("blockmanager: %w", fault.ErrClosed)
+		case m.poison.is():
+			m.mu.Unlock()
+			return 0, m.poison.err()
+		case free:
+			m.nextID++
+			m.mu.Unlock()
+			return id, nil
+		}
+		m.mu.Unlock()
+		if err := m.raiseMark(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// raiseMark commits a higher mark, unless another commit has meanwhile.
+func (m *Manager) raiseMark() error {
+	m.commitMu.Lock()
+	defer m.commitMu.Unlock()
+	m.mu.RLock()
+	free := uint64(m.nextID) < m.state.mark
+	m.mu.RUnlock()
+	if free {
+		return nil
+	}
+	return m.commit(Change{})
+}
+
+// hold takes a container out of the pool, or makes one.
+func (m *Manager) hold() (*container, error) {
+	m.mu.Lock()
+	if n := len(m.pool); n > 0 {
+		c := m.pool[n-1]
+		m.pool = m.pool[:n-1]
+		c.held = true
+		m.mu.Unlock()
+		return c, nil
+	}
+	m.mu.Unlock()
+	if err := m.poison.err(); err != nil {
+		return nil, err
+	}
+	c, fatal, err := createContainer(&m.o, m.state.format.blockSize)
+	if fatal && !m.closed.Load() {
+		return nil, m.fail(err)
+	} else if err != nil {
+		return nil, fmt.Errorf("blockmanager: %w", err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed.Load() {
+		c.closeFiles() // a stray, for the next writer to remove
+		return nil, fmt.Errorf("blockmanager: %w", fault.ErrClosed)
+	}
+	c.held = true
+	m.fresh[c] = struct{}{}
+	return c, nil
+}
+
+// unhold gives containers back after an abort: each begins again where its last commit ended.
+func (m *Manager) unhold(list []*container) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, c := range slices.Backward(list) {
+		m.unholdOne(c)
+	}
+}
+
+// unholdOne puts a container back in the pool, unless it is full. The caller holds mu.
+func (m *Manager) unholdOne(c *container) {
+	c.held = false
+	c.end = c.row.next
+	if c.row.state == containerOpen && c.row.next < m.o.ContainerBytes {
+		m.pool = append(m.pool, c)
+	}
+}

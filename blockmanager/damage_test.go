@@ -1,0 +1,439 @@
+package blockmanager
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// filled gives a closed store with blocks, and what is in it.
+func filled(t *testing.T, o Options, steps int) (*vfs.Mem, *picture) {
+	t.Helper()
+	mem := formatted(t, o)
+	o.FS = mem
+	s := &script{m: openWriter(t, o), r: newRand(t), now: firstPicture()}
+	for range steps {
+		if err := s.step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for len(s.now.blocks) < 2 {
+		if err := s.commit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return mem, s.now
+}
+
+func writeFile(t *testing.T, f vfs.FS, name string, off int64, b []byte) {
+	t.Helper()
+	file, err := f.Open(name, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.WriteAt(b, off); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func flip(t *testing.T, f vfs.FS, name string, off int64) {
+	t.Helper()
+	b := readFile(t, f, name)
+	writeFile(t, f, name, off, []byte{b[off] ^ 0x20})
+}
+
+// One damaged slot is survived with the right state, and Verify tells of it; two are not.
+func TestEachByteOfTheAnchorCounts(t *testing.T) {
+	o := testOptions(nil)
+	mem, want := filled(t, o, 6)
+	stride := 1
+	if testing.Short() {
+		stride = 97
+	}
+	for off := int64(0); off < 2*slotLen; off += int64(stride) {
+		f := mem.Clone()
+		flip(t, f, "/store/"+anchorName, off)
+		if off%512 != 0 { // reading alone is enough for most
+			a, err := readAnchor(&Options{FS: f, Dir: "/store", Instance: testInstance})
+			if err != nil || a.problems[off/slotLen] == nil || a.problems[1-off/slotLen] != nil {
+				t.Fatalf("byte %d: %v", off, err)
+			}
+			continue
+		}
+		o.FS = f
+		m, err := Open(o)
+		if err != nil {
+			t.Fatalf("byte %d: %v", off, err)
+		}
+		if err := want.difference(m); err != nil {
+			t.Fatalf("byte %d: %v", off, err)
+		}
+		if checkVerify(m) == nil {
+			t.Fatalf("byte %d: Verify finds nothing", off)
+		}
+		m.Close()
+		flip(t, f, "/store/"+anchorName, (off+slotLen)%(2*slotLen))
+		before := digest(t, f, "/store")
+		if m, err = Open(o); !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("byte %d, in both slots: %v %v", off, m, err)
+		}
+		if digest(t, f, "/store") != before {
+			t.Fatalf("byte %d: a refused open changed something", off)
+		}
+	}
+}
+
+func TestAnchorOfAnotherSizeOrStoreIsRefused(t *testing.T) {
+	o := testOptions(nil)
+	mem, _ := filled(t, o, 3)
+	for name, change := range map[string]func(f *vfs.Mem){
+		"missing": func(f *vfs.Mem) { f.Remove("/store/" + anchorName) },
+		"longer":  func(f *vfs.Mem) { writeFile(t, f, "/store/"+anchorName, 2*slotLen, []byte{0}) },
+		"other":   func(f *vfs.Mem) { o.Instance[3] = 9 },
+	} {
+		f := mem.Clone()
+		o = testOptions(f)
+		change(f)
+		if _, err := Open(o); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// copyDir replaces the files of one directory by those of another file system's.
+func copyDir(t *testing.T, to, from vfs.FS, dir string) {
+	t.Helper()
+	if err := removeAll(to, dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := to.Mkdir(dir); err != nil {
+		t.Fatal(err)
+	}
+	names, err := from.List(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range names {
+		name := filepath.Join(dir, n)
+		f, err := to.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteAt(readFile(t, from, name), 0); err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+}
+
+// Metadata put back to an older state is whole in itself; only the anchor knows better.
+func TestRolledBackMetadataIsRefused(t *testing.T) {
+	o := testOptions(nil)
+	mem := formatted(t, o)
+	o.FS = mem
+	var old []*vfs.Mem
+	for i := range 4 {
+		old = append(old, mem.Clone())
+		m := openWriter(t, o)
+		for n := range 2 {
+			if err := m.Commit(Change{Put: []Row{{[]byte{'k'}, []byte{byte(i), byte(n)}}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, from := range old {
+		f := mem.Clone()
+		copyDir(t, f, from, "/store/meta")
+		before := digest(t, f, "/store")
+		o.FS = f
+		if _, err := Open(o); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("metadata of open %d: %v", i, err)
+		}
+		if digest(t, f, "/store") != before {
+			t.Errorf("metadata of open %d: a refused open changed something", i)
+		}
+	}
+	// An anchor put back is no danger: it is behind, and the metadata is taken as it is.
+	f := mem.Clone()
+	writeFile(t, f, "/store/"+anchorName, 0, readFile(t, old[2], "/store/"+anchorName))
+	o.FS = f
+	m, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := m.ConfirmedLogStart(); got != 0 {
+		t.Errorf("confirmed log_start is %d, though nothing is confirmed", got)
+	}
+	if err := errors.Join(m.Writable(), m.Confirm(), m.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMetadataOfAnotherStoreIsRefused(t *testing.T) {
+	o := testOptions(nil)
+	mem, _ := filled(t, o, 1)
+	other := o
+	other.Instance = [16]byte{7}
+	from := formatted(t, other)
+	other.FS = from
+	m := openWriter(t, other)
+	for range 100 { // far ahead of the anchor that it is put beside
+		if err := m.Commit(Change{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	copyDir(t, mem, from, "/store/meta")
+	o.FS = mem
+	if _, err := Open(o); !errors.Is(err, ErrCorrupt) {
+		t.Error(err)
+	}
+}
+
+func TestMissingPartsAreRefused(t *testing.T) {
+	o := testOptions(nil)
+	mem, _ := filled(t, o, 4)
+	for _, name := range []string{"meta", "data"} {
+		f := mem.Clone()
+		if err := removeAll(f, "/store/"+name); err != nil {
+			t.Fatal(err)
+		}
+		o.FS = f
+		if _, err := Open(o); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s missing: %v", name, err)
+		}
+		f.Mkdir("/store/" + name)
+		if _, err := Open(o); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s empty: %v", name, err)
+		}
+	}
+}
+
+// Plan: one bit of one of Pebble's files is flipped. The open must refuse, or give exactly what was
+// committed; to read and to write. It must not panic and must not give less.
+func TestFlippedMetadataIsRefusedOrHarmless(t *testing.T) {
+	o := testOptions(nil)
+	mem, want := filled(t, o, 8)
+	names, err := mem.List("/store/meta")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRand(t)
+	rounds := 400
+	if testing.Short() {
+		rounds = 60
+	}
+	refused := 0
+	for range rounds {
+		f := mem.Clone()
+		name := "/store/meta/" + names[r.IntN(len(names))]
+		b := readFile(t, f, name)
+		if len(b) == 0 {
+			continue
+		}
+		off := r.IntN(len(b))
+		b[off] ^= 1 << r.IntN(8)
+		writeFile(t, f, name, int64(off), b[off:off+1])
+		before := digest(t, f, "/store")
+		o.FS = f
+		m, err := Open(o)
+		if err == nil {
+			err = errors.Join(want.difference(m), m.Writable(), want.difference(m), m.Close())
+			if err != nil {
+				t.Fatalf("%s, byte %d: opens, but %v", name, off, err)
+			}
+			continue
+		}
+		refused++
+		if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrUnsupported) {
+			t.Fatalf("%s, byte %d: %v", name, off, err)
+		}
+		if digest(t, f, "/store") != before {
+			t.Fatalf("%s, byte %d: a refused open changed something", name, off)
+		}
+	}
+	t.Logf("%d of %d flips refused", refused, rounds)
+	if refused == 0 {
+		t.Error("no flip was refused")
+	}
+}
+
+// someBlock gives a block that is not empty, and where it lies.
+func someBlock(t *testing.T, o Options, min int64, not block.ID) (block.ID, blockRow, string) {
+	t.Helper()
+	m, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	for _, id := range slices.Sorted(maps.Keys(m.state.blocks)) {
+		if b := m.state.blocks[id]; b.length >= min && id != not {
+			return id, b.blockRow, "/store/data/" + b.in.name()
+		}
+	}
+	t.Fatalf("no block of %d bytes", min)
+	return 0, blockRow{}, ""
+}
+
+func TestDamagedContainersAreFound(t *testing.T) {
+	o := testOptions(nil)
+	mem := formatted(t, o)
+	o.FS = mem
+	m := openWriter(t, o)
+	c := m.NewCreation()
+	for _, n := range []int{5000, 5000, 700} {
+		sink, err := c.Create()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sink.Write(bytes.Repeat([]byte{byte(sink.ID())}, n))
+		if err := c.Finish(sink); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(c.Sync(), m.Commit(Change{Created: []*Creation{c}}), m.Close()); err != nil {
+		t.Fatal(err)
+	}
+	id, row, name := someBlock(t, o, 5000, 0)
+	other, row2, _ := someBlock(t, o, 5000, id)
+
+	t.Run("header", func(t *testing.T) {
+		for _, off := range []int64{0, headerVersionOff, headerInstanceOff, headerContainerOff, 2000, headerCRCOff} {
+			f := mem.Clone()
+			flip(t, f, name, off)
+			o := o
+			o.FS = f
+			if _, err := Open(o); !errors.Is(err, ErrCorrupt) {
+				t.Errorf("byte %d: %v", off, err)
+			}
+		}
+	})
+	t.Run("cut", func(t *testing.T) {
+		f := mem.Clone()
+		file, _ := f.Open(name, true)
+		file.Truncate(row.off + 1)
+		o := o
+		o.FS = f
+		if _, err := Open(o); !errors.Is(err, ErrCorrupt) {
+			t.Error(err)
+		}
+	})
+	damaged := func(t *testing.T, change func(f *vfs.Mem)) (*Manager, string) {
+		f := mem.Clone()
+		change(f)
+		o := o
+		o.FS = f
+		m, err := Open(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { m.Close() })
+		var found []string
+		err = m.Verify(func(file string, off int64, id block.ID, problem string) {
+			found = append(found, fmt.Sprintf("%s %d %d", file, off, id))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m, strings.Join(found, ", ")
+	}
+	file := strings.TrimPrefix(name, "/store/")
+	t.Run("footer", func(t *testing.T) {
+		for _, back := range []int64{1, footerProbe} {
+			m, found := damaged(t, func(f *vfs.Mem) { flip(t, f, name, row.off+row.length-back) })
+			if _, err := m.OpenBlock(id); !errors.Is(err, ErrCorrupt) {
+				t.Errorf("byte %d from the end: %v", back, err)
+			}
+			if want := fmt.Sprintf("%s %d %d", file, row.off, id); found != want {
+				t.Errorf("found %q, want %q", found, want)
+			}
+			if _, err := m.OpenBlock(other); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	t.Run("inside", func(t *testing.T) {
+		_, found := damaged(t, func(f *vfs.Mem) { flip(t, f, name, row.off) })
+		if want := fmt.Sprintf("%s %d %d", file, row.off, id); found != want {
+			t.Errorf("found %q, want %q", found, want)
+		}
+	})
+	t.Run("padding", func(t *testing.T) {
+		_, found := damaged(t, func(f *vfs.Mem) { flip(t, f, name, row.off+row.length) })
+		if want := fmt.Sprintf("%s %d %d", file, row.off+row.length, id); found != want {
+			t.Errorf("found %q, want %q", found, want)
+		}
+	})
+	t.Run("swapped", func(t *testing.T) {
+		m, _ := damaged(t, func(f *vfs.Mem) {
+			b := readFile(t, f, name)
+			writeFile(t, f, name, row.off, b[row2.off:row2.off+row2.length])
+			writeFile(t, f, name, row2.off, b[row.off:row.off+row.length])
+		})
+		for _, id := range []block.ID{id, other} {
+			if _, err := m.OpenBlock(id); !errors.Is(err, ErrCorrupt) {
+				t.Errorf("block %d: %v", id, err)
+			}
+		}
+	})
+}
+
+// Rows that are whole one by one, under a right hash, and contradict one another.
+func TestContradictingRowsAreRefused(t *testing.T) {
+	base := func() *loader {
+		st := newState()
+		st.format = formatRow{4096, testInstance}
+		st.mark, st.epoch = 10, 1
+		in := containerID(fill16(1))
+		st.containers[in] = &container{id: in, row: containerRow{containerOpen, 20480}}
+		st.blocks[1] = &liveBlock{id: 1, blockRow: blockRow{container: in, off: 4096, length: 5000}}
+		st.blocks[2] = &liveBlock{id: 2, blockRow: blockRow{container: in, off: 12288, length: 0}}
+		st.dead["d"] = &deadRange{in: st.containers[in], off: 12288, length: 8192}
+		return &loader{state: st, seen: map[byte]bool{kindFormat: true, kindMark: true, kindLogStart: true, kindRoot: true}}
+	}
+	o := testOptions(nil)
+	if err := base().finish(&o); err != nil {
+		t.Fatal(err)
+	}
+	in := containerID(fill16(1))
+	for name, bend := range map[string]func(l *loader){
+		"overlap":           func(l *loader) { l.dead["d"].off = 8192 },
+		"not aligned":       func(l *loader) { l.blocks[1].off = 4097 },
+		"in the header":     func(l *loader) { l.blocks[1].off = 0 },
+		"negative length":   func(l *loader) { l.blocks[1].length = -1 },
+		"beyond the end":    func(l *loader) { l.blocks[1].length = 20480 },
+		"huge length":       func(l *loader) { l.blocks[1].length = 1<<63 - 1 },
+		"unknown container": func(l *loader) { l.blocks[1].container = containerID{} },
+		"dead container":    func(l *loader) { l.containers[in].row.state = containerDead },
+		"id at the mark":    func(l *loader) { l.mark = 2 },
+		"id 0":              func(l *loader) { l.blocks[0] = l.blocks[1] },
+		"container end":     func(l *loader) { l.containers[in].row.next = 20481 },
+		"other store":       func(l *loader) { l.format.instance = [16]byte{} },
+		"hash":              func(l *loader) { l.sum.lo++ },
+		"no root":           func(l *loader) { delete(l.seen, kindRoot) },
+	} {
+		l := base()
+		bend(l)
+		if err := l.finish(&o); !errors.Is(err, fault.ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

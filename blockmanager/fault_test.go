@@ -1,0 +1,288 @@
+package blockmanager
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+var errDisk = errors.New("input/output error")
+
+// Plan: the n-th operation that changes the disk fails, for each n of a run. The run must end with
+// an error; what was committed before stays readable; nothing is written after a failure that
+// poisons; and what is on the disk afterwards is a committed state.
+func TestEveryFailureLeavesACommittedState(t *testing.T) {
+	r := newRand(t)
+	seed := r.Uint64()
+	stride := 1
+	if testing.Short() {
+		stride = 7
+	}
+	o := testOptions(nil)
+	base := formatted(t, o)
+	for n := 1; ; n += stride {
+		mem := base.Clone()
+		count, failed := 0, ""
+		h := &hookFS{inner: mem}
+		s := &script{r: newSeeded(seed), now: firstPicture()}
+		h.before = func(op, name string) error {
+			if count++; count == n {
+				failed = op + " " + name
+				return errDisk
+			}
+			return nil
+		}
+		o.FS = h
+		m, err := Open(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.m = m
+		if err = m.Writable(); err == nil {
+			for i := 0; i < 12 && err == nil; i++ {
+				err = s.step()
+			}
+		}
+		if failed == "" {
+			t.Logf("%d operations", count)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		// Some failures need not show: a file that could not be removed, a Pebble file in the background.
+		poisoned := m.Poisoned() != nil
+		if poisoned {
+			if !errors.Is(m.Poisoned(), ErrPoisoned) {
+				t.Fatalf("%s: %v", failed, m.Poisoned())
+			}
+			if err := m.Commit(Change{}); !errors.Is(err, ErrPoisoned) {
+				t.Fatalf("%s: commit after it: %v", failed, err)
+			}
+			for id, want := range s.now.blocks {
+				if got, err := readBlock(m, id); err != nil || !bytes.Equal(got, want) {
+					if s.next == nil || s.next.blocks[id] != nil {
+						t.Fatalf("%s: read after it: %v", failed, err)
+					}
+				}
+			}
+		}
+		if err := m.Close(); poisoned && !errors.Is(err, ErrPoisoned) {
+			t.Fatalf("%s: close: %v", failed, err)
+		}
+		for _, c := range []moment{{fs: mem.Clone(), name: "kill"}, {fs: mem.Crash(), name: "power cut"}} {
+			c.now, c.next, c.maxID = s.now, s.next, uint64(s.maxID)
+			o := o
+			if _, err := c.check(t, o); err != nil {
+				t.Fatalf("failed %s (operation %d), then %s: %v", failed, n, c.name, err)
+			}
+		}
+	}
+}
+
+func TestAFailedSyncPoisonsForGood(t *testing.T) {
+	for _, target := range []string{".data", anchorName, "meta/"} {
+		t.Run(strings.Trim(target, "/."), func(t *testing.T) {
+			o := testOptions(nil)
+			mem := formatted(t, o)
+			armed, after := false, 0
+			h := &hookFS{inner: mem}
+			h.before = func(op, name string) error {
+				if after > 0 && !strings.Contains(name, "meta/") {
+					after++ // of Pebble's, one may be under way
+				}
+				if armed && op == "sync" && strings.Contains(name, target) {
+					armed, after = false, 1
+					return errDisk
+				}
+				return nil
+			}
+			o.FS = h
+			m := openWriter(t, o)
+			c := m.NewCreation()
+			sink, err := c.Create()
+			if err != nil {
+				t.Fatal(err)
+			}
+			sink.Write([]byte("some bytes"))
+			if err := c.Finish(sink); err != nil {
+				t.Fatal(err)
+			}
+			h.mu.Lock()
+			armed = true
+			h.mu.Unlock()
+			err = c.Sync()
+			if err == nil {
+				err = m.Commit(Change{Created: []*Creation{c}, Put: []Row{{[]byte("k"), []byte("v")}}})
+			}
+			if !errors.Is(err, ErrPoisoned) {
+				t.Fatal(err)
+			}
+			if !errors.Is(err, errDisk) {
+				t.Errorf("the cause is lost: %v", err)
+			}
+			c.Abort()
+			for _, err := range []error{m.Commit(Change{}), m.Confirm(), m.Close()} {
+				if !errors.Is(err, ErrPoisoned) {
+					t.Errorf("afterwards: %v", err)
+				}
+			}
+			if after > 1 {
+				t.Errorf("%d operations after the failure", after-1)
+			}
+			o.FS = mem
+			again, err := Open(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again.Close()
+		})
+	}
+}
+
+// Poison of the store above stops the manager as its own does.
+func TestPoisonFromOutside(t *testing.T) {
+	o := testOptions(nil)
+	o.FS = formatted(t, o)
+	m := openWriter(t, o)
+	m.Poison(errDisk)
+	m.Poison(errors.New("second"))
+	if err := m.Commit(Change{}); !errors.Is(err, ErrPoisoned) || !errors.Is(err, errDisk) {
+		t.Error(err)
+	}
+	if err := m.Close(); !errors.Is(err, errDisk) {
+		t.Error(err)
+	}
+}
+
+func TestAFullDiskCanBeTriedAgain(t *testing.T) {
+	noSpace := fmt.Errorf("disk is full: %w", fault.ErrNoSpace)
+	for _, where := range []struct{ op, name string }{
+		{"create", ".data"}, {"write", ".data"}, {"preallocate", ".data"}, {"write", anchorName},
+	} {
+		t.Run(where.op+" "+where.name, func(t *testing.T) {
+			o := testOptions(nil)
+			mem := formatted(t, o)
+			full := false
+			h := &hookFS{inner: mem}
+			h.before = func(op, name string) error {
+				if full && op == where.op && strings.HasSuffix(name, where.name) {
+					return noSpace
+				}
+				return nil
+			}
+			o.FS = h
+			m := openWriter(t, o)
+			if err := m.Commit(Change{Put: []Row{{[]byte("a"), []byte("b")}}}); err != nil {
+				t.Fatal(err)
+			}
+			want := firstPicture()
+			want.rows["a"] = "b"
+			attempt := func() error {
+				c := m.NewCreation()
+				defer c.Abort()
+				sink, err := c.Create()
+				if err != nil {
+					return err
+				}
+				data := bytes.Repeat([]byte("0123456789"), 100000)
+				if _, err := sink.Write(data); err != nil {
+					return err
+				}
+				if err := c.Finish(sink); err != nil {
+					return err
+				}
+				if err := c.Sync(); err != nil {
+					return err
+				}
+				if err := m.Commit(Change{Created: []*Creation{c}}); err != nil {
+					return err
+				}
+				want.blocks[sink.ID()] = data
+				return nil
+			}
+			full = true
+			for range 3 {
+				if err := attempt(); !errors.Is(err, ErrNoSpace) || errors.Is(err, ErrPoisoned) {
+					t.Fatal(err)
+				}
+			}
+			if err := errors.Join(m.Poisoned(), want.difference(m)); err != nil {
+				t.Fatal(err)
+			}
+			full = false
+			if err := errors.Join(attempt(), want.difference(m), checkVerify(m), m.Close()); err != nil {
+				t.Fatal(err)
+			}
+			o.FS = mem
+			again := openWriter(t, o)
+			if err := errors.Join(want.difference(again), again.Close()); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// unpunchable is a file system without hole punching.
+type unpunchable struct{ vfs.FS }
+
+func (u unpunchable) Create(name string) (vfs.File, error) {
+	f, err := u.FS.Create(name)
+	return unpunchableFile{f}, err
+}
+
+func (u unpunchable) Open(name string, write bool) (vfs.File, error) {
+	f, err := u.FS.Open(name, write)
+	return unpunchableFile{f}, err
+}
+
+type unpunchableFile struct{ vfs.File }
+
+func (unpunchableFile) PunchHole(int64, int64) error { return fault.Unsupportedf("punch hole") }
+
+// Without hole punching dead space is kept, counted, and goes with its container.
+func TestDeadSpaceWithoutHolePunching(t *testing.T) {
+	o := testOptions(nil)
+	mem := formatted(t, o)
+	o.FS = unpunchable{mem}
+	m := openWriter(t, o)
+	var before []string
+	for i := range 3 {
+		c := m.NewCreation()
+		sink, err := c.Create()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sink.Write(make([]byte, 60<<10))
+		if err := errors.Join(c.Finish(sink), c.Sync(), m.Commit(Change{Created: []*Creation{c}})); err != nil {
+			t.Fatal(err)
+		}
+		if i == 1 {
+			before, _ = mem.List("/store/data") // one container, full
+		}
+	}
+	if err := errors.Join(m.Commit(Change{Dead: ids(m)[:1]}), m.Confirm()); err != nil {
+		t.Fatal(err)
+	}
+	if n := m.Stats().DeadBytes; n != 60<<10 {
+		t.Errorf("%d dead bytes", n)
+	}
+	if err := errors.Join(m.Commit(Change{Dead: ids(m)[:1]}), m.Confirm(), m.Commit(Change{})); err != nil {
+		t.Fatal(err)
+	}
+	if s := m.Stats(); s.DeadBytes != 0 || s.Blocks != 1 || s.Containers != 1 {
+		t.Errorf("%+v", s)
+	}
+	after, _ := mem.List("/store/data")
+	if len(before) != 1 || len(after) != 1 || before[0] == after[0] {
+		t.Errorf("containers %v, then %v", before, after)
+	}
+	if err := errors.Join(checkVerify(m), m.Close()); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,70 @@
+package blockmanager
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// Format makes data/, meta/ and ANCHOR in a directory that has none of them, with a first commit of
+// the given rows and log_start. All is durable on return, the names too. What a Format left that
+// did not end is the caller's to remove before another: nothing of it counts.
+func Format(o Options, rows []Row, logStart uint64) error {
+	o, err := o.withDefaults()
+	if err != nil {
+		return err
+	}
+	if o.ReadOnly {
+		return fmt.Errorf("blockmanager: format: %w", fault.ErrReadOnly)
+	}
+	if o.BlockSize == 0 {
+		o.BlockSize = defaultBlockSize
+	}
+	if err := format(&o, rows, logStart); err != nil {
+		return fmt.Errorf("blockmanager: format: %w", err)
+	}
+	return nil
+}
+
+func format(o *Options, rows []Row, logStart uint64) error {
+	for _, dir := range []string{o.dataDir(), o.metaDir()} {
+		if err := o.FS.Mkdir(dir); err != nil {
+			return err
+		}
+		if err := o.FS.SyncDir(dir); err != nil {
+			return err
+		}
+	}
+	st := newState()
+	st.format = formatRow{blockSize: o.BlockSize, instance: o.Instance}
+	st.mark, st.logStart, st.epoch = 1, logStart, 1
+	for _, r := range rows {
+		st.user[string(r.Key)] = r.Value
+	}
+	var ops []metaOp
+	put := func(key []byte) {
+		v := append([]byte{}, st.value(key)...)
+		st.hash.add(key, v)
+		ops = append(ops, metaOp{key, v})
+	}
+	put([]byte{kindFormat})
+	put([]byte{kindMark})
+	put([]byte{kindLogStart})
+	for key := range st.user {
+		put(userKey([]byte(key)))
+	}
+	ops = append(ops, metaOp{[]byte{kindRoot}, st.root.value()})
+
+	meta, err := openMeta(o, metaFormat, newPoison())
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(meta.commit(ops), meta.close()); err != nil {
+		return err
+	}
+	if err := createAnchor(o, st.root); err != nil {
+		return err
+	}
+	return o.FS.SyncDir(o.Dir)
+}

@@ -1,0 +1,251 @@
+package blockmanager
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// Errors that callers may ask for.
+var (
+	ErrCorrupt     = fault.ErrCorrupt
+	ErrUnsupported = fault.ErrUnsupported
+	ErrNotFound    = fault.ErrNotFound
+	ErrReadOnly    = fault.ErrReadOnly
+	ErrPoisoned    = fault.ErrPoisoned
+	ErrNoSpace     = fault.ErrNoSpace
+	ErrClosed      = fault.ErrClosed
+)
+
+// Row is one metadata row of the caller. Callers' keys have a key space of their own.
+type Row struct{ Key, Value []byte }
+
+// Manager is an opened block manager. All methods may be called by many goroutines at once.
+//
+// Locks: commitMu before Creation.mu before mu before container.ioMu. No file is touched under mu.
+type Manager struct {
+	o      Options
+	poison *poison
+	closed atomic.Bool
+
+	// commitMu is held from the intent of a commit to its publication, and while space is given back.
+	commitMu  sync.Mutex
+	anchor    *anchor
+	meta      *metaStore // nil until Writable
+	unflushed int64      // bytes of rows committed since Pebble's last flush
+	canPunch  bool       // the file system has not said that it cannot
+
+	// mu guards what follows. The state changes only under both locks.
+	mu                sync.RWMutex
+	state             *state
+	nextID            block.ID
+	confirmedEpoch    uint64 // 0: a state before the current one is still accepted
+	confirmedLogStart uint64
+	pool              []*container            // that take blocks and that nobody holds; the last goes first
+	fresh             map[*container]struct{} // made in this session, without a row yet
+}
+
+// LogStart gives the lowest LSN that replay on the current state needs.
+func (m *Manager) LogStart() uint64 {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.state.logStart
+}
+
+// ConfirmedLogStart gives the lowest LSN that any state needs which the anchor still accepts: the
+// log below it may go. 0 until the first confirmation after an open that found an unconfirmed one.
+func (m *Manager) ConfirmedLogStart() uint64 {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.confirmedLogStart
+}
+
+// Epoch gives the number of the last commit. Numbers rise, with gaps.
+func (m *Manager) Epoch() uint64 {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.state.epoch
+}
+
+// Rows calls fn for each of the caller's rows whose key begins with prefix, in key order, as of the
+// last commit before the call. The slices are never changed and may be kept. An error of fn ends it
+// and is returned.
+func (m *Manager) Rows(prefix []byte, fn func(key, value []byte) error) error {
+	if m.closed.Load() {
+		return fmt.Errorf("blockmanager: rows: %w", fault.ErrClosed)
+	}
+	m.mu.RLock()
+	rows := map[string][]byte{}
+	for k, v := range m.state.user {
+		if strings.HasPrefix(k, string(prefix)) {
+			rows[k] = v
+		}
+	}
+	m.mu.RUnlock()
+	for _, k := range slices.Sorted(maps.Keys(rows)) {
+		if err := fn([]byte(k), rows[k]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Poisoned gives the first failure after which nothing is written any more, wrapped in ErrPoisoned;
+// nil while there is none.
+func (m *Manager) Poisoned() error { return m.poison.err() }
+
+// Poison makes the manager read-only for good, as a failure of its own would. For failures of what
+// must agree with it, such as the log. The first cause wins.
+func (m *Manager) Poison(cause error) { m.fail(cause) }
+
+// fail poisons.
+func (m *Manager) fail(cause error) error {
+	if m.poison.is() {
+		return m.poison.err()
+	}
+	err := m.poison.set(cause)
+	m.o.Logger.Error("block manager is read-only from now on", "cause", cause)
+	return err
+}
+
+// failed sorts an error of a write before any sync: a full disk is the caller's to deal with,
+// everything else poisons.
+func (m *Manager) failed(err error) error {
+	switch {
+	case m.closed.Load():
+		return fmt.Errorf("blockmanager: %w", fault.ErrClosed)
+	case errors.Is(err, fault.ErrNoSpace):
+		return fmt.Errorf("blockmanager: %w", err)
+	default:
+		return m.fail(err)
+	}
+}
+
+// writable tells why nothing may be written. The caller holds commitMu.
+func (m *Manager) writable() error {
+	switch {
+	case m.closed.Load():
+		return fmt.Errorf("blockmanager: %w", fault.ErrClosed)
+	case m.poison.is():
+		return m.poison.err()
+	case m.meta == nil:
+		return fmt.Errorf("blockmanager: %w", fault.ErrReadOnly)
+	}
+	return nil
+}
+
+// Stats is a count of what a manager holds.
+type Stats struct {
+	Epoch         uint64
+	Blocks        int
+	Containers    int
+	LiveBytes     int64 // of live blocks
+	DeadBytes     int64 // of dropped blocks whose space is not given back yet
+	MetadataBytes int64 // of the files in meta/
+}
+
+// Stats counts. It visits all blocks and lists meta/.
+func (m *Manager) Stats() Stats {
+	m.mu.RLock()
+	s := Stats{Epoch: m.state.epoch, Blocks: len(m.state.blocks), Containers: len(m.state.containers)}
+	for _, b := range m.state.blocks {
+		s.LiveBytes += b.length
+	}
+	for _, d := range m.state.dead {
+		if !d.punched {
+			s.DeadBytes += d.length
+		}
+	}
+	m.mu.RUnlock()
+	names, err := m.o.FS.List(m.o.metaDir())
+	if err != nil {
+		return s
+	}
+	for _, n := range names {
+		if info, err := m.o.FS.Stat(filepath.Join(m.o.metaDir(), n)); err == nil && !info.IsDir() {
+			s.MetadataBytes += info.Size()
+		}
+	}
+	return s
+}
+
+// Close confirms the last commit, gives back space that was reserved ahead, and closes everything.
+// Sources that are open then fail with ErrClosed; what they hold is let go when they are closed.
+// A poisoned manager writes nothing, leaves Pebble where it stands, and returns the first cause.
+// Creations that are not committed come to nothing. Close may be called twice.
+func (m *Manager) Close() error {
+	m.commitMu.Lock()
+	defer m.commitMu.Unlock()
+	m.mu.Lock()
+	was := m.closed.Swap(true)
+	m.mu.Unlock()
+	if was {
+		return nil
+	}
+	var errs []error
+	if m.meta != nil && !m.poison.is() {
+		errs = append(errs, m.tidy())
+	}
+	if m.meta != nil {
+		if err := m.meta.close(); err != nil && !m.poison.is() {
+			errs = append(errs, m.fail(err))
+		}
+	}
+	if m.anchor.file != nil {
+		errs = append(errs, m.anchor.file.Close())
+	}
+	for _, c := range m.allContainers() {
+		errs = append(errs, c.closeFiles())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("blockmanager: close: %w", err)
+	}
+	return m.poison.err()
+}
+
+// tidy is what a clean close writes.
+func (m *Manager) tidy() error {
+	if err := m.confirm(); err != nil {
+		return err
+	}
+	for _, c := range m.allContainers() {
+		if _, fresh := m.fresh[c]; fresh {
+			if err := errors.Join(c.closeFiles(), m.o.FS.Remove(m.o.dataPath(c.name()))); err != nil {
+				m.o.Logger.Warn("container without blocks stays", "container", c.id, "err", err)
+			}
+			continue
+		}
+		if c.row.state != containerDead && c.reservedAbove(c.row.next) {
+			if err := c.cut(&m.o, c.row.next); err != nil {
+				return m.fail(err)
+			}
+		}
+	}
+	if m.unflushed >= flushAtClose {
+		if err := m.meta.flush(); err != nil {
+			return m.fail(err)
+		}
+	}
+	return nil
+}
+
+// allContainers gives those with a row and those without.
+func (m *Manager) allContainers() []*container {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return slices.AppendSeq(slices.Collect(maps.Values(m.state.containers)), maps.Keys(m.fresh))
+}
+
+// When Pebble is asked to write its log's content to tables: the next open replays less.
+const (
+	flushAtClose  = 64 << 10
+	flushWhenIdle = 1 << 20
+)

@@ -1,0 +1,620 @@
+package blockmanager
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+func newSeeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 2)) }
+
+func ids(m *Manager) []block.ID {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return slices.Sorted(maps.Keys(m.state.blocks))
+}
+
+// add commits one block.
+func add(t testing.TB, m *Manager, data []byte, dead ...block.ID) block.ID {
+	t.Helper()
+	c := m.NewCreation()
+	defer c.Abort()
+	sink, err := c.Create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sink.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(c.Finish(sink), c.Sync(), m.Commit(Change{Created: []*Creation{c}, Dead: dead})); err != nil {
+		t.Fatal(err)
+	}
+	return sink.ID()
+}
+
+// Plan: random commits, aborts and reads, the manager closed and opened now and then, against the
+// naive picture.
+func TestManagerAgreesWithThePicture(t *testing.T) {
+	r := newRand(t)
+	o := testOptions(nil)
+	o.FS = formatted(t, o)
+	s := &script{r: r, now: firstPicture()}
+	steps := 300
+	if testing.Short() {
+		steps = 60
+	}
+	for range steps {
+		if s.m == nil {
+			s.m = openWriter(t, o)
+		}
+		if err := s.step(); err != nil {
+			t.Fatal(err)
+		}
+		if r.IntN(15) == 0 {
+			for len(s.open) > 0 {
+				if err := s.closeOne(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := errors.Join(s.now.difference(s.m), checkVerify(s.m), s.m.Close()); err != nil {
+				t.Fatal(err)
+			}
+			s.m = nil
+		}
+	}
+}
+
+// The whole on real files, opened from a directory that cannot be written to.
+func TestRealFiles(t *testing.T) {
+	dir := t.TempDir()
+	o := Options{FS: vfs.OS, Dir: dir, Instance: testInstance, ContainerBytes: 96 << 10}
+	if err := Format(o, []Row{{[]byte("first"), []byte("row")}}, 1); err != nil {
+		t.Fatal(err)
+	}
+	s := &script{r: newRand(t), now: firstPicture(), m: openWriter(t, o)}
+	for range 25 {
+		if err := s.step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(s.now.difference(s.m), checkVerify(s.m), s.m.Close()); err != nil {
+		t.Fatal(err)
+	}
+	setMode := func(dirMode, fileMode os.FileMode) {
+		filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+			if d.IsDir() {
+				return os.Chmod(path, dirMode)
+			}
+			return os.Chmod(path, fileMode)
+		})
+	}
+	setMode(0o500, 0o400)
+	defer setMode(0o700, 0o600)
+	before := digest(t, vfs.OS, dir)
+	o.ReadOnly = true
+	o.FS = &hookFS{inner: vfs.OS, before: refuseWrites} // root may write to anything
+	m, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Writable(); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("Writable: %v", err)
+	}
+	if err := m.Commit(Change{}); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("Commit: %v", err)
+	}
+	if _, err := m.NewCreation().Create(); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("Create: %v", err)
+	}
+	if err := errors.Join(s.now.difference(m), checkVerify(m), m.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if digest(t, vfs.OS, dir) != before {
+		t.Error("a read-only open changed something")
+	}
+}
+
+// A dropped block is read on by whoever has it open, and its space goes after that.
+func TestDroppedBlockStaysReadableWhileOpen(t *testing.T) {
+	o := testOptions(nil)
+	mem := formatted(t, o)
+	o.FS = mem
+	m := openWriter(t, o)
+	data := bytes.Repeat([]byte("bytes "), 2000)
+	id := add(t, m, data)
+	src, err := m.OpenBlock(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Commit(Change{Dead: []block.ID{id}, Confirm: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.OpenBlock(id); !errors.Is(err, ErrNotFound) {
+		t.Error(err)
+	}
+	got := make([]byte, len(data))
+	if _, err := src.ReadAt(got, 0); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("read after the drop: %v", err)
+	}
+	if n := m.Stats().DeadBytes; n != int64(len(data)) {
+		t.Errorf("%d dead bytes while it is open", n)
+	}
+	if err := errors.Join(src.Close(), src.Close(), m.Confirm()); err != nil {
+		t.Fatal(err)
+	}
+	if n := m.Stats().DeadBytes; n != 0 {
+		t.Errorf("%d dead bytes after it was closed", n)
+	}
+	if _, err := src.ReadAt(got, 0); !errors.Is(err, ErrClosed) {
+		t.Error(err)
+	}
+	names, _ := mem.List("/store/data")
+	b := readFile(t, mem, "/store/data/"+names[0])
+	if !allZero(b[headerLen:]) {
+		t.Error("the space is not given back")
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Until the next intent or a confirmation the state before may still come back: its blocks stay.
+func TestSpaceIsKeptUntilTheDropIsConfirmed(t *testing.T) {
+	o := testOptions(nil)
+	o.FS = formatted(t, o)
+	m := openWriter(t, o)
+	id := add(t, m, make([]byte, 5000))
+	if err := m.Commit(Change{Dead: []block.ID{id}, LogStart: 7}); err != nil {
+		t.Fatal(err)
+	}
+	if n, l := m.Stats().DeadBytes, m.ConfirmedLogStart(); n != 5000 || l != 1 {
+		t.Errorf("before: %d dead bytes, confirmed log_start %d", n, l)
+	}
+	if err := m.Commit(Change{LogStart: 3}); err != nil { // a lower one does not take it back
+		t.Fatal(err)
+	}
+	if n, l := m.Stats().DeadBytes, m.ConfirmedLogStart(); n != 0 || l != 7 {
+		t.Errorf("after the next commit: %d dead bytes, confirmed log_start %d", n, l)
+	}
+	if l := m.LogStart(); l != 7 {
+		t.Errorf("log_start %d", l)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSmallBlocksShareAContainerAndAreAligned(t *testing.T) {
+	o := testOptions(nil)
+	o.ContainerBytes = 1 << 30
+	mem := formatted(t, o)
+	o.FS = mem
+	m := openWriter(t, o)
+	c := m.NewCreation()
+	var sinks []block.Sink
+	for range 50 {
+		s, err := c.Create()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Write([]byte("small"))
+		sinks = append(sinks, s)
+	}
+	for _, s := range sinks {
+		if err := c.Finish(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(c.Sync(), m.Commit(Change{Created: []*Creation{c}})); err != nil {
+		t.Fatal(err)
+	}
+	if s := m.Stats(); s.Containers != 1 || s.Blocks != 50 || s.LiveBytes != 250 {
+		t.Errorf("%+v", s)
+	}
+	for _, b := range m.state.blocks {
+		if b.off%4096 != 0 {
+			t.Errorf("block %d at %d", b.id, b.off)
+		}
+	}
+	if got := c.Blocks(); len(got) != 50 || got[3] != (BlockInfo{sinks[3].ID(), 5}) {
+		t.Errorf("%v", got)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	names, _ := mem.List("/store/data")
+	if info, _ := mem.Stat("/store/data/" + names[0]); info.Size() != 51*4096 {
+		t.Errorf("container is %d bytes long", info.Size())
+	}
+}
+
+// After an abort a container is written again from its last commit on; nothing of the aborted
+// blocks shows in the padding.
+func TestAbortedBlocksLeaveNoTrace(t *testing.T) {
+	o := testOptions(nil)
+	mem := formatted(t, o)
+	o.FS = mem
+	m := openWriter(t, o)
+	keep := add(t, m, []byte("kept"))
+	for range 3 {
+		c := m.NewCreation()
+		sink, err := c.Create()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sink.Write(bytes.Repeat([]byte{0xee}, sinkBuffer+100))
+		sink.Write(bytes.Repeat([]byte{0xee}, sinkBuffer))
+		if err := errors.Join(c.Finish(sink), c.Sync()); err != nil {
+			t.Fatal(err)
+		}
+		c.Abort()
+		c.Abort()
+		if _, err := m.OpenBlock(sink.ID()); !errors.Is(err, ErrNotFound) {
+			t.Error(err)
+		}
+		if err := m.Commit(Change{Created: []*Creation{c}}); err == nil {
+			t.Error("an aborted creation is committed")
+		}
+	}
+	last := add(t, m, []byte("last"))
+	if a, b := m.state.blocks[keep], m.state.blocks[last]; a.in != b.in || b.off != a.off+4096 {
+		t.Errorf("blocks at %d and %d", a.off, b.off)
+	}
+	if err := errors.Join(checkVerify(m), m.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCommitRefusesWhatIsNotReady(t *testing.T) {
+	o := testOptions(nil)
+	o.FS = formatted(t, o)
+	m := openWriter(t, o)
+	other := openWriterOn(t, testOptions(nil))
+	id := add(t, m, []byte("x"))
+	epoch := m.Epoch()
+	open := m.NewCreation()
+	s, err := open.Create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	unsynced := m.NewCreation()
+	u, err := unsynced.Create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Write([]byte("y"))
+	if err := unsynced.Finish(u); err != nil {
+		t.Fatal(err)
+	}
+	empty := m.NewCreation()
+	for name, ch := range map[string]Change{
+		"open sink":       {Created: []*Creation{open}},
+		"not synced":      {Created: []*Creation{unsynced}},
+		"twice":           {Created: []*Creation{empty, empty}},
+		"nil":             {Created: []*Creation{nil}},
+		"another manager": {Created: []*Creation{other.NewCreation()}},
+		"no such block":   {Dead: []block.ID{id + 1000}},
+		"dead twice":      {Dead: []block.ID{id, id}},
+	} {
+		if err := m.Commit(ch); err == nil {
+			t.Errorf("%s: committed", name)
+		}
+	}
+	if err := open.Sync(); err == nil {
+		t.Error("synced with an open sink")
+	}
+	if err := errors.Join(open.Discard(s), open.Sync()); err != nil {
+		t.Error(err)
+	}
+	if err := open.Finish(s); err == nil {
+		t.Error("a discarded block is finished")
+	}
+	if _, err := s.Write([]byte("z")); err == nil {
+		t.Error("a discarded block takes bytes")
+	}
+	if m.Poisoned() != nil || m.Epoch() != epoch || len(ids(m)) != 1 {
+		t.Errorf("something changed: %v, epoch %d, blocks %v", m.Poisoned(), m.Epoch(), ids(m))
+	}
+	if err := errors.Join(m.Close(), other.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+func openWriterOn(t *testing.T, o Options) *Manager {
+	o.FS = formatted(t, o)
+	return openWriter(t, o)
+}
+
+func TestAfterCloseCallsGetErrClosed(t *testing.T) {
+	m := openWriterOn(t, testOptions(nil))
+	id := add(t, m, []byte("x"))
+	src, err := m.OpenBlock(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := m.NewCreation()
+	sink, err := c.Create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(m.Close(), m.Close()); err != nil {
+		t.Fatal(err)
+	}
+	_, open := m.OpenBlock(id)
+	_, read := src.ReadAt(make([]byte, 1), 0)
+	_, create := m.NewCreation().Create()
+	finish := c.Finish(sink)
+	c.Abort()
+	rows := m.Rows(nil, func(_, _ []byte) error { return nil })
+	for i, err := range []error{open, read, create, finish, rows, m.Commit(Change{}), m.Confirm(), m.Writable(),
+		m.Verify(func(string, int64, block.ID, string) {})} {
+		if !errors.Is(err, ErrClosed) {
+			t.Errorf("call %d: %v", i, err)
+		}
+	}
+	if err := src.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSourceFollowsReaderAt(t *testing.T) {
+	m := openWriterOn(t, testOptions(nil))
+	defer m.Close()
+	id := add(t, m, []byte("0123456789"))
+	add(t, m, []byte("behind it"))
+	src, err := m.OpenBlock(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	for _, c := range []struct {
+		off  int64
+		n    int
+		want string
+		err  error
+	}{
+		{0, 10, "0123456789", nil}, {3, 4, "3456", nil}, {8, 5, "89", io.EOF}, {10, 1, "", io.EOF},
+		{10, 0, "", nil}, {11, 1, "", io.EOF}, {-1, 1, "", io.EOF},
+	} {
+		b := make([]byte, c.n)
+		n, err := src.ReadAt(b, c.off)
+		if string(b[:n]) != c.want || !errors.Is(err, c.err) {
+			t.Errorf("%d bytes at %d: %q, %v", c.n, c.off, b[:n], err)
+		}
+	}
+	if src.ID() != id || src.Size() != 10 {
+		t.Errorf("block %d of %d bytes", src.ID(), src.Size())
+	}
+}
+
+// Ids go on above every one handed out, committed or not; a clean close costs what was reserved.
+func TestIDsNeverComeBack(t *testing.T) {
+	o := testOptions(nil)
+	o.FS = formatted(t, o)
+	var last block.ID
+	for range 3 {
+		m := openWriter(t, o)
+		c := m.NewCreation()
+		for range idReserve + 10 {
+			s, err := c.Create()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.ID() <= last {
+				t.Fatalf("id %d after %d", s.ID(), last)
+			}
+			last = s.ID()
+		}
+		c.Abort()
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestRowsAreOrderedAndByPrefix(t *testing.T) {
+	m := openWriterOn(t, testOptions(nil))
+	defer m.Close()
+	ch := Change{Put: []Row{{[]byte("b/2"), []byte("2")}, {[]byte("b/1"), nil}, {[]byte("c"), []byte("3")}, {[]byte("b/2"), []byte("4")}},
+		Delete: [][]byte{[]byte("c"), []byte("first"), []byte("absent")}}
+	if err := m.Commit(ch); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	collect := func(k, v []byte) error {
+		got = append(got, fmt.Sprintf("%s=%s", k, v))
+		return nil
+	}
+	if err := m.Rows([]byte("b/"), collect); err != nil || !slices.Equal(got, []string{"b/1=", "b/2=4"}) {
+		t.Error(got, err)
+	}
+	if got = nil; m.Rows(nil, collect) != nil || !slices.Equal(got, []string{"b/1=", "b/2=4", "c=3"}) {
+		t.Error(got)
+	}
+	if err := m.Rows(nil, func(_, _ []byte) error { return errDisk }); err != errDisk {
+		t.Error(err)
+	}
+}
+
+func TestFormatNeedsAFreshDirectory(t *testing.T) {
+	o := testOptions(nil)
+	o.FS = formatted(t, o)
+	if err := Format(o, nil, 0); !errors.Is(err, os.ErrExist) {
+		t.Error(err)
+	}
+	o.BlockSize = 100
+	if err := Format(o, nil, 0); err == nil {
+		t.Error("a block size of 100 is taken")
+	}
+	if _, err := Open(Options{Dir: "", CacheBytes: -1}); err == nil {
+		t.Error("bad options are taken")
+	}
+}
+
+// Files of other names in data/ are nobody's business; containers without a row are removed.
+func TestStrayContainersAreRemovedByAWriterOnly(t *testing.T) {
+	o := testOptions(nil)
+	mem := formatted(t, o)
+	o.FS = mem
+	stray := "/store/data/" + containerID(fill16(5)).String() + dataSuffix
+	for _, n := range []string{stray, "/store/data/README", "/store/data/x.data"} {
+		f, err := mem.Create(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+	m, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mem.Stat(stray); err != nil {
+		t.Error(err)
+	}
+	if err := errors.Join(m.Writable(), m.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if names, _ := mem.List("/store/data"); !slices.Equal(names, []string{"README", "x.data"}) {
+		t.Error(names)
+	}
+}
+
+// Plan: writers replace blocks, readers read whatever is there and hold it over the drop, others
+// verify and confirm, all at once. Every byte read must be the block's.
+func TestReadersWritersAndDropsAtOnce(t *testing.T) {
+	m := openWriterOn(t, testOptions(nil))
+	const writers, readers = 3, 3
+	rounds := 60
+	if testing.Short() {
+		rounds = 20
+	}
+	var current [writers]atomic.Uint64
+	content := func(id block.ID) []byte { return bytes.Repeat([]byte{byte(id), byte(id >> 8), 7}, 3000) }
+	var work, reading sync.WaitGroup
+	done := make(chan struct{})
+	fail := func(err error) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	for w := range writers {
+		work.Go(func() {
+			var dead []block.ID
+			for range rounds {
+				c := m.NewCreation()
+				sink, err := c.Create()
+				if err != nil {
+					fail(err)
+					return
+				}
+				sink.Write(content(sink.ID()))
+				fail(errors.Join(c.Finish(sink), c.Sync(), m.Commit(Change{Created: []*Creation{c}, Dead: dead})))
+				current[w].Store(uint64(sink.ID()))
+				dead = []block.ID{sink.ID()}
+			}
+		})
+	}
+	for r := range readers {
+		reading.Go(func() {
+			rng := newSeeded(uint64(r))
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				id := block.ID(current[rng.IntN(writers)].Load())
+				src, err := m.OpenBlock(id)
+				if errors.Is(err, ErrNotFound) {
+					continue
+				} else if err != nil {
+					fail(err)
+					return
+				}
+				for range 5 {
+					got, err := io.ReadAll(io.NewSectionReader(src, 0, src.Size()))
+					if err != nil || !bytes.Equal(got, content(id)) {
+						t.Errorf("block %d: other bytes, %v", id, err)
+					}
+				}
+				src.Close()
+			}
+		})
+	}
+	reading.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				fail(checkVerify(m))
+				fail(m.Confirm())
+				m.Stats()
+			}
+		}
+	})
+	work.Wait()
+	close(done)
+	reading.Wait()
+	if n := m.Stats().Blocks; n != writers {
+		t.Errorf("%d blocks", n)
+	}
+	fail(m.Close())
+}
+
+func BenchmarkOpenBlock(b *testing.B) {
+	mem := vfs.NewMem()
+	mem.Mkdir("/store")
+	o := testOptions(mem)
+	if err := Format(o, nil, 0); err != nil {
+		b.Fatal(err)
+	}
+	m, err := Open(o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := m.Writable(); err != nil {
+		b.Fatal(err)
+	}
+	defer m.Close()
+	id := add(b, m, make([]byte, 100<<10))
+	for b.Loop() {
+		s, err := m.OpenBlock(id)
+		if err != nil {
+			b.Fatal(err)
+		}
+		s.Close()
+	}
+}
+
+func BenchmarkCommit(b *testing.B) {
+	o := Options{FS: vfs.OS, Dir: b.TempDir()}
+	if err := Format(o, nil, 0); err != nil {
+		b.Fatal(err)
+	}
+	m, err := Open(o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := m.Writable(); err != nil {
+		b.Fatal(err)
+	}
+	defer m.Close()
+	for b.Loop() {
+		if err := m.Commit(Change{Put: []Row{{[]byte("k"), make([]byte, 1000)}}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

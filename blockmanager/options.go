@@ -1,0 +1,76 @@
+package blockmanager
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// Defaults of Options.
+const (
+	defaultBlockSize      = 4096
+	defaultContainerBytes = 1 << 30
+	defaultCacheBytes     = 8 << 20
+)
+
+// Options says where a manager lives and how it writes. Zero fields mean their defaults.
+type Options struct {
+	// FS is the file system; default vfs.OS.
+	FS vfs.FS
+	// Dir is the directory of the store. It must exist.
+	Dir string
+	// Instance identifies the store. Every file carries it; one from another store is refused.
+	Instance [16]byte
+	// ReadOnly refuses Writable.
+	ReadOnly bool
+	// BlockSize is the file system's block size in bytes, a power of two from 512 to 1 MiB: blocks
+	// begin at its multiples. Fixed by Format (default 4096); Open takes 0 as "what was recorded".
+	BlockSize int64
+	// ContainerBytes is the size above which a container takes no more blocks; default 1 GiB.
+	ContainerBytes int64
+	// CacheBytes is the size of Pebble's cache; default 8 MiB.
+	CacheBytes int64
+	// Logger takes warnings and Pebble's messages (at debug level); default: none.
+	Logger *slog.Logger
+}
+
+// withDefaults gives a copy with each default filled in, save BlockSize.
+func (o Options) withDefaults() (Options, error) {
+	var errs []error
+	if o.FS == nil {
+		o.FS = vfs.OS
+	}
+	if o.Dir == "" {
+		errs = append(errs, errors.New("no directory"))
+	}
+	if b := o.BlockSize; b != 0 && !validBlockSize(b) {
+		errs = append(errs, fmt.Errorf("block size %d is not a power of two from 512 to 1 MiB", b))
+	}
+	if o.ContainerBytes < 0 || o.CacheBytes < 0 {
+		errs = append(errs, errors.New("negative size"))
+	}
+	if o.ContainerBytes == 0 {
+		o.ContainerBytes = defaultContainerBytes
+	}
+	if o.CacheBytes == 0 {
+		o.CacheBytes = defaultCacheBytes
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelError + 1}))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return o, fmt.Errorf("blockmanager: options: %w", err)
+	}
+	return o, nil
+}
+
+func validBlockSize(b int64) bool { return b >= 512 && b <= 1<<20 && b&(b-1) == 0 }
+
+func (o *Options) metaDir() string             { return filepath.Join(o.Dir, "meta") }
+func (o *Options) dataDir() string             { return filepath.Join(o.Dir, "data") }
+func (o *Options) anchorPath() string          { return filepath.Join(o.Dir, anchorName) }
+func (o *Options) dataPath(name string) string { return filepath.Join(o.Dir, "data", name) }

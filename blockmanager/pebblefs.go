@@ -1,0 +1,363 @@
+package blockmanager
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/vfs"
+
+	pvfs "github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// pebbleFS lets Pebble run on our file system.
+//
+// Lock does nothing, since the store holds its own LOCK. A read-only one refuses whatever writes.
+//
+// A call that fails to write poisons and never returns, and once the store is poisoned, or after
+// sever, so does every call that would write. Pebble must not see the error: it answers a failed
+// sync of its directory by a panic in a goroutine of its own, which would end the host's process,
+// and a failed flush by trying again at once, for ever.
+type pebbleFS struct {
+	fs       vfs.FS
+	readOnly bool
+	poison   *poison
+	severed  atomic.Bool
+
+	mu   sync.Mutex
+	open map[*pebbleFile]struct{} // to close them when Pebble is abandoned
+}
+
+func newPebbleFS(fs vfs.FS, readOnly bool, p *poison) *pebbleFS {
+	return &pebbleFS{fs: fs, readOnly: readOnly, poison: p, open: map[*pebbleFile]struct{}{}}
+}
+
+func (p *pebbleFS) sever() { p.severed.Store(true) }
+
+// closeFiles closes the descriptors of an abandoned Pebble.
+func (p *pebbleFS) closeFiles() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for f := range p.open {
+		f.f.Close()
+	}
+	clear(p.open)
+}
+
+// writing is called before anything that changes the disk.
+func (p *pebbleFS) writing(op, name string) error {
+	if p.severed.Load() || p.poison.is() {
+		select {} // only Pebble's own goroutines get here, and those of metaStore.run
+	}
+	if p.readOnly {
+		return fmt.Errorf("%s %s: %w", op, name, fault.ErrReadOnly)
+	}
+	return nil
+}
+
+// wrote passes on that something does not exist; every other error of a call that changes the disk
+// ends here.
+func (p *pebbleFS) wrote(op, name string, err error) error {
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	p.poison.set(fmt.Errorf("metadata: %s %s: %w", op, filepath.Base(name), err))
+	select {}
+}
+
+func (p *pebbleFS) add(f vfs.File, name string) pvfs.File {
+	pf := &pebbleFile{p: p, f: f, name: name}
+	p.mu.Lock()
+	p.open[pf] = struct{}{}
+	p.mu.Unlock()
+	return pf
+}
+
+// Create makes a new file in the place of whatever has the name.
+func (p *pebbleFS) Create(name string, _ pvfs.DiskWriteCategory) (pvfs.File, error) {
+	if err := p.writing("create", name); err != nil {
+		return nil, err
+	}
+	f, err := p.fs.Create(name)
+	if errors.Is(err, fs.ErrExist) {
+		if err = p.fs.Remove(name); err == nil {
+			f, err = p.fs.Create(name)
+		}
+	}
+	if err := p.wrote("create", name, err); err != nil {
+		return nil, err
+	}
+	return p.add(f, name), nil
+}
+
+// Link is used by checkpoints and ingestion only, which this package does not.
+func (p *pebbleFS) Link(oldname, newname string) error {
+	return fault.Unsupportedf("link %s to %s", oldname, newname)
+}
+
+func (p *pebbleFS) Open(name string, opts ...pvfs.OpenOption) (pvfs.File, error) {
+	f, err := p.fs.Open(name, false)
+	if err != nil {
+		return nil, err
+	}
+	pf := p.add(f, name)
+	for _, o := range opts {
+		o.Apply(pf)
+	}
+	return pf, nil
+}
+
+func (p *pebbleFS) OpenReadWrite(name string, c pvfs.DiskWriteCategory, opts ...pvfs.OpenOption) (pvfs.File, error) {
+	if err := p.writing("open", name); err != nil {
+		return nil, err
+	}
+	f, err := p.fs.Open(name, true)
+	if errors.Is(err, fs.ErrNotExist) {
+		return p.Create(name, c)
+	}
+	if err := p.wrote("open", name, err); err != nil {
+		return nil, err
+	}
+	pf := p.add(f, name)
+	for _, o := range opts {
+		o.Apply(pf)
+	}
+	return pf, nil
+}
+
+func (p *pebbleFS) OpenDir(name string) (pvfs.File, error) {
+	info, err := p.fs.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("not a directory")}
+	}
+	return &pebbleDir{p: p, name: name}, nil
+}
+
+func (p *pebbleFS) Remove(name string) error {
+	if err := p.writing("remove", name); err != nil {
+		return err
+	}
+	return p.wrote("remove", name, p.fs.Remove(name))
+}
+
+func (p *pebbleFS) RemoveAll(name string) error {
+	if err := p.writing("remove", name); err != nil {
+		return err
+	}
+	return p.wrote("remove", name, removeAll(p.fs, name))
+}
+
+func removeAll(f vfs.FS, name string) error {
+	info, err := f.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		names, err := f.List(name)
+		if err != nil {
+			return err
+		}
+		for _, n := range names {
+			if err := removeAll(f, filepath.Join(name, n)); err != nil {
+				return err
+			}
+		}
+	}
+	return f.Remove(name)
+}
+
+func (p *pebbleFS) Rename(oldname, newname string) error {
+	if err := p.writing("rename", oldname); err != nil {
+		return err
+	}
+	return p.wrote("rename", oldname, p.fs.Rename(oldname, newname))
+}
+
+// ReuseForWrite does not reuse: a log that holds old records behind the new ones is what Pebble's
+// reader tells worst from damage.
+func (p *pebbleFS) ReuseForWrite(oldname, newname string, c pvfs.DiskWriteCategory) (pvfs.File, error) {
+	f, err := p.Create(newname, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Remove(oldname); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func (p *pebbleFS) MkdirAll(dir string, perm os.FileMode) error {
+	if info, err := p.fs.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	if err := p.writing("mkdir", dir); err != nil {
+		return err
+	}
+	if parent := filepath.Dir(dir); parent != dir {
+		if err := p.MkdirAll(parent, perm); err != nil {
+			return err
+		}
+	}
+	return p.wrote("mkdir", dir, p.fs.Mkdir(dir))
+}
+
+// Lock does nothing: whoever opens a Manager holds the store's own lock.
+func (p *pebbleFS) Lock(string) (io.Closer, error) { return noLock{}, nil }
+
+type noLock struct{}
+
+func (noLock) Close() error { return nil }
+
+func (p *pebbleFS) List(dir string) ([]string, error) { return p.fs.List(dir) }
+
+func (p *pebbleFS) Stat(name string) (pvfs.FileInfo, error) {
+	info, err := p.fs.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	return pebbleInfo{info}, nil
+}
+
+func (p *pebbleFS) PathBase(path string) string    { return filepath.Base(path) }
+func (p *pebbleFS) PathJoin(elem ...string) string { return filepath.Join(elem...) }
+func (p *pebbleFS) PathDir(path string) string     { return filepath.Dir(path) }
+func (p *pebbleFS) Unwrap() pvfs.FS                { return nil }
+func (p *pebbleFS) GetDiskUsage(dir string) (pvfs.DiskUsage, error) {
+	free := p.fs.FreeBytes(dir)
+	if free < 0 {
+		free = math.MaxInt64
+	}
+	return pvfs.DiskUsage{AvailBytes: uint64(free), TotalBytes: uint64(free)}, nil
+}
+
+type pebbleInfo struct{ fs.FileInfo }
+
+func (pebbleInfo) DeviceID() pvfs.DeviceID { return pvfs.DeviceID{} }
+
+// pebbleFile adds a position to a file of ours. Pebble reads and writes in order from one goroutine.
+type pebbleFile struct {
+	p    *pebbleFS
+	f    vfs.File
+	name string
+	pos  int64
+}
+
+func (f *pebbleFile) Read(b []byte) (int, error) {
+	n, err := f.f.ReadAt(b, f.pos)
+	f.pos += int64(n)
+	if n > 0 && errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return n, err
+}
+
+func (f *pebbleFile) ReadAt(b []byte, off int64) (int, error) { return f.f.ReadAt(b, off) }
+
+func (f *pebbleFile) Write(b []byte) (int, error) {
+	if err := f.p.writing("write", f.name); err != nil {
+		return 0, err
+	}
+	n, err := f.f.WriteAt(b, f.pos)
+	f.pos += int64(n)
+	return n, f.p.wrote("write", f.name, err)
+}
+
+func (f *pebbleFile) WriteAt(b []byte, off int64) (int, error) {
+	if err := f.p.writing("write", f.name); err != nil {
+		return 0, err
+	}
+	n, err := f.f.WriteAt(b, off)
+	return n, f.p.wrote("write", f.name, err)
+}
+
+func (f *pebbleFile) Close() error {
+	f.p.mu.Lock()
+	_, open := f.p.open[f]
+	delete(f.p.open, f)
+	f.p.mu.Unlock()
+	if !open {
+		return nil
+	}
+	return f.f.Close()
+}
+
+// Preallocate does nothing: Pebble's files are small.
+func (f *pebbleFile) Preallocate(_, _ int64) error { return nil }
+
+func (f *pebbleFile) Stat() (pvfs.FileInfo, error) {
+	size, err := f.f.Size()
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.p.fs.Stat(f.name)
+	if err != nil {
+		return nil, err
+	}
+	return sizedInfo{pebbleInfo{info}, size}, nil
+}
+
+// sizedInfo has the size of the open file, whatever has its name now.
+type sizedInfo struct {
+	pebbleInfo
+	size int64
+}
+
+func (i sizedInfo) Size() int64 { return i.size }
+
+func (f *pebbleFile) Sync() error {
+	if err := f.p.writing("sync", f.name); err != nil {
+		return err
+	}
+	return f.p.wrote("sync", f.name, f.f.Sync())
+}
+
+func (f *pebbleFile) SyncData() error { return f.Sync() }
+
+// SyncTo only asks for write-back to begin, which we leave to the kernel.
+func (f *pebbleFile) SyncTo(int64) (fullSync bool, err error) { return false, nil }
+
+func (f *pebbleFile) Prefetch(int64, int64) error { return nil }
+func (f *pebbleFile) Fd() uintptr                 { return pvfs.InvalidFd }
+
+// pebbleDir is a directory, opened to be synced.
+type pebbleDir struct {
+	p    *pebbleFS
+	name string
+}
+
+var errIsDir = errors.New("is a directory")
+
+func (d *pebbleDir) Sync() error {
+	if d.p.readOnly {
+		return nil
+	}
+	if err := d.p.writing("sync", d.name); err != nil {
+		return err
+	}
+	return d.p.wrote("sync", d.name, d.p.fs.SyncDir(d.name))
+}
+
+func (d *pebbleDir) Stat() (pvfs.FileInfo, error)       { return d.p.Stat(d.name) }
+func (d *pebbleDir) SyncData() error                    { return d.Sync() }
+func (d *pebbleDir) SyncTo(int64) (bool, error)         { return false, nil }
+func (d *pebbleDir) Close() error                       { return nil }
+func (d *pebbleDir) Read([]byte) (int, error)           { return 0, errIsDir }
+func (d *pebbleDir) ReadAt([]byte, int64) (int, error)  { return 0, errIsDir }
+func (d *pebbleDir) Write([]byte) (int, error)          { return 0, errIsDir }
+func (d *pebbleDir) WriteAt([]byte, int64) (int, error) { return 0, errIsDir }
+func (d *pebbleDir) Preallocate(int64, int64) error     { return nil }
+func (d *pebbleDir) Prefetch(int64, int64) error        { return nil }
+func (d *pebbleDir) Fd() uintptr                        { return pvfs.InvalidFd }

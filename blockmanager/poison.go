@@ -1,0 +1,49 @@
+package blockmanager
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// poison remembers the first failure after which nothing may be written any more.
+//
+// A failed fsync leaves pages that look clean and are not on disk, so no later success proves
+// anything: the first cause stays, and all later writes are refused with it.
+type poison struct {
+	mu    sync.Mutex
+	cause error         // as it came
+	ch    chan struct{} // closed with the first cause
+}
+
+func newPoison() *poison { return &poison{ch: make(chan struct{})} }
+
+// set records cause if it is the first, and returns what err returns.
+func (p *poison) set(cause error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cause == nil {
+		p.cause = cause
+		close(p.ch)
+	}
+	return fmt.Errorf("blockmanager: %w: %w", fault.ErrPoisoned, p.cause)
+}
+
+// first returns the first cause as it came, or nil.
+func (p *poison) first() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cause
+}
+
+// err returns the first cause, wrapped in ErrPoisoned, or nil.
+func (p *poison) err() error {
+	if cause := p.first(); cause != nil {
+		return fmt.Errorf("blockmanager: %w: %w", fault.ErrPoisoned, cause)
+	}
+	return nil
+}
+
+// is tells whether there is a cause.
+func (p *poison) is() bool { return p.first() != nil }

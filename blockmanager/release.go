@@ -1,0 +1,104 @@
+package blockmanager
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// release gives back the space of what died in a confirmed epoch and is not open: dead ranges are
+// punched, dead containers unlinked. Their rows go with the next commit.
+//
+// No state that the anchor still accepts has a block there, for those that had one are older than
+// the confirmed epoch; and none will, since no range is used twice. A punched container is synced
+// before the row may go: were the punch lost after it, nobody would know of the space any more.
+//
+// The caller holds commitMu. An error poisons, which is the caller's to do.
+func (m *Manager) release() error {
+	if err := m.punchRanges(); err != nil {
+		return err
+	}
+	m.unlinkContainers()
+	return nil
+}
+
+func (m *Manager) punchRanges() error {
+	if !m.canPunch {
+		return nil
+	}
+	var due []*deadRange
+	for _, d := range m.state.dead {
+		if !d.punched && d.died <= m.confirmedEpoch && d.in.row.state != containerDead &&
+			(d.block == nil || d.block.refs.Load() == 0) {
+			due = append(due, d)
+		}
+	}
+	slices.SortFunc(due, func(a, b *deadRange) int {
+		return cmp.Or(strings.Compare(a.in.name(), b.in.name()), cmp.Compare(a.off, b.off))
+	})
+	for len(due) > 0 {
+		n := 1
+		for n < len(due) && due[n].in == due[0].in {
+			n++
+		}
+		err := m.punchContainer(due[0].in, due[:n])
+		if errors.Is(err, fault.ErrUnsupported) {
+			m.canPunch = false
+			m.o.Logger.Warn("the file system cannot give back space inside a file; dead blocks keep theirs until their container is empty", "err", err)
+			return nil
+		} else if err != nil {
+			return err
+		}
+		due = due[n:]
+	}
+	return nil
+}
+
+// punchContainer punches ranges of one container, adjoining ones at once.
+func (m *Manager) punchContainer(c *container, due []*deadRange) error {
+	end := func(d *deadRange) int64 { return d.off + alignUp(d.length, m.state.format.blockSize) }
+	for i := 0; i < len(due); {
+		from, to := due[i].off, end(due[i])
+		for i++; i < len(due) && due[i].off == to; i++ {
+			to = end(due[i])
+		}
+		if err := c.punch(&m.o, from, to-from); err != nil {
+			return err
+		}
+	}
+	if err := c.sync(&m.o); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, d := range due {
+		d.punched = true
+	}
+	return nil
+}
+
+func (m *Manager) unlinkContainers() {
+	for _, c := range m.state.containers {
+		if c.row.state != containerDead || c.unlinked || c.died > m.confirmedEpoch || c.refs.Load() > 0 {
+			continue
+		}
+		err := errors.Join(c.closeFiles(), m.o.FS.Remove(m.o.dataPath(c.name())))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			m.o.Logger.Warn("dead container stays for now", "container", c.id, "err", err)
+			continue
+		}
+		m.mu.Lock()
+		c.unlinked = true
+		m.mu.Unlock()
+	}
+}
+
+// String tells where a dead range lies.
+func (d *deadRange) String() string {
+	return fmt.Sprintf("%d bytes at %d of container %s", d.length, d.off, d.in.id)
+}

@@ -1,0 +1,145 @@
+package blockmanager
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/zeebo/xxh3"
+)
+
+// sinkBuffer is how much of a block is held in memory before it goes to a container. A block that
+// ends before takes no container for itself alone, so the small blocks of a flush lie together in
+// one file and cost one sync.
+const sinkBuffer = 256 << 10
+
+// sink takes the bytes of one block. Once it needs a container it has it for itself until it is
+// finished or dropped, so the block is contiguous.
+type sink struct {
+	c    *Creation
+	id   block.ID
+	size int64
+	sum  *xxh3.Hasher
+	tail []byte // at least the last footerProbe bytes, or all
+	err  error  // the first one; no write after it
+
+	buf     []byte // bytes from written on
+	in      *container
+	start   int64 // where the block begins in it
+	written int64
+}
+
+var errSinkEnded = errors.New("blockmanager: write to a block that is finished or dropped")
+
+func newSink(c *Creation, id block.ID) *sink {
+	return &sink{c: c, id: id, sum: xxh3.New()}
+}
+
+// ID returns the block's number.
+func (s *sink) ID() block.ID { return s.id }
+
+// Size returns the number of bytes taken.
+func (s *sink) Size() int64 { return s.size }
+
+// Write takes bytes. p is not kept.
+func (s *sink) Write(p []byte) (int, error) {
+	if s.err != nil {
+		return 0, s.err
+	}
+	s.sum.Write(p)
+	s.keepTail(p)
+	s.size += int64(len(p))
+	n := len(p)
+	if len(s.buf)+len(p) < sinkBuffer {
+		s.buf = append(s.buf, p...)
+		return n, nil
+	}
+	if err := s.flush(); err != nil {
+		return 0, err
+	}
+	if len(p) >= sinkBuffer {
+		if err := s.put(p); err != nil {
+			return 0, err
+		}
+		return n, nil
+	}
+	s.buf = append(s.buf, p...)
+	return n, nil
+}
+
+func (s *sink) keepTail(p []byte) {
+	if len(p) >= footerProbe {
+		s.tail = append(s.tail[:0], p[len(p)-footerProbe:]...)
+		return
+	}
+	if len(s.tail)+len(p) > 4*footerProbe {
+		s.tail = append(s.tail[:0], s.tail[len(s.tail)-footerProbe:]...)
+	}
+	s.tail = append(s.tail, p...)
+}
+
+// flush writes the buffer.
+func (s *sink) flush() error {
+	err := s.put(s.buf)
+	s.buf = s.buf[:0]
+	return err
+}
+
+// put writes p behind what was written.
+func (s *sink) put(p []byte) error {
+	m := s.c.m
+	if m.closed.Load() && s.err == nil {
+		s.err = fmt.Errorf("blockmanager: block %d: %w", s.id, fault.ErrClosed)
+	}
+	if s.in == nil && s.err == nil {
+		if s.in, s.err = s.c.acquire(); s.err == nil {
+			s.start = s.in.end
+		}
+	}
+	switch {
+	case s.err != nil:
+		return s.err
+	case len(p) == 0:
+		return nil
+	case m.poison.is():
+		s.err = m.poison.err()
+	default:
+		if err := s.in.write(&m.o, p, s.start+s.written); err != nil {
+			s.err = m.failed(err)
+		}
+		s.written += int64(len(p))
+	}
+	return s.err
+}
+
+// finish writes the rest, and zeros up to the next multiple of the block size: whatever an aborted
+// block may have left there is gone.
+func (s *sink) finish() (blockRow, error) {
+	if s.err != nil {
+		return blockRow{}, s.err
+	}
+	m := s.c.m
+	pad := alignUp(s.size, m.state.format.blockSize) - s.size
+	s.buf = append(s.buf, make([]byte, pad)...)
+	if err := s.flush(); err != nil {
+		return blockRow{}, err
+	}
+	s.err, s.buf = errSinkEnded, nil
+	row := blockRow{container: s.in.id, off: s.start, length: s.size, sum: s.sum.Sum64()}
+	row.identity = identity(m.o.Instance, s.id, &row, s.tail[max(0, len(s.tail)-footerProbe):])
+	return row, nil
+}
+
+// drop gives the container back. What was written lies above its end and will be written over.
+func (s *sink) drop() {
+	if s.err == nil {
+		s.err = errSinkEnded
+	}
+	s.buf = nil
+	if s.in != nil {
+		s.c.mu.Lock()
+		defer s.c.mu.Unlock()
+		s.c.free = append(s.c.free, s.in)
+	}
+}

@@ -1,0 +1,110 @@
+package blockmanager
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// Source is a block open for reading. Its bytes stay until Close, dropped by a commit or not.
+// Close may be called twice.
+type Source interface {
+	block.Source
+	io.Closer
+}
+
+// OpenBlock opens a committed block, and checks by one read that it is that block.
+//
+// Errors: ErrNotFound; ErrCorrupt if what lies there is not the block; ErrClosed.
+func (m *Manager) OpenBlock(id block.ID) (Source, error) {
+	m.mu.RLock()
+	b := m.state.blocks[id]
+	switch {
+	case m.closed.Load():
+		m.mu.RUnlock()
+		return nil, fmt.Errorf("blockmanager: block %d: %w", id, fault.ErrClosed)
+	case b == nil:
+		m.mu.RUnlock()
+		return nil, fmt.Errorf("blockmanager: block %d: %w", id, fault.ErrNotFound)
+	}
+	// Under the lock, so that a commit which drops the block comes before or sees the references.
+	b.refs.Add(1)
+	b.in.refs.Add(1)
+	b.in.file.refs.Add(1)
+	s := &source{m: m, b: b, file: b.in.file}
+	m.mu.RUnlock()
+	if err := s.check(); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+type source struct {
+	m      *Manager
+	b      *liveBlock
+	file   *sharedFile
+	closed atomic.Bool
+}
+
+func (s *source) ID() block.ID { return s.b.id }
+func (s *source) Size() int64  { return s.b.length }
+
+// check compares the block's identity with its row.
+func (s *source) check() error {
+	n := min(s.b.length, footerProbe)
+	footer := make([]byte, n)
+	if _, err := s.ReadAt(footer, s.b.length-n); err != nil {
+		return err
+	}
+	if got := identity(s.m.o.Instance, s.b.id, &s.b.blockRow, footer); got != s.b.identity {
+		return s.corrupt("identity %016x, want %016x", got, s.b.identity)
+	}
+	return nil
+}
+
+func (s *source) corrupt(format string, args ...any) error {
+	return fault.Corruptf("blockmanager: block %d: %d bytes at %d of container %s: %s",
+		s.b.id, s.b.length, s.b.off, s.b.container, fmt.Sprintf(format, args...))
+}
+
+// ReadAt follows io.ReaderAt within the block: one read of the container's file.
+func (s *source) ReadAt(p []byte, off int64) (int, error) {
+	if s.closed.Load() || s.m.closed.Load() {
+		return 0, fmt.Errorf("blockmanager: block %d: %w", s.b.id, fault.ErrClosed)
+	}
+	if off < 0 || off > s.b.length {
+		return 0, fmt.Errorf("blockmanager: block %d: read at byte %d of %d: %w", s.b.id, off, s.b.length, io.EOF)
+	}
+	want := len(p)
+	p = p[:min(int64(want), s.b.length-off)]
+	n, err := 0, error(nil)
+	if len(p) > 0 {
+		n, err = s.file.f.ReadAt(p, s.b.off+off)
+	}
+	switch {
+	case n == len(p) && n < want:
+		return n, io.EOF
+	case n == len(p):
+		return n, nil
+	case errors.Is(err, io.EOF):
+		return n, s.corrupt("the file ends within it")
+	default:
+		return n, fmt.Errorf("blockmanager: block %d: %w", s.b.id, err)
+	}
+}
+
+// Close lets the block's space go, if it is dropped, at the next commit or confirmation.
+func (s *source) Close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
+	err := s.file.release()
+	s.b.in.refs.Add(-1)
+	s.b.refs.Add(-1)
+	return err
+}

@@ -1,0 +1,164 @@
+package blockmanager
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/zeebo/xxh3"
+)
+
+// verifyChunk is how much of a block is read at once.
+const verifyChunk = 1 << 20
+
+// Verify reads everything and calls finding for each thing that is not as it was written: file
+// (relative to the store), byte offset in it, the block or 0, and what is wrong.
+//
+// It looks at both slots of the anchor, at all metadata, at the header page of each container, at
+// all bytes of each block and at the zeros between its end and the next block's start. It may run
+// beside all else; blocks that a commit drops meanwhile are passed over. An error says that it
+// could not go on, not that something was found.
+func (m *Manager) Verify(finding func(file string, off int64, id block.ID, problem string)) error {
+	if err := m.verifyMeta(finding); err != nil {
+		return fmt.Errorf("blockmanager: verify: %w", err)
+	}
+	m.mu.RLock()
+	containers := slices.Collect(maps.Values(m.state.containers))
+	ids := slices.Sorted(maps.Keys(m.state.blocks))
+	m.mu.RUnlock()
+	for _, c := range containers {
+		if err := m.verifyHeader(c, finding); err != nil {
+			return fmt.Errorf("blockmanager: verify: %w", err)
+		}
+	}
+	buf := make([]byte, verifyChunk)
+	for _, id := range ids {
+		if err := m.verifyBlock(id, buf, finding); err != nil {
+			return fmt.Errorf("blockmanager: verify: %w", err)
+		}
+	}
+	return nil
+}
+
+// verifyMeta reads anchor and metadata from the disk again and compares them with memory.
+func (m *Manager) verifyMeta(finding func(string, int64, block.ID, string)) error {
+	m.commitMu.Lock()
+	defer m.commitMu.Unlock()
+	if m.closed.Load() {
+		return fault.ErrClosed
+	}
+	a, err := readAnchor(&m.o)
+	switch {
+	case errors.Is(err, fault.ErrCorrupt), errors.Is(err, fault.ErrUnsupported):
+		finding(anchorName, 0, 0, err.Error())
+	case err != nil:
+		return err
+	default:
+		for i, p := range a.problems {
+			if p != nil {
+				finding(anchorName, int64(i)*slotLen, 0, p.Error())
+			}
+		}
+		if !a.newest().accepts(m.state.root) {
+			finding(anchorName, 0, 0, fmt.Sprintf("does not accept epoch %d with hash %s", m.state.epoch, m.state.hash))
+		}
+	}
+	var again *state
+	if m.meta != nil && !m.poison.is() {
+		again, err = loadState(&m.o, m.meta)
+	} else {
+		again, err = readMeta(&m.o)
+	}
+	switch {
+	case errors.Is(err, fault.ErrCorrupt), errors.Is(err, fault.ErrUnsupported):
+		finding("meta", 0, 0, err.Error())
+	case err != nil:
+		return err
+	case again.root != m.state.root && !m.poison.is():
+		finding("meta", 0, 0, fmt.Sprintf("is at epoch %d with hash %s, want epoch %d with hash %s",
+			again.epoch, again.hash, m.state.epoch, m.state.hash))
+	}
+	return nil
+}
+
+func (m *Manager) verifyHeader(c *container, finding func(string, int64, block.ID, string)) error {
+	m.mu.RLock()
+	if c.row.state == containerDead || m.closed.Load() {
+		m.mu.RUnlock()
+		return nil
+	}
+	file := c.file
+	c.refs.Add(1)
+	file.refs.Add(1)
+	m.mu.RUnlock()
+	defer func() {
+		file.release()
+		c.refs.Add(-1)
+	}()
+	path := "data/" + c.name()
+	err := checkContainer(&m.o, c.id, file.f, 0)
+	if errors.Is(err, fault.ErrCorrupt) || errors.Is(err, fault.ErrUnsupported) {
+		finding(path, 0, 0, err.Error())
+	} else if err != nil {
+		return err
+	}
+	first := alignUp(headerLen, m.state.format.blockSize)
+	rest := make([]byte, first-headerLen)
+	if n, err := file.f.ReadAt(rest, headerLen); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	} else if !allZero(rest[:n]) {
+		finding(path, headerLen, 0, "bytes between header page and first block are not zero")
+	}
+	return nil
+}
+
+func (m *Manager) verifyBlock(id block.ID, buf []byte, finding func(string, int64, block.ID, string)) error {
+	s, err := m.OpenBlock(id)
+	m.mu.RLock()
+	b := m.state.blocks[id]
+	m.mu.RUnlock()
+	switch {
+	case errors.Is(err, fault.ErrNotFound):
+		return nil
+	case errors.Is(err, fault.ErrCorrupt):
+		if b != nil {
+			finding("data/"+b.in.name(), b.off, id, err.Error())
+		}
+		return nil
+	case err != nil:
+		return err
+	}
+	defer s.Close()
+	src := s.(*source)
+	report := func(off int64, problem string) {
+		finding("data/"+src.b.in.name(), src.b.off+off, id, problem)
+	}
+	sum := xxh3.New()
+	for off := int64(0); off < s.Size(); {
+		n, err := s.ReadAt(buf[:min(int64(len(buf)), s.Size()-off)], off)
+		if errors.Is(err, fault.ErrCorrupt) {
+			report(off, err.Error())
+			return nil
+		} else if err != nil {
+			return err
+		}
+		sum.Write(buf[:n])
+		off += int64(n)
+	}
+	if got := sum.Sum64(); got != src.b.sum {
+		report(0, fmt.Sprintf("checksum %016x, want %016x", got, src.b.sum))
+	}
+	pad := make([]byte, alignUp(s.Size(), m.state.format.blockSize)-s.Size())
+	n, err := src.file.f.ReadAt(pad, src.b.off+s.Size())
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if !allZero(pad[:n]) {
+		report(s.Size(), "bytes between its end and the next block's place are not zero")
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package blockmanager
+
+import (
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// Writable makes a writer of an opened manager. The caller holds the store's lock exclusively.
+//
+//  1. The anchor's newest slot is written again in place and synced: what Open went by may have
+//     been in the kernel's cache only. A crash here changes nothing.
+//  2. Pebble is opened for writing, which makes durable what it had in its log, and is read once
+//     more: it must say what it said to Open.
+//  3. Container files that no row names are removed; they are from a crash before the commit that
+//     would have named them.
+//  4. What lies above the last committed block of a container is cut off, likewise.
+//  5. If the anchor accepts this state only, space of dead blocks is given back.
+//
+// Errors: ErrReadOnly where Options say so, else as Open; a failed write poisons.
+func (m *Manager) Writable() error {
+	m.commitMu.Lock()
+	defer m.commitMu.Unlock()
+	switch {
+	case m.closed.Load():
+		return fmt.Errorf("blockmanager: %w", fault.ErrClosed)
+	case m.o.ReadOnly:
+		return fmt.Errorf("blockmanager: %w", fault.ErrReadOnly)
+	case m.poison.is():
+		return m.poison.err()
+	case m.meta != nil:
+		return nil
+	}
+	if err := m.repair(); err != nil {
+		return m.fail(fmt.Errorf("open for writing: %w", err))
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, c := range m.state.containers {
+		if c.row.state == containerOpen && c.row.next < m.o.ContainerBytes {
+			c.end, c.reserved, c.window = c.row.next, c.row.next, firstWindow
+			m.pool = append(m.pool, c)
+		}
+	}
+	slices.SortFunc(m.pool, func(a, b *container) int { return strings.Compare(a.name(), b.name()) })
+	return nil
+}
+
+func (m *Manager) repair() error {
+	if err := m.anchor.openForWrite(&m.o); err != nil {
+		return err
+	}
+	meta, err := openMeta(&m.o, metaWrite, m.poison)
+	if err != nil {
+		return err
+	}
+	m.meta = meta
+	again, err := loadState(&m.o, meta)
+	if err != nil {
+		return err
+	}
+	if again.root != m.state.root {
+		return fault.Corruptf("metadata was at epoch %d with hash %s, and is at epoch %d with hash %s now",
+			m.state.epoch, m.state.hash, again.epoch, again.hash)
+	}
+	if err := m.removeStrays(); err != nil {
+		return err
+	}
+	for _, c := range m.state.containers {
+		if c.row.state == containerDead {
+			continue
+		}
+		if size, err := c.file.f.Size(); err != nil {
+			return fmt.Errorf("container %s: %w", c.id, err)
+		} else if size > c.row.next {
+			if err := c.cut(&m.o, c.row.next); err != nil {
+				return err
+			}
+		}
+	}
+	m.canPunch = true
+	return m.release()
+}
+
+// removeStrays removes container files without a row. Names of any other form are left alone.
+func (m *Manager) removeStrays() error {
+	names, err := m.o.FS.List(m.o.dataDir())
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		id, ok := containerName(n)
+		if !ok || m.state.containers[id] != nil {
+			continue
+		}
+		m.o.Logger.Info("removing a container that no commit named", "container", id)
+		if err := m.o.FS.Remove(m.o.dataPath(n)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// containerName reads a file name of the form <32 hex digits, lower case>.data.
+func containerName(name string) (id containerID, ok bool) {
+	digits, ok := strings.CutSuffix(name, dataSuffix)
+	if !ok || len(digits) != 2*len(id) || strings.ToLower(digits) != digits {
+		return id, false
+	}
+	_, err := hex.Decode(id[:], []byte(digits))
+	return id, err == nil
+}

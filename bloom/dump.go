@@ -1,0 +1,66 @@
+package bloom
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math/bits"
+
+	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/dump"
+)
+
+// Dump prints a bloom file to w, byte beside meaning. Header, index and footer are the CFile's and
+// printed as bytes; package cfile tells what they mean. Errors: those of Open, MayContain and w.
+func Dump(w io.Writer, data []byte) error {
+	src := &block.Memory{Bytes: data}
+	r, err := Open(src, cfile.ReaderOptions{})
+	if err != nil {
+		return err
+	}
+	pointers, err := r.file.BlockPointers()
+	if err != nil {
+		return fmt.Errorf("bloom: %w", err)
+	}
+	d := dump.New(w)
+	d.Section("bloom file: %d bytes, %d filters", len(data), len(pointers))
+	end, between := int64(0), "header"
+	for _, at := range pointers {
+		if at.Offset > end {
+			d.Field(end, data[end:at.Offset], "%s", between)
+		}
+		end, between = at.Offset+int64(at.Size), "index"
+		f, err := readFilter(r.file, at, src.ID())
+		if err != nil {
+			return err
+		}
+		dumpFilter(d, at.Offset, data[at.Offset:end], f)
+	}
+	if len(pointers) > 0 {
+		between = "index, footer"
+	} else {
+		between = "header, index, footer"
+	}
+	d.Field(end, data[end:], "%s", between)
+	d.End()
+	return d.Err()
+}
+
+// dumpFilter prints the cblock b, which f was parsed from, with its checksum.
+func dumpFilter(d *dump.Writer, off int64, b []byte, f filter) {
+	set := 0
+	for _, c := range f.bitmap {
+		set += bits.OnesCount8(c)
+	}
+	n := headerLenWidth + int(binary.LittleEndian.Uint32(b))
+	end := n + len(f.bitmap)
+	d.Section("filter")
+	d.Field(off, b[:headerLenWidth], "length of the header: %d", n-headerLenWidth)
+	d.Field(off+headerLenWidth, b[headerLenWidth:n], "header: %d hashes", f.hashes)
+	d.Field(off+int64(n), b[n:end], "bitmap: %d of %d bits set", set, 8*len(f.bitmap))
+	if end < len(b) {
+		d.Field(off+int64(end), b[end:], "crc")
+	}
+	d.End()
+}

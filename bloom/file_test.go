@@ -1,0 +1,455 @@
+package bloom
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/cache"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// example is the whole file of the cfile spec's section 9.6.
+const example = `6b 75 64 75 63 66 6c 32 00 00 00 00 02 94 3a d3
+	02 00 00 00 08 03 00 00 00 20 80 01 00 00 20 02
+	00 40 00 08 06 00 7b ea e6 f2 01 61 10 1a 00 00
+	00 00 08 01 10 00 04 00 00 00 8a 40 f8 ab 82 2d
+	62 b5 08 0c 10 01 18 00 2a 06 0a 04 08 2a 10 14
+	30 01 40 00 50 01 6b 75 64 75 63 66 6c 32 14 00
+	00 00`
+
+// write returns the bytes of a file of the keys.
+func write(t testing.TB, o Options, keys [][]byte) []byte {
+	t.Helper()
+	var sink block.Memory
+	w, err := NewWriter(&sink, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range keys {
+		if err := w.Add(key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	if w.Keys() != int64(len(keys)) {
+		t.Errorf("%d keys were added, Keys says %d", len(keys), w.Keys())
+	}
+	return sink.Bytes
+}
+
+// open opens a file as block 1, with a cache or without.
+func open(t testing.TB, data []byte, c *cache.Cache) *Reader {
+	t.Helper()
+	r, err := Open(&block.Memory{Number: 1, Bytes: data}, cfile.ReaderOptions{Cache: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func ask(t testing.TB, r *Reader, key []byte) bool {
+	t.Helper()
+	got, err := r.MayContain(MakeProbe(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func TestFileExample(t *testing.T) {
+	keys := [][]byte{[]byte("alpha"), []byte("beta"), []byte("gamma")}
+	data := write(t, Options{BlockBytes: 16, FalsePositiveRate: 0.1}, keys)
+	if want := fromHex(t, example); !bytes.Equal(data, want) {
+		t.Errorf("got  %x\nwant %x", data, want)
+	}
+	r := open(t, data, nil)
+	for _, key := range keys {
+		if !ask(t, r, key) {
+			t.Errorf("%s is not found", key)
+		}
+	}
+	for _, key := range []string{"", "A", "delta", "zeta"} {
+		if ask(t, r, []byte(key)) {
+			t.Errorf("%q is found", key)
+		}
+	}
+}
+
+func TestDumpOfTheExample(t *testing.T) {
+	var got bytes.Buffer
+	if err := Dump(&got, fromHex(t, example)); err != nil {
+		t.Fatal(err)
+	}
+	golden := filepath.Join("testdata", "example.dump")
+	if os.Getenv("ORIBI_REWRITE") != "" {
+		if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil || !bytes.Equal(got.Bytes(), want) {
+		t.Errorf("got\n%s\nwant (%v)\n%s", got.String(), err, want)
+	}
+}
+
+func TestFileWithoutKeysFindsNothing(t *testing.T) {
+	data := write(t, Options{}, nil)
+	if len(data) != 64 {
+		t.Errorf("%d bytes, Kudu's has 64", len(data))
+	}
+	r := open(t, data, nil)
+	if ask(t, r, nil) || ask(t, r, []byte("x")) {
+		t.Error("a key is found")
+	}
+	if err := r.Verify(); err != nil {
+		t.Error(err)
+	}
+	if err := Dump(new(strings.Builder), data); err != nil {
+		t.Error(err)
+	}
+}
+
+// model is a bloom file as the format tells it: sets of bits under separators.
+type model struct {
+	sizing     Sizing
+	separators [][]byte
+	bits       []map[uint64]bool
+}
+
+func newModel(s Sizing, keys [][]byte) *model {
+	m := &model{sizing: s}
+	var prev []byte
+	for chunk := range slices.Chunk(keys, s.Keys) {
+		n := 0
+		for n < len(prev) && n < len(chunk[0]) && prev[n] == chunk[0][n] {
+			n++
+		}
+		m.separators = append(m.separators, chunk[0][:min(n+1, len(chunk[0]))])
+		set := map[uint64]bool{}
+		for _, key := range chunk {
+			for _, p := range positions(MakeProbe(key).hash, s.Hashes, s.Bytes) {
+				set[p] = true
+			}
+		}
+		m.bits = append(m.bits, set)
+		prev = chunk[len(chunk)-1]
+	}
+	return m
+}
+
+func (m *model) mayContain(key []byte) bool {
+	at := -1
+	for i, s := range m.separators {
+		if bytes.Compare(s, key) <= 0 {
+			at = i
+		}
+	}
+	if at < 0 {
+		return false
+	}
+	for _, p := range positions(MakeProbe(key).hash, m.sizing.Hashes, m.sizing.Bytes) {
+		if !m.bits[at][p] {
+			return false
+		}
+	}
+	return true
+}
+
+// randomKeys returns n rising keys, distinct and of a kind: short, long with shared starts, numbers.
+func randomKeys(r *rand.Rand, n int) [][]byte {
+	set := map[string]bool{}
+	kind := r.IntN(3)
+	for len(set) < n {
+		var key []byte
+		switch kind {
+		case 0:
+			key = fmt.Appendf(nil, "%d", r.IntN(20*n+1))
+		case 1:
+			key = append(bytes.Repeat([]byte{'p'}, r.IntN(300)), byte(r.Uint32()), byte(r.Uint32()))
+		default:
+			key = binary.BigEndian.AppendUint64(nil, r.Uint64()>>r.IntN(64))
+		}
+		set[string(key)] = true
+	}
+	var keys [][]byte
+	for key := range set {
+		keys = append(keys, []byte(key))
+	}
+	slices.SortFunc(keys, bytes.Compare)
+	return keys
+}
+
+func TestAnswersAreThoseOfTheModel(t *testing.T) {
+	r := newRand(t)
+	rounds := 60
+	if testing.Short() {
+		rounds = 15
+	}
+	for range rounds {
+		o := Options{FalsePositiveRate: []float64{0, 0.5, 0.1, 0.01}[r.IntN(4)], NoChecksums: r.IntN(4) == 0}
+		if r.IntN(2) == 0 {
+			o.BlockBytes = 1 + r.IntN(400)
+		} else {
+			o.KeysPerBlock = 1 + r.IntN(100)
+		}
+		sizing, err := o.Sizing()
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys := randomKeys(r, r.IntN(1200))
+		m := newModel(sizing, keys)
+		data := write(t, o, keys)
+		var c *cache.Cache
+		if r.IntN(2) == 0 {
+			c = cache.New(1 << 20)
+		}
+		reader := open(t, data, c)
+		for _, key := range keys {
+			if !ask(t, reader, key) {
+				t.Fatalf("%+v: key %x of %d is not found", o, key, len(keys))
+			}
+		}
+		for _, key := range randomKeys(r, 500) {
+			if got, want := ask(t, reader, key), m.mayContain(key); got != want {
+				t.Fatalf("%+v: %x: %v, want %v", o, key, got, want)
+			}
+		}
+		if err := reader.Verify(); err != nil {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
+
+func TestWriterRefusesFallingKeys(t *testing.T) {
+	w, err := NewWriter(new(block.Memory), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"b", "b", "c"} {
+		if err := w.Add([]byte(key)); err != nil {
+			t.Fatalf("%s: %v", key, err)
+		}
+	}
+	first := w.Add([]byte("bz"))
+	if first == nil {
+		t.Fatal("a key that falls was taken")
+	}
+	if err := w.Add([]byte("d")); err != first {
+		t.Errorf("the first error is not kept: %v", err)
+	}
+	if err := w.Finish(); err != first {
+		t.Errorf("a file with a lost key was finished: %v", err)
+	}
+}
+
+func TestWriterRefusesCallsAfterFinish(t *testing.T) {
+	w, err := NewWriter(new(block.Memory), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	if w.Add([]byte("x")) == nil || w.Finish() == nil {
+		t.Error("a finished file was written on")
+	}
+}
+
+var errDisk = errors.New("disk")
+
+// failing is a sink that takes the first left bytes.
+type failing struct {
+	block.Memory
+	left int
+}
+
+func (f *failing) Write(p []byte) (int, error) {
+	if len(p) > f.left {
+		return 0, errDisk
+	}
+	f.left -= len(p)
+	return f.Memory.Write(p)
+}
+
+func TestWriterTellsErrorsOfTheSink(t *testing.T) {
+	keys := randomKeys(newRand(t), 300)
+	o := Options{BlockBytes: 64, FalsePositiveRate: 0.01}
+	for left := range len(write(t, o, keys)) {
+		w, err := NewWriter(&failing{left: left}, o)
+		for i := 0; err == nil && i < len(keys); i++ {
+			err = w.Add(keys[i])
+		}
+		if err == nil {
+			err = w.Finish()
+		}
+		if !errors.Is(err, errDisk) {
+			t.Fatalf("failing after %d bytes: %v", left, err)
+		}
+	}
+}
+
+func TestOpenRefusesOtherFiles(t *testing.T) {
+	for name, o := range map[string]cfile.WriterOptions{
+		"compressed":     {Type: schema.Binary, Encoding: schema.Plain, Compression: schema.LZ4, ValueIndex: true},
+		"no value index": {Type: schema.Binary, Encoding: schema.Plain, Compression: schema.NoCompression, PositionalIndex: true},
+		"other type":     {Type: schema.Int64, Encoding: schema.Plain, Compression: schema.NoCompression, ValueIndex: true},
+		"other encoding": {Type: schema.Binary, Encoding: schema.Prefix, Compression: schema.NoCompression, ValueIndex: true},
+	} {
+		var file block.Memory
+		w, err := cfile.NewWriter(&file, o)
+		if err == nil {
+			err = w.Finish()
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if _, err := Open(&file, cfile.ReaderOptions{}); !errors.Is(err, ErrUnsupported) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Every flipped bit and every missing end of a file with checksums is noticed by Verify, and never
+// makes a key disappear without an error.
+func TestDamageIsNoticed(t *testing.T) {
+	keys := randomKeys(newRand(t), 60)
+	data := write(t, Options{BlockBytes: 16, FalsePositiveRate: 0.1}, keys)
+	check := func(what string, damaged []byte) {
+		r, err := Open(&block.Memory{Number: 1, Bytes: damaged}, cfile.ReaderOptions{})
+		if err == nil {
+			for _, key := range keys {
+				if ok, err := r.MayContain(MakeProbe(key)); err == nil && !ok {
+					t.Errorf("%s: key %x has disappeared", what, key)
+				}
+			}
+			err = r.Verify()
+		}
+		if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrUnsupported) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for bit := range 8 * len(data) {
+		damaged := bytes.Clone(data)
+		damaged[bit/8] ^= 1 << (bit % 8)
+		check(fmt.Sprintf("bit %d of byte %d", bit%8, bit/8), damaged)
+	}
+	for n := range data {
+		check(fmt.Sprintf("cut to %d bytes", n), data[:n])
+	}
+}
+
+// Without checksums damage may give wrong answers, but no panic.
+func TestDamageWithoutChecksumsNeverPanics(t *testing.T) {
+	keys := randomKeys(newRand(t), 60)
+	data := write(t, Options{BlockBytes: 16, FalsePositiveRate: 0.1, NoChecksums: true}, keys)
+	for i := range data {
+		for _, v := range []byte{0, 1, 0x7f, 0x80, 0xff, data[i] ^ 1, data[i] ^ 0x80} {
+			damaged := bytes.Clone(data)
+			damaged[i] = v
+			r, err := Open(&block.Memory{Number: 1, Bytes: damaged}, cfile.ReaderOptions{})
+			if err != nil {
+				continue
+			}
+			for _, key := range keys {
+				_, _ = r.MayContain(MakeProbe(key))
+			}
+			_ = r.Verify()
+			_ = Dump(new(strings.Builder), damaged)
+		}
+	}
+}
+
+func TestReaderServesManyGoroutines(t *testing.T) {
+	keys := randomKeys(newRand(t), 2000)
+	data := write(t, Options{BlockBytes: 64, FalsePositiveRate: 0.1}, keys)
+	for _, c := range []*cache.Cache{nil, cache.New(1 << 20)} {
+		r := open(t, data, c)
+		var wg sync.WaitGroup
+		for g := range 4 {
+			wg.Go(func() {
+				for i := range keys {
+					key := keys[(i*(2*g+1)+g)%len(keys)]
+					if ok, err := r.MayContain(MakeProbe(key)); !ok || err != nil {
+						t.Errorf("%x: %v, %v", key, ok, err)
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+func BenchmarkMayContain(b *testing.B) {
+	const n = 1 << 20
+	keys := make([][]byte, n)
+	for i := range keys {
+		keys[i] = binary.BigEndian.AppendUint64(nil, uint64(i)<<2)
+	}
+	data := write(b, Options{}, keys)
+	for _, present := range []bool{true, false} {
+		b.Run(fmt.Sprintf("present=%v", present), func(b *testing.B) {
+			r := open(b, data, cache.New(64<<20))
+			order := rand.New(rand.NewPCG(1, 2)).Perm(1 << 16)
+			probes := make([][]byte, len(order))
+			for i, o := range order {
+				k := uint64(o) << 6 // spread over all filters
+				if !present {
+					k |= 1
+				}
+				probes[i] = binary.BigEndian.AppendUint64(nil, k)
+			}
+			for range 3 { // until all filters are in the cache
+				for _, p := range probes {
+					ask(b, r, p)
+				}
+			}
+			found, i := 0, 0
+			for b.Loop() {
+				ok, err := r.MayContain(MakeProbe(probes[i&(len(probes)-1)]))
+				if err != nil {
+					b.Fatal(err)
+				}
+				if ok {
+					found++
+				}
+				i++
+			}
+			if present && found != i || !present && found > i/1000 {
+				b.Fatalf("%d of %d were found", found, i)
+			}
+		})
+	}
+}
+
+func BenchmarkAdd(b *testing.B) {
+	w, err := NewWriter(new(block.Memory), Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	var key [8]byte
+	i := uint64(0)
+	for b.Loop() {
+		binary.BigEndian.PutUint64(key[:], i)
+		if err := w.Add(key[:]); err != nil {
+			b.Fatal(err)
+		}
+		i++
+	}
+	if w.Keys() != int64(i) {
+		b.Fatal("keys were lost")
+	}
+}

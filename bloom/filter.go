@@ -1,0 +1,120 @@
+package bloom
+
+import (
+	"encoding/binary"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/kudupb"
+)
+
+// One cblock of a bloom file: a filter. n is the length of the header, l that of the cblock before
+// its checksum.
+//
+//	offset  width    field   meaning
+//	0       4        n       little-endian
+//	4       n        header  BloomBlockHeaderPB: the number of hashes
+//	4+n     l−4−n    bitmap  bit p is bit p mod 8 of byte p/8; 1 = some key has it
+//
+// A key with hash H has the bits (h1 + i·h2 mod 2^32) mod 8·len(bitmap) for i from 0 to the number
+// of hashes − 1, h1 being the low 32 bits of H and h2 the high ones.
+//
+// "alpha", "beta" and "gamma" in 16 bytes with 3 hashes ("alpha" has 94, 40, 114):
+//
+//	02 00 00 00 | 08 03 | 00 00 00 20 80 01 00 00 20 02 00 40 00 08 06 00
+//
+// Source: cfile spec §9.1, §9.2.
+const (
+	headerLenWidth = 4    // file format: never change
+	hashesTag      = 0x08 // field 1, varint; file format: never change
+)
+
+// filter is one parsed cblock; bitmap aliases it.
+type filter struct {
+	hashes int
+	bitmap []byte
+}
+
+// appendHeader appends what precedes the bitmap in a cblock.
+func appendHeader(dst []byte, hashes int) ([]byte, error) {
+	header, err := proto.Marshal(&kudupb.BloomBlockHeaderPB{NumHashFunctions: proto.Int32(int32(hashes))})
+	if err != nil {
+		return dst, err
+	}
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(header)))
+	return append(dst, header...), nil
+}
+
+// parseFilter reads a cblock. It is called for every question, so the header that all writers
+// write, two bytes, is read without unmarshalling.
+func parseFilter(b []byte) (filter, error) {
+	if len(b) < headerLenWidth {
+		return filter{}, fault.Corruptf("filter of %d bytes", len(b))
+	}
+	n := binary.LittleEndian.Uint32(b)
+	b = b[headerLenWidth:]
+	if uint64(n) > uint64(len(b)) {
+		return filter{}, fault.Corruptf("filter header of %d bytes, %d left", n, len(b))
+	}
+	f := filter{bitmap: b[n:]}
+	if n == 2 && b[0] == hashesTag && b[1] < 0x80 {
+		f.hashes = int(b[1])
+	} else {
+		var header kudupb.BloomBlockHeaderPB
+		if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(b[:n], &header); err != nil {
+			return filter{}, fault.Corruptf("filter header: %v", err)
+		}
+		f.hashes = int(header.GetNumHashFunctions())
+	}
+	if f.hashes < 1 || f.hashes > maxHashes {
+		return filter{}, fault.Corruptf("filter of %d hashes", f.hashes)
+	}
+	// The upper bound keeps the number of bits within 32 bits.
+	if len(f.bitmap) == 0 || len(f.bitmap) > maxBlockBytes {
+		return filter{}, fault.Corruptf("filter bitmap of %d bytes", len(f.bitmap))
+	}
+	return f, nil
+}
+
+// mayContain reports whether all bits of a hash are set.
+func (f filter) mayContain(hash uint64) bool {
+	h, step := uint32(hash), uint32(hash>>32)
+	if len(f.bitmap) == DefaultBlockBytes {
+		// The usual size: the compiler sees that each index is in bounds, and the mask stands
+		// in place of a division.
+		bitmap := (*[DefaultBlockBytes]byte)(f.bitmap)
+		for range f.hashes {
+			p := h % (8 * DefaultBlockBytes)
+			if bitmap[p>>3]>>(p&7)&1 == 0 {
+				return false
+			}
+			h += step
+		}
+		return true
+	}
+	bits := uint32(8 * len(f.bitmap))
+	for range f.hashes {
+		p := h % bits
+		if f.bitmap[p>>3]>>(p&7)&1 == 0 {
+			return false
+		}
+		h += step
+	}
+	return true
+}
+
+// add sets the bits of a hash.
+func (f filter) add(hash uint64) {
+	h, step := uint32(hash), uint32(hash>>32)
+	bits := uint32(8 * len(f.bitmap))
+	powerOfTwo := bits&(bits-1) == 0 // as the usual size is: a mask in place of a division
+	for range f.hashes {
+		p := h & (bits - 1)
+		if !powerOfTwo {
+			p = h % bits
+		}
+		f.bitmap[p>>3] |= 1 << (p & 7)
+		h += step
+	}
+}

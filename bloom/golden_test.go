@@ -1,0 +1,147 @@
+package bloom
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/corpustest"
+)
+
+// goldenFile is a line of the corpus's manifest.
+type goldenFile struct {
+	Name          string  `json:"name"`
+	NumKeys       int     `json:"num_keys"`
+	SizedBy       string  `json:"sized_by"`
+	Bytes         int     `json:"bytes"`
+	Rate          float64 `json:"fp_rate"`
+	KeysPerBlock  int     `json:"keys_per_block"`
+	NumHashes     int     `json:"num_hashes"`
+	Checksums     bool    `json:"checksums"`
+	Blocks        int     `json:"bloom_blocks"`
+	NumProbes     int     `json:"num_probes"`
+	ProbesPresent int     `json:"probes_present"`
+}
+
+func (g goldenFile) options() Options {
+	o := Options{FalsePositiveRate: g.Rate, NoChecksums: !g.Checksums}
+	if g.SizedBy == "count" {
+		o.KeysPerBlock = g.KeysPerBlock
+	} else {
+		o.BlockBytes = g.Bytes
+	}
+	return o
+}
+
+// goldenFiles returns the corpus's directory of bloom files and its manifest.
+func goldenFiles(t *testing.T) (dir string, files []goldenFile) {
+	dir = filepath.Join(corpustest.Dir(t), "golden", "cfile", "bloom")
+	for _, line := range corpustest.Lines(t, filepath.Join(dir, "manifest.jsonl")) {
+		var g goldenFile
+		if err := json.Unmarshal([]byte(line), &g); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, g)
+	}
+	if len(files) == 0 {
+		t.Fatal("the manifest is empty")
+	}
+	return dir, files
+}
+
+func TestWriterGivesKudusBytes(t *testing.T) {
+	dir, files := goldenFiles(t)
+	for _, g := range files {
+		t.Run(g.Name, func(t *testing.T) {
+			s, err := g.options().Sizing()
+			if want := (Sizing{g.Bytes, g.KeysPerBlock, g.NumHashes}); s != want || err != nil {
+				t.Errorf("sizing %+v (%v), want %+v", s, err, want)
+			}
+			var keys [][]byte
+			for _, line := range corpustest.Lines(t, filepath.Join(dir, g.Name+".keys.txt")) {
+				keys = append(keys, fromHex(t, line))
+			}
+			if len(keys) != g.NumKeys {
+				t.Fatalf("%d keys, manifest says %d", len(keys), g.NumKeys)
+			}
+			want := corpustest.Read(t, filepath.Join(dir, g.Name+".bloom"))
+			if got := write(t, g.options(), keys); !bytes.Equal(got, want) {
+				t.Errorf("%d bytes differ from Kudu's %d", len(got), len(want))
+			}
+		})
+	}
+}
+
+func TestReaderGivesKudusAnswers(t *testing.T) {
+	dir, files := goldenFiles(t)
+	for _, g := range files {
+		t.Run(g.Name, func(t *testing.T) {
+			r := open(t, corpustest.Read(t, filepath.Join(dir, g.Name+".bloom")), nil)
+			if err := r.Verify(); err != nil {
+				t.Error(err)
+			}
+			if pointers, err := r.file.BlockPointers(); err != nil || len(pointers) != g.Blocks {
+				t.Errorf("%d filters (%v), want %d", len(pointers), err, g.Blocks)
+			}
+			asked, found := 0, 0
+			for _, line := range corpustest.Lines(t, filepath.Join(dir, g.Name+".probes.jsonl")) {
+				var probe struct {
+					Key     string `json:"key"`
+					Present bool   `json:"present"`
+				}
+				if err := json.Unmarshal([]byte(line), &probe); err != nil {
+					t.Fatal(err)
+				}
+				if got := ask(t, r, fromHex(t, probe.Key)); got != probe.Present {
+					t.Errorf("%s: %v, Kudu says %v", probe.Key, got, probe.Present)
+				}
+				asked++
+				if probe.Present {
+					found++
+				}
+			}
+			if asked != g.NumProbes || found != g.ProbesPresent {
+				t.Errorf("%d of %d probes found, manifest says %d of %d", found, asked, g.ProbesPresent, g.NumProbes)
+			}
+		})
+	}
+}
+
+func TestMalformedFilesAreRefused(t *testing.T) {
+	dir := filepath.Join(corpustest.Dir(t), "golden", "cfile", "malformed")
+	seen := 0
+	for _, line := range corpustest.Lines(t, filepath.Join(dir, "manifest.jsonl")) {
+		var m struct{ Name, What, Trigger, Probe string }
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			t.Fatal(err)
+		}
+		if m.Trigger != "probe" {
+			continue
+		}
+		seen++
+		data, err := os.ReadFile(filepath.Join(dir, m.Name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, err := hex.DecodeString(m.Probe)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Open(&block.Memory{Bytes: data}, cfile.ReaderOptions{})
+		if err == nil {
+			_, err = r.MayContain(MakeProbe(key))
+		}
+		if !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s (%s): %v", m.Name, m.What, err)
+		}
+	}
+	if seen == 0 {
+		t.Error("no malformed bloom file in the manifest")
+	}
+}

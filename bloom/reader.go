@@ -1,0 +1,115 @@
+package bloom
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Reader is an open bloom file. Any number of goroutines may use it at once. It holds no resources
+// but memory, so there is nothing to close.
+type Reader struct {
+	file   *cfile.Reader
+	src    block.Source
+	cached bool
+
+	// last is the filter that answered last, for files that have no cache: keys that are asked
+	// in order then read each filter once. nil before the first answer.
+	last atomic.Pointer[held]
+}
+
+// held is a filter and where it stands.
+type held struct {
+	at     cfile.BlockPointer
+	filter filter
+}
+
+// Open reads and checks header and footer of a bloom file; the index is read with the first
+// question. src must stay open while the Reader is used, and is the caller's to close.
+//
+// Errors: ErrCorrupt; ErrUnsupported for a CFile that is compressed, has no value index, or is of
+// another type than bloom files are. Source: cfile spec §9, §12.3 item 53.
+func Open(src block.Source, o cfile.ReaderOptions) (*Reader, error) {
+	file, err := cfile.Open(src, o)
+	if err != nil {
+		return nil, fmt.Errorf("bloom: %w", err)
+	}
+	info := file.Info()
+	switch {
+	case info.Compression != schema.NoCompression:
+		return nil, fault.Unsupportedf("bloom: block %v: compressed (%v)", src.ID(), info.Compression)
+	case !info.ValueIndex:
+		return nil, fault.Unsupportedf("bloom: block %v: no value index", src.ID())
+	case info.Type != schema.Binary || info.Encoding != schema.Plain || info.Nullable || info.Rows != 0:
+		return nil, fault.Unsupportedf("bloom: block %v: a column of %d values of %v, %v", src.ID(), info.Rows, info.Type, info.Encoding)
+	}
+	return &Reader{file: file, src: src, cached: o.Cache != nil && src.ID() != 0}, nil
+}
+
+// MayContain reports whether the key of p may be in the file; false is certain.
+//
+// One filter is asked, that of the keys around p's. Errors: ErrCorrupt, with block and byte offset;
+// those of the source. Source: cfile spec §9.5.
+func (r *Reader) MayContain(p Probe) (bool, error) {
+	at, ok, err := r.file.FindBlock(p.Key)
+	if err != nil {
+		return false, fmt.Errorf("bloom: %w", err)
+	}
+	if !ok {
+		return false, nil // before the first key
+	}
+	f, err := r.filterAt(at)
+	if err != nil {
+		return false, err
+	}
+	return f.mayContain(p.hash), nil
+}
+
+// filterAt returns the filter at a pointer of the index.
+func (r *Reader) filterAt(at cfile.BlockPointer) (filter, error) {
+	if !r.cached {
+		if h := r.last.Load(); h != nil && h.at == at {
+			return h.filter, nil
+		}
+	}
+	f, err := readFilter(r.file, at, r.src.ID())
+	if err == nil && !r.cached {
+		r.last.Store(&held{at, f})
+	}
+	return f, err
+}
+
+func readFilter(file *cfile.Reader, at cfile.BlockPointer, id block.ID) (filter, error) {
+	b, err := file.ReadBlock(at)
+	if err != nil {
+		return filter{}, fmt.Errorf("bloom: %w", err)
+	}
+	f, err := parseFilter(b)
+	if err != nil {
+		return filter{}, fmt.Errorf("bloom: block %v: cblock at byte %d: %w", id, at.Offset, err)
+	}
+	return f, nil
+}
+
+// Verify reads and checks the whole file, past the cache: header, footer, index and every filter.
+// Errors: ErrCorrupt, ErrUnsupported; those of the source.
+func (r *Reader) Verify() error {
+	fresh, err := Open(r.src, cfile.ReaderOptions{})
+	if err != nil {
+		return err
+	}
+	pointers, err := fresh.file.BlockPointers()
+	if err != nil {
+		return fmt.Errorf("bloom: %w", err)
+	}
+	for _, at := range pointers {
+		if _, err := readFilter(fresh.file, at, r.src.ID()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

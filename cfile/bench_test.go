@@ -1,0 +1,185 @@
+package cfile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/cache"
+	"github.com/oribi-db/oribi/schema"
+)
+
+const benchRows = 1 << 20
+
+// benchFile is a column of 2^20 random numbers of 20 bits.
+func benchFile(b *testing.B, o WriterOptions, nulls float64) *block.Memory {
+	b.Helper()
+	rng := rand.New(rand.NewPCG(1, 2))
+	v := batch.NewVector(o.Type, benchRows)
+	for i := range benchRows {
+		switch {
+		case nulls > 0 && rng.Float64() < nulls:
+			v.SetCell(i, nil)
+		case o.Type.Variable():
+			v.SetCell(i, fmt.Appendf(nil, "word%03d", rng.IntN(500)))
+		default:
+			v.SetCell(i, binary.LittleEndian.AppendUint64(nil, uint64(rng.IntN(1<<20)))[:o.Type.Width()])
+		}
+	}
+	return writeAll(b, o, v)
+}
+
+func writeAll(t testing.TB, o WriterOptions, v *batch.Vector) *block.Memory {
+	t.Helper()
+	out := &block.Memory{Number: 17}
+	w, err := NewWriter(out, o)
+	if err == nil {
+		err = w.Append(v)
+	}
+	if err == nil {
+		err = w.Finish()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func open(t testing.TB, src block.Source, c *cache.Cache) *Reader {
+	t.Helper()
+	r, err := Open(src, ReaderOptions{Cache: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func BenchmarkReadVector(b *testing.B) {
+	for _, c := range []struct {
+		name  string
+		o     WriterOptions
+		nulls float64
+		cache bool
+	}{
+		{"type=int64/enc=bitshuffle/nulls=0/cache=no", WriterOptions{Type: schema.Int64}, 0, false},
+		{"type=int64/enc=bitshuffle/nulls=0/cache=yes", WriterOptions{Type: schema.Int64}, 0, true},
+		{"type=int64/enc=bitshuffle/nulls=0.1/cache=no", WriterOptions{Type: schema.Int64, Nullable: true}, 0.1, false},
+		{"type=int32/enc=bitshuffle/nulls=0/cache=no", WriterOptions{Type: schema.Int32}, 0, false},
+		{"type=int64/enc=plain/nulls=0/cache=no", WriterOptions{Type: schema.Int64, Encoding: schema.Plain}, 0, false},
+		{"type=string/enc=dict/nulls=0/cache=no", WriterOptions{Type: schema.String}, 0, false},
+		{"type=string/enc=plain/nulls=0/cache=no", WriterOptions{Type: schema.String, Encoding: schema.Plain}, 0, false},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			c.o.PositionalIndex = true
+			src := benchFile(b, c.o, c.nulls)
+			var keep *cache.Cache
+			if c.cache {
+				keep = cache.New(64 << 20)
+			}
+			r := open(b, src, keep)
+			v := &batch.Vector{Type: c.o.Type}
+			b.ReportAllocs()
+			b.ResetTimer()
+			for range b.N {
+				cr := r.NewColumnReader()
+				for at := 0; at < benchRows; at += batch.WindowRows {
+					if n, err := cr.ReadVector(batch.Ordinal(at), batch.WindowRows, v); err != nil || n != batch.WindowRows {
+						b.Fatal(n, err)
+					}
+				}
+			}
+			b.ReportMetric(float64(b.N)*benchRows/b.Elapsed().Seconds()/1e6, "Mrows/s")
+		})
+	}
+}
+
+func BenchmarkWrite(b *testing.B) {
+	for _, exact := range []bool{true, false} {
+		for _, t := range []schema.Type{schema.Int64, schema.String} {
+			b.Run(fmt.Sprintf("type=%v/exact=%v", t, exact), func(b *testing.B) {
+				src := benchFile(b, WriterOptions{Type: t, PositionalIndex: true}, 0)
+				v := &batch.Vector{Type: t}
+				if _, err := open(b, src, nil).NewColumnReader().ReadVector(0, benchRows, v); err != nil {
+					b.Fatal(err)
+				}
+				v.Materialize()
+				b.ResetTimer()
+				for range b.N {
+					writeAll(b, WriterOptions{Type: t, PositionalIndex: true, Exact: exact}, v)
+				}
+				b.ReportMetric(float64(b.N)*benchRows/b.Elapsed().Seconds()/1e6, "Mrows/s")
+			})
+		}
+	}
+}
+
+func BenchmarkCell(b *testing.B) {
+	for _, c := range []struct {
+		name  string
+		o     WriterOptions
+		nulls float64
+	}{
+		{"type=int64/nulls=0", WriterOptions{Type: schema.Int64}, 0},
+		{"type=int64/nulls=0.1", WriterOptions{Type: schema.Int64, Nullable: true}, 0.1},
+		{"type=string", WriterOptions{Type: schema.String}, 0},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			c.o.PositionalIndex = true
+			r := open(b, benchFile(b, c.o, c.nulls), cache.New(64<<20))
+			rng := rand.New(rand.NewPCG(1, 2))
+			ords := make([]batch.Ordinal, 4096)
+			for i := range ords {
+				ords[i] = batch.Ordinal(rng.IntN(benchRows))
+			}
+			for _, o := range ords {
+				if _, err := r.Cell(o); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			n := 0
+			for i := range b.N {
+				cell, err := r.Cell(ords[i&4095])
+				if err != nil {
+					b.Fatal(err)
+				}
+				n += len(cell)
+			}
+			b.ReportMetric(float64(n)/float64(b.N), "bytes/cell")
+		})
+	}
+}
+
+func BenchmarkSeek(b *testing.B) {
+	v := batch.NewVector(schema.Binary, benchRows)
+	for i := range v.Bytes {
+		v.Bytes[i] = fmt.Appendf(nil, "customer%08d/order%04d", i/10, i%10)
+	}
+	src := writeAll(b, WriterOptions{Type: schema.Binary, Encoding: schema.Prefix, Compression: schema.LZ4, BlockBytes: 4096, ValueIndex: true, Exact: true}, v)
+	r := open(b, src, cache.New(256<<20))
+	rng := rand.New(rand.NewPCG(1, 2))
+	b.ReportAllocs()
+	for i := range benchRows {
+		if i%64 == 0 {
+			if _, _, err := r.Seek(v.Bytes[i]); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	order := make([]int, 4096)
+	for i := range order {
+		order[i] = rng.IntN(benchRows)
+	}
+	b.ResetTimer()
+	for i := range b.N {
+		want := order[i&4095]
+		ord, exact, err := r.Seek(v.Bytes[want])
+		if err != nil || !exact || int(ord) != want {
+			b.Fatal(ord, exact, err)
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package cfile
+
+import (
+	"fmt"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/cache"
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// BlockIterator visits the data cblocks of a file one after the other, whole. For one goroutine.
+//
+// It begins before the first cblock:
+//
+//	it := r.Blocks()
+//	it.SeekAtOrBefore(key) // optional, and at any time
+//	for it.Next() {
+//		use(it.Cells())
+//	}
+//	return it.Err()
+type BlockIterator struct {
+	r      *Reader
+	blocks []BlockPointer
+	next   int // number of the cblock that Next visits
+	have   int // number of the cblock in cells, -1 = none
+	first  batch.Ordinal
+	cells  batch.Vector
+	err    error
+}
+
+// Blocks makes an iterator over the data cblocks, in the order of their rows.
+func (r *Reader) Blocks() *BlockIterator {
+	it := &BlockIterator{r: r, have: -1, cells: batch.Vector{Type: r.info.Type}}
+	it.blocks, it.err = r.blocks()
+	return it
+}
+
+// SeekAtOrBefore makes Next visit the last cblock whose key in the value index is at or before key, or the first
+// cblock if its key is behind it. Where keys rise, cells that are at or behind key stand there or later. What went
+// wrong before is forgotten; what goes wrong here is told by Next and Err. Source: cfile spec §8.5.
+func (it *BlockIterator) SeekAtOrBefore(key []byte) {
+	x, err := it.r.valueIndex()
+	if it.err = err; err != nil {
+		return
+	}
+	i, err := it.r.find(x, key)
+	it.blocks, it.next, it.err = x.blocks, max(i, 0), err
+}
+
+// Next goes to the next cblock; false is the end, or an error.
+func (it *BlockIterator) Next() bool {
+	if it.err != nil || it.next >= len(it.blocks) {
+		return false
+	}
+	i := it.next
+	it.next++
+	if i == it.have {
+		return true // point reads come back to the cblock that they were in
+	}
+	it.have = -1
+	b, err := it.r.blockAt(it.blocks, i)
+	if err == nil {
+		it.cells.Reset(b.rows)
+		if err = b.decode(0, b.rows, &it.cells, 0); err != nil {
+			err = it.r.at(it.blocks[i], err)
+		}
+	}
+	if it.err = err; err != nil {
+		return false
+	}
+	it.have, it.first = i, batch.Ordinal(b.first)
+	return true
+}
+
+// Cells returns the cells of the cblock that Next went to, of a type of byte strings: nil for NULL. The slice holds until the next
+// call of Next, the byte strings as long as they are referenced.
+func (it *BlockIterator) Cells() [][]byte { return it.cells.Bytes }
+
+// Vector returns the same of any type. It holds until the next call of Next.
+func (it *BlockIterator) Vector() *batch.Vector { return &it.cells }
+
+// First is the row of the first cell.
+func (it *BlockIterator) First() batch.Ordinal { return it.first }
+
+// Err is the error that ended the iteration; nil at the end of the file.
+func (it *BlockIterator) Err() error { return it.err }
+
+// FindBlock finds the last cblock whose key in the value index is at or before key; ok is false if the first key
+// is behind it, or there is none. Source: cfile spec §8.5.
+func (r *Reader) FindBlock(key []byte) (p BlockPointer, ok bool, err error) {
+	x, err := r.valueIndex()
+	if err != nil {
+		return p, false, err
+	}
+	i, err := r.find(x, key)
+	if i < 0 || err != nil {
+		return p, false, err
+	}
+	return x.blocks[i], true, nil
+}
+
+// ReadBlock returns the payload of the cblock at p, through the cache: for files of raw cblocks, as RawWriter makes
+// them. It must not be changed.
+func (r *Reader) ReadBlock(p BlockPointer) ([]byte, error) {
+	key := cache.Key{Block: r.id, Offset: uint64(p.Offset), Part: partRaw}
+	if r.cache != nil {
+		if v, ok := r.cache.Get(key); ok {
+			return v.([]byte), nil
+		}
+	}
+	payload, _, err := r.readBlock(p, nil)
+	if err == nil && r.cache != nil {
+		r.cache.Put(key, payload, int64(cap(payload)))
+	}
+	return payload, err
+}
+
+// BlockPointers returns where the data cblocks stand, in the order of their rows. It must not be changed.
+func (r *Reader) BlockPointers() ([]BlockPointer, error) { return r.blocks() }
+
+// errNotFound is for a row behind the last.
+func (r *Reader) errNotFound(ord batch.Ordinal) error {
+	return fmt.Errorf("cfile: block %v: row %d of %d: %w", r.src.ID(), ord, r.info.Rows, fault.ErrNotFound)
+}

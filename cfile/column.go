@@ -1,0 +1,188 @@
+package cfile
+
+import (
+	"fmt"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/cache"
+)
+
+// ColumnReader reads windows of a file into vectors. It remembers the cblocks that it last used, so windows that
+// follow one another read each cblock once. For one goroutine.
+type ColumnReader struct {
+	// Transient keeps what this reader reads out of the cache: for compactions and the like, which read all
+	// of a file once. What is in the cache is used nevertheless.
+	Transient bool
+
+	r    *Reader
+	held [2]heldBlock // newest first
+	get  func(bs []BlockPointer, i int) (*dataBlock, error)
+
+	// Memory of Select.
+	sel     batch.Bitmap // of the window
+	present batch.Bitmap // of the rows of one cblock
+	dense   batch.Bitmap // of its values
+}
+
+// heldBlock is a cblock with the memory that it was read into, if that is not the cache's.
+type heldBlock struct {
+	b *dataBlock
+	s *scratch
+}
+
+// maxHeld is how large the memory of a cblock may be for two of them to be held. Two are worth it when windows
+// cross the borders of cblocks and are read twice, for a predicate and for the values.
+const maxHeld = 512 << 10
+
+// NewColumnReader makes a ColumnReader at no particular row.
+func (r *Reader) NewColumnReader() *ColumnReader {
+	c := &ColumnReader{r: r}
+	c.get = c.load
+	return c
+}
+
+// load returns data cblock i.
+func (c *ColumnReader) load(bs []BlockPointer, i int) (*dataBlock, error) {
+	for k := range c.held {
+		if b := c.held[k].b; b != nil && b.index == i {
+			if k == 1 {
+				c.held[0], c.held[1] = c.held[1], c.held[0]
+			}
+			return b, nil
+		}
+	}
+	b, s, err := c.read(bs, i)
+	if err != nil {
+		return nil, err
+	}
+	c.held[0] = heldBlock{b, s}
+	return b, nil
+}
+
+// read makes held[0] free and reads data cblock i, into memory that is used again if nobody else can see it.
+func (c *ColumnReader) read(bs []BlockPointer, i int) (*dataBlock, *scratch, error) {
+	oldest := c.held[1]
+	c.held[1], c.held[0] = c.held[0], heldBlock{}
+	if b := c.held[1].b; b != nil && b.bytes > maxHeld {
+		oldest, c.held[1] = c.held[1], heldBlock{}
+	}
+	key := cache.Key{Block: c.r.id, Offset: uint64(bs[i].Offset), Part: partWhole}
+	if c.r.cache != nil {
+		if v, ok := c.r.cache.Get(key); ok {
+			return v.(*dataBlock), nil, nil
+		}
+		if !c.Transient {
+			b, err := c.r.readData(i, bs[i], nil)
+			if err == nil {
+				c.r.cache.Put(key, b, b.bytes)
+			}
+			return b, nil, err
+		}
+	}
+	if c.r.info.Type.Variable() {
+		b, err := c.r.readData(i, bs[i], nil) // vectors alias the payload
+		return b, nil, err
+	}
+	s := oldest.s
+	if s == nil {
+		s = new(scratch)
+	}
+	b, err := c.r.readData(i, bs[i], s)
+	return b, s, err
+}
+
+// block returns the cblock that holds row ord.
+func (c *ColumnReader) block(ord int64) (*dataBlock, error) {
+	if b := c.held[0].b; b != nil && uint64(ord-b.first) < uint64(b.rows) {
+		return b, nil
+	}
+	if b := c.held[1].b; b != nil && uint64(ord-b.first) < uint64(b.rows) {
+		return b, nil
+	}
+	if b := c.held[0].b; b != nil && ord == b.first+int64(b.rows) && !c.r.info.PositionalIndex {
+		return c.following(b)
+	}
+	return c.r.findRow(ord, c.get)
+}
+
+// following returns the cblock behind b, in a file without an ordinal index.
+func (c *ColumnReader) following(b *dataBlock) (*dataBlock, error) {
+	bs, err := c.r.blocks()
+	if err != nil {
+		return nil, err
+	}
+	want, i := b.first+int64(b.rows), b.index+1
+	if i >= len(bs) {
+		return nil, c.r.corruptf("rows end at %d of %d", want, c.r.info.Rows)
+	}
+	next, err := c.get(bs, i)
+	if err == nil && next.first != want {
+		err = c.r.corruptf("cblock at byte %d begins with row %d, want %d", bs[i].Offset, next.first, want)
+	}
+	return next, err
+}
+
+// clip is the number of rows of [ord, ord+n) that the file has.
+func (c *ColumnReader) clip(ord batch.Ordinal, n int) int {
+	return int(max(0, min(int64(n), c.r.info.Rows-int64(ord))))
+}
+
+// ReadVector makes dst the cells [ord, ord+n), as many of them as the file has, and returns how many.
+//
+// dst is a vector of the file's type; its memory is used again. It is in dictionary form if all cells lie in
+// cblocks of codes, and has no presence bitmap if none is NULL. Cells of fixed width are copies. Byte strings
+// alias memory that is not written again. Errors: fault.ErrCorrupt with block and byte offset; dst is undefined then.
+// Source: cfile spec §10.4.
+func (c *ColumnReader) ReadVector(ord batch.Ordinal, n int, dst *batch.Vector) (int, error) {
+	if dst.Type.Width() != c.r.info.Type.Width() {
+		panic(fmt.Sprintf("cfile: read a column of %s into a vector of %s", c.r.info.Type, dst.Type))
+	}
+	n = c.clip(ord, n)
+	dst.Reset(n)
+	for at := 0; at < n; {
+		row := int64(ord) + int64(at)
+		b, err := c.block(row)
+		if err != nil {
+			return 0, err
+		}
+		from := int(row - b.first)
+		k := min(n-at, b.rows-from)
+		if err := c.decode(b, from, k, dst, at, n); err != nil {
+			return 0, c.wrap(b, err)
+		}
+		at += k
+	}
+	return n, nil
+}
+
+// decode decodes rows [from, from+k) of b to cells at and up of dst, which will have n. It chooses the
+// dictionary form at the first cell, and leaves it at the first cblock that is not of codes.
+func (c *ColumnReader) decode(b *dataBlock, from, k int, dst *batch.Vector, at, n int) error {
+	if b.codes != nil && len(b.codes.Dict().Words) > 0 {
+		if at == 0 {
+			dst.UseCodes(b.codes.Dict(), n)
+		}
+		if dst.Dict != nil {
+			return b.decodeCodes(from, k, dst, at)
+		}
+	} else if dst.Dict != nil {
+		leaveCodes(dst, at, n)
+	}
+	return b.decode(from, k, dst, at)
+}
+
+// leaveCodes turns the first at of n cells, which are codes, into byte strings.
+func leaveCodes(v *batch.Vector, at, n int) {
+	present := v.Present
+	v.Len, v.Codes = at, v.Codes[:at]
+	v.Materialize()
+	v.Len, v.Bytes, v.Present = n, v.Bytes[:n], present
+}
+
+func (c *ColumnReader) wrap(b *dataBlock, err error) error {
+	bs, lost := c.r.blocks()
+	if lost != nil {
+		return lost
+	}
+	return c.r.at(bs[b.index], err)
+}

@@ -1,0 +1,207 @@
+package cfile
+
+import (
+	"encoding/binary"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/cache"
+	"github.com/oribi-db/oribi/internal/coding"
+	"github.com/oribi-db/oribi/internal/encoding"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// dataBlock is one data cblock, parsed: what the cache holds. Immutable; its values may be read by many
+// goroutines at once.
+type dataBlock struct {
+	index    int
+	first    int64 // row
+	rows     int
+	nullable bool // some row is NULL, which nulls tells
+	nulls    presence
+	values   encoding.Block
+	codes    encoding.CodeBlock // values, if they are codes of the file's dictionary
+	bytes    int64              // memory, about
+}
+
+// chunkCache keeps the decoded chunks of one cblock: chunk i is part i+1.
+type chunkCache struct {
+	cache *cache.Cache
+	key   cache.Key
+}
+
+func (k *chunkCache) Get(i int) []byte {
+	key := k.key
+	key.Part = uint32(i) + 1
+	if v, ok := k.cache.Get(key); ok {
+		return v.([]byte)
+	}
+	return nil
+}
+
+func (k *chunkCache) Put(i int, decoded []byte) {
+	key := k.key
+	key.Part = uint32(i) + 1
+	k.cache.Put(key, decoded, int64(cap(decoded)))
+}
+
+// Parts of a cblock in the cache beside its decoded chunks, of which there are far less.
+const (
+	partWhole = 0         // *dataBlock
+	partRaw   = 1<<32 - 1 // payload as []byte: cblocks that are no data of a column
+)
+
+// readData reads and parses data cblock i, which stands at p. With s == nil it may be kept, else it holds until s
+// is used again. Source: cfile spec §10.2, §12.3 items 38 to 49 and 52.
+func (r *Reader) readData(i int, p BlockPointer, s *scratch) (*dataBlock, error) {
+	payload, crc, err := r.readBlock(p, s)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.checkZone(i, p, crc); err != nil {
+		return nil, err
+	}
+	b, err := r.parseData(payload, p, s == nil)
+	if err != nil {
+		return nil, r.at(p, err)
+	}
+	b.index = i
+	if b.first+int64(b.rows) > r.info.Rows || b.rows == 0 {
+		return nil, r.at(p, fault.Corruptf("rows [%d,%d) of %d", b.first, b.first+int64(b.rows), r.info.Rows))
+	}
+	return b, nil
+}
+
+// parseData parses a payload, which is kept only if keep is set.
+func (r *Reader) parseData(payload []byte, p BlockPointer, keep bool) (*dataBlock, error) {
+	b := &dataBlock{bytes: int64(cap(payload)) + 256}
+	params := encoding.Params{Type: r.info.Type, Encoding: r.info.Encoding, Payload: payload}
+	rows := uint32(0)
+	if r.info.Nullable {
+		var stream []byte
+		var err error
+		if rows, stream, params.Payload, err = splitPrologue(payload); err != nil {
+			return nil, err
+		}
+		if b.nulls, err = parsePresence(stream, rows); err != nil {
+			return nil, err
+		}
+		b.nullable = b.nulls.ones < rows
+		b.bytes += int64(cap(b.nulls.marks)) * 12
+	}
+	if r.info.Encoding == schema.Dictionary {
+		var err error
+		if params.Dict, err = r.dictionary(); err != nil {
+			return nil, err
+		}
+	}
+	if r.cache != nil && keep && (r.info.Encoding == schema.Bitshuffle || r.info.Encoding == schema.Dictionary) {
+		params.Chunks = &chunkCache{r.cache, cache.Key{Block: r.id, Offset: uint64(p.Offset)}}
+	}
+	values, err := encoding.Parse(params)
+	if err != nil {
+		return nil, err
+	}
+	b.values, b.first, b.rows = values, int64(values.Ordinal()), values.Len()
+	b.codes, _ = values.(encoding.CodeBlock)
+	if r.info.Nullable {
+		if uint32(b.rows) != b.nulls.ones {
+			return nil, fault.Corruptf("%d values, %d rows that are not NULL", b.rows, b.nulls.ones)
+		}
+		b.rows = int(rows)
+	}
+	b.bytes += int64(values.Footprint())
+	return b, nil
+}
+
+// splitPrologue takes the prologue of a nullable cblock apart, whose table is in package encoding. Source: cfile spec §12.3 item 48.
+func splitPrologue(payload []byte) (rows uint32, stream, values []byte, err error) {
+	rows, n, ok := coding.Uvarint32(payload)
+	if !ok {
+		return 0, nil, nil, fault.Corruptf("presence: bad count of rows")
+	}
+	size, m, ok := coding.Uvarint32(payload[n:])
+	if n += m; !ok || uint64(size) > uint64(len(payload)-n) {
+		return 0, nil, nil, fault.Corruptf("presence: bitmap overruns the %d bytes of its cblock", len(payload))
+	}
+	end := n + int(size)
+	return rows, payload[n:end:end], payload[end:], nil
+}
+
+// locate is the row's place in the block: whether it is present, and its place among the values.
+func (b *dataBlock) locate(row int) (value int, present bool) {
+	if !b.nullable {
+		return row, true
+	}
+	return b.nulls.find(row)
+}
+
+// span turns rows [from, from+n) of the block into values [v, v+m).
+func (b *dataBlock) span(from, n int) (v, m int) {
+	if !b.nullable {
+		return from, n
+	}
+	v = b.nulls.rank(from)
+	return v, b.nulls.rank(from+n) - v
+}
+
+// decode decodes rows [from, from+n) into cells [at, at+n) of dst, which is not in dictionary form.
+func (b *dataBlock) decode(from, n int, dst *batch.Vector, at int) error {
+	v, m := b.span(from, n)
+	if m > 0 {
+		if err := b.values.Decode(v, m, dst, at); err != nil {
+			return err
+		}
+	}
+	b.placeNulls(from, n, m, dst, at)
+	return nil
+}
+
+// decodeCodes is decode for a vector in dictionary form.
+func (b *dataBlock) decodeCodes(from, n int, dst *batch.Vector, at int) error {
+	v, m := b.span(from, n)
+	if m > 0 {
+		if err := b.codes.Codes(v, m, dst.Codes[at:at+m]); err != nil {
+			return err
+		}
+	}
+	b.placeNulls(from, n, m, dst, at)
+	return nil
+}
+
+// placeNulls moves the m values at the front of cells [at, at+n) to the rows that are present.
+func (b *dataBlock) placeNulls(from, n, m int, dst *batch.Vector, at int) {
+	if m == n {
+		return
+	}
+	b.nulls.clearNulls(dst.NeedPresent(), at, from, n)
+	spreadVector(dst, at, n, m)
+}
+
+// dictionary is the file's dictionary, nil if the footer points to none. It is read on first use and kept.
+func (r *Reader) dictionary() (*batch.Dictionary, error) {
+	if r.dictPointer.Size == 0 {
+		return nil, nil
+	}
+	if d := r.dict.Load(); d != nil {
+		return d, nil
+	}
+	payload, _, err := r.readBlock(r.dictPointer, nil)
+	if err != nil {
+		return nil, err
+	}
+	// Each word takes a slice header. Words are distinct, so no codec can make so many of so few bytes.
+	const wordHeader = 24
+	if len(payload) >= 8 {
+		words := int64(binary.LittleEndian.Uint32(payload[4:]))
+		if words*wordHeader > 1<<19+32*int64(r.dictPointer.Size) {
+			return nil, r.at(r.dictPointer, fault.Corruptf("dictionary of %d words in %d bytes", words, r.dictPointer.Size))
+		}
+	}
+	d, err := encoding.ParseDictionary(payload)
+	if err != nil {
+		return nil, r.at(r.dictPointer, err)
+	}
+	r.dict.CompareAndSwap(nil, d)
+	return r.dict.Load(), nil
+}

@@ -1,0 +1,235 @@
+package cfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/coding"
+	"github.com/oribi-db/oribi/internal/compress"
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// A cblock as stored. What stands in the middle depends on the codec of the file. Source: cfile spec §3.
+//
+//	codec none          payload
+//	others, version 2   payload's length (4), stream of the codec; or, if that is as long, the payload itself
+//	others, version 1   stream's length (4), payload's length (4), stream of the codec
+//	all                 CRC-32C of all before it (4); only where the file has checksums
+//
+// 64 zeros of INT32, plain, LZ4, version 2, no checksum (the payload has 264 = 0x108 bytes):
+// 08 01 00 00 2f 40 00 01 00 ee 50 00 00 00 00 00
+const (
+	frameLenV2 = 4        // file format: never change
+	frameLenV1 = 8        // file format: never change
+	maxPayload = 16 << 20 // of a cblock in a file with a codec; file format: never change
+)
+
+// minGainNum/minGainDen: a cblock is kept compressed if that leaves at most nine tenths of it.
+const (
+	minGainNum = 9
+	minGainDen = 10
+)
+
+func appendCRC(dst []byte, from int) []byte {
+	return binary.LittleEndian.AppendUint32(dst, coding.CRC32C(dst[from:]))
+}
+
+func putCRC(dst, covered []byte) { binary.LittleEndian.PutUint32(dst, coding.CRC32C(covered)) }
+
+// framer writes cblocks to a sink. It counts the bytes itself: a sink may hold more than this file.
+type framer struct {
+	sink      block.Sink
+	codec     compress.Codec
+	checksums bool
+	offset    int64 // bytes of the file so far
+	packed    []byte
+}
+
+// write sends bytes as they are.
+func (f *framer) write(b []byte) error {
+	n, err := f.sink.Write(b)
+	f.offset += int64(n)
+	if err != nil {
+		return fmt.Errorf("cfile: block %v: write at byte %d: %w", f.sink.ID(), f.offset, err)
+	}
+	return nil
+}
+
+// writeBlock writes payload as one cblock and returns where, with the CRC of its stored form (computed only
+// where the file has checksums). payload's spare capacity is written to. Source: cfile spec §3.1, §3.3.
+func (f *framer) writeBlock(payload []byte) (BlockPointer, uint32, error) {
+	form := payload
+	if f.codec != compress.None {
+		if len(payload) > maxPayload {
+			return BlockPointer{}, 0, fmt.Errorf("cfile: block %v: cblock of %d bytes, at most %d can be compressed", f.sink.ID(), len(payload), maxPayload)
+		}
+		var err error
+		if form, err = f.pack(payload); err != nil {
+			return BlockPointer{}, 0, err
+		}
+	}
+	crc := uint32(0)
+	if f.checksums {
+		crc = coding.CRC32C(form)
+		form = binary.LittleEndian.AppendUint32(form, crc)
+	}
+	if int64(len(form)) > 1<<31-1 {
+		return BlockPointer{}, 0, fmt.Errorf("cfile: block %v: cblock of %d bytes does not fit a pointer", f.sink.ID(), len(form))
+	}
+	p := BlockPointer{f.offset, int32(len(form))}
+	return p, crc, f.write(form)
+}
+
+// pack makes the stored form of version 2, compressed or, if that does not save a tenth, raw.
+func (f *framer) pack(payload []byte) ([]byte, error) {
+	out := binary.LittleEndian.AppendUint32(f.packed[:0], uint32(len(payload)))
+	out, err := f.codec.Compress(out, payload)
+	if err != nil {
+		return nil, fmt.Errorf("cfile: block %v: %w", f.sink.ID(), err)
+	}
+	if n := len(out) - frameLenV2; n >= len(payload) || n*minGainDen > len(payload)*minGainNum {
+		out = append(out[:frameLenV2], payload...)
+	}
+	f.packed = out
+	return out, nil
+}
+
+// scratch is memory for reading a cblock: its stored form, and what the codec makes of it.
+type scratch struct {
+	stored, payload []byte
+}
+
+// maxPooled bounds what the pool keeps between reads.
+const maxPooled = 1 << 20
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+func (s *scratch) release() {
+	if cap(s.stored) <= maxPooled {
+		s.payload = nil
+		scratches.Put(s)
+	}
+}
+
+// sized gives *b n bytes, its old memory where that suffices.
+func sized(b *[]byte, n int) []byte {
+	if cap(*b) < n {
+		*b = make([]byte, n)
+	}
+	*b = (*b)[:n]
+	return *b
+}
+
+// readBlock reads the cblock at p, checks it and undoes the codec; crc is that of the stored form.
+//
+// With s == nil the payload is new memory, which the caller may keep. Otherwise it lies in s and holds until s
+// is used again. Source: cfile spec §3.5.
+func (r *Reader) readBlock(p BlockPointer, s *scratch) (payload []byte, crc uint32, err error) {
+	if p.Offset < r.dataStart || p.Size <= 0 || int64(p.Size) > r.dataEnd-p.Offset {
+		return nil, 0, r.corruptf("pointer to %v: cblocks stand in bytes [%d,%d)", p, r.dataStart, r.dataEnd)
+	}
+	keep := s == nil
+	if keep {
+		s = scratches.Get().(*scratch)
+		defer s.release()
+	}
+	var stored []byte
+	if keep && r.codec == compress.None {
+		stored = make([]byte, p.Size)
+	} else {
+		stored = sized(&s.stored, int(p.Size))
+	}
+	if err := r.readAt(stored, p.Offset); err != nil {
+		return nil, 0, err
+	}
+	form, crc, err := r.checkSum(stored, p)
+	if err != nil || r.codec == compress.None {
+		return form, crc, err
+	}
+	stream, n, err := r.unframe(form, p)
+	if err != nil {
+		return nil, 0, err
+	}
+	if r.version != 1 && len(stream) == n {
+		if keep {
+			stream = bytes.Clone(stream)
+		}
+		return stream, crc, nil
+	}
+	if keep {
+		payload = make([]byte, n)
+	} else {
+		payload = sized(&s.payload, n)
+	}
+	if err := r.codec.Decompress(payload, stream); err != nil {
+		return nil, 0, r.at(p, err)
+	}
+	return payload, crc, nil
+}
+
+// checkSum splits the checksum off a stored cblock and verifies it.
+func (r *Reader) checkSum(stored []byte, p BlockPointer) (form []byte, crc uint32, err error) {
+	if !r.info.Checksums {
+		return stored, 0, nil
+	}
+	n := len(stored) - checksumLen
+	if n < 0 {
+		return nil, 0, r.corruptf("pointer to %v: too few for a checksum", p)
+	}
+	want := binary.LittleEndian.Uint32(stored[n:])
+	if crc = coding.CRC32C(stored[:n]); crc != want {
+		return nil, 0, r.corruptf("cblock at byte %d: crc %08x, want %08x", p.Offset, crc, want)
+	}
+	return stored[:n:n], crc, nil
+}
+
+// unframe reads the lengths in front of a codec's stream: n is the payload's, not yet allocated.
+// Source: cfile spec §3.1 to §3.3.
+func (r *Reader) unframe(form []byte, p BlockPointer) (stream []byte, n int, err error) {
+	header := frameLenV2
+	if r.version == 1 {
+		header = frameLenV1
+	}
+	if len(form) < header {
+		return nil, 0, r.corruptf("cblock at byte %d: %d bytes, its lengths alone take %d", p.Offset, len(form), header)
+	}
+	stream = form[header:]
+	size := binary.LittleEndian.Uint32(form[header-4:])
+	switch {
+	case size > maxPayload:
+		return nil, 0, r.corruptf("cblock at byte %d: says %d bytes uncompressed, at most %d", p.Offset, size, maxPayload)
+	case r.version == 1 && int64(binary.LittleEndian.Uint32(form)) != int64(len(stream)):
+		return nil, 0, r.corruptf("cblock at byte %d: says %d bytes compressed, has %d", p.Offset, binary.LittleEndian.Uint32(form), len(stream))
+	case r.version != 1 && len(stream) > int(size):
+		return nil, 0, r.corruptf("cblock at byte %d: %d bytes compressed, %d uncompressed", p.Offset, len(stream), size)
+	case int64(size) > int64(len(stream))*int64(r.codec.MaxRatio()):
+		return nil, 0, r.corruptf("cblock at byte %d: %s cannot make %d bytes of %d", p.Offset, r.codec, size, len(stream))
+	}
+	return stream, int(size), nil
+}
+
+// readAt fills b from byte off; the caller has checked that the file is that long.
+func (r *Reader) readAt(b []byte, off int64) error {
+	n, err := r.src.ReadAt(b, off)
+	if n == len(b) {
+		return nil
+	}
+	if err == io.EOF || err == nil || err == io.ErrUnexpectedEOF {
+		return r.corruptf("read %d of %d bytes at byte %d: the file is shorter than it was", n, len(b), off)
+	}
+	return fmt.Errorf("cfile: block %v: read at byte %d: %w", r.src.ID(), off, err)
+}
+
+// corruptf makes an ErrCorrupt that names the block.
+func (r *Reader) corruptf(format string, args ...any) error {
+	return fault.Corruptf("cfile: block %v: "+format, append([]any{r.src.ID()}, args...)...)
+}
+
+// at wraps an error of the cblock at p.
+func (r *Reader) at(p BlockPointer, err error) error {
+	return fmt.Errorf("cfile: block %v: cblock at byte %d: %w", r.src.ID(), p.Offset, err)
+}

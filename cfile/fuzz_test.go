@@ -1,0 +1,64 @@
+package cfile
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// FuzzFile reads any bytes in every way. What must hold: an error of the two kinds or a good file; no panic, no
+// endless loop, no more memory than the package's bound (with room for what is given up while it grows, and for the
+// rows that are handed out).
+func FuzzFile(f *testing.F) {
+	for _, src := range smallFiles(f) {
+		f.Add(src.Bytes)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		src := &block.Memory{Bytes: data}
+		r, err := Open(src, ReaderOptions{})
+		if err != nil || r.Rows() > 1<<20 {
+			checkKind(t, err)
+			return
+		}
+		checkKind(t, readAll(src))
+	})
+}
+
+// FuzzPayload parses any bytes as what stands in a cblock.
+func FuzzPayload(f *testing.F) {
+	f.Add([]byte("\x04\x00\x00\x00\x00\x10\x29\x00\x00\x00\x00\x08\x01\x10\x00\x04\x00\x00\x00"))
+	f.Add([]byte("ORZM\x01\x00\x00\x00\x01\x00\x00\x00\x04\x03\x02\x01\x03\x00\x00\x00\x01\x00\x00\x00\x03\x01\x01\x00\x7f\x85"))
+	f.Add([]byte{6, 2, 3, 0x19})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if n, err := parseNode(data); err == nil {
+			for i := range n.count {
+				_, _, err := n.entry(i)
+				checkKind(t, err)
+			}
+		} else {
+			checkKind(t, err)
+		}
+		for _, rows := range []int64{0, 3, 1 << 32} {
+			for blocks := range 3 {
+				_, err := parseZoneMap(data, 8, blocks, rows)
+				checkKind(t, err)
+			}
+		}
+		if rows, stream, _, err := splitPrologue(data); err == nil {
+			p, err := parsePresence(stream, rows)
+			checkKind(t, err)
+			if err == nil && rows > 0 {
+				p.find(int(rows) - 1)
+			}
+		}
+	})
+}
+
+func checkKind(t *testing.T, err error) {
+	t.Helper()
+	if err != nil && !errors.Is(err, fault.ErrCorrupt) && !errors.Is(err, fault.ErrUnsupported) {
+		t.Fatalf("neither damage nor unknown: %v", err)
+	}
+}

@@ -1,0 +1,470 @@
+package cfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/cache"
+	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// goldenFile is a line of a manifest of files that Kudu wrote.
+type goldenFile struct {
+	Name              string `json:"name"`
+	Type              string `json:"type"`
+	Encoding          string `json:"encoding"`
+	Compression       string `json:"compression"`
+	Nullable          bool   `json:"nullable"`
+	Array             bool   `json:"array"`
+	Checksums         bool   `json:"checksums"`
+	NumValues         int64  `json:"num_values"`
+	PosIdx            bool   `json:"posidx"`
+	ValIdx            bool   `json:"validx"`
+	BlockSize         int    `json:"block_size"`
+	IndexBlockSize    int    `json:"index_block_size"`
+	RestartInterval   int    `json:"restart_interval"`
+	AppendBatch       int    `json:"append_batch"`
+	OptimizeIndexKeys bool   `json:"optimize_index_keys"`
+	DataBlocks        int    `json:"data_blocks"`
+	Values            string `json:"values"`
+	Metadata          []struct {
+		Where, Key, Value string
+	} `json:"metadata"`
+	Seeks []struct {
+		Seek    json.RawMessage `json:"seek"`
+		Ordinal int64           `json:"ordinal"`
+		Exact   bool            `json:"exact"`
+	} `json:"seeks"`
+
+	// Of malformed files.
+	Kind    []string        `json:"kind"`
+	Trigger string          `json:"trigger"`
+	Seek    json.RawMessage `json:"seek"`
+	What    string          `json:"what"`
+}
+
+// goldenDirs are the small cut that lies in this package, and the whole corpus where there is one.
+func goldenDirs(t *testing.T, f func(t *testing.T, dir string)) {
+	t.Run("from=testdata", func(t *testing.T) { f(t, filepath.Join("testdata", "golden")) })
+	t.Run("from=corpus", func(t *testing.T) { f(t, filepath.Join(corpustest.Dir(t), "golden", "cfile")) })
+}
+
+func manifest(t *testing.T, dir string) []goldenFile {
+	t.Helper()
+	var out []goldenFile
+	for _, line := range corpustest.Lines(t, filepath.Join(dir, "manifest.jsonl")) {
+		var g goldenFile
+		if err := json.Unmarshal([]byte(line), &g); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, g)
+	}
+	return out
+}
+
+// cellOf turns a JSON value of the corpus into a cell.
+func cellOf(t *testing.T, typ schema.Type, text string) []byte {
+	t.Helper()
+	if text == "null" {
+		return nil
+	}
+	switch typ.Physical() {
+	case schema.Bool:
+		return []byte{map[string]byte{"true": 1, "false": 0}[text]}
+	case schema.Float, schema.Double:
+		return floatCell(t, typ, text)
+	case schema.Binary:
+		var s string
+		if err := json.Unmarshal([]byte(text), &s); err != nil {
+			t.Fatal(err)
+		}
+		if typ != schema.Binary {
+			return append([]byte{}, s...)
+		}
+		b, err := hex.DecodeString(strings.TrimPrefix(s, "0x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return append([]byte{}, b...)
+	}
+	n, ok := new(big.Int).SetString(text, 10)
+	if !ok {
+		t.Fatalf("no integer: %s", text)
+	}
+	n.And(n, new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 128), big.NewInt(1)))
+	var be [16]byte
+	n.FillBytes(be[:])
+	slices.Reverse(be[:])
+	return append([]byte{}, be[:typ.Width()]...)
+}
+
+func floatCell(t *testing.T, typ schema.Type, text string) []byte {
+	t.Helper()
+	bits := 64
+	if typ == schema.Float {
+		bits = 32
+	}
+	var v float64
+	if named, ok := map[string]float64{`"+Inf"`: math.Inf(1), `"-Inf"`: math.Inf(-1)}[text]; ok {
+		v = named
+	} else if text != `"NaN"` {
+		var err error
+		if v, err = strconv.ParseFloat(text, bits); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if bits == 32 {
+		if text == `"NaN"` {
+			return binary.LittleEndian.AppendUint32(nil, 0x7fc00000)
+		}
+		return binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(v)))
+	}
+	if text == `"NaN"` {
+		return binary.LittleEndian.AppendUint64(nil, 0x7ff8000000000000)
+	}
+	return binary.LittleEndian.AppendUint64(nil, math.Float64bits(v))
+}
+
+// cellsOf reads the expected values of a file.
+func (g *goldenFile) cellsOf(t *testing.T, dir string, typ schema.Type) [][]byte {
+	t.Helper()
+	var cells [][]byte
+	for _, line := range corpustest.Lines(t, filepath.Join(dir, g.Values)) {
+		cells = append(cells, cellOf(t, typ, line))
+	}
+	return cells
+}
+
+func (g *goldenFile) typ(t *testing.T) schema.Type {
+	t.Helper()
+	typ, ok := schema.TypeByName(g.Type)
+	if !ok {
+		t.Fatalf("type %s", g.Type)
+	}
+	return typ
+}
+
+// options are those with which our writer must give the bytes of the file.
+func (g *goldenFile) options(t *testing.T) WriterOptions {
+	t.Helper()
+	e, _ := schema.EncodingByName(g.Encoding)
+	c, _ := schema.CompressionByName(g.Compression)
+	o := WriterOptions{
+		Type: g.typ(t), Encoding: e, Compression: c, Nullable: g.Nullable, BlockBytes: g.BlockSize,
+		IndexBlockBytes: g.IndexBlockSize, RestartInterval: g.RestartInterval, PositionalIndex: g.PosIdx, ValueIndex: g.ValIdx,
+		FullIndexKeys: !g.OptimizeIndexKeys, NoChecksums: !g.Checksums, Exact: true,
+	}
+	for _, m := range g.Metadata {
+		if m.Where == "header" {
+			o.HeaderMetadata = append(o.HeaderMetadata, Pair{m.Key, unhex(t, m.Value)})
+		}
+	}
+	return o
+}
+
+func unhex(t testing.TB, s string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(strings.ReplaceAll(strings.TrimPrefix(s, "0x"), " ", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// vectorOf makes a vector of cells.
+func vectorOf(typ schema.Type, cells [][]byte) *batch.Vector {
+	v := batch.NewVector(typ, len(cells))
+	for i, c := range cells {
+		v.SetCell(i, c)
+	}
+	return v
+}
+
+// load makes a source of a file; number 0 is one that no cache takes.
+func load(t testing.TB, path string, id block.ID) *block.Memory {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &block.Memory{Number: id, Bytes: data}
+}
+
+// checkCells compares a whole file with the cells it must hold, in windows of n rows.
+func checkCells(t testing.TB, r *Reader, want [][]byte, n int) {
+	t.Helper()
+	if r.Rows() != int64(len(want)) {
+		t.Fatalf("%d rows, want %d", r.Rows(), len(want))
+	}
+	c := r.NewColumnReader()
+	v := &batch.Vector{Type: r.Info().Type}
+	for at := 0; ; at += n {
+		got, err := c.ReadVector(batch.Ordinal(at), n, v)
+		if err != nil {
+			t.Fatalf("rows from %d: %v", at, err)
+		}
+		if got != max(0, min(n, len(want)-at)) || v.Len != got {
+			t.Fatalf("%d rows from %d of %d, vector has %d", got, at, len(want), v.Len)
+		}
+		if got == 0 {
+			return
+		}
+		nulls := 0
+		for i := range got {
+			cell := v.Cell(i)
+			if !bytes.Equal(cell, want[at+i]) || (cell == nil) != (want[at+i] == nil) {
+				t.Fatalf("row %d: %x, want %x", at+i, cell, want[at+i])
+			}
+			if cell == nil {
+				nulls++
+			}
+		}
+		if nulls == 0 && v.Present != nil {
+			t.Fatalf("rows from %d: presence bitmap without a NULL", at)
+		}
+		if v.Present != nil && v.Present.Count() != got-nulls {
+			t.Fatalf("rows from %d: %d bits for %d present cells", at, v.Present.Count(), got-nulls)
+		}
+	}
+}
+
+func TestReadsWhatKuduWrote(t *testing.T) {
+	goldenDirs(t, func(t *testing.T, dir string) {
+		files, skipped := 0, 0
+		for i, g := range manifest(t, dir) {
+			if g.Array {
+				skipped++
+				continue
+			}
+			t.Run(g.Name, func(t *testing.T) { readGolden(t, dir, &g, block.ID(i+1)) })
+			files++
+		}
+		t.Logf("%d files read, %d arrays skipped", files, skipped)
+	})
+}
+
+func TestReadsVersion1(t *testing.T) {
+	goldenDirs(t, func(t *testing.T, dir string) {
+		dir = filepath.Join(dir, "v1")
+		for i, g := range manifest(t, dir) {
+			t.Run(g.Name, func(t *testing.T) { readGolden(t, dir, &g, block.ID(i+1)) })
+		}
+	})
+}
+
+func readGolden(t *testing.T, dir string, g *goldenFile, id block.ID) {
+	typ := g.typ(t)
+	cells := g.cellsOf(t, dir, typ)
+	src := load(t, filepath.Join(dir, g.Name+".cfile"), id)
+	r, err := Open(src, ReaderOptions{Cache: cache.New(1 << 20)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	info := r.Info()
+	if info.Type != typ || info.Encoding.String() != g.Encoding || info.Compression.String() != g.Compression ||
+		info.Nullable != g.Nullable || info.Checksums != g.Checksums || info.PositionalIndex != g.PosIdx || info.ValueIndex != g.ValIdx {
+		t.Fatalf("info %+v", info)
+	}
+	checkCells(t, r, cells, 4096)
+	checkCells(t, r, cells, 97)
+	uncached, err := Open(&block.Memory{Bytes: src.Bytes}, ReaderOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkCells(t, uncached, cells, 1000)
+	for _, r := range []*Reader{r, uncached} {
+		for i := 0; i < len(cells); i += 1 + len(cells)/61 {
+			cell, err := r.Cell(batch.Ordinal(i))
+			if err != nil || !bytes.Equal(cell, cells[i]) || (cell == nil) != (cells[i] == nil) {
+				t.Fatalf("cell %d: %x, %v, want %x", i, cell, err, cells[i])
+			}
+		}
+		if _, err := r.Cell(batch.Ordinal(len(cells))); !errors.Is(err, fault.ErrNotFound) {
+			t.Fatalf("cell behind the last: %v", err)
+		}
+		if err := r.Verify(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	blocks, err := r.BlockPointers()
+	if err != nil || len(blocks) != g.DataBlocks {
+		t.Fatalf("%d data cblocks, want %d: %v", len(blocks), g.DataBlocks, err)
+	}
+	for _, s := range g.Seeks {
+		want := s.Ordinal
+		if want < 0 {
+			want = r.Rows()
+		}
+		ord, exact, err := r.Seek(cellOf(t, typ, string(s.Seek)))
+		if err != nil || int64(ord) != want || exact != s.Exact {
+			t.Fatalf("seek %s: %d, %v, %v, want %d, %v", s.Seek, ord, exact, err, want, s.Exact)
+		}
+	}
+	for _, m := range g.Metadata {
+		if got, ok := r.Metadata(m.Key); !ok || m.Value != "" && !bytes.Equal(got, unhex(t, m.Value)) {
+			t.Fatalf("metadata %s: %x, %v, want %s", m.Key, got, ok, m.Value)
+		}
+	}
+}
+
+// Of the same values with the same options our writer makes the same bytes as Kudu's. Streams of Snappy and zlib
+// depend on the library's version: there the decoded payloads of all cblocks must be the same.
+func TestWritesTheBytesThatKuduWrites(t *testing.T) {
+	goldenDirs(t, func(t *testing.T, dir string) {
+		same, alike := 0, 0
+		for _, g := range manifest(t, dir) {
+			if g.Array || slices.ContainsFunc(g.Metadata, func(m struct{ Where, Key, Value string }) bool { return m.Value == "" }) {
+				continue
+			}
+			t.Run(g.Name, func(t *testing.T) {
+				want := load(t, filepath.Join(dir, g.Name+".cfile"), 0)
+				got := rewrite(t, dir, &g)
+				if bytes.Equal(got.Bytes, want.Bytes) {
+					same++
+					return
+				}
+				if g.Compression != "SNAPPY" && g.Compression != "ZLIB" {
+					t.Fatalf("%d bytes differ from byte %d on; want %d bytes", len(got.Bytes), firstDifference(got.Bytes, want.Bytes), len(want.Bytes))
+				}
+				comparePayloads(t, got, want)
+				alike++
+			})
+		}
+		t.Logf("%d files are the same bytes, %d the same payloads", same, alike)
+	})
+}
+
+func firstDifference(a, b []byte) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// rewrite writes the values of a golden file with its options and its append batches.
+func rewrite(t *testing.T, dir string, g *goldenFile) *block.Memory {
+	t.Helper()
+	out := &block.Memory{}
+	w, err := NewWriter(out, g.options(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := vectorOf(g.typ(t), g.cellsOf(t, dir, g.typ(t)))
+	step := g.AppendBatch
+	if step == 0 {
+		step = max(v.Len, 1)
+	}
+	for from := 0; from < v.Len; from += step {
+		if err := w.AppendRange(v, from, min(from+step, v.Len)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, m := range g.Metadata {
+		if m.Where == "footer" {
+			w.AddMetadata(m.Key, unhex(t, m.Value))
+		}
+	}
+	if err := w.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func comparePayloads(t *testing.T, got, want *block.Memory) {
+	t.Helper()
+	var payloads [2][][]byte
+	for i, src := range []*block.Memory{got, want} {
+		r, err := Open(src, ReaderOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks, err := r.BlockPointers()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range blocks {
+			b, err := r.ReadBlock(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			payloads[i] = append(payloads[i], b)
+		}
+	}
+	if !slices.EqualFunc(payloads[0], payloads[1], bytes.Equal) {
+		t.Fatal("decoded cblocks differ")
+	}
+}
+
+func TestRefusesMalformedFiles(t *testing.T) {
+	goldenDirs(t, func(t *testing.T, dir string) {
+		dir = filepath.Join(dir, "malformed")
+		for _, g := range manifest(t, dir) {
+			if !strings.HasSuffix(g.Name, ".cfile") {
+				continue // what is wrong with it is another package's
+			}
+			t.Run(g.Name, func(t *testing.T) {
+				stage, err := useAll(load(t, filepath.Join(dir, g.Name), 0), g.Trigger)
+				if err == nil {
+					t.Fatalf("%s: no error at %s", g.What, g.Trigger)
+				}
+				kind := map[bool]string{errors.Is(err, fault.ErrCorrupt): "Corruption", errors.Is(err, fault.ErrUnsupported): "NotSupported"}[true]
+				// Arrays are not read at all yet, so a damaged one is refused as an array.
+				if !slices.Contains(g.Kind, kind) && !strings.HasPrefix(g.Name, "array-counts") {
+					t.Fatalf("%s: %v at %s, want %v", g.What, err, stage, g.Kind)
+				}
+				if !strings.HasPrefix(err.Error(), "cfile: ") {
+					t.Errorf("error without its place: %v", err)
+				}
+			})
+		}
+	})
+}
+
+// useAll opens a file and, unless trigger is "open", reads all of it.
+func useAll(src block.Source, trigger string) (stage string, err error) {
+	r, err := Open(src, ReaderOptions{})
+	if err != nil || trigger == "open" {
+		return "open", err
+	}
+	c := r.NewColumnReader()
+	v := &batch.Vector{Type: r.Info().Type}
+	for at := int64(0); at < r.Rows(); at += 4096 {
+		if _, err := c.ReadVector(batch.Ordinal(at), 4096, v); err != nil {
+			return "scan", err
+		}
+	}
+	return "scan", nil
+}
+
+func TestRefusesArrays(t *testing.T) {
+	dir := filepath.Join(corpustest.Dir(t), "golden", "cfile")
+	n := 0
+	for _, g := range manifest(t, dir) {
+		if g.Array {
+			n++
+			if _, err := Open(load(t, filepath.Join(dir, g.Name+".cfile"), 0), ReaderOptions{}); !errors.Is(err, fault.ErrUnsupported) {
+				t.Errorf("%s: %v", g.Name, err)
+			}
+		}
+	}
+	if n == 0 {
+		t.Error(fmt.Sprint("no arrays in the corpus"))
+	}
+}

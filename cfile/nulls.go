@@ -1,0 +1,272 @@
+package cfile
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/coding"
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// presence tells which rows of a nullable cblock are not NULL.
+//
+// It keeps the runs as they stand in the prologue (whose bytes internal/encoding writes and describes), not one
+// bit a row: a run of 2^30 NULLs takes 6 bytes there, and files of Kudu's have cblocks of any number of rows,
+// since NULLs never fill one. A mark at every fourth run lets a search begin in the middle; marks stand further
+// apart where there would be more than 2^16 of them, which no honest cblock needs. Immutable.
+//
+// Source: cfile spec §4.4, §7.1.
+type presence struct {
+	stream []byte
+	marks  []mark
+	rows   uint32
+	ones   uint32
+}
+
+// mark is the state in front of a run.
+type mark struct {
+	off  uint32 // of the run, in the stream
+	row  uint32 // rows before it
+	ones uint32 // of these, not NULL
+}
+
+const (
+	runsPerMark = 4
+	maxMarks    = 1 << 16
+)
+
+// run is one run of a stream.
+type run struct {
+	rows int    // at least 1; of a literal run up to 7 more than the writer meant, if it is the last
+	bits []byte // of a literal run, lowest bit first; nil for a repeated one
+	ones bool   // of a repeated run: all its rows are present
+	next int    // offset of the run behind it
+}
+
+// readRun reads the run at off of which need rows, at least 1, are still wanted.
+func readRun(stream []byte, off int, need uint32) (run, error) {
+	header, n, ok := coding.Uvarint32(stream[off:])
+	if !ok || header>>31 != 0 {
+		return run{}, fault.Corruptf("presence: bad header of a run at byte %d", off)
+	}
+	off += n
+	count := header >> 1
+	switch {
+	case count == 0:
+		return run{}, fault.Corruptf("presence: empty run at byte %d", off)
+	case header&1 == 0:
+		if off >= len(stream) || stream[off] > 1 {
+			return run{}, fault.Corruptf("presence: repeated run at byte %d has no value of one bit", off)
+		}
+		return run{rows: int(count), ones: stream[off] == 1, next: off + 1}, nil
+	}
+	// The last literal run may be cut behind the byte of the last row.
+	have := min(int64(count), int64(len(stream)-off))
+	if have < int64(count) && have*8 < int64(need) {
+		return run{}, fault.Corruptf("presence: %d groups of bits at byte %d, %d bytes left", count, off, have)
+	}
+	return run{rows: int(have) * 8, bits: stream[off : off+int(have)], next: off + int(have)}, nil
+}
+
+// parsePresence checks the stream of a prologue for the given rows.
+func parsePresence(stream []byte, rows uint32) (presence, error) {
+	p := presence{stream: stream, rows: rows}
+	row, ones, off := uint32(0), uint32(0), 0
+	spacing := runsPerMark
+	for k := 0; row < rows; k++ {
+		if k%spacing == 0 {
+			if len(p.marks) == maxMarks {
+				p.marks, spacing = everySecond(p.marks), 2*spacing
+			}
+			// Half the marks are gone: k, which is maxMarks times the old spacing, is a multiple of the new one too.
+			p.marks = append(p.marks, mark{uint32(off), row, ones})
+		}
+		r, err := readRun(stream, off, rows-row)
+		if err != nil {
+			return p, err
+		}
+		n := uint32(min(int64(r.rows), int64(rows-row)))
+		ones += r.count(int(n))
+		row += n
+		off = r.next
+	}
+	if off != len(stream) {
+		return p, fault.Corruptf("presence: %d bytes behind the last row's", len(stream)-off)
+	}
+	p.ones = ones
+	return p, nil
+}
+
+// everySecond keeps the first mark, the third and so on.
+func everySecond(marks []mark) []mark {
+	for i := range len(marks) / 2 {
+		marks[i] = marks[2*i]
+	}
+	return marks[:len(marks)/2]
+}
+
+// count is the number of 1 bits among the first n rows of the run.
+func (r *run) count(n int) uint32 {
+	if r.bits == nil {
+		if r.ones {
+			return uint32(n)
+		}
+		return 0
+	}
+	b, c := r.bits, 0
+	for ; n >= 64; n -= 64 {
+		c += bits.OnesCount64(binary.LittleEndian.Uint64(b))
+		b = b[8:]
+	}
+	return uint32(c + bits.OnesCount64(loadBits(b, n)))
+}
+
+// loadBits reads the first n < 64 bits of b; bits above are 0.
+func loadBits(b []byte, n int) uint64 {
+	var w [8]byte
+	copy(w[:], b[:(n+7)/8])
+	return binary.LittleEndian.Uint64(w[:]) & (1<<uint(n) - 1)
+}
+
+// seek finds the run that holds row, which is below p.rows: at is the run's first row, ones the 1 bits before it.
+// The stream was checked when p was made.
+func (p *presence) seek(row uint32) (r run, at, ones uint32) {
+	lo, hi := 0, len(p.marks)
+	for hi-lo > 1 {
+		mid := int(uint(lo+hi) >> 1)
+		if p.marks[mid].row <= row {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	m := p.marks[lo]
+	at, ones = m.row, m.ones
+	for off := int(m.off); ; off = r.next {
+		r, _ = readRun(p.stream, off, p.rows-at)
+		if uint64(at)+uint64(r.rows) > uint64(row) || r.rows == 0 {
+			return r, at, ones
+		}
+		ones += r.count(r.rows)
+		at += uint32(r.rows)
+	}
+}
+
+// rank is the number of present rows before row, which is at most p.rows.
+func (p *presence) rank(row int) int {
+	switch uint32(row) {
+	case 0:
+		return 0
+	case p.rows:
+		return int(p.ones)
+	}
+	r, at, ones := p.seek(uint32(row))
+	return int(ones + r.count(row-int(at)))
+}
+
+// find tells whether a row is present, and if so its place among the present ones.
+func (p *presence) find(row int) (value int, present bool) {
+	r, at, ones := p.seek(uint32(row))
+	i := row - int(at)
+	if r.bits == nil {
+		present = r.ones
+	} else {
+		present = r.bits[i>>3]>>(i&7)&1 != 0
+	}
+	return int(ones + r.count(i)), present
+}
+
+// clearNulls clears the bits [at, at+n) of dst, which are 1, that stand for NULLs among rows [from, from+n).
+func (p *presence) clearNulls(dst batch.Bitmap, at, from, n int) {
+	if n == 0 {
+		return
+	}
+	r, first, _ := p.seek(uint32(from))
+	skip := from - int(first)
+	for {
+		k := min(r.rows-skip, n)
+		switch {
+		case r.bits != nil:
+			clearZeros(dst, at, r.bits, skip, k)
+		case !r.ones:
+			dst.ClearRange(at, at+k)
+		}
+		at, from, n = at+k, from+k, n-k
+		if n == 0 {
+			return
+		}
+		r, _ = readRun(p.stream, r.next, p.rows-uint32(from))
+		skip = 0
+	}
+}
+
+// clearZeros clears bits [at, at+n) of dst where bits [from, from+n) of src are 0.
+func clearZeros(dst batch.Bitmap, at int, src []byte, from, n int) {
+	src, from = src[from>>3:], from&7
+	for n > 0 {
+		// Up to 56 bits: with an offset of at most 7 they lie in 8 bytes of src.
+		k := min(n, 56)
+		zeros := ^(loadUpTo8(src) >> uint(from)) & (1<<uint(k) - 1)
+		dst[at>>6] &^= zeros << (uint(at) & 63)
+		if spill := at&63 + k - 64; spill > 0 {
+			dst[at>>6+1] &^= zeros >> uint(k-spill)
+		}
+		at, n = at+k, n-k
+		src = src[min(7, len(src)):]
+	}
+}
+
+// loadUpTo8 reads 8 bytes, or all there are.
+func loadUpTo8(b []byte) uint64 {
+	if len(b) >= 8 {
+		return binary.LittleEndian.Uint64(b)
+	}
+	var w [8]byte
+	copy(w[:], b)
+	return binary.LittleEndian.Uint64(w[:])
+}
+
+// spread moves m cells that lie packed at cells[at:at+m] to those of the n places [at, at+n) whose bit is 1,
+// and makes the others zero.
+func spread[T any](cells []T, present batch.Bitmap, at, n, m int) {
+	var zero T
+	from := at + m - 1
+	// From the end: a cell moves only upwards, so none is overwritten before it has moved. Where the two
+	// places meet, all below is present and in its place.
+	for to := at + n - 1; to > from; to-- {
+		if present.Get(to) {
+			cells[to] = cells[from]
+			from--
+		} else {
+			cells[to] = zero
+		}
+	}
+}
+
+// spreadVector does so for the values of v.
+func spreadVector(v *batch.Vector, at, n, m int) {
+	switch {
+	case v.Dict != nil:
+		spread(v.Codes, v.Present, at, n, m)
+	case v.Type.Variable():
+		spread(v.Bytes, v.Present, at, n, m)
+	default:
+		spreadFixed(v, at, n, m)
+	}
+}
+
+func spreadFixed(v *batch.Vector, at, n, m int) {
+	switch v.Type.Width() {
+	case 1:
+		spread(batch.Values[uint8](v), v.Present, at, n, m)
+	case 2:
+		spread(batch.Values[uint16](v), v.Present, at, n, m)
+	case 4:
+		spread(batch.Values[uint32](v), v.Present, at, n, m)
+	case 8:
+		spread(batch.Values[uint64](v), v.Present, at, n, m)
+	case 16:
+		spread(batch.Values[batch.Int128](v), v.Present, at, n, m)
+	}
+}

@@ -1,0 +1,170 @@
+package cfile
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/encoding"
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// randomPresence makes rows bits in runs of the given mean length.
+func randomPresence(rng *rand.Rand, rows, mean int) batch.Bitmap {
+	b := batch.MakeBitmap(rows)
+	one := rng.IntN(2) == 0
+	for i := 0; i < rows; {
+		n := min(1+rng.IntN(2*mean), rows-i)
+		if one {
+			b.SetRange(i, i+n)
+		}
+		i, one = i+n, !one
+	}
+	return b
+}
+
+func parsed(t *testing.T, bits batch.Bitmap, rows int) presence {
+	t.Helper()
+	n, stream, rest, err := splitPrologue(append(encoding.AppendNullPrologue(nil, rows, bits), 1, 2, 3))
+	if err != nil || int(n) != rows || len(rest) != 3 {
+		t.Fatal(n, rest, err)
+	}
+	p, err := parsePresence(stream, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Presence kept as runs answers as a bitmap does.
+func TestPresenceAnswersAsABitmap(t *testing.T) {
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(3, seed))
+		rows := 1 + rng.IntN(5000)
+		bits := randomPresence(rng, rows, 1+rng.IntN(100))
+		p := parsed(t, bits, rows)
+		if int(p.ones) != bits.Count() {
+			t.Fatalf("seed %d: %d ones, want %d", seed, p.ones, bits.Count())
+		}
+		for range 200 {
+			row := rng.IntN(rows)
+			v, present := p.find(row)
+			if present != bits.Get(row) || v != bits.CountRange(0, row) {
+				t.Fatalf("seed %d row %d: %d, %v, want %d, %v", seed, row, v, present, bits.CountRange(0, row), bits.Get(row))
+			}
+			if got, want := p.rank(row), bits.CountRange(0, row); got != want {
+				t.Fatalf("seed %d: rank %d of row %d, want %d", seed, got, row, want)
+			}
+			n, at := rng.IntN(rows-row+1), rng.IntN(200)
+			got := batch.MakeBitmap(at + n + 70)
+			got.SetRange(0, at+n+70)
+			p.clearNulls(got, at, row, n)
+			for i := range at + n + 70 {
+				want := i < at || i >= at+n || bits.Get(row+i-at)
+				if got.Get(i) != want {
+					t.Fatalf("seed %d: bit %d is %v after rows [%d,%d) went to %d", seed, i, got.Get(i), row, row+n, at)
+				}
+			}
+		}
+	}
+}
+
+func TestSpreadMovesCellsToTheirRows(t *testing.T) {
+	for seed := range uint64(50) {
+		rng := rand.New(rand.NewPCG(4, seed))
+		rows := 1 + rng.IntN(300)
+		bits := randomPresence(rng, rows+10, 1+rng.IntN(20))
+		cells := make([]int, rows+10)
+		m := bits.CountRange(10, rows+10)
+		for i := range m {
+			cells[10+i] = i + 1
+		}
+		for i := m; i < rows; i++ {
+			cells[10+i] = -1
+		}
+		spread(cells, bits, 10, rows, m)
+		next := 1
+		for i := 10; i < rows+10; i++ {
+			want := 0
+			if bits.Get(i) {
+				want, next = next, next+1
+			}
+			if cells[i] != want {
+				t.Fatalf("seed %d: cell %d is %d, want %d", seed, i, cells[i], want)
+			}
+		}
+	}
+}
+
+// A run of NULLs as long as a file can be takes no memory.
+func TestLongNullRunStaysShort(t *testing.T) {
+	stream := []byte{0xfe, 0xff, 0xff, 0xff, 0x07, 0, 0xfe, 0xff, 0xff, 0xff, 0x07, 0, 0x03, 0x7f} // twice 2^30−1 NULLs, then seven that are not and one that is
+	p, err := parsePresence(stream, 1<<31-2+8)
+	if err != nil || p.ones != 7 || len(p.marks) != 1 {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	if v, present := p.find(1 << 31); !present || v != 2 {
+		t.Errorf("row 2^31: %d, %v", v, present)
+	}
+}
+
+// Where marks stand far apart answers are the same.
+func TestManyRunsAreFoundByFewMarks(t *testing.T) {
+	rows := 1 << 20
+	bits := batch.MakeBitmap(rows)
+	var stream []byte
+	for i := range rows { // single runs, which Kudu's writer would not make
+		one := byte(i * i >> 3 & 1)
+		stream = append(stream, 2, one)
+		if one == 1 {
+			bits.Set(i)
+		}
+	}
+	p, err := parsePresence(stream, uint32(rows))
+	if err != nil || len(p.marks) > maxMarks {
+		t.Fatal(len(p.marks), err)
+	}
+	ones := 0
+	for i := range rows {
+		if i%997 == 0 || i > rows-40 {
+			if v, present := p.find(i); v != ones || present != bits.Get(i) {
+				t.Fatalf("row %d: %d, %v, want %d, %v", i, v, present, ones, bits.Get(i))
+			}
+		}
+		if bits.Get(i) {
+			ones++
+		}
+	}
+}
+
+func TestMalformedPresenceIsRefused(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		b    []byte
+	}{
+		{"no rows", nil},
+		{"bitmap overruns", []byte{3, 9, 2, 1}},
+		{"size cut", []byte{3}},
+		{"empty repeat", []byte{3, 2, 0, 1}},
+		{"no groups", []byte{3, 2, 1, 7}},
+		{"value of a repeat missing", []byte{3, 1, 6}},
+		{"value of two bits", []byte{3, 2, 6, 2}},
+		{"too few rows", []byte{3, 2, 4, 1}},
+		{"too few literals", []byte{9, 2, 5, 0xff}},
+		{"header of more than 31 bits", []byte{3, 6, 0x81, 0x80, 0x80, 0x80, 0x08, 1}},
+		{"bytes left over", []byte{3, 3, 6, 1, 0}},
+	} {
+		rows, stream, _, err := splitPrologue(c.b)
+		if err == nil {
+			_, err = parsePresence(stream, rows)
+		}
+		if !errors.Is(err, fault.ErrCorrupt) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	// A last literal run that was filled up to whole groups is as good.
+	if p, err := parsePresence([]byte{5, 0x19, 0}, 6); err != nil || p.ones != 3 {
+		t.Errorf("padded literals: %+v, %v", p, err)
+	}
+}

@@ -1,0 +1,215 @@
+package cfile
+
+import (
+	"encoding/binary"
+	"math"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/cache"
+	"github.com/oribi-db/oribi/internal/coding"
+	"github.com/oribi-db/oribi/internal/compress"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// ReaderOptions says how a file is read. The zero value reads everything anew each time.
+type ReaderOptions struct {
+	// Cache keeps cblocks, decoded chunks and blocks of filters between reads. nil keeps none but the
+	// cblock last used; nor is anything kept of a source whose ID is 0, which names no block.
+	Cache *cache.Cache
+}
+
+// tailBytes is how much of the end is read at first: nearly every footer fits in.
+const tailBytes = 512
+
+// Open reads and checks header and footer of a file. Index trees, dictionary and zone map are read when they
+// are first needed.
+//
+// src must stay open while the Reader is used; the Reader never closes it. Errors: fault.ErrCorrupt;
+// fault.ErrUnsupported for features, types, encodings and codecs that this package does not know, and for
+// arrays. Source: cfile spec §10.1, §12.3 items 1 to 21.
+func Open(src block.Source, o ReaderOptions) (*Reader, error) {
+	r := &Reader{src: src, size: src.Size()}
+	if o.Cache != nil && src.ID() != 0 {
+		r.cache, r.id = o.Cache, uint64(src.ID())
+	}
+	footer, err := r.openFooter()
+	if err != nil {
+		return nil, err
+	}
+	header, err := r.openHeader()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.takeFooter(footer); err != nil {
+		return nil, err
+	}
+	for _, m := range append(header.GetMetadata(), footer.GetMetadata()...) {
+		r.pairs = append(r.pairs, Pair{m.GetKey(), m.GetValue()})
+	}
+	r.headerPairs = len(header.GetMetadata())
+	return r, r.takePointers(footer)
+}
+
+// openFooter reads the footer and sets version, checksums and dataEnd.
+func (r *Reader) openFooter() (*kudupb.CFileFooterPB, error) {
+	if r.size <= preludeLen {
+		return nil, r.corruptf("%d bytes: too short for a file", r.size)
+	}
+	tail := make([]byte, min(r.size, tailBytes))
+	if err := r.readAt(tail, r.size-int64(len(tail))); err != nil {
+		return nil, err
+	}
+	prelude := tail[len(tail)-preludeLen:]
+	if r.version = versionOf(prelude[:magicLen]); r.version == 0 {
+		return nil, r.corruptf("footer: magic %q", prelude[:magicLen])
+	}
+	length := int64(binary.LittleEndian.Uint32(prelude[magicLen:]))
+	// The header takes as much as the footer without its message, so this also keeps the two apart.
+	if length > maxMessage || length+2*preludeLen > r.size {
+		return nil, r.corruptf("footer: message of %d bytes in a file of %d", length, r.size)
+	}
+	// Message and checksum, if there is one: which of both the message tells.
+	want := min(length+preludeLen+checksumLen, r.size)
+	if int64(len(tail)) < want {
+		tail = make([]byte, want)
+		if err := r.readAt(tail, r.size-want); err != nil {
+			return nil, err
+		}
+	}
+	covered := tail[int64(len(tail))-length-preludeLen:]
+	footer := new(kudupb.CFileFooterPB)
+	if err := proto.Unmarshal(covered[:length], footer); err != nil {
+		return nil, r.corruptf("footer: %v", err)
+	}
+	r.dataEnd = r.size - int64(len(covered))
+	if r.info.Checksums = footer.GetIncompatibleFeatures()&featureChecksum != 0; r.info.Checksums {
+		if r.dataEnd -= checksumLen; r.dataEnd < preludeLen {
+			return nil, r.corruptf("footer: no room for its checksum")
+		}
+		stored := tail[len(tail)-len(covered)-checksumLen:]
+		if crc, want := coding.CRC32C(covered), binary.LittleEndian.Uint32(stored); crc != want {
+			return nil, r.corruptf("footer: crc %08x, want %08x", crc, want)
+		}
+	}
+	return footer, nil
+}
+
+// openHeader reads the header and sets dataStart.
+func (r *Reader) openHeader() (*kudupb.CFileHeaderPB, error) {
+	prelude := make([]byte, preludeLen)
+	if err := r.readAt(prelude, 0); err != nil {
+		return nil, err
+	}
+	switch versionOf(prelude[:magicLen]) {
+	case r.version:
+	case 0:
+		return nil, r.corruptf("header: magic %q", prelude[:magicLen])
+	default:
+		return nil, r.corruptf("header: magic %q, footer: %q", prelude[:magicLen], magicOf(r.version))
+	}
+	length := int64(binary.LittleEndian.Uint32(prelude[magicLen:]))
+	if length > maxMessage {
+		return nil, r.corruptf("header: message of %d bytes, at most %d", length, maxMessage)
+	}
+	r.dataStart = preludeLen + length
+	if r.info.Checksums {
+		r.dataStart += checksumLen
+	}
+	if r.dataStart > r.dataEnd {
+		return nil, r.corruptf("header: message of %d bytes runs into the footer", length)
+	}
+	whole := make([]byte, r.dataStart)
+	if err := r.readAt(whole, 0); err != nil {
+		return nil, err
+	}
+	covered := whole[:preludeLen+length]
+	if r.info.Checksums {
+		if crc, want := coding.CRC32C(covered), binary.LittleEndian.Uint32(whole[len(covered):]); crc != want {
+			return nil, r.corruptf("header: crc %08x, want %08x", crc, want)
+		}
+	}
+	header := new(kudupb.CFileHeaderPB)
+	if err := proto.Unmarshal(covered[preludeLen:], header); err != nil {
+		return nil, r.corruptf("header: %v", err)
+	}
+	return header, nil
+}
+
+// takeFooter checks what the footer says of the values, and keeps it.
+func (r *Reader) takeFooter(f *kudupb.CFileFooterPB) error {
+	unsupported := func(format string, args ...any) error {
+		return fault.Unsupportedf("cfile: block %v: "+format, append([]any{r.src.ID()}, args...)...)
+	}
+	features := f.GetIncompatibleFeatures()
+	if features&^featuresKnown != 0 {
+		return unsupported("feature bits %#x, known are %#x", features, featuresKnown)
+	}
+	if f.GetIsTypeArray() != (features&featureArray != 0) {
+		return r.corruptf("is_type_array is %v, feature bits %#x", f.GetIsTypeArray(), features)
+	}
+	if f.GetIsTypeArray() {
+		return unsupported("array column")
+	}
+	t, e := schema.Type(f.GetDataType()), schema.Encoding(f.GetEncoding())
+	if !t.Valid() {
+		return unsupported("data type %d", f.GetDataType())
+	}
+	if e = e.Resolve(t); !e.Allowed(t) {
+		return unsupported("encoding %v for type %v", e, t)
+	}
+	codec, err := compress.Lookup(f.GetCompression())
+	if err != nil {
+		return unsupported("compression %d", f.GetCompression())
+	}
+	if f.GetNumValues() < 0 || f.GetNumValues() > math.MaxUint32 {
+		return r.corruptf("%d values", f.GetNumValues())
+	}
+	r.codec = codec
+	r.info = Info{
+		Type: t, Encoding: e, Compression: schema.Compression(f.GetCompression()), Nullable: f.GetIsTypeNullable(),
+		Rows: f.GetNumValues(), Checksums: r.info.Checksums, Version: r.version, Bytes: r.size,
+		PositionalIndex: f.PosidxInfo != nil, ValueIndex: f.ValidxInfo != nil,
+	}
+	return nil
+}
+
+// takePointers checks that the pointers of the footer lie in the file, and keeps them.
+func (r *Reader) takePointers(f *kudupb.CFileFooterPB) error {
+	take := func(m *kudupb.BlockPointerPB, dst *BlockPointer, name string) error {
+		p := pointerOf(m)
+		if p.Offset < r.dataStart || p.Size <= 0 || int64(p.Size) > r.dataEnd-p.Offset {
+			return r.corruptf("footer: pointer to %s, %v: cblocks stand in bytes [%d,%d)", name, p, r.dataStart, r.dataEnd)
+		}
+		*dst = p
+		return nil
+	}
+	if f.PosidxInfo != nil {
+		if err := take(f.PosidxInfo.RootBlock, &r.ordinalRoot, "the ordinal index"); err != nil {
+			return err
+		}
+	}
+	if f.ValidxInfo != nil {
+		if err := take(f.ValidxInfo.RootBlock, &r.valueRoot, "the value index"); err != nil {
+			return err
+		}
+	}
+	if f.DictBlockPtr != nil {
+		if err := take(f.DictBlockPtr, &r.dictPointer, "the dictionary"); err != nil {
+			return err
+		}
+	}
+	value, ok := r.Metadata(zoneMapKey)
+	if !ok || !r.info.Checksums {
+		return nil
+	}
+	m := new(kudupb.BlockPointerPB)
+	if err := proto.Unmarshal(value, m); err != nil {
+		return r.corruptf("footer: pair %s: %v", zoneMapKey, err)
+	}
+	r.info.ZoneMap = true
+	return take(m, &r.zonePointer, "the zone map")
+}

@@ -1,0 +1,270 @@
+package cfile
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/cache"
+	"github.com/oribi-db/oribi/internal/compress"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/keyenc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Info is what header and footer say of a file.
+type Info struct {
+	Type            schema.Type
+	Encoding        schema.Encoding    // never Auto
+	Compression     schema.Compression // never the default
+	Nullable        bool
+	Rows            int64 // NULLs included; 0 for a file of raw cblocks
+	Bytes           int64 // of the file
+	Checksums       bool
+	Version         int // of the framing: 1 or 2
+	PositionalIndex bool
+	ValueIndex      bool
+	ZoneMap         bool
+}
+
+// Reader is an open file. Its methods may be called from many goroutines at once; what they return must not
+// be changed. It holds no resources but memory, so there is nothing to close.
+type Reader struct {
+	src     block.Source
+	size    int64
+	cache   *cache.Cache // nil = none
+	id      uint64       // in the cache
+	version int
+	codec   compress.Codec
+	info    Info
+
+	dataStart, dataEnd int64 // where cblocks may stand
+
+	ordinalRoot, valueRoot, dictPointer, zonePointer BlockPointer // Size 0 = none
+
+	pairs       []Pair // header's, then footer's
+	headerPairs int
+
+	// What is loaded on first use, each once: load serialises the loading.
+	load     sync.Mutex
+	ordinals atomic.Pointer[ordinalIndex]
+	values   atomic.Pointer[valueIndex]
+	zones    atomic.Pointer[zones]
+	dict     atomic.Pointer[batch.Dictionary]
+
+	last atomic.Pointer[dataBlock] // without a cache: the cblock last read by Cell or Seek
+
+	keyLimitForTest int
+}
+
+// Info returns what header and footer say.
+func (r *Reader) Info() Info { return r.info }
+
+// Rows is the number of cells, NULLs included.
+func (r *Reader) Rows() int64 { return r.info.Rows }
+
+// Metadata finds a pair by its key: the header's pairs first, then the footer's, the first that fits.
+// Source: cfile spec §2.7.
+func (r *Reader) Metadata(key string) ([]byte, bool) {
+	for i := range r.pairs {
+		if r.pairs[i].Key == key {
+			return r.pairs[i].Value, true
+		}
+	}
+	return nil, false
+}
+
+// Pairs returns all pairs; the first inHeader of them stand in the header.
+func (r *Reader) Pairs() (pairs []Pair, inHeader int) { return r.pairs, r.headerPairs }
+
+// ordinalIndex returns the ordinal tree, which the file must have.
+func (r *Reader) ordinalIndex() (*ordinalIndex, error) {
+	if x := r.ordinals.Load(); x != nil {
+		return x, nil
+	}
+	r.load.Lock()
+	defer r.load.Unlock()
+	if x := r.ordinals.Load(); x != nil {
+		return x, nil
+	}
+	x, err := r.loadOrdinals()
+	if err == nil {
+		r.ordinals.Store(x)
+	}
+	return x, err
+}
+
+// valueIndex returns the value tree, or ErrUnsupported if the file has none.
+func (r *Reader) valueIndex() (*valueIndex, error) {
+	if x := r.values.Load(); x != nil {
+		return x, nil
+	}
+	if !r.info.ValueIndex {
+		return nil, fault.Unsupportedf("cfile: block %v: no value index", r.src.ID())
+	}
+	r.load.Lock()
+	defer r.load.Unlock()
+	if x := r.values.Load(); x != nil {
+		return x, nil
+	}
+	x, err := r.loadValues()
+	if err == nil {
+		r.values.Store(x)
+	}
+	return x, err
+}
+
+// blocks returns the data cblocks in the order of their rows, from whichever index there is.
+func (r *Reader) blocks() ([]BlockPointer, error) {
+	if r.info.PositionalIndex {
+		x, err := r.ordinalIndex()
+		if err != nil {
+			return nil, err
+		}
+		return x.blocks, nil
+	}
+	x, err := r.valueIndex()
+	if err != nil {
+		return nil, err
+	}
+	return x.blocks, nil
+}
+
+// blockAt returns data cblock i of the list bs, through the cache.
+func (r *Reader) blockAt(bs []BlockPointer, i int) (*dataBlock, error) {
+	if r.cache == nil {
+		if b := r.last.Load(); b != nil && b.index == i {
+			return b, nil
+		}
+		b, err := r.readData(i, bs[i], nil)
+		if err == nil {
+			r.last.Store(b)
+		}
+		return b, err
+	}
+	key := cache.Key{Block: r.id, Offset: uint64(bs[i].Offset), Part: partWhole}
+	if v, ok := r.cache.Get(key); ok {
+		return v.(*dataBlock), nil
+	}
+	b, err := r.readData(i, bs[i], nil)
+	if err == nil {
+		r.cache.Put(key, b, b.bytes)
+	}
+	return b, err
+}
+
+// checkOrdinal compares a cblock with its entry in the ordinal tree: no gap, no overlap.
+// Source: cfile spec §12.3 item 41.
+func (r *Reader) checkOrdinal(x *ordinalIndex, b *dataBlock) error {
+	end := r.info.Rows
+	if b.index+1 < len(x.first) {
+		end = int64(x.first[b.index+1])
+	}
+	if b.first != int64(x.first[b.index]) || b.first+int64(b.rows) != end {
+		return r.at(x.blocks[b.index], fault.Corruptf("rows [%d,%d), index says [%d,%d)", b.first, b.first+int64(b.rows), x.first[b.index], end))
+	}
+	return nil
+}
+
+// find returns the data cblock that holds row ord, which is below the number of rows; get returns cblock i.
+//
+// Without an ordinal index the cblocks themselves tell their rows: the search reads about log2 of their number.
+func (r *Reader) findRow(ord int64, get func(bs []BlockPointer, i int) (*dataBlock, error)) (*dataBlock, error) {
+	if r.info.PositionalIndex {
+		x, err := r.ordinalIndex()
+		if err != nil {
+			return nil, err
+		}
+		b, err := get(x.blocks, x.find(uint32(ord)))
+		if err != nil {
+			return nil, err
+		}
+		return b, r.checkOrdinal(x, b)
+	}
+	bs, err := r.blocks()
+	if err != nil {
+		return nil, err
+	}
+	for lo, hi := 0, len(bs); lo < hi; {
+		mid := int(uint(lo+hi) >> 1)
+		b, err := get(bs, mid)
+		switch {
+		case err != nil:
+			return nil, err
+		case ord < b.first:
+			hi = mid
+		case ord >= b.first+int64(b.rows):
+			lo = mid + 1
+		default:
+			return b, nil
+		}
+	}
+	return nil, r.corruptf("no cblock holds row %d of %d", ord, r.info.Rows)
+}
+
+// Cell returns cell ord: nil for NULL, Width bytes little-endian, or the byte string.
+//
+// A bitshuffle cblock decodes one chunk of 8 KiB, which stays in the cache. ord beyond the last row is
+// fault.ErrNotFound. Source: cfile spec §10.2.
+func (r *Reader) Cell(ord batch.Ordinal) ([]byte, error) {
+	if int64(ord) >= r.info.Rows {
+		return nil, r.errNotFound(ord)
+	}
+	b, err := r.findRow(int64(ord), r.blockAt)
+	if err != nil {
+		return nil, err
+	}
+	v, present := b.locate(int(int64(ord) - b.first))
+	if !present {
+		return nil, nil
+	}
+	cell, err := b.values.Cell(v)
+	if err != nil {
+		return nil, fmt.Errorf("cfile: block %v: row %d: %w", r.src.ID(), ord, err)
+	}
+	return cell, nil
+}
+
+// Seek finds the first value at or after key in a file with a value index; exact tells that it equals key.
+// Behind the last value ord is Rows.
+//
+// key is a cell of the file's type. Errors: fault.ErrUnsupported if there is no value index.
+// Source: cfile spec §10.3.
+func (r *Reader) Seek(key []byte) (ord batch.Ordinal, exact bool, err error) {
+	x, err := r.valueIndex()
+	if err != nil {
+		return 0, false, err
+	}
+	if r.info.Nullable {
+		return 0, false, fault.Unsupportedf("cfile: block %v: seek by value in a nullable column", r.src.ID())
+	}
+	if len(x.blocks) == 0 {
+		return 0, false, nil
+	}
+	var buf [16]byte
+	probe := key
+	if !r.info.Type.Variable() {
+		if len(key) != r.info.Type.Width() {
+			return 0, false, fmt.Errorf("cfile: seek for %d bytes in a column of %s: %w", len(key), r.info.Type, fault.ErrSchema)
+		}
+		probe = keyenc.AppendKeyCell(buf[:0], r.info.Type, key, true)
+	}
+	i, err := r.find(x, probe)
+	if err != nil {
+		return 0, false, err
+	}
+	// Before the first key lies at most what the first cblock begins with.
+	b, err := r.blockAt(x.blocks, max(i, 0))
+	if err != nil {
+		return 0, false, err
+	}
+	v, exact, err := b.values.Seek(key)
+	if err != nil {
+		return 0, false, r.at(x.blocks[b.index], err)
+	}
+	// A cut key may lead to the cblock before the value's own; then v is behind the last value of b,
+	// which is the next cblock's first row.
+	return batch.Ordinal(b.first + int64(v)), exact, nil
+}

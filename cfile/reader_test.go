@@ -1,0 +1,338 @@
+package cfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/cache"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// keyFile is a file of n sorted byte strings that begin alike.
+func keyFile(t testing.TB, n int, o WriterOptions) (*block.Memory, [][]byte) {
+	t.Helper()
+	var cells [][]byte
+	for i := range n {
+		cells = append(cells, fmt.Appendf(nil, "customer/%07d/%d", i/3, i%3))
+	}
+	o.Type, o.ValueIndex = schema.Binary, true
+	return writeAll(t, o, vectorOf(schema.Binary, cells)), cells
+}
+
+// Keys that are not held are found in their leaves.
+func TestSeeksWithoutHeldKeys(t *testing.T) {
+	src, cells := keyFile(t, 3000, WriterOptions{Encoding: schema.Prefix, BlockBytes: 512, IndexBlockBytes: 200, FullIndexKeys: true})
+	for _, limit := range []int{1 << 30, 1, 500} {
+		r := open(t, src, nil)
+		r.keyLimitForTest = limit
+		if x, err := r.valueIndex(); err != nil || (x.leaves == nil) != (limit == 1<<30) {
+			t.Fatalf("limit %d: %d leaves, %v", limit, len(x.leaves), err)
+		}
+		checkSeeks(t, rand.New(rand.NewPCG(41, 1)), r, cells)
+		for i := 0; i < len(cells); i += 17 {
+			for _, key := range [][]byte{cells[i], append(slices.Clone(cells[i]), 0), cells[i][:len(cells[i])-1]} {
+				want, exact := slices.BinarySearchFunc(cells, key, bytes.Compare)
+				if ord, gotExact, err := r.Seek(key); err != nil || int(ord) != want || exact != gotExact {
+					t.Fatalf("limit %d: seek %q: %d, %v, %v, want %d, %v", limit, key, ord, gotExact, err, want, exact)
+				}
+			}
+		}
+		if err := r.Verify(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestSeekNeedsAValueIndex(t *testing.T) {
+	r := open(t, writeAll(t, WriterOptions{Type: schema.Int8, PositionalIndex: true}, vectorOf(schema.Int8, [][]byte{{1}})), nil)
+	if _, _, err := r.Seek([]byte{1}); !errors.Is(err, fault.ErrUnsupported) {
+		t.Error(err)
+	}
+	r = open(t, writeAll(t, WriterOptions{Type: schema.Int32, ValueIndex: true}, vectorOf(schema.Int32, [][]byte{{1, 0, 0, 0}})), nil)
+	if _, _, err := r.Seek([]byte{1}); !errors.Is(err, fault.ErrSchema) {
+		t.Errorf("seek for a cell of one byte: %v", err)
+	}
+}
+
+func TestFileWithoutIndexesIsNotRead(t *testing.T) {
+	r := open(t, writeAll(t, WriterOptions{Type: schema.Int8}, vectorOf(schema.Int8, [][]byte{{1}})), nil)
+	if _, err := r.Cell(0); !errors.Is(err, fault.ErrUnsupported) {
+		t.Error(err)
+	}
+	if err := r.Verify(); !errors.Is(err, fault.ErrUnsupported) {
+		t.Error(err)
+	}
+}
+
+// Rows behind the last are no error for a window; a reader may begin and end anywhere.
+func TestWindowsAreClippedAtTheEnd(t *testing.T) {
+	r := open(t, writeAll(t, WriterOptions{Type: schema.Int8, PositionalIndex: true}, vectorOf(schema.Int8, [][]byte{{1}, {2}, {3}})), nil)
+	c, v := r.NewColumnReader(), &batch.Vector{Type: schema.Int8}
+	for _, w := range []struct {
+		at   batch.Ordinal
+		n, k int
+	}{{0, 3, 3}, {2, 5, 1}, {3, 5, 0}, {1 << 31, 1, 0}, {1, 0, 0}, {0, 1 << 40, 3}} {
+		if n, err := c.ReadVector(w.at, w.n, v); n != w.k || err != nil || v.Len != w.k {
+			t.Errorf("[%d,+%d): %d, %v, vector of %d", w.at, w.n, n, err, v.Len)
+		}
+	}
+}
+
+// What a vector aliases survives what the reader does next.
+func TestByteStringsHold(t *testing.T) {
+	src, cells := keyFile(t, 5000, WriterOptions{Encoding: schema.Plain, BlockBytes: 1024, PositionalIndex: true})
+	for _, c := range []*cache.Cache{nil, cache.New(1 << 20)} {
+		cr := open(t, src, c).NewColumnReader()
+		cr.Transient = true
+		var kept [][]byte
+		v := &batch.Vector{Type: schema.Binary}
+		for at := 0; at < len(cells); at += 300 {
+			if _, err := cr.ReadVector(batch.Ordinal(at), 300, v); err != nil {
+				t.Fatal(err)
+			}
+			kept = append(kept, v.Bytes...)
+		}
+		if !slices.EqualFunc(kept, cells, bytes.Equal) {
+			t.Error("byte strings changed after they were read")
+		}
+	}
+}
+
+// A transient reader uses the cache and leaves nothing there; another reads each cblock once.
+func TestCacheIsUsed(t *testing.T) {
+	v := batch.NewVector(schema.Int64, 100000)
+	rng := rand.New(rand.NewPCG(42, 1))
+	for i := range batch.Values[int64](v) {
+		batch.Values[int64](v)[i] = rng.Int64N(1 << 40)
+	}
+	src := &countingSource{Source: writeAll(t, WriterOptions{Type: schema.Int64, PositionalIndex: true}, v)}
+	keep := cache.New(64 << 20)
+	r := open(t, src, keep)
+	scan := func(transient bool) int64 {
+		before := src.reads.Load()
+		c, got := r.NewColumnReader(), &batch.Vector{Type: schema.Int64}
+		c.Transient = transient
+		for at := 0; at < v.Len; at += batch.WindowRows {
+			if _, err := c.ReadVector(batch.Ordinal(at), batch.WindowRows, got); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return src.reads.Load() - before
+	}
+	if scan(true); keep.Used() != 0 {
+		t.Errorf("%d bytes in the cache after a transient scan", keep.Used())
+	}
+	scan(false)
+	if n := scan(true); n != 0 {
+		t.Errorf("%d reads of what is in the cache", n)
+	}
+	before := src.reads.Load()
+	for range 1000 {
+		if _, err := r.Cell(batch.Ordinal(rng.IntN(v.Len))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := src.reads.Load() - before; n != 0 {
+		t.Errorf("%d reads for cells in the cache", n)
+	}
+	keep.Evict(17)
+	if keep.Used() != 0 {
+		t.Errorf("%d bytes of other blocks", keep.Used())
+	}
+}
+
+// Nothing of a source without a number is kept, since two of them would be one in the cache.
+func TestNamelessSourcesAreNotCached(t *testing.T) {
+	keep := cache.New(1 << 20)
+	for i := range 2 {
+		src := writeAll(t, WriterOptions{Type: schema.Int8, PositionalIndex: true}, vectorOf(schema.Int8, [][]byte{{byte(i)}}))
+		src.Number = 0
+		if cell, err := open(t, src, keep).Cell(0); err != nil || cell[0] != byte(i) {
+			t.Errorf("file %d: %v, %v", i, cell, err)
+		}
+	}
+	if keep.Used() != 0 {
+		t.Error("kept")
+	}
+}
+
+func TestManyGoroutinesShareAReader(t *testing.T) {
+	rng := rand.New(rand.NewPCG(43, 1))
+	for _, o := range []WriterOptions{
+		{Type: schema.Int64, BlockBytes: 4096, PositionalIndex: true, ValueIndex: true},
+		{Type: schema.String, BlockBytes: 4096, PositionalIndex: true, ValueIndex: true},
+		{Type: schema.String, Encoding: schema.Prefix, BlockBytes: 4096, ValueIndex: true},
+		{Type: schema.Int32, Encoding: schema.RLE, BlockBytes: 4096, PositionalIndex: true, ValueIndex: true},
+	} {
+		cells := sortCells(o.Type, randomCells(rng, o.Type, 20000, 0))
+		src := writeSteps(t, rng, o, cells)
+		for _, c := range []*cache.Cache{nil, cache.New(30 << 10)} {
+			r := open(t, src, c)
+			var wg sync.WaitGroup
+			for g := range 4 {
+				wg.Go(func() {
+					rng := rand.New(rand.NewPCG(44, uint64(g)))
+					cr, v := r.NewColumnReader(), &batch.Vector{Type: o.Type}
+					for range 150 {
+						at := rng.IntN(len(cells))
+						ord, exact, err := r.Seek(cells[at])
+						if err != nil || int(ord) != at || !exact {
+							t.Errorf("seek %d: %d, %v, %v", at, ord, exact, err)
+							return
+						}
+						if cell, err := r.Cell(ord); err != nil || !bytes.Equal(cell, cells[at]) {
+							t.Errorf("cell %d: %x, %v", at, cell, err)
+							return
+						}
+						n, err := cr.ReadVector(ord, 50, v)
+						if err != nil || !bytes.Equal(v.Cell(n-1), cells[at+n-1]) {
+							t.Errorf("window at %d: %v", at, err)
+							return
+						}
+					}
+				})
+			}
+			wg.Wait()
+		}
+	}
+}
+
+// Cblocks in their order, from the one where a key may begin. Keys as DeltaFiles have them need not rise within a row.
+func TestBlockIteratorVisitsCblocksFromAKeyOn(t *testing.T) {
+	var cells [][]byte
+	for row := range 400 {
+		for ts := 9; ts > 0; ts-- {
+			cells = append(cells, append([]byte{byte(row >> 8), byte(row), byte(ts)}, bytes.Repeat([]byte{'x'}, row%40)...))
+		}
+	}
+	out := &block.Memory{Number: 17}
+	w, err := NewWriter(out, WriterOptions{Type: schema.Binary, Encoding: schema.Plain, Compression: schema.LZ4, BlockBytes: 600,
+		ValueIndex: true, FullIndexKeys: true, Exact: true, IndexKey: func(cell []byte) []byte { return cell[:3] }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.AddMetadata(DeltaStatsKey, nil)
+	if err := w.Append(vectorOf(schema.Binary, cells)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []*cache.Cache{nil, cache.New(1 << 20)} {
+		r := open(t, out, c)
+		if err := r.Verify(); err != nil {
+			t.Fatal(err)
+		}
+		it := r.Blocks()
+		var all [][]byte
+		for it.Next() {
+			if int(it.First()) != len(all) || len(it.Cells()) != it.Vector().Len {
+				t.Fatalf("cblock begins with cell %d, want %d", it.First(), len(all))
+			}
+			all = append(all, it.Cells()...)
+		}
+		if it.Err() != nil || !slices.EqualFunc(all, cells, bytes.Equal) {
+			t.Fatalf("%d cells, want %d: %v", len(all), len(cells), it.Err())
+		}
+		for row := range 402 {
+			it.SeekAtOrBefore([]byte{byte(row >> 8), byte(row), 0})
+			first := min(row*9, len(cells)-1)
+			if !it.Next() || int(it.First()) > first {
+				t.Fatalf("row %d: cblock begins with cell %d, want %d or before: %v", row, it.First(), first, it.Err())
+			}
+			end := int(it.First()) + len(it.Cells())
+			// The cblock holds the row's first cell, or ends right in front of it.
+			if row < 400 && end < first {
+				t.Fatalf("row %d: cblock ends with cell %d, want %d or later", row, end, first)
+			}
+		}
+	}
+}
+
+func TestRawFilesGiveTheirCblocksByKey(t *testing.T) {
+	for _, codec := range []schema.Compression{schema.NoCompression, schema.LZ4} {
+		out := &block.Memory{Number: 17}
+		w, err := NewRawWriter(out, WriterOptions{Compression: codec, IndexBlockBytes: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := func(i int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(i)) }
+		prev := []byte(nil)
+		for i := range 200 {
+			if err := w.AppendBlock([][]byte{[]byte("head"), key(10*i + 10)}, key(10*i+10), prev); err != nil {
+				t.Fatal(err)
+			}
+			prev = key(10*i + 17)
+		}
+		if err := w.Finish(); err != nil || w.Bytes() != int64(len(out.Bytes)) {
+			t.Fatal(err)
+		}
+		if w.Finish() == nil || w.AppendBlock(nil, nil, nil) == nil {
+			t.Error("the file went on")
+		}
+		keep := cache.New(1 << 20)
+		r := open(t, out, keep)
+		if _, ok, err := r.FindBlock(nil); ok || err != nil {
+			t.Errorf("a key before the first: %v, %v", ok, err)
+		}
+		for probe := range 2100 {
+			p, ok, err := r.FindBlock(key(probe))
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Cblock n begins with key 10n+10, and the one before ends with 10n+7; its cut key lies between the two.
+			lowest, highest := min((probe-10)/10, 199), min(max(probe-8, 0)/10, 199)
+			if !ok {
+				t.Fatalf("key %d: no cblock", probe)
+			}
+			b, err := r.ReadBlock(p)
+			if err != nil || string(b[:4]) != "head" {
+				t.Fatal(err)
+			}
+			n := int(binary.BigEndian.Uint32(b[4:]))
+			if first := (n - 10) / 10; first > highest || first < lowest {
+				t.Fatalf("key %d: cblock %d, want %d to %d", probe, first, lowest, highest)
+			}
+		}
+		if keep.Used() == 0 {
+			t.Error("nothing cached")
+		}
+		if err := r.Verify(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Errors of the source come back as they are, not as damage.
+type failingSource struct {
+	block.Source
+	after int
+}
+
+var errIO = errors.New("input/output error")
+
+func (s *failingSource) ReadAt(p []byte, off int64) (int, error) {
+	if s.after--; s.after < 0 {
+		return 0, errIO
+	}
+	return s.Source.ReadAt(p, off)
+}
+
+func TestErrorsOfTheSourceComeBack(t *testing.T) {
+	src, _ := keyFile(t, 2000, WriterOptions{BlockBytes: 512, PositionalIndex: true})
+	for after := range 12 {
+		err := readAll(&failingSource{src, after})
+		if !errors.Is(err, errIO) || errors.Is(err, fault.ErrCorrupt) {
+			t.Fatalf("after %d reads: %v", after, err)
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package cfile
+
+import (
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Select clears the bits of sel, of which bit i stands for row ord+i, whose cells do not match p, without
+// decoding them: by the zone map, by presence, and on encoded values.
+//
+// n is the number of rows and sel as long; rows beyond the file's end are left alone. When handled is false
+// some cblock can only be tested decoded, and sel is unchanged. p should be prepared.
+// Source: cfile spec §10.5.
+func (c *ColumnReader) Select(ord batch.Ordinal, n int, p *batch.Predicate, sel batch.Bitmap) (handled bool, err error) {
+	n = c.clip(ord, n)
+	c.sel = append(c.sel[:0], sel...)
+	z, err := c.r.ZoneMap()
+	if err != nil {
+		return false, err
+	}
+	for at := 0; at < n; {
+		k, handled, err := c.selectBlock(int64(ord)+int64(at), n-at, z, p, at)
+		if err != nil || !handled {
+			return false, err
+		}
+		at += k
+	}
+	copy(sel, c.sel)
+	return true, nil
+}
+
+// selectBlock does so for those of the rows [row, row+n) that lie in the cblock of the first, k of them; they
+// have the bits from at on.
+func (c *ColumnReader) selectBlock(row int64, n int, z *ZoneMap, p *batch.Predicate, at int) (k int, handled bool, err error) {
+	if z != nil {
+		e := z.entryOf(row)
+		k = min(n, e.FirstRow+e.Rows-int(row))
+		if !e.mayMatch(z.Type, p) {
+			c.sel.ClearRange(at, at+k)
+			return k, true, nil
+		}
+		if e.allMatch(z.Type, p) || c.sel.CountRange(at, at+k) == 0 {
+			return k, true, nil
+		}
+	}
+	b, err := c.block(row)
+	if err != nil {
+		return 0, false, err
+	}
+	from := int(row - b.first)
+	k = min(n, b.rows-from)
+	handled, err = c.selectValues(b, from, k, p, at)
+	if err != nil {
+		err = c.wrap(b, err)
+	}
+	return k, handled, err
+}
+
+// entryOf finds the entry of a row.
+func (z *ZoneMap) entryOf(row int64) *ZoneEntry {
+	lo, hi := 0, len(z.Entries)
+	for hi-lo > 1 {
+		mid := int(uint(lo+hi) >> 1)
+		if int64(z.Entries[mid].FirstRow) <= row {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return &z.Entries[lo]
+}
+
+// allMatch tells whether all rows of e match p; true is certain. It knows the cheap cases: an interval that holds
+// both bounds, none of which was cut to the side that matters.
+func (e *ZoneEntry) allMatch(t schema.Type, p *batch.Predicate) bool {
+	switch p.Op {
+	case batch.IsNull:
+		return e.Nulls == e.Rows
+	case batch.NotNull:
+		return e.Nulls == 0
+	}
+	if e.Nulls > 0 || e.HasNaN || e.Min == nil || len(p.Values) != 1 || p.Values[0] == nil || isNaN(t, p.Values[0]) {
+		return false
+	}
+	// What matches p is all but what matches its opposite.
+	opposite := *p
+	switch p.Op {
+	case batch.Lt:
+		opposite.Op = batch.Ge
+	case batch.Le:
+		opposite.Op = batch.Gt
+	case batch.Gt:
+		opposite.Op = batch.Le
+	case batch.Ge:
+		opposite.Op = batch.Lt
+	case batch.Ne:
+		opposite.Op = batch.Eq
+	case batch.Eq:
+		opposite.Op = batch.Ne
+	default:
+		return false
+	}
+	return !e.mayMatch(t, &opposite)
+}
+
+// selectValues tests rows [from, from+k) of b, whose bits are from at on.
+func (c *ColumnReader) selectValues(b *dataBlock, from, k int, p *batch.Predicate, at int) (bool, error) {
+	v, m := b.span(from, k)
+	if m == k {
+		if p.Op == batch.IsNull {
+			c.sel.ClearRange(at, at+k)
+			return true, nil
+		}
+		if p.Op == batch.NotNull {
+			return true, nil
+		}
+		return b.values.Select(p, v, m, c.sel, at)
+	}
+	present := c.presentBits(b, from, k)
+	switch p.Op {
+	case batch.NotNull:
+		clearZeroBits(c.sel, at, present, k)
+		return true, nil
+	case batch.IsNull:
+		for i := present.Next(0); i >= 0; i = present.Next(i + 1) {
+			c.sel.Clear(at + i)
+		}
+		return true, nil
+	}
+	if m > 0 {
+		dense := c.dense.Resize(m)
+		c.dense = dense
+		dense.SetRange(0, m)
+		if handled, err := b.values.Select(p, v, m, dense, 0); err != nil || !handled {
+			return false, err
+		}
+		j := 0
+		for i := present.Next(0); i >= 0; i = present.Next(i + 1) {
+			if !dense.Get(j) {
+				present.Clear(i)
+			}
+			j++
+		}
+	}
+	clearZeroBits(c.sel, at, present, k)
+	return true, nil
+}
+
+// presentBits has one bit for each of rows [from, from+k) of b, 1 = not NULL.
+func (c *ColumnReader) presentBits(b *dataBlock, from, k int) batch.Bitmap {
+	bm := c.present.Resize(k)
+	c.present = bm
+	bm.SetRange(0, k)
+	b.nulls.clearNulls(bm, 0, from, k)
+	return bm
+}
+
+// clearZeroBits clears bits [at, at+n) of dst where the first n of keep are 0.
+func clearZeroBits(dst batch.Bitmap, at int, keep batch.Bitmap, n int) {
+	for i := 0; i < n; i += 64 {
+		k := min(n-i, 64)
+		zeros := ^keep[i>>6]
+		if k < 64 {
+			zeros &= 1<<uint(k) - 1
+		}
+		to, shift := (at+i)>>6, uint(at+i)&63
+		dst[to] &^= zeros << shift
+		if shift > 0 && to+1 < len(dst) {
+			dst[to+1] &^= zeros >> (64 - shift)
+		}
+	}
+}

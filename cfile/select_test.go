@@ -1,0 +1,244 @@
+package cfile
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/cache"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// randomPredicate asks for values that occur, mostly.
+func randomPredicate(t testing.TB, rng *rand.Rand, typ schema.Type, cells [][]byte) *batch.Predicate {
+	t.Helper()
+	p := &batch.Predicate{Column: "c", Type: typ, Op: batch.Op(1 + rng.IntN(int(batch.NotNull)))}
+	value := func() []byte {
+		if i := rng.IntN(len(cells)); cells[i] != nil && rng.IntN(4) > 0 {
+			return cells[i]
+		}
+		if typ.Variable() {
+			return randomString(rng)
+		}
+		return randomFixed(rng, typ)
+	}
+	switch {
+	case p.Op <= batch.Ge:
+		p.Values = [][]byte{value()}
+	case p.Op == batch.In:
+		for range 1 + rng.IntN(5) {
+			p.Values = append(p.Values, value())
+		}
+	}
+	if err := p.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// What Select clears are the rows that do not match, cell by cell; what it does not handle it leaves alone.
+func TestSelectClearsRowsThatDoNotMatch(t *testing.T) {
+	handledCount := 0
+	seed := uint64(0)
+	for _, typ := range allTypes {
+		for _, enc := range allEncodings {
+			if !enc.Allowed(typ) {
+				continue
+			}
+			for _, nullable := range []bool{false, true} {
+				seed++
+				t.Run(fmt.Sprintf("type=%v/enc=%v/nullable=%v/seed=%d", typ, enc, nullable, seed), func(t *testing.T) {
+					rng := rand.New(rand.NewPCG(21, seed))
+					share := 0.0
+					if nullable {
+						share = []float64{0, 0.2, 1}[rng.IntN(3)]
+					}
+					cells := randomCells(rng, typ, 2000+rng.IntN(3000), share)
+					if rng.IntN(2) == 0 && !nullable && typ.Keyable() {
+						slices.SortFunc(cells, func(a, b []byte) int { return batch.Compare(typ, a, b) })
+					}
+					o := WriterOptions{Type: typ, Encoding: enc, Nullable: nullable, PositionalIndex: true, BlockBytes: 512 << rng.IntN(6), Exact: rng.IntN(3) == 0}
+					r := open(t, writeSteps(t, rng, o, cells), cache.New(1<<20))
+					c := r.NewColumnReader()
+					for range 40 {
+						if selectOnce(t, rng, c, typ, cells) {
+							handledCount++
+						}
+					}
+				})
+			}
+		}
+	}
+	if handledCount == 0 {
+		t.Error("no predicate was handled")
+	}
+	t.Logf("%d predicates handled on encoded data", handledCount)
+}
+
+func selectOnce(t *testing.T, rng *rand.Rand, c *ColumnReader, typ schema.Type, cells [][]byte) bool {
+	t.Helper()
+	p := randomPredicate(t, rng, typ, cells)
+	at := rng.IntN(len(cells))
+	n := min(1+rng.IntN(1500), len(cells)-at)
+	sel := batch.MakeBitmap(n)
+	for i := range n {
+		if rng.IntN(3) > 0 {
+			sel.Set(i)
+		}
+	}
+	before := slices.Clone(sel)
+	handled, err := c.Select(batch.Ordinal(at), n, p, sel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		want := before.Get(i)
+		if handled {
+			want = want && p.EvalCell(cells[at+i])
+		}
+		if sel.Get(i) != want {
+			t.Fatalf("%v %x: row %d holds %x, bit is %v, handled is %v", p.Op, p.Values, at+i, cells[at+i], sel.Get(i), handled)
+		}
+	}
+	return handled
+}
+
+// A zone map never denies what is there, of a cblock or of the file.
+func TestZoneMapsDenyNothingThatIsThere(t *testing.T) {
+	denied, asked := 0, 0
+	for seed, typ := range allTypes {
+		rng := rand.New(rand.NewPCG(22, uint64(seed)))
+		cells := randomCells(rng, typ, 6000, 0.1)
+		if typ == schema.Double || typ == schema.Float {
+			for i := range cells[:2000] {
+				if rng.IntN(3) == 0 {
+					cells[i] = floatCell(t, typ, []string{`"NaN"`, "-0", "0", `"+Inf"`, `"-Inf"`, "1"}[rng.IntN(6)])
+				}
+			}
+		}
+		o := WriterOptions{Type: typ, Encoding: schema.Plain, Nullable: true, PositionalIndex: true, BlockBytes: 512}
+		r := open(t, writeSteps(t, rng, o, cells), nil)
+		z, err := r.ZoneMap()
+		if err != nil || z == nil {
+			t.Fatal(z, err)
+		}
+		rows, nulls := 0, 0
+		for _, e := range z.Entries {
+			rows, nulls = rows+e.Rows, nulls+e.Nulls
+		}
+		if rows != len(cells) || z.File.Rows != rows || z.File.Nulls != nulls {
+			t.Errorf("%v: %d rows, file says %+v", typ, rows, z.File)
+		}
+		for range 100 {
+			p := randomPredicate(t, rng, typ, cells)
+			inFile := false
+			for i, e := range z.Entries {
+				some, all := false, true
+				for _, c := range cells[e.FirstRow : e.FirstRow+e.Rows] {
+					match := p.EvalCell(c)
+					some, all = some || match, all && match
+				}
+				inFile = inFile || some
+				if some && !z.MayMatch(i, p) {
+					t.Fatalf("%v %v %x: entry %+v denies it", typ, p.Op, p.Values, e)
+				}
+				if !all && z.Entries[i].allMatch(typ, p) {
+					t.Fatalf("%v %v %x: entry %+v says that all match", typ, p.Op, p.Values, e)
+				}
+				asked++
+				if !z.MayMatch(i, p) {
+					denied++
+				}
+			}
+			if inFile && !z.FileMayMatch(p) {
+				t.Fatalf("%v %v %x: the file's bounds deny it: %+v", typ, p.Op, p.Values, z.File)
+			}
+		}
+	}
+	if denied == 0 {
+		t.Error("no question was answered by a zone map")
+	}
+	t.Logf("%d of %d questions answered", denied, asked)
+}
+
+func TestZoneBoundsOfLongStrings(t *testing.T) {
+	long := func(b byte, n int) []byte { return slices.Repeat([]byte{b}, n) }
+	for _, c := range []struct {
+		name       string
+		cells      [][]byte
+		min, max   string
+		cut, round bool
+	}{
+		{"exactly a bound", [][]byte{long('a', 32)}, string(long('a', 32)), string(long('a', 32)), false, false},
+		{"one more", [][]byte{long('a', 33)}, string(long('a', 32)), string(long('a', 31)) + "b", true, true},
+		{"carry", [][]byte{append(long('a', 30), 0xff, 0xff, 1)}, string(long('a', 30)) + "\xff\xff", string(long('a', 29)) + "b", true, true},
+		{"empty", [][]byte{{}}, "", "", false, false},
+		{"short below long", [][]byte{[]byte("a"), long('z', 50)}, "a", string(long('z', 31)) + "{", false, true},
+	} {
+		z := zoneBuilder{t: schema.Binary}
+		v := vectorOf(schema.Binary, c.cells)
+		z.add(v, 0, v.Len)
+		z.close(1)
+		m, err := parseZoneMap(z.finish(nil), schema.Binary, 1, int64(v.Len))
+		if err != nil {
+			t.Fatal(c.name, err)
+		}
+		e := m.Entries[0]
+		if string(e.Min) != c.min || string(e.Max) != c.max || e.MinCut != c.cut || e.MaxRounded != c.round || e.Min == nil || e.Max == nil {
+			t.Errorf("%s: %+v", c.name, e)
+		}
+	}
+	z := zoneBuilder{t: schema.Binary}
+	z.add(vectorOf(schema.Binary, [][]byte{long(0xff, 40)}), 0, 1)
+	z.close(1)
+	m, err := parseZoneMap(z.finish(nil), schema.Binary, 1, 1)
+	if err != nil || m.Entries[0].Max != nil || !m.MayMatch(0, &batch.Predicate{Type: schema.Binary, Op: batch.Eq, Values: [][]byte{long(0xff, 99)}}) {
+		t.Errorf("a maximum that cannot be rounded: %+v, %v", m, err)
+	}
+}
+
+func TestZoneMapOfNaNsOnly(t *testing.T) {
+	nan := floatCell(t, schema.Double, `"NaN"`)
+	r := open(t, writeAll(t, WriterOptions{Type: schema.Double, PositionalIndex: true}, vectorOf(schema.Double, [][]byte{nan, nan})), nil)
+	z, err := r.ZoneMap()
+	if err != nil || !z.Entries[0].HasNaN || z.Entries[0].Min != nil {
+		t.Fatal(z, err)
+	}
+	one := floatCell(t, schema.Double, fmt.Sprint(math.Pi))
+	for op, want := range map[batch.Op]bool{batch.Eq: false, batch.Ne: true, batch.Lt: false, batch.Ge: false, batch.IsNull: false, batch.NotNull: true} {
+		p := &batch.Predicate{Type: schema.Double, Op: op}
+		if op <= batch.Ge {
+			p.Values = [][]byte{one}
+		}
+		if z.MayMatch(0, p) != want {
+			t.Errorf("%v: %v", op, !want)
+		}
+	}
+	if err := r.Verify(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Rows that the zone map excludes are not read at all.
+func TestSelectReadsNoCblockThatIsExcluded(t *testing.T) {
+	v := batch.NewVector(schema.Int64, 200000)
+	for i := range batch.Values[int64](v) {
+		batch.Values[int64](v)[i] = int64(i)
+	}
+	src := &countingSource{Source: writeAll(t, WriterOptions{Type: schema.Int64, PositionalIndex: true}, v)}
+	r := open(t, src, nil)
+	if _, err := r.ZoneMap(); err != nil {
+		t.Fatal(err)
+	}
+	p := &batch.Predicate{Type: schema.Int64, Op: batch.Lt, Values: [][]byte{make([]byte, 8)}}
+	sel := batch.MakeBitmap(200000)
+	sel.SetRange(0, 200000)
+	before := src.reads.Load()
+	handled, err := r.NewColumnReader().Select(0, 200000, p, sel)
+	if !handled || err != nil || sel.Any() || src.reads.Load() != before {
+		t.Errorf("handled %v, %v, %d rows left, %d reads", handled, err, sel.Count(), src.reads.Load()-before)
+	}
+}

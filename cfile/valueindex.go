@@ -1,0 +1,172 @@
+package cfile
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// valueIndex is the value tree, flat: cblock i has key i. Immutable.
+//
+// Eight bytes of each key stand in heads as a number, so that a search touches whole keys only where those are the
+// same: the ones behind what all keys begin with, save the first, which is cut to a byte. Keys that together take
+// more than Reader.keyLimit are not held: they are read from their leaf when a search needs them.
+type valueIndex struct {
+	blocks []BlockPointer
+	heads  []uint64 // of keys 1 and up without common; heads[0] means nothing
+	common []byte   // what keys 1 and up begin with
+	nodes  []BlockPointer
+
+	keys []byte // all keys, key i ending at ends[i]
+	ends []uint32
+
+	leaves    []BlockPointer // instead of keys
+	leafFirst []int          // number of the first key of each leaf
+}
+
+// head is the first 8 bytes of a key, filled up with zeros, as a number that sorts as they do.
+func head(key []byte) uint64 {
+	if len(key) >= 8 {
+		return binary.BigEndian.Uint64(key)
+	}
+	var b [8]byte
+	copy(b[:], key)
+	return binary.BigEndian.Uint64(b[:])
+}
+
+// keyLimit is how many bytes of keys are held. Within it and 32 bytes a cblock an index stays within the bound
+// on a Reader's memory, whatever the codec made of how few bytes.
+func (r *Reader) keyLimit() int {
+	if r.keyLimitForTest > 0 {
+		return r.keyLimitForTest
+	}
+	return int(min(1<<19+32*r.size, 1<<31-1))
+}
+
+// loadValues reads the value tree. Keys must not fall, save in DeltaFiles. Source: cfile spec §8.2, §12.3 item 37.
+func (r *Reader) loadValues() (*valueIndex, error) {
+	x := new(valueIndex)
+	_, unsorted := r.Metadata(DeltaStatsKey)
+	limit, held := r.keyLimit(), true
+	var last []byte
+	lastLeaf := -1
+	nodes, err := r.walkTree(r.valueRoot, func(leaf int, key []byte, p BlockPointer) error {
+		if !unsorted && len(x.blocks) > 0 && bytes.Compare(key, last) < 0 {
+			return fault.Corruptf("value index: key %x falls below %x", key, last)
+		}
+		last = append(last[:0], key...)
+		if leaf != lastLeaf {
+			x.leafFirst = append(x.leafFirst, len(x.blocks))
+			lastLeaf = leaf
+		}
+		x.blocks, x.heads = append(x.blocks, p), append(x.heads, head(key))
+		if held = held && len(x.keys)+len(key) <= limit; held {
+			x.keys = append(x.keys, key...)
+			x.ends = append(x.ends, uint32(len(x.keys)))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	x.nodes = nodes
+	if held {
+		x.leafFirst = nil
+		x.cutCommon()
+		return x, nil
+	}
+	x.keys, x.ends = nil, nil
+	x.leaves = nodes[len(nodes)-len(x.leafFirst):]
+	return x, nil
+}
+
+// cutCommon finds what keys begin with, and makes the heads anew.
+func (x *valueIndex) cutCommon() {
+	if len(x.ends) < 2 {
+		return
+	}
+	x.common = x.held(1)
+	for i := 2; i < len(x.ends); i++ {
+		key := x.held(i)
+		n := 0
+		for n < len(key) && n < len(x.common) && key[n] == x.common[n] {
+			n++
+		}
+		x.common = x.common[:n]
+	}
+	for i := 1; i < len(x.ends); i++ {
+		x.heads[i] = head(x.held(i)[len(x.common):])
+	}
+}
+
+// held is key i where keys are held.
+func (x *valueIndex) held(i int) []byte {
+	from := uint32(0)
+	if i > 0 {
+		from = x.ends[i-1]
+	}
+	return x.keys[from:x.ends[i]]
+}
+
+// key is key i. It aliases x or new memory.
+func (r *Reader) key(x *valueIndex, i int) ([]byte, error) {
+	if x.leaves == nil {
+		return x.held(i), nil
+	}
+	leaf := len(x.leaves) - 1
+	for leaf > 0 && x.leafFirst[leaf] > i {
+		leaf--
+	}
+	payload, _, err := r.readBlock(x.leaves[leaf], nil)
+	if err != nil {
+		return nil, err
+	}
+	n, err := parseNode(payload)
+	if err == nil && i-x.leafFirst[leaf] >= n.count {
+		err = fault.Corruptf("index: %d entries, had more before", n.count)
+	}
+	if err != nil {
+		return nil, r.at(x.leaves[leaf], err)
+	}
+	key, _, err := n.entry(i - x.leafFirst[leaf])
+	return key, err
+}
+
+// find is the number of the last cblock whose key is at or before probe, -1 if the first key is behind it.
+// Source: cfile spec §8.5.
+func (r *Reader) find(x *valueIndex, probe []byte) (int, error) {
+	if len(x.blocks) == 0 {
+		return -1, nil
+	}
+	first, err := r.key(x, 0)
+	if err != nil || bytes.Compare(first, probe) > 0 {
+		return -1, err
+	}
+	lo, hi := 0, len(x.heads) // key lo ≤ probe < key hi
+	n := len(x.common)
+	switch bytes.Compare(probe[:min(n, len(probe))], x.common) {
+	case -1:
+		return lo, nil
+	case 1:
+		return hi - 1, nil
+	}
+	h := head(probe[n:])
+	for hi-lo > 1 {
+		mid := int(uint(lo+hi) >> 1)
+		before := x.heads[mid] < h
+		if x.heads[mid] == h {
+			key, err := r.key(x, mid)
+			if err != nil {
+				return 0, err
+			}
+			before = bytes.Compare(key, probe) <= 0
+		}
+		if before {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo, nil
+}

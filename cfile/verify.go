@@ -1,0 +1,236 @@
+package cfile
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/keyenc"
+)
+
+// Verify reads the whole file and checks what an ordinary read need not look at: that cblocks do not overlap and leave
+// no byte to nobody, that both indexes list the same cblocks, that keys of the value index stand between their
+// neighbours' values and values rise, and that the zone map is what the values give. The first fault is returned.
+// Source: cfile spec §12.4.
+func (r *Reader) Verify() error {
+	if !r.info.PositionalIndex && !r.info.ValueIndex {
+		return fault.Unsupportedf("cfile: block %v: no index leads to the data", r.src.ID())
+	}
+	bs, err := r.blocks()
+	if err != nil {
+		return err
+	}
+	if err := r.verifyIndexes(bs); err != nil {
+		return err
+	}
+	if err := r.verifyLayout(bs); err != nil {
+		return err
+	}
+	if r.info.Rows == 0 && len(bs) > 0 {
+		return r.verifyRaw(bs)
+	}
+	if _, err := r.dictionary(); err != nil {
+		return err
+	}
+	return r.verifyValues(bs)
+}
+
+// verifyIndexes checks that both trees list the same cblocks.
+func (r *Reader) verifyIndexes(bs []BlockPointer) error {
+	if !r.info.ValueIndex {
+		return nil
+	}
+	x, err := r.valueIndex()
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(x.blocks, bs) {
+		return r.corruptf("the value index lists %d cblocks, the ordinal index %d, and not the same", len(x.blocks), len(bs))
+	}
+	return nil
+}
+
+// verifyLayout checks that the cblocks fill the file between header and footer.
+func (r *Reader) verifyLayout(bs []BlockPointer) error {
+	all := slices.Clone(bs)
+	if r.info.PositionalIndex {
+		x, err := r.ordinalIndex()
+		if err != nil {
+			return err
+		}
+		all = append(all, x.nodes...)
+	}
+	if r.info.ValueIndex {
+		x, err := r.valueIndex()
+		if err != nil {
+			return err
+		}
+		all = append(all, x.nodes...)
+	}
+	for _, p := range []BlockPointer{r.dictPointer, r.zonePointer} {
+		if p.Size > 0 {
+			all = append(all, p)
+		}
+	}
+	slices.SortFunc(all, func(a, b BlockPointer) int { return cmp.Compare(a.Offset, b.Offset) })
+	end := r.dataStart
+	for _, p := range all {
+		if p.Offset != end {
+			return r.corruptf("bytes [%d,%d) belong to no cblock, or to two", min(end, p.Offset), max(end, p.Offset))
+		}
+		end = p.end()
+	}
+	if end != r.dataEnd {
+		return r.corruptf("bytes [%d,%d) belong to no cblock", end, r.dataEnd)
+	}
+	return nil
+}
+
+// verifyRaw reads cblocks whose payload is not ours to understand.
+func (r *Reader) verifyRaw(bs []BlockPointer) error {
+	var s scratch
+	for _, p := range bs {
+		if _, _, err := r.readBlock(p, &s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verifier walks the values of a file.
+type verifier struct {
+	r        *Reader
+	keys     *valueIndex // nil = none that rises
+	zone     *zoneBuilder
+	row      int64
+	prev     []byte // encoded value before
+	some     bool   // there is one
+	key      []byte
+	v        batch.Vector
+	s        scratch
+	ordinals *ordinalIndex
+}
+
+// verifyValues decodes all cblocks.
+func (r *Reader) verifyValues(bs []BlockPointer) error {
+	f := &verifier{r: r, v: batch.Vector{Type: r.info.Type}}
+	if _, unsorted := r.Metadata(DeltaStatsKey); r.info.ValueIndex && !unsorted {
+		x, err := r.valueIndex()
+		if err != nil {
+			return err
+		}
+		f.keys = x
+	}
+	if r.info.PositionalIndex {
+		x, err := r.ordinalIndex()
+		if err != nil {
+			return err
+		}
+		f.ordinals = x
+	}
+	z, err := r.ZoneMap()
+	if err != nil {
+		return err
+	}
+	if z != nil {
+		f.zone = &zoneBuilder{t: r.info.Type}
+	}
+	for i, p := range bs {
+		if err := f.block(i, p, z); err != nil {
+			return err
+		}
+	}
+	if f.row != r.info.Rows {
+		return r.corruptf("cblocks hold %d rows, the footer says %d", f.row, r.info.Rows)
+	}
+	return nil
+}
+
+// block decodes cblock i by windows: a cblock may say that it has 2^31 rows.
+func (f *verifier) block(i int, p BlockPointer, z *ZoneMap) error {
+	s := &f.s
+	if f.r.info.Type.Variable() {
+		s = nil
+	}
+	b, err := f.r.readData(i, p, s)
+	if err != nil {
+		return err
+	}
+	if b.first != f.row {
+		return f.r.at(p, fault.Corruptf("begins with row %d, want %d", b.first, f.row))
+	}
+	if f.ordinals != nil {
+		if err := f.r.checkOrdinal(f.ordinals, b); err != nil {
+			return err
+		}
+	}
+	for from := 0; from < b.rows; from += batch.WindowRows {
+		n := min(b.rows-from, batch.WindowRows)
+		f.v.Reset(n)
+		if err := b.decode(from, n, &f.v, 0); err != nil {
+			return f.r.at(p, err)
+		}
+		if err := f.window(i, from == 0); err != nil {
+			return f.r.at(p, err)
+		}
+	}
+	f.row += int64(b.rows)
+	if f.zone == nil {
+		return nil
+	}
+	want := f.zone.appendEntry(nil, z.Entries[i].crc)
+	f.zone.reset()
+	if got := z.Entries[i].append(nil); !bytes.Equal(got, want) {
+		return f.r.at(p, fault.Corruptf("zone map says %x, its values give %x", got, want))
+	}
+	return nil
+}
+
+// window takes the decoded cells of f.v into the checks; first tells that they begin cblock i.
+func (f *verifier) window(i int, first bool) error {
+	if f.zone != nil {
+		for from := 0; from < f.v.Len; {
+			end, present := f.v.Len, true
+			if f.v.Present != nil {
+				end, present = runEnd(f.v.Present, from, f.v.Len)
+			}
+			if present {
+				f.zone.add(&f.v, from, end)
+			} else {
+				f.zone.addNulls(end - from)
+			}
+			from = end
+		}
+	}
+	if f.keys == nil || !f.r.info.Type.Keyable() {
+		return nil
+	}
+	for k := range f.v.Len {
+		f.key = keyenc.AppendKeyCell(f.key[:0], f.r.info.Type, f.v.Cell(k), true)
+		if f.some && bytes.Compare(f.prev, f.key) > 0 {
+			return fault.Corruptf("value %x behind %x in a file with a value index", f.key, f.prev)
+		}
+		if k == 0 && first {
+			if err := f.indexKey(i); err != nil {
+				return err
+			}
+		}
+		f.prev, f.key, f.some = f.key, f.prev, true
+	}
+	return nil
+}
+
+// indexKey checks the key of cblock i, which begins with f.key, behind f.prev. Source: cfile spec §8.4.
+func (f *verifier) indexKey(i int) error {
+	key, err := f.r.key(f.keys, i)
+	if err != nil {
+		return err
+	}
+	if bytes.Compare(key, f.key) > 0 || f.some && bytes.Compare(key, f.prev) < 0 {
+		return fmt.Errorf("value index: key %x between values %x and %x: %w", key, f.prev, f.key, fault.ErrCorrupt)
+	}
+	return nil
+}

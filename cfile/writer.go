@@ -1,0 +1,320 @@
+package cfile
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/compress"
+	"github.com/oribi-db/oribi/internal/encoding"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/keyenc"
+	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/schema"
+)
+
+const (
+	// maxBlockRows bounds a cblock's rows where we may choose: long runs and NULLs take next to no bytes, and
+	// a zone map is of no use for a cblock that holds everything.
+	maxBlockRows = 1 << 20
+	// appendRows is how much of a large append is taken at a time.
+	appendRows = batch.WindowRows
+
+	maxRows = math.MaxUint32
+)
+
+var errFinished = errors.New("cfile: the file is finished")
+
+// Writer writes one file. It is used by one goroutine. An error ends it: what the sink holds then is no file.
+type Writer struct {
+	o      WriterOptions
+	out    framer
+	values encoding.Builder
+
+	ordinals, keys *treeBuilder // nil = not asked for
+	zone           *zoneBuilder // nil = none
+	pairs          []Pair       // for the footer
+
+	first     int64        // row of the open cblock's first row
+	rows      int          // of the open cblock
+	present   batch.Bitmap // of the open cblock; only if one of its rows is NULL
+	hasNulls  bool
+	prevKey   []byte // value index: encoded last value of the cblock before
+	key, last []byte // memory of keys
+	buf       []byte // memory of a cblock
+	err       error
+}
+
+// NewWriter starts a file at the sink's end by writing the header. Errors: fault.ErrUnsupported for options that do
+// not go together; what the sink returns.
+func NewWriter(sink block.Sink, o WriterOptions) (*Writer, error) {
+	if err := o.resolve(); err != nil {
+		return nil, err
+	}
+	values, err := encoding.NewBuilder(encoding.BuilderOptions{Type: o.Type, Encoding: o.Encoding, BlockBytes: o.BlockBytes, RestartInterval: o.RestartInterval})
+	if err != nil {
+		return nil, fmt.Errorf("cfile: %w", err)
+	}
+	w := &Writer{o: o, values: values}
+	w.out = framer{sink: sink, codec: compress.Codec(o.Compression), checksums: !o.NoChecksums}
+	if o.PositionalIndex {
+		w.ordinals = newTreeBuilder(&w.out, o.IndexBlockBytes)
+	}
+	if o.ValueIndex {
+		w.keys = newTreeBuilder(&w.out, o.IndexBlockBytes)
+	}
+	if !o.Exact && !o.NoChecksums && (o.PositionalIndex || o.ValueIndex) {
+		w.zone = &zoneBuilder{t: o.Type}
+	}
+	header, err := appendHeader(nil, o.HeaderMetadata, !o.NoChecksums)
+	if err != nil {
+		return nil, err
+	}
+	return w, w.out.write(header)
+}
+
+// Rows is the number of cells taken, NULLs included.
+func (w *Writer) Rows() int64 { return w.first + int64(w.rows) }
+
+// Bytes is the number of bytes written; what the open cblock holds is not in it.
+func (w *Writer) Bytes() int64 { return w.out.offset }
+
+// AddMetadata adds a pair to the footer.
+func (w *Writer) AddMetadata(key string, value []byte) {
+	w.pairs = append(w.pairs, Pair{key, value})
+}
+
+// Append appends all cells of v, which is of the file's type, in either form; nothing of it is kept.
+// NULLs are refused where the file is not nullable.
+func (w *Writer) Append(v *batch.Vector) error { return w.AppendRange(v, 0, v.Len) }
+
+// AppendRange appends cells [from, to) of v. Source: cfile spec §11.3.
+func (w *Writer) AppendRange(v *batch.Vector, from, to int) error {
+	if w.err != nil {
+		return w.err
+	}
+	if w.Rows()+int64(to-from) > maxRows {
+		return w.fail(fmt.Errorf("cfile: block %v: more than %d rows", w.out.sink.ID(), int64(maxRows)))
+	}
+	for from < to {
+		end := to
+		if !w.o.Exact {
+			end = min(to, from+appendRows)
+		}
+		if err := w.appendPart(v, from, end); err != nil {
+			return w.fail(err)
+		}
+		from = end
+		if !w.o.Exact && w.rows >= maxBlockRows {
+			if err := w.finishBlock(); err != nil {
+				return w.fail(err)
+			}
+		}
+	}
+	return nil
+}
+
+// fail keeps the first error.
+func (w *Writer) fail(err error) error {
+	if w.err == nil {
+		w.err = err
+	}
+	return err
+}
+
+// appendPart appends cells [from, to) run by run of NULLs and present ones.
+func (w *Writer) appendPart(v *batch.Vector, from, to int) error {
+	if v.Present == nil {
+		return w.appendPresent(v, from, to)
+	}
+	for from < to {
+		end, present := runEnd(v.Present, from, to)
+		if present {
+			if err := w.appendPresent(v, from, end); err != nil {
+				return err
+			}
+		} else if err := w.appendNulls(end - from); err != nil {
+			return err
+		}
+		from = end
+	}
+	return nil
+}
+
+// runEnd is the end of the run of equal bits at i, at most end.
+func runEnd(b batch.Bitmap, i, end int) (int, bool) {
+	one := b.Get(i)
+	flip := uint64(0)
+	if one {
+		flip = ^flip
+	}
+	for i < end {
+		if x := (b[i>>6] ^ flip) >> (uint(i) & 63); x != 0 {
+			return min(i+bits.TrailingZeros64(x), end), one
+		}
+		i = i&^63 + 64
+	}
+	return end, one
+}
+
+// appendPresent appends cells [from, to), none of them NULL. A cblock is finished when it is full.
+func (w *Writer) appendPresent(v *batch.Vector, from, to int) error {
+	for from < to {
+		n := w.values.Append(v, from, to)
+		if w.zone != nil {
+			w.zone.add(v, from, from+n)
+		}
+		w.addPresence(n, true)
+		from += n
+		if w.values.Full() {
+			if err := w.finishBlock(); err != nil {
+				return err
+			}
+		} else if n <= 0 {
+			panic(fmt.Sprintf("cfile: %d cells refused by a builder that is not full", to-from))
+		}
+	}
+	return nil
+}
+
+// appendNulls appends n NULLs. They fill no cblock.
+func (w *Writer) appendNulls(n int) error {
+	if !w.o.Nullable {
+		return fmt.Errorf("cfile: block %v: row %d is NULL in a column that is not nullable: %w", w.out.sink.ID(), w.Rows(), fault.ErrSchema)
+	}
+	if w.zone != nil {
+		w.zone.addNulls(n)
+	}
+	w.addPresence(n, false)
+	return nil
+}
+
+// addPresence adds n rows to the open cblock. The bitmap is made at the first NULL.
+func (w *Writer) addPresence(n int, present bool) {
+	from, to := w.rows, w.rows+n
+	w.rows = to
+	if !w.hasNulls {
+		if present {
+			return
+		}
+		w.hasNulls = true
+		w.present = w.present.Resize(to)
+		w.present.SetRange(0, from)
+		return
+	}
+	for len(w.present) < (to+63)/64 {
+		w.present = append(w.present, 0)
+	}
+	if present {
+		w.present.SetRange(from, to)
+	}
+}
+
+// finishBlock writes the open cblock, if it has rows, and its index entries. Source: cfile spec §11.1.
+func (w *Writer) finishBlock() error {
+	if w.rows == 0 {
+		return nil
+	}
+	buf := w.buf[:0]
+	if w.o.Nullable {
+		var present batch.Bitmap
+		if w.hasNulls {
+			present = w.present
+		}
+		buf = encoding.AppendNullPrologue(buf, w.rows, present)
+	}
+	buf = w.values.Finish(buf, batch.Ordinal(w.first))
+	w.buf = buf
+	p, crc, err := w.out.writeBlock(buf)
+	if err != nil {
+		return err
+	}
+	if w.zone != nil {
+		w.zone.close(crc)
+	}
+	if w.ordinals != nil {
+		var key [ordinalKeyLen]byte
+		binary.BigEndian.PutUint32(key[:], uint32(w.first))
+		if err := w.ordinals.add(0, key[:], p); err != nil {
+			return err
+		}
+	}
+	if w.keys != nil {
+		if err := w.addKey(p); err != nil {
+			return err
+		}
+	}
+	w.values.Reset()
+	w.first += int64(w.rows)
+	w.rows, w.hasNulls = 0, false
+	return nil
+}
+
+// addKey adds the open cblock, now at p, to the value index. Source: cfile spec §8.4.
+func (w *Writer) addKey(p BlockPointer) error {
+	w.key = w.appendKey(w.key[:0], w.values.First())
+	key := w.key
+	if !w.o.FullIndexKeys {
+		key = separator(w.prevKey, key)
+		w.last = w.appendKey(w.last[:0], w.values.Last())
+		w.prevKey, w.last = w.last, w.prevKey
+	}
+	return w.keys.add(0, key, p)
+}
+
+func (w *Writer) appendKey(dst, cell []byte) []byte {
+	if w.o.IndexKey != nil {
+		return append(dst, w.o.IndexKey(cell)...)
+	}
+	return keyenc.AppendKeyCell(dst, w.o.Type, cell, true)
+}
+
+// Finish writes what is left: the open cblock, index nodes up to the roots, dictionary, zone map and footer.
+// Nothing can be appended afterwards. Source: cfile spec §11.1.
+func (w *Writer) Finish() error {
+	if w.err != nil {
+		return w.err
+	}
+	if err := w.finish(); err != nil {
+		return w.fail(err)
+	}
+	w.err = errFinished
+	return nil
+}
+
+func (w *Writer) finish() error {
+	if err := w.finishBlock(); err != nil {
+		return err
+	}
+	footer := newFooter(&w.o, w.first)
+	if w.ordinals != nil {
+		root, err := w.ordinals.finish()
+		if err != nil {
+			return err
+		}
+		footer.PosidxInfo = &kudupb.BTreeInfoPB{RootBlock: root.message()}
+	}
+	if w.keys != nil {
+		root, err := w.keys.finish()
+		if err != nil {
+			return err
+		}
+		footer.ValidxInfo = &kudupb.BTreeInfoPB{RootBlock: root.message()}
+	}
+	if d, ok := w.values.(encoding.DictionaryBuilder); ok && w.o.Encoding == schema.Dictionary {
+		p, _, err := w.out.writeBlock(d.FinishDictionary(w.buf[:0]))
+		if err != nil {
+			return err
+		}
+		footer.DictBlockPtr = p.message()
+	}
+	if err := w.finishZone(); err != nil {
+		return err
+	}
+	footer.Metadata = pairMessages(w.pairs)
+	return w.out.finish(footer)
+}

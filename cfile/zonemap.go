@@ -1,0 +1,302 @@
+package cfile
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/keyenc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Payload of the zone map, the one cblock of ours: bounds of each data cblock. The footer pair "oribi.zonemap"
+// holds a BlockPointerPB to it; it is framed as all cblocks are, and stands behind the dictionary. Files without
+// checksums have none.
+//
+//	offset  width  field     meaning
+//	0       4      magic     "ORZM"
+//	4       1      version   1
+//	5       1      must      flags that a reader must know or take the zone map for absent; none yet
+//	6       1      may       flags that a reader may ignore; none yet
+//	7       1      zero      0
+//	8       4      count     entries: one for each data cblock, in the order of their rows
+//	12      …      entries   one behind the other
+//
+// An entry:
+//
+//	offset  width  field     meaning
+//	0       4      crc       CRC-32C of the stored cblock, the one that stands behind it
+//	4       4      rows      of the cblock, NULLs included
+//	8       4      nulls     of these, NULL
+//	12      1      flags     1: min is there; 2: max is there; 4: some value is NaN, which counts in neither;
+//	                         8: min is cut; 16: max is cut and rounded up, so that all values are below it
+//	13      1      minLen    bytes of min, at most 32
+//	14      1      maxLen    bytes of max, at most 32
+//	15      1      zero      0
+//	16      …      min       lowest value as bytes that sort as values do (keyenc.AppendComparable)
+//	…       …      max       highest value likewise; absent if it had to be cut and is all ff
+//
+// One cblock with the INT8 values −1, NULL, 5, stored with CRC 01020304:
+// 4f 52 5a 4d 01 00 00 00 01 00 00 00 04 03 02 01 03 00 00 00 01 00 00 00 03 01 01 00 7f 85
+const (
+	zoneMagic     = "ORZM" // file format: never change
+	zoneVersion   = 1      // file format: never change
+	zoneMustKnown = 0      // must flags that this program knows
+	zoneHeaderLen = 12     // file format: never change
+	zoneEntryLen  = 16     // without min and max; file format: never change
+	zoneBoundLen  = 32     // longest bound; file format: never change
+
+	zoneHasMin     = 1 << 0 // file format: never change
+	zoneHasMax     = 1 << 1 // file format: never change
+	zoneHasNaN     = 1 << 2 // file format: never change
+	zoneMinCut     = 1 << 3 // file format: never change
+	zoneMaxRounded = 1 << 4 // file format: never change
+	zoneFlags      = 1<<5 - 1
+)
+
+// ZoneMap tells bounds of the data cblocks of a file. Immutable.
+type ZoneMap struct {
+	Type    schema.Type
+	Entries []ZoneEntry // one for each data cblock, in the order of rows
+	File    ZoneEntry   // bounds of all
+}
+
+// ZoneEntry is what is known of the values of some rows. Bounds are bytes that sort as values do
+// (keyenc.AppendComparable); NULLs and NaNs count in neither.
+type ZoneEntry struct {
+	FirstRow   int
+	Rows       int
+	Nulls      int
+	HasNaN     bool
+	Min        []byte // no value is below; nil if there is no value, NaN aside
+	Max        []byte // no value is above; nil if there is no value, or none could be kept
+	MinCut     bool   // Min is a prefix of the lowest value
+	MaxRounded bool   // Max is above all values
+	crc        uint32
+}
+
+// zones is the state of a file's zone map once it was looked for.
+type zones struct {
+	m *ZoneMap // nil = none, or of a version that we do not know
+}
+
+// parseZoneMap reads a payload; nil without an error is a version of later days.
+func parseZoneMap(payload []byte, t schema.Type, blocks int, rows int64) (*ZoneMap, error) {
+	if len(payload) < zoneHeaderLen || string(payload[:4]) != zoneMagic {
+		return nil, fault.Corruptf("zone map: no magic in its %d bytes", len(payload))
+	}
+	if payload[4] != zoneVersion || payload[5]&^zoneMustKnown != 0 {
+		return nil, nil
+	}
+	if payload[7] != 0 {
+		return nil, fault.Corruptf("zone map: byte 7 is %d", payload[7])
+	}
+	count := binary.LittleEndian.Uint32(payload[8:])
+	b := payload[zoneHeaderLen:]
+	if int64(count) != int64(blocks) || int64(count)*zoneEntryLen > int64(len(b)) {
+		return nil, fault.Corruptf("zone map: %d entries in %d bytes for %d cblocks", count, len(b), blocks)
+	}
+	z := &ZoneMap{Type: t, Entries: make([]ZoneEntry, count), File: ZoneEntry{Rows: int(rows)}}
+	row := int64(0)
+	for i := range z.Entries {
+		e := &z.Entries[i]
+		used, ok := e.parse(b, t)
+		if !ok || row+int64(e.Rows) > rows {
+			return nil, fault.Corruptf("zone map: entry %d is malformed", i)
+		}
+		e.FirstRow = int(row)
+		row += int64(e.Rows)
+		b = b[used:]
+		z.File.merge(e)
+	}
+	if len(b) != 0 || row != rows {
+		return nil, fault.Corruptf("zone map: %d bytes left over, %d rows of %d", len(b), row, rows)
+	}
+	return z, nil
+}
+
+// parse reads an entry from the front of b. Bounds alias b.
+func (e *ZoneEntry) parse(b []byte, t schema.Type) (used int, ok bool) {
+	if len(b) < zoneEntryLen {
+		return 0, false
+	}
+	e.crc = binary.LittleEndian.Uint32(b)
+	rows, nulls := binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint32(b[8:])
+	flags, minLen, maxLen := b[12], int(b[13]), int(b[14])
+	used = zoneEntryLen + minLen + maxLen
+	if flags&^zoneFlags != 0 || b[15] != 0 || nulls > rows || minLen > zoneBoundLen || maxLen > zoneBoundLen || used > len(b) {
+		return 0, false
+	}
+	e.Rows, e.Nulls, e.HasNaN = int(rows), int(nulls), flags&zoneHasNaN != 0
+	e.MinCut, e.MaxRounded = flags&zoneMinCut != 0, flags&zoneMaxRounded != 0
+	bound := func(has bool, from, n int) []byte {
+		if !has {
+			ok = ok && n == 0
+			return nil
+		}
+		ok = ok && (t.Variable() || n == t.Width())
+		return b[from : from+n : from+n]
+	}
+	ok = true
+	e.Min = bound(flags&zoneHasMin != 0, zoneEntryLen, minLen)
+	e.Max = bound(flags&zoneHasMax != 0, zoneEntryLen+minLen, maxLen)
+	// Some value must be in bounds, or NaN, or there is none.
+	known := e.Min != nil || e.HasNaN || e.Nulls == e.Rows
+	return used, ok && known && !(e.Min == nil && e.Max != nil) && !(e.Min != nil && e.Max != nil && bytes.Compare(e.Min, e.Max) > 0)
+}
+
+// merge widens e, which holds the rows before, to the values of o.
+func (e *ZoneEntry) merge(o *ZoneEntry) {
+	empty := e.Min == nil
+	e.Nulls += o.Nulls
+	e.HasNaN = e.HasNaN || o.HasNaN
+	if o.Min == nil {
+		return
+	}
+	if empty || bytes.Compare(o.Min, e.Min) < 0 {
+		e.Min, e.MinCut = o.Min, o.MinCut
+	}
+	switch c := bytes.Compare(o.Max, e.Max); {
+	case empty:
+		e.Max, e.MaxRounded = o.Max, o.MaxRounded
+	case e.Max == nil || o.Max == nil:
+		e.Max, e.MaxRounded = nil, false
+	case c > 0 || c == 0 && !o.MaxRounded:
+		e.Max, e.MaxRounded = o.Max, o.MaxRounded
+	}
+}
+
+// MayMatch tells whether some row of entry i may match p; false is certain.
+func (z *ZoneMap) MayMatch(i int, p *batch.Predicate) bool { return z.Entries[i].mayMatch(z.Type, p) }
+
+// FileMayMatch tells whether some row of the file may match p; false is certain.
+func (z *ZoneMap) FileMayMatch(p *batch.Predicate) bool { return z.File.mayMatch(z.Type, p) }
+
+func (e *ZoneEntry) mayMatch(t schema.Type, p *batch.Predicate) bool {
+	switch p.Op {
+	case batch.IsNull:
+		return e.Nulls > 0
+	case batch.NotNull:
+		return e.Nulls < e.Rows
+	}
+	if e.Nulls == e.Rows {
+		return false // NULL matches nothing else
+	}
+	for _, v := range p.Values {
+		if v != nil && e.mayHold(t, p.Op, v) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayHold tells whether a value of e may stand to v as op says.
+func (e *ZoneEntry) mayHold(t schema.Type, op batch.Op, v []byte) bool {
+	if op == batch.Ne && e.HasNaN || isNaN(t, v) {
+		return op == batch.Ne // NaN differs from everything, and nothing else is true of it
+	}
+	if e.Min == nil {
+		return false // NaNs only
+	}
+	var buf [16]byte
+	if !t.Variable() {
+		v = keyenc.AppendComparable(buf[:0], t, v)
+	}
+	low := bytes.Compare(e.Min, v) // > 0: all values are above v
+	high := 1                      // < 0: all values are below v
+	if e.Max != nil {
+		if high = bytes.Compare(e.Max, v); high == 0 && e.MaxRounded {
+			high = -1
+		}
+	}
+	switch op {
+	case batch.Eq, batch.In:
+		return low <= 0 && high >= 0
+	case batch.Ne:
+		return !(low == 0 && high == 0 && !e.MinCut)
+	case batch.Lt:
+		return low < 0
+	case batch.Le:
+		return low <= 0
+	case batch.Gt:
+		return high > 0
+	case batch.Ge:
+		return high >= 0
+	}
+	return true
+}
+
+// isNaN tells whether a cell of type t is a NaN.
+func isNaN(t schema.Type, v []byte) bool {
+	switch t {
+	case schema.Float:
+		return binary.LittleEndian.Uint32(v)&(1<<31-1) > 0xff<<23
+	case schema.Double:
+		return binary.LittleEndian.Uint64(v)&(1<<63-1) > 0x7ff<<52
+	}
+	return false
+}
+
+// ZoneMap returns the zone map, nil if the file has none, or one of a later version.
+func (r *Reader) ZoneMap() (*ZoneMap, error) {
+	if z := r.zones.Load(); z != nil {
+		return z.m, nil
+	}
+	if !r.info.ZoneMap {
+		return nil, nil
+	}
+	bs, err := r.blocks()
+	if err != nil {
+		return nil, err
+	}
+	r.load.Lock()
+	defer r.load.Unlock()
+	if z := r.zones.Load(); z != nil {
+		return z.m, nil
+	}
+	payload, _, err := r.readBlock(r.zonePointer, nil)
+	if err != nil {
+		return nil, err
+	}
+	m, err := parseZoneMap(payload, r.info.Type, len(bs), r.info.Rows)
+	if err != nil {
+		return nil, r.at(r.zonePointer, err)
+	}
+	r.zones.Store(&zones{m})
+	return m, nil
+}
+
+// checkZone compares the CRC of data cblock i, just verified, with the one that the zone map lists: so a good
+// cblock in the wrong place is found.
+func (r *Reader) checkZone(i int, p BlockPointer, crc uint32) error {
+	z, err := r.ZoneMap()
+	if err != nil || z == nil {
+		return err
+	}
+	if i >= len(z.Entries) || z.Entries[i].crc != crc {
+		return r.corruptf("cblock at byte %d: crc %08x is not the one that the zone map lists", p.Offset, crc)
+	}
+	return nil
+}
+
+// append appends the entry as it stands in a file.
+func (e *ZoneEntry) append(dst []byte) []byte {
+	flags := byte(0)
+	for _, f := range []struct {
+		set bool
+		bit byte
+	}{
+		{e.Min != nil, zoneHasMin}, {e.Max != nil, zoneHasMax}, {e.HasNaN, zoneHasNaN}, {e.MinCut, zoneMinCut}, {e.MaxRounded, zoneMaxRounded},
+	} {
+		if f.set {
+			flags |= f.bit
+		}
+	}
+	dst = binary.LittleEndian.AppendUint32(dst, e.crc)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(e.Rows))
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(e.Nulls))
+	dst = append(dst, flags, byte(len(e.Min)), byte(len(e.Max)), 0)
+	dst = append(dst, e.Min...)
+	return append(dst, e.Max...)
+}

@@ -1,0 +1,174 @@
+package oribi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/tablet"
+	"github.com/oribi-db/oribi/internal/wal"
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+// CommitOption changes how a batch is committed.
+type CommitOption uint8
+
+// NoSync returns from Commit when the batch is visible and handed to the kernel: it survives a kill of the process, not a power
+// cut. It survives Close.
+const NoSync CommitOption = 1
+
+// Commit carries the batch out: all of it at one timestamp, or nothing.
+//
+// It returns when the batch is visible and, unless NoSync is given, durable. The first row that is refused is a *RowError, and
+// nothing is changed. An empty batch returns a fresh timestamp. ctx is heeded up to the moment when the batch enters the log;
+// after that Commit ends by itself. The batch is empty afterwards, committed or not, and may be used again.
+//
+// Errors: ErrRow with ErrKeyExists, ErrNotFound or what is wrong with the row; ErrBatchTooLarge; ErrReadOnly; ErrNoSpace; ErrPoisoned;
+// ErrClosed; ctx's.
+func (b *Batch) Commit(ctx context.Context, opts ...CommitOption) (mvcc.Timestamp, error) {
+	defer b.Reset()
+	s := b.store
+	if err := s.enterWriting(); err != nil {
+		return 0, err
+	}
+	defer s.leave()
+	if b.err != nil {
+		return 0, b.err
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if limit := s.batchLimit(); b.bytes > limit {
+		return 0, fmt.Errorf("oribi: write batch of %d bytes, limit %d: %w", b.bytes, limit, fault.ErrBatchTooLarge)
+	}
+	sync := true
+	for _, o := range opts {
+		sync = sync && o != NoSync
+	}
+	if err := s.makeRoom(ctx, b); err != nil {
+		return 0, err
+	}
+	return s.commit(ctx, b, sync)
+}
+
+const maxBatchBytes = 256 << 20
+
+func (s *Store) batchLimit() int64 { return min(maxBatchBytes, s.opts.MemoryLimit/4) }
+
+// commit is resolve → log → apply → publish.
+func (s *Store) commit(ctx context.Context, b *Batch, sync bool) (mvcc.Timestamp, error) {
+	writes, err := prepareAll(b.parts)
+	release := func() {
+		for _, w := range writes {
+			w.Release()
+		}
+	}
+	if err != nil {
+		release()
+		return 0, err
+	}
+	rec := &b.record
+	rec.Begin(0)
+	for _, w := range writes {
+		w.Record(rec)
+	}
+	if err := ctx.Err(); err != nil {
+		release()
+		return 0, err
+	}
+	if rec.Len() == 0 {
+		release()
+		return s.emptyCommit(ctx, sync)
+	}
+	ts, lsn, op, err := s.append(rec)
+	if err != nil {
+		release()
+		return 0, err
+	}
+	for _, w := range writes {
+		w.Apply(ts, lsn)
+	}
+	release()
+	s.background.check(b.parts)
+	if sync {
+		if err := s.log.Sync(wal.LSN(lsn)); err != nil {
+			s.poison(err)
+			op.Ready()
+			return 0, err
+		}
+	}
+	op.Ready()
+	// The batch is in the log: from here on Commit ends by itself.
+	return ts, s.pub.WaitLSN(context.WithoutCancel(ctx), lsn)
+}
+
+// prepareAll resolves the batch's share of each table, in the order of the tables' numbers, as all batches do.
+func prepareAll(parts []*part) ([]*tablet.Write, error) {
+	sort.Slice(parts, func(i, j int) bool { return parts[i].table.tab.Number < parts[j].table.tab.Number })
+	var writes []*tablet.Write
+	var first error
+	for _, p := range parts {
+		if len(p.ops) == 0 {
+			continue
+		}
+		w, err := p.table.tab.Prepare(p.ops)
+		if err != nil {
+			if first = earlier(first, err); first == err && len(parts) == 1 {
+				return nil, err
+			}
+			continue
+		}
+		writes = append(writes, w)
+	}
+	return writes, first
+}
+
+// earlier is of two errors the one about the earlier row of the batch.
+func earlier(a, b error) error {
+	var ra, rb *RowError
+	switch {
+	case a == nil:
+		return b
+	case errors.As(a, &ra) && errors.As(b, &rb) && rb.Row < ra.Row:
+		return b
+	}
+	return a
+}
+
+// append gives a batch its place: one timestamp, one LSN, one record in the log.
+func (s *Store) append(rec *change.RecordWriter) (mvcc.Timestamp, uint64, *mvcc.Op, error) {
+	s.appendMu.Lock()
+	defer s.appendMu.Unlock()
+	if err := s.Poisoned(); err != nil {
+		return 0, 0, nil, err
+	}
+	ts := s.clock.Now()
+	rec.SetTimestamp(ts)
+	lsn, err := s.log.Append(rec.Bytes())
+	if err != nil {
+		if !isNoSpace(err) {
+			s.poison(err)
+		}
+		return 0, 0, nil, err
+	}
+	op := s.pub.Start(uint64(lsn), ts)
+	s.lastLSN.Store(uint64(lsn))
+	return ts, uint64(lsn), op, nil
+}
+
+// emptyCommit is a batch that changes nothing: a fresh timestamp, before which everything is visible and, if asked, durable.
+func (s *Store) emptyCommit(ctx context.Context, sync bool) (mvcc.Timestamp, error) {
+	s.appendMu.Lock()
+	ts, last := s.clock.Now(), s.lastLSN.Load()
+	s.appendMu.Unlock()
+	if sync {
+		if err := s.log.Sync(wal.LSN(last)); err != nil {
+			s.poison(err)
+			return 0, err
+		}
+	}
+	return ts, s.pub.WaitLSN(ctx, last)
+}

@@ -1,0 +1,163 @@
+package compaction
+
+import (
+	"slices"
+
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/invariant"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// version is one copy of a row, folded: its newest cells, what leads back from them, and the DELETE that ended it.
+type version struct {
+	cells   [][]byte       // by index in the schema; nil = NULL
+	undo    []change.Delta // newest first
+	deleted *change.Delta  // the DELETE that no REINSERT followed; nil for a live row
+}
+
+// folder brings redos into cells and makes undos of them. The lists it makes lie in buffers that are never reused.
+type folder struct {
+	schema *schema.Schema
+	lists  []byte
+}
+
+const listBufferBytes = 64 << 10
+
+// list ends the change list that was appended to f.lists from start on.
+func (f *folder) list(start int) change.List {
+	return change.List(f.lists[start:len(f.lists):len(f.lists)])
+}
+
+// begin makes room for a new list and tells where it starts.
+func (f *folder) begin() int {
+	if cap(f.lists)-len(f.lists) < 256 {
+		f.lists = make([]byte, 0, listBufferBytes)
+	}
+	return len(f.lists)
+}
+
+// fold applies redos, oldest first, to v.cells and puts the undos that they make before v.undo.
+// v.cells is changed in place. Source: tablet spec §13.4.
+func (f *folder) fold(v *version, redo []change.Delta) error {
+	var fresh []change.Delta // oldest first
+	for i := range redo {
+		m := &redo[i]
+		switch kind := m.List.Kind(); {
+		case kind == change.Update && v.deleted == nil:
+			if list := f.update(v.cells, m.List); list != nil {
+				fresh = append(fresh, change.Delta{TS: m.TS, List: list})
+			}
+		case kind == change.Delete && v.deleted == nil:
+			v.deleted = m
+		case kind == change.Reinsert && v.deleted != nil:
+			start := f.begin()
+			f.lists = f.appendReinsert(f.lists, v.cells)
+			fresh = append(fresh, change.Delta{TS: v.deleted.TS, List: f.list(start)}, change.Delta{TS: m.TS, List: deleteList})
+			v.deleted = nil
+			f.update(v.cells, m.List)
+		default:
+			return fault.Corruptf("a row's changes do not follow one another: %v at timestamp %d", kind, uint64(m.TS))
+		}
+	}
+	if len(fresh) > 0 {
+		slices.Reverse(fresh)
+		v.undo = append(fresh, v.undo...)
+	}
+	return nil
+}
+
+var deleteList = change.List(change.AppendDelete(nil))
+
+// update sets the listed cells and returns an UPDATE of what they were before; nil when no listed column is in the schema.
+func (f *folder) update(cells [][]byte, list change.List) change.List {
+	start := f.begin()
+	f.lists = change.AppendUpdateHeader(f.lists, change.Update)
+	known := false
+	for r := list.Columns(); ; {
+		id, cell, ok := r.Next()
+		if !ok {
+			break
+		}
+		if i := f.schema.IndexID(id); i >= 0 {
+			f.lists = change.AppendColumn(f.lists, id, cells[i])
+			cells[i] = cell
+			known = true
+		}
+	}
+	if !known {
+		f.lists = f.lists[:start]
+		return nil
+	}
+	return f.list(start)
+}
+
+// appendReinsert appends a REINSERT with all columns but the key.
+func (f *folder) appendReinsert(dst []byte, cells [][]byte) []byte {
+	dst = change.AppendUpdateHeader(dst, change.Reinsert)
+	for i := f.schema.Keys; i < len(cells); i++ {
+		dst = change.AppendColumn(dst, f.schema.Columns[i].ID, cells[i])
+	}
+	return dst
+}
+
+// chain joins the copies of one key, of which all but the newest are ghosts, into the newest: the end of each older copy
+// becomes a REINSERT of its last cells, followed by its own undos.
+//
+//	older  |ins----upd-----del|
+//	newer                          |ins------upd---
+//	undo of the result, newest first: upd, DELETE @ins, REINSERT @del, upd, DELETE @ins
+//
+// Source: tablet spec §13.5.
+func (f *folder) chain(copies []version) (version, error) {
+	slices.SortStableFunc(copies, func(a, b version) int { return compareEnds(b.deleted, a.deleted) })
+	newest := copies[0]
+	for _, old := range copies[1:] {
+		if old.deleted == nil {
+			return version{}, fault.Corruptf("one key is live in two rowsets")
+		}
+		start := f.begin()
+		f.lists = f.appendReinsert(f.lists, old.cells)
+		newest.undo = append(newest.undo[:len(newest.undo):len(newest.undo)], change.Delta{TS: old.deleted.TS, List: f.list(start)})
+		newest.undo = append(newest.undo, old.undo...)
+	}
+	if invariant.Enabled && !slices.IsSortedFunc(newest.undo, func(a, b change.Delta) int { return compareTimestamps(b.TS, a.TS) }) {
+		panic("compaction: undos are not in falling order of time")
+	}
+	return newest, nil
+}
+
+// compareEnds orders copies by when they ended; a live one is last.
+func compareEnds(a, b *change.Delta) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return 1
+	case b == nil:
+		return -1
+	}
+	return compareTimestamps(a.TS, b.TS)
+}
+
+func compareTimestamps(a, b mvcc.Timestamp) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// keepUndos is the undos, newest first, that reads at floor or later need: an undo at ts leads to what was before ts,
+// which a read at ts or later never asks for.
+func keepUndos(undo []change.Delta, floor mvcc.Timestamp) []change.Delta {
+	for i := range undo {
+		if undo[i].TS <= floor {
+			return undo[:i]
+		}
+	}
+	return undo
+}

@@ -1,0 +1,100 @@
+package delta
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+// Collector reads the changes themselves, for compactions: every column of every change, window by
+// window of row IDs, cheapest when windows rise. Not for concurrent use.
+type Collector struct {
+	snap  mvcc.Timestamp
+	undos []cursor
+	redos []cursor
+	mems  []*MemStore
+
+	undo, redo []change.Delta
+	rows       []memRow
+}
+
+// NewCollector makes a Collector of all undos and of the redos with timestamps below snap.
+func (t *Tracker) NewCollector(snap mvcc.Timestamp) *Collector {
+	c := &Collector{snap: snap}
+	for _, f := range t.Undo {
+		c.undos = append(c.undos, cursor{file: f, schema: t.schema()})
+	}
+	for _, f := range t.Redo {
+		if f.redoRelevant(snap) {
+			c.redos = append(c.redos, cursor{file: f, schema: t.schema()})
+		}
+	}
+	for _, m := range [...]*MemStore{t.Frozen, t.Mem} {
+		if m.relevant(snap) {
+			c.mems = append(c.mems, m)
+		}
+	}
+	return c
+}
+
+// Collect is the changes of rows [from, from+n): undos by row, newest first; redos by row, oldest first;
+// those of one row and timestamp in the order in which they are applied. Delta.Row is the row ID. Both
+// slices hold until the next call, the lists in them as long as they are referenced. Errors: ErrCorrupt.
+func (c *Collector) Collect(from batch.Ordinal, n int) (undo, redo []change.Delta, err error) {
+	clear(c.undo)
+	clear(c.redo)
+	c.undo, c.redo = c.undo[:0], c.redo[:0]
+	to := uint64(from) + uint64(n)
+	for i := range c.undos {
+		err := c.undos[i].scan(uint64(from), to, func(run []change.Delta) { c.undo = append(c.undo, run...) })
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	for i := range c.redos {
+		if err := c.redos[i].scan(uint64(from), to, c.takeRedos); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, m := range c.mems {
+		c.rows = m.appendRows(c.rows[:0], from, to)
+		for _, r := range c.rows {
+			ref := newestBefore(m.changes, r.newest, c.snap)
+			c.redo = appendChanges(c.redo, m.changes, uint32(r.row), ref)
+		}
+	}
+	// The stores stand in the order in which they are applied, and so do the changes within each; sorting
+	// must keep that order for equal timestamps. Files may overlap in time inside a row, when compactions
+	// took some columns earlier than others; they do not for any one column, so changes of a column, and
+	// deletes and reinserts, never change places.
+	sortStable(c.undo, func(a, b change.Delta) int {
+		return cmp.Or(cmp.Compare(a.Row, b.Row), cmp.Compare(b.TS, a.TS))
+	})
+	sortStable(c.redo, func(a, b change.Delta) int {
+		return cmp.Or(cmp.Compare(a.Row, b.Row), cmp.Compare(a.TS, b.TS))
+	})
+	return c.undo, c.redo, nil
+}
+
+func (c *Collector) takeRedos(run []change.Delta) {
+	for _, d := range run {
+		if d.TS < c.snap {
+			c.redo = append(c.redo, d)
+		}
+	}
+}
+
+// sortStable sorts what is mostly sorted already: one store's deltas are.
+func sortStable(deltas []change.Delta, order func(a, b change.Delta) int) {
+	if !slices.IsSortedFunc(deltas, order) {
+		slices.SortStableFunc(deltas, order)
+	}
+}
+
+// Collect is one step of a new Collector: see there. The slices belong to the caller.
+func (t *Tracker) Collect(from batch.Ordinal, n int, snap mvcc.Timestamp) (undo, redo []change.Delta, err error) {
+	return t.NewCollector(snap).Collect(from, n)
+}

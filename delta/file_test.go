@@ -1,0 +1,425 @@
+package delta
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// countedSource counts the reads of a file.
+type countedSource struct {
+	block.Memory
+	reads int
+}
+
+func (s *countedSource) ReadAt(p []byte, off int64) (int, error) {
+	s.reads++
+	return s.Memory.ReadAt(p, off)
+}
+
+// someUpdates are updates of column 11 on every step-th row, timestamps from first on.
+func someUpdates(rows, step int, first mvcc.Timestamp) []change.Delta {
+	var out []change.Delta
+	for i := range rows {
+		out = append(out, change.Delta{Row: uint32(i * step), TS: first + mvcc.Timestamp(i), List: setInt(11, i)})
+	}
+	return out
+}
+
+func TestWriterTakesFileOrderOnly(t *testing.T) {
+	at := func(row uint32, ts mvcc.Timestamp) change.Delta {
+		return change.Delta{Row: row, TS: ts, List: drop()}
+	}
+	for _, c := range []struct {
+		name          string
+		first, second change.Delta
+		redo, undo    bool // whether each kind of file takes the second
+	}{
+		{"next row, earlier", at(5, 10), at(6, 3), true, true},
+		{"same row, same time", at(5, 10), at(5, 10), true, true},
+		{"same row, later", at(5, 10), at(5, 11), true, false},
+		{"same row, earlier", at(5, 10), at(5, 9), false, true},
+		{"row before", at(5, 10), at(4, 11), false, false},
+	} {
+		for _, undo := range []bool{false, true} {
+			w, err := NewWriter(new(block.Memory), undo)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Append(c.first); err != nil {
+				t.Fatal(err)
+			}
+			want := c.redo && !undo || c.undo && undo
+			if err := w.Append(c.second); (err == nil) != want {
+				t.Errorf("%s, undo %v: %v", c.name, undo, err)
+			}
+		}
+	}
+}
+
+func TestFileOfNoDeltasIsRefused(t *testing.T) {
+	w, err := NewWriter(new(block.Memory), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Finish(); err == nil {
+		t.Error("a file of no deltas was written")
+	}
+}
+
+// craft writes a file of any cells, with any settings around them: what Writer never writes.
+func craft(t fataler, o cfile.WriterOptions, stats []byte, cells ...[]byte) *block.Memory {
+	t.Helper()
+	sink := &block.Memory{Number: 9}
+	w, err := cfile.NewWriter(sink, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cell := range cells {
+		v := batch.NewVector(o.Type, 1)
+		v.SetCell(0, cell)
+		if err := w.Append(v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if stats != nil {
+		w.AddMetadata(statsKey, stats)
+	}
+	if err := w.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	return sink
+}
+
+// craftOptions are Writer's, but for the key of the index, which needs cells that can be read.
+func craftOptions() cfile.WriterOptions {
+	return cfile.WriterOptions{Type: schema.Binary, Encoding: schema.Plain, Compression: schema.LZ4, BlockBytes: 512,
+		ValueIndex: true, FullIndexKeys: true, Exact: true}
+}
+
+// wideStats say that anything may be in the file.
+func wideStats(t fataler) []byte {
+	s := Stats{Deletes: 1, Reinserts: 1, Min: 0, Max: mvcc.Max}
+	b, err := s.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestOpenRefusesOtherFiles(t *testing.T) {
+	cell := append(appendKey(nil, 1, 1), drop()...)
+	alter := func(f func(*cfile.WriterOptions)) cfile.WriterOptions {
+		o := craftOptions()
+		f(&o)
+		return o
+	}
+	stats := wideStats(t)
+	for _, c := range []struct {
+		name string
+		file *block.Memory
+		want error
+	}{
+		{"no value index", craft(t, alter(func(o *cfile.WriterOptions) { o.ValueIndex = false; o.PositionalIndex = true }), stats, cell), fault.ErrUnsupported},
+		{"no statistics", craft(t, craftOptions(), nil, cell), fault.ErrUnsupported},
+		{"statistics cut", craft(t, craftOptions(), stats[:5], cell), fault.ErrCorrupt},
+		{"another encoding", craft(t, alter(func(o *cfile.WriterOptions) { o.Encoding = schema.Prefix }), stats, cell), fault.ErrUnsupported},
+		{"integers", craft(t, alter(func(o *cfile.WriterOptions) { o.Type = schema.Int32 }), stats, []byte{1, 2, 3, 4}), fault.ErrCorrupt},
+		{"nothing", new(block.Memory), fault.ErrCorrupt},
+		{"as it should be", craft(t, craftOptions(), stats, cell), nil},
+	} {
+		if _, err := OpenFile(c.file, cfile.ReaderOptions{}); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, err, c.want)
+		}
+	}
+}
+
+// TestBadCellsAreToldByEveryReader puts damage that no checksum finds behind a good delta.
+func TestBadCellsAreToldByEveryReader(t *testing.T) {
+	good := func(row uint32, list string) []byte { return append(appendKey(nil, row, 5), unhex(t, list)...) }
+	for name, bad := range map[string][]byte{
+		"empty":                            {},
+		"no timestamp":                     {2},
+		"row beyond 32 bits":               unhex(t, "fc 01 00 00 00 00 05 02"),
+		"no list":                          appendKey(nil, 2, 5),
+		"unknown kind":                     good(2, "04"),
+		"bytes behind a delete":            good(2, "02 00"),
+		"update of nothing":                good(2, "01"),
+		"cell cut":                         good(2, "01 0b 05 01 00"),
+		"cell too short":                   good(2, "01 0b 03 01 00"),
+		"NULL where there must be a value": good(2, "01 0b 00"),
+		"key column":                       good(2, "01 0a 00"),
+		"row falls":                        good(0, "02"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := openFile(t, craft(t, craftOptions(), wideStats(t), good(1, "02"), bad))
+			tracker := &Tracker{Schema: testSchema, Redo: []*File{f}}
+			_, _, collected := tracker.Collect(0, 10, mvcc.Max)
+			w := tracker.NewWindow(mvcc.Max)
+			for what, err := range map[string]error{
+				"Verify":        f.Verify(testSchema, 10, false),
+				"Collect":       collected,
+				"Prepare":       w.Prepare(0, 10),
+				"Prepare again": w.Prepare(0, 10),
+			} {
+				if !errors.Is(err, fault.ErrCorrupt) || !strings.Contains(err.Error(), "block 9") {
+					t.Errorf("%s: %v, want ErrCorrupt and the block", what, err)
+				}
+			}
+			if !w.Empty() {
+				t.Error("a window that could not be prepared holds changes")
+			}
+			if name == "row falls" {
+				return // a reader of one row does not see the others
+			}
+			var r RowState
+			_, live := tracker.Live(2)
+			for what, err := range map[string]error{"RowAt": tracker.RowAt(2, mvcc.Max, &r), "Live": live} {
+				if !errors.Is(err, fault.ErrCorrupt) {
+					t.Errorf("%s: %v, want ErrCorrupt", what, err)
+				}
+			}
+		})
+	}
+}
+
+func TestVerifyComparesWithStatistics(t *testing.T) {
+	deltas := []change.Delta{{Row: 3, TS: 10, List: setInt(11, 1)}, {Row: 3, TS: 20, List: drop()}}
+	cells := make([][]byte, len(deltas))
+	whole := emptyStats()
+	for i, d := range deltas {
+		cells[i] = append(appendKey(nil, d.Row, d.TS), d.List...)
+		whole.add(d)
+	}
+	for name, alter := range map[string]func(*Stats){
+		"":                func(*Stats) {},
+		"a delete more":   func(s *Stats) { s.Deletes++ },
+		"a reinsert more": func(s *Stats) { s.Reinserts++ },
+		"older":           func(s *Stats) { s.Min-- },
+		"newer":           func(s *Stats) { s.Max++ },
+		"a column less":   func(s *Stats) { s.Columns = nil },
+	} {
+		stats := whole
+		alter(&stats)
+		message, err := stats.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := openFile(t, craft(t, craftOptions(), message, cells...))
+		if err := f.Verify(testSchema, 4, false); (err == nil) != (name == "") || err != nil && !errors.Is(err, fault.ErrCorrupt) {
+			t.Errorf("statistics with %q: %v", name, err)
+		}
+		if name == "" {
+			if err := f.Verify(testSchema, 3, false); !errors.Is(err, fault.ErrCorrupt) {
+				t.Errorf("a row beyond the rowset: %v", err)
+			}
+			if err := f.Verify(testSchema, 4, true); !errors.Is(err, fault.ErrCorrupt) {
+				t.Errorf("redos taken for undos: %v", err)
+			}
+		}
+	}
+}
+
+func TestEveryFlippedBitIsFound(t *testing.T) {
+	sink, _ := writeFile(t, someUpdates(40, 1, 100), false)
+	for at := range sink.Bytes {
+		for bit := range 8 {
+			data := bytes.Clone(sink.Bytes)
+			data[at] ^= 1 << bit
+			f, err := OpenFile(&block.Memory{Bytes: data}, cfile.ReaderOptions{})
+			if err == nil {
+				err = f.Verify(testSchema, 1000, false)
+			}
+			if !errors.Is(err, fault.ErrCorrupt) && !errors.Is(err, fault.ErrUnsupported) {
+				t.Fatalf("byte %d bit %d of %d bytes: %v", at, bit, len(sink.Bytes), err)
+			}
+		}
+	}
+}
+
+// TestIrrelevantStoresCostNothing reads at the newest timestamp with undos only, and at an old one with
+// redos only: no file is read, and a point read allocates nothing.
+func TestIrrelevantStoresCostNothing(t *testing.T) {
+	file := func(deltas []change.Delta, undo bool) (*File, *countedSource) {
+		sink, _ := writeFile(t, deltas, undo)
+		src := &countedSource{Memory: *sink}
+		f := openFile(t, src)
+		src.reads = 0
+		return f, src
+	}
+	undo, undoReads := file(someUpdates(500, 2, 100), true)
+	redo, redoReads := file(someUpdates(500, 2, 1000), false)
+	mem := NewMemStore(nil)
+	mem.Apply(4, 2000, 1, setInt(11, 1))
+	for _, c := range []struct {
+		name    string
+		tracker *Tracker
+		snap    mvcc.Timestamp
+	}{
+		{"undos at the newest timestamp", &Tracker{Schema: testSchema, Undo: []*File{undo}}, 600},
+		{"redos at an old timestamp", &Tracker{Schema: testSchema, Redo: []*File{redo}, Frozen: mem, Mem: mem}, 1000},
+		{"nothing at all", &Tracker{}, mvcc.Max},
+	} {
+		var r RowState
+		w := c.tracker.NewWindow(c.snap)
+		allocs := testing.AllocsPerRun(10, func() {
+			if err := errors.Join(c.tracker.RowAt(4, c.snap, &r), w.Prepare(0, 4096)); err != nil || r.Changed() || !w.Empty() {
+				t.Errorf("%s: %v, %+v", c.name, err, r)
+			}
+		})
+		if allocs > 0 {
+			t.Errorf("%s: %v allocations", c.name, allocs)
+		}
+	}
+	if undoReads.reads+redoReads.reads > 0 {
+		t.Errorf("%d and %d reads of files that do not matter", undoReads.reads, redoReads.reads)
+	}
+	// No redo deletes, so whether rows are live is known without a look.
+	if live, err := (&Tracker{Redo: []*File{redo}}).Live(4); !live || err != nil || redoReads.reads > 0 {
+		t.Errorf("live %v, %v after %d reads", live, err, redoReads.reads)
+	}
+}
+
+// TestRisingWindowsReadEachCblockOnce counts reads of a file without a cache.
+func TestRisingWindowsReadEachCblockOnce(t *testing.T) {
+	const rows = 2000
+	sink, _ := writeFile(t, someUpdates(rows, 1, 100), false)
+	for _, step := range []int{1, 7, 100, 5000} {
+		src := &countedSource{Memory: *sink}
+		f := openFile(t, src)
+		blocks, err := f.cells.BlockPointers()
+		if err != nil {
+			t.Fatal(err)
+		}
+		src.reads = 0
+		w := (&Tracker{Schema: testSchema, Redo: []*File{f}}).NewWindow(mvcc.Max)
+		seen := 0
+		for from := 0; from < rows+3*step; from += step {
+			if err := w.Prepare(batch.Ordinal(from), step); err != nil {
+				t.Fatal(err)
+			}
+			if !w.Empty() {
+				seen += len(w.columns[0].rows)
+			}
+		}
+		if seen != rows || src.reads > len(blocks) {
+			t.Errorf("windows of %d rows: %d changes, %d reads of %d cblocks", step, seen, src.reads, len(blocks))
+		}
+		// A leap reads what it leads to, and nothing between.
+		src.reads = 0
+		w = (&Tracker{Schema: testSchema, Redo: []*File{f}}).NewWindow(mvcc.Max)
+		for _, from := range []batch.Ordinal{10, 1500} {
+			if err := w.Prepare(from, 1); err != nil || w.Empty() {
+				t.Fatalf("row %d: %v, empty %v", from, err, w.Empty())
+			}
+		}
+		if src.reads > 6 {
+			t.Errorf("%d reads for two rows far apart", src.reads)
+		}
+	}
+}
+
+func TestDumpShowsEveryDelta(t *testing.T) {
+	sink, _ := writeFile(t, []change.Delta{
+		{Row: 5, TS: 7, List: change.AppendColumn(setInt(11, 5), 12, nil)},
+		{Row: 1000, TS: 8, List: drop()},
+	}, false)
+	var out strings.Builder
+	if err := Dump(&out, sink.Bytes); err != nil {
+		t.Fatal(err)
+	}
+	want := `2 deltas
+  0       08 01 19 07 00 00 00 00  deltafilestats: deletes 1, reinserts 0, timestamps 7 to 8
+  8       00 00 00 21 08 00 00 00
+  16      00 00 00 00 2a 04 08 0b
+  24      10 01 2a 04 08 0c 10 01
+  32      30 00
+  column 11: 1 updates
+  column 12: 1 updates
+  row 5 at 7: update
+    0       05 07                    delta key
+    2       01 0b 05 05 00 00 00 0c  change list
+    10      00
+    column 11: 05000000
+    column 12: NULL
+  row 1000 at 8: delete
+    0       f3 f8 08                 delta key
+    3       02                       change list
+`
+	if out.String() != want {
+		t.Errorf("dump:\n%s", out.String())
+	}
+}
+
+// FuzzCell reads a file of two cells, one of them anything.
+func FuzzCell(f *testing.F) {
+	f.Add([]byte{5, 7, 1, 11, 5, 5, 0, 0, 0})
+	f.Add([]byte{5, 7, 2})
+	f.Add([]byte{0xfb, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
+	f.Fuzz(func(t *testing.T, cell []byte) {
+		file := openFile(t, craft(t, craftOptions(), wideStats(t), append(appendKey(nil, 1, 1), drop()...), cell))
+		tracker := &Tracker{Schema: testSchema, Undo: []*File{file}, Redo: []*File{file}}
+		d, parsed := parseDelta(cell)
+		good := parsed == nil && d.List.Check(testSchema) == nil
+		w := tracker.NewWindow(mvcc.Max)
+		err := w.Prepare(0, 4096)
+		for _, c := range testSchema.Columns {
+			v := batch.NewVector(c.Type, 4096)
+			if err == nil {
+				w.ApplyColumn(c.ID, v)
+			}
+		}
+		if (err == nil) != (good && d.Row >= 1) {
+			t.Errorf("cell %x: %v", cell, err)
+		}
+		var r RowState
+		_ = tracker.RowAt(batch.Ordinal(d.Row), 5, &r)
+		_, _ = tracker.Live(batch.Ordinal(d.Row))
+		_ = Dump(new(strings.Builder), craft(t, craftOptions(), wideStats(t), cell).Bytes)
+	})
+}
+
+func ExampleTracker() {
+	mem := NewMemStore(nil)
+	name := func(s string) change.List {
+		return change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 12, []byte(s))
+	}
+	mem.Apply(1, 10, 1, name("first"))
+	mem.Apply(1, 20, 2, name("second"))
+	mem.Apply(2, 20, 2, change.AppendDelete(nil))
+	tracker := &Tracker{Schema: testSchema, Mem: mem}
+
+	base := batch.NewVector(schema.String, 4)
+	for _, snap := range []mvcc.Timestamp{10, 20, 21} {
+		window := tracker.NewWindow(snap)
+		if err := window.Prepare(0, 4); err != nil {
+			fmt.Println(err)
+		}
+		for i := range 4 {
+			base.SetCell(i, []byte("base"))
+		}
+		selection := batch.MakeBitmap(4)
+		selection.SetRange(0, 4)
+		window.ApplyDeletes(selection)
+		window.ApplyColumn(12, base)
+		fmt.Print("t < ", uint64(snap), ":")
+		for i := selection.Next(0); i >= 0; i = selection.Next(i + 1) {
+			fmt.Printf(" %d=%s", i, base.Cell(i))
+		}
+		fmt.Println()
+	}
+	// Output:
+	// t < 10: 0=base 1=base 2=base 3=base
+	// t < 20: 0=base 1=first 2=base 3=base
+	// t < 21: 0=base 1=second 3=base
+}

@@ -1,0 +1,213 @@
+package delta
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/google/btree"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/arena"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+// MemStore holds the changes of one rowset that no file has yet: updates and deletes, going forward in
+// time. A deleted row never comes back in its rowset, so a delete is the last change of its row.
+//
+// Readers may come at any time from many goroutines, and so may writers, provided that changes of one
+// row come one after the other, in the order of their timestamps: the row's lock sees to that. What a
+// store holds is forgotten as a whole, after it was written to a file.
+//
+// Source: tablet spec §7.1. Simpler than Kudu: one tree entry a row, not one a change, and no sequence
+// numbers to keep apart the changes of one batch. The cost: all changes of a row are reached through it.
+type MemStore struct {
+	changes *arena.Arena // links; filled under mu, read without it
+
+	mu       sync.RWMutex
+	rows     *btree.BTreeG[memRow]
+	firstLSN uint64
+	count    int
+	deleted  int64
+	minTS    mvcc.Timestamp
+	maxTS    mvcc.Timestamp
+}
+
+// memRow is one row's entry: the newest link of its changes. It holds no pointer, so that a large tree
+// costs the garbage collector nothing.
+type memRow struct {
+	row    batch.Ordinal
+	newest arena.Ref
+}
+
+const memTreeDegree = 32
+
+// NewMemStore makes an empty store. grow is told of the bytes taken for changes, and on Release of as many
+// given back; nil tells nobody.
+func NewMemStore(grow func(n int64)) *MemStore {
+	return &MemStore{
+		changes: arena.New(grow),
+		rows:    btree.NewG(memTreeDegree, func(a, b memRow) bool { return a.row < b.row }),
+		minTS:   mvcc.Max,
+	}
+}
+
+// Apply adds one change, copying list. It cannot fail: a reinsert, a change behind a delete of its row,
+// or one older than the row's newest says that this program is wrong.
+func (m *MemStore) Apply(row batch.Ordinal, ts mvcc.Timestamp, lsn uint64, list change.List) {
+	kind := list.Kind()
+	if kind != change.Update && kind != change.Delete {
+		panic(fmt.Sprintf("delta: %v of row %d given to a mem store", kind, row))
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	old, _ := m.rows.Get(memRow{row: row})
+	if old.newest != 0 {
+		l := linkAt(m.changes, old.newest)
+		if ts < l.ts() || l.list().Kind() == change.Delete {
+			panic(fmt.Sprintf("delta: %v of row %d at %d behind its %v at %d",
+				kind, row, uint64(ts), l.list().Kind(), uint64(l.ts())))
+		}
+	}
+	newest := addLink(m.changes, old.newest, ts, list)
+	m.rows.ReplaceOrInsert(memRow{row, newest})
+
+	if m.count == 0 || lsn < m.firstLSN {
+		m.firstLSN = lsn // writers of different rows may come in any order
+	}
+	m.minTS, m.maxTS = min(m.minTS, ts), max(m.maxTS, ts)
+	m.count++
+	if kind == change.Delete {
+		m.deleted++
+	}
+}
+
+// FirstLSN is the lowest LSN of all changes held, 0 if there is none: the log is needed from there on.
+func (m *MemStore) FirstLSN() uint64 {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.firstLSN
+}
+
+// Len is the number of changes.
+func (m *MemStore) Len() int {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.count
+}
+
+// Bytes is the memory taken for changes, without the tree over the rows.
+func (m *MemStore) Bytes() int64 { return m.changes.Size() }
+
+// Deleted is the number of rows whose newest change is a delete.
+func (m *MemStore) Deleted() int64 {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.deleted
+}
+
+// MaxTimestamp is the newest timestamp of all changes, mvcc.Min if there is none.
+func (m *MemStore) MaxTimestamp() mvcc.Timestamp {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.maxTS
+}
+
+// Release tells grow that the memory is given back. Nothing may be applied after it; readers that are
+// still there may go on. May be called twice.
+func (m *MemStore) Release() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.changes.Release()
+}
+
+// relevant tells whether a reader at snap sees any change.
+func (m *MemStore) relevant(snap mvcc.Timestamp) bool {
+	if m == nil {
+		return false
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.minTS < snap
+}
+
+// newest returns the newest link of a row, 0 if the row was not changed.
+func (m *MemStore) newest(row batch.Ordinal) arena.Ref {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	r, _ := m.rows.Get(memRow{row: row})
+	return r.newest
+}
+
+// deletedRow tells whether the newest change of a row is a delete.
+func (m *MemStore) deletedRow(row batch.Ordinal) bool {
+	ref := m.newest(row)
+	return ref != 0 && linkAt(m.changes, ref).list().Kind() == change.Delete
+}
+
+// rowAt applies the changes of a row that are older than snap.
+func (m *MemStore) rowAt(row batch.Ordinal, snap mvcc.Timestamp, r *RowState) {
+	ref := newestBefore(m.changes, m.newest(row), snap)
+	if ref == 0 {
+		return
+	}
+	var few [8]change.List // most rows were not changed more often
+	for _, list := range appendState(few[:0], m.changes, ref) {
+		r.apply(list)
+	}
+}
+
+// appendRows appends the entries of the changed rows in [from, to). The lock is held for no longer than
+// that: the links behind the entries need none.
+func (m *MemStore) appendRows(dst []memRow, from batch.Ordinal, to uint64) []memRow {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	m.rows.AscendGreaterOrEqual(memRow{row: from}, func(r memRow) bool {
+		if uint64(r.row) >= to {
+			return false
+		}
+		dst = append(dst, r)
+		return true
+	})
+	return dst
+}
+
+// Each hands every change to yield, by row, a row's changes oldest first: the order of a REDO file. It
+// stops at the first error and returns it. Lists are read-only and hold as long as they are referenced.
+//
+// It is meant for a frozen store; of changes applied meanwhile it may hand out some and not others.
+func (m *MemStore) Each(yield func(change.Delta) error) error {
+	var rows []memRow
+	var changes []change.Delta
+	for from, more := uint64(0), true; more; {
+		rows, more = m.appendSome(rows[:0], from, batch.WindowRows)
+		for _, r := range rows {
+			changes = appendChanges(changes[:0], m.changes, uint32(r.row), r.newest)
+			for _, d := range changes {
+				if err := yield(d); err != nil {
+					return err
+				}
+			}
+		}
+		if more {
+			from = uint64(rows[len(rows)-1].row) + 1
+		}
+	}
+	return nil
+}
+
+// appendSome appends the entries of the next rows at or after from, at most limit of them; more tells
+// that the limit ended it.
+func (m *MemStore) appendSome(dst []memRow, from uint64, limit int) (rows []memRow, more bool) {
+	if from > maxRow {
+		return dst, false
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	m.rows.AscendGreaterOrEqual(memRow{row: batch.Ordinal(from)}, func(r memRow) bool {
+		dst = append(dst, r)
+		more = len(dst) == limit
+		return !more
+	})
+	return dst, more
+}

@@ -1,0 +1,256 @@
+package delta
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// setInt is an update of one int32 column.
+func setInt(id schema.ColumnID, value int) change.List {
+	cell := []byte{byte(value), byte(value >> 8), byte(value >> 16), byte(value >> 24)}
+	return change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), id, cell)
+}
+
+func drop() change.List { return change.AppendDelete(nil) }
+
+func intOf(cell []byte) int {
+	return int(cell[0]) | int(cell[1])<<8 | int(cell[2])<<16 | int(cell[3])<<24
+}
+
+func TestMemStoreTellsWhatItHolds(t *testing.T) {
+	var grown int64
+	m := NewMemStore(func(n int64) { grown += n })
+	if m.FirstLSN() != 0 || m.Len() != 0 || m.Bytes() != 0 || m.Deleted() != 0 || m.MaxTimestamp() != mvcc.Min || m.relevant(mvcc.Max) {
+		t.Error("an empty store holds something")
+	}
+	m.Apply(7, 20, 3, setInt(11, 1))
+	m.Apply(2, 10, 2, setInt(11, 2)) // another row: writers come in any order
+	m.Apply(7, 30, 5, drop())
+	if got := fmt.Sprint(m.FirstLSN(), m.Len(), m.Deleted(), uint64(m.MaxTimestamp())); got != "2 3 1 30" {
+		t.Errorf("first LSN, changes, deleted, newest: %s; want 2 3 1 30", got)
+	}
+	if m.relevant(10) || !m.relevant(11) {
+		t.Error("the oldest change is at 10: it matters to 11 and not to 10")
+	}
+	if grown <= 0 || grown != m.Bytes() {
+		t.Errorf("grown by %d bytes, holds %d", grown, m.Bytes())
+	}
+	m.Release()
+	m.Release()
+	if grown != 0 {
+		t.Errorf("%d bytes left after Release", grown)
+	}
+}
+
+func TestMemStoreCopiesLists(t *testing.T) {
+	m := NewMemStore(nil)
+	list := setInt(11, 5)
+	m.Apply(1, 10, 1, list)
+	clear(list)
+	var r RowState
+	m.rowAt(1, mvcc.Max, &r)
+	if cell, ok := r.Cell(11); !ok || intOf(cell) != 5 {
+		t.Errorf("cell %x, %v", cell, ok)
+	}
+}
+
+// TestHotRowReadsAtEverySnapshot changes one row so often that it is folded many times over.
+func TestHotRowReadsAtEverySnapshot(t *testing.T) {
+	const changes = 1000
+	m := NewMemStore(nil)
+	for i := range changes {
+		// Column 11 always, the others now and then; two changes share each timestamp.
+		list := setInt(11, i)
+		if i%10 == 0 {
+			list = change.AppendColumn(list, schema.ColumnID(100+i/100), []byte{byte(i / 10)})
+		}
+		m.Apply(3, mvcc.Timestamp(10+i/2), uint64(i+1), list)
+	}
+	m.Apply(3, 10+changes/2, changes+1, drop())
+
+	var r RowState
+	for snap := mvcc.Timestamp(9); snap < 10+changes/2+3; snap++ {
+		r.Reset()
+		m.rowAt(3, snap, &r)
+		seen := min(changes, max(0, 2*(int(snap)-10))) // changes with a timestamp below snap
+		if r.Deleted != (snap > 10+changes/2) {
+			t.Fatalf("snap %d: deleted %v", snap, r.Deleted)
+		}
+		cell, ok := r.Cell(11)
+		if ok != (seen > 0) || ok && intOf(cell) != seen-1 {
+			t.Fatalf("snap %d: column 11 is %x, %v; %d changes seen", snap, cell, ok, seen)
+		}
+		for k := range changes / 100 {
+			// The last change to the column is the last multiple of 10 in its hundred that was seen.
+			last := min(seen-1, 100*k+99) / 10 * 10
+			want := seen > 100*k
+			cell, ok := r.Cell(schema.ColumnID(100 + k))
+			if ok != want || ok && cell[0] != byte(last/10) {
+				t.Fatalf("snap %d: column %d is %x, %v; want %v, %d", snap, 100+k, cell, ok, want, byte(last/10))
+			}
+		}
+	}
+}
+
+// TestDeleteOfAFoldedRowIsSeen makes the delete each of the changes around the one that is folded.
+func TestDeleteOfAFoldedRowIsSeen(t *testing.T) {
+	for updates := foldEvery - 3; updates <= foldEvery+2; updates++ {
+		m := NewMemStore(nil)
+		for i := range updates {
+			m.Apply(1, mvcc.Timestamp(i+1), uint64(i+1), setInt(11, i))
+		}
+		m.Apply(1, 500, 500, drop())
+		var before, after RowState
+		m.rowAt(1, 500, &before)
+		m.rowAt(1, 501, &after)
+		cell, _ := after.Cell(11)
+		if before.Deleted || !after.Deleted || intOf(cell) != updates-1 || !m.deletedRow(1) {
+			t.Errorf("behind %d updates: deleted %v before, %v after; cell %x", updates, before.Deleted, after.Deleted, cell)
+		}
+	}
+}
+
+// TestHotRowIsMadeOfFewLists holds the lists that make the state of a hot row, newest or old, to a number
+// that does not grow with its changes.
+func TestHotRowIsMadeOfFewLists(t *testing.T) {
+	m := NewMemStore(nil)
+	const changes = 64 * 500
+	for i := range changes {
+		m.Apply(0, mvcc.Timestamp(i+1), uint64(i+1), setInt(11, i))
+	}
+	for _, snap := range []mvcc.Timestamp{mvcc.Max, changes / 2, 64, 65, 66, 2} {
+		ref := newestBefore(m.changes, m.newest(0), snap)
+		lists := appendState(nil, m.changes, ref)
+		if len(lists) > foldEvery {
+			t.Errorf("snap %d: %d lists make the state, want at most %d", snap, len(lists), foldEvery)
+		}
+		if l := linkAt(m.changes, ref); l.ts() != min(snap, changes+1)-1 {
+			t.Errorf("snap %d: found the change at %d", snap, l.ts())
+		}
+	}
+}
+
+func TestEachHandsOutChangesInFileOrder(t *testing.T) {
+	m := NewMemStore(nil)
+	const rows = 3*batch.WindowRows + 5 // more than are taken under one lock
+	lsn := uint64(0)
+	for pass := range 2 {
+		for i := range rows {
+			lsn++
+			row := batch.Ordinal((i * 7919) % rows * 3)
+			m.Apply(row, mvcc.Timestamp(10+pass/2), lsn, setInt(11, pass))
+		}
+	}
+	m.Apply(maxRow, 99, lsn, drop()) // the last row that there can be
+	var last change.Delta
+	n := 0
+	err := m.Each(func(d change.Delta) error {
+		if n > 0 && (d.Row < last.Row || d.Row == last.Row && intOf(last.List[3:]) != 0) {
+			t.Fatalf("row %d %x behind row %d %x", d.Row, d.List, last.Row, last.List)
+		}
+		last = d
+		n++
+		return nil
+	})
+	if err != nil || n != 2*rows+1 || n != m.Len() {
+		t.Errorf("%d changes, error %v", n, err)
+	}
+	stop := errors.New("enough")
+	if err := m.Each(func(change.Delta) error { return stop }); err != stop {
+		t.Errorf("Each returned %v, want the error of yield", err)
+	}
+}
+
+func TestMemStoreRefusesWhatCannotBe(t *testing.T) {
+	for name, misuse := range map[string]func(*MemStore){
+		"reinsert":        func(m *MemStore) { m.Apply(9, 50, 9, change.AppendUpdateHeader(nil, change.Reinsert)) },
+		"empty list":      func(m *MemStore) { m.Apply(9, 50, 9, nil) },
+		"falling in time": func(m *MemStore) { m.Apply(1, 9, 9, setInt(11, 0)) },
+		"deleted row":     func(m *MemStore) { m.Apply(2, 50, 9, setInt(11, 0)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := NewMemStore(nil)
+			m.Apply(1, 10, 1, setInt(11, 0))
+			m.Apply(2, 10, 1, drop())
+			defer func() {
+				if msg, _ := recover().(string); !strings.HasPrefix(msg, "delta: ") {
+					t.Errorf("recovered %q", msg)
+				}
+				if m.Len() != 2 {
+					t.Errorf("%d changes, want 2", m.Len())
+				}
+			}()
+			misuse(m)
+		})
+	}
+}
+
+// TestWritersAndReadersAtOnce runs writers of different rows beside readers: whatever a reader finds of a
+// row must be a prefix of its changes.
+func TestWritersAndReadersAtOnce(t *testing.T) {
+	const writers, rowsEach, changes = 4, 20, 200
+	m := NewMemStore(nil)
+	var writing, reading sync.WaitGroup
+	for w := range writers {
+		writing.Go(func() {
+			for i := range changes {
+				for k := range rowsEach {
+					row := batch.Ordinal(k*writers + w)
+					m.Apply(row, mvcc.Timestamp(i+1), uint64(i+1), setInt(11, i))
+				}
+			}
+		})
+	}
+	done := make(chan struct{})
+	check := func(r *RowState, row int, snap mvcc.Timestamp) {
+		if cell, ok := r.Cell(11); ok && intOf(cell) >= int(snap)-1 {
+			t.Errorf("row %d at %d: value %d", row, snap, intOf(cell))
+		}
+	}
+	for reader := range 2 {
+		reading.Go(func() {
+			tracker := &Tracker{Mem: m}
+			var r RowState
+			for snap := mvcc.Timestamp(1); ; snap = snap%changes + 1 {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if reader == 0 {
+					for row := range writers * rowsEach {
+						if err := tracker.RowAt(batch.Ordinal(row), snap, &r); err != nil {
+							t.Error(err)
+						}
+						check(&r, row, snap)
+					}
+					continue
+				}
+				_, redo, err := tracker.Collect(0, writers*rowsEach, snap)
+				if err != nil {
+					t.Error(err)
+				}
+				for i, d := range redo {
+					first := i == 0 || redo[i-1].Row != d.Row
+					if first && d.TS != 1 || !first && d.TS != redo[i-1].TS+1 {
+						t.Errorf("row %d: change at %d out of place", d.Row, d.TS)
+					}
+				}
+			}
+		})
+	}
+	writing.Wait()
+	close(done)
+	reading.Wait()
+	if m.Len() != writers*rowsEach*changes {
+		t.Errorf("%d changes", m.Len())
+	}
+}

@@ -1,0 +1,480 @@
+package delta
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// testSchema has one column of each kind that matters here: not nullable, nullable of fixed width,
+// nullable byte string.
+var testSchema = func() *schema.Schema {
+	s, err := schema.New([]schema.Column{
+		{ID: 10, Name: "key", Type: schema.Int64},
+		{ID: 11, Name: "a", Type: schema.Int32},
+		{ID: 12, Name: "b", Type: schema.String, Nullable: true},
+		{ID: 300, Name: "c", Type: schema.Int8, Nullable: true},
+	}, 1)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}()
+
+// event is one thing that happened to a row: insert, update, delete or reinsert.
+type event struct {
+	ts    mvcc.Timestamp
+	kind  change.Kind
+	cells map[schema.ColumnID][]byte // what was set; all columns for insert and reinsert
+}
+
+// state is a row at one moment.
+type state struct {
+	there bool
+	cells map[schema.ColumnID][]byte
+}
+
+// history is the life of one row, oldest first. It begins with an insert.
+type history []event
+
+// at is the row after the first n events: the definition that everything is compared with.
+func (h history) at(n int) state {
+	s := state{cells: map[schema.ColumnID][]byte{}}
+	for _, e := range h[:n] {
+		s.there = e.kind != change.Delete
+		for id, cell := range e.cells {
+			s.cells[id] = cell
+		}
+	}
+	return s
+}
+
+// before is the number of events before snap.
+func (h history) before(snap mvcc.Timestamp) int {
+	n := 0
+	for n < len(h) && h[n].ts < snap {
+		n++
+	}
+	return n
+}
+
+// redo is event n as a change that leads forward.
+func (h history) redo(n int) change.List {
+	e := h[n]
+	if e.kind == change.Delete {
+		return drop()
+	}
+	return listOf(e.kind, e.cells)
+}
+
+// undo is event n as a change that leads back.
+func (h history) undo(n int) change.List {
+	e, old := h[n], h.at(n)
+	switch e.kind {
+	case change.Insert, change.Reinsert:
+		return drop()
+	case change.Delete:
+		return listOf(change.Reinsert, old.cells)
+	}
+	back := map[schema.ColumnID][]byte{}
+	for id := range e.cells {
+		back[id] = old.cells[id]
+	}
+	return listOf(change.Update, back)
+}
+
+func listOf(kind change.Kind, cells map[schema.ColumnID][]byte) change.List {
+	ids := make([]schema.ColumnID, 0, len(cells))
+	for id := range cells {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	list := change.AppendUpdateHeader(nil, kind)
+	for _, id := range ids {
+		list = change.AppendColumn(list, id, cells[id])
+	}
+	return list
+}
+
+// world is a rowset: the histories of its rows, and the same as base cells and stores of deltas.
+type world struct {
+	rows    []history
+	base    []int // how many events of each row the base holds
+	tracker *Tracker
+	end     mvcc.Timestamp // above every event
+}
+
+func drawCells(t *rapid.T, all bool) map[schema.ColumnID][]byte {
+	cells := map[schema.ColumnID][]byte{}
+	pick := rapid.IntRange(1, 7).Draw(t, "columns")
+	if all || pick&1 != 0 {
+		cells[11] = []byte{rapid.Byte().Draw(t, "a"), 1, 2, 3}
+	}
+	if all || pick&2 != 0 {
+		b := rapid.SliceOfN(rapid.ByteRange('a', 'z'), 0, 30).Draw(t, "b")
+		if len(b) == 30 {
+			b = nil
+		}
+		cells[12] = b
+	}
+	if all || pick&4 != 0 {
+		cells[300] = [][]byte{nil, {0}, {5}}[rapid.IntRange(0, 2).Draw(t, "c")]
+	}
+	return cells
+}
+
+// drawWorld makes a rowset. Time has five parts: undos of two files, base, redos of three files, a frozen store,
+// a store; where they meet is drawn, and a part may be empty. Rows are few among many row IDs.
+func drawWorld(t *rapid.T) *world {
+	w := &world{end: 60}
+	var cuts []mvcc.Timestamp // base, then where the redo files, the frozen store and the store begin
+	for range 5 {
+		cuts = append(cuts, mvcc.Timestamp(rapid.IntRange(2, 60).Draw(t, "cut")))
+	}
+	slices.Sort(cuts)
+	undoCut := mvcc.Timestamp(rapid.IntRange(1, int(cuts[0])).Draw(t, "undo cut"))
+
+	for range rapid.IntRange(1, 60).Draw(t, "rows") {
+		h := history{{ts: mvcc.Timestamp(rapid.IntRange(1, int(cuts[0])-1).Draw(t, "insert")), kind: change.Insert, cells: drawCells(t, true)}}
+		events, pause := rapid.IntRange(0, 6).Draw(t, "events"), 12
+		hot := rapid.IntRange(0, 30).Draw(t, "hot") == 0
+		if hot {
+			events, pause = 300, 5 // enough to be folded
+		}
+		for range events {
+			last := h[len(h)-1]
+			later := rapid.IntRange(0, pause).Draw(t, "later")
+			if hot {
+				later /= pause // mostly none
+			}
+			e := event{ts: last.ts + mvcc.Timestamp(later)}
+			switch {
+			case last.kind == change.Delete && e.ts >= cuts[3]:
+				e.ts = w.end // a mem store has no reinsert: the row stays deleted
+			case last.kind == change.Delete:
+				e.kind, e.cells = change.Reinsert, drawCells(t, true)
+			case rapid.IntRange(0, max(5, events/2)).Draw(t, "delete") == 0:
+				e.kind = change.Delete
+			default:
+				e.kind, e.cells = change.Update, drawCells(t, false)
+			}
+			if e.ts >= w.end {
+				break
+			}
+			h = append(h, e)
+		}
+		w.rows = append(w.rows, h)
+		base := h.before(cuts[0])
+		if h[base-1].kind == change.Delete {
+			base-- // a row that is deleted keeps its last cells in the base, and its delete as a redo
+		}
+		w.base = append(w.base, base)
+	}
+	w.store(t, undoCut, cuts)
+	return w
+}
+
+// store makes the tracker: undos before and after undoCut, redos between the cuts.
+func (w *world) store(t *rapid.T, undoCut mvcc.Timestamp, cuts []mvcc.Timestamp) {
+	tr := &Tracker{Schema: testSchema}
+	for _, part := range [][2]mvcc.Timestamp{{undoCut, cuts[0]}, {0, undoCut}} {
+		tr.Undo = appendFile(t, tr.Undo, w.undos(part[0], part[1]), true)
+	}
+	for _, part := range [][2]mvcc.Timestamp{{0, cuts[1]}, {cuts[1], cuts[2]}, {cuts[2], cuts[3]}} {
+		tr.Redo = appendFile(t, tr.Redo, w.redos(part[0], part[1]), false)
+	}
+	tr.Frozen, tr.Mem = memOf(w.redos(cuts[3], cuts[4])), memOf(w.redos(cuts[4], w.end))
+	w.tracker = tr
+}
+
+// undos are those of the events of the base in [from, to), in file order.
+func (w *world) undos(from, to mvcc.Timestamp) []change.Delta {
+	var out []change.Delta
+	for row, h := range w.rows {
+		for n := w.base[row] - 1; n >= 0; n-- {
+			if h[n].ts >= from && h[n].ts < to {
+				out = append(out, change.Delta{Row: uint32(row), TS: h[n].ts, List: h.undo(n)})
+			}
+		}
+	}
+	return out
+}
+
+// redos are those of the events behind the base in [from, to), in file order.
+func (w *world) redos(from, to mvcc.Timestamp) []change.Delta {
+	var out []change.Delta
+	for row, h := range w.rows {
+		for n := w.base[row]; n < len(h); n++ {
+			if h[n].ts >= from && h[n].ts < to {
+				out = append(out, change.Delta{Row: uint32(row), TS: h[n].ts, List: h.redo(n)})
+			}
+		}
+	}
+	return out
+}
+
+type fataler interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// writeFile writes deltas in cblocks so small that a few make a file of many.
+func writeFile(t fataler, deltas []change.Delta, undo bool) (*block.Memory, Stats) {
+	t.Helper()
+	sink := &block.Memory{Number: 77}
+	w, err := newWriter(sink, undo, 512)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range deltas {
+		if err := w.Append(d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stats, err := w.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sink, stats
+}
+
+func openFile(t fataler, src block.Source) *File {
+	t.Helper()
+	f, err := OpenFile(src, cfile.ReaderOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func appendFile(t fataler, files []*File, deltas []change.Delta, undo bool) []*File {
+	t.Helper()
+	if len(deltas) == 0 {
+		return files
+	}
+	sink, _ := writeFile(t, deltas, undo)
+	f := openFile(t, sink)
+	if err := f.Verify(testSchema, 1<<20, undo); err != nil {
+		t.Fatal(err)
+	}
+	return append(files, f)
+}
+
+// memOf puts deltas into a mem store by time, as writers do; nil for none.
+func memOf(deltas []change.Delta) *MemStore {
+	if len(deltas) == 0 {
+		return nil
+	}
+	byTime := slices.Clone(deltas)
+	slices.SortStableFunc(byTime, func(a, b change.Delta) int { return cmp.Compare(a.TS, b.TS) })
+	m := NewMemStore(nil)
+	for i, d := range byTime {
+		m.Apply(batch.Ordinal(d.Row), d.TS, uint64(i+1), d.List)
+	}
+	return m
+}
+
+func (w *world) checkRows(t *rapid.T, snap mvcc.Timestamp) {
+	var r RowState
+	for row, h := range w.rows {
+		if err := w.tracker.RowAt(batch.Ordinal(row), snap, &r); err != nil {
+			t.Fatal(err)
+		}
+		want, base := h.at(h.before(snap)), h.at(w.base[row])
+		if r.Deleted == want.there {
+			t.Fatalf("row %d at %d: deleted %v, want there %v", row, snap, r.Deleted, want.there)
+		}
+		if !want.there {
+			continue
+		}
+		for _, c := range testSchema.Columns[1:] {
+			cell, ok := r.Cell(c.ID)
+			if !ok {
+				cell = base.cells[c.ID]
+			}
+			if !sameCell(cell, want.cells[c.ID]) {
+				t.Fatalf("row %d at %d: column %d is %x, want %x", row, snap, c.ID, cell, want.cells[c.ID])
+			}
+		}
+	}
+}
+
+func sameCell(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
+
+// checkWindow compares one prepared window with the model, column by column.
+func (w *world) checkWindow(t *rapid.T, win *Window, snap mvcc.Timestamp, from, n int) {
+	if err := win.Prepare(batch.Ordinal(from), n); err != nil {
+		t.Fatal(err)
+	}
+	touched, some := w.touched(snap, from, n)
+	if win.Empty() == some {
+		t.Fatalf("rows [%d,%d) at %d: empty %v", from, from+n, snap, win.Empty())
+	}
+	sel := batch.MakeBitmap(n + 64)
+	sel.SetRange(0, n+64)
+	sel.Clear(n / 2) // the caller wants no such row, and gets none
+	win.ApplyDeletes(sel)
+	for i := range n + 64 {
+		want := i >= n || from+i >= len(w.rows)
+		if !want {
+			h := w.rows[from+i]
+			want = h.at(h.before(snap)).there
+		}
+		if i == n/2 {
+			want = false
+		}
+		if sel.Get(i) != want {
+			t.Fatalf("rows [%d,%d) at %d: selection of row %d is %v", from, from+n, snap, from+i, sel.Get(i))
+		}
+	}
+	for _, c := range testSchema.Columns[1:] {
+		if got := win.Touches(c.ID); got != touched[c.ID] {
+			t.Fatalf("rows [%d,%d) at %d: touches column %d: %v", from, from+n, snap, c.ID, got)
+		}
+		v := batch.NewVector(c.Type, n)
+		for i := range n {
+			if row := from + i; row < len(w.rows) {
+				v.SetCell(i, w.rows[row].at(w.base[row]).cells[c.ID])
+			}
+		}
+		win.ApplyColumn(c.ID, v)
+		for i := range n {
+			row := from + i
+			if row >= len(w.rows) || !sel.Get(i) {
+				continue
+			}
+			want := w.rows[row].at(w.rows[row].before(snap)).cells[c.ID]
+			if !sameCell(v.Cell(i), want) {
+				t.Fatalf("row %d at %d: column %d is %x, want %x", row, snap, c.ID, v.Cell(i), want)
+			}
+		}
+	}
+}
+
+// touched is the columns that changes between base and snap set in rows [from, from+n); some tells whether
+// there is any change at all.
+func (w *world) touched(snap mvcc.Timestamp, from, n int) (touched map[schema.ColumnID]bool, some bool) {
+	touched = map[schema.ColumnID]bool{}
+	see := func(list change.List) {
+		some = true
+		columns := list.Columns()
+		for id, _, ok := columns.Next(); ok; id, _, ok = columns.Next() {
+			touched[id] = true
+		}
+	}
+	for row := from; row < min(from+n, len(w.rows)); row++ {
+		h := w.rows[row]
+		seen := h.before(snap)
+		for i := seen; i < w.base[row]; i++ {
+			see(h.undo(i))
+		}
+		for i := w.base[row]; i < seen; i++ {
+			see(h.redo(i))
+		}
+	}
+	return touched, some
+}
+
+// TestDeltasMatchModel compares every way of reading with a replay of the rows' histories.
+func TestDeltasMatchModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWorld(t)
+		for row, h := range w.rows {
+			live, err := w.tracker.Live(batch.Ordinal(row))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := h.at(len(h)).there; live != want {
+				t.Fatalf("row %d: live %v, want %v", row, live, want)
+			}
+		}
+		for range 4 {
+			snap := mvcc.Timestamp(rapid.IntRange(0, int(w.end)+1).Draw(t, "snap"))
+			w.checkRows(t, snap)
+			win := w.tracker.NewWindow(snap)
+			// Rising windows with gaps, of every length; then any.
+			for from := 0; from < len(w.rows)+5; {
+				from += rapid.SampledFrom([]int{0, 0, 0, 1, 20}).Draw(t, "gap")
+				n := rapid.IntRange(1, 30).Draw(t, "n")
+				w.checkWindow(t, win, snap, from, n)
+				from += n
+			}
+			for range 3 {
+				w.checkWindow(t, win, snap, rapid.IntRange(0, len(w.rows)).Draw(t, "from"), rapid.IntRange(1, 30).Draw(t, "n"))
+			}
+			w.checkCollect(t, snap)
+		}
+	})
+}
+
+func (w *world) checkCollect(t *rapid.T, snap mvcc.Timestamp) {
+	var undo, redo []change.Delta
+	c := w.tracker.NewCollector(snap)
+	for from := 0; from < len(w.rows); {
+		n := rapid.IntRange(1, 40).Draw(t, "collect")
+		u, r, err := c.Collect(batch.Ordinal(from), n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		undo, redo = append(undo, u...), append(redo, r...)
+		from += n
+	}
+	sameDeltas(t, "undo", undo, w.undos(0, w.end))
+	sameDeltas(t, "redo", redo, w.redos(0, min(snap, w.end)))
+}
+
+func sameDeltas(t fataler, what string, got, want []change.Delta) {
+	t.Helper()
+	for i := range max(len(got), len(want)) {
+		g, w := "none", "none"
+		if i < len(got) {
+			g = fmt.Sprintf("row %d at %d: %x", got[i].Row, uint64(got[i].TS), []byte(got[i].List))
+		}
+		if i < len(want) {
+			w = fmt.Sprintf("row %d at %d: %x", want[i].Row, uint64(want[i].TS), []byte(want[i].List))
+		}
+		if g != w {
+			t.Fatalf("%s %d: %s, want %s", what, i, g, w)
+		}
+	}
+}
+
+// TestFlushKeepsEveryChange writes a mem store to a file and compares the two.
+func TestFlushKeepsEveryChange(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWorld(t)
+		m := w.tracker.Mem
+		if m == nil {
+			t.Skip()
+		}
+		var held []change.Delta
+		if err := m.Each(func(d change.Delta) error { held = append(held, d); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		sink, stats := writeFile(t, held, false)
+		f := openFile(t, sink)
+		if err := f.Verify(testSchema, uint64(len(w.rows)), false); err != nil {
+			t.Fatal(err)
+		}
+		_, redo, err := (&Tracker{Redo: []*File{f}}).Collect(0, len(w.rows), mvcc.Max)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameDeltas(t, "flushed", redo, held)
+		if stats.Max != m.MaxTimestamp() || stats.Deletes != m.Deleted() || f.Len() != int64(m.Len()) {
+			t.Fatalf("statistics %+v of a store with %d changes", stats, m.Len())
+		}
+	})
+}

@@ -1,0 +1,157 @@
+package delta
+
+import (
+	"sync"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Tracker is the list of all stores of deltas of one rowset at one time. It is immutable: a flush or a
+// compaction makes a new one. What it answers for a snapshot can be repeated, whatever is applied to
+// its MemStore meanwhile, provided that everything before the snapshot is published.
+// Source: tablet spec §7.2.
+type Tracker struct {
+	// Schema is what change lists in files are checked against. Columns that it does not have are
+	// taken for dropped. nil checks the form of lists, not the values in them.
+	Schema *schema.Schema
+
+	Undo   []*File   // newest first
+	Redo   []*File   // oldest first
+	Frozen *MemStore // being flushed: behind Redo, before Mem; nil if there is none
+	Mem    *MemStore // takes the changes; nil while there are none
+}
+
+// noSchema has no column at all.
+var noSchema = &schema.Schema{}
+
+func (t *Tracker) schema() *schema.Schema {
+	if t.Schema == nil {
+		return noSchema
+	}
+	return t.Schema
+}
+
+// Live tells whether the row is there in its newest state, published or not. Errors: ErrCorrupt.
+//
+// It asks from the newest store to the oldest for a delete or reinsert, and the first found decides: in
+// no store can an older one override it. Source: tablet spec §7.3.
+func (t *Tracker) Live(row batch.Ordinal) (bool, error) {
+	for _, m := range [...]*MemStore{t.Mem, t.Frozen} {
+		if m != nil && m.deletedRow(row) {
+			return false, nil
+		}
+	}
+	for i := len(t.Redo) - 1; i >= 0; i-- {
+		f := t.Redo[i]
+		if f.stats.Deletes == 0 && f.stats.Reinserts == 0 {
+			continue
+		}
+		fate, err := t.fate(f, row)
+		if err != nil || fate != 0 {
+			return fate == change.Reinsert, err
+		}
+	}
+	return true, nil
+}
+
+// scratch is deltas of one row, for point reads.
+type scratch struct{ deltas []change.Delta }
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+func (s *scratch) release() {
+	clear(s.deltas)
+	s.deltas = s.deltas[:0]
+	scratches.Put(s)
+}
+
+// fate is the last delete or reinsert of a row in a file of redos, 0 if there is none.
+func (t *Tracker) fate(f *File, row batch.Ordinal) (change.Kind, error) {
+	s := scratches.Get().(*scratch)
+	defer s.release()
+	var err error
+	if s.deltas, err = f.appendRow(s.deltas, uint32(row), t.schema()); err != nil {
+		return 0, err
+	}
+	for i := len(s.deltas) - 1; i >= 0; i-- {
+		if k := s.deltas[i].List.Kind(); k != change.Update {
+			return k, nil
+		}
+	}
+	return 0, nil
+}
+
+// RowAt tells in r what the changes make of one row as of snap: reset first, then every change that
+// counts, in order. Without a store that matters to snap nothing is read or allocated.
+// Errors: ErrCorrupt. Source: tablet spec §8.3.
+func (t *Tracker) RowAt(row batch.Ordinal, snap mvcc.Timestamp, r *RowState) error {
+	r.Reset()
+	for _, f := range t.Undo {
+		if f.undoRelevant(snap) {
+			if err := t.fileRow(f, row, snap, true, r); err != nil {
+				return err
+			}
+		}
+	}
+	for _, f := range t.Redo {
+		if f.redoRelevant(snap) {
+			if err := t.fileRow(f, row, snap, false, r); err != nil {
+				return err
+			}
+		}
+	}
+	for _, m := range [...]*MemStore{t.Frozen, t.Mem} {
+		if m.relevant(snap) {
+			m.rowAt(row, snap, r)
+		}
+	}
+	return nil
+}
+
+// fileRow applies what counts of a row in one file.
+func (t *Tracker) fileRow(f *File, row batch.Ordinal, snap mvcc.Timestamp, undo bool, r *RowState) error {
+	s := scratches.Get().(*scratch)
+	defer s.release()
+	var err error
+	if s.deltas, err = f.appendRow(s.deltas, uint32(row), t.schema()); err != nil {
+		return err
+	}
+	for _, d := range s.deltas {
+		if counts(d.TS, snap, undo) {
+			r.apply(d.List)
+		}
+	}
+	return nil
+}
+
+// counts tells whether a change at ts is to be applied to reach snap from the base: a redo that the
+// snapshot sees, an undo of what it does not see. Source: tablet spec §8.2.
+func counts(ts, snap mvcc.Timestamp, undo bool) bool { return (ts < snap) != undo }
+
+// MaxTimestamp is the newest timestamp of all redos, mvcc.Min if there is none: no change to the rows is newer.
+func (t *Tracker) MaxTimestamp() mvcc.Timestamp {
+	newest := mvcc.Min
+	for _, f := range t.Redo {
+		newest = max(newest, f.stats.Max)
+	}
+	for _, m := range [...]*MemStore{t.Frozen, t.Mem} {
+		if m != nil {
+			newest = max(newest, m.MaxTimestamp())
+		}
+	}
+	return newest
+}
+
+// DeletedInMem is the number of rows that are deleted by a change which no file has yet.
+func (t *Tracker) DeletedInMem() int64 {
+	var n int64
+	for _, m := range [...]*MemStore{t.Frozen, t.Mem} {
+		if m != nil {
+			n += m.Deleted()
+		}
+	}
+	return n
+}

@@ -1,0 +1,63 @@
+package delta
+
+import (
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+// TestCollectMergesFilesThatOverlapInTime: compactions of single columns leave files of which the newer
+// holds older changes, of other columns. A rewritten file must be in the order of time all the same.
+func TestCollectMergesFilesThatOverlapInTime(t *testing.T) {
+	var undos, redos []*File
+	undos = appendFile(t, undos, []change.Delta{{Row: 1, TS: 5, List: setInt(12, 1)}, {Row: 4, TS: 6, List: setInt(12, 2)}}, true)
+	undos = appendFile(t, undos, []change.Delta{{Row: 1, TS: 10, List: setInt(11, 1)}, {Row: 1, TS: 3, List: drop()}, {Row: 2, TS: 3, List: drop()}}, true)
+	redos = appendFile(t, redos, []change.Delta{{Row: 1, TS: 15, List: setInt(11, 1)}, {Row: 1, TS: 20, List: setInt(11, 2)}}, false)
+	redos = appendFile(t, redos, []change.Delta{{Row: 0, TS: 30, List: drop()}, {Row: 1, TS: 15, List: setInt(12, 3)}, {Row: 1, TS: 30, List: drop()}}, false)
+
+	tracker := &Tracker{Undo: undos, Redo: redos}
+	undo, redo, err := tracker.Collect(0, 10, 30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameDeltas(t, "undo", undo, []change.Delta{
+		{Row: 1, TS: 10, List: setInt(11, 1)}, {Row: 1, TS: 5, List: setInt(12, 1)}, {Row: 1, TS: 3, List: drop()},
+		{Row: 2, TS: 3, List: drop()}, {Row: 4, TS: 6, List: setInt(12, 2)},
+	})
+	sameDeltas(t, "redo", redo, []change.Delta{
+		{Row: 1, TS: 15, List: setInt(11, 1)}, {Row: 1, TS: 15, List: setInt(12, 3)}, {Row: 1, TS: 20, List: setInt(11, 2)},
+	})
+}
+
+func TestTrackerSumsUpItsStores(t *testing.T) {
+	if tr := (&Tracker{}); tr.MaxTimestamp() != mvcc.Min || tr.DeletedInMem() != 0 {
+		t.Error("a tracker without stores holds something")
+	}
+	undos := appendFile(t, nil, someUpdates(3, 1, 500), true)
+	redos := appendFile(t, nil, someUpdates(3, 1, 40), false)
+	frozen, mem := NewMemStore(nil), NewMemStore(nil)
+	tr := &Tracker{Undo: undos, Redo: redos, Frozen: frozen, Mem: mem}
+	if ts := tr.MaxTimestamp(); ts != 42 {
+		t.Errorf("newest change at %d, want 42: undos do not count", uint64(ts))
+	}
+	frozen.Apply(1, 50, 1, drop())
+	mem.Apply(2, 60, 2, drop())
+	mem.Apply(0, 55, 3, setInt(11, 1))
+	if ts, n := tr.MaxTimestamp(), tr.DeletedInMem(); ts != 60 || n != 2 {
+		t.Errorf("newest change at %d, %d deleted; want 60, 2", uint64(ts), n)
+	}
+}
+
+// TestUnknownColumnsAreLeftAlone: changes of a column that was dropped stay in files and are asked for by nobody.
+func TestUnknownColumnsAreLeftAlone(t *testing.T) {
+	list := change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 999, []byte("dropped"))
+	redos := appendFile(t, nil, []change.Delta{{Row: 1, TS: 5, List: list}}, false)
+	w := (&Tracker{Schema: testSchema, Redo: redos}).NewWindow(mvcc.Max)
+	if err := w.Prepare(0, 10); err != nil {
+		t.Fatal(err)
+	}
+	if w.Empty() || w.Touches(11) || !w.Touches(999) {
+		t.Errorf("empty %v, touches 11 %v, 999 %v", w.Empty(), w.Touches(11), w.Touches(999))
+	}
+}

@@ -1,0 +1,100 @@
+package delta
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/dump"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Verify reads the whole file and checks what readers take for granted: every cblock; every list against
+// s, as Tracker.Schema; rows below rows, the number of rows of the rowset; the order within a row, which for
+// undos is another than for redos; and the statistics, by which readers pass files over. Errors: ErrCorrupt.
+func (f *File) Verify(s *schema.Schema, rows uint64, undo bool) error {
+	if err := f.cells.Verify(); err != nil {
+		return fmt.Errorf("delta: %w", err)
+	}
+	if s == nil {
+		s = noSchema
+	}
+	stats := emptyStats()
+	var last change.Delta
+	var count int64
+	var bad error
+	c := cursor{file: f, schema: s}
+	err := c.scan(0, maxRow+1, func(run []change.Delta) {
+		for _, d := range run {
+			switch {
+			case bad != nil:
+				return
+			case uint64(d.Row) >= rows:
+				bad = fault.Corruptf("row %d in a rowset of %d", d.Row, rows)
+			case count > 0 && d.Row == last.Row && (undo && d.TS > last.TS || !undo && d.TS < last.TS):
+				bad = fault.Corruptf("row %d: change at %d behind one at %d", d.Row, uint64(d.TS), uint64(last.TS))
+			}
+			stats.add(d)
+			last = d
+			count++
+		}
+	})
+	switch {
+	case err != nil:
+		return err
+	case bad != nil:
+		return f.damaged(bad)
+	case count != f.Len():
+		return f.damaged(fault.Corruptf("%d deltas found, %d told", count, f.Len()))
+	case !stats.equal(&f.stats):
+		return f.damaged(fault.Corruptf("statistics %+v, the deltas make it %+v", f.stats, stats))
+	}
+	return nil
+}
+
+// Dump prints the statistics and every delta of a file of deltas beside its bytes. Offsets count from the
+// start of each cell, since cells lie in compressed cblocks. The cfile around them is not shown.
+func Dump(w io.Writer, data []byte) error {
+	f, err := OpenFile(&block.Memory{Bytes: data}, cfile.ReaderOptions{})
+	if err != nil {
+		return err
+	}
+	out := dump.New(w)
+	out.Section("%d deltas", f.Len())
+	message, _ := f.cells.Metadata(statsKey)
+	out.Field(0, message, "%s: deletes %d, reinserts %d, timestamps %d to %d", statsKey,
+		f.stats.Deletes, f.stats.Reinserts, uint64(f.stats.Min), uint64(f.stats.Max))
+	for _, c := range f.stats.Columns {
+		out.Note("column %d: %d updates", c.ID, c.Updates)
+	}
+	c := cursor{file: f, schema: noSchema}
+	err = c.scan(0, maxRow+1, func(run []change.Delta) {
+		for _, d := range run {
+			dumpDelta(out, d)
+		}
+	})
+	out.End()
+	if err != nil {
+		return err
+	}
+	return out.Err()
+}
+
+func dumpDelta(out *dump.Writer, d change.Delta) {
+	key := appendKey(nil, d.Row, d.TS)
+	out.Section("row %d at %d: %s", d.Row, uint64(d.TS), d.List.Kind())
+	defer out.End()
+	out.Field(0, key, "delta key")
+	out.Field(int64(len(key)), d.List, "change list")
+	columns := d.List.Columns()
+	for id, cell, ok := columns.Next(); ok; id, cell, ok = columns.Next() {
+		if cell == nil {
+			out.Note("column %d: NULL", id)
+		} else {
+			out.Note("column %d: %x", id, cell)
+		}
+	}
+}

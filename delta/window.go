@@ -1,0 +1,210 @@
+package delta
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Window is the cursor of one scan as of a snapshot over the deltas of one rowset. Prepare moves it to a
+// window of row IDs; the other methods speak of that window. It is cheapest when windows rise; any order
+// is right. Not for concurrent use. Source: tablet spec §8.3, §8.5.
+//
+//	w := tracker.NewWindow(snap)
+//	for … {
+//		err := w.Prepare(from, n)
+//		w.ApplyDeletes(selection)
+//		…                                   // read base cells of a column into v
+//		w.ApplyColumn(column.ID, v)
+//	}
+type Window struct {
+	snap  mvcc.Timestamp
+	files []windowFile // those that matter to snap: undos newest first, redos oldest first
+	mems  []*MemStore  // frozen first
+
+	from    uint64
+	n       int
+	some    bool // a change counts here
+	columns []columnUpdates
+	used    int // columns that have a slot for this window: columns[:used]
+	hint    int // the slot where the last change's last column was found
+	deleted bool
+	dead    batch.Bitmap // n bits: 1 for rows that are not there as of snap; valid if deleted
+
+	rows  []memRow // scratch
+	lists []change.List
+}
+
+type windowFile struct {
+	cursor
+	undo bool
+}
+
+// columnUpdates are the changes to one column, in order: for a row that stands twice the last counts.
+type columnUpdates struct {
+	id    schema.ColumnID
+	rows  []uint32 // within the window
+	cells [][]byte // as long as rows
+}
+
+// NewWindow makes a Window as of snap, prepared for no rows. Stores that do not matter to snap are left
+// out here, so a window over nothing else costs nothing.
+func (t *Tracker) NewWindow(snap mvcc.Timestamp) *Window {
+	w := &Window{snap: snap}
+	for _, f := range t.Undo {
+		if f.undoRelevant(snap) {
+			w.files = append(w.files, windowFile{cursor{file: f, schema: t.schema()}, true})
+		}
+	}
+	for _, f := range t.Redo {
+		if f.redoRelevant(snap) {
+			w.files = append(w.files, windowFile{cursor{file: f, schema: t.schema()}, false})
+		}
+	}
+	for _, m := range [...]*MemStore{t.Frozen, t.Mem} {
+		if m.relevant(snap) {
+			w.mems = append(w.mems, m)
+		}
+	}
+	return w
+}
+
+// Prepare collects the changes that count of rows [from, from+n), store by store from the base away.
+// Errors: ErrCorrupt; then the window is prepared for no rows.
+func (w *Window) Prepare(from batch.Ordinal, n int) error {
+	w.clear()
+	if len(w.files) == 0 && len(w.mems) == 0 {
+		return nil
+	}
+	w.from, w.n = uint64(from), n
+	to := w.from + uint64(n)
+	for i := range w.files {
+		f := &w.files[i]
+		err := f.scan(w.from, to, func(run []change.Delta) {
+			for _, d := range run {
+				if counts(d.TS, w.snap, f.undo) {
+					w.add(int(uint64(d.Row)-w.from), d.List)
+				}
+			}
+		})
+		if err != nil {
+			w.clear()
+			return err
+		}
+	}
+	for _, m := range w.mems {
+		w.addMem(m, to)
+	}
+	return nil
+}
+
+// clear prepares w for no rows. References to cells go, lest they hold on to cblocks.
+func (w *Window) clear() {
+	for i := range w.columns[:w.used] {
+		c := &w.columns[i]
+		clear(c.cells)
+		c.rows, c.cells = c.rows[:0], c.cells[:0]
+	}
+	w.from, w.n, w.used, w.hint, w.some, w.deleted = 0, 0, 0, 0, false, false
+}
+
+// addMem adds what counts of a mem store: of each row the nearest fold and what follows it.
+func (w *Window) addMem(m *MemStore, to uint64) {
+	w.rows = m.appendRows(w.rows[:0], batch.Ordinal(w.from), to)
+	for _, r := range w.rows {
+		ref := newestBefore(m.changes, r.newest, w.snap)
+		w.lists = appendState(w.lists[:0], m.changes, ref)
+		for _, list := range w.lists {
+			w.add(int(uint64(r.row)-w.from), list)
+		}
+	}
+}
+
+// add lets one more change happen to a row of the window.
+func (w *Window) add(row int, list change.List) {
+	w.some = true
+	switch list.Kind() {
+	case change.Delete:
+		if !w.deleted {
+			w.dead = w.dead.Resize(w.n)
+			w.deleted = true
+		}
+		w.dead.Set(row)
+		return
+	case change.Reinsert:
+		if w.deleted {
+			w.dead.Clear(row)
+		}
+	}
+	columns := list.Columns()
+	for id, cell, ok := columns.Next(); ok; id, cell, ok = columns.Next() {
+		c := w.column(id)
+		c.rows = append(c.rows, uint32(row))
+		c.cells = append(c.cells, cell)
+	}
+}
+
+// column is the slot of a column, made when there is none. Lists mostly set the same columns in the same
+// order, so the slot behind the last one is tried first.
+func (w *Window) column(id schema.ColumnID) *columnUpdates {
+	for range 2 {
+		if w.hint < w.used && w.columns[w.hint].id == id {
+			w.hint++
+			return &w.columns[w.hint-1]
+		}
+		w.hint = 0
+	}
+	if i := w.find(id); i >= 0 {
+		w.hint = i + 1
+		return &w.columns[i]
+	}
+	if w.used == len(w.columns) {
+		w.columns = append(w.columns, columnUpdates{})
+	}
+	w.columns[w.used].id = id
+	w.used++
+	w.hint = w.used
+	return &w.columns[w.used-1]
+}
+
+func (w *Window) find(id schema.ColumnID) int {
+	return slices.IndexFunc(w.columns[:w.used], func(c columnUpdates) bool { return c.id == id })
+}
+
+// Empty tells that no change of any kind counts in the window: base cells are what they are.
+func (w *Window) Empty() bool { return !w.some }
+
+// Touches tells whether a change sets the column somewhere in the window. Where none does, the column's
+// zone maps and encoded data may decide about a predicate; deletes do not matter for that.
+func (w *Window) Touches(id schema.ColumnID) bool { return w.find(id) >= 0 }
+
+// ApplyDeletes clears the bits of rows that are not there as of the snapshot; bit i of sel, which has at
+// least n bits, is row from+i. It sets no bit, and leaves bits beyond the window alone.
+func (w *Window) ApplyDeletes(sel batch.Bitmap) {
+	if !w.deleted {
+		return
+	}
+	for i, dead := range w.dead {
+		sel[i] &^= dead
+	}
+}
+
+// ApplyColumn puts the changes of a column over its base cells: v holds those of rows [from, from+n).
+// Byte strings that it puts there hold as long as they are referenced. v is touched only if Touches(id).
+func (w *Window) ApplyColumn(id schema.ColumnID, v *batch.Vector) {
+	i := w.find(id)
+	if i < 0 {
+		return
+	}
+	if v.Len != w.n {
+		panic(fmt.Sprintf("delta: %d cells of column %d, window of %d rows", v.Len, id, w.n))
+	}
+	c := &w.columns[i]
+	for k, row := range c.rows {
+		v.SetCell(int(row), c.cells[k])
+	}
+}

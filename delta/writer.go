@@ -1,0 +1,122 @@
+package delta
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/invariant"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Writer writes one file of deltas with the settings that Kudu's writer has. Not for concurrent use.
+// Source: tablet spec §6.3, §6.5.
+type Writer struct {
+	out   *cfile.Writer
+	undo  bool
+	stats Stats
+	count int64
+	row   uint32         // of the last delta
+	ts    mvcc.Timestamp // of the last delta
+
+	// Deltas go to the cfile some hundred at a time; where its cblocks end does not depend on it.
+	cells batch.Vector
+	buf   []byte // memory of cells
+}
+
+const (
+	pendingCells = 256
+	pendingBytes = 32 << 10
+)
+
+// errNoDeltas: a file without deltas must not be.
+var errNoDeltas = errors.New("delta: a file of no deltas was finished")
+
+// NewWriter begins a file of undos or of redos in sink. A writer that is not finished leaves half of a
+// file, which its owner drops.
+func NewWriter(sink block.Sink, undo bool) (*Writer, error) {
+	return newWriter(sink, undo, cblockBytes)
+}
+
+func newWriter(sink block.Sink, undo bool, cblockBytes int) (*Writer, error) {
+	out, err := cfile.NewWriter(sink, cfile.WriterOptions{
+		Type:          schema.Binary,
+		Encoding:      schema.Plain,
+		Compression:   schema.LZ4,
+		BlockBytes:    cblockBytes,
+		ValueIndex:    true,
+		FullIndexKeys: true,
+		IndexKey:      keyOf,
+		Exact:         true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("delta: %w", err)
+	}
+	return &Writer{out: out, undo: undo, stats: emptyStats(), cells: batch.Vector{Type: schema.Binary}}, nil
+}
+
+// Append adds one delta; its list is copied. Rows rise. Within a row the timestamps of redos do not
+// fall, those of undos do not rise; anything else is refused. Within a timestamp the order is kept.
+func (w *Writer) Append(d change.Delta) error {
+	if w.count > 0 && (d.Row < w.row || d.Row == w.row && (w.undo && d.TS > w.ts || !w.undo && d.TS < w.ts)) {
+		return fmt.Errorf("delta: row %d at %d behind row %d at %d: out of order", d.Row, uint64(d.TS), w.row, uint64(w.ts))
+	}
+	if invariant.Enabled {
+		if err := d.List.Check(&schema.Schema{}); err != nil {
+			panic(fmt.Sprintf("delta: row %d at %d: list %x: %v", d.Row, uint64(d.TS), []byte(d.List), err))
+		}
+	}
+	w.row, w.ts = d.Row, d.TS
+	w.count++
+	w.stats.add(d)
+
+	start := len(w.buf)
+	w.buf = appendKey(w.buf, d.Row, d.TS)
+	w.buf = append(w.buf, d.List...)
+	// Should buf move while it grows, earlier cells stay in the memory that it leaves.
+	w.cells.Bytes = append(w.cells.Bytes, w.buf[start:len(w.buf):len(w.buf)])
+	w.cells.Len++
+	if w.cells.Len >= pendingCells || len(w.buf) >= pendingBytes {
+		return w.flush()
+	}
+	return nil
+}
+
+func (w *Writer) flush() error {
+	if w.cells.Len == 0 {
+		return nil
+	}
+	if err := w.out.Append(&w.cells); err != nil {
+		return fmt.Errorf("delta: %w", err)
+	}
+	w.cells.Reset(0)
+	w.buf = w.buf[:0]
+	return nil
+}
+
+// Finish writes the rest and returns what the file holds. A file without deltas is an error: whoever has
+// none writes none.
+func (w *Writer) Finish() (Stats, error) {
+	if w.count == 0 {
+		return Stats{}, errNoDeltas
+	}
+	if err := w.flush(); err != nil {
+		return Stats{}, err
+	}
+	message, err := w.stats.encode()
+	if err != nil {
+		return Stats{}, fmt.Errorf("delta: statistics: %w", err)
+	}
+	w.out.AddMetadata(statsKey, message)
+	if err := w.out.Finish(); err != nil {
+		return Stats{}, fmt.Errorf("delta: %w", err)
+	}
+	return w.stats, nil
+}
+
+// Len is the number of deltas so far.
+func (w *Writer) Len() int64 { return w.count }

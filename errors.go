@@ -1,0 +1,27 @@
+package oribi
+
+import "github.com/oribi-db/oribi/internal/fault"
+
+// Errors that a caller can act on, for errors.Is. Each is wrapped with the place where it happened.
+var (
+	ErrNotFound      = fault.ErrNotFound      // no such table, column or row
+	ErrKeyExists     = fault.ErrKeyExists     // an insert met a live row with its key
+	ErrExists        = fault.ErrExists        // a table of that name exists; a store exists where none may be
+	ErrRow           = fault.ErrRow           // a row of a write batch was refused: errors.As gives the *RowError
+	ErrSchema        = fault.ErrSchema        // a schema breaks a rule
+	ErrTooOld        = fault.ErrTooOld        // a read below the history floor
+	ErrFuture        = fault.ErrFuture        // a timestamp more than 10 s ahead of the clock
+	ErrConflict      = fault.ErrConflict      // an optimistic transaction lost
+	ErrBatchTooLarge = fault.ErrBatchTooLarge // a write batch over its limit
+	ErrCorrupt       = fault.ErrCorrupt       // bytes on disk are not what was written
+	ErrUnsupported   = fault.ErrUnsupported   // a feature or a format that this program does not know
+	ErrNotStore      = fault.ErrNotStore      // the directory is no store, or half of one
+	ErrLocked        = fault.ErrLocked        // another opener holds the store
+	ErrReadOnly      = fault.ErrReadOnly      // a write on a store opened read-only
+	ErrPoisoned      = fault.ErrPoisoned      // an earlier write failed; the store is read-only from there on
+	ErrNoSpace       = fault.ErrNoSpace       // the disk is full; nothing was changed
+	ErrClosed        = fault.ErrClosed        // the store or the iterator is closed
+)
+
+// RowError tells which row of a write batch was refused: its position, table, key, column, and why.
+type RowError = fault.RowError

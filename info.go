@@ -1,0 +1,49 @@
+package oribi
+
+import (
+	"encoding/hex"
+
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+// Info describes a store.
+type Info struct {
+	UUID    string // 32 hex digits
+	Format  int
+	Tables  int
+	RowSets int
+	Bytes   Sizes
+}
+
+// Sizes are the bytes of a store by what they are for.
+type Sizes struct {
+	Live     int64 // blocks that the metadata names
+	Dead     int64 // blocks that were dropped and whose space is not given back yet
+	Log      int64
+	Metadata int64
+}
+
+// Info tells what the store is and how large.
+func (s *Store) Info() (Info, error) {
+	if err := s.enter(); err != nil {
+		return Info{}, err
+	}
+	defer s.leave()
+	st := s.blocks.Stats()
+	info := Info{UUID: hex.EncodeToString(s.instance.id[:]), Format: formatNumber,
+		Bytes: Sizes{Live: st.LiveBytes, Dead: st.DeadBytes, Metadata: st.MetadataBytes, Log: s.logBytes}}
+	if s.log != nil {
+		info.Bytes.Log = s.log.Bytes()
+	}
+	for _, t := range s.sortedTables() {
+		info.Tables++
+		info.RowSets += len(t.tab.Stored())
+	}
+	return info, nil
+}
+
+// Visible is the newest published timestamp: what a read without AsOf sees.
+func (s *Store) Visible() mvcc.Timestamp { return s.pub.Visible() }
+
+// ReadOnly tells whether the store was opened so.
+func (s *Store) ReadOnly() bool { return s.opts.ReadOnly }

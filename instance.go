@@ -1,0 +1,268 @@
+package oribi
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/oribi-db/oribi/internal/coding"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// Names in a store's directory.
+const (
+	lockName        = "LOCK"
+	formattingName  = "FORMATTING"
+	instanceName    = "INSTANCE"
+	instanceTmpName = "INSTANCE.tmp"
+	anchorName      = "ANCHOR"
+	walName         = "wal"
+	metaName        = "meta"
+	dataName        = "data"
+)
+
+// INSTANCE names a store. It is written once, as the last step of formatting.
+//
+//	offset  width  field       meaning
+//	0       8      magic       "oribinst"
+//	8       4      format      format number of the store, 1
+//	12      4      must flags  bits that a reader must know or refuse: none yet
+//	16      4      may flags   bits that a reader may ignore: none yet
+//	20      16     instance    random, also in every other file of the store
+//	36      4      block size  blocks begin at multiples of it, bytes
+//	40      8      created     microseconds since 1970
+//	48      4      checksum    CRC-32C of all before
+//
+// Instance 00…0f, blocks of 4096 bytes, created at 1700000000000000:
+//
+//	6f 72 69 62 69 6e 73 74 01 00 00 00 00 00 00 00 00 00 00 00
+//	00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f 00 10 00 00
+//	00 40 1e 18 24 0a 06 00 73 a8 5e c0
+const (
+	instanceMagic  = "oribinst" // file format: never change
+	formatNumber   = 1          // file format
+	formatOff      = 8          // file format: never change
+	mustFlagsOff   = 12         // file format: never change
+	mayFlagsOff    = 16         // file format: never change
+	instanceIDOff  = 20         // file format: never change
+	blockSizeOff   = 36         // file format: never change
+	createdOff     = 40         // file format: never change
+	instanceCRCOff = 48         // file format: never change
+	instanceLen    = 52         // file format: never change
+)
+
+// FORMATTING stands in a directory while a store is being made there.
+//
+//	offset  width  field     meaning
+//	0       8      magic     "oribifmt"
+//	8       16     instance  of the store that is being made
+//	24      4      checksum  CRC-32C of all before
+//
+// Instance 00…0f:
+//
+//	6f 72 69 62 69 66 6d 74 00 01 02 03 04 05 06 07 08 09 0a 0b
+//	0c 0d 0e 0f 3b 24 c1 c3
+const (
+	formattingMagic  = "oribifmt" // file format: never change
+	formattingIDOff  = 8          // file format: never change
+	formattingCRCOff = 24         // file format: never change
+	formattingLen    = 28         // file format: never change
+)
+
+// instance is the content of INSTANCE.
+type instance struct {
+	id        [16]byte
+	blockSize int64
+	created   int64 // microseconds since 1970
+}
+
+func (i *instance) encode() []byte {
+	b := make([]byte, instanceLen)
+	copy(b, instanceMagic)
+	binary.LittleEndian.PutUint32(b[formatOff:], formatNumber)
+	copy(b[instanceIDOff:], i.id[:])
+	binary.LittleEndian.PutUint32(b[blockSizeOff:], uint32(i.blockSize))
+	binary.LittleEndian.PutUint64(b[createdOff:], uint64(i.created))
+	binary.LittleEndian.PutUint32(b[instanceCRCOff:], coding.CRC32C(b[:instanceCRCOff]))
+	return b
+}
+
+func decodeInstance(b []byte) (*instance, error) {
+	if len(b) < formatOff+4 || string(b[:formatOff]) != instanceMagic {
+		return nil, fault.Corruptf("%s: not an instance file", instanceName)
+	}
+	// A newer format may have another length: its number is read first, and only what this program knows is checked.
+	if format := binary.LittleEndian.Uint32(b[formatOff:]); format != formatNumber {
+		if len(b) == instanceLen && coding.CRC32C(b[:instanceCRCOff]) != binary.LittleEndian.Uint32(b[instanceCRCOff:]) {
+			return nil, fault.Corruptf("%s: checksum", instanceName)
+		}
+		return nil, fault.Unsupportedf("%s: format %d, this program knows %d", instanceName, format, formatNumber)
+	}
+	if len(b) != instanceLen {
+		return nil, fault.Corruptf("%s: %d bytes, want %d", instanceName, len(b), instanceLen)
+	}
+	if got, want := coding.CRC32C(b[:instanceCRCOff]), binary.LittleEndian.Uint32(b[instanceCRCOff:]); got != want {
+		return nil, fault.Corruptf("%s: crc %08x, want %08x", instanceName, got, want)
+	}
+	if flags := binary.LittleEndian.Uint32(b[mustFlagsOff:]); flags != 0 {
+		return nil, fault.Unsupportedf("%s: flags %x", instanceName, flags)
+	}
+	i := &instance{blockSize: int64(binary.LittleEndian.Uint32(b[blockSizeOff:])), created: int64(binary.LittleEndian.Uint64(b[createdOff:]))}
+	copy(i.id[:], b[instanceIDOff:])
+	return i, nil
+}
+
+// dirState is what a directory is, going by the names in it.
+type dirState int
+
+const (
+	dirEmpty      dirState = iota // nothing, or only LOCK
+	dirUnfinished                 // formatting began and did not end
+	dirStore                      // INSTANCE is there
+	dirForeign                    // anything else
+)
+
+// inspect tells what dir is. A missing directory is an error that satisfies fs.ErrNotExist. Nothing is changed.
+func inspect(fsys vfs.FS, dir string) (dirState, error) {
+	names, err := fsys.List(dir)
+	if err != nil {
+		return dirForeign, err
+	}
+	ours := []string{lockName, formattingName, instanceTmpName, anchorName, walName, metaName, dataName}
+	formatting, foreign := false, false
+	for _, name := range names {
+		switch {
+		case name == instanceName:
+			return dirStore, nil
+		case name == formattingName:
+			formatting = true
+		case !slices.Contains(ours, name):
+			foreign = true
+		}
+	}
+	switch {
+	case len(names) == 0 || len(names) == 1 && names[0] == lockName:
+		return dirEmpty, nil
+	case formatting && !foreign:
+		b, err := readFile(fsys, filepath.Join(dir, formattingName), formattingLen+1)
+		if err != nil {
+			return dirForeign, err
+		}
+		if len(b) == 0 || wholeFormatting(b) {
+			return dirUnfinished, nil
+		}
+	}
+	return dirForeign, nil
+}
+
+func wholeFormatting(b []byte) bool {
+	return len(b) == formattingLen && string(b[:formattingIDOff]) == formattingMagic &&
+		coding.CRC32C(b[:formattingCRCOff]) == binary.LittleEndian.Uint32(b[formattingCRCOff:])
+}
+
+func encodeFormatting(id [16]byte) []byte {
+	b := make([]byte, formattingLen)
+	copy(b, formattingMagic)
+	copy(b[formattingIDOff:], id[:])
+	binary.LittleEndian.PutUint32(b[formattingCRCOff:], coding.CRC32C(b[:formattingCRCOff]))
+	return b
+}
+
+// readFile reads a small file, at most limit bytes of it.
+func readFile(fsys vfs.FS, name string, limit int64) ([]byte, error) {
+	f, err := fsys.Open(name, false)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, min(size, limit))
+	if n, err := f.ReadAt(b, 0); n < len(b) {
+		return nil, err
+	}
+	return b, nil
+}
+
+// writeFile makes a small file, synced.
+func writeFile(fsys vfs.FS, name string, b []byte) error {
+	f, err := fsys.Create(name)
+	if err != nil {
+		return err
+	}
+	if _, err := f.WriteAt(b, 0); err != nil {
+		f.Close()
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}
+
+// format makes an empty store in dir, which is empty or an unfinished format and locked by the caller. A kill at any moment leaves
+// a directory that format takes again:
+//
+//  1. what an unfinished format left is removed, FORMATTING last
+//  2. FORMATTING, synced: from here on the directory is an unfinished format
+//  3. wal/, meta/, data/, ANCHOR by make
+//  4. INSTANCE.tmp, synced, renamed to INSTANCE, directory synced: from here on the directory is a store
+//  5. FORMATTING removed; one that a kill leaves beside INSTANCE means nothing
+func format(fsys vfs.FS, dir string, i *instance, make func() error) error {
+	for _, name := range []string{metaName, dataName, walName, anchorName, instanceTmpName, formattingName} {
+		if err := removeAll(fsys, filepath.Join(dir, name)); err != nil {
+			return fmt.Errorf("oribi: format: %w", err)
+		}
+	}
+	if _, err := rand.Read(i.id[:]); err != nil {
+		return fmt.Errorf("oribi: format: %w", err)
+	}
+	path := func(name string) string { return filepath.Join(dir, name) }
+	steps := []func() error{
+		func() error { return writeFile(fsys, path(formattingName), encodeFormatting(i.id)) },
+		func() error { return fsys.SyncDir(dir) },
+		make,
+		func() error { return writeFile(fsys, path(instanceTmpName), i.encode()) },
+		func() error { return fsys.Rename(path(instanceTmpName), path(instanceName)) },
+		func() error { return fsys.SyncDir(dir) },
+		func() error { return fsys.Remove(path(formattingName)) },
+		func() error { return fsys.SyncDir(dir) },
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return fmt.Errorf("oribi: format: %w", err)
+		}
+	}
+	return nil
+}
+
+// removeAll removes a file, or a directory with what is in it. Nothing there is no error.
+func removeAll(fsys vfs.FS, name string) error {
+	info, err := fsys.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		names, err := fsys.List(name)
+		if err != nil {
+			return err
+		}
+		for _, n := range names {
+			if err := removeAll(fsys, filepath.Join(name, n)); err != nil {
+				return err
+			}
+		}
+	}
+	return fsys.Remove(name)
+}

@@ -1,0 +1,109 @@
+// Package budget counts the memory that a store holds against one limit.
+//
+// Whoever takes memory that lives longer than a call reports it with Reserve and gives it back
+// with Release, under the kind it belongs to. A Budget counts and refuses nothing: a committed
+// write batch must be applied whatever the count says. Who admits new work (commits, compactions,
+// cache fills) compares Used with Limit first. All methods may be called from many goroutines; on
+// a nil *Budget they count nothing, which suits tools that read one file.
+//
+// Kudu has a tree of trackers, each with a limit of its own; here one limit is shared by all
+// kinds, and the counters by kind serve reports and the choice of what to flush.
+package budget
+
+import (
+	"fmt"
+	"sync/atomic"
+)
+
+// Kind is what a piece of memory is for.
+type Kind uint8
+
+// The kinds.
+const (
+	MemRowSet  Kind = iota // rows not yet flushed
+	Delta                  // changes not yet flushed to rows on disk
+	Cache                  // cblocks and decoded chunks that could be read again
+	Compaction             // buffers of flushes and compactions
+	Metadata               // indexes held in memory, footers, Pebble
+	Kinds                  // count of the kinds
+)
+
+func (k Kind) String() string {
+	switch k {
+	case MemRowSet:
+		return "memrowset"
+	case Delta:
+		return "delta"
+	case Cache:
+		return "cache"
+	case Compaction:
+		return "compaction"
+	case Metadata:
+		return "metadata"
+	}
+	return fmt.Sprintf("kind %d", uint8(k))
+}
+
+// Budget is the memory of one store.
+type Budget struct {
+	limit int64
+	used  atomic.Int64
+	kinds [Kinds]atomic.Int64
+}
+
+// New returns a Budget with a limit in bytes; 0 or less is no limit.
+func New(limit int64) *Budget { return &Budget{limit: max(limit, 0)} }
+
+// Limit returns the limit in bytes, 0 for none.
+func (b *Budget) Limit() int64 {
+	if b == nil {
+		return 0
+	}
+	return b.limit
+}
+
+// Reserve counts n bytes more of kind k, above the limit too. A negative n is a Release of -n.
+func (b *Budget) Reserve(k Kind, n int64) {
+	if b == nil {
+		return
+	}
+	// A count below zero means that something was given back twice: from here on the limit
+	// would let in more than it says, without end.
+	if now := b.kinds[k].Add(n); now < 0 {
+		panic(fmt.Sprintf("budget: %v at %d bytes after %+d", k, now, n))
+	}
+	b.used.Add(n)
+}
+
+// Release counts n bytes of kind k less, which a Reserve had counted.
+func (b *Budget) Release(k Kind, n int64) { b.Reserve(k, -n) }
+
+// Grower returns Reserve for kind k, in the form that arena.New takes.
+func (b *Budget) Grower(k Kind) func(n int64) {
+	return func(n int64) { b.Reserve(k, n) }
+}
+
+// Used returns the bytes of all kinds.
+func (b *Budget) Used() int64 {
+	if b == nil {
+		return 0
+	}
+	return b.used.Load()
+}
+
+// UsedBy returns the bytes of kind k. Kinds read one after the other need not add up to Used,
+// since others go on counting.
+func (b *Budget) UsedBy(k Kind) int64 {
+	if b == nil {
+		return 0
+	}
+	return b.kinds[k].Load()
+}
+
+// Over returns by how many bytes Used is above Limit; 0 when it is not, or when there is no limit.
+func (b *Budget) Over() int64 {
+	if b == nil || b.limit == 0 {
+		return 0
+	}
+	return max(b.used.Load()-b.limit, 0)
+}

@@ -1,0 +1,74 @@
+package budget
+
+import (
+	"sync"
+	"testing"
+)
+
+func TestBudgetCountsByKindAndInAll(t *testing.T) {
+	b := New(100)
+	b.Reserve(MemRowSet, 60)
+	b.Reserve(Cache, 70)
+	b.Release(MemRowSet, 20)
+	b.Grower(Delta)(5)
+	if b.Used() != 115 || b.UsedBy(MemRowSet) != 40 || b.UsedBy(Cache) != 70 || b.UsedBy(Delta) != 5 {
+		t.Errorf("used %d: %d, %d, %d", b.Used(), b.UsedBy(MemRowSet), b.UsedBy(Cache), b.UsedBy(Delta))
+	}
+	if b.Over() != 15 || b.Limit() != 100 {
+		t.Errorf("over %d of %d", b.Over(), b.Limit())
+	}
+	b.Grower(Cache)(-70)
+	if b.Over() != 0 || b.Used() != 45 {
+		t.Errorf("over %d, used %d", b.Over(), b.Used())
+	}
+}
+
+func TestNoLimitIsNeverOver(t *testing.T) {
+	for _, b := range []*Budget{nil, New(0), New(-1)} {
+		b.Reserve(Metadata, 1<<40)
+		if b.Over() != 0 || b.Limit() != 0 {
+			t.Errorf("over %d of %d", b.Over(), b.Limit())
+		}
+		b.Release(Metadata, 1<<40)
+		if b.Used() != 0 || b.UsedBy(Metadata) != 0 {
+			t.Errorf("%d left", b.Used())
+		}
+	}
+}
+
+func TestGivingBackTwicePanics(t *testing.T) {
+	b := New(10)
+	b.Reserve(Cache, 1)
+	b.Reserve(Delta, 5)
+	b.Release(Cache, 1)
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic, though another kind has bytes left")
+		}
+	}()
+	b.Release(Cache, 1)
+}
+
+func TestCountsAreExactUnderConcurrency(t *testing.T) {
+	b := New(1)
+	var wg sync.WaitGroup
+	for k := range Kinds {
+		for range 4 {
+			wg.Go(func() {
+				for range 1000 {
+					b.Reserve(k, 3)
+					b.Release(k, 2)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	for k := range Kinds {
+		if got := b.UsedBy(k); got != 4000 {
+			t.Errorf("%v: %d, want 4000", k, got)
+		}
+	}
+	if got := b.Used(); got != 4000*int64(Kinds) {
+		t.Errorf("used %d", got)
+	}
+}

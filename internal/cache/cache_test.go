@@ -1,0 +1,219 @@
+package cache
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+)
+
+func key(block, offset int) Key { return Key{Block: uint64(block), Offset: uint64(offset)} }
+
+func TestGetReturnsWhatWasPut(t *testing.T) {
+	c := New(1 << 20)
+	for i := range 100 {
+		for part := range 3 {
+			c.Put(Key{uint64(i % 7), uint64(i), uint32(part)}, fmt.Sprint(i, part), 100)
+		}
+	}
+	for i := range 100 {
+		for part := range 3 {
+			v, ok := c.Get(Key{uint64(i % 7), uint64(i), uint32(part)})
+			if want := fmt.Sprint(i, part); !ok || v != want {
+				t.Fatalf("entry %d part %d: %v, %v, want %q", i, part, v, ok, want)
+			}
+		}
+	}
+	if _, ok := c.Get(key(3, 4)); ok {
+		t.Error("found an entry that was never put")
+	}
+	if want := int64(300 * (100 + entryBytes)); c.Used() != want {
+		t.Errorf("%d bytes used, want %d", c.Used(), want)
+	}
+}
+
+func TestOlderValueStays(t *testing.T) {
+	c := New(1 << 20)
+	c.Put(key(1, 1), "first", 10)
+	c.Put(key(1, 1), "second", 10)
+	if v, _ := c.Get(key(1, 1)); v != "first" {
+		t.Errorf("got %v", v)
+	}
+	if c.Used() != 10+entryBytes {
+		t.Errorf("%d bytes used", c.Used())
+	}
+}
+
+func TestNeverAboveTheLimit(t *testing.T) {
+	for _, limit := range []int64{0, 1000, 1 << 20, 40 << 20} {
+		c := New(limit)
+		rng := rand.New(rand.NewPCG(1, uint64(limit)))
+		for i := range 20000 {
+			k := key(rng.IntN(10), rng.IntN(4000))
+			if rng.IntN(2) == 0 {
+				c.Get(k)
+			} else {
+				c.Put(k, i, int64(rng.IntN(5000)))
+			}
+			if used := c.Used(); used > limit || used < 0 {
+				t.Fatalf("limit %d: %d bytes used", limit, used)
+			}
+		}
+	}
+}
+
+func TestLargerThanTheLimitIsDeclined(t *testing.T) {
+	c := New(10000)
+	c.Put(key(1, 1), 1, 100)
+	c.Put(key(1, 2), 2, 10000)
+	if _, ok := c.Get(key(1, 2)); ok {
+		t.Error("took a value above the limit")
+	}
+	if _, ok := c.Get(key(1, 1)); !ok {
+		t.Error("dropped a value for one that was declined")
+	}
+}
+
+func TestEvictForgetsOneBlockOnly(t *testing.T) {
+	c := New(64 << 20) // several shards
+	for b := range 4 {
+		for o := range 100 {
+			c.Put(key(b, o), b, 10)
+		}
+	}
+	c.Evict(2)
+	c.Evict(99)
+	for b := range 4 {
+		for o := range 100 {
+			if _, ok := c.Get(key(b, o)); ok == (b == 2) {
+				t.Fatalf("block %d offset %d: found is %v", b, o, ok)
+			}
+		}
+	}
+	if want := int64(300 * (10 + entryBytes)); c.Used() != want {
+		t.Errorf("%d bytes used, want %d", c.Used(), want)
+	}
+}
+
+func TestSetLimitEvicts(t *testing.T) {
+	c := New(1 << 20)
+	for o := range 1000 {
+		c.Put(key(1, o), o, 500)
+	}
+	c.SetLimit(100000)
+	if c.Used() > 100000 || c.Used() < 90000 || c.Limit() != 100000 {
+		t.Errorf("%d bytes used, limit %d", c.Used(), c.Limit())
+	}
+	c.SetLimit(0)
+	if c.Used() != 0 {
+		t.Errorf("%d bytes used of 0", c.Used())
+	}
+}
+
+// A working set that is read again and again survives a scan ten times as large as the cache.
+func TestScanLeavesTheWorkingSet(t *testing.T) {
+	const entries, size = 1000, 1000
+	c := New(entries * (size + entryBytes))
+	for round := range 3 {
+		for o := range entries / 2 {
+			if _, ok := c.Get(key(1, o)); !ok {
+				c.Put(key(1, o), o, size)
+			}
+		}
+		_ = round
+	}
+	for o := range 10 * entries {
+		c.Put(key(2, o), o, size)
+	}
+	kept := 0
+	for o := range entries / 2 {
+		if _, ok := c.Get(key(1, o)); ok {
+			kept++
+		}
+	}
+	if kept < entries/2*9/10 {
+		t.Errorf("%d of %d values of the working set survived a scan", kept, entries/2)
+	}
+}
+
+// What was dropped and comes back soon is kept in the main queue.
+func TestReturningValueIsKept(t *testing.T) {
+	const size = 1000
+	c := New(100 * (size + entryBytes))
+	c.Put(key(1, 0), 0, size)
+	for o := range 110 {
+		c.Put(key(2, o), o, size)
+	}
+	if _, ok := c.Get(key(1, 0)); ok {
+		t.Fatal("the value was not dropped: the test proves nothing")
+	}
+	c.Put(key(1, 0), 0, size)
+	for o := range 500 {
+		c.Put(key(3, o), o, size)
+	}
+	if _, ok := c.Get(key(1, 0)); !ok {
+		t.Error("a value that came back was dropped by a scan")
+	}
+}
+
+// The cache against a map: what it returns is always what was put under that name.
+func TestConcurrentUseReturnsOnlyTheRightValues(t *testing.T) {
+	c := New(40 << 20)
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(7, uint64(g)))
+			for range 50000 {
+				k := Key{uint64(rng.IntN(20)), uint64(rng.IntN(500)) * 4096, uint32(rng.IntN(4))}
+				want := k.Block<<40 | k.Offset<<4 | uint64(k.Part)
+				switch rng.IntN(100) {
+				case 0:
+					c.Evict(k.Block)
+				case 1:
+					c.SetLimit(int64(rng.IntN(40 << 20)))
+				default:
+					if v, ok := c.Get(k); !ok {
+						c.Put(k, want, int64(rng.IntN(100000)))
+					} else if v != want {
+						t.Errorf("%v: got %v, want %v", k, v, want)
+						return
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for b := range 20 {
+		c.Evict(uint64(b))
+	}
+	if c.Used() != 0 {
+		t.Errorf("%d bytes used when all is evicted", c.Used())
+	}
+}
+
+func BenchmarkGet(b *testing.B) {
+	for _, entries := range []int{1000, 100000} {
+		b.Run(fmt.Sprintf("entries=%d", entries), func(b *testing.B) {
+			c := New(int64(entries) * 1000)
+			for o := range entries {
+				c.Put(key(o%50, o*4096), o, 100)
+			}
+			rng := rand.New(rand.NewPCG(1, 2))
+			order := make([]Key, 4096)
+			for i := range order {
+				o := rng.IntN(entries)
+				order[i] = key(o%50, o*4096)
+			}
+			hits := 0
+			b.ResetTimer()
+			for i := range b.N {
+				if _, ok := c.Get(order[i&4095]); ok {
+					hits++
+				}
+			}
+			if hits != b.N {
+				b.Fatalf("%d of %d hits", hits, b.N)
+			}
+		})
+	}
+}

@@ -1,0 +1,222 @@
+package cache
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// entry is one value with its places: in the table, in one queue, in the list of its block.
+// key, hash, value and bytes never change, so that readers need no lock.
+type entry struct {
+	key   Key
+	hash  uint64
+	value any
+	bytes int64
+
+	// uses counts Gets since the entry came to the head of a queue, up to maxUses.
+	uses atomic.Int32
+
+	// The rest is guarded by the shard's lock.
+	queue      *queue
+	next, prev *entry // in the queue; towards the tail, towards the head
+	sibling    *entry // next entry of the same block
+	elder      *entry // the one before it there
+}
+
+// maxUses bounds how many rounds of the main queue a value can save up.
+const maxUses = 3
+
+// gone stands in the table where an entry was removed, so that a probe goes on behind it.
+var gone = new(entry)
+
+// shard is a part of the cache with its own share of the limit.
+type shard struct {
+	table atomic.Pointer[table]
+	used  atomic.Int64
+
+	mu     sync.Mutex
+	limit  int64
+	count  int // live entries
+	filled int // places of the table that are not nil: live entries and gone
+	fresh  queue
+	proven queue
+	recent ghosts
+	blocks map[uint64]*entry // first entry of each block
+}
+
+// table is an open-addressed table of a power of two of places, at most three quarters filled.
+// Readers probe it while a writer stores into it; a grown table replaces it whole.
+type table struct {
+	mask  uint64
+	place []atomic.Pointer[entry]
+}
+
+const minPlaces = 64
+
+func newTable(places int) *table {
+	return &table{mask: uint64(places - 1), place: make([]atomic.Pointer[entry], places)}
+}
+
+func (s *shard) init() {
+	s.table.Store(newTable(minPlaces))
+	s.blocks = make(map[uint64]*entry)
+}
+
+// find looks k up without a lock.
+//
+// A reader may probe a table that a writer is filling, or one that was replaced a moment ago. An entry is
+// complete before it is stored and never changes its key, so what is found is right; what is missed was
+// put or moved during the probe, and the caller reads the block instead.
+func (s *shard) find(h uint64, k Key) *entry {
+	t := s.table.Load()
+	for i := h & t.mask; ; i = (i + 1) & t.mask {
+		e := t.place[i].Load()
+		if e == nil {
+			return nil
+		}
+		if e.hash == h && e.key == k && e != gone {
+			if n := e.uses.Load(); n < maxUses {
+				e.uses.Store(n + 1) // two Gets at once may count as one
+			}
+			return e
+		}
+	}
+}
+
+func (s *shard) put(h uint64, k Key, v any, size int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if size > s.limit || s.find(h, k) != nil {
+		return
+	}
+	e := &entry{key: k, hash: h, value: v, bytes: size}
+	s.makeRoom(size)
+	s.store(e)
+	if first := s.blocks[k.Block]; first != nil {
+		e.sibling, first.elder = first, e
+	}
+	s.blocks[k.Block] = e
+	s.used.Add(size)
+	s.count++
+	if s.recent.take(h) {
+		s.proven.push(e)
+	} else {
+		s.fresh.push(e)
+	}
+}
+
+// store puts e into the table, which it grows or cleans first if three quarters of it are filled.
+func (s *shard) store(e *entry) {
+	t := s.table.Load()
+	if 4*(s.filled+1) > 3*len(t.place) {
+		places := minPlaces
+		for places < 3*(s.count+1) {
+			places *= 2
+		}
+		grown := newTable(places)
+		for i := range t.place {
+			if old := t.place[i].Load(); old != nil && old != gone {
+				grown.insert(old)
+			}
+		}
+		s.filled = s.count
+		s.table.Store(grown)
+		t = grown
+	}
+	if t.insert(e) {
+		s.filled++
+	}
+}
+
+// insert reports whether it filled a place that was nil.
+func (t *table) insert(e *entry) bool {
+	for i := e.hash & t.mask; ; i = (i + 1) & t.mask {
+		switch t.place[i].Load() {
+		case nil:
+			t.place[i].Store(e)
+			return true
+		case gone:
+			t.place[i].Store(e)
+			return false
+		}
+	}
+}
+
+// makeRoom evicts until size bytes more fit under the limit.
+func (s *shard) makeRoom(size int64) {
+	for s.count > 0 && s.used.Load()+size > s.limit {
+		if s.fresh.bytes*10 >= s.used.Load() || s.proven.tail == nil {
+			s.shrinkFresh()
+		} else {
+			s.shrinkProven()
+		}
+	}
+}
+
+// shrinkFresh drops the oldest new value, or promotes it if it was asked for.
+func (s *shard) shrinkFresh() {
+	e := s.fresh.tail
+	if e.uses.Load() > 0 {
+		s.fresh.remove(e)
+		e.uses.Store(0)
+		s.proven.push(e)
+		return
+	}
+	s.recent.add(e.hash, s.count)
+	s.drop(e)
+}
+
+// shrinkProven drops the oldest proven value, or gives it another round if it was asked for.
+// It ends: each round takes one use away, and there are at most maxUses; Gets that come meanwhile
+// can only add as many as there are readers.
+func (s *shard) shrinkProven() {
+	e := s.proven.tail
+	if n := e.uses.Load(); n > 0 {
+		s.proven.remove(e)
+		e.uses.Store(n - 1)
+		s.proven.push(e)
+		return
+	}
+	s.drop(e)
+}
+
+// drop removes e from everywhere.
+func (s *shard) drop(e *entry) {
+	t := s.table.Load()
+	for i := e.hash & t.mask; ; i = (i + 1) & t.mask {
+		if t.place[i].Load() == e {
+			t.place[i].Store(gone)
+			break
+		}
+	}
+	e.queue.remove(e)
+	if e.sibling != nil {
+		e.sibling.elder = e.elder
+	}
+	switch {
+	case e.elder != nil:
+		e.elder.sibling = e.sibling
+	case e.sibling != nil:
+		s.blocks[e.key.Block] = e.sibling
+	default:
+		delete(s.blocks, e.key.Block)
+	}
+	e.sibling, e.elder = nil, nil
+	s.used.Add(-e.bytes)
+	s.count--
+}
+
+func (s *shard) evict(block uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for e := s.blocks[block]; e != nil; e = s.blocks[block] {
+		s.drop(e)
+	}
+}
+
+func (s *shard) setLimit(limit int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.limit = limit
+	s.makeRoom(0)
+}

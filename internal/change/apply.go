@@ -1,0 +1,99 @@
+package change
+
+// AppendReinsert appends the list that brings row back after a delete: all its non-key columns in schema order.
+// Source: tablet spec §5.2.
+func (l *Layout) AppendReinsert(dst []byte, row []byte) []byte {
+	dst = AppendUpdateHeader(dst, Reinsert)
+	for i := l.schema.Keys; i < len(l.columns); i++ {
+		dst = AppendColumn(dst, l.schema.Columns[i].ID, l.Cell(row, i))
+	}
+	return dst
+}
+
+// Apply appends to dst the image of row after the given lists, oldest first. dst and row must not overlap.
+//
+// An UPDATE sets its columns. A REINSERT sets all non-key columns: one that it lacks, which was added after it was written,
+// gets its default. A DELETE leaves the cells. Columns that the schema does not have are passed over. The
+// lists have passed List.Check.
+func (l *Layout) Apply(dst, row []byte, lists ...List) []byte {
+	if l.onlyFixed(lists) {
+		return l.patch(dst, row, lists)
+	}
+	var few [48][]byte // most rows have no more columns; then nothing is allocated
+	cells := l.AppendCells(few[:0], row)
+	for _, list := range lists {
+		if list.Kind() == Reinsert {
+			for i := l.schema.Keys; i < len(cells); i++ {
+				cells[i] = l.schema.Columns[i].Default
+				if cells[i] == nil && !l.columns[i].nullable {
+					cells[i] = l.Cell(row, i)
+				}
+			}
+		}
+		r := list.Columns()
+		for {
+			id, cell, ok := r.Next()
+			if !ok {
+				break
+			}
+			if i := l.schema.IndexID(id); i >= l.schema.Keys {
+				cells[i] = cell
+			}
+		}
+	}
+	return l.AppendRow(dst, cells)
+}
+
+// onlyFixed tells whether all lists are updates (or deletes) of columns of fixed width.
+func (l *Layout) onlyFixed(lists []List) bool {
+	for _, list := range lists {
+		if list.Kind() == Reinsert {
+			return false
+		}
+		r := list.Columns()
+		for {
+			id, _, ok := r.Next()
+			if !ok {
+				break
+			}
+			if i := l.schema.IndexID(id); i >= 0 && l.columns[i].width == 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// patch applies lists for which onlyFixed holds: the heap stays as it is.
+func (l *Layout) patch(dst, row []byte, lists []List) []byte {
+	at := len(dst)
+	dst = append(dst, row...)
+	image := dst[at:]
+	for _, list := range lists {
+		r := list.Columns()
+		for {
+			id, cell, ok := r.Next()
+			if !ok {
+				break
+			}
+			i := l.schema.IndexID(id)
+			if i < l.schema.Keys {
+				continue
+			}
+			c := &l.columns[i]
+			place := image[c.off : c.off+c.width]
+			if cell == nil {
+				if c.nullable {
+					image[i>>3] |= 1 << (i & 7)
+					clear(place)
+				}
+				continue
+			}
+			if c.nullable {
+				image[i>>3] &^= 1 << (i & 7)
+			}
+			copy(place, cell)
+		}
+	}
+	return dst
+}

@@ -1,0 +1,77 @@
+// Package change holds what happens to rows, as values and as bytes.
+//
+// Three encodings live here, each with its own table beside its code:
+//
+//   - a List is one change to an existing row (update, delete, reinsert): Kudu's RowChangeList, byte for
+//     byte, as it stands in delta files, in memory stores and in log records;
+//   - a row image is one whole row, by a Layout made from the schema: it stands in the MemRowSet and in log records, and
+//     gives any cell without walking the others;
+//   - a record is one committed write batch, the payload of a log record.
+//
+// A cell everywhere is the bytes of one value: nil for NULL, Width bytes little-endian for a type of fixed
+// width, the bytes themselves (not nil, even when empty) for a byte string.
+//
+// Bytes that come from disk go through List.Check, Layout.Check and DecodeRecord first; the other functions
+// take checked bytes. Lists, layouts and images are immutable and may be shared by goroutines; readers and writers
+// belong to one goroutine. Cells that are handed out alias the bytes they were read from.
+//
+// Source: tablet spec §2.5, §5. Simpler than Kudu: byte strings of a row lie behind it in one heap, with end
+// offsets in the row, so an image holds no pointers and can be copied, logged and kept in an arena as it is.
+package change
+
+import (
+	"fmt"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+// Kind says what an operation or a list does to its row. The first three are the type bytes of a List; all but
+// Reinsert stand in log records.
+type Kind uint8
+
+// Kinds. File format: never change the numbers.
+const (
+	Update   Kind = 1 // some non-key cells get new values
+	Delete   Kind = 2 // the row goes
+	Reinsert Kind = 3 // a deleted row of the same key comes back, with all its non-key cells
+	Insert   Kind = 4 // a new row; in log records only
+)
+
+var kindNames = [...]string{Update: "update", Delete: "delete", Reinsert: "reinsert", Insert: "insert"}
+
+func (k Kind) String() string {
+	if int(k) < len(kindNames) && k != 0 {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind %d", uint8(k))
+}
+
+// Op is one resolved operation of a committed write batch.
+type Op struct {
+	Table         uint32 // number of the table in its store
+	SchemaVersion uint32 // by which Body is to be read; one and the same for all operations of a table in one record
+	Kind          Kind   // Insert, Update or Delete
+	Key           []byte // encoded primary key
+	Body          []byte // Insert: row image; Update: List; Delete: nil
+}
+
+// Delta is one change of one row among many.
+type Delta struct {
+	Row  uint32 // row ID, or position in the batch of a Rows
+	TS   mvcc.Timestamp
+	List List
+}
+
+// Rows are rows with their histories, as flushes and compactions take them.
+//
+// Batch holds the base cells, all columns of the schema in its order; Keys holds one encoded key a row. Undo
+// leads back from the base, Redo forward. Both are sorted by row; within a row Undo is newest first, Redo
+// oldest first. Delta.Row is the row's position in Batch. All memory holds until the next call of whoever
+// made the Rows.
+type Rows struct {
+	Batch *batch.Batch
+	Keys  [][]byte
+	Undo  []Delta
+	Redo  []Delta
+}

@@ -1,0 +1,78 @@
+package change
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/oribi-db/oribi/internal/dump"
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// DumpRecord prints the record of a write batch, field by field. Row images are printed as bytes: only their
+// schema tells more. It prints what it can and returns what DecodeRecord says of the rest.
+func DumpRecord(w io.Writer, payload []byte) error {
+	d := dump.New(w)
+	ts, err := RecordTimestamp(payload)
+	if err != nil {
+		return err
+	}
+	d.Section("write batch")
+	d.Field(0, payload[:1], "version")
+	d.Field(1, payload[1:2], "flags")
+	d.Field(timestampOff, payload[timestampOff:recordCountOff], "timestamp %d", uint64(ts))
+	d.Field(recordCountOff, payload[recordCountOff:recordHeadLen], "operations")
+	r := recordReader{rest: payload[recordHeadLen:], size: len(payload)}
+	at := func() int64 { return int64(r.size - len(r.rest)) }
+	for len(r.rest) > 0 {
+		from := at()
+		table, version, n, err := r.run()
+		if err != nil {
+			return err
+		}
+		d.Section("table %d, schema version %d", table, version)
+		d.Field(from, payload[from:at()], "%d operations", n)
+		for range n {
+			from := at()
+			op, err := r.op()
+			if err != nil {
+				return err
+			}
+			d.Field(from, payload[from:at()], "%s", describe(op))
+		}
+		d.End()
+	}
+	if _, err := DecodeRecord(payload, func(Op) error { return nil }); err != nil {
+		return err
+	}
+	return d.Err()
+}
+
+// describe says in a line what an operation does.
+func describe(op Op) string {
+	switch op.Kind {
+	case Insert:
+		return fmt.Sprintf("insert key %x, image of %d bytes", op.Key, len(op.Body))
+	case Update:
+		return fmt.Sprintf("key %x: %s", op.Key, List(op.Body))
+	}
+	return fmt.Sprintf("%s key %x", op.Kind, op.Key)
+}
+
+// String says in a line what the list does; bytes that are no list are told with an error.
+func (l List) String() string {
+	s := l.Kind().String()
+	r := l.Columns()
+	for {
+		id, cell, ok := r.Next()
+		switch {
+		case !ok && r.Damaged():
+			return fmt.Sprintf("%s, %v", s, fault.ErrCorrupt)
+		case !ok:
+			return s
+		case cell == nil:
+			s += fmt.Sprintf(" %d=NULL", id)
+		default:
+			s += fmt.Sprintf(" %d=%x", id, cell)
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package change
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// A row image is the cells of one row, all columns of a schema of n columns.
+//
+//	width      field
+//	⌈n/8⌉      NULL bitmap, bit i (lowest first) is column i, 1 = NULL; only if the schema has a nullable column
+//	fixed part, the columns in schema order:
+//	  Width    a column of fixed width: its cell, little-endian; zeros for NULL
+//	  4        a byte string: where it ends in the heap, as uint32; it begins where the one before it ends
+//	rest       heap: the byte strings, one after the other; nothing for NULL
+//
+// A row has one image only: unused bits and the cells of NULLs are zero, and the heap ends with the last byte string.
+//
+// (INT32 key 7, nullable INT32 NULL, nullable STRING "hi"):
+// 02 07 00 00 00 00 00 00 00 02 00 00 00 68 69
+const endWidth = 4 // bytes of an end offset; file format: never change
+
+// Layout knows where the cells of one schema's row images lie. Immutable, to be shared.
+type Layout struct {
+	schema  *schema.Schema
+	columns []slot
+	bitmap  int // bytes of the NULL bitmap
+	head    int // bytes before the heap
+	strings int // number of byte-string columns
+	last    int // offset of the last byte string's end; −1 if there is no byte string
+}
+
+// slot is where one column lies.
+type slot struct {
+	off      int // of the cell, or of the byte string's end, from the start of the image
+	prev     int // offset of the end of the byte string before; −1 for the first
+	width    int // 0 = byte string
+	nullable bool
+}
+
+// NewLayout makes the layout of s's rows.
+func NewLayout(s *schema.Schema) *Layout {
+	l := &Layout{schema: s, columns: make([]slot, len(s.Columns)), last: -1}
+	for i := range s.Columns {
+		if s.Columns[i].Nullable {
+			l.bitmap = (len(s.Columns) + 7) / 8
+		}
+	}
+	l.head = l.bitmap
+	for i := range s.Columns {
+		c := &l.columns[i]
+		*c = slot{off: l.head, prev: l.last, width: s.Columns[i].Type.Width(), nullable: s.Columns[i].Nullable}
+		if c.width == 0 {
+			l.last = l.head
+			l.strings++
+			l.head += endWidth
+		} else {
+			l.head += c.width
+		}
+	}
+	return l
+}
+
+// Schema is what the layout was made from.
+func (l *Layout) Schema() *schema.Schema { return l.schema }
+
+// AppendRow appends the image of a row with the given cells, one for each column in schema order.
+// A NULL in a column that is not nullable, or a cell of a wrong width, is an error of the program: it panics.
+func (l *Layout) AppendRow(dst []byte, cells [][]byte) []byte {
+	at := len(dst)
+	dst = appendZeros(dst, l.head)
+	for i, cell := range cells[:len(l.columns)] {
+		c := &l.columns[i]
+		switch {
+		case cell == nil:
+			if !c.nullable {
+				panic(fmt.Sprintf("change: NULL in column %q, which is not nullable", l.schema.Columns[i].Name))
+			}
+			dst[at+i>>3] |= 1 << (i & 7)
+			if c.width == 0 {
+				putEnd(dst[at:], c.off, len(dst)-at-l.head)
+			}
+		case c.width == 0:
+			dst = append(dst, cell...)
+			putEnd(dst[at:], c.off, len(dst)-at-l.head)
+		case len(cell) != c.width:
+			panic(fmt.Sprintf("change: %d bytes in column %q of width %d", len(cell), l.schema.Columns[i].Name, c.width))
+		default:
+			copy(dst[at+c.off:], cell)
+		}
+	}
+	return dst
+}
+
+func appendZeros(dst []byte, n int) []byte {
+	const chunk = 64
+	var zeros [chunk]byte
+	for ; n > chunk; n -= chunk {
+		dst = append(dst, zeros[:]...)
+	}
+	return append(dst, zeros[:n]...)
+}
+
+func putEnd(row []byte, off, end int) { binary.LittleEndian.PutUint32(row[off:], uint32(end)) }
+
+func endAt(row []byte, off int) int {
+	if off < 0 {
+		return 0
+	}
+	return int(binary.LittleEndian.Uint32(row[off:]))
+}
+
+// isNull tells column col's bit; only for layouts with a bitmap.
+func isNull(row []byte, col int) bool { return row[col>>3]>>(col&7)&1 != 0 }
+
+// Cell returns the cell of one column, nil for NULL; it aliases row.
+func (l *Layout) Cell(row []byte, col int) []byte {
+	c := &l.columns[col]
+	if c.nullable && isNull(row, col) {
+		return nil
+	}
+	if c.width != 0 {
+		return row[c.off : c.off+c.width : c.off+c.width]
+	}
+	from, to := l.head+endAt(row, c.prev), l.head+endAt(row, c.off)
+	return row[from:to:to]
+}
+
+// AppendCells appends all cells of a row to dst, in schema order; they alias row.
+func (l *Layout) AppendCells(dst [][]byte, row []byte) [][]byte {
+	for i := range l.columns {
+		dst = append(dst, l.Cell(row, i))
+	}
+	return dst
+}
+
+// Check tells whether row is an image of this layout: offsets within the heap and rising, no NULL where the
+// column is not nullable, nothing that AppendRow would not write. Errors: ErrCorrupt, with the column.
+func (l *Layout) Check(row []byte) error {
+	if len(row) < l.head {
+		return fault.Corruptf("row image: %d bytes, want at least %d", len(row), l.head)
+	}
+	if n := len(l.columns); l.bitmap > 0 && n&7 != 0 && row[l.bitmap-1]>>(n&7) != 0 {
+		return fault.Corruptf("row image: NULL bits behind the last of %d columns", n)
+	}
+	heap, end := len(row)-l.head, 0
+	for i := range l.columns {
+		c := &l.columns[i]
+		null := l.bitmap > 0 && isNull(row, i)
+		if null && !c.nullable {
+			return fault.Corruptf("row image: column %d is NULL, but not nullable", i)
+		}
+		if c.width != 0 {
+			if null && !allZero(row[c.off:c.off+c.width]) {
+				return fault.Corruptf("row image: column %d is NULL and has a value", i)
+			}
+			continue
+		}
+		next := endAt(row, c.off)
+		if next < end || next > heap || null && next != end {
+			return fault.Corruptf("row image: column %d: byte string [%d, %d) of a heap of %d bytes", i, end, next, heap)
+		}
+		end = next
+	}
+	if end != heap {
+		return fault.Corruptf("row image: %d bytes behind the last byte string", heap-end)
+	}
+	return nil
+}
+
+func allZero(b []byte) bool {
+	for _, x := range b {
+		if x != 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,170 @@
+package change
+
+import (
+	"github.com/oribi-db/oribi/internal/coding"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// List is one change to one row: an update, a delete or a reinsert. Source: tablet spec §5.
+//
+//	width  field
+//	1      kind: 1 update, 2 delete, 3 reinsert
+//	then, for each column (an update has at least one, a delete none):
+//	1–5    column ID, varint
+//	1–5    n, varint: 0 for NULL, else one more than the bytes that follow
+//	n−1    the cell: fixed width little-endian, or the byte string
+//
+// A column that stands twice is set twice: the last counts. Update of column 11 (INT32) to 5 and of column
+// 12 (STRING) to NULL: 01 0b 05 05 00 00 00 0c 00
+type List []byte
+
+// AppendDelete appends the list of a delete.
+func AppendDelete(dst []byte) []byte { return append(dst, byte(Delete)) }
+
+// AppendUpdateHeader begins a list of kind Update or Reinsert; AppendColumn goes on.
+func AppendUpdateHeader(dst []byte, kind Kind) []byte { return append(dst, byte(kind)) }
+
+// AppendColumn appends one column's new value, nil for NULL, to a list that AppendUpdateHeader began.
+func AppendColumn(dst []byte, id schema.ColumnID, cell []byte) []byte {
+	dst = coding.AppendUvarint32(dst, uint32(id))
+	if cell == nil {
+		return append(dst, 0)
+	}
+	dst = coding.AppendUvarint32(dst, uint32(len(cell))+1)
+	return append(dst, cell...)
+}
+
+// Kind is the list's kind; 0 for an empty list, which no checked list is.
+func (l List) Kind() Kind {
+	if len(l) == 0 {
+		return 0
+	}
+	return Kind(l[0])
+}
+
+// Columns returns a reader of the columns that l sets, in the order in which they stand.
+func (l List) Columns() ListReader {
+	if len(l) == 0 {
+		return ListReader{}
+	}
+	return ListReader{rest: l[1:]}
+}
+
+// Find returns the value that l gives to a column: its last, if it stands more than once. ok is false if l does
+// not set the column; a nil cell with ok is NULL.
+func (l List) Find(id schema.ColumnID) (cell []byte, ok bool) {
+	r := l.Columns()
+	for {
+		at, c, more := r.Next()
+		if !more {
+			return cell, ok
+		}
+		if at == id {
+			cell, ok = c, true
+		}
+	}
+}
+
+// ListReader walks the columns of a List. Copies are independent.
+type ListReader struct {
+	rest []byte
+	bad  bool
+}
+
+// Next returns the next column, with a cell that aliases the list; ok is false at the end, or where the list is damaged.
+func (r *ListReader) Next() (id schema.ColumnID, cell []byte, ok bool) {
+	if len(r.rest) == 0 {
+		return 0, nil, false
+	}
+	// Most IDs and sizes are one byte.
+	b := r.rest
+	number, n := uint32(b[0]), 1
+	if number >= 0x80 {
+		if number, n, ok = coding.Uvarint32(b); !ok || int32(number) < 0 {
+			return r.fail()
+		}
+	}
+	b = b[n:]
+	if len(b) == 0 {
+		return r.fail()
+	}
+	size, n := uint32(b[0]), 1
+	if size >= 0x80 {
+		if size, n, ok = coding.Uvarint32(b); !ok {
+			return r.fail()
+		}
+	}
+	b = b[n:]
+	if size == 0 {
+		r.rest = b
+		return schema.ColumnID(number), nil, true
+	}
+	if uint64(size)-1 > uint64(len(b)) {
+		return r.fail()
+	}
+	r.rest = b[size-1:]
+	return schema.ColumnID(number), b[: size-1 : size-1], true
+}
+
+func (r *ListReader) fail() (schema.ColumnID, []byte, bool) {
+	r.rest, r.bad = nil, true
+	return 0, nil, false
+}
+
+// Damaged tells whether Next stopped before the end because an ID or size is cut or runs past the end.
+func (r *ListReader) Damaged() bool { return r.bad }
+
+// Check tells whether l is a whole list that fits s. Column IDs which s does not have are allowed: they are dropped
+// columns, whose changes nobody asks for. Errors: ErrCorrupt. Source: tablet spec §5.2.
+func (l List) Check(s *schema.Schema) error {
+	switch l.Kind() {
+	case Delete:
+		if len(l) > 1 {
+			return fault.Corruptf("change list: %d bytes behind a delete", len(l)-1)
+		}
+		return nil
+	case Update:
+		if len(l) == 1 {
+			return fault.Corruptf("change list: update of no column")
+		}
+	case Reinsert:
+	default:
+		if len(l) == 0 {
+			return fault.Corruptf("change list: empty")
+		}
+		return fault.Corruptf("change list: kind %d", l[0])
+	}
+	r := l.Columns()
+	for {
+		id, cell, ok := r.Next()
+		if !ok {
+			break
+		}
+		if err := checkCell(s, id, cell); err != nil {
+			return err
+		}
+	}
+	if r.Damaged() {
+		return fault.Corruptf("change list: %s: a column is cut", l.Kind())
+	}
+	return nil
+}
+
+// checkCell tells whether a change may give the column that value.
+func checkCell(s *schema.Schema, id schema.ColumnID, cell []byte) error {
+	i := s.IndexID(id)
+	if i < 0 {
+		return nil
+	}
+	c := &s.Columns[i]
+	switch {
+	case i < s.Keys:
+		return fault.Corruptf("change list: column %d is in the key", id)
+	case cell == nil && !c.Nullable:
+		return fault.Corruptf("change list: column %d: NULL, but the column is not nullable", id)
+	case cell != nil && !c.Type.Variable() && len(cell) != c.Type.Width():
+		return fault.Corruptf("change list: column %d: %d bytes, want %d", id, len(cell), c.Type.Width())
+	}
+	return nil
+}

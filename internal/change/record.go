@@ -1,0 +1,206 @@
+package change
+
+import (
+	"encoding/binary"
+
+	"github.com/oribi-db/oribi/internal/coding"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+// Record of one committed write batch: the payload of a log record.
+//
+//	offset  width  field
+//	0       1      version, 1
+//	1       1      flags that a reader must know: none yet, 0
+//	2       8      timestamp of the batch
+//	10      4      number of operations
+//	14             runs of operations on one table, in the order of the batch; a table may have several:
+//	        1–5    table number, varint
+//	        1–5    schema version of the table, varint
+//	        4      number of operations of the run, at least 1
+//	               the operations:
+//	        1      kind: 1 update, 2 delete, 4 insert
+//	        1–5    length of the encoded key, varint
+//	               the encoded key
+//	        1–5    length of the body, varint; not for a delete
+//	               the body: row image of an insert, List of an update; not for a delete
+//
+// Timestamp 0x1000, on table 3, schema version 0: update of key 80 00 00 07 with 01 0b 05 05 00 00 00, delete of key
+// 80 00 00 08:
+//
+//	01 00 00 10 00 00 00 00 00 00 02 00 00 00
+//	03 00 02 00 00 00
+//	01 04 80 00 00 07 07 01 0b 05 05 00 00 00
+//	02 04 80 00 00 08
+const (
+	recordVersion  = 1  // file format: never change
+	timestampOff   = 2  // file format: never change
+	recordCountOff = 10 // file format: never change
+	recordHeadLen  = 14 // file format: never change
+	runCountLen    = 4  // file format: never change
+)
+
+// RecordWriter makes the record of one write batch. The zero value is ready for Begin; its memory is used again by the next
+// Begin. Not for concurrent use.
+type RecordWriter struct {
+	buf      []byte
+	ops      uint32
+	runAt    int // offset of the current run's count
+	runOps   uint32
+	table    uint32
+	version  uint32
+	runBegun bool
+}
+
+// Begin starts a new record; the one before is gone. ts may be given later, by SetTimestamp.
+func (w *RecordWriter) Begin(ts mvcc.Timestamp) {
+	w.buf = append(w.buf[:0], recordVersion, 0)
+	w.buf = binary.LittleEndian.AppendUint64(w.buf, uint64(ts))
+	w.buf = binary.LittleEndian.AppendUint32(w.buf, 0)
+	w.ops, w.runOps, w.runBegun = 0, 0, false
+}
+
+// SetTimestamp replaces the timestamp: operations are written before the batch has its place in time.
+func (w *RecordWriter) SetTimestamp(ts mvcc.Timestamp) {
+	binary.LittleEndian.PutUint64(w.buf[timestampOff:], uint64(ts))
+}
+
+// Add appends an operation; it copies key and body. Operations keep the order in which they are added.
+func (w *RecordWriter) Add(op Op) {
+	if !w.runBegun || op.Table != w.table || op.SchemaVersion != w.version {
+		w.table, w.version, w.runOps, w.runBegun = op.Table, op.SchemaVersion, 0, true
+		w.buf = coding.AppendUvarint32(w.buf, op.Table)
+		w.buf = coding.AppendUvarint32(w.buf, op.SchemaVersion)
+		w.runAt = len(w.buf)
+		w.buf = binary.LittleEndian.AppendUint32(w.buf, 0)
+	}
+	w.ops++
+	w.runOps++
+	binary.LittleEndian.PutUint32(w.buf[recordCountOff:], w.ops)
+	binary.LittleEndian.PutUint32(w.buf[w.runAt:], w.runOps)
+	w.buf = append(w.buf, byte(op.Kind))
+	w.buf = coding.AppendUvarint32(w.buf, uint32(len(op.Key)))
+	w.buf = append(w.buf, op.Key...)
+	if op.Kind != Delete {
+		w.buf = coding.AppendUvarint32(w.buf, uint32(len(op.Body)))
+		w.buf = append(w.buf, op.Body...)
+	}
+}
+
+// Len is the number of operations.
+func (w *RecordWriter) Len() int { return int(w.ops) }
+
+// Bytes is the record; it holds until the next call of Begin or Add.
+func (w *RecordWriter) Bytes() []byte { return w.buf }
+
+// RecordTimestamp reads a record's timestamp. Errors: ErrCorrupt, ErrUnsupported.
+func RecordTimestamp(payload []byte) (mvcc.Timestamp, error) {
+	if len(payload) < recordHeadLen {
+		return 0, fault.Corruptf("write batch record: %d bytes, want at least %d", len(payload), recordHeadLen)
+	}
+	if payload[0] != recordVersion || payload[1] != 0 {
+		return 0, fault.Unsupportedf("write batch record: version %d, flags %02x", payload[0], payload[1])
+	}
+	return mvcc.Timestamp(binary.LittleEndian.Uint64(payload[timestampOff:])), nil
+}
+
+// DecodeRecord reads a record and gives its operations to fn, in order; an error of fn ends it. Key and body alias
+// payload. Bodies are not looked into: an insert's is for Layout.Check, an update's for List.Check, by the schema of the
+// version named. Errors: ErrCorrupt, ErrUnsupported, what fn returns.
+func DecodeRecord(payload []byte, fn func(op Op) error) (mvcc.Timestamp, error) {
+	ts, err := RecordTimestamp(payload)
+	if err != nil {
+		return 0, err
+	}
+	want := binary.LittleEndian.Uint32(payload[recordCountOff:])
+	d := recordReader{rest: payload[recordHeadLen:], size: len(payload)}
+	ops := uint32(0)
+	for len(d.rest) > 0 {
+		table, version, n, err := d.run()
+		if err != nil {
+			return 0, err
+		}
+		for range n {
+			op, err := d.op()
+			if err != nil {
+				return 0, err
+			}
+			op.Table, op.SchemaVersion = table, version
+			if err := fn(op); err != nil {
+				return 0, err
+			}
+			ops++
+		}
+	}
+	if ops != want {
+		return 0, fault.Corruptf("write batch record: %d operations, want %d", ops, want)
+	}
+	return ts, nil
+}
+
+// recordReader takes a record apart.
+type recordReader struct {
+	rest []byte
+	size int
+}
+
+func (d *recordReader) corrupt(what string) error {
+	return fault.Corruptf("write batch record: byte %d of %d: bad %s", d.size-len(d.rest), d.size, what)
+}
+
+func (d *recordReader) uvarint(what string) (uint32, error) {
+	v, n, ok := coding.Uvarint32(d.rest)
+	if !ok {
+		return 0, d.corrupt(what)
+	}
+	d.rest = d.rest[n:]
+	return v, nil
+}
+
+func (d *recordReader) bytes(what string) ([]byte, error) {
+	n, err := d.uvarint(what)
+	if err != nil {
+		return nil, err
+	}
+	if uint64(n) > uint64(len(d.rest)) {
+		return nil, d.corrupt(what)
+	}
+	b := d.rest[:n:n]
+	d.rest = d.rest[n:]
+	return b, nil
+}
+
+// run reads the head of a run. Its count needs no bound: every operation takes bytes, which run out.
+func (d *recordReader) run() (table, version, n uint32, err error) {
+	if table, err = d.uvarint("table number"); err != nil {
+		return 0, 0, 0, err
+	}
+	if version, err = d.uvarint("schema version"); err != nil {
+		return 0, 0, 0, err
+	}
+	if len(d.rest) < runCountLen {
+		return 0, 0, 0, d.corrupt("count of a run")
+	}
+	if n = binary.LittleEndian.Uint32(d.rest); n == 0 {
+		return 0, 0, 0, d.corrupt("count of a run")
+	}
+	d.rest = d.rest[runCountLen:]
+	return table, version, n, nil
+}
+
+func (d *recordReader) op() (op Op, err error) {
+	if len(d.rest) == 0 {
+		return op, d.corrupt("kind of an operation")
+	}
+	op.Kind = Kind(d.rest[0])
+	if op.Kind != Update && op.Kind != Delete && op.Kind != Insert {
+		return op, d.corrupt("kind of an operation")
+	}
+	d.rest = d.rest[1:]
+	if op.Key, err = d.bytes("key"); err != nil || op.Kind == Delete {
+		return op, err
+	}
+	op.Body, err = d.bytes("body")
+	return op, err
+}

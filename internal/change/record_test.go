@@ -1,0 +1,172 @@
+package change
+
+import (
+	"bytes"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+const workedRecord = `
+	01 00 00 10 00 00 00 00 00 00 02 00 00 00
+	03 00 02 00 00 00
+	01 04 80 00 00 07 07 01 0b 05 05 00 00 00
+	02 04 80 00 00 08`
+
+func workedOps() []Op {
+	return []Op{
+		{Table: 3, Kind: Update, Key: []byte{0x80, 0, 0, 7}, Body: update(11, []byte{5, 0, 0, 0})},
+		{Table: 3, Kind: Delete, Key: []byte{0x80, 0, 0, 8}},
+	}
+}
+
+func TestRecordMatchesTheWorkedExample(t *testing.T) {
+	var w RecordWriter
+	w.Begin(1)
+	for _, op := range workedOps() {
+		w.Add(op)
+	}
+	w.SetTimestamp(0x1000)
+	want := unhex(t, workedRecord)
+	if !bytes.Equal(w.Bytes(), want) || w.Len() != 2 {
+		t.Errorf("got  % x\nwant % x", w.Bytes(), want)
+	}
+	got, ts := decode(t, want)
+	if ts != 0x1000 || !reflect.DeepEqual(got, workedOps()) {
+		t.Errorf("got %d %+v", ts, got)
+	}
+	if ts, err := RecordTimestamp(want); ts != 0x1000 || err != nil {
+		t.Errorf("timestamp %d, %v", ts, err)
+	}
+}
+
+func decode(t testing.TB, payload []byte) (ops []Op, ts mvcc.Timestamp) {
+	t.Helper()
+	ts, err := DecodeRecord(payload, func(op Op) error { ops = append(ops, op); return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ops, ts
+}
+
+func drawOp(rt *rapid.T) Op {
+	op := Op{Table: rapid.SampledFrom([]uint32{0, 1, 127, 128, 1<<32 - 1}).Draw(rt, "table"),
+		Kind: rapid.SampledFrom([]Kind{Insert, Update, Delete}).Draw(rt, "kind"),
+		Key:  append([]byte{}, rapid.SliceOfN(rapid.Byte(), 0, 4).Draw(rt, "key")...)}
+	op.SchemaVersion = op.Table % 3
+	if op.Kind != Delete {
+		op.Body = make([]byte, rapid.SampledFrom([]int{0, 1, 127, 128}).Draw(rt, "body"))
+	}
+	return op
+}
+
+func TestOperationsKeepTheirOrder(t *testing.T) {
+	var w RecordWriter // one for all: memory is used again
+	rapid.Check(t, func(rt *rapid.T) {
+		ts := mvcc.Timestamp(rapid.Uint64().Draw(rt, "ts"))
+		w.Begin(ts)
+		var want []Op
+		for range rapid.IntRange(0, 8).Draw(rt, "ops") {
+			want = append(want, drawOp(rt))
+			w.Add(want[len(want)-1])
+		}
+		got, gotTS := decode(t, w.Bytes())
+		if gotTS != ts || !reflect.DeepEqual(got, want) {
+			rt.Fatalf("got %d %+v\nwant %d %+v", gotTS, got, ts, want)
+		}
+	})
+}
+
+func TestDamagedRecordsAreRefusedOrReadable(t *testing.T) {
+	good := unhex(t, workedRecord)
+	try := func(payload []byte) error {
+		_, err := DecodeRecord(payload, func(Op) error { return nil })
+		if err != nil && !errors.Is(err, fault.ErrCorrupt) && !errors.Is(err, fault.ErrUnsupported) {
+			t.Errorf("% x: %v", payload, err)
+		}
+		_ = DumpRecord(&bytes.Buffer{}, payload)
+		return err
+	}
+	for i := range good {
+		if try(good[:i]) == nil {
+			t.Errorf("cut at %d: no error", i)
+		}
+		for bit := range 8 {
+			bent := bytes.Clone(good)
+			bent[i] ^= 1 << bit
+			_ = try(bent)
+		}
+	}
+	for name, c := range map[string]struct {
+		payload string
+		want    error
+	}{
+		"newer version":     {"02 00" + strings.Repeat("00", 12), fault.ErrUnsupported},
+		"unknown flag":      {"01 01" + strings.Repeat("00", 12), fault.ErrUnsupported},
+		"empty run":         {"01 00" + strings.Repeat("00", 12) + "03 00 00 00 00 00", fault.ErrCorrupt},
+		"count too low":     {"01 00 00 10 00 00 00 00 00 00 00 00 00 00 03 00 01 00 00 00 02 01 80", fault.ErrCorrupt},
+		"reinsert":          {"01 00 00 10 00 00 00 00 00 00 01 00 00 00 03 00 01 00 00 00 03 01 80 00", fault.ErrCorrupt},
+		"key of 4 GiB":      {"01 00 00 10 00 00 00 00 00 00 01 00 00 00 03 00 01 00 00 00 02 ff ff ff ff 0f 80", fault.ErrCorrupt},
+		"4 billion deletes": {"01 00 00 10 00 00 00 00 00 00 ff ff ff ff 03 00 ff ff ff ff 02 01 80", fault.ErrCorrupt},
+	} {
+		if err := try(unhex(t, c.payload)); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+}
+
+func TestDecodeStopsAtTheCallersError(t *testing.T) {
+	stop := errors.New("stop")
+	calls := 0
+	_, err := DecodeRecord(unhex(t, workedRecord), func(Op) error { calls++; return stop })
+	if !errors.Is(err, stop) || calls != 1 {
+		t.Errorf("%v after %d calls", err, calls)
+	}
+}
+
+func TestDumpNamesEveryField(t *testing.T) {
+	var out bytes.Buffer
+	if err := DumpRecord(&out, unhex(t, workedRecord)); err != nil {
+		t.Fatal(err)
+	}
+	want := `write batch
+  0       01                       version
+  1       00                       flags
+  2       00 10 00 00 00 00 00 00  timestamp 4096
+  10      02 00 00 00              operations
+  table 3, schema version 0
+    14      03 00 02 00 00 00        2 operations
+    20      01 04 80 00 00 07 07 01  key 80000007: update 11=05000000
+    28      0b 05 05 00 00 00
+    34      02 04 80 00 00 08        delete key 80000008
+`
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	}
+}
+
+func FuzzDecodeRecord(f *testing.F) {
+	f.Add(unhex(f, workedRecord))
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		var ops []Op
+		ts, err := DecodeRecord(payload, func(op Op) error { ops = append(ops, op); return nil })
+		_ = DumpRecord(&bytes.Buffer{}, payload)
+		if err != nil {
+			return
+		}
+		var w RecordWriter
+		w.Begin(ts)
+		for _, op := range ops {
+			w.Add(op)
+		}
+		if again, _ := decode(t, w.Bytes()); !reflect.DeepEqual(again, ops) {
+			t.Fatalf("%+v written again is %+v", ops, again)
+		}
+	})
+}

@@ -1,0 +1,295 @@
+package compress
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/s2"
+
+	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+var codecs = []Codec{None, Snappy, LZ4, Zlib}
+
+func newRand(t testing.TB) *rand.Rand {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// sample returns n bytes: noise, runs, or words, so that codecs find nothing, much or something.
+func sample(r *rand.Rand, n int) []byte {
+	b := make([]byte, 0, n)
+	kind := r.IntN(3)
+	for len(b) < n {
+		switch kind {
+		case 0:
+			b = append(b, byte(r.Uint32()))
+		case 1:
+			b = append(b, bytes.Repeat([]byte{byte(r.IntN(3))}, r.IntN(600))...)
+		default:
+			b = append(b, []string{"oribi", "tablet", "engine", " "}[r.IntN(4)]...)
+		}
+	}
+	return b[:n]
+}
+
+func fromHex(t testing.TB, s string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestLookupKnowsOnlyWhatFilesMayHold(t *testing.T) {
+	for n, want := range map[int32]Codec{1: None, 2: Snappy, 3: LZ4, 4: Zlib} {
+		if got, err := Lookup(n); got != want || err != nil {
+			t.Errorf("Lookup(%d) = %v, %v", n, got, err)
+		}
+	}
+	for _, n := range []int32{-1, 0, 5, 999, 257} {
+		if _, err := Lookup(n); !errors.Is(err, fault.ErrUnsupported) {
+			t.Errorf("Lookup(%d): %v", n, err)
+		}
+	}
+}
+
+// The streams of the cfile spec's section 3.6, which Kudu's own codecs made.
+func TestStreamsOfKuduUnpack(t *testing.T) {
+	want := append(fromHex(t, "40 00 00 00 00 00 00 00"), make([]byte, 256)...)
+	for c, stream := range map[Codec]string{
+		Snappy: "88 02 04 40 00 fe 01 00 fe 01 00 fe 01 00 fe 01 00 09 01",
+		LZ4:    "2f 40 00 01 00 ee 50 00 00 00 00 00",
+		Zlib:   "78 9c 73 60 18 05 20 00 00 43 08 00 41",
+	} {
+		got := make([]byte, len(want))
+		if err := c.Decompress(got, fromHex(t, stream)); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%v: %v", c, err)
+		}
+	}
+	if got := LZ4CompressChunk(nil, want); !bytes.Equal(got, fromHex(t, "2f 40 00 01 00 ee 50 00 00 00 00 00")) {
+		t.Errorf("lz4 packs to %x", got)
+	}
+}
+
+func TestRoundTripAppends(t *testing.T) {
+	r := newRand(t)
+	sizes := []int{0, 1, 2, 11, 12, 13, 14, 15, 16, 100, 269, 270, 271, 8192, 65535, 65547, 65548, 70000, 300000}
+	for _, c := range codecs {
+		for _, n := range sizes {
+			for range 3 {
+				src := sample(r, n)
+				front := []byte("front")
+				packed, err := c.Compress(front, src)
+				if err != nil || !bytes.HasPrefix(packed, front) {
+					t.Fatalf("%v: %d bytes: %v", c, n, err)
+				}
+				packed = packed[len(front):]
+				if n > c.MaxRatio()*len(packed) {
+					t.Errorf("%v: %d bytes from %d: above MaxRatio", c, n, len(packed))
+				}
+				got := make([]byte, n)
+				if err := c.Decompress(got, packed); err != nil || !bytes.Equal(got, src) {
+					t.Fatalf("%v: %d bytes do not come back: %v", c, n, err)
+				}
+			}
+		}
+	}
+}
+
+func TestDecompressWantsTheExactLength(t *testing.T) {
+	r := newRand(t)
+	for _, c := range codecs {
+		for range 50 {
+			src := sample(r, 1+r.IntN(2000))
+			packed, err := c.Compress(nil, src)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bad := map[string]error{
+				"short dst":   c.Decompress(make([]byte, len(src)-1), packed),
+				"long dst":    c.Decompress(make([]byte, len(src)+1), packed),
+				"cut stream":  c.Decompress(make([]byte, len(src)), packed[:len(packed)-1]),
+				"no stream":   c.Decompress(make([]byte, len(src)), nil),
+				"bytes after": c.Decompress(make([]byte, len(src)), append(bytes.Clone(packed), 0)),
+			}
+			for what, err := range bad {
+				if !errors.Is(err, fault.ErrCorrupt) {
+					t.Errorf("%v: %s: %v (input %x)", c, what, err, packed)
+				}
+			}
+		}
+	}
+}
+
+func TestEmptyBuffersHaveAStream(t *testing.T) {
+	for _, c := range codecs {
+		packed, err := c.Compress(nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Decompress(nil, packed); err != nil {
+			t.Errorf("%v: %x: %v", c, packed, err)
+		}
+		if c != None {
+			if err := c.Decompress(nil, nil); !errors.Is(err, fault.ErrCorrupt) {
+				t.Errorf("%v: no stream at all was read: %v", c, err)
+			}
+		}
+	}
+}
+
+func TestUnknownCodecIsRefused(t *testing.T) {
+	if _, err := Codec(0).Compress(nil, nil); !errors.Is(err, fault.ErrUnsupported) {
+		t.Error(err)
+	}
+	if err := Codec(9).Decompress(nil, nil); !errors.Is(err, fault.ErrUnsupported) {
+		t.Error(err)
+	}
+}
+
+// A copy from offset 0 means "the last offset again" to some decoders, and nothing to Kudu's.
+func TestSnappyRefusesExtensions(t *testing.T) {
+	src := bytes.Repeat([]byte("0123456789abcdefghijklmnop"), 5000)
+	stream := s2.EncodeBetter(nil, src)
+	dst := make([]byte, len(src))
+	if _, err := s2.Decode(dst, stream); err != nil {
+		t.Fatal(err)
+	}
+	if err := Snappy.Decompress(dst, stream); !errors.Is(err, fault.ErrCorrupt) {
+		t.Errorf("an extended stream was read: %v", err)
+	}
+}
+
+func TestLiteralBlockIsAnLZ4Block(t *testing.T) {
+	r := newRand(t)
+	for _, n := range []int{0, 1, 2, 14, 15, 16, 269, 270, 271, 524, 525, 526, 8192, 70000} {
+		src := sample(r, n)
+		block := appendLiteralBlock(nil, src)
+		got := make([]byte, n)
+		if err := LZ4DecompressExact(got, block); err != nil || !bytes.Equal(got, src) {
+			t.Errorf("%d bytes do not come back: %v", n, err)
+		}
+	}
+	if got := appendLiteralBlock(nil, []byte("ab")); !bytes.Equal(got, fromHex(t, "20 61 62")) {
+		t.Errorf("two bytes give %x", got)
+	}
+	if got := appendLiteralBlock(nil, make([]byte, 15)); !bytes.HasPrefix(got, fromHex(t, "f0 00")) {
+		t.Errorf("15 bytes give %x", got)
+	}
+}
+
+// Each chunk of the corpus's bitshuffle blocks must come out again as the C library packed it.
+func TestLZ4GivesTheBytesOfTheCLibrary(t *testing.T) {
+	const header, sizeOff = 20, 16 // of a bitshuffle block, cfile spec §6.4
+	files, err := filepath.Glob(filepath.Join(corpustest.Dir(t), "golden", "cfile", "encodings", "bshuf-*.hex"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no blocks: %v", err)
+	}
+	chunks := 0
+	for _, file := range files {
+		block := fromHex(t, string(corpustest.Read(t, file)))
+		left := int(binary.LittleEndian.Uint32(block[12:])) * int(binary.LittleEndian.Uint32(block[sizeOff:]))
+		for block = block[header:]; len(block) > 0; chunks++ {
+			n := int(binary.BigEndian.Uint32(block))
+			want := block[4 : 4+n]
+			block = block[4+n:]
+			plain := make([]byte, min(left, 8192))
+			left -= len(plain)
+			if err := LZ4DecompressExact(plain, want); err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			if got := LZ4CompressChunk(nil, plain); !bytes.Equal(got, want) {
+				t.Errorf("%s: chunk packs to\n%x, want\n%x", filepath.Base(file), got, want)
+			}
+		}
+	}
+	if chunks == 0 {
+		t.Fatal("no chunk was compared")
+	}
+	t.Logf("%d chunks of %d blocks", chunks, len(files))
+}
+
+func TestCallsDoNotAllocate(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector empties pools at random")
+	}
+	src := bytes.Repeat([]byte("0123456789"), 800)
+	for _, c := range codecs {
+		buf := make([]byte, 0, 2*len(src)+100)
+		dst := make([]byte, len(src))
+		packed, err := c.Compress(nil, src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		allowed := 0.0
+		if c == Zlib {
+			allowed = 1 // the checksum's state, which the library makes for each stream
+		}
+		if n := testing.AllocsPerRun(100, func() { buf, _ = c.Compress(buf[:0], src) }); n >= 1 {
+			t.Errorf("%v: Compress allocates %v times", c, n)
+		}
+		if n := testing.AllocsPerRun(100, func() { _ = c.Decompress(dst, packed) }); n > allowed {
+			t.Errorf("%v: Decompress allocates %v times", c, n)
+		}
+	}
+}
+
+func FuzzDecompressNeverPanics(f *testing.F) {
+	for i, c := range codecs {
+		packed, _ := c.Compress(nil, bytes.Repeat([]byte("fuzz"), 50))
+		f.Add(uint8(i), uint16(200), packed)
+	}
+	f.Fuzz(func(t *testing.T, codec uint8, size uint16, src []byte) {
+		c := codecs[int(codec)%len(codecs)]
+		dst := make([]byte, int(size)+8)
+		guard := dst[size:]
+		for i := range guard {
+			guard[i] = 0xa5
+		}
+		err := c.Decompress(dst[:size:size], src)
+		if err != nil && !errors.Is(err, fault.ErrCorrupt) {
+			t.Errorf("%v: %v", c, err)
+		}
+		if err == nil && int(size) > c.MaxRatio()*len(src) {
+			t.Errorf("%v: %d bytes came out of %d", c, size, len(src))
+		}
+		for _, g := range guard {
+			if g != 0xa5 {
+				t.Fatalf("%v wrote behind dst", c)
+			}
+		}
+	})
+}
+
+func BenchmarkDecompress(b *testing.B) {
+	src := sample(rand.New(rand.NewPCG(1, 2)), 256<<10)
+	for _, c := range codecs {
+		b.Run(fmt.Sprintf("codec=%v", c), func(b *testing.B) {
+			packed, err := c.Compress(nil, src)
+			if err != nil {
+				b.Fatal(err)
+			}
+			dst := make([]byte, len(src))
+			b.SetBytes(int64(len(src)))
+			for b.Loop() {
+				if err := c.Decompress(dst, packed); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if !bytes.Equal(dst, src) {
+				b.Fatal("not what was packed")
+			}
+		})
+	}
+}

@@ -1,0 +1,88 @@
+// Package corpustest finds the corpus of files that other programs wrote, for tests alone.
+//
+// The corpus is large and is kept beside the module, not in it: a test that needs it asks Dir and
+// is skipped where the corpus is not there. Nothing in the product imports this package.
+package corpustest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Variable is the environment variable that names the corpus.
+const Variable = "ORIBI_CORPUS"
+
+// Dir returns the directory of the corpus: $ORIBI_CORPUS, else the directory "shared" beside the
+// module's root. Where there is none the test is skipped and says what would have been read.
+func Dir(t testing.TB) string {
+	t.Helper()
+	dir := os.Getenv(Variable)
+	if dir == "" {
+		dir = filepath.Join(filepath.Dir(moduleRoot(t)), "shared")
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		t.Skipf("no corpus at %s: set %s to its directory to run this test", dir, Variable)
+	}
+	return dir
+}
+
+// Read returns the content of a file of the corpus. A path that ends in ".gz" is unpacked; so is
+// path+".gz" when path itself is not there, since large texts are kept packed.
+func Read(t testing.TB, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if os.IsNotExist(err) && !strings.HasSuffix(path, ".gz") {
+		path += ".gz"
+		data, err = os.ReadFile(path)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasSuffix(path, ".gz") {
+		return data
+	}
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	data, err = io.ReadAll(z)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return data
+}
+
+// Lines returns the lines of a text file, without their ends; packed texts as with Read. An empty
+// text has no lines, and an empty line is an empty string.
+func Lines(t testing.TB, path string) []string {
+	t.Helper()
+	text := string(Read(t, path))
+	if text == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+}
+
+// moduleRoot walks up from the working directory, which for a test is its package's, to go.mod.
+func moduleRoot(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			t.Fatal("no go.mod above the working directory")
+		}
+		dir = up
+	}
+}

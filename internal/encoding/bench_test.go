@@ -1,0 +1,129 @@
+package encoding
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// benchCells makes cells whose values have so many significant bits, or few words of 8 to 20 bytes.
+func benchCells(typ schema.Type, n, significant int) [][]byte {
+	r := rand.New(rand.NewPCG(7, 7))
+	cells := make([][]byte, n)
+	for i := range cells {
+		v := r.Uint64() >> (64 - significant)
+		switch {
+		case typ.Physical() == schema.Bool:
+			cells[i] = []byte{byte(v & 1)}
+		case typ.Variable():
+			cells[i] = fmt.Appendf(nil, "name-%0*d", 3+int(v%12), v)
+		default:
+			cells[i] = append(binary.LittleEndian.AppendUint64(nil, v), make([]byte, 8)...)[:typ.Width()]
+		}
+	}
+	return cells
+}
+
+// BenchmarkCodec builds payloads of 256 KiB of random values and decodes them in windows, each a
+// payload at a time on one core. bits is how many bits of a value are random.
+func BenchmarkCodec(b *testing.B) {
+	for _, c := range []struct {
+		typ  schema.Type
+		enc  schema.Encoding
+		bits int
+	}{
+		{schema.Int64, schema.Bitshuffle, 8},
+		{schema.Int64, schema.Bitshuffle, 24},
+		{schema.Int64, schema.Bitshuffle, 64},
+		{schema.Int32, schema.Bitshuffle, 16},
+		{schema.Int32, schema.Bitshuffle, 24},
+		{schema.Int8, schema.Bitshuffle, 8},
+		{schema.Int16, schema.Bitshuffle, 16},
+		{schema.Int128, schema.Bitshuffle, 32},
+		{schema.Bool, schema.RLE, 1},
+		{schema.Bool, schema.Plain, 1},
+		{schema.Int32, schema.RLE, 1},
+		{schema.Int64, schema.Plain, 64},
+		{schema.String, schema.Plain, 40},
+		{schema.String, schema.Prefix, 40},
+		{schema.String, schema.Dictionary, 8},
+	} {
+		name := fmt.Sprintf("type=%s/enc=%s/bits=%d", c.typ, c.enc, c.bits)
+		n := 32768
+		cells := benchCells(c.typ, n, c.bits)
+		v := vectorOf(c.typ, cells)
+		w := mustBuilder(b, BuilderOptions{Type: c.typ, Encoding: c.enc, BlockBytes: 16 << 20})
+		w.Append(v, 0, n)
+		payload := w.Finish(nil, 0)
+		b.Run("encode/"+name, func(b *testing.B) {
+			for b.Loop() {
+				w.Reset()
+				if w.Append(v, 0, n) != n {
+					b.Fatal("not all taken")
+				}
+				payload = w.Finish(payload[:0], 0)
+			}
+			b.ReportMetric(float64(b.N)*float64(n)/b.Elapsed().Seconds(), "values/s")
+			b.ReportMetric(float64(len(payload))/float64(n), "bytes/value")
+		})
+		p := Params{Type: c.typ, Encoding: c.enc, Payload: payload}
+		if d, ok := w.(DictionaryBuilder); ok {
+			p.Dict, _ = ParseDictionary(d.FinishDictionary(nil))
+		}
+		out := batch.NewVector(c.typ, batch.WindowRows)
+		var sum uint32
+		b.Run("decode/"+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				block, err := Parse(p)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for from := 0; from < n; from += batch.WindowRows {
+					if err := block.Decode(from, batch.WindowRows, out, 0); err != nil {
+						b.Fatal(err)
+					}
+				}
+				sum = crc32.ChecksumIEEE(out.Cell(batch.WindowRows - 1))
+			}
+			b.ReportMetric(float64(b.N)*float64(n)/b.Elapsed().Seconds(), "values/s")
+		})
+		if want := crc32.ChecksumIEEE(cells[n-1]); sum != 0 && sum != want {
+			b.Errorf("last cell has checksum %x, want %x", sum, want)
+		}
+	}
+}
+
+// BenchmarkSeek looks for keys in a key index's payload of 4 KiB, parsed once, and anew each time.
+func BenchmarkSeek(b *testing.B) {
+	cells := make([][]byte, 400)
+	for i := range cells {
+		cells[i] = fmt.Appendf(nil, "customer-%08d", i*37)
+	}
+	w := mustBuilder(b, BuilderOptions{Type: schema.Binary, Encoding: schema.Prefix, BlockBytes: 4096})
+	payloads, counts, _ := buildAll(w, schema.Binary, cells, 100)
+	p := Params{Type: schema.Binary, Encoding: schema.Prefix, Payload: payloads[0]}
+	block, err := Parse(p)
+	if err != nil {
+		b.Fatal(err)
+	}
+	i := 0
+	for _, parsed := range []bool{true, false} {
+		b.Run(fmt.Sprintf("parsed=%v", parsed), func(b *testing.B) {
+			for b.Loop() {
+				if !parsed {
+					block, _ = Parse(p)
+				}
+				i = (i + 101) % counts[0]
+				if at, exact, _ := block.Seek(cells[i]); at != i || !exact {
+					b.Fatalf("seek gave %d, want %d", at, i)
+				}
+			}
+		})
+	}
+}

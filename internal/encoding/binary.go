@@ -1,0 +1,150 @@
+package encoding
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/coding"
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// PLAIN payload of byte strings; a dictionary cblock is one, from row 0. Source: cfile spec §6.5.
+//
+//	offset      width  field       meaning
+//	0           4      ordinal     row of the cblock's first row
+//	4           4      count       values
+//	8           4      offsetsPos  where the offsets begin
+//	12          …      bytes       the values, one behind the other
+//	offsetsPos  …      offsets     count offsets of values from the payload's start, in group varints;
+//	                               the first is 12; a value ends where the next one begins
+//
+// "apple", "", "cherry" from row 9:
+// 09 00 00 00 03 00 00 00 17 00 00 00 61 70 70 6c 65 63 68 65 72 72 79 00 0c 11 11 00
+const (
+	binaryCountOff   = 4  // file format: never change
+	binaryOffsetsOff = 8  // file format: never change
+	binaryHeaderLen  = 12 // file format: never change
+	minGroupLen      = 5  // bytes of the shortest group of four offsets
+)
+
+// binaryBlock is a PLAIN payload of byte strings.
+type binaryBlock struct {
+	ordinal batch.Ordinal
+	payload []byte
+	offsets []uint32 // of the values, and behind them of their end: Len()+1
+}
+
+func parsePlainBinary(payload []byte) (*binaryBlock, error) {
+	if len(payload) < binaryHeaderLen {
+		return nil, fault.Corruptf("encoding: plain binary: %d bytes, the header has %d", len(payload), binaryHeaderLen)
+	}
+	le := binary.LittleEndian
+	ord, count, pos := le.Uint32(payload), le.Uint32(payload[binaryCountOff:]), le.Uint32(payload[binaryOffsetsOff:])
+	if err := checkRange("plain binary", ord, count); err != nil {
+		return nil, err
+	}
+	if pos < binaryHeaderLen || uint64(pos) > uint64(len(payload)) {
+		return nil, fault.Corruptf("encoding: plain binary: offsets at byte %d of %d", pos, len(payload))
+	}
+	groups := payload[pos:]
+	if n := (uint64(count) + 3) / 4; n > uint64(len(groups)/minGroupLen) {
+		return nil, fault.Corruptf("encoding: plain binary: %d offsets in %d bytes", count, len(groups))
+	}
+	offsets, err := readOffsets(groups, int(count), pos)
+	if err != nil {
+		return nil, err
+	}
+	return &binaryBlock{ordinal: batch.Ordinal(ord), payload: payload, offsets: offsets}, nil
+}
+
+// readOffsets reads count offsets, which must not fall, and adds their end. They must fill groups.
+func readOffsets(groups []byte, count int, end uint32) ([]uint32, error) {
+	offsets := make([]uint32, (count+3)&^3+1)
+	last := uint32(binaryHeaderLen)
+	for i := 0; i < count; i += 4 {
+		v, used, ok := coding.GroupVarint(groups)
+		if !ok {
+			return nil, fault.Corruptf("encoding: plain binary: offset %d of %d cut short", i, count)
+		}
+		groups = groups[used:]
+		for j := count - i; j < 4; j++ {
+			v[j] = v[j-1] // padding of the last group: whatever stands there is no offset
+		}
+		if i == 0 && v[0] != binaryHeaderLen || v[0] < last || v[1] < v[0] || v[2] < v[1] || v[3] < v[2] {
+			return nil, fault.Corruptf("encoding: plain binary: values %d to %d of %d at bytes %d behind %d", i, i+3, count, v, last)
+		}
+		*(*[4]uint32)(offsets[i:]) = v
+		last = v[3]
+	}
+	switch {
+	case last > end:
+		return nil, fault.Corruptf("encoding: plain binary: value %d at byte %d, values end at %d", count-1, last, end)
+	case count == 0 && end != binaryHeaderLen:
+		return nil, fault.Corruptf("encoding: plain binary: %d bytes of no value", end-binaryHeaderLen)
+	case len(groups) != 0:
+		return nil, fault.Corruptf("encoding: plain binary: %d bytes behind the offsets", len(groups))
+	}
+	offsets[count] = end
+	return offsets[:count+1], nil
+}
+
+// ParseDictionary reads a dictionary cblock. The words alias payload. Source: cfile spec §6.7.
+func ParseDictionary(payload []byte) (*batch.Dictionary, error) {
+	b, err := parsePlainBinary(payload)
+	if err != nil {
+		return nil, err
+	}
+	words := make([][]byte, b.Len())
+	for i := range words {
+		words[i] = b.cell(i)
+	}
+	return &batch.Dictionary{Words: words}, nil
+}
+
+func (b *binaryBlock) Ordinal() batch.Ordinal { return b.ordinal }
+func (b *binaryBlock) Len() int               { return len(b.offsets) - 1 }
+func (b *binaryBlock) Footprint() int         { return 64 + 4*cap(b.offsets) }
+
+func (b *binaryBlock) cell(i int) []byte {
+	from, to := b.offsets[i], b.offsets[i+1]
+	return b.payload[from:to:to]
+}
+
+func (b *binaryBlock) Cell(i int) ([]byte, error) { return b.cell(i), nil }
+
+func (b *binaryBlock) Decode(from, n int, dst *batch.Vector, at int) error {
+	out := dst.Bytes[at : at+n]
+	start := b.offsets[from]
+	for i, end := range b.offsets[from+1 : from+1+n] {
+		out[i] = b.payload[start:end:end]
+		start = end
+	}
+	return nil
+}
+
+func (b *binaryBlock) Seek(target []byte) (int, bool, error) {
+	lo, hi := 0, b.Len()
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		if bytes.Compare(b.cell(mid), target) < 0 {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo, lo < b.Len() && bytes.Equal(b.cell(lo), target), nil
+}
+
+// Select tests the values that are still wanted where they stand.
+func (b *binaryBlock) Select(p *batch.Predicate, from, n int, sel batch.Bitmap, at int) (bool, error) {
+	if selectAll(p, n, sel, at) {
+		return true, nil
+	}
+	for i := sel.Next(at); i >= 0 && i < at+n; i = sel.Next(i + 1) {
+		if !p.EvalCell(b.cell(from + i - at)) {
+			sel.Clear(i)
+		}
+	}
+	return true, nil
+}

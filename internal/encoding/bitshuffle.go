@@ -1,0 +1,391 @@
+package encoding
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/compress"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// BIT_SHUFFLE payload. Source: cfile spec §6.4.
+//
+//	offset  width  field    meaning
+//	0       4      ordinal  row of the cblock's first row
+//	4       4      count    values
+//	8       4      size     bytes of the payload, these 20 included
+//	12      4      padded   count rounded up to a multiple of 8; the cells added hold anything
+//	16      4      width    bytes of a cell as stored: 1, 2, 4, 8 or 16; for uint32 it may be less than 4
+//	20      …      chunks
+//
+//	chunk: 8192 bytes of cells, the last one what is left; none if count is 0
+//	0       4      n        bytes of the next field, BIG-endian
+//	4       n      rows     one LZ4 block of the cells' bits in rows (see transpose.go)
+//
+// int32 1, 2, 3 from row 0:
+// 00 00 00 00 03 00 00 00 25 00 00 00 08 00 00 00 04 00 00 00 00 00 00 0d 3f 05 06 00 01 00 05 50 00 00 00 00 00
+const (
+	shuffleCountOff  = 4    // file format: never change
+	shuffleSizeOff   = 8    // file format: never change
+	shufflePaddedOff = 12   // file format: never change
+	shuffleWidthOff  = 16   // file format: never change
+	shuffleHeaderLen = 20   // file format: never change
+	chunkHeaderLen   = 4    // file format: never change
+	chunkBytes       = 8192 // file format: never change
+)
+
+// inlineChunks is the number of chunk offsets kept in the block itself: those of a cblock of 256 KiB.
+const inlineChunks = 32
+
+// shuffled is a BIT_SHUFFLE payload.
+type shuffled struct {
+	typ     schema.Type
+	width   int // of a cell as stored; below the type's for narrowed uint32
+	shift   int // log2 of the cells in a chunk
+	ordinal batch.Ordinal
+	count   int
+	payload []byte
+	chunks  []uint32 // offset of each chunk's length
+	inline  [inlineChunks]uint32
+	cache   Chunks
+
+	// kept is the chunk that was decoded in part last, or nil while a call uses it. Whoever takes it out
+	// owns it until it is put back, so that calls at the same time do not meet.
+	kept atomic.Pointer[chunkBuffer]
+}
+
+// chunkBuffer is one decoded chunk.
+type chunkBuffer struct {
+	block *shuffled // whose chunk it is; nil: nobody's
+	index int
+	cells [chunkBytes]byte
+}
+
+var chunkBuffers = sync.Pool{New: func() any { return new(chunkBuffer) }}
+
+// rowsBuffer is one chunk of rows; unshuffle reads up to 8 bytes beyond them.
+type rowsBuffer [chunkBytes + laneBytes]byte
+
+var rowsBuffers = sync.Pool{New: func() any { return new(rowsBuffer) }}
+
+func parseBitshuffle(payload []byte, t schema.Type, cache Chunks) (*shuffled, error) {
+	b := new(shuffled)
+	if err := b.parse(payload, t, cache); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+func (b *shuffled) parse(payload []byte, t schema.Type, cache Chunks) error {
+	if len(payload) < shuffleHeaderLen {
+		return fault.Corruptf("encoding: bitshuffle: %d bytes, the header has %d", len(payload), shuffleHeaderLen)
+	}
+	le := binary.LittleEndian
+	ord, count := le.Uint32(payload), le.Uint32(payload[shuffleCountOff:])
+	size, padded, width := le.Uint32(payload[shuffleSizeOff:]), le.Uint32(payload[shufflePaddedOff:]), le.Uint32(payload[shuffleWidthOff:])
+	if err := checkRange("bitshuffle", ord, count); err != nil {
+		return err
+	}
+	narrowed := t == schema.Uint32 && (width == 1 || width == 2)
+	switch {
+	case uint64(size) != uint64(len(payload)):
+		return fault.Corruptf("encoding: bitshuffle: header says %d bytes, there are %d", size, len(payload))
+	case uint64(padded) != (uint64(count)+7)&^7:
+		return fault.Corruptf("encoding: bitshuffle: %d values padded to %d", count, padded)
+	case int64(width) != int64(t.Width()) && !narrowed:
+		return fault.Corruptf("encoding: bitshuffle: cells of %d bytes for %s", width, t)
+	}
+	*b = shuffled{typ: t, width: int(width), shift: bits.TrailingZeros32(chunkBytes / width), ordinal: batch.Ordinal(ord),
+		count: int(count), payload: payload, cache: cache}
+	return b.findChunks()
+}
+
+// findChunks notes where the chunks begin, and checks that they fill the payload.
+func (b *shuffled) findChunks() error {
+	n := (b.count + 1<<b.shift - 1) >> b.shift
+	if n > (len(b.payload)-shuffleHeaderLen)/chunkHeaderLen {
+		return fault.Corruptf("encoding: bitshuffle: %d values of %d bytes in a payload of %d", b.count, b.width, len(b.payload))
+	}
+	if b.chunks = b.inline[:0]; n > inlineChunks {
+		b.chunks = make([]uint32, 0, n)
+	}
+	offset := shuffleHeaderLen
+	for range n {
+		b.chunks = append(b.chunks, uint32(offset))
+		if len(b.payload)-offset < chunkHeaderLen {
+			return fault.Corruptf("encoding: bitshuffle: chunk %d of %d: no length", len(b.chunks)-1, n)
+		}
+		size := binary.BigEndian.Uint32(b.payload[offset:])
+		if offset += chunkHeaderLen; uint64(size) > uint64(len(b.payload)-offset) {
+			return fault.Corruptf("encoding: bitshuffle: chunk %d of %d: %d bytes, %d left", len(b.chunks)-1, n, size, len(b.payload)-offset)
+		}
+		offset += int(size)
+	}
+	if offset != len(b.payload) {
+		return fault.Corruptf("encoding: bitshuffle: %d bytes behind the last chunk", len(b.payload)-offset)
+	}
+	return nil
+}
+
+func (b *shuffled) Ordinal() batch.Ordinal { return b.ordinal }
+func (b *shuffled) Len() int               { return b.count }
+
+// Footprint counts the chunk that the block may keep.
+func (b *shuffled) Footprint() int {
+	n := int(unsafe.Sizeof(*b) + unsafe.Sizeof(chunkBuffer{}))
+	if len(b.chunks) > inlineChunks {
+		n += 4 * cap(b.chunks)
+	}
+	return n
+}
+
+// chunkCells is the number of cells of chunk i, padding included.
+func (b *shuffled) chunkCells(i int) int {
+	return min((b.count+7)&^7-i<<b.shift, 1<<b.shift)
+}
+
+// decodeChunk decodes chunk i into dst, of chunkCells(i) × width bytes.
+func (b *shuffled) decodeChunk(i int, dst []byte) error {
+	packed := b.payload[b.chunks[i]:]
+	packed = packed[chunkHeaderLen : chunkHeaderLen+int(binary.BigEndian.Uint32(packed))]
+	rows := rowsBuffers.Get().(*rowsBuffer)
+	defer rowsBuffers.Put(rows)
+	if err := compress.LZ4DecompressExact(rows[:len(dst)], packed); err != nil {
+		return fault.Corruptf("encoding: bitshuffle: chunk %d of %d: %v", i, len(b.chunks), err)
+	}
+	unshuffle(dst, rows[:], len(dst)/b.width, b.width)
+	return nil
+}
+
+// take makes chunk i available: in cells until the next call of give, with the buffer to be given
+// back, nil where the chunk is the cache's.
+//
+// keep says that the chunk will be asked for again cell by cell, so that a cache is worth filling.
+func (b *shuffled) take(i int, keep bool) (cells []byte, buf *chunkBuffer, err error) {
+	size := b.chunkCells(i) * b.width
+	if b.cache != nil {
+		if cells = b.cache.Get(i); len(cells) == size {
+			return cells, nil, nil
+		}
+		if keep {
+			cells = make([]byte, size)
+			if err := b.decodeChunk(i, cells); err != nil {
+				return nil, nil, err
+			}
+			b.cache.Put(i, cells)
+			return cells, nil, nil
+		}
+	}
+	if buf = b.kept.Swap(nil); buf == nil {
+		buf = chunkBuffers.Get().(*chunkBuffer)
+		buf.block = nil // it may hold a chunk of an earlier block, or of this one
+	}
+	if buf.block != b || buf.index != i {
+		buf.block = nil
+		if err := b.decodeChunk(i, buf.cells[:size]); err != nil {
+			chunkBuffers.Put(buf)
+			return nil, nil, err
+		}
+		buf.block, buf.index = b, i
+	}
+	return buf.cells[:size], buf, nil
+}
+
+// give ends the use of a chunk.
+func (b *shuffled) give(buf *chunkBuffer) {
+	if buf != nil && !b.kept.CompareAndSwap(nil, buf) {
+		buf.block = nil
+		chunkBuffers.Put(buf)
+	}
+}
+
+// decode writes values [from, from+n), width bytes each, to dst.
+func (b *shuffled) decode(from, n int, dst []byte) error {
+	for n > 0 {
+		i := from >> b.shift
+		skip := from - i<<b.shift
+		k := min(n, 1<<b.shift-skip)
+		part := dst[:k*b.width]
+		if skip == 0 && k == b.chunkCells(i) {
+			if err := b.decodeChunk(i, part); err != nil {
+				return err
+			}
+		} else {
+			cells, buf, err := b.take(i, false)
+			if err != nil {
+				return err
+			}
+			copy(part, cells[skip*b.width:])
+			b.give(buf)
+		}
+		from, n, dst = from+k, n-k, dst[len(part):]
+	}
+	return nil
+}
+
+// decode32 writes values [from, from+n) of a uint32 payload, narrowed or not, to dst, and returns
+// the greatest of them, 0 if there is none.
+func (b *shuffled) decode32(from int, dst []uint32) (greatest uint32, err error) {
+	if b.width == 4 {
+		if err := b.decode(from, len(dst), uint32Bytes(dst)); err != nil {
+			return 0, err
+		}
+		for _, v := range dst {
+			greatest = max(greatest, v)
+		}
+		return greatest, nil
+	}
+	buf := chunkBuffers.Get().(*chunkBuffer)
+	defer chunkBuffers.Put(buf)
+	buf.block = nil
+	for len(dst) > 0 {
+		k := min(len(dst), 1<<b.shift-from&(1<<b.shift-1))
+		cells := buf.cells[:k*b.width]
+		if err := b.decode(from, k, cells); err != nil {
+			return 0, err
+		}
+		greatest = max(greatest, widen(dst[:k], cells, b.width))
+		from, dst = from+k, dst[k:]
+	}
+	return greatest, nil
+}
+
+// widen turns len(dst) cells of 1 or 2 bytes into uint32 and returns the greatest.
+func widen(dst []uint32, cells []byte, width int) (greatest uint32) {
+	if width == 1 {
+		cells = cells[:len(dst)]
+		for i := range dst {
+			v := uint32(cells[i])
+			dst[i], greatest = v, max(greatest, v)
+		}
+		return greatest
+	}
+	for i := range dst {
+		v := uint32(binary.LittleEndian.Uint16(cells[2*i:]))
+		dst[i], greatest = v, max(greatest, v)
+	}
+	return greatest
+}
+
+// uint32Bytes is the memory of v.
+func uint32Bytes(v []uint32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), 4*len(v))
+}
+
+func (b *shuffled) Decode(from, n int, dst *batch.Vector, at int) error {
+	if b.width != b.typ.Width() {
+		_, err := b.decode32(from, batch.Values[uint32](dst)[at:at+n])
+		return err
+	}
+	return b.decode(from, n, dst.Data[at*b.width:(at+n)*b.width])
+}
+
+// Cell decodes the chunk of value i, unless it is in the cache or was the last one.
+func (b *shuffled) Cell(i int) ([]byte, error) {
+	cells, buf, err := b.take(i>>b.shift, true)
+	if err != nil {
+		return nil, err
+	}
+	o := (i & (1<<b.shift - 1)) * b.width
+	cell := cells[o : o+b.width : o+b.width]
+	if buf != nil || b.width != b.typ.Width() {
+		wide := make([]byte, b.typ.Width())
+		copy(wide, cell)
+		cell = wide
+	}
+	b.give(buf)
+	return cell, nil
+}
+
+// uint32At is value i of a uint32 payload.
+func (b *shuffled) uint32At(i int) (uint32, error) {
+	cells, buf, err := b.take(i>>b.shift, true)
+	if err != nil {
+		return 0, err
+	}
+	o := (i & (1<<b.shift - 1)) * b.width
+	v := uint32(load64(cells[o : o+b.width]))
+	b.give(buf)
+	return v, nil
+}
+
+func (b *shuffled) Seek(target []byte) (int, bool, error) {
+	if err := checkTarget(b.typ, target); err != nil {
+		return 0, false, err
+	}
+	return b.search(func(cell []byte) int {
+		if len(cell) == len(target) {
+			return batch.Compare(b.typ, cell, target)
+		}
+		var wide [4]byte
+		copy(wide[:], cell)
+		return batch.Compare(b.typ, wide[:], target)
+	})
+}
+
+// search finds the first of the sorted values for which order, of the value to a target, is not
+// below 0, and tells whether it is 0. Chunks are halved by their first values, then the cells of one
+// chunk: as few chunks as possible are decoded.
+func (b *shuffled) search(order func(cell []byte) int) (i int, exact bool, err error) {
+	lo, hi := 0, len(b.chunks) // the chunks before lo begin below the target
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		cells, buf, err := b.take(mid, true)
+		if err != nil {
+			return 0, false, err
+		}
+		if order(cells[:b.width]) < 0 {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+		b.give(buf)
+	}
+	if lo > 0 {
+		cells, buf, err := b.take(lo-1, true)
+		if err != nil {
+			return 0, false, err
+		}
+		n := min(b.count-(lo-1)<<b.shift, 1<<b.shift)
+		i, exact = searchChunk(cells, n, b.width, order)
+		b.give(buf)
+		if i += (lo - 1) << b.shift; exact || i < lo<<b.shift || i >= b.count {
+			return i, exact, nil
+		}
+	}
+	// The first value of chunk lo is the one, if there is such a chunk.
+	if lo == len(b.chunks) {
+		return b.count, false, nil
+	}
+	cells, buf, err := b.take(lo, true)
+	if err != nil {
+		return 0, false, err
+	}
+	exact = order(cells[:b.width]) == 0
+	b.give(buf)
+	return lo << b.shift, exact, nil
+}
+
+// searchChunk is searchCells with an order of its own.
+func searchChunk(cells []byte, n, width int, order func(cell []byte) int) (i int, exact bool) {
+	lo, hi := 0, n
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		if order(cells[mid*width:mid*width+width]) < 0 {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo, lo < n && order(cells[lo*width:lo*width+width]) == 0
+}
+
+// Select leaves the values to the caller: the kernels that test a vector need them decoded.
+func (b *shuffled) Select(p *batch.Predicate, _, n int, sel batch.Bitmap, at int) (bool, error) {
+	return selectAll(p, n, sel, at), nil
+}

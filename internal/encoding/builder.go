@@ -1,0 +1,122 @@
+package encoding
+
+import (
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Sizes of a builder that is not told any. Source: cfile spec §11.5.
+const (
+	DefaultBlockBytes      = 256 << 10
+	minBlockBytes          = 512
+	DefaultRestartInterval = 16
+)
+
+// BuilderOptions says what a builder makes.
+type BuilderOptions struct {
+	Type            schema.Type
+	Encoding        schema.Encoding // Auto is the default of Type
+	BlockBytes      int             // of a payload, about; 0 = 256 KiB; at least 512
+	RestartInterval int             // PREFIX: values from one restart to the next; 0 = 16
+}
+
+// Builder makes payloads, byte for byte as Kudu does when it is given the same batches.
+//
+// Use: Append until it takes no more or Full says so, Finish, Reset, and on. How much a payload holds
+// is a matter of the encoding: some look only between two Appends and may overshoot by a whole batch
+// (PLAIN of fixed width, RLE), others take value by value. Source: cfile spec §11.3.
+type Builder interface {
+	// Append takes cells [from, to) of v, none of them NULL, until the payload is full, and returns how
+	// many it took: at least one unless it was Full. Nothing of v is kept.
+	Append(v *batch.Vector, from, to int) int
+	Full() bool
+	// Len is the number of values since Reset.
+	Len() int
+	// First and Last are the first and the last value as cells, until Reset. Len must not be 0.
+	First() []byte
+	Last() []byte
+	// Finish appends the payload to dst; ord is the row of the cblock's first row. Reset comes next.
+	Finish(dst []byte, ord batch.Ordinal) []byte
+	// Reset makes the builder empty. A dictionary goes on through all payloads of a file.
+	Reset()
+}
+
+// DictionaryBuilder is the builder of DICT payloads.
+type DictionaryBuilder interface {
+	Builder
+	// FinishDictionary appends the payload of the dictionary cblock, which is there also if it has no words.
+	FinishDictionary(dst []byte) []byte
+	// Words is the number of words so far.
+	Words() int
+}
+
+// NewBuilder makes a builder, for DICT a DictionaryBuilder. An encoding that the type cannot have
+// is ErrUnsupported.
+func NewBuilder(o BuilderOptions) (Builder, error) {
+	if !o.Type.Valid() || !o.Encoding.Allowed(o.Type) {
+		return nil, fault.Unsupportedf("encoding: %s does not fit %s", o.Encoding, o.Type)
+	}
+	if o.BlockBytes == 0 {
+		o.BlockBytes = DefaultBlockBytes
+	}
+	o.BlockBytes = max(o.BlockBytes, minBlockBytes)
+	if o.RestartInterval <= 0 {
+		o.RestartInterval = DefaultRestartInterval
+	}
+	var b Builder
+	switch o.Encoding.Resolve(o.Type) {
+	case schema.RLE:
+		b = &rleBuilder{typ: o.Type, blockBytes: o.BlockBytes}
+	case schema.Bitshuffle:
+		b = &shuffleBuilder{typ: o.Type, capacity: o.BlockBytes / o.Type.Width()}
+	case schema.Prefix:
+		b = &prefixBuilder{blockBytes: o.BlockBytes, interval: o.RestartInterval}
+	case schema.Dictionary:
+		b = newDictBuilder(o.BlockBytes)
+	default:
+		switch o.Type.Physical() {
+		case schema.Bool:
+			b = &plainBoolBuilder{blockBytes: o.BlockBytes}
+		case schema.Binary:
+			b = &binaryBuilder{blockBytes: o.BlockBytes}
+		default:
+			b = &plainBuilder{width: o.Type.Width(), blockBytes: o.BlockBytes}
+		}
+	}
+	b.Reset()
+	return b, nil
+}
+
+// byteString is cell i of a vector of byte strings, in either form.
+func byteString(v *batch.Vector, i int) []byte {
+	if v.Dict != nil {
+		return v.Dict.Words[v.Codes[i]]
+	}
+	return v.Bytes[i]
+}
+
+// ends keeps copies of the first and the last byte string of a payload.
+type ends struct{ first, last []byte }
+
+func (e *ends) First() []byte { return e.first }
+func (e *ends) Last() []byte  { return e.last }
+
+// setBytes copies b into dst's memory. The result is not nil, which would be NULL.
+func setBytes(dst, b []byte) []byte {
+	if dst == nil {
+		dst = make([]byte, 0, len(b)+16)
+	}
+	return append(dst[:0], b...)
+}
+
+// note is called after cells [from, to) of v were taken, with the number of values before them.
+func (e *ends) note(before int, v *batch.Vector, from, to int) {
+	if from == to {
+		return
+	}
+	if before == 0 {
+		e.first = setBytes(e.first, byteString(v, from))
+	}
+	e.last = setBytes(e.last, byteString(v, to-1))
+}

@@ -1,0 +1,115 @@
+package encoding
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// goldenBlock is a line of the manifest of single blocks that Kudu wrote.
+type goldenBlock struct {
+	Name, Layout, Type, Encoding string
+	Ordinal                      uint32
+	RestartInterval              int `json:"restart_interval"`
+	Values                       []any
+	Dictionary                   []string
+}
+
+func goldenBlocks(t *testing.T) (dir string, blocks []goldenBlock) {
+	dir = filepath.Join(corpustest.Dir(t), "golden", "cfile", "encodings")
+	for _, line := range corpustest.Lines(t, filepath.Join(dir, "manifest.jsonl")) {
+		var g goldenBlock
+		d := json.NewDecoder(strings.NewReader(line))
+		d.UseNumber()
+		if err := d.Decode(&g); err != nil {
+			t.Fatal(err)
+		}
+		blocks = append(blocks, g)
+	}
+	return dir, blocks
+}
+
+func TestBlocksOfKuduDecodeAndAreWrittenTheSame(t *testing.T) {
+	r := newRand(t)
+	dir, blocks := goldenBlocks(t)
+	for _, g := range blocks {
+		t.Run(g.Name, func(t *testing.T) {
+			if g.Layout == "array" {
+				t.Skip("no arrays")
+			}
+			payload := unhex(t, strings.Join(corpustest.Lines(t, filepath.Join(dir, g.Name+".hex")), ""))
+			typ, _ := schema.TypeByName(g.Type)
+			enc, _ := schema.EncodingByName(g.Encoding)
+			present := batch.MakeBitmap(len(g.Values))
+			var cells [][]byte
+			for i, value := range g.Values {
+				if cell := cellOf(t, typ, value); cell != nil {
+					cells = append(cells, cell)
+					present.Set(i)
+				}
+			}
+			rest, again := payload, []byte(nil)
+			if g.Layout == "nullable" {
+				var rows int
+				var got batch.Bitmap
+				var err error
+				if rows, got, rest, err = ParseNullPrologue(payload); err != nil {
+					t.Fatal(err)
+				}
+				if rows != len(g.Values) || (got == nil) != (len(cells) == rows) {
+					t.Fatalf("%d rows, presence %b", rows, got)
+				}
+				for i := range got {
+					if got[i] != present[i] {
+						t.Fatalf("presence %b, want %b", got, present)
+					}
+				}
+				again = AppendNullPrologue(nil, rows, got)
+			}
+			p := Params{Type: typ, Encoding: enc, Payload: rest}
+			if g.Dictionary != nil {
+				p.Dict = new(batch.Dictionary)
+				for _, w := range g.Dictionary {
+					p.Dict.Words = append(p.Dict.Words, []byte(w))
+				}
+			}
+			b, err := Parse(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := checkBlock(b, typ, batch.Ordinal(g.Ordinal), cells, r); err != nil {
+				t.Fatal(err)
+			}
+			w := mustBuilder(t, BuilderOptions{Type: typ, Encoding: enc, RestartInterval: g.RestartInterval})
+			if d, ok := w.(*dictBuilder); ok && g.Dictionary == nil {
+				d.mode = modePlain
+			}
+			if n := w.Append(vectorOf(typ, cells), 0, len(cells)); n != len(cells) {
+				t.Fatalf("builder took %d of %d", n, len(cells))
+			}
+			again = w.Finish(again, batch.Ordinal(g.Ordinal))
+			if !bytes.Equal(again, payload) {
+				t.Errorf("written as\n%swant\n%s", hex.Dump(again), hex.Dump(payload))
+			}
+			if g.Layout == "dictionary" {
+				d, err := ParseDictionary(payload)
+				if err != nil || len(d.Words) != len(cells) {
+					t.Fatalf("as a dictionary: %v, %v", d, err)
+				}
+			}
+			if d, ok := w.(DictionaryBuilder); ok && g.Dictionary != nil {
+				want := unhex(t, strings.Join(corpustest.Lines(t, filepath.Join(dir, g.Name+"-dictionary.hex")), ""))
+				if got := d.FinishDictionary(nil); !bytes.Equal(got, want) {
+					t.Errorf("dictionary written as %x, want %x", got, want)
+				}
+			}
+		})
+	}
+}

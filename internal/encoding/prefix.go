@@ -1,0 +1,266 @@
+package encoding
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/coding"
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// PREFIX payload of byte strings. Source: cfile spec §6.6.
+//
+//	width        field     meaning
+//	5–17         header    group varint of count, ordinal, interval, 0
+//	…            entries   one a value, see below
+//	4 each       restarts  offsets, from the payload's start, of entries interval, 2·interval, …
+//	4            n         restarts: ⌊(count − 1) / interval⌋, 0 for no values
+//
+//	entry
+//	varint       shared    leading bytes that are those of the value before; 0 for entry 0 and at restarts
+//	varint       unshared  bytes of the next field
+//	unshared     bytes     the rest of the value
+//
+// "a", "ab", "b", interval 2, from row 0:
+// 00 03 00 02 00 00 01 61 01 01 62 00 01 62 0b 00 00 00 01 00 00 00
+const (
+	restartLen     = 4 // file format: never change
+	minEntryLen    = 2
+	headerCount    = 0 // place in the header's group; file format: never change
+	headerOrdinal  = 1 // file format: never change
+	headerInterval = 2 // file format: never change
+)
+
+// prefixBlock is a PREFIX payload.
+type prefixBlock struct {
+	ordinal  batch.Ordinal
+	count    int
+	interval int
+	payload  []byte
+	first    int    // offset of entry 0
+	end      int    // offset behind the last entry
+	restarts []byte // offsets of the restarts
+}
+
+func parsePrefix(payload []byte) (*prefixBlock, error) {
+	header, first, ok := coding.GroupVarint(payload)
+	if !ok {
+		return nil, fault.Corruptf("encoding: prefix: header cut short at %d bytes", len(payload))
+	}
+	count, interval := header[headerCount], header[headerInterval]
+	if err := checkRange("prefix", header[headerOrdinal], count); err != nil {
+		return nil, err
+	}
+	if interval == 0 {
+		return nil, fault.Corruptf("encoding: prefix: no restart interval")
+	}
+	tail := len(payload) - restartLen
+	if tail < first {
+		return nil, fault.Corruptf("encoding: prefix: no restart count in %d bytes", len(payload))
+	}
+	n := int64(binary.LittleEndian.Uint32(payload[tail:]))
+	if n*restartLen > int64(tail-first) || n != int64(max(count, 1)-1)/int64(interval) {
+		return nil, fault.Corruptf("encoding: prefix: %d restarts for %d values, one every %d", n, count, interval)
+	}
+	end := tail - int(n)*restartLen
+	b := &prefixBlock{ordinal: batch.Ordinal(header[headerOrdinal]), count: int(count), interval: int(interval),
+		payload: payload, first: first, end: end, restarts: payload[end:tail]}
+	return b, b.check()
+}
+
+// check walks all entries, so that later walks need not look at bounds.
+func (b *prefixBlock) check() error {
+	if b.count > (b.end-b.first)/minEntryLen {
+		return fault.Corruptf("encoding: prefix: %d values in %d bytes", b.count, b.end-b.first)
+	}
+	pos, previous := b.first, 0
+	untilRestart := 0
+	for i := range b.count {
+		shared, unshared, next, ok := b.entry(pos)
+		if !ok || shared > previous {
+			return fault.Corruptf("encoding: prefix: value %d of %d at byte %d: bad lengths", i, b.count, pos)
+		}
+		if untilRestart == 0 {
+			untilRestart = b.interval
+			if shared != 0 || b.restart(i/b.interval) != pos {
+				return fault.Corruptf("encoding: prefix: value %d of %d at byte %d is no restart", i, b.count, pos)
+			}
+		}
+		untilRestart--
+		pos, previous = next, shared+unshared
+	}
+	if pos != b.end {
+		return fault.Corruptf("encoding: prefix: %d bytes behind the last value", b.end-pos)
+	}
+	return nil
+}
+
+// restart is the offset of restart r; the 0th is the first entry.
+func (b *prefixBlock) restart(r int) int {
+	if r == 0 {
+		return b.first
+	}
+	return int(binary.LittleEndian.Uint32(b.restarts[(r-1)*restartLen:]))
+}
+
+// entry reads the lengths of the entry at pos; its bytes end at next. ok is false if it overruns.
+func (b *prefixBlock) entry(pos int) (shared, unshared, next int, ok bool) {
+	// Nearly all lengths take one byte.
+	if rest := b.payload[pos:b.end]; len(rest) >= 2 && rest[0]|rest[1] < 0x80 {
+		shared, unshared, next = int(rest[0]), int(rest[1]), pos+2
+	} else {
+		s, used, ok1 := coding.Uvarint32(rest)
+		u, more, ok2 := coding.Uvarint32(rest[used:])
+		if !ok1 || !ok2 {
+			return 0, 0, 0, false
+		}
+		shared, unshared, next = int(s), int(u), pos+used+more
+	}
+	return shared, unshared, next + unshared, unshared <= b.end-next
+}
+
+func (b *prefixBlock) Ordinal() batch.Ordinal { return b.ordinal }
+func (b *prefixBlock) Len() int               { return b.count }
+func (b *prefixBlock) Footprint() int         { return 96 }
+
+// valueAt rebuilds value i in buf, and returns it with the offset of the next entry.
+func (b *prefixBlock) valueAt(i int, buf []byte) (value []byte, next int) {
+	next = b.restart(i / b.interval)
+	value = buf[:0]
+	for range i%b.interval + 1 {
+		shared, unshared, end, _ := b.entry(next)
+		value = append(value[:shared], b.payload[end-unshared:end]...)
+		next = end
+	}
+	return value, next
+}
+
+func (b *prefixBlock) Cell(i int) ([]byte, error) {
+	if i < 0 || i >= b.count {
+		panic("encoding: prefix: value out of range")
+	}
+	if i%b.interval == 0 {
+		return b.restartValue(i / b.interval), nil
+	}
+	value, _ := b.valueAt(i, make([]byte, 0, 64))
+	return value, nil
+}
+
+// Decode puts the values into one buffer of their own, but for those that stand as a whole in the
+// payload (they share nothing) or in the value before (they add nothing).
+func (b *prefixBlock) Decode(from, n int, dst *batch.Vector, at int) error {
+	if n == 0 {
+		return nil
+	}
+	var previous []byte
+	pos := 0
+	if from%b.interval == 0 {
+		pos = b.restart(from / b.interval)
+	} else {
+		previous, pos = b.valueAt(from-1, nil)
+	}
+	buf := make([]byte, 0, b.copied(pos, n))
+	out := dst.Bytes[at : at+n]
+	for i := range out {
+		shared, unshared, next, _ := b.entry(pos)
+		value := b.payload[next-unshared : next : next]
+		switch {
+		case shared == 0:
+		case unshared == 0:
+			value = previous[:shared:shared]
+		default:
+			start := len(buf)
+			buf = append(append(buf, previous[:shared]...), value...)
+			value = buf[start:len(buf):len(buf)]
+		}
+		out[i] = value
+		previous, pos = value, next
+	}
+	return nil
+}
+
+// copied is how many bytes Decode copies for n values from the entry at pos on.
+func (b *prefixBlock) copied(pos, n int) (size int) {
+	for range n {
+		shared, unshared, next, _ := b.entry(pos)
+		if shared > 0 && unshared > 0 {
+			size += shared + unshared
+		}
+		pos = next
+	}
+	return size
+}
+
+// Seek halves among the restarts, then walks the entries between the last one whose value is below
+// target and the next.
+//
+// The walk rebuilds no value. It keeps how many leading bytes the value before, which is below
+// target, has in common with target, and from the order of the values knows of the next one,
+//
+//	shared > common  it differs from target where the one before did: below
+//	shared < common  it has left what target begins with: above
+//	shared = common  what is not shared decides against the rest of target
+//
+// A restart shares nothing whatever its value is, so the walk ends before it.
+func (b *prefixBlock) Seek(target []byte) (int, bool, error) {
+	lo, hi := 0, (b.count+b.interval-1)/b.interval // restarts, entry 0 included; those before lo are below
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		if bytes.Compare(b.restartValue(mid), target) < 0 {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	end := min(lo*b.interval, b.count)
+	if lo > 0 {
+		if i, exact := b.seekBetween((lo-1)*b.interval, end, target); i < end {
+			return i, exact, nil
+		}
+	}
+	return end, end < b.count && bytes.Equal(b.restartValue(lo), target), nil
+}
+
+// seekBetween walks entries [i, end), of which the first is a restart and the others are none; end if
+// all are below target.
+func (b *prefixBlock) seekBetween(i, end int, target []byte) (int, bool) {
+	pos, common := b.restart(i/b.interval), 0
+	for ; i < end; i++ {
+		shared, unshared, next, _ := b.entry(pos)
+		if shared < common {
+			return i, false
+		}
+		if shared == common {
+			rest, wanted := b.payload[next-unshared:next], target[common:]
+			if order := bytes.Compare(rest, wanted); order >= 0 {
+				return i, order == 0
+			}
+			common += commonPrefix(rest, wanted)
+		}
+		pos = next
+	}
+	return end, false
+}
+
+// restartValue is the value of restart r, which stands as a whole in the payload.
+func (b *prefixBlock) restartValue(r int) []byte {
+	_, unshared, end, _ := b.entry(b.restart(r))
+	return b.payload[end-unshared : end : end]
+}
+
+// commonPrefix is the number of leading bytes that a and b share.
+func commonPrefix(a, b []byte) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}
+
+// Select leaves the values to the caller: each needs the one before.
+func (b *prefixBlock) Select(p *batch.Predicate, _, n int, sel batch.Bitmap, at int) (bool, error) {
+	return selectAll(p, n, sel, at), nil
+}

@@ -1,0 +1,298 @@
+package encoding
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// randomCells makes n cells in one of several shapes: constant, runs, few values, any bytes.
+func randomCells(r *rand.Rand, typ schema.Type, n int) [][]byte {
+	shape := r.IntN(5)
+	one := func() []byte {
+		switch {
+		case typ.Physical() == schema.Bool:
+			return []byte{byte(r.IntN(2))}
+		case typ.Variable():
+			c := make([]byte, r.IntN(12))
+			for i := range c {
+				c[i] = "ab\x00\xff"[r.IntN(4)]
+			}
+			if r.IntN(50) == 0 {
+				c = append(c, bytes.Repeat([]byte{'x'}, r.IntN(300))...)
+			}
+			return c
+		}
+		c := make([]byte, typ.Width())
+		switch v := int64(r.Uint64()); shape {
+		case 1, 2:
+			small := v % 1000
+			wide := binary.LittleEndian.AppendUint64(nil, uint64(small))
+			copy(c, binary.LittleEndian.AppendUint64(wide, uint64(small>>63)))
+		case 3:
+			copy(c, binary.LittleEndian.AppendUint64(nil, uint64(v)%5))
+		default:
+			for i := range c {
+				c[i] = byte(r.Uint32())
+			}
+		}
+		return c
+	}
+	cells := make([][]byte, 0, n)
+	for len(cells) < n {
+		c, k := one(), 1
+		switch {
+		case shape == 0:
+			k = n
+		case shape == 1:
+			k = 1 + r.IntN(25)
+		case r.IntN(20) == 0:
+			k = 1 + r.IntN(600)
+		}
+		for range min(k, n-len(cells)) {
+			cells = append(cells, c)
+		}
+	}
+	return cells
+}
+
+// chunkMap is a Chunks of unlimited size.
+type chunkMap struct {
+	sync.Mutex
+	m          map[int][]byte
+	gets, hits int
+}
+
+func (c *chunkMap) Get(i int) []byte {
+	c.Lock()
+	defer c.Unlock()
+	c.gets++
+	if c.m[i] != nil {
+		c.hits++
+	}
+	return c.m[i]
+}
+
+func (c *chunkMap) Put(i int, b []byte) {
+	c.Lock()
+	defer c.Unlock()
+	c.m[i] = b
+}
+
+func TestWhatIsBuiltIsRead(t *testing.T) {
+	r := newRand(t)
+	for _, pair := range pairs() {
+		t.Run(fmt.Sprintf("type=%s/enc=%s", pair.Type, pair.Encoding), func(t *testing.T) {
+			for round := range 12 {
+				cells := randomCells(r, pair.Type, []int{0, 1, 7, 8, 9, 63, 500, 1100, 5000, 12000, 20000, 9000}[round])
+				o := BuilderOptions{Type: pair.Type, Encoding: pair.Encoding, BlockBytes: []int{0, 512, 4096, 70000}[r.IntN(4)], RestartInterval: 1 + r.IntN(20)}
+				b := mustBuilder(t, o)
+				payloads, counts, dict := buildAll(b, pair.Type, cells, 1+r.IntN(3000))
+				p := pair
+				if dict != nil {
+					d, err := ParseDictionary(dict)
+					if err != nil {
+						t.Fatal(err)
+					}
+					p.Dict = d
+				}
+				ord := 0
+				for i, payload := range payloads {
+					p.Payload, p.Chunks = payload, nil
+					if r.IntN(2) == 0 {
+						p.Chunks = &chunkMap{m: map[int][]byte{}}
+					}
+					block, err := Parse(p)
+					if err != nil {
+						t.Fatal(err)
+					}
+					part := cells[ord : ord+counts[i]]
+					if err := checkBlock(block, pair.Type, batch.Ordinal(ord), part, r); err != nil {
+						t.Fatalf("round %d, payload %d of %d, %+v: %v", round, i, len(payloads), o, err)
+					}
+					checkSelect(t, block, pair.Type, part, r)
+					checkCodes(t, block, part, r)
+					ord += counts[i]
+				}
+				if ord != len(cells) {
+					t.Fatalf("%d values in payloads, %d appended", ord, len(cells))
+				}
+			}
+		})
+	}
+}
+
+// checkSelect compares Select with EvalCell.
+func checkSelect(t *testing.T, b Block, typ schema.Type, cells [][]byte, r *rand.Rand) {
+	t.Helper()
+	p := &batch.Predicate{Type: typ, Op: batch.Op(1 + r.IntN(9))}
+	pick := func() []byte {
+		if len(cells) == 0 || r.IntN(4) == 0 {
+			return randomCells(r, typ, 1)[0]
+		}
+		return cells[r.IntN(len(cells))]
+	}
+	switch {
+	case p.Op <= batch.Ge:
+		p.Values = [][]byte{pick()}
+	case p.Op == batch.In:
+		p.Values = [][]byte{pick(), pick(), pick()}
+	}
+	if r.IntN(2) == 0 {
+		if err := p.Prepare(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	from, at := r.IntN(len(cells)+1), r.IntN(100)
+	n := r.IntN(len(cells) - from + 1)
+	sel := batch.MakeBitmap(at + n + 70)
+	for i := range at + n + 70 {
+		if r.IntN(5) > 0 {
+			sel.Set(i)
+		}
+	}
+	before := slices.Clone(sel)
+	handled, err := b.Select(p, from, n, sel, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range at + n + 70 {
+		want := before.Get(i)
+		if handled && i >= at && i < at+n {
+			want = want && p.EvalCell(cells[from+i-at])
+		}
+		if sel.Get(i) != want {
+			t.Fatalf("%s %x: values [%d, %d) at %d, bit %d: %v, want %v (handled %v)", p.Op, p.Values, from, from+n, at, i, sel.Get(i), want, handled)
+		}
+	}
+}
+
+// checkCodes reads a block of codes in dictionary form.
+func checkCodes(t *testing.T, b Block, cells [][]byte, r *rand.Rand) {
+	t.Helper()
+	c, ok := b.(CodeBlock)
+	if !ok {
+		return
+	}
+	from := r.IntN(len(cells) + 1)
+	codes := make([]uint32, r.IntN(len(cells)-from+1))
+	if err := c.Codes(from, len(codes), codes); err != nil {
+		t.Fatal(err)
+	}
+	for i, code := range codes {
+		if got := c.Dict().Words[code]; !bytes.Equal(got, cells[from+i]) {
+			t.Fatalf("code %d of value %d stands for %q, want %q", code, from+i, got, cells[from+i])
+		}
+	}
+}
+
+func TestSeekFindsTheFirstValueNotBelow(t *testing.T) {
+	r := newRand(t)
+	for _, pair := range pairs() {
+		if !pair.Type.Keyable() {
+			continue
+		}
+		t.Run(fmt.Sprintf("type=%s/enc=%s", pair.Type, pair.Encoding), func(t *testing.T) {
+			compare := func(a, b []byte) int { return batch.Compare(pair.Type, a, b) }
+			for _, n := range []int{0, 1, 15, 100, 3000, 10000} {
+				cells := randomCells(r, pair.Type, n)
+				slices.SortFunc(cells, compare)
+				b := mustBuilder(t, BuilderOptions{Type: pair.Type, Encoding: pair.Encoding, BlockBytes: 1 << 20, RestartInterval: 1 + r.IntN(20)})
+				payloads, _, dict := buildAll(b, pair.Type, cells, n+1)
+				if n == 0 {
+					payloads = [][]byte{b.Finish(nil, 0)}
+				}
+				p := pair
+				p.Payload = payloads[0]
+				if dict != nil {
+					p.Dict, _ = ParseDictionary(dict)
+				}
+				block, err := Parse(p)
+				if err != nil || block.Len() != n {
+					t.Fatalf("%v, %v", block, err)
+				}
+				for range 60 {
+					target := randomCells(r, pair.Type, 1)[0]
+					if n > 0 && r.IntN(2) == 0 {
+						target = cells[r.IntN(n)]
+					}
+					want, found := slices.BinarySearchFunc(cells, target, compare)
+					i, exact, err := block.Seek(target)
+					if err != nil || i != want || exact != found {
+						t.Fatalf("%d values: seek %x gives %d, %v, %v; want %d, %v", n, target, i, exact, err, want, found)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestSeekRefusesTypesWithoutKeyEncoding(t *testing.T) {
+	for _, pair := range pairs() {
+		if pair.Type.Keyable() {
+			continue
+		}
+		b := mustBuilder(t, BuilderOptions{Type: pair.Type, Encoding: pair.Encoding})
+		pair.Payload = b.Finish(nil, 0)
+		block, err := Parse(pair)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := block.Seek(make([]byte, pair.Type.Width())); err == nil {
+			t.Errorf("%s %s: seek is possible", pair.Type, pair.Encoding)
+		}
+	}
+}
+
+func TestBlocksAreSharedByGoroutines(t *testing.T) {
+	cells := make([][]byte, 5000)
+	for i := range cells {
+		cells[i] = binary.LittleEndian.AppendUint64(nil, uint64(i)*977)
+	}
+	b := mustBuilder(t, BuilderOptions{Type: schema.Int64, Encoding: schema.Bitshuffle})
+	payloads, _, _ := buildAll(b, schema.Int64, cells, len(cells))
+	block, err := Parse(Params{Type: schema.Int64, Encoding: schema.Bitshuffle, Payload: payloads[0]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for seed := range uint64(4) {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(seed, seed))
+			for range 20 {
+				if err := checkBlock(block, schema.Int64, 0, cells, r); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestCellsAreReadThroughTheCacheOfChunks(t *testing.T) {
+	cells := randomCells(rand.New(rand.NewPCG(1, 1)), schema.Int32, 10000)
+	b := mustBuilder(t, BuilderOptions{Type: schema.Int32, Encoding: schema.Bitshuffle})
+	payloads, _, _ := buildAll(b, schema.Int32, cells, len(cells))
+	cache := &chunkMap{m: map[int][]byte{}}
+	block, err := Parse(Params{Type: schema.Int32, Encoding: schema.Bitshuffle, Payload: payloads[0], Chunks: cache})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		for _, i := range []int{0, 2047, 2048, 9999} {
+			if c, err := block.Cell(i); err != nil || !bytes.Equal(c, cells[i]) {
+				t.Fatalf("cell %d: %x, %v", i, c, err)
+			}
+		}
+	}
+	if len(cache.m) != 3 || cache.hits != 9 {
+		t.Errorf("%d chunks kept, %d hits of %d; want 3 and 9", len(cache.m), cache.hits, cache.gets)
+	}
+}

@@ -1,0 +1,324 @@
+package encoding
+
+import "encoding/binary"
+
+// Bitshuffle turns N cells of B bytes, N a multiple of 8, into 8·B rows of N bits: row 8k+b holds bit b
+// of byte k of every cell, cell e in bit e mod 8 of byte e/8 of the row. The eight rows of one byte of the
+// cells are a plane here. Small numbers leave the planes of their high bytes all 0, or all ff.
+//
+// The work is done for 64 cells at a time, in words of 64 bits, in two steps that are each their own inverse:
+//
+//	rows                                words of a plane                     cells
+//	word b of plane k:   transposeBits  word j: byte g is     transposeBytes  word: the bytes of one
+//	bits b of byte k,    ───────────▶   byte k of cell 8g+j   ────────────▶   or more cells in order
+//	for 64 cells         ◀───────────                         ◀────────────
+//
+// transposeBits turns eight 8×8 bit matrices at once, one in each byte of its eight words. transposeBytes turns one
+// 8×8 byte matrix. What goes into the second step is chosen so that cells come out in order: cell 8g+j of B bytes
+// stands at bytes (8g+j)·B of the output, so its bytes are those 8g·B + (j·B + k), and the words w[j·B+k] of
+// planes k, taken by eights, come out as words g·B + m for the m-th eight. So w is kept in this order.
+const (
+	laneCells = 64
+	laneBytes = laneCells / 8 // of a row
+	maxWidth  = 16
+)
+
+// maskLow32 to maskBits1 keep the low half of each 64, 32, 16, 8, 4 and 2 bits.
+const (
+	maskLow32 = 0x00000000ffffffff
+	maskLow16 = 0x0000ffff0000ffff
+	maskLow8  = 0x00ff00ff00ff00ff
+	maskBits4 = 0x0f0f0f0f0f0f0f0f
+	maskBits2 = 0x3333333333333333
+	maskBits1 = 0x5555555555555555
+)
+
+// swap4, swap2 and swap1 exchange the high halves of a's nibbles, pairs, bits with the low halves of b's.
+
+func swap4(a, b uint64) (uint64, uint64) {
+	t := (a>>4 ^ b) & maskBits4
+	return a ^ t<<4, b ^ t
+}
+
+func swap2(a, b uint64) (uint64, uint64) {
+	t := (a>>2 ^ b) & maskBits2
+	return a ^ t<<2, b ^ t
+}
+
+func swap1(a, b uint64) (uint64, uint64) {
+	t := (a>>1 ^ b) & maskBits1
+	return a ^ t<<1, b ^ t
+}
+
+// swap32, swap16 and swap8 do the same with halves of 64, 32 and 16 bits.
+
+func swap32(a, b uint64) (uint64, uint64) {
+	return a&maskLow32 | b<<32, a>>32 | b&^maskLow32
+}
+
+func swap16(a, b uint64) (uint64, uint64) {
+	t := (a>>16 ^ b) & maskLow16
+	return a ^ t<<16, b ^ t
+}
+
+func swap8(a, b uint64) (uint64, uint64) {
+	t := (a>>8 ^ b) & maskLow8
+	return a ^ t<<8, b ^ t
+}
+
+// transposeBits exchanges bit j of byte g of word b with bit b of byte g of word j.
+func transposeBits(a0, a1, a2, a3, a4, a5, a6, a7 uint64) (uint64, uint64, uint64, uint64, uint64, uint64, uint64, uint64) {
+	a0, a4 = swap4(a0, a4)
+	a1, a5 = swap4(a1, a5)
+	a2, a6 = swap4(a2, a6)
+	a3, a7 = swap4(a3, a7)
+	a0, a2 = swap2(a0, a2)
+	a1, a3 = swap2(a1, a3)
+	a4, a6 = swap2(a4, a6)
+	a5, a7 = swap2(a5, a7)
+	a0, a1 = swap1(a0, a1)
+	a2, a3 = swap1(a2, a3)
+	a4, a5 = swap1(a4, a5)
+	a6, a7 = swap1(a6, a7)
+	return a0, a1, a2, a3, a4, a5, a6, a7
+}
+
+// transposeBytes exchanges byte j of word i with byte i of word j.
+func transposeBytes(a0, a1, a2, a3, a4, a5, a6, a7 uint64) (uint64, uint64, uint64, uint64, uint64, uint64, uint64, uint64) {
+	a0, a4 = swap32(a0, a4)
+	a1, a5 = swap32(a1, a5)
+	a2, a6 = swap32(a2, a6)
+	a3, a7 = swap32(a3, a7)
+	a0, a2 = swap16(a0, a2)
+	a1, a3 = swap16(a1, a3)
+	a4, a6 = swap16(a4, a6)
+	a5, a7 = swap16(a5, a7)
+	a0, a1 = swap8(a0, a1)
+	a2, a3 = swap8(a2, a3)
+	a4, a5 = swap8(a4, a5)
+	a6, a7 = swap8(a6, a7)
+	return a0, a1, a2, a3, a4, a5, a6, a7
+}
+
+// laneWords is the words between the two steps, word j of plane k at j·width + k.
+type laneWords [8 * maxWidth]uint64
+
+// planes tells which planes of a chunk differ from a constant.
+type planes struct {
+	mixed  [maxWidth]uint8 // planes that have both bits, ascending
+	mixedN int
+	ones   uint32 // bit k: plane k is all ones; neither mixed nor ones is all zeros
+}
+
+// findPlanes looks through the rows of a chunk. Few words are read of a plane that is mixed.
+func findPlanes(src []byte, planeBytes, width int) (p planes) {
+	for k := range width {
+		switch constantByte(src[k*planeBytes : (k+1)*planeBytes]) {
+		case 0:
+		case 0xff:
+			p.ones |= 1 << k
+		default:
+			p.mixed[p.mixedN] = uint8(k)
+			p.mixedN++
+		}
+	}
+	return p
+}
+
+// constantByte is 0 or 0xff where all bytes are that, else 1. len(b) is a multiple of 8.
+func constantByte(b []byte) byte {
+	first := binary.LittleEndian.Uint64(b)
+	if first+1 > 1 {
+		return 1
+	}
+	for len(b) >= 8 {
+		if binary.LittleEndian.Uint64(b) != first {
+			return 1
+		}
+		b = b[8:]
+	}
+	return byte(first)
+}
+
+// unshuffle turns the rows src back into n cells of the given width in dst. len(dst) is n·width, and
+// src has the same length and at least 8 bytes more of capacity, since rows are read by words.
+// n is a multiple of 8, and not 0.
+func unshuffle(dst, src []byte, n, width int) {
+	row := n / 8
+	src = src[:n*width+laneBytes]
+	p := findPlanes(src, n, width) // a plane is 8 rows of n/8 bytes
+	var w laneWords
+	for k := range width {
+		if p.ones>>k&1 != 0 {
+			for j := range 8 {
+				w[j*width+k] = ^uint64(0)
+			}
+		}
+	}
+	// Planes 4 to 7 all constant: half of the second step can be left out.
+	narrow := width == 8 && (p.mixedN == 0 || p.mixed[p.mixedN-1] < 4)
+	high := w[4]&maskBytes4 | w[5]&maskBytes5 | w[6]&maskBytes6 | w[7]&maskBytes7
+	base := 0
+	for ; base+laneBytes <= row; base += laneBytes {
+		loadPlanes(&w, src, base, row, width, &p)
+		out := dst[base*8*width:]
+		if narrow {
+			storeNarrow((*[64 * 8]byte)(out), &w, high)
+		} else {
+			storeCells(out, &w, width)
+		}
+	}
+	if base < row {
+		// What the last words hold beyond their rows becomes cells that are not copied.
+		loadPlanes(&w, src, base, row, width, &p)
+		var last [laneCells * maxWidth]byte
+		storeCells(last[:], &w, width)
+		copy(dst[base*8*width:], last[:(row-base)*8*width])
+	}
+}
+
+// The bytes of a cell of 8 that planes 4 to 7 make up.
+const (
+	maskBytes4 = 0xff << 32
+	maskBytes5 = 0xff << 40
+	maskBytes6 = 0xff << 48
+	maskBytes7 = 0xff << 56
+)
+
+// loadPlanes does the first step for the mixed planes: 8 bytes of each row, from byte base of the row on.
+func loadPlanes(w *laneWords, src []byte, base, row, width int, p *planes) {
+	for _, k := range p.mixed[:p.mixedN] {
+		s := src[int(k)*8*row+base:]
+		a0 := binary.LittleEndian.Uint64(s)
+		a1 := binary.LittleEndian.Uint64(s[row:])
+		a2 := binary.LittleEndian.Uint64(s[2*row:])
+		a3 := binary.LittleEndian.Uint64(s[3*row:])
+		a4 := binary.LittleEndian.Uint64(s[4*row:])
+		a5 := binary.LittleEndian.Uint64(s[5*row:])
+		a6 := binary.LittleEndian.Uint64(s[6*row:])
+		a7 := binary.LittleEndian.Uint64(s[7*row:])
+		a0, a1, a2, a3, a4, a5, a6, a7 = transposeBits(a0, a1, a2, a3, a4, a5, a6, a7)
+		o := w[k:]
+		o[0], o[width], o[2*width], o[3*width] = a0, a1, a2, a3
+		o[4*width], o[5*width], o[6*width], o[7*width] = a4, a5, a6, a7
+	}
+}
+
+// storeCells does the second step and writes 64 cells.
+func storeCells(out []byte, w *laneWords, width int) {
+	out = out[:laneCells*width]
+	step := 8 * width
+	for m := range width {
+		a := (*[8]uint64)(w[8*m:])
+		a0, a1, a2, a3, a4, a5, a6, a7 := transposeBytes(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7])
+		o := out[8*m:]
+		binary.LittleEndian.PutUint64(o, a0)
+		binary.LittleEndian.PutUint64(o[step:], a1)
+		binary.LittleEndian.PutUint64(o[2*step:], a2)
+		binary.LittleEndian.PutUint64(o[3*step:], a3)
+		binary.LittleEndian.PutUint64(o[4*step:], a4)
+		binary.LittleEndian.PutUint64(o[5*step:], a5)
+		binary.LittleEndian.PutUint64(o[6*step:], a6)
+		binary.LittleEndian.PutUint64(o[7*step:], a7)
+	}
+}
+
+// storeNarrow is storeCells for cells of 8 bytes whose upper four are those of high.
+func storeNarrow(out *[64 * 8]byte, w *laneWords, high uint64) {
+	for m := range 8 {
+		a := (*[4]uint64)(w[8*m:])
+		a0, a2 := swap16(a[0], a[2])
+		a1, a3 := swap16(a[1], a[3])
+		a0, a1 = swap8(a0, a1)
+		a2, a3 = swap8(a2, a3)
+		o := out[8*m:]
+		binary.LittleEndian.PutUint64(o, a0&maskLow32|high)
+		binary.LittleEndian.PutUint64(o[64:], a1&maskLow32|high)
+		binary.LittleEndian.PutUint64(o[128:], a2&maskLow32|high)
+		binary.LittleEndian.PutUint64(o[192:], a3&maskLow32|high)
+		binary.LittleEndian.PutUint64(o[256:], a0>>32|high)
+		binary.LittleEndian.PutUint64(o[320:], a1>>32|high)
+		binary.LittleEndian.PutUint64(o[384:], a2>>32|high)
+		binary.LittleEndian.PutUint64(o[448:], a3>>32|high)
+	}
+}
+
+// shuffle turns n cells of the given width in src into rows in dst, both of n·width bytes. n is a
+// multiple of 8.
+func shuffle(dst, src []byte, n, width int) {
+	row := n / 8
+	var w laneWords
+	set := seenBits(src, width)
+	for base := 0; base < row; base += laneBytes {
+		cells := src[base*8*width:]
+		if len(cells) < laneCells*width {
+			var last [laneCells * maxWidth]byte
+			copy(last[:], cells)
+			cells = last[:]
+		}
+		loadCells(&w, cells, width)
+		for k := range width {
+			if set[k] != 0 {
+				storePlane(dst[k*8*row:(k+1)*8*row], &w, k, base, row, width)
+			}
+		}
+	}
+	for k := range width {
+		if set[k] == 0 {
+			clear(dst[k*8*row : (k+1)*8*row])
+		}
+	}
+}
+
+// seenBits is for each byte of a cell the bits that are 1 in some cell of src.
+func seenBits(src []byte, width int) (set [maxWidth]byte) {
+	var or [maxWidth]byte // of 8 bytes, or of 16: a whole number of cells
+	var lo, hi uint64
+	for ; len(src) >= maxWidth; src = src[maxWidth:] {
+		lo |= binary.LittleEndian.Uint64(src)
+		hi |= binary.LittleEndian.Uint64(src[8:])
+	}
+	if len(src) >= 8 {
+		lo |= binary.LittleEndian.Uint64(src)
+	}
+	binary.LittleEndian.PutUint64(or[:], lo)
+	binary.LittleEndian.PutUint64(or[8:], hi)
+	for i, b := range or {
+		set[i%width] |= b
+	}
+	return set
+}
+
+// loadCells does the second step of unshuffle backwards for 64 cells.
+func loadCells(w *laneWords, cells []byte, width int) {
+	cells = cells[:laneCells*width]
+	step := 8 * width
+	for m := range width {
+		s := cells[8*m:]
+		a := (*[8]uint64)(w[8*m:])
+		a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7] = transposeBytes(
+			binary.LittleEndian.Uint64(s), binary.LittleEndian.Uint64(s[step:]),
+			binary.LittleEndian.Uint64(s[2*step:]), binary.LittleEndian.Uint64(s[3*step:]),
+			binary.LittleEndian.Uint64(s[4*step:]), binary.LittleEndian.Uint64(s[5*step:]),
+			binary.LittleEndian.Uint64(s[6*step:]), binary.LittleEndian.Uint64(s[7*step:]))
+	}
+}
+
+// storePlane does the first step backwards for plane k: 8 bytes of each of its rows, from byte base on.
+func storePlane(plane []byte, w *laneWords, k, base, row, width int) {
+	s := w[k:]
+	var a [8]uint64
+	a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7] = transposeBits(
+		s[0], s[width], s[2*width], s[3*width], s[4*width], s[5*width], s[6*width], s[7*width])
+	if row-base >= laneBytes {
+		for b, word := range a {
+			binary.LittleEndian.PutUint64(plane[b*row+base:], word)
+		}
+		return
+	}
+	var buf [8]byte
+	for b, word := range a {
+		binary.LittleEndian.PutUint64(buf[:], word)
+		copy(plane[b*row+base:(b+1)*row], buf[:])
+	}
+}

@@ -1,0 +1,86 @@
+// Package fault holds the errors that a caller can act on, once for the whole module.
+//
+// The root package and the public packages that return them re-export these values, so that
+// errors.Is works whichever package a caller imports. Everything else is wrapped around one of
+// them with %w, from the outside in, naming the place:
+//
+//	cfile: block 17: cblock at byte 4096: crc 1f2e3d4c, want 5a6b7c8d: corrupt
+package fault
+
+import (
+	"errors"
+	"fmt"
+)
+
+var (
+	// ErrNotFound: no such table, column or row.
+	ErrNotFound = errors.New("not found")
+	// ErrKeyExists: an insert met a live row with the same key.
+	ErrKeyExists = errors.New("key exists")
+	// ErrExists: a table or column of that name exists.
+	ErrExists = errors.New("exists already")
+	// ErrRow: a row of a write batch was refused; errors.As gives the *RowError.
+	ErrRow = errors.New("bad row")
+	// ErrSchema: a schema breaks a rule.
+	ErrSchema = errors.New("bad schema")
+	// ErrTooOld: a read below the history floor.
+	ErrTooOld = errors.New("timestamp is before the history that is kept")
+	// ErrFuture: a timestamp too far ahead of the clock.
+	ErrFuture = errors.New("timestamp is ahead of the clock")
+	// ErrConflict: an optimistic transaction lost.
+	ErrConflict = errors.New("conflict")
+	// ErrBatchTooLarge: a write batch over its size limit.
+	ErrBatchTooLarge = errors.New("write batch too large")
+	// ErrCorrupt: bytes on disk are not what was written.
+	ErrCorrupt = errors.New("corrupt")
+	// ErrUnsupported: a feature or format version this program does not know.
+	ErrUnsupported = errors.New("unsupported")
+	// ErrNotStore: the directory is not a store, or only half of one.
+	ErrNotStore = errors.New("not a store")
+	// ErrLocked: another opener holds the store.
+	ErrLocked = errors.New("locked by another process")
+	// ErrReadOnly: a write on a store opened read-only.
+	ErrReadOnly = errors.New("opened read-only")
+	// ErrPoisoned: an earlier write failed in a way that makes further writes unsafe.
+	ErrPoisoned = errors.New("store is read-only after a failed write")
+	// ErrNoSpace: the disk is full; nothing was changed, the call may be tried again.
+	ErrNoSpace = errors.New("no space left")
+	// ErrClosed: the store, iterator or batch was closed.
+	ErrClosed = errors.New("closed")
+)
+
+// RowError tells which row of a write batch was refused, and why.
+//
+// errors.Is(err, ErrRow) holds for every RowError; errors.Is also reaches Cause
+// (for example ErrKeyExists or ErrNotFound).
+type RowError struct {
+	Row    int    // index of the operation in its write batch, 0-based
+	Table  string // table name
+	Key    string // the key as JSON, empty when it could not be read
+	Column string // column name, empty when the row as a whole is at fault
+	Cause  error
+}
+
+func (e *RowError) Error() string {
+	s := fmt.Sprintf("row %d of table %q", e.Row, e.Table)
+	if e.Key != "" {
+		s += " key " + e.Key
+	}
+	if e.Column != "" {
+		s += fmt.Sprintf(": column %q", e.Column)
+	}
+	return s + ": " + e.Cause.Error()
+}
+
+// Unwrap makes both ErrRow and the cause visible to errors.Is.
+func (e *RowError) Unwrap() []error { return []error{ErrRow, e.Cause} }
+
+// Corruptf returns an error that wraps ErrCorrupt behind the given text.
+func Corruptf(format string, args ...any) error {
+	return fmt.Errorf(format+": %w", append(args, ErrCorrupt)...)
+}
+
+// Unsupportedf returns an error that wraps ErrUnsupported behind the given text.
+func Unsupportedf(format string, args ...any) error {
+	return fmt.Errorf(format+": %w", append(args, ErrUnsupported)...)
+}

@@ -1,0 +1,157 @@
+// Package keyenc writes primary keys as bytes that sort as the keys do, and reads them back.
+//
+// An encoded key is the concatenation of its columns' encodings, in key order; bytes.Compare of two
+// encoded keys is the order of the tuples. A column's encoding is self-delimiting wherever another column
+// follows, so that no key's bytes can run into its neighbour's:
+//
+//	type                       encoding of one cell
+//	unsigned integer           big-endian
+//	signed integer, decimal,   big-endian with the top bit flipped
+//	  date, timestamp
+//	byte string, last column   its bytes
+//	byte string, not last      its bytes with each 00 as 00 01, then 00 00
+//
+// (INT32 7, STRING "a\0b", STRING "z"): 80 00 00 07 61 00 01 62 00 00 7a
+//
+// A cell is the bytes of one value: Width bytes little-endian, or the byte string itself. Key cells are
+// never NULL. An Encoder is immutable and may be used by many goroutines at once; what it returns is the
+// caller's.
+//
+// Source: tablet spec §3. Kudu keeps the rows of a MemRowSet beside their encoded keys; here a key can be
+// decoded, so that tools can print a key bound without the row.
+package keyenc
+
+import (
+	"encoding/binary"
+
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Escapes of byte strings that are not the last key column. File format: never change.
+const (
+	escapeByte     = 0x00
+	escapedZero    = 0x01 // follows escapeByte: a 00 of the value
+	terminatorByte = 0x00 // follows escapeByte: the end of the value
+)
+
+// AppendKeyCell appends the key encoding of one cell of the keyable type t; last tells whether the column is the
+// last of the key. Source: tablet spec §3.1.
+func AppendKeyCell(dst []byte, t schema.Type, cell []byte, last bool) []byte {
+	if t.Variable() {
+		if last {
+			return append(dst, cell...)
+		}
+		return appendTerminated(dst, cell)
+	}
+	return appendInteger(dst, cell, signed(t))
+}
+
+// AppendComparable appends bytes that sort as cells of type t do, for every type, keyable or not. Byte strings
+// stand as they are, integers as in a key, bool as 0 or 1, floating point so that −0 and +0 are the same
+// and −Inf, negative, zero, positive, +Inf follow one another. Where a NaN falls is the caller's care: it lies
+// beyond the infinity of its sign.
+func AppendComparable(dst []byte, t schema.Type, cell []byte) []byte {
+	switch t {
+	case schema.Float:
+		return binary.BigEndian.AppendUint32(dst, comparable32(binary.LittleEndian.Uint32(cell)))
+	case schema.Double:
+		return binary.BigEndian.AppendUint64(dst, comparable64(binary.LittleEndian.Uint64(cell)))
+	case schema.Bool:
+		return append(dst, cell[0])
+	}
+	if t.Variable() {
+		return append(dst, cell...)
+	}
+	return appendInteger(dst, cell, signed(t))
+}
+
+// comparable32 maps the bits of a float32 to an integer that sorts as the numbers do: positives move above the
+// middle, negatives are mirrored below it.
+func comparable32(bits uint32) uint32 {
+	const sign = 1 << 31
+	switch {
+	case bits&^sign == 0:
+		return sign // −0 sorts as +0
+	case bits&sign != 0:
+		return ^bits
+	}
+	return bits | sign
+}
+
+func comparable64(bits uint64) uint64 {
+	const sign = 1 << 63
+	switch {
+	case bits&^sign == 0:
+		return sign
+	case bits&sign != 0:
+		return ^bits
+	}
+	return bits | sign
+}
+
+// Successor returns the smallest key that is greater than key, in new memory.
+func Successor(key []byte) []byte {
+	next := make([]byte, len(key)+1)
+	copy(next, key)
+	return next
+}
+
+// PrefixEnd returns the smallest key that is greater than every key which begins with prefix, in new memory;
+// nil if there is none (prefix is empty or all ff).
+func PrefixEnd(prefix []byte) []byte {
+	n := len(prefix)
+	for n > 0 && prefix[n-1] == 0xff {
+		n--
+	}
+	if n == 0 {
+		return nil
+	}
+	end := append([]byte(nil), prefix[:n]...)
+	end[n-1]++
+	return end
+}
+
+// signed tells whether the integer type t is stored in two's complement.
+func signed(t schema.Type) bool {
+	switch t.Physical() {
+	case schema.Uint8, schema.Uint16, schema.Uint32, schema.Uint64:
+		return false
+	}
+	return true
+}
+
+// appendInteger turns a little-endian cell of 1, 2, 4, 8 or 16 bytes to big-endian, the top bit flipped if signed.
+func appendInteger(dst []byte, cell []byte, signed bool) []byte {
+	at := len(dst)
+	switch len(cell) {
+	case 1:
+		dst = append(dst, cell[0])
+	case 2:
+		dst = append(dst, cell[1], cell[0])
+	case 4:
+		dst = binary.BigEndian.AppendUint32(dst, binary.LittleEndian.Uint32(cell))
+	case 8:
+		dst = binary.BigEndian.AppendUint64(dst, binary.LittleEndian.Uint64(cell))
+	default:
+		dst = binary.BigEndian.AppendUint64(dst, binary.LittleEndian.Uint64(cell[8:]))
+		dst = binary.BigEndian.AppendUint64(dst, binary.LittleEndian.Uint64(cell))
+	}
+	if signed {
+		dst[at] ^= 0x80
+	}
+	return dst
+}
+
+// appendTerminated writes a byte string that another column follows.
+func appendTerminated(dst []byte, cell []byte) []byte {
+	for {
+		i := indexZero(cell)
+		if i < 0 {
+			dst = append(dst, cell...)
+			return append(dst, escapeByte, terminatorByte)
+		}
+		dst = append(dst, cell[:i]...)
+		dst = append(dst, escapeByte, escapedZero)
+		cell = cell[i+1:]
+	}
+}

@@ -1,0 +1,32 @@
+package meta
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+func TestDumpShowsEveryFieldOfARow(t *testing.T) {
+	var out strings.Builder
+	s := Store{DefaultHistorySec: 604800, ClockHigh: 0x1000, NextTable: 4}
+	if err := Dump(&out, StoreKey(), s.Encode()); err != nil {
+		t.Fatal(err)
+	}
+	want := `store row
+  0       01                       key
+  0       08 80 f5 24              field 1, wire type 0
+  4       11 00 10 00 00 00 00 00  field 2, wire type 1
+  12      00
+  13      18 04                    field 3, wire type 0
+`
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	}
+	for _, key := range [][]byte{TableKey(3), RowSetKey(3, 1), {9}} {
+		if err := Dump(&out, key, []byte{0xff}); !errors.Is(err, fault.ErrCorrupt) {
+			t.Errorf("%x: %v", key, err)
+		}
+	}
+}

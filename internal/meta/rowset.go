@@ -1,0 +1,177 @@
+package meta
+
+import (
+	"bytes"
+	"math"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// MaxRows bounds the rows of one rowset.
+const MaxRows = 1<<31 - 1
+
+// ColumnBlock is the block that holds one column's base data.
+type ColumnBlock struct {
+	ID    schema.ColumnID
+	Block block.ID
+}
+
+// RowSet is what a store keeps of one DiskRowSet. Source: tablet spec §11.1 for the part that Kudu has too.
+type RowSet struct {
+	ID             uint64
+	Columns        []ColumnBlock
+	Redo           []block.ID // oldest first
+	Undo           []block.ID // newest first
+	Bloom          block.ID
+	KeyIndex       block.ID // 0 if the key is one column, whose block is the key index too
+	MinKey, MaxKey []byte   // encoded; both are keys of rows here
+	LiveRows       int64    // rows whose newest change in the files is no delete
+	Rows           int64    // of the base data
+	LastDurableDMS int64    // −1 if none; told to Kudu, of no use here
+	IncludedLSN    uint64   // of the operations on its rows exactly those up to there are in its files // inclusive
+	MaxTimestamp   mvcc.Timestamp
+	Bytes          int64 // of all its blocks
+}
+
+// Blocks appends the IDs of all blocks of the rowset to dst.
+func (r *RowSet) Blocks(dst []block.ID) []block.ID {
+	for _, c := range r.Columns {
+		dst = append(dst, c.Block)
+	}
+	dst = append(dst, r.Redo...)
+	dst = append(dst, r.Undo...)
+	if r.Bloom != 0 {
+		dst = append(dst, r.Bloom)
+	}
+	if r.KeyIndex != 0 {
+		dst = append(dst, r.KeyIndex)
+	}
+	return dst
+}
+
+// Encode makes the value of the rowset's row.
+func (r *RowSet) Encode() []byte {
+	return marshal(&kudupb.RowSetRow{
+		Data:         r.Message(),
+		IncludedLsn:  r.IncludedLSN,
+		BaseRows:     uint64(r.Rows),
+		MaxTimestamp: uint64(r.MaxTimestamp),
+		Bytes:        uint64(r.Bytes),
+	})
+}
+
+// Message is Kudu's message of the rowset.
+func (r *RowSet) Message() *kudupb.RowSetDataPB {
+	m := &kudupb.RowSetDataPB{
+		Id:               proto.Uint64(r.ID),
+		LastDurableDmsId: proto.Int64(r.LastDurableDMS),
+		RedoDeltas:       deltaMessages(r.Redo),
+		UndoDeltas:       deltaMessages(r.Undo),
+		BloomBlock:       blockMessage(r.Bloom),
+		AdhocIndexBlock:  blockMessage(r.KeyIndex),
+		MinEncodedKey:    append([]byte{}, r.MinKey...), // the empty string is a key: never nil
+		MaxEncodedKey:    append([]byte{}, r.MaxKey...),
+		LiveRowCount:     proto.Int64(r.LiveRows),
+	}
+	for _, c := range r.Columns {
+		m.Columns = append(m.Columns, &kudupb.ColumnDataPB{Block: blockMessage(c.Block), ColumnId: proto.Int32(int32(c.ID))})
+	}
+	return m
+}
+
+func blockMessage(id block.ID) *kudupb.BlockIdPB {
+	if id == 0 {
+		return nil
+	}
+	return &kudupb.BlockIdPB{Id: proto.Uint64(uint64(id))}
+}
+
+func deltaMessages(ids []block.ID) []*kudupb.DeltaDataPB {
+	var out []*kudupb.DeltaDataPB
+	for _, id := range ids {
+		out = append(out, &kudupb.DeltaDataPB{Block: blockMessage(id)})
+	}
+	return out
+}
+
+// DecodeRowSet reads the value of a rowset's row. Errors: ErrCorrupt.
+func DecodeRowSet(value []byte) (*RowSet, error) {
+	var m kudupb.RowSetRow
+	if err := unmarshal("rowset", value, &m); err != nil {
+		return nil, err
+	}
+	d := m.Data
+	if d == nil {
+		return nil, fault.Corruptf("metadata: rowset row without data")
+	}
+	r := &RowSet{
+		ID:             d.GetId(),
+		Redo:           deltaBlocks(d.RedoDeltas),
+		Undo:           deltaBlocks(d.UndoDeltas),
+		Bloom:          block.ID(d.GetBloomBlock().GetId()),
+		KeyIndex:       block.ID(d.GetAdhocIndexBlock().GetId()),
+		MinKey:         d.MinEncodedKey,
+		MaxKey:         d.MaxEncodedKey,
+		LiveRows:       d.GetLiveRowCount(),
+		Rows:           int64(min(m.BaseRows, MaxRows+1)),
+		LastDurableDMS: d.GetLastDurableDmsId(),
+		IncludedLSN:    m.IncludedLsn,
+		MaxTimestamp:   mvcc.Timestamp(m.MaxTimestamp),
+		Bytes:          int64(m.Bytes),
+	}
+	for _, c := range d.Columns {
+		r.Columns = append(r.Columns, ColumnBlock{ID: schema.ColumnID(c.GetColumnId()), Block: block.ID(c.GetBlock().GetId())})
+	}
+	switch {
+	case d.LiveRowCount == nil:
+		return nil, fault.Corruptf("metadata: rowset %d: no count of live rows", r.ID)
+	case m.BaseRows == 0 || m.BaseRows > MaxRows || r.LiveRows < 0 || r.LiveRows > r.Rows:
+		return nil, fault.Corruptf("metadata: rowset %d: %d of %d rows live", r.ID, r.LiveRows, m.BaseRows)
+	case r.LastDurableDMS < -1:
+		return nil, fault.Corruptf("metadata: rowset %d: last durable DMS %d", r.ID, r.LastDurableDMS)
+	case m.Bytes > math.MaxInt64:
+		return nil, fault.Corruptf("metadata: rowset %d: %d bytes", r.ID, m.Bytes)
+	case r.MinKey == nil || r.MaxKey == nil || bytes.Compare(r.MinKey, r.MaxKey) > 0:
+		return nil, fault.Corruptf("metadata: rowset %d: bounds absent or crossed", r.ID)
+	}
+	if err := r.checkBlocks(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func deltaBlocks(ms []*kudupb.DeltaDataPB) []block.ID {
+	var ids []block.ID
+	for _, m := range ms {
+		ids = append(ids, block.ID(m.GetBlock().GetId()))
+	}
+	return ids
+}
+
+// checkBlocks tells whether every block has a number and stands once, every column likewise.
+func (r *RowSet) checkBlocks() error {
+	if len(r.Columns) == 0 || r.Bloom == 0 {
+		return fault.Corruptf("metadata: rowset %d: no column or no bloom block", r.ID)
+	}
+	columns := make(map[schema.ColumnID]bool, len(r.Columns))
+	for _, c := range r.Columns {
+		if c.ID < 0 || columns[c.ID] {
+			return fault.Corruptf("metadata: rowset %d: column %d is bad or stands twice", r.ID, c.ID)
+		}
+		columns[c.ID] = true
+	}
+	blocks := make(map[block.ID]bool)
+	for _, id := range r.Blocks(nil) {
+		if id == 0 || blocks[id] {
+			return fault.Corruptf("metadata: rowset %d: block %d is bad or stands twice", r.ID, id)
+		}
+		blocks[id] = true
+	}
+	return nil
+}

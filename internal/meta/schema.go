@@ -1,0 +1,99 @@
+package meta
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// SchemaMessage makes Kudu's message of a schema. Source: tablet spec §2.2.
+func SchemaMessage(s *schema.Schema) *kudupb.SchemaPB {
+	m := &kudupb.SchemaPB{Columns: make([]*kudupb.ColumnSchemaPB, len(s.Columns))}
+	for i := range s.Columns {
+		m.Columns[i] = columnMessage(&s.Columns[i], i < s.Keys)
+	}
+	return m
+}
+
+func columnMessage(c *schema.Column, key bool) *kudupb.ColumnSchemaPB {
+	m := &kudupb.ColumnSchemaPB{
+		Id:             proto.Uint32(uint32(c.ID)),
+		Name:           proto.String(c.Name),
+		Type:           proto.Int32(int32(c.Type)),
+		IsKey:          proto.Bool(key),
+		IsNullable:     proto.Bool(c.Nullable),
+		Encoding:       proto.Int32(int32(c.Encoding)),
+		Compression:    proto.Int32(int32(c.Compression)),
+		CfileBlockSize: proto.Int32(c.BlockBytes),
+	}
+	if c.Default != nil {
+		m.ReadDefaultValue, m.WriteDefaultValue = c.Default, c.Default
+	}
+	switch {
+	case c.Type.Decimal():
+		m.TypeAttributes = &kudupb.ColumnTypeAttributesPB{Precision: proto.Int32(int32(c.Precision)), Scale: proto.Int32(int32(c.Scale))}
+	case c.Type == schema.Varchar:
+		m.TypeAttributes = &kudupb.ColumnTypeAttributesPB{Length: proto.Int32(int32(c.Length))}
+	}
+	if c.Comment != "" {
+		m.Comment = proto.String(c.Comment)
+	}
+	return m
+}
+
+// SchemaFromMessage makes a schema of Kudu's message: every column with its ID, key columns first, all rules of
+// schema.New kept. The default is the read default, which Oribi writes as the write default too.
+// Errors: ErrCorrupt; ErrUnsupported for immutable, auto-incrementing and nested columns.
+func SchemaFromMessage(m *kudupb.SchemaPB) (*schema.Schema, error) {
+	if m == nil {
+		return nil, fault.Corruptf("schema: absent")
+	}
+	if n := len(m.Columns); n > schema.MaxColumns {
+		return nil, fault.Corruptf("schema: %d columns, at most %d", n, schema.MaxColumns)
+	}
+	columns := make([]schema.Column, len(m.Columns))
+	keys := 0
+	for i, c := range m.Columns {
+		if c.GetIsKey() {
+			if keys != i {
+				return nil, fault.Corruptf("schema: key column %q behind a column that is none", c.GetName())
+			}
+			keys++
+		}
+		var err error
+		if columns[i], err = columnFromMessage(c); err != nil {
+			return nil, err
+		}
+	}
+	s, err := schema.New(columns, keys)
+	if err != nil {
+		return nil, fault.Corruptf("schema: %v", err)
+	}
+	return s, nil
+}
+
+func columnFromMessage(m *kudupb.ColumnSchemaPB) (schema.Column, error) {
+	switch {
+	case m.Id == nil || int32(m.GetId()) < 0:
+		return schema.Column{}, fault.Corruptf("schema: column %q: bad id", m.GetName())
+	case m.GetImmutable() || m.GetIsAutoIncrementing() || m.NestedType != nil:
+		return schema.Column{}, fault.Unsupportedf("schema: column %q is immutable, auto-incrementing or nested", m.GetName())
+	}
+	a := m.GetTypeAttributes()
+	return schema.Column{
+		ID:          schema.ColumnID(m.GetId()),
+		Name:        m.GetName(),
+		Type:        schema.Type(m.GetType()),
+		Nullable:    m.GetIsNullable(),
+		Default:     m.ReadDefaultValue,
+		Encoding:    schema.Encoding(m.GetEncoding()),
+		Compression: schema.Compression(m.GetCompression()),
+		BlockBytes:  m.GetCfileBlockSize(),
+		Precision:   int(a.GetPrecision()),
+		Scale:       int(a.GetScale()),
+		Length:      int(a.GetLength()),
+		Comment:     m.GetComment(),
+	}, nil
+}

@@ -1,0 +1,125 @@
+package meta
+
+import (
+	"encoding/hex"
+	"math"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// KeepForever as a retention in seconds: no history is ever dropped.
+const KeepForever = -1
+
+// Store is what a store keeps for all tables.
+type Store struct {
+	DefaultHistorySec int64          // retention of new tables that name none, seconds; KeepForever
+	ClockHigh         mvcc.Timestamp // no batch has a timestamp above this // inclusive
+	NextTable         uint32         // number of the next table; numbers never come back
+}
+
+// Encode makes the value of the store's row.
+func (s *Store) Encode() []byte {
+	return marshal(&kudupb.StoreRow{DefaultHistorySec: s.DefaultHistorySec, ClockHigh: uint64(s.ClockHigh), NextTable: s.NextTable})
+}
+
+// DecodeStore reads the value of the store's row. Errors: ErrCorrupt.
+func DecodeStore(value []byte) (*Store, error) {
+	var m kudupb.StoreRow
+	if err := unmarshal("store", value, &m); err != nil {
+		return nil, err
+	}
+	if m.DefaultHistorySec < KeepForever {
+		return nil, fault.Corruptf("metadata: store row: retention of %d s", m.DefaultHistorySec)
+	}
+	return &Store{DefaultHistorySec: m.DefaultHistorySec, ClockHigh: mvcc.Timestamp(m.ClockHigh), NextTable: m.NextTable}, nil
+}
+
+// Table is what a store keeps of one table.
+type Table struct {
+	Number        uint32 // within the store, never used again
+	Name          string
+	TableID       [16]byte // as 32 hex digits in the row, Kudu's form
+	TabletID      [16]byte // likewise
+	Schema        *schema.Schema
+	SchemaVersion uint32          // grows by one with each change of the schema
+	NextColumnID  schema.ColumnID // above the ID of every column that there ever was
+	HistorySec    int64           // retention, seconds; KeepForever
+	HistoryFloor  mvcc.Timestamp  // history before it may be gone; it never falls
+	FlushedLSN    uint64          // exactly the inserts up to there are in rowsets, or gone // inclusive
+	NextRowSetID  uint64
+	Comment       string // valid UTF-8
+}
+
+// Encode makes the value of the table's row.
+func (t *Table) Encode() []byte {
+	return marshal(&kudupb.TableRow{
+		Schema:           SchemaMessage(t.Schema),
+		Name:             t.Name,
+		TableId:          hexID(t.TableID),
+		TabletId:         hexID(t.TabletID),
+		SchemaVersion:    t.SchemaVersion,
+		NextColumnId:     int32(t.NextColumnID),
+		HistoryMaxAgeSec: t.HistorySec,
+		HistoryFloor:     uint64(t.HistoryFloor),
+		FlushedLsn:       t.FlushedLSN,
+		NextRowsetId:     t.NextRowSetID,
+		Number:           t.Number,
+		Comment:          t.Comment,
+	})
+}
+
+func hexID(id [16]byte) []byte { return hex.AppendEncode(nil, id[:]) }
+
+func parseID(digits []byte) (id [16]byte, ok bool) {
+	if len(digits) != 2*len(id) {
+		return id, false
+	}
+	_, err := hex.Decode(id[:], digits)
+	return id, err == nil
+}
+
+// DecodeTable reads the value of a table's row. Errors: ErrCorrupt, ErrUnsupported.
+func DecodeTable(value []byte) (*Table, error) {
+	var m kudupb.TableRow
+	if err := unmarshal("table", value, &m); err != nil {
+		return nil, err
+	}
+	t := &Table{
+		Number:        m.Number,
+		Name:          m.Name,
+		SchemaVersion: m.SchemaVersion,
+		NextColumnID:  schema.ColumnID(m.NextColumnId),
+		HistorySec:    m.HistoryMaxAgeSec,
+		HistoryFloor:  mvcc.Timestamp(m.HistoryFloor),
+		FlushedLSN:    m.FlushedLsn,
+		NextRowSetID:  m.NextRowsetId,
+		Comment:       m.Comment,
+	}
+	if err := schema.CheckName(t.Name); err != nil {
+		return nil, fault.Corruptf("metadata: table %d: %v", t.Number, err)
+	}
+	var ok1, ok2 bool
+	t.TableID, ok1 = parseID(m.TableId)
+	t.TabletID, ok2 = parseID(m.TabletId)
+	switch {
+	case !ok1 || !ok2:
+		return nil, fault.Corruptf("metadata: table %d: table id %.40q, tablet id %.40q: want 32 hex digits", t.Number, m.TableId, m.TabletId)
+	case t.HistorySec < KeepForever:
+		return nil, fault.Corruptf("metadata: table %d: retention of %d s", t.Number, t.HistorySec)
+	case t.NextRowSetID > math.MaxInt64:
+		return nil, fault.Corruptf("metadata: table %d: next rowset %d", t.Number, t.NextRowSetID)
+	}
+	var err error
+	if t.Schema, err = SchemaFromMessage(m.Schema); err != nil {
+		return nil, err
+	}
+	for i := range t.Schema.Columns {
+		if c := &t.Schema.Columns[i]; c.ID >= t.NextColumnID {
+			return nil, fault.Corruptf("metadata: table %d: column %q has id %d, the next one is %d", t.Number, c.Name, c.ID, t.NextColumnID)
+		}
+	}
+	return t, nil
+}

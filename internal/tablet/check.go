@@ -1,0 +1,88 @@
+package tablet
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
+)
+
+// Check reads every rowset whole: its files with their checksums and zone maps, keys against the order, the bounds, the key index and the
+// bloom file, changes against the rows, counts. found is told of each rowset that is damaged, with the block where one is known.
+func (t *Tablet) Check(ctx context.Context, found func(m *meta.RowSet, id block.ID, err error)) error {
+	l, err := t.acquire()
+	if err != nil {
+		return err
+	}
+	defer l.release()
+	for _, d := range l.tree.Sets {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		m := d.Stored()
+		id, err := d.CheckFiles()
+		if err == nil {
+			err = checkRows(d)
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, fault.ErrCorrupt), errors.Is(err, fault.ErrUnsupported):
+			found(m, id, err)
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// checkRows reads a rowset's rows with all their versions.
+func checkRows(d *rowset.DiskRowSet) error {
+	m := d.Stored()
+	h, err := d.Histories(mvcc.Max)
+	if err != nil {
+		return err
+	}
+	var last []byte
+	var rows int64
+	for {
+		r, err := h.Next()
+		if err != nil {
+			return err
+		}
+		if r == nil {
+			break
+		}
+		for _, k := range r.Keys {
+			if rows > 0 && bytes.Compare(last, k) >= 0 {
+				return fault.Corruptf("row %d: keys do not rise", rows)
+			}
+			if rows == 0 && !bytes.Equal(k, m.MinKey) {
+				return fault.Corruptf("the first key is not the lower bound")
+			}
+			if err := d.CheckKey(k, rows); err != nil {
+				return err
+			}
+			last = k
+			rows++
+		}
+		for i := range r.Undo {
+			if err := r.Undo[i].List.Check(d.Schema); err != nil {
+				return err
+			}
+		}
+		for i := range r.Redo {
+			if err := r.Redo[i].List.Check(d.Schema); err != nil {
+				return err
+			}
+		}
+	}
+	if rows > 0 && !bytes.Equal(last, m.MaxKey) {
+		return fault.Corruptf("the last key is not the upper bound")
+	}
+	return d.CheckBounds()
+}

@@ -1,0 +1,384 @@
+package tablet
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/oribi-db/oribi/blockmanager"
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/delta"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/memrowset"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
+)
+
+// Result tells what a Flush or Compact did.
+type Result struct {
+	RowSetsBefore int
+	RowSetsAfter  int
+	BytesWritten  int64
+}
+
+// Flush writes the MemRowSet to new rowsets and every delta mem store to a delta file, in one metadata commit.
+// Writers of the table wait meanwhile, readers do not. Nothing in memory: nothing happens.
+func (t *Tablet) Flush(ctx context.Context) (Result, error) {
+	t.work.Lock()
+	defer t.work.Unlock()
+	return t.flush(ctx)
+}
+
+// flush is Flush under the work lock.
+func (t *Tablet) flush(ctx context.Context) (Result, error) {
+	r, err := t.freeze(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	defer r.thaw()
+	res := Result{RowSetsBefore: len(r.old.tree.Sets), RowSetsAfter: len(r.old.tree.Sets)}
+	if r.old.firstLSN(true) == NoLSN {
+		return res, nil
+	}
+	r.mem = t.newMem()
+	r.floor = t.opts.Store.HistoryFloor(t, t.Row().HistorySec)
+	if r.old.mem.Len() > 0 {
+		r.event.Kind, r.event.Why = compaction.Flush, "the MemRowSet goes to disk"
+		err = r.write(ctx, []compaction.Input{&memInput{it: r.old.mem.Histories(mvcc.Max)}})
+	} else {
+		r.event.Kind, r.event.Why = compaction.DeltaFlush, "delta mem stores go to disk"
+		r.floor = r.old.floor
+	}
+	if err == nil {
+		err = r.writeDeltas()
+	}
+	if err == nil {
+		err = r.commit()
+	}
+	if err != nil {
+		return res, err
+	}
+	res.RowSetsAfter, res.BytesWritten = len(t.cur.tree.Sets), r.event.BytesWritten
+	return res, nil
+}
+
+// Compact flushes, then merges until no rowsets overlap and no redo is left but the DELETE of a row that history still holds.
+func (t *Tablet) Compact(ctx context.Context) (Result, error) {
+	t.work.Lock()
+	defer t.work.Unlock()
+	res, err := t.flush(ctx)
+	if err != nil {
+		return res, err
+	}
+	for _, group := range compaction.Groups(t.Info()) {
+		ids := make([]uint64, len(group))
+		for i := range group {
+			ids[i] = group[i].ID
+		}
+		n, err := t.merge1(ctx, ids, "asked for", len(group) > 1)
+		if err != nil {
+			return res, err
+		}
+		res.BytesWritten += n
+	}
+	res.RowSetsAfter = len(t.Info().RowSets)
+	return res, nil
+}
+
+// Merge rewrites the chosen rowsets into others that do not overlap.
+func (t *Tablet) Merge(ctx context.Context, c compaction.Choice) error {
+	t.work.Lock()
+	defer t.work.Unlock()
+	_, err := t.merge1(ctx, c.RowSets, c.Why, true)
+	return err
+}
+
+// merge1 is Merge under the work lock. Without force, a rowset is left as it is when a rewrite would change nothing.
+func (t *Tablet) merge1(ctx context.Context, ids []uint64, why string, force bool) (bytes int64, err error) {
+	r, err := t.freeze(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer r.thaw()
+	r.mem = r.old.mem
+	r.floor = t.opts.Store.HistoryFloor(t, t.Row().HistorySec)
+	for _, d := range r.old.tree.Sets {
+		if slices.Contains(ids, d.Stored().ID) {
+			r.in = append(r.in, d)
+		}
+	}
+	if len(r.in) == 0 || !force && !slices.ContainsFunc(r.in, func(d *rowset.DiskRowSet) bool { return hasWork(d, r.floor) }) {
+		return 0, nil
+	}
+	r.event.Kind, r.event.Why = compaction.Merge, why
+	var inputs []compaction.Input
+	for _, d := range r.in {
+		r.event.Inputs = append(r.event.Inputs, describe(d.Stored()))
+		h, err := d.Histories(mvcc.Max)
+		if err != nil {
+			return 0, err
+		}
+		inputs = append(inputs, h)
+	}
+	if err = r.write(ctx, inputs); err == nil {
+		err = r.commit()
+	}
+	return r.event.BytesWritten, err
+}
+
+// hasWork tells whether a rowset has redos that a rewrite brings into the base, or a deleted row that history no longer holds.
+func hasWork(d *rowset.DiskRowSet, floor mvcc.Timestamp) bool {
+	tr := d.Tracker()
+	if tr.Mem != nil {
+		return true
+	}
+	for _, f := range tr.Redo {
+		s := f.Stats()
+		if s.Reinserts > 0 || len(s.Columns) > 0 || s.Min <= floor {
+			return true
+		}
+	}
+	return len(tr.Redo) > 1
+}
+
+// rewrite is one flush or compaction on its way: the table's writers are shut out from freeze to thaw.
+type rewrite struct {
+	t        *Tablet
+	lsn      uint64 // everything up to here is published and in r.old's stores; nothing of this table lies above
+	old      *layout
+	in       []*rowset.DiskRowSet // rowsets that the outputs replace
+	mem      *memrowset.MemRowSet // of the new layout
+	floor    mvcc.Timestamp       // of the new layout
+	creation *blockmanager.Creation
+	out      []*meta.RowSet
+	flushed  []flushedDeltas
+	event    compaction.Event
+	start    time.Time
+	done     bool
+}
+
+// flushedDeltas is a rowset that gets its delta mem store as a file.
+type flushedDeltas struct {
+	set  *rowset.DiskRowSet
+	row  *meta.RowSet
+	file block.ID
+}
+
+// freeze shuts the table's writers out and waits until all that is in the log is durable and published.
+func (t *Tablet) freeze(ctx context.Context) (*rewrite, error) {
+	start := time.Now()
+	t.gate.Lock()
+	fail := func(err error) (*rewrite, error) {
+		t.gate.Unlock()
+		return nil, err
+	}
+	if t.dropped.Load() {
+		return fail(fmt.Errorf("table %q was dropped: %w", t.Name, fault.ErrNotFound))
+	}
+	l, err := t.acquire()
+	if err != nil {
+		return fail(err)
+	}
+	r := &rewrite{t: t, lsn: t.opts.Store.LastLSN(), old: l, creation: t.opts.Store.NewCreation(), start: start}
+	r.event.Table, r.event.Before = t.Name, l.info(t.Name)
+	if err := t.opts.Store.Settle(ctx, r.lsn); err != nil {
+		l.release()
+		return fail(err)
+	}
+	return r, nil
+}
+
+// thaw lets writers in again. What was not committed never happened.
+func (r *rewrite) thaw() {
+	if !r.done {
+		r.creation.Abort()
+	}
+	r.old.release()
+	r.t.gate.Unlock()
+}
+
+// write rewrites inputs into new rowsets.
+func (r *rewrite) write(ctx context.Context, inputs []compaction.Input) error {
+	next := func() uint64 { return r.t.nextID.Add(1) - 1 }
+	w := rowset.NewRollingWriter(r.creation, r.t.Schema, next, r.t.opts.TargetBytes)
+	stats, err := compaction.Run(ctx, compaction.Job{Schema: r.t.Schema, Inputs: inputs, Floor: r.floor, Writer: w})
+	if err != nil {
+		return fmt.Errorf("table %q: %w", r.t.Name, err)
+	}
+	r.event.RowsRead, r.event.RowsWritten = stats.RowsRead, stats.RowsWritten
+	if r.out, err = w.Finish(); err != nil {
+		return fmt.Errorf("table %q: %w", r.t.Name, err)
+	}
+	for _, row := range r.out {
+		row.IncludedLSN = r.lsn
+	}
+	return nil
+}
+
+// writeDeltas writes the delta mem stores of rowsets that stay.
+func (r *rewrite) writeDeltas() error {
+	for _, d := range r.old.tree.Sets {
+		m := d.Tracker().Mem
+		if m == nil || m.Len() == 0 {
+			continue
+		}
+		sink, err := r.creation.Create()
+		if err != nil {
+			return err
+		}
+		if err := writeMemStore(sink, m); err != nil {
+			return fmt.Errorf("table %q: rowset %d: %w", r.t.Name, d.Stored().ID, err)
+		}
+		if err := r.creation.Finish(sink); err != nil {
+			return err
+		}
+		row := *d.Stored()
+		row.Redo = append(slices.Clone(row.Redo), sink.ID())
+		row.LastDurableDMS++
+		row.LiveRows -= m.Deleted()
+		row.IncludedLSN = r.lsn
+		row.MaxTimestamp = max(row.MaxTimestamp, m.MaxTimestamp())
+		row.Bytes += sink.Size()
+		r.flushed = append(r.flushed, flushedDeltas{set: d, row: &row, file: sink.ID()})
+	}
+	return nil
+}
+
+func writeMemStore(sink block.Sink, m *delta.MemStore) error {
+	w, err := delta.NewWriter(sink, false)
+	if err != nil {
+		return err
+	}
+	if err := m.Each(w.Append); err != nil {
+		return err
+	}
+	_, err = w.Finish()
+	return err
+}
+
+// commit makes the outputs part of the table, in metadata and then in memory.
+func (r *rewrite) commit() (err error) {
+	defer func() { r.tell(err) }()
+	t := r.t
+	if err := r.creation.Sync(); err != nil {
+		return err
+	}
+	row := *t.Row()
+	row.NextRowSetID = t.nextID.Load()
+	row.HistoryFloor = max(row.HistoryFloor, r.floor)
+	if r.mem != r.old.mem {
+		row.FlushedLSN = r.lsn
+	}
+	ch := blockmanager.Change{Created: []*blockmanager.Creation{r.creation}}
+	for _, d := range r.in {
+		ch.Dead = d.Stored().Blocks(ch.Dead)
+		ch.Delete = append(ch.Delete, meta.RowSetKey(t.Number, d.Stored().ID))
+	}
+	for _, m := range r.out {
+		ch.Put = append(ch.Put, blockmanager.Row{Key: meta.RowSetKey(t.Number, m.ID), Value: m.Encode()})
+	}
+	for _, f := range r.flushed {
+		ch.Put = append(ch.Put, blockmanager.Row{Key: meta.RowSetKey(t.Number, f.row.ID), Value: f.row.Encode()})
+	}
+	ch.Put = append(ch.Put, blockmanager.Row{Key: meta.TableKey(t.Number), Value: row.Encode()})
+	for _, info := range r.creation.Blocks() {
+		r.event.BytesWritten += info.Length
+	}
+	return t.opts.Store.CommitMeta(t, ch, r.firstLSN, func() error { return r.install(&row) })
+}
+
+// firstLSN is the lowest LSN that the table's memory stores will hold after the commit.
+func (r *rewrite) firstLSN() uint64 {
+	first := NoLSN
+	if lsn := r.mem.FirstLSN(); lsn != 0 {
+		first = lsn
+	}
+	for _, d := range r.old.tree.Sets {
+		m := d.Tracker().Mem
+		if m == nil || m.FirstLSN() == 0 || slices.Contains(r.in, d) || r.flushes(d) {
+			continue
+		}
+		first = min(first, m.FirstLSN())
+	}
+	return first
+}
+
+func (r *rewrite) flushes(d *rowset.DiskRowSet) bool {
+	return slices.ContainsFunc(r.flushed, func(f flushedDeltas) bool { return f.set == d })
+}
+
+// install swaps the new layout in. An error after the commit means that memory no longer shows what the metadata says: the
+// store poisons itself.
+func (r *rewrite) install(row *meta.Table) error {
+	t := r.t
+	r.done = true
+	var sets, opened []*rowset.DiskRowSet
+	defer func() {
+		for _, d := range opened {
+			d.Unref()
+		}
+	}()
+	for _, d := range r.old.tree.Sets {
+		if !slices.Contains(r.in, d) {
+			sets = append(sets, d)
+		}
+	}
+	for _, m := range r.out {
+		d, err := rowset.Open(t.Schema, m, t.opts.RowSets)
+		if err != nil {
+			return err
+		}
+		opened = append(opened, d)
+		sets = append(sets, d)
+	}
+	trackers := make([]*delta.Tracker, len(r.flushed))
+	for i, f := range r.flushed {
+		file, err := f.set.OpenDelta(f.file)
+		if err != nil {
+			return err
+		}
+		old := f.set.Tracker()
+		trackers[i] = &delta.Tracker{Schema: t.Schema, Undo: old.Undo, Redo: append(slices.Clone(old.Redo), file)}
+	}
+	t.row.Store(row)
+	for i, f := range r.flushed {
+		mem := f.set.Tracker().Mem
+		f.set.SetStores(f.row, trackers[i])
+		mem.Release()
+	}
+	for _, d := range r.in {
+		if m := d.Tracker().Mem; m != nil {
+			m.Release()
+		}
+	}
+	t.install(newLayout(r.mem, sets, max(r.floor, r.old.floor)))
+	if r.mem != r.old.mem {
+		r.old.mem.Release()
+	}
+	return nil
+}
+
+// tell sends the event.
+func (r *rewrite) tell(err error) {
+	e := &r.event
+	e.Err, e.Duration = err, time.Since(r.start)
+	for _, m := range r.out {
+		e.Outputs = append(e.Outputs, describe(m))
+	}
+	for _, f := range r.flushed {
+		e.Outputs = append(e.Outputs, describe(f.row))
+	}
+	e.After = r.t.Info()
+	r.t.opts.Store.Event(*e)
+}
+
+// memInput is a MemRowSet as the input of a flush.
+type memInput struct{ it *memrowset.HistoryIterator }
+
+const memInputRows = 4096
+
+func (m *memInput) Next() (*change.Rows, error) { return m.it.Next(memInputRows) }

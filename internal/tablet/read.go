@@ -1,0 +1,275 @@
+package tablet
+
+import (
+	"fmt"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/bloom"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/memrowset"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
+	"github.com/oribi-db/oribi/scan"
+)
+
+// Snapshot is when a read looks: it sees the changes with timestamps below Before.
+type Snapshot struct {
+	Before mvcc.Timestamp
+	Latest bool // the newest published state, which is never too old
+}
+
+// before is the snapshot's bound, checked against the history that the layout holds. The newest state as of a bound below the floor is
+// the state at the floor: nothing was published in between.
+func (l *layout) before(table string, snap Snapshot) (mvcc.Timestamp, error) {
+	switch {
+	case snap.Before > l.floor:
+		return snap.Before, nil
+	case snap.Latest:
+		return l.floor + 1, nil
+	}
+	return 0, fmt.Errorf("table %q: read at %d, history begins at %d: %w", table, uint64(snap.Before-1), uint64(l.floor), fault.ErrTooOld)
+}
+
+// Get reads cells of the row with an encoded key as of a snapshot into cells, which is as long as cols.
+// found is false when there was no such row. Cells are valid as long as they are referenced; nil = NULL.
+func (t *Tablet) Get(key []byte, at Snapshot, cols []int, cells [][]byte) (found bool, err error) {
+	l, err := t.acquire()
+	if err != nil {
+		return false, err
+	}
+	defer l.release()
+	snap, err := l.before(t.Name, at)
+	if err != nil {
+		return false, err
+	}
+	if row, live := l.mem.Get(key, snap, nil); live {
+		for i, c := range cols {
+			cells[i] = t.Layout.Cell(row, c)
+		}
+		return true, nil
+	}
+	var few [8]*rowset.DiskRowSet
+	sets := l.tree.Candidates(few[:0], key)
+	if len(sets) == 0 {
+		return false, nil
+	}
+	p := bloom.MakeProbe(key)
+	for _, d := range sets {
+		row, there, err := d.Find(p)
+		if err != nil {
+			return false, fmt.Errorf("table %q: %w", t.Name, err)
+		}
+		if !there {
+			continue
+		}
+		if found, err = d.Row(row, snap, cols, cells); found || err != nil {
+			return found, err
+		}
+	}
+	return false, nil
+}
+
+// Trace tells how a read finds a key: which rowsets' bounds hold it, what their bloom files and key indexes say.
+type Trace struct {
+	InMemory bool
+	Steps    []TraceStep
+}
+
+// TraceStep is one rowset that a read asks.
+type TraceStep struct {
+	RowSet uint64
+	Filter bool // the bloom file says that the key may be there
+	Found  bool // the key index has it
+	Row    batch.Ordinal
+	Live   bool // as of the snapshot
+}
+
+// Explain does what Get does and tells the way.
+func (t *Tablet) Explain(key []byte, at Snapshot) (Trace, error) {
+	var tr Trace
+	l, err := t.acquire()
+	if err != nil {
+		return tr, err
+	}
+	defer l.release()
+	snap, err := l.before(t.Name, at)
+	if err != nil {
+		return tr, err
+	}
+	if _, tr.InMemory = l.mem.Get(key, snap, nil); tr.InMemory {
+		return tr, nil
+	}
+	p := bloom.MakeProbe(key)
+	for _, d := range l.tree.Candidates(nil, key) {
+		step := TraceStep{RowSet: d.Stored().ID}
+		filter, err := d.Filter()
+		if err != nil {
+			return tr, err
+		}
+		if step.Filter, err = filter.MayContain(p); err != nil {
+			return tr, err
+		}
+		if step.Filter {
+			if step.Row, step.Found, err = d.Find(p); err != nil {
+				return tr, err
+			}
+		}
+		if step.Found {
+			if step.Live, err = d.Row(step.Row, snap, nil, nil); err != nil {
+				return tr, err
+			}
+		}
+		tr.Steps = append(tr.Steps, step)
+	}
+	return tr, nil
+}
+
+// Scan answers a request: in key order over all stores, or each store after the other. The iterator holds the layout until Close.
+//
+// The request's Snapshot is set from at.
+func (t *Tablet) Scan(req *scan.Request, at Snapshot, ordered bool) (scan.Iterator, error) {
+	l, err := t.acquire()
+	if err != nil {
+		return nil, err
+	}
+	if req.Snapshot, err = l.before(t.Name, at); err != nil {
+		l.release()
+		return nil, err
+	}
+	groups := [][]*rowset.DiskRowSet{}
+	for _, d := range l.tree.Range(nil, req.Lower, req.Upper) {
+		groups = append(groups, []*rowset.DiskRowSet{d})
+	}
+	withMem := l.mem.Len() > 0
+	if ordered {
+		groups = overlapping(groups, withMem)
+	}
+	r := *req
+	var chain []func() (scan.Iterator, error)
+	if withMem && (!ordered || len(groups) == 0) {
+		chain = append(chain, func() (scan.Iterator, error) { return t.newMemIterator(l, &r), nil })
+	}
+	for _, g := range groups {
+		mixed := ordered && withMem
+		if len(g) > 1 || mixed {
+			r.Keys = true
+		}
+		chain = append(chain, func() (scan.Iterator, error) { return t.merge(l, g, mixed, &r) })
+	}
+	return &held{Iterator: scan.Concat(chain...), layout: l}, nil
+}
+
+// overlapping joins rowsets that overlap into groups; the groups follow one another in key order. With rows in memory, which may lie
+// anywhere, all is one group.
+func overlapping(sets [][]*rowset.DiskRowSet, withMem bool) [][]*rowset.DiskRowSet {
+	var out [][]*rowset.DiskRowSet
+	var reach []byte
+	for _, g := range sets {
+		m := g[0].Stored()
+		if len(out) > 0 && (withMem || string(m.MinKey) <= string(reach)) {
+			out[len(out)-1] = append(out[len(out)-1], g[0])
+		} else {
+			out = append(out, g)
+		}
+		if string(m.MaxKey) > string(reach) {
+			reach = m.MaxKey
+		}
+	}
+	return out
+}
+
+// merge scans a group of rowsets, and the MemRowSet if that is asked, in key order. Rowsets of the group that do not overlap are
+// chained, so that the merge has as many inputs as lie over one key.
+func (t *Tablet) merge(l *layout, group []*rowset.DiskRowSet, withMem bool, r *scan.Request) (scan.Iterator, error) {
+	var inputs []scan.Iterator
+	if withMem {
+		inputs = append(inputs, t.newMemIterator(l, r))
+	}
+	for _, lane := range lanes(group) {
+		var chain []func() (scan.Iterator, error)
+		for _, d := range lane {
+			chain = append(chain, func() (scan.Iterator, error) { return d.NewIterator(r) })
+		}
+		inputs = append(inputs, scan.Concat(chain...))
+	}
+	return scan.Merge(r.Projection(), inputs), nil
+}
+
+// lanes deals rowsets, which come by first key, into as few lists as possible in which none overlaps the next.
+func lanes(group []*rowset.DiskRowSet) [][]*rowset.DiskRowSet {
+	var out [][]*rowset.DiskRowSet
+next:
+	for _, d := range group {
+		for i, lane := range out {
+			if string(lane[len(lane)-1].Stored().MaxKey) < string(d.Stored().MinKey) {
+				out[i] = append(lane, d)
+				continue next
+			}
+		}
+		out = append(out, []*rowset.DiskRowSet{d})
+	}
+	return out
+}
+
+// held is an iterator over a layout that it gives back at Close.
+type held struct {
+	scan.Iterator
+	layout *layout
+}
+
+func (h *held) Close() error {
+	err := h.Iterator.Close()
+	if h.layout != nil {
+		h.layout.release()
+		h.layout = nil
+	}
+	return err
+}
+
+// memIterator makes batches of the MemRowSet's rows.
+type memIterator struct {
+	layout *change.Layout
+	req    *scan.Request
+	it     *memrowset.Iterator
+	out    *batch.Batch
+	tests  []*batch.Vector // of the predicates' columns, in the order of the predicates
+	keys   [][]byte
+}
+
+func (t *Tablet) newMemIterator(l *layout, req *scan.Request) *memIterator {
+	m := &memIterator{layout: t.Layout, req: req, it: l.mem.NewIterator(req.Snapshot, req.Lower, req.Upper, false), out: batch.New(req.Projection(), 0)}
+	for i := range req.Predicates {
+		m.tests = append(m.tests, &batch.Vector{Type: req.Predicates[i].Type})
+	}
+	return m
+}
+
+func (m *memIterator) Next() bool {
+	for {
+		keys, rows := m.it.Next(batch.WindowRows)
+		if len(rows) == 0 {
+			return false
+		}
+		n := len(rows)
+		sel := m.out.Selection.Resize(n)
+		sel.SetRange(0, n)
+		m.out.Selection, m.out.Len, m.keys = sel, n, keys
+		for i := range m.req.Predicates {
+			p := &m.req.Predicates[i]
+			m.layout.Gather(rows, m.req.Schema.IndexID(p.ID), m.tests[i])
+			p.Eval(m.tests[i], sel)
+		}
+		if !sel.Any() {
+			continue
+		}
+		for i, col := range m.req.Columns {
+			m.layout.Gather(rows, col, m.out.Columns[i])
+		}
+		return true
+	}
+}
+
+func (m *memIterator) Batch() *batch.Batch { return m.out }
+func (m *memIterator) Keys() [][]byte      { return m.keys }
+func (m *memIterator) Close() error        { return nil }

@@ -1,0 +1,316 @@
+// Package tablet is one table's live state: its MemRowSet, its DiskRowSets, and what happens to them.
+//
+// A write batch goes through Prepare (lock rows, resolve each operation against the current state), the store's log, and
+// Apply. Get and Scan read as of a snapshot. Flush and Compact turn memory into rowsets and rowsets into others; Replay
+// puts the log's operations back after a restart.
+//
+// Locks, in this order:
+//
+//	work     one flush or compaction of the table at a time
+//	gate     shared by write batches from Prepare to the end of Apply, exclusive for flush and compaction: writers of
+//	         the table wait for these, readers do not
+//	stripes  row locks: a stripe of keys each, taken in rising order
+//	mu       the pointer to the current layout; no I/O under it
+//
+// A layout is immutable and counted: a reader holds the one that it began with, its files stay open until the last
+// reader is done. The stores in it (MemRowSet, delta mem stores) take changes; a reader's snapshot tells it which to see.
+//
+// Since writers are away while a flush or compaction runs, the LSN at which it freezes is the included LSN of all that it writes,
+// and nothing has to be carried over. Source: design §5–§7, tablet spec §12, §13.
+package tablet
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"github.com/oribi-db/oribi/blockmanager"
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/keyenc"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/memrowset"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Store is what a tablet needs of its store.
+type Store interface {
+	// LastLSN is the LSN of the last batch that was appended to the log.
+	LastLSN() uint64
+	// Settle returns when everything up to lsn is durable in the log and published.
+	Settle(ctx context.Context, lsn uint64) error
+	// CommitMeta commits a change of metadata. first is asked, at the right moment, for the lowest LSN that t's memory stores
+	// will hold once the change is installed (NoLSN = none). install is called after the commit, before the next one begins.
+	CommitMeta(t *Tablet, ch blockmanager.Change, first func() uint64, install func() error) error
+	// NewCreation begins a set of blocks.
+	NewCreation() *blockmanager.Creation
+	// HistoryFloor is the earliest timestamp that reads of a table may still ask for, by its retention in seconds (−1 = for
+	// ever) and by what snapshots hold.
+	HistoryFloor(t *Tablet, historySec int64) mvcc.Timestamp
+	// Event tells of a flush or compaction.
+	Event(compaction.Event)
+}
+
+// NoLSN stands for "no operation in memory".
+const NoLSN = uint64(math.MaxUint64)
+
+// Options are what all tablets of a store share.
+type Options struct {
+	Store       Store
+	RowSets     rowset.Options
+	GrowMem     func(n int64) // told of the bytes that MemRowSets take
+	TargetBytes int64         // size at which a flush or compaction starts a new rowset; 0 = 32 MiB
+	Logger      *slog.Logger
+}
+
+// Tablet is one table.
+type Tablet struct {
+	opts    Options
+	Number  uint32
+	Name    string
+	Schema  *schema.Schema
+	Layout  *change.Layout
+	Encoder *keyenc.Encoder
+
+	work    sync.Mutex
+	gate    sync.RWMutex
+	stripes [stripeCount]sync.Mutex
+
+	mu  sync.RWMutex
+	cur *layout
+
+	row      atomic.Pointer[meta.Table] // as committed last
+	nextID   atomic.Uint64              // of rowsets
+	dropped  atomic.Bool
+	deltaMem atomic.Int64 // bytes in delta mem stores
+}
+
+// layout is one immutable state of the table.
+type layout struct {
+	mem   *memrowset.MemRowSet
+	tree  *rowset.Tree
+	floor mvcc.Timestamp // reads below are refused
+	refs  atomic.Int64
+}
+
+// Open makes the live state of a table from its metadata rows. Rowsets' files are opened when they are needed.
+func Open(o Options, row *meta.Table, sets []*meta.RowSet) (*Tablet, error) {
+	t := &Tablet{opts: o, Number: row.Number, Name: row.Name, Schema: row.Schema,
+		Layout: change.NewLayout(row.Schema), Encoder: keyenc.NewEncoder(row.Schema)}
+	t.row.Store(row)
+	t.nextID.Store(row.NextRowSetID)
+	t.opts.RowSets.Grow = func(n int64) {
+		t.deltaMem.Add(n)
+		if o.RowSets.Grow != nil {
+			o.RowSets.Grow(n)
+		}
+	}
+	var open []*rowset.DiskRowSet
+	for _, m := range sets {
+		d, err := rowset.Open(t.Schema, m, t.opts.RowSets)
+		if err != nil {
+			for _, d := range open {
+				d.Unref()
+			}
+			return nil, fmt.Errorf("table %q: %w", t.Name, err)
+		}
+		open = append(open, d)
+	}
+	t.cur = newLayout(t.newMem(), open, row.HistoryFloor)
+	for _, d := range open {
+		d.Unref() // the layout holds them now
+	}
+	return t, nil
+}
+
+func (t *Tablet) newMem() *memrowset.MemRowSet { return memrowset.New(t.Schema, t.opts.GrowMem) }
+
+// newLayout takes a reference to each rowset and has one reference itself.
+func newLayout(mem *memrowset.MemRowSet, sets []*rowset.DiskRowSet, floor mvcc.Timestamp) *layout {
+	l := &layout{mem: mem, tree: rowset.NewTree(sets), floor: floor}
+	for _, d := range sets {
+		d.Ref()
+	}
+	l.refs.Store(1)
+	return l
+}
+
+// acquire is the current layout, to be given back by release.
+func (t *Tablet) acquire() (*layout, error) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if t.cur == nil {
+		return nil, fault.ErrClosed
+	}
+	t.cur.refs.Add(1)
+	return t.cur, nil
+}
+
+func (l *layout) release() {
+	if l.refs.Add(-1) > 0 {
+		return
+	}
+	for _, d := range l.tree.Sets {
+		d.Unref()
+	}
+}
+
+// install swaps the layout.
+func (t *Tablet) install(l *layout) {
+	t.mu.Lock()
+	old := t.cur
+	t.cur = l
+	t.mu.Unlock()
+	if old != nil {
+		old.release()
+	}
+}
+
+// Close gives the files back, those that no reader holds at once. Reads and writes that begin later get ErrClosed.
+func (t *Tablet) Close() { t.install(nil) }
+
+// Drop shuts writers out, has the caller remove the rowsets from the metadata, and closes the table.
+func (t *Tablet) Drop(remove func(sets []*meta.RowSet) error) error {
+	t.work.Lock()
+	defer t.work.Unlock()
+	t.gate.Lock()
+	defer t.gate.Unlock()
+	if t.dropped.Load() {
+		return fault.ErrNotFound
+	}
+	if err := remove(t.Stored()); err != nil {
+		return err
+	}
+	t.dropped.Store(true)
+	l, err := t.acquire()
+	if err != nil {
+		return err
+	}
+	defer l.release()
+	l.mem.Release()
+	for _, d := range l.tree.Sets {
+		if m := d.Tracker().Mem; m != nil {
+			m.Release()
+		}
+	}
+	t.Close()
+	return nil
+}
+
+// Row is the table's metadata as committed last. Immutable.
+func (t *Tablet) Row() *meta.Table { return t.row.Load() }
+
+// MemBytes is what the MemRowSet and the delta mem stores take.
+func (t *Tablet) MemBytes() (mem, deltas int64) {
+	l, err := t.acquire()
+	if err != nil {
+		return 0, 0
+	}
+	defer l.release()
+	return l.mem.Bytes(), t.deltaMem.Load()
+}
+
+// FirstLSN is the lowest LSN of an operation that memory holds and files do not; NoLSN if there is none.
+func (t *Tablet) FirstLSN() uint64 {
+	l, err := t.acquire()
+	if err != nil {
+		return NoLSN
+	}
+	defer l.release()
+	return l.firstLSN(true)
+}
+
+func (l *layout) firstLSN(withMem bool) uint64 {
+	first := NoLSN
+	see := func(lsn uint64) {
+		if lsn != 0 {
+			first = min(first, lsn)
+		}
+	}
+	if withMem {
+		see(l.mem.FirstLSN())
+	}
+	for _, d := range l.tree.Sets {
+		if m := d.Tracker().Mem; m != nil {
+			see(m.FirstLSN())
+		}
+	}
+	return first
+}
+
+// Info describes the rowsets, by first key.
+func (t *Tablet) Info() compaction.Layout {
+	l, err := t.acquire()
+	if err != nil {
+		return compaction.Layout{Table: t.Name}
+	}
+	defer l.release()
+	return l.info(t.Name)
+}
+
+func (l *layout) info(table string) compaction.Layout {
+	out := compaction.Layout{Table: table}
+	for _, d := range l.tree.Sets {
+		out.RowSets = append(out.RowSets, describe(d.Stored()))
+	}
+	return out
+}
+
+func describe(m *meta.RowSet) compaction.RowSetInfo {
+	return compaction.RowSetInfo{ID: m.ID, MinKey: m.MinKey, MaxKey: m.MaxKey, Rows: m.Rows, LiveRows: m.LiveRows,
+		Bytes: m.Bytes, Redos: len(m.Redo), Undos: len(m.Undo)}
+}
+
+// Stored is the metadata rows of all rowsets.
+func (t *Tablet) Stored() []*meta.RowSet {
+	l, err := t.acquire()
+	if err != nil {
+		return nil
+	}
+	defer l.release()
+	var out []*meta.RowSet
+	for _, d := range l.tree.Sets {
+		out = append(out, d.Stored())
+	}
+	return out
+}
+
+// LiveRows is the number of rows at the newest state, from counts alone. It may be off by batches that are being applied.
+func (t *Tablet) LiveRows() int64 {
+	l, err := t.acquire()
+	if err != nil {
+		return 0
+	}
+	defer l.release()
+	n := l.mem.LiveRows()
+	for _, d := range l.tree.Sets {
+		n += d.Stored().LiveRows
+		if m := d.Tracker().Mem; m != nil {
+			n -= m.Deleted()
+		}
+	}
+	return n
+}
+
+// MaxTimestamp is the newest timestamp of any change that the table holds.
+func (t *Tablet) MaxTimestamp() mvcc.Timestamp {
+	l, err := t.acquire()
+	if err != nil {
+		return mvcc.Min
+	}
+	defer l.release()
+	ts := l.mem.MaxTimestamp()
+	for _, d := range l.tree.Sets {
+		ts = max(ts, d.Stored().MaxTimestamp)
+		if m := d.Tracker().Mem; m != nil {
+			ts = max(ts, m.MaxTimestamp())
+		}
+	}
+	return ts
+}

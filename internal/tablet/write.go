@@ -1,0 +1,401 @@
+package tablet
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/bloom"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
+)
+
+// Ask is what a write batch asks to be done with a row. Source: tablet spec §12.4.
+type Ask uint8
+
+// The eight operations. The Ignore kinds do nothing where the others are errors.
+const (
+	Insert Ask = iota + 1
+	Upsert
+	Update
+	Delete
+	InsertIgnore
+	UpsertIgnore
+	UpdateIgnore
+	DeleteIgnore
+)
+
+var askNames = [...]string{"", "insert", "upsert", "update", "delete", "insert_ignore", "upsert_ignore", "update_ignore", "delete_ignore"}
+
+func (a Ask) String() string { return askNames[a] }
+
+// Op is one operation of a write batch, checked against the schema.
+//
+// Body is a row image for the inserts and upserts, a change list for the updates, nil for the deletes.
+type Op struct {
+	Ask   Ask
+	Index int // position in the write batch, for errors
+	Key   []byte
+	Body  []byte
+	// Set has a bit for each column that the caller gave a value; nil = all. Upserts only: an existing row keeps the others.
+	Set batch.Bitmap
+	// Lacks is a column that an upsert did not give and a new row has to have; empty = none.
+	Lacks string
+}
+
+// ErrNotSet is the cause of a *fault.RowError about a column that a new row has to have.
+var ErrNotSet = errors.New("not set, and it has no default and cannot be NULL")
+
+// Write is one write batch's share of a table, between Prepare and Release.
+type Write struct {
+	t       *Tablet
+	layout  *layout
+	ops     []Op
+	targets []target
+	locked  []uint16 // stripes, rising
+	lists   []byte   // change lists made of upserts
+}
+
+// target says what is to be done for an operation, and where.
+type target struct {
+	kind change.Kind // 0 = nothing
+	list change.List // of an update
+	set  *rowset.DiskRowSet
+	row  batch.Ordinal
+}
+
+const stripeCount = 1 << 12
+
+// Prepare shuts flushes out, locks the rows and resolves each operation against the newest applied state and the earlier
+// operations of the batch. The first row error ends it: a *fault.RowError, with nothing held and nothing changed.
+// ops belong to the Write until Release.
+func (t *Tablet) Prepare(ops []Op) (*Write, error) {
+	t.gate.RLock()
+	w := &Write{t: t, ops: ops, targets: make([]target, len(ops))}
+	var err error
+	if t.dropped.Load() {
+		err = fmt.Errorf("table %q was dropped: %w", t.Name, fault.ErrNotFound)
+	} else {
+		w.layout, err = t.acquire()
+	}
+	if err != nil {
+		t.gate.RUnlock()
+		return nil, err
+	}
+	probes := make([]bloom.Probe, len(ops))
+	for i := range ops {
+		probes[i] = bloom.MakeProbe(ops[i].Key)
+	}
+	w.lock(probes)
+	if err := w.resolve(probes); err != nil {
+		w.Release()
+		return nil, err
+	}
+	return w, nil
+}
+
+// lock takes the stripes of all keys. They are taken in rising order, and tables in the order of their numbers by the caller,
+// so that two batches never wait for each other.
+func (w *Write) lock(probes []bloom.Probe) {
+	w.locked = make([]uint16, len(probes))
+	for i := range probes {
+		w.locked[i] = uint16(probes[i].Hash() % stripeCount)
+	}
+	slices.Sort(w.locked)
+	w.locked = slices.Compact(w.locked)
+	for _, s := range w.locked {
+		w.t.stripes[s].Lock()
+	}
+}
+
+// Release unlocks the rows and lets flushes in. Once per Write.
+func (w *Write) Release() {
+	for _, s := range w.locked {
+		w.t.stripes[s].Unlock()
+	}
+	w.layout.release()
+	w.t.gate.RUnlock()
+}
+
+// place is where the live version of a key is.
+type place struct {
+	live bool
+	set  *rowset.DiskRowSet // nil: the MemRowSet
+	row  batch.Ordinal
+}
+
+func (w *Write) resolve(probes []bloom.Probe) error {
+	earlier := map[uint64]int{} // hash of a key to the last operation on it; nil when no key stands twice
+	if rising(w.ops) {
+		earlier = nil
+	}
+	places := make([]place, 0)
+	if earlier != nil {
+		places = make([]place, len(w.ops))
+	}
+	for i := range w.ops {
+		op := &w.ops[i]
+		p, known := place{}, false
+		if earlier != nil {
+			if j, ok := earlier[probes[i].Hash()]; ok {
+				if j, known = w.last(op.Key, j, i); known {
+					p = places[j]
+				}
+			}
+		}
+		if !known {
+			var err error
+			if p, err = w.layout.find(probes[i]); err != nil {
+				return fmt.Errorf("table %q: %w", w.t.Name, err)
+			}
+		}
+		after, err := w.decide(i, p)
+		if err != nil {
+			return w.rowError(op, err)
+		}
+		if earlier != nil {
+			places[i] = after
+			earlier[probes[i].Hash()] = i
+		}
+	}
+	return nil
+}
+
+// rising tells whether keys rise, so that none stands twice.
+func rising(ops []Op) bool {
+	for i := 1; i < len(ops); i++ {
+		if bytes.Compare(ops[i-1].Key, ops[i].Key) >= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// last finds the last operation before i on the same key. j is one with the same hash, nearly always it.
+func (w *Write) last(key []byte, j, i int) (int, bool) {
+	if bytes.Equal(w.ops[j].Key, key) {
+		return j, true
+	}
+	for j = i - 1; j >= 0; j-- {
+		if bytes.Equal(w.ops[j].Key, key) {
+			return j, true
+		}
+	}
+	return 0, false
+}
+
+// find looks for the live version of a key: in the MemRowSet, then in the rowsets whose bounds hold it.
+func (l *layout) find(p bloom.Probe) (place, error) {
+	if l.mem.Live(p.Key) {
+		return place{live: true}, nil
+	}
+	var few [8]*rowset.DiskRowSet
+	for _, d := range l.tree.Candidates(few[:0], p.Key) {
+		row, found, err := d.Find(p)
+		if err == nil && found {
+			found, err = d.Live(row)
+		}
+		if err != nil {
+			return place{}, err
+		}
+		if found {
+			return place{live: true, set: d, row: row}, nil
+		}
+	}
+	return place{}, nil
+}
+
+// decide fills in the target of operation i, whose key is at p, and tells where the key is afterwards.
+func (w *Write) decide(i int, p place) (after place, err error) {
+	op, to := &w.ops[i], &w.targets[i]
+	to.set, to.row = p.set, p.row
+	switch op.Ask {
+	case Insert, InsertIgnore, Upsert, UpsertIgnore:
+		switch {
+		case !p.live && op.Lacks != "":
+			return p, ErrNotSet
+		case !p.live:
+			*to = target{kind: change.Insert}
+			return place{live: true}, nil
+		case op.Ask == Insert:
+			return p, fault.ErrKeyExists
+		case op.Ask == InsertIgnore:
+			return p, nil
+		}
+		if to.list = w.updateOf(op); to.list != nil {
+			to.kind = change.Update
+		}
+		return p, nil
+	case Update, UpdateIgnore:
+		if p.live {
+			to.kind, to.list = change.Update, op.Body
+			return p, nil
+		}
+	case Delete, DeleteIgnore:
+		if p.live {
+			to.kind = change.Delete
+			return place{}, nil
+		}
+	}
+	if op.Ask == Update || op.Ask == Delete {
+		return p, fault.ErrNotFound
+	}
+	return p, nil
+}
+
+// updateOf makes an UPDATE of the columns that an upsert gave; nil when it gave none but the key.
+func (w *Write) updateOf(op *Op) change.List {
+	s := w.t.Schema
+	start := len(w.lists)
+	w.lists = change.AppendUpdateHeader(w.lists, change.Update)
+	any := false
+	for c := s.Keys; c < len(s.Columns); c++ {
+		if op.Set == nil || op.Set.Get(c) {
+			w.lists = change.AppendColumn(w.lists, s.Columns[c].ID, w.t.Layout.Cell(op.Body, c))
+			any = true
+		}
+	}
+	if !any {
+		w.lists = w.lists[:start]
+		return nil
+	}
+	return change.List(w.lists[start:len(w.lists):len(w.lists)])
+}
+
+func (w *Write) rowError(op *Op, cause error) error {
+	e := &fault.RowError{Row: op.Index, Table: w.t.Name, Key: w.t.KeyText(op.Key), Cause: cause}
+	if cause == ErrNotSet {
+		e.Column = op.Lacks
+	}
+	return e
+}
+
+// Changes is the number of operations that change something.
+func (w *Write) Changes() int {
+	n := 0
+	for i := range w.targets {
+		if w.targets[i].kind != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Record appends the resolved operations to a log record.
+func (w *Write) Record(r *change.RecordWriter) {
+	op := change.Op{Table: w.t.Number, SchemaVersion: w.t.Row().SchemaVersion}
+	for i := range w.targets {
+		to := &w.targets[i]
+		op.Kind, op.Key = to.kind, w.ops[i].Key
+		switch to.kind {
+		case 0:
+			continue
+		case change.Insert:
+			op.Body = w.ops[i].Body
+		case change.Update:
+			op.Body = to.list
+		case change.Delete:
+			op.Body = nil
+		}
+		r.Add(op)
+	}
+}
+
+// Apply carries the operations out. It cannot fail: what it finds otherwise than Prepare resolved it is an error of this program.
+func (w *Write) Apply(ts mvcc.Timestamp, lsn uint64) {
+	mem := w.layout.mem
+	for i := range w.targets {
+		to := &w.targets[i]
+		list := to.list
+		switch to.kind {
+		case 0:
+			continue
+		case change.Insert:
+			mem.Insert(w.ops[i].Key, ts, lsn, w.ops[i].Body)
+			continue
+		case change.Delete:
+			list = deleteList
+		}
+		if to.set != nil {
+			to.set.Apply(to.row, ts, lsn, list)
+		} else if !mem.Mutate(w.ops[i].Key, ts, lsn, list) {
+			panic(fmt.Sprintf("tablet: table %q: row %x went away under its lock", w.t.Name, w.ops[i].Key))
+		}
+	}
+}
+
+var deleteList = change.List(change.AppendDelete(nil))
+
+// Replay carries out one operation of the log, as the recovery rule says: what the files have is left out.
+//
+//	INSERT at l          l ≤ flushed LSN: the files have it; else into the MemRowSet
+//	UPDATE, DELETE at l  to the MemRowSet if the key is live there; else to the rowset with included LSN < l in which it is live;
+//	                     else the files have it
+//
+// A rowset whose included LSN is l or more shows the future of l and is not asked. Errors: ErrCorrupt.
+func (t *Tablet) Replay(op change.Op, ts mvcc.Timestamp, lsn uint64) error {
+	l := t.cur
+	row := t.Row()
+	if op.SchemaVersion != row.SchemaVersion {
+		return fault.Corruptf("table %q: lsn %d is of schema version %d, the table is at %d", t.Name, lsn, op.SchemaVersion, row.SchemaVersion)
+	}
+	if _, err := t.Encoder.Decode(op.Key); err != nil {
+		return fmt.Errorf("table %q: lsn %d: %w", t.Name, lsn, err)
+	}
+	if op.Kind == change.Insert {
+		switch {
+		case lsn <= row.FlushedLSN:
+			return nil
+		case l.mem.Live(op.Key):
+			return fault.Corruptf("table %q: lsn %d inserts key %s, which is there", t.Name, lsn, t.KeyText(op.Key))
+		}
+		if err := t.Layout.Check(op.Body); err != nil {
+			return fmt.Errorf("table %q: lsn %d: %w", t.Name, lsn, err)
+		}
+		l.mem.Insert(bytes.Clone(op.Key), ts, lsn, bytes.Clone(op.Body))
+		return nil
+	}
+	list := deleteList
+	if op.Kind == change.Update {
+		list = change.List(bytes.Clone(op.Body))
+		if err := list.Check(t.Schema); err != nil {
+			return fmt.Errorf("table %q: lsn %d: %w", t.Name, lsn, err)
+		}
+	}
+	if l.mem.Mutate(op.Key, ts, lsn, list) {
+		return nil
+	}
+	return t.replayOnDisk(op.Key, ts, lsn, list)
+}
+
+func (t *Tablet) replayOnDisk(key []byte, ts mvcc.Timestamp, lsn uint64, list change.List) error {
+	p := bloom.MakeProbe(key)
+	var few [8]*rowset.DiskRowSet
+	var at place
+	for _, d := range t.cur.tree.Candidates(few[:0], key) {
+		if d.Stored().IncludedLSN >= lsn {
+			continue
+		}
+		row, found, err := d.Find(p)
+		if err == nil && found {
+			found, err = d.Live(row)
+		}
+		switch {
+		case err != nil:
+			return err
+		case !found:
+			continue
+		case at.live:
+			return fault.Corruptf("table %q: key %s is live in rowsets %d and %d", t.Name, t.KeyText(key), at.set.Stored().ID, d.Stored().ID)
+		}
+		at = place{live: true, set: d, row: row}
+	}
+	if at.live {
+		at.set.Apply(at.row, ts, lsn, list)
+	}
+	return nil
+}

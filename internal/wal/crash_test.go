@@ -1,0 +1,270 @@
+package wal
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand"
+	"slices"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+var seedFlag = flag.Int64("seed", 0, "run the random histories from this seed on, one only")
+
+// TestRandomHistoriesSurviveCrashes appends, syncs, releases, reopens; now and then the disk is full.
+// At random operations of the file system, those of Repair included, the process is killed or the
+// power is cut. What must hold after each: the log opens; it holds a prefix of what was appended; all that a Sync answered for; after a kill all
+// that Append answered for.
+func TestRandomHistoriesSurviveCrashes(t *testing.T) {
+	first, count := int64(1), int64(400)
+	if testing.Short() {
+		count = 60
+	}
+	if *seedFlag != 0 {
+		first, count = *seedFlag, 1
+	}
+	crashes := 0
+	for seed := first; seed < first+count && !t.Failed(); seed++ {
+		h := newHistory(t, seed)
+		for range 120 {
+			h.step()
+			if t.Failed() {
+				t.Logf("seed %d", seed)
+				return
+			}
+		}
+		crashes += h.crashes
+	}
+	t.Logf("seeds %d to %d: %d crashes", first, first+count-1, crashes)
+}
+
+// history is one run.
+type history struct {
+	t   *testing.T
+	rng *rand.Rand
+	mem *vfs.Mem
+	fs  *hookFS
+	log *Log
+
+	payloads []string // by LSN, from 1; the last may be under way
+	appended LSN      // what Append answered for
+	acked    LSN      // what Sync, or Repair, answered for
+	survives LSN      // what the next replay must find: after a kill all, after a power cut what was acknowledged
+	logStart LSN
+	serial   int
+	crashes  int
+
+	fuse int // operations until the crash; 0 after it
+	left *vfs.Mem
+	kill bool
+}
+
+var errCrashed = errors.New("test: crashed")
+
+func newHistory(t *testing.T, seed int64) *history {
+	h := &history{t: t, rng: rand.New(rand.NewSource(seed)), mem: emptyMem(t), logStart: 1}
+	must(t, Create(small(h.mem), 1))
+	h.start()
+	return h
+}
+
+// start opens the log on h.mem; if a crash comes meanwhile, again on what that leaves.
+func (h *history) start() {
+	for {
+		h.fuse, h.left = 1+h.rng.Intn(60), nil
+		h.fs = &hookFS{FS: h.mem}
+		h.fs.set(h.burn)
+		tail := h.check()
+		if tail == nil {
+			return
+		}
+		log, err := tail.Repair()
+		if err == nil {
+			h.log, h.acked = log, h.appended
+			return
+		}
+		switch {
+		case h.left != nil:
+			h.crash()
+		case !errors.Is(err, fault.ErrNoSpace):
+			h.t.Errorf("repair: %v", err)
+			return
+		}
+	}
+}
+
+// burn is the hook: it brings the crash, and lets nothing through after it.
+func (h *history) burn(op, name string) error {
+	if h.left != nil {
+		return errCrashed
+	}
+	if h.fuse--; h.fuse > 0 {
+		if (op == "write" || op == "create") && h.rng.Intn(25) == 0 {
+			return fmt.Errorf("test: %w", fault.ErrNoSpace)
+		}
+		return nil
+	}
+	switch h.kill = false; h.rng.Intn(4) {
+	case 0:
+		h.left, h.kill = h.mem.Clone(), true
+	case 1:
+		h.left = h.mem.Crash()
+	default:
+		h.left = torn(h.t, h.rng, h.mem)
+	}
+	return errCrashed
+}
+
+// crash goes on with what the crash left.
+func (h *history) crash() {
+	h.crashes++
+	if h.survives = h.acked; h.kill {
+		h.survives = h.appended
+	}
+	h.mem = h.left
+}
+
+// check replays and compares with the model.
+func (h *history) check() *Tail {
+	next := h.logStart
+	tail, err := Replay(small(h.fs), h.logStart, func(lsn LSN, payload []byte) error {
+		if lsn != next || int(lsn) > len(h.payloads) || h.payloads[lsn-1] != string(payload) {
+			return fmt.Errorf("test: LSN %d, want %d with the payload that was appended", lsn, next)
+		}
+		next++
+		return nil
+	})
+	if err != nil {
+		h.t.Errorf("replay from %d with %d appended, %d to survive: %v", h.logStart, h.appended, h.survives, err)
+		return nil
+	}
+	if tail.Last() < h.survives || int(tail.Last()) > len(h.payloads) {
+		h.t.Errorf("log ends with LSN %d: %d appended, %d to survive", tail.Last(), h.appended, h.survives)
+		return nil
+	}
+	if f := verify(h.t, small(h.fs), h.logStart); f != nil {
+		h.t.Errorf("Verify finds %q", f)
+		return nil
+	}
+	h.payloads = h.payloads[:tail.Last()]
+	h.appended = tail.Last()
+	return tail
+}
+
+func (h *history) step() {
+	var err error
+	switch n := h.rng.Intn(20); {
+	case n < 12:
+		err = h.append()
+	case n < 17:
+		upTo := h.acked + LSN(h.rng.Intn(int(h.appended-h.acked)+1))
+		if err = h.log.Sync(upTo); err == nil {
+			h.acked = max(h.acked, upTo)
+		}
+	case n < 19:
+		// As a metadata commit does: log_start rises, to what is durable at most; then segments go.
+		h.logStart += LSN(h.rng.Intn(int(h.log.Durable()+1-h.logStart) + 1))
+		err = h.log.Release(h.logStart)
+	default:
+		if err = h.log.Close(); err == nil {
+			h.acked, h.survives = h.appended, h.appended
+			h.start()
+		}
+	}
+	switch {
+	case err == nil:
+		return
+	case h.left == nil && errors.Is(err, fault.ErrNoSpace) && h.log.Poisoned() == nil:
+		h.payloads = h.payloads[:h.appended]
+		return
+	case h.left == nil:
+		h.t.Error(err)
+		return
+	}
+	if !errors.Is(err, errCrashed) {
+		h.t.Errorf("the first cause is lost: %v", err)
+	}
+	h.crash()
+	h.start()
+}
+
+func (h *history) append() error {
+	h.serial++
+	p := text(h.serial, []int{0, 8, h.rng.Intn(64), h.rng.Intn(300), h.rng.Intn(1500)}[h.rng.Intn(5)])
+	h.payloads = append(slices.Clip(h.payloads), p)
+	lsn, err := h.log.Append([]byte(p))
+	if err != nil {
+		return err
+	}
+	if lsn != h.appended+1 {
+		h.t.Errorf("LSN %d given after %d", lsn, h.appended)
+	}
+	h.appended = lsn
+	return nil
+}
+
+// After a failed sync the kernel may show pages as clean that never reached the disk, so that the
+// next sync succeeds and writes nothing. What replay found there must be written again.
+func TestRepairWritesTheNewestSegmentAgainBeforeItSyncs(t *testing.T) {
+	m := emptyMem(t)
+	h := &hookFS{FS: m}
+	l := create(t, small(h))
+	appendAll(t, l, "a", "b", text(1, 100))
+	h.set(func(op, name string) error {
+		if op == "sync" {
+			return errors.New("test: lost")
+		}
+		return nil
+	})
+	wantIs(t, "Sync", l.Sync(3), fault.ErrPoisoned)
+
+	v := &rangeFS{FS: m.Clone()}
+	before := readFile(t, v.FS, segmentPath(1))
+	tail, got, err := replay(small(v), 1)
+	must(t, err)
+	if len(got) != 3 {
+		t.Fatalf("%d records", len(got))
+	}
+	l, err = tail.Repair()
+	must(t, err)
+	if l.Durable() != 3 {
+		t.Errorf("LSN %d counts as durable", l.Durable())
+	}
+	if v.synced != int64(len(before)) {
+		t.Errorf("%d bytes were written again and synced, want %d", v.synced, len(before))
+	}
+	if after := readFile(t, v.FS, segmentPath(1)); string(after) != string(before) {
+		t.Error("the bytes differ")
+	}
+}
+
+// rangeFS tells how far the file was written from its start before a sync.
+type rangeFS struct {
+	vfs.FS
+	written, synced int64
+}
+
+func (r *rangeFS) Open(name string, write bool) (vfs.File, error) {
+	f, err := r.FS.Open(name, write)
+	return &rangeFile{f, r}, err
+}
+
+type rangeFile struct {
+	vfs.File
+	r *rangeFS
+}
+
+func (f *rangeFile) WriteAt(b []byte, off int64) (int, error) {
+	if off == f.r.written {
+		f.r.written += int64(len(b))
+	}
+	return f.File.WriteAt(b, off)
+}
+
+func (f *rangeFile) Sync() error {
+	f.r.synced = f.r.written
+	return f.File.Sync()
+}

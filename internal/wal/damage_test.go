@@ -1,0 +1,439 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// damageLog is a log of two segments: LSNs 1 to 4 in the first, 5 to 10 in the second; 3 and 8 have
+// several frames; nothing is synced behind 7, which the frames from 9 on know.
+func damageLog(t testing.TB) (m *vfs.Mem, payloads []string) {
+	t.Helper()
+	m = emptyMem(t)
+	l := create(t, small(m))
+	l.o.SegmentBytes = 1 << 20
+	for i, n := range []int{5, 0, 150, 40, 64, 9, 33, 130, 1, 24} {
+		payloads = append(payloads, text(i, n))
+		if i == 4 {
+			appendToNext(t, l, payloads[i])
+		} else {
+			appendAll(t, l, payloads[i])
+		}
+		if i == 6 {
+			must(t, l.Sync(7))
+		}
+	}
+	return m.Clone(), payloads
+}
+
+// appendToNext appends to a new segment.
+func appendToNext(t testing.TB, l *Log, payload string) {
+	t.Helper()
+	size := l.o.SegmentBytes
+	l.o.SegmentBytes = 1
+	appendAll(t, l, payload)
+	l.o.SegmentBytes = size
+}
+
+// place is where a record lies, and what its first frame knew to be durable.
+type place struct {
+	from, to int64
+	durable  LSN
+}
+
+// places walks an undamaged segment.
+func places(t testing.TB, v vfs.FS, number uint64) map[LSN]place {
+	t.Helper()
+	o := small(v)
+	segs, err := survey(&o)
+	must(t, err)
+	r, err := openReader(&o, &segs[number-1])
+	must(t, err)
+	defer r.close()
+	out := map[LSN]place{}
+	for {
+		from := r.at.off
+		lsn, _, err := r.next()
+		if err != nil {
+			return out
+		}
+		b, err := r.read(from, frameLen)
+		must(t, err)
+		f, _ := parseFrame(b, number, r.seed)
+		out[lsn] = place{from, r.at.off, f.durable}
+	}
+}
+
+// checkPrefix replays v, which must hold exactly the payloads up to last, and goes on with it.
+func checkPrefix(t *testing.T, what string, v *vfs.Mem, payloads []string, last int) {
+	t.Helper()
+	_, got, err := replay(small(v), 1)
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
+		return
+	}
+	if len(got) != last {
+		t.Errorf("%s: %d records, want %d", what, len(got), last)
+		return
+	}
+	for lsn, p := range got {
+		if p != payloads[lsn-1] {
+			t.Errorf("%s: LSN %d has another payload", what, lsn)
+		}
+	}
+	if f := verify(t, small(v), 1); f != nil {
+		t.Errorf("%s: Verify finds %q", what, f)
+	}
+	l, _ := open(t, small(v), 1)
+	appendAll(t, l, "next")
+	must(t, l.Close())
+	if _, got, err := replay(small(v.Crash()), 1); err != nil || len(got) != last+1 || got[LSN(last+1)] != "next" {
+		t.Errorf("%s: after repair %d records, %v", what, len(got), err)
+	}
+}
+
+func checkRefused(t *testing.T, what string, v vfs.FS, logStart LSN) {
+	t.Helper()
+	_, _, err := replay(small(v), logStart)
+	if !errors.Is(err, fault.ErrCorrupt) {
+		t.Errorf("%s: got error %v, want corrupt", what, err)
+	}
+	if f := verify(t, small(v), logStart); f == nil {
+		t.Errorf("%s: Verify finds nothing", what)
+	}
+}
+
+func TestLogCutAtAnyLength(t *testing.T) {
+	m, payloads := damageLog(t)
+	for number := uint64(1); number <= 2; number++ {
+		content := readFile(t, m, segmentPath(number))
+		at := places(t, m, number)
+		for n := range content {
+			what := fmt.Sprintf("segment %d cut to %d of %d bytes", number, n, len(content))
+			v := m.Clone()
+			writeFile(t, v, segmentPath(number), content[:n])
+			if number == 1 {
+				checkRefused(t, what, v, 1)
+				continue
+			}
+			last := 4
+			for lsn, p := range at {
+				if p.to <= int64(n) {
+					last = max(last, int(lsn))
+				}
+			}
+			checkPrefix(t, what, v, payloads, last)
+		}
+	}
+}
+
+// What must happen when a byte of a record flips: if a later frame knew the record to be durable, the
+// log is refused; else the record and all behind it are a torn tail.
+func TestEveryByteFlipped(t *testing.T) {
+	m, payloads := damageLog(t)
+	for number := uint64(1); number <= 2; number++ {
+		content := readFile(t, m, segmentPath(number))
+		at := places(t, m, number)
+		for off := range content {
+			bit := off % 8
+			what := fmt.Sprintf("segment %d byte %d bit %d", number, off, bit)
+			v := m.Clone()
+			content[off] ^= 1 << bit
+			writeFile(t, v, segmentPath(number), content)
+			content[off] ^= 1 << bit
+			hit := LSN(0) // LSN of the record that is damaged; 0: the header
+			for lsn, p := range at {
+				if p.from <= int64(off) && int64(off) < p.to {
+					hit = lsn
+				}
+			}
+			proven := number == 1 || hit == 0
+			for lsn, p := range at {
+				proven = proven || lsn > hit && p.durable >= hit
+			}
+			if proven {
+				checkRefused(t, what, v, 1)
+			} else {
+				checkPrefix(t, what, v, payloads, int(hit)-1)
+			}
+		}
+	}
+}
+
+func TestDamageBelowLogStartDoesNotMatter(t *testing.T) {
+	m, payloads := damageLog(t)
+	writeFile(t, m, segmentPath(1), []byte("junk"))
+	tail, got, err := replay(small(m), 5)
+	must(t, err)
+	if len(got) != 6 || got[5] != payloads[4] {
+		t.Errorf("%d records", len(got))
+	}
+	if r := tail.Report(); r.Leftovers != 1 || !r.Clean || r.Records != 6 {
+		t.Errorf("report %+v", r)
+	}
+	if f := verify(t, small(m), 5); len(f) != 1 || !strings.HasPrefix(f[0], segmentName(1)) {
+		t.Errorf("Verify finds %q", f)
+	}
+	checkRefused(t, "needed", m, 4)
+	_, err = tail.Repair()
+	must(t, err)
+	if _, err := m.Crash().Stat(segmentPath(1)); err == nil {
+		t.Error("the leftover is still there after repair")
+	}
+}
+
+// manySegments is a log of 30 LSNs, 5 in each segment.
+func manySegments(t testing.TB) *vfs.Mem {
+	t.Helper()
+	m := emptyMem(t)
+	l := create(t, small(m))
+	for i := range 30 {
+		if i%5 == 0 && i > 0 {
+			appendToNext(t, l, text(i, 20))
+		} else {
+			appendAll(t, l, text(i, 20))
+		}
+	}
+	must(t, l.Close())
+	return m
+}
+
+func TestGapsMatterFromLogStartOn(t *testing.T) {
+	m := manySegments(t)
+	for number := uint64(1); number <= 5; number++ { // without the sixth nothing tells that it was there
+		v := m.Clone()
+		must(t, v.Remove(segmentPath(number)))
+		end := LSN(number * 5) // last LSN of the missing one
+		for logStart := LSN(1); logStart <= 31; logStart++ {
+			what := fmt.Sprintf("segment %d is missing, log start %d", number, logStart)
+			if logStart <= end {
+				checkRefused(t, what, v, logStart)
+				continue
+			}
+			_, got, err := replay(small(v), logStart)
+			if err != nil || len(got) != 31-int(logStart) {
+				t.Errorf("%s: %d records, %v", what, len(got), err)
+			}
+			if f := verify(t, small(v), logStart); f != nil {
+				t.Errorf("%s: Verify finds %q", what, f)
+			}
+		}
+	}
+	checkRefused(t, "log ends before log start", m, 32)
+	v := m.Clone()
+	must(t, v.Remove(segmentPath(6)))
+	checkRefused(t, "newest is missing", v, 27)
+}
+
+func TestWrongSegmentsAreRefused(t *testing.T) {
+	m := manySegments(t)
+	other := emptyMem(t)
+	foreign := small(other)
+	foreign.Instance[0]++
+	l := create(t, foreign)
+	for i := range 30 {
+		if i%5 == 0 && i > 0 {
+			appendToNext(t, l, text(i, 20))
+		} else {
+			appendAll(t, l, text(i, 20))
+		}
+	}
+	must(t, l.Close())
+	// Same instance, same numbers, other payloads.
+	twin := emptyMem(t)
+	l = create(t, small(twin))
+	for i := range 30 {
+		if i%5 == 0 && i > 0 {
+			appendToNext(t, l, text(100+i, 20))
+		} else {
+			appendAll(t, l, text(100+i, 20))
+		}
+	}
+	must(t, l.Close())
+
+	for number := uint64(1); number <= 6; number++ {
+		v := m.Clone()
+		writeFile(t, v, segmentPath(number), readFile(t, other, segmentPath(number)))
+		checkRefused(t, fmt.Sprintf("segment %d of another store", number), v, 1)
+
+		v = m.Clone()
+		writeFile(t, v, segmentPath(number), readFile(t, twin, segmentPath(number)))
+		checkRefused(t, fmt.Sprintf("segment %d of another history", number), v, 1)
+
+		v = m.Clone()
+		next := number%6 + 1
+		a, b := readFile(t, m, segmentPath(number)), readFile(t, m, segmentPath(next))
+		writeFile(t, v, segmentPath(number), b)
+		writeFile(t, v, segmentPath(next), a)
+		checkRefused(t, fmt.Sprintf("segments %d and %d swapped", number, next), v, 1)
+	}
+
+	empty := emptyMem(t)
+	checkRefused(t, "no segment at all", empty, 1)
+	writeFile(t, empty, segmentPath(1), []byte("half a header"))
+	checkRefused(t, "an unfinished segment alone", empty, 1)
+}
+
+func TestUnfinishedNewestFileIsRemoved(t *testing.T) {
+	m := manySegments(t)
+	head := readFile(t, m, segmentPath(6))[:headerLen]
+	sealed := m.Clone()
+	must(t, sealed.Remove(segmentPath(6)))
+	for n := range headerLen {
+		v := sealed.Clone()
+		writeFile(t, v, segmentPath(6), head[:n])
+		tail, got, err := replay(small(v), 1)
+		must(t, err)
+		if r := tail.Report(); len(got) != 25 || r.Clean || r.Leftovers != 1 || r.TornBytes != 0 {
+			t.Fatalf("%d bytes: %d records, report %+v", n, len(got), r)
+		}
+		if f := verify(t, small(v), 1); f != nil {
+			t.Errorf("%d bytes: Verify finds %q", n, f)
+		}
+		l, err := tail.Repair()
+		must(t, err)
+		appendAll(t, l, "x")
+		must(t, l.Close())
+		tail, got, err = replay(small(v.Crash()), 1)
+		if err != nil || got[26] != "x" || !tail.Report().Clean {
+			t.Fatalf("%d bytes: after repair %d records, %v", n, len(got), err)
+		}
+	}
+	v := sealed.Clone()
+	writeFile(t, v, segmentPath(6), append(make([]byte, headerLen), readFile(t, m, segmentPath(6))[headerLen:]...))
+	checkRefused(t, "frames behind a bad header", v, 1)
+}
+
+func TestTornTailIsKeptThenCut(t *testing.T) {
+	m, payloads := damageLog(t)
+	content := readFile(t, m, segmentPath(2))
+	at := places(t, m, 2)
+	junk := append(content[:at[8].to:at[8].to], strings.Repeat("junk", 100000)...)
+	writeFile(t, m, segmentPath(2), junk)
+	writeFile(t, m, testDir+"/"+tornName(2), []byte("older"))
+	tail, _, err := replay(small(m), 1)
+	must(t, err)
+	if r := tail.Report(); r.TornBytes != 400000 || r.TornFile != segmentName(2) || r.Clean || r.Records != 8 || r.Frames != 12 {
+		t.Errorf("report %+v", r)
+	}
+	_, err = tail.Repair()
+	must(t, err)
+	if kept := readFile(t, m.Crash(), testDir+"/"+tornName(2)); string(kept) != strings.Repeat("junk", 100000) {
+		t.Errorf("%d bytes are kept", len(kept))
+	}
+	checkPrefix(t, "after repair", m.Crash(), payloads, 8)
+	if _, err := tail.Repair(); err == nil {
+		t.Error("a tail can be repaired twice")
+	}
+}
+
+// A value may hold a copy of the log itself.
+func TestCopiedFramesInATornPayloadProveNothing(t *testing.T) {
+	o := small(emptyMem(t))
+	o.SegmentBytes, o.FrameBytes = 1<<20, 1<<20
+	l := create(t, o)
+	for i := range 5 {
+		appendAll(t, l, text(i, 10))
+		must(t, l.Sync(LSN(i+1)))
+	}
+	image := readFile(t, o.FS, segmentPath(1))
+	appendAll(t, l, string(image[headerLen:]))
+	content := readFile(t, o.FS, segmentPath(1))
+	for _, off := range []int{len(image), len(content) - 1} { // its header, its end
+		v := o.FS.(*vfs.Mem).Clone()
+		content[off] ^= 1
+		writeFile(t, v, segmentPath(1), content)
+		content[off] ^= 1
+		if _, got, err := replay(small(v), 1); err != nil || len(got) != 5 {
+			t.Errorf("byte %d: %d records, %v", off, len(got), err)
+		}
+	}
+}
+
+func TestErrorOfTheCallbackEndsReplay(t *testing.T) {
+	m, _ := damageLog(t)
+	stop := errors.New("stop")
+	calls := 0
+	_, err := Replay(small(m), 1, func(LSN, []byte) error { calls++; return stop })
+	if err != stop || calls != 1 {
+		t.Errorf("%d calls, %v", calls, err)
+	}
+}
+
+func TestReplayWritesNothing(t *testing.T) {
+	m, _ := damageLog(t)
+	content := readFile(t, m, segmentPath(2))
+	writeFile(t, m, segmentPath(2), append(content, 1, 2, 3))
+	writeFile(t, m, segmentPath(3), []byte("oribi"))
+	h := &hookFS{FS: m}
+	h.set(func(op, name string) error {
+		t.Errorf("%s of %s", op, name)
+		return nil
+	})
+	checkRefused(t, "footer is missing before segment 3", h, 1)
+	must(t, m.Remove(segmentPath(3)))
+	_, _, err := replay(small(h), 6)
+	must(t, err)
+}
+
+// A record that did not fit on the disk is cut off again; a power cut may undo the cut, but not the
+// footer written in its place.
+func TestBytesBehindTheFooterOfTheNewestSegmentAreATornTail(t *testing.T) {
+	m := manySegments(t)
+	content := append(readFile(t, m, segmentPath(5)), "rest of a record that did not fit"...)
+	writeFile(t, m, segmentPath(5), content)
+	checkRefused(t, "not the newest", m, 1)
+	must(t, m.Remove(segmentPath(6)))
+	tail, got, err := replay(small(m), 1)
+	must(t, err)
+	if r := tail.Report(); len(got) != 25 || r.TornBytes != footerLen+33 {
+		t.Errorf("%d records, report %+v", len(got), r)
+	}
+	l, err := tail.Repair()
+	must(t, err)
+	appendAll(t, l, "x")
+	must(t, l.Close())
+	if _, got, err = replay(small(m.Crash()), 1); err != nil || got[26] != "x" {
+		t.Errorf("after repair %d records, %v", len(got), err)
+	}
+}
+
+func TestTornTailIsNeverLostWhileRepairIsCutShort(t *testing.T) {
+	m, _ := damageLog(t)
+	junk := strings.Repeat("junk", 50)
+	content := readFile(t, m, segmentPath(2))
+	writeFile(t, m, segmentPath(2), append(content, junk...))
+	steps := 0
+	for done := false; !done; steps++ {
+		v := m.Clone()
+		h := &hookFS{FS: v}
+		tail, _, err := replay(small(h), 1)
+		must(t, err)
+		left := steps
+		h.set(func(op, name string) error {
+			if left--; left < 0 {
+				return errCrashed
+			}
+			return nil
+		})
+		_, err = tail.Repair()
+		done = err == nil
+		v = v.Crash()
+		if strings.HasSuffix(string(readFile(t, v, segmentPath(2))), junk) {
+			continue
+		}
+		if _, err := v.Stat(testDir + "/" + tornName(2)); err != nil {
+			t.Errorf("%d operations of repair: the tail is cut and not kept: %v", steps, err)
+		} else if kept := readFile(t, v, testDir+"/"+tornName(2)); string(kept) != junk {
+			t.Errorf("%d operations of repair: the tail is cut, kept are %d bytes", steps, len(kept))
+		}
+	}
+	if steps < 8 {
+		t.Errorf("repair took %d operations", steps-1)
+	}
+}

@@ -1,0 +1,47 @@
+// Package wal is the log: numbered records in segments, appended, synced, replayed, dropped.
+//
+// A record is bytes and an LSN, 1 for the first, without gaps. The log knows nothing of what the
+// bytes mean. A store that opens calls Replay, which writes nothing; a writer then calls Repair on
+// what Replay returned and gets a Log:
+//
+//	tail, err := wal.Replay(o, logStart, func(lsn wal.LSN, payload []byte) error { … })
+//	log, err := tail.Repair()
+//	lsn, err := log.Append(payload) // survives a kill of the process
+//	err = log.Sync(lsn)             // survives a power cut
+//	err = log.Release(before)       // forgets
+//
+// # On disk
+//
+// A directory holds segments 000000000001.wal, 000000000002.wal, …, each a header, frames, and a
+// footer once it is sealed; only the newest may lack the footer. All begin at multiples of 8.
+//
+//	segment = header { frame } [ footer ]
+//	frame   = frame header, payload, zeros up to a multiple of 8
+//	record  = one frame, or several in a row with the same LSN and parts 0, 1, 2, …; it counts only with its last
+//
+// Tables of the bytes stand above headerLen, frameLen and footerLen. A record lies in one segment.
+// A segment names its predecessor, with its length and the hash over its headers, so a segment that
+// is missing, swapped or from elsewhere is noticed.
+//
+// # Order of writes, and what a crash leaves
+//
+//  1. Frames and, at the end, the footer are written, then the segment is synced. A crash before leaves
+//     any part of what was not synced: a torn tail, which is cut.
+//  2. The next file is created, its header written and synced, the directory synced. A crash before leaves
+//     a file without a good header, and no frame can be in it: it is removed.
+//  3. Only now the next file takes its first frame.
+//
+// Each frame tells the highest LSN that was durable when it was written. So the first bad frame of the
+// newest segment is a torn tail, unless a later frame proves that it had been synced: then bytes rotted
+// or were changed, and that is fault.ErrCorrupt. In other segments every bad frame is. A bad frame with
+// nothing behind it to prove anything cannot be told from a torn one.
+//
+// Kept for later: a single flipped bit could be found by its CRC syndrome and confirmed by the
+// second hash; segments could be written in advance, since a frame counts only with its segment's number.
+//
+// # Concurrency
+//
+// Calls of Append must follow one another; the caller has a critical section around them anyway, since
+// it gives out timestamps there. Sync, Durable, Next, Bytes, Release and Poisoned may be called by any goroutine
+// at any time. Sync is a group commit: one caller syncs for all that wait, and none of them holds up Append.
+package wal

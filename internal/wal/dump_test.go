@@ -1,0 +1,53 @@
+package wal
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestDumpIsTheGoldenFile compares dumps with testdata; ORIBI_REWRITE=1 writes these anew.
+func TestDumpIsTheGoldenFile(t *testing.T) {
+	o := small(emptyMem(t))
+	l := create(t, o)
+	appendAll(t, l, "hello")
+	must(t, l.Sync(1))
+	appendAll(t, l, "", "a record that is a little longer than one frame may be: 64 bytes!")
+	appendToNext(t, l, "next segment")
+	must(t, l.Close())
+	sealed, newest := readFile(t, o.FS, segmentPath(1)), readFile(t, o.FS, segmentPath(2))
+	damaged := bytes.Clone(sealed)
+	damaged[headerLen+frameLen+1] ^= 1              // payload of LSN 1
+	damaged[headerLen+frameLen+8+frameDurableOff]++ // header of LSN 2
+
+	for name, data := range map[string][]byte{
+		"sealed": sealed, "newest": newest, "damaged": damaged, "cut": newest[:len(newest)-10], "short": newest[:30], "empty": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			must(t, Dump(&out, data))
+			golden := filepath.Join("testdata", name+".dump")
+			if os.Getenv("ORIBI_REWRITE") != "" {
+				must(t, os.MkdirAll("testdata", 0o755))
+				must(t, os.WriteFile(golden, out.Bytes(), 0o644))
+			}
+			want, err := os.ReadFile(golden)
+			must(t, err)
+			if !bytes.Equal(out.Bytes(), want) {
+				t.Errorf("the dump differs from %s:\n%s", golden, out.Bytes())
+			}
+		})
+	}
+}
+
+func TestDumpTellsTheErrorOfItsWriter(t *testing.T) {
+	if err := Dump(failingWriter{}, make([]byte, 500)); !errors.Is(err, os.ErrClosed) {
+		t.Error(err)
+	}
+}
+
+type failingWriter struct{}
+
+func (failingWriter) Write([]byte) (int, error) { return 0, os.ErrClosed }

@@ -1,0 +1,269 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+const testDir = "/wal"
+
+// small gives a log of small segments and frames on v.
+func small(v vfs.FS) Options {
+	return Options{FS: v, Dir: testDir, Instance: exampleInstance, SegmentBytes: 700, FrameBytes: 64}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// noError is must for goroutines beside the test's own, which must not end the test.
+func noError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func wantIs(t testing.TB, what string, err, target error) {
+	t.Helper()
+	if !errors.Is(err, target) {
+		t.Errorf("%s: got error %v, want %v", what, err, target)
+	}
+}
+
+// emptyMem is a file system with an empty log directory, all of it durable.
+func emptyMem(t testing.TB) *vfs.Mem {
+	t.Helper()
+	m := vfs.NewMem()
+	must(t, m.Mkdir(testDir))
+	must(t, m.SyncDir("/"))
+	return m
+}
+
+// create makes an empty log and opens it.
+func create(t testing.TB, o Options) *Log {
+	t.Helper()
+	must(t, Create(o, 1))
+	l, _ := open(t, o, 1)
+	return l
+}
+
+// open replays and repairs.
+func open(t testing.TB, o Options, logStart LSN) (*Log, records) {
+	t.Helper()
+	tail, got, err := replay(o, logStart)
+	must(t, err)
+	l, err := tail.Repair()
+	must(t, err)
+	return l, got
+}
+
+// records are payloads by LSN.
+type records map[LSN]string
+
+func replay(o Options, logStart LSN) (*Tail, records, error) {
+	got := records{}
+	next := max(logStart, 1)
+	tail, err := Replay(o, logStart, func(lsn LSN, payload []byte) error {
+		if lsn != next {
+			return fmt.Errorf("test: LSN %d, want %d", lsn, next)
+		}
+		next++
+		got[lsn] = string(payload)
+		return nil
+	})
+	if err == nil && tail.Last() != next-1 && len(got) > 0 {
+		return nil, nil, fmt.Errorf("test: last LSN is %d, Last says %d", next-1, tail.Last())
+	}
+	return tail, got, err
+}
+
+// verify gives the findings as lines.
+func verify(t testing.TB, o Options, logStart LSN) (findings []string) {
+	t.Helper()
+	must(t, Verify(o, logStart, func(file string, off int64, problem string) {
+		findings = append(findings, fmt.Sprintf("%s: %d: %s", file, off, problem))
+	}))
+	return findings
+}
+
+func appendAll(t testing.TB, l *Log, payloads ...string) {
+	t.Helper()
+	for _, p := range payloads {
+		_, err := l.Append([]byte(p))
+		must(t, err)
+	}
+}
+
+// text is a payload of n bytes that depends on serial.
+func text(serial, n int) string {
+	b := make([]byte, n)
+	rand.New(rand.NewSource(int64(serial))).Read(b)
+	return string(b)
+}
+
+func segmentPath(number uint64) string { return filepath.Join(testDir, segmentName(number)) }
+
+func readFile(t testing.TB, v vfs.FS, name string) []byte {
+	t.Helper()
+	f, err := v.Open(name, false)
+	must(t, err)
+	defer f.Close()
+	size, err := f.Size()
+	must(t, err)
+	b, err := io.ReadAll(io.NewSectionReader(f, 0, size))
+	must(t, err)
+	return b
+}
+
+// writeFile replaces or makes a file, durably.
+func writeFile(t testing.TB, v vfs.FS, name string, content []byte) {
+	t.Helper()
+	f, err := v.Open(name, true)
+	if err != nil {
+		f, err = v.Create(name)
+	}
+	must(t, err)
+	defer f.Close()
+	must(t, f.Truncate(0))
+	_, err = f.WriteAt(content, 0)
+	must(t, err)
+	must(t, f.Sync())
+	must(t, v.SyncDir(filepath.Dir(name)))
+}
+
+// hookFS calls hook before each operation that changes something. An error from it is the
+// operation's; a fault.ErrNoSpace lets a write do half of its work first.
+type hookFS struct {
+	vfs.FS
+	mu   sync.Mutex
+	hook func(op, name string) error
+}
+
+func (h *hookFS) call(op, name string) error {
+	h.mu.Lock()
+	hook := h.hook
+	h.mu.Unlock()
+	if hook == nil {
+		return nil
+	}
+	return hook(op, filepath.Base(name))
+}
+
+func (h *hookFS) set(hook func(op, name string) error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.hook = hook
+}
+
+func (h *hookFS) Create(name string) (vfs.File, error) {
+	if err := h.call("create", name); err != nil {
+		return nil, err
+	}
+	f, err := h.FS.Create(name)
+	return &hookFile{f, h, name}, err
+}
+
+func (h *hookFS) Open(name string, write bool) (vfs.File, error) {
+	f, err := h.FS.Open(name, write)
+	if err != nil {
+		return nil, err
+	}
+	return &hookFile{f, h, name}, nil
+}
+
+func (h *hookFS) Remove(name string) error {
+	if err := h.call("remove", name); err != nil {
+		return err
+	}
+	return h.FS.Remove(name)
+}
+
+func (h *hookFS) SyncDir(name string) error {
+	if err := h.call("syncdir", name); err != nil {
+		return err
+	}
+	return h.FS.SyncDir(name)
+}
+
+type hookFile struct {
+	vfs.File
+	h    *hookFS
+	name string
+}
+
+func (f *hookFile) WriteAt(b []byte, off int64) (int, error) {
+	if err := f.h.call("write", f.name); err != nil {
+		n := 0
+		if errors.Is(err, fault.ErrNoSpace) {
+			n, _ = f.File.WriteAt(b[:len(b)/2], off)
+		}
+		return n, err
+	}
+	return f.File.WriteAt(b, off)
+}
+
+func (f *hookFile) Sync() error {
+	if err := f.h.call("sync", f.name); err != nil {
+		return err
+	}
+	return f.File.Sync()
+}
+
+func (f *hookFile) Truncate(size int64) error {
+	if err := f.h.call("truncate", f.name); err != nil {
+		return err
+	}
+	return f.File.Truncate(size)
+}
+
+// torn gives a state that a power cut may leave between m.Crash and m.Clone: of names made or
+// removed since their directory was synced any may be there; of each file any 64-byte
+// sectors are as last synced, the others as last written, and the length is one of the two.
+func torn(t testing.TB, rng *rand.Rand, m *vfs.Mem) *vfs.Mem {
+	t.Helper()
+	killed, cut := m.Clone(), m.Crash()
+	out := emptyMem(t)
+	names := map[string][2][]byte{}
+	for i, v := range []*vfs.Mem{killed, cut} {
+		list, err := v.List(testDir)
+		must(t, err)
+		for _, n := range list {
+			both := names[n]
+			both[i] = readFile(t, v, filepath.Join(testDir, n))
+			if both[i] == nil {
+				both[i] = []byte{}
+			}
+			names[n] = both
+		}
+	}
+	for n, both := range names {
+		if (both[0] == nil || both[1] == nil) && rng.Intn(2) == 0 {
+			continue
+		}
+		if both[0] == nil { // a removed file that comes back is whole
+			both[0] = both[1]
+		}
+		length := len(both[rng.Intn(2)])
+		content := make([]byte, length)
+		for off := 0; off < length; off += 64 {
+			from := both[rng.Intn(2)]
+			if off < len(from) {
+				copy(content[off:min(off+64, length)], from[off:])
+			}
+		}
+		writeFile(t, out, filepath.Join(testDir, n), content)
+	}
+	return out
+}

@@ -1,0 +1,197 @@
+package wal
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// Log takes records. See the package's doc for who may call what at the same time.
+type Log struct {
+	o    Options
+	seed uint32
+
+	// Only Append, and what it calls, touches these.
+	buf      []byte // chain hash, frame header, payload, padding
+	number   uint64 // of the newest segment
+	at       border // its end
+	isSealed bool   // its footer is written and synced, the next one is not begun
+
+	nextLSN atomic.Uint64
+	durable atomic.Uint64
+	bytes   atomic.Int64
+	dead    atomic.Pointer[error] // why the log is poisoned
+	closed  atomic.Bool
+
+	releasing sync.Mutex // one Release at a time
+
+	mu       sync.Mutex
+	synced   sync.Cond       // a sync has ended; on mu
+	syncing  bool            // somebody syncs, or replaces, f outside mu
+	f        vfs.File        // of the newest segment
+	sealed   []sealedSegment // all others, oldest first
+	closeErr error
+}
+
+// newLog returns the log that goes on where t ends, in file f.
+func newLog(t *Tail, f vfs.File) *Log {
+	l := &Log{o: t.o, seed: seedCRC(t.o.Instance), number: t.newest.number, at: t.at, f: f, sealed: t.sealed}
+	l.synced.L = &l.mu
+	size := t.at.off
+	if t.foot != nil {
+		l.isSealed = true
+		size = t.foot.bytes
+	}
+	for _, s := range t.sealed {
+		size += s.bytes
+	}
+	l.bytes.Store(size)
+	l.nextLSN.Store(uint64(t.at.next))
+	l.durable.Store(uint64(t.Last()))
+	return l
+}
+
+// maxKeptBuf bounds the buffer that waits for the next record.
+const maxKeptBuf = 4 << 20
+
+// Append writes one record, of any length from 0, and hands it to the kernel: it survives a kill of
+// the process. Sync makes it durable.
+//
+// Errors: ErrNoSpace, if the disk is full; nothing has changed and the call may be tried again.
+// ErrBatchTooLarge; nothing has changed. ErrClosed. All else is ErrPoisoned, for this and every later call.
+func (l *Log) Append(payload []byte) (LSN, error) {
+	return l.AppendParts(payload)
+}
+
+// AppendParts is Append for a payload in several slices. They are not kept.
+func (l *Log) AppendParts(parts ...[]byte) (LSN, error) {
+	if err := l.usable(); err != nil {
+		return 0, err
+	}
+	total := 0
+	for _, p := range parts {
+		total += len(p)
+	}
+	frames := max(1, (total+l.o.FrameBytes-1)/l.o.FrameBytes)
+	if frames > maxParts {
+		return 0, fmt.Errorf("wal: record of %d bytes in %d frames, at most %d: %w", total, frames, maxParts, fault.ErrBatchTooLarge)
+	}
+	if err := l.makeRoom(int64(total) + int64(frames)*(frameLen+alignment)); err != nil {
+		return 0, err
+	}
+	pos, err := l.write(l.at, frames, total, parts)
+	if err != nil {
+		return 0, l.undo(err)
+	}
+	lsn := pos.next
+	pos.next++
+	l.bytes.Add(pos.off - l.at.off)
+	l.at = pos
+	if cap(l.buf) > maxKeptBuf {
+		l.buf = nil
+	}
+	l.nextLSN.Store(uint64(pos.next)) // only now may a Sync count it
+	return lsn, nil
+}
+
+// makeRoom rolls to the next segment if the newest would grow beyond its size. A record is never
+// split over two: a torn one is then cut in one file.
+func (l *Log) makeRoom(n int64) error {
+	if !l.isSealed && (l.at.frames == 0 || l.at.off+n+footerLen <= l.o.SegmentBytes) {
+		return nil
+	}
+	return l.roll()
+}
+
+// write writes the frames of one record at pos and gives the place behind them.
+func (l *Log) write(pos border, frames, total int, parts [][]byte) (border, error) {
+	durable := l.Durable()
+	rest := []byte(nil) // of the slice under way
+	for part := range frames {
+		f := frame{
+			length: min(total, l.o.FrameBytes), last: part == frames-1, part: part,
+			segment: l.number, lsn: pos.next, durable: durable,
+		}
+		total -= f.length
+		buf := slices.Grow(l.buf[:0], chainLen+frameLen+padded(f.length))[:chainLen+frameLen]
+		for want := f.length; want > 0; {
+			if len(rest) == 0 {
+				rest, parts = parts[0], parts[1:]
+				continue
+			}
+			n := min(want, len(rest))
+			buf = append(buf, rest[:n]...)
+			rest, want = rest[n:], want-n
+		}
+		payload := buf[chainLen+frameLen:]
+		f.hash, f.check = xxh3.Hash(payload), crc32c(payload)
+		buf = append(buf, make([]byte, padded(f.length)-f.length)...)
+		binary.LittleEndian.PutUint64(buf, pos.chain)
+		f.encode(buf[chainLen:], l.seed)
+		l.buf = buf
+		if _, err := l.f.WriteAt(buf[chainLen:], pos.off); err != nil {
+			return pos, err
+		}
+		pos.off, pos.chain, pos.frames = pos.off+f.size(), xxh3.Hash(buf[:chainLen+frameLen]), pos.frames+1
+	}
+	return pos, nil
+}
+
+// undo takes back what a failed write left behind the last record, if the disk was full. Such
+// bytes do no harm even if a power cut brings them back: they are a torn tail, and what was durable when they
+// were written lies below their LSN.
+func (l *Log) undo(err error) error {
+	if !errors.Is(err, fault.ErrNoSpace) {
+		return l.poison("append", err)
+	}
+	if terr := l.f.Truncate(l.at.off); terr != nil {
+		return l.poison("cut what did not fit", terr)
+	}
+	return fmt.Errorf("wal: append: %w", err)
+}
+
+// Next is the LSN that the next record will get.
+func (l *Log) Next() LSN { return LSN(l.nextLSN.Load()) }
+
+// Durable is the highest LSN that survives a power cut.
+func (l *Log) Durable() LSN { return LSN(l.durable.Load()) }
+
+// Bytes is the length of all segments together.
+func (l *Log) Bytes() int64 { return l.bytes.Load() }
+
+// Poisoned is nil, or the error that every call gives from now on. It wraps ErrPoisoned and its first cause.
+func (l *Log) Poisoned() error {
+	if err := l.dead.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// usable tells why the log takes no call.
+func (l *Log) usable() error {
+	if l.closed.Load() {
+		return fmt.Errorf("wal: %w", fault.ErrClosed)
+	}
+	return l.Poisoned()
+}
+
+// poison ends all writing: what the file holds now is unknown. The first cause stays.
+func (l *Log) poison(doing string, cause error) error {
+	format := "wal: %s: %w: %w"
+	if errors.Is(cause, fault.ErrNoSpace) {
+		format = "wal: %s: %w: %v" // nobody may take this for something to be tried again
+	}
+	err := fmt.Errorf(format, doing, fault.ErrPoisoned, cause)
+	if l.dead.CompareAndSwap(nil, &err) {
+		l.o.Logger.Error("log is poisoned", "dir", l.o.Dir, "doing", doing, "cause", cause)
+	}
+	return l.Poisoned()
+}

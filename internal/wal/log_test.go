@@ -1,0 +1,483 @@
+package wal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+func TestRecordsComeBackInOrder(t *testing.T) {
+	for _, sizes := range [][]int{
+		{0}, {1, 0, 7, 8, 9}, {64}, {65, 128, 129, 1000}, {3000, 1, 3000}, {10, 20, 30, 300, 600, 60, 6, 300, 300},
+	} {
+		t.Run(fmt.Sprint("sizes=", sizes), func(t *testing.T) {
+			o := small(emptyMem(t))
+			l := create(t, o)
+			want := records{}
+			for i, n := range sizes {
+				p := text(i, n)
+				lsn, err := l.AppendParts([]byte(p[:n/3]), nil, []byte(p[n/3:]), nil)
+				must(t, err)
+				if lsn != LSN(i+1) || l.Next() != lsn+1 {
+					t.Fatalf("LSN %d, next %d", lsn, l.Next())
+				}
+				want[lsn] = p
+			}
+			must(t, l.Close())
+			l, got := open(t, o, 0)
+			if fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("other records come back")
+			}
+			if l.Durable() != LSN(len(sizes)) {
+				t.Errorf("after repair LSN %d counts as durable", l.Durable())
+			}
+			if f := verify(t, o, 1); f != nil {
+				t.Error(f)
+			}
+			var bytes int64
+			segs, err := list(&o)
+			must(t, err)
+			for _, s := range segs {
+				info, err := o.FS.Stat(o.path(s.name))
+				must(t, err)
+				bytes += info.Size()
+			}
+			if l.Bytes() != bytes {
+				t.Errorf("Bytes says %d, the files have %d", l.Bytes(), bytes)
+			}
+		})
+	}
+}
+
+func TestSegmentsAreClosedAtTheirSize(t *testing.T) {
+	m := emptyMem(t)
+	o := small(m)
+	l := create(t, o)
+	for i := range 100 {
+		appendAll(t, l, text(i, i))
+	}
+	appendAll(t, l, text(0, 5000)) // longer than a segment
+	appendAll(t, l, "x")
+	must(t, l.Close())
+	segs, err := survey(&o)
+	must(t, err)
+	for i, s := range segs {
+		if s.size > o.SegmentBytes && i != len(segs)-2 {
+			t.Errorf("segment %d of %d has %d bytes", s.number, len(segs), s.size)
+		}
+	}
+	if len(segs) < 15 {
+		t.Errorf("%d segments", len(segs))
+	}
+}
+
+func TestCreateWantsAnEmptyDirectory(t *testing.T) {
+	o := small(emptyMem(t))
+	must(t, Create(o, 5))
+	wantIs(t, "second Create", Create(o, 5), fs.ErrExist)
+	if err := Create(small(emptyMem(t)), 0); err == nil {
+		t.Error("LSN 0 as the first")
+	}
+	l, _ := open(t, o, 5)
+	if lsn, err := l.Append(nil); lsn != 5 || err != nil {
+		t.Errorf("the first LSN is %d, %v", lsn, err)
+	}
+	for _, bad := range []Options{{}, {FS: o.FS, FrameBytes: maxFrameBytes + 1}, {FS: o.FS, SegmentBytes: -1}} {
+		if Create(bad, 1) == nil {
+			t.Errorf("options %+v are taken", bad)
+		}
+	}
+}
+
+func TestRecordOfTooManyFramesIsRefused(t *testing.T) {
+	o := small(emptyMem(t))
+	o.FrameBytes = 1
+	o.SegmentBytes = 1 << 30
+	l := create(t, o)
+	_, err := l.Append(make([]byte, maxParts+1))
+	wantIs(t, "Append", err, fault.ErrBatchTooLarge)
+	_, err = l.Append(make([]byte, maxParts))
+	must(t, err)
+	must(t, l.Close())
+	if _, got := open(t, o, 1); len(got[1]) != maxParts {
+		t.Errorf("%d bytes come back", len(got[1]))
+	}
+}
+
+func TestReleaseUnlinksWhollyOldSegmentsOnly(t *testing.T) {
+	m := emptyMem(t)
+	o := small(m)
+	l := create(t, o)
+	for i := range 60 {
+		appendAll(t, l, text(i, 50))
+	}
+	must(t, l.Release(1))
+	must(t, l.Release(0))
+	before := l.Bytes()
+	must(t, l.Release(30))
+	if l.Bytes() >= before {
+		t.Errorf("%d bytes, before it %d", l.Bytes(), before)
+	}
+	_, got, err := replay(o, 30)
+	must(t, err)
+	if len(got) != 31 {
+		t.Errorf("%d records from LSN 30 on", len(got))
+	}
+	_, _, err = replay(o, 1)
+	wantIs(t, "replay from 1", err, fault.ErrCorrupt)
+	must(t, l.Release(1<<60))
+	segs, err := list(&o)
+	must(t, err)
+	if len(segs) != 1 {
+		t.Errorf("%d segments left, want the newest", len(segs))
+	}
+	appendAll(t, l, "x")
+	must(t, l.Close())
+	if l, _ := open(t, o, 61); l.Next() != 62 {
+		t.Errorf("LSNs go on with %d", l.Next())
+	}
+}
+
+func TestClosedLogSaysSo(t *testing.T) {
+	m := emptyMem(t)
+	l := create(t, small(m))
+	appendAll(t, l, "x")
+	must(t, l.Close())
+	must(t, l.Close())
+	_, err := l.Append(nil)
+	wantIs(t, "Append", err, fault.ErrClosed)
+	wantIs(t, "Sync", l.Sync(1), fault.ErrClosed)
+	wantIs(t, "Release", l.Release(1), fault.ErrClosed)
+	if _, got, err := replay(small(m.Crash()), 1); err != nil || got[1] != "x" {
+		t.Errorf("Close did not sync: %v, %v", got, err)
+	}
+}
+
+func TestFailedWriteOrSyncPoisonsForGood(t *testing.T) {
+	for _, op := range []string{"write", "sync", "create", "syncdir"} {
+		t.Run("op="+op, func(t *testing.T) {
+			h := &hookFS{FS: emptyMem(t)}
+			l := create(t, small(h))
+			appendAll(t, l, text(0, 400))
+			must(t, l.Sync(1))
+			h.set(func(got, name string) error {
+				if got == op {
+					return syscall.EIO
+				}
+				return nil
+			})
+			_, err := l.Append([]byte(text(1, 400))) // needs a new segment
+			wantIs(t, "Append", err, fault.ErrPoisoned)
+			wantIs(t, "Append", err, syscall.EIO)
+			h.set(func(got, name string) error {
+				t.Errorf("%s of %s on a poisoned log", got, name)
+				return nil
+			})
+			_, err = l.Append(nil)
+			for what, err := range map[string]error{
+				"Append": err, "Sync": l.Sync(1), "Release": l.Release(9), "Poisoned": l.Poisoned(), "Close": l.Close(), "Close again": l.Close(),
+			} {
+				wantIs(t, what, err, fault.ErrPoisoned)
+				wantIs(t, what, err, syscall.EIO)
+			}
+		})
+	}
+}
+
+func TestFailedSyncFailsAllWaiters(t *testing.T) {
+	h := &hookFS{FS: emptyMem(t)}
+	l := create(t, small(h))
+	appendAll(t, l, "a", "b")
+	started, goOn := make(chan bool), make(chan bool)
+	h.set(func(op, name string) error {
+		if op == "sync" {
+			close(started) // a second sync would panic here
+			<-goOn
+			return syscall.EIO
+		}
+		return nil
+	})
+	errs := make(chan error, 2)
+	go func() { errs <- l.Sync(1) }()
+	<-started
+	go func() { errs <- l.Sync(2) }()
+	appendAll(t, l, "c") // goes on during the sync
+	close(goOn)
+	for range 2 {
+		wantIs(t, "Sync", <-errs, fault.ErrPoisoned)
+	}
+	if l.Durable() != 0 {
+		t.Errorf("LSN %d counts as durable", l.Durable())
+	}
+}
+
+func TestOneSyncServesAllThatWait(t *testing.T) {
+	h := &hookFS{FS: emptyMem(t)}
+	o := small(h)
+	o.SegmentBytes = 1 << 20
+	l := create(t, o)
+	appendAll(t, l, "a")
+	var syncs atomic.Int32
+	started, goOn := make(chan bool), make(chan bool)
+	h.set(func(op, name string) error {
+		if op == "sync" && syncs.Add(1) == 1 {
+			close(started)
+			<-goOn
+		}
+		return nil
+	})
+	var wg sync.WaitGroup
+	wg.Go(func() { noError(t, l.Sync(1)) })
+	<-started
+	for i := range 20 {
+		lsn, err := l.Append([]byte{byte(i)}) // is not held up by the sync
+		must(t, err)
+		wg.Go(func() { noError(t, l.Sync(lsn)) })
+	}
+	if l.Durable() != 0 {
+		t.Errorf("LSN %d counts as durable while the first sync runs", l.Durable())
+	}
+	close(goOn)
+	wg.Wait()
+	if n := syncs.Load(); n != 2 { // the second leader finds all appended
+		t.Errorf("%d syncs for 21 records", n)
+	}
+	if l.Durable() != 21 {
+		t.Errorf("LSN %d is durable", l.Durable())
+	}
+	if err := l.Sync(22); err == nil {
+		t.Error("a record that does not exist was synced")
+	}
+}
+
+func TestSyncedRecordsSurviveAPowerCutWhoeverWritesBeside(t *testing.T) {
+	m := emptyMem(t)
+	l := create(t, small(m))
+	var (
+		section sync.Mutex
+		wg      sync.WaitGroup
+		want    sync.Map
+	)
+	n := 60
+	if testing.Short() {
+		n = 20
+	}
+	for w := range 8 {
+		wg.Go(func() {
+			for i := range n {
+				p := text(w*1000+i, i*3)
+				section.Lock()
+				lsn, err := l.Append([]byte(p))
+				section.Unlock()
+				noError(t, err)
+				if (w+i)%3 == 0 {
+					continue
+				}
+				want.Store(lsn, p)
+				noError(t, l.Sync(lsn))
+				if l.Durable() < lsn {
+					t.Errorf("Durable is %d after Sync(%d)", l.Durable(), lsn)
+				}
+				if i%10 == 0 {
+					_, got, err := replay(small(m.Crash()), 1)
+					if err != nil || got[lsn] != p {
+						t.Errorf("LSN %d is lost: %v", lsn, err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	must(t, l.Close())
+	_, got, err := replay(small(m.Crash()), 1)
+	must(t, err)
+	if len(got) != 8*n {
+		t.Errorf("%d records, want %d", len(got), 8*n)
+	}
+	want.Range(func(lsn, p any) bool {
+		if got[lsn.(LSN)] != p {
+			t.Errorf("LSN %d differs", lsn)
+		}
+		return true
+	})
+}
+
+func TestReleaseBesideAppendAndSync(t *testing.T) {
+	m := emptyMem(t)
+	l := create(t, small(m))
+	var wg sync.WaitGroup
+	done := make(chan bool)
+	wg.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				noError(t, l.Release(l.Durable()))
+				l.Bytes()
+			}
+		}
+	})
+	for i := range 500 {
+		lsn, err := l.Append([]byte(text(i, 90)))
+		must(t, err)
+		if i%7 == 0 {
+			must(t, l.Sync(lsn))
+		}
+	}
+	close(done)
+	wg.Wait()
+	must(t, l.Release(500))
+	must(t, l.Close())
+	tail, got, err := replay(small(m), 500)
+	must(t, err)
+	if len(got) != 1 || tail.Last() != 500 {
+		t.Errorf("%d records, last LSN %d", len(got), tail.Last())
+	}
+}
+
+func TestFullDiskChangesNothing(t *testing.T) {
+	// Each step of an Append that needs a new segment fails in turn.
+	for _, step := range []struct {
+		op, name string
+		nth      int // of that op on that file, from 1
+	}{
+		{"write", segmentName(1), 1}, // footer
+		{"create", segmentName(2), 1},
+		{"write", segmentName(2), 1}, // header
+		{"write", segmentName(2), 2}, // first frame
+		{"write", segmentName(2), 3}, // second frame
+	} {
+		t.Run(fmt.Sprintf("%s=%s/nth=%d", step.op, step.name, step.nth), func(t *testing.T) {
+			m := emptyMem(t)
+			h := &hookFS{FS: m}
+			o := small(h)
+			l := create(t, o)
+			first, next := text(0, 400), text(1, 120)
+			appendAll(t, l, first)
+			count := 0
+			h.set(func(op, name string) error {
+				if op == step.op && name == step.name {
+					if count++; count == step.nth {
+						return fmt.Errorf("test: %w", fault.ErrNoSpace)
+					}
+				}
+				return nil
+			})
+			_, err := l.Append([]byte(next))
+			wantIs(t, "Append on a full disk", err, fault.ErrNoSpace)
+			if err := l.Poisoned(); err != nil {
+				t.Fatal(err)
+			}
+			if l.Next() != 2 {
+				t.Errorf("the next LSN is %d", l.Next())
+			}
+			tail, got, err := replay(small(m.Clone()), 1)
+			if err != nil || len(got) != 1 || tail.Report().TornBytes != 0 {
+				t.Errorf("left on disk: %d records, %v", len(got), err)
+			}
+			lsn, err := l.Append([]byte(next))
+			if lsn != 2 || err != nil {
+				t.Fatalf("the second try: LSN %d, %v", lsn, err)
+			}
+			must(t, l.Close())
+			_, got, err = replay(o, 1)
+			must(t, err)
+			if got[1] != first || got[2] != next || len(got) != 2 {
+				t.Error("other records come back")
+			}
+			if f := verify(t, o, 1); f != nil {
+				t.Error(f)
+			}
+		})
+	}
+}
+
+func TestFullDiskThatCannotBeCutBackPoisons(t *testing.T) {
+	h := &hookFS{FS: emptyMem(t)}
+	l := create(t, small(h))
+	h.set(func(op, name string) error {
+		switch op {
+		case "write":
+			return fault.ErrNoSpace
+		case "truncate":
+			return fmt.Errorf("test: %w", fault.ErrNoSpace)
+		}
+		return nil
+	})
+	_, err := l.Append([]byte("x"))
+	wantIs(t, "Append", err, fault.ErrPoisoned)
+	if errors.Is(err, fault.ErrNoSpace) {
+		t.Errorf("looks as if it may be tried again: %v", err)
+	}
+}
+
+func TestSmallAppendIsOneWriteWithoutAllocation(t *testing.T) {
+	writes := 0
+	h := &hookFS{FS: nullFS{emptyMem(t)}}
+	o := small(h)
+	o.SegmentBytes = 1 << 30
+	o.FrameBytes = 1 << 20
+	must(t, Create(o, 1))
+	tail, _, err := replay(o, 1)
+	must(t, err)
+	l, err := tail.Repair()
+	must(t, err)
+	h.set(func(op, name string) error {
+		if op == "write" {
+			writes++
+		}
+		return nil
+	})
+	payload := bytes.Repeat([]byte("abcde"), 20)
+	if n := testing.AllocsPerRun(100, func() { l.Append(payload) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if writes != int(l.Next()-1) {
+		t.Errorf("%d writes for %d records", writes, l.Next()-1)
+	}
+}
+
+// nullFS writes nothing behind the first 80 bytes of a file, so that only our own work shows.
+type nullFS struct{ vfs.FS }
+
+func (n nullFS) Create(name string) (vfs.File, error) { return n.null(n.FS.Create(name)) }
+func (n nullFS) Open(name string, write bool) (vfs.File, error) {
+	return n.null(n.FS.Open(name, write))
+}
+func (nullFS) null(f vfs.File, err error) (vfs.File, error) { return nullFile{f}, err }
+
+type nullFile struct{ vfs.File }
+
+func (f nullFile) WriteAt(b []byte, off int64) (int, error) {
+	if off == 0 {
+		return f.File.WriteAt(b, off)
+	}
+	return len(b), nil
+}
+
+func TestListSortsByNumber(t *testing.T) {
+	m := emptyMem(t)
+	for _, n := range []string{"000000000010.wal", "000000000009.wal", "999999999999.wal", "junk", "000000000001.torn"} {
+		writeFile(t, m, testDir+"/"+n, nil)
+	}
+	o := small(m)
+	segs, err := list(&o)
+	must(t, err)
+	var got []uint64
+	for _, s := range segs {
+		got = append(got, s.number)
+	}
+	if !slices.Equal(got, []uint64{9, 10, 999999999999}) {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,58 @@
+package wal
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// LSN is the number of a record. 1 is the first; 0 stands for none.
+type LSN uint64
+
+const (
+	defaultSegmentBytes = 32 << 20
+	maxFrameBytes       = 16 << 20 // largest payload of a frame; a longer one is damage to a reader
+	maxParts            = math.MaxUint16 + 1
+	maxNumber           = 999_999_999_999 // what a segment's name can hold
+)
+
+// Options tells where a log is and how it is cut into files and frames.
+type Options struct {
+	FS       vfs.FS
+	Dir      string   // must exist
+	Instance [16]byte // of the store; segments of another one are refused
+
+	// SegmentBytes is the length at which a segment is closed. One record that is longer has a
+	// segment of its own. Default 32 MiB.
+	SegmentBytes int64
+	// FrameBytes is the largest payload of one frame, at most 16 MiB, which is the default. A
+	// longer record spans frames. Readers do not need it.
+	FrameBytes int
+
+	// Logger is told of torn tails, removed files and poison. nil: nobody is.
+	Logger *slog.Logger
+}
+
+// filled returns o with its defaults.
+func (o Options) filled() (Options, error) {
+	if o.SegmentBytes == 0 {
+		o.SegmentBytes = defaultSegmentBytes
+	}
+	if o.FrameBytes == 0 {
+		o.FrameBytes = maxFrameBytes
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	switch {
+	case o.FS == nil:
+		return o, fmt.Errorf("wal: no file system")
+	case o.SegmentBytes < 0:
+		return o, fmt.Errorf("wal: segment size %d", o.SegmentBytes)
+	case o.FrameBytes < 0 || o.FrameBytes > maxFrameBytes:
+		return o, fmt.Errorf("wal: frame size %d, at most %d", o.FrameBytes, maxFrameBytes)
+	}
+	return o, nil
+}

@@ -1,0 +1,130 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// Repair makes what was replayed durable and opens the log for Append. Only a writer calls it, once,
+// before it writes anything else of the store. Steps, and what a crash behind each leaves:
+//
+//  1. The torn tail is copied to a file .torn and synced. Nothing has changed; an older .torn of that number is gone.
+//  2. The tail is cut; what is left is written again with the same bytes; one sync for both. Either the
+//     tail is found again, or it is gone. Writing again is needed since after a failed sync the pages
+//     in the kernel's cache look clean: another sync would succeed and write nothing.
+//  3. Leftovers are removed, oldest first. Some are found again.
+//  4. A newest file without a header is removed. It is found again.
+//  5. The directory is synced. The name of the newest segment need not have been durable: a kill may have come
+//     between the sync of its header and that of the directory. All that is acknowledged from now on hangs on it.
+//  6. If the newest segment is sealed, the next one is begun: see the package's doc.
+//
+// After an error the log is as one of these crashes leaves it, and may be replayed again.
+func (t *Tail) Repair() (*Log, error) {
+	if t.used {
+		return nil, errors.New("wal: repaired twice")
+	}
+	t.used = true
+	f, err := t.o.FS.Open(t.o.path(t.newest.name), true)
+	if err != nil {
+		return nil, fmt.Errorf("wal: repair: %w", err)
+	}
+	l := newLog(t, f)
+	if err = t.repair(f); err == nil && l.isSealed {
+		err = l.begin()
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("wal: repair: %w", err)
+	}
+	return l, nil
+}
+
+func (t *Tail) repair(f vfs.File) error {
+	size, err := f.Size()
+	if err != nil {
+		return err
+	}
+	if size != t.newest.size {
+		return fmt.Errorf("%s has %d bytes, had %d when it was replayed", t.newest.name, size, t.newest.size)
+	}
+	if t.report.TornBytes > 0 {
+		if err := t.keepTorn(f); err != nil {
+			return err
+		}
+		if err := f.Truncate(t.at.off); err != nil {
+			return err
+		}
+		size = t.at.off
+	}
+	if err := copyRange(f, f, 0, 0, size); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := t.removeUseless(); err != nil {
+		return err
+	}
+	return t.o.FS.SyncDir(t.o.Dir)
+}
+
+// keepTorn copies the torn tail for people to look at. It stays until they remove it.
+func (t *Tail) keepTorn(f vfs.File) error {
+	name := t.o.path(tornName(t.newest.number))
+	if err := t.o.FS.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	torn, err := t.o.FS.Create(name)
+	if err != nil {
+		return err
+	}
+	defer torn.Close()
+	if err := copyRange(torn, f, 0, t.at.off, t.report.TornBytes); err != nil {
+		return err
+	}
+	if err := torn.Sync(); err != nil {
+		return err
+	}
+	if err := t.o.FS.SyncDir(t.o.Dir); err != nil {
+		return err
+	}
+	t.o.Logger.Warn("torn tail of the log is cut", "kept", name, "bytes", t.report.TornBytes, "last_lsn", t.Last())
+	return nil
+}
+
+// copyRange copies n bytes of src from srcOff to dst at dstOff.
+func copyRange(dst, src vfs.File, dstOff, srcOff, n int64) error {
+	buf := make([]byte, min(n, 1<<20))
+	for done := int64(0); done < n; {
+		part := buf[:min(int64(len(buf)), n-done)]
+		if got, err := src.ReadAt(part, srcOff+done); got < len(part) {
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return err
+		}
+		if _, err := dst.WriteAt(part, dstOff+done); err != nil {
+			return err
+		}
+		done += int64(len(part))
+	}
+	return nil
+}
+
+func (t *Tail) removeUseless() error {
+	useless := t.plan.leftovers
+	if t.plan.unfinished != nil {
+		useless = append(useless[:len(useless):len(useless)], *t.plan.unfinished)
+	}
+	for _, s := range useless {
+		if err := t.o.FS.Remove(t.o.path(s.name)); err != nil {
+			return err
+		}
+		t.o.Logger.Info("log file of no use is removed", "file", s.name, "bytes", s.size)
+	}
+	return nil
+}

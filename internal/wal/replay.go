@@ -1,0 +1,178 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// Report tells what replay found. Repair, if it follows, mends all of it.
+type Report struct {
+	Clean   bool  // neither a torn tail nor a file without a header
+	Frames  int64 // that are good, in segments which are needed; those of a torn tail not counted
+	Records int64 // in these frames
+	Bytes   int64 // of these segments, headers and footers included
+
+	TornBytes int64  // length of the torn tail
+	TornFile  string // name of the segment that has it; Repair keeps the tail as .torn under the same number
+	Leftovers int    // files of no use: segments wholly below logStart, a newest file without a header
+}
+
+// Tail is where the log ends. It holds no open file; a reader just drops it.
+type Tail struct {
+	o      Options
+	plan   plan
+	sealed []sealedSegment // live ones but the newest
+	newest segment
+	at     border  // in newest: behind its last good record
+	foot   *footer // of newest, if it is sealed
+	report Report
+	used   bool
+}
+
+// sealedSegment is what a log remembers of a segment that it may release.
+type sealedSegment struct {
+	name  string
+	last  LSN
+	bytes int64
+}
+
+// Replay reads the log and writes nothing. It calls fn, in the order of LSNs, for each record from
+// logStart on; payload holds during the call. What fn returns other than nil ends the replay and is
+// returned as it is.
+//
+// logStart is the lowest LSN that is needed, 0 or 1 for all. Segments wholly below it are leftovers
+// and passed over, whatever gaps are between them. From it on no LSN may be missing, and the
+// log must reach up to logStart-1 at least: whoever raises logStart has synced that far before.
+//
+// It holds one record, or a window of 256 KiB, in memory. Errors: ErrCorrupt, ErrUnsupported. A torn
+// tail is no error; see Report. Source: design, "Log and replay".
+func Replay(o Options, logStart LSN, fn func(lsn LSN, payload []byte) error) (*Tail, error) {
+	o, err := o.filled()
+	if err != nil {
+		return nil, err
+	}
+	logStart = max(logStart, 1)
+	segs, err := survey(&o)
+	if err != nil {
+		return nil, err
+	}
+	t := &Tail{o: o}
+	if t.plan, err = choose(segs, logStart); err != nil {
+		return nil, err
+	}
+	if err := t.checkUnfinished(); err != nil {
+		return nil, err
+	}
+	for i := range t.plan.live {
+		if err := t.readSegment(i, logStart, fn); err != nil {
+			return nil, err
+		}
+	}
+	if t.at.next < logStart {
+		return nil, fault.Corruptf("wal: %s: log ends with LSN %d, but goes on from %d", t.newest.name, t.Last(), logStart)
+	}
+	t.report.Leftovers = len(t.plan.leftovers)
+	if t.plan.unfinished != nil {
+		t.report.Leftovers++
+	}
+	t.report.Clean = t.report.TornBytes == 0 && t.plan.unfinished == nil
+	if !t.report.Clean {
+		o.Logger.Warn("log was not closed cleanly", "dir", o.Dir, "last_lsn", t.Last(),
+			"torn_bytes", t.report.TornBytes, "torn_file", t.report.TornFile, "unfinished_file", t.plan.unfinished != nil)
+	}
+	return t, nil
+}
+
+// checkUnfinished checks that the newest file, if it has no good header, has no good frame either:
+// a header is synced before the first frame is written, so no crash can leave that.
+func (t *Tail) checkUnfinished() error {
+	seg := t.plan.unfinished
+	if seg == nil {
+		return nil
+	}
+	r, err := openReader(&t.o, seg)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	_, found, err := r.proof(0)
+	if err != nil {
+		return err
+	}
+	if found {
+		return seg.wrong(0, "%s, but there are frames behind it", seg.unreadable)
+	}
+	return nil
+}
+
+// readSegment replays live segment i, the next in turn, and makes it the newest of t.
+func (t *Tail) readSegment(i int, logStart LSN, fn func(LSN, []byte) error) error {
+	seg := &t.plan.live[i]
+	if i > 0 {
+		l := link{number: t.newest.number, length: t.foot.bytes, chain: t.foot.chain}
+		if err := seg.follows(l, t.at.next); err != nil {
+			return err
+		}
+		t.sealed = append(t.sealed, sealedSegment{t.newest.name, t.foot.last, t.foot.bytes})
+	}
+	r, err := openReader(&t.o, seg)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	for {
+		lsn, payload, err := r.next()
+		if err != nil {
+			if err = r.end(err, t.plan.sealed(i)); err != nil {
+				return err
+			}
+			break
+		}
+		t.report.Records++
+		if lsn >= logStart {
+			if err := fn(lsn, payload); err != nil {
+				return err
+			}
+		}
+	}
+	t.newest, t.at, t.foot = *seg, r.at, r.foot
+	t.report.Frames += int64(r.at.frames)
+	t.report.Bytes += r.at.off
+	if r.foot != nil {
+		t.report.Bytes += footerLen
+	} else if torn := seg.size - r.at.off; torn > 0 {
+		t.report.TornBytes, t.report.TornFile = torn, seg.name
+	}
+	return nil
+}
+
+// end judges how a segment ended, err being what next returned: nil if a writer, or a crash, leaves it so.
+func (r *reader) end(err error, sealed bool) error {
+	var d *damage
+	switch {
+	case err == io.EOF && r.foot == nil && sealed:
+		return &damage{r.name, r.at.off, "footer is missing", true}
+	case err == io.EOF:
+		return nil
+	case !errors.As(err, &d) || d.certain || sealed:
+		return err
+	}
+	durable, _, perr := r.proof(r.at.off)
+	if perr != nil {
+		return perr
+	}
+	if durable >= r.at.next {
+		d.problem = fmt.Sprintf("%s, in LSN %d, and LSN %d had been synced", d.problem, r.at.next, durable)
+		return d
+	}
+	return nil
+}
+
+// Report tells what replay found.
+func (t *Tail) Report() Report { return t.report }
+
+// Last is the highest LSN in the log; without any record, the first to be given less one.
+func (t *Tail) Last() LSN { return t.at.next - 1 }

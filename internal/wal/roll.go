@@ -1,0 +1,164 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// Create makes an empty log whose first record will be first: one segment, synced, in a directory
+// that exists and holds none.
+func Create(o Options, first LSN) error {
+	o, err := o.filled()
+	if err != nil {
+		return err
+	}
+	if first == 0 {
+		return errors.New("wal: create: the first LSN is 0")
+	}
+	segs, err := list(&o)
+	if err != nil {
+		return err
+	}
+	if len(segs) > 0 {
+		return fmt.Errorf("wal: create: %s is there: %w", o.path(segs[0].name), fs.ErrExist)
+	}
+	f, err := createSegment(&o, header{instance: o.Instance, number: 1, first: first})
+	if err == nil {
+		err = f.Sync()
+	}
+	if err == nil {
+		err = o.FS.SyncDir(o.Dir)
+	}
+	if f != nil {
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("wal: create: %w", err)
+	}
+	return nil
+}
+
+// createSegment creates a file and writes its header. If the disk is full it leaves nothing, and
+// says ErrNoSpace; after another error the file may be there.
+func createSegment(o *Options, h header) (vfs.File, error) {
+	name := o.path(segmentName(h.number))
+	f, err := o.FS.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = f.WriteAt(h.encode(), 0); err == nil {
+		return f, nil
+	}
+	f.Close()
+	if errors.Is(err, fault.ErrNoSpace) {
+		if rerr := o.FS.Remove(name); rerr != nil {
+			return nil, rerr
+		}
+	}
+	return nil, err
+}
+
+// roll seals the newest segment and begins the next. If the disk is full on the way, it goes on from
+// there at the next call.
+func (l *Log) roll() error {
+	l.alone()
+	defer l.share()
+	if err := l.usable(); err != nil { // the sync that was waited for may have failed
+		return err
+	}
+	if !l.isSealed {
+		if err := l.seal(); err != nil {
+			return err
+		}
+	}
+	return l.begin()
+}
+
+// seal writes the footer and syncs the segment.
+func (l *Log) seal() error {
+	foot := footer{
+		segment: l.number, last: l.at.next - 1, durable: l.Durable(), chain: l.at.chain,
+		bytes: l.at.off + footerLen, frames: l.at.frames,
+	}
+	if _, err := l.f.WriteAt(foot.encode(l.seed), l.at.off); err != nil {
+		return l.undo(err)
+	}
+	if err := l.f.Sync(); err != nil {
+		return l.poison("sync", err)
+	}
+	l.isSealed = true
+	l.durable.Store(uint64(foot.last))
+	l.bytes.Add(footerLen)
+	return nil
+}
+
+// begin creates the segment behind the newest, which is sealed, and makes it the newest.
+func (l *Log) begin() error {
+	h := header{
+		instance: l.o.Instance, number: l.number + 1, first: l.at.next,
+		prev: link{number: l.number, length: l.at.off + footerLen, chain: l.at.chain},
+	}
+	if h.number > maxNumber {
+		return fmt.Errorf("wal: segment %d: no higher number", l.number)
+	}
+	f, err := createSegment(&l.o, h)
+	if errors.Is(err, fault.ErrNoSpace) {
+		return fmt.Errorf("wal: begin segment %d: %w", h.number, err)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err == nil {
+		err = l.o.FS.SyncDir(l.o.Dir)
+	}
+	if err != nil {
+		if f != nil {
+			f.Close()
+		}
+		return l.poison(fmt.Sprintf("begin segment %d", h.number), err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.f.Close(); err != nil { // all of it is synced
+		l.o.Logger.Warn("closing a sealed log segment", "number", l.number, "error", err)
+	}
+	l.sealed = append(l.sealed, sealedSegment{segmentName(l.number), l.at.next - 1, h.prev.length})
+	l.f, l.number, l.isSealed = f, h.number, false
+	l.at = border{off: headerLen, next: h.first, chain: xxh3.Hash(h.encode())}
+	l.bytes.Add(headerLen)
+	return nil
+}
+
+// Release unlinks segments all of whose LSNs lie below before, oldest first, but never the newest.
+// The directory is not synced: a power cut may bring some back, and replay passes them over.
+//
+// A file that cannot be unlinked is an error, not poison: it is tried again at the next call.
+func (l *Log) Release(before LSN) error {
+	l.releasing.Lock()
+	defer l.releasing.Unlock()
+	for {
+		if err := l.usable(); err != nil {
+			return err
+		}
+		l.mu.Lock()
+		if len(l.sealed) == 0 || l.sealed[0].last >= before {
+			l.mu.Unlock()
+			return nil
+		}
+		oldest := l.sealed[0]
+		l.mu.Unlock()
+		if err := l.o.FS.Remove(l.o.path(oldest.name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("wal: release: %w", err)
+		}
+		l.mu.Lock()
+		l.sealed = l.sealed[1:] // Append may have added one at the end, nobody takes one from the front
+		l.mu.Unlock()
+		l.bytes.Add(-oldest.bytes)
+	}
+}

@@ -1,0 +1,150 @@
+package wal
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// segment is a file of the log as it was found, or as it was left.
+type segment struct {
+	name   string
+	number uint64
+	size   int64
+	head   header
+	// unreadable tells why there is no good header; err what else is wrong with the file as a whole.
+	unreadable string
+	err        error
+}
+
+// list finds the segments of a directory, by number. Whatever else lies there is none of the log's business.
+func list(o *Options) ([]segment, error) {
+	names, err := o.FS.List(o.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("wal: %w", err)
+	}
+	var segs []segment
+	for _, name := range names {
+		if number, ok := parseName(name); ok {
+			segs = append(segs, segment{name: name, number: number})
+		}
+	}
+	slices.SortFunc(segs, func(a, b segment) int { return cmp.Compare(a.number, b.number) })
+	return segs, nil
+}
+
+// survey lists the segments and reads their headers.
+func survey(o *Options) ([]segment, error) {
+	segs, err := list(o)
+	for i := range segs {
+		segs[i].inspect(o)
+	}
+	return segs, err
+}
+
+// inspect reads the header.
+func (s *segment) inspect(o *Options) {
+	s.unreadable, s.err = s.readHeader(o)
+	if s.err != nil {
+		s.err = fmt.Errorf("wal: %s: %w", s.name, s.err)
+	}
+}
+
+func (s *segment) readHeader(o *Options) (problem string, err error) {
+	f, err := o.FS.Open(o.path(s.name), false)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if s.size, err = f.Size(); err != nil {
+		return "", err
+	}
+	w := window{f: f, size: min(s.size, headerLen)}
+	b, err := w.at(0, headerLen)
+	if err != nil {
+		return "", err
+	}
+	s.head, problem, err = parseHeader(b)
+	switch {
+	case err != nil || problem != "":
+	case s.head.instance != o.Instance:
+		err = fault.Corruptf("segment of another store, instance %x, want %x", s.head.instance, o.Instance)
+	case s.head.number != s.number:
+		err = fault.Corruptf("segment %d under the name of segment %d", s.head.number, s.number)
+	}
+	return problem, err
+}
+
+// plan says which segments count.
+type plan struct {
+	leftovers  []segment // wholly below the LSN that is needed
+	live       []segment // the rest; not empty
+	unfinished *segment  // a newest file without a good header
+}
+
+// sealed tells whether live segment i must have a footer: all but the newest, and that too if
+// another file was begun behind it.
+func (p *plan) sealed(i int) bool { return i < len(p.live)-1 || p.unfinished != nil }
+
+// choose sorts segments by use. logStart is the lowest LSN that is needed.
+//
+// The last segment that begins at logStart or below holds it, if anything does; all before it are leftovers,
+// damaged or not, with gaps between them or without.
+//
+//	number      1      2   (3)   4        5        6
+//	first LSN   1      8         20       31       40
+//	logStart                         ^ 25
+//	            leftovers        live …
+func choose(segs []segment, logStart LSN) (p plan, err error) {
+	if n := len(segs) - 1; n >= 0 && segs[n].unreadable != "" {
+		p.unfinished, segs = &segs[n], segs[:n]
+	}
+	for i := range segs {
+		if segs[i].err != nil {
+			return p, segs[i].err
+		}
+	}
+	base := holder(segs, logStart)
+	if base < 0 {
+		return p, fault.Corruptf("wal: no segment holds LSN %d, which is needed", logStart)
+	}
+	p.leftovers, p.live = segs[:base], segs[base:]
+	for _, s := range p.live {
+		if s.unreadable != "" {
+			return p, s.wrong(0, "%s", s.unreadable)
+		}
+	}
+	return p, nil
+}
+
+// holder gives the index of the last segment that begins at lsn or below; -1 if there is none.
+func holder(segs []segment, lsn LSN) int {
+	for i := len(segs) - 1; i >= 0; i-- {
+		if s := &segs[i]; s.err == nil && s.unreadable == "" && s.head.first <= lsn {
+			return i
+		}
+	}
+	return -1
+}
+
+// follows checks that seg goes on where its predecessor, which ends with l and before LSN next, ended.
+func (s *segment) follows(l link, next LSN) error {
+	if s.number != l.number+1 {
+		return s.wrong(0, "segment %d is missing", l.number+1)
+	}
+	if s.head.prev != l {
+		return s.wrong(headerPrevOff, "predecessor %d of %d bytes, chain hash %016x; want %d bytes, %016x",
+			s.head.prev.number, s.head.prev.length, s.head.prev.chain, l.length, l.chain)
+	}
+	if s.head.first != next {
+		return s.wrong(headerFirstOff, "begins with LSN %d, want %d", s.head.first, next)
+	}
+	return nil
+}
+
+// wrong tells of something that no crash can have left.
+func (s *segment) wrong(off int64, format string, args ...any) error {
+	return &damage{s.name, off, fmt.Sprintf(format, args...), true}
+}

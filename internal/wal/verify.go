@@ -1,0 +1,106 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Verify reads all segments, leftovers below logStart too, and tells every fault it finds: file name,
+// byte offset, problem. A torn tail and a newest file without a header are none: a crash leaves them.
+//
+// It goes on behind a fault with the next segment. An error tells that the directory cannot be read.
+func Verify(o Options, logStart LSN, finding func(file string, off int64, problem string)) error {
+	o, err := o.filled()
+	if err != nil {
+		return err
+	}
+	segs, err := survey(&o)
+	if err != nil {
+		return err
+	}
+	v := verifier{o: &o, segs: segs, logStart: max(logStart, 1), finding: finding}
+	v.base = holder(segs, v.logStart)
+	if v.base < 0 {
+		finding("", 0, fmt.Sprintf("no segment holds LSN %d, which is needed", v.logStart))
+	}
+	for i := range segs {
+		v.segment(i)
+	}
+	return nil
+}
+
+type verifier struct {
+	o        *Options
+	segs     []segment
+	base     int // the first that is needed
+	logStart LSN
+	finding  func(file string, off int64, problem string)
+
+	// What the segment before leaves for the one under way; none if its number is 0.
+	link link
+	next LSN
+}
+
+// tell reports err, found in s.
+func (v *verifier) tell(s *segment, err error) {
+	var d *damage
+	if errors.As(err, &d) {
+		v.finding(d.file, d.off, d.problem)
+	} else {
+		v.finding(s.name, 0, err.Error())
+	}
+}
+
+// segment checks the i-th segment by itself and against the one before.
+func (v *verifier) segment(i int) {
+	s, newest := &v.segs[i], i == len(v.segs)-1
+	before, next := v.link, v.next
+	v.link = link{}
+	switch {
+	case s.err != nil:
+		v.tell(s, s.err)
+		return
+	case s.unreadable != "" && newest:
+		t := Tail{o: *v.o, plan: plan{unfinished: s}}
+		if err := t.checkUnfinished(); err != nil {
+			v.tell(s, err)
+		}
+		return
+	case s.unreadable != "":
+		v.finding(s.name, 0, s.unreadable)
+		return
+	}
+	switch {
+	case before.number == s.number-1 && before.number > 0:
+		if err := s.follows(before, next); err != nil {
+			v.tell(s, err)
+		}
+	case v.base >= 0 && i > v.base && v.segs[i-1].number != s.number-1:
+		v.finding(s.name, 0, fmt.Sprintf("segment %d is missing", s.number-1))
+	}
+	if err := v.records(s, newest); err != nil {
+		v.tell(s, err)
+	}
+}
+
+// records reads all of s.
+func (v *verifier) records(s *segment, newest bool) error {
+	r, err := openReader(v.o, s)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	for err == nil {
+		_, _, err = r.next()
+	}
+	if err := r.end(err, !newest); err != nil {
+		return err
+	}
+	if r.foot != nil {
+		v.link, v.next = link{s.number, r.foot.bytes, r.foot.chain}, r.at.next
+	}
+	if newest && r.at.next < v.logStart {
+		v.finding(s.name, r.at.off, fmt.Sprintf("log ends with LSN %d, but goes on from %d", r.at.next-1, v.logStart))
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package memrowset
+
+import (
+	"bytes"
+
+	"github.com/google/btree"
+
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+// walker hands out the items of one clone of the tree, in order or against it, some at a time.
+type walker struct {
+	m            *MemRowSet
+	tree         *btree.BTreeG[item]
+	lower, upper []byte // keys in [lower, upper); nil = open
+	lowerPrefix  uint64
+	upperPrefix  uint64
+	descending   bool
+	begun, ended bool
+	last         item   // the last one handed out, valid once begun
+	items        []item // reused
+}
+
+func (m *MemRowSet) newWalker(lower, upper []byte, descending bool) walker {
+	return walker{m: m, tree: m.clone(), lower: bytes.Clone(lower), upper: bytes.Clone(upper),
+		lowerPrefix: prefixOf(lower), upperPrefix: prefixOf(upper), descending: descending}
+}
+
+// next returns up to max items, none at the end. They hold until the next call.
+func (w *walker) next(max int) []item {
+	w.items = w.items[:0]
+	if w.ended {
+		return nil
+	}
+	take := func(it item) bool {
+		if w.begun && it == w.last {
+			return true // where the last call stopped
+		}
+		switch {
+		case w.descending && w.upper != nil && !w.begun && !w.m.before(it, w.upperPrefix, w.upper):
+			return true // upper itself
+		case w.descending && w.lower != nil && w.m.before(it, w.lowerPrefix, w.lower),
+			!w.descending && w.upper != nil && !w.m.before(it, w.upperPrefix, w.upper):
+			w.ended = true
+			return false
+		}
+		w.items = append(w.items, it)
+		return len(w.items) < max
+	}
+	w.walk(take)
+	if len(w.items) < max {
+		w.ended = true
+	}
+	if n := len(w.items); n > 0 {
+		w.begun, w.last = true, w.items[n-1]
+	}
+	return w.items
+}
+
+// walk calls take with the items from where the last call stopped.
+func (w *walker) walk(take func(it item) bool) {
+	switch {
+	case w.begun && w.descending:
+		w.tree.DescendLessOrEqual(w.last, take)
+	case w.begun:
+		w.tree.AscendGreaterOrEqual(w.last, take)
+	case w.descending && w.upper != nil:
+		w.m.withProbe(w.upper, func(probe item) { w.tree.DescendLessOrEqual(probe, take) })
+	case w.descending:
+		w.tree.Descend(take)
+	case w.lower != nil:
+		w.m.withProbe(w.lower, func(probe item) { w.tree.AscendGreaterOrEqual(probe, take) })
+	default:
+		w.tree.Ascend(take)
+	}
+}
+
+// Iterator hands out the rows that are visible in one snapshot. Not for concurrent use; it needs no Close.
+type Iterator struct {
+	walker
+	snap mvcc.Timestamp
+	keys [][]byte
+	rows [][]byte
+	buf  []byte // images that had to be built
+}
+
+// NewIterator makes an iterator over the rows with keys in [lower, upper) as of snap, exclusive; nil bounds are open. All batches
+// below snap have been applied. Rows that are inserted later, and are at or above snap therefore, are not looked at.
+func (m *MemRowSet) NewIterator(snap mvcc.Timestamp, lower, upper []byte, descending bool) *Iterator {
+	return &Iterator{walker: m.newWalker(lower, upper, descending), snap: snap}
+}
+
+// Next returns the keys and the images of the next visible rows, up to max of them, in key order or against it;
+// nil, nil at the end. Both slices and the images hold until the next call; keys hold for good. None must be written to.
+func (it *Iterator) Next(max int) (keys, rows [][]byte) {
+	it.keys, it.rows, it.buf = it.keys[:0], it.rows[:0], it.buf[:0]
+	for len(it.rows) < max {
+		items := it.next(max - len(it.rows))
+		if len(items) == 0 {
+			break
+		}
+		for _, at := range items {
+			row, buf, live := it.m.rowAt(at.ref, it.snap, it.buf)
+			it.buf = buf
+			if live {
+				it.keys = append(it.keys, it.m.header(at.ref).key())
+				it.rows = append(it.rows, row)
+			}
+		}
+	}
+	if len(it.rows) == 0 {
+		return nil, nil
+	}
+	return it.keys, it.rows
+}

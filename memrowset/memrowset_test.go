@@ -1,0 +1,253 @@
+package memrowset
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// testSchema: a byte-string key, so that keys of all lengths occur; an int32; a nullable string.
+func testSchema(t testing.TB) *schema.Schema {
+	t.Helper()
+	s, err := schema.New([]schema.Column{
+		{ID: 10, Name: "k", Type: schema.Binary},
+		{ID: 11, Name: "n", Type: schema.Int32},
+		{ID: 12, Name: "s", Type: schema.String, Nullable: true},
+	}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func int32Cell(n int) []byte { return binary.LittleEndian.AppendUint32(nil, uint32(n)) }
+
+// set makes an update; s == "-" means that the string is left alone, "" that it is NULL.
+func set(n int, s string) change.List {
+	l := change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 11, int32Cell(n))
+	switch s {
+	case "-":
+	case "":
+		l = change.AppendColumn(l, 12, nil)
+	default:
+		l = change.AppendColumn(l, 12, []byte(s))
+	}
+	return l
+}
+
+var deletion = change.List(change.AppendDelete(nil))
+
+func image(m *MemRowSet, key string, n int, s string) []byte {
+	cells := [][]byte{[]byte(key), int32Cell(n), []byte(s)}
+	if s == "" {
+		cells[2] = nil
+	}
+	return m.Layout().AppendRow(nil, cells)
+}
+
+// show prints an image as n/s.
+func show(m *MemRowSet, row []byte, live bool) string {
+	if !live {
+		return "absent"
+	}
+	if err := m.Layout().Check(row); err != nil {
+		return err.Error()
+	}
+	n := binary.LittleEndian.Uint32(m.Layout().Cell(row, 1))
+	if s := m.Layout().Cell(row, 2); s != nil {
+		return fmt.Sprintf("%d/%s", n, s)
+	}
+	return fmt.Sprintf("%d/NULL", n)
+}
+
+func at(m *MemRowSet, key string, snap mvcc.Timestamp) string {
+	row, live := m.Get([]byte(key), snap, nil)
+	return show(m, row, live)
+}
+
+func TestSnapshotsSeeEachVersion(t *testing.T) {
+	m := New(testSchema(t), nil)
+	key := []byte("a")
+	m.Insert(key, 10, 1, image(m, "a", 1, "x"))
+	m.Mutate(key, 20, 2, set(2, "-"))
+	m.Mutate(key, 20, 2, set(3, "y"))
+	m.Mutate(key, 30, 3, set(4, ""))
+	m.Mutate(key, 40, 4, deletion)
+	m.Insert(key, 50, 5, image(m, "a", 5, "z"))
+	m.Mutate(key, 60, 6, set(6, "-"))
+	for snap, want := range map[mvcc.Timestamp]string{
+		10: "absent", 11: "1/x", 20: "1/x", 21: "3/y", 31: "4/NULL", 40: "4/NULL",
+		41: "absent", 50: "absent", 51: "5/z", 61: "6/z", mvcc.Max: "6/z",
+	} {
+		if got := at(m, "a", snap); got != want {
+			t.Errorf("at %d: %s, want %s", snap, got, want)
+		}
+	}
+}
+
+func TestMutateFindsLiveRowsOnly(t *testing.T) {
+	m := New(testSchema(t), nil)
+	if m.Mutate([]byte("a"), 1, 1, set(1, "-")) || m.Live([]byte("a")) {
+		t.Error("an absent row was updated")
+	}
+	m.Insert([]byte("a"), 2, 2, image(m, "a", 1, "x"))
+	if !m.Live([]byte("a")) || !m.Mutate([]byte("a"), 3, 3, deletion) {
+		t.Error("the row is not live")
+	}
+	if m.Live([]byte("a")) || m.Mutate([]byte("a"), 4, 4, set(1, "-")) || m.Mutate([]byte("a"), 4, 4, deletion) {
+		t.Error("a ghost was changed")
+	}
+	if row, live := m.NewestRow([]byte("a")); row != nil || live {
+		t.Error("a ghost has a row")
+	}
+	m.Insert([]byte("a"), 5, 5, image(m, "a", 2, ""))
+	if !m.Mutate([]byte("a"), 5, 5, set(3, "y")) || at(m, "a", mvcc.Max) != "3/y" {
+		t.Errorf("after the reinsert: %s", at(m, "a", mvcc.Max))
+	}
+}
+
+func TestCountsFollowTheChanges(t *testing.T) {
+	told := int64(0)
+	m := New(testSchema(t), func(n int64) { told += n })
+	if m.FirstLSN() != 0 || m.MaxTimestamp() != 0 || m.Len() != 0 {
+		t.Error("an empty set has counts")
+	}
+	for i := range 1000 {
+		key := fmt.Sprint(i)
+		m.Insert([]byte(key), mvcc.Timestamp(1000+i), uint64(500+i), image(m, key, i, "x"))
+	}
+	m.Mutate([]byte("3"), 5000, 400, deletion) // LSNs come in any order
+	m.Mutate([]byte("4"), 4000, 450, deletion)
+	m.Insert([]byte("3"), 6000, 2000, image(m, "3", 3, "y"))
+	if m.Len() != 1000 || m.LiveRows() != 999 || m.FirstLSN() != 400 || m.MaxTimestamp() != 6000 {
+		t.Errorf("%d rows, %d live, first LSN %d, max timestamp %d", m.Len(), m.LiveRows(), m.FirstLSN(), m.MaxTimestamp())
+	}
+	if told != m.Bytes() || told < 1000*40 {
+		t.Errorf("grow was told of %d bytes, the set says %d", told, m.Bytes())
+	}
+	m.Release()
+	if told != 0 {
+		t.Errorf("%d bytes are left after Release", told)
+	}
+}
+
+func TestInsertOfALiveKeyPanics(t *testing.T) {
+	for name, insert := range map[string]func(m *MemRowSet){
+		"alone":      func(m *MemRowSet) { m.Insert([]byte("a"), 9, 9, image(m, "a", 1, "x")) },
+		"among many": func(m *MemRowSet) { m.InsertMany([][]byte{[]byte("a")}, 9, 9, [][]byte{image(m, "a", 1, "x")}) },
+		"with ghosts": func(m *MemRowSet) {
+			m.Mutate([]byte("b"), 8, 8, deletion)
+			m.Insert([]byte("a"), 9, 9, image(m, "a", 1, "x"))
+		},
+	} {
+		m := New(testSchema(t), nil)
+		m.Insert([]byte("a"), 1, 1, image(m, "a", 1, "x"))
+		m.Insert([]byte("b"), 1, 1, image(m, "b", 1, "x"))
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			insert(m)
+		}()
+	}
+}
+
+func TestInsertManyIsManyInserts(t *testing.T) {
+	for _, ghosts := range []bool{false, true} {
+		m := New(testSchema(t), nil)
+		if ghosts {
+			m.Insert([]byte("007"), 1, 1, image(m, "007", 7, "old"))
+			m.Mutate([]byte("007"), 2, 2, deletion)
+		}
+		var keys, rows [][]byte
+		for i := range 300 {
+			key := fmt.Sprintf("%03d", i)
+			keys, rows = append(keys, []byte(key)), append(rows, image(m, key, i, key))
+		}
+		m.InsertMany(keys, 10, 5, rows)
+		if m.Len() != 300 || m.LiveRows() != 300 {
+			t.Errorf("ghosts=%t: %d rows, %d live", ghosts, m.Len(), m.LiveRows())
+		}
+		it := m.NewIterator(11, nil, nil, false)
+		gotKeys, gotRows := it.Next(1000)
+		for i := range keys {
+			if !bytes.Equal(gotKeys[i], keys[i]) || !bytes.Equal(gotRows[i], rows[i]) {
+				t.Fatalf("ghosts=%t: row %d: %q", ghosts, i, gotKeys[i])
+			}
+		}
+	}
+}
+
+// Of a row with many updates each version is right, and the newest is found within one interval of full images.
+func TestManyVersionsStayReadable(t *testing.T) {
+	m := New(testSchema(t), nil)
+	key := []byte("hot")
+	m.Insert(key, 1, 1, image(m, "hot", 0, "s0"))
+	const versions = 100
+	for i := 1; i <= versions; i++ {
+		s := "-"
+		if i%7 == 0 {
+			s = fmt.Sprint("s", i)
+		}
+		m.Mutate(key, mvcc.Timestamp(i+1), uint64(i+1), set(i, s))
+	}
+	for i := 0; i <= versions; i++ {
+		if got, want := at(m, "hot", mvcc.Timestamp(i+2)), fmt.Sprintf("%d/s%d", i, i/7*7); got != want {
+			t.Errorf("version %d: %s, want %s", i, got, want)
+		}
+	}
+	ref := m.find(key)
+	steps := 0
+	for l := m.newest(ref); l != 0 && m.link(l).image() == nil; l = m.link(l).older() {
+		steps++
+	}
+	if steps >= imageInterval {
+		t.Errorf("the newest state is %d updates away from a full image", steps)
+	}
+}
+
+func TestGetLeavesTheSetsMemoryAlone(t *testing.T) {
+	m := New(testSchema(t), nil)
+	m.Insert([]byte("a"), 1, 1, image(m, "a", 1, "x"))
+	m.Mutate([]byte("a"), 2, 2, set(2, "-"))
+	plain, _ := m.Get([]byte("a"), 2, nil)
+	_ = append(plain, 0xff) // its capacity must end with it
+	dst := make([]byte, 64)
+	built, _ := m.Get([]byte("a"), 3, dst)
+	if &built[0] != &dst[0] {
+		t.Error("the image was not built in dst")
+	}
+	if got := at(m, "a", 2) + " " + at(m, "a", 3); got != "1/x 2/x" {
+		t.Error(got)
+	}
+}
+
+func TestLookupsWorkWhenAllProbesAreTaken(t *testing.T) {
+	m := New(testSchema(t), nil)
+	m.Insert([]byte("a"), 1, 1, image(m, "a", 1, "x"))
+	for range spareProbe {
+		if _, ok := m.probes.take(nil); !ok {
+			t.Fatal("no free place")
+		}
+	}
+	if _, ok := m.probes.take(nil); ok {
+		t.Fatal("more places than there are")
+	}
+	if !m.Live([]byte("a")) || m.Live([]byte("b")) {
+		t.Error("wrong answer of the spare probe")
+	}
+	if keys, _ := m.NewIterator(2, []byte("A"), nil, false).Next(9); len(keys) != 1 {
+		t.Errorf("%d rows", len(keys))
+	}
+	m.probes.drop(17)
+	if place, ok := m.probes.take(nil); !ok || place != 17 {
+		t.Errorf("place %d %t, want 17", place, ok)
+	}
+}

@@ -1,0 +1,280 @@
+package memrowset
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+// model is what a MemRowSet must look like: each key with all its versions, oldest first.
+type model map[string][]version
+
+type version struct {
+	ts   mvcc.Timestamp
+	kind change.Kind
+	live bool
+	n    int
+	s    string // "" = NULL
+}
+
+// at is the newest version below snap.
+func (mo model) at(key string, snap mvcc.Timestamp) (v version) {
+	for _, w := range mo[key] {
+		if w.ts < snap {
+			v = w
+		}
+	}
+	return v
+}
+
+func (v version) String() string {
+	switch {
+	case !v.live:
+		return "absent"
+	case v.s == "":
+		return fmt.Sprintf("%d/NULL", v.n)
+	}
+	return fmt.Sprintf("%d/%s", v.n, v.s)
+}
+
+// scan is what an iterator must give, as lines of key and row.
+func (mo model) scan(snap mvcc.Timestamp, lower, upper *string, descending bool) (lines []string) {
+	for key := range mo {
+		if v := mo.at(key, snap); v.live && (lower == nil || key >= *lower) && (upper == nil || key < *upper) {
+			lines = append(lines, fmt.Sprintf("%q %s", key, v))
+		}
+	}
+	// Quoting keeps the order of these keys: none holds a character that is quoted with a backslash but 00.
+	slices.SortFunc(lines, func(a, b string) int { return strings.Compare(unquoteKey(a), unquoteKey(b)) })
+	if descending {
+		slices.Reverse(lines)
+	}
+	return lines
+}
+
+func unquoteKey(line string) string {
+	var key string
+	fmt.Sscanf(line, "%q", &key)
+	return key
+}
+
+// Keys that share prefixes of 8 bytes, are prefixes of each other and end in zeros, so that the tree must look behind
+// its prefixes.
+var modelKeys = []string{"", "a", "a\x00", "a\x00\x00", "ab", "abcdefgh", "abcdefgh\x00", "abcdefghi", "abcdefghij", "abcdefgi", "b", "b\x00c", "zzzzzzzzzz"}
+
+// history is a MemRowSet and its model after the same operations.
+type history struct {
+	m  *MemRowSet
+	mo model
+	ts mvcc.Timestamp
+}
+
+func drawHistory(rt *rapid.T, t *testing.T) *history {
+	h := &history{m: New(testSchema(t), nil), mo: model{}, ts: 5}
+	for range rapid.IntRange(0, 60).Draw(rt, "ops") {
+		if rapid.Bool().Draw(rt, "next batch") {
+			h.ts += mvcc.Timestamp(rapid.IntRange(1, 3).Draw(rt, "gap"))
+		}
+		h.step(rt)
+	}
+	return h
+}
+
+func (h *history) step(rt *rapid.T) {
+	key := rapid.SampledFrom(modelKeys).Draw(rt, "key")
+	now := h.mo.at(key, mvcc.Max)
+	next := version{ts: h.ts, live: true, n: rapid.IntRange(0, 9).Draw(rt, "n"), s: rapid.SampledFrom([]string{"", "x", "longer"}).Draw(rt, "s")}
+	lsn := uint64(h.ts)
+	switch what := rapid.IntRange(0, 3).Draw(rt, "what"); {
+	case !now.live && what > 0:
+		next.kind = change.Insert
+		if len(h.mo[key]) > 0 {
+			next.kind = change.Reinsert
+		}
+		h.m.Insert([]byte(key), h.ts, lsn, image(h.m, key, next.n, next.s))
+	case what == 0: // of a live row, or one that is not there
+		next = version{ts: h.ts, kind: change.Delete, n: now.n, s: now.s}
+		if h.m.Mutate([]byte(key), h.ts, lsn, deletion) != now.live {
+			rt.Fatalf("delete of %q: want found = %t", key, now.live)
+		}
+	default:
+		next.kind = change.Update
+		list := set(next.n, next.s)
+		if rapid.Bool().Draw(rt, "one column") {
+			next.s, list = now.s, set(next.n, "-")
+		}
+		if !h.m.Mutate([]byte(key), h.ts, lsn, list) {
+			rt.Fatalf("update of %q: not found", key)
+		}
+	}
+	if now.live || next.live {
+		h.mo[key] = append(h.mo[key], next)
+	}
+}
+
+func (h *history) drawSnap(rt *rapid.T) mvcc.Timestamp {
+	return mvcc.Timestamp(rapid.IntRange(0, int(h.ts)+2).Draw(rt, "snap"))
+}
+
+func TestPointReadsMatchTheModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		h := drawHistory(rt, t)
+		live := 0
+		for _, key := range modelKeys {
+			snap := h.drawSnap(rt)
+			if got, want := at(h.m, key, snap), h.mo.at(key, snap).String(); got != want {
+				rt.Fatalf("%q at %d: %s, want %s", key, snap, got, want)
+			}
+			newest := h.mo.at(key, mvcc.Max)
+			row, found := h.m.NewestRow([]byte(key))
+			if got := show(h.m, row, found); got != newest.String() || h.m.Live([]byte(key)) != newest.live {
+				rt.Fatalf("%q now: %s, live %t, want %s", key, got, h.m.Live([]byte(key)), newest)
+			}
+			if newest.live {
+				live++
+			}
+		}
+		if h.m.Len() != len(h.mo) || int(h.m.LiveRows()) != live {
+			rt.Fatalf("%d rows, %d live, want %d, %d", h.m.Len(), h.m.LiveRows(), len(h.mo), live)
+		}
+	})
+}
+
+func TestScansMatchTheModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		h := drawHistory(rt, t)
+		snap := h.drawSnap(rt)
+		bound := func(name string) (*string, []byte) {
+			i := rapid.IntRange(-1, len(modelKeys)-1).Draw(rt, name)
+			if i < 0 {
+				return nil, nil
+			}
+			return &modelKeys[i], append([]byte{}, modelKeys[i]...)
+		}
+		lowerKey, lower := bound("lower")
+		upperKey, upper := bound("upper")
+		descending := rapid.Bool().Draw(rt, "descending")
+		it := h.m.NewIterator(snap, lower, upper, descending)
+		if lower != nil && len(lower) > 0 {
+			lower[0] = 0xff // the iterator has its own copy
+		}
+		if rapid.Bool().Draw(rt, "inserts meanwhile") {
+			h.m.Insert([]byte("inserted later"), h.ts+5, 99, image(h.m, "inserted later", 1, "x"))
+		}
+		max := rapid.IntRange(1, 4).Draw(rt, "max")
+		var got []string
+		for keys, rows := it.Next(max); keys != nil; keys, rows = it.Next(max) {
+			if len(keys) > max || len(keys) != len(rows) {
+				rt.Fatalf("%d keys, %d rows, at most %d", len(keys), len(rows), max)
+			}
+			for i := range keys {
+				got = append(got, fmt.Sprintf("%q %s", keys[i], show(h.m, rows[i], true)))
+			}
+		}
+		if want := h.mo.scan(snap, lowerKey, upperKey, descending); !slices.Equal(got, want) {
+			rt.Fatalf("snap %d [%q, %q) descending %t:\ngot  %q\nwant %q", snap, lower, upper, descending, got, want)
+		}
+		if keys, rows := it.Next(max); keys != nil || rows != nil {
+			rt.Fatal("rows after the end")
+		}
+	})
+}
+
+// A history carries every row from its insertion to any snapshot below the flush's.
+func TestHistoriesMatchTheModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		h := drawHistory(rt, t)
+		snap := h.drawSnap(rt)
+		max := rapid.IntRange(1, 4).Draw(rt, "max")
+		it := h.m.Histories(snap)
+		seen := map[string]bool{}
+		last := ""
+		for {
+			rows, err := it.Next(max)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			if rows == nil {
+				break
+			}
+			if rows.Batch.Len > max || len(rows.Keys) != rows.Batch.Len || len(rows.Undo) != rows.Batch.Len {
+				rt.Fatalf("%d rows, %d keys, %d undos, at most %d", rows.Batch.Len, len(rows.Keys), len(rows.Undo), max)
+			}
+			for i, key := range rows.Keys {
+				if len(seen) > 0 && string(key) <= last {
+					rt.Fatalf("key %q behind %q", key, last)
+				}
+				last = string(key)
+				seen[last] = true
+				h.checkRow(rt, rows, i, snap)
+			}
+		}
+		for key, versions := range h.mo {
+			if want := versions[0].ts < snap && !neverSeen(versions, snap); seen[key] != want {
+				rt.Fatalf("%q in the output: %t, want %t", key, seen[key], want)
+			}
+		}
+	})
+}
+
+// neverSeen tells whether a row was inserted and deleted for good in one batch, as far as snap goes.
+func neverSeen(versions []version, snap mvcc.Timestamp) bool {
+	last := versions[0]
+	for _, v := range versions {
+		if v.ts < snap {
+			last = v
+		}
+	}
+	return last.kind == change.Delete && last.ts == versions[0].ts
+}
+
+// checkRow walks row i of rows forward and compares each step with the model.
+func (h *history) checkRow(rt *rapid.T, rows *change.Rows, i int, snap mvcc.Timestamp) {
+	key := string(rows.Keys[i])
+	versions := h.mo[key]
+	var cells [][]byte
+	for _, v := range rows.Batch.Columns {
+		cells = append(cells, v.Cell(i))
+	}
+	if string(cells[0]) != key {
+		rt.Fatalf("row of key %q has key cell %q", key, cells[0])
+	}
+	row := h.m.Layout().AppendRow(nil, cells)
+	if got := show(h.m, row, true); got != versions[0].String() {
+		rt.Fatalf("%q: base %s, want %s", key, got, versions[0])
+	}
+	if u := rows.Undo[i]; u.Row != uint32(i) || u.TS != versions[0].ts || u.List.Kind() != change.Delete {
+		rt.Fatalf("%q: undo %+v", key, u)
+	}
+	step := 1
+	for _, d := range rows.Redo {
+		if d.Row != uint32(i) {
+			continue
+		}
+		if d.TS >= snap {
+			rt.Fatalf("%q: change at %d, not below %d", key, d.TS, snap)
+		}
+		want := versions[step]
+		step++
+		if err := d.List.Check(h.m.Schema()); err != nil {
+			rt.Fatal(err)
+		}
+		row = h.m.Layout().Apply(nil, row, d.List)
+		live := d.List.Kind() != change.Delete
+		if d.TS != want.ts || d.List.Kind() != want.kind || show(h.m, row, live) != want.String() {
+			rt.Fatalf("%q: change %d: %s at %d gives %s, want %s at %d", key, step, d.List, d.TS, show(h.m, row, live), want, want.ts)
+		}
+	}
+	if step < len(versions) && versions[step].ts < snap {
+		rt.Fatalf("%q: %d changes, version at %d is missing", key, step-1, versions[step].ts)
+	}
+	if !slices.IsSortedFunc(rows.Redo, func(a, b change.Delta) int { return int(a.Row) - int(b.Row) }) {
+		rt.Fatal("redo is not in order of rows")
+	}
+}

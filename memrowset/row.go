@@ -1,0 +1,202 @@
+package memrowset
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/oribi-db/oribi/internal/arena"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/invariant"
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+// A row's header in the arena. This is memory, not a file format.
+//
+//	offset  width  field
+//	0       8      timestamp of the insertion
+//	8       8      ref of the newest link, 0 if there is none; atomic
+//	16      4      length of the key
+//	20      4      length of the image
+//	24             the key, the row image as inserted
+const (
+	headerNewestOff = 8
+	headerLen       = 24
+)
+
+// A link, one change of a row. Immutable once it is linked in.
+//
+//	offset  width  field
+//	0       8      timestamp
+//	8       8      ref of the link before it in time, 0 if it is the first
+//	16      4      length of the list
+//	20      4      length of the image
+//	24      1      kind: update, delete, reinsert
+//	25      1      updates since the last full image, this one among them; 0 if this link has one
+//	26             the list of an update; the image after a reinsert, and after every 16th update
+const (
+	linkLen       = 26
+	imageInterval = 16
+)
+
+type header []byte
+type link []byte
+
+func (m *MemRowSet) header(ref arena.Ref) header { return m.arena.Bytes(ref) }
+func (m *MemRowSet) link(ref arena.Ref) link     { return m.arena.Bytes(ref) }
+
+func (m *MemRowSet) newestWord(ref arena.Ref) *atomic.Uint64 {
+	return m.arena.Word(ref + headerNewestOff)
+}
+
+// newest is the ref of the newest link of the row with that header; 0 if it was never changed.
+func (m *MemRowSet) newest(ref arena.Ref) arena.Ref { return arena.Ref(m.newestWord(ref).Load()) }
+
+func (h header) ts() mvcc.Timestamp { return mvcc.Timestamp(binary.LittleEndian.Uint64(h)) }
+
+func (h header) key() []byte {
+	n := binary.LittleEndian.Uint32(h[16:])
+	return h[headerLen : headerLen+n : headerLen+n]
+}
+
+func (h header) image() []byte {
+	from := headerLen + binary.LittleEndian.Uint32(h[16:])
+	to := from + binary.LittleEndian.Uint32(h[20:])
+	return h[from:to:to]
+}
+
+func (l link) ts() mvcc.Timestamp { return mvcc.Timestamp(binary.LittleEndian.Uint64(l)) }
+func (l link) older() arena.Ref   { return arena.Ref(binary.LittleEndian.Uint64(l[8:])) }
+func (l link) kind() change.Kind  { return change.Kind(l[24]) }
+func (l link) sinceImage() int    { return int(l[25]) }
+
+func (l link) list() change.List {
+	n := binary.LittleEndian.Uint32(l[16:])
+	return change.List(l[linkLen : linkLen+n : linkLen+n])
+}
+
+// image is the row after the change, nil if the link does not carry it.
+func (l link) image() []byte {
+	n := binary.LittleEndian.Uint32(l[20:])
+	if n == 0 {
+		return nil
+	}
+	from := linkLen + binary.LittleEndian.Uint32(l[16:])
+	return l[from : from+n : from+n]
+}
+
+// allocate takes n bytes of the arena.
+func (m *MemRowSet) allocate(n int) (arena.Ref, []byte) {
+	m.alloc.Lock()
+	ref, b := m.arena.Alloc(n)
+	m.alloc.Unlock()
+	return ref, b
+}
+
+func (m *MemRowSet) writeHeader(key []byte, ts mvcc.Timestamp, row []byte) arena.Ref {
+	ref, b := m.allocate(headerLen + len(key) + len(row))
+	putHeader(b, key, ts, row)
+	return ref
+}
+
+// writeHeaders writes one header for each item, in one piece of the arena, and makes the items.
+func (m *MemRowSet) writeHeaders(items []item, keys [][]byte, ts mvcc.Timestamp, rows [][]byte) {
+	size := 0
+	for i := range items {
+		size += headerSize(keys[i], rows[i])
+	}
+	ref, b := m.allocate(size)
+	for i := range items {
+		putHeader(b, keys[i], ts, rows[i])
+		items[i] = item{prefixOf(keys[i]), ref}
+		n := headerSize(keys[i], rows[i])
+		ref += arena.Ref(n)
+		b = b[n:]
+	}
+}
+
+// headerSize is what a header takes when another one follows: its atomic word must lie on a multiple of 8.
+func headerSize(key, row []byte) int { return (headerLen + len(key) + len(row) + 7) &^ 7 }
+
+func putHeader(b, key []byte, ts mvcc.Timestamp, row []byte) {
+	binary.LittleEndian.PutUint64(b, uint64(ts))
+	binary.LittleEndian.PutUint32(b[16:], uint32(len(key)))
+	binary.LittleEndian.PutUint32(b[20:], uint32(len(row)))
+	copy(b[headerLen:], key)
+	copy(b[headerLen+len(key):], row)
+}
+
+// addLink makes a change the newest of the row with header ref; older is the newest so far. The caller is the only one
+// who changes the row, so the store cannot overwrite another's.
+func (m *MemRowSet) addLink(ref, older arena.Ref, ts mvcc.Timestamp, kind change.Kind, list change.List, image []byte) {
+	if invariant.Enabled && (m.header(ref).ts() > ts || older != 0 && m.link(older).ts() > ts) {
+		panic(fmt.Sprintf("memrowset: %s of key %x at %d, behind a later change", kind, m.header(ref).key(), uint64(ts)))
+	}
+	at, b := m.allocate(linkLen + len(list) + len(image))
+	binary.LittleEndian.PutUint64(b, uint64(ts))
+	binary.LittleEndian.PutUint64(b[8:], uint64(older))
+	binary.LittleEndian.PutUint32(b[16:], uint32(len(list)))
+	binary.LittleEndian.PutUint32(b[20:], uint32(len(image)))
+	b[24] = byte(kind)
+	if kind == change.Update && image == nil {
+		b[25] = byte(m.sinceImage(older) + 1)
+	}
+	copy(b[linkLen:], list)
+	copy(b[linkLen+len(list):], image)
+	m.newestWord(ref).Store(uint64(at))
+}
+
+// sinceImage is the number of updates from the last full image up to the given link.
+func (m *MemRowSet) sinceImage(newest arena.Ref) int {
+	if newest == 0 {
+		return 0
+	}
+	return m.link(newest).sinceImage()
+}
+
+// update adds an UPDATE, with the full image after it if it is the 16th since the last one.
+func (m *MemRowSet) update(ref, newest arena.Ref, ts mvcc.Timestamp, list change.List) {
+	var image []byte
+	if m.sinceImage(newest) == imageInterval-1 {
+		row, _, _ := m.rowAt(ref, mvcc.Max, nil)
+		image = m.layout.Apply(nil, row, list)
+	}
+	m.addLink(ref, newest, ts, change.Update, list, image)
+}
+
+// rowAt returns the image of a row as of snap. It is appended to dst, and grown is dst with it, when changes must be applied;
+// else row is memory of the arena and grown is dst. live is false if there is no row at snap.
+func (m *MemRowSet) rowAt(ref arena.Ref, snap mvcc.Timestamp, dst []byte) (row, grown []byte, live bool) {
+	h := m.header(ref)
+	if h.ts() >= snap {
+		return nil, dst, false
+	}
+	at := m.newest(ref)
+	for at != 0 && m.link(at).ts() >= snap {
+		at = m.link(at).older()
+	}
+	// lists[next:] are the updates to apply, oldest first; they are found newest first.
+	var lists [imageInterval]change.List
+	next := len(lists)
+	base := []byte(nil)
+	for ; at != 0; at = m.link(at).older() {
+		l := m.link(at)
+		if l.kind() == change.Delete {
+			return nil, dst, false // only the newest change can be one: a reinsert, with its image, follows every other
+		}
+		if base = l.image(); base != nil {
+			break
+		}
+		next--
+		lists[next] = l.list()
+	}
+	if base == nil {
+		base = h.image()
+	}
+	if next == len(lists) {
+		return base, dst, true
+	}
+	from := len(dst)
+	dst = m.layout.Apply(dst, base, lists[next:]...)
+	return dst[from:len(dst):len(dst)], dst, true
+}

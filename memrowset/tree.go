@@ -1,0 +1,137 @@
+package memrowset
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/bits"
+	"sync/atomic"
+
+	"github.com/google/btree"
+
+	"github.com/oribi-db/oribi/internal/arena"
+)
+
+// item is one row in the tree. Most comparisons are settled by the prefix; only where two are equal the arena is read.
+type item struct {
+	prefix uint64    // first 8 bytes of the key as a big-endian integer, with zeros behind a shorter key
+	ref    arena.Ref // of the row's header; or, with probeBit, a place in probes
+}
+
+// prefixOf makes the prefix of a key. Keys with different prefixes compare as these do.
+func prefixOf(key []byte) uint64 {
+	if len(key) >= 8 {
+		return binary.BigEndian.Uint64(key)
+	}
+	var p uint64
+	for i, b := range key {
+		p |= uint64(b) << (56 - 8*i)
+	}
+	return p
+}
+
+// less is the order of the tree.
+func (m *MemRowSet) less(a, b item) bool {
+	if a.prefix != b.prefix {
+		return a.prefix < b.prefix
+	}
+	return a.ref != b.ref && bytes.Compare(m.keyOf(a.ref), m.keyOf(b.ref)) < 0
+}
+
+func (m *MemRowSet) keyOf(ref arena.Ref) []byte {
+	if ref&probeBit != 0 {
+		return m.probes.keys[ref&^probeBit]
+	}
+	return m.header(ref).key()
+}
+
+// before tells whether the row of it comes before key.
+func (m *MemRowSet) before(it item, prefix uint64, key []byte) bool {
+	if it.prefix != prefix {
+		return it.prefix < prefix
+	}
+	return bytes.Compare(m.keyOf(it.ref), key) < 0
+}
+
+// probeBit in an item's ref says that the key is not a row's but looked for. No arena is large enough to use the bit.
+const probeBit = arena.Ref(1) << 63
+
+// spareProbe is the place of a probe when all others are taken. It belongs to the holder of the write lock.
+const spareProbe = 64
+
+// probes are the keys that are being looked for. An item has no pointer, so that the tree's nodes cost the
+// garbage collector nothing; an item that stands for a key outside the arena therefore names a place here.
+type probes struct {
+	taken atomic.Uint64 // a bit for each place but the spare one
+	keys  [spareProbe + 1][]byte
+}
+
+// take puts key into a free place; ok is false if there is none. The place is the caller's until drop.
+func (p *probes) take(key []byte) (place int, ok bool) {
+	for {
+		taken := p.taken.Load()
+		place = bits.TrailingZeros64(^taken)
+		if place == 64 {
+			return 0, false
+		}
+		if p.taken.CompareAndSwap(taken, taken|1<<place) {
+			p.keys[place] = key
+			return place, true
+		}
+	}
+}
+
+func (p *probes) drop(place int) {
+	p.keys[place] = nil
+	p.taken.And(^(uint64(1) << place))
+}
+
+// withProbe calls fn with an item that compares as key does.
+func (m *MemRowSet) withProbe(key []byte, fn func(probe item)) {
+	prefix := prefixOf(key)
+	if place, ok := m.probes.take(key); ok {
+		fn(item{prefix, probeBit | arena.Ref(place)})
+		m.probes.drop(place)
+		return
+	}
+	m.mu.Lock()
+	m.probes.keys[spareProbe] = key
+	fn(item{prefix, probeBit | spareProbe})
+	m.probes.keys[spareProbe] = nil
+	m.mu.Unlock()
+}
+
+// find returns the header of the key's row; 0 if the key was never inserted.
+func (m *MemRowSet) find(key []byte) arena.Ref {
+	probe := item{prefix: prefixOf(key)}
+	if place, ok := m.probes.take(key); ok {
+		probe.ref = probeBit | arena.Ref(place)
+		m.mu.RLock()
+		found, _ := m.tree.Get(probe)
+		m.mu.RUnlock()
+		m.probes.drop(place)
+		return found.ref
+	}
+	m.mu.Lock()
+	m.probes.keys[spareProbe] = key
+	probe.ref = probeBit | spareProbe
+	found, _ := m.tree.Get(probe)
+	m.probes.keys[spareProbe] = nil
+	m.mu.Unlock()
+	return found.ref
+}
+
+// clone returns the tree as it is now, for reading only. All who ask between two inserts share one.
+func (m *MemRowSet) clone() *btree.BTreeG[item] {
+	m.mu.RLock()
+	view := m.view
+	m.mu.RUnlock()
+	if view != nil {
+		return view
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.view == nil {
+		m.view = m.tree.Clone()
+	}
+	return m.view
+}

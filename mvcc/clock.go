@@ -1,0 +1,120 @@
+package mvcc
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// MaxAhead is how far a read may push a physical clock ahead of the wall clock. It is Kudu's bound: a
+// Kudu server ends at a log entry that is further ahead of its own clock.
+const MaxAhead = 10 * time.Second
+
+// Clock hands out timestamps. Implementations are safe for concurrent use. Source: tablet spec §4.2.
+type Clock interface {
+	// Now returns a timestamp greater than every one returned before, at most Last. When there is none
+	// left it panics: a real clock reaches that in the year 2112.
+	Now() Timestamp
+
+	// Advance makes Now return only timestamps above ts from here on, so that what a read at ts saw is
+	// all that will ever be there. A ts that would carry the clock too far ahead is ErrFuture, and
+	// leaves the clock as it was.
+	Advance(ts Timestamp) error
+
+	// Restore is Advance without the bound: the store was written up to ts already, whatever the wall
+	// clock says today. The caller has checked that ts, which comes from disk, is below Last.
+	Restore(ts Timestamp)
+
+	// Physical tells whether timestamps stand for times of the day, so that history can have an age.
+	Physical() bool
+}
+
+// counter is the state both clocks share: the lowest timestamp that was not handed out.
+type counter struct {
+	mu   sync.Mutex
+	next Timestamp // at least First
+}
+
+// take returns the lowest free timestamp that is not below floor.
+func (c *counter) take(floor Timestamp) Timestamp {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ts := max(c.next, floor)
+	if ts > Last {
+		panic(fmt.Sprintf("mvcc: no timestamp is left: next %d, wall clock %d", c.next, floor))
+	}
+	c.next = ts + 1
+	return ts
+}
+
+// pass makes next greater than ts, unless next would have to go beyond limit + 1.
+func (c *counter) pass(ts, limit Timestamp) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ts < c.next {
+		return nil // however far ahead: the clock is there already
+	}
+	if ts > limit {
+		return fmt.Errorf("timestamp %v, at most %v can be asked for now: %w", ts, limit, fault.ErrFuture)
+	}
+	c.next = ts + 1
+	return nil
+}
+
+// HybridClock follows the wall clock and counts on by one where that stands still or goes back.
+type HybridClock struct {
+	wall func() time.Time
+	counter
+}
+
+// NewHybridClock makes a clock on top of wall, nil for time.Now.
+func NewHybridClock(wall func() time.Time) *HybridClock {
+	if wall == nil {
+		wall = time.Now
+	}
+	return &HybridClock{wall: wall, counter: counter{next: First}}
+}
+
+// Now returns the wall clock's microsecond, or one more than the last timestamp where that is greater.
+// The logical part runs over into the physical one by itself.
+func (c *HybridClock) Now() Timestamp { return c.take(FromTime(c.wall())) }
+
+// Advance refuses what is more than MaxAhead ahead of the wall clock, unless Now is above it anyway.
+func (c *HybridClock) Advance(ts Timestamp) error {
+	return c.pass(ts, min(EndOf(c.wall().Add(MaxAhead)), Last-1))
+}
+
+// Restore makes Now return only timestamps above ts.
+func (c *HybridClock) Restore(ts Timestamp) { c.restore(ts) }
+
+// Physical is true.
+func (c *HybridClock) Physical() bool { return true }
+
+func (c *counter) restore(ts Timestamp) {
+	if err := c.pass(ts, Last-1); err != nil {
+		panic(fmt.Sprintf("mvcc: clock restored to %d, beyond the last timestamp", uint64(ts)))
+	}
+}
+
+// LogicalClock counts: 1, 2, 3 … It serves tests and stores without a trustworthy wall clock.
+// History under it has no age, so nothing of it is ever dropped.
+type LogicalClock struct{ counter }
+
+// NewLogicalClock makes a clock whose first timestamp is start, or First if that is greater.
+func NewLogicalClock(start Timestamp) *LogicalClock {
+	return &LogicalClock{counter{next: max(start, First)}}
+}
+
+// Now returns the next number.
+func (c *LogicalClock) Now() Timestamp { return c.take(First) }
+
+// Advance has no wall clock to measure against; it refuses only what would leave no timestamp.
+func (c *LogicalClock) Advance(ts Timestamp) error { return c.pass(ts, Last-1) }
+
+// Restore makes Now return only timestamps above ts.
+func (c *LogicalClock) Restore(ts Timestamp) { c.restore(ts) }
+
+// Physical is false.
+func (c *LogicalClock) Physical() bool { return false }

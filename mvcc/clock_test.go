@@ -1,0 +1,198 @@
+package mvcc
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"pgregory.net/rapid"
+)
+
+// wallClock is a wall clock that stands where a test puts it.
+type wallClock struct{ now time.Time }
+
+func (w *wallClock) read() time.Time { return w.now }
+
+var noon = time.UnixMicro(1700000000000000)
+
+func TestTimestampIsMicrosecondsAndALogicalPart(t *testing.T) {
+	// Tablet spec §4.1.
+	if ts := FromTime(noon); ts != 0x60a24181e4000000 {
+		t.Errorf("FromTime(1700000000000000 µs) = %x", uint64(ts))
+	}
+	if ts := EndOf(noon); ts != 0x60a24181e4000fff {
+		t.Errorf("EndOf = %x", uint64(ts))
+	}
+	if got := FromTime(noon).Time(); !got.Equal(noon) {
+		t.Errorf("Time() = %v, want %v", got, noon)
+	}
+	if got := FromTime(time.Unix(-1, 0)); got != Min {
+		t.Errorf("before 1970: %d, want Min", got)
+	}
+	if got := FromTime(time.UnixMicro(1 << 52)); got != Max {
+		t.Errorf("beyond the last timestamp: %d, want Max", got)
+	}
+}
+
+func TestHybridClockRisesWhateverTheWallClockDoes(t *testing.T) {
+	wall := &wallClock{noon}
+	c := NewHybridClock(wall.read)
+	last := Min
+	step := func(what string) Timestamp {
+		ts := c.Now()
+		if ts <= last {
+			t.Fatalf("%s: %d after %d", what, ts, last)
+		}
+		last = ts
+		return ts
+	}
+	if ts := step("first"); ts != FromTime(noon) {
+		t.Errorf("first timestamp %v, want the wall clock's", ts)
+	}
+	for range 5000 { // more than the logical part holds
+		step("standing wall clock")
+	}
+	if got := last.Time(); !got.After(noon) {
+		t.Errorf("the logical part did not run over: %v", last)
+	}
+	wall.now = noon.Add(-time.Hour)
+	step("wall clock set back")
+	wall.now = noon.Add(time.Hour)
+	if ts := step("wall clock ahead"); ts != FromTime(wall.now) {
+		t.Errorf("timestamp %v, want the wall clock's %v", ts, wall.now)
+	}
+}
+
+func TestHybridClockAdvancesAtMostTenSeconds(t *testing.T) {
+	wall := &wallClock{noon}
+	c := NewHybridClock(wall.read)
+	limit := EndOf(noon.Add(MaxAhead))
+
+	if err := c.Advance(limit + 1); !errors.Is(err, fault.ErrFuture) {
+		t.Fatalf("Advance beyond the bound: %v, want ErrFuture", err)
+	}
+	if ts := c.Now(); ts != FromTime(noon) {
+		t.Fatalf("a refused Advance moved the clock to %v", ts)
+	}
+	if err := c.Advance(limit); err != nil {
+		t.Fatalf("Advance to the bound: %v", err)
+	}
+	if ts := c.Now(); ts != limit+1 {
+		t.Fatalf("after Advance: %v, want %v", ts, limit+1)
+	}
+	if err := c.Advance(FromTime(noon)); err != nil {
+		t.Fatalf("Advance into the past: %v", err)
+	}
+	if ts := c.Now(); ts != limit+2 {
+		t.Fatalf("Advance into the past moved the clock to %v", ts)
+	}
+}
+
+func TestRestoredClockKeepsItsLeadOverTheWallClock(t *testing.T) {
+	wall := &wallClock{noon}
+	c := NewHybridClock(wall.read)
+	far := FromTime(noon.Add(24 * 365 * time.Hour))
+	c.Restore(far)
+	if ts := c.Now(); ts != far+1 {
+		t.Fatalf("after Restore: %v, want %v", ts, far+1)
+	}
+	// The clock is beyond it anyway, so no read at it is refused though it is a year ahead.
+	if err := c.Advance(far); err != nil {
+		t.Fatalf("Advance to a timestamp behind the clock: %v", err)
+	}
+	c.Restore(First)
+	if ts := c.Now(); ts != far+2 {
+		t.Fatalf("Restore lowered the clock to %v", ts)
+	}
+}
+
+func TestLogicalClockCounts(t *testing.T) {
+	c := NewLogicalClock(0)
+	if a, b := c.Now(), c.Now(); a != First || b != First+1 {
+		t.Errorf("counted %d, %d", a, b)
+	}
+	if err := c.Advance(99); err != nil {
+		t.Fatal(err)
+	}
+	if ts := c.Now(); ts != 100 {
+		t.Errorf("after Advance(99): %d", ts)
+	}
+	if err := c.Advance(Last); !errors.Is(err, fault.ErrFuture) {
+		t.Errorf("Advance that leaves no timestamp: %v, want ErrFuture", err)
+	}
+	if c.Physical() || !NewHybridClock(nil).Physical() {
+		t.Error("only the hybrid clock has a physical part")
+	}
+}
+
+func TestClocksGiveDistinctTimestampsToManyGoroutines(t *testing.T) {
+	for name, c := range map[string]Clock{"hybrid": NewHybridClock(nil), "logical": NewLogicalClock(1)} {
+		t.Run(name, func(t *testing.T) {
+			const workers, each = 4, 2000
+			got := make([][]Timestamp, workers)
+			var wg sync.WaitGroup
+			for w := range workers {
+				wg.Go(func() {
+					for range each {
+						got[w] = append(got[w], c.Now())
+					}
+				})
+			}
+			wg.Wait()
+			seen := make(map[Timestamp]bool)
+			for _, list := range got {
+				for i, ts := range list {
+					if seen[ts] || i > 0 && ts <= list[i-1] {
+						t.Fatalf("timestamp %d twice or falling", ts)
+					}
+					seen[ts] = true
+				}
+			}
+		})
+	}
+}
+
+// TestClockContract walks both clocks at random against what Clock promises.
+func TestClockContract(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		wall := &wallClock{noon}
+		var c Clock = NewHybridClock(wall.read)
+		if rapid.Bool().Draw(t, "logical") {
+			c = NewLogicalClock(FromTime(noon))
+		}
+		above := Min // Now must return more than this
+		near := rapid.Custom(func(t *rapid.T) Timestamp {
+			return FromTime(noon.Add(time.Duration(rapid.Int64Range(-30e6, 30e6).Draw(t, "µs")) * time.Microsecond))
+		})
+		t.Repeat(map[string]func(*rapid.T){
+			"now": func(t *rapid.T) {
+				ts := c.Now()
+				if ts <= above {
+					t.Fatalf("Now() = %v, want more than %v", ts, above)
+				}
+				above = ts
+			},
+			"wall": func(t *rapid.T) { wall.now = near.Draw(t, "to").Time() },
+			"advance": func(t *rapid.T) {
+				ts := near.Draw(t, "ts")
+				err := c.Advance(ts)
+				tooFar := c.Physical() && ts > EndOf(wall.now.Add(MaxAhead)) && ts > above
+				switch {
+				case err == nil && tooFar:
+					t.Fatalf("Advance(%v) passed with the wall clock at %v", ts, wall.now)
+				case err != nil && !tooFar:
+					t.Fatalf("Advance(%v) with the wall clock at %v: %v", ts, wall.now, err)
+				case err == nil:
+					above = max(above, ts)
+				}
+			},
+			"restore": func(t *rapid.T) {
+				ts := near.Draw(t, "ts")
+				c.Restore(ts)
+				above = max(above, ts)
+			},
+		})
+	})
+}

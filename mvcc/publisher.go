@@ -1,0 +1,187 @@
+package mvcc
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"sync"
+	"sync/atomic"
+
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// Publisher lets readers see write batches in LSN order: a batch is visible when it and all before it
+// are ready, that is applied and, if asked, durable.
+//
+// LSN and timestamp rise together, so what is visible is always a prefix of both, and one number tells it:
+//
+//	started   1   2   3   4   5
+//	ready     x   x   -   x   -
+//	visible   ----+            4 is ready, but waits for 3
+//
+// A Publisher is safe for concurrent use, Start apart: that one is called in LSN order.
+// Source: tablet spec §4.4, with publication in order instead of a set of applied timestamps.
+type Publisher struct {
+	visible atomic.Uint64 // Timestamp; written under mu, read without
+
+	mu      sync.Mutex
+	pending []*Op // started and not yet published, by LSN
+	lastLSN uint64
+	lastTS  Timestamp
+	stopped error // why nothing is published any more; nil while running
+}
+
+// Op is one write batch between its start and its publication.
+type Op struct {
+	publisher *Publisher
+	lsn       uint64
+	ts        Timestamp
+
+	// Guarded by publisher.mu.
+	ready bool
+	done  chan struct{} // closed at publication, or when that can no longer be; nil until someone waits
+}
+
+// NewPublisher makes a Publisher that takes every batch up to lastLSN and visible for published.
+func NewPublisher(visible Timestamp, lastLSN uint64) *Publisher {
+	p := &Publisher{lastLSN: lastLSN, lastTS: visible}
+	p.visible.Store(uint64(visible))
+	return p
+}
+
+// Start announces the write batch of the given LSN and timestamp. Both are above those of every batch
+// before; the caller sees to that by calling Start in the critical section that gave them.
+func (p *Publisher) Start(lsn uint64, ts Timestamp) *Op {
+	op := &Op{publisher: p, lsn: lsn, ts: ts}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if lsn <= p.lastLSN || ts <= p.lastTS {
+		panic(fmt.Sprintf("mvcc: batch started at lsn %d, timestamp %d, behind lsn %d, timestamp %d",
+			lsn, uint64(ts), p.lastLSN, uint64(p.lastTS)))
+	}
+	p.lastLSN, p.lastTS = lsn, ts
+	p.pending = append(p.pending, op)
+	return op
+}
+
+// Ready tells that the batch is applied, and durable if that was asked. It publishes the longest prefix
+// of batches that are ready: none, this one, or this one with some that waited for it. Once per Op.
+func (o *Op) Ready() {
+	p := o.publisher
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if o.ready {
+		panic(fmt.Sprintf("mvcc: batch at lsn %d is ready twice", o.lsn))
+	}
+	o.ready = true
+	if p.stopped != nil {
+		return
+	}
+	n := 0
+	for n < len(p.pending) && p.pending[n].ready {
+		n++
+	}
+	if n == 0 {
+		return
+	}
+	// visible goes first: whoever is woken below must find its batch visible.
+	p.visible.Store(uint64(p.pending[n-1].ts))
+	for _, op := range p.pending[:n] {
+		if op.done != nil {
+			close(op.done)
+		}
+	}
+	clear(p.pending[:n])
+	p.pending = p.pending[n:]
+}
+
+// Visible is the newest timestamp that readers may see: every batch at or below it is published.
+func (p *Publisher) Visible() Timestamp { return Timestamp(p.visible.Load()) }
+
+// FirstUnpublished is the LSN of the oldest batch that is started and not published. When there is
+// none it is one more than the last LSN that was started.
+func (p *Publisher) FirstUnpublished() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.pending) == 0 {
+		return p.lastLSN + 1
+	}
+	return p.pending[0].lsn
+}
+
+// WaitLSN waits until every batch started so far with an LSN of at most lsn is published.
+// Errors: the context's; ErrPoisoned; ErrClosed.
+func (p *Publisher) WaitLSN(ctx context.Context, lsn uint64) error {
+	return p.wait(ctx, func(op *Op) bool { return op.lsn > lsn })
+}
+
+// WaitTimestamp waits until every batch started so far with a timestamp of at most ts is published.
+//
+// To read at ts once and for all, no such batch may start later either:
+//
+//	writer: Now() = 5                            Start(5)
+//	reader:            Advance(7)  WaitTimestamp(7)        reads at 7, and 5 appears behind its back
+//
+// so the reader passes through the writer's critical section between Advance and WaitTimestamp.
+// Errors: the context's; ErrPoisoned; ErrClosed.
+func (p *Publisher) WaitTimestamp(ctx context.Context, ts Timestamp) error {
+	if ts <= p.Visible() {
+		return nil
+	}
+	return p.wait(ctx, func(op *Op) bool { return op.ts > ts })
+}
+
+// wait waits for the last pending batch that is not beyond; pending batches are in order, so all
+// before it are published with it.
+func (p *Publisher) wait(ctx context.Context, beyond func(*Op) bool) error {
+	p.mu.Lock()
+	i := sort.Search(len(p.pending), func(i int) bool { return beyond(p.pending[i]) })
+	if i == 0 {
+		p.mu.Unlock()
+		return nil
+	}
+	if err := p.stopped; err != nil {
+		p.mu.Unlock()
+		return err
+	}
+	op := p.pending[i-1]
+	if op.done == nil {
+		op.done = make(chan struct{})
+	}
+	done := op.done
+	p.mu.Unlock()
+
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for the write batch at lsn %d: %w", op.lsn, context.Cause(ctx))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopped != nil && (len(p.pending) > 0 && op.lsn >= p.pending[0].lsn) {
+		return p.stopped
+	}
+	return nil
+}
+
+// Poison stops publication for good after a write that failed: Visible stands still, and whoever waits,
+// now or later, for a batch that is not published gets ErrPoisoned around cause.
+// Only the first Poison or Close counts.
+func (p *Publisher) Poison(cause error) { p.stop(fmt.Errorf("%w: %w", fault.ErrPoisoned, cause)) }
+
+// Close stops publication like Poison; those who wait get ErrClosed.
+func (p *Publisher) Close() { p.stop(fault.ErrClosed) }
+
+func (p *Publisher) stop(why error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopped != nil {
+		return
+	}
+	p.stopped = why
+	for _, op := range p.pending {
+		if op.done != nil {
+			close(op.done)
+		}
+	}
+}

@@ -1,0 +1,274 @@
+package mvcc
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"pgregory.net/rapid"
+)
+
+func TestFreshPublisherHasEverythingPublished(t *testing.T) {
+	p := NewPublisher(70, 7)
+	if v, f := p.Visible(), p.FirstUnpublished(); v != 70 || f != 8 {
+		t.Errorf("visible %d, first unpublished %d; want 70, 8", v, f)
+	}
+	ctx := context.Background()
+	if err := errors.Join(p.WaitLSN(ctx, 1000), p.WaitTimestamp(ctx, Max)); err != nil {
+		t.Errorf("waiting for nothing: %v", err)
+	}
+}
+
+func TestGapHoldsVisibilityBack(t *testing.T) {
+	p := NewPublisher(0, 0)
+	ops := []*Op{p.Start(1, 10), p.Start(2, 20), p.Start(5, 50)}
+	steps := []struct {
+		ready   int
+		visible Timestamp
+		first   uint64
+	}{{1, 0, 1}, {0, 20, 5}, {2, 50, 6}}
+	for _, s := range steps {
+		ops[s.ready].Ready()
+		if v, f := p.Visible(), p.FirstUnpublished(); v != s.visible || f != s.first {
+			t.Fatalf("after batch %d: visible %d, first unpublished %d; want %d, %d", s.ready, v, f, s.visible, s.first)
+		}
+	}
+}
+
+// TestPublisherMatchesModel compares with the definition: visible is the timestamp of the last batch
+// before the first that is not ready.
+func TestPublisherMatchesModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := NewPublisher(0, 0)
+		type batch struct {
+			op    *Op
+			lsn   uint64
+			ts    Timestamp
+			ready bool
+		}
+		var all []*batch
+		lsn, ts := uint64(0), Timestamp(0)
+		t.Repeat(map[string]func(*rapid.T){
+			"start": func(t *rapid.T) {
+				lsn += rapid.Uint64Range(1, 3).Draw(t, "lsn")
+				ts += Timestamp(rapid.Uint64Range(1, 3).Draw(t, "ts"))
+				all = append(all, &batch{op: p.Start(lsn, ts), lsn: lsn, ts: ts})
+			},
+			"ready": func(t *rapid.T) {
+				var open []*batch
+				for _, b := range all {
+					if !b.ready {
+						open = append(open, b)
+					}
+				}
+				if len(open) == 0 {
+					t.Skip()
+				}
+				b := open[rapid.IntRange(0, len(open)-1).Draw(t, "which")]
+				b.ready = true
+				b.op.Ready()
+			},
+			"": func(t *rapid.T) {
+				visible, first := Min, lsn+1
+				for _, b := range all {
+					if !b.ready {
+						first = b.lsn
+						break
+					}
+					visible = b.ts
+				}
+				if v, f := p.Visible(), p.FirstUnpublished(); v != visible || f != first {
+					t.Fatalf("visible %d, first unpublished %d; want %d, %d", v, f, visible, first)
+				}
+				// With its context done already, a wait tells whether it would have waited.
+				ctx, cancel := context.WithCancel(context.Background())
+				cancel()
+				at := rapid.Uint64Range(0, lsn+1).Draw(t, "at")
+				if waits := p.WaitLSN(ctx, at) != nil; waits != (at >= first && first <= lsn) {
+					t.Fatalf("WaitLSN(%d) waits: %v; first unpublished %d", at, waits, first)
+				}
+			},
+		})
+	})
+}
+
+// waiting runs wait in a goroutine and hands back its result.
+func waiting(wait func() error) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- wait() }()
+	return done
+}
+
+// awaitWaiter returns once someone waits for op.
+func awaitWaiter(op *Op) {
+	for {
+		op.publisher.mu.Lock()
+		waits := op.done != nil
+		op.publisher.mu.Unlock()
+		if waits {
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+func TestWaitEndsAtPublicationNotAtReadiness(t *testing.T) {
+	p := NewPublisher(0, 0)
+	a, b, c := p.Start(1, 10), p.Start(2, 20), p.Start(3, 30)
+	ctx := context.Background()
+	byLSN := waiting(func() error { return p.WaitLSN(ctx, 2) })
+	byTS := waiting(func() error { return p.WaitTimestamp(ctx, 25) })
+	awaitWaiter(b)
+	b.Ready()
+	select {
+	case err := <-byLSN:
+		t.Fatalf("the wait ended before the batch was published: %v", err)
+	case err := <-byTS:
+		t.Fatalf("the wait ended before the batch was published: %v", err)
+	default:
+	}
+	a.Ready()
+	if err := errors.Join(<-byLSN, <-byTS); err != nil {
+		t.Fatal(err)
+	}
+	if p.Visible() != 20 {
+		t.Errorf("visible %d, want 20", p.Visible())
+	}
+	c.Ready()
+}
+
+func TestWaitHonoursItsContext(t *testing.T) {
+	p := NewPublisher(0, 0)
+	op := p.Start(1, 10)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := waiting(func() error { return p.WaitLSN(ctx, 1) })
+	awaitWaiter(op)
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Fatalf("cancelled wait: %v", err)
+	}
+	op.Ready()
+	if p.Visible() != 10 {
+		t.Error("a wait given up keeps the batch from being published")
+	}
+}
+
+func TestPoisonedPublisherStandsStill(t *testing.T) {
+	ctx := context.Background()
+	cause := errors.New("disk on fire")
+	p := NewPublisher(0, 0)
+	a, b := p.Start(1, 10), p.Start(2, 20)
+	a.Ready()
+	done := waiting(func() error { return p.WaitLSN(ctx, 2) })
+	awaitWaiter(b)
+	p.Poison(cause)
+	p.Close() // comes too late to change the reason
+	if err := <-done; !errors.Is(err, fault.ErrPoisoned) || !errors.Is(err, cause) {
+		t.Fatalf("wait over a poisoned publisher: %v", err)
+	}
+	b.Ready()
+	if v, f := p.Visible(), p.FirstUnpublished(); v != 10 || f != 2 {
+		t.Errorf("visible %d, first unpublished %d; want 10, 2", v, f)
+	}
+	if err := p.WaitTimestamp(ctx, 20); !errors.Is(err, fault.ErrPoisoned) {
+		t.Errorf("late wait: %v, want ErrPoisoned", err)
+	}
+	if err := p.WaitTimestamp(ctx, 10); err != nil {
+		t.Errorf("wait for what is published: %v", err)
+	}
+}
+
+func TestClosedPublisherWakesWaiters(t *testing.T) {
+	p := NewPublisher(0, 0)
+	op := p.Start(1, 10)
+	done := waiting(func() error { return p.WaitTimestamp(context.Background(), 10) })
+	awaitWaiter(op)
+	p.Close()
+	p.Close()
+	if err := <-done; !errors.Is(err, fault.ErrClosed) {
+		t.Fatalf("wait over a closed publisher: %v", err)
+	}
+}
+
+func TestWrongUsePanics(t *testing.T) {
+	for name, misuse := range map[string]func(*Publisher){
+		"lsn not rising":       func(p *Publisher) { p.Start(5, 100) },
+		"timestamp not rising": func(p *Publisher) { p.Start(6, 50) },
+		"ready twice":          func(p *Publisher) { op := p.Start(6, 60); op.Ready(); op.Ready() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if msg, _ := recover().(string); !strings.HasPrefix(msg, "mvcc: ") {
+					t.Errorf("recovered %q", msg)
+				}
+			}()
+			misuse(NewPublisher(50, 5))
+		})
+	}
+}
+
+// TestVisibleIsAlwaysAPrefix lets goroutines finish batches in any order while readers look: all
+// batches up to the timestamp that a reader finds visible must be applied.
+func TestVisibleIsAlwaysAPrefix(t *testing.T) {
+	const batches, workers = 3000, 4
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	p := NewPublisher(0, 0)
+	var mu sync.Mutex // the critical section that gives LSN and timestamp
+	var next uint64
+	applied := make([]bool, batches+1) // by timestamp; synchronised by Ready and Visible alone
+	var wg sync.WaitGroup
+	for w := range workers {
+		rnd := rand.New(rand.NewPCG(seed, uint64(w)))
+		wg.Go(func() {
+			var mine []*Op
+			finish := func(keep int) {
+				for len(mine) > keep {
+					i := rnd.IntN(len(mine))
+					applied[mine[i].ts] = true
+					mine[i].Ready()
+					mine[i] = mine[len(mine)-1]
+					mine = mine[:len(mine)-1]
+				}
+			}
+			for {
+				mu.Lock()
+				if next == batches {
+					mu.Unlock()
+					break
+				}
+				next++
+				op := p.Start(next, Timestamp(next))
+				mu.Unlock()
+				mine = append(mine, op)
+				finish(rnd.IntN(8))
+			}
+			finish(0)
+		})
+	}
+	readers := waiting(func() error {
+		checked := Timestamp(0)
+		for checked < batches {
+			if err := p.WaitTimestamp(context.Background(), checked+1); err != nil {
+				return err
+			}
+			runtime.Gosched() // the next batch may not have been started
+			visible := p.Visible()
+			for ; checked < visible; checked++ {
+				if !applied[checked+1] {
+					return errors.New("a batch is visible and not applied")
+				}
+			}
+		}
+		return nil
+	})
+	wg.Wait()
+	if err := <-readers; err != nil {
+		t.Fatal(err)
+	}
+}

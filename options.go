@@ -1,0 +1,139 @@
+package oribi
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// HistoryForever keeps every version of every row.
+const HistoryForever = time.Duration(-1)
+
+const (
+	defaultHistory     = 7 * 24 * time.Hour
+	defaultMemoryLimit = 256 << 20
+	minMemoryLimit     = 16 << 20
+	maxFlushBytes      = 64 << 20
+	maxDeltaBytes      = 32 << 20
+	defaultCellBytes   = 64 << 10
+	maxCellBytes       = 4 << 20
+)
+
+// Options say how a store is opened. nil and zero fields mean the defaults. They are read once, by Open.
+type Options struct {
+	// ReadOnly opens without writing a byte, on a read-only mount too; many such openers may share a store. What the log
+	// holds is replayed into memory. The store must exist.
+	ReadOnly bool
+	// ErrorIfMissing refuses a directory that holds no store, which Open otherwise makes.
+	ErrorIfMissing bool
+	// ErrorIfExists refuses a directory that holds one.
+	ErrorIfExists bool
+
+	// MemoryLimit bounds what the store holds in memory, bytes: rows not yet flushed, cache, compaction buffers, metadata.
+	// Default 256 MiB, at least 16 MiB.
+	MemoryLimit int64
+	// CellLimit bounds one cell, bytes. Default 64 KiB, at most 4 MiB.
+	CellLimit int
+
+	// History is how long old versions are kept in tables that name no time of their own. It counts when the store is
+	// created and stays with it. Default 7 days; HistoryForever; at least one second.
+	History time.Duration
+
+	// Clock gives timestamps. Default: a hybrid clock on the machine's time.
+	Clock mvcc.Clock
+	// Logger takes what happens besides: recovery, background work. Default: nothing is logged.
+	Logger *slog.Logger
+	// Listener is called after each flush and compaction, by the goroutine that did it. Default: none.
+	Listener func(Event)
+
+	// Manual leaves flushes and compactions to the caller, save the flushes that the memory limit forces.
+	Manual bool
+	// Policy chooses what to merge in the background. Default: compaction.Overlap{}.
+	Policy compaction.Policy
+	// FlushBytes is the size at which a MemRowSet is flushed. Default: 64 MiB, or a quarter of MemoryLimit if that is less.
+	FlushBytes int64
+	// RowSetBytes is the size at which a flush or compaction starts a new rowset. Default 32 MiB.
+	RowSetBytes int64
+
+	// FS is the file system. Default: the real one.
+	FS vfs.FS
+}
+
+// Event tells of one flush or compaction. See package compaction.
+type Event = compaction.Event
+
+// Validate reports everything that is wrong with o.
+func (o *Options) Validate() error {
+	if o == nil {
+		return nil
+	}
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf("oribi: options: "+format, args...)) }
+	if o.MemoryLimit != 0 && o.MemoryLimit < minMemoryLimit {
+		bad("MemoryLimit is %d bytes, want at least %d", o.MemoryLimit, minMemoryLimit)
+	}
+	if o.CellLimit < 0 || o.CellLimit > maxCellBytes {
+		bad("CellLimit is %d bytes, want at most %d", o.CellLimit, maxCellBytes)
+	}
+	if _, err := historySeconds(o.History); o.History != 0 && err != nil {
+		errs = append(errs, err)
+	}
+	if o.FlushBytes < 0 || o.RowSetBytes < 0 {
+		bad("FlushBytes and RowSetBytes cannot be negative")
+	}
+	if o.ReadOnly && o.ErrorIfExists {
+		bad("ReadOnly and ErrorIfExists exclude one another")
+	}
+	return errors.Join(errs...)
+}
+
+// historySeconds is a retention as it is stored: whole seconds, −1 for ever.
+func historySeconds(d time.Duration) (int64, error) {
+	switch {
+	case d == HistoryForever:
+		return meta.KeepForever, nil
+	case d < time.Second:
+		return 0, fmt.Errorf("oribi: a history of %v: want at least one second, or HistoryForever", d)
+	}
+	return int64(d / time.Second), nil
+}
+
+// filled is a private copy with the defaults in.
+func (o *Options) filled() Options {
+	var c Options
+	if o != nil {
+		c = *o
+	}
+	set := func(v *int64, def int64) {
+		if *v == 0 {
+			*v = def
+		}
+	}
+	set(&c.MemoryLimit, defaultMemoryLimit)
+	set(&c.FlushBytes, min(maxFlushBytes, c.MemoryLimit/4))
+	if c.CellLimit == 0 {
+		c.CellLimit = defaultCellBytes
+	}
+	if c.History == 0 {
+		c.History = defaultHistory
+	}
+	if c.Clock == nil {
+		c.Clock = mvcc.NewHybridClock(nil)
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Policy == nil {
+		c.Policy = compaction.Overlap{}
+	}
+	if c.FS == nil {
+		c.FS = vfs.OS
+	}
+	return c
+}

@@ -1,0 +1,426 @@
+package oribi
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/tablet"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/scan"
+)
+
+// ReadOption says what Get and Scan read, and when.
+type ReadOption func(*readOptions)
+
+type readOptions struct {
+	columns    []string
+	all        bool
+	at         mvcc.Timestamp
+	asOf       bool
+	predicates []batch.Predicate
+	lower      any
+	upper      any
+	limit      int64
+	anyOrder   bool
+}
+
+// Columns names the columns to read, in that order. Without it, all in schema order.
+func Columns(names ...string) ReadOption {
+	return func(o *readOptions) { o.columns, o.all = names, false }
+}
+
+// AsOf reads what was there at ts: the batch that got ts, and everything before it. Without it, the newest published state. Every
+// such read can be repeated, with the same answer, as long as the table's history reaches back to it.
+//
+// Errors of the read: ErrTooOld below the history floor, ErrFuture more than 10 s ahead of the clock.
+func AsOf(ts mvcc.Timestamp) ReadOption {
+	return func(o *readOptions) { o.at, o.asOf = ts, true }
+}
+
+// Where leaves only the rows for which all predicates are true. Predicates name their columns; ID and Type are filled in.
+func Where(predicates ...batch.Predicate) ReadOption {
+	return func(o *readOptions) { o.predicates = append(o.predicates, predicates...) }
+}
+
+// From starts a scan at the first row whose key is not below key: a Go value for a one-column key, a Key for the first columns of a
+// compound one.
+func From(key any) ReadOption { return func(o *readOptions) { o.lower = key } }
+
+// To ends a scan before the first row whose key is not below key.
+func To(key any) ReadOption { return func(o *readOptions) { o.upper = key } }
+
+// Limit ends a scan after n rows.
+func Limit(n int64) ReadOption { return func(o *readOptions) { o.limit = n } }
+
+// AnyOrder lets a scan give rows in the order that is cheapest, instead of key order.
+func AnyOrder() ReadOption { return func(o *readOptions) { o.anyOrder = true } }
+
+// Key is the values of a key's columns, in schema order.
+type Key []any
+
+// keyCells makes the cells of a key given as a Go value, a Key, a Row or cells ([][]byte). Prefixes are allowed if prefix is set.
+func (t *Table) keyCells(key any, prefix bool) ([][]byte, error) {
+	s := t.tab.Schema
+	var values []any
+	switch k := key.(type) {
+	case [][]byte:
+		if len(k) == 0 || len(k) > s.Keys || len(k) < s.Keys && !prefix {
+			return nil, t.keyError("", fmt.Errorf("%d cells, the key has %d columns", len(k), s.Keys))
+		}
+		for i, cell := range k {
+			if err := t.checkKeyCell(i, cell); err != nil {
+				return nil, err
+			}
+		}
+		return k, nil
+	case Row:
+		for i := 0; i < s.Keys && len(values) < len(k); i++ {
+			v, ok := k[s.Columns[i].Name]
+			if !ok {
+				return nil, t.keyError(s.Columns[i].Name, fmt.Errorf("the key column is not set"))
+			}
+			values = append(values, v)
+		}
+		if len(values) != len(k) {
+			return nil, t.keyError("", fmt.Errorf("a key has the key columns only"))
+		}
+	case Key:
+		values = k
+	default:
+		values = []any{key}
+	}
+	if len(values) == 0 || len(values) > s.Keys || len(values) < s.Keys && !prefix {
+		return nil, t.keyError("", fmt.Errorf("%d values, the key has %d columns", len(values), s.Keys))
+	}
+	cells := make([][]byte, len(values))
+	for i, v := range values {
+		var buf []byte
+		cell, err := appendValue(&buf, &s.Columns[i], v)
+		if err != nil {
+			return nil, t.keyError(s.Columns[i].Name, err)
+		}
+		if err := t.checkKeyCell(i, cell); err != nil {
+			return nil, err
+		}
+		cells[i] = cell
+	}
+	return cells, nil
+}
+
+func (t *Table) checkKeyCell(i int, cell []byte) error {
+	c := &t.tab.Schema.Columns[i]
+	if cell == nil {
+		return t.keyError(c.Name, fmt.Errorf("NULL, which it cannot be"))
+	}
+	if err := checkCell(c, cell); err != nil {
+		return t.keyError(c.Name, err)
+	}
+	return nil
+}
+
+func (t *Table) keyError(column string, cause error) error {
+	return fmt.Errorf("oribi: key: %w", &RowError{Table: t.tab.Name, Column: column, Cause: cause})
+}
+
+// at finds the snapshot of a read, an exclusive bound, and waits until all that it sees is published.
+func (t *Table) at(ctx context.Context, o *readOptions) (tablet.Snapshot, error) {
+	s := t.store
+	if !o.asOf {
+		return tablet.Snapshot{Before: s.pub.Visible() + 1, Latest: true}, nil
+	}
+	if s.opts.ReadOnly && s.clock.Physical() {
+		if o.at > s.clock.Now() {
+			return tablet.Snapshot{}, fmt.Errorf("oribi: read at %v: %w", o.at, fault.ErrFuture)
+		}
+	} else if err := s.clock.Advance(o.at); err != nil {
+		return tablet.Snapshot{}, fmt.Errorf("oribi: read at %v: %w", o.at, err)
+	}
+	if floor := historyFloor(s.clock, t.tab.Row().HistorySec); o.at < floor {
+		return tablet.Snapshot{}, fmt.Errorf("oribi: table %q: read at %v, history begins at %v: %w", t.tab.Name, o.at, floor, fault.ErrTooOld)
+	}
+	// A commit that took its timestamp before the clock passed o.at may still be on its way to the publisher: it is there once this
+	// goroutine has been through the commits' critical section.
+	s.appendMu.Lock()
+	s.appendMu.Unlock() //lint:ignore SA2001 the point is to have been there
+	if err := s.pub.WaitTimestamp(ctx, o.at); err != nil {
+		return tablet.Snapshot{}, err
+	}
+	return tablet.Snapshot{Before: o.at + 1}, nil
+}
+
+func collect(opts []ReadOption) readOptions {
+	o := readOptions{all: true, limit: -1}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	return o
+}
+
+// project finds the indexes of the columns to read.
+func (t *Table) project(o *readOptions) ([]int, error) {
+	if o.all {
+		return t.allColumns, nil
+	}
+	cols, err := t.tab.Schema.Project(o.columns)
+	if err != nil {
+		return nil, fmt.Errorf("oribi: table %q: %w", t.tab.Name, err)
+	}
+	return cols, nil
+}
+
+// Get reads one row. key is a Go value for a one-column key, else a Key or a Row of the key columns.
+//
+// Options: Columns, AsOf. Errors: ErrNotFound when there is no such row; those of AsOf; ErrRow for a key that does not fit; ErrCorrupt; ErrClosed.
+func (t *Table) Get(ctx context.Context, key any, opts ...ReadOption) (Row, error) {
+	cols, cells, err := t.GetCells(ctx, key, opts...)
+	if err != nil {
+		return nil, err
+	}
+	row := make(Row, len(cols))
+	for i, col := range cols {
+		c := &t.tab.Schema.Columns[col]
+		row[c.Name] = valueOf(c, cells[i])
+	}
+	return row, nil
+}
+
+// GetCells is Get without conversion: the indexes in the schema of the columns read, and their cells, nil for NULL. The cells must not be
+// changed.
+func (t *Table) GetCells(ctx context.Context, key any, opts ...ReadOption) (columns []int, cells [][]byte, err error) {
+	o := collect(opts)
+	if columns, err = t.project(&o); err != nil {
+		return nil, nil, err
+	}
+	k, err := t.keyCells(key, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	cells = make([][]byte, len(columns))
+	return columns, cells, t.get(ctx, k, &o, columns, cells)
+}
+
+// get reads the cells of one row.
+func (t *Table) get(ctx context.Context, key [][]byte, o *readOptions, columns []int, cells [][]byte) error {
+	if err := t.store.enter(); err != nil {
+		return err
+	}
+	defer t.store.leave()
+	snap, err := t.at(ctx, o)
+	if err != nil {
+		return err
+	}
+	var few [64]byte
+	encoded := t.tab.Encoder.AppendKey(few[:0], key)
+	found, err := t.tab.Get(encoded, snap, columns, cells)
+	if err != nil {
+		return fmt.Errorf("oribi: %w", err)
+	}
+	if !found {
+		return fmt.Errorf("oribi: table %q: key %s: %w", t.tab.Name, t.tab.KeyText(encoded), fault.ErrNotFound)
+	}
+	return nil
+}
+
+// Trace tells how a read finds a key.
+type Trace = tablet.Trace
+
+// Explain tells how Get finds a key: which rowsets it asks, and what their bloom files and key indexes say.
+func (t *Table) Explain(ctx context.Context, key any, opts ...ReadOption) (Trace, error) {
+	o := collect(opts)
+	k, err := t.keyCells(key, false)
+	if err != nil {
+		return Trace{}, err
+	}
+	if err := t.store.enter(); err != nil {
+		return Trace{}, err
+	}
+	defer t.store.leave()
+	snap, err := t.at(ctx, &o)
+	if err != nil {
+		return Trace{}, err
+	}
+	return t.tab.Explain(t.tab.Encoder.AppendKey(nil, k), snap)
+}
+
+// Scan is a scan that has been asked for and not begun. Batches or Rows run it, once.
+type Scan struct {
+	t   *Table
+	ctx context.Context
+	o   readOptions
+}
+
+// Scan reads rows, in key order unless AnyOrder is given. All options apply. Errors come with the first step.
+func (t *Table) Scan(ctx context.Context, opts ...ReadOption) *Scan {
+	return &Scan{t: t, ctx: ctx, o: collect(opts)}
+}
+
+// Batches runs the scan. A batch holds until the next step; its byte strings may be kept. The rows of the result are those whose
+// bit in Selection is 1. An error is the last step.
+func (sc *Scan) Batches() iter.Seq2[*batch.Batch, error] {
+	return func(yield func(*batch.Batch, error) bool) {
+		it, err := sc.start()
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for sc.next(it) {
+			if !yield(it.Batch(), nil) {
+				it.Close()
+				return
+			}
+		}
+		if err = it.Close(); err == nil {
+			err = sc.interrupted()
+		}
+		if err != nil {
+			yield(nil, fmt.Errorf("oribi: %w", err))
+		}
+	}
+}
+
+// Rows runs the scan row by row.
+func (sc *Scan) Rows() iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		for b, err := range sc.Batches() {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
+				if !yield(rowOf(b, i), nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func rowOf(b *batch.Batch, i int) Row {
+	row := make(Row, len(b.Schema))
+	for c := range b.Schema {
+		row[b.Schema[c].Name] = valueOf(&b.Schema[c], b.Columns[c].Cell(i))
+	}
+	return row
+}
+
+// next takes a step unless the store was closed or the context ended.
+func (sc *Scan) next(it scan.Iterator) bool {
+	return sc.interrupted() == nil && it.Next()
+}
+
+func (sc *Scan) interrupted() error {
+	if sc.t.store.closed.Load() {
+		return fault.ErrClosed
+	}
+	return sc.ctx.Err()
+}
+
+// start makes the iterator.
+func (sc *Scan) start() (scan.Iterator, error) {
+	t := sc.t
+	if err := t.store.enter(); err != nil {
+		return nil, err
+	}
+	defer t.store.leave()
+	req := scan.Request{Schema: t.tab.Schema}
+	var err error
+	if req.Columns, err = t.project(&sc.o); err != nil {
+		return nil, err
+	}
+	for _, p := range sc.o.predicates {
+		if err := t.bind(&p); err != nil {
+			return nil, err
+		}
+		req.Predicates = append(req.Predicates, p)
+	}
+	if req.Lower, err = t.bound(sc.o.lower); err != nil {
+		return nil, err
+	}
+	if req.Upper, err = t.bound(sc.o.upper); err != nil {
+		return nil, err
+	}
+	snap, err := t.at(sc.ctx, &sc.o)
+	if err != nil {
+		return nil, err
+	}
+	it, err := t.tab.Scan(&req, snap, !sc.o.anyOrder)
+	if err != nil {
+		return nil, fmt.Errorf("oribi: %w", err)
+	}
+	if sc.o.limit >= 0 {
+		it = scan.Limit(it, sc.o.limit)
+	}
+	return it, nil
+}
+
+// bound encodes a bound of a key range; nil when there is none.
+func (t *Table) bound(key any) ([]byte, error) {
+	if key == nil {
+		return nil, nil
+	}
+	cells, err := t.keyCells(key, true)
+	if err != nil {
+		return nil, err
+	}
+	return t.tab.Encoder.AppendPrefix([]byte{}, cells), nil
+}
+
+// bind finds a predicate's column and checks its values.
+func (t *Table) bind(p *batch.Predicate) error {
+	i := t.tab.Schema.Index(p.Column)
+	if i < 0 {
+		return fmt.Errorf("oribi: table %q: column %q: %w", t.tab.Name, p.Column, fault.ErrNotFound)
+	}
+	c := &t.tab.Schema.Columns[i]
+	p.ID, p.Type = c.ID, c.Type
+	for _, v := range p.Values {
+		if v == nil || !c.Type.Variable() && len(v) != c.Type.Width() {
+			return fmt.Errorf("oribi: table %q: column %q: a predicate's value of %d bytes, want %d", t.tab.Name, c.Name, len(v), c.Type.Width())
+		}
+	}
+	return p.Prepare()
+}
+
+// Test makes a predicate with Go values as in Row.
+func (t *Table) Test(column string, op batch.Op, values ...any) (batch.Predicate, error) {
+	p := batch.Predicate{Column: column, Op: op}
+	i := t.tab.Schema.Index(column)
+	if i < 0 {
+		return p, fmt.Errorf("oribi: table %q: column %q: %w", t.tab.Name, column, fault.ErrNotFound)
+	}
+	c := &t.tab.Schema.Columns[i]
+	for _, v := range values {
+		var buf []byte
+		cell, err := appendValue(&buf, c, v)
+		if err != nil {
+			return p, fmt.Errorf("oribi: table %q: column %q: %w", t.tab.Name, column, err)
+		}
+		p.Values = append(p.Values, cell)
+	}
+	return p, t.bind(&p)
+}
+
+// Count is the number of rows. Options: AsOf, Where, From, To. Without them it is told from counts, without reading.
+func (t *Table) Count(ctx context.Context, opts ...ReadOption) (int64, error) {
+	o := collect(opts)
+	if !o.asOf && o.lower == nil && o.upper == nil && len(o.predicates) == 0 {
+		if err := t.store.enter(); err != nil {
+			return 0, err
+		}
+		defer t.store.leave()
+		return t.tab.LiveRows(), nil
+	}
+	o.columns, o.all, o.anyOrder = nil, false, true
+	sc := &Scan{t: t, ctx: ctx, o: o}
+	var n int64
+	for b, err := range sc.Batches() {
+		if err != nil {
+			return 0, err
+		}
+		n += int64(b.Selected())
+	}
+	return n, nil
+}

@@ -1,0 +1,54 @@
+package oribi
+
+import (
+	"fmt"
+
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/wal"
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+// replay puts the log's batches back into memory, in LSN order from where the metadata needs them. It writes nothing.
+// Operations on tables that were dropped are passed over.
+func (s *Store) replay() (*wal.Tail, error) {
+	tables := map[uint32]*Table{}
+	newest := s.stored.ClockHigh
+	for _, t := range s.tables {
+		tables[t.tab.Number] = t
+		newest = max(newest, t.tab.MaxTimestamp())
+	}
+	last := mvcc.Min
+	tail, err := wal.Replay(s.logOptions(), wal.LSN(s.blocks.LogStart()), func(lsn wal.LSN, payload []byte) error {
+		ts, err := change.RecordTimestamp(payload)
+		if err == nil && ts <= last {
+			err = fault.Corruptf("timestamp %d after %d", uint64(ts), uint64(last))
+		}
+		if err != nil {
+			return fmt.Errorf("log: lsn %d: %w", lsn, err)
+		}
+		last = ts
+		s.recovery.Batches++
+		_, err = change.DecodeRecord(payload, func(op change.Op) error {
+			if t := tables[op.Table]; t != nil {
+				return t.tab.Replay(op, ts, uint64(lsn))
+			}
+			if op.Table >= s.stored.NextTable {
+				return fault.Corruptf("log: lsn %d: table %d was never made", lsn, op.Table)
+			}
+			return nil
+		})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	r := tail.Report()
+	s.recovery.Clean, s.recovery.Frames, s.recovery.TornBytes = r.Clean, r.Frames, r.TornBytes
+	s.logBytes = r.Bytes
+	newest = max(newest, last)
+	s.clock.Restore(newest)
+	s.lastLSN.Store(uint64(tail.Last()))
+	s.pub = mvcc.NewPublisher(newest, uint64(tail.Last()))
+	return tail, nil
+}

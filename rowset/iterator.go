@@ -1,0 +1,196 @@
+package rowset
+
+import (
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/delta"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/scan"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Iterator scans one rowset by windows of row IDs [4096 k, 4096 (k+1)).
+//
+// In each window, in this order: deletes clear rows of the selection; predicates run, on encoded data where no
+// change that the snapshot sees touches the column; the projected columns are read, if a row is left, and changes
+// applied to them. Source: tablet spec §8.5.
+type Iterator struct {
+	d        *DiskRowSet
+	req      *scan.Request
+	window   *delta.Window
+	next     batch.Ordinal
+	end      batch.Ordinal
+	out      *batch.Batch
+	readers  []*cfile.ColumnReader // by index in the schema, made when first needed
+	vectors  []*batch.Vector       // by index in the schema: what this window has read
+	loaded   []bool
+	keys     [][]byte
+	err      error
+	released bool
+}
+
+// NewIterator scans the rowset for a request. It takes a reference that Close gives back.
+func (d *DiskRowSet) NewIterator(req *scan.Request) (*Iterator, error) {
+	n := len(d.Schema.Columns)
+	it := &Iterator{d: d, req: req, end: batch.Ordinal(d.Stored().Rows),
+		readers: make([]*cfile.ColumnReader, n), vectors: make([]*batch.Vector, n), loaded: make([]bool, n)}
+	var err error
+	if req.Lower != nil {
+		if it.next, _, err = d.seek(req.Lower); err != nil {
+			return nil, err
+		}
+	}
+	if req.Upper != nil {
+		if it.end, _, err = d.seek(req.Upper); err != nil {
+			return nil, err
+		}
+	}
+	it.window = d.tracker.Load().NewWindow(req.Snapshot)
+	it.out = &batch.Batch{Schema: req.Projection(), Columns: make([]*batch.Vector, len(req.Columns))}
+	d.Ref()
+	return it, nil
+}
+
+// Next reads the next window that has a row in the result.
+func (it *Iterator) Next() bool {
+	for it.err == nil && !it.released && it.next < it.end {
+		from := it.next
+		to := min(it.end, (from/batch.WindowRows+1)*batch.WindowRows)
+		it.next = to
+		var any bool
+		if any, it.err = it.read(from, int(to-from)); any && it.err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// read fills the output from rows [from, from+n) and tells whether a row is left.
+func (it *Iterator) read(from batch.Ordinal, n int) (bool, error) {
+	if err := it.window.Prepare(from, n); err != nil {
+		return false, err
+	}
+	clear(it.loaded)
+	sel := it.out.Selection.Resize(n)
+	sel.SetRange(0, n)
+	it.out.Selection, it.out.Len = sel, n
+	it.window.ApplyDeletes(sel)
+	for i := range it.req.Predicates {
+		if !sel.Any() {
+			return false, nil
+		}
+		if err := it.filter(&it.req.Predicates[i], from, n, sel); err != nil {
+			return false, err
+		}
+	}
+	if !sel.Any() {
+		return false, nil
+	}
+	for i, col := range it.req.Columns {
+		v, err := it.column(col, from, n)
+		if err != nil {
+			return false, err
+		}
+		it.out.Columns[i] = v
+	}
+	return true, it.makeKeys(from, n)
+}
+
+// filter clears the bits of rows for which p is not true. Encoded data may decide only where no change that the
+// snapshot sees touches the column.
+func (it *Iterator) filter(p *batch.Predicate, from batch.Ordinal, n int, sel batch.Bitmap) error {
+	col := it.d.Schema.IndexID(p.ID)
+	if !it.loaded[col] && !it.window.Touches(p.ID) {
+		r, err := it.reader(col)
+		if err != nil {
+			return err
+		}
+		if r != nil {
+			if handled, err := r.Select(from, n, p, sel); handled || err != nil {
+				return err
+			}
+		}
+	}
+	v, err := it.column(col, from, n)
+	if err != nil {
+		return err
+	}
+	p.Eval(v, sel)
+	return nil
+}
+
+// reader is the column's reader, nil where the rowset has no such column.
+func (it *Iterator) reader(col int) (*cfile.ColumnReader, error) {
+	if it.readers[col] == nil {
+		f, err := it.d.File(col)
+		if err != nil || f == nil {
+			return nil, err
+		}
+		it.readers[col] = f.NewColumnReader()
+	}
+	return it.readers[col], nil
+}
+
+// column is the column's cells of this window with changes applied, read once a window.
+func (it *Iterator) column(col int, from batch.Ordinal, n int) (*batch.Vector, error) {
+	if it.vectors[col] == nil {
+		it.vectors[col] = &batch.Vector{Type: it.d.Schema.Columns[col].Type}
+	}
+	v := it.vectors[col]
+	if it.loaded[col] {
+		return v, nil
+	}
+	c := &it.d.Schema.Columns[col]
+	if err := it.base(col, c, from, n, v); err != nil {
+		return nil, err
+	}
+	if it.window.Touches(c.ID) {
+		it.window.ApplyColumn(c.ID, v)
+	}
+	it.loaded[col] = true
+	return v, nil
+}
+
+func (it *Iterator) base(col int, c *schema.Column, from batch.Ordinal, n int, v *batch.Vector) error {
+	r, err := it.reader(col)
+	if err != nil {
+		return err
+	}
+	if r == nil {
+		v.Fill(n, c.Default)
+		return nil
+	}
+	return readFull(r, it.d, c, from, n, v)
+}
+
+// makeKeys encodes the keys of the window's rows, if the request wants them.
+func (it *Iterator) makeKeys(from batch.Ordinal, n int) error {
+	if !it.req.Keys {
+		return nil
+	}
+	cols := make([]*batch.Vector, it.d.Schema.Keys)
+	for i := range cols {
+		v, err := it.column(i, from, n)
+		if err != nil {
+			return err
+		}
+		cols[i] = v
+	}
+	it.keys = change.AppendVectorKeys(it.keys[:0:0], it.d.encoder, cols, 0, n)
+	return nil
+}
+
+// Batch is the current window.
+func (it *Iterator) Batch() *batch.Batch { return it.out }
+
+// Keys are the encoded keys of the current window's rows.
+func (it *Iterator) Keys() [][]byte { return it.keys }
+
+// Close gives the rowset back.
+func (it *Iterator) Close() error {
+	if !it.released {
+		it.released = true
+		it.d.Unref()
+	}
+	return it.err
+}

@@ -1,0 +1,66 @@
+package rowset
+
+import (
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// DefaultTargetBytes is the size at which a flush or compaction starts a new rowset.
+const DefaultTargetBytes = 32 << 20
+
+// RollingWriter writes rows to one rowset after the other, starting a new one when the size is reached.
+type RollingWriter struct {
+	schema *schema.Schema
+	create Creation
+	nextID func() uint64
+	target int64
+	cur    *Writer
+	done   []*meta.RowSet
+}
+
+// NewRollingWriter starts without a rowset: no rows, no files.
+func NewRollingWriter(c Creation, s *schema.Schema, nextID func() uint64, targetBytes int64) *RollingWriter {
+	if targetBytes <= 0 {
+		targetBytes = DefaultTargetBytes
+	}
+	return &RollingWriter{schema: s, create: c, nextID: nextID, target: targetBytes}
+}
+
+// Append takes rows as Writer.Append does.
+func (r *RollingWriter) Append(rows *change.Rows) error {
+	if len(rows.Keys) == 0 {
+		return nil
+	}
+	if r.cur != nil && r.cur.Bytes() >= r.target {
+		if err := r.roll(); err != nil {
+			return err
+		}
+	}
+	if r.cur == nil {
+		var err error
+		if r.cur, err = NewWriter(r.create, r.schema, r.nextID()); err != nil {
+			return err
+		}
+	}
+	return r.cur.Append(rows)
+}
+
+func (r *RollingWriter) roll() error {
+	row, err := r.cur.Finish()
+	if err != nil {
+		return err
+	}
+	r.done, r.cur = append(r.done, row), nil
+	return nil
+}
+
+// Finish ends the last rowset and returns the metadata rows of all, in key order.
+func (r *RollingWriter) Finish() ([]*meta.RowSet, error) {
+	if r.cur != nil {
+		if err := r.roll(); err != nil {
+			return nil, err
+		}
+	}
+	return r.done, nil
+}

@@ -1,0 +1,418 @@
+// Package rowset is one sorted set of rows on disk: a column file for each column, a key index, a bloom
+// file, and the changes since (redo) and before (undo) as delta files and a delta mem store.
+//
+// Use: a Writer makes the files of one rowset from rows in key order; Open makes a DiskRowSet of its
+// metadata row; Find looks a key up, Row reads one row as of a snapshot, NewIterator scans, Histories
+// gives the rows with all their versions to a compaction. A Tree finds the rowsets that may hold a key.
+//
+// A DiskRowSet may be used by many goroutines. Its base data never changes; its list of delta stores is an
+// immutable value, swapped whole. It is counted: Ref and Unref, the last Unref closes the files.
+//
+// Source: tablet spec §8, §10. Simpler than Kudu: files are opened when they are first needed and then stay open;
+// there is one key index reader for bounds, look-ups and ranges; no per-thread bloom caches.
+package rowset
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/bloom"
+	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/delta"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/cache"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/keyenc"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Blocks opens committed blocks.
+type Blocks interface {
+	OpenBlock(id block.ID) (Block, error)
+}
+
+// Block is the bytes of one block until it is closed.
+type Block interface {
+	block.Source
+	io.Closer
+}
+
+// Options are what all rowsets of a store share.
+type Options struct {
+	Blocks Blocks
+	Cache  *cache.Cache  // of cblocks; nil = none
+	Grow   func(n int64) // told of the bytes that delta mem stores take; nil = nobody
+}
+
+// DiskRowSet is one rowset, open.
+type DiskRowSet struct {
+	Schema *schema.Schema
+
+	meta    atomic.Pointer[meta.RowSet] // as committed last; replaced whole by SetStores
+	opts    Options
+	encoder *keyenc.Encoder
+	columns []column // by index in Schema
+	index   lazy[*cfile.Reader]
+	filter  lazy[*bloom.Reader]
+
+	// tracker is the list of delta stores. Writers replace it under the tablet's locks, readers load it once.
+	tracker atomic.Pointer[delta.Tracker]
+	memMu   sync.Mutex // guards the making of the delta mem store
+
+	refs    atomic.Int64
+	closeMu sync.Mutex
+	closers []io.Closer // blocks opened so far
+}
+
+// column is one column of the schema in this rowset.
+type column struct {
+	block block.ID // 0: the rowset was written before the column was added
+	file  lazy[*cfile.Reader]
+}
+
+// lazy is a value that is made when it is first asked for. A failure is not kept: the next call tries again.
+type lazy[T any] struct {
+	val atomic.Pointer[T]
+	mu  sync.Mutex
+}
+
+func (l *lazy[T]) get(open func() (T, error)) (T, error) {
+	if v := l.val.Load(); v != nil {
+		return *v, nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if v := l.val.Load(); v != nil {
+		return *v, nil
+	}
+	v, err := open()
+	if err != nil {
+		return v, err
+	}
+	l.val.Store(&v)
+	return v, nil
+}
+
+// Open makes a rowset of its metadata row, with one reference. Only delta files are opened at once; all
+// other files when they are first needed.
+func Open(s *schema.Schema, m *meta.RowSet, o Options) (*DiskRowSet, error) {
+	d := &DiskRowSet{Schema: s, opts: o, encoder: keyenc.NewEncoder(s), columns: make([]column, len(s.Columns))}
+	d.meta.Store(m)
+	d.refs.Store(1)
+	for _, c := range m.Columns {
+		if i := s.IndexID(c.ID); i >= 0 {
+			d.columns[i].block = c.Block
+		}
+	}
+	for i := range s.Keys {
+		if d.columns[i].block == 0 {
+			return nil, fault.Corruptf("rowset %d: no file for key column %q", m.ID, s.Columns[i].Name)
+		}
+	}
+	t := &delta.Tracker{Schema: s}
+	err := d.openDeltas(&t.Undo, m.Undo)
+	if err == nil {
+		err = d.openDeltas(&t.Redo, m.Redo)
+	}
+	if err != nil {
+		d.Unref()
+		return nil, err
+	}
+	d.tracker.Store(t)
+	return d, nil
+}
+
+func (d *DiskRowSet) openDeltas(dst *[]*delta.File, ids []block.ID) error {
+	for _, id := range ids {
+		f, err := d.OpenDelta(id)
+		if err != nil {
+			return err
+		}
+		*dst = append(*dst, f)
+	}
+	return nil
+}
+
+// OpenDelta opens a delta file of this rowset.
+func (d *DiskRowSet) OpenDelta(id block.ID) (*delta.File, error) {
+	src, err := d.openBlock(id)
+	if err != nil {
+		return nil, err
+	}
+	f, err := delta.OpenFile(src, cfile.ReaderOptions{Cache: d.opts.Cache})
+	if err != nil {
+		return nil, fmt.Errorf("rowset %d: %w", d.Stored().ID, err)
+	}
+	return f, nil
+}
+
+func (d *DiskRowSet) openBlock(id block.ID) (block.Source, error) {
+	src, err := d.opts.Blocks.OpenBlock(id)
+	if err != nil {
+		return nil, fmt.Errorf("rowset %d: %w", d.Stored().ID, err)
+	}
+	d.closeMu.Lock()
+	d.closers = append(d.closers, src)
+	d.closeMu.Unlock()
+	return src, nil
+}
+
+func (d *DiskRowSet) openFile(id block.ID) (*cfile.Reader, error) {
+	src, err := d.openBlock(id)
+	if err != nil {
+		return nil, err
+	}
+	r, err := cfile.Open(src, cfile.ReaderOptions{Cache: d.opts.Cache})
+	if err != nil {
+		return nil, fmt.Errorf("rowset %d: %w", d.Stored().ID, err)
+	}
+	return r, nil
+}
+
+// Stored is the rowset's metadata row as committed last. Immutable.
+func (d *DiskRowSet) Stored() *meta.RowSet { return d.meta.Load() }
+
+// Ref counts one more user of the rowset.
+func (d *DiskRowSet) Ref() { d.refs.Add(1) }
+
+// Unref gives a reference back; the last one closes the files.
+func (d *DiskRowSet) Unref() {
+	if d.refs.Add(-1) > 0 {
+		return
+	}
+	d.closeMu.Lock()
+	defer d.closeMu.Unlock()
+	for _, c := range d.closers {
+		c.Close() // a block is closed for reading: there is nothing to lose
+	}
+	d.closers = nil
+}
+
+// File is the reader of the column at an index of the schema; nil where the rowset has no such column.
+// Errors: ErrCorrupt when the file does not fit the column.
+func (d *DiskRowSet) File(col int) (*cfile.Reader, error) {
+	c := &d.columns[col]
+	if c.block == 0 {
+		return nil, nil
+	}
+	if v := c.file.val.Load(); v != nil {
+		return *v, nil
+	}
+	return c.file.get(func() (*cfile.Reader, error) {
+		r, err := d.openFile(c.block)
+		if err != nil {
+			return nil, err
+		}
+		want := &d.Schema.Columns[col]
+		info := r.Info()
+		switch {
+		case info.Type != want.Type:
+			return nil, fault.Corruptf("rowset %d: block %d: column %q holds %s, want %s", d.Stored().ID, c.block, want.Name, info.Type, want.Type)
+		case info.Nullable && !want.Nullable:
+			return nil, fault.Corruptf("rowset %d: block %d: column %q is nullable", d.Stored().ID, c.block, want.Name)
+		case r.Rows() != d.Stored().Rows:
+			return nil, fault.Corruptf("rowset %d: block %d: column %q has %d rows, want %d", d.Stored().ID, c.block, want.Name, r.Rows(), d.Stored().Rows)
+		}
+		return r, nil
+	})
+}
+
+// KeyFile is the reader of the key index: the ad-hoc index of a compound key, or the key column itself.
+func (d *DiskRowSet) KeyFile() (*cfile.Reader, error) {
+	if d.Schema.SingleKey() {
+		return d.File(0)
+	}
+	if v := d.index.val.Load(); v != nil {
+		return *v, nil
+	}
+	return d.index.get(func() (*cfile.Reader, error) {
+		r, err := d.openFile(d.Stored().KeyIndex)
+		if err == nil && r.Rows() != d.Stored().Rows {
+			return nil, fault.Corruptf("rowset %d: block %d: the key index has %d rows, want %d", d.Stored().ID, d.Stored().KeyIndex, r.Rows(), d.Stored().Rows)
+		}
+		return r, err
+	})
+}
+
+// Filter is the reader of the bloom file.
+func (d *DiskRowSet) Filter() (*bloom.Reader, error) {
+	if v := d.filter.val.Load(); v != nil {
+		return *v, nil
+	}
+	return d.filter.get(func() (*bloom.Reader, error) {
+		src, err := d.openBlock(d.Stored().Bloom)
+		if err != nil {
+			return nil, err
+		}
+		r, err := bloom.Open(src, cfile.ReaderOptions{Cache: d.opts.Cache})
+		if err != nil {
+			return nil, fmt.Errorf("rowset %d: %w", d.Stored().ID, err)
+		}
+		return r, nil
+	})
+}
+
+// Tracker is the list of delta stores as it is now.
+func (d *DiskRowSet) Tracker() *delta.Tracker { return d.tracker.Load() }
+
+// SetStores replaces the metadata row and the list of delta stores. The caller keeps writers of the table away.
+func (d *DiskRowSet) SetStores(m *meta.RowSet, t *delta.Tracker) {
+	d.meta.Store(m)
+	d.tracker.Store(t)
+}
+
+// Find looks up an encoded key: bloom file, then key index. The row may be a ghost: ask Live.
+// Source: tablet spec §10.4.
+func (d *DiskRowSet) Find(p bloom.Probe) (row batch.Ordinal, found bool, err error) {
+	filter, err := d.Filter()
+	if err != nil {
+		return 0, false, err
+	}
+	if may, err := filter.MayContain(p); err != nil || !may {
+		return 0, false, err
+	}
+	return d.seek(p.Key)
+}
+
+// seek finds the first row at or after an encoded key.
+func (d *DiskRowSet) seek(key []byte) (row batch.Ordinal, exact bool, err error) {
+	index, err := d.KeyFile()
+	if err != nil {
+		return 0, false, err
+	}
+	if d.Schema.SingleKey() && !d.Schema.Columns[0].Type.Variable() {
+		return d.seekInteger(index, key)
+	}
+	return index.Seek(key)
+}
+
+// seekInteger seeks in a key column of fixed width, whose cells are not the encoded keys.
+// A bound of a range may be a shorter or longer string than a key: it is brought to the first whole key at or after it.
+func (d *DiskRowSet) seekInteger(index *cfile.Reader, key []byte) (row batch.Ordinal, exact bool, err error) {
+	width := d.Schema.Columns[0].Type.Width()
+	whole := len(key) == width
+	if !whole {
+		bound := make([]byte, width)
+		longer := copy(bound, key) < len(key)
+		if longer && !increment(bound) {
+			return batch.Ordinal(d.Stored().Rows), false, nil
+		}
+		key = bound
+	}
+	cells, err := d.encoder.Decode(key)
+	if err != nil {
+		return 0, false, err
+	}
+	row, exact, err = index.Seek(cells[0])
+	return row, exact && whole, err
+}
+
+// increment adds one to a big-endian integer; false when it was the largest.
+func increment(b []byte) bool {
+	for i := len(b) - 1; i >= 0; i-- {
+		if b[i]++; b[i] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Live tells whether a row's newest change leaves it there.
+func (d *DiskRowSet) Live(row batch.Ordinal) (bool, error) { return d.tracker.Load().Live(row) }
+
+// Apply adds a change to the delta mem store, which is made by the first one.
+// The caller holds the row's lock and keeps flushes of the table away.
+func (d *DiskRowSet) Apply(row batch.Ordinal, ts mvcc.Timestamp, lsn uint64, list change.List) {
+	t := d.tracker.Load()
+	if t.Mem == nil {
+		t = d.makeMem()
+	}
+	t.Mem.Apply(row, ts, lsn, list)
+}
+
+func (d *DiskRowSet) makeMem() *delta.Tracker {
+	d.memMu.Lock()
+	defer d.memMu.Unlock()
+	t := *d.tracker.Load()
+	if t.Mem == nil {
+		t.Mem = delta.NewMemStore(d.opts.Grow)
+		d.tracker.Store(&t)
+	}
+	return d.tracker.Load()
+}
+
+// Row reads cells of one row as of a snapshot into cells, which is as long as cols; nil for NULL.
+// live is false when the row was not there. Cells are valid as long as they are referenced.
+func (d *DiskRowSet) Row(row batch.Ordinal, snap mvcc.Timestamp, cols []int, cells [][]byte) (live bool, err error) {
+	var state delta.RowState
+	if err := d.tracker.Load().RowAt(row, snap, &state); err != nil || state.Deleted {
+		return false, err
+	}
+	for i, col := range cols {
+		c := &d.Schema.Columns[col]
+		if cell, changed := state.Cell(c.ID); changed {
+			cells[i] = cell
+			continue
+		}
+		r, err := d.File(col)
+		if err != nil {
+			return false, err
+		}
+		if r == nil {
+			cells[i] = c.Default
+			continue
+		}
+		if cells[i], err = r.Cell(row); err != nil {
+			return false, err
+		}
+		if cells[i] == nil && !c.Nullable {
+			return false, fault.Corruptf("rowset %d: column %q: row %d is NULL", d.Stored().ID, c.Name, row)
+		}
+	}
+	return true, nil
+}
+
+// CheckFiles reads and verifies every base file. On an error id is the block at fault.
+func (d *DiskRowSet) CheckFiles() (id block.ID, err error) {
+	for i := range d.columns {
+		if d.columns[i].block == 0 {
+			continue
+		}
+		r, err := d.File(i)
+		if err == nil {
+			err = r.Verify()
+		}
+		if err != nil {
+			return d.columns[i].block, err
+		}
+	}
+	if !d.Schema.SingleKey() {
+		r, err := d.KeyFile()
+		if err == nil {
+			err = r.Verify()
+		}
+		if err != nil {
+			return d.Stored().KeyIndex, err
+		}
+	}
+	_, err = d.Filter()
+	return d.Stored().Bloom, err
+}
+
+// CheckKey looks for a key that stands at a row: bloom file and key index must find it there.
+func (d *DiskRowSet) CheckKey(key []byte, row int64) error {
+	at, found, err := d.Find(bloom.MakeProbe(key))
+	if err != nil {
+		return err
+	}
+	if !found || int64(at) != row {
+		return fault.Corruptf("rowset %d: row %d is not found by its key %x", d.Stored().ID, row, key)
+	}
+	return nil
+}

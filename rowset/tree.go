@@ -1,0 +1,55 @@
+package rowset
+
+import (
+	"bytes"
+	"sort"
+)
+
+// Tree finds rowsets by key. Immutable: a change of the set makes a new one.
+//
+// Rowsets stand in the order of their first keys; beside each stands the greatest last key of it and of all
+// before it. A look-up is a binary search for the last rowset that begins at or before the key, then a walk back
+// while that greatest last key still reaches it: one step where rowsets do not overlap, as many as overlap otherwise.
+// Simpler than Kudu's interval tree, and as fast on the layouts that compactions leave.
+type Tree struct {
+	Sets  []*DiskRowSet // by first key
+	reach [][]byte      // reach[i] is the greatest last key of Sets[:i+1]
+}
+
+// NewTree orders rowsets. It takes no references.
+func NewTree(sets []*DiskRowSet) *Tree {
+	t := &Tree{Sets: append([]*DiskRowSet(nil), sets...), reach: make([][]byte, len(sets))}
+	sort.SliceStable(t.Sets, func(i, j int) bool { return bytes.Compare(t.Sets[i].Stored().MinKey, t.Sets[j].Stored().MinKey) < 0 })
+	var last []byte
+	for i, d := range t.Sets {
+		if i == 0 || bytes.Compare(d.Stored().MaxKey, last) > 0 {
+			last = d.Stored().MaxKey
+		}
+		t.reach[i] = last
+	}
+	return t
+}
+
+// Candidates appends the rowsets whose bounds, both inclusive, hold key.
+func (t *Tree) Candidates(dst []*DiskRowSet, key []byte) []*DiskRowSet {
+	i := sort.Search(len(t.Sets), func(i int) bool { return bytes.Compare(t.Sets[i].Stored().MinKey, key) > 0 })
+	for i--; i >= 0 && bytes.Compare(t.reach[i], key) >= 0; i-- {
+		if bytes.Compare(t.Sets[i].Stored().MaxKey, key) >= 0 {
+			dst = append(dst, t.Sets[i])
+		}
+	}
+	return dst
+}
+
+// Range appends the rowsets that have a key in [lower, upper), nil being open, in the order of their first keys.
+func (t *Tree) Range(dst []*DiskRowSet, lower, upper []byte) []*DiskRowSet {
+	for _, d := range t.Sets {
+		if upper != nil && bytes.Compare(d.Stored().MinKey, upper) >= 0 {
+			break
+		}
+		if lower == nil || bytes.Compare(d.Stored().MaxKey, lower) >= 0 {
+			dst = append(dst, d)
+		}
+	}
+	return dst
+}

@@ -1,0 +1,307 @@
+package rowset
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/bloom"
+	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/delta"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/invariant"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Creation makes the blocks that a Writer fills, and ends them.
+type Creation interface {
+	Create() (block.Sink, error)
+	Finish(block.Sink) error
+}
+
+// keyIndexBlockBytes is the size of a cblock in the key index of a compound key. Source: tablet spec §10.1.
+const keyIndexBlockBytes = 4096
+
+// Names of the metadata pairs that hold a rowset's bounds. File format: never change.
+const (
+	minKeyPair = "min_key"
+	maxKeyPair = "max_key"
+)
+
+// Writer makes the files of one rowset. It is used by one goroutine; columns are encoded in parallel inside.
+//
+// Rows come in key order by Append; their changes with them. After an error a Writer is of no more use.
+// Source: tablet spec §10.1–§10.3.
+type Writer struct {
+	schema   *schema.Schema
+	creation Creation
+	columns  []part[*cfile.Writer]
+	filter   part[*bloom.Writer]
+	index    part[*cfile.Writer] // compound keys only
+	undo     part[*delta.Writer] // made by the first undo
+	redo     part[*delta.Writer] // made by the first redo
+	row      meta.RowSet
+	keys     *batch.Vector // the keys of one Append, as the index takes them
+	lastKey  []byte
+}
+
+// part is one file with the sink below it.
+type part[W any] struct {
+	sink block.Sink
+	w    W
+}
+
+// NewWriter starts a rowset; its number is the caller's.
+func NewWriter(c Creation, s *schema.Schema, id uint64) (*Writer, error) {
+	w := &Writer{schema: s, creation: c, keys: &batch.Vector{Type: schema.Binary}}
+	w.row.ID, w.row.LastDurableDMS = id, -1
+	for i := range s.Columns {
+		col := &s.Columns[i]
+		p, err := newPart(c, func(sink block.Sink) (*cfile.Writer, error) {
+			return cfile.NewWriter(sink, cfile.WriterOptions{Type: col.Type, Encoding: col.Encoding, Compression: col.Compression.Resolve(col.Type),
+				Nullable: col.Nullable, BlockBytes: int(col.BlockBytes), PositionalIndex: true, ValueIndex: i == 0 && s.SingleKey()})
+		})
+		if err != nil {
+			return nil, fmt.Errorf("column %q: %w", col.Name, err)
+		}
+		w.columns = append(w.columns, p)
+		w.row.Columns = append(w.row.Columns, meta.ColumnBlock{ID: col.ID, Block: p.sink.ID()})
+	}
+	var err error
+	if w.filter, err = newPart(c, func(sink block.Sink) (*bloom.Writer, error) { return bloom.NewWriter(sink, bloom.Options{}) }); err != nil {
+		return nil, err
+	}
+	w.row.Bloom = w.filter.sink.ID()
+	if s.SingleKey() {
+		return w, nil
+	}
+	w.index, err = newPart(c, func(sink block.Sink) (*cfile.Writer, error) {
+		return cfile.NewWriter(sink, cfile.WriterOptions{Type: schema.Binary, Encoding: schema.Prefix, Compression: schema.LZ4,
+			BlockBytes: keyIndexBlockBytes, ValueIndex: true, Exact: true})
+	})
+	if err != nil {
+		return nil, err
+	}
+	w.row.KeyIndex = w.index.sink.ID()
+	return w, nil
+}
+
+func newPart[W any](c Creation, make func(block.Sink) (W, error)) (part[W], error) {
+	sink, err := c.Create()
+	if err != nil {
+		return part[W]{}, err
+	}
+	w, err := make(sink)
+	return part[W]{sink, w}, err
+}
+
+// Rows is the number of rows taken so far.
+func (w *Writer) Rows() int64 { return w.row.Rows }
+
+// Bytes is about the size of all files so far.
+func (w *Writer) Bytes() int64 {
+	var n int64
+	for _, s := range w.sinks() {
+		n += s.Size()
+	}
+	return n
+}
+
+// Append takes rows behind those taken so far, with their changes: keys rise, undos are newest first and redos oldest
+// first within a row. rows.Batch has all columns of the schema; its selection is not looked at.
+func (w *Writer) Append(rows *change.Rows) error {
+	n := len(rows.Keys)
+	if n == 0 {
+		return nil
+	}
+	if invariant.Enabled {
+		w.checkOrder(rows.Keys)
+	}
+	first := uint32(w.row.Rows)
+	if w.row.Rows+int64(n) > meta.MaxRows {
+		return fmt.Errorf("rowset %d: more than %d rows", w.row.ID, int64(meta.MaxRows))
+	}
+	if err := appendDeltas(w, &w.undo, true, rows.Undo, first); err != nil {
+		return err
+	}
+	if err := appendDeltas(w, &w.redo, false, rows.Redo, first); err != nil {
+		return err
+	}
+	err := parallel(len(w.columns)+1, func(i int) error {
+		if i == len(w.columns) {
+			return w.appendKeys(rows.Keys)
+		}
+		if err := w.columns[i].w.Append(rows.Batch.Columns[i]); err != nil {
+			return fmt.Errorf("column %q: %w", w.schema.Columns[i].Name, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if w.row.Rows == 0 {
+		w.row.MinKey = bytes.Clone(rows.Keys[0])
+	}
+	w.lastKey = append(w.lastKey[:0], rows.Keys[n-1]...)
+	w.row.Rows += int64(n)
+	w.row.LiveRows += int64(n) - int64(countDeletes(rows.Redo))
+	return nil
+}
+
+func (w *Writer) checkOrder(keys [][]byte) {
+	last := w.lastKey
+	for i, k := range keys {
+		if (i > 0 || w.row.Rows > 0) && bytes.Compare(last, k) >= 0 {
+			panic(fmt.Sprintf("rowset: key %x after %x", k, last))
+		}
+		last = k
+	}
+}
+
+// appendKeys gives keys to the bloom file and to the key index.
+func (w *Writer) appendKeys(keys [][]byte) error {
+	for _, k := range keys {
+		if err := w.filter.w.Add(k); err != nil {
+			return err
+		}
+	}
+	if w.index.sink == nil {
+		return nil
+	}
+	w.keys.Reset(0)
+	w.keys.Len, w.keys.Bytes = len(keys), keys
+	return w.index.w.Append(w.keys)
+}
+
+func appendDeltas(w *Writer, p *part[*delta.Writer], undo bool, list []change.Delta, first uint32) error {
+	if len(list) == 0 {
+		return nil
+	}
+	if p.sink == nil {
+		var err error
+		if *p, err = newPart(w.creation, func(sink block.Sink) (*delta.Writer, error) { return delta.NewWriter(sink, undo) }); err != nil {
+			return err
+		}
+		if undo {
+			w.row.Undo = []block.ID{p.sink.ID()}
+		} else {
+			w.row.Redo = []block.ID{p.sink.ID()}
+			w.row.LastDurableDMS = 0
+		}
+	}
+	for _, d := range list {
+		d.Row += first
+		w.row.MaxTimestamp = max(w.row.MaxTimestamp, d.TS)
+		if err := p.w.Append(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// countDeletes is the number of rows whose last redo is a DELETE.
+func countDeletes(redo []change.Delta) int {
+	n := 0
+	for i, d := range redo {
+		if (i+1 == len(redo) || redo[i+1].Row != d.Row) && d.List.Kind() == change.Delete {
+			n++
+		}
+	}
+	return n
+}
+
+// Finish ends all files and returns the rowset's metadata row, whose included LSN is the caller's to set.
+// A Writer without rows is the caller's to avoid.
+func (w *Writer) Finish() (*meta.RowSet, error) {
+	if w.row.Rows == 0 {
+		return nil, errors.New("rowset: finished without rows")
+	}
+	w.row.MaxKey = bytes.Clone(w.lastKey)
+	bounds := w.index.w
+	if w.schema.SingleKey() {
+		bounds = w.columns[0].w
+	}
+	bounds.AddMetadata(minKeyPair, w.row.MinKey)
+	bounds.AddMetadata(maxKeyPair, w.row.MaxKey)
+	err := parallel(len(w.columns), func(i int) error { return w.columns[i].w.Finish() })
+	if err == nil {
+		err = w.filter.w.Finish()
+	}
+	if err == nil && w.index.sink != nil {
+		err = w.index.w.Finish()
+	}
+	for _, p := range []part[*delta.Writer]{w.undo, w.redo} {
+		if err == nil && p.sink != nil {
+			_, err = p.w.Finish()
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, sink := range w.sinks() {
+		if err := w.creation.Finish(sink); err != nil {
+			return nil, err
+		}
+		w.row.Bytes += sink.Size()
+	}
+	row := w.row
+	return &row, nil
+}
+
+// sinks are the blocks begun so far.
+func (w *Writer) sinks() []block.Sink {
+	sinks := make([]block.Sink, 0, len(w.columns)+4)
+	for i := range w.columns {
+		sinks = append(sinks, w.columns[i].sink)
+	}
+	for _, s := range []block.Sink{w.filter.sink, w.index.sink, w.undo.sink, w.redo.sink} {
+		if s != nil {
+			sinks = append(sinks, s)
+		}
+	}
+	return sinks
+}
+
+// parallel calls f for 0 to n-1 on as many goroutines as there are processors and returns the first error by index.
+func parallel(n int, f func(i int) error) error {
+	errs := make([]error, n)
+	var next atomic.Int64
+	work := func() {
+		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+			errs[i] = f(i)
+		}
+	}
+	var wg sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) - 1 {
+		wg.Go(work)
+	}
+	work()
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CheckBounds compares the bounds in the metadata row with those in the key file.
+func (d *DiskRowSet) CheckBounds() error {
+	index, err := d.KeyFile()
+	if err != nil {
+		return err
+	}
+	for name, want := range map[string][]byte{minKeyPair: d.Stored().MinKey, maxKeyPair: d.Stored().MaxKey} {
+		if got, ok := index.Metadata(name); !ok || !bytes.Equal(got, want) {
+			return fault.Corruptf("rowset %d: %s is %x in the key file, %x in the metadata", d.Stored().ID, name, got, want)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package scan
+
+import (
+	"bytes"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Merge joins iterators, each in key order and all with keys, into one in key order.
+//
+// A key is visible in one input at most, so that no two selected rows have equal keys. Rows that
+// follow one another in one input are copied as a run; a batch that lies wholly before all other inputs
+// is handed on as it is.
+func Merge(columns []schema.Column, inputs []Iterator) Iterator {
+	if len(inputs) == 1 {
+		return inputs[0]
+	}
+	return &merge{columns: columns, start: inputs}
+}
+
+type merge struct {
+	columns []schema.Column
+	start   []Iterator // not yet asked for their first batch
+	heads   []*head    // inputs with a selected row left, by the key of that row
+	all     []Iterator
+	out     *batch.Batch
+	outKeys [][]byte
+	through *head // the input whose batch is handed on as it is
+	err     error
+	closed  bool
+}
+
+// head is an input and its place in its current batch.
+type head struct {
+	it   Iterator
+	b    *batch.Batch
+	keys [][]byte
+	row  int // the next selected row
+}
+
+func (h *head) key() []byte { return h.keys[h.row] }
+
+// load takes the next batch; false at the end of the input.
+func (h *head) load() bool {
+	if !h.it.Next() {
+		return false
+	}
+	h.b, h.keys = h.it.Batch(), h.it.Keys()
+	h.row = h.b.Selection.Next(0)
+	return true
+}
+
+func (m *merge) Next() bool {
+	if m.err != nil || m.closed {
+		return false
+	}
+	for _, it := range m.start {
+		m.all = append(m.all, it)
+		if h := (&head{it: it}); h.load() {
+			m.insert(h)
+		} else if m.err = it.Close(); m.err != nil {
+			return false
+		}
+	}
+	m.start = nil
+	if m.through != nil {
+		h := m.through
+		m.through = nil
+		if !m.reload(h) {
+			return false
+		}
+	}
+	if len(m.heads) == 0 {
+		return false
+	}
+	if h := m.heads[0]; h.row == h.b.Selection.Next(0) && m.runEnd(h) == h.b.Len {
+		m.heads, m.through = m.heads[1:], h
+		return true
+	}
+	return m.fill()
+}
+
+// fill copies runs of rows into the output batch until it is full or the inputs are at their end.
+func (m *merge) fill() bool {
+	if m.out == nil {
+		m.out = batch.New(m.columns, 0)
+	}
+	m.out.Reset(0)
+	m.outKeys = m.outKeys[:0]
+	for len(m.heads) > 0 && len(m.outKeys) < batch.WindowRows {
+		h := m.heads[0]
+		end := m.runEnd(h)
+		for i, v := range m.out.Columns {
+			v.AppendSelected(h.b.Columns[i], h.b.Selection, h.row, end)
+		}
+		for i := h.row; i >= 0 && i < end; i = h.b.Selection.Next(i + 1) {
+			m.outKeys = append(m.outKeys, h.keys[i])
+		}
+		m.heads = m.heads[1:]
+		if h.row = h.b.Selection.Next(end); h.row >= 0 {
+			m.insert(h)
+		} else if !m.reload(h) {
+			return false
+		}
+	}
+	m.out.Len = len(m.outKeys)
+	m.out.Selection = m.out.Selection.Resize(m.out.Len)
+	m.out.Selection.SetRange(0, m.out.Len)
+	return true
+}
+
+// runEnd is the row of h's batch before which all selected rows from h.row on have keys below the other inputs' next ones.
+// h is the first of m.heads.
+func (m *merge) runEnd(h *head) int {
+	if len(m.heads) == 1 {
+		return h.b.Len
+	}
+	bound := m.heads[1].key()
+	end := h.row
+	for i := h.row; i >= 0 && bytes.Compare(h.keys[i], bound) < 0; i = h.b.Selection.Next(i + 1) {
+		end = i + 1
+	}
+	if h.b.Selection.Next(end) < 0 {
+		return h.b.Len
+	}
+	return max(end, h.row+1)
+}
+
+// insert puts h in its place among the heads.
+func (m *merge) insert(h *head) {
+	i := 0
+	for i < len(m.heads) && bytes.Compare(m.heads[i].key(), h.key()) < 0 {
+		i++
+	}
+	m.heads = append(m.heads, nil)
+	copy(m.heads[i+1:], m.heads[i:])
+	m.heads[i] = h
+}
+
+// reload takes h's next batch and puts h back; false after an error.
+func (m *merge) reload(h *head) bool {
+	if h.load() {
+		m.insert(h)
+		return true
+	}
+	m.err = h.it.Close()
+	return m.err == nil
+}
+
+func (m *merge) Batch() *batch.Batch {
+	if m.through != nil {
+		return m.through.b
+	}
+	return m.out
+}
+
+func (m *merge) Keys() [][]byte {
+	if m.through != nil {
+		return m.through.keys
+	}
+	return m.outKeys
+}
+
+func (m *merge) Close() error {
+	m.closed = true
+	for _, it := range append(m.all, m.start...) {
+		if err := it.Close(); m.err == nil {
+			m.err = err
+		}
+	}
+	m.all, m.start = nil, nil
+	return m.err
+}

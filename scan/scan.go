@@ -1,0 +1,116 @@
+// Package scan says what a caller asks of a table, and joins what several sets of rows answer.
+//
+// A Request names columns, predicates, a key range and a snapshot. Every set of rows (MemRowSet,
+// DiskRowSet) answers it with an Iterator over batches; Concat chains iterators whose rows follow one
+// another, Merge joins iterators whose key ranges overlap into one in key order, Limit cuts.
+//
+// Iterators are for one goroutine. A batch holds until the next call of Next; byte strings in it stay
+// valid as long as they are referenced.
+package scan
+
+import (
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Request is what a scan wants of a table.
+type Request struct {
+	Schema     *schema.Schema
+	Columns    []int             // indexes in Schema of the columns to hand out, in that order
+	Predicates []batch.Predicate // all must hold; a row for which one is not true is left out
+	Lower      []byte            // encoded key, inclusive; nil = from the first row
+	Upper      []byte            // encoded key, exclusive; nil = to the last row
+	Snapshot   mvcc.Timestamp    // exclusive: a change at ts is seen iff ts < Snapshot
+	Keys       bool              // batches carry encoded keys, for Merge
+}
+
+// Projection is the columns of the batches that r asks for.
+func (r *Request) Projection() []schema.Column {
+	out := make([]schema.Column, len(r.Columns))
+	for i, c := range r.Columns {
+		out[i] = r.Schema.Columns[c]
+	}
+	return out
+}
+
+// Iterator yields batches with at least one selected row. The first error ends it; Close tells it and may be called twice.
+type Iterator interface {
+	Next() bool
+	// Batch is the current batch. It holds until the next call of Next.
+	Batch() *batch.Batch
+	// Keys are the encoded keys of the current batch's rows (those of unselected rows may be nil), when the request asked for them.
+	Keys() [][]byte
+	Close() error
+}
+
+// Concat chains iterators, each made when its turn comes.
+func Concat(make ...func() (Iterator, error)) Iterator { return &concat{rest: make} }
+
+type concat struct {
+	rest []func() (Iterator, error)
+	cur  Iterator
+	err  error
+}
+
+func (c *concat) Next() bool {
+	for c.err == nil {
+		if c.cur == nil {
+			if len(c.rest) == 0 {
+				return false
+			}
+			next := c.rest[0]
+			c.rest = c.rest[1:]
+			if c.cur, c.err = next(); c.err != nil {
+				c.cur = nil
+				return false
+			}
+		}
+		if c.cur.Next() {
+			return true
+		}
+		c.err = c.cur.Close()
+		c.cur = nil
+	}
+	return false
+}
+
+func (c *concat) Batch() *batch.Batch { return c.cur.Batch() }
+func (c *concat) Keys() [][]byte      { return c.cur.Keys() }
+
+func (c *concat) Close() error {
+	c.rest = nil
+	if c.cur != nil {
+		if err := c.cur.Close(); c.err == nil {
+			c.err = err
+		}
+		c.cur = nil
+	}
+	return c.err
+}
+
+// Limit ends it after n rows.
+func Limit(it Iterator, n int64) Iterator { return &limit{Iterator: it, left: n} }
+
+type limit struct {
+	Iterator
+	left int64
+}
+
+func (l *limit) Next() bool {
+	if l.left <= 0 || !l.Iterator.Next() {
+		return false
+	}
+	b := l.Batch()
+	n := int64(b.Selected())
+	if n > l.left {
+		i := -1
+		for ; l.left > 0; l.left-- {
+			i = b.Selection.Next(i + 1)
+		}
+		b.Selection.ClearRange(i+1, b.Len)
+		return true
+	}
+	l.left -= n
+	return true
+}

@@ -1,0 +1,240 @@
+// Package schema says what a table's columns are: types, identity, defaults, storage.
+//
+// A column's ID is its identity; its index is its place. Everything on disk is keyed by ID, so that
+// a rename or a dropped neighbour changes nothing. Key columns come first. Schemas are immutable once
+// made by New: they may be shared by all goroutines.
+//
+// Source: tablet spec §2. Simpler than Kudu: no partitions, no virtual columns stored in the schema.
+package schema
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// Limits of a schema.
+const (
+	MaxColumns     = 300
+	MaxNameBytes   = 256
+	MaxKeyBytes    = 16 << 10 // encoded key
+	MaxVarchar     = 65535    // characters
+	MaxPrecision   = 38       // decimal digits
+	MinDate        = -719162  // 0001-01-01
+	MaxDate        = 2932896  // 9999-12-31
+	reservedName   = "auto_incrementing_id"
+	minBlockBytes  = 512
+	maxBlockBytes  = 16 << 20
+	maxCommentSize = 2048
+)
+
+// ColumnID is the identity of a column within its table, given once and never again.
+type ColumnID int32
+
+// Column is one column of a table.
+type Column struct {
+	ID          ColumnID
+	Name        string
+	Type        Type
+	Nullable    bool
+	Default     []byte // cell bytes of the default (read and write default alike); nil = none
+	Encoding    Encoding
+	Compression Compression
+	BlockBytes  int32 // size of a data cblock before compression; 0 = 256 KiB
+	Precision   int   // decimals: digits in all, 1 to 38
+	Scale       int   // decimals: digits behind the point, 0 to Precision
+	Length      int   // varchar: characters
+	Comment     string
+}
+
+// Schema is the list of columns, key columns first.
+type Schema struct {
+	Columns []Column
+	Keys    int // number of key columns, at least 1
+	byName  map[string]int
+	byID    map[ColumnID]int
+}
+
+// New checks columns and makes a schema of them; the first keys columns are the key.
+// Columns keep their IDs; if all are 0, they are numbered from 0 on. Errors wrap ErrSchema and name the column.
+func New(columns []Column, keys int) (*Schema, error) {
+	if len(columns) == 0 || len(columns) > MaxColumns {
+		return nil, schemaError("a table has 1 to %d columns, not %d", MaxColumns, len(columns))
+	}
+	if keys < 1 || keys > len(columns) {
+		return nil, schemaError("a table has at least one key column")
+	}
+	columns = number(columns)
+	s := &Schema{Columns: columns, Keys: keys, byName: make(map[string]int, len(columns)), byID: make(map[ColumnID]int, len(columns))}
+	for i := range columns {
+		c := &columns[i]
+		if err := c.check(i < keys); err != nil {
+			return nil, err
+		}
+		if _, twice := s.byName[c.Name]; twice {
+			return nil, schemaError("column %q stands twice", c.Name)
+		}
+		if _, twice := s.byID[c.ID]; twice {
+			return nil, schemaError("column %q: id %d stands twice", c.Name, c.ID)
+		}
+		s.byName[c.Name], s.byID[c.ID] = i, i
+	}
+	return s, nil
+}
+
+// number returns columns with the IDs 0 to n−1 where none has one.
+func number(columns []Column) []Column {
+	for i := range columns {
+		if columns[i].ID != 0 {
+			return columns
+		}
+	}
+	columns = append([]Column(nil), columns...)
+	for i := range columns {
+		columns[i].ID = ColumnID(i)
+	}
+	return columns
+}
+
+func schemaError(format string, args ...any) error {
+	return fmt.Errorf(format+": %w", append(args, fault.ErrSchema)...)
+}
+
+// CheckName tells whether name may name a table or a column. Source: tablet spec §20.
+func CheckName(name string) error {
+	switch {
+	case name == "":
+		return schemaError("a name is empty")
+	case len(name) > MaxNameBytes:
+		return schemaError("name %.20q… is longer than %d bytes", name, MaxNameBytes)
+	case !utf8.ValidString(name):
+		return schemaError("name %q is not valid UTF-8", name)
+	}
+	for _, r := range name {
+		if r == 0 {
+			return schemaError("name %q holds a NUL", name)
+		}
+	}
+	return nil
+}
+
+func (c *Column) check(key bool) error {
+	if err := CheckName(c.Name); err != nil {
+		return err
+	}
+	fail := func(format string, args ...any) error {
+		return schemaError("column %q: "+format, append([]any{c.Name}, args...)...)
+	}
+	switch {
+	case c.Name == reservedName:
+		return fail("the name is reserved")
+	case !c.Type.Valid():
+		return fail("unknown type %d", int32(c.Type))
+	case key && c.Nullable:
+		return fail("a key column cannot be nullable")
+	case key && !c.Type.Keyable():
+		return fail("type %s cannot be in a key", c.Type)
+	case key && c.Default != nil:
+		return fail("a key column has no default")
+	case !c.Encoding.Allowed(c.Type):
+		return fail("encoding %s does not fit type %s", c.Encoding, c.Type)
+	case c.Compression < 0 || int(c.Compression) >= len(compressionNames):
+		return fail("unknown compression %d", int32(c.Compression))
+	case c.BlockBytes != 0 && (c.BlockBytes < minBlockBytes || c.BlockBytes > maxBlockBytes):
+		return fail("block size %d is not 0 and not between %d and %d", c.BlockBytes, minBlockBytes, maxBlockBytes)
+	case len(c.Comment) > maxCommentSize || !utf8.ValidString(c.Comment):
+		return fail("the comment is longer than %d bytes or not valid UTF-8", maxCommentSize)
+	case c.Type == Varchar && (c.Length < 1 || c.Length > MaxVarchar):
+		return fail("varchar has a length of 1 to %d characters, not %d", MaxVarchar, c.Length)
+	case c.Default != nil && !c.Type.Variable() && len(c.Default) != c.Type.Width():
+		return fail("the default has %d bytes, want %d", len(c.Default), c.Type.Width())
+	}
+	if c.Type.Decimal() {
+		if c.Precision < 1 || c.Precision > MaxPrecision || c.Scale < 0 || c.Scale > c.Precision {
+			return fail("decimal(%d,%d): want 1 ≤ precision ≤ %d and 0 ≤ scale ≤ precision", c.Precision, c.Scale, MaxPrecision)
+		}
+		if DecimalType(c.Precision) != c.Type {
+			return fail("decimal(%d,%d) is stored as %s, not %s", c.Precision, c.Scale, DecimalType(c.Precision), c.Type)
+		}
+	}
+	return nil
+}
+
+// Index finds a column by name; -1 if there is none.
+func (s *Schema) Index(name string) int {
+	if i, ok := s.byName[name]; ok {
+		return i
+	}
+	return -1
+}
+
+// IndexID finds a column by ID; -1 if there is none.
+func (s *Schema) IndexID(id ColumnID) int {
+	if i, ok := s.byID[id]; ok {
+		return i
+	}
+	return -1
+}
+
+// SingleKey tells whether the key is one column, whose file is then the key index too.
+func (s *Schema) SingleKey() bool { return s.Keys == 1 }
+
+// Project makes the list of indexes of the named columns. A name that is not there is ErrNotFound.
+func (s *Schema) Project(names []string) ([]int, error) {
+	out := make([]int, len(names))
+	for i, name := range names {
+		if out[i] = s.Index(name); out[i] < 0 {
+			return nil, fmt.Errorf("column %q: %w", name, fault.ErrNotFound)
+		}
+	}
+	return out, nil
+}
+
+// TypeName is the type as schema files write it: int64, decimal(15,2), varchar(20), timestamp.
+func (c *Column) TypeName() string {
+	switch {
+	case c.Type.Decimal():
+		return fmt.Sprintf("decimal(%d,%d)", c.Precision, c.Scale)
+	case c.Type == Varchar:
+		return fmt.Sprintf("varchar(%d)", c.Length)
+	}
+	return fileNames[c.Type]
+}
+
+var fileNames = map[Type]string{Bool: "bool", Int8: "int8", Int16: "int16", Int32: "int32", Int64: "int64",
+	Uint8: "uint8", Uint16: "uint16", Uint32: "uint32", Uint64: "uint64", Int128: "int128",
+	Float: "float", Double: "double", String: "string", Binary: "binary", Date: "date", Timestamp: "timestamp"}
+
+// ParseTypeName reads a type as schema files write it into c's Type, Precision, Scale and Length.
+func (c *Column) ParseTypeName(s string) error {
+	var p, sc, n int
+	var rest string
+	if k, _ := fmt.Sscanf(s, "decimal(%d,%d)%s", &p, &sc, &rest); k == 2 && s == fmt.Sprintf("decimal(%d,%d)", p, sc) {
+		if p < 1 || p > MaxPrecision {
+			return schemaError("type %q: precision is 1 to %d", s, MaxPrecision)
+		}
+		c.Type, c.Precision, c.Scale = DecimalType(p), p, sc
+		return nil
+	}
+	if k, _ := fmt.Sscanf(s, "varchar(%d)%s", &n, &rest); k == 1 && s == fmt.Sprintf("varchar(%d)", n) {
+		c.Type, c.Length = Varchar, n
+		return nil
+	}
+	for t, name := range fileNames {
+		if name == s && creatable(t) {
+			c.Type = t
+			return nil
+		}
+	}
+	return schemaError("unknown type %q", s)
+}
+
+// creatable tells whether a schema file may name t; the unsigned types and int128 are read from files only.
+func creatable(t Type) bool {
+	switch t {
+	case Uint8, Uint16, Uint32, Uint64, Int128:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,233 @@
+package schema
+
+import "fmt"
+
+// Type is the logical type of a column. The numbers are those of Kudu's DataType, which stand in
+// column files and schema messages. Source: tablet spec §2.1.
+type Type int32
+
+// Column types. File format: never change the numbers.
+const (
+	Uint8      Type = 0
+	Int8       Type = 1
+	Uint16     Type = 2
+	Int16      Type = 3
+	Uint32     Type = 4
+	Int32      Type = 5
+	Uint64     Type = 6
+	Int64      Type = 7
+	String     Type = 8
+	Bool       Type = 9
+	Float      Type = 10
+	Double     Type = 11
+	Binary     Type = 12
+	Timestamp  Type = 13 // microseconds since 1970-01-01 UTC, int64
+	Int128     Type = 14
+	Decimal32  Type = 15
+	Decimal64  Type = 16
+	Decimal128 Type = 17
+	Varchar    Type = 19
+	Date       Type = 20 // days since 1970-01-01, int32
+)
+
+// typeInfo is what the engine needs to know of a type.
+type typeInfo struct {
+	name     string // Kudu's name
+	physical Type
+	width    int // bytes of a cell; 0 for variable width
+	keyable  bool
+}
+
+var types = map[Type]typeInfo{
+	Uint8:      {"UINT8", Uint8, 1, true},
+	Int8:       {"INT8", Int8, 1, true},
+	Uint16:     {"UINT16", Uint16, 2, true},
+	Int16:      {"INT16", Int16, 2, true},
+	Uint32:     {"UINT32", Uint32, 4, true},
+	Int32:      {"INT32", Int32, 4, true},
+	Uint64:     {"UINT64", Uint64, 8, true},
+	Int64:      {"INT64", Int64, 8, true},
+	String:     {"STRING", Binary, 0, true},
+	Bool:       {"BOOL", Bool, 1, false},
+	Float:      {"FLOAT", Float, 4, false},
+	Double:     {"DOUBLE", Double, 8, false},
+	Binary:     {"BINARY", Binary, 0, true},
+	Timestamp:  {"UNIXTIME_MICROS", Int64, 8, true},
+	Int128:     {"INT128", Int128, 16, true},
+	Decimal32:  {"DECIMAL32", Int32, 4, true},
+	Decimal64:  {"DECIMAL64", Int64, 8, true},
+	Decimal128: {"DECIMAL128", Int128, 16, true},
+	Varchar:    {"VARCHAR", Binary, 0, true},
+	Date:       {"DATE", Int32, 4, true},
+}
+
+// widths and physicals hold types' columns as arrays: they are asked once a vector, not once a cell,
+// but also on the path of a point read.
+var (
+	widths    [21]int
+	physicals [21]Type
+)
+
+func init() {
+	for t := range physicals {
+		physicals[t] = -1
+	}
+	for t, info := range types {
+		widths[t], physicals[t] = info.width, info.physical
+	}
+}
+
+// Valid tells whether t is a type that columns can have.
+func (t Type) Valid() bool { return t >= 0 && int(t) < len(physicals) && physicals[t] >= 0 }
+
+// Physical is the type in which cells of t are stored. t must be valid.
+func (t Type) Physical() Type { return physicals[t] }
+
+// Width is the number of bytes of one cell in memory and in change lists (Bool: 1); 0 for types of variable width.
+func (t Type) Width() int { return widths[t] }
+
+// Variable tells whether cells of t are byte strings.
+func (t Type) Variable() bool { return widths[t] == 0 }
+
+// Keyable tells whether a key column may have type t.
+func (t Type) Keyable() bool { return types[t].keyable }
+
+// Decimal tells whether t is one of the three decimal types.
+func (t Type) Decimal() bool { return t >= Decimal32 && t <= Decimal128 }
+
+// String is Kudu's name of the type.
+func (t Type) String() string {
+	if info, ok := types[t]; ok {
+		return info.name
+	}
+	return fmt.Sprintf("type %d", int32(t))
+}
+
+// TypeByName finds a type by Kudu's name for it.
+func TypeByName(name string) (Type, bool) {
+	for t, info := range types {
+		if info.name == name {
+			return t, true
+		}
+	}
+	return 0, false
+}
+
+// DecimalType is the narrowest decimal type for a precision of 1 to 38 digits.
+func DecimalType(precision int) Type {
+	switch {
+	case precision <= 9:
+		return Decimal32
+	case precision <= 18:
+		return Decimal64
+	}
+	return Decimal128
+}
+
+// Encoding says how the values of a column are laid out in its data cblocks. Numbers as Kudu's EncodingType.
+type Encoding int32
+
+// Encodings. File format: never change the numbers. 3 (group varint) is retired.
+const (
+	Auto       Encoding = 0
+	Plain      Encoding = 1
+	Prefix     Encoding = 2
+	RLE        Encoding = 4
+	Dictionary Encoding = 5
+	Bitshuffle Encoding = 6
+)
+
+var encodingNames = map[Encoding]string{Auto: "AUTO_ENCODING", Plain: "PLAIN_ENCODING", Prefix: "PREFIX_ENCODING",
+	RLE: "RLE", Dictionary: "DICT_ENCODING", Bitshuffle: "BIT_SHUFFLE"}
+
+// String is Kudu's name of the encoding.
+func (e Encoding) String() string {
+	if s, ok := encodingNames[e]; ok {
+		return s
+	}
+	return fmt.Sprintf("encoding %d", int32(e))
+}
+
+// EncodingByName finds an encoding by Kudu's name for it.
+func EncodingByName(name string) (Encoding, bool) {
+	for e, s := range encodingNames {
+		if s == name {
+			return e, true
+		}
+	}
+	return 0, false
+}
+
+// Resolve replaces Auto by the default for t. Source: cfile spec §5.2.
+func (e Encoding) Resolve(t Type) Encoding {
+	if e != Auto {
+		return e
+	}
+	switch t.Physical() {
+	case Bool:
+		return RLE
+	case Binary:
+		return Dictionary
+	}
+	return Bitshuffle
+}
+
+// Allowed tells whether columns of type t can be stored in encoding e (Auto always can). Source: cfile spec §5.2.
+func (e Encoding) Allowed(t Type) bool {
+	p := t.Physical()
+	switch e {
+	case Auto, Plain:
+		return true
+	case RLE:
+		return p == Bool || p != Binary && p != Float && p != Double && p != Int128
+	case Bitshuffle:
+		return p != Bool && p != Binary
+	case Prefix, Dictionary:
+		return p == Binary
+	}
+	return false
+}
+
+// Compression is the codec around whole cblocks. Numbers as Kudu's CompressionType.
+type Compression int32
+
+// Codecs. File format: never change the numbers.
+const (
+	DefaultCompression Compression = 0
+	NoCompression      Compression = 1
+	Snappy             Compression = 2
+	LZ4                Compression = 3
+	Zlib               Compression = 4
+)
+
+var compressionNames = [...]string{"DEFAULT_COMPRESSION", "NO_COMPRESSION", "SNAPPY", "LZ4", "ZLIB"}
+
+// String is Kudu's name of the codec.
+func (c Compression) String() string {
+	if c >= 0 && int(c) < len(compressionNames) {
+		return compressionNames[c]
+	}
+	return fmt.Sprintf("compression %d", int32(c))
+}
+
+// CompressionByName finds a codec by Kudu's name for it.
+func CompressionByName(name string) (Compression, bool) {
+	for c, s := range compressionNames {
+		if s == name {
+			return Compression(c), true
+		}
+	}
+	return 0, false
+}
+
+// Resolve replaces the default by what Oribi writes for t: LZ4 for byte strings, none for all else,
+// whose encoding (bitshuffle) holds LZ4 already.
+func (c Compression) Resolve(t Type) Compression {
+	if c != DefaultCompression {
+		return c
+	}
+	if t.Variable() {
+		return LZ4
+	}
+	return NoCompression
+}

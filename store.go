@@ -1,0 +1,499 @@
+package oribi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sort"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/oribi-db/oribi/blockmanager"
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/cache"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/tablet"
+	"github.com/oribi-db/oribi/internal/wal"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// Store is an open directory of tables. It is safe for concurrent use.
+type Store struct {
+	dir      string
+	opts     Options
+	instance *instance
+	lock     vfs.Lock
+	blocks   *blockmanager.Manager
+	log      *wal.Log // nil when read-only
+	pub      *mvcc.Publisher
+	clock    mvcc.Clock
+	cache    *cache.Cache
+	recovery Recovery
+	logBytes int64 // of the log, as replay found it
+
+	// life is held shared by every call and exclusive by Close, which waits for running calls.
+	life   sync.RWMutex
+	closed atomic.Bool
+
+	// appendMu is the critical section of a commit: timestamp, LSN, frame and publication order are given under it.
+	appendMu sync.Mutex
+	lastLSN  atomic.Uint64
+
+	// metaMu makes metadata commits follow one another, from the finding of log_start to publication in memory.
+	metaMu sync.Mutex
+	stored meta.Store // under metaMu
+
+	tablesMu sync.RWMutex
+	tables   map[string]*Table
+
+	memBytes   atomic.Int64 // MemRowSets
+	deltaBytes atomic.Int64 // delta mem stores
+	background *background
+}
+
+// Recovery tells what opening the store found in its log, and what a writer did about it.
+type Recovery struct {
+	Clean        bool   // the log ended as Close leaves it
+	Frames       int64  // log frames read
+	Batches      int64  // write batches replayed
+	TornBytes    int64  // bytes of an unfinished write at the end of the log
+	TornFile     string // where a writer kept them; empty for a reader
+	RepairedBits int64  // single bits put right
+}
+
+// Open opens the store in dir, or makes one there: an empty directory is formatted, a missing one is made if its parent is there.
+//
+// A store that was killed is recovered: every batch that was acknowledged as durable is there, whole. Recovery tells what was found.
+//
+// Errors: ErrNotStore (something else lies there, or, with ErrorIfMissing or ReadOnly, nothing), ErrLocked, ErrCorrupt,
+// ErrUnsupported (a newer format), ErrExists, and those of the file system. A failed Open changes nothing, save that an
+// unfinished format is begun again by a writer.
+func Open(dir string, o *Options) (*Store, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Store{dir: dir, opts: o.filled(), tables: map[string]*Table{}}
+	s.clock = s.opts.Clock
+	s.cache = cache.New(s.opts.MemoryLimit / 4)
+	if err := s.open(); err != nil {
+		s.abandon()
+		return nil, fmt.Errorf("oribi: %s: %w", dir, err)
+	}
+	if !s.opts.ReadOnly {
+		s.background = startBackground(s)
+	}
+	return s, nil
+}
+
+// abandon gives back what a failed open holds.
+func (s *Store) abandon() {
+	for _, t := range s.tables {
+		t.tab.Close()
+	}
+	if s.log != nil {
+		s.log.Close()
+	}
+	if s.blocks != nil {
+		s.blocks.Close()
+	}
+	if s.lock != nil {
+		s.lock.Close()
+	}
+}
+
+// open does the steps of opening, in their order: lock, format if need be, metadata against the anchor, rowsets, log, and for a
+// writer repair.
+func (s *Store) open() error {
+	fresh, err := s.prepare()
+	if err != nil {
+		return err
+	}
+	b, err := readFile(s.opts.FS, s.path(instanceName), 4096)
+	if err != nil {
+		return err
+	}
+	if s.instance, err = decodeInstance(b); err != nil {
+		return err
+	}
+	if s.blocks, err = blockmanager.Open(s.blockOptions()); err != nil {
+		return err
+	}
+	if err := s.loadTables(); err != nil {
+		return err
+	}
+	tail, err := s.replay()
+	if err != nil {
+		return err
+	}
+	if s.opts.ReadOnly {
+		return nil
+	}
+	if s.log, err = tail.Repair(); err != nil {
+		return err
+	}
+	if err := s.blocks.Writable(); err != nil {
+		return err
+	}
+	s.recovery.TornFile = tail.Report().TornFile
+	if !fresh && !s.recovery.Clean {
+		s.opts.Logger.Info("store recovered", slog.Int64("batches", s.recovery.Batches), slog.Int64("torn_bytes", s.recovery.TornBytes))
+	}
+	return s.log.Release(wal.LSN(s.blocks.ConfirmedLogStart()))
+}
+
+// prepare makes sure that dir holds a store and takes its lock; fresh tells that it was made just now.
+func (s *Store) prepare() (fresh bool, err error) {
+	fsys := s.opts.FS
+	state, err := inspect(fsys, s.dir)
+	missing := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !missing {
+		return false, fmt.Errorf("%w (%w)", err, fault.ErrNotStore)
+	}
+	mayFormat := !s.opts.ReadOnly && !s.opts.ErrorIfMissing
+	switch {
+	case missing && !mayFormat:
+		return false, fmt.Errorf("no such directory: %w", fault.ErrNotStore)
+	case missing:
+		if err := fsys.Mkdir(s.dir); err != nil {
+			return false, err
+		}
+	case state == dirForeign:
+		return false, fmt.Errorf("the directory holds something else: %w", fault.ErrNotStore)
+	case state == dirStore && s.opts.ErrorIfExists:
+		return false, fmt.Errorf("store: %w", fault.ErrExists)
+	case state == dirEmpty && !mayFormat:
+		return false, fmt.Errorf("the directory is empty: %w", fault.ErrNotStore)
+	case state == dirUnfinished && !mayFormat:
+		return false, fmt.Errorf("the store was not made to its end: %w", fault.ErrNotStore)
+	}
+	if err := s.takeLock(); err != nil {
+		return false, err
+	}
+	// Another process may have made the store between the look and the lock.
+	if state, err = inspect(fsys, s.dir); err != nil {
+		return false, err
+	}
+	switch state {
+	case dirStore:
+		if s.opts.ErrorIfExists {
+			return false, fmt.Errorf("store: %w", fault.ErrExists)
+		}
+		if s.opts.ReadOnly {
+			return false, nil
+		}
+		return false, removeAll(fsys, s.path(formattingName))
+	case dirForeign:
+		return false, fmt.Errorf("the directory holds something else: %w", fault.ErrNotStore)
+	}
+	if !mayFormat {
+		return false, fmt.Errorf("the store was not made to its end: %w", fault.ErrNotStore)
+	}
+	return true, s.format()
+}
+
+func (s *Store) takeLock() error {
+	lock, err := s.opts.FS.Lock(s.path(lockName), !s.opts.ReadOnly)
+	if err != nil {
+		return err
+	}
+	s.lock = lock
+	if s.opts.ReadOnly {
+		return nil
+	}
+	return lock.Write(fmt.Appendf(nil, "pid %d since %s\n", os.Getpid(), time.Now().UTC().Format(time.RFC3339)))
+}
+
+const fsBlockSize = 4096
+
+func (s *Store) format() error {
+	history, err := historySeconds(s.opts.History)
+	if err != nil {
+		return err
+	}
+	s.instance = &instance{blockSize: fsBlockSize, created: time.Now().UnixMicro()}
+	return format(s.opts.FS, s.dir, s.instance, func() error {
+		if err := s.opts.FS.Mkdir(s.path(walName)); err != nil {
+			return err
+		}
+		if err := wal.Create(s.logOptions(), 1); err != nil {
+			return err
+		}
+		if err := s.opts.FS.SyncDir(s.dir); err != nil {
+			return err
+		}
+		row := meta.Store{DefaultHistorySec: history, NextTable: 1}
+		return blockmanager.Format(s.blockOptions(), []blockmanager.Row{{Key: meta.StoreKey(), Value: row.Encode()}}, 1)
+	})
+}
+
+func (s *Store) path(name string) string { return filepath.Join(s.dir, name) }
+
+func (s *Store) blockOptions() blockmanager.Options {
+	return blockmanager.Options{FS: s.opts.FS, Dir: s.dir, Instance: s.instance.id, ReadOnly: s.opts.ReadOnly,
+		BlockSize: s.instance.blockSize, Logger: s.opts.Logger}
+}
+
+func (s *Store) logOptions() wal.Options {
+	return wal.Options{FS: s.opts.FS, Dir: s.path(walName), Instance: s.instance.id, Logger: s.opts.Logger}
+}
+
+// loadTables makes the tables of the metadata rows.
+func (s *Store) loadTables() error {
+	var rows []*meta.Table
+	found := false
+	err := s.blocks.Rows(meta.StoreKey(), func(_, value []byte) error {
+		row, err := meta.DecodeStore(value)
+		if err == nil {
+			s.stored, found = *row, true
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if !found {
+		return fault.Corruptf("metadata: no row of the store")
+	}
+	if h, _ := historySeconds(s.opts.History); s.opts.History != defaultHistory && h != s.stored.DefaultHistorySec {
+		s.opts.Logger.Warn("Options.History is ignored: the store has its own", slog.Int64("seconds", s.stored.DefaultHistorySec))
+	}
+	err = s.blocks.Rows(meta.TablePrefix(), func(_, value []byte) error {
+		row, err := meta.DecodeTable(value)
+		rows = append(rows, row)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if err := s.loadTable(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) loadTable(row *meta.Table) error {
+	var sets []*meta.RowSet
+	err := s.blocks.Rows(meta.RowSetPrefix(row.Number), func(_, value []byte) error {
+		set, err := meta.DecodeRowSet(value)
+		if err == nil && set.ID >= row.NextRowSetID {
+			return fault.Corruptf("metadata: table %q: rowset %d, want less than %d", row.Name, set.ID, row.NextRowSetID)
+		}
+		sets = append(sets, set)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if s.tables[row.Name] != nil {
+		return fault.Corruptf("metadata: table %q stands twice", row.Name)
+	}
+	tab, err := tablet.Open(s.tabletOptions(), row, sets)
+	if err != nil {
+		return err
+	}
+	s.tables[row.Name] = newTable(s, tab)
+	return nil
+}
+
+func (s *Store) tabletOptions() tablet.Options {
+	return tablet.Options{
+		Store:       tabletStore{s},
+		RowSets:     rowset.Options{Blocks: openBlocks{s.blocks}, Cache: s.cache, Grow: func(n int64) { s.deltaBytes.Add(n) }},
+		GrowMem:     func(n int64) { s.memBytes.Add(n) },
+		TargetBytes: s.opts.RowSetBytes,
+		Logger:      s.opts.Logger,
+	}
+}
+
+// openBlocks gives the block manager the shape that rowsets ask for.
+type openBlocks struct{ m *blockmanager.Manager }
+
+func (o openBlocks) OpenBlock(id blockID) (rowset.Block, error) { return o.m.OpenBlock(id) }
+
+// Recovery tells what opening the store found.
+func (s *Store) Recovery() Recovery { return s.recovery }
+
+// enter begins a call; leave ends it.
+func (s *Store) enter() error {
+	s.life.RLock()
+	if s.closed.Load() {
+		s.life.RUnlock()
+		return fault.ErrClosed
+	}
+	return nil
+}
+
+func (s *Store) leave() { s.life.RUnlock() }
+
+// enterWriting is enter for calls that write.
+func (s *Store) enterWriting() error {
+	if s.opts.ReadOnly {
+		return fault.ErrReadOnly
+	}
+	if err := s.enter(); err != nil {
+		return err
+	}
+	if err := s.Poisoned(); err != nil {
+		s.leave()
+		return err
+	}
+	return nil
+}
+
+// Poisoned is the error that made the store read-only, wrapped by ErrPoisoned; nil while all is well.
+func (s *Store) Poisoned() error {
+	if s.log != nil {
+		if err := s.log.Poisoned(); err != nil {
+			return err
+		}
+	}
+	return s.blocks.Poisoned()
+}
+
+// poison makes the store read-only for good. The first cause wins.
+func (s *Store) poison(cause error) {
+	s.opts.Logger.Error("store is read-only from here on", slog.Any("cause", cause))
+	s.blocks.Poison(cause)
+	s.pub.Poison(cause)
+}
+
+// replayLimit is how much log Close leaves for the next open to replay.
+const replayLimit = 16 << 20
+
+// Close waits for running calls, makes everything durable and releases the directory. Further calls get ErrClosed, open
+// iterators at their next step. It may be called twice.
+func (s *Store) Close() error {
+	if s.closed.Load() {
+		return nil
+	}
+	if s.background != nil {
+		s.background.stop()
+	}
+	var errs []error
+	if !s.opts.ReadOnly && s.Poisoned() == nil && s.log.Bytes() > replayLimit {
+		errs = append(errs, s.flushAll(context.Background()))
+	}
+	s.life.Lock()
+	defer s.life.Unlock()
+	if s.closed.Swap(true) {
+		return nil
+	}
+	if s.log != nil {
+		errs = append(errs, s.log.Close())
+	}
+	for _, t := range s.tables {
+		t.tab.Close()
+	}
+	errs = append(errs, s.blocks.Close(), s.lock.Close())
+	s.pub.Close()
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("oribi: %s: close: %w", s.dir, err)
+	}
+	return nil
+}
+
+// flushAll flushes every table.
+func (s *Store) flushAll(ctx context.Context) error {
+	for _, t := range s.sortedTables() {
+		if _, err := t.tab.Flush(ctx); err != nil && !errors.Is(err, fault.ErrNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) sortedTables() []*Table {
+	s.tablesMu.RLock()
+	defer s.tablesMu.RUnlock()
+	out := make([]*Table, 0, len(s.tables))
+	for _, t := range s.tables {
+		out = append(out, t)
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].tab.Name < out[j].tab.Name })
+	return out
+}
+
+// tabletStore is the store as its tablets see it.
+type tabletStore struct{ s *Store }
+
+func (ts tabletStore) LastLSN() uint64 { return ts.s.lastLSN.Load() }
+
+func (ts tabletStore) NewCreation() *blockmanager.Creation { return ts.s.blocks.NewCreation() }
+
+// Settle makes the log durable up to lsn and waits until all of it is published.
+func (ts tabletStore) Settle(ctx context.Context, lsn uint64) error {
+	s := ts.s
+	if err := s.log.Sync(wal.LSN(lsn)); err != nil {
+		s.poison(err)
+		return err
+	}
+	return s.pub.WaitLSN(ctx, lsn)
+}
+
+// HistoryFloor is now less the retention; Min when history is kept for ever, or when the clock does not tell time.
+func (ts tabletStore) HistoryFloor(_ *tablet.Tablet, historySec int64) mvcc.Timestamp {
+	return historyFloor(ts.s.clock, historySec)
+}
+
+func historyFloor(c mvcc.Clock, historySec int64) mvcc.Timestamp {
+	if historySec < 0 || !c.Physical() {
+		return mvcc.Min
+	}
+	return mvcc.FromTime(c.Now().Time().Add(-time.Duration(historySec) * time.Second))
+}
+
+func (ts tabletStore) Event(e compaction.Event) {
+	ts.s.opts.Logger.Debug("compaction", slog.String("kind", string(e.Kind)), slog.String("table", e.Table),
+		slog.Int64("bytes", e.BytesWritten), slog.Duration("took", e.Duration), slog.Any("err", e.Err))
+	if ts.s.opts.Listener != nil {
+		ts.s.opts.Listener(e)
+	}
+}
+
+// CommitMeta adds to ch what every metadata commit carries, commits it, installs it in memory, and lets go of log that the
+// confirmed metadata no longer needs.
+//
+// log_start is found in this order, so that no operation slips through: first the first unpublished LSN, then what the memory stores
+// hold. An operation that is not in a store when that is asked was not applied, so not published, so its LSN is not below the first.
+func (ts tabletStore) CommitMeta(t *tablet.Tablet, ch blockmanager.Change, first func() uint64, install func() error) error {
+	s := ts.s
+	s.metaMu.Lock()
+	defer s.metaMu.Unlock()
+	start := s.pub.FirstUnpublished()
+	for _, other := range s.sortedTables() {
+		if other.tab != t {
+			start = min(start, other.tab.FirstLSN())
+		}
+	}
+	if t != nil {
+		start = min(start, first())
+	}
+	ch.LogStart = start
+	row := s.stored
+	row.ClockHigh = max(row.ClockHigh, s.pub.Visible())
+	ch.Put = append(ch.Put, blockmanager.Row{Key: meta.StoreKey(), Value: row.Encode()})
+	if err := s.blocks.Commit(ch); err != nil {
+		if !isNoSpace(err) {
+			s.poison(err)
+		}
+		return err
+	}
+	s.stored = row
+	if err := install(); err != nil {
+		s.poison(err)
+		return err
+	}
+	return s.log.Release(wal.LSN(s.blocks.ConfirmedLogStart()))
+}
+
+func isNoSpace(err error) bool { return errors.Is(err, fault.ErrNoSpace) }

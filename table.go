@@ -1,0 +1,319 @@
+package oribi
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/oribi-db/oribi/blockmanager"
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/tablet"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+type blockID = block.ID
+
+// Table is one table of an open store. It is safe for concurrent use.
+type Table struct {
+	store      *Store
+	tab        *tablet.Tablet
+	allColumns []int // 0 to the number of columns − 1
+}
+
+func newTable(s *Store, tab *tablet.Tablet) *Table {
+	t := &Table{store: s, tab: tab}
+	for i := range tab.Schema.Columns {
+		t.allColumns = append(t.allColumns, i)
+	}
+	return t
+}
+
+// TableOption is a property that CreateTable gives a table.
+type TableOption func(*meta.Table) error
+
+// History keeps old versions of the table's rows for d, or HistoryForever. Without it the store's default holds.
+func History(d time.Duration) TableOption {
+	return func(t *meta.Table) (err error) {
+		t.HistorySec, err = historySeconds(d)
+		return err
+	}
+}
+
+// Comment is a text that stands with the table.
+func Comment(text string) TableOption {
+	return func(t *meta.Table) error {
+		if !utf8.ValidString(text) || len(text) > 2048 {
+			return fmt.Errorf("the comment is longer than 2048 bytes or not valid UTF-8: %w", fault.ErrSchema)
+		}
+		t.Comment = text
+		return nil
+	}
+}
+
+// CreateTable makes an empty table, durably. s is made by schema.New or SchemaOf.
+//
+// Errors: ErrExists; ErrSchema, for a bad name too; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed.
+func (s *Store) CreateTable(name string, columns *schema.Schema, opts ...TableOption) (*Table, error) {
+	if err := s.enterWriting(); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	t, err := s.createTable(name, columns, opts)
+	if err != nil {
+		return nil, fmt.Errorf("oribi: create table %q: %w", name, err)
+	}
+	return t, nil
+}
+
+func (s *Store) createTable(name string, columns *schema.Schema, opts []TableOption) (*Table, error) {
+	if err := schema.CheckName(name); err != nil {
+		return nil, err
+	}
+	if columns == nil {
+		return nil, fmt.Errorf("no schema: %w", fault.ErrSchema)
+	}
+	for i := range columns.Columns {
+		c := &columns.Columns[i]
+		if err := checkCell(c, c.Default); err != nil {
+			return nil, fmt.Errorf("column %q: default: %w: %w", c.Name, err, fault.ErrSchema)
+		}
+	}
+	s.metaMu.Lock()
+	defer s.metaMu.Unlock()
+	s.tablesMu.RLock()
+	taken := s.tables[name] != nil
+	s.tablesMu.RUnlock()
+	if taken {
+		return nil, fault.ErrExists
+	}
+	row := &meta.Table{Number: s.stored.NextTable, Name: name, Schema: columns, HistorySec: s.stored.DefaultHistorySec,
+		FlushedLSN: s.lastLSN.Load()}
+	rand.Read(row.TableID[:])
+	rand.Read(row.TabletID[:])
+	for i := range columns.Columns {
+		row.NextColumnID = max(row.NextColumnID, columns.Columns[i].ID+1)
+	}
+	for _, o := range opts {
+		if err := o(row); err != nil {
+			return nil, err
+		}
+	}
+	tab, err := tablet.Open(s.tabletOptions(), row, nil)
+	if err != nil {
+		return nil, err
+	}
+	// Inserts into the new table have LSNs above the flushed LSN that its row is given, so the log has to be durable up to there first: what
+	// a power cut takes from the log's end is given again to other batches, which would be taken for flushed.
+	if err := (tabletStore{s}).Settle(context.Background(), row.FlushedLSN); err != nil {
+		return nil, err
+	}
+	stored := s.stored
+	stored.NextTable++
+	ch := blockmanager.Change{Confirm: true, Put: []blockmanager.Row{
+		{Key: meta.TableKey(row.Number), Value: row.Encode()}, {Key: meta.StoreKey(), Value: stored.Encode()}}}
+	if err := s.commitTables(ch, stored); err != nil {
+		return nil, err
+	}
+	t := newTable(s, tab)
+	s.tablesMu.Lock()
+	s.tables[name] = t
+	s.tablesMu.Unlock()
+	return t, nil
+}
+
+// commitTables commits a change of the list of tables, under metaMu. log_start stays as it is.
+func (s *Store) commitTables(ch blockmanager.Change, stored meta.Store) error {
+	if err := s.blocks.Commit(ch); err != nil {
+		if !isNoSpace(err) {
+			s.poison(err)
+		}
+		return err
+	}
+	s.stored = stored
+	return nil
+}
+
+// Table finds a table by name. Errors: ErrNotFound, ErrClosed.
+func (s *Store) Table(name string) (*Table, error) {
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	s.tablesMu.RLock()
+	defer s.tablesMu.RUnlock()
+	if t := s.tables[name]; t != nil {
+		return t, nil
+	}
+	return nil, fmt.Errorf("oribi: table %q: %w", name, fault.ErrNotFound)
+}
+
+// Tables lists the tables by name.
+func (s *Store) Tables() []*Table { return s.sortedTables() }
+
+// DropTable removes a table with all its rows and versions, durably. Scans that run end as they began; batches that hold
+// operations on the table fail. Errors: ErrNotFound; ErrReadOnly; ErrPoisoned; ErrClosed.
+func (s *Store) DropTable(name string) error {
+	if err := s.enterWriting(); err != nil {
+		return err
+	}
+	defer s.leave()
+	s.tablesMu.RLock()
+	t := s.tables[name]
+	s.tablesMu.RUnlock()
+	if t == nil {
+		return fmt.Errorf("oribi: drop table %q: %w", name, fault.ErrNotFound)
+	}
+	err := t.tab.Drop(func(sets []*meta.RowSet) error {
+		s.metaMu.Lock()
+		defer s.metaMu.Unlock()
+		var ch blockmanager.Change
+		for _, m := range sets {
+			ch.Dead = m.Blocks(ch.Dead)
+			ch.Delete = append(ch.Delete, meta.RowSetKey(t.tab.Number, m.ID))
+		}
+		ch.Delete = append(ch.Delete, meta.TableKey(t.tab.Number))
+		ch.Confirm = true
+		if err := s.commitTables(ch, s.stored); err != nil {
+			return err
+		}
+		s.tablesMu.Lock()
+		delete(s.tables, name)
+		s.tablesMu.Unlock()
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("oribi: drop table %q: %w", name, err)
+	}
+	return nil
+}
+
+// Name is the table's name.
+func (t *Table) Name() string { return t.tab.Name }
+
+// Schema is the table's columns. It must not be changed.
+func (t *Table) Schema() *schema.Schema { return t.tab.Schema }
+
+// Properties are a table's settings.
+type Properties struct {
+	History       time.Duration // HistoryForever or how long old versions are kept
+	HistoryFloor  mvcc.Timestamp
+	SchemaVersion uint32
+	Comment       string
+}
+
+// Properties tells the table's settings.
+func (t *Table) Properties() Properties {
+	row := t.tab.Row()
+	p := Properties{History: HistoryForever, HistoryFloor: row.HistoryFloor, SchemaVersion: row.SchemaVersion, Comment: row.Comment}
+	if row.HistorySec >= 0 {
+		p.History = time.Duration(row.HistorySec) * time.Second
+	}
+	return p
+}
+
+// CompactionResult tells what Flush or Compact did.
+type CompactionResult = tablet.Result
+
+// Flush writes what the table holds in memory to disk: new rows to rowsets, changes to delta files. The table's writers
+// wait meanwhile, readers do not. Errors: ctx's; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed.
+func (t *Table) Flush(ctx context.Context) error {
+	_, err := t.FlushResult(ctx)
+	return err
+}
+
+// FlushResult is Flush that tells what it did.
+func (t *Table) FlushResult(ctx context.Context) (CompactionResult, error) {
+	return t.work(ctx, "flush", t.tab.Flush)
+}
+
+// Compact flushes, then merges until no rowsets overlap and no change waits beside them that could be part of them. Old versions stay
+// readable as far as the table's history goes. Locks and errors as Flush.
+func (t *Table) Compact(ctx context.Context) error {
+	_, err := t.CompactResult(ctx)
+	return err
+}
+
+// CompactResult is Compact that tells what it did.
+func (t *Table) CompactResult(ctx context.Context) (CompactionResult, error) {
+	return t.work(ctx, "compact", t.tab.Compact)
+}
+
+// Merge rewrites the rowsets that a policy chose.
+func (t *Table) Merge(ctx context.Context, c compaction.Choice) error {
+	_, err := t.work(ctx, "merge", func(ctx context.Context) (CompactionResult, error) {
+		return CompactionResult{}, t.tab.Merge(ctx, c)
+	})
+	return err
+}
+
+// Layout is the table's rowsets as a policy sees them.
+func (t *Table) Layout() compaction.Layout { return t.tab.Info() }
+
+func (t *Table) work(ctx context.Context, what string, do func(context.Context) (CompactionResult, error)) (CompactionResult, error) {
+	if err := t.store.enterWriting(); err != nil {
+		return CompactionResult{}, err
+	}
+	defer t.store.leave()
+	r, err := do(ctx)
+	if err != nil {
+		return r, fmt.Errorf("oribi: %s: %w", what, err)
+	}
+	return r, nil
+}
+
+// Stats are counts of a table.
+type Stats struct {
+	LiveRows int64 // at the newest state
+	RowSets  int
+	Bytes    int64 // of all files
+	MemBytes int64 // rows and changes not yet flushed
+	Columns  []ColumnStats
+}
+
+// ColumnStats are a column's sizes.
+type ColumnStats struct {
+	Name  string
+	Bytes int64 // of the column's files in all rowsets
+}
+
+// Stats counts rows, rowsets and bytes from metadata, without reading rows. Columns are filled only if perColumn is set, which opens
+// each rowset's files.
+func (t *Table) Stats(perColumn bool) (Stats, error) {
+	if err := t.store.enter(); err != nil {
+		return Stats{}, err
+	}
+	defer t.store.leave()
+	st := Stats{LiveRows: t.tab.LiveRows()}
+	mem, deltas := t.tab.MemBytes()
+	st.MemBytes = mem + deltas
+	sets := t.tab.Stored()
+	st.RowSets = len(sets)
+	sizes := map[schema.ColumnID]int64{}
+	for _, m := range sets {
+		st.Bytes += m.Bytes
+		if !perColumn {
+			continue
+		}
+		for _, c := range m.Columns {
+			src, err := t.store.blocks.OpenBlock(c.Block)
+			if err != nil {
+				return st, err
+			}
+			sizes[c.ID] += src.Size()
+			src.Close()
+		}
+	}
+	if perColumn {
+		for i := range t.tab.Schema.Columns {
+			c := &t.tab.Schema.Columns[i]
+			st.Columns = append(st.Columns, ColumnStats{c.Name, sizes[c.ID]})
+		}
+	}
+	return st, nil
+}

@@ -1,0 +1,414 @@
+package oribi
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"iter"
+	"math"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// TableOf is a table whose rows are structs of type T.
+//
+// Exported fields stand for the columns that their tags name: `oribi:"host,key"`, `oribi:"size"`, `oribi:"-"` for none; without a
+// tag the field's name in lower case. A field has the Go type of its column, or a type of that kind: integers; float32, float64;
+// string; []byte; bool; time.Time for date and timestamp; Decimal; Int128. A pointer field is for a nullable column: nil is NULL.
+// How a field is converted is found once, by Typed.
+type TableOf[T any] struct {
+	Table  *Table
+	fields []field
+}
+
+// field moves one column between a struct and a cell.
+type field struct {
+	col   int // index in the schema
+	index int // of the struct field
+	put   func(buf []byte, f reflect.Value) ([]byte, error)
+	take  func(f reflect.Value, cell []byte)
+}
+
+// Typed is t with rows of type T. Every key column and every column that a new row has to have needs a field.
+// Errors: ErrSchema, naming the field.
+func Typed[T any](t *Table) (*TableOf[T], error) {
+	typ := reflect.TypeFor[T]()
+	tags, err := fieldTags(typ)
+	if err != nil {
+		return nil, err
+	}
+	out := &TableOf[T]{Table: t}
+	have := map[int]bool{}
+	for _, tag := range tags {
+		col := t.tab.Schema.Index(tag.name)
+		if col < 0 {
+			return nil, fmt.Errorf("oribi: %s.%s: table %q has no column %q: %w", typ, tag.field.Name, t.tab.Name, tag.name, fault.ErrSchema)
+		}
+		f, err := newField(&t.tab.Schema.Columns[col], tag.field)
+		if err != nil {
+			return nil, fmt.Errorf("oribi: %s.%s: column %q: %w: %w", typ, tag.field.Name, tag.name, err, fault.ErrSchema)
+		}
+		f.col = col
+		have[col] = true
+		out.fields = append(out.fields, f)
+	}
+	for i := range t.tab.Schema.Columns {
+		c := &t.tab.Schema.Columns[i]
+		if !have[i] && (i < t.tab.Schema.Keys || !c.Nullable && c.Default == nil) {
+			return nil, fmt.Errorf("oribi: %s has no field for column %q: %w", typ, c.Name, fault.ErrSchema)
+		}
+	}
+	return out, nil
+}
+
+// fieldTag is a struct field with what its tag says.
+type fieldTag struct {
+	field reflect.StructField
+	name  string
+	key   bool
+}
+
+func fieldTags(typ reflect.Type) ([]fieldTag, error) {
+	if typ.Kind() != reflect.Struct {
+		return nil, fmt.Errorf("oribi: %s is not a struct: %w", typ, fault.ErrSchema)
+	}
+	var tags []fieldTag
+	for i := range typ.NumField() {
+		f := typ.Field(i)
+		tag := f.Tag.Get("oribi")
+		if !f.IsExported() || tag == "-" {
+			continue
+		}
+		name, option, _ := strings.Cut(tag, ",")
+		if name == "" {
+			name = strings.ToLower(f.Name)
+		}
+		if option != "" && option != "key" {
+			return nil, fmt.Errorf("oribi: %s.%s: tag option %q, want \"key\" or none: %w", typ, f.Name, option, fault.ErrSchema)
+		}
+		tags = append(tags, fieldTag{f, name, option == "key"})
+	}
+	return tags, nil
+}
+
+// SchemaOf makes the schema of a struct type: int8 to int64, float, double, string, binary, bool and timestamp columns, NULL allowed where
+// the field is a pointer. Fields tagged "key" must come first. Decimals, dates and varchars need more than a Go type says: make their
+// schema with schema.New.
+func SchemaOf[T any]() (*schema.Schema, error) {
+	typ := reflect.TypeFor[T]()
+	tags, err := fieldTags(typ)
+	if err != nil {
+		return nil, err
+	}
+	var columns []schema.Column
+	keys := 0
+	for i, tag := range tags {
+		c := schema.Column{Name: tag.name}
+		ft := tag.field.Type
+		if ft.Kind() == reflect.Pointer {
+			c.Nullable, ft = true, ft.Elem()
+		}
+		var ok bool
+		if c.Type, ok = typeOf(ft); !ok {
+			return nil, fmt.Errorf("oribi: %s.%s: no column type for %s: %w", typ, tag.field.Name, ft, fault.ErrSchema)
+		}
+		if tag.key {
+			if keys != i {
+				return nil, fmt.Errorf("oribi: %s.%s: key fields come first: %w", typ, tag.field.Name, fault.ErrSchema)
+			}
+			keys++
+		}
+		columns = append(columns, c)
+	}
+	return schema.New(columns, keys)
+}
+
+func typeOf(t reflect.Type) (schema.Type, bool) {
+	switch {
+	case t == reflect.TypeFor[time.Time]():
+		return schema.Timestamp, true
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+		return schema.Binary, true
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return schema.Bool, true
+	case reflect.Int8:
+		return schema.Int8, true
+	case reflect.Int16:
+		return schema.Int16, true
+	case reflect.Int32:
+		return schema.Int32, true
+	case reflect.Int, reflect.Int64:
+		return schema.Int64, true
+	case reflect.Float32:
+		return schema.Float, true
+	case reflect.Float64:
+		return schema.Double, true
+	case reflect.String:
+		return schema.String, true
+	}
+	return 0, false
+}
+
+// newField finds the conversions between a struct field and a column.
+func newField(c *schema.Column, sf reflect.StructField) (field, error) {
+	f := field{index: sf.Index[0]}
+	t := sf.Type
+	if t.Kind() == reflect.Pointer {
+		inner := sf
+		inner.Type = t.Elem()
+		g, err := newField(c, inner)
+		if err != nil {
+			return f, err
+		}
+		f.put = func(buf []byte, v reflect.Value) ([]byte, error) {
+			if v.IsNil() {
+				return nil, nil
+			}
+			return g.put(buf, v.Elem())
+		}
+		f.take = func(v reflect.Value, cell []byte) {
+			if cell == nil {
+				v.SetZero()
+				return
+			}
+			p := reflect.New(t.Elem())
+			g.take(p.Elem(), cell)
+			v.Set(p)
+		}
+		return f, nil
+	}
+	if c.Nullable && t.Kind() != reflect.Slice {
+		return f, fmt.Errorf("the column can be NULL, the field cannot: make it a pointer")
+	}
+	if !f.choose(c, t) {
+		return f, fmt.Errorf("a %s does not fit type %s", t, c.TypeName())
+	}
+	return f, nil
+}
+
+// choose sets put and take by the column's type; false if the Go type does not fit.
+func (f *field) choose(c *schema.Column, t reflect.Type) bool {
+	boxed := func() { // through the conversions of Row
+		f.put = func(buf []byte, v reflect.Value) ([]byte, error) {
+			if buf == nil {
+				buf = emptyCell
+			}
+			return appendValue(&buf, c, v.Interface())
+		}
+		f.take = func(v reflect.Value, cell []byte) { v.Set(reflect.ValueOf(valueOf(c, cell))) }
+	}
+	switch c.Type {
+	case schema.Date, schema.Timestamp:
+		if t == reflect.TypeFor[time.Time]() {
+			boxed()
+			return true
+		}
+	case schema.Decimal32, schema.Decimal64, schema.Decimal128:
+		if t == reflect.TypeFor[Decimal]() {
+			boxed()
+			return true
+		}
+		return false
+	case schema.Int128:
+		if t == reflect.TypeFor[Int128]() {
+			boxed()
+			return true
+		}
+		return false
+	case schema.String, schema.Varchar, schema.Binary:
+		return f.chooseString(c, t)
+	case schema.Bool:
+		f.put = func(buf []byte, v reflect.Value) ([]byte, error) { return appendBool(&buf, v.Bool()), nil }
+		f.take = func(v reflect.Value, cell []byte) { v.SetBool(cell[0] != 0) }
+		return t.Kind() == reflect.Bool
+	case schema.Float, schema.Double:
+		f.put = func(buf []byte, v reflect.Value) ([]byte, error) { return appendFloat(&buf, c.Type, v.Float()), nil }
+		f.take = func(v reflect.Value, cell []byte) {
+			if c.Type == schema.Float {
+				v.SetFloat(float64(math.Float32frombits(binary.LittleEndian.Uint32(cell))))
+			} else {
+				v.SetFloat(math.Float64frombits(binary.LittleEndian.Uint64(cell)))
+			}
+		}
+		return t.Kind() == reflect.Float64 || t.Kind() == reflect.Float32 && c.Type == schema.Float
+	}
+	return f.chooseInteger(c, t)
+}
+
+func (f *field) chooseString(c *schema.Column, t reflect.Type) bool {
+	switch {
+	case t.Kind() == reflect.String:
+		f.put = func(_ []byte, v reflect.Value) ([]byte, error) {
+			b := []byte(v.String())
+			if c.Type == schema.Binary {
+				return orEmpty(b), nil
+			}
+			return orEmpty(b), checkText(c, b)
+		}
+		f.take = func(v reflect.Value, cell []byte) { v.SetString(string(cell)) }
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+		f.put = func(_ []byte, v reflect.Value) ([]byte, error) {
+			b := v.Bytes()
+			if b == nil && c.Nullable {
+				return nil, nil
+			}
+			if c.Type == schema.Binary {
+				return orEmpty(b), nil
+			}
+			return orEmpty(b), checkText(c, b)
+		}
+		f.take = func(v reflect.Value, cell []byte) {
+			if cell == nil {
+				v.SetZero()
+				return
+			}
+			v.SetBytes(append([]byte{}, cell...))
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+func (f *field) chooseInteger(c *schema.Column, t reflect.Type) bool {
+	z := reflect.Zero(t)
+	switch {
+	case z.CanInt():
+		f.put = func(buf []byte, v reflect.Value) ([]byte, error) { return appendInteger(&buf, c, batch.Int128Of(v.Int())) }
+		f.take = func(v reflect.Value, cell []byte) { v.SetInt(int64(wide(cell).Lo)) }
+		return t.Bits() >= 8*c.Type.Width()
+	case z.CanUint():
+		f.put = func(buf []byte, v reflect.Value) ([]byte, error) { return appendInteger(&buf, c, Int128{Lo: v.Uint()}) }
+		switch c.Type {
+		case schema.Uint8, schema.Uint16, schema.Uint32, schema.Uint64:
+		default:
+			return false
+		}
+		mask := uint64(math.MaxUint64) >> (64 - 8*c.Type.Width())
+		f.take = func(v reflect.Value, cell []byte) { v.SetUint(wide(cell).Lo & mask) }
+		return t.Bits() >= 8*c.Type.Width()
+	}
+	return false
+}
+
+// Insert adds rows that must not be there to a batch.
+func (t *TableOf[T]) Insert(b *Batch, rows ...T) { t.add(OpInsert, b, rows) }
+
+// Upsert adds rows, or sets the struct's columns of those that are there.
+func (t *TableOf[T]) Upsert(b *Batch, rows ...T) { t.add(OpUpsert, b, rows) }
+
+// Update sets the struct's columns of rows that must be there.
+func (t *TableOf[T]) Update(b *Batch, rows ...T) { t.add(OpUpdate, b, rows) }
+
+// Delete removes the rows with the keys of the structs; other fields are not looked at.
+func (t *TableOf[T]) Delete(b *Batch, rows ...T) { t.add(OpDelete, b, rows) }
+
+// Add adds one operation of any kind for each row.
+func (t *TableOf[T]) Add(op Op, b *Batch, rows ...T) { t.add(op, b, rows) }
+
+func (t *TableOf[T]) add(op Op, b *Batch, rows []T) {
+	s := t.Table.tab.Schema
+	keysOnly := op == OpDelete || op == OpDeleteIgnore
+	for i := range rows {
+		p := b.part(t.Table)
+		if p == nil {
+			return
+		}
+		clear(p.cells)
+		clear(p.set)
+		v := reflect.ValueOf(&rows[i]).Elem()
+		p.reserveValues(len(t.fields))
+		for k := range t.fields {
+			f := &t.fields[k]
+			if keysOnly && f.col >= s.Keys {
+				continue
+			}
+			start := len(p.value)
+			cell, err := f.put(p.value[start:start], v.Field(f.index))
+			if err != nil {
+				b.fail(t.Table, s.Columns[f.col].Name, err)
+				return
+			}
+			if cell != nil && !s.Columns[f.col].Type.Variable() {
+				p.value = p.value[:start+len(cell)]
+			}
+			p.cells[f.col], p.set[f.col] = cell, true
+		}
+		b.add(op, p)
+	}
+}
+
+// reserveValues makes room for n cells of fixed width in p.value, which is then not moved while they are made.
+func (p *part) reserveValues(n int) {
+	if cap(p.value) < 16*n {
+		p.value = make([]byte, 0, 16*n)
+	}
+	p.value = p.value[:0]
+}
+
+// Get reads one row, as Table.Get does.
+func (t *TableOf[T]) Get(ctx context.Context, key any, opts ...ReadOption) (T, error) {
+	var row T
+	o := collect(opts)
+	k, err := t.Table.keyCells(key, false)
+	if err != nil {
+		return row, err
+	}
+	var few [32][]byte
+	cells := few[:len(t.fields):len(few)]
+	if len(t.fields) > len(few) {
+		cells = make([][]byte, len(t.fields))
+	}
+	if err := t.Table.get(ctx, k, &o, t.columns(), cells); err != nil {
+		return row, err
+	}
+	v := reflect.ValueOf(&row).Elem()
+	for i := range t.fields {
+		t.fields[i].take(v.Field(t.fields[i].index), cells[i])
+	}
+	return row, nil
+}
+
+// columns are the schema's indexes of the fields' columns.
+func (t *TableOf[T]) columns() []int {
+	cols := make([]int, len(t.fields))
+	for i := range t.fields {
+		cols[i] = t.fields[i].col
+	}
+	return cols
+}
+
+// Scan reads rows, as Table.Scan does; Columns is set by the struct.
+func (t *TableOf[T]) Scan(ctx context.Context, opts ...ReadOption) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		sc := t.Table.Scan(ctx, opts...)
+		sc.o.all, sc.o.columns = false, nil
+		for _, c := range t.columns() {
+			sc.o.columns = append(sc.o.columns, t.Table.tab.Schema.Columns[c].Name)
+		}
+		var zero T
+		for b, err := range sc.Batches() {
+			if err != nil {
+				yield(zero, err)
+				return
+			}
+			for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
+				var row T
+				v := reflect.ValueOf(&row).Elem()
+				for k := range t.fields {
+					t.fields[k].take(v.Field(t.fields[k].index), b.Columns[k].Cell(i))
+				}
+				if !yield(row, nil) {
+					return
+				}
+			}
+		}
+	}
+}

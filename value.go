@@ -1,0 +1,391 @@
+package oribi
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Int128 is a signed 128-bit integer, two's complement.
+type Int128 = batch.Int128
+
+// Decimal is an exact decimal number: Unscaled × 10^−Scale.
+type Decimal struct {
+	Unscaled Int128
+	Scale    int
+}
+
+// NewDecimal makes a Decimal of a small unscaled integer: NewDecimal(150, 2) is 1.50.
+func NewDecimal(unscaled int64, scale int) Decimal {
+	return Decimal{Unscaled: batch.Int128Of(unscaled), Scale: scale}
+}
+
+// String gives all digits of the scale: 1.50.
+func (d Decimal) String() string {
+	digits := d.Unscaled.String()
+	sign := ""
+	if strings.HasPrefix(digits, "-") {
+		sign, digits = "-", digits[1:]
+	}
+	if d.Scale <= 0 {
+		return sign + digits
+	}
+	if len(digits) <= d.Scale {
+		digits = strings.Repeat("0", d.Scale-len(digits)+1) + digits
+	}
+	return sign + digits[:len(digits)-d.Scale] + "." + digits[len(digits)-d.Scale:]
+}
+
+// rescale brings a decimal to another scale, exactly or not at all.
+func (d Decimal) rescale(scale int) (Int128, error) {
+	v := d.Unscaled
+	for s := d.Scale; s < scale; s++ {
+		var ok bool
+		if v, ok = v.Mul10(); !ok {
+			return v, errors.New("out of range")
+		}
+	}
+	for s := d.Scale; s > scale; s-- {
+		q, rest := v.Div10()
+		if rest != 0 {
+			return v, fmt.Errorf("%v has more than %d decimals", d, scale)
+		}
+		v = q
+	}
+	return v, nil
+}
+
+// appendValue checks a Go value against a column and makes its cell: of byte strings the cell itself, copied nowhere if it is a
+// []byte; of fixed widths the bytes are appended to *buf. nil is NULL.
+func appendValue(buf *[]byte, c *schema.Column, v any) (cell []byte, err error) {
+	if v == nil {
+		return nil, nil
+	}
+	switch c.Type {
+	case schema.String, schema.Varchar:
+		var text []byte
+		switch s := v.(type) {
+		case string:
+			text = []byte(s)
+		case []byte:
+			text = s
+		default:
+			return byKind(buf, c, v)
+		}
+		return orEmpty(text), checkText(c, text)
+	case schema.Binary:
+		switch s := v.(type) {
+		case []byte:
+			if s == nil {
+				return nil, nil
+			}
+			return orEmpty(s), nil
+		case string:
+			return orEmpty([]byte(s)), nil
+		}
+		return byKind(buf, c, v)
+	case schema.Bool:
+		if b, ok := v.(bool); ok {
+			return appendBool(buf, b), nil
+		}
+		return byKind(buf, c, v)
+	case schema.Float, schema.Double:
+		switch f := v.(type) {
+		case float64:
+			return appendFloat(buf, c.Type, f), nil
+		case float32:
+			return appendFloat(buf, c.Type, float64(f)), nil
+		}
+		return byKind(buf, c, v)
+	case schema.Date, schema.Timestamp:
+		if t, ok := v.(time.Time); ok {
+			return appendTime(buf, c.Type, t)
+		}
+	case schema.Decimal32, schema.Decimal64, schema.Decimal128:
+		if d, ok := v.(Decimal); ok {
+			return appendDecimal(buf, c, d)
+		}
+		if i, ok := integer(v); ok {
+			return appendDecimal(buf, c, Decimal{Unscaled: i})
+		}
+		return byKind(buf, c, v)
+	}
+	if i, ok := integer(v); ok {
+		return appendInteger(buf, c, i)
+	}
+	return byKind(buf, c, v)
+}
+
+// byKind takes pointers and named types by what they are made of.
+func byKind(buf *[]byte, c *schema.Column, v any) ([]byte, error) {
+	r := reflect.ValueOf(v)
+	switch k := r.Kind(); {
+	case k == reflect.Pointer && r.IsNil():
+		return nil, nil
+	case k == reflect.Pointer:
+		return appendValue(buf, c, r.Elem().Interface())
+	case r.Type().PkgPath() == "":
+	case k == reflect.String:
+		return appendValue(buf, c, r.String())
+	case k == reflect.Bool:
+		return appendValue(buf, c, r.Bool())
+	case k == reflect.Float32 || k == reflect.Float64:
+		return appendValue(buf, c, r.Float())
+	case r.CanInt():
+		return appendValue(buf, c, r.Int())
+	case r.CanUint():
+		return appendValue(buf, c, r.Uint())
+	case k == reflect.Slice && r.Type().Elem().Kind() == reflect.Uint8:
+		return appendValue(buf, c, r.Bytes())
+	}
+	return nil, fmt.Errorf("a %T does not fit type %s", v, c.TypeName())
+}
+
+func integer(v any) (Int128, bool) {
+	switch i := v.(type) {
+	case int:
+		return batch.Int128Of(int64(i)), true
+	case int64:
+		return batch.Int128Of(i), true
+	case int32:
+		return batch.Int128Of(int64(i)), true
+	case int16:
+		return batch.Int128Of(int64(i)), true
+	case int8:
+		return batch.Int128Of(int64(i)), true
+	case uint64:
+		return Int128{Lo: i}, true
+	case uint:
+		return Int128{Lo: uint64(i)}, true
+	case uint32:
+		return Int128{Lo: uint64(i)}, true
+	case uint16:
+		return Int128{Lo: uint64(i)}, true
+	case uint8:
+		return Int128{Lo: uint64(i)}, true
+	case Int128:
+		return i, true
+	}
+	return Int128{}, false
+}
+
+var emptyCell = []byte{}
+
+func orEmpty(b []byte) []byte {
+	if b == nil {
+		return emptyCell
+	}
+	return b
+}
+
+// checkText checks UTF-8 and the length of a varchar, in characters.
+func checkText(c *schema.Column, text []byte) error {
+	if !utf8.Valid(text) {
+		return errors.New("not valid UTF-8")
+	}
+	if c.Type == schema.Varchar && len(text) > c.Length {
+		if n := utf8.RuneCount(text); n > c.Length {
+			return fmt.Errorf("%d characters, %s takes %d", n, c.TypeName(), c.Length)
+		}
+	}
+	return nil
+}
+
+func appendBool(buf *[]byte, b bool) []byte {
+	var x byte
+	if b {
+		x = 1
+	}
+	*buf = append(*buf, x)
+	return *buf
+}
+
+func appendFloat(buf *[]byte, t schema.Type, f float64) []byte {
+	if t == schema.Float {
+		*buf = binary.LittleEndian.AppendUint32(*buf, math.Float32bits(float32(f)))
+	} else {
+		*buf = binary.LittleEndian.AppendUint64(*buf, math.Float64bits(f))
+	}
+	return *buf
+}
+
+const secondsPerDay = 86400
+
+func appendTime(buf *[]byte, t schema.Type, v time.Time) ([]byte, error) {
+	if t == schema.Timestamp {
+		us := v.UnixMicro()
+		if !time.UnixMicro(us).Equal(v.Truncate(time.Microsecond)) {
+			return nil, fmt.Errorf("time %v is out of range", v)
+		}
+		*buf = binary.LittleEndian.AppendUint64(*buf, uint64(us))
+		return *buf, nil
+	}
+	y, m, d := v.Date()
+	days := time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Unix() / secondsPerDay
+	if days < schema.MinDate || days > schema.MaxDate {
+		return nil, fmt.Errorf("date %s is not between 0001-01-01 and 9999-12-31", v.Format(time.DateOnly))
+	}
+	*buf = binary.LittleEndian.AppendUint32(*buf, uint32(int32(days)))
+	return *buf, nil
+}
+
+func appendDecimal(buf *[]byte, c *schema.Column, d Decimal) ([]byte, error) {
+	v, err := d.rescale(c.Scale)
+	if err != nil {
+		return nil, err
+	}
+	if !v.FitsDigits(c.Precision) {
+		return nil, fmt.Errorf("%v is out of range for %s", d, c.TypeName())
+	}
+	return appendWidth(buf, v, c.Type.Width()), nil
+}
+
+func appendInteger(buf *[]byte, c *schema.Column, v Int128) ([]byte, error) {
+	if !fits(c.Type, v) {
+		return nil, fmt.Errorf("%v is out of range for %s", v, c.TypeName())
+	}
+	return appendWidth(buf, v, c.Type.Width()), nil
+}
+
+// fits tells whether an integer is in the range of a type.
+func fits(t schema.Type, v Int128) bool {
+	switch t {
+	case schema.Uint8, schema.Uint16, schema.Uint32, schema.Uint64:
+		return v.Hi == 0 && (t == schema.Uint64 || v.Lo>>(8*t.Width()) == 0)
+	case schema.Int128:
+		return true
+	case schema.Date:
+		return v.Hi == int64(v.Lo)>>63 && int64(v.Lo) >= schema.MinDate && int64(v.Lo) <= schema.MaxDate
+	}
+	shift := 64 - 8*t.Width()
+	return v.Hi == int64(v.Lo)>>63 && int64(v.Lo)<<shift>>shift == int64(v.Lo)
+}
+
+func appendWidth(buf *[]byte, v Int128, width int) []byte {
+	var b [16]byte
+	binary.LittleEndian.PutUint64(b[:], v.Lo)
+	binary.LittleEndian.PutUint64(b[8:], uint64(v.Hi))
+	*buf = append(*buf, b[:width]...)
+	return *buf
+}
+
+// checkCell checks a cell's bytes against its column: width, and what a value of the type can be.
+func checkCell(c *schema.Column, cell []byte) error {
+	switch {
+	case cell == nil:
+		return nil
+	case !c.Type.Variable() && len(cell) != c.Type.Width():
+		return fmt.Errorf("a cell of %d bytes, %s has %d", len(cell), c.TypeName(), c.Type.Width())
+	case c.Type == schema.String || c.Type == schema.Varchar:
+		return checkText(c, cell)
+	case c.Type == schema.Bool && cell[0] > 1:
+		return fmt.Errorf("a bool of %d", cell[0])
+	case c.Type == schema.Date && !fits(c.Type, wide(cell)):
+		return fmt.Errorf("date %v is not between %d and %d", wide(cell), schema.MinDate, schema.MaxDate)
+	case c.Type.Decimal() && !wide(cell).FitsDigits(c.Precision):
+		return fmt.Errorf("unscaled %v is out of range for %s", wide(cell), c.TypeName())
+	}
+	return nil
+}
+
+// wide is a signed integer cell of any width.
+func wide(cell []byte) Int128 {
+	var b [16]byte
+	copy(b[:], cell)
+	if n := len(cell); n < 16 && cell[n-1]&0x80 != 0 {
+		for i := n; i < 16; i++ {
+			b[i] = 0xff
+		}
+	}
+	return Int128{Lo: binary.LittleEndian.Uint64(b[:]), Hi: int64(binary.LittleEndian.Uint64(b[8:]))}
+}
+
+// checkVector checks the cells of a vector as checkCell does, and tells the first bad one.
+func checkVector(c *schema.Column, v *batch.Vector, limit int) (row int, err error) {
+	if v.Present != nil && !c.Nullable {
+		for i := range v.Len {
+			if v.IsNull(i) {
+				return i, errors.New("NULL, which it cannot be")
+			}
+		}
+	}
+	simple := !c.Type.Variable() && c.Type != schema.Bool && c.Type != schema.Date && !c.Type.Decimal()
+	if simple {
+		return 0, nil
+	}
+	if c.Type == schema.Decimal64 && v.Present == nil {
+		if bound := batch.Pow10(c.Precision).Lo; allBelow(batch.Values[int64](v), int64(bound)) {
+			return 0, nil
+		}
+	}
+	for i := range v.Len {
+		cell := v.Cell(i)
+		if len(cell) > limit {
+			return i, fmt.Errorf("%d bytes, limit %d", len(cell), limit)
+		}
+		if err := checkCell(c, cell); err != nil {
+			return i, err
+		}
+	}
+	return 0, nil
+}
+
+func allBelow(values []int64, bound int64) bool {
+	for _, x := range values {
+		if x >= bound || x <= -bound {
+			return false
+		}
+	}
+	return true
+}
+
+// valueOf is a cell as a Go value: the integer, float or bool of the column's width; string; []byte; time.Time for date and
+// timestamp; Decimal; nil for NULL. Byte strings are copied.
+func valueOf(c *schema.Column, cell []byte) any {
+	if cell == nil {
+		return nil
+	}
+	switch c.Type {
+	case schema.String, schema.Varchar:
+		return string(cell)
+	case schema.Binary:
+		return append([]byte{}, cell...)
+	case schema.Bool:
+		return cell[0] != 0
+	case schema.Int8:
+		return int8(cell[0])
+	case schema.Int16:
+		return int16(binary.LittleEndian.Uint16(cell))
+	case schema.Int32:
+		return int32(binary.LittleEndian.Uint32(cell))
+	case schema.Int64:
+		return int64(binary.LittleEndian.Uint64(cell))
+	case schema.Uint8:
+		return cell[0]
+	case schema.Uint16:
+		return binary.LittleEndian.Uint16(cell)
+	case schema.Uint32:
+		return binary.LittleEndian.Uint32(cell)
+	case schema.Uint64:
+		return binary.LittleEndian.Uint64(cell)
+	case schema.Float:
+		return math.Float32frombits(binary.LittleEndian.Uint32(cell))
+	case schema.Double:
+		return math.Float64frombits(binary.LittleEndian.Uint64(cell))
+	case schema.Date:
+		return time.Unix(int64(int32(binary.LittleEndian.Uint32(cell)))*secondsPerDay, 0).UTC()
+	case schema.Timestamp:
+		return time.UnixMicro(int64(binary.LittleEndian.Uint64(cell))).UTC()
+	case schema.Int128:
+		return wide(cell)
+	}
+	return Decimal{Unscaled: wide(cell), Scale: c.Scale}
+}

@@ -1,0 +1,104 @@
+package oribi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/tablet"
+	"github.com/oribi-db/oribi/internal/wal"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/scan"
+)
+
+// Finding is one thing that Verify found wrong.
+type Finding struct {
+	File    string // within the store's directory
+	Offset  int64  // in that file, bytes
+	Block   uint64 // 0 when no block is concerned
+	Problem string
+}
+
+// Verify reads everything and checks it: containers and blocks with their checksums, the log, every column file of every rowset,
+// keys against bounds, counts against rows. It calls report for each finding and goes on; its error says that it could not go on.
+// It may run while the store is used. A torn end of the log is no finding.
+func (s *Store) Verify(ctx context.Context, report func(Finding)) error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
+	err := s.blocks.Verify(func(file string, off int64, id blockID, problem string) {
+		report(Finding{File: file, Offset: off, Block: uint64(id), Problem: problem})
+	})
+	if err != nil {
+		return fmt.Errorf("oribi: verify: %w", err)
+	}
+	err = wal.Verify(s.logOptions(), wal.LSN(s.blocks.LogStart()), func(file string, off int64, problem string) {
+		report(Finding{File: filepath.Join(walName, file), Offset: off, Problem: problem})
+	})
+	if err != nil {
+		return fmt.Errorf("oribi: verify: %w", err)
+	}
+	for _, t := range s.sortedTables() {
+		if err := t.verify(ctx, report); err != nil {
+			return fmt.Errorf("oribi: verify: %w", err)
+		}
+	}
+	return nil
+}
+
+// verify checks a table: each rowset for itself, then a scan of the whole for keys that rise and a count that agrees.
+func (t *Table) verify(ctx context.Context, report func(Finding)) error {
+	damaged := false
+	err := t.tab.Check(ctx, func(m *meta.RowSet, id blockID, err error) {
+		damaged = true
+		report(Finding{File: metaName, Block: uint64(id), Problem: fmt.Sprintf("table %q: rowset %d: %v", t.tab.Name, m.ID, err)})
+	})
+	if err != nil || damaged {
+		return err
+	}
+	want := t.tab.LiveRows()
+	snap := t.store.pub.Visible() + 1
+	if t.store.pub.FirstUnpublished() <= t.store.lastLSN.Load() {
+		return nil // batches are on their way: counts would be off by them
+	}
+	n, err := t.countInOrder(ctx, snap)
+	if errors.Is(err, fault.ErrCorrupt) {
+		report(Finding{File: metaName, Problem: fmt.Sprintf("table %q: %v", t.tab.Name, err)})
+		return nil
+	}
+	if err == nil && n != want && t.store.opts.ReadOnly {
+		report(Finding{File: metaName, Problem: fmt.Sprintf("table %q: %d rows, the counts say %d", t.tab.Name, n, want)})
+	}
+	return err
+}
+
+// countInOrder counts rows and checks that their keys rise.
+func (t *Table) countInOrder(ctx context.Context, snap mvcc.Timestamp) (int64, error) {
+	req := scan.Request{Schema: t.tab.Schema, Keys: true}
+	it, err := t.tab.Scan(&req, tablet.Snapshot{Before: snap, Latest: true}, true)
+	if err != nil {
+		return 0, err
+	}
+	defer it.Close()
+	var n int64
+	var last []byte
+	for ctx.Err() == nil && it.Next() {
+		b, keys := it.Batch(), it.Keys()
+		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
+			if n > 0 && bytes.Compare(last, keys[i]) >= 0 {
+				return n, fault.Corruptf("key %s stands after key %s", t.tab.KeyText(keys[i]), t.tab.KeyText(last))
+			}
+			last = keys[i]
+			n++
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return n, err
+	}
+	return n, it.Close()
+}

@@ -1,0 +1,163 @@
+package vfs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"syscall"
+
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// memFile is one opening of a file of a Mem. The node outlives its names.
+type memFile struct {
+	m      *Mem
+	n      *memNode
+	name   string
+	write  bool
+	closed bool // guarded by m.mu
+}
+
+// check tells why the file cannot be used. The caller holds m.mu.
+func (f *memFile) check(write bool) error {
+	switch {
+	case f.closed:
+		return fs.ErrClosed
+	case write && !f.write:
+		return errors.New("opened for reading only")
+	}
+	return nil
+}
+
+func (f *memFile) ReadAt(b []byte, off int64) (int, error) {
+	f.m.mu.RLock()
+	defer f.m.mu.RUnlock()
+	err := f.check(false)
+	if err == nil && off < 0 {
+		err = fs.ErrInvalid
+	}
+	if err != nil {
+		return 0, pathError("read", f.name, err)
+	}
+	n := f.n.data.readAt(b, off)
+	if n < len(b) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// change runs fn on the content under the lock.
+func (f *memFile) change(op string, off, n int64, fn func(c *content)) error {
+	f.m.mu.Lock()
+	defer f.m.mu.Unlock()
+	err := f.check(true)
+	if err == nil && (off < 0 || n < 0) {
+		err = fs.ErrInvalid
+	}
+	if err != nil {
+		return pathError(op, f.name, err)
+	}
+	fn(&f.n.data)
+	return nil
+}
+
+func (f *memFile) WriteAt(b []byte, off int64) (int, error) {
+	if err := f.change("write", off, 0, func(c *content) { c.writeAt(b, off) }); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+func (f *memFile) Truncate(size int64) error {
+	return f.change("truncate", size, 0, func(c *content) { c.truncate(size) })
+}
+
+func (f *memFile) PunchHole(off, n int64) error {
+	return f.change("punch hole", off, max(n, 0), func(c *content) { c.zero(off, min(off+n, c.size)) })
+}
+
+func (f *memFile) Preallocate(off, n int64) error {
+	return f.change("preallocate", off, max(n, 0), func(*content) {})
+}
+
+func (f *memFile) Size() (int64, error) {
+	f.m.mu.RLock()
+	defer f.m.mu.RUnlock()
+	return f.n.data.size, pathError("stat", f.name, f.check(false))
+}
+
+func (f *memFile) Sync() error {
+	f.m.mu.Lock()
+	defer f.m.mu.Unlock()
+	if err := f.check(false); err != nil {
+		return pathError("sync", f.name, err)
+	}
+	f.n.syncedData = f.n.data.share()
+	return nil
+}
+
+func (f *memFile) Close() error {
+	f.m.mu.Lock()
+	defer f.m.mu.Unlock()
+	if err := f.check(false); err != nil {
+		return pathError("close", f.name, err)
+	}
+	f.closed = true
+	return nil
+}
+
+// Lock implements FS.
+func (m *Mem) Lock(name string, exclusive bool) (Lock, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n, err := m.find(name)
+	if exclusive && errors.Is(err, fs.ErrNotExist) {
+		n, err = m.add(name, &memNode{})
+	}
+	if err == nil && n.isDir() {
+		err = syscall.EISDIR
+	}
+	if err != nil {
+		return nil, pathError("lock", name, err)
+	}
+	if n.locks < 0 || exclusive && n.locks > 0 {
+		return nil, fmt.Errorf("vfs: lock %s: %w", name, fault.ErrLocked)
+	}
+	if exclusive {
+		n.locks = -1
+	} else {
+		n.locks++
+	}
+	return &memLock{memFile: memFile{m: m, n: n, name: name, write: exclusive}}, nil
+}
+
+// memLock is a lock and the opening of its file.
+type memLock struct {
+	memFile
+}
+
+func (l *memLock) Write(text []byte) error {
+	return l.change("write", 0, 0, func(c *content) {
+		c.truncate(0)
+		c.writeAt(text, 0)
+	})
+}
+
+func (l *memLock) Read() ([]byte, error) {
+	return io.ReadAll(io.NewSectionReader(&l.memFile, 0, lockContentMax))
+}
+
+func (l *memLock) Close() error {
+	if err := l.memFile.Close(); err != nil {
+		return err
+	}
+	l.m.mu.Lock()
+	defer l.m.mu.Unlock()
+	if l.write {
+		l.n.locks = 0
+	} else {
+		l.n.locks--
+	}
+	return nil
+}

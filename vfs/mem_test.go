@@ -1,0 +1,205 @@
+package vfs
+
+import (
+	"fmt"
+	"maps"
+	"math/rand"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// tree lists all files as "name=content" under dir.
+func tree(t *testing.T, v FS, dir string) string {
+	t.Helper()
+	var out []string
+	var walk func(dir string)
+	walk = func(dir string) {
+		names, err := v.List(dir)
+		must(t, err)
+		for _, n := range names {
+			n = dir + "/" + n
+			info, err := v.Stat(n)
+			must(t, err)
+			if info.IsDir() {
+				out = append(out, n+"/")
+				walk(n)
+			} else {
+				out = append(out, n+"="+textOf(t, v, n))
+			}
+		}
+	}
+	walk(dir)
+	return strings.Join(out, " ")
+}
+
+func TestCrashForgetsWhatWasNotSynced(t *testing.T) {
+	m := NewMem()
+	must(t, m.Mkdir("/s"))
+	must(t, m.SyncDir("/"))
+	check := func(step, kill, crash string) {
+		t.Helper()
+		if got := tree(t, m.Clone(), "/s"); got != kill {
+			t.Errorf("%s: a kill leaves %q, want %q", step, got, kill)
+		}
+		if got := tree(t, m.Crash(), "/s"); got != crash {
+			t.Errorf("%s: a power cut leaves %q, want %q", step, got, crash)
+		}
+	}
+	a := put(t, m, "/s/a", "one")
+	check("created", "/s/a=one", "")
+	must(t, a.Sync())
+	check("content synced, name not", "/s/a=one", "")
+	must(t, m.SyncDir("/s"))
+	check("both synced", "/s/a=one", "/s/a=one")
+
+	b := put(t, m, "/s/b", "two")
+	must(t, m.SyncDir("/s"))
+	check("name synced, content not", "/s/a=one /s/b=two", "/s/a=one /s/b=")
+	must(t, b.Sync())
+
+	_, err := a.WriteAt([]byte("ONE, longer"), 0)
+	must(t, err)
+	check("written again", "/s/a=ONE, longer /s/b=two", "/s/a=one /s/b=two")
+	must(t, a.Truncate(1))
+	check("cut", "/s/a=O /s/b=two", "/s/a=one /s/b=two")
+	must(t, a.Sync())
+	must(t, a.PunchHole(0, 1))
+	check("hole not synced", "/s/a=\x00 /s/b=two", "/s/a=O /s/b=two")
+	must(t, a.Sync())
+
+	must(t, m.Rename("/s/b", "/s/a"))
+	check("renamed over a", "/s/a=two", "/s/a=\x00 /s/b=two")
+	must(t, m.Remove("/s/a"))
+	check("removed", "", "/s/a=\x00 /s/b=two")
+	must(t, put(t, m, "/s/b", "new").Sync())
+	check("made again under an old name", "/s/b=new", "/s/a=\x00 /s/b=two")
+	must(t, m.SyncDir("/s"))
+	check("names synced", "/s/b=new", "/s/b=new")
+
+	must(t, m.Mkdir("/s/d"))
+	c := put(t, m, "/s/d/c", "c")
+	must(t, c.Sync())
+	must(t, m.SyncDir("/s/d"))
+	check("parent's name not synced", "/s/b=new /s/d/ /s/d/c=c", "/s/b=new")
+	must(t, m.SyncDir("/s"))
+	check("parent's name synced", "/s/b=new /s/d/ /s/d/c=c", "/s/b=new /s/d/ /s/d/c=c")
+}
+
+func TestCopiesAreIndependentAndUnlocked(t *testing.T) {
+	m := NewMem()
+	f := put(t, m, "/a", "one")
+	must(t, f.Sync())
+	must(t, m.SyncDir("/"))
+	_, err := m.Lock("/a", true)
+	must(t, err)
+	for name, c := range map[string]*Mem{"Clone": m.Clone(), "Crash": m.Crash()} {
+		l, err := c.Lock("/a", true)
+		if err != nil {
+			t.Fatalf("%s keeps the lock: %v", name, err)
+		}
+		must(t, l.Write([]byte(name)))
+		must(t, put(t, c, "/b", "b").Close())
+		if got := tree(t, m, ""); got != "/a=one" {
+			t.Errorf("writing to the %s changed the original: %q", name, got)
+		}
+		if got := tree(t, c.Crash(), ""); got != "/a=one" {
+			t.Errorf("a power cut of the %s leaves %q", name, got)
+		}
+	}
+	_, err = f.WriteAt([]byte("two"), 0)
+	must(t, err)
+	if got := textOf(t, m.Crash(), "/a"); got != "one" {
+		t.Errorf("the original's synced content is %q", got)
+	}
+}
+
+// A naive model: each file is a string and the string of its last sync.
+func TestRandomHistoriesCrashAsTheModelSays(t *testing.T) {
+	const seed = 11
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewSource(seed))
+	type file struct{ now, synced string }
+	for range 50 {
+		m := NewMem()
+		names, synced := map[string]*file{}, map[string]*file{}
+		handles := map[*file]File{}
+		for range 60 {
+			name := fmt.Sprintf("/%d", rng.Intn(4))
+			f := names[name]
+			switch op := rng.Intn(8); {
+			case f == nil:
+				f = &file{}
+				names[name], handles[f] = f, put(t, m, name, "")
+			case op == 0:
+				must(t, m.Remove(name))
+				delete(names, name)
+			case op == 1:
+				to := fmt.Sprintf("/%d", rng.Intn(4))
+				must(t, m.Rename(name, to))
+				delete(names, name)
+				names[to] = f
+			case op == 2:
+				must(t, m.SyncDir("/"))
+				synced = maps.Clone(names)
+			case op == 3:
+				must(t, handles[f].Sync())
+				f.synced = f.now
+			case op == 4:
+				f.now = f.now[:rng.Intn(len(f.now)+1)]
+				must(t, handles[f].Truncate(int64(len(f.now))))
+			case op == 5: // go on with the copy that a kill leaves
+				m = m.Clone()
+				for n, f := range names {
+					h, err := m.Open(n, true)
+					must(t, err)
+					handles[f] = h
+				}
+			default:
+				add := strings.Repeat(string(rune('a'+rng.Intn(26))), rng.Intn(6000))
+				_, err := handles[f].WriteAt([]byte(add), int64(len(f.now)))
+				must(t, err)
+				f.now += add
+			}
+			c := m.Crash()
+			left, err := c.List("/")
+			must(t, err)
+			if len(left) != len(synced) {
+				t.Fatalf("a power cut leaves %q, want %d names", left, len(synced))
+			}
+			for n, f := range synced {
+				if got := textOf(t, c, n); got != f.synced {
+					t.Fatalf("%s has %d bytes after a power cut, want %d", n, len(got), len(f.synced))
+				}
+			}
+		}
+	}
+}
+
+func TestCopyIsOneMomentOfConcurrentWriters(t *testing.T) {
+	m := NewMem()
+	a, b := put(t, m, "/a", "00000000"), put(t, m, "/b", "00000000")
+	var wg sync.WaitGroup
+	wg.Add(1)
+	go func() {
+		defer wg.Done()
+		for i := 1; i < 3000; i++ {
+			v := fmt.Appendf(nil, "%08d", i)
+			a.WriteAt(v, 0) // a is never behind b
+			b.WriteAt(v, 0)
+			if i%64 == 0 {
+				a.Sync()
+				m.SyncDir("/")
+			}
+		}
+	}()
+	for range 300 {
+		c := m.Clone()
+		va, vb := textOf(t, c, "/a"), textOf(t, c, "/b")
+		if va < vb {
+			t.Fatalf("the copy has a=%s, b=%s: a later write without the earlier one", va, vb)
+		}
+		m.Crash()
+	}
+	wg.Wait()
+}

@@ -1,0 +1,54 @@
+package vfs
+
+import (
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// allocated is how many bytes of the disk a file takes.
+func allocated(t *testing.T, name string) int64 {
+	t.Helper()
+	info, err := OS.Stat(name)
+	must(t, err)
+	return info.Sys().(*syscall.Stat_t).Blocks * 512
+}
+
+func TestPreallocateTakesAndPunchHoleGivesBackSpace(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a")
+	f := put(t, OS, name, strings.Repeat("x", 1<<20))
+	defer f.Close()
+	must(t, f.Sync())
+	before := allocated(t, name)
+	if err := f.PunchHole(0, 1<<19); err != nil {
+		t.Skip(err)
+	}
+	if after := allocated(t, name); after > before-1<<18 {
+		t.Errorf("%d bytes on disk before the hole, %d after", before, after)
+	}
+	before = allocated(t, name)
+	must(t, f.Preallocate(1<<20, 1<<20))
+	if after := allocated(t, name); after < before+1<<19 {
+		t.Errorf("%d bytes on disk before Preallocate, %d after", before, after)
+	}
+}
+
+func TestOSDoesNotWaitForAFIFO(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "fifo")
+	must(t, syscall.Mkfifo(name, 0o600))
+	done := make(chan error, 1)
+	go func() {
+		_, err := OS.Open(name, false)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		if err == nil {
+			t.Error("opened")
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("still waiting for a writer")
+	}
+}

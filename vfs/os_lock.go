@@ -1,0 +1,110 @@
+package vfs
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// osLock is a lock of the system on an open file, listed in osLocks.
+type osLock struct {
+	f         *os.File
+	info      fs.FileInfo // device and inode, for os.SameFile
+	exclusive bool
+}
+
+// osLocks lists what this process holds. The system's lock alone would not do: on some network file
+// systems it belongs to the process, so a second opener in the same process would get it, and the
+// first Close would drop it for both.
+var osLocks struct {
+	mu   sync.Mutex
+	held []*osLock
+}
+
+func (osFS) Lock(name string, exclusive bool) (Lock, error) {
+	flag := os.O_RDONLY
+	if exclusive {
+		flag = os.O_RDWR | os.O_CREATE
+	}
+	// Between our open and our lock the holder may have removed the file, and somebody else may have
+	// made and locked a new one of that name. So the name must still lead to the file we locked.
+	for range 10 {
+		l, err := tryLock(name, flag, exclusive)
+		if err != nil {
+			return nil, err
+		}
+		if now, err := os.Lstat(name); err == nil && os.SameFile(now, l.info) {
+			return l, nil
+		}
+		l.Close()
+	}
+	return nil, fmt.Errorf("vfs: lock %s: file is replaced again and again: %w", name, fault.ErrLocked)
+}
+
+func tryLock(name string, flag int, exclusive bool) (*osLock, error) {
+	f, err := openFile(name, flag)
+	if err != nil {
+		return nil, err
+	}
+	l := &osLock{f: f, exclusive: exclusive}
+	if l.info, err = f.Stat(); err == nil {
+		err = l.register()
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// register takes the system's lock and enters l in the table, or does neither.
+func (l *osLock) register() error {
+	osLocks.mu.Lock()
+	defer osLocks.mu.Unlock()
+	for _, other := range osLocks.held {
+		if (l.exclusive || other.exclusive) && os.SameFile(other.info, l.info) {
+			return fmt.Errorf("vfs: lock %s: held by this process: %w", l.f.Name(), fault.ErrLocked)
+		}
+	}
+	held, err := flock(l.f, l.exclusive)
+	if held {
+		return fmt.Errorf("vfs: lock %s: %w", l.f.Name(), fault.ErrLocked)
+	}
+	if err != nil {
+		return err
+	}
+	osLocks.held = append(osLocks.held, l)
+	return nil
+}
+
+func (l *osLock) Write(content []byte) error {
+	if !l.exclusive {
+		return fmt.Errorf("vfs: write %s: lock is shared: %w", l.f.Name(), fs.ErrPermission)
+	}
+	if err := l.f.Truncate(0); err != nil {
+		return err
+	}
+	_, err := l.f.WriteAt(content, 0)
+	return noSpace(err)
+}
+
+// lockContentMax bounds what Read takes from a lock file: a line for people.
+const lockContentMax = 64 << 10
+
+func (l *osLock) Read() ([]byte, error) {
+	return io.ReadAll(io.NewSectionReader(l.f, 0, lockContentMax))
+}
+
+// Close leaves the table and closes the file, which drops the system's lock, as one step: an opener
+// of this process finds both taken or both free.
+func (l *osLock) Close() error {
+	osLocks.mu.Lock()
+	defer osLocks.mu.Unlock()
+	osLocks.held = slices.DeleteFunc(osLocks.held, func(o *osLock) bool { return o == l })
+	return l.f.Close()
+}

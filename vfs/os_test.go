@@ -1,0 +1,135 @@
+package vfs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// lockEnv makes the test binary a second process that tries a lock, says how it went, and ends.
+const lockEnv = "VFS_TEST_LOCK"
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(lockEnv); name != "" {
+		_, err := OS.Lock(name, os.Getenv(lockEnv+"_EXCLUSIVE") != "")
+		switch {
+		case err == nil:
+			fmt.Print("taken")
+		case errors.Is(err, fault.ErrLocked):
+			fmt.Print("locked")
+		default:
+			fmt.Print(err)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func lockElsewhere(t *testing.T, name string, exclusive bool) string {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), lockEnv+"="+name)
+	if exclusive {
+		cmd.Env = append(cmd.Env, lockEnv+"_EXCLUSIVE=1")
+	}
+	out, err := cmd.CombinedOutput()
+	must(t, err)
+	return string(out)
+}
+
+func TestLockHoldsAgainstAnotherProcess(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "LOCK")
+	want := func(what string, exclusive bool, want string) {
+		t.Helper()
+		if got := lockElsewhere(t, name, exclusive); got != want {
+			t.Errorf("%s: the other process says %q, want %q", what, got, want)
+		}
+	}
+	l, err := OS.Lock(name, true)
+	must(t, err)
+	want("exclusive under exclusive", true, "locked")
+	want("shared under exclusive", false, "locked")
+	must(t, l.Close())
+	l, err = OS.Lock(name, false)
+	must(t, err)
+	want("exclusive under shared", true, "locked")
+	want("shared under shared", false, "taken")
+	must(t, l.Close())
+	want("free", true, "taken")
+}
+
+func TestOSOpensRegularFilesOnly(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("symbolic links need a privilege on windows")
+	}
+	dir := t.TempDir()
+	at := func(n string) string { return filepath.Join(dir, n) }
+	must(t, put(t, OS, at("a"), "a").Close())
+	must(t, os.Symlink(at("a"), at("link")))
+	for _, name := range []string{"link", "."} {
+		for _, write := range []bool{false, true} {
+			if f, err := OS.Open(at(name), write); err == nil {
+				f.Close()
+				t.Errorf("%s was opened, write=%v", name, write)
+			}
+		}
+	}
+	if l, err := OS.Lock(at("link"), true); err == nil {
+		l.Close()
+		t.Error("a symbolic link was locked")
+	}
+	info, err := OS.Stat(at("link"))
+	must(t, err)
+	if info.Mode()&fs.ModeSymlink == 0 {
+		t.Errorf("Stat followed the link: %v", info.Mode())
+	}
+}
+
+func TestOSModesAreForTheOwnerOnly(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no such modes on windows")
+	}
+	dir := t.TempDir()
+	must(t, OS.Mkdir(filepath.Join(dir, "d")))
+	must(t, put(t, OS, filepath.Join(dir, "d/f"), "").Close())
+	for name, want := range map[string]fs.FileMode{"d": 0o700, "d/f": 0o600} {
+		info, err := OS.Stat(filepath.Join(dir, name))
+		must(t, err)
+		if got := info.Mode().Perm(); got != want {
+			t.Errorf("%s has mode %o, want %o", name, got, want)
+		}
+	}
+}
+
+func TestFullDiskKeepsTheSystemError(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("windows has other codes for a full disk")
+	}
+	err := noSpace(&fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC})
+	wantIs(t, "sentinel", err, fault.ErrNoSpace)
+	wantIs(t, "system's error", err, syscall.ENOSPC)
+	var pe *fs.PathError
+	if !errors.As(err, &pe) || pe.Path != "x" {
+		t.Errorf("the path is lost: %v", err)
+	}
+	if err := noSpace(syscall.EIO); errors.Is(err, fault.ErrNoSpace) {
+		t.Error("another error counts as a full disk")
+	}
+}
+
+func TestFreeBytesKnowsTheDirectory(t *testing.T) {
+	if n := OS.FreeBytes(t.TempDir()); n <= 0 {
+		t.Errorf("FreeBytes is %d", n)
+	}
+	if n := OS.FreeBytes(filepath.Join(t.TempDir(), "none")); n != -1 {
+		t.Errorf("FreeBytes of no directory is %d, want -1", n)
+	}
+}

@@ -1,0 +1,59 @@
+//go:build linux || darwin
+
+package vfs
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// O_NONBLOCK keeps an open of a FIFO from waiting for its other end; it means nothing for the
+// regular files that are let through.
+const openFlags = unix.O_NOFOLLOW | unix.O_NONBLOCK
+
+func isNoSpace(err error) bool {
+	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
+}
+
+func syncDir(dir string) error {
+	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return err
+	}
+	err = f.Sync()
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+func freeBytes(dir string) int64 {
+	var st unix.Statfs_t
+	if err := retry(func() error { return unix.Statfs(dir, &st) }); err != nil {
+		return -1
+	}
+	return int64(st.Bavail) * int64(st.Bsize)
+}
+
+// flock locks f without waiting; held tells that another open file has it.
+func flock(f *os.File, exclusive bool) (held bool, err error) {
+	how := unix.LOCK_SH
+	if exclusive {
+		how = unix.LOCK_EX
+	}
+	err = control(f, "flock", func(fd uintptr) error {
+		return retry(func() error { return unix.Flock(int(fd), how|unix.LOCK_NB) })
+	})
+	return errors.Is(err, unix.EWOULDBLOCK), err
+}
+
+// retry repeats a system call that a signal interrupted.
+func retry(fn func() error) error {
+	for {
+		if err := fn(); err != unix.EINTR {
+			return err
+		}
+	}
+}

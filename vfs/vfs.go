@@ -1,0 +1,65 @@
+// Package vfs is the file system as the engine sees it: real, or in memory for tests.
+//
+// All paths are slash-or-native paths as package path/filepath makes them. An FS may be used by
+// many goroutines at once; a File's ReadAt and WriteAt too, its other methods not.
+// Errors are those of package os: errors.Is(err, fs.ErrNotExist) and fs.ErrExist work,
+// and a full disk satisfies errors.Is(err, fault.ErrNoSpace).
+package vfs
+
+import (
+	"io"
+	"io/fs"
+)
+
+// FS is one file system.
+type FS interface {
+	// Create makes a new file for reading and writing, mode 0600; an existing one is an error (fs.ErrExist).
+	Create(name string) (File, error)
+	// Open opens an existing file: for reading only, or for reading and writing.
+	Open(name string, write bool) (File, error)
+	// Mkdir makes one directory, mode 0700. Its parent must exist.
+	Mkdir(name string) error
+	// Remove removes a file or an empty directory.
+	Remove(name string) error
+	// Rename replaces newName by oldName, atomically.
+	Rename(oldName, newName string) error
+	// List gives the names in a directory, sorted.
+	List(dir string) ([]string, error)
+	// Stat tells size and kind. It does not follow a symbolic link at the end of name.
+	Stat(name string) (fs.FileInfo, error)
+	// SyncDir makes the names in a directory durable.
+	SyncDir(dir string) error
+	// Lock takes a lock on a file (made where it is missing and exclusive is asked), shared or exclusive, without waiting.
+	// A lock held by another opener, of this process or another, is fault.ErrLocked.
+	Lock(name string, exclusive bool) (Lock, error)
+	// FreeBytes tells how much can still be written to the file system that holds dir; -1 where that is unknown.
+	FreeBytes(dir string) int64
+}
+
+// File is one open file.
+type File interface {
+	io.ReaderAt
+	io.WriterAt
+	io.Closer
+	// Size is the length in bytes.
+	Size() (int64, error)
+	// Sync makes content and length durable (fdatasync where there is one).
+	Sync() error
+	// Truncate sets the length.
+	Truncate(size int64) error
+	// Preallocate reserves space for [off, off+n) without changing the length where the system can do that; else it does nothing.
+	Preallocate(off, n int64) error
+	// PunchHole gives back the space of [off, off+n), which reads as zeros afterwards.
+	// Where the system cannot, it returns an error that wraps fault.ErrUnsupported and changes nothing.
+	PunchHole(off, n int64) error
+}
+
+// Lock is a lock taken by FS.Lock.
+type Lock interface {
+	// Write replaces the content of the lock file, which is for people only. Only for an exclusive lock.
+	Write(content []byte) error
+	// Read gives the content of the lock file.
+	Read() ([]byte, error)
+	// Close releases the lock. It does not remove the file.
+	io.Closer
+}
