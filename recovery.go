@@ -47,6 +47,9 @@ func (s *Store) replay() (*wal.Tail, error) {
 	s.recovery.Clean, s.recovery.Frames, s.recovery.TornBytes = r.Clean, r.Frames, r.TornBytes
 	s.logBytes = r.Bytes
 	newest = max(newest, last)
+	if newest > mvcc.Last {
+		return nil, fault.Corruptf("timestamp %d is out of range", uint64(newest))
+	}
 	s.clock.Restore(newest)
 	s.lastLSN.Store(uint64(tail.Last()))
 	s.pub = mvcc.NewPublisher(newest, uint64(tail.Last()))

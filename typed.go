@@ -22,8 +22,9 @@ import (
 // string; []byte; bool; time.Time for date and timestamp; Decimal; Int128. A pointer field is for a nullable column: nil is NULL.
 // How a field is converted is found once, by Typed.
 type TableOf[T any] struct {
-	Table  *Table
-	fields []field
+	Table   *Table
+	fields  []field
+	columns []int // of the fields, indexes in the schema
 }
 
 // field moves one column between a struct and a cell.
@@ -56,6 +57,7 @@ func Typed[T any](t *Table) (*TableOf[T], error) {
 		f.col = col
 		have[col] = true
 		out.fields = append(out.fields, f)
+		out.columns = append(out.columns, col)
 	}
 	for i := range t.tab.Schema.Columns {
 		c := &t.tab.Schema.Columns[i]
@@ -197,9 +199,6 @@ func newField(c *schema.Column, sf reflect.StructField) (field, error) {
 func (f *field) choose(c *schema.Column, t reflect.Type) bool {
 	boxed := func() { // through the conversions of Row
 		f.put = func(buf []byte, v reflect.Value) ([]byte, error) {
-			if buf == nil {
-				buf = emptyCell
-			}
 			return appendValue(&buf, c, v.Interface())
 		}
 		f.take = func(v reflect.Value, cell []byte) { v.Set(reflect.ValueOf(valueOf(c, cell))) }
@@ -366,7 +365,7 @@ func (t *TableOf[T]) Get(ctx context.Context, key any, opts ...ReadOption) (T, e
 	if len(t.fields) > len(few) {
 		cells = make([][]byte, len(t.fields))
 	}
-	if err := t.Table.get(ctx, k, &o, t.columns(), cells); err != nil {
+	if err := t.Table.get(ctx, k, &o, t.columns, cells); err != nil {
 		return row, err
 	}
 	v := reflect.ValueOf(&row).Elem()
@@ -376,21 +375,12 @@ func (t *TableOf[T]) Get(ctx context.Context, key any, opts ...ReadOption) (T, e
 	return row, nil
 }
 
-// columns are the schema's indexes of the fields' columns.
-func (t *TableOf[T]) columns() []int {
-	cols := make([]int, len(t.fields))
-	for i := range t.fields {
-		cols[i] = t.fields[i].col
-	}
-	return cols
-}
-
 // Scan reads rows, as Table.Scan does; Columns is set by the struct.
 func (t *TableOf[T]) Scan(ctx context.Context, opts ...ReadOption) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		sc := t.Table.Scan(ctx, opts...)
 		sc.o.all, sc.o.columns = false, nil
-		for _, c := range t.columns() {
+		for _, c := range t.columns {
 			sc.o.columns = append(sc.o.columns, t.Table.tab.Schema.Columns[c].Name)
 		}
 		var zero T

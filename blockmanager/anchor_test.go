@@ -17,9 +17,9 @@ import (
 // needs is punched or unlinked, a kill and a repair in between or not.
 func TestWhateverTheAnchorAcceptsIsWhole(t *testing.T) {
 	r := newRand(t)
-	runs := 6
+	runs := 3
 	if testing.Short() {
-		runs = 2
+		runs = 1
 	}
 	accepted, refused := 0, 0
 	for range runs {

@@ -42,8 +42,9 @@
 //     leaves an intent without its commit: the old metadata has the previous hash and is accepted.
 //     This intent confirms the epoch before it: what only still older metadata needed may go.
 //  4. Metadata: one synced Pebble batch, the root row in it. A crash here leaves one or the other.
-//  5. In memory. 6. Ranges of blocks which died in a confirmed epoch and that nobody reads are
-//     punched, synced, and their rows removed by the next commit.
+//  5. The new state is published in memory.
+//  6. Ranges of blocks which died in a confirmed epoch and that nobody reads are punched and synced.
+//     A crash here leaves their rows, and they are punched again. The next commit removes the rows.
 //
 // # Why the anchor
 //

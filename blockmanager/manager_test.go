@@ -16,6 +16,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/vfs"
+	"go.uber.org/goleak"
 )
 
 func newSeeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 2)) }
@@ -498,7 +499,7 @@ func TestReadersWritersAndDropsAtOnce(t *testing.T) {
 	const writers, readers = 3, 3
 	rounds := 60
 	if testing.Short() {
-		rounds = 20
+		rounds = 10
 	}
 	var current [writers]atomic.Uint64
 	content := func(id block.ID) []byte { return bytes.Repeat([]byte{byte(id), byte(id >> 8), 7}, 3000) }
@@ -572,6 +573,21 @@ func TestReadersWritersAndDropsAtOnce(t *testing.T) {
 		t.Errorf("%d blocks", n)
 	}
 	fail(m.Close())
+}
+
+func TestCloseLeavesNothingRunning(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	o := testOptions(nil)
+	o.FS = formatted(t, o)
+	m := openWriter(t, o)
+	add(t, m, []byte("x"))
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	o.Instance[0]++
+	if _, err := Open(o); !errors.Is(err, ErrCorrupt) {
+		t.Error(err)
+	}
 }
 
 func BenchmarkOpenBlock(b *testing.B) {

@@ -1,6 +1,7 @@
 package blockmanager
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
@@ -22,12 +23,12 @@ func newPoison() *poison { return &poison{ch: make(chan struct{})} }
 // set records cause if it is the first, and returns what err returns.
 func (p *poison) set(cause error) error {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.cause == nil {
 		p.cause = cause
 		close(p.ch)
 	}
-	return fmt.Errorf("blockmanager: %w: %w", fault.ErrPoisoned, p.cause)
+	p.mu.Unlock()
+	return p.err()
 }
 
 // first returns the first cause as it came, or nil.
@@ -39,10 +40,14 @@ func (p *poison) first() error {
 
 // err returns the first cause, wrapped in ErrPoisoned, or nil.
 func (p *poison) err() error {
-	if cause := p.first(); cause != nil {
+	switch cause := p.first(); {
+	case cause == nil:
+		return nil
+	case errors.Is(cause, fault.ErrNoSpace): // which would say "try again"
+		return fmt.Errorf("blockmanager: %w: %v", fault.ErrPoisoned, cause)
+	default:
 		return fmt.Errorf("blockmanager: %w: %w", fault.ErrPoisoned, cause)
 	}
-	return nil
 }
 
 // is tells whether there is a cause.

@@ -37,7 +37,7 @@
 //
 // Simpler than Kudu: the trees are read once and kept flat in memory, which costs 32 bytes and the key
 // of each data cblock and saves the walk; no lazy open, but trees are loaded on first use; array
-// columns are refused; there is no block that is longer than its file says.
+// columns are refused.
 //
 // Source: cfile spec.
 package cfile

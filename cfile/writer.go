@@ -1,6 +1,7 @@
 package cfile
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/internal/compress"
 	"github.com/oribi-db/oribi/internal/encoding"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/invariant"
 	"github.com/oribi-db/oribi/internal/keyenc"
 	"github.com/oribi-db/oribi/internal/kudupb"
 	"github.com/oribi-db/oribi/schema"
@@ -258,6 +260,9 @@ func (w *Writer) finishBlock() error {
 func (w *Writer) addKey(p BlockPointer) error {
 	w.key = w.appendKey(w.key[:0], w.values.First())
 	key := w.key
+	if invariant.Enabled && w.o.IndexKey == nil && bytes.Compare(w.prevKey, key) > 0 {
+		panic(fmt.Sprintf("cfile: value %x behind %x in a file with a value index", key, w.prevKey))
+	}
 	if !w.o.FullIndexKeys {
 		key = separator(w.prevKey, key)
 		w.last = w.appendKey(w.last[:0], w.values.Last())

@@ -378,7 +378,7 @@ func (d *DiskRowSet) Row(row batch.Ordinal, snap mvcc.Timestamp, cols []int, cel
 	return true, nil
 }
 
-// CheckFiles reads and verifies every base file. On an error id is the block at fault.
+// CheckFiles reads and verifies every file. On an error id is the block at fault.
 func (d *DiskRowSet) CheckFiles() (id block.ID, err error) {
 	for i := range d.columns {
 		if d.columns[i].block == 0 {
@@ -401,8 +401,20 @@ func (d *DiskRowSet) CheckFiles() (id block.ID, err error) {
 			return d.Stored().KeyIndex, err
 		}
 	}
-	_, err = d.Filter()
-	return d.Stored().Bloom, err
+	filter, err := d.Filter()
+	if err == nil {
+		err = filter.Verify()
+	}
+	if err != nil {
+		return d.Stored().Bloom, err
+	}
+	t := d.Tracker()
+	for i, f := range append(append([]*delta.File{}, t.Undo...), t.Redo...) {
+		if err := f.Verify(d.Schema, uint64(d.Stored().Rows), i < len(t.Undo)); err != nil {
+			return f.ID, err
+		}
+	}
+	return 0, nil
 }
 
 // CheckKey looks for a key that stands at a row: bloom file and key index must find it there.

@@ -129,6 +129,8 @@ func (c *Column) check(key bool) error {
 	switch {
 	case c.Name == reservedName:
 		return fail("the name is reserved")
+	case c.ID < 0:
+		return fail("id %d is negative", c.ID)
 	case !c.Type.Valid():
 		return fail("unknown type %d", int32(c.Type))
 	case key && c.Nullable:

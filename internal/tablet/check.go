@@ -70,16 +70,6 @@ func checkRows(d *rowset.DiskRowSet) error {
 			last = k
 			rows++
 		}
-		for i := range r.Undo {
-			if err := r.Undo[i].List.Check(d.Schema); err != nil {
-				return err
-			}
-		}
-		for i := range r.Redo {
-			if err := r.Redo[i].List.Check(d.Schema); err != nil {
-				return err
-			}
-		}
 	}
 	if rows > 0 && !bytes.Equal(last, m.MaxKey) {
 		return fault.Corruptf("the last key is not the upper bound")

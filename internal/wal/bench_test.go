@@ -37,7 +37,7 @@ func BenchmarkAppend(b *testing.B) {
 func BenchmarkEncode(b *testing.B) {
 	for _, size := range []int{150, 150 << 10} {
 		b.Run(fmt.Sprintf("bytes=%d", size), func(b *testing.B) {
-			l := create(b, Options{FS: nullFS{emptyMem(b)}, Dir: testDir, SegmentBytes: 1 << 60})
+			l := create(b, Options{FS: nullFS{emptyMem(b)}, Dir: testDir, SegmentBytes: maxSegmentBytes})
 			payload := []byte(text(1, size))
 			b.SetBytes(int64(size))
 			b.ReportAllocs()

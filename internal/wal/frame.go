@@ -47,7 +47,7 @@ const (
 	frameHashOff    = 48
 	frameCheckOff   = 56
 	frameCRCOff     = 60
-	frameLen        = 64
+	frameLen        = 64 // file format: never change
 
 	typeRecord = 1
 	typeFooter = 2
@@ -170,7 +170,7 @@ const (
 	footerBytesOff   = 40
 	footerFramesOff  = 48
 	footerCRCOff     = 52
-	footerLen        = 56
+	footerLen        = 56 // file format: never change
 )
 
 // footer is a sealed segment's footer.

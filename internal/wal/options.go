@@ -16,6 +16,7 @@ const (
 	maxFrameBytes       = 16 << 20 // largest payload of a frame; a longer one is damage to a reader
 	maxParts            = math.MaxUint16 + 1
 	maxNumber           = 999_999_999_999 // what a segment's name can hold
+	maxSegmentBytes     = 64 << 30        // its frames, of 64 bytes at least, are counted in 32 bits
 )
 
 // Options tells where a log is and how it is cut into files and frames.
@@ -25,7 +26,7 @@ type Options struct {
 	Instance [16]byte // of the store; segments of another one are refused
 
 	// SegmentBytes is the length at which a segment is closed. One record that is longer has a
-	// segment of its own. Default 32 MiB.
+	// segment of its own. Default 32 MiB, at most 64 GiB.
 	SegmentBytes int64
 	// FrameBytes is the largest payload of one frame, at most 16 MiB, which is the default. A
 	// longer record spans frames. Readers do not need it.
@@ -49,8 +50,8 @@ func (o Options) filled() (Options, error) {
 	switch {
 	case o.FS == nil:
 		return o, fmt.Errorf("wal: no file system")
-	case o.SegmentBytes < 0:
-		return o, fmt.Errorf("wal: segment size %d", o.SegmentBytes)
+	case o.SegmentBytes < 0 || o.SegmentBytes > maxSegmentBytes:
+		return o, fmt.Errorf("wal: segment size %d, at most %d", o.SegmentBytes, int64(maxSegmentBytes))
 	case o.FrameBytes < 0 || o.FrameBytes > maxFrameBytes:
 		return o, fmt.Errorf("wal: frame size %d, at most %d", o.FrameBytes, maxFrameBytes)
 	}

@@ -20,8 +20,8 @@ import (
 //  4. A newest file without a header is removed. It is found again.
 //  5. The directory is synced. The name of the newest segment need not have been durable: a kill may have come
 //     between the sync of its header and that of the directory. All that is acknowledged from now on hangs on it.
-//  6. If the newest segment is sealed, the next one is begun: see the package's doc.
 //
+// If the newest segment is sealed, as Close leaves it, the first Append begins the next.
 // After an error the log is as one of these crashes leaves it, and may be replayed again.
 func (t *Tail) Repair() (*Log, error) {
 	if t.used {
@@ -33,10 +33,7 @@ func (t *Tail) Repair() (*Log, error) {
 		return nil, fmt.Errorf("wal: repair: %w", err)
 	}
 	l := newLog(t, f)
-	if err = t.repair(f); err == nil && l.isSealed {
-		err = l.begin()
-	}
-	if err != nil {
+	if err := t.repair(f); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("wal: repair: %w", err)
 	}

@@ -46,7 +46,7 @@ const (
 	headerLengthOff   = 60
 	headerChainOff    = 68
 	headerCRCOff      = 76
-	headerLen         = 80
+	headerLen         = 80 // file format: never change
 )
 
 // header is a segment's header.

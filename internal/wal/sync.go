@@ -70,8 +70,9 @@ func (l *Log) share() {
 	l.synced.Broadcast()
 }
 
-// Close syncs what was appended and closes the file. It must not run at the same time as Append;
-// waiters in Sync are served first. A poisoned log is closed without a sync, and Close says so. A
+// Close syncs what was appended, seals the segment and closes the file. It must not run at the same time as Append;
+// waiters in Sync are served first. The footer comes after the sync: it tells that all before it is durable, so that damage to the last
+// records of a closed log is not taken for a torn tail. A poisoned log is closed without a sync, and Close says so. A
 // second Close returns what the first did.
 func (l *Log) Close() error {
 	l.mu.Lock()
@@ -85,6 +86,9 @@ func (l *Log) Close() error {
 	l.closeErr = l.Poisoned()
 	if l.closeErr == nil && l.Durable() < l.Next()-1 {
 		l.closeErr = l.lead()
+	}
+	if l.closeErr == nil && !l.isSealed && l.at.frames > 0 {
+		l.closeErr = l.seal()
 	}
 	l.closed.Store(true)
 	if err := l.f.Close(); err != nil && l.closeErr == nil {

@@ -1,0 +1,252 @@
+package cfile
+
+import (
+	"cmp"
+	"encoding/binary"
+	"io"
+	"slices"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/compress"
+	"github.com/oribi-db/oribi/internal/dump"
+)
+
+// Dump prints a file byte by byte with its meaning: header, cblocks in the order of the file, footer. Encoded
+// values are shown as bytes; what is compressed is shown packed, and below as what it unpacks to. A damaged file
+// is printed as far as it can be read.
+func Dump(w io.Writer, data []byte) error {
+	d := &dumper{Writer: dump.New(w), data: data}
+	r, err := Open(&block.Memory{Bytes: data}, ReaderOptions{})
+	if err != nil {
+		d.Field(0, data, "not a file: %v", err)
+		return d.Err()
+	}
+	d.r = r
+	d.header()
+	cblocks, err := d.cblocks()
+	if err != nil {
+		d.Note("indexes: %v", err)
+	}
+	end := r.dataStart
+	for _, c := range cblocks {
+		if c.p.Offset > end {
+			d.Field(end, data[end:c.p.Offset], "bytes of no cblock")
+		}
+		d.cblock(c)
+		end = max(end, c.p.end())
+	}
+	if end < r.dataEnd {
+		d.Field(end, data[end:r.dataEnd], "bytes of no cblock")
+	}
+	d.footer()
+	return d.Err()
+}
+
+type dumper struct {
+	*dump.Writer
+	r    *Reader
+	data []byte
+}
+
+// dumpBlock is a cblock with what is in it.
+type dumpBlock struct {
+	p     BlockPointer
+	name  string
+	print func(off int64, payload []byte)
+}
+
+// field prints n bytes of the file and returns the offset behind them.
+func (d *dumper) field(off, n int64, meaning string, args ...any) int64 {
+	d.Field(off, d.data[off:off+n], meaning, args...)
+	return off + n
+}
+
+func (d *dumper) header() {
+	d.Section("header")
+	defer d.End()
+	length := int64(binary.LittleEndian.Uint32(d.data[magicLen:]))
+	off := d.field(0, magicLen, "magic, version %d", d.r.version)
+	off = d.field(off, 4, "length of the message: %d", length)
+	if length > 0 {
+		off = d.field(off, length, "message")
+		d.pairs(d.r.pairs[:d.r.headerPairs])
+	}
+	if d.r.info.Checksums {
+		d.field(off, checksumLen, "crc")
+	}
+}
+
+func (d *dumper) pairs(pairs []Pair) {
+	for _, p := range pairs {
+		d.Note("pair %q = %x", p.Key, p.Value)
+	}
+}
+
+func (d *dumper) footer() {
+	d.Section("footer")
+	defer d.End()
+	off, i := d.r.dataEnd, d.r.info
+	if i.Checksums {
+		off = d.field(off, checksumLen, "crc")
+	}
+	length := d.r.size - preludeLen - off
+	off = d.field(off, length, "message")
+	d.Note("%v, %v, %v, nullable %v, %d rows", i.Type, i.Encoding, i.Compression, i.Nullable, i.Rows)
+	for _, root := range []struct {
+		name string
+		p    BlockPointer
+	}{{"ordinal index", d.r.ordinalRoot}, {"value index", d.r.valueRoot}, {"dictionary", d.r.dictPointer}} {
+		if root.p.Size > 0 {
+			d.Note("%s: %v", root.name, root.p)
+		}
+	}
+	d.pairs(d.r.pairs[d.r.headerPairs:])
+	off = d.field(off, magicLen, "magic, version %d", d.r.version)
+	d.field(off, 4, "length of the message: %d", length)
+}
+
+// cblocks lists what the indexes and the footer lead to, by offset. On an error the list is what was found.
+func (d *dumper) cblocks() (all []dumpBlock, err error) {
+	add := func(name string, print func(int64, []byte), pointers ...BlockPointer) {
+		for _, p := range pointers {
+			if p.Size > 0 {
+				all = append(all, dumpBlock{p, name, print})
+			}
+		}
+	}
+	add("dictionary", d.payload, d.r.dictPointer)
+	add("zone map", d.zoneMap, d.r.zonePointer)
+	if d.r.info.PositionalIndex {
+		var x *ordinalIndex
+		if x, err = d.r.ordinalIndex(); err == nil {
+			add("node of the ordinal index", d.node, x.nodes...)
+			add("data", d.values, x.blocks...)
+		}
+	}
+	if d.r.info.ValueIndex {
+		x, lost := d.r.valueIndex()
+		if err = cmp.Or(err, lost); lost == nil {
+			add("node of the value index", d.node, x.nodes...)
+			if !d.r.info.PositionalIndex {
+				add("data", d.values, x.blocks...)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b dumpBlock) int { return cmp.Compare(a.p.Offset, b.p.Offset) })
+	return all, err
+}
+
+// cblock prints the frame of a cblock and what is in it.
+func (d *dumper) cblock(c dumpBlock) {
+	d.Section("cblock: %s, %v", c.name, c.p)
+	defer d.End()
+	payload, _, err := d.r.readBlock(c.p, nil)
+	if err != nil {
+		d.field(c.p.Offset, int64(c.p.Size), "damaged: %v", err)
+		return
+	}
+	off, end := c.p.Offset, c.p.end()
+	if d.r.info.Checksums {
+		end -= checksumLen
+	}
+	if d.r.codec != compress.None {
+		if d.r.version == 1 {
+			off = d.field(off, frameLenV1-frameLenV2, "bytes of the stream: %d", end-off-frameLenV1)
+		}
+		off = d.field(off, frameLenV2, "bytes unpacked: %d", len(payload))
+		if d.r.version == 1 || end-off < int64(len(payload)) {
+			d.field(off, end-off, "%v", d.r.codec)
+			d.Note("unpacked, offsets from its start:")
+			off = 0
+		}
+	}
+	c.print(off, payload)
+	if d.r.info.Checksums {
+		d.field(end, checksumLen, "crc")
+	}
+}
+
+func (d *dumper) payload(off int64, payload []byte) { d.Field(off, payload, "payload") }
+
+// node prints an index node.
+func (d *dumper) node(off int64, payload []byte) {
+	n, err := parseNode(payload)
+	if err != nil {
+		d.Field(off, payload, "%v", err)
+		return
+	}
+	for i := range n.count {
+		key, p, err := n.entry(i)
+		if err != nil {
+			d.Note("%v", err)
+			return
+		}
+		from, to, _ := n.bounds(i)
+		d.Field(off+int64(from), payload[from:to], "key %x: %v", key, p)
+	}
+	at := len(n.payload)
+	d.Field(off+int64(at), n.offsets, "offsets of the entries")
+	at += len(n.offsets)
+	d.Field(off+int64(at), payload[at:len(payload)-indexTrailerLen], "trailer: %d entries, inner %v", n.count, n.inner)
+	at = len(payload) - indexTrailerLen
+	d.Field(off+int64(at), payload[at:], "length of the trailer")
+}
+
+// values prints a data cblock: prologue, payload, and its first cells.
+func (d *dumper) values(off int64, payload []byte) {
+	const shown = 4 // cells
+	if d.r.info.Rows == 0 {
+		d.payload(off, payload)
+		return
+	}
+	b, err := d.r.parseData(payload, BlockPointer{Offset: off}, true)
+	if err != nil {
+		d.Field(off, payload, "%v", err)
+		return
+	}
+	at := 0
+	if d.r.info.Nullable {
+		_, stream, values, _ := splitPrologue(payload)
+		at = len(payload) - len(values)
+		d.Field(off, payload[:at-len(stream)], "rows: %d; bytes of the bitmap: %d", b.rows, len(stream))
+		d.Field(off+int64(at-len(stream)), stream, "runs of presence: %d rows present", b.values.Len())
+	}
+	d.Field(off+int64(at), payload[at:], "values: %d from row %d on", b.values.Len(), b.first)
+	v := batch.NewVector(d.r.info.Type, min(b.rows, shown))
+	if err := b.decode(0, v.Len, v, 0); err != nil {
+		d.Note("%v", err)
+		return
+	}
+	for i := range v.Len {
+		if cell := v.Cell(i); cell == nil {
+			d.Note("row %d: NULL", b.first+int64(i))
+		} else {
+			d.Note("row %d: %x", b.first+int64(i), cell)
+		}
+	}
+}
+
+// zoneMap prints the zone map.
+func (d *dumper) zoneMap(off int64, payload []byte) {
+	z, err := d.r.ZoneMap()
+	if err != nil || z == nil {
+		d.Field(off, payload, "zone map of a later version, or damaged: %v", err)
+		return
+	}
+	d.Field(off, payload[:4], "magic")
+	d.Field(off+4, payload[4:8], "version %d, must-know flags, may-ignore flags, 0", payload[4])
+	d.Field(off+8, payload[8:zoneHeaderLen], "entries: %d", len(z.Entries))
+	at := zoneHeaderLen
+	for _, e := range z.Entries {
+		n := len(e.append(nil))
+		d.Field(off+int64(at), payload[at:at+zoneEntryLen], "crc %08x, %d rows, %d NULL, flags %#x", e.crc, e.Rows, e.Nulls, payload[at+12])
+		if len(e.Min) > 0 {
+			d.Field(off+int64(at+zoneEntryLen), e.Min, "min")
+		}
+		if len(e.Max) > 0 {
+			d.Field(off+int64(at+n-len(e.Max)), e.Max, "max")
+		}
+		at += n
+	}
+}

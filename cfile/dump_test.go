@@ -1,0 +1,71 @@
+package cfile
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// The dumps in testdata/dump are the golden form of what we write. ORIBI_REWRITE=1 writes them anew; read the
+// difference before you keep it.
+func TestDumpsAreGolden(t *testing.T) {
+	words := [][]byte{[]byte("ape"), []byte("bee"), []byte("cat")}
+	var numbers, sorted [][]byte
+	for i := range 300 {
+		numbers = append(numbers, []byte{byte(i * i), 0, 0, 0})
+		if i%5 == 3 {
+			numbers[i] = nil
+		}
+		sorted = append(sorted, fmt.Appendf(nil, "key%05d", i))
+	}
+	for name, c := range map[string]struct {
+		o     WriterOptions
+		cells [][]byte
+	}{
+		"dictionary": {WriterOptions{Type: schema.String, PositionalIndex: true, ValueIndex: true, HeaderMetadata: []Pair{{"hkey", []byte("hv")}}}, words},
+		"nullable":   {WriterOptions{Type: schema.Int32, Encoding: schema.Plain, Nullable: true, BlockBytes: 512, IndexBlockBytes: 30, PositionalIndex: true}, numbers},
+		"keyindex":   {WriterOptions{Type: schema.Binary, Encoding: schema.Prefix, Compression: schema.LZ4, ValueIndex: true, Exact: true}, sorted},
+		"empty":      {WriterOptions{Type: schema.Bool, PositionalIndex: true, NoChecksums: true}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			src := writeAll(t, c.o, vectorOf(c.o.Type, c.cells))
+			var got bytes.Buffer
+			if err := Dump(&got, src.Bytes); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join("testdata", "dump", name+".txt")
+			if os.Getenv("ORIBI_REWRITE") != "" {
+				if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got.Bytes(), want) {
+				t.Errorf("the dump of %s is\n%s", name, got.Bytes())
+			}
+		})
+	}
+}
+
+// Of damaged files as much is printed as can be, and nothing panics.
+func TestDumpOfDamagedFiles(t *testing.T) {
+	for name, src := range smallFiles(t) {
+		for i := range src.Bytes {
+			damaged := &block.Memory{Bytes: slices.Clone(src.Bytes)}
+			damaged.Bytes[i] ^= 0x10
+			var out bytes.Buffer
+			if err := Dump(&out, damaged.Bytes); err != nil || out.Len() == 0 {
+				t.Fatal(name, i, err)
+			}
+		}
+	}
+}

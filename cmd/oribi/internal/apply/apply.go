@@ -1,0 +1,150 @@
+// Package apply carries out a file of write batches: JSON Lines, one line one batch.
+//
+//	{"ops":[{"op":"upsert","table":"tree","row":{"path":"a","size":1}},
+//	        {"op":"delete","table":"tree","key":{"path":"b"}}]}
+//
+// (on one line). Lines are committed in order, each whole or not at all; the first that fails ends the run, and what came
+// before it stays. Text goes straight into cells: no map and no any per row.
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
+)
+
+// Options say how a run is done.
+type Options struct {
+	Name       string    // of the input, for messages
+	Timestamps io.Writer // takes the timestamp of each batch, a line in one Write, before the next batch begins; nil = nobody asks
+	NoSync     bool      // a batch counts as done when it is published, not when it is durable
+}
+
+// LineError says on which line of the input a run ended.
+type LineError struct {
+	Name string
+	Line int // from 1
+	Err  error
+}
+
+func (e *LineError) Error() string { return fmt.Sprintf("%s:%d: %v", e.Name, e.Line, e.Err) }
+
+func (e *LineError) Unwrap() error { return e.Err }
+
+// Run applies the lines of in to store. Errors are *LineError, or those of ctx, or of writing timestamps.
+// When ctx ends Run returns between two batches, without waiting for more input.
+func Run(ctx context.Context, store *oribi.Store, in io.Reader, o Options) error {
+	input := readLines(in)
+	defer input.close()
+	r := runner{ctx: ctx, store: store, options: o, batch: store.NewBatch(), targets: map[string]*Target{}}
+	r.decoder.Tables = r.target
+	if o.NoSync {
+		r.commit = append(r.commit, oribi.NoSync)
+	}
+	for number := 1; ; number++ {
+		n, err := input.next(ctx)
+		switch {
+		case err == io.EOF:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			return &LineError{Name: o.Name, Line: number, Err: err}
+		}
+		if err := r.line(n); err != nil {
+			return err
+		}
+		input.done(n)
+	}
+}
+
+type runner struct {
+	ctx     context.Context
+	store   *oribi.Store
+	options Options
+	batch   *oribi.Batch
+	commit  []oribi.CommitOption
+	decoder Decoder
+	targets map[string]*Target
+	stamp   []byte
+}
+
+// target finds a table for the decoder, once for each name.
+func (r *runner) target(name string) (*Target, error) {
+	if t := r.targets[name]; t != nil {
+		return t, nil
+	}
+	table, err := r.store.Table(name)
+	if err != nil {
+		return nil, fmt.Errorf("table %q: %w", name, plainCause(err))
+	}
+	t := &Target{Table: table, Schema: table.Schema()}
+	r.targets[name] = t
+	return t, nil
+}
+
+// plainCause drops what an error of the store says before its cause, where that only repeats what stands here already.
+func plainCause(err error) error {
+	if errors.Is(err, oribi.ErrNotFound) {
+		return oribi.ErrNotFound
+	}
+	return err
+}
+
+// line applies one line; a blank one is nothing.
+func (r *runner) line(n line) error {
+	if len(jsonin.Trim(n.text)) == 0 {
+		return nil
+	}
+	r.batch.Reset()
+	err := r.decoder.Decode(n.text, func(op *Operation) error {
+		r.batch.Cells(op.Kind, op.Target.Table, op.Cells, op.Set)
+		return rowCause(r.batch.Err())
+	})
+	if err != nil {
+		return r.failed(n, err)
+	}
+	ts, err := r.batch.Commit(r.ctx, r.commit...)
+	if err != nil {
+		if r.ctx.Err() != nil && errors.Is(err, r.ctx.Err()) {
+			return err // between two batches: nothing of this one was done
+		}
+		if row, ok := errors.AsType[*oribi.RowError](err); ok {
+			err = opError(row.Row, rowCause(row))
+		}
+		return r.failed(n, err)
+	}
+	if r.options.Timestamps == nil {
+		return nil
+	}
+	r.stamp = append(strconv.AppendUint(r.stamp[:0], uint64(ts), 10), '\n')
+	if _, err := r.options.Timestamps.Write(r.stamp); err != nil {
+		return fmt.Errorf("timestamps: %w", err)
+	}
+	return nil
+}
+
+func (r *runner) failed(n line, err error) error {
+	return &LineError{Name: r.options.Name, Line: n.number, Err: err}
+}
+
+// rowCause is a row error without its place, which the caller tells as line and operation.
+func rowCause(err error) error {
+	row, ok := errors.AsType[*oribi.RowError](err)
+	if !ok {
+		return err
+	}
+	err = row.Cause
+	if row.Column != "" {
+		err = fmt.Errorf("column %q: %w", row.Column, err)
+	}
+	if row.Key != "" {
+		err = fmt.Errorf("table %q: key %s: %w", row.Table, row.Key, err)
+	}
+	return err
+}

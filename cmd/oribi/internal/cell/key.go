@@ -1,0 +1,70 @@
+package cell
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Key reads a key as JSON: an object with exactly the key columns of s in any order, or, of a key of one
+// column, its bare value. The cells come back in key order. With prefix the object may hold the first
+// columns of a compound key only, at least one. Errors name the column.
+func Key(s *schema.Schema, text string, prefix bool) ([][]byte, error) {
+	value := jsonin.Trim([]byte(text))
+	if err := jsonin.Check(value); err != nil {
+		return nil, err
+	}
+	cells := make([][]byte, s.Keys)
+	switch {
+	case value[0] == '{':
+		if err := keyMembers(s, value, cells); err != nil {
+			return nil, err
+		}
+	case s.SingleKey():
+		if err := keyCell(&s.Columns[0], value, cells, 0); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, fmt.Errorf("want an object with %d key columns, not %s", s.Keys, jsonin.Kind(value))
+	}
+	given := s.Keys
+	for i := s.Keys - 1; i >= 0; i-- {
+		if cells[i] != nil {
+			continue
+		}
+		if !prefix || i == 0 || given != i+1 {
+			return nil, fmt.Errorf("key column %q is missing", s.Columns[i].Name)
+		}
+		given = i
+	}
+	return cells[:given], nil
+}
+
+func keyMembers(s *schema.Schema, object []byte, cells [][]byte) error {
+	for w := jsonin.Walk(object); w.Next(); {
+		i := s.Index(string(w.Name))
+		if i < 0 {
+			return fmt.Errorf("column %q: no such column", w.Name)
+		}
+		if i >= s.Keys {
+			return fmt.Errorf("column %q is not in the key", w.Name)
+		}
+		if err := keyCell(&s.Columns[i], w.Value, cells, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func keyCell(c *schema.Column, value []byte, cells [][]byte, i int) error {
+	err := errors.New("a key column is never NULL")
+	if !jsonin.IsNull(value) {
+		cells[i], err = FromJSON([]byte{}, c, value)
+	}
+	if err != nil {
+		return fmt.Errorf("column %q: %w", c.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+// Package cell turns cells into text and text into cells, for every type a column can have.
+//
+// A cell is the bytes of one value as the engine keeps them: nil for NULL, little-endian for fixed
+// widths, the bytes themselves for strings. The text has two forms:
+//
+//	type             JSON                        CSV
+//	integers         digits                      the same
+//	bool             true, false                 the same
+//	float, double    shortest that reads back    the same
+//	                 "NaN" "+Inf" "-Inf"         without quotes
+//	decimal(p,s)     "1.50", s decimals          without quotes
+//	date             "2026-11-21"                without quotes
+//	timestamp        microseconds since 1970     the same
+//	binary           "0x…", lower case           without quotes
+//	string, varchar  escaped only where needed   as it is
+//
+// Everything appends to a byte slice; nothing allocates beyond it.
+package cell
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// AppendJSON appends the JSON form of a cell of column c; nil is null.
+func AppendJSON(dst []byte, c *schema.Column, cell []byte) []byte {
+	switch {
+	case cell == nil:
+		return append(dst, "null"...)
+	case c.Type == schema.String || c.Type == schema.Varchar:
+		return AppendQuoted(dst, cell)
+	case quoted(c.Type, cell):
+		return append(AppendText(append(dst, '"'), c, cell), '"')
+	}
+	return AppendText(dst, c, cell)
+}
+
+// quoted tells whether JSON puts the text of the cell, which is no string, between quotes.
+func quoted(t schema.Type, cell []byte) bool {
+	switch t {
+	case schema.Float, schema.Double:
+		f := floatOf(t, cell)
+		return math.IsNaN(f) || math.IsInf(f, 0)
+	case schema.Date, schema.Binary:
+		return true
+	}
+	return t.Decimal()
+}
+
+// AppendText appends the plain form of a cell of column c, nothing for NULL.
+func AppendText(dst []byte, c *schema.Column, cell []byte) []byte {
+	if cell == nil {
+		return dst
+	}
+	switch c.Type {
+	case schema.String, schema.Varchar:
+		return append(dst, cell...)
+	case schema.Binary:
+		return hex.AppendEncode(append(dst, "0x"...), cell)
+	case schema.Bool:
+		return strconv.AppendBool(dst, cell[0] != 0)
+	case schema.Uint8, schema.Uint16, schema.Uint32, schema.Uint64:
+		return strconv.AppendUint(dst, uint64(signed(cell))&(math.MaxUint64>>(64-8*len(cell))), 10)
+	case schema.Float, schema.Double:
+		return appendFloat(dst, floatOf(c.Type, cell), 8*len(cell))
+	case schema.Date:
+		return appendDate(dst, signed(cell))
+	case schema.Int128, schema.Decimal32, schema.Decimal64, schema.Decimal128:
+		return appendDecimal(dst, wideOf(cell), c.Scale)
+	}
+	return strconv.AppendInt(dst, signed(cell), 10)
+}
+
+// signed is the signed integer of 1, 2, 4 or 8 bytes.
+func signed(cell []byte) int64 {
+	switch len(cell) {
+	case 1:
+		return int64(int8(cell[0]))
+	case 2:
+		return int64(int16(binary.LittleEndian.Uint16(cell)))
+	case 4:
+		return int64(int32(binary.LittleEndian.Uint32(cell)))
+	}
+	return int64(binary.LittleEndian.Uint64(cell))
+}
+
+func wideOf(cell []byte) batch.Int128 {
+	if len(cell) == 16 {
+		return batch.Int128{Lo: binary.LittleEndian.Uint64(cell), Hi: int64(binary.LittleEndian.Uint64(cell[8:]))}
+	}
+	n := signed(cell)
+	return batch.Int128{Lo: uint64(n), Hi: n >> 63}
+}
+
+func floatOf(t schema.Type, cell []byte) float64 {
+	if t == schema.Float {
+		return float64(math.Float32frombits(binary.LittleEndian.Uint32(cell)))
+	}
+	return math.Float64frombits(binary.LittleEndian.Uint64(cell))
+}
+
+// appendFloat appends the shortest text that reads back to f in the given width, laid out as encoding/json does.
+func appendFloat(dst []byte, f float64, width int) []byte {
+	switch {
+	case math.IsNaN(f):
+		return append(dst, "NaN"...)
+	case math.IsInf(f, 1):
+		return append(dst, "+Inf"...)
+	case math.IsInf(f, -1):
+		return append(dst, "-Inf"...)
+	}
+	format := byte('f')
+	if size := math.Abs(f); size != 0 {
+		small, large := 1e-6, 1e21
+		if width == 32 {
+			small, large = float64(float32(small)), float64(float32(large))
+		}
+		if size < small || size >= large {
+			format = 'e'
+		}
+	}
+	dst = strconv.AppendFloat(dst, f, format, -1, width)
+	if n := len(dst); format == 'e' && dst[n-4] == 'e' && dst[n-3] == '-' && dst[n-2] == '0' {
+		dst = append(dst[:n-2], dst[n-1]) // e-09 is e-9
+	}
+	return dst
+}
+
+// appendDecimal appends v with its last scale digits behind the point.
+func appendDecimal(dst []byte, v batch.Int128, scale int) []byte {
+	if v.Hi < 0 {
+		dst = append(dst, '-')
+	}
+	dst = appendDigits(dst, v, scale+1)
+	if scale == 0 {
+		return dst
+	}
+	point := len(dst) - scale
+	dst = append(dst, 0)
+	copy(dst[point+1:], dst[point:])
+	dst[point] = '.'
+	return dst
+}
+
+const secondsPerDay = 24 * 60 * 60
+
+// appendDate appends a date as year-month-day.
+func appendDate(dst []byte, days int64) []byte {
+	return time.Unix(days*secondsPerDay, 0).UTC().AppendFormat(dst, time.DateOnly)
+}
+
+const hexDigits = "0123456789abcdef"
+
+// AppendQuoted appends text as a JSON string. Only quote, backslash and what lies below U+0020 are escaped.
+func AppendQuoted(dst, text []byte) []byte {
+	dst = append(dst, '"')
+	from := 0
+	for i, b := range text {
+		if b >= ' ' && b != '"' && b != '\\' {
+			continue
+		}
+		dst = append(dst, text[from:i]...)
+		from = i + 1
+		switch b {
+		case '"', '\\':
+			dst = append(dst, '\\', b)
+		case '\n':
+			dst = append(dst, '\\', 'n')
+		case '\r':
+			dst = append(dst, '\\', 'r')
+		case '\t':
+			dst = append(dst, '\\', 't')
+		case '\b':
+			dst = append(dst, '\\', 'b')
+		case '\f':
+			dst = append(dst, '\\', 'f')
+		default:
+			dst = append(dst, '\\', 'u', '0', '0', hexDigits[b>>4], hexDigits[b&15])
+		}
+	}
+	return append(append(dst, text[from:]...), '"')
+}

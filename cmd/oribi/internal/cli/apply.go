@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/apply"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/demo"
+)
+
+func (a *app) apply() *cobra.Command {
+	var timestamps string
+	var noSync bool
+	c := a.verb("apply DIR FILE", "Apply write batches, one JSON object a line", func(ctx context.Context, args []string) error {
+		in, err := a.openInput(args[1])
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		return withStore(args[0], writing, func(store *oribi.Store) error {
+			out, err := a.timestamps(timestamps, args[1])
+			if err != nil {
+				return err
+			}
+			o := apply.Options{Name: args[1], NoSync: noSync}
+			if out != nil {
+				o.Timestamps = out
+				defer out.Close()
+			}
+			return apply.Run(ctx, store, in, o)
+		})
+	})
+	c.Flags().StringVar(&timestamps, "timestamps", "", "write the timestamp of each batch to this file, a line each; - is stdout")
+	c.Flags().BoolVar(&noSync, "no-sync", false, "do not wait until a batch is durable: a power cut may lose the last ones")
+	return c
+}
+
+// timestamps makes the file that takes the timestamps anew; nil when none is asked for.
+func (a *app) timestamps(name, input string) (io.WriteCloser, error) {
+	switch name {
+	case "":
+		return nil, nil
+	case "-":
+		return &lastingOutput{a.stdout}, nil
+	}
+	// Made anew, the input would be empty before it is read.
+	if out, err := os.Stat(name); err == nil {
+		if in, err := os.Stat(input); err == nil && os.SameFile(in, out) {
+			return nil, usage(fmt.Errorf("--timestamps: %s is the input", name))
+		}
+	}
+	return os.Create(name)
+}
+
+// lastingOutput goes on without its reader: batches are applied whether or not somebody still wants their timestamps.
+type lastingOutput struct{ *stdout }
+
+func (l *lastingOutput) Write(p []byte) (int, error) {
+	n, err := l.stdout.Write(p)
+	if errors.Is(err, errReaderGone) {
+		return len(p), nil
+	}
+	return n, err
+}
+
+func (l *lastingOutput) Close() error { return nil }
+
+func (a *app) demo() *cobra.Command {
+	return a.verb("demo [DIR]", "Show what a store does, on the history of a source tree", func(ctx context.Context, args []string) error {
+		dir := ""
+		if len(args) > 0 {
+			dir = args[0]
+		}
+		err := demo.Run(ctx, a.stdout, dir)
+		if errors.Is(err, oribi.ErrNotStore) {
+			return &failure{exitFailed, err} // there is something else: nothing is missing
+		}
+		return err
+	})
+}
+
+func (a *app) version() *cobra.Command {
+	return a.verb("version", "Print the version", func(context.Context, []string) error {
+		version, goVersion := "(devel)", ""
+		if info, ok := debug.ReadBuildInfo(); ok {
+			if info.Main.Version != "" {
+				version = info.Main.Version
+			}
+			goVersion = " " + info.GoVersion
+		}
+		return a.printf("oribi %s%s\n", version, goVersion)
+	})
+}

@@ -1,0 +1,129 @@
+// Package cli is the command line of oribi: its verbs, its flags, its exit codes.
+//
+// Each verb parses its words, opens the store, and leaves the work to the store and to the packages
+// beside this one. What a verb returns as an error decides the exit code, in one place (exitCode).
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// app is one run of the command.
+type app struct {
+	stdin   io.Reader
+	stdout  *stdout
+	stderr  io.Writer
+	file    *os.File // stdout itself: is it a terminal?
+	started bool     // a verb runs; before that all errors are of the command line
+}
+
+// Main runs the command and returns its exit code.
+func Main(args []string, in, out, errs *os.File) int {
+	// A reader of our output that goes away is an error of writing, which ends the run with exit code 0, not a signal.
+	signal.Ignore(syscall.SIGPIPE)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
+	a := &app{stdin: in, stdout: &stdout{out: out}, stderr: errs, file: out}
+	return a.run(ctx, args)
+}
+
+func (a *app) run(ctx context.Context, args []string) int {
+	limitMemory()
+	root := a.commands()
+	root.SetArgs(args)
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !a.started {
+		err = usage(err)
+	}
+	code := exitCode(err)
+	if code != 0 {
+		fmt.Fprintf(a.stderr, "oribi: %s\n", message(err, code))
+	}
+	return code
+}
+
+// heapPart is how much more than its stores' limit the command may hold: garbage between two collections, buffers
+// of input and output, the runtime.
+const heapPart = 2
+
+// limitMemory tells the runtime the limit that stores keep, unless the user told it another.
+func limitMemory() {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(heapPart * memoryLimit)
+	}
+}
+
+// commands builds the tree of nouns and verbs.
+func (a *app) commands() *cobra.Command {
+	root := &cobra.Command{
+		Use:                "oribi",
+		Short:              "Typed tables with a history, stored by column in one directory",
+		SilenceErrors:      true,
+		SilenceUsage:       true,
+		DisableSuggestions: true,
+		CompletionOptions:  cobra.CompletionOptions{DisableDefaultCmd: true},
+		Args:               cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("unknown command %q", args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	root.AddCommand(
+		a.noun("store", "Make, describe and check stores", a.storeInit(), a.storeInfo(), a.storeVerify()),
+		a.noun("table", "Make, list, read and tend tables", a.tableCreate(), a.tableList(), a.tableDescribe(), a.tableDrop(),
+			a.tableScan(), a.tableGet(), a.tableCount(), a.tableFlush(), a.tableCompact()),
+		a.apply(), a.demo(), a.version(),
+	)
+	return root
+}
+
+// noun groups verbs.
+func (a *app) noun(name, short string, verbs ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{Use: name, Short: short, Args: cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("unknown command %q", name+" "+args[0])
+			}
+			return fmt.Errorf("%s what? See oribi help %s", name, name)
+		}}
+	c.AddCommand(verbs...)
+	return c
+}
+
+// verb makes a command that takes exactly the arguments that use names in capitals, those in brackets being optional.
+func (a *app) verb(use, short string, run func(ctx context.Context, args []string) error) *cobra.Command {
+	words := strings.Fields(use)[1:]
+	least := len(words)
+	for least > 0 && strings.HasPrefix(words[least-1], "[") {
+		least--
+	}
+	return &cobra.Command{Use: use, Short: short, DisableFlagsInUseLine: true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) < least {
+				return fmt.Errorf("%s is missing; it goes: %s", words[len(args)], cmd.UseLine())
+			}
+			if len(args) > len(words) {
+				return fmt.Errorf("%q is one argument too many; it goes: %s", args[len(words)], cmd.UseLine())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a.started = true
+			return run(cmd.Context(), args)
+		}}
+}

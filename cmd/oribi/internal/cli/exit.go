@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/apply"
+)
+
+// Exit codes. Scripts rely on them.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitDamage      = 3
+	exitMissing     = 4
+	exitLocked      = 5
+	exitRefused     = 6
+	exitInterrupted = 130
+)
+
+// failure is an error whose exit code does not follow from the error itself.
+type failure struct {
+	code int
+	err  error
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+// usage says that the command line is wrong, or the content of a schema file.
+func usage(err error) error { return &failure{exitUsage, err} }
+
+// exitCode is the exit code for what a run came to.
+func exitCode(err error) int {
+	if err == nil || errors.Is(err, errReaderGone) {
+		return exitDone
+	}
+	if f, ok := errors.AsType[*failure](err); ok {
+		return f.code
+	}
+	is := func(target error) bool { return errors.Is(err, target) }
+	switch {
+	case is(context.Canceled):
+		return exitInterrupted
+	case is(oribi.ErrCorrupt):
+		return exitDamage
+	case is(oribi.ErrLocked):
+		return exitLocked
+	}
+	// In an input file an unknown table or a row that is not there is a bad line, not a wrong command line.
+	if _, ok := errors.AsType[*apply.LineError](err); ok || is(oribi.ErrRow) {
+		return exitFailed
+	}
+	switch {
+	case is(oribi.ErrNotStore), is(oribi.ErrNotFound):
+		return exitMissing
+	case is(oribi.ErrFuture), is(oribi.ErrSchema):
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// message is what stderr says of err: one line, without the name of the library, which is the command's too.
+func message(err error, code int) string {
+	if code == exitInterrupted {
+		return "interrupted"
+	}
+	text := strings.NewReplacer("\r", "", "\n", "; ").Replace(err.Error())
+	return strings.TrimPrefix(text, "oribi: ")
+}

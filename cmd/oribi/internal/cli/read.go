@@ -1,0 +1,259 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/cell"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/when"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/where"
+	"github.com/oribi-db/oribi/schema"
+)
+
+func formatFlag(c *cobra.Command, format *string) {
+	c.Flags().StringVar(format, "format", "", "table, csv, jsonl or json (default: table on a terminal, else jsonl)")
+}
+
+func asOfFlag(c *cobra.Command, asOf *string) {
+	c.Flags().StringVar(asOf, "as-of", "latest", "timestamp, RFC 3339, -90s, -5m, -2h, -7d or latest")
+}
+
+// format is the form of output: as asked, else what suits a terminal or a program.
+func (a *app) format(name string) (output.Format, error) {
+	if name == "" {
+		if a.file != nil && term.IsTerminal(int(a.file.Fd())) {
+			return output.Table, nil
+		}
+		return output.JSONL, nil
+	}
+	f, err := output.ParseFormat(name)
+	if err != nil {
+		return f, usage(fmt.Errorf("--format: %w", err))
+	}
+	return f, nil
+}
+
+func (a *app) rows(f output.Format, columns []schema.Column) *output.Writer {
+	return output.New(a.stdout, f, columns)
+}
+
+// asOf reads the word of a flag as an option of a read; none for the latest state.
+func asOf(word string) ([]oribi.ReadOption, error) {
+	ts, err := when.Parse(word, time.Now())
+	if err != nil {
+		return nil, usage(fmt.Errorf("--as-of: %w", err))
+	}
+	if ts == when.Latest {
+		return nil, nil
+	}
+	return []oribi.ReadOption{oribi.AsOf(ts)}, nil
+}
+
+// selectFlags are the flags that say which rows and columns are read.
+type selectFlags struct {
+	columns               []string
+	asOf, where, from, to string
+	order                 string
+	limit                 int64
+}
+
+func (a *app) tableScan() *cobra.Command {
+	var f selectFlags
+	var format string
+	c := a.verb("scan DIR NAME", "Print rows", nil)
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		a.started = true
+		return a.scan(cmd, args, &f, format)
+	}
+	formatFlag(c, &format)
+	asOfFlag(c, &f.asOf)
+	c.Flags().StringSliceVar(&f.columns, "columns", nil, "columns to print, in this order (default: all)")
+	c.Flags().StringVar(&f.where, "where", "", "rows to print, as: size > 100 and mode = '100644'")
+	c.Flags().StringVar(&f.from, "from-key", "", "first key, JSON; of a compound key the first columns will do")
+	c.Flags().StringVar(&f.to, "to-key", "", "key to stop before, JSON")
+	c.Flags().StringVar(&f.order, "order", "key", "key, or any, which is faster")
+	c.Flags().Int64Var(&f.limit, "limit", 0, "print at most so many rows")
+	return c
+}
+
+// scan carries out "table scan". What can be wrong without the table is found before the store is opened.
+func (a *app) scan(cmd *cobra.Command, args []string, f *selectFlags, format string) error {
+	form, err := a.format(format)
+	if err != nil {
+		return err
+	}
+	at, err := asOf(f.asOf)
+	if err != nil {
+		return err
+	}
+	changed := cmd.Flags().Changed
+	if f.order != "key" && f.order != "any" {
+		return usage(fmt.Errorf("--order: want key or any, not %q", f.order))
+	}
+	if changed("limit") && f.limit < 1 {
+		return usage(fmt.Errorf("--limit: want at least 1, not %d", f.limit))
+	}
+	ctx := cmd.Context()
+	return withTable(args[0], args[1], reading, func(t *oribi.Table) error {
+		s := t.Schema()
+		columns, err := chosen(s, f.columns, changed("columns"))
+		if err != nil {
+			return err
+		}
+		options := append(at, oribi.Columns(names(columns)...))
+		for _, bound := range []struct {
+			flag, text string
+			option     func(key any) oribi.ReadOption
+		}{{"from-key", f.from, oribi.From}, {"to-key", f.to, oribi.To}} {
+			if !changed(bound.flag) {
+				continue
+			}
+			cells, err := cell.Key(s, bound.text, true)
+			if err != nil {
+				return usage(fmt.Errorf("--%s: %w", bound.flag, err))
+			}
+			options = append(options, bound.option(cells))
+		}
+		if options, err = addWhere(options, s, f.where, changed("where")); err != nil {
+			return err
+		}
+		if f.order == "any" {
+			options = append(options, oribi.AnyOrder())
+		}
+		if f.limit > 0 {
+			options = append(options, oribi.Limit(f.limit))
+		}
+		return a.printRows(t.Scan(ctx, options...), form, columns)
+	})
+}
+
+// printRows prints all batches of a scan. What was read before an error is printed too.
+func (a *app) printRows(scan *oribi.Scan, form output.Format, columns []schema.Column) error {
+	w := a.rows(form, columns)
+	for b, err := range scan.Batches() {
+		if err != nil {
+			return errors.Join(w.Close(), err)
+		}
+		if err := w.Write(b); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
+
+// chosen are the columns that a flag names, all of them if it was not given.
+func chosen(s *schema.Schema, list []string, given bool) ([]schema.Column, error) {
+	if !given {
+		return s.Columns, nil
+	}
+	if len(list) == 0 {
+		return nil, usage(errors.New("--columns: names no column"))
+	}
+	var columns []schema.Column
+	for i, name := range list {
+		k := s.Index(name)
+		if k < 0 {
+			return nil, usage(fmt.Errorf("--columns: column %q: no such column", name))
+		}
+		if slices.Contains(list[:i], name) {
+			return nil, usage(fmt.Errorf("--columns: column %q stands twice", name))
+		}
+		columns = append(columns, s.Columns[k])
+	}
+	return columns, nil
+}
+
+func names(columns []schema.Column) []string {
+	list := make([]string, len(columns))
+	for i := range columns {
+		list[i] = columns[i].Name
+	}
+	return list
+}
+
+// addWhere adds the predicates of an expression.
+func addWhere(options []oribi.ReadOption, s *schema.Schema, expression string, given bool) ([]oribi.ReadOption, error) {
+	if !given {
+		return options, nil
+	}
+	tests, err := where.Parse(s, expression)
+	if err != nil {
+		return nil, usage(fmt.Errorf("--where: %w", err))
+	}
+	return append(options, oribi.Where(tests...)), nil
+}
+
+func (a *app) tableGet() *cobra.Command {
+	var list []string
+	var format, at string
+	c := a.verb("get DIR NAME KEY", "Print one row", nil)
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		a.started = true
+		form, err := a.format(format)
+		if err != nil {
+			return err
+		}
+		options, err := asOf(at)
+		if err != nil {
+			return err
+		}
+		return withTable(args[0], args[1], reading, func(t *oribi.Table) error {
+			columns, err := chosen(t.Schema(), list, cmd.Flags().Changed("columns"))
+			if err != nil {
+				return err
+			}
+			key, err := cell.Key(t.Schema(), args[2], false)
+			if err != nil {
+				return usage(fmt.Errorf("key: %w", err))
+			}
+			_, cells, err := t.GetCells(cmd.Context(), key, append(options, oribi.Columns(names(columns)...))...)
+			if err != nil {
+				return err
+			}
+			b := batch.New(columns, 1)
+			for i, cell := range cells {
+				b.Columns[i].SetCell(0, cell)
+			}
+			w := a.rows(form, columns)
+			return errors.Join(w.Write(b), w.Close())
+		})
+	}
+	formatFlag(c, &format)
+	asOfFlag(c, &at)
+	c.Flags().StringSliceVar(&list, "columns", nil, "columns to print, in this order (default: all)")
+	return c
+}
+
+func (a *app) tableCount() *cobra.Command {
+	var at, expression string
+	c := a.verb("count DIR NAME", "Print the number of rows", nil)
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		a.started = true
+		options, err := asOf(at)
+		if err != nil {
+			return err
+		}
+		return withTable(args[0], args[1], reading, func(t *oribi.Table) error {
+			options, err := addWhere(options, t.Schema(), expression, cmd.Flags().Changed("where"))
+			if err != nil {
+				return err
+			}
+			n, err := t.Count(cmd.Context(), options...)
+			if err != nil {
+				return err
+			}
+			return a.printf("%d\n", n)
+		})
+	}
+	asOfFlag(c, &at)
+	c.Flags().StringVar(&expression, "where", "", "rows to count, as: size > 100 and mode = '100644'")
+	return c
+}

@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"syscall"
+)
+
+// errReaderGone says that whoever read our output has gone away, as head does. That is no failure.
+var errReaderGone = errors.New("the reader of the output went away")
+
+// stdout is where data goes. Once its reader has gone, every write is errReaderGone.
+type stdout struct{ out io.Writer }
+
+func (o *stdout) Write(p []byte) (int, error) {
+	n, err := o.out.Write(p)
+	if isGone(err) {
+		return n, errReaderGone
+	}
+	if err != nil {
+		return n, fmt.Errorf("output: %w", err)
+	}
+	return n, nil
+}
+
+// isGone tells whether err is what writing to a pipe without a reader gives.
+func isGone(err error) bool {
+	const brokenPipe, noData = syscall.Errno(109), syscall.Errno(232) // of Windows
+	return errors.Is(err, syscall.EPIPE) ||
+		runtime.GOOS == "windows" && (errors.Is(err, brokenPipe) || errors.Is(err, noData))
+}
+
+// openInput opens a file to read: "-" is stdin, and what ends in .gz is unpacked.
+func (a *app) openInput(name string) (io.ReadCloser, error) {
+	if name == "-" {
+		return io.NopCloser(a.stdin), nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		f.Close()
+		return nil, fmt.Errorf("%s is a directory", name)
+	}
+	if !strings.HasSuffix(name, ".gz") {
+		return f, nil
+	}
+	z, err := gzip.NewReader(bufio.NewReaderSize(f, 64<<10))
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return &packed{z, f}, nil
+}
+
+// packed is a file that is unpacked while it is read.
+type packed struct {
+	*gzip.Reader
+	file *os.File
+}
+
+func (p *packed) Close() error { return errors.Join(p.Reader.Close(), p.file.Close()) }
+
+// maxWholeBytes bounds a file that is read whole, such as a schema.
+const maxWholeBytes = 4 << 20
+
+// readInput reads a small file whole.
+func (a *app) readInput(name string) ([]byte, error) {
+	in, err := a.openInput(name)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	text, err := io.ReadAll(io.LimitReader(in, maxWholeBytes+1))
+	if err == nil && len(text) > maxWholeBytes {
+		err = fmt.Errorf("larger than %d bytes", maxWholeBytes)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return text, nil
+}

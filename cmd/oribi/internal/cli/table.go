@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/schemafile"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/when"
+	"github.com/oribi-db/oribi/schema"
+)
+
+func (a *app) tableCreate() *cobra.Command {
+	var file, history string
+	c := a.verb("create DIR NAME", "Make a table by a schema file", func(_ context.Context, args []string) error {
+		text, err := a.readInput(file)
+		if err != nil {
+			return err
+		}
+		t, err := schemafile.Read(text)
+		if err != nil {
+			return usage(fmt.Errorf("%s: %w", file, err))
+		}
+		if history != "" {
+			if t.History, err = when.ParseAge(history); err != nil {
+				return usage(fmt.Errorf("--history: %w", err))
+			}
+		}
+		return withStore(args[0], writing, func(store *oribi.Store) error {
+			return createTable(store, args[1], t)
+		})
+	})
+	c.Flags().StringVar(&file, "schema", "", "file with the schema, JSON; - is stdin")
+	c.Flags().StringVar(&history, "history", "", "how long old versions are kept: forever, 7d, 15m (default: what the schema says, else the store)")
+	if err := c.MarkFlagRequired("schema"); err != nil {
+		panic(err) // the flag is there: it was made three lines above
+	}
+	return c
+}
+
+func createTable(store *oribi.Store, name string, t *schemafile.Table) error {
+	columns, err := schema.New(t.Columns, t.Keys)
+	if err != nil {
+		return err
+	}
+	options := []oribi.TableOption{oribi.Comment(t.Comment)}
+	if t.History != 0 {
+		options = append(options, oribi.History(t.History))
+	}
+	_, err = store.CreateTable(name, columns, options...)
+	return err
+}
+
+// described is what describe tells of a table.
+func described(t *oribi.Table) *schemafile.Table {
+	s, p := t.Schema(), t.Properties()
+	return &schemafile.Table{Columns: s.Columns, Keys: s.Keys, History: p.History, Comment: p.Comment,
+		Name: t.Name(), SchemaVersion: p.SchemaVersion, HistoryFloor: uint64(p.HistoryFloor)}
+}
+
+// listColumns are what "table list" tells of a table.
+var listColumns = []schema.Column{
+	{Name: "table", Type: schema.String}, {Name: "rows", Type: schema.Int64},
+	{Name: "rowsets", Type: schema.Int64}, {Name: "bytes", Type: schema.Int64},
+}
+
+func (a *app) tableList() *cobra.Command {
+	var format string
+	c := a.verb("list DIR", "List tables", func(_ context.Context, args []string) error {
+		form, err := a.format(format)
+		if err != nil {
+			return err
+		}
+		return withStore(args[0], reading, func(store *oribi.Store) error {
+			tables := store.Tables()
+			b := batch.New(listColumns, len(tables))
+			for i, t := range tables {
+				stats, err := t.Stats(false)
+				if err != nil {
+					return err
+				}
+				b.Columns[0].SetCell(i, []byte(t.Name()))
+				batch.Values[int64](b.Columns[1])[i] = stats.LiveRows
+				batch.Values[int64](b.Columns[2])[i] = int64(stats.RowSets)
+				batch.Values[int64](b.Columns[3])[i] = stats.Bytes
+			}
+			w := a.rows(form, listColumns)
+			return errors.Join(w.Write(b), w.Close())
+		})
+	})
+	formatFlag(c, &format)
+	return c
+}
+
+func (a *app) tableDescribe() *cobra.Command {
+	return a.verb("describe DIR NAME", "Print a table's schema as table create takes it", func(_ context.Context, args []string) error {
+		return withTable(args[0], args[1], reading, func(t *oribi.Table) error {
+			_, err := a.stdout.Write(append(schemafile.Append(nil, described(t)), '\n'))
+			return err
+		})
+	})
+}
+
+func (a *app) tableDrop() *cobra.Command {
+	var yes bool
+	c := a.verb("drop DIR NAME", "Remove a table with all its rows", func(_ context.Context, args []string) error {
+		if !yes {
+			return &failure{exitRefused, fmt.Errorf("table %q was not dropped: this cannot be undone, say --yes", args[1])}
+		}
+		return withStore(args[0], writing, func(store *oribi.Store) error { return store.DropTable(args[1]) })
+	})
+	c.Flags().BoolVar(&yes, "yes", false, "yes, drop it")
+	return c
+}
+
+func (a *app) tableFlush() *cobra.Command {
+	return a.verb("flush DIR NAME", "Write to files what memory holds of a table", func(ctx context.Context, args []string) error {
+		return a.work(ctx, args, (*oribi.Table).FlushResult)
+	})
+}
+
+func (a *app) tableCompact() *cobra.Command {
+	return a.verb("compact DIR NAME", "Flush, then merge until no rowsets overlap", func(ctx context.Context, args []string) error {
+		return a.work(ctx, args, (*oribi.Table).CompactResult)
+	})
+}
+
+// work does a flush or compaction and prints what it came to.
+func (a *app) work(ctx context.Context, args []string, do func(*oribi.Table, context.Context) (oribi.CompactionResult, error)) error {
+	return withTable(args[0], args[1], writing, func(t *oribi.Table) error {
+		r, err := do(t, ctx)
+		if err != nil {
+			return err
+		}
+		return a.printf(`{"rowsets_before":%d,"rowsets_after":%d,"bytes_written":%d}`+"\n", r.RowSetsBefore, r.RowSetsAfter, r.BytesWritten)
+	})
+}

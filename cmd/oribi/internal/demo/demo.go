@@ -1,0 +1,192 @@
+// Package demo shows a newcomer what a store does, on real input: the history of a source tree, one commit a
+// write batch. Every number that it prints is counted or measured in the run.
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+const tableName = "tree"
+
+// columns of the table: a row is a file; seq is the number of the commit that last changed it.
+var columns = []schema.Column{
+	{ID: 0, Name: "path", Type: schema.String},
+	{ID: 1, Name: "mode", Type: schema.String},
+	{ID: 2, Name: "blob", Type: schema.String},
+	{ID: 3, Name: "size", Type: schema.Int64},
+	{ID: 4, Name: "seq", Type: schema.Int32},
+}
+
+// What happens between commits. The last stretch is left in memory and in the log, so that opening again has work to do.
+var (
+	flushAfter    = []int64{1000, 2000, 3000, 4000}
+	compactAfter  = int64(3000)
+	readBackAfter = []int64{1, 1000, 2500, 5000}
+	bundledTrees  = []int64{1000, 5000}
+)
+
+// show is one run of the demonstration.
+type show struct {
+	ctx     context.Context
+	page    page
+	dir     string
+	kept    bool // the store stays
+	commits []commit
+	stamps  map[int64]mvcc.Timestamp // of commits that are read back
+	counts  map[byte]int             // changes applied, by kind
+	touched map[string]int           // changes of each path
+}
+
+// Run makes a store in dir, which is missing or empty, fills it, reads it back and checks it, and tells on out what it did. Without
+// dir the store is made in a temporary directory and removed at the end.
+func Run(ctx context.Context, out io.Writer, dir string) (err error) {
+	s := &show{ctx: ctx, page: page{out: out}, dir: dir, kept: dir != "",
+		stamps: map[int64]mvcc.Timestamp{}, counts: map[byte]int{}, touched: map[string]int{}}
+	if !s.kept {
+		if s.dir, err = os.MkdirTemp("", "oribi-demo-"); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(s.dir)) }()
+	}
+	if s.commits, err = loadHistory(); err != nil {
+		return fmt.Errorf("demo: bundled history: %w", err)
+	}
+	for _, part := range []func() error{s.fill, s.readBack, s.next} {
+		if err := part(); err != nil {
+			return err
+		}
+		if s.page.err != nil {
+			return s.page.err
+		}
+	}
+	return nil
+}
+
+// fill makes the store and applies the commits.
+func (s *show) fill() (err error) {
+	store, err := oribi.Open(s.dir, &oribi.Options{ErrorIfExists: true, History: oribi.HistoryForever, Manual: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	sch, err := schema.New(columns, 1)
+	if err != nil {
+		return err
+	}
+	table, err := store.CreateTable(tableName, sch)
+	if err != nil {
+		return err
+	}
+	s.page.title("A source tree as a table")
+	s.page.text("A store was made in %s. Its table %q has a row for each file of a source tree: path (the key), mode, blob, size, "+
+		"and seq, the number of the commit that last changed the row. The input is real: the first %s commits of Apache Kudu's "+
+		"repository. Each commit is one write batch: all of it is seen, or nothing.",
+		s.dir, tableName, thousands(len(s.commits)))
+	s.page.rows([]string{"commits", "inserts", "updates", "deletes", "rows after", "then"})
+	began := time.Now()
+	if err := s.applyAll(store, table); err != nil {
+		return err
+	}
+	took := time.Since(began)
+	total := s.counts['A'] + s.counts['M'] + s.counts['D']
+	s.page.end()
+	s.page.text("%s changes in %s commits took %s, flushes and compaction included. The store keeps every version of every row, for as "+
+		"long as asked (here: forever). The batches were committed without waiting for the disk each time; closing the store makes the last ones durable.",
+		thousands(total), thousands(len(s.commits)), took.Round(time.Millisecond))
+	return nil
+}
+
+// applyAll applies the commits in order, with a flush or a compaction where one is due, and prints a line for each stretch.
+func (s *show) applyAll(store *oribi.Store, table *oribi.Table) error {
+	b := store.NewBatch()
+	stretch := map[byte]int{}
+	first := s.commits[0].seq
+	for i := range s.commits {
+		c := &s.commits[i]
+		c.add(b, table)
+		ts, err := b.Commit(s.ctx, oribi.NoSync)
+		if err != nil {
+			return fmt.Errorf("commit %d: %w", c.seq, err)
+		}
+		if slices.Contains(readBackAfter, c.seq) {
+			s.stamps[c.seq] = ts
+		}
+		for _, ch := range c.changes {
+			stretch[ch.kind]++
+			s.counts[ch.kind]++
+			s.touched[ch.path]++
+		}
+		if !slices.Contains(flushAfter, c.seq) && i < len(s.commits)-1 {
+			continue
+		}
+		did, err := s.tend(table, c.seq)
+		if err != nil {
+			return err
+		}
+		rows, err := table.Count(s.ctx)
+		if err != nil {
+			return err
+		}
+		s.page.rows([]string{fmt.Sprintf("%d–%d", first, c.seq), thousands(stretch['A']), thousands(stretch['M']), thousands(stretch['D']),
+			thousands(int(rows)), did})
+		clear(stretch)
+		first = c.seq + 1
+	}
+	return nil
+}
+
+// tend does what is due after a commit and tells what it did.
+func (s *show) tend(table *oribi.Table, seq int64) (string, error) {
+	what, do := "flush", table.FlushResult
+	switch {
+	case seq == compactAfter:
+		what, do = "flush and compaction", table.CompactResult
+	case !slices.Contains(flushAfter, seq):
+		return "left in memory and log", nil
+	}
+	r, err := do(s.ctx)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", what, err)
+	}
+	return fmt.Sprintf("%s: rowsets %d → %d, %s written", what, r.RowSetsBefore, r.RowSetsAfter, size(r.BytesWritten)), nil
+}
+
+// next tells where to look next.
+func (s *show) next() error {
+	s.page.title("Where to look next")
+	dir := s.dir
+	if !s.kept {
+		s.page.text("This store is removed now. To keep one, name a new directory, and ask it yourself:")
+		dir = "DIR"
+		s.page.line("  oribi demo %s", dir)
+	} else {
+		s.page.text("The store stays in %s. Ask it yourself:", dir)
+	}
+	if strings.ContainsAny(dir, " \t'\"$&;()") {
+		dir = "'" + strings.ReplaceAll(dir, "'", `'\''`) + "'"
+	}
+	for _, command := range []string{
+		"table scan %s " + tableName + " --columns path,size --where \"size > 200000\"",
+		"table get %s " + tableName + " '\"CMakeLists.txt\"'",
+		"table count %s " + tableName + " --as-of " + fmt.Sprint(uint64(s.stamps[1000])),
+		"table compact %s " + tableName,
+		"store verify %s",
+	} {
+		if !s.kept && strings.Contains(command, "--as-of") {
+			continue // the timestamp is of the store that is removed now
+		}
+		s.page.line("  oribi "+command, dir)
+	}
+	return s.page.err
+}

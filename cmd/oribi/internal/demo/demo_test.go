@@ -1,0 +1,86 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+)
+
+// The trees were listed by git, the history was diffed: each is the other's oracle.
+func TestBundledHistoryLeadsToTheBundledTrees(t *testing.T) {
+	s := &show{}
+	var err error
+	if s.commits, err = loadHistory(); err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range s.commits {
+		if c.seq != int64(i+1) {
+			t.Fatalf("commit %d stands at place %d", c.seq, i+1)
+		}
+	}
+	for _, seq := range bundledTrees {
+		want, _, err := s.expected(seq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := s.replayed(seq)
+		if i := firstDifference(got, want); i >= 0 || len(want) < 700 {
+			t.Errorf("after commit %d: %d files, want %d; the first difference is at %d", seq, len(got), len(want), i)
+		}
+	}
+}
+
+func TestFirstDifference(t *testing.T) {
+	a, b := file{path: "a", size: 1}, file{path: "a", size: 2}
+	for _, c := range []struct {
+		x, y []file
+		want int
+	}{{nil, nil, -1}, {[]file{a}, []file{a}, -1}, {[]file{a}, []file{b}, 0}, {[]file{a}, []file{a, b}, 1}, {[]file{a, b}, []file{a}, 1}} {
+		if got := firstDifference(c.x, c.y); got != c.want {
+			t.Errorf("%v, %v: got %d, want %d", c.x, c.y, got, c.want)
+		}
+	}
+}
+
+// A run that is cut off says so and leaves nothing behind.
+func TestInterruptedRunLeavesNothing(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := Run(ctx, new(bytes.Buffer), ""); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	left, err := os.ReadDir(os.TempDir())
+	if err != nil || len(left) != 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+func TestPage(t *testing.T) {
+	var out bytes.Buffer
+	p := page{out: &out}
+	p.title("Titlé")
+	p.text("%s", strings.Repeat("word ", 30))
+	p.rows([]string{"number", "text"})
+	p.rows([]string{"1,000", "a"})
+	p.rows([]string{"–", "bc"})
+	p.end()
+	want := "Titlé\n-----\n" + strings.TrimSpace(strings.Repeat("word ", 20)) + "\n" + strings.TrimSpace(strings.Repeat("word ", 10)) + "\n" +
+		"  number  text\n   1,000  a\n       –  bc\n"
+	if p.err != nil || out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	}
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", -1000: "-1,000", 123456789: "123,456,789", -123: "-123"} {
+		if got := thousands(n); got != want {
+			t.Errorf("%d: got %s, want %s", n, got, want)
+		}
+	}
+	for n, want := range map[int64]string{1023: "1023 bytes", 1024: "1.0 KiB", 1 << 20: "1.0 MiB", 3 << 19: "1.5 MiB"} {
+		if got := size(n); got != want {
+			t.Errorf("%d: got %s, want %s", n, got, want)
+		}
+	}
+}

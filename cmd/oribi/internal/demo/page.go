@@ -1,0 +1,102 @@
+package demo
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// page prints prose and small tables. The first error of the writer stays and silences the rest.
+type page struct {
+	out   io.Writer
+	err   error
+	held  [][]string // a table's lines so far
+	begun bool
+}
+
+const pageWidth = 100
+
+func (p *page) line(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.out, format+"\n", args...)
+	}
+}
+
+// title begins a part.
+func (p *page) title(text string) {
+	if p.begun {
+		p.line("")
+	}
+	p.begun = true
+	p.line("%s", text)
+	p.line("%s", strings.Repeat("-", utf8.RuneCountInString(text)))
+}
+
+// text prints a paragraph, wrapped.
+func (p *page) text(format string, args ...any) {
+	line := ""
+	for _, word := range strings.Fields(fmt.Sprintf(format, args...)) {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > pageWidth {
+			p.line("%s", line)
+			line = ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	p.line("%s", line)
+}
+
+// rows adds a line to a table; the first one is its header.
+func (p *page) rows(cells []string) { p.held = append(p.held, cells) }
+
+// end prints the table: columns of numbers to the right, others to the left.
+func (p *page) end() {
+	widths := make([]int, len(p.held[0]))
+	right := make([]bool, len(widths))
+	for i := range widths {
+		right[i] = true
+		for k, line := range p.held {
+			widths[i] = max(widths[i], utf8.RuneCountInString(line[i]))
+			if k > 0 && strings.Trim(line[i], "0123456789,–") != "" {
+				right[i] = false
+			}
+		}
+	}
+	for _, line := range p.held {
+		var b strings.Builder
+		for i, s := range line {
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(s))
+			if right[i] {
+				b.WriteString("  " + pad + s)
+			} else {
+				b.WriteString("  " + s + pad)
+			}
+		}
+		p.line("%s", strings.TrimRight(b.String(), " "))
+	}
+	p.held = nil
+}
+
+// thousands writes n with commas.
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// size writes a number of bytes in the unit that suits it.
+func size(n int64) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d bytes", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+}

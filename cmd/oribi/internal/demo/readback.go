@@ -1,0 +1,256 @@
+package demo
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+)
+
+// readBack opens the store again, read-only, and checks and explains what is there.
+func (s *show) readBack() (err error) {
+	store, err := oribi.Open(s.dir, &oribi.Options{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	table, err := store.Table(tableName)
+	if err != nil {
+		return err
+	}
+	r := store.Recovery()
+	s.page.title("Closed and opened again")
+	s.page.text("%s write batches that were in no file yet were read back from the log.", thousands(int(r.Batches)))
+	for _, part := range []func(*oribi.Table) error{s.readAsOf, s.versions, s.onDisk, s.explain} {
+		if err := part(table); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readAsOf reads the table as it was after several commits and compares each answer with what it has to be.
+func (s *show) readAsOf(table *oribi.Table) error {
+	s.page.title("The table as it was")
+	s.page.text("Every read names a moment, or takes the latest. Here is the whole table as of some commits, each row compared:")
+	s.page.rows([]string{"as of commit", "rows", "equal to"})
+	for _, seq := range readBackAfter {
+		want, oracle, err := s.expected(seq)
+		if err != nil {
+			return err
+		}
+		got, err := s.scan(table, seq)
+		if err != nil {
+			return err
+		}
+		if i := firstDifference(got, want); i >= 0 {
+			return fmt.Errorf("demo: as of commit %d the table differs from %s at row %d of %d", seq, oracle, i, len(want))
+		}
+		s.page.rows([]string{fmt.Sprint(seq), thousands(len(got)), oracle})
+	}
+	s.page.end()
+	return nil
+}
+
+// expected is the tree of a commit: bundled, as git lists it, or made by going through the commits with a map.
+func (s *show) expected(seq int64) ([]file, string, error) {
+	if slices.Contains(bundledTrees, seq) {
+		files, err := loadTree(seq)
+		return files, "the tree that git lists", err
+	}
+	return s.replayed(seq), "a map that went through the commits", nil
+}
+
+// replayed goes through the commits up to one of them with a map.
+func (s *show) replayed(seq int64) []file {
+	tree := map[string]file{}
+	for i := range s.commits {
+		if s.commits[i].seq > seq {
+			break
+		}
+		for _, ch := range s.commits[i].changes {
+			if ch.kind == 'D' {
+				delete(tree, ch.path)
+			} else {
+				tree[ch.path] = ch.file
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Values(tree), func(a, b file) int { return strings.Compare(a.path, b.path) })
+}
+
+// scan reads the table as of a commit, in key order.
+func (s *show) scan(table *oribi.Table, seq int64) ([]file, error) {
+	var files []file
+	scan := table.Scan(s.ctx, oribi.AsOf(s.stamps[seq]), oribi.Columns("path", "mode", "blob", "size"))
+	for b, err := range scan.Batches() {
+		if err != nil {
+			return nil, err
+		}
+		sizes := batch.Values[int64](b.Columns[3])
+		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
+			files = append(files, file{string(b.Columns[0].Cell(i)), string(b.Columns[1].Cell(i)), string(b.Columns[2].Cell(i)), sizes[i]})
+		}
+	}
+	return files, nil
+}
+
+// firstDifference is the first index at which a and b differ; -1 if they are equal.
+func firstDifference(a, b []file) int {
+	for i := range max(len(a), len(b)) {
+		if i >= len(a) || i >= len(b) || a[i] != b[i] {
+			return i
+		}
+	}
+	return -1
+}
+
+// versions shows one row at several moments.
+func (s *show) versions(table *oribi.Table) error {
+	path, err := s.busiest(table, func(string) (int, error) { return 0, nil })
+	if err != nil {
+		return err
+	}
+	s.page.title("One row through time")
+	s.page.text("The commits wrote %s versions of %s rows and deleted %s. The row written most often is %s: %d times.",
+		thousands(s.counts['A']+s.counts['M']), thousands(len(s.touched)), thousands(s.counts['D']), path, s.touched[path])
+	s.page.rows([]string{"as of commit", "size", "last changed by commit"})
+	for _, seq := range readBackAfter {
+		row, err := table.Get(s.ctx, path, oribi.AsOf(s.stamps[seq]), oribi.Columns("size", "seq"))
+		switch {
+		case errors.Is(err, oribi.ErrNotFound):
+			s.page.rows([]string{fmt.Sprint(seq), "–", "not there"})
+		case err != nil:
+			return err
+		default:
+			s.page.rows([]string{fmt.Sprint(seq), fmt.Sprint(row["size"]), fmt.Sprint(row["seq"])})
+		}
+	}
+	s.page.end()
+	return nil
+}
+
+// busiest is, of the paths that are there now and have the highest rank, the one that changed most often.
+func (s *show) busiest(table *oribi.Table, rank func(path string) (int, error)) (string, error) {
+	live, err := s.scan(table, readBackAfter[len(readBackAfter)-1])
+	if err != nil {
+		return "", err
+	}
+	best, bestRank := "", -1
+	for _, f := range live {
+		r, err := rank(f.path)
+		if err != nil {
+			return "", err
+		}
+		if cmp.Or(cmp.Compare(r, bestRank), cmp.Compare(s.touched[f.path], s.touched[best])) > 0 {
+			best, bestRank = f.path, r
+		}
+	}
+	return best, nil
+}
+
+// onDisk tells what takes the space.
+func (s *show) onDisk(table *oribi.Table) error {
+	stats, err := table.Stats(true)
+	if err != nil {
+		return err
+	}
+	s.page.title("On disk")
+	s.page.text("%s rows in %d rowsets. A rowset is a sorted set of rows: a file of values for each column, changes since in files of their own, "+
+		"a filter that tells which keys cannot be there. What is newest is in memory (%s) and in the log.",
+		thousands(int(stats.LiveRows)), stats.RowSets, size(stats.MemBytes))
+	s.page.rows([]string{"column", "bytes"})
+	rest := stats.Bytes
+	for _, c := range stats.Columns {
+		s.page.rows([]string{c.Name, thousands(int(c.Bytes))})
+		rest -= c.Bytes
+	}
+	s.page.rows([]string{"versions, filters, indexes", thousands(int(rest))})
+	s.page.rows([]string{"all", thousands(int(stats.Bytes))})
+	s.page.end()
+	return s.files()
+}
+
+// places are the parts of a store's directory, in the order in which they are told.
+var places = []struct{ name, what string }{
+	{"data", "containers of the column files"}, {"wal", "log"}, {"meta", "metadata: what the blocks in the containers mean"}, {"", "identity, anchor, lock"},
+}
+
+// files counts the files of the store by place.
+func (s *show) files() error {
+	count, bytes := map[string]int{}, map[string]int64{}
+	err := filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := os.Lstat(path)
+		if err != nil {
+			return err
+		}
+		place := ""
+		if in := filepath.Dir(path); in != filepath.Clean(s.dir) {
+			place = filepath.Base(in)
+		}
+		count[place]++
+		bytes[place] += info.Size()
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	s.page.rows([]string{"files", "bytes", "what"})
+	for _, p := range places {
+		s.page.rows([]string{thousands(count[p.name]), thousands(int(bytes[p.name])), strings.TrimSpace(p.name + " " + "(" + p.what + ")")})
+	}
+	s.page.end()
+	return nil
+}
+
+// explain tells how a read finds a row, for one of those that take the longest way.
+func (s *show) explain(table *oribi.Table) error {
+	path, err := s.busiest(table, func(path string) (int, error) {
+		trace, err := table.Explain(s.ctx, path)
+		return len(trace.Steps), err
+	})
+	if err != nil {
+		return err
+	}
+	trace, err := table.Explain(s.ctx, path)
+	if err != nil {
+		return err
+	}
+	row, err := table.Get(s.ctx, path)
+	if err != nil {
+		return err
+	}
+	s.page.title("How a read finds its row")
+	s.page.line("  key %q", path)
+	if trace.InMemory {
+		s.page.line("  memory: it is there")
+	} else {
+		s.page.line("  memory: no such key")
+	}
+	for _, step := range trace.Steps {
+		where := fmt.Sprintf("  rowset %d, whose keys span it: ", step.RowSet)
+		switch {
+		case !step.Filter:
+			s.page.line("%sthe filter says that it is not there, nothing else is read", where)
+		case !step.Found:
+			s.page.line("%sthe filter says maybe, the key index says no", where)
+		case !step.Live:
+			s.page.line("%sthe key index has it as row %d, deleted since", where, step.Row)
+		default:
+			s.page.line("%sthe filter says maybe, the key index has it as row %d", where, step.Row)
+		}
+	}
+	s.page.line("  mode %v, blob %v, size %v, last changed by commit %v", row["mode"], row["blob"], row["size"], row["seq"])
+	return nil
+}

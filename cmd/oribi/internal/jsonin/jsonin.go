@@ -1,0 +1,123 @@
+// Package jsonin reads JSON that people and programs hand to the command.
+//
+// A text is checked once, by jsontext, which refuses a name twice in one object, bad UTF-8, lone
+// surrogates and anything behind the value; then it is walked in place, without a copy and without a
+// map per object:
+//
+//	if err := checker.Check(line); err != nil { … }
+//	for w := jsonin.Walk(line); w.Next(); {
+//		use(w.Name, w.Value)
+//	}
+//
+// Values stay text until a column's type says what they are, so that a 64-bit integer is never
+// rounded by way of a float. Names and values alias the text. A Checker is for one goroutine.
+package jsonin
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Error tells what is wrong with a JSON text, and where in it.
+type Error struct {
+	Path   []string // names and array indexes from the outside in, to the value at fault
+	Offset int64    // byte of the text at or behind which the fault lies
+	Cause  error
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("byte %d: %s", e.Offset+1, e.Reason()) }
+
+// Reason is the message without the place.
+func (e *Error) Reason() string {
+	if errors.Is(e.Cause, jsontext.ErrDuplicateName) && len(e.Path) > 0 {
+		return fmt.Sprintf("the name %q stands twice", e.Path[len(e.Path)-1])
+	}
+	return "not JSON: " + e.Cause.Error()
+}
+
+func (e *Error) Unwrap() error { return e.Cause }
+
+// Checker checks texts, reusing its memory.
+type Checker struct {
+	decoder *jsontext.Decoder
+	buffer  bytes.Buffer
+}
+
+// Check tells whether text is exactly one JSON value. Errors are *Error.
+func (c *Checker) Check(text []byte) error {
+	c.buffer = *bytes.NewBuffer(text)
+	if c.decoder == nil {
+		c.decoder = jsontext.NewDecoder(&c.buffer)
+	} else {
+		c.decoder.Reset(&c.buffer)
+	}
+	if _, err := c.decoder.ReadValue(); err != nil {
+		if err == io.EOF {
+			err = errors.New("no value")
+		}
+		return place(err, int64(len(text)))
+	}
+	end := c.decoder.InputOffset()
+	if _, err := c.decoder.ReadToken(); err != io.EOF {
+		return &Error{Offset: end, Cause: errors.New("text behind the value")}
+	}
+	return nil
+}
+
+// Check tells whether text is exactly one JSON value. Errors are *Error.
+func Check(text []byte) error { return new(Checker).Check(text) }
+
+// place turns an error of jsontext into ours, which has the place apart from the reason.
+func place(err error, end int64) error {
+	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		e := &Error{Offset: syntax.ByteOffset, Cause: syntax.Err}
+		for name := range syntax.JSONPointer.Tokens() {
+			e.Path = append(e.Path, name)
+		}
+		return e
+	}
+	return &Error{Offset: end, Cause: err}
+}
+
+// Kind names the kind of a checked value as messages call it.
+func Kind(value []byte) string {
+	switch value[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}
+
+// IsNull tells whether a checked value is null.
+func IsNull(value []byte) bool { return value[0] == 'n' }
+
+// String gives what a checked string stands for. It aliases value unless the string has escapes.
+func String(value []byte) []byte {
+	if bytes.IndexByte(value, '\\') < 0 {
+		return value[1 : len(value)-1]
+	}
+	// The only error is bad UTF-8, which Check has refused.
+	text, _ := jsontext.AppendUnquote(nil, value)
+	return text
+}
+
+// AppendString appends what a checked string stands for.
+func AppendString(dst, value []byte) []byte {
+	if bytes.IndexByte(value, '\\') < 0 {
+		return append(dst, value[1:len(value)-1]...)
+	}
+	dst, _ = jsontext.AppendUnquote(dst, value) // no error, as above
+	return dst
+}

@@ -1,0 +1,93 @@
+package jsonin
+
+// Walker goes through the members of a checked object, or the elements of a checked array.
+type Walker struct {
+	Name  []byte // the member's name, escapes undone; nil in an array
+	Value []byte // the value, no blanks around it
+
+	text   []byte
+	pos    int
+	object bool
+}
+
+// Trim takes the blanks from both ends of a text.
+func Trim(text []byte) []byte {
+	for len(text) > 0 && blank(text[0]) {
+		text = text[1:]
+	}
+	for len(text) > 0 && blank(text[len(text)-1]) {
+		text = text[:len(text)-1]
+	}
+	return text
+}
+
+// Walk begins at the first member of value, a checked object or array.
+func Walk(value []byte) Walker {
+	return Walker{text: value, pos: 1, object: value[0] == '{'}
+}
+
+// Next goes to the next member; false behind the last. The text was checked: no malformed input arrives here.
+func (w *Walker) Next() bool {
+	w.skip()
+	if w.text[w.pos] == '}' || w.text[w.pos] == ']' {
+		return false
+	}
+	if w.object {
+		w.Name = String(w.take())
+		w.skip()
+	}
+	w.Value = w.take()
+	return true
+}
+
+func blank(b byte) bool { return b == ' ' || b == '\t' || b == '\n' || b == '\r' }
+
+// skip passes over blanks and the separators between members.
+func (w *Walker) skip() {
+	for blank(w.text[w.pos]) || w.text[w.pos] == ',' || w.text[w.pos] == ':' {
+		w.pos++
+	}
+}
+
+// take takes the value that begins here.
+func (w *Walker) take() []byte {
+	from := w.pos
+	switch w.text[from] {
+	case '"':
+		w.passString()
+	case '{', '[':
+		w.passNested()
+	default:
+		for !blank(w.text[w.pos]) && w.text[w.pos] != ',' && w.text[w.pos] != '}' && w.text[w.pos] != ']' {
+			w.pos++
+		}
+	}
+	return w.text[from:w.pos:w.pos]
+}
+
+func (w *Walker) passString() {
+	for w.pos++; w.text[w.pos] != '"'; w.pos++ {
+		if w.text[w.pos] == '\\' {
+			w.pos++
+		}
+	}
+	w.pos++
+}
+
+func (w *Walker) passNested() {
+	for depth := 0; ; {
+		switch w.text[w.pos] {
+		case '"':
+			w.passString()
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		}
+		w.pos++
+		if depth == 0 {
+			return
+		}
+	}
+}

@@ -1,0 +1,152 @@
+// Package output prints rows: one JSON object a line, one JSON array, CSV, or a table for people.
+//
+//	w := output.New(os.Stdout, output.JSONL, columns)
+//	for b := range batches {
+//		if err := w.Write(b); err != nil { … }
+//	}
+//	err := w.Close()
+//
+// Rows are appended to one buffer that is handed on when it is full: no text is made per cell. A Writer
+// is for one goroutine.
+package output
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/cell"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Format is a form of output.
+type Format uint8
+
+// The forms.
+const (
+	JSONL Format = iota
+	JSON
+	CSV
+	Table
+)
+
+var formats = map[string]Format{"jsonl": JSONL, "json": JSON, "csv": CSV, "table": Table}
+
+// ParseFormat reads the name of a format.
+func ParseFormat(name string) (Format, error) {
+	f, ok := formats[name]
+	if !ok {
+		return 0, fmt.Errorf("unknown format %q: want table, csv, jsonl or json", name)
+	}
+	return f, nil
+}
+
+// flushBytes is how much is gathered before it is handed on. A reader that goes away is noticed then.
+const flushBytes = 64 << 10
+
+// Writer prints batches of the same columns.
+type Writer struct {
+	out     io.Writer
+	columns []schema.Column
+	buffer  []byte
+	rows    rowWriter
+	err     error
+}
+
+// rowWriter is one form of output: what stands before all rows, each row, what stands behind them.
+type rowWriter interface {
+	begin(dst []byte) []byte
+	row(dst []byte, vectors []*batch.Vector, i int) []byte
+	end(dst []byte) []byte
+}
+
+// New makes a writer of rows with the given columns, which the batches must have in the same order.
+func New(out io.Writer, f Format, columns []schema.Column) *Writer {
+	w := &Writer{out: out, columns: columns}
+	switch f {
+	case CSV:
+		w.rows = &csvRows{columns: columns}
+	case Table:
+		w.rows = newTableRows(columns)
+	default:
+		w.rows = newJSONRows(columns, f == JSON)
+	}
+	w.buffer = w.rows.begin(nil)
+	return w
+}
+
+// Write prints the selected rows of b.
+func (w *Writer) Write(b *batch.Batch) error {
+	for i := b.Selection.Next(0); i >= 0 && w.err == nil; i = b.Selection.Next(i + 1) {
+		w.buffer = w.rows.row(w.buffer, b.Columns, i)
+		if len(w.buffer) >= flushBytes {
+			w.flush()
+		}
+	}
+	return w.err
+}
+
+// Close prints what stands behind the last row and hands on all that is left. It does not close the writer below.
+func (w *Writer) Close() error {
+	if w.err == nil {
+		w.buffer = w.rows.end(w.buffer)
+		w.flush()
+	}
+	return w.err
+}
+
+func (w *Writer) flush() {
+	if len(w.buffer) > 0 {
+		_, w.err = w.out.Write(w.buffer)
+		w.buffer = w.buffer[:0]
+	}
+}
+
+// jsonRows prints one object a row. names[i] is what stands before the value of column i.
+type jsonRows struct {
+	columns []schema.Column
+	names   [][]byte
+	array   bool
+	some    bool
+}
+
+func newJSONRows(columns []schema.Column, array bool) *jsonRows {
+	r := &jsonRows{columns: columns, array: array}
+	for i := range columns {
+		before := []byte{','}
+		if i == 0 {
+			before[0] = '{'
+		}
+		r.names = append(r.names, append(cell.AppendQuoted(before, []byte(columns[i].Name)), ':'))
+	}
+	return r
+}
+
+func (r *jsonRows) begin(dst []byte) []byte {
+	if r.array {
+		dst = append(dst, '[')
+	}
+	return dst
+}
+
+func (r *jsonRows) row(dst []byte, vectors []*batch.Vector, i int) []byte {
+	if r.array && r.some {
+		dst = append(dst, ",\n"...)
+	}
+	r.some = true
+	for k, v := range vectors {
+		dst = append(dst, r.names[k]...)
+		dst = cell.AppendJSON(dst, &r.columns[k], v.Cell(i))
+	}
+	if r.array {
+		return append(dst, '}')
+	}
+	return append(dst, "}\n"...)
+}
+
+func (r *jsonRows) end(dst []byte) []byte {
+	if r.array {
+		dst = append(dst, "]\n"...)
+	}
+	return dst
+}

@@ -1,0 +1,217 @@
+// Package schemafile reads and writes table schemas as JSON, the form that "table create" takes and
+// "table describe" prints:
+//
+//	{"columns":[
+//	  {"name":"path","type":"string","key":true},
+//	  {"name":"size","type":"int64","nullable":true,"default":0,
+//	   "encoding":"auto","compression":"default","block_size":0,"comment":"bytes"}],
+//	 "history":"7d","comment":"one row a file"}
+//
+// What describe adds (id, name, schema_version, history_floor, and each column's id) is read past. Any
+// other unknown field is an error.
+package schemafile
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/oribi-db/oribi/cmd/oribi/internal/cell"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/when"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Table is what a schema file says of a table.
+type Table struct {
+	Columns []schema.Column // IDs are the positions, to be given anew by the store
+	Keys    int             // the first so many columns are the key
+	History time.Duration   // 0 = not said, when.Forever = all
+	Comment string
+
+	// What describe tells besides; Read passes it by.
+	Name          string
+	ID            string
+	SchemaVersion uint32
+	HistoryFloor  uint64
+}
+
+// Read reads a schema file. Errors name the column and the field.
+func Read(text []byte) (*Table, error) {
+	text = jsonin.Trim(text)
+	if err := jsonin.Check(text); err != nil {
+		return nil, err
+	}
+	if text[0] != '{' {
+		return nil, fmt.Errorf("want an object with columns, not %s", jsonin.Kind(text))
+	}
+	t := &Table{}
+	for w := jsonin.Walk(text); w.Next(); {
+		var err error
+		switch name := string(w.Name); name {
+		case "columns":
+			err = t.readColumns(w.Value)
+		case "history":
+			err = t.readHistory(w.Value)
+		case "comment":
+			t.Comment, err = readString(w.Value)
+		case "id", "name", "schema_version", "history_floor":
+		default:
+			return nil, fmt.Errorf("unknown field %q", name)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", w.Name, err)
+		}
+	}
+	// New's other checks are on what the columns are together.
+	if _, err := schema.New(slices.Clone(t.Columns), t.Keys); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *Table) readHistory(value []byte) error {
+	word, err := readString(value)
+	if err == nil {
+		t.History, err = when.ParseAge(word)
+	}
+	return err
+}
+
+func (t *Table) readColumns(value []byte) error {
+	if value[0] != '[' {
+		return fmt.Errorf("want an array, not %s", jsonin.Kind(value))
+	}
+	for w := jsonin.Walk(value); w.Next(); {
+		c, key, err := readColumn(w.Value)
+		if err != nil {
+			return fmt.Errorf("column %s: %w", label(c.Name, len(t.Columns)), err)
+		}
+		if key && t.Keys < len(t.Columns) {
+			return fmt.Errorf("column %q: key columns stand first", c.Name)
+		}
+		if key {
+			t.Keys++
+		}
+		c.ID = schema.ColumnID(len(t.Columns))
+		t.Columns = append(t.Columns, c)
+	}
+	return nil
+}
+
+// label is how messages call a column: by name, or by place as long as the name is not known.
+func label(name string, index int) string {
+	if name == "" {
+		return strconv.Itoa(index + 1)
+	}
+	return strconv.Quote(name)
+}
+
+// readColumn reads one column. The default is read last: its form depends on the type.
+func readColumn(value []byte) (c schema.Column, key bool, err error) {
+	if value[0] != '{' {
+		return c, false, fmt.Errorf("want an object, not %s", jsonin.Kind(value))
+	}
+	var initial []byte
+	typed := false
+	for w := jsonin.Walk(value); w.Next(); {
+		switch name := string(w.Name); name {
+		case "name":
+			c.Name, err = readString(w.Value)
+		case "type":
+			typed, err = true, readType(&c, w.Value)
+		case "key":
+			key, err = readBool(w.Value)
+		case "nullable":
+			c.Nullable, err = readBool(w.Value)
+		case "default":
+			initial = w.Value
+		case "encoding":
+			c.Encoding, err = readName(w.Value, encodings)
+		case "compression":
+			c.Compression, err = readName(w.Value, compressions)
+		case "block_size":
+			c.BlockBytes, err = readInt32(w.Value)
+		case "comment":
+			c.Comment, err = readString(w.Value)
+		case "id":
+		default:
+			return c, false, fmt.Errorf("unknown field %q", name)
+		}
+		if err != nil {
+			return c, false, fmt.Errorf("%s: %w", w.Name, err)
+		}
+	}
+	switch {
+	case c.Name == "":
+		return c, false, errors.New("the name is missing")
+	case !typed:
+		return c, false, errors.New("the type is missing")
+	case initial == nil || jsonin.IsNull(initial):
+		return c, key, nil
+	}
+	if c.Default, err = cell.FromJSON([]byte{}, &c, initial); err != nil {
+		return c, false, fmt.Errorf("default: %w", err)
+	}
+	return c, key, nil
+}
+
+func readType(c *schema.Column, value []byte) error {
+	word, err := readString(value)
+	if err != nil {
+		return err
+	}
+	return c.ParseTypeName(word)
+}
+
+func readString(value []byte) (string, error) {
+	if value[0] != '"' {
+		return "", fmt.Errorf("want a string, not %s", jsonin.Kind(value))
+	}
+	return string(jsonin.String(value)), nil
+}
+
+func readBool(value []byte) (bool, error) {
+	if value[0] != 't' && value[0] != 'f' {
+		return false, fmt.Errorf("want true or false, not %s", jsonin.Kind(value))
+	}
+	return value[0] == 't', nil
+}
+
+func readInt32(value []byte) (int32, error) {
+	n, err := strconv.ParseInt(string(value), 10, 32)
+	if err != nil {
+		return 0, fmt.Errorf("want a whole number of bytes, not %.20s", value)
+	}
+	return int32(n), nil
+}
+
+var encodings = map[string]schema.Encoding{"auto": schema.Auto, "plain": schema.Plain, "rle": schema.RLE,
+	"bitshuffle": schema.Bitshuffle, "dict": schema.Dictionary, "prefix": schema.Prefix}
+
+var compressions = map[string]schema.Compression{"default": schema.DefaultCompression, "none": schema.NoCompression,
+	"snappy": schema.Snappy, "lz4": schema.LZ4, "zlib": schema.Zlib}
+
+func readName[V any](value []byte, names map[string]V) (v V, err error) {
+	word, err := readString(value)
+	if err != nil {
+		return v, err
+	}
+	v, ok := names[word]
+	if !ok {
+		return v, fmt.Errorf("unknown: %q", word)
+	}
+	return v, nil
+}
+
+// nameOf is the name under which v stands in names.
+func nameOf[V comparable](v V, names map[string]V) string {
+	for name, value := range names {
+		if value == v {
+			return name
+		}
+	}
+	return ""
+}

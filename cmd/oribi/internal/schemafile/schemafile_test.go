@@ -1,0 +1,74 @@
+package schemafile
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/schema"
+)
+
+const every = `{"name":"t","id":"00112233445566778899aabbccddeeff","schema_version":3,"history":"7d","history_floor":12,"comment":"all \"types\"","columns":[` +
+	`{"id":10,"name":"k","type":"int8","key":true,"nullable":false,"encoding":"auto","compression":"default","block_size":0},` +
+	`{"id":11,"name":"d","type":"date","key":true,"nullable":false,"encoding":"bitshuffle","compression":"none","block_size":4096},` +
+	`{"id":14,"name":"b","type":"bool","key":false,"nullable":true,"default":true,"encoding":"rle","compression":"zlib","block_size":0},` +
+	`{"id":15,"name":"m","type":"decimal(15,2)","key":false,"nullable":true,"default":"1.50","encoding":"plain","compression":"lz4","block_size":0,"comment":"money"},` +
+	`{"id":16,"name":"v","type":"varchar(20)","key":false,"nullable":false,"default":"","encoding":"prefix","compression":"snappy","block_size":0},` +
+	`{"id":17,"name":"s","type":"string","key":false,"nullable":false,"encoding":"dict","compression":"default","block_size":0},` +
+	`{"id":18,"name":"x","type":"binary","key":false,"nullable":true,"default":"0xab","encoding":"auto","compression":"default","block_size":0}]}`
+
+func TestWhatDescribePrintsIsReadBack(t *testing.T) {
+	read, err := Read([]byte(every))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// These are not read: the store gives them.
+	read.Name, read.ID, read.SchemaVersion, read.HistoryFloor = "t", "00112233445566778899aabbccddeeff", 3, 12
+	for i, id := range []schema.ColumnID{10, 11, 14, 15, 16, 17, 18} {
+		if read.Columns[i].ID != schema.ColumnID(i) {
+			t.Errorf("column %d has ID %d: IDs come from the store", i, read.Columns[i].ID)
+		}
+		read.Columns[i].ID = id
+	}
+	got, want := string(Append(nil, read)), every
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestSchemasThatAreRefused(t *testing.T) {
+	key := `{"name":"k","type":"int8","key":true}`
+	for _, c := range []struct{ in, want string }{
+		{``, "no value"},
+		{`[]`, "want an object with columns, not an array"},
+		{`{}`, "columns"},
+		{`{"columns":[]}`, "1 to 300 columns"},
+		{`{"columns":{}}`, "columns: want an array"},
+		{`{"columns":[1]}`, "column 1: want an object"},
+		{`{"columns":[{"type":"int8","key":true}]}`, "column 1: the name is missing"},
+		{`{"columns":[{"name":"k","key":true}]}`, `column "k": the type is missing`},
+		{`{"columns":[{"name":"k","type":"int9","key":true}]}`, `column "k": type: unknown type "int9"`},
+		{`{"columns":[{"name":"k","type":"uint8","key":true}]}`, "unknown type"},
+		{`{"columns":[{"name":"k","type":"int8"}]}`, "at least one key column"},
+		{`{"columns":[{"name":"v","type":"int8"},` + key + `]}`, `column "k": key columns stand first`},
+		{`{"columns":[` + key + `,` + key + `]}`, "stands twice"},
+		{`{"columns":[{"name":"k","type":"int8","key":true,"nullable":true}]}`, "cannot be nullable"},
+		{`{"columns":[{"name":"k","type":"double","key":true}]}`, "cannot be in a key"},
+		{`{"columns":[{"name":"k","type":"bool","key":true}]}`, "cannot be in a key"},
+		{`{"columns":[` + key + `],"extra":1}`, `unknown field "extra"`},
+		{`{"columns":[{"name":"k","type":"int8","key":true,"size":1}]}`, `column "k": unknown field "size"`},
+		{`{"columns":[` + key + `,{"name":"v","type":"int8","default":300}]}`, `column "v": default: "300" is out of range`},
+		{`{"columns":[` + key + `,{"name":"v","type":"int8","encoding":"dict"}]}`, "does not fit"},
+		{`{"columns":[` + key + `,{"name":"v","type":"int8","encoding":"best"}]}`, `encoding: unknown: "best"`},
+		{`{"columns":[` + key + `,{"name":"v","type":"int8","compression":1}]}`, "compression: want a string"},
+		{`{"columns":[` + key + `,{"name":"v","type":"int8","block_size":1.5}]}`, "block_size: want a whole number"},
+		{`{"columns":[` + key + `,{"name":"v","type":"int8","nullable":"yes"}]}`, "nullable: want true or false"},
+		{`{"columns":[` + key + `],"history":"soon"}`, `history: "soon" is no age`},
+		{`{"columns":[` + key + `],"history":7}`, "history: want a string"},
+		{`{"columns":[` + key + `],"columns":[]}`, `the name "columns" stands twice`},
+		{`{"columns":[` + key + `]} {}`, "text behind the value"},
+	} {
+		if _, err := Read([]byte(c.in)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", c.in, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package schemafile
+
+import (
+	"strconv"
+
+	"github.com/oribi-db/oribi/cmd/oribi/internal/cell"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/when"
+)
+
+// Append appends t as one line of JSON, without the line's end. Read takes it back.
+func Append(dst []byte, t *Table) []byte {
+	dst = appendString(append(dst, `{"name":`...), t.Name)
+	if t.ID != "" {
+		dst = appendString(append(dst, `,"id":`...), t.ID)
+	}
+	dst = strconv.AppendUint(append(dst, `,"schema_version":`...), uint64(t.SchemaVersion), 10)
+	dst = appendString(append(dst, `,"history":`...), when.FormatAge(t.History))
+	dst = strconv.AppendUint(append(dst, `,"history_floor":`...), t.HistoryFloor, 10)
+	if t.Comment != "" {
+		dst = appendString(append(dst, `,"comment":`...), t.Comment)
+	}
+	dst = append(dst, `,"columns":[`...)
+	for i := range t.Columns {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = t.appendColumn(dst, i)
+	}
+	return append(dst, "]}"...)
+}
+
+func (t *Table) appendColumn(dst []byte, i int) []byte {
+	c := &t.Columns[i]
+	dst = strconv.AppendInt(append(dst, `{"id":`...), int64(c.ID), 10)
+	dst = appendString(append(dst, `,"name":`...), c.Name)
+	dst = appendString(append(dst, `,"type":`...), c.TypeName())
+	dst = strconv.AppendBool(append(dst, `,"key":`...), i < t.Keys)
+	dst = strconv.AppendBool(append(dst, `,"nullable":`...), c.Nullable)
+	if c.Default != nil {
+		dst = cell.AppendJSON(append(dst, `,"default":`...), c, c.Default)
+	}
+	dst = appendString(append(dst, `,"encoding":`...), nameOf(c.Encoding, encodings))
+	dst = appendString(append(dst, `,"compression":`...), nameOf(c.Compression, compressions))
+	dst = strconv.AppendInt(append(dst, `,"block_size":`...), int64(c.BlockBytes), 10)
+	if c.Comment != "" {
+		dst = appendString(append(dst, `,"comment":`...), c.Comment)
+	}
+	return append(dst, '}')
+}
+
+func appendString(dst []byte, s string) []byte { return cell.AppendQuoted(dst, []byte(s)) }

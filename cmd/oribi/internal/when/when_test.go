@@ -1,0 +1,46 @@
+package when
+
+import (
+	"testing"
+	"time"
+
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+func TestPointsInTime(t *testing.T) {
+	end := func(t time.Time) mvcc.Timestamp { return mvcc.Timestamp(t.UnixMicro())*4096 + 4095 }
+	now := time.UnixMicro(1_700_000_000_000_001)
+	for _, c := range []struct {
+		word string
+		want mvcc.Timestamp // 0: an error
+	}{
+		{"1", 1}, {"7205759403792793600", 7205759403792793600}, {"0", 0}, {"00", 0}, {"18446744073709551615", 0}, {"18446744073709551616", 0},
+		{"1970-01-01T00:00:00Z", 4095}, {"1970-01-01T00:00:00.000001Z", 8191}, {"1970-01-01T01:00:00.0000019+01:00", 8191},
+		{"1900-01-01T00:00:00Z", 1}, {"2112-01-01T00:00:00Z", end(time.Date(2112, 1, 1, 0, 0, 0, 0, time.UTC))}, {"2113-01-01T00:00:00Z", 0}, {"9999-12-31T00:00:00Z", 0},
+		{"-90s", end(now.Add(-90 * time.Second))}, {"-5m", end(now.Add(-5 * time.Minute))},
+		{"-2h", end(now.Add(-2 * time.Hour))}, {"-7d", end(now.Add(-7 * 24 * time.Hour))}, {"-106751d", 1},
+		{"latest", Latest}, {"", 0}, {"-", 0}, {"-5", 0}, {"-s", 0}, {"--5s", 0}, {"-99999999999999999d", 0}, {"-1w", 0}, {"5m", 0}, {"1.5", 0}, {"+1", 0},
+		{"2026-01-01", 0}, {"2026-01-01T00:00:00", 0}, {"2026-13-01T00:00:00Z", 0}, {"LATEST", 0},
+	} {
+		got, err := Parse(c.word, now)
+		if (err != nil) != (c.want == 0) || err == nil && got != c.want {
+			t.Errorf("%q: got %d, %v, want %d", c.word, got, err, c.want)
+		}
+	}
+}
+
+func TestAgesRoundTrip(t *testing.T) {
+	for _, c := range []struct{ word, want string }{
+		{"forever", "forever"}, {"7d", "7d"}, {"15m", "15m"}, {"90s", "90s"}, {"60s", "1m"}, {"48h", "2d"}, {"604800s", "7d"},
+		{"0s", ""}, {"-5m", ""}, {"", ""}, {"5", ""}, {"1.5h", ""}, {"99999999999d", ""}, {"latest", ""},
+	} {
+		age, err := ParseAge(c.word)
+		got := ""
+		if err == nil {
+			got = FormatAge(age)
+		}
+		if got != c.want {
+			t.Errorf("%q: got %q, %v, want %q", c.word, got, err, c.want)
+		}
+	}
+}
