@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/oribi-db/oribi/internal/budget"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/wal"
 )
@@ -65,7 +66,7 @@ func (b *background) check(parts []*part) {
 			return
 		}
 	}
-	if b.s.deltaBytes.Load() >= b.s.deltaLimit() || b.s.log.Bytes() >= maxLogBytes {
+	if b.s.budget.UsedBy(budget.Delta) >= b.s.deltaLimit() || b.s.log.Bytes() >= maxLogBytes {
 		wake(b.flush)
 	}
 }
@@ -104,7 +105,7 @@ func (b *background) confirm() {
 // flushDue flushes every table that is at its limit, then whatever pins the log when that is too long.
 func (b *background) flushDue() {
 	s := b.s
-	deltas := s.deltaBytes.Load() >= s.deltaLimit()
+	deltas := s.budget.UsedBy(budget.Delta) >= s.deltaLimit()
 	for _, t := range s.sortedTables() {
 		mem, changes := t.tab.MemBytes()
 		if mem >= s.opts.FlushBytes || deltas && changes > 0 {
@@ -169,7 +170,7 @@ func (s *Store) deltaLimit() int64 { return min(maxDeltaBytes, s.opts.MemoryLimi
 // the flush that its batch needs, also when flushes are left to the caller.
 func (s *Store) makeRoom(ctx context.Context, b *Batch) error {
 	hard := s.opts.MemoryLimit / 2
-	over := func() bool { return s.memBytes.Load()+s.deltaBytes.Load()+b.bytes > hard }
+	over := func() bool { return s.budget.Used()+b.bytes > hard }
 	if !over() {
 		return nil
 	}

@@ -367,7 +367,7 @@ func (b *Batch) complete(op Op, p *part) (column string, err error) {
 		case i >= s.Keys && p.set[i]:
 			others++
 		case inserts && !p.set[i]:
-			if p.cells[i] = c.Default; c.Default == nil && !c.Nullable && p.lacks == "" {
+			if p.cells[i] = fillWith(c); c.Default == nil && !c.Nullable && p.lacks == "" {
 				p.lacks = c.Name
 			}
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/budget"
 	"github.com/oribi-db/oribi/internal/cache"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
@@ -54,8 +55,7 @@ type Store struct {
 	tablesMu sync.RWMutex
 	tables   map[string]*Table
 
-	memBytes   atomic.Int64 // MemRowSets
-	deltaBytes atomic.Int64 // delta mem stores
+	budget     *budget.Budget
 	background *background
 }
 
@@ -82,6 +82,7 @@ func Open(dir string, o *Options) (*Store, error) {
 	}
 	s := &Store{dir: dir, opts: o.filled(), tables: map[string]*Table{}}
 	s.clock = s.opts.Clock
+	s.budget = budget.New(s.opts.MemoryLimit)
 	s.cache = cache.New(s.opts.MemoryLimit / 4)
 	if err := s.open(); err != nil {
 		s.abandon()
@@ -308,8 +309,8 @@ func (s *Store) loadTable(row *meta.Table) error {
 func (s *Store) tabletOptions() tablet.Options {
 	return tablet.Options{
 		Store:       tabletStore{s},
-		RowSets:     rowset.Options{Blocks: openBlocks{s.blocks}, Cache: s.cache, Grow: func(n int64) { s.deltaBytes.Add(n) }},
-		GrowMem:     func(n int64) { s.memBytes.Add(n) },
+		RowSets:     rowset.Options{Blocks: openBlocks{s.blocks}, Cache: s.cache, Grow: s.budget.Grower(budget.Delta)},
+		GrowMem:     s.budget.Grower(budget.MemRowSet),
 		TargetBytes: s.opts.RowSetBytes,
 		Logger:      s.opts.Logger,
 	}

@@ -163,9 +163,9 @@ func newField(c *schema.Column, sf reflect.StructField) (field, error) {
 	f := field{index: sf.Index[0]}
 	t := sf.Type
 	if t.Kind() == reflect.Pointer {
-		inner := sf
-		inner.Type = t.Elem()
-		g, err := newField(c, inner)
+		inner, present := sf, *c
+		inner.Type, present.Nullable = t.Elem(), false
+		g, err := newField(&present, inner)
 		if err != nil {
 			return f, err
 		}
@@ -280,7 +280,9 @@ func (f *field) chooseInteger(c *schema.Column, t reflect.Type) bool {
 	z := reflect.Zero(t)
 	switch {
 	case z.CanInt():
-		f.put = func(buf []byte, v reflect.Value) ([]byte, error) { return appendInteger(&buf, c, batch.Int128Of(v.Int())) }
+		f.put = func(buf []byte, v reflect.Value) ([]byte, error) {
+			return appendInteger(&buf, c, batch.Int128Of(v.Int()))
+		}
 		f.take = func(v reflect.Value, cell []byte) { v.SetInt(int64(wide(cell).Lo)) }
 		return t.Bits() >= 8*c.Type.Width()
 	case z.CanUint():

@@ -264,6 +264,6 @@ func TestTwoLevelTreeBytes(t *testing.T) {
 	r := open(t, out, nil)
 	x, err := r.ordinalIndex()
 	if err != nil || len(x.blocks) != 8 || len(x.nodes) != 3 || x.first[5] != 635 {
-		t.Errorf("read as %v, %v", x, err)
+		t.Errorf("read as %+v, %v", x, err)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"math/big"
 	"os"
@@ -465,6 +464,6 @@ func TestRefusesArrays(t *testing.T) {
 		}
 	}
 	if n == 0 {
-		t.Error(fmt.Sprint("no arrays in the corpus"))
+		t.Error("no arrays in the corpus")
 	}
 }

@@ -2,7 +2,6 @@ package cfile
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math"
 
 	"google.golang.org/protobuf/proto"
@@ -226,8 +225,4 @@ func (x *ordinalIndex) find(ord uint32) int {
 		}
 	}
 	return lo
-}
-
-func (x *ordinalIndex) String() string {
-	return fmt.Sprintf("%d cblocks, %d nodes", len(x.blocks), len(x.nodes))
 }

@@ -114,20 +114,24 @@ func (r *run) count(n int) uint32 {
 		}
 		return 0
 	}
-	b, c := r.bits, 0
+	return countBits(r.bits, n)
+}
+
+// countBits is the number of 1 bits among the first n of b.
+func countBits(b []byte, n int) uint32 {
+	c := 0
 	for ; n >= 64; n -= 64 {
 		c += bits.OnesCount64(binary.LittleEndian.Uint64(b))
 		b = b[8:]
 	}
-	return uint32(c + bits.OnesCount64(loadBits(b, n)))
+	if n > 0 {
+		c += bits.OnesCount64(loadBits(b, n))
+	}
+	return uint32(c)
 }
 
 // loadBits reads the first n < 64 bits of b; bits above are 0.
-func loadBits(b []byte, n int) uint64 {
-	var w [8]byte
-	copy(w[:], b[:(n+7)/8])
-	return binary.LittleEndian.Uint64(w[:]) & (1<<uint(n) - 1)
-}
+func loadBits(b []byte, n int) uint64 { return loadUpTo8(b[:(n+7)/8]) & (1<<uint(n) - 1) }
 
 // seek finds the run that holds row, which is below p.rows: at is the run's first row, ones the 1 bits before it.
 // The stream was checked when p was made.
@@ -143,13 +147,31 @@ func (p *presence) seek(row uint32) (r run, at, ones uint32) {
 	}
 	m := p.marks[lo]
 	at, ones = m.row, m.ones
-	for off := int(m.off); ; off = r.next {
-		r, _ = readRun(p.stream, off, p.rows-at)
-		if uint64(at)+uint64(r.rows) > uint64(row) || r.rows == 0 {
-			return r, at, ones
+	// readRun again, but for runs known to be good, and without a run made of each: point reads come through here.
+	for off := int(m.off); ; {
+		header, body := uint32(p.stream[off]), off+1
+		if header >= 0x80 {
+			long, n, _ := coding.Uvarint32(p.stream[off:])
+			header, body = long, off+n
 		}
-		ones += r.count(r.rows)
-		at += uint32(r.rows)
+		if header&1 == 0 {
+			n, one := header>>1, p.stream[body] == 1
+			if uint64(at)+uint64(n) > uint64(row) {
+				return run{rows: int(n), ones: one, next: body + 1}, at, ones
+			}
+			if one {
+				ones += n
+			}
+			at, off = at+n, body+1
+			continue
+		}
+		off = body + min(int(header>>1), len(p.stream)-body)
+		literal := p.stream[body:off]
+		if uint64(at)+8*uint64(len(literal)) > uint64(row) {
+			return run{rows: 8 * len(literal), bits: literal, next: off}, at, ones
+		}
+		ones += countBits(literal, 8*len(literal))
+		at += uint32(8 * len(literal))
 	}
 }
 
@@ -222,9 +244,11 @@ func loadUpTo8(b []byte) uint64 {
 	if len(b) >= 8 {
 		return binary.LittleEndian.Uint64(b)
 	}
-	var w [8]byte
-	copy(w[:], b)
-	return binary.LittleEndian.Uint64(w[:])
+	w := uint64(0)
+	for i, c := range b {
+		w |= uint64(c) << (8 * i)
+	}
+	return w
 }
 
 // spread moves m cells that lie packed at cells[at:at+m] to those of the n places [at, at+n) whose bit is 1,

@@ -168,7 +168,7 @@ func (r *Reader) checkOrdinal(x *ordinalIndex, b *dataBlock) error {
 	return nil
 }
 
-// find returns the data cblock that holds row ord, which is below the number of rows; get returns cblock i.
+// findRow returns the data cblock that holds row ord, which is below the number of rows; get returns cblock i.
 //
 // Without an ordinal index the cblocks themselves tell their rows: the search reads about log2 of their number.
 func (r *Reader) findRow(ord int64, get func(bs []BlockPointer, i int) (*dataBlock, error)) (*dataBlock, error) {

@@ -165,6 +165,28 @@ func TestNamelessSourcesAreNotCached(t *testing.T) {
 	}
 }
 
+// Damage that comes after a reader has loaded everything is found by Verify.
+func TestVerifyReadsAnew(t *testing.T) {
+	src, _ := keyFile(t, 300, WriterOptions{PositionalIndex: true})
+	r := open(t, src, cache.New(1<<20))
+	checks := func() error {
+		if _, _, err := r.Seek([]byte("customer/0000001/0")); err != nil {
+			return err
+		}
+		return r.Verify()
+	}
+	if err := checks(); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []BlockPointer{r.ordinalRoot, r.valueRoot, r.dictPointer, r.zonePointer, {Offset: 0}, {Offset: r.size - 1}} {
+		src.Bytes[p.Offset] ^= 1
+		if err := checks(); !errors.Is(err, fault.ErrCorrupt) {
+			t.Errorf("byte %d: %v", p.Offset, err)
+		}
+		src.Bytes[p.Offset] ^= 1
+	}
+}
+
 func TestManyGoroutinesShareAReader(t *testing.T) {
 	rng := rand.New(rand.NewPCG(43, 1))
 	for _, o := range []WriterOptions{

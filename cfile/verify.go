@@ -14,8 +14,18 @@ import (
 // Verify reads the whole file and checks what an ordinary read need not look at: that cblocks do not overlap and leave
 // no byte to nobody, that both indexes list the same cblocks, that keys of the value index stand between their
 // neighbours' values and values rise, and that the zone map is what the values give. The first fault is returned.
-// Source: cfile spec §12.4.
+//
+// It reads the bytes anew: what r has loaded already, or the cache holds, is not asked. Source: cfile spec §12.4.
 func (r *Reader) Verify() error {
+	fresh, err := Open(r.src, ReaderOptions{})
+	if err != nil {
+		return err
+	}
+	fresh.keyLimitForTest = r.keyLimitForTest
+	return fresh.verify()
+}
+
+func (r *Reader) verify() error {
 	if !r.info.PositionalIndex && !r.info.ValueIndex {
 		return fault.Unsupportedf("cfile: block %v: no index leads to the data", r.src.ID())
 	}

@@ -23,8 +23,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Input yields rows with all their versions in key order; nil at the end. The rows hold until the next call, byte strings and keys as long
-// as they are referenced.
+// Input yields rows with all their versions in key order; nil at the end. The rows hold until the next call; keys, byte strings
+// and the lists of changes as long as they are referenced.
 type Input interface {
 	Next() (*change.Rows, error)
 }
@@ -44,7 +44,7 @@ type Stats struct{ RowsRead, RowsWritten int64 }
 // Run rewrites the inputs into the job's writer, which the caller finishes.
 // Errors: ctx's; ErrCorrupt when histories contradict one another.
 func Run(ctx context.Context, job Job) (Stats, error) {
-	m := &merger{job: job, folder: folder{schema: job.Schema}}
+	m := &merger{job: job, folder: newFolder(job.Schema)}
 	m.clear()
 	for _, in := range job.Inputs {
 		if err := m.load(&source{in: in}); err != nil {
@@ -276,8 +276,8 @@ func (m *merger) emit(key []byte, v version) {
 	}
 }
 
-// clear begins a new output batch. Nothing of the last one is reused: the writer is done with it, but its byte strings
-// and keys may stand in the sources' rows.
+// clear begins a new output batch in the memory of the last one, with which the writer is done. Byte strings, keys and lists are
+// the sources' or the folder's and are never written again.
 func (m *merger) clear() {
 	if m.out == nil {
 		m.out = &change.Rows{Batch: batch.New(m.job.Schema.Columns, 0)}

@@ -19,8 +19,14 @@ type version struct {
 
 // folder brings redos into cells and makes undos of them. The lists it makes lie in buffers that are never reused.
 type folder struct {
-	schema *schema.Schema
-	lists  []byte
+	schema  *schema.Schema
+	lists   []byte
+	updates uint64   // lists that update has been given
+	setBy   []uint64 // by column: the number of the list that set it last
+}
+
+func newFolder(s *schema.Schema) folder {
+	return folder{schema: s, setBy: make([]uint64, len(s.Columns))}
 }
 
 const listBufferBytes = 64 << 10
@@ -71,22 +77,28 @@ func (f *folder) fold(v *version, redo []change.Delta) error {
 var deleteList = change.List(change.AppendDelete(nil))
 
 // update sets the listed cells and returns an UPDATE of what they were before; nil when no listed column is in the schema.
+// A column that stands twice in the list stands once in the result, with what it was before the first.
 func (f *folder) update(cells [][]byte, list change.List) change.List {
 	start := f.begin()
 	f.lists = change.AppendUpdateHeader(f.lists, change.Update)
-	known := false
+	empty := len(f.lists)
+	f.updates++
 	for r := list.Columns(); ; {
 		id, cell, ok := r.Next()
 		if !ok {
 			break
 		}
-		if i := f.schema.IndexID(id); i >= 0 {
-			f.lists = change.AppendColumn(f.lists, id, cells[i])
-			cells[i] = cell
-			known = true
+		i := f.schema.IndexID(id)
+		if i < 0 {
+			continue
 		}
+		if f.setBy[i] != f.updates {
+			f.lists = change.AppendColumn(f.lists, id, cells[i])
+			f.setBy[i] = f.updates
+		}
+		cells[i] = cell
 	}
-	if !known {
+	if len(f.lists) == empty {
 		f.lists = f.lists[:start]
 		return nil
 	}
@@ -109,7 +121,12 @@ func (f *folder) appendReinsert(dst []byte, cells [][]byte) []byte {
 //	newer                          |ins------upd---
 //	undo of the result, newest first: upd, DELETE @ins, REINSERT @del, upd, DELETE @ins
 //
-// Source: tablet spec §13.5.
+// A copy may also lie within another one, when copies that were not next to one another in time have been merged before:
+//
+//	merged |ins--del|                  |ins------upd---
+//	other           |ins-----del|
+//
+// Source: tablet spec §13.5, save that undos of one timestamp are put in order here, see mergeUndos.
 func (f *folder) chain(copies []version) (version, error) {
 	slices.SortStableFunc(copies, func(a, b version) int { return compareEnds(b.deleted, a.deleted) })
 	newest := copies[0]
@@ -119,13 +136,42 @@ func (f *folder) chain(copies []version) (version, error) {
 		}
 		start := f.begin()
 		f.lists = f.appendReinsert(f.lists, old.cells)
-		newest.undo = append(newest.undo[:len(newest.undo):len(newest.undo)], change.Delta{TS: old.deleted.TS, List: f.list(start)})
-		newest.undo = append(newest.undo, old.undo...)
+		end := change.Delta{TS: old.deleted.TS, List: f.list(start)}
+		newest.undo = mergeUndos(newest.undo, append([]change.Delta{end}, old.undo...))
 	}
 	if invariant.Enabled && !slices.IsSortedFunc(newest.undo, func(a, b change.Delta) int { return compareTimestamps(b.TS, a.TS) }) {
 		panic("compaction: undos are not in falling order of time")
 	}
 	return newest, nil
+}
+
+// mergeUndos joins the undos of two copies of a row, newest first.
+//
+// One batch may delete a key, which ends one copy, and insert it again, which begins another: both have undos at its timestamp. What
+// leads back to before the insertion has to come before what leads back into the older copy, or the row would end as deleted.
+// The undos of the copy that began at a timestamp are those that end, at that timestamp, in a DELETE; of two copies
+// at most one was there before.
+func mergeUndos(a, b []change.Delta) []change.Delta {
+	out := make([]change.Delta, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		na, nb := sameTime(a), sameTime(b)
+		switch c := compareTimestamps(a[0].TS, b[0].TS); {
+		case c < 0, c == 0 && a[na-1].List.Kind() != change.Delete:
+			out, b = append(out, b[:nb]...), b[nb:]
+		default:
+			out, a = append(out, a[:na]...), a[na:]
+		}
+	}
+	return append(append(out, a...), b...)
+}
+
+// sameTime is how many of the first undos have the timestamp of the first.
+func sameTime(undo []change.Delta) int {
+	n := 1
+	for n < len(undo) && undo[n].TS == undo[0].TS {
+		n++
+	}
+	return n
 }
 
 // compareEnds orders copies by when they ended; a live one is last.

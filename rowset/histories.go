@@ -28,12 +28,14 @@ func (d *DiskRowSet) Histories(snap mvcc.Timestamp) (*Histories, error) {
 		}
 		if f != nil {
 			h.readers[i] = f.NewColumnReader()
+			h.readers[i].Transient = true // all of the file is read once: no reason to push other cblocks out of the cache
 		}
 	}
 	return h, nil
 }
 
-// Next gives up to one window of rows; nil at the end. The lists of changes hold until the next call, all else as long as it is referenced.
+// Next gives up to one window of rows; nil at the end. Undo and Redo hold until the next call; the lists in them, keys and cells
+// as long as they are referenced.
 func (h *Histories) Next() (*change.Rows, error) {
 	left := int64(h.d.Stored().Rows) - int64(h.next)
 	if left <= 0 {
@@ -66,7 +68,7 @@ func (h *Histories) Next() (*change.Rows, error) {
 	return rows, nil
 }
 
-// readFull reads exactly n cells; a file that has fewer, or a NULL where the column has none, is corrupt.
+// readFull reads exactly n cells; a file that has fewer is corrupt.
 func readFull(r *cfile.ColumnReader, d *DiskRowSet, c *schema.Column, from batch.Ordinal, n int, v *batch.Vector) error {
 	got, err := r.ReadVector(from, n, v)
 	if err != nil {

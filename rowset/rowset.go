@@ -100,7 +100,8 @@ func (l *lazy[T]) get(open func() (T, error)) (T, error) {
 }
 
 // Open makes a rowset of its metadata row, with one reference. Only delta files are opened at once; all
-// other files when they are first needed.
+// other files when they are first needed. A column of s that the rowset lacks reads as its default, else as NULL.
+// Errors: ErrCorrupt. Source: tablet spec §8.7.
 func Open(s *schema.Schema, m *meta.RowSet, o Options) (*DiskRowSet, error) {
 	d := &DiskRowSet{Schema: s, opts: o, encoder: keyenc.NewEncoder(s), columns: make([]column, len(s.Columns))}
 	d.meta.Store(m)
@@ -110,10 +111,14 @@ func Open(s *schema.Schema, m *meta.RowSet, o Options) (*DiskRowSet, error) {
 			d.columns[i].block = c.Block
 		}
 	}
-	for i := range s.Keys {
-		if d.columns[i].block == 0 {
-			return nil, fault.Corruptf("rowset %d: no file for key column %q", m.ID, s.Columns[i].Name)
+	for i := range s.Columns {
+		c := &s.Columns[i]
+		if d.columns[i].block == 0 && (i < s.Keys || !c.Nullable && c.Default == nil) {
+			return nil, fault.Corruptf("rowset %d: no file for column %q, which has neither default nor NULL", m.ID, c.Name)
 		}
+	}
+	if !s.SingleKey() && m.KeyIndex == 0 {
+		return nil, fault.Corruptf("rowset %d: no key index", m.ID)
 	}
 	t := &delta.Tracker{Schema: s}
 	err := d.openDeltas(&t.Undo, m.Undo)
@@ -141,38 +146,43 @@ func (d *DiskRowSet) openDeltas(dst *[]*delta.File, ids []block.ID) error {
 
 // OpenDelta opens a delta file of this rowset.
 func (d *DiskRowSet) OpenDelta(id block.ID) (*delta.File, error) {
-	src, err := d.openBlock(id)
-	if err != nil {
-		return nil, err
-	}
-	f, err := delta.OpenFile(src, cfile.ReaderOptions{Cache: d.opts.Cache})
-	if err != nil {
-		return nil, fmt.Errorf("rowset %d: %w", d.Stored().ID, err)
-	}
-	return f, nil
+	return openBlock(d, id, func(src block.Source) (*delta.File, error) {
+		return delta.OpenFile(src, cfile.ReaderOptions{Cache: d.opts.Cache})
+	})
 }
 
-func (d *DiskRowSet) openBlock(id block.ID) (block.Source, error) {
+// openBlock opens a block and what is in it. It stays open until the rowset is closed, unless that fails.
+func openBlock[R any](d *DiskRowSet, id block.ID, open func(block.Source) (R, error)) (r R, err error) {
 	src, err := d.opts.Blocks.OpenBlock(id)
+	if err == nil {
+		if r, err = open(src); err != nil {
+			src.Close()
+		}
+	}
 	if err != nil {
-		return nil, fmt.Errorf("rowset %d: %w", d.Stored().ID, err)
+		return r, fmt.Errorf("rowset %d: %w", d.Stored().ID, err)
 	}
 	d.closeMu.Lock()
 	d.closers = append(d.closers, src)
 	d.closeMu.Unlock()
-	return src, nil
+	return r, nil
 }
 
-func (d *DiskRowSet) openFile(id block.ID) (*cfile.Reader, error) {
-	src, err := d.openBlock(id)
-	if err != nil {
-		return nil, err
-	}
-	r, err := cfile.Open(src, cfile.ReaderOptions{Cache: d.opts.Cache})
-	if err != nil {
-		return nil, fmt.Errorf("rowset %d: %w", d.Stored().ID, err)
-	}
-	return r, nil
+// openFile opens a cfile, which has as many values as the rowset has rows. what names it in errors.
+func (d *DiskRowSet) openFile(id block.ID, what string, check func(info cfile.Info) error) (*cfile.Reader, error) {
+	return openBlock(d, id, func(src block.Source) (*cfile.Reader, error) {
+		r, err := cfile.Open(src, cfile.ReaderOptions{Cache: d.opts.Cache})
+		if err != nil {
+			return nil, err
+		}
+		if err := check(r.Info()); err != nil {
+			return nil, fmt.Errorf("block %d: %s %w", id, what, err)
+		}
+		if r.Rows() != d.Stored().Rows {
+			return nil, fault.Corruptf("block %d: %s has %d rows, want %d", id, what, r.Rows(), d.Stored().Rows)
+		}
+		return r, nil
+	})
 }
 
 // Stored is the rowset's metadata row as committed last. Immutable.
@@ -205,21 +215,16 @@ func (d *DiskRowSet) File(col int) (*cfile.Reader, error) {
 		return *v, nil
 	}
 	return c.file.get(func() (*cfile.Reader, error) {
-		r, err := d.openFile(c.block)
-		if err != nil {
-			return nil, err
-		}
 		want := &d.Schema.Columns[col]
-		info := r.Info()
-		switch {
-		case info.Type != want.Type:
-			return nil, fault.Corruptf("rowset %d: block %d: column %q holds %s, want %s", d.Stored().ID, c.block, want.Name, info.Type, want.Type)
-		case info.Nullable && !want.Nullable:
-			return nil, fault.Corruptf("rowset %d: block %d: column %q is nullable", d.Stored().ID, c.block, want.Name)
-		case r.Rows() != d.Stored().Rows:
-			return nil, fault.Corruptf("rowset %d: block %d: column %q has %d rows, want %d", d.Stored().ID, c.block, want.Name, r.Rows(), d.Stored().Rows)
-		}
-		return r, nil
+		return d.openFile(c.block, fmt.Sprintf("column %q", want.Name), func(info cfile.Info) error {
+			switch {
+			case info.Type != want.Type:
+				return fault.Corruptf("holds %s, want %s", info.Type, want.Type)
+			case info.Nullable && !want.Nullable:
+				return fault.Corruptf("is nullable")
+			}
+			return nil
+		})
 	})
 }
 
@@ -232,11 +237,12 @@ func (d *DiskRowSet) KeyFile() (*cfile.Reader, error) {
 		return *v, nil
 	}
 	return d.index.get(func() (*cfile.Reader, error) {
-		r, err := d.openFile(d.Stored().KeyIndex)
-		if err == nil && r.Rows() != d.Stored().Rows {
-			return nil, fault.Corruptf("rowset %d: block %d: the key index has %d rows, want %d", d.Stored().ID, d.Stored().KeyIndex, r.Rows(), d.Stored().Rows)
-		}
-		return r, err
+		return d.openFile(d.Stored().KeyIndex, "the key index", func(info cfile.Info) error {
+			if info.Type != schema.Binary || info.Nullable {
+				return fault.Corruptf("holds %s, nullable %t", info.Type, info.Nullable)
+			}
+			return nil
+		})
 	})
 }
 
@@ -246,15 +252,9 @@ func (d *DiskRowSet) Filter() (*bloom.Reader, error) {
 		return *v, nil
 	}
 	return d.filter.get(func() (*bloom.Reader, error) {
-		src, err := d.openBlock(d.Stored().Bloom)
-		if err != nil {
-			return nil, err
-		}
-		r, err := bloom.Open(src, cfile.ReaderOptions{Cache: d.opts.Cache})
-		if err != nil {
-			return nil, fmt.Errorf("rowset %d: %w", d.Stored().ID, err)
-		}
-		return r, nil
+		return openBlock(d, d.Stored().Bloom, func(src block.Source) (*bloom.Reader, error) {
+			return bloom.Open(src, cfile.ReaderOptions{Cache: d.opts.Cache})
+		})
 	})
 }
 

@@ -2,6 +2,7 @@ package scan
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/schema"
@@ -16,14 +17,14 @@ func Merge(columns []schema.Column, inputs []Iterator) Iterator {
 	if len(inputs) == 1 {
 		return inputs[0]
 	}
-	return &merge{columns: columns, start: inputs}
+	return &merge{columns: columns, inputs: slices.Clone(inputs)}
 }
 
 type merge struct {
 	columns []schema.Column
-	start   []Iterator // not yet asked for their first batch
+	inputs  []Iterator // nil where an input is closed
+	begun   bool       // the inputs were asked for their first batches
 	heads   []*head    // inputs with a selected row left, by the key of that row
-	all     []Iterator
 	out     *batch.Batch
 	outKeys [][]byte
 	through *head // the input whose batch is handed on as it is
@@ -33,10 +34,11 @@ type merge struct {
 
 // head is an input and its place in its current batch.
 type head struct {
-	it   Iterator
-	b    *batch.Batch
-	keys [][]byte
-	row  int // the next selected row
+	it    Iterator
+	place int // of it among the inputs
+	b     *batch.Batch
+	keys  [][]byte
+	row   int // the next selected row
 }
 
 func (h *head) key() []byte { return h.keys[h.row] }
@@ -55,15 +57,14 @@ func (m *merge) Next() bool {
 	if m.err != nil || m.closed {
 		return false
 	}
-	for _, it := range m.start {
-		m.all = append(m.all, it)
-		if h := (&head{it: it}); h.load() {
-			m.insert(h)
-		} else if m.err = it.Close(); m.err != nil {
-			return false
+	if !m.begun {
+		m.begun = true
+		for i, it := range m.inputs {
+			if !m.reload(&head{it: it, place: i}) {
+				return false
+			}
 		}
 	}
-	m.start = nil
 	if m.through != nil {
 		h := m.through
 		m.through = nil
@@ -138,12 +139,13 @@ func (m *merge) insert(h *head) {
 	m.heads[i] = h
 }
 
-// reload takes h's next batch and puts h back; false after an error.
+// reload takes h's next batch and puts h among the heads, or closes it at its end; false after an error.
 func (m *merge) reload(h *head) bool {
 	if h.load() {
 		m.insert(h)
 		return true
 	}
+	m.inputs[h.place] = nil
 	m.err = h.it.Close()
 	return m.err == nil
 }
@@ -164,11 +166,14 @@ func (m *merge) Keys() [][]byte {
 
 func (m *merge) Close() error {
 	m.closed = true
-	for _, it := range append(m.all, m.start...) {
+	for _, it := range m.inputs {
+		if it == nil {
+			continue
+		}
 		if err := it.Close(); m.err == nil {
 			m.err = err
 		}
 	}
-	m.all, m.start = nil, nil
+	m.inputs = nil
 	return m.err
 }

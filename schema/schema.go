@@ -9,6 +9,7 @@ package schema
 
 import (
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/oribi-db/oribi/internal/fault"
@@ -26,7 +27,7 @@ const (
 	reservedName   = "auto_incrementing_id"
 	minBlockBytes  = 512
 	maxBlockBytes  = 16 << 20
-	maxCommentSize = 2048
+	maxCommentSize = 256 // bytes
 )
 
 // ColumnID is the identity of a column within its table, given once and never again.
@@ -57,7 +58,8 @@ type Schema struct {
 }
 
 // New checks columns and makes a schema of them; the first keys columns are the key.
-// Columns keep their IDs; if all are 0, they are numbered from 0 on. Errors wrap ErrSchema and name the column.
+// Columns keep their IDs; if all are 0, they are numbered from 0 on. The list is copied, the defaults in it are not.
+// Errors wrap ErrSchema and name the column.
 func New(columns []Column, keys int) (*Schema, error) {
 	if len(columns) == 0 || len(columns) > MaxColumns {
 		return nil, schemaError("a table has 1 to %d columns, not %d", MaxColumns, len(columns))
@@ -65,7 +67,7 @@ func New(columns []Column, keys int) (*Schema, error) {
 	if keys < 1 || keys > len(columns) {
 		return nil, schemaError("a table has at least one key column")
 	}
-	columns = number(columns)
+	columns = number(slices.Clone(columns))
 	s := &Schema{Columns: columns, Keys: keys, byName: make(map[string]int, len(columns)), byID: make(map[ColumnID]int, len(columns))}
 	for i := range columns {
 		c := &columns[i]
@@ -83,14 +85,13 @@ func New(columns []Column, keys int) (*Schema, error) {
 	return s, nil
 }
 
-// number returns columns with the IDs 0 to n−1 where none has one.
+// number gives columns the IDs 0 to n−1 if none has one, and returns them.
 func number(columns []Column) []Column {
 	for i := range columns {
 		if columns[i].ID != 0 {
 			return columns
 		}
 	}
-	columns = append([]Column(nil), columns...)
 	for i := range columns {
 		columns[i].ID = ColumnID(i)
 	}

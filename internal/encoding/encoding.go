@@ -2,7 +2,7 @@
 //
 // What it is given is the payload: the cblock without checksum, codec and null prologue, all of which
 // cfile undoes. A payload holds the present values of some rows, one behind the other; NULLs are told
-// apart from it by the prologue (ParseNullPrologue).
+// apart from it by the prologue (AppendNullPrologue).
 //
 //	encoding     types            payload
 //	PLAIN        fixed width      count, ordinal, cells

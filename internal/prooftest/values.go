@@ -19,7 +19,7 @@ var (
 
 // compressions and encodings that columns are given; what does not fit a type is left out.
 var (
-	encodings    = []schema.Encoding{schema.AutoEncoding, schema.PlainEncoding, schema.PrefixEncoding, schema.RLEEncoding, schema.DictEncoding, schema.BitShuffleEncoding}
+	encodings    = []schema.Encoding{schema.Auto, schema.Plain, schema.Prefix, schema.RLE, schema.Dictionary, schema.Bitshuffle}
 	compressions = []schema.Compression{schema.DefaultCompression, schema.NoCompression, schema.Snappy, schema.LZ4, schema.Zlib}
 	blockBytes   = []int32{0, 0, 512, 1024, 4096}
 )
@@ -53,7 +53,7 @@ func randomSchema(r *rand.Rand) *schema.Schema {
 
 func randomAttributes(r *rand.Rand, c *schema.Column) {
 	if c.Encoding = encodings[r.IntN(len(encodings))]; !c.Encoding.Allowed(c.Type) {
-		c.Encoding = schema.AutoEncoding
+		c.Encoding = schema.Auto
 	}
 	c.Compression = compressions[r.IntN(len(compressions))]
 	c.BlockBytes = blockBytes[r.IntN(len(blockBytes))]

@@ -11,7 +11,6 @@ import (
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/change"
-	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/memrowset"
 	"github.com/oribi-db/oribi/mvcc"
@@ -59,6 +58,7 @@ func (t *Tablet) flush(ctx context.Context) (Result, error) {
 	if err == nil {
 		err = r.commit()
 	}
+	r.tell(err)
 	if err != nil {
 		return res, err
 	}
@@ -115,19 +115,31 @@ func (t *Tablet) merge1(ctx context.Context, ids []uint64, why string, force boo
 		return 0, nil
 	}
 	r.event.Kind, r.event.Why = compaction.Merge, why
+	inputs, err := r.inputs()
+	if err == nil {
+		err = r.write(ctx, inputs)
+	}
+	if err == nil {
+		err = r.commit()
+	}
+	r.tell(err)
+	return r.event.BytesWritten, err
+}
+
+// inputs opens the histories of the rowsets to be replaced.
+func (r *rewrite) inputs() ([]compaction.Input, error) {
 	var inputs []compaction.Input
 	for _, d := range r.in {
 		r.event.Inputs = append(r.event.Inputs, describe(d.Stored()))
+	}
+	for _, d := range r.in {
 		h, err := d.Histories(mvcc.Max)
 		if err != nil {
-			return 0, err
+			return nil, fmt.Errorf("table %q: %w", r.t.Name, err)
 		}
 		inputs = append(inputs, h)
 	}
-	if err = r.write(ctx, inputs); err == nil {
-		err = r.commit()
-	}
-	return r.event.BytesWritten, err
+	return inputs, nil
 }
 
 // hasWork tells whether a rowset has redos that a rewrite brings into the base, or a deleted row that history no longer holds.
@@ -177,7 +189,7 @@ func (t *Tablet) freeze(ctx context.Context) (*rewrite, error) {
 		return nil, err
 	}
 	if t.dropped.Load() {
-		return fail(fmt.Errorf("table %q was dropped: %w", t.Name, fault.ErrNotFound))
+		return fail(t.errDropped())
 	}
 	l, err := t.acquire()
 	if err != nil {
@@ -261,8 +273,7 @@ func writeMemStore(sink block.Sink, m *delta.MemStore) error {
 }
 
 // commit makes the outputs part of the table, in metadata and then in memory.
-func (r *rewrite) commit() (err error) {
-	defer func() { r.tell(err) }()
+func (r *rewrite) commit() error {
 	t := r.t
 	if err := r.creation.Sync(); err != nil {
 		return err
@@ -362,7 +373,7 @@ func (r *rewrite) install(row *meta.Table) error {
 	return nil
 }
 
-// tell sends the event.
+// tell sends the event, after the commit or the failure.
 func (r *rewrite) tell(err error) {
 	e := &r.event
 	e.Err, e.Duration = err, time.Since(r.start)

@@ -141,15 +141,22 @@ func newLayout(mem *memrowset.MemRowSet, sets []*rowset.DiskRowSet, floor mvcc.T
 	return l
 }
 
-// acquire is the current layout, to be given back by release.
+// acquire is the current layout, to be given back by release. Errors: ErrNotFound when the table was dropped, ErrClosed.
 func (t *Tablet) acquire() (*layout, error) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	if t.cur == nil {
+	switch {
+	case t.cur == nil && t.dropped.Load():
+		return nil, t.errDropped()
+	case t.cur == nil:
 		return nil, fault.ErrClosed
 	}
 	t.cur.refs.Add(1)
 	return t.cur, nil
+}
+
+func (t *Tablet) errDropped() error {
+	return fmt.Errorf("table %q was dropped: %w", t.Name, fault.ErrNotFound)
 }
 
 func (l *layout) release() {

@@ -78,7 +78,7 @@ func (t *Tablet) Prepare(ops []Op) (*Write, error) {
 	w := &Write{t: t, ops: ops, targets: make([]target, len(ops))}
 	var err error
 	if t.dropped.Load() {
-		err = fmt.Errorf("table %q was dropped: %w", t.Name, fault.ErrNotFound)
+		err = t.errDropped()
 	} else {
 		w.layout, err = t.acquire()
 	}
@@ -336,7 +336,8 @@ var deleteList = change.List(change.AppendDelete(nil))
 //	UPDATE, DELETE at l  to the MemRowSet if the key is live there; else to the rowset with included LSN < l in which it is live;
 //	                     else the files have it
 //
-// A rowset whose included LSN is l or more shows the future of l and is not asked. Errors: ErrCorrupt.
+// A rowset whose included LSN is l or more shows the future of l and is not asked. The stores copy what they keep of op.
+// Errors: ErrCorrupt.
 func (t *Tablet) Replay(op change.Op, ts mvcc.Timestamp, lsn uint64) error {
 	l := t.cur
 	row := t.Row()
@@ -356,12 +357,12 @@ func (t *Tablet) Replay(op change.Op, ts mvcc.Timestamp, lsn uint64) error {
 		if err := t.Layout.Check(op.Body); err != nil {
 			return fmt.Errorf("table %q: lsn %d: %w", t.Name, lsn, err)
 		}
-		l.mem.Insert(bytes.Clone(op.Key), ts, lsn, bytes.Clone(op.Body))
+		l.mem.Insert(op.Key, ts, lsn, op.Body)
 		return nil
 	}
 	list := deleteList
 	if op.Kind == change.Update {
-		list = change.List(bytes.Clone(op.Body))
+		list = change.List(op.Body)
 		if err := list.Check(t.Schema); err != nil {
 			return fmt.Errorf("table %q: lsn %d: %w", t.Name, lsn, err)
 		}

@@ -12,20 +12,28 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-var seedFlag = flag.Int64("seed", 0, "run the random histories from this seed on, one only")
+var (
+	seedFlag  = flag.Int64("seed", 0, "run the random histories from this seed on")
+	seedsFlag = flag.Int64("seeds", 1, "how many, if -seed is given")
+)
+
+// seeds gives the first seed and how many to run.
+func seeds(full, short int64) (first, count int64) {
+	switch {
+	case *seedFlag != 0:
+		return *seedFlag, *seedsFlag
+	case testing.Short():
+		return 1, short
+	}
+	return 1, full
+}
 
 // TestRandomHistoriesSurviveCrashes appends, syncs, releases, reopens; now and then the disk is full.
 // At random operations of the file system, those of Repair included, the process is killed or the
 // power is cut. What must hold after each: the log opens; it holds a prefix of what was appended; all that a Sync answered for; after a kill all
 // that Append answered for.
 func TestRandomHistoriesSurviveCrashes(t *testing.T) {
-	first, count := int64(1), int64(400)
-	if testing.Short() {
-		count = 60
-	}
-	if *seedFlag != 0 {
-		first, count = *seedFlag, 1
-	}
+	first, count := seeds(400, 60)
 	crashes := 0
 	for seed := first; seed < first+count && !t.Failed(); seed++ {
 		h := newHistory(t, seed)
@@ -169,14 +177,33 @@ func (h *history) step() {
 		h.logStart += LSN(h.rng.Intn(int(h.log.Durable()+1-h.logStart) + 1))
 		err = h.log.Release(h.logStart)
 	default:
-		if err = h.log.Close(); err == nil {
-			h.acked, h.survives = h.appended, h.appended
+		if h.close() {
 			h.start()
 		}
-	}
-	switch {
-	case err == nil:
 		return
+	}
+	if err != nil {
+		h.failed(err)
+	}
+}
+
+// close closes the log and tells whether that went well; else a log is open again.
+func (h *history) close() bool {
+	err := h.log.Close()
+	if err == nil || h.left == nil && errors.Is(err, fault.ErrNoSpace) && h.log.Poisoned() == nil {
+		h.acked, h.survives = h.appended, h.appended
+		if err != nil { // only the footer is missing
+			h.start()
+		}
+		return err == nil
+	}
+	h.failed(err)
+	return false
+}
+
+// failed goes on behind an error: of a full disk, or of the crash that is due.
+func (h *history) failed(err error) {
+	switch {
 	case h.left == nil && errors.Is(err, fault.ErrNoSpace) && h.log.Poisoned() == nil:
 		h.payloads = h.payloads[:h.appended]
 		return

@@ -11,7 +11,7 @@ import (
 )
 
 // damageLog is a log of two segments: LSNs 1 to 4 in the first, 5 to 10 in the second; 3 and 8 have
-// several frames; nothing is synced behind 7, which the frames from 9 on know.
+// several frames; nothing is synced behind 7, which the frames from 9 on know. It is as a kill leaves it.
 func damageLog(t testing.TB) (m *vfs.Mem, payloads []string) {
 	t.Helper()
 	m = emptyMem(t)
@@ -132,7 +132,7 @@ func TestLogCutAtAnyLength(t *testing.T) {
 	}
 }
 
-// What must happen when a byte of a record flips: if a later frame knew the record to be durable, the
+// What must happen when a byte of a record flips in a log that was not closed: if a later frame knew the record to be durable, the
 // log is refused; else the record and all behind it are a torn tail.
 func TestEveryByteFlipped(t *testing.T) {
 	m, payloads := damageLog(t)

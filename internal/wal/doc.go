@@ -25,16 +25,20 @@
 //
 // # Order of writes, and what a crash leaves
 //
-//  1. Frames and, at the end, the footer are written, then the segment is synced. A crash before leaves
-//     any part of what was not synced: a torn tail, which is cut.
-//  2. The next file is created, its header written and synced, the directory synced. A crash before leaves
-//     a file without a good header, and no frame can be in it: it is removed.
-//  3. Only now the next file takes its first frame.
+//  1. Frames are written, then synced. A crash before leaves any part of what was not synced: a torn tail,
+//     which is cut.
+//  2. At the end of a segment, and at Close, the footer is written, once all frames are synced, and synced too. A
+//     crash before leaves any part of the footer behind whole frames: a torn tail that holds no record.
+//  3. When there is another record to write, the next file is created, its header written and synced, the directory
+//     synced. A crash before leaves a file without a good header, and no frame can be in it: it is removed.
+//  4. Only now the next file takes its first frame.
 //
-// Each frame tells the highest LSN that was durable when it was written. So the first bad frame of the
-// newest segment is a torn tail, unless a later frame proves that it had been synced: then bytes rotted
-// or were changed, and that is fault.ErrCorrupt. In other segments every bad frame is. A bad frame with
-// nothing behind it to prove anything cannot be told from a torn one.
+// Each frame tells the highest LSN that was durable when it was written, a footer that all before it are. So
+// the first bad frame of the newest segment is a torn tail, unless a later frame or the footer proves that it
+// had been synced: then bytes rotted or were changed, and that is fault.ErrCorrupt. In other segments every bad frame
+// is. In a log that was closed, therefore, no damaged byte costs a record unnoticed: a bad frame is ErrCorrupt, a bad
+// footer a torn tail without a record. Only after a kill a bad frame with nothing behind it to prove anything
+// cannot be told from a torn one.
 //
 // Kept for later: a single flipped bit could be found by its CRC syndrome and confirmed by the
 // second hash; segments could be written in advance, since a frame counts only with its segment's number.

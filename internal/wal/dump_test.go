@@ -23,7 +23,8 @@ func TestDumpIsTheGoldenFile(t *testing.T) {
 	damaged[headerLen+frameLen+8+frameDurableOff]++ // header of LSN 2
 
 	for name, data := range map[string][]byte{
-		"sealed": sealed, "newest": newest, "damaged": damaged, "cut": newest[:len(newest)-10], "short": newest[:30], "empty": nil,
+		"sealed": sealed, "newest": newest, "killed": newest[:len(newest)-footerLen], "damaged": damaged,
+		"cut": newest[:len(newest)-footerLen-10], "cutfooter": newest[:len(newest)-10], "short": newest[:30], "empty": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer

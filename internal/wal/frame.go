@@ -151,7 +151,8 @@ func nextChain(chain uint64, frameHeader []byte) uint64 {
 //	5       3      zero
 //	8       8      segment  number of the segment
 //	16      8      last     LSN of its last record; without one, the header's first - 1
-//	24      8      durable  highest LSN known durable when this was written; at most last
+//	24      8      durable  highest LSN known durable when this was written; at most last, and last wherever
+//	                       this program writes it
 //	32      8      chain    chain hash behind the last frame
 //	40      8      bytes    of the segment, this footer included
 //	48      4      frames   in this segment

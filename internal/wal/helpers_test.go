@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
@@ -228,8 +230,8 @@ func (f *hookFile) Truncate(size int64) error {
 	return f.File.Truncate(size)
 }
 
-// torn gives a state that a power cut may leave between m.Crash and m.Clone: of names made or
-// removed since their directory was synced any may be there; of each file any 64-byte
+// torn gives a state that a power cut may leave between m.Crash and m.Clone: of names made since their directory was
+// synced none, some or all are there, and of names removed since likewise; of each file any 64-byte
 // sectors are as last synced, the others as last written, and the length is one of the two.
 func torn(t testing.TB, rng *rand.Rand, m *vfs.Mem) *vfs.Mem {
 	t.Helper()
@@ -248,8 +250,11 @@ func torn(t testing.TB, rng *rand.Rand, m *vfs.Mem) *vfs.Mem {
 			names[n] = both
 		}
 	}
-	for n, both := range names {
-		if (both[0] == nil || both[1] == nil) && rng.Intn(2) == 0 {
+	keepMade, keepRemoved := rng.Intn(3), rng.Intn(3) // 0 none, 1 some, 2 all
+	for _, n := range slices.Sorted(maps.Keys(names)) { // sorted, so that a seed gives the same state again
+		both := names[n]
+		switch {
+		case both[1] == nil && rng.Intn(2) >= keepMade, both[0] == nil && rng.Intn(2) >= keepRemoved:
 			continue
 		}
 		if both[0] == nil { // a removed file that comes back is whole

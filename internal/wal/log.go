@@ -19,7 +19,7 @@ type Log struct {
 	o    Options
 	seed uint32
 
-	// Only Append, and what it calls, touches these.
+	// Only Append, Close and what they call touch these.
 	buf      []byte // chain hash, frame header, payload, padding
 	number   uint64 // of the newest segment
 	at       border // its end

@@ -205,7 +205,7 @@ func (r *reader) footer() error {
 
 func (r *reader) checkFooter(f footer) error {
 	want := footer{
-		segment: r.number, last: r.at.next - 1, durable: f.durable, chain: r.at.chain,
+		segment: r.number, last: r.at.next - 1, durable: min(f.durable, r.at.next-1), chain: r.at.chain,
 		bytes: r.at.off + footerLen, frames: r.at.frames,
 	}
 	switch {

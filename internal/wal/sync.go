@@ -70,11 +70,16 @@ func (l *Log) share() {
 	l.synced.Broadcast()
 }
 
-// Close syncs what was appended, seals the segment and closes the file. It must not run at the same time as Append;
-// waiters in Sync are served first. The footer comes after the sync: it tells that all before it is durable, so that damage to the last
-// records of a closed log is not taken for a torn tail. A poisoned log is closed without a sync, and Close says so. A
-// second Close returns what the first did.
+// Close makes all that was appended durable, seals the newest segment if it holds a record, and closes
+// the file. It must not run at the same time as Append; waiters in Sync are served, a Release under way ends first. The
+// footer tells that everything before it is durable: so damage to the last records of a closed log is
+// not taken for a torn tail.
+//
+// Errors: ErrPoisoned; a poisoned log is closed without a sync. ErrNoSpace, if the footer does not fit:
+// all is durable, but the log ends as a killed one does. A second Close returns what the first did.
 func (l *Log) Close() error {
+	l.releasing.Lock() // nothing may be unlinked behind the back of whoever opens the directory next
+	defer l.releasing.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for l.syncing {
@@ -84,10 +89,7 @@ func (l *Log) Close() error {
 		return l.closeErr
 	}
 	l.closeErr = l.Poisoned()
-	if l.closeErr == nil && l.Durable() < l.Next()-1 {
-		l.closeErr = l.lead()
-	}
-	if l.closeErr == nil && !l.isSealed && l.at.frames > 0 {
+	if l.closeErr == nil && !l.isSealed && l.at.frames > 0 { // else all is durable already
 		l.closeErr = l.seal()
 	}
 	l.closed.Store(true)

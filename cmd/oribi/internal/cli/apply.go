@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +17,7 @@ import (
 func (a *app) apply() *cobra.Command {
 	var timestamps string
 	var noSync bool
-	c := a.verb("apply DIR FILE", "Apply write batches, one JSON object a line", func(ctx context.Context, args []string) error {
+	c := a.verb("apply DIR FILE", "Apply write batches, one JSON object a line", func(cmd *cobra.Command, args []string) error {
 		in, err := a.openInput(args[1])
 		if err != nil {
 			return err
@@ -34,7 +33,7 @@ func (a *app) apply() *cobra.Command {
 				o.Timestamps = out
 				defer out.Close()
 			}
-			return apply.Run(ctx, store, in, o)
+			return apply.Run(cmd.Context(), store, in, o)
 		})
 	})
 	c.Flags().StringVar(&timestamps, "timestamps", "", "write the timestamp of each batch to this file, a line each; - is stdout")
@@ -73,12 +72,12 @@ func (l *lastingOutput) Write(p []byte) (int, error) {
 func (l *lastingOutput) Close() error { return nil }
 
 func (a *app) demo() *cobra.Command {
-	return a.verb("demo [DIR]", "Show what a store does, on the history of a source tree", func(ctx context.Context, args []string) error {
+	return a.verb("demo [DIR]", "Show what a store does, on the history of a source tree", func(cmd *cobra.Command, args []string) error {
 		dir := ""
 		if len(args) > 0 {
 			dir = args[0]
 		}
-		err := demo.Run(ctx, a.stdout, dir)
+		err := demo.Run(cmd.Context(), a.stdout, dir)
 		if errors.Is(err, oribi.ErrNotStore) {
 			return &failure{exitFailed, err} // there is something else: nothing is missing
 		}
@@ -87,7 +86,7 @@ func (a *app) demo() *cobra.Command {
 }
 
 func (a *app) version() *cobra.Command {
-	return a.verb("version", "Print the version", func(context.Context, []string) error {
+	return a.verb("version", "Print the version", func(*cobra.Command, []string) error {
 		version, goVersion := "(devel)", ""
 		if info, ok := debug.ReadBuildInfo(); ok {
 			if info.Main.Version != "" {

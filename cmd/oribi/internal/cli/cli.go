@@ -106,7 +106,7 @@ func (a *app) noun(name, short string, verbs ...*cobra.Command) *cobra.Command {
 }
 
 // verb makes a command that takes exactly the arguments that use names in capitals, those in brackets being optional.
-func (a *app) verb(use, short string, run func(ctx context.Context, args []string) error) *cobra.Command {
+func (a *app) verb(use, short string, run func(cmd *cobra.Command, args []string) error) *cobra.Command {
 	words := strings.Fields(use)[1:]
 	least := len(words)
 	for least > 0 && strings.HasPrefix(words[least-1], "[") {
@@ -124,6 +124,6 @@ func (a *app) verb(use, short string, run func(ctx context.Context, args []strin
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.started = true
-			return run(cmd.Context(), args)
+			return run(cmd, args)
 		}}
 }

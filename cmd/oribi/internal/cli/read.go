@@ -41,8 +41,13 @@ func (a *app) format(name string) (output.Format, error) {
 	return f, nil
 }
 
-func (a *app) rows(f output.Format, columns []schema.Column) *output.Writer {
-	return output.New(a.stdout, f, columns)
+// printBatch prints the rows of one batch.
+func (a *app) printBatch(b *batch.Batch, form output.Format) error {
+	w := output.New(a.stdout, form, b.Schema)
+	if err := w.Write(b); err != nil {
+		return err
+	}
+	return w.Close()
 }
 
 // asOf reads the word of a flag as an option of a read; none for the latest state.
@@ -68,11 +73,9 @@ type selectFlags struct {
 func (a *app) tableScan() *cobra.Command {
 	var f selectFlags
 	var format string
-	c := a.verb("scan DIR NAME", "Print rows", nil)
-	c.RunE = func(cmd *cobra.Command, args []string) error {
-		a.started = true
+	c := a.verb("scan DIR NAME", "Print rows", func(cmd *cobra.Command, args []string) error {
 		return a.scan(cmd, args, &f, format)
-	}
+	})
 	formatFlag(c, &format)
 	asOfFlag(c, &f.asOf)
 	c.Flags().StringSliceVar(&f.columns, "columns", nil, "columns to print, in this order (default: all)")
@@ -109,18 +112,8 @@ func (a *app) scan(cmd *cobra.Command, args []string, f *selectFlags, format str
 			return err
 		}
 		options := append(at, oribi.Columns(names(columns)...))
-		for _, bound := range []struct {
-			flag, text string
-			option     func(key any) oribi.ReadOption
-		}{{"from-key", f.from, oribi.From}, {"to-key", f.to, oribi.To}} {
-			if !changed(bound.flag) {
-				continue
-			}
-			cells, err := cell.Key(s, bound.text, true)
-			if err != nil {
-				return usage(fmt.Errorf("--%s: %w", bound.flag, err))
-			}
-			options = append(options, bound.option(cells))
+		if options, err = f.addBounds(options, s, changed); err != nil {
+			return err
 		}
 		if options, err = addWhere(options, s, f.where, changed("where")); err != nil {
 			return err
@@ -135,12 +128,31 @@ func (a *app) scan(cmd *cobra.Command, args []string, f *selectFlags, format str
 	})
 }
 
-// printRows prints all batches of a scan. What was read before an error is printed too.
+// addBounds adds the key range that the flags name.
+func (f *selectFlags) addBounds(options []oribi.ReadOption, s *schema.Schema, changed func(flag string) bool) ([]oribi.ReadOption, error) {
+	for _, bound := range []struct {
+		flag, text string
+		option     func(key any) oribi.ReadOption
+	}{{"from-key", f.from, oribi.From}, {"to-key", f.to, oribi.To}} {
+		if !changed(bound.flag) {
+			continue
+		}
+		cells, err := cell.Key(s, bound.text, true)
+		if err != nil {
+			return nil, usage(fmt.Errorf("--%s: %w", bound.flag, err))
+		}
+		options = append(options, bound.option(cells))
+	}
+	return options, nil
+}
+
+// printRows prints all batches of a scan. What was read before an error is printed too, without what ends a complete answer.
 func (a *app) printRows(scan *oribi.Scan, form output.Format, columns []schema.Column) error {
-	w := a.rows(form, columns)
+	w := output.New(a.stdout, form, columns)
 	for b, err := range scan.Batches() {
 		if err != nil {
-			return errors.Join(w.Close(), err)
+			w.Flush() // the scan's error is the one to tell
+			return err
 		}
 		if err := w.Write(b); err != nil {
 			return err
@@ -194,9 +206,7 @@ func addWhere(options []oribi.ReadOption, s *schema.Schema, expression string, g
 func (a *app) tableGet() *cobra.Command {
 	var list []string
 	var format, at string
-	c := a.verb("get DIR NAME KEY", "Print one row", nil)
-	c.RunE = func(cmd *cobra.Command, args []string) error {
-		a.started = true
+	c := a.verb("get DIR NAME KEY", "Print one row", func(cmd *cobra.Command, args []string) error {
 		form, err := a.format(format)
 		if err != nil {
 			return err
@@ -222,10 +232,9 @@ func (a *app) tableGet() *cobra.Command {
 			for i, cell := range cells {
 				b.Columns[i].SetCell(0, cell)
 			}
-			w := a.rows(form, columns)
-			return errors.Join(w.Write(b), w.Close())
+			return a.printBatch(b, form)
 		})
-	}
+	})
 	formatFlag(c, &format)
 	asOfFlag(c, &at)
 	c.Flags().StringSliceVar(&list, "columns", nil, "columns to print, in this order (default: all)")
@@ -234,9 +243,7 @@ func (a *app) tableGet() *cobra.Command {
 
 func (a *app) tableCount() *cobra.Command {
 	var at, expression string
-	c := a.verb("count DIR NAME", "Print the number of rows", nil)
-	c.RunE = func(cmd *cobra.Command, args []string) error {
-		a.started = true
+	c := a.verb("count DIR NAME", "Print the number of rows", func(cmd *cobra.Command, args []string) error {
 		options, err := asOf(at)
 		if err != nil {
 			return err
@@ -252,7 +259,7 @@ func (a *app) tableCount() *cobra.Command {
 			}
 			return a.printf("%d\n", n)
 		})
-	}
+	})
 	asOfFlag(c, &at)
 	c.Flags().StringVar(&expression, "where", "", "rows to count, as: size > 100 and mode = '100644'")
 	return c

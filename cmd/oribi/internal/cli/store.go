@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -44,7 +43,7 @@ const (
 
 func (a *app) storeInit() *cobra.Command {
 	var history string
-	c := a.verb("init DIR", "Make an empty store", func(_ context.Context, args []string) error {
+	c := a.verb("init DIR", "Make an empty store", func(_ *cobra.Command, args []string) error {
 		age, err := when.ParseAge(history)
 		if err != nil {
 			return usage(fmt.Errorf("--history: %w", err))
@@ -63,7 +62,7 @@ func (a *app) storeInit() *cobra.Command {
 }
 
 func (a *app) storeInfo() *cobra.Command {
-	return a.verb("info DIR", "Tell what a store holds", func(_ context.Context, args []string) error {
+	return a.verb("info DIR", "Tell what a store holds", func(_ *cobra.Command, args []string) error {
 		return withStore(args[0], reading, func(store *oribi.Store) error {
 			info, err := store.Info()
 			if err != nil {
@@ -87,7 +86,7 @@ func (a *app) printf(format string, args ...any) error {
 }
 
 func (a *app) storeVerify() *cobra.Command {
-	return a.verb("verify DIR", "Check every checksum and every count of a store", func(ctx context.Context, args []string) error {
+	return a.verb("verify DIR", "Check every checksum and every count of a store", func(cmd *cobra.Command, args []string) error {
 		findings := 0
 		var printed error
 		report := func(f oribi.Finding) {
@@ -96,7 +95,7 @@ func (a *app) storeVerify() *cobra.Command {
 				printed = a.printFinding(f)
 			}
 		}
-		err := withStore(args[0], reading, func(store *oribi.Store) error { return store.Verify(ctx, report) })
+		err := withStore(args[0], reading, func(store *oribi.Store) error { return store.Verify(cmd.Context(), report) })
 		if errors.Is(err, oribi.ErrCorrupt) {
 			report(oribi.Finding{File: args[0], Problem: message(err, exitDamage)})
 			err = nil

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -16,7 +15,7 @@ import (
 
 func (a *app) tableCreate() *cobra.Command {
 	var file, history string
-	c := a.verb("create DIR NAME", "Make a table by a schema file", func(_ context.Context, args []string) error {
+	c := a.verb("create DIR NAME", "Make a table by a schema file", func(_ *cobra.Command, args []string) error {
 		text, err := a.readInput(file)
 		if err != nil {
 			return err
@@ -70,7 +69,7 @@ var listColumns = []schema.Column{
 
 func (a *app) tableList() *cobra.Command {
 	var format string
-	c := a.verb("list DIR", "List tables", func(_ context.Context, args []string) error {
+	c := a.verb("list DIR", "List tables", func(_ *cobra.Command, args []string) error {
 		form, err := a.format(format)
 		if err != nil {
 			return err
@@ -88,8 +87,7 @@ func (a *app) tableList() *cobra.Command {
 				batch.Values[int64](b.Columns[2])[i] = int64(stats.RowSets)
 				batch.Values[int64](b.Columns[3])[i] = stats.Bytes
 			}
-			w := a.rows(form, listColumns)
-			return errors.Join(w.Write(b), w.Close())
+			return a.printBatch(b, form)
 		})
 	})
 	formatFlag(c, &format)
@@ -97,7 +95,7 @@ func (a *app) tableList() *cobra.Command {
 }
 
 func (a *app) tableDescribe() *cobra.Command {
-	return a.verb("describe DIR NAME", "Print a table's schema as table create takes it", func(_ context.Context, args []string) error {
+	return a.verb("describe DIR NAME", "Print a table's schema as table create takes it", func(_ *cobra.Command, args []string) error {
 		return withTable(args[0], args[1], reading, func(t *oribi.Table) error {
 			_, err := a.stdout.Write(append(schemafile.Append(nil, described(t)), '\n'))
 			return err
@@ -107,7 +105,7 @@ func (a *app) tableDescribe() *cobra.Command {
 
 func (a *app) tableDrop() *cobra.Command {
 	var yes bool
-	c := a.verb("drop DIR NAME", "Remove a table with all its rows", func(_ context.Context, args []string) error {
+	c := a.verb("drop DIR NAME", "Remove a table with all its rows", func(_ *cobra.Command, args []string) error {
 		if !yes {
 			return &failure{exitRefused, fmt.Errorf("table %q was not dropped: this cannot be undone, say --yes", args[1])}
 		}
@@ -118,14 +116,14 @@ func (a *app) tableDrop() *cobra.Command {
 }
 
 func (a *app) tableFlush() *cobra.Command {
-	return a.verb("flush DIR NAME", "Write to files what memory holds of a table", func(ctx context.Context, args []string) error {
-		return a.work(ctx, args, (*oribi.Table).FlushResult)
+	return a.verb("flush DIR NAME", "Write to files what memory holds of a table", func(cmd *cobra.Command, args []string) error {
+		return a.work(cmd.Context(), args, (*oribi.Table).FlushResult)
 	})
 }
 
 func (a *app) tableCompact() *cobra.Command {
-	return a.verb("compact DIR NAME", "Flush, then merge until no rowsets overlap", func(ctx context.Context, args []string) error {
-		return a.work(ctx, args, (*oribi.Table).CompactResult)
+	return a.verb("compact DIR NAME", "Flush, then merge until no rowsets overlap", func(cmd *cobra.Command, args []string) error {
+		return a.work(cmd.Context(), args, (*oribi.Table).CompactResult)
 	})
 }
 

@@ -86,6 +86,14 @@ func (w *Writer) Write(b *batch.Batch) error {
 	return w.err
 }
 
+// Flush hands on the rows printed so far.
+func (w *Writer) Flush() error {
+	if w.err == nil {
+		w.flush()
+	}
+	return w.err
+}
+
 // Close prints what stands behind the last row and hands on all that is left. It does not close the writer below.
 func (w *Writer) Close() error {
 	if w.err == nil {

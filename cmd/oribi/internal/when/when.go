@@ -15,14 +15,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
 // Latest stands for the newest timestamp that there is.
 const Latest = mvcc.Max
 
-// Forever stands for an age without end, as oribi.HistoryForever does.
-const Forever = time.Duration(-1)
+// Forever stands for an age without end.
+const Forever = oribi.HistoryForever
 
 // afterLast is the first microsecond that hybrid time cannot tell, in the year 2112.
 const afterLast = int64(1) << 52

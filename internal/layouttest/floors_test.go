@@ -1,0 +1,144 @@
+// Package layouttest checks how the module's packages lie upon one another: which import which, what each links, and
+// which outside modules are used where. It has tests alone.
+package layouttest
+
+import (
+	"strings"
+	"testing"
+)
+
+// floors is the one list of packages. A package imports only packages of a lower floor, never of its own, so that each
+// can be read and tested with nothing but what lies below it. Test files may import any package.
+//
+// A new package is entered here, on the lowest floor that lies above all it imports.
+var floors = map[string]int{
+	"cmd/oribi": 11,
+
+	"internal/prooftest": 10,
+
+	"": 9, // the root package, oribi
+
+	"internal/tablet": 8,
+
+	"compaction": 7,
+
+	"rowset":    6,
+	"memrowset": 6,
+
+	"delta": 5,
+	"bloom": 5,
+
+	"cfile": 4,
+
+	"internal/encoding": 3,
+	"internal/change":   3,
+	"scan":              3,
+
+	"batch":           2,
+	"internal/keyenc": 2,
+	"internal/meta":   2,
+
+	"schema":         1,
+	"mvcc":           1,
+	"blockmanager":   1,
+	"internal/wal":   1,
+	"internal/cache": 1,
+
+	"vfs":                 0,
+	"internal/arena":      0,
+	"internal/block":      0,
+	"internal/budget":     0,
+	"internal/cityhash":   0,
+	"internal/coding":     0,
+	"internal/compress":   0,
+	"internal/corpustest": 0,
+	"internal/dump":       0,
+	"internal/invariant":  0,
+	"internal/kudupb":     0,
+
+	// The errors that callers ask for lie below all: docs/decisions/0001-errors-lie-below-floor-0.md.
+	"internal/fault": -1,
+}
+
+// command is the root of the command's packages. They are one floor among themselves and may import one another.
+const command = "cmd/oribi"
+
+// floorOf finds the floor of a package by its path in the module.
+func floorOf(path string) (floor int, known bool) {
+	if strings.HasPrefix(path, command+"/internal/") {
+		path = command
+	}
+	floor, known = floors[path]
+	return floor, known
+}
+
+func TestImportsPointDownward(t *testing.T) {
+	arrows := 0
+	for _, p := range modulePackages(t) {
+		from, known := floorOf(p.path)
+		if !known && p.product() {
+			t.Errorf("package %s is on no floor: enter it in the table of floors", p)
+		}
+		for _, imp := range p.imports {
+			path, inside := insideModule(imp.path)
+			if !inside || imp.test {
+				continue
+			}
+			arrows++
+			to, known := floorOf(path)
+			switch {
+			case !known:
+				t.Errorf("%s imports %s, which is on no floor", imp.file, display(path))
+			case isCommand(p.path) && isCommand(path):
+			case to >= from:
+				t.Errorf("%s: %s (floor %d) imports %s (floor %d): this arrow does not point down", imp.file, p, from, display(path), to)
+			}
+		}
+	}
+	if arrows < 50 {
+		t.Errorf("only %d imports were found: the test does not see the module", arrows)
+	}
+}
+
+func TestFloorsNameOnlyPackagesThatExist(t *testing.T) {
+	there := map[string]bool{}
+	for _, p := range modulePackages(t) {
+		there[p.path] = true
+	}
+	for path := range floors {
+		if !there[path] {
+			t.Errorf("the table of floors names %s, which does not exist", display(path))
+		}
+	}
+}
+
+func TestCommandUsesPublicPackagesAlone(t *testing.T) {
+	for _, p := range modulePackages(t) {
+		if !isCommand(p.path) {
+			continue
+		}
+		for _, imp := range p.imports {
+			path, inside := insideModule(imp.path)
+			if inside && !imp.test && strings.HasPrefix(path, "internal/") {
+				t.Errorf("%s imports %s: the command shows what the public packages can do", imp.file, path)
+			}
+		}
+	}
+}
+
+func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
+	for _, p := range modulePackages(t) {
+		if !p.product() {
+			continue
+		}
+		want := "Package " + p.name + " "
+		if p.name == "main" {
+			want = "Command "
+		}
+		if len(p.docs) != 1 || !strings.HasPrefix(p.docs[0], want) {
+			t.Errorf("package %s: %d package comments, want one that begins with %q", p, len(p.docs), want)
+		}
+	}
+}
+
+func isCommand(path string) bool { return path == command || strings.HasPrefix(path, command+"/") }

@@ -1,0 +1,83 @@
+package layouttest
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// linked asks the go command what each package of the module links, itself left out: all that it imports, directly or
+// through others, outside modules and the standard library too.
+func linked(t *testing.T) map[string][]string {
+	t.Helper()
+	goCommand, err := exec.LookPath("go")
+	if err != nil {
+		t.Skip("no go command to ask")
+	}
+	cmd := exec.Command(goCommand, "list", "-f", "{{.ImportPath}} {{join .Deps \" \"}}", "./...")
+	cmd.Dir = moduleRoot(t)
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
+	out, err := cmd.Output()
+	if err != nil {
+		if e, ok := err.(*exec.ExitError); ok {
+			t.Fatalf("go list: %v\n%s", err, e.Stderr)
+		}
+		t.Fatal(err)
+	}
+	deps := map[string][]string{}
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		path, inside := insideModule(fields[0])
+		if !inside {
+			t.Fatalf("go list names %s", fields[0])
+		}
+		deps[path] = fields[1:]
+	}
+	return deps
+}
+
+const pebble = "github.com/cockroachdb/pebble/v2"
+
+// TestPebbleStaysOutOfPackagesThatReadFiles keeps tools that only read files small: below internal/tablet nothing but
+// blockmanager links the metadata's database.
+func TestPebbleStaysOutOfPackagesThatReadFiles(t *testing.T) {
+	deps := linked(t)
+	if !slices.Contains(deps["blockmanager"], pebble) {
+		t.Errorf("blockmanager does not link %s: this test asks for the wrong name", pebble)
+	}
+	for path := range deps {
+		floor, known := floorOf(path)
+		if !known || path == "blockmanager" || floor >= floors["internal/tablet"] {
+			continue
+		}
+		if slices.Contains(deps[path], pebble) {
+			t.Errorf("%s links Pebble", path)
+		}
+	}
+}
+
+// TestOnlyTestSupportLinksTesting keeps package testing, which registers flags at start, out of programs that use the store.
+func TestOnlyTestSupportLinksTesting(t *testing.T) {
+	for path, links := range linked(t) {
+		if !testSupport(path) && slices.Contains(links, "testing") {
+			t.Errorf("%s links package testing", display(path))
+		}
+	}
+}
+
+// testSupport tells whether a package serves tests alone: those whose name ends in test, and the long campaigns.
+func testSupport(path string) bool {
+	return strings.HasSuffix(path, "test") || path == "internal/proof"
+}
+
+func TestOnlyTestsImportTestSupport(t *testing.T) {
+	for _, p := range modulePackages(t) {
+		for _, imp := range p.imports {
+			path, inside := insideModule(imp.path)
+			if inside && testSupport(path) && !imp.test && !testSupport(p.path) {
+				t.Errorf("%s imports %s", imp.file, path)
+			}
+		}
+	}
+}

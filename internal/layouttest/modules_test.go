@@ -1,0 +1,86 @@
+package layouttest
+
+import (
+	"strings"
+	"testing"
+)
+
+// productModules are the outside modules of the product, each with the packages that may import it. A prefix of a path
+// stands for all packages below it.
+var productModules = map[string][]string{
+	"github.com/cockroachdb/pebble/v2":   {"blockmanager"},                        // metadata of the store
+	"github.com/google/btree":            {"memrowset", "delta"},                  // order of rows and changes in memory
+	"github.com/pierrec/lz4/v4":          {"internal/compress"},                   // LZ4
+	"github.com/klauspost/compress":      {"internal/compress"},                   // Snappy
+	"github.com/zeebo/xxh3":              {"blockmanager", "internal/wal"},        // checksums of blocks and frames
+	"google.golang.org/protobuf":         {"internal", "bloom", "cfile", "delta"}, // messages of the formats
+	"golang.org/x/sys":                   {"vfs"},                                 // fallocate, hole punching, locks
+	"golang.org/x/term":                  {command},                               // is it a terminal?
+	"github.com/spf13/cobra":             {command},                               // verbs and flags
+	"github.com/go-json-experiment/json": {command},                               // strict JSON
+}
+
+// testModules are for test files and test support only. Test files may import the product's modules too.
+var testModules = []string{
+	"pgregory.net/rapid",
+	"github.com/anishathalye/porcupine",
+	"github.com/cockroachdb/datadriven",
+	"go.uber.org/goleak",
+	"github.com/creack/pty",
+	"github.com/bits-and-blooms/bloom/v3", // an independent oracle of false-positive rates
+}
+
+func TestOutsideModulesStandInTheList(t *testing.T) {
+	for _, p := range modulePackages(t) {
+		for _, imp := range p.imports {
+			if _, inside := insideModule(imp.path); inside || standard(imp.path) {
+				continue
+			}
+			importers, product := importersOf(imp.path)
+			switch {
+			case imp.test || testSupport(p.path):
+				if !product && !isTestModule(imp.path) {
+					t.Errorf("%s imports %s, which is in neither list of modules", imp.file, imp.path)
+				}
+			case !product:
+				t.Errorf("%s imports %s, which is no module of the product", imp.file, imp.path)
+			case !under(p.path, importers):
+				t.Errorf("%s imports %s, which is for %s alone", imp.file, imp.path, strings.Join(importers, ", "))
+			}
+		}
+	}
+}
+
+// standard tells whether an import path is the standard library's: its first element has no dot.
+func standard(importPath string) bool {
+	first, _, _ := strings.Cut(importPath, "/")
+	return !strings.Contains(first, ".")
+}
+
+func importersOf(importPath string) (packages []string, known bool) {
+	for module, packages := range productModules {
+		if importPath == module || strings.HasPrefix(importPath, module+"/") {
+			return packages, true
+		}
+	}
+	return nil, false
+}
+
+func isTestModule(importPath string) bool {
+	for _, module := range testModules {
+		if importPath == module || strings.HasPrefix(importPath, module+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// under tells whether path is one of the packages or lies below one.
+func under(path string, packages []string) bool {
+	for _, p := range packages {
+		if path == p || strings.HasPrefix(path, p+"/") {
+			return true
+		}
+	}
+	return false
+}

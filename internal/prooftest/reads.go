@@ -1,0 +1,233 @@
+package prooftest
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// answer is what a read at a timestamp may give.
+type answer int
+
+const (
+	rows   answer = 1 << iota // the rows as of then
+	tooOld                    // ErrTooOld
+	future                    // ErrFuture
+)
+
+// maxAhead is how far a read may be ahead of the wall clock.
+const maxAhead = 10 * time.Second
+
+// expect tells how a read may end, and notes that the clock passes its timestamp.
+//
+// History begins at the clock's time less the retention. Where the clock is is known up to highest: it is not below the wall, and
+// not above the wall and highest.
+func (r *Runner) expect(rd *Read) answer {
+	if !rd.AsOf {
+		return rows
+	}
+	o := &r.Script.Settings
+	if !o.Hybrid {
+		r.pass(rd.At)
+		return rows
+	}
+	now := r.wall.time()
+	if rd.At > max(r.passed, mvcc.EndOf(now.Add(maxAhead))) {
+		return future
+	}
+	r.pass(rd.At)
+	return rows | r.old(rd.At, now)
+}
+
+// pass notes that the clock is past ts.
+func (r *Runner) pass(ts mvcc.Timestamp) { r.highest, r.passed = max(r.highest, ts), max(r.passed, ts) }
+
+// old is tooOld if a read at ts may be refused; without rows if it must be.
+func (r *Runner) old(ts mvcc.Timestamp, now time.Time) answer {
+	if r.Script.Settings.History <= 0 {
+		return 0
+	}
+	latest := now
+	if t := r.highest.Time(); t.After(now) {
+		latest = t
+	}
+	latest = latest.Add(time.Millisecond) // timestamps handed out for other purposes than batches
+	if ts < mvcc.FromTime(latest.Add(-r.Script.Settings.History)) {
+		return tooOld
+	}
+	return 0
+}
+
+// mustBeOld tells whether a read at ts has to be refused.
+func (r *Runner) mustBeOld(rd *Read) bool {
+	o := &r.Script.Settings
+	return rd.AsOf && o.Hybrid && o.History > 0 && rd.At < mvcc.FromTime(r.wall.time().Add(-o.History))
+}
+
+// ended compares how a read ended with how it may end. done tells that there are no rows to compare.
+func (r *Runner) ended(rd *Read, may answer, err error) (done bool, _ error) {
+	switch {
+	case may&rows == 0 && may&future != 0:
+		return true, want(err, oribi.ErrFuture)
+	case r.mustBeOld(rd):
+		return true, want(err, oribi.ErrTooOld)
+	case may&tooOld != 0 && errors.Is(err, oribi.ErrTooOld):
+		return true, nil
+	}
+	return false, err
+}
+
+// timestamp is the newest timestamp that a read sees.
+func (rd *Read) timestamp() mvcc.Timestamp {
+	if rd.AsOf {
+		return rd.At
+	}
+	return mvcc.Max
+}
+
+// options are the read's options, without key and tests.
+func (rd *Read) options(s *schema.Schema) (opts []oribi.ReadOption) {
+	if rd.AsOf {
+		opts = append(opts, oribi.AsOf(rd.At))
+	}
+	if rd.Columns != nil {
+		names := []string{}
+		for _, c := range rd.Columns {
+			names = append(names, s.Columns[c].Name)
+		}
+		opts = append(opts, oribi.Columns(names...))
+	}
+	return opts
+}
+
+// columns are the indexes of the columns that are read.
+func (rd *Read) columns(s *schema.Schema) []int {
+	if rd.Columns != nil {
+		return rd.Columns
+	}
+	all := make([]int, len(s.Columns))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+func project(row [][]byte, columns []int) [][]byte {
+	out := make([][]byte, len(columns))
+	for i, c := range columns {
+		out[i] = row[c]
+	}
+	return out
+}
+
+// get reads one row, as cells or as values.
+func (r *Runner) get(st *Step) error {
+	rd := &st.Read
+	t, err := r.store.Table(st.Table)
+	if err != nil {
+		return err
+	}
+	r.Counts.Reads++
+	may := r.expect(rd)
+	s := t.Schema()
+	model := r.Model.Tables[st.Table].Row(rd.Key, rd.timestamp())
+	var cells [][]byte
+	var values oribi.Row
+	if rd.Values {
+		key := rowValues(s, rd.Key, nil)
+		values, err = t.Get(r.ctx, key, rd.options(s)...)
+	} else {
+		_, cells, err = t.GetCells(r.ctx, rd.Key, rd.options(s)...)
+	}
+	if errors.Is(err, oribi.ErrNotFound) && may&rows != 0 && !r.mustBeOld(rd) {
+		if model != nil {
+			return fmt.Errorf("not found, want %s", cellsText(model, nil, " "))
+		}
+		return nil
+	}
+	if done, err := r.ended(rd, may, err); done || err != nil {
+		return err
+	}
+	r.Counts.Rows++
+	switch columns := rd.columns(s); {
+	case model == nil:
+		return fmt.Errorf("there is a row %v %v, want none", cellsText(cells, nil, " "), values)
+	case rd.Values:
+		return differentValues(s, project(model, columns), columns, values)
+	default:
+		return differentCells(cells, project(model, columns))
+	}
+}
+
+func differentCells(got, want [][]byte) error {
+	if string(appendCells(nil, got)) != string(appendCells(nil, want)) {
+		return fmt.Errorf("got row %s, want %s", cellsText(got, nil, " "), cellsText(want, nil, " "))
+	}
+	return nil
+}
+
+func differentValues(s *schema.Schema, want [][]byte, columns []int, got oribi.Row) error {
+	names := map[string]bool{}
+	for i, c := range columns {
+		column := &s.Columns[c]
+		names[column.Name] = true
+		value, ok := got[column.Name]
+		if w := goValue(column, want[i]); !ok || !sameValue(value, w) {
+			return fmt.Errorf("column %s: got %v (%T), want %v (%T)", column.Name, value, value, w, w)
+		}
+	}
+	if len(got) != len(names) {
+		return fmt.Errorf("got columns %v, want %v", got, names)
+	}
+	return nil
+}
+
+// matching are the rows that a scan should give, in key order, without heed to its limit.
+func (r *Runner) matching(t *Table, rd *Read) (out [][][]byte) {
+	s := t.Schema
+	var tests []batch.Predicate
+	for _, test := range rd.Tests {
+		tests = append(tests, batch.Predicate{Type: s.Columns[test.Column].Type, Op: test.Op, Values: test.Values})
+	}
+next:
+	for _, row := range t.Rows(rd.timestamp()) {
+		if rd.From != nil && compareKeys(s, row[:s.Keys], rd.From) < 0 || rd.To != nil && compareKeys(s, row[:s.Keys], rd.To) >= 0 {
+			continue
+		}
+		for i := range tests {
+			// The plainest form of a predicate: one cell, nothing prepared.
+			if !tests[i].EvalCell(row[rd.Tests[i].Column]) {
+				continue next
+			}
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+// scanOptions are all options of a scan.
+func scanOptions(t *oribi.Table, rd *Read) []oribi.ReadOption {
+	s := t.Schema()
+	opts := rd.options(s)
+	for _, test := range rd.Tests {
+		opts = append(opts, oribi.Where(batch.Predicate{Column: s.Columns[test.Column].Name, Op: test.Op, Values: test.Values}))
+	}
+	if rd.From != nil {
+		opts = append(opts, oribi.From(rd.From))
+	}
+	if rd.To != nil {
+		opts = append(opts, oribi.To(rd.To))
+	}
+	if rd.Limit >= 0 {
+		opts = append(opts, oribi.Limit(rd.Limit))
+	}
+	if rd.Any {
+		opts = append(opts, oribi.AnyOrder())
+	}
+	return opts
+}

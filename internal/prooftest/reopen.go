@@ -1,0 +1,156 @@
+package prooftest
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// reopen ends the store in one of the ways, opens it again and compares everything that may have changed.
+func (r *Runner) reopen(st *Step) error {
+	least := len(r.Model.Commits)
+	switch st.Kind {
+	case Reopen, ReadOnly:
+		r.Counts.Reopenings++
+		if err := r.store.Close(); err != nil {
+			return fmt.Errorf("close: %w", err)
+		}
+		if st.Kind == ReadOnly {
+			if err := r.readOnly(); err != nil {
+				return err
+			}
+		}
+	default:
+		r.Counts.Crashes++
+		if st.Kind != Kill {
+			least = r.Model.Durable
+		}
+		if err := r.crash(st); err != nil {
+			return err
+		}
+	}
+	if err := r.open(); err != nil {
+		return err
+	}
+	n, err := r.compareOpen(least)
+	if err != nil {
+		return err
+	}
+	r.Counts.Lost += int64(len(r.Model.Commits) - n)
+	r.Model.truncate(n)
+	r.Model.Durable = n // what was replayed has been made durable
+	return nil
+}
+
+// crash takes the picture of the disk, and puts it in the place of the old one.
+func (r *Runner) crash(st *Step) (err error) {
+	image := r.mem.Clone()
+	switch st.Kind {
+	case Cut:
+		image = r.mem.Crash()
+	case Tear:
+		image, err = Torn(r.mem, Dir, newRand(st.Mask))
+	}
+	// The old store ends on the disk that nobody will see again.
+	r.store.Close()
+	r.mem = image
+	if r.trap != nil {
+		r.trap.FS = image
+	}
+	return err
+}
+
+// compareOpen tells how many commits the open store has, at least n.
+func (r *Runner) compareOpen(n int) (int, error) {
+	v, err := surveyStore(r.store, r.Model.moments(n))
+	if err != nil {
+		return 0, err
+	}
+	r.Counts.Rows += v.rows
+	r.pass(r.Model.newest())
+	return r.Model.survivors(v, n, nil, "")
+}
+
+// readOnly opens the closed store to read, twice at once, compares it, and sees that nothing was written.
+func (r *Runner) readOnly() error {
+	before, err := Fingerprint(r.mem, Dir)
+	if err != nil {
+		return err
+	}
+	silent := &Trap{FS: r.mem, Before: refuse}
+	opts := r.options(silent)
+	opts.ReadOnly = true
+	s, err := oribi.Open(Dir, opts)
+	if err != nil {
+		return fmt.Errorf("open to read: %w", err)
+	}
+	err = r.compareReadOnly(s)
+	if closeErr := s.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return fmt.Errorf("read-only: %w", err)
+	}
+	after, err := Fingerprint(r.mem, Dir)
+	if err == nil && before != after {
+		err = fmt.Errorf("read-only: the files have changed")
+	}
+	return err
+}
+
+// refuse lets no change through.
+func refuse(c Change) error { return fmt.Errorf("%s %s: %w", c.Op, c.Name, errWrite) }
+
+var errWrite = fmt.Errorf("a reader changes the disk")
+
+func (r *Runner) compareReadOnly(s *oribi.Store) error {
+	second := r.options(&Trap{FS: r.mem, Before: refuse})
+	second.ReadOnly = true
+	other, err := oribi.Open(Dir, second)
+	if err != nil {
+		return fmt.Errorf("a second reader: %w", err)
+	}
+	defer other.Close()
+	if _, err := oribi.Open(Dir, r.options(r.mem)); want(err, oribi.ErrLocked) != nil {
+		return fmt.Errorf("a writer beside readers: %w", err)
+	}
+	n := len(r.Model.Commits)
+	v, err := surveyStore(s, r.Model.moments(n))
+	if err != nil {
+		return err
+	}
+	r.Counts.Rows += v.rows
+	if _, err := r.Model.survivors(v, n, nil, ""); err != nil {
+		return err
+	}
+	return refusesWrites(s)
+}
+
+// refusesWrites tries everything that writes on a store that was opened to read.
+func refusesWrites(s *oribi.Store) error {
+	ctx := context.Background()
+	_, err := s.NewBatch().Commit(ctx)
+	if err := want(err, oribi.ErrReadOnly); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	for _, t := range s.Tables() {
+		if err := want(t.Flush(ctx), oribi.ErrReadOnly); err != nil {
+			return fmt.Errorf("flush: %w", err)
+		}
+		if err := want(t.Compact(ctx), oribi.ErrReadOnly); err != nil {
+			return fmt.Errorf("compact: %w", err)
+		}
+		if err := want(s.DropTable(t.Name()), oribi.ErrReadOnly); err != nil {
+			return fmt.Errorf("drop: %w", err)
+		}
+		_, err := s.CreateTable("new", t.Schema())
+		if err := want(err, oribi.ErrReadOnly); err != nil {
+			return fmt.Errorf("create: %w", err)
+		}
+	}
+	return nil
+}
+
+var _ vfs.FS = (*Trap)(nil)

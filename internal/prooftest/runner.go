@@ -1,0 +1,202 @@
+package prooftest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// Dir is where a Runner's store lies in its file system.
+const Dir = "/store"
+
+// Runner carries steps out on a store and compares it with a model.
+type Runner struct {
+	Script *Script // the steps carried out so far; the last one is the one that failed
+	Model  *Model
+	Counts Counts
+	Err    error // the first difference, or what went wrong
+
+	mem   *vfs.Mem
+	trap  *Trap // in front of mem; nil = none
+	wall  *wall
+	store *oribi.Store
+	ctx   context.Context
+
+	highest mvcc.Timestamp // at least every timestamp that a clock has handed out or passed, or nearly
+	passed  mvcc.Timestamp // the same since the store was opened, and no more: the next timestamp is above it
+	// inFlight is the batch that is being committed, unsure the table that is being made or dropped.
+	inFlight *outcome
+	unsure   string
+	broken   bool // a write failed by intention: nothing more is expected of the store
+}
+
+// wall is a clock on the wall that stands still until it is moved.
+type wall struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newWall() *wall { return &wall{now: time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC)} }
+
+func (w *wall) time() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
+}
+
+func (w *wall) move(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now = w.now.Add(d)
+}
+
+// NewRunner opens an empty store in memory.
+func NewRunner(o Settings) *Runner {
+	return newRunner(o, vfs.NewMem(), nil)
+}
+
+func newRunner(o Settings, mem *vfs.Mem, trap *Trap) *Runner {
+	r := &Runner{Script: &Script{Settings: o}, Model: NewModel(), mem: mem, trap: trap, wall: newWall(), ctx: context.Background()}
+	for _, err := range []error{mem.Mkdir(Dir), mem.SyncDir("/")} {
+		if err != nil {
+			r.Err = err
+			return r
+		}
+	}
+	r.Err = r.open()
+	return r
+}
+
+// Store is the open store.
+func (r *Runner) Store() *oribi.Store { return r.store }
+
+// options are how the store is opened each time.
+func (r *Runner) options(fsys vfs.FS) *oribi.Options {
+	o := &r.Script.Settings
+	opts := &oribi.Options{FS: fsys, Manual: !o.Background, FlushBytes: o.FlushBytes, RowSetBytes: o.RowSetBytes, History: oribi.HistoryForever}
+	if o.History != 0 {
+		opts.History = o.History
+	}
+	if o.Hybrid {
+		opts.Clock = mvcc.NewHybridClock(r.wall.time)
+	} else {
+		opts.Clock = mvcc.NewLogicalClock(mvcc.First)
+	}
+	return opts
+}
+
+func (r *Runner) fs() vfs.FS {
+	if r.trap != nil {
+		return r.trap
+	}
+	return r.mem
+}
+
+func (r *Runner) open() (err error) {
+	r.passed = r.Model.newest()
+	r.store, err = oribi.Open(Dir, r.options(r.fs()))
+	if err != nil {
+		return fmt.Errorf("open: %w", err)
+	}
+	return nil
+}
+
+// Close ends the run. The store's error counts unless the run failed before.
+func (r *Runner) Close() {
+	if r.store == nil {
+		return
+	}
+	if err := r.store.Close(); r.Err == nil && !r.broken && err != nil {
+		r.Err = fmt.Errorf("close: %w", err)
+	}
+	r.store = nil
+}
+
+// Do carries out one step; false when the run has failed.
+func (r *Runner) Do(st Step) bool {
+	if r.Err != nil {
+		return false
+	}
+	r.Script.Steps = append(r.Script.Steps, st)
+	r.Counts.Steps++
+	if err := r.try(&st); err != nil {
+		r.Err = fmt.Errorf("step %d, %s %s: %w", len(r.Script.Steps), st.Kind, st.Table, err)
+	}
+	return r.Err == nil
+}
+
+// try makes an error of a panic, so that the history can be shrunk and printed.
+func (r *Runner) try(st *Step) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return r.step(st)
+}
+
+func (r *Runner) step(st *Step) error {
+	if st.Table != "" && st.Kind != Create && r.Model.Tables[st.Table] == nil {
+		return nil // its creation was left out
+	}
+	switch st.Kind {
+	case Create:
+		return r.create(st)
+	case Drop:
+		return r.drop(st)
+	case Write:
+		return r.write(st)
+	case Get:
+		return r.get(st)
+	case Find:
+		return r.find(st)
+	case Count:
+		return r.count(st)
+	case Flush, Compact, Merge:
+		return r.rewrite(st)
+	case Tick:
+		r.wall.move(st.Time)
+		return nil
+	case Verify:
+		return r.verify()
+	case Check:
+		return r.check(st)
+	case Reopen, ReadOnly, Kill, Cut, Tear:
+		return r.reopen(st)
+	}
+	return fmt.Errorf("unknown step")
+}
+
+// Run carries a whole script out.
+func Run(s *Script) *Runner {
+	r := NewRunner(s.Settings)
+	for _, st := range s.Steps {
+		if !r.Do(st) {
+			break
+		}
+	}
+	r.Close()
+	return r
+}
+
+// Explore makes steps and carries them out until more says that it is enough, and a last check of everything.
+func Explore(o Settings, more func(Counts) bool) *Runner {
+	r := NewRunner(o)
+	g := NewGenerator(o)
+	for r.Err == nil && more(r.Counts) {
+		r.Do(g.Next(r))
+	}
+	r.Do(Step{Kind: Check})
+	r.Do(Step{Kind: Verify})
+	r.Close()
+	return r
+}
+
+func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x6f72696269)) }

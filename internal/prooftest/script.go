@@ -1,0 +1,111 @@
+package prooftest
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// A script as text: the settings, then a line for each step; columns of a table and operations of a batch follow on lines of their
+// own. A cell is its bytes in hex behind an x, "null", or "-" where none is given. Of lists, "*" is the one that is not there.
+//
+//	settings seed=7 hybrid=false history=0s flush=65536 rowset=8192 background=false keys=300
+//	create t0 keys=1
+//	  column a type=INT32 encoding=0 compression=1 block=512 precision=0 scale=0 length=0 null=false default=-
+//	write sync=true as=cells
+//	  insert t0 x07000000
+//	get t0 asof=false at=0 columns=* key=x07000000 …
+//	kill
+
+// String is the script as text.
+func (s *Script) String() string {
+	var b strings.Builder
+	o := &s.Settings
+	fmt.Fprintf(&b, "settings seed=%d hybrid=%v history=%v flush=%d rowset=%d background=%v keys=%d\n",
+		o.Seed, o.Hybrid, o.History, o.FlushBytes, o.RowSetBytes, o.Background, o.Keys)
+	for i := range s.Steps {
+		s.Steps[i].print(&b)
+	}
+	return b.String()
+}
+
+func (st *Step) print(b *strings.Builder) {
+	b.WriteString(string(st.Kind))
+	if st.Table != "" {
+		b.WriteString(" " + st.Table)
+	}
+	switch st.Kind {
+	case Create:
+		fmt.Fprintf(b, " keys=%d", st.Schema.Keys)
+		for i := range st.Schema.Columns {
+			printColumn(b, &st.Schema.Columns[i])
+		}
+	case Write:
+		fmt.Fprintf(b, " sync=%v as=%s", st.Sync, st.As)
+		for i := range st.Ops {
+			op := &st.Ops[i]
+			fmt.Fprintf(b, "\n  %v %s %s", op.Ask, op.Table, cellsText(op.Cells, op.Set, " "))
+		}
+	case Get, Find, Count, Check:
+		st.Read.print(b)
+	case Merge, Tear:
+		fmt.Fprintf(b, " mask=%d", st.Mask)
+	case Tick:
+		fmt.Fprintf(b, " time=%v", st.Time)
+	}
+	b.WriteByte('\n')
+}
+
+func printColumn(b *strings.Builder, c *schema.Column) {
+	fmt.Fprintf(b, "\n  column %s type=%v encoding=%d compression=%d block=%d precision=%d scale=%d length=%d null=%v default=%s",
+		c.Name, c.Type, c.Encoding, c.Compression, c.BlockBytes, c.Precision, c.Scale, c.Length, c.Nullable, cellText(c.Default, c.Default != nil))
+}
+
+func (r *Read) print(b *strings.Builder) {
+	fmt.Fprintf(b, " asof=%v at=%d columns=%s key=%s from=%s to=%s limit=%d any=%v values=%v", r.AsOf, uint64(r.At), columnsText(r.Columns),
+		cellsText(r.Key, nil, ","), cellsText(r.From, nil, ","), cellsText(r.To, nil, ","), r.Limit, r.Any, r.Values)
+	for _, t := range r.Tests {
+		fmt.Fprintf(b, " test=%d:%d:%s", t.Column, t.Op, cellsText(t.Values, nil, ","))
+	}
+}
+
+func columnsText(columns []int) string {
+	if columns == nil {
+		return "*"
+	}
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(columns), " ", ","), "[]")
+}
+
+func cellsText(cells [][]byte, set []bool, separator string) string {
+	if cells == nil {
+		return "*"
+	}
+	texts := make([]string, len(cells))
+	for i, c := range cells {
+		texts[i] = cellText(c, set == nil || set[i])
+	}
+	return strings.Join(texts, separator)
+}
+
+func cellText(cell []byte, set bool) string {
+	switch {
+	case !set:
+		return "-"
+	case cell == nil:
+		return "null"
+	}
+	return "x" + hex.EncodeToString(cell)
+}
+
+// asks are the names of operations, as their String gives them.
+var asks = func() map[string]oribi.Op {
+	m := map[string]oribi.Op{}
+	for _, a := range []oribi.Op{oribi.OpInsert, oribi.OpUpsert, oribi.OpUpdate, oribi.OpDelete,
+		oribi.OpInsertIgnore, oribi.OpUpsertIgnore, oribi.OpUpdateIgnore, oribi.OpDeleteIgnore} {
+		m[a.String()] = a
+	}
+	return m
+}()

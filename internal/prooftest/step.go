@@ -1,0 +1,116 @@
+package prooftest
+
+import (
+	"time"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Kind is what a step does.
+type Kind string
+
+// Kinds of steps.
+const (
+	Create   Kind = "create"   // a table is made
+	Drop     Kind = "drop"     // and removed
+	Write    Kind = "write"    // a write batch
+	Get      Kind = "get"      // one row by key
+	Find     Kind = "scan"     // rows
+	Count    Kind = "count"    // how many rows
+	Flush    Kind = "flush"    // memory to disk
+	Compact  Kind = "compact"  // all rowsets
+	Merge    Kind = "merge"    // some rowsets
+	Tick     Kind = "tick"     // time goes by
+	Verify   Kind = "verify"   // the store checks itself
+	Check    Kind = "check"    // all rows of all tables, now and at one past timestamp
+	Reopen   Kind = "reopen"   // closed and opened
+	ReadOnly Kind = "readonly" // closed, opened to read and checked, opened to write
+	Kill     Kind = "kill"     // the process ends: all that was written is there
+	Cut      Kind = "cut"      // the power goes: all that was synced is there
+	Tear     Kind = "torn"     // the power goes: all that was synced is there, and any part of the rest
+)
+
+// Step is one step of a history. Which fields count depends on the kind.
+type Step struct {
+	Kind   Kind
+	Table  string
+	Schema *schema.Schema // Create
+	Ops    []Op           // Write
+	Sync   bool           // Write
+	As     string         // Write: how operations are handed over: cells, rows, vectors
+	Read   Read           // Get, Find, Count, Check
+	Mask   uint64         // Merge: bit i mod 64 chooses rowset i; Tear: the seed
+	Time   time.Duration  // Tick
+}
+
+// Read says what a step reads.
+type Read struct {
+	AsOf     bool
+	At       mvcc.Timestamp
+	Columns  []int    // nil = all
+	Key      [][]byte // Get
+	Tests    []Test
+	From, To [][]byte // cells of the first key columns; nil = no bound
+	Limit    int64    // −1 = none
+	Any      bool     // in any order
+	Values   bool     // read as Go values, not as cells
+}
+
+// Test is a predicate on a column.
+type Test struct {
+	Column int
+	Op     batch.Op
+	Values [][]byte
+}
+
+// Settings are what a history starts from. The zero value keeps history for ever under a clock that counts.
+type Settings struct {
+	Seed        uint64
+	Hybrid      bool          // timestamps of a wall clock that Tick moves; else they count from 1
+	History     time.Duration // how long tables keep old versions, under a hybrid clock; 0 = for ever
+	FlushBytes  int64
+	RowSetBytes int64
+	Background  bool // flushes and compactions by themselves, besides those of the steps: runs are not repeatable then
+	NoCrashes   bool // Generate makes no kills and power cuts
+	Keys        int  // how many different keys a table has, about; 0 = 300
+}
+
+// Script is a history.
+type Script struct {
+	Settings Settings
+	Steps    []Step
+}
+
+// Counts are how much a run did.
+type Counts struct {
+	Steps      int64
+	Batches    int64 // committed
+	Refused    int64 // batches with a row that could not be taken
+	Operations int64 // of batches, committed or not
+	Reads      int64 // gets, scans, counts
+	Rows       int64 // compared cell by cell or by hash
+	Flushes    int64
+	Merges     int64
+	Reopenings int64 // without crash
+	Crashes    int64
+	Lost       int64 // batches that power cuts took
+	MaxRowSets int64 // of one table, at once
+}
+
+// Add sums two runs up.
+func (c *Counts) Add(o Counts) {
+	c.Steps += o.Steps
+	c.Batches += o.Batches
+	c.Refused += o.Refused
+	c.Operations += o.Operations
+	c.Reads += o.Reads
+	c.Rows += o.Rows
+	c.Flushes += o.Flushes
+	c.Merges += o.Merges
+	c.Reopenings += o.Reopenings
+	c.Crashes += o.Crashes
+	c.Lost += o.Lost
+	c.MaxRowSets = max(c.MaxRowSets, o.MaxRowSets)
+}

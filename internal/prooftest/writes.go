@@ -1,0 +1,212 @@
+package prooftest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Ways of handing operations to a batch.
+const (
+	asCells   = "cells"
+	asRows    = "rows"
+	asVectors = "vectors"
+)
+
+func (r *Runner) create(st *Step) error {
+	if r.Model.Tables[st.Table] != nil {
+		_, err := r.store.CreateTable(st.Table, st.Schema)
+		return want(err, oribi.ErrExists)
+	}
+	r.unsure = st.Table
+	_, err := r.store.CreateTable(st.Table, st.Schema)
+	if err == nil {
+		r.Model.Create(st.Table, st.Schema)
+	}
+	r.unsure = ""
+	return err
+}
+
+func (r *Runner) drop(st *Step) error {
+	r.unsure = st.Table
+	err := r.store.DropTable(st.Table)
+	if err == nil {
+		r.Model.Drop(st.Table)
+	}
+	r.unsure = ""
+	return err
+}
+
+func want(err, target error) error {
+	if !errors.Is(err, target) {
+		return fmt.Errorf("got error %v, want %v", err, target)
+	}
+	return nil
+}
+
+// write commits a batch and compares what became of it.
+func (r *Runner) write(st *Step) error {
+	ops := slices.DeleteFunc(slices.Clone(st.Ops), func(op Op) bool { return r.Model.Tables[op.Table] == nil })
+	r.Counts.Operations += int64(len(ops))
+	out := r.Model.resolve(ops)
+	b := r.store.NewBatch()
+	if err := r.fill(b, ops, st.As); err != nil {
+		return err
+	}
+	var opts []oribi.CommitOption
+	if !st.Sync {
+		opts = append(opts, oribi.NoSync)
+	}
+	if out.refused < 0 {
+		r.inFlight = out
+	}
+	ts, err := b.Commit(r.ctx, opts...)
+	defer func() { r.inFlight = nil }()
+	switch {
+	case out.refused >= 0:
+		r.Counts.Refused++
+		return refusal(err, out, ops)
+	case err != nil:
+		return err
+	case ts <= r.passed:
+		return fmt.Errorf("timestamp %d, there was %d before", uint64(ts), uint64(r.passed))
+	}
+	r.pass(ts)
+	if len(out.changes) > 0 { // else nothing was logged, and a crash may have the timestamp given once more
+		r.Model.commit(out, ts)
+	}
+	r.Counts.Batches++
+	if st.Sync {
+		r.Model.Durable = len(r.Model.Commits)
+	}
+	return nil
+}
+
+// refusal compares an error with what the model says about the first refused row.
+func refusal(err error, out *outcome, ops []Op) error {
+	var re *oribi.RowError
+	switch {
+	case !errors.Is(err, oribi.ErrRow) || !errors.As(err, &re):
+		return fmt.Errorf("got %v, want a row error for operation %d (%v)", err, out.refused, out.cause)
+	case re.Row != out.refused || re.Table != ops[out.refused].Table:
+		return fmt.Errorf("got %v, want row %d to be refused (%v)", err, out.refused, out.cause)
+	case out.cause != nil && !errors.Is(err, out.cause):
+		return fmt.Errorf("got %v, want %v for row %d", err, out.cause, out.refused)
+	}
+	return nil
+}
+
+// fill adds operations to a batch.
+func (r *Runner) fill(b *oribi.Batch, ops []Op, as string) error {
+	if as == asVectors && r.addVectors(b, ops) {
+		return nil
+	}
+	for i := range ops {
+		op := &ops[i]
+		t, err := r.store.Table(op.Table)
+		if err != nil {
+			return err
+		}
+		if as == asRows {
+			b.Row(op.Ask, t, rowValues(t.Schema(), op.Cells, op.Set))
+		} else {
+			b.Cells(op.Ask, t, op.Cells, op.Set)
+		}
+	}
+	if b.Err() == nil && b.Len() != len(ops) {
+		return fmt.Errorf("the batch has %d operations, want %d", b.Len(), len(ops))
+	}
+	return nil
+}
+
+// addVectors adds all operations as one set of vectors, if they are fit for it: of one kind that takes rows, on one table, with the
+// same columns given, none malformed.
+func (r *Runner) addVectors(b *oribi.Batch, ops []Op) bool {
+	if len(ops) == 0 {
+		return false
+	}
+	first := &ops[0]
+	switch first.Ask {
+	case oribi.OpInsert, oribi.OpInsertIgnore, oribi.OpUpsert, oribi.OpUpsertIgnore:
+	default:
+		return false
+	}
+	for i := range ops {
+		if ops[i].Ask != first.Ask || ops[i].Table != first.Table || !slices.Equal(ops[i].Set, first.Set) || r.Model.malformed(&ops[i]) {
+			return false
+		}
+	}
+	t, err := r.store.Table(first.Table)
+	if err != nil {
+		return false
+	}
+	b.Vectors(first.Ask, t, vectorsOf(t.Schema(), ops))
+	return true
+}
+
+func vectorsOf(s *schema.Schema, ops []Op) []*batch.Vector {
+	columns := make([]*batch.Vector, len(s.Columns))
+	for c := range columns {
+		if !ops[0].Set[c] {
+			continue
+		}
+		columns[c] = batch.NewVector(s.Columns[c].Type, len(ops))
+		for i := range ops {
+			columns[c].SetCell(i, ops[i].Cells[c])
+		}
+	}
+	return columns
+}
+
+// rewrite flushes, compacts or merges a table.
+func (r *Runner) rewrite(st *Step) error {
+	t, err := r.store.Table(st.Table)
+	if err != nil {
+		return err
+	}
+	switch st.Kind {
+	case Flush:
+		r.Counts.Flushes++
+		err = t.Flush(r.ctx)
+	case Compact:
+		r.Counts.Merges++
+		err = t.Compact(r.ctx)
+	case Merge:
+		err = r.merge(t, st.Mask)
+	}
+	if err != nil {
+		return err
+	}
+	if st.Kind != Merge {
+		r.Model.flushed(r.Model.Tables[st.Table])
+	}
+	layout := t.Layout()
+	r.Counts.MaxRowSets = max(r.Counts.MaxRowSets, int64(len(layout.RowSets)))
+	if st.Kind == Compact {
+		for i := 1; i < len(layout.RowSets); i++ {
+			if string(layout.RowSets[i-1].MaxKey) >= string(layout.RowSets[i].MinKey) {
+				return fmt.Errorf("rowsets %d and %d overlap", layout.RowSets[i-1].ID, layout.RowSets[i].ID)
+			}
+		}
+	}
+	return nil
+}
+
+func (r *Runner) merge(t *oribi.Table, mask uint64) error {
+	c := compaction.Choice{Why: "the history says so"}
+	for i, set := range t.Layout().RowSets {
+		if mask>>(i%64)&1 != 0 {
+			c.RowSets = append(c.RowSets, set.ID)
+		}
+	}
+	if len(c.RowSets) < 2 {
+		return nil
+	}
+	r.Counts.Merges++
+	return t.Merge(r.ctx, c)
+}

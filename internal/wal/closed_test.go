@@ -1,0 +1,398 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"math/rand"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// closedLog is damageLog, closed: ten records in two sealed segments.
+func closedLog(t testing.TB) (m *vfs.Mem, payloads []string) {
+	t.Helper()
+	m, payloads = damageLog(t)
+	l, _ := open(t, small(m), 1)
+	must(t, l.Close())
+	return m, payloads
+}
+
+// snapshot gives the content of all files of a log by name.
+func snapshot(t testing.TB, v vfs.FS) map[string]string {
+	t.Helper()
+	names, err := v.List(testDir)
+	must(t, err)
+	out := map[string]string{}
+	for _, n := range names {
+		out[n] = string(readFile(t, v, filepath.Join(testDir, n)))
+	}
+	return out
+}
+
+// checkSame compares two snapshots.
+func checkSame(t *testing.T, what string, got, want map[string]string) {
+	t.Helper()
+	for n := range want {
+		if got[n] != want[n] {
+			t.Errorf("%s: %s has other bytes, %d, before it %d", what, n, len(got[n]), len(want[n]))
+		}
+	}
+	for n := range got {
+		if _, ok := want[n]; !ok {
+			t.Errorf("%s: %s is new", what, n)
+		}
+	}
+}
+
+// Every bit of a closed log, one at a time: all damage is refused, save that a bad footer of the newest segment is a torn tail
+// without a record, which repair mends.
+func TestEveryBitOfAClosedLogFlipped(t *testing.T) {
+	m, payloads := closedLog(t)
+	before := snapshot(t, m)
+	for number := uint64(1); number <= 2; number++ {
+		content := readFile(t, m, segmentPath(number))
+		foot := len(content) - footerLen
+		for off := range content {
+			for bit := range 8 {
+				if testing.Short() && bit != off%8 {
+					continue
+				}
+				what := fmt.Sprintf("segment %d byte %d bit %d", number, off, bit)
+				v := m.Clone()
+				content[off] ^= 1 << bit
+				writeFile(t, v, segmentPath(number), content)
+				content[off] ^= 1 << bit
+				if number == 1 || off < foot {
+					checkRefused(t, what, v, 1)
+					continue
+				}
+				tail, got, err := replay(small(v), 1)
+				must(t, err)
+				if r := tail.Report(); len(got) != 10 || r.TornBytes != footerLen || r.TornFile != segmentName(2) || r.Clean {
+					t.Errorf("%s: %d records, report %+v", what, len(got), r)
+				}
+				checkPrefix(t, what, v.Clone(), payloads, 10)
+				l, err := tail.Repair()
+				must(t, err)
+				must(t, l.Close())
+				must(t, v.Remove(filepath.Join(testDir, tornName(2))))
+				checkSame(t, what+", repaired and closed", snapshot(t, v), before)
+			}
+		}
+	}
+}
+
+// TestRandomClosedLogsNeverShrinkUnnoticed lets random histories run, full disks and crashes included, and flips single bytes
+// of whatever a successful Close leaves. Replay gives all records, or says ErrCorrupt; in the second case Verify finds something
+// too, in the first it does not. It prints which places may rot without an error.
+func TestRandomClosedLogsNeverShrinkUnnoticed(t *testing.T) {
+	first, count := seeds(60, 12)
+	sum := flips{}
+	for seed := first; seed < first+count && !t.Failed(); seed++ {
+		h := newHistory(t, seed)
+		for range 1 + h.rng.Intn(60) {
+			h.step()
+		}
+		for !t.Failed() && !h.close() {
+		}
+		if !t.Failed() {
+			h.flipAll(&sum)
+		}
+		if t.Failed() {
+			t.Logf("seed %d", seed)
+		}
+	}
+	t.Logf("seeds %d to %d: %+v", first, first+count-1, sum)
+}
+
+// flips counts flips by what became of them.
+type flips struct {
+	refused, ofLeftover, ofFooter, ofEmptyHeader int // the last three are noticed or not, and cost no record
+}
+
+// flipAll flips each byte of the newest segment, and every seventh of the others. In half of the histories it raises the log start
+// first, so that there are leftovers.
+func (h *history) flipAll(sum *flips) {
+	h.fs.set(nil)
+	v := h.mem.Clone()
+	if h.rng.Intn(2) == 0 {
+		h.logStart += LSN(h.rng.Intn(int(h.appended + 2 - h.logStart)))
+	}
+	o := small(v)
+	tail, _, err := replay(o, h.logStart)
+	must(h.t, err)
+	segs, err := list(&o)
+	must(h.t, err)
+	for i := range segs {
+		newest := i == len(segs)-1
+		content := readFile(h.t, v, o.path(segs[i].name))
+		f, err := v.Open(o.path(segs[i].name), true)
+		must(h.t, err)
+		stride := 7
+		if newest {
+			stride = 1
+		}
+		for off := h.rng.Intn(stride); off < len(content) && !h.t.Failed(); off += stride {
+			mask := byte(1 + h.rng.Intn(255))
+			_, err := f.WriteAt([]byte{content[off] ^ mask}, int64(off))
+			must(h.t, err)
+			isLeftover := slices.ContainsFunc(tail.plan.leftovers, func(s segment) bool { return s.name == segs[i].name })
+			switch refused := h.flipped(v, fmt.Sprintf("%s byte %d mask %#02x", segs[i].name, off, mask), isLeftover); {
+			case refused:
+				sum.refused++
+			case isLeftover:
+				sum.ofLeftover++
+			case newest && len(content) == headerLen:
+				sum.ofEmptyHeader++
+			case newest && off >= len(content)-footerLen:
+				sum.ofFooter++
+			default:
+				h.t.Errorf("%s byte %d mask %#02x: not noticed", segs[i].name, off, mask)
+			}
+			_, err = f.WriteAt(content[off:off+1], int64(off))
+			must(h.t, err)
+		}
+		must(h.t, f.Close())
+	}
+}
+
+// flipped replays a damaged log and tells whether it was refused.
+func (h *history) flipped(v *vfs.Mem, what string, isLeftover bool) (refused bool) {
+	h.t.Helper()
+	_, got, err := replay(small(v), h.logStart)
+	findings := verify(h.t, small(v), h.logStart)
+	if err != nil {
+		if !errors.Is(err, fault.ErrCorrupt) {
+			h.t.Errorf("%s: got error %v", what, err)
+		}
+		if findings == nil {
+			h.t.Errorf("%s: Verify finds nothing, Replay says %v", what, err)
+		}
+		return true
+	}
+	if findings != nil && !isLeftover {
+		h.t.Errorf("%s: Verify finds %q", what, findings)
+	}
+	if want := int(h.appended + 1 - h.logStart); len(got) != want {
+		h.t.Errorf("%s: %d records, want %d", what, len(got), want)
+	}
+	for lsn, p := range got {
+		if p != h.payloads[lsn-1] {
+			h.t.Errorf("%s: LSN %d has another payload", what, lsn)
+		}
+	}
+	return false
+}
+
+// If the next segment does not fit on the disk, the log ends with one that was sealed to make room; Close adds nothing.
+func TestClosedBehindAFullDiskIsClosedAllTheSame(t *testing.T) {
+	for _, reopened := range []bool{false, true} {
+		t.Run(fmt.Sprint("reopened=", reopened), func(t *testing.T) {
+			m := emptyMem(t)
+			h := &hookFS{FS: m}
+			l := create(t, small(h))
+			appendAll(t, l, text(0, 100), text(1, 100)) // neither is synced
+			h.set(func(op, name string) error {
+				if op == "create" {
+					return fault.ErrNoSpace
+				}
+				return nil
+			})
+			_, err := l.Append([]byte(text(2, 600)))
+			wantIs(t, "Append", err, fault.ErrNoSpace)
+			if reopened { // the process was killed then
+				m = m.Clone()
+				l, _ = open(t, small(m), 1)
+			}
+			must(t, l.Close())
+			content := readFile(t, m, segmentPath(1))
+			for off := range len(content) - footerLen {
+				v := m.Clone()
+				content[off] ^= 1
+				writeFile(t, v, segmentPath(1), content)
+				content[off] ^= 1
+				checkRefused(t, fmt.Sprintf("byte %d", off), v, 1)
+			}
+		})
+	}
+}
+
+// Opening for writing and closing a closed log leaves it byte for byte as it was, and makes and removes no file on the way.
+func TestReopenedAndClosedWithoutAppendIsUnchanged(t *testing.T) {
+	logs := map[string]func() *vfs.Mem{
+		"empty":   func() *vfs.Mem { m := emptyMem(t); must(t, create(t, small(m)).Close()); return m },
+		"two":     func() *vfs.Mem { m, _ := closedLog(t); return m },
+		"many":    func() *vfs.Mem { return manySegments(t) },
+		"nothing": func() *vfs.Mem { m := emptyMem(t); must(t, Create(small(m), 7)); return m },
+		"newest holds no record": func() *vfs.Mem {
+			m := emptyMem(t)
+			h := &hookFS{FS: m}
+			l := create(t, small(h))
+			appendAll(t, l, "a")
+			l.o.SegmentBytes = 1
+			h.set(failFrames(m, 2))
+			_, err := l.Append([]byte("b"))
+			wantIs(t, "Append", err, fault.ErrNoSpace)
+			h.set(nil)
+			must(t, l.Close())
+			return m
+		},
+	}
+	for name, make := range logs {
+		t.Run(name, func(t *testing.T) {
+			m := make()
+			before := snapshot(t, m)
+			h := &hookFS{FS: m}
+			h.set(func(op, name string) error {
+				if op == "create" || op == "remove" || op == "truncate" {
+					t.Errorf("%s of %s", op, name)
+				}
+				return nil
+			})
+			for range 3 {
+				first := LSN(1)
+				if name == "nothing" {
+					first = 7
+				}
+				l, got := open(t, small(h), first)
+				size := l.Bytes()
+				must(t, l.Close())
+				if l.Bytes() != size || l.Durable() != LSN(len(got))+first-1 {
+					t.Errorf("Bytes says %d, before Close %d; LSN %d is durable", l.Bytes(), size, l.Durable())
+				}
+				checkSame(t, "written", snapshot(t, m), before)
+				checkSame(t, "durable", snapshot(t, m.Crash()), before)
+			}
+		})
+	}
+}
+
+// failFrames is a hook: the disk is full for all of a segment but its header.
+func failFrames(m *vfs.Mem, number uint64) func(op, name string) error {
+	return func(op, name string) error {
+		if info, err := m.Stat(segmentPath(number)); err == nil && op == "write" && name == segmentName(number) && info.Size() >= headerLen {
+			return fault.ErrNoSpace
+		}
+		return nil
+	}
+}
+
+func TestFirstAppendBehindASealedSegmentBeginsTheNext(t *testing.T) {
+	m, payloads := closedLog(t)
+	before := snapshot(t, m)
+	l, _ := open(t, small(m), 1)
+	checkSame(t, "opened", snapshot(t, m), before)
+	must(t, l.Release(11)) // never the newest, though none of its records is needed
+	delete(before, segmentName(1))
+	checkSame(t, "released", snapshot(t, m), before)
+	lsn, err := l.Append([]byte("next"))
+	must(t, err)
+	if lsn != 11 {
+		t.Errorf("LSN %d", lsn)
+	}
+	must(t, l.Sync(lsn))
+	after := snapshot(t, m.Crash())
+	if after[segmentName(2)] != before[segmentName(2)] || len(after[segmentName(3)]) != headerLen+frameLen+8 {
+		t.Errorf("%d bytes in segment 3", len(after[segmentName(3)]))
+	}
+	if want := int64(len(after[segmentName(2)]) + len(after[segmentName(3)])); l.Bytes() != want {
+		t.Errorf("Bytes says %d, the files have %d", l.Bytes(), want)
+	}
+	_, got, err := replay(small(m.Crash()), 5)
+	if err != nil || len(got) != 7 || got[11] != "next" || got[10] != payloads[9] {
+		t.Errorf("%d records, %v", len(got), err)
+	}
+	must(t, l.Release(11))
+	if _, err := m.Stat(segmentPath(2)); err == nil {
+		t.Error("the closed segment cannot be released")
+	}
+}
+
+// Close syncs, writes the footer, syncs. A crash behind each operation, and while it is under way, leaves all records
+// from the first sync on, before it those that were synced, or after a kill all.
+func TestCrashWhileClosing(t *testing.T) {
+	for step, what := range []string{"sync", "write", "sync", "nothing"} {
+		for seed := range int64(40) {
+			rng := rand.New(rand.NewSource(seed))
+			m := emptyMem(t)
+			h := &hookFS{FS: m}
+			l := create(t, small(h))
+			appendAll(t, l, text(0, 30))
+			must(t, l.Sync(1))
+			appendAll(t, l, text(1, 100), text(2, 0))
+			var ops []string
+			var killed, cut, part *vfs.Mem
+			h.set(func(op, name string) error {
+				if ops = append(ops, op); len(ops) > step {
+					if len(ops) == step+1 {
+						killed, cut, part = m.Clone(), m.Crash(), torn(t, rng, m)
+					}
+					return errCrashed
+				}
+				return nil
+			})
+			err := l.Close()
+			if what == "nothing" {
+				must(t, err)
+				if fmt.Sprint(ops) != "[sync write sync]" {
+					t.Fatalf("Close does %v", ops)
+				}
+				killed, cut, part = m.Clone(), m.Crash(), torn(t, rng, m)
+			} else {
+				wantIs(t, "Close", err, errCrashed)
+			}
+			for i, v := range []*vfs.Mem{killed, cut, part} {
+				tail, got, err := replay(small(v), 1)
+				must(t, err)
+				if step == 0 && i > 0 {
+					if len(got) < 1 {
+						t.Errorf("seed %d: power cut before the first sync: %d records", seed, len(got))
+					}
+					continue
+				}
+				if len(got) != 3 || got[2] != text(1, 100) {
+					t.Errorf("seed %d: crash before %s: %d records", seed, what, len(got))
+				}
+				if torn := tail.Report().TornBytes; torn > footerLen || torn > 0 && step != 2 {
+					t.Errorf("seed %d: crash before %s: %d torn bytes", seed, what, torn)
+				}
+				l, err := tail.Repair()
+				must(t, err)
+				must(t, l.Close())
+				tail, got, err = replay(small(v.Crash()), 1)
+				if err != nil || len(got) != 3 || !tail.Report().Clean || tail.foot == nil {
+					t.Errorf("seed %d: repaired and closed: %d records, %v", seed, len(got), err)
+				}
+			}
+		}
+	}
+}
+
+// Without room for the footer Close says so. Nothing is lost, and the next Close makes up for it.
+func TestFullDiskWhileClosing(t *testing.T) {
+	m := emptyMem(t)
+	h := &hookFS{FS: m}
+	l := create(t, small(h))
+	appendAll(t, l, "a", "b")
+	h.set(func(op, name string) error {
+		if op == "write" {
+			return fault.ErrNoSpace
+		}
+		return nil
+	})
+	wantIs(t, "Close", l.Close(), fault.ErrNoSpace)
+	wantIs(t, "second Close", l.Close(), fault.ErrNoSpace)
+	m = m.Crash()
+	l, got := open(t, small(m), 1)
+	if len(got) != 2 {
+		t.Errorf("%d records", len(got))
+	}
+	must(t, l.Close())
+	if tail, _, err := replay(small(m.Crash()), 1); err != nil || tail.foot == nil || tail.foot.durable != 2 {
+		t.Errorf("the segment is not sealed, %v", err)
+	}
+}

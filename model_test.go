@@ -1,0 +1,89 @@
+package oribi_test
+
+import (
+	"flag"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/oribi-db/oribi/internal/prooftest"
+)
+
+var (
+	seedFlag   = flag.Uint64("proof.seed", 0, "seed of the random histories; 0 takes a new one")
+	forFlag    = flag.Duration("proof.for", 0, "how long each random test runs; 0 takes its default")
+	scriptFlag = flag.String("proof.script", "", "a file with a history to run again")
+)
+
+// proofSeed is the seed of a random test; it is printed.
+func proofSeed(t testing.TB) uint64 {
+	seed := *seedFlag
+	if seed == 0 {
+		seed = rand.Uint64() >> 16
+	}
+	t.Logf("-proof.seed=%d", seed)
+	return seed
+}
+
+// proofTime is how long a random test runs.
+func proofTime(short, full time.Duration) time.Duration {
+	switch {
+	case *forFlag > 0:
+		return *forFlag
+	case testing.Short():
+		return short
+	}
+	return full
+}
+
+// explore runs histories with the seeds from seed on until the time is over, and adds up what they did.
+func explore(t *testing.T, seed uint64, d time.Duration, steps int64, settings func(uint64) prooftest.Settings) (total prooftest.Counts) {
+	t.Helper()
+	end := time.Now().Add(d)
+	histories := 0
+	for ; time.Now().Before(end); seed++ {
+		r := prooftest.Explore(settings(seed), func(c prooftest.Counts) bool { return c.Steps < steps && time.Now().Before(end) })
+		total.Add(r.Counts)
+		histories++
+		if r.Err != nil {
+			t.Errorf("-proof.seed=%d: %v", seed, r.Err)
+			t.Fatalf("the history, shortened; -proof.script=FILE runs it again:\n%s", prooftest.Shrink(r.Script, 20*time.Second))
+		}
+	}
+	t.Logf("%d histories: %+v", histories, total)
+	return total
+}
+
+// Random histories: write batches with all eight operations over several tables of all types; flushes, merges of any rowsets, clean
+// reopenings, kills, power cuts, torn power cuts. Every read, now and at past timestamps, must be what a map from key to versions says.
+func TestRandomHistoriesMatchTheModel(t *testing.T) {
+	explore(t, proofSeed(t), proofTime(2*time.Second, 12*time.Second), 1500, prooftest.RandomSettings)
+}
+
+// The same with flushes and compactions in the background too, which happen when they happen.
+func TestRandomHistoriesMatchTheModelWithBackgroundWork(t *testing.T) {
+	explore(t, proofSeed(t), proofTime(time.Second, 4*time.Second), 1500, func(seed uint64) prooftest.Settings {
+		o := prooftest.RandomSettings(seed)
+		o.Background, o.FlushBytes = true, 1<<14
+		return o
+	})
+}
+
+// A history in a file is run again: what a failing run printed, or a part of it.
+func TestHistoryInAFile(t *testing.T) {
+	if *scriptFlag == "" {
+		t.Skip("no -proof.script")
+	}
+	text, err := os.ReadFile(*scriptFlag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := prooftest.Parse(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := prooftest.Run(s); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+}

@@ -1,0 +1,434 @@
+package scan
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/schema"
+)
+
+var seedFlag = flag.Uint64("seed", 0, "seed of the random tests; 0 takes a new one")
+
+// newRand makes a source whose seed is printed when the test fails.
+func newRand(t testing.TB) *rand.Rand {
+	seed := *seedFlag
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("-seed=%d", seed)
+	return rand.New(rand.NewPCG(seed, 1))
+}
+
+// columns have fixed widths, byte strings and NULLs.
+var columns = []schema.Column{
+	{ID: 0, Name: "n", Type: schema.Int64},
+	{ID: 1, Name: "s", Type: schema.String, Nullable: true},
+	{ID: 2, Name: "b", Type: schema.Int8, Nullable: true},
+}
+
+// row is a row of the result: its encoded key and cells, nil for NULL.
+type row struct {
+	key   []byte
+	cells [][]byte
+}
+
+func (r row) String() string { return fmt.Sprintf("%x %x", r.key, r.cells) }
+
+// rowOf makes the row of number n: keys are not all of one length, and rise with n.
+func rowOf(n int) row {
+	key := binary.BigEndian.AppendUint32(nil, uint32(n))
+	key = append(key, bytes.Repeat([]byte{7}, n%3)...)
+	cells := [][]byte{binary.LittleEndian.AppendUint64(nil, uint64(n)), fmt.Append(nil, "text ", n), {byte(n)}}
+	if n%5 == 0 {
+		cells[1] = nil
+	}
+	if n%7 == 0 {
+		cells[2] = nil
+	}
+	return row{key, cells}
+}
+
+// fake hands out rows in batches, and spoils what it handed out at the next step, as readers of files do.
+type fake struct {
+	rows   []row
+	sizes  func() int // rows of the next batch that are selected, at least 1
+	noise  func() bool
+	failAt int // the step that fails; −1 = none
+	err    error
+
+	steps  int
+	at     int
+	b      *batch.Batch
+	keys   [][]byte
+	ended  bool
+	closed int
+}
+
+func (f *fake) Next() bool {
+	f.spoil()
+	if f.steps == f.failAt {
+		f.err = errFake
+	}
+	if f.err != nil || f.closed > 0 || f.at >= len(f.rows) {
+		f.ended = true
+		return false
+	}
+	f.steps++
+	end := min(len(f.rows), f.at+f.sizes())
+	b := batch.New(columns, 0)
+	f.keys = nil
+	var selected []bool
+	add := func(r row, wanted bool) {
+		for i, c := range r.cells {
+			b.Columns[i].AppendCell(c)
+		}
+		f.keys = append(f.keys, r.key)
+		selected = append(selected, wanted)
+	}
+	for _, r := range f.rows[f.at:end] {
+		for f.noise() { // rows that are not selected, with a key or without
+			unwanted := rowOf(1 << 20)
+			if f.noise() {
+				unwanted.key = nil
+			}
+			add(unwanted, false)
+		}
+		add(r, true)
+	}
+	for f.noise() {
+		add(row{nil, rowOf(0).cells}, false)
+	}
+	b.Len = len(selected)
+	b.Selection = batch.MakeBitmap(b.Len)
+	for i, wanted := range selected {
+		if wanted {
+			b.Selection.Set(i)
+		}
+	}
+	f.b, f.at = b, end
+	return true
+}
+
+// spoil overwrites the memory of the last batch; byte strings and the bytes of keys hold.
+func (f *fake) spoil() {
+	if f.b == nil {
+		return
+	}
+	for _, v := range f.b.Columns {
+		for i := range v.Data {
+			v.Data[i] = 0xee
+		}
+		clear(v.Bytes)
+		v.Present = nil
+	}
+	for i := range f.b.Selection {
+		f.b.Selection[i] = 0x5555555555555555
+	}
+	clear(f.keys)
+	f.b = nil
+}
+
+func (f *fake) Batch() *batch.Batch { return f.b }
+func (f *fake) Keys() [][]byte      { return f.keys }
+func (f *fake) Close() error {
+	f.closed++
+	return f.err
+}
+
+var errFake = errors.New("the disk is on fire")
+
+// read takes all rows of an iterator, checking each batch. withKeys is off where rows may lack keys.
+func read(t *testing.T, it Iterator, withKeys bool) []row {
+	t.Helper()
+	var out []row
+	for it.Next() {
+		b, keys := it.Batch(), it.Keys()
+		if b.Selected() == 0 || b.Selection.Count() != b.Selection.CountRange(0, b.Len) || withKeys && len(keys) != b.Len {
+			t.Fatalf("batch of %d rows, %d of them selected, %d within, %d keys", b.Len, b.Selected(), b.Selection.CountRange(0, b.Len), len(keys))
+		}
+		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
+			r := row{cells: make([][]byte, len(b.Columns))}
+			for c, v := range b.Columns {
+				r.cells[c] = v.Cell(i)
+				if !v.Type.Variable() {
+					r.cells[c] = bytes.Clone(r.cells[c]) // only byte strings hold for good
+				}
+			}
+			if withKeys {
+				r.key = keys[i]
+			}
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func compareRows(t *testing.T, got, want []row) {
+	t.Helper()
+	for i := range max(len(got), len(want)) {
+		if i >= len(got) || i >= len(want) {
+			t.Fatalf("%d rows, want %d", len(got), len(want))
+		}
+		if g, w := got[i].String(), want[i].String(); g != w {
+			t.Fatalf("row %d of %d:\ngot  %s\nwant %s", i, len(want), g, w)
+		}
+	}
+}
+
+// deal gives rows 0 to n−1 to k inputs, some in long stretches, and returns the inputs.
+func deal(r *rand.Rand, k, n, size int) (fakes []*fake, all []row) {
+	for range k {
+		noise := r.IntN(3) == 0
+		fakes = append(fakes, &fake{failAt: -1, sizes: func() int { return 1 + r.IntN(size) }, noise: func() bool { return noise && r.IntN(3) == 0 }})
+	}
+	to, stretch := 0, 1+r.IntN(2)*r.IntN(300)
+	for i := range n {
+		if i%stretch == 0 {
+			to = r.IntN(k)
+		}
+		fakes[to].rows = append(fakes[to].rows, rowOf(i))
+		all = append(all, rowOf(i))
+	}
+	return fakes, all
+}
+
+func iterators(fakes []*fake) []Iterator {
+	var out []Iterator
+	for _, f := range fakes {
+		out = append(out, f)
+	}
+	return out
+}
+
+func checkClosed(t *testing.T, fakes []*fake, want int) {
+	t.Helper()
+	for i, f := range fakes {
+		if f.closed != want {
+			t.Errorf("input %d was closed %d times, want %d", i, f.closed, want)
+		}
+	}
+}
+
+func TestMergeSorts(t *testing.T) {
+	r := newRand(t)
+	rounds := 300
+	if testing.Short() {
+		rounds = 60
+	}
+	for round := range rounds {
+		n, size := r.IntN(60), 8
+		if round%30 == 0 {
+			n, size = 20000, 6000 // more than a window
+		}
+		fakes, want := deal(r, 1+r.IntN(6), n, size)
+		it := Merge(columns, iterators(fakes))
+		got := read(t, it, true)
+		if err := it.Close(); err != nil {
+			t.Fatal(err)
+		}
+		compareRows(t, got, want)
+		checkClosed(t, fakes, 1)
+		if it.Next() {
+			t.Fatal("a step after the end")
+		}
+	}
+}
+
+func TestMergeOfNothingIsEmpty(t *testing.T) {
+	it := Merge(columns, nil)
+	if it.Next() || it.Next() || it.Close() != nil || it.Close() != nil {
+		t.Error("there is something")
+	}
+}
+
+// Counting rows asks for no column at all.
+func TestMergeWithoutColumns(t *testing.T) {
+	fakes, want := deal(newRand(t), 3, 50, 4)
+	var inputs []Iterator
+	for _, f := range fakes {
+		inputs = append(inputs, bare{f})
+	}
+	it := Merge(nil, inputs)
+	n := 0
+	for it.Next() {
+		n += it.Batch().Selected()
+	}
+	if n != len(want) || it.Close() != nil {
+		t.Errorf("%d rows, want %d", n, len(want))
+	}
+}
+
+// bare leaves the columns out.
+type bare struct{ *fake }
+
+func (b bare) Batch() *batch.Batch {
+	return &batch.Batch{Len: b.fake.b.Len, Selection: b.fake.b.Selection}
+}
+
+func TestMergeClosedEarlyClosesAllInputsOnce(t *testing.T) {
+	r := newRand(t)
+	for range 100 {
+		fakes, _ := deal(r, 2+r.IntN(4), 40, 5)
+		it := Merge(columns, iterators(fakes))
+		for range r.IntN(8) {
+			it.Next()
+		}
+		if err := errors.Join(it.Close(), it.Close()); err != nil {
+			t.Fatal(err)
+		}
+		checkClosed(t, fakes, 1)
+		if it.Next() {
+			t.Fatal("a step after Close")
+		}
+	}
+}
+
+// An input's error ends the merge: what came before it stands, nothing wrong comes after it, Close tells it.
+func TestMergePassesErrorsOn(t *testing.T) {
+	r := newRand(t)
+	for range 200 {
+		fakes, all := deal(r, 2+r.IntN(4), 40, 5)
+		broken := fakes[r.IntN(len(fakes))]
+		broken.failAt = r.IntN(4)
+		it := Merge(columns, iterators(fakes))
+		got := read(t, it, true)
+		reached := broken.err != nil
+		if err := it.Close(); errors.Is(err, errFake) != reached {
+			t.Fatalf("error %v, reached %t", err, reached)
+		}
+		if err := it.Close(); errors.Is(err, errFake) != reached {
+			t.Fatalf("the second Close tells %v", err)
+		}
+		if !reached && len(got) != len(all) {
+			t.Fatalf("%d rows without error, want %d", len(got), len(all))
+		}
+		compareRows(t, got, all[:len(got)])
+		checkClosed(t, fakes, 1)
+	}
+}
+
+func TestMergeOfOneIsThatOne(t *testing.T) {
+	fakes, want := deal(newRand(t), 1, 20, 3)
+	it := Merge(columns, iterators(fakes))
+	compareRows(t, read(t, it, true), want)
+	if it.Close(); fakes[0].closed != 1 {
+		t.Errorf("closed %d times", fakes[0].closed)
+	}
+}
+
+// concatOf chains the fakes, each made in its turn; made counts them.
+func concatOf(fakes []*fake, made *int) Iterator {
+	var makers []func() (Iterator, error)
+	for _, f := range fakes {
+		makers = append(makers, func() (Iterator, error) {
+			*made++
+			return f, nil
+		})
+	}
+	return Concat(makers...)
+}
+
+func TestConcatChains(t *testing.T) {
+	r := newRand(t)
+	for range 100 {
+		fakes, _ := deal(r, 1+r.IntN(5), 40, 5)
+		var want []row
+		for _, f := range fakes {
+			want = append(want, f.rows...)
+		}
+		made := 0
+		it := concatOf(fakes, &made)
+		compareRows(t, read(t, it, true), want)
+		if err := it.Close(); err != nil || made != len(fakes) {
+			t.Fatalf("%v, %d of %d made", err, made, len(fakes))
+		}
+		checkClosed(t, fakes, 1)
+	}
+}
+
+// An iterator is made when the one before it is closed, and not at all when the caller stops earlier.
+func TestConcatMakesEachInItsTurn(t *testing.T) {
+	fakes := []*fake{{}, {}, {}}
+	for i, f := range fakes {
+		f.rows, f.failAt, f.sizes, f.noise = []row{rowOf(i)}, -1, func() int { return 1 }, func() bool { return false }
+	}
+	made := 0
+	it := concatOf(fakes, &made)
+	if made != 0 {
+		t.Fatal("made before the first step")
+	}
+	for i := range 2 {
+		if !it.Next() || made != i+1 || i > 0 && fakes[i-1].closed != 1 {
+			t.Fatalf("step %d: %d made, the one before closed %d times", i, made, fakes[0].closed)
+		}
+	}
+	if err := it.Close(); err != nil || made != 2 || fakes[1].closed != 1 || fakes[2].closed != 0 {
+		t.Errorf("%v, %d made", err, made)
+	}
+	if it.Next() || made != 2 {
+		t.Error("a step after Close")
+	}
+}
+
+func TestConcatPassesErrorsOn(t *testing.T) {
+	fakes, _ := deal(newRand(t), 2, 20, 3)
+	fakes[0].failAt = 0
+	made := 0
+	it := concatOf(fakes, &made)
+	if got := read(t, it, true); len(got) > 0 || made != 1 || !errors.Is(it.Close(), errFake) || fakes[0].closed != 1 {
+		t.Errorf("%d rows, %d made, error %v", len(got), made, it.Close())
+	}
+	calls := 0
+	it = Concat(func() (Iterator, error) { return nil, errFake }, func() (Iterator, error) { calls++; return fakes[1], nil })
+	if it.Next() || it.Next() || !errors.Is(it.Close(), errFake) || calls != 0 {
+		t.Error("went on after an iterator that could not be made")
+	}
+}
+
+func TestLimitCuts(t *testing.T) {
+	r := newRand(t)
+	for range 200 {
+		fakes, all := deal(r, 1+r.IntN(3), r.IntN(40), 6)
+		n := r.IntN(50)
+		it := Limit(Merge(columns, iterators(fakes)), int64(n))
+		compareRows(t, read(t, it, true), all[:min(n, len(all))])
+		if err := it.Close(); err != nil || it.Next() {
+			t.Fatalf("%v, or a step after the end", err)
+		}
+		checkClosed(t, fakes, 1)
+	}
+}
+
+// A scan that has its rows asks for no more: the step that would fail is never taken.
+func TestLimitStopsReading(t *testing.T) {
+	f := &fake{failAt: 2, sizes: func() int { return 3 }, noise: func() bool { return false }}
+	for i := range 9 {
+		f.rows = append(f.rows, rowOf(i))
+	}
+	it := Limit(f, 6)
+	if got := read(t, it, true); len(got) != 6 || f.steps != 2 || it.Close() != nil {
+		t.Errorf("%d rows in %d steps, %v", len(got), f.steps, it.Close())
+	}
+	if it := Limit(f, 0); it.Next() {
+		t.Error("a row of none")
+	}
+}
+
+func TestProjectionIsInTheOrderAsked(t *testing.T) {
+	s, err := schema.New(slices.Clone(columns), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := (&Request{Schema: s, Columns: []int{2, 0, 2}}).Projection()
+	if !slices.EqualFunc(got, []string{"b", "n", "b"}, func(c schema.Column, name string) bool { return cmp.Compare(c.Name, name) == 0 }) {
+		t.Errorf("projection %v", got)
+	}
+}

@@ -1,0 +1,152 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// column is a sound column with that name; change spoils it.
+func column(name string, change func(c *Column)) Column {
+	c := Column{Name: name, Type: Int32}
+	if change != nil {
+		change(&c)
+	}
+	return c
+}
+
+// bad is a schema of a sound key and one column that breaks a rule.
+func bad(change func(c *Column)) []Column {
+	return []Column{column("key", nil), column("culprit", change)}
+}
+
+func many(n int) []Column {
+	columns := make([]Column, n)
+	for i := range columns {
+		columns[i] = column(fmt.Sprint("c", i), nil)
+	}
+	return columns
+}
+
+func TestNewRefusesWhatBreaksARule(t *testing.T) {
+	tests := []struct {
+		name    string
+		columns []Column
+		keys    int
+		want    string // in the error
+	}{
+		{"no columns", nil, 1, "1 to 300 columns"},
+		{"too many columns", many(301), 1, "1 to 300 columns"},
+		{"no key", many(2), 0, "at least one key"},
+		{"more keys than columns", many(2), 3, "key"},
+		{"name twice", append(many(2), column("c1", nil)), 1, `"c1"`},
+		{"empty name", []Column{column("key", nil), column("", nil)}, 1, "empty"},
+		{"name of 257 bytes", []Column{column("key", nil), column(strings.Repeat("n", 257), nil)}, 1, "nnnnn"},
+		{"NUL in a name", []Column{column("key", nil), column("cul\x00prit", nil)}, 1, "prit"},
+		{"name that is no UTF-8", []Column{column("key", nil), column("culprit\xff", nil)}, 1, "culprit"},
+		{"reserved name", []Column{column("auto_incrementing_id", nil)}, 1, `"auto_incrementing_id"`},
+		{"negative id", bad(func(c *Column) { c.ID = -1 }), 1, `"culprit"`},
+		{"id twice", []Column{column("key", func(c *Column) { c.ID = 7 }), column("culprit", func(c *Column) { c.ID = 7 })}, 1, `"culprit"`},
+		{"type without a number", bad(func(c *Column) { c.Type = 18 }), 1, `"culprit"`},
+		{"type above all", bad(func(c *Column) { c.Type = 21 }), 1, `"culprit"`},
+		{"negative type", bad(func(c *Column) { c.Type = -1 }), 1, `"culprit"`},
+		{"nullable key", bad(func(c *Column) { c.Nullable = true }), 2, `"culprit"`},
+		{"bool in the key", bad(func(c *Column) { c.Type = Bool }), 2, `"culprit"`},
+		{"float in the key", bad(func(c *Column) { c.Type = Float }), 2, `"culprit"`},
+		{"double in the key", bad(func(c *Column) { c.Type = Double }), 2, `"culprit"`},
+		{"default of a key", bad(func(c *Column) { c.Default = make([]byte, 4) }), 2, `"culprit"`},
+		{"default too short", bad(func(c *Column) { c.Default = make([]byte, 3) }), 1, `"culprit"`},
+		{"default too long", bad(func(c *Column) { c.Default = make([]byte, 5) }), 1, `"culprit"`},
+		{"unknown encoding", bad(func(c *Column) { c.Encoding = 3 }), 1, `"culprit"`},
+		{"unknown compression", bad(func(c *Column) { c.Compression = 5 }), 1, `"culprit"`},
+		{"negative compression", bad(func(c *Column) { c.Compression = -1 }), 1, `"culprit"`},
+		{"block size too small", bad(func(c *Column) { c.BlockBytes = 511 }), 1, `"culprit"`},
+		{"block size too large", bad(func(c *Column) { c.BlockBytes = 16<<20 + 1 }), 1, `"culprit"`},
+		{"negative block size", bad(func(c *Column) { c.BlockBytes = -1 }), 1, `"culprit"`},
+		{"comment of 257 bytes", bad(func(c *Column) { c.Comment = strings.Repeat("x", 257) }), 1, `"culprit"`},
+		{"comment that is no UTF-8", bad(func(c *Column) { c.Comment = "\xff" }), 1, `"culprit"`},
+		{"varchar without length", bad(func(c *Column) { c.Type = Varchar }), 1, `"culprit"`},
+		{"varchar too long", bad(func(c *Column) { c.Type, c.Length = Varchar, 65536 }), 1, `"culprit"`},
+		{"decimal without precision", bad(func(c *Column) { c.Type = Decimal32 }), 1, `"culprit"`},
+		{"decimal of 39 digits", bad(func(c *Column) { c.Type, c.Precision = Decimal128, 39 }), 1, `"culprit"`},
+		{"scale above precision", bad(func(c *Column) { c.Type, c.Precision, c.Scale = Decimal32, 5, 6 }), 1, `"culprit"`},
+		{"negative scale", bad(func(c *Column) { c.Type, c.Precision, c.Scale = Decimal32, 5, -1 }), 1, `"culprit"`},
+		{"decimal stored too narrow", bad(func(c *Column) { c.Type, c.Precision = Decimal32, 10 }), 1, `"culprit"`},
+		{"decimal stored too wide", bad(func(c *Column) { c.Type, c.Precision = Decimal64, 9 }), 1, `"culprit"`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := New(test.columns, test.keys)
+			if !errors.Is(err, fault.ErrSchema) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want %q in a %v", err, test.want, fault.ErrSchema)
+			}
+		})
+	}
+}
+
+func TestNewTakesWhatLiesAtTheLimits(t *testing.T) {
+	for name, columns := range map[string][]Column{
+		"300 columns":       many(300),
+		"name of 256 bytes": {column(strings.Repeat("n", 256), nil)},
+		"name in UTF-8":     {column("größe ☃", nil)},
+		"longest varchar":   {column("v", func(c *Column) { c.Type, c.Length = Varchar, 65535 })},
+		"shortest varchar":  {column("v", func(c *Column) { c.Type, c.Length = Varchar, 1 })},
+		"widest decimal":    {column("d", func(c *Column) { c.Type, c.Precision, c.Scale = Decimal128, 38, 38 })},
+		"block sizes":       {column("a", func(c *Column) { c.BlockBytes = 512 }), column("b", func(c *Column) { c.BlockBytes = 16 << 20 })},
+		"empty default":     bad(func(c *Column) { c.Type, c.Default = String, []byte{} }),
+		"all are key":       many(300),
+		"ids in any order":  {column("a", func(c *Column) { c.ID = 12 }), column("b", func(c *Column) { c.ID = 3 }), column("c", nil)},
+	} {
+		keys := 1
+		if name == "all are key" {
+			keys = len(columns)
+		}
+		if _, err := New(columns, keys); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestColumnsAreFoundByNameAndID(t *testing.T) {
+	s, err := New([]Column{column("a", func(c *Column) { c.ID = 12 }), column("b", func(c *Column) { c.ID = 3 })}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Index("a") != 0 || s.Index("b") != 1 || s.Index("A") != -1 {
+		t.Errorf("by name: a %d, b %d, A %d", s.Index("a"), s.Index("b"), s.Index("A"))
+	}
+	if s.IndexID(12) != 0 || s.IndexID(3) != 1 || s.IndexID(0) != -1 {
+		t.Errorf("by id: 12 %d, 3 %d, 0 %d", s.IndexID(12), s.IndexID(3), s.IndexID(0))
+	}
+	if got, err := s.Project([]string{"b", "a", "b"}); err != nil || fmt.Sprint(got) != "[1 0 1]" {
+		t.Errorf("projection %v, %v", got, err)
+	}
+	if _, err := s.Project([]string{"a", "nowhere"}); !errors.Is(err, fault.ErrNotFound) || !strings.Contains(err.Error(), `"nowhere"`) {
+		t.Errorf("projection of a missing column: %v", err)
+	}
+}
+
+// IDs are given only where no column has one, and never by changing the caller's list.
+func TestNewNumbersColumnsWithoutIDs(t *testing.T) {
+	columns := many(3)
+	s, err := New(columns, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range s.Columns {
+		if s.Columns[i].ID != ColumnID(i) || columns[i].ID != 0 {
+			t.Errorf("column %d: id %d, the caller's %d", i, s.Columns[i].ID, columns[i].ID)
+		}
+	}
+	columns[0].Name = "changed"
+	columns[0].ID = 5
+	if s.Columns[0].Name != "c0" {
+		t.Error("the schema changes with the caller's list")
+	}
+	if s, err = New(columns, 1); err == nil {
+		t.Errorf("ids 5, 0, 0 were taken: %v", s.Columns)
+	}
+}

@@ -1,0 +1,162 @@
+package schema
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// The table of tablet spec §2.1: name, number, physical type, bytes of a cell, whether keys may have it.
+var typeTable = []struct {
+	name     string
+	number   Type
+	physical string
+	width    int
+	keyable  bool
+}{
+	{"UINT8", 0, "UINT8", 1, true}, {"INT8", 1, "INT8", 1, true}, {"UINT16", 2, "UINT16", 2, true}, {"INT16", 3, "INT16", 2, true},
+	{"UINT32", 4, "UINT32", 4, true}, {"INT32", 5, "INT32", 4, true}, {"UINT64", 6, "UINT64", 8, true}, {"INT64", 7, "INT64", 8, true},
+	{"STRING", 8, "BINARY", 0, true}, {"BOOL", 9, "BOOL", 1, false}, {"FLOAT", 10, "FLOAT", 4, false}, {"DOUBLE", 11, "DOUBLE", 8, false},
+	{"BINARY", 12, "BINARY", 0, true}, {"UNIXTIME_MICROS", 13, "INT64", 8, true}, {"INT128", 14, "INT128", 16, true},
+	{"DECIMAL32", 15, "INT32", 4, true}, {"DECIMAL64", 16, "INT64", 8, true}, {"DECIMAL128", 17, "INT128", 16, true},
+	{"VARCHAR", 19, "BINARY", 0, true}, {"DATE", 20, "INT32", 4, true},
+}
+
+func TestTypesAreKudus(t *testing.T) {
+	for _, want := range typeTable {
+		got, ok := TypeByName(want.name)
+		if !ok || got != want.number || !got.Valid() || got.String() != want.name {
+			t.Errorf("%s is %d (%v), want %d", want.name, got, ok, want.number)
+			continue
+		}
+		if got.Physical().String() != want.physical || got.Width() != want.width || got.Keyable() != want.keyable || got.Variable() != (want.width == 0) {
+			t.Errorf("%s: physical %s, width %d, keyable %t", want.name, got.Physical(), got.Width(), got.Keyable())
+		}
+	}
+	for _, number := range []Type{-1, 18, 21, 999} {
+		if number.Valid() {
+			t.Errorf("type %d is valid", int32(number))
+		}
+	}
+	if _, ok := TypeByName("IS_DELETED"); ok {
+		t.Error("a virtual type has been found")
+	}
+}
+
+// The table of cfile spec §5.2.
+func TestEncodingsFitTypes(t *testing.T) {
+	all := []Encoding{Plain, Prefix, RLE, Dictionary, Bitshuffle}
+	for _, typ := range typeTable {
+		def, also := "BIT_SHUFFLE", "PLAIN_ENCODING RLE"
+		switch typ.physical {
+		case "INT128", "FLOAT", "DOUBLE":
+			also = "PLAIN_ENCODING"
+		case "BINARY":
+			def, also = "DICT_ENCODING", "PLAIN_ENCODING PREFIX_ENCODING"
+		case "BOOL":
+			def, also = "RLE", "PLAIN_ENCODING"
+		}
+		if got := Auto.Resolve(typ.number).String(); got != def {
+			t.Errorf("%s: default %s, want %s", typ.name, got, def)
+		}
+		if !Auto.Allowed(typ.number) {
+			t.Errorf("%s: the default is not allowed", typ.name)
+		}
+		for _, e := range all {
+			if want := e.String() == def || strings.Contains(also, e.String()); e.Allowed(typ.number) != want {
+				t.Errorf("%s: %s allowed %t, want %t", typ.name, e, !want, want)
+			}
+			if e.Resolve(typ.number) != e {
+				t.Errorf("%s: %s is resolved to another", typ.name, e)
+			}
+		}
+	}
+	if Encoding(3).Allowed(Int32) || Encoding(999).Allowed(Int32) {
+		t.Error("a retired or unknown encoding is allowed")
+	}
+}
+
+func TestNumbersOfEncodingsAndCodecsAreKudus(t *testing.T) {
+	for name, want := range map[string]Encoding{"AUTO_ENCODING": 0, "PLAIN_ENCODING": 1, "PREFIX_ENCODING": 2, "RLE": 4, "DICT_ENCODING": 5, "BIT_SHUFFLE": 6} {
+		if got, ok := EncodingByName(name); !ok || got != want || got.String() != name {
+			t.Errorf("%s is %d, want %d", name, got, want)
+		}
+	}
+	for name, want := range map[string]Compression{"DEFAULT_COMPRESSION": 0, "NO_COMPRESSION": 1, "SNAPPY": 2, "LZ4": 3, "ZLIB": 4} {
+		if got, ok := CompressionByName(name); !ok || got != want || got.String() != name {
+			t.Errorf("%s is %d, want %d", name, got, want)
+		}
+	}
+	if _, ok := EncodingByName("GROUP_VARINT"); ok {
+		t.Error("the retired encoding has been found")
+	}
+	if _, ok := CompressionByName("ZSTD"); ok {
+		t.Error("an unknown codec has been found")
+	}
+}
+
+func TestDefaultCompressionGoesByType(t *testing.T) {
+	for _, typ := range typeTable {
+		want := NoCompression
+		if typ.physical == "BINARY" {
+			want = LZ4
+		}
+		if got := DefaultCompression.Resolve(typ.number); got != want {
+			t.Errorf("%s: %s, want %s", typ.name, got, want)
+		}
+		if got := Zlib.Resolve(typ.number); got != Zlib {
+			t.Errorf("%s: ZLIB has become %s", typ.name, got)
+		}
+	}
+}
+
+// The types that a schema file may name.
+func TestTypeNamesRoundTrip(t *testing.T) {
+	for name, want := range map[string]Column{
+		"bool": {Type: Bool}, "int8": {Type: Int8}, "int16": {Type: Int16}, "int32": {Type: Int32}, "int64": {Type: Int64},
+		"float": {Type: Float}, "double": {Type: Double}, "string": {Type: String}, "binary": {Type: Binary}, "date": {Type: Date},
+		"timestamp": {Type: Timestamp}, "varchar(1)": {Type: Varchar, Length: 1}, "varchar(65535)": {Type: Varchar, Length: 65535},
+		"decimal(1,0)": {Type: Decimal32, Precision: 1}, "decimal(9,9)": {Type: Decimal32, Precision: 9, Scale: 9},
+		"decimal(10,2)": {Type: Decimal64, Precision: 10, Scale: 2}, "decimal(18,0)": {Type: Decimal64, Precision: 18},
+		"decimal(19,4)": {Type: Decimal128, Precision: 19, Scale: 4}, "decimal(38,38)": {Type: Decimal128, Precision: 38, Scale: 38},
+	} {
+		var c Column
+		if err := c.ParseTypeName(name); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if c.Type != want.Type || c.Length != want.Length || c.Precision != want.Precision || c.Scale != want.Scale {
+			t.Errorf("%s is read as %+v", name, c)
+		}
+		if got := c.TypeName(); got != name {
+			t.Errorf("%s is written as %s", name, got)
+		}
+		c.Name = "c"
+		if _, err := New([]Column{{Name: "key", Type: Int8, ID: 1}, c}, 1); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestUnknownTypeNamesAreRefused(t *testing.T) {
+	for _, name := range []string{"", "int", "INT64", "int64 ", " int64", "uint8", "uint16", "uint32", "uint64", "int128", "decimal", "decimal(5)",
+		"decimal(0,0)", "decimal(39,0)", "decimal(05,2)", "decimal(5, 2)", "decimal(5,2)x", "decimal(5,2", "varchar", "varchar()", "varchar(x)",
+		"varchar(+3)", "varchar(3))", "decimal32", "unixtime_micros", "array"} {
+		var c Column
+		if err := c.ParseTypeName(name); !errors.Is(err, fault.ErrSchema) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%q: type %v, error %v", name, c.TypeName(), err)
+		}
+	}
+	// What the name says and no type can be is left to New.
+	for _, name := range []string{"varchar(0)", "varchar(65536)", "varchar(-1)", "decimal(5,6)", "decimal(5,-1)"} {
+		c := Column{Name: "c", ID: 1}
+		if err := c.ParseTypeName(name); err == nil {
+			_, err = New([]Column{{Name: "key", Type: Int8}, c}, 1)
+			if !errors.Is(err, fault.ErrSchema) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
