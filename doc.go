@@ -34,8 +34,8 @@
 // flush or compaction of a table holds that table's writers while it runs, not its readers. Close waits for running calls; a
 // scan that is between two steps gets ErrClosed at its next.
 //
-// Options.Listener is called while the writers of the event's table are still held: it may read, and must not write to that
-// table, flush or compact it.
+// Options.Listener is called when the locks of the event's table are free again: it may do with the store what it likes, save
+// close it.
 //
 // # How long slices live
 //
@@ -60,7 +60,6 @@
 //
 // Locks are taken in this order, and none while one further down is held:
 //
-//	Store.life           shared by calls, exclusive in Close
 //	tablet work          one flush or compaction of a table at a time
 //	tablet gate          shared from resolve to apply, exclusive in flush, compaction and drop; of several tables in the order
 //	                     of their numbers
@@ -70,6 +69,8 @@
 //	tablet mu            the pointer to a table's layout; no I/O under it
 //	Store.appendMu       timestamp, LSN, log frame and place in the order of publication
 //
-// The locks of the log, the block manager, the publisher, the clock and the cache lie below all of these. A write batch waits for its turn to be published with no lock but life held. A flush waits for that
-// of others with work and gate held, a new table with metaMu: no batch that has entered the log takes one of these.
+// The locks of the log, the block manager, the publisher, the clock and the cache lie below all of these. Calls are counted in and out of
+// the store, which is no lock: Close waits for those inside. A write batch waits for its turn to be published with no lock held. A
+// flush waits for that of others with work and gate held, a new table with metaMu: no batch that has entered the log takes one of
+// these.
 package oribi

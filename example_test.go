@@ -210,6 +210,7 @@ func ExampleBatch_Commit() {
 	b.Insert(files, oribi.Row{"path": "b.txt", "size": 20})
 	b.Insert(files, oribi.Row{"path": "a.txt", "size": 30})
 	_, err := b.Commit(ctx)
+	fmt.Println(err)
 	fmt.Println(errors.Is(err, oribi.ErrKeyExists))
 	if refused, ok := errors.AsType[*oribi.RowError](err); ok {
 		fmt.Println("row", refused.Row, "of", refused.Table, "because of:", refused.Cause)
@@ -226,6 +227,7 @@ func ExampleBatch_Commit() {
 	_, err = b.Commit(ctx, oribi.NoSync)
 	fmt.Println(err)
 	// Output:
+	// row 1 of table "files" key "a.txt": key exists
 	// true
 	// row 1 of files because of: key exists
 	// true

@@ -1,6 +1,7 @@
 package oribi_test
 
 import (
+	"errors"
 	"flag"
 	"math/rand/v2"
 	"os"
@@ -48,11 +49,28 @@ func explore(t *testing.T, seed uint64, d time.Duration, steps int64, settings f
 		histories++
 		if r.Err != nil {
 			t.Errorf("-proof.seed=%d: %v", seed, r.Err)
-			t.Fatalf("the history, shortened; -proof.script=FILE runs it again:\n%s", prooftest.Shrink(r.Script, 20*time.Second))
+			t.Fatal(kept(prooftest.Shrink(r.Script, 20*time.Second)))
 		}
 	}
 	t.Logf("%d histories: %+v", histories, total)
 	return total
+}
+
+// kept is what a failing test tells of its history: the text, or where it lies if it is long.
+func kept(s *prooftest.Script) string {
+	text := s.String()
+	if len(text) < 1<<14 {
+		return "the history, shortened; -proof.script=FILE runs it again:\n" + text
+	}
+	f, err := os.CreateTemp("", "oribi-*.script")
+	if err == nil {
+		_, err = f.WriteString(text)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return "the history: -proof.script=" + f.Name()
 }
 
 // Random histories: write batches with all eight operations over several tables of all types; flushes, merges of any rowsets, clean

@@ -49,7 +49,8 @@ type Options struct {
 	Clock mvcc.Clock
 	// Logger takes what happens besides: recovery, background work. Default: nothing is logged.
 	Logger *slog.Logger
-	// Listener is called after each flush and compaction, by the goroutine that did it. Default: none.
+	// Listener is called after each flush and compaction, by the goroutine that did it, with no lock of the table held. It must not
+	// call Close, which waits for it. Default: none.
 	Listener func(Event)
 
 	// Manual leaves flushes and compactions to the caller, save the flushes that the memory limit forces.

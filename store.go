@@ -40,9 +40,11 @@ type Store struct {
 	recovery Recovery
 	logBytes int64 // of the log, as replay found it
 
-	// life is held shared by every call and exclusive by Close, which waits for running calls.
-	life   sync.RWMutex
-	closed atomic.Bool
+	// running counts the calls that are inside. Close sets closed, then waits until running is 0: a call that counted itself in and then
+	// finds closed set goes out again, so none is missed and none that began before is cut off.
+	running atomic.Int64
+	closed  atomic.Bool
+	idle    chan struct{} // gets a value when running falls to 0 after closed was set
 
 	// appendMu is the critical section of a commit: timestamp, LSN, frame and publication order are given under it.
 	appendMu sync.Mutex
@@ -80,7 +82,7 @@ func Open(dir string, o *Options) (*Store, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Store{dir: dir, opts: o.filled(), tables: map[string]*Table{}}
+	s := &Store{dir: dir, opts: o.filled(), tables: map[string]*Table{}, idle: make(chan struct{}, 1)}
 	s.clock = s.opts.Clock
 	s.budget = budget.New(s.opts.MemoryLimit)
 	s.cache = cache.New(s.opts.MemoryLimit / 4)
@@ -326,15 +328,22 @@ func (s *Store) Recovery() Recovery { return s.recovery }
 
 // enter begins a call; leave ends it.
 func (s *Store) enter() error {
-	s.life.RLock()
+	s.running.Add(1)
 	if s.closed.Load() {
-		s.life.RUnlock()
+		s.leave()
 		return fault.ErrClosed
 	}
 	return nil
 }
 
-func (s *Store) leave() { s.life.RUnlock() }
+func (s *Store) leave() {
+	if s.running.Add(-1) == 0 && s.closed.Load() {
+		select {
+		case s.idle <- struct{}{}:
+		default:
+		}
+	}
+}
 
 // enterWriting is enter for calls that write.
 func (s *Store) enterWriting() error {
@@ -374,20 +383,18 @@ const replayLimit = 16 << 20
 // Close waits for running calls, makes everything durable and releases the directory. Further calls get ErrClosed, open
 // iterators at their next step. It may be called twice.
 func (s *Store) Close() error {
-	if s.closed.Load() {
+	if s.closed.Swap(true) {
 		return nil
 	}
 	if s.background != nil {
 		s.background.stop()
 	}
+	for s.running.Load() > 0 {
+		<-s.idle
+	}
 	var errs []error
 	if !s.opts.ReadOnly && s.Poisoned() == nil && s.log.Bytes() > replayLimit {
 		errs = append(errs, s.flushAll(context.Background()))
-	}
-	s.life.Lock()
-	defer s.life.Unlock()
-	if s.closed.Swap(true) {
-		return nil
 	}
 	if s.log != nil {
 		errs = append(errs, s.log.Close())

@@ -258,6 +258,16 @@ func (d *DiskRowSet) Filter() (*bloom.Reader, error) {
 	})
 }
 
+// OpenFiles opens all files that are not open yet, so that whoever has the rowset can go on reading it when the metadata names its
+// blocks no more. A file that does not open is no better then: its reader gets the error when it asks for it.
+func (d *DiskRowSet) OpenFiles() {
+	for i := range d.columns {
+		d.File(i)
+	}
+	d.KeyFile()
+	d.Filter()
+}
+
 // Tracker is the list of delta stores as it is now.
 func (d *DiskRowSet) Tracker() *delta.Tracker { return d.tracker.Load() }
 

@@ -78,7 +78,8 @@ const tornPage = 512
 // Torn is what a power cut leaves at its most random: of each directory either the synced names or those that were there, of each
 // file the synced content, the written content, or pages of both with a length between; nothing that was synced is missing.
 func Torn(m *vfs.Mem, dir string, r *rand.Rand) (*vfs.Mem, error) {
-	out, named := m.Clone(), m.Clone()
+	out := m.Clone()
+	named := out.Clone()
 	err := walk(named, dir, func(name string, isDir bool) error {
 		if isDir {
 			return named.SyncDir(name)

@@ -26,10 +26,24 @@ type Result struct {
 
 // Flush writes the MemRowSet to new rowsets and every delta mem store to a delta file, in one metadata commit.
 // Writers of the table wait meanwhile, readers do not. Nothing in memory: nothing happens.
-func (t *Tablet) Flush(ctx context.Context) (Result, error) {
+func (t *Tablet) Flush(ctx context.Context) (res Result, err error) {
+	t.alone(func() { res, err = t.flush(ctx) })
+	return res, err
+}
+
+// alone runs work with no other flush or compaction of the table beside it. Events are sent when all locks are free again: a
+// listener may do with the table whatever it likes.
+func (t *Tablet) alone(work func()) {
 	t.work.Lock()
-	defer t.work.Unlock()
-	return t.flush(ctx)
+	var events []compaction.Event
+	func() {
+		defer t.work.Unlock()
+		work()
+		events, t.events = t.events, nil
+	}()
+	for _, e := range events {
+		t.opts.Store.Event(e)
+	}
 }
 
 // flush is Flush under the work lock.
@@ -67,9 +81,12 @@ func (t *Tablet) flush(ctx context.Context) (Result, error) {
 }
 
 // Compact flushes, then merges until no rowsets overlap and no redo is left but the DELETE of a row that history still holds.
-func (t *Tablet) Compact(ctx context.Context) (Result, error) {
-	t.work.Lock()
-	defer t.work.Unlock()
+func (t *Tablet) Compact(ctx context.Context) (res Result, err error) {
+	t.alone(func() { res, err = t.compact(ctx) })
+	return res, err
+}
+
+func (t *Tablet) compact(ctx context.Context) (Result, error) {
 	res, err := t.flush(ctx)
 	if err != nil {
 		return res, err
@@ -79,7 +96,7 @@ func (t *Tablet) Compact(ctx context.Context) (Result, error) {
 		for i := range group {
 			ids[i] = group[i].ID
 		}
-		n, err := t.merge1(ctx, ids, "asked for", len(group) > 1)
+		n, err := t.mergeSets(ctx, ids, "asked for", len(group) > 1)
 		if err != nil {
 			return res, err
 		}
@@ -90,15 +107,13 @@ func (t *Tablet) Compact(ctx context.Context) (Result, error) {
 }
 
 // Merge rewrites the chosen rowsets into others that do not overlap.
-func (t *Tablet) Merge(ctx context.Context, c compaction.Choice) error {
-	t.work.Lock()
-	defer t.work.Unlock()
-	_, err := t.merge1(ctx, c.RowSets, c.Why, true)
+func (t *Tablet) Merge(ctx context.Context, c compaction.Choice) (err error) {
+	t.alone(func() { _, err = t.mergeSets(ctx, c.RowSets, c.Why, true) })
 	return err
 }
 
-// merge1 is Merge under the work lock. Without force, a rowset is left as it is when a rewrite would change nothing.
-func (t *Tablet) merge1(ctx context.Context, ids []uint64, why string, force bool) (bytes int64, err error) {
+// mergeSets is Merge under the work lock. Without force, a rowset is left as it is when a rewrite would change nothing.
+func (t *Tablet) mergeSets(ctx context.Context, ids []uint64, why string, force bool) (bytes int64, err error) {
 	r, err := t.freeze(ctx)
 	if err != nil {
 		return 0, err
@@ -286,6 +301,7 @@ func (r *rewrite) commit() error {
 	}
 	ch := blockmanager.Change{Created: []*blockmanager.Creation{r.creation}}
 	for _, d := range r.in {
+		d.OpenFiles() // for readers that hold the old layout and have not needed each file yet
 		ch.Dead = d.Stored().Blocks(ch.Dead)
 		ch.Delete = append(ch.Delete, meta.RowSetKey(t.Number, d.Stored().ID))
 	}
@@ -373,7 +389,7 @@ func (r *rewrite) install(row *meta.Table) error {
 	return nil
 }
 
-// tell sends the event, after the commit or the failure.
+// tell puts the event by for alone to send, after the commit or the failure.
 func (r *rewrite) tell(err error) {
 	e := &r.event
 	e.Err, e.Duration = err, time.Since(r.start)
@@ -384,7 +400,7 @@ func (r *rewrite) tell(err error) {
 		e.Outputs = append(e.Outputs, describe(f.row))
 	}
 	e.After = r.t.Info()
-	r.t.opts.Store.Event(*e)
+	r.t.events = append(r.t.events, *e)
 }
 
 // memInput is a MemRowSet as the input of a flush.

@@ -79,6 +79,7 @@ type Tablet struct {
 	Encoder *keyenc.Encoder
 
 	work    sync.Mutex
+	events  []compaction.Event // under work: not yet sent
 	gate    sync.RWMutex
 	stripes [stripeCount]sync.Mutex
 
@@ -191,15 +192,18 @@ func (t *Tablet) Drop(remove func(sets []*meta.RowSet) error) error {
 	if t.dropped.Load() {
 		return fault.ErrNotFound
 	}
-	if err := remove(t.Stored()); err != nil {
-		return err
-	}
-	t.dropped.Store(true)
 	l, err := t.acquire()
 	if err != nil {
 		return err
 	}
 	defer l.release()
+	for _, d := range l.tree.Sets {
+		d.OpenFiles() // for scans that run, which end as they began
+	}
+	if err := remove(t.Stored()); err != nil {
+		return err
+	}
+	t.dropped.Store(true)
 	l.mem.Release()
 	for _, d := range l.tree.Sets {
 		if m := d.Tracker().Mem; m != nil {

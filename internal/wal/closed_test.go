@@ -21,18 +21,6 @@ func closedLog(t testing.TB) (m *vfs.Mem, payloads []string) {
 	return m, payloads
 }
 
-// snapshot gives the content of all files of a log by name.
-func snapshot(t testing.TB, v vfs.FS) map[string]string {
-	t.Helper()
-	names, err := v.List(testDir)
-	must(t, err)
-	out := map[string]string{}
-	for _, n := range names {
-		out[n] = string(readFile(t, v, filepath.Join(testDir, n)))
-	}
-	return out
-}
-
 // checkSame compares two snapshots.
 func checkSame(t *testing.T, what string, got, want map[string]string) {
 	t.Helper()

@@ -233,6 +233,84 @@ func (h *history) append() error {
 	return nil
 }
 
+// A kill may leave the name of the newest segment undurable, a power cut during the repair that follows then finds
+// some of its removals done: at no moment may the segment that a power cut takes be the only one that holds the end
+// of the log. Kill at each operation of an Append that begins a segment, power cut at each of Repair.
+func TestPowerCutWhileRepairingAfterAKill(t *testing.T) {
+	states := 0
+	for kill := 0; ; kill++ {
+		killed := killedWhileRolling(t, kill)
+		if killed == nil {
+			break
+		}
+		for step, done := 0, false; !done; step++ {
+			v := killed.Clone()
+			h := &hookFS{FS: v}
+			tail, _, err := replay(small(h), 4) // all but the end of the log is a leftover
+			must(t, err)
+			h.set(crashAt(step, nil))
+			_, err = tail.Repair()
+			done = err == nil
+			for i := range 4 {
+				states++
+				what := fmt.Sprintf("killed at operation %d, power cut at %d of repair, names %d", kill, step, i)
+				checkGoesOn(t, what, tornNames(t, rand.New(rand.NewSource(int64(i))), v, share(i/2*2), share(i%2*2)))
+			}
+		}
+	}
+	if states < 100 {
+		t.Errorf("only %d states", states)
+	}
+}
+
+// crashAt is a hook: the n-th operation, from 0, and all behind it fail; it calls then before the first.
+func crashAt(n int, then func()) func(op, name string) error {
+	return func(string, string) error {
+		n--
+		if n == -1 && then != nil {
+			then()
+		}
+		if n < 0 {
+			return errCrashed
+		}
+		return nil
+	}
+}
+
+// killedWhileRolling is a log of three durable records, killed at the n-th operation of an Append that begins a
+// segment; nil if it has fewer.
+func killedWhileRolling(t *testing.T, n int) (killed *vfs.Mem) {
+	m := emptyMem(t)
+	h := &hookFS{FS: m}
+	l := create(t, small(h))
+	appendAll(t, l, text(0, 50), text(1, 50))
+	appendToNext(t, l, text(2, 50))
+	must(t, l.Sync(3))
+	h.set(crashAt(n, func() { killed = m.Clone() }))
+	l.o.SegmentBytes = 1
+	if _, err := l.Append([]byte("next")); err == nil {
+		return nil
+	}
+	return killed
+}
+
+// checkGoesOn opens a log that ends with LSN 3, only the end being needed, and appends.
+func checkGoesOn(t *testing.T, what string, v *vfs.Mem) {
+	t.Helper()
+	tail, _, err := replay(small(v), 4)
+	if err != nil || tail.Last() != 3 {
+		t.Errorf("%s: %v", what, err)
+		return
+	}
+	l, err := tail.Repair()
+	must(t, err)
+	appendAll(t, l, "x")
+	must(t, l.Sync(4))
+	if _, got, err := replay(small(v.Crash()), 4); err != nil || got[4] != "x" {
+		t.Errorf("%s: then %d records, %v", what, len(got), err)
+	}
+}
+
 // After a failed sync the kernel may show pages as clean that never reached the disk, so that the
 // next sync succeeds and writes nothing. What replay found there must be written again.
 func TestRepairWritesTheNewestSegmentAgainBeforeItSyncs(t *testing.T) {

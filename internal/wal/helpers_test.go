@@ -129,6 +129,18 @@ func readFile(t testing.TB, v vfs.FS, name string) []byte {
 	return b
 }
 
+// snapshot gives the content of all files of a log by name.
+func snapshot(t testing.TB, v vfs.FS) map[string]string {
+	t.Helper()
+	names, err := v.List(testDir)
+	must(t, err)
+	out := map[string]string{}
+	for _, n := range names {
+		out[n] = string(readFile(t, v, filepath.Join(testDir, n)))
+	}
+	return out
+}
+
 // writeFile replaces or makes a file, durably.
 func writeFile(t testing.TB, v vfs.FS, name string, content []byte) {
 	t.Helper()
@@ -235,26 +247,36 @@ func (f *hookFile) Truncate(size int64) error {
 // sectors are as last synced, the others as last written, and the length is one of the two.
 func torn(t testing.TB, rng *rand.Rand, m *vfs.Mem) *vfs.Mem {
 	t.Helper()
+	return tornNames(t, rng, m, share(rng.Intn(3)), share(rng.Intn(3)))
+}
+
+// share says how many of several things are there.
+type share int
+
+const (
+	none share = iota
+	some
+	all
+)
+
+func (s share) has(rng *rand.Rand) bool { return rng.Intn(2) < int(s) }
+
+// tornNames is torn with a say about the names.
+func tornNames(t testing.TB, rng *rand.Rand, m *vfs.Mem, made, removed share) *vfs.Mem {
+	t.Helper()
 	killed, cut := m.Clone(), m.Crash()
 	out := emptyMem(t)
 	names := map[string][2][]byte{}
 	for i, v := range []*vfs.Mem{killed, cut} {
-		list, err := v.List(testDir)
-		must(t, err)
-		for _, n := range list {
+		for n, content := range snapshot(t, v) {
 			both := names[n]
-			both[i] = readFile(t, v, filepath.Join(testDir, n))
-			if both[i] == nil {
-				both[i] = []byte{}
-			}
+			both[i] = append([]byte{}, content...)
 			names[n] = both
 		}
 	}
-	keepMade, keepRemoved := rng.Intn(3), rng.Intn(3) // 0 none, 1 some, 2 all
 	for _, n := range slices.Sorted(maps.Keys(names)) { // sorted, so that a seed gives the same state again
 		both := names[n]
-		switch {
-		case both[1] == nil && rng.Intn(2) >= keepMade, both[0] == nil && rng.Intn(2) >= keepRemoved:
+		if both[1] == nil && !made.has(rng) || both[0] == nil && !removed.has(rng) {
 			continue
 		}
 		if both[0] == nil { // a removed file that comes back is whole

@@ -16,10 +16,12 @@ import (
 //  2. The tail is cut; what is left is written again with the same bytes; one sync for both. Either the
 //     tail is found again, or it is gone. Writing again is needed since after a failed sync the pages
 //     in the kernel's cache look clean: another sync would succeed and write nothing.
-//  3. Leftovers are removed, oldest first. Some are found again.
-//  4. A newest file without a header is removed. It is found again.
-//  5. The directory is synced. The name of the newest segment need not have been durable: a kill may have come
-//     between the sync of its header and that of the directory. All that is acknowledged from now on hangs on it.
+//  3. The directory is synced. The name of the newest segment need not have been durable: a kill may have come
+//     between the sync of its header and that of the directory. All that is acknowledged from now on hangs on it; and
+//     without it the next step could take the only segment that tells where the log ends.
+//  4. Leftovers are removed, oldest first, then a newest file without a header. Some are found again.
+//  5. If anything was removed, the directory is synced: a file without a header that came back later would
+//     stand behind a segment which has no footer.
 //
 // If the newest segment is sealed, as Close leaves it, the first Append begins the next.
 // After an error the log is as one of these crashes leaves it, and may be replayed again.
@@ -63,10 +65,10 @@ func (t *Tail) repair(f vfs.File) error {
 	if err := f.Sync(); err != nil {
 		return err
 	}
-	if err := t.removeUseless(); err != nil {
+	if err := t.o.FS.SyncDir(t.o.Dir); err != nil {
 		return err
 	}
-	return t.o.FS.SyncDir(t.o.Dir)
+	return t.removeUseless()
 }
 
 // keepTorn copies the torn tail for people to look at. It stays until they remove it.
@@ -112,6 +114,7 @@ func copyRange(dst, src vfs.File, dstOff, srcOff, n int64) error {
 	return nil
 }
 
+// removeUseless removes what replay passed over, durably.
 func (t *Tail) removeUseless() error {
 	useless := t.plan.leftovers
 	if t.plan.unfinished != nil {
@@ -123,5 +126,8 @@ func (t *Tail) removeUseless() error {
 		}
 		t.o.Logger.Info("log file of no use is removed", "file", s.name, "bytes", s.size)
 	}
-	return nil
+	if len(useless) == 0 {
+		return nil
+	}
+	return t.o.FS.SyncDir(t.o.Dir)
 }

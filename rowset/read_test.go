@@ -1,0 +1,326 @@
+package rowset
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/bloom"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/scan"
+	"github.com/oribi-db/oribi/schema"
+)
+
+func TestFindGivesTheRowOfEachKey(t *testing.T) {
+	worlds(t, func(t *testing.T, r *rand.Rand, w *world) {
+		for i := range w.rows {
+			m := &w.rows[i]
+			row, found, err := w.set.Find(bloom.MakeProbe(m.key))
+			if err != nil || !found || row != batch.Ordinal(i) {
+				t.Fatalf("key %x: row %d, %t, %v, want %d", m.key, row, found, err, i)
+			}
+			if err := w.set.CheckKey(m.key, int64(i)); err != nil {
+				t.Fatal(err)
+			}
+			_, want := m.at(len(m.events))
+			if live, err := w.set.Live(row); err != nil || live != want {
+				t.Fatalf("row %d: live %t, %v", i, live, err)
+			}
+		}
+		for range 50 {
+			key := w.randomKey(r)
+			_, want := w.find(key)
+			if _, found, err := w.set.Find(bloom.MakeProbe(key)); err != nil || found != want {
+				t.Fatalf("key %x: found %t, %v, want %t", key, found, err, want)
+			}
+		}
+	})
+}
+
+// randomKey is any key of the schema, perhaps one that is there.
+func (w *world) randomKey(r *rand.Rand) []byte {
+	var cells [][]byte
+	for i := range w.schema.Keys {
+		cells = append(cells, randomCell(r, w.schema.Columns[i].Type))
+	}
+	return w.encoder.AppendKey(nil, cells)
+}
+
+func (w *world) find(key []byte) (int, bool) {
+	return slices.BinarySearchFunc(w.rows, key, func(m modelRow, key []byte) int { return bytes.Compare(m.key, key) })
+}
+
+func TestRowsReadAtAnySnapshot(t *testing.T) {
+	worlds(t, func(t *testing.T, r *rand.Rand, w *world) {
+		for _, snap := range w.snapshots(r) {
+			for range 100 {
+				i := r.IntN(len(w.rows))
+				m := &w.rows[i]
+				want, live := m.at(m.before(snap))
+				cols := w.randomColumns(r)
+				cells := make([][]byte, len(cols))
+				got, err := w.set.Row(batch.Ordinal(i), snap, cols, cells)
+				if err != nil || got != live {
+					t.Fatalf("row %d at %d: live %t, %v", i, snap, got, err)
+				}
+				for k, col := range cols {
+					if live && !sameCell(cells[k], want[col]) {
+						t.Fatalf("row %d at %d: column %d is %x, want %x", i, snap, col, cells[k], want[col])
+					}
+				}
+			}
+		}
+	})
+}
+
+// randomColumns is some columns in any order, perhaps none, perhaps one of them twice.
+func (w *world) randomColumns(r *rand.Rand) []int {
+	cols := r.Perm(len(w.schema.Columns))
+	cols = cols[:r.IntN(len(cols)+1)]
+	if len(cols) > 0 && r.IntN(4) == 0 {
+		cols = append(cols, cols[0])
+	}
+	return cols
+}
+
+// randomBound is nil, a key that is there or not, or bytes that are no key: shorter, longer, off by one.
+func (w *world) randomBound(r *rand.Rand) []byte {
+	key := bytes.Clone(w.rows[r.IntN(len(w.rows))].key)
+	switch r.IntN(7) {
+	case 0:
+		return nil
+	case 1:
+		return w.randomKey(r)
+	case 2:
+		return key[:r.IntN(len(key)+1):len(key)]
+	case 3:
+		return append(key, byte(r.IntN(2)*r.IntN(256)))
+	case 4:
+		return bytes.Repeat([]byte{0xff}, r.IntN(20))
+	case 5:
+		if len(key) > 0 {
+			key[r.IntN(len(key))] += byte(1 + 254*r.IntN(2))
+		}
+	}
+	if key == nil {
+		key = []byte{}
+	}
+	return key
+}
+
+func (w *world) randomRequest(r *rand.Rand, snap mvcc.Timestamp) *scan.Request {
+	req := &scan.Request{Schema: w.schema, Columns: w.randomColumns(r), Snapshot: snap, Keys: r.IntN(2) == 0}
+	if r.IntN(2) == 0 {
+		req.Lower, req.Upper = w.randomBound(r), w.randomBound(r)
+	}
+	for range r.IntN(3) {
+		c := &w.schema.Columns[r.IntN(len(w.schema.Columns))]
+		p := batch.Predicate{Column: c.Name, ID: c.ID, Type: c.Type, Op: batch.Op(1 + r.IntN(int(batch.NotNull)))}
+		n := 1
+		switch p.Op {
+		case batch.IsNull, batch.NotNull:
+			n = 0
+		case batch.In:
+			n = r.IntN(4)
+		}
+		for range n {
+			p.Values = append(p.Values, randomCell(r, c.Type))
+		}
+		if err := p.Prepare(); err != nil {
+			panic(err)
+		}
+		req.Predicates = append(req.Predicates, p)
+	}
+	return req
+}
+
+// answer is the rows that a request should give, by their places in the model.
+func (w *world) answer(req *scan.Request) (rows []int, cells [][][]byte) {
+	for i := range w.rows {
+		m := &w.rows[i]
+		if req.Lower != nil && bytes.Compare(m.key, req.Lower) < 0 || req.Upper != nil && bytes.Compare(m.key, req.Upper) >= 0 {
+			continue
+		}
+		state, live := m.at(m.before(req.Snapshot))
+		for k := range req.Predicates {
+			p := &req.Predicates[k]
+			live = live && p.EvalCell(state[w.schema.IndexID(p.ID)])
+		}
+		if live {
+			rows, cells = append(rows, i), append(cells, state)
+		}
+	}
+	return rows, cells
+}
+
+func TestScansMatchTheModel(t *testing.T) {
+	worlds(t, func(t *testing.T, r *rand.Rand, w *world) {
+		for _, snap := range w.snapshots(r) {
+			for range 8 {
+				req := w.randomRequest(r, snap)
+				it, err := w.set.NewIterator(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.compare(t, req, it)
+				if err := it.Close(); err != nil || it.Next() {
+					t.Fatalf("%v, or a step after Close", err)
+				}
+			}
+		}
+	})
+}
+
+// compare reads an iterator to its end. Byte strings are compared after all of it was read: they hold.
+func (w *world) compare(t *testing.T, req *scan.Request, it *Iterator) {
+	t.Helper()
+	rows, want := w.answer(req)
+	var got [][][]byte
+	for it.Next() {
+		b := it.Batch()
+		if b.Len == 0 || b.Len > batch.WindowRows || b.Selected() == 0 || b.Selection.Count() != b.Selection.CountRange(0, b.Len) {
+			t.Fatalf("batch of %d rows, %d selected", b.Len, b.Selected())
+		}
+		if len(b.Columns) != len(req.Columns) || len(b.Schema) != len(req.Columns) || req.Keys && len(it.Keys()) != b.Len {
+			t.Fatalf("%d columns, %d keys", len(b.Columns), len(it.Keys()))
+		}
+		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
+			if len(got) >= len(rows) {
+				t.Fatalf("request %+v: more than %d rows", req, len(rows))
+			}
+			if key := w.rows[rows[len(got)]].key; req.Keys && !bytes.Equal(it.Keys()[i], key) {
+				t.Fatalf("request %+v: row %d has key %x, want %x", req, len(got), it.Keys()[i], key)
+			}
+			cells := make([][]byte, len(b.Columns))
+			for c, v := range b.Columns {
+				if cells[c] = v.Cell(i); !v.Type.Variable() {
+					cells[c] = bytes.Clone(cells[c])
+				}
+			}
+			got = append(got, cells)
+		}
+	}
+	if len(got) != len(rows) {
+		t.Fatalf("request %+v: %d rows, want %d", req, len(got), len(rows))
+	}
+	for k := range got {
+		for c, col := range req.Columns {
+			if !sameCell(got[k][c], want[k][col]) {
+				t.Fatalf("request %+v: row %d: column %d is %x, want %x", req, rows[k], col, got[k][c], want[k][col])
+			}
+		}
+	}
+}
+
+// A scan's answer at a snapshot does not change with what is applied while it runs, at or behind the snapshot.
+func TestScansDoNotSeeLaterChanges(t *testing.T) {
+	r := newRand(t)
+	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64},
+		{ID: 3, Name: "s", Type: schema.String, Nullable: true}}, 1)
+	w := newWorld(t, r, s, 9000)
+	req := &scan.Request{Schema: s, Columns: []int{1, 2}, Snapshot: w.end}
+	it, err := w.set.NewIterator(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := change.List(change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 3, []byte("too late")))
+	for i := range w.rows {
+		if live, err := w.set.Live(batch.Ordinal(i)); err != nil {
+			t.Fatal(err)
+		} else if live {
+			w.set.Apply(batch.Ordinal(i), w.end, 99, late)
+			w.set.Apply(batch.Ordinal(i), w.end+1, 100, change.AppendDelete(nil))
+		}
+	}
+	w.compare(t, req, it)
+	if err := it.Close(); err != nil {
+		t.Fatal(err)
+	}
+	after, err := w.set.NewIterator(&scan.Request{Schema: s, Columns: []int{1}, Snapshot: mvcc.Max})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after.Next() {
+		t.Error("a row is there after all were deleted")
+	}
+	after.Close()
+}
+
+func TestHistoriesLeadThroughAllVersions(t *testing.T) {
+	worlds(t, func(t *testing.T, r *rand.Rand, w *world) {
+		for _, snap := range w.snapshots(r) {
+			h, err := w.set.Histories(snap)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := 0
+			for {
+				rows, err := h.Next()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if rows == nil {
+					break
+				}
+				if n := len(rows.Keys); n == 0 || n != rows.Batch.Len || at+n > len(w.rows) {
+					t.Fatalf("%d keys, %d rows at row %d of %d", n, rows.Batch.Len, at, len(w.rows))
+				}
+				w.checkHistories(t, rows, at, snap)
+				at += len(rows.Keys)
+			}
+			if at != len(w.rows) {
+				t.Fatalf("%d rows, want %d", at, len(w.rows))
+			}
+		}
+	})
+}
+
+// checkHistories compares base, undos and redos of rows with those of the model from row at on.
+func (w *world) checkHistories(t *testing.T, rows *change.Rows, at int, snap mvcc.Timestamp) {
+	t.Helper()
+	undo, redo := rows.Undo, rows.Redo
+	take := func(list *[]change.Delta, i int) (out []change.Delta) {
+		for len(*list) > 0 && (*list)[0].Row == uint32(i) {
+			out, *list = append(out, (*list)[0]), (*list)[1:]
+		}
+		return out
+	}
+	for i, key := range rows.Keys {
+		m := &w.rows[at+i]
+		base, _ := m.at(m.base)
+		if !bytes.Equal(key, m.key) {
+			t.Fatalf("row %d has key %x, want %x", at+i, key, m.key)
+		}
+		for c, v := range rows.Batch.Columns {
+			if !sameCell(v.Cell(i), base[c]) {
+				t.Fatalf("row %d: base of column %d is %x, want %x", at+i, c, v.Cell(i), base[c])
+			}
+		}
+		undos := take(&undo, i)
+		if len(undos) != m.base {
+			t.Fatalf("row %d: %d undos, want %d", at+i, len(undos), m.base)
+		}
+		for k, d := range undos {
+			n := m.base - 1 - k
+			if d.TS != m.events[n].ts || !bytes.Equal(d.List, w.undo(m, n)) {
+				t.Fatalf("row %d: undo %d is %x at %d, want %x at %d", at+i, k, d.List, d.TS, w.undo(m, n), m.events[n].ts)
+			}
+		}
+		n := m.base
+		for _, d := range take(&redo, i) {
+			if n >= len(m.events) || d.TS >= snap || d.TS != m.events[n].ts || !bytes.Equal(d.List, w.redo(m, n)) {
+				t.Fatalf("row %d: redo %x at %d, below %d", at+i, d.List, d.TS, snap)
+			}
+			n++
+		}
+		if n < len(m.events) && m.events[n].ts < snap {
+			t.Fatalf("row %d: the redo at %d is missing", at+i, m.events[n].ts)
+		}
+	}
+	if len(undo)+len(redo) > 0 {
+		t.Fatalf("changes of no row: %v %v", undo, redo)
+	}
+}

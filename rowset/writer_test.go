@@ -1,0 +1,308 @@
+package rowset
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/scan"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// rewritten writes a world's rowset anew, with the redos that are there and nothing in memory.
+func (w *world) rewritten(t *testing.T, r *rand.Rand) *meta.RowSet {
+	t.Helper()
+	w.disk = newDisk()
+	return w.write(t, r, w.end)
+}
+
+func TestMetadataRowCountsWhatWasWritten(t *testing.T) {
+	worlds(t, func(t *testing.T, r *rand.Rand, w *world) {
+		row := w.rewritten(t, r)
+		live, newest, bytesWritten := int64(0), mvcc.Min, int64(0)
+		undos, redos := false, false
+		for i := range w.rows {
+			m := &w.rows[i]
+			if _, there := m.at(len(m.events)); there {
+				live++
+			}
+			newest = max(newest, m.events[len(m.events)-1].ts)
+			undos, redos = true, redos || m.base < len(m.events)
+		}
+		for _, b := range w.disk.blocks {
+			bytesWritten += b.Size()
+		}
+		first, last := w.rows[0].key, w.rows[len(w.rows)-1].key
+		switch {
+		case row.ID != 17 || row.Rows != int64(len(w.rows)) || row.LiveRows != live:
+			t.Errorf("rowset %d: %d rows, %d live, want %d, %d", row.ID, row.Rows, row.LiveRows, len(w.rows), live)
+		case !bytes.Equal(row.MinKey, first) || !bytes.Equal(row.MaxKey, last):
+			t.Errorf("bounds %x, %x, want %x, %x", row.MinKey, row.MaxKey, first, last)
+		case row.MaxTimestamp != newest:
+			t.Errorf("newest timestamp %d, want %d", row.MaxTimestamp, newest)
+		case row.Bytes != bytesWritten || len(row.Blocks(nil)) != len(w.disk.blocks):
+			t.Errorf("%d bytes in %d blocks, want %d in %d", row.Bytes, len(row.Blocks(nil)), bytesWritten, len(w.disk.blocks))
+		case (len(row.Undo) == 1) != undos || (len(row.Redo) == 1) != redos || (row.KeyIndex != 0) == w.schema.SingleKey():
+			t.Errorf("undo %v, redo %v, key index %d", row.Undo, row.Redo, row.KeyIndex)
+		case (row.LastDurableDMS == 0) != redos || !redos && row.LastDurableDMS != -1:
+			t.Errorf("last durable DMS %d", row.LastDurableDMS)
+		}
+		if _, err := meta.DecodeRowSet(row.Encode()); err != nil {
+			t.Error(err)
+		}
+		set, err := Open(w.schema, row, Options{Blocks: w.disk})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if id, err := set.CheckFiles(); err != nil {
+			t.Errorf("block %d: %v", id, err)
+		}
+		if err := set.CheckBounds(); err != nil {
+			t.Error(err)
+		}
+		if set.Unref(); w.disk.open != 0 {
+			t.Errorf("%d blocks are open after the last reference went", w.disk.open)
+		}
+	})
+}
+
+func TestRollingWriterRollsAtTheSize(t *testing.T) {
+	r := newRand(t)
+	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int64}, {ID: 2, Name: "v", Type: schema.Binary, BlockBytes: 512}}, 1)
+	const target = 40 << 10
+	d := newDisk()
+	next := uint64(30)
+	w := NewRollingWriter(d, s, func() uint64 { next++; return next - 1 }, target)
+	if err := w.Append(&change.Rows{Batch: batch.New(s.Columns, 0)}); err != nil || next != 30 {
+		t.Fatalf("no rows: %v, next rowset %d", err, next)
+	}
+	var keys [][]byte
+	var largest int64 // of one Append, about
+	for i := 0; i < 3000; {
+		rows := &change.Rows{Batch: batch.New(s.Columns, 0)}
+		size := int64(0)
+		for range 1 + r.IntN(100) {
+			cells := [][]byte{{byte(i), byte(i >> 8), 0, 0, 0, 0, 0, 0}, make([]byte, r.IntN(200))}
+			for k := range cells[1] {
+				cells[1][k] = byte(r.Uint32())
+			}
+			for c, v := range rows.Batch.Columns {
+				v.AppendCell(cells[c])
+				size += int64(len(cells[c])) + 10
+			}
+			key := []byte{0x80, 0, 0, 0, 0, 0, byte(i >> 8), byte(i)}
+			rows.Keys = append(rows.Keys, key)
+			rows.Undo = append(rows.Undo, change.Delta{Row: uint32(len(rows.Keys) - 1), TS: 5, List: change.AppendDelete(nil)})
+			keys = append(keys, key)
+			i++
+		}
+		rows.Batch.Len = len(rows.Keys)
+		largest = max(largest, size)
+		if err := w.Append(rows); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := w.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out) < 5 || next != 30+uint64(len(out)) {
+		t.Fatalf("%d rowsets, next %d", len(out), next)
+	}
+	at := 0
+	for i, row := range out {
+		// A file tells its size up to its open cblock, so a rowset may become larger by the cblocks of its files and their ends.
+		if slack := largest + 32<<10; row.Bytes > target+slack || i < len(out)-1 && row.Bytes < target {
+			t.Errorf("rowset %d of %d has %d bytes, target %d", i, len(out), row.Bytes, target)
+		}
+		if row.ID != 30+uint64(i) || !bytes.Equal(row.MinKey, keys[at]) || !bytes.Equal(row.MaxKey, keys[at+int(row.Rows)-1]) {
+			t.Fatalf("rowset %d: number %d, bounds %x, %x", i, row.ID, row.MinKey, row.MaxKey)
+		}
+		at += int(row.Rows)
+		set, err := Open(s, row, Options{Blocks: d})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if id, err := set.CheckFiles(); err != nil {
+			t.Errorf("rowset %d: block %d: %v", i, id, err)
+		}
+		set.Unref()
+	}
+	if at != len(keys) {
+		t.Errorf("%d rows, want %d", at, len(keys))
+	}
+}
+
+func TestRollingWriterWithoutRowsMakesNothing(t *testing.T) {
+	s := mustSchema([]schema.Column{{Name: "k", Type: schema.Int64}}, 1)
+	d := newDisk()
+	out, err := NewRollingWriter(d, s, func() uint64 { t.Error("a number was taken"); return 0 }, 0).Finish()
+	if err != nil || len(out) != 0 || len(d.blocks) != 0 {
+		t.Errorf("%v, %d rowsets, %d blocks", err, len(out), len(d.blocks))
+	}
+}
+
+// fullDisk takes no more bytes after some.
+type fullDisk struct {
+	*disk
+	left int
+}
+
+type fullSink struct {
+	*block.Memory
+	d *fullDisk
+}
+
+var errFull = errors.New("full")
+
+func (s *fullSink) Write(p []byte) (int, error) {
+	if s.d.left -= len(p); s.d.left < 0 {
+		return 0, errFull
+	}
+	return s.Memory.Write(p)
+}
+
+func (d *fullDisk) Create() (block.Sink, error) {
+	s, err := d.disk.Create()
+	return &fullSink{s.(*block.Memory), d}, err
+}
+
+func (d *fullDisk) Finish(s block.Sink) error { return d.disk.Finish(s.(*fullSink).Memory) }
+
+func TestWriterTellsThatTheDiskIsFull(t *testing.T) {
+	r := newRand(t)
+	w := newWorld(t, r, randomSchema(r, schema.Int32, schema.String), 200)
+	written := 0
+	for _, b := range w.disk.blocks {
+		written += len(b.Bytes)
+	}
+	for left := 0; left < written/2; left += 1 + written/40 {
+		d := &fullDisk{disk: newDisk(), left: left}
+		out, err := NewWriter(d, w.schema, 1)
+		if err == nil {
+			err = out.Append(w.chunk(0, len(w.rows), w.end))
+		}
+		if err == nil {
+			_, err = out.Finish()
+		}
+		if !errors.Is(err, errFull) {
+			t.Fatalf("%d bytes of %d: %v", left, written, err)
+		}
+	}
+}
+
+func TestReadingASchemaThatHasChanged(t *testing.T) {
+	r := newRand(t)
+	old := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "gone", Type: schema.Int64}, {ID: 3, Name: "stays", Type: schema.String, Nullable: true}}, 1)
+	w := newWorld(t, r, old, 500)
+	row := w.set.Stored()
+	def := []byte("default")
+	now := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 7, Name: "nullable", Type: schema.Int64, Nullable: true},
+		{ID: 3, Name: "renamed", Type: schema.String, Nullable: true}, {ID: 8, Name: "defaulted", Type: schema.String, Default: def},
+		{ID: 9, Name: "both", Type: schema.Int8, Nullable: true, Default: []byte{5}}, {ID: 10, Name: "gone", Type: schema.Int64, Nullable: true}}, 1)
+	set, err := Open(now, row, Options{Blocks: w.disk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantOf := func(old [][]byte) [][]byte { return [][]byte{old[0], nil, old[2], def, {5}, nil} }
+
+	// Changes in files only: the delta mem store is another rowset's.
+	last := mvcc.Min
+	for _, f := range set.Tracker().Redo {
+		last = max(last, f.Stats().Max)
+	}
+	all := []int{0, 1, 2, 3, 4, 5}
+	for _, snap := range []mvcc.Timestamp{5, 20, 40} {
+		h := map[string][][]byte{}
+		for i := range w.rows {
+			m := &w.rows[i]
+			n := m.before(min(snap, last+1))
+			if cells, live := m.at(max(n, min(m.base, m.before(snap)))); live {
+				h[string(m.key)] = wantOf(cells)
+			}
+		}
+		got := 0
+		it, err := set.NewIterator(&scan.Request{Schema: now, Columns: all, Snapshot: min(snap, last+1), Keys: true,
+			Predicates: []batch.Predicate{{Column: "defaulted", ID: 8, Type: schema.String, Op: batch.Eq, Values: [][]byte{def}},
+				{Column: "nullable", ID: 7, Type: schema.Int64, Op: batch.IsNull}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for it.Next() {
+			b := it.Batch()
+			for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
+				want := h[string(it.Keys()[i])]
+				for c := range all {
+					if want == nil || !sameCell(b.Columns[c].Cell(i), want[c]) {
+						t.Fatalf("key %x at %d: column %d is %x, want %x", it.Keys()[i], snap, c, b.Columns[c].Cell(i), want)
+					}
+				}
+				got++
+			}
+		}
+		if err := it.Close(); err != nil {
+			t.Fatal(err)
+		}
+		_ = got
+	}
+}
+
+func TestOpenRefusesAColumnThatNobodyWrote(t *testing.T) {
+	r := newRand(t)
+	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int32}}, 1), 20)
+	for _, columns := range [][]schema.Column{
+		{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 3, Name: "new", Type: schema.Int32}},
+		{{ID: 3, Name: "new", Type: schema.Int32}, {ID: 1, Name: "k", Type: schema.Int32}},
+	} {
+		if _, err := Open(mustSchema(columns, 1), w.set.Stored(), Options{Blocks: w.disk}); !errors.Is(err, fault.ErrCorrupt) {
+			t.Errorf("%v: error %v", columns, err)
+		}
+	}
+	compound := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int32}}, 2)
+	if _, err := Open(compound, w.set.Stored(), Options{Blocks: w.disk}); !errors.Is(err, fault.ErrCorrupt) {
+		t.Errorf("without a key index: error %v", err)
+	}
+}
+
+func TestFileRefusesAnotherColumnsFile(t *testing.T) {
+	r := newRand(t)
+	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64, Nullable: true}}, 1), 20)
+	for name, change := range map[string]func(c *schema.Column){
+		"type":     func(c *schema.Column) { c.Type = schema.Timestamp },
+		"nullable": func(c *schema.Column) { c.Nullable = false },
+	} {
+		columns := slices.Clone(w.schema.Columns)
+		change(&columns[1])
+		set, err := Open(mustSchema(columns, 1), w.set.Stored(), Options{Blocks: w.disk})
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := w.disk.open
+		for range 3 {
+			if _, err := set.File(1); !errors.Is(err, fault.ErrCorrupt) {
+				t.Errorf("%s: error %v", name, err)
+			}
+		}
+		if w.disk.open != before {
+			t.Errorf("%s: %d blocks stay open after failures", name, w.disk.open-before)
+		}
+		set.Unref()
+	}
+	short := *w.set.Stored()
+	short.Rows--
+	set, err := Open(w.schema, &short, Options{Blocks: w.disk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := set.File(0); !errors.Is(err, fault.ErrCorrupt) {
+		t.Errorf("rows: error %v", err)
+	}
+}
