@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -31,42 +31,52 @@ type closedStore struct {
 	old    mvcc.Timestamp
 	latest []string // all rows of all tables
 	before []string // the same at old
+	rows   map[string]map[string]oribi.Row
 }
 
-// TestFlippedBytesOfAClosedStoreNeverChangeAnAnswer flips one byte of a closed store at a time, opens it read-only and scans all of
-// it, now and at an old timestamp. The answer is right, or an error says that the store is damaged. Bytes come at random, as many as the time
-// allows, half of them from wal/, ANCHOR and INSTANCE; each once at most. It prints what the damage did, and where it did nothing what
-// Verify says.
+// TestFlippedBytesOfAClosedStoreNeverChangeAnAnswer flips one byte of a closed store at a time, opens it read-only, scans all of
+// it, now and at an old timestamp, and gets every row by its key. Each answer is right, or an error says that the store is damaged.
+//
+// Bytes come at random, each once at most, as many as the time allows; -proof.for=10m takes all of them. It prints by kind of file what
+// the damage did and, where the answer was right, whether Verify found it. It finds nothing in the footer of the newest log segment (a
+// kill leaves the like), in Pebble's OPTIONS, and in ranges of containers that hold no block.
 func TestFlippedBytesOfAClosedStoreNeverChangeAnAnswer(t *testing.T) {
 	seed := proofSeed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	c := makeClosedStore(t, rng)
-	tally := c.flipAll(t, c.places(t, rng), proofTime(time.Second, 5*time.Second))
+	tally := c.flipAll(t, c.places(t, rng), proofTime(time.Second, 4*time.Second))
 	for _, kind := range slices.Sorted(maps.Keys(tally)) {
-		t.Logf("%-8s %+v", kind, *tally[kind])
+		t.Logf("%-16s %+v", kind, *tally[kind])
 	}
 }
 
-// flip is one byte to be changed.
-type flip struct {
-	kind string // first name in the store's directory
-	name string // within it
+// byteFlip is one byte to be changed.
+type byteFlip struct {
+	name string // within the store's directory
 	off  int64
 	mask byte
-	old  byte
 }
 
-func (f flip) String() string { return fmt.Sprintf("%s byte %d mask %#02x", f.name, f.off, f.mask) }
-
-// outcomes counts what became of flips.
-type outcomes struct {
-	refusedByOpen, refusedByScan int
-	found, nothing               int // the answer was right, and Verify found the damage or did not
+// kind is the name without what differs from store to store.
+func (f byteFlip) kind() string {
+	dir, base := path.Split(filepath.ToSlash(f.name))
+	if dir == "data/" {
+		return dir
+	}
+	return dir + strings.Trim(strings.TrimLeft(base, "0123456789"), "-0123456789")
 }
 
-func (o *outcomes) add(p outcomes) {
+func (f byteFlip) String() string { return fmt.Sprintf("%s byte %d mask %#02x", f.name, f.off, f.mask) }
+
+// flipOutcomes counts what became of flips.
+type flipOutcomes struct {
+	refusedByOpen, refusedByRead int // by an error of Open; of a scan or a Get
+	found, nothing               int // all answers were right, and Verify found the damage or did not
+}
+
+func (o *flipOutcomes) add(p flipOutcomes) {
 	o.refusedByOpen += p.refusedByOpen
-	o.refusedByScan += p.refusedByScan
+	o.refusedByRead += p.refusedByRead
 	o.found += p.found
 	o.nothing += p.nothing
 }
@@ -79,16 +89,14 @@ func makeClosedStore(t *testing.T, rng *rand.Rand) *closedStore {
 	session := func(work func()) {
 		m.open(c.fs)
 		work()
-		must(t, m.store.Close())
+		noFault(t, m.store.Close())
 	}
 	session(func() {
 		m.create()
-		m.write(60)
+		m.write(70)
 		m.flush("items", "pairs")
-		m.write(40)
-		m.flush("items", "pairs")
-		m.write(20)
-		must(t, m.table("pairs").Compact(context.Background()))
+		m.write(30)
+		noFault(t, m.table("pairs").Compact(context.Background()))
 	})
 	session(func() {
 		m.write(20)
@@ -98,7 +106,7 @@ func makeClosedStore(t *testing.T, rng *rand.Rand) *closedStore {
 	})
 	session(func() { m.write(10) })
 	session(func() { m.write(6) })
-	c.latest = m.text()
+	c.latest, c.rows = m.text(), m.rows
 	if a := c.read(c.fs.Clone()); a.wrong != "" || a.err != nil || a.findings > 0 {
 		t.Fatalf("undamaged: %+v", a)
 	}
@@ -113,7 +121,7 @@ type closedModel struct {
 	rows  map[string]map[string]oribi.Row // by table and key
 }
 
-func must(t testing.TB, err error) {
+func noFault(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -128,13 +136,13 @@ func (m *closedModel) open(fs vfs.FS) {
 	m.t.Helper()
 	var err error
 	m.store, err = oribi.Open(closedDir, closedOptions(fs, false))
-	must(m.t, err)
+	noFault(m.t, err)
 }
 
 func (m *closedModel) table(name string) *oribi.Table {
 	m.t.Helper()
 	table, err := m.store.Table(name)
-	must(m.t, err)
+	noFault(m.t, err)
 	return table
 }
 
@@ -142,20 +150,20 @@ func (m *closedModel) create() {
 	m.t.Helper()
 	items, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64},
 		{Name: "s", Type: schema.String, Nullable: true}, {Name: "d", Type: schema.Double, Nullable: true}, {Name: "b", Type: schema.Bool}}, 1)
-	must(m.t, err)
+	noFault(m.t, err)
 	pairs, err := schema.New([]schema.Column{{Name: "name", Type: schema.String}, {Name: "n", Type: schema.Int32},
 		{Name: "x", Type: schema.Binary, Nullable: true}, {Name: "y", Type: schema.Int16}}, 2)
-	must(m.t, err)
+	noFault(m.t, err)
 	_, err = m.store.CreateTable("items", items)
-	must(m.t, err)
+	noFault(m.t, err)
 	_, err = m.store.CreateTable("pairs", pairs)
-	must(m.t, err)
+	noFault(m.t, err)
 }
 
 func (m *closedModel) flush(tables ...string) {
 	m.t.Helper()
 	for _, name := range tables {
-		must(m.t, m.table(name).Flush(context.Background()))
+		noFault(m.t, m.table(name).Flush(context.Background()))
 	}
 }
 
@@ -170,7 +178,7 @@ func (m *closedModel) write(n int) (ts mvcc.Timestamp) {
 		}
 		var err error
 		ts, err = b.Commit(context.Background())
-		must(m.t, err)
+		noFault(m.t, err)
 	}
 	return ts
 }
@@ -213,54 +221,55 @@ func (m *closedModel) text() (lines []string) {
 	return lines
 }
 
-// places gives all bytes of all files but LOCK, shuffled, those of wal/, ANCHOR and INSTANCE and those of meta/ and data/ in turn.
-func (c *closedStore) places(t *testing.T, rng *rand.Rand) (out []flip) {
+// places gives all bytes of all files but LOCK at random: in turn of wal/ and INSTANCE, of meta/ and ANCHOR, of data/.
+func (c *closedStore) places(t *testing.T, rng *rand.Rand) (out []byteFlip) {
 	t.Helper()
-	var small, large []flip
+	group := map[string]int{"wal": 0, "INSTANCE": 0, "meta": 1, "ANCHOR": 1, "data": 2}
+	var groups [3][]byteFlip
 	size := int64(0)
-	var walk func(kind, name string)
-	walk = func(kind, name string) {
+	var walk func(g int, name string)
+	walk = func(g int, name string) {
 		info, err := c.fs.Stat(filepath.Join(closedDir, name))
-		must(t, err)
+		noFault(t, err)
 		if info.IsDir() {
 			names, err := c.fs.List(filepath.Join(closedDir, name))
-			must(t, err)
+			noFault(t, err)
 			for _, n := range names {
-				k := kind
-				if k == "" {
-					k = n
-				}
-				walk(k, filepath.Join(name, n))
+				walk(g, filepath.Join(name, n))
 			}
 			return
 		}
 		size += info.Size()
 		for off := range info.Size() {
-			f := flip{kind, name, off, byte(1 + rng.IntN(255))}
-			switch kind {
-			case "wal", "ANCHOR", "INSTANCE":
-				small = append(small, f)
-			case "meta", "data":
-				large = append(large, f)
-			}
+			groups[g] = append(groups[g], byteFlip{name, off, byte(1 + rng.IntN(255))})
 		}
 	}
-	walk("", "")
-	t.Logf("%d bytes of files, %d of them in wal/, ANCHOR and INSTANCE; %d rows now, %d before", size, len(small), len(c.latest), len(c.before))
-	for _, list := range [][]flip{small, large} {
-		rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	names, err := c.fs.List(closedDir)
+	noFault(t, err)
+	for _, name := range names {
+		if name != "LOCK" {
+			walk(group[name], name)
+		}
 	}
-	for i := range max(len(small), len(large)) {
-		out = append(out, small[min(i, len(small)):min(i+1, len(small))]...)
-		out = append(out, large[min(i, len(large)):min(i+1, len(large))]...)
+	t.Logf("files of %d bytes: wal/ and INSTANCE %d, meta/ and ANCHOR %d, data/ %d; %d rows now, %d before",
+		size, len(groups[0]), len(groups[1]), len(groups[2]), len(c.latest), len(c.before))
+	for _, g := range groups {
+		rng.Shuffle(len(g), func(i, j int) { g[i], g[j] = g[j], g[i] })
+	}
+	for i := range size {
+		for _, g := range groups {
+			if i < int64(len(g)) {
+				out = append(out, g[i])
+			}
+		}
 	}
 	return out
 }
 
 // flipAll tries flips, several at a time, until the time is over.
-func (c *closedStore) flipAll(t *testing.T, flips []flip, d time.Duration) map[string]*outcomes {
+func (c *closedStore) flipAll(t *testing.T, flips []byteFlip, d time.Duration) map[string]*flipOutcomes {
 	end := time.Now().Add(d)
-	tally := map[string]*outcomes{}
+	tally := map[string]*flipOutcomes{}
 	var mu sync.Mutex // guards tally
 	var next atomic.Int64
 	var wg sync.WaitGroup
@@ -269,10 +278,11 @@ func (c *closedStore) flipAll(t *testing.T, flips []flip, d time.Duration) map[s
 			for i := next.Add(1) - 1; i < int64(len(flips)) && time.Now().Before(end); i = next.Add(1) - 1 {
 				o := c.try(t, flips[i])
 				mu.Lock()
-				if tally[flips[i].kind] == nil {
-					tally[flips[i].kind] = &outcomes{}
+				if kind := flips[i].kind(); tally[kind] == nil {
+					tally[kind] = &o
+				} else {
+					tally[kind].add(o)
 				}
-				tally[flips[i].kind].add(o)
 				mu.Unlock()
 			}
 		})
@@ -282,7 +292,7 @@ func (c *closedStore) flipAll(t *testing.T, flips []flip, d time.Duration) map[s
 }
 
 // try carries out one flip on a copy.
-func (c *closedStore) try(t *testing.T, f flip) (o outcomes) {
+func (c *closedStore) try(t *testing.T, f byteFlip) (o flipOutcomes) {
 	watchdog := time.AfterFunc(time.Minute, func() { panic(fmt.Sprint("it hangs: ", f)) })
 	defer watchdog.Stop()
 	defer func() {
@@ -297,14 +307,11 @@ func (c *closedStore) try(t *testing.T, f flip) (o outcomes) {
 	case a.err != nil && !a.opened:
 		o.refusedByOpen++
 	case a.err != nil:
-		o.refusedByScan++
+		o.refusedByRead++
 	case a.findings > 0:
 		o.found++
 	default:
 		o.nothing++
-		if os.Getenv("SHOW") != "" {
-			t.Logf("NOTHING %v old %v", f, f.old)
-		}
 	}
 	if a.err != nil && !errors.Is(a.err, oribi.ErrCorrupt) && !errors.Is(a.err, oribi.ErrUnsupported) && !errors.Is(a.err, oribi.ErrNotStore) {
 		t.Errorf("%v: the error tells nothing of damage: %v", f, a.err)
@@ -313,7 +320,7 @@ func (c *closedStore) try(t *testing.T, f flip) (o outcomes) {
 }
 
 // apply changes the byte in fs, and returns that.
-func (f *flip) apply(t *testing.T, fs *vfs.Mem) *vfs.Mem {
+func (f byteFlip) apply(t *testing.T, fs *vfs.Mem) *vfs.Mem {
 	file, err := fs.Open(filepath.Join(closedDir, f.name), true)
 	if err != nil {
 		t.Error(err)
@@ -324,23 +331,32 @@ func (f *flip) apply(t *testing.T, fs *vfs.Mem) *vfs.Mem {
 	if _, err := file.ReadAt(b[:], f.off); err != nil {
 		t.Error(err)
 	}
-	f.old = b[0]
 	if _, err := file.WriteAt([]byte{b[0] ^ f.mask}, f.off); err != nil {
 		t.Error(err)
 	}
 	return fs
 }
 
-// answers is what a store says.
-type answers struct {
+// storeAnswers is what a store says.
+type storeAnswers struct {
 	opened   bool
-	err      error  // of Open, of a scan, of Verify
+	err      error  // the last of Open, scans, Gets, Verify
 	wrong    string // an answer that came without an error and is not right
 	findings int    // of Verify, if all else went well
 }
 
+// note adds an answer.
+func (a *storeAnswers) note(wrong string, err error) {
+	if wrong != "" {
+		a.wrong = wrong
+	}
+	if err != nil {
+		a.err = err
+	}
+}
+
 // read opens the store read-only and compares all answers.
-func (c *closedStore) read(fs vfs.FS) (a answers) {
+func (c *closedStore) read(fs vfs.FS) (a storeAnswers) {
 	s, err := oribi.Open(closedDir, closedOptions(fs, true))
 	if err != nil {
 		a.err = err
@@ -348,26 +364,52 @@ func (c *closedStore) read(fs vfs.FS) (a answers) {
 	}
 	defer s.Close()
 	a.opened = true
-	if a.wrong, a.err = compare(s, c.latest); a.wrong == "" && a.err == nil {
-		a.wrong, a.err = compare(s, c.before, oribi.AsOf(c.old))
-	}
+	a.note(compareRows(s, c.latest))
+	a.note(compareRows(s, c.before, oribi.AsOf(c.old)))
+	a.note(c.compareGets(s))
 	if a.wrong == "" && a.err == nil {
 		a.err = s.Verify(context.Background(), func(oribi.Finding) { a.findings++ })
 	}
 	return a
 }
 
-// compare scans all tables.
-func compare(s *oribi.Store, want []string, opts ...oribi.ReadOption) (wrong string, err error) {
-	got, err := scanAll(s, opts...)
+// compareGets gets all rows by their keys.
+func (c *closedStore) compareGets(s *oribi.Store) (wrong string, failed error) {
+	for name, rows := range c.rows {
+		table, err := s.Table(name)
+		if err != nil {
+			return err.Error(), nil
+		}
+		for id, want := range rows {
+			columns := table.Schema()
+			key := oribi.Key{}
+			for i := range columns.Keys {
+				key = append(key, want[columns.Columns[i].Name])
+			}
+			switch got, err := table.Get(context.Background(), key); {
+			case errors.Is(err, oribi.ErrNotFound):
+				return fmt.Sprintf("%s: get %s: not found", name, id), nil
+			case err != nil:
+				failed = err
+			case fmt.Sprint(got) != fmt.Sprint(want):
+				return fmt.Sprintf("%s: get %s: %v, want %v", name, id, got, want), nil
+			}
+		}
+	}
+	return "", failed
+}
+
+// compareRows scans all tables.
+func compareRows(s *oribi.Store, want []string, opts ...oribi.ReadOption) (wrong string, err error) {
+	got, err := allRows(s, opts...)
 	if err != nil || slices.Equal(got, want) {
 		return "", err
 	}
-	return fmt.Sprintf("%d rows, want %d; %s", len(got), len(want), difference(got, want)), nil
+	return fmt.Sprintf("%d rows, want %d; %s", len(got), len(want), firstDifference(got, want)), nil
 }
 
-// scanAll gives all rows of all tables, sorted.
-func scanAll(s *oribi.Store, opts ...oribi.ReadOption) (lines []string, err error) {
+// allRows gives all rows of all tables, sorted.
+func allRows(s *oribi.Store, opts ...oribi.ReadOption) (lines []string, err error) {
 	for _, table := range s.Tables() {
 		for row, err := range table.Scan(context.Background(), opts...).Rows() {
 			if err != nil {
@@ -380,8 +422,8 @@ func scanAll(s *oribi.Store, opts ...oribi.ReadOption) (lines []string, err erro
 	return lines, nil
 }
 
-// difference is the first line that only one of two has.
-func difference(got, want []string) string {
+// firstDifference is the first line that only one of two has.
+func firstDifference(got, want []string) string {
 	for _, l := range got {
 		if !slices.Contains(want, l) {
 			return "not wanted: " + l

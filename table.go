@@ -3,6 +3,7 @@ package oribi
 import (
 	"context"
 	"crypto/rand"
+	"encoding/hex"
 	"fmt"
 	"time"
 	"unicode/utf8"
@@ -201,6 +202,7 @@ func (t *Table) Schema() *schema.Schema { return t.tab.Schema }
 
 // Properties are a table's settings.
 type Properties struct {
+	ID            string        // 32 hex digits, given at the table's creation
 	History       time.Duration // HistoryForever or how long old versions are kept
 	HistoryFloor  mvcc.Timestamp
 	SchemaVersion uint32
@@ -210,7 +212,7 @@ type Properties struct {
 // Properties tells the table's settings.
 func (t *Table) Properties() Properties {
 	row := t.tab.Row()
-	p := Properties{History: HistoryForever, HistoryFloor: row.HistoryFloor, SchemaVersion: row.SchemaVersion, Comment: row.Comment}
+	p := Properties{ID: hex.EncodeToString(row.TableID[:]), History: HistoryForever, HistoryFloor: row.HistoryFloor, SchemaVersion: row.SchemaVersion, Comment: row.Comment}
 	if row.HistorySec >= 0 {
 		p.History = time.Duration(row.HistorySec) * time.Second
 	}

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -30,18 +30,7 @@ func NewDecimal(unscaled int64, scale int) Decimal {
 
 // String gives all digits of the scale: 1.50.
 func (d Decimal) String() string {
-	digits := d.Unscaled.String()
-	sign := ""
-	if strings.HasPrefix(digits, "-") {
-		sign, digits = "-", digits[1:]
-	}
-	if d.Scale <= 0 {
-		return sign + digits
-	}
-	if len(digits) <= d.Scale {
-		digits = strings.Repeat("0", d.Scale-len(digits)+1) + digits
-	}
-	return sign + digits[:len(digits)-d.Scale] + "." + digits[len(digits)-d.Scale:]
+	return string(celltext.AppendDecimal(nil, d.Unscaled, max(d.Scale, 0)))
 }
 
 // rescale brings a decimal to another scale, exactly or not at all.

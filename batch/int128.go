@@ -1,9 +1,6 @@
 package batch
 
-import (
-	"math/big"
-	"math/bits"
-)
+import "math/bits"
 
 // Int128Of widens an int64.
 func Int128Of(v int64) Int128 { return Int128{Lo: uint64(v), Hi: v >> 63} }
@@ -92,8 +89,30 @@ var pow10 = func() (t [39]Int128) {
 	return
 }()
 
+// AppendDigits appends the decimal digits of v without its sign, at least least of them.
+func (v Int128) AppendDigits(dst []byte, least int) []byte {
+	if v.Negative() {
+		v = v.Neg() // of the smallest value that value again, whose bits are right as an unsigned number
+	}
+	hi, lo := uint64(v.Hi), v.Lo
+	var buf [48]byte
+	at := len(buf)
+	for (hi != 0 || lo != 0 || len(buf)-at < least) && at > 0 {
+		var rest uint64
+		hi, rest = hi/10, hi%10
+		lo, rest = bits.Div64(rest, lo, 10)
+		at--
+		buf[at] = byte('0' + rest)
+	}
+	return append(dst, buf[at:]...)
+}
+
 // String is v in decimal digits.
 func (v Int128) String() string {
-	b := new(big.Int).Lsh(big.NewInt(v.Hi), 64)
-	return b.Add(b, new(big.Int).SetUint64(v.Lo)).String()
+	var buf [48]byte
+	dst := buf[:0]
+	if v.Negative() {
+		dst = append(dst, '-')
+	}
+	return string(v.AppendDigits(dst, 1))
 }

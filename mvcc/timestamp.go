@@ -36,7 +36,7 @@ func FromTime(t time.Time) Timestamp {
 }
 
 // EndOf is the last timestamp of t's microsecond.
-func EndOf(t time.Time) Timestamp { return FromTime(t) | 1<<logicalBits - 1 }
+func EndOf(t time.Time) Timestamp { return FromTime(t) | (1<<logicalBits - 1) }
 
 // Time is the physical part.
 func (ts Timestamp) Time() time.Time { return time.UnixMicro(int64(ts >> logicalBits)).UTC() }

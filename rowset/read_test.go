@@ -2,6 +2,7 @@ package rowset
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -165,7 +166,9 @@ func TestScansMatchTheModel(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				w.compare(t, req, it)
+				if err := w.compare(req, it); err != nil {
+					t.Fatal(err)
+				}
 				if err := it.Close(); err != nil || it.Next() {
 					t.Fatalf("%v, or a step after Close", err)
 				}
@@ -175,24 +178,23 @@ func TestScansMatchTheModel(t *testing.T) {
 }
 
 // compare reads an iterator to its end. Byte strings are compared after all of it was read: they hold.
-func (w *world) compare(t *testing.T, req *scan.Request, it *Iterator) {
-	t.Helper()
+func (w *world) compare(req *scan.Request, it *Iterator) error {
 	rows, want := w.answer(req)
 	var got [][][]byte
 	for it.Next() {
 		b := it.Batch()
 		if b.Len == 0 || b.Len > batch.WindowRows || b.Selected() == 0 || b.Selection.Count() != b.Selection.CountRange(0, b.Len) {
-			t.Fatalf("batch of %d rows, %d selected", b.Len, b.Selected())
+			return fmt.Errorf("batch of %d rows, %d selected", b.Len, b.Selected())
 		}
 		if len(b.Columns) != len(req.Columns) || len(b.Schema) != len(req.Columns) || req.Keys && len(it.Keys()) != b.Len {
-			t.Fatalf("%d columns, %d keys", len(b.Columns), len(it.Keys()))
+			return fmt.Errorf("%d columns, %d keys", len(b.Columns), len(it.Keys()))
 		}
 		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
 			if len(got) >= len(rows) {
-				t.Fatalf("request %+v: more than %d rows", req, len(rows))
+				return fmt.Errorf("request %+v: more than %d rows", req, len(rows))
 			}
 			if key := w.rows[rows[len(got)]].key; req.Keys && !bytes.Equal(it.Keys()[i], key) {
-				t.Fatalf("request %+v: row %d has key %x, want %x", req, len(got), it.Keys()[i], key)
+				return fmt.Errorf("request %+v: row %d has key %x, want %x", req, len(got), it.Keys()[i], key)
 			}
 			cells := make([][]byte, len(b.Columns))
 			for c, v := range b.Columns {
@@ -204,15 +206,16 @@ func (w *world) compare(t *testing.T, req *scan.Request, it *Iterator) {
 		}
 	}
 	if len(got) != len(rows) {
-		t.Fatalf("request %+v: %d rows, want %d", req, len(got), len(rows))
+		return fmt.Errorf("request %+v: %d rows, want %d", req, len(got), len(rows))
 	}
 	for k := range got {
 		for c, col := range req.Columns {
 			if !sameCell(got[k][c], want[k][col]) {
-				t.Fatalf("request %+v: row %d: column %d is %x, want %x", req, rows[k], col, got[k][c], want[k][col])
+				return fmt.Errorf("request %+v: row %d: column %d is %x, want %x", req, rows[k], col, got[k][c], want[k][col])
 			}
 		}
 	}
+	return nil
 }
 
 // A scan's answer at a snapshot does not change with what is applied while it runs, at or behind the snapshot.
@@ -235,7 +238,9 @@ func TestScansDoNotSeeLaterChanges(t *testing.T) {
 			w.set.Apply(batch.Ordinal(i), w.end+1, 100, change.AppendDelete(nil))
 		}
 	}
-	w.compare(t, req, it)
+	if err := w.compare(req, it); err != nil {
+		t.Fatal(err)
+	}
 	if err := it.Close(); err != nil {
 		t.Fatal(err)
 	}

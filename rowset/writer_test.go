@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
@@ -150,10 +151,10 @@ func TestRollingWriterWithoutRowsMakesNothing(t *testing.T) {
 	}
 }
 
-// fullDisk takes no more bytes after some.
+// fullDisk takes no more bytes after some. Sinks are written to in parallel.
 type fullDisk struct {
 	*disk
-	left int
+	left atomic.Int64
 }
 
 type fullSink struct {
@@ -164,7 +165,7 @@ type fullSink struct {
 var errFull = errors.New("full")
 
 func (s *fullSink) Write(p []byte) (int, error) {
-	if s.d.left -= len(p); s.d.left < 0 {
+	if s.d.left.Add(-int64(len(p))) < 0 {
 		return 0, errFull
 	}
 	return s.Memory.Write(p)
@@ -185,7 +186,8 @@ func TestWriterTellsThatTheDiskIsFull(t *testing.T) {
 		written += len(b.Bytes)
 	}
 	for left := 0; left < written/2; left += 1 + written/40 {
-		d := &fullDisk{disk: newDisk(), left: left}
+		d := &fullDisk{disk: newDisk()}
+		d.left.Store(int64(left))
 		out, err := NewWriter(d, w.schema, 1)
 		if err == nil {
 			err = out.Append(w.chunk(0, len(w.rows), w.end))
@@ -199,11 +201,12 @@ func TestWriterTellsThatTheDiskIsFull(t *testing.T) {
 	}
 }
 
+// A rowset that was written before columns came and went: by ID the others are found, whatever their names and places.
 func TestReadingASchemaThatHasChanged(t *testing.T) {
 	r := newRand(t)
-	old := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "gone", Type: schema.Int64}, {ID: 3, Name: "stays", Type: schema.String, Nullable: true}}, 1)
-	w := newWorld(t, r, old, 500)
-	row := w.set.Stored()
+	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "gone", Type: schema.Int64},
+		{ID: 3, Name: "stays", Type: schema.String, Nullable: true}}, 1), 500)
+	row := w.rewritten(t, r)
 	def := []byte("default")
 	now := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 7, Name: "nullable", Type: schema.Int64, Nullable: true},
 		{ID: 3, Name: "renamed", Type: schema.String, Nullable: true}, {ID: 8, Name: "defaulted", Type: schema.String, Default: def},
@@ -212,46 +215,64 @@ func TestReadingASchemaThatHasChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantOf := func(old [][]byte) [][]byte { return [][]byte{old[0], nil, old[2], def, {5}, nil} }
-
-	// Changes in files only: the delta mem store is another rowset's.
-	last := mvcc.Min
-	for _, f := range set.Tracker().Redo {
-		last = max(last, f.Stats().Max)
-	}
 	all := []int{0, 1, 2, 3, 4, 5}
-	for _, snap := range []mvcc.Timestamp{5, 20, 40} {
-		h := map[string][][]byte{}
-		for i := range w.rows {
-			m := &w.rows[i]
-			n := m.before(min(snap, last+1))
-			if cells, live := m.at(max(n, min(m.base, m.before(snap)))); live {
-				h[string(m.key)] = wantOf(cells)
-			}
-		}
-		got := 0
-		it, err := set.NewIterator(&scan.Request{Schema: now, Columns: all, Snapshot: min(snap, last+1), Keys: true,
-			Predicates: []batch.Predicate{{Column: "defaulted", ID: 8, Type: schema.String, Op: batch.Eq, Values: [][]byte{def}},
-				{Column: "nullable", ID: 7, Type: schema.Int64, Op: batch.IsNull}}})
+	wantOf := func(old [][]byte) [][]byte { return [][]byte{old[0], nil, old[2], def, {5}, nil} }
+	predicates := []batch.Predicate{{Column: "defaulted", ID: 8, Type: schema.String, Op: batch.Eq, Values: [][]byte{def}},
+		{Column: "nullable", ID: 7, Type: schema.Int64, Op: batch.IsNull}}
+
+	for _, snap := range []mvcc.Timestamp{0, 5, 20, 40, mvcc.Max} {
+		it, err := set.NewIterator(&scan.Request{Schema: now, Columns: all, Snapshot: snap, Predicates: predicates})
 		if err != nil {
 			t.Fatal(err)
 		}
+		var got [][][]byte
 		for it.Next() {
 			b := it.Batch()
 			for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
-				want := h[string(it.Keys()[i])]
-				for c := range all {
-					if want == nil || !sameCell(b.Columns[c].Cell(i), want[c]) {
-						t.Fatalf("key %x at %d: column %d is %x, want %x", it.Keys()[i], snap, c, b.Columns[c].Cell(i), want)
-					}
+				var cells [][]byte
+				for _, v := range b.Columns {
+					cells = append(cells, bytes.Clone(v.Cell(i)))
 				}
-				got++
+				got = append(got, cells)
 			}
 		}
 		if err := it.Close(); err != nil {
 			t.Fatal(err)
 		}
-		_ = got
+		for i := range w.rows {
+			m := &w.rows[i]
+			old, live := m.at(m.before(snap))
+			cells := make([][]byte, len(all))
+			if there, err := set.Row(batch.Ordinal(i), snap, all, cells); err != nil || there != live {
+				t.Fatalf("row %d at %d: %t, %v", i, snap, there, err)
+			}
+			if !live {
+				continue
+			}
+			if want := wantOf(old); len(got) == 0 || !slices.EqualFunc(cells, want, sameCell) || !slices.EqualFunc(got[0], want, sameCell) {
+				t.Fatalf("row %d at %d: read %x, scanned %x, want %x", i, snap, cells, got[:min(1, len(got))], want)
+			}
+			got = got[1:]
+		}
+		if len(got) > 0 {
+			t.Fatalf("%d rows too many at %d", len(got), snap)
+		}
+	}
+	h, err := set.Histories(mvcc.Max)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := h.Next()
+	if err != nil || rows == nil {
+		t.Fatal(rows, err)
+	}
+	for i := range rows.Keys {
+		old, _ := w.rows[i].at(w.rows[i].base)
+		for c, want := range wantOf(old) {
+			if got := rows.Batch.Columns[c].Cell(i); !sameCell(got, want) {
+				t.Fatalf("row %d: base of column %d is %x, want %x", i, c, got, want)
+			}
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package vfs
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -106,5 +107,5 @@ func (l *osLock) Close() error {
 	osLocks.mu.Lock()
 	defer osLocks.mu.Unlock()
 	osLocks.held = slices.DeleteFunc(osLocks.held, func(o *osLock) bool { return o == l })
-	return l.f.Close()
+	return errors.Join(unflock(l.f), l.f.Close())
 }

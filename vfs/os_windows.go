@@ -55,3 +55,11 @@ func flock(f *os.File, exclusive bool) (held bool, err error) {
 	})
 	return errors.Is(err, windows.ERROR_LOCK_VIOLATION), err
 }
+
+// unflock gives the lock back.
+func unflock(f *os.File) error {
+	return control(f, "unlock", func(fd uintptr) error {
+		at := windows.Overlapped{OffsetHigh: 0x4000_0000}
+		return windows.UnlockFileEx(windows.Handle(fd), 0, 1, 0, &at)
+	})
+}

@@ -115,8 +115,9 @@ func (g *Generator) tick() time.Duration {
 func (g *Generator) create(r *Runner) Step {
 	g.made++
 	name := fmt.Sprintf("t%d", g.r.IntN(g.made))
-	if r.Model.Tables[name] != nil {
+	for r.Model.Tables[name] != nil {
 		name = fmt.Sprintf("t%d", g.made)
+		g.made++
 	}
 	s := randomSchema(g.r)
 	pool := make([][][]byte, 1+g.r.IntN(2*g.o.Keys))

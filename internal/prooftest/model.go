@@ -2,6 +2,7 @@ package prooftest
 
 import (
 	"encoding/binary"
+	"slices"
 	"sort"
 
 	"github.com/zeebo/xxh3"
@@ -108,6 +109,38 @@ func (m *Model) flushed(t *Table) {
 			return
 		}
 	}
+}
+
+// clone is a copy that shares cells alone.
+func (m *Model) clone() *Model {
+	c := &Model{Tables: map[string]*Table{}, Durable: m.Durable}
+	tables, rows := map[*Table]*Table{}, map[*modelRow]*modelRow{}
+	for name, t := range m.Tables {
+		ct := &Table{Name: t.Name, Schema: t.Schema, rows: make(map[string]*modelRow, len(t.rows))}
+		c.Tables[name], tables[t] = ct, ct
+		for _, r := range t.order {
+			cr := &modelRow{key: r.key, versions: slices.Clone(r.versions)}
+			ct.order, rows[r] = append(ct.order, cr), cr
+		}
+		for key, r := range t.rows {
+			ct.rows[key] = rows[r]
+		}
+	}
+	for _, commit := range m.Commits {
+		cc := Commit{TS: commit.TS, in: map[*Table]bool{}}
+		for t := range commit.in {
+			if tables[t] != nil { // else it was dropped
+				cc.in[tables[t]] = true
+			}
+		}
+		for _, r := range commit.rows {
+			if rows[r] != nil {
+				cc.rows = append(cc.rows, rows[r])
+			}
+		}
+		c.Commits = append(c.Commits, cc)
+	}
+	return c
 }
 
 // newest is the timestamp of the last commit.

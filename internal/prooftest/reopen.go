@@ -46,6 +46,7 @@ func (r *Runner) reopen(st *Step) error {
 
 // crash takes the picture of the disk, and puts it in the place of the old one.
 func (r *Runner) crash(st *Step) (err error) {
+	r.crashed = true
 	image := r.mem.Clone()
 	switch st.Kind {
 	case Cut:

@@ -30,12 +30,17 @@ type Runner struct {
 	ctx   context.Context
 
 	highest mvcc.Timestamp // at least every timestamp that a clock has handed out or passed, or nearly
+	crashed bool           // at least once
 	passed  mvcc.Timestamp // the same since the store was opened, and no more: the next timestamp is above it
-	// inFlight is the batch that is being committed, unsure the table that is being made or dropped.
+
+	// state guards what a picture of the disk, taken at any moment by another goroutine, is compared with: the model, the batch that
+	// is being committed, and the table that is being made or dropped. Reads of the model by the runner itself need no lock.
+	state    sync.Mutex
 	inFlight *outcome
 	unsure   string
-	broken   bool // a write failed by intention: nothing more is expected of the store
 }
+
+var background = context.Background()
 
 // wall is a clock on the wall that stands still until it is moved.
 type wall struct {
@@ -63,7 +68,7 @@ func NewRunner(o Settings) *Runner {
 }
 
 func newRunner(o Settings, mem *vfs.Mem, trap *Trap) *Runner {
-	r := &Runner{Script: &Script{Settings: o}, Model: NewModel(), mem: mem, trap: trap, wall: newWall(), ctx: context.Background()}
+	r := &Runner{Script: &Script{Settings: o}, Model: NewModel(), mem: mem, trap: trap, wall: newWall(), ctx: background}
 	for _, err := range []error{mem.Mkdir(Dir), mem.SyncDir("/")} {
 		if err != nil {
 			r.Err = err
@@ -113,7 +118,7 @@ func (r *Runner) Close() {
 	if r.store == nil {
 		return
 	}
-	if err := r.store.Close(); r.Err == nil && !r.broken && err != nil {
+	if err := r.store.Close(); r.Err == nil && err != nil {
 		r.Err = fmt.Errorf("close: %w", err)
 	}
 	r.store = nil

@@ -8,6 +8,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -23,23 +24,29 @@ func (r *Runner) create(st *Step) error {
 		_, err := r.store.CreateTable(st.Table, st.Schema)
 		return want(err, oribi.ErrExists)
 	}
-	r.unsure = st.Table
-	_, err := r.store.CreateTable(st.Table, st.Schema)
-	if err == nil {
-		r.Model.Create(st.Table, st.Schema)
-	}
-	r.unsure = ""
-	return err
+	return r.define(st.Table, func() error {
+		_, err := r.store.CreateTable(st.Table, st.Schema)
+		return err
+	}, func() { r.Model.Create(st.Table, st.Schema) })
 }
 
 func (r *Runner) drop(st *Step) error {
-	r.unsure = st.Table
-	err := r.store.DropTable(st.Table)
-	if err == nil {
-		r.Model.Drop(st.Table)
+	return r.define(st.Table, func() error { return r.store.DropTable(st.Table) }, func() { r.Model.Drop(st.Table) })
+}
+
+// define changes the list of tables, in the store and then in the model. After a failure nobody knows whether the table is there.
+func (r *Runner) define(table string, do func() error, then func()) error {
+	r.state.Lock()
+	r.unsure = table
+	r.state.Unlock()
+	if err := do(); err != nil {
+		return err
 	}
+	r.state.Lock()
+	defer r.state.Unlock()
+	then()
 	r.unsure = ""
-	return err
+	return nil
 }
 
 func want(err, target error) error {
@@ -63,28 +70,37 @@ func (r *Runner) write(st *Step) error {
 		opts = append(opts, oribi.NoSync)
 	}
 	if out.refused < 0 {
+		r.state.Lock()
 		r.inFlight = out
+		r.state.Unlock()
 	}
 	ts, err := b.Commit(r.ctx, opts...)
-	defer func() { r.inFlight = nil }()
 	switch {
 	case out.refused >= 0:
 		r.Counts.Refused++
 		return refusal(err, out, ops)
 	case err != nil:
-		return err
+		return err // the batch stays in flight: nobody knows whether the log has it
 	case ts <= r.passed:
 		return fmt.Errorf("timestamp %d, there was %d before", uint64(ts), uint64(r.passed))
 	}
+	r.committed(out, ts, st.Sync)
+	return nil
+}
+
+// committed notes a batch that the store has taken.
+func (r *Runner) committed(out *outcome, ts mvcc.Timestamp, sync bool) {
+	r.state.Lock()
+	defer r.state.Unlock()
+	r.inFlight = nil
 	r.pass(ts)
 	if len(out.changes) > 0 { // else nothing was logged, and a crash may have the timestamp given once more
 		r.Model.commit(out, ts)
 	}
 	r.Counts.Batches++
-	if st.Sync {
+	if sync {
 		r.Model.Durable = len(r.Model.Commits)
 	}
-	return nil
 }
 
 // refusal compares an error with what the model says about the first refused row.
@@ -183,7 +199,9 @@ func (r *Runner) rewrite(st *Step) error {
 		return err
 	}
 	if st.Kind != Merge {
+		r.state.Lock()
 		r.Model.flushed(r.Model.Tables[st.Table])
+		r.state.Unlock()
 	}
 	layout := t.Layout()
 	r.Counts.MaxRowSets = max(r.Counts.MaxRowSets, int64(len(layout.RowSets)))

@@ -230,6 +230,34 @@ func TestGapsMatterFromLogStartOn(t *testing.T) {
 	checkRefused(t, "newest is missing", v, 27)
 }
 
+// releaseFS removes the oldest segments before the n-th Open, as a Release does beside Verify.
+type releaseFS struct {
+	vfs.FS
+	opens, n int
+}
+
+func (r *releaseFS) Open(name string, write bool) (vfs.File, error) {
+	if r.opens++; r.opens == r.n {
+		for number := uint64(1); number <= 3; number++ {
+			if err := r.FS.Remove(segmentPath(number)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return r.FS.Open(name, write)
+}
+
+func TestVerifyBesideReleaseFindsNothing(t *testing.T) {
+	m := manySegments(t)
+	for n := 1; n <= 12; n++ { // 6 for the headers, 6 for the records
+		for _, logStart := range []LSN{1, 6, 12, 16, 31} {
+			if f := verify(t, small(&releaseFS{FS: m.Clone(), n: n}), logStart); f != nil {
+				t.Errorf("released at open %d, log start %d: %q", n, logStart, f)
+			}
+		}
+	}
+}
+
 func TestWrongSegmentsAreRefused(t *testing.T) {
 	m := manySegments(t)
 	other := emptyMem(t)

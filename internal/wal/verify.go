@@ -3,12 +3,14 @@ package wal
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 )
 
 // Verify reads all segments, leftovers below logStart too, and tells every fault it finds: file name,
 // byte offset, problem. A torn tail and a newest file without a header are none: a crash leaves them.
 //
-// It goes on behind a fault with the next segment. An error tells that the directory cannot be read.
+// It goes on behind a fault with the next segment. It may run beside a Log on the same directory: segments that Release
+// removes meanwhile are passed over. An error tells that the directory cannot be read.
 func Verify(o Options, logStart LSN, finding func(file string, off int64, problem string)) error {
 	o, err := o.filled()
 	if err != nil {
@@ -18,12 +20,21 @@ func Verify(o Options, logStart LSN, finding func(file string, off int64, proble
 	if err != nil {
 		return err
 	}
-	v := verifier{o: &o, segs: segs, logStart: max(logStart, 1), finding: finding}
-	v.base = holder(segs, v.logStart)
+	left := segs
+	for i := range segs {
+		if errors.Is(segs[i].err, fs.ErrNotExist) { // released, and so is all before it
+			left = segs[i+1:]
+		}
+	}
+	v := verifier{o: &o, segs: left, logStart: max(logStart, 1), finding: finding}
+	v.base = holder(left, v.logStart)
+	if v.base < 0 && len(left) < len(segs) { // logStart has risen meanwhile: what is left is needed, and no more
+		v.base = 0
+	}
 	if v.base < 0 {
 		finding("", 0, fmt.Sprintf("no segment holds LSN %d, which is needed", v.logStart))
 	}
-	for i := range segs {
+	for i := range left {
 		v.segment(i)
 	}
 	return nil
@@ -78,7 +89,7 @@ func (v *verifier) segment(i int) {
 	case v.base >= 0 && i > v.base && v.segs[i-1].number != s.number-1:
 		v.finding(s.name, 0, fmt.Sprintf("segment %d is missing", s.number-1))
 	}
-	if err := v.records(s, newest); err != nil {
+	if err := v.records(s, newest); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		v.tell(s, err)
 	}
 }

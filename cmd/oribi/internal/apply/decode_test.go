@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/cell"
+	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/corpustest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -40,7 +40,7 @@ func text(op *Operation) string {
 		if op.Set[i] {
 			b = append(b, ' ')
 			b = append(b, c.Name...)
-			b = cell.AppendJSON(append(b, '='), &c, op.Cells[i])
+			b = celltext.AppendJSON(append(b, '='), &c, op.Cells[i])
 		}
 	}
 	return string(b)

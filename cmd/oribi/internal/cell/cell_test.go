@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
+	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -70,14 +71,14 @@ func TestJSONAndTextOfEveryType(t *testing.T) {
 			t.Errorf("%s %s: got cell %x, %v, want %s", c.typeName, c.in, got, err, c.cell)
 			continue
 		}
-		if s := string(AppendJSON(nil, col, got)); s != c.json {
+		if s := string(celltext.AppendJSON(nil, col, got)); s != c.json {
 			t.Errorf("%s %s: prints as %s, want %s", c.typeName, c.in, s, c.json)
 		}
-		if s := string(AppendText(nil, col, got)); s != c.text {
+		if s := string(celltext.AppendText(nil, col, got)); s != c.text {
 			t.Errorf("%s %s: text %q, want %q", c.typeName, c.in, s, c.text)
 		}
 	}
-	if s := string(AppendJSON(nil, column(t, "date"), nil)); s != "null" {
+	if s := string(celltext.AppendJSON(nil, column(t, "date"), nil)); s != "null" {
 		t.Errorf("NULL prints as %s", s)
 	}
 }
@@ -135,7 +136,7 @@ func TestFromNumberTakesEveryWayToWriteAValue(t *testing.T) {
 			if err == nil {
 				t.Errorf("%s %s: got %x, want an error", c.typeName, c.in, got)
 			}
-		} else if s := string(AppendText(nil, col, got)); err != nil || s != c.want {
+		} else if s := string(celltext.AppendText(nil, col, got)); err != nil || s != c.want {
 			t.Errorf("%s %s: got %s, %v, want %s", c.typeName, c.in, s, err, c.want)
 		}
 	}
@@ -167,7 +168,7 @@ func TestWideIntegersAgreeWithBigArithmetic(t *testing.T) {
 		if m.Bit(127) == 1 {
 			m.Sub(m, new(big.Int).Lsh(big.NewInt(1), 128))
 		}
-		if s := string(AppendText(nil, col, got)); m.Cmp(n) != 0 || s != n.String() {
+		if s := string(celltext.AppendText(nil, col, got)); m.Cmp(n) != 0 || s != n.String() {
 			t.Fatalf("%s became %s and prints as %s", n, m, s)
 		}
 	}
@@ -195,7 +196,7 @@ func TestFloatsPrintAsEncodingJSONDoes(t *testing.T) {
 			}
 			col := column(t, typeName)
 			value, err := FromJSON([]byte{}, col, want)
-			if got := string(AppendJSON(nil, col, value)); err != nil || got != string(want) {
+			if got := string(celltext.AppendJSON(nil, col, value)); err != nil || got != string(want) {
 				t.Fatalf("%v prints as %s, %v, want %s", v, got, err, want)
 			}
 		}
@@ -205,7 +206,7 @@ func TestFloatsPrintAsEncodingJSONDoes(t *testing.T) {
 func FuzzQuotedStringsReadBack(f *testing.F) {
 	f.Add("a\"\\\x00\x1f é")
 	f.Fuzz(func(t *testing.T, s string) {
-		value := AppendQuoted(nil, []byte(s))
+		value := celltext.AppendQuoted(nil, []byte(s))
 		if err := jsonin.Check(value); err != nil {
 			return // s is not valid UTF-8
 		}

@@ -49,24 +49,6 @@ func (m magnitude) negated() magnitude {
 	return magnitude{hi: hi, lo: lo}
 }
 
-// appendDigits appends the decimal digits of v without its sign, at least least of them.
-func appendDigits(dst []byte, v batch.Int128, least int) []byte {
-	m := magnitude{hi: uint64(v.Hi), lo: v.Lo}
-	if v.Hi < 0 {
-		m = m.negated()
-	}
-	var buf [48]byte
-	at := len(buf)
-	for m.hi != 0 || m.lo != 0 || len(buf)-at < least {
-		var rest uint64
-		m.hi, rest = m.hi/10, m.hi%10
-		m.lo, rest = bits.Div64(rest, m.lo, 10)
-		at--
-		buf[at] = byte('0' + rest)
-	}
-	return append(dst, buf[at:]...)
-}
-
 var (
 	errRange   = errors.New("is out of range")
 	errInexact = errors.New("cannot be held exactly")

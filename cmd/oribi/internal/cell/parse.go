@@ -1,3 +1,5 @@
+// Package cell reads cells, the bytes of values as the engine keeps them, from the forms of text that the command takes: JSON values, keys,
+// literals of expressions. The table of forms stands in package celltext, which writes them.
 package cell
 
 import (
@@ -122,11 +124,7 @@ func FromNumber(dst []byte, c *schema.Column, text string) ([]byte, error) {
 	case c.Type.Decimal(), c.Type == schema.Int128:
 		return appendWide(dst, v, c.Type.Width()), nil
 	}
-	digits := appendDigits(nil, v, 1)
-	if n.negative {
-		digits = append([]byte{'-'}, digits...)
-	}
-	dst, err = appendInteger(dst, c.Type, string(digits))
+	dst, err = appendInteger(dst, c.Type, v.String())
 	return dst, numberError(c, text, err)
 }
 
@@ -206,6 +204,8 @@ func FromHex(dst []byte, text string) ([]byte, error) {
 	}
 	return out, nil
 }
+
+const secondsPerDay = 24 * 60 * 60
 
 // FromDate appends the cell of a date written year-month-day.
 func FromDate(dst []byte, text string) ([]byte, error) {

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/oribi-db/oribi"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/cell"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/when"
+	"github.com/oribi-db/oribi/internal/celltext"
 )
 
 // memoryLimit is what stores that the command opens may hold, bytes.
@@ -122,5 +122,5 @@ func (a *app) printFinding(f oribi.Finding) error {
 
 // quote writes text as a JSON string.
 func quote(text string) []byte {
-	return cell.AppendQuoted(nil, []byte(strings.ToValidUTF8(text, "\ufffd")))
+	return celltext.AppendQuoted(nil, []byte(strings.ToValidUTF8(text, "\ufffd")))
 }

@@ -58,7 +58,7 @@ func createTable(store *oribi.Store, name string, t *schemafile.Table) error {
 func described(t *oribi.Table) *schemafile.Table {
 	s, p := t.Schema(), t.Properties()
 	return &schemafile.Table{Columns: s.Columns, Keys: s.Keys, History: p.History, Comment: p.Comment,
-		Name: t.Name(), SchemaVersion: p.SchemaVersion, HistoryFloor: uint64(p.HistoryFloor)}
+		ID: p.ID, Name: t.Name(), SchemaVersion: p.SchemaVersion, HistoryFloor: uint64(p.HistoryFloor)}
 }
 
 // listColumns are what "table list" tells of a table.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 
 	"github.com/oribi-db/oribi/batch"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/cell"
+	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -34,7 +34,7 @@ func (r *csvRows) row(dst []byte, vectors []*batch.Vector, i int) []byte {
 			continue
 		}
 		from := len(dst)
-		dst = cell.AppendText(dst, &r.columns[k], value)
+		dst = celltext.AppendText(dst, &r.columns[k], value)
 		if v.Type.Variable() {
 			dst = quoteFrom(dst, from)
 		}

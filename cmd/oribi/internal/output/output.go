@@ -15,7 +15,7 @@ import (
 	"io"
 
 	"github.com/oribi-db/oribi/batch"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/cell"
+	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -125,7 +125,7 @@ func newJSONRows(columns []schema.Column, array bool) *jsonRows {
 		if i == 0 {
 			before[0] = '{'
 		}
-		r.names = append(r.names, append(cell.AppendQuoted(before, []byte(columns[i].Name)), ':'))
+		r.names = append(r.names, append(celltext.AppendQuoted(before, []byte(columns[i].Name)), ':'))
 	}
 	return r
 }
@@ -144,7 +144,7 @@ func (r *jsonRows) row(dst []byte, vectors []*batch.Vector, i int) []byte {
 	r.some = true
 	for k, v := range vectors {
 		dst = append(dst, r.names[k]...)
-		dst = cell.AppendJSON(dst, &r.columns[k], v.Cell(i))
+		dst = celltext.AppendJSON(dst, &r.columns[k], v.Cell(i))
 	}
 	if r.array {
 		return append(dst, '}')

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/oribi-db/oribi/batch"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/cell"
+	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -42,7 +42,7 @@ func (r *tableRows) row(dst []byte, vectors []*batch.Vector, i int) []byte {
 			line[k] = "NULL"
 			continue
 		}
-		r.text = cell.AppendText(r.text[:0], &r.columns[k], value)
+		r.text = celltext.AppendText(r.text[:0], &r.columns[k], value)
 		line[k] = printable(r.text)
 	}
 	if r.held == nil {
@@ -111,7 +111,7 @@ func printable(text []byte) string {
 		if unicode.IsPrint(c) {
 			out = utf8.AppendRune(out, c)
 		} else {
-			escaped := cell.AppendQuoted(nil, []byte(string(c)))
+			escaped := celltext.AppendQuoted(nil, []byte(string(c)))
 			if len(escaped) > 2 && escaped[1] == '\\' {
 				out = append(out, escaped[1:len(escaped)-1]...)
 			} else {

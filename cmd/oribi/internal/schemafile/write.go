@@ -3,8 +3,8 @@ package schemafile
 import (
 	"strconv"
 
-	"github.com/oribi-db/oribi/cmd/oribi/internal/cell"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/when"
+	"github.com/oribi-db/oribi/internal/celltext"
 )
 
 // Append appends t as one line of JSON, without the line's end. Read takes it back.
@@ -37,7 +37,7 @@ func (t *Table) appendColumn(dst []byte, i int) []byte {
 	dst = strconv.AppendBool(append(dst, `,"key":`...), i < t.Keys)
 	dst = strconv.AppendBool(append(dst, `,"nullable":`...), c.Nullable)
 	if c.Default != nil {
-		dst = cell.AppendJSON(append(dst, `,"default":`...), c, c.Default)
+		dst = celltext.AppendJSON(append(dst, `,"default":`...), c, c.Default)
 	}
 	dst = appendString(append(dst, `,"encoding":`...), nameOf(c.Encoding, encodings))
 	dst = appendString(append(dst, `,"compression":`...), nameOf(c.Compression, compressions))
@@ -48,4 +48,4 @@ func (t *Table) appendColumn(dst []byte, i int) []byte {
 	return append(dst, '}')
 }
 
-func appendString(dst []byte, s string) []byte { return cell.AppendQuoted(dst, []byte(s)) }
+func appendString(dst []byte, s string) []byte { return celltext.AppendQuoted(dst, []byte(s)) }

@@ -1,4 +1,4 @@
-// Package cell turns cells into text and text into cells, for every type a column can have.
+// Package celltext writes cells as text, for every type a column can have.
 //
 // A cell is the bytes of one value as the engine keeps them: nil for NULL, little-endian for fixed
 // widths, the bytes themselves for strings. The text has two forms:
@@ -15,7 +15,7 @@
 //	string, varchar  escaped only where needed   as it is
 //
 // Everything appends to a byte slice; nothing allocates beyond it.
-package cell
+package celltext
 
 import (
 	"encoding/binary"
@@ -72,7 +72,7 @@ func AppendText(dst []byte, c *schema.Column, cell []byte) []byte {
 	case schema.Date:
 		return appendDate(dst, signed(cell))
 	case schema.Int128, schema.Decimal32, schema.Decimal64, schema.Decimal128:
-		return appendDecimal(dst, wideOf(cell), c.Scale)
+		return AppendDecimal(dst, wideOf(cell), c.Scale)
 	}
 	return strconv.AppendInt(dst, signed(cell), 10)
 }
@@ -132,12 +132,12 @@ func appendFloat(dst []byte, f float64, width int) []byte {
 	return dst
 }
 
-// appendDecimal appends v with its last scale digits behind the point.
-func appendDecimal(dst []byte, v batch.Int128, scale int) []byte {
-	if v.Hi < 0 {
+// AppendDecimal appends v with its last scale digits behind the point.
+func AppendDecimal(dst []byte, v batch.Int128, scale int) []byte {
+	if v.Negative() {
 		dst = append(dst, '-')
 	}
-	dst = appendDigits(dst, v, scale+1)
+	dst = v.AppendDigits(dst, scale+1)
 	if scale == 0 {
 		return dst
 	}

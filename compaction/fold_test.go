@@ -1,0 +1,247 @@
+package compaction
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
+	"github.com/oribi-db/oribi/schema"
+)
+
+const example = "hello 0000000000"
+
+// exampleInputs are the three rowsets of tablet spec §13.8.
+func exampleInputs() []Input {
+	return []Input{
+		oneRow(example, 0, 0, []change.Delta{deletion(1)}, []change.Delta{deletion(11)}),
+		oneRow(example, 0, 0, []change.Delta{deletion(21)}, []change.Delta{delta(31, set(change.Update, 1, 1)), deletion(41)}),
+		oneRow(example, 0, 0, []change.Delta{deletion(51)}, []change.Delta{delta(61, set(change.Update, 2, null))}),
+	}
+}
+
+// Tablet spec §13.8, in whatever order the rowsets come.
+func TestGhostsOfThreeRowSetsBecomeOneHistory(t *testing.T) {
+	const want = example + " val=2 nullable=NULL; UNDO [@61 SET val=0,nullable=0, @51 DELETE, @41 REINSERT val=1,nullable=1, " +
+		"@31 SET val=0,nullable=0, @21 DELETE, @11 REINSERT val=0,nullable=0, @1 DELETE]; REDO []\n"
+	for _, order := range [][3]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
+		in := exampleInputs()
+		res, err := run(testSchema, mvcc.Min, 0, in[order[0]], in[order[1]], in[order[2]])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := res.text(); got != want {
+			t.Errorf("order %v:\ngot  %swant %s", order, got, want)
+		}
+		if res.stats != (Stats{RowsRead: 3, RowsWritten: 1}) || res.rows[0].LiveRows != 1 {
+			t.Errorf("order %v: %+v, %d live", order, res.stats, res.rows[0].LiveRows)
+		}
+		for snap, val := range map[mvcc.Timestamp]string{45: "", 35: "1", 31: "0", 1: "", 2: "0", 11: "0", 12: "", 52: "0", 61: "0", 62: "2", mvcc.Max: "2"} {
+			cells := make([][]byte, 1)
+			live, err := res.sets[0].Row(0, snap, []int{1}, cells)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := number(cells[0]); live != (val != "") || live && got != val {
+				t.Errorf("at %d: live %t, val %s, want %q", snap, live, got, val)
+			}
+		}
+	}
+}
+
+func TestFloorCutsHistoryButNotWhatItMayStillBeAsked(t *testing.T) {
+	for floor, want := range map[mvcc.Timestamp]string{
+		0:  "[@61 SET val=0,nullable=0, @51 DELETE, @41 REINSERT val=1,nullable=1, @31 SET val=0,nullable=0, @21 DELETE, @11 REINSERT val=0,nullable=0, @1 DELETE]",
+		1:  "[@61 SET val=0,nullable=0, @51 DELETE, @41 REINSERT val=1,nullable=1, @31 SET val=0,nullable=0, @21 DELETE, @11 REINSERT val=0,nullable=0]",
+		21: "[@61 SET val=0,nullable=0, @51 DELETE, @41 REINSERT val=1,nullable=1, @31 SET val=0,nullable=0]",
+		40: "[@61 SET val=0,nullable=0, @51 DELETE, @41 REINSERT val=1,nullable=1]",
+		41: "[@61 SET val=0,nullable=0, @51 DELETE]",
+		51: "[@61 SET val=0,nullable=0]",
+		60: "[@61 SET val=0,nullable=0]",
+		61: "[]",
+		99: "[]",
+	} {
+		res, err := run(testSchema, floor, 0, exampleInputs()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := res.text(), fmt.Sprintf("%s val=2 nullable=NULL; UNDO %s; REDO []\n", example, want); got != want {
+			t.Errorf("floor %d:\ngot  %swant %s", floor, got, want)
+		}
+		// A read at the floor, whose bound is one above it, sees what it always saw.
+		whole, err := run(testSchema, mvcc.Min, 0, exampleInputs()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for snap := floor + 1; snap < 70; snap++ {
+			got, err1 := res.at(testSchema, snap)
+			want, err2 := whole.at(testSchema, snap)
+			if err1 != nil || err2 != nil || len(got) != len(want) || !sameCells(got[example], want[example]) {
+				t.Errorf("floor %d: at %d %v, want %v (%v, %v)", floor, snap, got, want, err1, err2)
+			}
+		}
+	}
+}
+
+// Tablet spec §13.4: what each change does to base, undos and redos. Rows were inserted at 5 with val 1, nullable NULL.
+func TestRedosBecomeUndos(t *testing.T) {
+	del := change.List(change.AppendDelete(nil))
+	only := func(id schema.ColumnID, cells ...int) change.List {
+		l := change.AppendUpdateHeader(nil, change.Update)
+		for _, c := range cells {
+			l = change.AppendColumn(l, id, cellOf(c))
+		}
+		return l
+	}
+	for _, test := range []struct {
+		name string
+		redo []change.Delta
+		want string // without the undo of the insertion
+		redoText,
+		base string
+	}{
+		{"none", nil, "", "", "val=1 nullable=NULL"},
+		{"update", []change.Delta{delta(7, set(change.Update, 2, 3))}, "@7 SET val=1,nullable=NULL, ", "", "val=2 nullable=3"},
+		{"update to NULL", []change.Delta{delta(7, only(12, 4)), delta(8, only(12, null))}, "@8 SET nullable=4, @7 SET nullable=NULL, ", "", "val=1 nullable=NULL"},
+		{"updates of one batch", []change.Delta{delta(7, only(11, 2)), delta(7, only(11, 3))}, "@7 SET val=2, @7 SET val=1, ", "", "val=3 nullable=NULL"},
+		{"update to the same", []change.Delta{delta(7, only(11, 1))}, "@7 SET val=1, ", "", "val=1 nullable=NULL"},
+		{"column twice in a list", []change.Delta{delta(7, only(11, 2, 3, 4))}, "@7 SET val=1, ", "", "val=4 nullable=NULL"},
+		{"dropped column", []change.Delta{delta(7, only(77, 2))}, "", "", "val=1 nullable=NULL"},
+		{"dropped column and another", []change.Delta{delta(7, append(only(77, 2), only(11, 5)[1:]...))}, "@7 SET val=1, ", "", "val=5 nullable=NULL"},
+		{"delete", []change.Delta{delta(7, del)}, "", "@7 DELETE", "val=1 nullable=NULL"},
+		{"update, delete", []change.Delta{delta(7, only(11, 2)), delta(8, del)}, "@7 SET val=1, ", "@8 DELETE", "val=2 nullable=NULL"},
+		{"delete, reinsert", []change.Delta{delta(7, del), delta(9, set(change.Reinsert, 5, 6))},
+			"@9 DELETE, @7 REINSERT val=1,nullable=NULL, ", "", "val=5 nullable=6"},
+		{"delete and reinsert of one batch", []change.Delta{delta(7, del), delta(7, set(change.Reinsert, 5, 6))},
+			"@7 DELETE, @7 REINSERT val=1,nullable=NULL, ", "", "val=5 nullable=6"},
+		{"delete, reinsert, update, delete", []change.Delta{delta(7, del), delta(9, set(change.Reinsert, 5, null)), delta(10, only(12, 8)), delta(12, del)},
+			"@10 SET nullable=NULL, @9 DELETE, @7 REINSERT val=1,nullable=NULL, ", "@12 DELETE", "val=5 nullable=8"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			res, err := run(testSchema, mvcc.Min, 0, oneRow("k", 1, null, []change.Delta{deletion(5)}, test.redo))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := fmt.Sprintf("k %s; UNDO [%s@5 DELETE]; REDO [%s]\n", test.base, test.want, test.redoText)
+			if got := res.text(); got != want {
+				t.Errorf("\ngot  %swant %s", got, want)
+			}
+			if live := int64(len(res.rows)) - res.rows[0].LiveRows; (live == 1) != (test.redoText != "") {
+				t.Errorf("%d live rows", res.rows[0].LiveRows)
+			}
+		})
+	}
+}
+
+func TestReinsertOfAKeyOnlyRow(t *testing.T) {
+	s := mustSchema([]schema.Column{{ID: 10, Name: "key", Type: schema.String}}, 1)
+	in := oneRow("k", 0, 0, []change.Delta{deletion(5)}, []change.Delta{deletion(7), delta(9, change.AppendUpdateHeader(nil, change.Reinsert))})
+	in.rows[0].Batch.Columns = in.rows[0].Batch.Columns[:1]
+	res, err := run(s, mvcc.Min, 0, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for snap, want := range map[mvcc.Timestamp]int{5: 0, 6: 1, 7: 1, 8: 0, 9: 0, 10: 1} {
+		if got, err := res.at(s, snap); err != nil || len(got) != want {
+			t.Errorf("at %d: %d rows, %v, want %d", snap, len(got), err, want)
+		}
+	}
+}
+
+func TestHistoriesThatContradictThemselvesAreCorrupt(t *testing.T) {
+	born := []change.Delta{deletion(5)}
+	for name, inputs := range map[string][]Input{
+		"reinsert of a live row": {oneRow("k", 1, 1, born, []change.Delta{delta(7, set(change.Reinsert, 1, 1))})},
+		"update of a ghost":      {oneRow("k", 1, 1, born, []change.Delta{deletion(7), delta(8, set(change.Update, 1, 1))})},
+		"delete of a ghost":      {oneRow("k", 1, 1, born, []change.Delta{deletion(7), deletion(8)})},
+		"live twice":             {oneRow("k", 1, 1, born, nil), oneRow("k", 2, 2, born, nil)},
+		"live twice and a ghost": {oneRow("k", 1, 1, born, nil), oneRow("k", 1, 1, born, []change.Delta{deletion(7)}), oneRow("k", 2, 2, []change.Delta{deletion(9)}, nil)},
+	} {
+		if res, err := run(testSchema, mvcc.Min, 0, inputs...); !errors.Is(err, fault.ErrCorrupt) {
+			t.Errorf("%s: error %v, result %v", name, err, res)
+		}
+	}
+}
+
+// A row that was deleted at or below the floor is never asked for again; above it a ghost stays, and is never revived.
+func TestGhostsGoWithTheFloor(t *testing.T) {
+	inputs := func() []Input {
+		return []Input{oneRow("k", 1, 1, []change.Delta{deletion(5)}, []change.Delta{deletion(7)}),
+			oneRow("k", 2, 2, []change.Delta{deletion(8)}, []change.Delta{deletion(12)})}
+	}
+	for floor, want := range map[mvcc.Timestamp]string{
+		0:  "k val=2 nullable=2; UNDO [@8 DELETE, @7 REINSERT val=1,nullable=1, @5 DELETE]; REDO [@12 DELETE]\n",
+		7:  "k val=2 nullable=2; UNDO [@8 DELETE]; REDO [@12 DELETE]\n",
+		11: "k val=2 nullable=2; UNDO []; REDO [@12 DELETE]\n",
+		12: "",
+		13: "",
+	} {
+		res, err := run(testSchema, floor, 0, inputs()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := res.text(); got != want {
+			t.Errorf("floor %d:\ngot  %swant %s", floor, got, want)
+		}
+		if want == "" && (len(res.rows) != 0 || res.stats != (Stats{RowsRead: 2})) {
+			t.Errorf("floor %d: %d rowsets, %+v", floor, len(res.rows), res.stats)
+		}
+	}
+}
+
+func TestRunWithoutInputsWritesNothing(t *testing.T) {
+	for _, inputs := range [][]Input{nil, {&listInput{}}, {&listInput{}, &listInput{}}} {
+		if res, err := run(testSchema, mvcc.Min, 0, inputs...); err != nil || len(res.rows) != 0 || res.stats != (Stats{}) {
+			t.Errorf("%d inputs: %v, %v", len(inputs), res, err)
+		}
+	}
+}
+
+// many is an input of n rows in batches of one.
+func many(prefix string, n int) *listInput {
+	all := &listInput{}
+	for i := range n {
+		all.rows = append(all.rows, oneRow(fmt.Sprintf("%s%06d", prefix, i), i, i, []change.Delta{deletion(5)}, nil).rows...)
+	}
+	return all
+}
+
+func TestRunStopsWhenItsContextEnds(t *testing.T) {
+	for _, after := range []int{0, 1, 20} {
+		ctx, cancel := context.WithCancel(context.Background())
+		calls := 0
+		a, b := many("a", 1000), many("a0", 1000)
+		for _, in := range []*listInput{a, b} {
+			in.next = func() {
+				if calls++; calls > after {
+					cancel()
+				}
+			}
+		}
+		w := rowset.NewRollingWriter(newDisk(), testSchema, func() uint64 { return 1 }, 0)
+		_, err := Run(ctx, Job{Schema: testSchema, Inputs: []Input{a, b}, Writer: w})
+		if !errors.Is(err, context.Canceled) || calls > after+3 {
+			t.Errorf("after %d: %v, %d calls", after, err, calls)
+		}
+		cancel()
+	}
+}
+
+func TestRunPassesErrorsOn(t *testing.T) {
+	broken := errors.New("broken")
+	for _, n := range []int{0, 1, 10} {
+		in := many("a", n)
+		in.err = broken
+		if _, err := run(testSchema, mvcc.Min, 0, many("b", 5), in); !errors.Is(err, broken) {
+			t.Errorf("behind %d rows: %v", n, err)
+		}
+	}
+	w := rowset.NewRollingWriter(noDisk{}, testSchema, func() uint64 { return 1 }, 0)
+	if _, err := Run(context.Background(), Job{Schema: testSchema, Inputs: []Input{many("a", 3)}, Writer: w}); !errors.Is(err, errNoDisk) {
+		t.Errorf("error %v", err)
+	}
+}

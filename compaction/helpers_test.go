@@ -1,0 +1,312 @@
+package compaction
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/keyenc"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
+	"github.com/oribi-db/oribi/scan"
+	"github.com/oribi-db/oribi/schema"
+)
+
+var seedFlag = flag.Uint64("seed", 0, "seed of the random tests; 0 takes a new one")
+
+// newRand makes a source whose seed is printed when the test fails.
+func newRand(t testing.TB) *rand.Rand {
+	seed := *seedFlag
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("-seed=%d", seed)
+	return rand.New(rand.NewPCG(seed, 1))
+}
+
+// disk keeps blocks in memory.
+type disk struct {
+	blocks map[block.ID]*block.Memory
+	last   block.ID
+}
+
+func newDisk() *disk { return &disk{blocks: map[block.ID]*block.Memory{}} }
+
+func (d *disk) Create() (block.Sink, error) {
+	d.last++
+	return &block.Memory{Number: d.last}, nil
+}
+
+func (d *disk) Finish(s block.Sink) error {
+	m := s.(*block.Memory)
+	d.blocks[m.Number] = m
+	return nil
+}
+
+// noDisk makes no blocks.
+type noDisk struct{}
+
+var errNoDisk = errors.New("no disk")
+
+func (noDisk) Create() (block.Sink, error) { return nil, errNoDisk }
+func (noDisk) Finish(block.Sink) error     { return errNoDisk }
+
+type opened struct{ *block.Memory }
+
+func (opened) Close() error { return nil }
+
+func (d *disk) OpenBlock(id block.ID) (rowset.Block, error) {
+	m := d.blocks[id]
+	if m == nil {
+		return nil, fmt.Errorf("block %d: %w", id, fault.ErrNotFound)
+	}
+	return opened{m}, nil
+}
+
+// testSchema is that of Kudu's compaction tests: a string key, a value, a value that may be NULL.
+var testSchema = mustSchema([]schema.Column{
+	{ID: 10, Name: "key", Type: schema.String},
+	{ID: 11, Name: "val", Type: schema.Int32},
+	{ID: 12, Name: "nullable", Type: schema.Int32, Nullable: true},
+}, 1)
+
+func mustSchema(columns []schema.Column, keys int) *schema.Schema {
+	s, err := schema.New(columns, keys)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+func int32Cell(v int) []byte { return binary.LittleEndian.AppendUint32(nil, uint32(v)) }
+
+// null stands for NULL among the ints of the short forms below.
+const null = -99
+
+func cellOf(v int) []byte {
+	if v == null {
+		return nil
+	}
+	return int32Cell(v)
+}
+
+// set is a change list that gives val and nullable new values.
+func set(kind change.Kind, val, nullable int) change.List {
+	l := change.AppendColumn(change.AppendUpdateHeader(nil, kind), 11, cellOf(val))
+	return change.AppendColumn(l, 12, cellOf(nullable))
+}
+
+// delta is a change of the only row of an input.
+func delta(ts mvcc.Timestamp, list change.List) change.Delta { return change.Delta{TS: ts, List: list} }
+
+func deletion(ts mvcc.Timestamp) change.Delta { return delta(ts, change.AppendDelete(nil)) }
+
+// listInput hands out rows that were made before, and spoils them when it is asked for the next.
+type listInput struct {
+	rows []*change.Rows
+	last *change.Rows
+	err  error // at the end
+	next func()
+}
+
+func (l *listInput) Next() (*change.Rows, error) {
+	if l.next != nil {
+		l.next()
+	}
+	if r := l.last; r != nil { // only byte strings, keys and lists hold
+		for _, v := range r.Batch.Columns {
+			for i := range v.Data {
+				v.Data[i] = 0xee
+			}
+			clear(v.Bytes)
+		}
+		clear(r.Keys)
+		clear(r.Undo)
+		clear(r.Redo)
+		l.last = nil
+	}
+	if len(l.rows) == 0 {
+		return nil, l.err
+	}
+	l.last, l.rows = l.rows[0], l.rows[1:]
+	return l.last, nil
+}
+
+// oneRow is an input of one row of testSchema.
+func oneRow(key string, val, nullable int, undo, redo []change.Delta) *listInput {
+	rows := &change.Rows{Batch: batch.New(testSchema.Columns, 0), Keys: [][]byte{[]byte(key)}, Undo: undo, Redo: redo}
+	for i, cell := range [][]byte{[]byte(key), cellOf(val), cellOf(nullable)} {
+		rows.Batch.Columns[i].AppendCell(cell)
+	}
+	rows.Batch.Len = 1
+	return &listInput{rows: []*change.Rows{rows}}
+}
+
+// result is what a Run wrote.
+type result struct {
+	stats Stats
+	disk  *disk
+	rows  []*meta.RowSet
+	sets  []*rowset.DiskRowSet
+}
+
+// run rewrites inputs into rowsets of about targetBytes; 0 means one.
+func run(s *schema.Schema, floor mvcc.Timestamp, targetBytes int64, inputs ...Input) (*result, error) {
+	res := &result{disk: newDisk()}
+	next := uint64(0)
+	w := rowset.NewRollingWriter(res.disk, s, func() uint64 { next++; return next }, targetBytes)
+	var err error
+	if res.stats, err = Run(context.Background(), Job{Schema: s, Inputs: inputs, Floor: floor, Writer: w}); err != nil {
+		return nil, err
+	}
+	if res.rows, err = w.Finish(); err != nil {
+		return nil, err
+	}
+	for _, row := range res.rows {
+		d, err := rowset.Open(s, row, rowset.Options{Blocks: res.disk})
+		if err != nil {
+			return nil, err
+		}
+		if id, err := d.CheckFiles(); err != nil {
+			return nil, fmt.Errorf("block %d: %w", id, err)
+		}
+		res.sets = append(res.sets, d)
+	}
+	return res, nil
+}
+
+// histories reads all rows of the result with their versions; fn gets each with its place in rows.
+func (res *result) histories(fn func(rows *change.Rows, i int, undo, redo []change.Delta) error) error {
+	for _, d := range res.sets {
+		h, err := d.Histories(mvcc.Max)
+		if err != nil {
+			return err
+		}
+		for {
+			rows, err := h.Next()
+			if err != nil {
+				return err
+			}
+			if rows == nil {
+				break
+			}
+			undo, redo := rows.Undo, rows.Redo
+			for i := range rows.Keys {
+				if err := fn(rows, i, ofRow(&undo, i), ofRow(&redo, i)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// ofRow takes the changes of row i from the front of list.
+func ofRow(list *[]change.Delta, i int) []change.Delta {
+	n := 0
+	for n < len(*list) && (*list)[n].Row == uint32(i) {
+		n++
+	}
+	out := (*list)[:n]
+	*list = (*list)[n:]
+	return out
+}
+
+// text writes rows of testSchema as the spec does: base, UNDO and REDO.
+func (res *result) text() string {
+	var b strings.Builder
+	err := res.histories(func(rows *change.Rows, i int, undo, redo []change.Delta) error {
+		fmt.Fprintf(&b, "%s val=%s nullable=%s; UNDO %s; REDO %s\n", rows.Keys[i], number(rows.Batch.Columns[1].Cell(i)),
+			number(rows.Batch.Columns[2].Cell(i)), deltaText(undo), deltaText(redo))
+		return nil
+	})
+	if err != nil {
+		return err.Error()
+	}
+	return b.String()
+}
+
+func number(cell []byte) string {
+	if cell == nil {
+		return "NULL"
+	}
+	return fmt.Sprint(int32(binary.LittleEndian.Uint32(cell)))
+}
+
+func deltaText(deltas []change.Delta) string {
+	var parts []string
+	for _, d := range deltas {
+		part := fmt.Sprintf("@%d %s", uint64(d.TS), map[change.Kind]string{change.Update: "SET", change.Delete: "DELETE", change.Reinsert: "REINSERT"}[d.List.Kind()])
+		sep := " "
+		for r := d.List.Columns(); ; {
+			id, cell, ok := r.Next()
+			if !ok {
+				break
+			}
+			part += fmt.Sprintf("%s%s=%s", sep, map[schema.ColumnID]string{11: "val", 12: "nullable"}[id], number(cell))
+			sep = ","
+		}
+		parts = append(parts, part)
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
+}
+
+// at reads all rows of the result as of snap: encoded key to cells.
+func (res *result) at(s *schema.Schema, snap mvcc.Timestamp) (map[string][][]byte, error) {
+	all := make([]int, len(s.Columns))
+	for i := range all {
+		all[i] = i
+	}
+	out := map[string][][]byte{}
+	for _, d := range res.sets {
+		it, err := d.NewIterator(&scan.Request{Schema: s, Columns: all, Snapshot: snap, Keys: true})
+		if err != nil {
+			return nil, err
+		}
+		for it.Next() {
+			b := it.Batch()
+			for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
+				var cells [][]byte
+				for _, v := range b.Columns {
+					cells = append(cells, bytes.Clone(v.Cell(i)))
+				}
+				key := string(it.Keys()[i])
+				if out[key] != nil {
+					return nil, fmt.Errorf("key %x stands twice", key)
+				}
+				out[key] = cells
+			}
+		}
+		if err := it.Close(); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func encodeKey(s *schema.Schema, cells [][]byte) []byte {
+	return keyenc.NewEncoder(s).AppendKey(nil, cells)
+}
+
+func sameCells(a, b [][]byte) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if (a[i] == nil) != (b[i] == nil) || !bytes.Equal(a[i], b[i]) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,378 @@
+package tablet
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/blockmanager"
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/cache"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
+	"github.com/oribi-db/oribi/scan"
+	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+var seedFlag = flag.Uint64("seed", 0, "seed of the random tests; 0 takes a new one")
+
+// newRand makes a source whose seed is printed when the test fails.
+func newRand(t testing.TB) *rand.Rand {
+	seed := *seedFlag
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("-seed=%d", seed)
+	return rand.New(rand.NewPCG(seed, 1))
+}
+
+// testSchema has a key whose encoding does not look like its cells, a required column, one that may be NULL, one with a default.
+var testSchema = func() *schema.Schema {
+	s, err := schema.New([]schema.Column{
+		{ID: 1, Name: "k", Type: schema.Int64},
+		{ID: 2, Name: "a", Type: schema.Int32},
+		{ID: 3, Name: "s", Type: schema.String, Nullable: true},
+		{ID: 4, Name: "d", Type: schema.Int32, Default: []byte{7, 0, 0, 0}},
+	}, 1)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}()
+
+var allColumns = []int{0, 1, 2, 3}
+
+// world is a table in a store of its own, with the log that the store would have.
+type world struct {
+	t     testing.TB
+	fs    *vfs.Mem
+	m     *blockmanager.Manager
+	tab   *Tablet
+	lsn   uint64 // of the last batch
+	log   [][]byte
+	floor mvcc.Timestamp // what HistoryFloor says
+
+	events    []compaction.Event
+	settleErr error
+	commitErr error
+}
+
+const worldDir = "/store"
+
+func blockOptions(fs vfs.FS) blockmanager.Options {
+	return blockmanager.Options{FS: fs, Dir: worldDir, Instance: [16]byte{1, 2, 3}}
+}
+
+func newWorld(t testing.TB, s *schema.Schema) *world {
+	t.Helper()
+	w := &world{t: t, fs: vfs.NewMem()}
+	row := &meta.Table{Number: 3, Name: "t", Schema: s, HistorySec: meta.KeepForever, NextRowSetID: 1, NextColumnID: 100}
+	err := errors.Join(w.fs.Mkdir(worldDir), w.fs.SyncDir("/"),
+		blockmanager.Format(blockOptions(w.fs), []blockmanager.Row{{Key: meta.TableKey(3), Value: row.Encode()}}, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.open()
+	return w
+}
+
+// open opens the store as its metadata says. Nothing is replayed.
+func (w *world) open() {
+	w.t.Helper()
+	var row *meta.Table
+	var sets []*meta.RowSet
+	var err error
+	if w.m, err = blockmanager.Open(blockOptions(w.fs)); err == nil {
+		err = w.m.Writable()
+	}
+	if err == nil {
+		err = w.m.Rows(meta.TablePrefix(), func(_, value []byte) (err error) {
+			row, err = meta.DecodeTable(value)
+			return err
+		})
+	}
+	if err == nil {
+		err = w.m.Rows(meta.RowSetPrefix(3), func(_, value []byte) error {
+			set, err := meta.DecodeRowSet(value)
+			sets = append(sets, set)
+			return err
+		})
+	}
+	if err == nil {
+		w.tab, err = Open(Options{Store: w, RowSets: rowset.Options{Blocks: blocks{w.m}, Cache: cache.New(1 << 20)}, TargetBytes: 4 << 10}, row, sets)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { w.m.Close() })
+}
+
+// reopened is the world as a restart after a kill finds it: replayed is the first LSN of the log that is replayed; 0 means where the
+// metadata says.
+func (w *world) reopened(replayed uint64) *world {
+	w.t.Helper()
+	n := &world{t: w.t, fs: w.fs.Clone(), lsn: w.lsn, log: w.log, floor: w.floor}
+	n.open()
+	if replayed == 0 {
+		replayed = n.m.LogStart()
+	}
+	for lsn := replayed; lsn <= n.lsn; lsn++ {
+		_, err := change.DecodeRecord(n.log[lsn-1], func(op change.Op) error { return n.tab.Replay(op, timestampOf(lsn), lsn) })
+		if err != nil {
+			w.t.Fatalf("replay of lsn %d: %v", lsn, err)
+		}
+	}
+	return n
+}
+
+type blocks struct{ m *blockmanager.Manager }
+
+func (b blocks) OpenBlock(id block.ID) (rowset.Block, error) { return b.m.OpenBlock(id) }
+
+// timestampOf is the timestamp of a batch: between two of them there is room for snapshots.
+func timestampOf(lsn uint64) mvcc.Timestamp { return mvcc.Timestamp(10 * lsn) }
+
+func (w *world) LastLSN() uint64                            { return w.lsn }
+func (w *world) Settle(context.Context, uint64) error       { return w.settleErr }
+func (w *world) NewCreation() *blockmanager.Creation        { return w.m.NewCreation() }
+func (w *world) HistoryFloor(*Tablet, int64) mvcc.Timestamp { return w.floor }
+func (w *world) Event(e compaction.Event)                   { w.events = append(w.events, e) }
+func (w *world) CommitMeta(_ *Tablet, ch blockmanager.Change, first func() uint64, install func() error) error {
+	if w.commitErr != nil {
+		return w.commitErr
+	}
+	ch.LogStart = min(w.lsn+1, first())
+	if err := w.m.Commit(ch); err != nil {
+		return err
+	}
+	return install()
+}
+
+func int32Cell(v int) []byte { return binary.LittleEndian.AppendUint32(nil, uint32(v)) }
+
+func int64Cell(v int) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(v)) }
+
+func (w *world) key(k int) []byte { return w.tab.Encoder.AppendKey(nil, [][]byte{int64Cell(k)}) }
+
+// image is a row: a, and s, whose empty string stands for NULL.
+func (w *world) image(k, a int, s string) []byte {
+	cells := [][]byte{int64Cell(k), int32Cell(a), []byte(s), int32Cell(7)}
+	if s == "" {
+		cells[2] = nil
+	}
+	return w.tab.Layout.AppendRow(nil, cells)
+}
+
+// op makes an operation on key k: the inserts and upserts with all columns, the updates of a and s.
+func (w *world) op(ask Ask, k, a int, s string) Op {
+	op := Op{Ask: ask, Key: w.key(k)}
+	switch ask {
+	case Insert, InsertIgnore, Upsert, UpsertIgnore:
+		op.Body = w.image(k, a, s)
+	case Update, UpdateIgnore:
+		l := change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 2, int32Cell(a))
+		cell := []byte(s)
+		if s == "" {
+			cell = nil
+		}
+		op.Body = change.AppendColumn(l, 3, cell)
+	}
+	return op
+}
+
+// commit carries a batch out as the store does: resolve, log, apply. What it logged is read back by reopened.
+func (w *world) commit(ops ...Op) (changes int, err error) {
+	for i := range ops {
+		ops[i].Index = i
+	}
+	write, err := w.tab.Prepare(ops)
+	if err != nil {
+		return 0, err
+	}
+	defer write.Release()
+	if changes = write.Changes(); changes == 0 {
+		return 0, nil
+	}
+	w.lsn++
+	var rec change.RecordWriter
+	rec.Begin(timestampOf(w.lsn))
+	write.Record(&rec)
+	if rec.Len() != changes {
+		w.t.Fatalf("%d operations in the record, told %d", rec.Len(), changes)
+	}
+	w.log = append(w.log, bytes.Clone(rec.Bytes()))
+	write.Apply(timestampOf(w.lsn), w.lsn)
+	return changes, nil
+}
+
+func (w *world) mustCommit(ops ...Op) {
+	w.t.Helper()
+	if _, err := w.commit(ops...); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) flush() {
+	w.t.Helper()
+	if _, err := w.tab.Flush(context.Background()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+var latest = Snapshot{Before: mvcc.Max, Latest: true}
+
+// get is the row of key k as text, "" when there is none.
+func (w *world) get(k int, at Snapshot) string {
+	w.t.Helper()
+	cells := make([][]byte, len(allColumns))
+	found, err := w.tab.Get(w.key(k), at, allColumns, cells)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if !found {
+		return ""
+	}
+	return rowText(cells)
+}
+
+// rowText is "k: a s d".
+func rowText(cells [][]byte) string {
+	s := "NULL"
+	if cells[2] != nil {
+		s = fmt.Sprintf("%q", cells[2])
+	}
+	return fmt.Sprintf("%d: %d %s %d", int64(binary.LittleEndian.Uint64(cells[0])), int32(binary.LittleEndian.Uint32(cells[1])), s,
+		int32(binary.LittleEndian.Uint32(cells[3])))
+}
+
+// scan is all rows as text, in the order in which they came.
+func (w *world) scan(at Snapshot, ordered bool) []string {
+	w.t.Helper()
+	it, err := w.tab.Scan(&scan.Request{Schema: testSchema, Columns: allColumns}, at, ordered)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	rows, err := readAll(it)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return rows
+}
+
+// readAll reads an iterator to its end and closes it. Byte strings are looked at when all is read: they hold.
+func readAll(it scan.Iterator) ([]string, error) {
+	var kept [][][]byte
+	for it.Next() {
+		b := it.Batch()
+		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
+			kept = append(kept, rowCells(b, i))
+		}
+	}
+	var rows []string
+	for _, cells := range kept {
+		rows = append(rows, rowText(cells))
+	}
+	return rows, it.Close()
+}
+
+func rowCells(b *batch.Batch, i int) [][]byte {
+	cells := make([][]byte, len(b.Columns))
+	for c, v := range b.Columns {
+		if cells[c] = v.Cell(i); !v.Type.Variable() {
+			cells[c] = bytes.Clone(cells[c])
+		}
+	}
+	return cells
+}
+
+// checkFree fails when a lock of the table is held: gate, work, a stripe.
+func (w *world) checkFree() {
+	w.t.Helper()
+	if !w.tab.gate.TryLock() {
+		w.t.Fatal("the gate is held")
+	}
+	w.tab.gate.Unlock()
+	if !w.tab.work.TryLock() {
+		w.t.Fatal("the work lock is held")
+	}
+	w.tab.work.Unlock()
+	for i := range w.tab.stripes {
+		if !w.tab.stripes[i].TryLock() {
+			w.t.Fatalf("stripe %d is held", i)
+		}
+		w.tab.stripes[i].Unlock()
+	}
+}
+
+// version is a row from a timestamp on; no text means that it is gone.
+type version struct {
+	ts   mvcc.Timestamp
+	text string
+}
+
+// picture is what the table should hold: the versions of each key.
+type picture map[int][]version
+
+func (p picture) at(k int, before mvcc.Timestamp) string {
+	text := ""
+	for _, v := range p[k] {
+		if v.ts < before {
+			text = v.text
+		}
+	}
+	return text
+}
+
+func (p picture) scan(before mvcc.Timestamp) []string {
+	var rows []string
+	for _, k := range slices.Sorted(maps.Keys(p)) {
+		if text := p.at(k, before); text != "" {
+			rows = append(rows, text)
+		}
+	}
+	return rows
+}
+
+// outcome is the result table of tablet spec §12.4: the error of an operation and what becomes of the row, which ops of the tests
+// give the text given.
+func outcome(ask Ask, before, given string) (after string, cause error) {
+	switch live := before != ""; ask {
+	case Insert:
+		if live {
+			return before, fault.ErrKeyExists
+		}
+	case InsertIgnore:
+		if live {
+			return before, nil
+		}
+	case Update:
+		if !live {
+			return before, fault.ErrNotFound
+		}
+	case UpdateIgnore:
+		if !live {
+			return before, nil
+		}
+	case Delete:
+		if !live {
+			return before, fault.ErrNotFound
+		}
+		return "", nil
+	case DeleteIgnore:
+		return "", nil
+	}
+	return given, nil
+}

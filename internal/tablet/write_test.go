@@ -1,0 +1,367 @@
+package tablet
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/schema"
+)
+
+var allAsks = []Ask{Insert, Upsert, Update, Delete, InsertIgnore, UpsertIgnore, UpdateIgnore, DeleteIgnore}
+
+// places are where key 5 can be, live or as a ghost, and what is read of it there.
+var places = []struct {
+	name string
+	make func(w *world)
+	text string
+}{
+	{"absent", func(w *world) {}, ""},
+	{"in memory", func(w *world) { w.mustCommit(w.op(Insert, 5, 1, "x")) }, `5: 1 "x" 7`},
+	{"in memory, updated", func(w *world) {
+		w.mustCommit(w.op(Insert, 5, 1, "x"))
+		w.mustCommit(w.op(Update, 5, 2, ""))
+	}, `5: 2 NULL 7`},
+	{"ghost in memory", func(w *world) {
+		w.mustCommit(w.op(Insert, 5, 1, "x"))
+		w.mustCommit(w.op(Delete, 5, 0, ""))
+	}, ""},
+	{"on disk", func(w *world) {
+		w.mustCommit(w.op(Insert, 5, 1, "x"))
+		w.flush()
+	}, `5: 1 "x" 7`},
+	{"on disk, updated in memory", func(w *world) {
+		w.mustCommit(w.op(Insert, 5, 1, "x"))
+		w.flush()
+		w.mustCommit(w.op(Update, 5, 3, "y"))
+	}, `5: 3 "y" 7`},
+	{"on disk, updated in a file", func(w *world) {
+		w.mustCommit(w.op(Insert, 5, 1, "x"))
+		w.flush()
+		w.mustCommit(w.op(Update, 5, 3, "y"))
+		w.flush()
+	}, `5: 3 "y" 7`},
+	{"ghost on disk, deleted in memory", func(w *world) {
+		w.mustCommit(w.op(Insert, 5, 1, "x"))
+		w.flush()
+		w.mustCommit(w.op(Delete, 5, 0, ""))
+	}, ""},
+	{"ghost on disk, deleted in a file", func(w *world) {
+		w.mustCommit(w.op(Insert, 5, 1, "x"))
+		w.flush()
+		w.mustCommit(w.op(Delete, 5, 0, ""))
+		w.flush()
+	}, ""},
+	{"ghost on disk, live in memory", func(w *world) {
+		w.mustCommit(w.op(Insert, 5, 1, "x"))
+		w.flush()
+		w.mustCommit(w.op(Delete, 5, 0, ""), w.op(Insert, 5, 4, "z"))
+	}, `5: 4 "z" 7`},
+	{"ghosts on disk and in memory", func(w *world) {
+		w.mustCommit(w.op(Insert, 5, 1, "x"))
+		w.flush()
+		w.mustCommit(w.op(Delete, 5, 0, ""))
+		w.mustCommit(w.op(Insert, 5, 4, "z"))
+		w.mustCommit(w.op(Delete, 5, 0, ""))
+	}, ""},
+	{"ghost in one rowset, live in another", func(w *world) {
+		w.mustCommit(w.op(Insert, 5, 1, "x"))
+		w.flush()
+		w.mustCommit(w.op(Delete, 5, 0, ""))
+		w.mustCommit(w.op(Insert, 5, 4, "z"))
+		w.flush()
+	}, `5: 4 "z" 7`},
+}
+
+// Tablet spec §12.4: each operation on a key in each place, alone and between operations on other keys. What was there before can
+// still be read.
+func TestOperationsDoWhatTheResultTableSays(t *testing.T) {
+	for _, p := range places {
+		for _, ask := range allAsks {
+			for _, neighbours := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%s/neighbours=%t", p.name, ask, neighbours), func(t *testing.T) {
+					w := newWorld(t, testSchema)
+					p.make(w)
+					if got := w.get(5, latest); got != p.text {
+						t.Fatalf("before: %q, want %q", got, p.text)
+					}
+					before := Snapshot{Before: timestampOf(w.lsn) + 1}
+					ops := []Op{w.op(ask, 5, 9, "new")}
+					index := 0
+					if neighbours { // keys that do not rise
+						ops = []Op{w.op(Upsert, 8, 1, "n"), ops[0], w.op(Upsert, 2, 1, "n")}
+						index = 1
+					}
+					want, cause := outcome(ask, p.text, `5: 9 "new" 7`)
+					_, err := w.commit(ops...)
+					if cause != nil {
+						var row *fault.RowError
+						if !errors.Is(err, cause) || !errors.Is(err, fault.ErrRow) || !errors.As(err, &row) || row.Row != index || row.Table != "t" || row.Key != "5" {
+							t.Fatalf("error %v, want %v of row %d, key 5", err, cause, index)
+						}
+						want = p.text
+					} else if err != nil {
+						t.Fatal(err)
+					}
+					neighbour := ""
+					if neighbours && cause == nil {
+						neighbour = `8: 1 "n" 7`
+					}
+					if got := w.get(5, latest); got != want || w.get(8, latest) != neighbour {
+						t.Fatalf("after: %q, %q, want %q, %q", got, w.get(8, latest), want, neighbour)
+					}
+					if got := w.get(5, before); got != p.text {
+						t.Fatalf("before the batch: %q, want %q", got, p.text)
+					}
+					w.checkFree()
+					w.flush()
+					if got := w.get(5, latest); got != want {
+						t.Fatalf("after a flush: %q, want %q", got, want)
+					}
+					if got := w.get(5, before); got != p.text {
+						t.Fatalf("before the batch, after a flush: %q, want %q", got, p.text)
+					}
+				})
+			}
+		}
+	}
+}
+
+// Plan: batches of several operations on few keys, in any order, are carried out one after the other; the first row error, and what
+// it names, is that of doing so, and leaves nothing behind.
+func TestBatchesResolveAgainstTheirOwnOperations(t *testing.T) {
+	r := newRand(t)
+	rounds := 25
+	if testing.Short() {
+		rounds = 5
+	}
+	for range rounds {
+		w, pic := newWorld(t, testSchema), picture{}
+		for range 40 {
+			w.step(r, pic)
+			if r.IntN(8) == 0 {
+				w.flush()
+			}
+		}
+		if got, want := w.scan(latest, true), pic.scan(timestampOf(w.lsn)+1); strings.Join(got, "|") != strings.Join(want, "|") {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+	}
+}
+
+// step commits a random batch and brings the picture up to date.
+func (w *world) step(r *rand.Rand, pic picture) {
+	w.t.Helper()
+	var ops []Op
+	var text []string // what each op leads to, if there is a row
+	var keys []int
+	for range 1 + r.IntN(6) {
+		k, a, s := r.IntN(6)-2, r.IntN(100), []string{"", "x", "long text"}[r.IntN(3)]
+		ask := allAsks[r.IntN(len(allAsks))]
+		if r.IntN(3) > 0 {
+			ask = []Ask{Upsert, DeleteIgnore, UpdateIgnore, InsertIgnore}[r.IntN(4)] // no errors
+		}
+		ops, keys = append(ops, w.op(ask, k, a, s)), append(keys, k)
+		text = append(text, rowText(w.tab.Layout.AppendCells(nil, w.image(k, a, s))))
+	}
+	now := map[int]string{}
+	var want error
+	failed := -1
+	for i, op := range ops {
+		before, known := now[keys[i]]
+		if !known {
+			before = pic.at(keys[i], timestampOf(w.lsn)+1)
+		}
+		if now[keys[i]], want = outcome(op.Ask, before, text[i]); want != nil {
+			failed = i
+			break
+		}
+	}
+	lsn := w.lsn
+	_, err := w.commit(ops...)
+	var row *fault.RowError
+	switch {
+	case !errors.Is(err, want) || want == nil && err != nil:
+		w.t.Fatalf("error %v, want %v of row %d", err, want, failed)
+	case want != nil && (!errors.As(err, &row) || row.Row != failed || row.Key != fmt.Sprint(keys[failed]) || w.lsn != lsn):
+		w.t.Fatalf("error %v, want row %d of key %d; lsn %d, %d before", err, failed, keys[failed], w.lsn, lsn)
+	case want == nil:
+		for k, text := range now {
+			if pic.at(k, timestampOf(w.lsn)+1) != text {
+				pic[k] = append(pic[k], version{timestampOf(w.lsn), text})
+			}
+		}
+	}
+}
+
+func TestUpsertKeepsWhatItDoesNotSet(t *testing.T) {
+	for _, place := range []string{"in memory", "on disk"} {
+		w := newWorld(t, testSchema)
+		w.mustCommit(w.op(Insert, 5, 1, "x"))
+		if place == "on disk" {
+			w.flush()
+		}
+		op := w.op(Upsert, 5, 9, "ignored")
+		op.Set = batch.MakeBitmap(4)
+		op.Set.Set(0)
+		if changes, err := w.commit(op); err != nil || changes != 0 {
+			t.Errorf("%s: an upsert of the key alone: %d changes, %v", place, changes, err)
+		}
+		op.Set.Set(1)
+		if changes, err := w.commit(op); err != nil || changes != 1 || w.get(5, latest) != `5: 9 "x" 7` {
+			t.Errorf("%s: %d changes, %v: %s", place, changes, err, w.get(5, latest))
+		}
+		op = w.op(UpsertIgnore, 5, 3, "")
+		op.Set = batch.MakeBitmap(4)
+		op.Set.Set(2)
+		if _, err := w.commit(op); err != nil || w.get(5, latest) != `5: 9 NULL 7` {
+			t.Errorf("%s: %v: %s", place, err, w.get(5, latest))
+		}
+	}
+}
+
+// A required column that an upsert does not give is missed only where the row is new.
+func TestMissingColumnsMatterToNewRowsOnly(t *testing.T) {
+	w := newWorld(t, testSchema)
+	w.mustCommit(w.op(Insert, 5, 1, "x"))
+	op := w.op(Upsert, 5, 0, "y")
+	op.Set, op.Lacks = batch.MakeBitmap(4), "a"
+	op.Set.Set(2)
+	if _, err := w.commit(op); err != nil || w.get(5, latest) != `5: 1 "y" 7` {
+		t.Errorf("an existing row: %v, %s", err, w.get(5, latest))
+	}
+	for _, ops := range [][]Op{
+		{w.op(Delete, 5, 0, ""), op},
+		{w.op(Upsert, 1, 1, ""), {Ask: Upsert, Key: w.key(6), Body: op.Body, Set: op.Set, Lacks: "a"}},
+		{w.op(Upsert, 1, 1, ""), {Ask: Insert, Key: w.key(6), Body: op.Body, Lacks: "a"}},
+	} {
+		_, err := w.commit(ops...)
+		var row *fault.RowError
+		if !errors.Is(err, ErrNotSet) || !errors.As(err, &row) || row.Column != "a" || row.Row != 1 {
+			t.Errorf("a new row: %v", err)
+		}
+	}
+	if got := w.scan(latest, true); len(got) != 1 {
+		t.Errorf("rows %v", got)
+	}
+	w.checkFree()
+}
+
+// A row that one batch inserts and deletes was never there, before a flush and after it.
+func TestInsertAndDeleteInOneBatchIsNeverSeen(t *testing.T) {
+	w := newWorld(t, testSchema)
+	w.mustCommit(w.op(Insert, 1, 1, ""))
+	w.mustCommit(w.op(Insert, 5, 1, "x"), w.op(Update, 5, 2, "y"), w.op(Delete, 5, 0, ""))
+	check := func() {
+		t.Helper()
+		for before := timestampOf(1); before <= timestampOf(4); before++ {
+			if got := w.get(5, Snapshot{Before: before}); got != "" {
+				t.Errorf("at %d: %s", before, got)
+			}
+		}
+	}
+	check()
+	w.flush()
+	check()
+	if got := w.tab.Info().RowSets; len(got) != 1 || got[0].Rows != 1 {
+		t.Errorf("rowsets %+v", got)
+	}
+}
+
+// Whatever Prepare fails of, nothing is held afterwards: a flush and a batch go through.
+func TestPrepareLeavesNothingHeldAfterAnError(t *testing.T) {
+	w := newWorld(t, testSchema)
+	w.mustCommit(w.op(Insert, 5, 1, "x"), w.op(Insert, 500, 1, "x"))
+	w.flush()
+	many := []Op{}
+	for k := range 300 {
+		many = append(many, w.op(Upsert, k, 1, ""))
+	}
+	for name, last := range map[string]Op{"key exists": w.op(Insert, 5, 1, ""), "not found": w.op(Update, 1000, 1, ""),
+		"not set": {Ask: Insert, Key: w.key(1001), Body: w.image(1001, 1, ""), Lacks: "a"}} {
+		if _, err := w.tab.Prepare(append(many, last)); !errors.Is(err, fault.ErrRow) {
+			t.Errorf("%s: %v", name, err)
+		}
+		w.checkFree()
+	}
+	w.flush()
+	w.mustCommit(many...)
+	w.checkFree()
+
+	// A block that cannot be read: no error of a row.
+	n := w.reopened(w.lsn + 1)
+	n.m.Close()
+	if _, err := n.tab.Prepare([]Op{n.op(Insert, 9001, 1, ""), n.op(Insert, 5, 1, "")}); !errors.Is(err, fault.ErrClosed) || errors.Is(err, fault.ErrRow) {
+		t.Errorf("with unreadable blocks: %v", err)
+	}
+	n.checkFree()
+
+	w.tab.Close()
+	if _, err := w.tab.Prepare(many); !errors.Is(err, fault.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+	w.checkFree()
+}
+
+func TestADroppedTableIsNotFound(t *testing.T) {
+	w := newWorld(t, testSchema)
+	w.mustCommit(w.op(Insert, 5, 1, "x"))
+	w.flush()
+	w.mustCommit(w.op(Insert, 6, 1, "x"))
+	failure := errors.New("no commit today")
+	if err := w.tab.Drop(func([]*meta.RowSet) error { return failure }); !errors.Is(err, failure) {
+		t.Errorf("drop that failed: %v", err)
+	}
+	w.checkFree()
+	if got := w.scan(latest, true); len(got) != 2 {
+		t.Errorf("after a drop that failed: %v", got)
+	}
+	calls := 0
+	drop := func(sets []*meta.RowSet) error {
+		calls += len(sets)
+		return nil
+	}
+	if err := w.tab.Drop(drop); err != nil || calls != 1 {
+		t.Errorf("%v, %d rowsets", err, calls)
+	}
+	_, prepare := w.tab.Prepare([]Op{w.op(Insert, 7, 1, "")})
+	_, flush := w.tab.Flush(t.Context())
+	_, compact := w.tab.Compact(t.Context())
+	_, get := w.tab.Get(w.key(5), latest, nil, nil)
+	for name, err := range map[string]error{"prepare": prepare, "flush": flush, "compact": compact, "get": get, "drop": w.tab.Drop(drop)} {
+		if !errors.Is(err, fault.ErrNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	w.checkFree()
+	if mem, deltas := w.tab.MemBytes(); mem != 0 || deltas != 0 || w.tab.LiveRows() != 0 || w.tab.FirstLSN() != NoLSN {
+		t.Errorf("%d and %d bytes, %d rows, first lsn %d", mem, deltas, w.tab.LiveRows(), w.tab.FirstLSN())
+	}
+}
+
+func TestKeysAreNamedInJSON(t *testing.T) {
+	s, err := schema.New([]schema.Column{{Name: "i", Type: schema.Int8}, {Name: `q"`, Type: schema.String}, {Name: "b", Type: schema.Binary},
+		{Name: "d", Type: schema.Date}, {Name: "m", Type: schema.Decimal32, Precision: 5, Scale: 2}, {Name: "u", Type: schema.Uint16},
+		{Name: "t", Type: schema.Timestamp}, {Name: "w", Type: schema.Int128}, {Name: "z", Type: schema.Decimal32, Precision: 5}}, 9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, s)
+	key := w.tab.Encoder.AppendKey(nil, [][]byte{{0xfe}, []byte("a\"\\\x01é"), {0, 0xff}, int32Cell(20778), int32Cell(-5), {0xff, 0xff},
+		int64Cell(-1), append(int64Cell(-1), int64Cell(-1)...), int32Cell(12)})
+	want := `{"i":-2,"q\"":"a\"\\\u0001é","b":"0x00ff","d":"2026-11-21","m":"-0.05","u":65535,"t":-1,"w":-1,"z":"12"}`
+	if got := w.tab.KeyText(key); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got := w.tab.KeyText([]byte{1}); got != "0x01" {
+		t.Errorf("no key: %s", got)
+	}
+	if w = newWorld(t, testSchema); w.tab.KeyText(w.key(-42)) != "-42" {
+		t.Errorf("one column: %s", w.tab.KeyText(w.key(-42)))
+	}
+}

@@ -1,0 +1,223 @@
+package rowset
+
+import (
+	"errors"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/cache"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// check opens a rowset and checks all its files; id is the block at fault where the rowset opens.
+func check(s *schema.Schema, row *meta.RowSet, d *disk) (id block.ID, opened bool, err error) {
+	set, err := Open(s, row, Options{Blocks: d})
+	if err != nil {
+		return 0, false, err
+	}
+	defer set.Unref()
+	id, err = set.CheckFiles()
+	if err == nil {
+		err = set.CheckBounds()
+	}
+	return id, true, err
+}
+
+// Plan: every byte of every file of a small rowset with undos and redos is flipped in turn; opening or checking finds it, and names the
+// block.
+func TestCheckFilesFindsEachFlippedByte(t *testing.T) {
+	r := newRand(t)
+	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int32}, {ID: 2, Name: "b", Type: schema.String},
+		{ID: 3, Name: "c", Type: schema.Int64, Nullable: true}, {ID: 4, Name: "d", Type: schema.String, Nullable: true}}, 2), 60)
+	row := w.rewritten(t, r)
+	if _, _, err := check(w.schema, row, w.disk); err != nil {
+		t.Fatal(err)
+	}
+	step := 1
+	if testing.Short() {
+		step = 11
+	}
+	flips := 0
+	for _, number := range slices.Sorted(maps.Keys(w.disk.blocks)) {
+		b := w.disk.blocks[number]
+		for at := r.IntN(step); at < len(b.Bytes); at += step {
+			mask := byte(1) << r.IntN(8)
+			b.Bytes[at] ^= mask
+			id, opened, err := check(w.schema, row, w.disk)
+			b.Bytes[at] ^= mask
+			flips++
+			if err == nil {
+				t.Errorf("block %d: byte %d of %d xor %02x is not found", number, at, len(b.Bytes), mask)
+			} else if opened && id != number {
+				t.Errorf("block %d: byte %d: block %d is named: %v", number, at, id, err)
+			} else if !errors.Is(err, fault.ErrCorrupt) && !errors.Is(err, fault.ErrUnsupported) {
+				t.Errorf("block %d: byte %d: %v", number, at, err)
+			}
+		}
+	}
+	t.Logf("%d flips in %d blocks", flips, len(w.disk.blocks))
+}
+
+func TestCheckFilesFindsASwappedFile(t *testing.T) {
+	r := newRand(t)
+	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64}}, 1)
+	w, other := newWorld(t, r, s, 100), newWorld(t, r, s, 60)
+	row, stranger := w.rewritten(t, r), other.rewritten(t, r)
+	pairs := map[string][2]block.ID{"key column": {row.Columns[0].Block, stranger.Columns[0].Block}, "column": {row.Columns[1].Block, stranger.Columns[1].Block}}
+	for name, pair := range pairs {
+		kept := w.disk.blocks[pair[0]]
+		w.disk.blocks[pair[0]] = other.disk.blocks[pair[1]]
+		if _, _, err := check(s, row, w.disk); !errors.Is(err, fault.ErrCorrupt) {
+			t.Errorf("%s: error %v", name, err)
+		}
+		w.disk.blocks[pair[0]] = kept
+	}
+	delete(w.disk.blocks, row.Bloom)
+	if id, _, err := check(s, row, w.disk); !errors.Is(err, fault.ErrNotFound) || id != row.Bloom {
+		t.Errorf("without the bloom file: block %d, %v", id, err)
+	}
+}
+
+func TestCheckBoundsComparesMetadataWithTheKeyFile(t *testing.T) {
+	r := newRand(t)
+	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.String}}, 1), 50)
+	row := *w.rewritten(t, r)
+	row.MaxKey = append(slices.Clone(row.MaxKey), 'x')
+	if _, _, err := check(w.schema, &row, w.disk); !errors.Is(err, fault.ErrCorrupt) {
+		t.Errorf("error %v", err)
+	}
+	set, err := Open(w.schema, &row, Options{Blocks: w.disk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := set.CheckKey(w.rows[0].key, 1); !errors.Is(err, fault.ErrCorrupt) {
+		t.Errorf("a key at another row: %v", err)
+	}
+	if err := set.CheckKey([]byte("no key of this rowset"), 0); !errors.Is(err, fault.ErrCorrupt) {
+		t.Errorf("a key that is not there: %v", err)
+	}
+}
+
+// The files go when the last reader is done, not before; an iterator is a reader.
+func TestFilesStayOpenForReaders(t *testing.T) {
+	r := newRand(t)
+	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64}}, 1), 50)
+	req := w.randomRequest(r, mvcc.Max)
+	it, err := w.set.NewIterator(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.set.Ref()
+	w.set.Unref()
+	w.set.Unref()
+	if err := w.compare(req, it); err != nil {
+		t.Fatal(err)
+	}
+	if w.disk.open == 0 {
+		t.Error("the files were closed under an iterator")
+	}
+	if err := errors.Join(it.Close(), it.Close()); err != nil || w.disk.open != 0 {
+		t.Errorf("%v, %d blocks open", err, w.disk.open)
+	}
+}
+
+// A failed opening of a file is not kept: the next read tries again.
+func TestAFileThatFailedIsOpenedAgain(t *testing.T) {
+	r := newRand(t)
+	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64}}, 1), 50)
+	row := w.rewritten(t, r)
+	flaky := &flakyDisk{disk: w.disk}
+	set, err := Open(w.schema, row, Options{Blocks: flaky})
+	if err != nil {
+		t.Fatal(err)
+	}
+	flaky.fail = true
+	if _, err := set.Histories(mvcc.Max); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Fatalf("error %v", err)
+	}
+	flaky.fail = false
+	if _, err := set.Histories(mvcc.Max); err != nil {
+		t.Error(err)
+	}
+}
+
+type flakyDisk struct {
+	*disk
+	fail bool
+}
+
+func (d *flakyDisk) OpenBlock(id block.ID) (Block, error) {
+	if d.fail {
+		return nil, io.ErrUnexpectedEOF
+	}
+	return d.disk.OpenBlock(id)
+}
+
+// Reads at a snapshot, changes and the first use of every file at once. Meant for -race.
+func TestReadersAndWritersAtOnce(t *testing.T) {
+	r := newRand(t)
+	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64, Nullable: true}}, 1)
+	w := newWorld(t, r, s, 5000)
+	row := w.rewritten(t, r)
+	locked := &lockedDisk{disk: w.disk}
+	set, err := Open(s, row, Options{Blocks: locked, Cache: cache.New(1 << 20)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.set = set
+	var wg sync.WaitGroup
+	for g := range 4 {
+		req := w.randomRequest(r, w.end)
+		wg.Go(func() {
+			it, err := set.NewIterator(req)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if err := errors.Join(w.compare(req, it), it.Close()); err != nil {
+				t.Error(err)
+			}
+		})
+		wg.Go(func() {
+			for i := g; i < len(w.rows); i += 4 {
+				if live, err := set.Live(batch.Ordinal(i)); err == nil && live {
+					set.Apply(batch.Ordinal(i), w.end, 7, change.List(change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 2, nil)))
+				}
+			}
+		})
+	}
+	wg.Wait()
+	set.Unref()
+}
+
+type lockedDisk struct {
+	mu sync.Mutex
+	*disk
+}
+
+func (d *lockedDisk) OpenBlock(id block.ID) (Block, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	b, err := d.disk.OpenBlock(id)
+	return &lockedBlock{b, d}, err
+}
+
+type lockedBlock struct {
+	Block
+	d *lockedDisk
+}
+
+func (b *lockedBlock) Close() error {
+	b.d.mu.Lock()
+	defer b.d.mu.Unlock()
+	return b.Block.Close()
+}

@@ -1,0 +1,107 @@
+package rowset
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/meta"
+)
+
+// bounded is a rowset that is nothing but its bounds.
+func bounded(id uint64, first, last []byte) *DiskRowSet {
+	d := &DiskRowSet{}
+	d.meta.Store(&meta.RowSet{ID: id, MinKey: first, MaxKey: last})
+	return d
+}
+
+func numbers(sets []*DiskRowSet) []uint64 {
+	out := []uint64{}
+	for _, d := range sets {
+		out = append(out, d.Stored().ID)
+	}
+	return out
+}
+
+func TestTreeMatchesLookingAtAll(t *testing.T) {
+	r := newRand(t)
+	rounds := 2000
+	if testing.Short() {
+		rounds = 300
+	}
+	// Keys of one or two bytes, some a prefix of others; the empty key is one too.
+	key := func(span int) []byte {
+		k := []byte{}
+		for range r.IntN(3) {
+			k = append(k, byte(r.IntN(span)))
+		}
+		return k
+	}
+	for range rounds {
+		span := 2 + r.IntN(30)
+		var sets []*DiskRowSet
+		for i := range r.IntN(12) {
+			a, b := key(span), key(span)
+			if bytes.Compare(a, b) > 0 {
+				a, b = b, a
+			}
+			sets = append(sets, bounded(uint64(i), a, b))
+		}
+		given := numbers(sets)
+		tree := NewTree(sets)
+		if !slices.Equal(numbers(sets), given) {
+			t.Fatal("the caller's list has been sorted")
+		}
+		if !slices.IsSortedFunc(tree.Sets, func(a, b *DiskRowSet) int { return bytes.Compare(a.Stored().MinKey, b.Stored().MinKey) }) {
+			t.Fatal("the rowsets are not by first key")
+		}
+		kept := bounded(99, nil, nil)
+		for range 10 {
+			k := key(span)
+			got := tree.Candidates([]*DiskRowSet{kept}, k)
+			if got[0] != kept {
+				t.Fatal("Candidates does not append")
+			}
+			ids := numbers(got[1:])
+			slices.Sort(ids)
+			want := []uint64{}
+			for _, d := range sets {
+				if m := d.Stored(); bytes.Compare(m.MinKey, k) <= 0 && bytes.Compare(k, m.MaxKey) <= 0 {
+					want = append(want, m.ID)
+				}
+			}
+			if !slices.Equal(ids, want) {
+				t.Fatalf("key %x: rowsets %v, want %v", k, ids, want)
+			}
+			lower, upper := key(span), key(span)
+			if r.IntN(4) == 0 {
+				lower = nil
+			}
+			if r.IntN(4) == 0 {
+				upper = nil
+			}
+			want = []uint64{}
+			for _, d := range tree.Sets {
+				if m := d.Stored(); (lower == nil || bytes.Compare(m.MaxKey, lower) >= 0) && (upper == nil || bytes.Compare(m.MinKey, upper) < 0) {
+					want = append(want, m.ID)
+				}
+			}
+			if got := numbers(tree.Range(nil, lower, upper)); !slices.Equal(got, want) {
+				t.Fatalf("range [%x, %x): rowsets %v, want %v", lower, upper, got, want)
+			}
+		}
+	}
+}
+
+// Rowsets that lie side by side are looked up by halving: only the one that can have the key is a candidate, bounds inclusive.
+func TestTreeBoundsAreInclusive(t *testing.T) {
+	tree := NewTree([]*DiskRowSet{bounded(1, []byte("m"), []byte("p")), bounded(0, []byte("a"), []byte("f"))})
+	for key, want := range map[string][]uint64{"a": {0}, "f": {0}, "f\x00": {}, "l": {}, "m": {1}, "o": {1}, "p": {1}, "p\x00": {}, "": {}, "z": {}} {
+		if got := numbers(tree.Candidates(nil, []byte(key))); !slices.Equal(got, want) {
+			t.Errorf("%q: %v, want %v", key, got, want)
+		}
+	}
+	if got := numbers(tree.Range(nil, []byte("f"), []byte("m"))); !slices.Equal(got, []uint64{0}) {
+		t.Errorf("[f, m): %v", got)
+	}
+}
