@@ -206,6 +206,7 @@ func (a *anchor) newest() *slot { return &a.slots[newestSlot(&a.slots)] }
 
 // openForWrite opens the file and writes the newest slot again in place, synced: what was read may
 // lie in the kernel's cache only, and after a failed fsync of another process would look clean.
+// Then, if a crash in the middle of a write has torn the other slot, that one gets the same content.
 func (a *anchor) openForWrite(o *Options) error {
 	f, err := o.FS.Open(o.anchorPath(), true)
 	if err != nil {
@@ -214,6 +215,12 @@ func (a *anchor) openForWrite(o *Options) error {
 	i := newestSlot(&a.slots)
 	if _, err = f.WriteAt(a.slots[i].encode(a.instance), int64(i)*slotLen); err == nil {
 		err = f.Sync()
+	}
+	if other := 1 - i; err == nil && !a.slots[other].good() {
+		if _, err = f.WriteAt(a.slots[i].encode(a.instance), int64(other)*slotLen); err == nil {
+			err = f.Sync()
+		}
+		a.slots[other], a.problems[other] = a.slots[i], nil
 	}
 	if err != nil {
 		f.Close()

@@ -82,7 +82,8 @@ func openMeta(o *Options, mode metaMode, p *poison) (*metaStore, error) {
 func metaError(err error) error {
 	var number syscall.Errno
 	switch {
-	case errors.Is(err, fault.ErrCorrupt), errors.Is(err, fault.ErrUnsupported), errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, fault.ErrCorrupt), errors.Is(err, fault.ErrUnsupported), errors.Is(err, fs.ErrPermission),
+		errors.Is(err, fault.ErrPoisoned), errors.Is(err, fault.ErrNoSpace):
 		return err
 	case errors.Is(err, fs.ErrNotExist):
 		return fault.Corruptf("%v", err)

@@ -128,16 +128,19 @@ type script struct {
 	maxID block.ID // highest id ever handed out
 	open  []Source
 	want  [][]byte // content of open
-	onSet func()   // before now and next change
+	onSet func()   // before now, next or maxID change
 	onEnd func()
 }
 
-func (s *script) set(now, next *picture) {
+func (s *script) set(now, next *picture) { s.change(func() { s.now, s.next = now, next }) }
+
+// change keeps others from looking at s meanwhile.
+func (s *script) change(f func()) {
 	if s.onSet != nil {
 		s.onSet()
 		defer s.onEnd()
 	}
-	s.now, s.next = now, next
+	f()
 }
 
 // create makes n blocks in one creation, several sinks at once.
@@ -167,7 +170,7 @@ func (s *script) create(n int) (*Creation, map[block.ID][]byte, error) {
 		if sink.ID() <= s.maxID {
 			return c, nil, fmt.Errorf("id %d comes back, %d was handed out", sink.ID(), s.maxID)
 		}
-		s.maxID = sink.ID()
+		s.change(func() { s.maxID = sink.ID() })
 		list = append(list, &making{sink: sink, data: randomBytes(s.r, size)})
 	}
 	for len(list) > 0 {
