@@ -56,7 +56,7 @@ func openMeta(o *Options, mode metaMode, p *poison) (*metaStore, error) {
 		ErrorIfNotExists:            mode != metaFormat,
 		ErrorIfExists:               mode == metaFormat,
 		ReadOnly:                    mode == metaRead,
-		DisableTableStats:           mode == metaRead,
+		DisableTableStats:           true, // an abandoned Pebble would try for ever to make them
 		Logger:                      log,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 1 },
 		EventListener: &pebble.EventListener{
