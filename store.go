@@ -102,6 +102,7 @@ func (s *Store) abandon() {
 		t.tab.Close()
 	}
 	if s.log != nil {
+		s.log.Poison(errors.New("the store was not opened to its end")) // Close would seal it
 		s.log.Close()
 	}
 	if s.blocks != nil {
@@ -219,6 +220,11 @@ const fsBlockSize = 4096
 func (s *Store) format() error {
 	history, err := historySeconds(s.opts.History)
 	if err != nil {
+		return err
+	}
+	// The directory's own name has to be durable before anything in it is worth keeping; whoever made it, now or before a crash, may
+	// not have seen to that. In a parent that cannot be read it was somebody else.
+	if err := s.opts.FS.SyncDir(filepath.Dir(s.dir)); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
 	s.instance = &instance{blockSize: fsBlockSize, created: time.Now().UnixMicro()}
@@ -373,6 +379,7 @@ func (s *Store) Poisoned() error {
 // poison makes the store read-only for good. The first cause wins.
 func (s *Store) poison(cause error) {
 	s.opts.Logger.Error("store is read-only from here on", slog.Any("cause", cause))
+	s.log.Poison(cause)
 	s.blocks.Poison(cause)
 	s.pub.Poison(cause)
 }
@@ -397,7 +404,7 @@ func (s *Store) Close() error {
 		errs = append(errs, s.flushAll(context.Background()))
 	}
 	if s.log != nil {
-		errs = append(errs, s.log.Close())
+		errs = append(errs, s.trimLog(), s.log.Close())
 	}
 	for _, t := range s.tables {
 		t.tab.Close()
@@ -408,6 +415,28 @@ func (s *Store) Close() error {
 		return fmt.Errorf("oribi: %s: close: %w", s.dir, err)
 	}
 	return nil
+}
+
+// trimAbove is how much log Close leaves although nothing of it would be replayed: reading that much costs the next open less
+// than a new segment costs Close.
+const trimAbove = 1 << 20
+
+// trimLog begins a new segment and lets the others go if the files hold all that the log holds: the next open would read, and a
+// writer write again, a segment for nothing.
+func (s *Store) trimLog() error {
+	if s.Poisoned() != nil || s.log.Bytes() <= trimAbove {
+		return nil
+	}
+	err := s.blocks.Confirm()
+	if err == nil && wal.LSN(s.blocks.ConfirmedLogStart()) >= s.log.Next() {
+		if err = s.log.Roll(); err == nil {
+			err = s.log.Release(wal.LSN(s.blocks.ConfirmedLogStart()))
+		}
+	}
+	if isNoSpace(err) {
+		return nil // it is for speed alone
+	}
+	return err
 }
 
 // flushAll flushes every table.

@@ -184,7 +184,8 @@ func (s *metaStore) flush() error {
 // close closes Pebble, or, poisoned, leaves it where it is and takes its descriptors.
 func (s *metaStore) close() error {
 	var err error
-	if !s.poison.is() {
+	// A reader's Pebble is closed whatever it met: it writes nothing, and would stay in memory.
+	if s.mode == metaRead || !s.poison.is() {
 		if err = s.run(s.db.Close); err == nil {
 			return nil
 		}

@@ -384,3 +384,36 @@ func TestFullDiskWhileClosing(t *testing.T) {
 		t.Errorf("the segment is not sealed, %v", err)
 	}
 }
+
+// Sessions of one record each share a segment; a power cut while the frame that takes the footer's place is on its way to the disk
+// leaves all records of the sessions before.
+func TestSessionsShareASegment(t *testing.T) {
+	const sessions = 40
+	m := emptyMem(t)
+	o := Options{FS: m, Dir: testDir, Instance: exampleInstance}
+	must(t, create(t, o).Close())
+	for i := range sessions {
+		l, got := open(t, o, 1)
+		if len(got) != i {
+			t.Fatalf("session %d: %d records", i, len(got))
+		}
+		lsn, err := l.Append([]byte(text(i, 50)))
+		must(t, err)
+		for seed := range int64(8) {
+			after := torn(t, rand.New(rand.NewSource(seed)), m)
+			cut := o
+			cut.FS = after
+			_, got, err := replay(cut, 1)
+			if err != nil || len(got) < i || len(got) > i+1 {
+				t.Fatalf("session %d, cut %d: %d records, %v", i, seed, len(got), err)
+			}
+		}
+		must(t, l.Sync(lsn))
+		must(t, l.Close())
+	}
+	names, err := m.List(testDir)
+	must(t, err)
+	if len(names) != 1 {
+		t.Errorf("%d sessions left %q", sessions, names)
+	}
+}

@@ -28,7 +28,8 @@
 //  1. Frames are written, then synced. A crash before leaves any part of what was not synced: a torn tail,
 //     which is cut.
 //  2. At the end of a segment, and at Close, the footer is written, once all frames are synced, and synced too. A
-//     crash before leaves any part of the footer behind whole frames: a torn tail that holds no record.
+//     crash before leaves any part of the footer behind whole frames: a torn tail that holds no record. If the
+//     segment has room when the log is opened again, the next frame takes the footer's place.
 //  3. When there is another record to write, the next file is created, its header written and synced, the directory
 //     synced. A crash before leaves a file without a good header, and no frame can be in it: it is removed.
 //  4. Only now the next file takes its first frame.

@@ -104,11 +104,19 @@ func (l *Log) AppendParts(parts ...[]byte) (LSN, error) {
 
 // makeRoom rolls to the next segment if the newest would grow beyond its size. A record is never
 // split over two: a torn one is then cut in one file.
+//
+// A sealed segment with room, as Close leaves it, goes on: the first frame, which is longer than the footer, takes its place. A crash
+// then leaves the footer, or the frame, or a torn tail behind the same records. So sessions of a few records
+// each do not leave a file each.
 func (l *Log) makeRoom(n int64) error {
-	if !l.isSealed && (l.at.frames == 0 || l.at.off+n+footerLen <= l.o.SegmentBytes) {
-		return nil
+	if l.at.frames > 0 && l.at.off+n+footerLen > l.o.SegmentBytes {
+		return l.roll()
 	}
-	return l.roll()
+	if l.isSealed {
+		l.isSealed = false
+		l.bytes.Add(-footerLen)
+	}
+	return nil
 }
 
 // write writes the frames of one record at pos and gives the place behind them.
@@ -182,6 +190,9 @@ func (l *Log) usable() error {
 	}
 	return l.Poisoned()
 }
+
+// Poison ends all writing for a cause that lies elsewhere in the store: not even Close writes any more.
+func (l *Log) Poison(cause error) { l.poison("store", cause) }
 
 // poison ends all writing: what the file holds now is unknown. The first cause stays.
 func (l *Log) poison(doing string, cause error) error {

@@ -23,7 +23,7 @@ import (
 //  5. If anything was removed, the directory is synced: a file without a header that came back later would
 //     stand behind a segment which has no footer.
 //
-// If the newest segment is sealed, as Close leaves it, the first Append begins the next.
+// A sealed newest segment, as Close leaves it, goes on at the first Append if it has room; else the next is begun then.
 // After an error the log is as one of these crashes leaves it, and may be replayed again.
 func (t *Tail) Repair() (*Log, error) {
 	if t.used {

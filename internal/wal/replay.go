@@ -10,7 +10,7 @@ import (
 
 // Report tells what replay found. Repair, if it follows, mends all of it.
 type Report struct {
-	Clean   bool  // neither a torn tail nor a file without a header
+	Clean   bool  // as Close leaves a log: sealed, or without a record in its newest segment
 	Frames  int64 // that are good, in segments which are needed; those of a torn tail not counted
 	Records int64 // in these frames
 	Bytes   int64 // of these segments, headers and footers included
@@ -78,7 +78,7 @@ func Replay(o Options, logStart LSN, fn func(lsn LSN, payload []byte) error) (*T
 	if t.plan.unfinished != nil {
 		t.report.Leftovers++
 	}
-	t.report.Clean = t.report.TornBytes == 0 && t.plan.unfinished == nil
+	t.report.Clean = t.report.TornBytes == 0 && t.plan.unfinished == nil && (t.foot != nil || t.at.frames == 0)
 	if !t.report.Clean {
 		o.Logger.Warn("log was not closed cleanly", "dir", o.Dir, "last_lsn", t.Last(),
 			"torn_bytes", t.report.TornBytes, "torn_file", t.report.TornFile, "unfinished_file", t.plan.unfinished != nil)

@@ -64,6 +64,18 @@ func createSegment(o *Options, h header) (vfs.File, error) {
 	return nil, err
 }
 
+// Roll seals the newest segment, if it holds a record, and begins the next, so that Release can take all records.
+// Who may call it when, and errors, as of Append.
+func (l *Log) Roll() error {
+	if err := l.usable(); err != nil {
+		return err
+	}
+	if l.at.frames == 0 {
+		return nil
+	}
+	return l.roll()
+}
+
 // roll seals the newest segment and begins the next. If the disk is full on the way, it goes on from
 // there at the next call.
 func (l *Log) roll() error {
