@@ -10,6 +10,7 @@ import (
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // ReadOption says what Get and Scan read, and when.
@@ -61,6 +62,9 @@ func AnyOrder() ReadOption { return func(o *readOptions) { o.anyOrder = true } }
 // Key is the values of a key's columns, in schema order.
 type Key []any
 
+// maxWidth is the widest cell of fixed width, bytes.
+const maxWidth = 16
+
 // keyCells makes the cells of a key given as a Go value, a Key, a Row or cells ([][]byte). Prefixes are allowed if prefix is set.
 func (t *Table) keyCells(key any, prefix bool) ([][]byte, error) {
 	s := t.tab.Schema
@@ -96,14 +100,18 @@ func (t *Table) keyCells(key any, prefix bool) ([][]byte, error) {
 		return nil, t.keyError("", fmt.Errorf("%d values, the key has %d columns", len(values), s.Keys))
 	}
 	cells := make([][]byte, len(values))
+	buf := make([]byte, 0, maxWidth*len(values)) // never moved: cells point into it
 	for i, v := range values {
-		var buf []byte
-		cell, err := appendValue(&buf, &s.Columns[i], v)
+		free := buf[len(buf):]
+		cell, err := appendValue(&free, &s.Columns[i], v)
 		if err != nil {
 			return nil, t.keyError(s.Columns[i].Name, err)
 		}
 		if err := t.checkKeyCell(i, cell); err != nil {
 			return nil, err
+		}
+		if buf = buf[:len(buf)+len(free)]; len(free) > 0 {
+			cell = cell[:len(cell):len(cell)]
 		}
 		cells[i] = cell
 	}
@@ -152,7 +160,10 @@ func (t *Table) at(ctx context.Context, o *readOptions) (tablet.Snapshot, error)
 }
 
 func collect(opts []ReadOption) readOptions {
-	o := readOptions{all: true, limit: -1}
+	if len(opts) == 0 {
+		return readOptions{all: true, limit: -1}
+	}
+	o := readOptions{all: true, limit: -1} // escapes: a read without options does not pay for that
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -175,16 +186,49 @@ func (t *Table) project(o *readOptions) ([]int, error) {
 //
 // Options: Columns, AsOf. Errors: ErrNotFound when there is no such row; those of AsOf; ErrRow for a key that does not fit; ErrCorrupt; ErrClosed.
 func (t *Table) Get(ctx context.Context, key any, opts ...ReadOption) (Row, error) {
-	cols, cells, err := t.GetCells(ctx, key, opts...)
+	o := collect(opts)
+	cols, err := t.project(&o)
 	if err != nil {
 		return nil, err
 	}
-	row := make(Row, len(cols))
-	for i, col := range cols {
-		c := &t.tab.Schema.Columns[col]
-		row[c.Name] = valueOf(c, cells[i])
+	k, err := t.keyCells(key, false)
+	if err != nil {
+		return nil, err
 	}
-	return row, nil
+	var few [fewCells][]byte
+	cells := few[:0]
+	if len(cols) > len(few) {
+		cells = make([][]byte, 0, len(cols))
+	}
+	cells = cells[:len(cols)]
+	if err := t.get(ctx, k, &o, cols, cells); err != nil {
+		return nil, err
+	}
+	return newRow(t.tab.Schema.Columns, cols, cells), nil
+}
+
+// fewCells is how many cells of a row are held without asking for memory.
+const fewCells = 32
+
+// newRow makes a row of cells: cells[i] is of columns[cols[i]]. Its strings share one piece of memory.
+func newRow(columns []schema.Column, cols []int, cells [][]byte) Row {
+	var few [256]byte
+	texts := few[:0]
+	for i, col := range cols {
+		if isText(columns[col].Type) {
+			texts = append(texts, cells[i]...)
+		}
+	}
+	text, row := string(texts), make(Row, len(cols))
+	for i, col := range cols {
+		c, cell := &columns[col], cells[i]
+		if cell == nil || !isText(c.Type) {
+			row[c.Name] = valueOf(c, cell)
+			continue
+		}
+		row[c.Name], text = text[:len(cell)], text[len(cell):]
+	}
+	return row
 }
 
 // GetCells is Get without conversion: the indexes in the schema of the columns read, and their cells, nil for NULL. The cells must not be
@@ -284,26 +328,29 @@ func (sc *Scan) Batches() iter.Seq2[*batch.Batch, error] {
 // Rows runs the scan row by row.
 func (sc *Scan) Rows() iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
+		var cols []int
+		var cells [][]byte
 		for b, err := range sc.Batches() {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
+			if cols == nil {
+				for c := range b.Schema {
+					cols = append(cols, c)
+				}
+				cells = make([][]byte, len(cols))
+			}
 			for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
-				if !yield(rowOf(b, i), nil) {
+				for c, v := range b.Columns {
+					cells[c] = v.Cell(i)
+				}
+				if !yield(newRow(b.Schema, cols, cells), nil) {
 					return
 				}
 			}
 		}
 	}
-}
-
-func rowOf(b *batch.Batch, i int) Row {
-	row := make(Row, len(b.Schema))
-	for c := range b.Schema {
-		row[b.Schema[c].Name] = valueOf(&b.Schema[c], b.Columns[c].Cell(i))
-	}
-	return row
 }
 
 // next takes a step unless the store was closed or the context ended.
@@ -403,15 +450,19 @@ func (t *Table) Test(column string, op batch.Op, values ...any) (batch.Predicate
 	return p, t.bind(&p)
 }
 
-// Count is the number of rows. Options: AsOf, Where, From, To. Without them it is told from counts, without reading.
+// Count is the number of rows. Options: AsOf, Where, From, To. Without them it is told from counts, without reading, unless batches are
+// on their way that it must not see yet.
 func (t *Table) Count(ctx context.Context, opts ...ReadOption) (int64, error) {
 	o := collect(opts)
 	if !o.asOf && o.lower == nil && o.upper == nil && len(o.predicates) == 0 {
 		if err := t.store.enter(); err != nil {
 			return 0, err
 		}
-		defer t.store.leave()
-		return t.tab.LiveRows(), nil
+		n, ok := t.published()
+		t.store.leave()
+		if ok {
+			return n, nil
+		}
 	}
 	o.columns, o.all, o.anyOrder = nil, false, true
 	sc := &Scan{t: t, ctx: ctx, o: o}
@@ -423,4 +474,16 @@ func (t *Table) Count(ctx context.Context, opts ...ReadOption) (int64, error) {
 		n += int64(b.Selected())
 	}
 	return n, nil
+}
+
+// published is the number of live rows if the counts show the published state: no batch was between log and publication, and none entered
+// the log while they were read.
+func (t *Table) published() (n int64, ok bool) {
+	s := t.store
+	last := s.lastLSN.Load()
+	if s.pub.FirstUnpublished() <= last {
+		return 0, false
+	}
+	n = t.tab.LiveRows()
+	return n, s.lastLSN.Load() == last
 }

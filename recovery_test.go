@@ -1,10 +1,16 @@
 package oribi_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
+	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/prooftest"
+	"github.com/oribi-db/oribi/vfs"
 )
 
 // smallHistory makes settings under which a history is quickly gone through: few keys, few rows.
@@ -31,4 +37,96 @@ func TestCrashesAnywhereLeaveAcknowledgedBatches(t *testing.T) {
 		}
 	}
 	t.Logf("%+v", total)
+}
+
+// The making of a store is cut before each change of the disk and in the middle of each write. The directory is then no store to a
+// reader, or an empty one; a writer makes the store to its end, and from then on nothing is lost.
+func TestFormatCutAnywhereBeginsAgain(t *testing.T) {
+	seed := proofSeed(t)
+	rng := rand.New(rand.NewPCG(seed, 4))
+	every := 1
+	if testing.Short() {
+		every = 12
+	}
+	var images []*vfs.Mem
+	var names []string
+	mem := vfs.NewMem()
+	trap := &prooftest.Trap{FS: mem, Halves: true}
+	offset := rng.IntN(every)
+	trap.Before = func(c prooftest.Change) error {
+		if c.N%every != offset {
+			return nil
+		}
+		torn, err := prooftest.Torn(mem, "/", rng)
+		if err != nil {
+			t.Error(err)
+		}
+		for i, image := range []*vfs.Mem{mem.Clone(), mem.Crash(), torn} {
+			images = append(images, image)
+			names = append(names, fmt.Sprintf("%s before change %d, %s %s, half %v", [...]string{"kill", "cut", "torn"}[i], c.N, c.Op, c.Name, c.Half))
+		}
+		return nil
+	}
+	store, err := oribi.Open("/store", &oribi.Options{FS: trap, Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trap.Before = nil
+	store.Close()
+	for i, image := range images {
+		if image == nil {
+			continue
+		}
+		if err := finishFormat(t, image); err != nil {
+			t.Errorf("-proof.seed=%d: %s: %v", seed, names[i], err)
+		}
+	}
+	t.Logf("%d changes, %d pictures", trap.Changes(), len(images))
+}
+
+// finishFormat opens what is left of the making of a store, to read and to write, and loses the power behind an acknowledged batch.
+func finishFormat(t *testing.T, image *vfs.Mem) error {
+	before, missing := prooftest.Fingerprint(image, "/store")
+	reader, err := oribi.Open("/store", &oribi.Options{FS: image, ReadOnly: true})
+	switch {
+	case err == nil && len(reader.Tables()) > 0:
+		return errors.New("a reader finds tables")
+	case err == nil:
+		reader.Close()
+	case !errors.Is(err, oribi.ErrNotStore):
+		return fmt.Errorf("a reader gets %w", err)
+	}
+	if after, err := prooftest.Fingerprint(image, "/store"); after != before || (err == nil) != (missing == nil) {
+		return errors.New("a reader changes the disk")
+	}
+	store, err := oribi.Open("/store", &oribi.Options{FS: image, Manual: true})
+	if errors.Is(err, oribi.ErrNotStore) && tornFormatting(image) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("a writer gets %w", err)
+	}
+	table := numbersTable(t, store, "numbers")
+	b := store.NewBatch()
+	b.Insert(table, oribi.Row{"k": 0, "v": 0})
+	if _, err := b.Commit(context.Background()); err != nil {
+		return err
+	}
+	dark := image.Crash()
+	store.Close()
+	if store, err = oribi.Open("/store", &oribi.Options{FS: dark, Manual: true, ErrorIfMissing: true}); err != nil {
+		return fmt.Errorf("after a power cut: %w", err)
+	}
+	defer store.Close()
+	if n := countNumbers(t, store); n != 1 {
+		return fmt.Errorf("%d rows after a power cut, want 1", n)
+	}
+	return nil
+}
+
+// tornFormatting tells whether the power went while the file that marks an unfinished store was written: it is neither empty nor whole,
+// and not taken for ours.
+func tornFormatting(image *vfs.Mem) bool {
+	b, err := prooftest.ReadFile(image, "/store/FORMATTING")
+	return err == nil && len(b) > 0 && (len(b) < 28 || b[0] == 0)
 }

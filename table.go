@@ -46,11 +46,13 @@ func History(d time.Duration) TableOption {
 	}
 }
 
+const maxCommentBytes = 256 // as of a column. Source: tablet spec §20
+
 // Comment is a text that stands with the table.
 func Comment(text string) TableOption {
 	return func(t *meta.Table) error {
-		if !utf8.ValidString(text) || len(text) > 2048 {
-			return fmt.Errorf("the comment is longer than 2048 bytes or not valid UTF-8: %w", fault.ErrSchema)
+		if !utf8.ValidString(text) || len(text) > maxCommentBytes {
+			return fmt.Errorf("the comment is longer than %d bytes or not valid UTF-8: %w", maxCommentBytes, fault.ErrSchema)
 		}
 		t.Comment = text
 		return nil

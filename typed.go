@@ -197,30 +197,30 @@ func newField(c *schema.Column, sf reflect.StructField) (field, error) {
 
 // choose sets put and take by the column's type; false if the Go type does not fit.
 func (f *field) choose(c *schema.Column, t reflect.Type) bool {
-	boxed := func() { // through the conversions of Row
-		f.put = func(buf []byte, v reflect.Value) ([]byte, error) {
-			return appendValue(&buf, c, v.Interface())
-		}
-		f.take = func(v reflect.Value, cell []byte) { v.Set(reflect.ValueOf(valueOf(c, cell))) }
-	}
+	// Structs are reached by address: to put one into an interface would copy it to the heap.
 	switch c.Type {
 	case schema.Date, schema.Timestamp:
 		if t == reflect.TypeFor[time.Time]() {
-			boxed()
+			f.put = func(buf []byte, v reflect.Value) ([]byte, error) {
+				return appendTime(&buf, c.Type, *v.Addr().Interface().(*time.Time))
+			}
+			f.take = func(v reflect.Value, cell []byte) { *v.Addr().Interface().(*time.Time) = timeOf(c.Type, cell) }
 			return true
 		}
 	case schema.Decimal32, schema.Decimal64, schema.Decimal128:
-		if t == reflect.TypeFor[Decimal]() {
-			boxed()
-			return true
+		f.put = func(buf []byte, v reflect.Value) ([]byte, error) {
+			return appendDecimal(&buf, c, *v.Addr().Interface().(*Decimal))
 		}
-		return false
+		f.take = func(v reflect.Value, cell []byte) {
+			*v.Addr().Interface().(*Decimal) = Decimal{Unscaled: wide(cell), Scale: c.Scale}
+		}
+		return t == reflect.TypeFor[Decimal]()
 	case schema.Int128:
-		if t == reflect.TypeFor[Int128]() {
-			boxed()
-			return true
+		f.put = func(buf []byte, v reflect.Value) ([]byte, error) {
+			return appendInteger(&buf, c, *v.Addr().Interface().(*Int128))
 		}
-		return false
+		f.take = func(v reflect.Value, cell []byte) { *v.Addr().Interface().(*Int128) = wide(cell) }
+		return t == reflect.TypeFor[Int128]()
 	case schema.String, schema.Varchar, schema.Binary:
 		return f.chooseString(c, t)
 	case schema.Bool:
@@ -245,7 +245,7 @@ func (f *field) chooseString(c *schema.Column, t reflect.Type) bool {
 	switch {
 	case t.Kind() == reflect.String:
 		f.put = func(_ []byte, v reflect.Value) ([]byte, error) {
-			b := []byte(v.String())
+			b := bytesOf(v.String())
 			if c.Type == schema.Binary {
 				return orEmpty(b), nil
 			}

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"time"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/celltext"
@@ -63,7 +64,7 @@ func appendValue(buf *[]byte, c *schema.Column, v any) (cell []byte, err error) 
 		var text []byte
 		switch s := v.(type) {
 		case string:
-			text = []byte(s)
+			text = bytesOf(s)
 		case []byte:
 			text = s
 		default:
@@ -78,7 +79,7 @@ func appendValue(buf *[]byte, c *schema.Column, v any) (cell []byte, err error) 
 			}
 			return orEmpty(s), nil
 		case string:
-			return orEmpty([]byte(s)), nil
+			return orEmpty(bytesOf(s)), nil
 		}
 		return byKind(buf, c, v)
 	case schema.Bool:
@@ -166,6 +167,9 @@ func integer(v any) (Int128, bool) {
 	return Int128{}, false
 }
 
+// bytesOf is the memory of a string, not to be written to: cells are copied into rows, keys and lists, and changed nowhere.
+func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
+
 var emptyCell = []byte{}
 
 func orEmpty(b []byte) []byte {
@@ -217,8 +221,12 @@ func appendTime(buf *[]byte, t schema.Type, v time.Time) ([]byte, error) {
 		*buf = binary.LittleEndian.AppendUint64(*buf, uint64(us))
 		return *buf, nil
 	}
-	y, m, d := v.Date()
-	days := time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Unix() / secondsPerDay
+	_, offset := v.Zone()
+	local := v.Unix() + int64(offset) // where this overflows, it becomes a day out of range on the other side
+	days := local / secondsPerDay
+	if local%secondsPerDay < 0 {
+		days--
+	}
 	if days < schema.MinDate || days > schema.MaxDate {
 		return nil, fmt.Errorf("date %s is not between 0001-01-01 and 9999-12-31", v.Format(time.DateOnly))
 	}
@@ -287,14 +295,17 @@ func checkCell(c *schema.Column, cell []byte) error {
 
 // wide is a signed integer cell of any width.
 func wide(cell []byte) Int128 {
-	var b [16]byte
-	copy(b[:], cell)
-	if n := len(cell); n < 16 && cell[n-1]&0x80 != 0 {
-		for i := n; i < 16; i++ {
-			b[i] = 0xff
-		}
+	switch len(cell) {
+	case 1:
+		return batch.Int128Of(int64(int8(cell[0])))
+	case 2:
+		return batch.Int128Of(int64(int16(binary.LittleEndian.Uint16(cell))))
+	case 4:
+		return batch.Int128Of(int64(int32(binary.LittleEndian.Uint32(cell))))
+	case 8:
+		return batch.Int128Of(int64(binary.LittleEndian.Uint64(cell)))
 	}
-	return Int128{Lo: binary.LittleEndian.Uint64(b[:]), Hi: int64(binary.LittleEndian.Uint64(b[8:]))}
+	return Int128{Lo: binary.LittleEndian.Uint64(cell), Hi: int64(binary.LittleEndian.Uint64(cell[8:]))}
 }
 
 // checkVector checks the cells of a vector as checkCell does, and tells the first bad one.
@@ -336,6 +347,9 @@ func allBelow(values []int64, bound int64) bool {
 	return true
 }
 
+// isText tells whether a column's values are strings in Go.
+func isText(t schema.Type) bool { return t == schema.String || t == schema.Varchar }
+
 // valueOf is a cell as a Go value: the integer, float or bool of the column's width; string; []byte; time.Time for date and
 // timestamp; Decimal; nil for NULL. Byte strings are copied.
 func valueOf(c *schema.Column, cell []byte) any {
@@ -369,12 +383,18 @@ func valueOf(c *schema.Column, cell []byte) any {
 		return math.Float32frombits(binary.LittleEndian.Uint32(cell))
 	case schema.Double:
 		return math.Float64frombits(binary.LittleEndian.Uint64(cell))
-	case schema.Date:
-		return time.Unix(int64(int32(binary.LittleEndian.Uint32(cell)))*secondsPerDay, 0).UTC()
-	case schema.Timestamp:
-		return time.UnixMicro(int64(binary.LittleEndian.Uint64(cell))).UTC()
+	case schema.Date, schema.Timestamp:
+		return timeOf(c.Type, cell)
 	case schema.Int128:
 		return wide(cell)
 	}
 	return Decimal{Unscaled: wide(cell), Scale: c.Scale}
+}
+
+// timeOf is a date or timestamp cell as a time, in UTC.
+func timeOf(t schema.Type, cell []byte) time.Time {
+	if t == schema.Date {
+		return time.Unix(int64(int32(binary.LittleEndian.Uint32(cell)))*secondsPerDay, 0).UTC()
+	}
+	return time.UnixMicro(int64(binary.LittleEndian.Uint64(cell))).UTC()
 }

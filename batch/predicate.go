@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/bits-and-blooms/bloom/v3"
+
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -16,22 +18,23 @@ type Op uint8
 
 // The tests. NULL matches IsNull alone.
 const (
-	Eq      Op = iota + 1 // cell = value
-	Ne                    // cell ≠ value
-	Lt                    // cell < value
-	Le                    // cell ≤ value
-	Gt                    // cell > value
-	Ge                    // cell ≥ value
-	In                    // cell = one of the values; never true of no values
-	IsNull                // cell is NULL
-	NotNull               // cell is not NULL
+	Eq       Op = iota + 1 // cell = value
+	Ne                     // cell ≠ value
+	Lt                     // cell < value
+	Le                     // cell ≤ value
+	Gt                     // cell > value
+	Ge                     // cell ≥ value
+	In                     // cell = one of the values; never true of no values
+	IsNull                 // cell is NULL
+	NotNull                // cell is not NULL
+	InFilter               // cell is among those that Filter was given, or one of its false positives
 )
 
-var opNames = [...]string{Eq: "=", Ne: "!=", Lt: "<", Le: "<=", Gt: ">", Ge: ">=", In: "in", IsNull: "is null", NotNull: "is not null"}
+var opNames = [...]string{Eq: "=", Ne: "!=", Lt: "<", Le: "<=", Gt: ">", Ge: ">=", In: "in", IsNull: "is null", NotNull: "is not null", InFilter: "in filter"}
 
 // String is the test as SQL writes it.
 func (o Op) String() string {
-	if o >= Eq && o <= NotNull {
+	if o >= Eq && o <= InFilter {
 		return opNames[o]
 	}
 	return fmt.Sprintf("op %d", uint8(o))
@@ -40,8 +43,12 @@ func (o Op) String() string {
 // Predicate is a test on the cells of one column.
 //
 // Values are cells: Width bytes little-endian, or the byte string. Eq to Ge take one, In any number,
-// IsNull and NotNull none. Floats compare as numbers: −0 equals +0, and with a NaN on either side
+// IsNull, NotNull and InFilter none. Floats compare as numbers: −0 equals +0, and with a NaN on either side
 // only Ne is true.
+//
+// Filter is what InFilter asks: a Bloom filter to which cells of the column's type were added as the same bytes (what
+// Vector.Cell gives). It passes all of them and, at its rate of false positives, some others; NULL and NaN it never
+// passes, and either zero if one of them was added. Nothing is added to it any more.
 //
 // Prepare, once, before the first use makes the other methods fast; they work without it too. From
 // then on the fields stay as they are, and all goroutines may use the predicate and copies of it.
@@ -51,6 +58,7 @@ type Predicate struct {
 	Type   schema.Type
 	Op     Op
 	Values [][]byte
+	Filter *bloom.BloomFilter // of InFilter; nil for all others
 
 	words *wordCache // by Prepare; shared by copies
 }
@@ -74,12 +82,16 @@ func (p *Predicate) check() error {
 		return fmt.Errorf("unknown type %d: %w", int32(p.Type), fault.ErrSchema)
 	}
 	switch {
-	case p.Op < Eq || p.Op > NotNull:
+	case p.Op < Eq || p.Op > InFilter:
 		return fmt.Errorf("unknown test %d: %w", uint8(p.Op), fault.ErrSchema)
 	case p.Op <= Ge && len(p.Values) != 1:
 		return fmt.Errorf("%s takes one value, not %d: %w", p.Op, len(p.Values), fault.ErrSchema)
 	case p.Op >= IsNull && len(p.Values) != 0:
 		return fmt.Errorf("%s takes no value: %w", p.Op, fault.ErrSchema)
+	case (p.Op == InFilter) != (p.Filter != nil):
+		return fmt.Errorf("%s, with a filter: %v: %w", p.Op, p.Filter != nil, fault.ErrSchema)
+	case p.Op == InFilter && p.Filter.Cap() == 0:
+		return fmt.Errorf("a filter of no bits: %w", fault.ErrSchema)
 	}
 	for _, v := range p.Values {
 		// NULL in a list is legal, as it is in SQL, and equals nothing.
@@ -104,6 +116,8 @@ func (p *Predicate) EvalCell(cell []byte) bool {
 		return true
 	case p.Op == In:
 		return p.contains(cell)
+	case p.Op == InFilter:
+		return p.inFilter(cell)
 	}
 	c := p.Values[0]
 	if p.Type.Variable() {
@@ -160,6 +174,23 @@ func (p *Predicate) contains(cell []byte) bool {
 		}
 	}
 	return false
+}
+
+// inFilter asks the filter; for a zero of a float also under its other sign, to which it is equal.
+func (p *Predicate) inFilter(cell []byte) bool {
+	if isNaN(p.Type, cell) {
+		return false
+	}
+	if p.Filter.Test(cell) {
+		return true
+	}
+	if p.Type != schema.Float && p.Type != schema.Double {
+		return false
+	}
+	var other [8]byte
+	n := copy(other[:], cell)
+	other[n-1] ^= 0x80
+	return Compare(p.Type, cell, other[:n]) == 0 && p.Filter.Test(other[:n])
 }
 
 // Compare orders two cells of type t, neither NULL: below 0, 0, or above 0.

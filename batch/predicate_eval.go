@@ -19,7 +19,8 @@ func sortCells(t schema.Type, cells [][]byte) [][]byte {
 }
 
 // Eval clears the bits of sel whose cells do not pass; bit i is cell i of v, which is of p's type.
-// No bit is set. Cells whose bit is 0 already are not looked at where that saves work.
+// No bit is set. Cells whose bit is 0 already are not looked at where that saves work. Of arrays only
+// IsNull and NotNull can be true.
 func (p *Predicate) Eval(v *Vector, sel Bitmap) {
 	switch {
 	case p.Op == IsNull && v.Present == nil:
@@ -38,6 +39,8 @@ func (p *Predicate) Eval(v *Vector, sel Bitmap) {
 	}
 	switch {
 	case p.Op == NotNull || v.Len == 0:
+	case v.Elements != nil:
+		sel.ClearRange(0, v.Len)
 	case v.Dict != nil:
 		p.evalCodes(v, sel)
 	case v.Type.Variable():
@@ -71,7 +74,7 @@ func (p *Predicate) evalFixed(v *Vector, sel Bitmap) {
 	case schema.Double:
 		evalOrdered[float64](p, v, sel)
 	case schema.Int128:
-		p.evalInt128(v, sel)
+		p.evalEach(v, sel) // for which Go has no comparison
 	}
 }
 
@@ -99,10 +102,11 @@ func (p *Predicate) evalStrings(cells [][]byte, sel Bitmap) {
 	}
 }
 
-// evalInt128 tests 128-bit integers, for which Go has no comparison.
-func (p *Predicate) evalInt128(v *Vector, sel Bitmap) {
+// evalEach tests the cells of fixed width that are still wanted, one by one.
+func (p *Predicate) evalEach(v *Vector, sel Bitmap) {
+	width := v.Type.Width()
 	for i := sel.Next(0); i >= 0 && i < v.Len; i = sel.Next(i + 1) {
-		if !p.EvalCell(v.Data[i*16 : i*16+16]) {
+		if !p.EvalCell(v.Data[i*width : i*width+width]) {
 			sel.Clear(i)
 		}
 	}

@@ -15,7 +15,7 @@ const lane = 64
 // value for 64 cells, against 1000 ns for 64 searches among 9 to 16 values.
 const fewValues = 32
 
-// evalOrdered runs p, which is one of Eq to In, over a vector of fixed width.
+// evalOrdered runs p, which is one of Eq to In, or InFilter, over a vector of fixed width.
 func evalOrdered[T ordered](p *Predicate, v *Vector, sel Bitmap) {
 	consts := make([]T, 0, 4)
 	for _, c := range p.Values {
@@ -24,8 +24,8 @@ func evalOrdered[T ordered](p *Predicate, v *Vector, sel Bitmap) {
 		}
 	}
 	cells := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(v.Data))), v.Len)
-	if p.Op == In && len(consts) > fewValues {
-		evalLongList(p, v, sel)
+	if p.Op == In && len(consts) > fewValues || p.Op == InFilter {
+		p.evalEach(v, sel)
 		return
 	}
 	for w := range sel {
@@ -42,16 +42,6 @@ func evalOrdered[T ordered](p *Predicate, v *Vector, sel Bitmap) {
 			var padded [lane]T
 			copy(padded[:], rest)
 			sel[w] &= laneMask(&padded, p.Op, consts)
-		}
-	}
-}
-
-// evalLongList tests the cells still wanted against a list of many values.
-func evalLongList(p *Predicate, v *Vector, sel Bitmap) {
-	width := v.Type.Width()
-	for i := sel.Next(0); i >= 0 && i < v.Len; i = sel.Next(i + 1) {
-		if !p.contains(v.Data[i*width : i*width+width]) {
-			sel.Clear(i)
 		}
 	}
 }

@@ -33,6 +33,10 @@ type Dictionary struct {
 //   - Bytes, for byte strings: one slice a cell;
 //   - Codes with Dict, for byte strings that stand in a dictionary cblock; Materialize turns them into Bytes.
 //
+// A column of arrays has none of them but a fourth one: cell i is the elements [Offsets[i], Offsets[i+1]) of
+// Elements, a vector of one of the forms above; Type is the type of an element. Such a vector is made by NewArrays
+// and ResetArrays; what gives or takes single cells (Cell, SetCell, Fill, AppendRun …) is not for it.
+//
 // Present has one bit a cell, 1 for present; nil means that no cell is NULL. What stands in the place of
 // a NULL is undefined for Data and Codes (though codes stay below the dictionary's length) and nil for Bytes.
 //
@@ -46,7 +50,11 @@ type Vector struct {
 	Dict    *Dictionary
 	Present Bitmap
 
-	presentBuf Bitmap // memory of Present, kept while Present is nil
+	Elements *Vector  // of all cells, one cell's behind the other's; its NULLs are NULL elements
+	Offsets  []uint32 // Len+1, rising from 0
+
+	presentBuf  Bitmap  // memory of Present, kept while Present is nil
+	elementsBuf *Vector // memory of Elements
 }
 
 // NewVector makes a vector of n cells, none of them NULL, values zero.
@@ -58,7 +66,7 @@ func NewVector(t schema.Type, n int) *Vector {
 
 // Reset makes v hold n cells, none of them NULL and their values undefined, reusing its memory where that suffices.
 func (v *Vector) Reset(n int) {
-	v.Len, v.Present, v.Dict, v.Codes = n, nil, nil, v.Codes[:0]
+	v.Len, v.Present, v.Dict, v.Codes, v.Elements = n, nil, nil, v.Codes[:0], nil
 	if w := v.Type.Width(); w > 0 {
 		v.Data = growAligned(v.Data, n*w)
 		return
@@ -231,12 +239,18 @@ func (v *Vector) grow(k int) {
 			v.Bytes = append(v.Bytes, nil)
 		}
 	}
-	if v.Present != nil {
-		for len(v.Present) < (n+63)/64 {
-			v.Present = append(v.Present, 0)
-		}
-		v.Present.SetRange(v.Len, n)
-		v.presentBuf = v.Present
-	}
+	v.growPresent(n)
 	v.Len = n
+}
+
+// growPresent makes the presence bitmap, if there is one, n bits long; those added are 1.
+func (v *Vector) growPresent(n int) {
+	if v.Present == nil {
+		return
+	}
+	for len(v.Present) < (n+63)/64 {
+		v.Present = append(v.Present, 0)
+	}
+	v.Present.SetRange(v.Len, n)
+	v.presentBuf = v.Present
 }

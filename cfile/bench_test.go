@@ -50,7 +50,7 @@ func writeAll(t testing.TB, o WriterOptions, v *batch.Vector) *block.Memory {
 
 func open(t testing.TB, src block.Source, c *cache.Cache) *Reader {
 	t.Helper()
-	r, err := Open(src, ReaderOptions{Cache: c})
+	r, err := Open(src, ReaderOptions{Cache: c, Arrays: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,8 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// BlockIterator visits the data cblocks of a file one after the other, whole. For one goroutine.
+// BlockIterator visits the data cblocks of a file one after the other, whole, and so takes the memory of all their
+// cells: it is for files of keys and of deltas, whose cblocks are small. For one goroutine.
 //
 // It begins before the first cblock:
 //
@@ -28,9 +29,14 @@ type BlockIterator struct {
 	err    error
 }
 
-// Blocks makes an iterator over the data cblocks, in the order of their rows.
+// Blocks makes an iterator over the data cblocks, in the order of their rows. NULLs and arrays, of which a few bytes
+// may stand for any number, are fault.ErrUnsupported.
 func (r *Reader) Blocks() *BlockIterator {
 	it := &BlockIterator{r: r, have: -1, cells: batch.Vector{Type: r.info.Type}}
+	if r.info.Nullable || r.info.Array {
+		it.err = fault.Unsupportedf("cfile: block %v: whole cblocks of a nullable column or one of arrays", r.src.ID())
+		return it
+	}
 	it.blocks, it.err = r.blocks()
 	return it
 }
@@ -60,6 +66,9 @@ func (it *BlockIterator) Next() bool {
 	it.have = -1
 	b, err := it.r.blockAt(it.blocks, i)
 	if err == nil {
+		err = it.r.mayHold(b, it.blocks[i])
+	}
+	if err == nil {
 		it.cells.Reset(b.rows)
 		if err = b.decode(0, b.rows, &it.cells, 0); err != nil {
 			err = it.r.at(it.blocks[i], err)
@@ -70,6 +79,20 @@ func (it *BlockIterator) Next() bool {
 	}
 	it.have, it.first = i, batch.Ordinal(b.first)
 	return true
+}
+
+// mayHold tells whether all cells of a data cblock, which stands at p, can be in memory at once. Bytes of a codec's stream
+// may stand for millions of empty byte strings, and a run for any number of cells; keys and deltas that are all
+// different take more bytes than that.
+func (r *Reader) mayHold(b *dataBlock, p BlockPointer) error {
+	size := int64(r.info.Type.Width())
+	if size == 0 {
+		size = sliceHeader
+	}
+	if int64(b.rows)*size > 1<<19+32*int64(p.Size) {
+		return r.at(p, fault.Unsupportedf("%d cells in %d bytes are too many to be read at once", b.rows, p.Size))
+	}
+	return nil
 }
 
 // Cells returns the cells of the cblock that Next went to, of a type of byte strings: nil for NULL. The slice holds until the next
@@ -114,6 +137,9 @@ func (r *Reader) ReadBlock(p BlockPointer) ([]byte, error) {
 	}
 	return payload, err
 }
+
+// sliceHeader is the memory of a byte string beside its bytes.
+const sliceHeader = 24
 
 // BlockPointers returns where the data cblocks stand, in the order of their rows. It must not be changed.
 func (r *Reader) BlockPointers() ([]BlockPointer, error) { return r.blocks() }

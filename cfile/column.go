@@ -132,12 +132,17 @@ func (c *ColumnReader) clip(ord batch.Ordinal, n int) int {
 // dst is a vector of the file's type; its memory is used again. It is in dictionary form if all cells lie in
 // cblocks of codes, and has no presence bitmap if none is NULL. Cells of fixed width are copies. Byte strings
 // alias memory that is not written again. Errors: fault.ErrCorrupt with block and byte offset; dst is undefined then.
-// Source: cfile spec §10.4.
+//
+// Of a column of arrays dst is in array form, and has fewer than n cells if they had more than 2^18 elements (but
+// one cell always): callers go on from what they got. Source: cfile spec §10.4.
 func (c *ColumnReader) ReadVector(ord batch.Ordinal, n int, dst *batch.Vector) (int, error) {
 	if dst.Type.Width() != c.r.info.Type.Width() {
 		panic(fmt.Sprintf("cfile: read a column of %s into a vector of %s", c.r.info.Type, dst.Type))
 	}
 	n = c.clip(ord, n)
+	if c.r.info.Array {
+		return c.readArrays(ord, n, dst)
+	}
 	dst.Reset(n)
 	for at := 0; at < n; {
 		row := int64(ord) + int64(at)

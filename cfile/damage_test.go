@@ -60,12 +60,14 @@ func smallFiles(t testing.TB) map[string]*block.Memory {
 		}
 		files[name] = writeSteps(t, rng, o, cells)
 	}
+	ao := WriterOptions{Type: schema.Int16, Encoding: schema.RLE, Nullable: true, Array: true, PositionalIndex: true, BlockBytes: 512, IndexBlockBytes: 60}
+	files["arrays"] = writeArrays(t, rng, ao, randomArrays(rng, schema.Int16, 30, true))
 	return files
 }
 
 // readAll uses a file in every way.
 func readAll(src block.Source) error {
-	r, err := Open(src, ReaderOptions{})
+	r, err := Open(src, ReaderOptions{Arrays: true})
 	if err != nil {
 		return err
 	}
@@ -372,6 +374,9 @@ func TestNumbersOfFootersAreChecked(t *testing.T) {
 		{"array bit alone", func(f *kudupb.CFileFooterPB) { f.IncompatibleFeatures = proto.Uint32(3) }, fault.ErrCorrupt},
 		{"array", func(f *kudupb.CFileFooterPB) {
 			f.IncompatibleFeatures, f.IsTypeArray = proto.Uint32(3), proto.Bool(true)
+		}, nil},
+		{"array with a value index", func(f *kudupb.CFileFooterPB) {
+			f.IncompatibleFeatures, f.IsTypeArray, f.ValidxInfo = proto.Uint32(3), proto.Bool(true), f.PosidxInfo
 		}, fault.ErrUnsupported},
 		{"root in the header", func(f *kudupb.CFileFooterPB) { f.PosidxInfo.RootBlock.Offset = proto.Int64(12) }, fault.ErrCorrupt},
 		{"negative root", func(f *kudupb.CFileFooterPB) { f.PosidxInfo.RootBlock.Offset = proto.Int64(-1) }, fault.ErrCorrupt},
@@ -389,7 +394,7 @@ func TestNumbersOfFootersAreChecked(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = b.write(tail)
-		if _, err := Open(&b.out, ReaderOptions{}); !errors.Is(err, c.want) || c.want == nil && err != nil {
+		if _, err := Open(&b.out, ReaderOptions{Arrays: true}); !errors.Is(err, c.want) || c.want == nil && err != nil {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		}
 	}

@@ -19,6 +19,7 @@ type dataBlock struct {
 	rows     int
 	nullable bool // some row is NULL, which nulls tells
 	nulls    presence
+	arrays   *arrayCells // of a column of arrays: where the values stand in the cells
 	values   encoding.Block
 	codes    encoding.CodeBlock // values, if they are codes of the file's dictionary
 	bytes    int64              // memory, about
@@ -72,25 +73,21 @@ func (r *Reader) readData(i int, p BlockPointer, s *scratch) (*dataBlock, error)
 	return b, nil
 }
 
-// parseData parses a payload, which is kept only if keep is set.
+// parseData parses a payload, which is kept only if keep is set. Source: cfile spec §7, §12.3 items 38 to 51.
 func (r *Reader) parseData(payload []byte, p BlockPointer, keep bool) (*dataBlock, error) {
 	b := &dataBlock{bytes: int64(cap(payload)) + 256}
-	params := encoding.Params{Type: r.info.Type, Encoding: r.info.Encoding, Payload: payload}
-	rows := uint32(0)
-	if r.info.Nullable {
-		var stream []byte
-		var err error
-		if rows, stream, params.Payload, err = splitPrologue(payload); err != nil {
-			return nil, err
-		}
-		if b.nulls, err = parsePresence(stream, rows); err != nil {
-			return nil, err
-		}
-		b.nullable = b.nulls.ones < rows
-		b.bytes += int64(cap(b.nulls.marks)) * 12
+	params := encoding.Params{Type: r.info.Type, Encoding: r.info.Encoding, Payload: payload, Limit: 1<<18 + 16*int(p.Size)}
+	var err error
+	switch {
+	case r.info.Array:
+		params.Payload, err = b.parseArrays(payload, r.info.Nullable)
+	case r.info.Nullable:
+		params.Payload, err = b.parseNulls(payload)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if r.info.Encoding == schema.Dictionary {
-		var err error
 		if params.Dict, err = r.dictionary(); err != nil {
 			return nil, err
 		}
@@ -104,14 +101,38 @@ func (r *Reader) parseData(payload []byte, p BlockPointer, keep bool) (*dataBloc
 	}
 	b.values, b.first, b.rows = values, int64(values.Ordinal()), values.Len()
 	b.codes, _ = values.(encoding.CodeBlock)
-	if r.info.Nullable {
-		if uint32(b.rows) != b.nulls.ones {
-			return nil, fault.Corruptf("%d values, %d rows that are not NULL", b.rows, b.nulls.ones)
-		}
-		b.rows = int(rows)
-	}
 	b.bytes += int64(values.Footprint())
-	return b, nil
+	return b, b.matchPrologue(r.info.Nullable)
+}
+
+// parseNulls reads the prologue of a nullable cblock and returns the values behind it.
+func (b *dataBlock) parseNulls(payload []byte) (values []byte, err error) {
+	rows, stream, values, err := splitPrologue(payload)
+	if err != nil {
+		return nil, err
+	}
+	b.nulls, err = parsePresence(stream, rows)
+	b.nullable = b.nulls.ones < rows
+	b.bytes += int64(cap(b.nulls.marks)) * markBytes
+	return values, err
+}
+
+// matchPrologue checks that there are as many values as the prologue says, and sets the number of rows.
+// Source: cfile spec §12.3 item 49.
+func (b *dataBlock) matchPrologue(nullable bool) error {
+	switch {
+	case b.arrays != nil:
+		if b.values.Len() != int(b.arrays.elements.ones) {
+			return fault.Corruptf("%d values, %d elements that are not NULL", b.values.Len(), b.arrays.elements.ones)
+		}
+		b.rows = int(b.nulls.rows)
+	case nullable:
+		if b.values.Len() != int(b.nulls.ones) {
+			return fault.Corruptf("%d values, %d rows that are not NULL", b.values.Len(), b.nulls.ones)
+		}
+		b.rows = int(b.nulls.rows)
+	}
+	return nil
 }
 
 // splitPrologue takes the prologue of a nullable cblock apart, whose table is in package encoding. Source: cfile spec §12.3 item 48.
@@ -153,7 +174,7 @@ func (b *dataBlock) decode(from, n int, dst *batch.Vector, at int) error {
 			return err
 		}
 	}
-	b.placeNulls(from, n, m, dst, at)
+	placeNulls(&b.nulls, from, n, m, dst, at)
 	return nil
 }
 
@@ -165,16 +186,16 @@ func (b *dataBlock) decodeCodes(from, n int, dst *batch.Vector, at int) error {
 			return err
 		}
 	}
-	b.placeNulls(from, n, m, dst, at)
+	placeNulls(&b.nulls, from, n, m, dst, at)
 	return nil
 }
 
-// placeNulls moves the m values at the front of cells [at, at+n) to the rows that are present.
-func (b *dataBlock) placeNulls(from, n, m int, dst *batch.Vector, at int) {
+// placeNulls moves the m values at the front of cells [at, at+n) to those of the rows [from, from+n) that are present.
+func placeNulls(p *presence, from, n, m int, dst *batch.Vector, at int) {
 	if m == n {
 		return
 	}
-	b.nulls.clearNulls(dst.NeedPresent(), at, from, n)
+	p.clearNulls(dst.NeedPresent(), at, from, n)
 	spreadVector(dst, at, n, m)
 }
 
@@ -190,11 +211,10 @@ func (r *Reader) dictionary() (*batch.Dictionary, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Each word takes a slice header. Words are distinct, so no codec can make so many of so few bytes.
-	const wordHeader = 24
+	// Words are distinct, so no codec can make so many of so few bytes.
 	if len(payload) >= 8 {
 		words := int64(binary.LittleEndian.Uint32(payload[4:]))
-		if words*wordHeader > 1<<19+32*int64(r.dictPointer.Size) {
+		if words*sliceHeader > 1<<19+32*int64(r.dictPointer.Size) {
 			return nil, r.at(r.dictPointer, fault.Corruptf("dictionary of %d words in %d bytes", words, r.dictPointer.Size))
 		}
 	}

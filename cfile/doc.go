@@ -21,6 +21,9 @@
 //	cell, err := r.Cell(ordinal)
 //	ordinal, exact, err := r.Seek(cell)
 //
+// Columns of arrays (WriterOptions.Array, Info.Array) come and go as vectors in array form; they have no value index,
+// no zone map, and no single cells.
+//
 // A Writer and a ColumnReader are used by one goroutine; a Reader may be used by many at once. Byte
 // strings that are handed out alias memory that is never written again: they hold as long as they are
 // referenced. Cells of fixed width in vectors are copies; those of Cell are not to be changed.
@@ -36,8 +39,7 @@
 // it. WriterOptions.Exact leaves it out.
 //
 // Simpler than Kudu: the trees are read once and kept flat in memory, which costs 32 bytes and the key
-// of each data cblock and saves the walk; no lazy open, but trees are loaded on first use; array
-// columns are refused.
+// of each data cblock and saves the walk; no lazy open, but trees are loaded on first use.
 //
 // Source: cfile spec.
 package cfile

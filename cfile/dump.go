@@ -3,8 +3,10 @@ package cfile
 import (
 	"cmp"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/block"
@@ -17,7 +19,7 @@ import (
 // is printed as far as it can be read.
 func Dump(w io.Writer, data []byte) error {
 	d := &dumper{Writer: dump.New(w), data: data}
-	r, err := Open(&block.Memory{Bytes: data}, ReaderOptions{})
+	r, err := Open(&block.Memory{Bytes: data}, ReaderOptions{Arrays: true})
 	if err != nil {
 		d.Field(0, data, "not a file: %v", err)
 		return d.Err()
@@ -92,7 +94,11 @@ func (d *dumper) footer() {
 	}
 	length := d.r.size - preludeLen - off
 	off = d.field(off, length, "message")
-	d.Note("%v, %v, %v, nullable %v, %d rows", i.Type, i.Encoding, i.Compression, i.Nullable, i.Rows)
+	arrays := ""
+	if i.Array {
+		arrays = "arrays of "
+	}
+	d.Note("%s%v, %v, %v, nullable %v, %d rows", arrays, i.Type, i.Encoding, i.Compression, i.Nullable, i.Rows)
 	for _, root := range []struct {
 		name string
 		p    BlockPointer
@@ -193,9 +199,11 @@ func (d *dumper) node(off int64, payload []byte) {
 	d.Field(off+int64(at), payload[at:], "length of the trailer")
 }
 
+// shownCells is how many cells of a cblock, and elements of a cell, are printed as values.
+const shownCells = 4
+
 // values prints a data cblock: prologue, payload, and its first cells.
 func (d *dumper) values(off int64, payload []byte) {
-	const shown = 4 // cells
 	if d.r.info.Rows == 0 {
 		d.payload(off, payload)
 		return
@@ -206,6 +214,10 @@ func (d *dumper) values(off int64, payload []byte) {
 		return
 	}
 	at := 0
+	if b.arrays != nil {
+		d.arrays(off, payload, b)
+		return
+	}
 	if d.r.info.Nullable {
 		_, stream, values, _ := splitPrologue(payload)
 		at = len(payload) - len(values)
@@ -213,7 +225,7 @@ func (d *dumper) values(off int64, payload []byte) {
 		d.Field(off+int64(at-len(stream)), stream, "runs of presence: %d rows present", b.values.Len())
 	}
 	d.Field(off+int64(at), payload[at:], "values: %d from row %d on", b.values.Len(), b.first)
-	v := batch.NewVector(d.r.info.Type, min(b.rows, shown))
+	v := batch.NewVector(d.r.info.Type, min(b.rows, shownCells))
 	if err := b.decode(0, v.Len, v, 0); err != nil {
 		d.Note("%v", err)
 		return
@@ -224,6 +236,52 @@ func (d *dumper) values(off int64, payload []byte) {
 		} else {
 			d.Note("row %d: %x", b.first+int64(i), cell)
 		}
+	}
+}
+
+// arrays prints a data cblock of arrays, whose prologue is sound.
+func (d *dumper) arrays(off int64, payload []byte, b *dataBlock) {
+	p := prologueReader{rest: payload}
+	at := 0
+	print := func(meaning string, args ...any) {
+		end := len(payload) - len(p.rest)
+		d.Field(off+int64(at), payload[at:end], meaning, args...)
+		at = end
+	}
+	p.number("elements")
+	p.number("cells")
+	print("elements: %d; cells: %d", b.arrays.elements.rows, b.rows)
+	p.field("elements")
+	print("bytes; runs of presence: %d elements present", b.arrays.elements.ones)
+	p.field("counts")
+	print("bytes; runs of counts of elements")
+	p.field("cells")
+	print("bytes; runs of presence: %d cells present", b.nulls.ones)
+	d.Field(off+int64(at), p.rest, "values: %d, of cells from row %d on", b.values.Len(), b.first)
+	v := batch.NewArrays(d.r.info.Type)
+	n, err := b.decodeArrays(0, min(b.rows, shownCells), v)
+	if err != nil {
+		d.Note("%v", err)
+		return
+	}
+	for i := range n {
+		from, to := v.Array(i)
+		if v.IsNull(i) {
+			d.Note("row %d: NULL", b.first+int64(i))
+			continue
+		}
+		var text []string
+		for k := from; k < min(to, from+shownCells); k++ {
+			if e := v.Elements.Cell(k); e == nil {
+				text = append(text, "NULL")
+			} else {
+				text = append(text, fmt.Sprintf("%x", e))
+			}
+		}
+		if to-from > shownCells {
+			text = append(text, "…")
+		}
+		d.Note("row %d, %d elements: %s", b.first+int64(i), to-from, strings.Join(text, ", "))
 	}
 }
 

@@ -33,26 +33,30 @@ func TestDumpsAreGolden(t *testing.T) {
 		"keyindex":   {WriterOptions{Type: schema.Binary, Encoding: schema.Prefix, Compression: schema.LZ4, ValueIndex: true, Exact: true}, sorted},
 		"empty":      {WriterOptions{Type: schema.Bool, PositionalIndex: true, NoChecksums: true}, nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			src := writeAll(t, c.o, vectorOf(c.o.Type, c.cells))
-			var got bytes.Buffer
-			if err := Dump(&got, src.Bytes); err != nil {
-				t.Fatal(err)
-			}
-			path := filepath.Join("testdata", "dump", name+".txt")
-			if os.Getenv("ORIBI_REWRITE") != "" {
-				if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(got.Bytes(), want) {
-				t.Errorf("the dump of %s is\n%s", name, got.Bytes())
-			}
-		})
+		t.Run(name, func(t *testing.T) { checkDump(t, name, writeAll(t, c.o, vectorOf(c.o.Type, c.cells))) })
+	}
+	t.Run("arrays", func(t *testing.T) {
+		checkDump(t, "arrays", writeAll(t, exampleArrayOptions, arraysOf(schema.Int32, exampleArrays())))
+	})
+}
+
+func checkDump(t *testing.T, name string, src *block.Memory) {
+	var got bytes.Buffer
+	if err := Dump(&got, src.Bytes); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join("testdata", "dump", name+".txt")
+	if os.Getenv("ORIBI_REWRITE") != "" {
+		if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got.Bytes(), want) {
+		t.Errorf("the dump of %s is\n%s", name, got.Bytes())
 	}
 }
 

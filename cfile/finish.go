@@ -11,7 +11,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// newFooter makes the footer of a file but for its pointers. All fields that Kudu writes are set, defaults too.
+// newFooter makes the footer of a file but for its pointers. All fields that Kudu writes are set, defaults too; that
+// of arrays it writes for arrays only.
 // Source: cfile spec §2.4.
 func newFooter(o *WriterOptions, rows int64) *kudupb.CFileFooterPB {
 	dataType, encoding, codec := int32(o.Type), int32(o.Encoding), int32(o.Compression)
@@ -19,10 +20,15 @@ func newFooter(o *WriterOptions, rows int64) *kudupb.CFileFooterPB {
 	if !o.NoChecksums {
 		features |= featureChecksum
 	}
-	return &kudupb.CFileFooterPB{
+	footer := &kudupb.CFileFooterPB{
 		DataType: &dataType, Encoding: &encoding, NumValues: &rows, Compression: &codec,
 		IsTypeNullable: &o.Nullable, IncompatibleFeatures: &features,
 	}
+	if o.Array {
+		features |= featureArray
+		footer.IsTypeArray = &o.Array
+	}
+	return footer
 }
 
 // finishZone writes the zone map and adds the pair that points to it.
@@ -67,7 +73,7 @@ func NewRawWriter(sink block.Sink, o WriterOptions) (*RawWriter, error) {
 	if o.Compression == schema.DefaultCompression {
 		o.Compression = schema.NoCompression
 	}
-	o.Type, o.Encoding, o.Nullable, o.ValueIndex = schema.Binary, schema.Plain, false, true
+	o.Type, o.Encoding, o.Nullable, o.Array, o.ValueIndex = schema.Binary, schema.Plain, false, false, true
 	if err := o.resolve(); err != nil {
 		return nil, err
 	}

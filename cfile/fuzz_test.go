@@ -28,13 +28,7 @@ func FuzzFile(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		src := &block.Memory{Bytes: data}
-		r, err := Open(src, ReaderOptions{})
-		if err != nil || r.Rows() > 1<<20 {
-			checkKind(t, err)
-			return
-		}
-		checkKind(t, readAll(src))
+		checkFile(t, &block.Memory{Bytes: data})
 	})
 }
 

@@ -32,6 +32,7 @@ type mark struct {
 }
 
 const (
+	markBytes   = 12 // of memory
 	runsPerMark = 4
 	maxMarks    = 1 << 16
 )
@@ -136,16 +137,7 @@ func loadBits(b []byte, n int) uint64 { return loadUpTo8(b[:(n+7)/8]) & (1<<uint
 // seek finds the run that holds row, which is below p.rows: at is the run's first row, ones the 1 bits before it.
 // The stream was checked when p was made.
 func (p *presence) seek(row uint32) (r run, at, ones uint32) {
-	lo, hi := 0, len(p.marks)
-	for hi-lo > 1 {
-		mid := int(uint(lo+hi) >> 1)
-		if p.marks[mid].row <= row {
-			lo = mid
-		} else {
-			hi = mid
-		}
-	}
-	m := p.marks[lo]
+	m := findMark(p.marks, row)
 	at, ones = m.row, m.ones
 	// readRun again, but for runs known to be good, and without a run made of each: point reads come through here.
 	for off := int(m.off); ; {
@@ -173,6 +165,20 @@ func (p *presence) seek(row uint32) (r run, at, ones uint32) {
 		ones += countBits(literal, 8*len(literal))
 		at += uint32(8 * len(literal))
 	}
+}
+
+// findMark finds the last mark at or before row.
+func findMark(marks []mark, row uint32) mark {
+	lo, hi := 0, len(marks)
+	for hi-lo > 1 {
+		mid := int(uint(lo+hi) >> 1)
+		if marks[mid].row <= row {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return marks[lo]
 }
 
 // rank is the number of present rows before row, which is at most p.rows.

@@ -20,6 +20,9 @@ type ReaderOptions struct {
 	// Cache keeps cblocks, decoded chunks and blocks of filters between reads. nil keeps none but the
 	// cblock last used; nor is anything kept of a source whose ID is 0, which names no block.
 	Cache *cache.Cache
+	// Arrays says that the caller reads columns of arrays. Without it they are fault.ErrUnsupported: whoever awaits
+	// single cells cannot be surprised by a file.
+	Arrays bool
 }
 
 // tailBytes is how much of the end is read at first: nearly every footer fits in.
@@ -29,8 +32,7 @@ const tailBytes = 512
 // are first needed.
 //
 // src must stay open while the Reader is used; the Reader never closes it. Errors: fault.ErrCorrupt;
-// fault.ErrUnsupported for features, types, encodings and codecs that this package does not know, and for
-// arrays. Source: cfile spec §10.1, §12.3 items 1 to 21.
+// fault.ErrUnsupported for features, types, encodings and codecs that this package does not know. Source: cfile spec §10.1, §12.3 items 1 to 21.
 func Open(src block.Source, o ReaderOptions) (*Reader, error) {
 	r := &Reader{src: src, size: src.Size()}
 	if o.Cache != nil && src.ID() != 0 {
@@ -46,6 +48,9 @@ func Open(src block.Source, o ReaderOptions) (*Reader, error) {
 	}
 	if err := r.takeFooter(footer); err != nil {
 		return nil, err
+	}
+	if r.info.Array && !o.Arrays {
+		return nil, fault.Unsupportedf("cfile: block %v: column of arrays", src.ID())
 	}
 	for _, m := range append(header.GetMetadata(), footer.GetMetadata()...) {
 		r.pairs = append(r.pairs, Pair{m.GetKey(), m.GetValue()})
@@ -151,8 +156,8 @@ func (r *Reader) takeFooter(f *kudupb.CFileFooterPB) error {
 	if f.GetIsTypeArray() != (features&featureArray != 0) {
 		return r.corruptf("is_type_array is %v, feature bits %#x", f.GetIsTypeArray(), features)
 	}
-	if f.GetIsTypeArray() {
-		return unsupported("array column")
+	if f.GetIsTypeArray() && f.ValidxInfo != nil {
+		return unsupported("value index of a column of arrays")
 	}
 	t, e := schema.Type(f.GetDataType()), schema.Encoding(f.GetEncoding())
 	if !t.Valid() {
@@ -171,7 +176,7 @@ func (r *Reader) takeFooter(f *kudupb.CFileFooterPB) error {
 	r.codec = codec
 	r.info = Info{
 		Type: t, Encoding: e, Compression: schema.Compression(f.GetCompression()), Nullable: f.GetIsTypeNullable(),
-		Rows: f.GetNumValues(), Checksums: r.info.Checksums, Version: r.version, Bytes: r.size,
+		Array: f.GetIsTypeArray(), Rows: f.GetNumValues(), Checksums: r.info.Checksums, Version: r.version, Bytes: r.size,
 		PositionalIndex: f.PosidxInfo != nil, ValueIndex: f.ValidxInfo != nil,
 	}
 	return nil
@@ -203,7 +208,7 @@ func (r *Reader) takePointers(f *kudupb.CFileFooterPB) error {
 		}
 	}
 	value, ok := r.Metadata(zoneMapKey)
-	if !ok || !r.info.Checksums {
+	if !ok || !r.info.Checksums || r.info.Array {
 		return nil
 	}
 	m := new(kudupb.BlockPointerPB)

@@ -14,6 +14,7 @@ type WriterOptions struct {
 	Encoding    schema.Encoding    // Auto: the type's default
 	Compression schema.Compression // default: LZ4 for byte strings, none for all else
 	Nullable    bool
+	Array       bool // cells are arrays whose elements are of Type; Nullable says whether a whole cell may be NULL
 
 	BlockBytes      int // of the encoded values of a cblock, about; default 256 KiB, at least 512
 	IndexBlockBytes int // of a node of an index, about; default 32 KiB
@@ -56,6 +57,9 @@ func (o *WriterOptions) resolve() error {
 	}
 	if _, err := compress.Lookup(int32(o.Compression)); err != nil {
 		return fault.Unsupportedf("cfile: compression %d", int32(o.Compression))
+	}
+	if o.ValueIndex && o.Array {
+		return fault.Unsupportedf("cfile: value index of a column of arrays")
 	}
 	if o.ValueIndex && (o.Nullable || o.IndexKey == nil && !o.Type.Keyable()) {
 		return fault.Unsupportedf("cfile: value index of a column of %v, nullable is %v", o.Type, o.Nullable)

@@ -20,7 +20,8 @@ type Info struct {
 	Encoding        schema.Encoding    // never Auto
 	Compression     schema.Compression // never the default
 	Nullable        bool
-	Rows            int64 // NULLs included; 0 for a file of raw cblocks
+	Array           bool  // cells are arrays, Type that of their elements, and Nullable says whether a whole cell may be NULL
+	Rows            int64 // cells, NULLs included; 0 for a file of raw cblocks
 	Bytes           int64 // of the file
 	Checksums       bool
 	Version         int // of the framing: 1 or 2
@@ -207,8 +208,11 @@ func (r *Reader) findRow(ord int64, get func(bs []BlockPointer, i int) (*dataBlo
 // Cell returns cell ord: nil for NULL, Width bytes little-endian, or the byte string.
 //
 // A bitshuffle cblock decodes one chunk of 8 KiB, which stays in the cache. ord beyond the last row is
-// fault.ErrNotFound. Source: cfile spec §10.2.
+// fault.ErrNotFound, and a column of arrays, which ColumnReader reads, fault.ErrUnsupported. Source: cfile spec §10.2.
 func (r *Reader) Cell(ord batch.Ordinal) ([]byte, error) {
+	if r.info.Array {
+		return nil, fault.Unsupportedf("cfile: block %v: single cell of a column of arrays", r.src.ID())
+	}
 	if int64(ord) >= r.info.Rows {
 		return nil, r.errNotFound(ord)
 	}

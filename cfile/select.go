@@ -13,6 +13,9 @@ import (
 // Source: cfile spec §10.5.
 func (c *ColumnReader) Select(ord batch.Ordinal, n int, p *batch.Predicate, sel batch.Bitmap) (handled bool, err error) {
 	n = c.clip(ord, n)
+	if c.r.info.Array && p.Op != batch.IsNull && p.Op != batch.NotNull {
+		return false, nil
+	}
 	c.sel = append(c.sel[:0], sel...)
 	z, err := c.r.ZoneMap()
 	if err != nil {

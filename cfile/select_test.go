@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/bits-and-blooms/bloom/v3"
+
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/cache"
 	"github.com/oribi-db/oribi/schema"
@@ -15,7 +17,7 @@ import (
 // randomPredicate asks for values that occur, mostly.
 func randomPredicate(t testing.TB, rng *rand.Rand, typ schema.Type, cells [][]byte) *batch.Predicate {
 	t.Helper()
-	p := &batch.Predicate{Column: "c", Type: typ, Op: batch.Op(1 + rng.IntN(int(batch.NotNull)))}
+	p := &batch.Predicate{Column: "c", Type: typ, Op: batch.Op(1 + rng.IntN(int(batch.InFilter)))}
 	value := func() []byte {
 		if i := rng.IntN(len(cells)); cells[i] != nil && rng.IntN(4) > 0 {
 			return cells[i]
@@ -31,6 +33,11 @@ func randomPredicate(t testing.TB, rng *rand.Rand, typ schema.Type, cells [][]by
 	case p.Op == batch.In:
 		for range 1 + rng.IntN(5) {
 			p.Values = append(p.Values, value())
+		}
+	case p.Op == batch.InFilter:
+		p.Filter = bloom.NewWithEstimates(10, 0.2)
+		for range 1 + rng.IntN(10) {
+			p.Filter.Add(value())
 		}
 	}
 	if err := p.Prepare(); err != nil {

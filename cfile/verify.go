@@ -17,7 +17,7 @@ import (
 //
 // It reads the bytes anew: what r has loaded already, or the cache holds, is not asked. Source: cfile spec §12.4.
 func (r *Reader) Verify() error {
-	fresh, err := Open(r.src, ReaderOptions{})
+	fresh, err := Open(r.src, ReaderOptions{Arrays: r.info.Array})
 	if err != nil {
 		return err
 	}
@@ -177,10 +177,16 @@ func (f *verifier) block(i int, p BlockPointer, z *ZoneMap) error {
 			return err
 		}
 	}
-	for from := 0; from < b.rows; from += batch.WindowRows {
+	for from := 0; from < b.rows; from += f.v.Len {
 		n := min(b.rows-from, batch.WindowRows)
-		f.v.Reset(n)
-		if err := b.decode(from, n, &f.v, 0); err != nil {
+		if b.arrays != nil {
+			f.v.ResetArrays(0)
+			_, err = b.decodeArrays(from, n, &f.v)
+		} else {
+			f.v.Reset(n)
+			err = b.decode(from, n, &f.v, 0)
+		}
+		if err != nil {
 			return f.r.at(p, err)
 		}
 		if err := f.window(i, from == 0); err != nil {

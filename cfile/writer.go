@@ -37,9 +37,10 @@ type Writer struct {
 	out    framer
 	values encoding.Builder
 
-	ordinals, keys *treeBuilder // nil = not asked for
-	zone           *zoneBuilder // nil = none
-	pairs          []Pair       // for the footer
+	ordinals, keys *treeBuilder            // nil = not asked for
+	zone           *zoneBuilder            // nil = none
+	arrays         *encoding.ArrayPrologue // of the open cblock; nil = the column is not one of arrays
+	pairs          []Pair                  // for the footer
 
 	first     int64        // row of the open cblock's first row
 	rows      int          // of the open cblock
@@ -69,7 +70,10 @@ func NewWriter(sink block.Sink, o WriterOptions) (*Writer, error) {
 	if o.ValueIndex {
 		w.keys = newTreeBuilder(&w.out, o.IndexBlockBytes)
 	}
-	if !o.Exact && !o.NoChecksums && (o.PositionalIndex || o.ValueIndex) {
+	if o.Array {
+		w.arrays = new(encoding.ArrayPrologue)
+		w.arrays.Reset()
+	} else if !o.Exact && !o.NoChecksums && (o.PositionalIndex || o.ValueIndex) {
 		w.zone = &zoneBuilder{t: o.Type}
 	}
 	header, err := appendHeader(nil, o.HeaderMetadata, !o.NoChecksums)
@@ -90,7 +94,8 @@ func (w *Writer) AddMetadata(key string, value []byte) {
 	w.pairs = append(w.pairs, Pair{key, value})
 }
 
-// Append appends all cells of v, which is of the file's type, in either form; nothing of it is kept.
+// Append appends all cells of v, which is of the file's type, in any form (in array form if, and only if, the column is
+// one of arrays); nothing of it is kept.
 // NULLs are refused where the file is not nullable.
 func (w *Writer) Append(v *batch.Vector) error { return w.AppendRange(v, 0, v.Len) }
 
@@ -98,6 +103,9 @@ func (w *Writer) Append(v *batch.Vector) error { return w.AppendRange(v, 0, v.Le
 func (w *Writer) AppendRange(v *batch.Vector, from, to int) error {
 	if w.err != nil {
 		return w.err
+	}
+	if w.o.Array != (v.Elements != nil) {
+		return w.fail(fmt.Errorf("cfile: block %v: vector of arrays: %v, column of arrays: %v: %w", w.out.sink.ID(), v.Elements != nil, w.o.Array, fault.ErrSchema))
 	}
 	if w.Rows()+int64(to-from) > maxRows {
 		return w.fail(fmt.Errorf("cfile: block %v: more than %d rows", w.out.sink.ID(), int64(maxRows)))
@@ -130,6 +138,9 @@ func (w *Writer) fail(err error) error {
 
 // appendPart appends cells [from, to) run by run of NULLs and present ones.
 func (w *Writer) appendPart(v *batch.Vector, from, to int) error {
+	if w.arrays != nil {
+		return w.appendArrays(v, from, to)
+	}
 	if v.Present == nil {
 		return w.appendPresent(v, from, to)
 	}
@@ -186,13 +197,17 @@ func (w *Writer) appendPresent(v *batch.Vector, from, to int) error {
 // appendNulls appends n NULLs. They fill no cblock.
 func (w *Writer) appendNulls(n int) error {
 	if !w.o.Nullable {
-		return fmt.Errorf("cfile: block %v: row %d is NULL in a column that is not nullable: %w", w.out.sink.ID(), w.Rows(), fault.ErrSchema)
+		return w.errNull()
 	}
 	if w.zone != nil {
 		w.zone.addNulls(n)
 	}
 	w.addPresence(n, false)
 	return nil
+}
+
+func (w *Writer) errNull() error {
+	return fmt.Errorf("cfile: block %v: row %d is NULL in a column that is not nullable: %w", w.out.sink.ID(), w.Rows(), fault.ErrSchema)
 }
 
 // addPresence adds n rows to the open cblock. The bitmap is made at the first NULL.
@@ -222,7 +237,10 @@ func (w *Writer) finishBlock() error {
 		return nil
 	}
 	buf := w.buf[:0]
-	if w.o.Nullable {
+	if w.arrays != nil {
+		buf = w.arrays.Finish(buf)
+		w.arrays.Reset()
+	} else if w.o.Nullable {
 		var present batch.Bitmap
 		if w.hasNulls {
 			present = w.present

@@ -12,7 +12,7 @@ import (
 
 // Payload of the zone map, the one cblock of ours: bounds of each data cblock. The footer pair "oribi.zonemap"
 // holds a BlockPointerPB to it; it is framed as all cblocks are, and stands behind the dictionary. Files without
-// checksums have none.
+// checksums, and columns of arrays, have none.
 //
 //	offset  width  field     meaning
 //	0       4      magic     "ORZM"
@@ -182,6 +182,9 @@ func (e *ZoneEntry) mayMatch(t schema.Type, p *batch.Predicate) bool {
 	}
 	if e.Nulls == e.Rows {
 		return false // NULL matches nothing else
+	}
+	if p.Op == batch.InFilter {
+		return true // which values it passes cannot be told from bounds
 	}
 	for _, v := range p.Values {
 		if v != nil && e.mayHold(t, p.Op, v) {

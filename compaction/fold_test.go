@@ -210,6 +210,20 @@ func many(prefix string, n int) *listInput {
 	return all
 }
 
+// Rows that need no rewriting are written as they come, unless an undo has reached the floor.
+func TestFloorCutsRowsWithoutRedosToo(t *testing.T) {
+	for floor, want := range map[mvcc.Timestamp]string{4: "[@5 DELETE]", 5: "[]"} {
+		res, err := run(testSchema, floor, 0, many("a", 2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := fmt.Sprintf("a000000 val=0 nullable=0; UNDO %s; REDO []\na000001 val=1 nullable=1; UNDO %s; REDO []\n", want, want)
+		if got := res.text(); got != text {
+			t.Errorf("floor %d:\ngot  %swant %s", floor, got, text)
+		}
+	}
+}
+
 func TestRunStopsWhenItsContextEnds(t *testing.T) {
 	for _, after := range []int{0, 1, 20} {
 		ctx, cancel := context.WithCancel(context.Background())

@@ -81,7 +81,7 @@ type Iterator struct {
 	snap mvcc.Timestamp
 	keys [][]byte
 	rows [][]byte
-	buf  []byte // images that had to be built
+	buf  []byte // images that had to be built for this call
 }
 
 // NewIterator makes an iterator over the rows with keys in [lower, upper) as of snap, exclusive; nil bounds are open. All batches
@@ -91,9 +91,9 @@ func (m *MemRowSet) NewIterator(snap mvcc.Timestamp, lower, upper []byte, descen
 }
 
 // Next returns the keys and the images of the next visible rows, up to max of them, in key order or against it;
-// nil, nil at the end. Both slices and the images hold until the next call; keys hold for good. None must be written to.
+// nil, nil at the end. Both slices hold until the next call, keys and images for good. None must be written to.
 func (it *Iterator) Next(max int) (keys, rows [][]byte) {
-	it.keys, it.rows, it.buf = it.keys[:0], it.rows[:0], it.buf[:0]
+	it.keys, it.rows, it.buf = it.keys[:0], it.rows[:0], nil
 	for len(it.rows) < max {
 		items := it.next(max - len(it.rows))
 		if len(items) == 0 {

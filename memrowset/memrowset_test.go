@@ -251,3 +251,21 @@ func TestLookupsWorkWhenAllProbesAreTaken(t *testing.T) {
 		t.Errorf("place %d %t, want 17", place, ok)
 	}
 }
+
+// Keys that differ within their first 8 bytes and behind them, and a ghost, which counts.
+func TestEndsBeforeIsToldOfTheGreatestKey(t *testing.T) {
+	m := New(testSchema(t), nil)
+	if !m.EndsBefore(nil) || !m.EndsBefore([]byte("a")) {
+		t.Error("an empty set has a key")
+	}
+	for i, key := range []string{"abcdefgh2", "abcdefgh1", "a"} {
+		m.Insert([]byte(key), mvcc.Timestamp(i+1), uint64(i+1), image(m, key, 1, ""))
+	}
+	m.Mutate([]byte("abcdefgh2"), 4, 4, deletion)
+	for key, want := range map[string]bool{"": false, "a": false, "abcdefgh": false, "abcdefgh1": false, "abcdefgh2": false, "abcdefgh2\x00": true,
+		"abcdefgh3": true, "b": true} {
+		if got := m.EndsBefore([]byte(key)); got != want {
+			t.Errorf("EndsBefore(%q) is %v", key, got)
+		}
+	}
+}

@@ -120,6 +120,14 @@ func (m *MemRowSet) find(key []byte) arena.Ref {
 	return found.ref
 }
 
+// EndsBefore tells whether all keys, ghosts' among them, come before key.
+func (m *MemRowSet) EndsBefore(key []byte) bool {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	last, ok := m.tree.Max()
+	return !ok || m.before(last, prefixOf(key), key)
+}
+
 // clone returns the tree as it is now, for reading only. All who ask between two inserts share one.
 func (m *MemRowSet) clone() *btree.BTreeG[item] {
 	m.mu.RLock()

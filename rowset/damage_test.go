@@ -166,7 +166,7 @@ func (d *flakyDisk) OpenBlock(id block.ID) (Block, error) {
 func TestReadersAndWritersAtOnce(t *testing.T) {
 	r := newRand(t)
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64, Nullable: true}}, 1)
-	w := newWorld(t, r, s, 5000)
+	w := newWorld(t, r, s, manyRows)
 	row := w.rewritten(t, r)
 	locked := &lockedDisk{disk: w.disk}
 	set, err := Open(s, row, Options{Blocks: locked, Cache: cache.New(1 << 20)})

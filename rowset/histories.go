@@ -20,7 +20,7 @@ type Histories struct {
 
 // Histories starts at the first row; redos at or after snap are left out. The caller holds a reference to the rowset.
 func (d *DiskRowSet) Histories(snap mvcc.Timestamp) (*Histories, error) {
-	h := &Histories{d: d, changes: d.tracker.Load().NewCollector(snap), readers: make([]*cfile.ColumnReader, len(d.Schema.Columns))}
+	h := &Histories{d: d, changes: d.Tracker().NewCollector(snap), readers: make([]*cfile.ColumnReader, len(d.Schema.Columns))}
 	for i := range h.readers {
 		f, err := d.File(i)
 		if err != nil {

@@ -45,7 +45,7 @@ func (d *DiskRowSet) NewIterator(req *scan.Request) (*Iterator, error) {
 			return nil, err
 		}
 	}
-	it.window = d.tracker.Load().NewWindow(req.Snapshot)
+	it.window = d.Tracker().NewWindow(req.Snapshot)
 	it.out = &batch.Batch{Schema: req.Projection(), Columns: make([]*batch.Vector, len(req.Columns))}
 	d.Ref()
 	return it, nil

@@ -423,6 +423,9 @@ func (w *world) apply(r *rand.Rand, from mvcc.Timestamp) {
 	}
 }
 
+// manyRows makes more than a window: keys of few values come twice.
+const manyRows = 7 * batch.WindowRows / 2
+
 // worlds calls test with rowsets of every keyable type and of compound keys, small ones and some of more than a window.
 func worlds(t *testing.T, test func(t *testing.T, r *rand.Rand, w *world)) {
 	r := newRand(t)
@@ -443,15 +446,19 @@ func worlds(t *testing.T, test func(t *testing.T, r *rand.Rand, w *world)) {
 	}
 	for _, key := range keys {
 		t.Run(fmt.Sprint("key=", key), func(t *testing.T) {
-			for round := range rounds {
-				n := 1 + r.IntN(300)
-				if round == 2 && r.IntN(4) == 0 {
-					n = 9000
-				}
-				test(t, r, newWorld(t, r, randomSchema(r, key...), n))
+			for range rounds {
+				test(t, r, newWorld(t, r, randomSchema(r, key...), 1+r.IntN(300)))
 			}
 		})
 	}
+	t.Run("windows", func(t *testing.T) {
+		key := [][]schema.Type{{schema.Int32}, {schema.Int16, schema.String}}[r.IntN(2)]
+		w := newWorld(t, r, randomSchema(r, key...), manyRows)
+		if len(w.rows) <= batch.WindowRows {
+			t.Fatalf("%d rows are one window", len(w.rows))
+		}
+		test(t, r, w)
+	})
 }
 
 // snapshots are some that matter: before everything, behind everything, at and between events.

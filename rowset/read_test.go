@@ -41,6 +41,25 @@ func TestFindGivesTheRowOfEachKey(t *testing.T) {
 	})
 }
 
+// A bound that is shorter or longer than a key of fixed width leads to the first key at or behind it, and is no key itself.
+func TestSeekTakesBoundsThatAreNoKeys(t *testing.T) {
+	r := newRand(t)
+	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}}, 1), 200)
+	for i := range w.rows {
+		key := w.rows[i].key
+		for n := range len(key) + 3 {
+			bound := append(bytes.Clone(key), 0, 0xff)[:n]
+			want, _ := w.find(bound)
+			if got, exact, err := w.set.seek(bound); err != nil || got != batch.Ordinal(want) || exact != (n == len(key)) {
+				t.Fatalf("bound %x: row %d, exact %t, %v, want %d", bound, got, exact, err, want)
+			}
+		}
+	}
+	if got, _, err := w.set.seek([]byte{0xff, 0xff, 0xff, 0xff, 0}); err != nil || got != batch.Ordinal(len(w.rows)) {
+		t.Errorf("behind the largest integer: row %d, %v", got, err)
+	}
+}
+
 // randomKey is any key of the schema, perhaps one that is there.
 func (w *world) randomKey(r *rand.Rand) []byte {
 	var cells [][]byte
@@ -223,7 +242,7 @@ func TestScansDoNotSeeLaterChanges(t *testing.T) {
 	r := newRand(t)
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64},
 		{ID: 3, Name: "s", Type: schema.String, Nullable: true}}, 1)
-	w := newWorld(t, r, s, 9000)
+	w := newWorld(t, r, s, manyRows)
 	req := &scan.Request{Schema: s, Columns: []int{1, 2}, Snapshot: w.end}
 	it, err := w.set.NewIterator(req)
 	if err != nil {

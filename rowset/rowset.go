@@ -54,20 +54,25 @@ type Options struct {
 type DiskRowSet struct {
 	Schema *schema.Schema
 
-	meta    atomic.Pointer[meta.RowSet] // as committed last; replaced whole by SetStores
 	opts    Options
 	encoder *keyenc.Encoder
 	columns []column // by index in Schema
 	index   lazy[*cfile.Reader]
 	filter  lazy[*bloom.Reader]
 
-	// tracker is the list of delta stores. Writers replace it under the tablet's locks, readers load it once.
-	tracker atomic.Pointer[delta.Tracker]
-	memMu   sync.Mutex // guards the making of the delta mem store
+	// state is what flushes of changes replace. They do it under the tablet's locks, readers load it once.
+	state atomic.Pointer[State]
+	memMu sync.Mutex // guards the making of the delta mem store
 
 	refs    atomic.Int64
 	closeMu sync.Mutex
 	closers []io.Closer // blocks opened so far
+}
+
+// State is what a rowset has beside its base data. Immutable.
+type State struct {
+	Meta   *meta.RowSet // as committed last
+	Deltas *delta.Tracker
 }
 
 // column is one column of the schema in this rowset.
@@ -104,7 +109,7 @@ func (l *lazy[T]) get(open func() (T, error)) (T, error) {
 // Errors: ErrCorrupt. Source: tablet spec §8.7.
 func Open(s *schema.Schema, m *meta.RowSet, o Options) (*DiskRowSet, error) {
 	d := &DiskRowSet{Schema: s, opts: o, encoder: keyenc.NewEncoder(s), columns: make([]column, len(s.Columns))}
-	d.meta.Store(m)
+	d.state.Store(&State{Meta: m, Deltas: &delta.Tracker{Schema: s}})
 	d.refs.Store(1)
 	for _, c := range m.Columns {
 		if i := s.IndexID(c.ID); i >= 0 {
@@ -129,7 +134,7 @@ func Open(s *schema.Schema, m *meta.RowSet, o Options) (*DiskRowSet, error) {
 		d.Unref()
 		return nil, err
 	}
-	d.tracker.Store(t)
+	d.state.Store(&State{Meta: m, Deltas: t})
 	return d, nil
 }
 
@@ -186,7 +191,7 @@ func (d *DiskRowSet) openFile(id block.ID, what string, check func(info cfile.In
 }
 
 // Stored is the rowset's metadata row as committed last. Immutable.
-func (d *DiskRowSet) Stored() *meta.RowSet { return d.meta.Load() }
+func (d *DiskRowSet) Stored() *meta.RowSet { return d.state.Load().Meta }
 
 // Ref counts one more user of the rowset.
 func (d *DiskRowSet) Ref() { d.refs.Add(1) }
@@ -269,12 +274,14 @@ func (d *DiskRowSet) OpenFiles() {
 }
 
 // Tracker is the list of delta stores as it is now.
-func (d *DiskRowSet) Tracker() *delta.Tracker { return d.tracker.Load() }
+func (d *DiskRowSet) Tracker() *delta.Tracker { return d.state.Load().Deltas }
+
+// State is metadata row and delta stores as they are now, the two belonging together.
+func (d *DiskRowSet) State() *State { return d.state.Load() }
 
 // SetStores replaces the metadata row and the list of delta stores. The caller keeps writers of the table away.
 func (d *DiskRowSet) SetStores(m *meta.RowSet, t *delta.Tracker) {
-	d.meta.Store(m)
-	d.tracker.Store(t)
+	d.state.Store(&State{Meta: m, Deltas: t})
 }
 
 // Find looks up an encoded key: bloom file, then key index. The row may be a ghost: ask Live.
@@ -334,12 +341,12 @@ func increment(b []byte) bool {
 }
 
 // Live tells whether a row's newest change leaves it there.
-func (d *DiskRowSet) Live(row batch.Ordinal) (bool, error) { return d.tracker.Load().Live(row) }
+func (d *DiskRowSet) Live(row batch.Ordinal) (bool, error) { return d.Tracker().Live(row) }
 
 // Apply adds a change to the delta mem store, which is made by the first one.
 // The caller holds the row's lock and keeps flushes of the table away.
 func (d *DiskRowSet) Apply(row batch.Ordinal, ts mvcc.Timestamp, lsn uint64, list change.List) {
-	t := d.tracker.Load()
+	t := d.Tracker()
 	if t.Mem == nil {
 		t = d.makeMem()
 	}
@@ -349,19 +356,19 @@ func (d *DiskRowSet) Apply(row batch.Ordinal, ts mvcc.Timestamp, lsn uint64, lis
 func (d *DiskRowSet) makeMem() *delta.Tracker {
 	d.memMu.Lock()
 	defer d.memMu.Unlock()
-	t := *d.tracker.Load()
+	t := *d.Tracker()
 	if t.Mem == nil {
 		t.Mem = delta.NewMemStore(d.opts.Grow)
-		d.tracker.Store(&t)
+		d.state.Store(&State{Meta: d.Stored(), Deltas: &t})
 	}
-	return d.tracker.Load()
+	return d.Tracker()
 }
 
 // Row reads cells of one row as of a snapshot into cells, which is as long as cols; nil for NULL.
 // live is false when the row was not there. Cells are valid as long as they are referenced.
 func (d *DiskRowSet) Row(row batch.Ordinal, snap mvcc.Timestamp, cols []int, cells [][]byte) (live bool, err error) {
 	var state delta.RowState
-	if err := d.tracker.Load().RowAt(row, snap, &state); err != nil || state.Deleted {
+	if err := d.Tracker().RowAt(row, snap, &state); err != nil || state.Deleted {
 		return false, err
 	}
 	for i, col := range cols {

@@ -30,6 +30,14 @@ func NewTree(sets []*DiskRowSet) *Tree {
 	return t
 }
 
+// Last is the greatest key of all rowsets, nil if there is none.
+func (t *Tree) Last() []byte {
+	if len(t.reach) == 0 {
+		return nil
+	}
+	return t.reach[len(t.reach)-1]
+}
+
 // Candidates appends the rowsets whose bounds, both inclusive, hold key.
 func (t *Tree) Candidates(dst []*DiskRowSet, key []byte) []*DiskRowSet {
 	i := sort.Search(len(t.Sets), func(i int) bool { return bytes.Compare(t.Sets[i].Stored().MinKey, key) > 0 })

@@ -11,7 +11,7 @@ import (
 // bounded is a rowset that is nothing but its bounds.
 func bounded(id uint64, first, last []byte) *DiskRowSet {
 	d := &DiskRowSet{}
-	d.meta.Store(&meta.RowSet{ID: id, MinKey: first, MaxKey: last})
+	d.state.Store(&State{Meta: &meta.RowSet{ID: id, MinKey: first, MaxKey: last}})
 	return d
 }
 
@@ -54,6 +54,15 @@ func TestTreeMatchesLookingAtAll(t *testing.T) {
 		}
 		if !slices.IsSortedFunc(tree.Sets, func(a, b *DiskRowSet) int { return bytes.Compare(a.Stored().MinKey, b.Stored().MinKey) }) {
 			t.Fatal("the rowsets are not by first key")
+		}
+		var last []byte
+		for _, d := range sets {
+			if bytes.Compare(d.Stored().MaxKey, last) > 0 {
+				last = d.Stored().MaxKey
+			}
+		}
+		if got := tree.Last(); !bytes.Equal(got, last) {
+			t.Fatalf("last key %x, want %x", got, last)
 		}
 		kept := bounded(99, nil, nil)
 		for range 10 {
@@ -103,5 +112,16 @@ func TestTreeBoundsAreInclusive(t *testing.T) {
 	}
 	if got := numbers(tree.Range(nil, []byte("f"), []byte("m"))); !slices.Equal(got, []uint64{0}) {
 		t.Errorf("[f, m): %v", got)
+	}
+}
+
+// The rowset that begins last need not be the one that reaches farthest.
+func TestLastIsTheGreatestKeyOfAll(t *testing.T) {
+	if last := NewTree(nil).Last(); last != nil {
+		t.Errorf("of no rowset: %q", last)
+	}
+	tree := NewTree([]*DiskRowSet{bounded(0, []byte("b"), []byte("c")), bounded(1, []byte("a"), []byte("x")), bounded(2, []byte("d"), []byte("e"))})
+	if last := tree.Last(); string(last) != "x" {
+		t.Errorf("the last key is %q, want x", last)
 	}
 }

@@ -4,8 +4,8 @@
 // DiskRowSet) answers it with an Iterator over batches; Concat chains iterators whose rows follow one
 // another, Merge joins iterators whose key ranges overlap into one in key order, Limit cuts.
 //
-// Iterators are for one goroutine. A batch holds until the next call of Next; byte strings in it stay
-// valid as long as they are referenced.
+// Iterators are for one goroutine. A batch and the list of its keys hold until the next call of Next; byte strings in
+// it, and the keys themselves, stay valid as long as they are referenced.
 package scan
 
 import (

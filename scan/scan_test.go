@@ -247,6 +247,28 @@ func TestMergeSorts(t *testing.T) {
 	}
 }
 
+// An output batch is full in the middle of an input's batch, of which the rest is before all else: only the rest comes next.
+func TestMergeGoesOnInTheMiddleOfABatch(t *testing.T) {
+	whole := func() int { return 1 << 20 }
+	quiet := func() bool { return false }
+	a, b := &fake{failAt: -1, sizes: whole, noise: quiet}, &fake{failAt: -1, sizes: whole, noise: quiet}
+	var want []row
+	for i := range batch.WindowRows {
+		f := []*fake{a, b}[i%2]
+		f.rows = append(f.rows, rowOf(i))
+		want = append(want, rowOf(i))
+	}
+	for i := range 1000 {
+		a.rows = append(a.rows, rowOf(batch.WindowRows+i))
+		want = append(want, rowOf(batch.WindowRows+i))
+	}
+	it := Merge(columns, []Iterator{a, b})
+	compareRows(t, read(t, it, true), want)
+	if err := it.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestMergeOfNothingIsEmpty(t *testing.T) {
 	it := Merge(columns, nil)
 	if it.Next() || it.Next() || it.Close() != nil || it.Close() != nil {

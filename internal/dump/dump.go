@@ -29,6 +29,7 @@ const (
 // Writer prints one dump.
 type Writer struct {
 	w     io.Writer
+	whole bool // long fields too
 	depth int
 	line  []byte
 	err   error
@@ -36,6 +37,9 @@ type Writer struct {
 
 // New returns a Writer that prints to w.
 func New(w io.Writer) *Writer { return &Writer{w: w} }
+
+// NewWhole returns a Writer that prints all bytes of every field, however long: for small files.
+func NewWhole(w io.Writer) *Writer { return &Writer{w: w, whole: true} }
 
 // Section prints a heading and sets what comes below it, until the End that answers it, further to
 // the right. The heading is a format with args, as in fmt.Printf.
@@ -49,11 +53,12 @@ func (d *Writer) End() { d.depth = max(d.depth-1, 0) }
 
 // Field prints bytes of a field, the first of which is at byte off, and their meaning, a format
 // with args. Fields may have no bytes. Of a long field the first 64 bytes are printed, then how
-// many follow and their CRC-32 (IEEE), so that no change goes unseen.
+// many follow and their CRC-32 (IEEE), so that no change goes unseen; a Writer of NewWhole prints them all.
 func (d *Writer) Field(off int64, b []byte, meaning string, args ...any) {
 	text := fmt.Sprintf(meaning, args...)
 	shown := b
-	if len(b) > fieldBytes+lineBytes { // a rest of less than a line is shown too
+	long := !d.whole && len(b) > fieldBytes+lineBytes
+	if long { // a rest of less than a line is shown too
 		shown = b[:fieldBytes]
 	}
 	for first := true; first || len(shown) > 0; first = false {
@@ -62,7 +67,7 @@ func (d *Writer) Field(off int64, b []byte, meaning string, args ...any) {
 		off += int64(n)
 		shown, text = shown[n:], ""
 	}
-	if len(b) > fieldBytes+lineBytes {
+	if long {
 		rest := b[fieldBytes:]
 		d.printLine(fmt.Sprintf("%-*d… %d bytes more, crc %08x", offWidth, off, len(rest), crc32.ChecksumIEEE(rest)))
 	}

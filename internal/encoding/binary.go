@@ -7,6 +7,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/coding"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // PLAIN payload of byte strings; a dictionary cblock is one, from row 0. Source: cfile spec §6.5.
@@ -35,7 +36,8 @@ type binaryBlock struct {
 	offsets []uint32 // of the values, and behind them of their end: Len()+1
 }
 
-func parsePlainBinary(payload []byte) (*binaryBlock, error) {
+// parsePlainBinary makes a binaryBlock or, if its offsets took more than limit bytes, a sparseBinary. 0 is no limit.
+func parsePlainBinary(payload []byte, limit int) (Block, error) {
 	if len(payload) < binaryHeaderLen {
 		return nil, fault.Corruptf("encoding: plain binary: %d bytes, the header has %d", len(payload), binaryHeaderLen)
 	}
@@ -47,59 +49,81 @@ func parsePlainBinary(payload []byte) (*binaryBlock, error) {
 	if pos < binaryHeaderLen || uint64(pos) > uint64(len(payload)) {
 		return nil, fault.Corruptf("encoding: plain binary: offsets at byte %d of %d", pos, len(payload))
 	}
-	groups := payload[pos:]
-	if n := (uint64(count) + 3) / 4; n > uint64(len(groups)/minGroupLen) {
-		return nil, fault.Corruptf("encoding: plain binary: %d offsets in %d bytes", count, len(groups))
+	g := offsetGroups{rest: payload[pos:], count: int(count), last: binaryHeaderLen}
+	if n := (uint64(count) + 3) / 4; n > uint64(len(g.rest)/minGroupLen) {
+		return nil, fault.Corruptf("encoding: plain binary: %d offsets in %d bytes", count, len(g.rest))
 	}
-	offsets, err := readOffsets(groups, int(count), pos)
+	if limit > 0 && 4*(int64(count)+1) > int64(limit) {
+		return parseSparse(payload, ord, pos, g)
+	}
+	offsets, err := readOffsets(g, pos)
 	if err != nil {
 		return nil, err
 	}
 	return &binaryBlock{ordinal: batch.Ordinal(ord), payload: payload, offsets: offsets}, nil
 }
 
-// readOffsets reads count offsets, which must not fall, and adds their end. They must fill groups.
-func readOffsets(groups []byte, count int, end uint32) ([]uint32, error) {
-	offsets := make([]uint32, (count+3)&^3+1)
-	last := uint32(binaryHeaderLen)
-	for i := 0; i < count; i += 4 {
-		v, used, ok := coding.GroupVarint(groups)
-		if !ok {
-			return nil, fault.Corruptf("encoding: plain binary: offset %d of %d cut short", i, count)
-		}
-		groups = groups[used:]
-		for j := count - i; j < 4; j++ {
-			v[j] = v[j-1] // padding of the last group: whatever stands there is no offset
-		}
-		if i == 0 && v[0] != binaryHeaderLen || v[0] < last || v[1] < v[0] || v[2] < v[1] || v[3] < v[2] {
-			return nil, fault.Corruptf("encoding: plain binary: values %d to %d of %d at bytes %d behind %d", i, i+3, count, v, last)
-		}
-		*(*[4]uint32)(offsets[i:]) = v
-		last = v[3]
+// offsetGroups walks the offsets of a payload, four at a time, and checks that they do not fall.
+type offsetGroups struct {
+	rest  []byte
+	i     int // offsets read, a multiple of 4
+	count int
+	last  uint32
+}
+
+// next reads a group, i < count. Behind the last offset of all it repeats that one.
+func (g *offsetGroups) next() (v [4]uint32, err error) {
+	v, used, ok := coding.GroupVarint(g.rest)
+	if !ok {
+		return v, fault.Corruptf("encoding: plain binary: offset %d of %d cut short", g.i, g.count)
 	}
+	g.rest = g.rest[used:]
+	for j := g.count - g.i; j < 4; j++ {
+		v[j] = v[j-1] // padding of the last group: whatever stands there is no offset
+	}
+	if g.i == 0 && v[0] != binaryHeaderLen || v[0] < g.last || v[1] < v[0] || v[2] < v[1] || v[3] < v[2] {
+		return v, fault.Corruptf("encoding: plain binary: values %d to %d of %d at bytes %d behind %d", g.i, g.i+3, g.count, v, g.last)
+	}
+	g.i, g.last = g.i+4, v[3]
+	return v, nil
+}
+
+// finish checks that the values end before end and that nothing stands behind the last group.
+func (g *offsetGroups) finish(end uint32) error {
 	switch {
-	case last > end:
-		return nil, fault.Corruptf("encoding: plain binary: value %d at byte %d, values end at %d", count-1, last, end)
-	case count == 0 && end != binaryHeaderLen:
-		return nil, fault.Corruptf("encoding: plain binary: %d bytes of no value", end-binaryHeaderLen)
-	case len(groups) != 0:
-		return nil, fault.Corruptf("encoding: plain binary: %d bytes behind the offsets", len(groups))
+	case g.last > end:
+		return fault.Corruptf("encoding: plain binary: value %d at byte %d, values end at %d", g.count-1, g.last, end)
+	case g.count == 0 && end != binaryHeaderLen:
+		return fault.Corruptf("encoding: plain binary: %d bytes of no value", end-binaryHeaderLen)
+	case len(g.rest) != 0:
+		return fault.Corruptf("encoding: plain binary: %d bytes behind the offsets", len(g.rest))
 	}
-	offsets[count] = end
-	return offsets[:count+1], nil
+	return nil
+}
+
+// readOffsets reads all offsets and adds their end. They must fill the groups.
+func readOffsets(g offsetGroups, end uint32) ([]uint32, error) {
+	offsets := make([]uint32, (g.count+3)&^3+1)
+	for g.i < g.count {
+		at := g.i
+		v, err := g.next()
+		if err != nil {
+			return nil, err
+		}
+		*(*[4]uint32)(offsets[at:]) = v
+	}
+	offsets[g.count] = end
+	return offsets[:g.count+1], g.finish(end)
 }
 
 // ParseDictionary reads a dictionary cblock. The words alias payload. Source: cfile spec §6.7.
 func ParseDictionary(payload []byte) (*batch.Dictionary, error) {
-	b, err := parsePlainBinary(payload)
+	b, err := parsePlainBinary(payload, 0)
 	if err != nil {
 		return nil, err
 	}
-	words := make([][]byte, b.Len())
-	for i := range words {
-		words[i] = b.cell(i)
-	}
-	return &batch.Dictionary{Words: words}, nil
+	v := batch.NewVector(schema.Binary, b.Len())
+	return &batch.Dictionary{Words: v.Bytes}, b.Decode(0, v.Len, v, 0)
 }
 
 func (b *binaryBlock) Ordinal() batch.Ordinal { return b.ordinal }

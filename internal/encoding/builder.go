@@ -30,6 +30,9 @@ type Builder interface {
 	// Append takes cells [from, to) of v, none of them NULL, until the payload is full, and returns how
 	// many it took: at least one unless it was Full. Nothing of v is kept.
 	Append(v *batch.Vector, from, to int) int
+	// AppendAll takes all of the cells, however full the payload is: elements of one array, which must
+	// not be parted. Source: cfile spec §11.3.
+	AppendAll(v *batch.Vector, from, to int)
 	Full() bool
 	// Len is the number of values since Reset.
 	Len() int

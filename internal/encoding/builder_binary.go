@@ -20,18 +20,23 @@ type binaryBuilder struct {
 
 func (b *binaryBuilder) Append(v *batch.Vector, from, to int) int {
 	before, i := b.Len(), from
-	for i < to && b.add(byteString(v, i)) {
-		i++
+	for ; i < to && !b.Full(); i++ {
+		b.add(byteString(v, i))
 	}
 	b.note(before, v, from, i)
 	return i - from
 }
 
-// add takes one value; false: the payload is full.
-func (b *binaryBuilder) add(value []byte) bool {
-	if b.Full() {
-		return false
+func (b *binaryBuilder) AppendAll(v *batch.Vector, from, to int) {
+	before := b.Len()
+	for i := from; i < to; i++ {
+		b.add(byteString(v, i))
 	}
+	b.note(before, v, from, to)
+}
+
+// add takes one value.
+func (b *binaryBuilder) add(value []byte) {
 	if len(b.offsets)%4 == 0 {
 		b.size++ // selector of a group
 	}
@@ -39,7 +44,6 @@ func (b *binaryBuilder) add(value []byte) bool {
 	b.size += (bits.Len32(offset)+7)/8 + len(value)
 	b.offsets = append(b.offsets, offset)
 	b.values = append(b.values, value...)
-	return true
 }
 
 func (b *binaryBuilder) Full() bool { return b.size > b.blockBytes }
@@ -74,6 +78,14 @@ func (b *prefixBuilder) Append(v *batch.Vector, from, to int) int {
 	}
 	b.note(before, v, from, i)
 	return i - from
+}
+
+func (b *prefixBuilder) AppendAll(v *batch.Vector, from, to int) {
+	before := b.n
+	for i := from; i < to; i++ {
+		b.add(byteString(v, i))
+	}
+	b.note(before, v, from, to)
 }
 
 func (b *prefixBuilder) add(value []byte) {
@@ -140,20 +152,36 @@ func (b *dictBuilder) Append(v *batch.Vector, from, to int) int {
 	for i < to {
 		// The word comes first and the room for its code second, as in Kudu: a word may enter the
 		// dictionary with no code in the payload that it made full.
-		code, ok := b.code(v, i)
-		if !ok || !b.codes.appendCode(code) {
+		code, ok := b.code(v, i, false)
+		if !ok || b.codes.Full() {
 			break
 		}
+		b.codes.appendCode(code)
 		i++
 	}
 	b.note(before, v, from, i)
 	return i - from
 }
 
-// code is the code of cell i, which enters the dictionary if need be; false: the dictionary is full.
-func (b *dictBuilder) code(v *batch.Vector, i int) (uint32, bool) {
+// AppendAll lets words into a dictionary that is full, too.
+func (b *dictBuilder) AppendAll(v *batch.Vector, from, to int) {
+	if b.mode == modePlain {
+		b.plain.AppendAll(v, from, to)
+		return
+	}
+	before := b.Len()
+	for i := from; i < to; i++ {
+		code, _ := b.code(v, i, true)
+		b.codes.appendCode(code)
+	}
+	b.note(before, v, from, to)
+}
+
+// code is the code of cell i, which enters the dictionary if need be; false: the dictionary is full, and
+// not to be overfilled.
+func (b *dictBuilder) code(v *batch.Vector, i int, overfill bool) (uint32, bool) {
 	if v.Dict == nil {
-		return b.lookup(v.Bytes[i])
+		return b.lookup(v.Bytes[i], overfill)
 	}
 	if b.source != v.Dict {
 		b.source, b.known = v.Dict, b.known[:0]
@@ -165,21 +193,22 @@ func (b *dictBuilder) code(v *batch.Vector, i int) (uint32, bool) {
 	if code := b.known[c]; code >= 0 {
 		return uint32(code), true
 	}
-	code, ok := b.lookup(v.Dict.Words[c])
+	code, ok := b.lookup(v.Dict.Words[c], overfill)
 	if ok {
 		b.known[c] = int32(code)
 	}
 	return code, ok
 }
 
-func (b *dictBuilder) lookup(word []byte) (uint32, bool) {
+func (b *dictBuilder) lookup(word []byte, overfill bool) (uint32, bool) {
 	if code, ok := b.index[string(word)]; ok {
 		return code, true
 	}
-	code := uint32(b.words.Len())
-	if !b.words.add(word) {
+	if b.words.Full() && !overfill {
 		return 0, false
 	}
+	code := uint32(b.words.Len())
+	b.words.add(word)
 	b.index[string(word)] = code
 	return code, true
 }

@@ -19,6 +19,8 @@ func (b *plainBuilder) Append(v *batch.Vector, from, to int) int {
 	return to - from
 }
 
+func (b *plainBuilder) AppendAll(v *batch.Vector, from, to int) { b.Append(v, from, to) }
+
 func (b *plainBuilder) Full() bool    { return plainHeaderLen+len(b.cells) > b.blockBytes }
 func (b *plainBuilder) Len() int      { return len(b.cells) / b.width }
 func (b *plainBuilder) First() []byte { return b.cells[:b.width:b.width] }
@@ -60,6 +62,8 @@ func (b *plainBoolBuilder) Append(v *batch.Vector, from, to int) int {
 	}
 	return to - from
 }
+
+func (b *plainBoolBuilder) AppendAll(v *batch.Vector, from, to int) { b.Append(v, from, to) }
 
 func (b *plainBoolBuilder) Full() bool    { return plainHeaderLen+len(b.bits) > b.blockBytes }
 func (b *plainBoolBuilder) Len() int      { return b.n }
@@ -104,6 +108,8 @@ func (b *rleBuilder) Append(v *batch.Vector, from, to int) int {
 	return to - from
 }
 
+func (b *rleBuilder) AppendAll(v *batch.Vector, from, to int) { b.Append(v, from, to) }
+
 // Full does not count the group that may yet become part of a repeat.
 func (b *rleBuilder) Full() bool    { return plainHeaderLen+len(b.runs.out) > b.blockBytes }
 func (b *rleBuilder) Len() int      { return b.n }
@@ -133,18 +139,18 @@ type shuffleBuilder struct {
 
 func (b *shuffleBuilder) Append(v *batch.Vector, from, to int) int {
 	n := min(to-from, b.capacity-b.Len())
-	w := b.typ.Width()
-	b.cells = append(b.cells, v.Data[from*w:(from+n)*w]...)
+	b.AppendAll(v, from, from+n)
 	return n
 }
 
-// appendCode appends one dictionary code; false: the payload is full.
-func (b *shuffleBuilder) appendCode(code uint32) bool {
-	if b.Full() {
-		return false
-	}
+func (b *shuffleBuilder) AppendAll(v *batch.Vector, from, to int) {
+	w := b.typ.Width()
+	b.cells = append(b.cells, v.Data[from*w:to*w]...)
+}
+
+// appendCode appends one dictionary code.
+func (b *shuffleBuilder) appendCode(code uint32) {
 	b.cells = binary.LittleEndian.AppendUint32(b.cells, code)
-	return true
 }
 
 func (b *shuffleBuilder) Full() bool    { return b.Len() >= b.capacity }

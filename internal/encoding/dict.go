@@ -36,7 +36,7 @@ type dictBlock struct {
 	dict  *batch.Dictionary
 }
 
-// parseDict makes a dictBlock of a payload in mode 1 and a binaryBlock of one in mode 2.
+// parseDict makes a dictBlock of a payload in mode 1 and a PLAIN block of one in mode 2.
 func parseDict(p Params) (Block, error) {
 	if len(p.Payload) < dictModeLen {
 		return nil, fault.Corruptf("encoding: dict: %d bytes hold no mode", len(p.Payload))
@@ -44,7 +44,7 @@ func parseDict(p Params) (Block, error) {
 	nested := p.Payload[dictModeLen:]
 	switch mode := binary.LittleEndian.Uint32(p.Payload); mode {
 	case modePlain:
-		return parsePlainBinary(nested)
+		return parsePlainBinary(nested, p.Limit)
 	case modeCodes:
 	default:
 		return nil, fault.Corruptf("encoding: dict: mode %d", mode)

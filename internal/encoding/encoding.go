@@ -1,8 +1,8 @@
 // Package encoding reads and writes the values inside a data cblock.
 //
-// What it is given is the payload: the cblock without checksum, codec and null prologue, all of which
-// cfile undoes. A payload holds the present values of some rows, one behind the other; NULLs are told
-// apart from it by the prologue (AppendNullPrologue).
+// What it is given is the payload: the cblock without checksum, codec and prologue, all of which
+// cfile undoes. A payload holds the present values of some rows, one behind the other; NULLs and the
+// borders of arrays are told apart from it by the prologue (AppendNullPrologue, ArrayPrologue).
 //
 //	encoding     types            payload
 //	PLAIN        fixed width      count, ordinal, cells
@@ -82,6 +82,11 @@ type Params struct {
 	Payload  []byte            // aliased by the block
 	Dict     *batch.Dictionary // DICT only; nil refuses blocks of codes
 	Chunks   Chunks            // nil: decoded chunks are not kept
+
+	// Limit is how much memory, in bytes, a block of PLAIN byte strings may take for their offsets beside the payload:
+	// a few bytes of a codec's stream may stand for millions of them. One that needs more works from the payload,
+	// slower. 0 is no limit.
+	Limit int
 }
 
 // Parse checks a payload and makes a block of it. Errors: ErrCorrupt for a bad payload,
@@ -104,7 +109,7 @@ func Parse(p Params) (Block, error) {
 	case schema.Bool:
 		return parsePlainBool(p.Payload)
 	case schema.Binary:
-		return parsePlainBinary(p.Payload)
+		return parsePlainBinary(p.Payload, p.Limit)
 	}
 	return parsePlain(p.Payload, p.Type)
 }

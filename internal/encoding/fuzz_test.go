@@ -6,34 +6,58 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/coding"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/schema"
 )
 
-// fuzz runs one pair of type and encoding. The input is used in two ways:
+// fuzzTypes are the types that a target draws from.
+var fuzzTypes = struct{ fixed, integers, binary, boolean []schema.Type }{
+	fixed: []schema.Type{schema.Int8, schema.Uint16, schema.Uint32, schema.Int32, schema.Uint64, schema.Timestamp, schema.Int128,
+		schema.Float, schema.Double, schema.Decimal128, schema.Date},
+	integers: []schema.Type{schema.Uint8, schema.Int16, schema.Uint32, schema.Date, schema.Int64, schema.Decimal64},
+	binary:   []schema.Type{schema.String, schema.Binary, schema.Varchar},
+	boolean:  []schema.Type{schema.Bool},
+}
+
+// fuzzWords are the words of which a dictionary takes the first so many.
+var fuzzWords = stringCells("", "a", "ab", "b", "b\x00", "ba", "c", "\xff")
+
+// fuzz runs one encoding. What the fuzzer draws is the type, options (restart interval, size of payloads, batches,
+// size of the dictionary, whether chunks are kept) and an input, which is used in two ways:
 //
 //   - as a payload: Parse and Decode must end in values or in ErrCorrupt, and what was decoded at once,
-//     cell by cell and through Select must agree; a payload of sorted values must answer Seek as a walk does;
+//     in part, cell by cell and through Select must agree;
 //   - as values: what is built of it must be read back, and built again the same.
-func fuzz(f *testing.F, typ schema.Type, enc schema.Encoding) {
-	dict := &batch.Dictionary{Words: stringCells("", "a", "ab", "b", "b\x00")}
-	for _, n := range []int{0, 1, 9, 40} {
-		cells := make([][]byte, n)
-		for i := range cells {
-			if cells[i] = bytes.Repeat([]byte{byte(i % 3)}, typ.Width()); typ.Variable() {
-				cells[i] = dict.Words[i%5]
+func fuzz(f *testing.F, enc schema.Encoding, types []schema.Type) {
+	for k, typ := range types {
+		for _, n := range []int{0, 1, 9, 40, 700} {
+			cells := make([][]byte, n)
+			for i := range cells {
+				if cells[i] = bytes.Repeat([]byte{byte(i % 3)}, typ.Width()); typ.Variable() {
+					cells[i] = fuzzWords[i%5]
+				} else if typ.Physical() != schema.Bool {
+					cells[i][0] = byte(i * i)
+				}
 			}
+			b, err := NewBuilder(BuilderOptions{Type: typ, Encoding: enc, RestartInterval: 3})
+			if err != nil {
+				f.Fatal(err)
+			}
+			b.AppendAll(vectorOf(typ, cells), 0, n)
+			f.Add(uint8(k), uint8(5*n), b.Finish(nil, 7))
 		}
-		b, err := NewBuilder(BuilderOptions{Type: typ, Encoding: enc, RestartInterval: 3})
-		if err != nil {
-			f.Fatal(err)
-		}
-		b.Append(vectorOf(typ, cells), 0, n)
-		f.Add(b.Finish(nil, 7))
 	}
-	f.Fuzz(func(t *testing.T, input []byte) {
-		fuzzPayload(t, Params{Type: typ, Encoding: enc, Payload: input, Dict: dict})
-		fuzzValues(t, typ, enc, input)
+	f.Fuzz(func(t *testing.T, typ, options uint8, input []byte) {
+		p := Params{Type: types[int(typ)%len(types)], Encoding: enc, Payload: input}
+		if options&8 == 0 {
+			p.Dict = &batch.Dictionary{Words: fuzzWords[:options&7]}
+		}
+		if options&16 != 0 {
+			p.Chunks, p.Limit = &chunkMap{m: map[int][]byte{}}, 1
+		}
+		fuzzPayload(t, p)
+		fuzzValues(t, BuilderOptions{Type: p.Type, Encoding: enc, BlockBytes: 512 << (options >> 6), RestartInterval: 1 + int(options&31)}, input)
 	})
 }
 
@@ -52,6 +76,16 @@ func fuzzPayload(t *testing.T, p Params) {
 			t.Fatal(err)
 		}
 		return
+	}
+	part := batch.NewVector(p.Type, n)
+	if from := n / 3; block.Decode(from, n-from, part, from) != nil {
+		t.Fatal("a part cannot be decoded, the whole can")
+	} else {
+		for i := from; i < n; i++ {
+			if !bytes.Equal(part.Cell(i), v.Cell(i)) {
+				t.Fatalf("value %d in part %x, as a whole %x", i, part.Cell(i), v.Cell(i))
+			}
+		}
 	}
 	test := &batch.Predicate{Type: p.Type, Op: batch.Ge}
 	for i := range n {
@@ -83,7 +117,8 @@ func fuzzPayload(t *testing.T, p Params) {
 	}
 }
 
-func fuzzValues(t *testing.T, typ schema.Type, enc schema.Encoding, input []byte) {
+func fuzzValues(t *testing.T, o BuilderOptions, input []byte) {
+	typ := o.Type
 	var cells [][]byte
 	for len(input) > 0 {
 		width := typ.Width()
@@ -99,9 +134,8 @@ func fuzzValues(t *testing.T, typ schema.Type, enc schema.Encoding, input []byte
 		}
 		cells, input = append(cells, cell), input[width:]
 	}
-	o := BuilderOptions{Type: typ, Encoding: enc, BlockBytes: 600, RestartInterval: 3}
-	payloads, counts, words := buildAll(mustBuilder(t, o), typ, cells, 50)
-	p := Params{Type: typ, Encoding: enc}
+	payloads, counts, words := buildAll(mustBuilder(t, o), typ, cells, 1+o.RestartInterval*3)
+	p := Params{Type: typ, Encoding: o.Encoding}
 	if words != nil {
 		d, err := ParseDictionary(words)
 		if err != nil {
@@ -134,18 +168,114 @@ func fuzzValues(t *testing.T, typ schema.Type, enc schema.Encoding, input []byte
 	}
 }
 
-func FuzzPlainInt32(f *testing.F)      { fuzz(f, schema.Int32, schema.Plain) }
-func FuzzPlainBool(f *testing.F)       { fuzz(f, schema.Bool, schema.Plain) }
-func FuzzPlainString(f *testing.F)     { fuzz(f, schema.String, schema.Plain) }
-func FuzzRLEBool(f *testing.F)         { fuzz(f, schema.Bool, schema.RLE) }
-func FuzzRLEInt16(f *testing.F)        { fuzz(f, schema.Int16, schema.RLE) }
-func FuzzBitshuffleInt64(f *testing.F) { fuzz(f, schema.Int64, schema.Bitshuffle) }
-func FuzzBitshuffleUint32(f *testing.F) {
-	fuzz(f, schema.Uint32, schema.Bitshuffle)
+func FuzzPlain(f *testing.F)       { fuzz(f, schema.Plain, fuzzTypes.fixed) }
+func FuzzPlainBool(f *testing.F)   { fuzz(f, schema.Plain, fuzzTypes.boolean) }
+func FuzzPlainBinary(f *testing.F) { fuzz(f, schema.Plain, fuzzTypes.binary) }
+func FuzzRLE(f *testing.F)         { fuzz(f, schema.RLE, fuzzTypes.integers) }
+func FuzzRLEBool(f *testing.F)     { fuzz(f, schema.RLE, fuzzTypes.boolean) }
+func FuzzBitshuffle(f *testing.F)  { fuzz(f, schema.Bitshuffle, fuzzTypes.fixed) }
+
+// FuzzNarrowed are the payloads of UINT32, whose cells may be stored in 1 or 2 bytes.
+func FuzzNarrowed(f *testing.F)   { fuzz(f, schema.Bitshuffle, []schema.Type{schema.Uint32}) }
+func FuzzPrefix(f *testing.F)     { fuzz(f, schema.Prefix, fuzzTypes.binary) }
+func FuzzDictionary(f *testing.F) { fuzz(f, schema.Dictionary, fuzzTypes.binary) }
+
+// FuzzWords reads anything as the dictionary cblock.
+func FuzzWords(f *testing.F) {
+	b := mustBuilder(f, BuilderOptions{Type: schema.String, Encoding: schema.Dictionary}).(DictionaryBuilder)
+	f.Add(b.FinishDictionary(nil))
+	b.AppendAll(vectorOf(schema.String, fuzzWords), 0, len(fuzzWords))
+	f.Add(b.FinishDictionary(nil))
+	f.Fuzz(func(t *testing.T, input []byte) {
+		d, err := ParseDictionary(input)
+		if err != nil {
+			if !errors.Is(err, fault.ErrCorrupt) {
+				t.Fatal(err)
+			}
+			return
+		}
+		// Words fill the payload between header and offsets.
+		size := 0
+		for _, w := range d.Words {
+			size += len(w)
+		}
+		if size > len(input) {
+			t.Fatalf("%d bytes of words in %d", size, len(input))
+		}
+	})
 }
-func FuzzBitshuffleInt128(f *testing.F) { fuzz(f, schema.Int128, schema.Bitshuffle) }
-func FuzzPrefixString(f *testing.F)     { fuzz(f, schema.String, schema.Prefix) }
-func FuzzDictString(f *testing.F)       { fuzz(f, schema.String, schema.Dictionary) }
+
+// FuzzArrayPrologue builds prologues of what the input says and compares the fields with those that bitmaps give, and
+// the length of the counts with what their runs can take at most.
+func FuzzArrayPrologue(f *testing.F) {
+	f.Add([]byte{2, 0, 255, 2, 4, 1, 1})
+	f.Add(bytes.Repeat([]byte{3}, 30))
+	f.Fuzz(func(t *testing.T, input []byte) {
+		input = input[:min(len(input), 1000)]
+		var p ArrayPrologue
+		p.Reset()
+		whole, elements := batch.MakeBitmap(len(input)), 0
+		for i, c := range input {
+			if c == 255 {
+				p.AddNulls(1)
+				continue
+			}
+			whole.Set(i)
+			p.AddCell(int(c))
+			elements += int(c)
+		}
+		present := batch.MakeBitmap(elements)
+		for i := range elements {
+			one := input[i%len(input)]&1 == 1
+			if one {
+				present.Set(i)
+			}
+			p.AddElements(1, one)
+		}
+		got := p.Finish(nil)
+		number := func() int {
+			v, n, ok := coding.Uvarint32(got)
+			if !ok {
+				t.Fatal("cut short")
+			}
+			got = got[n:]
+			return int(v)
+		}
+		field := func() []byte {
+			n := number()
+			b := got[:n]
+			got = got[n:]
+			return b
+		}
+		if e, c := number(), number(); e != elements || c != len(input) {
+			t.Fatalf("%d elements of %d, %d cells of %d", e, elements, c, len(input))
+		}
+		for k, want := range []batch.Bitmap{present, nil, whole} {
+			stream, rows := field(), len(input)
+			if k == 1 {
+				if len(stream) > 2*rows+2*(rows/8+1) {
+					t.Fatalf("%d bytes for %d counts", len(stream), rows)
+				}
+				continue
+			}
+			if k == 0 {
+				rows = elements
+			}
+			bits, err := parsePresence(stream, rows)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range rows {
+				if (bits == nil || bits.Get(i)) != want.Get(i) {
+					t.Fatalf("field %d: bit %d of %d", k, i, rows)
+				}
+			}
+		}
+		if len(got) != 0 {
+			t.Fatalf("%d bytes left over", len(got))
+		}
+	})
+}
 
 // FuzzNullPrologue reads anything; what is read is written the same but for the shape of the runs.
 func FuzzNullPrologue(f *testing.F) {

@@ -106,8 +106,10 @@ func TestMalformedPayloadsAreCorrupt(t *testing.T) {
 	} {
 		payload := unhex(t, c.hex)
 		for _, d := range []*batch.Dictionary{dict, {}} {
-			if err := readAll(Params{Type: c.typ, Encoding: c.enc, Payload: payload, Dict: d}); !errors.Is(err, fault.ErrCorrupt) {
-				t.Errorf("%s: %v, want ErrCorrupt", c.name, err)
+			for limit := range 2 {
+				if err := readAll(Params{Type: c.typ, Encoding: c.enc, Payload: payload, Dict: d, Limit: limit}); !errors.Is(err, fault.ErrCorrupt) {
+					t.Errorf("%s: %v, want ErrCorrupt", c.name, err)
+				}
 			}
 		}
 	}
@@ -167,7 +169,7 @@ func TestTruncatedPayloadsAreCorrupt(t *testing.T) {
 			pair.Dict, _ = ParseDictionary(dict)
 		}
 		for cut := range len(payloads[0]) {
-			pair.Payload = payloads[0][:cut:cut]
+			pair.Payload, pair.Limit = payloads[0][:cut:cut], cut%2
 			if err := readAll(pair); !errors.Is(err, fault.ErrCorrupt) {
 				t.Errorf("%s %s: %d of %d bytes: %v, want ErrCorrupt", pair.Type, pair.Encoding, cut, len(payloads[0]), err)
 			}

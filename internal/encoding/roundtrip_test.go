@@ -105,7 +105,7 @@ func TestWhatIsBuiltIsRead(t *testing.T) {
 				}
 				ord := 0
 				for i, payload := range payloads {
-					p.Payload, p.Chunks = payload, nil
+					p.Payload, p.Chunks, p.Limit = payload, nil, r.IntN(3)*r.IntN(2000)
 					if r.IntN(2) == 0 {
 						p.Chunks = &chunkMap{m: map[int][]byte{}}
 					}

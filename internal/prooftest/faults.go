@@ -3,6 +3,8 @@ package prooftest
 import (
 	"errors"
 	"fmt"
+	"strings"
+	"syscall"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/vfs"
@@ -33,7 +35,11 @@ func (c *FaultCounts) Add(o FaultCounts) {
 	c.Unharmed += o.Unharmed
 }
 
-var errInjected = errors.New("the disk is broken")
+// The errors of a broken and of a full disk, as package vfs gives them.
+var (
+	errInjected error = syscall.EIO
+	errFull           = fmt.Errorf("%w: %w", oribi.ErrNoSpace, syscall.ENOSPC)
+)
 
 const fullFor = 3 // changes
 
@@ -104,7 +110,7 @@ func (x *faultRun) fail(c Change) error {
 	case x.f.Full && c.N < x.at+fullFor && (c.Op == "write" || c.Op == "preallocate" || c.Op == "create" || c.Op == "mkdir"):
 		x.fired = true
 		x.where = c.Op + " " + c.Name
-		return fmt.Errorf("%s: %w", c.Name, oribi.ErrNoSpace)
+		return fmt.Errorf("%s: %w", c.Name, errFull)
 	case !x.f.Full && c.N == x.at:
 		x.fired = true
 		x.where = c.Op + " " + c.Name
@@ -116,7 +122,6 @@ func (x *faultRun) fail(c Change) error {
 // step carries a step out that may meet the fault; false when the run is over.
 func (x *faultRun) step(st Step) bool {
 	r := x.r
-	before := x.fired
 	r.Script.Steps = append(r.Script.Steps, st)
 	err := r.try(&st)
 	switch {
@@ -126,6 +131,10 @@ func (x *faultRun) step(st Step) bool {
 		return true
 	case !x.fired:
 	case st.Kind == Get || st.Kind == Find || st.Kind == Count || st.Kind == Check:
+		// A read behind all that is visible waits for the batch that will never be.
+		if st.Read.AsOf && st.Read.At > r.Model.newest() && errors.Is(err, oribi.ErrPoisoned) {
+			return true
+		}
 	case st.Kind == Reopen || st.Kind == ReadOnly:
 		// Whether Close or Open met the fault: the store is not open, or has to be closed once more.
 		if err = x.explained(err); err == nil {
@@ -134,7 +143,7 @@ func (x *faultRun) step(st Step) bool {
 		}
 	default:
 		if err = x.explained(err); err == nil {
-			return x.again(&st, before)
+			return x.again(&st)
 		}
 	}
 	r.Err = fmt.Errorf("step %d, %s %s, fault at change %d, %s: %w", len(r.Script.Steps), st.Kind, st.Table, x.at, x.where, err)
@@ -146,16 +155,20 @@ func changes(st *Step) bool {
 	return st.Kind == Create || st.Kind == Drop || st.Kind == Flush || st.Kind == Compact
 }
 
-// explained takes errors that the fault accounts for.
+// explained takes errors that the fault accounts for: those that wrap it or its consequence, or tell of it.
 func (x *faultRun) explained(err error) error {
-	if errors.Is(err, errInjected) || errors.Is(err, oribi.ErrPoisoned) || errors.Is(err, oribi.ErrNoSpace) {
+	cause := errInjected
+	if x.f.Full {
+		cause = errFull
+	}
+	if errors.Is(err, cause) || errors.Is(err, oribi.ErrPoisoned) || strings.Contains(err.Error(), cause.Error()) {
 		return nil
 	}
 	return err
 }
 
 // again goes on after a step that failed: on a poisoned store with what is left to do there, else with the same step.
-func (x *faultRun) again(st *Step, before bool) bool {
+func (x *faultRun) again(st *Step) bool {
 	r := x.r
 	if cause := r.store.Poisoned(); cause != nil {
 		if !x.poisoned {
@@ -164,12 +177,12 @@ func (x *faultRun) again(st *Step, before bool) bool {
 		}
 		return true
 	}
-	// Nothing was changed: the batch is not in flight any more, the table is as it was.
-	r.state.Lock()
-	r.inFlight, r.unsure = nil, ""
-	r.state.Unlock()
 	x.counts.Refused++
 	for tries := 0; ; tries++ {
+		// Nothing was changed: the batch is not in flight any more, the table is as it was.
+		r.state.Lock()
+		r.inFlight, r.unsure = nil, ""
+		r.state.Unlock()
 		err := r.try(st)
 		if err == nil {
 			return true
@@ -179,7 +192,7 @@ func (x *faultRun) again(st *Step, before bool) bool {
 			return false
 		}
 		if r.store.Poisoned() != nil {
-			return x.again(st, before)
+			return x.again(st)
 		}
 	}
 }

@@ -37,13 +37,18 @@ func (r *Runner) drop(st *Step) error {
 // define changes the list of tables, in the store and then in the model. After a failure nobody knows whether the table is there.
 func (r *Runner) define(table string, do func() error, then func()) error {
 	r.state.Lock()
-	r.unsure = table
+	if r.unsure == "" { // else an earlier one failed, and the store takes no other
+		r.unsure = table
+	}
 	r.state.Unlock()
 	if err := do(); err != nil {
 		return err
 	}
 	r.state.Lock()
 	defer r.state.Unlock()
+	if r.unsure != table {
+		return fmt.Errorf("a change of table %s is taken, after one of %s failed", table, r.unsure)
+	}
 	then()
 	r.unsure = ""
 	return nil
@@ -71,7 +76,9 @@ func (r *Runner) write(st *Step) error {
 	}
 	if out.refused < 0 {
 		r.state.Lock()
-		r.inFlight = out
+		if r.inFlight == nil { // else an earlier one failed, and the store takes no other
+			r.inFlight = out
+		}
 		r.state.Unlock()
 	}
 	ts, err := b.Commit(r.ctx, opts...)
@@ -81,6 +88,8 @@ func (r *Runner) write(st *Step) error {
 		return refusal(err, out, ops)
 	case err != nil:
 		return err // the batch stays in flight: nobody knows whether the log has it
+	case r.inFlight != out:
+		return fmt.Errorf("a batch is taken, after one failed")
 	case ts <= r.passed:
 		return fmt.Errorf("timestamp %d, there was %d before", uint64(ts), uint64(r.passed))
 	}

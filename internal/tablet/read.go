@@ -265,29 +265,8 @@ func (m *memIterator) Next() bool {
 		}
 		for i, col := range m.req.Columns {
 			m.layout.Gather(rows, col, m.out.Columns[i])
-			own(m.out.Columns[i], sel)
 		}
 		return true
-	}
-}
-
-// own gives v the byte strings that sel wants as its own. Those of rows with changes lie in images that the MemRowSet's iterator
-// builds, and overwrites with the next window's; but whoever gets a batch may keep them.
-func own(v *batch.Vector, sel batch.Bitmap) {
-	if !v.Type.Variable() {
-		return
-	}
-	total := 0
-	for i := sel.Next(0); i >= 0; i = sel.Next(i + 1) {
-		total += len(v.Bytes[i])
-	}
-	buf := make([]byte, 0, total)
-	for i := sel.Next(0); i >= 0; i = sel.Next(i + 1) {
-		if v.Bytes[i] != nil {
-			at := len(buf)
-			buf = append(buf, v.Bytes[i]...)
-			v.Bytes[i] = buf[at:len(buf):len(buf)]
-		}
 	}
 }
 

@@ -68,6 +68,7 @@ type world struct {
 	events    []compaction.Event
 	settleErr error
 	commitErr error
+	noBlocks  bool // none can be written
 }
 
 const worldDir = "/store"
@@ -147,9 +148,18 @@ func timestampOf(lsn uint64) mvcc.Timestamp { return mvcc.Timestamp(10 * lsn) }
 
 func (w *world) LastLSN() uint64                            { return w.lsn }
 func (w *world) Settle(context.Context, uint64) error       { return w.settleErr }
-func (w *world) NewCreation() *blockmanager.Creation        { return w.m.NewCreation() }
 func (w *world) HistoryFloor(*Tablet, int64) mvcc.Timestamp { return w.floor }
-func (w *world) Event(e compaction.Event)                   { w.events = append(w.events, e) }
+
+// NewCreation makes one that has ended already, and takes no block, if it is to fail.
+func (w *world) NewCreation() *blockmanager.Creation {
+	c := w.m.NewCreation()
+	if w.noBlocks {
+		c.Abort()
+	}
+	return c
+}
+
+func (w *world) Event(e compaction.Event) { w.events = append(w.events, e) }
 func (w *world) CommitMeta(_ *Tablet, ch blockmanager.Change, first func() uint64, install func() error) error {
 	if w.commitErr != nil {
 		return w.commitErr
@@ -375,4 +385,17 @@ func outcome(ask Ask, before, given string) (after string, cause error) {
 		return "", nil
 	}
 	return given, nil
+}
+
+// noChange is a commit that changes nothing but the epoch.
+var noChange = blockmanager.Change{}
+
+// dropRows is what the store does when the table is dropped.
+func (w *world) dropRows(sets []*meta.RowSet) error {
+	ch := blockmanager.Change{Delete: [][]byte{meta.TableKey(3)}, Confirm: true}
+	for _, m := range sets {
+		ch.Dead = m.Blocks(ch.Dead)
+		ch.Delete = append(ch.Delete, meta.RowSetKey(3, m.ID))
+	}
+	return w.m.Commit(ch)
 }

@@ -292,7 +292,7 @@ func (t *Tablet) Stored() []*meta.RowSet {
 	return out
 }
 
-// LiveRows is the number of rows at the newest state, from counts alone. It may be off by batches that are being applied.
+// LiveRows is the number of rows at the newest applied state, published or not, from counts alone.
 func (t *Tablet) LiveRows() int64 {
 	l, err := t.acquire()
 	if err != nil {
@@ -301,8 +301,9 @@ func (t *Tablet) LiveRows() int64 {
 	defer l.release()
 	n := l.mem.LiveRows()
 	for _, d := range l.tree.Sets {
-		n += d.Stored().LiveRows
-		if m := d.Tracker().Mem; m != nil {
+		s := d.State()
+		n += s.Meta.LiveRows
+		if m := s.Deltas.Mem; m != nil {
 			n -= m.Deleted()
 		}
 	}

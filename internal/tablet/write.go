@@ -137,9 +137,11 @@ func (w *Write) resolve(probes []bloom.Probe) error {
 	if earlier != nil {
 		places = make([]place, len(w.ops))
 	}
+	// Loads in key order go on behind all that is there. Nobody else can insert these keys: their rows are locked.
+	behind := earlier == nil && w.layout.endsBefore(w.ops[0].Key)
 	for i := range w.ops {
 		op := &w.ops[i]
-		p, known := place{}, false
+		p, known := place{}, behind
 		if earlier != nil {
 			if j, ok := earlier[probes[i].Hash()]; ok {
 				if j, known = w.last(op.Key, j, i); known {
@@ -163,6 +165,11 @@ func (w *Write) resolve(probes []bloom.Probe) error {
 		}
 	}
 	return nil
+}
+
+// endsBefore tells whether all keys of the table come before key.
+func (l *layout) endsBefore(key []byte) bool {
+	return bytes.Compare(l.tree.Last(), key) < 0 && l.mem.EndsBefore(key)
 }
 
 // rising tells whether keys rise, so that none stands twice.
@@ -308,14 +315,14 @@ func (w *Write) Record(r *change.RecordWriter) {
 // Apply carries the operations out. It cannot fail: what it finds otherwise than Prepare resolved it is an error of this program.
 func (w *Write) Apply(ts mvcc.Timestamp, lsn uint64) {
 	mem := w.layout.mem
-	for i := range w.targets {
+	for i := 0; i < len(w.targets); i++ {
 		to := &w.targets[i]
 		list := to.list
 		switch to.kind {
 		case 0:
 			continue
 		case change.Insert:
-			mem.Insert(w.ops[i].Key, ts, lsn, w.ops[i].Body)
+			i += w.insert(i, ts, lsn) - 1
 			continue
 		case change.Delete:
 			list = deleteList
@@ -326,6 +333,22 @@ func (w *Write) Apply(ts mvcc.Timestamp, lsn uint64) {
 			panic(fmt.Sprintf("tablet: table %q: row %x went away under its lock", w.t.Name, w.ops[i].Key))
 		}
 	}
+}
+
+// insertRun is the most rows that are handed to the MemRowSet at once.
+const insertRun = 256
+
+// insert carries out the inserts from operation i on that follow one another, and tells how many. No key stands
+// twice among them: between two inserts of a key there is its delete.
+func (w *Write) insert(i int, ts mvcc.Timestamp, lsn uint64) int {
+	var keys, rows [insertRun][]byte
+	n := 0
+	for n < insertRun && i+n < len(w.ops) && w.targets[i+n].kind == change.Insert {
+		keys[n], rows[n] = w.ops[i+n].Key, w.ops[i+n].Body
+		n++
+	}
+	w.layout.mem.InsertMany(keys[:n], ts, lsn, rows[:n])
+	return n
 }
 
 var deleteList = change.List(change.AppendDelete(nil))

@@ -1,0 +1,89 @@
+package batch
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/bits-and-blooms/bloom/v3"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// A filter passes what was added and what it takes for it, as the filter itself says of each cell; NULL and NaN never.
+func TestFilterPassesWhatItMayContain(t *testing.T) {
+	r := newRand(t)
+	for _, typ := range allTypes {
+		for round := range 20 {
+			p := &Predicate{Column: "c", Type: typ, Op: InFilter, Filter: bloom.NewWithEstimates(4, 0.3)}
+			for range r.IntN(5) {
+				p.Filter.Add(randomCell(r, typ))
+			}
+			if round%2 == 0 {
+				if err := p.Prepare(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			n := r.IntN(200)
+			v := randomVector(r, typ, n, round%3 == 0, typ.Variable() && round%4 == 0)
+			sel := MakeBitmap(n)
+			sel.SetRange(0, n)
+			p.Eval(v, sel)
+			for i := range n {
+				cell := v.Cell(i)
+				want := cell != nil && p.Filter.Test(cell)
+				if typ == schema.Float || typ == schema.Double {
+					want = cell != nil && !isNaN(typ, cell)
+					zero := want && Compare(typ, cell, make([]byte, 8)) == 0
+					if zero {
+						minus := make([]byte, typ.Width())
+						minus[len(minus)-1] = 0x80
+						want = p.Filter.Test(make([]byte, typ.Width())) || p.Filter.Test(minus)
+					} else if want {
+						want = p.Filter.Test(cell)
+					}
+				}
+				if sel.Get(i) != want || p.EvalCell(cell) != want {
+					t.Fatalf("%s: cell %x: selected %v, alone %v, want %v", typ, cell, sel.Get(i), p.EvalCell(cell), want)
+				}
+			}
+		}
+	}
+}
+
+func TestFilterTakesZerosForEqual(t *testing.T) {
+	minus := binary.LittleEndian.AppendUint64(nil, math.Float64bits(math.Copysign(0, -1)))
+	for _, added := range [][]byte{make([]byte, 8), minus} {
+		p := &Predicate{Type: schema.Double, Op: InFilter, Filter: bloom.NewWithEstimates(100, 1e-9)}
+		p.Filter.Add(added)
+		for _, cell := range [][]byte{make([]byte, 8), minus} {
+			if !p.EvalCell(cell) {
+				t.Errorf("%x was added, %x does not pass", added, cell)
+			}
+		}
+	}
+	p := &Predicate{Type: schema.Int64, Op: InFilter, Filter: bloom.NewWithEstimates(100, 1e-9)}
+	if p.Filter.Add(make([]byte, 8)); p.EvalCell(minus) {
+		t.Error("an integer passes for its sign bit")
+	}
+}
+
+func TestPrepareRefusesWhatIsNoFilter(t *testing.T) {
+	f := bloom.NewWithEstimates(10, 0.1)
+	for name, p := range map[string]Predicate{
+		"no filter":             {Type: schema.Int32, Op: InFilter},
+		"filter of a list":      {Type: schema.Int32, Op: In, Filter: f},
+		"filter and values":     {Type: schema.Int32, Op: InFilter, Filter: f, Values: [][]byte{make([]byte, 4)}},
+		"filter without a size": {Type: schema.Int32, Op: InFilter, Filter: &bloom.BloomFilter{}},
+		"unknown test":          {Type: schema.Int32, Op: InFilter + 1, Filter: f},
+	} {
+		if err := p.Prepare(); !errors.Is(err, fault.ErrSchema) {
+			t.Errorf("%s: %v, want ErrSchema", name, err)
+		}
+	}
+	if got := InFilter.String(); got != "in filter" {
+		t.Errorf("called %q", got)
+	}
+}

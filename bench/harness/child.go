@@ -1,0 +1,150 @@
+package harness
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// A process of the harness gets its task by this variable, as JSON, and writes its result as JSON to stdout.
+const specVariable = "ORIBI_BENCH_STEP"
+
+// spec is the task of one process.
+type spec struct {
+	Workload string `json:"workload"`
+	Peer     string `json:"peer"`
+	Step     string `json:"step"`
+	Env      Env    `json:"env"`
+}
+
+// Steps of a peer.
+const (
+	stepPrepare = "prepare"
+	stepMeasure = "measure"
+	stepMemory  = "memory"
+	stepCheck   = "check"
+	stepAct     = "act"
+)
+
+// Main does the step that the process was started for, and ends it; it returns when the process was started by a user.
+func Main(all []Workload) {
+	text := os.Getenv(specVariable)
+	if text == "" {
+		return
+	}
+	m, err := runStep(all, text)
+	if err == nil {
+		err = json.NewEncoder(os.Stdout).Encode(m)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func runStep(all []Workload, text string) (Measurement, error) {
+	var s spec
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return Measurement{}, err
+	}
+	found, err := Find(all, []string{s.Workload})
+	if err != nil {
+		return Measurement{}, err
+	}
+	p := found[0].peer(s.Peer)
+	if p == nil {
+		return Measurement{}, fmt.Errorf("workload %s has no peer %q", s.Workload, s.Peer)
+	}
+	env := s.Env
+	env.spec = &s
+	m, err := p.do(s.Step, &env)
+	m.PeakBytes, m.CPU = env.used.peak, env.used.cpu
+	if m.PeakBytes == 0 {
+		m.PeakBytes = peakBytes()
+	}
+	return m, err
+}
+
+// do does one step of the peer.
+func (p *Peer) do(step string, env *Env) (m Measurement, err error) {
+	switch step {
+	case stepPrepare:
+		err = p.Prepare(env)
+	case stepMeasure:
+		m, err = p.Measure(env)
+	case stepMemory:
+		err = p.Memory(env)
+	case stepAct:
+		err = p.Act(env)
+	case stepCheck:
+		m.Checksum, err = p.Check(env)
+	default:
+		err = fmt.Errorf("no step %q", step)
+	}
+	return m, err
+}
+
+// selfCommand is this program again, with a task.
+func selfCommand(ctx context.Context, s spec, step string) (*exec.Cmd, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	s.Step = step
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	c := exec.CommandContext(ctx, self)
+	c.Env = append(os.Environ(), specVariable+"="+string(text))
+	return c, nil
+}
+
+// start runs one step in a process of its own and reads its result.
+func start(ctx context.Context, s spec, step string) (Measurement, error) {
+	var m Measurement
+	c, err := selfCommand(ctx, s, step)
+	if err != nil {
+		return m, err
+	}
+	out, err := c.Output()
+	if err != nil {
+		return m, stepError(s, step, err)
+	}
+	if err := json.Unmarshal(out, &m); err != nil {
+		return m, stepError(s, step, fmt.Errorf("result %.100q: %w", out, err))
+	}
+	return m, nil
+}
+
+func stepError(s spec, step string, err error) error {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && len(exit.Stderr) > 0 {
+		err = fmt.Errorf("%w: %s", err, exit.Stderr)
+	}
+	return fmt.Errorf("%s/%s: %s: %w", s.Workload, s.Peer, step, err)
+}
+
+// measureCommand runs the peer's command and takes its time from start to end.
+func measureCommand(ctx context.Context, p *Peer, s spec) (Measurement, error) {
+	env := s.Env
+	env.spec = &s
+	c, err := p.Command(&env)
+	if err != nil {
+		return Measurement{}, stepError(s, "command", err)
+	}
+	begin := time.Now()
+	if _, err = c.Output(); err != nil {
+		return Measurement{}, stepError(s, "command", err)
+	}
+	took := time.Since(begin)
+	m, err := start(ctx, s, stepCheck)
+	m.Value = took.Seconds()
+	m.PeakBytes = processPeak(c.ProcessState)
+	m.CPU = (c.ProcessState.UserTime() + c.ProcessState.SystemTime()).Seconds()
+	return m, err
+}

@@ -1,0 +1,87 @@
+package harness
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"runtime/pprof"
+	"time"
+)
+
+// Env is where a step of a peer finds what it needs.
+type Env struct {
+	Scale  Scale
+	Root   string // directory of the engine's module
+	Corpus string // directory of the corpus; empty = there is none
+	Inputs string // files that all peers of all workloads read
+	Dir    string // the peer's own
+	Tool   string // the command oribi, built
+	// Profile takes a CPU profile of what the clock saw, and a heap profile at its end; empty = none.
+	Profile string
+
+	spec *spec
+	used usage
+}
+
+// usage is what the clock saw.
+type usage struct {
+	peak int64
+	cpu  float64
+}
+
+// Path is a file or directory of the peer's own.
+func (e *Env) Path(name string) string { return filepath.Join(e.Dir, name) }
+
+// Input is a file made by Workload.Inputs.
+func (e *Env) Input(name string) string { return filepath.Join(e.Inputs, name) }
+
+// Clock runs work and tells how long it took. What was there before is collected first; the peak of resident memory
+// is that of work, though with what was there before.
+func (e *Env) Clock(work func() error) (time.Duration, error) {
+	debug.FreeOSMemory()
+	resetPeak()
+	stop, err := e.profile()
+	if err != nil {
+		return 0, err
+	}
+	cpu := cpuSeconds()
+	start := time.Now()
+	err = work()
+	took := time.Since(start)
+	e.used.cpu += cpuSeconds() - cpu
+	e.used.peak = max(e.used.peak, peakBytes())
+	stop()
+	return took, err
+}
+
+// profile begins the profile that was asked for.
+func (e *Env) profile() (stop func(), err error) {
+	if e.Profile == "" {
+		return func() {}, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(e.Profile), 0o755); err != nil {
+		return nil, err
+	}
+	cpu, err := os.Create(e.Profile + ".cpu.prof")
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(cpu); err != nil {
+		return nil, err
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		cpu.Close()
+		if heap, err := os.Create(e.Profile + ".heap.prof"); err == nil {
+			runtime.GC()
+			pprof.WriteHeapProfile(heap)
+			heap.Close()
+		}
+	}, nil
+}
+
+// Self is a command that runs the peer's Act.
+func (e *Env) Self(ctx context.Context) (*exec.Cmd, error) { return selfCommand(ctx, *e.spec, stepAct) }

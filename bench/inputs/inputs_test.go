@@ -1,0 +1,93 @@
+package inputs
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestItemsAreReadAsTheGeneratorWroteThem(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "lineitem")
+	if err := WriteLineitem(name, "", 2); err != nil {
+		t.Fatal(err)
+	}
+	want := []Item{
+		{1, 1, 155190, 7706, 1700, 2116823, 4, 2, "N", "O", 9568, 9538, 9577, "DELIVER IN PERSON", "TRUCK", "egular courts above the"},
+		{1, 2, 67310, 7311, 3600, 4598316, 9, 6, "N", "O", 9598, 9554, 9606, "TAKE BACK RETURN", "MAIL", "ly final dependencies: slyly bold "},
+	}
+	n := 0
+	for it, err := range Items(name) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n >= len(want) || *it != want[n] {
+			t.Fatalf("row %d is %+v", n, *it)
+		}
+		n++
+	}
+	if n != len(want) {
+		t.Errorf("%d rows, want %d", n, len(want))
+	}
+}
+
+func TestBadLinesAreToldByNumber(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "lineitem")
+	if err := WriteLineitem(name, "", 1); err != nil {
+		t.Fatal(err)
+	}
+	good, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []string{"x|", "1|1|1|1|1.5|", "1|1|1|1|1|1|1|1|N|O|today|"} {
+		if err := os.WriteFile(name, append(good, bad...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var last error
+		for _, last = range Items(name) {
+		}
+		if last == nil || !strings.Contains(last.Error(), "line 2") {
+			t.Errorf("%q gives %v", bad, last)
+		}
+	}
+}
+
+func TestSchemaFitsTheRows(t *testing.T) {
+	s, err := LineitemSchema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Columns) != 16 || s.Keys != 2 || s.Columns[15].Name != "l_comment" {
+		t.Errorf("%d columns, %d of the key", len(s.Columns), s.Keys)
+	}
+	if _, err := TreeSchema(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTreeIsWrittenOneBatchACommit(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "tree")
+	if err := WriteTree(name, root, "", 30); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lines := 0
+	for s := bufio.NewScanner(f); s.Scan(); lines++ {
+		if lines == 0 && !strings.HasPrefix(s.Text(), `{"ops":[{"op":"insert","table":"tree","row":{"path":".gitignore","mode":"100644","blob":"e63f7b3e7b03","size":33,"seq":1}},`) {
+			t.Errorf("the first line is %.200s", s.Text())
+		}
+	}
+	if lines != 30 {
+		t.Errorf("%d lines, want 30", lines)
+	}
+}

@@ -1,0 +1,157 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/bench/harness"
+	"github.com/oribi-db/oribi/bench/inputs"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// open opens a closed store of many rowsets, again and again in one process; Close is not on the clock. Pebble's database holds
+// the same rows, flushed as often. The store tells how often an opening waited for the disk, and what it took besides.
+func open() harness.Workload {
+	return harness.Workload{
+		Name: "open", About: "a closed store of 100 rowsets (10 at small scale), warm",
+		Unit: "ms", MemoryLimit: peakLimit, Inputs: lineitemInputs,
+		Peers: []harness.Peer{
+			{Name: "oribi-read", Ours: true, Prepare: prepareSets, Measure: func(env *harness.Env) (harness.Measurement, error) { return openStore(env, true) }},
+			{Name: "oribi-write", Ours: true, Prepare: prepareSets, Measure: func(env *harness.Env) (harness.Measurement, error) { return openStore(env, false) }},
+			{Name: "pebble-read", Prepare: preparePebbleTables, Measure: func(env *harness.Env) (harness.Measurement, error) { return openPebbleDir(env, true) }},
+			{Name: "pebble-write", Prepare: preparePebbleTables, Measure: func(env *harness.Env) (harness.Measurement, error) { return openPebbleDir(env, false) }},
+		},
+		Floors: []harness.Floor{
+			{Peer: "oribi-read", Figure: 15, Against: "pebble-read", Ratio: 3},
+			{Peer: "oribi-write", Metric: "ms besides", Figure: 15, Against: "pebble-write", Ratio: 3},
+			{Peer: "oribi-write", Metric: "fsyncs", Figure: 12},
+		},
+	}
+}
+
+// setRows is the most rows that a rowset of the store gets.
+const setRows = 2000
+
+// errEnough ends the reading of the input.
+var errEnough = errors.New("enough rows")
+
+// eachSet reads Sets equal chunks of lineitem, at most setRows each.
+func eachSet(env *harness.Env, use func(items []inputs.Item) error) error {
+	rows := 0
+	if err := EachChunk(env, batchRows, func(items []inputs.Item) error { rows += len(items); return nil }); err != nil {
+		return err
+	}
+	n := 0
+	err := EachChunk(env, max(1, min(setRows, rows/env.Scale.Sets)), func(items []inputs.Item) error {
+		if n++; n > env.Scale.Sets {
+			return errEnough
+		}
+		return use(items)
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return err
+}
+
+func prepareSets(env *harness.Env) error {
+	store, t, err := createLineitem(env.Path(storeDir), &oribi.Options{Manual: true})
+	if err != nil {
+		return err
+	}
+	columns := newVectors(t)
+	b := store.NewBatch()
+	err = eachSet(env, func(items []inputs.Item) error {
+		vectorsOf(columns, items)
+		b.Vectors(oribi.OpInsert, t, columns)
+		if _, err := b.Commit(context.Background(), oribi.NoSync); err != nil {
+			return err
+		}
+		return t.Flush(context.Background())
+	})
+	if got := len(t.Layout().RowSets); err == nil && got != env.Scale.Sets {
+		err = fmt.Errorf("the store has %d rowsets, want %d", got, env.Scale.Sets)
+	}
+	return closeAll(err, store)
+}
+
+func preparePebbleTables(env *harness.Env) error {
+	db, err := openPebble(env.Path(storeDir), false)
+	if err != nil {
+		return err
+	}
+	err = eachSet(env, func(items []inputs.Item) error {
+		if err := putItems(db, items); err != nil {
+			return err
+		}
+		return db.Flush()
+	})
+	return closeAll(err, db)
+}
+
+// closeAll closes and gives the first error.
+func closeAll(err error, c io.Closer) error {
+	if closed := c.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+func openStore(env *harness.Env, readOnly bool) (harness.Measurement, error) {
+	fs := &countingFS{FS: vfs.OS}
+	return openings(env, fs, func() (io.Closer, error) {
+		return oribi.Open(env.Path(storeDir), &oribi.Options{ReadOnly: readOnly, Manual: true, FS: fs})
+	})
+}
+
+func openPebbleDir(env *harness.Env, readOnly bool) (harness.Measurement, error) {
+	return openings(env, nil, func() (io.Closer, error) { return openPebble(env.Path(storeDir), readOnly) })
+}
+
+// openings opens and closes once to warm, then as often as a scan has passes; the median is the value. fs, if there is one,
+// tells how often and how long an opening waited for the disk.
+func openings(env *harness.Env, fs *countingFS, open func() (io.Closer, error)) (m harness.Measurement, err error) {
+	var times, syncs, besides []float64
+	_, err = env.Clock(func() error {
+		for i := range env.Scale.Passes + 1 {
+			if fs != nil {
+				fs.reset()
+			}
+			begin := time.Now()
+			s, err := open()
+			if err != nil {
+				return err
+			}
+			took := time.Since(begin)
+			if i > 0 {
+				times = append(times, took.Seconds()*1000)
+			}
+			if fs != nil && i > 0 {
+				syncs = append(syncs, float64(fs.syncs.Load()))
+				besides = append(besides, (took-time.Duration(fs.waited.Load())).Seconds()*1000)
+			}
+			if err := s.Close(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return m, err
+	}
+	m.Value = middle(times)
+	if fs != nil {
+		m.Metrics = map[string]float64{"fsyncs": slices.Max(syncs), "ms besides": middle(besides)}
+	}
+	return m, nil
+}
+
+func middle(v []float64) float64 {
+	slices.Sort(v)
+	return v[len(v)/2]
+}

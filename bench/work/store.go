@@ -1,0 +1,110 @@
+package work
+
+import (
+	"context"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/bench/harness"
+	"github.com/oribi-db/oribi/bench/inputs"
+)
+
+const lineitemTable = "lineitem"
+
+// createLineitem makes a store with an empty lineitem.
+func createLineitem(dir string, o *oribi.Options) (*oribi.Store, *oribi.Table, error) {
+	s, err := inputs.LineitemSchema()
+	if err != nil {
+		return nil, nil, err
+	}
+	store, err := oribi.Open(dir, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := store.CreateTable(lineitemTable, s)
+	if err != nil {
+		store.Close()
+		return nil, nil, err
+	}
+	return store, t, nil
+}
+
+// openLineitem opens a store that has lineitem, and the table.
+func openLineitem(dir string, o *oribi.Options) (*oribi.Store, *oribi.Table, error) {
+	store, err := oribi.Open(dir, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := store.Table(lineitemTable)
+	if err != nil {
+		store.Close()
+		return nil, nil, err
+	}
+	return store, t, nil
+}
+
+// newVectors makes a vector for each column of t.
+func newVectors(t *oribi.Table) []*batch.Vector {
+	s := t.Schema()
+	out := make([]*batch.Vector, len(s.Columns))
+	for i := range out {
+		out[i] = &batch.Vector{Type: s.Columns[i].Type}
+	}
+	return out
+}
+
+// EachChunk reads lineitem's input n rows at a time.
+func EachChunk(env *harness.Env, n int, use func(items []inputs.Item) error) error {
+	items := make([]inputs.Item, 0, n)
+	for it, err := range inputs.Items(env.Input(lineitem)) {
+		if err != nil {
+			return err
+		}
+		if items = append(items, *it); len(items) == n {
+			if err := use(items); err != nil {
+				return err
+			}
+			items = items[:0]
+		}
+	}
+	if len(items) == 0 {
+		return nil
+	}
+	return use(items)
+}
+
+// loadLineitem writes all of lineitem's input, by vectors, without syncing each batch.
+func loadLineitem(env *harness.Env, store *oribi.Store, t *oribi.Table) error {
+	columns := newVectors(t)
+	b := store.NewBatch()
+	return EachChunk(env, batchRows, func(items []inputs.Item) error {
+		vectorsOf(columns, items)
+		b.Vectors(oribi.OpInsert, t, columns)
+		_, err := b.Commit(context.Background(), oribi.NoSync)
+		return err
+	})
+}
+
+// prepareStore makes a store of lineitem in few large rowsets.
+func prepareStore(env *harness.Env) error {
+	store, t, err := createLineitem(env.Path(storeDir), nil)
+	if err != nil {
+		return err
+	}
+	if err = loadLineitem(env, store, t); err == nil {
+		err = t.Compact(context.Background())
+	}
+	return closeAll(err, store)
+}
+
+// checkStore is the checksum of lineitem in a store.
+func checkStore(t *oribi.Table) (string, error) {
+	var sum checksum
+	for b, err := range t.Scan(context.Background(), oribi.AnyOrder()).Batches() {
+		if err != nil {
+			return "", err
+		}
+		sum.addBatch(b)
+	}
+	return sum.String(), nil
+}

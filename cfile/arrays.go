@@ -1,0 +1,119 @@
+package cfile
+
+import (
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/coding"
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// arrayCells tells where the values of a cblock of arrays stand: the cells' counts cut the elements into cells, and
+// the presence of elements says which of them are values. Immutable. Source: cfile spec §7.2.
+type arrayCells struct {
+	elements presence
+	counts   counts
+}
+
+// readElements bounds the elements that one read hands out: cells of a few bytes may have 65535 NULL elements each.
+const readElements = 1 << 18
+
+// parseArrays reads the prologue of a cblock of arrays, whose table is in internal/encoding, and returns the values
+// behind it. Source: cfile spec §7.2, §12.3 items 50 and 51.
+func (b *dataBlock) parseArrays(payload []byte, nullable bool) (values []byte, err error) {
+	p := prologueReader{rest: payload}
+	elements, cells := p.number("elements"), p.number("cells")
+	present, countStream, whole := p.field("elements"), p.field("counts"), p.field("cells")
+	if p.err != nil {
+		return nil, p.err
+	}
+	if b.nulls, err = parsePresence(whole, cells); err != nil {
+		return nil, err
+	}
+	if b.nullable = b.nulls.ones < cells; b.nullable && !nullable {
+		return nil, fault.Corruptf("array prologue: %d cells are NULL in a column that has none", cells-b.nulls.ones)
+	}
+	a := &arrayCells{}
+	if a.elements, err = parsePresence(present, elements); err != nil {
+		return nil, err
+	}
+	if a.counts, err = parseCounts(countStream, &b.nulls, elements); err != nil {
+		return nil, err
+	}
+	b.arrays = a
+	b.bytes += int64(cap(b.nulls.marks)+cap(a.elements.marks)+cap(a.counts.marks)) * markBytes
+	return p.rest, nil
+}
+
+// prologueReader takes numbers and fields from the front of a payload; the first fault stays.
+type prologueReader struct {
+	rest []byte
+	err  error
+}
+
+func (p *prologueReader) number(name string) uint32 {
+	v, n, ok := coding.Uvarint32(p.rest)
+	if !ok && p.err == nil {
+		p.err = fault.Corruptf("array prologue: bad number of %s", name)
+	}
+	if p.err != nil {
+		return 0
+	}
+	p.rest = p.rest[n:]
+	return v
+}
+
+func (p *prologueReader) field(name string) []byte {
+	size := p.number("bytes of " + name)
+	if p.err == nil && uint64(size) > uint64(len(p.rest)) {
+		p.err = fault.Corruptf("array prologue: %d bytes of %s, %d left", size, name, len(p.rest))
+	}
+	if p.err != nil {
+		return nil
+	}
+	field := p.rest[:size:size]
+	p.rest = p.rest[size:]
+	return field
+}
+
+// readArrays is ReadVector for a column of arrays.
+func (c *ColumnReader) readArrays(ord batch.Ordinal, n int, dst *batch.Vector) (int, error) {
+	dst.ResetArrays(0)
+	for dst.Len < n {
+		row := int64(ord) + int64(dst.Len)
+		b, err := c.block(row)
+		if err != nil {
+			return 0, err
+		}
+		from := int(row - b.first)
+		want := min(n-dst.Len, b.rows-from)
+		k, err := b.decodeArrays(from, want, dst)
+		if err != nil {
+			return 0, c.wrap(b, err)
+		}
+		if k < want {
+			break
+		}
+	}
+	return dst.Len, nil
+}
+
+// decodeArrays appends cells [from, from+n) of the block to dst, which is in array form, and returns how many it
+// appended: fewer than n where dst would have more than readElements elements.
+func (b *dataBlock) decodeArrays(from, n int, dst *batch.Vector) (int, error) {
+	a, at, base := b.arrays, dst.Len, dst.Elements.Len
+	offsets, k := a.counts.offsets(dst.Offsets, from, n, base, readElements)
+	first, count := a.counts.before(from), int(offsets[len(offsets)-1])-base
+	dst.SetOffsets(offsets)
+	if b.nulls.rank(from+k)-b.nulls.rank(from) < k {
+		b.nulls.clearNulls(dst.NeedPresent(), at, from, k)
+	}
+	dst.Elements.Extend(count)
+	v := a.elements.rank(first)
+	m := a.elements.rank(first+count) - v
+	if m > 0 {
+		if err := b.values.Decode(v, m, dst.Elements, base); err != nil {
+			return 0, err
+		}
+	}
+	placeNulls(&a.elements, first, count, m, dst.Elements, base)
+	return k, nil
+}

@@ -1,0 +1,186 @@
+package cfile
+
+import (
+	"encoding/binary"
+
+	"github.com/oribi-db/oribi/internal/coding"
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// counts tells how many elements the cells of a cblock of arrays have.
+//
+// Like presence it keeps the runs as they stand in the prologue (whose bytes internal/encoding writes and
+// describes), with marks to begin a search in the middle. Unlike bitmaps the runs must end at the last cell, and
+// with it. Immutable. Source: cfile spec §4.4, §7.2.
+type counts struct {
+	stream []byte
+	marks  []mark // ones counts elements
+	cells  uint32
+	total  uint32
+}
+
+const countLen = 2 // bytes of a count
+
+// countRun is one run of counts.
+type countRun struct {
+	cells  int    // at least 1
+	counts []byte // of a literal run, 2 bytes each; nil for a repeated one
+	each   uint16 // of a repeated run: elements of each of its cells
+	next   int    // offset of the run behind it
+}
+
+// readCounts reads the run at off of which need cells, at least 1, are still wanted.
+func readCounts(stream []byte, off int, need uint32) (countRun, error) {
+	header, n, ok := coding.Uvarint32(stream[off:])
+	if !ok || header>>31 != 0 || header>>1 == 0 {
+		return countRun{}, fault.Corruptf("array counts: bad header of a run at byte %d", off)
+	}
+	off += n
+	cells := int64(header >> 1)
+	if header&1 == 0 {
+		if len(stream)-off < countLen || cells > int64(need) {
+			return countRun{}, fault.Corruptf("array counts: run of %d cells at byte %d, %d bytes and %d cells left", cells, off, len(stream)-off, need)
+		}
+		return countRun{cells: int(cells), each: binary.LittleEndian.Uint16(stream[off:]), next: off + countLen}, nil
+	}
+	// The last group has only as many counts as there are cells.
+	if cells *= 8; cells > int64(len(stream)-off)/countLen {
+		cells = int64(len(stream)-off) / countLen
+		if cells < int64(need) {
+			return countRun{}, fault.Corruptf("array counts: counts end at byte %d, %d cells left", len(stream), int64(need)-cells)
+		}
+	}
+	if cells > int64(need) {
+		return countRun{}, fault.Corruptf("array counts: %d counts at byte %d, %d cells left", cells, off, need)
+	}
+	end := off + int(cells)*countLen
+	return countRun{cells: int(cells), counts: stream[off:end], next: end}, nil
+}
+
+// sum is the elements of the first n cells of the run.
+func (r *countRun) sum(n int) int {
+	if r.counts == nil {
+		return n * int(r.each)
+	}
+	s := 0
+	for c := r.counts[:n*countLen]; len(c) > 0; c = c[countLen:] {
+		s += int(binary.LittleEndian.Uint16(c))
+	}
+	return s
+}
+
+// at is the elements of cell i of the run.
+func (r *countRun) at(i int) int {
+	if r.counts == nil {
+		return int(r.each)
+	}
+	return int(binary.LittleEndian.Uint16(r.counts[i*countLen:]))
+}
+
+// parseCounts checks the stream of a prologue for the given cells, of which whole tells the NULL ones, and elements.
+func parseCounts(stream []byte, whole *presence, elements uint32) (counts, error) {
+	c := counts{stream: stream, cells: whole.rows, total: elements}
+	cell, sum, off, spacing := uint32(0), 0, 0, runsPerMark
+	for k := 0; cell < c.cells; k++ {
+		if k%spacing == 0 {
+			if len(c.marks) == maxMarks {
+				c.marks, spacing = everySecond(c.marks), 2*spacing
+			}
+			c.marks = append(c.marks, mark{uint32(off), cell, uint32(sum)})
+		}
+		r, err := readCounts(stream, off, c.cells-cell)
+		if err != nil {
+			return c, err
+		}
+		if err := whole.checkCounts(&r, int(cell)); err != nil {
+			return c, err
+		}
+		// A run has less than 2^31 cells of less than 2^16 elements: no overflow.
+		if sum += r.sum(r.cells); sum > int(elements) {
+			return c, fault.Corruptf("array counts: more than the %d elements that there are", elements)
+		}
+		cell += uint32(r.cells)
+		off = r.next
+	}
+	if off != len(stream) || sum != int(elements) {
+		return c, fault.Corruptf("array counts: %d bytes left over, %d of %d elements", len(stream)-off, sum, elements)
+	}
+	return c, nil
+}
+
+// checkCounts tells of a NULL cell that has elements: r is the run of counts that begins with a cell.
+func (p *presence) checkCounts(r *countRun, cell int) error {
+	if r.counts == nil {
+		if r.each == 0 {
+			return nil
+		}
+		if n := p.rank(cell+r.cells) - p.rank(cell); n != r.cells {
+			return fault.Corruptf("array counts: %d elements each for %d cells, of which %d are NULL", r.each, r.cells, r.cells-n)
+		}
+		return nil
+	}
+	const step = 1024
+	var window [step / 64]uint64
+	for from := 0; from < r.cells; from += step {
+		n := min(step, r.cells-from)
+		for i := range window {
+			window[i] = ^uint64(0)
+		}
+		p.clearNulls(window[:], 0, cell+from, n)
+		for i := range n {
+			if window[i>>6]>>(i&63)&1 == 0 && r.at(from+i) != 0 {
+				return fault.Corruptf("array counts: %d elements of cell %d, which is NULL", r.at(from+i), cell+from+i)
+			}
+		}
+	}
+	return nil
+}
+
+// seek finds the run that holds a cell, which is below c.cells: at is the run's first cell, before the elements of the cells
+// before that one. The stream was checked when c was made.
+func (c *counts) seek(cell uint32) (r countRun, at, before uint32) {
+	m := findMark(c.marks, cell)
+	at, before = m.row, m.ones
+	for off := int(m.off); ; off = r.next {
+		r, _ = readCounts(c.stream, off, c.cells-at)
+		if uint64(at)+uint64(r.cells) > uint64(cell) {
+			return r, at, before
+		}
+		at, before = at+uint32(r.cells), before+uint32(r.sum(r.cells))
+	}
+}
+
+// before is the number of elements of the cells before cell, which is at most c.cells.
+func (c *counts) before(cell int) int {
+	if uint32(cell) == c.cells {
+		return int(c.total)
+	}
+	r, at, n := c.seek(uint32(cell))
+	return int(n) + r.sum(cell-int(at))
+}
+
+// offsets appends to dst where the elements of cells [from, from+n) end, beginning at base, up to the last cell that
+// ends at most at limit; k is how many.
+func (c *counts) offsets(dst []uint32, from, n, base, limit int) (out []uint32, k int) {
+	if n == 0 {
+		return dst, 0
+	}
+	r, first, _ := c.seek(uint32(from))
+	skip := from - int(first)
+	for {
+		for i := skip; i < r.cells && k < n; i++ {
+			end := base + r.at(i)
+			if end > limit {
+				return dst, k
+			}
+			base = end
+			dst = append(dst, uint32(base))
+			k++
+		}
+		if k == n {
+			return dst, k
+		}
+		r, _ = readCounts(c.stream, r.next, c.cells-uint32(from+k))
+		skip = 0
+	}
+}

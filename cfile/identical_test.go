@@ -1,0 +1,98 @@
+package cfile
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/schema"
+)
+
+// identical counts the files of Kudu's that were made again, by what they hold: the content of docs/identical.md.
+type identical map[identicalKey]int
+
+type identicalKey struct {
+	typ   schema.Type
+	enc   schema.Encoding
+	codec schema.Compression
+	array bool
+}
+
+// add counts a file that came out as it must.
+func (x identical) add(g *goldenFile) {
+	typ, _ := schema.TypeByName(g.Type)
+	enc, _ := schema.EncodingByName(g.Encoding)
+	codec, _ := schema.CompressionByName(g.Compression)
+	x[identicalKey{typ, enc, codec, g.Array}]++
+}
+
+// check compares the page with the counts. ORIBI_REWRITE=1 writes its tables anew; the text above them stays.
+func (x identical) check(t *testing.T) {
+	t.Helper()
+	path := filepath.Join("..", "docs", "identical.md")
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begin = "<!-- tables -->\n"
+	text, _, ok := bytes.Cut(page, []byte(begin))
+	if !ok {
+		t.Fatalf("%s has no line %q", path, begin)
+	}
+	want := string(text) + begin + x.tables()
+	if string(page) == want {
+		return
+	}
+	if os.Getenv("ORIBI_REWRITE") != "" {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	t.Errorf("%s does not say what was found; ORIBI_REWRITE=1 writes it anew", path)
+}
+
+var identicalCodecs = []schema.Compression{schema.NoCompression, schema.LZ4, schema.Snappy, schema.Zlib}
+
+// tables are the two tables of the page, of single cells and of arrays.
+func (x identical) tables() string {
+	var b strings.Builder
+	for _, array := range []bool{false, true} {
+		if array {
+			b.WriteString("\nColumns of arrays, by the type of their elements:\n")
+		}
+		b.WriteString("\n| type | encoding | none | LZ4 | Snappy | zlib |\n|---|---|---|---|---|---|\n")
+		for typ := schema.Type(0); typ < 32; typ++ {
+			for _, enc := range allEncodings {
+				if typ.Valid() && enc.Allowed(typ) {
+					b.WriteString(x.row(typ, enc, array))
+				}
+			}
+		}
+	}
+	return b.String()
+}
+
+// row is a line of a table, empty if there is no file for it and it is one of arrays.
+func (x identical) row(typ schema.Type, enc schema.Encoding, array bool) string {
+	line, files := fmt.Sprintf("| %v | %v |", typ, enc), 0
+	for _, codec := range identicalCodecs {
+		n := x[identicalKey{typ, enc, codec, array}]
+		files += n
+		switch {
+		case n == 0:
+			line += " – |"
+		case codec == schema.NoCompression || codec == schema.LZ4:
+			line += fmt.Sprintf(" bytes (%d) |", n)
+		default:
+			line += fmt.Sprintf(" payloads (%d) |", n)
+		}
+	}
+	if files == 0 && array {
+		return ""
+	}
+	return line + "\n"
+}

@@ -1,0 +1,265 @@
+package cfile
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// kuduVariable says how many of our files Kudu is given to read: a number, or "all".
+const kuduVariable = "ORIBI_KUDU"
+
+// kuduSeed, a number, makes a run like one whose log names it.
+const kuduSeed = "ORIBI_KUDU_SEED"
+
+// kuduCase is one kind of file.
+type kuduCase struct {
+	o    WriterOptions
+	zone bool
+}
+
+func (c *kuduCase) String() string {
+	return fmt.Sprintf("type=%v/enc=%v/codec=%v/nullable=%v/zonemap=%v", c.o.Type, c.o.Encoding, c.o.Compression, c.o.Nullable, c.zone)
+}
+
+// kuduCases are all types × encodings × codecs, nullable and not, with zone map and without.
+func kuduCases() (all []kuduCase) {
+	for _, typ := range allTypes {
+		for _, enc := range allEncodings {
+			if !enc.Allowed(typ) {
+				continue
+			}
+			for _, codec := range []schema.Compression{schema.NoCompression, schema.Snappy, schema.LZ4, schema.Zlib} {
+				for k := range 4 {
+					o := WriterOptions{Type: typ, Encoding: enc, Compression: codec, Nullable: k&1 != 0, PositionalIndex: true, Exact: k&2 != 0}
+					all = append(all, kuduCase{o, !o.Exact})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// Kudu's own binary reads what we write and prints the same rows. Each file takes it some tenths of a second, so a
+// few are drawn; ORIBI_KUDU=all draws all.
+func TestKuduReadsWhatIsWritten(t *testing.T) {
+	dump := kuduDump(t)
+	seed := rand.Uint64()
+	if s, err := strconv.ParseUint(os.Getenv(kuduSeed), 10, 64); err == nil {
+		seed = s
+	}
+	t.Logf("%s=%d", kuduSeed, seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	cases := kuduCases()
+	rng.Shuffle(len(cases), func(i, j int) { cases[i], cases[j] = cases[j], cases[i] })
+	n := 12
+	if testing.Short() {
+		n = 3
+	}
+	if text := os.Getenv(kuduVariable); text == "all" {
+		n = len(cases)
+	} else if k, err := strconv.Atoi(text); err == nil {
+		n = min(k, len(cases))
+	}
+	var wg sync.WaitGroup
+	next := make(chan kuduCase)
+	for range 2 {
+		wg.Go(func() {
+			for c := range next {
+				if err := kuduReads(t, dump, seed, c); err != nil {
+					t.Errorf("%v: %v", &c, err)
+				}
+			}
+		})
+	}
+	for _, c := range cases[:n] {
+		next <- c
+	}
+	close(next)
+	wg.Wait()
+	t.Logf("%d of %d kinds of files", n, len(cases))
+}
+
+// kuduDump is the command that lets Kudu print a file; where Kudu cannot be had the test is skipped.
+func kuduDump(t *testing.T) string {
+	dir := filepath.Join(corpustest.Dir(t), "tools", "kudu")
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	if out, err := exec.CommandContext(ctx, filepath.Join(dir, "install")).CombinedOutput(); err != nil {
+		t.Skipf("Kudu cannot be installed here: %v: %s", err, out)
+	}
+	return filepath.Join(dir, "dump-cfile")
+}
+
+// kuduReads writes a file and compares what Kudu prints of it.
+func kuduReads(t *testing.T, dump string, seed uint64, c kuduCase) error {
+	name := c.String()
+	rng := rand.New(rand.NewPCG(seed, uint64(len(name))+uint64(c.o.Type)<<8+uint64(c.o.Encoding)<<16+uint64(c.o.Compression)<<24))
+	c.o.BlockBytes = []int{0, 512, 2000}[rng.IntN(3)]
+	c.o.IndexBlockBytes = []int{0, 100}[rng.IntN(2)]
+	cells := kuduCells(rng, c.o.Type, 1+rng.IntN(1500), c.o.Nullable)
+	src := writeSteps(t, rng, c.o, cells)
+	if got := open(t, src, nil).Info().ZoneMap; got != c.zone {
+		return fmt.Errorf("zone map %v", got)
+	}
+	path := filepath.Join(t.TempDir(), strings.NewReplacer("/", ",", "=", "-").Replace(name))
+	if err := os.WriteFile(path, src.Bytes, 0o600); err != nil {
+		return err
+	}
+	out, err := exec.Command(dump, "--rows", path).Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			return fmt.Errorf("%w: %s", err, exit.Stderr)
+		}
+		return err
+	}
+	got := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+	want := make([]string, len(cells))
+	for i, cell := range cells {
+		want[i] = kuduText(c.o.Type, cell)
+	}
+	if slices.Equal(got, want) {
+		return nil
+	}
+	for i := range min(len(got), len(want)) {
+		if got[i] != want[i] {
+			return fmt.Errorf("row %d is printed as %s, want %s", i, got[i], want[i])
+		}
+	}
+	return fmt.Errorf("%d rows printed, want %d", len(got), len(want))
+}
+
+// kuduCells are cells that Kudu prints without loss, dates and times of the years that it knows among them.
+func kuduCells(rng *rand.Rand, typ schema.Type, n int, nullable bool) [][]byte {
+	share := 0.0
+	if nullable {
+		share = 0.3
+	}
+	cells := randomCells(rng, typ, n, share)
+	for i, c := range cells {
+		if c == nil {
+			continue
+		}
+		switch typ {
+		case schema.Date:
+			c = binary.LittleEndian.AppendUint32(nil, uint32(rng.Int32N(2932896+719162+1)-719162))
+		case schema.Timestamp:
+			c = binary.LittleEndian.AppendUint64(nil, uint64(rng.Int64N(4e15)-2e15))
+		case schema.String, schema.Varchar:
+			c = []byte(strings.ToValidUTF8(string(c), "?"))
+		case schema.Int128, schema.Decimal128:
+			// Kudu prints such numbers in parts and loses zeros in front of the second.
+			if strings.Contains(kuduText(schema.Int128, c), "0") {
+				c = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(int64(c[0])-128)), uint64((int64(c[0])-128)>>63))
+			}
+		}
+		cells[i] = c
+	}
+	return cells
+}
+
+// kuduText is how Kudu prints a cell.
+func kuduText(typ schema.Type, cell []byte) string {
+	if cell == nil {
+		return "NULL"
+	}
+	be := slices.Clone(cell)
+	slices.Reverse(be)
+	n := new(big.Int).SetBytes(be)
+	signed := func() *big.Int {
+		if be[0] >= 0x80 {
+			n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(be))))
+		}
+		return n
+	}
+	switch typ {
+	case schema.Bool:
+		return strconv.FormatBool(cell[0] != 0)
+	case schema.Float:
+		return kuduFloat(float64(math.Float32frombits(binary.LittleEndian.Uint32(cell))), 32)
+	case schema.Double:
+		return kuduFloat(math.Float64frombits(binary.LittleEndian.Uint64(cell)), 64)
+	case schema.String, schema.Binary, schema.Varchar:
+		return kuduString(typ, cell)
+	case schema.Date:
+		d := time.Unix(86400*signed().Int64(), 0).UTC()
+		return fmt.Sprintf("%d-%02d-%02d", d.Year(), d.Month(), d.Day())
+	case schema.Timestamp:
+		return time.UnixMicro(signed().Int64()).UTC().Format("2006-01-02T15:04:05.000000Z")
+	case schema.Decimal32, schema.Decimal64, schema.Decimal128:
+		return fmt.Sprintf("%v_D%d", signed(), 8*len(cell))
+	case schema.Uint8, schema.Uint16, schema.Uint32, schema.Uint64:
+		return n.String()
+	}
+	return signed().String()
+}
+
+// kuduFloat is printf's %g with as many digits as any number keeps, or if that is not enough two more.
+func kuduFloat(f float64, bits int) string {
+	few, enough := 15, 17
+	if bits == 32 {
+		few, enough = 6, 8
+	}
+	switch {
+	case f != f && math.Signbit(f):
+		return "-nan"
+	case f != f:
+		return "nan"
+	case math.IsInf(f, 0):
+		return strings.ToLower(strings.TrimPrefix(fmt.Sprint(f), "+"))
+	}
+	text := fmt.Sprintf("%.*g", few, f)
+	if again, err := strconv.ParseFloat(text, bits); err != nil || again != f {
+		text = fmt.Sprintf("%.*g", enough, f)
+	}
+	return text
+}
+
+// kuduString is a string literal of C, with octal escapes, or for BINARY hexadecimal ones. What follows a hexadecimal
+// escape and could be taken for a part of it is escaped too.
+func kuduString(typ schema.Type, cell []byte) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	hex := false
+	for _, c := range cell {
+		wasHex := hex
+		hex = typ == schema.Binary && (c < ' ' || c > '~') && !strings.ContainsRune("\n\r\t", rune(c)) ||
+			wasHex && strings.IndexByte("0123456789abcdefABCDEF", c) >= 0
+		switch {
+		case hex:
+			fmt.Fprintf(&b, `\x%02x`, c)
+		case strings.IndexByte("\"'\\", c) >= 0:
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c == '\n':
+			b.WriteString(`\n`)
+		case c == '\r':
+			b.WriteString(`\r`)
+		case c == '\t':
+			b.WriteString(`\t`)
+		case c < ' ' || c > '~':
+			fmt.Fprintf(&b, `\%03o`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}

@@ -1,0 +1,97 @@
+package encoding
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// The example of the format: {1,2} {} NULL {3,4} {5,6,7,8} {NULL} {9}.
+func TestPrologueOfArrays(t *testing.T) {
+	var p ArrayPrologue
+	for range 2 {
+		p.Reset()
+		for _, n := range []int{2, 0, -1, 2, 4, 1, 1} {
+			if n < 0 {
+				p.AddNulls(1)
+			} else {
+				p.AddCell(n)
+			}
+		}
+		p.AddElements(8, true)
+		p.AddElements(1, false)
+		p.AddElements(1, true)
+		want := unhex(t, "0a 07 04 10 01 03 02 0f 03 02 00 00 00 00 00 02 00 04 00 01 00 01 00 02 03 7b")
+		if got := p.Finish([]byte{7}); got[0] != 7 || !bytes.Equal(got[1:], want) {
+			t.Errorf("% x, want % x", got[1:], want)
+		}
+		if p.Cells() != 7 || p.Elements() != 10 {
+			t.Errorf("%d cells, %d elements", p.Cells(), p.Elements())
+		}
+	}
+	p.Reset()
+	p.AddNulls(5)
+	if got, want := p.Finish(nil), unhex(t, "00 05 00 03 0a 00 00 02 0a 00"); !bytes.Equal(got, want) {
+		t.Errorf("five NULLs: % x, want % x", got, want)
+	}
+}
+
+// Elements of one array all go into one payload, however small the payloads are to be; it is full then.
+func TestAppendAllOverfills(t *testing.T) {
+	r := newRand(t)
+	for _, pair := range pairs() {
+		t.Run(fmt.Sprintf("type=%s/enc=%s", pair.Type, pair.Encoding), func(t *testing.T) {
+			b := mustBuilder(t, BuilderOptions{Type: pair.Type, Encoding: pair.Encoding, BlockBytes: 512})
+			cells := randomCells(r, pair.Type, 300)
+			if pair.Encoding == schema.RLE || pair.Type == schema.Bool {
+				cells = randomCells(r, pair.Type, 40000)
+			} else if pair.Type.Variable() {
+				for i := range cells { // words that are all new
+					cells[i] = fmt.Appendf(nil, "word %d", i*i)
+				}
+			} else {
+				cells = append(cells, randomCells(r, pair.Type, 300)...)
+			}
+			v := vectorOf(pair.Type, cells)
+			b.AppendAll(v, 0, 10)
+			b.AppendAll(v, 10, 10)
+			b.AppendAll(v, 10, len(cells))
+			if b.Len() != len(cells) || !bytes.Equal(b.First(), cells[0]) || !bytes.Equal(b.Last(), cells[len(cells)-1]) {
+				t.Fatalf("%d of %d taken, %x to %x", b.Len(), len(cells), b.First(), b.Last())
+			}
+			if !b.Full() && pair.Encoding != schema.RLE { // runs may be few
+				t.Error("not full")
+			}
+			p := pair
+			p.Payload = b.Finish(nil, 5)
+			if d, ok := b.(DictionaryBuilder); ok {
+				var err error
+				if p.Dict, err = ParseDictionary(d.FinishDictionary(nil)); err != nil {
+					t.Fatal(err)
+				}
+				if d.Words() != len(cells) {
+					t.Errorf("%d words of %d", d.Words(), len(cells))
+				}
+			}
+			block, err := Parse(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := checkBlock(block, pair.Type, batch.Ordinal(5), cells, r); err != nil {
+				t.Fatal(err)
+			}
+			b.Reset()
+			b.AppendAll(v, 0, 1) // plain from now on, if the dictionary is full
+			p.Payload = b.Finish(nil, 0)
+			if block, err = Parse(p); err != nil {
+				t.Fatal(err)
+			}
+			if err := checkBlock(block, pair.Type, 0, cells[:1], r); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}

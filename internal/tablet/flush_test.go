@@ -1,0 +1,382 @@
+package tablet
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/oribi-db/oribi/blockmanager"
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+// lastEvent takes the only event since the last call.
+func (w *world) lastEvent() compaction.Event {
+	w.t.Helper()
+	if len(w.events) != 1 {
+		w.t.Fatalf("%d events, want 1: %+v", len(w.events), w.events)
+	}
+	e := w.events[0]
+	w.events = nil
+	return e
+}
+
+// checkStored compares the metadata on disk with the table's, and every file with its rows.
+func (w *world) checkStored() {
+	w.t.Helper()
+	n := w.reopened(w.lsn + 1)
+	if got, want := n.tab.Row().Encode(), w.tab.Row().Encode(); !bytes.Equal(got, want) {
+		w.t.Errorf("table row %x on disk, %x in memory", got, want)
+	}
+	got, want := n.tab.Stored(), w.tab.Stored()
+	if len(got) != len(want) {
+		w.t.Fatalf("%d rowsets on disk, %d in memory", len(got), len(want))
+	}
+	for i := range got {
+		if !bytes.Equal(got[i].Encode(), want[i].Encode()) {
+			w.t.Errorf("rowset %+v on disk, %+v in memory", got[i], want[i])
+		}
+	}
+	err := n.tab.Check(context.Background(), func(m *meta.RowSet, id block.ID, err error) { w.t.Errorf("rowset %d: block %d: %v", m.ID, id, err) })
+	if err != nil {
+		w.t.Error(err)
+	}
+}
+
+func TestFlushOfNothingDoesNothing(t *testing.T) {
+	w := newWorld(t, testSchema)
+	epoch := w.m.Epoch()
+	if res, err := w.tab.Flush(t.Context()); err != nil || res != (Result{}) {
+		t.Errorf("%+v, %v", res, err)
+	}
+	if len(w.events) != 0 || w.m.Epoch() != epoch {
+		t.Errorf("%d events, epoch %d, %d before", len(w.events), w.m.Epoch(), epoch)
+	}
+	w.checkFree()
+}
+
+func TestFlushWritesMemoryAndDeltasInOneCommit(t *testing.T) {
+	w := newWorld(t, testSchema)
+	w.mustCommit(w.op(Insert, 1, 1, "x"), w.op(Insert, 2, 1, "x"))
+	res, err := w.tab.Flush(t.Context())
+	if err != nil || res.RowSetsBefore != 0 || res.RowSetsAfter != 1 || res.BytesWritten <= 0 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	e := w.lastEvent()
+	if e.Kind != compaction.Flush || e.Table != "t" || e.Err != nil || e.RowsRead != 2 || e.RowsWritten != 2 || len(e.Inputs) != 0 ||
+		len(e.Outputs) != 1 || len(e.Before.RowSets) != 0 || len(e.After.RowSets) != 1 || e.BytesWritten != res.BytesWritten {
+		t.Errorf("event %+v", e)
+	}
+	w.checkStored()
+
+	// Deltas of the rowset, and a new row.
+	w.mustCommit(w.op(Update, 1, 2, "y"), w.op(Delete, 2, 0, ""), w.op(Insert, 3, 1, "z"))
+	if got := w.tab.FirstLSN(); got != 2 {
+		t.Errorf("first lsn %d", got)
+	}
+	epoch := w.m.Epoch()
+	if res, err = w.tab.Flush(t.Context()); err != nil || res.RowSetsBefore != 1 || res.RowSetsAfter != 2 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	if e = w.lastEvent(); e.Kind != compaction.Flush || len(e.Outputs) != 2 || w.m.Epoch() != epoch+1 {
+		t.Errorf("event %+v, epoch %d, %d before", e, w.m.Epoch(), epoch)
+	}
+	if row := w.tab.Row(); row.FlushedLSN != 2 || row.NextRowSetID != 3 || w.tab.FirstLSN() != NoLSN {
+		t.Errorf("table row %+v, first lsn %d", row, w.tab.FirstLSN())
+	}
+	for _, m := range w.tab.Stored() {
+		if m.IncludedLSN != 2 || m.LiveRows != 1 || m.MaxTimestamp != timestampOf(2) {
+			t.Errorf("rowset %+v", m)
+		}
+	}
+	w.checkStored()
+
+	// Deltas alone.
+	w.mustCommit(w.op(Update, 3, 5, ""))
+	if res, err = w.tab.Flush(t.Context()); err != nil || res.RowSetsBefore != 2 || res.RowSetsAfter != 2 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	if e = w.lastEvent(); e.Kind != compaction.DeltaFlush || len(e.Outputs) != 1 || e.Outputs[0].Redos != 1 || e.RowsRead != 0 {
+		t.Errorf("event %+v", e)
+	}
+	w.checkStored()
+	if got := fmt.Sprint(w.scan(latest, true)); got != `[1: 2 "y" 7 3: 5 NULL 7]` {
+		t.Error(got)
+	}
+	if mem, deltas := w.tab.MemBytes(); deltas != 0 {
+		t.Errorf("%d bytes in memory, %d in delta stores", mem, deltas)
+	}
+}
+
+// After Compact no rowsets overlap, and redos are DELETEs of ghosts only; another Compact has nothing to do until ghosts grow old.
+func TestCompactLeavesNothingToCompact(t *testing.T) {
+	w := newWorld(t, testSchema)
+	for i := range 3 {
+		for k := range 200 {
+			w.mustCommit(w.op(Upsert, 3*k+i, i, "some text to fill the file with"))
+		}
+		w.mustCommit(w.op(DeleteIgnore, 3*i, 0, ""), w.op(UpdateIgnore, 30, 7, "y"))
+		w.flush()
+	}
+	w.mustCommit(w.op(Delete, 50, 0, ""), w.op(Update, 60, 8, "z"))
+	before, at := w.scan(latest, true), Snapshot{Before: timestampOf(300)}
+	old := w.scan(at, true)
+	w.events = nil
+	res, err := w.tab.Compact(t.Context())
+	if err != nil || res.RowSetsBefore != 3 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	kinds := []compaction.Kind{}
+	for _, e := range w.events {
+		kinds = append(kinds, e.Kind)
+	}
+	if !slices.Equal(kinds, []compaction.Kind{compaction.DeltaFlush, compaction.Merge}) {
+		t.Errorf("events %v", kinds)
+	}
+	if e := w.events[1]; len(e.Inputs) != 3 || e.RowsRead != 600 || e.RowsWritten != 600 || len(e.Outputs) != len(e.After.RowSets) || res.RowSetsAfter != len(e.Outputs) {
+		t.Errorf("event %+v", e)
+	}
+	for _, g := range compaction.Groups(w.tab.Info()) {
+		if len(g) > 1 {
+			t.Errorf("rowsets overlap: %+v", g)
+		}
+	}
+	for _, d := range w.tab.cur.tree.Sets {
+		for _, f := range d.Tracker().Redo {
+			if s := f.Stats(); len(s.Columns) > 0 || s.Reinserts > 0 {
+				t.Errorf("rowset %d: redos %+v", d.Stored().ID, s)
+			}
+		}
+	}
+	check := func() {
+		t.Helper()
+		if got := w.scan(latest, true); !slices.Equal(got, before) {
+			t.Error("the newest state has changed")
+		}
+		w.checkStored()
+	}
+	check()
+	if got := w.scan(at, true); !slices.Equal(got, old) {
+		t.Error("the past has changed")
+	}
+
+	w.events = nil
+	if again, err := w.tab.Compact(t.Context()); err != nil || again.BytesWritten != 0 || len(w.events) != 0 {
+		t.Errorf("%+v, %v, %d events", again, err, len(w.events))
+	}
+	// Rowsets whose ghosts the floor has passed are rewritten without them, the others left alone.
+	w.floor = timestampOf(w.lsn)
+	if _, err := w.tab.Compact(t.Context()); err != nil || len(w.events) == 0 {
+		t.Errorf("%v, %d events", err, len(w.events))
+	}
+	for _, m := range w.tab.Stored() {
+		if m.Rows != m.LiveRows || len(m.Redo) != 0 {
+			t.Errorf("rowset %+v", m)
+		}
+	}
+	check()
+}
+
+func TestCompactOfGhostsAloneLeavesNoRowSet(t *testing.T) {
+	w := newWorld(t, testSchema)
+	w.mustCommit(w.op(Insert, 1, 1, "x"), w.op(Insert, 2, 1, "x"))
+	w.flush()
+	w.mustCommit(w.op(Delete, 1, 0, ""), w.op(Delete, 2, 0, ""))
+	w.floor = timestampOf(w.lsn)
+	res, err := w.tab.Compact(t.Context())
+	if err != nil || res.RowSetsAfter != 0 || len(w.tab.Stored()) != 0 || len(w.scan(latest, true)) != 0 {
+		t.Errorf("%+v, %v, rows %v", res, err, w.scan(latest, true))
+	}
+	w.checkStored()
+	w.mustCommit(w.op(Insert, 1, 2, "again"))
+	w.flush()
+	if got := w.get(1, latest); got != `1: 2 "again" 7` {
+		t.Error(got)
+	}
+}
+
+func TestMergeTakesTheChosenRowSets(t *testing.T) {
+	w := newWorld(t, testSchema)
+	for i := range 4 {
+		w.mustCommit(w.op(Insert, i, i, ""), w.op(Insert, 100+i, i, ""))
+		w.flush()
+	}
+	want := w.scan(latest, true)
+	w.events = nil
+	if err := w.tab.Merge(t.Context(), compaction.Choice{RowSets: []uint64{2, 4, 77}, Why: "a test"}); err != nil {
+		t.Fatal(err)
+	}
+	e := w.lastEvent()
+	var inputs, after []uint64
+	for _, i := range e.Inputs {
+		inputs = append(inputs, i.ID)
+	}
+	for _, i := range e.After.RowSets {
+		after = append(after, i.ID)
+	}
+	slices.Sort(after)
+	if !slices.Equal(inputs, []uint64{2, 4}) || !slices.Equal(after, []uint64{1, 3, 5}) || e.Why != "a test" {
+		t.Errorf("inputs %v, after %v, because %q", inputs, after, e.Why)
+	}
+	if got := w.scan(latest, true); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if err := w.tab.Merge(t.Context(), compaction.Choice{RowSets: []uint64{2, 4}}); err != nil || len(w.events) != 0 {
+		t.Errorf("of rowsets that are gone: %v, %d events", err, len(w.events))
+	}
+	w.checkStored()
+}
+
+// A flush or compaction that fails has done nothing: readers see what they saw, its event tells why, and it can be tried again.
+func TestAFailedFlushHasDoneNothing(t *testing.T) {
+	failure := errors.New("no")
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	for name, test := range map[string]struct {
+		fail func(w *world)
+		ctx  context.Context
+		want error // nil = any
+		told bool  // by an event
+	}{
+		"commit": {func(w *world) { w.commitErr = failure }, context.Background(), failure, true},
+		"settle": {func(w *world) { w.settleErr = failure }, context.Background(), failure, false},
+		"cancel": {func(w *world) {}, cancelled, context.Canceled, true},
+		"blocks": {func(w *world) { w.noBlocks = true }, context.Background(), nil, true},
+	} {
+		for _, compact := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/compact=%t", name, compact), func(t *testing.T) {
+				w := newWorld(t, testSchema)
+				w.mustCommit(w.op(Insert, 1, 1, "x"), w.op(Insert, 2, 1, "x"))
+				w.flush()
+				w.mustCommit(w.op(Insert, 0, 1, "x"), w.op(Insert, 3, 1, "x"))
+				w.mustCommit(w.op(Update, 1, 2, "y"))
+				work := w.tab.Flush
+				if compact { // of two overlapping rowsets, with nothing to flush
+					w.flush()
+					work = w.tab.Compact
+				}
+				want, stored, first := w.scan(latest, true), fmt.Sprint(w.tab.Info()), w.tab.FirstLSN()
+				w.events = nil
+				test.fail(w)
+				if _, err := work(test.ctx); err == nil || test.want != nil && !errors.Is(err, test.want) {
+					t.Fatalf("error %v, want %v", err, test.want)
+				}
+				if test.told {
+					if e := w.lastEvent(); e.Err == nil || test.want != nil && !errors.Is(e.Err, test.want) || fmt.Sprint(e.After) != stored {
+						t.Errorf("event %+v", e)
+					}
+				} else if len(w.events) != 0 {
+					t.Errorf("events %+v", w.events)
+				}
+				if got := w.scan(latest, true); !slices.Equal(got, want) || fmt.Sprint(w.tab.Info()) != stored || w.tab.FirstLSN() != first {
+					t.Errorf("got %v, want %v; layout %+v", got, want, w.tab.Info())
+				}
+				w.checkFree()
+				w.commitErr, w.settleErr, w.noBlocks = nil, nil, false
+				w.mustCommit(w.op(Update, 2, 5, ""))
+				if _, err := work(context.Background()); err != nil {
+					t.Fatal(err)
+				}
+				w.checkStored()
+			})
+		}
+	}
+}
+
+// shared makes commits of a world safe for many goroutines: LSN and record under one lock, as in the store.
+type shared struct {
+	*world
+	mu   sync.Mutex
+	last atomic.Uint64
+}
+
+func (s *shared) LastLSN() uint64 { return s.last.Load() }
+
+func (s *shared) CommitMeta(t *Tablet, ch blockmanager.Change, first func() uint64, install func() error) error {
+	ch.LogStart = min(s.last.Load()+1, first())
+	if err := s.m.Commit(ch); err != nil {
+		return err
+	}
+	return install()
+}
+
+func (s *shared) Event(compaction.Event) {}
+
+func (s *shared) commit(ops ...Op) error {
+	write, err := s.tab.Prepare(ops)
+	if err != nil {
+		return err
+	}
+	defer write.Release()
+	var rec change.RecordWriter
+	rec.Begin(0)
+	write.Record(&rec)
+	s.mu.Lock()
+	lsn := s.last.Add(1)
+	s.mu.Unlock()
+	write.Apply(timestampOf(lsn), lsn)
+	return nil
+}
+
+// Writers read what they wrote, whatever flushes and compactions do meanwhile. Meant for -race.
+func TestWritersReadTheirWritesWhileRowSetsChange(t *testing.T) {
+	s := &shared{world: newWorld(t, testSchema)}
+	s.tab.opts.Store = s
+	rounds := 150
+	if testing.Short() {
+		rounds = 40
+	}
+	var writers, worker sync.WaitGroup
+	done := make(chan struct{})
+	for g := range 3 {
+		writers.Go(func() {
+			for i := range rounds {
+				k := 10*(i%7) + g
+				op := s.op(Upsert, k, i, fmt.Sprint(i))
+				want := fmt.Sprintf(`%d: %d "%d" 7`, k, i, i)
+				if i%5 == 4 {
+					op, want = s.op(DeleteIgnore, k, 0, ""), ""
+				}
+				if err := s.commit(op, s.op(UpdateIgnore, 1000+g, i, "")); err != nil {
+					t.Error(err)
+					return
+				}
+				cells := make([][]byte, 4)
+				found, err := s.tab.Get(op.Key, Snapshot{Before: mvcc.Max, Latest: true}, allColumns, cells)
+				if err != nil || found != (want != "") || found && rowText(cells) != want {
+					t.Errorf("round %d, key %d: found %t, %v, want %q", i, k, found, err, want)
+					return
+				}
+			}
+		})
+	}
+	worker.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			var err error
+			if _, err = s.tab.Flush(context.Background()); err == nil && i%3 == 2 {
+				_, err = s.tab.Compact(context.Background())
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	writers.Wait()
+	close(done)
+	worker.Wait()
+	s.checkFree()
+}

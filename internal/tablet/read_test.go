@@ -1,0 +1,349 @@
+package tablet
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
+	"github.com/oribi-db/oribi/scan"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// More rows than a window, all of them updated, so that the MemRowSet builds their images: byte strings of a batch hold after the next
+// step, in a scan of memory alone and in one that is merged with a rowset.
+func TestByteStringsOfAScanHold(t *testing.T) {
+	const n = 3*batch.WindowRows + 100
+	for _, disk := range []bool{false, true} {
+		w := newWorld(t, testSchema)
+		if disk {
+			w.mustCommit(w.op(Insert, n/2, 1, "on disk"))
+			w.flush()
+		}
+		var inserts, updates []Op
+		for k := range n {
+			if disk && k == n/2 {
+				continue
+			}
+			inserts, updates = append(inserts, w.op(Insert, k, 1, "old")), append(updates, w.op(Update, k, 2, fmt.Sprint("text of row ", k)))
+		}
+		w.mustCommit(inserts...)
+		w.mustCommit(updates...)
+		for _, ordered := range []bool{true, false} {
+			rows := w.scan(latest, ordered) // compared after all was read
+			if len(rows) != n {
+				t.Fatalf("%d rows, want %d", len(rows), n)
+			}
+			slices.SortFunc(rows, func(a, b string) int { return len(a) - len(b) })
+			seen := map[string]bool{}
+			for _, row := range rows {
+				seen[row] = true
+			}
+			for k := range n {
+				want := fmt.Sprintf(`%d: 2 "text of row %d" 7`, k, k)
+				if disk && k == n/2 {
+					want = fmt.Sprintf(`%d: 1 "on disk" 7`, k)
+				}
+				if !seen[want] {
+					t.Fatalf("disk=%t ordered=%t: no row %s", disk, ordered, want)
+				}
+			}
+		}
+	}
+}
+
+// layoutWorld is a table of many overlapping rowsets, with deltas of all kinds, and perhaps rows in memory.
+func layoutWorld(t *testing.T, r *rand.Rand) (*world, picture) {
+	w, pic := newWorld(t, testSchema), picture{}
+	at, span := 0, 1+r.IntN(40)
+	for range 1 + r.IntN(6) {
+		at += r.IntN(60) - 20
+		for range 1 + r.IntN(3) {
+			var ops []Op
+			now := map[int]string{}
+			for range 1 + r.IntN(30) {
+				k, a, s := at+r.IntN(span), r.IntN(5), []string{"", "x", "y"}[r.IntN(3)]
+				ask := []Ask{Upsert, Upsert, UpdateIgnore, DeleteIgnore}[r.IntN(4)]
+				ops = append(ops, w.op(ask, k, a, s))
+				before, known := now[k]
+				if !known {
+					before = pic.at(k, mvcc.Max)
+				}
+				now[k], _ = outcome(ask, before, rowText(w.tab.Layout.AppendCells(nil, w.image(k, a, s))))
+			}
+			w.mustCommit(ops...)
+			for k, text := range now {
+				if text != pic.at(k, mvcc.Max) {
+					pic[k] = append(pic[k], version{timestampOf(w.lsn), text})
+				}
+			}
+		}
+		if r.IntN(5) > 0 {
+			w.flush()
+		}
+	}
+	return w, pic
+}
+
+// Plan: random layouts, random requests. Rows come once each, in key order if asked, and are those of the picture.
+func TestScansMatchThePictureOverAnyLayout(t *testing.T) {
+	r := newRand(t)
+	rounds := 60
+	if testing.Short() {
+		rounds = 12
+	}
+	for range rounds {
+		w, pic := layoutWorld(t, r)
+		for range 20 {
+			at := Snapshot{Before: mvcc.Timestamp(r.IntN(int(timestampOf(w.lsn)) + 20))}
+			if r.IntN(3) == 0 || at.Before == 0 {
+				at = latest
+			}
+			req := &scan.Request{Schema: testSchema, Columns: allColumns}
+			keep := func(int) bool { return true }
+			if r.IntN(2) == 0 {
+				lower, upper := r.IntN(100)-40, r.IntN(100)-20
+				req.Lower, req.Upper = w.key(lower), w.key(upper)
+				keep = func(k int) bool { return k >= lower && k < upper }
+			}
+			test := ""
+			if r.IntN(2) == 0 {
+				a := r.IntN(5)
+				req.Predicates = []batch.Predicate{{Column: "a", ID: 2, Type: schema.Int32, Op: batch.Eq, Values: [][]byte{int32Cell(a)}}}
+				test = fmt.Sprintf(": %d ", a)
+			}
+			var want []string
+			for _, k := range slices.Sorted(func(yield func(int) bool) {
+				for k := range pic {
+					if !yield(k) {
+						return
+					}
+				}
+			}) {
+				if text := pic.at(k, at.Before); text != "" && keep(k) && strings.Contains(text, test) {
+					want = append(want, text)
+				}
+			}
+			ordered := r.IntN(2) == 0
+			it, err := w.tab.Scan(req, at, ordered)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := readAll(it)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !ordered {
+				slices.Sort(got)
+				slices.Sort(want)
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("at %d, ordered %t, [%x, %x), %q:\ngot  %v\nwant %v\nlayout %+v", at.Before, ordered, req.Lower, req.Upper, test, got, want, w.tab.Info())
+			}
+			if it.Next() {
+				t.Fatal("a step after Close")
+			}
+		}
+		for k := range pic {
+			trace, err := w.tab.Explain(w.key(k), latest)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := trace.InMemory
+			for _, s := range trace.Steps {
+				if s.Live && (!s.Found || !s.Filter || found) {
+					t.Fatalf("key %d: %+v", k, trace)
+				}
+				found = found || s.Live
+			}
+			if found != (pic.at(k, mvcc.Max) != "") {
+				t.Fatalf("key %d: %+v, row %q", k, trace, pic.at(k, mvcc.Max))
+			}
+		}
+	}
+}
+
+// A scan holds what it began with: rows that come or go, flushes, compactions and the end of the table change nothing. Files that it has
+// not needed before are still there.
+func TestAScanKeepsItsLayout(t *testing.T) {
+	for name, upset := range map[string]func(w *world) error{
+		"flush":   func(w *world) error { _, err := w.tab.Flush(t.Context()); return err },
+		"compact": func(w *world) error { _, err := w.tab.Compact(t.Context()); return err },
+		"drop": func(w *world) error {
+			return w.tab.Drop(func(sets []*meta.RowSet) error { return w.dropRows(sets) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, testSchema)
+			for i := range 4 {
+				for k := range 20 {
+					w.mustCommit(w.op(Upsert, 10*i+k, i, "x"))
+				}
+				w.flush()
+			}
+			w.mustCommit(w.op(Upsert, 15, 99, "memory"))
+			w = w.reopened(0) // no file is open
+			want := w.scan(latest, true)
+			w = w.reopened(0)
+			var its []scan.Iterator
+			for range 3 {
+				it, err := w.tab.Scan(&scan.Request{Schema: testSchema, Columns: allColumns}, Snapshot{Before: timestampOf(w.lsn) + 1}, true)
+				if err != nil {
+					t.Fatal(err)
+				}
+				its = append(its, it)
+			}
+			w.mustCommit(w.op(Delete, 15, 0, ""), w.op(Upsert, 3, 77, "late"))
+			if err := upset(w); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.m.Commit(noChange); err != nil { // lets the space of dead blocks go
+				t.Fatal(err)
+			}
+			for i, it := range its {
+				got, err := readAll(it)
+				if err != nil || !slices.Equal(got, want) {
+					t.Fatalf("scan %d: %v\ngot  %v\nwant %v", i, err, got, want)
+				}
+			}
+		})
+	}
+}
+
+// The key index of a compound key and the bloom file are not read by a compaction, but by readers that hold what it replaced.
+func TestAScanWithBoundsKeepsItsKeyIndex(t *testing.T) {
+	s, err := schema.New([]schema.Column{{ID: 1, Name: "a", Type: schema.Int64}, {ID: 2, Name: "b", Type: schema.String}}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, s)
+	key := func(a int, b string) []byte {
+		return w.tab.Encoder.AppendPrefix(nil, [][]byte{int64Cell(a), []byte(b)})
+	}
+	for i := range 2 {
+		for a := range 9 {
+			b := fmt.Sprint("text ", i)
+			w.mustCommit(Op{Ask: Insert, Key: key(a, b), Body: w.tab.Layout.AppendRow(nil, [][]byte{int64Cell(a), []byte(b)})})
+		}
+		w.flush()
+	}
+	w = w.reopened(w.lsn + 1) // no file is open
+	it, err := w.tab.Scan(&scan.Request{Schema: s, Columns: []int{0}, Lower: key(3, "u"), Upper: key(5, "text 1")}, latest, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.tab.Compact(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for it.Next() {
+		rows += it.Batch().Selected()
+	}
+	if err := it.Close(); err != nil || rows != 3 {
+		t.Errorf("%d rows, %v", rows, err)
+	}
+}
+
+func TestReadsBelowTheFloorAreTooOld(t *testing.T) {
+	w := newWorld(t, testSchema)
+	w.mustCommit(w.op(Insert, 5, 1, "x"))
+	w.mustCommit(w.op(Update, 5, 2, "x"))
+	w.mustCommit(w.op(Update, 5, 3, "x"))
+	w.floor = timestampOf(2)
+	w.flush()
+	check := func() {
+		t.Helper()
+		for before, want := range map[mvcc.Timestamp]string{timestampOf(2) + 1: `5: 2 "x" 7`, timestampOf(3): `5: 2 "x" 7`, timestampOf(3) + 1: `5: 3 "x" 7`} {
+			if got := w.get(5, Snapshot{Before: before}); got != want {
+				t.Errorf("at %d: %s, want %s", before, got, want)
+			}
+		}
+		for _, before := range []mvcc.Timestamp{0, timestampOf(1), timestampOf(2)} {
+			_, err1 := w.tab.Get(w.key(5), Snapshot{Before: before}, nil, nil)
+			_, err2 := w.tab.Scan(&scan.Request{Schema: testSchema}, Snapshot{Before: before}, true)
+			_, err3 := w.tab.Explain(w.key(5), Snapshot{Before: before})
+			for _, err := range []error{err1, err2, err3} {
+				if !errors.Is(err, fault.ErrTooOld) {
+					t.Errorf("at %d: %v", before, err)
+				}
+			}
+		}
+		// The newest state is never too old, though nothing may have been published since the floor.
+		if got := w.get(5, Snapshot{Before: timestampOf(1), Latest: true}); got != `5: 2 "x" 7` {
+			t.Errorf("latest: %s", got)
+		}
+	}
+	check()
+	w.floor = 0 // it never falls
+	w.mustCommit(w.op(Insert, 6, 1, "x"))
+	w.flush()
+	check()
+	w = w.reopened(0)
+	check()
+	if row := w.tab.Row(); row.HistoryFloor != timestampOf(2) {
+		t.Errorf("floor %d in the metadata", row.HistoryFloor)
+	}
+}
+
+// bounded makes rowsets of nothing but bounds.
+func boundsOf(t *testing.T, text string) (sets []*rowset.DiskRowSet) {
+	t.Helper()
+	for i, b := range strings.Fields(text) {
+		first, last, _ := strings.Cut(b, "-")
+		d, err := rowset.Open(testSchema, &meta.RowSet{ID: uint64(i), MinKey: []byte(first), MaxKey: []byte(last),
+			Columns: []meta.ColumnBlock{{ID: 1, Block: 1}, {ID: 2, Block: 2}}}, rowset.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sets = append(sets, d)
+	}
+	return sets
+}
+
+func numbersOf(groups [][]*rowset.DiskRowSet) string {
+	var out [][]uint64
+	for _, g := range groups {
+		var ids []uint64
+		for _, d := range g {
+			ids = append(ids, d.Stored().ID)
+		}
+		out = append(out, ids)
+	}
+	return fmt.Sprint(out)
+}
+
+// A merge has as many inputs as rowsets lie over one key, and not more rowsets than overlap.
+func TestRowSetsAreGroupedAndDealtToLanes(t *testing.T) {
+	for bounds, want := range map[string][2]string{
+		"":                    {"[]", "[]"},
+		"a-c":                 {"[[0]]", "[[0]]"},
+		"a-c d-f g-h":         {"[[0] [1] [2]]", "[[0 1 2]]"},
+		"a-c c-f g-h":         {"[[0 1] [2]]", "[[0 2] [1]]"},
+		"a-z b-c d-e f-g":     {"[[0 1 2 3]]", "[[0] [1 2 3]]"},
+		"a-d b-e c-f e-g":     {"[[0 1 2 3]]", "[[0 3] [1] [2]]"},
+		"a-b a-b a-b":         {"[[0 1 2]]", "[[0] [1] [2]]"},
+		"a-m b-c n-o n-z p-q": {"[[0 1] [2 3 4]]", "[[0 2 4] [1 3]]"},
+	} {
+		sets := boundsOf(t, bounds)
+		var single [][]*rowset.DiskRowSet
+		for _, d := range sets {
+			single = append(single, []*rowset.DiskRowSet{d})
+		}
+		if got := numbersOf(overlapping(slices.Clone(single), false)); got != want[0] {
+			t.Errorf("%s: groups %s, want %s", bounds, got, want[0])
+		}
+		if got := numbersOf(lanes(sets)); got != want[1] {
+			t.Errorf("%s: lanes %s, want %s", bounds, got, want[1])
+		}
+		if got := overlapping(single, true); len(sets) > 0 && len(got) != 1 {
+			t.Errorf("%s: %s with rows in memory", bounds, numbersOf(got))
+		}
+	}
+}

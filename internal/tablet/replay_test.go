@@ -1,0 +1,230 @@
+package tablet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+// resolved is an operation as the log has it.
+func (w *world) resolved(kind change.Kind, k, a int, s string) change.Op {
+	op := change.Op{Table: 3, Kind: kind, Key: w.key(k)}
+	switch kind {
+	case change.Insert:
+		op.Body = w.image(k, a, s)
+	case change.Update:
+		op.Body = w.op(Update, k, a, s).Body
+	}
+	return op
+}
+
+func (w *world) replay(op change.Op, lsn uint64) error {
+	return w.tab.Replay(op, timestampOf(lsn), lsn)
+}
+
+// The rule of Replay, case by case. Key 5 was inserted by lsn 1 and flushed with everything up to lsn 2; key 6 was inserted by lsn 3, which
+// a second flush took along with the deltas up to lsn 4.
+func TestReplayGoesByTheLSNsOfTheFiles(t *testing.T) {
+	start := func(t *testing.T) *world {
+		w := newWorld(t, testSchema)
+		w.mustCommit(w.op(Insert, 5, 1, "x")) // lsn 1
+		w.mustCommit(w.op(Update, 5, 2, "x")) // lsn 2
+		w.flush()
+		w.mustCommit(w.op(Insert, 6, 1, "x")) // lsn 3
+		w.mustCommit(w.op(Update, 5, 4, "x")) // lsn 4
+		w.flush()
+		n := w.reopened(w.lsn + 1)
+		if row := n.tab.Row(); row.FlushedLSN != 4 {
+			t.Fatalf("flushed lsn %d", row.FlushedLSN)
+		}
+		for _, m := range n.tab.Stored() {
+			if m.IncludedLSN != 4 {
+				t.Fatalf("rowset %d: included lsn %d", m.ID, m.IncludedLSN)
+			}
+		}
+		return n
+	}
+	type step struct {
+		kind change.Kind
+		k    int
+		lsn  uint64
+	}
+	for _, test := range []struct {
+		name        string
+		steps       []step
+		key5, key6  string
+		inMem, live int
+	}{
+		{"nothing", nil, `5: 4 "x" 7`, `6: 1 "x" 7`, 0, 2},
+		{"insert that is flushed", []step{{change.Insert, 5, 1}, {change.Insert, 6, 3}}, `5: 4 "x" 7`, `6: 1 "x" 7`, 0, 2},
+		{"insert at the flushed lsn", []step{{change.Insert, 9, 4}}, `5: 4 "x" 7`, `6: 1 "x" 7`, 0, 2},
+		{"insert behind it", []step{{change.Insert, 9, 5}}, `5: 4 "x" 7`, `6: 1 "x" 7`, 1, 3},
+		{"update that is included", []step{{change.Update, 5, 4}}, `5: 4 "x" 7`, `6: 1 "x" 7`, 0, 2},
+		{"update behind it", []step{{change.Update, 5, 5}}, `5: 99 "new" 7`, `6: 1 "x" 7`, 0, 2},
+		{"delete that is included", []step{{change.Delete, 5, 3}}, `5: 4 "x" 7`, `6: 1 "x" 7`, 0, 2},
+		{"delete behind it", []step{{change.Delete, 5, 5}}, ``, `6: 1 "x" 7`, 0, 1},
+		{"delete, insert, update", []step{{change.Delete, 5, 5}, {change.Insert, 5, 6}, {change.Update, 5, 7}}, `5: 99 "new" 7`, `6: 1 "x" 7`, 1, 2},
+		{"insert and update in memory", []step{{change.Insert, 9, 5}, {change.Update, 9, 6}, {change.Delete, 9, 6}}, `5: 4 "x" 7`, `6: 1 "x" 7`, 1, 2},
+		{"update of a row that never was", []step{{change.Update, 77, 5}, {change.Delete, 77, 6}}, `5: 4 "x" 7`, `6: 1 "x" 7`, 0, 2},
+		{"update of a ghost", []step{{change.Delete, 5, 5}, {change.Update, 5, 6}, {change.Delete, 5, 7}}, ``, `6: 1 "x" 7`, 0, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := start(t)
+			for _, s := range test.steps {
+				if err := w.replay(w.resolved(s.kind, s.k, 99, "new"), s.lsn); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got5, got6 := w.get(5, latest), w.get(6, latest); got5 != test.key5 || got6 != test.key6 {
+				t.Errorf("keys %q, %q, want %q, %q", got5, got6, test.key5, test.key6)
+			}
+			if got := w.tab.cur.mem.Len(); got != test.inMem || int(w.tab.LiveRows()) != test.live {
+				t.Errorf("%d rows in memory, %d live, want %d, %d", got, w.tab.LiveRows(), test.inMem, test.live)
+			}
+			want := NoLSN
+			for _, s := range test.steps {
+				if s.lsn > 4 && s.k != 77 {
+					want = min(want, s.lsn)
+				}
+			}
+			if got := w.tab.FirstLSN(); got != want {
+				t.Errorf("first lsn %d, want %d", got, want)
+			}
+		})
+	}
+}
+
+// Of two rowsets that have a key, only those whose included LSN lies below an operation's are asked: the others show the future.
+func TestReplayDoesNotAskRowSetsThatShowTheFuture(t *testing.T) {
+	// Rowset 1 as of lsn 2, where key 5 is live; rowset 2, with the key's next life, has everything up to lsn 9.
+	w := newWorld(t, testSchema)
+	w.mustCommit(w.op(Insert, 5, 1, "first"))
+	w.mustCommit(w.op(Update, 5, 2, "first"))
+	w.flush()
+	w.mustCommit(w.op(Delete, 5, 0, ""))
+	w.mustCommit(w.op(Insert, 5, 3, "second"))
+	w.flush()
+	sets := w.tab.Stored()
+	past, future := *sets[0], *sets[1]
+	past.IncludedLSN, past.Redo, past.LiveRows = 2, nil, 1
+	future.IncludedLSN = 9
+	open := func() *world {
+		n := &world{t: t, m: w.m}
+		var err error
+		if n.tab, err = Open(w.tab.opts, w.tab.Row(), []*meta.RowSet{&past, &future}); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	n := open()
+	if err := n.replay(n.resolved(change.Delete, 5, 0, ""), 4); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range n.tab.cur.tree.Sets {
+		if live, err := d.Live(0); err != nil || live != (d.Stored().ID == future.ID) {
+			t.Errorf("rowset %d: live %t, %v", d.Stored().ID, live, err)
+		}
+	}
+	if err := n.replay(n.resolved(change.Update, 5, 8, "second"), 9); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.replay(n.resolved(change.Update, 5, 9, "second"), 10); err != nil {
+		t.Fatal(err)
+	}
+	if got := n.get(5, latest); got != `5: 9 "second" 7` {
+		t.Errorf("key 5 is %s", got)
+	}
+
+	// Live in both as of one LSN: nothing that this engine writes.
+	if n = open(); !errors.Is(n.replay(n.resolved(change.Update, 5, 1, ""), 20), fault.ErrCorrupt) {
+		t.Error("a key that is live in two rowsets is not found out")
+	}
+}
+
+func TestReplayRefusesWhatNobodyLogged(t *testing.T) {
+	w := newWorld(t, testSchema)
+	w.mustCommit(w.op(Insert, 5, 1, "x"))
+	ops := map[string]change.Op{
+		"insert of a live row":   w.resolved(change.Insert, 5, 1, "x"),
+		"another schema":         {Table: 3, SchemaVersion: 1, Kind: change.Delete, Key: w.key(5)},
+		"bytes that are no key":  {Table: 3, Kind: change.Delete, Key: []byte{1, 2}},
+		"a row image cut short":  {Table: 3, Kind: change.Insert, Key: w.key(6), Body: w.image(6, 1, "x")[:5]},
+		"an update of no column": {Table: 3, Kind: change.Update, Key: w.key(5), Body: []byte{1}},
+		"an update of the key":   {Table: 3, Kind: change.Update, Key: w.key(5), Body: change.AppendColumn([]byte{1}, 1, int64Cell(6))},
+		"a delete as an update":  {Table: 3, Kind: change.Update, Key: w.key(5), Body: []byte{1, 2, 9}},
+	}
+	for name, op := range ops {
+		if err := w.replay(op, 2); !errors.Is(err, fault.ErrCorrupt) || !strings.Contains(err.Error(), `"t"`) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if got := w.scan(latest, true); len(got) != 1 || got[0] != `5: 1 "x" 7` {
+		t.Errorf("rows %v", got)
+	}
+}
+
+// Plan: random batches, flushes, compactions. After each of them the store is killed and opened again, and the log replayed, from where
+// the metadata says or from its first record. Every snapshot has the answers that it had before.
+func TestReplayBringsEverySnapshotBack(t *testing.T) {
+	r := newRand(t)
+	rounds := 10
+	if testing.Short() {
+		rounds = 2
+	}
+	for range rounds {
+		w, pic := newWorld(t, testSchema), picture{}
+		for range 25 {
+			w.step(r, pic)
+			switch r.IntN(8) {
+			case 0:
+				w.flush()
+			case 1:
+				if _, err := w.tab.Compact(context.Background()); err != nil {
+					t.Fatal(err)
+				}
+			case 2, 3:
+				w.compareAll(pic)
+				w.reopened(0).compareAll(pic)
+				w.reopened(1).compareAll(pic)
+			case 4:
+				w = w.reopened(0)
+			}
+		}
+	}
+}
+
+// compareAll compares the table with the picture at every snapshot, and its counts with those of its rows.
+func (w *world) compareAll(pic picture) {
+	w.t.Helper()
+	for lsn := uint64(0); lsn <= w.lsn+1; lsn++ {
+		before := timestampOf(lsn) + 1
+		want := fmt.Sprint(pic.scan(before))
+		if got := fmt.Sprint(w.scan(Snapshot{Before: before}, true)); got != want {
+			w.t.Fatalf("at %d: %s, want %s", before, got, want)
+		}
+		for k := range pic {
+			if got := w.get(k, Snapshot{Before: before}); got != pic.at(k, before) {
+				w.t.Fatalf("at %d: key %d is %q, want %q", before, k, got, pic.at(k, before))
+			}
+		}
+	}
+	if got, want := w.tab.LiveRows(), int64(len(pic.scan(mvcc.Max))); got != want {
+		w.t.Fatalf("%d live rows, want %d", got, want)
+	}
+	newest := mvcc.Min
+	for _, versions := range pic {
+		for _, v := range versions {
+			newest = max(newest, v.ts)
+		}
+	}
+	if got := w.tab.MaxTimestamp(); got < newest || got > timestampOf(w.lsn) {
+		w.t.Fatalf("newest timestamp %d, want %d to %d", got, newest, timestampOf(w.lsn))
+	}
+}
