@@ -1,6 +1,7 @@
 package oribi
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -153,12 +154,16 @@ func inspect(fsys vfs.FS, dir string) (dirState, error) {
 		if err != nil {
 			return dirForeign, err
 		}
-		if len(b) == 0 || wholeFormatting(b) {
+		if unwritten(b) || wholeFormatting(b) {
 			return dirUnfinished, nil
 		}
 	}
 	return dirForeign, nil
 }
+
+// unwritten tells whether a FORMATTING has no content yet: it is empty, or zeros, as a power cut leaves a file whose length was durable
+// before its bytes.
+func unwritten(b []byte) bool { return len(b) <= formattingLen && bytes.Count(b, []byte{0}) == len(b) }
 
 func wholeFormatting(b []byte) bool {
 	return len(b) == formattingLen && string(b[:formattingIDOff]) == formattingMagic &&
