@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/oribi-db/oribi/internal/budget"
@@ -17,12 +18,13 @@ const (
 	maxLogBytes      = 128 << 20 // above it, whatever pins the oldest segment is flushed
 	compactionBudget = 256 << 20 // bytes of input that one background compaction should stay below
 	confirmAfter     = time.Second
+	syncAfter        = 4 << 20 // bytes by which the log grows before it is synced though nobody asks
 )
 
 // background flushes and compacts when the store is left to do so, and confirms the newest metadata when it is idle.
 //
-// Two goroutines: one for flushes and confirmation, one for compactions, so that a long compaction of one table does not hold up
-// the flush of another.
+// Three goroutines: one for flushes and confirmation, one for compactions, so that a long compaction of one table does not hold up
+// the flush of another, and one that syncs log which nobody waits for.
 type background struct {
 	s       *Store
 	ctx     context.Context
@@ -30,12 +32,15 @@ type background struct {
 	done    sync.WaitGroup
 	flush   chan struct{} // a flush may be due
 	compact chan struct{} // a compaction may be due
+	sync    chan struct{} // a sync of the log is due
+	synced  atomic.Int64  // length of the log when that was last begun
 }
 
 func startBackground(s *Store) *background {
-	b := &background{s: s, flush: make(chan struct{}, 1), compact: make(chan struct{}, 1)}
+	b := &background{s: s, flush: make(chan struct{}, 1), compact: make(chan struct{}, 1), sync: make(chan struct{}, 1)}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	b.done.Go(b.flusher)
+	b.done.Go(b.syncer)
 	if !s.opts.Manual {
 		b.done.Go(b.compactor)
 	}
@@ -55,8 +60,11 @@ func wake(c chan struct{}) {
 	}
 }
 
-// check wakes the flusher if a batch has brought a table to its limit.
+// check wakes the flusher if a batch has brought a table to its limit, and the syncer if the log has grown.
 func (b *background) check(parts []*part) {
+	if grown := b.s.log.Bytes() - b.synced.Load(); grown < 0 || grown >= syncAfter { // it is shorter when segments went
+		wake(b.sync)
+	}
 	if b.s.opts.Manual {
 		return
 	}
@@ -68,6 +76,24 @@ func (b *background) check(parts []*part) {
 	}
 	if b.s.budget.UsedBy(budget.Delta) >= b.s.deltaLimit() || b.s.log.Bytes() >= maxLogBytes {
 		wake(b.flush)
+	}
+}
+
+// syncer makes the log of batches that were committed with NoSync durable, a few megabytes at a time. The disk has to take
+// them in any case; all at once, at the end of a segment or before a flush, writers would wait for it.
+func (b *background) syncer() {
+	s := b.s
+	for {
+		select {
+		case <-b.ctx.Done():
+			return
+		case <-b.sync:
+		}
+		b.synced.Store(s.log.Bytes())
+		if err := s.log.Sync(wal.LSN(s.lastLSN.Load())); err != nil {
+			s.poison(err)
+			return
+		}
 	}
 }
 

@@ -13,9 +13,9 @@ import (
 func TestFlippedBytesNeverGiveWrongAnswers(t *testing.T) {
 	seed := proofSeed(t)
 	rng := rand.New(rand.NewPCG(seed, 3))
-	least := int64(3000)
+	least := int64(1500)
 	if testing.Short() {
-		least = 300
+		least = 200
 	}
 	var total prooftest.DamageCounts
 	for begin := time.Now(); total.Flips < least || time.Since(begin) < *forFlag; seed++ {

@@ -12,7 +12,7 @@ import (
 // in a random order, as far as its share of the time goes.
 func runFaults(t *testing.T, full bool) {
 	seed := proofSeed(t)
-	end := time.Now().Add(proofTime(700*time.Millisecond, 4*time.Second))
+	end := time.Now().Add(proofTime(400*time.Millisecond, 3*time.Second))
 	var total prooftest.FaultCounts
 	for ; time.Now().Before(end); seed++ {
 		f := prooftest.Faults{Settings: smallHistory(seed), Steps: 50, Full: full}

@@ -309,7 +309,9 @@ func TestHistoryFloorRefusesOlderReadsAndKeepsYoungerOnesRight(t *testing.T) {
 			store, table = floorStore(t, w)
 			b = store.NewBatch()
 		}
-		checkFloor(t, table, at)
+		if i%6 == 5 {
+			checkFloor(t, table, at)
+		}
 	}
 	if p := table.Properties(); p.HistoryFloor < at[50] {
 		t.Errorf("the floor is at %v after 150 minutes, compactions should have raised it above %v", p.HistoryFloor, at[50])

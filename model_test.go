@@ -76,12 +76,12 @@ func kept(s *prooftest.Script) string {
 // Random histories: write batches with all eight operations over several tables of all types; flushes, merges of any rowsets, clean
 // reopenings, kills, power cuts, torn power cuts. Every read, now and at past timestamps, must be what a map from key to versions says.
 func TestRandomHistoriesMatchTheModel(t *testing.T) {
-	explore(t, proofSeed(t), proofTime(2*time.Second, 12*time.Second), 1500, prooftest.RandomSettings)
+	explore(t, proofSeed(t), proofTime(1500*time.Millisecond, 10*time.Second), 1500, prooftest.RandomSettings)
 }
 
 // The same with flushes and compactions in the background too, which happen when they happen.
 func TestRandomHistoriesMatchTheModelWithBackgroundWork(t *testing.T) {
-	explore(t, proofSeed(t), proofTime(time.Second, 4*time.Second), 1500, func(seed uint64) prooftest.Settings {
+	explore(t, proofSeed(t), proofTime(time.Second, 3*time.Second), 1500, func(seed uint64) prooftest.Settings {
 		o := prooftest.RandomSettings(seed)
 		o.Background, o.FlushBytes = true, 1<<14
 		return o

@@ -345,6 +345,26 @@ func TestHostileFilesTakeLittleMemory(t *testing.T) {
 	codes, _, _ := b.writeBlock(unhex(t, "01 00 00 00 00 00 00 00 04 00 00 00 21 00 00 00 08 00 00 00 01 00 00 00 00 00 00 09 80 02 00 00 00 00 00 00 00"))
 	run("dictionary of empty words", b.finish(do, 4, b.node(false, codes), BlockPointer{}, d), cell, true)
 
+	b = newBuilder(compress.LZ4) // 12 million empty byte strings
+	strings := 12 << 20
+	if testing.Short() {
+		strings = 1 << 20
+	}
+	words = slices.Concat(make([]byte, 4), binary.LittleEndian.AppendUint32(nil, uint32(strings)), []byte{12, 0, 0, 0}, bytes.Repeat([]byte{0, 12, 12, 12, 12}, strings/4))
+	d, _, _ = b.writeBlock(words)
+	src := b.finish(vo, int64(strings), b.node(false, d), BlockPointer{}, BlockPointer{})
+	run("empty strings", src, func(r *Reader) error {
+		_, err := r.Cell(batch.Ordinal(strings - 1))
+		return err
+	}, false)
+	run("empty strings as deltas", src, func(r *Reader) error {
+		it := r.Blocks()
+		if it.Next() || !errors.Is(it.Err(), fault.ErrUnsupported) {
+			t.Errorf("whole cblock: %v", it.Err())
+		}
+		return nil
+	}, false)
+
 	b = newBuilder(compress.LZ4) // 16 MiB + 1
 	f := binary.LittleEndian.AppendUint32(nil, 16<<20+1)
 	f = append(f, make([]byte, 70000)...)

@@ -17,8 +17,13 @@ import (
 // Dump prints a file byte by byte with its meaning: header, cblocks in the order of the file, footer. Encoded
 // values are shown as bytes; what is compressed is shown packed, and below as what it unpacks to. A damaged file
 // is printed as far as it can be read.
-func Dump(w io.Writer, data []byte) error {
-	d := &dumper{Writer: dump.New(w), data: data}
+func Dump(w io.Writer, data []byte) error { return dumpTo(dump.New(w), data) }
+
+// DumpWhole prints the same without leaving out any byte: Dump shows the beginning of long fields.
+func DumpWhole(w io.Writer, data []byte) error { return dumpTo(dump.NewWhole(w), data) }
+
+func dumpTo(w *dump.Writer, data []byte) error {
+	d := &dumper{Writer: w, data: data}
 	r, err := Open(&block.Memory{Bytes: data}, ReaderOptions{Arrays: true})
 	if err != nil {
 		d.Field(0, data, "not a file: %v", err)

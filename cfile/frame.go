@@ -3,6 +3,7 @@ package cfile
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -218,7 +219,7 @@ func (r *Reader) readAt(b []byte, off int64) error {
 	if n == len(b) {
 		return nil
 	}
-	if err == io.EOF || err == nil || err == io.ErrUnexpectedEOF {
+	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return r.corruptf("read %d of %d bytes at byte %d: the file is shorter than it was", n, len(b), off)
 	}
 	return fmt.Errorf("cfile: block %v: read at byte %d: %w", r.src.ID(), off, err)

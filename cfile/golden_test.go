@@ -330,11 +330,9 @@ func TestWritesTheBytesThatKuduWrites(t *testing.T) {
 	goldenDirs(t, func(t *testing.T, dir string) {
 		table := identical{}
 		for _, g := range manifest(t, dir) {
-			if slices.ContainsFunc(g.Metadata, func(m struct{ Where, Key, Value string }) bool { return m.Value == "" }) {
-				continue
-			}
 			t.Run(g.Name, func(t *testing.T) {
 				want := load(t, filepath.Join(dir, g.Name+".cfile"), 0)
+				g.takeMetadata(t, want)
 				got := rewrite(t, dir, &g)
 				if g.Compression == "SNAPPY" || g.Compression == "ZLIB" {
 					comparePayloads(t, got, want)
@@ -348,6 +346,20 @@ func TestWritesTheBytesThatKuduWrites(t *testing.T) {
 			table.check(t)
 		}
 	})
+}
+
+// takeMetadata gives pairs that the manifest only tells the hash of the value that the file has.
+func (g *goldenFile) takeMetadata(t *testing.T, src block.Source) {
+	t.Helper()
+	for i, m := range g.Metadata {
+		if m.Value == "" {
+			value, ok := open(t, src, nil).Metadata(m.Key)
+			if !ok {
+				t.Fatalf("no pair %q", m.Key)
+			}
+			g.Metadata[i].Value = hex.EncodeToString(value)
+		}
+	}
 }
 
 func firstDifference(a, b []byte) int {

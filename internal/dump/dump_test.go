@@ -87,3 +87,11 @@ func TestFirstErrorIsKept(t *testing.T) {
 		t.Errorf("err %v, %d writes left", d.Err(), w.left)
 	}
 }
+
+func TestWholeWriterLeavesNoByteOut(t *testing.T) {
+	var out strings.Builder
+	NewWhole(&out).Field(0, bytes.Repeat([]byte{7}, 4096), "bitmap")
+	if n := strings.Count(out.String(), " 07"); n != 4096 {
+		t.Errorf("%d bytes of 4096 are printed", n)
+	}
+}

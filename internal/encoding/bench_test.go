@@ -29,8 +29,9 @@ func benchCells(typ schema.Type, n, significant int) [][]byte {
 	return cells
 }
 
-// BenchmarkCodec builds payloads of 256 KiB of random values and decodes them in windows, each a
-// payload at a time on one core. bits is how many bits of a value are random.
+// BenchmarkCodec builds payloads of 32768 random values, decodes them in windows, and tests them in windows as a scan
+// does: by Select, or decoded where that declines. Dictionaries hand out codes, too. Each takes one core, a payload at
+// a time. bits is how many bits of a value are random.
 func BenchmarkCodec(b *testing.B) {
 	for _, c := range []struct {
 		typ  schema.Type
@@ -48,6 +49,7 @@ func BenchmarkCodec(b *testing.B) {
 		{schema.Bool, schema.RLE, 1},
 		{schema.Bool, schema.Plain, 1},
 		{schema.Int32, schema.RLE, 1},
+		{schema.Int32, schema.RLE, 0}, // one run
 		{schema.Int64, schema.Plain, 64},
 		{schema.String, schema.Plain, 40},
 		{schema.String, schema.Prefix, 40},
@@ -68,7 +70,7 @@ func BenchmarkCodec(b *testing.B) {
 				}
 				payload = w.Finish(payload[:0], 0)
 			}
-			b.ReportMetric(float64(b.N)*float64(n)/b.Elapsed().Seconds(), "values/s")
+			reportValues(b, n)
 			b.ReportMetric(float64(len(payload))/float64(n), "bytes/value")
 		})
 		p := Params{Type: c.typ, Encoding: c.enc, Payload: payload}
@@ -91,12 +93,74 @@ func BenchmarkCodec(b *testing.B) {
 				}
 				sum = crc32.ChecksumIEEE(out.Cell(batch.WindowRows - 1))
 			}
-			b.ReportMetric(float64(b.N)*float64(n)/b.Elapsed().Seconds(), "values/s")
+			reportValues(b, n)
 		})
+		b.Run("select/"+name, func(b *testing.B) { benchSelect(b, p, n, cells[n/2]) })
+		if p.Dict != nil {
+			b.Run("codes/"+name, func(b *testing.B) { benchCodes(b, p, n) })
+		}
 		if want := crc32.ChecksumIEEE(cells[n-1]); sum != 0 && sum != want {
 			b.Errorf("last cell has checksum %x, want %x", sum, want)
 		}
 	}
+}
+
+// reportValues tells how many values were worked on, n each time.
+func reportValues(b *testing.B, n int) {
+	b.ReportMetric(float64(b.N)*float64(n)/b.Elapsed().Seconds()/1e6, "Mvalues/s")
+}
+
+// benchSelect looks for a cell that occurs.
+func benchSelect(b *testing.B, p Params, n int, cell []byte) {
+	test := &batch.Predicate{Type: p.Type, Op: batch.Eq, Values: [][]byte{cell}}
+	if err := test.Prepare(); err != nil {
+		b.Fatal(err)
+	}
+	v, sel := batch.NewVector(p.Type, batch.WindowRows), batch.MakeBitmap(batch.WindowRows)
+	found, handled := 0, false
+	for b.Loop() {
+		block, err := Parse(p)
+		if err != nil {
+			b.Fatal(err)
+		}
+		found = 0
+		for from := 0; from < n; from += batch.WindowRows {
+			sel.SetRange(0, batch.WindowRows)
+			if handled, err = block.Select(test, from, batch.WindowRows, sel, 0); err == nil && !handled {
+				err = block.Decode(from, batch.WindowRows, v, 0)
+				test.Eval(v, sel)
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+			found += sel.Count()
+		}
+	}
+	if found == 0 {
+		b.Error("nothing found")
+	}
+	reportValues(b, n)
+}
+
+// benchCodes reads codes without looking at words.
+func benchCodes(b *testing.B, p Params, n int) {
+	codes, seen := make([]uint32, batch.WindowRows), uint32(0)
+	for b.Loop() {
+		block, err := Parse(p)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for from := 0; from < n; from += batch.WindowRows {
+			if err := block.(CodeBlock).Codes(from, batch.WindowRows, codes); err != nil {
+				b.Fatal(err)
+			}
+			seen |= codes[7]
+		}
+	}
+	if int(seen) >= 2*len(p.Dict.Words) {
+		b.Errorf("codes up to %d for %d words", seen, len(p.Dict.Words))
+	}
+	reportValues(b, n)
 }
 
 // BenchmarkSeek looks for keys in a key index's payload of 4 KiB, parsed once, and anew each time.

@@ -24,7 +24,7 @@ type FaultCounts struct {
 	Runs     int64
 	Poisoned int64 // stores that were read-only from the fault on
 	Refused  int64 // calls that failed and could be made again
-	Unharmed int64 // runs in which the fault was not to be seen
+	Unseen   int64 // runs in which no call failed
 }
 
 // Add sums two up.
@@ -32,7 +32,7 @@ func (c *FaultCounts) Add(o FaultCounts) {
 	c.Runs += o.Runs
 	c.Poisoned += o.Poisoned
 	c.Refused += o.Refused
-	c.Unharmed += o.Unharmed
+	c.Unseen += o.Unseen
 }
 
 // The errors of a broken and of a full disk, as package vfs gives them.
@@ -55,8 +55,8 @@ func (f Faults) Changes() (int, error) {
 func (f Faults) Run(n int) (*Script, FaultCounts, error) {
 	x := f.run(n)
 	x.counts.Runs++
-	if !x.poisoned && x.counts.Refused == 0 {
-		x.counts.Unharmed++
+	if !x.told {
+		x.counts.Unseen++
 	}
 	if x.r.Err != nil {
 		return x.r.Script, x.counts, x.r.Err
@@ -75,6 +75,7 @@ type faultRun struct {
 	trap     *Trap
 	fired    bool
 	poisoned bool
+	told     bool // a call has failed with the fault
 	where    string
 	counts   FaultCounts
 }
@@ -162,6 +163,7 @@ func (x *faultRun) explained(err error) error {
 		cause = errFull
 	}
 	if errors.Is(err, cause) || errors.Is(err, oribi.ErrPoisoned) || strings.Contains(err.Error(), cause.Error()) {
+		x.told = true
 		return nil
 	}
 	return err

@@ -197,6 +197,10 @@ type flushedDeltas struct {
 
 // freeze shuts the table's writers out and waits until all that is in the log is durable and published.
 func (t *Tablet) freeze(ctx context.Context) (*rewrite, error) {
+	// What waits for the disk is mostly done before writers have to wait too.
+	if err := t.opts.Store.Settle(ctx, t.opts.Store.LastLSN()); err != nil {
+		return nil, err
+	}
 	start := time.Now()
 	t.gate.Lock()
 	fail := func(err error) (*rewrite, error) {

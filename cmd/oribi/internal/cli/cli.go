@@ -87,6 +87,10 @@ func (a *app) commands() *cobra.Command {
 		a.noun("store", "Make, describe and check stores", a.storeInit(), a.storeInfo(), a.storeVerify()),
 		a.noun("table", "Make, list, read and tend tables", a.tableCreate(), a.tableList(), a.tableDescribe(), a.tableDrop(),
 			a.tableScan(), a.tableGet(), a.tableCount(), a.tableFlush(), a.tableCompact()),
+		a.noun("cfile", "Look into column files, and write them", a.cfileInfo(), a.cfileDump(), a.cfileSeek(), a.cfileBlocks(),
+			a.cfileVerify(), a.cfileWrite(), a.cfileAdvise()),
+		a.noun("bloom", "Look into bloom files", a.bloomInfo(), a.bloomProbe()),
+		a.noun("delta", "Look into delta files", a.deltaDump()),
 		a.apply(), a.demo(), a.version(),
 	)
 	return root

@@ -1,0 +1,53 @@
+package bloom
+
+import (
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// FuzzFile draws two filters as they stand in their cblocks, checksums and index good, and a key to ask for. What must
+// hold: an answer, or an error of the two kinds; the same answer from a file that was asked before; no panic.
+func FuzzFile(f *testing.F) {
+	good := fromHex(f, "02 00 00 00 | 08 03 | 00 00 00 20 80 01 00 00 20 02 00 40 00 08 06 00")
+	f.Add(good, good, []byte("alpha"))
+	f.Add(good, []byte{0, 0, 0, 0, 1}, []byte("zeta"))
+	f.Fuzz(func(t *testing.T, first, second, key []byte) {
+		src := &block.Memory{}
+		w, err := cfile.NewRawWriter(src, cfile.WriterOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, payload := range [][]byte{first, second} {
+			if len(payload) == 0 {
+				return
+			}
+			if err := w.AppendBlock([][]byte{payload}, []byte{'a' + byte(i)*12}, []byte{'a' + byte(i)*11}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Finish(); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Open(src, cfile.ReaderOptions{})
+		if err != nil {
+			t.Fatal(err) // header and footer are good
+		}
+		answer, err := r.MayContain(MakeProbe(key))
+		for range 2 {
+			again, err2 := r.MayContain(MakeProbe(key))
+			if again != answer || (err == nil) != (err2 == nil) {
+				t.Fatalf("first %v, %v, then %v, %v", answer, err, again, err2)
+			}
+		}
+		for _, err := range []error{err, r.Verify(), Dump(io.Discard, src.Bytes)} {
+			if err != nil && !errors.Is(err, fault.ErrCorrupt) && !errors.Is(err, fault.ErrUnsupported) {
+				t.Fatalf("neither damage nor unknown: %v", err)
+			}
+		}
+	})
+}

@@ -1,0 +1,50 @@
+package bloom
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+func TestInfoCountsFiltersAndBits(t *testing.T) {
+	var keys [][]byte
+	for i := range 4000 {
+		keys = append(keys, fmt.Appendf(nil, "key%06d", i))
+	}
+	data := write(t, Options{BlockBytes: 4096, FalsePositiveRate: 0.0001}, keys)
+	r, err := Open(&block.Memory{Bytes: data}, cfile.ReaderOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := r.Info()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Filters != 3 || info.Hashes != 13 || info.Bitmap != 4096 || info.Bits != 3*8*4096 {
+		t.Errorf("%+v", info)
+	}
+	// The rate that the filled bits give is what absent keys meet.
+	wrong := 0
+	const probes = 1 << 17
+	for i := range probes {
+		maybe, err := r.MayContain(MakeProbe(fmt.Appendf(nil, "key%06dx", i%4000+i<<12)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if maybe {
+			wrong++
+		}
+	}
+	if want := info.Wrong * probes; math.Abs(float64(wrong)-want) > 6*math.Sqrt(want)+3 {
+		t.Errorf("%d wrong answers of %d, want about %.1f", wrong, probes, want)
+	}
+	data[len(data)/3] ^= 1
+	if _, err := r.Info(); !errors.Is(err, fault.ErrCorrupt) {
+		t.Errorf("a flipped bit: %v", err)
+	}
+}

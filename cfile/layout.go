@@ -1,0 +1,217 @@
+package cfile
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/oribi-db/oribi/internal/compress"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// CblockKind says what a cblock is for.
+type CblockKind uint8
+
+// Kinds of cblocks.
+const (
+	DataCblock CblockKind = iota
+	OrdinalIndexCblock
+	ValueIndexCblock
+	DictionaryCblock
+	ZoneMapCblock
+)
+
+var cblockKinds = [...]string{"data", "ordinal-index", "value-index", "dictionary", "zone-map"}
+
+func (k CblockKind) String() string { return cblockKinds[k] }
+
+// Cblock is what there is to tell of one cblock without its values.
+type Cblock struct {
+	Kind     CblockKind
+	Pointer  BlockPointer
+	Payload  int             // bytes, the codec undone
+	KeptRaw  bool            // the codec saved too little: it was not used
+	Encoding schema.Encoding // of data and dictionary; of data that no longer use the dictionary Plain; else Auto
+	First    int64           // row; of data
+	Rows     int             // of data, NULLs included; 0 in a file of raw cblocks
+	Nulls    int             // of these, NULL
+	Entries  int             // of an index node, the dictionary (words) or the zone map
+	Level    int             // of an index node: 1 = root
+}
+
+// placedCblock is a cblock that some index or the footer leads to.
+type placedCblock struct {
+	p    BlockPointer
+	kind CblockKind
+	at   int // among the cblocks of its kind, in the order of their rows or of the tree's levels
+}
+
+// Cblocks reads all cblocks and hands each to use, in the order in which they stand in the file. The first error of use
+// ends it and is returned. The cache is not used.
+// Errors: fault.ErrCorrupt, fault.ErrUnsupported for a file without index; those of the source.
+func (r *Reader) Cblocks(use func(c Cblock) error) error {
+	all, err := r.placedCblocks()
+	if err != nil {
+		return err
+	}
+	levels := map[CblockKind]func(i int) int{}
+	for _, k := range [...]CblockKind{OrdinalIndexCblock, ValueIndexCblock} {
+		if levels[k], err = r.levels(k); err != nil {
+			return err
+		}
+	}
+	var s scratch
+	for _, f := range all {
+		c := Cblock{Kind: f.kind, Pointer: f.p}
+		if level := levels[f.kind]; level != nil {
+			c.Level = level(f.at)
+		}
+		if err := r.describe(&c, f.at, &s); err != nil {
+			return err
+		}
+		if err := use(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Ends is the number of bytes of header and footer: all that is no cblock.
+func (r *Reader) Ends() (header, footer int64) { return r.dataStart, r.size - r.dataEnd }
+
+// placedCblocks lists the cblocks by offset.
+func (r *Reader) placedCblocks() ([]placedCblock, error) {
+	var all []placedCblock
+	add := func(kind CblockKind, pointers ...BlockPointer) {
+		for i, p := range pointers {
+			if p.Size > 0 {
+				all = append(all, placedCblock{p, kind, i})
+			}
+		}
+	}
+	bs, err := r.blocks()
+	if err != nil {
+		return nil, err
+	}
+	add(DataCblock, bs...)
+	for _, k := range [...]CblockKind{OrdinalIndexCblock, ValueIndexCblock} {
+		nodes, err := r.nodes(k)
+		if err != nil {
+			return nil, err
+		}
+		add(k, nodes...)
+	}
+	add(DictionaryCblock, r.dictPointer)
+	add(ZoneMapCblock, r.zonePointer)
+	slices.SortStableFunc(all, func(a, b placedCblock) int { return cmp.Compare(a.p.Offset, b.p.Offset) })
+	return all, nil
+}
+
+// nodes are those of one index, level by level from the root; none if the file does not have it.
+func (r *Reader) nodes(kind CblockKind) ([]BlockPointer, error) {
+	if kind == OrdinalIndexCblock && r.info.PositionalIndex {
+		x, err := r.ordinalIndex()
+		if err != nil {
+			return nil, err
+		}
+		return x.nodes, nil
+	}
+	if kind == ValueIndexCblock && r.info.ValueIndex {
+		x, err := r.valueIndex()
+		if err != nil {
+			return nil, err
+		}
+		return x.nodes, nil
+	}
+	return nil, nil
+}
+
+// levels tells on which level of its index node i stands: the entries of a level are the nodes of the next.
+func (r *Reader) levels(kind CblockKind) (level func(i int) int, err error) {
+	nodes, err := r.nodes(kind)
+	if err != nil {
+		return nil, err
+	}
+	var ends []int // where each level ends among nodes
+	var s scratch
+	for at, end := 0, 1; at < len(nodes); {
+		next := 0
+		for ; at < min(end, len(nodes)); at++ {
+			payload, _, err := r.readBlock(nodes[at], &s)
+			if err != nil {
+				return nil, err
+			}
+			n, err := parseNode(payload)
+			if err != nil {
+				return nil, r.at(nodes[at], err)
+			}
+			next += n.count
+		}
+		ends = append(ends, end)
+		end += next
+	}
+	return func(i int) int {
+		level, _ := slices.BinarySearch(ends, i+1)
+		return level + 1
+	}, nil
+}
+
+// describe reads a cblock and fills in what is in it; at is its place among those of its kind.
+func (r *Reader) describe(c *Cblock, at int, s *scratch) error {
+	payload, crc, err := r.readBlock(c.Pointer, s)
+	if err != nil {
+		return err
+	}
+	c.Payload = len(payload)
+	stored := int(c.Pointer.Size)
+	if r.info.Checksums {
+		stored -= checksumLen
+	}
+	c.KeptRaw = r.codec != compress.None && r.version != 1 && stored == frameLenV2+len(payload)
+	switch c.Kind {
+	case DataCblock:
+		return r.describeData(c, at, payload, crc)
+	case DictionaryCblock:
+		d, err := r.dictionary()
+		if err == nil {
+			c.Encoding, c.Entries = schema.Plain, len(d.Words)
+		}
+		return err
+	case ZoneMapCblock:
+		z, err := r.ZoneMap()
+		if err == nil && z != nil {
+			c.Entries = len(z.Entries)
+		}
+		return err
+	}
+	n, err := parseNode(payload)
+	if err != nil {
+		return r.at(c.Pointer, err)
+	}
+	c.Entries = n.count
+	return nil
+}
+
+func (r *Reader) describeData(c *Cblock, at int, payload []byte, crc uint32) error {
+	if r.info.Rows == 0 {
+		return nil // raw
+	}
+	if err := r.checkZone(at, c.Pointer, crc); err != nil {
+		return err
+	}
+	b, err := r.parseData(payload, c.Pointer, false)
+	if err != nil {
+		return r.at(c.Pointer, err)
+	}
+	if b.first+int64(b.rows) > r.info.Rows || b.rows == 0 {
+		return r.at(c.Pointer, fault.Corruptf("rows [%d,%d) of %d", b.first, b.first+int64(b.rows), r.info.Rows))
+	}
+	c.First, c.Rows, c.Encoding = b.first, b.rows, r.info.Encoding
+	if b.nullable {
+		c.Nulls = b.rows - int(b.nulls.ones)
+	}
+	if r.info.Encoding == schema.Dictionary && b.codes == nil {
+		c.Encoding = schema.Plain
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package cfile
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// listed is the list of cblocks of a file.
+func listed(t *testing.T, src block.Source) (all []Cblock, r *Reader) {
+	t.Helper()
+	r, err := Open(src, ReaderOptions{Arrays: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Cblocks(func(c Cblock) error {
+		all = append(all, c)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return all, r
+}
+
+// Trees of several levels, a dictionary that falls back, NULLs: all of it is listed, in the order of the file, and nothing
+// lies between.
+func TestCblocksTellWhatAFileIsMadeOf(t *testing.T) {
+	var cells [][]byte
+	for i := range 3000 {
+		cell := make([]byte, 16)
+		for k := range cell {
+			cell[k] = byte(i*i>>uint(k) + k)
+		}
+		if i%7 == 3 {
+			cell = nil
+		}
+		cells = append(cells, cell)
+	}
+	src := writeAll(t, WriterOptions{Type: schema.Binary, Encoding: schema.Dictionary, Compression: schema.LZ4, Nullable: true,
+		BlockBytes: 512, IndexBlockBytes: 64, PositionalIndex: true}, vectorOf(schema.Binary, cells))
+	all, r := listed(t, src)
+	end, footer := r.Ends()
+	rows, nulls, deepest := int64(0), 0, 0
+	count := map[CblockKind]int{}
+	perLevel := map[int]int{}
+	coded, plain := 0, 0
+	for _, c := range all {
+		if c.Pointer.Offset != end {
+			t.Errorf("%v: %v, the one before ends at %d", c.Kind, c.Pointer, end)
+		}
+		end = c.Pointer.end()
+		count[c.Kind]++
+		switch c.Kind {
+		case DataCblock:
+			if c.First != rows {
+				t.Errorf("begins with row %d, want %d", c.First, rows)
+			}
+			rows += int64(c.Rows)
+			nulls += c.Nulls
+			if c.Encoding == schema.Plain {
+				plain++
+			} else if c.Encoding == schema.Dictionary && plain == 0 {
+				coded++
+			} else {
+				t.Errorf("%v behind plain ones", c.Encoding)
+			}
+		case OrdinalIndexCblock:
+			deepest = max(deepest, c.Level)
+			perLevel[c.Level]++
+		}
+	}
+	if end+footer != src.Size() || rows != 3000 || nulls != 429 {
+		t.Errorf("cblocks end at %d, footer of %d, file of %d; %d rows, %d NULL", end, footer, src.Size(), rows, nulls)
+	}
+	if coded == 0 || plain == 0 || count[DictionaryCblock] != 1 || count[ZoneMapCblock] != 1 || count[ValueIndexCblock] != 0 {
+		t.Errorf("%d cblocks of codes, %d plain, %v", coded, plain, count)
+	}
+	if deepest < 3 || perLevel[1] != 1 || perLevel[2] >= perLevel[3] {
+		t.Errorf("%d levels: %v", deepest, perLevel)
+	}
+}
+
+func TestCblocksOfArraysAndOfRawFiles(t *testing.T) {
+	all, _ := listed(t, writeAll(t, exampleArrayOptions, arraysOf(schema.Int32, exampleArrays())))
+	if len(all) != 2 || all[0].Rows != len(exampleArrays()) {
+		t.Errorf("%+v", all)
+	}
+	var raw block.Memory
+	w, err := NewRawWriter(&raw, WriterOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.AppendBlock([][]byte{[]byte("anything")}, []byte("k"), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	all, _ = listed(t, &raw)
+	if len(all) != 2 || all[0].Rows != 0 || all[0].Payload != 8 || all[1].Kind != ValueIndexCblock {
+		t.Errorf("%+v", all)
+	}
+}
+
+// A codec that saves nothing is told.
+func TestCblocksTellWhatWasKeptRaw(t *testing.T) {
+	v := batch.NewVector(schema.Int64, 64)
+	for i, x := 0, uint64(1); i < 64; i, x = i+1, x*6364136223846793005+1442695040888963407 {
+		batch.Values[uint64](v)[i] = x
+	}
+	o := WriterOptions{Type: schema.Int64, Encoding: schema.Plain, Compression: schema.LZ4, PositionalIndex: true}
+	if all, _ := listed(t, writeAll(t, o, v)); !all[0].KeptRaw || all[0].Payload != 8+64*8 {
+		t.Errorf("%+v", all[0])
+	}
+	clear(v.Data)
+	if all, _ := listed(t, writeAll(t, o, v)); all[0].KeptRaw || all[0].Payload != 8+64*8 || all[0].Pointer.Size > 100 {
+		t.Errorf("%+v", all[0])
+	}
+}
+
+func TestCblocksFindDamageAndStopWhenAsked(t *testing.T) {
+	src := writeAll(t, WriterOptions{Type: schema.Int32, PositionalIndex: true}, batch.NewVector(schema.Int32, 100))
+	all, r := listed(t, src)
+	stop := errors.New("stop")
+	if err := r.Cblocks(func(Cblock) error { return stop }); err != stop {
+		t.Errorf("got %v", err)
+	}
+	src.Bytes[all[0].Pointer.Offset+4] ^= 1
+	if err := r.Cblocks(func(Cblock) error { return nil }); !errors.Is(err, fault.ErrCorrupt) {
+		t.Errorf("got %v", err)
+	}
+}

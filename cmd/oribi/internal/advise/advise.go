@@ -1,0 +1,198 @@
+// Package advise measures what a column would take in each encoding with each codec.
+//
+// Cells of the file are read into memory, all of them or, of a large file, windows spread evenly over it. They are
+// written and read again with every encoding that their type can have and every codec, in memory, by the writer and the
+// reader that the engine itself uses: so sizes are those of whole files, and speeds have no disk in them. Speeds are of
+// the fastest of several runs; they say little where the machine does other things too.
+package advise
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Limits of a measurement.
+const (
+	sampleBytes = 16 << 20              // of cells
+	runTime     = 30 * time.Millisecond // of the runs of one measurement together, once there were two
+	mostRuns    = 20
+)
+
+// Trial is what one encoding with one codec came to.
+type Trial struct {
+	Encoding    schema.Encoding
+	Compression schema.Compression
+	Current     bool  // it is what the file has now
+	Bytes       int64 // of the file
+	// EncodeRate and DecodeRate are bytes of cells a second, Sample.Bytes in all.
+	EncodeRate, DecodeRate float64
+}
+
+// Sample is the cells that trials are made with.
+type Sample struct {
+	Rows    int64
+	Bytes   int64 // of the cells: what is neither NULL nor a length
+	vectors []*batch.Vector
+}
+
+// Take reads a sample of a file.
+func Take(ctx context.Context, r *cfile.Reader) (*Sample, error) {
+	s, c := new(Sample), r.NewColumnReader()
+	rows := r.Rows()
+	const window = batch.WindowRows
+	gap := int64(0) // rows between two windows
+	for row := int64(0); row < rows && s.Bytes < sampleBytes; row += gap {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		v := &batch.Vector{Type: r.Info().Type}
+		n, err := c.Fit(batch.Ordinal(row), window, sampleBytes)
+		if err != nil {
+			return nil, err
+		}
+		n, err = c.ReadVector(batch.Ordinal(row), n, v)
+		if err != nil {
+			return nil, err
+		}
+		s.add(v)
+		if row == 0 {
+			// So many windows as large as the first make the sample.
+			wanted := max(1, sampleBytes/max(1, s.Bytes))
+			gap = max(0, (rows/wanted)-window)
+		}
+		row += int64(n)
+	}
+	return s, nil
+}
+
+// add takes a copy of the cells of v, in array form or not, as many as the sample has room for: byte strings alias
+// whole cblocks otherwise.
+func (s *Sample) add(v *batch.Vector) {
+	kept := &batch.Vector{Type: v.Type}
+	if v.Elements == nil {
+		kept.Reset(0)
+	} else {
+		kept.ResetArrays(0)
+	}
+	for i := 0; i < v.Len && s.Bytes < sampleBytes; i++ {
+		switch {
+		case v.Elements == nil:
+			kept.AppendCell(s.copied(v.Cell(i)))
+		case v.IsNull(i):
+			kept.AppendNullArray()
+		default:
+			from, to := v.Array(i)
+			elements := make([][]byte, 0, to-from)
+			for k := from; k < to; k++ {
+				elements = append(elements, s.copied(v.Elements.Cell(k)))
+			}
+			kept.AppendArray(elements)
+		}
+	}
+	s.vectors = append(s.vectors, kept)
+	s.Rows += int64(kept.Len)
+}
+
+// copied counts a cell, and copies it; nil stays nil.
+func (s *Sample) copied(cell []byte) []byte {
+	if cell == nil {
+		return nil
+	}
+	s.Bytes += int64(len(cell))
+	return append(make([]byte, 0, len(cell)), cell...)
+}
+
+var (
+	encodings = [...]schema.Encoding{schema.Plain, schema.RLE, schema.Bitshuffle, schema.Dictionary, schema.Prefix}
+	codecs    = [...]schema.Compression{schema.NoCompression, schema.LZ4, schema.Snappy, schema.Zlib}
+)
+
+// Trials tries all that a column of info's type can be, smallest file first.
+func (s *Sample) Trials(ctx context.Context, info cfile.Info) ([]Trial, error) {
+	var all []Trial
+	for _, e := range encodings {
+		for _, c := range codecs {
+			if !e.Allowed(info.Type) {
+				continue
+			}
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			t := Trial{Encoding: e, Compression: c, Current: e == info.Encoding && c == info.Compression}
+			if err := s.try(&t, info); err != nil {
+				return nil, err
+			}
+			all = append(all, t)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Trial) int { return cmp.Compare(a.Bytes, b.Bytes) })
+	return all, nil
+}
+
+// try makes one trial.
+func (s *Sample) try(t *Trial, info cfile.Info) error {
+	var file block.Memory
+	o := cfile.WriterOptions{Type: info.Type, Encoding: t.Encoding, Compression: t.Compression, Nullable: info.Nullable,
+		Array: info.Array, NoChecksums: !info.Checksums, PositionalIndex: true, Exact: true}
+	var err error
+	if t.EncodeRate, err = s.rate(func() error {
+		file.Bytes = file.Bytes[:0]
+		return s.write(&file, o)
+	}); err != nil {
+		return err
+	}
+	t.Bytes = file.Size()
+	t.DecodeRate, err = s.rate(func() error { return read(&file, info.Type) })
+	return err
+}
+
+// rate runs something several times and gives the bytes of cells a second of the fastest run.
+func (s *Sample) rate(run func() error) (float64, error) {
+	var fastest, total time.Duration
+	for i := 0; i < 2 || i < mostRuns && total < runTime; i++ {
+		start := time.Now()
+		if err := run(); err != nil {
+			return 0, err
+		}
+		took := max(time.Since(start), 1)
+		if total += took; i == 0 || took < fastest {
+			fastest = took
+		}
+	}
+	return float64(s.Bytes) / fastest.Seconds(), nil
+}
+
+func (s *Sample) write(file *block.Memory, o cfile.WriterOptions) error {
+	w, err := cfile.NewWriter(file, o)
+	if err != nil {
+		return err
+	}
+	for _, v := range s.vectors {
+		if err := w.Append(v); err != nil {
+			return err
+		}
+	}
+	return w.Finish()
+}
+
+// read decodes a whole file.
+func read(file *block.Memory, t schema.Type) error {
+	r, err := cfile.Open(file, cfile.ReaderOptions{Arrays: true})
+	if err != nil {
+		return err
+	}
+	c, v := r.NewColumnReader(), &batch.Vector{Type: t}
+	for row := int64(0); row < r.Rows(); row += int64(v.Len) {
+		if _, err := c.ReadVector(batch.Ordinal(row), batch.WindowRows, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}

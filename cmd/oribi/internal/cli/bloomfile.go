@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oribi-db/oribi/bloom"
+	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/internal/block"
+)
+
+// withBloom opens a bloom file for the time of use, and checks all of it first.
+func (a *app) withBloom(ctx context.Context, name string, use func(r *bloom.Reader) error) error {
+	return a.withLoose(ctx, name, func(src block.Source) error {
+		r, err := bloom.Open(src, cfile.ReaderOptions{})
+		if err != nil {
+			return err
+		}
+		// What the file is made of first, then what the filters are made of.
+		if err := verifyCFile(src); err != nil {
+			return err
+		}
+		return use(r)
+	})
+}
+
+func (a *app) bloomInfo() *cobra.Command {
+	var format string
+	c := a.verb("info FILE", "Tell what a bloom file holds", func(cmd *cobra.Command, args []string) error {
+		form, err := a.format(format)
+		if err != nil {
+			return err
+		}
+		return a.withBloom(cmd.Context(), args[0], func(r *bloom.Reader) error {
+			i, err := r.Info()
+			if err != nil {
+				return err
+			}
+			f := new(fields)
+			f.plain("size", i.File.Bytes)
+			f.plain("version", i.File.Version)
+			f.plain("checksums", i.File.Checksums)
+			f.plain("bloom_blocks", i.Filters)
+			f.plain("bytes", i.Bitmap)
+			f.plain("num_hashes", i.Hashes)
+			f.plain("bits", i.Bits)
+			f.plain("bits_set", i.Set)
+			f.json("fp_rate", strconv.AppendFloat(nil, i.Wrong, 'g', 3, 64))
+			return a.printFields(f, form)
+		})
+	})
+	formatFlag(c, &format)
+	return c
+}
+
+func (a *app) bloomProbe() *cobra.Command {
+	const form = "probe FILE HEX"
+	c := a.verb(form, "Ask whether keys may be in the file", func(cmd *cobra.Command, args []string) error {
+		keys, err := keysOf(args)
+		if err != nil {
+			return usage(err)
+		}
+		return a.withBloom(cmd.Context(), args[0], func(r *bloom.Reader) error {
+			if keys == nil {
+				return a.probeLines(cmd.Context(), r)
+			}
+			for _, key := range keys {
+				if err := a.probe(r, key, a.stdout); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+	c.Use = form + "…"
+	c.Long = c.Short + `.
+
+Keys are encoded keys in hex; - stands for lines of them from stdin, an empty line being the empty key.
+The answer is a line each: false is certain, true may be wrong.`
+	one := c.Args
+	c.Args = func(cmd *cobra.Command, args []string) error { return one(cmd, args[:min(len(args), 2)]) }
+	return c
+}
+
+// keysOf reads the keys on the command line; nil stands for those on stdin.
+func keysOf(args []string) ([][]byte, error) {
+	if args[1] == "-" && len(args) == 2 {
+		if args[0] == "-" {
+			return nil, errors.New("FILE and keys cannot both be stdin")
+		}
+		return nil, nil
+	}
+	var keys [][]byte
+	for _, text := range args[1:] {
+		key, err := hexKey(text)
+		if err != nil {
+			return nil, fmt.Errorf("HEX: %w", err)
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
+}
+
+// hexKey reads a key; 0x before it is allowed.
+func hexKey(text string) ([]byte, error) {
+	key, err := hex.DecodeString(strings.TrimPrefix(text, "0x"))
+	if err != nil {
+		return nil, fmt.Errorf("%.60q is not hex, two digits a byte", text)
+	}
+	return key, nil
+}
+
+func (a *app) probe(r *bloom.Reader, key []byte, out io.Writer) error {
+	maybe, err := r.MayContain(bloom.MakeProbe(key))
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(out, maybe)
+	return err
+}
+
+// probeLines answers keys on stdin, as they come.
+func (a *app) probeLines(ctx context.Context, r *bloom.Reader) error {
+	in := bufio.NewReaderSize(interruptible(ctx, a.stdin), 64<<10)
+	out := bufio.NewWriterSize(a.stdout, 64<<10)
+	for number := 1; ; number++ {
+		line, err := in.ReadString('\n')
+		if err == io.EOF && line == "" {
+			return out.Flush()
+		}
+		if err != nil && err != io.EOF {
+			out.Flush() // the input's error is the one to tell
+			return err
+		}
+		key, err := hexKey(strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"))
+		if err != nil {
+			out.Flush() // likewise
+			return &failure{exitFailed, fmt.Errorf("-:%d: %w", number, err)}
+		}
+		if err := a.probe(r, key, out); err != nil {
+			return err
+		}
+		if in.Buffered() == 0 { // whoever asks may wait for the answer
+			if err := out.Flush(); err != nil {
+				return err
+			}
+		}
+	}
+}

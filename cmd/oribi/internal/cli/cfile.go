@@ -1,0 +1,345 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/bloom"
+	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/advise"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/cell"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/lines"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// withCFile opens a column file for the time of use.
+func (a *app) withCFile(ctx context.Context, name string, use func(r *cfile.Reader) error) error {
+	return a.withLoose(ctx, name, func(src block.Source) error {
+		r, err := cfile.Open(src, cfile.ReaderOptions{Arrays: true})
+		if err != nil {
+			return err
+		}
+		return use(r)
+	})
+}
+
+// checked adds to what a verb came to what it did not look at: each of them tells of damage anywhere in its file.
+func checked(err error, r *cfile.Reader) error {
+	if err != nil {
+		return err
+	}
+	return r.Verify()
+}
+
+func (a *app) cfileInfo() *cobra.Command {
+	var format string
+	c := a.verb("info FILE", "Tell what a column file is", func(cmd *cobra.Command, args []string) error {
+		form, err := a.format(format)
+		if err != nil {
+			return err
+		}
+		return a.withCFile(cmd.Context(), args[0], func(r *cfile.Reader) error {
+			f, err := cfileFields(r)
+			if err := checked(err, r); err != nil {
+				return err
+			}
+			return a.printFields(f, form)
+		})
+	})
+	formatFlag(c, &format)
+	return c
+}
+
+func (a *app) cfileDump() *cobra.Command {
+	var format string
+	c := a.verb("dump FILE", "Print the cells, one JSON value a line", func(cmd *cobra.Command, args []string) error {
+		form, err := output.ParseFormat(format)
+		if err != nil {
+			return usage(fmt.Errorf("--format: %w", err))
+		}
+		return a.withCFile(cmd.Context(), args[0], func(r *cfile.Reader) error {
+			if form == output.CSV || form == output.Table {
+				return a.dumpRows(cmd.Context(), r, form)
+			}
+			p := lines.NewPrinter(a.stdout, r.Info().Type, form == output.JSON)
+			return ended(checked(eachWindow(cmd.Context(), r, p.Vector), r), p)
+		})
+	})
+	c.Flags().StringVar(&format, "format", "jsonl", "table, csv, jsonl or json")
+	return c
+}
+
+// windowBytes is about how much one window may copy.
+const windowBytes = 4 << 20
+
+// eachWindow reads a whole file, window by window. The vector holds during the call.
+func eachWindow(ctx context.Context, r *cfile.Reader, use func(v *batch.Vector) error) error {
+	c, v := r.NewColumnReader(), &batch.Vector{Type: r.Info().Type}
+	for row := int64(0); row < r.Rows(); row += int64(v.Len) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := c.Fit(batch.Ordinal(row), batch.WindowRows, windowBytes)
+		if err != nil {
+			return err
+		}
+		if _, err := c.ReadVector(batch.Ordinal(row), n, v); err != nil {
+			return err
+		}
+		if err := use(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dumpRows prints cells as a table or as CSV, of one column. Arrays are JSON in it.
+func (a *app) dumpRows(ctx context.Context, r *cfile.Reader, form output.Format) error {
+	column := lines.Column(r.Info().Type)
+	shown := column
+	if r.Info().Array {
+		shown.Type = schema.String
+	}
+	w := output.New(a.stdout, form, []schema.Column{shown})
+	b := batch.New([]schema.Column{shown}, 0)
+	err := eachWindow(ctx, r, func(v *batch.Vector) error {
+		b.Reset(v.Len)
+		if v.Elements == nil {
+			for i := range v.Len {
+				b.Columns[0].SetCell(i, v.Cell(i))
+			}
+			return w.Write(b)
+		}
+		for i := range v.Len {
+			var text []byte
+			if !v.IsNull(i) {
+				text = lines.AppendCell(nil, &column, v, i)
+			}
+			b.Columns[0].SetCell(i, text)
+		}
+		return w.Write(b)
+	})
+	return ended(checked(err, r), w)
+}
+
+func (a *app) cfileSeek() *cobra.Command {
+	return a.verb("seek FILE VALUE", "Find the first cell at or after a value", func(cmd *cobra.Command, args []string) error {
+		return a.withCFile(cmd.Context(), args[0], func(r *cfile.Reader) error {
+			if err := r.Verify(); err != nil {
+				return err
+			}
+			if !r.Info().ValueIndex || isRaw(r) {
+				return &failure{exitFailed, fmt.Errorf("%s: the file has no index of values", args[0])}
+			}
+			target, err := target(r.Info().Type, args[1])
+			if err != nil {
+				return usage(fmt.Errorf("VALUE: %w", err))
+			}
+			ord, exact, err := r.Seek(target)
+			if err != nil {
+				return err
+			}
+			at := int64(ord)
+			if at >= r.Rows() {
+				at = -1
+			}
+			return a.printf(`{"ordinal":%d,"exact":%t}`+"\n", at, exact)
+		})
+	})
+}
+
+// target reads the value that is sought: text as it is, binary as 0x…, all else as a number.
+func target(t schema.Type, text string) ([]byte, error) {
+	column := lines.Column(t)
+	switch column.Type {
+	case schema.String:
+		return append([]byte{}, text...), nil
+	case schema.Binary:
+		return cell.FromHex([]byte{}, text)
+	}
+	return cell.FromNumber([]byte{}, &column, text)
+}
+
+// isRaw tells whether a file has cblocks but no rows, as bloom files have.
+func isRaw(r *cfile.Reader) bool {
+	bs, err := r.BlockPointers()
+	return err == nil && r.Rows() == 0 && len(bs) > 0
+}
+
+// cblockColumns are what "cfile blocks" tells of a cblock.
+var cblockColumns = []schema.Column{
+	{Name: "kind", Type: schema.String}, {Name: "offset", Type: schema.Int64}, {Name: "size", Type: schema.Int64},
+	{Name: "raw_size", Type: schema.Int64}, {Name: "rows", Type: schema.Int64}, {Name: "first_ordinal", Type: schema.Int64},
+	{Name: "encoding", Type: schema.String}, {Name: "ratio", Type: schema.Double},
+}
+
+func (a *app) cfileBlocks() *cobra.Command {
+	var format string
+	var annotate bool
+	c := a.verb("blocks FILE", "List the cblocks of a file, or print its bytes beside their meaning", func(cmd *cobra.Command, args []string) error {
+		form, err := a.format(format)
+		if err != nil {
+			return err
+		}
+		if annotate {
+			return a.annotate(cmd.Context(), args[0])
+		}
+		return a.withCFile(cmd.Context(), args[0], func(r *cfile.Reader) error {
+			if err := r.Verify(); err != nil {
+				return err
+			}
+			w := output.New(a.stdout, form, cblockColumns)
+			b := batch.New(cblockColumns, 1)
+			if err := r.Cblocks(func(c cfile.Cblock) error {
+				setCblock(b, &c)
+				return w.Write(b)
+			}); err != nil {
+				return err
+			}
+			return w.Close()
+		})
+	})
+	formatFlag(c, &format)
+	c.Flags().BoolVar(&annotate, "annotate", false, "print every byte beside its meaning; for small files")
+	return c
+}
+
+// setCblock makes the one row of b what is to be told of a cblock.
+func setCblock(b *batch.Batch, c *cfile.Cblock) {
+	b.Reset(1)
+	numbers := func(column int, n int64) { batch.Values[int64](b.Columns[column])[0] = n }
+	b.Columns[0].SetCell(0, []byte(c.Kind.String()))
+	numbers(1, c.Pointer.Offset)
+	numbers(2, int64(c.Pointer.Size))
+	numbers(3, int64(c.Payload))
+	if c.Rows > 0 {
+		numbers(4, int64(c.Rows))
+		numbers(5, c.First)
+	} else {
+		b.Columns[4].SetCell(0, nil)
+		b.Columns[5].SetCell(0, nil)
+	}
+	var encoding []byte
+	if c.Encoding != schema.Auto {
+		encoding = []byte(c.Encoding.String())
+	}
+	b.Columns[6].SetCell(0, encoding)
+	batch.Values[float64](b.Columns[7])[0] = rounded(float64(c.Payload)/float64(c.Pointer.Size), 3)
+}
+
+// maxAnnotated bounds a file whose bytes are printed one by one.
+const maxAnnotated = 1 << 20
+
+// annotate prints every byte of a file beside its meaning, also of one that is damaged.
+func (a *app) annotate(ctx context.Context, name string) error {
+	return a.withLoose(ctx, name, func(src block.Source) error {
+		if src.Size() > maxAnnotated {
+			return fmt.Errorf("%d bytes are too many to print one by one: at most %d", src.Size(), maxAnnotated)
+		}
+		data, err := io.ReadAll(io.NewSectionReader(src, 0, src.Size()))
+		if err != nil {
+			return err
+		}
+		var text bytes.Buffer
+		if err := cfile.DumpWhole(&text, data); err != nil {
+			return err
+		}
+		if _, err := a.stdout.Write(text.Bytes()); err != nil {
+			return err
+		}
+		return verifyCFile(&block.Memory{Bytes: data})
+	})
+}
+
+func (a *app) cfileVerify() *cobra.Command {
+	return a.verb("verify FILE", "Check every checksum and every count of a file", func(cmd *cobra.Command, args []string) error {
+		err := a.withLoose(cmd.Context(), args[0], verifyCFile)
+		if err != nil {
+			return err
+		}
+		return a.printf("ok\n")
+	})
+}
+
+// verifyCFile checks a file. One of raw cblocks can only be a bloom file.
+func verifyCFile(src block.Source) error {
+	r, err := cfile.Open(src, cfile.ReaderOptions{Arrays: true})
+	if err != nil {
+		return err
+	}
+	if err := r.Verify(); err != nil || !isRaw(r) {
+		return err
+	}
+	b, err := bloom.Open(src, cfile.ReaderOptions{})
+	if err != nil {
+		return err
+	}
+	return b.Verify()
+}
+
+// adviceColumns are what "cfile advise" tells of an encoding with a codec.
+var adviceColumns = []schema.Column{
+	{Name: "encoding", Type: schema.String}, {Name: "compression", Type: schema.String}, {Name: "current", Type: schema.Bool},
+	{Name: "rows", Type: schema.Int64}, {Name: "size", Type: schema.Int64}, {Name: "ratio", Type: schema.Double},
+	{Name: "encode_mb_s", Type: schema.Double}, {Name: "decode_mb_s", Type: schema.Double},
+}
+
+func (a *app) cfileAdvise() *cobra.Command {
+	var format string
+	c := a.verb("advise FILE", "Try all encodings and codecs on a column", func(cmd *cobra.Command, args []string) error {
+		form, err := a.format(format)
+		if err != nil {
+			return err
+		}
+		return a.withCFile(cmd.Context(), args[0], func(r *cfile.Reader) error {
+			if err := r.Verify(); err != nil {
+				return err
+			}
+			if isRaw(r) {
+				return errors.New("the file has no cells")
+			}
+			sample, err := advise.Take(cmd.Context(), r)
+			if err != nil {
+				return err
+			}
+			trials, err := sample.Trials(cmd.Context(), r.Info())
+			if err != nil {
+				return err
+			}
+			return a.printBatch(advice(sample, trials), form)
+		})
+	})
+	c.Long = c.Short + `.
+
+Sizes are those of files with the cells of this one, of a large one with 16 MiB of cells taken from
+all over it ("rows" tells how many); cblocks have the default size. "ratio" is bytes of cells by
+bytes of file; the rates count bytes of cells, in memory. Dictionaries are read as codes.`
+	formatFlag(c, &format)
+	return c
+}
+
+func advice(s *advise.Sample, trials []advise.Trial) *batch.Batch {
+	b := batch.New(adviceColumns, len(trials))
+	float := func(column, row int, x float64, decimals int) {
+		batch.Values[float64](b.Columns[column])[row] = rounded(x, decimals)
+	}
+	for i, t := range trials {
+		b.Columns[0].SetCell(i, []byte(t.Encoding.String()))
+		b.Columns[1].SetCell(i, []byte(t.Compression.String()))
+		b.Columns[2].SetCell(i, cell.FromBool(nil, t.Current))
+		batch.Values[int64](b.Columns[3])[i] = s.Rows
+		batch.Values[int64](b.Columns[4])[i] = t.Bytes
+		float(5, i, float64(s.Bytes)/float64(t.Bytes), 3)
+		float(6, i, t.EncodeRate/1e6, 1)
+		float(7, i, t.DecodeRate/1e6, 1)
+	}
+	return b
+}

@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/filespec"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/lines"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/keyenc"
+)
+
+func (a *app) cfileWrite() *cobra.Command {
+	var specFile, values string
+	var zoneMap bool
+	c := a.verb("write OUT", "Write a column file from values, one JSON value a line", func(cmd *cobra.Command, args []string) error {
+		if specFile == "-" && values == "-" {
+			return usage(errors.New("--spec and --values cannot both be stdin"))
+		}
+		text, err := a.readInput(specFile)
+		if err != nil {
+			return err
+		}
+		spec, err := filespec.Read(text)
+		if err == nil && zoneMap {
+			err = withZoneMap(&spec.Options)
+		}
+		if err != nil {
+			return usage(fmt.Errorf("%s: %w", specFile, err))
+		}
+		in, err := a.openInput(values)
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		w := columnWriting{spec: spec, name: values, in: interruptible(cmd.Context(), in)}
+		return newFile(args[0], func(out io.Writer) error { return w.run(cmd.Context(), out) })
+	})
+	c.Flags().StringVar(&specFile, "spec", "", "file with what the column file is to be, JSON: type, encoding, compression and others, as cfile info names them")
+	c.Flags().StringVar(&values, "values", "", "file with the cells, in the form of cfile dump; .gz is unpacked, - is stdin")
+	c.Flags().BoolVar(&zoneMap, "zone-map", false, "write as the engine does, with a zone map; else exactly what Kudu's writer makes")
+	for _, flag := range []string{"spec", "values"} {
+		if err := c.MarkFlagRequired(flag); err != nil {
+			panic(err) // the flag is there: it was made above
+		}
+	}
+	return c
+}
+
+// withZoneMap makes options those of the engine's own files.
+func withZoneMap(o *cfile.WriterOptions) error {
+	if o.NoChecksums {
+		return errors.New("a zone map needs checksums")
+	}
+	if o.Array {
+		return errors.New("columns of arrays have no zone map")
+	}
+	o.Exact = false
+	return nil
+}
+
+// newFile makes a file that must not be there, and fills it. After an error nothing is left of it.
+func newFile(name string, fill func(out io.Writer) error) (err error) {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closed := f.Close(); err == nil {
+			err = closed
+		}
+		if err != nil {
+			os.Remove(name)
+		}
+	}()
+	out := bufio.NewWriterSize(f, 256<<10)
+	if err := fill(out); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// fileSink is a new loose file: a block with the number 0.
+type fileSink struct {
+	io.Writer
+	size int64
+}
+
+func (s *fileSink) ID() block.ID { return 0 }
+func (s *fileSink) Size() int64  { return s.size }
+
+func (s *fileSink) Write(p []byte) (int, error) {
+	n, err := s.Writer.Write(p)
+	s.size += int64(n)
+	return n, err
+}
+
+// maxBatchBytes bounds the cells that are handed to a writer at once, which have to be held in memory.
+const maxBatchBytes = memoryLimit
+
+// columnWriting is the writing of one file.
+type columnWriting struct {
+	spec *filespec.Spec
+	name string // of the values
+	in   io.Reader
+
+	writer    *cfile.Writer
+	key, last []byte // memory of sorted
+	some      bool
+}
+
+func (w *columnWriting) run(ctx context.Context, out io.Writer) (err error) {
+	o := w.spec.Options
+	if w.writer, err = cfile.NewWriter(&fileSink{Writer: out}, o); err != nil {
+		return usage(err) // options that do not go together
+	}
+	batchCells := w.spec.BatchCells
+	if batchCells == 0 && !o.Exact {
+		batchCells = batch.WindowRows // where borders of cblocks need not be Kudu's, no more need be held
+	}
+	r := lines.NewReader(w.in, o.Type, o.Array, o.Nullable)
+	v := &batch.Vector{Type: o.Type}
+	for more := true; more; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		r.Reset(v)
+		if more, err = w.gather(r, v, batchCells); err != nil {
+			return err
+		}
+		if err := w.writer.Append(v); err != nil {
+			return &failure{exitFailed, fmt.Errorf("%s: up to line %d: %w", w.name, r.Line, err)}
+		}
+	}
+	for _, p := range w.spec.Footer {
+		w.writer.AddMetadata(p.Key, p.Value)
+	}
+	return w.writer.Finish()
+}
+
+// gather reads cells into v: so many, or all of them for 0. more is false at the end.
+func (w *columnWriting) gather(r *lines.Reader, v *batch.Vector, cells int) (more bool, err error) {
+	for v.Len < cells || cells == 0 {
+		if r.Bytes > maxBatchBytes {
+			return false, fmt.Errorf("%s:%d: append_batch asks for more than %d bytes of cells at once", w.name, r.Line, maxBatchBytes)
+		}
+		err := r.Next(v)
+		if err == io.EOF {
+			return false, nil
+		}
+		if err == nil {
+			err = w.sorted(v)
+		}
+		if errors.Is(err, context.Canceled) {
+			return false, err
+		}
+		if err != nil {
+			return false, &failure{exitFailed, fmt.Errorf("%s:%d: %w", w.name, max(r.Line, 1), err)}
+		}
+	}
+	return true, nil
+}
+
+// sorted tells whether the last cell of v is not below the one before, if there is to be an index of values.
+func (w *columnWriting) sorted(v *batch.Vector) error {
+	if !w.spec.Options.ValueIndex {
+		return nil
+	}
+	w.key = keyenc.AppendKeyCell(w.key[:0], w.spec.Options.Type, v.Cell(v.Len-1), true)
+	if w.some && bytes.Compare(w.key, w.last) < 0 {
+		return errors.New("the value is below the one before: an index of values needs them in order")
+	}
+	w.key, w.last, w.some = w.last, w.key, true
+	return nil
+}

@@ -1,0 +1,259 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/lines"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
+	"github.com/oribi-db/oribi/delta"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/schema"
+)
+
+func (a *app) deltaDump() *cobra.Command {
+	var columns, kind, format string
+	c := a.verb("dump FILE", "Print the changes in a delta file, one a line", func(cmd *cobra.Command, args []string) error {
+		form, err := output.ParseFormat(format)
+		if err != nil {
+			return usage(fmt.Errorf("--format: %w", err))
+		}
+		types, err := deltaColumns(columns)
+		if err != nil {
+			return usage(fmt.Errorf("--columns: %w", err))
+		}
+		if kind != "" && kind != "redo" && kind != "undo" {
+			return usage(fmt.Errorf("--type: want redo or undo, not %q", kind))
+		}
+		return a.withLoose(cmd.Context(), args[0], func(src block.Source) error {
+			f, err := delta.OpenFile(src, cfile.ReaderOptions{})
+			if err != nil {
+				return err
+			}
+			d := deltaPrinter{columns: types}
+			if form == output.CSV || form == output.Table {
+				d.rows = output.New(a.stdout, form, deltaRow)
+			} else {
+				d.objects = lines.NewPrinter(a.stdout, schema.Binary, form == output.JSON)
+			}
+			if d.undo, err = isUndo(cmd.Context(), f, kind, args[0]); err != nil {
+				return err
+			}
+			return d.print(cmd.Context(), f)
+		})
+	})
+	c.Long = c.Short + `.
+
+Whether changes are redos or undos stands nowhere in the file. The order of the changes of one row
+tells it; when no row has two, a name that begins with redo or undo does. Without either, deletes of
+all rows are taken for undos, all else for redos. --type says it.`
+	c.Flags().StringVar(&columns, "columns", "[]", `types of the columns, as [{"id":11,"type":"INT32","nullable":false},…]; values of others are printed as "0x…"`)
+	c.Flags().StringVar(&kind, "type", "", "redo or undo (default: what the order of the changes tells)")
+	c.Flags().StringVar(&format, "format", "jsonl", "table, csv, jsonl or json")
+	return c
+}
+
+// deltaColumn is what is known of a column that changes set.
+type deltaColumn struct {
+	column   schema.Column // as lines write it
+	nullable bool
+}
+
+// deltaColumns reads the flag --columns.
+func deltaColumns(text string) (map[schema.ColumnID]deltaColumn, error) {
+	value := jsonin.Trim([]byte(text))
+	if err := jsonin.Check(value); err != nil {
+		return nil, err
+	}
+	if value[0] != '[' {
+		return nil, fmt.Errorf("want an array, not %s", jsonin.Kind(value))
+	}
+	columns := map[schema.ColumnID]deltaColumn{}
+	for w := jsonin.Walk(value); w.Next(); {
+		if w.Value[0] != '{' {
+			return nil, fmt.Errorf("want objects, not %s", jsonin.Kind(w.Value))
+		}
+		id, c, err := readDeltaColumn(w.Value)
+		if err != nil {
+			return nil, err
+		}
+		if _, twice := columns[id]; twice {
+			return nil, fmt.Errorf("id %d stands twice", id)
+		}
+		columns[id] = c
+	}
+	return columns, nil
+}
+
+func readDeltaColumn(object []byte) (id schema.ColumnID, c deltaColumn, err error) {
+	id, c.nullable = -1, true
+	typed := false
+	for w := jsonin.Walk(object); w.Next(); {
+		switch string(w.Name) {
+		case "id":
+			n, err := strconv.ParseInt(string(w.Value), 10, 32)
+			if err != nil || n < 0 {
+				return 0, c, fmt.Errorf("id: want an integer, not %.40s", w.Value)
+			}
+			id = schema.ColumnID(n)
+		case "type":
+			t, known := schema.TypeByName(strings.Trim(string(w.Value), `"`))
+			if !known {
+				return 0, c, fmt.Errorf("unknown type %.40s", w.Value)
+			}
+			c.column, typed = lines.Column(t), true
+		case "nullable":
+			if w.Value[0] != 't' && w.Value[0] != 'f' {
+				return 0, c, fmt.Errorf("nullable: want true or false, not %s", jsonin.Kind(w.Value))
+			}
+			c.nullable = w.Value[0] == 't'
+		}
+	}
+	if id < 0 || !typed {
+		return 0, c, errors.New(`a column needs "id" and "type"`)
+	}
+	return id, c, nil
+}
+
+// errKnown ends a walk that has found what it sought.
+var errKnown = errors.New("known")
+
+// isUndo tells whether a file holds undos: as asked; else as the first row tells that has two changes at different times;
+// else as the file's name tells. A file without any of that which deletes every row, from row 0 on, is what a flush of
+// new rows writes: it undoes their inserts. All others hold redos.
+func isUndo(ctx context.Context, f *delta.File, kind, name string) (undo bool, err error) {
+	if kind != "" {
+		return kind == "undo", nil
+	}
+	var last change.Delta
+	some := false
+	err = f.Changes(nil, func(d change.Delta) error {
+		if some && d.Row == last.Row && d.TS != last.TS {
+			undo = d.TS < last.TS
+			return errKnown
+		}
+		last, some = d, true
+		return ctx.Err()
+	})
+	if errors.Is(err, errKnown) {
+		return undo, nil
+	}
+	name = filepath.Base(name)
+	if strings.HasPrefix(name, "undo") || strings.HasPrefix(name, "redo") {
+		return name[0] == 'u', err
+	}
+	return some && f.Stats().Deletes == f.Len() && f.Len() == int64(last.Row)+1, err
+}
+
+// deltaRow are the fields of a change in a table and in CSV; cols is JSON.
+var deltaRow = []schema.Column{
+	{Name: "row", Type: schema.Int64}, {Name: "ts", Type: schema.Uint64},
+	{Name: "type", Type: schema.String}, {Name: "op", Type: schema.String}, {Name: "cols", Type: schema.String},
+}
+
+// deltaPrinter prints changes, as rows or as objects.
+type deltaPrinter struct {
+	columns map[schema.ColumnID]deltaColumn
+	undo    bool
+	rows    *output.Writer // nil = objects
+	objects *lines.Printer
+	text    []byte
+}
+
+// maxRows is one more than the highest row ID.
+const maxRows = 1 << 32
+
+// print prints all changes of a file; what printing them does not look at is checked behind them.
+func (d *deltaPrinter) print(ctx context.Context, f *delta.File) error {
+	b := batch.New(deltaRow, 1)
+	err := f.Changes(nil, func(c change.Delta) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return d.change(b, c)
+	})
+	if err == nil {
+		err = f.Verify(nil, maxRows, d.undo)
+	}
+	if d.rows != nil {
+		return ended(err, d.rows)
+	}
+	return ended(err, d.objects)
+}
+
+// ended ends an output: after an error with what was printed before it, which is the one to tell.
+func ended(err error, out interface {
+	Flush() error
+	Close() error
+}) error {
+	if err != nil {
+		out.Flush()
+		return err
+	}
+	return out.Close()
+}
+
+// change prints one change.
+func (d *deltaPrinter) change(b *batch.Batch, c change.Delta) error {
+	kind, op := "REDO", strings.ToUpper(c.List.Kind().String())
+	if d.undo {
+		kind = "UNDO"
+	}
+	var err error
+	if d.rows == nil {
+		d.text = fmt.Appendf(d.text[:0], `{"row":%d,"ts":%d,"type":%q,"op":%q,"cols":`, c.Row, uint64(c.TS), kind, op)
+		if d.text, err = d.appendColumns(d.text, c); err != nil {
+			return err
+		}
+		d.text = append(d.text, '}')
+		return d.objects.Value(d.text)
+	}
+	if d.text, err = d.appendColumns(d.text[:0], c); err != nil {
+		return err
+	}
+	b.Reset(1)
+	batch.Values[int64](b.Columns[0])[0] = int64(c.Row)
+	batch.Values[uint64](b.Columns[1])[0] = uint64(c.TS)
+	b.Columns[2].SetCell(0, []byte(kind))
+	b.Columns[3].SetCell(0, []byte(op))
+	b.Columns[4].SetCell(0, d.text)
+	return d.rows.Write(b)
+}
+
+// appendColumns appends the columns that a change sets as one JSON object, in the order in which they stand.
+func (d *deltaPrinter) appendColumns(dst []byte, c change.Delta) ([]byte, error) {
+	dst = append(dst, '{')
+	columns := c.List.Columns()
+	for first := true; ; first = false {
+		id, cell, ok := columns.Next()
+		if !ok {
+			return append(dst, '}'), nil
+		}
+		if !first {
+			dst = append(dst, ',')
+		}
+		dst = append(strconv.AppendInt(append(dst, '"'), int64(id), 10), `":`...)
+		column, known := d.columns[id]
+		switch {
+		case !known:
+			column.column.Type = schema.Binary
+		case cell == nil && !column.nullable:
+			return nil, fault.Corruptf("row %d: column %d: NULL, but the column is not nullable", c.Row, id)
+		case cell != nil && !column.column.Type.Variable() && len(cell) != column.column.Type.Width():
+			return nil, fault.Corruptf("row %d: column %d: %d bytes, want %d", c.Row, id, len(cell), column.column.Type.Width())
+		}
+		dst = celltext.AppendJSON(dst, &column.column, cell)
+	}
+}

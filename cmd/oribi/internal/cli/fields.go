@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// fields is one record of named values, in order. As JSON it is one object; as a table and as CSV a line a field.
+type fields struct {
+	names  []string
+	values [][]byte // JSON
+}
+
+// json adds a field that is JSON already.
+func (f *fields) json(name string, value []byte) {
+	f.names, f.values = append(f.names, name), append(f.values, value)
+}
+
+// text adds a string.
+func (f *fields) text(name string, value string) { f.json(name, quote(value)) }
+
+// plain adds a number or a truth value.
+func (f *fields) plain(name string, value any) { f.json(name, fmt.Append(nil, value)) }
+
+// appendJSON appends the object.
+func (f *fields) appendJSON(dst []byte) []byte {
+	for i, name := range f.names {
+		before := byte(',')
+		if i == 0 {
+			before = '{'
+		}
+		dst = append(append(append(append(dst, before), quote(name)...), ':'), f.values[i]...)
+	}
+	if len(f.names) == 0 {
+		dst = append(dst, '{')
+	}
+	return append(dst, '}')
+}
+
+// printFields prints one record.
+func (a *app) printFields(f *fields, form output.Format) error {
+	if form == output.JSON || form == output.JSONL {
+		_, err := a.stdout.Write(append(f.appendJSON(nil), '\n'))
+		return err
+	}
+	b := batch.New([]schema.Column{{Name: "field", Type: schema.String}, {Name: "value", Type: schema.String}}, len(f.names))
+	for i, name := range f.names {
+		b.Columns[0].SetCell(i, []byte(name))
+		value := f.values[i]
+		if n := len(value); n >= 2 && value[0] == '"' {
+			value = value[1 : n-1]
+		}
+		b.Columns[1].SetCell(i, value)
+	}
+	return a.printBatch(b, form)
+}
+
+// rounded is x with so many decimals: figures that were measured have no more.
+func rounded(x float64, decimals int) float64 {
+	scale := math.Pow10(decimals)
+	return math.Round(x*scale) / scale
+}

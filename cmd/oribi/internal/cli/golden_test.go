@@ -1,0 +1,345 @@
+package cli
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/corpustest"
+)
+
+// command runs the command in this process.
+func command(stdin io.Reader, args ...string) (output, message string, code int) {
+	var out, errs bytes.Buffer
+	a := &app{stdin: stdin, stdout: &stdout{out: &out}, stderr: &errs}
+	code = a.run(context.Background(), args)
+	return out.String(), errs.String(), code
+}
+
+// succeed runs the command, which has to succeed and to say nothing on stderr.
+func succeed(t *testing.T, args ...string) string {
+	t.Helper()
+	out, errs, code := command(nil, args...)
+	if code != 0 || errs != "" {
+		t.Fatalf("oribi %s: exit code %d: %s", strings.Join(args, " "), code, errs)
+	}
+	return out
+}
+
+// goldenFile is what a test needs of a line of a manifest.
+type goldenFile struct {
+	Name        string `json:"name"`
+	Type        string `json:"type"`
+	Compression string `json:"compression"`
+	Array       bool   `json:"array"`
+	Checksums   bool   `json:"checksums"`
+	Values      string `json:"values"`
+	Seeks       []struct {
+		Seek    json.RawMessage `json:"seek"`
+		Ordinal int64           `json:"ordinal"`
+		Exact   bool            `json:"exact"`
+	} `json:"seeks"`
+
+	line string
+}
+
+// goldenFiles runs test on every column file of the cut that lies beside package cfile, and on those of the whole corpus
+// where there is one.
+func goldenFiles(t *testing.T, test func(t *testing.T, dir string, g *goldenFile)) {
+	cut := filepath.Join("..", "..", "..", "..", "cfile", "testdata", "golden")
+	t.Run("from=testdata", func(t *testing.T) { eachGolden(t, cut, test) })
+	t.Run("from=corpus", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("the cut is enough for -short")
+		}
+		eachGolden(t, filepath.Join(corpustest.Dir(t), "golden", "cfile"), test)
+	})
+}
+
+func eachGolden(t *testing.T, dir string, test func(t *testing.T, dir string, g *goldenFile)) {
+	for _, line := range corpustest.Lines(t, filepath.Join(dir, "manifest.jsonl")) {
+		g := &goldenFile{line: line}
+		if err := json.Unmarshal([]byte(line), g); err != nil {
+			t.Fatal(err)
+		}
+		test(t, dir, g)
+		if t.Failed() {
+			t.Fatalf("file %s", g.Name)
+		}
+	}
+}
+
+func (g *goldenFile) path(dir string) string { return filepath.Join(dir, g.Name+".cfile") }
+
+func (g *goldenFile) values(t *testing.T, dir string) string {
+	return string(corpustest.Read(t, filepath.Join(dir, g.Values)))
+}
+
+func TestDumpPrintsTheValuesOfFilesThatKuduWrote(t *testing.T) {
+	goldenFiles(t, func(t *testing.T, dir string, g *goldenFile) {
+		if got := succeed(t, "cfile", "dump", g.path(dir)); got != g.values(t, dir) {
+			t.Errorf("dump prints\n%.300s", got)
+		}
+		if got := succeed(t, "cfile", "verify", g.path(dir)); got != "ok\n" {
+			t.Errorf("verify prints %s", got)
+		}
+	})
+}
+
+func TestDumpReadsVersion1(t *testing.T) {
+	dir := filepath.Join(corpustest.Dir(t), "golden", "cfile", "v1")
+	eachGolden(t, dir, func(t *testing.T, dir string, g *goldenFile) {
+		if got := succeed(t, "cfile", "dump", g.path(dir)); got != g.values(t, dir) {
+			t.Errorf("dump prints\n%.300s", got)
+		}
+		succeed(t, "cfile", "info", g.path(dir))
+		succeed(t, "cfile", "blocks", "--annotate", g.path(dir))
+	})
+}
+
+// The other forms hold the same cells.
+func TestDumpHasOtherForms(t *testing.T) {
+	dir := filepath.Join("..", "..", "..", "..", "cfile", "testdata", "golden")
+	eachGolden(t, dir, func(t *testing.T, dir string, g *goldenFile) {
+		var want, got []json.RawMessage
+		for line := range strings.Lines(g.values(t, dir)) {
+			want = append(want, json.RawMessage(strings.TrimSuffix(line, "\n")))
+		}
+		if err := json.Unmarshal([]byte(succeed(t, "cfile", "dump", g.path(dir), "--format", "json")), &got); err != nil {
+			t.Fatal(err)
+		}
+		same := func(a, b json.RawMessage) bool { return string(a) == string(b) }
+		if !slices.EqualFunc(got, want, same) {
+			t.Errorf("%d values as JSON, want %d", len(got), len(want))
+		}
+		if out := succeed(t, "cfile", "dump", g.path(dir), "--format", "csv"); !strings.HasPrefix(out, "value\n") {
+			t.Errorf("CSV begins with %.20q", out)
+		}
+		succeed(t, "cfile", "dump", g.path(dir), "--format", "table")
+	})
+}
+
+func TestSeekGivesTheAnswersOfKudusReader(t *testing.T) {
+	seeks := 0
+	goldenFiles(t, func(t *testing.T, dir string, g *goldenFile) {
+		for _, s := range g.Seeks {
+			value := string(s.Seek)
+			if value[0] == '"' {
+				if err := json.Unmarshal(s.Seek, &value); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := `{"ordinal":` + strconv.FormatInt(s.Ordinal, 10) + `,"exact":` + strconv.FormatBool(s.Exact) + "}\n"
+			if got := succeed(t, "cfile", "seek", g.path(dir), "--", value); got != want {
+				t.Errorf("seek %q: %s want %s", value, got, want)
+			}
+			seeks++
+		}
+	})
+	if seeks < 20 {
+		t.Errorf("%d seeks", seeks)
+	}
+}
+
+// A file written from a line of the manifest and the values is Kudu's, byte for byte, where codecs have one output only; in
+// any case its values are, and it is sound.
+func TestWriteGivesTheBytesOfKudu(t *testing.T) {
+	same := 0
+	goldenFiles(t, func(t *testing.T, dir string, g *goldenFile) {
+		tmp := t.TempDir()
+		spec, out := filepath.Join(tmp, "spec"), filepath.Join(tmp, "out")
+		put(t, spec, g.line+"\n")
+		succeed(t, "cfile", "write", "--spec", spec, "--values", filepath.Join(dir, g.Values), out)
+		if g.Compression == "NO_COMPRESSION" || g.Compression == "LZ4" {
+			same++
+			if got, want := read(t, out), read(t, g.path(dir)); got != want {
+				t.Errorf("%d bytes, Kudu's are %d", len(got), len(want))
+			}
+		} else {
+			checkWritten(t, g, dir, out)
+		}
+		if g.Checksums && !g.Array {
+			out = filepath.Join(tmp, "zoned")
+			succeed(t, "cfile", "write", "--spec", spec, "--values", filepath.Join(dir, g.Values), "--zone-map", out)
+			checkWritten(t, g, dir, out)
+			if info := succeed(t, "cfile", "info", out); !strings.Contains(info, `"zone_map":true`) {
+				t.Errorf("no zone map: %s", info)
+			}
+		}
+	})
+	if same < 5 {
+		t.Errorf("%d files compared", same)
+	}
+}
+
+func checkWritten(t *testing.T, g *goldenFile, dir, out string) {
+	t.Helper()
+	succeed(t, "cfile", "verify", out)
+	if got := succeed(t, "cfile", "dump", out); got != g.values(t, dir) {
+		t.Errorf("dump of what was written prints\n%.300s", got)
+	}
+}
+
+// Fields that info and the manifest both have are the same.
+func TestInfoSaysWhatTheManifestSays(t *testing.T) {
+	goldenFiles(t, func(t *testing.T, dir string, g *goldenFile) {
+		var want, got map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(g.line), &want); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal([]byte(succeed(t, "cfile", "info", g.path(dir), "--format", "json")), &got); err != nil {
+			t.Fatal(err)
+		}
+		compared := 0
+		for name, value := range got {
+			if told, ok := want[name]; ok {
+				compared++
+				if compact(t, told) != compact(t, value) {
+					t.Errorf("%s is %s, the manifest says %s", name, value, told)
+				}
+			}
+		}
+		if compared < 14 {
+			t.Errorf("%d fields compared", compared)
+		}
+		var bytes map[string]int64
+		if err := json.Unmarshal(got["bytes"], &bytes); err != nil {
+			t.Fatal(err)
+		}
+		sum := int64(0)
+		for _, n := range bytes {
+			sum += n
+		}
+		if want := strconv.FormatInt(sum, 10); string(got["size"]) != want {
+			t.Errorf("the parts have %s bytes, the file %s", want, got["size"])
+		}
+	})
+}
+
+func compact(t *testing.T, value []byte) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := json.Compact(&b, value); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// The bytes that an annotated print shows are those of the file, each once and in order.
+func TestAnnotatedPrintShowsEveryByte(t *testing.T) {
+	shown := 0
+	goldenFiles(t, func(t *testing.T, dir string, g *goldenFile) {
+		text := succeed(t, "cfile", "blocks", "--annotate", g.path(dir))
+		if g.Compression != "NO_COMPRESSION" {
+			return // what is unpacked is shown too
+		}
+		shown++
+		var data []byte
+		for line := range strings.Lines(text) {
+			line = strings.TrimLeft(line, " ")
+			offset, rest, _ := strings.Cut(line, " ")
+			at, err := strconv.Atoi(offset)
+			rest = strings.TrimLeft(rest, " ")
+			if err != nil || len(rest) < 2 || !isHex(rest[:2]) || len(rest) > 2 && rest[2] != ' ' && rest[2] != '\n' {
+				continue // a heading, or a note
+			}
+			if at != len(data) {
+				t.Fatalf("byte %d behind byte %d", at, len(data))
+			}
+			for i := 0; i+2 <= min(len(rest), 24) && isHex(rest[i:i+2]); i += 3 {
+				b, _ := strconv.ParseUint(rest[i:i+2], 16, 8)
+				data = append(data, byte(b))
+			}
+		}
+		if string(data) != read(t, g.path(dir)) {
+			t.Errorf("%d bytes are shown, or other ones:\n%.2000s", len(data), text)
+		}
+	})
+	if shown < 3 {
+		t.Errorf("%d files", shown)
+	}
+}
+
+func isHex(s string) bool {
+	_, err := strconv.ParseUint(s, 16, 8)
+	return err == nil
+}
+
+// Every cblock is listed, from the header to the footer.
+func TestBlocksLeaveNoByteOut(t *testing.T) {
+	goldenFiles(t, func(t *testing.T, dir string, g *goldenFile) {
+		var info struct {
+			Bytes struct{ Header, Footer int64 }
+			Size  int64
+			Rows  int64 `json:"num_values"`
+		}
+		if err := json.Unmarshal([]byte(succeed(t, "cfile", "info", g.path(dir))), &info); err != nil {
+			t.Fatal(err)
+		}
+		end, rows := info.Bytes.Header, int64(0)
+		for line := range strings.Lines(succeed(t, "cfile", "blocks", g.path(dir))) {
+			var b struct {
+				Kind         string
+				Offset, Size int64
+				Rows         *int64
+				First        *int64 `json:"first_ordinal"`
+			}
+			if err := json.Unmarshal([]byte(line), &b); err != nil {
+				t.Fatal(err)
+			}
+			if b.Offset != end {
+				t.Errorf("%s at byte %d, the one before ends at %d", b.Kind, b.Offset, end)
+			}
+			end += b.Size
+			if b.Kind == "data" {
+				if *b.First != rows {
+					t.Errorf("begins with row %d, want %d", *b.First, rows)
+				}
+				rows += *b.Rows
+			}
+		}
+		if end+info.Bytes.Footer != info.Size || rows != info.Rows {
+			t.Errorf("cblocks end at %d, %d rows: %+v", end, rows, info)
+		}
+	})
+}
+
+// put writes a file.
+func put(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// read reads a file.
+func read(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// pack makes the content of a .gz file.
+func pack(t *testing.T, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := io.WriteString(w, text); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}

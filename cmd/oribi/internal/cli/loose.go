@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"compress/flate"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/block"
+)
+
+// A loose file is a column, bloom or delta file outside of a store. Its verbs open no store.
+
+// withLoose opens a loose file for the time of use: "-" is stdin, and what ends in .gz is unpacked. Both, and pipes, are
+// read into memory first. Errors name the file, and all of them that tell of its bytes are damage.
+func (a *app) withLoose(ctx context.Context, name string, use func(src block.Source) error) error {
+	src, done, err := a.openLoose(ctx, name)
+	if err != nil {
+		return looseError(name, err)
+	}
+	defer done()
+	return looseError(name, use(src))
+}
+
+// looseError puts a file's name before an error, and says what its exit code is.
+func looseError(name string, err error) error {
+	if err == nil || errors.Is(err, errReaderGone) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	if _, told := errors.AsType[*failure](err); told {
+		return err
+	}
+	if !strings.Contains(err.Error(), name) { // as errors of package os do
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	if errors.Is(err, oribi.ErrUnsupported) || isBadPack(err) {
+		return &failure{exitDamage, err} // of a kind that is not known, or no .gz file
+	}
+	return err
+}
+
+func (a *app) openLoose(ctx context.Context, name string) (src block.Source, done func(), err error) {
+	if name != "-" && !strings.HasSuffix(name, ".gz") {
+		info, err := os.Stat(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		if info.Mode().IsRegular() {
+			f, err := block.OpenFile(name)
+			if err != nil {
+				return nil, nil, err
+			}
+			return f, func() { f.Close() }, nil
+		}
+	}
+	in, err := a.openInput(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer in.Close()
+	data, err := io.ReadAll(io.LimitReader(interruptible(ctx, in), maxLooseBytes+1))
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(data) > maxLooseBytes {
+		return nil, nil, fmt.Errorf("larger than %d bytes, the most that are taken from a stream: unpack it into a file", maxLooseBytes)
+	}
+	return &block.Memory{Bytes: data}, func() {}, nil
+}
+
+// maxLooseBytes bounds a loose file that has to be held in memory.
+const maxLooseBytes = memoryLimit
+
+// isBadPack tells whether an error is of a .gz file that is damaged, or is none.
+func isBadPack(err error) bool {
+	_, malformed := errors.AsType[flate.CorruptInputError](err)
+	return malformed || errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// interruptible makes reading end when ctx does, even where the input gives nothing, as a terminal. What was asked of the
+// input last is lost then.
+func interruptible(ctx context.Context, in io.Reader) io.Reader {
+	return &interruptibleReader{ctx: ctx, in: in}
+}
+
+type interruptibleReader struct {
+	ctx context.Context
+	in  io.Reader
+
+	buffer  []byte      // what the reading goroutine fills
+	rest    []byte      // of it, not yet handed on
+	filled  chan filled // one at a time
+	failure error
+}
+
+type filled struct {
+	n   int
+	err error
+}
+
+func (r *interruptibleReader) Read(p []byte) (int, error) {
+	if len(r.rest) == 0 && r.failure == nil {
+		r.fill()
+	}
+	n := copy(p, r.rest)
+	if r.rest = r.rest[n:]; len(r.rest) == 0 && n == 0 {
+		return 0, r.failure
+	}
+	return n, nil
+}
+
+// fill reads once.
+func (r *interruptibleReader) fill() {
+	if r.buffer == nil {
+		r.buffer, r.filled = make([]byte, 64<<10), make(chan filled, 1)
+	}
+	go func() {
+		n, err := r.in.Read(r.buffer)
+		r.filled <- filled{n, err}
+	}()
+	select {
+	case f := <-r.filled:
+		r.rest, r.failure = r.buffer[:f.n], f.err
+	case <-r.ctx.Done():
+		r.failure = r.ctx.Err()
+	}
+}

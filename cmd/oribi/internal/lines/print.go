@@ -1,0 +1,154 @@
+// Package lines prints and reads the cells of one column, one JSON value a line.
+//
+//	column type              JSON
+//	integers, timestamps     digits
+//	decimals                 digits of the unscaled integer
+//	dates                    days since 1970-01-01
+//	all else                 as in package celltext; binary is "0x…"
+//	array cell               [a,b,…] of these; null is a NULL element
+//	NULL                     null
+//
+// So a line needs the column's type alone to be understood, no precision, scale or length: a column file holds none of them.
+//
+// A Printer and a Reader are for one goroutine.
+package lines
+
+import (
+	"io"
+	"strconv"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Column is a column whose cells celltext and package cell write and read as lines of type t: decimals and dates are the
+// integers that they are stored as.
+func Column(t schema.Type) schema.Column {
+	switch t {
+	case schema.Decimal32, schema.Date:
+		t = schema.Int32
+	case schema.Decimal64:
+		t = schema.Int64
+	case schema.Decimal128:
+		t = schema.Int128
+	case schema.Varchar:
+		t = schema.String
+	}
+	return schema.Column{Name: "value", Type: t}
+}
+
+// flushBytes is how much is gathered before it is handed on.
+const flushBytes = 64 << 10
+
+// Printer prints vectors of cells.
+type Printer struct {
+	out    io.Writer
+	column schema.Column
+	buffer []byte
+	before string // a cell
+	next   string // before all cells but the first
+	after  string // a cell
+	end    string // behind all cells
+}
+
+// NewPrinter makes a printer of cells of type t: a line each or, as an array, elements of one JSON array.
+func NewPrinter(out io.Writer, t schema.Type, array bool) *Printer {
+	p := &Printer{out: out, column: Column(t), after: "\n"}
+	if array {
+		p.buffer = append(p.buffer, '[')
+		p.next, p.after, p.end = ",\n", "", "]\n"
+	}
+	return p
+}
+
+// Vector prints all cells of v, which is of the printer's type, in any form.
+func (p *Printer) Vector(v *batch.Vector) error {
+	if v.Elements == nil {
+		switch v.Type.Physical() {
+		case schema.Int8:
+			return signed(p, v, batch.Values[int8](v))
+		case schema.Int16:
+			return signed(p, v, batch.Values[int16](v))
+		case schema.Int32:
+			return signed(p, v, batch.Values[int32](v))
+		case schema.Int64:
+			return signed(p, v, batch.Values[int64](v))
+		}
+	}
+	for i := range v.Len {
+		p.buffer = append(p.buffer, p.before...)
+		p.buffer = AppendCell(p.buffer, &p.column, v, i)
+		if err := p.ended(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Value prints what is JSON already as one cell.
+func (p *Printer) Value(json []byte) error {
+	p.buffer = append(append(p.buffer, p.before...), json...)
+	return p.ended()
+}
+
+// signed prints integers without a call per cell to find out what they are.
+func signed[T ~int8 | ~int16 | ~int32 | ~int64](p *Printer, v *batch.Vector, values []T) error {
+	for i, n := range values {
+		p.buffer = append(p.buffer, p.before...)
+		if v.IsNull(i) {
+			p.buffer = append(p.buffer, "null"...)
+		} else {
+			p.buffer = strconv.AppendInt(p.buffer, int64(n), 10)
+		}
+		if err := p.ended(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ended ends a cell.
+func (p *Printer) ended() error {
+	p.buffer = append(p.buffer, p.after...)
+	p.before = p.next
+	if len(p.buffer) < flushBytes {
+		return nil
+	}
+	return p.Flush()
+}
+
+// Flush hands on what is printed so far.
+func (p *Printer) Flush() error {
+	_, err := p.out.Write(p.buffer)
+	p.buffer = p.buffer[:0]
+	return err
+}
+
+// Close prints what stands behind the last cell and hands on all that is left. It does not close the writer below.
+func (p *Printer) Close() error {
+	p.buffer = append(p.buffer, p.end...)
+	if len(p.buffer) == 0 {
+		return nil
+	}
+	return p.Flush()
+}
+
+// AppendCell appends cell i of a vector, also one in array form; c is the Column of its type.
+func AppendCell(dst []byte, c *schema.Column, v *batch.Vector, i int) []byte {
+	if v.Elements == nil {
+		return celltext.AppendJSON(dst, c, v.Cell(i))
+	}
+	if v.IsNull(i) {
+		return append(dst, "null"...)
+	}
+	dst = append(dst, '[')
+	from, to := v.Array(i)
+	for k := from; k < to; k++ {
+		if k > from {
+			dst = append(dst, ',')
+		}
+		dst = celltext.AppendJSON(dst, c, v.Elements.Cell(k))
+	}
+	return append(dst, ']')
+}

@@ -1,0 +1,60 @@
+package delta
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// The changes are handed out in the order of the file, which for undos is another one than for redos.
+func TestChangesComeInTheOrderOfTheFile(t *testing.T) {
+	for name, want := range map[string][]mvcc.Timestamp{"redo-basic": {1, 2, 2, 3, 4, 2}, "undo-basic": {9, 5, 5}} {
+		data := corpustest.Read(t, filepath.Join("testdata", "golden", name+".delta"))
+		f, err := OpenFile(&block.Memory{Bytes: data}, cfile.ReaderOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []mvcc.Timestamp
+		if err := f.Changes(nil, func(d change.Delta) error {
+			got = append(got, d.TS)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if int64(len(got)) != f.Len() {
+			t.Errorf("%s: %d changes of %d", name, len(got), f.Len())
+		}
+		for i := range want {
+			if i >= len(got) || got[i] != want[i] {
+				t.Fatalf("%s: timestamps %v, want %v", name, got, want)
+			}
+		}
+		stop := errors.New("stop")
+		if err := f.Changes(nil, func(change.Delta) error { return stop }); err != stop {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func TestChangesAreCheckedAgainstTheSchema(t *testing.T) {
+	data := corpustest.Read(t, filepath.Join("testdata", "golden", "redo-basic.delta"))
+	f, err := OpenFile(&block.Memory{Bytes: data}, cfile.ReaderOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := schema.New([]schema.Column{{ID: 1, Name: "k", Type: schema.Int8}, {ID: 11, Name: "v", Type: schema.Int64}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Changes(s, func(change.Delta) error { return nil }); !errors.Is(err, fault.ErrCorrupt) {
+		t.Errorf("4 bytes in a column of 8: %v", err)
+	}
+}

@@ -1,0 +1,42 @@
+package block
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestFileIsReadAtAnyPlace(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(name, []byte("0123456789"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := OpenFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var src Source = f
+	if src.ID() != 0 || src.Size() != 10 {
+		t.Errorf("number %v, %d bytes", src.ID(), src.Size())
+	}
+	p := make([]byte, 4)
+	if n, err := src.ReadAt(p, 3); n != 4 || err != nil || string(p) != "3456" {
+		t.Errorf("%q, %d, %v", p, n, err)
+	}
+	if n, err := src.ReadAt(p, 8); n != 2 || err != io.EOF {
+		t.Errorf("behind the end: %d, %v", n, err)
+	}
+}
+
+func TestOnlyRegularFilesAreOpened(t *testing.T) {
+	if _, err := OpenFile(t.TempDir()); err == nil {
+		t.Error("a directory was opened")
+	}
+	if _, err := OpenFile(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+}

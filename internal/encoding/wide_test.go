@@ -1,0 +1,97 @@
+package encoding
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Codes of more than 65536 words stand in 4 bytes each, and in more chunks than a block keeps offsets of by itself.
+func TestManyWordsTakeWideCodes(t *testing.T) {
+	r := newRand(t)
+	cells := make([][]byte, 70_000)
+	for i := range cells {
+		cells[i] = fmt.Appendf(nil, "%06d", i)
+	}
+	o := BuilderOptions{Type: schema.String, Encoding: schema.Dictionary, BlockBytes: 4 << 20}
+	payloads, _, words := buildAll(mustBuilder(t, o), schema.String, cells, len(cells))
+	if len(payloads) != 1 {
+		t.Fatalf("%d payloads", len(payloads))
+	}
+	dict, err := ParseDictionary(words)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Params{Type: schema.String, Encoding: schema.Dictionary, Payload: payloads[0], Dict: dict}
+	block, err := Parse(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := checkBlock(block, schema.String, 0, cells, r); err != nil {
+		t.Fatal(err)
+	}
+	checkSelect(t, block, schema.String, cells, r)
+	checkCodes(t, block, cells, r)
+	p.Dict = &batch.Dictionary{Words: dict.Words[:len(dict.Words)-1]}
+	if block, err = Parse(p); err != nil {
+		t.Fatal(err)
+	}
+	if err := block.(CodeBlock).Codes(0, len(cells), make([]uint32, len(cells))); !errors.Is(err, fault.ErrCorrupt) {
+		t.Errorf("a code beyond the dictionary: %v", err)
+	}
+	if _, err := block.Cell(len(cells) - 1); !errors.Is(err, fault.ErrCorrupt) {
+		t.Errorf("cell of a code beyond the dictionary: %v", err)
+	}
+}
+
+// An LZ4 stream that cannot be unpacked is told by whatever needs its chunk, with and without a cache of chunks.
+func TestBadChunksAreToldByWhatReadsThem(t *testing.T) {
+	v := batch.NewVector(schema.Int64, 5000)
+	for i := range batch.Values[int64](v) {
+		batch.Values[int64](v)[i] = int64(i)
+	}
+	b := mustBuilder(t, BuilderOptions{Type: schema.Int64, Encoding: schema.Bitshuffle})
+	b.AppendAll(v, 0, v.Len)
+	good := b.Finish(nil, 0)
+	bad := bytes.Clone(good)
+	second := shuffleHeaderLen + chunkHeaderLen + int(binary.BigEndian.Uint32(bad[shuffleHeaderLen:]))
+	for i := second + chunkHeaderLen; i < second+chunkHeaderLen+12; i++ {
+		bad[i] = 0xff
+	}
+	target := binary.LittleEndian.AppendUint64(nil, 1500)
+	for _, chunks := range []Chunks{nil, &chunkMap{m: map[int][]byte{}}} {
+		block, err := Parse(Params{Type: schema.Int64, Encoding: schema.Bitshuffle, Payload: bad, Chunks: chunks})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := batch.NewVector(schema.Int64, v.Len)
+		for name, use := range map[string]func() error{
+			"whole chunk":     func() error { return block.Decode(1024, 1024, out, 0) },
+			"part of a chunk": func() error { return block.Decode(1500, 3, out, 0) },
+			"cell": func() error {
+				_, err := block.Cell(1500)
+				return err
+			},
+			"seek": func() error {
+				_, _, err := block.Seek(target)
+				return err
+			},
+		} {
+			if err := use(); !errors.Is(err, fault.ErrCorrupt) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if err := block.Decode(0, 1024, out, 0); err != nil {
+			t.Errorf("the chunk before: %v", err)
+		}
+		if _, _, err := block.Seek([]byte{1}); !errors.Is(err, fault.ErrUnsupported) {
+			t.Errorf("seek for a cell of one byte: %v", err)
+		}
+	}
+}
