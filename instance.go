@@ -75,6 +75,12 @@ const (
 	formattingLen    = 28         // file format: never change
 )
 
+// Bounds of the block size, a power of two.
+const (
+	minBlockSize = 512
+	maxBlockSize = 1 << 20
+)
+
 // instance is the content of INSTANCE.
 type instance struct {
 	id        [16]byte
@@ -115,6 +121,9 @@ func decodeInstance(b []byte) (*instance, error) {
 	}
 	i := &instance{blockSize: int64(binary.LittleEndian.Uint32(b[blockSizeOff:])), created: int64(binary.LittleEndian.Uint64(b[createdOff:]))}
 	copy(i.id[:], b[instanceIDOff:])
+	if i.blockSize < minBlockSize || i.blockSize > maxBlockSize || i.blockSize&(i.blockSize-1) != 0 {
+		return nil, fault.Corruptf("%s: block size %d", instanceName, i.blockSize)
+	}
 	return i, nil
 }
 

@@ -320,7 +320,7 @@ func (sc *Scan) Batches() iter.Seq2[*batch.Batch, error] {
 			err = sc.interrupted()
 		}
 		if err != nil {
-			yield(nil, fmt.Errorf("oribi: %w", err))
+			yield(nil, fmt.Errorf("oribi: table %q: %w", sc.t.tab.Name, err))
 		}
 	}
 }

@@ -410,7 +410,7 @@ func (t *Tablet) replayOnDisk(key []byte, ts mvcc.Timestamp, lsn uint64, list ch
 		}
 		switch {
 		case err != nil:
-			return err
+			return fmt.Errorf("table %q: lsn %d: %w", t.Name, lsn, err)
 		case !found:
 			continue
 		case at.live:

@@ -2,7 +2,9 @@ package wal
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"github.com/oribi-db/oribi/internal/fault"
@@ -22,6 +24,9 @@ type segment struct {
 // list finds the segments of a directory, by number. Whatever else lies there is none of the log's business.
 func list(o *Options) ([]segment, error) {
 	names, err := o.FS.List(o.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.Corruptf("wal: the directory is missing")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("wal: %w", err)
 	}
