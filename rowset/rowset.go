@@ -56,7 +56,9 @@ type DiskRowSet struct {
 
 	opts    Options
 	encoder *keyenc.Encoder
-	columns []column // by index in Schema
+	layout  *change.Layout // of base rows in the cache
+	columns []column       // by index in Schema
+	newest  block.ID       // of the columns' blocks
 	index   lazy[*cfile.Reader]
 	filter  lazy[*bloom.Reader]
 
@@ -108,12 +110,13 @@ func (l *lazy[T]) get(open func() (T, error)) (T, error) {
 // other files when they are first needed. A column of s that the rowset lacks reads as its default, else as NULL.
 // Errors: ErrCorrupt. Source: tablet spec §8.7.
 func Open(s *schema.Schema, m *meta.RowSet, o Options) (*DiskRowSet, error) {
-	d := &DiskRowSet{Schema: s, opts: o, encoder: keyenc.NewEncoder(s), columns: make([]column, len(s.Columns))}
+	d := &DiskRowSet{Schema: s, opts: o, encoder: keyenc.NewEncoder(s), layout: change.NewLayout(s), columns: make([]column, len(s.Columns))}
 	d.state.Store(&State{Meta: m, Deltas: &delta.Tracker{Schema: s}})
 	d.refs.Store(1)
 	for _, c := range m.Columns {
 		if i := s.IndexID(c.ID); i >= 0 {
 			d.columns[i].block = c.Block
+			d.newest = max(d.newest, c.Block)
 		}
 	}
 	for i := range s.Columns {
@@ -371,28 +374,42 @@ func (d *DiskRowSet) Row(row batch.Ordinal, snap mvcc.Timestamp, cols []int, cel
 	if err := d.Tracker().RowAt(row, snap, &state); err != nil || state.Deleted {
 		return false, err
 	}
+	base, changed := d.baseRow(row), false
 	for i, col := range cols {
 		c := &d.Schema.Columns[col]
-		if cell, changed := state.Cell(c.ID); changed {
-			cells[i] = cell
+		if cell, ok := state.Cell(c.ID); ok {
+			cells[i], changed = cell, true
 			continue
 		}
-		r, err := d.File(col)
-		if err != nil {
-			return false, err
-		}
-		if r == nil {
-			cells[i] = c.Default
+		if base != nil {
+			cells[i] = d.layout.Cell(base, col)
 			continue
 		}
-		if cells[i], err = r.Cell(row); err != nil {
+		if cells[i], err = d.cell(row, col); err != nil {
 			return false, err
-		}
-		if cells[i] == nil && !c.Nullable {
-			return false, fault.Corruptf("rowset %d: column %q: row %d is NULL", d.Stored().ID, c.Name, row)
 		}
 	}
+	if base == nil && !changed && d.isWhole(cols) {
+		d.keepRow(row, cells)
+	}
 	return true, nil
+}
+
+// cell reads one cell of the base data.
+func (d *DiskRowSet) cell(row batch.Ordinal, col int) ([]byte, error) {
+	c := &d.Schema.Columns[col]
+	r, err := d.File(col)
+	if err != nil {
+		return nil, err
+	}
+	if r == nil {
+		return c.Default, nil
+	}
+	cell, err := r.Cell(row)
+	if err == nil && cell == nil && !c.Nullable {
+		err = fault.Corruptf("rowset %d: column %q: row %d is NULL", d.Stored().ID, c.Name, row)
+	}
+	return cell, err
 }
 
 // CheckFiles reads and verifies every file. On an error id is the block at fault.

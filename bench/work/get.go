@@ -41,7 +41,7 @@ func get() harness.Workload {
 // getSpread is get with more keys than the cache can serve. It has no floor.
 func getSpread() harness.Workload {
 	return harness.Workload{
-		Name: "get-spread", About: fmt.Sprintf("one row of lineitem by key, 16 columns, %d keys at random, more than the cache holds", spreadKeys),
+		Name: "get-spread", About: fmt.Sprintf("one row of lineitem by key, 16 columns, %d keys at random, whose chunks are more than the cache holds", spreadKeys),
 		Unit: "µs", MemoryLimit: peakLimit, Inputs: lineitemInputs,
 		Peers: []harness.Peer{
 			{Name: "oribi-cells", Ours: true, Prepare: prepareStore, Measure: storeGetter(spreadKeys, spreadPart, getCells)},

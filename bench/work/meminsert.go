@@ -36,39 +36,42 @@ func memInsert() harness.Workload {
 	}
 }
 
-// memKeys makes n random keys, which share one buffer.
-func memKeys(n int) [][]byte {
+const memKeyLen = 16
+
+// memKeys makes n random keys, one after the other.
+func memKeys(n int) []byte {
 	r := rand.New(rand.NewPCG(1, 2))
-	buf := make([]byte, 16*n)
-	keys := make([][]byte, n)
-	for i := range keys {
-		keys[i] = buf[16*i : 16*i+16 : 16*i+16]
-		binary.BigEndian.PutUint64(keys[i], r.Uint64())
-		binary.BigEndian.PutUint64(keys[i][8:], r.Uint64())
+	keys := make([]byte, 0, memKeyLen*n)
+	for range n {
+		keys = binary.BigEndian.AppendUint64(keys, r.Uint64())
+		keys = binary.BigEndian.AppendUint64(keys, r.Uint64())
 	}
 	return keys
 }
+
+// piece is piece i of pieces of n bytes each.
+func piece(all []byte, i, n int) []byte { return all[i*n : i*n+n : i*n+n] }
 
 func insertMemRowSet(env *harness.Env) (harness.Measurement, error) {
 	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Binary}, {Name: "v", Type: schema.Int64}}, 1)
 	if err != nil {
 		return harness.Measurement{}, err
 	}
-	keys := memKeys(env.Scale.Inserts)
+	n, keys := env.Scale.Inserts, memKeys(env.Scale.Inserts)
 	layout := change.NewLayout(s)
-	var images []byte
-	ends := make([]int, len(keys))
-	for i, key := range keys {
-		images = layout.AppendRow(images, [][]byte{key, binary.LittleEndian.AppendUint64(nil, uint64(i))})
-		ends[i] = len(images)
+	imageLen := len(layout.AppendRow(nil, [][]byte{piece(keys, 0, memKeyLen), make([]byte, 8)}))
+	images := make([]byte, 0, imageLen*n)
+	var value [8]byte
+	for i := range n {
+		binary.LittleEndian.PutUint64(value[:], uint64(i))
+		images = layout.AppendRow(images, [][]byte{piece(keys, i, memKeyLen), value[:]})
 	}
 	m := memrowset.New(s, nil)
 	scans := 0
 	took, err := env.Clock(func() error {
-		last, from := time.Now(), 0
-		for i, key := range keys {
-			m.Insert(key, mvcc.Timestamp(i+1), uint64(i+1), images[from:ends[i]])
-			from = ends[i]
+		last := time.Now()
+		for i := range n {
+			m.Insert(piece(keys, i, memKeyLen), mvcc.Timestamp(i+1), uint64(i+1), piece(images, i, imageLen))
 			if i%64 == 0 && time.Since(last) >= memScanEvery {
 				m.NewIterator(mvcc.Timestamp(i+2), nil, nil, false).Next(memScanRows)
 				scans++
@@ -87,17 +90,17 @@ func insertMemRowSet(env *harness.Env) (harness.Measurement, error) {
 			sum.add(key, nil)
 		}
 	}
-	return harness.Measurement{Value: took.Seconds() * 1e6 / float64(len(keys)), Checksum: sum.String(),
+	return harness.Measurement{Value: took.Seconds() * 1e6 / float64(n), Checksum: sum.String(),
 		Metrics: map[string]float64{"scans": float64(scans)}}, nil
 }
 
 func insertTree(env *harness.Env) (harness.Measurement, error) {
-	keys := memKeys(env.Scale.Inserts)
+	n, keys := env.Scale.Inserts, memKeys(env.Scale.Inserts)
 	t := btree.NewG(btreeDegree, func(a, b []byte) bool { return bytes.Compare(a, b) < 0 })
 	took, err := env.Clock(func() error {
-		for _, key := range keys {
-			if _, twice := t.ReplaceOrInsert(key); twice {
-				return fmt.Errorf("key %x comes twice", key)
+		for i := range n {
+			if _, twice := t.ReplaceOrInsert(piece(keys, i, memKeyLen)); twice {
+				return fmt.Errorf("key %d comes twice", i)
 			}
 		}
 		return nil
@@ -107,5 +110,5 @@ func insertTree(env *harness.Env) (harness.Measurement, error) {
 		sum.add(key, nil)
 		return true
 	})
-	return harness.Measurement{Value: took.Seconds() * 1e6 / float64(len(keys)), Checksum: sum.String()}, err
+	return harness.Measurement{Value: took.Seconds() * 1e6 / float64(n), Checksum: sum.String()}, err
 }

@@ -1,0 +1,121 @@
+package rowset
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/cache"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// cached opens the world's rowset again, as flushed, with a cache.
+func (w *world) cached(t *testing.T, c *cache.Cache) *DiskRowSet {
+	t.Helper()
+	set, err := Open(w.schema, w.set.Stored(), Options{Blocks: w.disk, Cache: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set.SetStores(set.Stored(), w.set.Tracker())
+	return set
+}
+
+func allOf(s *schema.Schema) []int {
+	cols := make([]int, len(s.Columns))
+	for i := range cols {
+		cols[i] = i
+	}
+	return cols
+}
+
+// Rows read again and again, whole or in part, at any snapshot, with changes and without: what the cache keeps of one read never
+// shows in another.
+func TestCachedRowsMatchTheModel(t *testing.T) {
+	worlds(t, func(t *testing.T, r *rand.Rand, w *world) {
+		set := w.cached(t, cache.New(16<<20))
+		snaps := w.snapshots(r)
+		for range 1000 {
+			i, snap := r.IntN(min(20, len(w.rows))), snaps[r.IntN(len(snaps))]
+			cols := allOf(w.schema)
+			if r.IntN(2) == 0 {
+				cols = w.randomColumns(r)
+			}
+			m := &w.rows[i]
+			want, live := m.at(m.before(snap))
+			cells := make([][]byte, len(cols))
+			if got, err := set.Row(batch.Ordinal(i), snap, cols, cells); err != nil || got != live {
+				t.Fatalf("row %d at %d: live %t, %v, want %t", i, snap, got, err, live)
+			}
+			for k, col := range cols {
+				if live && !sameCell(cells[k], want[col]) {
+					t.Fatalf("row %d at %d: column %d is %x, want %x", i, snap, col, cells[k], want[col])
+				}
+			}
+		}
+	})
+}
+
+// A row that was read whole once is read without its columns' files.
+func TestCachedRowsNeedNoFiles(t *testing.T) {
+	r := newRand(t)
+	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "n", Type: schema.Int64, Nullable: true},
+		{ID: 3, Name: "s", Type: schema.String}}, 1)
+	w := newWorld(t, r, s, 50)
+	row := w.rewritten(t, r)
+	row.Undo, row.Redo = nil, nil // base data alone
+	c := cache.New(16 << 20)
+	set, err := Open(s, row, Options{Blocks: w.disk, Cache: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(set *DiskRowSet, cols ...int) (cells [][]byte, err error) {
+		cells = make([][]byte, len(cols))
+		_, err = set.Row(7, mvcc.Max, cols, cells)
+		return cells, err
+	}
+	want, err := read(set, 0, 1, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range set.columns {
+		set.columns[i].file.val.Store(nil) // opened again when needed
+	}
+	set.opts.Blocks = newDisk()
+	for _, cols := range [][]int{{0, 1, 2}, {2, 0}, {1}} {
+		got, err := read(set, cols...)
+		if err != nil {
+			t.Fatalf("columns %v: %v", cols, err)
+		}
+		for k, col := range cols {
+			if !sameCell(got[k], want[col]) {
+				t.Errorf("column %d is %x, was %x", col, got[k], want[col])
+			}
+		}
+	}
+
+	// Another schema's rowset, of the same files, makes its own.
+	other := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 3, Name: "s", Type: schema.String}}, 1)
+	set, err = Open(other, row, Options{Blocks: w.disk, Cache: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := read(set, 0, 1); err != nil || !sameCell(got[0], want[0]) || !sameCell(got[1], want[2]) {
+		t.Errorf("by another schema: %x, %v, want %x and %x", got, err, want[0], want[2])
+	}
+}
+
+// A row of long cells is not kept: it would push many others out.
+func TestLongRowsAreNotCached(t *testing.T) {
+	c := cache.New(16 << 20)
+	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "s", Type: schema.Binary}}, 1)
+	w := newWorld(t, newRand(t), s, 10)
+	set := w.cached(t, c)
+	for n, kept := range map[int]bool{100: true, maxBaseRow: false} {
+		before := c.Used()
+		set.keepRow(batch.Ordinal(n), [][]byte{{1, 2, 3, 4}, make([]byte, n)})
+		if got := c.Used() > before; got != kept {
+			t.Errorf("a row of %d bytes: kept %t", n, got)
+		}
+	}
+}
