@@ -5,10 +5,12 @@ import (
 	"flag"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/oribi-db/oribi/internal/prooftest"
+	"github.com/oribi-db/oribi/vfs"
 )
 
 var (
@@ -86,6 +88,22 @@ func TestRandomHistoriesMatchTheModelWithBackgroundWork(t *testing.T) {
 		o.Background, o.FlushBytes = true, 1<<14
 		return o
 	})
+}
+
+// The same on the real file system, with its locks, its syncs and its holes; without crashes, which cannot be had there.
+func TestRandomHistoriesOnDiskMatchTheModel(t *testing.T) {
+	seed := proofSeed(t)
+	end := time.Now().Add(proofTime(700*time.Millisecond, 3*time.Second))
+	var total prooftest.Counts
+	for ; time.Now().Before(end); seed++ {
+		r := prooftest.NewDiskRunner(prooftest.RandomSettings(seed), vfs.OS, filepath.Join(t.TempDir(), "store"))
+		r.Explore(func(c prooftest.Counts) bool { return c.Steps < 400 && time.Now().Before(end) })
+		total.Add(r.Counts)
+		if r.Err != nil {
+			t.Fatalf("-proof.seed=%d: %v\n%s", seed, r.Err, kept(r.Script))
+		}
+	}
+	t.Logf("%+v", total)
 }
 
 // A history in a file is run again: what a failing run printed, or a part of it.

@@ -76,8 +76,8 @@ type Recovery struct {
 // A store that was killed is recovered: every batch that was acknowledged as durable is there, whole. Recovery tells what was found.
 //
 // Errors: ErrNotStore (something else lies there, or, with ErrorIfMissing or ReadOnly, nothing), ErrLocked, ErrCorrupt,
-// ErrUnsupported (a newer format), ErrExists, and those of the file system. A failed Open changes nothing, save that an
-// unfinished format is begun again by a writer.
+// ErrUnsupported (a newer format), ErrExists, and those of the file system. A failed Open changes nothing, save that a
+// writer makes a missing directory, writes LOCK, and begins an unfinished format again.
 func Open(dir string, o *Options) (*Store, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err

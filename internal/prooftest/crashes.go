@@ -180,7 +180,7 @@ type picture struct {
 
 // recover opens the picture to read, twice, and to write, compares each time, and goes on with the model that fits.
 func (p *picture) recover() (*Runner, error) {
-	r := &Runner{Script: &Script{Settings: p.settings}, Model: p.model, mem: p.image, wall: &wall{now: p.wall.time()}, ctx: background, crashed: true}
+	r := &Runner{Script: &Script{Settings: p.settings}, Model: p.model, dir: Dir, disk: p.image, mem: p.image, wall: &wall{now: p.wall.time()}, ctx: background}
 	before, err := Fingerprint(p.image, Dir)
 	if err != nil {
 		return nil, err

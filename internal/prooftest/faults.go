@@ -3,7 +3,6 @@ package prooftest
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"syscall"
 
 	"github.com/oribi-db/oribi"
@@ -156,13 +155,13 @@ func changes(st *Step) bool {
 	return st.Kind == Create || st.Kind == Drop || st.Kind == Flush || st.Kind == Compact
 }
 
-// explained takes errors that the fault accounts for: those that wrap it or its consequence, or tell of it.
+// explained takes errors that the fault accounts for: those that wrap it, or its consequence.
 func (x *faultRun) explained(err error) error {
 	cause := errInjected
 	if x.f.Full {
 		cause = errFull
 	}
-	if errors.Is(err, cause) || errors.Is(err, oribi.ErrPoisoned) || strings.Contains(err.Error(), cause.Error()) {
+	if errors.Is(err, cause) || errors.Is(err, oribi.ErrPoisoned) {
 		x.told = true
 		return nil
 	}
@@ -240,7 +239,7 @@ func (x *faultRun) recover() error {
 
 // format finishes a store whose making met the fault.
 func (p *picture) format() error {
-	r := &Runner{Script: &Script{Settings: p.settings}, Model: p.model, mem: p.image, wall: p.wall, ctx: background}
+	r := &Runner{Script: &Script{Settings: p.settings}, Model: p.model, dir: Dir, disk: p.image, mem: p.image, wall: p.wall, ctx: background}
 	opts := r.options(p.image)
 	opts.ErrorIfMissing = true
 	s, err := oribi.Open(Dir, opts)

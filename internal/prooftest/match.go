@@ -126,8 +126,7 @@ func (m *Model) survivors(v *survey, n int, inFlight *outcome, unsure string) (i
 func (r *Runner) verify() error {
 	var found error
 	err := r.store.Verify(r.ctx, func(f oribi.Finding) {
-		// A crash may tear the slot that is not the newest; it stays so until it is written next.
-		if torn := r.crashed && f.File == "ANCHOR"; !torn && found == nil {
+		if found == nil {
 			found = fmt.Errorf("verify: %+v", f)
 		}
 	})

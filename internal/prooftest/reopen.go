@@ -46,7 +46,9 @@ func (r *Runner) reopen(st *Step) error {
 
 // crash takes the picture of the disk, and puts it in the place of the old one.
 func (r *Runner) crash(st *Step) (err error) {
-	r.crashed = true
+	if r.mem == nil {
+		return fmt.Errorf("no crashes on a real disk")
+	}
 	image := r.mem.Clone()
 	switch st.Kind {
 	case Cut:
@@ -56,7 +58,7 @@ func (r *Runner) crash(st *Step) (err error) {
 	}
 	// The old store ends on the disk that nobody will see again.
 	r.store.Close()
-	r.mem = image
+	r.mem, r.disk = image, image
 	if r.trap != nil {
 		r.trap.FS = image
 	}
@@ -76,14 +78,14 @@ func (r *Runner) compareOpen(n int) (int, error) {
 
 // readOnly opens the closed store to read, twice at once, compares it, and sees that nothing was written.
 func (r *Runner) readOnly() error {
-	before, err := Fingerprint(r.mem, Dir)
+	before, err := Fingerprint(r.disk, r.dir)
 	if err != nil {
 		return err
 	}
-	silent := &Trap{FS: r.mem, Before: refuse}
+	silent := &Trap{FS: r.disk, Before: refuse}
 	opts := r.options(silent)
 	opts.ReadOnly = true
-	s, err := oribi.Open(Dir, opts)
+	s, err := oribi.Open(r.dir, opts)
 	if err != nil {
 		return fmt.Errorf("open to read: %w", err)
 	}
@@ -94,7 +96,7 @@ func (r *Runner) readOnly() error {
 	if err != nil {
 		return fmt.Errorf("read-only: %w", err)
 	}
-	after, err := Fingerprint(r.mem, Dir)
+	after, err := Fingerprint(r.disk, r.dir)
 	if err == nil && before != after {
 		err = fmt.Errorf("read-only: the files have changed")
 	}
@@ -107,14 +109,14 @@ func refuse(c Change) error { return fmt.Errorf("%s %s: %w", c.Op, c.Name, errWr
 var errWrite = fmt.Errorf("a reader changes the disk")
 
 func (r *Runner) compareReadOnly(s *oribi.Store) error {
-	second := r.options(&Trap{FS: r.mem, Before: refuse})
+	second := r.options(&Trap{FS: r.disk, Before: refuse})
 	second.ReadOnly = true
-	other, err := oribi.Open(Dir, second)
+	other, err := oribi.Open(r.dir, second)
 	if err != nil {
 		return fmt.Errorf("a second reader: %w", err)
 	}
 	defer other.Close()
-	if _, err := oribi.Open(Dir, r.options(r.mem)); want(err, oribi.ErrLocked) != nil {
+	if _, err := oribi.Open(r.dir, r.options(r.disk)); want(err, oribi.ErrLocked) != nil {
 		return fmt.Errorf("a writer beside readers: %w", err)
 	}
 	n := len(r.Model.Commits)

@@ -13,7 +13,7 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// Dir is where a Runner's store lies in its file system.
+// Dir is where a Runner's store lies in a file system in memory.
 const Dir = "/store"
 
 // Runner carries steps out on a store and compares it with a model.
@@ -23,14 +23,15 @@ type Runner struct {
 	Counts Counts
 	Err    error // the first difference, or what went wrong
 
-	mem   *vfs.Mem
-	trap  *Trap // in front of mem; nil = none
+	dir   string
+	disk  vfs.FS
+	mem   *vfs.Mem // the same; nil = a real disk, where there are no crashes
+	trap  *Trap    // in front of disk; nil = none
 	wall  *wall
 	store *oribi.Store
 	ctx   context.Context
 
 	highest mvcc.Timestamp // at least every timestamp that a clock has handed out or passed, or nearly
-	crashed bool           // at least once
 	passed  mvcc.Timestamp // the same since the store was opened, and no more: the next timestamp is above it
 
 	// state guards what a picture of the disk, taken at any moment by another goroutine, is compared with: the model, the batch that
@@ -63,12 +64,18 @@ func (w *wall) move(d time.Duration) {
 }
 
 // NewRunner opens an empty store in memory.
-func NewRunner(o Settings) *Runner {
-	return newRunner(o, vfs.NewMem(), nil)
+func NewRunner(o Settings) *Runner { return newRunner(o, vfs.NewMem(), nil) }
+
+// NewDiskRunner opens an empty store in a directory of a file system. Kills and power cuts cannot be had there.
+func NewDiskRunner(o Settings, disk vfs.FS, dir string) *Runner {
+	o.NoCrashes = true
+	r := &Runner{Script: &Script{Settings: o}, Model: NewModel(), dir: dir, disk: disk, wall: newWall(), ctx: background}
+	r.Err = r.open()
+	return r
 }
 
 func newRunner(o Settings, mem *vfs.Mem, trap *Trap) *Runner {
-	r := &Runner{Script: &Script{Settings: o}, Model: NewModel(), mem: mem, trap: trap, wall: newWall(), ctx: background}
+	r := &Runner{Script: &Script{Settings: o}, Model: NewModel(), dir: Dir, disk: mem, mem: mem, trap: trap, wall: newWall(), ctx: background}
 	for _, err := range []error{mem.Mkdir(Dir), mem.SyncDir("/")} {
 		if err != nil {
 			r.Err = err
@@ -101,12 +108,12 @@ func (r *Runner) fs() vfs.FS {
 	if r.trap != nil {
 		return r.trap
 	}
-	return r.mem
+	return r.disk
 }
 
 func (r *Runner) open() (err error) {
 	r.passed = r.Model.newest()
-	r.store, err = oribi.Open(Dir, r.options(r.fs()))
+	r.store, err = oribi.Open(r.dir, r.options(r.fs()))
 	if err != nil {
 		return fmt.Errorf("open: %w", err)
 	}
@@ -191,10 +198,12 @@ func Run(s *Script) *Runner {
 	return r
 }
 
-// Explore makes steps and carries them out until more says that it is enough, and a last check of everything.
-func Explore(o Settings, more func(Counts) bool) *Runner {
-	r := NewRunner(o)
-	g := NewGenerator(o)
+// Explore makes steps and carries them out, in memory, until more says that it is enough, and a last check of everything.
+func Explore(o Settings, more func(Counts) bool) *Runner { return NewRunner(o).Explore(more) }
+
+// Explore goes on with steps of the settings' seed until more says that it is enough, checks everything and closes the store.
+func (r *Runner) Explore(more func(Counts) bool) *Runner {
+	g := NewGenerator(r.Script.Settings)
 	for r.Err == nil && more(r.Counts) {
 		r.Do(g.Next(r))
 	}

@@ -117,11 +117,11 @@ func refusal(err error, out *outcome, ops []Op) error {
 	var re *oribi.RowError
 	switch {
 	case !errors.Is(err, oribi.ErrRow) || !errors.As(err, &re):
-		return fmt.Errorf("got %v, want a row error for operation %d (%v)", err, out.refused, out.cause)
+		return fmt.Errorf("got %w, want a row error for operation %d (%v)", err, out.refused, out.cause)
 	case re.Row != out.refused || re.Table != ops[out.refused].Table:
-		return fmt.Errorf("got %v, want row %d to be refused (%v)", err, out.refused, out.cause)
+		return fmt.Errorf("got %w, want row %d to be refused (%v)", err, out.refused, out.cause)
 	case out.cause != nil && !errors.Is(err, out.cause):
-		return fmt.Errorf("got %v, want %v for row %d", err, out.cause, out.refused)
+		return fmt.Errorf("got %w, want %v for row %d", err, out.cause, out.refused)
 	}
 	return nil
 }

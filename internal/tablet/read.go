@@ -63,8 +63,11 @@ func (t *Tablet) Get(key []byte, at Snapshot, cols []int, cells [][]byte) (found
 		if !there {
 			continue
 		}
-		if found, err = d.Row(row, snap, cols, cells); found || err != nil {
-			return found, err
+		if found, err = d.Row(row, snap, cols, cells); err != nil {
+			return false, fmt.Errorf("table %q: %w", t.Name, err)
+		}
+		if found {
+			return true, nil
 		}
 	}
 	return false, nil

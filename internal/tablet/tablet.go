@@ -100,7 +100,7 @@ type layout struct {
 	refs  atomic.Int64
 }
 
-// Open makes the live state of a table from its metadata rows. Rowsets' files are opened when they are needed.
+// Open makes the live state of a table from its metadata rows. Rowsets' delta files are opened at once, all others when they are needed.
 func Open(o Options, row *meta.Table, sets []*meta.RowSet) (*Tablet, error) {
 	t := &Tablet{opts: o, Number: row.Number, Name: row.Name, Schema: row.Schema,
 		Layout: change.NewLayout(row.Schema), Encoder: keyenc.NewEncoder(row.Schema)}
