@@ -164,6 +164,7 @@ func (s *Store) emptyCommit(ctx context.Context, sync bool) (mvcc.Timestamp, err
 	s.appendMu.Lock()
 	ts, last := s.clock.Now(), s.lastLSN.Load()
 	s.appendMu.Unlock()
+	s.promise(ts)
 	if sync {
 		if err := s.log.Sync(wal.LSN(last)); err != nil {
 			s.poison(err)

@@ -34,7 +34,8 @@ func Columns(names ...string) ReadOption {
 }
 
 // AsOf reads what was there at ts: the batch that got ts, and everything before it. Without it, the newest published state. Every
-// such read can be repeated, with the same answer, as long as the table's history reaches back to it.
+// such read can be repeated, with the same answer, as long as the table's history reaches back to it; after a kill only if ts was not
+// ahead of the newest batch.
 //
 // Errors of the read: ErrTooOld below the history floor, ErrFuture more than 10 s ahead of the clock.
 func AsOf(ts mvcc.Timestamp) ReadOption {
@@ -149,6 +150,7 @@ func (t *Table) at(ctx context.Context, o *readOptions) (tablet.Snapshot, error)
 	if floor := historyFloor(s.clock, t.tab.Row().HistorySec); o.at < floor {
 		return tablet.Snapshot{}, fmt.Errorf("oribi: table %q: read at %v, history begins at %v: %w", t.tab.Name, o.at, floor, fault.ErrTooOld)
 	}
+	s.promise(o.at)
 	// A commit that took its timestamp before the clock passed o.at may still be on its way to the publisher: it is there once this
 	// goroutine has been through the commits' critical section.
 	s.appendMu.Lock()

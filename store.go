@@ -49,6 +49,7 @@ type Store struct {
 	// appendMu is the critical section of a commit: timestamp, LSN, frame and publication order are given under it.
 	appendMu sync.Mutex
 	lastLSN  atomic.Uint64
+	promised atomic.Uint64 // highest timestamp that no later batch may go below though no batch has it
 
 	// metaMu makes metadata commits follow one another, from the finding of log_start to publication in memory.
 	metaMu sync.Mutex
@@ -404,7 +405,7 @@ func (s *Store) Close() error {
 		errs = append(errs, s.flushAll(context.Background()))
 	}
 	if s.log != nil {
-		errs = append(errs, s.trimLog(), s.log.Close())
+		errs = append(errs, s.keepPromise(), s.trimLog(), s.log.Close())
 	}
 	for _, t := range s.tables {
 		t.tab.Close()
@@ -536,6 +537,25 @@ func (ts tabletStore) CommitMeta(t *tablet.Tablet, ch blockmanager.Change, first
 		return err
 	}
 	return s.log.Release(wal.LSN(s.blocks.ConfirmedLogStart()))
+}
+
+// promise keeps later batches above ts, after the next open too. In this process the clock does.
+func (s *Store) promise(ts mvcc.Timestamp) {
+	for old := s.promised.Load(); uint64(ts) > old; old = s.promised.Load() {
+		if s.promised.CompareAndSwap(old, uint64(ts)) {
+			return
+		}
+	}
+}
+
+// keepPromise writes down the highest timestamp that was promised, if the next open would not find one as high.
+func (s *Store) keepPromise() error {
+	if s.Poisoned() != nil || s.promised.Load() <= uint64(max(s.pub.Visible(), s.stored.ClockHigh)) {
+		return nil
+	}
+	row := s.stored
+	row.ClockHigh = mvcc.Timestamp(s.promised.Load())
+	return s.commitTables(blockmanager.Change{Put: []blockmanager.Row{{Key: meta.StoreKey(), Value: row.Encode()}}}, row)
 }
 
 func isNoSpace(err error) bool { return errors.Is(err, fault.ErrNoSpace) }

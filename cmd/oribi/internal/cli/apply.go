@@ -51,11 +51,19 @@ func (a *app) timestamps(name, input string) (io.WriteCloser, error) {
 	}
 	// Made anew, the input would be empty before it is read.
 	if out, err := os.Stat(name); err == nil {
-		if in, err := os.Stat(input); err == nil && os.SameFile(in, out) {
+		if in, err := statInput(a.stdin, input); err == nil && os.SameFile(in, out) {
 			return nil, usage(fmt.Errorf("--timestamps: %s is the input", name))
 		}
 	}
 	return os.Create(name)
+}
+
+// statInput tells which file the input is; of stdin, which may be redirected, too.
+func statInput(stdin io.Reader, name string) (os.FileInfo, error) {
+	if f, ok := stdin.(*os.File); ok && name == "-" {
+		return f.Stat()
+	}
+	return os.Stat(name)
 }
 
 // lastingOutput goes on without its reader: batches are applied whether or not somebody still wants their timestamps.
