@@ -40,8 +40,8 @@ func startBackground(s *Store) *background {
 	b := &background{s: s, flush: make(chan struct{}, 1), compact: make(chan struct{}, 1), sync: make(chan struct{}, 1)}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	b.done.Go(b.flusher)
-	b.done.Go(b.syncer)
 	if !s.opts.Manual {
+		b.done.Go(b.syncer)
 		b.done.Go(b.compactor)
 	}
 	return b
@@ -62,11 +62,14 @@ func wake(c chan struct{}) {
 
 // check wakes the flusher if a batch has brought a table to its limit, and the syncer if the log has grown.
 func (b *background) check(parts []*part) {
-	if grown := b.s.log.Bytes() - b.synced.Load(); grown < 0 || grown >= syncAfter { // it is shorter when segments went
-		wake(b.sync)
-	}
 	if b.s.opts.Manual {
 		return
+	}
+	switch length := b.s.log.Bytes(); {
+	case length >= b.synced.Load()+syncAfter:
+		wake(b.sync)
+	case length < b.synced.Load(): // segments went
+		b.synced.Store(length)
 	}
 	for _, p := range parts {
 		if mem, _ := p.table.tab.MemBytes(); mem >= b.s.opts.FlushBytes {

@@ -8,13 +8,16 @@ import (
 	"github.com/oribi-db/oribi/internal/prooftest"
 )
 
+// maxFaults bounds the runs of a process: a poisoned store abandons its metadata store, which keeps some megabytes.
+const maxFaults = 1500
+
 // runFaults fails changes of the disk, one a run, in histories with rising seeds until the time is over: all of a history's changes
 // in a random order, as far as its share of the time goes.
 func runFaults(t *testing.T, full bool) {
 	seed := proofSeed(t)
 	end := time.Now().Add(proofTime(400*time.Millisecond, 3*time.Second))
 	var total prooftest.FaultCounts
-	for ; time.Now().Before(end); seed++ {
+	for ; time.Now().Before(end) && total.Runs < maxFaults; seed++ {
 		f := prooftest.Faults{Settings: smallHistory(seed), Steps: 50, Full: full}
 		f.Settings.Background = false
 		changes, err := f.Changes()
@@ -22,7 +25,7 @@ func runFaults(t *testing.T, full bool) {
 			t.Fatalf("-proof.seed=%d: %v", seed, err)
 		}
 		for i, n := range rand.New(rand.NewPCG(seed, 2)).Perm(changes) {
-			if i >= 100 || !time.Now().Before(end) {
+			if i >= 100 || !time.Now().Before(end) || total.Runs >= maxFaults {
 				break
 			}
 			script, counts, err := f.Run(n)

@@ -105,10 +105,13 @@ func TestModelKeepsVersionsAndTakesCommitsBack(t *testing.T) {
 	}
 }
 
-// A script says all that a history needs: it comes back from its text, and runs to the same counts.
+// A script says all that a history needs: it comes back from its text, and runs to the same counts. Without crashes: what a power cut leaves of
+// unsynced pages hangs on how far Pebble's own goroutines had come, and so does which unsynced batches are lost.
 func TestScriptComesBackFromItsText(t *testing.T) {
 	for seed := range uint64(6) {
-		r := Explore(RandomSettings(seed), func(c Counts) bool { return c.Steps < 60 })
+		settings := RandomSettings(seed)
+		settings.NoCrashes = true
+		r := Explore(settings, func(c Counts) bool { return c.Steps < 60 })
 		if r.Err != nil {
 			t.Fatalf("seed %d: %v", seed, r.Err)
 		}
