@@ -24,7 +24,8 @@ const (
 // background flushes and compacts when the store is left to do so, and confirms the newest metadata when it is idle.
 //
 // Three goroutines: one for flushes and confirmation, one for compactions, so that a long compaction of one table does not hold up
-// the flush of another, and one that syncs log which nobody waits for.
+// the flush of another, and one that syncs log which nobody waits for. With Options.Manual the first is alone, and only
+// confirms.
 type background struct {
 	s       *Store
 	ctx     context.Context

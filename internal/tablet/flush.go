@@ -54,7 +54,7 @@ func (t *Tablet) flush(ctx context.Context) (Result, error) {
 	}
 	defer r.thaw()
 	res := Result{RowSetsBefore: len(r.old.tree.Sets), RowSetsAfter: len(r.old.tree.Sets)}
-	if r.old.firstLSN(true) == NoLSN {
+	if r.old.firstLSN() == NoLSN {
 		return res, nil
 	}
 	r.mem = t.newMem()

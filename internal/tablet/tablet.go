@@ -234,19 +234,17 @@ func (t *Tablet) FirstLSN() uint64 {
 		return NoLSN
 	}
 	defer l.release()
-	return l.firstLSN(true)
+	return l.firstLSN()
 }
 
-func (l *layout) firstLSN(withMem bool) uint64 {
+func (l *layout) firstLSN() uint64 {
 	first := NoLSN
 	see := func(lsn uint64) {
 		if lsn != 0 {
 			first = min(first, lsn)
 		}
 	}
-	if withMem {
-		see(l.mem.FirstLSN())
-	}
+	see(l.mem.FirstLSN())
 	for _, d := range l.tree.Sets {
 		if m := d.Tracker().Mem; m != nil {
 			see(m.FirstLSN())
