@@ -24,6 +24,8 @@ type Options struct {
 	Name       string    // of the input, for messages
 	Timestamps io.Writer // takes the timestamp of each batch, a line in one Write, before the next batch begins; nil = nobody asks
 	NoSync     bool      // a batch counts as done when it is published, not when it is durable
+
+	Applied func(batches int64) // told after each batch how many are done; nil = nobody asks
 }
 
 // LineError says on which line of the input a run ended.
@@ -76,6 +78,7 @@ type runner struct {
 	decoder Decoder
 	targets map[string]*Target
 	stamp   []byte
+	applied int64
 }
 
 // target finds a table for the decoder, once for each name.
@@ -122,6 +125,10 @@ func (r *runner) line(n line) error {
 			err = opError(row.Row, rowCause(row))
 		}
 		return r.failed(n, err)
+	}
+	r.applied++
+	if r.options.Applied != nil {
+		r.options.Applied(r.applied)
 	}
 	if r.options.Timestamps == nil {
 		return nil

@@ -12,13 +12,16 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/apply"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/demo"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/progress"
 )
 
 func (a *app) apply() *cobra.Command {
 	var timestamps string
 	var noSync bool
 	c := a.verb("apply DIR FILE", "Apply write batches, one JSON object a line", func(cmd *cobra.Command, args []string) error {
-		in, err := a.openInput(args[1])
+		bar := a.applyBar(timestamps)
+		defer bar.Stop()
+		in, err := a.openCounted(args[1], bar)
 		if err != nil {
 			return err
 		}
@@ -28,7 +31,7 @@ func (a *app) apply() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			o := apply.Options{Name: args[1], NoSync: noSync}
+			o := apply.Options{Name: args[1], NoSync: noSync, Applied: bar.Count}
 			if out != nil {
 				o.Timestamps = out
 				defer out.Close()
@@ -39,6 +42,14 @@ func (a *app) apply() *cobra.Command {
 	c.Flags().StringVar(&timestamps, "timestamps", "", "write the timestamp of each batch to this file, a line each; - is stdout")
 	c.Flags().BoolVar(&noSync, "no-sync", false, "do not wait until a batch is durable: a power cut may lose the last ones")
 	return c
+}
+
+// applyBar shows how far apply has come, unless timestamps run over the terminal.
+func (a *app) applyBar(timestamps string) *progress.Bar {
+	if timestamps == "-" {
+		return nil
+	}
+	return a.bar(progress.Options{What: "apply", Unit: progress.Bytes, Counted: "batches"})
 }
 
 // timestamps makes the file that takes the timestamps anew; nil when none is asked for.

@@ -23,6 +23,8 @@ type app struct {
 	stdout  *stdout
 	stderr  io.Writer
 	file    *os.File // stdout itself: is it a terminal?
+	errFile *os.File // stderr itself: is it a terminal?
+	quiet   bool     // --quiet: no progress
 	started bool     // a verb runs; before that all errors are of the command line
 }
 
@@ -33,7 +35,7 @@ func Main(args []string, in, out, errs *os.File) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
-	a := &app{stdin: in, stdout: &stdout{out: out}, stderr: errs, file: out}
+	a := &app{stdin: in, stdout: &stdout{out: out}, stderr: errs, file: out, errFile: errs}
 	return a.run(ctx, args)
 }
 
@@ -83,6 +85,7 @@ func (a *app) commands() *cobra.Command {
 			return cmd.Help()
 		},
 	}
+	root.PersistentFlags().BoolVar(&a.quiet, "quiet", false, "show no progress on a terminal")
 	root.AddCommand(
 		a.noun("store", "Make, describe and check stores", a.storeInit(), a.storeInfo(), a.storeVerify()),
 		a.noun("table", "Make, list, read and tend tables", a.tableCreate(), a.tableList(), a.tableDescribe(), a.tableDrop(),

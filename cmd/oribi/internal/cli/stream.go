@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+
+	"github.com/oribi-db/oribi/cmd/oribi/internal/progress"
 )
 
 // errReaderGone says that whoever read our output has gone away, as head does. That is no failure.
@@ -37,27 +39,42 @@ func isGone(err error) bool {
 }
 
 // openInput opens a file to read: "-" is stdin, and what ends in .gz is unpacked.
-func (a *app) openInput(name string) (io.ReadCloser, error) {
+func (a *app) openInput(name string) (io.ReadCloser, error) { return a.openCounted(name, nil) }
+
+// openCounted is openInput whose reading moves bar: a file's size is its total, and what is read of it, packed or not, is done.
+func (a *app) openCounted(name string, bar *progress.Bar) (io.ReadCloser, error) {
 	if name == "-" {
-		return io.NopCloser(a.stdin), nil
+		return io.NopCloser(&counted{a.stdin, bar}), nil
 	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	if info, err := f.Stat(); err == nil && info.IsDir() {
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+	case info.IsDir():
 		f.Close()
 		return nil, fmt.Errorf("%s is a directory", name)
+	case info.Mode().IsRegular():
+		bar.SetTotal(info.Size())
 	}
+	in := &counted{f, bar}
 	if !strings.HasSuffix(name, ".gz") {
-		return f, nil
+		return &plain{in, f}, nil
 	}
-	z, err := gzip.NewReader(bufio.NewReaderSize(f, 64<<10))
+	z, err := gzip.NewReader(bufio.NewReaderSize(in, 64<<10))
 	if err != nil {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return &packed{z, f}, nil
+}
+
+// plain is a file that is read as it is.
+type plain struct {
+	io.Reader
+	io.Closer
 }
 
 // packed is a file that is unpacked while it is read.
