@@ -35,6 +35,12 @@ func benchFile(b *testing.B, o WriterOptions, nulls float64) *block.Memory {
 func writeAll(t testing.TB, o WriterOptions, v *batch.Vector) *block.Memory {
 	t.Helper()
 	out := &block.Memory{Number: 17}
+	writeTo(t, out, o, v)
+	return out
+}
+
+func writeTo(t testing.TB, out *block.Memory, o WriterOptions, v *batch.Vector) {
+	t.Helper()
 	w, err := NewWriter(out, o)
 	if err == nil {
 		err = w.Append(v)
@@ -45,7 +51,6 @@ func writeAll(t testing.TB, o WriterOptions, v *batch.Vector) *block.Memory {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return out
 }
 
 func open(t testing.TB, src block.Source, c *cache.Cache) *Reader {

@@ -249,6 +249,7 @@ func shuffle(dst, src []byte, n, width int) {
 	row := n / 8
 	var w laneWords
 	set := seenBits(src, width)
+	narrow := width == 8 && set[4]|set[5]|set[6]|set[7] == 0
 	for base := 0; base < row; base += laneBytes {
 		cells := src[base*8*width:]
 		if len(cells) < laneCells*width {
@@ -256,7 +257,11 @@ func shuffle(dst, src []byte, n, width int) {
 			copy(last[:], cells)
 			cells = last[:]
 		}
-		loadCells(&w, cells, width)
+		if narrow {
+			loadNarrow(&w, (*[64 * 8]byte)(cells))
+		} else {
+			loadCells(&w, cells, width)
+		}
 		for k := range width {
 			if set[k] != 0 {
 				storePlane(dst[k*8*row:(k+1)*8*row], &w, k, base, row, width)
@@ -304,20 +309,41 @@ func loadCells(w *laneWords, cells []byte, width int) {
 	}
 }
 
+// loadNarrow is loadCells for cells of 8 bytes whose upper four are 0. It makes the words of planes 0 to 3.
+func loadNarrow(w *laneWords, cells *[64 * 8]byte) {
+	for m := range 8 {
+		s := cells[8*m:]
+		a0 := uint64(binary.LittleEndian.Uint32(s)) | uint64(binary.LittleEndian.Uint32(s[256:]))<<32
+		a1 := uint64(binary.LittleEndian.Uint32(s[64:])) | uint64(binary.LittleEndian.Uint32(s[320:]))<<32
+		a2 := uint64(binary.LittleEndian.Uint32(s[128:])) | uint64(binary.LittleEndian.Uint32(s[384:]))<<32
+		a3 := uint64(binary.LittleEndian.Uint32(s[192:])) | uint64(binary.LittleEndian.Uint32(s[448:]))<<32
+		a0, a2 = swap16(a0, a2)
+		a1, a3 = swap16(a1, a3)
+		a := (*[4]uint64)(w[8*m:])
+		a[0], a[1] = swap8(a0, a1)
+		a[2], a[3] = swap8(a2, a3)
+	}
+}
+
 // storePlane does the first step backwards for plane k: 8 bytes of each of its rows, from byte base on.
 func storePlane(plane []byte, w *laneWords, k, base, row, width int) {
 	s := w[k:]
-	var a [8]uint64
-	a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7] = transposeBits(
+	a0, a1, a2, a3, a4, a5, a6, a7 := transposeBits(
 		s[0], s[width], s[2*width], s[3*width], s[4*width], s[5*width], s[6*width], s[7*width])
 	if row-base >= laneBytes {
-		for b, word := range a {
-			binary.LittleEndian.PutUint64(plane[b*row+base:], word)
-		}
+		o := plane[base:]
+		binary.LittleEndian.PutUint64(o, a0)
+		binary.LittleEndian.PutUint64(o[row:], a1)
+		binary.LittleEndian.PutUint64(o[2*row:], a2)
+		binary.LittleEndian.PutUint64(o[3*row:], a3)
+		binary.LittleEndian.PutUint64(o[4*row:], a4)
+		binary.LittleEndian.PutUint64(o[5*row:], a5)
+		binary.LittleEndian.PutUint64(o[6*row:], a6)
+		binary.LittleEndian.PutUint64(o[7*row:], a7)
 		return
 	}
 	var buf [8]byte
-	for b, word := range a {
+	for b, word := range [8]uint64{a0, a1, a2, a3, a4, a5, a6, a7} {
 		binary.LittleEndian.PutUint64(buf[:], word)
 		copy(plane[b*row+base:(b+1)*row], buf[:])
 	}
