@@ -256,6 +256,16 @@ func (t *Table) Merge(ctx context.Context, c compaction.Choice) error {
 	return err
 }
 
+// Extract flushes the table and copies the files of all its rowsets into dir, a folder that it makes, beside a tablet.json that tells how they
+// belong together: Apache Kudu's own programs read them. The copy stands for itself; history goes with it. When Extract fails, nothing
+// of dir stays. Errors: os.ErrExist when dir exists; ErrCorrupt; those of Flush.
+func (t *Table) Extract(ctx context.Context, dir string) error {
+	_, err := t.work(ctx, "extract", func(ctx context.Context) (CompactionResult, error) {
+		return CompactionResult{}, t.tab.Extract(ctx, dir)
+	})
+	return err
+}
+
 // Layout is the table's rowsets as a policy sees them.
 func (t *Table) Layout() compaction.Layout { return t.tab.Info() }
 

@@ -1,0 +1,180 @@
+package tablet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/rowset"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Extract flushes the MemRowSet and the delta mem stores, then copies the files of all rowsets as loose files into dir, which it makes
+// (its parent must exist), with a tablet.json that says how they belong together:
+//
+//	dir/tablet.json               columns, and what no file says of a rowset
+//	dir/rowset-N/<column ID>.cfile
+//	dir/rowset-N/adhoc.cfile      key index of a compound key
+//	dir/rowset-N/bloom.bloom
+//	dir/rowset-N/redo-I.delta     oldest first
+//	dir/rowset-N/undo-I.delta     newest first
+//
+// Rowsets are numbered from 0 in the order of their first keys. A Kudu tablet server that gets these files opens them. Files are read and
+// checked whole before they are copied; no flush or compaction of the table runs meanwhile. When Extract fails nothing of dir stays.
+// Errors: those of Flush; os.ErrExist when dir exists; ErrCorrupt. Source: tablet spec §8, §11.1.
+func (t *Tablet) Extract(ctx context.Context, dir string) (err error) {
+	t.alone(func() { err = t.extract(ctx, dir) })
+	return err
+}
+
+// extract is Extract under the work lock.
+func (t *Tablet) extract(ctx context.Context, dir string) (err error) {
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+	}()
+	if _, err := t.flush(ctx); err != nil {
+		return err
+	}
+	l, err := t.acquire()
+	if err != nil {
+		return err
+	}
+	defer l.release()
+	e := extractor{ctx: ctx, blocks: t.opts.RowSets.Blocks}
+	about := tabletFile{Columns: columnsOf(t.Schema), RowSets: map[string]rowSetNumbers{}}
+	for i, d := range l.tree.Sets {
+		name := filepath.Join(dir, "rowset-"+strconv.Itoa(i))
+		m := d.Stored()
+		if err := e.rowSet(name, d, m); err != nil {
+			return fmt.Errorf("table %q: rowset %d: %w", t.Name, m.ID, err)
+		}
+		about.RowSets[strconv.Itoa(i)] = rowSetNumbers{LastDurableDMS: m.LastDurableDMS, LiveRows: m.LiveRows}
+	}
+	text, err := json.MarshalIndent(&about, "", "  ")
+	if err != nil {
+		return err
+	}
+	return e.write(filepath.Join(dir, "tablet.json"), func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	})
+}
+
+// tabletFile is the JSON of tablet.json.
+type tabletFile struct {
+	Columns []columnFile             `json:"columns"`
+	RowSets map[string]rowSetNumbers `json:"rowsets"`
+}
+
+type rowSetNumbers struct {
+	LastDurableDMS int64 `json:"last_durable_dms_id"`
+	LiveRows       int64 `json:"live_row_count"`
+}
+
+type columnFile struct {
+	ID          schema.ColumnID `json:"id"`
+	Name        string          `json:"name"`
+	Type        string          `json:"type"`
+	Key         bool            `json:"key"`
+	Nullable    bool            `json:"nullable"`
+	Encoding    string          `json:"encoding"`
+	Compression string          `json:"compression"`
+	Default     json.RawMessage `json:"read_default,omitempty"`
+	Precision   int             `json:"precision,omitempty"`
+	Scale       int             `json:"scale,omitempty"`
+	Length      int             `json:"length,omitempty"`
+}
+
+func columnsOf(s *schema.Schema) (out []columnFile) {
+	for i := range s.Columns {
+		c := &s.Columns[i]
+		f := columnFile{ID: c.ID, Name: c.Name, Type: c.Type.String(), Key: i < s.Keys, Nullable: c.Nullable,
+			Encoding: c.Encoding.String(), Compression: c.Compression.String(), Precision: c.Precision, Scale: c.Scale, Length: c.Length}
+		if c.Default != nil {
+			f.Default = unscaled(c)
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// unscaled is the JSON of a column's default with decimals and dates as the integers that stand in files.
+func unscaled(c *schema.Column) json.RawMessage {
+	plain := *c
+	if !c.Type.Variable() {
+		plain.Type, plain.Scale = c.Type.Physical(), 0
+	}
+	return celltext.AppendJSON(nil, &plain, c.Default)
+}
+
+// extractor copies blocks into files.
+type extractor struct {
+	ctx    context.Context
+	blocks rowset.Blocks
+}
+
+func (e *extractor) rowSet(dir string, d *rowset.DiskRowSet, m *meta.RowSet) error {
+	if id, err := d.CheckFiles(); err != nil {
+		return fmt.Errorf("block %d: %w", id, err)
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	var err error
+	put := func(id block.ID, name string) {
+		if err == nil && id != 0 {
+			err = e.copy(id, filepath.Join(dir, name))
+		}
+	}
+	for _, c := range m.Columns {
+		if d.Schema.IndexID(c.ID) >= 0 {
+			put(c.Block, fmt.Sprintf("%d.cfile", c.ID))
+		}
+	}
+	put(m.KeyIndex, "adhoc.cfile")
+	put(m.Bloom, "bloom.bloom")
+	for i, id := range m.Redo {
+		put(id, fmt.Sprintf("redo-%d.delta", i))
+	}
+	for i, id := range m.Undo {
+		put(id, fmt.Sprintf("undo-%d.delta", i))
+	}
+	return err
+}
+
+func (e *extractor) copy(id block.ID, name string) error {
+	if err := e.ctx.Err(); err != nil {
+		return err
+	}
+	src, err := e.blocks.OpenBlock(id)
+	if err != nil {
+		return err
+	}
+	defer src.Close() // open for reading: there is nothing to lose
+	return e.write(name, func(w io.Writer) error {
+		_, err := io.Copy(w, io.NewSectionReader(src, 0, src.Size()))
+		return err
+	})
+}
+
+// write makes a file that was not there.
+func (e *extractor) write(name string, content func(io.Writer) error) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	return errors.Join(content(f), f.Close())
+}
