@@ -48,6 +48,7 @@ type Batch struct {
 // part is a batch's share of one table.
 type part struct {
 	table *Table
+	shape *tablet.Shape // by which ops, cells and set are to be read
 	ops   []tablet.Op
 	buf   []byte // keys and bodies; never moved, so that slices of it hold
 	cells [][]byte
@@ -110,7 +111,7 @@ func (b *Batch) Row(op Op, t *Table, row Row) {
 	found := 0
 	p.value = p.value[:0]
 	for i := range p.cells {
-		c := &t.tab.Schema.Columns[i]
+		c := &p.shape.Schema.Columns[i]
 		v, ok := row[c.Name]
 		p.cells[i], p.set[i] = nil, ok
 		if !ok {
@@ -131,7 +132,7 @@ func (b *Batch) Row(op Op, t *Table, row Row) {
 	}
 	if found < len(row) {
 		for name := range row {
-			if t.tab.Schema.Index(name) < 0 {
+			if p.shape.Schema.Index(name) < 0 {
 				b.fail(t, name, fault.ErrNotFound)
 				return
 			}
@@ -151,7 +152,7 @@ func (b *Batch) Cells(op Op, t *Table, cells [][]byte, set []bool) {
 		b.fail(t, "", fmt.Errorf("%d cells, the table has %d columns", len(cells), len(p.cells)))
 		return
 	}
-	s := t.tab.Schema
+	s := p.shape.Schema
 	for i := range cells {
 		p.set[i] = set == nil && (i < s.Keys || op != OpDelete && op != OpDeleteIgnore) || set != nil && set[i]
 		p.cells[i] = nil
@@ -174,7 +175,7 @@ func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
 	if p == nil {
 		return
 	}
-	s := t.tab.Schema
+	s := p.shape.Schema
 	if err := checkVectors(s, op, columns); err != nil {
 		b.fail(t, "", err)
 		return
@@ -216,8 +217,8 @@ func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
 			}
 		}
 	}
-	keys := change.AppendVectorKeys(make([][]byte, 0, n), t.tab.Encoder, filled, 0, n)
-	buf, ends := t.tab.Layout.AppendVectorRows(nil, nil, filled, 0, n)
+	keys := change.AppendVectorKeys(make([][]byte, 0, n), p.shape.Encoder, filled, 0, n)
+	buf, ends := p.shape.Layout.AppendVectorRows(nil, nil, filled, 0, n)
 	start := 0
 	for i, key := range keys {
 		if len(key) > schema.MaxKeyBytes {
@@ -283,8 +284,9 @@ func (b *Batch) part(t *Table) *part {
 		b.err = fmt.Errorf("oribi: row %d: the table is not of this store: %w", b.n, fault.ErrNotFound)
 		return nil
 	}
-	n := len(t.tab.Schema.Columns)
-	p := &part{table: t, cells: make([][]byte, n), set: make([]bool, n)}
+	shape := t.tab.Shape()
+	n := len(shape.Schema.Columns)
+	p := &part{table: t, shape: shape, cells: make([][]byte, n), set: make([]bool, n)}
 	b.parts = append(b.parts, p)
 	return p
 }
@@ -309,7 +311,7 @@ func errRowTooLong(n int) error { return fmt.Errorf("a row of %d bytes, limit %d
 
 // add makes an operation of p.cells and p.set, which have been checked against their columns' types one by one.
 func (b *Batch) add(op Op, p *part) {
-	t, s := p.table, p.table.tab.Schema
+	t, s := p.table, p.shape.Schema
 	if column, err := b.complete(op, p); err != nil {
 		b.fail(t, column, err)
 		return
@@ -320,7 +322,7 @@ func (b *Batch) add(op Op, p *part) {
 	}
 	p.reserve(3*size + 16*len(p.cells) + 64) // keys escape, at most doubling; lists and images add less than 16 bytes a cell
 	start := len(p.buf)
-	p.buf = t.tab.Encoder.AppendKey(p.buf, p.cells)
+	p.buf = p.shape.Encoder.AppendKey(p.buf, p.cells)
 	o := tablet.Op{Ask: op, Index: b.n, Key: p.buf[start:len(p.buf):len(p.buf)]}
 	if len(o.Key) > schema.MaxKeyBytes {
 		b.fail(t, "", errKeyTooLong(len(o.Key)))
@@ -337,7 +339,7 @@ func (b *Batch) add(op Op, p *part) {
 			}
 		}
 	default:
-		p.buf = t.tab.Layout.AppendRow(p.buf, p.cells)
+		p.buf = p.shape.Layout.AppendRow(p.buf, p.cells)
 		o.Set, o.Lacks = p.setBitmap(op), p.lacks
 	}
 	if o.Body = p.buf[start:len(p.buf):len(p.buf)]; len(o.Body) > maxRowBytes {
@@ -351,7 +353,7 @@ func (b *Batch) add(op Op, p *part) {
 
 // complete checks which columns are set for the kind of operation, and fills in defaults.
 func (b *Batch) complete(op Op, p *part) (column string, err error) {
-	s := p.table.tab.Schema
+	s := p.shape.Schema
 	inserts := op != OpDelete && op != OpDeleteIgnore && op != OpUpdate && op != OpUpdateIgnore
 	others := 0
 	p.lacks = ""

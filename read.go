@@ -67,8 +67,7 @@ type Key []any
 const maxWidth = 16
 
 // keyCells makes the cells of a key given as a Go value, a Key, a Row or cells ([][]byte). Prefixes are allowed if prefix is set.
-func (t *Table) keyCells(key any, prefix bool) ([][]byte, error) {
-	s := t.tab.Schema
+func (t *Table) keyCells(s *schema.Schema, key any, prefix bool) ([][]byte, error) {
 	var values []any
 	switch k := key.(type) {
 	case [][]byte:
@@ -76,7 +75,7 @@ func (t *Table) keyCells(key any, prefix bool) ([][]byte, error) {
 			return nil, t.keyError("", fmt.Errorf("%d cells, the key has %d columns", len(k), s.Keys))
 		}
 		for i, cell := range k {
-			if err := t.checkKeyCell(i, cell); err != nil {
+			if err := t.checkKeyCell(&s.Columns[i], cell); err != nil {
 				return nil, err
 			}
 		}
@@ -108,7 +107,7 @@ func (t *Table) keyCells(key any, prefix bool) ([][]byte, error) {
 		if err != nil {
 			return nil, t.keyError(s.Columns[i].Name, err)
 		}
-		if err := t.checkKeyCell(i, cell); err != nil {
+		if err := t.checkKeyCell(&s.Columns[i], cell); err != nil {
 			return nil, err
 		}
 		if buf = buf[:len(buf)+len(free)]; len(free) > 0 {
@@ -119,8 +118,7 @@ func (t *Table) keyCells(key any, prefix bool) ([][]byte, error) {
 	return cells, nil
 }
 
-func (t *Table) checkKeyCell(i int, cell []byte) error {
-	c := &t.tab.Schema.Columns[i]
+func (t *Table) checkKeyCell(c *schema.Column, cell []byte) error {
 	if cell == nil {
 		return t.keyError(c.Name, fmt.Errorf("NULL, which it cannot be"))
 	}
@@ -161,6 +159,19 @@ func (t *Table) at(ctx context.Context, o *readOptions) (tablet.Snapshot, error)
 	return tablet.Snapshot{Before: o.at + 1}, nil
 }
 
+// view takes hold of the table as a read sees it. The columns of the read are found in its schema: that of the state that is read.
+func (t *Table) view(ctx context.Context, o *readOptions) (tablet.View, error) {
+	snap, err := t.at(ctx, o)
+	if err != nil {
+		return tablet.View{}, err
+	}
+	v, err := t.tab.View(snap)
+	if err != nil {
+		return v, fmt.Errorf("oribi: %w", err)
+	}
+	return v, nil
+}
+
 func collect(opts []ReadOption) readOptions {
 	if len(opts) == 0 {
 		return readOptions{all: true, limit: -1}
@@ -173,11 +184,11 @@ func collect(opts []ReadOption) readOptions {
 }
 
 // project finds the indexes of the columns to read.
-func (t *Table) project(o *readOptions) ([]int, error) {
+func (t *Table) project(shape *tablet.Shape, o *readOptions) ([]int, error) {
 	if o.all {
-		return t.allColumns, nil
+		return shape.All, nil
 	}
-	cols, err := t.tab.Schema.Project(o.columns)
+	cols, err := shape.Schema.Project(o.columns)
 	if err != nil {
 		return nil, fmt.Errorf("oribi: table %q: %w", t.tab.Name, err)
 	}
@@ -189,11 +200,12 @@ func (t *Table) project(o *readOptions) ([]int, error) {
 // Options: Columns, AsOf. Errors: ErrNotFound when there is no such row; those of AsOf; ErrRow for a key that does not fit; ErrCorrupt; ErrClosed.
 func (t *Table) Get(ctx context.Context, key any, opts ...ReadOption) (Row, error) {
 	o := collect(opts)
-	cols, err := t.project(&o)
+	v, err := t.read(ctx, &o)
 	if err != nil {
 		return nil, err
 	}
-	k, err := t.keyCells(key, false)
+	defer t.done(v)
+	cols, err := t.project(v.Shape, &o)
 	if err != nil {
 		return nil, err
 	}
@@ -203,10 +215,27 @@ func (t *Table) Get(ctx context.Context, key any, opts ...ReadOption) (Row, erro
 		cells = make([][]byte, 0, len(cols))
 	}
 	cells = cells[:len(cols)]
-	if err := t.get(ctx, k, &o, cols, cells); err != nil {
+	if err := t.get(v, key, cols, cells); err != nil {
 		return nil, err
 	}
-	return newRow(t.tab.Schema.Columns, cols, cells), nil
+	return newRow(v.Schema.Columns, cols, cells), nil
+}
+
+// read begins a read of one row; done ends it.
+func (t *Table) read(ctx context.Context, o *readOptions) (tablet.View, error) {
+	if err := t.store.enter(); err != nil {
+		return tablet.View{}, err
+	}
+	v, err := t.view(ctx, o)
+	if err != nil {
+		t.store.leave()
+	}
+	return v, err
+}
+
+func (t *Table) done(v tablet.View) {
+	v.Release()
+	t.store.leave()
 }
 
 // fewCells is how many cells of a row are held without asking for memory.
@@ -233,34 +262,40 @@ func newRow(columns []schema.Column, cols []int, cells [][]byte) Row {
 	return row
 }
 
-// GetCells is Get without conversion: the indexes in the schema of the columns read, and their cells, nil for NULL. The cells must not be
-// changed.
-func (t *Table) GetCells(ctx context.Context, key any, opts ...ReadOption) (columns []int, cells [][]byte, err error) {
+// GetCells is Get without conversion: the columns read, and their cells, nil for NULL. Neither must be changed.
+func (t *Table) GetCells(ctx context.Context, key any, opts ...ReadOption) (columns []schema.Column, cells [][]byte, err error) {
 	o := collect(opts)
-	if columns, err = t.project(&o); err != nil {
-		return nil, nil, err
-	}
-	k, err := t.keyCells(key, false)
+	v, err := t.read(ctx, &o)
 	if err != nil {
 		return nil, nil, err
 	}
-	cells = make([][]byte, len(columns))
-	return columns, cells, t.get(ctx, k, &o, columns, cells)
+	defer t.done(v)
+	cols, err := t.project(v.Shape, &o)
+	if err != nil {
+		return nil, nil, err
+	}
+	cells = make([][]byte, len(cols))
+	if err := t.get(v, key, cols, cells); err != nil {
+		return nil, nil, err
+	}
+	if o.all {
+		return v.Schema.Columns, cells, nil
+	}
+	for _, c := range cols {
+		columns = append(columns, v.Schema.Columns[c])
+	}
+	return columns, cells, nil
 }
 
 // get reads the cells of one row.
-func (t *Table) get(ctx context.Context, key [][]byte, o *readOptions, columns []int, cells [][]byte) error {
-	if err := t.store.enter(); err != nil {
-		return err
-	}
-	defer t.store.leave()
-	snap, err := t.at(ctx, o)
+func (t *Table) get(v tablet.View, key any, columns []int, cells [][]byte) error {
+	k, err := t.keyCells(v.Schema, key, false)
 	if err != nil {
 		return err
 	}
 	var few [64]byte
-	encoded := t.tab.Encoder.AppendKey(few[:0], key)
-	found, err := t.tab.Get(encoded, snap, columns, cells)
+	encoded := v.Encoder.AppendKey(few[:0], k)
+	found, err := v.Get(encoded, columns, cells)
 	if err != nil {
 		return fmt.Errorf("oribi: %w", err)
 	}
@@ -276,19 +311,16 @@ type Trace = tablet.Trace
 // Explain tells how Get finds a key: which rowsets it asks, and what their bloom files and key indexes say.
 func (t *Table) Explain(ctx context.Context, key any, opts ...ReadOption) (Trace, error) {
 	o := collect(opts)
-	k, err := t.keyCells(key, false)
+	v, err := t.read(ctx, &o)
 	if err != nil {
 		return Trace{}, err
 	}
-	if err := t.store.enter(); err != nil {
-		return Trace{}, err
-	}
-	defer t.store.leave()
-	snap, err := t.at(ctx, &o)
+	defer t.done(v)
+	k, err := t.keyCells(v.Schema, key, false)
 	if err != nil {
 		return Trace{}, err
 	}
-	return t.tab.Explain(t.tab.Encoder.AppendKey(nil, k), snap)
+	return v.Explain(v.Encoder.AppendKey(nil, k))
 }
 
 // Scan is a scan that has been asked for and not begun. Batches or Rows run it, once.
@@ -296,6 +328,7 @@ type Scan struct {
 	t   *Table
 	ctx context.Context
 	o   readOptions
+	fit func(*tablet.Shape) (columns []int, err error) // chooses the columns instead of o; nil = o does
 }
 
 // Scan reads rows, in key order unless AnyOrder is given. All options apply. Errors come with the first step.
@@ -374,56 +407,65 @@ func (sc *Scan) start() (scan.Iterator, error) {
 		return nil, err
 	}
 	defer t.store.leave()
-	req := scan.Request{Schema: t.tab.Schema}
-	var err error
-	if req.Columns, err = t.project(&sc.o); err != nil {
-		return nil, err
-	}
-	for _, p := range sc.o.predicates {
-		if err := t.bind(&p); err != nil {
-			return nil, err
-		}
-		req.Predicates = append(req.Predicates, p)
-	}
-	if req.Lower, err = t.bound(sc.o.lower); err != nil {
-		return nil, err
-	}
-	if req.Upper, err = t.bound(sc.o.upper); err != nil {
-		return nil, err
-	}
-	snap, err := t.at(sc.ctx, &sc.o)
+	v, err := t.view(sc.ctx, &sc.o)
 	if err != nil {
 		return nil, err
 	}
-	it, err := t.tab.Scan(&req, snap, !sc.o.anyOrder)
+	req, err := sc.request(v.Shape)
 	if err != nil {
-		return nil, fmt.Errorf("oribi: %w", err)
+		v.Release()
+		return nil, err
 	}
+	it := v.Scan(&req, !sc.o.anyOrder)
 	if sc.o.limit >= 0 {
 		it = scan.Limit(it, sc.o.limit)
 	}
 	return it, nil
 }
 
+// request finds what the options name in the schema that is read.
+func (sc *Scan) request(shape *tablet.Shape) (req scan.Request, err error) {
+	t := sc.t
+	if sc.fit != nil {
+		req.Columns, err = sc.fit(shape)
+	} else {
+		req.Columns, err = t.project(shape, &sc.o)
+	}
+	if err != nil {
+		return req, err
+	}
+	for _, p := range sc.o.predicates {
+		if err := t.bind(shape.Schema, &p); err != nil {
+			return req, err
+		}
+		req.Predicates = append(req.Predicates, p)
+	}
+	if req.Lower, err = t.bound(shape, sc.o.lower); err != nil {
+		return req, err
+	}
+	req.Upper, err = t.bound(shape, sc.o.upper)
+	return req, err
+}
+
 // bound encodes a bound of a key range; nil when there is none.
-func (t *Table) bound(key any) ([]byte, error) {
+func (t *Table) bound(shape *tablet.Shape, key any) ([]byte, error) {
 	if key == nil {
 		return nil, nil
 	}
-	cells, err := t.keyCells(key, true)
+	cells, err := t.keyCells(shape.Schema, key, true)
 	if err != nil {
 		return nil, err
 	}
-	return t.tab.Encoder.AppendPrefix([]byte{}, cells), nil
+	return shape.Encoder.AppendPrefix([]byte{}, cells), nil
 }
 
 // bind finds a predicate's column and checks its values.
-func (t *Table) bind(p *batch.Predicate) error {
-	i := t.tab.Schema.Index(p.Column)
+func (t *Table) bind(s *schema.Schema, p *batch.Predicate) error {
+	i := s.Index(p.Column)
 	if i < 0 {
 		return fmt.Errorf("oribi: table %q: column %q: %w", t.tab.Name, p.Column, fault.ErrNotFound)
 	}
-	c := &t.tab.Schema.Columns[i]
+	c := &s.Columns[i]
 	p.ID, p.Type = c.ID, c.Type
 	for _, v := range p.Values {
 		if v == nil || !c.Type.Variable() && len(v) != c.Type.Width() {
@@ -436,11 +478,12 @@ func (t *Table) bind(p *batch.Predicate) error {
 // Test makes a predicate with Go values as in Row.
 func (t *Table) Test(column string, op batch.Op, values ...any) (batch.Predicate, error) {
 	p := batch.Predicate{Column: column, Op: op}
-	i := t.tab.Schema.Index(column)
+	s := t.Schema()
+	i := s.Index(column)
 	if i < 0 {
 		return p, fmt.Errorf("oribi: table %q: column %q: %w", t.tab.Name, column, fault.ErrNotFound)
 	}
-	c := &t.tab.Schema.Columns[i]
+	c := &s.Columns[i]
 	for _, v := range values {
 		var buf []byte
 		cell, err := appendValue(&buf, c, v)
@@ -449,7 +492,7 @@ func (t *Table) Test(column string, op batch.Op, values ...any) (batch.Predicate
 		}
 		p.Values = append(p.Values, cell)
 	}
-	return p, t.bind(&p)
+	return p, t.bind(s, &p)
 }
 
 // Count is the number of rows. Options: AsOf, Where, From, To. Without them it is told from counts, without reading, unless batches are

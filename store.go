@@ -311,7 +311,7 @@ func (s *Store) loadTable(row *meta.Table) error {
 	if err != nil {
 		return err
 	}
-	s.tables[row.Name] = newTable(s, tab)
+	s.tables[row.Name] = &Table{s, tab}
 	return nil
 }
 

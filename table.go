@@ -22,17 +22,8 @@ type blockID = block.ID
 
 // Table is one table of an open store. It is safe for concurrent use.
 type Table struct {
-	store      *Store
-	tab        *tablet.Tablet
-	allColumns []int // 0 to the number of columns − 1
-}
-
-func newTable(s *Store, tab *tablet.Tablet) *Table {
-	t := &Table{store: s, tab: tab}
-	for i := range tab.Schema.Columns {
-		t.allColumns = append(t.allColumns, i)
-	}
-	return t
+	store *Store
+	tab   *tablet.Tablet
 }
 
 // TableOption is a property that CreateTable gives a table.
@@ -123,7 +114,7 @@ func (s *Store) createTable(name string, columns *schema.Schema, opts []TableOpt
 	if err := s.commitTables(ch, stored); err != nil {
 		return nil, err
 	}
-	t := newTable(s, tab)
+	t := &Table{s, tab}
 	s.tablesMu.Lock()
 	s.tables[name] = t
 	s.tablesMu.Unlock()
@@ -199,8 +190,8 @@ func (s *Store) DropTable(name string) error {
 // Name is the table's name.
 func (t *Table) Name() string { return t.tab.Name }
 
-// Schema is the table's columns. It must not be changed.
-func (t *Table) Schema() *schema.Schema { return t.tab.Schema }
+// Schema is the table's columns as they are now. It must not be changed.
+func (t *Table) Schema() *schema.Schema { return t.tab.Shape().Schema }
 
 // Properties are a table's settings.
 type Properties struct {
@@ -324,8 +315,9 @@ func (t *Table) Stats(perColumn bool) (Stats, error) {
 		}
 	}
 	if perColumn {
-		for i := range t.tab.Schema.Columns {
-			c := &t.tab.Schema.Columns[i]
+		s := t.Schema()
+		for i := range s.Columns {
+			c := &s.Columns[i]
 			st.Columns = append(st.Columns, ColumnStats{c.Name, sizes[c.ID]})
 		}
 	}

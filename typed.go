@@ -7,11 +7,14 @@ import (
 	"iter"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -20,9 +23,17 @@ import (
 // Exported fields stand for the columns that their tags name: `oribi:"host,key"`, `oribi:"size"`, `oribi:"-"` for none; without a
 // tag the field's name in lower case. A field has the Go type of its column, or a type of that kind: integers; float32, float64;
 // string; []byte; bool; time.Time for date and timestamp; Decimal; Int128. A pointer field is for a nullable column: nil is NULL.
-// How a field is converted is found once, by Typed.
+// How a field is converted is found once for each version of the schema; when a column of a field is there no more, or under another
+// name or type, that is ErrSchema.
 type TableOf[T any] struct {
-	Table   *Table
+	Table *Table
+	tags  []fieldTag
+	bound atomic.Pointer[binding]
+}
+
+// binding is what the fields are in one version of the schema. Immutable.
+type binding struct {
+	shape   *tablet.Shape
 	fields  []field
 	columns []int // of the fields, indexes in the schema
 }
@@ -43,29 +54,42 @@ func Typed[T any](t *Table) (*TableOf[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &TableOf[T]{Table: t}
-	have := map[int]bool{}
-	for _, tag := range tags {
-		col := t.tab.Schema.Index(tag.name)
-		if col < 0 {
-			return nil, fmt.Errorf("oribi: %s.%s: table %q has no column %q: %w", typ, tag.field.Name, t.tab.Name, tag.name, fault.ErrSchema)
-		}
-		f, err := newField(&t.tab.Schema.Columns[col], tag.field)
-		if err != nil {
-			return nil, fmt.Errorf("oribi: %s.%s: column %q: %w: %w", typ, tag.field.Name, tag.name, err, fault.ErrSchema)
-		}
-		f.col = col
-		have[col] = true
-		out.fields = append(out.fields, f)
-		out.columns = append(out.columns, col)
+	out := &TableOf[T]{Table: t, tags: tags}
+	b, err := out.bind(t.tab.Shape())
+	if err != nil {
+		return nil, err
 	}
-	for i := range t.tab.Schema.Columns {
-		c := &t.tab.Schema.Columns[i]
-		if !have[i] && (i < t.tab.Schema.Keys || !c.Nullable && c.Default == nil) {
+	s := b.shape.Schema
+	for i := range s.Columns {
+		c := &s.Columns[i]
+		if !slices.Contains(b.columns, i) && (i < s.Keys || !c.Nullable && c.Default == nil) {
 			return nil, fmt.Errorf("oribi: %s has no field for column %q: %w", typ, c.Name, fault.ErrSchema)
 		}
 	}
 	return out, nil
+}
+
+// bind finds the columns of the fields in a version of the schema, by their names.
+func (t *TableOf[T]) bind(shape *tablet.Shape) (*binding, error) {
+	if b := t.bound.Load(); b != nil && b.shape == shape {
+		return b, nil
+	}
+	typ, b := reflect.TypeFor[T](), &binding{shape: shape}
+	for _, tag := range t.tags {
+		col := shape.Schema.Index(tag.name)
+		if col < 0 {
+			return nil, fmt.Errorf("oribi: %s.%s: table %q has no column %q: %w", typ, tag.field.Name, t.Table.tab.Name, tag.name, fault.ErrSchema)
+		}
+		f, err := newField(&shape.Schema.Columns[col], tag.field)
+		if err != nil {
+			return nil, fmt.Errorf("oribi: %s.%s: column %q: %w: %w", typ, tag.field.Name, tag.name, err, fault.ErrSchema)
+		}
+		f.col = col
+		b.fields = append(b.fields, f)
+		b.columns = append(b.columns, col)
+	}
+	t.bound.Store(b)
+	return b, nil
 }
 
 // fieldTag is a struct field with what its tag says.
@@ -315,19 +339,24 @@ func (t *TableOf[T]) Delete(b *Batch, rows ...T) { t.add(OpDelete, b, rows) }
 func (t *TableOf[T]) Add(op Op, b *Batch, rows ...T) { t.add(op, b, rows) }
 
 func (t *TableOf[T]) add(op Op, b *Batch, rows []T) {
-	s := t.Table.tab.Schema
 	keysOnly := op == OpDelete || op == OpDeleteIgnore
 	for i := range rows {
 		p := b.part(t.Table)
 		if p == nil {
 			return
 		}
+		bound, err := t.bind(p.shape)
+		if err != nil {
+			b.fail(t.Table, "", err)
+			return
+		}
+		s := p.shape.Schema
 		clear(p.cells)
 		clear(p.set)
 		v := reflect.ValueOf(&rows[i]).Elem()
-		p.reserveValues(len(t.fields))
-		for k := range t.fields {
-			f := &t.fields[k]
+		p.reserveValues(len(bound.fields))
+		for k := range bound.fields {
+			f := &bound.fields[k]
 			if keysOnly && f.col >= s.Keys {
 				continue
 			}
@@ -358,21 +387,26 @@ func (p *part) reserveValues(n int) {
 func (t *TableOf[T]) Get(ctx context.Context, key any, opts ...ReadOption) (T, error) {
 	var row T
 	o := collect(opts)
-	k, err := t.Table.keyCells(key, false)
+	view, err := t.Table.read(ctx, &o)
+	if err != nil {
+		return row, err
+	}
+	defer t.Table.done(view)
+	b, err := t.bind(view.Shape)
 	if err != nil {
 		return row, err
 	}
 	var few [32][]byte
-	cells := few[:len(t.fields):len(few)]
-	if len(t.fields) > len(few) {
-		cells = make([][]byte, len(t.fields))
+	cells := few[:min(len(b.fields), len(few))]
+	if len(b.fields) > len(few) {
+		cells = make([][]byte, len(b.fields))
 	}
-	if err := t.Table.get(ctx, k, &o, t.columns, cells); err != nil {
+	if err := t.Table.get(view, key, b.columns, cells); err != nil {
 		return row, err
 	}
 	v := reflect.ValueOf(&row).Elem()
-	for i := range t.fields {
-		t.fields[i].take(v.Field(t.fields[i].index), cells[i])
+	for i := range b.fields {
+		b.fields[i].take(v.Field(b.fields[i].index), cells[i])
 	}
 	return row, nil
 }
@@ -381,9 +415,14 @@ func (t *TableOf[T]) Get(ctx context.Context, key any, opts ...ReadOption) (T, e
 func (t *TableOf[T]) Scan(ctx context.Context, opts ...ReadOption) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		sc := t.Table.Scan(ctx, opts...)
-		sc.o.all, sc.o.columns = false, nil
-		for _, c := range t.columns {
-			sc.o.columns = append(sc.o.columns, t.Table.tab.Schema.Columns[c].Name)
+		var fields []field
+		sc.fit = func(shape *tablet.Shape) ([]int, error) {
+			b, err := t.bind(shape)
+			if err != nil {
+				return nil, err
+			}
+			fields = b.fields
+			return b.columns, nil
 		}
 		var zero T
 		for b, err := range sc.Batches() {
@@ -394,8 +433,8 @@ func (t *TableOf[T]) Scan(ctx context.Context, opts ...ReadOption) iter.Seq2[T, 
 			for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
 				var row T
 				v := reflect.ValueOf(&row).Elem()
-				for k := range t.fields {
-					t.fields[k].take(v.Field(t.fields[k].index), b.Columns[k].Cell(i))
+				for k := range fields {
+					fields[k].take(v.Field(fields[k].index), b.Columns[k].Cell(i))
 				}
 				if !yield(row, nil) {
 					return

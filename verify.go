@@ -79,11 +79,11 @@ func (t *Table) verify(ctx context.Context, report func(Finding)) error {
 
 // countInOrder counts rows and checks that their keys rise.
 func (t *Table) countInOrder(ctx context.Context, snap mvcc.Timestamp) (int64, error) {
-	req := scan.Request{Schema: t.tab.Schema, Keys: true}
-	it, err := t.tab.Scan(&req, tablet.Snapshot{Before: snap, Latest: true}, true)
+	v, err := t.tab.View(tablet.Snapshot{Before: snap, Latest: true})
 	if err != nil {
 		return 0, err
 	}
+	it := v.Scan(&scan.Request{Keys: true}, true)
 	defer it.Close()
 	var n int64
 	var last []byte

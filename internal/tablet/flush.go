@@ -57,7 +57,7 @@ func (t *Tablet) flush(ctx context.Context) (Result, error) {
 	if r.old.firstLSN() == NoLSN {
 		return res, nil
 	}
-	r.mem = t.newMem()
+	r.mem = t.newMem(r.old.shape)
 	r.floor = t.opts.Store.HistoryFloor(t, t.Row().HistorySec)
 	if r.old.mem.Len() > 0 {
 		r.event.Kind, r.event.Why = compaction.Flush, "the MemRowSet goes to disk"
@@ -235,8 +235,8 @@ func (r *rewrite) thaw() {
 // write rewrites inputs into new rowsets.
 func (r *rewrite) write(ctx context.Context, inputs []compaction.Input) error {
 	next := func() uint64 { return r.t.nextID.Add(1) - 1 }
-	w := rowset.NewRollingWriter(r.creation, r.t.Schema, next, r.t.opts.TargetBytes)
-	stats, err := compaction.Run(ctx, compaction.Job{Schema: r.t.Schema, Inputs: inputs, Floor: r.floor, Writer: w})
+	w := rowset.NewRollingWriter(r.creation, r.old.shape.Schema, next, r.t.opts.TargetBytes)
+	stats, err := compaction.Run(ctx, compaction.Job{Schema: r.old.shape.Schema, Inputs: inputs, Floor: r.floor, Writer: w})
 	if err != nil {
 		return fmt.Errorf("table %q: %w", r.t.Name, err)
 	}
@@ -345,7 +345,7 @@ func (r *rewrite) flushes(d *rowset.DiskRowSet) bool {
 // install swaps the new layout in. An error after the commit means that memory no longer shows what the metadata says: the
 // store poisons itself.
 func (r *rewrite) install(row *meta.Table) error {
-	t := r.t
+	t, shape := r.t, r.old.shape
 	r.done = true
 	var sets, opened []*rowset.DiskRowSet
 	defer func() {
@@ -359,7 +359,7 @@ func (r *rewrite) install(row *meta.Table) error {
 		}
 	}
 	for _, m := range r.out {
-		d, err := rowset.Open(t.Schema, m, t.opts.RowSets)
+		d, err := rowset.Open(shape.Schema, m, t.opts.RowSets)
 		if err != nil {
 			return err
 		}
@@ -373,7 +373,7 @@ func (r *rewrite) install(row *meta.Table) error {
 			return err
 		}
 		old := f.set.Tracker()
-		trackers[i] = &delta.Tracker{Schema: t.Schema, Undo: old.Undo, Redo: append(slices.Clone(old.Redo), file)}
+		trackers[i] = &delta.Tracker{Schema: shape.Schema, Undo: old.Undo, Redo: append(slices.Clone(old.Redo), file)}
 	}
 	t.row.Store(row)
 	for i, f := range r.flushed {
@@ -386,7 +386,7 @@ func (r *rewrite) install(row *meta.Table) error {
 			m.Release()
 		}
 	}
-	t.install(newLayout(r.mem, sets, max(r.floor, r.old.floor)))
+	t.install(newLayout(shape, r.mem, sets, max(r.floor, r.old.floor)))
 	if r.mem != r.old.mem {
 		r.old.mem.Release()
 	}

@@ -350,7 +350,7 @@ func TestWritersReadTheirWritesWhileRowSetsChange(t *testing.T) {
 					return
 				}
 				cells := make([][]byte, 4)
-				found, err := s.tab.Get(op.Key, Snapshot{Before: mvcc.Max, Latest: true}, allColumns, cells)
+				found, err := get(s.tab, op.Key, Snapshot{Before: mvcc.Max, Latest: true}, allColumns, cells)
 				if err != nil || found != (want != "") || found && rowText(cells) != want {
 					t.Errorf("round %d, key %d: found %t, %v, want %q", i, k, found, err, want)
 					return

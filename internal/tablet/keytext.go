@@ -9,19 +9,20 @@ import (
 // KeyText is an encoded key as people write it, in JSON: the value of a one-column key, else an object of the key columns. Bytes that
 // are no key stand in hex.
 func (t *Tablet) KeyText(key []byte) string {
-	cells, err := t.Encoder.Decode(key)
+	shape := t.Shape()
+	cells, err := shape.Encoder.Decode(key)
 	if err != nil {
 		return fmt.Sprintf("0x%x", key)
 	}
-	if t.Schema.SingleKey() {
-		return string(celltext.AppendJSON(nil, &t.Schema.Columns[0], cells[0]))
+	if shape.Schema.SingleKey() {
+		return string(celltext.AppendJSON(nil, &shape.Schema.Columns[0], cells[0]))
 	}
 	out := []byte{'{'}
 	for i, cell := range cells {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		c := &t.Schema.Columns[i]
+		c := &shape.Schema.Columns[i]
 		out = append(celltext.AppendQuoted(out, []byte(c.Name)), ':')
 		out = celltext.AppendJSON(out, c, cell)
 	}

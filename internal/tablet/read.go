@@ -31,21 +31,40 @@ func (l *layout) before(table string, snap Snapshot) (mvcc.Timestamp, error) {
 	return 0, fmt.Errorf("table %q: read at %d, history begins at %d: %w", table, uint64(snap.Before-1), uint64(l.floor), fault.ErrTooOld)
 }
 
-// Get reads cells of the row with an encoded key as of a snapshot into cells, which is as long as cols.
-// found is false when there was no such row. Cells are valid as long as they are referenced; nil = NULL.
-func (t *Tablet) Get(key []byte, at Snapshot, cols []int, cells [][]byte) (found bool, err error) {
+// View is a reader's hold on one state of the table, from which it reads as of one snapshot. Columns are named by their indexes in
+// Shape's schema. It is given back by Release, or by the iterator that Scan makes of it.
+type View struct {
+	*Shape
+	table  string
+	layout *layout
+	snap   mvcc.Timestamp
+}
+
+// View takes hold of the state of the table as it is now. The snapshot was found before: what is applied to stores that are newer than
+// the state would be missed by a later one. Errors: ErrTooOld, ErrNotFound when the table was dropped, ErrClosed.
+func (t *Tablet) View(at Snapshot) (View, error) {
 	l, err := t.acquire()
 	if err != nil {
-		return false, err
+		return View{}, err
 	}
-	defer l.release()
 	snap, err := l.before(t.Name, at)
 	if err != nil {
-		return false, err
+		l.release()
+		return View{}, err
 	}
-	if row, live := l.mem.Get(key, snap, nil); live {
+	return View{Shape: l.shape, table: t.Name, layout: l, snap: snap}, nil
+}
+
+// Release gives the state back.
+func (v View) Release() { v.layout.release() }
+
+// Get reads cells of the row with an encoded key into cells, which is as long as cols. found is false when there was no such row.
+// Cells are valid as long as they are referenced; nil = NULL.
+func (v View) Get(key []byte, cols []int, cells [][]byte) (found bool, err error) {
+	l := v.layout
+	if row, live := l.mem.Get(key, v.snap, nil); live {
 		for i, c := range cols {
-			cells[i] = t.Layout.Cell(row, c)
+			cells[i] = v.Layout.Cell(row, c)
 		}
 		return true, nil
 	}
@@ -58,13 +77,13 @@ func (t *Tablet) Get(key []byte, at Snapshot, cols []int, cells [][]byte) (found
 	for _, d := range sets {
 		row, there, err := d.Find(p)
 		if err != nil {
-			return false, fmt.Errorf("table %q: %w", t.Name, err)
+			return false, fmt.Errorf("table %q: %w", v.table, err)
 		}
 		if !there {
 			continue
 		}
-		if found, err = d.Row(row, snap, cols, cells); err != nil {
-			return false, fmt.Errorf("table %q: %w", t.Name, err)
+		if found, err = d.Row(row, v.snap, cols, cells); err != nil {
+			return false, fmt.Errorf("table %q: %w", v.table, err)
 		}
 		if found {
 			return true, nil
@@ -89,22 +108,13 @@ type TraceStep struct {
 }
 
 // Explain does what Get does and tells the way.
-func (t *Tablet) Explain(key []byte, at Snapshot) (Trace, error) {
+func (v View) Explain(key []byte) (Trace, error) {
 	var tr Trace
-	l, err := t.acquire()
-	if err != nil {
-		return tr, err
-	}
-	defer l.release()
-	snap, err := l.before(t.Name, at)
-	if err != nil {
-		return tr, err
-	}
-	if _, tr.InMemory = l.mem.Get(key, snap, nil); tr.InMemory {
+	if _, tr.InMemory = v.layout.mem.Get(key, v.snap, nil); tr.InMemory {
 		return tr, nil
 	}
 	p := bloom.MakeProbe(key)
-	for _, d := range l.tree.Candidates(nil, key) {
+	for _, d := range v.layout.tree.Candidates(nil, key) {
 		step := TraceStep{RowSet: d.Stored().ID}
 		filter, err := d.Filter()
 		if err != nil {
@@ -119,7 +129,7 @@ func (t *Tablet) Explain(key []byte, at Snapshot) (Trace, error) {
 			}
 		}
 		if step.Found {
-			if step.Live, err = d.Row(step.Row, snap, nil, nil); err != nil {
+			if step.Live, err = d.Row(step.Row, v.snap, nil, nil); err != nil {
 				return tr, err
 			}
 		}
@@ -128,18 +138,12 @@ func (t *Tablet) Explain(key []byte, at Snapshot) (Trace, error) {
 	return tr, nil
 }
 
-// Scan answers a request: in key order over all stores, or each store after the other. The iterator holds the layout until Close.
+// Scan answers a request: in key order over all stores, or each store after the other. The iterator gives v back at Close.
 //
-// The request's Snapshot is set from at.
-func (t *Tablet) Scan(req *scan.Request, at Snapshot, ordered bool) (scan.Iterator, error) {
-	l, err := t.acquire()
-	if err != nil {
-		return nil, err
-	}
-	if req.Snapshot, err = l.before(t.Name, at); err != nil {
-		l.release()
-		return nil, err
-	}
+// The request's Schema and Snapshot are set.
+func (v View) Scan(req *scan.Request, ordered bool) scan.Iterator {
+	l := v.layout
+	req.Schema, req.Snapshot = v.Schema, v.snap
 	groups := [][]*rowset.DiskRowSet{}
 	for _, d := range l.tree.Range(nil, req.Lower, req.Upper) {
 		groups = append(groups, []*rowset.DiskRowSet{d})
@@ -151,16 +155,16 @@ func (t *Tablet) Scan(req *scan.Request, at Snapshot, ordered bool) (scan.Iterat
 	r := *req
 	var chain []func() (scan.Iterator, error)
 	if withMem && (!ordered || len(groups) == 0) {
-		chain = append(chain, func() (scan.Iterator, error) { return t.newMemIterator(l, &r), nil })
+		chain = append(chain, func() (scan.Iterator, error) { return l.newMemIterator(&r), nil })
 	}
 	for _, g := range groups {
 		mixed := ordered && withMem
 		if len(g) > 1 || mixed {
 			r.Keys = true
 		}
-		chain = append(chain, func() (scan.Iterator, error) { return t.merge(l, g, mixed, &r) })
+		chain = append(chain, func() (scan.Iterator, error) { return l.merge(g, mixed, &r) })
 	}
-	return &held{Iterator: scan.Concat(chain...), layout: l}, nil
+	return &held{Iterator: scan.Concat(chain...), layout: l}
 }
 
 // overlapping joins rowsets that overlap into groups; the groups follow one another in key order. With rows in memory, which may lie
@@ -184,10 +188,10 @@ func overlapping(sets [][]*rowset.DiskRowSet, withMem bool) [][]*rowset.DiskRowS
 
 // merge scans a group of rowsets, and the MemRowSet if that is asked, in key order. Rowsets of the group that do not overlap are
 // chained, so that the merge has as many inputs as lie over one key.
-func (t *Tablet) merge(l *layout, group []*rowset.DiskRowSet, withMem bool, r *scan.Request) (scan.Iterator, error) {
+func (l *layout) merge(group []*rowset.DiskRowSet, withMem bool, r *scan.Request) (scan.Iterator, error) {
 	var inputs []scan.Iterator
 	if withMem {
-		inputs = append(inputs, t.newMemIterator(l, r))
+		inputs = append(inputs, l.newMemIterator(r))
 	}
 	for _, lane := range lanes(group) {
 		var chain []func() (scan.Iterator, error)
@@ -240,8 +244,8 @@ type memIterator struct {
 	keys   [][]byte
 }
 
-func (t *Tablet) newMemIterator(l *layout, req *scan.Request) *memIterator {
-	m := &memIterator{layout: t.Layout, req: req, it: l.mem.NewIterator(req.Snapshot, req.Lower, req.Upper, false), out: batch.New(req.Projection(), 0)}
+func (l *layout) newMemIterator(req *scan.Request) *memIterator {
+	m := &memIterator{layout: l.shape.Layout, req: req, it: l.mem.NewIterator(req.Snapshot, req.Lower, req.Upper, false), out: batch.New(req.Projection(), 0)}
 	for i := range req.Predicates {
 		m.tests = append(m.tests, &batch.Vector{Type: req.Predicates[i].Type})
 	}

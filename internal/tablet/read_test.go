@@ -76,7 +76,7 @@ func layoutWorld(t *testing.T, r *rand.Rand) (*world, picture) {
 				if !known {
 					before = pic.at(k, mvcc.Max)
 				}
-				now[k], _ = outcome(ask, before, rowText(w.tab.Layout.AppendCells(nil, w.image(k, a, s))))
+				now[k], _ = outcome(ask, before, rowText(w.tab.Shape().Layout.AppendCells(nil, w.image(k, a, s))))
 			}
 			w.mustCommit(ops...)
 			for k, text := range now {
@@ -106,7 +106,7 @@ func TestScansMatchThePictureOverAnyLayout(t *testing.T) {
 			if r.IntN(3) == 0 || at.Before == 0 {
 				at = latest
 			}
-			req := &scan.Request{Schema: testSchema, Columns: allColumns}
+			req := &scan.Request{Columns: allColumns}
 			keep := func(int) bool { return true }
 			if r.IntN(2) == 0 {
 				lower, upper := r.IntN(100)-40, r.IntN(100)-20
@@ -132,7 +132,7 @@ func TestScansMatchThePictureOverAnyLayout(t *testing.T) {
 				}
 			}
 			ordered := r.IntN(2) == 0
-			it, err := w.tab.Scan(req, at, ordered)
+			it, err := search(w.tab, req, at, ordered)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,7 +152,7 @@ func TestScansMatchThePictureOverAnyLayout(t *testing.T) {
 			}
 		}
 		for k := range pic {
-			trace, err := w.tab.Explain(w.key(k), latest)
+			trace, err := explain(w.tab, w.key(k), latest)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -194,7 +194,7 @@ func TestAScanKeepsItsLayout(t *testing.T) {
 			w = w.reopened(0)
 			var its []scan.Iterator
 			for range 3 {
-				it, err := w.tab.Scan(&scan.Request{Schema: testSchema, Columns: allColumns}, Snapshot{Before: timestampOf(w.lsn) + 1}, true)
+				it, err := search(w.tab, &scan.Request{Columns: allColumns}, Snapshot{Before: timestampOf(w.lsn) + 1}, true)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -225,17 +225,17 @@ func TestAScanWithBoundsKeepsItsKeyIndex(t *testing.T) {
 	}
 	w := newWorld(t, s)
 	key := func(a int, b string) []byte {
-		return w.tab.Encoder.AppendPrefix(nil, [][]byte{int64Cell(a), []byte(b)})
+		return w.tab.Shape().Encoder.AppendPrefix(nil, [][]byte{int64Cell(a), []byte(b)})
 	}
 	for i := range 2 {
 		for a := range 9 {
 			b := fmt.Sprint("text ", i)
-			w.mustCommit(Op{Ask: Insert, Key: key(a, b), Body: w.tab.Layout.AppendRow(nil, [][]byte{int64Cell(a), []byte(b)})})
+			w.mustCommit(Op{Ask: Insert, Key: key(a, b), Body: w.tab.Shape().Layout.AppendRow(nil, [][]byte{int64Cell(a), []byte(b)})})
 		}
 		w.flush()
 	}
 	w = w.reopened(w.lsn + 1) // no file is open
-	it, err := w.tab.Scan(&scan.Request{Schema: s, Columns: []int{0}, Lower: key(3, "u"), Upper: key(5, "text 1")}, latest, true)
+	it, err := search(w.tab, &scan.Request{Columns: []int{0}, Lower: key(3, "u"), Upper: key(5, "text 1")}, latest, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,9 +266,9 @@ func TestReadsBelowTheFloorAreTooOld(t *testing.T) {
 			}
 		}
 		for _, before := range []mvcc.Timestamp{0, timestampOf(1), timestampOf(2)} {
-			_, err1 := w.tab.Get(w.key(5), Snapshot{Before: before}, nil, nil)
-			_, err2 := w.tab.Scan(&scan.Request{Schema: testSchema}, Snapshot{Before: before}, true)
-			_, err3 := w.tab.Explain(w.key(5), Snapshot{Before: before})
+			_, err1 := get(w.tab, w.key(5), Snapshot{Before: before}, nil, nil)
+			_, err2 := search(w.tab, &scan.Request{}, Snapshot{Before: before}, true)
+			_, err3 := explain(w.tab, w.key(5), Snapshot{Before: before})
 			for _, err := range []error{err1, err2, err3} {
 				if !errors.Is(err, fault.ErrTooOld) {
 					t.Errorf("at %d: %v", before, err)

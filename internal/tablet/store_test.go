@@ -175,7 +175,7 @@ func int32Cell(v int) []byte { return binary.LittleEndian.AppendUint32(nil, uint
 
 func int64Cell(v int) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(v)) }
 
-func (w *world) key(k int) []byte { return w.tab.Encoder.AppendKey(nil, [][]byte{int64Cell(k)}) }
+func (w *world) key(k int) []byte { return w.tab.Shape().Encoder.AppendKey(nil, [][]byte{int64Cell(k)}) }
 
 // image is a row: a, and s, whose empty string stands for NULL.
 func (w *world) image(k, a int, s string) []byte {
@@ -183,7 +183,7 @@ func (w *world) image(k, a int, s string) []byte {
 	if s == "" {
 		cells[2] = nil
 	}
-	return w.tab.Layout.AppendRow(nil, cells)
+	return w.tab.Shape().Layout.AppendRow(nil, cells)
 }
 
 // op makes an operation on key k: the inserts and upserts with all columns, the updates of a and s.
@@ -248,7 +248,7 @@ var latest = Snapshot{Before: mvcc.Max, Latest: true}
 func (w *world) get(k int, at Snapshot) string {
 	w.t.Helper()
 	cells := make([][]byte, len(allColumns))
-	found, err := w.tab.Get(w.key(k), at, allColumns, cells)
+	found, err := get(w.tab, w.key(k), at, allColumns, cells)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func rowText(cells [][]byte) string {
 // scan is all rows as text, in the order in which they came.
 func (w *world) scan(at Snapshot, ordered bool) []string {
 	w.t.Helper()
-	it, err := w.tab.Scan(&scan.Request{Schema: testSchema, Columns: allColumns}, at, ordered)
+	it, err := search(w.tab, &scan.Request{Columns: allColumns}, at, ordered)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -398,4 +398,32 @@ func (w *world) dropRows(sets []*meta.RowSet) error {
 		ch.Delete = append(ch.Delete, meta.RowSetKey(3, m.ID))
 	}
 	return w.m.Commit(ch)
+}
+
+// get, search and explain read the newest layout in one step.
+
+func get(t *Tablet, key []byte, at Snapshot, cols []int, cells [][]byte) (bool, error) {
+	v, err := t.View(at)
+	if err != nil {
+		return false, err
+	}
+	defer v.Release()
+	return v.Get(key, cols, cells)
+}
+
+func search(t *Tablet, req *scan.Request, at Snapshot, ordered bool) (scan.Iterator, error) {
+	v, err := t.View(at)
+	if err != nil {
+		return nil, err
+	}
+	return v.Scan(req, ordered), nil
+}
+
+func explain(t *Tablet, key []byte, at Snapshot) (Trace, error) {
+	v, err := t.View(at)
+	if err != nil {
+		return Trace{}, err
+	}
+	defer v.Release()
+	return v.Explain(key)
 }

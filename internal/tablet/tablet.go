@@ -12,7 +12,7 @@
 //	stripes  row locks: a stripe of keys each, taken in rising order
 //	mu       the pointer to the current layout; no I/O under it
 //
-// A layout is immutable and counted: a reader holds the one that it began with, its files stay open until the last
+// A layout, of which the schema is a part, is immutable and counted: a reader holds the one that it began with, its files stay open until the last
 // reader is done. The stores in it (MemRowSet, delta mem stores) take changes; a reader's snapshot tells it which to see.
 //
 // Since writers are away while a flush or compaction runs, the LSN at which it freezes is the included LSN of all that it writes,
@@ -29,14 +29,11 @@ import (
 
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/compaction"
-	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/internal/keyenc"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/memrowset"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
-	"github.com/oribi-db/oribi/schema"
 )
 
 // Store is what a tablet needs of its store.
@@ -71,12 +68,9 @@ type Options struct {
 
 // Tablet is one table.
 type Tablet struct {
-	opts    Options
-	Number  uint32
-	Name    string
-	Schema  *schema.Schema
-	Layout  *change.Layout
-	Encoder *keyenc.Encoder
+	opts   Options
+	Number uint32
+	Name   string
 
 	work    sync.Mutex
 	events  []compaction.Event // under work: not yet sent
@@ -86,6 +80,7 @@ type Tablet struct {
 	mu  sync.RWMutex
 	cur *layout
 
+	shape    atomic.Pointer[Shape]      // of cur
 	row      atomic.Pointer[meta.Table] // as committed last
 	nextID   atomic.Uint64              // of rowsets
 	dropped  atomic.Bool
@@ -94,6 +89,7 @@ type Tablet struct {
 
 // layout is one immutable state of the table.
 type layout struct {
+	shape *Shape
 	mem   *memrowset.MemRowSet
 	tree  *rowset.Tree
 	floor mvcc.Timestamp // reads below are refused
@@ -102,8 +98,8 @@ type layout struct {
 
 // Open makes the live state of a table from its metadata rows. Rowsets' delta files are opened at once, all others when they are needed.
 func Open(o Options, row *meta.Table, sets []*meta.RowSet) (*Tablet, error) {
-	t := &Tablet{opts: o, Number: row.Number, Name: row.Name, Schema: row.Schema,
-		Layout: change.NewLayout(row.Schema), Encoder: keyenc.NewEncoder(row.Schema)}
+	t := &Tablet{opts: o, Number: row.Number, Name: row.Name}
+	shape := newShape(row.Schema, row.SchemaVersion)
 	t.row.Store(row)
 	t.nextID.Store(row.NextRowSetID)
 	t.opts.RowSets.Grow = func(n int64) {
@@ -114,7 +110,7 @@ func Open(o Options, row *meta.Table, sets []*meta.RowSet) (*Tablet, error) {
 	}
 	var open []*rowset.DiskRowSet
 	for _, m := range sets {
-		d, err := rowset.Open(t.Schema, m, t.opts.RowSets)
+		d, err := rowset.Open(shape.Schema, m, t.opts.RowSets)
 		if err != nil {
 			for _, d := range open {
 				d.Unref()
@@ -123,18 +119,20 @@ func Open(o Options, row *meta.Table, sets []*meta.RowSet) (*Tablet, error) {
 		}
 		open = append(open, d)
 	}
-	t.cur = newLayout(t.newMem(), open, row.HistoryFloor)
+	t.install(newLayout(shape, t.newMem(shape), open, row.HistoryFloor))
 	for _, d := range open {
 		d.Unref() // the layout holds them now
 	}
 	return t, nil
 }
 
-func (t *Tablet) newMem() *memrowset.MemRowSet { return memrowset.New(t.Schema, t.opts.GrowMem) }
+func (t *Tablet) newMem(s *Shape) *memrowset.MemRowSet {
+	return memrowset.New(s.Schema, t.opts.GrowMem)
+}
 
 // newLayout takes a reference to each rowset and has one reference itself.
-func newLayout(mem *memrowset.MemRowSet, sets []*rowset.DiskRowSet, floor mvcc.Timestamp) *layout {
-	l := &layout{mem: mem, tree: rowset.NewTree(sets), floor: floor}
+func newLayout(shape *Shape, mem *memrowset.MemRowSet, sets []*rowset.DiskRowSet, floor mvcc.Timestamp) *layout {
+	l := &layout{shape: shape, mem: mem, tree: rowset.NewTree(sets), floor: floor}
 	for _, d := range sets {
 		d.Ref()
 	}
@@ -174,6 +172,9 @@ func (t *Tablet) install(l *layout) {
 	t.mu.Lock()
 	old := t.cur
 	t.cur = l
+	if l != nil {
+		t.shape.Store(l.shape)
+	}
 	t.mu.Unlock()
 	if old != nil {
 		old.release()

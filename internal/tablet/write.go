@@ -256,13 +256,13 @@ func (w *Write) decide(i int, p place) (after place, err error) {
 
 // updateOf makes an UPDATE of the columns that an upsert gave; nil when it gave none but the key.
 func (w *Write) updateOf(op *Op) change.List {
-	s := w.t.Schema
+	s, layout := w.layout.shape.Schema, w.layout.shape.Layout
 	start := len(w.lists)
 	w.lists = change.AppendUpdateHeader(w.lists, change.Update)
 	any := false
 	for c := s.Keys; c < len(s.Columns); c++ {
 		if op.Set == nil || op.Set.Get(c) {
-			w.lists = change.AppendColumn(w.lists, s.Columns[c].ID, w.t.Layout.Cell(op.Body, c))
+			w.lists = change.AppendColumn(w.lists, s.Columns[c].ID, layout.Cell(op.Body, c))
 			any = true
 		}
 	}
@@ -294,7 +294,7 @@ func (w *Write) Changes() int {
 
 // Record appends the resolved operations to a log record.
 func (w *Write) Record(r *change.RecordWriter) {
-	op := change.Op{Table: w.t.Number, SchemaVersion: w.t.Row().SchemaVersion}
+	op := change.Op{Table: w.t.Number, SchemaVersion: w.layout.shape.Version}
 	for i := range w.targets {
 		to := &w.targets[i]
 		op.Kind, op.Key = to.kind, w.ops[i].Key
@@ -367,7 +367,7 @@ func (t *Tablet) Replay(op change.Op, ts mvcc.Timestamp, lsn uint64) error {
 	if op.SchemaVersion != row.SchemaVersion {
 		return fault.Corruptf("table %q: lsn %d is of schema version %d, the table is at %d", t.Name, lsn, op.SchemaVersion, row.SchemaVersion)
 	}
-	if _, err := t.Encoder.Decode(op.Key); err != nil {
+	if _, err := l.shape.Encoder.Decode(op.Key); err != nil {
 		return fmt.Errorf("table %q: lsn %d: %w", t.Name, lsn, err)
 	}
 	if op.Kind == change.Insert {
@@ -377,7 +377,7 @@ func (t *Tablet) Replay(op change.Op, ts mvcc.Timestamp, lsn uint64) error {
 		case l.mem.Live(op.Key):
 			return fault.Corruptf("table %q: lsn %d inserts key %s, which is there", t.Name, lsn, t.KeyText(op.Key))
 		}
-		if err := t.Layout.Check(op.Body); err != nil {
+		if err := l.shape.Layout.Check(op.Body); err != nil {
 			return fmt.Errorf("table %q: lsn %d: %w", t.Name, lsn, err)
 		}
 		l.mem.Insert(op.Key, ts, lsn, op.Body)
@@ -386,7 +386,7 @@ func (t *Tablet) Replay(op change.Op, ts mvcc.Timestamp, lsn uint64) error {
 	list := deleteList
 	if op.Kind == change.Update {
 		list = change.List(op.Body)
-		if err := list.Check(t.Schema); err != nil {
+		if err := list.Check(l.shape.Schema); err != nil {
 			return fmt.Errorf("table %q: lsn %d: %w", t.Name, lsn, err)
 		}
 	}

@@ -170,7 +170,7 @@ func (w *world) step(r *rand.Rand, pic picture) {
 			ask = []Ask{Upsert, DeleteIgnore, UpdateIgnore, InsertIgnore}[r.IntN(4)] // no errors
 		}
 		ops, keys = append(ops, w.op(ask, k, a, s)), append(keys, k)
-		text = append(text, rowText(w.tab.Layout.AppendCells(nil, w.image(k, a, s))))
+		text = append(text, rowText(w.tab.Shape().Layout.AppendCells(nil, w.image(k, a, s))))
 	}
 	now := map[int]string{}
 	var want error
@@ -335,7 +335,7 @@ func TestADroppedTableIsNotFound(t *testing.T) {
 	_, prepare := w.tab.Prepare([]Op{w.op(Insert, 7, 1, "")})
 	_, flush := w.tab.Flush(t.Context())
 	_, compact := w.tab.Compact(t.Context())
-	_, get := w.tab.Get(w.key(5), latest, nil, nil)
+	_, get := get(w.tab, w.key(5), latest, nil, nil)
 	for name, err := range map[string]error{"prepare": prepare, "flush": flush, "compact": compact, "get": get, "drop": w.tab.Drop(drop)} {
 		if !errors.Is(err, fault.ErrNotFound) {
 			t.Errorf("%s: %v", name, err)
@@ -355,7 +355,7 @@ func TestKeysAreNamedInJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newWorld(t, s)
-	key := w.tab.Encoder.AppendKey(nil, [][]byte{{0xfe}, []byte("a\"\\\x01é"), {0, 0xff}, int32Cell(20778), int32Cell(-5), {0xff, 0xff},
+	key := w.tab.Shape().Encoder.AppendKey(nil, [][]byte{{0xfe}, []byte("a\"\\\x01é"), {0, 0xff}, int32Cell(20778), int32Cell(-5), {0xff, 0xff},
 		int64Cell(-1), append(int64Cell(-1), int64Cell(-1)...), int32Cell(12)})
 	want := `{"i":-2,"q\"":"a\"\\\u0001é","b":"0x00ff","d":"2026-11-21","m":"-0.05","u":65535,"t":-1,"w":-1,"z":"12"}`
 	if got := w.tab.KeyText(key); got != want {

@@ -1,0 +1,30 @@
+package tablet
+
+import (
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/keyenc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Shape is one version of a table's schema, with what is made of it. Immutable, to be shared.
+//
+// A change of the schema makes a new one, and a layout that has it: a reader goes by the shape of the layout that it holds, a write
+// batch by the one that it was begun with until Prepare converts it.
+type Shape struct {
+	Schema  *schema.Schema
+	Version uint32
+	Layout  *change.Layout  // of row images
+	Encoder *keyenc.Encoder // of keys; all shapes of a table encode keys alike
+	All     []int           // indexes of all columns: 0, 1, …
+}
+
+func newShape(s *schema.Schema, version uint32) *Shape {
+	sh := &Shape{Schema: s, Version: version, Layout: change.NewLayout(s), Encoder: keyenc.NewEncoder(s), All: make([]int, len(s.Columns))}
+	for i := range sh.All {
+		sh.All[i] = i
+	}
+	return sh
+}
+
+// Shape is the table's schema as it is now; as it was last, when the table is closed.
+func (t *Tablet) Shape() *Shape { return t.shape.Load() }
