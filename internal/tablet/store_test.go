@@ -175,7 +175,9 @@ func int32Cell(v int) []byte { return binary.LittleEndian.AppendUint32(nil, uint
 
 func int64Cell(v int) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(v)) }
 
-func (w *world) key(k int) []byte { return w.tab.Shape().Encoder.AppendKey(nil, [][]byte{int64Cell(k)}) }
+func (w *world) key(k int) []byte {
+	return w.tab.Shape().Encoder.AppendKey(nil, [][]byte{int64Cell(k)})
+}
 
 // image is a row: a, and s, whose empty string stands for NULL.
 func (w *world) image(k, a int, s string) []byte {
