@@ -77,6 +77,7 @@ func (p *prologueReader) field(name string) []byte {
 // readArrays is ReadVector for a column of arrays.
 func (c *ColumnReader) readArrays(ord batch.Ordinal, n int, dst *batch.Vector) (int, error) {
 	dst.ResetArrays(0)
+	left := readCopied
 	for dst.Len < n {
 		row := int64(ord) + int64(dst.Len)
 		b, err := c.block(row)
@@ -85,7 +86,11 @@ func (c *ColumnReader) readArrays(ord batch.Ordinal, n int, dst *batch.Vector) (
 		}
 		from := int(row - b.first)
 		want := min(n-dst.Len, b.rows-from)
-		k, err := b.decodeArrays(from, want, dst)
+		fit, copied := b.fit(from, want, max(left, 0))
+		if left -= copied; dst.Len > 0 && left < 0 {
+			break
+		}
+		k, err := b.decodeArrays(from, fit, dst)
 		if err != nil {
 			return 0, c.wrap(b, err)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/cache"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // ColumnReader reads windows of a file into vectors. It remembers the cblocks that it last used, so windows that
@@ -129,12 +130,13 @@ func (c *ColumnReader) clip(ord batch.Ordinal, n int) int {
 
 // ReadVector makes dst the cells [ord, ord+n), as many of them as the file has, and returns how many.
 //
+// In two cases dst has fewer, but one always, and callers go on from what they got: of a column of arrays, in array form,
+// if they had more than 2^18 elements; and of values in prefix encoding if copying them took more than 4 MiB.
+//
 // dst is a vector of the file's type; its memory is used again. It is in dictionary form if all cells lie in
 // cblocks of codes, and has no presence bitmap if none is NULL. Cells of fixed width are copies. Byte strings
 // alias memory that is not written again. Errors: fault.ErrCorrupt with block and byte offset; dst is undefined then.
-//
-// Of a column of arrays dst is in array form, and has fewer than n cells if they had more than 2^18 elements (but
-// one cell always): callers go on from what they got. Source: cfile spec §10.4.
+// Source: cfile spec §10.4.
 func (c *ColumnReader) ReadVector(ord batch.Ordinal, n int, dst *batch.Vector) (int, error) {
 	if dst.Type.Width() != c.r.info.Type.Width() {
 		panic(fmt.Sprintf("cfile: read a column of %s into a vector of %s", c.r.info.Type, dst.Type))
@@ -144,6 +146,7 @@ func (c *ColumnReader) ReadVector(ord batch.Ordinal, n int, dst *batch.Vector) (
 		return c.readArrays(ord, n, dst)
 	}
 	dst.Reset(n)
+	left := readCopied
 	for at := 0; at < n; {
 		row := int64(ord) + int64(at)
 		b, err := c.block(row)
@@ -152,12 +155,35 @@ func (c *ColumnReader) ReadVector(ord batch.Ordinal, n int, dst *batch.Vector) (
 		}
 		from := int(row - b.first)
 		k := min(n-at, b.rows-from)
+		if c.r.info.Encoding == schema.Prefix {
+			fit, copied := b.fit(from, k, max(left, 0))
+			if left -= copied; at > 0 && left < 0 {
+				n = at
+				break
+			}
+			if fit < k {
+				k, n = fit, at+fit
+			}
+		}
 		if err := c.decode(b, from, k, dst, at, n); err != nil {
 			return 0, c.wrap(b, err)
 		}
 		at += k
 	}
+	shorten(dst, n)
 	return n, nil
+}
+
+// shorten leaves the first n cells of v, which is not in dictionary form if it has more.
+func shorten(v *batch.Vector, n int) {
+	if v.Len == n {
+		return
+	}
+	v.Len, v.Bytes = n, v.Bytes[:n]
+	if v.Present != nil {
+		v.Present.ClearRange(n, min(n|63+1, 64*len(v.Present)))
+		v.Present = v.Present[:(n+63)/64]
+	}
 }
 
 // decode decodes rows [from, from+k) of b to cells at and up of dst, which will have n. It chooses the

@@ -3,11 +3,13 @@ package cfile
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"runtime"
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -25,31 +27,80 @@ func TestLongValuesOfFewBytesAreReadInParts(t *testing.T) {
 		c, v := r.NewColumnReader(), &batch.Vector{Type: schema.Binary}
 		row, largest := 0, 0
 		for row < values {
-			n, err := c.Fit(batch.Ordinal(row), batch.WindowRows, 1<<20)
-			if err != nil || n < 1 || n > 16 {
+			n, err := c.ReadVector(batch.Ordinal(row), batch.WindowRows, v)
+			if err != nil || n < 1 || n > 40 || v.Len != n {
 				t.Fatalf("row %d: %d cells, %v", row, n, err)
+			}
+			for i := range n {
+				cell := v.Cell(i)
+				if nullable && (row+i)%3 == 2 {
+					if cell != nil {
+						t.Fatalf("row %d is no NULL", row+i)
+					}
+				} else if len(cell) != length+4 || binary.BigEndian.Uint32(cell[length:]) != uint32(row+i) {
+					t.Fatalf("row %d: cell of %d bytes", row+i, len(cell))
+				}
+			}
+			if nulls := n - v.Present.Count(); v.Present != nil && nulls != (row+n)/3-row/3 {
+				t.Fatalf("rows [%d,%d): %d NULLs", row, row+n, nulls)
 			}
 			largest = max(largest, n)
 			row += n
-			if _, err := c.ReadVector(batch.Ordinal(row-n), n, v); err != nil {
-				t.Fatal(err)
-			}
-			for i := range n {
-				if cell := v.Cell(i); cell != nil && len(cell) != length+4 {
-					t.Fatalf("cell of %d bytes", len(cell))
-				}
-			}
 		}
 		if err := r.Verify(); err != nil {
 			t.Error(err)
 		}
+		if it := r.Blocks(); it.Next() || !errors.Is(it.Err(), fault.ErrUnsupported) {
+			t.Errorf("the cblock was read as a whole: %v", it.Err())
+		}
 		runtime.ReadMemStats(&after)
-		if largest < 3 {
+		if largest < 10 {
 			t.Errorf("at most %d cells at a time", largest)
 		}
 		if grown := int64(after.HeapSys) - int64(before.HeapSys); grown > 128<<20 {
 			t.Errorf("nullable %v: the heap grew by %d bytes", nullable, grown)
 		}
+	}
+}
+
+// A single array whose elements are made of few bytes is refused rather than made; shorter ones are read a few at a time.
+func TestLongElementsOfFewBytesAreRefused(t *testing.T) {
+	const length = 1 << 18
+	src := new(block.Memory)
+	w, err := NewWriter(src, WriterOptions{Type: schema.Binary, Encoding: schema.Prefix, Compression: schema.LZ4, Array: true,
+		BlockBytes: 16 << 20, RestartInterval: 1 << 20, PositionalIndex: true, Exact: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := batch.NewArrays(schema.Binary)
+	elements := make([][]byte, 300)
+	for i := range elements {
+		elements[i] = append(bytes.Repeat([]byte{'x'}, length), byte(i), byte(i>>8))
+	}
+	for at := 0; at < 100; at += 4 {
+		v.AppendArray(elements[at : at+4])
+	}
+	v.AppendArray(elements[100:])
+	if err := w.Append(v); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	c, got := open(t, src, nil).NewColumnReader(), batch.NewArrays(schema.Binary)
+	row := 0
+	for row < 25 {
+		n, err := c.ReadVector(batch.Ordinal(row), batch.WindowRows, got)
+		if err != nil || n < 1 || n > 5 {
+			t.Fatalf("row %d: %d cells, %v", row, n, err)
+		}
+		if !bytes.Equal(got.Elements.Cell(4*n-1), elements[4*(row+n)-1]) {
+			t.Fatalf("row %d: wrong element", row)
+		}
+		row += n
+	}
+	if _, err := c.ReadVector(batch.Ordinal(row), 1, got); !errors.Is(err, fault.ErrUnsupported) {
+		t.Errorf("read %d elements of %d bytes: %v", len(elements), length, err)
 	}
 }
 

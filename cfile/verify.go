@@ -178,7 +178,7 @@ func (f *verifier) block(i int, p BlockPointer, z *ZoneMap) error {
 		}
 	}
 	for from := 0; from < b.rows; from += f.v.Len {
-		n := b.fit(from, min(b.rows-from, batch.WindowRows), maxCopied)
+		n, _ := b.fit(from, min(b.rows-from, batch.WindowRows), readCopied)
 		if b.arrays != nil {
 			f.v.ResetArrays(0)
 			_, err = b.decodeArrays(from, n, &f.v)

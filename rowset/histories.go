@@ -74,8 +74,17 @@ func readFull(r *cfile.ColumnReader, d *DiskRowSet, c *schema.Column, from batch
 	if err != nil {
 		return err
 	}
-	if got < n {
-		return fault.Corruptf("rowset %d: column %q ends at row %d", d.Stored().ID, c.Name, int(from)+got)
+	for got < n {
+		rest := batch.Vector{Type: v.Type}
+		k, err := r.ReadVector(from+batch.Ordinal(got), n-got, &rest)
+		if err != nil {
+			return err
+		}
+		if k == 0 {
+			return fault.Corruptf("rowset %d: column %q ends at row %d", d.Stored().ID, c.Name, int(from)+got)
+		}
+		v.AppendRun(&rest, 0, k) // long values in prefix encoding come a few at a time
+		got += k
 	}
 	return nil
 }

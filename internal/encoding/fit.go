@@ -1,29 +1,58 @@
 package encoding
 
+import "github.com/oribi-db/oribi/internal/fault"
+
 // Copier is a Block whose Decode copies values that stand in the payload in parts. A few bytes may stand for long values,
-// so who reads many at a time asks how many.
+// so who reads many at a time asks how many; Decode of far more is ErrUnsupported.
 type Copier interface {
 	Block
-	// Fit is how many of the values [from, from+n), n being at least 1, Decode copies in at most limit bytes; at least 1.
-	Fit(from, n, limit int) int
+	// Fit is how many of the values [from, from+n), n being at least 1, Decode copies in at most limit bytes, at least 1,
+	// and how many bytes that takes. Of values so short that 4096 of them take no more than limit the bytes are not counted.
+	Fit(from, n, limit int) (fit, copied int)
 }
 
-// Fit walks the entries: their lengths tell, no value is made.
-func (b *prefixBlock) Fit(from, n, limit int) int {
-	pos := b.restart(from / b.interval)
-	for range from % b.interval {
-		_, _, pos, _ = b.entry(pos)
+const (
+	// uncountedValues is how many of the longest values of a block must take no more than the limit for Fit not to count.
+	uncountedValues = 4096
+	// maxCopied is the most that one Decode copies, and the payload's length more, so that one value always is less.
+	maxCopied = 16 << 20
+)
+
+// Fit walks the entries: their lengths tell, no value is made but the one before the first.
+func (b *prefixBlock) Fit(from, n, limit int) (fit, copied int) {
+	if b.longest <= limit/uncountedValues {
+		return n, 0
 	}
-	size := 0
-	for i := range n {
+	p := b.placeAt(from)
+	defer b.keep(&p)
+	pos := p.pos
+	for fit < n {
+		shared, unshared, next, _ := b.entry(pos)
+		size := 0
+		if shared > 0 && unshared > 0 {
+			size = shared + unshared
+		}
+		if copied+size > limit && fit > 0 {
+			break
+		}
+		copied += size
+		fit++
+		pos = next
+	}
+	return fit, copied
+}
+
+// copied is how many bytes Decode copies for n values from the entry at pos on.
+func (b *prefixBlock) copied(pos, n int) (size int, err error) {
+	for range n {
 		shared, unshared, next, _ := b.entry(pos)
 		if shared > 0 && unshared > 0 {
 			size += shared + unshared
 		}
-		if size > limit && i > 0 {
-			return i
-		}
 		pos = next
 	}
-	return n
+	if size > maxCopied+len(b.payload) {
+		return 0, fault.Unsupportedf("encoding: prefix: %d values of %d bytes in all are too many to be read at once", n, size)
+	}
+	return size, nil
 }

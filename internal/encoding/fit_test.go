@@ -31,17 +31,72 @@ func TestFitCountsWhatDecodeCopies(t *testing.T) {
 		t.Fatal(err)
 	}
 	for from := range values {
-		for _, limit := range []int{0, 1, 40, 41, 100, 500, 1 << 20} {
+		for _, limit := range []int{0, 1, 40, 41, 100, 500, 1 << 17} {
 			want, size := 0, 0
-			for from+want < values {
-				if size += sizes[from+want]; size > limit && want > 0 {
-					break
-				}
+			for from+want < values && (want == 0 || size+sizes[from+want] <= limit) {
+				size += sizes[from+want]
 				want++
 			}
-			if got := block.(Copier).Fit(from, values-from, limit); got != want {
-				t.Fatalf("from %d, limit %d: %d, want %d", from, limit, got, want)
+			if got, copied := block.(Copier).Fit(from, values-from, limit); got != want || copied != size {
+				t.Fatalf("from %d, limit %d: %d of %d bytes, want %d of %d", from, limit, got, copied, want, size)
 			}
+		}
+		if got, _ := block.(Copier).Fit(from, values-from, 1<<20); got != values-from {
+			t.Fatalf("from %d: %d, want all", from, got)
+		}
+	}
+}
+
+// Windows that follow one another walk each entry once, however far apart restarts stand; in any order they give the
+// same values.
+func TestFarRestartsAreWalkedOnce(t *testing.T) {
+	const values, window = 20 * farRestarts, 100
+	v := batch.NewVector(schema.Binary, values)
+	for i := range values {
+		v.SetCell(i, fmt.Appendf(nil, "%0*d", 4+i%7, i/3)) // some values come again and add nothing
+	}
+	b, err := NewBuilder(BuilderOptions{Type: schema.Binary, Encoding: schema.Prefix, BlockBytes: 16 << 20, RestartInterval: 10 * farRestarts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Append(v, 0, values)
+	parsed, err := Parse(Params{Type: schema.Binary, Encoding: schema.Prefix, Payload: b.Finish(nil, 0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := parsed.(*prefixBlock)
+	windows := make([]*batch.Vector, 0, values/window+1)
+	walked := 0
+	for from := 0; from < values; from += window {
+		n := min(window, values-from)
+		block.Fit(from, n, 1)
+		p := block.nearest(from)
+		block.keep(&p)
+		walked += from - p.next
+		got := batch.NewVector(schema.Binary, n)
+		if err := block.Decode(from, n, got, 0); err != nil {
+			t.Fatal(err)
+		}
+		windows = append(windows, got)
+	}
+	if walked > 0 {
+		t.Errorf("%d entries were walked again", walked)
+	}
+	for i := range values { // after all windows: none may have been written over
+		if got := windows[i/window].Cell(i % window); !bytes.Equal(got, v.Cell(i)) {
+			t.Fatalf("value %d is %q, want %q", i, got, v.Cell(i))
+		}
+	}
+	r := newRand(t)
+	for range 300 {
+		i := r.IntN(values)
+		if got, err := block.Cell(i); err != nil || !bytes.Equal(got, v.Cell(i)) {
+			t.Fatalf("value %d is %q, %v, want %q", i, got, err, v.Cell(i))
+		}
+		n := min(values-i, 50)
+		got := batch.NewVector(schema.Binary, n)
+		if err := block.Decode(i, n, got, 0); err != nil || !bytes.Equal(got.Cell(n-1), v.Cell(i+n-1)) {
+			t.Fatalf("value %d is %q, %v, want %q", i+n-1, got.Cell(n-1), err, v.Cell(i+n-1))
 		}
 	}
 }

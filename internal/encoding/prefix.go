@@ -3,6 +3,7 @@ package encoding
 import (
 	"bytes"
 	"encoding/binary"
+	"sync/atomic"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/coding"
@@ -41,6 +42,21 @@ type prefixBlock struct {
 	first    int    // offset of entry 0
 	end      int    // offset behind the last entry
 	restarts []byte // offsets of the restarts
+	longest  int    // bytes of the longest value
+
+	// kept is where the last call ended, for the next one, where restarts stand so far apart that walking from there for
+	// each window would take the square of their distance. Whoever takes it out owns it until it is put back.
+	kept atomic.Pointer[prefixPlace]
+}
+
+// farRestarts is the interval from which on a block keeps its place. Writers use 16.
+const farRestarts = 1024
+
+// prefixPlace is a place between two entries.
+type prefixPlace struct {
+	next  int    // the value whose entry stands at pos
+	pos   int    // offset in the payload
+	value []byte // the value before, in memory of the place; undefined at a restart
 }
 
 func parsePrefix(payload []byte) (*prefixBlock, error) {
@@ -89,6 +105,7 @@ func (b *prefixBlock) check() error {
 		}
 		untilRestart--
 		pos, previous = next, shared+unshared
+		b.longest = max(b.longest, previous)
 	}
 	if pos != b.end {
 		return fault.Corruptf("encoding: prefix: %d bytes behind the last value", b.end-pos)
@@ -122,18 +139,43 @@ func (b *prefixBlock) entry(pos int) (shared, unshared, next int, ok bool) {
 
 func (b *prefixBlock) Ordinal() batch.Ordinal { return b.ordinal }
 func (b *prefixBlock) Len() int               { return b.count }
-func (b *prefixBlock) Footprint() int         { return 96 }
 
-// valueAt rebuilds value i in buf, and returns it with the offset of the next entry.
-func (b *prefixBlock) valueAt(i int, buf []byte) (value []byte, next int) {
-	next = b.restart(i / b.interval)
-	value = buf[:0]
-	for range i%b.interval + 1 {
-		shared, unshared, end, _ := b.entry(next)
-		value = append(value[:shared], b.payload[end-unshared:end]...)
-		next = end
+// Footprint counts the value that the block may keep.
+func (b *prefixBlock) Footprint() int {
+	if b.interval >= farRestarts {
+		return 160 + b.longest
 	}
-	return value, next
+	return 128
+}
+
+// placeAt is the place before value i, which is reached from the restart before it or from where the last call ended.
+func (b *prefixBlock) placeAt(i int) prefixPlace {
+	p := b.nearest(i)
+	for ; p.next < i; p.next++ {
+		shared, unshared, end, _ := b.entry(p.pos)
+		p.value = append(p.value[:shared], b.payload[end-unshared:end]...)
+		p.pos = end
+	}
+	return p
+}
+
+// nearest is the last known place at or before value i, i being at most Len.
+func (b *prefixBlock) nearest(i int) prefixPlace {
+	restart := min(i, b.count-1) / b.interval
+	if b.interval >= farRestarts {
+		if k := b.kept.Swap(nil); k != nil && k.next <= i && k.next > restart*b.interval {
+			return *k
+		}
+	}
+	return prefixPlace{next: restart * b.interval, pos: b.restart(restart)}
+}
+
+// keep keeps a place for the next call.
+func (b *prefixBlock) keep(p *prefixPlace) {
+	if b.interval >= farRestarts {
+		k := *p
+		b.kept.Store(&k)
+	}
 }
 
 func (b *prefixBlock) Cell(i int) ([]byte, error) {
@@ -143,8 +185,11 @@ func (b *prefixBlock) Cell(i int) ([]byte, error) {
 	if i%b.interval == 0 {
 		return b.restartValue(i / b.interval), nil
 	}
-	value, _ := b.valueAt(i, make([]byte, 0, 64))
-	return value, nil
+	p := b.placeAt(i)
+	shared, unshared, end, _ := b.entry(p.pos)
+	value := append(make([]byte, 0, shared+unshared), p.value[:shared]...)
+	b.keep(&p)
+	return append(value, b.payload[end-unshared:end]...), nil
 }
 
 // Decode puts the values into one buffer of their own, but for those that stand as a whole in the
@@ -153,14 +198,12 @@ func (b *prefixBlock) Decode(from, n int, dst *batch.Vector, at int) error {
 	if n == 0 {
 		return nil
 	}
-	var previous []byte
-	pos := 0
-	if from%b.interval == 0 {
-		pos = b.restart(from / b.interval)
-	} else {
-		previous, pos = b.valueAt(from-1, nil)
+	p := b.placeAt(from)
+	size, err := b.copied(p.pos, n)
+	if err != nil {
+		return err
 	}
-	buf := make([]byte, 0, b.copied(pos, n))
+	buf, previous, pos := make([]byte, 0, size), p.value, p.pos
 	out := dst.Bytes[at : at+n]
 	for i := range out {
 		shared, unshared, next, _ := b.entry(pos)
@@ -177,19 +220,10 @@ func (b *prefixBlock) Decode(from, n int, dst *batch.Vector, at int) error {
 		out[i] = value
 		previous, pos = value, next
 	}
-	return nil
-}
-
-// copied is how many bytes Decode copies for n values from the entry at pos on.
-func (b *prefixBlock) copied(pos, n int) (size int) {
-	for range n {
-		shared, unshared, next, _ := b.entry(pos)
-		if shared > 0 && unshared > 0 {
-			size += shared + unshared
-		}
-		pos = next
+	if b.interval >= farRestarts {
+		b.keep(&prefixPlace{next: from + n, pos: pos, value: bytes.Clone(previous)}) // out may alias p's memory
 	}
-	return size
+	return nil
 }
 
 // Seek halves among the restarts, then walks the entries between the last one whose value is below

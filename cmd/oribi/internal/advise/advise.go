@@ -53,11 +53,7 @@ func Take(ctx context.Context, r *cfile.Reader) (*Sample, error) {
 			return nil, err
 		}
 		v := &batch.Vector{Type: r.Info().Type}
-		n, err := c.Fit(batch.Ordinal(row), window, sampleBytes)
-		if err != nil {
-			return nil, err
-		}
-		n, err = c.ReadVector(batch.Ordinal(row), n, v)
+		n, err := c.ReadVector(batch.Ordinal(row), window, v)
 		if err != nil {
 			return nil, err
 		}

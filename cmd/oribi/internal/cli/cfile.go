@@ -77,9 +77,6 @@ func (a *app) cfileDump() *cobra.Command {
 	return c
 }
 
-// windowBytes is about how much one window may copy.
-const windowBytes = 4 << 20
-
 // eachWindow reads a whole file, window by window. The vector holds during the call.
 func eachWindow(ctx context.Context, r *cfile.Reader, use func(v *batch.Vector) error) error {
 	c, v := r.NewColumnReader(), &batch.Vector{Type: r.Info().Type}
@@ -87,11 +84,7 @@ func eachWindow(ctx context.Context, r *cfile.Reader, use func(v *batch.Vector) 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		n, err := c.Fit(batch.Ordinal(row), batch.WindowRows, windowBytes)
-		if err != nil {
-			return err
-		}
-		if _, err := c.ReadVector(batch.Ordinal(row), n, v); err != nil {
+		if _, err := c.ReadVector(batch.Ordinal(row), batch.WindowRows, v); err != nil {
 			return err
 		}
 		if err := use(v); err != nil {

@@ -1,0 +1,50 @@
+package rowset
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// A window whose values cfile hands out a few at a time, since copying them takes much memory, is read in full.
+func TestWindowOfLongPrefixValuesIsReadInFull(t *testing.T) {
+	const rows = 300
+	file := new(block.Memory)
+	w, err := cfile.NewWriter(file, cfile.WriterOptions{Type: schema.String, Encoding: schema.Prefix, Compression: schema.LZ4, PositionalIndex: true, Nullable: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, long := batch.NewVector(schema.String, rows), bytes.Repeat([]byte{'x'}, 60<<10)
+	for i := range rows {
+		if want.SetCell(i, fmt.Appendf(bytes.Clone(long), "%05d", i)); i%7 == 3 {
+			want.SetCell(i, nil)
+		}
+	}
+	if err := w.Append(want); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := cfile.Open(file, cfile.ReaderOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := &batch.Vector{Type: schema.String}
+	if n, err := r.NewColumnReader().ReadVector(0, rows, got); err != nil || n >= rows {
+		t.Fatalf("%d of %d cells at once, %v: too short to show anything", n, rows, err)
+	}
+	if err := readFull(r.NewColumnReader(), nil, nil, 0, rows, got); err != nil || got.Len != rows {
+		t.Fatalf("%d of %d cells, %v", got.Len, rows, err)
+	}
+	for i := range rows {
+		if !bytes.Equal(got.Cell(i), want.Cell(i)) || got.IsNull(i) != want.IsNull(i) {
+			t.Fatalf("row %d is wrong", i)
+		}
+	}
+}
