@@ -13,6 +13,8 @@ type Info struct {
 	Tables  int
 	RowSets int
 	Bytes   Sizes
+
+	Snapshots []SnapshotInfo // that are open, oldest first
 }
 
 // Sizes are the bytes of a store by what they are for.
@@ -30,7 +32,7 @@ func (s *Store) Info() (Info, error) {
 	}
 	defer s.leave()
 	st := s.blocks.Stats()
-	info := Info{UUID: hex.EncodeToString(s.instance.id[:]), Format: formatNumber,
+	info := Info{UUID: hex.EncodeToString(s.instance.id[:]), Format: formatNumber, Snapshots: s.holds.list(),
 		Bytes: Sizes{Live: st.LiveBytes, Dead: st.DeadBytes, Metadata: st.MetadataBytes, Log: s.logBytes}}
 	if s.log != nil {
 		info.Bytes.Log = s.log.Bytes()

@@ -21,6 +21,7 @@ type readOptions struct {
 	all        bool
 	at         mvcc.Timestamp
 	asOf       bool
+	snapshot   *Snapshot // of at; nil for any other timestamp
 	predicates []batch.Predicate
 	lower      any
 	upper      any
@@ -39,7 +40,7 @@ func Columns(names ...string) ReadOption {
 //
 // Errors of the read: ErrTooOld below the history floor, ErrFuture more than 10 s ahead of the clock.
 func AsOf(ts mvcc.Timestamp) ReadOption {
-	return func(o *readOptions) { o.at, o.asOf = ts, true }
+	return func(o *readOptions) { o.at, o.asOf, o.snapshot = ts, true, nil }
 }
 
 // Where leaves only the rows for which all predicates are true. Predicates name their columns; ID and Type are filled in.
@@ -132,45 +133,74 @@ func (t *Table) keyError(column string, cause error) error {
 	return fmt.Errorf("oribi: key: %w", &RowError{Table: t.tab.Name, Column: column, Cause: cause})
 }
 
-// at finds the snapshot of a read, an exclusive bound, and waits until all that it sees is published.
-func (t *Table) at(ctx context.Context, o *readOptions) (tablet.Snapshot, error) {
-	s := t.store
-	if !o.asOf {
-		return tablet.Snapshot{Before: s.pub.Visible() + 1, Latest: true}, nil
-	}
-	if s.opts.ReadOnly && s.clock.Physical() {
-		if o.at > s.clock.Now() {
-			return tablet.Snapshot{}, fmt.Errorf("oribi: read at %v: %w", o.at, fault.ErrFuture)
-		}
-	} else if err := s.clock.Advance(o.at); err != nil {
-		return tablet.Snapshot{}, fmt.Errorf("oribi: read at %v: %w", o.at, err)
-	}
-	if floor := historyFloor(s.clock, t.tab.Row().HistorySec); o.at < floor {
-		return tablet.Snapshot{}, fmt.Errorf("oribi: table %q: read at %v, history begins at %v: %w", t.tab.Name, o.at, floor, fault.ErrTooOld)
-	}
-	s.promise(o.at)
-	// A commit that took its timestamp before the clock passed o.at may still be on its way to the publisher: it is there once this
-	// goroutine has been through the commits' critical section.
-	s.appendMu.Lock()
-	s.appendMu.Unlock() //lint:ignore SA2001 the point is to have been there
-	if err := s.pub.WaitTimestamp(ctx, o.at); err != nil {
-		return tablet.Snapshot{}, err
-	}
-	return tablet.Snapshot{Before: o.at + 1}, nil
+// view is one state of the table as a read sees it, with the history that the read needs held down until Release.
+type view struct {
+	tablet.View
+	holds *holds // nil: nothing is held
+	ts    mvcc.Timestamp
 }
 
-// view takes hold of the table as a read sees it. The columns of the read are found in its schema: that of the state that is read.
-func (t *Table) view(ctx context.Context, o *readOptions) (tablet.View, error) {
-	snap, err := t.at(ctx, o)
-	if err != nil {
-		return tablet.View{}, err
+func (v *view) Release() {
+	v.View.Release()
+	v.letGo()
+}
+
+// letGo gives back the history alone.
+func (v *view) letGo() {
+	if v.holds != nil {
+		v.holds.release(v.ts)
+		v.holds = nil
 	}
-	v, err := t.tab.View(snap)
-	if err != nil {
+}
+
+// view takes hold of the table as a read sees it. The columns of the read are found in its schema: that of the state that is read. With
+// long, the newest state's history is held too: a read of one row is done before any of it could grow old.
+func (t *Table) view(ctx context.Context, o *readOptions, long bool) (v view, err error) {
+	snap := tablet.Snapshot{Latest: !o.asOf}
+	switch {
+	case o.asOf:
+		if err := t.hold(ctx, o); err != nil {
+			return v, fmt.Errorf("oribi: table %q: read at %v: %w", t.tab.Name, o.at, err)
+		}
+		v.holds, v.ts = t.store.holds, o.at
+	case long:
+		v.holds = t.store.holds
+		v.ts = v.holds.holdLatest(t.tab.Number, t.store.pub.Visible())
+	default:
+		v.ts = t.store.pub.Visible()
+	}
+	snap.Before = v.ts + 1
+	if v.View, err = t.tab.View(snap); err != nil {
+		v.letGo()
 		return v, fmt.Errorf("oribi: %w", err)
 	}
 	return v, nil
 }
+
+// hold holds the history that a read at o.at needs, and waits until all that it sees is published.
+func (t *Table) hold(ctx context.Context, o *readOptions) error {
+	s := t.store
+	if sn := o.snapshot; sn != nil {
+		if sn.store != s {
+			return fmt.Errorf("snapshot %q is of another store: %w", sn.name, fault.ErrNotFound)
+		}
+		return s.holds.holdSnapshot(t.tab.Number, sn)
+	}
+	err := s.advance(o.at)
+	if err == nil {
+		err = s.holds.hold(t.tab.Number, t.oldest(), o.at)
+	}
+	if err != nil {
+		return err
+	}
+	if err = s.settle(ctx, o.at); err != nil {
+		s.holds.release(o.at)
+	}
+	return err
+}
+
+// oldest is where the table's history begins by its age.
+func (t *Table) oldest() mvcc.Timestamp { return historyFloor(t.store.clock, t.tab.Row().HistorySec) }
 
 func collect(opts []ReadOption) readOptions {
 	if len(opts) == 0 {
@@ -197,7 +227,7 @@ func (t *Table) project(shape *tablet.Shape, o *readOptions) ([]int, error) {
 
 // Get reads one row. key is a Go value for a one-column key, else a Key or a Row of the key columns.
 //
-// Options: Columns, AsOf. Errors: ErrNotFound when there is no such row; those of AsOf; ErrRow for a key that does not fit; ErrCorrupt; ErrClosed.
+// Options: Columns, AsOf, At. Errors: ErrNotFound when there is no such row; those of AsOf and At; ErrRow for a key that does not fit; ErrCorrupt; ErrClosed.
 func (t *Table) Get(ctx context.Context, key any, opts ...ReadOption) (Row, error) {
 	o := collect(opts)
 	v, err := t.read(ctx, &o)
@@ -222,18 +252,18 @@ func (t *Table) Get(ctx context.Context, key any, opts ...ReadOption) (Row, erro
 }
 
 // read begins a read of one row; done ends it.
-func (t *Table) read(ctx context.Context, o *readOptions) (tablet.View, error) {
+func (t *Table) read(ctx context.Context, o *readOptions) (view, error) {
 	if err := t.store.enter(); err != nil {
-		return tablet.View{}, err
+		return view{}, err
 	}
-	v, err := t.view(ctx, o)
+	v, err := t.view(ctx, o, false)
 	if err != nil {
 		t.store.leave()
 	}
 	return v, err
 }
 
-func (t *Table) done(v tablet.View) {
+func (t *Table) done(v view) {
 	v.Release()
 	t.store.leave()
 }
@@ -288,7 +318,7 @@ func (t *Table) GetCells(ctx context.Context, key any, opts ...ReadOption) (colu
 }
 
 // get reads the cells of one row.
-func (t *Table) get(v tablet.View, key any, columns []int, cells [][]byte) error {
+func (t *Table) get(v view, key any, columns []int, cells [][]byte) error {
 	k, err := t.keyCells(v.Schema, key, false)
 	if err != nil {
 		return err
@@ -407,7 +437,7 @@ func (sc *Scan) start() (scan.Iterator, error) {
 		return nil, err
 	}
 	defer t.store.leave()
-	v, err := t.view(sc.ctx, &sc.o)
+	v, err := t.view(sc.ctx, &sc.o, true)
 	if err != nil {
 		return nil, err
 	}
@@ -416,11 +446,23 @@ func (sc *Scan) start() (scan.Iterator, error) {
 		v.Release()
 		return nil, err
 	}
-	it := v.Scan(&req, !sc.o.anyOrder)
+	var it scan.Iterator = &heldScan{Iterator: v.Scan(&req, !sc.o.anyOrder), view: v}
 	if sc.o.limit >= 0 {
 		it = scan.Limit(it, sc.o.limit)
 	}
 	return it, nil
+}
+
+// heldScan holds the history that it reads until it is closed.
+type heldScan struct {
+	scan.Iterator
+	view view
+}
+
+func (h *heldScan) Close() error {
+	err := h.Iterator.Close()
+	h.view.letGo()
+	return err
 }
 
 // request finds what the options name in the schema that is read.
@@ -495,7 +537,7 @@ func (t *Table) Test(column string, op batch.Op, values ...any) (batch.Predicate
 	return p, t.bind(s, &p)
 }
 
-// Count is the number of rows. Options: AsOf, Where, From, To. Without them it is told from counts, without reading, unless batches are
+// Count is the number of rows. Options: AsOf, At, Where, From, To. Without them it is told from counts, without reading, unless batches are
 // on their way that it must not see yet.
 func (t *Table) Count(ctx context.Context, opts ...ReadOption) (int64, error) {
 	o := collect(opts)

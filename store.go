@@ -58,6 +58,7 @@ type Store struct {
 	tablesMu sync.RWMutex
 	tables   map[string]*Table
 
+	holds      *holds
 	budget     *budget.Budget
 	background *background
 }
@@ -83,7 +84,7 @@ func Open(dir string, o *Options) (*Store, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Store{dir: dir, opts: o.filled(), tables: map[string]*Table{}, idle: make(chan struct{}, 1)}
+	s := &Store{dir: dir, opts: o.filled(), tables: map[string]*Table{}, holds: newHolds(), idle: make(chan struct{}, 1)}
 	s.clock = s.opts.Clock
 	s.budget = budget.New(s.opts.MemoryLimit)
 	s.cache = cache.New(s.opts.MemoryLimit / 4)
@@ -478,11 +479,18 @@ func (ts tabletStore) Settle(ctx context.Context, lsn uint64) error {
 	return s.pub.WaitLSN(ctx, lsn)
 }
 
-// HistoryFloor is now less the retention; Min when history is kept for ever, or when the clock does not tell time.
-func (ts tabletStore) HistoryFloor(_ *tablet.Tablet, historySec int64) mvcc.Timestamp {
-	return historyFloor(ts.s.clock, historySec)
+// HistoryFloor is now less the retention, or what a snapshot or a running read holds below that; Min when history is kept for ever, or
+// when the clock does not tell time. Reads of the table below it are refused from here on.
+func (ts tabletStore) HistoryFloor(t *tablet.Tablet, historySec int64) mvcc.Timestamp {
+	s := ts.s
+	floor := historyFloor(s.clock, historySec)
+	if s.pub.FirstUnpublished() <= s.lastLSN.Load() {
+		floor = min(floor, s.pub.Visible()) // reads of the newest state are not to see what is on its way
+	}
+	return s.holds.choose(t.Number, floor)
 }
 
+// historyFloor is where history begins by its age.
 func historyFloor(c mvcc.Clock, historySec int64) mvcc.Timestamp {
 	if historySec < 0 || !c.Physical() {
 		return mvcc.Min

@@ -1,0 +1,277 @@
+package oribi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+// Snapshot is a timestamp at which all tables can be read until it is closed, whatever their retention. It is safe for concurrent use.
+//
+// A snapshot that is never closed keeps every table from dropping what is newer than it: Info lists those that are open. It does
+// not outlive the store.
+type Snapshot struct {
+	store *Store
+	name  string
+	ts    mvcc.Timestamp
+
+	closed bool // under store.holds.mu
+}
+
+// SnapshotInfo describes an open snapshot.
+type SnapshotInfo struct {
+	Name      string
+	Timestamp mvcc.Timestamp
+}
+
+// Snapshot holds on to the newest state. name is for Info, of any form, and need not be the only one of its kind.
+//
+// It waits until all batches that were on their way are published; no later batch gets a timestamp at or below the snapshot's.
+// Errors: ctx's; ErrClosed.
+func (s *Store) Snapshot(ctx context.Context, name string) (*Snapshot, error) {
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	s.appendMu.Lock()
+	ts := s.clock.Now()
+	s.appendMu.Unlock()
+	s.promise(ts)
+	sn := &Snapshot{store: s, name: name, ts: ts}
+	s.holds.open(sn)
+	err := s.pub.WaitTimestamp(ctx, ts)
+	if errors.Is(err, fault.ErrPoisoned) {
+		// Nothing is published any more, nor dropped: the visible state is the newest for good.
+		sn.Close()
+		sn = &Snapshot{store: s, name: name, ts: s.pub.Visible()}
+		s.holds.open(sn)
+		err = nil
+	}
+	if err != nil {
+		sn.Close()
+		return nil, fmt.Errorf("oribi: snapshot: %w", err)
+	}
+	return sn, nil
+}
+
+// SnapshotAt is Snapshot at a timestamp that may lie in the past. Tables whose history begins later refuse to be read at it.
+//
+// Errors: ErrTooOld if there are tables and all of them do; ErrFuture more than 10 s ahead of the clock; ctx's; ErrClosed; ErrPoisoned.
+func (s *Store) SnapshotAt(ctx context.Context, name string, ts mvcc.Timestamp) (*Snapshot, error) {
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	sn := &Snapshot{store: s, name: name, ts: ts}
+	err := s.advance(ts)
+	if err == nil {
+		err = s.holds.openPast(sn, s.sortedTables())
+	}
+	if err == nil {
+		if err = s.settle(ctx, ts); err != nil {
+			sn.Close()
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("oribi: snapshot at %v: %w", ts, err)
+	}
+	return sn, nil
+}
+
+// Timestamp is what AsOf takes to read the snapshot.
+func (sn *Snapshot) Timestamp() mvcc.Timestamp { return sn.ts }
+
+// Name is what the snapshot was called.
+func (sn *Snapshot) Name() string { return sn.name }
+
+// Close lets history go. Reads that run end as they began; reads of the snapshot that begin later are ErrClosed. It may be called twice.
+func (sn *Snapshot) Close() error {
+	sn.store.holds.close(sn)
+	return nil
+}
+
+// At reads what a snapshot holds. Errors of the read: ErrClosed when the snapshot or the store was closed.
+func At(sn *Snapshot) ReadOption {
+	return func(o *readOptions) { o.at, o.asOf, o.snapshot = sn.ts, true, sn }
+}
+
+// Latest reads the newest published state, as a read without AsOf or At does.
+func Latest() ReadOption {
+	return func(o *readOptions) { o.at, o.asOf, o.snapshot = 0, false, nil }
+}
+
+// advance makes the clock pass ts, so that no later batch gets a timestamp at or below it. A read-only opener has no batches: its own
+// wall clock is the bound.
+func (s *Store) advance(ts mvcc.Timestamp) error {
+	if s.opts.ReadOnly && s.clock.Physical() {
+		if ts > s.clock.Now() {
+			return fault.ErrFuture
+		}
+		return nil
+	}
+	return s.clock.Advance(ts)
+}
+
+// settle waits until all batches at or below ts, which the clock has passed, are published.
+func (s *Store) settle(ctx context.Context, ts mvcc.Timestamp) error {
+	s.promise(ts)
+	// A commit that took its timestamp before the clock passed ts may still be on its way to the publisher: it is there once this
+	// goroutine has been through the commits' critical section.
+	s.appendMu.Lock()
+	s.appendMu.Unlock() //lint:ignore SA2001 the point is to have been there
+	return s.pub.WaitTimestamp(ctx, ts)
+}
+
+// holds are the timestamps that reads and snapshots need, and how far each table's history may have been dropped.
+//
+// Both stand under one lock, or a read would slip between a compaction's look at the holds and its dropping:
+//
+//	compaction: floor = min(oldest age, holds)                      drops what is below the floor
+//	read:                                       hold 5, allowed ──▶ reads at 5, of which a part is gone
+//
+// With the floor noted in the moment it is chosen, the read is either held already or refused.
+type holds struct {
+	mu        sync.Mutex
+	at        map[mvcc.Timestamp]int
+	floors    map[uint32]mvcc.Timestamp // by table number: the highest that was chosen
+	snapshots map[*Snapshot]bool
+}
+
+func newHolds() *holds {
+	return &holds{at: map[mvcc.Timestamp]int{}, floors: map[uint32]mvcc.Timestamp{}, snapshots: map[*Snapshot]bool{}}
+}
+
+// lowest is the lowest timestamp that is held; Max if there is none. Under mu. There are as many as reads that run and
+// snapshots, so it is only asked for by compactions and for reads beyond the retention.
+func (h *holds) lowest() mvcc.Timestamp {
+	low := mvcc.Max
+	for ts := range h.at {
+		low = min(low, ts)
+	}
+	return low
+}
+
+// choose is the floor for a rewrite of a table: oldest, by the age of history, or what is held below it.
+func (h *holds) choose(table uint32, oldest mvcc.Timestamp) mvcc.Timestamp {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	floor := min(oldest, h.lowest())
+	h.floors[table] = max(h.floors[table], floor)
+	return floor
+}
+
+// begins is where the history begins that reads of a table may ask for. oldest is told by its age.
+func (h *holds) begins(table uint32, oldest mvcc.Timestamp) mvcc.Timestamp {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.beginsLocked(table, oldest)
+}
+
+// beginsLocked is begins under mu.
+func (h *holds) beginsLocked(table uint32, oldest mvcc.Timestamp) mvcc.Timestamp {
+	return max(h.floors[table], min(oldest, h.lowest()))
+}
+
+// hold is for a read of a table at ts. Errors: ErrTooOld.
+func (h *holds) hold(table uint32, oldest, ts mvcc.Timestamp) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if ts < oldest || ts < h.floors[table] {
+		if begins := h.beginsLocked(table, oldest); ts < begins {
+			return fmt.Errorf("history begins at %v: %w", begins, fault.ErrTooOld)
+		}
+	}
+	h.at[ts]++
+	return nil
+}
+
+// holdLatest is for a read of a table's newest state. It gives the timestamp that is held: nothing was published between
+// visible and a floor above it.
+func (h *holds) holdLatest(table uint32, visible mvcc.Timestamp) mvcc.Timestamp {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	ts := max(visible, h.floors[table])
+	h.at[ts]++
+	return ts
+}
+
+// holdSnapshot is for a read of a table at a snapshot. Errors: ErrClosed, ErrTooOld.
+func (h *holds) holdSnapshot(table uint32, sn *Snapshot) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch floor := h.floors[table]; {
+	case sn.closed:
+		return fmt.Errorf("snapshot %q: %w", sn.name, fault.ErrClosed)
+	case sn.ts < floor:
+		return fmt.Errorf("history begins at %v: %w", floor, fault.ErrTooOld)
+	}
+	h.at[sn.ts]++
+	return nil
+}
+
+func (h *holds) release(ts mvcc.Timestamp) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.releaseLocked(ts)
+}
+
+func (h *holds) releaseLocked(ts mvcc.Timestamp) {
+	if h.at[ts]--; h.at[ts] == 0 {
+		delete(h.at, ts)
+	}
+}
+
+// open holds a snapshot that no table has dropped anything of.
+func (h *holds) open(sn *Snapshot) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.at[sn.ts]++
+	h.snapshots[sn] = true
+}
+
+// openPast holds a snapshot that one of the tables, if there are any, can still answer.
+func (h *holds) openPast(sn *Snapshot, tables []*Table) error {
+	begins := mvcc.Max
+	for _, t := range tables {
+		begins = min(begins, max(h.begins(t.tab.Number, t.oldest()), t.tab.Row().HistoryFloor))
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(tables) > 0 && sn.ts < begins {
+		return fmt.Errorf("history begins at %v: %w", begins, fault.ErrTooOld)
+	}
+	h.at[sn.ts]++
+	h.snapshots[sn] = true
+	return nil
+}
+
+func (h *holds) close(sn *Snapshot) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if sn.closed {
+		return
+	}
+	sn.closed = true
+	delete(h.snapshots, sn)
+	h.releaseLocked(sn.ts)
+}
+
+// list is the open snapshots, oldest first.
+func (h *holds) list() []SnapshotInfo {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []SnapshotInfo
+	for sn := range h.snapshots {
+		out = append(out, SnapshotInfo{sn.name, sn.ts})
+	}
+	slices.SortFunc(out, func(a, b SnapshotInfo) int {
+		return cmp.Or(cmp.Compare(a.Timestamp, b.Timestamp), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
