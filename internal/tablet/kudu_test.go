@@ -1,0 +1,340 @@
+package tablet
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
+	"github.com/oribi-db/oribi/scan"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Rowsets that real Kudu servers left behind, taken out of their directories by Kudu's own tools, are scanned at every time whose
+// writes are all in files, and give the rows that those servers gave: after flushes, minor, major and merging compactions, with ghosts that
+// came back, with columns added, dropped and renamed, with history that is gone.
+func TestKuduRowSetsAreReadAsKuduDoes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("Kudu's tools take seconds to take a tablet apart")
+	}
+	corpus := corpustest.Dir(t)
+	extract := filepath.Join(corpus, "tools", "kudu", "extract-tablet")
+	if out, err := exec.CommandContext(t.Context(), filepath.Join(corpus, "tools", "kudu", "install")).CombinedOutput(); err != nil {
+		t.Skipf("Kudu cannot be installed here: %v: %s", err, out)
+	}
+	names := []string{"ghosts", "history-gc", "kudu-tree", "major-compacted", "merge-compacted", "minor-compacted",
+		"redo-files", "schema-change"}
+	if os.Getenv("ORIBI_KUDU") == "all" { // hundreds of blocks, for each of which Kudu's tool starts anew
+		names = append(names, "all-types", "lineitem")
+	}
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := kuduCase{dir: filepath.Join(corpus, "golden", "kudu", name)}
+			readJSON(t, filepath.Join(c.dir, "manifest.json"), &c.manifest)
+			c.compare(t, extract)
+		})
+	}
+}
+
+// kuduCase is one directory of golden/kudu.
+type kuduCase struct {
+	dir      string
+	manifest struct {
+		WAL     string   `json:"fs_wal_dir"`
+		Data    []string `json:"fs_data_dirs"`
+		Manager string   `json:"block_manager"`
+		Tablets []struct{ ID, Table string }
+		Answers []struct {
+			Kind, Table, Label, File string
+			TS                       uint64
+		}
+		Steps []struct {
+			Step, Label string
+			Enabled     []string
+		}
+	}
+}
+
+func (c *kuduCase) compare(t *testing.T, extract string) {
+	m := &c.manifest
+	root := t.TempDir()
+	if out, err := exec.Command("tar", "-xzf", filepath.Join(c.dir, "fs.tar.gz"), "-C", root).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var data []string
+	for _, d := range m.Data {
+		data = append(data, filepath.Join(root, d))
+	}
+	compared := 0
+	for _, tablet := range m.Tablets {
+		dir := filepath.Join(root, "loose-"+tablet.ID)
+		cmd := exec.Command(extract, "--fs_wal_dir="+filepath.Join(root, m.WAL), "--fs_data_dirs="+strings.Join(data, ","),
+			"--block_manager="+m.Manager, tablet.ID, dir)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		tab := openLoose(t, dir)
+		for _, a := range m.Answers {
+			if a.Kind != "scan" || a.Table != tablet.Table || !c.flushed(a.Label) {
+				continue
+			}
+			want := textLines(t, filepath.Join(c.dir, a.File))
+			if got := looseRows(t, tab, mvcc.Timestamp(a.TS)); !slices.Equal(got, want) {
+				t.Errorf("%s at %s: %d rows, want %d: %s", a.Table, a.Label, len(got), len(want), firstDifference(got, want))
+			}
+			compared++
+		}
+		tab.Close()
+	}
+	if compared == 0 {
+		t.Error("there was nothing to compare")
+	}
+	t.Logf("%d scans", compared)
+}
+
+// flushed tells whether all that a label's answer holds was in files when the server stopped.
+func (c *kuduCase) flushed(label string) bool {
+	at := slices.IndexFunc(c.manifest.Steps, func(s struct {
+		Step, Label string
+		Enabled     []string
+	}) bool {
+		return s.Label == label
+	})
+	if at < 0 {
+		return false
+	}
+	for at > 0 && c.manifest.Steps[at].Step != "write" {
+		at--
+	}
+	var rows, changes bool
+	for _, s := range c.manifest.Steps[at:] {
+		rows = rows || slices.Contains(s.Enabled, "flush_memrowset")
+		changes = changes || slices.Contains(s.Enabled, "flush_deltamemstores")
+	}
+	return rows && changes
+}
+
+func firstDifference(got, want []string) string {
+	for i := range min(len(got), len(want)) {
+		if got[i] != want[i] {
+			return fmt.Sprintf("row %d is %s, want %s", i, got[i], want[i])
+		}
+	}
+	return ""
+}
+
+// looseBlocks are files as blocks, numbered from 1.
+type looseBlocks []string
+
+func (l *looseBlocks) add(name string) block.ID {
+	*l = append(*l, name)
+	return block.ID(len(*l))
+}
+
+func (l *looseBlocks) OpenBlock(id block.ID) (rowset.Block, error) { return block.OpenFile((*l)[id-1]) }
+
+// openLoose opens a folder of loose rowsets as a table.
+func openLoose(t *testing.T, dir string) *Tablet {
+	var about tabletFile
+	readJSON(t, filepath.Join(dir, "tablet.json"), &about)
+	row := &meta.Table{Number: 1, Name: "loose", HistorySec: meta.KeepForever, Schema: looseSchema(t, about.Columns)}
+	blocks := &looseBlocks{}
+	var sets []*meta.RowSet
+	for i := range len(about.RowSets) {
+		n := strconv.Itoa(i)
+		sets = append(sets, looseRowSet(t, filepath.Join(dir, "rowset-"+n), row.Schema, blocks, uint64(i), about.RowSets[n]))
+	}
+	tab, err := Open(Options{RowSets: rowset.Options{Blocks: blocks}}, row, sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tab.Check(t.Context(), func(m *meta.RowSet, id block.ID, err error) {
+		t.Errorf("rowset %d: %s: %v", m.ID, (*blocks)[id-1], err)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return tab
+}
+
+func looseSchema(t *testing.T, files []columnFile) *schema.Schema {
+	var columns []schema.Column
+	keys := 0
+	for _, f := range files {
+		c := schema.Column{ID: f.ID, Name: f.Name, Nullable: f.Nullable, Precision: f.Precision, Scale: f.Scale, Length: f.Length}
+		c.Type, _ = schema.TypeByName(f.Type)
+		c.Encoding, _ = schema.EncodingByName(f.Encoding)
+		c.Compression, _ = schema.CompressionByName(f.Compression)
+		if len(f.Default) > 0 {
+			c.Default = looseDefault(t, &c, f.Default)
+		}
+		if f.Key {
+			keys++
+		}
+		columns = append(columns, c)
+	}
+	s, err := schema.New(columns, keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func looseDefault(t *testing.T, c *schema.Column, text json.RawMessage) []byte {
+	switch {
+	case string(text) == "null":
+		return nil
+	case c.Type == schema.Bool:
+		if string(text) == "true" {
+			return []byte{1}
+		}
+		return []byte{0}
+	case c.Type.Variable():
+		var s string
+		if err := json.Unmarshal(text, &s); err != nil {
+			t.Fatal(err)
+		}
+		return []byte(s)
+	case c.Type == schema.Double:
+		f, err := strconv.ParseFloat(string(text), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return int64Cell(int(math.Float64bits(f)))
+	}
+	n, err := strconv.Atoi(string(text))
+	if err != nil {
+		t.Fatalf("default %s of a %s: %v", text, c.Type, err)
+	}
+	return int64Cell(n)[:c.Type.Width()]
+}
+
+func looseRowSet(t *testing.T, dir string, s *schema.Schema, blocks *looseBlocks, id uint64, numbers rowSetNumbers) *meta.RowSet {
+	m := &meta.RowSet{ID: id, LiveRows: numbers.LiveRows, LastDurableDMS: numbers.LastDurableDMS, Bloom: blocks.add(filepath.Join(dir, "bloom.bloom"))}
+	here := func(name string) (string, bool) {
+		name = filepath.Join(dir, name)
+		_, err := os.Stat(name)
+		return name, err == nil
+	}
+	key := ""
+	for i := range s.Columns {
+		if name, ok := here(fmt.Sprintf("%d.cfile", s.Columns[i].ID)); ok {
+			m.Columns = append(m.Columns, meta.ColumnBlock{ID: s.Columns[i].ID, Block: blocks.add(name)})
+			if i == 0 {
+				key = name
+			}
+		}
+	}
+	if name, ok := here("adhoc.cfile"); ok {
+		m.KeyIndex, key = blocks.add(name), name
+	}
+	for _, list := range []struct {
+		name string
+		ids  *[]block.ID
+	}{{"redo", &m.Redo}, {"undo", &m.Undo}} {
+		for i := 0; ; i++ {
+			name, ok := here(fmt.Sprintf("%s-%d.delta", list.name, i))
+			if !ok {
+				break
+			}
+			*list.ids = append(*list.ids, blocks.add(name))
+		}
+	}
+	src, err := block.OpenFile(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	r, err := cfile.Open(src, cfile.ReaderOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Rows = r.Rows()
+	m.MinKey, _ = r.Metadata("min_key")
+	m.MaxKey, _ = r.Metadata("max_key")
+	return m
+}
+
+// looseRows are the rows that an operation below ts left, as golden/kudu prints them.
+func looseRows(t *testing.T, tab *Tablet, ts mvcc.Timestamp) (out []string) {
+	s := tab.Schema
+	req := scan.Request{Schema: s}
+	for i := range s.Columns {
+		req.Columns = append(req.Columns, i)
+	}
+	it, err := tab.Scan(&req, Snapshot{Before: ts}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for it.Next() {
+		b := it.Batch()
+		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
+			line := []byte{'['}
+			for j, v := range b.Columns {
+				if j > 0 {
+					line = append(line, ',')
+				}
+				c := s.Columns[j]
+				if !c.Type.Variable() {
+					c.Type, c.Scale = c.Type.Physical(), 0
+				}
+				line = celltext.AppendJSON(line, &c, v.Cell(i))
+			}
+			out = append(out, string(append(line, ']')))
+		}
+	}
+	if err := it.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func readJSON(t *testing.T, name string, v any) {
+	text, err := os.ReadFile(name)
+	if err == nil {
+		err = json.Unmarshal(text, v)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// textLines are the lines of a file, unpacked.
+func textLines(t *testing.T, name string) (out []string) {
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r io.Reader = bytes.NewReader(raw)
+	if strings.HasSuffix(name, ".gz") {
+		if r, err = gzip.NewReader(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := bufio.NewScanner(r)
+	s.Buffer(nil, 1<<20)
+	for s.Scan() {
+		out = append(out, s.Text())
+	}
+	if s.Err() != nil {
+		t.Fatal(s.Err())
+	}
+	return out
+}
