@@ -94,7 +94,7 @@ type columnFile struct {
 	Compression string          `json:"compression"`
 	Default     json.RawMessage `json:"read_default,omitempty"`
 	Precision   int             `json:"precision,omitempty"`
-	Scale       int             `json:"scale,omitempty"`
+	Scale       *int            `json:"scale,omitempty"` // of a decimal, 0 too
 	Length      int             `json:"length,omitempty"`
 }
 
@@ -102,7 +102,10 @@ func columnsOf(s *schema.Schema) (out []columnFile) {
 	for i := range s.Columns {
 		c := &s.Columns[i]
 		f := columnFile{ID: c.ID, Name: c.Name, Type: c.Type.String(), Key: i < s.Keys, Nullable: c.Nullable,
-			Encoding: c.Encoding.String(), Compression: c.Compression.String(), Precision: c.Precision, Scale: c.Scale, Length: c.Length}
+			Encoding: c.Encoding.String(), Compression: c.Compression.String(), Precision: c.Precision, Length: c.Length}
+		if c.Type.Decimal() {
+			f.Scale = &c.Scale
+		}
 		if c.Default != nil {
 			f.Default = unscaled(c)
 		}

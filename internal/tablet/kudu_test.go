@@ -178,7 +178,10 @@ func looseSchema(t *testing.T, files []columnFile) *schema.Schema {
 	var columns []schema.Column
 	keys := 0
 	for _, f := range files {
-		c := schema.Column{ID: f.ID, Name: f.Name, Nullable: f.Nullable, Precision: f.Precision, Scale: f.Scale, Length: f.Length}
+		c := schema.Column{ID: f.ID, Name: f.Name, Nullable: f.Nullable, Precision: f.Precision, Length: f.Length}
+		if f.Scale != nil {
+			c.Scale = *f.Scale
+		}
 		c.Type, _ = schema.TypeByName(f.Type)
 		c.Encoding, _ = schema.EncodingByName(f.Encoding)
 		c.Compression, _ = schema.CompressionByName(f.Compression)
@@ -274,15 +277,16 @@ func looseRowSet(t *testing.T, dir string, s *schema.Schema, blocks *looseBlocks
 
 // looseRows are the rows that an operation below ts left, as golden/kudu prints them.
 func looseRows(t *testing.T, tab *Tablet, ts mvcc.Timestamp) (out []string) {
-	s := tab.Schema
+	v, err := tab.View(Snapshot{Before: ts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := v.Schema
 	req := scan.Request{Schema: s}
 	for i := range s.Columns {
 		req.Columns = append(req.Columns, i)
 	}
-	it, err := tab.Scan(&req, Snapshot{Before: ts}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	it := v.Scan(&req, true)
 	for it.Next() {
 		b := it.Batch()
 		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
