@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/creack/pty"
 )
 
 // binary is the command, built once for all tests.
@@ -40,16 +43,18 @@ func testMain(m *testing.M) int {
 
 // step is one command of a script with what it has to print.
 type step struct {
-	line    int
-	comment []string // the lines before it
-	command []string // its lines, without marks
-	want    []string // what follows in the file
+	line     int
+	comment  []string // the lines before it
+	command  []string // its lines, without marks
+	terminal bool     // it runs on a pseudo terminal of 80 columns
+	want     []string // what follows in the file
 }
 
 // parseScript reads a script:
 //
 //	# what there is to see
 //	$ a command for sh
+//	@ one that runs on a terminal of 80 columns, which shows stdout and stderr alike
 //	> more lines of it
 //	what it prints on stdout
 //	! what it prints on stderr
@@ -59,8 +64,8 @@ func parseScript(text string) []*step {
 	var comment []string
 	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
 		switch {
-		case strings.HasPrefix(line, "$ "):
-			steps = append(steps, &step{line: i + 1, comment: comment, command: []string{line[2:]}})
+		case strings.HasPrefix(line, "$ "), strings.HasPrefix(line, "@ "):
+			steps = append(steps, &step{line: i + 1, comment: comment, command: []string{line[2:]}, terminal: line[0] == '@'})
 			comment = nil
 		case strings.HasPrefix(line, "> "):
 			s := steps[len(steps)-1]
@@ -93,8 +98,14 @@ func (s *step) run(t *testing.T, dir string) []string {
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	err := cmd.Run()
+	var err error
+	if s.terminal {
+		cmd.Env = append(cmd.Env, "NO_COLOR=1")
+		err = onTerminal(&out, cmd)
+	} else {
+		cmd.Stdout, cmd.Stderr = &out, &errs
+		err = cmd.Run()
+	}
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
 		t.Fatal(err)
 	}
@@ -113,6 +124,18 @@ func (s *step) run(t *testing.T, dir string) []string {
 		got = append(got, fmt.Sprintf("= %d", code))
 	}
 	return got
+}
+
+// onTerminal runs a command on a pseudo terminal and gives what it prints there, with plain line ends.
+func onTerminal(out *bytes.Buffer, cmd *exec.Cmd) error {
+	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: 80, Rows: 24})
+	if err != nil {
+		return err
+	}
+	defer terminal.Close()
+	shown, _ := io.ReadAll(terminal) // ends in an error, as terminals do whose other side is gone
+	out.Write(bytes.ReplaceAll(shown, []byte("\r\n"), []byte("\n")))
+	return cmd.Wait()
 }
 
 // TestScripts runs testdata/*.txt against the real command. ORIBI_REWRITE=1 writes what is printed into the scripts instead.
@@ -135,7 +158,7 @@ func TestScripts(t *testing.T) {
 			var rewritten bytes.Buffer
 			for _, s := range parseScript(string(text)) {
 				got := s.run(t, dir)
-				fmt.Fprint(&rewritten, joined("", s.comment), "$ ", s.command[0], "\n", joined("> ", s.command[1:]), joined("", got))
+				fmt.Fprint(&rewritten, joined("", s.comment), s.mark(), s.command[0], "\n", joined("> ", s.command[1:]), joined("", got))
 				if os.Getenv("ORIBI_REWRITE") == "" && joined("", got) != joined("", s.want) {
 					t.Errorf("%s:%d: %s\ngot\n%swant\n%s", name, s.line, s.command[0], joined("\t", got), joined("\t", s.want))
 				}
@@ -147,6 +170,13 @@ func TestScripts(t *testing.T) {
 			}
 		})
 	}
+}
+
+func (s *step) mark() string {
+	if s.terminal {
+		return "@ "
+	}
+	return "$ "
 }
 
 func joined(mark string, lines []string) string {

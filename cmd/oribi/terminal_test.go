@@ -3,27 +3,44 @@
 package main
 
 import (
-	"io"
+	"bytes"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
-
-	"github.com/creack/pty"
 )
 
-// On a terminal records are printed as a table, elsewhere as lines of JSON.
+// On a terminal records are printed as a table, in colour unless somebody minds; elsewhere as lines of JSON.
 func TestTerminalGetsATable(t *testing.T) {
 	dir := numbers(t)
-	terminal, err := pty.Start(exec.Command(binary, "table", "list", dir))
-	if err != nil {
-		t.Skip("no pseudo terminal: ", err)
-	}
-	defer terminal.Close()
-	out, _ := io.ReadAll(terminal) // ends in an error, as terminals do whose other side is gone
-	if got, want := strings.ReplaceAll(string(out), "\r", ""), "table  rows  rowsets  bytes\nt         0        0      0\n"; got != want {
-		t.Errorf("on a terminal: %q, want %q", got, want)
+	for _, c := range []struct {
+		environment, want string
+	}{
+		{"TERM=xterm", "\x1b[1mtable  rows  rowsets  bytes\x1b[0m\nt         0        0      0\n\x1b[2m(1 row)\x1b[0m\n"},
+		{"NO_COLOR=1", "table  rows  rowsets  bytes\nt         0        0      0\n(1 row)\n"},
+		{"TERM=dumb", "table  rows  rowsets  bytes\nt         0        0      0\n(1 row)\n"},
+	} {
+		cmd := exec.Command(binary, "table", "list", dir)
+		cmd.Env = append(without("NO_COLOR"), c.environment)
+		var out bytes.Buffer
+		if err := onTerminal(&out, cmd); err != nil {
+			t.Skip("no pseudo terminal: ", err)
+		}
+		if out.String() != c.want {
+			t.Errorf("on a terminal with %s: %q, want %q", c.environment, out.String(), c.want)
+		}
 	}
 	if got, want := must(t, nil, "table", "list", dir), `{"table":"t","rows":0,"rowsets":0,"bytes":0}`+"\n"; got != want {
 		t.Errorf("elsewhere: %q, want %q", got, want)
 	}
+}
+
+// without is the environment without a variable.
+func without(name string) (environment []string) {
+	for _, e := range os.Environ() {
+		if !strings.HasPrefix(e, name+"=") {
+			environment = append(environment, e)
+		}
+	}
+	return environment
 }

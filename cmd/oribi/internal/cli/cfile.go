@@ -101,7 +101,7 @@ func (a *app) dumpRows(ctx context.Context, r *cfile.Reader, form output.Format)
 	if r.Info().Array {
 		shown.Type = schema.String
 	}
-	w := output.New(a.stdout, form, []schema.Column{shown})
+	w := a.writer(form, []schema.Column{shown})
 	b := batch.New([]schema.Column{shown}, 0)
 	err := eachWindow(ctx, r, func(v *batch.Vector) error {
 		b.Reset(v.Len)
@@ -189,7 +189,7 @@ func (a *app) cfileBlocks() *cobra.Command {
 			if err := r.Verify(); err != nil {
 				return err
 			}
-			w := output.New(a.stdout, form, cblockColumns)
+			w := a.writer(form, cblockColumns)
 			b := batch.New(cblockColumns, 1)
 			if err := r.Cblocks(func(c cfile.Cblock) error {
 				setCblock(b, &c)

@@ -44,7 +44,7 @@ func (a *app) deltaDump() *cobra.Command {
 			}
 			d := deltaPrinter{columns: types}
 			if form == output.CSV || form == output.Table {
-				d.rows = output.New(a.stdout, form, deltaRow)
+				d.rows = a.writer(form, deltaRow)
 			} else {
 				d.objects = lines.NewPrinter(a.stdout, schema.Binary, form == output.JSON)
 			}

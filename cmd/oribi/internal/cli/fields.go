@@ -56,7 +56,14 @@ func (a *app) printFields(f *fields, form output.Format) error {
 		}
 		b.Columns[1].SetCell(i, value)
 	}
-	return a.printBatch(b, form)
+	w := output.New(a.stdout, form, b.Schema)
+	style := a.style()
+	style.Bare = true
+	w.Style(style)
+	if err := w.Write(b); err != nil {
+		return err
+	}
+	return w.Close()
 }
 
 // rounded is x with so many decimals: figures that were measured have no more.

@@ -3,31 +3,18 @@ package cli
 import (
 	"io"
 
-	"golang.org/x/term"
-
 	"github.com/oribi-db/oribi/cmd/oribi/internal/progress"
 )
 
 // bar begins to show progress on stderr. Without a terminal there, and with --quiet, it is nil, which is a bar that nobody sees.
 // Out and Width of o are filled in. The caller stops it before anything else is printed.
 func (a *app) bar(o progress.Options) *progress.Bar {
-	if a.quiet || a.errFile == nil || !term.IsTerminal(int(a.errFile.Fd())) {
+	if a.quiet || !isTerminal(a.errFile) {
 		return nil
 	}
 	o.Out = a.errFile
-	o.Width = func() int { return terminalWidth(int(a.errFile.Fd())) }
+	o.Width = func() int { return terminalWidth(a.errFile) }
 	return progress.Start(o)
-}
-
-// usualWidth is the width of a terminal that does not tell its own.
-const usualWidth = 80
-
-// terminalWidth is the number of columns of a terminal.
-func terminalWidth(fd int) int {
-	if width, _, err := term.GetSize(fd); err == nil && width > 0 {
-		return width
-	}
-	return usualWidth
 }
 
 // counted is an input that tells a bar how much of it was read.

@@ -3,11 +3,11 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
@@ -29,7 +29,7 @@ func asOfFlag(c *cobra.Command, asOf *string) {
 // format is the form of output: as asked, else what suits a terminal or a program.
 func (a *app) format(name string) (output.Format, error) {
 	if name == "" {
-		if a.file != nil && term.IsTerminal(int(a.file.Fd())) {
+		if isTerminal(a.file) {
 			return output.Table, nil
 		}
 		return output.JSONL, nil
@@ -41,9 +41,25 @@ func (a *app) format(name string) (output.Format, error) {
 	return f, nil
 }
 
+// writer prints rows on stdout.
+func (a *app) writer(form output.Format, columns []schema.Column) *output.Writer {
+	w := output.New(a.stdout, form, columns)
+	w.Style(a.style())
+	return w
+}
+
+// style is how tables are laid out on stdout.
+func (a *app) style() output.Style {
+	if !isTerminal(a.file) {
+		return output.Style{}
+	}
+	plain := os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb"
+	return output.Style{Width: terminalWidth(a.file), Colour: !plain}
+}
+
 // printBatch prints the rows of one batch.
 func (a *app) printBatch(b *batch.Batch, form output.Format) error {
-	w := output.New(a.stdout, form, b.Schema)
+	w := a.writer(form, b.Schema)
 	if err := w.Write(b); err != nil {
 		return err
 	}
@@ -148,7 +164,7 @@ func (f *selectFlags) addBounds(options []oribi.ReadOption, s *schema.Schema, ch
 
 // printRows prints all batches of a scan. What was read before an error is printed too, without what ends a complete answer.
 func (a *app) printRows(scan *oribi.Scan, form output.Format, columns []schema.Column) error {
-	w := output.New(a.stdout, form, columns)
+	w := a.writer(form, columns)
 	for b, err := range scan.Batches() {
 		if err != nil {
 			w.Flush() // the scan's error is the one to tell

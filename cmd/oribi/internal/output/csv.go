@@ -42,6 +42,8 @@ func (r *csvRows) row(dst []byte, vectors []*batch.Vector, i int) []byte {
 	return append(dst, '\n')
 }
 
+func (r *csvRows) settle(dst []byte) []byte { return dst }
+
 func (r *csvRows) end(dst []byte) []byte { return dst }
 
 // quoteFrom puts the field dst[from:] between quotes if it is empty or holds what a plain field cannot.

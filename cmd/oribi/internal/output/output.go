@@ -53,10 +53,12 @@ type Writer struct {
 	err     error
 }
 
-// rowWriter is one form of output: what stands before all rows, each row, what stands behind them.
+// rowWriter is one form of output: what stands before all rows, each row, what stands behind them. settle appends what was
+// held back of the rows.
 type rowWriter interface {
 	begin(dst []byte) []byte
 	row(dst []byte, vectors []*batch.Vector, i int) []byte
+	settle(dst []byte) []byte
 	end(dst []byte) []byte
 }
 
@@ -75,6 +77,13 @@ func New(out io.Writer, f Format, columns []schema.Column) *Writer {
 	return w
 }
 
+// Style lays tables out for a terminal; other forms are the same everywhere. It is called before anything is written.
+func (w *Writer) Style(s Style) {
+	if r, ok := w.rows.(*tableRows); ok {
+		r.style = s
+	}
+}
+
 // Write prints the selected rows of b.
 func (w *Writer) Write(b *batch.Batch) error {
 	for i := b.Selection.Next(0); i >= 0 && w.err == nil; i = b.Selection.Next(i + 1) {
@@ -89,6 +98,7 @@ func (w *Writer) Write(b *batch.Batch) error {
 // Flush hands on the rows printed so far.
 func (w *Writer) Flush() error {
 	if w.err == nil {
+		w.buffer = w.rows.settle(w.buffer)
 		w.flush()
 	}
 	return w.err
@@ -151,6 +161,8 @@ func (r *jsonRows) row(dst []byte, vectors []*batch.Vector, i int) []byte {
 	}
 	return append(dst, "}\n"...)
 }
+
+func (r *jsonRows) settle(dst []byte) []byte { return dst }
 
 func (r *jsonRows) end(dst []byte) []byte {
 	if r.array {

@@ -1,89 +1,232 @@
 package output
 
 import (
-	"unicode"
-	"unicode/utf8"
+	"math"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/figures"
 	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/schema"
 )
 
+// The window: what is seen before the widths are fixed, whichever comes first. It bounds the memory of a table.
 const (
-	lookRows  = 500 // rows seen before the widths are fixed; later ones that are wider stick out
-	mostWidth = 60  // a wider cell sticks out, so that it does not push its column apart
+	lookRows  = 500
+	lookBytes = 4 << 20
 )
 
-// tableRows prints aligned columns under a header: numbers to the right, all else to the left.
+// Style says how a table is laid out. The zero value suits what is no terminal.
+type Style struct {
+	Width  int  // columns of the terminal; 0 = no terminal: nothing is cut or left out
+	Colour bool // the header bold, NULL and the count dim
+	Bare   bool // neither header nor count
+}
+
+// Colours.
+const (
+	bold  = "\x1b[1m"
+	dim   = "\x1b[2m"
+	plain = "\x1b[0m"
+)
+
+// tableRows prints aligned columns under a header, numbers to the right, all else to the left, and the count of rows.
+//
+// Widths follow from the first rows, the window, which are held back until it is full. In later rows text that is wider than
+// its column is cut on a terminal; a number is not, and sticks out.
 type tableRows struct {
 	columns []schema.Column
-	widths  []int
-	held    [][]string // the header, then rows, until the widths are fixed; nil from then on
-	text    []byte
+	style   Style
+	widths  []int // of the columns shown; nil while rows are held back
+	rows    int64
+
+	seen  []column
+	cells []heldCell // of the held rows, len(columns) each, the header first
+	text  []byte     // of cells
+}
+
+// heldCell is one cell of a held row: its text is the next length bytes of tableRows.text.
+type heldCell struct {
+	length, width int
+	null          bool
 }
 
 func newTableRows(columns []schema.Column) *tableRows {
-	r := &tableRows{columns: columns, widths: make([]int, len(columns))}
-	header := make([]string, len(columns))
+	r := &tableRows{columns: columns, seen: make([]column, len(columns))}
 	for i := range columns {
-		header[i] = printable([]byte(columns[i].Name))
+		var n int
+		r.text, n = appendPrintable(r.text, []byte(columns[i].Name), math.MaxInt)
+		r.seen[i] = column{header: n, cut: columns[i].Type.Variable()}
 	}
-	r.held = [][]string{header}
+	r.text = r.text[:0]
 	return r
 }
 
 func (r *tableRows) begin(dst []byte) []byte { return dst }
 
 func (r *tableRows) row(dst []byte, vectors []*batch.Vector, i int) []byte {
-	line := make([]string, len(vectors))
+	r.rows++
+	if r.widths == nil {
+		r.hold(vectors, i)
+		if r.rows >= lookRows || len(r.text) >= lookBytes {
+			dst = r.settle(dst)
+		}
+		return dst
+	}
+	for k := range r.widths {
+		r.text = r.text[:0]
+		h := r.render(k, vectors[k].Cell(i))
+		dst = r.appendCell(dst, k, r.text, h)
+	}
+	return r.endLine(dst)
+}
+
+// hold keeps a row of the window.
+func (r *tableRows) hold(vectors []*batch.Vector, i int) {
 	for k, v := range vectors {
-		value := v.Cell(i)
-		if value == nil {
-			line[k] = "NULL"
-			continue
-		}
-		r.text = celltext.AppendText(r.text[:0], &r.columns[k], value)
-		line[k] = printable(r.text)
+		h := r.render(k, v.Cell(i))
+		r.seen[k].cells = max(r.seen[k].cells, h.width)
+		r.cells = append(r.cells, h)
 	}
-	if r.held == nil {
-		return r.appendLine(dst, line)
-	}
-	if r.held = append(r.held, line); len(r.held) > lookRows {
-		return r.end(dst)
-	}
-	return dst
 }
 
-// end prints the rows held back.
-func (r *tableRows) end(dst []byte) []byte {
-	for _, line := range r.held {
-		for i, s := range line {
-			if n := utf8.RuneCountInString(s); n <= mostWidth {
-				r.widths[i] = max(r.widths[i], n)
+// render appends the text of a cell of column k to r.text.
+func (r *tableRows) render(k int, cell []byte) heldCell {
+	from := len(r.text)
+	if cell == nil {
+		r.text = append(r.text, nullWord...)
+		return heldCell{len(nullWord), len(nullWord), true}
+	}
+	limit := math.MaxInt // what is wider than the terminal will be cut: not more of it than that is written
+	if r.style.Width > 0 {
+		limit = r.style.Width
+	}
+	var width int
+	switch r.columns[k].Type {
+	case schema.String, schema.Varchar:
+		r.text, width = appendPrintable(r.text, cell, limit)
+	case schema.Binary:
+		cell = cell[:min(len(cell), limit)]
+		fallthrough
+	default:
+		r.text = celltext.AppendText(r.text, &r.columns[k], cell)
+		width = len(r.text) - from
+	}
+	return heldCell{len(r.text) - from, width, false}
+}
+
+// settle fixes the widths, if they are not, and prints the header and the rows held back.
+func (r *tableRows) settle(dst []byte) []byte {
+	if r.widths != nil {
+		return dst
+	}
+	if r.style.Width > 0 {
+		r.widths = fit(r.seen, r.style.Width)
+	} else {
+		for i := range r.seen {
+			r.widths = append(r.widths, min(r.seen[i].natural(), max(mostWidth, r.seen[i].header)))
+		}
+	}
+	dst = r.appendHeader(dst)
+	text := r.text
+	for len(r.cells) > 0 {
+		for k := range r.columns {
+			h := r.cells[k]
+			if k < len(r.widths) {
+				dst = r.appendCell(dst, k, text[:h.length], h)
 			}
+			text = text[h.length:]
 		}
+		dst = r.endLine(dst)
+		r.cells = r.cells[len(r.columns):]
 	}
-	for _, line := range r.held {
-		dst = r.appendLine(dst, line)
-	}
-	r.held = nil
+	r.cells, r.text = nil, nil
 	return dst
 }
 
-func (r *tableRows) appendLine(dst []byte, line []string) []byte {
-	for i, s := range line {
-		if i > 0 {
-			dst = append(dst, "  "...)
-		}
-		pad := r.widths[i] - utf8.RuneCountInString(s)
-		right := toTheRight(r.columns[i].Type)
-		if right {
-			dst = appendBlanks(dst, pad)
-		}
-		dst = append(dst, s...)
-		if !right && i < len(line)-1 {
-			dst = appendBlanks(dst, pad)
-		}
+func (r *tableRows) appendHeader(dst []byte) []byte {
+	if r.style.Bare {
+		return dst
+	}
+	if r.style.Colour {
+		dst = append(dst, bold...)
+	}
+	for k := range r.widths {
+		name, width := appendPrintable(nil, []byte(r.columns[k].Name), math.MaxInt)
+		dst = r.appendAligned(dst, k, name, width, true, "")
+	}
+	if r.style.Colour {
+		dst = append(dst, plain...)
+	}
+	return r.endLine(dst)
+}
+
+// end prints what is held back and the count.
+func (r *tableRows) end(dst []byte) []byte {
+	dst = r.settle(dst)
+	if r.style.Bare {
+		return dst
+	}
+	if r.style.Colour {
+		dst = append(dst, dim...)
+	}
+	switch r.rows {
+	case 0:
+		dst = append(dst, "(no rows"...)
+	case 1:
+		dst = append(dst, "(1 row"...)
+	default:
+		dst = append(append(append(dst, '('), figures.Thousands(r.rows)...), " rows"...)
+	}
+	if shown := len(r.widths); shown < len(r.columns) {
+		dst = append(append(append(dst, ", "...), figures.Thousands(int64(shown))...), " of "...)
+		dst = append(append(dst, figures.Thousands(int64(len(r.columns)))...), " columns shown"...)
+	}
+	dst = append(dst, ')')
+	if r.style.Colour {
+		dst = append(dst, plain...)
+	}
+	return append(dst, '\n')
+}
+
+// appendCell appends a cell of column k.
+func (r *tableRows) appendCell(dst []byte, k int, text []byte, h heldCell) []byte {
+	colour := ""
+	if h.null && r.style.Colour {
+		colour = dim
+	}
+	return r.appendAligned(dst, k, text, h.width, r.seen[k].cut || h.null, colour)
+}
+
+// appendAligned appends text in column k, cut if it may be and has to be, with the gap before it and no blanks at the end of a line.
+func (r *tableRows) appendAligned(dst []byte, k int, text []byte, width int, cut bool, colour string) []byte {
+	if k > 0 {
+		dst = appendBlanks(dst, gap)
+	}
+	right := toTheRight(r.columns[k].Type)
+	pad := r.widths[k] - width
+	if right {
+		dst = appendBlanks(dst, pad)
+	}
+	dst = append(dst, colour...)
+	if cut && r.style.Width > 0 {
+		dst, width = appendCut(dst, text, width, r.widths[k])
+		pad = r.widths[k] - width
+	} else {
+		dst = append(dst, text...)
+	}
+	if colour != "" {
+		dst = append(dst, plain...)
+	}
+	if last := k == len(r.widths)-1 && len(r.widths) == len(r.columns); !right && !last {
+		dst = appendBlanks(dst, pad)
+	}
+	return dst
+}
+
+// endLine ends a line, with a sign if there are more columns than are shown.
+func (r *tableRows) endLine(dst []byte) []byte {
+	if len(r.widths) < len(r.columns) {
+		dst = append(appendBlanks(dst, gap), ellipsis...)
 	}
 	return append(dst, '\n')
 }
@@ -96,28 +239,3 @@ func appendBlanks(dst []byte, n int) []byte {
 }
 
 func toTheRight(t schema.Type) bool { return !t.Variable() && t != schema.Date && t != schema.Bool }
-
-// printable is text with what would move the cursor, or worse, written as an escape.
-func printable(text []byte) string {
-	plain := utf8.Valid(text)
-	for i := 0; plain && i < len(text); i++ {
-		plain = text[i] >= ' ' && text[i] < utf8.RuneSelf && text[i] != 0x7f
-	}
-	if plain {
-		return string(text)
-	}
-	var out []byte
-	for _, c := range string(text) {
-		if unicode.IsPrint(c) {
-			out = utf8.AppendRune(out, c)
-		} else {
-			escaped := celltext.AppendQuoted(nil, []byte(string(c)))
-			if len(escaped) > 2 && escaped[1] == '\\' {
-				out = append(out, escaped[1:len(escaped)-1]...)
-			} else {
-				out = utf8.AppendRune(out, unicode.ReplacementChar)
-			}
-		}
-	}
-	return string(out)
-}

@@ -1,0 +1,21 @@
+package cli
+
+import (
+	"os"
+
+	"golang.org/x/term"
+)
+
+// isTerminal tells whether a stream, nil if there is none, is a terminal.
+func isTerminal(f *os.File) bool { return f != nil && term.IsTerminal(int(f.Fd())) }
+
+// usualWidth is the width of a terminal that does not tell its own.
+const usualWidth = 80
+
+// terminalWidth is the number of columns of a terminal.
+func terminalWidth(f *os.File) int {
+	if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+		return width
+	}
+	return usualWidth
+}

@@ -1,0 +1,192 @@
+package output
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// printed is a table of the rows.
+func printed(t *testing.T, style Style, batches ...*batch.Batch) string {
+	t.Helper()
+	var out bytes.Buffer
+	w := New(&out, Table, batches[0].Schema)
+	w.Style(style)
+	for _, b := range batches {
+		if err := w.Write(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// texts makes a batch of columns of strings, a row an argument, cells parted by |.
+func texts(header string, lines ...string) *batch.Batch {
+	var columns []schema.Column
+	for _, name := range strings.Split(header, "|") {
+		columns = append(columns, schema.Column{Name: name, Type: schema.String, Nullable: true})
+	}
+	b := batch.New(columns, len(lines))
+	for i, line := range lines {
+		for k, cell := range strings.Split(line, "|") {
+			b.Columns[k].SetCell(i, []byte(cell))
+		}
+	}
+	return b
+}
+
+func TestTableFitsTheTerminal(t *testing.T) {
+	path := texts("path|owner|text", "src/tablet/tablet.cc|root|"+strings.Repeat("x", 40), "a|somebody else|y")
+	for _, c := range []struct {
+		name  string
+		in    *batch.Batch
+		width int
+		want  []string
+	}{
+		{"room for all", path, 80, []string{
+			"path                  owner          text",
+			"src/tablet/tablet.cc  root           " + strings.Repeat("x", 40),
+			"a                     somebody else  y", "(2 rows)"}},
+		{"the widest are cut first", path, 50, []string{
+			"path               owner          text",
+			"src/tablet/table…  root           xxxxxxxxxxxxxxx…",
+			"a                  somebody else  y", "(2 rows)"}},
+		{"all are cut to the same width", path, 37, []string{
+			"path         owner        text",
+			"src/tablet…  root         xxxxxxxxxx…",
+			"a            somebody e…  y", "(2 rows)"}},
+		{"columns that do not fit are left out", path, 25, []string{
+			"path        owner       …",
+			"src/table…  root        …",
+			"a           somebody …  …", "(2 rows, 2 of 3 columns shown)"}},
+		{"the first column always stays", path, 5, []string{
+			"p…  …", "s…  …", "a   …", "(2 rows, 1 of 3 columns shown)"}},
+		{"wide and combining characters", texts("c|d", "日本語|x", "e\u0301te\u0301|y", "plain|z"), 80, []string{
+			"c       d", "日本語  x", "e\u0301te\u0301     y", "plain   z", "(3 rows)"}},
+		{"a wide character is not halved", texts("c|d", "日本語日本語|x", "a|y"), 12, []string{
+			"c          d", "日本語日…  x", "a          y", "(2 rows)"}},
+	} {
+		if got, want := printed(t, Style{Width: c.width}, c.in), strings.Join(c.want, "\n")+"\n"; got != want {
+			t.Errorf("%s: got\n%swant\n%s", c.name, got, want)
+		}
+	}
+}
+
+// A number with digits missing would be another number.
+func TestNumbersAreNotCut(t *testing.T) {
+	b := batch.New([]schema.Column{{Name: "a_long_name", Type: schema.Int64}, {Name: "text", Type: schema.String}}, 2)
+	batch.Values[int64](b.Columns[0])[0] = math.MinInt64
+	batch.Values[int64](b.Columns[0])[1] = 7
+	b.Columns[1].SetCell(0, []byte(strings.Repeat("x", 50)))
+	b.Columns[1].SetCell(1, nil)
+	want := "         a_long_name  text\n-9223372036854775808  xxxxxxx…\n                   7  NULL\n(2 rows)\n"
+	if got := printed(t, Style{Width: 30}, b); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	narrow := batch.New([]schema.Column{{Name: "a_long_name", Type: schema.Int64}, {Name: "text", Type: schema.String}}, 1)
+	batch.Values[int64](narrow.Columns[0])[0] = 123
+	narrow.Columns[1].SetCell(0, []byte("a text"))
+	if got, want := printed(t, Style{Width: 16}, narrow), "a_long_…  text\n     123  a text\n(1 row)\n"; got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+func TestColours(t *testing.T) {
+	want := bold + "id  na,me   on" + plain + "\n 0  " + dim + "NULL" + plain + "    false\n 1  \"NULL\"  true\n" + dim + "(2 rows)" + plain + "\n"
+	in := rows("NULL", "x")
+	in.Columns[1].SetCell(2, []byte("NULL"))
+	if got := printed(t, Style{Colour: true}, in); got != want {
+		t.Errorf("got\n%q, want\n%q", got, want)
+	}
+}
+
+func TestBareTable(t *testing.T) {
+	if got, want := printed(t, Style{Bare: true}, texts("f|v", "a|1", "bcd|2")), "a    1\nbcd  2\n"; got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+// Rows behind those that fix the widths are printed as well, within their columns on a terminal.
+func TestLongTableKeepsAllRows(t *testing.T) {
+	const n = 3 * lookRows
+	var in []*batch.Batch
+	for i := range n {
+		in = append(in, rows(strings.Repeat("x", i%100)))
+	}
+	for _, style := range []Style{{}, {Width: 40}} {
+		got := printed(t, style, in...)
+		if lines := strings.Count(got, "\n"); lines != n+2 || !strings.HasSuffix(got, "\n(1,500 rows)\n") {
+			t.Errorf("%d lines, want %d", lines, n+2)
+		}
+		for line := range strings.Lines(got) {
+			if w := textWidth([]byte(strings.TrimSuffix(line, "\n"))); style.Width > 0 && w > style.Width {
+				t.Fatalf("%q takes %d columns", line, w)
+			}
+		}
+	}
+}
+
+// The window is bounded in bytes too.
+func TestWideRowsAreNotHeldForLong(t *testing.T) {
+	var out counting
+	w := New(&out, Table, columns)
+	for range 10 {
+		if err := w.Write(rows(strings.Repeat("x", 1e6))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out == 0 {
+		t.Error("everything is held back")
+	}
+}
+
+// What came before an error is printed, without the count that would say that it is all.
+func TestFlushPrintsHeldRows(t *testing.T) {
+	var out bytes.Buffer
+	w := New(&out, Table, columns)
+	if err := errors.Join(w.Write(rows("a")), w.Flush()); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := out.String(), "id  na,me  on\n 0  a      false\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestPrintable(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain text": "plain text", `back\slash "q"`: `back\slash "q"`, "日本 é": "日本 é",
+		"": `""`, "NULL": `"NULL"`, `"NULL"`: `"\"NULL\""`, " a": `" a"`, "a ": `"a "`, "null": "null",
+		"a\tb\\": `"a\tb\\"`, "\r\n\x00\x7f": `"\r\n\u0000\u007f"`, "x\xff\xfe": `"x\xff\xfe"`, "\ufffd": "\ufffd",
+		"\u202eevil": `"\u202eevil"`, "a\u200bb": `"a\u200bb"`, "\U000e0001": `"\U000e0001"`, "\u00a0": `"\u00a0"`,
+	} {
+		got, width := appendPrintable([]byte("x"), []byte(in), math.MaxInt)
+		if string(got) != "x"+want || width != textWidth([]byte(want)) {
+			t.Errorf("%q: got %s in %d columns, want x%s", in, got, width, want)
+		}
+		for limit := 1; limit < 8; limit++ {
+			short, shortWidth := appendPrintable(nil, []byte(in), limit)
+			cut, n := appendCut(nil, short, shortWidth, limit)
+			full, m := appendCut(nil, []byte(want), width, limit)
+			if string(cut) != string(full) || n != m || n > limit || n != textWidth(cut) {
+				t.Errorf("%q cut to %d columns: %q in %d, want %q", in, limit, cut, n, full)
+			}
+		}
+	}
+}
+
+func TestWidths(t *testing.T) {
+	for text, want := range map[string]int{"": 0, "abc": 3, "é": 1, "e\u0301": 1, "日本": 4, "한글": 4, "\u1112\u1161\u11ab": 2, "ﾊﾝ": 2,
+		"！": 2, "😀": 2, "𠀀": 2, "…": 1, "→": 1, "─": 1, "नि": 2, "ก็": 1} {
+		if got := textWidth([]byte(text)); got != want {
+			t.Errorf("%q takes %d columns, want %d", text, got, want)
+		}
+	}
+}
