@@ -12,6 +12,7 @@ import (
 	oracle "github.com/bits-and-blooms/bloom/v3"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/fuzztest"
 )
 
 func fromHex(t testing.TB, s string) []byte {
@@ -146,7 +147,7 @@ func TestParseFilterRefusesGarbage(t *testing.T) {
 
 func FuzzParseFilter(f *testing.F) {
 	f.Add([]byte("\x02\x00\x00\x00\x08\x03abcdef"), uint64(1))
-	f.Fuzz(func(t *testing.T, b []byte, hash uint64) {
+	fuzztest.Run(f, func(t *testing.T, b []byte, hash uint64) {
 		got, err := parseFilter(b)
 		if err == nil {
 			got.mayContain(hash)

@@ -8,6 +8,7 @@ import (
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/fuzztest"
 )
 
 // FuzzFile draws two filters as they stand in their cblocks, checksums and index good, and a key to ask for. What must
@@ -16,7 +17,7 @@ func FuzzFile(f *testing.F) {
 	good := fromHex(f, "02 00 00 00 | 08 03 | 00 00 00 20 80 01 00 00 20 02 00 40 00 08 06 00")
 	f.Add(good, good, []byte("alpha"))
 	f.Add(good, []byte{0, 0, 0, 0, 1}, []byte("zeta"))
-	f.Fuzz(func(t *testing.T, first, second, key []byte) {
+	fuzztest.Run(f, func(t *testing.T, first, second, key []byte) {
 		src := &block.Memory{}
 		w, err := cfile.NewRawWriter(src, cfile.WriterOptions{})
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -27,7 +28,7 @@ func FuzzFile(f *testing.F) {
 			}
 		}
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
+	fuzztest.Run(f, func(t *testing.T, data []byte) {
 		checkFile(t, &block.Memory{Bytes: data})
 	})
 }
@@ -37,7 +38,7 @@ func FuzzPayload(f *testing.F) {
 	f.Add([]byte("\x04\x00\x00\x00\x00\x10\x29\x00\x00\x00\x00\x08\x01\x10\x00\x04\x00\x00\x00"))
 	f.Add([]byte("ORZM\x01\x00\x00\x00\x01\x00\x00\x00\x04\x03\x02\x01\x03\x00\x00\x00\x01\x00\x00\x00\x03\x01\x01\x00\x7f\x85"))
 	f.Add([]byte{6, 2, 3, 0x19})
-	f.Fuzz(func(t *testing.T, data []byte) {
+	fuzztest.Run(f, func(t *testing.T, data []byte) {
 		if n, err := parseNode(data); err == nil {
 			for i := range n.count {
 				_, _, err := n.entry(i)

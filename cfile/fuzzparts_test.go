@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/compress"
 	"github.com/oribi-db/oribi/internal/encoding"
+	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/internal/kudupb"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -46,7 +47,7 @@ func FuzzHeaderFooter(f *testing.F) {
 			f.Add(value(header), value(footer))
 		}
 	}
-	f.Fuzz(func(t *testing.T, header, footer []byte) {
+	fuzztest.Run(f, func(t *testing.T, header, footer []byte) {
 		if len(header) > 200 {
 			return
 		}
@@ -98,7 +99,7 @@ func FuzzIndex(f *testing.F) {
 	values := entries(false, []string{"\x81", "\x83"}, first, second)
 	f.Add(true, []byte{}, values)
 	f.Add(true, values, entries(true, []string{"\x81"}, BlockPointer{43, int32(len(values)) + checksumLen}))
-	f.Fuzz(func(t *testing.T, byValue bool, node, root []byte) {
+	fuzztest.Run(f, func(t *testing.T, byValue bool, node, root []byte) {
 		b := newBuilder(compress.None)
 		for _, payload := range [][]byte{{2, 0, 0, 0, 0, 0, 0, 0, 1, 2}, {1, 0, 0, 0, 2, 0, 0, 0, 3}} {
 			_, _, _ = b.writeBlock(payload)
@@ -138,7 +139,7 @@ func FuzzData(f *testing.F) {
 		}
 		f.Add(uint8(i), payload)
 	}
-	f.Fuzz(func(t *testing.T, kind uint8, payload []byte) {
+	fuzztest.Run(f, func(t *testing.T, kind uint8, payload []byte) {
 		o := options[int(kind)%len(options)]
 		words, _ := plainBinary([]string{"", "a", "ab", "b"})
 		rows := int64(1)
@@ -222,7 +223,7 @@ func FuzzNullPrologue(f *testing.F) {
 	for _, n := range []int{1, 70, 900} {
 		f.Add(encoding.AppendNullPrologue(nil, n, randomPresence(rand.New(rand.NewPCG(53, uint64(n))), n, 5)))
 	}
-	f.Fuzz(func(t *testing.T, prologue []byte) {
+	fuzztest.Run(f, func(t *testing.T, prologue []byte) {
 		rows, stream, rest, err := splitPrologue(prologue)
 		if err != nil || len(rest) > 0 {
 			checkKind(t, err)
@@ -281,7 +282,7 @@ func FuzzArrayPrologue(f *testing.F) {
 	f.Add([]byte("\x0a\x07\x04\x10\x01\x03\x02\x0f\x03\x02\x00\x00\x00\x00\x00\x02\x00\x04\x00\x01\x00\x01\x00\x02\x03\x7b"))
 	f.Add([]byte{0, 5, 0, 3, 10, 0, 0, 2, 10, 0})
 	f.Add([]byte{0xff, 0xff, 3, 1, 4, 0xfe, 0xff, 7, 0, 3, 2, 0xff, 0xff, 2, 2, 1})
-	f.Fuzz(func(t *testing.T, prologue []byte) {
+	fuzztest.Run(f, func(t *testing.T, prologue []byte) {
 		parsed := &dataBlock{}
 		rest, err := parsed.parseArrays(prologue, true)
 		if err != nil || len(rest) > 0 || parsed.nulls.rows == 0 {
@@ -324,7 +325,7 @@ func FuzzZoneMap(f *testing.F) {
 	}
 	f.Add(slices.Concat([]byte("ORZM\x01\x00\x00\x00\x02\x00\x00\x00"), entry(2, 0x81, 0x82), entry(1, 0x83, 0x83)), uint8(0x82))
 	f.Add([]byte("ORZM\x02\x00\x00\x00\x02\x00\x00\x00"), uint8(0))
-	f.Fuzz(func(t *testing.T, zone []byte, value uint8) {
+	fuzztest.Run(f, func(t *testing.T, zone []byte, value uint8) {
 		b := newBuilder(compress.None)
 		var pointers []BlockPointer
 		zone = slices.Clone(zone)
@@ -392,7 +393,7 @@ func FuzzFrame(f *testing.F) {
 		f.Add(uint8(codec), false, out.Bytes)
 		f.Add(uint8(codec), true, append(binary.LittleEndian.AppendUint32(nil, uint32(len(out.Bytes)-4)), out.Bytes...))
 	}
-	f.Fuzz(func(t *testing.T, codec uint8, old bool, form []byte) {
+	fuzztest.Run(f, func(t *testing.T, codec uint8, old bool, form []byte) {
 		if _, err := compress.Lookup(int32(codec)); err != nil || len(form) == 0 {
 			return
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -366,7 +367,7 @@ func FuzzCell(f *testing.F) {
 	f.Add([]byte{5, 7, 1, 11, 5, 5, 0, 0, 0})
 	f.Add([]byte{5, 7, 2})
 	f.Add([]byte{0xfb, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
-	f.Fuzz(func(t *testing.T, cell []byte) {
+	fuzztest.Run(f, func(t *testing.T, cell []byte) {
 		file := openFile(t, craft(t, craftOptions(), wideStats(t), append(appendKey(nil, 1, 1), drop()...), cell))
 		tracker := &Tracker{Schema: testSchema, Undo: []*File{file}, Redo: []*File{file}}
 		d, parsed := parseDelta(cell)

@@ -10,6 +10,7 @@ import (
 	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -31,7 +32,7 @@ func FuzzFile(f *testing.F) {
 	if stats, ok := openFile(f, sink).cells.Metadata(statsKey); ok {
 		f.Add(cells(someUpdates(3, 1, 100)...), stats, false)
 	}
-	f.Fuzz(func(t *testing.T, input, stats []byte, undo bool) {
+	fuzztest.Run(f, func(t *testing.T, input, stats []byte, undo bool) {
 		var all [][]byte
 		for len(input) > 0 && len(all) < 40 {
 			n := min(int(input[0]), len(input)-1)

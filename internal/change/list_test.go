@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -139,7 +140,7 @@ func TestListsReadBackAsWritten(t *testing.T) {
 
 func FuzzListCheck(f *testing.F) {
 	f.Add([]byte{1, 11, 5, 5, 0, 0, 0, 12, 0})
-	f.Fuzz(func(t *testing.T, b []byte) {
+	fuzztest.Run(f, func(t *testing.T, b []byte) {
 		s := specSchema(t)
 		layout := NewLayout(s)
 		row := layout.AppendRow(nil, [][]byte{{7, 0, 0, 0}, {1, 0, 0, 0}, []byte("s"), {1}})

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -153,7 +154,7 @@ func TestDumpNamesEveryField(t *testing.T) {
 
 func FuzzDecodeRecord(f *testing.F) {
 	f.Add(unhex(f, workedRecord))
-	f.Fuzz(func(t *testing.T, payload []byte) {
+	fuzztest.Run(f, func(t *testing.T, payload []byte) {
 		var ops []Op
 		ts, err := DecodeRecord(payload, func(op Op) error { ops = append(ops, op); return nil })
 		_ = DumpRecord(&bytes.Buffer{}, payload)

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/fuzztest"
 )
 
 // fromHex reads hex digits; spaces are for the eye.
@@ -248,7 +250,7 @@ func TestCRC32CExamples(t *testing.T) {
 func FuzzReadersStayInBounds(f *testing.F) {
 	f.Add([]byte{0xac, 0x02})
 	f.Add([]byte{0xff, 1, 2, 3, 4, 5, 6, 7, 8})
-	f.Fuzz(func(t *testing.T, b []byte) {
+	fuzztest.Run(f, func(t *testing.T, b []byte) {
 		b = b[:len(b):len(b)]
 		if _, n, _ := Uvarint32(b); n > len(b) {
 			t.Error("Uvarint32 ran over")

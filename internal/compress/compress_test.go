@@ -15,6 +15,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/corpustest"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/fuzztest"
 )
 
 var codecs = []Codec{None, Snappy, LZ4, Zlib}
@@ -250,7 +251,7 @@ func FuzzDecompressNeverPanics(f *testing.F) {
 		packed, _ := c.Compress(nil, bytes.Repeat([]byte("fuzz"), 50))
 		f.Add(uint8(i), uint16(200), packed)
 	}
-	f.Fuzz(func(t *testing.T, codec uint8, size uint16, src []byte) {
+	fuzztest.Run(f, func(t *testing.T, codec uint8, size uint16, src []byte) {
 		c := codecs[int(codec)%len(codecs)]
 		dst := make([]byte, int(size)+8)
 		guard := dst[size:]

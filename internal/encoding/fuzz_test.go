@@ -8,6 +8,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/coding"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -48,7 +49,7 @@ func fuzz(f *testing.F, enc schema.Encoding, types []schema.Type) {
 			f.Add(uint8(k), uint8(5*n), b.Finish(nil, 7))
 		}
 	}
-	f.Fuzz(func(t *testing.T, typ, options uint8, input []byte) {
+	fuzztest.Run(f, func(t *testing.T, typ, options uint8, input []byte) {
 		p := Params{Type: types[int(typ)%len(types)], Encoding: enc, Payload: input}
 		if options&8 == 0 {
 			p.Dict = &batch.Dictionary{Words: fuzzWords[:options&7]}
@@ -186,7 +187,7 @@ func FuzzWords(f *testing.F) {
 	f.Add(b.FinishDictionary(nil))
 	b.AppendAll(vectorOf(schema.String, fuzzWords), 0, len(fuzzWords))
 	f.Add(b.FinishDictionary(nil))
-	f.Fuzz(func(t *testing.T, input []byte) {
+	fuzztest.Run(f, func(t *testing.T, input []byte) {
 		d, err := ParseDictionary(input)
 		if err != nil {
 			if !errors.Is(err, fault.ErrCorrupt) {
@@ -210,7 +211,7 @@ func FuzzWords(f *testing.F) {
 func FuzzArrayPrologue(f *testing.F) {
 	f.Add([]byte{2, 0, 255, 2, 4, 1, 1})
 	f.Add(bytes.Repeat([]byte{3}, 30))
-	f.Fuzz(func(t *testing.T, input []byte) {
+	fuzztest.Run(f, func(t *testing.T, input []byte) {
 		input = input[:min(len(input), 1000)]
 		var p ArrayPrologue
 		p.Reset()
@@ -281,7 +282,7 @@ func FuzzArrayPrologue(f *testing.F) {
 func FuzzNullPrologue(f *testing.F) {
 	f.Add([]byte{6, 2, 3, 0x19})
 	f.Add([]byte{0x80, 8, 4, 0x80, 8, 0x80, 8})
-	f.Fuzz(func(t *testing.T, input []byte) {
+	fuzztest.Run(f, func(t *testing.T, input []byte) {
 		rows, present, _, err := ParseNullPrologue(input)
 		if err != nil {
 			if !errors.Is(err, fault.ErrCorrupt) && !errors.Is(err, fault.ErrUnsupported) {

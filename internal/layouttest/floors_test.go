@@ -54,6 +54,7 @@ var floors = map[string]int{
 	"internal/compress":   0,
 	"internal/corpustest": 0,
 	"internal/dump":       0,
+	"internal/fuzztest":   0,
 	"internal/invariant":  0,
 	"internal/kudupb":     0,
 

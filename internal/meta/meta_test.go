@@ -14,6 +14,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/internal/kudupb"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -295,5 +296,5 @@ func decodeAll(t *testing.T, what string, value []byte) {
 
 func FuzzDecode(f *testing.F) {
 	f.Add(exampleTable(f).Encode())
-	f.Fuzz(func(t *testing.T, value []byte) { decodeAll(t, "fuzz", value) })
+	fuzztest.Run(f, func(t *testing.T, value []byte) { decodeAll(t, "fuzz", value) })
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/fuzztest"
 )
 
 // FuzzSegment gives any bytes as the newest of two segments. Replay opens the log or says ErrCorrupt
@@ -18,7 +19,7 @@ func FuzzSegment(f *testing.F) {
 		f.Add(newest[:n])
 	}
 	f.Add(append(bytes.Clone(newest), make([]byte, 100)...))
-	f.Fuzz(func(t *testing.T, data []byte) {
+	fuzztest.Run(f, func(t *testing.T, data []byte) {
 		v := m.Clone()
 		writeFile(t, v, segmentPath(2), data)
 		must(t, Dump(io.Discard, data))

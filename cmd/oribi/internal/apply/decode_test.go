@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -125,7 +126,7 @@ func TestWaitingForALineEndsWithTheContext(t *testing.T) {
 
 func FuzzDecodeNeverPanics(f *testing.F) {
 	f.Add([]byte(`{"ops":[{"op":"upsert","table":"tree","row":{"path":"a","size":1}}]}`))
-	f.Fuzz(func(t *testing.T, line []byte) {
+	fuzztest.Run(f, func(t *testing.T, line []byte) {
 		_ = decoder(t).Decode(line, func(op *Operation) error { text(op); return nil })
 	})
 }

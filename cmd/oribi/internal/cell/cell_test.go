@@ -12,6 +12,7 @@ import (
 
 	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
 	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -205,7 +206,7 @@ func TestFloatsPrintAsEncodingJSONDoes(t *testing.T) {
 
 func FuzzQuotedStringsReadBack(f *testing.F) {
 	f.Add("a\"\\\x00\x1f é")
-	f.Fuzz(func(t *testing.T, s string) {
+	fuzztest.Run(f, func(t *testing.T, s string) {
 		value := celltext.AppendQuoted(nil, []byte(s))
 		if err := jsonin.Check(value); err != nil {
 			return // s is not valid UTF-8

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/fuzztest"
 )
 
 func TestCheckRefusesWhatJSONReadersOftenForgive(t *testing.T) {
@@ -82,7 +84,7 @@ func TestWalkVisitsMembersInOrder(t *testing.T) {
 // Whatever passes Check can be walked to its end.
 func FuzzWalk(f *testing.F) {
 	f.Add([]byte(`{"a":[1,{"b":"\""}],"c":null}`))
-	f.Fuzz(func(t *testing.T, text []byte) {
+	fuzztest.Run(f, func(t *testing.T, text []byte) {
 		text = Trim(text)
 		if Check(text) == nil {
 			flat(new(strings.Builder), text)

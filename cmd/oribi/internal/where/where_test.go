@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -138,7 +139,7 @@ func FuzzParseNeverPanics(f *testing.F) {
 		f.Add(s)
 	}
 	s := columns(f)
-	f.Fuzz(func(t *testing.T, in string) {
+	fuzztest.Run(f, func(t *testing.T, in string) {
 		tests, err := Parse(s, in)
 		if err == nil && len(tests) == 0 {
 			t.Fatalf("%q: no error and no test", in)

@@ -1,0 +1,44 @@
+package fuzztest
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+)
+
+// writeInput writes an input into the corpus of a target, below the working directory, under a name made of its hash.
+func writeInput(target string, args []reflect.Value) (name string, err error) {
+	text := corpusText(args)
+	dir := filepath.Join("testdata", "fuzz", target)
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	name = filepath.Join(dir, fmt.Sprintf("%x", sum[:8]))
+	return name, os.WriteFile(name, text, 0o666)
+}
+
+// corpusText is an input as Go's corpus files have it: a line that names the version, then a line of Go for each value.
+func corpusText(args []reflect.Value) []byte {
+	var b bytes.Buffer
+	fmt.Fprintln(&b, "go test fuzz v1")
+	for _, v := range args {
+		switch v.Kind() {
+		case reflect.Slice:
+			fmt.Fprintf(&b, "[]byte(%q)\n", v.Bytes())
+		case reflect.String:
+			fmt.Fprintf(&b, "string(%q)\n", v.String())
+		case reflect.Float32: // by its bits: there are many NaNs
+			fmt.Fprintf(&b, "math.Float32frombits(%#x)\n", math.Float32bits(v.Interface().(float32)))
+		case reflect.Float64:
+			fmt.Fprintf(&b, "math.Float64frombits(%#x)\n", math.Float64bits(v.Float()))
+		default:
+			fmt.Fprintf(&b, "%s(%v)\n", v.Type(), v)
+		}
+	}
+	return b.Bytes()
+}

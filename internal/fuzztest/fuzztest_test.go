@@ -1,0 +1,236 @@
+package fuzztest
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// planted is the environment variable that says how FuzzToy goes wrong: not at all without it.
+const planted = "FUZZTEST_PLANTED"
+
+// ballast keeps what FuzzToy allocates from being optimised away.
+var ballast []byte
+
+// FuzzToy is a target whose faults the tests here choose.
+func FuzzToy(f *testing.F) {
+	f.Add(uint8(1), []byte("a seed of some bytes"), false, "text", -1.5)
+	f.Add(uint8(200), []byte{}, true, "", 0.0)
+	how := os.Getenv(planted)
+	Run(f, func(t *testing.T, kind uint8, data []byte, on bool, text string, number float64) {
+		if !(len(data) > 4 && data[0] == 'a' && data[2] == 0xff && on) {
+			return
+		}
+		switch how {
+		case "error":
+			t.Error("planted")
+		case "fatal":
+			t.Fatal("planted")
+		case "panic":
+			panic("planted")
+		case "allocation":
+			ballast = make([]byte, maxAllocation+1)
+			ballast = nil
+		}
+	})
+}
+
+// toy runs FuzzToy in a process of its own, in dir, where it keeps its corpus.
+func toy(t *testing.T, dir, how string, flags ...string) (output string, ok bool) {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, append([]string{"-test.run=^FuzzToy$"}, flags...)...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), planted+"="+how)
+	out, err := cmd.CombinedOutput()
+	if _, exit := err.(*exec.ExitError); err != nil && !exit {
+		t.Fatal(err)
+	}
+	return string(out), err == nil
+}
+
+func inputs(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "testdata", "fuzz", "FuzzToy", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func TestPlantedFaultIsFoundKeptAndRunAgain(t *testing.T) {
+	again := regexp.MustCompile(`-fuzztest\.seed (\d+) -fuzztest\.first (\d+) -fuzztest\.executions 1`)
+	for _, how := range []string{"error", "fatal", "panic", "allocation"} {
+		t.Run("how="+how, func(t *testing.T) {
+			dir := t.TempDir()
+			out, ok := toy(t, dir, how, "-fuzztest.executions=200000")
+			found := again.FindStringSubmatch(out)
+			if ok || found == nil {
+				t.Fatalf("not found:\n%s", out)
+			}
+			kept := inputs(t, dir)
+			if len(kept) != 1 {
+				t.Fatalf("%d inputs are kept:\n%s", len(kept), out)
+			}
+			if how != "allocation" { // which only Run looks at
+				if out, ok := toy(t, dir, how); ok {
+					t.Errorf("the kept input does not fail in a plain run:\n%s", out)
+				}
+			}
+			if out, ok := toy(t, dir, ""); !ok {
+				t.Errorf("the kept input is not as Go's engine writes them:\n%s", out)
+			}
+			// The corpus of then did not have the input, and what is made follows from the corpus.
+			elsewhere := t.TempDir()
+			if out, ok := toy(t, elsewhere, how, "-fuzztest.seed="+found[1], "-fuzztest.first="+found[2], "-fuzztest.executions=1"); ok {
+				t.Errorf("seed %s, execution %s does not fail again:\n%s", found[1], found[2], out)
+			}
+			if names := inputs(t, elsewhere); len(names) != 1 || filepath.Base(names[0]) != filepath.Base(kept[0]) {
+				t.Errorf("the second time the input is %v, not %v", names, kept)
+			}
+		})
+	}
+}
+
+func TestGoodTargetTellsHowOftenItRan(t *testing.T) {
+	dir := t.TempDir()
+	out, ok := toy(t, dir, "", "-fuzztest.executions=5000", "-fuzztest.seed=7")
+	if !ok || !strings.Contains(out, "fuzztest: seed 7: 5000 executions\n") {
+		t.Errorf("output:\n%s", out)
+	}
+	if names := inputs(t, dir); len(names) != 0 {
+		t.Errorf("inputs are kept: %v", names)
+	}
+	out, ok = toy(t, dir, "", "-fuzztest.executions="+strconv.Itoa(math.MaxInt), "-fuzztest.for=10ms")
+	if !ok || !regexp.MustCompile(`fuzztest: seed [1-9]\d*: \d+ executions\n`).MatchString(out) {
+		t.Errorf("stopped by time, output:\n%s", out)
+	}
+}
+
+func TestTargetWithoutSeedsSaysSo(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(program, "-test.run=^FuzzSeedless$", "-fuzztest.executions=5").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "no seeds") {
+		t.Errorf("%v:\n%s", err, out)
+	}
+}
+
+// FuzzSeedless is for the test above it.
+func FuzzSeedless(f *testing.F) { Run(f, func(*testing.T, []byte) {}) }
+
+func values(list ...any) (v []reflect.Value) {
+	for _, x := range list {
+		v = append(v, reflect.ValueOf(x))
+	}
+	return v
+}
+
+var everyType = [][]reflect.Value{
+	values([]byte("some bytes, not so few"), "text", true, uint8(200), int8(-3), uint16(9), int16(-9), uint32(70000), int32(-70000), uint64(1<<60), int64(-1), uint(3), -3,
+		float32(1.5), math.Inf(-1)),
+	values([]byte{}, "", false, uint8(0), int8(0), uint16(0), int16(0), uint32(0), int32(0), uint64(0), int64(0), uint(0), 0, float32(0), 0.0),
+}
+
+func TestInputFollowsFromSeedAndNumberAlone(t *testing.T) {
+	args := make([]reflect.Value, len(everyType[0]))
+	texts := map[string]bool{}
+	one, two := newMutator(everyType), newMutator(everyType)
+	for i := range uint64(2000) {
+		one.input(5, i, args)
+		text := string(corpusText(args))
+		texts[text] = true
+		if i%7 == 0 { // as if it were the first
+			two.input(5, i, args)
+			if again := string(corpusText(args)); again != text {
+				t.Fatalf("execution %d:\n%s\nthen\n%s", i, text, again)
+			}
+		}
+	}
+	if len(texts) < 1500 {
+		t.Errorf("2000 executions have only %d different inputs", len(texts))
+	}
+	one.input(5, 9, args)
+	five := string(corpusText(args))
+	if one.input(6, 9, args); string(corpusText(args)) == five {
+		t.Error("seeds 5 and 6 give the same")
+	}
+}
+
+func TestChangesKeepTypesLeaveSeedsAndReachEveryValue(t *testing.T) {
+	m := newMutator(everyType)
+	before := [2]string{string(corpusText(everyType[0])), string(corpusText(everyType[1]))}
+	args := make([]reflect.Value, len(everyType[0]))
+	changed := make([]int, len(args))
+	for i := range uint64(20000) {
+		m.input(1, i, args)
+		for k, v := range args {
+			if v.Type() != everyType[0][k].Type() {
+				t.Fatalf("value %d became %v", k, v.Type())
+			}
+			if isBytes(v) && v.Len() > m.limit || v.Kind() == reflect.Slice && v.Cap() != v.Len() {
+				t.Fatalf("value %d: length %d, limit %d", k, v.Len(), m.limit)
+			}
+			if text := corpusText(args[k : k+1]); !bytes.Equal(text, corpusText(everyType[0][k:k+1])) && !bytes.Equal(text, corpusText(everyType[1][k:k+1])) {
+				changed[k]++
+			}
+		}
+	}
+	for k, n := range changed {
+		if n < 100 && everyType[0][k].Kind() != reflect.Bool {
+			t.Errorf("value %d, %v, got only %d new values", k, everyType[0][k].Type(), n)
+		}
+	}
+	if after := [2]string{string(corpusText(everyType[0])), string(corpusText(everyType[1]))}; after != before {
+		t.Errorf("the seeds became %q", after)
+	}
+}
+
+// Each kind of change is needed for one of these: from the seed to the wanted value in few steps.
+func TestChangesReachWhatFormatsAreBrokenBy(t *testing.T) {
+	seeds := [][]reflect.Value{values([]byte("0123456789abcdef")), values([]byte("OTHER"))}
+	wanted := map[string]func(b []byte) bool{
+		"a bit":             func(b []byte) bool { return string(b) == "0123456789abcdeg" },
+		"a field of ones":   func(b []byte) bool { return string(b) == "0123\xff\xff\xff\xff89abcdef" },
+		"a big-endian one":  func(b []byte) bool { return string(b) == "0123\x00\x00\x00\x0189abcdef" },
+		"cut off":           func(b []byte) bool { return string(b) == "0123456" },
+		"cut out":           func(b []byte) bool { return string(b) == "012389abcdef" },
+		"twice":             func(b []byte) bool { return string(b) == "01234534567" || string(b) == "0123456734567"+"89abcdef" },
+		"start and end":     func(b []byte) bool { return string(b) == "01234567HER" },
+		"a piece of others": func(b []byte) bool { return string(b) == "01234OTHER56789abcdef" },
+		"a run":             func(b []byte) bool { return bytes.Contains(b, bytes.Repeat([]byte{0}, 30)) },
+		"a long varint":     func(b []byte) bool { return bytes.Contains(b, []byte("\xff\xff\xff\xff\x0f")) },
+		"nothing left":      func(b []byte) bool { return len(b) == 0 },
+	}
+	m, args := newMutator(seeds), make([]reflect.Value, 1)
+	for i := uint64(0); i < 3_000_000 && len(wanted) > 0; i++ {
+		m.input(11, i, args)
+		for name, is := range wanted {
+			if is(args[0].Bytes()) {
+				delete(wanted, name)
+			}
+		}
+	}
+	if len(wanted) > 0 {
+		names := []string{}
+		for name := range wanted {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		t.Error("never made:", fmt.Sprint(names))
+	}
+}
