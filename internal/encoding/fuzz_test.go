@@ -135,7 +135,8 @@ func fuzzValues(t *testing.T, o BuilderOptions, input []byte) {
 		}
 		cells, input = append(cells, cell), input[width:]
 	}
-	payloads, counts, words := buildAll(mustBuilder(t, o), typ, cells, 1+o.RestartInterval*3)
+	batchLen := 1 + o.RestartInterval*3
+	payloads, counts, words := buildAll(mustBuilder(t, o), typ, cells, batchLen)
 	p := Params{Type: typ, Encoding: o.Encoding}
 	if words != nil {
 		d, err := ParseDictionary(words)
@@ -160,7 +161,14 @@ func fuzzValues(t *testing.T, o BuilderOptions, input []byte) {
 				t.Fatalf("value %d: %x, want %x", ord+j, v.Cell(j), cells[ord+j])
 			}
 		}
-		again.Append(v, 0, counts[i])
+		// A full payload of codes refuses the next cell of its batch, but the cell's word enters the dictionary: it is offered again.
+		end := ord + counts[i]
+		if end%batchLen != 0 && end < len(cells) {
+			end++
+		}
+		if n := again.Append(vectorOf(typ, cells[ord:end]), 0, end-ord); n != counts[i] {
+			t.Fatalf("payload %d takes %d values, the second time %d", i, counts[i], n)
+		}
 		if got := again.Finish(nil, batch.Ordinal(ord)); !bytes.Equal(got, payloads[i]) {
 			t.Fatalf("payload %d is built otherwise the second time", i)
 		}
