@@ -200,14 +200,14 @@ func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
 			continue
 		}
 		c := &s.Columns[i]
-		if c.Default == nil && !c.Nullable {
+		if c.Required() {
 			if lacks = c.Name; op == OpInsert || op == OpInsertIgnore {
 				b.fail(t, c.Name, tablet.ErrNotSet)
 				return
 			}
 		}
 		filled[i] = &batch.Vector{Type: c.Type}
-		filled[i].Fill(n, fillWith(c))
+		filled[i].Fill(n, c.Unset())
 		if set == nil {
 			set = batch.MakeBitmap(len(columns))
 			for j, v := range columns {
@@ -235,15 +235,6 @@ func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
 		b.n++
 		b.bytes += int64(len(key) + len(body) + opOverhead)
 	}
-}
-
-// fillWith is what a column that is not set has in a new row. A NOT NULL column without default gets a value that no row will have:
-// Lacks keeps it from being inserted.
-func fillWith(c *schema.Column) []byte {
-	if c.Default == nil && !c.Nullable {
-		return make([]byte, c.Type.Width())
-	}
-	return c.Default
 }
 
 func checkVectors(s *schema.Schema, op Op, columns []*batch.Vector) error {
@@ -369,7 +360,7 @@ func (b *Batch) complete(op Op, p *part) (column string, err error) {
 		case i >= s.Keys && p.set[i]:
 			others++
 		case inserts && !p.set[i]:
-			if p.cells[i] = fillWith(c); c.Default == nil && !c.Nullable && p.lacks == "" {
+			if p.cells[i] = c.Unset(); c.Required() && p.lacks == "" {
 				p.lacks = c.Name
 			}
 		}

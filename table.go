@@ -65,7 +65,7 @@ func (s *Store) CreateTable(name string, columns *schema.Schema, opts ...TableOp
 	return t, nil
 }
 
-func (s *Store) createTable(name string, columns *schema.Schema, opts []TableOption) (*Table, error) {
+func (s *Store) createTable(name string, columns *schema.Schema, opts []TableOption) (t *Table, err error) {
 	if err := schema.CheckName(name); err != nil {
 		return nil, err
 	}
@@ -85,6 +85,9 @@ func (s *Store) createTable(name string, columns *schema.Schema, opts []TableOpt
 	s.tablesMu.RUnlock()
 	if taken {
 		return nil, fault.ErrExists
+	}
+	if columns, err = columns.Created(); err != nil {
+		return nil, err
 	}
 	row := &meta.Table{Number: s.stored.NextTable, Name: name, Schema: columns, HistorySec: s.stored.DefaultHistorySec,
 		FlushedLSN: s.lastLSN.Load()}
@@ -114,7 +117,7 @@ func (s *Store) createTable(name string, columns *schema.Schema, opts []TableOpt
 	if err := s.commitTables(ch, stored); err != nil {
 		return nil, err
 	}
-	t := &Table{s, tab}
+	t = &Table{s, tab}
 	s.tablesMu.Lock()
 	s.tables[name] = t
 	s.tablesMu.Unlock()

@@ -62,7 +62,7 @@ func Typed[T any](t *Table) (*TableOf[T], error) {
 	s := b.shape.Schema
 	for i := range s.Columns {
 		c := &s.Columns[i]
-		if !slices.Contains(b.columns, i) && (i < s.Keys || !c.Nullable && c.Default == nil) {
+		if !slices.Contains(b.columns, i) && (i < s.Keys || c.Required()) {
 			return nil, fmt.Errorf("oribi: %s has no field for column %q: %w", typ, c.Name, fault.ErrSchema)
 		}
 	}

@@ -46,7 +46,7 @@ func (h *Histories) Next() (*change.Rows, error) {
 	rows := &change.Rows{Batch: batch.New(s.Columns, 0)}
 	for i, v := range rows.Batch.Columns {
 		if h.readers[i] == nil {
-			v.Fill(n, s.Columns[i].Default)
+			v.Fill(n, s.Columns[i].ReadDefault)
 			continue
 		}
 		if err := readFull(h.readers[i], h.d, &s.Columns[i], h.next, n, v); err != nil {

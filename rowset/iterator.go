@@ -157,7 +157,7 @@ func (it *Iterator) base(col int, c *schema.Column, from batch.Ordinal, n int, v
 		return err
 	}
 	if r == nil {
-		v.Fill(n, c.Default)
+		v.Fill(n, c.ReadDefault)
 		return nil
 	}
 	return readFull(r, it.d, c, from, n, v)

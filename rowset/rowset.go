@@ -107,7 +107,7 @@ func (l *lazy[T]) get(open func() (T, error)) (T, error) {
 }
 
 // Open makes a rowset of its metadata row, with one reference. Only delta files are opened at once; all
-// other files when they are first needed. A column of s that the rowset lacks reads as its default, else as NULL.
+// other files when they are first needed. A column of s that the rowset lacks reads as its read default, else as NULL.
 // Errors: ErrCorrupt. Source: tablet spec §8.7.
 func Open(s *schema.Schema, m *meta.RowSet, o Options) (*DiskRowSet, error) {
 	d := &DiskRowSet{Schema: s, opts: o, encoder: keyenc.NewEncoder(s), layout: change.NewLayout(s), columns: make([]column, len(s.Columns))}
@@ -121,7 +121,7 @@ func Open(s *schema.Schema, m *meta.RowSet, o Options) (*DiskRowSet, error) {
 	}
 	for i := range s.Columns {
 		c := &s.Columns[i]
-		if d.columns[i].block == 0 && (i < s.Keys || !c.Nullable && c.Default == nil) {
+		if d.columns[i].block == 0 && (i < s.Keys || !c.Nullable && c.ReadDefault == nil) {
 			return nil, fault.Corruptf("rowset %d: no file for column %q, which has neither default nor NULL", m.ID, c.Name)
 		}
 	}
@@ -403,7 +403,7 @@ func (d *DiskRowSet) cell(row batch.Ordinal, col int) ([]byte, error) {
 		return nil, err
 	}
 	if r == nil {
-		return c.Default, nil
+		return c.ReadDefault, nil
 	}
 	cell, err := r.Cell(row)
 	if err == nil && cell == nil && !c.Nullable {

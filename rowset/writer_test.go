@@ -209,8 +209,8 @@ func TestReadingASchemaThatHasChanged(t *testing.T) {
 	row := w.rewritten(t, r)
 	def := []byte("default")
 	now := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 7, Name: "nullable", Type: schema.Int64, Nullable: true},
-		{ID: 3, Name: "renamed", Type: schema.String, Nullable: true}, {ID: 8, Name: "defaulted", Type: schema.String, Default: def},
-		{ID: 9, Name: "both", Type: schema.Int8, Nullable: true, Default: []byte{5}}, {ID: 10, Name: "gone", Type: schema.Int64, Nullable: true}}, 1)
+		{ID: 3, Name: "renamed", Type: schema.String, Nullable: true}, {ID: 8, Name: "defaulted", Type: schema.String, Default: []byte("of new rows"), ReadDefault: def},
+		{ID: 9, Name: "both", Type: schema.Int8, Nullable: true, ReadDefault: []byte{5}}, {ID: 10, Name: "gone", Type: schema.Int64, Nullable: true}}, 1)
 	set, err := Open(now, row, Options{Blocks: w.disk})
 	if err != nil {
 		t.Fatal(err)

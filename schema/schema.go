@@ -35,11 +35,14 @@ type ColumnID int32
 
 // Column is one column of a table.
 type Column struct {
-	ID          ColumnID
-	Name        string
-	Type        Type
-	Nullable    bool
-	Default     []byte // cell bytes of the default (read and write default alike); nil = none
+	ID       ColumnID
+	Name     string
+	Type     Type
+	Nullable bool
+	Default  []byte // cell bytes of what a new row has that does not set the column (Kudu: write default); nil = none
+	// ReadDefault is what the rows have that were written before the column was added: its default then. It never changes; CreateTable and
+	// AddColumn set it from Default.
+	ReadDefault []byte
 	Encoding    Encoding
 	Compression Compression
 	BlockBytes  int32 // size of a data cblock before compression; 0 = 256 KiB
@@ -138,7 +141,7 @@ func (c *Column) check(key bool) error {
 		return fail("a key column cannot be nullable")
 	case key && !c.Type.Keyable():
 		return fail("type %s cannot be in a key", c.Type)
-	case key && c.Default != nil:
+	case key && (c.Default != nil || c.ReadDefault != nil):
 		return fail("a key column has no default")
 	case !c.Encoding.Allowed(c.Type):
 		return fail("encoding %s does not fit type %s", c.Encoding, c.Type)
@@ -152,6 +155,8 @@ func (c *Column) check(key bool) error {
 		return fail("varchar has a length of 1 to %d characters, not %d", MaxVarchar, c.Length)
 	case c.Default != nil && !c.Type.Variable() && len(c.Default) != c.Type.Width():
 		return fail("the default has %d bytes, want %d", len(c.Default), c.Type.Width())
+	case c.ReadDefault != nil && !c.Type.Variable() && len(c.ReadDefault) != c.Type.Width():
+		return fail("the read default has %d bytes, want %d", len(c.ReadDefault), c.Type.Width())
 	}
 	if c.Type.Decimal() {
 		if c.Precision < 1 || c.Precision > MaxPrecision || c.Scale < 0 || c.Scale > c.Precision {
@@ -162,6 +167,18 @@ func (c *Column) check(key bool) error {
 		}
 	}
 	return nil
+}
+
+// Required tells whether every new row has to set the column.
+func (c *Column) Required() bool { return !c.Nullable && c.Default == nil }
+
+// Unset is the cell of a new row that does not set the column: the default, else NULL. Of a required column it is one that no row will
+// have: it keeps a row in form until it is refused.
+func (c *Column) Unset() []byte {
+	if c.Required() {
+		return make([]byte, c.Type.Width())
+	}
+	return c.Default
 }
 
 // Index finds a column by name; -1 if there is none.

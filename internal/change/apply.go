@@ -13,7 +13,7 @@ func (l *Layout) AppendReinsert(dst []byte, row []byte) []byte {
 // Apply appends to dst the image of row after the given lists, oldest first. dst and row must not overlap.
 //
 // An UPDATE sets its columns. A REINSERT sets all non-key columns: one that it lacks, which was added after it was written,
-// gets its default. A DELETE leaves the cells. Columns that the schema does not have are passed over. The
+// gets its read default. A DELETE leaves the cells. Columns that the schema does not have are passed over. The
 // lists have passed List.Check.
 func (l *Layout) Apply(dst, row []byte, lists ...List) []byte {
 	if l.onlyFixed(lists) {
@@ -24,7 +24,7 @@ func (l *Layout) Apply(dst, row []byte, lists ...List) []byte {
 	for _, list := range lists {
 		if list.Kind() == Reinsert {
 			for i := l.schema.Keys; i < len(cells); i++ {
-				cells[i] = l.schema.Columns[i].Default
+				cells[i] = l.schema.Columns[i].ReadDefault
 				if cells[i] == nil && !l.columns[i].nullable {
 					cells[i] = l.Cell(row, i)
 				}

@@ -198,7 +198,7 @@ func TestReinsertGivesDefaultsToColumnsItLacks(t *testing.T) {
 	s := makeSchema(t, 1,
 		schema.Column{ID: 0, Name: "k", Type: schema.Int8},
 		schema.Column{ID: 1, Name: "a", Type: schema.Int8},
-		schema.Column{ID: 2, Name: "b", Type: schema.String, Default: []byte("d")},
+		schema.Column{ID: 2, Name: "b", Type: schema.String, Default: []byte("of new rows"), ReadDefault: []byte("d")},
 		schema.Column{ID: 3, Name: "c", Type: schema.Int8, Nullable: true})
 	l := NewLayout(s)
 	row := l.AppendRow(nil, [][]byte{{1}, {2}, []byte("old"), {3}})

@@ -69,8 +69,8 @@ func exampleSchema(t testing.TB) *schema.Schema {
 		{ID: 10, Name: "region", Type: schema.String, Encoding: schema.Prefix},
 		{ID: 4, Name: "at", Type: schema.Timestamp},
 		{ID: 11, Name: "price", Type: schema.Decimal64, Precision: 12, Scale: 2, Nullable: true, Comment: "net"},
-		{ID: 12, Name: "code", Type: schema.Varchar, Length: 8, Default: []byte{}, Compression: schema.Zlib},
-		{ID: 13, Name: "n", Type: schema.Int16, Default: []byte{5, 0}, BlockBytes: 4096},
+		{ID: 12, Name: "code", Type: schema.Varchar, Length: 8, Default: []byte{}, ReadDefault: []byte("x"), Compression: schema.Zlib},
+		{ID: 13, Name: "n", Type: schema.Int16, ReadDefault: []byte{5, 0}, BlockBytes: 4096},
 	}, 2)
 	if err != nil {
 		t.Fatal(err)
@@ -234,7 +234,8 @@ func TestTableRowsThatCannotBeAreRefused(t *testing.T) {
 		{"id beyond 31 bits", func(m *kudupb.TableRow) { m.Schema.Columns[1].Id = proto.Uint32(1 << 31) }, fault.ErrCorrupt},
 		{"unknown type", func(m *kudupb.TableRow) { m.Schema.Columns[1].Type = proto.Int32(21) }, fault.ErrCorrupt},
 		{"negative type", func(m *kudupb.TableRow) { m.Schema.Columns[1].Type = proto.Int32(-1) }, fault.ErrCorrupt},
-		{"default of a wrong width", func(m *kudupb.TableRow) { m.Schema.Columns[4].ReadDefaultValue = []byte{1} }, fault.ErrCorrupt},
+		{"read default of a wrong width", func(m *kudupb.TableRow) { m.Schema.Columns[4].ReadDefaultValue = []byte{1} }, fault.ErrCorrupt},
+		{"default of a wrong width", func(m *kudupb.TableRow) { m.Schema.Columns[4].WriteDefaultValue = []byte{1, 2, 3} }, fault.ErrCorrupt},
 		{"immutable column", func(m *kudupb.TableRow) { m.Schema.Columns[4].Immutable = proto.Bool(true) }, fault.ErrUnsupported},
 	}
 	for _, c := range cases {

@@ -28,9 +28,7 @@ func columnMessage(c *schema.Column, key bool) *kudupb.ColumnSchemaPB {
 		Compression:    proto.Int32(int32(c.Compression)),
 		CfileBlockSize: proto.Int32(c.BlockBytes),
 	}
-	if c.Default != nil {
-		m.ReadDefaultValue, m.WriteDefaultValue = c.Default, c.Default
-	}
+	m.ReadDefaultValue, m.WriteDefaultValue = c.ReadDefault, c.Default
 	switch {
 	case c.Type.Decimal():
 		m.TypeAttributes = &kudupb.ColumnTypeAttributesPB{Precision: proto.Int32(int32(c.Precision)), Scale: proto.Int32(int32(c.Scale))}
@@ -44,7 +42,7 @@ func columnMessage(c *schema.Column, key bool) *kudupb.ColumnSchemaPB {
 }
 
 // SchemaFromMessage makes a schema of Kudu's message: every column with its ID, key columns first, all rules of
-// schema.New kept. The default is the read default, which Oribi writes as the write default too.
+// schema.New kept.
 // Errors: ErrCorrupt; ErrUnsupported for immutable, auto-incrementing and nested columns.
 func SchemaFromMessage(m *kudupb.SchemaPB) (*schema.Schema, error) {
 	if m == nil {
@@ -87,7 +85,8 @@ func columnFromMessage(m *kudupb.ColumnSchemaPB) (schema.Column, error) {
 		Name:        m.GetName(),
 		Type:        schema.Type(m.GetType()),
 		Nullable:    m.GetIsNullable(),
-		Default:     m.ReadDefaultValue,
+		Default:     m.WriteDefaultValue,
+		ReadDefault: m.ReadDefaultValue,
 		Encoding:    schema.Encoding(m.GetEncoding()),
 		Compression: schema.Compression(m.GetCompression()),
 		BlockBytes:  m.GetCfileBlockSize(),

@@ -106,7 +106,7 @@ func columnsOf(s *schema.Schema) (out []columnFile) {
 		if c.Type.Decimal() {
 			f.Scale = &c.Scale
 		}
-		if c.Default != nil {
+		if c.ReadDefault != nil {
 			f.Default = unscaled(c)
 		}
 		out = append(out, f)
@@ -114,13 +114,13 @@ func columnsOf(s *schema.Schema) (out []columnFile) {
 	return out
 }
 
-// unscaled is the JSON of a column's default with decimals and dates as the integers that stand in files.
+// unscaled is the JSON of a column's read default with decimals and dates as the integers that stand in files.
 func unscaled(c *schema.Column) json.RawMessage {
 	plain := *c
 	if !c.Type.Variable() {
 		plain.Type, plain.Scale = c.Type.Physical(), 0
 	}
-	return celltext.AppendJSON(nil, &plain, c.Default)
+	return celltext.AppendJSON(nil, &plain, c.ReadDefault)
 }
 
 // extractor copies blocks into files.

@@ -45,7 +45,7 @@ var testSchema = func() *schema.Schema {
 		{ID: 1, Name: "k", Type: schema.Int64},
 		{ID: 2, Name: "a", Type: schema.Int32},
 		{ID: 3, Name: "s", Type: schema.String, Nullable: true},
-		{ID: 4, Name: "d", Type: schema.Int32, Default: []byte{7, 0, 0, 0}},
+		{ID: 4, Name: "d", Type: schema.Int32, Default: []byte{7, 0, 0, 0}, ReadDefault: []byte{7, 0, 0, 0}},
 	}, 1)
 	if err != nil {
 		panic(err)

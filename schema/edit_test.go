@@ -1,0 +1,140 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+func editable(t *testing.T) *Schema {
+	t.Helper()
+	s, err := New([]Column{{ID: 3, Name: "k", Type: Int64}, {ID: 4, Name: "l", Type: String}, {ID: 7, Name: "a", Type: Int32, Nullable: true},
+		{ID: 5, Name: "b", Type: String, Default: []byte("new"), ReadDefault: []byte("old")}}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// describe writes the columns as id:name=default/read default.
+func describe(s *Schema) string {
+	var out []string
+	for _, c := range s.Columns {
+		text := fmt.Sprintf("%d:%s", c.ID, c.Name)
+		if c.Default != nil || c.ReadDefault != nil {
+			text += fmt.Sprintf("=%s/%s", c.Default, c.ReadDefault)
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, " ")
+}
+
+func setDefault(v []byte) func(*Column) error {
+	return func(c *Column) error { c.Default = v; return nil }
+}
+
+func TestEditsKeepIdentities(t *testing.T) {
+	cases := []struct {
+		name string
+		edit func(e *Editor) error
+		want string
+		next ColumnID
+	}{
+		{"nothing", func(e *Editor) error { return nil }, "3:k 4:l 7:a 5:b=new/old", 9},
+		{"add", func(e *Editor) error { return e.Add(Column{ID: 77, Name: "c", Type: String, Default: []byte("x")}) }, "3:k 4:l 7:a 5:b=new/old 9:c=x/x", 10},
+		{"add without default", func(e *Editor) error {
+			return e.Add(Column{Name: "c", Type: String, Nullable: true, ReadDefault: []byte("y")})
+		}, "3:k 4:l 7:a 5:b=new/old 9:c", 10},
+		{"drop", func(e *Editor) error { return e.Drop("a") }, "3:k 4:l 5:b=new/old", 9},
+		{"drop and add again", func(e *Editor) error {
+			return errors.Join(e.Drop("a"), e.Add(Column{Name: "a", Type: Int32, Nullable: true}))
+		}, "3:k 4:l 5:b=new/old 9:a", 10},
+		{"rename", func(e *Editor) error { return e.Rename("b", "c") }, "3:k 4:l 7:a 5:c=new/old", 9},
+		{"rename a key column", func(e *Editor) error { return e.Rename("k", "key") }, "3:key 4:l 7:a 5:b=new/old", 9},
+		{"swap names", func(e *Editor) error {
+			return errors.Join(e.Rename("a", "t"), e.Rename("b", "a"), e.Rename("t", "b"))
+		}, "3:k 4:l 7:b 5:a=new/old", 9},
+		{"default", func(e *Editor) error { return e.Set("b", setDefault([]byte("newer"))) }, "3:k 4:l 7:a 5:b=newer/old", 9},
+		{"no default", func(e *Editor) error { return e.Set("b", setDefault(nil)) }, "3:k 4:l 7:a 5:b=/old", 9},
+		{"the read default is not to be set", func(e *Editor) error {
+			return e.Set("b", func(c *Column) error { c.ReadDefault, c.ID = []byte("z"), 70; return nil })
+		}, "3:k 4:l 7:a 5:b=new/old", 9},
+	}
+	for _, c := range cases {
+		s := editable(t)
+		e := s.Edit(9)
+		err := c.edit(e)
+		got, err2 := e.Schema()
+		if err != nil || err2 != nil {
+			t.Errorf("%s: %v, %v", c.name, err, err2)
+			continue
+		}
+		if describe(got) != c.want || e.NextID != c.next || got.Keys != 2 {
+			t.Errorf("%s: got %s, next %d", c.name, describe(got), e.NextID)
+		}
+		if describe(s) != "3:k 4:l 7:a 5:b=new/old" {
+			t.Errorf("%s: the schema itself became %s", c.name, describe(s))
+		}
+	}
+}
+
+func TestEditsThatCannotBeAreRefused(t *testing.T) {
+	set := func(f func(c *Column)) func(e *Editor) error {
+		return func(e *Editor) error { return e.Set("a", func(c *Column) error { f(c); return nil }) }
+	}
+	cases := []struct {
+		name string
+		edit func(e *Editor) error
+		want error
+	}{
+		{"add a name that is there", func(e *Editor) error { return e.Add(Column{Name: "a", Type: Int32, Nullable: true}) }, fault.ErrExists},
+		{"add NOT NULL without default", func(e *Editor) error { return e.Add(Column{Name: "c", Type: Int32}) }, fault.ErrSchema},
+		{"add a default of another type", func(e *Editor) error { return e.Add(Column{Name: "c", Type: Int32, Default: []byte("x")}) }, fault.ErrSchema},
+		{"add an unknown type", func(e *Editor) error { return e.Add(Column{Name: "c", Type: 99, Nullable: true}) }, fault.ErrSchema},
+		{"add an encoding that does not fit", func(e *Editor) error { return e.Add(Column{Name: "c", Type: Int32, Nullable: true, Encoding: Prefix}) }, fault.ErrSchema},
+		{"add a bad name", func(e *Editor) error { return e.Add(Column{Name: "", Type: Int32, Nullable: true}) }, fault.ErrSchema},
+		{"add behind the last id", func(e *Editor) error {
+			e.NextID = 1<<31 - 1
+			return e.Add(Column{Name: "c", Type: Int32, Nullable: true})
+		}, fault.ErrSchema},
+		{"drop a key column", func(e *Editor) error { return e.Drop("l") }, fault.ErrSchema},
+		{"drop what is not there", func(e *Editor) error { return e.Drop("c") }, fault.ErrNotFound},
+		{"drop twice", func(e *Editor) error { return errors.Join(e.Drop("a"), e.Drop("a")) }, fault.ErrNotFound},
+		{"rename what is not there", func(e *Editor) error { return e.Rename("c", "d") }, fault.ErrNotFound},
+		{"rename onto another", func(e *Editor) error { return e.Rename("a", "b") }, fault.ErrExists},
+		{"rename onto a key column", func(e *Editor) error { return e.Rename("a", "k") }, fault.ErrExists},
+		{"rename to a bad name", func(e *Editor) error { return e.Rename("a", "\xff") }, fault.ErrSchema},
+		{"rename to a reserved name", func(e *Editor) error { return e.Rename("a", reservedName) }, fault.ErrSchema},
+		{"a default for the key", func(e *Editor) error { return e.Set("k", setDefault(make([]byte, 8))) }, fault.ErrSchema},
+		{"a default of another width", func(e *Editor) error { return e.Set("a", setDefault(make([]byte, 8))) }, fault.ErrSchema},
+		{"set what is not there", func(e *Editor) error { return e.Set("c", setDefault(nil)) }, fault.ErrNotFound},
+		{"an encoding that does not fit", set(func(c *Column) { c.Encoding = Prefix }), fault.ErrSchema},
+		{"an unknown codec", set(func(c *Column) { c.Compression = 9 }), fault.ErrSchema},
+		{"a block size out of bounds", set(func(c *Column) { c.BlockBytes = 1 }), fault.ErrSchema},
+		{"a long comment", set(func(c *Column) { c.Comment = strings.Repeat("x", 257) }), fault.ErrSchema},
+		{"another type", set(func(c *Column) { c.Type = Int64 }), fault.ErrSchema},
+		{"NOT NULL", set(func(c *Column) { c.Nullable = false }), fault.ErrSchema},
+	}
+	for _, c := range cases {
+		s := editable(t)
+		e := s.Edit(9)
+		if err := c.edit(e); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, err, c.want)
+		}
+		if describe(s) != "3:k 4:l 7:a 5:b=new/old" {
+			t.Errorf("%s: the schema itself became %s", c.name, describe(s))
+		}
+	}
+	e := editable(t).Edit(9)
+	for i := range MaxColumns {
+		if err := e.Add(Column{Name: fmt.Sprint("c", i), Type: Bool, Nullable: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := e.Schema(); !errors.Is(err, fault.ErrSchema) {
+		t.Errorf("%d columns: %v", MaxColumns+4, err)
+	}
+}
