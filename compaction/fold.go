@@ -20,13 +20,14 @@ type version struct {
 // folder brings redos into cells and makes undos of them. The lists it makes lie in buffers that are never reused.
 type folder struct {
 	schema  *schema.Schema
+	index   func(schema.ColumnID) int // of a cell; negative for columns that are left alone
 	lists   []byte
 	updates uint64   // lists that update has been given
 	setBy   []uint64 // by column: the number of the list that set it last
 }
 
 func newFolder(s *schema.Schema) folder {
-	return folder{schema: s, setBy: make([]uint64, len(s.Columns))}
+	return folder{schema: s, index: s.IndexID, setBy: make([]uint64, len(s.Columns))}
 }
 
 const listBufferBytes = 64 << 10
@@ -52,35 +53,41 @@ func (f *folder) fold(v *version, redo []change.Delta) error {
 		m := &redo[i]
 		switch kind := m.List.Kind(); {
 		case kind == change.Update && v.deleted == nil:
-			if list := f.update(v.cells, m.List); list != nil {
+			if list := f.update(v.cells, m.List, change.Update); list != nil {
 				fresh = append(fresh, change.Delta{TS: m.TS, List: list})
 			}
 		case kind == change.Delete && v.deleted == nil:
 			v.deleted = m
 		case kind == change.Reinsert && v.deleted != nil:
-			start := f.begin()
-			f.lists = f.appendReinsert(f.lists, v.cells)
-			fresh = append(fresh, change.Delta{TS: v.deleted.TS, List: f.list(start)}, change.Delta{TS: m.TS, List: deleteList})
+			back := f.update(v.cells, m.List, change.Reinsert)
+			fresh = append(fresh, change.Delta{TS: v.deleted.TS, List: back}, change.Delta{TS: m.TS, List: deleteList})
 			v.deleted = nil
-			f.update(v.cells, m.List)
 		default:
 			return fault.Corruptf("a row's changes do not follow one another: %v at timestamp %d", kind, uint64(m.TS))
 		}
 	}
-	if len(fresh) > 0 {
-		slices.Reverse(fresh)
-		v.undo = append(fresh, v.undo...)
+	if len(fresh) == 0 {
+		return nil
+	}
+	slices.Reverse(fresh)
+	v.undo = append(fresh, v.undo...)
+	// A major compaction of some columns leaves undos of these that are younger than redos of others. Undos of one column, and those that
+	// end or begin a row, stand in the right order already, and keep it.
+	newestFirst := func(a, b change.Delta) int { return compareTimestamps(b.TS, a.TS) }
+	if !slices.IsSortedFunc(v.undo, newestFirst) {
+		slices.SortStableFunc(v.undo, newestFirst)
 	}
 	return nil
 }
 
 var deleteList = change.List(change.AppendDelete(nil))
 
-// update sets the listed cells and returns an UPDATE of what they were before; nil when no listed column is in the schema.
-// A column that stands twice in the list stands once in the result, with what it was before the first.
-func (f *folder) update(cells [][]byte, list change.List) change.List {
+// update sets the listed cells and returns an UPDATE or REINSERT, as kind says, of what they were before; nil for an UPDATE when no
+// listed column is one of the folder's. A column that stands twice in the list stands once in the result, with what it was before the
+// first. A column that a REINSERT does not list keeps its cell, so what leads back need not list it either.
+func (f *folder) update(cells [][]byte, list change.List, kind change.Kind) change.List {
 	start := f.begin()
-	f.lists = change.AppendUpdateHeader(f.lists, change.Update)
+	f.lists = change.AppendUpdateHeader(f.lists, kind)
 	empty := len(f.lists)
 	f.updates++
 	for r := list.Columns(); ; {
@@ -88,7 +95,7 @@ func (f *folder) update(cells [][]byte, list change.List) change.List {
 		if !ok {
 			break
 		}
-		i := f.schema.IndexID(id)
+		i := f.index(id)
 		if i < 0 {
 			continue
 		}
@@ -98,7 +105,7 @@ func (f *folder) update(cells [][]byte, list change.List) change.List {
 		}
 		cells[i] = cell
 	}
-	if len(f.lists) == empty {
+	if len(f.lists) == empty && kind == change.Update {
 		f.lists = f.lists[:start]
 		return nil
 	}

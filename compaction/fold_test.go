@@ -19,8 +19,8 @@ const example = "hello 0000000000"
 func exampleInputs() []Input {
 	return []Input{
 		oneRow(example, 0, 0, []change.Delta{deletion(1)}, []change.Delta{deletion(11)}),
-		oneRow(example, 0, 0, []change.Delta{deletion(21)}, []change.Delta{delta(31, set(change.Update, 1, 1)), deletion(41)}),
-		oneRow(example, 0, 0, []change.Delta{deletion(51)}, []change.Delta{delta(61, set(change.Update, 2, null))}),
+		oneRow(example, 0, 0, []change.Delta{deletion(21)}, []change.Delta{changed(31, set(change.Update, 1, 1)), deletion(41)}),
+		oneRow(example, 0, 0, []change.Delta{deletion(51)}, []change.Delta{changed(61, set(change.Update, 2, null))}),
 	}
 }
 
@@ -105,20 +105,20 @@ func TestRedosBecomeUndos(t *testing.T) {
 		base string
 	}{
 		{"none", nil, "", "", "val=1 nullable=NULL"},
-		{"update", []change.Delta{delta(7, set(change.Update, 2, 3))}, "@7 SET val=1,nullable=NULL, ", "", "val=2 nullable=3"},
-		{"update to NULL", []change.Delta{delta(7, only(12, 4)), delta(8, only(12, null))}, "@8 SET nullable=4, @7 SET nullable=NULL, ", "", "val=1 nullable=NULL"},
-		{"updates of one batch", []change.Delta{delta(7, only(11, 2)), delta(7, only(11, 3))}, "@7 SET val=2, @7 SET val=1, ", "", "val=3 nullable=NULL"},
-		{"update to the same", []change.Delta{delta(7, only(11, 1))}, "@7 SET val=1, ", "", "val=1 nullable=NULL"},
-		{"column twice in a list", []change.Delta{delta(7, only(11, 2, 3, 4))}, "@7 SET val=1, ", "", "val=4 nullable=NULL"},
-		{"dropped column", []change.Delta{delta(7, only(77, 2))}, "", "", "val=1 nullable=NULL"},
-		{"dropped column and another", []change.Delta{delta(7, append(only(77, 2), only(11, 5)[1:]...))}, "@7 SET val=1, ", "", "val=5 nullable=NULL"},
-		{"delete", []change.Delta{delta(7, del)}, "", "@7 DELETE", "val=1 nullable=NULL"},
-		{"update, delete", []change.Delta{delta(7, only(11, 2)), delta(8, del)}, "@7 SET val=1, ", "@8 DELETE", "val=2 nullable=NULL"},
-		{"delete, reinsert", []change.Delta{delta(7, del), delta(9, set(change.Reinsert, 5, 6))},
+		{"update", []change.Delta{changed(7, set(change.Update, 2, 3))}, "@7 SET val=1,nullable=NULL, ", "", "val=2 nullable=3"},
+		{"update to NULL", []change.Delta{changed(7, only(12, 4)), changed(8, only(12, null))}, "@8 SET nullable=4, @7 SET nullable=NULL, ", "", "val=1 nullable=NULL"},
+		{"updates of one batch", []change.Delta{changed(7, only(11, 2)), changed(7, only(11, 3))}, "@7 SET val=2, @7 SET val=1, ", "", "val=3 nullable=NULL"},
+		{"update to the same", []change.Delta{changed(7, only(11, 1))}, "@7 SET val=1, ", "", "val=1 nullable=NULL"},
+		{"column twice in a list", []change.Delta{changed(7, only(11, 2, 3, 4))}, "@7 SET val=1, ", "", "val=4 nullable=NULL"},
+		{"dropped column", []change.Delta{changed(7, only(77, 2))}, "", "", "val=1 nullable=NULL"},
+		{"dropped column and another", []change.Delta{changed(7, append(only(77, 2), only(11, 5)[1:]...))}, "@7 SET val=1, ", "", "val=5 nullable=NULL"},
+		{"delete", []change.Delta{changed(7, del)}, "", "@7 DELETE", "val=1 nullable=NULL"},
+		{"update, delete", []change.Delta{changed(7, only(11, 2)), changed(8, del)}, "@7 SET val=1, ", "@8 DELETE", "val=2 nullable=NULL"},
+		{"delete, reinsert", []change.Delta{changed(7, del), changed(9, set(change.Reinsert, 5, 6))},
 			"@9 DELETE, @7 REINSERT val=1,nullable=NULL, ", "", "val=5 nullable=6"},
-		{"delete and reinsert of one batch", []change.Delta{delta(7, del), delta(7, set(change.Reinsert, 5, 6))},
+		{"delete and reinsert of one batch", []change.Delta{changed(7, del), changed(7, set(change.Reinsert, 5, 6))},
 			"@7 DELETE, @7 REINSERT val=1,nullable=NULL, ", "", "val=5 nullable=6"},
-		{"delete, reinsert, update, delete", []change.Delta{delta(7, del), delta(9, set(change.Reinsert, 5, null)), delta(10, only(12, 8)), delta(12, del)},
+		{"delete, reinsert, update, delete", []change.Delta{changed(7, del), changed(9, set(change.Reinsert, 5, null)), changed(10, only(12, 8)), changed(12, del)},
 			"@10 SET nullable=NULL, @9 DELETE, @7 REINSERT val=1,nullable=NULL, ", "@12 DELETE", "val=5 nullable=8"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestRedosBecomeUndos(t *testing.T) {
 
 func TestReinsertOfAKeyOnlyRow(t *testing.T) {
 	s := mustSchema([]schema.Column{{ID: 10, Name: "key", Type: schema.String}}, 1)
-	in := oneRow("k", 0, 0, []change.Delta{deletion(5)}, []change.Delta{deletion(7), delta(9, change.AppendUpdateHeader(nil, change.Reinsert))})
+	in := oneRow("k", 0, 0, []change.Delta{deletion(5)}, []change.Delta{deletion(7), changed(9, change.AppendUpdateHeader(nil, change.Reinsert))})
 	in.rows[0].Batch.Columns = in.rows[0].Batch.Columns[:1]
 	res, err := run(s, mvcc.Min, 0, in)
 	if err != nil {
@@ -155,8 +155,8 @@ func TestReinsertOfAKeyOnlyRow(t *testing.T) {
 func TestHistoriesThatContradictThemselvesAreCorrupt(t *testing.T) {
 	born := []change.Delta{deletion(5)}
 	for name, inputs := range map[string][]Input{
-		"reinsert of a live row": {oneRow("k", 1, 1, born, []change.Delta{delta(7, set(change.Reinsert, 1, 1))})},
-		"update of a ghost":      {oneRow("k", 1, 1, born, []change.Delta{deletion(7), delta(8, set(change.Update, 1, 1))})},
+		"reinsert of a live row": {oneRow("k", 1, 1, born, []change.Delta{changed(7, set(change.Reinsert, 1, 1))})},
+		"update of a ghost":      {oneRow("k", 1, 1, born, []change.Delta{deletion(7), changed(8, set(change.Update, 1, 1))})},
 		"delete of a ghost":      {oneRow("k", 1, 1, born, []change.Delta{deletion(7), deletion(8)})},
 		"live twice":             {oneRow("k", 1, 1, born, nil), oneRow("k", 2, 2, born, nil)},
 		"live twice and a ghost": {oneRow("k", 1, 1, born, nil), oneRow("k", 1, 1, born, []change.Delta{deletion(7)}), oneRow("k", 2, 2, []change.Delta{deletion(9)}, nil)},

@@ -107,10 +107,12 @@ func set(kind change.Kind, val, nullable int) change.List {
 	return change.AppendColumn(l, 12, cellOf(nullable))
 }
 
-// delta is a change of the only row of an input.
-func delta(ts mvcc.Timestamp, list change.List) change.Delta { return change.Delta{TS: ts, List: list} }
+// changed is a change of the only row of an input.
+func changed(ts mvcc.Timestamp, list change.List) change.Delta {
+	return change.Delta{TS: ts, List: list}
+}
 
-func deletion(ts mvcc.Timestamp) change.Delta { return delta(ts, change.AppendDelete(nil)) }
+func deletion(ts mvcc.Timestamp) change.Delta { return changed(ts, change.AppendDelete(nil)) }
 
 // listInput hands out rows that were made before, and spoils them when it is asked for the next.
 type listInput struct {

@@ -114,6 +114,9 @@ const (
 	Flush      Kind = "flush"       // a MemRowSet became rowsets
 	DeltaFlush Kind = "delta-flush" // a delta mem store became a delta file
 	Merge      Kind = "merge"       // rowsets were merged into others
+	MinorDelta Kind = "minor"       // redo files of a rowset became one
+	MajorDelta Kind = "major"       // redos of a rowset went into its base
+	UndoGC     Kind = "undo-gc"     // undo files, and rowsets of deleted rows, that history no longer holds went away
 )
 
 // Event tells of one flush or compaction that has been committed, or has failed.
@@ -122,7 +125,7 @@ type Event struct {
 	Table        string
 	Why          string
 	Inputs       []RowSetInfo // rowsets read; none for a flush
-	Outputs      []RowSetInfo // rowsets written, or the rowset that got a delta file
+	Outputs      []RowSetInfo // rowsets written, or those that got other files; an input that history no longer holds has none
 	RowsRead     int64
 	RowsWritten  int64
 	BytesWritten int64

@@ -63,16 +63,12 @@ func NewWriter(c Creation, s *schema.Schema, id uint64) (*Writer, error) {
 	w := &Writer{schema: s, creation: c, keys: &batch.Vector{Type: schema.Binary}}
 	w.row.ID, w.row.LastDurableDMS = id, -1
 	for i := range s.Columns {
-		col := &s.Columns[i]
-		p, err := newPart(c, func(sink block.Sink) (*cfile.Writer, error) {
-			return cfile.NewWriter(sink, cfile.WriterOptions{Type: col.Type, Encoding: col.Encoding, Compression: col.Compression.Resolve(col.Type),
-				Nullable: col.Nullable, BlockBytes: int(col.BlockBytes), PositionalIndex: true, ValueIndex: i == 0 && s.SingleKey()})
-		})
+		p, err := newColumnPart(c, s, i)
 		if err != nil {
-			return nil, fmt.Errorf("column %q: %w", col.Name, err)
+			return nil, err
 		}
 		w.columns = append(w.columns, p)
-		w.row.Columns = append(w.row.Columns, meta.ColumnBlock{ID: col.ID, Block: p.sink.ID()})
+		w.row.Columns = append(w.row.Columns, meta.ColumnBlock{ID: s.Columns[i].ID, Block: p.sink.ID()})
 	}
 	var err error
 	if w.filter, err = newPart(c, func(sink block.Sink) (*bloom.Writer, error) { return bloom.NewWriter(sink, bloom.Options{}) }); err != nil {

@@ -1,0 +1,206 @@
+package compaction
+
+import (
+	"context"
+	"slices"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/delta"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Major brings the redos of some columns into the base: new files of these columns, a file of undos that leads back from them, and the
+// redos of all other columns in one file. cols are indexes in the schema; nil means every column that redos change. Key index, bloom
+// file and the files of other columns stay. nil is returned when no redo changes one of the columns.
+//
+//	before   base a b c    redo  @5 a=1    @6 b=2    @7 DELETE
+//	major a  base a'b c    redo            @6 b=2    @7 DELETE    undo  @5 a=what it was
+//
+// DELETEs stay redos, and so do REINSERTs, though without the columns: a REINSERT of no column is still one. (Our own stores have no
+// REINSERT in redos.) What leads back from a REINSERT's cells is therefore an UPDATE: while the row was away its cells are nobody's.
+// Changes to columns that the schema does not have are left out.
+//
+// Simpler than Kudu: rows come a window at a time, with all their redos in memory. Errors: ctx's; ErrCorrupt.
+// Source: tablet spec §14.2, §13.4.
+func Major(ctx context.Context, job DeltaJob, cols []int) (*meta.RowSet, error) {
+	updated := UpdatedColumns(job.Set.Schema, job.State.Deltas)
+	if cols == nil {
+		cols = updated
+		if !slices.ContainsFunc(job.State.Deltas.Redo, func(f *delta.File) bool { return len(f.Stats().Columns) > 0 }) {
+			return nil, nil
+		}
+	} else {
+		cols = slices.DeleteFunc(slices.Clone(updated), func(c int) bool { return !slices.Contains(cols, c) })
+		if len(cols) == 0 {
+			return nil, nil
+		}
+	}
+	m, err := newMajor(job, cols)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		more, err := m.window()
+		if err != nil {
+			return nil, err
+		}
+		if !more {
+			return m.finish()
+		}
+	}
+}
+
+// major is a major compaction on its way.
+type major struct {
+	job    DeltaJob
+	schema *schema.Schema
+	cols   []int
+	base   *rowset.BaseReader
+	redos  *delta.Collector
+	folder folder
+	out    *rowset.BaseWriter
+	undo   deltaFile
+	redo   deltaFile
+
+	cells [][]byte       // of one row, by index in cols
+	fresh []change.Delta // undos of one row, oldest first
+	seen  int64          // deltas read
+}
+
+func newMajor(job DeltaJob, cols []int) (*major, error) {
+	s := job.Set.Schema
+	m := &major{job: job, schema: s, cols: cols, undo: deltaFile{creation: job.Creation, undo: true}, redo: deltaFile{creation: job.Creation},
+		cells: make([][]byte, len(cols))}
+	m.folder = folder{schema: s, setBy: make([]uint64, len(cols)),
+		index: func(id schema.ColumnID) int { return slices.Index(cols, s.IndexID(id)) }}
+	// The redos in files, without the undos and without the delta mem store.
+	m.redos = (&delta.Tracker{Schema: s, Redo: job.State.Deltas.Redo}).NewCollector(mvcc.Max)
+	var err error
+	if m.base, err = job.Set.NewBaseReader(cols); err != nil {
+		return nil, err
+	}
+	m.out, err = rowset.NewBaseWriter(job.Creation, s, cols)
+	return m, err
+}
+
+// window takes the next rows; more is false when there are none.
+func (m *major) window() (more bool, err error) {
+	vectors, from, n, err := m.base.Next()
+	if err != nil || n == 0 {
+		return false, err
+	}
+	_, redo, err := m.redos.Collect(from, n)
+	if err != nil {
+		return false, err
+	}
+	m.seen += int64(len(redo))
+	for len(redo) > 0 {
+		end := 1
+		for end < len(redo) && redo[end].Row == redo[0].Row {
+			end++
+		}
+		if err := m.row(vectors, int(redo[0].Row-uint32(from)), redo[:end]); err != nil {
+			return false, err
+		}
+		redo = redo[end:]
+	}
+	return true, m.out.Append(vectors)
+}
+
+// row brings the redos of one row, oldest first, into its cells, at index i of the vectors.
+func (m *major) row(vectors []*batch.Vector, i int, redo []change.Delta) error {
+	for c, v := range vectors {
+		m.cells[c] = v.Cell(i)
+	}
+	m.fresh = m.fresh[:0]
+	for _, d := range redo {
+		if d.List.Kind() != change.Delete {
+			if back := m.folder.update(m.cells, d.List, change.Update); back != nil && d.TS > m.job.Floor {
+				m.fresh = append(m.fresh, change.Delta{Row: d.Row, TS: d.TS, List: back})
+			}
+			if d.List = m.rest(d.List); d.List == nil {
+				continue
+			}
+		}
+		if err := m.redo.append(d); err != nil {
+			return err
+		}
+	}
+	for c, v := range vectors {
+		v.SetCell(i, m.cells[c])
+	}
+	for k := len(m.fresh) - 1; k >= 0; k-- {
+		if err := m.undo.append(m.fresh[k]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rest is a list without the columns that are brought into the base and those that the schema does not have; nil for an UPDATE of
+// nothing else.
+func (m *major) rest(list change.List) change.List {
+	out := change.AppendUpdateHeader(nil, list.Kind())
+	for r := list.Columns(); ; {
+		id, cell, ok := r.Next()
+		if !ok {
+			break
+		}
+		if m.schema.IndexID(id) >= 0 && m.folder.index(id) < 0 {
+			out = change.AppendColumn(out, id, cell)
+		}
+	}
+	if len(out) == 1 && list.Kind() == change.Update {
+		return nil
+	}
+	return out
+}
+
+// finish ends the files and makes the rowset's new metadata row.
+func (m *major) finish() (*meta.RowSet, error) {
+	old := m.job.State
+	var count int64
+	for _, f := range old.Deltas.Redo {
+		count += f.Len()
+	}
+	if m.seen != count {
+		return nil, fault.Corruptf("rowset %d: %d changes of rows that it does not have", old.Meta.ID, count-m.seen)
+	}
+	row := *old.Meta
+	row.Columns = slices.Clone(row.Columns)
+	blocks, bytes, err := m.out.Finish()
+	if err != nil {
+		return nil, err
+	}
+	row.Bytes += bytes - sizeOf(old.Deltas.Redo)
+	for i, b := range blocks {
+		at := slices.IndexFunc(row.Columns, func(c meta.ColumnBlock) bool { return c.ID == b.ID })
+		if at < 0 { // the rowset was written before the column was added
+			row.Columns = append(row.Columns, b)
+			continue
+		}
+		f, err := m.job.Set.File(m.cols[i])
+		if err != nil {
+			return nil, err
+		}
+		row.Bytes -= f.Info().Bytes
+		row.Columns[at] = b
+	}
+	if row.Redo, err = m.redo.finish(&row.Bytes); err != nil {
+		return nil, err
+	}
+	undo, err := m.undo.finish(&row.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	row.Undo = append(undo, row.Undo...)
+	return &row, nil
+}

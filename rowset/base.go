@@ -1,0 +1,138 @@
+package rowset
+
+import (
+	"fmt"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// BaseReader reads base cells of some columns from the first row to the last, without any change. Not for concurrent use.
+type BaseReader struct {
+	d       *DiskRowSet
+	cols    []int // by index in the schema
+	readers []*cfile.ColumnReader
+	next    batch.Ordinal
+}
+
+// NewBaseReader starts at the first row; cols are indexes in the schema. Their files are open from then on, until the rowset is
+// closed. The caller holds a reference to the rowset. Errors: ErrCorrupt.
+func (d *DiskRowSet) NewBaseReader(cols []int) (*BaseReader, error) {
+	b := &BaseReader{d: d, cols: cols, readers: make([]*cfile.ColumnReader, len(cols))}
+	for i, col := range cols {
+		f, err := d.File(col)
+		if err != nil {
+			return nil, err
+		}
+		if f != nil {
+			b.readers[i] = f.NewColumnReader()
+			b.readers[i].Transient = true // all of the file is read once: no reason to push other cblocks out of the cache
+		}
+	}
+	return b, nil
+}
+
+// Next gives the cells of n rows from row ID from on, up to one window; n is 0 at the end. vectors[i] is of cols[i], the caller's to keep
+// and to change; byte strings hold as long as they are referenced. Errors: ErrCorrupt.
+func (b *BaseReader) Next() (vectors []*batch.Vector, from batch.Ordinal, n int, err error) {
+	from = b.next
+	n = int(min(b.d.Stored().Rows-int64(from), batch.WindowRows))
+	if n <= 0 {
+		return nil, from, 0, nil
+	}
+	vectors = make([]*batch.Vector, len(b.cols))
+	for i, col := range b.cols {
+		c := &b.d.Schema.Columns[col]
+		vectors[i] = &batch.Vector{Type: c.Type}
+		if b.readers[i] == nil {
+			vectors[i].Fill(n, c.ReadDefault)
+		} else if err := readFull(b.readers[i], b.d, c, from, n, vectors[i]); err != nil {
+			return nil, from, 0, err
+		}
+	}
+	b.next += batch.Ordinal(n)
+	return vectors, from, n, nil
+}
+
+// readFull reads exactly n cells; a file that has fewer is corrupt.
+func readFull(r *cfile.ColumnReader, d *DiskRowSet, c *schema.Column, from batch.Ordinal, n int, v *batch.Vector) error {
+	got, err := r.ReadVector(from, n, v)
+	if err != nil {
+		return err
+	}
+	for got < n {
+		rest := batch.Vector{Type: v.Type}
+		k, err := r.ReadVector(from+batch.Ordinal(got), n-got, &rest)
+		if err != nil {
+			return err
+		}
+		if k == 0 {
+			return fault.Corruptf("rowset %d: column %q ends at row %d", d.Stored().ID, c.Name, int(from)+got)
+		}
+		v.AppendRun(&rest, 0, k) // long values in prefix encoding come a few at a time
+		got += k
+	}
+	return nil
+}
+
+// BaseWriter writes files of base cells for some columns, in parallel. It is used by one goroutine.
+type BaseWriter struct {
+	schema   *schema.Schema
+	creation Creation
+	cols     []int // by index in the schema
+	parts    []part[*cfile.Writer]
+}
+
+// NewBaseWriter begins a file for each of cols, which are indexes in the schema.
+func NewBaseWriter(c Creation, s *schema.Schema, cols []int) (*BaseWriter, error) {
+	w := &BaseWriter{schema: s, creation: c, cols: cols}
+	for _, i := range cols {
+		p, err := newColumnPart(c, s, i)
+		if err != nil {
+			return nil, err
+		}
+		w.parts = append(w.parts, p)
+	}
+	return w, nil
+}
+
+func newColumnPart(c Creation, s *schema.Schema, i int) (part[*cfile.Writer], error) {
+	col := &s.Columns[i]
+	p, err := newPart(c, func(sink block.Sink) (*cfile.Writer, error) {
+		return cfile.NewWriter(sink, cfile.WriterOptions{Type: col.Type, Encoding: col.Encoding, Compression: col.Compression.Resolve(col.Type),
+			Nullable: col.Nullable, BlockBytes: int(col.BlockBytes), PositionalIndex: true, ValueIndex: i == 0 && s.SingleKey()})
+	})
+	if err != nil {
+		return p, fmt.Errorf("column %q: %w", col.Name, err)
+	}
+	return p, nil
+}
+
+// Append adds cells; vectors[i] is of cols[i], and all are of one length.
+func (w *BaseWriter) Append(vectors []*batch.Vector) error {
+	return parallel(len(w.parts), func(i int) error {
+		if err := w.parts[i].w.Append(vectors[i]); err != nil {
+			return fmt.Errorf("column %q: %w", w.schema.Columns[w.cols[i]].Name, err)
+		}
+		return nil
+	})
+}
+
+// Finish ends all files. blocks[i] is that of cols[i]; bytes is the size of all.
+func (w *BaseWriter) Finish() (blocks []meta.ColumnBlock, bytes int64, err error) {
+	if err := parallel(len(w.parts), func(i int) error { return w.parts[i].w.Finish() }); err != nil {
+		return nil, 0, err
+	}
+	for i, p := range w.parts {
+		if err := w.creation.Finish(p.sink); err != nil {
+			return nil, 0, err
+		}
+		blocks = append(blocks, meta.ColumnBlock{ID: w.schema.Columns[w.cols[i]].ID, Block: p.sink.ID()})
+		bytes += p.sink.Size()
+	}
+	return blocks, bytes, nil
+}

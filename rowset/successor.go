@@ -1,0 +1,22 @@
+package rowset
+
+import "github.com/oribi-db/oribi/internal/meta"
+
+// Successor opens m, another metadata row of the same rows, as the rowset that is to take d's place: row IDs are the same, so the delta
+// mem store of d, if there is one, becomes that of both. Readers of d go on with the files that they know.
+//
+// The caller keeps writers of the table away until the successor stands in the table; d has to take no change afterwards.
+// The successor has one reference. Errors: as Open.
+func (d *DiskRowSet) Successor(m *meta.RowSet) (*DiskRowSet, error) {
+	n, err := Open(d.Schema, m, d.opts)
+	if err != nil {
+		return nil, err
+	}
+	n.encoder, n.layout = d.encoder, d.layout // base rows in the cache are known by their layout
+	if mem := d.Tracker().Mem; mem != nil {
+		t := *n.Tracker()
+		t.Mem = mem
+		n.SetStores(m, &t)
+	}
+	return n, nil
+}
