@@ -18,7 +18,8 @@ const (
 	maxLogBytes      = 128 << 20 // above it, whatever pins the oldest segment is flushed
 	compactionBudget = 256 << 20 // bytes of input that one background compaction should stay below
 	confirmAfter     = time.Second
-	syncAfter        = 4 << 20 // bytes by which the log grows before it is synced though nobody asks
+	historyAfter     = time.Minute // after which a store at rest looks whether history has left something behind
+	syncAfter        = 4 << 20     // bytes by which the log grows before it is synced though nobody asks
 )
 
 // background flushes and compacts when the store is left to do so, and confirms the newest metadata when it is idle.
@@ -160,13 +161,17 @@ func (b *background) flushDue() {
 }
 
 func (b *background) compactor() {
+	tick := time.NewTicker(historyAfter)
+	defer tick.Stop()
 	for {
 		select {
 		case <-b.ctx.Done():
 			return
 		case <-b.compact:
+		case <-tick.C: // history has moved on
 		}
 		for _, t := range b.s.sortedTables() {
+			b.compactDeltas(t)
 			for b.ctx.Err() == nil {
 				choice := b.s.opts.Policy.Pick(t.tab.Info(), compactionBudget)
 				if len(choice.RowSets) < 2 {

@@ -6,6 +6,9 @@
 // input and inserted again in another, and drops what lies below the history floor. What it writes becomes part of
 // the table only by the caller's metadata commit.
 //
+// Delta compactions rewrite files of one rowset whose rows keep their IDs: Minor makes one redo file of several, Major brings the redos
+// of some columns into the base, DropUndos leaves out undo files that history no longer holds. PickDeltas says which is due.
+//
 // Run reads immutable or frozen inputs and is for one goroutine. Source: tablet spec §13.
 //
 // Simpler than Kudu: the caller holds back the table's writers while a flush or compaction runs, so that there is no

@@ -71,17 +71,16 @@ func sizeOf(files []*delta.File) (n int64) {
 
 // DropUndos is the rowset's metadata row without the undo files that no read at floor or later needs; nil when it needs all.
 //
-// An undo at ts leads to what was before ts. Undo files may overlap in time, after major compactions of some columns, so each file is
+// Undo files may overlap in time, after major compactions of some columns, so each file is
 // looked at alone. Nothing is read or written. Source: tablet spec §14.4.
 func DropUndos(s *rowset.State, floor mvcc.Timestamp) *meta.RowSet {
-	old := func(f *delta.File) bool { return f.Stats().Max <= floor }
-	if !slices.ContainsFunc(s.Deltas.Undo, old) {
+	if !slices.ContainsFunc(s.Deltas.Undo, func(f *delta.File) bool { return stale(f, floor) }) {
 		return nil
 	}
 	row := *s.Meta
 	row.Undo = nil
 	for _, f := range s.Deltas.Undo {
-		if old(f) {
+		if stale(f, floor) {
 			row.Bytes -= f.Bytes()
 		} else {
 			row.Undo = append(row.Undo, f.ID)

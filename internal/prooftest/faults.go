@@ -152,7 +152,11 @@ func (x *faultRun) step(st Step) bool {
 
 // changes tells whether a step has to fail on a poisoned store.
 func changes(st *Step) bool {
-	return st.Kind == Create || st.Kind == Drop || st.Kind == Flush || st.Kind == Compact
+	switch st.Kind {
+	case Create, Drop, Flush, Compact, Deltas, Minor, Major, UndoGC:
+		return true
+	}
+	return false
 }
 
 // explained takes errors that the fault accounts for: those that wrap it, or its consequence.

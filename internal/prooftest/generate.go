@@ -31,6 +31,7 @@ func NewGenerator(o Settings) *Generator {
 		g.o.Keys = 300
 	}
 	g.weight = []weighted{{Write, 500}, {Get, 200}, {Find, 150}, {Count, 40}, {Flush, 40}, {Merge, 20}, {Compact, 4},
+		{Deltas, 15}, {Minor, 10}, {Major, 20}, {UndoGC, 6},
 		{Check, 6}, {Reopen, 4}, {ReadOnly, 2}, {Verify, 1}, {Create, 1}, {Drop, 1}}
 	if !o.NoCrashes {
 		g.weight = append(g.weight, weighted{Kill, 5}, weighted{Cut, 5}, weighted{Tear, 6})
@@ -79,7 +80,7 @@ func (g *Generator) Next(r *Runner) Step {
 		st.Read.Key = g.key(r.Model.Tables[name])
 	case Find, Count:
 		st.Read = g.scan(r, r.Model.Tables[name])
-	case Merge, Tear:
+	case Merge, Major, Tear:
 		st.Mask = g.r.Uint64() & g.r.Uint64()
 	case Tick:
 		st.Time = g.tick()

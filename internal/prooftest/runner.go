@@ -171,7 +171,7 @@ func (r *Runner) step(st *Step) error {
 		return r.find(st)
 	case Count:
 		return r.count(st)
-	case Flush, Compact, Merge:
+	case Flush, Compact, Merge, Deltas, Minor, Major, UndoGC:
 		return r.rewrite(st)
 	case Tick:
 		r.wall.move(st.Time)

@@ -51,7 +51,7 @@ func (st *Step) print(b *strings.Builder) {
 		}
 	case Get, Find, Count, Check:
 		st.Read.print(b)
-	case Merge, Tear:
+	case Merge, Major, Tear:
 		fmt.Fprintf(b, " mask=%d", st.Mask)
 	case Tick:
 		fmt.Fprintf(b, " time=%v", st.Time)

@@ -22,6 +22,10 @@ const (
 	Flush    Kind = "flush"    // memory to disk
 	Compact  Kind = "compact"  // all rowsets
 	Merge    Kind = "merge"    // some rowsets
+	Deltas   Kind = "deltas"   // changes in memory to delta files
+	Minor    Kind = "minor"    // redo files of each rowset to one
+	Major    Kind = "major"    // redos of some columns into the base
+	UndoGC   Kind = "undogc"   // away with what history no longer holds
 	Tick     Kind = "tick"     // time goes by
 	Verify   Kind = "verify"   // the store checks itself
 	Check    Kind = "check"    // all rows of all tables, now and at one past timestamp
@@ -41,7 +45,7 @@ type Step struct {
 	Sync   bool           // Write
 	As     string         // Write: how operations are handed over: cells, rows, vectors
 	Read   Read           // Get, Find, Count, Check
-	Mask   uint64         // Merge: bit i mod 64 chooses rowset i; Tear: the seed
+	Mask   uint64         // Merge: bit i mod 64 chooses rowset i; Major: bit i mod 64 column i, none = all; Tear: the seed
 	Time   time.Duration  // Tick
 }
 
@@ -85,18 +89,19 @@ type Script struct {
 
 // Counts are how much a run did.
 type Counts struct {
-	Steps      int64
-	Batches    int64 // committed
-	Refused    int64 // batches with a row that could not be taken
-	Operations int64 // of batches, committed or not
-	Reads      int64 // gets, scans, counts
-	Rows       int64 // compared cell by cell or by hash
-	Flushes    int64
-	Merges     int64
-	Reopenings int64 // without crash
-	Crashes    int64
-	Lost       int64 // batches that power cuts took
-	MaxRowSets int64 // of one table, at once
+	Steps            int64
+	Batches          int64 // committed
+	Refused          int64 // batches with a row that could not be taken
+	Operations       int64 // of batches, committed or not
+	Reads            int64 // gets, scans, counts
+	Rows             int64 // compared cell by cell or by hash
+	Flushes          int64
+	Merges           int64
+	DeltaCompactions int64
+	Reopenings       int64 // without crash
+	Crashes          int64
+	Lost             int64 // batches that power cuts took
+	MaxRowSets       int64 // of one table, at once
 }
 
 // Add sums two runs up.
@@ -109,6 +114,7 @@ func (c *Counts) Add(o Counts) {
 	c.Rows += o.Rows
 	c.Flushes += o.Flushes
 	c.Merges += o.Merges
+	c.DeltaCompactions += o.DeltaCompactions
 	c.Reopenings += o.Reopenings
 	c.Crashes += o.Crashes
 	c.Lost += o.Lost

@@ -203,11 +203,13 @@ func (r *Runner) rewrite(st *Step) error {
 		err = t.Compact(r.ctx)
 	case Merge:
 		err = r.merge(t, st.Mask)
+	default:
+		err = r.compactDeltas(t, st)
 	}
 	if err != nil {
 		return err
 	}
-	if st.Kind != Merge {
+	if st.Kind == Flush || st.Kind == Compact {
 		r.state.Lock()
 		r.Model.flushed(r.Model.Tables[st.Table])
 		r.state.Unlock()
@@ -219,6 +221,49 @@ func (r *Runner) rewrite(st *Step) error {
 			if string(layout.RowSets[i-1].MaxKey) >= string(layout.RowSets[i].MinKey) {
 				return fmt.Errorf("rowsets %d and %d overlap", layout.RowSets[i-1].ID, layout.RowSets[i].ID)
 			}
+		}
+	}
+	return nil
+}
+
+// compactDeltas flushes or compacts changes.
+func (r *Runner) compactDeltas(t *oribi.Table, st *Step) (err error) {
+	before := len(t.Layout().RowSets)
+	switch st.Kind {
+	case Deltas:
+		r.Counts.Flushes++
+		_, err = t.FlushDeltas(r.ctx)
+	case Minor:
+		r.Counts.DeltaCompactions++
+		if _, err = t.CompactMinor(r.ctx); err == nil && !r.Script.Settings.Background {
+			err = checkRowSets(t, func(s compaction.RowSetInfo) bool { return s.Redos <= 1 })
+		}
+	case Major:
+		r.Counts.DeltaCompactions++
+		var names []string
+		for i, c := range t.Schema().Columns {
+			if i >= t.Schema().Keys && st.Mask>>(i%64)&1 != 0 {
+				names = append(names, c.Name)
+			}
+		}
+		_, err = t.CompactMajor(r.ctx, names...)
+	case UndoGC:
+		r.Counts.DeltaCompactions++
+		_, err = t.CollectUndos(r.ctx)
+	}
+	if r.Script.Settings.Background {
+		return err // rowsets change by themselves
+	}
+	if n := len(t.Layout().RowSets); err == nil && n != before && (st.Kind != UndoGC || n > before) {
+		return fmt.Errorf("%d rowsets before, %d after", before, n)
+	}
+	return err
+}
+
+func checkRowSets(t *oribi.Table, good func(compaction.RowSetInfo) bool) error {
+	for _, s := range t.Layout().RowSets {
+		if !good(s) {
+			return fmt.Errorf("rowset %d: %d redo files, %d undo files", s.ID, s.Redos, s.Undos)
 		}
 	}
 	return nil

@@ -172,10 +172,12 @@ func hasWork(d *rowset.DiskRowSet, floor mvcc.Timestamp) bool {
 	return len(tr.Redo) > 1
 }
 
-// rewrite is one flush or compaction on its way: the table's writers are shut out from freeze to thaw.
+// rewrite is one flush or compaction on its way. The table's writers are shut out from freeze to thaw; a delta compaction, which
+// reads no memory, begins without that and shuts them out only for its commit.
 type rewrite struct {
 	t        *Tablet
-	lsn      uint64 // everything up to here is published and in r.old's stores; nothing of this table lies above
+	gated    bool   // the gate is held
+	lsn      uint64 // from freeze on everything up to here is published and in r.old's stores; nothing of this table lies above
 	old      *layout
 	in       []*rowset.DiskRowSet // rowsets that the outputs replace
 	mem      *memrowset.MemRowSet // of the new layout
@@ -183,6 +185,7 @@ type rewrite struct {
 	creation *blockmanager.Creation
 	out      []*meta.RowSet
 	flushed  []flushedDeltas
+	swapped  []swap
 	event    compaction.Event
 	start    time.Time
 	done     bool
@@ -203,23 +206,27 @@ func (t *Tablet) freeze(ctx context.Context) (*rewrite, error) {
 	}
 	start := time.Now()
 	t.gate.Lock()
-	fail := func(err error) (*rewrite, error) {
+	r, err := t.begin()
+	if err != nil {
 		t.gate.Unlock()
 		return nil, err
 	}
-	if t.dropped.Load() {
-		return fail(t.errDropped())
+	r.gated, r.start, r.lsn = true, start, t.opts.Store.LastLSN()
+	if err := t.opts.Store.Settle(ctx, r.lsn); err != nil {
+		r.thaw()
+		return nil, err
 	}
+	return r, nil
+}
+
+// begin starts a rewrite with writers about.
+func (t *Tablet) begin() (*rewrite, error) {
 	l, err := t.acquire()
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
-	r := &rewrite{t: t, lsn: t.opts.Store.LastLSN(), old: l, creation: t.opts.Store.NewCreation(), start: start}
+	r := &rewrite{t: t, old: l, creation: t.opts.Store.NewCreation(), start: time.Now()}
 	r.event.Table, r.event.Before = t.Name, l.info(t.Name)
-	if err := t.opts.Store.Settle(ctx, r.lsn); err != nil {
-		l.release()
-		return fail(err)
-	}
 	return r, nil
 }
 
@@ -229,7 +236,9 @@ func (r *rewrite) thaw() {
 		r.creation.Abort()
 	}
 	r.old.release()
-	r.t.gate.Unlock()
+	if r.gated {
+		r.t.gate.Unlock()
+	}
 }
 
 // write rewrites inputs into new rowsets.
@@ -315,6 +324,10 @@ func (r *rewrite) commit() error {
 	for _, f := range r.flushed {
 		ch.Put = append(ch.Put, blockmanager.Row{Key: meta.RowSetKey(t.Number, f.row.ID), Value: f.row.Encode()})
 	}
+	for _, s := range r.swapped {
+		ch.Dead = s.appendDead(ch.Dead)
+		ch.Put = append(ch.Put, blockmanager.Row{Key: meta.RowSetKey(t.Number, s.row.ID), Value: s.row.Encode()})
+	}
 	ch.Put = append(ch.Put, blockmanager.Row{Key: meta.TableKey(t.Number), Value: row.Encode()})
 	for _, info := range r.creation.Blocks() {
 		r.event.BytesWritten += info.Length
@@ -354,7 +367,16 @@ func (r *rewrite) install(row *meta.Table) error {
 		}
 	}()
 	for _, d := range r.old.tree.Sets {
-		if !slices.Contains(r.in, d) {
+		switch row := r.swap(d); {
+		case slices.Contains(r.in, d):
+		case row != nil:
+			n, err := d.Successor(row)
+			if err != nil {
+				return err
+			}
+			opened = append(opened, n)
+			sets = append(sets, n)
+		default:
 			sets = append(sets, d)
 		}
 	}
@@ -402,6 +424,9 @@ func (r *rewrite) tell(err error) {
 	}
 	for _, f := range r.flushed {
 		e.Outputs = append(e.Outputs, describe(f.row))
+	}
+	for _, s := range r.swapped {
+		e.Outputs = append(e.Outputs, describe(s.row))
 	}
 	e.After = r.t.Info()
 	r.t.events = append(r.t.events, *e)

@@ -7,8 +7,8 @@
 // Locks, in this order:
 //
 //	work     one flush or compaction of the table at a time
-//	gate     shared by write batches from Prepare to the end of Apply, exclusive for flush and compaction: writers of
-//	         the table wait for these, readers do not
+//	gate     shared by write batches from Prepare to the end of Apply, exclusive for flush and merging compaction: writers
+//	         of the table wait for these, readers do not; a delta compaction takes it for its commit only
 //	stripes  row locks: a stripe of keys each, taken in rising order
 //	mu       the pointer to the current layout; no I/O under it
 //
