@@ -31,7 +31,7 @@ func Dump(w io.Writer, data []byte) error {
 			d.Field(end, data[end:at.Offset], "%s", between)
 		}
 		end, between = at.Offset+int64(at.Size), "index"
-		f, err := readFilter(r.file, at, src.ID())
+		f, err := readFilter(r.file, at)
 		if err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ func Dump(w io.Writer, data []byte) error {
 }
 
 // dumpFilter prints the cblock b, which f was parsed from, with its checksum.
-func dumpFilter(d *dump.Writer, off int64, b []byte, f filter) {
+func dumpFilter(d *dump.Writer, off int64, b []byte, f *filter) {
 	set := 0
 	for _, c := range f.bitmap {
 		set += bits.OnesCount8(c)

@@ -27,7 +27,7 @@ func (r *Reader) Info() (Info, error) {
 		return info, err
 	}
 	for i, at := range pointers {
-		f, err := readFilter(r.file, at, r.src.ID())
+		f, err := readFilter(r.file, at)
 		if err != nil {
 			return info, err
 		}

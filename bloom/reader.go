@@ -25,7 +25,7 @@ type Reader struct {
 // held is a filter and where it stands.
 type held struct {
 	at     cfile.BlockPointer
-	filter filter
+	filter *filter
 }
 
 // Open reads and checks header and footer of a bloom file; the index is read with the first
@@ -70,30 +70,31 @@ func (r *Reader) MayContain(p Probe) (bool, error) {
 }
 
 // filterAt returns the filter at a pointer of the index.
-func (r *Reader) filterAt(at cfile.BlockPointer) (filter, error) {
-	if !r.cached {
-		if h := r.last.Load(); h != nil && h.at == at {
-			return h.filter, nil
-		}
+func (r *Reader) filterAt(at cfile.BlockPointer) (*filter, error) {
+	if r.cached {
+		return readFilter(r.file, at)
 	}
-	f, err := readFilter(r.file, at, r.src.ID())
-	if err == nil && !r.cached {
+	if h := r.last.Load(); h != nil && h.at == at {
+		return h.filter, nil
+	}
+	f, err := readFilter(r.file, at)
+	if err == nil {
 		r.last.Store(&held{at, f})
 	}
 	return f, err
 }
 
-func readFilter(file *cfile.Reader, at cfile.BlockPointer, id block.ID) (filter, error) {
-	b, err := file.ReadBlock(at)
+// readFilter reads the filter at a pointer of a file's index.
+func readFilter(file *cfile.Reader, at cfile.BlockPointer) (*filter, error) {
+	v, err := file.ReadBlock(at, parseAny)
 	if err != nil {
-		return filter{}, fmt.Errorf("bloom: %w", err)
+		return nil, fmt.Errorf("bloom: %w", err)
 	}
-	f, err := parseFilter(b)
-	if err != nil {
-		return filter{}, fmt.Errorf("bloom: block %v: cblock at byte %d: %w", id, at.Offset, err)
-	}
-	return f, nil
+	return v.(*filter), nil
 }
+
+// parseAny is parseFilter as cfile calls it.
+func parseAny(payload []byte) (any, error) { return parseFilter(payload) }
 
 // Verify reads and checks the whole file, past the cache: header, footer, index and every filter.
 // Errors: ErrCorrupt, ErrUnsupported; those of the source.
@@ -107,7 +108,7 @@ func (r *Reader) Verify() error {
 		return fmt.Errorf("bloom: %w", err)
 	}
 	for _, at := range pointers {
-		if _, err := readFilter(fresh.file, at, r.src.ID()); err != nil {
+		if _, err := readFilter(fresh.file, at); err != nil {
 			return err
 		}
 	}

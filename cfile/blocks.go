@@ -122,21 +122,31 @@ func (r *Reader) FindBlock(key []byte) (p BlockPointer, ok bool, err error) {
 	return x.blocks[i], true, nil
 }
 
-// ReadBlock returns the payload of the cblock at p, through the cache: for files of raw cblocks, as RawWriter makes
-// them. It must not be changed.
-func (r *Reader) ReadBlock(p BlockPointer) ([]byte, error) {
+// ReadBlock returns what parse makes of the payload of the cblock at p, through the cache, which keeps that: for files of
+// raw cblocks, as RawWriter makes them. It may alias the payload and must not be changed. parse is always the same for a file.
+func (r *Reader) ReadBlock(p BlockPointer, parse func(payload []byte) (any, error)) (any, error) {
 	key := cache.Key{Block: r.id, Offset: uint64(p.Offset), Part: partRaw}
 	if r.cache != nil {
 		if v, ok := r.cache.Get(key); ok {
-			return v.([]byte), nil
+			return v, nil
 		}
 	}
 	payload, _, err := r.readBlock(p, nil)
-	if err == nil && r.cache != nil {
-		r.cache.Put(key, payload, int64(cap(payload)))
+	if err != nil {
+		return nil, err
 	}
-	return payload, err
+	v, err := parse(payload)
+	if err != nil {
+		return nil, r.at(p, err)
+	}
+	if r.cache != nil {
+		r.cache.Put(key, v, int64(cap(payload))+rawBytes)
+	}
+	return v, nil
 }
+
+// rawBytes is what may be made of a raw cblock beside its payload, about.
+const rawBytes = 64
 
 // sliceHeader is the memory of a byte string beside its bytes.
 const sliceHeader = 24

@@ -49,7 +49,7 @@ func (k *chunkCache) Put(i int, decoded []byte) {
 // Parts of a cblock in the cache beside its decoded chunks, of which there are far less.
 const (
 	partWhole = 0         // *dataBlock
-	partRaw   = 1<<32 - 1 // payload as []byte: cblocks that are no data of a column
+	partRaw   = 1<<32 - 1 // what ReadBlock's caller makes of a cblock that is no data of a column
 )
 
 // readData reads and parses data cblock i, which stands at p. With s == nil it may be kept, else it holds until s

@@ -417,11 +417,11 @@ func comparePayloads(t *testing.T, got, want *block.Memory) {
 			t.Fatal(err)
 		}
 		for _, p := range blocks {
-			b, err := r.ReadBlock(p)
+			b, err := r.ReadBlock(p, asPayload)
 			if err != nil {
 				t.Fatal(err)
 			}
-			payloads[i] = append(payloads[i], b)
+			payloads[i] = append(payloads[i], b.([]byte))
 		}
 	}
 	if !slices.EqualFunc(payloads[0], payloads[1], bytes.Equal) {

@@ -316,7 +316,8 @@ func TestRawFilesGiveTheirCblocksByKey(t *testing.T) {
 			if !ok {
 				t.Fatalf("key %d: no cblock", probe)
 			}
-			b, err := r.ReadBlock(p)
+			v, err := r.ReadBlock(p, asPayload)
+			b, _ := v.([]byte)
 			if err != nil || string(b[:4]) != "head" {
 				t.Fatal(err)
 			}
@@ -358,3 +359,6 @@ func TestErrorsOfTheSourceComeBack(t *testing.T) {
 		}
 	}
 }
+
+// asPayload is for ReadBlock.
+func asPayload(payload []byte) (any, error) { return payload, nil }

@@ -3,6 +3,7 @@ package cfile
 import (
 	"bytes"
 	"encoding/binary"
+	"math/bits"
 
 	"github.com/oribi-db/oribi/internal/fault"
 )
@@ -152,9 +153,20 @@ func (r *Reader) find(x *valueIndex, probe []byte) (int, error) {
 		return hi - 1, nil
 	}
 	h := head(probe[n:])
+	// Without a branch that depends on the keys: at random it would be guessed wrong every other time.
+	for left := hi; left > 1; {
+		half := left >> 1
+		_, below := bits.Sub64(x.heads[lo+half], h, 0) // 1 if that head is below h, else 0
+		lo += half & -int(below)
+		left -= half
+	}
+	// Keys up to lo are before, those whose heads are above h behind; what lies between has the same head.
+	for hi = lo + 1; hi < len(x.heads) && x.heads[hi] == h; {
+		hi = min(2*hi-lo, len(x.heads))
+	}
 	for hi-lo > 1 {
 		mid := int(uint(lo+hi) >> 1)
-		before := x.heads[mid] < h
+		before := false
 		if x.heads[mid] == h {
 			key, err := r.key(x, mid)
 			if err != nil {

@@ -299,7 +299,7 @@ var uses = map[string]func(r *Reader) error{
 	"find": func(r *Reader) error {
 		p, ok, err := r.FindBlock([]byte{0xff})
 		if err == nil && ok {
-			_, err = r.ReadBlock(p)
+			_, err = r.ReadBlock(p, asPayload)
 		}
 		return err
 	},

@@ -1,0 +1,58 @@
+package cfile
+
+import (
+	"bytes"
+	"flag"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/oribi-db/oribi/internal/block"
+)
+
+var findSeed = flag.Uint64("find-seed", 0, "seed of the value index's test; 0 = from the clock")
+
+// The search by heads finds the key that a search one by one finds, also where many keys have the same head.
+func TestFindAgreesWithALinearSearch(t *testing.T) {
+	seed := *findSeed
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("-find-seed=%d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	r := &Reader{src: new(block.Memory)}
+	random := func(prefix, length int) []byte {
+		b := bytes.Repeat([]byte{'p'}, prefix)
+		for range rng.IntN(length + 1) {
+			b = append(b, "ab\x00\xff"[rng.IntN(4)])
+		}
+		return b
+	}
+	for range 2000 {
+		x, prefix, length := new(valueIndex), rng.IntN(12), 1+rng.IntN(12)
+		keys := make([][]byte, 1+rng.IntN(40))
+		for i := range keys {
+			keys[i] = random(prefix, length)
+		}
+		slices.SortFunc(keys, bytes.Compare)
+		keys[0] = keys[0][:rng.IntN(len(keys[0])+1)] // the first one is cut
+		for _, key := range keys {
+			x.blocks, x.heads, x.keys = append(x.blocks, BlockPointer{}), append(x.heads, head(key)), append(x.keys, key...)
+			x.ends = append(x.ends, uint32(len(x.keys)))
+		}
+		x.cutCommon()
+		for range 20 {
+			probe := random(max(0, prefix-rng.IntN(2)*rng.IntN(3)), length)
+			want := -1
+			for i, key := range keys {
+				if bytes.Compare(key, probe) <= 0 {
+					want = i
+				}
+			}
+			if got, err := r.find(x, probe); got != want || err != nil {
+				t.Fatalf("probe %q in %q: %d, %v, want %d", probe, keys, got, err, want)
+			}
+		}
+	}
+}
