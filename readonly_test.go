@@ -160,6 +160,54 @@ func TestReaderOfAKilledStoreWritesNothing(t *testing.T) {
 	writer.Close()
 }
 
+// lateWriter is a file system in which LOCK appears right after a reader has found none, as if a writer came then.
+type lateWriter struct{ vfs.FS }
+
+func (l lateWriter) Lock(name string, exclusive bool) (vfs.Lock, error) {
+	lock, err := l.FS.Lock(name, exclusive)
+	if errors.Is(err, fs.ErrNotExist) {
+		f, err := l.FS.Create(name)
+		if err != nil {
+			return nil, err
+		}
+		f.Close()
+	}
+	return lock, err
+}
+
+// A copy of a store may lack LOCK, and a reader does not make it.
+func TestReaderOfACopyWithoutLock(t *testing.T) {
+	eachFS(t, func(t *testing.T, fsys vfs.FS, dir string) {
+		store, err := oribi.Open(dir, &oribi.Options{FS: fsys, Manual: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fillNumbers(t, store, numbersTable(t, store, "numbers"), 0, 10)
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := fsys.Remove(filepath.Join(dir, "LOCK")); err != nil {
+			t.Fatal(err)
+		}
+		reader, err := oribi.Open(dir, &oribi.Options{FS: fsys, ReadOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := countNumbers(t, reader); n != 10 {
+			t.Errorf("%d rows, want 10", n)
+		}
+		if err := reader.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := fsys.Stat(filepath.Join(dir, "LOCK")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("LOCK: %v, want none", err)
+		}
+		if _, err := oribi.Open(dir, &oribi.Options{FS: lateWriter{fsys}, ReadOnly: true}); !errors.Is(err, oribi.ErrLocked) {
+			t.Errorf("a writer came while the reader opened: %v, want ErrLocked", err)
+		}
+	})
+}
+
 func TestReaderRefusesWhatItCannotKnow(t *testing.T) {
 	w := newFakeWall()
 	store, table := floorStore(t, w)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"sync"
 	"sync/atomic"
@@ -140,7 +141,7 @@ func (s *Store) open() error {
 		return err
 	}
 	if s.opts.ReadOnly {
-		return nil
+		return s.checkUnlocked()
 	}
 	if s.log, err = tail.Repair(); err != nil {
 		return err
@@ -207,6 +208,9 @@ func (s *Store) prepare() (fresh bool, err error) {
 
 func (s *Store) takeLock() error {
 	lock, err := s.opts.FS.Lock(s.path(lockName), !s.opts.ReadOnly)
+	if s.opts.ReadOnly && errors.Is(err, fs.ErrNotExist) {
+		return nil // a copy made without LOCK, which a reader cannot make; see checkUnlocked
+	}
 	if err != nil {
 		return err
 	}
@@ -215,6 +219,21 @@ func (s *Store) takeLock() error {
 		return nil
 	}
 	return lock.Write(fmt.Appendf(nil, "pid %d since %s\n", os.Getpid(), time.Now().UTC().Format(time.RFC3339)))
+}
+
+// checkUnlocked is for a reader that found no LOCK and so holds none. A store that somebody may write to has one, since a writer
+// makes it before anything else: if there is one now, what was just read may be half before and half after its writing. A
+// writer that comes later cannot make a read answer wrongly: ranges that held committed blocks are never written again, only
+// punched, and what was punched fails its checksum.
+func (s *Store) checkUnlocked() error {
+	if s.lock != nil {
+		return nil
+	}
+	names, err := s.opts.FS.List(s.dir)
+	if err == nil && slices.Contains(names, lockName) {
+		err = fmt.Errorf("a writer came while the store was opened without %s: %w", lockName, fault.ErrLocked)
+	}
+	return err
 }
 
 const fsBlockSize = 4096
@@ -411,7 +430,10 @@ func (s *Store) Close() error {
 	for _, t := range s.tables {
 		t.tab.Close()
 	}
-	errs = append(errs, s.blocks.Close(), s.lock.Close())
+	errs = append(errs, s.blocks.Close())
+	if s.lock != nil {
+		errs = append(errs, s.lock.Close())
+	}
 	s.pub.Close()
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("oribi: %s: close: %w", s.dir, err)

@@ -104,10 +104,15 @@ func FromDecimal(dst []byte, c *schema.Column, text string) ([]byte, error) {
 }
 
 // FromNumber appends the cell of a column of numbers that is exactly the number written in text, in
-// whatever way it is written; of floats the nearest one.
+// whatever way it is written; of floats the nearest one, which for a number beyond the largest is an infinity, as rounding by
+// IEEE 754 has it. (As the value of a cell, in JSON, such a number is an error: what is written would not be read back.)
 func FromNumber(dst []byte, c *schema.Column, text string) ([]byte, error) {
 	if c.Type == schema.Float || c.Type == schema.Double {
-		return appendFloatCell(dst, c.Type, text)
+		f, err := strconv.ParseFloat(text, 8*c.Type.Width())
+		if err != nil && !errors.Is(err, strconv.ErrRange) {
+			return dst, fmt.Errorf("%s is no number", excerpt([]byte(text)))
+		}
+		return appendFloatBits(dst, c.Type, f), nil
 	}
 	n, _, _, ok := parseNumber([]byte(text))
 	if !ok {

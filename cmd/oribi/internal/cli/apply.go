@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
@@ -26,15 +27,15 @@ func (a *app) apply() *cobra.Command {
 			return err
 		}
 		defer in.Close()
-		return withStore(args[0], writing, func(store *oribi.Store) error {
-			out, err := a.timestamps(timestamps, args[1])
+		return withStore(args[0], writing, func(store *oribi.Store) (err error) {
+			out, err := a.timestamps(timestamps, args[1], args[0])
 			if err != nil {
 				return err
 			}
 			o := apply.Options{Name: args[1], NoSync: noSync, Applied: bar.Count}
 			if out != nil {
 				o.Timestamps = out
-				defer out.Close()
+				defer func() { err = errors.Join(err, out.Close()) }()
 			}
 			return apply.Run(cmd.Context(), store, in, o)
 		})
@@ -53,7 +54,7 @@ func (a *app) applyBar(timestamps string) *progress.Bar {
 }
 
 // timestamps makes the file that takes the timestamps anew; nil when none is asked for.
-func (a *app) timestamps(name, input string) (io.WriteCloser, error) {
+func (a *app) timestamps(name, input, dir string) (io.WriteCloser, error) {
 	switch name {
 	case "":
 		return nil, nil
@@ -66,7 +67,36 @@ func (a *app) timestamps(name, input string) (io.WriteCloser, error) {
 			return nil, usage(fmt.Errorf("--timestamps: %s is the input", name))
 		}
 	}
+	if inside(dir, name) {
+		return nil, usage(fmt.Errorf("--timestamps: %s is in the store", name))
+	}
 	return os.Create(name)
+}
+
+// inside tells whether a file, which need not be there, lies in a directory or below it.
+func inside(dir, name string) bool {
+	if target, err := filepath.EvalSymlinks(name); err == nil {
+		name = target
+	}
+	parent, err := filepath.EvalSymlinks(filepath.Dir(name))
+	if err != nil {
+		return false // the file cannot be made either
+	}
+	if parent, err = filepath.Abs(parent); err != nil {
+		return false
+	}
+	store, err := os.Stat(dir)
+	for err == nil {
+		var info os.FileInfo
+		if info, err = os.Stat(parent); err == nil && os.SameFile(info, store) {
+			return true
+		}
+		if filepath.Dir(parent) == parent {
+			return false
+		}
+		parent = filepath.Dir(parent)
+	}
+	return false
 }
 
 // statInput tells which file the input is; of stdin, which may be redirected, too.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -35,14 +36,30 @@ func looseError(name string, err error) error {
 	if _, told := errors.AsType[*failure](err); told {
 		return err
 	}
-	if !strings.Contains(err.Error(), name) { // as errors of package os do
-		err = fmt.Errorf("%s: %w", name, err)
+	if _, other := errors.AsType[*outputError](err); other {
+		return err
+	}
+	if p, ok := errors.AsType[*fs.PathError](err); !ok || p.Path != name {
+		err = &looseFileError{name, err}
 	}
 	if errors.Is(err, oribi.ErrUnsupported) || isBadPack(err) {
 		return &failure{exitDamage, err} // of a kind that is not known, or no .gz file
 	}
 	return err
 }
+
+// looseFileError names the file that an error is of. To the packages that read blocks a loose file is block 0, which no store
+// has; that is not told.
+type looseFileError struct {
+	name string
+	err  error
+}
+
+func (e *looseFileError) Error() string {
+	return e.name + ": " + strings.ReplaceAll(e.err.Error(), ": block 0: ", ": ")
+}
+
+func (e *looseFileError) Unwrap() error { return e.err }
 
 func (a *app) openLoose(ctx context.Context, name string) (src block.Source, done func(), err error) {
 	if name != "-" && !strings.HasSuffix(name, ".gz") {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"runtime"
 	"strings"
@@ -26,10 +27,16 @@ func (o *stdout) Write(p []byte) (int, error) {
 		return n, errReaderGone
 	}
 	if err != nil {
-		return n, fmt.Errorf("output: %w", err)
+		return n, &outputError{err}
 	}
 	return n, nil
 }
+
+// outputError is a failure to write to stdout.
+type outputError struct{ err error }
+
+func (e *outputError) Error() string { return "output: " + e.err.Error() }
+func (e *outputError) Unwrap() error { return e.err }
 
 // isGone tells whether err is what writing to a pipe without a reader gives.
 func isGone(err error) bool {
@@ -38,7 +45,7 @@ func isGone(err error) bool {
 		runtime.GOOS == "windows" && (errors.Is(err, brokenPipe) || errors.Is(err, noData))
 }
 
-// openInput opens a file to read: "-" is stdin, and what ends in .gz is unpacked.
+// openInput opens a file to read: "-" is stdin, and what ends in .gz is unpacked. Its errors are *fs.PathError.
 func (a *app) openInput(name string) (io.ReadCloser, error) { return a.openCounted(name, nil) }
 
 // openCounted is openInput whose reading moves bar: a file's size is its total, and what is read of it, packed or not, is done.
@@ -55,7 +62,7 @@ func (a *app) openCounted(name string, bar *progress.Bar) (io.ReadCloser, error)
 	case err != nil:
 	case info.IsDir():
 		f.Close()
-		return nil, fmt.Errorf("%s is a directory", name)
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("is a directory")}
 	case info.Mode().IsRegular():
 		bar.SetTotal(info.Size())
 	}
@@ -66,7 +73,7 @@ func (a *app) openCounted(name string, bar *progress.Bar) (io.ReadCloser, error)
 	z, err := gzip.NewReader(bufio.NewReaderSize(in, 64<<10))
 	if err != nil {
 		f.Close()
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, &fs.PathError{Op: "unpack", Path: name, Err: err}
 	}
 	return &packed{z, f}, nil
 }

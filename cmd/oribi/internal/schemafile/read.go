@@ -149,7 +149,12 @@ func readColumn(value []byte) (c schema.Column, key bool, err error) {
 		return c, false, errors.New("the name is missing")
 	case !typed:
 		return c, false, errors.New("the type is missing")
-	case initial == nil || jsonin.IsNull(initial):
+	case initial == nil:
+		return c, key, nil
+	case jsonin.IsNull(initial):
+		if !c.Nullable {
+			return c, false, errors.New("default: null is none for a column that is not nullable")
+		}
 		return c, key, nil
 	}
 	if c.Default, err = cell.FromJSON([]byte{}, &c, initial); err != nil {
