@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync/atomic"
 
 	"github.com/oribi-db/oribi/internal/block"
@@ -22,21 +23,48 @@ type Source interface {
 // Errors: ErrNotFound; ErrCorrupt if what lies there is not the block; ErrClosed.
 func (m *Manager) OpenBlock(id block.ID) (Source, error) {
 	m.mu.RLock()
-	b := m.state.blocks[id]
+	s, err := m.source(id, m.state.blocks[id])
+	m.mu.RUnlock()
+	return s.checked(err)
+}
+
+// OpenBlock opens a finished block of the creation, committed or not yet. What it gives is closed before Abort.
+//
+// Errors: ErrNotFound; ErrCorrupt if what lies there is not the block; ErrClosed.
+func (c *Creation) OpenBlock(id block.ID) (Source, error) {
+	c.mu.Lock()
+	i := slices.IndexFunc(c.blocks, func(b *liveBlock) bool { return b.id == id })
+	var b *liveBlock
+	if i >= 0 {
+		b = c.blocks[i]
+	}
+	c.m.mu.RLock()
+	s, err := c.m.source(id, b)
+	c.m.mu.RUnlock()
+	c.mu.Unlock()
+	return s.checked(err)
+}
+
+// source counts a reader of b in; nil when there is no such block. The caller holds mu, so that a commit which drops the block comes
+// before or sees the references.
+func (m *Manager) source(id block.ID, b *liveBlock) (*source, error) {
 	switch {
 	case m.closed.Load():
-		m.mu.RUnlock()
 		return nil, fmt.Errorf("blockmanager: block %d: %w", id, fault.ErrClosed)
 	case b == nil:
-		m.mu.RUnlock()
 		return nil, fmt.Errorf("blockmanager: block %d: %w", id, fault.ErrNotFound)
 	}
-	// Under the lock, so that a commit which drops the block comes before or sees the references.
 	b.refs.Add(1)
 	b.in.refs.Add(1)
 	b.in.file.refs.Add(1)
-	s := &source{m: m, b: b, file: b.in.file}
-	m.mu.RUnlock()
+	return &source{m: m, b: b, file: b.in.file}, nil
+}
+
+// checked is s, if what lies there is its block.
+func (s *source) checked(err error) (Source, error) {
+	if err != nil {
+		return nil, err
+	}
 	if err := s.check(); err != nil {
 		s.Close()
 		return nil, err
