@@ -208,8 +208,8 @@ func (m *MemRowSet) Live(key []byte) bool {
 	if ref == 0 {
 		return false
 	}
-	newest := m.newest(ref)
-	return newest == 0 || m.link(newest).kind() != change.Delete
+	live, _ := m.newestChange(ref)
+	return live
 }
 
 // NewestRow returns the newest image of the key's row with all changes applied; live is false, and row nil, when it is

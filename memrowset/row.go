@@ -52,6 +52,15 @@ func (m *MemRowSet) newestWord(ref arena.Ref) *atomic.Uint64 {
 // newest is the ref of the newest link of the row with that header; 0 if it was never changed.
 func (m *MemRowSet) newest(ref arena.Ref) arena.Ref { return arena.Ref(m.newestWord(ref).Load()) }
 
+// newestChange tells of the row with that header whether it is there now, and since when it is as it is.
+func (m *MemRowSet) newestChange(ref arena.Ref) (live bool, ts mvcc.Timestamp) {
+	if newest := m.newest(ref); newest != 0 {
+		l := m.link(newest)
+		return l.kind() != change.Delete, l.ts()
+	}
+	return true, m.header(ref).ts()
+}
+
 func (h header) ts() mvcc.Timestamp { return mvcc.Timestamp(binary.LittleEndian.Uint64(h)) }
 
 func (h header) key() []byte {
