@@ -84,6 +84,13 @@ func (b *background) check(parts []*part) {
 	}
 }
 
+// wakeCompactor has the policy look at layouts that no flush has changed.
+func (b *background) wakeCompactor() {
+	if !b.s.opts.Manual {
+		wake(b.compact)
+	}
+}
+
 // syncer makes the log of batches that were committed with NoSync durable, a few megabytes at a time. The disk has to take
 // them in any case; all at once, at the end of a segment or before a flush, writers would wait for it.
 func (b *background) syncer() {

@@ -13,7 +13,8 @@
 //	err = store.Close()
 //
 // The examples beside this page run. Three faces lead to the same rows: Row, a map, for small programs; TableOf, structs
-// with tags, for real ones; Batch.Vectors, Batch.Cells and Scan.Batches, whole columns and bare cells, for bulk work.
+// with tags, for real ones; Batch.Vectors, Batch.Cells and Scan.Batches, whole columns and bare cells, for bulk work. Table.Ingest
+// takes rows that come in key order, more than memory holds, straight to files: all of them at one timestamp or none.
 //
 // # What holds
 //
@@ -31,7 +32,7 @@
 //
 // Store, Table and TableOf are safe for concurrent use. A Batch is for one goroutine at a time, as is what Scan returns. A
 // scan sees one snapshot from its first step to its last; flushes and compactions meanwhile do not disturb it. A
-// flush or compaction of a table holds that table's writers while it runs, not its readers. Close waits for running calls; a
+// flush or compaction of a table holds that table's writers while it runs, not its readers; an ingest at its very end. Close waits for running calls; a
 // scan that is between two steps gets ErrClosed at its next.
 //
 // Options.Listener is called when the locks of the event's table are free again: it may do with the store what it likes, save
@@ -52,7 +53,7 @@
 //	DIR/meta/       metadata: which blocks there are and what they mean
 //	DIR/data/       containers of blocks; a block is one file of Apache Kudu's formats: packages cfile, bloom, delta
 //
-// A write goes to the log and then into memory. Flush turns what memory holds of a table into rowsets, compaction turns
+// A write goes to the log and then into memory; an ingest goes to rowsets and leaves only its timestamp in the log. Flush turns what memory holds of a table into rowsets, compaction turns
 // rowsets into others that do not overlap; each becomes real by one metadata commit. Open reads the metadata and puts what
 // the log holds beyond it back into memory.
 //
@@ -60,9 +61,9 @@
 //
 // Locks are taken in this order, and none while one further down is held:
 //
-//	tablet work          one flush or compaction of a table at a time
-//	tablet gate          shared from resolve to apply, exclusive in flush, compaction and drop; of several tables in the order
-//	                     of their numbers
+//	tablet work          one flush or compaction of a table, or end of an ingest, at a time
+//	tablet gate          shared from resolve to apply, exclusive in flush, compaction, drop and the end of an ingest; of several
+//	                     tables in the order of their numbers
 //	tablet row stripes   in rising order; of several tables in the order of their numbers
 //	Store.metaMu         one metadata commit at a time, from the finding of log_start to publication in memory
 //	Store.tablesMu       the map of tables
@@ -71,6 +72,6 @@
 //
 // The locks of the log, the block manager, the publisher, the clock and the cache lie below all of these. Calls are counted in and out of
 // the store, which is no lock: Close waits for those inside. A write batch waits for its turn to be published with no lock held. A
-// flush waits for that of others with work and gate held, a new table with metaMu: no batch that has entered the log takes one of
-// these.
+// flush waits for that of others with work and gate held: no write batch that has entered the log takes one of these, and an ingest
+// that has holds its own. It still has to take metaMu: nobody waits for publication who holds that.
 package oribi

@@ -49,7 +49,7 @@ type Options struct {
 	Clock mvcc.Clock
 	// Logger takes what happens besides: recovery, background work. Default: nothing is logged.
 	Logger *slog.Logger
-	// Listener is called after each flush and compaction, by the goroutine that did it, with no lock of the table held. It must not
+	// Listener is called after each flush, compaction and ingest, by the goroutine that did it, with no lock of the table held. It must not
 	// call Close, which waits for it. Default: none.
 	Listener func(Event)
 
@@ -66,7 +66,7 @@ type Options struct {
 	FS vfs.FS
 }
 
-// Event tells of one flush or compaction. See package compaction.
+// Event tells of one flush, compaction or ingest. See package compaction.
 type Event = compaction.Event
 
 // Validate reports everything that is wrong with o.

@@ -18,6 +18,7 @@ import (
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/budget"
 	"github.com/oribi-db/oribi/internal/cache"
+	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/tablet"
@@ -499,6 +500,25 @@ func (ts tabletStore) Settle(ctx context.Context, lsn uint64) error {
 		return err
 	}
 	return s.pub.WaitLSN(ctx, lsn)
+}
+
+func (ts tabletStore) Visible() mvcc.Timestamp { return ts.s.pub.Visible() }
+
+// Mark appends an empty batch. Its record keeps the timestamp from coming again for as long as the metadata does not.
+func (ts tabletStore) Mark() (at mvcc.Timestamp, lsn uint64, publish func(), err error) {
+	s := ts.s
+	var rec change.RecordWriter
+	rec.Begin(0)
+	at, lsn, op, err := s.append(&rec)
+	if err != nil {
+		return 0, 0, nil, err
+	}
+	if err := s.log.Sync(wal.LSN(lsn)); err != nil {
+		s.poison(err)
+		op.Ready()
+		return 0, 0, nil, err
+	}
+	return at, lsn, op.Ready, nil
 }
 
 // HistoryFloor is now less the retention, or what a snapshot or a running read holds below that; Min when history is kept for ever, or

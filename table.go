@@ -78,6 +78,13 @@ func (s *Store) createTable(name string, columns *schema.Schema, opts []TableOpt
 			return nil, fmt.Errorf("column %q: default: %w: %w", c.Name, err, fault.ErrSchema)
 		}
 	}
+	// Inserts into the new table have LSNs above the flushed LSN that its row is given, so the log has to be durable up to there first: what
+	// a power cut takes from the log's end is given again to other batches, which would be taken for flushed. metaMu comes after: who
+	// holds it does not wait for batches, since an ingest's waits for it.
+	flushed := s.lastLSN.Load()
+	if err := (tabletStore{s}).Settle(context.Background(), flushed); err != nil {
+		return nil, err
+	}
 	s.metaMu.Lock()
 	defer s.metaMu.Unlock()
 	s.tablesMu.RLock()
@@ -90,7 +97,7 @@ func (s *Store) createTable(name string, columns *schema.Schema, opts []TableOpt
 		return nil, err
 	}
 	row := &meta.Table{Number: s.stored.NextTable, Name: name, Schema: columns, HistorySec: s.stored.DefaultHistorySec,
-		FlushedLSN: s.lastLSN.Load()}
+		FlushedLSN: flushed}
 	rand.Read(row.TableID[:])
 	rand.Read(row.TabletID[:])
 	for i := range columns.Columns {
@@ -103,11 +110,6 @@ func (s *Store) createTable(name string, columns *schema.Schema, opts []TableOpt
 	}
 	tab, err := tablet.Open(s.tabletOptions(), row, nil)
 	if err != nil {
-		return nil, err
-	}
-	// Inserts into the new table have LSNs above the flushed LSN that its row is given, so the log has to be durable up to there first: what
-	// a power cut takes from the log's end is given again to other batches, which would be taken for flushed.
-	if err := (tabletStore{s}).Settle(context.Background(), row.FlushedLSN); err != nil {
 		return nil, err
 	}
 	stored := s.stored

@@ -117,14 +117,15 @@ const (
 	MinorDelta Kind = "minor"       // redo files of a rowset became one
 	MajorDelta Kind = "major"       // redos of a rowset went into its base
 	UndoGC     Kind = "undo-gc"     // undo files, and rowsets of deleted rows, that history no longer holds went away
+	Ingest     Kind = "ingest"      // rows in key order became rowsets without going through memory
 )
 
-// Event tells of one flush or compaction that has been committed, or has failed.
+// Event tells of one flush, compaction or ingest that has been committed, or has failed.
 type Event struct {
 	Kind         Kind
 	Table        string
 	Why          string
-	Inputs       []RowSetInfo // rowsets read; none for a flush
+	Inputs       []RowSetInfo // rowsets read; none for a flush or an ingest
 	Outputs      []RowSetInfo // rowsets written, or those that got other files; an input that history no longer holds has none
 	RowsRead     int64
 	RowsWritten  int64

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -111,6 +112,17 @@ func endAt(row []byte, off int) int {
 		return 0
 	}
 	return int(binary.LittleEndian.Uint32(row[off:]))
+}
+
+// Size is the length of the image of row i of vectors, which stand for all columns in schema order.
+func (l *Layout) Size(vectors []*batch.Vector, i int) int {
+	n := l.head
+	for c, v := range vectors {
+		if l.columns[c].width == 0 {
+			n += len(v.Cell(i))
+		}
+	}
+	return n
 }
 
 // isNull tells column col's bit; only for layouts with a bitmap.

@@ -183,6 +183,8 @@ type rewrite struct {
 	mem      *memrowset.MemRowSet // of the new layout
 	floor    mvcc.Timestamp       // of the new layout
 	creation *blockmanager.Creation
+	before   *blockmanager.Creation // blocks that were written, and synced, before the freeze; nil = none
+	confirm  bool                   // the log cannot bring back what this brings
 	out      []*meta.RowSet
 	flushed  []flushedDeltas
 	swapped  []swap
@@ -243,8 +245,7 @@ func (r *rewrite) thaw() {
 
 // write rewrites inputs into new rowsets.
 func (r *rewrite) write(ctx context.Context, inputs []compaction.Input) error {
-	next := func() uint64 { return r.t.nextID.Add(1) - 1 }
-	w := rowset.NewRollingWriter(r.creation, r.old.shape.Schema, next, r.t.opts.TargetBytes)
+	w := rowset.NewRollingWriter(r.creation, r.old.shape.Schema, r.t.newRowSetID, r.t.opts.TargetBytes)
 	stats, err := compaction.Run(ctx, compaction.Job{Schema: r.old.shape.Schema, Inputs: inputs, Floor: r.floor, Writer: w})
 	if err != nil {
 		return fmt.Errorf("table %q: %w", r.t.Name, err)
@@ -258,6 +259,8 @@ func (r *rewrite) write(ctx context.Context, inputs []compaction.Input) error {
 	}
 	return nil
 }
+
+func (t *Tablet) newRowSetID() uint64 { return t.nextID.Add(1) - 1 }
 
 // writeDeltas writes the delta mem stores of rowsets that stay.
 func (r *rewrite) writeDeltas() error {
@@ -312,7 +315,10 @@ func (r *rewrite) commit() error {
 	if r.mem != r.old.mem {
 		row.FlushedLSN = r.lsn
 	}
-	ch := blockmanager.Change{Created: []*blockmanager.Creation{r.creation}}
+	ch := blockmanager.Change{Created: []*blockmanager.Creation{r.creation}, Confirm: r.confirm}
+	if r.before != nil {
+		ch.Created = append(ch.Created, r.before)
+	}
 	for _, d := range r.in {
 		d.OpenFiles() // for readers that hold the old layout and have not needed each file yet
 		ch.Dead = d.Stored().Blocks(ch.Dead)
@@ -329,8 +335,10 @@ func (r *rewrite) commit() error {
 		ch.Put = append(ch.Put, blockmanager.Row{Key: meta.RowSetKey(t.Number, s.row.ID), Value: s.row.Encode()})
 	}
 	ch.Put = append(ch.Put, blockmanager.Row{Key: meta.TableKey(t.Number), Value: row.Encode()})
-	for _, info := range r.creation.Blocks() {
-		r.event.BytesWritten += info.Length
+	for _, c := range ch.Created {
+		for _, info := range c.Blocks() {
+			r.event.BytesWritten += info.Length
+		}
 	}
 	return t.opts.Store.CommitMeta(t, ch, r.firstLSN, func() error { return r.install(&row) })
 }

@@ -68,6 +68,8 @@ type world struct {
 	events    []compaction.Event
 	settleErr error
 	commitErr error
+	markErr   error
+	marked    int  // marks that were not published
 	noBlocks  bool // none can be written
 }
 
@@ -149,6 +151,21 @@ func timestampOf(lsn uint64) mvcc.Timestamp { return mvcc.Timestamp(10 * lsn) }
 func (w *world) LastLSN() uint64                            { return w.lsn }
 func (w *world) Settle(context.Context, uint64) error       { return w.settleErr }
 func (w *world) HistoryFloor(*Tablet, int64) mvcc.Timestamp { return w.floor }
+
+func (w *world) Visible() mvcc.Timestamp { return timestampOf(w.lsn) }
+
+// Mark logs an empty batch.
+func (w *world) Mark() (ts mvcc.Timestamp, lsn uint64, publish func(), err error) {
+	if w.markErr != nil {
+		return 0, 0, nil, w.markErr
+	}
+	w.lsn++
+	var rec change.RecordWriter
+	rec.Begin(timestampOf(w.lsn))
+	w.log = append(w.log, bytes.Clone(rec.Bytes()))
+	w.marked++
+	return timestampOf(w.lsn), w.lsn, func() { w.marked-- }, nil
+}
 
 // NewCreation makes one that has ended already, and takes no block, if it is to fail.
 func (w *world) NewCreation() *blockmanager.Creation {

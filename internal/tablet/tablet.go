@@ -1,14 +1,14 @@
 // Package tablet is one table's live state: its MemRowSet, its DiskRowSets, and what happens to them.
 //
 // A write batch goes through Prepare (lock rows, resolve each operation against the current state), the store's log, and
-// Apply. Get and Scan read as of a snapshot. Flush and Compact turn memory into rowsets and rowsets into others; Replay
-// puts the log's operations back after a restart.
+// Apply. Get and Scan read as of a snapshot. Flush and Compact turn memory into rowsets and rowsets into others; an Ingest
+// brings new ones from outside; Replay puts the log's operations back after a restart.
 //
 // Locks, in this order:
 //
-//	work     one flush or compaction of the table at a time
+//	work     one flush or compaction of the table, or end of an Ingest, at a time
 //	gate     shared by write batches from Prepare to the end of Apply, exclusive for flush and merging compaction: writers
-//	         of the table wait for these, readers do not; a delta compaction takes it for its commit only
+//	         of the table wait for these, readers do not; a delta compaction and an Ingest take it for their end only
 //	stripes  row locks: a stripe of keys each, taken in rising order
 //	mu       the pointer to the current layout; no I/O under it
 //
@@ -42,6 +42,11 @@ type Store interface {
 	LastLSN() uint64
 	// Settle returns when everything up to lsn is durable in the log and published.
 	Settle(ctx context.Context, lsn uint64) error
+	// Visible is the newest timestamp that reads see: all batches up to there are in the stores.
+	Visible() mvcc.Timestamp
+	// Mark gives a change that is not in the log its place among those that are: a timestamp, and an LSN that is durable when it
+	// returns. What gets a later place is not visible before publish was called, which has to be done once, carried out or not.
+	Mark() (ts mvcc.Timestamp, lsn uint64, publish func(), err error)
 	// CommitMeta commits a change of metadata. first is asked, at the right moment, for the lowest LSN that t's memory stores
 	// will hold once the change is installed (NoLSN = none). install is called after the commit, before the next one begins.
 	CommitMeta(t *Tablet, ch blockmanager.Change, first func() uint64, install func() error) error
@@ -50,7 +55,7 @@ type Store interface {
 	// HistoryFloor is the earliest timestamp that reads of a table may still ask for, by its retention in seconds (−1 = for
 	// ever) and by what snapshots hold.
 	HistoryFloor(t *Tablet, historySec int64) mvcc.Timestamp
-	// Event tells of a flush or compaction.
+	// Event tells of a flush, compaction or ingest.
 	Event(compaction.Event)
 }
 

@@ -1,0 +1,240 @@
+package oribi
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"reflect"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/budget"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/tablet"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Ingest inserts rows that come in key order, straight into files: all of them at one timestamp, durably, or none.
+//
+// It is for loads of more rows than a write batch takes. Each step of batches gives vectors for the table's columns in
+// schema order, all of one length, some thousand cells at best; a nil vector is a column that is not set, as with Batch.Vectors. They are
+// the caller's again when the next step is asked for. Keys rise strictly from row to row, over the steps too. batches may use the
+// store; an error that it gives ends the ingest and is returned.
+//
+// ts is the rows' timestamp and rows is how many they are. Without rows a fresh timestamp is returned, as by an empty batch. Memory is
+// taken for the files being written, however many rows there are. The table's writers go on until all but the last of it is
+// on disk, then wait for a sync or two; a commit of any table that falls into that moment becomes visible after the rows do.
+//
+// Errors: ErrRow for a row that is refused, the *RowError counting rows over the whole ingest: one that no insert would take, one whose
+// key does not rise, with ErrKeyExists one whose key is there or came meanwhile. ErrConflict when the table's schema was changed
+// meanwhile; ErrNotFound when the table was dropped; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed; ctx's. Nothing has changed then,
+// save that after ErrPoisoned only the next open tells.
+func (t *Table) Ingest(ctx context.Context, batches iter.Seq2[[]*batch.Vector, error]) (ts mvcc.Timestamp, rows int64, err error) {
+	return t.ingest(ctx, func(*tablet.Shape) (iter.Seq2[[]*batch.Vector, error], error) { return batches, nil })
+}
+
+// ingest is Ingest of what make gives for the shape that the rows are to have.
+func (t *Table) ingest(ctx context.Context, make func(*tablet.Shape) (iter.Seq2[[]*batch.Vector, error], error)) (mvcc.Timestamp, int64, error) {
+	s := t.store
+	if err := s.enterWriting(); err != nil {
+		return 0, 0, err
+	}
+	defer s.leave()
+	into, err := t.tab.BeginIngest()
+	if err != nil {
+		return 0, 0, fmt.Errorf("oribi: ingest: %w", err)
+	}
+	defer into.Abort()
+	ts := mvcc.Min
+	batches, err := make(into.Shape)
+	if err == nil {
+		ts, err = t.fill(ctx, into, batches)
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("oribi: ingest: %w", err)
+	}
+	s.background.wakeCompactor()
+	return ts, into.Rows(), nil
+}
+
+// fill hands all vectors on and finishes.
+func (t *Table) fill(ctx context.Context, into *tablet.Ingest, batches iter.Seq2[[]*batch.Vector, error]) (mvcc.Timestamp, error) {
+	columns := into.Shape.Schema.Columns
+	buffers := min(int64(len(columns))*ingestColumnBytes, t.store.opts.MemoryLimit/8)
+	t.store.budget.Reserve(budget.Compaction, buffers)
+	defer t.store.budget.Release(budget.Compaction, buffers)
+	g := ingester{t: t, into: into, window: change.Rows{Batch: batch.New(columns, 0)}}
+	for vectors, err := range batches {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = g.add(vectors)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	if into.Rows() == 0 {
+		return t.store.emptyCommit(ctx, true)
+	}
+	return into.Finish(ctx)
+}
+
+// ingestColumnBytes is about what the writing of one column's file takes: an open cblock and the sink's buffer.
+const ingestColumnBytes = 512 << 10
+
+// ingester checks vectors and hands them on, a window of rows at a time.
+type ingester struct {
+	t      *Table
+	into   *tablet.Ingest
+	window change.Rows
+}
+
+func (g *ingester) rowError(row int, column string, cause error) error {
+	return &RowError{Row: int(g.into.Rows()) + row, Table: g.t.tab.Name, Column: column, Cause: cause}
+}
+
+func (g *ingester) add(vectors []*batch.Vector) error {
+	s := g.into.Shape.Schema
+	if err := checkVectors(s, OpInsert, vectors); err != nil {
+		return g.rowError(0, "", err)
+	}
+	for i, v := range vectors {
+		c := &s.Columns[i]
+		if v == nil && c.Required() {
+			return g.rowError(0, c.Name, tablet.ErrNotSet)
+		}
+		if v == nil {
+			continue
+		}
+		if row, err := checkVector(c, v, g.t.store.opts.CellLimit); err != nil {
+			return g.rowError(row, c.Name, err)
+		}
+	}
+	n := vectors[0].Len
+	for from := 0; from < n; from += batch.WindowRows {
+		if err := g.addWindow(vectors, from, min(n, from+batch.WindowRows)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addWindow hands rows [from, to) on.
+func (g *ingester) addWindow(vectors []*batch.Vector, from, to int) error {
+	shape, w := g.into.Shape, &g.window
+	w.Batch.Reset(0)
+	w.Batch.Len = to - from
+	for i, v := range w.Batch.Columns {
+		if vectors[i] != nil {
+			v.AppendRun(vectors[i], from, to)
+		} else {
+			v.Fill(to-from, shape.Schema.Columns[i].Unset())
+		}
+	}
+	w.Keys = change.AppendVectorKeys(w.Keys[:0], shape.Encoder, w.Batch.Columns, 0, w.Batch.Len)
+	for i, k := range w.Keys {
+		if len(k) > schema.MaxKeyBytes {
+			return g.rowError(i, "", errKeyTooLong(len(k)))
+		}
+	}
+	if err := g.checkRows(); err != nil {
+		return err
+	}
+	return g.into.Append(w)
+}
+
+// checkRows refuses rows that are too long. They are measured one by one only if there can be one.
+func (g *ingester) checkRows() error {
+	columns := g.window.Batch.Columns
+	fixed, longest := 0, 0
+	for _, v := range columns {
+		if v.Type.Variable() {
+			longest += g.t.store.opts.CellLimit
+		} else {
+			fixed += v.Type.Width()
+		}
+	}
+	if fixed+longest <= maxRowBytes/2 {
+		return nil
+	}
+	for i := range g.window.Batch.Len {
+		n := g.into.Shape.Layout.Size(columns, i)
+		if n > maxRowBytes {
+			return g.rowError(i, "", errRowTooLong(n))
+		}
+	}
+	return nil
+}
+
+// Ingest inserts rows that come in key order, as Table.Ingest does. Columns without a field are not set. A row is the caller's again
+// when the next one is asked for.
+func (t *TableOf[T]) Ingest(ctx context.Context, rows iter.Seq[T]) (ts mvcc.Timestamp, n int64, err error) {
+	return t.Table.ingest(ctx, func(shape *tablet.Shape) (iter.Seq2[[]*batch.Vector, error], error) {
+		b, err := t.bind(shape)
+		if err != nil {
+			return nil, err
+		}
+		return t.vectors(b, rows), nil
+	})
+}
+
+// vectors gathers rows into vectors of a window's length or, of long rows, less.
+func (t *TableOf[T]) vectors(b *binding, rows iter.Seq[T]) iter.Seq2[[]*batch.Vector, error] {
+	return func(yield func([]*batch.Vector, error) bool) {
+		s := b.shape.Schema
+		columns := make([]*batch.Vector, len(s.Columns))
+		for _, col := range b.columns {
+			columns[col] = &batch.Vector{Type: s.Columns[col].Type}
+		}
+		var texts []byte // of the byte strings in columns; never moved
+		var value [16]byte
+		before, n, size := 0, 0, 0 // rows handed on, rows in columns, bytes of their byte strings
+		for row := range rows {
+			v := reflect.ValueOf(&row).Elem()
+			for k := range b.fields {
+				f := &b.fields[k]
+				cell, err := f.put(value[:0], v.Field(f.index))
+				if err != nil {
+					yield(nil, &RowError{Row: before + n, Table: t.Table.tab.Name, Column: s.Columns[f.col].Name, Cause: err})
+					return
+				}
+				if s.Columns[f.col].Type.Variable() {
+					size += len(cell)
+					texts, cell = appendText(texts, cell)
+				}
+				columns[f.col].AppendCell(cell)
+			}
+			if n++; n < batch.WindowRows && size < ingestTextBytes {
+				continue
+			}
+			if !yield(columns, nil) {
+				return
+			}
+			for _, col := range b.columns {
+				columns[col].Reset(0)
+			}
+			before, n, size, texts = before+n, 0, 0, texts[:0]
+		}
+		if n > 0 {
+			yield(columns, nil)
+		}
+	}
+}
+
+// ingestTextBytes is how many bytes of byte strings TableOf.Ingest gathers before it hands them on.
+const ingestTextBytes = 4 << 20
+
+// appendText copies text behind buf, or into a new one where it does not fit: what was given out before stays. nil stays nil.
+func appendText(buf, text []byte) (grown, copied []byte) {
+	if len(text) == 0 {
+		return buf, text
+	}
+	if cap(buf)-len(buf) < len(text) {
+		buf = make([]byte, 0, max(len(text), partBufferBytes))
+	}
+	at := len(buf)
+	buf = append(buf, text...)
+	return buf, buf[at:len(buf):len(buf)]
+}
