@@ -153,7 +153,7 @@ func (x *faultRun) step(st Step) bool {
 // changes tells whether a step has to fail on a poisoned store.
 func changes(st *Step) bool {
 	switch st.Kind {
-	case Create, Drop, Flush, Compact, Deltas, Minor, Major, UndoGC:
+	case Create, Drop, Ingest, Flush, Compact, Deltas, Minor, Major, UndoGC:
 		return true
 	}
 	return false

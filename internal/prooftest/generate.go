@@ -30,7 +30,7 @@ func NewGenerator(o Settings) *Generator {
 	if g.o.Keys == 0 {
 		g.o.Keys = 300
 	}
-	g.weight = []weighted{{Write, 500}, {Get, 200}, {Find, 150}, {Count, 40}, {Flush, 40}, {Merge, 20}, {Compact, 4},
+	g.weight = []weighted{{Write, 500}, {Ingest, 25}, {Get, 200}, {Find, 150}, {Count, 40}, {Flush, 40}, {Merge, 20}, {Compact, 4},
 		{Deltas, 15}, {Minor, 10}, {Major, 20}, {UndoGC, 6},
 		{Check, 6}, {Reopen, 4}, {ReadOnly, 2}, {Verify, 1}, {Create, 1}, {Drop, 1}}
 	if !o.NoCrashes {
@@ -74,6 +74,8 @@ func (g *Generator) Next(r *Runner) Step {
 		}
 	case Write:
 		return g.write(r, names)
+	case Ingest:
+		g.ingest(r.Model.Tables[name], &st)
 	case Get:
 		st.Read = g.read(r)
 		st.Read.Columns = g.columns(r.Model.Tables[name])

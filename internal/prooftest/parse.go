@@ -133,7 +133,7 @@ func (f fields) column() schema.Column {
 }
 
 func (f fields) step() Step {
-	st := Step{Kind: Kind(f.words[0]), Sync: f.bool("sync"), As: f.named["as"], Mask: f.uint64("mask"), Time: f.duration("time")}
+	st := Step{Kind: Kind(f.words[0]), Sync: f.bool("sync"), As: f.named["as"], Mask: f.uint64("mask"), Size: f.int("size"), Time: f.duration("time")}
 	if len(f.words) > 1 {
 		st.Table = f.words[1]
 	}

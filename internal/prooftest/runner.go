@@ -165,6 +165,8 @@ func (r *Runner) step(st *Step) error {
 		return r.drop(st)
 	case Write:
 		return r.write(st)
+	case Ingest:
+		return r.ingest(st)
 	case Get:
 		return r.get(st)
 	case Find:

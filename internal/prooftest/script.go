@@ -45,16 +45,18 @@ func (st *Step) print(b *strings.Builder) {
 		}
 	case Write:
 		fmt.Fprintf(b, " sync=%v as=%s", st.Sync, st.As)
-		for i := range st.Ops {
-			op := &st.Ops[i]
-			fmt.Fprintf(b, "\n  %v %s %s", op.Ask, op.Table, cellsText(op.Cells, op.Set, " "))
-		}
+	case Ingest:
+		fmt.Fprintf(b, " size=%d mask=%d", st.Size, st.Mask)
 	case Get, Find, Count, Check:
 		st.Read.print(b)
 	case Merge, Major, Tear:
 		fmt.Fprintf(b, " mask=%d", st.Mask)
 	case Tick:
 		fmt.Fprintf(b, " time=%v", st.Time)
+	}
+	for i := range st.Ops {
+		op := &st.Ops[i]
+		fmt.Fprintf(b, "\n  %v %s %s", op.Ask, op.Table, cellsText(op.Cells, op.Set, " "))
 	}
 	b.WriteByte('\n')
 }

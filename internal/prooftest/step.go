@@ -16,6 +16,7 @@ const (
 	Create   Kind = "create"   // a table is made
 	Drop     Kind = "drop"     // and removed
 	Write    Kind = "write"    // a write batch
+	Ingest   Kind = "ingest"   // rows in key order straight to files
 	Get      Kind = "get"      // one row by key
 	Find     Kind = "scan"     // rows
 	Count    Kind = "count"    // how many rows
@@ -41,11 +42,12 @@ type Step struct {
 	Kind   Kind
 	Table  string
 	Schema *schema.Schema // Create
-	Ops    []Op           // Write
+	Ops    []Op           // Write; Ingest: inserts, all with the same columns
 	Sync   bool           // Write
 	As     string         // Write: how operations are handed over: cells, rows, vectors
 	Read   Read           // Get, Find, Count, Check
-	Mask   uint64         // Merge: bit i mod 64 chooses rowset i; Major: bit i mod 64 column i, none = all; Tear: the seed
+	Mask   uint64         // Merge: bit i mod 64 chooses rowset i; Major: bit i mod 64 column i, none = all; Ingest: bit i mod 64 flushes before vectors i; Tear: the seed
+	Size   int            // Ingest: rows that are handed over at once
 	Time   time.Duration  // Tick
 }
 

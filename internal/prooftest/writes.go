@@ -74,6 +74,11 @@ func (r *Runner) write(st *Step) error {
 	if !st.Sync {
 		opts = append(opts, oribi.NoSync)
 	}
+	return r.take(out, ops, st.Sync, func() (mvcc.Timestamp, error) { return b.Commit(r.ctx, opts...) })
+}
+
+// take has the store carry operations out and compares what became of them.
+func (r *Runner) take(out *outcome, ops []Op, sync bool, commit func() (mvcc.Timestamp, error)) error {
 	if out.refused < 0 {
 		r.state.Lock()
 		if r.inFlight == nil { // else an earlier one failed, and the store takes no other
@@ -81,7 +86,7 @@ func (r *Runner) write(st *Step) error {
 		}
 		r.state.Unlock()
 	}
-	ts, err := b.Commit(r.ctx, opts...)
+	ts, err := commit()
 	switch {
 	case out.refused >= 0:
 		r.Counts.Refused++
@@ -93,7 +98,7 @@ func (r *Runner) write(st *Step) error {
 	case ts <= r.passed:
 		return fmt.Errorf("timestamp %d, there was %d before", uint64(ts), uint64(r.passed))
 	}
-	r.committed(out, ts, st.Sync)
+	r.committed(out, ts, sync)
 	return nil
 }
 

@@ -1,0 +1,103 @@
+package prooftest
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+// ingest makes rows in key order, mostly of keys that are not there; now and then one that is, or two rows out of order.
+func (g *Generator) ingest(t *Table, st *Step) {
+	n := 1 + g.r.IntN(8)
+	if g.r.IntN(3) == 0 {
+		n = g.r.IntN(300)
+	}
+	refused := g.r.IntN(8) == 0
+	like := Op{Ask: oribi.OpInsert}
+	for range n {
+		key := g.key(t)
+		if live := t.Row(key, mvcc.Max) != nil; live && !refused {
+			continue
+		}
+		op := Op{Ask: oribi.OpInsert, Table: t.Name, Cells: make([][]byte, len(t.Schema.Columns)), Set: make([]bool, len(t.Schema.Columns))}
+		g.fill(t, &op, key, false, &like)
+		st.Ops = append(st.Ops, op)
+	}
+	byKey := func(a, b Op) int { return compareKeys(t.Schema, a.Cells[:t.Schema.Keys], b.Cells[:t.Schema.Keys]) }
+	slices.SortStableFunc(st.Ops, byKey)
+	st.Ops = slices.CompactFunc(st.Ops, func(a, b Op) bool { return byKey(a, b) == 0 })
+	if n := len(st.Ops); n > 1 && g.r.IntN(30) == 0 {
+		i := g.r.IntN(n - 1)
+		st.Ops[i], st.Ops[i+1] = st.Ops[i+1], st.Ops[i]
+	}
+	st.Size = 1 + g.r.IntN(40)
+	if g.r.IntN(3) == 0 {
+		st.Mask = g.r.Uint64() & g.r.Uint64() & g.r.Uint64()
+	}
+}
+
+// ingest hands rows to the store and compares what became of them.
+func (r *Runner) ingest(st *Step) error {
+	t, err := r.store.Table(st.Table)
+	if err != nil {
+		return err
+	}
+	r.Counts.Operations += int64(len(st.Ops))
+	out := r.Model.resolveIngest(st)
+	return r.take(out, st.Ops, true, func() (mvcc.Timestamp, error) {
+		ts, rows, err := t.Ingest(r.ctx, func(yield func([]*batch.Vector, error) bool) {
+			for i, part := range slices.Collect(slices.Chunk(st.Ops, max(st.Size, 1))) {
+				var err error
+				if st.Mask>>(i%64)&1 != 0 {
+					err = t.Flush(r.ctx)
+				}
+				if !yield(vectorsOf(t.Schema(), part), err) {
+					return
+				}
+			}
+		})
+		if err == nil && rows != int64(len(st.Ops)) {
+			return ts, fmt.Errorf("%d rows were ingested, want %d", rows, len(st.Ops))
+		}
+		return ts, err
+	})
+}
+
+// resolveIngest works out an ingest. Of the rows that are handed over at once, first those that no table would take are refused, column
+// by column, then those out of order, then those whose keys are there.
+func (m *Model) resolveIngest(st *Step) *outcome {
+	t := m.Tables[st.Table]
+	s := t.Schema
+	o := &outcome{refused: -1}
+	size := max(st.Size, 1)
+	for from := 0; from < len(st.Ops); from += size {
+		part := st.Ops[from:min(len(st.Ops), from+size)]
+		for c := range s.Columns {
+			column := &s.Columns[c]
+			if !part[0].Set[c] && column.Default == nil && !column.Nullable {
+				return &outcome{refused: from}
+			}
+			for i := range part {
+				if part[i].Set[c] && part[i].Cells[c] == nil && !column.Nullable {
+					return &outcome{refused: from + i}
+				}
+			}
+		}
+		for i := range part {
+			if at := from + i; at > 0 && compareKeys(s, st.Ops[at-1].Cells[:s.Keys], part[i].Cells[:s.Keys]) >= 0 {
+				return &outcome{refused: at}
+			}
+		}
+		for i := range part {
+			key := part[i].Cells[:s.Keys]
+			if t.Row(key, mvcc.Max) != nil {
+				return &outcome{refused: from + i, cause: oribi.ErrKeyExists}
+			}
+			o.changes = append(o.changes, rowChange{t, keyText(key), part[i].Cells, t.newRow(&part[i])})
+		}
+	}
+	return o
+}
