@@ -18,7 +18,7 @@ func runFaults(t *testing.T, full bool) {
 	end := time.Now().Add(proofTime(400*time.Millisecond, 3*time.Second))
 	var total prooftest.FaultCounts
 	for ; time.Now().Before(end) && total.Runs < maxFaults; seed++ {
-		f := prooftest.Faults{Settings: smallHistory(seed), Steps: 50, Full: full}
+		f := prooftest.Faults{Settings: prooftest.SmallSettings(seed), Steps: 50, Full: full}
 		f.Settings.Background = false
 		changes, err := f.Changes()
 		if err != nil {

@@ -83,11 +83,7 @@ func TestRandomHistoriesMatchTheModel(t *testing.T) {
 
 // The same with flushes and compactions in the background too, which happen when they happen.
 func TestRandomHistoriesMatchTheModelWithBackgroundWork(t *testing.T) {
-	explore(t, proofSeed(t), proofTime(time.Second, 3*time.Second), 1500, func(seed uint64) prooftest.Settings {
-		o := prooftest.RandomSettings(seed)
-		o.Background, o.FlushBytes = true, 1<<14
-		return o
-	})
+	explore(t, proofSeed(t), proofTime(time.Second, 3*time.Second), 1500, prooftest.BackgroundSettings)
 }
 
 // The same on the real file system, with its locks, its syncs and its holes; without crashes, which cannot be had there.

@@ -14,14 +14,6 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// smallHistory makes settings under which a history is quickly gone through: few keys, few rows.
-func smallHistory(seed uint64) prooftest.Settings {
-	o := prooftest.RandomSettings(seed)
-	o.Keys = 4 + int(seed%40)
-	o.Background = seed%4 == 0
-	return o
-}
-
 // A history is cut at random changes of the disk, in the middle of writes too, by kills, power cuts and torn power cuts: while the
 // store is opened, written, flushed, compacted, closed and recovered. What is left must open, to read without a change of
 // any file and to write, and hold all acknowledged batches, a prefix of the rest, no part of one.
@@ -30,11 +22,7 @@ func TestCrashesAnywhereLeaveAcknowledgedBatches(t *testing.T) {
 	end := time.Now().Add(proofTime(1500*time.Millisecond, 8*time.Second))
 	var total prooftest.CrashCounts
 	for ; time.Now().Before(end); seed++ {
-		c := prooftest.Crashes{Settings: smallHistory(seed), Steps: 80, Every: 40, After: 12}
-		if seed%5 == 0 { // a short one, cut nearly everywhere
-			c.Steps, c.Every = 12, 4
-		}
-		script, counts, err := c.Run()
+		script, counts, err := prooftest.RandomCrashes(seed).Run()
 		total.Add(counts)
 		if err != nil {
 			t.Fatalf("-proof.seed=%d: %v\n%s", seed, err, kept(script))

@@ -12,7 +12,8 @@ import (
 //
 // A new package is entered here, on the lowest floor that lies above all it imports.
 var floors = map[string]int{
-	"cmd/oribi": 11,
+	"cmd/oribi":      11,
+	"internal/proof": 11,
 
 	"internal/prooftest": 10,
 

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// The ledger is a page for people with one table in it, which this program reads and writes. What stands before and behind the table
+// stays as it is. Two campaigns must not write one ledger at the same time.
+const (
+	tableHead = "| commit | proof | target | seeds | count | result |"
+	tableLine = "|---|---|---|---|---|---|"
+	noFailure = "no failure"
+	fails     = "fails: "
+)
+
+// newLedger is the page before its table when there is none yet.
+const newLedger = `# What the long campaigns did
+
+Tests run from random seeds for seconds. The same for hours is a campaign, and each row here is what campaigns did at one commit.
+The table is written by the program that runs them; the text is not touched by it.
+
+    go run ./internal/proof                                   lists the proofs
+    go run ./internal/proof model --for 2h --resume           goes on behind the highest seed below
+    go run ./internal/proof fuzz --executions 20000000 --resume
+    go run ./internal/proof crashes --seed 17 --seeds 1 --ledger ''
+                                                              repeats one seed, and enters nothing
+
+**Proofs over whole stores**: a seed is one history, or one store, and does the same at the same commit each time (not with background
+work). What a failing one did is printed as a script.
+
+**fuzz**: a seed is up to 1,000,000 executions of a target's body, in process, on inputs made by random changes from the target's seeds
+and its corpus in ` + "`testdata/fuzz`" + `. "Guided" are those of Go's own engine, which looks at coverage, is slower by far, and is not
+repeatable; what it found worth keeping is in the corpus. One seed again, at the same commit:
+
+    go test ./internal/encoding -run '^FuzzPlain$' -fuzztest.seed 5 -fuzztest.executions 1000000
+
+A failure is entered too, and stays; that it was repaired is told by a later commit's row.
+
+`
+
+// row is what was done at one commit by one proof, for one target if the proof has several.
+type row struct {
+	commit, proof, target string
+	seeds                 spans
+	counts                counts
+	failures              []string // "seed 17"; none: all was well
+}
+
+func (r *row) sameKey(o *row) bool {
+	return r.commit == o.commit && r.proof == o.proof && r.target == o.target
+}
+
+// merge adds what another row of the same key says.
+func (r *row) merge(o *row) {
+	r.seeds, r.counts = r.seeds.plus(o.seeds), r.counts.plus(o.counts)
+	for _, f := range o.failures {
+		if !slices.Contains(r.failures, f) {
+			r.failures = append(r.failures, f)
+		}
+	}
+}
+
+func (r *row) String() string {
+	result := noFailure
+	if len(r.failures) > 0 {
+		result = fails + strings.Join(r.failures, ", ")
+	}
+	return "| " + strings.Join([]string{r.commit, r.proof, r.target, r.seeds.String(), r.counts.String(), result}, " | ") + " |"
+}
+
+func parseRow(line string) (r row, err error) {
+	cells := strings.Split(strings.TrimSpace(line), "|")
+	if len(cells) != 8 || cells[0] != "" || cells[7] != "" {
+		return r, fmt.Errorf("%q is no row of six cells", line)
+	}
+	for i := range cells {
+		cells[i] = strings.TrimSpace(cells[i])
+	}
+	r.commit, r.proof, r.target = cells[1], cells[2], cells[3]
+	if r.seeds, err = parseSpans(cells[4]); err != nil {
+		return r, err
+	}
+	if cells[5] != "" {
+		if r.counts, err = parseCounts(cells[5]); err != nil {
+			return r, err
+		}
+	}
+	if list, failed := strings.CutPrefix(cells[6], fails); failed {
+		r.failures = strings.Split(list, ", ")
+	} else if cells[6] != noFailure {
+		return r, fmt.Errorf("%q is no result", cells[6])
+	}
+	return r, nil
+}
+
+// parseLedger takes a page apart.
+func parseLedger(page string) (before string, rows []row, behind string, err error) {
+	before, rest, found := strings.Cut(page, tableHead+"\n"+tableLine+"\n")
+	if !found {
+		return "", nil, "", fmt.Errorf("there is no table with the head %q", tableHead)
+	}
+	for strings.HasPrefix(rest, "|") {
+		line, more, _ := strings.Cut(rest, "\n")
+		r, err := parseRow(line)
+		if err != nil {
+			return "", nil, "", err
+		}
+		rows, rest = append(rows, r), more
+	}
+	return before, rows, rest, nil
+}
+
+func loadLedger(name string) (before string, rows []row, behind string, err error) {
+	page, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return newLedger, nil, "", nil
+	}
+	if err == nil {
+		before, rows, behind, err = parseLedger(strings.ReplaceAll(string(page), "\r\n", "\n"))
+	}
+	if err != nil {
+		err = fmt.Errorf("ledger %s: %w", name, err)
+	}
+	return before, rows, behind, err
+}
+
+// readLedger gives the rows of a ledger; none if there is no such file.
+func readLedger(name string) ([]row, error) {
+	_, rows, _, err := loadLedger(name)
+	return rows, err
+}
+
+// addToLedger merges a row into the ledger, which is replaced whole.
+func addToLedger(name string, r row) error {
+	before, rows, behind, err := loadLedger(name)
+	if err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(rows, func(have row) bool { return have.sameKey(&r) }); i >= 0 {
+		rows[i].merge(&r)
+	} else {
+		rows = append(rows, r)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s%s\n%s\n", before, tableHead, tableLine)
+	for i := range rows {
+		fmt.Fprintln(&b, &rows[i])
+	}
+	b.WriteString(behind)
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), ".ledger-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(b.String())
+	err = errors.Join(err, f.Chmod(0o644), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}

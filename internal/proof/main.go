@@ -1,0 +1,172 @@
+// Command proof runs the random tests of the module for hours and keeps account of what they did.
+//
+//	go run ./internal/proof NAME [flags]
+//
+// NAME is fuzz, for the parsers of all formats, or one of the proofs over whole stores in package prooftest. A campaign goes through
+// seeds 1, 2, 3, … and ends after --for, after --seeds, at an interrupt or at the first failure, whose replay it prints; its exit code is
+// then 1. What it did stands in docs/proof.md: one row for each commit, proof and target, to which later campaigns add.
+//
+// All work is done in processes of its own: a fault of the store that ends a process is a failure like another, and what a run leaves
+// in memory goes with it.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/oribi-db/oribi/internal/prooftest"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], prooftest.Proofs(), os.Stdout, os.Stderr))
+}
+
+// options are a campaign's flags.
+type options struct {
+	within     time.Duration
+	resume     bool
+	seed       uint64
+	seeds      uint64
+	ledger     string
+	commit     string
+	targets    []string
+	executions int64
+	guided     time.Duration
+	keepGoing  bool
+}
+
+// run is the command; it gives the exit code: 1 for a failure, 2 for flags that make no sense or a campaign that cannot be run.
+func run(ctx context.Context, args []string, proofs []prooftest.Proof, out, log io.Writer) int {
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
+		fmt.Fprint(log, usage(proofs))
+		return 2
+	}
+	name := args[0]
+	if name == workerName {
+		return work(ctx, args[1:], proofs, out, log)
+	}
+	var o options
+	flags := flag.NewFlagSet("proof "+name, flag.ContinueOnError)
+	flags.SetOutput(log)
+	flags.DurationVar(&o.within, "for", 0, "stop after so long; 0 is never")
+	flags.BoolVar(&o.resume, "resume", false, "begin behind the highest seed that the ledger has")
+	flags.Uint64Var(&o.seed, "seed", 1, "the first seed")
+	flags.Uint64Var(&o.seeds, "seeds", 0, "how many seeds at most, of each target; 0 is no limit")
+	flags.StringVar(&o.ledger, "ledger", filepath.Join("docs", "proof.md"), "the file that the campaign is entered in, in the module's root; empty is none")
+	flags.StringVar(&o.commit, "commit", "", "the commit that is tested; the default is that of the work tree")
+	flags.Func("target", "fuzz: a target, package.FuzzName, or all of a package; may be given many times (default all)", func(s string) error {
+		o.targets = append(o.targets, s)
+		return nil
+	})
+	flags.Int64Var(&o.executions, "executions", 10_000_000, "fuzz: how many executions of each target the ledger shall have for the commit")
+	flags.DurationVar(&o.guided, "guided", 30*time.Second, "fuzz: how long Go's own engine then tries each target, once for a commit; 0 is not at all")
+	flags.BoolVar(&o.keepGoing, "keep-going", false, "fuzz: go on with the next target behind a failure")
+	if err := flags.Parse(args[1:]); err != nil {
+		return 2
+	}
+	if flags.NArg() > 0 {
+		fmt.Fprintf(log, "proof: %q is no flag\n", flags.Arg(0))
+		return 2
+	}
+	err := runCampaign(ctx, name, proofs, o, log)
+	if err != nil {
+		fmt.Fprintln(log, "proof:", err)
+	}
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errFailed):
+		return 1
+	}
+	return 2
+}
+
+func usage(proofs []prooftest.Proof) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, "usage: go run ./internal/proof NAME [flags], where NAME is one of")
+	for _, p := range proofs {
+		fmt.Fprintf(&b, "  %-11s %s\n", p.Name, p.About)
+	}
+	fmt.Fprintf(&b, "  %-11s %s\n", fuzzName, "Every fuzz target: millions of executions in process, then Go's engine, which looks at coverage.")
+	fmt.Fprintln(&b, "NAME --help lists the flags.")
+	return b.String()
+}
+
+// runCampaign runs one campaign and enters it. errFailed: the tested code is wrong; other errors: the campaign could not be run.
+func runCampaign(ctx context.Context, name string, proofs []prooftest.Proof, o options, log io.Writer) error {
+	root, err := moduleRoot()
+	if err != nil {
+		return err
+	}
+	c := &campaign{options: o, proof: name, root: root, log: log}
+	if o.within > 0 {
+		c.deadline = time.Now().Add(o.within)
+	}
+	if o.ledger != "" && !filepath.IsAbs(o.ledger) {
+		c.ledger = filepath.Join(root, o.ledger)
+	}
+	if c.commit == "" && c.ledger != "" {
+		if c.commit, err = describe(root, c.ledger); err != nil {
+			return err
+		}
+	}
+	if name == fuzzName {
+		return c.fuzz(ctx)
+	}
+	for _, p := range proofs {
+		if p.Name == name {
+			return c.stores(ctx)
+		}
+	}
+	return fmt.Errorf("there is no proof %q", name)
+}
+
+// moduleRoot is the directory with go.mod, at the working directory or above.
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	for err == nil {
+		if _, statErr := os.Stat(filepath.Join(dir, "go.mod")); statErr == nil {
+			return dir, nil
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			err = errors.New("no go.mod at the working directory or above")
+		}
+		dir = up
+	}
+	return "", err
+}
+
+// describe names the commit of the work tree, and tells if there are changes besides the ledger.
+func describe(root, ledger string) (string, error) {
+	git := func(args ...string) (string, error) {
+		cmd := exec.Command("git", args...)
+		cmd.Dir = root
+		out, err := cmd.Output()
+		return strings.TrimSpace(string(out)), err
+	}
+	commit, err := git("rev-parse", "--short=10", "HEAD")
+	if err != nil {
+		return "", fmt.Errorf("git does not tell the commit (--commit says it): %w", err)
+	}
+	args := []string{"status", "--porcelain", "--", "."}
+	if rel, err := filepath.Rel(root, ledger); err == nil && filepath.IsLocal(rel) {
+		args = append(args, ":(exclude)"+filepath.ToSlash(rel))
+	}
+	changes, err := git(args...)
+	if err == nil && changes != "" {
+		commit += " and changes"
+	}
+	return commit, err
+}

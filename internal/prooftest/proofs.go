@@ -1,0 +1,147 @@
+package prooftest
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"time"
+
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// Proof is one kind of random test, cut into seeds. A seed does the same each time, but for background work.
+type Proof struct {
+	Name  string
+	About string // one sentence
+	// Run does what one seed stands for, some seconds at most. What has to lie on a real disk lies in dir, which is empty.
+	Run func(seed uint64, dir string) Result
+}
+
+// Result is what came of one seed.
+type Result struct {
+	Tallies []Tally
+	Err     error   // nil: all was as it must be
+	Script  *Script // what was done; may be nil
+	// Alone tells that the script fails when Run carries it out: it can be shortened. Else only the seed fails.
+	Alone bool
+}
+
+// Tally is a number of things that a proof did.
+type Tally struct {
+	N    int64
+	Unit string // in the plural, without comma
+}
+
+// Proofs are all proofs over whole stores. The root package's tests do the same for seconds.
+func Proofs() []Proof {
+	return []Proof{
+		{"model", "Random histories in memory, with crashes; each read is compared with a map from key to versions.", func(seed uint64, _ string) Result {
+			return exploreOne(NewRunner(RandomSettings(seed)), 1500)
+		}},
+		{"background", "The same with flushes and compactions in the background.", func(seed uint64, _ string) Result {
+			r := exploreOne(NewRunner(BackgroundSettings(seed)), 1500)
+			r.Alone = false // it depends on when the background works
+			return r
+		}},
+		{"disk", "The same in the file system of the machine, without crashes.", func(seed uint64, dir string) Result {
+			r := exploreOne(NewDiskRunner(RandomSettings(seed), vfs.OS, filepath.Join(dir, "store")), 400)
+			r.Alone = false
+			return r
+		}},
+		{"crashes", "Histories cut at random changes of the disk by kills, power cuts and torn power cuts; what is left is opened and compared.", crashesOne},
+		{"damage", "Bits of one byte of a closed store are changed; its answers are right, or it says that it is damaged.", damageOne},
+		{"faults", "One change of the disk fails, or the disk is full from there on for a while; nothing acknowledged is lost.", faultsOne},
+	}
+}
+
+// SmallSettings are those of a history that is quickly gone through: few keys, few rows.
+func SmallSettings(seed uint64) Settings {
+	o := RandomSettings(seed)
+	o.Keys = 4 + int(seed%40)
+	o.Background = seed%4 == 0
+	return o
+}
+
+// BackgroundSettings are those of a history in which the store flushes and compacts by itself, too.
+func BackgroundSettings(seed uint64) Settings {
+	o := RandomSettings(seed)
+	o.Background, o.FlushBytes = true, 1<<14
+	return o
+}
+
+// RandomCrashes makes the history of a seed and says how it is cut: one in five is short and cut nearly everywhere.
+func RandomCrashes(seed uint64) Crashes {
+	c := Crashes{Settings: SmallSettings(seed), Steps: 80, Every: 40, After: 12}
+	if seed%5 == 0 {
+		c.Steps, c.Every = 12, 4
+	}
+	return c
+}
+
+func exploreOne(r *Runner, steps int64) Result {
+	r.Explore(func(c Counts) bool { return c.Steps < steps })
+	c := r.Counts
+	return Result{Err: r.Err, Script: r.Script, Alone: true, Tallies: []Tally{{1, "histories"}, {c.Steps, "steps"}, {c.Batches, "batches"},
+		{c.Operations, "operations"}, {c.Reads, "reads"}, {c.Flushes, "flushes"}, {c.Merges, "merges"}, {c.Crashes, "crashes"}}}
+}
+
+func crashesOne(seed uint64, _ string) Result {
+	script, c, err := RandomCrashes(seed).Run()
+	return Result{Err: err, Script: script, Tallies: []Tally{{1, "histories"}, {c.Changes, "changes of the disk"}, {c.Kills, "kills"},
+		{c.Cuts, "power cuts"}, {c.Torn, "torn power cuts"}, {c.Steps, "steps after recovery"}}}
+}
+
+// damageOne makes a store and harms 100 copies.
+func damageOne(seed uint64, _ string) Result {
+	d, err := NewDamage(seed, 40)
+	if err != nil {
+		return Result{Err: err}
+	}
+	rng := rand.New(rand.NewPCG(seed, 3))
+	var c DamageCounts
+	var errs []error
+	for range 100 {
+		flip, err := d.RandomFlip(rng)
+		if err != nil {
+			return Result{Err: err}
+		}
+		counts, err := d.Try(flip, rng.IntN(2) == 0)
+		c.Add(counts)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%v: %w", flip, err))
+		}
+	}
+	return Result{Err: errors.Join(errs...), Script: d.r.Script, Tallies: []Tally{{1, "stores"}, {c.Flips, "flips"}, {c.Refused, "not opened"},
+		{c.Errors, "reads refused"}, {c.Answered, "answered"}}}
+}
+
+// faultsOne fails up to 50 of a history's changes, one a run; the disk is full in every other seed.
+func faultsOne(seed uint64, _ string) Result {
+	f := Faults{Settings: SmallSettings(seed), Steps: 50, Full: seed%2 == 1}
+	f.Settings.Background = false
+	changes, err := f.Changes()
+	if err != nil {
+		return Result{Err: err}
+	}
+	var total FaultCounts
+	tallies := func() []Tally {
+		return []Tally{{1, "histories"}, {total.Runs, "faults"}, {total.Poisoned, "poisoned"}, {total.Refused, "calls made again"}, {total.Unseen, "unseen"}}
+	}
+	for _, n := range rand.New(rand.NewPCG(seed, 2)).Perm(changes)[:min(changes, 50)] {
+		script, counts, err := f.Run(n)
+		total.Add(counts)
+		if err != nil {
+			return Result{Err: fmt.Errorf("fault at change %d: %w", n, err), Script: script, Tallies: tallies()}
+		}
+	}
+	return Result{Tallies: tallies()}
+}
+
+// Shortened is the script to show for a failure: shortened within a time if it fails alone.
+func (r *Result) Shortened(within time.Duration) *Script {
+	if r.Script == nil || !r.Alone {
+		return r.Script
+	}
+	return Shrink(r.Script, within)
+}
