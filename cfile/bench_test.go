@@ -188,3 +188,49 @@ func BenchmarkSeek(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkRuns adds up a sorted column in runs of 1000 equal values: by rows, and by runs.
+func BenchmarkRuns(b *testing.B) {
+	v := batch.NewVector(schema.Int64, benchRows)
+	want := int64(0)
+	for i, cells := 0, batch.Values[int64](v); i < benchRows; i++ {
+		cells[i] = int64(i / 1000)
+		want += cells[i]
+	}
+	r := open(b, writeAll(b, WriterOptions{Type: schema.Int64, Encoding: schema.RLE, PositionalIndex: true}, v), nil)
+	total := func(v *batch.Vector) (sum int64) {
+		for _, x := range batch.Values[int64](v) {
+			sum += x
+		}
+		return sum
+	}
+	bench := func(name string, pass func(c *ColumnReader) (int64, error)) {
+		b.Run("by="+name, func(b *testing.B) {
+			for b.Loop() {
+				if sum, err := pass(r.NewColumnReader()); err != nil || sum != want {
+					b.Fatal(sum, err)
+				}
+			}
+			reportValues(b, benchRows)
+		})
+	}
+	bench("rows", func(c *ColumnReader) (sum int64, err error) {
+		v := &batch.Vector{Type: schema.Int64}
+		for at := 0; at < benchRows && err == nil; at += batch.WindowRows {
+			_, err = c.ReadVector(batch.Ordinal(at), batch.WindowRows, v)
+			sum += total(v)
+		}
+		return sum, err
+	})
+	bench("runs", func(c *ColumnReader) (sum int64, err error) {
+		err = c.ReadRuns(0, benchRows, func(r Run) error {
+			if r.Cells != nil {
+				sum += total(r.Cells)
+			} else {
+				sum += int64(r.Rows) * int64(binary.LittleEndian.Uint64(r.Cell))
+			}
+			return nil
+		})
+		return sum, err
+	})
+}

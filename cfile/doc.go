@@ -14,10 +14,11 @@
 //	err = w.Append(vector) // as often as needed
 //	err = w.Finish()
 //
-// Reading, by windows of ordinals, by ordinal, by value:
+// Reading, by windows of ordinals, by runs of one cell, by ordinal, by value:
 //
 //	r, err := cfile.Open(source, cfile.ReaderOptions{Cache: c})
 //	n, err := r.NewColumnReader().ReadVector(ordinal, 4096, vector)
+//	err := r.NewColumnReader().ReadRuns(ordinal, rows, func(run cfile.Run) error { … })
 //	cell, err := r.Cell(ordinal)
 //	ordinal, exact, err := r.Seek(cell)
 //

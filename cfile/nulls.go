@@ -207,6 +207,30 @@ func (p *presence) find(row int) (value int, present bool) {
 
 // clearNulls clears the bits [at, at+n) of dst, which are 1, that stand for NULLs among rows [from, from+n).
 func (p *presence) clearNulls(dst batch.Bitmap, at, from, n int) {
+	p.walk(from, n, func(r run, skip, k int) bool {
+		switch {
+		case r.bits != nil:
+			clearZeros(dst, at, r.bits, skip, k)
+		case !r.ones:
+			dst.ClearRange(at, at+k)
+		}
+		at += k
+		return true
+	})
+}
+
+// each calls f for the parts of runs that make up rows [from, from+n): k rows that all are present, or all NULL, if
+// repeated is set.
+func (p *presence) each(from, n int, f func(k int, repeated, present bool) error) (err error) {
+	p.walk(from, n, func(r run, _, k int) bool {
+		err = f(k, r.bits == nil, r.ones)
+		return err == nil
+	})
+	return err
+}
+
+// walk calls f for the runs that hold rows [from, from+n), until it returns false: k rows from the skip-th of r on.
+func (p *presence) walk(from, n int, f func(r run, skip, k int) bool) {
 	if n == 0 {
 		return
 	}
@@ -214,14 +238,7 @@ func (p *presence) clearNulls(dst batch.Bitmap, at, from, n int) {
 	skip := from - int(first)
 	for {
 		k := min(r.rows-skip, n)
-		switch {
-		case r.bits != nil:
-			clearZeros(dst, at, r.bits, skip, k)
-		case !r.ones:
-			dst.ClearRange(at, at+k)
-		}
-		at, from, n = at+k, from+k, n-k
-		if n == 0 {
+		if from, n = from+k, n-k; !f(r, skip, k) || n == 0 {
 			return
 		}
 		r, _ = readRun(p.stream, r.next, p.rows-uint32(from))

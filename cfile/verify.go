@@ -177,21 +177,8 @@ func (f *verifier) block(i int, p BlockPointer, z *ZoneMap) error {
 			return err
 		}
 	}
-	for from := 0; from < b.rows; from += f.v.Len {
-		n, _ := b.fit(from, min(b.rows-from, batch.WindowRows), readCopied)
-		if b.arrays != nil {
-			f.v.ResetArrays(0)
-			_, err = b.decodeArrays(from, n, &f.v)
-		} else {
-			f.v.Reset(n)
-			err = b.decode(from, n, &f.v, 0)
-		}
-		if err != nil {
-			return f.r.at(p, err)
-		}
-		if err := f.window(i, from == 0); err != nil {
-			return f.r.at(p, err)
-		}
+	if err := f.values(b, i); err != nil {
+		return f.r.at(p, err)
 	}
 	f.row += int64(b.rows)
 	if f.zone == nil {
@@ -203,6 +190,43 @@ func (f *verifier) block(i int, p BlockPointer, z *ZoneMap) error {
 		return f.r.at(p, fault.Corruptf("zone map says %x, its values give %x", got, want))
 	}
 	return nil
+}
+
+// values decodes the cells of b, cblock i.
+func (f *verifier) values(b *dataBlock, i int) error {
+	if b.arrays == nil {
+		first := true
+		return b.eachRun(0, b.rows, &f.v, func(r Run) error {
+			defer func() { first = false }()
+			if r.Cells == nil {
+				return f.repeat(i, first, r)
+			}
+			return f.window(i, first)
+		})
+	}
+	for from := 0; from < b.rows; from += f.v.Len {
+		n, _ := b.fit(from, min(b.rows-from, batch.WindowRows), readCopied)
+		f.v.ResetArrays(0)
+		if _, err := b.decodeArrays(from, n, &f.v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// repeat takes rows of one cell into the checks; first tells that they begin cblock i.
+func (f *verifier) repeat(i int, first bool, r Run) error {
+	switch {
+	case f.zone == nil:
+	case r.Cell == nil:
+		f.zone.addNulls(r.Rows)
+	default:
+		f.zone.addRepeat(r.Cell, r.Rows)
+	}
+	if f.keys == nil || !f.r.info.Type.Keyable() {
+		return nil
+	}
+	return f.checkKey(i, first, r.Cell)
 }
 
 // window takes the decoded cells of f.v into the checks; first tells that they begin cblock i.
@@ -225,17 +249,25 @@ func (f *verifier) window(i int, first bool) error {
 		return nil
 	}
 	for k := range f.v.Len {
-		f.key = keyenc.AppendKeyCell(f.key[:0], f.r.info.Type, f.v.Cell(k), true)
-		if f.some && bytes.Compare(f.prev, f.key) > 0 {
-			return fault.Corruptf("value %x behind %x in a file with a value index", f.key, f.prev)
+		if err := f.checkKey(i, first && k == 0, f.v.Cell(k)); err != nil {
+			return err
 		}
-		if k == 0 && first {
-			if err := f.indexKey(i); err != nil {
-				return err
-			}
-		}
-		f.prev, f.key, f.some = f.key, f.prev, true
 	}
+	return nil
+}
+
+// checkKey checks that a cell does not fall below the one before; first tells that it begins cblock i.
+func (f *verifier) checkKey(i int, first bool, cell []byte) error {
+	f.key = keyenc.AppendKeyCell(f.key[:0], f.r.info.Type, cell, true)
+	if f.some && bytes.Compare(f.prev, f.key) > 0 {
+		return fault.Corruptf("value %x behind %x in a file with a value index", f.key, f.prev)
+	}
+	if first {
+		if err := f.indexKey(i); err != nil {
+			return err
+		}
+	}
+	f.prev, f.key, f.some = f.key, f.prev, true
 	return nil
 }
 

@@ -59,6 +59,13 @@ func (z *zoneBuilder) add(v *batch.Vector, from, to int) {
 	}
 }
 
+// addRepeat takes n rows of one cell, which is not NULL and no float.
+func (z *zoneBuilder) addRepeat(cell []byte, n int) {
+	var buf [16]byte
+	z.rows += uint32(n)
+	z.widen(keyenc.AppendComparable(buf[:0], z.t, cell))
+}
+
 // addNulls takes n rows that are NULL.
 func (z *zoneBuilder) addNulls(n int) {
 	z.rows += uint32(n)

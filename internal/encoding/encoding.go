@@ -67,6 +67,14 @@ type CodeBlock interface {
 	Dict() *batch.Dictionary
 }
 
+// RunBlock is a block whose values stand in runs, so that who adds or counts need not see each of them.
+type RunBlock interface {
+	Block
+	// Runs calls f for the runs that values [from, from+n) stand in, in order, until it returns an error: k values, each
+	// of them cell, or, where cell is nil, values that differ.
+	Runs(from, n int, f func(k int, cell []byte) error) error
+}
+
 // Chunks keeps decoded chunks of one cblock's bitshuffle payload, by index, for point reads: whoever
 // gives one answers for its size. Chunks that are put belong to the cache and never change. If the
 // block is shared, Chunks must be safe for concurrent use.

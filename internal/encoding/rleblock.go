@@ -103,7 +103,8 @@ func (it *runIter) next() error {
 }
 
 // each calls f for the parts of runs that make up values [from, from+n): n values from the skip-th of r on.
-func (b *rleBlock) each(from, n int, f func(r run, skip, n int)) error {
+// An error of f ends the walk.
+func (b *rleBlock) each(from, n int, f func(r run, skip, n int) error) error {
 	if n == 0 {
 		return nil
 	}
@@ -111,7 +112,9 @@ func (b *rleBlock) each(from, n int, f func(r run, skip, n int)) error {
 	for err == nil {
 		skip := from - it.first
 		k := min(n, it.cur.count-skip)
-		f(it.cur, skip, k)
+		if err := f(it.cur, skip, k); err != nil {
+			return err
+		}
 		if from, n = from+k, n-k; n == 0 {
 			return nil
 		}
@@ -120,10 +123,20 @@ func (b *rleBlock) each(from, n int, f func(r run, skip, n int)) error {
 	return err
 }
 
+// Runs implements RunBlock.
+func (b *rleBlock) Runs(from, n int, f func(k int, cell []byte) error) error {
+	return b.each(from, n, func(r run, _, k int) error {
+		if r.literal {
+			return f(k, nil)
+		}
+		return f(k, b.cellOf(r, 0))
+	})
+}
+
 func (b *rleBlock) Decode(from, n int, dst *batch.Vector, at int) error {
 	width := b.typ.Width()
 	out := dst.Data[at*width : (at+n)*width]
-	return b.each(from, n, func(r run, skip, n int) {
+	return b.each(from, n, func(r run, skip, n int) error {
 		part := out[:n*width]
 		out = out[n*width:]
 		switch {
@@ -136,6 +149,7 @@ func (b *rleBlock) Decode(from, n int, dst *batch.Vector, at int) error {
 		default:
 			fill(part, r.body)
 		}
+		return nil
 	})
 }
 
@@ -213,13 +227,14 @@ func (b *rleBlock) Select(p *batch.Predicate, from, n int, sel batch.Bitmap, at 
 	if selectAll(p, n, sel, at) {
 		return true, nil
 	}
-	err := b.each(from, n, func(r run, skip, n int) {
+	err := b.each(from, n, func(r run, skip, n int) error {
 		if r.literal {
 			b.selectLiterals(p, r, skip, n, sel, at)
 		} else if !p.EvalCell(b.cellOf(r, 0)) {
 			sel.ClearRange(at, at+n)
 		}
 		at += n
+		return nil
 	})
 	return true, err
 }

@@ -1,0 +1,129 @@
+package cfile
+
+import (
+	"bytes"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Runs, put one behind the other, are what plain reading gives, of all that Kudu wrote and from any row on.
+func TestRunsAreWhatPlainReadingGives(t *testing.T) {
+	goldenDirs(t, func(t *testing.T, dir string) {
+		repeated := 0
+		for _, g := range manifest(t, dir) {
+			if g.Array || !g.PosIdx {
+				continue
+			}
+			r, err := Open(load(t, filepath.Join(dir, g.Name+".cfile"), 1), ReaderOptions{})
+			if err != nil {
+				t.Fatal(g.Name, err)
+			}
+			for _, from := range []int{0, int(g.NumValues) / 3} {
+				repeated += checkRuns(t, r, from, int(g.NumValues)-from)
+				checkRuns(t, r, from, min(int(g.NumValues)-from, 1000))
+			}
+		}
+		if repeated == 0 {
+			t.Error("no run in any file")
+		}
+	})
+}
+
+// checkRuns compares and counts the runs of one cell.
+func checkRuns(t *testing.T, r *Reader, from, n int) (repeated int) {
+	t.Helper()
+	c, want := r.NewColumnReader(), &batch.Vector{Type: r.Info().Type}
+	if n == 0 {
+		return 0
+	}
+	at, have := from, 0 // want is rows [at-have, at) but for what was compared
+	next := func() []byte {
+		i := at - from
+		if i >= have {
+			k, err := c.ReadVector(batch.Ordinal(at), batch.WindowRows, want)
+			if err != nil || k == 0 {
+				t.Fatal(at, k, err)
+			}
+			from, have = at, k
+			i = 0
+		}
+		at++
+		return want.Cell(i)
+	}
+	end := from + n
+	err := r.NewColumnReader().ReadRuns(batch.Ordinal(from), n, func(run Run) error {
+		if run.Cells == nil {
+			repeated++
+		} else if run.Cells.Len != run.Rows {
+			t.Fatalf("row %d: %d cells for %d rows", at, run.Cells.Len, run.Rows)
+		}
+		for i := range run.Rows {
+			got := run.Cell
+			if run.Cells != nil {
+				got = run.Cells.Cell(i)
+			}
+			if cell := next(); !bytes.Equal(got, cell) || (got == nil) != (cell == nil) {
+				t.Fatalf("row %d is %x, want %x", at-1, got, cell)
+			}
+		}
+		return nil
+	})
+	if err != nil || at != end {
+		t.Fatalf("runs end at row %d of %d, %v", at, end, err)
+	}
+	return repeated
+}
+
+// What takes a few bytes takes a few steps: runs of a column of one cell, and of one of NULLs, in a file that is verified
+// by them as well.
+func TestLongRunsAreFewSteps(t *testing.T) {
+	const rows = 40 * maxBlockRows
+	for name, cell := range map[string][]byte{"cell": {1}, "null": nil} {
+		out := new(block.Memory)
+		w, err := NewWriter(out, WriterOptions{Type: schema.Bool, Encoding: schema.RLE, Nullable: true, PositionalIndex: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := batch.NewVector(schema.Bool, 1<<16)
+		v.Fill(v.Len, cell)
+		for range rows / v.Len {
+			if err := w.Append(v); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Finish(); err != nil {
+			t.Fatal(err)
+		}
+		r, steps, sum := open(t, out, nil), 0, 0
+		err = r.NewColumnReader().ReadRuns(0, rows, func(run Run) error {
+			steps++
+			sum += run.Rows
+			if run.Cells != nil || !bytes.Equal(run.Cell, cell) {
+				t.Fatalf("%s: run of %x", name, run.Cell)
+			}
+			return nil
+		})
+		if err != nil || sum != rows || steps > 50 {
+			t.Errorf("%s: %d of %d rows in %d steps, %v", name, sum, rows, steps, err)
+		}
+		if err := r.Verify(); err != nil {
+			t.Error(name, err)
+		}
+		stop := errors.New("enough")
+		steps = 0
+		err = r.NewColumnReader().ReadRuns(0, rows, func(Run) error { steps++; return stop })
+		if err != stop || steps != 1 {
+			t.Errorf("%s: went on for %d steps, %v", name, steps, err)
+		}
+	}
+	arrays := open(t, writeAll(t, exampleArrayOptions, arraysOf(schema.Int32, exampleArrays())), nil)
+	if err := arrays.NewColumnReader().ReadRuns(0, 1, nil); !errors.Is(err, fault.ErrUnsupported) {
+		t.Errorf("runs of arrays: %v", err)
+	}
+}
