@@ -122,9 +122,41 @@ func (a *app) tableFlush() *cobra.Command {
 }
 
 func (a *app) tableCompact() *cobra.Command {
-	return a.verb("compact DIR NAME", "Flush, then merge until no rowsets overlap", func(cmd *cobra.Command, args []string) error {
-		return a.work(cmd.Context(), args, (*oribi.Table).CompactResult)
+	var kind string
+	c := a.verb("compact DIR NAME", "Flush, then merge until no rowsets overlap, or do another kind of compaction", func(cmd *cobra.Command, args []string) error {
+		work, ok := compactions[kind]
+		if !ok {
+			return usage(fmt.Errorf("--kind: %q is not one of merge, major, minor, undo-gc", kind))
+		}
+		return a.work(cmd.Context(), args, work)
 	})
+	c.Flags().StringVar(&kind, "kind", "merge", "merge rowsets; bring changes into the base files (major); make one delta file of several (minor);\n"+
+		"give back what history no longer holds (undo-gc)")
+	return c
+}
+
+// compactions are what table compact can do, all of them after a flush.
+var compactions = map[string]func(*oribi.Table, context.Context) (oribi.CompactionResult, error){
+	"merge":   (*oribi.Table).CompactResult,
+	"minor":   flushed((*oribi.Table).CompactMinor),
+	"undo-gc": flushed((*oribi.Table).CollectUndos),
+	"major": flushed(func(t *oribi.Table, ctx context.Context) (oribi.CompactionResult, error) {
+		return t.CompactMajor(ctx)
+	}),
+}
+
+// flushed is work behind a flush, and what both came to.
+func flushed(work func(*oribi.Table, context.Context) (oribi.CompactionResult, error)) func(*oribi.Table, context.Context) (oribi.CompactionResult, error) {
+	return func(t *oribi.Table, ctx context.Context) (oribi.CompactionResult, error) {
+		first, err := t.FlushResult(ctx)
+		if err != nil {
+			return first, err
+		}
+		r, err := work(t, ctx)
+		r.RowSetsBefore = first.RowSetsBefore
+		r.BytesWritten += first.BytesWritten
+		return r, err
+	}
 }
 
 // work does a flush or compaction and prints what it came to.
