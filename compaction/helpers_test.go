@@ -165,7 +165,11 @@ type result struct {
 
 // run rewrites inputs into rowsets of about targetBytes; 0 means one.
 func run(s *schema.Schema, floor mvcc.Timestamp, targetBytes int64, inputs ...Input) (*result, error) {
-	res := &result{disk: newDisk()}
+	return runOn(newDisk(), s, floor, targetBytes, inputs...)
+}
+
+func runOn(d *disk, s *schema.Schema, floor mvcc.Timestamp, targetBytes int64, inputs ...Input) (*result, error) {
+	res := &result{disk: d}
 	next := uint64(0)
 	w := rowset.NewRollingWriter(res.disk, s, func() uint64 { next++; return next }, targetBytes)
 	var err error

@@ -266,7 +266,7 @@ func (t *table) merge(n int) (*result, error) {
 		}
 		inputs = append(inputs, h)
 	}
-	res, err := run(t.schema, t.floor, int64(t.r.IntN(2)*t.r.IntN(20000)), inputs...)
+	res, err := runOn(t.disk, t.schema, t.floor, int64(t.r.IntN(2)*t.r.IntN(20000)), inputs...)
 	if err != nil {
 		return nil, err
 	}
