@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/compress"
 	"github.com/oribi-db/oribi/internal/dump"
+	"github.com/oribi-db/oribi/internal/kudupb"
 )
 
 // Dump prints a file byte by byte with its meaning: header, cblocks in the order of the file, footer. Encoded
@@ -76,17 +77,11 @@ func (d *dumper) header() {
 	off := d.field(0, magicLen, "magic, version %d", d.r.version)
 	off = d.field(off, 4, "length of the message: %d", length)
 	if length > 0 {
-		off = d.field(off, length, "message")
-		d.pairs(d.r.pairs[:d.r.headerPairs])
+		d.message(off, d.data[off:off+length], new(kudupb.CFileHeaderPB))
+		off += length
 	}
 	if d.r.info.Checksums {
 		d.field(off, checksumLen, "crc")
-	}
-}
-
-func (d *dumper) pairs(pairs []Pair) {
-	for _, p := range pairs {
-		d.Note("pair %q = %x", p.Key, p.Value)
 	}
 }
 
@@ -98,21 +93,13 @@ func (d *dumper) footer() {
 		off = d.field(off, checksumLen, "crc")
 	}
 	length := d.r.size - preludeLen - off
-	off = d.field(off, length, "message")
+	d.message(off, d.data[off:off+length], new(kudupb.CFileFooterPB))
+	off += length
 	arrays := ""
 	if i.Array {
 		arrays = "arrays of "
 	}
 	d.Note("%s%v, %v, %v, nullable %v, %d rows", arrays, i.Type, i.Encoding, i.Compression, i.Nullable, i.Rows)
-	for _, root := range []struct {
-		name string
-		p    BlockPointer
-	}{{"ordinal index", d.r.ordinalRoot}, {"value index", d.r.valueRoot}, {"dictionary", d.r.dictPointer}} {
-		if root.p.Size > 0 {
-			d.Note("%s: %v", root.name, root.p)
-		}
-	}
-	d.pairs(d.r.pairs[d.r.headerPairs:])
 	off = d.field(off, magicLen, "magic, version %d", d.r.version)
 	d.field(off, 4, "length of the message: %d", length)
 }
