@@ -18,6 +18,7 @@ var productModules = map[string][]string{
 	"golang.org/x/sys":                    {"vfs"},                                 // fallocate, hole punching, locks
 	"golang.org/x/term":                   {command},                               // is it a terminal?
 	"github.com/spf13/cobra":              {command},                               // verbs and flags
+	"github.com/spf13/pflag":              {command},                               // cobra's flags: what is wrong with one, to say it in our words
 	"github.com/go-json-experiment/json":  {command},                               // strict JSON
 }
 

@@ -6,6 +6,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -25,6 +26,7 @@ type app struct {
 	file    *os.File // stdout itself: is it a terminal?
 	errFile *os.File // stderr itself: is it a terminal?
 	quiet   bool     // --quiet: no progress
+	helpErr error    // of printing help that --help asked for
 	started bool     // a verb runs; before that all errors are of the command line
 }
 
@@ -50,9 +52,15 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if err != nil && !a.started {
 		err = usage(err)
 	}
+	if err == nil {
+		err = a.helpErr
+	}
 	code := exitCode(err)
 	if code != 0 {
 		fmt.Fprintf(a.stderr, "oribi: %s\n", message(err, code))
+		if h, ok := errors.AsType[*helped](err); ok {
+			fmt.Fprintf(a.stderr, "%s\n", h.help)
+		}
 	}
 	return code
 }
@@ -70,6 +78,7 @@ func limitMemory() {
 
 // commands builds the tree of nouns and verbs.
 func (a *app) commands() *cobra.Command {
+	cobra.EnableCommandSorting = false // they are told in the order in which they stand here
 	root := &cobra.Command{
 		Use:                "oribi",
 		Short:              "Typed tables with a history, stored by column in one directory",
@@ -80,9 +89,9 @@ func (a *app) commands() *cobra.Command {
 		Args:               cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return fmt.Errorf("unknown command %q", args[0])
+				return unknown(cmd, args[0])
 			}
-			return cmd.Help()
+			return a.printHelp(cmd)
 		},
 	}
 	root.PersistentFlags().BoolVar(&a.quiet, "quiet", false, "show no progress on a terminal")
@@ -94,19 +103,25 @@ func (a *app) commands() *cobra.Command {
 			a.cfileVerify(), a.cfileWrite(), a.cfileAdvise()),
 		a.noun("bloom", "Look into bloom files", a.bloomInfo(), a.bloomProbe()),
 		a.noun("delta", "Look into delta files", a.deltaDump()),
-		a.apply(), a.demo(), a.version(),
+		a.apply(), a.demo(), a.completion(root), a.version(),
 	)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { a.helpErr = a.printHelp(cmd) })
+	root.SetHelpCommand(a.helpCommand(root))
+	root.SetFlagErrorFunc(flagError)
+	for _, verb := range leaves(root) {
+		completeFlags(verb)
+	}
 	return root
 }
 
 // noun groups verbs.
 func (a *app) noun(name, short string, verbs ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{Use: name, Short: short, Args: cobra.ArbitraryArgs,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return fmt.Errorf("unknown command %q", name+" "+args[0])
+				return unknown(cmd, args[0])
 			}
-			return fmt.Errorf("%s what? See oribi help %s", name, name)
+			return seeHelp(cmd, fmt.Errorf("%s what?", name))
 		}}
 	c.AddCommand(verbs...)
 	return c
@@ -119,15 +134,15 @@ func (a *app) verb(use, short string, run func(cmd *cobra.Command, args []string
 	for least > 0 && strings.HasPrefix(words[least-1], "[") {
 		least--
 	}
-	return &cobra.Command{Use: use, Short: short, DisableFlagsInUseLine: true,
+	return &cobra.Command{Use: use, Short: short, ValidArgsFunction: completeArgs(words),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < least {
-				return fmt.Errorf("%s is missing; it goes: %s", words[len(args)], cmd.UseLine())
+				return &helped{fmt.Errorf("%s is missing", words[len(args)]), "it goes: " + usageLine(cmd)}
 			}
 			if len(args) > len(words) {
-				return fmt.Errorf("%q is one argument too many; it goes: %s", args[len(words)], cmd.UseLine())
+				return &helped{fmt.Errorf("%q is one argument too many", args[len(words)]), "it goes: " + usageLine(cmd)}
 			}
-			return nil
+			return missingFlag(cmd)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.started = true

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/cmd/oribi/internal/cli"
+)
+
+// exampleFiles stand in the directory in which the examples of the help run.
+var exampleFiles = map[string]string{
+	"schema.json": `{"columns":[{"name":"id","type":"int64","key":true},{"name":"name","type":"string","nullable":true}]}`,
+	"rows.jsonl":  `{"ops":[{"op":"upsert","table":"tree","row":{"path":"new/file","mode":"100644","blob":"0","size":1,"seq":5001}}]}`,
+	"rows.csv":    "id,name\n1,one\n2,two\n",
+	"spec.json":   `{"type":"INT32","encoding":"BIT_SHUFFLE","compression":"NO_COMPRESSION"}`,
+}
+
+// TestExamplesOfTheHelp runs what the help of each verb shows.
+func TestExamplesOfTheHelp(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the examples are for sh")
+	}
+	if testing.Short() {
+		t.Skip("each runs in a copy of a store")
+	}
+	ground := t.TempDir()
+	must(t, nil, "demo", filepath.Join(ground, "S"))
+	must(t, nil, "table", "extract", filepath.Join(ground, "S"), "tree", filepath.Join(ground, "F"))
+	for name, text := range exampleFiles {
+		if err := os.WriteFile(filepath.Join(ground, name), []byte(text+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for verb, example := range cli.Examples() {
+		t.Run(verb, func(t *testing.T) {
+			t.Parallel()
+			if example == "" {
+				t.Fatal("the help of this verb has no example")
+			}
+			if out := must(t, nil, append([]string{"help"}, strings.Fields(verb)[1:]...)...); !strings.Contains(out, "Example:\n  "+example+"\n") {
+				t.Errorf("the help does not show the example: %s", out)
+			}
+			dir := t.TempDir()
+			if err := os.CopyFS(dir, os.DirFS(ground)); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command("sh", "-c", example)
+			cmd.Dir = dir
+			cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))
+			out, err := cmd.CombinedOutput()
+			if err != nil || strings.Contains(string(out), "oribi: ") {
+				t.Errorf("%s: %v: %s", example, err, out)
+			}
+		})
+	}
+}

@@ -1,0 +1,42 @@
+package cli
+
+// examples are what the help of each verb shows, one command for sh each. They run in a directory with a store S that "oribi demo S"
+// made, a schema file, rows to apply, and a folder F with the table's rowsets as loose files; a test runs them there.
+var examples = map[string]string{
+	"oribi store init":     `oribi store init NEW --history 7d`,
+	"oribi store info":     `oribi store info S`,
+	"oribi store verify":   `oribi store verify S`,
+	"oribi table create":   `oribi table create S parts --schema schema.json`,
+	"oribi table list":     `oribi table list S --format csv`,
+	"oribi table describe": `oribi table describe S tree`,
+	"oribi table drop":     `oribi table drop S tree --yes`,
+	"oribi table scan":     `oribi table scan S tree --columns path,size --where "size > 100000 and path >= 'src/'" --limit 5`,
+	"oribi table get":      `oribi table get S tree '{"path":"CMakeLists.txt"}'`,
+	"oribi table count":    `oribi table count S tree --where "mode = '100755'"`,
+	"oribi table flush":    `oribi table flush S tree`,
+	"oribi table compact":  `oribi table compact S tree`,
+	"oribi table extract":  `oribi table extract S tree LOOSE`,
+	"oribi cfile info":     `oribi cfile info F/rowset-0/3.cfile --format table`,
+	"oribi cfile dump":     `oribi cfile dump F/rowset-0/0.cfile | head -3`,
+	"oribi cfile seek":     `oribi cfile seek F/rowset-0/0.cfile -- src/`,
+	"oribi cfile blocks":   `oribi cfile blocks F/rowset-0/0.cfile --format table`,
+	"oribi cfile verify":   `oribi cfile verify F/rowset-0/0.cfile`,
+	"oribi cfile write":    `printf '1\n2\n3\n' | oribi cfile write --spec spec.json --values - numbers.cfile`,
+	"oribi cfile advise":   `oribi cfile advise F/rowset-0/1.cfile`,
+	"oribi bloom info":     `oribi bloom info F/rowset-0/bloom.bloom`,
+	"oribi bloom probe":    `printf 'README' | od -An -tx1 | tr -d ' ' | oribi bloom probe F/rowset-0/bloom.bloom -`,
+	"oribi delta dump":     `oribi delta dump F/rowset-0/undo-0.delta --columns '[{"id":3,"type":"INT64","nullable":false}]' | head -3`,
+	"oribi apply":          `oribi apply S rows.jsonl --timestamps stamps`,
+	"oribi demo":           `oribi demo NEW`,
+	"oribi completion":     `oribi completion bash > oribi.bash`,
+	"oribi version":        `oribi version`,
+}
+
+// Examples are the examples of all verbs, by command; empty where one is missing.
+func Examples() map[string]string {
+	list := map[string]string{}
+	for _, verb := range leaves(new(app).commands()) {
+		list[verb.CommandPath()] = examples[verb.CommandPath()]
+	}
+	return list
+}

@@ -1,0 +1,249 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// helped is an error of the command line with one more line, which tells how to go on.
+type helped struct {
+	err  error
+	help string
+}
+
+func (h *helped) Error() string { return h.err.Error() }
+func (h *helped) Unwrap() error { return h.err }
+
+// seeHelp adds where the command's help is.
+func seeHelp(cmd *cobra.Command, err error) error {
+	return &helped{err, "see: " + helpLine(cmd)}
+}
+
+func helpLine(cmd *cobra.Command) string {
+	return strings.Replace(cmd.CommandPath(), "oribi", "oribi help", 1)
+}
+
+// unknown says that parent has no such noun or verb, and names the nearest one.
+func unknown(parent *cobra.Command, word string) error {
+	path := strings.TrimPrefix(parent.CommandPath()+" "+word, "oribi ")
+	err := fmt.Errorf("unknown command %q", path)
+	if near := nearestCommand(parent, word); near != "" {
+		return &helped{err, "did you mean: " + near}
+	}
+	return seeHelp(parent, err)
+}
+
+// nearestCommand is the command that word, which stands behind parent, may mean: one of parent's, or a verb whose noun was
+// left out.
+func nearestCommand(parent *cobra.Command, word string) string {
+	var names []string
+	for _, c := range parent.Commands() {
+		names = append(names, c.Name())
+		if c.HasSubCommands() {
+			for _, verb := range c.Commands() {
+				if verb.Name() == word {
+					return verb.CommandPath()
+				}
+			}
+		}
+	}
+	if near := nearest(word, names); near != "" {
+		return parent.CommandPath() + " " + near
+	}
+	return ""
+}
+
+// flagError says in our words what is wrong with a flag.
+func flagError(cmd *cobra.Command, err error) error {
+	if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		return unknownFlag(cmd, e)
+	}
+	if e, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		return seeHelp(cmd, fmt.Errorf("--%s: the value is missing", e.GetFlag().Name))
+	}
+	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		return seeHelp(cmd, fmt.Errorf("--%s: want %s, not %q", e.GetFlag().Name, wanted(e.GetFlag()), e.GetValue()))
+	}
+	if e, ok := errors.AsType[*pflag.InvalidSyntaxError](err); ok {
+		return seeHelp(cmd, fmt.Errorf("%q is no flag", e.GetSpecifiedFlag()))
+	}
+	return seeHelp(cmd, err)
+}
+
+func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) error {
+	if short := e.GetSpecifiedShortnames(); short != "" {
+		err := fmt.Errorf("unknown flag -%s", short)
+		if strings.Trim(short, "0123456789.") == "" {
+			return &helped{err, "a value that begins with - stands behind --"}
+		}
+		return seeHelp(cmd, err)
+	}
+	name := e.GetSpecifiedName()
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	err := fmt.Errorf("unknown flag --%s", name)
+	if near := nearest(name, names); near != "" {
+		return &helped{err, fmt.Sprintf("did you mean --%s? see: %s", near, helpLine(cmd))}
+	}
+	return seeHelp(cmd, err)
+}
+
+// wanted is what a flag takes.
+func wanted(f *pflag.Flag) string {
+	switch f.Value.Type() {
+	case "bool":
+		return "true or false"
+	case "int", "int32", "int64":
+		return "a whole number"
+	case "uint", "uint32", "uint64":
+		return "a whole number, not negative"
+	case "float64":
+		return "a number"
+	case "stringSlice":
+		return "names parted by commas"
+	}
+	return "a " + f.Value.Type()
+}
+
+// missingFlag tells the first required flag that was not given.
+func missingFlag(cmd *cobra.Command) error {
+	var missing string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if required := f.Annotations[cobra.BashCompOneRequiredFlag]; len(required) > 0 && !f.Changed && missing == "" {
+			missing = f.Name
+		}
+	})
+	if missing == "" {
+		return nil
+	}
+	return seeHelp(cmd, fmt.Errorf("--%s is missing", missing))
+}
+
+// helpCommand is "oribi help".
+func (a *app) helpCommand(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{Use: "help [NOUN] [VERB]", Short: "Tell about all commands, or one", Args: cobra.ArbitraryArgs,
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			var names []string
+			if c, err := find(root, args); err == nil {
+				for _, sub := range visible(c) {
+					names = append(names, sub.Name())
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			c, err := find(root, args)
+			if err != nil {
+				return err
+			}
+			a.started = true
+			return a.printHelp(c)
+		}}
+}
+
+// find follows the names of nouns and verbs.
+func find(c *cobra.Command, names []string) (*cobra.Command, error) {
+next:
+	for _, name := range names {
+		for _, sub := range c.Commands() {
+			if sub.Name() == name {
+				c = sub
+				continue next
+			}
+		}
+		return nil, unknown(c, name)
+	}
+	return c, nil
+}
+
+// visible are the commands below c that people are told of.
+func visible(c *cobra.Command) (list []*cobra.Command) {
+	for _, sub := range c.Commands() {
+		if !sub.Hidden && sub.Name() != "help" {
+			list = append(list, sub)
+		}
+	}
+	return list
+}
+
+// leaves are the verbs below c, in the order in which they are told.
+func leaves(c *cobra.Command) []*cobra.Command {
+	if !c.HasSubCommands() {
+		return []*cobra.Command{c}
+	}
+	var list []*cobra.Command
+	for _, sub := range visible(c) {
+		list = append(list, leaves(sub)...)
+	}
+	return list
+}
+
+// printHelp tells about one command, or about all below it.
+func (a *app) printHelp(c *cobra.Command) error {
+	var b strings.Builder
+	if c.HasSubCommands() {
+		describeAll(&b, c)
+	} else {
+		a.describeOne(&b, c)
+	}
+	_, err := a.stdout.Write([]byte(b.String()))
+	return err
+}
+
+func describeAll(b *strings.Builder, c *cobra.Command) {
+	fmt.Fprintf(b, "%s\n\n", c.Short)
+	width := 0
+	for _, verb := range leaves(c) {
+		width = max(width, len(usageLine(verb)))
+	}
+	noun := ""
+	for _, verb := range leaves(c) {
+		if p := verb.Parent().Name(); p != noun && noun != "" && !c.HasParent() {
+			b.WriteString("\n")
+		}
+		noun = verb.Parent().Name()
+		fmt.Fprintf(b, "  %-*s  %s\n", width, usageLine(verb), verb.Short)
+	}
+	if c.HasParent() {
+		fmt.Fprintf(b, "\n%s VERB tells more of one.\n", helpLine(c))
+		return
+	}
+	b.WriteString("\nFlags stand before or after arguments; behind -- nothing is a flag. --quiet shows no progress.\n" +
+		"oribi help NOUN VERB tells more of one command and shows an example.\n")
+}
+
+func (a *app) describeOne(b *strings.Builder, c *cobra.Command) {
+	fmt.Fprintf(b, "%s\n\n  %s%s\n", c.Short, usageLine(c), flagsWord(c))
+	c.InitDefaultHelpFlag()
+	c.Flags().Lookup("help").Hidden = true
+	if flags := c.LocalNonPersistentFlags(); flags.HasAvailableFlags() {
+		width := 100
+		if isTerminal(a.file) {
+			width = terminalWidth(a.file)
+		}
+		fmt.Fprintf(b, "\nFlags:\n%s", flags.FlagUsagesWrapped(width))
+	}
+	if example := examples[c.CommandPath()]; example != "" {
+		b.WriteString("\nExample:\n")
+		for line := range strings.Lines(example) {
+			fmt.Fprintf(b, "  %s", line)
+		}
+		b.WriteString("\n")
+	}
+}
+
+// usageLine is a command with its arguments.
+func usageLine(c *cobra.Command) string {
+	return c.Parent().CommandPath() + " " + c.Use
+}
+
+func flagsWord(c *cobra.Command) string {
+	if c.LocalNonPersistentFlags().HasAvailableFlags() {
+		return " [FLAGS]"
+	}
+	return ""
+}

@@ -1,0 +1,22 @@
+package cli
+
+import "testing"
+
+func TestNearest(t *testing.T) {
+	names := []string{"scan", "get", "count", "compact", "describe", "drop"}
+	for word, want := range map[string]string{"sacn": "scan", "scann": "scan", "cuont": "count", "comapct": "compact", "desc": "describe",
+		"describ": "describe", "got": "get", "frob": "", "": "", "x": "", "drag": "", "dorp": "drop", "tcs": ""} {
+		if got := nearest(word, names); got != want {
+			t.Errorf("%q: %q, want %q", word, got, want)
+		}
+	}
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0}, {"abc", "acb", 1}, {"abc", "ab", 1}, {"abc", "xabc", 1}, {"abc", "axc", 1},
+		{"kitten", "sitting", 3}, {"tabel", "table", 1}} {
+		if got := typingErrors(c.a, c.b); got != c.want {
+			t.Errorf("%q to %q: %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}
