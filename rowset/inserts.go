@@ -1,6 +1,9 @@
 package rowset
 
 import (
+	"runtime"
+	"slices"
+
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/change"
@@ -11,31 +14,40 @@ import (
 var deleteList = change.List(change.AppendDelete(nil))
 
 // WriteInserts gives rowsets, which a Writer has finished without any change, their beginning in time: an undo file with a DELETE at
-// ts for each row. The metadata rows are completed.
+// ts for each row. The metadata rows are completed. As many rowsets are done at a time as there are processors.
 //
 // It serves rows whose timestamp is known only when all else of them is on disk: a delta of some bytes a row, packed to a fraction of
 // one, is all that is left to write then.
 func WriteInserts(c Creation, rows []*meta.RowSet, ts mvcc.Timestamp) error {
-	return parallel(len(rows), func(i int) error {
-		row := rows[i]
-		p, err := newPart(c, func(sink block.Sink) (*delta.Writer, error) { return delta.NewWriter(sink, true) })
-		if err != nil {
-			return err
-		}
-		for n := range uint32(row.Rows) {
-			if err := p.w.Append(change.Delta{Row: n, TS: ts, List: deleteList}); err != nil {
+	for some := range slices.Chunk(rows, runtime.GOMAXPROCS(0)) {
+		files := make([]part[*delta.Writer], len(some))
+		for i := range files {
+			var err error
+			if files[i], err = newPart(c, func(sink block.Sink) (*delta.Writer, error) { return delta.NewWriter(sink, true) }); err != nil {
 				return err
 			}
 		}
-		if _, err := p.w.Finish(); err != nil {
+		err := parallel(len(some), func(i int) error {
+			for n := range uint32(some[i].Rows) {
+				if err := files[i].w.Append(change.Delta{Row: n, TS: ts, List: deleteList}); err != nil {
+					return err
+				}
+			}
+			_, err := files[i].w.Finish()
+			return err
+		})
+		if err != nil {
 			return err
 		}
-		if err := c.Finish(p.sink); err != nil {
-			return err
+		for i, row := range some {
+			sink := files[i].sink
+			if err := c.Finish(sink); err != nil {
+				return err
+			}
+			row.Undo = []block.ID{sink.ID()}
+			row.MaxTimestamp = ts
+			row.Bytes += sink.Size()
 		}
-		row.Undo = []block.ID{p.sink.ID()}
-		row.MaxTimestamp = ts
-		row.Bytes += p.sink.Size()
-		return nil
-	})
+	}
+	return nil
 }
