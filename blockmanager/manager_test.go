@@ -634,3 +634,54 @@ func BenchmarkCommit(b *testing.B) {
 		}
 	}
 }
+
+// A finished block can be read before it is committed, while others of its creation are still written, and the commit changes nothing
+// for who reads it.
+func TestCreationReadsItsFinishedBlocks(t *testing.T) {
+	m := openWriterOn(t, testOptions(nil))
+	c := m.NewCreation()
+	var sinks []block.Sink
+	for i := range 3 {
+		sink, err := c.Create()
+		if err == nil {
+			_, err = sink.Write(bytes.Repeat([]byte{byte(i + 1)}, 5000))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		sinks = append(sinks, sink)
+	}
+	if err := errors.Join(c.Finish(sinks[0]), c.Finish(sinks[1])); err != nil {
+		t.Fatal(err)
+	}
+	src, err := c.OpenBlock(sinks[1].ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func() {
+		t.Helper()
+		got := make([]byte, 5000)
+		if _, err := src.ReadAt(got, 0); err != nil || !bytes.Equal(got, bytes.Repeat([]byte{2}, 5000)) {
+			t.Errorf("read: %v", err)
+		}
+	}
+	read()
+	for _, id := range []block.ID{sinks[2].ID(), 1 << 40} {
+		if _, err := c.OpenBlock(id); !errors.Is(err, ErrNotFound) {
+			t.Errorf("block %d: %v", id, err)
+		}
+	}
+	if _, err := m.OpenBlock(sinks[1].ID()); !errors.Is(err, ErrNotFound) {
+		t.Errorf("the manager knows of it: %v", err)
+	}
+	if err := errors.Join(c.Finish(sinks[2]), c.Sync(), m.Commit(Change{Created: []*Creation{c}})); err != nil {
+		t.Fatal(err)
+	}
+	read()
+	if err := errors.Join(src.Close(), m.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.OpenBlock(sinks[0].ID()); !errors.Is(err, ErrClosed) {
+		t.Error(err)
+	}
+}

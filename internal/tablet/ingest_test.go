@@ -1,0 +1,191 @@
+package tablet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+// ingestRows are rows k: a, "i", 7.
+func (w *world) ingestRows(a int, keys ...int) *change.Rows {
+	rows := &change.Rows{Batch: batch.New(w.tab.Shape().Schema.Columns, 0)}
+	for _, k := range keys {
+		for c, cell := range [][]byte{int64Cell(k), int32Cell(a), []byte("i"), int32Cell(7)} {
+			rows.Batch.Columns[c].AppendCell(cell)
+		}
+		rows.Keys = append(rows.Keys, w.key(k))
+	}
+	rows.Batch.Len = len(keys)
+	return rows
+}
+
+func ingestText(k, a int) string { return fmt.Sprintf(`%d: %d "i" 7`, k, a) }
+
+// ingest brings rows k, a in.
+func (w *world) ingest(a int, keys ...int) (mvcc.Timestamp, error) {
+	in, err := w.tab.BeginIngest()
+	if err != nil {
+		return 0, err
+	}
+	defer in.Abort()
+	if err := in.Append(w.ingestRows(a, keys...)); err != nil {
+		return 0, err
+	}
+	return in.Finish(context.Background())
+}
+
+func TestIngestThatFailsAtItsEndLeavesTheTableAsItWas(t *testing.T) {
+	broken := errors.New("broken")
+	for name, set := range map[string]func(w *world){
+		"settling":  func(w *world) { w.settleErr = broken },
+		"the mark":  func(w *world) { w.markErr = broken },
+		"the undos": func(w *world) { w.noBlocks = true },
+		"metadata":  func(w *world) { w.commitErr = broken },
+	} {
+		w := newWorld(t, testSchema)
+		w.mustCommit(w.op(Insert, 1, 1, "x"))
+		w.flush()
+		w.mustCommit(w.op(Update, 1, 2, "y"))
+		w.events = nil
+		in, err := w.tab.BeginIngest()
+		if err == nil {
+			err = in.Append(w.ingestRows(5, 2, 3, 4))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		set(w)
+		if _, err := in.Finish(context.Background()); err == nil || !w.noBlocks && !errors.Is(err, broken) {
+			t.Errorf("%s: %v", name, err)
+		}
+		in.Abort()
+		w.checkFree()
+		if w.marked != 0 {
+			t.Errorf("%s: a mark was not published", name)
+		}
+		told := name == "the undos" || name == "metadata"
+		if told != (len(w.events) == 1) || told && (w.events[0].Err == nil || w.events[0].Kind != compaction.Ingest) {
+			t.Errorf("%s: events %+v", name, w.events)
+		}
+		w.settleErr, w.markErr, w.commitErr, w.noBlocks = nil, nil, nil, false
+		want := []string{`1: 2 "y" 7`}
+		for _, w := range []*world{w, w.reopened(0)} {
+			if got := w.scan(latest, true); !slices.Equal(got, want) {
+				t.Errorf("%s: %v", name, got)
+			}
+			err := w.m.Verify(func(file string, off int64, id block.ID, problem string) {
+				t.Errorf("%s: %s at %d: %s", name, file, off, problem)
+			})
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			// The same rows come in afterwards.
+			if _, err := w.ingest(6, 2, 3, 4); err != nil {
+				t.Errorf("%s: once more: %v", name, err)
+			}
+		}
+	}
+}
+
+// Operations on one key before and after an ingest of it, with a flush after up to two of them: after a kill, replayed from
+// where the metadata says and from the start of the log, the table and its past are the same.
+func TestReplayPutsOperationsBackAroundAnIngest(t *testing.T) {
+	const k = 5
+	type step struct {
+		do   func(w *world) error
+		text string // of the row afterwards
+	}
+	op := func(ask Ask, a int) func(*world) error {
+		return func(w *world) error { _, err := w.commit(w.op(ask, k, a, "w")); return err }
+	}
+	history := []step{
+		{op(Insert, 1), `5: 1 "w" 7`}, {op(Delete, 0), ""},
+		{func(w *world) error { _, err := w.ingest(2, 4, k, 6); return err }, ingestText(k, 2)},
+		{op(Update, 3), `5: 3 "w" 7`}, {op(Delete, 0), ""},
+		{op(Insert, 4), `5: 4 "w" 7`}, {op(Delete, 0), ""},
+		{func(w *world) error { _, err := w.ingest(5, k); return err }, ingestText(k, 5)},
+		{op(Update, 6), `5: 6 "w" 7`},
+	}
+	for flushes := range 1 << len(history) {
+		if n := bits.OnesCount(uint(flushes)); n > 2 || testing.Short() && n > 1 {
+			continue
+		}
+		w := newWorld(t, testSchema)
+		want := picture{}
+		for i, s := range history {
+			if err := s.do(w); err != nil {
+				t.Fatalf("flushes %b, step %d: %v", flushes, i, err)
+			}
+			want[k] = append(want[k], version{timestampOf(w.lsn), s.text})
+			if flushes>>i&1 != 0 {
+				w.flush()
+			}
+		}
+		for _, from := range []uint64{0, 1} {
+			n := w.reopened(from)
+			for at := uint64(1); at <= n.lsn+1; at++ {
+				if got := n.get(k, Snapshot{Before: timestampOf(at)}); got != want.at(k, timestampOf(at)) {
+					t.Fatalf("flushes %b, replayed from %d, before lsn %d: %q, want %q", flushes, from, at, got, want.at(k, timestampOf(at)))
+				}
+			}
+			n.m.Close()
+		}
+		w.m.Close()
+	}
+}
+
+func TestIngestConflictsWithAChangeOfTheSchema(t *testing.T) {
+	w := newWorld(t, testSchema)
+	in, err := w.tab.BeginIngest()
+	if err == nil {
+		err = in.Append(w.ingestRows(1, 1, 2))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	shape := newShape(testSchema, w.tab.Shape().Version+1)
+	w.tab.install(newLayout(shape, w.tab.newMem(shape), nil, 0))
+	if _, err := in.Finish(context.Background()); !errors.Is(err, fault.ErrConflict) {
+		t.Error(err)
+	}
+	in.Abort()
+	w.checkFree()
+}
+
+// The row of a metadata commit holds what the files hold: each row has its beginning in an undo, at the timestamp of the rowset.
+func TestIngestedRowSetsAreCountedAndDated(t *testing.T) {
+	w := newWorld(t, testSchema)
+	w.mustCommit(w.op(Insert, -1, 1, "x"))
+	keys := make([]int, 3000)
+	for i := range keys {
+		keys[i] = i
+	}
+	ts, err := w.ingest(1, keys...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows int64
+	for _, m := range w.tab.Stored() {
+		rows += m.Rows
+		if m.LiveRows != m.Rows || m.MaxTimestamp != ts || m.IncludedLSN != w.lsn || len(m.Undo) != 1 || len(m.Redo) != 0 {
+			t.Errorf("rowset %+v", m)
+		}
+	}
+	if rows != 3000 || w.tab.LiveRows() != 3001 || w.tab.FirstLSN() != 1 {
+		t.Errorf("%d rows, %d live, first lsn %d", rows, w.tab.LiveRows(), w.tab.FirstLSN())
+	}
+	if err := w.tab.Check(context.Background(), func(m *meta.RowSet, id block.ID, err error) { t.Errorf("rowset %d: %v", m.ID, err) }); err != nil {
+		t.Fatal(err)
+	}
+}
