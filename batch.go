@@ -35,7 +35,9 @@ type Row map[string]any
 
 // Batch collects operations that are committed as one. It is for one goroutine.
 //
-// Rows are checked and encoded as they come; nothing of the caller's is kept. The first refused row is reported by Commit.
+// Rows are checked and encoded as they come, by the table's schema as of the first of them, with the defaults of that; nothing of the
+// caller's is kept. The first refused row is reported by Commit. When the schema is another by then, Commit brings the rows to it, column
+// by column (Table.Alter).
 type Batch struct {
 	store  *Store
 	parts  []*part
@@ -48,7 +50,7 @@ type Batch struct {
 // part is a batch's share of one table.
 type part struct {
 	table *Table
-	shape *tablet.Shape // by which ops, cells and set are to be read
+	shape *tablet.Shape // by which ops, cells and set are to be read; nil = none yet
 	ops   []tablet.Op
 	buf   []byte // keys and bodies; never moved, so that slices of it hold
 	cells [][]byte
@@ -73,7 +75,7 @@ func (b *Batch) Err() error { return b.err }
 func (b *Batch) Reset() {
 	for _, p := range b.parts {
 		clear(p.ops)
-		p.ops, p.buf = p.ops[:0], p.buf[:0]
+		p.shape, p.ops, p.buf = nil, p.ops[:0], p.buf[:0]
 	}
 	if len(b.parts) > 8 {
 		b.parts = nil
@@ -261,6 +263,16 @@ func checkVectors(s *schema.Schema, op Op, columns []*batch.Vector) error {
 	return nil
 }
 
+// Schema is the schema by which the batch takes rows of t until it is committed or reset: the one that the table had when the batch was first
+// asked for it or got a row. Who gives cells or vectors while others may Alter the table goes by it and not by Table.Schema, which
+// may be a newer one. nil when the batch has failed or t is another store's.
+func (b *Batch) Schema(t *Table) *schema.Schema {
+	if p := b.part(t); p != nil {
+		return p.shape.Schema
+	}
+	return nil
+}
+
 // part is the batch's share of t; nil when the batch has failed or t is another store's.
 func (b *Batch) part(t *Table) *part {
 	if b.err != nil {
@@ -268,6 +280,9 @@ func (b *Batch) part(t *Table) *part {
 	}
 	for _, p := range b.parts {
 		if p.table == t {
+			if p.shape == nil {
+				p.begin()
+			}
 			return p
 		}
 	}
@@ -275,11 +290,18 @@ func (b *Batch) part(t *Table) *part {
 		b.err = fmt.Errorf("oribi: row %d: the table is not of this store: %w", b.n, fault.ErrNotFound)
 		return nil
 	}
-	shape := t.tab.Shape()
-	n := len(shape.Schema.Columns)
-	p := &part{table: t, shape: shape, cells: make([][]byte, n), set: make([]bool, n)}
+	p := &part{table: t}
+	p.begin()
 	b.parts = append(b.parts, p)
 	return p
+}
+
+// begin takes the table's schema as it is now.
+func (p *part) begin() {
+	p.shape = p.table.tab.Shape()
+	if n := len(p.shape.Schema.Columns); n != len(p.cells) {
+		p.cells, p.set = make([][]byte, n), make([]bool, n)
+	}
 }
 
 func (b *Batch) fail(t *Table, column string, cause error) {

@@ -114,7 +114,7 @@ func prepareAll(parts []*part) ([]*tablet.Write, error) {
 		if len(p.ops) == 0 {
 			continue
 		}
-		w, err := p.table.tab.Prepare(p.ops)
+		w, err := p.table.tab.Prepare(p.ops, p.shape)
 		if err != nil {
 			if first = earlier(first, err); first == err && len(parts) == 1 {
 				return nil, err

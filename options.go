@@ -83,7 +83,7 @@ func (o *Options) Validate() error {
 		bad("CellLimit is %d bytes, want at most %d", o.CellLimit, maxCellBytes)
 	}
 	if _, err := historySeconds(o.History); o.History != 0 && err != nil {
-		errs = append(errs, err)
+		bad("%v", err)
 	}
 	if o.FlushBytes < 0 || o.RowSetBytes < 0 {
 		bad("FlushBytes and RowSetBytes cannot be negative")
@@ -100,7 +100,7 @@ func historySeconds(d time.Duration) (int64, error) {
 	case d == HistoryForever:
 		return meta.KeepForever, nil
 	case d < time.Second:
-		return 0, fmt.Errorf("oribi: a history of %v: want at least one second, or HistoryForever", d)
+		return 0, fmt.Errorf("a history of %v: want at least one second, or HistoryForever", d)
 	}
 	return int64(d / time.Second), nil
 }

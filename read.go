@@ -508,6 +508,9 @@ func (t *Table) bind(s *schema.Schema, p *batch.Predicate) error {
 		return fmt.Errorf("oribi: table %q: column %q: %w", t.tab.Name, p.Column, fault.ErrNotFound)
 	}
 	c := &s.Columns[i]
+	if p.Prepared() && p.Type != c.Type {
+		return fmt.Errorf("oribi: table %q: column %q: the predicate was made for type %s, the column has %s: %w", t.tab.Name, c.Name, p.Type, c.Type, fault.ErrSchema)
+	}
 	p.ID, p.Type = c.ID, c.Type
 	for _, v := range p.Values {
 		if v == nil || !c.Type.Variable() && len(v) != c.Type.Width() {

@@ -32,8 +32,10 @@ type TableOption func(*meta.Table) error
 // History keeps old versions of the table's rows for d, or HistoryForever. Without it the store's default holds.
 func History(d time.Duration) TableOption {
 	return func(t *meta.Table) (err error) {
-		t.HistorySec, err = historySeconds(d)
-		return err
+		if t.HistorySec, err = historySeconds(d); err != nil {
+			return fmt.Errorf("%w: %w", err, fault.ErrSchema)
+		}
+		return nil
 	}
 }
 

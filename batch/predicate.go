@@ -77,6 +77,9 @@ func (p *Predicate) Prepare() error {
 	return nil
 }
 
+// Prepared tells whether Prepare has been called, so that Type is the one for which the values were made.
+func (p *Predicate) Prepared() bool { return p.words != nil }
+
 func (p *Predicate) check() error {
 	if !p.Type.Valid() {
 		return fmt.Errorf("unknown type %d: %w", int32(p.Type), fault.ErrSchema)

@@ -180,6 +180,7 @@ type rewrite struct {
 	lsn      uint64 // from freeze on everything up to here is published and in r.old's stores; nothing of this table lies above
 	old      *layout
 	in       []*rowset.DiskRowSet // rowsets that the outputs replace
+	shape    *Shape               // of the new layout
 	mem      *memrowset.MemRowSet // of the new layout
 	floor    mvcc.Timestamp       // of the new layout
 	creation *blockmanager.Creation
@@ -188,6 +189,7 @@ type rewrite struct {
 	out      []*meta.RowSet
 	flushed  []flushedDeltas
 	swapped  []swap
+	altered  *meta.Table // the table's row with what an Alter has changed in it; nil = no Alter
 	event    compaction.Event
 	start    time.Time
 	done     bool
@@ -227,7 +229,7 @@ func (t *Tablet) begin() (*rewrite, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &rewrite{t: t, old: l, creation: t.opts.Store.NewCreation(), start: time.Now()}
+	r := &rewrite{t: t, old: l, shape: l.shape, creation: t.opts.Store.NewCreation(), start: time.Now()}
 	r.event.Table, r.event.Before = t.Name, l.info(t.Name)
 	return r, nil
 }
@@ -310,6 +312,9 @@ func (r *rewrite) commit() error {
 		return err
 	}
 	row := *t.Row()
+	if r.altered != nil {
+		row = *r.altered
+	}
 	row.NextRowSetID = t.nextID.Load()
 	row.HistoryFloor = max(row.HistoryFloor, r.floor)
 	if r.mem != r.old.mem {
@@ -363,10 +368,20 @@ func (r *rewrite) flushes(d *rowset.DiskRowSet) bool {
 	return slices.ContainsFunc(r.flushed, func(f flushedDeltas) bool { return f.set == d })
 }
 
+// stored is the metadata row of a rowset that stays, as of the commit.
+func (r *rewrite) stored(d *rowset.DiskRowSet) *meta.RowSet {
+	for _, f := range r.flushed {
+		if f.set == d {
+			return f.row
+		}
+	}
+	return d.Stored()
+}
+
 // install swaps the new layout in. An error after the commit means that memory no longer shows what the metadata says: the
 // store poisons itself.
 func (r *rewrite) install(row *meta.Table) error {
-	t, shape := r.t, r.old.shape
+	t, schema := r.t, r.shape.Schema
 	r.done = true
 	var sets, opened []*rowset.DiskRowSet
 	defer func() {
@@ -374,9 +389,12 @@ func (r *rewrite) install(row *meta.Table) error {
 			d.Unref()
 		}
 	}()
+	reopen := r.out
 	for _, d := range r.old.tree.Sets {
 		switch row := r.swap(d); {
 		case slices.Contains(r.in, d):
+		case r.altered != nil:
+			reopen = append(slices.Clip(reopen), r.stored(d))
 		case row != nil:
 			n, err := d.Successor(row)
 			if err != nil {
@@ -388,8 +406,8 @@ func (r *rewrite) install(row *meta.Table) error {
 			sets = append(sets, d)
 		}
 	}
-	for _, m := range r.out {
-		d, err := rowset.Open(shape.Schema, m, t.opts.RowSets)
+	for _, m := range reopen {
+		d, err := rowset.Open(schema, m, t.opts.RowSets)
 		if err != nil {
 			return err
 		}
@@ -403,7 +421,7 @@ func (r *rewrite) install(row *meta.Table) error {
 			return err
 		}
 		old := f.set.Tracker()
-		trackers[i] = &delta.Tracker{Schema: shape.Schema, Undo: old.Undo, Redo: append(slices.Clone(old.Redo), file)}
+		trackers[i] = &delta.Tracker{Schema: old.Schema, Undo: old.Undo, Redo: append(slices.Clone(old.Redo), file)}
 	}
 	t.row.Store(row)
 	for i, f := range r.flushed {
@@ -416,7 +434,7 @@ func (r *rewrite) install(row *meta.Table) error {
 			m.Release()
 		}
 	}
-	t.install(newLayout(shape, r.mem, sets, max(r.floor, r.old.floor)))
+	t.install(newLayout(r.shape, r.mem, sets, max(r.floor, r.old.floor)))
 	if r.mem != r.old.mem {
 		r.old.mem.Release()
 	}

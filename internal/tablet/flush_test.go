@@ -311,7 +311,7 @@ func (s *shared) CommitMeta(t *Tablet, ch blockmanager.Change, first func() uint
 func (s *shared) Event(compaction.Event) {}
 
 func (s *shared) commit(ops ...Op) error {
-	write, err := s.tab.Prepare(ops)
+	write, err := s.tab.Prepare(ops, s.tab.Shape())
 	if err != nil {
 		return err
 	}

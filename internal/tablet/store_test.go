@@ -227,7 +227,7 @@ func (w *world) commit(ops ...Op) (changes int, err error) {
 	for i := range ops {
 		ops[i].Index = i
 	}
-	write, err := w.tab.Prepare(ops)
+	write, err := w.tab.Prepare(ops, w.tab.Shape())
 	if err != nil {
 		return 0, err
 	}

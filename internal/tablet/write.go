@@ -72,8 +72,10 @@ const stripeCount = 1 << 12
 
 // Prepare shuts flushes out, locks the rows and resolves each operation against the newest applied state and the earlier
 // operations of the batch. The first row error ends it: a *fault.RowError, with nothing held and nothing changed.
-// ops belong to the Write until Release.
-func (t *Tablet) Prepare(ops []Op) (*Write, error) {
+//
+// shape is the version of the schema by which ops were encoded; those of an older one are converted. ops belong to the Write until
+// Release.
+func (t *Tablet) Prepare(ops []Op, shape *Shape) (*Write, error) {
 	t.gate.RLock()
 	w := &Write{t: t, ops: ops, targets: make([]target, len(ops))}
 	var err error
@@ -85,6 +87,9 @@ func (t *Tablet) Prepare(ops []Op) (*Write, error) {
 	if err != nil {
 		t.gate.RUnlock()
 		return nil, err
+	}
+	if shape != w.layout.shape {
+		convert(ops, shape, w.layout.shape)
 	}
 	probes := make([]bloom.Probe, len(ops))
 	for i := range ops {
@@ -239,7 +244,9 @@ func (w *Write) decide(i int, p place) (after place, err error) {
 		return p, nil
 	case Update, UpdateIgnore:
 		if p.live {
-			to.kind, to.list = change.Update, op.Body
+			if to.list = op.Body; len(op.Body) > 0 { // else all its columns were dropped
+				to.kind = change.Update
+			}
 			return p, nil
 		}
 	case Delete, DeleteIgnore:
@@ -359,11 +366,15 @@ var deleteList = change.List(change.AppendDelete(nil))
 //	UPDATE, DELETE at l  to the MemRowSet if the key is live there; else to the rowset with included LSN < l in which it is live;
 //	                     else the files have it
 //
-// A rowset whose included LSN is l or more shows the future of l and is not asked. The stores copy what they keep of op.
+// A rowset whose included LSN is l or more shows the future of l and is not asked. The files have all that is of an older schema
+// version. The stores copy what they keep of op.
 // Errors: ErrCorrupt.
 func (t *Tablet) Replay(op change.Op, ts mvcc.Timestamp, lsn uint64) error {
 	l := t.cur
 	row := t.Row()
+	if op.SchemaVersion < row.SchemaVersion && lsn <= row.FlushedLSN {
+		return nil
+	}
 	if op.SchemaVersion != row.SchemaVersion {
 		return fault.Corruptf("table %q: lsn %d is of schema version %d, the table is at %d", t.Name, lsn, op.SchemaVersion, row.SchemaVersion)
 	}

@@ -287,7 +287,7 @@ func TestPrepareLeavesNothingHeldAfterAnError(t *testing.T) {
 	}
 	for name, last := range map[string]Op{"key exists": w.op(Insert, 5, 1, ""), "not found": w.op(Update, 1000, 1, ""),
 		"not set": {Ask: Insert, Key: w.key(1001), Body: w.image(1001, 1, ""), Lacks: "a"}} {
-		if _, err := w.tab.Prepare(append(many, last)); !errors.Is(err, fault.ErrRow) {
+		if _, err := w.tab.Prepare(append(many, last), w.tab.Shape()); !errors.Is(err, fault.ErrRow) {
 			t.Errorf("%s: %v", name, err)
 		}
 		w.checkFree()
@@ -299,13 +299,13 @@ func TestPrepareLeavesNothingHeldAfterAnError(t *testing.T) {
 	// A block that cannot be read: no error of a row.
 	n := w.reopened(w.lsn + 1)
 	n.m.Close()
-	if _, err := n.tab.Prepare([]Op{n.op(Insert, 9001, 1, ""), n.op(Insert, 5, 1, "")}); !errors.Is(err, fault.ErrClosed) || errors.Is(err, fault.ErrRow) {
+	if _, err := n.tab.Prepare([]Op{n.op(Insert, 9001, 1, ""), n.op(Insert, 5, 1, "")}, n.tab.Shape()); !errors.Is(err, fault.ErrClosed) || errors.Is(err, fault.ErrRow) {
 		t.Errorf("with unreadable blocks: %v", err)
 	}
 	n.checkFree()
 
 	w.tab.Close()
-	if _, err := w.tab.Prepare(many); !errors.Is(err, fault.ErrClosed) {
+	if _, err := w.tab.Prepare(many, w.tab.Shape()); !errors.Is(err, fault.ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
 	w.checkFree()
@@ -332,7 +332,7 @@ func TestADroppedTableIsNotFound(t *testing.T) {
 	if err := w.tab.Drop(drop); err != nil || calls != 1 {
 		t.Errorf("%v, %d rowsets", err, calls)
 	}
-	_, prepare := w.tab.Prepare([]Op{w.op(Insert, 7, 1, "")})
+	_, prepare := w.tab.Prepare([]Op{w.op(Insert, 7, 1, "")}, w.tab.Shape())
 	_, flush := w.tab.Flush(t.Context())
 	_, compact := w.tab.Compact(t.Context())
 	_, get := get(w.tab, w.key(5), latest, nil, nil)

@@ -1,0 +1,147 @@
+package tablet
+
+import (
+	"context"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Alter changes the table's schema and settings: edit gets a copy of the metadata row and changes Schema, NextColumnID, HistorySec and
+// Comment; what it refuses changes nothing. Writers of the table wait meanwhile, readers go on with the schema that they began with.
+//
+// What memory holds goes to files first, in the same metadata commit as the new row. So all that the log has of an older schema is
+// in files, which go by column IDs, and replay never has to turn an old operation into a new one:
+//
+//	log      ── 0 0 0 0 ──┤ alter ├── 1 1 1 ──    schema versions
+//	flushed LSN           ▲
+//
+// A crash before the commit leaves the old schema and the log; one after it the new schema, and replay passes over what is of the old.
+// Source: design §4.1, §5.
+func (t *Tablet) Alter(ctx context.Context, edit func(row *meta.Table) error) (err error) {
+	t.alone(func() { err = t.alter(ctx, edit) })
+	return err
+}
+
+// alter is Alter under the work lock, without which nobody changes the row.
+func (t *Tablet) alter(ctx context.Context, edit func(row *meta.Table) error) error {
+	old := t.Row()
+	row := *old
+	if err := edit(&row); err != nil {
+		return err
+	}
+	row.SchemaVersion++
+	r, err := t.freeze(ctx)
+	if err != nil {
+		return err
+	}
+	defer r.thaw()
+	r.confirm = true // no log tells of a schema change again
+	r.altered, r.shape = &row, newShape(row.Schema, row.SchemaVersion)
+	r.mem, r.floor = t.newMem(r.shape), r.old.floor
+	if r.old.mem.Len() > 0 {
+		r.event.Kind, r.event.Why = compaction.Flush, "the schema changes"
+		r.floor = t.opts.Store.HistoryFloor(t, longer(old.HistorySec, row.HistorySec))
+		err = r.write(ctx, []compaction.Input{&memInput{it: r.old.mem.Histories(mvcc.Max)}})
+	} else if r.old.firstLSN() != NoLSN {
+		r.event.Kind, r.event.Why = compaction.DeltaFlush, "the schema changes"
+	}
+	if err == nil {
+		err = r.writeDeltas()
+	}
+	if err == nil {
+		err = r.commit()
+	}
+	if r.event.Kind != "" {
+		r.tell(err)
+	}
+	if err == nil {
+		r.old.keepFiles()
+	}
+	return err
+}
+
+// longer is the longer of two retentions in seconds: what one of them still keeps an Alter does not drop.
+func longer(a, b int64) int64 {
+	if a < 0 || b < 0 {
+		return meta.KeepForever
+	}
+	return max(a, b)
+}
+
+// keepFiles opens all files of a layout that was replaced by another with the same blocks, if readers hold it: by the time they need
+// a file, a compaction of the new layout may have removed its block.
+func (l *layout) keepFiles() {
+	if l.refs.Load() == 1 { // the caller's own: nobody can take hold of it any more
+		return
+	}
+	for _, d := range l.tree.Sets {
+		d.OpenFiles()
+	}
+}
+
+// convert brings operations that were encoded by one version of the schema to another. Columns are matched by their IDs, whose types never
+// change: cells of dropped columns go, an added column is one that the operation does not set.
+//
+// An update of which no column is left has an empty Body.
+func convert(ops []Op, from, to *Shape) {
+	source := make([]int, len(to.Schema.Columns)) // by column of to: its index in from; −1 = it was added
+	for i := range source {
+		source[i] = from.Schema.IndexID(to.Schema.Columns[i].ID)
+	}
+	for i := range ops {
+		switch op := &ops[i]; op.Ask {
+		case Update, UpdateIgnore:
+			op.Body = convertList(op.Body, to.Schema)
+		case Insert, InsertIgnore, Upsert, UpsertIgnore:
+			op.convertRow(source, from, to)
+		}
+	}
+}
+
+// convertRow brings the row image of an insert or upsert to another version of the schema. What an upsert did not set, and all that was
+// added, is what the new version makes of an unset column.
+func (op *Op) convertRow(source []int, from, to *Shape) {
+	cells := make([][]byte, len(source))
+	set, unset := batch.MakeBitmap(len(source)), false
+	op.Lacks = ""
+	for i, j := range source {
+		if j >= 0 && (op.Set == nil || op.Set.Get(j)) {
+			cells[i] = from.Layout.Cell(op.Body, j)
+			set.Set(i)
+			continue
+		}
+		c := &to.Schema.Columns[i]
+		if cells[i], unset = c.Unset(), true; c.Required() && op.Lacks == "" {
+			op.Lacks = c.Name
+		}
+	}
+	op.Set = nil
+	if unset {
+		op.Set = set
+	}
+	op.Body = to.Layout.AppendRow(nil, cells)
+}
+
+// convertList leaves out of an update the columns that s does not have.
+func convertList(list change.List, s *schema.Schema) change.List {
+	out := change.AppendUpdateHeader(make(change.List, 0, len(list)), change.Update)
+	empty := len(out)
+	for r := list.Columns(); ; {
+		id, cell, ok := r.Next()
+		if !ok {
+			break
+		}
+		if s.IndexID(id) >= 0 {
+			out = change.AppendColumn(out, id, cell)
+		}
+	}
+	if len(out) == empty {
+		return nil
+	}
+	return out
+}
