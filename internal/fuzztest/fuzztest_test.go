@@ -124,14 +124,14 @@ func TestTargetWithoutSeedsSaysSo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(program, "-test.run=^FuzzSeedless$", "-fuzztest.executions=5").CombinedOutput()
+	out, err := exec.Command(program, "-test.run=^FuzzToyWithoutSeeds$", "-fuzztest.executions=5").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "no seeds") {
 		t.Errorf("%v:\n%s", err, out)
 	}
 }
 
-// FuzzSeedless is for the test above it.
-func FuzzSeedless(f *testing.F) { Run(f, func(*testing.T, []byte) {}) }
+// FuzzToyWithoutSeeds is for the test above it.
+func FuzzToyWithoutSeeds(f *testing.F) { Run(f, func(*testing.T, []byte) {}) }
 
 func values(list ...any) (v []reflect.Value) {
 	for _, x := range list {

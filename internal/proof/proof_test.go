@@ -1,0 +1,223 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/prooftest"
+)
+
+// toyProofs do nothing, and some of it wrong.
+var toyProofs = []prooftest.Proof{
+	{Name: "good", Run: func(seed uint64, dir string) prooftest.Result {
+		err := os.WriteFile(filepath.Join(dir, "x"), nil, 0o666)
+		return prooftest.Result{Err: err, Tallies: []prooftest.Tally{{N: 1, Unit: "things"}, {N: int64(seed), Unit: "sums"}, {N: 0, Unit: "nothings"}}}
+	}},
+	{Name: "wrong", Run: func(seed uint64, dir string) (r prooftest.Result) {
+		if r.Tallies = []prooftest.Tally{{N: 1, Unit: "things"}}; seed == 18 {
+			r.Err, r.Script = errors.New("18 is wrong"), &prooftest.Script{}
+		}
+		return r
+	}},
+	{Name: "panics", Run: func(seed uint64, dir string) prooftest.Result {
+		if seed == 3 { // where nothing in this goroutine could catch it
+			go panic("3 panics")
+			select {}
+		}
+		return prooftest.Result{Tallies: []prooftest.Tally{{N: 1, Unit: "things"}}}
+	}},
+}
+
+// The processes that work are the test's own program.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == workerName {
+		os.Exit(run(context.Background(), os.Args[1:], toyProofs, os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+func command(t *testing.T, args ...string) (code int, log string) {
+	t.Helper()
+	var b bytes.Buffer
+	code = run(context.Background(), args, toyProofs, io.Discard, &b)
+	return code, b.String()
+}
+
+// tableOf is the ledger's table without its head.
+func tableOf(t *testing.T, name string) string {
+	t.Helper()
+	page, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), tableLine+"\n")
+	return table
+}
+
+func TestCampaignGoesOnBehindItsLedger(t *testing.T) {
+	ledger := filepath.Join(t.TempDir(), "ledger.md")
+	good := func(args ...string) (int, string) {
+		return command(t, append([]string{"good", "--ledger", ledger, "--commit", "c"}, args...)...)
+	}
+	if code, log := good("--seeds", "20"); code != 0 {
+		t.Fatal(log)
+	}
+	if code, log := good("--seeds", "1"); code != 2 || !strings.Contains(log, "--resume") {
+		t.Errorf("seeds that are there already: %d, %s", code, log)
+	}
+	if code, log := good("--seeds", "5", "--resume"); code != 0 {
+		t.Fatal(log)
+	}
+	if code, log := good("--seed", "100", "--seeds", "1", "--resume"); code != 0 {
+		t.Fatal(log)
+	}
+	if got, want := tableOf(t, ledger), "| c | good |  | 1–25, 100 | 26 things, 425 sums | no failure |\n"; got != want {
+		t.Errorf("got  %swant %s", got, want)
+	}
+	if code, log := good("--seeds", "1", "--resume", "--commit", "d"); code != 0 {
+		t.Fatal(log)
+	}
+	if got := tableOf(t, ledger); !strings.HasSuffix(got, "| d | good |  | 101 | 1 things, 101 sums | no failure |\n") {
+		t.Errorf("at another commit: %s", got)
+	}
+}
+
+func TestFailureIsEnteredWithItsSeedAndItsReplay(t *testing.T) {
+	for _, c := range []struct{ proof, seed, before, says string }{
+		{"wrong", "18", "1–18 | 17 things", "18 is wrong"},
+		{"panics", "3", "1–3 | 2 things", "3 panics"},
+	} {
+		ledger := filepath.Join(t.TempDir(), "ledger.md")
+		t.Setenv("TMPDIR", t.TempDir())
+		t.Setenv("TMP", t.TempDir())
+		code, log := command(t, c.proof, "--ledger", ledger, "--commit", "c")
+		if code != 1 || !strings.Contains(log, c.says) || !strings.Contains(log, "again: go run ./internal/proof "+c.proof+" --seed "+c.seed+" --seeds 1") {
+			t.Errorf("%s: exit code %d\n%s", c.proof, code, log)
+		}
+		if got, want := tableOf(t, ledger), "| c | "+c.proof+" |  | "+c.before+" | fails: seed "+c.seed+" |\n"; got != want {
+			t.Errorf("got  %swant %s", got, want)
+		}
+	}
+}
+
+func TestCampaignEndsWithItsTime(t *testing.T) {
+	ledger := filepath.Join(t.TempDir(), "ledger.md")
+	if code, log := command(t, "good", "--ledger", ledger, "--commit", "c", "--for", "1ms"); code != 0 {
+		t.Error(code, log)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if code := run(ctx, []string{"good", "--ledger", ledger, "--commit", "c", "--resume"}, toyProofs, io.Discard, io.Discard); code != 0 {
+		t.Error("interrupted:", code)
+	}
+}
+
+func TestWhatCannotBeRunIsSaid(t *testing.T) {
+	for _, args := range [][]string{{}, {"--for", "1s"}, {"none", "--ledger", ""}, {"good", "--fro", "1s"}, {"good", "1s"}, {"fuzz", "--ledger", "", "--target", "cfile.FuzzNone"}} {
+		if code, log := command(t, args...); code != 2 || log == "" {
+			t.Errorf("%q: %d, %q", args, code, log)
+		}
+	}
+}
+
+// FuzzToyPlanted goes wrong when it is told to.
+func FuzzToyPlanted(f *testing.F) {
+	f.Add([]byte("abc"))
+	planted := os.Getenv("PROOF_PLANTED") != ""
+	fuzztest.Run(f, func(t *testing.T, data []byte) {
+		if planted && len(data) > 2 && data[1] == 0xff {
+			t.Fatal("planted")
+		}
+	})
+}
+
+func toyCampaign(t *testing.T, log io.Writer) *campaign {
+	c := &campaign{options: options{ledger: filepath.Join(t.TempDir(), "ledger.md"), commit: "c", resume: true}, proof: fuzzName, log: log}
+	return c
+}
+
+func TestFuzzCampaignCountsExecutionsBySeeds(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	c := toyCampaign(t, &log)
+	toy := fuzzTarget{"internal/proof", "FuzzToyPlanted"}
+	for _, n := range []int64{1000, executionsOfSeed + 500} {
+		if err := c.executeTarget(context.Background(), toy, program, t.TempDir(), n); err != nil {
+			t.Fatal(err, log.String())
+		}
+	}
+	want := "| c | fuzz | internal/proof.FuzzToyPlanted | 1–3 | 1,001,500 executions | no failure |\n"
+	if got := tableOf(t, c.ledger); got != want {
+		t.Errorf("got  %swant %s", got, want)
+	}
+	if n, err := c.have(toy.String(), unitExecutions); err != nil || n != 1_001_500 {
+		t.Error(n, err)
+	}
+}
+
+func TestFuzzCampaignFindsAPlantedFaultWhoseSeedFailsAgain(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PROOF_PLANTED", "1")
+	var log bytes.Buffer
+	c, dir := toyCampaign(t, &log), t.TempDir()
+	toy := fuzzTarget{"internal/proof", "FuzzToyPlanted"}
+	if err := c.executeTarget(context.Background(), toy, program, dir, executionsOfSeed); !errors.Is(err, errFailed) {
+		t.Fatal(err, log.String())
+	}
+	if !regexp.MustCompile(`again: go test \./internal/proof -run '\^FuzzToyPlanted\$' -fuzztest.seed 1 `).MatchString(log.String()) {
+		t.Errorf("no replay:\n%s", log.String())
+	}
+	if got := tableOf(t, c.ledger); !strings.HasSuffix(got, "| fails: seed 1 |\n") {
+		t.Error(got)
+	}
+	if kept, _ := filepath.Glob(filepath.Join(dir, "testdata", "fuzz", toy.name, "*")); len(kept) != 1 {
+		t.Errorf("kept inputs: %v", kept)
+	}
+	again := toyCampaign(t, io.Discard)
+	if err := again.executeTarget(context.Background(), toy, program, t.TempDir(), executionsOfSeed); !errors.Is(err, errFailed) {
+		t.Error("the same seed does not fail again:", err)
+	}
+}
+
+// A target that hands its body to f.Fuzz itself would be left out of the campaigns.
+func TestEveryFuzzTargetOfTheModuleIsFoundAndRunsThroughFuzztest(t *testing.T) {
+	root, err := moduleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets, err := fuzzTargets(root, nil)
+	if err != nil || len(targets) < 33 {
+		t.Fatal(len(targets), err)
+	}
+	for _, pkg := range []string{"cfile", "bloom", "delta", "internal/encoding", "internal/wal", "internal/meta", "internal/change", "internal/compress", "internal/coding"} {
+		if of, err := fuzzTargets(root, []string{pkg}); err != nil || len(of) == 0 {
+			t.Errorf("%s: %v, %v", pkg, of, err)
+		}
+	}
+	direct := regexp.MustCompile(`\bf\.Fuzz\(`)
+	for _, target := range targets {
+		files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(target.pkg), "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range files {
+			if source, err := os.ReadFile(name); err != nil || direct.Match(source) {
+				t.Errorf("%s calls f.Fuzz (%v)", name, err)
+			}
+		}
+	}
+}
