@@ -3,9 +3,9 @@ package apply
 import (
 	"bufio"
 	"context"
-	"errors"
-	"fmt"
 	"io"
+
+	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
 )
 
 // maxLineBytes bounds a line, and so the memory that an input without line ends takes. It is far above
@@ -73,7 +73,7 @@ func (l *lines) run(in *bufio.Reader) {
 		default:
 		}
 		n := line{number: number}
-		n.text, n.err = readLine(in, buffer[:0])
+		n.text, n.err = jsonin.ReadLine(in, buffer[:0], maxLineBytes)
 		select {
 		case l.ready <- n:
 		case <-l.stop:
@@ -81,24 +81,6 @@ func (l *lines) run(in *bufio.Reader) {
 		}
 		if n.err != nil {
 			return
-		}
-	}
-}
-
-// readLine appends a line to buffer. The last one need not have an end.
-func readLine(in *bufio.Reader, buffer []byte) ([]byte, error) {
-	for {
-		part, err := in.ReadSlice('\n')
-		buffer = append(buffer, part...)
-		switch {
-		case err == nil:
-			return buffer[:len(buffer)-1], nil
-		case err == io.EOF && len(buffer) > 0:
-			return buffer, nil
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, err
-		case len(buffer) > maxLineBytes:
-			return nil, fmt.Errorf("the line is longer than %d bytes", maxLineBytes)
 		}
 	}
 }

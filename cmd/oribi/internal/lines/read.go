@@ -53,10 +53,11 @@ const cellBytes = 24
 // Next reads a line and appends its cell to v, whose byte strings hold until Reset. io.EOF is the end; other errors
 // tell what is wrong with the line, but not its number.
 func (r *Reader) Next(v *batch.Vector) error {
-	text, err := r.line()
+	text, err := jsonin.ReadLine(r.in, r.text[:0], maxLineBytes)
 	if err != nil {
 		return err
 	}
+	r.text = text
 	r.Line++
 	r.Bytes += cellBytes
 	value := jsonin.Trim(text)
@@ -116,23 +117,4 @@ func (r *Reader) appendArray(v *batch.Vector, value []byte) error {
 	}
 	v.AppendArray(r.elements)
 	return nil
-}
-
-// line reads a line without its end. The last one need not have an end.
-func (r *Reader) line() ([]byte, error) {
-	r.text = r.text[:0]
-	for {
-		part, err := r.in.ReadSlice('\n')
-		r.text = append(r.text, part...)
-		switch {
-		case err == nil:
-			return r.text[:len(r.text)-1], nil
-		case err == io.EOF && len(r.text) > 0:
-			return r.text, nil
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, err
-		case len(r.text) > maxLineBytes:
-			return nil, fmt.Errorf("the line is longer than %d bytes", maxLineBytes)
-		}
-	}
 }
