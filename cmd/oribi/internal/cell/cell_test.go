@@ -1,6 +1,7 @@
 package cell
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
@@ -77,6 +78,9 @@ func TestJSONAndTextOfEveryType(t *testing.T) {
 		}
 		if s := string(celltext.AppendText(nil, col, got)); s != c.text {
 			t.Errorf("%s %s: text %q, want %q", c.typeName, c.in, s, c.text)
+		}
+		if field, err := FromField([]byte{}, col, []byte(c.text)); err != nil || !bytes.Equal(field, got) {
+			t.Errorf("%s %q: as a field it is %x, %v, want %x", c.typeName, c.text, field, err, got)
 		}
 	}
 	if s := string(celltext.AppendJSON(nil, column(t, "date"), nil)); s != "null" {

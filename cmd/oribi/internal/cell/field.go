@@ -1,0 +1,206 @@
+package cell
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// FromField appends the cell that text, a field of a CSV file without its quotes, is in column c: a JSON value without quotes.
+// A NUL byte, which JSON has an escape for and CSV has not, is refused. Errors do not name the column.
+func FromField(dst []byte, c *schema.Column, text []byte) ([]byte, error) {
+	switch t := c.Type; {
+	case t == schema.String || t == schema.Varchar:
+		if err := checkFieldText(text); err != nil {
+			return dst, err
+		}
+		return append(dst, text...), checkLength(c, text)
+	case t == schema.Bool:
+		if b := string(text); b == "true" || b == "false" {
+			return FromBool(dst, b == "true"), nil
+		}
+		return dst, fmt.Errorf("want true or false, not %s", excerpt(text))
+	case t == schema.Binary:
+		return FromHex(dst, string(text))
+	case t == schema.Date:
+		if days, ok := plainDate(text); ok {
+			return appendLittle(dst, uint64(days), 4), nil
+		}
+		return FromDate(dst, string(text))
+	case t == schema.Float || t == schema.Double:
+		if jsonNumber(text) {
+			return appendFloatCell(dst, t, string(text))
+		}
+		return FromFloatName(dst, t, string(text))
+	case t.Decimal():
+		if v, ok := plainDecimal(text, c); ok {
+			return appendWide(dst, batch.Int128Of(v), t.Width()), nil
+		}
+		return FromDecimal(dst, c, string(text))
+	}
+	return integerFromField(dst, c, text)
+}
+
+func checkFieldText(text []byte) error {
+	if !utf8.Valid(text) {
+		return errors.New("is not valid UTF-8")
+	}
+	if bytes.IndexByte(text, 0) >= 0 {
+		return errors.New("holds a NUL byte")
+	}
+	return nil
+}
+
+func integerFromField(dst []byte, c *schema.Column, text []byte) ([]byte, error) {
+	if v, ok := plainInteger(text); ok {
+		switch t := c.Type; {
+		case t == schema.Int64 || t == schema.Timestamp:
+			return appendLittle(dst, uint64(v), 8), nil
+		case t == schema.Int32 && v == int64(int32(v)):
+			return appendLittle(dst, uint64(v), 4), nil
+		}
+	} else if !jsonNumber(text) || bytes.ContainsAny(text, ".eE") {
+		return dst, fmt.Errorf("want an integer in plain digits, not %s", excerpt(text))
+	}
+	return integerFromJSON(dst, c, text)
+}
+
+// mostPlainDigits is how many digits an int64 holds, whichever they are.
+const mostPlainDigits = 18
+
+// powers are those of ten.
+var powers = func() (p [mostPlainDigits]int64) {
+	p[0] = 1
+	for i := 1; i < len(p); i++ {
+		p[i] = 10 * p[i-1]
+	}
+	return p
+}()
+
+// plainInteger reads what most integers look like: few digits, no zero before them. What it does not read may be one all the same.
+func plainInteger(text []byte) (v int64, ok bool) {
+	digits := text
+	if len(digits) > 0 && digits[0] == '-' {
+		digits = digits[1:]
+	}
+	if len(digits) == 0 || len(digits) > mostPlainDigits || digits[0] == '0' && len(digits) > 1 {
+		return 0, false
+	}
+	for _, d := range digits {
+		if d -= '0'; d > 9 {
+			return 0, false
+		}
+		v = 10*v + int64(d)
+	}
+	if len(digits) < len(text) {
+		v = -v
+	}
+	return v, true
+}
+
+// plainDecimal reads what most decimals look like, unscaled: few digits, a point at most.
+func plainDecimal(text []byte, c *schema.Column) (v int64, ok bool) {
+	if len(text)+c.Scale > mostPlainDigits {
+		return 0, false
+	}
+	digits := text
+	if len(digits) > 0 && digits[0] == '-' {
+		digits = digits[1:]
+	}
+	point := len(digits)
+	for i, d := range digits {
+		if d == '.' && point == len(digits) {
+			point = i
+			continue
+		}
+		if d -= '0'; d > 9 {
+			return 0, false
+		}
+		v = 10*v + int64(d)
+	}
+	decimals := max(len(digits)-point-1, 0)
+	if point == 0 || point == len(digits)-1 || decimals > c.Scale {
+		return 0, false
+	}
+	for range c.Scale - decimals {
+		v *= 10
+	}
+	if c.Precision < mostPlainDigits && v >= powers[c.Precision] {
+		return 0, false
+	}
+	if len(digits) < len(text) {
+		v = -v
+	}
+	return v, true
+}
+
+// plainDate reads a date of the years 1 to 9999 as days since 1970.
+func plainDate(text []byte) (days int, ok bool) {
+	if len(text) != len("2006-01-02") || text[4] != '-' || text[7] != '-' {
+		return 0, false
+	}
+	year, month, day := digitsOf(text[:4]), digitsOf(text[5:7]), digitsOf(text[8:])
+	if year < 1 || month < 1 || month > 12 || day < 1 || day > monthDays(year, month) {
+		return 0, false
+	}
+	// Days up to the first of March of the year 0 are counted from there on, so that the leap day ends a year:
+	// (153 m + 2) / 5 is the number of days before the month m, March being 0.
+	if month < 3 {
+		year, month = year-1, month+12
+	}
+	const marchOfYear0 = 719468 // days before 1970-01-01
+	return 365*year + year/4 - year/100 + year/400 + (153*(month-3)+2)/5 + day - 1 - marchOfYear0, true
+}
+
+// digitsOf is a number of a few digits, −1 if there is anything else.
+func digitsOf(text []byte) int {
+	n := 0
+	for _, d := range text {
+		if d -= '0'; d > 9 {
+			return -1
+		}
+		n = 10*n + int(d)
+	}
+	return n
+}
+
+func monthDays(year, month int) int {
+	switch month {
+	case 2:
+		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
+			return 29
+		}
+		return 28
+	case 4, 6, 9, 11:
+		return 30
+	}
+	return 31
+}
+
+// jsonNumber tells whether text is a number as JSON writes it.
+func jsonNumber(text []byte) bool {
+	if len(text) > 0 && text[0] == '-' {
+		text = text[1:]
+	}
+	whole := countDigits(text)
+	if whole == 0 || whole > 1 && text[0] == '0' {
+		return false
+	}
+	text = text[whole:]
+	if len(text) > 0 && text[0] == '.' {
+		decimals := countDigits(text[1:])
+		if decimals == 0 {
+			return false
+		}
+		text = text[1+decimals:]
+	}
+	if len(text) == 0 {
+		return true
+	}
+	_, ok := parseExponent(text)
+	return ok
+}

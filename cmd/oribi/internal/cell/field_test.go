@@ -1,0 +1,110 @@
+package cell
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
+	"github.com/oribi-db/oribi/schema"
+)
+
+var seed = flag.Uint64("cell.seed", 0, "seed of random fields; 0 = a new one")
+
+func newRand(t testing.TB) *rand.Rand {
+	t.Helper()
+	s := *seed
+	if s == 0 {
+		s = rand.Uint64()
+	}
+	t.Logf("-cell.seed %d", s)
+	return rand.New(rand.NewPCG(s, 0))
+}
+
+// The days that are read quickly are those of package time, and no others.
+func TestDatesOfFieldsAreThoseOfPackageTime(t *testing.T) {
+	date := column(t, "date")
+	check := func(text string) {
+		t.Helper()
+		got, err := FromField(nil, date, []byte(text))
+		want, wantErr := FromDate(nil, text)
+		if !bytes.Equal(got, want) || (err == nil) != (wantErr == nil) {
+			t.Fatalf("%s: %x, %v, want %x, %v", text, got, err, want, wantErr)
+		}
+	}
+	for day := time.Date(1896, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() < 2005; day = day.AddDate(0, 0, 1) {
+		check(day.Format(time.DateOnly))
+	}
+	r := newRand(t)
+	for range 20_000 {
+		check(fmt.Sprintf("%04d-%02d-%02d", r.IntN(10_000), r.IntN(14), r.IntN(33)))
+	}
+	for _, text := range []string{"", "2024-1-01", "2024-01-1x", "+024-01-01", "2024/01/01", "2024-01-01 ", "12024-01-01"} {
+		check(text)
+	}
+}
+
+// Numbers that are read quickly are those that are read with care, and no others.
+func TestNumbersOfFieldsAreThoseOfJSON(t *testing.T) {
+	r := newRand(t)
+	types := []string{"int8", "int16", "int32", "int64", "timestamp", "float", "double", "decimal(5,2)", "decimal(15,2)", "decimal(18,18)", "decimal(38,6)"}
+	const letters = "0123456789012345678900..-+eE x"
+	for range 50_000 {
+		var b strings.Builder
+		for range r.IntN(22) {
+			b.WriteByte(letters[r.IntN([]int{10, 24, len(letters)}[r.IntN(3)])])
+		}
+		text := b.String()
+		if r.IntN(3) == 0 {
+			text = "-" + text
+		}
+		c := column(t, types[r.IntN(len(types))])
+		got, err := FromField(nil, c, []byte(text))
+		want, wantErr := careful(c, text)
+		if (err == nil) != (wantErr == nil) || err == nil && !bytes.Equal(got, want) {
+			t.Fatalf("%s %q: %x, %v, want %x, %v", c.TypeName(), text, got, err, want, wantErr)
+		}
+	}
+}
+
+// careful reads a field by way of JSON: decimals stand in quotes there, other numbers do not.
+func careful(c *schema.Column, text string) ([]byte, error) {
+	if c.Type.Decimal() {
+		return FromDecimal(nil, c, text)
+	}
+	if err := jsonin.Check([]byte(text)); err != nil {
+		return nil, err
+	}
+	if jsonin.Trim([]byte(text)); len(jsonin.Trim([]byte(text))) != len(text) {
+		return nil, fmt.Errorf("blanks")
+	}
+	return FromJSON(nil, c, []byte(text))
+}
+
+func TestFieldsThatAreRefused(t *testing.T) {
+	for _, c := range []struct{ typeName, text, want string }{
+		{"string", "a\xffb", "is not valid UTF-8"},
+		{"string", "a\x00b", "holds a NUL byte"},
+		{"varchar(2)", "abc", "has 3 characters, varchar(2) holds 2"},
+		{"bool", "True", `want true or false, not "True"`},
+		{"binary", "ab", `want "0x…", not "ab"`},
+		{"int32", "12a", `want an integer in plain digits, not "12a"`},
+		{"int32", "1.0", `want an integer in plain digits, not "1.0"`},
+		{"int32", "007", `want an integer in plain digits, not "007"`},
+		{"int32", "", `want an integer in plain digits, not ""`},
+		{"int8", "128", `"128" is out of range for int8`},
+		{"double", "0x1p-2", `want a number, "NaN", "+Inf" or "-Inf", not "0x1p-2"`},
+		{"double", "inf", `want a number, "NaN", "+Inf" or "-Inf", not "inf"`},
+		{"decimal(5,2)", "1.555", `"1.555" has more than 2 decimals`},
+		{"decimal(5,2)", "1000", `"1000" is out of range for decimal(5,2)`},
+		{"date", "2023-02-29", `"2023-02-29" is no date (year-month-day)`},
+	} {
+		if _, err := FromField(nil, column(t, c.typeName), []byte(c.text)); err == nil || err.Error() != c.want {
+			t.Errorf("%s %q: got %v, want %s", c.typeName, c.text, err, c.want)
+		}
+	}
+}
