@@ -1,0 +1,366 @@
+// Package csvin reads records of delimited text: RFC 4180, with any delimiter of one byte.
+//
+//	r := csvin.NewReader(in, ',')
+//	for {
+//		switch err := r.Next(); {
+//		case err == io.EOF: return nil
+//		case err != nil: …
+//		}
+//		use(r.Line, r.Fields)
+//	}
+//
+// It differs from encoding/csv where a store needs it to: a field says whether it stood in quotes (an empty field is "not
+// set", "" is the empty string); line ends within quotes stay as they are; the bytes of a record, also of a bad one, can be
+// had as they stood in the input; and a record takes a bounded amount of memory.
+//
+// The input is read in large pieces and records are split where they lie: fields alias the reader's buffer and hold until the
+// next call of Next. Lines end in LF or CR LF; the last one may end in neither, or in CR. A Reader is for one goroutine.
+package csvin
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// MaxRecordBytes bounds one record, and with it the memory of a Reader. A row of a table is at most half as long.
+const MaxRecordBytes = 16 << 20
+
+const firstBufferBytes = 256 << 10
+
+// Field is one field of a record.
+type Field struct {
+	Text   []byte // quotes undone
+	Quoted bool
+}
+
+// Reader reads records.
+type Reader struct {
+	Line   int     // of the input, from 1, on which the record last read begins
+	Fields []Field // of that record, at least one
+
+	in        io.Reader
+	delimiter byte
+	err       error // of in; told when what came before it is used up
+	most      int   // bytes of a record
+
+	buffer     []byte
+	start, end int    // what is read and not yet used
+	size       int    // bytes of the record last read, its line end included
+	lines      int    // line ends in it
+	spans      []span // of a record with quotes
+	unquoted   []byte // fields whose doubled quotes were undone
+	begun      bool
+}
+
+// span is a field's place, counted from its record's start.
+type span struct {
+	from, to        int
+	quoted, doubled bool
+}
+
+// BadRecord is a record that is not CSV. Reading can go on behind it. Field is the index of the field at fault.
+type BadRecord struct {
+	Field int
+	Cause error
+}
+
+func (e *BadRecord) Error() string { return fmt.Sprintf("field %d: %v", e.Field+1, e.Cause) }
+func (e *BadRecord) Unwrap() error { return e.Cause }
+
+// What is wrong with a record.
+var (
+	ErrUnclosed = errors.New("a quote is never closed")
+	ErrBare     = errors.New("a quote stands within a field that is not quoted")
+	ErrBehind   = errors.New("text stands behind a closing quote")
+	ErrTooLong  = fmt.Errorf("the record is longer than %d bytes", MaxRecordBytes)
+	ErrUTF16    = errors.New("the text is UTF-16, want UTF-8")
+)
+
+// NewReader makes a reader of records whose fields stand between delimiters. A byte order mark at the start is passed by.
+func NewReader(in io.Reader, delimiter byte) *Reader {
+	return newReader(in, delimiter, firstBufferBytes)
+}
+
+func newReader(in io.Reader, delimiter byte, bufferBytes int) *Reader {
+	return &Reader{in: in, delimiter: delimiter, most: MaxRecordBytes, buffer: make([]byte, bufferBytes), Line: 1}
+}
+
+// Raw is the record last read as it stood in the input, with its line end if it has one. It holds until the next call of Next.
+func (r *Reader) Raw() []byte { return r.buffer[r.start : r.start+r.size] }
+
+// Next reads a record; empty lines are passed by.
+//
+// Errors: io.EOF at the end; *BadRecord, after which the next call goes on behind the record (of one whose quote is never closed:
+// behind its first line); others end the reading: those of the input, ErrTooLong, ErrUTF16. Line is set with all of them.
+func (r *Reader) Next() error {
+	if !r.begun {
+		r.begun = true
+		if err := r.passMark(); err != nil {
+			return err
+		}
+	}
+	r.pass()
+	for {
+		switch b, ok := r.at(0); {
+		case !ok:
+			return r.ended()
+		case b == '\n':
+			r.size, r.lines = 1, 1
+		case b == '\r':
+			b, ok := r.at(1)
+			switch {
+			case ok && b == '\n':
+				r.size, r.lines = 2, 1
+			case ok || r.cut():
+				return r.record()
+			default:
+				r.size = 1
+			}
+		default:
+			return r.record()
+		}
+		r.pass()
+	}
+}
+
+// passMark passes a byte order mark of UTF-8 by and refuses those of UTF-16.
+func (r *Reader) passMark() error {
+	for i := range 3 {
+		r.at(i)
+	}
+	head := r.buffer[r.start:r.end]
+	switch {
+	case bytes.HasPrefix(head, []byte{0xef, 0xbb, 0xbf}):
+		r.start += 3
+	case bytes.HasPrefix(head, []byte{0xff, 0xfe}), bytes.HasPrefix(head, []byte{0xfe, 0xff}):
+		return ErrUTF16
+	}
+	return nil
+}
+
+// pass goes behind the record last read.
+func (r *Reader) pass() {
+	r.start += r.size
+	r.Line += r.lines
+	r.size, r.lines = 0, 0
+}
+
+// at is the byte at an offset from the record's start; false where the input ends before it, or at the bound of a record.
+func (r *Reader) at(i int) (byte, bool) {
+	for r.start+i >= r.end {
+		if !r.fill() {
+			return 0, false
+		}
+	}
+	return r.buffer[r.start+i], true
+}
+
+// full tells whether no more is read of a record because it is too long.
+func (r *Reader) full() bool { return r.end-r.start >= r.most }
+
+// fill reads more of the input behind what is there; false at its end or where the record is full.
+func (r *Reader) fill() bool {
+	if r.err != nil || r.full() {
+		return false
+	}
+	if r.start > 0 && r.end == len(r.buffer) {
+		copy(r.buffer, r.buffer[r.start:r.end])
+		r.start, r.end = 0, r.end-r.start
+	}
+	if r.end == len(r.buffer) {
+		r.buffer = append(r.buffer, make([]byte, min(len(r.buffer), r.most-r.end))...)
+	}
+	for range 100 { // a reader may give nothing now and then, not for ever
+		var n int
+		n, r.err = r.in.Read(r.buffer[r.end:])
+		if r.end += n; n > 0 {
+			return true
+		}
+		if r.err != nil {
+			return false
+		}
+	}
+	r.err = io.ErrNoProgress
+	return false
+}
+
+// ended is the error where the input gives no more and no whole record is left.
+func (r *Reader) ended() error {
+	if r.full() {
+		return ErrTooLong
+	}
+	return r.err
+}
+
+// cut tells whether the record ends where it does because the input failed, so that it may not be whole.
+func (r *Reader) cut() bool { return r.full() || r.err != io.EOF }
+
+// record reads the record at start, of which there is at least one byte.
+func (r *Reader) record() error {
+	r.Fields = r.Fields[:0]
+	line, whole, err := r.line(0)
+	if err != nil {
+		return err
+	}
+	if bytes.IndexByte(line, '"') >= 0 {
+		return r.quotedRecord()
+	}
+	if r.size = len(line); whole {
+		r.size, r.lines = r.size+1, 1
+	}
+	line = bytes.TrimSuffix(line, []byte{'\r'})
+	from := 0
+	for i, b := range line {
+		if b == r.delimiter {
+			r.Fields = append(r.Fields, Field{Text: line[from:i:i]})
+			from = i + 1
+		}
+	}
+	r.Fields = append(r.Fields, Field{Text: line[from:]})
+	return nil
+}
+
+// line is the rest of the line that the byte at an offset from the record's start stands on, without its end; whole tells whether it has one.
+// A quote in it, behind which a line end may be part of a field, is left to quotedRecord.
+func (r *Reader) line(offset int) (text []byte, whole bool, err error) {
+	for seen := offset; ; {
+		rest := r.buffer[r.start+seen : r.end]
+		if i := bytes.IndexByte(rest, '\n'); i >= 0 {
+			return r.buffer[r.start+offset : r.start+seen+i], true, nil
+		}
+		seen += len(rest)
+		if r.fill() {
+			continue
+		}
+		if r.cut() {
+			return nil, false, r.ended()
+		}
+		return r.buffer[r.start+offset : r.end], false, nil
+	}
+}
+
+// quotedRecord splits the record at start, which holds a quote somewhere in its first line.
+func (r *Reader) quotedRecord() error {
+	r.spans = r.spans[:0]
+	for i := 0; ; {
+		s, next, cause := r.field(i)
+		if cause != nil {
+			return r.bad(len(r.spans), next, cause)
+		}
+		r.spans = append(r.spans, s)
+		b, ok := r.at(next)
+		switch {
+		case !ok && r.cut():
+			return r.ended()
+		case !ok:
+			r.size = next
+		case b == r.delimiter:
+			i = next + 1
+			continue
+		case b == '\n':
+			r.size = next + 1
+		case b == '\r':
+			b, ok := r.at(next + 1)
+			switch {
+			case ok && b == '\n':
+				r.size = next + 2
+			case ok:
+				return r.bad(len(r.spans)-1, next, ErrBehind)
+			case r.cut():
+				return r.ended()
+			default:
+				r.size = next + 1
+			}
+		default:
+			return r.bad(len(r.spans)-1, next, ErrBehind)
+		}
+		r.lines = bytes.Count(r.Raw(), []byte{'\n'})
+		r.makeFields()
+		return nil
+	}
+}
+
+// field finds the field at offset i, and the offset behind it: of a delimiter, a line end, or the input's end.
+func (r *Reader) field(i int) (s span, next int, cause error) {
+	if b, ok := r.at(i); ok && b == '"' {
+		return r.quotedField(i)
+	}
+	for next = i; ; next++ {
+		b, ok := r.at(next)
+		switch {
+		case !ok || b == r.delimiter || b == '\n':
+			to := next // b is 0 at the end of the input
+			if b != r.delimiter && to > i && r.buffer[r.start+to-1] == '\r' {
+				to--
+			}
+			return span{from: i, to: to}, next, nil
+		case b == '"':
+			return s, next, ErrBare
+		}
+	}
+}
+
+func (r *Reader) quotedField(i int) (s span, next int, cause error) {
+	s = span{from: i + 1, quoted: true}
+	for at := i + 1; ; {
+		rest := r.buffer[r.start+at : r.end]
+		k := bytes.IndexByte(rest, '"')
+		if k < 0 {
+			at += len(rest)
+			if !r.fill() {
+				return s, at, ErrUnclosed
+			}
+			continue
+		}
+		at += k
+		if b, ok := r.at(at + 1); !ok || b != '"' {
+			s.to = at
+			return s, at + 1, nil
+		}
+		s.doubled = true
+		at += 2
+	}
+}
+
+// bad ends a record whose field of that index is not CSV: at the end of the line that holds offset at or, where a quote is never closed, of its first line.
+func (r *Reader) bad(field, at int, cause error) error {
+	if cause == ErrUnclosed {
+		if r.err != io.EOF && !r.full() {
+			return r.err // it may well be closed in what could not be read
+		}
+		at = 0
+	}
+	line, whole, err := r.line(at)
+	if err != nil {
+		return err
+	}
+	if r.size = at + len(line); whole {
+		r.size++
+	}
+	r.lines = bytes.Count(r.Raw(), []byte{'\n'})
+	return &BadRecord{Field: field, Cause: cause}
+}
+
+func (r *Reader) makeFields() {
+	raw := r.Raw()
+	r.unquoted = slices.Grow(r.unquoted[:0], len(raw)) // not moved below: fields alias it
+	for _, s := range r.spans {
+		text := raw[s.from:s.to:s.to]
+		if s.doubled {
+			from := len(r.unquoted)
+			for len(text) > 0 {
+				k := bytes.IndexByte(text, '"')
+				if k < 0 {
+					k = len(text) - 1
+				}
+				r.unquoted = append(r.unquoted, text[:k+1]...)
+				text = text[min(k+2, len(text)):]
+			}
+			text = r.unquoted[from:len(r.unquoted):len(r.unquoted)]
+		}
+		r.Fields = append(r.Fields, Field{Text: text, Quoted: s.quoted})
+	}
+}

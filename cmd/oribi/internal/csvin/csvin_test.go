@@ -1,0 +1,244 @@
+package csvin
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+var seed = flag.Uint64("csvin.seed", 0, "seed of random records; 0 = a new one")
+
+// readAll writes what a reader gives so that it can be compared: records by line, quoted fields in «», raw bytes behind =.
+func readAll(r *Reader) string {
+	var b strings.Builder
+	for {
+		err := r.Next()
+		if err == io.EOF {
+			return b.String()
+		}
+		fmt.Fprintf(&b, "%d:", r.Line)
+		if err != nil {
+			fmt.Fprintf(&b, " (%v)", err)
+			if _, bad := errors.AsType[*BadRecord](err); !bad {
+				return b.String()
+			}
+			fmt.Fprintf(&b, " =%q\n", r.Raw())
+			continue
+		}
+		for _, f := range r.Fields {
+			if f.Quoted {
+				fmt.Fprintf(&b, " «%s»", f.Text)
+			} else {
+				fmt.Fprintf(&b, " ‹%s›", f.Text)
+			}
+		}
+		fmt.Fprintf(&b, " =%q\n", r.Raw())
+	}
+}
+
+func TestRecords(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"no text", "", ""},
+		{"fields", "a,b\nc,d\n", `1: ‹a› ‹b› ="a,b\n"` + "\n" + `2: ‹c› ‹d› ="c,d\n"` + "\n"},
+		{"no last line end", "a,b", `1: ‹a› ‹b› ="a,b"` + "\n"},
+		{"an empty field at the end", "a,", `1: ‹a› ‹› ="a,"` + "\n"},
+		{"empty and empty in quotes", ",\"\",\n", `1: ‹› «» ‹› =",\"\",\n"` + "\n"},
+		{"CR LF and empty lines", "\r\n\na,b\r\n\r\nc,\"d\"\r\n", `3: ‹a› ‹b› ="a,b\r\n"` + "\n" + `5: ‹c› «d» ="c,\"d\"\r\n"` + "\n"},
+		{"CR elsewhere is text", "a\rb,c\n\rd\n", "1: ‹a\rb› ‹c› =\"a\\rb,c\\n\"\n2: ‹\rd› =\"\\rd\\n\"\n"},
+		{"CR at the end", "a,b\r", `1: ‹a› ‹b› ="a,b\r"` + "\n"},
+		{"CR behind a quote at the end", "a,\"b\"\r", `1: ‹a› «b» ="a,\"b\"\r"` + "\n"},
+		{"doubled quotes", `"""a""b"""`, `1: «"a"b"» ="\"\"\"a\"\"b\"\"\""` + "\n"},
+		{"line ends and delimiters in quotes", "a,\"b\r\nc,\n\"\nd\n", "1: ‹a› «b\r\nc,\n» =\"a,\\\"b\\r\\nc,\\n\\\"\\n\"\n4: ‹d› =\"d\\n\"\n"},
+		{"mark", "\xef\xbb\xbfa\n", `1: ‹a› ="a\n"` + "\n"},
+		{"quoted behind a mark", "\xef\xbb\xbf\"a\"\n", `1: «a» ="\"a\"\n"` + "\n"},
+		{"half a mark", "\xef\xbb", "1: ‹\xef\xbb› =\"\\xef\\xbb\"\n"},
+		{"UTF-16", "\xff\xfea\x00", "1: (the text is UTF-16, want UTF-8)"},
+		{"bare quote", "a,b\"c,d\ne\n", `1: (field 2: a quote stands within a field that is not quoted) ="a,b\"c,d\n"` + "\n" + `2: ‹e› ="e\n"` + "\n"},
+		{"text behind a quote", "\"a\nb\"c,\"d\ne\n", `1: (field 1: text stands behind a closing quote) ="\"a\nb\"c,\"d\n"` + "\n" + `3: ‹e› ="e\n"` + "\n"},
+		{"unclosed", "a\n\"b,c\nd\n", `1: ‹a› ="a\n"` + "\n" + `2: (field 1: a quote is never closed) ="\"b,c\n"` + "\n" + `3: ‹d› ="d\n"` + "\n"},
+		{"unclosed at the end", "a,\"", `1: (field 2: a quote is never closed) ="a,\""` + "\n"},
+	} {
+		for name, in := range map[string]io.Reader{"": strings.NewReader(c.text), ", byte by byte": iotest.OneByteReader(strings.NewReader(c.text))} {
+			if got := readAll(NewReader(in, ',')); got != c.want {
+				t.Errorf("%s%s: got\n%swant\n%s", c.name, name, got, c.want)
+			}
+		}
+	}
+}
+
+// What came before a failure of the input is read; what was cut by it is not.
+func TestFailingInputsLoseNoWholeRecordAndMakeNone(t *testing.T) {
+	refused := errors.New("refused")
+	for _, c := range []struct{ text, want string }{
+		{"a,b\nc,d", `1: ‹a› ‹b› ="a,b\n"` + "\n2: (refused)"},
+		{"a,b\n\"c", `1: ‹a› ‹b› ="a,b\n"` + "\n2: (refused)"},
+		{"a,b\n\"c\"", `1: ‹a› ‹b› ="a,b\n"` + "\n2: (refused)"},
+		{"a,b\n\"c\"\r", `1: ‹a› ‹b› ="a,b\n"` + "\n2: (refused)"},
+		{"a,b\nc\"", `1: ‹a› ‹b› ="a,b\n"` + "\n2: (refused)"},
+		{"a,b\n\r", `1: ‹a› ‹b› ="a,b\n"` + "\n2: (refused)"},
+		{"", "1: (refused)"},
+	} {
+		if got := readAll(NewReader(io.MultiReader(strings.NewReader(c.text), iotest.ErrReader(refused)), ',')); got != c.want {
+			t.Errorf("%q: got\n%s\nwant\n%s", c.text, got, c.want)
+		}
+	}
+}
+
+// endless is an input of one byte again and again.
+type endless byte
+
+func (e endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = byte(e)
+	}
+	return len(p), nil
+}
+
+func TestRecordsAreBounded(t *testing.T) {
+	for _, head := range []string{"", "a,\"", "\"b\"\""} {
+		r := NewReader(io.MultiReader(strings.NewReader(head), endless('x')), ',')
+		r.most = 1 << 20
+		if err := r.Next(); err != ErrTooLong {
+			t.Errorf("%s…: %v", head, err)
+		}
+		if len(r.buffer) > 2<<20 {
+			t.Errorf("%s…: a buffer of %d bytes", head, len(r.buffer))
+		}
+	}
+	// A quote that is not closed within the bound costs its line alone.
+	r := NewReader(io.MultiReader(strings.NewReader("\"a\nb\n"), io.LimitReader(endless('\n'), 3<<20)), ',')
+	r.most = 1 << 20
+	want := `1: (field 1: a quote is never closed) ="\"a\n"` + "\n" + `2: ‹b› ="b\n"` + "\n"
+	if got := readAll(r); got != want {
+		t.Errorf("got %s", got)
+	}
+}
+
+// randomText makes text of what matters to a reader of CSV.
+func randomText(r *rand.Rand) string {
+	var b strings.Builder
+	for range r.IntN(40) {
+		b.WriteString([]string{"a", "bc", ",", ",", "\"", "\"", "\"\"", "\n", "\r\n", "\r", "é", "\"x\"", "\x00"}[r.IntN(13)])
+	}
+	return b.String()
+}
+
+func TestRandomTextAgreesWithPackageCSV(t *testing.T) {
+	s := *seed
+	if s == 0 {
+		s = rand.Uint64()
+	}
+	t.Logf("-csvin.seed %d", s)
+	random := rand.New(rand.NewPCG(s, 0))
+	for range 50_000 {
+		if err := agree(randomText(random)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// agree compares with encoding/csv as far as that goes: it tells nothing of quotes, ends at the first bad record and makes
+// one line end of CR LF in a field.
+func agree(text string) error {
+	r, oracle := newReader(strings.NewReader(text), ',', 8), csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\xef\xbb\xbf")))
+	oracle.FieldsPerRecord = -1
+	raws := 0
+	for n := 0; ; n++ {
+		err := r.Next()
+		want, wantErr := oracle.Read()
+		if errors.Is(err, ErrUTF16) {
+			return nil
+		}
+		if (err == nil) != (wantErr == nil) || (err == io.EOF) != (wantErr == io.EOF) {
+			return fmt.Errorf("%q: record %d: %v, want %v", text, n, err, wantErr)
+		}
+		if err != nil {
+			return nil
+		}
+		line, _ := oracle.FieldPos(0)
+		if len(r.Fields) != len(want) || r.Line != line {
+			return fmt.Errorf("%q: record %d: line %d with %d fields, want line %d with %d", text, n, r.Line, len(r.Fields), line, len(want))
+		}
+		for i, f := range r.Fields {
+			got := string(f.Text)
+			if f.Quoted {
+				got = strings.ReplaceAll(got, "\r\n", "\n")
+			}
+			if got != want[i] {
+				return fmt.Errorf("%q: record %d field %d: %q, want %q", text, n, i, got, want[i])
+			}
+		}
+		if raws += len(r.Raw()); !strings.Contains(text, string(r.Raw())) {
+			return fmt.Errorf("%q: record %d: raw %q", text, n, r.Raw())
+		}
+	}
+}
+
+func FuzzReader(f *testing.F) {
+	f.Add("a,b\n\"c\",\"d\"\"\ne\"\r\n,\"\"\n")
+	f.Add("\xef\xbb\xbfx\n\"never closed,\n1,2,\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if err := agree(text); err != nil {
+			t.Error(err)
+		}
+		// However the input comes, the records are the same, and their bytes are all there is but empty lines.
+		whole := readAll(newReader(strings.NewReader(text), ',', 4<<10))
+		if got := readAll(newReader(iotest.HalfReader(strings.NewReader(text)), ',', 8)); got != whole {
+			t.Errorf("%q: in pieces\n%sat once\n%s", text, got, whole)
+		}
+	})
+}
+
+func TestHeaders(t *testing.T) {
+	for _, c := range []struct{ text, names, fault string }{
+		{"a,b\n1,2\n", "a b", ""},
+		{"a,b,\n1,2,\n", "a b", ""},
+		{"\"a\",\"b c\"", "a|b c", ""},
+		{"", "", "the header line is missing"},
+		{"\n\n", "", "the header line is missing"},
+		{"a,,b\n", "", "field 2 of the header is empty"},
+		{",\n", "", "field 1 of the header is empty"},
+		{"\"\"\n", "", "field 1 of the header is empty"},
+		{"a,b,a\n", "", `column "a": the name stands twice`},
+		{"a,\"b\n", "", "field 2: a quote is never closed"},
+		{"a,b\xff\n", "", `field 2 of the header: name "b\xff" is not valid UTF-8: bad schema`},
+	} {
+		names, err := NewReader(strings.NewReader(c.text), ',').Header()
+		sep := " "
+		if strings.Contains(c.names, "|") {
+			sep = "|"
+		}
+		if got := strings.Join(names, sep); got != c.names || (err == nil) != (c.fault == "") || err != nil && err.Error() != c.fault {
+			t.Errorf("%q: %q, %v, want %q, %s", c.text, got, err, c.names, c.fault)
+		}
+	}
+}
+
+func BenchmarkReader(b *testing.B) {
+	for _, c := range []struct{ name, line string }{
+		{"quotes=none", "1|155190|7706|1|17|21168.23|0.04|0.02|N|O|1996-03-13|1996-02-12|1996-03-22|DELIVER IN PERSON|TRUCK|egular courts above the\n"},
+		{"quotes=one", "1|155190|7706|1|17|21168.23|0.04|0.02|N|O|1996-03-13|1996-02-12|1996-03-22|DELIVER IN PERSON|TRUCK|\"egular courts above the\"\n"},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			text := bytes.Repeat([]byte(c.line), 1000)
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				r := NewReader(bytes.NewReader(text), '|')
+				fields := 0
+				for r.Next() == nil {
+					fields += len(r.Fields)
+				}
+				if fields != 16_000 {
+					b.Fatal(fields)
+				}
+			}
+		})
+	}
+}
