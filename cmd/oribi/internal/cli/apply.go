@@ -55,20 +55,24 @@ func (a *app) applyBar(timestamps string) *progress.Bar {
 
 // timestamps makes the file that takes the timestamps anew; nil when none is asked for.
 func (a *app) timestamps(name, input, dir string) (io.WriteCloser, error) {
-	switch name {
-	case "":
+	if name == "" {
 		return nil, nil
-	case "-":
+	}
+	return a.makeOutput("timestamps", name, input, dir)
+}
+
+// makeOutput makes a file that a flag names anew; - is stdout. Made anew, the input would be empty before it is read.
+func (a *app) makeOutput(flag, name, input, dir string) (io.WriteCloser, error) {
+	if name == "-" {
 		return &lastingOutput{a.stdout}, nil
 	}
-	// Made anew, the input would be empty before it is read.
 	if out, err := os.Stat(name); err == nil {
 		if in, err := statInput(a.stdin, input); err == nil && os.SameFile(in, out) {
-			return nil, usage(fmt.Errorf("--timestamps: %s is the input", name))
+			return nil, usage(fmt.Errorf("--%s: %s is the input", flag, name))
 		}
 	}
 	if inside(dir, name) {
-		return nil, usage(fmt.Errorf("--timestamps: %s is in the store", name))
+		return nil, usage(fmt.Errorf("--%s: %s is in the store", flag, name))
 	}
 	return os.Create(name)
 }

@@ -67,6 +67,9 @@ func (a *app) openCounted(name string, bar *progress.Bar) (io.ReadCloser, error)
 		bar.SetTotal(info.Size())
 	}
 	in := &counted{f, bar}
+	if err == nil && info.Mode().IsRegular() {
+		in.Reader = &whole{f, info.Size()}
+	}
 	if !strings.HasSuffix(name, ".gz") {
 		return &plain{in, f}, nil
 	}
@@ -76,6 +79,22 @@ func (a *app) openCounted(name string, bar *progress.Bar) (io.ReadCloser, error)
 		return nil, &fs.PathError{Op: "unpack", Path: name, Err: err}
 	}
 	return &packed{z, f}, nil
+}
+
+// whole is a file that has to have as many bytes as it had when it was opened: it may be cut while it is read.
+type whole struct {
+	io.Reader
+	left int64
+}
+
+var errShrunk = errors.New("the file became shorter while it was read")
+
+func (w *whole) Read(p []byte) (int, error) {
+	n, err := w.Reader.Read(p)
+	if w.left -= int64(n); err == io.EOF && w.left > 0 {
+		err = errShrunk
+	}
+	return n, err
 }
 
 // plain is a file that is read as it is.
@@ -88,6 +107,14 @@ type plain struct {
 type packed struct {
 	*gzip.Reader
 	file *os.File
+}
+
+func (p *packed) Read(b []byte) (int, error) {
+	n, err := p.Reader.Read(b)
+	if err == io.ErrUnexpectedEOF {
+		err = fmt.Errorf("the packed file is cut short: %w", err)
+	}
+	return n, err
 }
 
 func (p *packed) Close() error { return errors.Join(p.Reader.Close(), p.file.Close()) }

@@ -1,0 +1,278 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/apply"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/infer"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/load"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/progress"
+)
+
+// loadFlags are the flags of "table load".
+type loadFlags struct {
+	format, delimiter, mode, skipBad string
+	noHeader, create                 bool
+	columns, key                     []string
+	batch                            int
+}
+
+func (a *app) tableLoad() *cobra.Command {
+	var f loadFlags
+	c := a.verb("load DIR NAME FILE", "Fill a table from CSV or JSON Lines", func(cmd *cobra.Command, args []string) error {
+		o, err := f.options(cmd, args[2])
+		if err != nil {
+			return err
+		}
+		return a.load(cmd.Context(), &f, o, args[0], args[1])
+	})
+	c.Flags().StringVar(&f.format, "input-format", "", "csv or jsonl (default: as the file's name ends, else as it begins)")
+	c.Flags().StringVar(&f.delimiter, "delimiter", ",", "what stands between the fields of CSV; \\t is a tab")
+	c.Flags().BoolVar(&f.noHeader, "no-header", false, "the first line of CSV is a row")
+	c.Flags().StringSliceVar(&f.columns, "columns", nil, "columns of the fields of CSV, in order (default: as the header says, else those of the table)")
+	c.Flags().StringVar(&f.mode, "mode", "insert", "insert, upsert or insert_ignore")
+	c.Flags().IntVar(&f.batch, "batch", 1000, "rows of one atomic batch, at most")
+	c.Flags().StringVar(&f.skipBad, "skip-bad", "", "go on behind bad and duplicate rows and write their lines to this file; - is stdout")
+	c.Flags().BoolVar(&f.create, "create", false, "make the table, with types that fit the file")
+	c.Flags().StringSliceVar(&f.key, "key", nil, "key columns of the table that --create makes")
+	return c
+}
+
+var loadModes = map[string]oribi.Op{"insert": oribi.OpInsert, "upsert": oribi.OpUpsert, "insert_ignore": oribi.OpInsertIgnore}
+
+// options are what the command line alone says of a load; the format is 0 if that says nothing of it.
+func (f *loadFlags) options(cmd *cobra.Command, file string) (o load.Options, err error) {
+	o = load.Options{Name: file, Rows: f.batch, NoHeader: f.noHeader, Scalars: f.create, Mode: loadModes[f.mode]}
+	given := cmd.Flags().Changed
+	if given("columns") {
+		o.Columns = f.columns
+	}
+	if o.Delimiter, err = parseDelimiter(f.delimiter); err != nil {
+		return o, usage(err)
+	}
+	ofCSV := ""
+	for _, name := range []string{"delimiter", "no-header", "columns"} {
+		if given(name) {
+			ofCSV = name
+		}
+	}
+	switch name := strings.TrimSuffix(file, ".gz"); {
+	case f.format == "csv":
+		o.Format = load.CSV
+	case f.format == "jsonl":
+		o.Format = load.JSONL
+	case given("input-format"):
+		return o, usage(fmt.Errorf("--input-format: unknown format %q: want csv or jsonl", f.format))
+	case strings.HasSuffix(name, ".jsonl"):
+		o.Format = load.JSONL
+	case strings.HasSuffix(name, ".csv"), ofCSV != "":
+		o.Format = load.CSV
+	}
+	switch {
+	case o.Format == load.JSONL && ofCSV != "":
+		return o, usage(fmt.Errorf("--%s: is for CSV, not for JSON Lines", ofCSV))
+	case o.Mode == 0:
+		return o, usage(fmt.Errorf("--mode: unknown mode %q: want insert, upsert or insert_ignore", f.mode))
+	case o.Rows < 1:
+		return o, usage(fmt.Errorf("--batch: want at least one row, not %d", o.Rows))
+	case f.create && len(f.key) == 0:
+		return o, usage(errors.New("--create: --key says which columns are the key"))
+	case !f.create && given("key"):
+		return o, usage(errors.New("--key: is for --create; a table that is there has a key"))
+	case f.create && f.noHeader && o.Columns == nil:
+		return o, usage(errors.New("--create: without a header, --columns says how the columns are called"))
+	case given("columns") && len(o.Columns) == 0:
+		return o, usage(errors.New("--columns: names no column"))
+	}
+	for i, name := range o.Columns {
+		if slices.Contains(o.Columns[:i], name) {
+			return o, usage(fmt.Errorf("--columns: column %q stands twice", name))
+		}
+	}
+	return o, nil
+}
+
+func parseDelimiter(word string) (byte, error) {
+	if word == `\t` {
+		word = "\t"
+	}
+	if len(word) != 1 || word[0] >= 0x80 || strings.Contains("\"\r\n\x00", word) {
+		return 0, fmt.Errorf("--delimiter: want one character of ASCII, not a quote or a line end, not %q", word)
+	}
+	return word[0], nil
+}
+
+// load carries a load out and tells what is in, whatever came of it.
+func (a *app) load(ctx context.Context, f *loadFlags, o load.Options, dir, table string) error {
+	in, err := a.openLoad(ctx, o.Name)
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	var result load.Result
+	begun := false
+	err = withStore(dir, writing, func(store *oribi.Store) (err error) {
+		o.Store = store
+		if o.Format == 0 {
+			if o.Format, err = in.sniff(); err != nil {
+				return &apply.LineError{Name: o.Name, Line: 1, Err: err}
+			}
+		}
+		if !f.create {
+			if o.Table, err = store.Table(table); err == nil && o.Columns != nil {
+				_, err = chosen(o.Table.Schema(), o.Columns, true)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if f.skipBad != "" {
+			out, err := a.makeOutput("skip-bad", f.skipBad, o.Name, dir)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, out.Close()) }()
+			o.SkipBad = out
+		}
+		if f.create {
+			if o.Table, err = a.createFor(ctx, in, f, &o, table); err != nil {
+				return err
+			}
+		}
+		defer in.bar.Stop()
+		o.Progress = in.bar.Count
+		begun = true
+		result, err = load.Run(ctx, in, o)
+		return err
+	})
+	in.bar.Stop()
+	if !begun || result.Rows < 0 {
+		return err // there is nothing to tell, or it is not known what is in
+	}
+	told := ""
+	if result.Skipped > 0 {
+		told = fmt.Sprintf("skipped %d rows, the first: %s\n", result.Skipped, message(result.FirstBad, exitFailed))
+	}
+	told += fmt.Sprintf("loaded %d rows\n", result.Rows)
+	if err == nil {
+		_, err = io.WriteString(a.stderr, told)
+		return err
+	}
+	return &toldError{err, told}
+}
+
+// toldError is an error with lines of stderr that follow it.
+type toldError struct {
+	error
+	told string
+}
+
+func (e *toldError) Unwrap() error { return e.error }
+
+// loadInput is a file that is loaded. It shows how far its reading has come.
+type loadInput struct {
+	io.Reader
+	app  *app
+	name string
+	file io.Closer
+	bar  *progress.Bar
+}
+
+func (a *app) openLoad(ctx context.Context, name string) (*loadInput, error) {
+	in := &loadInput{app: a, name: name, bar: a.bar(progress.Options{What: "load", Unit: progress.Bytes, Counted: "rows"})}
+	f, err := a.openCounted(name, in.bar)
+	if err != nil {
+		in.bar.Stop()
+		return nil, err
+	}
+	in.file, in.Reader = f, f
+	if info, err := os.Stat(name); name == "-" || err != nil || !info.Mode().IsRegular() {
+		in.Reader = interruptible(ctx, f)
+	}
+	return in, nil
+}
+
+func (in *loadInput) close() {
+	in.bar.Stop()
+	in.file.Close() // it was read: nothing can be lost
+}
+
+// sniff tells the form of an input by how it begins: JSON Lines with an object.
+func (in *loadInput) sniff() (load.Format, error) {
+	r := bufio.NewReader(in.Reader)
+	in.Reader = r
+	for n := 1; n <= r.Size(); n++ {
+		head, err := r.Peek(n)
+		if err != nil && err != io.EOF {
+			return 0, err
+		}
+		text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
+		if len(text) > 0 && (n >= 3 || text[0] != 0xef) {
+			if text[0] == '{' {
+				return load.JSONL, nil
+			}
+			break
+		}
+		if err == io.EOF {
+			break
+		}
+	}
+	return load.CSV, nil
+}
+
+// What is looked at of an input that cannot be read twice.
+const (
+	lookAtRows  = 10_000
+	lookAtBytes = 32 << 20
+)
+
+// createFor makes a table that fits the input. A file is read as a whole for that, of a stream the beginning.
+func (a *app) createFor(ctx context.Context, in *loadInput, f *loadFlags, o *load.Options, name string) (*oribi.Table, error) {
+	if _, err := o.Store.Table(name); err == nil {
+		return nil, fmt.Errorf("table %q: %w", name, oribi.ErrExists)
+	}
+	look := infer.Options{Delimiter: o.Delimiter, NoHeader: o.NoHeader, Columns: o.Columns}
+	var from io.Reader
+	var seen bytes.Buffer
+	if info, err := os.Stat(o.Name); o.Name != "-" && err == nil && info.Mode().IsRegular() {
+		bar := a.bar(progress.Options{What: "look", Unit: progress.Bytes})
+		defer bar.Stop()
+		file, err := a.openCounted(o.Name, bar)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		from = file
+	} else {
+		look.Rows = lookAtRows
+		from = io.TeeReader(infer.Beginning(in.Reader, lookAtBytes), &seen)
+	}
+	kind := infer.CSV
+	if o.Format == load.JSONL {
+		kind = infer.JSON
+	}
+	columns, err := kind(ctx, from, look)
+	if err != nil {
+		if bad, ok := errors.AsType[*infer.FieldError](err); ok {
+			err = &apply.LineError{Name: o.Name, Line: bad.Line, Err: bad.Err}
+		}
+		return nil, err
+	}
+	in.Reader = io.MultiReader(&seen, in.Reader)
+	s, err := columns.Schema(f.key)
+	if err != nil {
+		return nil, usage(fmt.Errorf("--create: %w", err))
+	}
+	return o.Store.CreateTable(name, s)
+}

@@ -1,0 +1,157 @@
+package infer
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/oribi-db/oribi/cmd/oribi/internal/csvin"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Options say what is read.
+type Options struct {
+	Rows int // at most, 0 = all
+
+	// Of CSV, as in load.Options; NoHeader needs Columns.
+	Delimiter byte
+	NoHeader  bool
+	Columns   []string
+}
+
+// errEnough ends the reading of an input's beginning.
+var errEnough = errors.New("the rest is not looked at")
+
+// Beginning is in, but for what lies behind its first n bytes. A record that lies across that border is not looked at.
+func Beginning(in io.Reader, n int) io.Reader { return &beginning{in, n} }
+
+type beginning struct {
+	in   io.Reader
+	left int
+}
+
+func (b *beginning) Read(p []byte) (int, error) {
+	if b.left == 0 {
+		return 0, errEnough
+	}
+	n, err := b.in.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}
+
+// FieldError is an input that does not tell its columns. Line is where, from 1.
+type FieldError struct {
+	Line int
+	Err  error
+}
+
+func (e *FieldError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+func (e *FieldError) Unwrap() error { return e.Err }
+
+// CSV looks at the records of in. What is bad in a record but the header is left to whoever loads it. Errors: *FieldError; ctx's.
+func CSV(ctx context.Context, in io.Reader, o Options) (*Columns, error) {
+	r := csvin.NewReader(in, o.Delimiter)
+	names := o.Columns
+	if !o.NoHeader {
+		header, err := r.Header()
+		if err == nil && names != nil && len(names) != len(header) {
+			err = fmt.Errorf("the header has %d names, --columns has %d", len(header), len(names))
+		}
+		if err != nil {
+			return nil, &FieldError{r.Line, err}
+		}
+		if names == nil {
+			names = header
+		}
+	}
+	c := &Columns{}
+	for _, name := range names {
+		if _, err := c.add(name); err != nil {
+			return nil, &FieldError{1, err}
+		}
+	}
+	for n := 0; o.Rows == 0 || n < o.Rows; n++ {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		err := r.Next()
+		if err == io.EOF || errors.Is(err, errEnough) {
+			break
+		}
+		if _, bad := errors.AsType[*csvin.BadRecord](err); bad {
+			continue
+		}
+		if err != nil {
+			return nil, &FieldError{r.Line, err}
+		}
+		if fields := r.Fit(len(names)); len(fields) == len(names) {
+			c.seeRecord(fields)
+		}
+	}
+	return c, nil
+}
+
+func (c *Columns) seeRecord(fields []csvin.Field) {
+	for i := range fields {
+		if f := &fields[i]; len(f.Text) > 0 || f.Quoted {
+			c.seeField(i, f.Text)
+		} else {
+			c.columns[i].absent = true
+		}
+	}
+}
+
+// JSON looks at the lines of in. A line that is no JSON object is left to whoever loads it. Errors: *FieldError; ctx's.
+func JSON(ctx context.Context, in io.Reader, o Options) (*Columns, error) {
+	buffered := bufio.NewReaderSize(in, 256<<10)
+	jsonin.SkipMark(buffered)
+	c := &Columns{}
+	var checker jsonin.Checker
+	var line []byte
+	for n := 1; o.Rows == 0 || n <= o.Rows; n++ {
+		err := ctx.Err()
+		if err != nil {
+			return nil, err
+		}
+		line, err = jsonin.ReadLine(buffered, line[:0], csvin.MaxRecordBytes)
+		if err == io.EOF || errors.Is(err, errEnough) {
+			break
+		}
+		if err != nil {
+			return nil, &FieldError{n, err}
+		}
+		object := jsonin.Trim(line)
+		if len(object) == 0 || checker.Check(object) != nil || object[0] != '{' {
+			continue
+		}
+		if err := c.seeObject(object); err != nil {
+			return nil, &FieldError{n, err}
+		}
+	}
+	return c, nil
+}
+
+// seeObject takes an object's members into account.
+func (c *Columns) seeObject(object []byte) error {
+	next := 0 // members mostly stand in the same order
+	for w := jsonin.Walk(object); w.Next(); next++ {
+		if next >= len(c.columns) || c.columns[next].name != string(w.Name) {
+			if next = c.index(string(w.Name)); next < 0 {
+				err := schema.CheckName(string(w.Name))
+				if err == nil {
+					next, err = c.add(string(w.Name))
+				}
+				if err != nil {
+					return fmt.Errorf("column %q: %w", w.Name, err)
+				}
+			}
+		}
+		if !jsonin.IsNull(w.Value) {
+			c.seeJSON(next, w.Value)
+		}
+	}
+	return nil
+}

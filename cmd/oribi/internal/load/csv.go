@@ -1,0 +1,110 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/cell"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/csvin"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// csvSource reads rows of CSV.
+type csvSource struct {
+	*maker
+	reader *csvin.Reader
+	places []int // of the file's fields: the column's index in the table
+}
+
+// csvRows makes a source of the records of in. Errors are of the header: they name the column.
+func csvRows(in io.Reader, m *maker, o *Options) (*csvSource, error) {
+	s := &csvSource{maker: m, reader: csvin.NewReader(in, o.Delimiter)}
+	names := o.Columns
+	if !o.NoHeader {
+		header, err := s.reader.Header()
+		if err != nil {
+			return s, err
+		}
+		if names != nil && len(names) != len(header) {
+			return s, fmt.Errorf("the header has %d names, --columns has %d", len(header), len(names))
+		}
+		if names == nil {
+			names = header
+		}
+	}
+	if names == nil {
+		for i := range m.schema.Columns {
+			names = append(names, m.schema.Columns[i].Name)
+		}
+	}
+	given := make([]bool, len(m.schema.Columns))
+	for _, name := range names {
+		i := m.schema.Index(name)
+		if i < 0 {
+			return s, columnError(name, fmt.Errorf("no such column in table %q", o.Table.Name()))
+		}
+		given[i] = true
+		s.places = append(s.places, i)
+	}
+	for i, c := range m.schema.Columns {
+		switch {
+		case given[i]:
+		case i < m.schema.Keys:
+			return s, columnError(c.Name, errors.New("is in the key, and the file does not have it"))
+		case o.Mode != oribi.OpUpsert && c.Required():
+			return s, columnError(c.Name, errors.New("the file does not have it, it has no default and cannot be NULL"))
+		}
+	}
+	return s, nil
+}
+
+func (s *csvSource) line() int   { return s.reader.Line }
+func (s *csvSource) raw() []byte { return s.reader.Raw() }
+
+func (s *csvSource) next(dst *rows) error {
+	if err := s.reader.Next(); err != nil {
+		if bad, ok := errors.AsType[*csvin.BadRecord](err); ok {
+			return &badRow{s.nameField(bad)}
+		}
+		return err
+	}
+	text := len(dst.text)
+	if err := s.row(dst); err != nil {
+		dst.text = dst.text[:text]
+		return &badRow{err}
+	}
+	return nil
+}
+
+// nameField names the column of a field that is not CSV.
+func (s *csvSource) nameField(bad *csvin.BadRecord) error {
+	if bad.Field < len(s.places) {
+		return columnError(s.schema.Columns[s.places[bad.Field]].Name, bad.Cause)
+	}
+	return bad
+}
+
+func (s *csvSource) row(dst *rows) error {
+	fields := s.reader.Fit(len(s.places))
+	switch n := len(s.places); {
+	case len(fields) < n:
+		return columnError(s.schema.Columns[s.places[len(fields)]].Name, fmt.Errorf("not there: the line ends behind %d of %d fields", len(fields), n))
+	case len(fields) > n:
+		return fmt.Errorf("the line has %d fields, want %d", len(fields), n)
+	}
+	s.begin()
+	for k := range fields {
+		f, i := &fields[k], s.places[k]
+		if len(f.Text) == 0 && !f.Quoted {
+			if c := &s.schema.Columns[i]; c.Nullable || c.Type != schema.String && c.Type != schema.Varchar {
+				continue // not set
+			}
+		}
+		if err := s.put(dst, i, f.Text, cell.FromField); err != nil {
+			return err
+		}
+	}
+	return s.end(dst, s.reader.Line, s.reader.Raw())
+}

@@ -1,0 +1,264 @@
+// Package load fills a table from a file of rows: CSV or JSON Lines.
+//
+// One goroutine reads and parses records into vectors, ahead of the one that commits them, as write batches of Options.Rows rows
+// or 4 MiB, whichever comes first. A batch is in the table whole or not at all. A record that is bad ends the load before
+// the batch that it would have been in, and so does a key that is there already; with Options.SkipBad both are set aside instead.
+//
+// Batches are committed without waiting for the disk. What Run tells as loaded is durable when it returns.
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/apply"
+)
+
+// Format is a form of input.
+type Format uint8
+
+// The forms.
+const (
+	CSV Format = iota + 1
+	JSONL
+)
+
+// Options say what is loaded, and how.
+type Options struct {
+	Store *oribi.Store
+	Table *oribi.Table
+	Mode  oribi.Op // OpInsert, OpUpsert or OpInsertIgnore
+	Rows  int      // of a batch, at most
+
+	Name   string // of the input, for messages
+	Format Format
+
+	// Of CSV: what stands between fields, whether the first line is data, and the columns of the fields in order; nil = as the
+	// header says or, without one, all columns of the table.
+	Delimiter byte
+	NoHeader  bool
+	Columns   []string
+
+	// Of JSON: string columns take numbers, true and false as their text.
+	Scalars bool
+
+	SkipBad  io.Writer        // takes the records that are bad, and those whose key is there; nil = they end the load
+	Progress func(rows int64) // is told how many rows are in, now and then; nil = nobody asks
+}
+
+// Result is what a load came to.
+type Result struct {
+	Rows     int64 // that were committed; with OpInsertIgnore also those that were there
+	Skipped  int64 // records that SkipBad got
+	FirstBad error // why the first of them was bad
+}
+
+// Bytes of a batch, at most, save that a single row may be larger.
+const maxBatchBytes = 4 << 20
+
+// Run loads the rows of in.
+//
+// Errors: *apply.LineError for a bad record, a duplicate key and an input that cannot be read; ctx's, between two batches; those of
+// the store. With all of them the result tells what is in, unless that could not be made durable: then Rows is −1.
+func Run(ctx context.Context, in io.Reader, o Options) (Result, error) {
+	l := &loader{o: &o, batch: o.Store.NewBatch(), ready: make(chan *rows, rowsAhead), spare: make(chan *rows, rowsAhead+2), stop: make(chan struct{})}
+	defer close(l.stop)
+	go l.parse(in)
+	err := l.commitAll(ctx)
+	// An empty batch is published behind all others, and durable with them.
+	l.batch.Reset()
+	if _, failed := l.batch.Commit(context.WithoutCancel(ctx)); failed != nil {
+		l.result.Rows = -1
+		return l.result, errors.Join(err, failed)
+	}
+	return l.result, err
+}
+
+// rowsAhead is how many batches are parsed and wait to be committed.
+const rowsAhead = 3
+
+type loader struct {
+	o      *Options
+	batch  *oribi.Batch
+	result Result
+
+	ready chan *rows
+	spare chan *rows // given back
+	stop  chan struct{}
+}
+
+// source reads records.
+type source interface {
+	next(dst *rows) error // appends a row. Errors: io.EOF; *badRow, after which it can go on; what ends the input
+	line() int            // on which the record begins that next read or failed to read
+	raw() []byte          // of the record that next read, also of a bad one
+}
+
+// badRow is a record that gives no row.
+type badRow struct{ cause error }
+
+func (b *badRow) Error() string { return b.cause.Error() }
+
+func (l *loader) at(line int, err error) *apply.LineError {
+	return &apply.LineError{Name: l.o.Name, Line: line, Err: err}
+}
+
+// parse makes rows of the input until it ends, or nobody wants more.
+func (l *loader) parse(in io.Reader) {
+	m := newMaker(l.o.Table.Schema(), l.o.Mode, l.o.SkipBad != nil)
+	var s source
+	if l.o.Format == JSONL {
+		s = jsonRows(in, m, l.o)
+	} else {
+		c, err := csvRows(in, m, l.o)
+		if s = c; err != nil {
+			l.hand(&rows{err: l.at(s.line(), err)})
+			return
+		}
+	}
+	for {
+		var r *rows
+		select {
+		case r = <-l.spare:
+			r.reset()
+		default:
+			r = newRows(m.schema)
+		}
+		l.fill(r, s)
+		if !l.hand(r) || r.err != nil {
+			return
+		}
+	}
+}
+
+// hand gives rows to whoever commits them; false when they are not wanted.
+func (l *loader) hand(r *rows) bool {
+	select {
+	case l.ready <- r:
+		return true
+	case <-l.stop:
+		return false
+	}
+}
+
+// fill reads the rows of one batch.
+func (l *loader) fill(r *rows, s source) {
+	for r.len() < l.o.Rows && len(r.bad) < l.o.Rows && r.bytes < maxBatchBytes {
+		err := s.next(r)
+		if err == nil {
+			continue
+		}
+		bad, ok := errors.AsType[*badRow](err)
+		switch {
+		case err == io.EOF:
+			r.err = err
+		case !ok:
+			r.err = l.at(s.line(), err)
+		case l.o.SkipBad == nil:
+			r.err = l.at(s.line(), bad.cause)
+		default:
+			raw := appendLine(nil, s.raw())
+			r.bytes += len(raw) + rowOverhead
+			r.bad = append(r.bad, badRecord{raw: raw, err: l.at(s.line(), bad.cause)})
+			continue
+		}
+		return
+	}
+}
+
+// commitAll commits what parse hands on. A batch in which the input ends with an error is not committed.
+func (l *loader) commitAll(ctx context.Context) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var r *rows
+		select {
+		case r = <-l.ready:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if r.err != nil && r.err != io.EOF {
+			return r.err
+		}
+		if err := l.commit(ctx, r); err != nil {
+			return err
+		}
+		if r.err == io.EOF {
+			return nil
+		}
+		l.spare <- r
+	}
+}
+
+// commit commits rows as one batch, and hands SkipBad what was not taken.
+func (l *loader) commit(ctx context.Context, r *rows) error {
+	err := l.insert(ctx, r)
+	if l.o.SkipBad != nil {
+		err = l.retry(ctx, r, err)
+	}
+	if err != nil {
+		return err
+	}
+	if l.o.Progress != nil {
+		l.o.Progress(l.result.Rows)
+	}
+	return nil
+}
+
+// insert commits rows as they are. Errors: *apply.LineError around a *rowFault for a row that the store refuses; others.
+func (l *loader) insert(ctx context.Context, r *rows) error {
+	if r.len() == 0 {
+		return nil
+	}
+	b, t := l.batch, l.o.Table
+	b.Reset()
+	if r.varied {
+		cells := make([][]byte, len(r.vectors))
+		for i := range r.len() {
+			for c, v := range r.vectors {
+				cells[c] = v.Cell(i)
+			}
+			b.Cells(l.o.Mode, t, cells, r.set[i*len(cells):(i+1)*len(cells)])
+		}
+	} else {
+		b.Vectors(l.o.Mode, t, r.columns())
+	}
+	_, err := b.Commit(ctx, oribi.NoSync)
+	if row, ok := errors.AsType[*oribi.RowError](err); ok && row.Row < r.len() {
+		return l.at(r.places[row.Row].line, &rowFault{row.Row, l.rowCause(row)})
+	}
+	if err == nil {
+		l.result.Rows += int64(r.len())
+	}
+	return err
+}
+
+// rowFault says why the store refuses a row.
+type rowFault struct {
+	row   int // of the batch
+	cause error
+}
+
+func (f *rowFault) Error() string { return f.cause.Error() }
+func (f *rowFault) Unwrap() error { return f.cause }
+
+// rowCause is a row error without its place. One of the row as a whole is told of the key columns.
+func (l *loader) rowCause(row *oribi.RowError) error {
+	if row.Column != "" {
+		return columnError(row.Column, row.Cause)
+	}
+	err := row.Cause
+	if row.Key != "" {
+		err = fmt.Errorf("key %s: %w", row.Key, err)
+	}
+	s := l.o.Table.Schema()
+	names := fmt.Sprintf("column %q", s.Columns[0].Name)
+	for i := 1; i < s.Keys; i++ {
+		names += fmt.Sprintf(", %q", s.Columns[i].Name)
+	}
+	return fmt.Errorf("%s: %w", names, err)
+}

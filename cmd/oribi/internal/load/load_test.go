@@ -1,0 +1,483 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/apply"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/infer"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
+	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+var seed = flag.Uint64("load.seed", 0, "seed of random tables; 0 = a new one")
+
+func newRand(t testing.TB) *rand.Rand {
+	t.Helper()
+	s := *seed
+	if s == 0 {
+		s = rand.Uint64()
+	}
+	t.Logf("-load.seed %d", s)
+	return rand.New(rand.NewPCG(s, 0))
+}
+
+func openStore(t testing.TB) *oribi.Store {
+	t.Helper()
+	store, err := oribi.Open("store", &oribi.Options{FS: vfs.NewMem()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return store
+}
+
+func createTable(t testing.TB, store *oribi.Store, name string, s *schema.Schema) *oribi.Table {
+	t.Helper()
+	table, err := store.CreateTable(name, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+// options are those of a load of CSV in batches of 1000.
+func options(store *oribi.Store, table *oribi.Table) Options {
+	return Options{Store: store, Table: table, Mode: oribi.OpInsert, Rows: 1000, Name: "in", Format: CSV, Delimiter: ','}
+}
+
+// printed is a whole table as it is printed in a format.
+func printed(t testing.TB, table *oribi.Table, form output.Format) string {
+	t.Helper()
+	var out bytes.Buffer
+	w := output.New(&out, form, table.Schema().Columns)
+	for b, err := range table.Scan(context.Background()).Batches() {
+		if err == nil {
+			err = w.Write(b)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// Every cell of a real file is printed as it stands in the file, by columns of types that were guessed.
+func TestCellsOfRealFilesComeBackAsTheirText(t *testing.T) {
+	lineitem := strings.Fields("l_orderkey l_partkey l_suppkey l_linenumber l_quantity l_extendedprice l_discount l_tax l_returnflag " +
+		"l_linestatus l_shipdate l_commitdate l_receiptdate l_shipinstruct l_shipmode l_comment")
+	for _, c := range []struct {
+		file      string
+		delimiter byte
+		columns   []string // of a file without a header
+		key       []string
+		rows      int // that are loaded of it; 0 = all
+		types     string
+	}{
+		{file: "data/debian-packages.csv.gz", delimiter: ',', key: []string{"package", "version", "architecture"},
+			types: "string string string string string string int64 int64 bool string string string"},
+		{file: "data/lineitem-600k.tbl.gz", delimiter: '|', columns: lineitem, key: []string{"l_orderkey", "l_linenumber"}, rows: 40_000,
+			types: "int64 int64 int64 int64 int64 string string string string string date date date string string string"},
+	} {
+		text := corpustest.Read(t, filepath.Join(corpustest.Dir(t), c.file))
+		rows := c.rows
+		if testing.Short() {
+			rows = 5000
+		}
+		if rows > 0 {
+			lines := bytes.SplitAfterN(text, []byte{'\n'}, rows+1)
+			text = bytes.Join(lines[:rows], nil)
+		}
+		columns, err := infer.CSV(context.Background(), bytes.NewReader(text), infer.Options{Delimiter: c.delimiter, NoHeader: c.columns != nil, Columns: c.columns})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := columns.Schema(c.key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var types []string
+		for i := range s.Columns {
+			types = append(types, s.Columns[i].TypeName())
+		}
+		if got := strings.Join(types, " "); got != c.types {
+			t.Errorf("%s: types %s, want %s", c.file, got, c.types)
+		}
+		store := openStore(t)
+		o := options(store, createTable(t, store, "t", s))
+		o.Delimiter, o.NoHeader, o.Columns = c.delimiter, c.columns != nil, c.columns
+		result, err := Run(context.Background(), bytes.NewReader(text), o)
+		if err != nil {
+			t.Fatalf("%s: %v", c.file, err)
+		}
+		want := csvRecords(t, text, c.delimiter)
+		if c.columns != nil {
+			want = append([][]string{c.columns}, want...)
+		}
+		got := csvRecords(t, []byte(printed(t, o.Table, output.CSV)), ',')
+		if int(result.Rows) != len(want)-1 {
+			t.Errorf("%s: loaded %d rows of %d", c.file, result.Rows, len(want)-1)
+		}
+		sameRecords(t, got, want, len(c.key))
+	}
+}
+
+func csvRecords(t testing.TB, text []byte, delimiter byte) [][]string {
+	t.Helper()
+	r := csv.NewReader(bytes.NewReader(text))
+	r.Comma = rune(delimiter)
+	records, err := r.ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return records
+}
+
+// sameRecords compares records whose first one has the names of columns, in any order of both.
+func sameRecords(t testing.TB, got, want [][]string, keys int) {
+	t.Helper()
+	place := make([]int, len(got[0]))
+	for i, name := range got[0] {
+		place[i] = slices.Index(want[0], name)
+	}
+	byKey := map[string][]string{}
+	for _, r := range want[1:] {
+		ordered := make([]string, len(r))
+		for i := range ordered {
+			ordered[i] = r[place[i]]
+		}
+		byKey[strings.Join(ordered[:keys], "\x00")] = ordered
+	}
+	if len(got) != len(want) || len(byKey) != len(want)-1 {
+		t.Fatalf("%d records, want %d", len(got), len(want))
+	}
+	for _, r := range got[1:] {
+		if w := byKey[strings.Join(r[:keys], "\x00")]; !slices.Equal(r, w) {
+			t.Fatalf("got  %q\nwant %q", r, w)
+		}
+	}
+}
+
+// randomSchema makes a schema of a few columns of any types.
+func randomSchema(t testing.TB, r *rand.Rand) *schema.Schema {
+	t.Helper()
+	names := []string{"int8", "int16", "int32", "int64", "timestamp", "date", "string", "varchar(9)", "binary", "decimal(5,2)", "decimal(18,4)",
+		"decimal(38,10)", "bool", "float", "double"}
+	const keyable = 12
+	var columns []schema.Column
+	keys := 1 + r.IntN(3)
+	for i := range keys + r.IntN(6) {
+		c := schema.Column{Name: fmt.Sprintf("c %d,\"", i)}
+		from := len(names)
+		if i < keys {
+			from = keyable
+		} else {
+			c.Nullable = r.IntN(2) == 0
+		}
+		if err := c.ParseTypeName(names[r.IntN(from)]); err != nil {
+			t.Fatal(err)
+		}
+		columns = append(columns, c)
+	}
+	s, err := schema.New(columns, keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// randomCell makes a cell that has one text only and is read back from it.
+func randomCell(r *rand.Rand, c *schema.Column) []byte {
+	switch {
+	case c.Nullable && r.IntN(3) == 0:
+		return nil
+	case c.Type == schema.Bool:
+		return []byte{byte(r.IntN(2))}
+	case c.Type == schema.Float:
+		return []byte{byte(r.Uint32()), byte(r.Uint32()), byte(r.Uint32()) & 0x7f, byte(r.Uint32()) & 0xbf}
+	case c.Type == schema.Double:
+		return []byte{1, 2, 3, 4, 5, byte(r.Uint32()), byte(r.Uint32()), byte(r.Uint32()) & 0xbf}
+	case c.Type == schema.Date:
+		return little(uint64(r.IntN(schema.MaxDate-schema.MinDate)+schema.MinDate), 4)
+	case c.Type.Decimal():
+		bound := batch.Pow10(min(c.Precision, 18)).Lo
+		v := batch.Int128Of(int64(r.Uint64N(2*bound)) - int64(bound-1))
+		return little(v.Lo, min(c.Type.Width(), 8), little(uint64(v.Hi), c.Type.Width()-min(c.Type.Width(), 8))...)
+	case !c.Type.Variable():
+		return little(r.Uint64()>>r.IntN(64), c.Type.Width())
+	}
+	var b []byte
+	for range r.IntN(9) {
+		part := []string{"a", "é", ",", "\"", "\n", "\r", "\r\n", " ", "|", "null", "\x01", "7"}[r.IntN(12)]
+		if c.Type != schema.Varchar || len(b)+len(part) <= 9 {
+			b = append(b, part...)
+		}
+	}
+	return append([]byte{}, b...)
+}
+
+func little(v uint64, width int, more ...byte) (b []byte) {
+	for range width {
+		b, v = append(b, byte(v)), v>>8
+	}
+	return append(b, more...)
+}
+
+// What is printed of any table is loaded again as the same table.
+func TestPrintedTablesAreLoadedAsTheyWere(t *testing.T) {
+	r := newRand(t)
+	store := openStore(t)
+	ctx := context.Background()
+	for n := range 40 {
+		s := randomSchema(t, r)
+		table := createTable(t, store, fmt.Sprintf("t%d", n), s)
+		b := store.NewBatch()
+		for range r.IntN(200) {
+			cells := make([][]byte, len(s.Columns))
+			for i := range cells {
+				cells[i] = randomCell(r, &s.Columns[i])
+			}
+			b.Cells(oribi.OpUpsert, table, cells, nil)
+		}
+		if _, err := b.Commit(ctx, oribi.NoSync); err != nil {
+			t.Fatal(err)
+		}
+		for form, format := range map[output.Format]Format{output.CSV: CSV, output.JSONL: JSONL} {
+			text := printed(t, table, form)
+			o := options(store, createTable(t, store, fmt.Sprintf("t%d.%d", n, form), s))
+			o.Format, o.Rows = format, 1+r.IntN(100)
+			o.Mode = []oribi.Op{oribi.OpInsert, oribi.OpUpsert, oribi.OpInsertIgnore}[r.IntN(3)]
+			if _, err := Run(ctx, strings.NewReader(text), o); err != nil {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			if got := printed(t, o.Table, form); got != text {
+				t.Fatalf("got\n%s\nwant\n%s", got, text)
+			}
+		}
+	}
+}
+
+// pairs makes a table of a number and a text.
+func pairs(t testing.TB) (*oribi.Store, *oribi.Table) {
+	t.Helper()
+	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.String, Nullable: true}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := openStore(t)
+	return store, createTable(t, store, "t", s)
+}
+
+func count(t testing.TB, table *oribi.Table) int64 {
+	t.Helper()
+	n, err := table.Count(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// A bad line or a key that is there ends the load before its batch, and its own line is named.
+func TestLoadsEndBetweenBatches(t *testing.T) {
+	r := newRand(t)
+	for range 30 {
+		store, table := pairs(t)
+		rows, size := 1+r.IntN(300), 1+r.IntN(50)
+		bad := r.IntN(rows)
+		var text strings.Builder
+		text.WriteString("k,v\n")
+		for i, k := range r.Perm(rows) {
+			switch {
+			case i != bad:
+				fmt.Fprintf(&text, "%d,\"a\nb\"\n", k)
+			case i > 0 && r.IntN(2) == 0:
+				fmt.Fprintf(&text, "%s,again\n", strings.SplitN(strings.SplitN(text.String(), "\n", 3)[1], ",", 2)[0])
+			default:
+				text.WriteString("1x,a\n")
+			}
+		}
+		o := options(store, table)
+		o.Rows = size
+		result, err := Run(context.Background(), strings.NewReader(text.String()), o)
+		line, ok := errors.AsType[*apply.LineError](err)
+		if !ok || line.Line != 2+2*bad {
+			t.Fatalf("row %d of %d is bad: %v", bad, rows, err)
+		}
+		if want := int64(bad / size * size); result.Rows != want || count(t, table) != want {
+			t.Fatalf("row %d is bad, batches of %d: told %d rows, %d are in, want %d", bad, size, result.Rows, count(t, table), want)
+		}
+	}
+}
+
+// With SkipBad all good rows are in, and the others are handed over as they stood in the input, in its order.
+func TestSkippedRecordsAreHandedOverAsTheyStand(t *testing.T) {
+	r := newRand(t)
+	for range 30 {
+		store, table := pairs(t)
+		var text, want strings.Builder
+		text.WriteString("v,k\r\n")
+		there := map[int64]string{}
+		skipped := int64(0)
+		for range r.IntN(300) {
+			k, v := r.Int64N(200), strconv.Itoa(r.IntN(1000))
+			record := fmt.Sprintf("\"%s\",%d\r\n", v, k)
+			switch r.IntN(8) {
+			case 0:
+				record = []string{"x\n", ",,\"\"\n", "a\"b,7\r\n", "\"a\nb\",x\n", "\"" + v + "\"x,7\n", "\xff,7\n", v + ",\n"}[r.IntN(7)]
+			default:
+				if _, again := there[k]; !again {
+					there[k] = v
+					text.WriteString(record)
+					continue
+				}
+			}
+			skipped++
+			text.WriteString(record)
+			want.WriteString(record)
+		}
+		o := options(store, table)
+		o.Rows = 1 + r.IntN(40)
+		var aside bytes.Buffer
+		o.SkipBad = &aside
+		result, err := Run(context.Background(), strings.NewReader(text.String()), o)
+		if err != nil || result.Rows != int64(len(there)) || result.Skipped != skipped {
+			t.Fatalf("%+v, %v, want %d rows, %d skipped", result, err, len(there), skipped)
+		}
+		if aside.String() != want.String() {
+			t.Fatalf("handed over\n%q\nwant\n%q", aside.String(), want.String())
+		}
+		for row, err := range table.Scan(context.Background()).Rows() {
+			if err != nil || there[row["k"].(int64)] != row["v"] {
+				t.Fatalf("%v, %v", row, err)
+			}
+		}
+	}
+}
+
+// An upsert changes the columns that a line gives and no others.
+func TestUpsertsLeaveWhatIsNotSet(t *testing.T) {
+	r := newRand(t)
+	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int8}, {Name: "a", Type: schema.Int32, Nullable: true, Default: []byte{7, 0, 0, 0}},
+		{Name: "b", Type: schema.String, Nullable: true}, {Name: "c", Type: schema.Double, Nullable: true}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := openStore(t)
+	for n := range 20 {
+		o := options(store, createTable(t, store, fmt.Sprintf("t%d", n), s))
+		o.Mode, o.Rows = oribi.OpUpsert, 1+r.IntN(20)
+		fields := []string{"k", "a", "b", "c"}[:2+r.IntN(3)]
+		model := map[string][]string{}
+		text := strings.Join(fields, ",") + "\n"
+		for range r.IntN(100) {
+			k := strconv.Itoa(r.IntN(20))
+			row, ok := model[k]
+			if !ok {
+				row = []string{k, "7", "", ""}
+				model[k] = row
+			}
+			line := k
+			for i := 1; i < len(fields); i++ {
+				v := ""
+				if r.IntN(2) == 0 || n%2 == 0 && i == 1 {
+					v = strconv.Itoa(r.IntN(100))
+					row[i] = v
+				}
+				line += "," + v
+			}
+			text += line + "\n"
+		}
+		if _, err := Run(context.Background(), strings.NewReader(text), o); err != nil {
+			t.Fatal(err)
+		}
+		want := [][]string{{"k", "a", "b", "c"}}
+		for _, row := range model {
+			want = append(want, row)
+		}
+		sameRecords(t, csvRecords(t, []byte(printed(t, o.Table, output.CSV)), ','), want, 1)
+	}
+}
+
+// Interrupted while its input gives nothing, a load ends with what it has committed.
+func TestInterruptedLoadsEnd(t *testing.T) {
+	store, table := pairs(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	in, feed := io.Pipe()
+	defer feed.Close()
+	o := options(store, table)
+	o.Rows = 10
+	o.Progress = func(rows int64) {
+		if rows == 30 {
+			cancel()
+		}
+	}
+	go func() {
+		io.WriteString(feed, "k\n")
+		for i := range 35 {
+			fmt.Fprintf(feed, "%d\n", i)
+		}
+	}()
+	result, err := Run(ctx, in, o)
+	if !errors.Is(err, context.Canceled) || result.Rows != 30 || count(t, table) != 30 {
+		t.Errorf("%+v, %v, %d rows are in", result, err, count(t, table))
+	}
+}
+
+// many is an input of n lines.
+type many struct {
+	n, line int
+	rest    []byte
+}
+
+func (m *many) Read(p []byte) (int, error) {
+	if len(m.rest) == 0 {
+		if m.line == m.n {
+			return 0, io.EOF
+		}
+		m.rest = fmt.Appendf(m.rest[:0], "%d,%d\n", m.line, m.line%7)
+		m.line++
+	}
+	n := copy(p, m.rest)
+	m.rest = m.rest[n:]
+	return n, nil
+}
+
+// However many rows a batch may have, it stays within what a store takes.
+func TestBatchesAreBoundedByBytes(t *testing.T) {
+	store, table := pairs(t)
+	o := options(store, table)
+	o.Rows, o.NoHeader = math.MaxInt, true
+	batches := 0
+	o.Progress = func(int64) { batches++ }
+	const rows = 100_000
+	result, err := Run(context.Background(), &many{n: rows}, o)
+	if err != nil || result.Rows != rows {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	if least := rows * rowOverhead / maxBatchBytes; batches < least || batches > 4*least {
+		t.Errorf("%d batches", batches)
+	}
+}

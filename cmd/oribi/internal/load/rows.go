@@ -1,0 +1,198 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/apply"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// rows are what becomes one write batch: cells column by column, and for each row the line of the input that it came from.
+type rows struct {
+	vectors []*batch.Vector // one for each column of the table
+	places  []place
+	bytes   int    // about what the write batch will take
+	set     []bool // rows × columns: what the input gave; kept for upserts alone
+	varied  bool   // not all rows gave the same columns
+	text    []byte // the byte strings of vectors; those that had no room are in memory of their own
+	raw     []byte // the records as they stood in the input, kept for SkipBad alone
+	bad     []badRecord
+	err     error // instead of more input behind these rows: io.EOF, or why the load ends
+}
+
+// place is where a row comes from: the line on which its record begins, and where that stands in raw.
+type place struct{ line, from, to int }
+
+// badRecord is a record that gave no row.
+type badRecord struct {
+	raw []byte
+	err *apply.LineError
+}
+
+func newRows(s *schema.Schema) *rows {
+	r := &rows{text: make([]byte, 0, 64<<10)} // never nil: an empty cell is not NULL
+	for i := range s.Columns {
+		r.vectors = append(r.vectors, &batch.Vector{Type: s.Columns[i].Type})
+	}
+	return r
+}
+
+func (r *rows) reset() {
+	for _, v := range r.vectors {
+		v.Reset(0)
+	}
+	clear(r.bad)
+	*r = rows{vectors: r.vectors, places: r.places[:0], set: r.set[:0], text: r.text[:0], raw: r.raw[:0], bad: r.bad[:0]}
+}
+
+func (r *rows) len() int { return len(r.places) }
+
+// rawOf is the record of row i.
+func (r *rows) rawOf(i int) []byte { return r.raw[r.places[i].from:r.places[i].to] }
+
+// columns are the vectors as Batch.Vectors takes them: nil for columns that no row gave. Not for varied rows.
+func (r *rows) columns() []*batch.Vector {
+	if len(r.set) == 0 {
+		return r.vectors
+	}
+	given := make([]*batch.Vector, len(r.vectors))
+	for i, v := range r.vectors {
+		if r.set[i] {
+			given[i] = v
+		}
+	}
+	return given
+}
+
+// keep makes r of only those of its rows that have no entry in drop.
+func (r *rows) keep(drop map[int]error) {
+	n, width := 0, len(r.vectors)
+	selection := batch.MakeBitmap(r.len())
+	for i := range r.len() {
+		if drop[i] != nil {
+			continue
+		}
+		selection.Set(i)
+		r.places[n] = r.places[i]
+		if len(r.set) > 0 {
+			copy(r.set[n*width:(n+1)*width], r.set[i*width:])
+		}
+		n++
+	}
+	total := r.len()
+	r.places, r.set = r.places[:n], r.set[:min(len(r.set), n*width)]
+	for i, v := range r.vectors {
+		kept := &batch.Vector{Type: v.Type}
+		kept.Reset(0)
+		kept.AppendSelected(v, selection, 0, total)
+		r.vectors[i] = kept
+	}
+}
+
+// maker makes rows of cells, one record at a time.
+type maker struct {
+	schema *schema.Schema
+	upsert bool
+	raw    bool // records are kept
+	width  int  // bytes of a row's fixed widths and bookkeeping
+
+	cells [][]byte // of the record that is read now, nil for NULL
+	set   []bool   // which of them the record gave
+	fixed []byte   // cells of fixed width
+}
+
+// rowOverhead is about what a write batch needs for a row besides its cells.
+const rowOverhead = 128
+
+func newMaker(s *schema.Schema, mode oribi.Op, raw bool) *maker {
+	n := len(s.Columns)
+	m := &maker{schema: s, upsert: mode == oribi.OpUpsert, raw: raw, width: rowOverhead, cells: make([][]byte, n), set: make([]bool, n), fixed: make([]byte, 0, 16*n)}
+	for i := range s.Columns {
+		m.width += s.Columns[i].Type.Width() + 1
+	}
+	return m
+}
+
+func (m *maker) begin() {
+	clear(m.cells)
+	clear(m.set)
+	m.fixed = m.fixed[:0]
+}
+
+// put makes the bytes that read appends the cell of column i.
+func (m *maker) put(dst *rows, i int, value []byte, read func([]byte, *schema.Column, []byte) ([]byte, error)) (err error) {
+	buffer := &m.fixed
+	c := &m.schema.Columns[i]
+	if c.Type.Variable() {
+		buffer = &dst.text
+	}
+	from := len(*buffer)
+	if *buffer, err = read(*buffer, c, value); err != nil {
+		return columnError(c.Name, err)
+	}
+	m.cells[i], m.set[i] = (*buffer)[from:len(*buffer):len(*buffer)], true
+	return nil
+}
+
+// maxCellBytes bounds a cell: the default of oribi.Options.CellLimit, with which the command opens stores.
+const maxCellBytes = 64 << 10
+
+var (
+	errNull   = errors.New("NULL, which it cannot be")
+	errNotSet = errors.New("not set, and it has no default and cannot be NULL")
+	errNoKey  = errors.New("not set, and it is in the key")
+)
+
+// end appends the cells that were put as one row.
+func (m *maker) end(dst *rows, line int, raw []byte) error {
+	size := m.width
+	for i := range m.cells {
+		c := &m.schema.Columns[i]
+		switch {
+		case len(m.cells[i]) > maxCellBytes:
+			return columnError(c.Name, fmt.Errorf("%d bytes, limit %d", len(m.cells[i]), maxCellBytes))
+		case m.cells[i] != nil:
+			size += len(m.cells[i])
+		case m.set[i] && !c.Nullable:
+			return columnError(c.Name, errNull)
+		case m.set[i]:
+		case i < m.schema.Keys:
+			return columnError(c.Name, errNoKey)
+		case c.Required() && !m.upsert: // an upsert may find the row there
+			return columnError(c.Name, errNotSet)
+		default:
+			m.cells[i] = c.Unset()
+		}
+	}
+	for i, v := range dst.vectors {
+		v.AppendCell(m.cells[i])
+	}
+	from := len(dst.raw)
+	if m.raw {
+		dst.raw = appendLine(dst.raw, raw)
+	}
+	dst.places = append(dst.places, place{line, from, len(dst.raw)})
+	dst.bytes += size
+	if m.upsert {
+		if dst.set = append(dst.set, m.set...); !dst.varied {
+			for i, set := range m.set {
+				dst.varied = dst.varied || set != dst.set[i]
+			}
+		}
+	}
+	return nil
+}
+
+// appendLine appends a record, and a line end if it has none, as the last one of an input may.
+func appendLine(dst, raw []byte) []byte {
+	dst = append(dst, raw...)
+	if len(raw) == 0 || raw[len(raw)-1] != '\n' {
+		dst = append(dst, '\n')
+	}
+	return dst
+}
+
+func columnError(name string, err error) error { return fmt.Errorf("column %q: %w", name, err) }

@@ -1,0 +1,125 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/creack/pty"
+)
+
+// Ctrl-C ends a load between two batches; what is told as loaded is in.
+func TestInterruptedLoadTellsWhatIsIn(t *testing.T) {
+	t.Parallel()
+	dir := numbers(t)
+	cmd := exec.Command(binary, "table", "load", dir, "t", "-", "--batch", "10", "--input-format", "csv", "--skip-bad", "-")
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	var rows strings.Builder
+	rows.WriteString("k,v\n")
+	for k := range 39 {
+		fmt.Fprintf(&rows, "%d,x\n", k)
+	}
+	// Bad lines fill a batch as good ones do: once they are handed over, the batches before theirs are in.
+	rows.WriteString(strings.Repeat("bad\n", 20))
+	if _, err := io.WriteString(in, rows.String()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(out, make([]byte, len("bad\n"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	io.Copy(io.Discard, out)
+	cmd.Wait()
+	lines := strings.Split(strings.TrimSuffix(errs.String(), "\n"), "\n")
+	n, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(lines[len(lines)-1], "loaded "), " rows"))
+	if code := cmd.ProcessState.ExitCode(); code != 130 || lines[0] != "oribi: interrupted" || err != nil || n < 30 {
+		t.Errorf("exit code %d: %s", code, errs.String())
+	}
+	if got := must(t, nil, "table", "count", dir, "t"); got != fmt.Sprintln(n) {
+		t.Errorf("%s rows are in, told %d", got, n)
+	}
+}
+
+// On a terminal a load ends with the same lines, and the bar, if there was one, is gone.
+func TestLoadOnATerminal(t *testing.T) {
+	dir := numbers(t)
+	file := filepath.Join(t.TempDir(), "rows.csv")
+	if err := os.WriteFile(file, []byte("k,v\n1,a\n2,b\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"loaded 2 rows\n", "oribi: " + file + ":2: column \"k\": key 1: key exists\nloaded 0 rows\n"} {
+		terminal, err := pty.Start(exec.Command(binary, "table", "load", dir, "t", file))
+		if err != nil {
+			t.Skip("no pseudo terminal: ", err)
+		}
+		out, _ := io.ReadAll(terminal) // ends in an error, as terminals do whose other side is gone
+		terminal.Close()
+		text := strings.ReplaceAll(string(out), "\r\n", "\n")
+		if at := strings.LastIndex(text, "\x1b[K"); at >= 0 {
+			text = text[at+len("\x1b[K"):]
+		}
+		if text != want {
+			t.Errorf("run %d: %q, want %q", i, text, want)
+		}
+	}
+}
+
+// A file that is cut while it is read has not been read to its end.
+func TestFileThatShrinksIsNotLoadedAsAWhole(t *testing.T) {
+	t.Parallel()
+	dir := numbers(t)
+	file := filepath.Join(t.TempDir(), "rows.csv")
+	var rows strings.Builder
+	rows.WriteString("k,v\n")
+	for k := range 200_000 {
+		fmt.Fprintf(&rows, "%d,%07d\n", k, k)
+	}
+	if err := os.WriteFile(file, []byte(rows.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// The records that are set aside go into a pipe that nobody reads until the file is cut, so the load waits for it.
+	cmd := exec.Command(binary, "table", "load", dir, "t", file, "--skip-bad", "-", "--no-header", "--columns", "v,k")
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(out, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(file, 2_000_000); err != nil {
+		t.Fatal(err)
+	}
+	io.Copy(io.Discard, out)
+	cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(errs.String(), "the file became shorter while it was read") {
+		t.Errorf("exit code %d: %s", code, errs.String())
+	}
+}
