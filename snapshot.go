@@ -201,6 +201,15 @@ func (h *holds) holdLatest(table uint32, visible mvcc.Timestamp) mvcc.Timestamp 
 	return ts
 }
 
+// holdOldest is for a read of all that is left of a table's history. It gives the timestamp that is held: where the history begins.
+func (h *holds) holdOldest(table uint32, oldest mvcc.Timestamp) mvcc.Timestamp {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	ts := h.beginsLocked(table, oldest)
+	h.at[ts]++
+	return ts
+}
+
 // holdSnapshot is for a read of a table at a snapshot. Errors: ErrClosed, ErrTooOld.
 func (h *holds) holdSnapshot(table uint32, sn *Snapshot) error {
 	h.mu.Lock()

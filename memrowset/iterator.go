@@ -79,6 +79,7 @@ func (w *walker) walk(take func(it item) bool) {
 type Iterator struct {
 	walker
 	snap mvcc.Timestamp
+	span *span // the changes without which a row is passed over; nil: all rows count
 	keys [][]byte
 	rows [][]byte
 	buf  []byte // images that had to be built for this call
@@ -100,6 +101,9 @@ func (it *Iterator) Next(max int) (keys, rows [][]byte) {
 			break
 		}
 		for _, at := range items {
+			if it.span != nil && !it.m.changedIn(at.ref, it.span) {
+				continue
+			}
 			row, buf, live := it.m.rowAt(at.ref, it.snap, it.buf)
 			it.buf = buf
 			if live {

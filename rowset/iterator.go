@@ -18,6 +18,8 @@ type Iterator struct {
 	d        *DiskRowSet
 	req      *scan.Request
 	window   *delta.Window
+	span     *delta.Span  // the changes without which a row is passed over; nil: all rows count
+	changed  batch.Bitmap // rows of the window with a change in span
 	next     batch.Ordinal
 	end      batch.Ordinal
 	out      *batch.Batch
@@ -31,6 +33,10 @@ type Iterator struct {
 
 // NewIterator scans the rowset for a request. It takes a reference that Close gives back.
 func (d *DiskRowSet) NewIterator(req *scan.Request) (*Iterator, error) {
+	return d.newIterator(req, d.Tracker())
+}
+
+func (d *DiskRowSet) newIterator(req *scan.Request, deltas *delta.Tracker) (*Iterator, error) {
 	n := len(d.Schema.Columns)
 	it := &Iterator{d: d, req: req, end: batch.Ordinal(d.Stored().Rows),
 		readers: make([]*cfile.ColumnReader, n), vectors: make([]*batch.Vector, n), loaded: make([]bool, n)}
@@ -45,7 +51,7 @@ func (d *DiskRowSet) NewIterator(req *scan.Request) (*Iterator, error) {
 			return nil, err
 		}
 	}
-	it.window = d.Tracker().NewWindow(req.Snapshot)
+	it.window = deltas.NewWindow(req.Snapshot)
 	it.out = &batch.Batch{Schema: req.Projection(), Columns: make([]*batch.Vector, len(req.Columns))}
 	d.Ref()
 	return it, nil
@@ -67,13 +73,18 @@ func (it *Iterator) Next() bool {
 
 // read fills the output from rows [from, from+n) and tells whether a row is left.
 func (it *Iterator) read(from batch.Ordinal, n int) (bool, error) {
+	sel := it.out.Selection.Resize(n)
+	sel.SetRange(0, n)
+	it.out.Selection, it.out.Len = sel, n
+	if it.span != nil {
+		if err := it.selectChanged(from, n, sel); err != nil || !sel.Any() {
+			return false, err
+		}
+	}
 	if err := it.window.Prepare(from, n); err != nil {
 		return false, err
 	}
 	clear(it.loaded)
-	sel := it.out.Selection.Resize(n)
-	sel.SetRange(0, n)
-	it.out.Selection, it.out.Len = sel, n
 	it.window.ApplyDeletes(sel)
 	for i := range it.req.Predicates {
 		if !sel.Any() {

@@ -157,12 +157,16 @@ func (v View) Scan(req *scan.Request, ordered bool) scan.Iterator {
 	if withMem && (!ordered || len(groups) == 0) {
 		chain = append(chain, func() (scan.Iterator, error) { return l.newMemIterator(&r), nil })
 	}
+	var newMem func() scan.Iterator // of each group
+	if withMem && ordered {
+		newMem = func() scan.Iterator { return l.newMemIterator(&r) }
+	}
+	open := func(d *rowset.DiskRowSet) (scan.Iterator, error) { return d.NewIterator(&r) }
 	for _, g := range groups {
-		mixed := ordered && withMem
-		if len(g) > 1 || mixed {
+		if len(g) > 1 || newMem != nil {
 			r.Keys = true
 		}
-		chain = append(chain, func() (scan.Iterator, error) { return l.merge(g, mixed, &r) })
+		chain = append(chain, func() (scan.Iterator, error) { return merge(g, newMem, open, &r), nil })
 	}
 	return &held{Iterator: scan.Concat(chain...), layout: l}
 }
@@ -186,21 +190,21 @@ func overlapping(sets [][]*rowset.DiskRowSet, withMem bool) [][]*rowset.DiskRowS
 	return out
 }
 
-// merge scans a group of rowsets, and the MemRowSet if that is asked, in key order. Rowsets of the group that do not overlap are
+// merge scans a group of rowsets, and the MemRowSet unless newMem is nil, in key order. Rowsets of the group that do not overlap are
 // chained, so that the merge has as many inputs as lie over one key.
-func (l *layout) merge(group []*rowset.DiskRowSet, withMem bool, r *scan.Request) (scan.Iterator, error) {
+func merge(group []*rowset.DiskRowSet, newMem func() scan.Iterator, open func(*rowset.DiskRowSet) (scan.Iterator, error), r *scan.Request) scan.Iterator {
 	var inputs []scan.Iterator
-	if withMem {
-		inputs = append(inputs, l.newMemIterator(r))
+	if newMem != nil {
+		inputs = append(inputs, newMem())
 	}
 	for _, lane := range lanes(group) {
 		var chain []func() (scan.Iterator, error)
 		for _, d := range lane {
-			chain = append(chain, func() (scan.Iterator, error) { return d.NewIterator(r) })
+			chain = append(chain, func() (scan.Iterator, error) { return open(d) })
 		}
 		inputs = append(inputs, scan.Concat(chain...))
 	}
-	return scan.Merge(r.Projection(), inputs), nil
+	return scan.Merge(r.Projection(), inputs)
 }
 
 // lanes deals rowsets, which come by first key, into as few lists as possible in which none overlaps the next.

@@ -1,0 +1,232 @@
+package oribi
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/tablet"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/scan"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// ChangeKind is what happened to a row's content between two moments.
+type ChangeKind uint8
+
+// Kinds of changes. Which it is follows from whether the row was there before and after: a row that was deleted and inserted
+// again in one batch was updated.
+const (
+	Inserted ChangeKind = iota + 1
+	Updated
+	Deleted
+	Base // no change: the row as it was when the history begins
+)
+
+var changeNames = [...]string{"", "insert", "update", "delete", "base"}
+
+func (k ChangeKind) String() string { return changeNames[k] }
+
+func kindOf(before, after bool) ChangeKind {
+	switch {
+	case !before:
+		return Inserted
+	case !after:
+		return Deleted
+	}
+	return Updated
+}
+
+// Version is what a row became at a timestamp.
+type Version struct {
+	Timestamp mvcc.Timestamp // of the batch; 0 for Base
+	Kind      ChangeKind
+	Columns   []schema.Column // those that were asked for
+	Cells     [][]byte        // of Columns, nil for NULL; nil when the row was deleted. Must not be changed
+}
+
+// Row is the version's values; nil when the row was deleted.
+func (v *Version) Row() Row { return rowOf(v.Columns, v.Cells) }
+
+// Difference is a row whose content differs between two timestamps.
+type Difference struct {
+	Kind       ChangeKind
+	KeyColumns []schema.Column
+	Key        [][]byte
+	Columns    []schema.Column // those that were asked for
+	Before     [][]byte        // of Columns, nil for NULL; nil when there was no row. Holds until the next step
+	After      [][]byte        // likewise
+}
+
+// KeyRow is the values of the row's key.
+func (d *Difference) KeyRow() Row { return rowOf(d.KeyColumns, d.Key) }
+
+// BeforeRow is the row's values as of the earlier timestamp; nil when there was no row.
+func (d *Difference) BeforeRow() Row { return rowOf(d.Columns, d.Before) }
+
+// AfterRow is the row's values as of the later timestamp; nil when there was no row.
+func (d *Difference) AfterRow() Row { return rowOf(d.Columns, d.After) }
+
+func rowOf(columns []schema.Column, cells [][]byte) Row {
+	if cells == nil {
+		return nil
+	}
+	cols := make([]int, len(columns))
+	for i := range cols {
+		cols[i] = i
+	}
+	return newRow(columns, cols, cells)
+}
+
+// History reads the versions of one row, newest first: one for each timestamp at which its content, of the columns asked for, differs from
+// just before it. If the row was there already when the history of the table begins, the last one is that, as Base. Flushes and
+// compactions do not change the answer. The versions are found before the first step, under one snapshot.
+//
+// Options: Columns, AsOf and At, for no newer versions than those. Errors, as the only step: ErrNotFound when there is no version;
+// those of Get.
+func (t *Table) History(ctx context.Context, key any, opts ...ReadOption) iter.Seq2[Version, error] {
+	return func(yield func(Version, error) bool) {
+		h, columns, err := t.history(ctx, key, opts)
+		for n := 0; ; n++ {
+			var v tablet.RowVersion
+			ok := false
+			if err == nil {
+				v, ok, err = h.Next()
+			}
+			if err == nil && !ok && n == 0 {
+				err = fmt.Errorf("table %q: no version of the key: %w", t.tab.Name, fault.ErrNotFound)
+			}
+			switch {
+			case err != nil:
+				yield(Version{}, fmt.Errorf("oribi: history: %w", err))
+				return
+			case !ok:
+				return
+			}
+			out := Version{Timestamp: v.TS, Kind: kindOf(v.Before, v.Cells != nil), Columns: columns, Cells: v.Cells}
+			if v.TS == 0 {
+				out.Kind = Base
+			}
+			if !yield(out, nil) {
+				return
+			}
+		}
+	}
+}
+
+// history collects the versions of a row.
+func (t *Table) history(ctx context.Context, key any, opts []ReadOption) (*tablet.RowHistory, []schema.Column, error) {
+	o := collect(opts)
+	if err := o.only("history", false); err != nil {
+		return nil, nil, err
+	}
+	// What is above the floor that is found here stays until the versions are collected.
+	s := t.store
+	since := s.holds.holdOldest(t.tab.Number, t.oldest())
+	defer s.holds.release(since)
+	v, err := t.read(ctx, &o)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer t.done(v)
+	cols, err := t.project(v.Shape, &o)
+	if err != nil {
+		return nil, nil, err
+	}
+	k, err := t.keyCells(v.Schema, key, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	h, err := v.History(v.Encoder.AppendKey(nil, k), since, cols)
+	return h, columnsOf(v.Schema, cols), err
+}
+
+func columnsOf(s *schema.Schema, cols []int) []schema.Column {
+	out := make([]schema.Column, len(cols))
+	for i, c := range cols {
+		out[i] = s.Columns[c]
+	}
+	return out
+}
+
+// only refuses options that a history or a diff has no use for.
+func (o *readOptions) only(what string, ranges bool) error {
+	if len(o.predicates) > 0 || o.limit >= 0 || !ranges && (o.lower != nil || o.upper != nil) || ranges && o.asOf {
+		return fmt.Errorf("an option that a %s does not take", what)
+	}
+	return nil
+}
+
+// Diff reads the rows whose content, of the columns asked for, differs between the reads AsOf(from) and AsOf(to), in key order. Rowsets
+// and windows of rows that hold no change in between are not read. A Difference holds until the next step; its cells but those of
+// fixed width, and what its Row functions give, may be kept.
+//
+// Options: Columns, From, To. Errors, as the last step: from above to; those of AsOf.
+func (t *Table) Diff(ctx context.Context, from, to mvcc.Timestamp, opts ...ReadOption) iter.Seq2[Difference, error] {
+	return func(yield func(Difference, error) bool) {
+		err := t.diff(ctx, from, to, opts, yield)
+		if err != nil {
+			yield(Difference{}, fmt.Errorf("oribi: diff: %w", err))
+		}
+	}
+}
+
+// diff hands the changes to yield; an error is for the caller to hand on.
+func (t *Table) diff(ctx context.Context, from, to mvcc.Timestamp, opts []ReadOption, yield func(Difference, error) bool) error {
+	o := collect(opts)
+	if err := o.only("diff", true); err != nil {
+		return err
+	}
+	if from > to {
+		return fmt.Errorf("table %q: from %v is after to %v", t.tab.Name, from, to)
+	}
+	sc := &Scan{t: t, ctx: ctx, o: o}
+	sc.o.asOf, sc.o.at = true, from
+	v, d, cols, err := sc.startDiff(to)
+	if err != nil {
+		return err
+	}
+	defer v.letGo()
+	out := Difference{KeyColumns: v.Schema.Columns[:v.Schema.Keys], Columns: columnsOf(v.Schema, cols)}
+	for sc.interrupted() == nil && d.Next() {
+		if out.Key, err = v.Encoder.Decode(d.Key()); err != nil {
+			d.Close()
+			return err
+		}
+		out.Before, out.After = d.Before(), d.After()
+		out.Kind = kindOf(out.Before != nil, out.After != nil)
+		if !yield(out, nil) {
+			d.Close()
+			return nil
+		}
+	}
+	if err := d.Close(); err != nil {
+		return err
+	}
+	return sc.interrupted()
+}
+
+// startDiff takes hold of the state that sc asks for and begins the walk to another timestamp.
+func (sc *Scan) startDiff(to mvcc.Timestamp) (v view, d *tablet.Diff, cols []int, err error) {
+	t := sc.t
+	if err := t.store.enter(); err != nil {
+		return v, nil, nil, err
+	}
+	defer t.store.leave()
+	if err = t.store.advance(to); err == nil {
+		err = t.store.settle(sc.ctx, to)
+	}
+	if err != nil {
+		return v, nil, nil, fmt.Errorf("table %q: read at %v: %w", t.tab.Name, to, err)
+	}
+	if v, err = t.view(sc.ctx, &sc.o, true); err != nil {
+		return v, nil, nil, err
+	}
+	var req scan.Request
+	if req, err = sc.request(v.Shape); err != nil {
+		v.Release()
+		return v, nil, nil, err
+	}
+	return v, v.Diff(&req, to), req.Columns, nil
+}

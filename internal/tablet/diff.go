@@ -1,0 +1,173 @@
+package tablet
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
+	"github.com/oribi-db/oribi/scan"
+)
+
+// Diff walks the rows whose content differs between two timestamps, in key order.
+//
+// It is two scans of one layout, one as of each timestamp, of only those rows that were changed in between, joined by key. A rowset
+// without such a change by its statistics is not opened, a window without one not read. Both scans go by the same change stores,
+// so that each row that one leaves out as unchanged the other leaves out too; a copy of a row that is a ghost for one of them is a
+// row for that one nowhere else, or in another rowset, in which it was changed in between as well.
+//
+// Memory: two batches for each rowset over one key. Not for concurrent use.
+type Diff struct {
+	table         string
+	layout        *layout
+	before, after *side
+	key           []byte
+	old, new      [][]byte
+	err           error
+}
+
+// side is one of the two scans and its place in it.
+type side struct {
+	it    scan.Iterator
+	b     *batch.Batch // nil at the end
+	keys  [][]byte
+	row   int
+	cells [][]byte
+}
+
+// Diff begins at the state that v sees; to is not below it, and all up to it is published. Of req count columns and bounds. The Diff
+// gives v back at Close.
+func (v View) Diff(req *scan.Request, to mvcc.Timestamp) *Diff {
+	l, after := v.layout, v.snap-1
+	d := &Diff{table: v.table, layout: l}
+	changed := map[*rowset.DiskRowSet]rowset.Changed{}
+	var sets [][]*rowset.DiskRowSet
+	for _, set := range l.tree.Range(nil, req.Lower, req.Upper) {
+		if c, ok := set.Changed(after, to); ok {
+			changed[set] = c
+			sets = append(sets, []*rowset.DiskRowSet{set})
+		}
+	}
+	withMem := l.mem.MaxTimestamp() > after
+	groups := overlapping(sets, withMem)
+	begin := func(snap mvcc.Timestamp) *side {
+		r := *req
+		r.Schema, r.Snapshot, r.Keys, r.Predicates = v.Schema, snap, true, nil
+		newMem := func() scan.Iterator {
+			m := l.newMemIterator(&r)
+			m.it.ChangedIn(after, to)
+			return m
+		}
+		if !withMem {
+			newMem = nil
+		}
+		return &side{it: inOrder(groups, newMem, changed, &r), cells: make([][]byte, len(r.Columns))}
+	}
+	d.before, d.after = begin(v.snap), begin(to+1)
+	return d
+}
+
+// inOrder chains the changed rows of groups of rowsets, which follow one another in key order, and of the MemRowSet unless newMem is nil.
+func inOrder(groups [][]*rowset.DiskRowSet, newMem func() scan.Iterator, changed map[*rowset.DiskRowSet]rowset.Changed, r *scan.Request) scan.Iterator {
+	if len(groups) == 0 && newMem != nil {
+		return newMem()
+	}
+	var chain []func() (scan.Iterator, error)
+	for _, g := range groups {
+		chain = append(chain, func() (scan.Iterator, error) {
+			return merge(g, newMem, func(d *rowset.DiskRowSet) (scan.Iterator, error) { return changed[d].NewIterator(r) }, r), nil
+		})
+	}
+	return scan.Concat(chain...)
+}
+
+// Next goes to the next row that differs.
+func (d *Diff) Next() bool {
+	for d.err == nil && d.step() {
+		if !sameCells(d.old, d.new) {
+			return true
+		}
+	}
+	return false
+}
+
+// step takes the next key of both sides.
+func (d *Diff) step() bool {
+	for _, s := range [...]*side{d.before, d.after} {
+		if s.b == nil && !s.load() {
+			if d.err = s.it.Close(); d.err != nil {
+				return false
+			}
+		}
+	}
+	b, a := d.before, d.after
+	d.old, d.new = nil, nil
+	order := 0
+	switch {
+	case b.b == nil && a.b == nil:
+		return false
+	case b.b == nil:
+		order = 1
+	case a.b == nil:
+		order = -1
+	default:
+		order = bytes.Compare(b.keys[b.row], a.keys[a.row])
+	}
+	if order <= 0 {
+		d.key, d.old = b.take()
+	}
+	if order >= 0 {
+		d.key, d.new = a.take()
+	}
+	return true
+}
+
+// load takes the next batch; false at the end.
+func (s *side) load() bool {
+	if s.it == nil || !s.it.Next() {
+		return false
+	}
+	s.b, s.keys = s.it.Batch(), s.it.Keys()
+	s.row = s.b.Selection.Next(0)
+	return true
+}
+
+// take is the current row, which holds until the side loads its next batch, and goes on to the next.
+func (s *side) take() (key []byte, cells [][]byte) {
+	key, cells = s.keys[s.row], s.cells
+	for i, v := range s.b.Columns {
+		cells[i] = v.Cell(s.row)
+	}
+	if s.row = s.b.Selection.Next(s.row + 1); s.row < 0 {
+		s.b = nil
+	}
+	return key, cells
+}
+
+// Key is the encoded key of the current row. It holds as long as it is referenced.
+func (d *Diff) Key() []byte { return d.key }
+
+// Before and After are the current row's cells as of the two timestamps, nil where there was no row. They hold until the next step.
+func (d *Diff) Before() [][]byte { return d.old }
+
+// After is the row's cells as of the later timestamp.
+func (d *Diff) After() [][]byte { return d.new }
+
+// Close ends the walk and tells its first error. It may be called twice.
+func (d *Diff) Close() error {
+	for _, s := range [...]*side{d.before, d.after} {
+		if err := s.it.Close(); d.err == nil {
+			d.err = err
+		}
+		s.b = nil
+	}
+	if d.layout != nil {
+		d.layout.release()
+		d.layout = nil
+	}
+	if d.err != nil {
+		return fmt.Errorf("table %q: %w", d.table, d.err)
+	}
+	return nil
+}
