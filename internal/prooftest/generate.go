@@ -30,7 +30,7 @@ func NewGenerator(o Settings) *Generator {
 	if g.o.Keys == 0 {
 		g.o.Keys = 300
 	}
-	g.weight = []weighted{{Write, 500}, {Ingest, 25}, {Get, 200}, {Find, 150}, {Count, 40}, {Flush, 40}, {Merge, 20}, {Compact, 4},
+	g.weight = []weighted{{Write, 500}, {Ingest, 25}, {Get, 200}, {Find, 150}, {Count, 40}, {Many, 30}, {Versions, 60}, {Diff, 60}, {Flush, 40}, {Merge, 20}, {Compact, 4},
 		{Deltas, 15}, {Minor, 10}, {Major, 20}, {UndoGC, 6},
 		{Check, 6}, {Reopen, 4}, {ReadOnly, 2}, {Verify, 1}, {Create, 1}, {Drop, 1}}
 	if !o.NoCrashes {
@@ -80,6 +80,19 @@ func (g *Generator) Next(r *Runner) Step {
 		st.Read = g.read(r)
 		st.Read.Columns = g.columns(r.Model.Tables[name])
 		st.Read.Key = g.key(r.Model.Tables[name])
+	case Versions:
+		st.Read = g.read(r)
+		st.Read.Columns = g.columns(r.Model.Tables[name])
+		st.Read.Key = g.key(r.Model.Tables[name])
+	case Diff:
+		st.Read = g.scan(r, r.Model.Tables[name])
+		st.Read.At, st.Read.Until = g.past(r), g.past(r)
+	case Many:
+		st.Read = g.read(r)
+		st.Read.Columns = g.columns(r.Model.Tables[name])
+		for range g.r.IntN(8) * g.r.IntN(8) {
+			st.Keys = append(st.Keys, g.key(r.Model.Tables[name]))
+		}
 	case Find, Count:
 		st.Read = g.scan(r, r.Model.Tables[name])
 	case Merge, Major, Tear:
@@ -267,11 +280,19 @@ func (g *Generator) fill(t *Table, op *Op, key [][]byte, live bool, like *Op) {
 // read chooses a timestamp: now, one of the commits', one between, one a little ahead.
 func (g *Generator) read(r *Runner) Read {
 	rd := Read{Limit: -1, Values: g.r.IntN(5) == 0}
-	commits := r.Model.Commits
-	if g.r.IntN(2) == 0 || len(commits) == 0 {
+	if g.r.IntN(2) == 0 || len(r.Model.Commits) == 0 {
 		return rd
 	}
-	rd.AsOf = true
+	rd.AsOf, rd.At = true, g.past(r)
+	return rd
+}
+
+// past chooses a timestamp.
+func (g *Generator) past(r *Runner) mvcc.Timestamp {
+	commits := r.Model.Commits
+	if len(commits) == 0 {
+		return mvcc.First
+	}
 	at := commits[g.r.IntN(len(commits))].TS
 	switch g.r.IntN(8) {
 	case 0:
@@ -294,8 +315,7 @@ func (g *Generator) read(r *Runner) Read {
 			at = mvcc.FromTime(r.wall.time().Add(-h)) + mvcc.Timestamp(g.r.IntN(20000)) - 10000
 		}
 	}
-	rd.At = at
-	return rd
+	return at
 }
 
 // columns chooses what to read: all, some in any order, none.

@@ -66,6 +66,7 @@ type fields struct {
 	words []string
 	named map[string]string
 	tests []string
+	many  []string
 }
 
 func parseFields(words []string) fields {
@@ -77,6 +78,8 @@ func parseFields(words []string) fields {
 			f.words = append(f.words, w)
 		case name == "test":
 			f.tests = append(f.tests, value)
+		case name == "many":
+			f.many = append(f.many, value)
 		default:
 			f.named[name] = value
 		}
@@ -139,6 +142,10 @@ func (f fields) step() Step {
 	}
 	r := &st.Read
 	r.AsOf, r.At, r.Limit = f.bool("asof"), mvcc.Timestamp(f.uint64("at")), f.int64("limit")
+	r.Until = mvcc.Timestamp(f.uint64("until"))
+	for _, key := range f.many {
+		st.Keys = append(st.Keys, parseCells(key))
+	}
 	r.Any, r.Values = f.bool("any"), f.bool("values")
 	r.Key, r.From, r.To = parseCells(f.named["key"]), parseCells(f.named["from"]), parseCells(f.named["to"])
 	if list := f.named["columns"]; list != "*" {

@@ -52,15 +52,19 @@ func (r *Runner) old(ts mvcc.Timestamp, now time.Time) answer {
 	if r.Script.Settings.History <= 0 {
 		return 0
 	}
+	if ts < mvcc.FromTime(r.latest(now).Add(-r.Script.Settings.History)) {
+		return tooOld
+	}
+	return 0
+}
+
+// latest is the highest that the clock may be at.
+func (r *Runner) latest(now time.Time) time.Time {
 	latest := now
 	if t := r.highest.Time(); t.After(now) {
 		latest = t
 	}
-	latest = latest.Add(time.Millisecond) // timestamps handed out for other purposes than batches
-	if ts < mvcc.FromTime(latest.Add(-r.Script.Settings.History)) {
-		return tooOld
-	}
-	return 0
+	return latest.Add(time.Millisecond) // timestamps handed out for other purposes than batches
 }
 
 // mustBeOld tells whether a read at ts has to be refused.

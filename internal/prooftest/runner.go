@@ -173,6 +173,12 @@ func (r *Runner) step(st *Step) error {
 		return r.find(st)
 	case Count:
 		return r.count(st)
+	case Many:
+		return r.many(st)
+	case Versions:
+		return r.history(st)
+	case Diff:
+		return r.diff(st)
 	case Flush, Compact, Merge, Deltas, Minor, Major, UndoGC:
 		return r.rewrite(st)
 	case Tick:

@@ -47,8 +47,16 @@ func (st *Step) print(b *strings.Builder) {
 		fmt.Fprintf(b, " sync=%v as=%s", st.Sync, st.As)
 	case Ingest:
 		fmt.Fprintf(b, " size=%d mask=%d", st.Size, st.Mask)
-	case Get, Find, Count, Check:
+	case Get, Find, Count, Check, Versions:
 		st.Read.print(b)
+	case Diff:
+		st.Read.print(b)
+		fmt.Fprintf(b, " until=%d", uint64(st.Read.Until))
+	case Many:
+		st.Read.print(b)
+		for _, key := range st.Keys {
+			fmt.Fprintf(b, " many=%s", cellsText(key, nil, ","))
+		}
 	case Merge, Major, Tear:
 		fmt.Fprintf(b, " mask=%d", st.Mask)
 	case Tick:

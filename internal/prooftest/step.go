@@ -20,6 +20,9 @@ const (
 	Get      Kind = "get"      // one row by key
 	Find     Kind = "scan"     // rows
 	Count    Kind = "count"    // how many rows
+	Many     Kind = "getmany"  // rows by several keys
+	Versions Kind = "history"  // all versions of one row
+	Diff     Kind = "diff"     // rows that differ between two timestamps
 	Flush    Kind = "flush"    // memory to disk
 	Compact  Kind = "compact"  // all rowsets
 	Merge    Kind = "merge"    // some rowsets
@@ -45,7 +48,8 @@ type Step struct {
 	Ops    []Op           // Write; Ingest: inserts, all with the same columns
 	Sync   bool           // Write
 	As     string         // Write: how operations are handed over: cells, rows, vectors
-	Read   Read           // Get, Find, Count, Check
+	Read   Read           // Get, Find, Count, Check, Many, Versions, Diff
+	Keys   [][][]byte     // Many
 	Mask   uint64         // Merge: bit i mod 64 chooses rowset i; Major: bit i mod 64 column i, none = all; Ingest: bit i mod 64 flushes before vectors i; Tear: the seed
 	Size   int            // Ingest: rows that are handed over at once
 	Time   time.Duration  // Tick
@@ -55,8 +59,9 @@ type Step struct {
 type Read struct {
 	AsOf     bool
 	At       mvcc.Timestamp
-	Columns  []int    // nil = all
-	Key      [][]byte // Get
+	Columns  []int          // nil = all
+	Until    mvcc.Timestamp // Diff, between it and At
+	Key      [][]byte       // Get, Versions
 	Tests    []Test
 	From, To [][]byte // cells of the first key columns; nil = no bound
 	Limit    int64    // −1 = none
