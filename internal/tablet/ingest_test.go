@@ -189,3 +189,18 @@ func TestIngestedRowSetsAreCountedAndDated(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// The last moment at which a writer can insert a key is when the end of the ingest waits for the log, before the gate is shut.
+func TestIngestFindsAKeyThatComesAtTheLastMoment(t *testing.T) {
+	w := newWorld(t, testSchema)
+	w.onSettle = func() { w.mustCommit(w.op(Insert, 3, 1, "w")) }
+	_, err := w.ingest(2, 2, 3, 4)
+	var re *fault.RowError
+	if !errors.Is(err, fault.ErrKeyExists) || !errors.As(err, &re) || re.Row != 1 || w.onSettle != nil {
+		t.Errorf("got %v", err)
+	}
+	w.checkFree()
+	if _, err := w.ingest(2, 2, 4); err != nil || !w.confirmed {
+		t.Errorf("without it: %v, confirmed %v", err, w.confirmed)
+	}
+}

@@ -69,8 +69,10 @@ type world struct {
 	settleErr error
 	commitErr error
 	markErr   error
-	marked    int  // marks that were not published
-	noBlocks  bool // none can be written
+	onSettle  func() // at the next Settle
+	confirmed bool   // the last commit of metadata was
+	marked    int    // marks that were not published
+	noBlocks  bool   // none can be written
 }
 
 const worldDir = "/store"
@@ -148,8 +150,14 @@ func (b blocks) OpenBlock(id block.ID) (rowset.Block, error) { return b.m.OpenBl
 // timestampOf is the timestamp of a batch: between two of them there is room for snapshots.
 func timestampOf(lsn uint64) mvcc.Timestamp { return mvcc.Timestamp(10 * lsn) }
 
-func (w *world) LastLSN() uint64                            { return w.lsn }
-func (w *world) Settle(context.Context, uint64) error       { return w.settleErr }
+func (w *world) LastLSN() uint64 { return w.lsn }
+func (w *world) Settle(context.Context, uint64) error {
+	if do := w.onSettle; do != nil {
+		w.onSettle = nil
+		do()
+	}
+	return w.settleErr
+}
 func (w *world) HistoryFloor(*Tablet, int64) mvcc.Timestamp { return w.floor }
 
 func (w *world) Visible() mvcc.Timestamp { return timestampOf(w.lsn) }
@@ -181,6 +189,7 @@ func (w *world) CommitMeta(_ *Tablet, ch blockmanager.Change, first func() uint6
 	if w.commitErr != nil {
 		return w.commitErr
 	}
+	w.confirmed = ch.Confirm
 	ch.LogStart = min(w.lsn+1, first())
 	if err := w.m.Commit(ch); err != nil {
 		return err
