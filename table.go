@@ -5,10 +5,12 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"time"
 	"unicode/utf8"
 
 	"github.com/oribi-db/oribi/blockmanager"
+	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/fault"
@@ -288,10 +290,23 @@ type Stats struct {
 	Columns  []ColumnStats
 }
 
-// ColumnStats are a column's sizes.
+// ColumnStats are a column's sizes and forms. A form that the schema leaves open may differ between rowsets.
 type ColumnStats struct {
-	Name  string
-	Bytes int64 // of the column's files in all rowsets
+	Name         string
+	Bytes        int64                // of the column's files in all rowsets
+	Encodings    []schema.Encoding    // those of the files, each once, never Auto; empty without files
+	Compressions []schema.Compression // likewise, never DefaultCompression
+}
+
+// add counts one file of the column.
+func (c *ColumnStats) add(info cfile.Info) {
+	c.Bytes += info.Bytes
+	if !slices.Contains(c.Encodings, info.Encoding) {
+		c.Encodings = append(c.Encodings, info.Encoding)
+	}
+	if !slices.Contains(c.Compressions, info.Compression) {
+		c.Compressions = append(c.Compressions, info.Compression)
+	}
 }
 
 // Stats counts rows, rowsets and bytes from metadata, without reading rows. Columns are filled only if perColumn is set, which opens
@@ -306,27 +321,45 @@ func (t *Table) Stats(perColumn bool) (Stats, error) {
 	st.MemBytes = mem + deltas
 	sets := t.tab.Stored()
 	st.RowSets = len(sets)
-	sizes := map[schema.ColumnID]int64{}
+	columns := map[schema.ColumnID]*ColumnStats{}
+	if perColumn {
+		s := t.Schema()
+		st.Columns = make([]ColumnStats, len(s.Columns))
+		for i := range s.Columns {
+			st.Columns[i].Name = s.Columns[i].Name
+			columns[s.Columns[i].ID] = &st.Columns[i]
+		}
+	}
 	for _, m := range sets {
 		st.Bytes += m.Bytes
 		if !perColumn {
 			continue
 		}
 		for _, c := range m.Columns {
-			src, err := t.store.blocks.OpenBlock(c.Block)
+			column := columns[c.ID]
+			if column == nil {
+				continue // dropped since
+			}
+			info, err := t.columnInfo(c.Block)
 			if err != nil {
 				return st, err
 			}
-			sizes[c.ID] += src.Size()
-			src.Close()
-		}
-	}
-	if perColumn {
-		s := t.Schema()
-		for i := range s.Columns {
-			c := &s.Columns[i]
-			st.Columns = append(st.Columns, ColumnStats{c.Name, sizes[c.ID]})
+			column.add(info)
 		}
 	}
 	return st, nil
+}
+
+// columnInfo reads what a column file says of itself.
+func (t *Table) columnInfo(id block.ID) (cfile.Info, error) {
+	src, err := t.store.blocks.OpenBlock(id)
+	if err != nil {
+		return cfile.Info{}, err
+	}
+	defer src.Close()
+	r, err := cfile.Open(src, cfile.ReaderOptions{})
+	if err != nil {
+		return cfile.Info{}, err
+	}
+	return r.Info(), nil
 }

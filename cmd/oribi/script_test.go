@@ -90,6 +90,7 @@ var scrub = []struct {
 	{regexp.MustCompile(`"id":"\w*"`), `"id":"UUID"`},
 	{regexp.MustCompile(`: key (\[.*\]|\{.*\}|\S+): `), ": key KEY: "},
 	{regexp.MustCompile(`\(20\d\d-[-0-9T:.]+Z\)`), "(TIME)"},
+	{regexp.MustCompile(`\b\d[\d.]* ([KM]i)?B\b`), "#"},
 	{regexp.MustCompile(`"(bytes|bytes_written|live|dead|log|metadata)":[1-9]\d*`), `"$1":#`},
 }
 

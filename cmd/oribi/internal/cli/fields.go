@@ -26,6 +26,17 @@ func (f *fields) text(name string, value string) { f.json(name, quote(value)) }
 // plain adds a number or a truth value.
 func (f *fields) plain(name string, value any) { f.json(name, fmt.Append(nil, value)) }
 
+// part adds a record within the record: an object in JSON, elsewhere fields named after both.
+func (f *fields) part(name string, p *fields, form output.Format) {
+	if form == output.JSON || form == output.JSONL {
+		f.json(name, p.appendJSON(nil))
+		return
+	}
+	for i, inner := range p.names {
+		f.json(name+" "+inner, p.values[i])
+	}
+}
+
 // appendJSON appends the object.
 func (f *fields) appendJSON(dst []byte) []byte {
 	for i, name := range f.names {

@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/figures"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/when"
 	"github.com/oribi-db/oribi/internal/celltext"
 )
@@ -62,21 +64,48 @@ func (a *app) storeInit() *cobra.Command {
 }
 
 func (a *app) storeInfo() *cobra.Command {
-	return a.verb("info DIR", "Tell what a store holds", func(_ *cobra.Command, args []string) error {
+	var format string
+	c := a.verb("info DIR", "Tell what a store holds", func(_ *cobra.Command, args []string) error {
+		form, err := a.format(format)
+		if err != nil {
+			return err
+		}
 		return withStore(args[0], reading, func(store *oribi.Store) error {
 			info, err := store.Info()
 			if err != nil {
 				return err
 			}
-			r := store.Recovery()
-			return a.printf(`{"uuid":%q,"format":%d,"tables":%d,"rowsets":%d,`+
-				`"bytes":{"live":%d,"dead":%d,"log":%d,"metadata":%d},`+
-				`"recovery":{"clean":%t,"frames":%d,"torn_bytes":%d,"repaired_bits":%d}}`+"\n",
-				info.UUID, info.Format, info.Tables, info.RowSets,
-				info.Bytes.Live, info.Bytes.Dead, info.Bytes.Log, info.Bytes.Metadata,
-				r.Clean, r.Frames, r.TornBytes, r.RepairedBits)
+			return a.printFields(storeFields(info, store.Recovery(), form), form)
 		})
 	})
+	formatFlag(c, &format)
+	return c
+}
+
+// storeFields are what is told of a store.
+func storeFields(info oribi.Info, r oribi.Recovery, form output.Format) *fields {
+	size := func(n int64) any {
+		if form == output.Table {
+			return figures.Size(n)
+		}
+		return n
+	}
+	var f, sizes, recovery fields
+	sizes.plain("live", size(info.Bytes.Live))
+	sizes.plain("dead", size(info.Bytes.Dead))
+	sizes.plain("log", size(info.Bytes.Log))
+	sizes.plain("metadata", size(info.Bytes.Metadata))
+	recovery.plain("clean", r.Clean)
+	recovery.plain("frames", r.Frames)
+	recovery.plain("torn_bytes", r.TornBytes)
+	recovery.plain("repaired_bits", r.RepairedBits)
+	f.text("uuid", info.UUID)
+	f.plain("format", info.Format)
+	f.plain("tables", info.Tables)
+	f.plain("rowsets", info.RowSets)
+	f.part("bytes", &sizes, form)
+	f.part("recovery", &recovery, form)
+	return &f
 }
 
 // printf writes one record.

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/oribi-db/oribi"
-	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/schemafile"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/when"
 	"github.com/oribi-db/oribi/schema"
@@ -52,55 +51,6 @@ func createTable(store *oribi.Store, name string, t *schemafile.Table) error {
 	}
 	_, err = store.CreateTable(name, columns, options...)
 	return err
-}
-
-// described is what describe tells of a table.
-func described(t *oribi.Table) *schemafile.Table {
-	s, p := t.Schema(), t.Properties()
-	return &schemafile.Table{Columns: s.Columns, Keys: s.Keys, History: p.History, Comment: p.Comment,
-		ID: p.ID, Name: t.Name(), SchemaVersion: p.SchemaVersion, HistoryFloor: uint64(p.HistoryFloor)}
-}
-
-// listColumns are what "table list" tells of a table.
-var listColumns = []schema.Column{
-	{Name: "table", Type: schema.String}, {Name: "rows", Type: schema.Int64},
-	{Name: "rowsets", Type: schema.Int64}, {Name: "bytes", Type: schema.Int64},
-}
-
-func (a *app) tableList() *cobra.Command {
-	var format string
-	c := a.verb("list DIR", "List tables", func(_ *cobra.Command, args []string) error {
-		form, err := a.format(format)
-		if err != nil {
-			return err
-		}
-		return withStore(args[0], reading, func(store *oribi.Store) error {
-			tables := store.Tables()
-			b := batch.New(listColumns, len(tables))
-			for i, t := range tables {
-				stats, err := t.Stats(false)
-				if err != nil {
-					return err
-				}
-				b.Columns[0].SetCell(i, []byte(t.Name()))
-				batch.Values[int64](b.Columns[1])[i] = stats.LiveRows
-				batch.Values[int64](b.Columns[2])[i] = int64(stats.RowSets)
-				batch.Values[int64](b.Columns[3])[i] = stats.Bytes
-			}
-			return a.printBatch(b, form)
-		})
-	})
-	formatFlag(c, &format)
-	return c
-}
-
-func (a *app) tableDescribe() *cobra.Command {
-	return a.verb("describe DIR NAME", "Print a table's schema as table create takes it", func(_ *cobra.Command, args []string) error {
-		return withTable(args[0], args[1], reading, func(t *oribi.Table) error {
-			_, err := a.stdout.Write(append(schemafile.Append(nil, described(t)), '\n'))
-			return err
-		})
-	})
 }
 
 func (a *app) tableDrop() *cobra.Command {

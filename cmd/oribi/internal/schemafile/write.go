@@ -5,6 +5,7 @@ import (
 
 	"github.com/oribi-db/oribi/cmd/oribi/internal/when"
 	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // Append appends t as one line of JSON, without the line's end. Read takes it back.
@@ -39,13 +40,19 @@ func (t *Table) appendColumn(dst []byte, i int) []byte {
 	if c.Default != nil {
 		dst = celltext.AppendJSON(append(dst, `,"default":`...), c, c.Default)
 	}
-	dst = appendString(append(dst, `,"encoding":`...), nameOf(c.Encoding, encodings))
-	dst = appendString(append(dst, `,"compression":`...), nameOf(c.Compression, compressions))
+	dst = appendString(append(dst, `,"encoding":`...), EncodingName(c.Encoding))
+	dst = appendString(append(dst, `,"compression":`...), CompressionName(c.Compression))
 	dst = strconv.AppendInt(append(dst, `,"block_size":`...), int64(c.BlockBytes), 10)
 	if c.Comment != "" {
 		dst = appendString(append(dst, `,"comment":`...), c.Comment)
 	}
 	return append(dst, '}')
 }
+
+// EncodingName is the name that a schema file has for an encoding.
+func EncodingName(e schema.Encoding) string { return nameOf(e, encodings) }
+
+// CompressionName is the name that a schema file has for a compression.
+func CompressionName(c schema.Compression) string { return nameOf(c, compressions) }
 
 func appendString(dst []byte, s string) []byte { return celltext.AppendQuoted(dst, []byte(s)) }
