@@ -215,7 +215,13 @@ func (r *rewrite) rewriteDeltas(ctx context.Context, d *rowset.DiskRowSet, c com
 }
 
 // commitSwap makes what was written without the gate part of the table.
+//
+// All files of the rowsets that are replaced are opened first, also those that stay: a reader may hold such a rowset until a later
+// rewrite of its successor has let these go.
 func (r *rewrite) commitSwap() error {
+	for _, s := range r.swapped {
+		s.set.OpenFiles()
+	}
 	// What waits for the disk is mostly done before writers have to wait too.
 	if err := r.creation.Sync(); err != nil {
 		return err

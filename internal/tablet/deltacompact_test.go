@@ -1,0 +1,371 @@
+package tablet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/oribi-db/oribi/blockmanager"
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/scan"
+)
+
+// withRedos is a world of one rowset of n rows and some redo files: the i-th updates every row whose key leaves i.
+func withRedos(t *testing.T, n, redos int) *world {
+	t.Helper()
+	w := newWorld(t, testSchema)
+	for k := range n {
+		w.mustCommit(w.op(Insert, k, 0, "first"))
+	}
+	w.flush()
+	for i := range redos {
+		for k := i; k < n; k += redos {
+			w.mustCommit(w.op(Update, k, i+1, fmt.Sprint("redo ", i)))
+		}
+		w.flush()
+	}
+	w.events = nil
+	return w
+}
+
+// everywhere is all rows at every timestamp.
+func (w *world) everywhere() [][]string {
+	w.t.Helper()
+	var all [][]string
+	for ts := max(w.floor, 1); ts <= timestampOf(w.lsn); ts += 10 {
+		all = append(all, w.scan(Snapshot{Before: ts + 1}, true))
+	}
+	return all
+}
+
+func (w *world) sameEverywhere(want [][]string) {
+	w.t.Helper()
+	for i, got := range w.everywhere() {
+		if !slices.Equal(got, want[i]) {
+			w.t.Fatalf("at commit %d\ngot  %v\nwant %v", i, got, want[i])
+		}
+	}
+}
+
+var deltaWork = map[compaction.Kind]func(t *Tablet, ctx context.Context) (Result, error){
+	compaction.MinorDelta: (*Tablet).CompactMinor,
+	compaction.MajorDelta: func(t *Tablet, ctx context.Context) (Result, error) { return t.CompactMajor(ctx, nil) },
+	compaction.UndoGC:     (*Tablet).CollectUndos,
+	compaction.DeltaFlush: (*Tablet).FlushDeltas,
+}
+
+func TestMinorAndMajorLeaveFewerFilesAndTheSameAnswers(t *testing.T) {
+	w := withRedos(t, 30, 3)
+	w.mustCommit(w.op(Update, 3, 50, "in memory"), w.op(Delete, 4, 0, ""), w.op(Insert, 100, 1, "new"))
+	want := w.everywhere()
+	included := w.tab.Stored()[0].IncludedLSN
+	for i, test := range []struct {
+		kind         compaction.Kind
+		redos, undos int
+	}{{compaction.MinorDelta, 1, 1}, {compaction.MajorDelta, 0, 2}} {
+		before := w.tab.Stored()[0]
+		res, err := deltaWork[test.kind](w.tab, t.Context())
+		if err != nil || res.RowSetsBefore != 1 || res.RowSetsAfter != 1 || res.BytesWritten <= 0 {
+			t.Fatalf("%s: %+v, %v", test.kind, res, err)
+		}
+		e := w.lastEvent()
+		if e.Kind != test.kind || e.Why != "asked for" || len(e.Inputs) != 1 || len(e.Outputs) != 1 || e.BytesWritten != res.BytesWritten ||
+			e.Inputs[0].Redos != len(before.Redo) || e.Outputs[0].Redos != test.redos || e.Outputs[0].Undos != test.undos {
+			t.Errorf("event %+v", e)
+		}
+		m := w.tab.Stored()[0]
+		if m.ID != before.ID || m.IncludedLSN != included || m.LiveRows != before.LiveRows || w.tab.FirstLSN() == NoLSN {
+			t.Errorf("%s: row %+v, was %+v", test.kind, m, before)
+		}
+		w.sameEverywhere(want)
+		w.checkStored()
+		w.checkFree()
+		w.reopened(0).sameEverywhere(want)
+
+		// There is nothing more to do.
+		epoch := w.m.Epoch()
+		if res, err := deltaWork[test.kind](w.tab, t.Context()); err != nil || res.BytesWritten != 0 || len(w.events) > 0 || w.m.Epoch() != epoch {
+			t.Errorf("%d: again: %+v, %v, %d events", i, res, err, len(w.events))
+		}
+	}
+	// What memory held is still there to be flushed.
+	if _, err := w.tab.FlushDeltas(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.sameEverywhere(want)
+	w.reopened(0).sameEverywhere(want)
+}
+
+func TestMajorTakesTheNamedColumns(t *testing.T) {
+	w := withRedos(t, 20, 2)
+	want := w.everywhere()
+	before := w.tab.Stored()[0]
+	if _, err := w.tab.CompactMajor(t.Context(), []string{"a"}); err != nil {
+		t.Fatal(err)
+	}
+	m := w.tab.Stored()[0]
+	if m.Columns[1] == before.Columns[1] || m.Columns[2] != before.Columns[2] || m.Columns[3] != before.Columns[3] || m.KeyIndex != before.KeyIndex || len(m.Redo) != 1 {
+		t.Errorf("row %+v, was %+v", m, before)
+	}
+	w.sameEverywhere(want)
+	for name, cause := range map[string]error{"k": fault.ErrSchema, "nobody": fault.ErrNotFound} {
+		if _, err := w.tab.CompactMajor(t.Context(), []string{"a", name}); !errors.Is(err, cause) {
+			t.Errorf("column %s: %v", name, err)
+		}
+	}
+	if _, err := w.tab.Compact(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.sameEverywhere(want)
+	w.checkStored()
+}
+
+// A delta flush leaves the MemRowSet in memory and in the log.
+func TestDeltaFlushLeavesNewRowsInMemory(t *testing.T) {
+	w := withRedos(t, 10, 0)
+	w.mustCommit(w.op(Insert, 50, 1, "new"))
+	w.mustCommit(w.op(Update, 1, 9, "changed"), w.op(Update, 50, 2, "newer"), w.op(Delete, 2, 0, ""))
+	want := w.everywhere()
+	mem, _ := w.tab.MemBytes()
+	res, err := w.tab.FlushDeltas(t.Context())
+	if err != nil || res.RowSetsBefore != 1 || res.RowSetsAfter != 1 || res.BytesWritten <= 0 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	if e := w.lastEvent(); e.Kind != compaction.DeltaFlush || len(e.Outputs) != 1 {
+		t.Errorf("event %+v", e)
+	}
+	m := w.tab.Stored()[0]
+	if after, deltas := w.tab.MemBytes(); after != mem || deltas != 0 || m.IncludedLSN != w.lsn || m.LiveRows != 9 || w.tab.FirstLSN() != w.lsn-1 || w.tab.Row().FlushedLSN >= w.lsn-1 {
+		t.Errorf("%d bytes in memory, was %d, %d of deltas; rowset %+v; first lsn %d; table %+v", after, mem, deltas, m, w.tab.FirstLSN(), w.tab.Row())
+	}
+	w.sameEverywhere(want)
+	w.reopened(0).sameEverywhere(want)
+	w.reopened(1).sameEverywhere(want)
+	if res, err := w.tab.FlushDeltas(t.Context()); err != nil || res.BytesWritten != 0 || len(w.events) != 0 {
+		t.Errorf("again: %+v, %v", res, err)
+	}
+}
+
+// The floor rises in the commit that drops what lies below it.
+func TestUndoGCDropsFilesAndRowSetsBelowTheFloor(t *testing.T) {
+	w := withRedos(t, 20, 2)
+	for k := range 5 {
+		w.mustCommit(w.op(Insert, 100+k, 1, "short-lived"))
+	}
+	w.flush()
+	for k := range 5 {
+		w.mustCommit(w.op(Delete, 100+k, 0, ""))
+	}
+	died := timestampOf(w.lsn)
+	w.flush()
+	if _, err := w.tab.CompactMajor(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	w.mustCommit(w.op(Update, 1, 7, "later"))
+	w.events = nil
+	undos := func() (n int) {
+		for _, m := range w.tab.Stored() {
+			n += len(m.Undo)
+		}
+		return n
+	}
+	for _, test := range []struct {
+		floor         mvcc.Timestamp
+		rowsets, undo int
+	}{{0, 2, 3}, {timestampOf(19), 2, 3}, {timestampOf(20), 2, 2}, {timestampOf(40), 2, 1}, {died - 1, 2, 0}, {died, 1, 0}} {
+		w.floor = test.floor
+		want, live := w.everywhere(), w.tab.LiveRows()
+		before := undos()
+		res, err := w.tab.CollectUndos(t.Context())
+		if err != nil || res.BytesWritten != 0 || res.RowSetsAfter != test.rowsets || len(w.tab.Stored()) != test.rowsets || undos() != test.undo {
+			t.Fatalf("floor %d: %+v, %v, %d undo files", test.floor, res, err, undos())
+		}
+		if did := before != undos() || res.RowSetsBefore != res.RowSetsAfter; did != (len(w.events) == 1) || did && (w.events[0].Kind != compaction.UndoGC || w.tab.Row().HistoryFloor != test.floor) {
+			t.Errorf("floor %d: events %+v, table %+v", test.floor, w.events, w.tab.Row())
+		}
+		w.events = nil
+		w.sameEverywhere(want)
+		w.checkStored()
+		if got := w.tab.LiveRows(); got != live {
+			t.Errorf("%d live rows, %d before", got, live)
+		}
+	}
+	if _, err := search(w.tab, &scan.Request{Columns: allColumns}, Snapshot{Before: died}, true); err == nil {
+		t.Error("a read below the floor is answered")
+	}
+}
+
+// gated is a store whose next creation of blocks runs a hook: the rewrite is between its beginning and its commit.
+type hooked struct {
+	*world
+	creating func()
+}
+
+func (h *hooked) NewCreation() *blockmanager.Creation {
+	if f := h.creating; f != nil {
+		h.creating = nil
+		f()
+	}
+	return h.world.NewCreation()
+}
+
+// While a delta compaction reads and writes, batches commit; what they change is not lost in the swap.
+func TestWritersGoOnDuringADeltaCompaction(t *testing.T) {
+	for _, kind := range []compaction.Kind{compaction.MinorDelta, compaction.MajorDelta, compaction.UndoGC} {
+		for _, changed := range []bool{false, true} { // whether there is a delta mem store before
+			t.Run(fmt.Sprintf("%s mem=%t", kind, changed), func(t *testing.T) {
+				w := withRedos(t, 20, 3)
+				if kind == compaction.UndoGC {
+					w.floor = timestampOf(21) // the insertions are ancient
+				}
+				if changed {
+					w.mustCommit(w.op(Update, 5, 44, "before"))
+				}
+				h := &hooked{world: w}
+				w.tab.opts.Store = h
+				h.creating = func() {
+					w.mustCommit(w.op(Update, 6, 55, "meanwhile"), w.op(Delete, 7, 0, ""), w.op(Insert, 70, 1, "new"))
+				}
+				if _, err := deltaWork[kind](w.tab, t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if len(w.events) != 1 || w.events[0].Kind != kind || h.creating != nil {
+					t.Fatalf("events %+v", w.events)
+				}
+				w.mustCommit(w.op(Update, 8, 66, "after"))
+				rows := fmt.Sprint(w.scan(latest, true)[5:9], w.get(70, latest))
+				want := `[5: 3 "redo 2" 7 6: 55 "meanwhile" 7 8: 66 "after" 7 9: 1 "redo 0" 7]70: 1 "new" 7`
+				if changed {
+					want = `[5: 44 "before" 7 6: 55 "meanwhile" 7 8: 66 "after" 7 9: 1 "redo 0" 7]70: 1 "new" 7`
+				}
+				if rows != want {
+					t.Errorf("\ngot  %s\nwant %s", rows, want)
+				}
+				all := w.everywhere()
+				n := w.reopened(0)
+				n.sameEverywhere(all)
+				w.flush()
+				w.sameEverywhere(all)
+				w.checkStored()
+				if _, deltas := w.tab.MemBytes(); deltas != 0 {
+					t.Errorf("%d bytes of deltas are counted after the flush", deltas)
+				}
+			})
+		}
+	}
+}
+
+// A scan that began before several delta compactions goes on with the files that it knows, opened or not.
+func TestAScanKeepsItsFilesThroughDeltaCompactions(t *testing.T) {
+	w := withRedos(t, 40, 3)
+	want := w.everywhere()
+	w = w.reopened(0) // no column's file is open
+	var its []scan.Iterator
+	for ts := max(w.floor, 1); ts <= timestampOf(w.lsn); ts += 10 {
+		it, err := search(w.tab, &scan.Request{Columns: allColumns}, Snapshot{Before: ts + 1}, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		its = append(its, it)
+	}
+	for _, columns := range [][]string{nil, {"a"}, nil} {
+		for _, work := range []func() (Result, error){
+			func() (Result, error) { return w.tab.CompactMinor(t.Context()) },
+			func() (Result, error) { return w.tab.CompactMajor(t.Context(), columns) },
+			func() (Result, error) { w.floor += 50; return w.tab.CollectUndos(t.Context()) },
+		} {
+			if _, err := work(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.mustCommit(w.op(Update, 1, 1, "again"), w.op(Update, 2, 1, "again"))
+		w.flush()
+	}
+	if _, err := w.tab.Compact(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.m.Commit(noChange); err != nil { // lets the space of dead blocks go
+		t.Fatal(err)
+	}
+	for i, it := range its {
+		if got, err := readAll(it); err != nil || !slices.Equal(got, want[i]) {
+			t.Fatalf("scan %d: %v\ngot  %v\nwant %v", i, err, got, want[i])
+		}
+	}
+}
+
+// Rows that the cache holds whole are those of the base that they were read from.
+func TestCachedRowsDoNotOutliveTheirBase(t *testing.T) {
+	w := withRedos(t, 20, 2)
+	late := Snapshot{Before: timestampOf(w.lsn) + 1}
+	for _, work := range []compaction.Kind{"", compaction.MajorDelta, compaction.MinorDelta, compaction.MajorDelta} {
+		if work != "" {
+			if _, err := deltaWork[work](w.tab, t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 { // read, and read from the cache
+			for k := range 20 {
+				for at, want := range map[Snapshot]string{
+					late:                          fmt.Sprintf("%d: %d %q 7", k, k%2+1, fmt.Sprint("redo ", k%2)),
+					{Before: timestampOf(20) + 1}: fmt.Sprintf("%d: 0 %q 7", k, "first"),
+					{Before: timestampOf(w.lsn), Latest: true}: fmt.Sprintf("%d: %d %q 7", k, k%2+1, fmt.Sprint("redo ", k%2)),
+				} {
+					if at.Latest && k == 19 {
+						continue // the last commit is not seen there
+					}
+					if got := w.get(k, at); got != want {
+						t.Fatalf("after %s: at %d: %s, want %s", work, at.Before, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestAFailedDeltaCompactionHasDoneNothing(t *testing.T) {
+	broken := errors.New("broken")
+	for kind, work := range deltaWork {
+		for name, spoil := range map[string]func(w *world) (context.Context, error){
+			"commit": func(w *world) (context.Context, error) { w.commitErr = broken; return t.Context(), broken },
+			"blocks": func(w *world) (context.Context, error) { w.noBlocks = true; return t.Context(), nil },
+			"ctx": func(w *world) (context.Context, error) {
+				ctx, cancel := context.WithCancel(t.Context())
+				cancel()
+				return ctx, context.Canceled
+			},
+		} {
+			if kind == compaction.UndoGC && name == "blocks" || kind == compaction.DeltaFlush && name == "ctx" || kind == compaction.MinorDelta && name == "ctx" {
+				continue // it writes none; so short a work does not ask
+			}
+			t.Run(fmt.Sprintf("%s %s", kind, name), func(t *testing.T) {
+				w := withRedos(t, 20, 2)
+				w.mustCommit(w.op(Update, 5, 44, "in memory"))
+				w.floor = timestampOf(20)
+				want, stored, first := w.everywhere(), w.tab.Stored(), w.tab.FirstLSN()
+				ctx, cause := spoil(w)
+				if _, err := work(w.tab, ctx); err == nil || cause != nil && !errors.Is(err, cause) {
+					t.Fatalf("%v", err)
+				}
+				if name != "ctx" && (len(w.events) != 1 || w.events[0].Err == nil) {
+					t.Errorf("events %+v", w.events)
+				}
+				w.checkFree()
+				if got := w.tab.Stored(); len(got) != 1 || got[0] != stored[0] || w.tab.FirstLSN() != first || w.tab.Row().HistoryFloor != 0 {
+					t.Errorf("%+v, was %+v", got, stored)
+				}
+				w.sameEverywhere(want)
+				w.reopened(0).sameEverywhere(want)
+				w.commitErr, w.noBlocks, w.events = nil, false, nil
+				if _, err := work(w.tab, t.Context()); err != nil || len(w.events) != 1 {
+					t.Errorf("afterwards: %v, %d events", err, len(w.events))
+				}
+				w.sameEverywhere(want)
+			})
+		}
+	}
+}
