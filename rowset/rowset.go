@@ -199,6 +199,9 @@ func (d *DiskRowSet) Stored() *meta.RowSet { return d.state.Load().Meta }
 // Ref counts one more user of the rowset.
 func (d *DiskRowSet) Ref() { d.refs.Add(1) }
 
+// Shared tells whether there is more than one reference.
+func (d *DiskRowSet) Shared() bool { return d.refs.Load() > 1 }
+
 // Unref gives a reference back; the last one closes the files.
 func (d *DiskRowSet) Unref() {
 	if d.refs.Add(-1) > 0 {

@@ -8,6 +8,7 @@ import (
 	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -60,7 +61,7 @@ func (t *Tablet) alter(ctx context.Context, edit func(row *meta.Table) error) er
 		r.tell(err)
 	}
 	if err == nil {
-		r.old.keepFiles()
+		r.old.keepFiles(r.old.tree.Sets)
 	}
 	return err
 }
@@ -73,14 +74,14 @@ func longer(a, b int64) int64 {
 	return max(a, b)
 }
 
-// keepFiles opens all files of a layout that was replaced by another with the same blocks, if readers hold it: by the time they need
-// a file, a compaction of the new layout may have removed its block.
-func (l *layout) keepFiles() {
-	if l.refs.Load() == 1 { // the caller's own: nobody can take hold of it any more
-		return
-	}
-	for _, d := range l.tree.Sets {
-		d.OpenFiles()
+// keepFiles opens all files of rowsets of the layout that were replaced by others with the same blocks, if readers hold them, by this
+// layout or by an earlier one: by the time they need a file, a compaction of what replaced them may have removed its block.
+func (l *layout) keepFiles(sets []*rowset.DiskRowSet) {
+	held := l.refs.Load() > 1 // the caller's own is one: nobody can take hold of the layout any more
+	for _, d := range sets {
+		if held || d.Shared() {
+			d.OpenFiles()
+		}
 	}
 }
 

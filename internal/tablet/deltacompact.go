@@ -215,13 +215,7 @@ func (r *rewrite) rewriteDeltas(ctx context.Context, d *rowset.DiskRowSet, c com
 }
 
 // commitSwap makes what was written without the gate part of the table.
-//
-// All files of the rowsets that are replaced are opened first, also those that stay: a reader may hold such a rowset until a later
-// rewrite of its successor has let these go.
 func (r *rewrite) commitSwap() error {
-	for _, s := range r.swapped {
-		s.set.OpenFiles()
-	}
 	// What waits for the disk is mostly done before writers have to wait too.
 	if err := r.creation.Sync(); err != nil {
 		return err
@@ -229,7 +223,13 @@ func (r *rewrite) commitSwap() error {
 	if err := r.shut(); err != nil {
 		return err
 	}
-	return r.commit()
+	if err := r.commit(); err != nil {
+		return err
+	}
+	for _, s := range r.swapped {
+		r.old.keepFiles([]*rowset.DiskRowSet{s.set})
+	}
+	return nil
 }
 
 // collectUndos is CollectUndos under the work lock: one commit for all rowsets.

@@ -10,6 +10,7 @@ import (
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
 )
@@ -80,6 +81,15 @@ func TestMinorAndMajorLeaveFewerFilesAndTheSameAnswers(t *testing.T) {
 		m := w.tab.Stored()[0]
 		if m.ID != before.ID || m.IncludedLSN != included || m.LiveRows != before.LiveRows || w.tab.FirstLSN() == NoLSN {
 			t.Errorf("%s: row %+v, was %+v", test.kind, m, before)
+		}
+		for _, id := range before.Blocks(nil) {
+			src, err := w.m.OpenBlock(id)
+			if kept := slices.Contains(m.Blocks(nil), id); kept != (err == nil) {
+				t.Errorf("%s: block %d: %v", test.kind, id, err)
+			}
+			if err == nil {
+				src.Close()
+			}
 		}
 		w.sameEverywhere(want)
 		w.checkStored()
@@ -367,5 +377,38 @@ func TestAFailedDeltaCompactionHasDoneNothing(t *testing.T) {
 				w.sameEverywhere(want)
 			})
 		}
+	}
+}
+
+// A rowset that was replaced by one with the same blocks may still be read by way of a layout before the one that was replaced.
+func TestAScanOfAnEarlierLayoutKeepsItsFiles(t *testing.T) {
+	for name, replace := range map[string]func(w *world) error{
+		"alter": func(w *world) error { return w.tab.Alter(t.Context(), func(*meta.Table) error { return nil }) },
+		"minor": func(w *world) error { _, err := w.tab.CompactMinor(t.Context()); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := withRedos(t, 20, 2)
+			want := w.scan(latest, true)
+			w = w.reopened(0) // no column's file is open
+			it, err := search(w.tab, &scan.Request{Columns: allColumns}, Snapshot{Before: timestampOf(w.lsn) + 1}, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.mustCommit(w.op(Insert, 100, 1, "another rowset, another layout"))
+			w.flush()
+			if err := replace(w); err != nil {
+				t.Fatal(err)
+			}
+			w.mustCommit(w.op(Update, 1, 1, "again"))
+			if _, err := w.tab.Compact(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.m.Commit(noChange); err != nil { // lets the space of dead blocks go
+				t.Fatal(err)
+			}
+			if got, err := readAll(it); err != nil || !slices.Equal(got, want) {
+				t.Fatalf("%v\ngot  %v\nwant %v", err, got, want)
+			}
+		})
 	}
 }
