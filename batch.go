@@ -222,6 +222,7 @@ func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
 	keys := change.AppendVectorKeys(make([][]byte, 0, n), p.shape.Encoder, filled, 0, n)
 	buf, ends := p.shape.Layout.AppendVectorRows(nil, nil, filled, 0, n)
 	start := 0
+	alone := s.SingleKey() && s.Columns[0].Type.Variable() // such keys are the caller's cells
 	for i, key := range keys {
 		if len(key) > schema.MaxKeyBytes {
 			b.fail(t, "", errKeyTooLong(len(key)))
@@ -232,6 +233,9 @@ func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
 		if len(body) > maxRowBytes {
 			b.fail(t, "", errRowTooLong(len(body)))
 			return
+		}
+		if alone {
+			key = p.shape.Layout.Cell(body, 0)
 		}
 		p.ops = append(p.ops, tablet.Op{Ask: op, Index: b.n, Key: key, Body: body, Set: set, Lacks: lacks})
 		b.n++
