@@ -129,7 +129,7 @@ func (x *crashRun) compare(kind Kind, seed uint64) error {
 		}
 		least = m.Durable
 	}
-	p := &picture{model: m, image: image, least: least, inFlight: x.r.inFlight.rebase(m), unsure: x.r.unsure, settings: x.r.Script.Settings, wall: x.r.wall}
+	p := &picture{model: m, image: image, least: least, inFlight: x.r.inFlight.rebase(m), unsure: x.r.unsure, altering: x.r.altering, alteredFrom: x.r.alteredFrom, settings: x.r.Script.Settings, wall: x.r.wall}
 	r, err := p.recover()
 	if err != nil {
 		return err
@@ -171,8 +171,11 @@ type picture struct {
 	least    int      // commits that have to be there
 	inFlight *outcome // one more that may be
 	unsure   string   // a table that may be there or not
+	altering *Step    // a change of a schema that may be there or not
 	settings Settings
 	wall     *wall
+
+	alteredFrom uint32 // the schema version without it
 
 	lost int
 	took bool // the batch in flight is there
@@ -212,6 +215,13 @@ func (p *picture) look(opts *oribi.Options) (int, error) {
 	s, err := oribi.Open(Dir, opts)
 	if err != nil {
 		return 0, err
+	}
+	if p.altering != nil {
+		t, err := s.Table(p.altering.Table)
+		if err == nil && t.Properties().SchemaVersion > p.alteredFrom {
+			p.model.alter(p.altering)
+			p.altering = nil
+		}
 	}
 	v, err := surveyStore(s, p.model.moments(p.least))
 	if err == nil {

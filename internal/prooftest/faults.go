@@ -153,7 +153,7 @@ func (x *faultRun) step(st Step) bool {
 // changes tells whether a step has to fail on a poisoned store.
 func changes(st *Step) bool {
 	switch st.Kind {
-	case Create, Drop, Ingest, Flush, Compact, Deltas, Minor, Major, UndoGC:
+	case Create, Drop, Alter, Ingest, Flush, Compact, Deltas, Minor, Major, UndoGC:
 		return true
 	}
 	return false
@@ -186,7 +186,7 @@ func (x *faultRun) again(st *Step) bool {
 	for tries := 0; ; tries++ {
 		// Nothing was changed: the batch is not in flight any more, the table is as it was.
 		r.state.Lock()
-		r.inFlight, r.unsure = nil, ""
+		r.inFlight, r.unsure, r.altering = nil, "", nil
 		r.state.Unlock()
 		err := r.try(st)
 		if err == nil {
@@ -225,7 +225,7 @@ func (x *faultRun) recover() error {
 		if kind == Cut {
 			image, least = x.mem.Crash(), m.Durable
 		}
-		p := &picture{model: m, image: image, least: least, inFlight: x.r.inFlight.rebase(m), unsure: x.r.unsure, settings: x.r.Script.Settings, wall: x.r.wall}
+		p := &picture{model: m, image: image, least: least, inFlight: x.r.inFlight.rebase(m), unsure: x.r.unsure, altering: x.r.altering, alteredFrom: x.r.alteredFrom, settings: x.r.Script.Settings, wall: x.r.wall}
 		if err := p.format(); err != nil {
 			return fmt.Errorf("%s: %w", kind, err)
 		}

@@ -32,7 +32,7 @@ func NewGenerator(o Settings) *Generator {
 	}
 	g.weight = []weighted{{Write, 500}, {Ingest, 25}, {Get, 200}, {Find, 150}, {Count, 40}, {Many, 30}, {Versions, 60}, {Diff, 60}, {Flush, 40}, {Merge, 20}, {Compact, 4},
 		{Deltas, 15}, {Minor, 10}, {Major, 20}, {UndoGC, 6},
-		{Check, 6}, {Reopen, 4}, {ReadOnly, 2}, {Verify, 1}, {Create, 1}, {Drop, 1}}
+		{Check, 6}, {Reopen, 4}, {ReadOnly, 2}, {Verify, 1}, {Create, 1}, {Drop, 1}, {Alter, 15}}
 	if !o.NoCrashes {
 		g.weight = append(g.weight, weighted{Kill, 5}, weighted{Cut, 5}, weighted{Tear, 6})
 	}
@@ -72,6 +72,8 @@ func (g *Generator) Next(r *Runner) Step {
 		if len(names) < 2 {
 			st.Kind = Compact
 		}
+	case Alter:
+		st.Alter = g.alterations(r.Model.Tables[name])
 	case Write:
 		return g.write(r, names)
 	case Ingest:

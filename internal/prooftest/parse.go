@@ -44,6 +44,10 @@ func Parse(text string) (s *Script, err error) {
 			columns = append(columns, f.column())
 		case strings.HasPrefix(l, "  "):
 			st := &s.Steps[len(s.Steps)-1]
+			if a, ok := f.alteration(); ok {
+				st.Alter = append(st.Alter, a)
+				continue
+			}
 			st.Ops = append(st.Ops, parseOp(words))
 		default:
 			finish()

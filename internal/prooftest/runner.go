@@ -39,6 +39,9 @@ type Runner struct {
 	state    sync.Mutex
 	inFlight *outcome
 	unsure   string
+	altering *Step // the Alter that is being made
+
+	alteredFrom uint32 // the schema version before it
 }
 
 var background = context.Background()
@@ -163,6 +166,8 @@ func (r *Runner) step(st *Step) error {
 		return r.create(st)
 	case Drop:
 		return r.drop(st)
+	case Alter:
+		return r.alter(st)
 	case Write:
 		return r.write(st)
 	case Ingest:

@@ -15,6 +15,11 @@ import (
 //	settings seed=7 hybrid=false history=0s flush=65536 rowset=8192 background=false keys=300
 //	create t0 keys=1
 //	  column a type=INT32 encoding=0 compression=1 block=512 precision=0 scale=0 length=0 null=false default=-
+//	alter t0
+//	  add b type=INT32 …
+//	  rename 0 c
+//	  default 1 x07000000
+//	  drop 1
 //	write sync=true as=cells
 //	  insert t0 x07000000
 //	get t0 asof=false at=0 columns=* key=x07000000 …
@@ -41,7 +46,7 @@ func (st *Step) print(b *strings.Builder) {
 	case Create:
 		fmt.Fprintf(b, " keys=%d", st.Schema.Keys)
 		for i := range st.Schema.Columns {
-			printColumn(b, &st.Schema.Columns[i])
+			printColumn(b, "column", &st.Schema.Columns[i])
 		}
 	case Write:
 		fmt.Fprintf(b, " sync=%v as=%s", st.Sync, st.As)
@@ -62,6 +67,9 @@ func (st *Step) print(b *strings.Builder) {
 	case Tick:
 		fmt.Fprintf(b, " time=%v", st.Time)
 	}
+	for i := range st.Alter {
+		st.Alter[i].print(b)
+	}
 	for i := range st.Ops {
 		op := &st.Ops[i]
 		fmt.Fprintf(b, "\n  %v %s %s", op.Ask, op.Table, cellsText(op.Cells, op.Set, " "))
@@ -69,9 +77,9 @@ func (st *Step) print(b *strings.Builder) {
 	b.WriteByte('\n')
 }
 
-func printColumn(b *strings.Builder, c *schema.Column) {
-	fmt.Fprintf(b, "\n  column %s type=%v encoding=%d compression=%d block=%d precision=%d scale=%d length=%d null=%v default=%s",
-		c.Name, c.Type, c.Encoding, c.Compression, c.BlockBytes, c.Precision, c.Scale, c.Length, c.Nullable, cellText(c.Default, c.Default != nil))
+func printColumn(b *strings.Builder, word string, c *schema.Column) {
+	fmt.Fprintf(b, "\n  %s %s type=%v encoding=%d compression=%d block=%d precision=%d scale=%d length=%d null=%v default=%s",
+		word, c.Name, c.Type, c.Encoding, c.Compression, c.BlockBytes, c.Precision, c.Scale, c.Length, c.Nullable, cellText(c.Default, c.Default != nil))
 }
 
 func (r *Read) print(b *strings.Builder) {

@@ -15,6 +15,7 @@ type Kind string
 const (
 	Create   Kind = "create"   // a table is made
 	Drop     Kind = "drop"     // and removed
+	Alter    Kind = "alter"    // its columns are changed
 	Write    Kind = "write"    // a write batch
 	Ingest   Kind = "ingest"   // rows in key order straight to files
 	Get      Kind = "get"      // one row by key
@@ -45,6 +46,7 @@ type Step struct {
 	Kind   Kind
 	Table  string
 	Schema *schema.Schema // Create
+	Alter  []Alteration   // Alter
 	Ops    []Op           // Write; Ingest: inserts, all with the same columns
 	Sync   bool           // Write
 	As     string         // Write: how operations are handed over: cells, rows, vectors
