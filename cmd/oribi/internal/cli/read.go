@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -66,8 +67,8 @@ func (a *app) printBatch(b *batch.Batch, form output.Format) error {
 	return w.Close()
 }
 
-// asOf reads the word of a flag as an option of a read; none for the latest state.
-func asOf(word string) ([]oribi.ReadOption, error) {
+// asOf reads the word of a flag as an option of a read; none for the latest state. It waits for a timestamp that is a little ahead.
+func asOf(ctx context.Context, word string) ([]oribi.ReadOption, error) {
 	ts, err := when.Parse(word, time.Now())
 	if err != nil {
 		return nil, usage(fmt.Errorf("--as-of: %w", err))
@@ -75,7 +76,7 @@ func asOf(word string) ([]oribi.ReadOption, error) {
 	if ts == when.Latest {
 		return nil, nil
 	}
-	return []oribi.ReadOption{oribi.AsOf(ts)}, nil
+	return []oribi.ReadOption{oribi.AsOf(ts)}, reach(ctx, ts)
 }
 
 // selectFlags are the flags that say which rows and columns are read.
@@ -109,7 +110,7 @@ func (a *app) scan(cmd *cobra.Command, args []string, f *selectFlags, format str
 	if err != nil {
 		return err
 	}
-	at, err := asOf(f.asOf)
+	at, err := asOf(cmd.Context(), f.asOf)
 	if err != nil {
 		return err
 	}
@@ -227,7 +228,7 @@ func (a *app) tableGet() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		options, err := asOf(at)
+		options, err := asOf(cmd.Context(), at)
 		if err != nil {
 			return err
 		}
@@ -260,7 +261,7 @@ func (a *app) tableGet() *cobra.Command {
 func (a *app) tableCount() *cobra.Command {
 	var at, expression string
 	c := a.verb("count DIR NAME", "Print the number of rows", func(cmd *cobra.Command, args []string) error {
-		options, err := asOf(at)
+		options, err := asOf(cmd.Context(), at)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,215 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/cell"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/when"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// mostAhead is how far ahead of the clock a timestamp may be. A store that is opened to read answers up to the machine's own clock, so the
+// command waits for that to catch up.
+const mostAhead = mvcc.MaxAhead
+
+// reach waits until the machine's clock has passed ts, if that is not more than mostAhead away; the store refuses what is.
+func reach(ctx context.Context, ts mvcc.Timestamp) error {
+	if ts == when.Latest {
+		return nil
+	}
+	ahead := time.Until(ts.Time().Add(time.Microsecond))
+	if ahead <= 0 || ahead > mostAhead {
+		return nil
+	}
+	timer := time.NewTimer(ahead)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// records prints one record after the other, of groups of columns.
+type records struct {
+	w     *output.Writer
+	batch *batch.Batch
+	next  int // column of the batch
+}
+
+func (a *app) records(form output.Format, groups []output.Group) *records {
+	r := &records{w: output.NewGroups(a.stdout, form, groups), batch: batch.New(output.Flat(groups), 1)}
+	r.w.Style(a.style())
+	r.batch.Selection = r.batch.Selection.Resize(1)
+	r.batch.Selection.Set(0)
+	return r
+}
+
+// add sets the next columns of the record: cells, or NULL n times when there are none.
+func (r *records) add(cells [][]byte, n int) {
+	for i := range n {
+		var c []byte
+		if cells != nil {
+			c = cells[i]
+		}
+		r.batch.Columns[r.next].SetCell(0, c)
+		r.next++
+	}
+}
+
+// write prints the record.
+func (r *records) write() error {
+	r.next = 0
+	return r.w.Write(r.batch)
+}
+
+// end prints what is left. What was printed before an error stays; where nothing was, nothing is printed.
+func (r *records) end(some bool, err error) error {
+	if err == nil {
+		return r.w.Close()
+	}
+	if some {
+		r.w.Flush() // err is the one to tell
+	}
+	return err
+}
+
+// nullable is columns that a record may lack.
+func nullable(columns []schema.Column) []schema.Column {
+	out := make([]schema.Column, len(columns))
+	for i, c := range columns {
+		c.Nullable = true
+		out[i] = c
+	}
+	return out
+}
+
+func (a *app) tableHistory() *cobra.Command {
+	var format string
+	c := a.verb("history DIR NAME KEY", "Print all versions of a row, newest first", func(cmd *cobra.Command, args []string) error {
+		form, err := a.format(format)
+		if err != nil {
+			return err
+		}
+		return withTable(args[0], args[1], reading, func(t *oribi.Table) error {
+			s := t.Schema()
+			key, err := cell.Key(s, args[2], false)
+			if err != nil {
+				return usage(fmt.Errorf("key: %w", err))
+			}
+			return a.history(cmd.Context(), t, s, key, form)
+		})
+	})
+	formatFlag(c, &format)
+	return c
+}
+
+func (a *app) history(ctx context.Context, t *oribi.Table, s *schema.Schema, key [][]byte, form output.Format) error {
+	r := a.records(form, []output.Group{
+		{Columns: nullable([]schema.Column{{Name: "ts", Type: schema.String}}), Raw: true},
+		{Columns: []schema.Column{{Name: "op", Type: schema.String}}},
+		{Name: "row", Columns: nullable(s.Columns)},
+	})
+	some := false
+	for v, err := range t.History(ctx, key) {
+		if err != nil {
+			return r.end(some, err)
+		}
+		var ts []byte
+		if v.Kind != oribi.Base {
+			ts = strconv.AppendUint(nil, uint64(v.Timestamp), 10)
+		}
+		r.add([][]byte{ts, []byte(v.Kind.String())}, 2)
+		r.add(v.Cells, len(s.Columns))
+		some = true
+		if err := r.write(); err != nil {
+			return err
+		}
+	}
+	return r.end(some, nil)
+}
+
+func (a *app) tableDiff() *cobra.Command {
+	var format, from, to string
+	c := a.verb("diff DIR NAME", "Print the rows that differ between two timestamps", func(cmd *cobra.Command, args []string) error {
+		form, err := a.format(format)
+		if err != nil {
+			return err
+		}
+		now := time.Now()
+		var ts [2]mvcc.Timestamp
+		for i, flag := range [2]struct{ name, word string }{{"from", from}, {"to", to}} {
+			if ts[i], err = when.Parse(flag.word, now); err != nil {
+				return usage(fmt.Errorf("--%s: %w", flag.name, err))
+			}
+		}
+		if ts[0] > ts[1] {
+			return usage(errors.New("--from is later than --to"))
+		}
+		for _, t := range ts {
+			if err := reach(cmd.Context(), t); err != nil {
+				return err
+			}
+		}
+		return withStore(args[0], reading, func(store *oribi.Store) error {
+			t, err := store.Table(args[1])
+			if err != nil {
+				return err
+			}
+			return a.diff(cmd.Context(), store, t, ts[0], ts[1], form)
+		})
+	})
+	formatFlag(c, &format)
+	c.Flags().StringVar(&from, "from", "", "timestamp, RFC 3339, -90s, -5m, -2h, -7d or latest")
+	c.Flags().StringVar(&to, "to", "", "the same")
+	for _, flag := range []string{"from", "to"} {
+		if err := c.MarkFlagRequired(flag); err != nil {
+			panic(err) // the flag is there: it was made three lines above
+		}
+	}
+	return c
+}
+
+func (a *app) diff(ctx context.Context, store *oribi.Store, t *oribi.Table, from, to mvcc.Timestamp, form output.Format) error {
+	if to == when.Latest {
+		sn, err := store.Snapshot(ctx, "diff")
+		if err != nil {
+			return err
+		}
+		defer sn.Close()
+		from, to = min(from, sn.Timestamp()), sn.Timestamp()
+	}
+	s := t.Schema()
+	r := a.records(form, []output.Group{
+		{Columns: []schema.Column{{Name: "op", Type: schema.String}}},
+		{Name: "key", Columns: s.Columns[:s.Keys]},
+		{Name: "before", Columns: nullable(s.Columns)},
+		{Name: "after", Columns: nullable(s.Columns)},
+	})
+	some := false
+	for d, err := range t.Diff(ctx, from, to) {
+		if err != nil {
+			return r.end(some, err)
+		}
+		r.add([][]byte{[]byte(d.Kind.String())}, 1)
+		r.add(d.Key, s.Keys)
+		r.add(d.Before, len(s.Columns))
+		r.add(d.After, len(s.Columns))
+		some = true
+		if err := r.write(); err != nil {
+			return err
+		}
+	}
+	return r.end(some, nil)
+}
