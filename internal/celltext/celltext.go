@@ -137,7 +137,11 @@ func AppendDecimal(dst []byte, v batch.Int128, scale int) []byte {
 	if v.Negative() {
 		dst = append(dst, '-')
 	}
-	dst = v.AppendDigits(dst, scale+1)
+	if n := int64(v.Lo); v.Hi == n>>63 && n != math.MinInt64 {
+		dst = appendPadded(dst, uint64(max(n, -n)), scale+1)
+	} else {
+		dst = v.AppendDigits(dst, scale+1)
+	}
 	if scale == 0 {
 		return dst
 	}
@@ -148,12 +152,52 @@ func AppendDecimal(dst []byte, v batch.Int128, scale int) []byte {
 	return dst
 }
 
+// appendPadded appends n with at least so many digits.
+func appendPadded(dst []byte, n uint64, digits int) []byte {
+	from := len(dst)
+	dst = strconv.AppendUint(dst, n, 10)
+	if missing := digits - (len(dst) - from); missing > 0 {
+		for range missing {
+			dst = append(dst, '0')
+		}
+		copy(dst[from+missing:], dst[from:])
+		for i := range missing {
+			dst[from+i] = '0'
+		}
+	}
+	return dst
+}
+
 const secondsPerDay = 24 * 60 * 60
 
-// appendDate appends a date as year-month-day.
+// appendDate appends a date as year-month-day. Years of four digits, which nearly all are, are worked out here: package time
+// takes more than three times as long (BenchmarkDate).
 func appendDate(dst []byte, days int64) []byte {
-	return time.Unix(days*secondsPerDay, 0).UTC().AppendFormat(dst, time.DateOnly)
+	if days < minPlainDate || days > maxPlainDate {
+		return time.Unix(days*secondsPerDay, 0).UTC().AppendFormat(dst, time.DateOnly)
+	}
+	// Days count from 0000-03-01, so that the leap day ends a year, and months have a length that one line gives.
+	d := uint64(days + daysTo1970)
+	era, d := d/daysOf400Years, d%daysOf400Years
+	ofEra := (d - d/1460 + d/36524 - d/146096) / 365
+	d -= 365*ofEra + ofEra/4 - ofEra/100
+	month := (5*d + 2) / 153 // 0 is March
+	day := d - (153*month+2)/5 + 1
+	year := 400*era + ofEra
+	if month += 3; month > 12 {
+		month -= 12
+		year++
+	}
+	return append(dst, byte('0'+year/1000), byte('0'+year/100%10), byte('0'+year/10%10), byte('0'+year%10), '-',
+		byte('0'+month/10), byte('0'+month%10), '-', byte('0'+day/10), byte('0'+day%10))
 }
+
+const (
+	daysOf400Years = 146_097
+	daysTo1970     = 719_468 // from 0000-03-01
+	minPlainDate   = -719_468
+	maxPlainDate   = 2_932_896 // 9999-12-31
+)
 
 const hexDigits = "0123456789abcdef"
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/figures"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -92,7 +93,7 @@ func (s *show) fill() (err error) {
 	s.page.text("A store was made in %s. Its table %q has a row for each file of a source tree: path (the key), mode, blob, size, "+
 		"and seq, the number of the commit that last changed the row. The input is real: the first %s commits of Apache Kudu's "+
 		"repository. Each commit is one write batch: all of it is seen, or nothing.",
-		s.dir, tableName, thousands(len(s.commits)))
+		s.dir, tableName, figures.Thousands(int64(len(s.commits))))
 	s.page.rows([]string{"commits", "inserts", "updates", "deletes", "rows after", "then"})
 	began := time.Now()
 	if err := s.applyAll(store, table); err != nil {
@@ -103,7 +104,7 @@ func (s *show) fill() (err error) {
 	s.page.end()
 	s.page.text("%s changes in %s commits took %s, flushes and compaction included. The store keeps every version of every row, for as "+
 		"long as asked (here: forever). The batches were committed without waiting for the disk each time; closing the store makes the last ones durable.",
-		thousands(total), thousands(len(s.commits)), took.Round(time.Millisecond))
+		figures.Thousands(int64(total)), figures.Thousands(int64(len(s.commits))), took.Round(time.Millisecond))
 	return nil
 }
 
@@ -138,8 +139,8 @@ func (s *show) applyAll(store *oribi.Store, table *oribi.Table) error {
 		if err != nil {
 			return err
 		}
-		s.page.rows([]string{fmt.Sprintf("%d–%d", first, c.seq), thousands(stretch['A']), thousands(stretch['M']), thousands(stretch['D']),
-			thousands(int(rows)), did})
+		s.page.rows([]string{fmt.Sprintf("%d–%d", first, c.seq), figures.Thousands(int64(stretch['A'])), figures.Thousands(int64(stretch['M'])), figures.Thousands(int64(stretch['D'])),
+			figures.Thousands(int64(rows)), did})
 		clear(stretch)
 		first = c.seq + 1
 	}
@@ -159,34 +160,35 @@ func (s *show) tend(table *oribi.Table, seq int64) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", what, err)
 	}
-	return fmt.Sprintf("%s: rowsets %d → %d, %s written", what, r.RowSetsBefore, r.RowSetsAfter, size(r.BytesWritten)), nil
+	return fmt.Sprintf("%s: rowsets %d → %d, %s written", what, r.RowSetsBefore, r.RowSetsAfter, figures.Size(r.BytesWritten)), nil
 }
 
-// next tells where to look next.
+// next tells where to look next: how to keep a store or, of one that is kept, what to ask it.
 func (s *show) next() error {
 	s.page.title("Where to look next")
-	dir := s.dir
 	if !s.kept {
-		s.page.text("This store is removed now. To keep one, name a new directory, and ask it yourself:")
-		dir = "DIR"
-		s.page.line("  oribi demo %s", dir)
-	} else {
-		s.page.text("The store stays in %s. Ask it yourself:", dir)
+		s.page.text("This store is removed now. To keep one, name a new directory:")
+		s.page.line("  oribi demo DIR")
+		return s.page.err
 	}
-	if strings.ContainsAny(dir, " \t'\"$&;()") {
-		dir = "'" + strings.ReplaceAll(dir, "'", `'\''`) + "'"
-	}
-	for _, command := range []string{
-		"table scan %s " + tableName + " --columns path,size --where \"size > 200000\"",
-		"table get %s " + tableName + " '\"CMakeLists.txt\"'",
-		"table count %s " + tableName + " --as-of " + fmt.Sprint(uint64(s.stamps[1000])),
-		"table compact %s " + tableName,
-		"store verify %s",
-	} {
-		if !s.kept && strings.Contains(command, "--as-of") {
-			continue // the timestamp is of the store that is removed now
-		}
-		s.page.line("  oribi "+command, dir)
-	}
+	s.page.text("The store stays in %s. Ask it yourself; the last command reads the table as it was after commit %d:", s.dir, askAfter)
+	dir := shellWord(s.dir)
+	s.page.line("  oribi table scan %s %s --columns path,size --where \"size > 200000\"", dir, tableName)
+	s.page.line("  oribi table get %s %s '\"CMakeLists.txt\"'", dir, tableName)
+	s.page.line("  oribi table count %s %s --as-of %d", dir, tableName, uint64(s.stamps[askAfter]))
 	return s.page.err
+}
+
+// askAfter is the commit whose timestamp is told; it is one of readBackAfter.
+const askAfter = 1000
+
+// shellWord is text as one word for a shell.
+func shellWord(text string) string {
+	plain := func(c rune) bool {
+		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("/._-+:@%,=", c)
+	}
+	if text != "" && strings.IndexFunc(text, func(c rune) bool { return !plain(c) }) < 0 {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

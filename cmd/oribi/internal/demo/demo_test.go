@@ -73,14 +73,13 @@ func TestPage(t *testing.T) {
 	if p.err != nil || out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
 	}
-	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", -1000: "-1,000", 123456789: "123,456,789", -123: "-123"} {
-		if got := thousands(n); got != want {
-			t.Errorf("%d: got %s, want %s", n, got, want)
-		}
-	}
-	for n, want := range map[int64]string{1023: "1023 bytes", 1024: "1.0 KiB", 1 << 20: "1.0 MiB", 3 << 19: "1.5 MiB"} {
-		if got := size(n); got != want {
-			t.Errorf("%d: got %s, want %s", n, got, want)
+}
+
+func TestShellWord(t *testing.T) {
+	for text, want := range map[string]string{"/tmp/a_b-1.2": "/tmp/a_b-1.2", "a b": "'a b'", "it's": `'it'\''s'`, "a*": "'a*'", "`x`": "'`x`'",
+		`a\b`: `'a\b'`, "~": "'~'", "": "''", "é": "'é'"} {
+		if got := shellWord(text); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/figures"
 )
 
 // readBack opens the store again, read-only, and checks and explains what is there.
@@ -28,7 +29,7 @@ func (s *show) readBack() (err error) {
 	}
 	r := store.Recovery()
 	s.page.title("Closed and opened again")
-	s.page.text("%s write batches that were in no file yet were read back from the log.", thousands(int(r.Batches)))
+	s.page.text("%s write batches that were in no file yet were read back from the log.", figures.Thousands(int64(r.Batches)))
 	for _, part := range []func(*oribi.Table) error{s.readAsOf, s.versions, s.onDisk, s.explain} {
 		if err := part(table); err != nil {
 			return err
@@ -54,7 +55,7 @@ func (s *show) readAsOf(table *oribi.Table) error {
 		if i := firstDifference(got, want); i >= 0 {
 			return fmt.Errorf("demo: as of commit %d the table differs from %s at row %d of %d", seq, oracle, i, len(want))
 		}
-		s.page.rows([]string{fmt.Sprint(seq), thousands(len(got)), oracle})
+		s.page.rows([]string{fmt.Sprint(seq), figures.Thousands(int64(len(got))), oracle})
 	}
 	s.page.end()
 	return nil
@@ -121,7 +122,7 @@ func (s *show) versions(table *oribi.Table) error {
 	}
 	s.page.title("One row through time")
 	s.page.text("The commits wrote %s versions of %s rows and deleted %s. The row written most often is %s: %d times.",
-		thousands(s.counts['A']+s.counts['M']), thousands(len(s.touched)), thousands(s.counts['D']), path, s.touched[path])
+		figures.Thousands(int64(s.counts['A']+s.counts['M'])), figures.Thousands(int64(len(s.touched))), figures.Thousands(int64(s.counts['D'])), path, s.touched[path])
 	s.page.rows([]string{"as of commit", "size", "last changed by commit"})
 	for _, seq := range readBackAfter {
 		row, err := table.Get(s.ctx, path, oribi.AsOf(s.stamps[seq]), oribi.Columns("size", "seq"))
@@ -166,15 +167,15 @@ func (s *show) onDisk(table *oribi.Table) error {
 	s.page.title("On disk")
 	s.page.text("%s rows in %d rowsets. A rowset is a sorted set of rows: a file of values for each column, changes since in files of their own, "+
 		"a filter that tells which keys cannot be there. What is newest is in memory (%s) and in the log.",
-		thousands(int(stats.LiveRows)), stats.RowSets, size(stats.MemBytes))
+		figures.Thousands(int64(stats.LiveRows)), stats.RowSets, figures.Size(stats.MemBytes))
 	s.page.rows([]string{"column", "bytes"})
 	rest := stats.Bytes
 	for _, c := range stats.Columns {
-		s.page.rows([]string{c.Name, thousands(int(c.Bytes))})
+		s.page.rows([]string{c.Name, figures.Thousands(int64(c.Bytes))})
 		rest -= c.Bytes
 	}
-	s.page.rows([]string{"versions, filters, indexes", thousands(int(rest))})
-	s.page.rows([]string{"all", thousands(int(stats.Bytes))})
+	s.page.rows([]string{"versions, filters, indexes", figures.Thousands(int64(rest))})
+	s.page.rows([]string{"all", figures.Thousands(int64(stats.Bytes))})
 	s.page.end()
 	return s.files()
 }
@@ -208,7 +209,7 @@ func (s *show) files() error {
 	}
 	s.page.rows([]string{"files", "bytes", "what"})
 	for _, p := range places {
-		s.page.rows([]string{thousands(count[p.name]), thousands(int(bytes[p.name])), strings.TrimSpace(p.name + " " + "(" + p.what + ")")})
+		s.page.rows([]string{figures.Thousands(int64(count[p.name])), figures.Thousands(int64(bytes[p.name])), strings.TrimSpace(p.name + " " + "(" + p.what + ")")})
 	}
 	s.page.end()
 	return nil

@@ -46,10 +46,22 @@ func (r *csvRows) settle(dst []byte) []byte { return dst }
 
 func (r *csvRows) end(dst []byte) []byte { return dst }
 
+// special marks the bytes that only a quoted field holds.
+var special = [256]bool{',': true, '"': true, '\r': true, '\n': true}
+
+func isPlain(field []byte) bool {
+	for _, b := range field {
+		if special[b] {
+			return false
+		}
+	}
+	return true
+}
+
 // quoteFrom puts the field dst[from:] between quotes if it is empty or holds what a plain field cannot.
 func quoteFrom(dst []byte, from int) []byte {
 	field := dst[from:]
-	if len(field) > 0 && bytes.IndexAny(field, ",\"\r\n") < 0 {
+	if len(field) > 0 && isPlain(field) {
 		return dst
 	}
 	field = bytes.ReplaceAll(field, []byte{'"'}, []byte{'"', '"'})
