@@ -1,0 +1,76 @@
+package tablet
+
+import (
+	"testing"
+
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/rowset"
+)
+
+// over adds blocks in memory to others.
+type over struct {
+	rowset.Blocks
+	made map[block.ID]*block.Memory
+	last block.ID
+}
+
+type memoryBlock struct{ *block.Memory }
+
+func (memoryBlock) Close() error { return nil }
+
+func (o *over) OpenBlock(id block.ID) (rowset.Block, error) {
+	if m := o.made[id]; m != nil {
+		return memoryBlock{m}, nil
+	}
+	return o.Blocks.OpenBlock(id)
+}
+
+func (o *over) Create() (block.Sink, error) {
+	o.last++
+	return &block.Memory{Number: o.last}, nil
+}
+
+func (o *over) Finish(s block.Sink) error {
+	m := s.(*block.Memory)
+	o.made[m.Number] = m
+	return nil
+}
+
+// compactLoose does a major compaction of one column, a minor one and a major one of all columns to each rowset of a table without a store.
+func compactLoose(t *testing.T, tab *Tablet) {
+	t.Helper()
+	o := &over{Blocks: tab.opts.RowSets.Blocks, made: map[block.ID]*block.Memory{}, last: 1 << 40}
+	var sets []*rowset.DiskRowSet
+	done := 0
+	for _, d := range tab.cur.tree.Sets {
+		job := func() compaction.DeltaJob { return compaction.DeltaJob{Set: d, State: d.State(), Creation: o} }
+		for _, step := range []func() (*meta.RowSet, error){
+			func() (*meta.RowSet, error) {
+				cols := compaction.UpdatedColumns(d.Schema, d.Tracker())
+				return compaction.Major(t.Context(), job(), append([]int{}, cols[:min(1, len(cols))]...))
+			},
+			func() (*meta.RowSet, error) { return compaction.Minor(t.Context(), job()) },
+			func() (*meta.RowSet, error) { return compaction.Major(t.Context(), job(), nil) },
+		} {
+			row, err := step()
+			if err == nil && row != nil {
+				done++
+				d, err = rowset.Open(d.Schema, row, rowset.Options{Blocks: o})
+			}
+			if err == nil {
+				var id block.ID
+				if id, err = d.CheckFiles(); err != nil {
+					t.Errorf("block %d", id)
+				}
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		sets = append(sets, d)
+	}
+	t.Logf("%d delta compactions", done)
+	tab.install(newLayout(tab.Shape(), tab.newMem(tab.Shape()), sets, 0))
+}
