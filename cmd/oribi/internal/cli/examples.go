@@ -15,6 +15,7 @@ var examples = map[string]string{
 	"oribi table count":    `oribi table count S tree --where "mode = '100755'"`,
 	"oribi table history":  `oribi table history S tree '"CMakeLists.txt"' --format csv`,
 	"oribi table diff":     `oribi table diff S tree --from -1h --to latest --format jsonl | head -3`,
+	"oribi table alter":    `oribi table alter S tree --add '{"name":"owner","type":"string","nullable":true}' --default size=0`,
 	"oribi table flush":    `oribi table flush S tree`,
 	"oribi table compact":  `oribi table compact S tree`,
 	"oribi table extract":  `oribi table extract S tree LOOSE`,

@@ -163,6 +163,28 @@ func readColumn(value []byte) (c schema.Column, key bool, err error) {
 	return c, key, nil
 }
 
+// ReadColumn reads one column of a schema file, which is not in the key.
+func ReadColumn(text []byte) (schema.Column, error) {
+	text = jsonin.Trim(text)
+	if err := jsonin.Check(text); err != nil {
+		return schema.Column{}, err
+	}
+	c, key, err := readColumn(text)
+	if err == nil && key {
+		err = errors.New("key: the key of a table cannot be changed")
+	}
+	if err != nil && c.Name != "" {
+		err = fmt.Errorf("column %q: %w", c.Name, err)
+	}
+	return c, err
+}
+
+// ParseEncoding reads the name of an encoding.
+func ParseEncoding(word string) (schema.Encoding, error) { return named(word, encodings) }
+
+// ParseCompression reads the name of a codec.
+func ParseCompression(word string) (schema.Compression, error) { return named(word, compressions) }
+
 func readType(c *schema.Column, value []byte) error {
 	word, err := readString(value)
 	if err != nil {
@@ -204,6 +226,10 @@ func readName[V any](value []byte, names map[string]V) (v V, err error) {
 	if err != nil {
 		return v, err
 	}
+	return named(word, names)
+}
+
+func named[V any](word string, names map[string]V) (V, error) {
 	v, ok := names[word]
 	if !ok {
 		return v, fmt.Errorf("unknown: %q", word)

@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/cell"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/schemafile"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/when"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// alteration is one flag of table alter: it follows what the flags before it made of the columns, and says what the store is to do.
+type alteration func(e *schema.Editor) (oribi.Change, error)
+
+// alterFlag is a flag of which each use adds an alteration to a list that all such flags share, so that they count in the order in which they
+// are given.
+type alterFlag struct {
+	name string
+	list *[]alteration
+	read func(e *schema.Editor, text string) (oribi.Change, error)
+}
+
+func (f *alterFlag) String() string { return "" }
+func (f *alterFlag) Type() string   { return "string" }
+
+func (f *alterFlag) Set(text string) error {
+	*f.list = append(*f.list, func(e *schema.Editor) (oribi.Change, error) {
+		change, err := f.read(e, text)
+		if err != nil {
+			return nil, usage(fmt.Errorf("--%s: %w", f.name, err))
+		}
+		return change, nil
+	})
+	return nil
+}
+
+// alterFlags are the flags of table alter.
+var alterFlags = []struct {
+	name, help string
+	read       func(e *schema.Editor, text string) (oribi.Change, error)
+}{
+	{"add", "put a column behind all others: its JSON, as in a schema file", readAdd},
+	{"drop", "take the column of this name away", func(e *schema.Editor, name string) (oribi.Change, error) {
+		return oribi.DropColumn(name), e.Drop(name)
+	}},
+	{"rename", "give a column another name: old=new", readRename},
+	{"default", "change what new rows have that do not set a column: name=JSON; null for none", readDefault},
+	{"encoding", "change how new files hold a column: name=encoding", readEncoding},
+	{"compression", "change how new files compress a column: name=codec", readCompression},
+	{"history", "change how long old versions are kept: forever, 7d, 15m", func(_ *schema.Editor, text string) (oribi.Change, error) {
+		age, err := when.ParseAge(text)
+		return oribi.SetHistory(age), err
+	}},
+}
+
+func (a *app) tableAlter() *cobra.Command {
+	var list []alteration
+	c := a.verb("alter DIR NAME", "Change a table's columns and settings, all at once", func(cmd *cobra.Command, args []string) error {
+		if len(list) == 0 {
+			return usage(fmt.Errorf("alter what? say --add, --drop, --rename, --default, --encoding, --compression or --history"))
+		}
+		return withTable(args[0], args[1], writing, func(t *oribi.Table) error {
+			e := t.Schema().Edit(math.MaxInt32 - schema.MaxColumns - 1) // the store gives the IDs
+			var changes []oribi.Change
+			for _, alter := range list {
+				change, err := alter(e)
+				if err != nil {
+					return err
+				}
+				changes = append(changes, change)
+			}
+			return t.Alter(cmd.Context(), changes...)
+		})
+	})
+	for _, f := range alterFlags {
+		c.Flags().Var(&alterFlag{f.name, &list, f.read}, f.name, f.help)
+	}
+	return c
+}
+
+func readAdd(e *schema.Editor, text string) (oribi.Change, error) {
+	c, err := schemafile.ReadColumn([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	return oribi.AddColumn(c), e.Add(c)
+}
+
+func readRename(e *schema.Editor, text string) (oribi.Change, error) {
+	from, to, err := pair(text)
+	if err != nil {
+		return nil, err
+	}
+	return oribi.RenameColumn(from, to), e.Rename(from, to)
+}
+
+func readDefault(e *schema.Editor, text string) (oribi.Change, error) {
+	name, value, err := pair(text)
+	if err != nil {
+		return nil, err
+	}
+	var initial []byte
+	err = e.Set(name, func(c *schema.Column) error {
+		json := jsonin.Trim([]byte(value))
+		if err := jsonin.Check(json); err != nil {
+			return err
+		}
+		if !jsonin.IsNull(json) {
+			if initial, err = cell.FromJSON([]byte{}, c, json); err != nil {
+				return err
+			}
+		}
+		c.Default = initial
+		return nil
+	})
+	return oribi.SetDefaultCell(name, initial), err
+}
+
+func readEncoding(e *schema.Editor, text string) (oribi.Change, error) {
+	name, word, err := pair(text)
+	if err != nil {
+		return nil, err
+	}
+	encoding, err := schemafile.ParseEncoding(word)
+	if err != nil {
+		return nil, err
+	}
+	return oribi.SetEncoding(name, encoding), e.Set(name, func(c *schema.Column) error { c.Encoding = encoding; return nil })
+}
+
+func readCompression(e *schema.Editor, text string) (oribi.Change, error) {
+	name, word, err := pair(text)
+	if err != nil {
+		return nil, err
+	}
+	codec, err := schemafile.ParseCompression(word)
+	if err != nil {
+		return nil, err
+	}
+	return oribi.SetCompression(name, codec), e.Set(name, func(c *schema.Column) error { c.Compression = codec; return nil })
+}
+
+// pair takes name=value apart.
+func pair(text string) (name, value string, err error) {
+	name, value, ok := strings.Cut(text, "=")
+	if !ok || name == "" {
+		return "", "", fmt.Errorf("%q: want a column's name, = and a value", text)
+	}
+	return name, value, nil
+}
