@@ -160,6 +160,36 @@ func TestReaderOfAKilledStoreWritesNothing(t *testing.T) {
 	writer.Close()
 }
 
+func TestVerifyTellsItsProgress(t *testing.T) {
+	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	table := numbersTable(t, store, "numbers")
+	for n := range 3 {
+		fillNumbers(t, store, table, 100*n, 100*n+100)
+		if err := table.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	info, err := store.Info()
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, calls := int64(0), 0
+	err = store.Verify(t.Context(), func(f oribi.Finding) { t.Errorf("%+v", f) }, oribi.VerifyProgress(func(done, total int64) {
+		if done < last || done > total || total != 2*info.Bytes.Live {
+			t.Errorf("%d of %d after %d; the store has %d", done, total, last, info.Bytes.Live)
+		}
+		last = done
+		calls++
+	}))
+	if err != nil || last != 2*info.Bytes.Live || calls < 6 {
+		t.Errorf("%v; %d of %d bytes in %d calls", err, last, 2*info.Bytes.Live, calls)
+	}
+}
+
 // lateWriter is a file system in which LOCK appears right after a reader has found none, as if a writer came then.
 type lateWriter struct{ vfs.FS }
 

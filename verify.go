@@ -23,17 +23,44 @@ type Finding struct {
 	Problem string
 }
 
+// VerifyOption says how Verify runs.
+type VerifyOption func(*verifyOptions)
+
+type verifyOptions struct {
+	done, total int64
+	progress    func(done, total int64)
+}
+
+// VerifyProgress is told now and then how many bytes of how many were checked. A block is read twice, for itself and as part of its
+// rowset, and counts twice.
+func VerifyProgress(progress func(done, total int64)) VerifyOption {
+	return func(o *verifyOptions) { o.progress = progress }
+}
+
+// tell counts checked bytes.
+func (o *verifyOptions) tell(bytes int64) {
+	o.done += bytes
+	if o.progress != nil {
+		o.progress(o.done, o.total)
+	}
+}
+
 // Verify reads everything and checks it: containers and blocks with their checksums, the log, every column file of every rowset,
 // keys against bounds, counts against rows. It calls report for each finding and goes on; its error says that it could not go on.
 // It may run while the store is used. A torn end of the log is no finding.
-func (s *Store) Verify(ctx context.Context, report func(Finding)) error {
+func (s *Store) Verify(ctx context.Context, report func(Finding), options ...VerifyOption) error {
+	var o verifyOptions
+	for _, option := range options {
+		option(&o)
+	}
 	if err := s.enter(); err != nil {
 		return err
 	}
 	defer s.leave()
+	o.total = 2 * s.blocks.Stats().LiveBytes
 	err := s.blocks.Verify(func(file string, off int64, id blockID, problem string) {
 		report(Finding{File: file, Offset: off, Block: uint64(id), Problem: problem})
-	})
+	}, o.tell)
 	if err != nil {
 		return fmt.Errorf("oribi: verify: %w", err)
 	}
@@ -44,7 +71,7 @@ func (s *Store) Verify(ctx context.Context, report func(Finding)) error {
 		return fmt.Errorf("oribi: verify: %w", err)
 	}
 	for _, t := range s.sortedTables() {
-		if err := t.verify(ctx, report); err != nil {
+		if err := t.verify(ctx, report, &o); err != nil {
 			return fmt.Errorf("oribi: verify: %w", err)
 		}
 	}
@@ -52,12 +79,12 @@ func (s *Store) Verify(ctx context.Context, report func(Finding)) error {
 }
 
 // verify checks a table: each rowset for itself, then a scan of the whole for keys that rise and a count that agrees.
-func (t *Table) verify(ctx context.Context, report func(Finding)) error {
+func (t *Table) verify(ctx context.Context, report func(Finding), o *verifyOptions) error {
 	damaged := false
 	err := t.tab.Check(ctx, func(m *meta.RowSet, id blockID, err error) {
 		damaged = true
 		report(Finding{File: metaName, Block: uint64(id), Problem: fmt.Sprintf("table %q: rowset %d: %v", t.tab.Name, m.ID, err)})
-	})
+	}, func(m *meta.RowSet) { o.tell(m.Bytes) })
 	if err != nil || damaged {
 		return err
 	}

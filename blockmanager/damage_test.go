@@ -349,7 +349,7 @@ func TestDamagedContainersAreFound(t *testing.T) {
 		var found []string
 		err = m.Verify(func(file string, off int64, id block.ID, problem string) {
 			found = append(found, fmt.Sprintf("%s %d %d", file, off, id))
-		})
+		}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

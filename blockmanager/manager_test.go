@@ -360,7 +360,7 @@ func TestAfterCloseCallsGetErrClosed(t *testing.T) {
 	c.Abort()
 	rows := m.Rows(nil, func(_, _ []byte) error { return nil })
 	for i, err := range []error{open, read, create, finish, rows, m.Commit(Change{}), m.Confirm(), m.Writable(),
-		m.Verify(func(string, int64, block.ID, string) {})} {
+		m.Verify(func(string, int64, block.ID, string) {}, nil)} {
 		if !errors.Is(err, ErrClosed) {
 			t.Errorf("call %d: %v", i, err)
 		}

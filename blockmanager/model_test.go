@@ -292,7 +292,7 @@ func checkVerify(m *Manager) error {
 	var found []error
 	err := m.Verify(func(file string, off int64, id block.ID, problem string) {
 		found = append(found, fmt.Errorf("%s at %d, block %d: %s", file, off, id, problem))
-	})
+	}, nil)
 	return errors.Join(append(found, err)...)
 }
 

@@ -21,8 +21,8 @@ const verifyChunk = 1 << 20
 // It looks at both slots of the anchor, at all metadata, at the header page of each container, at
 // all bytes of each block and at the zeros between its end and the next block's start. It may run
 // beside all else; blocks that a commit drops meanwhile are passed over. An error says that it
-// could not go on, not that something was found.
-func (m *Manager) Verify(finding func(file string, off int64, id block.ID, problem string)) error {
+// could not go on, not that something was found. checked, unless nil, is told the length of each block behind it.
+func (m *Manager) Verify(finding func(file string, off int64, id block.ID, problem string), checked func(bytes int64)) error {
 	if err := m.verifyMeta(finding); err != nil {
 		return fmt.Errorf("blockmanager: verify: %w", err)
 	}
@@ -39,6 +39,12 @@ func (m *Manager) Verify(finding func(file string, off int64, id block.ID, probl
 	for _, id := range ids {
 		if err := m.verifyBlock(id, buf, finding); err != nil {
 			return fmt.Errorf("blockmanager: verify: %w", err)
+		}
+		m.mu.RLock()
+		b := m.state.blocks[id]
+		m.mu.RUnlock()
+		if checked != nil && b != nil {
+			checked(b.length)
 		}
 	}
 	return nil

@@ -13,8 +13,9 @@ import (
 )
 
 // Check reads every rowset whole: its files with their checksums and zone maps, keys against the order, the bounds, the key index and the
-// bloom file, changes against the rows, counts. found is told of each rowset that is damaged, with the block where one is known.
-func (t *Tablet) Check(ctx context.Context, found func(m *meta.RowSet, id block.ID, err error)) error {
+// bloom file, changes against the rows, counts. found is told of each rowset that is damaged, with the block where one is known;
+// checked, unless nil, of each rowset behind it.
+func (t *Tablet) Check(ctx context.Context, found func(m *meta.RowSet, id block.ID, err error), checked func(m *meta.RowSet)) error {
 	l, err := t.acquire()
 	if err != nil {
 		return err
@@ -35,6 +36,9 @@ func (t *Tablet) Check(ctx context.Context, found func(m *meta.RowSet, id block.
 			found(m, id, err)
 		default:
 			return err
+		}
+		if checked != nil {
+			checked(m)
 		}
 	}
 	return nil

@@ -45,7 +45,7 @@ func (w *world) checkStored() {
 			w.t.Errorf("rowset %+v on disk, %+v in memory", got[i], want[i])
 		}
 	}
-	err := n.tab.Check(context.Background(), func(m *meta.RowSet, id block.ID, err error) { w.t.Errorf("rowset %d: block %d: %v", m.ID, id, err) })
+	err := n.tab.Check(context.Background(), func(m *meta.RowSet, id block.ID, err error) { w.t.Errorf("rowset %d: block %d: %v", m.ID, id, err) }, nil)
 	if err != nil {
 		w.t.Error(err)
 	}

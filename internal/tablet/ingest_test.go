@@ -86,7 +86,7 @@ func TestIngestThatFailsAtItsEndLeavesTheTableAsItWas(t *testing.T) {
 			}
 			err := w.m.Verify(func(file string, off int64, id block.ID, problem string) {
 				t.Errorf("%s: %s at %d: %s", name, file, off, problem)
-			})
+			}, nil)
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -185,7 +185,7 @@ func TestIngestedRowSetsAreCountedAndDated(t *testing.T) {
 	if rows != 3000 || w.tab.LiveRows() != 3001 || w.tab.FirstLSN() != 1 {
 		t.Errorf("%d rows, %d live, first lsn %d", rows, w.tab.LiveRows(), w.tab.FirstLSN())
 	}
-	if err := w.tab.Check(context.Background(), func(m *meta.RowSet, id block.ID, err error) { t.Errorf("rowset %d: %v", m.ID, err) }); err != nil {
+	if err := w.tab.Check(context.Background(), func(m *meta.RowSet, id block.ID, err error) { t.Errorf("rowset %d: %v", m.ID, err) }, nil); err != nil {
 		t.Fatal(err)
 	}
 }

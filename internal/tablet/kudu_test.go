@@ -173,7 +173,7 @@ func openLoose(t *testing.T, dir string) *Tablet {
 	}
 	if err := tab.Check(t.Context(), func(m *meta.RowSet, id block.ID, err error) {
 		t.Errorf("rowset %d: %s: %v", m.ID, (*blocks)[id-1], err)
-	}); err != nil {
+	}, nil); err != nil {
 		t.Fatal(err)
 	}
 	return tab

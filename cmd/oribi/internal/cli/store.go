@@ -10,6 +10,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/figures"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/progress"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/when"
 	"github.com/oribi-db/oribi/internal/celltext"
 )
@@ -116,15 +117,24 @@ func (a *app) printf(format string, args ...any) error {
 
 func (a *app) storeVerify() *cobra.Command {
 	return a.verb("verify DIR", "Check every checksum and every count of a store", func(cmd *cobra.Command, args []string) error {
+		bar := a.bar(progress.Options{What: "verify", Unit: progress.Bytes})
+		defer bar.Stop()
 		findings := 0
 		var printed error
 		report := func(f oribi.Finding) {
 			findings++
+			bar.Stop() // findings may go to the same terminal
 			if printed == nil {
 				printed = a.printFinding(f)
 			}
 		}
-		err := withStore(args[0], reading, func(store *oribi.Store) error { return store.Verify(cmd.Context(), report) })
+		err := withStore(args[0], reading, func(store *oribi.Store) error {
+			return store.Verify(cmd.Context(), report, oribi.VerifyProgress(func(done, total int64) {
+				bar.SetTotal(total)
+				bar.Set(done)
+			}))
+		})
+		bar.Stop()
 		if errors.Is(err, oribi.ErrCorrupt) {
 			report(oribi.Finding{File: args[0], Problem: message(err, exitDamage)})
 			err = nil
