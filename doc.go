@@ -32,7 +32,7 @@
 //
 // Store, Table and TableOf are safe for concurrent use. A Batch is for one goroutine at a time, as is what Scan returns. A
 // scan sees one snapshot from its first step to its last; flushes and compactions meanwhile do not disturb it. A
-// flush or compaction of a table holds that table's writers while it runs, not its readers; an ingest at its very end. Close waits for running calls; a
+// flush or merging compaction of a table holds that table's writers while it runs, a delta compaction while it is committed, neither its readers; an ingest at its very end. Close waits for running calls; a
 // scan that is between two steps gets ErrClosed at its next.
 //
 // Options.Listener is called when the locks of the event's table are free again: it may do with the store what it likes, save
@@ -62,7 +62,7 @@
 // Locks are taken in this order, and none while one further down is held:
 //
 //	tablet work          one flush or compaction of a table, or end of an ingest, at a time
-//	tablet gate          shared from resolve to apply, exclusive in flush, compaction, drop and the end of an ingest; of several
+//	tablet gate          shared from resolve to apply, exclusive in flush, merging compaction, the commit of a delta compaction, drop and the end of an ingest; of several
 //	                     tables in the order of their numbers
 //	tablet row stripes   in rising order; of several tables in the order of their numbers
 //	Store.metaMu         one metadata commit at a time, from the finding of log_start to publication in memory
