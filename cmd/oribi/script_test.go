@@ -56,7 +56,7 @@ type step struct {
 //	$ a command for sh
 //	@ one that runs on a terminal of 80 columns, which shows stdout and stderr alike
 //	> more lines of it
-//	what it prints on stdout
+//	what it prints on stdout; an empty line is a dot
 //	! what it prints on stderr
 //	= its exit code, unless it is 0
 func parseScript(text string) []*step {
@@ -116,7 +116,11 @@ func (s *step) run(t *testing.T, dir string) []string {
 			text = r.pattern.ReplaceAllString(text, r.with)
 		}
 		for line := range strings.Lines(text) {
-			got = append(got, mark+strings.TrimSuffix(line, "\n"))
+			line = strings.TrimSuffix(line, "\n")
+			if mark == "" && line == "" {
+				line = "."
+			}
+			got = append(got, mark+line)
 		}
 	}
 	add("", out.String())

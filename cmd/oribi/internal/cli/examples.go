@@ -18,6 +18,7 @@ var examples = map[string]string{
 	"oribi table alter":    `oribi table alter S tree --add '{"name":"owner","type":"string","nullable":true}' --default size=0`,
 	"oribi table flush":    `oribi table flush S tree`,
 	"oribi table compact":  `oribi table compact S tree`,
+	"oribi table load":     `oribi table load S parts rows.csv --create --key id`,
 	"oribi table extract":  `oribi table extract S tree LOOSE`,
 	"oribi cfile info":     `oribi cfile info F/rowset-0/3.cfile --format table`,
 	"oribi cfile dump":     `oribi cfile dump F/rowset-0/0.cfile | head -3`,
