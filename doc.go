@@ -32,7 +32,7 @@
 //
 // Store, Table and TableOf are safe for concurrent use. A Batch is for one goroutine at a time, as is what Scan returns. A
 // scan sees one snapshot from its first step to its last; flushes and compactions meanwhile do not disturb it. A
-// flush or merging compaction of a table holds that table's writers while it runs, a delta compaction while it is committed, neither its readers; an ingest at its very end. Close waits for running calls; a
+// flush or merging compaction of a table holds that table's writers while it runs, a delta compaction while it is committed; readers go on; an ingest at its very end. Close waits for running calls; a
 // scan that is between two steps gets ErrClosed at its next.
 //
 // Options.Listener is called when the locks of the event's table are free again: it may do with the store what it likes, save
