@@ -123,7 +123,7 @@ func (a *app) load(ctx context.Context, f *loadFlags, o load.Options, dir, table
 	var result load.Result
 	begun := false
 	err = withStore(dir, writing, func(store *oribi.Store) (err error) {
-		o.Store = store
+		o.Store, o.File = store, in.whole
 		if o.Format == 0 {
 			if o.Format, err = in.sniff(); err != nil {
 				return &apply.LineError{Name: o.Name, Line: 1, Err: err}
@@ -187,6 +187,8 @@ type loadInput struct {
 	name string
 	file io.Closer
 	bar  *progress.Bar
+
+	whole bool // a file, not a stream
 }
 
 func (a *app) openLoad(ctx context.Context, name string) (*loadInput, error) {
@@ -199,6 +201,8 @@ func (a *app) openLoad(ctx context.Context, name string) (*loadInput, error) {
 	in.file, in.Reader = f, f
 	if info, err := os.Stat(name); name == "-" || err != nil || !info.Mode().IsRegular() {
 		in.Reader = interruptible(ctx, f)
+	} else {
+		in.whole = true
 	}
 	return in, nil
 }
@@ -245,7 +249,7 @@ func (a *app) createFor(ctx context.Context, in *loadInput, f *loadFlags, o *loa
 	look := infer.Options{Delimiter: o.Delimiter, NoHeader: o.NoHeader, Columns: o.Columns}
 	var from io.Reader
 	var seen bytes.Buffer
-	if info, err := os.Stat(o.Name); o.Name != "-" && err == nil && info.Mode().IsRegular() {
+	if in.whole {
 		bar := a.bar(progress.Options{What: "look", Unit: progress.Bytes})
 		defer bar.Stop()
 		file, err := a.openCounted(o.Name, bar)

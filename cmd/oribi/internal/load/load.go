@@ -35,6 +35,7 @@ type Options struct {
 
 	Name   string // of the input, for messages
 	Format Format
+	File   bool // the input never keeps its reader waiting: it may be read far ahead of what is committed
 
 	// Of CSV: what stands between fields, whether the first line is data, and the columns of the fields in order; nil = as the
 	// header says or, without one, all columns of the table.
@@ -64,7 +65,15 @@ const maxBatchBytes = 4 << 20
 // Errors: *apply.LineError for a bad record, a duplicate key and an input that cannot be read; ctx's, between two batches; those of
 // the store. With all of them the result tells what is in, unless that could not be made durable: then Rows is −1.
 func Run(ctx context.Context, in io.Reader, o Options) (Result, error) {
-	l := &loader{o: &o, batch: o.Store.NewBatch(), ready: make(chan *rows, rowsAhead), spare: make(chan *rows, rowsAhead+2), stop: make(chan struct{})}
+	limits := ingestLimits{}
+	if o.File {
+		limits = usualIngest
+	}
+	return run(ctx, in, o, limits)
+}
+
+func run(ctx context.Context, in io.Reader, o Options, limits ingestLimits) (Result, error) {
+	l := &loader{o: &o, limits: limits, batch: o.Store.NewBatch(), ready: make(chan *rows, rowsAhead), spare: make(chan *rows, rowsAhead+2), stop: make(chan struct{})}
 	defer close(l.stop)
 	go l.parse(in)
 	err := l.commitAll(ctx)
@@ -82,8 +91,12 @@ const rowsAhead = 3
 
 type loader struct {
 	o      *Options
+	limits ingestLimits
 	batch  *oribi.Batch
 	result Result
+
+	queue []*rows // read and not yet taken
+	end   error   // what comes behind them; nil = more
 
 	ready chan *rows
 	spare chan *rows // given back
@@ -169,28 +182,26 @@ func (l *loader) fill(r *rows, s source) {
 	}
 }
 
-// commitAll commits what parse hands on. A batch in which the input ends with an error is not committed.
+// commitAll puts what parse hands on into the table.
 func (l *loader) commitAll(ctx context.Context) error {
+	if err := l.ingest(ctx); err != nil {
+		return err
+	}
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		var r *rows
-		select {
-		case r = <-l.ready:
-		case <-ctx.Done():
-			return ctx.Err()
+		r, err := l.next(ctx)
+		if err == io.EOF {
+			return nil
 		}
-		if r.err != nil && r.err != io.EOF {
-			return r.err
+		if err != nil {
+			return err
 		}
 		if err := l.commit(ctx, r); err != nil {
 			return err
 		}
-		if r.err == io.EOF {
-			return nil
-		}
-		l.spare <- r
+		l.give(r)
 	}
 }
 
@@ -200,13 +211,10 @@ func (l *loader) commit(ctx context.Context, r *rows) error {
 	if l.o.SkipBad != nil {
 		err = l.retry(ctx, r, err)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		l.tell(l.result.Rows)
 	}
-	if l.o.Progress != nil {
-		l.o.Progress(l.result.Rows)
-	}
-	return nil
+	return err
 }
 
 // insert commits rows as they are. Errors: *apply.LineError around a *rowFault for a row that the store refuses; others.

@@ -15,6 +15,7 @@ type rows struct {
 	vectors []*batch.Vector // one for each column of the table
 	places  []place
 	bytes   int    // about what the write batch will take
+	largest int    // the most of them that one row takes
 	set     []bool // rows × columns: what the input gave; kept for upserts alone
 	varied  bool   // not all rows gave the same columns
 	text    []byte // the byte strings of vectors; those that had no room are in memory of their own
@@ -176,6 +177,7 @@ func (m *maker) end(dst *rows, line int, raw []byte) error {
 	}
 	dst.places = append(dst.places, place{line, from, len(dst.raw)})
 	dst.bytes += size
+	dst.largest = max(dst.largest, size)
 	if m.upsert {
 		if dst.set = append(dst.set, m.set...); !dst.varied {
 			for i, set := range m.set {

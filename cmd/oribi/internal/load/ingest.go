@@ -1,0 +1,178 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"iter"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/keyenc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// An input whose keys rise, all of them above what the table holds, is ingested: its rows go straight into files. That is done for whole
+// batches alone, many of which make one ingest, so that what an error leaves is the same as without it. From the first batch on
+// whose keys do not rise, all others are committed in the ordinary way. Whoever has the store open has it alone, so no key can
+// come in between.
+//
+// A row of more than ingestRowBytes is left to a write batch, which tells its line if it is refused.
+const ingestRowBytes = 4 << 20
+
+// ingestLimits say how much is ingested at once, in about bytes.
+type ingestLimits struct {
+	least   int // read ahead before it is decided; 0 = nothing is ingested
+	batches int // that are read ahead for that, at most
+	most    int // of one ingest: Ctrl-C waits for its end
+}
+
+var usualIngest = ingestLimits{least: 8 << 20, batches: 64, most: 128 << 20}
+
+// risingKeys tells of one batch after the other whether the keys go on rising.
+type risingKeys struct {
+	encoder *keyenc.Encoder
+	keys    [][]byte
+	last    []byte
+}
+
+func (k *risingKeys) take(r *rows) bool {
+	k.keys = change.AppendVectorKeys(k.keys[:0], k.encoder, r.vectors, 0, r.len())
+	last := k.last
+	for _, key := range k.keys {
+		if bytes.Compare(key, last) <= 0 || len(key) > schema.MaxKeyBytes {
+			return false
+		}
+		last = key
+	}
+	k.last = append(k.last[:0], last...)
+	return true
+}
+
+// ingest takes batches as long as they can be ingested. What it has read and not taken next gives.
+func (l *loader) ingest(ctx context.Context) error {
+	if l.o.SkipBad != nil || l.o.Mode == oribi.OpUpsert || l.limits.least == 0 {
+		return nil
+	}
+	k := &risingKeys{encoder: keyenc.NewEncoder(l.o.Table.Schema())}
+	ahead := 0
+	for size := 0; size < l.limits.least; ahead++ {
+		r, err := l.read(ctx)
+		if err != nil {
+			l.end = err
+			return nil
+		}
+		l.queue = append(l.queue, r)
+		if size += r.bytes; ahead == l.limits.batches || !l.fits(k, r) {
+			return nil
+		}
+	}
+	if free, err := l.free(ctx, l.queue[0]); err != nil || !free {
+		return err
+	}
+	for ahead > 0 {
+		// Ctrl-C ends the rows, not the ingest of those that were taken.
+		taken := int64(0)
+		_, _, err := l.o.Table.Ingest(context.WithoutCancel(ctx), l.rising(ctx, k, &ahead, &taken))
+		if err != nil {
+			return err
+		}
+		l.result.Rows += taken
+	}
+	return nil
+}
+
+// fits tells whether a batch can be ingested behind those before it.
+func (l *loader) fits(k *risingKeys, r *rows) bool {
+	return r.len() > 0 && r.largest <= ingestRowBytes && k.take(r)
+}
+
+// free tells whether the table has no key from that of the first of rows on.
+func (l *loader) free(ctx context.Context, r *rows) (bool, error) {
+	s := l.o.Table.Schema()
+	key := make([][]byte, s.Keys)
+	for c := range key {
+		key[c] = r.vectors[c].Cell(0)
+	}
+	for _, err := range l.o.Table.Scan(ctx, oribi.From(key), oribi.Limit(1), oribi.Columns(s.Columns[0].Name)).Batches() {
+		return false, err
+	}
+	return true, nil
+}
+
+// rising are the vectors of one ingest: of the batches of the queue, the first ahead of which fit, and of those that follow. It counts
+// the rows in taken; ahead becomes 0 when there is nothing more to ingest.
+func (l *loader) rising(ctx context.Context, k *risingKeys, ahead *int, taken *int64) iter.Seq2[[]*batch.Vector, error] {
+	return func(yield func([]*batch.Vector, error) bool) {
+		for size := 0; *ahead > 0 && size < l.limits.most; {
+			r := l.queue[0]
+			if !yield(r.vectors, nil) {
+				return
+			}
+			l.queue = l.queue[1:]
+			*ahead--
+			*taken += int64(r.len())
+			size += r.bytes
+			l.tell(l.result.Rows + *taken)
+			l.give(r)
+			if *ahead > 0 {
+				continue
+			}
+			r, err := l.read(ctx)
+			if err != nil {
+				l.end = err
+				return
+			}
+			l.queue = append(l.queue, r)
+			if l.fits(k, r) {
+				*ahead++
+			}
+		}
+	}
+}
+
+// next gives a batch of the input. Errors: io.EOF at its end; what ended it.
+func (l *loader) next(ctx context.Context) (r *rows, err error) {
+	if len(l.queue) > 0 {
+		r, l.queue = l.queue[0], l.queue[1:]
+		return r, nil
+	}
+	if l.end != nil {
+		return nil, l.end
+	}
+	return l.read(ctx)
+}
+
+// read takes a batch from the parsing goroutine. A batch in which the input ends with an error is not handed on.
+func (l *loader) read(ctx context.Context) (*rows, error) {
+	if l.end != nil {
+		return nil, l.end
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	select {
+	case r := <-l.ready:
+		if l.end = r.err; r.err != nil && r.err != io.EOF {
+			return nil, r.err
+		}
+		return r, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// give gives the memory of a batch back.
+func (l *loader) give(r *rows) {
+	select {
+	case l.spare <- r:
+	default:
+	}
+}
+
+func (l *loader) tell(rows int64) {
+	if l.o.Progress != nil {
+		l.o.Progress(rows)
+	}
+}
