@@ -43,8 +43,11 @@ type Batch struct {
 	parts  []*part
 	n      int   // operations so far
 	bytes  int64 // keys and bodies
-	err    error
 	record change.RecordWriter
+
+	err      error       // for which the batch fails as a whole
+	refused  []*RowError // rows that do not fit, in their order
+	outcomes []*RowError // what the last Commit left out
 }
 
 // part is a batch's share of one table.
@@ -57,6 +60,9 @@ type part struct {
 	set   []bool
 	lacks string // a column that is not set and has to be in a new row
 	value []byte // bytes of fixed-width cells while a row is made
+
+	byKey   map[string][]int32 // operations on a key, of ops[:indexed]; nil until Get asks
+	indexed int
 }
 
 // NewBatch begins an empty write batch.
@@ -69,18 +75,24 @@ func (b *Batch) Len() int { return b.n }
 func (b *Batch) Bytes() int64 { return b.bytes }
 
 // Err is the first row error so far, the one that Commit will return.
-func (b *Batch) Err() error { return b.err }
+func (b *Batch) Err() error {
+	if b.err == nil && len(b.refused) > 0 {
+		return b.refused[0]
+	}
+	return b.err
+}
 
 // Reset forgets all operations; memory is used again.
 func (b *Batch) Reset() {
 	for _, p := range b.parts {
 		clear(p.ops)
 		p.shape, p.ops, p.buf = nil, p.ops[:0], p.buf[:0]
+		p.byKey, p.indexed = nil, 0
 	}
 	if len(b.parts) > 8 {
 		b.parts = nil
 	}
-	b.n, b.bytes, b.err = 0, 0, nil
+	b.n, b.bytes, b.err, b.refused = 0, 0, nil, nil
 }
 
 // Insert adds a row that must not be there.
@@ -179,7 +191,7 @@ func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
 	}
 	s := p.shape.Schema
 	if err := checkVectors(s, op, columns); err != nil {
-		b.fail(t, "", err)
+		b.spoil(&RowError{Row: b.n, Table: t.tab.Name, Cause: err})
 		return
 	}
 	n := columns[0].Len
@@ -188,9 +200,8 @@ func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
 		if v == nil {
 			continue
 		}
-		if row, err := checkVector(&s.Columns[i], v, limit); err != nil {
-			b.n += row
-			b.fail(t, s.Columns[i].Name, err)
+		if _, err := checkVector(&s.Columns[i], v, limit); err != nil {
+			b.vectorRows(op, t, columns)
 			return
 		}
 	}
@@ -204,7 +215,7 @@ func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
 		c := &s.Columns[i]
 		if c.Required() {
 			if lacks = c.Name; op == OpInsert || op == OpInsertIgnore {
-				b.fail(t, c.Name, tablet.ErrNotSet)
+				b.vectorRows(op, t, columns)
 				return
 			}
 		}
@@ -224,15 +235,15 @@ func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
 	start := 0
 	alone := s.SingleKey() && s.Columns[0].Type.Variable() // such keys are the caller's cells
 	for i, key := range keys {
-		if len(key) > schema.MaxKeyBytes {
-			b.fail(t, "", errKeyTooLong(len(key)))
-			return
-		}
 		body := buf[start:ends[i]:ends[i]]
 		start = ends[i]
+		if len(key) > schema.MaxKeyBytes {
+			b.fail(t, "", errKeyTooLong(len(key)))
+			continue
+		}
 		if len(body) > maxRowBytes {
 			b.fail(t, "", errRowTooLong(len(body)))
-			return
+			continue
 		}
 		if alone {
 			key = p.shape.Layout.Cell(body, 0)
@@ -308,9 +319,23 @@ func (p *part) begin() {
 	}
 }
 
+// fail refuses the row that is being added.
 func (b *Batch) fail(t *Table, column string, cause error) {
-	if b.err == nil {
-		b.err = &RowError{Row: b.n, Table: t.tab.Name, Column: column, Cause: cause}
+	b.refused = append(b.refused, &RowError{Row: b.n, Table: t.tab.Name, Column: column, Cause: cause})
+	b.n++
+	b.bytes += opOverhead
+}
+
+// vectorRows adds vectors, some of whose rows do not fit, row by row.
+func (b *Batch) vectorRows(op Op, t *Table, columns []*batch.Vector) {
+	cells, set := make([][]byte, len(columns)), make([]bool, len(columns))
+	for i := range columns[0].Len {
+		for c, v := range columns {
+			if cells[c], set[c] = nil, v != nil; v != nil {
+				cells[c] = v.Cell(i)
+			}
+		}
+		b.Cells(op, t, cells, set)
 	}
 }
 

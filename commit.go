@@ -20,6 +20,10 @@ type CommitOption uint8
 // cut. It survives Close.
 const NoSync CommitOption = 1
 
+// AllowPartial leaves refused rows out of the batch instead of failing it: Refused lists them afterwards. The others are carried out as
+// one. Conditions (If, IfAbsent) still refuse the whole batch.
+const AllowPartial CommitOption = 2
+
 // Commit carries the batch out: all of it at one timestamp, or nothing.
 //
 // It returns when the batch is visible and, unless NoSync is given, durable. The first row that is refused is a *RowError, and
@@ -29,14 +33,20 @@ const NoSync CommitOption = 1
 // Errors: ErrRow with ErrKeyExists, ErrNotFound or what is wrong with the row; ErrBatchTooLarge; ErrReadOnly; ErrNoSpace; ErrPoisoned;
 // ErrClosed; ctx's.
 func (b *Batch) Commit(ctx context.Context, opts ...CommitOption) (mvcc.Timestamp, error) {
+	b.outcomes = nil
 	defer b.Reset()
 	s := b.store
 	if err := s.enterWriting(); err != nil {
 		return 0, err
 	}
 	defer s.leave()
-	if b.err != nil {
-		return 0, b.err
+	sync, partial := true, false
+	for _, o := range opts {
+		sync = sync && o != NoSync
+		partial = partial || o == AllowPartial
+	}
+	if err := b.Err(); err != nil && (b.err != nil || !partial) {
+		return 0, err
 	}
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -44,14 +54,10 @@ func (b *Batch) Commit(ctx context.Context, opts ...CommitOption) (mvcc.Timestam
 	if limit := s.batchLimit(); b.bytes > limit {
 		return 0, fmt.Errorf("oribi: write batch of %d bytes, limit %d: %w", b.bytes, limit, fault.ErrBatchTooLarge)
 	}
-	sync := true
-	for _, o := range opts {
-		sync = sync && o != NoSync
-	}
 	if err := s.makeRoom(ctx, b); err != nil {
 		return 0, err
 	}
-	return s.commit(ctx, b, sync)
+	return s.commit(ctx, b, sync, partial)
 }
 
 const maxBatchBytes = 256 << 20
@@ -59,8 +65,8 @@ const maxBatchBytes = 256 << 20
 func (s *Store) batchLimit() int64 { return min(maxBatchBytes, s.opts.MemoryLimit/4) }
 
 // commit is resolve → log → apply → publish.
-func (s *Store) commit(ctx context.Context, b *Batch, sync bool) (mvcc.Timestamp, error) {
-	writes, err := prepareAll(b.parts)
+func (s *Store) commit(ctx context.Context, b *Batch, sync, partial bool) (mvcc.Timestamp, error) {
+	writes, err := prepareAll(b.parts, partial)
 	release := func() {
 		for _, w := range writes {
 			w.Release()
@@ -69,6 +75,13 @@ func (s *Store) commit(ctx context.Context, b *Batch, sync bool) (mvcc.Timestamp
 	if err != nil {
 		release()
 		return 0, err
+	}
+	if partial {
+		for _, w := range writes {
+			b.refused = append(b.refused, w.Refused...)
+		}
+		sortRefused(b.refused)
+		b.outcomes = b.refused
 	}
 	rec := &b.record
 	rec.Begin(0)
@@ -106,7 +119,7 @@ func (s *Store) commit(ctx context.Context, b *Batch, sync bool) (mvcc.Timestamp
 }
 
 // prepareAll resolves the batch's share of each table, in the order of the tables' numbers, as all batches do.
-func prepareAll(parts []*part) ([]*tablet.Write, error) {
+func prepareAll(parts []*part, partial bool) ([]*tablet.Write, error) {
 	sort.Slice(parts, func(i, j int) bool { return parts[i].table.tab.Number < parts[j].table.tab.Number })
 	var writes []*tablet.Write
 	var first error
@@ -114,7 +127,11 @@ func prepareAll(parts []*part) ([]*tablet.Write, error) {
 		if len(p.ops) == 0 {
 			continue
 		}
-		w, err := p.table.tab.Prepare(p.ops, p.shape)
+		prepare := p.table.tab.Prepare
+		if partial {
+			prepare = p.table.tab.PreparePartial
+		}
+		w, err := prepare(p.ops, p.shape)
 		if err != nil {
 			if first = earlier(first, err); first == err && len(parts) == 1 {
 				return nil, err

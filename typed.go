@@ -340,6 +340,7 @@ func (t *TableOf[T]) Add(op Op, b *Batch, rows ...T) { t.add(op, b, rows) }
 
 func (t *TableOf[T]) add(op Op, b *Batch, rows []T) {
 	keysOnly := op == OpDelete || op == OpDeleteIgnore
+rows:
 	for i := range rows {
 		p := b.part(t.Table)
 		if p == nil {
@@ -347,7 +348,7 @@ func (t *TableOf[T]) add(op Op, b *Batch, rows []T) {
 		}
 		bound, err := t.bind(p.shape)
 		if err != nil {
-			b.fail(t.Table, "", err)
+			b.spoil(&RowError{Row: b.n, Table: t.Table.tab.Name, Cause: err})
 			return
 		}
 		s := p.shape.Schema
@@ -364,7 +365,7 @@ func (t *TableOf[T]) add(op Op, b *Batch, rows []T) {
 			cell, err := f.put(p.value[start:start], v.Field(f.index))
 			if err != nil {
 				b.fail(t.Table, s.Columns[f.col].Name, err)
-				return
+				continue rows
 			}
 			if cell != nil && !s.Columns[f.col].Type.Variable() {
 				p.value = p.value[:start+len(cell)]

@@ -104,6 +104,13 @@ func convert(ops []Op, from, to *Shape) {
 	}
 }
 
+// Converted is op, encoded by from, as to encodes it.
+func Converted(op *Op, from, to *Shape) *Op {
+	ops := []Op{*op}
+	convert(ops, from, to)
+	return &ops[0]
+}
+
 // convertRow brings the row image of an insert or upsert to another version of the schema. What an upsert did not set, and all that was
 // added, is what the new version makes of an unset column.
 func (op *Op) convertRow(source []int, from, to *Shape) {

@@ -29,7 +29,7 @@ const (
 	DeleteIgnore
 )
 
-var askNames = [...]string{"", "insert", "upsert", "update", "delete", "insert_ignore", "upsert_ignore", "update_ignore", "delete_ignore"}
+var askNames = [...]string{"", "insert", "upsert", "update", "delete", "insert_ignore", "upsert_ignore", "update_ignore", "delete_ignore", "if"}
 
 func (a Ask) String() string { return askNames[a] }
 
@@ -45,6 +45,8 @@ type Op struct {
 	Set batch.Bitmap
 	// Lacks is a column that an upsert did not give and a new row has to have; empty = none.
 	Lacks string
+	// Check is the condition of a Check.
+	Check *Condition
 }
 
 // ErrNotSet is the cause of a *fault.RowError about a column that a new row has to have.
@@ -58,6 +60,8 @@ type Write struct {
 	targets []target
 	locked  []uint16 // stripes, rising
 	lists   []byte   // change lists made of upserts
+	partial bool     // refused operations are left out
+	Refused []*fault.RowError
 }
 
 // target says what is to be done for an operation, and where.
@@ -75,9 +79,16 @@ const stripeCount = 1 << 12
 //
 // shape is the version of the schema by which ops were encoded; those of an older one are converted. ops belong to the Write until
 // Release.
-func (t *Tablet) Prepare(ops []Op, shape *Shape) (*Write, error) {
+func (t *Tablet) Prepare(ops []Op, shape *Shape) (*Write, error) { return t.prepare(ops, shape, false) }
+
+// PreparePartial is Prepare that leaves refused operations out and lists them in Refused. A condition that does not hold refuses all.
+func (t *Tablet) PreparePartial(ops []Op, shape *Shape) (*Write, error) {
+	return t.prepare(ops, shape, true)
+}
+
+func (t *Tablet) prepare(ops []Op, shape *Shape, partial bool) (*Write, error) {
 	t.gate.RLock()
-	w := &Write{t: t, ops: ops, targets: make([]target, len(ops))}
+	w := &Write{t: t, ops: ops, targets: make([]target, len(ops)), partial: partial}
 	var err error
 	if t.dropped.Load() {
 		err = t.errDropped()
@@ -146,11 +157,11 @@ func (w *Write) resolve(probes []bloom.Probe) error {
 	behind := earlier == nil && w.layout.endsBefore(w.ops[0].Key)
 	for i := range w.ops {
 		op := &w.ops[i]
-		p, known := place{}, behind
+		p, known, again := place{}, behind, false
 		if earlier != nil {
 			if j, ok := earlier[probes[i].Hash()]; ok {
 				if j, known = w.last(op.Key, j, i); known {
-					p = places[j]
+					p, again = places[j], true
 				}
 			}
 		}
@@ -160,8 +171,19 @@ func (w *Write) resolve(probes []bloom.Probe) error {
 				return fmt.Errorf("table %q: %w", w.t.Name, err)
 			}
 		}
-		after, err := w.decide(i, p)
-		if err != nil {
+		after, err := p, error(nil)
+		if op.Ask == Check {
+			err = w.check(i, p, again)
+		} else {
+			after, err = w.decide(i, p)
+		}
+		switch {
+		case err == nil:
+		case w.partial && op.Ask != Check:
+			w.Refused = append(w.Refused, w.rowError(op, err))
+		case op.Ask == Check && !errors.Is(err, fault.ErrConflict):
+			return fmt.Errorf("table %q: %w", w.t.Name, err)
+		default:
 			return w.rowError(op, err)
 		}
 		if earlier != nil {
@@ -280,7 +302,7 @@ func (w *Write) updateOf(op *Op) change.List {
 	return change.List(w.lists[start:len(w.lists):len(w.lists)])
 }
 
-func (w *Write) rowError(op *Op, cause error) error {
+func (w *Write) rowError(op *Op, cause error) *fault.RowError {
 	e := &fault.RowError{Row: op.Index, Table: w.t.Name, Key: w.t.KeyText(op.Key), Cause: cause}
 	if cause == ErrNotSet {
 		e.Column = op.Lacks

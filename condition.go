@@ -1,0 +1,153 @@
+package oribi
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/tablet"
+)
+
+// If makes the batch depend on a row: it is there and passes all predicates, as the newest state of the row and the batch's earlier
+// operations leave it. Otherwise Commit changes nothing and returns a *RowError around ErrConflict. No other batch comes between the look
+// and what this batch does, so If and Update are a compare-and-set. key names the key columns; predicates are as in Where.
+func (b *Batch) If(t *Table, key Row, predicates ...batch.Predicate) {
+	c := &tablet.Condition{}
+	for _, p := range predicates {
+		p.Values = cloneCells(p.Values)
+		c.Tests = append(c.Tests, p)
+	}
+	b.condition(t, key, c)
+}
+
+// IfAbsent makes the batch depend on a row that is not there, as If does on one that is.
+func (b *Batch) IfAbsent(t *Table, key Row) { b.condition(t, key, &tablet.Condition{Absent: true}) }
+
+func cloneCells(cells [][]byte) [][]byte {
+	out := make([][]byte, len(cells))
+	for i, c := range cells {
+		out[i] = bytes.Clone(c)
+	}
+	return out
+}
+
+func (b *Batch) condition(t *Table, key Row, c *tablet.Condition) {
+	p := b.part(t)
+	if p == nil {
+		return
+	}
+	for i := range c.Tests {
+		if err := t.bind(p.shape.Schema, &c.Tests[i]); err != nil {
+			b.spoil(err)
+			return
+		}
+	}
+	// A condition takes the key columns, as a delete does.
+	before, refused := len(p.ops), len(b.refused)
+	b.Row(OpDeleteIgnore, t, key)
+	switch {
+	case len(p.ops) > before:
+		p.ops[before].Ask, p.ops[before].Check = tablet.Check, c
+	case len(b.refused) > refused:
+		b.spoil(b.refused[refused])
+	}
+}
+
+// spoil makes the batch fail as a whole, with AllowPartial too.
+func (b *Batch) spoil(err error) {
+	if b.err == nil {
+		b.err = err
+	}
+}
+
+// Get reads a row as the batch would leave it: its newest published state with the batch's operations on it so far. Other batches may
+// still come between; If rules that out.
+//
+// Options: Columns. Errors: those of Table.Get; the *RowError for which Commit would refuse an operation on the row as it stands.
+func (b *Batch) Get(ctx context.Context, t *Table, key any, opts ...ReadOption) (Row, error) {
+	o := collect(opts)
+	if o.asOf {
+		return nil, errors.New("oribi: a read of a batch is of the newest state")
+	}
+	if t == nil || t.store != b.store {
+		return nil, fmt.Errorf("oribi: the table is not of this store: %w", fault.ErrNotFound)
+	}
+	v, err := t.read(ctx, &o)
+	if err != nil {
+		return nil, err
+	}
+	defer t.done(v)
+	k, err := t.keyCells(v.Schema, key, false)
+	if err != nil {
+		return nil, err
+	}
+	cols, err := t.project(v.Shape, &o)
+	if err != nil {
+		return nil, err
+	}
+	encoded := v.Encoder.AppendKey(nil, k)
+	cells := make([][]byte, len(v.All))
+	found, err := v.Get(encoded, v.All, cells)
+	if err != nil {
+		return nil, fmt.Errorf("oribi: %w", err)
+	}
+	if !found {
+		cells = nil
+	}
+	if cells, err = b.after(t, v.Shape, encoded, cells); err != nil {
+		return nil, err
+	}
+	if cells == nil {
+		return nil, fmt.Errorf("oribi: table %q: key %s: %w", t.tab.Name, t.tab.KeyText(encoded), fault.ErrNotFound)
+	}
+	out := make([][]byte, len(cols))
+	for i, c := range cols {
+		out[i] = cells[c]
+	}
+	return newRow(v.Schema.Columns, cols, out), nil
+}
+
+// after carries out the batch's operations on a row, whose cells are given by shape; nil = no row.
+func (b *Batch) after(t *Table, shape *tablet.Shape, key []byte, cells [][]byte) ([][]byte, error) {
+	i := slices.IndexFunc(b.parts, func(p *part) bool { return p.table == t })
+	if i < 0 {
+		return cells, nil
+	}
+	p := b.parts[i]
+	for _, k := range p.on(key) {
+		op := &p.ops[k]
+		if p.shape != shape {
+			op = tablet.Converted(op, p.shape, shape)
+		}
+		var err error
+		if cells, err = shape.After(op, cells); err != nil {
+			return nil, &RowError{Row: op.Index, Table: t.tab.Name, Key: t.tab.KeyText(key), Cause: err}
+		}
+	}
+	return cells, nil
+}
+
+// on is the operations on a key, in their order. The index that finds them is made when it is first asked for.
+func (p *part) on(key []byte) []int32 {
+	if p.byKey == nil {
+		p.byKey = map[string][]int32{}
+	}
+	for ; p.indexed < len(p.ops); p.indexed++ {
+		k := string(p.ops[p.indexed].Key)
+		p.byKey[k] = append(p.byKey[k], int32(p.indexed))
+	}
+	return p.byKey[string(key)]
+}
+
+// Refused lists the rows that the last Commit with AllowPartial left out, in their order in the batch, each with its cause.
+func (b *Batch) Refused() []*RowError { return b.outcomes }
+
+// sortRefused orders refused rows by their places in the batch.
+func sortRefused(rows []*RowError) {
+	slices.SortFunc(rows, func(x, y *RowError) int { return cmp.Compare(x.Row, y.Row) })
+}

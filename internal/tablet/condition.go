@@ -1,0 +1,146 @@
+package tablet
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/bloom"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+// Check is an operation that changes nothing: the batch is refused unless the Op's Condition holds for the row, in the newest applied
+// state and after the batch's earlier operations on it. The row's lock makes of it, and of what follows in the batch, one step.
+const Check Ask = DeleteIgnore + 1
+
+// Condition is what a Check asks of a row.
+type Condition struct {
+	Absent bool // there is no row; else there is one, and it passes all tests
+	Tests  []batch.Predicate
+}
+
+// check tells whether the condition of operation i holds, whose key is at p. again tells that the batch has an earlier operation
+// on the key.
+func (w *Write) check(i int, p place, again bool) error {
+	c := w.ops[i].Check
+	switch {
+	case c.Absent && p.live:
+		return fmt.Errorf("there is a row, against the condition: %w", fault.ErrConflict)
+	case c.Absent:
+		return nil
+	case !p.live:
+		return fmt.Errorf("there is no row, against the condition: %w", fault.ErrConflict)
+	}
+	if len(c.Tests) == 0 {
+		return nil
+	}
+	var cells [][]byte
+	var err error
+	if again {
+		cells, err = w.cellsBefore(i)
+	} else {
+		cells, err = w.cellsAt(w.ops[i].Key, p)
+	}
+	if err != nil {
+		return err
+	}
+	for k := range c.Tests {
+		test := &c.Tests[k]
+		col := w.layout.shape.Schema.IndexID(test.ID)
+		if col < 0 {
+			return fmt.Errorf("condition on column %q, which was dropped: %w", test.Column, fault.ErrSchema)
+		}
+		if !test.EvalCell(cells[col]) {
+			return fmt.Errorf("the condition on column %q does not hold: %w", test.Column, fault.ErrConflict)
+		}
+	}
+	return nil
+}
+
+// cellsAt is all cells of the newest applied state of a row, which is live at p.
+func (w *Write) cellsAt(key []byte, p place) ([][]byte, error) {
+	shape := w.layout.shape
+	if p.set == nil {
+		row, _ := w.layout.mem.NewestRow(key)
+		return shape.Layout.AppendCells(nil, row), nil
+	}
+	cells := make([][]byte, len(shape.All))
+	_, err := p.set.Row(p.row, mvcc.Max, shape.All, cells)
+	return cells, err
+}
+
+// cellsBefore is all cells of the row of operation i after the operations before it, which leave it live.
+func (w *Write) cellsBefore(i int) (cells [][]byte, err error) {
+	key, shape := w.ops[i].Key, w.layout.shape
+	p, err := w.layout.find(bloom.MakeProbe(key))
+	if err != nil {
+		return nil, err
+	}
+	if p.live {
+		if cells, err = w.cellsAt(key, p); err != nil {
+			return nil, err
+		}
+	}
+	for j := range w.ops[:i] {
+		to := &w.targets[j]
+		if to.kind == 0 || !bytes.Equal(w.ops[j].Key, key) {
+			continue
+		}
+		switch to.kind {
+		case change.Insert:
+			cells = shape.Layout.AppendCells(nil, w.ops[j].Body)
+		case change.Update:
+			shape.set(cells, to.list)
+		}
+	}
+	return cells, nil
+}
+
+// set puts the columns of a list over cells, one for each column.
+func (sh *Shape) set(cells [][]byte, list change.List) {
+	columns := list.Columns()
+	for id, cell, ok := columns.Next(); ok; id, cell, ok = columns.Next() {
+		if i := sh.Schema.IndexID(id); i >= 0 {
+			cells[i] = cell
+		}
+	}
+}
+
+// After is what op, encoded by sh, makes of a row with the given cells, one for each column; nil cells are no row. They may be changed.
+// Errors: the cause for which Prepare would refuse it.
+func (sh *Shape) After(op *Op, cells [][]byte) ([][]byte, error) {
+	switch op.Ask {
+	case Insert, InsertIgnore, Upsert, UpsertIgnore:
+		switch {
+		case cells == nil && op.Lacks != "":
+			return nil, ErrNotSet
+		case cells == nil:
+			return sh.Layout.AppendCells(nil, op.Body), nil
+		case op.Ask == Insert:
+			return nil, fault.ErrKeyExists
+		case op.Ask == InsertIgnore:
+			return cells, nil
+		}
+		for c := sh.Schema.Keys; c < len(cells); c++ {
+			if op.Set == nil || op.Set.Get(c) {
+				cells[c] = sh.Layout.Cell(op.Body, c)
+			}
+		}
+		return cells, nil
+	case Update, Delete:
+		if cells == nil {
+			return nil, fault.ErrNotFound
+		}
+	}
+	switch op.Ask {
+	case Update, UpdateIgnore:
+		if cells != nil {
+			sh.set(cells, op.Body)
+		}
+	case Delete, DeleteIgnore:
+		cells = nil
+	}
+	return cells, nil
+}
