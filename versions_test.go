@@ -1,96 +1,194 @@
 package oribi_test
 
 import (
-	"encoding/binary"
-	"runtime"
-	"sync"
-	"sync/atomic"
+	"context"
+	"errors"
+	"fmt"
 	"testing"
-
-	"github.com/zeebo/xxh3"
+	"time"
 
 	"github.com/oribi-db/oribi"
-	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/vfs"
 )
 
-// Every version of a real history is still there after a full compaction and a reopening: the table as of each of its 10,699 commits has the
-// hash that a replay of the history gives, a sum over files that no order changes.
-func TestEveryVersionIsReadAfterCompaction(t *testing.T) {
-	commits, step := versionsToRead()
-	h := loadTree(t, commits)
-	s := newTreeStore(t, h)
-	s.write(len(h.commits)/9, oribi.NoSync)
-	s.compact()
-	if err := s.store.Close(); err != nil {
+// historyOf is the versions of a key of the numbers table, in one text.
+func historyOf(t *testing.T, table *oribi.Table, key any, opts ...oribi.ReadOption) (text string, ts []mvcc.Timestamp) {
+	t.Helper()
+	for v, err := range table.History(context.Background(), key, opts...) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += fmt.Sprintf("%v %v, ", v.Kind, v.Row()["v"])
+		ts = append(ts, v.Timestamp)
+	}
+	return text, ts
+}
+
+// A history ends with what was there when it begins: the retention decides where that is, not what compactions have dropped so far.
+func TestHistoryBeginsWithItsBase(t *testing.T) {
+	ctx := context.Background()
+	w := newFakeWall()
+	store, table := floorStore(t, w)
+	defer store.Close()
+	var at []mvcc.Timestamp
+	for i := range 5 {
+		at = append(at, putNumber(t, store, table, 1, i))
+		w.move(20 * minute)
+	}
+	w.move(-minute) // the third is 59 minutes old
+	const want = "update 4, update 3, update 2, base 1, "
+	for _, step := range []func(context.Context) error{func(context.Context) error { return nil }, table.Flush, table.Compact, table.Compact} {
+		if err := step(ctx); err != nil {
+			t.Fatal(err)
+		}
+		text, ts := historyOf(t, table, 1)
+		if text != want || ts[0] != at[4] || ts[2] != at[2] || ts[3] != 0 {
+			t.Fatalf("%s at %v, want %s", text, ts, want)
+		}
+		if text, _ := historyOf(t, table, 1, oribi.AsOf(at[3])); text != want[len("update 4, "):] {
+			t.Fatalf("as of the fourth: %s", text)
+		}
+	}
+	w.move(2 * time.Hour)
+	if text, _ := historyOf(t, table, 1); text != "base 4, " {
+		t.Errorf("two hours later: %s", text)
+	}
+	b := store.NewBatch()
+	b.Delete(table, oribi.Row{"k": 1})
+	if _, err := b.Commit(ctx); err != nil {
 		t.Fatal(err)
 	}
-	s.open()
-	defer s.store.Close()
-	want := treeHashes(h)
-	var next atomic.Int64
-	var readers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		readers.Go(func() {
-			for k := int(next.Add(step) - step); k < len(want); k = int(next.Add(step) - step) {
-				got, err := s.hash(oribi.AsOf(s.ts[k]))
-				if err != nil || got != want[k] {
-					t.Errorf("as of commit %d: hash %x, %v; want %x", k+1, got, err, want[k])
-					return
+	if text, _ := historyOf(t, table, 1); text != "delete <nil>, base 4, " {
+		t.Errorf("deleted: %s", text)
+	}
+	w.move(2 * time.Hour)
+	for _, err := range table.History(ctx, 1) {
+		if !errors.Is(err, oribi.ErrNotFound) {
+			t.Errorf("deleted before the history begins: %v", err)
+		}
+	}
+}
+
+// Reads of versions are refused as other reads are: beyond the retention, ahead of the clock, in the wrong order, on a closed store.
+func TestReadsOfVersionsAreRefusedWhereReadsAre(t *testing.T) {
+	ctx := context.Background()
+	w := newFakeWall()
+	store, table := floorStore(t, w)
+	old := putNumber(t, store, table, 1, 1)
+	w.move(2 * time.Hour)
+	now := putNumber(t, store, table, 1, 2)
+	ahead := mvcc.FromTime(w.time().Add(time.Minute))
+	diff := func(from, to mvcc.Timestamp, opts ...oribi.ReadOption) (err error) {
+		for _, err = range table.Diff(ctx, from, to, opts...) {
+		}
+		return err
+	}
+	history := func(opts ...oribi.ReadOption) (err error) {
+		for _, err = range table.History(ctx, 1, opts...) {
+		}
+		return err
+	}
+	many := func(opts ...oribi.ReadOption) error {
+		_, err := table.GetMany(ctx, []any{1}, opts...)
+		return err
+	}
+	for name, c := range map[string]struct{ err, want error }{
+		"diff too old":       {diff(old, now), oribi.ErrTooOld},
+		"diff ahead":         {diff(now, ahead), oribi.ErrFuture},
+		"diff both ahead":    {diff(ahead, ahead+1), oribi.ErrFuture},
+		"history too old":    {history(oribi.AsOf(old)), oribi.ErrTooOld},
+		"history ahead":      {history(oribi.AsOf(ahead)), oribi.ErrFuture},
+		"get many too old":   {many(oribi.AsOf(old)), oribi.ErrTooOld},
+		"get many ahead":     {many(oribi.AsOf(ahead)), oribi.ErrFuture},
+		"get at the maximum": {many(oribi.AsOf(mvcc.Max)), oribi.ErrFuture},
+		"get at zero":        {many(oribi.AsOf(0)), oribi.ErrTooOld},
+		"get many, bad key":  {func() error { _, err := table.GetMany(ctx, []any{1, "one"}); return err }(), oribi.ErrRow},
+		"diff of no column":  {diff(now, now, oribi.Columns("nope")), oribi.ErrNotFound},
+	} {
+		if !errors.Is(c.err, c.want) {
+			t.Errorf("%s: %v, want %v", name, c.err, c.want)
+		}
+	}
+	if diff(now, now-1) == nil || history(oribi.Limit(1)) == nil || diff(now, now, oribi.AsOf(now)) == nil {
+		t.Error("a diff backwards, or an option that means nothing, is taken")
+	}
+	if err := diff(now, now); err != nil {
+		t.Error(err)
+	}
+	putNumber(t, store, table, 2, 2)
+	for range table.Diff(ctx, now, now+10) {
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, err := range map[string]error{"diff": diff(now, now), "history": history(), "get many": many()} {
+		if !errors.Is(err, oribi.ErrClosed) {
+			t.Errorf("%s of a closed store: %v", name, err)
+		}
+	}
+}
+
+// GetMany gives rows in the order of the keys, one for each that stands twice, and nil for those that are not there.
+func TestGetManyKeepsTheOrderOfTheKeys(t *testing.T) {
+	ctx := context.Background()
+	store, table := conditionStore(t)
+	for k := range 2000 {
+		putNumber(t, store, table, k, 10*k)
+		if k == 1000 {
+			if err := table.Compact(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	keys := []any{1999, 0, 5000, 1999, oribi.Row{"k": 7}, -1, oribi.Key{1000}}
+	rows, err := table.GetMany(ctx, keys, oribi.Columns("v"))
+	if err != nil || fmt.Sprint(rows) != "[map[v:19990] map[v:0] map[] map[v:19990] map[v:70] map[] map[v:10000]]" || rows[2] != nil {
+		t.Errorf("%v, %v", rows, err)
+	}
+}
+
+// Timestamps of batches rise over reopenings, clean and after a kill, while the machine's clock jumps back and forth, and under a clock
+// that only counts.
+func TestTimestampsRiseOverReopeningsWhateverTheClockDoes(t *testing.T) {
+	ctx := context.Background()
+	for _, logical := range []bool{false, true} {
+		fs := vfs.NewMem()
+		if err := fs.Mkdir("/s"); err != nil {
+			t.Fatal(err)
+		}
+		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		last := mvcc.Min
+		var seen []mvcc.Timestamp
+		for round, jump := range []time.Duration{0, -time.Hour, time.Minute, -24 * time.Hour, 48 * time.Hour, -time.Microsecond} {
+			now = now.Add(jump)
+			var clock mvcc.Clock = mvcc.NewHybridClock(func() time.Time { return now })
+			if logical {
+				clock = mvcc.NewLogicalClock(mvcc.First)
+			}
+			store, err := oribi.Open("/s", &oribi.Options{FS: fs, Clock: clock, Manual: true, History: oribi.HistoryForever})
+			if err != nil {
+				t.Fatal(err)
+			}
+			table := numbersTable(t, store, "numbers")
+			for i := range 3 {
+				ts := putNumber(t, store, table, 1, 3*round+i)
+				if ts <= last {
+					t.Fatalf("logical=%v: batch at %d after one at %d", logical, ts, last)
+				}
+				last = ts
+				seen = append(seen, ts)
+				now = now.Add(-time.Second)
+			}
+			for v, ts := range seen {
+				if row, err := table.Get(ctx, 1, oribi.AsOf(ts)); err != nil || row["v"] != int64(v) {
+					t.Fatalf("logical=%v: as of %d: %v, %v, want %d", logical, ts, row, err, v)
 				}
 			}
-		})
-	}
-	readers.Wait()
-	t.Logf("every %dth of %d versions", step, len(want))
-}
-
-// versionsToRead are how many commits are written, and every which version is read. With -proof.for it is every one.
-func versionsToRead() (commits int, step int64) {
-	switch {
-	case *forFlag > 0:
-		return 10699, 1
-	case testing.Short():
-		return 500, 1
-	}
-	return 10699, 20
-}
-
-// treeHashes are the hashes of the tree after each commit.
-func treeHashes(h *treeHistory) []uint64 {
-	var sum uint64
-	tree := map[string]uint64{}
-	hashes := make([]uint64, len(h.commits))
-	for i, c := range h.commits {
-		for _, op := range c.Ops {
-			path := op[1].(string)
-			sum -= tree[path]
-			delete(tree, path)
-			if op[0] != "D" {
-				tree[path] = fileHash([]byte(path), []byte(op[2].(string)), []byte(op[3].(string)), int64(op[4].(float64)), c.Seq)
-				sum += tree[path]
+			if round%2 == 1 {
+				fs = fs.Clone() // a kill: the old store writes to a disk that is gone
 			}
-		}
-		hashes[i] = sum
-	}
-	return hashes
-}
-
-func fileHash(path, mode, blob []byte, size int64, seq int32) uint64 {
-	var buf [256]byte
-	b := append(append(append(append(append(buf[:0], path...), 0), mode...), 0), blob...)
-	return xxh3.Hash(binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint64(b, uint64(size)), uint32(seq)))
-}
-
-// hash is the sum of the hashes of all files.
-func (s *treeStore) hash(opts ...oribi.ReadOption) (sum uint64, err error) {
-	for b, err := range s.table.Scan(s.t.Context(), append(opts, oribi.AnyOrder())...).Batches() {
-		if err != nil {
-			return 0, err
-		}
-		size, seq := batch.Values[int64](b.Columns[3]), batch.Values[int32](b.Columns[4])
-		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
-			sum += fileHash(b.Columns[0].Cell(i), b.Columns[1].Cell(i), b.Columns[2].Cell(i), size[i], seq[i])
+			store.Close()
 		}
 	}
-	return sum, nil
 }
