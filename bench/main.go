@@ -4,7 +4,7 @@
 //	go run -C bench . run [--scale small|full] [--rounds N] [workload…]
 //
 // Each peer of each workload runs in a process of its own, rounds interleaved; the answers of the peers are compared. Floors are
-// met by the figure or by the ratio to the peer beside it. The module in duckdb is the same with DuckDB as one more peer.
+// met by the figure or by the ratio to the peer beside it. The modules in duckdb and parquet are the same with one more peer.
 package main
 
 import (

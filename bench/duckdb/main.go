@@ -8,4 +8,4 @@ import (
 	"github.com/oribi-db/oribi/bench/work"
 )
 
-func main() { cli.Main(work.All(peer)) }
+func main() { cli.Main(work.All(work.More{Workload: "scan-sum", Peer: peer})) }

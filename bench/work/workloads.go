@@ -1,7 +1,8 @@
 // Package work holds the workloads, a file each, and the peers that do them.
 //
 // Every peer gets what a user would give it: Pebble an encoded key and one value a row, with a cache as large as the store's
-// memory limit and its defaults else; DuckDB, a peer that another module adds since it needs cgo, a table in a file and one thread.
+// memory limit and its defaults else; DuckDB, a peer that another module adds since it needs cgo, a table in a file and one thread; Parquet,
+// which comes from another module since arrow-go is large, its writer's defaults and Snappy.
 package work
 
 import "github.com/oribi-db/oribi/bench/harness"
@@ -15,7 +16,21 @@ const (
 	batchRows   = 1000                  // rows in a write batch
 )
 
-// All is the list of workloads, with more peers for scan-sum.
-func All(scanPeers ...harness.Peer) []harness.Workload {
-	return []harness.Workload{apply(), scanSum(scanPeers), get(), getSpread(), memInsert(), write(), open()}
+// More is a peer that another module adds to a workload.
+type More struct {
+	Workload string
+	Peer     harness.Peer
+}
+
+// All is the list of workloads, with the peers of other modules.
+func All(more ...More) []harness.Workload {
+	of := func(workload string) (peers []harness.Peer) {
+		for _, m := range more {
+			if m.Workload == workload {
+				peers = append(peers, m.Peer)
+			}
+		}
+		return peers
+	}
+	return []harness.Workload{apply(), scanSum(of("scan-sum")), get(), getSpread(), memInsert(), write(), open(), columnDecode(of("column-decode"))}
 }
