@@ -19,11 +19,15 @@ import (
 //		use(it.Cells())
 //	}
 //	return it.Err()
+//
+// To search in a cblock, Enter takes the place of Next, and Len and Cell that of Cells: then nothing is decoded but
+// the cells asked for.
 type BlockIterator struct {
 	r      *Reader
 	blocks []BlockPointer
-	next   int // number of the cblock that Next visits
-	have   int // number of the cblock in cells, -1 = none
+	next   int        // number of the cblock that Next visits
+	block  *dataBlock // that Enter went to last
+	have   int        // number of the cblock in cells, -1 = none
 	first  batch.Ordinal
 	cells  batch.Vector
 	err    error
@@ -55,31 +59,57 @@ func (it *BlockIterator) SeekAtOrBefore(key []byte) {
 
 // Next goes to the next cblock; false is the end, or an error.
 func (it *BlockIterator) Next() bool {
+	if it.err == nil && it.next == it.have {
+		it.next++
+		return true // a leap that ends where it began
+	}
+	it.have = -1
+	if !it.Enter() {
+		return false
+	}
+	b := it.block
+	it.cells.Reset(b.rows)
+	if err := b.decode(0, b.rows, &it.cells, 0); err != nil {
+		it.err = it.r.at(it.blocks[b.index], err)
+		return false
+	}
+	it.have, it.first = b.index, batch.Ordinal(b.first)
+	return true
+}
+
+// Enter is Next without the cells: Len and Cell tell of them, Cells, Vector and First do not.
+func (it *BlockIterator) Enter() bool {
+	it.block = nil
 	if it.err != nil || it.next >= len(it.blocks) {
 		return false
 	}
 	i := it.next
 	it.next++
-	if i == it.have {
-		return true // point reads come back to the cblock that they were in
-	}
-	it.have = -1
 	b, err := it.r.blockAt(it.blocks, i)
 	if err == nil {
 		err = it.r.mayHold(b, it.blocks[i])
 	}
-	if err == nil {
-		it.cells.Reset(b.rows)
-		if err = b.decode(0, b.rows, &it.cells, 0); err != nil {
-			err = it.r.at(it.blocks[i], err)
-		}
-	}
 	if it.err = err; err != nil {
 		return false
 	}
-	it.have, it.first = i, batch.Ordinal(b.first)
+	it.block = b
 	return true
 }
+
+// Len is the number of cells of the cblock that Enter went to.
+func (it *BlockIterator) Len() int { return it.block.rows }
+
+// Cell is cell i, below Len, of the cblock that Enter went to. A byte string holds as long as it is referenced.
+func (it *BlockIterator) Cell(i int) ([]byte, error) {
+	cell, err := it.block.values.Cell(i)
+	if err != nil {
+		return nil, it.r.at(it.blocks[it.block.index], err)
+	}
+	return cell, nil
+}
+
+// Release lets go of the cblock that Enter went to, for who keeps the iterator.
+func (it *BlockIterator) Release() { it.block = nil }
 
 // mayHold tells whether all cells of a data cblock, which stands at p, can be in memory at once. Bytes of a codec's stream
 // may stand for millions of empty byte strings, and a run for any number of cells; keys and deltas that are all

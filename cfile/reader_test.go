@@ -265,8 +265,14 @@ func TestBlockIteratorVisitsCblocksFromAKeyOn(t *testing.T) {
 		if it.Err() != nil || !slices.EqualFunc(all, cells, bytes.Equal) {
 			t.Fatalf("%d cells, want %d: %v", len(all), len(cells), it.Err())
 		}
+		if single := singleCells(t, r.Blocks()); !slices.EqualFunc(single, cells, bytes.Equal) {
+			t.Fatalf("%d cells one by one, want %d", len(single), len(cells))
+		}
 		for row := range 402 {
 			it.SeekAtOrBefore([]byte{byte(row >> 8), byte(row), 0})
+			if row%3 == 0 && it.Enter() { // as well as not
+				it.SeekAtOrBefore([]byte{byte(row >> 8), byte(row), 0})
+			}
 			first := min(row*9, len(cells)-1)
 			if !it.Next() || int(it.First()) > first {
 				t.Fatalf("row %d: cblock begins with cell %d, want %d or before: %v", row, it.First(), first, it.Err())
@@ -278,6 +284,25 @@ func TestBlockIteratorVisitsCblocksFromAKeyOn(t *testing.T) {
 			}
 		}
 	}
+}
+
+// singleCells reads all cells one by one, cblock by cblock.
+func singleCells(t *testing.T, it *BlockIterator) (cells [][]byte) {
+	t.Helper()
+	for it.Enter() {
+		for i := range it.Len() {
+			cell, err := it.Cell(i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cells = append(cells, cell)
+		}
+		it.Release()
+	}
+	if it.Err() != nil {
+		t.Fatal(it.Err())
+	}
+	return cells
 }
 
 func TestRawFilesGiveTheirCblocksByKey(t *testing.T) {

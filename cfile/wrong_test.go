@@ -296,6 +296,17 @@ var uses = map[string]func(r *Reader) error{
 		}
 		return it.Err()
 	},
+	"single cells of blocks": func(r *Reader) error {
+		it := r.Blocks()
+		for it.Enter() {
+			for i := range it.Len() {
+				if _, err := it.Cell(i); err != nil {
+					return err
+				}
+			}
+		}
+		return it.Err()
+	},
 	"find": func(r *Reader) error {
 		p, ok, err := r.FindBlock([]byte{0xff})
 		if err == nil && ok {

@@ -2,7 +2,6 @@ package delta
 
 import (
 	"fmt"
-	"sort"
 	"sync"
 
 	"github.com/oribi-db/oribi/cfile"
@@ -76,43 +75,71 @@ type pointReader struct {
 	key    []byte
 }
 
-// appendRow appends the deltas of one row in the order of the file, checked against s.
-func (f *File) appendRow(dst []change.Delta, row uint32, s *schema.Schema) ([]change.Delta, error) {
+// eachOf hands the deltas of one row to use in the order of the file, checked against s. Of other rows it reads as
+// many keys as a search takes. The lists hold as long as they are referenced. Errors: ErrCorrupt.
+func (f *File) eachOf(row uint32, s *schema.Schema, use func(d change.Delta)) error {
 	p, _ := f.spare.Get().(*pointReader)
 	if p == nil {
 		p = &pointReader{blocks: f.cells.Blocks()}
 	}
-	defer f.spare.Put(p)
+	defer func() {
+		p.blocks.Release()
+		f.spare.Put(p)
+	}()
 
 	p.key = appendKey(p.key[:0], row, mvcc.Min)
 	p.blocks.SeekAtOrBefore(p.key)
-	for p.blocks.Next() {
-		cells := p.blocks.Cells()
-		var bad error
-		i := sort.Search(len(cells), func(i int) bool {
-			at, _, err := parseRow(cells[i])
-			if err != nil {
-				bad = err
-			}
-			return at >= row
-		})
-		for ; i < len(cells) && bad == nil; i++ {
+	for p.blocks.Enter() {
+		i, err := p.find(row)
+		for ; i < p.blocks.Len() && err == nil; i++ {
 			var d change.Delta
-			if d, bad = parseDelta(cells[i]); bad != nil {
+			if d, err = p.delta(i); err != nil {
 				break
 			}
 			if d.Row != row {
-				return dst, nil
+				return nil
 			}
-			bad = d.List.Check(s)
-			dst = append(dst, d)
+			if err = d.List.Check(s); err == nil {
+				use(d)
+			}
 		}
-		if bad != nil {
-			return dst, f.damaged(bad)
+		if err != nil {
+			return f.damaged(err)
 		}
 	}
 	if err := p.blocks.Err(); err != nil {
-		return dst, fmt.Errorf("delta: %w", err)
+		return fmt.Errorf("delta: %w", err)
 	}
-	return dst, nil
+	return nil
+}
+
+// find is the index of the first delta of row or a later one in the cblock at hand, or behind its last.
+func (p *pointReader) find(row uint32) (int, error) {
+	lo, hi := 0, p.blocks.Len()
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		cell, err := p.blocks.Cell(mid)
+		if err != nil {
+			return 0, err
+		}
+		at, _, err := parseRow(cell)
+		if err != nil {
+			return 0, err
+		}
+		if at < row {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo, nil
+}
+
+// delta is delta i of the cblock at hand.
+func (p *pointReader) delta(i int) (change.Delta, error) {
+	cell, err := p.blocks.Cell(i)
+	if err != nil {
+		return change.Delta{}, err
+	}
+	return parseDelta(cell)
 }

@@ -1,8 +1,6 @@
 package delta
 
 import (
-	"sync"
-
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/mvcc"
@@ -57,31 +55,14 @@ func (t *Tracker) Live(row batch.Ordinal) (bool, error) {
 	return true, nil
 }
 
-// scratch is deltas of one row, for point reads.
-type scratch struct{ deltas []change.Delta }
-
-var scratches = sync.Pool{New: func() any { return new(scratch) }}
-
-func (s *scratch) release() {
-	clear(s.deltas)
-	s.deltas = s.deltas[:0]
-	scratches.Put(s)
-}
-
 // fate is the last delete or reinsert of a row in a file of redos, 0 if there is none.
-func (t *Tracker) fate(f *File, row batch.Ordinal) (change.Kind, error) {
-	s := scratches.Get().(*scratch)
-	defer s.release()
-	var err error
-	if s.deltas, err = f.appendRow(s.deltas, uint32(row), t.schema()); err != nil {
-		return 0, err
-	}
-	for i := len(s.deltas) - 1; i >= 0; i-- {
-		if k := s.deltas[i].List.Kind(); k != change.Update {
-			return k, nil
+func (t *Tracker) fate(f *File, row batch.Ordinal) (last change.Kind, err error) {
+	err = f.eachOf(uint32(row), t.schema(), func(d change.Delta) {
+		if k := d.List.Kind(); k != change.Update {
+			last = k
 		}
-	}
-	return 0, nil
+	})
+	return last, err
 }
 
 // RowAt tells in r what the changes make of one row as of snap: reset first, then every change that
@@ -113,18 +94,11 @@ func (t *Tracker) RowAt(row batch.Ordinal, snap mvcc.Timestamp, r *RowState) err
 
 // fileRow applies what counts of a row in one file.
 func (t *Tracker) fileRow(f *File, row batch.Ordinal, snap mvcc.Timestamp, undo bool, r *RowState) error {
-	s := scratches.Get().(*scratch)
-	defer s.release()
-	var err error
-	if s.deltas, err = f.appendRow(s.deltas, uint32(row), t.schema()); err != nil {
-		return err
-	}
-	for _, d := range s.deltas {
+	return f.eachOf(uint32(row), t.schema(), func(d change.Delta) {
 		if counts(d.TS, snap, undo) {
 			r.apply(d.List)
 		}
-	}
-	return nil
+	})
 }
 
 // counts tells whether a change at ts is to be applied to reach snap from the base: a redo that the
