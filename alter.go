@@ -12,7 +12,7 @@ import (
 )
 
 // Change is one change that Alter makes of a table: AddColumn, DropColumn, RenameColumn, SetDefault, SetEncoding, SetCompression,
-// SetBlockSize, SetColumnComment, SetComment, SetHistory.
+// SetBlockSize, SetImmutable, SetColumnComment, SetComment, SetHistory.
 type Change func(*draft) error
 
 // draft is the table's next row of metadata in the making.
@@ -117,6 +117,11 @@ func SetCompression(column string, k schema.Compression) Change {
 // SetBlockSize changes the size of the column's cblocks in files that are written from now on, bytes; 0 = 256 KiB.
 func SetBlockSize(column string, n int32) Change {
 	return setColumn(column, func(c *schema.Column) error { c.BlockBytes = n; return nil })
+}
+
+// SetImmutable makes a column immutable, or no longer so. It holds for operations that are committed from then on.
+func SetImmutable(column string, immutable bool) Change {
+	return setColumn(column, func(c *schema.Column) error { c.Immutable = immutable; return nil })
 }
 
 // SetColumnComment changes the text that stands with a column.

@@ -462,3 +462,61 @@ func TestWritersAndReadersGoOnWhileTheSchemaChanges(t *testing.T) {
 		t.Errorf("%d rows, %v, want %d", n, err, want)
 	}
 }
+
+// Source: tablet spec §2.6, §12.4.
+func TestImmutableColumnIsSetByInsertsAlone(t *testing.T) {
+	store, table, reopen := alterStore(t)
+	b := store.NewBatch()
+	b.Insert(table, oribi.Row{"k": 1, "n": 10, "s": "one"})
+	b.Upsert(table, oribi.Row{"k": 1, "s": "two"})
+	alter(t, table, oribi.SetImmutable("n", true))
+	b.Upsert(table, oribi.Row{"k": 2, "n": 20, "s": "two"})
+	if _, err := b.Commit(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	store, table = reopen()
+	put := func(op oribi.Op, row oribi.Row) error {
+		b := store.NewBatch()
+		b.Row(op, table, row)
+		want, seen := b.Get(context.Background(), table, row["k"])
+		_, err := b.Commit(context.Background())
+		if err != nil && seen == nil {
+			t.Errorf("%v %v: the batch shows %v, its commit is refused: %v", op, row, want, err)
+		}
+		if err == nil && seen == nil {
+			if got, err := table.Get(context.Background(), row["k"]); err != nil || !maps.Equal(got, want) {
+				t.Errorf("%v %v: got %v, %v, the batch has shown %v", op, row, got, err, want)
+			}
+		}
+		return err
+	}
+	cases := []struct {
+		op      oribi.Op
+		row     oribi.Row
+		refused bool
+	}{
+		{oribi.OpUpdate, oribi.Row{"k": 1, "n": 11, "s": "x"}, true},
+		{oribi.OpUpdate, oribi.Row{"k": 9, "n": 11}, true},
+		{oribi.OpUpsert, oribi.Row{"k": 1, "n": 11, "s": "x"}, true},
+		{oribi.OpUpdate, oribi.Row{"k": 1, "s": "three"}, false},
+		{oribi.OpUpdateIgnore, oribi.Row{"k": 1, "n": 11, "s": "i"}, false},
+		{oribi.OpUpdateIgnore, oribi.Row{"k": 1, "n": 12}, false},
+		{oribi.OpUpdateIgnore, oribi.Row{"k": 9, "n": 12}, false},
+		{oribi.OpUpsertIgnore, oribi.Row{"k": 2, "n": 21, "s": "ii"}, false},
+		{oribi.OpUpsertIgnore, oribi.Row{"k": 2, "n": 22}, false},
+		{oribi.OpUpsertIgnore, oribi.Row{"k": 3, "n": 30}, false},
+	}
+	for _, c := range cases {
+		err := put(c.op, c.row)
+		var re *oribi.RowError
+		if c.refused != (errors.As(err, &re) && re.Column == "n") || !c.refused && err != nil {
+			t.Errorf("%v %v: %v", c.op, c.row, err)
+		}
+	}
+	want := []oribi.Row{{"k": int64(1), "n": int32(10), "s": "i"}, {"k": int64(2), "n": int32(20), "s": "ii"}, {"k": int64(3), "n": int32(30), "s": nil}}
+	wantRows(t, "immutable", table, want)
+	alter(t, table, oribi.SetImmutable("n", false))
+	if err := put(oribi.OpUpdate, oribi.Row{"k": 1, "n": 11}); err != nil {
+		t.Error(err)
+	}
+}

@@ -115,6 +115,7 @@ func TestEditsThatCannotBeAreRefused(t *testing.T) {
 		{"an unknown codec", set(func(c *Column) { c.Compression = 9 }), fault.ErrSchema},
 		{"a block size out of bounds", set(func(c *Column) { c.BlockBytes = 1 }), fault.ErrSchema},
 		{"a long comment", set(func(c *Column) { c.Comment = strings.Repeat("x", 257) }), fault.ErrSchema},
+		{"an immutable key", func(e *Editor) error { return e.Set("k", func(c *Column) error { c.Immutable = true; return nil }) }, fault.ErrSchema},
 		{"another type", set(func(c *Column) { c.Type = Int64 }), fault.ErrSchema},
 		{"NOT NULL", set(func(c *Column) { c.Nullable = false }), fault.ErrSchema},
 	}

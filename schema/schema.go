@@ -35,11 +35,12 @@ type ColumnID int32
 
 // Column is one column of a table.
 type Column struct {
-	ID       ColumnID
-	Name     string
-	Type     Type
-	Nullable bool
-	Default  []byte // cell bytes of what a new row has that does not set the column (Kudu: write default); nil = none
+	ID        ColumnID
+	Name      string
+	Type      Type
+	Nullable  bool
+	Immutable bool   // only an insert gives it a value: updates are refused, or pass it over if they are of an Ignore kind
+	Default   []byte // cell bytes of what a new row has that does not set the column (Kudu: write default); nil = none
 	// ReadDefault is what the rows have that were written before the column was added: its default then. It never changes; CreateTable and
 	// AddColumn set it from Default.
 	ReadDefault []byte
@@ -139,6 +140,8 @@ func (c *Column) check(key bool) error {
 		return fail("unknown type %d", int32(c.Type))
 	case key && c.Nullable:
 		return fail("a key column cannot be nullable")
+	case key && c.Immutable:
+		return fail("a key column is never changed and cannot be called immutable")
 	case key && !c.Type.Keyable():
 		return fail("type %s cannot be in a key", c.Type)
 	case key && (c.Default != nil || c.ReadDefault != nil):

@@ -68,7 +68,7 @@ func exampleSchema(t testing.TB) *schema.Schema {
 	s, err := schema.New([]schema.Column{
 		{ID: 10, Name: "region", Type: schema.String, Encoding: schema.Prefix},
 		{ID: 4, Name: "at", Type: schema.Timestamp},
-		{ID: 11, Name: "price", Type: schema.Decimal64, Precision: 12, Scale: 2, Nullable: true, Comment: "net"},
+		{ID: 11, Name: "price", Type: schema.Decimal64, Precision: 12, Scale: 2, Nullable: true, Immutable: true, Comment: "net"},
 		{ID: 12, Name: "code", Type: schema.Varchar, Length: 8, Default: []byte{}, ReadDefault: []byte("x"), Compression: schema.Zlib},
 		{ID: 13, Name: "n", Type: schema.Int16, ReadDefault: []byte{5, 0}, BlockBytes: 4096},
 	}, 2)
@@ -236,7 +236,6 @@ func TestTableRowsThatCannotBeAreRefused(t *testing.T) {
 		{"negative type", func(m *kudupb.TableRow) { m.Schema.Columns[1].Type = proto.Int32(-1) }, fault.ErrCorrupt},
 		{"read default of a wrong width", func(m *kudupb.TableRow) { m.Schema.Columns[4].ReadDefaultValue = []byte{1} }, fault.ErrCorrupt},
 		{"default of a wrong width", func(m *kudupb.TableRow) { m.Schema.Columns[4].WriteDefaultValue = []byte{1, 2, 3} }, fault.ErrCorrupt},
-		{"immutable column", func(m *kudupb.TableRow) { m.Schema.Columns[4].Immutable = proto.Bool(true) }, fault.ErrUnsupported},
 	}
 	for _, c := range cases {
 		m := message()

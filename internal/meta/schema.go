@@ -35,6 +35,9 @@ func columnMessage(c *schema.Column, key bool) *kudupb.ColumnSchemaPB {
 	case c.Type == schema.Varchar:
 		m.TypeAttributes = &kudupb.ColumnTypeAttributesPB{Length: proto.Int32(int32(c.Length))}
 	}
+	if c.Immutable {
+		m.Immutable = proto.Bool(true)
+	}
 	if c.Comment != "" {
 		m.Comment = proto.String(c.Comment)
 	}
@@ -43,7 +46,7 @@ func columnMessage(c *schema.Column, key bool) *kudupb.ColumnSchemaPB {
 
 // SchemaFromMessage makes a schema of Kudu's message: every column with its ID, key columns first, all rules of
 // schema.New kept.
-// Errors: ErrCorrupt; ErrUnsupported for immutable, auto-incrementing and nested columns.
+// Errors: ErrCorrupt; ErrUnsupported for auto-incrementing and nested columns.
 func SchemaFromMessage(m *kudupb.SchemaPB) (*schema.Schema, error) {
 	if m == nil {
 		return nil, fault.Corruptf("schema: absent")
@@ -76,8 +79,8 @@ func columnFromMessage(m *kudupb.ColumnSchemaPB) (schema.Column, error) {
 	switch {
 	case m.Id == nil || int32(m.GetId()) < 0:
 		return schema.Column{}, fault.Corruptf("schema: column %q: bad id", m.GetName())
-	case m.GetImmutable() || m.GetIsAutoIncrementing() || m.NestedType != nil:
-		return schema.Column{}, fault.Unsupportedf("schema: column %q is immutable, auto-incrementing or nested", m.GetName())
+	case m.GetIsAutoIncrementing() || m.NestedType != nil:
+		return schema.Column{}, fault.Unsupportedf("schema: column %q is auto-incrementing or nested", m.GetName())
 	}
 	a := m.GetTypeAttributes()
 	return schema.Column{
@@ -85,6 +88,7 @@ func columnFromMessage(m *kudupb.ColumnSchemaPB) (schema.Column, error) {
 		Name:        m.GetName(),
 		Type:        schema.Type(m.GetType()),
 		Nullable:    m.GetIsNullable(),
+		Immutable:   m.GetImmutable(),
 		Default:     m.WriteDefaultValue,
 		ReadDefault: m.ReadDefaultValue,
 		Encoding:    schema.Encoding(m.GetEncoding()),

@@ -144,6 +144,7 @@ func randomAlteration(r *rand.Rand, columns []schema.Column, keys int) Alteratio
 		c := &a.Add
 		c.Name, c.Type, c.Nullable = freeName(r, columns), allTypes[r.IntN(len(allTypes))], r.IntN(2) == 0
 		randomAttributes(r, c)
+		c.Immutable = r.IntN(20) == 0
 		if !c.Nullable || r.IntN(2) == 0 {
 			c.Default = randomCell(r, c)
 		}

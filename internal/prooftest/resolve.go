@@ -104,15 +104,20 @@ func (t *Table) decide(op *Op, row [][]byte) (next [][]byte, cause error, refuse
 		return t.newRow(op), nil, false
 	case oribi.OpUpsert, oribi.OpUpsertIgnore:
 		if live {
-			return t.set(op, row), nil, false
+			next = t.set(op, row)
+			return next, nil, next == nil
 		}
 		if next = t.newRow(op); next == nil {
 			return nil, nil, true // a column that a new row has to have is not set
 		}
 		return next, nil, false
 	case oribi.OpUpdate, oribi.OpUpdateIgnore:
+		next = t.set(op, row)
+		if next == nil && row != nil || op.Ask == oribi.OpUpdate && t.setsImmutable(op) {
+			return nil, nil, true
+		}
 		if live {
-			return t.set(op, row), nil, false
+			return next, nil, false
 		}
 	case oribi.OpDelete, oribi.OpDeleteIgnore:
 		if live {
@@ -137,11 +142,25 @@ func (t *Table) newRow(op *Op) [][]byte {
 	return row
 }
 
-// set is the row with the given columns replaced; the very row when none but the key is given.
+// setsImmutable tells whether an operation gives an immutable column a value.
+func (t *Table) setsImmutable(op *Op) bool {
+	for i := range t.Schema.Columns {
+		if t.Schema.Columns[i].Immutable && op.Set[i] {
+			return true
+		}
+	}
+	return false
+}
+
+// set is the row with the given columns replaced; the very row when none but the key is given, nil when one is immutable, which the Ignore
+// kinds pass over.
 func (t *Table) set(op *Op, row [][]byte) [][]byte {
+	if (op.Ask == oribi.OpUpsert || op.Ask == oribi.OpUpdate) && t.setsImmutable(op) {
+		return nil
+	}
 	next := row
 	for i := t.Schema.Keys; i < len(row); i++ {
-		if !op.Set[i] {
+		if !op.Set[i] || t.Schema.Columns[i].Immutable {
 			continue
 		}
 		if &next[0] == &row[0] {

@@ -14,7 +14,7 @@ import (
 //
 //	settings seed=7 hybrid=false history=0s flush=65536 rowset=8192 background=false keys=300
 //	create t0 keys=1
-//	  column a type=INT32 encoding=0 compression=1 block=512 precision=0 scale=0 length=0 null=false default=-
+//	  column a type=INT32 encoding=0 compression=1 block=512 precision=0 scale=0 length=0 null=false immutable=false default=-
 //	alter t0
 //	  add b type=INT32 …
 //	  rename 0 c
@@ -78,8 +78,8 @@ func (st *Step) print(b *strings.Builder) {
 }
 
 func printColumn(b *strings.Builder, word string, c *schema.Column) {
-	fmt.Fprintf(b, "\n  %s %s type=%v encoding=%d compression=%d block=%d precision=%d scale=%d length=%d null=%v default=%s",
-		word, c.Name, c.Type, c.Encoding, c.Compression, c.BlockBytes, c.Precision, c.Scale, c.Length, c.Nullable, cellText(c.Default, c.Default != nil))
+	fmt.Fprintf(b, "\n  %s %s type=%v encoding=%d compression=%d block=%d precision=%d scale=%d length=%d null=%v immutable=%v default=%s",
+		word, c.Name, c.Type, c.Encoding, c.Compression, c.BlockBytes, c.Precision, c.Scale, c.Length, c.Nullable, c.Immutable, cellText(c.Default, c.Default != nil))
 }
 
 func (r *Read) print(b *strings.Builder) {

@@ -39,6 +39,7 @@ func randomSchema(r *rand.Rand) *schema.Schema {
 		randomAttributes(r, c)
 		if i >= keys {
 			c.Nullable = r.IntN(2) == 0
+			c.Immutable = r.IntN(20) == 0
 			if r.IntN(3) == 0 {
 				c.Default = randomCell(r, c)
 			}

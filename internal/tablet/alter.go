@@ -97,7 +97,7 @@ func convert(ops []Op, from, to *Shape) {
 	for i := range ops {
 		switch op := &ops[i]; op.Ask {
 		case Update, UpdateIgnore:
-			op.Body = convertList(op.Body, to.Schema)
+			op.Body, _ = filterList(op.Body, func(id schema.ColumnID) (bool, error) { return to.Schema.IndexID(id) >= 0, nil })
 		case Insert, InsertIgnore, Upsert, UpsertIgnore:
 			op.convertRow(source, from, to)
 		}
@@ -135,8 +135,8 @@ func (op *Op) convertRow(source []int, from, to *Shape) {
 	op.Body = to.Layout.AppendRow(nil, cells)
 }
 
-// convertList leaves out of an update the columns that s does not have.
-func convertList(list change.List, s *schema.Schema) change.List {
+// filterList makes an update of the columns that keep wants; nil when there is none. An error of keep ends it.
+func filterList(list change.List, keep func(schema.ColumnID) (bool, error)) (change.List, error) {
 	out := change.AppendUpdateHeader(make(change.List, 0, len(list)), change.Update)
 	empty := len(out)
 	for r := list.Columns(); ; {
@@ -144,12 +144,16 @@ func convertList(list change.List, s *schema.Schema) change.List {
 		if !ok {
 			break
 		}
-		if s.IndexID(id) >= 0 {
+		want, err := keep(id)
+		if err != nil {
+			return nil, err
+		}
+		if want {
 			out = change.AppendColumn(out, id, cell)
 		}
 	}
 	if len(out) == empty {
-		return nil
+		return nil, nil
 	}
-	return out
+	return out, nil
 }

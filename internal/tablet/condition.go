@@ -124,11 +124,23 @@ func (sh *Shape) After(op *Op, cells [][]byte) ([][]byte, error) {
 			return cells, nil
 		}
 		for c := sh.Schema.Keys; c < len(cells); c++ {
-			if op.Set == nil || op.Set.Get(c) {
+			if op.Set != nil && !op.Set.Get(c) {
+				continue
+			}
+			switch {
+			case !sh.Schema.Columns[c].Immutable:
 				cells[c] = sh.Layout.Cell(op.Body, c)
+			case op.Ask == Upsert:
+				return nil, ErrImmutable
 			}
 		}
 		return cells, nil
+	}
+	list, _, err := sh.mutable(op)
+	if err != nil {
+		return nil, err
+	}
+	switch op.Ask {
 	case Update, Delete:
 		if cells == nil {
 			return nil, fault.ErrNotFound
@@ -137,7 +149,7 @@ func (sh *Shape) After(op *Op, cells [][]byte) ([][]byte, error) {
 	switch op.Ask {
 	case Update, UpdateIgnore:
 		if cells != nil {
-			sh.set(cells, op.Body)
+			sh.set(cells, list)
 		}
 	case Delete, DeleteIgnore:
 		cells = nil

@@ -16,12 +16,15 @@ type Shape struct {
 	Layout  *change.Layout  // of row images
 	Encoder *keyenc.Encoder // of keys; all shapes of a table encode keys alike
 	All     []int           // indexes of all columns: 0, 1, …
+
+	immutable bool // there is an immutable column
 }
 
 func newShape(s *schema.Schema, version uint32) *Shape {
 	sh := &Shape{Schema: s, Version: version, Layout: change.NewLayout(s), Encoder: keyenc.NewEncoder(s), All: make([]int, len(s.Columns))}
 	for i := range sh.All {
 		sh.All[i] = i
+		sh.immutable = sh.immutable || s.Columns[i].Immutable
 	}
 	return sh
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // Ask is what a write batch asks to be done with a row. Source: tablet spec §12.4.
@@ -52,6 +53,9 @@ type Op struct {
 // ErrNotSet is the cause of a *fault.RowError about a column that a new row has to have.
 var ErrNotSet = errors.New("not set, and it has no default and cannot be NULL")
 
+// ErrImmutable is the cause of a *fault.RowError about an update of an immutable column.
+var ErrImmutable = errors.New("immutable, and cannot be updated")
+
 // Write is one write batch's share of a table, between Prepare and Release.
 type Write struct {
 	t       *Tablet
@@ -60,6 +64,7 @@ type Write struct {
 	targets []target
 	locked  []uint16 // stripes, rising
 	lists   []byte   // change lists made of upserts
+	column  string   // that the last error of decide is about
 	partial bool     // refused operations are left out
 	Refused []*fault.RowError
 }
@@ -260,13 +265,18 @@ func (w *Write) decide(i int, p place) (after place, err error) {
 		case op.Ask == InsertIgnore:
 			return p, nil
 		}
-		if to.list = w.updateOf(op); to.list != nil {
+		if to.list, err = w.updateOf(op); to.list != nil {
 			to.kind = change.Update
 		}
-		return p, nil
+		return p, err
 	case Update, UpdateIgnore:
+		list, column, err := w.layout.shape.mutable(op)
+		if err != nil {
+			w.column = column
+			return p, err
+		}
 		if p.live {
-			if to.list = op.Body; len(op.Body) > 0 { // else all its columns were dropped
+			if to.list = list; len(list) > 0 { // else its columns were dropped, or are immutable
 				to.kind = change.Update
 			}
 			return p, nil
@@ -283,29 +293,55 @@ func (w *Write) decide(i int, p place) (after place, err error) {
 	return p, nil
 }
 
-// updateOf makes an UPDATE of the columns that an upsert gave; nil when it gave none but the key.
-func (w *Write) updateOf(op *Op) change.List {
+// mutable is the list of an update without immutable columns, which are an error, about the column, unless the update is of the Ignore kind.
+func (sh *Shape) mutable(op *Op) (list change.List, column string, err error) {
+	if !sh.immutable {
+		return op.Body, "", nil
+	}
+	list, err = filterList(op.Body, func(id schema.ColumnID) (bool, error) {
+		c := &sh.Schema.Columns[sh.Schema.IndexID(id)]
+		if c.Immutable && op.Ask == Update {
+			column = c.Name
+			return false, ErrImmutable
+		}
+		return !c.Immutable, nil
+	})
+	return list, column, err
+}
+
+// updateOf makes an UPDATE of the columns that an upsert gave; nil when it gave none but the key. Immutable columns as mutable does.
+func (w *Write) updateOf(op *Op) (change.List, error) {
 	s, layout := w.layout.shape.Schema, w.layout.shape.Layout
 	start := len(w.lists)
 	w.lists = change.AppendUpdateHeader(w.lists, change.Update)
 	any := false
 	for c := s.Keys; c < len(s.Columns); c++ {
 		if op.Set == nil || op.Set.Get(c) {
+			if s.Columns[c].Immutable {
+				if op.Ask == Upsert {
+					w.column = s.Columns[c].Name
+					return nil, ErrImmutable
+				}
+				continue
+			}
 			w.lists = change.AppendColumn(w.lists, s.Columns[c].ID, layout.Cell(op.Body, c))
 			any = true
 		}
 	}
 	if !any {
 		w.lists = w.lists[:start]
-		return nil
+		return nil, nil
 	}
-	return change.List(w.lists[start:len(w.lists):len(w.lists)])
+	return change.List(w.lists[start:len(w.lists):len(w.lists)]), nil
 }
 
 func (w *Write) rowError(op *Op, cause error) *fault.RowError {
 	e := &fault.RowError{Row: op.Index, Table: w.t.Name, Key: w.t.KeyText(op.Key), Cause: cause}
-	if cause == ErrNotSet {
+	switch cause {
+	case ErrNotSet:
 		e.Column = op.Lacks
+	case ErrImmutable:
+		e.Column = w.column
 	}
 	return e
 }

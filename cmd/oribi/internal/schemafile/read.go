@@ -126,6 +126,8 @@ func readColumn(value []byte) (c schema.Column, key bool, err error) {
 			key, err = readBool(w.Value)
 		case "nullable":
 			c.Nullable, err = readBool(w.Value)
+		case "immutable":
+			c.Immutable, err = readBool(w.Value)
 		case "default":
 			initial = w.Value
 		case "encoding":

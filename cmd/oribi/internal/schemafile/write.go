@@ -37,6 +37,9 @@ func (t *Table) appendColumn(dst []byte, i int) []byte {
 	dst = appendString(append(dst, `,"type":`...), c.TypeName())
 	dst = strconv.AppendBool(append(dst, `,"key":`...), i < t.Keys)
 	dst = strconv.AppendBool(append(dst, `,"nullable":`...), c.Nullable)
+	if c.Immutable {
+		dst = append(dst, `,"immutable":true`...)
+	}
 	if c.Default != nil {
 		dst = celltext.AppendJSON(append(dst, `,"default":`...), c, c.Default)
 	}
