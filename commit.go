@@ -30,7 +30,7 @@ const AllowPartial CommitOption = 2
 // nothing is changed. An empty batch returns a fresh timestamp. ctx is heeded up to the moment when the batch enters the log;
 // after that Commit ends by itself. The batch is empty afterwards, committed or not, and may be used again.
 //
-// Errors: ErrRow with ErrKeyExists, ErrNotFound or what is wrong with the row; ErrBatchTooLarge; ErrReadOnly; ErrNoSpace; ErrPoisoned;
+// Errors: ErrRow with ErrKeyExists, ErrNotFound, ErrConflict (If) or what is wrong with the row; ErrBatchTooLarge; ErrReadOnly; ErrNoSpace; ErrPoisoned;
 // ErrClosed; ctx's.
 func (b *Batch) Commit(ctx context.Context, opts ...CommitOption) (mvcc.Timestamp, error) {
 	b.outcomes = nil

@@ -23,7 +23,7 @@
 //   - When Commit returns, the batch is visible, and durable unless NoSync was given. NoSync survives a kill of the process,
 //     not a power cut. Batches become visible in the order of their timestamps, so a snapshot is one number.
 //   - AsOf(ts) sees the batch that got ts and all before it, and gives the same answer each time. Below the history that the
-//     table keeps it is ErrTooOld, never a wrong answer.
+//     table keeps it is ErrTooOld, never a wrong answer. A Snapshot keeps what it holds readable until it is closed.
 //   - Bytes on disk lie under checksums, which are checked when they are read. Damage is ErrCorrupt and names the place.
 //   - When a write to the log, to the metadata or to a block fails, the store is read-only from then on: ErrPoisoned. Reads go
 //     on. A full disk, found before anything was changed, is ErrNoSpace, and the call may be tried again.
@@ -70,7 +70,7 @@
 //	tablet mu            the pointer to a table's layout; no I/O under it
 //	Store.appendMu       timestamp, LSN, log frame and place in the order of publication
 //
-// The locks of the log, the block manager, the publisher, the clock and the cache lie below all of these. Calls are counted in and out of
+// The locks of the log, the block manager, the publisher, the holds of history, the clock and the cache lie below all of these. Calls are counted in and out of
 // the store, which is no lock: Close waits for those inside. A write batch waits for its turn to be published with no lock held. A
 // flush waits for that of others with work and gate held: no write batch that has entered the log takes one of these, and an ingest
 // that has holds its own. It still has to take metaMu: nobody waits for publication who holds that.

@@ -11,7 +11,7 @@ var (
 	ErrSchema        = fault.ErrSchema        // a schema breaks a rule
 	ErrTooOld        = fault.ErrTooOld        // a read below the history floor
 	ErrFuture        = fault.ErrFuture        // a timestamp more than 10 s ahead of the clock
-	ErrConflict      = fault.ErrConflict      // an optimistic transaction lost
+	ErrConflict      = fault.ErrConflict      // a condition of a write batch does not hold
 	ErrBatchTooLarge = fault.ErrBatchTooLarge // a write batch over its limit
 	ErrCorrupt       = fault.ErrCorrupt       // bytes on disk are not what was written
 	ErrUnsupported   = fault.ErrUnsupported   // a feature or a format that this program does not know

@@ -14,6 +14,7 @@
 //   - Live: is this row there now?
 //   - RowAt: what do the changes make of this row as of a snapshot?
 //   - NewWindow: the same for a scan, window by window of row IDs, column by column;
+//   - NewSpan: which rows were changed between two timestamps?
 //   - NewCollector: the changes themselves, for compactions.
 //
 // A snapshot is an exclusive bound: a change at t is seen if and only if t < snap. So a redo counts if
@@ -25,5 +26,5 @@
 //
 // A file of deltas is a cfile of type BINARY whose cells are sorted by row; the tables of its bytes are beside
 // appendKey and Stats. Source: tablet spec §5 to §8; cfile spec §16.3. Simpler than Kudu: no lazy opening,
-// no diff scans, no snapshots with gaps. The cost: opening a rowset reads the footer of each of its files.
+// no scans with two snapshots (a diff joins two scans of the rows of a Span), no snapshots with gaps. The cost: opening a rowset reads the footer of each of its files.
 package delta

@@ -27,7 +27,7 @@ var (
 	ErrTooOld = errors.New("timestamp is before the history that is kept")
 	// ErrFuture: a timestamp too far ahead of the clock.
 	ErrFuture = errors.New("timestamp is ahead of the clock")
-	// ErrConflict: an optimistic transaction lost.
+	// ErrConflict: a condition of a write batch does not hold.
 	ErrConflict = errors.New("conflict")
 	// ErrBatchTooLarge: a write batch over its size limit.
 	ErrBatchTooLarge = errors.New("write batch too large")
