@@ -192,3 +192,51 @@ func TestTimestampsRiseOverReopeningsWhateverTheClockDoes(t *testing.T) {
 		}
 	}
 }
+
+// A batch deletes a row that an ingest has brought, inserts the key again and deletes that too, while memory has a ghost of the key from
+// before the ingest. Two copies of the row end at one timestamp then; a compaction makes one of them and keeps all versions. Other
+// keys make the one or the other rowset the first that comes to the key.
+func TestVersionsOfAKeyThatABatchDeletedTwiceOutliveCompaction(t *testing.T) {
+	ctx := context.Background()
+	for name, brought := range map[string][]int64{"memory comes to the key last": {-1, 1}, "the ingested rowset does": {0, 1}} {
+		store, table, _ := ingestStore(t, vfs.NewMem())
+		putNumber(t, store, table, int(-brought[0]-1), 0)
+		at := []mvcc.Timestamp{putNumber(t, store, table, 1, 7), commitRows(t, store, oribi.OpDelete, table, 1)}
+		ts, _, err := table.Ingest(ctx, steps(nil, numbers(brought...)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := store.NewBatch()
+		b.Delete(table, oribi.Row{"k": 1})
+		b.Insert(table, oribi.Row{"k": 1, "v": 30})
+		b.Delete(table, oribi.Row{"k": 1})
+		end, err := b.Commit(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at = append(at, ts, end)
+		for _, step := range []struct {
+			state string
+			do    func(context.Context) error
+		}{{"in memory", func(context.Context) error { return nil }}, {"flushed", table.Flush}, {"compacted", table.Compact}} {
+			if err := step.do(ctx); err != nil {
+				t.Fatal(err)
+			}
+			text := ""
+			for _, ts := range at {
+				row, err := table.Get(ctx, 1, oribi.AsOf(ts))
+				if err != nil && !errors.Is(err, oribi.ErrNotFound) {
+					t.Fatal(err)
+				}
+				text += fmt.Sprint(row["v"], ", ")
+			}
+			if text != "7, <nil>, 10, <nil>, " {
+				t.Errorf("%s, %s: values %s", name, step.state, text)
+			}
+			if text, _ := historyOf(t, table, 1); text != "delete <nil>, insert 10, delete <nil>, insert 7, " {
+				t.Errorf("%s, %s: history %s", name, step.state, text)
+			}
+		}
+		store.Close()
+	}
+}

@@ -135,7 +135,7 @@ func (f *folder) appendReinsert(dst []byte, cells [][]byte) []byte {
 //
 // Source: tablet spec §13.5, save that undos of one timestamp are put in order here, see mergeUndos.
 func (f *folder) chain(copies []version) (version, error) {
-	slices.SortStableFunc(copies, func(a, b version) int { return compareEnds(b.deleted, a.deleted) })
+	slices.SortStableFunc(copies, func(a, b version) int { return compareAges(&b, &a) })
 	newest := copies[0]
 	for _, old := range copies[1:] {
 		if old.deleted == nil {
@@ -181,17 +181,35 @@ func sameTime(undo []change.Delta) int {
 	return n
 }
 
-// compareEnds orders copies by when they ended; a live one is last.
-func compareEnds(a, b *change.Delta) int {
+// compareAges orders copies by when they ended; a live one is last.
+//
+// Two may have ended at one timestamp: a batch deleted the row in a rowset, inserted the key again and deleted that too. Such a row is
+// dropped with the MemRowSet that it is in, unless there was a ghost of the key, which goes on as a REINSERT. The copy that the batch began, or
+// began again, is the younger one. As in mergeUndos, its undos at that timestamp end in a DELETE; the other was there before.
+func compareAges(a, b *version) int {
 	switch {
-	case a == nil && b == nil:
+	case a.deleted == nil && b.deleted == nil:
 		return 0
-	case a == nil:
+	case a.deleted == nil:
 		return 1
-	case b == nil:
+	case b.deleted == nil:
 		return -1
 	}
-	return compareTimestamps(a.TS, b.TS)
+	if c := compareTimestamps(a.deleted.TS, b.deleted.TS); c != 0 {
+		return c
+	}
+	switch began := a.beganAtItsEnd(); {
+	case began == b.beganAtItsEnd():
+		return 0
+	case began:
+		return 1
+	}
+	return -1
+}
+
+// beganAtItsEnd tells whether the copy was not there before the timestamp at which it was deleted.
+func (v *version) beganAtItsEnd() bool {
+	return len(v.undo) > 0 && v.undo[0].TS == v.deleted.TS && v.undo[sameTime(v.undo)-1].List.Kind() == change.Delete
 }
 
 func compareTimestamps(a, b mvcc.Timestamp) int {

@@ -152,6 +152,38 @@ func TestReinsertOfAKeyOnlyRow(t *testing.T) {
 	}
 }
 
+// Two copies of a key end at one timestamp when a batch deletes the row, inserts the key again and deletes that too. The copy that the
+// batch began is the newer one, in whatever order the rowsets come. It is no new copy if a ghost was there before, here one that an
+// ingest, which does not ask memory for ghosts, has left older than the other copy:
+//
+//	MemRowSet  |ins 3--del 4|                 |ins 7, del 7|
+//	ingested                 |ins 5-----del 7|
+func TestCopiesThatEndInOneBatchKeepTheirOrder(t *testing.T) {
+	const want = "k val=3 nullable=3; UNDO [@7 DELETE, @7 REINSERT val=2,nullable=2, @5 DELETE, @4 REINSERT val=1,nullable=1, @3 DELETE]; REDO [@7 DELETE]\n"
+	again := func() Input {
+		return oneRow("k", 3, 3, []change.Delta{deletion(7), changed(4, set(change.Reinsert, 1, 1)), deletion(3)}, []change.Delta{deletion(7)})
+	}
+	ingested := func() Input { return oneRow("k", 2, 2, []change.Delta{deletion(5)}, []change.Delta{deletion(7)}) }
+	for name, inputs := range map[string][]Input{"again first": {again(), ingested()}, "ingested first": {ingested(), again()}} {
+		res, err := run(testSchema, mvcc.Min, 0, inputs...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := res.text(); got != want {
+			t.Errorf("%s:\ngot  %swant %s", name, got, want)
+		}
+		for snap, val := range map[mvcc.Timestamp]string{3: "", 4: "1", 5: "", 6: "2", 7: "2", 8: ""} {
+			rows, err := res.at(testSchema, snap)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if cells, live := rows["k"]; live != (val != "") || live && number(cells[1]) != val {
+				t.Errorf("%s: at %d: live %t, %v, want %q", name, snap, live, cells, val)
+			}
+		}
+	}
+}
+
 func TestHistoriesThatContradictThemselvesAreCorrupt(t *testing.T) {
 	born := []change.Delta{deletion(5)}
 	for name, inputs := range map[string][]Input{
