@@ -484,12 +484,10 @@ func TestArraysHaveNoSingleCells(t *testing.T) {
 	if _, err := r.Cell(0); !errors.Is(err, fault.ErrUnsupported) {
 		t.Errorf("cell: %v", err)
 	}
-	it := r.Blocks()
-	if it.Next() || !errors.Is(it.Err(), fault.ErrUnsupported) {
-		t.Errorf("cblock: %v", it.Err())
+	if _, err := r.DataBlocks(); !errors.Is(err, fault.ErrUnsupported) {
+		t.Errorf("cblocks: %v", err)
 	}
-	it.SeekAtOrBefore(nil)
-	if it.Next() || !errors.Is(it.Err(), fault.ErrUnsupported) {
-		t.Errorf("cblock behind a key: %v", it.Err())
+	if _, err := r.FindData(nil); !errors.Is(err, fault.ErrUnsupported) {
+		t.Errorf("cblock behind a key: %v", err)
 	}
 }

@@ -2,114 +2,117 @@ package cfile
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/cache"
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// BlockIterator visits the data cblocks of a file one after the other, whole, and so takes the memory of all their
-// cells: it is for files of keys and of deltas, whose cblocks are small. For one goroutine.
-//
-// It begins before the first cblock:
-//
-//	it := r.Blocks()
-//	it.SeekAtOrBefore(key) // optional, and at any time
-//	for it.Next() {
-//		use(it.Cells())
-//	}
-//	return it.Err()
-//
-// To search in a cblock, Enter takes the place of Next, and Len and Cell that of Cells: then nothing is decoded but
-// the cells asked for.
-type BlockIterator struct {
-	r      *Reader
-	blocks []BlockPointer
-	next   int        // number of the cblock that Next visits
-	block  *dataBlock // that Enter went to last
-	have   int        // number of the cblock in cells, -1 = none
-	first  batch.Ordinal
-	cells  batch.Vector
-	err    error
-}
-
-// Blocks makes an iterator over the data cblocks, in the order of their rows. NULLs and arrays, of which a few bytes
-// may stand for any number, are fault.ErrUnsupported.
-func (r *Reader) Blocks() *BlockIterator {
-	it := &BlockIterator{r: r, have: -1, cells: batch.Vector{Type: r.info.Type}}
+// DataBlocks is the number of data cblocks. What is kept of them as a whole, by ParsedBlock, is for files of keys and of deltas:
+// NULLs and arrays, of which a few bytes may stand for any number, are fault.ErrUnsupported.
+func (r *Reader) DataBlocks() (int, error) {
 	if r.info.Nullable || r.info.Array {
-		it.err = fault.Unsupportedf("cfile: block %v: whole cblocks of a nullable column or one of arrays", r.src.ID())
-		return it
+		return 0, fault.Unsupportedf("cfile: block %v: whole cblocks of a nullable column or one of arrays", r.src.ID())
 	}
-	it.blocks, it.err = r.blocks()
-	return it
+	bs, err := r.blocks()
+	return len(bs), err
 }
 
-// SeekAtOrBefore makes Next visit the last cblock whose key in the value index is at or before key, or the first
-// cblock if its key is behind it. Where keys rise, cells that are at or behind key stand there or later. What went
-// wrong before is forgotten; what goes wrong here is told by Next and Err. Source: cfile spec §8.5.
-func (it *BlockIterator) SeekAtOrBefore(key []byte) {
-	x, err := it.r.valueIndex()
-	if it.err = err; err != nil {
-		return
-	}
-	i, err := it.r.find(x, key)
-	it.blocks, it.next, it.err = x.blocks, max(i, 0), err
-}
-
-// Next goes to the next cblock; false is the end, or an error.
-func (it *BlockIterator) Next() bool {
-	if it.err == nil && it.next == it.have {
-		it.next++
-		return true // a leap that ends where it began
-	}
-	it.have = -1
-	if !it.Enter() {
-		return false
-	}
-	b := it.block
-	it.cells.Reset(b.rows)
-	if err := b.decode(0, b.rows, &it.cells, 0); err != nil {
-		it.err = it.r.at(it.blocks[b.index], err)
-		return false
-	}
-	it.have, it.first = b.index, batch.Ordinal(b.first)
-	return true
-}
-
-// Enter is Next without the cells: Len and Cell tell of them, Cells, Vector and First do not.
-func (it *BlockIterator) Enter() bool {
-	it.block = nil
-	if it.err != nil || it.next >= len(it.blocks) {
-		return false
-	}
-	i := it.next
-	it.next++
-	b, err := it.r.blockAt(it.blocks, i)
-	if err == nil {
-		err = it.r.mayHold(b, it.blocks[i])
-	}
-	if it.err = err; err != nil {
-		return false
-	}
-	it.block = b
-	return true
-}
-
-// Len is the number of cells of the cblock that Enter went to.
-func (it *BlockIterator) Len() int { return it.block.rows }
-
-// Cell is cell i, below Len, of the cblock that Enter went to. A byte string holds as long as it is referenced.
-func (it *BlockIterator) Cell(i int) ([]byte, error) {
-	cell, err := it.block.values.Cell(i)
+// FindData is the number of the last data cblock whose key in the value index is at or before key, −1 if the first key is behind
+// it or there is none. Where keys rise, cells that are at or behind key stand there or later. Source: cfile spec §8.5.
+func (r *Reader) FindData(key []byte) (int, error) {
+	x, err := r.valueIndex()
 	if err != nil {
-		return nil, it.r.at(it.blocks[it.block.index], err)
+		return -1, err
+	}
+	return r.find(x, key)
+}
+
+// Cells is a data cblock whose cells are read one by one where they stand, so that a search in it decodes no others. Immutable.
+type Cells struct {
+	r *Reader
+	b *dataBlock
+	p BlockPointer
+}
+
+// DataBlock returns data cblock i, one of DataBlocks, through the cache.
+func (r *Reader) DataBlock(i int) (Cells, error) {
+	bs, err := r.blocks()
+	if err != nil {
+		return Cells{}, err
+	}
+	b, err := r.blockAt(bs, i)
+	if err == nil {
+		err = r.mayHold(b, bs[i])
+	}
+	return Cells{r, b, bs[i]}, err
+}
+
+// Len is the number of cells.
+func (c Cells) Len() int { return c.b.rows }
+
+// Cell is cell i, below Len. A byte string holds as long as it is referenced.
+func (c Cells) Cell(i int) ([]byte, error) {
+	cell, err := c.b.values.Cell(i)
+	if err != nil {
+		return nil, c.r.at(c.p, err)
 	}
 	return cell, nil
 }
 
-// Release lets go of the cblock that Enter went to, for who keeps the iterator.
-func (it *BlockIterator) Release() { it.block = nil }
+// ParsedBlock returns what parse makes of all cells of data cblock i, one of DataBlocks, through the cache, which keeps that instead of
+// the cblock. parse is always the same for a file; first is the row of the first cell. It returns what it made and the bytes that this takes.
+// The vector and its cells hold during the call only.
+func (r *Reader) ParsedBlock(i int, parse func(first batch.Ordinal, cells *batch.Vector) (v any, bytes int64, err error)) (any, error) {
+	bs, err := r.blocks()
+	if err != nil {
+		return nil, err
+	}
+	p := bs[i]
+	key := cache.Key{Block: r.id, Offset: uint64(p.Offset), Part: partRaw}
+	if r.cache != nil {
+		if v, ok := r.cache.Get(key); ok {
+			return v, nil
+		}
+	}
+	s := parsings.Get().(*parsing)
+	defer s.release()
+	b, err := r.readData(i, p, &s.scratch)
+	if err == nil {
+		err = r.mayHold(b, p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.cells.Type = r.info.Type
+	s.cells.Reset(b.rows)
+	if err := b.decode(0, b.rows, &s.cells, 0); err != nil {
+		return nil, r.at(p, err)
+	}
+	v, bytes, err := parse(batch.Ordinal(b.first), &s.cells)
+	if err != nil {
+		return nil, r.at(p, err)
+	}
+	if r.cache != nil {
+		r.cache.Put(key, v, bytes)
+	}
+	return v, nil
+}
+
+// parsing is the memory of a ParsedBlock.
+type parsing struct {
+	scratch
+	cells batch.Vector
+}
+
+var parsings = sync.Pool{New: func() any { return new(parsing) }}
+
+func (s *parsing) release() {
+	if cap(s.stored)+cap(s.payload) <= maxPooled && s.cells.Len <= maxPooled/sliceHeader {
+		parsings.Put(s)
+	}
+}
 
 // mayHold tells whether all cells of a data cblock, which stands at p, can be in memory at once. Bytes of a codec's stream
 // may stand for millions of empty byte strings, and a run for any number of cells; keys and deltas that are all
@@ -124,19 +127,6 @@ func (r *Reader) mayHold(b *dataBlock, p BlockPointer) error {
 	}
 	return nil
 }
-
-// Cells returns the cells of the cblock that Next went to, of a type of byte strings: nil for NULL. The slice holds until the next
-// call of Next, the byte strings as long as they are referenced.
-func (it *BlockIterator) Cells() [][]byte { return it.cells.Bytes }
-
-// Vector returns the same of any type. It holds until the next call of Next.
-func (it *BlockIterator) Vector() *batch.Vector { return &it.cells }
-
-// First is the row of the first cell.
-func (it *BlockIterator) First() batch.Ordinal { return it.first }
-
-// Err is the error that ended the iteration; nil at the end of the file.
-func (it *BlockIterator) Err() error { return it.err }
 
 // FindBlock finds the last cblock whose key in the value index is at or before key; ok is false if the first key
 // is behind it, or there is none. Source: cfile spec §8.5.

@@ -229,7 +229,7 @@ func TestManyGoroutinesShareAReader(t *testing.T) {
 }
 
 // Cblocks in their order, from the one where a key may begin. Keys as DeltaFiles have them need not rise within a row.
-func TestBlockIteratorVisitsCblocksFromAKeyOn(t *testing.T) {
+func TestParsedBlocksAreFoundByKey(t *testing.T) {
 	var cells [][]byte
 	for row := range 400 {
 		for ts := 9; ts > 0; ts-- {
@@ -254,55 +254,79 @@ func TestBlockIteratorVisitsCblocksFromAKeyOn(t *testing.T) {
 		if err := r.Verify(); err != nil {
 			t.Fatal(err)
 		}
-		it := r.Blocks()
+		n, err := r.DataBlocks()
+		if err != nil {
+			t.Fatal(err)
+		}
 		var all [][]byte
-		for it.Next() {
-			if int(it.First()) != len(all) || len(it.Cells()) != it.Vector().Len {
-				t.Fatalf("cblock begins with cell %d, want %d", it.First(), len(all))
+		var blocks []parsedCells
+		for i := range n {
+			b, err := cellsOf(r, i)
+			if err != nil || b.first != len(all) {
+				t.Fatalf("cblock %d begins with cell %d, want %d: %v", i, b.first, len(all), err)
 			}
-			all = append(all, it.Cells()...)
+			blocks, all = append(blocks, b), append(all, b.cells...)
+			single, err := singleCells(r, i)
+			if err != nil || !slices.EqualFunc(single, b.cells, bytes.Equal) {
+				t.Fatalf("cblock %d: %d cells one by one, want %d: %v", i, len(single), len(b.cells), err)
+			}
 		}
-		if it.Err() != nil || !slices.EqualFunc(all, cells, bytes.Equal) {
-			t.Fatalf("%d cells, want %d: %v", len(all), len(cells), it.Err())
-		}
-		if single := singleCells(t, r.Blocks()); !slices.EqualFunc(single, cells, bytes.Equal) {
-			t.Fatalf("%d cells one by one, want %d", len(single), len(cells))
+		if !slices.EqualFunc(all, cells, bytes.Equal) {
+			t.Fatalf("%d cells, want %d", len(all), len(cells))
 		}
 		for row := range 402 {
-			it.SeekAtOrBefore([]byte{byte(row >> 8), byte(row), 0})
-			if row%3 == 0 && it.Enter() { // as well as not
-				it.SeekAtOrBefore([]byte{byte(row >> 8), byte(row), 0})
+			i, err := r.FindData([]byte{byte(row >> 8), byte(row), 0})
+			b, first := blocks[max(i, 0)], min(row*9, len(cells)-1)
+			if err != nil || b.first > first {
+				t.Fatalf("row %d: cblock begins with cell %d, want %d or before: %v", row, b.first, first, err)
 			}
-			first := min(row*9, len(cells)-1)
-			if !it.Next() || int(it.First()) > first {
-				t.Fatalf("row %d: cblock begins with cell %d, want %d or before: %v", row, it.First(), first, it.Err())
-			}
-			end := int(it.First()) + len(it.Cells())
 			// The cblock holds the row's first cell, or ends right in front of it.
-			if row < 400 && end < first {
+			if end := b.first + len(b.cells); row < 400 && end < first {
 				t.Fatalf("row %d: cblock ends with cell %d, want %d or later", row, end, first)
 			}
+		}
+		again, err := r.ParsedBlock(0, func(batch.Ordinal, *batch.Vector) (any, int64, error) { return parsedCells{first: -1}, 1, nil })
+		if err != nil || (c != nil) != (again.(parsedCells).first == 0) {
+			t.Errorf("with a cache %v: parsed again gives %v, %v", c != nil, again, err)
 		}
 	}
 }
 
-// singleCells reads all cells one by one, cblock by cblock.
-func singleCells(t *testing.T, it *BlockIterator) (cells [][]byte) {
-	t.Helper()
-	for it.Enter() {
-		for i := range it.Len() {
-			cell, err := it.Cell(i)
-			if err != nil {
-				t.Fatal(err)
-			}
-			cells = append(cells, cell)
+// singleCells reads the cells of a data cblock one by one.
+func singleCells(r *Reader, i int) (cells [][]byte, err error) {
+	b, err := r.DataBlock(i)
+	if err != nil {
+		return nil, err
+	}
+	for k := range b.Len() {
+		cell, err := b.Cell(k)
+		if err != nil {
+			return nil, err
 		}
-		it.Release()
+		cells = append(cells, cell)
 	}
-	if it.Err() != nil {
-		t.Fatal(it.Err())
+	return cells, nil
+}
+
+// parsedCells is a data cblock as ParsedBlock hands it out, copied.
+type parsedCells struct {
+	first int
+	cells [][]byte
+}
+
+func cellsOf(r *Reader, i int) (parsedCells, error) {
+	v, err := r.ParsedBlock(i, func(first batch.Ordinal, cells *batch.Vector) (any, int64, error) {
+		b, size := parsedCells{first: int(first)}, int64(0)
+		for k := range cells.Len {
+			b.cells = append(b.cells, bytes.Clone(cells.Cell(k)))
+			size += int64(len(cells.Cell(k)))
+		}
+		return b, size, nil
+	})
+	if err != nil {
+		return parsedCells{}, err
 	}
-	return cells
+	return v.(parsedCells), nil
 }
 
 func TestRawFilesGiveTheirCblocksByKey(t *testing.T) {

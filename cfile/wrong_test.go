@@ -290,22 +290,22 @@ var uses = map[string]func(r *Reader) error{
 		return err
 	},
 	"blocks": func(r *Reader) error {
-		it := r.Blocks()
-		it.SeekAtOrBefore([]byte{0x80})
-		for it.Next() {
+		n, err := r.DataBlocks()
+		if err != nil {
+			return err
 		}
-		return it.Err()
+		i, err := r.FindData([]byte{0x80})
+		for i = max(i, 0); i < n && err == nil; i++ {
+			_, err = cellsOf(r, i)
+		}
+		return err
 	},
 	"single cells of blocks": func(r *Reader) error {
-		it := r.Blocks()
-		for it.Enter() {
-			for i := range it.Len() {
-				if _, err := it.Cell(i); err != nil {
-					return err
-				}
-			}
+		n, err := r.DataBlocks()
+		for i := 0; i < n && err == nil; i++ {
+			_, err = singleCells(r, i)
 		}
-		return it.Err()
+		return err
 	},
 	"find": func(r *Reader) error {
 		p, ok, err := r.FindBlock([]byte{0xff})

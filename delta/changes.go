@@ -12,14 +12,14 @@ func (f *File) Changes(s *schema.Schema, use func(d change.Delta) error) error {
 	if s == nil {
 		s = noSchema
 	}
-	c := cursor{file: f, schema: s, blocks: f.cells.Blocks()}
+	c := cursor{file: f, schema: s}
 	for {
 		more, err := c.load()
 		if !more || err != nil {
 			return err
 		}
-		for _, d := range c.deltas {
-			if err := use(d); err != nil {
+		for i := range c.block.rows {
+			if err := use(c.block.delta(i)); err != nil {
 				return err
 			}
 		}

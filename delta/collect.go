@@ -49,7 +49,11 @@ func (c *Collector) Collect(from batch.Ordinal, n int) (undo, redo []change.Delt
 	c.undo, c.redo = c.undo[:0], c.redo[:0]
 	to := uint64(from) + uint64(n)
 	for i := range c.undos {
-		err := c.undos[i].scan(uint64(from), to, func(run []change.Delta) { c.undo = append(c.undo, run...) })
+		err := c.undos[i].scan(uint64(from), to, func(b *deltaBlock, i, j int) {
+			for ; i < j; i++ {
+				c.undo = append(c.undo, b.delta(i))
+			}
+		})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -79,10 +83,10 @@ func (c *Collector) Collect(from batch.Ordinal, n int) (undo, redo []change.Delt
 	return c.undo, c.redo, nil
 }
 
-func (c *Collector) takeRedos(run []change.Delta) {
-	for _, d := range run {
-		if d.TS < c.snap {
-			c.redo = append(c.redo, d)
+func (c *Collector) takeRedos(b *deltaBlock, i, j int) {
+	for ; i < j; i++ {
+		if b.ts[i] < c.snap {
+			c.redo = append(c.redo, b.delta(i))
 		}
 	}
 }

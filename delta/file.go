@@ -2,7 +2,6 @@ package delta
 
 import (
 	"fmt"
-	"sync"
 
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/internal/block"
@@ -20,7 +19,6 @@ type File struct {
 	cells *cfile.Reader
 	stats Stats
 	size  int64
-	spare sync.Pool // of *pointReader
 }
 
 // OpenFile opens the file that src holds, for as long as src is open.
@@ -69,77 +67,129 @@ func (f *File) undoRelevant(snap mvcc.Timestamp) bool { return f.stats.Max >= sn
 // damaged puts the file's name before an error.
 func (f *File) damaged(err error) error { return fmt.Errorf("delta: block %d: %w", f.ID, err) }
 
-// pointReader reads single rows of a File, one after the other.
-type pointReader struct {
-	blocks *cfile.BlockIterator
-	key    []byte
+// wrap puts the package's name before an error that names the block.
+func (f *File) wrap(err error) error { return fmt.Errorf("delta: %w", err) }
+
+// block is data cblock i, through the cache, checked against s. Errors: ErrCorrupt.
+func (f *File) block(i int, s *schema.Schema) (*deltaBlock, error) {
+	v, err := f.cells.ParsedBlock(i, parseBlock)
+	if err != nil {
+		return nil, f.wrap(err)
+	}
+	b := v.(*deltaBlock)
+	if err := b.check(s); err != nil {
+		return nil, f.damaged(err)
+	}
+	return b, nil
 }
 
-// eachOf hands the deltas of one row to use in the order of the file, checked against s. Of other rows it reads as
-// many keys as a search takes. The lists hold as long as they are referenced. Errors: ErrCorrupt.
-func (f *File) eachOf(row uint32, s *schema.Schema, use func(d change.Delta)) error {
-	p, _ := f.spare.Get().(*pointReader)
-	if p == nil {
-		p = &pointReader{blocks: f.cells.Blocks()}
-	}
-	defer func() {
-		p.blocks.Release()
-		f.spare.Put(p)
-	}()
-
-	p.key = appendKey(p.key[:0], row, mvcc.Min)
-	p.blocks.SeekAtOrBefore(p.key)
-	for p.blocks.Enter() {
-		i, err := p.find(row)
-		for ; i < p.blocks.Len() && err == nil; i++ {
+// rowBack hands the changes of one row that count for snap to use, from the one that is applied last back to the first, until use
+// returns false or there is none. Of all others it reads as many keys as a search takes. Lists are checked against s and hold as long
+// as they are referenced. Errors: ErrCorrupt.
+func (f *File) rowBack(row uint32, snap mvcc.Timestamp, undo bool, s *schema.Schema, use func(d change.Delta) bool) error {
+	p := place{f, row, snap, undo}
+	at, err := p.block()
+	for ; at >= 0 && err == nil; at-- {
+		var b cfile.Cells
+		if b, err = f.cells.DataBlock(at); err != nil {
+			break
+		}
+		var k int
+		k, err = p.end(b)
+		for k--; k >= 0 && err == nil; k-- {
 			var d change.Delta
-			if d, err = p.delta(i); err != nil {
+			if d, err = deltaAt(b, k); err != nil {
 				break
 			}
 			if d.Row != row {
 				return nil
 			}
-			if err = d.List.Check(s); err == nil {
-				use(d)
+			if err = d.List.Check(s); err == nil && counts(d.TS, snap, undo) && !use(d) {
+				return nil
 			}
 		}
-		if err != nil {
-			return f.damaged(err)
-		}
 	}
-	if err := p.blocks.Err(); err != nil {
-		return fmt.Errorf("delta: %w", err)
+	if err != nil {
+		return f.damaged(err)
 	}
 	return nil
 }
 
-// find is the index of the first delta of row or a later one in the cblock at hand, or behind its last.
-func (p *pointReader) find(row uint32) (int, error) {
-	lo, hi := 0, p.blocks.Len()
+func deltaAt(b cfile.Cells, i int) (change.Delta, error) {
+	cell, err := b.Cell(i)
+	if err != nil {
+		return change.Delta{}, err
+	}
+	return parseDelta(cell)
+}
+
+// place is where in a file the changes of a row that count for a snapshot end: in the order of the file, redos or undos, those
+// that do not count follow.
+type place struct {
+	f    *File
+	row  uint32
+	snap mvcc.Timestamp
+	undo bool
+}
+
+// precedes tells whether the place lies before cell i.
+func (p *place) precedes(b cfile.Cells, i int) (bool, error) {
+	cell, err := b.Cell(i)
+	if err != nil {
+		return false, err
+	}
+	row, ts, _, err := parseKey(cell)
+	return row > p.row || row == p.row && !counts(ts, p.snap, p.undo), err
+}
+
+// end is the place in a cblock.
+func (p *place) end(b cfile.Cells) (int, error) {
+	lo, hi := 0, b.Len()
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
-		cell, err := p.blocks.Cell(mid)
+		behind, err := p.precedes(b, mid)
 		if err != nil {
 			return 0, err
 		}
-		at, _, err := parseRow(cell)
-		if err != nil {
-			return 0, err
-		}
-		if at < row {
-			lo = mid + 1
-		} else {
+		if behind {
 			hi = mid
+		} else {
+			lo = mid + 1
 		}
 	}
 	return lo, nil
 }
 
-// delta is delta i of the cblock at hand.
-func (p *pointReader) delta(i int) (change.Delta, error) {
-	cell, err := p.blocks.Cell(i)
-	if err != nil {
-		return change.Delta{}, err
+// block is the number of the cblock with the last change before the place, −1 if there is none. The index does not tell by itself: keys of
+// undos fall within a row.
+func (p *place) block() (int, error) {
+	var buf [keyBytes]byte
+	hi, err := p.f.cells.FindData(appendKey(buf[:0], p.row, mvcc.Max))
+	if hi <= 0 || err != nil {
+		return hi, err
 	}
-	return parseDelta(cell)
+	behind, err := p.begins(hi)
+	if !behind || err != nil {
+		return hi, err
+	}
+	// The row begins in cblock lo or with the next, and all cblocks from there to hi begin with it.
+	lo, err := p.f.cells.FindData(appendKey(buf[:0], p.row, mvcc.Min))
+	for lo = max(lo, 0); hi-lo > 1 && err == nil; {
+		mid := int(uint(lo+hi) >> 1)
+		if behind, err = p.begins(mid); behind {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	return min(lo, hi-1), err
+}
+
+// begins tells whether a cblock begins behind the place.
+func (p *place) begins(at int) (bool, error) {
+	b, err := p.f.cells.DataBlock(at)
+	if err != nil {
+		return false, err
+	}
+	return p.precedes(b, 0)
 }

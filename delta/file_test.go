@@ -310,7 +310,7 @@ func TestRisingWindowsReadEachCblockOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !w.Empty() {
-				seen += len(w.columns[0].rows)
+				seen += len(w.picks)
 			}
 		}
 		if seen != rows || src.reads > len(blocks) {

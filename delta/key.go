@@ -25,6 +25,7 @@ const (
 	statsKey    = "deltafilestats" // footer pair of the statistics; file format: never change
 	cblockBytes = 32 << 10         // size of a data cblock before compression; any will do
 	maxRow      = 1<<32 - 1        // highest row ID; file format: never change
+	keyBytes    = 5 + 9            // of a delta key, at most
 )
 
 // appendKey appends a delta key.

@@ -2,6 +2,7 @@ package delta
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/google/btree"
@@ -145,15 +146,15 @@ func (m *MemStore) deletedRow(row batch.Ordinal) bool {
 	return ref != 0 && linkAt(m.changes, ref).list().Kind() == change.Delete
 }
 
-// rowAt applies the changes of a row that are older than snap.
-func (m *MemStore) rowAt(row batch.Ordinal, snap mvcc.Timestamp, r *RowState) {
+// rowBack applies the changes of a row that are older than snap, the newest first.
+func (m *MemStore) rowBack(row batch.Ordinal, snap mvcc.Timestamp, r *RowState) {
 	ref := newestBefore(m.changes, m.newest(row), snap)
 	if ref == 0 {
 		return
 	}
 	var few [8]change.List // most rows were not changed more often
-	for _, list := range appendState(few[:0], m.changes, ref) {
-		r.apply(list)
+	for _, list := range slices.Backward(appendState(few[:0], m.changes, ref)) {
+		r.applyBack(list)
 	}
 }
 

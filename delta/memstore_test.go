@@ -56,7 +56,7 @@ func TestMemStoreCopiesLists(t *testing.T) {
 	m.Apply(1, 10, 1, list)
 	clear(list)
 	var r RowState
-	m.rowAt(1, mvcc.Max, &r)
+	m.rowBack(1, mvcc.Max, &r)
 	if cell, ok := r.Cell(11); !ok || intOf(cell) != 5 {
 		t.Errorf("cell %x, %v", cell, ok)
 	}
@@ -79,7 +79,7 @@ func TestHotRowReadsAtEverySnapshot(t *testing.T) {
 	var r RowState
 	for snap := mvcc.Timestamp(9); snap < 10+changes/2+3; snap++ {
 		r.Reset()
-		m.rowAt(3, snap, &r)
+		m.rowBack(3, snap, &r)
 		seen := min(changes, max(0, 2*(int(snap)-10))) // changes with a timestamp below snap
 		if r.Deleted != (snap > 10+changes/2) {
 			t.Fatalf("snap %d: deleted %v", snap, r.Deleted)
@@ -109,8 +109,8 @@ func TestDeleteOfAFoldedRowIsSeen(t *testing.T) {
 		}
 		m.Apply(1, 500, 500, drop())
 		var before, after RowState
-		m.rowAt(1, 500, &before)
-		m.rowAt(1, 501, &after)
+		m.rowBack(1, 500, &before)
+		m.rowBack(1, 501, &after)
 		cell, _ := after.Cell(11)
 		if before.Deleted || !after.Deleted || intOf(cell) != updates-1 || !m.deletedRow(1) {
 			t.Errorf("behind %d updates: deleted %v before, %v after; cell %x", updates, before.Deleted, after.Deleted, cell)

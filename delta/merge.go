@@ -6,6 +6,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -19,7 +20,7 @@ func MergeRedos(files []*File, s *schema.Schema, use func(d change.Delta) error)
 	}
 	heads := make(mergeHeap, 0, len(files))
 	for i, f := range files {
-		h := &mergeHead{cursor: cursor{file: f, schema: s, blocks: f.cells.Blocks()}, age: i}
+		h := &mergeHead{cursor: cursor{file: f, schema: s}, age: i}
 		more, err := h.load()
 		if err != nil {
 			return err
@@ -31,7 +32,7 @@ func MergeRedos(files []*File, s *schema.Schema, use func(d change.Delta) error)
 	heap.Init(&heads)
 	for len(heads) > 0 {
 		h := heads[0]
-		if err := use(h.deltas[h.pos]); err != nil {
+		if err := use(h.block.delta(h.pos)); err != nil {
 			return err
 		}
 		more, err := h.step()
@@ -47,7 +48,7 @@ func MergeRedos(files []*File, s *schema.Schema, use func(d change.Delta) error)
 	return nil
 }
 
-// mergeHead is a file of a merge; deltas[pos] is its next one.
+// mergeHead is a file of a merge; delta pos of its block is its next one.
 type mergeHead struct {
 	cursor
 	age int // index of the file: of equal keys the older file's comes first
@@ -55,17 +56,20 @@ type mergeHead struct {
 
 // step goes on to the file's next delta. Errors: ErrCorrupt, also where the file is not in order.
 func (h *mergeHead) step() (more bool, err error) {
-	last := h.deltas[h.pos]
-	if h.pos++; h.pos == len(h.deltas) {
+	row, ts := h.head()
+	if h.pos++; h.pos == len(h.block.rows) {
 		if more, err = h.load(); !more || err != nil {
 			return false, err
 		}
 	}
-	if d := &h.deltas[h.pos]; d.Row == last.Row && d.TS < last.TS {
-		return false, h.file.damaged(fault.Corruptf("row %d: change at %d behind one at %d", d.Row, uint64(d.TS), uint64(last.TS)))
+	if r, t := h.head(); r == row && t < ts {
+		return false, h.file.damaged(fault.Corruptf("row %d: change at %d behind one at %d", row, uint64(t), uint64(ts)))
 	}
 	return true, nil
 }
+
+// head is the delta key of the next one.
+func (h *mergeHead) head() (uint32, mvcc.Timestamp) { return h.block.rows[h.pos], h.block.ts[h.pos] }
 
 // mergeHeap has the file with the next delta on top.
 type mergeHeap []*mergeHead
@@ -73,8 +77,9 @@ type mergeHeap []*mergeHead
 func (m mergeHeap) Len() int { return len(m) }
 
 func (m mergeHeap) Less(i, j int) bool {
-	a, b := &m[i].deltas[m[i].pos], &m[j].deltas[m[j].pos]
-	return cmp.Or(cmp.Compare(a.Row, b.Row), cmp.Compare(a.TS, b.TS), cmp.Compare(m[i].age, m[j].age)) < 0
+	rowA, a := m[i].head()
+	rowB, b := m[j].head()
+	return cmp.Or(cmp.Compare(rowA, rowB), cmp.Compare(a, b), cmp.Compare(m[i].age, m[j].age)) < 0
 }
 
 func (m mergeHeap) Swap(i, j int) { m[i], m[j] = m[j], m[i] }

@@ -10,6 +10,7 @@ import (
 type RowState struct {
 	Deleted bool
 
+	fated   bool // a change has said whether the row is there
 	columns []schema.ColumnID
 	cells   [][]byte // as long as columns
 }
@@ -17,7 +18,7 @@ type RowState struct {
 // Reset forgets everything and keeps the memory.
 func (r *RowState) Reset() {
 	clear(r.cells) // lest they hold on to cblocks
-	r.Deleted, r.columns, r.cells = false, r.columns[:0], r.cells[:0]
+	r.Deleted, r.fated, r.columns, r.cells = false, false, r.columns[:0], r.cells[:0]
 }
 
 // Cell is the value that the changes give to a column, nil for NULL. ok is false when none of them sets
@@ -34,28 +35,43 @@ func (r *RowState) Cell(id schema.ColumnID) (cell []byte, ok bool) {
 // Changed tells whether the changes do anything at all.
 func (r *RowState) Changed() bool { return r.Deleted || len(r.columns) > 0 }
 
-// apply lets one more change happen. Source: tablet spec §8.3.
-func (r *RowState) apply(list change.List) {
-	switch list.Kind() {
-	case change.Delete:
-		r.Deleted = true
-		return
-	case change.Reinsert:
-		r.Deleted = false
+// applyBack lets a change happen that comes before all that r was given: it decides what they left open. The newest of all decides
+// whether the row is there, since a row that is not is neither updated nor deleted. Source: tablet spec §8.3.
+func (r *RowState) applyBack(list change.List) {
+	kind := list.Kind()
+	if !r.fated {
+		r.fated, r.Deleted = true, kind == change.Delete
 	}
+	known := len(r.columns)
 	columns := list.Columns()
 	for id, cell, ok := columns.Next(); ok; id, cell, ok = columns.Next() {
-		r.set(id, cell)
+		r.set(id, cell, known)
 	}
 }
 
-func (r *RowState) set(id schema.ColumnID, cell []byte) {
+// set gives a column its cell unless it is one of the first known columns. Set twice by one list, the last counts.
+func (r *RowState) set(id schema.ColumnID, cell []byte, known int) {
 	for i, c := range r.columns {
 		if c == id {
-			r.cells[i] = cell
+			if i >= known {
+				r.cells[i] = cell
+			}
 			return
 		}
 	}
 	r.columns = append(r.columns, id)
 	r.cells = append(r.cells, cell)
+}
+
+// settled tells that no change of a file with such statistics can make a difference that comes before all that r was given.
+func (r *RowState) settled(s *Stats) bool {
+	if !r.fated || len(r.columns) < len(s.Columns) {
+		return false
+	}
+	for i := range s.Columns {
+		if _, ok := r.Cell(s.Columns[i].ID); !ok {
+			return false
+		}
+	}
+	return true
 }

@@ -2,7 +2,6 @@ package delta
 
 import (
 	"github.com/oribi-db/oribi/batch"
-	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -42,10 +41,10 @@ func (s *Span) Empty() bool { return len(s.files) == 0 && len(s.mems) == 0 }
 func (s *Span) Mark(from batch.Ordinal, n int, rows batch.Bitmap) error {
 	to := uint64(from) + uint64(n)
 	for i := range s.files {
-		err := s.files[i].scan(uint64(from), to, func(run []change.Delta) {
-			for _, d := range run {
-				if d.TS > s.after && d.TS <= s.upTo {
-					rows.Set(int(uint64(d.Row) - uint64(from)))
+		err := s.files[i].scan(uint64(from), to, func(b *deltaBlock, i, j int) {
+			for ; i < j; i++ {
+				if b.ts[i] > s.after && b.ts[i] <= s.upTo {
+					rows.Set(int(uint64(b.rows[i]) - uint64(from)))
 				}
 			}
 		})

@@ -1,6 +1,8 @@
 package delta
 
 import (
+	"slices"
+
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/mvcc"
@@ -34,8 +36,8 @@ func (t *Tracker) schema() *schema.Schema {
 
 // Live tells whether the row is there in its newest state, published or not. Errors: ErrCorrupt.
 //
-// It asks from the newest store to the oldest for a delete or reinsert, and the first found decides: in
-// no store can an older one override it. Source: tablet spec §7.3.
+// It asks from the newest store to the oldest that has a delete or reinsert for a change of the row, and the first found
+// decides: what is updated is there, and in no store can an older one override it. Source: tablet spec §7.3.
 func (t *Tracker) Live(row batch.Ordinal) (bool, error) {
 	for _, m := range [...]*MemStore{t.Mem, t.Frozen} {
 		if m != nil && m.deletedRow(row) {
@@ -49,55 +51,56 @@ func (t *Tracker) Live(row batch.Ordinal) (bool, error) {
 		}
 		fate, err := t.fate(f, row)
 		if err != nil || fate != 0 {
-			return fate == change.Reinsert, err
+			return fate != change.Delete, err
 		}
 	}
 	return true, nil
 }
 
-// fate is the last delete or reinsert of a row in a file of redos, 0 if there is none.
-func (t *Tracker) fate(f *File, row batch.Ordinal) (last change.Kind, err error) {
-	err = f.eachOf(uint32(row), t.schema(), func(d change.Delta) {
-		if k := d.List.Kind(); k != change.Update {
-			last = k
-		}
+// fate is the kind of a row's newest change in a file of redos, 0 if there is none.
+func (t *Tracker) fate(f *File, row batch.Ordinal) (kind change.Kind, err error) {
+	err = f.rowBack(uint32(row), mvcc.Max, false, t.schema(), func(d change.Delta) bool {
+		kind = d.List.Kind()
+		return false
 	})
-	return last, err
+	return kind, err
 }
 
-// RowAt tells in r what the changes make of one row as of snap: reset first, then every change that
-// counts, in order. Without a store that matters to snap nothing is read or allocated.
+// RowAt tells in r what the changes make of one row as of snap: reset first, then what counts, from the newest store back to the
+// oldest, until nothing is left open. Without a store that matters to snap nothing is read or allocated.
 // Errors: ErrCorrupt. Source: tablet spec §8.3.
 func (t *Tracker) RowAt(row batch.Ordinal, snap mvcc.Timestamp, r *RowState) error {
 	r.Reset()
-	for _, f := range t.Undo {
-		if f.undoRelevant(snap) {
-			if err := t.fileRow(f, row, snap, true, r); err != nil {
-				return err
-			}
+	for _, m := range [...]*MemStore{t.Mem, t.Frozen} {
+		if m.relevant(snap) {
+			m.rowBack(row, snap, r)
 		}
 	}
-	for _, f := range t.Redo {
+	for _, f := range slices.Backward(t.Redo) {
 		if f.redoRelevant(snap) {
 			if err := t.fileRow(f, row, snap, false, r); err != nil {
 				return err
 			}
 		}
 	}
-	for _, m := range [...]*MemStore{t.Frozen, t.Mem} {
-		if m.relevant(snap) {
-			m.rowAt(row, snap, r)
+	for _, f := range slices.Backward(t.Undo) {
+		if f.undoRelevant(snap) {
+			if err := t.fileRow(f, row, snap, true, r); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// fileRow applies what counts of a row in one file.
+// fileRow applies what counts of a row in one file and still matters.
 func (t *Tracker) fileRow(f *File, row batch.Ordinal, snap mvcc.Timestamp, undo bool, r *RowState) error {
-	return f.eachOf(uint32(row), t.schema(), func(d change.Delta) {
-		if counts(d.TS, snap, undo) {
-			r.apply(d.List)
-		}
+	if r.settled(&f.stats) {
+		return nil
+	}
+	return f.rowBack(uint32(row), snap, undo, t.schema(), func(d change.Delta) bool {
+		r.applyBack(d.List)
+		return !r.settled(&f.stats)
 	})
 }
 

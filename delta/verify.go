@@ -27,8 +27,9 @@ func (f *File) Verify(s *schema.Schema, rows uint64, undo bool) error {
 	var count int64
 	var bad error
 	c := cursor{file: f, schema: s}
-	err := c.scan(0, maxRow+1, func(run []change.Delta) {
-		for _, d := range run {
+	err := c.scan(0, maxRow+1, func(b *deltaBlock, i, j int) {
+		for ; i < j; i++ {
+			d := b.delta(i)
 			switch {
 			case bad != nil:
 				return
@@ -71,9 +72,9 @@ func Dump(w io.Writer, data []byte) error {
 		out.Note("column %d: %d updates", c.ID, c.Updates)
 	}
 	c := cursor{file: f, schema: noSchema}
-	err = c.scan(0, maxRow+1, func(run []change.Delta) {
-		for _, d := range run {
-			dumpDelta(out, d)
+	err = c.scan(0, maxRow+1, func(b *deltaBlock, i, j int) {
+		for ; i < j; i++ {
+			dumpDelta(out, b.delta(i))
 		}
 	})
 	out.End()

@@ -28,7 +28,9 @@ type Window struct {
 
 	from    uint64
 	n       int
-	some    bool // a change counts here
+	some    bool   // a change counts here
+	runs    []run  // of files, in the order in which they are applied
+	picks   []pick // of runs
 	columns []columnUpdates
 	used    int // columns that have a slot for this window: columns[:used]
 	hint    int // the slot where the last change's last column was found
@@ -37,6 +39,8 @@ type Window struct {
 
 	rows  []memRow // scratch
 	lists []change.List
+	seen  batch.Bitmap
+	met   batch.Bitmap
 }
 
 type windowFile struct {
@@ -44,7 +48,8 @@ type windowFile struct {
 	undo bool
 }
 
-// columnUpdates are the changes to one column, in order: for a row that stands twice the last counts.
+// columnUpdates are the changes of mem stores to one column, in order: for a row that stands twice the last counts.
+// A column that only files change has none.
 type columnUpdates struct {
 	id    schema.ColumnID
 	rows  []uint32 // within the window
@@ -84,13 +89,7 @@ func (w *Window) Prepare(from batch.Ordinal, n int) error {
 	to := w.from + uint64(n)
 	for i := range w.files {
 		f := &w.files[i]
-		err := f.scan(w.from, to, func(run []change.Delta) {
-			for _, d := range run {
-				if counts(d.TS, w.snap, f.undo) {
-					w.add(int(uint64(d.Row)-w.from), d.List)
-				}
-			}
-		})
+		err := f.scan(w.from, to, func(b *deltaBlock, i, j int) { w.addRun(b, i, j, f.undo) })
 		if err != nil {
 			w.clear()
 			return err
@@ -109,6 +108,8 @@ func (w *Window) clear() {
 		clear(c.cells)
 		c.rows, c.cells = c.rows[:0], c.cells[:0]
 	}
+	clear(w.runs)
+	w.runs, w.picks = w.runs[:0], w.picks[:0]
 	w.from, w.n, w.used, w.hint, w.some, w.deleted = 0, 0, 0, 0, false, false
 }
 
@@ -127,18 +128,8 @@ func (w *Window) addMem(m *MemStore, to uint64) {
 // add lets one more change happen to a row of the window.
 func (w *Window) add(row int, list change.List) {
 	w.some = true
-	switch list.Kind() {
-	case change.Delete:
-		if !w.deleted {
-			w.dead = w.dead.Resize(w.n)
-			w.deleted = true
-		}
-		w.dead.Set(row)
-		return
-	case change.Reinsert:
-		if w.deleted {
-			w.dead.Clear(row)
-		}
+	if kind := list.Kind(); kind != change.Update {
+		w.setDead(row, kind == change.Delete)
 	}
 	columns := list.Columns()
 	for id, cell, ok := columns.Next(); ok; id, cell, ok = columns.Next() {
@@ -146,6 +137,21 @@ func (w *Window) add(row int, list change.List) {
 		c.rows = append(c.rows, uint32(row))
 		c.cells = append(c.cells, cell)
 	}
+}
+
+// setDead tells that a row is not there, or is there again.
+func (w *Window) setDead(row int, dead bool) {
+	switch {
+	case !dead:
+		if w.deleted {
+			w.dead.Clear(row)
+		}
+		return
+	case !w.deleted:
+		w.dead = w.dead.Resize(w.n)
+		w.deleted = true
+	}
+	w.dead.Set(row)
 }
 
 // column is the slot of a column, made when there is none. Lists mostly set the same columns in the same
@@ -202,6 +208,9 @@ func (w *Window) ApplyColumn(id schema.ColumnID, v *batch.Vector) {
 	}
 	if v.Len != w.n {
 		panic(fmt.Sprintf("delta: %d cells of column %d, window of %d rows", v.Len, id, w.n))
+	}
+	for k := range w.runs {
+		w.applyRun(&w.runs[k], id, v)
 	}
 	c := &w.columns[i]
 	for k, row := range c.rows {

@@ -51,6 +51,12 @@ func (l List) Columns() ListReader {
 	return ListReader{rest: l[1:]}
 }
 
+// ColumnsAt returns a reader of the last columns of a list, which take rest: as many bytes as another reader has Left.
+func ColumnsAt(rest []byte) ListReader { return ListReader{rest: rest} }
+
+// Left is the number of bytes that the columns behind the last one read take.
+func (r *ListReader) Left() int { return len(r.rest) }
+
 // Find returns the value that l gives to a column: its last, if it stands more than once. ok is false if l does
 // not set the column; a nil cell with ok is NULL.
 func (l List) Find(id schema.ColumnID) (cell []byte, ok bool) {

@@ -1,0 +1,180 @@
+package delta
+
+import (
+	"slices"
+	"sort"
+	"sync/atomic"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// deltaBlock is a data cblock of a File, taken apart: what the cache holds. Delta i is of row rows[i] at ts[i], and its list is
+// lists[starts[i]:starts[i+1]]. Rows do not fall. It is shared by all readers and changed by none; the garbage collector finds few
+// pointers in it, however many deltas it has.
+//
+// Most lists set the same columns as others do. Delta i has the shape shapes[shape[i]], which tells them without a look at the list.
+type deltaBlock struct {
+	rows   []uint32
+	ts     []mvcc.Timestamp
+	starts []uint32 // one more than rows
+	shape  []uint32
+	shapes []shape
+	lists  []byte
+
+	columns []schema.ColumnID // of all lists, rising
+	fates   bool              // some delta is no update
+
+	checked atomic.Pointer[schema.Schema] // the lists fit it; nil: not compared with any yet
+}
+
+// shape is what lists have in common that do the same to the same columns.
+type shape struct {
+	kind change.Kind
+	ids  []schema.ColumnID // in the order of the list
+	set  batch.Bitmap      // bit i: ids has the block's columns[i]
+}
+
+// parseBlock makes a deltaBlock of the cells of a cblock. Errors: ErrCorrupt.
+func parseBlock(_ batch.Ordinal, cells *batch.Vector) (any, int64, error) {
+	n, size := cells.Len, 0
+	for _, cell := range cells.Bytes[:n] {
+		size += len(cell)
+	}
+	b := &deltaBlock{rows: make([]uint32, n), ts: make([]mvcc.Timestamp, n), starts: make([]uint32, n+1), shape: make([]uint32, n),
+		lists: make([]byte, 0, size)}
+	m := shaper{b: b}
+	for i, cell := range cells.Bytes[:n] {
+		d, err := parseDelta(cell)
+		if err == nil {
+			err = d.List.Check(noSchema)
+		}
+		if err == nil && i > 0 && d.Row < b.rows[i-1] {
+			err = fault.Corruptf("row %d behind row %d", d.Row, b.rows[i-1])
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		b.rows[i], b.ts[i] = d.Row, d.TS
+		b.lists = append(b.lists, d.List...)
+		b.starts[i+1] = uint32(len(b.lists))
+		b.shape[i] = m.shapeOf(d.List)
+		b.fates = b.fates || d.List.Kind() != change.Update
+	}
+	return b, int64(n*deltaBytes+cap(b.lists)+m.finish()) + blockBytes, nil
+}
+
+const (
+	deltaBytes = 4 + 8 + 4 + 4 // of a delta beside its list
+	blockBytes = 256
+	shapeBytes = 64 // beside its columns
+)
+
+// shaper finds the shapes of a block's lists.
+type shaper struct {
+	b     *deltaBlock
+	known map[string]uint32 // by kind and columns, as bytes
+	last  uint32            // shape of the list before
+	ids   []schema.ColumnID
+	key   []byte
+}
+
+// shapeOf is the shape of a list that was checked.
+func (m *shaper) shapeOf(list change.List) uint32 {
+	m.ids = m.ids[:0]
+	columns := list.Columns()
+	for id, _, ok := columns.Next(); ok; id, _, ok = columns.Next() {
+		m.ids = append(m.ids, id)
+	}
+	if b := m.b; len(b.shapes) > 0 && b.shapes[m.last].kind == list.Kind() && slices.Equal(b.shapes[m.last].ids, m.ids) {
+		return m.last
+	}
+	m.key = append(m.key[:0], byte(list.Kind()))
+	for _, id := range m.ids {
+		m.key = append(m.key, byte(id), byte(id>>8), byte(id>>16), byte(id>>24))
+	}
+	at, ok := m.known[string(m.key)]
+	if !ok {
+		if m.known == nil {
+			m.known = map[string]uint32{}
+		}
+		at = uint32(len(m.b.shapes))
+		m.known[string(m.key)] = at
+		m.b.shapes = append(m.b.shapes, shape{kind: list.Kind(), ids: slices.Clone(m.ids)})
+	}
+	m.last = at
+	return at
+}
+
+// finish fills in what needs all shapes, and tells the bytes that they take.
+func (m *shaper) finish() (size int) {
+	b := m.b
+	for i := range b.shapes {
+		b.columns = append(b.columns, b.shapes[i].ids...)
+	}
+	slices.Sort(b.columns)
+	b.columns = slices.Clip(slices.Compact(b.columns))
+	words := len(batch.MakeBitmap(len(b.columns)))
+	sets := make([]uint64, words*len(b.shapes))
+	for i := range b.shapes {
+		s := &b.shapes[i]
+		s.set = batch.Bitmap(sets[i*words : (i+1)*words : (i+1)*words])
+		for _, id := range s.ids {
+			at, _ := slices.BinarySearch(b.columns, id)
+			s.set.Set(at)
+		}
+		size += shapeBytes + 4*len(s.ids)
+	}
+	return size + 8*len(sets) + 4*cap(b.columns)
+}
+
+// check tells whether the lists fit s. Errors: ErrCorrupt.
+func (b *deltaBlock) check(s *schema.Schema) error {
+	if b.checked.Load() == s {
+		return nil
+	}
+	for i := range b.rows {
+		if err := b.list(i).Check(s); err != nil {
+			return err
+		}
+	}
+	b.checked.Store(s)
+	return nil
+}
+
+func (b *deltaBlock) list(i int) change.List {
+	end := b.starts[i+1]
+	return change.List(b.lists[b.starts[i]:end:end])
+}
+
+func (b *deltaBlock) delta(i int) change.Delta {
+	return change.Delta{Row: b.rows[i], TS: b.ts[i], List: b.list(i)}
+}
+
+// lastRow is the row of the last delta.
+func (b *deltaBlock) lastRow() uint32 { return b.rows[len(b.rows)-1] }
+
+// atOrAfter is the index of the first delta, from index from on, of row or a later one.
+func (b *deltaBlock) atOrAfter(from int, row uint64) int {
+	rows := b.rows[from:]
+	if len(rows) == 0 || uint64(rows[0]) >= row {
+		return from
+	}
+	if uint64(rows[len(rows)-1]) < row {
+		return len(b.rows)
+	}
+	return from + sort.Search(len(rows), func(i int) bool { return uint64(rows[i]) >= row })
+}
+
+// covers tells whether seen has all columns of the shape.
+func (s *shape) covers(seen batch.Bitmap) bool {
+	for i, w := range s.set {
+		if w&^seen[i] != 0 {
+			return false
+		}
+	}
+	return true
+}
