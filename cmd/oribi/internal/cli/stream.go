@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bufio"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -73,12 +71,12 @@ func (a *app) openCounted(name string, bar *progress.Bar) (io.ReadCloser, error)
 	if !strings.HasSuffix(name, ".gz") {
 		return &plain{in, f}, nil
 	}
-	z, err := gzip.NewReader(bufio.NewReaderSize(in, 64<<10))
+	z, err := unpack(in, f)
 	if err != nil {
 		f.Close()
 		return nil, &fs.PathError{Op: "unpack", Path: name, Err: err}
 	}
-	return &packed{z, f}, nil
+	return z, nil
 }
 
 // whole is a file that has to have as many bytes as it had when it was opened: it may be cut while it is read.
@@ -102,22 +100,6 @@ type plain struct {
 	io.Reader
 	io.Closer
 }
-
-// packed is a file that is unpacked while it is read.
-type packed struct {
-	*gzip.Reader
-	file *os.File
-}
-
-func (p *packed) Read(b []byte) (int, error) {
-	n, err := p.Reader.Read(b)
-	if err == io.ErrUnexpectedEOF {
-		err = fmt.Errorf("the packed file is cut short: %w", err)
-	}
-	return n, err
-}
-
-func (p *packed) Close() error { return errors.Join(p.Reader.Close(), p.file.Close()) }
 
 // maxWholeBytes bounds a file that is read whole, such as a schema.
 const maxWholeBytes = 4 << 20

@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"testing"
+	"testing/iotest"
+)
+
+// packed is text as gzip packs it, in two members, as files that were put one behind the other are.
+func packed(t *testing.T, text []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	half := len(text) / 2
+	for _, part := range [][]byte{text[:half], text[half:]} {
+		z := gzip.NewWriter(&out)
+		if _, err := z.Write(part); err != nil {
+			t.Fatal(err)
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out.Bytes()
+}
+
+func unpackAll(in io.Reader) ([]byte, error) {
+	u, err := unpack(in, io.NopCloser(nil))
+	if err != nil {
+		return nil, err
+	}
+	defer u.Close()
+	return io.ReadAll(u)
+}
+
+func TestUnpackingGivesWhatWasPacked(t *testing.T) {
+	text := make([]byte, 3<<20)
+	for i := range text {
+		text[i] = "abcdefgh\n"[rand.IntN(9)]
+	}
+	file := packed(t, text)
+	for name, in := range map[string]io.Reader{"whole": bytes.NewReader(file), "halves": iotest.HalfReader(bytes.NewReader(file))} {
+		if got, err := unpackAll(in); err != nil || !bytes.Equal(got, text) {
+			t.Errorf("%s: %d bytes of %d, %v", name, len(got), len(text), err)
+		}
+	}
+}
+
+// What a file holds before it is cut or damaged is given, and then an error, never the end.
+func TestCutAndDamagedPackedFilesEndInAnError(t *testing.T) {
+	text := bytes.Repeat([]byte("some text\n"), 2000)
+	file := packed(t, text)
+	for cut := range file {
+		got, err := unpackAll(bytes.NewReader(file[:cut]))
+		if err == nil && bytes.Equal(got, text[:len(text)/2]) {
+			continue // between its two members: a whole file
+		}
+		if err == nil || !bytes.HasPrefix(text, got) {
+			t.Fatalf("cut at %d: %d bytes, %v", cut, len(got), err)
+		}
+		if cut > 0 && !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Fatalf("cut at %d: %v", cut, err)
+		}
+	}
+	for _, at := range []int{len(file) - 1, len(file) - 5} { // its length, its checksum
+		damaged := bytes.Clone(file)
+		damaged[at] ^= 1
+		if _, err := unpackAll(bytes.NewReader(damaged)); !errors.Is(err, gzip.ErrChecksum) {
+			t.Errorf("byte %d damaged: %v", at, err)
+		}
+	}
+}
+
+// Closed early, a file is unpacked no further.
+func TestUnpackingEndsWithClose(t *testing.T) {
+	text := make([]byte, 16<<20)
+	u, err := unpack(bytes.NewReader(packed(t, text)), io.NopCloser(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(u, make([]byte, 10)); err != nil {
+		t.Fatal(err)
+	}
+	if err := u.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ahead := 0
+	for p := range u.pieces {
+		ahead += len(p.bytes)
+	}
+	if ahead >= len(text)/2 {
+		t.Errorf("%d bytes were unpacked ahead", ahead)
+	}
+}
