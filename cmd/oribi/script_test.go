@@ -16,10 +16,16 @@ import (
 	"github.com/creack/pty"
 )
 
-// binary is the command, built once for all tests.
+// commandName is the name under which the test program is the command: what runs is what was compiled for the tests.
+const commandName = "oribi"
+
+// binary is the test program under that name.
 var binary string
 
 func TestMain(m *testing.M) {
+	if strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") == commandName {
+		main()
+	}
 	os.Exit(testMain(m))
 }
 
@@ -30,12 +36,16 @@ func testMain(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	binary = filepath.Join(dir, "oribi")
+	binary = filepath.Join(dir, commandName)
 	if runtime.GOOS == "windows" {
 		binary += ".exe"
 	}
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "%s%v\n", out, err)
+	program, err := os.Executable()
+	if err == nil && os.Symlink(program, binary) != nil {
+		err = os.Link(program, binary) // not everybody may make symbolic links everywhere
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()
