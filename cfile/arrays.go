@@ -39,7 +39,7 @@ func (b *dataBlock) parseArrays(payload []byte, nullable bool) (values []byte, e
 		return nil, err
 	}
 	b.arrays = a
-	b.bytes += int64(cap(b.nulls.marks)+cap(a.elements.marks)+cap(a.counts.marks)) * markBytes
+	b.bytes += b.nulls.footprint() + a.elements.footprint() + markBytes*int64(cap(a.counts.marks))
 	return p.rest, nil
 }
 

@@ -139,7 +139,7 @@ func (p *presence) checkCounts(r *countRun, cell int) error {
 // seek finds the run that holds a cell, which is below c.cells: at is the run's first cell, before the elements of the cells
 // before that one. The stream was checked when c was made.
 func (c *counts) seek(cell uint32) (r countRun, at, before uint32) {
-	m := findMark(c.marks, cell)
+	m := new(markParts).find(c.marks, cell)
 	at, before = m.row, m.ones
 	for off := int(m.off); ; off = r.next {
 		r, _ = readCounts(c.stream, off, c.cells-at)

@@ -113,7 +113,7 @@ func (b *dataBlock) parseNulls(payload []byte) (values []byte, err error) {
 	}
 	b.nulls, err = parsePresence(stream, rows)
 	b.nullable = b.nulls.ones < rows
-	b.bytes += int64(cap(b.nulls.marks)) * markBytes
+	b.bytes += b.nulls.footprint()
 	return values, err
 }
 

@@ -14,12 +14,14 @@ import (
 // It keeps the runs as they stand in the prologue (whose bytes internal/encoding writes and describes), not one
 // bit a row: a run of 2^30 NULLs takes 6 bytes there, and files of Kudu's have cblocks of any number of rows,
 // since NULLs never fill one. A mark at every fourth run lets a search begin in the middle; marks stand further
-// apart where there would be more than 2^16 of them, which no honest cblock needs. Immutable.
+// apart where there would be more than 2^16 of them, which no honest cblock needs. Which marks a search looks at a
+// table of as many parts of the rows tells. Immutable.
 //
 // Source: cfile spec §4.4, §7.1.
 type presence struct {
 	stream []byte
 	marks  []mark
+	parts  markParts
 	rows   uint32
 	ones   uint32
 }
@@ -95,8 +97,13 @@ func parsePresence(stream []byte, rows uint32) (presence, error) {
 	if off != len(stream) {
 		return p, fault.Corruptf("presence: %d bytes behind the last row's", len(stream)-off)
 	}
-	p.ones = ones
+	p.ones, p.parts = ones, partsOf(p.marks, rows)
 	return p, nil
+}
+
+// footprint is the memory beside the stream, in bytes.
+func (p *presence) footprint() int64 {
+	return markBytes*int64(cap(p.marks)) + 2*int64(cap(p.parts.mark))
 }
 
 // everySecond keeps the first mark, the third and so on.
@@ -137,7 +144,7 @@ func loadBits(b []byte, n int) uint64 { return loadUpTo8(b[:(n+7)/8]) & (1<<uint
 // seek finds the run that holds row, which is below p.rows: at is the run's first row, ones the 1 bits before it.
 // The stream was checked when p was made.
 func (p *presence) seek(row uint32) (r run, at, ones uint32) {
-	m := findMark(p.marks, row)
+	m := p.parts.find(p.marks, row)
 	at, ones = m.row, m.ones
 	// readRun again, but for runs known to be good, and without a run made of each: point reads come through here.
 	for off := int(m.off); ; {
@@ -167,9 +174,44 @@ func (p *presence) seek(row uint32) (r run, at, ones uint32) {
 	}
 }
 
-// findMark finds the last mark at or before row.
-func findMark(marks []mark, row uint32) mark {
+// markParts cuts rows into parts of equal size and tells of each which marks stand in it, so that the search for a row is
+// short where runs are spread evenly, and no longer than without where they are not. The zero value is one part.
+type markParts struct {
+	mark  []uint16 // of part i, the last mark at or before its first row; behind the last part's, the last mark
+	shift uint     // rows of a part, as a power of two
+}
+
+// minParts is the number of marks from which on parts are worth their memory.
+const minParts = 8
+
+// partsOf makes at most as many parts as there are marks.
+func partsOf(marks []mark, rows uint32) (p markParts) {
+	if len(marks) < minParts {
+		return p
+	}
+	for (rows-1)>>p.shift >= uint32(len(marks)) {
+		p.shift++
+	}
+	n := (rows-1)>>p.shift + 1
+	p.mark = make([]uint16, n+1) // there are at most maxMarks marks
+	at := 0
+	for i := range n {
+		for at+1 < len(marks) && marks[at+1].row <= i<<p.shift {
+			at++
+		}
+		p.mark[i] = uint16(at)
+	}
+	p.mark[n] = uint16(len(marks) - 1)
+	return p
+}
+
+// find finds the last mark at or before row.
+func (p *markParts) find(marks []mark, row uint32) mark {
 	lo, hi := 0, len(marks)
+	if p.mark != nil {
+		part := row >> p.shift
+		lo, hi = int(p.mark[part]), int(p.mark[part+1])+1
+	}
 	for hi-lo > 1 {
 		mid := int(uint(lo+hi) >> 1)
 		if marks[mid].row <= row {

@@ -109,6 +109,30 @@ func TestLongNullRunStaysShort(t *testing.T) {
 	}
 }
 
+// Runs crowded into a few of the rows are found too: all of the parts but one are then without a mark of their own.
+func TestCrowdedRunsAreFound(t *testing.T) {
+	const rows, crowd = 1 << 20, 3000
+	for _, from := range []int{0, 500_003, rows - crowd} {
+		bits := batch.MakeBitmap(rows)
+		for i := from; i < from+crowd; i++ {
+			if i/20%2 == 0 {
+				bits.Set(i)
+			}
+		}
+		p := parsed(t, bits, rows)
+		if len(p.parts.mark) < minParts {
+			t.Fatalf("%d marks, %d parts: nothing is tried", len(p.marks), len(p.parts.mark))
+		}
+		for i := range rows {
+			if i >= from-5 && i < from+crowd+5 || i%977 == 0 || i == rows-1 {
+				if v, present := p.find(i); present != bits.Get(i) || v != bits.CountRange(0, i) {
+					t.Fatalf("from %d, row %d: %d, %v, want %d, %v", from, i, v, present, bits.CountRange(0, i), bits.Get(i))
+				}
+			}
+		}
+	}
+}
+
 // Where marks stand far apart answers are the same.
 func TestManyRunsAreFoundByFewMarks(t *testing.T) {
 	rows := 1 << 20
