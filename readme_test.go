@@ -8,29 +8,61 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// readme is README.md.
-func readme(t *testing.T) string {
+// page is a page of text with fenced blocks.
+func page(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile("README.md")
+	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(text)
 }
 
-// block is the first fenced block of a language in the README.
-func block(t *testing.T, language string) string {
-	t.Helper()
-	_, rest, found := strings.Cut(readme(t), "\n```"+language+"\n")
-	text, _, ends := strings.Cut(rest, "\n```\n")
-	if !found || !ends {
-		t.Fatalf("README.md has no block of %s", language)
+// block is a fenced block of a page: text[from:to], without the fences.
+type block struct{ from, to int }
+
+// blocks finds the fenced blocks of a language.
+func blocks(text, language string) (found []block) {
+	open := "\n```" + language + "\n"
+	for at := 0; ; {
+		i := strings.Index(text[at:], open)
+		if i < 0 {
+			return found
+		}
+		from := at + i + len(open)
+		// The line end of the opening fence may be that before the closing one.
+		end := strings.Index(text[from-1:], "\n```\n")
+		if end < 0 {
+			return found
+		}
+		at = from + end
+		found = append(found, block{from, at})
 	}
-	return text + "\n"
+}
+
+// onlyBlock is the text of the one block of a language in a page.
+func onlyBlock(t *testing.T, text, language string) (block, string) {
+	t.Helper()
+	found := blocks(text, language)
+	if len(found) != 1 {
+		t.Fatalf("%d blocks of %s, want one", len(found), language)
+	}
+	return found[0], text[found[0].from:found[0].to]
+}
+
+// rewrite puts what was printed into a page when $ORIBI_REWRITE is set.
+func rewrite(t *testing.T, name, text string, b block, with string) {
+	if os.Getenv("ORIBI_REWRITE") == "" {
+		return
+	}
+	if err := os.WriteFile(name, []byte(text[:b.from]+with+text[b.to:]), 0o644); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // goCommand runs the go command in the module's root.
@@ -44,11 +76,14 @@ func goCommand(t *testing.T, args ...string) {
 }
 
 // TestReadmeProgramRuns builds the program of the README as a package of this module that exists in an overlay alone, and
-// runs it. With -short it is only compiled.
+// compares what it prints with the block of text. With -short it is only compiled.
 func TestReadmeProgramRuns(t *testing.T) {
+	text := page(t, "README.md")
+	_, program := onlyBlock(t, text, "go")
+	shown, want := onlyBlock(t, text, "text")
 	dir := t.TempDir()
 	source := filepath.Join(dir, "main.go")
-	if err := os.WriteFile(source, []byte(block(t, "go")), 0o600); err != nil {
+	if err := os.WriteFile(source, []byte(program), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	root, err := os.Getwd()
@@ -67,65 +102,147 @@ func TestReadmeProgramRuns(t *testing.T) {
 		goCommand(t, "build", "-overlay", overlayFile, "./internal/readme", "./internal/fault") // two packages: nothing is linked
 		return
 	}
-	program := filepath.Join(dir, "program.exe")
-	goCommand(t, "build", "-overlay", overlayFile, "-o", program, "./internal/readme")
-	cmd := exec.Command(program)
+	binary := filepath.Join(dir, "program.exe")
+	goCommand(t, "build", "-overlay", overlayFile, "-o", binary, "./internal/readme")
+	cmd := exec.Command(binary)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if said := "It prints `" + strings.TrimSpace(string(out)) + "`."; !strings.Contains(readme(t), said) {
-		t.Errorf("the program prints %q, the README says otherwise", out)
+	if string(out) != want {
+		t.Errorf("the program prints:\n%s\nthe README says:\n%s", out, want)
+		rewrite(t, "README.md", text, shown, string(out))
 	}
 }
 
-// TestReadmeCommandsPrintWhatTheReadmeShows types the commands of the README in an empty directory.
-func TestReadmeCommandsPrintWhatTheReadmeShows(t *testing.T) {
+// shell types commands in a directory, with the command oribi at hand.
+type shell struct{ dir, bin string }
+
+func newShell(t *testing.T) *shell {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("links the command")
 	}
 	if runtime.GOOS == "windows" {
 		t.Skip("the commands are for a shell")
 	}
-	dir := t.TempDir()
-	bin := filepath.Join(dir, "bin")
-	goCommand(t, "build", "-o", bin+string(filepath.Separator), "./cmd/oribi")
-	shell := func(command string) string {
-		cmd := exec.Command("sh", "-c", command)
-		cmd.Dir = dir
-		cmd.Env = append(cmd.Environ(), "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
-		var out bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &out, &out
-		if err := cmd.Run(); err != nil {
+	s := &shell{bin: t.TempDir()}
+	goCommand(t, "build", "-o", s.bin+string(filepath.Separator), "./cmd/oribi")
+	return s
+}
+
+// run is what a command prints, stderr too.
+func (s *shell) run(command string) (string, error) {
+	cmd := exec.Command("sh", "-c", command)
+	cmd.Dir = s.dir
+	cmd.Env = append(cmd.Environ(), "PATH="+s.bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	return out.String(), err
+}
+
+// varying is what differs from run to run: timestamps and identities.
+var varying = regexp.MustCompile(`\b7\d{18}\b|\b[0-9a-f]{32}\b`)
+
+// retype types the commands of a console block and gives the block with what they print. A command is a line that begins with "$ ", with
+// those behind it that begin with "> "; all else is output. Output that is the same save what varies is left as it stands.
+func (s *shell) retype(t *testing.T, text string) string {
+	var out strings.Builder
+	for _, part := range strings.Split("\n"+text, "\n$ ")[1:] {
+		lines := strings.SplitAfter(strings.TrimSuffix(part, "\n")+"\n", "\n")
+		command := lines[0]
+		out.WriteString("$ " + lines[0])
+		lines = lines[1:]
+		for strings.HasPrefix(lines[0], "> ") {
+			command += lines[0][2:]
+			out.WriteString(lines[0])
+			lines = lines[1:]
+		}
+		want := strings.Join(lines, "")
+		got, err := s.run(command)
+		if err != nil && !strings.Contains(got, "oribi: ") {
 			t.Errorf("%s: %v", command, err)
 		}
-		return out.String()
-	}
-	for _, part := range strings.Split("\n"+block(t, "console"), "\n$ ")[1:] {
-		command, want, _ := strings.Cut(strings.TrimSuffix(part, "\n")+"\n", "\n")
-		if got := shell(command); got != want {
-			t.Errorf("%s\nprints:\n%s\nthe README says:\n%s", command, got, want)
+		if varying.ReplaceAllString(got, "#") == varying.ReplaceAllString(want, "#") {
+			got = want
+		} else {
+			t.Errorf("%sprints:\n%s\nthe page says:\n%s", command, got, want)
 		}
+		out.WriteString(got)
 	}
+	return out.String()
+}
 
-	verbs := regexp.MustCompile("(?m)^\\| `(oribi [a-z ]+)(.*)$").FindAllStringSubmatch(readme(t), -1)
-	if len(verbs) < 10 {
-		t.Fatalf("found only %d commands in the table", len(verbs))
+// TestPagesShowWhatCommandsPrint types the commands of every page, each page in an empty directory.
+func TestPagesShowWhatCommandsPrint(t *testing.T) {
+	s := newShell(t)
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
 	}
+	typed := 0
+	for _, name := range append(pages, "README.md", "CONTRIBUTING.md") {
+		text := page(t, name)
+		found := blocks(text, "console")
+		if len(found) == 0 {
+			continue
+		}
+		typed++
+		t.Run(name, func(t *testing.T) {
+			s.dir = t.TempDir()
+			printed := make([]string, len(found))
+			for i, b := range found {
+				printed[i] = s.retype(t, text[b.from:b.to])
+			}
+			for i, b := range slices.Backward(found) {
+				rewrite(t, name, text, b, printed[i])
+				text = text[:b.from] + printed[i] + text[b.to:]
+			}
+		})
+	}
+	if typed == 0 {
+		t.Error("no page has a command: this test does not see them")
+	}
+}
+
+// TestPageOfTheCommandNamesFlagsThatExist compares the table of docs/command.md with the help, both ways for the verbs.
+func TestPageOfTheCommandNamesFlagsThatExist(t *testing.T) {
+	s := newShell(t)
+	s.dir = t.TempDir()
+	verbs := regexp.MustCompile("(?m)^\\| `(oribi [a-z]+(?: [a-z]+)*)(.*)$").FindAllStringSubmatch(page(t, "docs/command.md"), -1)
+	var named []string
 	for _, verb := range verbs {
-		help := shell(verb[1] + " --help")
+		named = append(named, verb[1])
+		help, err := s.run(verb[1] + " --help")
+		if err != nil {
+			t.Errorf("%s --help: %v", verb[1], err)
+		}
 		for _, flag := range regexp.MustCompile(`--[a-z-]+`).FindAllString(verb[2], -1) {
-			if !strings.Contains(help, flag) {
+			if !strings.Contains(help, flag+" ") {
 				t.Errorf("%s has no flag %s", verb[1], flag)
 			}
+		}
+	}
+	help, err := s.run("oribi help")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := regexp.MustCompile(`(?m)^  (oribi [a-z]+(?: [a-z]+)*)`).FindAllStringSubmatch(help, -1)
+	if len(listed) < 20 {
+		t.Fatalf("only %d commands in the help: this test does not see them", len(listed))
+	}
+	for _, verb := range listed {
+		if !slices.Contains(named, verb[1]) {
+			t.Errorf("docs/command.md does not name %q", verb[1])
 		}
 	}
 }
 
 func TestReadmeNamesTheTwoCommands(t *testing.T) {
 	for _, line := range []string{"go run ./cmd/oribi demo", "go test ./..."} {
-		if !strings.Contains(readme(t), "\n    "+line+"\n") {
+		if !strings.Contains(page(t, "README.md"), "\n    "+line+"\n") {
 			t.Errorf("README.md does not show %q on a line of its own", line)
 		}
 	}
