@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/oribi-db/oribi/internal/fuzztest"
 )
 
 var seed = flag.Uint64("csvin.seed", 0, "seed of random records; 0 = a new one")
@@ -184,7 +186,7 @@ func agree(text string) error {
 func FuzzReader(f *testing.F) {
 	f.Add("a,b\n\"c\",\"d\"\"\ne\"\r\n,\"\"\n")
 	f.Add("\xef\xbb\xbfx\n\"never closed,\n1,2,\n")
-	f.Fuzz(func(t *testing.T, text string) {
+	fuzztest.Run(f, func(t *testing.T, text string) {
 		if err := agree(text); err != nil {
 			t.Error(err)
 		}
