@@ -244,7 +244,7 @@ const (
 // createFor makes a table that fits the input. A file is read as a whole for that, of a stream the beginning.
 func (a *app) createFor(ctx context.Context, in *loadInput, f *loadFlags, o *load.Options, name string) (*oribi.Table, error) {
 	if _, err := o.Store.Table(name); err == nil {
-		return nil, fmt.Errorf("table %q: %w", name, oribi.ErrExists)
+		return nil, &helped{fmt.Errorf("table %q: %w", name, oribi.ErrExists), "without --create and --key the rows go into it"}
 	}
 	look := infer.Options{Delimiter: o.Delimiter, NoHeader: o.NoHeader, Columns: o.Columns}
 	var from io.Reader

@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,6 +24,9 @@ const memoryLimit = 256 << 20
 func withStore(dir string, readOnly bool, use func(*oribi.Store) error) (err error) {
 	store, err := oribi.Open(dir, &oribi.Options{ReadOnly: readOnly, ErrorIfMissing: true, MemoryLimit: memoryLimit})
 	if err != nil {
+		if _, missing := os.Stat(dir); !readOnly && errors.Is(missing, fs.ErrNotExist) {
+			return &helped{err, "oribi store init " + dir + " makes a store"}
+		}
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()

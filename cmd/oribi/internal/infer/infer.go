@@ -81,7 +81,7 @@ func (c *Columns) Schema(key []string) (*schema.Schema, error) {
 		k := c.index(name)
 		switch {
 		case k < 0:
-			return nil, fmt.Errorf("column %q: the file does not have it", name)
+			return nil, fmt.Errorf("column %q: the file does not have it: it has %s", name, c.names())
 		case slices.Contains(key[:i], name):
 			return nil, fmt.Errorf("column %q stands twice", name)
 		}
@@ -96,6 +96,28 @@ func (c *Columns) Schema(key []string) (*schema.Schema, error) {
 		return nil, errors.New("the file has no columns")
 	}
 	return schema.New(columns, len(key))
+}
+
+// mostNamed is how many columns an error names.
+const mostNamed = 8
+
+// names lists the first columns.
+func (c *Columns) names() string {
+	var list []byte
+	for i := range c.columns {
+		if i > 0 {
+			list = append(list, ", "...)
+		}
+		if i == mostNamed {
+			list = append(list, "…"...)
+			break
+		}
+		list = celltext.AppendQuoted(list, []byte(c.columns[i].name))
+	}
+	if list == nil {
+		return "no columns"
+	}
+	return string(list)
 }
 
 func (c *column) typ() schema.Type {

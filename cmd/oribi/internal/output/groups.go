@@ -35,8 +35,17 @@ func Flat(groups []Group) []schema.Column {
 // NewGroups makes a writer of records made of groups of columns.
 func NewGroups(out io.Writer, f Format, groups []Group) *Writer {
 	w := New(out, f, Flat(groups))
-	if r, ok := w.rows.(*jsonRows); ok {
+	switch r := w.rows.(type) {
+	case *jsonRows:
 		w.rows = &jsonGroups{jsonRows: r, groups: slices.Clone(groups)}
+	case *tableRows:
+		next := r.seen
+		for _, g := range groups {
+			for i := range g.Columns {
+				next[i].cut = next[i].cut && !g.Raw // half a number would be another
+			}
+			next = next[len(g.Columns):]
+		}
 	}
 	return w
 }

@@ -32,7 +32,7 @@ const (
 // tableRows prints aligned columns under a header, numbers to the right, all else to the left, and the count of rows.
 //
 // Widths follow from the first rows, the window, which are held back until it is full. In later rows text that is wider than
-// its column is cut on a terminal; a number is not, and sticks out.
+// its column is cut on a terminal; a number is not, and sticks out. A single row that is too wide is printed with a line for each column.
 type tableRows struct {
 	columns []schema.Column
 	style   Style
@@ -96,8 +96,9 @@ func (r *tableRows) render(k int, cell []byte) heldCell {
 		r.text = append(r.text, nullWord...)
 		return heldCell{len(nullWord), len(nullWord), true}
 	}
-	limit := math.MaxInt // what is wider than the terminal will be cut: not more of it than that is written
-	if r.style.Width > 0 {
+	// What is wider than the terminal will be cut: not more of it than that is written. The first row may turn out to be the only one.
+	limit := math.MaxInt
+	if r.style.Width > 0 && r.rows > 1 {
 		limit = r.style.Width
 	}
 	var width int
@@ -160,8 +161,45 @@ func (r *tableRows) appendHeader(dst []byte) []byte {
 	return r.endLine(dst)
 }
 
-// end prints what is held back and the count.
+// fits tells whether all held columns stand side by side and uncut.
+func (r *tableRows) fits() bool {
+	return r.style.Width == 0 || total(r.seen, (*column).natural) <= room(len(r.seen), len(r.seen), r.style.Width)
+}
+
+// upright prints the one held row with a line for each column, nothing cut.
+func (r *tableRows) upright(dst []byte) []byte {
+	r.widths = make([]int, len(r.columns)) // all are shown
+	widest := 0
+	for i := range r.seen {
+		widest = max(widest, r.seen[i].header)
+	}
+	text := r.text
+	for k, h := range r.cells {
+		if r.style.Colour {
+			dst = append(dst, bold...)
+		}
+		dst, _ = appendPrintable(dst, []byte(r.columns[k].Name), math.MaxInt)
+		if r.style.Colour {
+			dst = append(dst, plain...)
+		}
+		dst = appendBlanks(dst, widest-r.seen[k].header+gap)
+		if h.null && r.style.Colour {
+			dst = append(append(append(dst, dim...), text[:h.length]...), plain...)
+		} else {
+			dst = append(dst, text[:h.length]...)
+		}
+		text = text[h.length:]
+		dst = append(dst, '\n')
+	}
+	r.cells, r.text = nil, nil
+	return dst
+}
+
+// end prints what is held back and the count. A row that stands alone and does not fit is printed upright.
 func (r *tableRows) end(dst []byte) []byte {
+	if r.widths == nil && r.rows == 1 && !r.style.Bare && !r.fits() {
+		dst = r.upright(dst)
+	}
 	dst = r.settle(dst)
 	if r.style.Bare {
 		return dst

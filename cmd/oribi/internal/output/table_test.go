@@ -91,10 +91,12 @@ func TestNumbersAreNotCut(t *testing.T) {
 	if got := printed(t, Style{Width: 30}, b); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
-	narrow := batch.New([]schema.Column{{Name: "a_long_name", Type: schema.Int64}, {Name: "text", Type: schema.String}}, 1)
-	batch.Values[int64](narrow.Columns[0])[0] = 123
-	narrow.Columns[1].SetCell(0, []byte("a text"))
-	if got, want := printed(t, Style{Width: 16}, narrow), "a_long_…  text\n     123  a text\n(1 row)\n"; got != want {
+	narrow := batch.New([]schema.Column{{Name: "a_long_name", Type: schema.Int64}, {Name: "text", Type: schema.String}}, 2)
+	for i := range 2 {
+		batch.Values[int64](narrow.Columns[0])[i] = 123
+		narrow.Columns[1].SetCell(i, []byte("a text"))
+	}
+	if got, want := printed(t, Style{Width: 16}, narrow), "a_long_…  text\n     123  a text\n     123  a text\n(2 rows)\n"; got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
@@ -188,5 +190,24 @@ func TestWidths(t *testing.T) {
 		if got := textWidth([]byte(text)); got != want {
 			t.Errorf("%q takes %d columns, want %d", text, got, want)
 		}
+	}
+}
+
+func TestSingleRowThatDoesNotFitIsPrintedUpright(t *testing.T) {
+	long := strings.Repeat("x", 30)
+	want := "a     " + long + "\nname  NULL\n(1 row)\n"
+	in := texts("a|name", long+"|y")
+	in.Columns[1].SetCell(0, nil)
+	if got := printed(t, Style{Width: 20}, in); got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+	if got := printed(t, Style{Width: 40}, in); strings.Count(got, "\n") != 3 || !strings.HasPrefix(got, "a ") {
+		t.Errorf("a row that fits:\n%s", got)
+	}
+	if got := printed(t, Style{Width: 20, Bare: true}, in); strings.Count(got, "\n") != 1 {
+		t.Errorf("bare:\n%s", got)
+	}
+	if got := printed(t, Style{Width: 20}, texts("a|name", long+"|y", "b|z")); !strings.Contains(got, "…") {
+		t.Errorf("two rows:\n%s", got)
 	}
 }
