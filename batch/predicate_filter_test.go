@@ -9,12 +9,13 @@ import (
 	"github.com/bits-and-blooms/bloom/v3"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
 
 // A filter passes what was added and what it takes for it, as the filter itself says of each cell; NULL and NaN never.
 func TestFilterPassesWhatItMayContain(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	for _, typ := range allTypes {
 		for round := range 20 {
 			p := &Predicate{Column: "c", Type: typ, Op: InFilter, Filter: bloom.NewWithEstimates(4, 0.3)}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"flag"
 	"fmt"
 	"math"
 	"math/big"
@@ -12,20 +11,9 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
-
-var seedFlag = flag.Uint64("seed", 0, "seed of the random tests; 0 takes a new one")
-
-// newRand makes a source whose seed is printed when the test fails.
-func newRand(t testing.TB) *rand.Rand {
-	seed := *seedFlag
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
-	t.Logf("-seed=%d", seed)
-	return rand.New(rand.NewPCG(seed, 1))
-}
 
 var allOps = []Op{Eq, Ne, Lt, Le, Gt, Ge, In, IsNull, NotNull}
 
@@ -163,7 +151,7 @@ func randomVector(r *rand.Rand, t schema.Type, n int, nulls, dict bool) *Vector 
 }
 
 func TestEvalAgreesWithTestingEachCell(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	for _, typ := range allTypes {
 		for _, op := range allOps {
 			for round := range 12 {
@@ -219,7 +207,7 @@ func TestEvalWordsAreRememberedOncePrepared(t *testing.T) {
 }
 
 func TestFilterCodesAtAnyOffset(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	for range 200 {
 		at, n := r.IntN(130), r.IntN(200)
 		match, codes := MakeBitmap(100), make([]uint32, n)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -141,7 +142,7 @@ func (g *growing) step() string {
 }
 
 func TestVectorsMatchListsOfCells(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	rounds := 60
 	if testing.Short() {
 		rounds = 15
@@ -163,7 +164,7 @@ func TestVectorsMatchListsOfCells(t *testing.T) {
 
 // What was appended is the vector's own, save byte strings: a source may be filled anew at once.
 func TestAppendCopiesFixedWidthsAndSliceHeaders(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	for _, typ := range allTypes {
 		src := randomVector(r, typ, 100, true, false)
 		want := cellsOf(src)

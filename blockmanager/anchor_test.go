@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -16,7 +17,7 @@ import (
 // it does, every block of that state must still be there, whole. So nothing that an accepted state
 // needs is punched or unlinked, a kill and a repair in between or not.
 func TestWhateverTheAnchorAcceptsIsWhole(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	runs := 3
 	if testing.Short() {
 		runs = 1

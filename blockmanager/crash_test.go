@@ -2,26 +2,14 @@ package blockmanager
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/vfs"
 )
-
-var seedFlag = flag.Uint64("seed", 0, "seed of random tests; 0 takes one from the clock")
-
-func newRand(t *testing.T) *rand.Rand {
-	seed := *seedFlag
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano())
-	}
-	t.Logf("seed: go test -run '^%s$' -seed %d", t.Name(), seed)
-	return rand.New(rand.NewPCG(seed, 1))
-}
 
 // moment is what a crash leaves, and what may be found there.
 type moment struct {
@@ -123,7 +111,7 @@ func (c *moment) check(t *testing.T, o Options) (*picture, error) {
 // written, and show the last commit that returned or the one under way, whole; must open to write,
 // give out no id again, give back all dead space, and still show the same.
 func TestEveryCrashLeavesACommittedState(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	runs, steps := 3, 14
 	if testing.Short() {
 		runs, steps = 1, 8
@@ -158,7 +146,7 @@ func TestEveryCrashLeavesACommittedState(t *testing.T) {
 
 // The repair of a writable open may crash too, and its repair.
 func TestEveryCrashOfARepairLeavesTheSame(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	o := testOptions(nil)
 	rec, ro := record(o, formatted(t, o), r, firstPicture())
 	rec.s.m = openWriter(t, ro)

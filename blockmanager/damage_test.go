@@ -12,6 +12,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -20,7 +21,7 @@ func filled(t *testing.T, o Options, steps int) (*vfs.Mem, *picture) {
 	t.Helper()
 	mem := formatted(t, o)
 	o.FS = mem
-	s := &script{m: openWriter(t, o), r: newRand(t), now: firstPicture()}
+	s := &script{m: openWriter(t, o), r: seedtest.Rand(t), now: firstPicture()}
 	for range steps {
 		if err := s.step(); err != nil {
 			t.Fatal(err)
@@ -236,7 +237,7 @@ func TestFlippedMetadataIsRefusedOrHarmless(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	rounds := 400
 	if testing.Short() {
 		rounds = 60

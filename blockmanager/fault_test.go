@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -17,7 +18,7 @@ var errDisk = errors.New("input/output error")
 // an error; what was committed before stays readable; nothing is written after a failure that
 // poisons; and what is on the disk afterwards is a committed state.
 func TestEveryFailureLeavesACommittedState(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	seed := r.Uint64()
 	stride := 1
 	if testing.Short() {

@@ -14,9 +14,11 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/oribi-db/oribi/internal/block"
-	"github.com/oribi-db/oribi/vfs"
 	"go.uber.org/goleak"
+
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/vfs"
 )
 
 func newSeeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 2)) }
@@ -48,7 +50,7 @@ func add(t testing.TB, m *Manager, data []byte, dead ...block.ID) block.ID {
 // Plan: random commits, aborts and reads, the manager closed and opened now and then, against the
 // naive picture.
 func TestManagerAgreesWithThePicture(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	o := testOptions(nil)
 	o.FS = formatted(t, o)
 	s := &script{r: r, now: firstPicture()}
@@ -84,7 +86,7 @@ func TestRealFiles(t *testing.T) {
 	if err := Format(o, []Row{{[]byte("first"), []byte("row")}}, 1); err != nil {
 		t.Fatal(err)
 	}
-	s := &script{r: newRand(t), now: firstPicture(), m: openWriter(t, o)}
+	s := &script{r: seedtest.Rand(t), now: firstPicture(), m: openWriter(t, o)}
 	for range 25 {
 		if err := s.step(); err != nil {
 			t.Fatal(err)

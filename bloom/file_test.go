@@ -16,6 +16,7 @@ import (
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/cache"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -193,7 +194,7 @@ func randomKeys(r *rand.Rand, n int) [][]byte {
 }
 
 func TestAnswersAreThoseOfTheModel(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	rounds := 60
 	if testing.Short() {
 		rounds = 15
@@ -285,7 +286,7 @@ func (f *failing) Write(p []byte) (int, error) {
 }
 
 func TestWriterTellsErrorsOfTheSink(t *testing.T) {
-	keys := randomKeys(newRand(t), 300)
+	keys := randomKeys(seedtest.Rand(t), 300)
 	o := Options{BlockBytes: 64, FalsePositiveRate: 0.01}
 	for left := range len(write(t, o, keys)) {
 		w, err := NewWriter(&failing{left: left}, o)
@@ -325,7 +326,7 @@ func TestOpenRefusesOtherFiles(t *testing.T) {
 // Every flipped bit and every missing end of a file with checksums is noticed by Verify, and never
 // makes a key disappear without an error.
 func TestDamageIsNoticed(t *testing.T) {
-	keys := randomKeys(newRand(t), 60)
+	keys := randomKeys(seedtest.Rand(t), 60)
 	data := write(t, Options{BlockBytes: 16, FalsePositiveRate: 0.1}, keys)
 	check := func(what string, damaged []byte) {
 		r, err := Open(&block.Memory{Number: 1, Bytes: damaged}, cfile.ReaderOptions{})
@@ -353,7 +354,7 @@ func TestDamageIsNoticed(t *testing.T) {
 
 // Without checksums damage may give wrong answers, but no panic.
 func TestDamageWithoutChecksumsNeverPanics(t *testing.T) {
-	keys := randomKeys(newRand(t), 60)
+	keys := randomKeys(seedtest.Rand(t), 60)
 	data := write(t, Options{BlockBytes: 16, FalsePositiveRate: 0.1, NoChecksums: true}, keys)
 	for i := range data {
 		for _, v := range []byte{0, 1, 0x7f, 0x80, 0xff, data[i] ^ 1, data[i] ^ 0x80} {
@@ -373,7 +374,7 @@ func TestDamageWithoutChecksumsNeverPanics(t *testing.T) {
 }
 
 func TestReaderServesManyGoroutines(t *testing.T) {
-	keys := randomKeys(newRand(t), 2000)
+	keys := randomKeys(seedtest.Rand(t), 2000)
 	data := write(t, Options{BlockBytes: 64, FalsePositiveRate: 0.1}, keys)
 	for _, c := range []*cache.Cache{nil, cache.New(1 << 20)} {
 		r := open(t, data, c)

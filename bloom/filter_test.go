@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 func fromHex(t testing.TB, s string) []byte {
@@ -22,12 +22,6 @@ func fromHex(t testing.TB, s string) []byte {
 		t.Fatal(err)
 	}
 	return b
-}
-
-func newRand(t testing.TB) *rand.Rand {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
 }
 
 func TestSizingIsKudus(t *testing.T) {
@@ -69,7 +63,7 @@ func TestSizingRefusesWhatCannotBe(t *testing.T) {
 		}
 	}
 	// Whatever is accepted can be written and read.
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	for range 2000 {
 		o := Options{FalsePositiveRate: 1 / float64(uint64(2)+r.Uint64()>>r.IntN(64))}
 		if r.IntN(2) == 0 {
@@ -168,7 +162,7 @@ func positions(hash uint64, hashes, bitmapBytes int) []uint64 {
 }
 
 func TestBitsAreThoseOfTheFormat(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	for range 300 {
 		f := filter{hashes: 1 + r.IntN(40), bitmap: make([]byte, 1+r.IntN(300))}
 		if r.IntN(3) == 0 {

@@ -2,25 +2,16 @@ package cfile
 
 import (
 	"bytes"
-	"flag"
-	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/seedtest"
 )
-
-var findSeed = flag.Uint64("find-seed", 0, "seed of the value index's test; 0 = from the clock")
 
 // The search by heads finds the key that a search one by one finds, also where many keys have the same head.
 func TestFindAgreesWithALinearSearch(t *testing.T) {
-	seed := *findSeed
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano())
-	}
-	t.Logf("-find-seed=%d", seed)
-	rng := rand.New(rand.NewPCG(seed, 1))
+	rng := seedtest.Rand(t)
 	r := &Reader{src: new(block.Memory)}
 	random := func(prefix, length int) []byte {
 		b := bytes.Repeat([]byte{'p'}, prefix)

@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
@@ -387,7 +388,7 @@ func (t *table) flushDeltas(i int) error {
 
 // Plan: as TestMergesChangeNoAnswer, with delta flushes, minor and major compactions of any columns and undo gc between the merges.
 func TestDeltaCompactionsChangeNoAnswer(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	rounds := 35
 	if testing.Short() {
 		rounds = 15

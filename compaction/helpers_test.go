@@ -5,11 +5,8 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"flag"
 	"fmt"
-	"math/rand/v2"
 	"strings"
-	"testing"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/block"
@@ -22,18 +19,6 @@ import (
 	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/schema"
 )
-
-var seedFlag = flag.Uint64("seed", 0, "seed of the random tests; 0 takes a new one")
-
-// newRand makes a source whose seed is printed when the test fails.
-func newRand(t testing.TB) *rand.Rand {
-	seed := *seedFlag
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
-	t.Logf("-seed=%d", seed)
-	return rand.New(rand.NewPCG(seed, 1))
-}
 
 // disk keeps blocks in memory.
 type disk struct {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/memrowset"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
@@ -331,7 +332,7 @@ func (t *table) checkForm(res *result) error {
 // Plan: keys that lived several times, each time in another rowset; rowsets are merged in any order until one is left, the floor rising
 // now and then. All that may still be asked has the same answer before and after each merge, at every snapshot.
 func TestMergesChangeNoAnswer(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	rounds := 80
 	if testing.Short() {
 		rounds = 20
@@ -375,7 +376,7 @@ func (f flushInput) Next() (*change.Rows, error) { return f.it.Next(f.max) }
 
 // What a flush writes answers as the MemRowSet did, at every snapshot.
 func TestFlushChangesNoAnswer(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	rounds := 100
 	if testing.Short() {
 		rounds = 25

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 // layoutOf reads "id:first-last=bytes …"; keys are single letters. The rowsets come by first key.
@@ -94,7 +96,7 @@ func TestGroupsAreClosedUnderOverlap(t *testing.T) {
 }
 
 func randomLayout(t *testing.T) []Layout {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	layouts := make([]Layout, 300)
 	for i := range layouts {
 		var fields []string

@@ -6,6 +6,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/cache"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -58,7 +59,7 @@ func TestCachedRowsMatchTheModel(t *testing.T) {
 
 // A row that was read whole once is read without its columns' files.
 func TestCachedRowsNeedNoFiles(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "n", Type: schema.Int64, Nullable: true},
 		{ID: 3, Name: "s", Type: schema.String}}, 1)
 	w := newWorld(t, r, s, 50)
@@ -109,7 +110,7 @@ func TestCachedRowsNeedNoFiles(t *testing.T) {
 func TestLongRowsAreNotCached(t *testing.T) {
 	c := cache.New(16 << 20)
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "s", Type: schema.Binary}}, 1)
-	w := newWorld(t, newRand(t), s, 10)
+	w := newWorld(t, seedtest.Rand(t), s, 10)
 	set := w.cached(t, c)
 	for n, kept := range map[int]bool{100: true, maxBaseRow: false} {
 		before := c.Used()

@@ -14,6 +14,7 @@ import (
 	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -35,7 +36,7 @@ func check(s *schema.Schema, row *meta.RowSet, d *disk) (id block.ID, opened boo
 // Plan: every byte of every file of a small rowset with undos and redos is flipped in turn; opening or checking finds it, and names the
 // block.
 func TestCheckFilesFindsEachFlippedByte(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int32}, {ID: 2, Name: "b", Type: schema.String},
 		{ID: 3, Name: "c", Type: schema.Int64, Nullable: true}, {ID: 4, Name: "d", Type: schema.String, Nullable: true}}, 2), 60)
 	row := w.rewritten(t, r)
@@ -68,7 +69,7 @@ func TestCheckFilesFindsEachFlippedByte(t *testing.T) {
 }
 
 func TestCheckFilesFindsASwappedFile(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64}}, 1)
 	w, other := newWorld(t, r, s, 100), newWorld(t, r, s, 60)
 	row, stranger := w.rewritten(t, r), other.rewritten(t, r)
@@ -88,7 +89,7 @@ func TestCheckFilesFindsASwappedFile(t *testing.T) {
 }
 
 func TestCheckBoundsComparesMetadataWithTheKeyFile(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.String}}, 1), 50)
 	row := *w.rewritten(t, r)
 	row.MaxKey = append(slices.Clone(row.MaxKey), 'x')
@@ -109,7 +110,7 @@ func TestCheckBoundsComparesMetadataWithTheKeyFile(t *testing.T) {
 
 // The files go when the last reader is done, not before; an iterator is a reader.
 func TestFilesStayOpenForReaders(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64}}, 1), 50)
 	req := w.randomRequest(r, mvcc.Max)
 	it, err := w.set.NewIterator(req)
@@ -132,7 +133,7 @@ func TestFilesStayOpenForReaders(t *testing.T) {
 
 // A failed opening of a file is not kept: the next read tries again.
 func TestAFileThatFailedIsOpenedAgain(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64}}, 1), 50)
 	row := w.rewritten(t, r)
 	flaky := &flakyDisk{disk: w.disk}
@@ -164,7 +165,7 @@ func (d *flakyDisk) OpenBlock(id block.ID) (Block, error) {
 
 // Reads at a snapshot, changes and the first use of every file at once. Meant for -race.
 func TestReadersAndWritersAtOnce(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64, Nullable: true}}, 1)
 	w := newWorld(t, r, s, manyRows)
 	row := w.rewritten(t, r)

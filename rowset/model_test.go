@@ -3,7 +3,6 @@ package rowset
 import (
 	"bytes"
 	"encoding/binary"
-	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -17,21 +16,10 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/keyenc"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
-
-var seedFlag = flag.Uint64("seed", 0, "seed of the random tests; 0 takes a new one")
-
-// newRand makes a source whose seed is printed when the test fails.
-func newRand(t testing.TB) *rand.Rand {
-	seed := *seedFlag
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
-	t.Logf("-seed=%d", seed)
-	return rand.New(rand.NewPCG(seed, 1))
-}
 
 // disk keeps blocks in memory: a Creation to write them, Blocks to read them. It counts what is open.
 type disk struct {
@@ -428,7 +416,7 @@ const manyRows = 7 * batch.WindowRows / 2
 
 // worlds calls test with rowsets of every keyable type and of compound keys, small ones and some of more than a window.
 func worlds(t *testing.T, test func(t *testing.T, r *rand.Rand, w *world)) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	rounds := 3
 	if testing.Short() {
 		rounds = 1

@@ -10,6 +10,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/schema"
@@ -43,7 +44,7 @@ func TestFindGivesTheRowOfEachKey(t *testing.T) {
 
 // A bound that is shorter or longer than a key of fixed width leads to the first key at or behind it, and is no key itself.
 func TestSeekTakesBoundsThatAreNoKeys(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}}, 1), 200)
 	for i := range w.rows {
 		key := w.rows[i].key
@@ -239,7 +240,7 @@ func (w *world) compare(req *scan.Request, it *Iterator) error {
 
 // A scan's answer at a snapshot does not change with what is applied while it runs, at or behind the snapshot.
 func TestScansDoNotSeeLaterChanges(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64},
 		{ID: 3, Name: "s", Type: schema.String, Nullable: true}}, 1)
 	w := newWorld(t, r, s, manyRows)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 // bounded is a rowset that is nothing but its bounds.
@@ -24,7 +25,7 @@ func numbers(sets []*DiskRowSet) []uint64 {
 }
 
 func TestTreeMatchesLookingAtAll(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	rounds := 2000
 	if testing.Short() {
 		rounds = 300

@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/schema"
@@ -76,7 +77,7 @@ func TestMetadataRowCountsWhatWasWritten(t *testing.T) {
 }
 
 func TestRollingWriterRollsAtTheSize(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int64}, {ID: 2, Name: "v", Type: schema.Binary, BlockBytes: 512}}, 1)
 	const target = 40 << 10
 	d := newDisk()
@@ -179,7 +180,7 @@ func (d *fullDisk) Create() (block.Sink, error) {
 func (d *fullDisk) Finish(s block.Sink) error { return d.disk.Finish(s.(*fullSink).Memory) }
 
 func TestWriterTellsThatTheDiskIsFull(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	w := newWorld(t, r, randomSchema(r, schema.Int32, schema.String), 200)
 	written := 0
 	for _, b := range w.disk.blocks {
@@ -203,7 +204,7 @@ func TestWriterTellsThatTheDiskIsFull(t *testing.T) {
 
 // A rowset that was written before columns came and went: by ID the others are found, whatever their names and places.
 func TestReadingASchemaThatHasChanged(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "gone", Type: schema.Int64},
 		{ID: 3, Name: "stays", Type: schema.String, Nullable: true}}, 1), 500)
 	row := w.rewritten(t, r)
@@ -277,7 +278,7 @@ func TestReadingASchemaThatHasChanged(t *testing.T) {
 }
 
 func TestOpenRefusesAColumnThatNobodyWrote(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int32}}, 1), 20)
 	for _, columns := range [][]schema.Column{
 		{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 3, Name: "new", Type: schema.Int32}},
@@ -294,7 +295,7 @@ func TestOpenRefusesAColumnThatNobodyWrote(t *testing.T) {
 }
 
 func TestFileRefusesAnotherColumnsFile(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64, Nullable: true}}, 1), 20)
 	for name, change := range map[string]func(c *schema.Column){
 		"type":     func(c *schema.Column) { c.Type = schema.Timestamp },

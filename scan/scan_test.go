@@ -4,27 +4,15 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
-
-var seedFlag = flag.Uint64("seed", 0, "seed of the random tests; 0 takes a new one")
-
-// newRand makes a source whose seed is printed when the test fails.
-func newRand(t testing.TB) *rand.Rand {
-	seed := *seedFlag
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
-	t.Logf("-seed=%d", seed)
-	return rand.New(rand.NewPCG(seed, 1))
-}
 
 // columns have fixed widths, byte strings and NULLs.
 var columns = []schema.Column{
@@ -223,7 +211,7 @@ func checkClosed(t *testing.T, fakes []*fake, want int) {
 }
 
 func TestMergeSorts(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	rounds := 300
 	if testing.Short() {
 		rounds = 60
@@ -278,7 +266,7 @@ func TestMergeOfNothingIsEmpty(t *testing.T) {
 
 // Counting rows asks for no column at all.
 func TestMergeWithoutColumns(t *testing.T) {
-	fakes, want := deal(newRand(t), 3, 50, 4)
+	fakes, want := deal(seedtest.Rand(t), 3, 50, 4)
 	var inputs []Iterator
 	for _, f := range fakes {
 		inputs = append(inputs, bare{f})
@@ -301,7 +289,7 @@ func (b bare) Batch() *batch.Batch {
 }
 
 func TestMergeClosedEarlyClosesAllInputsOnce(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	for range 100 {
 		fakes, _ := deal(r, 2+r.IntN(4), 40, 5)
 		it := Merge(columns, iterators(fakes))
@@ -320,7 +308,7 @@ func TestMergeClosedEarlyClosesAllInputsOnce(t *testing.T) {
 
 // An input's error ends the merge: what came before it stands, nothing wrong comes after it, Close tells it.
 func TestMergePassesErrorsOn(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	for range 200 {
 		fakes, all := deal(r, 2+r.IntN(4), 40, 5)
 		broken := fakes[r.IntN(len(fakes))]
@@ -343,7 +331,7 @@ func TestMergePassesErrorsOn(t *testing.T) {
 }
 
 func TestMergeOfOneIsThatOne(t *testing.T) {
-	fakes, want := deal(newRand(t), 1, 20, 3)
+	fakes, want := deal(seedtest.Rand(t), 1, 20, 3)
 	it := Merge(columns, iterators(fakes))
 	compareRows(t, read(t, it, true), want)
 	if it.Close(); fakes[0].closed != 1 {
@@ -364,7 +352,7 @@ func concatOf(fakes []*fake, made *int) Iterator {
 }
 
 func TestConcatChains(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	for range 100 {
 		fakes, _ := deal(r, 1+r.IntN(5), 40, 5)
 		var want []row
@@ -406,7 +394,7 @@ func TestConcatMakesEachInItsTurn(t *testing.T) {
 }
 
 func TestConcatPassesErrorsOn(t *testing.T) {
-	fakes, _ := deal(newRand(t), 2, 20, 3)
+	fakes, _ := deal(seedtest.Rand(t), 2, 20, 3)
 	fakes[0].failAt = 0
 	made := 0
 	it := concatOf(fakes, &made)
@@ -421,7 +409,7 @@ func TestConcatPassesErrorsOn(t *testing.T) {
 }
 
 func TestLimitCuts(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	for range 200 {
 		fakes, all := deal(r, 1+r.IntN(3), r.IntN(40), 6)
 		n := r.IntN(50)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 // fromHex reads hex digits; spaces are for the eye.
@@ -24,12 +25,6 @@ func fromHex(t testing.TB, s string) []byte {
 
 // spread returns a number of a random width, so that all widths are met.
 func spread(r *rand.Rand) uint64 { return r.Uint64() >> r.IntN(64) }
-
-func newRand(t testing.TB) *rand.Rand {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
 
 func TestUvarintExamples(t *testing.T) {
 	for _, c := range []struct {
@@ -82,7 +77,7 @@ func TestUvarintRefusesOverflowAndOverlength(t *testing.T) {
 }
 
 func TestUvarintAgreesWithStandardLibrary(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	for range 10000 {
 		v := spread(r)
 		want := binary.AppendUvarint(nil, v)
@@ -140,7 +135,7 @@ func TestGroupVarintSequenceExamples(t *testing.T) {
 }
 
 func TestGroupVarintRoundTripAndCut(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	for range 5000 {
 		want := [4]uint32{uint32(spread(r)), uint32(spread(r)), uint32(spread(r)), uint32(spread(r))}
 		b := AppendGroupVarint(nil, want[0], want[1], want[2], want[3])
@@ -178,7 +173,7 @@ func TestOrderedUvarintExamples(t *testing.T) {
 }
 
 func TestOrderedUvarintSortsAsNumbers(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	for range 20000 {
 		u, v := spread(r), spread(r)
 		if r.IntN(4) == 0 {
@@ -214,7 +209,7 @@ func TestOrderedUvarintReadsOnlyTheShortestForm(t *testing.T) {
 			t.Errorf("%s was read as %d", s, v)
 		}
 	}
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	for range 20000 {
 		b := make([]byte, 9)
 		for i := range b {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -41,7 +42,7 @@ func TestPrologueOfArrays(t *testing.T) {
 
 // Elements of one array all go into one payload, however small the payloads are to be; it is full then.
 func TestAppendAllOverfills(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	for _, pair := range pairs() {
 		t.Run(fmt.Sprintf("type=%s/enc=%s", pair.Type, pair.Encoding), func(t *testing.T) {
 			b := mustBuilder(t, BuilderOptions{Type: pair.Type, Encoding: pair.Encoding, BlockBytes: 512})

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -87,7 +88,7 @@ func TestFarRestartsAreWalkedOnce(t *testing.T) {
 			t.Fatalf("value %d is %q, want %q", i, got, v.Cell(i))
 		}
 	}
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	for range 300 {
 		i := r.IntN(values)
 		if got, err := block.Cell(i); err != nil || !bytes.Equal(got, v.Cell(i)) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -108,7 +109,7 @@ func TestPrologueOfNullableBlocks(t *testing.T) {
 }
 
 func TestProloguesAreReadAsWritten(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	for range 300 {
 		rows := r.IntN(3000)
 		present := batch.MakeBitmap(rows)
@@ -239,7 +240,7 @@ func TestFullDictionaryGoesOverToPlain(t *testing.T) {
 }
 
 func TestDictionaryFormIsBuiltAsByteStringsAre(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	for _, enc := range []schema.Encoding{schema.Plain, schema.Prefix, schema.Dictionary} {
 		d := &batch.Dictionary{Words: randomCells(r, schema.String, 300)}
 		v := batch.NewVector(schema.String, 0)
@@ -270,7 +271,7 @@ func TestDictionaryFormIsBuiltAsByteStringsAre(t *testing.T) {
 }
 
 func TestBuilderTellsFirstAndLast(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	for _, pair := range pairs() {
 		b := mustBuilder(t, BuilderOptions{Type: pair.Type, Encoding: pair.Encoding})
 		for range 3 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -37,7 +38,7 @@ func goldenBlocks(t *testing.T) (dir string, blocks []goldenBlock) {
 }
 
 func TestBlocksOfKuduDecodeAndAreWrittenTheSame(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	dir, blocks := goldenBlocks(t)
 	for _, g := range blocks {
 		t.Run(g.Name, func(t *testing.T) {
@@ -149,7 +150,7 @@ func checkGoldenArrays(t *testing.T, g *goldenBlock, typ schema.Type, enc schema
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := checkBlock(b, typ, batch.Ordinal(g.Ordinal), cells, newRand(t)); err != nil {
+	if err := checkBlock(b, typ, batch.Ordinal(g.Ordinal), cells, seedtest.Rand(t)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"math"
 	"math/big"
@@ -17,18 +16,6 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/schema"
 )
-
-var seedFlag = flag.Uint64("seed", 0, "seed of the random tests; 0 takes a new one")
-
-// newRand makes a source whose seed is printed when the test fails.
-func newRand(t testing.TB) *rand.Rand {
-	seed := *seedFlag
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
-	t.Logf("-seed=%d", seed)
-	return rand.New(rand.NewPCG(seed, 1))
-}
 
 // unhex reads bytes in hex, blanks and lines ignored.
 func unhex(t testing.TB, s string) []byte {

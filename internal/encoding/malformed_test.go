@@ -8,6 +8,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -160,7 +161,7 @@ func TestMalformedProloguesAreRefused(t *testing.T) {
 }
 
 func TestTruncatedPayloadsAreCorrupt(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	for _, pair := range pairs() {
 		cells := randomCells(r, pair.Type, 40)
 		b := mustBuilder(t, BuilderOptions{Type: pair.Type, Encoding: pair.Encoding, RestartInterval: 4})
@@ -178,7 +179,7 @@ func TestTruncatedPayloadsAreCorrupt(t *testing.T) {
 }
 
 func TestDamagedPayloadsCostLittle(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	var before, after runtime.MemStats
 	for _, pair := range pairs() {
 		cells := randomCells(r, pair.Type, 2000)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -87,7 +88,7 @@ func (c *chunkMap) Put(i int, b []byte) {
 }
 
 func TestWhatIsBuiltIsRead(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	for _, pair := range pairs() {
 		t.Run(fmt.Sprintf("type=%s/enc=%s", pair.Type, pair.Encoding), func(t *testing.T) {
 			for round := range 12 {
@@ -194,7 +195,7 @@ func checkCodes(t *testing.T, b Block, cells [][]byte, r *rand.Rand) {
 }
 
 func TestSeekFindsTheFirstValueNotBelow(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	for _, pair := range pairs() {
 		if !pair.Type.Keyable() {
 			continue

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 // naiveShuffle is the definition of cfile spec §6.4, bit by bit.
@@ -21,7 +23,7 @@ func naiveShuffle(src []byte, n, width int) []byte {
 }
 
 func TestShuffleAgreesWithItsDefinition(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	for _, width := range []int{1, 2, 4, 8, 16} {
 		for _, n := range []int{8, 16, 56, 64, 72, 120, 128, 8192 / width, 8192/width - 8} {
 			for round := range 20 {

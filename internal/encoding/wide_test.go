@@ -9,12 +9,13 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
 
 // Codes of more than 65536 words stand in 4 bytes each, and in more chunks than a block keeps offsets of by itself.
 func TestManyWordsTakeWideCodes(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	cells := make([][]byte, 70_000)
 	for i := range cells {
 		cells[i] = fmt.Appendf(nil, "%06d", i)

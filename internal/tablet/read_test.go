@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/scan"
@@ -94,7 +95,7 @@ func layoutWorld(t *testing.T, r *rand.Rand) (*world, picture) {
 
 // Plan: random layouts, random requests. Rows come once each, in key order if asked, and are those of the picture.
 func TestScansMatchThePictureOverAnyLayout(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	rounds := 60
 	if testing.Short() {
 		rounds = 12

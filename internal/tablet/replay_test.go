@@ -10,6 +10,7 @@ import (
 	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -173,7 +174,7 @@ func TestReplayRefusesWhatNobodyLogged(t *testing.T) {
 // Plan: random batches, flushes, compactions. After each of them the store is killed and opened again, and the log replayed, from where
 // the metadata says or from its first record. Every snapshot has the answers that it had before.
 func TestReplayBringsEverySnapshotBack(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	rounds := 10
 	if testing.Short() {
 		rounds = 2

@@ -5,10 +5,8 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -26,18 +24,6 @@ import (
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 )
-
-var seedFlag = flag.Uint64("seed", 0, "seed of the random tests; 0 takes a new one")
-
-// newRand makes a source whose seed is printed when the test fails.
-func newRand(t testing.TB) *rand.Rand {
-	seed := *seedFlag
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
-	t.Logf("-seed=%d", seed)
-	return rand.New(rand.NewPCG(seed, 1))
-}
 
 // testSchema has a key whose encoding does not look like its cells, a required column, one that may be NULL, one with a default.
 var testSchema = func() *schema.Schema {

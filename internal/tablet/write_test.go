@@ -10,6 +10,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -138,7 +139,7 @@ func TestOperationsDoWhatTheResultTableSays(t *testing.T) {
 // Plan: batches of several operations on few keys, in any order, are carried out one after the other; the first row error, and what
 // it names, is that of doing so, and leaves nothing behind.
 func TestBatchesResolveAgainstTheirOwnOperations(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	rounds := 25
 	if testing.Short() {
 		rounds = 5

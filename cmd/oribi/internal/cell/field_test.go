@@ -2,28 +2,15 @@ package cell
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
-
-var seed = flag.Uint64("cell.seed", 0, "seed of random fields; 0 = a new one")
-
-func newRand(t testing.TB) *rand.Rand {
-	t.Helper()
-	s := *seed
-	if s == 0 {
-		s = rand.Uint64()
-	}
-	t.Logf("-cell.seed %d", s)
-	return rand.New(rand.NewPCG(s, 0))
-}
 
 // The days that are read quickly are those of package time, and no others.
 func TestDatesOfFieldsAreThoseOfPackageTime(t *testing.T) {
@@ -39,7 +26,7 @@ func TestDatesOfFieldsAreThoseOfPackageTime(t *testing.T) {
 	for day := time.Date(1896, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() < 2005; day = day.AddDate(0, 0, 1) {
 		check(day.Format(time.DateOnly))
 	}
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	for range 20_000 {
 		check(fmt.Sprintf("%04d-%02d-%02d", r.IntN(10_000), r.IntN(14), r.IntN(33)))
 	}
@@ -50,7 +37,7 @@ func TestDatesOfFieldsAreThoseOfPackageTime(t *testing.T) {
 
 // Numbers that are read quickly are those that are read with care, and no others.
 func TestNumbersOfFieldsAreThoseOfJSON(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	types := []string{"int8", "int16", "int32", "int64", "timestamp", "float", "double", "decimal(5,2)", "decimal(15,2)", "decimal(18,18)", "decimal(38,6)"}
 	const letters = "0123456789012345678900..-+eE x"
 	for range 50_000 {

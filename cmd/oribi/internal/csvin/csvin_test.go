@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/csv"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -13,9 +12,8 @@ import (
 	"testing/iotest"
 
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/seedtest"
 )
-
-var seed = flag.Uint64("csvin.seed", 0, "seed of random records; 0 = a new one")
 
 // readAll writes what a reader gives so that it can be compared: records by line, quoted fields in «», raw bytes behind =.
 func readAll(r *Reader) string {
@@ -133,12 +131,7 @@ func randomText(r *rand.Rand) string {
 }
 
 func TestRandomTextAgreesWithPackageCSV(t *testing.T) {
-	s := *seed
-	if s == 0 {
-		s = rand.Uint64()
-	}
-	t.Logf("-csvin.seed %d", s)
-	random := rand.New(rand.NewPCG(s, 0))
+	random := seedtest.Rand(t)
 	for range 50_000 {
 		if err := agree(randomText(random)); err != nil {
 			t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
+	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 // risingText makes rows whose keys rise from first on, until some disorder or fault, if there is one.
@@ -39,7 +40,7 @@ func risingText(r *rand.Rand, first int) string {
 
 // What is ingested gives the same rows, the same counts and the same errors as what is committed in write batches.
 func TestIngestedLoadsComeToTheSame(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	ctx := context.Background()
 	rounds := 60
 	if testing.Short() {

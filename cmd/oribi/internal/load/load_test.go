@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/csv"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -22,21 +21,10 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/infer"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 )
-
-var seed = flag.Uint64("load.seed", 0, "seed of random tables; 0 = a new one")
-
-func newRand(t testing.TB) *rand.Rand {
-	t.Helper()
-	s := *seed
-	if s == 0 {
-		s = rand.Uint64()
-	}
-	t.Logf("-load.seed %d", s)
-	return rand.New(rand.NewPCG(s, 0))
-}
 
 func openStore(t testing.TB) *oribi.Store {
 	t.Helper()
@@ -248,7 +236,7 @@ func little(v uint64, width int, more ...byte) (b []byte) {
 
 // What is printed of any table is loaded again as the same table.
 func TestPrintedTablesAreLoadedAsTheyWere(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	store := openStore(t)
 	ctx := context.Background()
 	for n := range 40 {
@@ -302,7 +290,7 @@ func count(t testing.TB, table *oribi.Table) int64 {
 
 // A bad line or a key that is there ends the load before its batch, and its own line is named.
 func TestLoadsEndBetweenBatches(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	for range 30 {
 		store, table := pairs(t)
 		rows, size := 1+r.IntN(300), 1+r.IntN(50)
@@ -334,7 +322,7 @@ func TestLoadsEndBetweenBatches(t *testing.T) {
 
 // With SkipBad all good rows are in, and the others are handed over as they stood in the input, in its order.
 func TestSkippedRecordsAreHandedOverAsTheyStand(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	for range 30 {
 		store, table := pairs(t)
 		var text, want strings.Builder
@@ -379,7 +367,7 @@ func TestSkippedRecordsAreHandedOverAsTheyStand(t *testing.T) {
 
 // An upsert changes the columns that a line gives and no others.
 func TestUpsertsLeaveWhatIsNotSet(t *testing.T) {
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int8}, {Name: "a", Type: schema.Int32, Nullable: true, Default: []byte{7, 0, 0, 0}},
 		{Name: "b", Type: schema.String, Nullable: true}, {Name: "c", Type: schema.Double, Nullable: true}}, 1)
 	if err != nil {
