@@ -1,0 +1,157 @@
+package layouttest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// pages lists the pages of text of the module, with slashes.
+func pages(t *testing.T) []string {
+	t.Helper()
+	root := moduleRoot(t)
+	var names []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/decisions/*.md"} {
+		found, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pattern)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, found...)
+	}
+	if len(names) < 8 {
+		t.Fatalf("only %d pages: this test does not see them", len(names))
+	}
+	return names
+}
+
+// link is a link of Markdown: [text](target).
+var link = regexp.MustCompile(`\[([^\]]*)\]\(([^)\s]+)\)`)
+
+// declared lists what a Go file declares at its top level: names of constants, variables, types and functions, methods as Type.Name.
+func declared(t *testing.T, name string) []string {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			name := d.Name.Name
+			if d.Recv != nil {
+				name = receiver(d.Recv.List[0].Type) + "." + name
+			}
+			names = append(names, name)
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				switch s := s.(type) {
+				case *ast.TypeSpec:
+					names = append(names, s.Name.Name)
+				case *ast.ValueSpec:
+					for _, n := range s.Names {
+						names = append(names, n.Name)
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+// receiver is the name of a receiver's type.
+func receiver(e ast.Expr) string {
+	for {
+		switch x := e.(type) {
+		case *ast.StarExpr:
+			e = x.X
+		case *ast.IndexExpr:
+			e = x.X
+		case *ast.Ident:
+			return x.Name
+		default:
+			return ""
+		}
+	}
+}
+
+// TestLinksOfPagesLeadSomewhere follows every link within the repository. A link into a Go file with code as its text, as
+// [`Store.Close`](../store.go), names what the file declares.
+func TestLinksOfPagesLeadSomewhere(t *testing.T) {
+	identifiers := 0
+	for _, page := range pages(t) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rel, _ := filepath.Rel(moduleRoot(t), page)
+		for _, l := range link.FindAllStringSubmatch(string(text), -1) {
+			name, target := l[1], l[2]
+			if strings.Contains(target, "://") || strings.HasPrefix(target, "#") {
+				continue
+			}
+			target, _, _ = strings.Cut(target, "#")
+			file := filepath.Join(filepath.Dir(page), filepath.FromSlash(target))
+			if _, err := os.Stat(file); err != nil {
+				t.Errorf("%s: %s leads nowhere", rel, l[0])
+				continue
+			}
+			if code := strings.Trim(name, "`"); code != name && strings.HasSuffix(file, ".go") {
+				identifiers++
+				if !slices.Contains(declared(t, file), code) {
+					t.Errorf("%s: %s: the file declares no %s", rel, l[0], code)
+				}
+			}
+		}
+	}
+	if identifiers < 30 {
+		t.Errorf("only %d links name what a file declares: this test does not see them", identifiers)
+	}
+}
+
+// TestPageOfFormatsNamesEveryFormat asks that each file that fixes bytes of a format is linked from docs/formats.md.
+func TestPageOfFormatsNamesEveryFormat(t *testing.T) {
+	root := moduleRoot(t)
+	text, err := os.ReadFile(filepath.Join(root, "docs", "formats.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	formats := 0
+	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			if err == nil && name != root && outside(name, d.Name()) {
+				return filepath.SkipDir
+			}
+			return err
+		}
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		source, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if !strings.Contains(string(source), "// file format: never change") && !strings.Contains(string(source), "; file format: never change") {
+			return nil
+		}
+		formats++
+		rel, _ := filepath.Rel(root, name)
+		if !strings.Contains(string(text), "](../"+filepath.ToSlash(rel)+")") {
+			t.Errorf("docs/formats.md does not link %s, which fixes the bytes of a format", rel)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if formats < 20 {
+		t.Errorf("only %d files with formats: this test does not see them", formats)
+	}
+}
