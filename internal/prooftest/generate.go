@@ -49,6 +49,9 @@ func RandomSettings(seed uint64) Settings {
 	if o.Hybrid && r.IntN(2) == 0 {
 		o.History = time.Hour
 	}
+	if r.IntN(4) == 0 {
+		o.Batch = 1 << (2 + r.IntN(4))
+	}
 	return o
 }
 
@@ -126,6 +129,14 @@ func (g *Generator) kind() Kind {
 }
 
 func (g *Generator) tick() time.Duration {
+	switch g.r.IntN(40) {
+	case 0:
+		return -3 * time.Hour
+	case 1:
+		return 4 * time.Hour
+	case 2, 3, 4, 5, 6, 7:
+		return -[]time.Duration{time.Microsecond, time.Second, 10 * time.Minute}[g.r.IntN(3)]
+	}
 	return []time.Duration{0, time.Microsecond, time.Millisecond, time.Second, time.Minute, 20 * time.Minute}[g.r.IntN(6)]
 }
 
@@ -169,8 +180,12 @@ func (g *Generator) write(r *Runner, names []string) Step {
 	case 1:
 		n = g.r.IntN(400)
 	}
+	n *= max(g.o.Batch, 1)
 	several := g.r.IntN(4) == 0
-	twice := g.r.IntN(3) == 0
+	twice, repeated := g.r.IntN(3) == 0, false
+	if twice {
+		n = max(n, 2)
+	}
 	table := names[g.r.IntN(len(names))]
 	like := Op{}
 	if st.As == asVectors {
@@ -178,13 +193,14 @@ func (g *Generator) write(r *Runner, names []string) Step {
 		like.Ask = []oribi.Op{oribi.OpInsertIgnore, oribi.OpUpsert, oribi.OpUpsertIgnore, oribi.OpInsert}[g.r.IntN(4)]
 	}
 	view := &view{rows: map[string][][]byte{}}
-	for range n {
+	for i := range n {
 		if several {
 			table = names[g.r.IntN(len(names))]
 		}
 		t := r.Model.Tables[table]
 		key := g.key(t)
-		if len(st.Ops) > 0 && twice && g.r.IntN(3) == 0 {
+		if i > 0 && twice && (g.r.IntN(3) == 0 || i == n-1 && !repeated) {
+			repeated = true
 			earlier := st.Ops[g.r.IntN(len(st.Ops))]
 			table = earlier.Table
 			t = r.Model.Tables[table]

@@ -38,13 +38,14 @@ func storeDigest(ctx context.Context, t *oribi.Table, ts mvcc.Timestamp) (sum [1
 type survey struct {
 	moments []mvcc.Timestamp // rising; the last is mvcc.Max, the newest state
 	tables  map[string][][16]byte
-	skip    map[mvcc.Timestamp]bool // refused as too old
+	skip    map[mvcc.Timestamp]bool // refused as too old, or by a reader whose wall clock went back
+	future  map[mvcc.Timestamp]bool // refused as ahead of the clock: no batch at or behind it is there
 	rows    int64
 }
 
 // surveyStore reads all tables at all moments.
 func surveyStore(s *oribi.Store, moments []mvcc.Timestamp) (*survey, error) {
-	v := &survey{moments: moments, tables: map[string][][16]byte{}, skip: map[mvcc.Timestamp]bool{}}
+	v := &survey{moments: moments, tables: map[string][][16]byte{}, skip: map[mvcc.Timestamp]bool{}, future: map[mvcc.Timestamp]bool{}}
 	for _, t := range s.Tables() {
 		sums := make([][16]byte, len(moments))
 		for i, ts := range moments {
@@ -52,6 +53,8 @@ func surveyStore(s *oribi.Store, moments []mvcc.Timestamp) (*survey, error) {
 			switch {
 			case errors.Is(err, oribi.ErrTooOld), errors.Is(err, oribi.ErrFuture) && s.ReadOnly():
 				v.skip[ts] = true
+			case errors.Is(err, oribi.ErrFuture):
+				v.future[ts] = true
 			case err != nil:
 				return nil, fmt.Errorf("table %s at %d: %w", t.Name(), uint64(ts), err)
 			}
@@ -93,7 +96,14 @@ func (m *Model) compare(v *survey, n int, unsure string) error {
 			return fmt.Errorf("table %s is missing", name)
 		}
 		for i, sum := range sums {
-			if ts := v.moments[i]; !v.skip[ts] && sum != t.digest(min(ts, last)) {
+			ts := v.moments[i]
+			switch {
+			case v.future[ts] && ts <= last:
+				return fmt.Errorf("table %s: a read at %d is ahead of the clock", name, uint64(ts))
+			case v.skip[ts] || v.future[ts]:
+				continue
+			}
+			if sum != t.digest(min(ts, last)) {
 				return fmt.Errorf("table %s differs at %d", name, uint64(ts))
 			}
 		}

@@ -34,13 +34,19 @@ func (r *Runner) reopen(st *Step) error {
 	if err := r.open(); err != nil {
 		return err
 	}
-	n, err := r.compareOpen(least)
+	n, v, err := r.compareOpen(least)
 	if err != nil {
 		return err
 	}
 	r.Counts.Lost += int64(len(r.Model.Commits) - n)
 	r.Model.truncate(n)
 	r.Model.Durable = n // what was replayed has been made durable
+	r.passed = r.Model.newest()
+	for _, ts := range v.moments[:len(v.moments)-1] { // read, so the clock has passed them, though the power cut took some
+		if len(v.tables) > 0 && !v.future[ts] {
+			r.pass(ts)
+		}
+	}
 	return nil
 }
 
@@ -65,15 +71,15 @@ func (r *Runner) crash(st *Step) (err error) {
 	return err
 }
 
-// compareOpen tells how many commits the open store has, at least n.
-func (r *Runner) compareOpen(n int) (int, error) {
+// compareOpen tells how many commits the open store has, at least n, and what it read for that.
+func (r *Runner) compareOpen(n int) (int, *survey, error) {
 	v, err := surveyStore(r.store, r.Model.moments(n))
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	r.Counts.Rows += v.rows
-	r.pass(r.Model.newest())
-	return r.Model.survivors(v, n, nil, "")
+	n, err = r.Model.survivors(v, n, nil, "")
+	return n, v, err
 }
 
 // readOnly opens the closed store to read, twice at once, compares it, and sees that nothing was written.

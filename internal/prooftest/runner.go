@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -95,7 +96,8 @@ func (r *Runner) Store() *oribi.Store { return r.store }
 // options are how the store is opened each time.
 func (r *Runner) options(fsys vfs.FS) *oribi.Options {
 	o := &r.Script.Settings
-	opts := &oribi.Options{FS: fsys, Manual: !o.Background, FlushBytes: o.FlushBytes, RowSetBytes: o.RowSetBytes, History: oribi.HistoryForever}
+	opts := &oribi.Options{FS: fsys, Manual: !o.Background, FlushBytes: o.FlushBytes, RowSetBytes: o.RowSetBytes, History: oribi.HistoryForever,
+		MemoryLimit: o.Memory, Policy: policyNamed(o.Policy)}
 	if o.History != 0 {
 		opts.History = o.History
 	}
@@ -105,6 +107,20 @@ func (r *Runner) options(fsys vfs.FS) *oribi.Options {
 		opts.Clock = mvcc.NewLogicalClock(mvcc.First)
 	}
 	return opts
+}
+
+func policyNamed(name string) compaction.Policy {
+	switch name {
+	case "":
+		return nil
+	case "none":
+		return compaction.None{}
+	}
+	var o compaction.Overlap
+	if _, err := fmt.Sscanf(name, "overlap%d", &o.Depth); err != nil {
+		panic("no policy is called " + name) // the settings are wrong
+	}
+	return o
 }
 
 func (r *Runner) fs() vfs.FS {
@@ -187,6 +203,9 @@ func (r *Runner) step(st *Step) error {
 	case Flush, Compact, Merge, Deltas, Minor, Major, UndoGC:
 		return r.rewrite(st)
 	case Tick:
+		if st.Time < 0 { // the store's clock may have seen how late it was
+			r.highest = max(r.highest, mvcc.EndOf(r.wall.time()))
+		}
 		r.wall.move(st.Time)
 		return nil
 	case Verify:

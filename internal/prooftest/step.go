@@ -31,7 +31,7 @@ const (
 	Minor    Kind = "minor"    // redo files of each rowset to one
 	Major    Kind = "major"    // redos of some columns into the base
 	UndoGC   Kind = "undogc"   // away with what history no longer holds
-	Tick     Kind = "tick"     // time goes by
+	Tick     Kind = "tick"     // time goes by, or back: the machine's clock is set
 	Verify   Kind = "verify"   // the store checks itself
 	Check    Kind = "check"    // all rows of all tables, now and at one past timestamp
 	Reopen   Kind = "reopen"   // closed and opened
@@ -85,9 +85,12 @@ type Settings struct {
 	History     time.Duration // how long tables keep old versions, under a hybrid clock; 0 = for ever
 	FlushBytes  int64
 	RowSetBytes int64
-	Background  bool // flushes and compactions by themselves, besides those of the steps: runs are not repeatable then
-	NoCrashes   bool // Generate makes no kills and power cuts
-	Keys        int  // how many different keys a table has, about; 0 = 300
+	Memory      int64  // the store's limit; 0 = its default
+	Policy      string // what merges in the background: none, or overlap and the depth; "" = the store's default
+	Background  bool   // flushes and compactions by themselves, besides those of the steps: runs are not repeatable then
+	NoCrashes   bool   // Generate makes no kills and power cuts
+	Keys        int    // how many different keys a table has, about; 0 = 300
+	Batch       int    // Generate makes write batches so many times as large; 0 = 1
 }
 
 // Script is a history.
