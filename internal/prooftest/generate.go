@@ -239,13 +239,13 @@ func (g *Generator) op(t *Table, key [][]byte, live bool, like *Op) Op {
 	if live {
 		fit = []oribi.Op{oribi.OpUpdate, oribi.OpUpdate, oribi.OpUpsert, oribi.OpDelete, oribi.OpInsertIgnore, oribi.OpUpsertIgnore, oribi.OpUpdateIgnore, oribi.OpDeleteIgnore}
 	}
-	if g.r.IntN(300) == 0 {
+	if g.seldom(300) {
 		fit = []oribi.Op{oribi.OpInsert, oribi.OpUpdate, oribi.OpDelete}
 	}
 	op := Op{Ask: fit[g.r.IntN(len(fit))], Table: t.Name, Cells: make([][]byte, len(s.Columns)), Set: make([]bool, len(s.Columns))}
 	if like.Ask != 0 {
 		op.Ask = like.Ask
-		if op.Ask == oribi.OpInsert && live && g.r.IntN(300) > 0 {
+		if op.Ask == oribi.OpInsert && live && !g.seldom(300) {
 			op.Ask = oribi.OpUpsert
 		}
 	}
@@ -255,6 +255,9 @@ func (g *Generator) op(t *Table, key [][]byte, live bool, like *Op) Op {
 	g.fill(t, &op, key, live, like)
 	return op
 }
+
+// seldom is true once in n operations, and so much more seldom in larger write batches: one refused operation ends the batch.
+func (g *Generator) seldom(n int) bool { return g.r.IntN(n*max(g.o.Batch, 1)) == 0 }
 
 // fill chooses which columns an operation gives, and their values.
 func (g *Generator) fill(t *Table, op *Op, key [][]byte, live bool, like *Op) {
@@ -275,7 +278,7 @@ func (g *Generator) fill(t *Table, op *Op, key [][]byte, live bool, like *Op) {
 		case op.Ask == oribi.OpDelete || op.Ask == oribi.OpDeleteIgnore:
 			continue
 		}
-		must := inserts && c.Default == nil && !c.Nullable && g.r.IntN(500) > 0 && !(live && op.Ask == oribi.OpUpsert)
+		must := inserts && c.Default == nil && !c.Nullable && !g.seldom(500) && !(live && op.Ask == oribi.OpUpsert)
 		op.Set[i] = all || must || i == some || g.r.IntN(3) == 0
 		if !inserts && i == some {
 			op.Set[i] = true
@@ -289,7 +292,7 @@ func (g *Generator) fill(t *Table, op *Op, key [][]byte, live bool, like *Op) {
 	for i := s.Keys; i < len(s.Columns); i++ {
 		if c := &s.Columns[i]; op.Set[i] && !(c.Nullable && g.r.IntN(4) == 0) {
 			op.Cells[i] = randomCell(g.r, c)
-		} else if op.Set[i] && !c.Nullable && g.r.IntN(500) > 0 {
+		} else if op.Set[i] && !c.Nullable && !g.seldom(500) {
 			op.Cells[i] = randomCell(g.r, c)
 		}
 	}

@@ -39,6 +39,9 @@ func Proofs() []Proof {
 		{"model", "Random histories in memory, with crashes; each read is compared with a map from key to versions.", func(seed uint64, _ string) Result {
 			return exploreOne(NewRunner(RandomSettings(seed)), 1500)
 		}},
+		{"bulk", "The same with large write batches, for many operations in little time.", func(seed uint64, _ string) Result {
+			return exploreOne(NewRunner(BulkSettings(seed)), 300)
+		}},
 		{"background", "The same with flushes and compactions in the background.", func(seed uint64, _ string) Result {
 			r := exploreOne(NewRunner(BackgroundSettings(seed)), 1500)
 			r.Alone = false // it depends on when the background works
@@ -60,6 +63,13 @@ func SmallSettings(seed uint64) Settings {
 	o := RandomSettings(seed)
 	o.Keys = 4 + int(seed%40)
 	o.Background = seed%4 == 0
+	return o
+}
+
+// BulkSettings are those of a history that is short, of large write batches.
+func BulkSettings(seed uint64) Settings {
+	o := RandomSettings(seed)
+	o.Batch = 64 << (seed % 4)
 	return o
 }
 
