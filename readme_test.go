@@ -143,8 +143,8 @@ func (s *shell) run(command string) (string, error) {
 	return out.String(), err
 }
 
-// varying is what differs from run to run: timestamps and identities.
-var varying = regexp.MustCompile(`\b7\d{18}\b|\b[0-9a-f]{32}\b`)
+// varying is what differs from run to run: timestamps, as numbers and as times, and identities.
+var varying = regexp.MustCompile(`\b7\d{18}\b|\b20\d\d-[-0-9]{5}T[0-9:.]+Z\b|\b[0-9a-f]{32}\b`)
 
 // retype types the commands of a console block and gives the block with what they print. A command is a line that begins with "$ ", with
 // those behind it that begin with "> "; all else is output. Output that is the same save what varies is left as it stands.

@@ -1,0 +1,195 @@
+package oribi_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// History reads what a row was, newest version first.
+func ExampleTable_History() {
+	ctx := context.Background()
+	store, files := filesTable()
+	defer store.Close()
+	put(store, files, map[string]int{"a.txt": 10})
+	put(store, files, map[string]int{"a.txt": 20})
+	b := store.NewBatch()
+	b.Delete(files, oribi.Row{"path": "a.txt"})
+	if _, err := b.Commit(ctx); err != nil {
+		log.Fatal(err)
+	}
+	for v, err := range files.History(ctx, "a.txt") {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(uint64(v.Timestamp), v.Kind, v.Row()["size"])
+	}
+	// Output:
+	// 3 delete <nil>
+	// 2 update 20
+	// 1 insert 10
+}
+
+// Diff reads the rows that differ between two timestamps, in key order.
+func ExampleTable_Diff() {
+	ctx := context.Background()
+	store, files := filesTable()
+	defer store.Close()
+	before := put(store, files, map[string]int{"a.txt": 10, "b.txt": 20})
+	after := put(store, files, map[string]int{"a.txt": 11, "b.txt": 20, "c.txt": 30})
+	for d, err := range files.Diff(ctx, before, after) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(d.KeyRow()["path"], d.Kind, d.BeforeRow()["size"], d.AfterRow()["size"])
+	}
+	// Output:
+	// a.txt update 10 11
+	// c.txt insert <nil> 30
+}
+
+// GetMany reads rows by keys under one snapshot. A row that is not there is nil.
+func ExampleTable_GetMany() {
+	ctx := context.Background()
+	store, files := filesTable()
+	defer store.Close()
+	put(store, files, map[string]int{"a.txt": 10, "b.txt": 20})
+	rows, err := files.GetMany(ctx, []any{"b.txt", "never.txt", "a.txt"}, oribi.Columns("size"))
+	fmt.Println(rows, err)
+	// Output:
+	// [map[size:20] map[] map[size:10]] <nil>
+}
+
+// A snapshot holds a state for as long as it is open, whatever is written and compacted meanwhile.
+func ExampleStore_Snapshot() {
+	ctx := context.Background()
+	store, files := filesTable()
+	defer store.Close()
+	put(store, files, map[string]int{"a.txt": 10})
+	held, err := store.Snapshot(ctx, "report")
+	if err != nil {
+		log.Fatal(err)
+	}
+	put(store, files, map[string]int{"a.txt": 20, "b.txt": 30})
+
+	n, err := files.Count(ctx, oribi.At(held))
+	fmt.Println(n, err)
+	row, err := files.Get(ctx, "a.txt", oribi.At(held))
+	fmt.Println(row["size"], err)
+	fmt.Println(held.Close())
+	_, err = files.Get(ctx, "a.txt", oribi.At(held))
+	fmt.Println(errors.Is(err, oribi.ErrClosed))
+	// Output:
+	// 1 <nil>
+	// 10 <nil>
+	// <nil>
+	// true
+}
+
+// Several changes of a table take effect at once. No row is rewritten; reads of the past find columns by today's names.
+func ExampleTable_Alter() {
+	ctx := context.Background()
+	store, files := filesTable()
+	defer store.Close()
+	before := put(store, files, map[string]int{"a.txt": 10})
+	err := files.Alter(ctx,
+		oribi.RenameColumn("size", "bytes"),
+		oribi.AddColumn(schema.Column{Name: "mode", Type: schema.String, Default: []byte("100644")}))
+	fmt.Println(err)
+	row, err := files.Get(ctx, "a.txt", oribi.AsOf(before))
+	fmt.Println(row["bytes"], row["mode"], err)
+	err = files.Alter(ctx, oribi.DropColumn("path"))
+	fmt.Println(errors.Is(err, oribi.ErrSchema))
+	// Output:
+	// <nil>
+	// 10 100644 <nil>
+	// true
+}
+
+// If makes a batch depend on a row: with an update of the row it is a compare-and-set.
+func ExampleBatch_If() {
+	ctx := context.Background()
+	store, files := filesTable()
+	defer store.Close()
+	put(store, files, map[string]int{"a.txt": 10})
+	is10, err := files.Test("size", batch.Eq, 10)
+	if err != nil {
+		log.Fatal(err)
+	}
+	b := store.NewBatch()
+	for _, size := range []int{11, 12} {
+		b.If(files, oribi.Row{"path": "a.txt"}, is10)
+		b.Update(files, oribi.Row{"path": "a.txt", "size": size})
+		_, err := b.Commit(ctx)
+		fmt.Println(size, "conflict:", errors.Is(err, oribi.ErrConflict))
+	}
+	// Output:
+	// 11 conflict: false
+	// 12 conflict: true
+}
+
+// Get sees what the batch has done so far.
+func ExampleBatch_Get() {
+	ctx := context.Background()
+	store, files := filesTable()
+	defer store.Close()
+	put(store, files, map[string]int{"a.txt": 10})
+	b := store.NewBatch()
+	b.Update(files, oribi.Row{"path": "a.txt", "size": 11})
+	row, err := b.Get(ctx, files, "a.txt")
+	fmt.Println("in the batch:", row["size"], err)
+	row, err = files.Get(ctx, "a.txt")
+	fmt.Println("in the table:", row["size"], err)
+	// Output:
+	// in the batch: 11 <nil>
+	// in the table: 10 <nil>
+}
+
+// AllowPartial leaves refused rows out of a batch and tells which they were.
+func ExampleBatch_Refused() {
+	ctx := context.Background()
+	store, files := filesTable()
+	defer store.Close()
+	put(store, files, map[string]int{"a.txt": 10})
+	b := store.NewBatch()
+	b.Insert(files, oribi.Row{"path": "a.txt", "size": 11})
+	b.Insert(files, oribi.Row{"path": "b.txt", "size": 20})
+	_, err := b.Commit(ctx, oribi.AllowPartial)
+	fmt.Println(err)
+	for _, r := range b.Refused() {
+		fmt.Println(r.Row, r.Cause)
+	}
+	n, err := files.Count(ctx)
+	fmt.Println(n, err)
+	// Output:
+	// <nil>
+	// 0 key exists
+	// 2 <nil>
+}
+
+// Deltas can be tended without rewriting the rest of the rowsets: here the changes of one column go into its base file.
+func ExampleTable_CompactMajor() {
+	ctx := context.Background()
+	store, files := filesTable()
+	defer store.Close()
+	first := put(store, files, map[string]int{"a.txt": 10, "b.txt": 20})
+	if err := files.Flush(ctx); err != nil {
+		log.Fatal(err)
+	}
+	put(store, files, map[string]int{"a.txt": 11})
+	if err := files.Flush(ctx); err != nil {
+		log.Fatal(err)
+	}
+	result, err := files.CompactMajor(ctx, "size")
+	fmt.Println(result.RowSetsBefore, result.RowSetsAfter, result.BytesWritten > 0, err)
+	row, err := files.Get(ctx, "a.txt", oribi.AsOf(first))
+	fmt.Println(row["size"], err)
+	// Output:
+	// 1 1 true <nil>
+	// 10 <nil>
+}
