@@ -221,11 +221,14 @@ func (c *container) cut(o *Options, size int64) error {
 	return nil
 }
 
-// reservedAbove tells whether this session has reserved or written anything above size.
-func (c *container) reservedAbove(size int64) bool {
+// reservedAbove tells how much this session has reserved or written above size.
+func (c *container) reservedAbove(size int64) int64 {
 	c.ioMu.Lock()
 	defer c.ioMu.Unlock()
-	return c.wfile != nil && c.reserved > size
+	if c.wfile == nil {
+		return 0
+	}
+	return max(0, c.reserved-size)
 }
 
 // closeFiles closes what the manager holds; sources keep what they use.

@@ -42,6 +42,7 @@ type Manager struct {
 	meta      *metaStore // nil until Writable
 	unflushed int64      // bytes of rows committed since Pebble's last flush
 	canPunch  bool       // the file system has not said that it cannot
+	repaired  Repaired   // by Writable
 
 	// mu guards what follows. The state changes only under both locks.
 	mu                sync.RWMutex
@@ -223,7 +224,7 @@ func (m *Manager) tidy() error {
 			}
 			continue
 		}
-		if c.row.state != containerDead && c.reservedAbove(c.row.next) {
+		if c.row.state != containerDead && c.reservedAbove(c.row.next) > 0 {
 			if err := c.cut(&m.o, c.row.next); err != nil {
 				return m.fail(err)
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/vfs"
 )
 
 // Writable makes a writer of an opened manager. The caller holds the store's lock exclusively.
@@ -69,20 +70,59 @@ func (m *Manager) repair() error {
 	if err := m.removeStrays(); err != nil {
 		return err
 	}
+	if err := m.cutTails(); err != nil {
+		return err
+	}
+	m.canPunch = true
+	if err := m.release(); err != nil {
+		return err
+	}
+	for _, d := range m.state.dead {
+		if d.punched {
+			m.repaired.Reclaimed++
+		}
+	}
+	return nil
+}
+
+// reserveSlack is how much more of the disk than its blocks a container may take before it is held to have space reserved: the file
+// system may need some for itself.
+const reserveSlack = 64 << 10
+
+// cutTails cuts off what lies above the last committed block of each container. Space that was reserved there does not show in the
+// length of the file.
+func (m *Manager) cutTails() error {
+	use := m.state.alignedUse()
 	for _, c := range m.state.containers {
 		if c.row.state == containerDead {
 			continue
 		}
-		if size, err := c.file.f.Size(); err != nil {
+		info, err := m.o.FS.Stat(m.o.dataPath(c.name()))
+		if err != nil {
 			return fmt.Errorf("container %s: %w", c.id, err)
-		} else if size > c.row.next {
+		}
+		if above := info.Size() - c.row.next; above > 0 || vfs.Allocated(info) > use[c]+reserveSlack {
+			m.repaired.CutBytes += max(0, above)
 			if err := c.cut(&m.o, c.row.next); err != nil {
 				return err
 			}
 		}
 	}
-	m.canPunch = true
-	return m.release()
+	return nil
+}
+
+// Repaired tells what Writable mended after a crash.
+type Repaired struct {
+	Strays    int   // container files that no row named, removed
+	CutBytes  int64 // written above the last committed block of a container, cut off
+	Reclaimed int   // dropped blocks whose space a crash had kept, given back; those without hole punching are not counted
+}
+
+// Repaired tells what Writable mended; nothing before it.
+func (m *Manager) Repaired() Repaired {
+	m.commitMu.Lock()
+	defer m.commitMu.Unlock()
+	return m.repaired
 }
 
 // removeStrays removes container files without a row. Names of any other form are left alone.
@@ -100,6 +140,7 @@ func (m *Manager) removeStrays() error {
 		if err := m.o.FS.Remove(m.o.dataPath(n)); err != nil {
 			return err
 		}
+		m.repaired.Strays++
 	}
 	return nil
 }

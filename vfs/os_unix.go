@@ -4,7 +4,9 @@ package vfs
 
 import (
 	"errors"
+	"io/fs"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,6 +29,17 @@ func syncDir(dir string) error {
 		err = closeErr
 	}
 	return err
+}
+
+// statBlock is the unit of st_blocks, whatever the file system's blocks are.
+const statBlock = 512
+
+func allocated(info fs.FileInfo) (int64, bool) {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return st.Blocks * statBlock, true
 }
 
 func freeBytes(dir string) int64 {

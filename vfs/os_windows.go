@@ -2,6 +2,7 @@ package vfs
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 
 	"golang.org/x/sys/windows"
@@ -29,6 +30,8 @@ func syncDir(dir string) error {
 	_, err := os.ReadDir(dir)
 	return err
 }
+
+func allocated(fs.FileInfo) (int64, bool) { return 0, false }
 
 func freeBytes(dir string) int64 {
 	path, err := windows.UTF16PtrFromString(dir)

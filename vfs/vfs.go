@@ -63,3 +63,12 @@ type Lock interface {
 	// Close releases the lock. It does not remove the file.
 	io.Closer
 }
+
+// Allocated is how many bytes of the disk a file or directory takes, going by what Stat gave: without its holes, with the space that
+// is reserved behind its end. Where the system does not tell, it is the length.
+func Allocated(info fs.FileInfo) int64 {
+	if n, ok := allocated(info); ok {
+		return n
+	}
+	return info.Size()
+}

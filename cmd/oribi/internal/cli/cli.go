@@ -99,7 +99,7 @@ func (a *app) commands() *cobra.Command {
 	}
 	root.PersistentFlags().BoolVar(&a.quiet, "quiet", false, "show no progress on a terminal")
 	root.AddCommand(
-		a.noun("store", "Make, describe and check stores", a.storeInit(), a.storeInfo(), a.storeVerify()),
+		a.noun("store", "Make, describe and check stores", a.storeInit(), a.storeInfo(), a.storeDu(), a.storeVerify()),
 		a.noun("table", "Make, list, read and tend tables", a.tableCreate(), a.tableList(), a.tableDescribe(), a.tableAlter(), a.tableDrop(),
 			a.tableScan(), a.tableGet(), a.tableCount(), a.tableHistory(), a.tableDiff(), a.tableFlush(), a.tableCompact(), a.tableLoad(), a.tableExtract()),
 		a.noun("cfile", "Look into column files, and write them", a.cfileInfo(), a.cfileDump(), a.cfileSeek(), a.cfileBlocks(),

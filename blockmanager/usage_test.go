@@ -1,0 +1,59 @@
+package blockmanager
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// What a container takes is told part by part: a dropped block is dead for as long as somebody reads it.
+func TestUsageTellsWhatAContainerTakes(t *testing.T) {
+	o := Options{FS: vfs.OS, Dir: t.TempDir(), Instance: testInstance}
+	if err := Format(o, nil, 1); err != nil {
+		t.Fatal(err)
+	}
+	m := openWriter(t, o)
+	first := add(t, m, bytes.Repeat([]byte("a"), 5000))
+	add(t, m, bytes.Repeat([]byte("b"), 100))
+	src, err := m.OpenBlock(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(what string, live, alignment, dead int64) {
+		t.Helper()
+		list, err := m.Usage()
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%s: %d files, %v", what, len(list), err)
+		}
+		u := list[0]
+		if sum := u.Header + u.Live + u.Alignment + u.Dead + u.Reserved + u.Other; sum != u.Allocated {
+			t.Errorf("%s: the parts are %d bytes, %d are allocated", what, sum, u.Allocated)
+		}
+		if u.Header != headerLen || u.Live != live || u.Alignment != alignment || u.Dead != dead || u.Stray {
+			t.Errorf("%s: %+v", what, u)
+		}
+	}
+	check("two blocks", 5100, 8192-5000+4096-100, 0)
+	if err := errors.Join(m.Commit(Change{Dead: ids(m)[:1]}), m.Confirm()); err != nil {
+		t.Fatal(err)
+	}
+	check("one dropped and read", 100, 4096-100, 8192)
+	src.Close()
+	if err := m.Confirm(); err != nil {
+		t.Fatal(err)
+	}
+	if !m.canPunch {
+		t.Skip("no hole punching here")
+	}
+	check("one gone", 100, 4096-100, 0)
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if m, err = Open(o); err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	check("a reader", 100, 4096-100, 0)
+}

@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/figures"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
+	"github.com/oribi-db/oribi/schema"
+)
+
+func (a *app) storeDu() *cobra.Command {
+	var format string
+	var files bool
+	c := a.verb("du DIR", "Explain every byte that a store takes of the disk", func(_ *cobra.Command, args []string) error {
+		form, err := a.format(format)
+		if err != nil {
+			return err
+		}
+		return withStore(args[0], reading, func(store *oribi.Store) error {
+			u, err := store.DiskUsage()
+			if err != nil {
+				return err
+			}
+			if files {
+				return a.printUsageFiles(u.Files, form)
+			}
+			return a.printFields(usageFields(&u, form), form)
+		})
+	})
+	c.Flags().BoolVar(&files, "files", false, "a line for each file and directory instead of sums")
+	formatFlag(c, &format)
+	return c
+}
+
+// usageFields are the sums. All but the first add up to the first.
+func usageFields(u *oribi.DiskUsage, form output.Format) *fields {
+	var f fields
+	for _, part := range []struct {
+		name  string
+		bytes int64
+	}{
+		{"total", u.Total}, {"live", u.Live}, {"alignment", u.Alignment}, {"dead", u.Dead}, {"reserved", u.Reserved},
+		{"headers", u.Headers}, {"log", u.Log}, {"torn", u.Torn}, {"metadata", u.Metadata}, {"directories", u.Directories},
+		{"leftovers", u.Leftovers}, {"foreign", u.Foreign}, {"other", u.Other},
+	} {
+		if form == output.Table {
+			f.plain(part.name, figures.Size(part.bytes))
+		} else {
+			f.plain(part.name, part.bytes)
+		}
+	}
+	return &f
+}
+
+// printUsageFiles prints a line a file.
+func (a *app) printUsageFiles(files []oribi.FileUsage, form output.Format) error {
+	b := batch.New([]schema.Column{{Name: "file", Type: schema.String}, {Name: "kind", Type: schema.String},
+		sized("length", form), sized("allocated", form), sized("live", form), sized("dead", form)}, len(files))
+	for i, file := range files {
+		b.Columns[0].SetCell(i, []byte(file.Name))
+		b.Columns[1].SetCell(i, []byte(file.Kind))
+		for j, n := range []int64{file.Length, file.Allocated, file.Live, file.Dead} {
+			setSize(b.Columns[2+j], i, n)
+		}
+	}
+	return a.printBatch(b, form)
+}

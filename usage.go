@@ -1,0 +1,139 @@
+package oribi
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/oribi-db/oribi/blockmanager"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// DiskUsage explains what a store takes of the disk, in bytes as the file system counts them: holes take nothing, space reserved
+// behind the end of a file counts. Total is the sum of all the other fields, and of FileUsage.Allocated over Files.
+type DiskUsage struct {
+	Total int64
+
+	Live        int64 // blocks that the metadata names
+	Alignment   int64 // zeros between the end of a block and the next multiple of the file system's block size
+	Dead        int64 // blocks that were dropped and whose space is not given back yet
+	Reserved    int64 // ahead of the blocks, given back at Close; or of blocks that are being written
+	Headers     int64 // header pages of containers
+	Log         int64
+	Torn        int64 // torn ends of the log, kept for people to look at; they may be removed
+	Metadata    int64 // Pebble's files, ANCHOR, INSTANCE, LOCK
+	Directories int64
+	Leftovers   int64 // files that a crash has left and the next writer removes
+	Foreign     int64 // files that are not the store's
+	Other       int64 // what the file system adds of its own to containers; less than nothing where it compresses
+
+	Files []FileUsage // each file and directory, by name
+}
+
+// FileUsage is what one file or directory takes of the disk.
+type FileUsage struct {
+	Name      string // within the store's directory, with slashes; "." is the directory itself
+	Kind      string // container, log, torn, metadata, directory, leftover, foreign
+	Length    int64  // of its content
+	Allocated int64  // by the file system
+	Live      int64  // of a container: blocks that the metadata names
+	Dead      int64  // of a container: dropped, not given back yet
+}
+
+// DiskUsage explains what the store takes of the disk, file by file and in sums. It reads no file, only what the file system and the
+// metadata tell. While the store is written to, figures may be of different moments.
+func (s *Store) DiskUsage() (DiskUsage, error) {
+	if err := s.enter(); err != nil {
+		return DiskUsage{}, err
+	}
+	defer s.leave()
+	containers, err := s.blocks.Usage()
+	if err != nil {
+		return DiskUsage{}, fmt.Errorf("oribi: %w", err)
+	}
+	w := usageWalk{s: s, containers: map[string]blockmanager.Usage{}}
+	for _, c := range containers {
+		w.containers[dataName+"/"+c.Name] = c
+	}
+	if err := w.visit("."); err != nil {
+		return DiskUsage{}, fmt.Errorf("oribi: disk usage: %w", err)
+	}
+	return w.sum, nil
+}
+
+// usageWalk visits the files of a store.
+type usageWalk struct {
+	s          *Store
+	containers map[string]blockmanager.Usage
+	sum        DiskUsage
+}
+
+// visit counts name and, if it is a directory, what is in it. What has gone meanwhile is passed over.
+func (w *usageWalk) visit(name string) error {
+	path := filepath.Join(w.s.dir, filepath.FromSlash(name))
+	info, err := w.s.opts.FS.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	w.count(name, info)
+	if !info.IsDir() {
+		return nil
+	}
+	names, err := w.s.opts.FS.List(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, inner := range names {
+		if name != "." {
+			inner = name + "/" + inner
+		}
+		if err := w.visit(inner); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *usageWalk) count(name string, info fs.FileInfo) {
+	f := FileUsage{Name: name, Length: info.Size(), Allocated: vfs.Allocated(info)}
+	sum := &w.sum
+	if c, ok := w.containers[name]; ok && !c.Stray {
+		f.Kind, f.Length, f.Allocated, f.Live, f.Dead = "container", c.Length, c.Allocated, c.Live, c.Dead
+		sum.Live += c.Live
+		sum.Alignment += c.Alignment
+		sum.Dead += c.Dead
+		sum.Reserved += c.Reserved
+		sum.Headers += c.Header
+		sum.Other += c.Other
+	} else {
+		var to *int64
+		f.Kind, to = w.kind(name, info.IsDir(), ok)
+		*to += f.Allocated
+	}
+	sum.Total += f.Allocated
+	sum.Files = append(sum.Files, f)
+}
+
+// kind tells what a file that is no container of the metadata is for, and where its bytes are counted.
+func (w *usageWalk) kind(name string, dir, stray bool) (kind string, to *int64) {
+	sum := &w.sum
+	top, rest, _ := strings.Cut(name, "/")
+	switch {
+	case dir && (name == "." || rest == "" && (top == walName || top == metaName || top == dataName)):
+		return "directory", &sum.Directories
+	case stray, name == formattingName, name == instanceTmpName:
+		return "leftover", &sum.Leftovers
+	case name == lockName, name == instanceName, name == anchorName, top == metaName && !dir:
+		return "metadata", &sum.Metadata
+	case top == walName && !dir && strings.HasSuffix(rest, ".wal"):
+		return "log", &sum.Log
+	case top == walName && !dir && strings.HasSuffix(rest, ".torn"):
+		return "torn", &sum.Torn
+	default:
+		return "foreign", &sum.Foreign
+	}
+}

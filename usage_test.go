@@ -1,0 +1,161 @@
+package oribi_test
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// statSum is what stat says that the files and directories from dir on take.
+func statSum(t *testing.T, dir string) (bytes int64, files int) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := os.Lstat(path)
+		if err != nil {
+			return err
+		}
+		bytes += vfs.Allocated(info)
+		files++
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes, files
+}
+
+func checkUsage(t *testing.T, what, dir string, store *oribi.Store) oribi.DiskUsage {
+	t.Helper()
+	u, err := store.DiskUsage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, files := statSum(t, dir)
+	if u.Total != want || len(u.Files) != files {
+		t.Errorf("%s: %d bytes in %d files, stat says %d in %d", what, u.Total, len(u.Files), want, files)
+	}
+	parts := u.Live + u.Alignment + u.Dead + u.Reserved + u.Headers + u.Log + u.Torn + u.Metadata + u.Directories + u.Leftovers + u.Foreign + u.Other
+	if parts != want {
+		t.Errorf("%s: the parts are %d bytes, stat says %d: %+v", what, parts, want, u)
+	}
+	return u
+}
+
+// Every byte of the directory is explained: while a writer has space reserved, with dropped blocks, after Close, and beside files that
+// are not the store's.
+func TestDiskUsageIsWhatStatSays(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	open := func(readOnly bool) *oribi.Store {
+		s, err := oribi.Open(dir, &oribi.Options{Manual: true, ReadOnly: readOnly})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	store := open(false)
+	checkUsage(t, "an empty store", dir, store)
+	table := numbersTable(t, store, "numbers")
+	for n := range 3 {
+		b := store.NewBatch()
+		for k := range 2000 {
+			b.Insert(table, oribi.Row{"k": 3*k + n, "v": k}) // the rowsets overlap
+		}
+		if _, err := b.Commit(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if err := table.Flush(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	flushed := checkUsage(t, "a writer", dir, store)
+	if flushed.Live == 0 || flushed.Headers == 0 || flushed.Alignment == 0 {
+		t.Errorf("after flushes: %+v", flushed)
+	}
+	if err := table.Compact(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	compacted := checkUsage(t, "a compacted store", dir, store)
+	info, err := store.Info()
+	if err != nil || info.Bytes.Live != compacted.Live {
+		t.Errorf("Info tells %d live bytes, DiskUsage %d; %v", info.Bytes.Live, compacted.Live, err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "letter.txt"), make([]byte, 5000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	store = open(true)
+	defer store.Close()
+	closed := checkUsage(t, "a reader of a closed store", dir, store)
+	if closed.Reserved != 0 || closed.Dead != 0 || closed.Foreign < 5000 {
+		t.Errorf("after Close: reserved %d, dead %d, foreign %d", closed.Reserved, closed.Dead, closed.Foreign)
+	}
+}
+
+// A killed writer leaves space that it had reserved behind the blocks, which does not show in the length of a file. The next one
+// gives it back.
+func TestReservedSpaceOfAKilledWriterIsGivenBack(t *testing.T) {
+	dir, copied := filepath.Join(t.TempDir(), "store"), filepath.Join(t.TempDir(), "copy")
+	store, err := oribi.Open(dir, &oribi.Options{Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	table := numbersTable(t, store, "numbers")
+	fillNumbers(t, store, table, 0, 1000)
+	if err := table.Flush(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	reserve(t, copied, 1<<20)
+	for _, readOnly := range []bool{true, false} {
+		store, err := oribi.Open(copied, &oribi.Options{Manual: true, ReadOnly: readOnly})
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := checkUsage(t, "what a killed writer left", copied, store)
+		if readOnly && u.Reserved < 1<<20 {
+			t.Skipf("%d bytes are reserved: this file system cannot", u.Reserved)
+		}
+		if !readOnly && u.Reserved > 0 {
+			t.Errorf("%d bytes are still reserved", u.Reserved)
+		}
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// reserve reserves space behind the end of each container, as a writer does.
+func reserve(t *testing.T, dir string, n int64) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "data", "*.data"))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("containers: %v, %v", names, err)
+	}
+	for _, name := range names {
+		f, err := vfs.OS.Open(name, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size, err := f.Size()
+		if err == nil {
+			err = f.Preallocate(size, n)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+}
