@@ -97,6 +97,33 @@ func checkPrefix(t *testing.T, what string, v *vfs.Mem, payloads []string, last 
 	}
 }
 
+// checkMended replays v, which has one flipped bit: all records are there, and a writer leaves the files as they were.
+func checkMended(t *testing.T, what string, v *vfs.Mem, payloads []string, before map[string]string) {
+	t.Helper()
+	tail, got, err := replay(small(v), 1)
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
+		return
+	}
+	if r := tail.Report(); r.MendedBits != 1 || r.TornBytes != 0 || len(got) != len(payloads) {
+		t.Errorf("%s: %d records of %d, report %+v", what, len(got), len(payloads), r)
+	}
+	for lsn, p := range got {
+		if p != payloads[lsn-1] {
+			t.Errorf("%s: LSN %d has another payload", what, lsn)
+		}
+	}
+	if f := verify(t, small(v), 1); len(f) != 1 {
+		t.Errorf("%s: Verify finds %q", what, f)
+	}
+	l, err := tail.Repair()
+	must(t, err)
+	l.Poison(errors.New("nothing more is written"))
+	l.Close()
+	checkSame(t, what+", repaired", snapshot(t, v), before)
+	checkSame(t, what+", repaired and cut off from power", snapshot(t, v.Crash()), before)
+}
+
 func checkRefused(t *testing.T, what string, v vfs.FS, logStart LSN) {
 	t.Helper()
 	_, _, err := replay(small(v), logStart)
@@ -132,20 +159,25 @@ func TestLogCutAtAnyLength(t *testing.T) {
 	}
 }
 
-// What must happen when a byte of a record flips in a log that was not closed: if a later frame knew the record to be durable, the
-// log is refused; else the record and all behind it are a torn tail.
+// What must happen when a byte of a record changes in a log that was not closed: one bit is put right; of more, if a later frame
+// knew the record to be durable, the log is refused; else the record and all behind it are a torn tail.
 func TestEveryByteFlipped(t *testing.T) {
 	m, payloads := damageLog(t)
+	before := snapshot(t, m)
 	for number := uint64(1); number <= 2; number++ {
 		content := readFile(t, m, segmentPath(number))
 		at := places(t, m, number)
 		for off := range content {
-			bit := off % 8
-			what := fmt.Sprintf("segment %d byte %d bit %d", number, off, bit)
-			v := m.Clone()
-			content[off] ^= 1 << bit
-			writeFile(t, v, segmentPath(number), content)
-			content[off] ^= 1 << bit
+			change := func(mask byte) (string, *vfs.Mem) {
+				v := m.Clone()
+				content[off] ^= mask
+				writeFile(t, v, segmentPath(number), content)
+				content[off] ^= mask
+				return fmt.Sprintf("segment %d byte %d mask %#02x", number, off, mask), v
+			}
+			what, v := change(1 << (off % 8))
+			checkMended(t, what, v, payloads, before)
+			what, v = change(3 << (off % 7))
 			hit := LSN(0) // LSN of the record that is damaged; 0: the header
 			for lsn, p := range at {
 				if p.from <= int64(off) && int64(off) < p.to {
@@ -374,9 +406,9 @@ func TestCopiedFramesInATornPayloadProveNothing(t *testing.T) {
 	content := readFile(t, o.FS, segmentPath(1))
 	for _, off := range []int{len(image), len(content) - 1} { // its header, its end
 		v := o.FS.(*vfs.Mem).Clone()
-		content[off] ^= 1
+		content[off] ^= 0x11
 		writeFile(t, v, segmentPath(1), content)
-		content[off] ^= 1
+		content[off] ^= 0x11
 		if _, got, err := replay(small(v), 1); err != nil || len(got) != 5 {
 			t.Errorf("byte %d: %d records, %v", off, len(got), err)
 		}

@@ -41,8 +41,8 @@
 // footer a torn tail without a record. Only after a kill a bad frame with nothing behind it to prove anything
 // cannot be told from a torn one.
 //
-// Kept for later: a single flipped bit could be found by its CRC syndrome and confirmed by the
-// second hash; segments could be written in advance, since a frame counts only with its segment's number.
+// A single flipped bit is no damage: its place follows from the CRC and a hash confirms it (mend.go). Replay gives the record as it
+// was written, Repair writes the bit back, Verify tells it.
 //
 // # Concurrency
 //

@@ -73,6 +73,9 @@ func padded(n int) int { return (n + alignment - 1) &^ (alignment - 1) }
 // size is the length of the whole frame in its file.
 func (f *frame) size() int64 { return int64(frameLen + padded(f.length)) }
 
+// crcWith is the CRC of b behind what seed is the CRC of.
+func crcWith(seed uint32, b []byte) uint32 { return crc32.Update(seed, castagnoli, b) }
+
 // seedCRC starts the CRC of frames and footers: it is that of the instance.
 func seedCRC(instance [16]byte) uint32 { return crc32c(instance[:]) }
 
@@ -94,14 +97,14 @@ func (f *frame) encode(b []byte, seed uint32) {
 	le.PutUint64(b[frameIndexOff:], 0)
 	le.PutUint64(b[frameHashOff:], f.hash)
 	le.PutUint32(b[frameCheckOff:], f.check)
-	le.PutUint32(b[frameCRCOff:], crc32.Update(seed, castagnoli, b[:frameCRCOff]))
+	le.PutUint32(b[frameCRCOff:], crcWith(seed, b[:frameCRCOff]))
 }
 
 // frameIntact tells whether b begins with the header of a frame of a segment, nothing else asked.
 func frameIntact(b []byte, segment uint64, seed uint32) bool {
 	le := binary.LittleEndian
 	return len(b) >= frameLen && b[frameTypeOff] == typeRecord && le.Uint64(b[frameSegmentOff:]) == segment &&
-		le.Uint32(b[frameCRCOff:]) == crc32.Update(seed, castagnoli, b[:frameCRCOff])
+		le.Uint32(b[frameCRCOff:]) == crcWith(seed, b[:frameCRCOff])
 }
 
 // parseFrame reads the header in b; problem tells why there is none.
@@ -110,7 +113,7 @@ func parseFrame(b []byte, segment uint64, seed uint32) (f frame, problem string)
 	if len(b) < frameLen {
 		return f, fmt.Sprintf("%d bytes, too short for a frame header", len(b))
 	}
-	if crc, want := le.Uint32(b[frameCRCOff:]), crc32.Update(seed, castagnoli, b[:frameCRCOff]); crc != want {
+	if crc, want := le.Uint32(b[frameCRCOff:]), crcWith(seed, b[:frameCRCOff]); crc != want {
 		return f, fmt.Sprintf("frame header crc %08x, want %08x", crc, want)
 	}
 	if b[frameTypeOff] != typeRecord || b[frameLastOff] > 1 {
@@ -194,7 +197,7 @@ func (f *footer) encode(seed uint32) []byte {
 	le.PutUint64(b[footerChainOff:], f.chain)
 	le.PutUint64(b[footerBytesOff:], uint64(f.bytes))
 	le.PutUint32(b[footerFramesOff:], f.frames)
-	le.PutUint32(b[footerCRCOff:], crc32.Update(seed, castagnoli, b[:footerCRCOff]))
+	le.PutUint32(b[footerCRCOff:], crcWith(seed, b[:footerCRCOff]))
 	return b
 }
 
@@ -202,7 +205,7 @@ func (f *footer) encode(seed uint32) []byte {
 func parseFooter(b []byte, segment uint64, seed uint32) (f footer, ok bool) {
 	le := binary.LittleEndian
 	if len(b) < footerLen || b[frameTypeOff] != typeFooter || le.Uint64(b[frameSegmentOff:]) != segment ||
-		le.Uint32(b[footerCRCOff:]) != crc32.Update(seed, castagnoli, b[:footerCRCOff]) {
+		le.Uint32(b[footerCRCOff:]) != crcWith(seed, b[:footerCRCOff]) {
 		return f, false
 	}
 	return footer{

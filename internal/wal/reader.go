@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/zeebo/xxh3"
 
@@ -81,6 +82,7 @@ type reader struct {
 
 	at     border  // behind the last whole record
 	foot   *footer // set once met
+	mends  []mend  // flipped bits that were put right, its own header's first
 	record []byte  // of several parts
 }
 
@@ -91,7 +93,7 @@ func openReader(o *Options, seg *segment) (*reader, error) {
 		return nil, fmt.Errorf("wal: %w", err)
 	}
 	return &reader{
-		name: seg.name, number: seg.number, seed: seedCRC(o.Instance),
+		name: seg.name, number: seg.number, seed: seedCRC(o.Instance), mends: slices.Clone(seg.mends),
 		win: window{f: f, size: seg.size},
 		at:  border{off: headerLen, next: seg.head.first, chain: xxh3.Hash(seg.head.encode())},
 	}, nil
@@ -130,6 +132,15 @@ func (r *reader) next() (lsn LSN, payload []byte, err error) {
 			}
 		}
 		f, body, err := r.frame(&pos, part)
+		if d := (*damage)(nil); errors.As(err, &d) {
+			mended, merr := r.mendFrame(&pos, part)
+			if merr != nil {
+				return 0, nil, merr
+			}
+			if mended {
+				f, body, err = r.frame(&pos, part)
+			}
+		}
 		if err != nil {
 			return 0, nil, err
 		}
@@ -197,17 +208,26 @@ func (r *reader) footer() error {
 	if err != nil {
 		return err
 	}
-	if f, ok := parseFooter(b, r.number, r.seed); ok {
+	f, ok := parseFooter(b, r.number, r.seed)
+	if !ok && r.mendFooter(b) {
+		f, ok = parseFooter(b, r.number, r.seed)
+	}
+	if ok {
 		return r.checkFooter(f)
 	}
 	return nil
 }
 
-func (r *reader) checkFooter(f footer) error {
-	want := footer{
-		segment: r.number, last: r.at.next - 1, durable: min(f.durable, r.at.next-1), chain: r.at.chain,
+// wantFooter is the footer that agrees with all before r.at.
+func (r *reader) wantFooter(durable LSN) footer {
+	return footer{
+		segment: r.number, last: r.at.next - 1, durable: durable, chain: r.at.chain,
 		bytes: r.at.off + footerLen, frames: r.at.frames,
 	}
+}
+
+func (r *reader) checkFooter(f footer) error {
+	want := r.wantFooter(min(f.durable, r.at.next-1))
 	switch {
 	case f != want:
 		return &damage{r.name, r.at.off, fmt.Sprintf("footer %+v, want %+v", f, want), true}

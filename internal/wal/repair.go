@@ -12,6 +12,7 @@ import (
 // Repair makes what was replayed durable and opens the log for Append. Only a writer calls it, once,
 // before it writes anything else of the store. Steps, and what a crash behind each leaves:
 //
+//  0. Single flipped bits are put right in place and synced, whichever segments they are in. They are found again, or gone.
 //  1. The torn tail is copied to a file .torn and synced. Nothing has changed; an older .torn of that number is gone.
 //  2. The tail is cut; what is left is written again with the same bytes; one sync for both. Either the
 //     tail is found again, or it is gone. Writing again is needed since after a failed sync the pages
@@ -49,6 +50,9 @@ func (t *Tail) repair(f vfs.File) error {
 	}
 	if size != t.newest.size {
 		return fmt.Errorf("%s has %d bytes, had %d when it was replayed", t.newest.name, size, t.newest.size)
+	}
+	if err := t.writeMends(); err != nil {
+		return err
 	}
 	if t.report.TornBytes > 0 {
 		if err := t.keepTorn(f); err != nil {

@@ -15,9 +15,10 @@ type Report struct {
 	Records int64 // in these frames
 	Bytes   int64 // of these segments, headers and footers included
 
-	TornBytes int64  // length of the torn tail
-	TornFile  string // name of the segment that has it; Repair keeps the tail as .torn under the same number
-	Leftovers int    // files of no use: segments wholly below logStart, a newest file without a header
+	TornBytes  int64  // length of the torn tail
+	TornFile   string // name of the segment that has it; Repair keeps the tail as .torn under the same number
+	MendedBits int64  // single flipped bits that were put right, each confirmed by a second witness
+	Leftovers  int    // files of no use: segments wholly below logStart, a newest file without a header
 }
 
 // Tail is where the log ends. It holds no open file; a reader just drops it.
@@ -28,6 +29,7 @@ type Tail struct {
 	newest segment
 	at     border  // in newest: behind its last good record
 	foot   *footer // of newest, if it is sealed
+	mends  []mend
 	report Report
 	used   bool
 }
@@ -79,6 +81,9 @@ func Replay(o Options, logStart LSN, fn func(lsn LSN, payload []byte) error) (*T
 		t.report.Leftovers++
 	}
 	t.report.Clean = t.report.TornBytes == 0 && t.plan.unfinished == nil && (t.foot != nil || t.at.frames == 0)
+	for _, m := range t.mends {
+		o.Logger.Warn("a bit of the log is flipped; its records are whole with it put right", "file", m.file, "byte", m.off, "mask", m.mask)
+	}
 	if !t.report.Clean {
 		o.Logger.Warn("log was not closed cleanly", "dir", o.Dir, "last_lsn", t.Last(),
 			"torn_bytes", t.report.TornBytes, "torn_file", t.report.TornFile, "unfinished_file", t.plan.unfinished != nil)
@@ -139,6 +144,12 @@ func (t *Tail) readSegment(i int, logStart LSN, fn func(LSN, []byte) error) erro
 		}
 	}
 	t.newest, t.at, t.foot = *seg, r.at, r.foot
+	for _, m := range r.mends {
+		if m.off < r.at.off || r.foot != nil { // else it is in the torn tail
+			t.mends = append(t.mends, m)
+		}
+	}
+	t.report.MendedBits = int64(len(t.mends))
 	t.report.Frames += int64(r.at.frames)
 	t.report.Bytes += r.at.off
 	if r.foot != nil {

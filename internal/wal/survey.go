@@ -19,6 +19,7 @@ type segment struct {
 	// unreadable tells why there is no good header; err what else is wrong with the file as a whole.
 	unreadable string
 	err        error
+	mends      []mend // a flipped bit of the header that was put right
 }
 
 // list finds the segments of a directory, by number. Whatever else lies there is none of the log's business.
@@ -72,6 +73,11 @@ func (s *segment) readHeader(o *Options) (problem string, err error) {
 		return "", err
 	}
 	s.head, problem, err = parseHeader(b)
+	if problem != "" {
+		if h, ok := s.mendHeader(b, o.Instance); ok {
+			s.head, problem = h, ""
+		}
+	}
 	switch {
 	case err != nil || problem != "":
 	case s.head.instance != o.Instance:

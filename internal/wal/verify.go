@@ -104,6 +104,9 @@ func (v *verifier) records(s *segment, newest bool) error {
 	for err == nil {
 		_, _, err = r.next()
 	}
+	for _, m := range r.mends {
+		v.finding(m.file, m.off, m.String())
+	}
 	if err := r.end(err, !newest); err != nil {
 		return err
 	}
