@@ -1,0 +1,220 @@
+package blockmanager
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/coding"
+	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// Kudu's own check takes our containers, with nothing beside them but a .metadata file that says what our rows say: it finds each block,
+// counts the same bytes and reports nothing; and it reads blocks back, a column file cell by cell.
+func TestKuduChecksOurContainers(t *testing.T) {
+	kudu := kuduProgram(t)
+	dir := t.TempDir()
+	m := kuduManager(t, dir)
+	numbers := addNumbers(t, m, 5000)
+	if err := errors.Join(m.Confirm(), m.Close()); err != nil {
+		t.Fatal(err)
+	}
+	fs := kuduFS{t: t, program: kudu, dir: filepath.Join(t.TempDir(), "kudu")}
+	fs.format(m, dir)
+
+	report := fs.run("fs", "check")
+	var live, aligned int64
+	for _, b := range m.state.blocks {
+		live += b.length
+		aligned += alignUp(b.length, 4096)
+	}
+	for what, want := range map[string]int64{
+		"live blocks": int64(len(m.state.blocks)), "live bytes": live, "live bytes (after alignment)": aligned,
+		"missing blocks": 0, "orphaned blocks": int64(len(m.state.blocks)), "incomplete LBM containers": 0, "LBM partial records": 0,
+		"full LBM containers with extra space": 0,
+	} {
+		line := fmt.Sprintf("Total %s: %d", what, want)
+		if !strings.Contains(report+"\n", line+"\n") && !strings.Contains(report, line+" (0 repaired)\n") {
+			t.Errorf("no line %q", line)
+		}
+	}
+	for _, bad := range []string{"misaligned", "malformed", "FATAL"} {
+		if strings.Contains(strings.ToLower(report), strings.ToLower(bad)) {
+			t.Errorf("the report tells of something %s", bad)
+		}
+	}
+	if t.Failed() {
+		t.Fatalf("%d containers:\n%s", len(m.state.containers), report)
+	}
+
+	m, err := Open(Options{FS: vfs.OS, Dir: dir, Instance: testInstance, ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	all := ids(m)
+	for _, id := range []block.ID{all[0], all[len(all)/2]} {
+		want, err := readBlock(m, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fs.run("fs", "dump", "block", strconv.FormatUint(uint64(id), 10)); got != string(want) {
+			t.Errorf("block %d: Kudu reads %d other bytes of %d", id, len(got), len(want))
+		}
+	}
+	cells := strings.Fields(fs.run("fs", "dump", "cfile", strconv.FormatUint(uint64(numbers), 10), "--noprint_meta"))
+	if len(cells) != 5000 || cells[0] != "0" || cells[4999] != strconv.Itoa(4999*4999) {
+		t.Errorf("the column file: Kudu reads %d cells, %v …", len(cells), cells[:min(3, len(cells))])
+	}
+}
+
+// kuduProgram is the command of Apache Kudu, where it can be had.
+func kuduProgram(t *testing.T) string {
+	if testing.Short() {
+		t.Skip("starting Kudu takes seconds")
+	}
+	out, err := exec.CommandContext(t.Context(), filepath.Join(corpustest.Dir(t), "tools", "kudu", "install")).Output()
+	if err != nil {
+		t.Skipf("Kudu cannot be installed here: %v", err)
+	}
+	return filepath.Join(strings.TrimSpace(string(out)), "kudu")
+}
+
+// kuduManager has blocks of many sizes in full, open and half-empty containers, some of them dropped and punched.
+func kuduManager(t *testing.T, dir string) *Manager {
+	o := Options{FS: vfs.OS, Dir: dir, Instance: testInstance, ContainerBytes: 96 << 10}
+	if err := Format(o, nil, 1); err != nil {
+		t.Fatal(err)
+	}
+	r := newRand(t)
+	m := openWriter(t, o)
+	for n := range 30 {
+		var dead []block.ID
+		if all := ids(m); n%3 == 2 {
+			dead = []block.ID{all[r.IntN(len(all))]}
+		}
+		add(t, m, randomBytes(r, []int{0, 1, 511, 4096, 4097, 30000}[r.IntN(6)]), dead...)
+	}
+	return m
+}
+
+// addNumbers writes a column file of the squares of 0 to n-1.
+func addNumbers(t *testing.T, m *Manager, n int) block.ID {
+	c := m.NewCreation()
+	sink, err := c.Create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := cfile.NewWriter(sink, cfile.WriterOptions{Type: schema.Int64, PositionalIndex: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := batch.NewVector(schema.Int64, n)
+	for i := range batch.Values[int64](v) {
+		batch.Values[int64](v)[i] = int64(i * i)
+	}
+	if err := errors.Join(w.Append(v), w.Finish(), c.Finish(sink), c.Sync(), m.Commit(Change{Created: []*Creation{c}})); err != nil {
+		t.Fatal(err)
+	}
+	return sink.ID()
+}
+
+// kuduFS is a Kudu file system of one data directory.
+type kuduFS struct {
+	t       *testing.T
+	program string
+	dir     string
+}
+
+func (k kuduFS) run(args ...string) string {
+	k.t.Helper()
+	args = append(args, "--fs_wal_dir="+filepath.Join(k.dir, "wal"), "--fs_data_dirs="+filepath.Join(k.dir, "data"))
+	var errs bytes.Buffer
+	cmd := exec.CommandContext(context.WithoutCancel(k.t.Context()), k.program, args...)
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		k.t.Fatalf("kudu %v: %v\n%s%s", args, err, out, errs.Bytes())
+	}
+	return string(out)
+}
+
+// format has Kudu make a file system, puts the containers of m, closed, into it, and writes their .metadata.
+func (k kuduFS) format(m *Manager, dir string) {
+	k.t.Helper()
+	for _, d := range []string{k.dir, filepath.Join(k.dir, "wal"), filepath.Join(k.dir, "data")} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			k.t.Fatal(err)
+		}
+	}
+	k.run("fs", "format")
+	if err := os.CopyFS(filepath.Join(k.dir, "data", "data"), os.DirFS(filepath.Join(dir, "data"))); err != nil {
+		k.t.Fatal(err)
+	}
+	blocks := map[*container][]*liveBlock{}
+	for _, id := range slices.Sorted(maps.Keys(m.state.blocks)) {
+		b := m.state.blocks[id]
+		blocks[b.in] = append(blocks[b.in], b)
+	}
+	for _, c := range m.state.containers {
+		name := filepath.Join(k.dir, "data", "data", c.id.String())
+		if len(blocks[c]) == 0 {
+			os.Remove(name + dataSuffix) // Kudu takes a container without records for one that was never finished
+			continue
+		}
+		if err := os.WriteFile(name+".metadata", kuduMetadata(blocks[c]), 0o600); err != nil {
+			k.t.Fatal(err)
+		}
+	}
+}
+
+// kuduMetadata is a container's .metadata file: a header with an empty descriptor set, then a CREATE a block
+// (spec blockmanager.md, 4.2).
+func kuduMetadata(blocks []*liveBlock) []byte {
+	out := binary.LittleEndian.AppendUint32([]byte("kuducntr"), 2)
+	out = binary.LittleEndian.AppendUint32(out, coding.CRC32C(out))
+	record := func(body []byte) {
+		length := binary.LittleEndian.AppendUint32(nil, uint32(len(body)))
+		out = append(out, length...)
+		out = binary.LittleEndian.AppendUint32(out, coding.CRC32C(length))
+		out = append(out, body...)
+		out = binary.LittleEndian.AppendUint32(out, coding.CRC32C(body))
+	}
+	header := protowire.AppendTag(nil, 1, protowire.BytesType)
+	header = protowire.AppendBytes(header, nil)
+	header = protowire.AppendTag(header, 2, protowire.BytesType)
+	header = protowire.AppendString(header, "kudu.BlockRecordPB")
+	record(header)
+	for i, b := range blocks {
+		id := protowire.AppendTag(nil, 1, protowire.Fixed64Type)
+		id = protowire.AppendFixed64(id, uint64(b.id))
+		body := protowire.AppendTag(nil, 1, protowire.BytesType)
+		body = protowire.AppendBytes(body, id)
+		for field, v := range []uint64{2: 1, 3: 1700000000000000 + uint64(i), 4: uint64(b.off), 5: uint64(b.length)} {
+			if field < 2 {
+				continue
+			}
+			body = protowire.AppendTag(body, protowire.Number(field), protowire.VarintType)
+			body = protowire.AppendVarint(body, v)
+		}
+		record(body)
+	}
+	return out
+}
