@@ -19,6 +19,7 @@ type mend struct {
 	file string
 	off  int64 // of the byte
 	mask byte  // of the bit
+	lsn  LSN   // of the record; for a header the first of the segment
 }
 
 func (m mend) String() string {
@@ -56,7 +57,7 @@ func flippedHeaderBit(b []byte, n int, crc uint32) (off int, mask byte, ok bool)
 
 // mended notes that the bit at off of the segment is put right.
 func (r *reader) mended(off int64, mask byte) {
-	r.mends = append(r.mends, mend{r.name, off, mask})
+	r.mends = append(r.mends, mend{r.name, off, mask, r.at.next})
 }
 
 // mendFrame puts right one flipped bit of the frame that should stand at pos, in the window. It tells whether it did.
@@ -166,7 +167,7 @@ func (s *segment) mendHeader(b []byte, instance [16]byte) (header, bool) {
 	if problem != "" || err != nil || h.instance != instance || h.number != s.number {
 		return header{}, false
 	}
-	s.mends = []mend{{s.name, int64(off), mask}}
+	s.mends = []mend{{s.name, int64(off), mask, h.first}}
 	return h, true
 }
 
