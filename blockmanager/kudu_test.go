@@ -22,6 +22,7 @@ import (
 	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/coding"
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -103,7 +104,7 @@ func kuduManager(t *testing.T, dir string) *Manager {
 	if err := Format(o, nil, 1); err != nil {
 		t.Fatal(err)
 	}
-	r := newRand(t)
+	r := seedtest.Rand(t)
 	m := openWriter(t, o)
 	for n := range 30 {
 		var dead []block.ID
