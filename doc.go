@@ -16,6 +16,9 @@
 // with tags, for real ones; Batch.Vectors, Batch.Cells and Scan.Batches, whole columns and bare cells, for bulk work. Table.Ingest
 // takes rows that come in key order, more than memory holds, straight to files: all of them at one timestamp or none.
 //
+// Of one row Table.History tells all versions, of two timestamps Table.Diff the rows that differ. A Snapshot holds a state for as long as
+// it is open, Table.Alter changes columns and settings while the table is used, Batch.If makes a write batch depend on a row.
+//
 // # What holds
 //
 //   - A write batch is carried out whole or not at all, over tables too, and has one timestamp. Timestamps rise with the
@@ -31,9 +34,10 @@
 // # Concurrency
 //
 // Store, Table and TableOf are safe for concurrent use. A Batch is for one goroutine at a time, as is what Scan returns. A
-// scan sees one snapshot from its first step to its last; flushes and compactions meanwhile do not disturb it. A
-// flush or merging compaction of a table holds that table's writers while it runs, a delta compaction while it is committed; readers go on; an ingest at its very end. Close waits for running calls; a
-// scan that is between two steps gets ErrClosed at its next.
+// scan sees one snapshot from its first step to its last; flushes and compactions meanwhile do not disturb it. Readers are
+// never held. A table's writers are held by a flush, a merging compaction and an Alter while they run, by a delta compaction while it
+// is committed, by an ingest at its very end. Close waits for running calls; a scan that is between two steps gets
+// ErrClosed at its next.
 //
 // Options.Listener is called when the locks of the event's table are free again: it may do with the store what it likes, save
 // close it.

@@ -11,8 +11,8 @@
 //
 // Run reads immutable or frozen inputs and is for one goroutine. Source: tablet spec §13.
 //
-// Simpler than Kudu: the caller holds back the table's writers while a flush or compaction runs, so that there is no
-// second phase that carries over changes made meanwhile; the cost is that writers of that table wait.
+// Simpler than Kudu: the caller holds back the table's writers while Run is at work for it, so that there is no second phase that carries
+// over changes made meanwhile; the cost is that writers of that table wait. Delta compactions see files only, so their writers go on.
 package compaction
 
 import (
