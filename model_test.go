@@ -102,6 +102,26 @@ func TestRandomHistoriesOnDiskMatchTheModel(t *testing.T) {
 	t.Logf("%+v", total)
 }
 
+// One history under more than sixteen sets of options: sizes of MemRowSets, rowsets, caches and cblocks, encodings, policies, background
+// work or none, batches synced or not, rows never or always on the move. All give the same answers, refusals and timestamps.
+func TestOneHistoryGivesEqualAnswersUnderAllOptions(t *testing.T) {
+	seed, steps := proofSeed(t), int64(400)
+	if testing.Short() {
+		steps = 120
+	}
+	end := time.Now().Add(proofTime(time.Second, 8*time.Second))
+	var total prooftest.Counts
+	for first := true; first || time.Now().Before(end); seed++ {
+		first = false
+		counts, failed, err := prooftest.EqualAnswers(seed, steps)
+		total.Add(counts)
+		if err != nil {
+			t.Fatalf("-proof.seed=%d: %v\n%s", seed, err, kept(failed))
+		}
+	}
+	t.Logf("%+v", total)
+}
+
 // A history in a file is run again: what a failing run printed, or a part of it.
 func TestHistoryInAFile(t *testing.T) {
 	if *scriptFlag == "" {

@@ -47,6 +47,10 @@ func Proofs() []Proof {
 			r.Alone = false // it depends on when the background works
 			return r
 		}},
+		{"options", "One history under many sets of options, background work among them; the answers are equal.", func(seed uint64, _ string) Result {
+			c, failed, err := EqualAnswers(seed, 400)
+			return Result{Err: err, Script: failed, Tallies: c.tallies()}
+		}},
 		{"disk", "The same in the file system of the machine, without crashes.", func(seed uint64, dir string) Result {
 			r := exploreOne(NewDiskRunner(RandomSettings(seed), vfs.OS, filepath.Join(dir, "store")), 400)
 			r.Alone = false
@@ -91,9 +95,12 @@ func RandomCrashes(seed uint64) Crashes {
 
 func exploreOne(r *Runner, steps int64) Result {
 	r.Explore(func(c Counts) bool { return c.Steps < steps })
-	c := r.Counts
-	return Result{Err: r.Err, Script: r.Script, Alone: true, Tallies: []Tally{{1, "histories"}, {c.Steps, "steps"}, {c.Batches, "batches"},
-		{c.Operations, "operations"}, {c.Reads, "reads"}, {c.Flushes, "flushes"}, {c.Merges, "merges"}, {c.Crashes, "crashes"}}}
+	return Result{Err: r.Err, Script: r.Script, Alone: true, Tallies: r.Counts.tallies()}
+}
+
+func (c *Counts) tallies() []Tally {
+	return []Tally{{1, "histories"}, {c.Steps, "steps"}, {c.Batches, "batches"}, {c.Operations, "operations"}, {c.Reads, "reads"},
+		{c.Flushes, "flushes"}, {c.Merges, "merges"}, {c.Crashes, "crashes"}}
 }
 
 func crashesOne(seed uint64, _ string) Result {

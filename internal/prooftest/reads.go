@@ -157,12 +157,14 @@ func (r *Runner) get(st *Step) error {
 		if model != nil {
 			return fmt.Errorf("not found, want %s", cellsText(model, nil, " "))
 		}
+		r.answered(nil)
 		return nil
 	}
 	if done, err := r.ended(rd, may, err); done || err != nil {
 		return err
 	}
 	r.Counts.Rows++
+	r.answered(values, cells)
 	switch columns := rd.columns(s); {
 	case model == nil:
 		return fmt.Errorf("there is a row %v %v, want none", cellsText(cells, nil, " "), values)

@@ -24,6 +24,8 @@ type Runner struct {
 	Counts Counts
 	Err    error // the first difference, or what went wrong
 
+	answers []uint64 // hashes of what the store answered so far
+
 	dir   string
 	disk  vfs.FS
 	mem   *vfs.Mem // the same; nil = a real disk, where there are no crashes

@@ -78,6 +78,7 @@ func (r *Runner) history(st *Step) error {
 		return fmt.Errorf("%d versions, want %w", len(got), oribi.ErrTooOld)
 	}
 	r.Counts.Rows += int64(len(got))
+	r.answered(got)
 	model, columns := r.Model.Tables[st.Table], rd.columns(t.Schema())
 	want := []string(nil)
 	for _, since := range r.begins(model, rd.Key, now) {
@@ -137,6 +138,7 @@ func (r *Runner) diff(st *Step) error {
 		return fmt.Errorf("%d differences, want an error", len(got))
 	}
 	r.Counts.Rows += int64(len(got))
+	r.answered(got)
 	return different(got, r.Model.Tables[st.Table].differences(columns, &from, &to))
 }
 
@@ -187,6 +189,7 @@ func (r *Runner) many(st *Step) error {
 	if done, err := r.ended(rd, may, err); done || err != nil {
 		return err
 	}
+	r.answered(got)
 	columns := rd.columns(s)
 	for i, key := range st.Keys {
 		model := r.Model.Tables[st.Table].Row(key, rd.timestamp())

@@ -90,6 +90,7 @@ func (r *Runner) take(out *outcome, ops []Op, sync bool, commit func() (mvcc.Tim
 	switch {
 	case out.refused >= 0:
 		r.Counts.Refused++
+		r.answered(err)
 		return refusal(err, out, ops)
 	case err != nil:
 		return err // the batch stays in flight: nobody knows whether the log has it
@@ -98,6 +99,7 @@ func (r *Runner) take(out *outcome, ops []Op, sync bool, commit func() (mvcc.Tim
 	case ts <= r.passed:
 		return fmt.Errorf("timestamp %d, there was %d before", uint64(ts), uint64(r.passed))
 	}
+	r.answered(ts)
 	r.committed(out, ts, sync)
 	return nil
 }
