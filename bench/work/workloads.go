@@ -32,5 +32,5 @@ func All(more ...More) []harness.Workload {
 		}
 		return peers
 	}
-	return []harness.Workload{apply(), scanSum(of("scan-sum")), get(), getSpread(), memInsert(), write(), open(), columnDecode(of("column-decode"))}
+	return []harness.Workload{apply(), scanSum(of("scan-sum")), get(), getSpread(), memInsert(), write(), commitOne(), scanDeltas(), hotKey(), open(), columnDecode(of("column-decode"))}
 }
