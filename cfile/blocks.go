@@ -62,7 +62,7 @@ func (c Cells) Cell(i int) ([]byte, error) {
 }
 
 // ParsedBlock returns what parse makes of all cells of data cblock i, one of DataBlocks, through the cache, which keeps that instead of
-// the cblock. parse is always the same for a file; first is the row of the first cell. It returns what it made and the bytes that this takes.
+// the cblock. parse makes the same of a cblock always; first is the row of the first cell. It returns what it made and the bytes that this takes.
 // The vector and its cells hold during the call only.
 func (r *Reader) ParsedBlock(i int, parse func(first batch.Ordinal, cells *batch.Vector) (v any, bytes int64, err error)) (any, error) {
 	bs, err := r.blocks()

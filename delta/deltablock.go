@@ -38,32 +38,33 @@ type shape struct {
 	set  batch.Bitmap      // bit i: ids has the block's columns[i]
 }
 
-// parseBlock makes a deltaBlock of the cells of a cblock. Errors: ErrCorrupt.
-func parseBlock(_ batch.Ordinal, cells *batch.Vector) (any, int64, error) {
-	n, size := cells.Len, 0
-	for _, cell := range cells.Bytes[:n] {
+// parseBlock makes a deltaBlock of the cells of a cblock, the lists checked against s. Errors: ErrCorrupt.
+func parseBlock(cells [][]byte, s *schema.Schema) (*deltaBlock, int64, error) {
+	n, size := len(cells), 0
+	for _, cell := range cells {
 		size += len(cell)
 	}
 	b := &deltaBlock{rows: make([]uint32, n), ts: make([]mvcc.Timestamp, n), starts: make([]uint32, n+1), shape: make([]uint32, n),
 		lists: make([]byte, 0, size)}
-	m := shaper{b: b}
-	for i, cell := range cells.Bytes[:n] {
+	m := shaper{b: b, schema: s}
+	last := uint32(0)
+	for i, cell := range cells {
 		d, err := parseDelta(cell)
-		if err == nil {
-			err = d.List.Check(noSchema)
+		if err == nil && d.Row < last {
+			err = fault.Corruptf("row %d behind row %d", d.Row, last)
 		}
-		if err == nil && i > 0 && d.Row < b.rows[i-1] {
-			err = fault.Corruptf("row %d behind row %d", d.Row, b.rows[i-1])
+		if err == nil {
+			b.shape[i], err = m.take(d.List)
 		}
 		if err != nil {
 			return nil, 0, err
 		}
+		last = d.Row
 		b.rows[i], b.ts[i] = d.Row, d.TS
 		b.lists = append(b.lists, d.List...)
 		b.starts[i+1] = uint32(len(b.lists))
-		b.shape[i] = m.shapeOf(d.List)
-		b.fates = b.fates || d.List.Kind() != change.Update
 	}
+	b.checked.Store(s)
 	return b, int64(n*deltaBytes+cap(b.lists)+m.finish()) + blockBytes, nil
 }
 
@@ -73,40 +74,89 @@ const (
 	shapeBytes = 64 // beside its columns
 )
 
-// shaper finds the shapes of a block's lists.
+// shaper finds the shapes of a block's lists, and checks the lists.
 type shaper struct {
-	b     *deltaBlock
-	known map[string]uint32 // by kind and columns, as bytes
-	last  uint32            // shape of the list before
-	ids   []schema.ColumnID
-	key   []byte
+	b      *deltaBlock
+	schema *schema.Schema
+	rules  [][]rule          // for each shape and column, what its cells have to be
+	known  map[string]uint32 // by kind and columns, as bytes
+	last   [4]uint32         // by kind, 1 + the shape of the last list of it; 0 = none yet
 }
 
-// shapeOf is the shape of a list that was checked.
-func (m *shaper) shapeOf(list change.List) uint32 {
-	m.ids = m.ids[:0]
+// rule says what the schema demands of the cells of a column.
+type rule struct {
+	width int // −1 = any
+	null  bool
+}
+
+// take is the shape of a list. Errors: ErrCorrupt.
+func (m *shaper) take(list change.List) (uint32, error) {
+	if kind := int(list.Kind()); kind < len(m.last) && m.last[kind] > 0 {
+		if at := m.last[kind] - 1; m.fits(at, list) {
+			return at, nil
+		}
+	}
+	if err := list.Check(m.schema); err != nil {
+		return 0, err
+	}
+	var ids []schema.ColumnID
+	key := []byte{byte(list.Kind())}
 	columns := list.Columns()
 	for id, _, ok := columns.Next(); ok; id, _, ok = columns.Next() {
-		m.ids = append(m.ids, id)
+		ids = append(ids, id)
+		key = append(key, byte(id), byte(id>>8), byte(id>>16), byte(id>>24))
 	}
-	if b := m.b; len(b.shapes) > 0 && b.shapes[m.last].kind == list.Kind() && slices.Equal(b.shapes[m.last].ids, m.ids) {
-		return m.last
-	}
-	m.key = append(m.key[:0], byte(list.Kind()))
-	for _, id := range m.ids {
-		m.key = append(m.key, byte(id), byte(id>>8), byte(id>>16), byte(id>>24))
-	}
-	at, ok := m.known[string(m.key)]
+	at, ok := m.known[string(key)]
 	if !ok {
-		if m.known == nil {
-			m.known = map[string]uint32{}
-		}
-		at = uint32(len(m.b.shapes))
-		m.known[string(m.key)] = at
-		m.b.shapes = append(m.b.shapes, shape{kind: list.Kind(), ids: slices.Clone(m.ids)})
+		at = m.add(list.Kind(), ids, string(key))
 	}
-	m.last = at
+	m.last[list.Kind()] = at + 1
+	return at, nil
+}
+
+// add makes a new shape.
+func (m *shaper) add(kind change.Kind, ids []schema.ColumnID, key string) uint32 {
+	rules := make([]rule, len(ids))
+	for i, id := range ids {
+		rules[i] = rule{-1, true}
+		if at := m.schema.IndexID(id); at >= 0 {
+			c := &m.schema.Columns[at]
+			rules[i].null = c.Nullable
+			if !c.Type.Variable() {
+				rules[i].width = c.Type.Width()
+			}
+		}
+	}
+	if m.known == nil {
+		m.known = map[string]uint32{}
+	}
+	at := uint32(len(m.rules))
+	m.known[key] = at
+	m.rules = append(m.rules, rules)
+	m.b.shapes = append(m.b.shapes, shape{kind: kind, ids: ids})
+	m.b.fates = m.b.fates || kind != change.Update
 	return at
+}
+
+// fits tells whether a list has a shape, and passes List.Check.
+func (m *shaper) fits(at uint32, list change.List) bool {
+	ids, rules := m.b.shapes[at].ids, m.rules[at]
+	columns := list.Columns()
+	for i := range ids {
+		id, cell, ok := columns.Next()
+		if !ok || id != ids[i] {
+			return false
+		}
+		if cell == nil {
+			ok = rules[i].null
+		} else {
+			ok = rules[i].width < 0 || rules[i].width == len(cell)
+		}
+		if !ok {
+			return false
+		}
+	}
+	return columns.Left() == 0
 }
 
 // finish fills in what needs all shapes, and tells the bytes that they take.

@@ -3,6 +3,7 @@ package delta
 import (
 	"fmt"
 
+	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/change"
@@ -72,7 +73,9 @@ func (f *File) wrap(err error) error { return fmt.Errorf("delta: %w", err) }
 
 // block is data cblock i, through the cache, checked against s. Errors: ErrCorrupt.
 func (f *File) block(i int, s *schema.Schema) (*deltaBlock, error) {
-	v, err := f.cells.ParsedBlock(i, parseBlock)
+	v, err := f.cells.ParsedBlock(i, func(_ batch.Ordinal, cells *batch.Vector) (any, int64, error) {
+		return parseBlock(cells.Bytes[:cells.Len], s)
+	})
 	if err != nil {
 		return nil, f.wrap(err)
 	}

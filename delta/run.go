@@ -48,8 +48,9 @@ func (w *Window) addRun(b *deltaBlock, i, j int, undo bool) {
 func (w *Window) addRow(b *deltaBlock, i, j int, undo bool) {
 	row := uint32(uint64(b.rows[i]) - w.from)
 	fated, first, before := !b.fates, len(w.picks), false
+	var taken uint32 // a shape that has nothing more to say about the row, if before
 	for k := j - 1; k >= i; k-- {
-		if !counts(b.ts[k], w.snap, undo) {
+		if before && b.shape[k] == taken || !counts(b.ts[k], w.snap, undo) {
 			continue
 		}
 		w.some = true
@@ -61,6 +62,9 @@ func (w *Window) addRow(b *deltaBlock, i, j int, undo bool) {
 		}
 		if len(s.ids) == 0 || before && s.covers(w.seen) {
 			continue
+		}
+		if s.kind == change.Update {
+			taken = at
 		}
 		if !before {
 			before = true
@@ -81,20 +85,34 @@ func (w *Window) addRow(b *deltaBlock, i, j int, undo bool) {
 
 // applyRun puts the cells of a column over v.
 func (w *Window) applyRun(r *run, id schema.ColumnID, v *batch.Vector) {
-	b := r.b
+	b, width := r.b, v.Type.Width()
 	known, index := -1, -1 // a shape, and where it has the column
 	for i := r.from; i < r.to; i++ {
 		p := &w.picks[i]
 		if w.deleted && w.dead.Get(int(p.row)) {
 			continue
 		}
-		at := int(b.shape[p.delta])
-		if at != known {
+		if at := int(b.shape[p.delta]); at != known {
 			known, index = at, b.shapes[at].index(id)
 		}
-		if index >= 0 {
-			v.SetCell(int(p.row), p.cell(b, index))
+		if index < 0 {
+			continue
 		}
+		// Most columns are the next of their lists, of IDs and sizes of one byte, and not NULL.
+		if l := b.lists[p.off:]; p.column == uint32(index) && l[0] < 0x80 && int(l[1]) == width+1 && width > 1 {
+			at := int(p.row) * width
+			if cell, place := l[2:2+width], v.Data[at:at+width]; width == 8 {
+				*(*[8]byte)(place) = [8]byte(cell)
+			} else {
+				copy(place, cell)
+			}
+			if v.Present != nil {
+				v.Present.Set(int(p.row))
+			}
+			p.off, p.column = p.off+uint32(width)+2, p.column+1
+			continue
+		}
+		v.SetCell(int(p.row), p.cell(b, index))
 	}
 }
 
