@@ -40,7 +40,8 @@ type Peer struct {
 	Prepare func(env *Env) error
 	// Measure does the work, with env.Clock around what counts.
 	Measure func(env *Env) (Measurement, error)
-	// Command is a process to be measured from its start to its end, in seconds: the work as Measure does not see it.
+	// Command is a process to be measured from its start to its end, in seconds: the work as Measure does not see it. Its Stdout, if set,
+	// is closed then.
 	Command func(env *Env) (*exec.Cmd, error)
 	// Act is what a command made by env.Self does.
 	Act func(env *Env) error

@@ -1,7 +1,8 @@
-// Package inputs makes the inputs of the workloads: rows of lineitem, and the history of a source tree as a file of write batches.
+// Package inputs makes the inputs of the workloads: rows of lineitem, the history of a source tree as a file of write batches, and the
+// packages of a distribution.
 //
 // They come from the corpus beside the module, all or a cut. Where there is no corpus, from what the repository holds:
-// 3,000 rows of lineitem, and 5,000 commits.
+// 3,000 rows of lineitem, 5,000 commits, and 1,000 packages.
 package inputs
 
 import (

@@ -51,6 +51,13 @@ func LineitemSchema() (*schema.Schema, error) {
 	return schema.New(columns, 2)
 }
 
+// LineitemRows is how many rows the corpus's lineitem has.
+const LineitemRows = 600_572
+
+// LineitemFields are the columns in the order of the text file's fields.
+var LineitemFields = []string{"l_orderkey", "l_partkey", "l_suppkey", "l_linenumber", "l_quantity", "l_extendedprice", "l_discount", "l_tax",
+	"l_returnflag", "l_linestatus", "l_shipdate", "l_commitdate", "l_receiptdate", "l_shipinstruct", "l_shipmode", "l_comment"}
+
 // WriteLineitem makes a text file of the first rows of lineitem; 0 = all.
 func WriteLineitem(name, corpus string, rows int) error {
 	return makeFile(name, func(w io.Writer) error {

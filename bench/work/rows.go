@@ -15,7 +15,7 @@ import (
 
 // lineitemInputs makes the rows that a workload on lineitem reads.
 func lineitemInputs(env *harness.Env) error {
-	return inputs.WriteLineitem(env.Input(lineitem), env.Corpus, env.Scale.Rows)
+	return inputs.WriteLineitem(env.Input(Lineitem), env.Corpus, env.Scale.Rows)
 }
 
 // appendKey makes the key of a row for a store of keys and values: it sorts as (orderkey, linenumber) does.

@@ -56,7 +56,7 @@ func newVectors(t *oribi.Table) []*batch.Vector {
 // EachChunk reads lineitem's input n rows at a time.
 func EachChunk(env *harness.Env, n int, use func(items []inputs.Item) error) error {
 	items := make([]inputs.Item, 0, n)
-	for it, err := range inputs.Items(env.Input(lineitem)) {
+	for it, err := range inputs.Items(env.Input(Lineitem)) {
 		if err != nil {
 			return err
 		}

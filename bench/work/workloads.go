@@ -10,7 +10,7 @@ import "github.com/oribi-db/oribi/bench/harness"
 const (
 	storeMemory = 256 << 20             // the store's default limit; Pebble's cache gets the same
 	peakLimit   = storeMemory + 128<<20 // of resident memory
-	lineitem    = "lineitem.tbl"        // input: rows as text
+	Lineitem    = "lineitem.tbl"        // input: rows as text
 	treeBatches = "tree.jsonl"          // input: write batches
 	storeDir    = "store"               // in a peer's directory
 	batchRows   = 1000                  // rows in a write batch
@@ -32,5 +32,6 @@ func All(more ...More) []harness.Workload {
 		}
 		return peers
 	}
-	return []harness.Workload{apply(), scanSum(of("scan-sum")), get(), getSpread(), memInsert(), write(), commitOne(), scanDeltas(), hotKey(), open(), columnDecode(of("column-decode"))}
+	return []harness.Workload{apply(), scanSum(of("scan-sum")), get(), getSpread(), memInsert(), write(), commitOne(), scanDeltas(), hotKey(), open(), getStart(),
+		load(of("load")), loadPackages(), scanCSV(), columnDecode(of("column-decode"))}
 }
