@@ -67,7 +67,7 @@ func (x identical) tables() string {
 		b.WriteString("\n| type | encoding | none | LZ4 | Snappy | zlib |\n|---|---|---|---|---|---|\n")
 		for typ := schema.Type(0); typ < 32; typ++ {
 			for _, enc := range allEncodings {
-				if typ.Valid() && enc.Allowed(typ) {
+				if typ.Scalar() && enc.Allowed(typ) {
 					b.WriteString(x.row(typ, enc, array))
 				}
 			}

@@ -160,7 +160,7 @@ func (r *Reader) takeFooter(f *kudupb.CFileFooterPB) error {
 		return unsupported("value index of a column of arrays")
 	}
 	t, e := schema.Type(f.GetDataType()), schema.Encoding(f.GetEncoding())
-	if !t.Valid() {
+	if !t.Scalar() {
 		return unsupported("data type %d", f.GetDataType())
 	}
 	if e = e.Resolve(t); !e.Allowed(t) {

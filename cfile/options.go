@@ -48,7 +48,7 @@ const (
 
 // resolve fills in defaults and checks the rest. Errors wrap fault.ErrUnsupported.
 func (o *WriterOptions) resolve() error {
-	if !o.Type.Valid() {
+	if !o.Type.Scalar() {
 		return fault.Unsupportedf("cfile: data type %d", int32(o.Type))
 	}
 	o.Encoding, o.Compression = o.Encoding.Resolve(o.Type), o.Compression.Resolve(o.Type)

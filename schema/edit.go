@@ -88,7 +88,7 @@ func (e *Editor) Set(name string, set func(c *Column) error) error {
 		return fmt.Errorf("column %q: %w", name, err)
 	}
 	c.ID, c.ReadDefault = old.ID, old.ReadDefault
-	if c.Type != old.Type || c.Nullable != old.Nullable || c.Precision != old.Precision || c.Scale != old.Scale || c.Length != old.Length {
+	if c.Type != old.Type || c.Element != old.Element || c.Nullable != old.Nullable || c.Precision != old.Precision || c.Scale != old.Scale || c.Length != old.Length {
 		return schemaError("column %q: type and nullability cannot be changed", name)
 	}
 	return c.check(slices.IndexFunc(e.columns, func(c Column) bool { return c.ID == old.ID }) < e.keys)

@@ -10,6 +10,7 @@ package schema
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/oribi-db/oribi/internal/fault"
@@ -22,6 +23,7 @@ const (
 	MaxKeyBytes    = 16 << 10 // encoded key
 	MaxVarchar     = 65535    // characters
 	MaxPrecision   = 38       // decimal digits
+	MaxElements    = 65535    // of an array: files count them in 16 bits. Kudu's server takes 1024 unless told otherwise
 	MinDate        = -719162  // 0001-01-01
 	MaxDate        = 2932896  // 9999-12-31
 	reservedName   = "auto_incrementing_id"
@@ -50,6 +52,7 @@ type Column struct {
 	Precision   int   // decimals: digits in all, 1 to 38
 	Scale       int   // decimals: digits behind the point, 0 to Precision
 	Length      int   // varchar: characters
+	Element     Type  // arrays: type of the elements, which Precision, Scale, Length and Encoding are of; 0 for other types
 	Comment     string
 }
 
@@ -146,30 +149,54 @@ func (c *Column) check(key bool) error {
 		return fail("type %s cannot be in a key", c.Type)
 	case key && (c.Default != nil || c.ReadDefault != nil):
 		return fail("a key column has no default")
-	case !c.Encoding.Allowed(c.Type):
-		return fail("encoding %s does not fit type %s", c.Encoding, c.Type)
+	case c.Type != Array && c.Element != 0:
+		return fail("type %s has no elements", c.Type)
+	case c.Type == Array && (!c.Element.Scalar() || c.Element.Width() > 8):
+		return fail("arrays of %s cannot be", c.Element)
+	case !c.Encoding.Allowed(c.Stored()):
+		return fail("encoding %s does not fit type %s", c.Encoding, c.Stored())
 	case c.Compression < 0 || int(c.Compression) >= len(compressionNames):
 		return fail("unknown compression %d", int32(c.Compression))
 	case c.BlockBytes != 0 && (c.BlockBytes < minBlockBytes || c.BlockBytes > maxBlockBytes):
 		return fail("block size %d is not 0 and not between %d and %d", c.BlockBytes, minBlockBytes, maxBlockBytes)
 	case len(c.Comment) > maxCommentSize || !utf8.ValidString(c.Comment):
 		return fail("the comment is longer than %d bytes or not valid UTF-8", maxCommentSize)
-	case c.Type == Varchar && (c.Length < 1 || c.Length > MaxVarchar):
+	case c.Stored() == Varchar && (c.Length < 1 || c.Length > MaxVarchar):
 		return fail("varchar has a length of 1 to %d characters, not %d", MaxVarchar, c.Length)
 	case c.Default != nil && !c.Type.Variable() && len(c.Default) != c.Type.Width():
 		return fail("the default has %d bytes, want %d", len(c.Default), c.Type.Width())
 	case c.ReadDefault != nil && !c.Type.Variable() && len(c.ReadDefault) != c.Type.Width():
 		return fail("the read default has %d bytes, want %d", len(c.ReadDefault), c.Type.Width())
 	}
-	if c.Type.Decimal() {
+	if c.Type == Array {
+		for _, d := range [][]byte{c.Default, c.ReadDefault} {
+			if d != nil && CheckArray(c.Element, d) != nil {
+				return fail("the default is no cell of %s", c.TypeName())
+			}
+		}
+	}
+	if t := c.Stored(); t.Decimal() {
 		if c.Precision < 1 || c.Precision > MaxPrecision || c.Scale < 0 || c.Scale > c.Precision {
 			return fail("decimal(%d,%d): want 1 ≤ precision ≤ %d and 0 ≤ scale ≤ precision", c.Precision, c.Scale, MaxPrecision)
 		}
-		if DecimalType(c.Precision) != c.Type {
-			return fail("decimal(%d,%d) is stored as %s, not %s", c.Precision, c.Scale, DecimalType(c.Precision), c.Type)
+		if DecimalType(c.Precision) != t {
+			return fail("decimal(%d,%d) is stored as %s, not %s", c.Precision, c.Scale, DecimalType(c.Precision), t)
 		}
 	}
 	return nil
+}
+
+// Stored is the type of the values in the column's files: that of the elements of an array, else Type.
+func (c *Column) Stored() Type {
+	if c.Type == Array {
+		return c.Element
+	}
+	return c.Type
+}
+
+// Elements is what the elements of an array column are, as a column: nullable, of the same name.
+func (c *Column) Elements() Column {
+	return Column{ID: c.ID, Name: c.Name, Type: c.Element, Nullable: true, Precision: c.Precision, Scale: c.Scale, Length: c.Length}
 }
 
 // Required tells whether every new row has to set the column.
@@ -179,6 +206,9 @@ func (c *Column) Required() bool { return !c.Nullable && c.Default == nil }
 // have: it keeps a row in form until it is refused.
 func (c *Column) Unset() []byte {
 	if c.Required() {
+		if c.Type == Array {
+			return AppendArray([]byte{}, c.Element, nil)
+		}
 		return make([]byte, c.Type.Width())
 	}
 	return c.Default
@@ -214,9 +244,12 @@ func (s *Schema) Project(names []string) ([]int, error) {
 	return out, nil
 }
 
-// TypeName is the type as schema files write it: int64, decimal(15,2), varchar(20), timestamp.
+// TypeName is the type as schema files write it: int64, decimal(15,2), varchar(20), timestamp, array(int32).
 func (c *Column) TypeName() string {
 	switch {
+	case c.Type == Array:
+		e := c.Elements()
+		return arrayPrefix + e.TypeName() + ")"
 	case c.Type.Decimal():
 		return fmt.Sprintf("decimal(%d,%d)", c.Precision, c.Scale)
 	case c.Type == Varchar:
@@ -225,12 +258,24 @@ func (c *Column) TypeName() string {
 	return fileNames[c.Type]
 }
 
+// arrayPrefix stands before the type of an array's elements, a bracket behind it.
+const arrayPrefix = "array("
+
 var fileNames = map[Type]string{Bool: "bool", Int8: "int8", Int16: "int16", Int32: "int32", Int64: "int64",
 	Uint8: "uint8", Uint16: "uint16", Uint32: "uint32", Uint64: "uint64", Int128: "int128",
 	Float: "float", Double: "double", String: "string", Binary: "binary", Date: "date", Timestamp: "timestamp"}
 
-// ParseTypeName reads a type as schema files write it into c's Type, Precision, Scale and Length.
+// ParseTypeName reads a type as schema files write it into c's Type, Precision, Scale, Length and Element.
 func (c *Column) ParseTypeName(s string) error {
+	if inner, ok := strings.CutPrefix(s, arrayPrefix); ok {
+		inner, ok = strings.CutSuffix(inner, ")")
+		var e Column
+		if !ok || e.ParseTypeName(inner) != nil || e.Type == Array || e.Type.Width() > 8 {
+			return schemaError("type %q: want array(…) of a type that is no array and no decimal of more than 18 digits", s)
+		}
+		c.Type, c.Element, c.Precision, c.Scale, c.Length = Array, e.Type, e.Precision, e.Scale, e.Length
+		return nil
+	}
 	var p, sc, n int
 	var rest string
 	if k, _ := fmt.Sscanf(s, "decimal(%d,%d)%s", &p, &sc, &rest); k == 2 && s == fmt.Sprintf("decimal(%d,%d)", p, sc) {
@@ -245,19 +290,10 @@ func (c *Column) ParseTypeName(s string) error {
 		return nil
 	}
 	for t, name := range fileNames {
-		if name == s && creatable(t) {
+		if name == s {
 			c.Type = t
 			return nil
 		}
 	}
 	return schemaError("unknown type %q", s)
-}
-
-// creatable tells whether a schema file may name t; the unsigned types and int128 are read from files only.
-func creatable(t Type) bool {
-	switch t {
-	case Uint8, Uint16, Uint32, Uint64, Int128:
-		return false
-	}
-	return true
 }

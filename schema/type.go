@@ -28,6 +28,7 @@ const (
 	Decimal128 Type = 17
 	Varchar    Type = 19
 	Date       Type = 20 // days since 1970-01-01, int32
+	Array      Type = 21 // arrays of Column.Element; cells are byte strings, whose form batch.ArrayCell tells
 )
 
 // typeInfo is what the engine needs to know of a type.
@@ -59,13 +60,14 @@ var types = map[Type]typeInfo{
 	Decimal128: {"DECIMAL128", Int128, 16, true},
 	Varchar:    {"VARCHAR", Binary, 0, true},
 	Date:       {"DATE", Int32, 4, true},
+	Array:      {"NESTED", Binary, 0, false},
 }
 
 // widths and physicals hold types' columns as arrays: they are asked once a vector, not once a cell,
 // but also on the path of a point read.
 var (
-	widths    [21]int
-	physicals [21]Type
+	widths    [22]int
+	physicals [22]Type
 )
 
 func init() {
@@ -79,6 +81,9 @@ func init() {
 
 // Valid tells whether t is a type that columns can have.
 func (t Type) Valid() bool { return t >= 0 && int(t) < len(physicals) && physicals[t] >= 0 }
+
+// Scalar tells whether t is a type of single values, which column files hold and arrays are made of.
+func (t Type) Scalar() bool { return t.Valid() && t != Array }
 
 // Physical is the type in which cells of t are stored. t must be valid.
 func (t Type) Physical() Type { return physicals[t] }
@@ -103,10 +108,10 @@ func (t Type) String() string {
 	return fmt.Sprintf("type %d", int32(t))
 }
 
-// TypeByName finds a type by Kudu's name for it.
+// TypeByName finds a scalar type by Kudu's name for it.
 func TypeByName(name string) (Type, bool) {
 	for t, info := range types {
-		if info.name == name {
+		if info.name == name && t.Scalar() {
 			return t, true
 		}
 	}

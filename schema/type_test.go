@@ -35,13 +35,18 @@ func TestTypesAreKudus(t *testing.T) {
 			t.Errorf("%s: physical %s, width %d, keyable %t", want.name, got.Physical(), got.Width(), got.Keyable())
 		}
 	}
-	for _, number := range []Type{-1, 18, 21, 999} {
+	for _, number := range []Type{-1, 18, 22, 999} {
 		if number.Valid() {
 			t.Errorf("type %d is valid", int32(number))
 		}
 	}
-	if _, ok := TypeByName("IS_DELETED"); ok {
-		t.Error("a virtual type has been found")
+	for _, name := range []string{"IS_DELETED", "NESTED"} {
+		if _, ok := TypeByName(name); ok {
+			t.Errorf("%s, which is no type of single values that are stored, has been found", name)
+		}
+	}
+	if !Array.Valid() || Array.Scalar() || Array.Physical() != Binary || Array.Keyable() || Array.String() != "NESTED" {
+		t.Error("arrays are not as Kudu has them: byte strings in memory, never in keys")
 	}
 }
 
@@ -117,7 +122,9 @@ func TestTypeNamesRoundTrip(t *testing.T) {
 	for name, want := range map[string]Column{
 		"bool": {Type: Bool}, "int8": {Type: Int8}, "int16": {Type: Int16}, "int32": {Type: Int32}, "int64": {Type: Int64},
 		"float": {Type: Float}, "double": {Type: Double}, "string": {Type: String}, "binary": {Type: Binary}, "date": {Type: Date},
-		"timestamp": {Type: Timestamp}, "varchar(1)": {Type: Varchar, Length: 1}, "varchar(65535)": {Type: Varchar, Length: 65535},
+		"timestamp": {Type: Timestamp}, "uint8": {Type: Uint8}, "uint16": {Type: Uint16}, "uint32": {Type: Uint32}, "uint64": {Type: Uint64},
+		"int128": {Type: Int128}, "array(uint8)": {Type: Array, Element: Uint8}, "array(string)": {Type: Array, Element: String},
+		"array(varchar(3))": {Type: Array, Element: Varchar, Length: 3}, "array(decimal(18,2))": {Type: Array, Element: Decimal64, Precision: 18, Scale: 2}, "varchar(1)": {Type: Varchar, Length: 1}, "varchar(65535)": {Type: Varchar, Length: 65535},
 		"decimal(1,0)": {Type: Decimal32, Precision: 1}, "decimal(9,9)": {Type: Decimal32, Precision: 9, Scale: 9},
 		"decimal(10,2)": {Type: Decimal64, Precision: 10, Scale: 2}, "decimal(18,0)": {Type: Decimal64, Precision: 18},
 		"decimal(19,4)": {Type: Decimal128, Precision: 19, Scale: 4}, "decimal(38,38)": {Type: Decimal128, Precision: 38, Scale: 38},
@@ -127,7 +134,7 @@ func TestTypeNamesRoundTrip(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if c.Type != want.Type || c.Length != want.Length || c.Precision != want.Precision || c.Scale != want.Scale {
+		if c.Type != want.Type || c.Element != want.Element || c.Length != want.Length || c.Precision != want.Precision || c.Scale != want.Scale {
 			t.Errorf("%s is read as %+v", name, c)
 		}
 		if got := c.TypeName(); got != name {
@@ -141,9 +148,9 @@ func TestTypeNamesRoundTrip(t *testing.T) {
 }
 
 func TestUnknownTypeNamesAreRefused(t *testing.T) {
-	for _, name := range []string{"", "int", "INT64", "int64 ", " int64", "uint8", "uint16", "uint32", "uint64", "int128", "decimal", "decimal(5)",
+	for _, name := range []string{"", "int", "INT64", "int64 ", " int64", "int256", "decimal", "decimal(5)",
 		"decimal(0,0)", "decimal(39,0)", "decimal(05,2)", "decimal(5, 2)", "decimal(5,2)x", "decimal(5,2", "varchar", "varchar()", "varchar(x)",
-		"varchar(+3)", "varchar(3))", "decimal32", "unixtime_micros", "array"} {
+		"varchar(+3)", "varchar(3))", "decimal32", "unixtime_micros", "array", "array()", "array(int32", "array(int32)x", "array(array(int32))", "array(int128)", "array(decimal(19,2))", "array( int32)"} {
 		var c Column
 		if err := c.ParseTypeName(name); !errors.Is(err, fault.ErrSchema) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%q: type %v, error %v", name, c.TypeName(), err)

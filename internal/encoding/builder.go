@@ -57,7 +57,7 @@ type DictionaryBuilder interface {
 // NewBuilder makes a builder, for DICT a DictionaryBuilder. An encoding that the type cannot have
 // is ErrUnsupported.
 func NewBuilder(o BuilderOptions) (Builder, error) {
-	if !o.Type.Valid() || !o.Encoding.Allowed(o.Type) {
+	if !o.Type.Scalar() || !o.Encoding.Allowed(o.Type) {
 		return nil, fault.Unsupportedf("encoding: %s does not fit %s", o.Encoding, o.Type)
 	}
 	if o.BlockBytes == 0 {

@@ -100,7 +100,7 @@ type Params struct {
 // Parse checks a payload and makes a block of it. Errors: ErrCorrupt for a bad payload,
 // ErrUnsupported for an encoding that the type cannot have. Source: cfile spec §6, §12.3.
 func Parse(p Params) (Block, error) {
-	if !p.Type.Valid() || !p.Encoding.Allowed(p.Type) {
+	if !p.Type.Scalar() || !p.Encoding.Allowed(p.Type) {
 		return nil, fault.Unsupportedf("encoding: %s does not fit %s", p.Encoding, p.Type)
 	}
 	switch p.Encoding.Resolve(p.Type) {

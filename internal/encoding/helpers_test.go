@@ -179,7 +179,7 @@ func mustBuilder(t testing.TB, o BuilderOptions) Builder {
 // pairs are all allowed pairs of type and encoding.
 func pairs() (out []Params) {
 	for typ := schema.Type(0); typ < 21; typ++ {
-		if !typ.Valid() {
+		if !typ.Scalar() {
 			continue
 		}
 		for e := schema.Plain; e <= schema.Bitshuffle; e++ {

@@ -47,7 +47,7 @@ func TestSchemasThatAreRefused(t *testing.T) {
 		{`{"columns":[{"type":"int8","key":true}]}`, "column 1: the name is missing"},
 		{`{"columns":[{"name":"k","key":true}]}`, `column "k": the type is missing`},
 		{`{"columns":[{"name":"k","type":"int9","key":true}]}`, `column "k": type: unknown type "int9"`},
-		{`{"columns":[{"name":"k","type":"uint8","key":true}]}`, "unknown type"},
+		{`{"columns":[{"name":"k","type":"uint7","key":true}]}`, "unknown type"},
 		{`{"columns":[{"name":"k","type":"int8"}]}`, "at least one key column"},
 		{`{"columns":[{"name":"v","type":"int8"},` + key + `]}`, `column "k": key columns stand first`},
 		{`{"columns":[` + key + `,` + key + `]}`, "stands twice"},

@@ -1,0 +1,148 @@
+package schema
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// The cell of an array, wherever cells are byte strings: in row images, change lists, log records, delta files and defaults. Column
+// files hold arrays in Kudu's form (cfile spec §7.2) instead.
+//
+//	width      field
+//	2          n, elements, NULL ones included
+//	⌈n/8⌉      presence, bit i (lowest first) is element i, 1 = not NULL
+//	then, of elements of fixed width:
+//	  m×Width  the m elements that are not NULL, little-endian
+//	or, of byte strings:
+//	  m×4      where each of the m byte strings ends in the heap; the first begins at 0
+//	  rest     heap: the byte strings, one after the other
+//
+// An array has one cell only, so that equal arrays are equal bytes: unused bits of the presence are 0, bools 0 or 1, and the heap
+// ends with the last byte string. NULL elements take a bit each: what a file says in few bytes takes few bytes in memory.
+//
+// INT32 {5, NULL, −1}:    03 00 05 05 00 00 00 ff ff ff ff
+// STRING {"hi", "", "x"}: 03 00 07 02 00 00 00 02 00 00 00 03 00 00 00 68 69 78
+// no elements:            00 00
+const (
+	arrayCountLen = 2 // file format: never change
+	arrayEndLen   = 4 // file format: never change
+)
+
+// AppendArray appends the cell of an array to dst: elements are cells of the element's type, nil for NULL, and MaxElements at most.
+func AppendArray(dst []byte, element Type, elements [][]byte) []byte {
+	dst = binary.LittleEndian.AppendUint16(dst, uint16(len(elements)))
+	at := len(dst)
+	for range (len(elements) + 7) / 8 {
+		dst = append(dst, 0)
+	}
+	for i, e := range elements {
+		if e != nil {
+			dst[at+i>>3] |= 1 << (i & 7)
+		}
+	}
+	if element.Variable() {
+		end := 0
+		for _, e := range elements {
+			if e != nil {
+				end += len(e)
+				dst = binary.LittleEndian.AppendUint32(dst, uint32(end))
+			}
+		}
+	}
+	for _, e := range elements {
+		dst = append(dst, e...)
+	}
+	return dst
+}
+
+// ArrayElements appends the elements of an array's cell to dst, nil for NULL; they alias the cell.
+// Errors: ErrCorrupt for what AppendArray does not write; dst is returned as it was then.
+func ArrayElements(dst [][]byte, element Type, cell []byte) ([][]byte, error) {
+	n, present, values, err := openArray(element, cell)
+	if err != nil {
+		return dst, err
+	}
+	width, at, heap := element.Width(), 0, values
+	if width == 0 {
+		heap = values[arrayEndLen*countOnes(present):]
+	}
+	for i := range n {
+		switch {
+		case present[i>>3]>>(i&7)&1 == 0:
+			dst = append(dst, nil)
+		case width > 0:
+			dst = append(dst, values[at:at+width:at+width])
+			at += width
+		default:
+			end := int(binary.LittleEndian.Uint32(values))
+			values = values[arrayEndLen:]
+			dst = append(dst, heap[at:end:end])
+			at = end
+		}
+	}
+	return dst, nil
+}
+
+// ArrayLen is the number of elements of a checked cell.
+func ArrayLen(cell []byte) int { return int(binary.LittleEndian.Uint16(cell)) }
+
+// CheckArray tells whether cell is that of an array of such elements. Errors: ErrCorrupt.
+func CheckArray(element Type, cell []byte) error {
+	_, _, _, err := openArray(element, cell)
+	return err
+}
+
+// openArray checks a cell and takes it apart; values begins behind the presence.
+func openArray(element Type, cell []byte) (n int, present, values []byte, err error) {
+	if len(cell) < arrayCountLen {
+		return 0, nil, nil, fault.Corruptf("array: %d bytes", len(cell))
+	}
+	n = ArrayLen(cell)
+	size := (n + 7) / 8
+	if len(cell)-arrayCountLen < size {
+		return 0, nil, nil, fault.Corruptf("array: %d elements in %d bytes", n, len(cell))
+	}
+	present, values = cell[arrayCountLen:arrayCountLen+size], cell[arrayCountLen+size:]
+	if n&7 != 0 && present[size-1]>>(n&7) != 0 {
+		return 0, nil, nil, fault.Corruptf("array: presence behind the last of %d elements", n)
+	}
+	m := countOnes(present)
+	if w := element.Width(); w > 0 {
+		if len(values) != m*w {
+			return 0, nil, nil, fault.Corruptf("array: %d elements of %s in %d bytes", m, element, len(values))
+		}
+		if element == Bool {
+			for _, b := range values {
+				if b > 1 {
+					return 0, nil, nil, fault.Corruptf("array: a bool of %d", b)
+				}
+			}
+		}
+		return n, present, values, nil
+	}
+	if len(values) < m*arrayEndLen {
+		return 0, nil, nil, fault.Corruptf("array: ends of %d byte strings in %d bytes", m, len(values))
+	}
+	heap, end := len(values)-m*arrayEndLen, 0
+	for i := range m {
+		next := int(binary.LittleEndian.Uint32(values[i*arrayEndLen:]))
+		if next < end || next > heap {
+			return 0, nil, nil, fault.Corruptf("array: byte string [%d, %d) of a heap of %d bytes", end, next, heap)
+		}
+		end = next
+	}
+	if end != heap {
+		return 0, nil, nil, fault.Corruptf("array: %d bytes behind the last byte string", heap-end)
+	}
+	return n, present, values, nil
+}
+
+func countOnes(present []byte) int {
+	n := 0
+	for _, b := range present {
+		n += bits.OnesCount8(b)
+	}
+	return n
+}

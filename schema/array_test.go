@@ -1,0 +1,128 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/fuzztest"
+)
+
+func unhex(t *testing.T, text string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(strings.ReplaceAll(text, " ", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// The examples above the constants, and the shapes that they leave out.
+func TestArrayCellsAreTheWorkedExamples(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		element  Type
+		elements [][]byte
+		want     string
+	}{
+		{"int32", Int32, [][]byte{{5, 0, 0, 0}, nil, {255, 255, 255, 255}}, "03 00 05 05 00 00 00 ff ff ff ff"},
+		{"string", String, [][]byte{[]byte("hi"), {}, []byte("x")}, "03 00 07 02 00 00 00 02 00 00 00 03 00 00 00 68 69 78"},
+		{"none", Double, nil, "00 00"},
+		{"NULLs alone", Int64, make([][]byte, 9), "09 00 00 00"},
+		{"a NULL string", Binary, [][]byte{nil, {7}}, "02 00 02 01 00 00 00 07"},
+		{"bools", Bool, [][]byte{{1}, {0}, nil}, "03 00 03 01 00"},
+	} {
+		want := unhex(t, test.want)
+		got := AppendArray([]byte("before"), test.element, test.elements)[6:]
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s: got % x, want % x", test.name, got, want)
+		}
+		elements, err := ArrayElements(nil, test.element, want)
+		if err != nil || !sameElements(elements, test.elements) || ArrayLen(want) != len(test.elements) {
+			t.Errorf("%s: read as %x, %v", test.name, elements, err)
+		}
+	}
+}
+
+func sameElements(a, b [][]byte) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if (a[i] == nil) != (b[i] == nil) || !bytes.Equal(a[i], b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func TestArrayCellsThatNobodyWritesAreCorrupt(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		element Type
+		cell    string
+	}{
+		{"empty", Int32, ""},
+		{"half a count", Int32, "00"},
+		{"bytes behind no elements", Int32, "00 00 00"},
+		{"no presence", Int32, "01 00"},
+		{"presence of more than there are", Int8, "01 00 03 05 05"},
+		{"a value too few", Int32, "02 00 03 05 00 00 00"},
+		{"a byte too many", Int8, "01 00 01 05 05"},
+		{"a value of a NULL", Int8, "01 00 00 05"},
+		{"a bool of 2", Bool, "01 00 01 02"},
+		{"ends cut", String, "01 00 01 00 00 00"},
+		{"end beyond the heap", String, "01 00 01 02 00 00 00 61"},
+		{"heap behind the last", String, "01 00 01 01 00 00 00 61 62"},
+		{"ends that fall", String, "02 00 03 02 00 00 00 01 00 00 00 61 62"},
+		{"end below zero", String, "01 00 01 ff ff ff ff 61"},
+		{"65535 elements in nothing", String, "ff ff"},
+	} {
+		cell := unhex(t, test.cell)
+		if err := CheckArray(test.element, cell); !errors.Is(err, fault.ErrCorrupt) {
+			t.Errorf("%s: %v", test.name, err)
+		}
+		if elements, err := ArrayElements(nil, test.element, cell); err == nil || elements != nil {
+			t.Errorf("%s: read as %x, %v", test.name, elements, err)
+		}
+	}
+}
+
+// What is an array's cell is the only one of its elements: equal arrays are equal bytes.
+func FuzzArrayCellsAreWhatTheirElementsGive(f *testing.F) {
+	r := rand.New(rand.NewPCG(1, 2))
+	kinds := []Type{Bool, Int8, Int16, Int32, Double, String}
+	for i, element := range kinds {
+		elements := make([][]byte, r.IntN(20))
+		for k := range elements {
+			if r.IntN(3) > 0 {
+				elements[k] = make([]byte, element.Width())
+			}
+		}
+		f.Add(byte(i), AppendArray(nil, element, elements))
+	}
+	fuzztest.Run(f, func(t *testing.T, kind byte, cell []byte) {
+		element := kinds[int(kind)%len(kinds)]
+		elements, err := ArrayElements(nil, element, cell)
+		if err != nil {
+			if !errors.Is(err, fault.ErrCorrupt) {
+				t.Fatal(err)
+			}
+			return
+		}
+		if got := AppendArray(nil, element, elements); !bytes.Equal(got, cell) {
+			t.Fatalf("% x of %s becomes % x", cell, element, got)
+		}
+	})
+}
+
+func TestUnsetRequiredArrayIsAnArray(t *testing.T) {
+	c := Column{Name: "a", Type: Array, Element: String}
+	if err := CheckArray(c.Element, c.Unset()); err != nil {
+		t.Error(err)
+	}
+}
