@@ -348,6 +348,72 @@ func (x *ColumnTypeAttributesPB) GetLength() int32 {
 	return 0
 }
 
+type NestedDataTypePB struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Descriptor_:
+	//
+	//	*NestedDataTypePB_Array
+	Descriptor_   isNestedDataTypePB_Descriptor_ `protobuf_oneof:"descriptor"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NestedDataTypePB) Reset() {
+	*x = NestedDataTypePB{}
+	mi := &file_oribi_kudu_common_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NestedDataTypePB) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NestedDataTypePB) ProtoMessage() {}
+
+func (x *NestedDataTypePB) ProtoReflect() protoreflect.Message {
+	mi := &file_oribi_kudu_common_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NestedDataTypePB.ProtoReflect.Descriptor instead.
+func (*NestedDataTypePB) Descriptor() ([]byte, []int) {
+	return file_oribi_kudu_common_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *NestedDataTypePB) GetDescriptor_() isNestedDataTypePB_Descriptor_ {
+	if x != nil {
+		return x.Descriptor_
+	}
+	return nil
+}
+
+func (x *NestedDataTypePB) GetArray() *NestedDataTypePB_ArrayTypeDescriptor {
+	if x != nil {
+		if x, ok := x.Descriptor_.(*NestedDataTypePB_Array); ok {
+			return x.Array
+		}
+	}
+	return nil
+}
+
+type isNestedDataTypePB_Descriptor_ interface {
+	isNestedDataTypePB_Descriptor_()
+}
+
+type NestedDataTypePB_Array struct {
+	Array *NestedDataTypePB_ArrayTypeDescriptor `protobuf:"bytes,1,opt,name=array,oneof"`
+}
+
+func (*NestedDataTypePB_Array) isNestedDataTypePB_Descriptor_() {}
+
 type ColumnSchemaPB struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	Id         *uint32                `protobuf:"varint,1,opt,name=id" json:"id,omitempty"`
@@ -365,10 +431,9 @@ type ColumnSchemaPB struct {
 	Comment            *string                 `protobuf:"bytes,12,opt,name=comment" json:"comment,omitempty"`
 	Immutable          *bool                   `protobuf:"varint,13,opt,name=immutable,def=0" json:"immutable,omitempty"`
 	IsAutoIncrementing *bool                   `protobuf:"varint,14,opt,name=is_auto_incrementing,json=isAutoIncrementing,def=0" json:"is_auto_incrementing,omitempty"`
-	// A message in Kudu; its bytes are kept as they are.
-	NestedType    []byte `protobuf:"bytes,15,opt,name=nested_type,json=nestedType" json:"nested_type,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	NestedType         *NestedDataTypePB       `protobuf:"bytes,15,opt,name=nested_type,json=nestedType" json:"nested_type,omitempty"` // of type NESTED, and only there
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 // Default values for ColumnSchemaPB fields.
@@ -384,7 +449,7 @@ const (
 
 func (x *ColumnSchemaPB) Reset() {
 	*x = ColumnSchemaPB{}
-	mi := &file_oribi_kudu_common_proto_msgTypes[1]
+	mi := &file_oribi_kudu_common_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -396,7 +461,7 @@ func (x *ColumnSchemaPB) String() string {
 func (*ColumnSchemaPB) ProtoMessage() {}
 
 func (x *ColumnSchemaPB) ProtoReflect() protoreflect.Message {
-	mi := &file_oribi_kudu_common_proto_msgTypes[1]
+	mi := &file_oribi_kudu_common_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -409,7 +474,7 @@ func (x *ColumnSchemaPB) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ColumnSchemaPB.ProtoReflect.Descriptor instead.
 func (*ColumnSchemaPB) Descriptor() ([]byte, []int) {
-	return file_oribi_kudu_common_proto_rawDescGZIP(), []int{1}
+	return file_oribi_kudu_common_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *ColumnSchemaPB) GetId() uint32 {
@@ -510,7 +575,7 @@ func (x *ColumnSchemaPB) GetIsAutoIncrementing() bool {
 	return Default_ColumnSchemaPB_IsAutoIncrementing
 }
 
-func (x *ColumnSchemaPB) GetNestedType() []byte {
+func (x *ColumnSchemaPB) GetNestedType() *NestedDataTypePB {
 	if x != nil {
 		return x.NestedType
 	}
@@ -526,7 +591,7 @@ type SchemaPB struct {
 
 func (x *SchemaPB) Reset() {
 	*x = SchemaPB{}
-	mi := &file_oribi_kudu_common_proto_msgTypes[2]
+	mi := &file_oribi_kudu_common_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -538,7 +603,7 @@ func (x *SchemaPB) String() string {
 func (*SchemaPB) ProtoMessage() {}
 
 func (x *SchemaPB) ProtoReflect() protoreflect.Message {
-	mi := &file_oribi_kudu_common_proto_msgTypes[2]
+	mi := &file_oribi_kudu_common_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -551,7 +616,7 @@ func (x *SchemaPB) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SchemaPB.ProtoReflect.Descriptor instead.
 func (*SchemaPB) Descriptor() ([]byte, []int) {
-	return file_oribi_kudu_common_proto_rawDescGZIP(), []int{2}
+	return file_oribi_kudu_common_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *SchemaPB) GetColumns() []*ColumnSchemaPB {
@@ -572,7 +637,7 @@ type TableExtraConfigPB struct {
 
 func (x *TableExtraConfigPB) Reset() {
 	*x = TableExtraConfigPB{}
-	mi := &file_oribi_kudu_common_proto_msgTypes[3]
+	mi := &file_oribi_kudu_common_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -584,7 +649,7 @@ func (x *TableExtraConfigPB) String() string {
 func (*TableExtraConfigPB) ProtoMessage() {}
 
 func (x *TableExtraConfigPB) ProtoReflect() protoreflect.Message {
-	mi := &file_oribi_kudu_common_proto_msgTypes[3]
+	mi := &file_oribi_kudu_common_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -597,7 +662,7 @@ func (x *TableExtraConfigPB) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableExtraConfigPB.ProtoReflect.Descriptor instead.
 func (*TableExtraConfigPB) Descriptor() ([]byte, []int) {
-	return file_oribi_kudu_common_proto_rawDescGZIP(), []int{3}
+	return file_oribi_kudu_common_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *TableExtraConfigPB) GetHistoryMaxAgeSec() int32 {
@@ -632,7 +697,7 @@ type PartitionPB struct {
 
 func (x *PartitionPB) Reset() {
 	*x = PartitionPB{}
-	mi := &file_oribi_kudu_common_proto_msgTypes[4]
+	mi := &file_oribi_kudu_common_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -644,7 +709,7 @@ func (x *PartitionPB) String() string {
 func (*PartitionPB) ProtoMessage() {}
 
 func (x *PartitionPB) ProtoReflect() protoreflect.Message {
-	mi := &file_oribi_kudu_common_proto_msgTypes[4]
+	mi := &file_oribi_kudu_common_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -657,7 +722,7 @@ func (x *PartitionPB) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionPB.ProtoReflect.Descriptor instead.
 func (*PartitionPB) Descriptor() ([]byte, []int) {
-	return file_oribi_kudu_common_proto_rawDescGZIP(), []int{4}
+	return file_oribi_kudu_common_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PartitionPB) GetHashBuckets() []int32 {
@@ -690,7 +755,7 @@ type PartitionSchemaPB struct {
 
 func (x *PartitionSchemaPB) Reset() {
 	*x = PartitionSchemaPB{}
-	mi := &file_oribi_kudu_common_proto_msgTypes[5]
+	mi := &file_oribi_kudu_common_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -702,7 +767,7 @@ func (x *PartitionSchemaPB) String() string {
 func (*PartitionSchemaPB) ProtoMessage() {}
 
 func (x *PartitionSchemaPB) ProtoReflect() protoreflect.Message {
-	mi := &file_oribi_kudu_common_proto_msgTypes[5]
+	mi := &file_oribi_kudu_common_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -715,7 +780,51 @@ func (x *PartitionSchemaPB) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionSchemaPB.ProtoReflect.Descriptor instead.
 func (*PartitionSchemaPB) Descriptor() ([]byte, []int) {
-	return file_oribi_kudu_common_proto_rawDescGZIP(), []int{5}
+	return file_oribi_kudu_common_proto_rawDescGZIP(), []int{6}
+}
+
+type NestedDataTypePB_ArrayTypeDescriptor struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Type          *int32                 `protobuf:"varint,1,opt,name=type" json:"type,omitempty"` // DataType of the elements
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NestedDataTypePB_ArrayTypeDescriptor) Reset() {
+	*x = NestedDataTypePB_ArrayTypeDescriptor{}
+	mi := &file_oribi_kudu_common_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NestedDataTypePB_ArrayTypeDescriptor) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NestedDataTypePB_ArrayTypeDescriptor) ProtoMessage() {}
+
+func (x *NestedDataTypePB_ArrayTypeDescriptor) ProtoReflect() protoreflect.Message {
+	mi := &file_oribi_kudu_common_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NestedDataTypePB_ArrayTypeDescriptor.ProtoReflect.Descriptor instead.
+func (*NestedDataTypePB_ArrayTypeDescriptor) Descriptor() ([]byte, []int) {
+	return file_oribi_kudu_common_proto_rawDescGZIP(), []int{1, 0}
+}
+
+func (x *NestedDataTypePB_ArrayTypeDescriptor) GetType() int32 {
+	if x != nil && x.Type != nil {
+		return *x.Type
+	}
+	return 0
 }
 
 var File_oribi_kudu_common_proto protoreflect.FileDescriptor
@@ -727,7 +836,13 @@ const file_oribi_kudu_common_proto_rawDesc = "" +
 	"\x16ColumnTypeAttributesPB\x12\x1c\n" +
 	"\tprecision\x18\x01 \x01(\x05R\tprecision\x12\x14\n" +
 	"\x05scale\x18\x02 \x01(\x05R\x05scale\x12\x16\n" +
-	"\x06length\x18\x03 \x01(\x05R\x06length\"\xc3\x04\n" +
+	"\x06length\x18\x03 \x01(\x05R\x06length\"\x95\x01\n" +
+	"\x10NestedDataTypePB\x12H\n" +
+	"\x05array\x18\x01 \x01(\v20.oribi.kudu.NestedDataTypePB.ArrayTypeDescriptorH\x00R\x05array\x1a)\n" +
+	"\x13ArrayTypeDescriptor\x12\x12\n" +
+	"\x04type\x18\x01 \x01(\x05R\x04typeB\f\n" +
+	"\n" +
+	"descriptor\"\xe1\x04\n" +
 	"\x0eColumnSchemaPB\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x02(\tR\x04name\x12\x12\n" +
@@ -744,8 +859,8 @@ const file_oribi_kudu_common_proto_rawDesc = "" +
 	"\x0ftype_attributes\x18\v \x01(\v2\".oribi.kudu.ColumnTypeAttributesPBR\x0etypeAttributes\x12\x18\n" +
 	"\acomment\x18\f \x01(\tR\acomment\x12#\n" +
 	"\timmutable\x18\r \x01(\b:\x05falseR\timmutable\x127\n" +
-	"\x14is_auto_incrementing\x18\x0e \x01(\b:\x05falseR\x12isAutoIncrementing\x12\x1f\n" +
-	"\vnested_type\x18\x0f \x01(\fR\n" +
+	"\x14is_auto_incrementing\x18\x0e \x01(\b:\x05falseR\x12isAutoIncrementing\x12=\n" +
+	"\vnested_type\x18\x0f \x01(\v2\x1c.oribi.kudu.NestedDataTypePBR\n" +
 	"nestedType\"@\n" +
 	"\bSchemaPB\x124\n" +
 	"\acolumns\x18\x01 \x03(\v2\x1a.oribi.kudu.ColumnSchemaPBR\acolumns\"\xa5\x01\n" +
@@ -824,26 +939,30 @@ func file_oribi_kudu_common_proto_rawDescGZIP() []byte {
 }
 
 var file_oribi_kudu_common_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_oribi_kudu_common_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_oribi_kudu_common_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_oribi_kudu_common_proto_goTypes = []any{
-	(DataType)(0),                  // 0: oribi.kudu.DataType
-	(EncodingType)(0),              // 1: oribi.kudu.EncodingType
-	(CompressionType)(0),           // 2: oribi.kudu.CompressionType
-	(*ColumnTypeAttributesPB)(nil), // 3: oribi.kudu.ColumnTypeAttributesPB
-	(*ColumnSchemaPB)(nil),         // 4: oribi.kudu.ColumnSchemaPB
-	(*SchemaPB)(nil),               // 5: oribi.kudu.SchemaPB
-	(*TableExtraConfigPB)(nil),     // 6: oribi.kudu.TableExtraConfigPB
-	(*PartitionPB)(nil),            // 7: oribi.kudu.PartitionPB
-	(*PartitionSchemaPB)(nil),      // 8: oribi.kudu.PartitionSchemaPB
+	(DataType)(0),                                // 0: oribi.kudu.DataType
+	(EncodingType)(0),                            // 1: oribi.kudu.EncodingType
+	(CompressionType)(0),                         // 2: oribi.kudu.CompressionType
+	(*ColumnTypeAttributesPB)(nil),               // 3: oribi.kudu.ColumnTypeAttributesPB
+	(*NestedDataTypePB)(nil),                     // 4: oribi.kudu.NestedDataTypePB
+	(*ColumnSchemaPB)(nil),                       // 5: oribi.kudu.ColumnSchemaPB
+	(*SchemaPB)(nil),                             // 6: oribi.kudu.SchemaPB
+	(*TableExtraConfigPB)(nil),                   // 7: oribi.kudu.TableExtraConfigPB
+	(*PartitionPB)(nil),                          // 8: oribi.kudu.PartitionPB
+	(*PartitionSchemaPB)(nil),                    // 9: oribi.kudu.PartitionSchemaPB
+	(*NestedDataTypePB_ArrayTypeDescriptor)(nil), // 10: oribi.kudu.NestedDataTypePB.ArrayTypeDescriptor
 }
 var file_oribi_kudu_common_proto_depIdxs = []int32{
-	3, // 0: oribi.kudu.ColumnSchemaPB.type_attributes:type_name -> oribi.kudu.ColumnTypeAttributesPB
-	4, // 1: oribi.kudu.SchemaPB.columns:type_name -> oribi.kudu.ColumnSchemaPB
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	10, // 0: oribi.kudu.NestedDataTypePB.array:type_name -> oribi.kudu.NestedDataTypePB.ArrayTypeDescriptor
+	3,  // 1: oribi.kudu.ColumnSchemaPB.type_attributes:type_name -> oribi.kudu.ColumnTypeAttributesPB
+	4,  // 2: oribi.kudu.ColumnSchemaPB.nested_type:type_name -> oribi.kudu.NestedDataTypePB
+	5,  // 3: oribi.kudu.SchemaPB.columns:type_name -> oribi.kudu.ColumnSchemaPB
+	4,  // [4:4] is the sub-list for method output_type
+	4,  // [4:4] is the sub-list for method input_type
+	4,  // [4:4] is the sub-list for extension type_name
+	4,  // [4:4] is the sub-list for extension extendee
+	0,  // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_oribi_kudu_common_proto_init() }
@@ -851,13 +970,16 @@ func file_oribi_kudu_common_proto_init() {
 	if File_oribi_kudu_common_proto != nil {
 		return
 	}
+	file_oribi_kudu_common_proto_msgTypes[1].OneofWrappers = []any{
+		(*NestedDataTypePB_Array)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_oribi_kudu_common_proto_rawDesc), len(file_oribi_kudu_common_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   6,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -83,6 +83,48 @@ func exampleTable(t testing.TB) *Table {
 		SchemaVersion: 2, NextColumnID: 14, HistorySec: KeepForever, HistoryFloor: 77, FlushedLSN: 8, NextRowSetID: 9, Comment: "é"}
 }
 
+// Kudu's message of an array: type NESTED, described by nested_type; attributes are the elements'.
+func TestArrayColumnsAreDescribedAsKuduDoes(t *testing.T) {
+	s, err := schema.New([]schema.Column{{ID: 1, Name: "k", Type: schema.Int8},
+		{ID: 2, Name: "a", Type: schema.Array, Element: schema.Decimal32, Precision: 5, Scale: 2, Nullable: true, ReadDefault: []byte{1, 0, 0}}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := SchemaMessage(s)
+	got, err := proto.MarshalOptions{Deterministic: true}.Marshal(m.Columns[1])
+	if want := unhex(t, "08 02 12 01 61 18 15 20 00 28 01 32 03 01 00 00 40 00 48 00 50 00 5a 04 08 05 10 02 7a 04 0a 02 08 0f"); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("got  % x, %v\nwant % x", got, err, want)
+	}
+	if back, err := SchemaFromMessage(m); err != nil || !reflect.DeepEqual(back, s) {
+		t.Errorf("got %+v, %v", back, err)
+	}
+	nested := func(n *kudupb.NestedDataTypePB, typ int32) error {
+		m := SchemaMessage(s)
+		m.Columns[1].NestedType, m.Columns[1].Type = n, proto.Int32(typ)
+		_, err := SchemaFromMessage(m)
+		return err
+	}
+	array := func(typ *int32) *kudupb.NestedDataTypePB {
+		return &kudupb.NestedDataTypePB{Descriptor_: &kudupb.NestedDataTypePB_Array{Array: &kudupb.NestedDataTypePB_ArrayTypeDescriptor{Type: typ}}}
+	}
+	for name, test := range map[string]struct {
+		err, want error
+	}{
+		"not described":               {nested(nil, 21), fault.ErrCorrupt},
+		"described and not nested":    {nested(array(proto.Int32(15)), 15), fault.ErrCorrupt},
+		"nested in an unknown way":    {nested(&kudupb.NestedDataTypePB{}, 21), fault.ErrUnsupported},
+		"array of arrays":             {nested(array(proto.Int32(21)), 21), fault.ErrUnsupported},
+		"array without type":          {nested(array(nil), 21), fault.ErrCorrupt},
+		"array of what is no type":    {nested(array(proto.Int32(99)), 21), fault.ErrCorrupt},
+		"of strings":                  {nested(array(proto.Int32(8)), 21), nil},
+		"array of int128":             {nested(array(proto.Int32(14)), 21), fault.ErrCorrupt},
+	} {
+		if !errors.Is(test.err, test.want) {
+			t.Errorf("%s: %v, want %v", name, test.err, test.want)
+		}
+	}
+}
+
 func TestTableRowsComeBack(t *testing.T) {
 	want := exampleTable(t)
 	got, err := DecodeTable(want.Encode())

@@ -29,10 +29,14 @@ func columnMessage(c *schema.Column, key bool) *kudupb.ColumnSchemaPB {
 		CfileBlockSize: proto.Int32(c.BlockBytes),
 	}
 	m.ReadDefaultValue, m.WriteDefaultValue = c.ReadDefault, c.Default
-	switch {
-	case c.Type.Decimal():
+	if c.Type == schema.Array {
+		m.NestedType = &kudupb.NestedDataTypePB{Descriptor_: &kudupb.NestedDataTypePB_Array{
+			Array: &kudupb.NestedDataTypePB_ArrayTypeDescriptor{Type: proto.Int32(int32(c.Element))}}}
+	}
+	switch t := c.Stored(); {
+	case t.Decimal():
 		m.TypeAttributes = &kudupb.ColumnTypeAttributesPB{Precision: proto.Int32(int32(c.Precision)), Scale: proto.Int32(int32(c.Scale))}
-	case c.Type == schema.Varchar:
+	case t == schema.Varchar:
 		m.TypeAttributes = &kudupb.ColumnTypeAttributesPB{Length: proto.Int32(int32(c.Length))}
 	}
 	if c.Immutable {
@@ -46,7 +50,7 @@ func columnMessage(c *schema.Column, key bool) *kudupb.ColumnSchemaPB {
 
 // SchemaFromMessage makes a schema of Kudu's message: every column with its ID, key columns first, all rules of
 // schema.New kept.
-// Errors: ErrCorrupt; ErrUnsupported for auto-incrementing and nested columns.
+// Errors: ErrCorrupt; ErrUnsupported for auto-incrementing columns, and nested ones that are no arrays.
 func SchemaFromMessage(m *kudupb.SchemaPB) (*schema.Schema, error) {
 	if m == nil {
 		return nil, fault.Corruptf("schema: absent")
@@ -79,8 +83,18 @@ func columnFromMessage(m *kudupb.ColumnSchemaPB) (schema.Column, error) {
 	switch {
 	case m.Id == nil || int32(m.GetId()) < 0:
 		return schema.Column{}, fault.Corruptf("schema: column %q: bad id", m.GetName())
-	case m.GetIsAutoIncrementing() || m.NestedType != nil:
-		return schema.Column{}, fault.Unsupportedf("schema: column %q is auto-incrementing or nested", m.GetName())
+	case m.GetIsAutoIncrementing():
+		return schema.Column{}, fault.Unsupportedf("schema: column %q is auto-incrementing", m.GetName())
+	}
+	nested := schema.Type(m.GetType()) == schema.Array
+	element := schema.Type(m.GetNestedType().GetArray().GetType())
+	switch {
+	case nested != (m.NestedType != nil):
+		return schema.Column{}, fault.Corruptf("schema: column %q: type %d, described as nested: %t", m.GetName(), m.GetType(), m.NestedType != nil)
+	case nested && (m.GetNestedType().GetArray() == nil || element == schema.Array):
+		return schema.Column{}, fault.Unsupportedf("schema: column %q is nested and no array of single values", m.GetName())
+	case nested && m.GetNestedType().GetArray().Type == nil:
+		return schema.Column{}, fault.Corruptf("schema: column %q: an array without type", m.GetName())
 	}
 	a := m.GetTypeAttributes()
 	return schema.Column{
@@ -97,6 +111,7 @@ func columnFromMessage(m *kudupb.ColumnSchemaPB) (schema.Column, error) {
 		Precision:   int(a.GetPrecision()),
 		Scale:       int(a.GetScale()),
 		Length:      int(a.GetLength()),
+		Element:     element,
 		Comment:     m.GetComment(),
 	}, nil
 }
