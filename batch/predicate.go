@@ -91,6 +91,8 @@ func (p *Predicate) check() error {
 		return fmt.Errorf("%s takes one value, not %d: %w", p.Op, len(p.Values), fault.ErrSchema)
 	case p.Op >= IsNull && len(p.Values) != 0:
 		return fmt.Errorf("%s takes no value: %w", p.Op, fault.ErrSchema)
+	case p.Type == schema.Array && p.Op != IsNull && p.Op != NotNull:
+		return fmt.Errorf("arrays are tested for NULL only, not by %s: %w", p.Op, fault.ErrSchema)
 	case (p.Op == InFilter) != (p.Filter != nil):
 		return fmt.Errorf("%s, with a filter: %v: %w", p.Op, p.Filter != nil, fault.ErrSchema)
 	case p.Op == InFilter && p.Filter.Cap() == 0:

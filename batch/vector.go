@@ -35,7 +35,8 @@ type Dictionary struct {
 //
 // A column of arrays has none of them but a fourth one: cell i is the elements [Offsets[i], Offsets[i+1]) of
 // Elements, a vector of one of the forms above; Type is the type of an element. Such a vector is made by NewArrays
-// and ResetArrays; what gives or takes single cells (Cell, SetCell, Fill, AppendRun …) is not for it.
+// and ResetArrays; what gives or takes single cells (Cell, SetCell, Fill, AppendRun …) is not for it. The same column as
+// byte strings, of type schema.Array, is a vector as any other: AppendPacked and AppendUnpacked lead from one to the other.
 //
 // Present has one bit a cell, 1 for present; nil means that no cell is NULL. What stands in the place of
 // a NULL is undefined for Data and Codes (though codes stay below the dictionary's length) and nil for Bytes.
@@ -55,6 +56,7 @@ type Vector struct {
 
 	presentBuf  Bitmap  // memory of Present, kept while Present is nil
 	elementsBuf *Vector // memory of Elements
+	packed      []byte  // memory of AppendPacked
 }
 
 // NewVector makes a vector of n cells, none of them NULL, values zero.

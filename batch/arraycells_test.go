@@ -1,0 +1,105 @@
+package batch
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/schema"
+)
+
+func TestArraysPackAndUnpack(t *testing.T) {
+	for _, element := range []schema.Type{schema.Int8, schema.Int64, schema.String} {
+		value := func(x byte) []byte {
+			if w := element.Width(); w > 0 {
+				return append([]byte{x}, make([]byte, w-1)...)
+			}
+			return bytes.Repeat([]byte{x}, int(x))
+		}
+		cells := [][][]byte{{value(1), nil, value(3)}, {}, nil, {value(0)}, {value(0)}, {nil}}
+		arrays := NewArrays(element)
+		want := NewVector(schema.Array, 0)
+		for _, c := range cells {
+			if c == nil {
+				arrays.AppendNullArray()
+				want.AppendCell(nil)
+			} else {
+				arrays.AppendArray(c)
+				want.AppendCell(schema.AppendArray(nil, element, c))
+			}
+		}
+		packed := NewVector(schema.Array, 0)
+		packed.AppendCell(nil) // appended to, not replaced
+		if err := packed.AppendPacked(arrays); err != nil {
+			t.Fatal(err)
+		}
+		for i := range cells {
+			if got := packed.Cell(i + 1); !bytes.Equal(got, want.Cell(i)) || (got == nil) != (cells[i] == nil) {
+				t.Errorf("%s: cell %d is % x, want % x", element, i, got, want.Cell(i))
+			}
+		}
+		if &packed.Cell(4)[0] != &packed.Cell(5)[0] {
+			t.Errorf("%s: equal neighbours take memory twice", element)
+		}
+		back := NewArrays(element)
+		if err := back.AppendUnpacked(packed, 1, packed.Len); err != nil || back.Len != len(cells) {
+			t.Fatalf("%d cells, %v", back.Len, err)
+		}
+		for i, c := range cells {
+			from, to := back.Array(i)
+			if back.IsNull(i) != (c == nil) || to-from != len(c) {
+				t.Fatalf("%s: cell %d has %d elements, NULL %t", element, i, to-from, back.IsNull(i))
+			}
+			for k := range c {
+				if got := back.Elements.Cell(from + k); !bytes.Equal(got, c[k]) || (got == nil) != (c[k] == nil) {
+					t.Errorf("%s: element %d of cell %d is %x, want %x", element, k, i, got, c[k])
+				}
+			}
+		}
+	}
+}
+
+// A file says 65535 times a word of its dictionary in few bytes; the cell would take gigabytes.
+func TestArraysTooLargeForARowAreCorrupt(t *testing.T) {
+	long := NewArrays(schema.Binary)
+	word := make([]byte, 1<<20)
+	long.AppendArray([][]byte{word})
+	elements := make([][]byte, 9)
+	for i := range elements {
+		elements[i] = word
+	}
+	long.AppendArray(elements)
+	v := NewVector(schema.Array, 0)
+	if err := v.AppendPacked(long); !errors.Is(err, fault.ErrCorrupt) || v.Len != 1 {
+		t.Errorf("%d cells, %v", v.Len, err)
+	}
+	many := NewArrays(schema.Int8)
+	many.AppendArray(make([][]byte, schema.MaxElements+1))
+	if err := v.AppendPacked(many); !errors.Is(err, fault.ErrCorrupt) {
+		t.Error(err)
+	}
+}
+
+func TestUnpackRefusesWhatIsNoArray(t *testing.T) {
+	v := NewVector(schema.Array, 2)
+	v.SetCell(0, schema.AppendArray(nil, schema.Int32, [][]byte{binary.LittleEndian.AppendUint32(nil, 7)}))
+	v.SetCell(1, []byte{1})
+	back := NewArrays(schema.Int32)
+	if err := back.AppendUnpacked(v, 0, 2); !errors.Is(err, fault.ErrCorrupt) || back.Len != 1 {
+		t.Errorf("%d cells, %v", back.Len, err)
+	}
+}
+
+func TestArraysAreTestedForNullOnly(t *testing.T) {
+	for op := Eq; op <= NotNull; op++ {
+		p := Predicate{Type: schema.Array, Op: op}
+		if op <= Ge {
+			p.Values = [][]byte{{0, 0}}
+		}
+		if err := p.Prepare(); (err == nil) != (op == IsNull || op == NotNull) || err != nil && !errors.Is(err, fault.ErrSchema) {
+			t.Errorf("%s: %v", op, err)
+		}
+	}
+}
