@@ -60,6 +60,9 @@ func (b *BaseReader) Next() (vectors []*batch.Vector, from batch.Ordinal, n int,
 
 // readFull reads exactly n cells; a file that has fewer is corrupt.
 func readFull(r *cfile.ColumnReader, d *DiskRowSet, c *schema.Column, from batch.Ordinal, n int, v *batch.Vector) error {
+	if c != nil && c.Type == schema.Array {
+		return readArrays(r, d, c, from, n, v)
+	}
 	got, err := r.ReadVector(from, n, v)
 	if err != nil {
 		return err
@@ -103,8 +106,8 @@ func NewBaseWriter(c Creation, s *schema.Schema, cols []int) (*BaseWriter, error
 func newColumnPart(c Creation, s *schema.Schema, i int) (part[*cfile.Writer], error) {
 	col := &s.Columns[i]
 	p, err := newPart(c, func(sink block.Sink) (*cfile.Writer, error) {
-		return cfile.NewWriter(sink, cfile.WriterOptions{Type: col.Type, Encoding: col.Encoding, Compression: col.Compression.Resolve(col.Type),
-			Nullable: col.Nullable, BlockBytes: int(col.BlockBytes), PositionalIndex: true, ValueIndex: i == 0 && s.SingleKey()})
+		return cfile.NewWriter(sink, cfile.WriterOptions{Type: col.Stored(), Encoding: col.Encoding, Compression: col.Compression.Resolve(col.Stored()),
+			Nullable: col.Nullable, Array: col.Type == schema.Array, BlockBytes: int(col.BlockBytes), PositionalIndex: true, ValueIndex: i == 0 && s.SingleKey()})
 	})
 	if err != nil {
 		return p, fmt.Errorf("column %q: %w", col.Name, err)
@@ -115,8 +118,9 @@ func newColumnPart(c Creation, s *schema.Schema, i int) (part[*cfile.Writer], er
 // Append adds cells; vectors[i] is of cols[i], and all are of one length.
 func (w *BaseWriter) Append(vectors []*batch.Vector) error {
 	return parallel(len(w.parts), func(i int) error {
-		if err := w.parts[i].w.Append(vectors[i]); err != nil {
-			return fmt.Errorf("column %q: %w", w.schema.Columns[w.cols[i]].Name, err)
+		c := &w.schema.Columns[w.cols[i]]
+		if err := appendColumn(w.parts[i].w, c, vectors[i]); err != nil {
+			return fmt.Errorf("column %q: %w", c.Name, err)
 		}
 		return nil
 	})

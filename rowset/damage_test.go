@@ -38,7 +38,8 @@ func check(s *schema.Schema, row *meta.RowSet, d *disk) (id block.ID, opened boo
 func TestCheckFilesFindsEachFlippedByte(t *testing.T) {
 	r := seedtest.Rand(t)
 	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int32}, {ID: 2, Name: "b", Type: schema.String},
-		{ID: 3, Name: "c", Type: schema.Int64, Nullable: true}, {ID: 4, Name: "d", Type: schema.String, Nullable: true}}, 2), 60)
+		{ID: 3, Name: "c", Type: schema.Int64, Nullable: true}, {ID: 4, Name: "d", Type: schema.String, Nullable: true},
+		{ID: 5, Name: "e", Type: schema.Array, Element: schema.Int16, Nullable: true}}, 2), 60)
 	row := w.rewritten(t, r)
 	if _, _, err := check(w.schema, row, w.disk); err != nil {
 		t.Fatal(err)

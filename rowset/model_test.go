@@ -71,15 +71,21 @@ func (o *opened) Close() error {
 var keyTypes = []schema.Type{schema.Int8, schema.Int16, schema.Int32, schema.Int64, schema.Uint8, schema.Uint16, schema.Uint32, schema.Uint64,
 	schema.Int128, schema.String, schema.Binary, schema.Varchar, schema.Timestamp, schema.Date, schema.Decimal32, schema.Decimal64, schema.Decimal128}
 
-var allTypes = append([]schema.Type{schema.Bool, schema.Float, schema.Double}, keyTypes...)
+var allTypes = append([]schema.Type{schema.Bool, schema.Float, schema.Double, schema.Array, schema.Array}, keyTypes...)
+
+// elementTypes are those of arrays.
+var elementTypes = []schema.Type{schema.Bool, schema.Uint8, schema.Int16, schema.Int32, schema.Int64, schema.Double, schema.String, schema.Varchar, schema.Decimal64}
 
 // randomColumn makes a column of type t with settings that make many small cblocks.
 func randomColumn(r *rand.Rand, name string, t schema.Type) schema.Column {
 	c := schema.Column{Name: name, Type: t, BlockBytes: []int32{0, 512, 512, 2048}[r.IntN(4)], Compression: schema.Compression(r.IntN(5))}
-	if c.Encoding = schema.Encoding(r.IntN(7)); !c.Encoding.Allowed(t) {
+	if t == schema.Array {
+		c.Element = elementTypes[r.IntN(len(elementTypes))]
+	}
+	if c.Encoding = schema.Encoding(r.IntN(7)); !c.Encoding.Allowed(c.Stored()) {
 		c.Encoding = schema.Auto
 	}
-	switch t {
+	switch c.Stored() {
 	case schema.Varchar:
 		c.Length = 100
 	case schema.Decimal32:
@@ -152,7 +158,25 @@ func randomOrNull(r *rand.Rand, c *schema.Column) []byte {
 	if c.Nullable && r.IntN(3) == 0 {
 		return nil
 	}
+	if c.Type == schema.Array {
+		return randomArray(r, c)
+	}
 	return randomCell(r, c.Type)
+}
+
+// randomArray makes a few elements, some of them NULL; now and then so many that they fill a cblock.
+func randomArray(r *rand.Rand, c *schema.Column) []byte {
+	n := r.IntN(4)
+	if r.IntN(50) == 0 {
+		n = r.IntN(300)
+	}
+	elements := make([][]byte, n)
+	for i := range elements {
+		if r.IntN(4) > 0 {
+			elements[i] = randomCell(r, c.Element)
+		}
+	}
+	return schema.AppendArray([]byte{}, c.Element, elements)
 }
 
 // event is one thing that happens to a row: insert, update, delete or reinsert. cells is by index in the schema;

@@ -140,6 +140,9 @@ func (w *world) randomRequest(r *rand.Rand, snap mvcc.Timestamp) *scan.Request {
 	for range r.IntN(3) {
 		c := &w.schema.Columns[r.IntN(len(w.schema.Columns))]
 		p := batch.Predicate{Column: c.Name, ID: c.ID, Type: c.Type, Op: batch.Op(1 + r.IntN(int(batch.NotNull)))}
+		if c.Type == schema.Array { // tested for NULL only
+			p.Op = batch.IsNull + batch.Op(r.IntN(2))
+		}
 		n := 1
 		switch p.Op {
 		case batch.IsNull, batch.NotNull:

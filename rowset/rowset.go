@@ -179,7 +179,7 @@ func openBlock[R any](d *DiskRowSet, id block.ID, open func(block.Source) (R, er
 // openFile opens a cfile, which has as many values as the rowset has rows. what names it in errors.
 func (d *DiskRowSet) openFile(id block.ID, what string, check func(info cfile.Info) error) (*cfile.Reader, error) {
 	return openBlock(d, id, func(src block.Source) (*cfile.Reader, error) {
-		r, err := cfile.Open(src, cfile.ReaderOptions{Cache: d.opts.Cache})
+		r, err := cfile.Open(src, cfile.ReaderOptions{Cache: d.opts.Cache, Arrays: true})
 		if err != nil {
 			return nil, err
 		}
@@ -229,8 +229,8 @@ func (d *DiskRowSet) File(col int) (*cfile.Reader, error) {
 		want := &d.Schema.Columns[col]
 		return d.openFile(c.block, fmt.Sprintf("column %q", want.Name), func(info cfile.Info) error {
 			switch {
-			case info.Type != want.Type:
-				return fault.Corruptf("holds %s, want %s", info.Type, want.Type)
+			case info.Type != want.Stored() || info.Array != (want.Type == schema.Array):
+				return fault.Corruptf("holds %s, arrays %t, want %s", info.Type, info.Array, want.TypeName())
 			case info.Nullable && !want.Nullable:
 				return fault.Corruptf("is nullable")
 			}
@@ -249,7 +249,7 @@ func (d *DiskRowSet) KeyFile() (*cfile.Reader, error) {
 	}
 	return d.index.get(func() (*cfile.Reader, error) {
 		return d.openFile(d.Stored().KeyIndex, "the key index", func(info cfile.Info) error {
-			if info.Type != schema.Binary || info.Nullable {
+			if info.Type != schema.Binary || info.Nullable || info.Array {
 				return fault.Corruptf("holds %s, nullable %t", info.Type, info.Nullable)
 			}
 			return nil
@@ -408,7 +408,12 @@ func (d *DiskRowSet) cell(row batch.Ordinal, col int) ([]byte, error) {
 	if r == nil {
 		return c.ReadDefault, nil
 	}
-	cell, err := r.Cell(row)
+	var cell []byte
+	if c.Type == schema.Array {
+		cell, err = arrayCell(r, d, c, row)
+	} else {
+		cell, err = r.Cell(row)
+	}
 	if err == nil && cell == nil && !c.Nullable {
 		err = fault.Corruptf("rowset %d: column %q: row %d is NULL", d.Stored().ID, c.Name, row)
 	}

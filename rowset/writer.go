@@ -134,8 +134,9 @@ func (w *Writer) Append(rows *change.Rows) error {
 		if i == len(w.columns) {
 			return w.appendKeys(rows.Keys)
 		}
-		if err := w.columns[i].w.Append(rows.Batch.Columns[i]); err != nil {
-			return fmt.Errorf("column %q: %w", w.schema.Columns[i].Name, err)
+		c := &w.schema.Columns[i]
+		if err := appendColumn(w.columns[i].w, c, rows.Batch.Columns[i]); err != nil {
+			return fmt.Errorf("column %q: %w", c.Name, err)
 		}
 		return nil
 	})

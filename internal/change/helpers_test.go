@@ -30,7 +30,7 @@ func makeSchema(t testing.TB, keys int, columns ...schema.Column) *schema.Schema
 }
 
 var allTypes = []schema.Type{schema.Int8, schema.Int16, schema.Int32, schema.Int64, schema.Int128, schema.Bool,
-	schema.Float, schema.Double, schema.String, schema.Binary, schema.Date}
+	schema.Float, schema.Double, schema.String, schema.Binary, schema.Date, schema.Array}
 
 // drawSchema draws a schema of 1 to 12 columns; IDs do not follow the order of the columns.
 func drawSchema(rt *rapid.T, t testing.TB) *schema.Schema {
@@ -45,15 +45,26 @@ func drawSchema(rt *rapid.T, t testing.TB) *schema.Schema {
 			continue
 		}
 		c.Type = rapid.SampledFrom(allTypes).Draw(rt, "type")
+		if c.Type == schema.Array {
+			c.Element = rapid.SampledFrom([]schema.Type{schema.Int16, schema.Double, schema.String}).Draw(rt, "element")
+		}
 		c.Nullable = rapid.Bool().Draw(rt, "nullable")
 		if rapid.Bool().Draw(rt, "has default") {
-			c.Default = drawValue(rt, c.Type)
+			c.Default = drawValue(rt, c)
 		}
 	}
 	return makeSchema(t, keys, columns...)
 }
 
-func drawValue(rt *rapid.T, typ schema.Type) []byte {
+func drawValue(rt *rapid.T, c *schema.Column) []byte {
+	typ := c.Type
+	if typ == schema.Array {
+		element, elements := c.Elements(), make([][]byte, rapid.IntRange(0, 10).Draw(rt, "elements"))
+		for i := range elements {
+			elements[i] = drawCell(rt, &element)
+		}
+		return schema.AppendArray([]byte{}, c.Element, elements)
+	}
 	if typ.Variable() {
 		return append([]byte{}, rapid.SliceOfN(rapid.Byte(), 0, 5).Draw(rt, "string")...)
 	}
@@ -64,7 +75,7 @@ func drawCell(rt *rapid.T, c *schema.Column) []byte {
 	if c.Nullable && rapid.IntRange(0, 2).Draw(rt, "null") == 0 {
 		return nil
 	}
-	return drawValue(rt, c.Type)
+	return drawValue(rt, c)
 }
 
 func drawRow(rt *rapid.T, s *schema.Schema) [][]byte {

@@ -175,6 +175,11 @@ func (l *Layout) Check(row []byte) error {
 		if next < end || next > heap || null && next != end {
 			return fault.Corruptf("row image: column %d: byte string [%d, %d) of a heap of %d bytes", i, end, next, heap)
 		}
+		if col := &l.schema.Columns[i]; col.Type == schema.Array && !null {
+			if err := schema.CheckArray(col.Element, row[l.head+end:l.head+next]); err != nil {
+				return fmt.Errorf("row image: column %d: %w", i, err)
+			}
+		}
 		end = next
 	}
 	if end != heap {

@@ -1,6 +1,8 @@
 package change
 
 import (
+	"fmt"
+
 	"github.com/oribi-db/oribi/internal/coding"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/schema"
@@ -171,6 +173,10 @@ func checkCell(s *schema.Schema, id schema.ColumnID, cell []byte) error {
 		return fault.Corruptf("change list: column %d: NULL, but the column is not nullable", id)
 	case cell != nil && !c.Type.Variable() && len(cell) != c.Type.Width():
 		return fault.Corruptf("change list: column %d: %d bytes, want %d", id, len(cell), c.Type.Width())
+	case cell != nil && c.Type == schema.Array:
+		if err := schema.CheckArray(c.Element, cell); err != nil {
+			return fmt.Errorf("change list: column %d: %w", id, err)
+		}
 	}
 	return nil
 }

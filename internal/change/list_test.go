@@ -93,6 +93,26 @@ func TestCheckRefusesListsThatCannotBe(t *testing.T) {
 	}
 }
 
+func TestCheckLooksIntoArrays(t *testing.T) {
+	s := makeSchema(t, 1, schema.Column{ID: 10, Name: "k", Type: schema.Int32},
+		schema.Column{ID: 11, Name: "a", Type: schema.Array, Element: schema.Int16, Nullable: true},
+		schema.Column{ID: 12, Name: "s", Type: schema.Array, Element: schema.String, Nullable: true})
+	layout := NewLayout(s)
+	for cell, whole := range map[string]bool{"00 00": true, "02 00 02 05 00": true, "": false, "02 00 06 05 00 05 00": false, "02 00 03 05 00": false, "ff ff": false} {
+		list := AppendColumn(AppendUpdateHeader(nil, Update), 11, append([]byte{}, unhex(t, cell)...))
+		if err := List(list).Check(s); (err == nil) != whole || err != nil && !errors.Is(err, fault.ErrCorrupt) {
+			t.Errorf("list with array %q: %v", cell, err)
+		}
+		row := layout.AppendRow(nil, [][]byte{{1, 0, 0, 0}, append([]byte{}, unhex(t, cell)...), nil})
+		if err := layout.Check(row); (err == nil) != whole || err != nil && !errors.Is(err, fault.ErrCorrupt) {
+			t.Errorf("row image with array %q: %v", cell, err)
+		}
+	}
+	if err := List(unhex(t, "01 0c 0a 01 00 01 ff ff ff 7f 61 61")).Check(s); !errors.Is(err, fault.ErrCorrupt) {
+		t.Errorf("array whose string ends beyond it: %v", err)
+	}
+}
+
 func TestFindTakesTheLastValue(t *testing.T) {
 	l := update(12, nil, 11, []byte{1, 0, 0, 0}, 12, []byte("z"), 11, []byte{2, 0, 0, 0}, 13, nil)
 	cases := []struct {

@@ -87,7 +87,8 @@ type rowSetNumbers struct {
 type columnFile struct {
 	ID          schema.ColumnID `json:"id"`
 	Name        string          `json:"name"`
-	Type        string          `json:"type"`
+	Type        string          `json:"type"`            // of an array its elements'
+	Array       bool            `json:"array,omitempty"` // not in a folder that Kudu 1.18.1 reads
 	Key         bool            `json:"key"`
 	Nullable    bool            `json:"nullable"`
 	Encoding    string          `json:"encoding"`
@@ -101,9 +102,9 @@ type columnFile struct {
 func columnsOf(s *schema.Schema) (out []columnFile) {
 	for i := range s.Columns {
 		c := &s.Columns[i]
-		f := columnFile{ID: c.ID, Name: c.Name, Type: c.Type.String(), Key: i < s.Keys, Nullable: c.Nullable,
+		f := columnFile{ID: c.ID, Name: c.Name, Type: c.Stored().String(), Array: c.Type == schema.Array, Key: i < s.Keys, Nullable: c.Nullable,
 			Encoding: c.Encoding.String(), Compression: c.Compression.String(), Precision: c.Precision, Length: c.Length}
-		if c.Type.Decimal() {
+		if c.Stored().Decimal() {
 			f.Scale = &c.Scale
 		}
 		if c.ReadDefault != nil {
@@ -117,8 +118,11 @@ func columnsOf(s *schema.Schema) (out []columnFile) {
 // unscaled is the JSON of a column's read default with decimals and dates as the integers that stand in files.
 func unscaled(c *schema.Column) json.RawMessage {
 	plain := *c
-	if !c.Type.Variable() {
-		plain.Type, plain.Scale = c.Type.Physical(), 0
+	if t := c.Stored(); t.Width() > 0 {
+		plain.Scale = 0
+		if plain.Type = t.Physical(); c.Type == schema.Array {
+			plain.Type, plain.Element = schema.Array, t.Physical()
+		}
 	}
 	return celltext.AppendJSON(nil, &plain, c.ReadDefault)
 }
