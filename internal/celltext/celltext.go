@@ -13,8 +13,10 @@
 //	timestamp        microseconds since 1970     the same
 //	binary           "0x…", lower case           without quotes
 //	string, varchar  escaped only where needed   as it is
+//	array            [a,b,…] of these, null for  the JSON
+//	                 a NULL element
 //
-// Everything appends to a byte slice; nothing allocates beyond it.
+// Everything appends to a byte slice; nothing but a list of an array's elements allocates beyond it.
 package celltext
 
 import (
@@ -35,6 +37,8 @@ func AppendJSON(dst []byte, c *schema.Column, cell []byte) []byte {
 		return append(dst, "null"...)
 	case c.Type == schema.String || c.Type == schema.Varchar:
 		return AppendQuoted(dst, cell)
+	case c.Type == schema.Array:
+		return appendArray(dst, c, cell)
 	case quoted(c.Type, cell):
 		return append(AppendText(append(dst, '"'), c, cell), '"')
 	}
@@ -61,6 +65,8 @@ func AppendText(dst []byte, c *schema.Column, cell []byte) []byte {
 	switch c.Type {
 	case schema.String, schema.Varchar:
 		return append(dst, cell...)
+	case schema.Array:
+		return appendArray(dst, c, cell)
 	case schema.Binary:
 		return hex.AppendEncode(append(dst, "0x"...), cell)
 	case schema.Bool:
@@ -75,6 +81,20 @@ func AppendText(dst []byte, c *schema.Column, cell []byte) []byte {
 		return AppendDecimal(dst, wideOf(cell), c.Scale)
 	}
 	return strconv.AppendInt(dst, signed(cell), 10)
+}
+
+// appendArray appends the JSON of an array's cell, which has been checked.
+func appendArray(dst []byte, c *schema.Column, cell []byte) []byte {
+	element := c.Elements()
+	elements, _ := schema.ArrayElements(nil, c.Element, cell)
+	dst = append(dst, '[')
+	for i, e := range elements {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = AppendJSON(dst, &element, e)
+	}
+	return append(dst, ']')
 }
 
 // signed is the signed integer of 1, 2, 4 or 8 bytes.
