@@ -110,14 +110,14 @@ func TestArrayColumnsAreDescribedAsKuduDoes(t *testing.T) {
 	for name, test := range map[string]struct {
 		err, want error
 	}{
-		"not described":               {nested(nil, 21), fault.ErrCorrupt},
-		"described and not nested":    {nested(array(proto.Int32(15)), 15), fault.ErrCorrupt},
-		"nested in an unknown way":    {nested(&kudupb.NestedDataTypePB{}, 21), fault.ErrUnsupported},
-		"array of arrays":             {nested(array(proto.Int32(21)), 21), fault.ErrUnsupported},
-		"array without type":          {nested(array(nil), 21), fault.ErrCorrupt},
-		"array of what is no type":    {nested(array(proto.Int32(99)), 21), fault.ErrCorrupt},
-		"of strings":                  {nested(array(proto.Int32(8)), 21), nil},
-		"array of int128":             {nested(array(proto.Int32(14)), 21), fault.ErrCorrupt},
+		"not described":            {nested(nil, 21), fault.ErrCorrupt},
+		"described and not nested": {nested(array(proto.Int32(15)), 15), fault.ErrCorrupt},
+		"nested in an unknown way": {nested(&kudupb.NestedDataTypePB{}, 21), fault.ErrUnsupported},
+		"array of arrays":          {nested(array(proto.Int32(21)), 21), fault.ErrUnsupported},
+		"array without type":       {nested(array(nil), 21), fault.ErrCorrupt},
+		"array of what is no type": {nested(array(proto.Int32(99)), 21), fault.ErrCorrupt},
+		"of strings":               {nested(array(proto.Int32(8)), 21), nil},
+		"array of int128":          {nested(array(proto.Int32(14)), 21), fault.ErrCorrupt},
 	} {
 		if !errors.Is(test.err, test.want) {
 			t.Errorf("%s: %v, want %v", name, test.err, test.want)

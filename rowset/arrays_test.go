@@ -1,0 +1,178 @@
+package rowset
+
+import (
+	"bytes"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/scan"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// goldenColumn is the column whose cells print as the corpus has them: decimals unscaled, dates as days.
+func goldenColumn(element schema.Type) *schema.Column {
+	if element.Width() > 0 {
+		element = element.Physical()
+	}
+	return &schema.Column{Name: "a", Type: schema.Array, Element: element, Nullable: true}
+}
+
+// Array files that Kudu wrote become cells that print as its reader printed them; written from those cells, they are read as the same.
+func TestKudusArraysAreReadAndWrittenAsCells(t *testing.T) {
+	t.Run("from=corpus", func(t *testing.T) {
+		checkGoldenArrays(t, filepath.Join(corpustest.Dir(t), "golden", "cfile", "arrays"))
+	})
+	t.Run("from=testdata", func(t *testing.T) {
+		checkGoldenArrays(t, filepath.Join("..", "cfile", "testdata", "golden", "arrays"))
+	})
+}
+
+func checkGoldenArrays(t *testing.T, dir string) {
+	names, err := filepath.Glob(filepath.Join(dir, "*.cfile"))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no files in %s: %v", dir, err)
+	}
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".cfile"), func(t *testing.T) {
+			want := corpustest.Lines(t, strings.TrimSuffix(name, "cfile")+"jsonl")
+			f, err := cfile.Open(&block.Memory{Bytes: corpustest.Read(t, name)}, cfile.ReaderOptions{Arrays: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			info := f.Info()
+			c := goldenColumn(info.Type)
+			cells := readCells(t, f, c, want)
+			again := new(block.Memory)
+			w, err := cfile.NewWriter(again, cfile.WriterOptions{Type: info.Type, Encoding: info.Encoding, Compression: info.Compression,
+				Nullable: info.Nullable, Array: true, PositionalIndex: true})
+			if err == nil {
+				err = appendColumn(w, c, cells)
+			}
+			if err == nil {
+				err = w.Finish()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err = cfile.Open(again, cfile.ReaderOptions{Arrays: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			readCells(t, f, c, want)
+		})
+	}
+}
+
+// readCells reads all of a file and compares it, cell by cell, with the lines that it prints as.
+func readCells(t *testing.T, f *cfile.Reader, c *schema.Column, want []string) *batch.Vector {
+	t.Helper()
+	if f.Rows() != int64(len(want)) {
+		t.Fatalf("%d rows, want %d", f.Rows(), len(want))
+	}
+	v := &batch.Vector{Type: schema.Array}
+	if err := readArrays(f.NewColumnReader(), nil, c, 0, len(want), v); err != nil {
+		t.Fatal(err)
+	}
+	for i, line := range want {
+		if cell := v.Cell(i); cell != nil {
+			if err := schema.CheckArray(c.Element, cell); err != nil {
+				t.Fatalf("row %d: %v", i, err)
+			}
+		}
+		if got := string(celltext.AppendJSON(nil, c, v.Cell(i))); got != line {
+			t.Fatalf("row %d: %.200s, want %.200s", i, got, line)
+		}
+		if i%53 == 0 {
+			if cell, err := arrayCell(f, nil, c, batch.Ordinal(i)); err != nil || !bytes.Equal(cell, v.Cell(i)) || (cell == nil) != v.IsNull(i) {
+				t.Fatalf("row %d read alone: % x, %v", i, cell, err)
+			}
+		}
+	}
+	return v
+}
+
+// Arrays of a window that a file hands out a few at a time, since they have too many elements, are read in full.
+func TestWindowOfLongArraysIsReadInFull(t *testing.T) {
+	const rows = 20
+	c := &schema.Column{Name: "a", Type: schema.Array, Element: schema.Int8, Nullable: true}
+	want := batch.NewVector(schema.Array, rows)
+	for i := range rows {
+		if i%7 != 3 {
+			want.SetCell(i, schema.AppendArray(nil, schema.Int8, make([][]byte, schema.MaxElements-i)))
+		} else {
+			want.SetCell(i, nil)
+		}
+	}
+	file := new(block.Memory)
+	w, err := cfile.NewWriter(file, cfile.WriterOptions{Type: schema.Int8, Array: true, Nullable: true, PositionalIndex: true})
+	if err == nil {
+		err = appendColumn(w, c, want)
+	}
+	if err == nil {
+		err = w.Finish()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := cfile.Open(file, cfile.ReaderOptions{Arrays: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	some := batch.NewArrays(schema.Int8)
+	if n, err := f.NewColumnReader().ReadVector(0, rows, some); err != nil || n >= rows {
+		t.Fatalf("%d of %d cells at once, %v: too short to show anything", n, rows, err)
+	}
+	got := &batch.Vector{Type: schema.Array}
+	if err := readFull(f.NewColumnReader(), nil, c, 0, rows, got); err != nil || got.Len != rows {
+		t.Fatalf("%d cells, %v", got.Len, err)
+	}
+	for i := range rows {
+		if !bytes.Equal(got.Cell(i), want.Cell(i)) || got.IsNull(i) != want.IsNull(i) {
+			t.Fatalf("row %d is wrong", i)
+		}
+	}
+}
+
+// A file of arrays where the column has single values, the other way round, or of other elements, is found when it is opened.
+func TestFilesOfTheWrongShapeAreCorrupt(t *testing.T) {
+	write := func(t *testing.T, second schema.Column) (*disk, *meta.RowSet) {
+		second.ID, second.Name, second.Nullable = 2, "v", true
+		w := newWorld(t, newRand(t), mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, second}, 1), 20)
+		return w.disk, w.write(t, newRand(t), mvcc.Min)
+	}
+	shapes := map[string]schema.Column{"int32": {Type: schema.Int32}, "array(int32)": {Type: schema.Array, Element: schema.Int32},
+		"array(int64)": {Type: schema.Array, Element: schema.Int64}, "binary": {Type: schema.Binary}}
+	for stored, column := range shapes {
+		d, row := write(t, column)
+		for asked, other := range shapes {
+			other.ID, other.Name, other.Nullable = 2, "v", true
+			s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, other}, 1)
+			set, err := Open(s, row, Options{Blocks: d})
+			if err != nil {
+				t.Fatal(err)
+			}
+			it, err := set.NewIterator(&scan.Request{Schema: s, Columns: []int{0, 1}, Snapshot: mvcc.Max})
+			if err != nil {
+				t.Fatal(err)
+			}
+			it.Next()
+			if err := it.Close(); (err == nil) != (asked == stored) || err != nil && !errors.Is(err, fault.ErrCorrupt) {
+				t.Errorf("%s read as %s: %v", stored, asked, err)
+			}
+			if _, err := set.cell(0, 1); (err == nil) != (asked == stored) || err != nil && !errors.Is(err, fault.ErrCorrupt) {
+				t.Errorf("%s read as %s, one cell: %v", stored, asked, err)
+			}
+			set.Unref()
+		}
+	}
+}
