@@ -29,8 +29,8 @@ const (
 
 // Row is a row by column names: nil is NULL, an absent name is "not set". For small programs; TableOf is for real ones, vectors for bulk.
 //
-// Values: any integer kind in range for integers; float32 and float64; string; []byte for binary; bool; time.Time for date and
-// timestamp; Decimal.
+// Values: any integer kind in range for integers; Int128; float32 and float64; string; []byte for binary; bool; time.Time for date and
+// timestamp; Decimal; for an array a slice of those, or []any where elements are NULL. A row that is read has arrays as []any.
 type Row map[string]any
 
 // Batch collects operations that are committed as one. It is for one goroutine.
@@ -183,7 +183,7 @@ func (b *Batch) Cells(op Op, t *Table, cells [][]byte, set []bool) {
 }
 
 // Vectors adds one operation for each row of vectors, which stand for the table's columns in schema order. A nil vector is a column
-// that is not set. All vectors have the same length. For OpInsert, OpUpsert and their Ignore kinds.
+// that is not set. All vectors have the same length. Arrays are vectors in array form (batch.NewArrays) or of cells (type schema.Array). For OpInsert, OpUpsert and their Ignore kinds.
 func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
 	p := b.part(t)
 	if p == nil {
@@ -196,6 +196,12 @@ func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
 	}
 	n := columns[0].Len
 	limit := b.store.opts.CellLimit
+	columns, row, column, err := packArrays(s, columns, limit)
+	if err != nil {
+		b.n += row
+		b.fail(t, column, err)
+		return
+	}
 	for i, v := range columns {
 		if v == nil {
 			continue
@@ -269,7 +275,8 @@ func checkVectors(s *schema.Schema, op Op, columns []*batch.Vector) error {
 		case v == nil && i < s.Keys:
 			return fmt.Errorf("key column %q: %w", c.Name, tablet.ErrNotSet)
 		case v == nil:
-		case v.Type != c.Type:
+		case v.Elements != nil && c.Type == schema.Array && v.Type == c.Element:
+		case v.Elements != nil || v.Type != c.Type:
 			return fmt.Errorf("column %q: a vector of %s, want %s", c.Name, v.Type, c.Type)
 		case v.Len != columns[0].Len:
 			return fmt.Errorf("column %q: a vector of %d cells, the first has %d", c.Name, v.Len, columns[0].Len)

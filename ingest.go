@@ -100,6 +100,10 @@ func (g *ingester) add(vectors []*batch.Vector) error {
 	if err := checkVectors(s, OpInsert, vectors); err != nil {
 		return g.rowError(0, "", err)
 	}
+	vectors, row, column, err := packArrays(s, vectors, g.t.store.opts.CellLimit)
+	if err != nil {
+		return g.rowError(row, column, err)
+	}
 	for i, v := range vectors {
 		c := &s.Columns[i]
 		if v == nil && c.Required() {

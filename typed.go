@@ -23,6 +23,8 @@ import (
 // Exported fields stand for the columns that their tags name: `oribi:"host,key"`, `oribi:"size"`, `oribi:"-"` for none; without a
 // tag the field's name in lower case. A field has the Go type of its column, or a type of that kind: integers; float32, float64;
 // string; []byte; bool; time.Time for date and timestamp; Decimal; Int128. A pointer field is for a nullable column: nil is NULL.
+// Of an array column it is a slice of those ([]string, [][]byte), of pointers if elements may be NULL ([]*int32), or []any with values
+// as in Row; where the column is nullable, a nil slice is NULL. An element that is NULL in a slice that cannot hold it is ErrSchema.
 // How a field is converted is found once for each version of the schema; when a column of a field is there no more, or under another
 // name or type, that is ErrSchema.
 type TableOf[T any] struct {
@@ -44,6 +46,19 @@ type field struct {
 	index int // of the struct field
 	put   func(buf []byte, f reflect.Value) ([]byte, error)
 	take  func(f reflect.Value, cell []byte)
+
+	refuses func(cell []byte) error // tells a cell that the field cannot hold; nil = it holds all
+}
+
+// read moves a cell into the struct. Errors: ErrSchema for one that the field cannot hold.
+func (f *field) read(row reflect.Value, cell []byte) error {
+	if f.refuses != nil && cell != nil {
+		if err := f.refuses(cell); err != nil {
+			return err
+		}
+	}
+	f.take(row.Field(f.index), cell)
+	return nil
 }
 
 // Typed is t with rows of type T. Every key column and every column that a new row has to have needs a field.
@@ -122,8 +137,8 @@ func fieldTags(typ reflect.Type) ([]fieldTag, error) {
 	return tags, nil
 }
 
-// SchemaOf makes the schema of a struct type: int8 to int64, float, double, string, binary, bool and timestamp columns, NULL allowed where
-// the field is a pointer. Fields tagged "key" must come first. Decimals, dates and varchars need more than a Go type says: make their
+// SchemaOf makes the schema of a struct type: int8 to int64, uint8 to uint64, float, double, string, binary, bool, timestamp and int128
+// columns, arrays of all these but int128 for slices, NULL allowed where the field is a pointer. Fields tagged "key" must come first. Decimals, dates and varchars need more than a Go type says: make their
 // schema with schema.New.
 func SchemaOf[T any]() (*schema.Schema, error) {
 	typ := reflect.TypeFor[T]()
@@ -140,7 +155,15 @@ func SchemaOf[T any]() (*schema.Schema, error) {
 			c.Nullable, ft = true, ft.Elem()
 		}
 		var ok bool
-		if c.Type, ok = typeOf(ft); !ok {
+		if c.Type, ok = typeOf(ft); !ok && ft.Kind() == reflect.Slice {
+			et := ft.Elem()
+			if et.Kind() == reflect.Pointer {
+				et = et.Elem()
+			}
+			c.Type = schema.Array
+			c.Element, ok = typeOf(et)
+		}
+		if !ok {
 			return nil, fmt.Errorf("oribi: %s.%s: no column type for %s: %w", typ, tag.field.Name, ft, fault.ErrSchema)
 		}
 		if tag.key {
@@ -158,10 +181,20 @@ func typeOf(t reflect.Type) (schema.Type, bool) {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
 		return schema.Timestamp, true
+	case t == reflect.TypeFor[Int128]():
+		return schema.Int128, true
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
 		return schema.Binary, true
 	}
 	switch t.Kind() {
+	case reflect.Uint8:
+		return schema.Uint8, true
+	case reflect.Uint16:
+		return schema.Uint16, true
+	case reflect.Uint32:
+		return schema.Uint32, true
+	case reflect.Uint, reflect.Uint64:
+		return schema.Uint64, true
 	case reflect.Bool:
 		return schema.Bool, true
 	case reflect.Int8:
@@ -208,6 +241,7 @@ func newField(c *schema.Column, sf reflect.StructField) (field, error) {
 			g.take(p.Elem(), cell)
 			v.Set(p)
 		}
+		f.refuses = g.refuses
 		return f, nil
 	}
 	if c.Nullable && t.Kind() != reflect.Slice {
@@ -247,6 +281,8 @@ func (f *field) choose(c *schema.Column, t reflect.Type) bool {
 		return t == reflect.TypeFor[Int128]()
 	case schema.String, schema.Varchar, schema.Binary:
 		return f.chooseString(c, t)
+	case schema.Array:
+		return f.chooseArray(c, t)
 	case schema.Bool:
 		f.put = func(buf []byte, v reflect.Value) ([]byte, error) { return appendBool(&buf, v.Bool()), nil }
 		f.take = func(v reflect.Value, cell []byte) { v.SetBool(cell[0] != 0) }
@@ -407,7 +443,9 @@ func (t *TableOf[T]) Get(ctx context.Context, key any, opts ...ReadOption) (T, e
 	}
 	v := reflect.ValueOf(&row).Elem()
 	for i := range b.fields {
-		b.fields[i].take(v.Field(b.fields[i].index), cells[i])
+		if err := b.fields[i].read(v, cells[i]); err != nil {
+			return row, fmt.Errorf("oribi: table %q: %w", t.Table.tab.Name, err)
+		}
 	}
 	return row, nil
 }
@@ -435,7 +473,10 @@ func (t *TableOf[T]) Scan(ctx context.Context, opts ...ReadOption) iter.Seq2[T, 
 				var row T
 				v := reflect.ValueOf(&row).Elem()
 				for k := range fields {
-					fields[k].take(v.Field(fields[k].index), b.Columns[k].Cell(i))
+					if err := fields[k].read(v, b.Columns[k].Cell(i)); err != nil {
+						yield(zero, fmt.Errorf("oribi: table %q: %w", t.Table.tab.Name, err))
+						return
+					}
 				}
 				if !yield(row, nil) {
 					return

@@ -82,6 +82,8 @@ func appendValue(buf *[]byte, c *schema.Column, v any) (cell []byte, err error) 
 			return orEmpty(bytesOf(s)), nil
 		}
 		return byKind(buf, c, v)
+	case schema.Array:
+		return arrayCell(c, v)
 	case schema.Bool:
 		if b, ok := v.(bool); ok {
 			return appendBool(buf, b), nil
@@ -283,6 +285,8 @@ func checkCell(c *schema.Column, cell []byte) error {
 		return fmt.Errorf("a cell of %d bytes, %s has %d", len(cell), c.TypeName(), c.Type.Width())
 	case c.Type == schema.String || c.Type == schema.Varchar:
 		return checkText(c, cell)
+	case c.Type == schema.Array:
+		return checkArrayCell(c, cell)
 	case c.Type == schema.Bool && cell[0] > 1:
 		return fmt.Errorf("a bool of %d", cell[0])
 	case c.Type == schema.Date && !fits(c.Type, wide(cell)):
@@ -351,7 +355,7 @@ func allBelow(values []int64, bound int64) bool {
 func isText(t schema.Type) bool { return t == schema.String || t == schema.Varchar }
 
 // valueOf is a cell as a Go value: the integer, float or bool of the column's width; string; []byte; time.Time for date and
-// timestamp; Decimal; nil for NULL. Byte strings are copied.
+// timestamp; Decimal; []any for arrays; nil for NULL. Byte strings are copied.
 func valueOf(c *schema.Column, cell []byte) any {
 	if cell == nil {
 		return nil
@@ -361,6 +365,8 @@ func valueOf(c *schema.Column, cell []byte) any {
 		return string(cell)
 	case schema.Binary:
 		return append([]byte{}, cell...)
+	case schema.Array:
+		return arrayOf(c, cell)
 	case schema.Bool:
 		return cell[0] != 0
 	case schema.Int8:
