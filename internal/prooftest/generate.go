@@ -8,6 +8,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // Generator makes the steps of a history.
@@ -373,6 +374,9 @@ func (g *Generator) test(t *Table) Test {
 	i := g.r.IntN(len(t.Schema.Columns))
 	c := &t.Schema.Columns[i]
 	test := Test{Column: i, Op: batch.Op(1 + g.r.IntN(int(batch.NotNull))), Values: [][]byte{}}
+	if c.Type == schema.Array { // tested for NULL only
+		test.Op = batch.IsNull + batch.Op(g.r.IntN(2))
+	}
 	n := 1
 	switch test.Op {
 	case batch.IsNull, batch.NotNull:

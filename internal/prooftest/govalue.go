@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/oribi-db/oribi"
@@ -15,6 +16,17 @@ import (
 func goValue(c *schema.Column, cell []byte) any {
 	if cell == nil {
 		return nil
+	}
+	if c.Type == schema.Array {
+		elements, err := schema.ArrayElements(nil, c.Element, cell)
+		if err != nil {
+			panic(err) // the generator is wrong
+		}
+		element, out := c.Elements(), make([]any, len(elements))
+		for i, e := range elements {
+			out[i] = goValue(&element, e)
+		}
+		return out
 	}
 	var wide [16]byte
 	copy(wide[:], cell)
@@ -77,6 +89,9 @@ func sameValue(a, b any) bool {
 	case []byte:
 		y, ok := b.([]byte)
 		return ok && string(x) == string(y)
+	case []any:
+		y, ok := b.([]any)
+		return ok && slices.EqualFunc(x, y, sameValue)
 	}
 	return reflect.DeepEqual(a, b)
 }

@@ -136,6 +136,9 @@ func (f fields) column() schema.Column {
 	c := schema.Column{Name: f.words[1], Type: t, Encoding: schema.Encoding(f.int("encoding")),
 		Compression: schema.Compression(f.int("compression")), BlockBytes: int32(f.int("block")), Precision: f.int("precision"),
 		Scale: f.int("scale"), Length: f.int("length"), Nullable: f.bool("null"), Immutable: f.bool("immutable")}
+	if f.bool("array") {
+		c.Type, c.Element = schema.Array, t
+	}
 	c.Default, _ = parseCell(f.named["default"])
 	return c
 }

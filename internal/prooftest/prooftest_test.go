@@ -204,7 +204,11 @@ func TestRandomCellsFitTheirColumns(t *testing.T) {
 			if d, ok := goValue(c, cell).(oribi.Decimal); ok && !d.Unscaled.FitsDigits(c.Precision) {
 				t.Fatalf("%s: %v", c.TypeName(), d)
 			}
-			if p := (batch.Predicate{Type: c.Type, Op: batch.Eq, Values: [][]byte{cell}}); p.Prepare() != nil {
+			if c.Type == schema.Array {
+				if err := schema.CheckArray(c.Element, cell); err != nil {
+					t.Fatalf("%s: %v", c.TypeName(), err)
+				}
+			} else if p := (batch.Predicate{Type: c.Type, Op: batch.Eq, Values: [][]byte{cell}}); p.Prepare() != nil {
 				t.Fatalf("%s: %x is no cell", c.TypeName(), cell)
 			}
 		}

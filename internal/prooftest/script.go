@@ -78,8 +78,8 @@ func (st *Step) print(b *strings.Builder) {
 }
 
 func printColumn(b *strings.Builder, word string, c *schema.Column) {
-	fmt.Fprintf(b, "\n  %s %s type=%v encoding=%d compression=%d block=%d precision=%d scale=%d length=%d null=%v immutable=%v default=%s",
-		word, c.Name, c.Type, c.Encoding, c.Compression, c.BlockBytes, c.Precision, c.Scale, c.Length, c.Nullable, c.Immutable, cellText(c.Default, c.Default != nil))
+	fmt.Fprintf(b, "\n  %s %s type=%v array=%v encoding=%d compression=%d block=%d precision=%d scale=%d length=%d null=%v immutable=%v default=%s",
+		word, c.Name, c.Stored(), c.Type == schema.Array, c.Encoding, c.Compression, c.BlockBytes, c.Precision, c.Scale, c.Length, c.Nullable, c.Immutable, cellText(c.Default, c.Default != nil))
 }
 
 func (r *Read) print(b *strings.Builder) {

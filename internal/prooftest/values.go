@@ -14,7 +14,7 @@ var (
 	keyTypes = []schema.Type{schema.Int8, schema.Int16, schema.Int32, schema.Int64, schema.Uint8, schema.Uint16, schema.Uint32,
 		schema.Uint64, schema.Int128, schema.String, schema.Binary, schema.Varchar, schema.Timestamp, schema.Date,
 		schema.Decimal32, schema.Decimal64, schema.Decimal128}
-	allTypes = append([]schema.Type{schema.Bool, schema.Float, schema.Double}, keyTypes...)
+	allTypes = append([]schema.Type{schema.Bool, schema.Float, schema.Double, schema.Array, schema.Array}, keyTypes...)
 )
 
 // compressions and encodings that columns are given; what does not fit a type is left out.
@@ -53,12 +53,18 @@ func randomSchema(r *rand.Rand) *schema.Schema {
 }
 
 func randomAttributes(r *rand.Rand, c *schema.Column) {
-	if c.Encoding = encodings[r.IntN(len(encodings))]; !c.Encoding.Allowed(c.Type) {
+	if c.Type == schema.Array {
+		c.Element = schema.Array
+		for !c.Element.Scalar() || c.Element.Width() > 8 {
+			c.Element = allTypes[r.IntN(len(allTypes))]
+		}
+	}
+	if c.Encoding = encodings[r.IntN(len(encodings))]; !c.Encoding.Allowed(c.Stored()) {
 		c.Encoding = schema.Auto
 	}
 	c.Compression = compressions[r.IntN(len(compressions))]
 	c.BlockBytes = blockBytes[r.IntN(len(blockBytes))]
-	switch c.Type {
+	switch c.Stored() {
 	case schema.Varchar:
 		c.Length = 1 + r.IntN(12)
 	case schema.Decimal32:
@@ -68,7 +74,7 @@ func randomAttributes(r *rand.Rand, c *schema.Column) {
 	case schema.Decimal128:
 		c.Precision = 19 + r.IntN(20)
 	}
-	if c.Type.Decimal() {
+	if c.Stored().Decimal() {
 		c.Scale = r.IntN(c.Precision + 1)
 	}
 }
@@ -76,6 +82,8 @@ func randomAttributes(r *rand.Rand, c *schema.Column) {
 // randomCell makes a cell that is not NULL: often a small value that comes again, often one at an edge of its type, else any.
 func randomCell(r *rand.Rand, c *schema.Column) []byte {
 	switch c.Type {
+	case schema.Array:
+		return randomArray(r, c)
 	case schema.Bool:
 		return []byte{byte(r.IntN(2))}
 	case schema.Float:
@@ -97,6 +105,22 @@ func randomCell(r *rand.Rand, c *schema.Column) []byte {
 		return randomDecimal(r, c)
 	}
 	return randomInteger(r, c.Type.Width())
+}
+
+// randomArray makes mostly a few elements, some of them NULL, now and then none or so many that they fill a small cblock.
+func randomArray(r *rand.Rand, c *schema.Column) []byte {
+	n := r.IntN(5)
+	if r.IntN(60) == 0 {
+		n = r.IntN(1000)
+	}
+	element := c.Elements()
+	elements := make([][]byte, n)
+	for i := range elements {
+		if r.IntN(4) > 0 {
+			elements[i] = randomCell(r, &element)
+		}
+	}
+	return schema.AppendArray([]byte{}, c.Element, elements)
 }
 
 func randomInteger(r *rand.Rand, width int) []byte {

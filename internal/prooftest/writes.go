@@ -191,6 +191,13 @@ func vectorsOf(s *schema.Schema, ops []Op) []*batch.Vector {
 		for i := range ops {
 			columns[c].SetCell(i, ops[i].Cells[c])
 		}
+		if s.Columns[c].Type == schema.Array && len(ops)%2 == 0 { // the other form that the store takes
+			arrays := batch.NewArrays(s.Columns[c].Element)
+			if err := arrays.AppendUnpacked(columns[c], 0, len(ops)); err != nil {
+				panic(err) // the generator is wrong
+			}
+			columns[c] = arrays
+		}
 	}
 	return columns
 }
