@@ -145,6 +145,8 @@ func (c *Column) check(key bool) error {
 		return fail("a key column cannot be nullable")
 	case key && c.Immutable:
 		return fail("a key column is never changed and cannot be called immutable")
+	case key && c.Type == Array:
+		return fail("an array cannot be in a key")
 	case key && !c.Type.Keyable():
 		return fail("type %s cannot be in a key", c.Type)
 	case key && (c.Default != nil || c.ReadDefault != nil):

@@ -66,6 +66,17 @@ func TestJSONAndTextOfEveryType(t *testing.T) {
 		{"date", `"0001-01-01"`, "c606f5ff", `"0001-01-01"`, `0001-01-01`},
 		{"date", `"9999-12-31"`, "a0c02c00", `"9999-12-31"`, `9999-12-31`},
 		{"date", `"2024-02-29"`, "464d0000", `"2024-02-29"`, `2024-02-29`},
+		{"uint8", `255`, "ff", `255`, `255`},
+		{"uint64", `18446744073709551615`, "ffffffffffffffff", `18446744073709551615`, `18446744073709551615`},
+		{"int128", `-170141183460469231731687303715884105728`, "00000000000000000000000000000080", `-170141183460469231731687303715884105728`, `-170141183460469231731687303715884105728`},
+		{"array(int32)", `[ 5, null , -1 ]`, "03000505000000ffffffff", `[5,null,-1]`, `[5,null,-1]`},
+		{"array(int32)", `[]`, "0000", `[]`, `[]`},
+		{"array(bool)", `[true,false]`, "0200030100", `[true,false]`, `[true,false]`},
+		{"array(string)", `["a,\"b",null,""]`, "0300050400000004000000612c2262", `["a,\"b",null,""]`, `["a,\"b",null,""]`},
+		{"array(decimal(5,2))", `[1.5,"-0.05"]`, "02000396000000fbffffff", `["1.50","-0.05"]`, `["1.50","-0.05"]`},
+		{"array(date)", `["1970-01-02"]`, "01000101000000", `["1970-01-02"]`, `["1970-01-02"]`},
+		{"array(double)", `["NaN",1]`, "020003000000000000f87f000000000000f03f", `["NaN",1]`, `["NaN",1]`},
+		{"array(binary)", `["0xAB"]`, "01000101000000ab", `["0xab"]`, `["0xab"]`},
 	} {
 		col := column(t, c.typeName)
 		got, err := FromJSON([]byte{}, col, []byte(c.in))
@@ -120,6 +131,13 @@ func TestFromJSONRefusesWhatTheTypeCannotHold(t *testing.T) {
 		{"date", `"10000-01-01"`, "is no date"},
 		{"date", `5`, "want a date"},
 		{"string", `{}`, "not an object"},
+		{"int32", `[1]`, "not an array"},
+		{"array(int32)", `5`, "want an array, not a number"},
+		{"array(int32)", `{"a":1}`, "want an array, not an object"},
+		{"array(int32)", `[1,2147483648]`, `element 1: "2147483648" is out of range for int32`},
+		{"array(int32)", `[[1]]`, "element 0: want an integer, not an array"},
+		{"array(varchar(1))", `["a","ab"]`, "element 1: has 2 characters, varchar(1) holds 1"},
+		{"array(int8)", "[" + strings.Repeat("null,", 65535) + "1]", "has more than 65535 elements"},
 	} {
 		if got, err := FromJSON([]byte{}, column(t, c.typeName), []byte(c.in)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %s: got %x, %v, want error %q", c.typeName, c.in, got, err, c.want)

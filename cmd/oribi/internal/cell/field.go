@@ -10,7 +10,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// FromField appends the cell that text, a field of a CSV file without its quotes, is in column c: a JSON value without quotes.
+// FromField appends the cell that text, a field of a CSV file without its quotes, is in column c: a JSON value without quotes; an array is JSON throughout.
 // A NUL byte, which JSON has an escape for and CSV has not, is refused. Errors do not name the column.
 func FromField(dst []byte, c *schema.Column, text []byte) ([]byte, error) {
 	switch t := c.Type; {
@@ -41,6 +41,8 @@ func FromField(dst []byte, c *schema.Column, text []byte) ([]byte, error) {
 			return appendWide(dst, batch.Int128Of(v), t.Width()), nil
 		}
 		return FromDecimal(dst, c, string(text))
+	case t == schema.Array:
+		return arrayFromField(dst, c, text)
 	}
 	return integerFromField(dst, c, text)
 }

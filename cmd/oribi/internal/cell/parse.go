@@ -45,6 +45,8 @@ func FromJSON(dst []byte, c *schema.Column, value []byte) ([]byte, error) {
 		return floatFromJSON(dst, t, value)
 	case t.Decimal():
 		return decimalFromJSON(dst, c, value)
+	case t == schema.Array:
+		return arrayFromJSON(dst, c, value)
 	}
 	return integerFromJSON(dst, c, value)
 }

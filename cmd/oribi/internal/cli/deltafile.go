@@ -99,7 +99,7 @@ func deltaColumns(text string) (map[schema.ColumnID]deltaColumn, error) {
 
 func readDeltaColumn(object []byte) (id schema.ColumnID, c deltaColumn, err error) {
 	id, c.nullable = -1, true
-	typed := false
+	typed, array := false, false
 	for w := jsonin.Walk(object); w.Next(); {
 		switch string(w.Name) {
 		case "id":
@@ -119,10 +119,18 @@ func readDeltaColumn(object []byte) (id schema.ColumnID, c deltaColumn, err erro
 				return 0, c, fmt.Errorf("nullable: want true or false, not %s", jsonin.Kind(w.Value))
 			}
 			c.nullable = w.Value[0] == 't'
+		case "array":
+			if w.Value[0] != 't' && w.Value[0] != 'f' {
+				return 0, c, fmt.Errorf("array: want true or false, not %s", jsonin.Kind(w.Value))
+			}
+			array = w.Value[0] == 't'
 		}
 	}
 	if id < 0 || !typed {
 		return 0, c, errors.New(`a column needs "id" and "type"`)
+	}
+	if array {
+		c.column.Type, c.column.Element = schema.Array, c.column.Type
 	}
 	return id, c, nil
 }
@@ -253,6 +261,10 @@ func (d *deltaPrinter) appendColumns(dst []byte, c change.Delta) ([]byte, error)
 			return nil, fault.Corruptf("row %d: column %d: NULL, but the column is not nullable", c.Row, id)
 		case cell != nil && !column.column.Type.Variable() && len(cell) != column.column.Type.Width():
 			return nil, fault.Corruptf("row %d: column %d: %d bytes, want %d", c.Row, id, len(cell), column.column.Type.Width())
+		case cell != nil && column.column.Type == schema.Array:
+			if err := schema.CheckArray(column.column.Element, cell); err != nil {
+				return nil, fmt.Errorf("row %d: column %d: %w", c.Row, id, err)
+			}
 		}
 		dst = celltext.AppendJSON(dst, &column.column, cell)
 	}

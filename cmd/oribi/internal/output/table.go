@@ -105,6 +105,8 @@ func (r *tableRows) render(k int, cell []byte) heldCell {
 	switch r.columns[k].Type {
 	case schema.String, schema.Varchar:
 		r.text, width = appendPrintable(r.text, cell, limit)
+	case schema.Array:
+		r.text, width = appendPrintable(r.text, celltext.AppendText(nil, &r.columns[k], cell), limit)
 	case schema.Binary:
 		cell = cell[:min(len(cell), limit)]
 		fallthrough

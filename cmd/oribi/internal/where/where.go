@@ -212,7 +212,7 @@ func literalCell(c *schema.Column, t token, mark string) ([]byte, error) {
 
 func numeric(t schema.Type) bool {
 	switch t {
-	case schema.Bool, schema.String, schema.Varchar, schema.Binary, schema.Date:
+	case schema.Bool, schema.String, schema.Varchar, schema.Binary, schema.Date, schema.Array:
 		return false
 	}
 	return true

@@ -1,0 +1,43 @@
+package cell
+
+import (
+	"fmt"
+
+	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// arrayFromJSON appends the cell of an array column: a JSON array of values of the elements' type, null for a NULL element.
+func arrayFromJSON(dst []byte, c *schema.Column, value []byte) ([]byte, error) {
+	if value[0] != '[' {
+		return dst, want("an array", value)
+	}
+	var elements [][]byte
+	buf := []byte{} // grown, it leaves behind what elements lie in
+	element := c.Elements()
+	for w := jsonin.Walk(value); w.Next(); {
+		if len(elements) == schema.MaxElements {
+			return dst, fmt.Errorf("has more than %d elements", schema.MaxElements)
+		}
+		if jsonin.IsNull(w.Value) {
+			elements = append(elements, nil)
+			continue
+		}
+		from := len(buf)
+		var err error
+		if buf, err = FromJSON(buf, &element, w.Value); err != nil {
+			return dst, fmt.Errorf("element %d: %w", len(elements), err)
+		}
+		elements = append(elements, buf[from:len(buf):len(buf)])
+	}
+	return schema.AppendArray(dst, c.Element, elements), nil
+}
+
+// arrayFromField reads a field of CSV that is an array: the text of a JSON array.
+func arrayFromField(dst []byte, c *schema.Column, text []byte) ([]byte, error) {
+	text = jsonin.Trim(text)
+	if err := jsonin.Check(text); err != nil {
+		return dst, err
+	}
+	return arrayFromJSON(dst, c, text)
+}
