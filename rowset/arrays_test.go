@@ -14,6 +14,7 @@ import (
 	"github.com/oribi-db/oribi/internal/corpustest"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/schema"
@@ -147,8 +148,8 @@ func TestWindowOfLongArraysIsReadInFull(t *testing.T) {
 func TestFilesOfTheWrongShapeAreCorrupt(t *testing.T) {
 	write := func(t *testing.T, second schema.Column) (*disk, *meta.RowSet) {
 		second.ID, second.Name, second.Nullable = 2, "v", true
-		w := newWorld(t, newRand(t), mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, second}, 1), 20)
-		return w.disk, w.write(t, newRand(t), mvcc.Min)
+		w := newWorld(t, seedtest.Rand(t), mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, second}, 1), 20)
+		return w.disk, w.write(t, seedtest.Rand(t), mvcc.Min)
 	}
 	shapes := map[string]schema.Column{"int32": {Type: schema.Int32}, "array(int32)": {Type: schema.Array, Element: schema.Int32},
 		"array(int64)": {Type: schema.Array, Element: schema.Int64}, "binary": {Type: schema.Binary}}
