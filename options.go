@@ -52,6 +52,9 @@ type Options struct {
 	// Listener is called after each flush, compaction and ingest, by the goroutine that did it, with no lock of the table held. It must not
 	// call Close, which waits for it. Default: none.
 	Listener func(Event)
+	// Progress is told now and then how many of its rows a flush or a merging compaction has read. It is called by the goroutine that does
+	// the work, with locks of the table held: it must be quick and must not use the store. Default: none.
+	Progress func(table string, rows, of int64)
 
 	// Manual leaves flushes and compactions to the caller, save the flushes that the memory limit forces.
 	Manual bool

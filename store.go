@@ -343,6 +343,7 @@ func (s *Store) tabletOptions() tablet.Options {
 		GrowMem:     s.budget.Grower(budget.MemRowSet),
 		TargetBytes: s.opts.RowSetBytes,
 		Logger:      s.opts.Logger,
+		Progress:    s.opts.Progress,
 	}
 }
 

@@ -39,6 +39,8 @@ type Job struct {
 	// Floor is the earliest timestamp at which the result must still answer reads; Min keeps everything.
 	Floor  mvcc.Timestamp
 	Writer *rowset.RollingWriter
+	// Progress is told, batch by batch, how many rows have been read. Nil: nobody asks.
+	Progress func(rowsRead int64)
 }
 
 // Stats counts the rows of one Run, ghosts included.
@@ -92,6 +94,9 @@ func (m *merger) load(s *source) error {
 		return err
 	}
 	m.stats.RowsRead += int64(len(rows.Keys))
+	if m.job.Progress != nil {
+		m.job.Progress(m.stats.RowsRead)
+	}
 	*s = source{in: s.in, rows: rows}
 	m.insert(s)
 	return nil

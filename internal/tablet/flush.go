@@ -245,10 +245,26 @@ func (r *rewrite) thaw() {
 	}
 }
 
+// rows is how many rows write reads, ghosts included: those of the rowsets that it replaces, or else of the MemRowSet.
+func (r *rewrite) rows() (n int64) {
+	if len(r.in) == 0 {
+		return int64(r.old.mem.Len())
+	}
+	for _, d := range r.in {
+		n += d.Stored().Rows
+	}
+	return n
+}
+
 // write rewrites inputs into new rowsets.
 func (r *rewrite) write(ctx context.Context, inputs []compaction.Input) error {
 	w := rowset.NewRollingWriter(r.creation, r.old.shape.Schema, r.t.newRowSetID, r.t.opts.TargetBytes)
-	stats, err := compaction.Run(ctx, compaction.Job{Schema: r.old.shape.Schema, Inputs: inputs, Floor: r.floor, Writer: w})
+	job := compaction.Job{Schema: r.old.shape.Schema, Inputs: inputs, Floor: r.floor, Writer: w}
+	if tell := r.t.opts.Progress; tell != nil {
+		of := r.rows()
+		job.Progress = func(rows int64) { tell(r.t.Name, rows, of) }
+	}
+	stats, err := compaction.Run(ctx, job)
 	if err != nil {
 		return fmt.Errorf("table %q: %w", r.t.Name, err)
 	}

@@ -69,6 +69,9 @@ type Options struct {
 	GrowMem     func(n int64) // told of the bytes that MemRowSets take
 	TargetBytes int64         // size at which a flush or compaction starts a new rowset; 0 = 32 MiB
 	Logger      *slog.Logger
+
+	// Progress is told of a flush or merge how many of its rows have been read; nil = nobody asks. Locks of the table are held.
+	Progress func(table string, rows, of int64)
 }
 
 // Tablet is one table.

@@ -21,10 +21,16 @@ import (
 const memoryLimit = 256 << 20
 
 // withStore opens an existing store for the time of use. Who only reads opens it read-only.
-func withStore(dir string, readOnly bool, use func(*oribi.Store) error) (err error) {
-	store, err := oribi.Open(dir, &oribi.Options{ReadOnly: readOnly, ErrorIfMissing: true, MemoryLimit: memoryLimit})
+func withStore(dir string, readOnly bool, use func(*oribi.Store) error) error {
+	return withOptions(dir, oribi.Options{ReadOnly: readOnly}, use)
+}
+
+// withOptions opens an existing store with options besides those that the command always sets.
+func withOptions(dir string, o oribi.Options, use func(*oribi.Store) error) (err error) {
+	o.ErrorIfMissing, o.MemoryLimit = true, memoryLimit
+	store, err := oribi.Open(dir, &o)
 	if err != nil {
-		if _, missing := os.Stat(dir); !readOnly && errors.Is(missing, fs.ErrNotExist) {
+		if _, missing := os.Stat(dir); !o.ReadOnly && errors.Is(missing, fs.ErrNotExist) {
 			return &helped{err, "oribi store init " + dir + " makes a store"}
 		}
 		return err

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/progress"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/schemafile"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/when"
 	"github.com/oribi-db/oribi/schema"
@@ -67,7 +68,7 @@ func (a *app) tableDrop() *cobra.Command {
 
 func (a *app) tableFlush() *cobra.Command {
 	return a.verb("flush DIR NAME", "Write to files what memory holds of a table", func(cmd *cobra.Command, args []string) error {
-		return a.work(cmd.Context(), args, (*oribi.Table).FlushResult)
+		return a.work(cmd.Context(), "flush", args, (*oribi.Table).FlushResult)
 	})
 }
 
@@ -78,7 +79,7 @@ func (a *app) tableCompact() *cobra.Command {
 		if !ok {
 			return usage(fmt.Errorf("--kind: %q is not one of merge, major, minor, undo-gc", kind))
 		}
-		return a.work(cmd.Context(), args, work)
+		return a.work(cmd.Context(), "compact", args, work)
 	})
 	c.Flags().StringVar(&kind, "kind", "merge", "merge rowsets; bring changes into the base files (major); make one delta file of several (minor);\n"+
 		"give back what history no longer holds (undo-gc)")
@@ -109,10 +110,21 @@ func flushed(work func(*oribi.Table, context.Context) (oribi.CompactionResult, e
 	}
 }
 
-// work does a flush or compaction and prints what it came to.
-func (a *app) work(ctx context.Context, args []string, do func(*oribi.Table, context.Context) (oribi.CompactionResult, error)) error {
-	return withTable(args[0], args[1], writing, func(t *oribi.Table) error {
+// work does a flush or compaction, shows how many of the rows it has read, and prints what it came to.
+func (a *app) work(ctx context.Context, what string, args []string, do func(*oribi.Table, context.Context) (oribi.CompactionResult, error)) error {
+	bar := a.bar(progress.Options{What: what})
+	defer bar.Stop()
+	tell := func(_ string, rows, of int64) {
+		bar.SetTotal(of)
+		bar.Set(rows)
+	}
+	return withOptions(args[0], oribi.Options{Progress: tell}, func(store *oribi.Store) error {
+		t, err := store.Table(args[1])
+		if err != nil {
+			return err
+		}
 		r, err := do(t, ctx)
+		bar.Stop()
 		if err != nil {
 			return err
 		}
