@@ -100,8 +100,17 @@ var scrub = []struct {
 	{regexp.MustCompile(`"id":"\w*"`), `"id":"UUID"`},
 	{regexp.MustCompile(`: key (\[.*\]|\{.*\}|\S+): `), ": key KEY: "},
 	{regexp.MustCompile(`\(20\d\d-[-0-9T:.]+Z\)`), "(TIME)"},
-	{regexp.MustCompile(`\b\d[\d.]* ([KM]i)?B\b`), "#"},
 	{regexp.MustCompile(`"(bytes|bytes_written|live|dead|log|metadata)":[1-9]\d*`), `"$1":#`},
+}
+
+// size is one with its unit. In a column it is replaced by as many characters, so that the script shows how it stands there.
+var size = regexp.MustCompile(`( {2,})?\b\d[\d.]* ([KM]i)?B\b`)
+
+func scrubSize(text string) string {
+	if strings.HasPrefix(text, "  ") {
+		return strings.Repeat(" ", len(text)-1) + "#"
+	}
+	return "#"
 }
 
 func (s *step) run(t *testing.T, dir string) []string {
@@ -125,6 +134,7 @@ func (s *step) run(t *testing.T, dir string) []string {
 		for _, r := range scrub {
 			text = r.pattern.ReplaceAllString(text, r.with)
 		}
+		text = size.ReplaceAllStringFunc(text, scrubSize)
 		for line := range strings.Lines(text) {
 			line = strings.TrimSuffix(line, "\n")
 			if mark == "" && line == "" {

@@ -16,9 +16,9 @@ func TestTerminalGetsATable(t *testing.T) {
 	for _, c := range []struct {
 		environment, want string
 	}{
-		{"TERM=xterm", "\x1b[1mtable  rows  rowsets  bytes\x1b[0m\nt         0        0  0 B\n\x1b[2m(1 row)\x1b[0m\n"},
-		{"NO_COLOR=1", "table  rows  rowsets  bytes\nt         0        0  0 B\n(1 row)\n"},
-		{"TERM=dumb", "table  rows  rowsets  bytes\nt         0        0  0 B\n(1 row)\n"},
+		{"TERM=xterm", "\x1b[1mtable  rows  rowsets  bytes\x1b[0m\nt         0        0    0 B\n\x1b[2m(1 row)\x1b[0m\n"},
+		{"NO_COLOR=1", "table  rows  rowsets  bytes\nt         0        0    0 B\n(1 row)\n"},
+		{"TERM=dumb", "table  rows  rowsets  bytes\nt         0        0    0 B\n(1 row)\n"},
 	} {
 		cmd := exec.Command(binary, "table", "list", dir)
 		cmd.Env = append(without("NO_COLOR"), c.environment)

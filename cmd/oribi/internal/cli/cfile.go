@@ -47,7 +47,7 @@ func (a *app) cfileInfo() *cobra.Command {
 			return err
 		}
 		return a.withCFile(cmd.Context(), args[0], func(r *cfile.Reader) error {
-			f, err := cfileFields(r)
+			f, err := cfileFields(r, form)
 			if err := checked(err, r); err != nil {
 				return err
 			}
@@ -61,9 +61,9 @@ func (a *app) cfileInfo() *cobra.Command {
 func (a *app) cfileDump() *cobra.Command {
 	var format string
 	c := a.verb("dump FILE", "Print the cells, one JSON value a line", func(cmd *cobra.Command, args []string) error {
-		form, err := output.ParseFormat(format)
+		form, err := a.format(format)
 		if err != nil {
-			return usage(fmt.Errorf("--format: %w", err))
+			return err
 		}
 		return a.withCFile(cmd.Context(), args[0], func(r *cfile.Reader) error {
 			if form == output.CSV || form == output.Table {
@@ -73,7 +73,7 @@ func (a *app) cfileDump() *cobra.Command {
 			return ended(checked(eachWindow(cmd.Context(), r, p.Vector), r), p)
 		})
 	})
-	c.Flags().StringVar(&format, "format", "jsonl", "table, csv, jsonl or json")
+	formatFlag(c, &format)
 	return c
 }
 

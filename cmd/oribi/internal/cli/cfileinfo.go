@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -40,7 +41,7 @@ func (l *layout) add(c cfile.Cblock) error {
 }
 
 // cfileFields is what "cfile info" tells of a file. Names that "cfile write --spec" takes mean the same here.
-func cfileFields(r *cfile.Reader) (*fields, error) {
+func cfileFields(r *cfile.Reader, form output.Format) (*fields, error) {
 	l := layout{bytes: map[cfile.CblockKind]int64{}}
 	if err := r.Cblocks(l.add); err != nil {
 		return nil, err
@@ -73,7 +74,7 @@ func cfileFields(r *cfile.Reader) (*fields, error) {
 		f.plain("dict_words", l.words)
 		f.plain("dict_blocks_plain", l.plainWords)
 	}
-	f.json("bytes", bytesFields(r, &l).appendJSON(nil))
+	f.part("bytes", bytesFields(r, &l), form)
 	f.json("metadata", metadata(r))
 	return f, nil
 }

@@ -26,9 +26,9 @@ import (
 func (a *app) deltaDump() *cobra.Command {
 	var columns, kind, format string
 	c := a.verb("dump FILE", "Print the changes in a delta file, one a line", func(cmd *cobra.Command, args []string) error {
-		form, err := output.ParseFormat(format)
+		form, err := a.format(format)
 		if err != nil {
-			return usage(fmt.Errorf("--format: %w", err))
+			return err
 		}
 		types, err := deltaColumns(columns)
 		if err != nil {
@@ -61,7 +61,7 @@ tells it; when no row has two, a name that begins with redo or undo does. Withou
 all rows are taken for undos, all else for redos. --type says it.`
 	c.Flags().StringVar(&columns, "columns", "[]", `types of the columns, as [{"id":11,"type":"INT32","nullable":false},…]; values of others are printed as "0x…"`)
 	c.Flags().StringVar(&kind, "type", "", "redo or undo (default: what the order of the changes tells)")
-	c.Flags().StringVar(&format, "format", "jsonl", "table, csv, jsonl or json")
+	formatFlag(c, &format)
 	return c
 }
 

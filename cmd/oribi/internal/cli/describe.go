@@ -16,23 +16,6 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// sized is a column of byte counts: a number, or for people a size with its unit.
-func sized(name string, form output.Format) schema.Column {
-	if form == output.Table {
-		return schema.Column{Name: name, Type: schema.String, Nullable: true}
-	}
-	return schema.Column{Name: name, Type: schema.Int64, Nullable: true}
-}
-
-// setSize sets a cell of a sized column.
-func setSize(v *batch.Vector, i int, n int64) {
-	if v.Type == schema.String {
-		v.SetCell(i, []byte(figures.Size(n)))
-	} else {
-		batch.Values[int64](v)[i] = n
-	}
-}
-
 func (a *app) tableList() *cobra.Command {
 	var format string
 	c := a.verb("list DIR", "List tables", func(_ *cobra.Command, args []string) error {
@@ -43,7 +26,7 @@ func (a *app) tableList() *cobra.Command {
 		return withStore(args[0], reading, func(store *oribi.Store) error {
 			tables := store.Tables()
 			b := batch.New([]schema.Column{{Name: "table", Type: schema.String}, {Name: "rows", Type: schema.Int64},
-				{Name: "rowsets", Type: schema.Int64}, sized("bytes", form)}, len(tables))
+				{Name: "rowsets", Type: schema.Int64}, {Name: "bytes", Type: schema.Int64}}, len(tables))
 			for i, t := range tables {
 				stats, err := t.Stats(false)
 				if err != nil {
@@ -52,9 +35,9 @@ func (a *app) tableList() *cobra.Command {
 				b.Columns[0].SetCell(i, []byte(t.Name()))
 				batch.Values[int64](b.Columns[1])[i] = stats.LiveRows
 				batch.Values[int64](b.Columns[2])[i] = int64(stats.RowSets)
-				setSize(b.Columns[3], i, stats.Bytes)
+				batch.Values[int64](b.Columns[3])[i] = stats.Bytes
 			}
-			return a.printBatch(b, form)
+			return a.printBatch(b, form, "bytes")
 		})
 	})
 	formatFlag(c, &format)
@@ -79,11 +62,11 @@ func (a *app) tableDescribe() *cobra.Command {
 		return withTable(args[0], args[1], reading, func(t *oribi.Table) error {
 			switch {
 			case stats:
-				b, err := columnStats(cmd.Context(), t, form)
+				b, err := columnStats(cmd.Context(), t)
 				if err != nil {
 					return err
 				}
-				return a.printBatch(b, form)
+				return a.printBatch(b, form, "bytes", "raw_bytes")
 			case form == output.Table:
 				return a.describeTable(t)
 			case form == output.CSV:
@@ -155,7 +138,7 @@ func cellOf(b bool) []byte {
 
 // columnStats is a row a column: what its files take, and what its live values would take as they are, NULLs nothing. Rows
 // that are not flushed have values but take nothing on disk yet.
-func columnStats(ctx context.Context, t *oribi.Table, form output.Format) (*batch.Batch, error) {
+func columnStats(ctx context.Context, t *oribi.Table) (*batch.Batch, error) {
 	s := t.Schema()
 	stats, err := t.Stats(true)
 	if err != nil {
@@ -167,7 +150,7 @@ func columnStats(ctx context.Context, t *oribi.Table, form output.Format) (*batc
 	}
 	b := batch.New([]schema.Column{{Name: "column", Type: schema.String}, {Name: "type", Type: schema.String},
 		{Name: "encoding", Type: schema.String, Nullable: true}, {Name: "compression", Type: schema.String, Nullable: true},
-		sized("bytes", form), sized("raw_bytes", form),
+		{Name: "bytes", Type: schema.Int64}, {Name: "raw_bytes", Type: schema.Int64},
 		{Name: "ratio", Type: schema.Double, Nullable: true}, {Name: "bytes_per_row", Type: schema.Double, Nullable: true}}, len(s.Columns))
 	for i := range stats.Columns {
 		c := &stats.Columns[i]
@@ -175,8 +158,8 @@ func columnStats(ctx context.Context, t *oribi.Table, form output.Format) (*batc
 		b.Columns[1].SetCell(i, []byte(s.Columns[i].TypeName()))
 		b.Columns[2].SetCell(i, joinNames(c.Encodings, schemafile.EncodingName))
 		b.Columns[3].SetCell(i, joinNames(c.Compressions, schemafile.CompressionName))
-		setSize(b.Columns[4], i, c.Bytes)
-		setSize(b.Columns[5], i, raw[i])
+		batch.Values[int64](b.Columns[4])[i] = c.Bytes
+		batch.Values[int64](b.Columns[5])[i] = raw[i]
 		setQuotient(b.Columns[6], i, raw[i], c.Bytes)
 		setQuotient(b.Columns[7], i, c.Bytes, stats.LiveRows)
 	}

@@ -69,7 +69,7 @@ func (a *app) printFields(f *fields, form output.Format) error {
 	}
 	w := output.New(a.stdout, form, b.Schema)
 	style := a.style()
-	style.Bare = true
+	style.Bare, style.Width = true, 0 // one record: nothing of it is cut
 	w.Style(style)
 	if err := w.Write(b); err != nil {
 		return err

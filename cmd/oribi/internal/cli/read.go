@@ -58,9 +58,12 @@ func (a *app) style() output.Style {
 	return output.Style{Width: terminalWidth(a.file), Colour: !plain}
 }
 
-// printBatch prints the rows of one batch.
-func (a *app) printBatch(b *batch.Batch, form output.Format) error {
-	w := a.writer(form, b.Schema)
+// printBatch prints the rows of one batch; for people, columns of those names as sizes with their units.
+func (a *app) printBatch(b *batch.Batch, form output.Format, sizes ...string) error {
+	w := output.New(a.stdout, form, b.Schema)
+	style := a.style()
+	style.Sizes = sizes
+	w.Style(style)
 	if err := w.Write(b); err != nil {
 		return err
 	}

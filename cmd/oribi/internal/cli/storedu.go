@@ -57,13 +57,13 @@ func usageFields(u *oribi.DiskUsage, form output.Format) *fields {
 // printUsageFiles prints a line a file.
 func (a *app) printUsageFiles(files []oribi.FileUsage, form output.Format) error {
 	b := batch.New([]schema.Column{{Name: "file", Type: schema.String}, {Name: "kind", Type: schema.String},
-		sized("length", form), sized("allocated", form), sized("live", form), sized("dead", form)}, len(files))
+		{Name: "length", Type: schema.Int64}, {Name: "allocated", Type: schema.Int64}, {Name: "live", Type: schema.Int64}, {Name: "dead", Type: schema.Int64}}, len(files))
 	for i, file := range files {
 		b.Columns[0].SetCell(i, []byte(file.Name))
 		b.Columns[1].SetCell(i, []byte(file.Kind))
 		for j, n := range []int64{file.Length, file.Allocated, file.Live, file.Dead} {
-			setSize(b.Columns[2+j], i, n)
+			batch.Values[int64](b.Columns[2+j])[i] = n
 		}
 	}
-	return a.printBatch(b, form)
+	return a.printBatch(b, form, "length", "allocated", "live", "dead")
 }

@@ -7,10 +7,11 @@ const (
 	mostWidth = 60 // without a terminal, a wider cell sticks out, so that it does not push its column apart
 )
 
-// column is what fitting needs to know of a column: the widest cell seen, the header's width, and whether cells may be cut.
+// column is what fitting needs to know of a column: the widest cell seen, the header's width, and whether cells may be cut; and
+// whether they are sizes.
 type column struct {
 	cells, header int
-	cut           bool
+	cut, size     bool
 }
 
 func (c *column) natural() int { return max(c.cells, c.header) }

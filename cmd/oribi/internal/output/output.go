@@ -13,6 +13,7 @@ package output
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/celltext"
@@ -81,6 +82,12 @@ func New(out io.Writer, f Format, columns []schema.Column) *Writer {
 func (w *Writer) Style(s Style) {
 	if r, ok := w.rows.(*tableRows); ok {
 		r.style = s
+		for i := range r.seen {
+			r.seen[i].size = slices.Contains(s.Sizes, r.columns[i].Name)
+			if s.Bare {
+				r.seen[i].header = 0
+			}
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"encoding/binary"
 	"math"
 
 	"github.com/oribi-db/oribi/batch"
@@ -20,6 +21,8 @@ type Style struct {
 	Width  int  // columns of the terminal; 0 = no terminal: nothing is cut or left out
 	Colour bool // the header bold, NULL and the count dim
 	Bare   bool // neither header nor count
+
+	Sizes []string // columns of type int64 that are byte counts, shown with their units
 }
 
 // Colours.
@@ -111,7 +114,11 @@ func (r *tableRows) render(k int, cell []byte) heldCell {
 		cell = cell[:min(len(cell), limit)]
 		fallthrough
 	default:
-		r.text = celltext.AppendText(r.text, &r.columns[k], cell)
+		if r.seen[k].size {
+			r.text = append(r.text, figures.Size(int64(binary.LittleEndian.Uint64(cell)))...)
+		} else {
+			r.text = celltext.AppendText(r.text, &r.columns[k], cell)
+		}
 		width = len(r.text) - from
 	}
 	return heldCell{len(r.text) - from, width, false}

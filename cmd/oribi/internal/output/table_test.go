@@ -211,3 +211,16 @@ func TestSingleRowThatDoesNotFitIsPrintedUpright(t *testing.T) {
 		t.Errorf("two rows:\n%s", got)
 	}
 }
+
+func TestSizesHaveUnitsAndStandToTheRight(t *testing.T) {
+	b := batch.New([]schema.Column{{Name: "t", Type: schema.String}, {Name: "bytes", Type: schema.Int64}, {Name: "n", Type: schema.Int64}}, 2)
+	for i, n := range []int64{17, 1 << 20} {
+		b.Columns[0].SetCell(i, []byte("x"))
+		batch.Values[int64](b.Columns[1])[i] = n
+		batch.Values[int64](b.Columns[2])[i] = n
+	}
+	want := "t    bytes        n\nx     17 B       17\nx  1.0 MiB  1048576\n(2 rows)\n"
+	if got := printed(t, Style{Sizes: []string{"bytes"}}, b); got != want {
+		t.Errorf("%swant\n%s", got, want)
+	}
+}
