@@ -157,7 +157,7 @@ func (a *app) load(ctx context.Context, f *loadFlags, o load.Options, dir, table
 		return err
 	})
 	in.bar.Stop()
-	if !begun || result.Rows < 0 {
+	if _, bad := errors.AsType[*apply.LineError](err); !begun && !bad || result.Rows < 0 {
 		return err // there is nothing to tell, or it is not known what is in
 	}
 	told := ""

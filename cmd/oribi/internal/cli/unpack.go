@@ -36,7 +36,13 @@ type piece struct {
 
 // unpack reads the packed file in. Close closes file. Errors: a file that does not begin as a packed one.
 func unpack(in io.Reader, file io.Closer) (*unpacked, error) {
-	z, err := gzip.NewReader(bufio.NewReaderSize(in, 64<<10))
+	buffered := bufio.NewReaderSize(in, 64<<10)
+	if magic, err := buffered.Peek(2); err != nil && err != io.EOF {
+		return nil, err
+	} else if string(magic) != "\x1f\x8b" {
+		return nil, fmt.Errorf("not packed: %w", gzip.ErrHeader)
+	}
+	z, err := gzip.NewReader(buffered)
 	if err != nil {
 		return nil, packedError(err)
 	}

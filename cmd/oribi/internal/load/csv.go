@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/cell"
@@ -43,7 +44,7 @@ func csvRows(in io.Reader, m *maker, o *Options) (*csvSource, error) {
 	for _, name := range names {
 		i := m.schema.Index(name)
 		if i < 0 {
-			return s, columnError(name, fmt.Errorf("no such column in table %q", o.Table.Name()))
+			return s, columnError(name, fmt.Errorf("no such column in table %q%s", o.Table.Name(), otherDelimiter(names)))
 		}
 		given[i] = true
 		s.places = append(s.places, i)
@@ -58,6 +59,19 @@ func csvRows(in io.Reader, m *maker, o *Options) (*csvSource, error) {
 		}
 	}
 	return s, nil
+}
+
+// otherDelimiter is a hint where the one name of a header holds what is likely to stand between several.
+func otherDelimiter(names []string) string {
+	if len(names) != 1 {
+		return ""
+	}
+	for _, d := range []struct{ text, flag string }{{";", ";"}, {"\t", `\t`}, {"|", "|"}, {",", ","}} {
+		if strings.Contains(names[0], d.text) {
+			return fmt.Sprintf("; for fields that %q parts, say --delimiter '%s'", d.text, d.flag)
+		}
+	}
+	return ""
 }
 
 func (s *csvSource) line() int   { return s.reader.Line }

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+)
+
+// overlapping makes a store with a table t of so many rows: in two rowsets over the same keys, with two files of changes beside one of them, and
+// the last third in memory.
+func overlapping(t *testing.T, rows int) string {
+	t.Helper()
+	ground := t.TempDir()
+	dir, file := filepath.Join(ground, "S"), filepath.Join(ground, "rows.csv")
+	succeed(t, "store", "init", dir)
+	if _, errs, code := command(strings.NewReader(`{"columns":[{"name":"k","type":"int32","key":true},{"name":"v","type":"string"}]}`), "table", "create", dir, "t", "--schema", "-"); code != 0 {
+		t.Fatal(errs)
+	}
+	for step, first := range []int{0, 1, 0, 0, rows} { // the keys from there on, every other one
+		var text strings.Builder
+		text.WriteString("k,v\n")
+		for i := range rows / 3 {
+			fmt.Fprintf(&text, "%d,text %d\n", 2*i+first, i+step)
+		}
+		if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, errs, code := command(nil, "table", "load", dir, "t", file, "--mode", "upsert"); code != 0 {
+			t.Fatal(errs)
+		}
+		if first < rows {
+			succeed(t, "table", "flush", dir, "t")
+		}
+	}
+	return dir
+}
+
+// goneReader is a pipe that nobody reads any more.
+type goneReader struct{}
+
+func (goneReader) Write([]byte) (int, error) {
+	return 0, &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}
+}
+
+// Whoever prints ends with exit code 0 and says nothing when nobody reads any more, whatever the form.
+func TestAllCommandsEndQuietlyWithoutAReader(t *testing.T) {
+	dir := overlapping(t, 99)
+	loose := filepath.Join(filepath.Dir(dir), "loose")
+	succeed(t, "table", "extract", dir, "t", loose)
+	find := func(pattern string) string {
+		names, err := filepath.Glob(filepath.Join(loose, "rowset-*", pattern))
+		if err != nil || len(names) == 0 {
+			t.Fatalf("no %s: %v", pattern, err)
+		}
+		return names[0]
+	}
+	column, filter, undo := find("*.cfile"), find("*.bloom"), find("undo-*")
+	var runs [][]string
+	for _, format := range []string{"table", "csv", "jsonl", "json"} {
+		for _, args := range [][]string{{"store", "info", dir}, {"table", "list", dir}, {"table", "describe", dir, "t"}, {"table", "describe", dir, "t", "--stats"},
+			{"table", "scan", dir, "t"}, {"table", "get", dir, "t", "2"}, {"table", "history", dir, "t", "2"}, {"table", "diff", dir, "t", "--from", "1", "--to", "latest"},
+			{"cfile", "info", column}, {"cfile", "dump", column}, {"cfile", "blocks", column}, {"cfile", "advise", column}, {"bloom", "info", filter}, {"delta", "dump", undo}} {
+			runs = append(runs, append(args, "--format", format))
+		}
+	}
+	runs = append(runs, [][]string{{"store", "verify", dir}, {"table", "count", dir, "t"}, {"table", "compact", dir, "t"}, {"table", "flush", dir, "t"},
+		{"cfile", "seek", column, "2"}, {"cfile", "verify", column}, {"cfile", "blocks", "--annotate", column}, {"bloom", "probe", filter, "00"},
+		{"help"}, {"help", "table", "scan"}, {"table", "scan", "--help"}, {"version"}, {"completion", "bash"}, {"demo"}}...)
+	for _, args := range runs {
+		var errs bytes.Buffer
+		a := &app{stdout: &stdout{out: goneReader{}}, stderr: &errs}
+		if code := a.run(context.Background(), args); code != 0 || errs.Len() > 0 {
+			t.Errorf("oribi %s: exit code %d: %s", strings.Join(args, " "), code, errs.String())
+		}
+	}
+}
+
+// countdown is a context that is cancelled when somebody has asked for its error so often.
+type countdown struct {
+	context.Context
+	left atomic.Int64
+	done chan struct{}
+}
+
+func newCountdown(asked int) *countdown {
+	c := &countdown{Context: context.Background(), done: make(chan struct{})}
+	c.left.Store(int64(asked))
+	return c
+}
+
+func (c *countdown) Done() <-chan struct{} { return c.done }
+
+func (c *countdown) Err() error {
+	switch left := c.left.Add(-1); {
+	case left >= 0:
+		return nil
+	case left == -1:
+		close(c.done)
+	}
+	return context.Canceled
+}
+
+// Interrupted at any of the points where a command looks whether it is, it ends with exit code 130, says so in a line, and leaves the store whole,
+// with all its rows. What it had printed before ends with a whole line.
+func TestInterruptedCommandsLeaveTheStoreWhole(t *testing.T) {
+	const rows = 30_000
+	growth := 1
+	if testing.Short() {
+		growth = 10
+	}
+	dir := overlapping(t, rows)
+	for _, args := range [][]string{{"table", "scan", dir, "t"}, {"table", "count", dir, "t", "--where", "k > 5"}, {"table", "diff", dir, "t", "--from", "1", "--to", "latest"},
+		{"table", "describe", dir, "t", "--stats"}, {"store", "verify", dir}, {"table", "flush", dir, "t"},
+		{"table", "compact", dir, "t", "--kind", "minor"}, {"table", "compact", dir, "t", "--kind", "major"}, {"table", "compact", dir, "t"}} {
+		name := "oribi " + strings.Join(args, " ")
+		interrupted := 0
+		for asked := 0; ; asked += 1 + asked*growth/2 {
+			var out, errs bytes.Buffer
+			a := &app{stdout: &stdout{out: &out}, stderr: &errs}
+			code := a.run(newCountdown(asked), args)
+			if n := out.Len(); n > 0 && out.Bytes()[n-1] != '\n' {
+				t.Errorf("%s, asked %d times: it printed part of a line", name, asked)
+			}
+			if code == 0 {
+				break
+			}
+			if interrupted++; code != exitInterrupted || errs.String() != "oribi: interrupted\n" {
+				t.Fatalf("%s, asked %d times: exit code %d: %s", name, asked, code, errs.String())
+			}
+		}
+		if interrupted == 0 {
+			t.Errorf("%s is never interrupted", name)
+		}
+		if got := succeed(t, "table", "count", dir, "t"); got != fmt.Sprintln(rows) {
+			t.Errorf("%s: %s rows are left", name, got)
+		}
+		if got := succeed(t, "store", "verify", dir); got != "ok\n" {
+			t.Errorf("%s: verify: %s", name, got)
+		}
+	}
+}
