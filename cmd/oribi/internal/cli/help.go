@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -186,7 +187,7 @@ func leaves(c *cobra.Command) []*cobra.Command {
 func (a *app) printHelp(c *cobra.Command) error {
 	var b strings.Builder
 	if c.HasSubCommands() {
-		describeAll(&b, c)
+		a.describeAll(&b, c)
 	} else {
 		a.describeOne(&b, c)
 	}
@@ -194,7 +195,7 @@ func (a *app) printHelp(c *cobra.Command) error {
 	return err
 }
 
-func describeAll(b *strings.Builder, c *cobra.Command) {
+func (a *app) describeAll(b *strings.Builder, c *cobra.Command) {
 	fmt.Fprintf(b, "%s\n\n", c.Short)
 	width := 0
 	for _, verb := range leaves(c) {
@@ -206,14 +207,43 @@ func describeAll(b *strings.Builder, c *cobra.Command) {
 			b.WriteString("\n")
 		}
 		noun = verb.Parent().Name()
-		fmt.Fprintf(b, "  %-*s  %s\n", width, usageLine(verb), verb.Short)
+		fmt.Fprintf(b, "  %-*s  %s\n", width, usageLine(verb), hang(verb.Short, width+4, a.helpWidth()))
 	}
 	if c.HasParent() {
 		fmt.Fprintf(b, "\n%s VERB tells more of one.\n", helpLine(c))
 		return
 	}
-	b.WriteString("\nFlags stand before or after arguments; behind -- nothing is a flag. --quiet shows no progress.\n" +
+	b.WriteString("\nFlags stand before or after arguments; behind -- nothing is a flag.\n--quiet shows no progress.\n" +
 		"oribi help NOUN VERB tells more of one command and shows an example.\n")
+}
+
+// helpWidth is where lines of help are broken.
+func (a *app) helpWidth() int {
+	if isTerminal(a.file) {
+		return terminalWidth(a.file)
+	}
+	return 80
+}
+
+// hang breaks text into lines that end before column width, each but the first behind indent blanks.
+func hang(text string, indent, width int) string {
+	var b strings.Builder
+	at := indent
+	for i, word := range strings.Fields(text) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case at+1+n > width:
+			b.WriteString("\n" + strings.Repeat(" ", indent))
+			at = indent
+		default:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(word)
+		at += n
+	}
+	return b.String()
 }
 
 func (a *app) describeOne(b *strings.Builder, c *cobra.Command) {
@@ -221,11 +251,7 @@ func (a *app) describeOne(b *strings.Builder, c *cobra.Command) {
 	c.InitDefaultHelpFlag()
 	c.Flags().Lookup("help").Hidden = true
 	if flags := c.LocalNonPersistentFlags(); flags.HasAvailableFlags() {
-		width := 100
-		if isTerminal(a.file) {
-			width = terminalWidth(a.file)
-		}
-		fmt.Fprintf(b, "\nFlags:\n%s", flags.FlagUsagesWrapped(width))
+		fmt.Fprintf(b, "\nFlags:\n%s", flags.FlagUsagesWrapped(a.helpWidth()))
 	}
 	if example := examples[c.CommandPath()]; example != "" {
 		b.WriteString("\nExample:\n")

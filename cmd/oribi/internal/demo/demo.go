@@ -94,7 +94,7 @@ func (s *show) fill() (err error) {
 		"and seq, the number of the commit that last changed the row. The input is real: the first %s commits of Apache Kudu's "+
 		"repository. Each commit is one write batch: all of it is seen, or nothing.",
 		s.dir, tableName, figures.Thousands(int64(len(s.commits))))
-	s.page.rows([]string{"commits", "inserts", "updates", "deletes", "rows after", "then"})
+	s.page.rows([]string{"commits", "inserts", "updates", "deletes", "rows", "then (rowsets, written)"})
 	began := time.Now()
 	if err := s.applyAll(store, table); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (s *show) tend(table *oribi.Table, seq int64) (string, error) {
 	what, do := "flush", table.FlushResult
 	switch {
 	case seq == compactAfter:
-		what, do = "flush and compaction", table.CompactResult
+		what, do = "flush, merge", table.CompactResult
 	case !slices.Contains(flushAfter, seq):
 		return "left in memory and log", nil
 	}
@@ -160,7 +160,7 @@ func (s *show) tend(table *oribi.Table, seq int64) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", what, err)
 	}
-	return fmt.Sprintf("%s: rowsets %d → %d, %s written", what, r.RowSetsBefore, r.RowSetsAfter, figures.Size(r.BytesWritten)), nil
+	return fmt.Sprintf("%s: %d → %d, %s", what, r.RowSetsBefore, r.RowSetsAfter, figures.Size(r.BytesWritten)), nil
 }
 
 // next tells where to look next: how to keep a store or, of one that is kept, what to ask it.

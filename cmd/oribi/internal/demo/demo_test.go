@@ -68,7 +68,7 @@ func TestPage(t *testing.T) {
 	p.rows([]string{"1,000", "a"})
 	p.rows([]string{"–", "bc"})
 	p.end()
-	want := "Titlé\n-----\n" + strings.TrimSpace(strings.Repeat("word ", 20)) + "\n" + strings.TrimSpace(strings.Repeat("word ", 10)) + "\n" +
+	want := "Titlé\n-----\n" + strings.TrimSpace(strings.Repeat("word ", 16)) + "\n" + strings.TrimSpace(strings.Repeat("word ", 14)) + "\n" +
 		"  number  text\n   1,000  a\n       –  bc\n"
 	if p.err != nil || out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)

@@ -15,7 +15,8 @@ type page struct {
 	begun bool
 }
 
-const pageWidth = 100
+// pageWidth is that of the smallest usual terminal.
+const pageWidth = 80
 
 func (p *page) line(format string, args ...any) {
 	if p.err == nil {

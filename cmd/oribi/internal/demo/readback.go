@@ -240,10 +240,10 @@ func (s *show) explain(table *oribi.Table) error {
 		s.page.line("  memory: no such key")
 	}
 	for _, step := range trace.Steps {
-		where := fmt.Sprintf("  rowset %d, whose keys span it: ", step.RowSet)
+		where := fmt.Sprintf("  rowset %d, whose keys span it:\n    ", step.RowSet)
 		switch {
 		case !step.Filter:
-			s.page.line("%sthe filter says that it is not there, nothing else is read", where)
+			s.page.line("%sthe filter says that it is not there; nothing else is read", where)
 		case !step.Found:
 			s.page.line("%sthe filter says maybe, the key index says no", where)
 		case !step.Live:
