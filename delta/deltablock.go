@@ -85,8 +85,10 @@ type shaper struct {
 
 // rule says what the schema demands of the cells of a column.
 type rule struct {
-	width int // −1 = any
-	null  bool
+	width   int // −1 = any
+	null    bool
+	array   bool // they are arrays of element
+	element schema.Type
 }
 
 // take is the shape of a list. Errors: ErrCorrupt.
@@ -118,10 +120,10 @@ func (m *shaper) take(list change.List) (uint32, error) {
 func (m *shaper) add(kind change.Kind, ids []schema.ColumnID, key string) uint32 {
 	rules := make([]rule, len(ids))
 	for i, id := range ids {
-		rules[i] = rule{-1, true}
+		rules[i] = rule{width: -1, null: true}
 		if at := m.schema.IndexID(id); at >= 0 {
 			c := &m.schema.Columns[at]
-			rules[i].null = c.Nullable
+			rules[i].null, rules[i].array, rules[i].element = c.Nullable, c.Type == schema.Array, c.Element
 			if !c.Type.Variable() {
 				rules[i].width = c.Type.Width()
 			}
@@ -151,6 +153,7 @@ func (m *shaper) fits(at uint32, list change.List) bool {
 			ok = rules[i].null
 		} else {
 			ok = rules[i].width < 0 || rules[i].width == len(cell)
+			ok = ok && (!rules[i].array || schema.CheckArray(rules[i].element, cell) == nil)
 		}
 		if !ok {
 			return false

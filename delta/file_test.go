@@ -194,6 +194,34 @@ func TestBadCellsAreToldByEveryReader(t *testing.T) {
 	}
 }
 
+// TestBadArraysAreToldByEveryReader puts an array that is none behind a good one, in lists that set the same columns.
+func TestBadArraysAreToldByEveryReader(t *testing.T) {
+	s, err := schema.New([]schema.Column{{ID: 10, Name: "k", Type: schema.Int32}, {ID: 11, Name: "a", Type: schema.Array, Element: schema.Int16, Nullable: true}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := func(row uint32, cell string) []byte {
+		list := change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 11, append([]byte{}, unhex(t, cell)...))
+		return append(appendKey(nil, row, 5), list...)
+	}
+	for cell, whole := range map[string]bool{"01 00 01 07 00": true, "00 00": true, "": false, "01": false, "01 00 03 07 00": false,
+		"02 00 03 07 00": false, "ff ff": false} {
+		f := openFile(t, craft(t, craftOptions(), wideStats(t), set(1, "01 00 01 05 00"), set(2, cell), set(3, "00 00")))
+		tracker := &Tracker{Schema: s, Redo: []*File{f}}
+		_, _, collected := tracker.Collect(0, 10, mvcc.Max)
+		var r RowState
+		errs := map[string]error{"Collect": collected, "Prepare": tracker.NewWindow(mvcc.Max).Prepare(0, 10), "RowAt": tracker.RowAt(2, mvcc.Max, &r)}
+		if !whole {
+			errs["Verify"] = f.Verify(s, 10, false)
+		}
+		for what, err := range errs {
+			if (err == nil) != whole || err != nil && !errors.Is(err, fault.ErrCorrupt) {
+				t.Errorf("array %q: %s: %v", cell, what, err)
+			}
+		}
+	}
+}
+
 func TestVerifyComparesWithStatistics(t *testing.T) {
 	deltas := []change.Delta{{Row: 3, TS: 10, List: setInt(11, 1)}, {Row: 3, TS: 20, List: drop()}}
 	cells := make([][]byte, len(deltas))
