@@ -13,6 +13,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -151,10 +152,7 @@ func TestSnapshotsShowWholeBatches(t *testing.T) {
 	})
 	c.each(1, func(r *rand.Rand) error {
 		works.Add(1)
-		if r.IntN(3) == 0 {
-			return table.Compact(ctx)
-		}
-		return table.Flush(ctx)
+		return moveRows(table, r)
 	})
 	c.work(proofTime(600*time.Millisecond, 3*time.Second))
 	t.Logf("%d commits, %d scans, %d flushes and compactions", commits.Load(), scans.Load(), works.Load())
@@ -317,9 +315,10 @@ func closeWhileRunning(t *testing.T, after int) {
 
 // registerInput is an operation on one row, registerOutput what came of it.
 type registerInput struct {
-	kind  string // read, upsert, insert, update, delete
+	kind  string // read, upsert, insert, update, delete; swap: an update if the value is old
 	key   int
 	value int64
+	old   int64
 }
 
 type registerOutput struct {
@@ -361,6 +360,11 @@ var register = porcupine.Model{
 				return !out.ok, s
 			}
 			return out.ok, in.value
+		case "swap":
+			if s != in.old || s == absent {
+				return !out.ok, s
+			}
+			return out.ok, in.value
 		}
 		return out.ok == (s != absent), absent
 	},
@@ -375,13 +379,24 @@ func TestRowsAreLinearizable(t *testing.T) {
 	var clock atomic.Int64
 	var mu sync.Mutex
 	var history []porcupine.Operation
-	var client atomic.Int64
+	var client, swaps atomic.Int64
+	var newest [8]atomic.Int64 // by key, about
 	c.each(5, func(r *rand.Rand) error {
 		id := int(client.Add(1))
-		in := registerInput{key: r.IntN(8), kind: []string{"read", "read", "upsert", "insert", "update", "delete"}[r.IntN(6)], value: r.Int64N(1 << 40)}
+		in := registerInput{key: r.IntN(8), kind: []string{"read", "read", "upsert", "insert", "update", "swap", "swap", "delete"}[r.IntN(8)],
+			value: r.Int64N(1 << 40)}
+		in.old = newest[in.key].Load()
 		op := porcupine.Operation{ClientId: id, Input: in, Call: clock.Add(1)}
 		out, err := applyToRow(store, table, in, r.IntN(2) == 0)
 		op.Output, op.Return = out, clock.Add(1)
+		if in.kind == "read" {
+			newest[in.key].Store(out.value)
+		} else if out.ok {
+			newest[in.key].Store(in.value)
+			if in.kind == "swap" {
+				swaps.Add(1)
+			}
+		}
 		mu.Lock()
 		history = append(history, op)
 		full := len(history) >= 6000
@@ -391,17 +406,12 @@ func TestRowsAreLinearizable(t *testing.T) {
 		}
 		return err
 	})
-	c.each(1, func(r *rand.Rand) error {
-		if r.IntN(4) == 0 {
-			return table.Compact(context.Background())
-		}
-		return table.Flush(context.Background())
-	})
+	c.each(1, func(r *rand.Rand) error { return moveRows(table, r) })
 	c.work(proofTime(400*time.Millisecond, 2*time.Second))
 	if result := porcupine.CheckOperationsTimeout(register, history, minute); result != porcupine.Ok {
 		t.Errorf("%d operations: %v", len(history), result)
 	}
-	t.Logf("%d operations", len(history))
+	t.Logf("%d operations, %d swaps", len(history), swaps.Load())
 }
 
 // applyToRow carries one operation out.
@@ -426,6 +436,13 @@ func applyToRow(store *oribi.Store, table *oribi.Table, in registerInput, sync b
 		b.Insert(table, row)
 	case "update":
 		b.Update(table, row)
+	case "swap":
+		same, err := table.Test("v", batch.Eq, in.old)
+		if err != nil {
+			return registerOutput{}, err
+		}
+		b.If(table, oribi.Row{"k": in.key}, same)
+		b.Update(table, row)
 	case "delete":
 		b.Delete(table, oribi.Row{"k": in.key})
 	}
@@ -434,7 +451,7 @@ func applyToRow(store *oribi.Store, table *oribi.Table, in registerInput, sync b
 		opts = nil
 	}
 	_, err := b.Commit(ctx, opts...)
-	if errors.Is(err, oribi.ErrKeyExists) || errors.Is(err, oribi.ErrNotFound) {
+	if errors.Is(err, oribi.ErrKeyExists) || errors.Is(err, oribi.ErrNotFound) || errors.Is(err, oribi.ErrConflict) {
 		return registerOutput{}, nil
 	}
 	return registerOutput{ok: err == nil}, err
