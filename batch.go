@@ -1,7 +1,10 @@
 package oribi
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/change"
@@ -48,6 +51,7 @@ type Batch struct {
 	err      error       // for which the batch fails as a whole
 	refused  []*RowError // rows that do not fit, in their order
 	outcomes []*RowError // what the last Commit left out
+	assigned []Assigned  // what the last Commit gave
 }
 
 // part is a batch's share of one table.
@@ -76,7 +80,7 @@ func (b *Batch) Bytes() int64 { return b.bytes }
 
 // Err is the first row error so far, the one that Commit will return.
 func (b *Batch) Err() error {
-	if b.err == nil && len(b.refused) > 0 {
+	if len(b.refused) > 0 { // all of them came before what made the batch fail
 		return b.refused[0]
 	}
 	return b.err
@@ -156,7 +160,8 @@ func (b *Batch) Row(op Op, t *Table, row Row) {
 }
 
 // Cells adds one operation by cells: one for each column of the table's schema, nil for NULL, fixed widths little-endian
-// (batch.Vector.Cell says how). set tells which columns were given; nil = all (for a delete the key columns).
+// (batch.Vector.Cell says how). set tells which columns were given; nil = all that the operation takes: for a delete the key columns, for
+// an insert all but an auto-incrementing column.
 func (b *Batch) Cells(op Op, t *Table, cells [][]byte, set []bool) {
 	p := b.part(t)
 	if p == nil {
@@ -168,7 +173,7 @@ func (b *Batch) Cells(op Op, t *Table, cells [][]byte, set []bool) {
 	}
 	s := p.shape.Schema
 	for i := range cells {
-		p.set[i] = set == nil && (i < s.Keys || op != OpDelete && op != OpDeleteIgnore) || set != nil && set[i]
+		p.set[i] = set == nil && takes(op, s, i) || set != nil && set[i]
 		p.cells[i] = nil
 		if !p.set[i] {
 			continue
@@ -182,6 +187,14 @@ func (b *Batch) Cells(op Op, t *Table, cells [][]byte, set []bool) {
 	b.add(op, p)
 }
 
+// takes tells whether an operation can be given column i.
+func takes(op Op, s *schema.Schema, i int) bool {
+	if s.Columns[i].AutoIncrement {
+		return !op.Inserts()
+	}
+	return i < s.Keys || op != OpDelete && op != OpDeleteIgnore
+}
+
 // Vectors adds one operation for each row of vectors, which stand for the table's columns in schema order. A nil vector is a column
 // that is not set. All vectors have the same length. Arrays are vectors in array form (batch.NewArrays) or of cells (type schema.Array). For OpInsert, OpUpsert and their Ignore kinds.
 func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
@@ -190,11 +203,11 @@ func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
 		return
 	}
 	s := p.shape.Schema
-	if err := checkVectors(s, op, columns); err != nil {
+	n, err := checkVectors(s, op, columns)
+	if err != nil {
 		b.spoil(&RowError{Row: b.n, Table: t.tab.Name, Cause: err})
 		return
 	}
-	n := columns[0].Len
 	limit := b.store.opts.CellLimit
 	columns, row, column, err := packArrays(s, columns, limit)
 	if err != nil {
@@ -207,7 +220,7 @@ func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
 			continue
 		}
 		if _, err := checkVector(&s.Columns[i], v, limit); err != nil {
-			b.vectorRows(op, t, columns)
+			b.vectorRows(op, t, columns, n)
 			return
 		}
 	}
@@ -221,7 +234,7 @@ func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
 		c := &s.Columns[i]
 		if c.Required() {
 			if lacks = c.Name; op == OpInsert || op == OpInsertIgnore {
-				b.vectorRows(op, t, columns)
+				b.vectorRows(op, t, columns, n)
 				return
 			}
 		}
@@ -260,29 +273,40 @@ func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
 	}
 }
 
-func checkVectors(s *schema.Schema, op Op, columns []*batch.Vector) error {
+// checkVectors tells whether vectors are what op takes, and how many rows they are.
+func checkVectors(s *schema.Schema, op Op, columns []*batch.Vector) (n int, err error) {
 	switch op {
 	case OpInsert, OpUpsert, OpInsertIgnore, OpUpsertIgnore:
 	default:
-		return fmt.Errorf("vectors do not take %v", op)
+		return 0, fmt.Errorf("vectors do not take %v", op)
 	}
 	if len(columns) != len(s.Columns) {
-		return fmt.Errorf("%d vectors, the table has %d columns", len(columns), len(s.Columns))
+		return 0, fmt.Errorf("%d vectors, the table has %d columns", len(columns), len(s.Columns))
 	}
+	first := slices.IndexFunc(columns, func(v *batch.Vector) bool { return v != nil })
+	if first < 0 {
+		return 0, errors.New("no vectors")
+	}
+	n = columns[first].Len
 	for i, v := range columns {
 		c := &s.Columns[i]
 		switch {
+		case c.AutoIncrement && op.Inserts() && v != nil:
+			return 0, fmt.Errorf("column %q: %w", c.Name, tablet.ErrAutoSet)
+		case c.AutoIncrement && op.Inserts():
+		case c.AutoIncrement && v == nil:
+			return 0, fmt.Errorf("column %q: %w", c.Name, tablet.ErrAutoNotSet)
 		case v == nil && i < s.Keys:
-			return fmt.Errorf("key column %q: %w", c.Name, tablet.ErrNotSet)
+			return 0, fmt.Errorf("key column %q: %w", c.Name, tablet.ErrNotSet)
 		case v == nil:
 		case v.Elements != nil && c.Type == schema.Array && v.Type == c.Element:
 		case v.Elements != nil || v.Type != c.Type:
-			return fmt.Errorf("column %q: a vector of %s, want %s", c.Name, v.Type, c.Type)
-		case v.Len != columns[0].Len:
-			return fmt.Errorf("column %q: a vector of %d cells, the first has %d", c.Name, v.Len, columns[0].Len)
+			return 0, fmt.Errorf("column %q: a vector of %s, want %s", c.Name, v.Type, c.Type)
+		case v.Len != n:
+			return 0, fmt.Errorf("column %q: a vector of %d cells, the first has %d", c.Name, v.Len, n)
 		}
 	}
-	return nil
+	return n, nil
 }
 
 // Schema is the schema by which the batch takes rows of t until it is committed or reset: the one that the table had when the batch was first
@@ -334,9 +358,9 @@ func (b *Batch) fail(t *Table, column string, cause error) {
 }
 
 // vectorRows adds vectors, some of whose rows do not fit, row by row.
-func (b *Batch) vectorRows(op Op, t *Table, columns []*batch.Vector) {
+func (b *Batch) vectorRows(op Op, t *Table, columns []*batch.Vector, n int) {
 	cells, set := make([][]byte, len(columns)), make([]bool, len(columns))
-	for i := range columns[0].Len {
+	for i := range n {
 		for c, v := range columns {
 			if cells[c], set[c] = nil, v != nil; v != nil {
 				cells[c] = v.Cell(i)
@@ -361,6 +385,10 @@ func errRowTooLong(n int) error { return fmt.Errorf("a row of %d bytes, limit %d
 // add makes an operation of p.cells and p.set, which have been checked against their columns' types one by one.
 func (b *Batch) add(op Op, p *part) {
 	t, s := p.table, p.shape.Schema
+	if err := checkAuto(op, p); err != nil {
+		b.spoil(&RowError{Row: b.n, Table: t.tab.Name, Column: schema.AutoIncrementName, Cause: err})
+		return
+	}
 	if column, err := b.complete(op, p); err != nil {
 		b.fail(t, column, err)
 		return
@@ -400,6 +428,29 @@ func (b *Batch) add(op Op, p *part) {
 	b.bytes += int64(len(o.Key) + len(o.Body) + opOverhead)
 }
 
+// checkAuto tells what is wrong with what a row gives for an auto-incrementing column. It spoils the batch. Source: tablet spec §12.6.
+func checkAuto(op Op, p *part) error {
+	i := p.shape.Schema.AutoIncrement()
+	switch {
+	case i < 0:
+	case op.Inserts() && p.set[i]:
+		return tablet.ErrAutoSet
+	case op.Upserts() && !p.set[i]:
+		return tablet.ErrAutoNotSet
+	case op.Upserts() && p.cells[i] != nil:
+		return checkAutoCell(p.cells[i])
+	}
+	return nil
+}
+
+// checkAutoCell tells whether a cell can be given to an auto-incrementing column.
+func checkAutoCell(cell []byte) error {
+	if int64(binary.LittleEndian.Uint64(cell)) < 0 {
+		return tablet.ErrAutoNegative
+	}
+	return nil
+}
+
 // complete checks which columns are set for the kind of operation, and fills in defaults.
 func (b *Batch) complete(op Op, p *part) (column string, err error) {
 	s := p.shape.Schema
@@ -409,6 +460,8 @@ func (b *Batch) complete(op Op, p *part) (column string, err error) {
 	for i := range p.cells {
 		c := &s.Columns[i]
 		switch {
+		case c.AutoIncrement && !p.set[i] && op.Inserts():
+			p.cells[i] = c.Unset()
 		case i < s.Keys && !p.set[i]:
 			return c.Name, fmt.Errorf("the key column is not set")
 		case p.set[i] && p.cells[i] == nil && !c.Nullable:

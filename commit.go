@@ -1,9 +1,11 @@
 package oribi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/oribi-db/oribi/internal/change"
@@ -33,7 +35,7 @@ const AllowPartial CommitOption = 2
 // Errors: ErrRow with ErrKeyExists, ErrNotFound, ErrConflict (If) or what is wrong with the row; ErrBatchTooLarge; ErrReadOnly; ErrNoSpace; ErrPoisoned;
 // ErrClosed; ctx's.
 func (b *Batch) Commit(ctx context.Context, opts ...CommitOption) (mvcc.Timestamp, error) {
-	b.outcomes = nil
+	b.outcomes, b.assigned = nil, b.assigned[:0]
 	defer b.Reset()
 	s := b.store
 	if err := s.enterWriting(); err != nil {
@@ -45,8 +47,11 @@ func (b *Batch) Commit(ctx context.Context, opts ...CommitOption) (mvcc.Timestam
 		sync = sync && o != NoSync
 		partial = partial || o == AllowPartial
 	}
-	if err := b.Err(); err != nil && (b.err != nil || !partial) {
+	if err := b.Err(); err != nil && !partial {
 		return 0, err
+	}
+	if b.err != nil {
+		return 0, b.err
 	}
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -103,7 +108,9 @@ func (s *Store) commit(ctx context.Context, b *Batch, sync, partial bool) (mvcc.
 	}
 	for _, w := range writes {
 		w.Apply(ts, lsn)
+		w.Assigned(func(row int, value int64) { b.assigned = append(b.assigned, Assigned{row, value}) })
 	}
+	slices.SortFunc(b.assigned, func(x, y Assigned) int { return cmp.Compare(x.Row, y.Row) })
 	release()
 	s.background.check(b.parts)
 	if sync {

@@ -66,7 +66,7 @@ func (b *Batch) spoil(err error) {
 }
 
 // Get reads a row as the batch would leave it: its newest published state with the batch's operations on it so far. Other batches may
-// still come between; If rules that out.
+// still come between; If rules that out. Rows to which Commit will give the value of an auto-incrementing column are not seen.
 //
 // Options: Columns. Errors: those of Table.Get; the *RowError for which Commit would refuse an operation on the row as it stands.
 func (b *Batch) Get(ctx context.Context, t *Table, key any, opts ...ReadOption) (Row, error) {
@@ -138,6 +138,9 @@ func (p *part) on(key []byte) []int32 {
 		p.byKey = map[string][]int32{}
 	}
 	for ; p.indexed < len(p.ops); p.indexed++ {
+		if p.ops[p.indexed].Ask.Inserts() && p.shape.Schema.AutoIncrement() >= 0 {
+			continue // Commit gives it its key
+		}
 		k := string(p.ops[p.indexed].Key)
 		p.byKey[k] = append(p.byKey[k], int32(p.indexed))
 	}
@@ -146,6 +149,16 @@ func (p *part) on(key []byte) []int32 {
 
 // Refused lists the rows that the last Commit with AllowPartial left out, in their order in the batch, each with its cause.
 func (b *Batch) Refused() []*RowError { return b.outcomes }
+
+// Assigned is the value of an auto-incrementing column that a Commit gave to a row.
+type Assigned struct {
+	Row   int // its place in the batch, from 0
+	Value int64
+}
+
+// Assigned lists the values that the last Commit gave to inserted rows of tables with an auto-incrementing column, in the order of the
+// batch. It holds until the next Commit.
+func (b *Batch) Assigned() []Assigned { return b.assigned }
 
 // sortRefused orders refused rows by their places in the batch.
 func sortRefused(rows []*RowError) {

@@ -21,6 +21,8 @@ import (
 // the caller's again when the next step is asked for. Keys rise strictly from row to row, over the steps too. batches may use the
 // store; an error that it gives ends the ingest and is returned.
 //
+// An auto-incrementing column is given, as to an upsert: an ingest brings back rows that had their values. Inserts go on above them.
+//
 // ts is the rows' timestamp and rows is how many they are. Without rows a fresh timestamp is returned, as by an empty batch. Memory is
 // taken for the files being written, however many rows there are. The table's writers go on until all but the last of it is
 // on disk, then wait for a sync or two; a commit of any table that falls into that moment becomes visible after the rows do.
@@ -97,7 +99,9 @@ func (g *ingester) rowError(row int, column string, cause error) error {
 
 func (g *ingester) add(vectors []*batch.Vector) error {
 	s := g.into.Shape.Schema
-	if err := checkVectors(s, OpInsert, vectors); err != nil {
+	// An auto-incrementing column is given, which an insert would refuse.
+	n, err := checkVectors(s, OpUpsert, vectors)
+	if err != nil {
 		return g.rowError(0, "", err)
 	}
 	vectors, row, column, err := packArrays(s, vectors, g.t.store.opts.CellLimit)
@@ -116,7 +120,6 @@ func (g *ingester) add(vectors []*batch.Vector) error {
 			return g.rowError(row, c.Name, err)
 		}
 	}
-	n := vectors[0].Len
 	for from := 0; from < n; from += batch.WindowRows {
 		if err := g.addWindow(vectors, from, min(n, from+batch.WindowRows)); err != nil {
 			return err

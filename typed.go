@@ -61,7 +61,8 @@ func (f *field) read(row reflect.Value, cell []byte) error {
 	return nil
 }
 
-// Typed is t with rows of type T. Every key column and every column that a new row has to have needs a field.
+// Typed is t with rows of type T. Every key column and every column that a new row has to have needs a field, save an auto-incrementing
+// one: inserts do not look at its field (Batch.Assigned tells the values), all else but scans needs it.
 // Errors: ErrSchema, naming the field.
 func Typed[T any](t *Table) (*TableOf[T], error) {
 	typ := reflect.TypeFor[T]()
@@ -77,7 +78,7 @@ func Typed[T any](t *Table) (*TableOf[T], error) {
 	s := b.shape.Schema
 	for i := range s.Columns {
 		c := &s.Columns[i]
-		if !slices.Contains(b.columns, i) && (i < s.Keys || c.Required()) {
+		if !slices.Contains(b.columns, i) && !c.AutoIncrement && (i < s.Keys || c.Required()) {
 			return nil, fmt.Errorf("oribi: %s has no field for column %q: %w", typ, c.Name, fault.ErrSchema)
 		}
 	}
@@ -375,7 +376,6 @@ func (t *TableOf[T]) Delete(b *Batch, rows ...T) { t.add(OpDelete, b, rows) }
 func (t *TableOf[T]) Add(op Op, b *Batch, rows ...T) { t.add(op, b, rows) }
 
 func (t *TableOf[T]) add(op Op, b *Batch, rows []T) {
-	keysOnly := op == OpDelete || op == OpDeleteIgnore
 rows:
 	for i := range rows {
 		p := b.part(t.Table)
@@ -394,7 +394,7 @@ rows:
 		p.reserveValues(len(bound.fields))
 		for k := range bound.fields {
 			f := &bound.fields[k]
-			if keysOnly && f.col >= s.Keys {
+			if !takes(op, s, f.col) {
 				continue
 			}
 			start := len(p.value)

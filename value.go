@@ -321,6 +321,13 @@ func checkVector(c *schema.Column, v *batch.Vector, limit int) (row int, err err
 			}
 		}
 	}
+	if c.AutoIncrement {
+		for i := range v.Len {
+			if err := checkAutoCell(v.Cell(i)); err != nil {
+				return i, err
+			}
+		}
+	}
 	simple := !c.Type.Variable() && c.Type != schema.Bool && c.Type != schema.Date && !c.Type.Decimal()
 	if simple {
 		return 0, nil

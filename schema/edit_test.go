@@ -107,7 +107,7 @@ func TestEditsThatCannotBeAreRefused(t *testing.T) {
 		{"rename onto another", func(e *Editor) error { return e.Rename("a", "b") }, fault.ErrExists},
 		{"rename onto a key column", func(e *Editor) error { return e.Rename("a", "k") }, fault.ErrExists},
 		{"rename to a bad name", func(e *Editor) error { return e.Rename("a", "\xff") }, fault.ErrSchema},
-		{"rename to a reserved name", func(e *Editor) error { return e.Rename("a", reservedName) }, fault.ErrSchema},
+		{"rename to a reserved name", func(e *Editor) error { return e.Rename("a", AutoIncrementName) }, fault.ErrSchema},
 		{"a default for the key", func(e *Editor) error { return e.Set("k", setDefault(make([]byte, 8))) }, fault.ErrSchema},
 		{"a default of another width", func(e *Editor) error { return e.Set("a", setDefault(make([]byte, 8))) }, fault.ErrSchema},
 		{"set what is not there", func(e *Editor) error { return e.Set("c", setDefault(nil)) }, fault.ErrNotFound},

@@ -26,11 +26,13 @@ const (
 	MaxElements    = 65535    // of an array: files count them in 16 bits. Kudu's server takes 1024 unless told otherwise
 	MinDate        = -719162  // 0001-01-01
 	MaxDate        = 2932896  // 9999-12-31
-	reservedName   = "auto_incrementing_id"
 	minBlockBytes  = 512
 	maxBlockBytes  = 16 << 20
 	maxCommentSize = 256 // bytes
 )
+
+// AutoIncrementName is the name of the auto-incrementing column, and of no other. Source: tablet spec §2.3.
+const AutoIncrementName = "auto_incrementing_id"
 
 // ColumnID is the identity of a column within its table, given once and never again.
 type ColumnID int32
@@ -41,8 +43,11 @@ type Column struct {
 	Name      string
 	Type      Type
 	Nullable  bool
-	Immutable bool   // only an insert gives it a value: updates are refused, or pass it over if they are of an Ignore kind
-	Default   []byte // cell bytes of what a new row has that does not set the column (Kudu: write default); nil = none
+	Immutable bool // only an insert gives it a value: updates are refused, or pass it over if they are of an Ignore kind
+	// AutoIncrement is set of the one column that is called AutoIncrementName: an Int64 of the key, to which each insert gives a value above
+	// all that the table has ever had.
+	AutoIncrement bool
+	Default       []byte // cell bytes of what a new row has that does not set the column (Kudu: write default); nil = none
 	// ReadDefault is what the rows have that were written before the column was added: its default then. It never changes; CreateTable and
 	// AddColumn set it from Default.
 	ReadDefault []byte
@@ -135,8 +140,10 @@ func (c *Column) check(key bool) error {
 		return schemaError("column %q: "+format, append([]any{c.Name}, args...)...)
 	}
 	switch {
-	case c.Name == reservedName:
-		return fail("the name is reserved")
+	case c.AutoIncrement != (c.Name == AutoIncrementName):
+		return fail("the name %q is that of the auto-incrementing column, and of no other", AutoIncrementName)
+	case c.AutoIncrement && (!key || c.Type != Int64):
+		return fail("an auto-incrementing column is an int64 of the key")
 	case c.ID < 0:
 		return fail("id %d is negative", c.ID)
 	case !c.Type.Valid():
@@ -202,12 +209,12 @@ func (c *Column) Elements() Column {
 }
 
 // Required tells whether every new row has to set the column.
-func (c *Column) Required() bool { return !c.Nullable && c.Default == nil }
+func (c *Column) Required() bool { return !c.Nullable && c.Default == nil && !c.AutoIncrement }
 
-// Unset is the cell of a new row that does not set the column: the default, else NULL. Of a required column it is one that no row will
-// have: it keeps a row in form until it is refused.
+// Unset is the cell of a new row that does not set the column: the default, else NULL. Of a required or auto-incrementing column it is one
+// that no row will have: it keeps a row in form until it is refused, or gets its value.
 func (c *Column) Unset() []byte {
-	if c.Required() {
+	if c.Required() || c.AutoIncrement {
 		if c.Type == Array {
 			return AppendArray([]byte{}, c.Element, nil)
 		}
@@ -231,6 +238,9 @@ func (s *Schema) IndexID(id ColumnID) int {
 	}
 	return -1
 }
+
+// AutoIncrement finds the auto-incrementing column; -1 if there is none.
+func (s *Schema) AutoIncrement() int { return s.Index(AutoIncrementName) }
 
 // SingleKey tells whether the key is one column, whose file is then the key index too.
 func (s *Schema) SingleKey() bool { return s.Keys == 1 }

@@ -39,6 +39,7 @@ type TableRow struct {
 	NextRowsetId     uint64                 `protobuf:"varint,10,opt,name=next_rowset_id,json=nextRowsetId,proto3" json:"next_rowset_id,omitempty"`              // ids are never used again
 	Number           uint32                 `protobuf:"varint,11,opt,name=number,proto3" json:"number,omitempty"`                                                // of the table within the store, part of its rowsets' keys
 	Comment          string                 `protobuf:"bytes,12,opt,name=comment,proto3" json:"comment,omitempty"`
+	AutoIncrement    int64                  `protobuf:"varint,13,opt,name=auto_increment,json=autoIncrement,proto3" json:"auto_increment,omitempty"` // the highest value that inserts up to flushed_lsn, and ingests, have in that column
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -155,6 +156,13 @@ func (x *TableRow) GetComment() string {
 		return x.Comment
 	}
 	return ""
+}
+
+func (x *TableRow) GetAutoIncrement() int64 {
+	if x != nil {
+		return x.AutoIncrement
+	}
+	return 0
 }
 
 // RowSetRow is one rowset of a table.
@@ -299,7 +307,7 @@ var File_oribi_store_meta_proto protoreflect.FileDescriptor
 
 const file_oribi_store_meta_proto_rawDesc = "" +
 	"\n" +
-	"\x16oribi/store/meta.proto\x12\voribi.store\x1a\x17oribi/kudu/common.proto\x1a\x17oribi/kudu/tablet.proto\"\xae\x03\n" +
+	"\x16oribi/store/meta.proto\x12\voribi.store\x1a\x17oribi/kudu/common.proto\x1a\x17oribi/kudu/tablet.proto\"\xd5\x03\n" +
 	"\bTableRow\x121\n" +
 	"\x06schema\x18\x01 \x01(\v2\x14.oribi.kudu.SchemaPBH\x00R\x06schema\x88\x01\x01\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x19\n" +
@@ -314,7 +322,8 @@ const file_oribi_store_meta_proto_rawDesc = "" +
 	"\x0enext_rowset_id\x18\n" +
 	" \x01(\x04R\fnextRowsetId\x12\x16\n" +
 	"\x06number\x18\v \x01(\rR\x06number\x12\x18\n" +
-	"\acomment\x18\f \x01(\tR\acommentB\t\n" +
+	"\acomment\x18\f \x01(\tR\acomment\x12%\n" +
+	"\x0eauto_increment\x18\r \x01(\x03R\rautoIncrementB\t\n" +
 	"\a_schema\"\xc2\x01\n" +
 	"\tRowSetRow\x121\n" +
 	"\x04data\x18\x01 \x01(\v2\x18.oribi.kudu.RowSetDataPBH\x00R\x04data\x88\x01\x01\x12!\n" +

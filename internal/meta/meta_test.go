@@ -68,10 +68,11 @@ func exampleSchema(t testing.TB) *schema.Schema {
 	s, err := schema.New([]schema.Column{
 		{ID: 10, Name: "region", Type: schema.String, Encoding: schema.Prefix},
 		{ID: 4, Name: "at", Type: schema.Timestamp},
+		{ID: 5, Name: schema.AutoIncrementName, Type: schema.Int64, AutoIncrement: true},
 		{ID: 11, Name: "price", Type: schema.Decimal64, Precision: 12, Scale: 2, Nullable: true, Immutable: true, Comment: "net"},
 		{ID: 12, Name: "code", Type: schema.Varchar, Length: 8, Default: []byte{}, ReadDefault: []byte("x"), Compression: schema.Zlib},
 		{ID: 13, Name: "n", Type: schema.Int16, ReadDefault: []byte{5, 0}, BlockBytes: 4096},
-	}, 2)
+	}, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +81,7 @@ func exampleSchema(t testing.TB) *schema.Schema {
 
 func exampleTable(t testing.TB) *Table {
 	return &Table{Number: 3, Name: "sales", TableID: [16]byte{0xab, 1}, TabletID: [16]byte{15: 0xcd}, Schema: exampleSchema(t),
-		SchemaVersion: 2, NextColumnID: 14, HistorySec: KeepForever, HistoryFloor: 77, FlushedLSN: 8, NextRowSetID: 9, Comment: "é"}
+		SchemaVersion: 2, NextColumnID: 14, HistorySec: KeepForever, HistoryFloor: 77, FlushedLSN: 8, NextRowSetID: 9, Comment: "é", AutoIncrement: 1 << 40}
 }
 
 // Kudu's message of an array: type NESTED, described by nested_type; attributes are the elements'.
@@ -134,7 +135,7 @@ func TestTableRowsComeBack(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
-	if d := got.Schema.Columns[3].Default; d == nil {
+	if d := got.Schema.Columns[4].Default; d == nil {
 		t.Error("the empty string as a default became none")
 	}
 }
@@ -269,15 +270,17 @@ func TestTableRowsThatCannotBeAreRefused(t *testing.T) {
 		{"retention below -1", func(m *kudupb.TableRow) { m.HistoryMaxAgeSec = -2 }, fault.ErrCorrupt},
 		{"next column id given out", func(m *kudupb.TableRow) { m.NextColumnId = 13 }, fault.ErrCorrupt},
 		{"key behind a value", func(m *kudupb.TableRow) {
-			m.Schema.Columns[1].IsKey = proto.Bool(false)
-			m.Schema.Columns[2].IsKey = proto.Bool(true)
+			m.Schema.Columns[2].IsKey = proto.Bool(false)
+			m.Schema.Columns[3].IsKey = proto.Bool(true)
 		}, fault.ErrCorrupt},
 		{"column without id", func(m *kudupb.TableRow) { m.Schema.Columns[1].Id = nil }, fault.ErrCorrupt},
 		{"id beyond 31 bits", func(m *kudupb.TableRow) { m.Schema.Columns[1].Id = proto.Uint32(1 << 31) }, fault.ErrCorrupt},
 		{"unknown type", func(m *kudupb.TableRow) { m.Schema.Columns[1].Type = proto.Int32(21) }, fault.ErrCorrupt},
 		{"negative type", func(m *kudupb.TableRow) { m.Schema.Columns[1].Type = proto.Int32(-1) }, fault.ErrCorrupt},
-		{"read default of a wrong width", func(m *kudupb.TableRow) { m.Schema.Columns[4].ReadDefaultValue = []byte{1} }, fault.ErrCorrupt},
-		{"default of a wrong width", func(m *kudupb.TableRow) { m.Schema.Columns[4].WriteDefaultValue = []byte{1, 2, 3} }, fault.ErrCorrupt},
+		{"read default of a wrong width", func(m *kudupb.TableRow) { m.Schema.Columns[5].ReadDefaultValue = []byte{1} }, fault.ErrCorrupt},
+		{"default of a wrong width", func(m *kudupb.TableRow) { m.Schema.Columns[5].WriteDefaultValue = []byte{1, 2, 3} }, fault.ErrCorrupt},
+		{"auto-incremented below 0", func(m *kudupb.TableRow) { m.AutoIncrement = -1 }, fault.ErrCorrupt},
+		{"auto-incrementing timestamp", func(m *kudupb.TableRow) { m.Schema.Columns[1].IsAutoIncrementing = proto.Bool(true) }, fault.ErrCorrupt},
 	}
 	for _, c := range cases {
 		m := message()

@@ -42,6 +42,9 @@ func columnMessage(c *schema.Column, key bool) *kudupb.ColumnSchemaPB {
 	if c.Immutable {
 		m.Immutable = proto.Bool(true)
 	}
+	if c.AutoIncrement {
+		m.IsAutoIncrementing = proto.Bool(true)
+	}
 	if c.Comment != "" {
 		m.Comment = proto.String(c.Comment)
 	}
@@ -50,7 +53,7 @@ func columnMessage(c *schema.Column, key bool) *kudupb.ColumnSchemaPB {
 
 // SchemaFromMessage makes a schema of Kudu's message: every column with its ID, key columns first, all rules of
 // schema.New kept.
-// Errors: ErrCorrupt; ErrUnsupported for auto-incrementing columns, and nested ones that are no arrays.
+// Errors: ErrCorrupt; ErrUnsupported for nested columns that are no arrays.
 func SchemaFromMessage(m *kudupb.SchemaPB) (*schema.Schema, error) {
 	if m == nil {
 		return nil, fault.Corruptf("schema: absent")
@@ -80,15 +83,11 @@ func SchemaFromMessage(m *kudupb.SchemaPB) (*schema.Schema, error) {
 }
 
 func columnFromMessage(m *kudupb.ColumnSchemaPB) (schema.Column, error) {
-	switch {
-	case m.Id == nil || int32(m.GetId()) < 0:
-		return schema.Column{}, fault.Corruptf("schema: column %q: bad id", m.GetName())
-	case m.GetIsAutoIncrementing():
-		return schema.Column{}, fault.Unsupportedf("schema: column %q is auto-incrementing", m.GetName())
-	}
 	nested := schema.Type(m.GetType()) == schema.Array
 	element := schema.Type(m.GetNestedType().GetArray().GetType())
 	switch {
+	case m.Id == nil || int32(m.GetId()) < 0:
+		return schema.Column{}, fault.Corruptf("schema: column %q: bad id", m.GetName())
 	case nested != (m.NestedType != nil):
 		return schema.Column{}, fault.Corruptf("schema: column %q: type %d, described as nested: %t", m.GetName(), m.GetType(), m.NestedType != nil)
 	case nested && (m.GetNestedType().GetArray() == nil || element == schema.Array):
@@ -98,20 +97,21 @@ func columnFromMessage(m *kudupb.ColumnSchemaPB) (schema.Column, error) {
 	}
 	a := m.GetTypeAttributes()
 	return schema.Column{
-		ID:          schema.ColumnID(m.GetId()),
-		Name:        m.GetName(),
-		Type:        schema.Type(m.GetType()),
-		Nullable:    m.GetIsNullable(),
-		Immutable:   m.GetImmutable(),
-		Default:     m.WriteDefaultValue,
-		ReadDefault: m.ReadDefaultValue,
-		Encoding:    schema.Encoding(m.GetEncoding()),
-		Compression: schema.Compression(m.GetCompression()),
-		BlockBytes:  m.GetCfileBlockSize(),
-		Precision:   int(a.GetPrecision()),
-		Scale:       int(a.GetScale()),
-		Length:      int(a.GetLength()),
-		Element:     element,
-		Comment:     m.GetComment(),
+		ID:            schema.ColumnID(m.GetId()),
+		Name:          m.GetName(),
+		Type:          schema.Type(m.GetType()),
+		Nullable:      m.GetIsNullable(),
+		Immutable:     m.GetImmutable(),
+		AutoIncrement: m.GetIsAutoIncrementing(),
+		Default:       m.WriteDefaultValue,
+		ReadDefault:   m.ReadDefaultValue,
+		Encoding:      schema.Encoding(m.GetEncoding()),
+		Compression:   schema.Compression(m.GetCompression()),
+		BlockBytes:    m.GetCfileBlockSize(),
+		Precision:     int(a.GetPrecision()),
+		Scale:         int(a.GetScale()),
+		Length:        int(a.GetLength()),
+		Element:       element,
+		Comment:       m.GetComment(),
 	}, nil
 }

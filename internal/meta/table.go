@@ -51,6 +51,7 @@ type Table struct {
 	FlushedLSN    uint64          // exactly the inserts up to there are in rowsets, or gone // inclusive
 	NextRowSetID  uint64
 	Comment       string // valid UTF-8
+	AutoIncrement int64  // the highest value that the inserts up to FlushedLSN, and ingests, have in the auto-incrementing column
 }
 
 // Encode makes the value of the table's row.
@@ -68,6 +69,7 @@ func (t *Table) Encode() []byte {
 		NextRowsetId:     t.NextRowSetID,
 		Number:           t.Number,
 		Comment:          t.Comment,
+		AutoIncrement:    t.AutoIncrement,
 	})
 }
 
@@ -97,6 +99,7 @@ func DecodeTable(value []byte) (*Table, error) {
 		FlushedLSN:    m.FlushedLsn,
 		NextRowSetID:  m.NextRowsetId,
 		Comment:       m.Comment,
+		AutoIncrement: m.AutoIncrement,
 	}
 	if err := schema.CheckName(t.Name); err != nil {
 		return nil, fault.Corruptf("metadata: table %d: %v", t.Number, err)
@@ -109,6 +112,8 @@ func DecodeTable(value []byte) (*Table, error) {
 		return nil, fault.Corruptf("metadata: table %d: table id %.40q, tablet id %.40q: want 32 hex digits", t.Number, m.TableId, m.TabletId)
 	case t.HistorySec < KeepForever:
 		return nil, fault.Corruptf("metadata: table %d: retention of %d s", t.Number, t.HistorySec)
+	case t.AutoIncrement < 0:
+		return nil, fault.Corruptf("metadata: table %d: auto-incremented to %d", t.Number, t.AutoIncrement)
 	case t.NextRowSetID > math.MaxInt64:
 		return nil, fault.Corruptf("metadata: table %d: next rowset %d", t.Number, t.NextRowSetID)
 	}

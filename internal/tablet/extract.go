@@ -91,6 +91,7 @@ type columnFile struct {
 	Array       bool            `json:"array,omitempty"` // not in a folder that Kudu 1.18.1 reads
 	Key         bool            `json:"key"`
 	Nullable    bool            `json:"nullable"`
+	Immutable   bool            `json:"immutable,omitempty"`
 	Encoding    string          `json:"encoding"`
 	Compression string          `json:"compression"`
 	Default     json.RawMessage `json:"read_default,omitempty"`
@@ -102,7 +103,7 @@ type columnFile struct {
 func columnsOf(s *schema.Schema) (out []columnFile) {
 	for i := range s.Columns {
 		c := &s.Columns[i]
-		f := columnFile{ID: c.ID, Name: c.Name, Type: c.Stored().String(), Array: c.Type == schema.Array, Key: i < s.Keys, Nullable: c.Nullable,
+		f := columnFile{ID: c.ID, Name: c.Name, Type: c.Stored().String(), Array: c.Type == schema.Array, Key: i < s.Keys, Nullable: c.Nullable, Immutable: c.Immutable,
 			Encoding: c.Encoding.String(), Compression: c.Compression.String(), Precision: c.Precision, Length: c.Length}
 		if c.Stored().Decimal() {
 			f.Scale = &c.Scale

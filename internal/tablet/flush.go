@@ -189,6 +189,7 @@ type rewrite struct {
 	out      []*meta.RowSet
 	flushed  []flushedDeltas
 	swapped  []swap
+	auto     int64       // the highest value that an ingest brings for an auto-incrementing column
 	altered  *meta.Table // the table's row with what an Alter has changed in it; nil = no Alter
 	event    compaction.Event
 	start    time.Time
@@ -334,8 +335,9 @@ func (r *rewrite) commit() error {
 	row.NextRowSetID = t.nextID.Load()
 	row.HistoryFloor = max(row.HistoryFloor, r.floor)
 	if r.mem != r.old.mem {
-		row.FlushedLSN = r.lsn
+		row.FlushedLSN, row.AutoIncrement = r.lsn, t.auto
 	}
+	row.AutoIncrement = max(row.AutoIncrement, r.auto)
 	ch := blockmanager.Change{Created: []*blockmanager.Creation{r.creation}, Confirm: r.confirm}
 	if r.before != nil {
 		ch.Created = append(ch.Created, r.before)
@@ -440,6 +442,7 @@ func (r *rewrite) install(row *meta.Table) error {
 		trackers[i] = &delta.Tracker{Schema: old.Schema, Undo: old.Undo, Redo: append(slices.Clone(old.Redo), file)}
 	}
 	t.row.Store(row)
+	t.auto = max(t.auto, row.AutoIncrement)
 	for i, f := range r.flushed {
 		mem := f.set.Tracker().Mem
 		f.set.SetStores(f.row, trackers[i])

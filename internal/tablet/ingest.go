@@ -51,6 +51,7 @@ type Ingest struct {
 	start    time.Time
 	rows     int64
 	last     []byte // the last key
+	auto     int64  // the highest value of an auto-incrementing column
 	out      []*meta.RowSet
 
 	// Every key was looked for in what was there at since, or later. seen are the rowsets that hold nothing newer.
@@ -103,6 +104,11 @@ func (in *Ingest) Append(rows *change.Rows) error {
 		return fmt.Errorf("table %q: %w", in.t.Name, err)
 	}
 	in.rows += int64(len(keys))
+	if i := in.Shape.auto; i >= 0 {
+		for row := range len(keys) {
+			in.auto = max(in.auto, autoValue(rows.Batch.Columns[i].Cell(row)))
+		}
+	}
 	return nil
 }
 
@@ -191,7 +197,7 @@ func (in *Ingest) install(ctx context.Context) (ts mvcc.Timestamp, lsn uint64, e
 	}
 	defer publish()
 	r.mem, r.floor, r.start = r.old.mem, r.old.floor, in.start
-	r.before, r.confirm = in.creation, true
+	r.before, r.confirm, r.auto = in.creation, true, in.auto
 	r.event.Kind, r.event.Why = compaction.Ingest, "rows came in key order"
 	r.event.RowsRead, r.event.RowsWritten = in.rows, in.rows
 	r.out = in.out

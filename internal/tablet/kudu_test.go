@@ -40,7 +40,7 @@ func TestKuduRowSetsAreReadAsKuduDoes(t *testing.T) {
 		t.Skipf("Kudu cannot be installed here: %v: %s", err, out)
 	}
 	names := []string{"ghosts", "history-gc", "kudu-tree", "major-compacted", "merge-compacted", "minor-compacted",
-		"redo-files", "schema-change"}
+		"redo-files", "schema-change", "special-columns"}
 	if os.Getenv("ORIBI_KUDU") == "all" { // hundreds of blocks, for each of which Kudu's tool starts anew
 		names = append(names, "all-types", "lineitem")
 	}
@@ -183,7 +183,8 @@ func looseSchema(t *testing.T, files []columnFile) *schema.Schema {
 	var columns []schema.Column
 	keys := 0
 	for _, f := range files {
-		c := schema.Column{ID: f.ID, Name: f.Name, Nullable: f.Nullable, Precision: f.Precision, Length: f.Length}
+		c := schema.Column{ID: f.ID, Name: f.Name, Nullable: f.Nullable, Immutable: f.Immutable,
+			AutoIncrement: f.Name == schema.AutoIncrementName, Precision: f.Precision, Length: f.Length}
 		if f.Scale != nil {
 			c.Scale = *f.Scale
 		}

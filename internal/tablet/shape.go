@@ -18,10 +18,12 @@ type Shape struct {
 	All     []int           // indexes of all columns: 0, 1, …
 
 	immutable bool // there is an immutable column
+	auto      int  // index of the auto-incrementing column; −1 = there is none
 }
 
 func newShape(s *schema.Schema, version uint32) *Shape {
-	sh := &Shape{Schema: s, Version: version, Layout: change.NewLayout(s), Encoder: keyenc.NewEncoder(s), All: make([]int, len(s.Columns))}
+	sh := &Shape{Schema: s, Version: version, Layout: change.NewLayout(s), Encoder: keyenc.NewEncoder(s), All: make([]int, len(s.Columns)),
+		auto: s.AutoIncrement()}
 	for i := range sh.All {
 		sh.All[i] = i
 		sh.immutable = sh.immutable || s.Columns[i].Immutable

@@ -9,6 +9,7 @@
 //	work     one flush or compaction of the table, or end of an Ingest, at a time
 //	gate     shared by write batches from Prepare to the end of Apply, exclusive for flush and merging compaction: writers
 //	         of the table wait for these, readers do not; a delta compaction and an Ingest take it for their end only
+//	autoMu   the order in which inserts get values of an auto-incrementing column; held until the end of Apply
 //	stripes  row locks: a stripe of keys each, taken in rising order
 //	mu       the pointer to the current layout; no I/O under it
 //
@@ -85,6 +86,9 @@ type Tablet struct {
 	gate    sync.RWMutex
 	stripes [stripeCount]sync.Mutex
 
+	autoMu sync.Mutex
+	auto   int64 // under autoMu or, exclusively, gate: the highest value of an auto-incrementing column that was ever inserted
+
 	mu  sync.RWMutex
 	cur *layout
 
@@ -109,6 +113,7 @@ func Open(o Options, row *meta.Table, sets []*meta.RowSet) (*Tablet, error) {
 	t := &Tablet{opts: o, Number: row.Number, Name: row.Name}
 	shape := newShape(row.Schema, row.SchemaVersion)
 	t.row.Store(row)
+	t.auto = row.AutoIncrement
 	t.nextID.Store(row.NextRowSetID)
 	t.opts.RowSets.Grow = func(n int64) {
 		t.deltaMem.Add(n)

@@ -40,8 +40,9 @@ func (a Ask) String() string { return askNames[a] }
 type Op struct {
 	Ask   Ask
 	Index int // position in the write batch, for errors
-	Key   []byte
-	Body  []byte
+	// Key is encoded; Prepare replaces it, and the cell in Body, where an auto-incrementing column gives an insert its value.
+	Key  []byte
+	Body []byte
 	// Set has a bit for each column that the caller gave a value; nil = all. Upserts only: an existing row keeps the others.
 	Set batch.Bitmap
 	// Lacks is a column that an upsert did not give and a new row has to have; empty = none.
@@ -66,6 +67,7 @@ type Write struct {
 	lists   []byte   // change lists made of upserts
 	column  string   // that the last error of decide is about
 	partial bool     // refused operations are left out
+	serial  bool     // t.autoMu is held
 	Refused []*fault.RowError
 }
 
@@ -107,6 +109,10 @@ func (t *Tablet) prepare(ops []Op, shape *Shape, partial bool) (*Write, error) {
 	if shape != w.layout.shape {
 		convert(ops, shape, w.layout.shape)
 	}
+	if err := w.assign(); err != nil {
+		w.Release()
+		return nil, err
+	}
 	probes := make([]bloom.Probe, len(ops))
 	for i := range ops {
 		probes[i] = bloom.MakeProbe(ops[i].Key)
@@ -137,6 +143,9 @@ func (w *Write) lock(probes []bloom.Probe) {
 func (w *Write) Release() {
 	for _, s := range w.locked {
 		w.t.stripes[s].Unlock()
+	}
+	if w.serial {
+		w.t.autoMu.Unlock()
 	}
 	w.layout.release()
 	w.t.gate.RUnlock()
@@ -380,6 +389,7 @@ func (w *Write) Record(r *change.RecordWriter) {
 // Apply carries the operations out. It cannot fail: what it finds otherwise than Prepare resolved it is an error of this program.
 func (w *Write) Apply(ts mvcc.Timestamp, lsn uint64) {
 	mem := w.layout.mem
+	w.raise()
 	for i := 0; i < len(w.targets); i++ {
 		to := &w.targets[i]
 		list := to.list
@@ -436,10 +446,14 @@ func (t *Tablet) Replay(op change.Op, ts mvcc.Timestamp, lsn uint64) error {
 	if op.SchemaVersion != row.SchemaVersion {
 		return fault.Corruptf("table %q: lsn %d is of schema version %d, the table is at %d", t.Name, lsn, op.SchemaVersion, row.SchemaVersion)
 	}
-	if _, err := l.shape.Encoder.Decode(op.Key); err != nil {
+	key, err := l.shape.Encoder.Decode(op.Key)
+	if err != nil {
 		return fmt.Errorf("table %q: lsn %d: %w", t.Name, lsn, err)
 	}
 	if op.Kind == change.Insert {
+		if l.shape.auto >= 0 {
+			t.auto = max(t.auto, autoValue(key[l.shape.auto]))
+		}
 		switch {
 		case lsn <= row.FlushedLSN:
 			return nil

@@ -1,0 +1,108 @@
+package tablet
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// An auto-incrementing column is in the key, and an insert does not know its key before it has a value there. Prepare gives it one: the
+// next above all that committed inserts have, or upserts have brought, the batch's own earlier ones among them. So no insert into
+// such a table ever finds its key there.
+//
+// Between that and Apply no other batch may get values of the table: else
+//
+//	A: takes 8                                            commit
+//	B:            upserts 8: there is no row, locks it, commit
+//
+// would have A find its key, and values would not rise with timestamps, by which a reader who has seen n knows that nothing below n is
+// inserted any more. Batches with inserts or upserts into such a table therefore follow one another from Prepare to
+// Release, as all do in Kudu.
+//
+// The table's highest value is that of its committed INSERTs, so a batch that is refused takes none (in Kudu it does). The metadata has it
+// for the inserts up to the flushed LSN, replay adds those behind. Source: tablet spec §2.6, §12.6.
+
+// Causes of *fault.RowErrors about the auto-incrementing column. They refuse the whole batch. Source: tablet spec §12.6.
+var (
+	ErrAutoSet       = errors.New("the column is auto-incrementing: an insert does not set it")
+	ErrAutoNotSet    = errors.New("the column is auto-incrementing: an upsert has to set it")
+	ErrAutoNegative  = errors.New("the column is auto-incrementing: its values are not negative")
+	errAutoExhausted = errors.New("the column is auto-incrementing: its highest value was given")
+)
+
+// Inserts tells whether an operation is an insert, Ignore or not: one to which an auto-incrementing column gives a value.
+func (a Ask) Inserts() bool { return a == Insert || a == InsertIgnore }
+
+// Upserts tells whether an operation is an upsert, Ignore or not.
+func (a Ask) Upserts() bool { return a == Upsert || a == UpsertIgnore }
+
+// assign gives each insert of the batch its value and its key, shutting out other batches that do so until Release. Nothing if the
+// table has no auto-incrementing column.
+func (w *Write) assign() error {
+	sh := w.layout.shape
+	if sh.auto < 0 {
+		return nil
+	}
+	var cells [][]byte
+	highest := int64(0)
+	for i := range w.ops {
+		op := &w.ops[i]
+		if !op.Ask.Inserts() && !op.Ask.Upserts() {
+			continue
+		}
+		if !w.serial {
+			w.t.autoMu.Lock()
+			w.serial, highest = true, w.t.auto
+		}
+		cell := sh.Layout.Cell(op.Body, sh.auto)
+		if op.Ask.Upserts() {
+			highest = max(highest, autoValue(cell))
+			continue
+		}
+		if highest == math.MaxInt64 {
+			return &fault.RowError{Row: op.Index, Table: w.t.Name, Column: schema.AutoIncrementName, Cause: errAutoExhausted}
+		}
+		highest++
+		binary.LittleEndian.PutUint64(cell, uint64(highest)) // it lies in op.Body
+		cells = sh.Layout.AppendCells(cells[:0], op.Body)
+		key := sh.Encoder.AppendKey(op.Key[:0:len(op.Key)], cells[:sh.Schema.Keys])
+		if len(key) != len(op.Key) {
+			panic(fmt.Sprintf("tablet: table %q: a key of %d bytes got %d with its value", w.t.Name, len(op.Key), len(key)))
+		}
+		op.Key = key
+	}
+	return nil
+}
+
+// raise notes the values of the rows that the batch inserts.
+func (w *Write) raise() {
+	if !w.serial {
+		return
+	}
+	sh := w.layout.shape
+	for i := range w.targets {
+		if w.targets[i].kind == change.Insert {
+			w.t.auto = max(w.t.auto, autoValue(sh.Layout.Cell(w.ops[i].Body, sh.auto)))
+		}
+	}
+}
+
+func autoValue(cell []byte) int64 { return int64(binary.LittleEndian.Uint64(cell)) }
+
+// Assigned calls use with the value that each insert got, in their order.
+func (w *Write) Assigned(use func(index int, value int64)) {
+	sh := w.layout.shape
+	if sh.auto < 0 {
+		return
+	}
+	for i := range w.ops {
+		if op := &w.ops[i]; op.Ask.Inserts() {
+			use(op.Index, autoValue(sh.Layout.Cell(op.Body, sh.auto)))
+		}
+	}
+}
