@@ -197,7 +197,7 @@ func (d *Decoder) row(op *Operation, object []byte) error {
 		next++
 	}
 	for i := range s.Keys {
-		if !op.Set[i] {
+		if !op.Set[i] && !(s.Columns[i].AutoIncrement && op.Kind.Inserts()) {
 			return fmt.Errorf("column %q: a key column is missing", s.Columns[i].Name)
 		}
 	}

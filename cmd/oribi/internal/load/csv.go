@@ -37,6 +37,9 @@ func csvRows(in io.Reader, m *maker, o *Options) (*csvSource, error) {
 	}
 	if names == nil {
 		for i := range m.schema.Columns {
+			if m.schema.Columns[i].AutoIncrement && !m.upsert {
+				continue
+			}
 			names = append(names, m.schema.Columns[i].Name)
 		}
 	}
@@ -51,7 +54,9 @@ func csvRows(in io.Reader, m *maker, o *Options) (*csvSource, error) {
 	}
 	for i, c := range m.schema.Columns {
 		switch {
-		case given[i]:
+		case c.AutoIncrement && given[i] && !m.upsert:
+			return s, columnError(c.Name, errAuto)
+		case given[i] || c.AutoIncrement && !m.upsert:
 		case i < m.schema.Keys:
 			return s, columnError(c.Name, errors.New("is in the key, and the file does not have it"))
 		case o.Mode != oribi.OpUpsert && c.Required():

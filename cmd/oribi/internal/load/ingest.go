@@ -18,6 +18,8 @@ import (
 // whose keys do not rise, all others are committed in the ordinary way. Whoever has the store open has it alone, so no key can
 // come in between.
 //
+// Rows that get the values of an auto-incrementing column are not ingested: an ingest brings them.
+//
 // A row of more than ingestRowBytes is left to a write batch, which tells its line if it is refused.
 const ingestRowBytes = 4 << 20
 
@@ -52,10 +54,11 @@ func (k *risingKeys) take(r *rows) bool {
 
 // ingest takes batches as long as they can be ingested. What it has read and not taken next gives.
 func (l *loader) ingest(ctx context.Context) error {
-	if l.o.SkipBad != nil || l.o.Mode == oribi.OpUpsert || l.limits.least == 0 {
+	s := l.o.Table.Schema()
+	if l.o.SkipBad != nil || l.o.Mode == oribi.OpUpsert || l.limits.least == 0 || s.AutoIncrement() >= 0 {
 		return nil
 	}
-	k := &risingKeys{encoder: keyenc.NewEncoder(l.o.Table.Schema())}
+	k := &risingKeys{encoder: keyenc.NewEncoder(s)}
 	ahead := 0
 	for size := 0; size < l.limits.least; ahead++ {
 		r, err := l.read(ctx)

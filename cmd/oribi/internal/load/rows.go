@@ -13,6 +13,7 @@ import (
 // rows are what becomes one write batch: cells column by column, and for each row the line of the input that it came from.
 type rows struct {
 	vectors []*batch.Vector // one for each column of the table
+	auto    int             // index of its auto-incrementing column; −1 = it has none
 	places  []place
 	bytes   int    // about what the write batch will take
 	largest int    // the most of them that one row takes
@@ -34,7 +35,7 @@ type badRecord struct {
 }
 
 func newRows(s *schema.Schema) *rows {
-	r := &rows{text: make([]byte, 0, 64<<10)} // never nil: an empty cell is not NULL
+	r := &rows{auto: s.AutoIncrement(), text: make([]byte, 0, 64<<10)} // never nil: an empty cell is not NULL
 	for i := range s.Columns {
 		r.vectors = append(r.vectors, &batch.Vector{Type: s.Columns[i].Type})
 	}
@@ -46,7 +47,7 @@ func (r *rows) reset() {
 		v.Reset(0)
 	}
 	clear(r.bad)
-	*r = rows{vectors: r.vectors, places: r.places[:0], set: r.set[:0], text: r.text[:0], raw: r.raw[:0], bad: r.bad[:0]}
+	*r = rows{vectors: r.vectors, auto: r.auto, places: r.places[:0], set: r.set[:0], text: r.text[:0], raw: r.raw[:0], bad: r.bad[:0]}
 }
 
 func (r *rows) len() int { return len(r.places) }
@@ -56,12 +57,12 @@ func (r *rows) rawOf(i int) []byte { return r.raw[r.places[i].from:r.places[i].t
 
 // columns are the vectors as Batch.Vectors takes them: nil for columns that no row gave. Not for varied rows.
 func (r *rows) columns() []*batch.Vector {
-	if len(r.set) == 0 {
+	if len(r.set) == 0 && r.auto < 0 {
 		return r.vectors
 	}
 	given := make([]*batch.Vector, len(r.vectors))
 	for i, v := range r.vectors {
-		if r.set[i] {
+		if len(r.set) > 0 && r.set[i] || len(r.set) == 0 && i != r.auto {
 			given[i] = v
 		}
 	}
@@ -96,7 +97,7 @@ func (r *rows) keep(drop map[int]error) {
 // maker makes rows of cells, one record at a time.
 type maker struct {
 	schema *schema.Schema
-	upsert bool
+	upsert bool // else the rows are inserted, and an auto-incrementing column is not theirs to give
 	raw    bool // records are kept
 	width  int  // bytes of a row's fixed widths and bookkeeping
 
@@ -145,6 +146,7 @@ var (
 	errNull   = errors.New("NULL, which it cannot be")
 	errNotSet = errors.New("not set, and it has no default and cannot be NULL")
 	errNoKey  = errors.New("not set, and it is in the key")
+	errAuto   = errors.New("is auto-incrementing: rows that bring their values are for --mode upsert")
 )
 
 // end appends the cells that were put as one row.
@@ -153,6 +155,8 @@ func (m *maker) end(dst *rows, line int, raw []byte) error {
 	for i := range m.cells {
 		c := &m.schema.Columns[i]
 		switch {
+		case m.set[i] && c.AutoIncrement && !m.upsert:
+			return columnError(c.Name, errAuto)
 		case len(m.cells[i]) > maxCellBytes:
 			return columnError(c.Name, fmt.Errorf("%d bytes, limit %d", len(m.cells[i]), maxCellBytes))
 		case m.cells[i] != nil:
@@ -160,7 +164,7 @@ func (m *maker) end(dst *rows, line int, raw []byte) error {
 		case m.set[i] && !c.Nullable:
 			return columnError(c.Name, errNull)
 		case m.set[i]:
-		case i < m.schema.Keys:
+		case i < m.schema.Keys && (m.upsert || !c.AutoIncrement):
 			return columnError(c.Name, errNoKey)
 		case c.Required() && !m.upsert: // an upsert may find the row there
 			return columnError(c.Name, errNotSet)

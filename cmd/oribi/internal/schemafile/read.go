@@ -128,6 +128,8 @@ func readColumn(value []byte) (c schema.Column, key bool, err error) {
 			c.Nullable, err = readBool(w.Value)
 		case "immutable":
 			c.Immutable, err = readBool(w.Value)
+		case "auto_incrementing":
+			c.AutoIncrement, err = readBool(w.Value)
 		case "default":
 			initial = w.Value
 		case "encoding":

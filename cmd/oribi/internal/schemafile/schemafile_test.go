@@ -10,7 +10,8 @@ import (
 const every = `{"name":"t","id":"00112233445566778899aabbccddeeff","schema_version":3,"history":"7d","history_floor":12,"comment":"all \"types\"","columns":[` +
 	`{"id":10,"name":"k","type":"int8","key":true,"nullable":false,"encoding":"auto","compression":"default","block_size":0},` +
 	`{"id":11,"name":"d","type":"date","key":true,"nullable":false,"encoding":"bitshuffle","compression":"none","block_size":4096},` +
-	`{"id":14,"name":"b","type":"bool","key":false,"nullable":true,"default":true,"encoding":"rle","compression":"zlib","block_size":0},` +
+	`{"id":12,"name":"auto_incrementing_id","type":"int64","key":true,"nullable":false,"auto_incrementing":true,"encoding":"auto","compression":"default","block_size":0},` +
+	`{"id":14,"name":"b","type":"bool","key":false,"nullable":true,"immutable":true,"default":true,"encoding":"rle","compression":"zlib","block_size":0},` +
 	`{"id":15,"name":"m","type":"decimal(15,2)","key":false,"nullable":true,"default":"1.50","encoding":"plain","compression":"lz4","block_size":0,"comment":"money"},` +
 	`{"id":16,"name":"v","type":"varchar(20)","key":false,"nullable":false,"default":"","encoding":"prefix","compression":"snappy","block_size":0},` +
 	`{"id":17,"name":"s","type":"string","key":false,"nullable":false,"encoding":"dict","compression":"default","block_size":0},` +
@@ -23,7 +24,7 @@ func TestWhatDescribePrintsIsReadBack(t *testing.T) {
 	}
 	// These are not read: the store gives them.
 	read.Name, read.ID, read.SchemaVersion, read.HistoryFloor = "t", "00112233445566778899aabbccddeeff", 3, 12
-	for i, id := range []schema.ColumnID{10, 11, 14, 15, 16, 17, 18} {
+	for i, id := range []schema.ColumnID{10, 11, 12, 14, 15, 16, 17, 18} {
 		if read.Columns[i].ID != schema.ColumnID(i) {
 			t.Errorf("column %d has ID %d: IDs come from the store", i, read.Columns[i].ID)
 		}
@@ -54,6 +55,7 @@ func TestSchemasThatAreRefused(t *testing.T) {
 		{`{"columns":[{"name":"k","type":"int8","key":true,"nullable":true}]}`, "cannot be nullable"},
 		{`{"columns":[{"name":"k","type":"double","key":true}]}`, "cannot be in a key"},
 		{`{"columns":[{"name":"k","type":"bool","key":true}]}`, "cannot be in a key"},
+		{`{"columns":[{"name":"k","type":"int64","key":true,"auto_incrementing":true}]}`, "auto_incrementing_id"},
 		{`{"columns":[` + key + `],"extra":1}`, `unknown field "extra"`},
 		{`{"columns":[{"name":"k","type":"int8","key":true,"size":1}]}`, `column "k": unknown field "size"`},
 		{`{"columns":[` + key + `,{"name":"v","type":"int8","default":300}]}`, `column "v": default: "300" is out of range`},

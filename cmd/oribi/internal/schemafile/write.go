@@ -40,6 +40,9 @@ func (t *Table) appendColumn(dst []byte, i int) []byte {
 	if c.Immutable {
 		dst = append(dst, `,"immutable":true`...)
 	}
+	if c.AutoIncrement {
+		dst = append(dst, `,"auto_incrementing":true`...)
+	}
 	if c.Default != nil {
 		dst = celltext.AppendJSON(append(dst, `,"default":`...), c, c.Default)
 	}
