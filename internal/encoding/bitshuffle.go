@@ -57,6 +57,8 @@ type shuffled struct {
 	// kept is the chunk that was decoded in part last, or nil while a call uses it. Whoever takes it out
 	// owns it until it is put back, so that calls at the same time do not meet.
 	kept atomic.Pointer[chunkBuffer]
+
+	asked atomic.Uint64 // the chunks that single cells were last read of: 15 bits of each index, behind a 1, newest lowest
 }
 
 // chunkBuffer is one decoded chunk.
@@ -151,14 +153,22 @@ func (b *shuffled) chunkCells(i int) int {
 
 // decodeChunk decodes chunk i into dst, of chunkCells(i) × width bytes.
 func (b *shuffled) decodeChunk(i int, dst []byte) error {
-	packed := b.payload[b.chunks[i]:]
-	packed = packed[chunkHeaderLen : chunkHeaderLen+int(binary.BigEndian.Uint32(packed))]
 	rows := rowsBuffers.Get().(*rowsBuffer)
 	defer rowsBuffers.Put(rows)
-	if err := compress.LZ4DecompressExact(rows[:len(dst)], packed); err != nil {
-		return fault.Corruptf("encoding: bitshuffle: chunk %d of %d: %v", i, len(b.chunks), err)
+	if err := b.unpack(i, rows[:len(dst)]); err != nil {
+		return err
 	}
 	unshuffle(dst, rows[:], len(dst)/b.width, b.width)
+	return nil
+}
+
+// unpack makes the rows of bits of chunk i, as many bytes as its cells.
+func (b *shuffled) unpack(i int, rows []byte) error {
+	packed := b.payload[b.chunks[i]:]
+	packed = packed[chunkHeaderLen : chunkHeaderLen+int(binary.BigEndian.Uint32(packed))]
+	if err := compress.LZ4DecompressExact(rows, packed); err != nil {
+		return fault.Corruptf("encoding: bitshuffle: chunk %d of %d: %v", i, len(b.chunks), err)
+	}
 	return nil
 }
 
@@ -285,14 +295,19 @@ func (b *shuffled) Decode(from, n int, dst *batch.Vector, at int) error {
 	return b.decode(from, n, dst.Data[at*b.width:(at+n)*b.width])
 }
 
-// Cell decodes the chunk of value i, unless it is in the cache or was the last one.
+// Cell reads value i alone where its chunk is neither in the cache nor was asked for shortly before.
 func (b *shuffled) Cell(i int) ([]byte, error) {
-	cells, buf, err := b.take(i>>b.shift, true)
-	if err != nil {
+	var cell []byte
+	cells, buf, err := b.near(i)
+	switch {
+	case err != nil:
 		return nil, err
+	case cells == nil:
+		cell = make([]byte, b.typ.Width())
+		return cell, b.gather(i, cell[:b.width])
 	}
 	o := (i & (1<<b.shift - 1)) * b.width
-	cell := cells[o : o+b.width : o+b.width]
+	cell = cells[o : o+b.width : o+b.width]
 	if buf != nil || b.width != b.typ.Width() {
 		wide := make([]byte, b.typ.Width())
 		copy(wide, cell)
@@ -304,14 +319,62 @@ func (b *shuffled) Cell(i int) ([]byte, error) {
 
 // uint32At is value i of a uint32 payload.
 func (b *shuffled) uint32At(i int) (uint32, error) {
-	cells, buf, err := b.take(i>>b.shift, true)
+	cells, buf, err := b.near(i)
 	if err != nil {
 		return 0, err
+	}
+	if cells == nil {
+		var cell [4]byte
+		err := b.gather(i, cell[:b.width])
+		return binary.LittleEndian.Uint32(cell[:]), err
 	}
 	o := (i & (1<<b.shift - 1)) * b.width
 	v := uint32(load64(cells[o : o+b.width]))
 	b.give(buf)
 	return v, nil
+}
+
+// near is take of the chunk of value i if that is worth while: without a cache, where it is in the cache, or when it was asked for among the
+// last. Else cells is nil. A chunk of 8 KiB that is decoded for one cell pushes others, and whole rows, out of the cache.
+func (b *shuffled) near(i int) (cells []byte, buf *chunkBuffer, err error) {
+	c := i >> b.shift
+	if b.cache == nil {
+		return b.take(c, true)
+	}
+	if cells = b.cache.Get(c); len(cells) == b.chunkCells(c)*b.width {
+		return cells, nil, nil
+	}
+	tag, last := uint64(c)&0x7fff|0x8000, b.asked.Load()
+	for rest := last; rest != 0; rest >>= 16 {
+		if rest&0xffff == tag {
+			return b.take(c, true)
+		}
+	}
+	b.asked.CompareAndSwap(last, last<<16|tag)
+	return nil, nil, nil
+}
+
+// gather reads value i, whose chunk is not decoded: of each row of bits one.
+func (b *shuffled) gather(i int, cell []byte) error {
+	c := i >> b.shift
+	n := b.chunkCells(c)
+	buf := rowsBuffers.Get().(*rowsBuffer)
+	defer rowsBuffers.Put(buf)
+	rows := buf[:n*b.width]
+	if err := b.unpack(c, rows); err != nil {
+		return err
+	}
+	i &= 1<<b.shift - 1
+	at, bit := i>>3, i&7
+	for k := range cell {
+		var v byte
+		for j := range 8 {
+			v |= rows[at] >> bit & 1 << j
+			at += n / 8
+		}
+		cell[k] = v
+	}
+	return nil
 }
 
 func (b *shuffled) Seek(target []byte) (int, bool, error) {
