@@ -63,7 +63,7 @@ func TestAllCommandsEndQuietlyWithoutAReader(t *testing.T) {
 	column, filter, undo := find("*.cfile"), find("*.bloom"), find("undo-*")
 	var runs [][]string
 	for _, format := range []string{"table", "csv", "jsonl", "json"} {
-		for _, args := range [][]string{{"store", "info", dir}, {"table", "list", dir}, {"table", "describe", dir, "t"}, {"table", "describe", dir, "t", "--stats"},
+		for _, args := range [][]string{{"store", "info", dir}, {"store", "du", dir}, {"store", "du", dir, "--files"}, {"table", "list", dir}, {"table", "describe", dir, "t"}, {"table", "describe", dir, "t", "--stats"},
 			{"table", "scan", dir, "t"}, {"table", "get", dir, "t", "2"}, {"table", "history", dir, "t", "2"}, {"table", "diff", dir, "t", "--from", "1", "--to", "latest"},
 			{"cfile", "info", column}, {"cfile", "dump", column}, {"cfile", "blocks", column}, {"cfile", "advise", column}, {"bloom", "info", filter}, {"delta", "dump", undo}} {
 			runs = append(runs, append(args, "--format", format))
