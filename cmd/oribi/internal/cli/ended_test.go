@@ -109,10 +109,9 @@ func (c *countdown) Err() error {
 // Interrupted at any of the points where a command looks whether it is, it ends with exit code 130, says so in a line, and leaves the store whole,
 // with all its rows. What it had printed before ends with a whole line.
 func TestInterruptedCommandsLeaveTheStoreWhole(t *testing.T) {
-	const rows = 30_000
-	growth := 1
+	rows, growth := 30_000, 1
 	if testing.Short() {
-		growth = 10
+		rows, growth = 9_000, 10
 	}
 	dir := overlapping(t, rows)
 	for _, args := range [][]string{{"table", "scan", dir, "t"}, {"table", "count", dir, "t", "--where", "k > 5"}, {"table", "diff", dir, "t", "--from", "1", "--to", "latest"},
