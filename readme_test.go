@@ -175,9 +175,15 @@ func (s *shell) retype(t *testing.T, text string) string {
 	return out.String()
 }
 
-// TestPagesShowWhatCommandsPrint types the commands of every page, each page in an empty directory.
-func TestPagesShowWhatCommandsPrint(t *testing.T) {
+// TestPages holds what the pages say of the command against the command, which is built once for all of it.
+func TestPages(t *testing.T) {
 	s := newShell(t)
+	t.Run("show what commands print", s.typePages)
+	t.Run("name verbs and flags that exist", s.checkVerbs)
+}
+
+// typePages types the commands of every page, each page in an empty directory.
+func (s *shell) typePages(t *testing.T) {
 	pages, err := filepath.Glob("docs/*.md")
 	if err != nil {
 		t.Fatal(err)
@@ -207,9 +213,8 @@ func TestPagesShowWhatCommandsPrint(t *testing.T) {
 	}
 }
 
-// TestPageOfTheCommandNamesFlagsThatExist compares the table of docs/command.md with the help, both ways for the verbs.
-func TestPageOfTheCommandNamesFlagsThatExist(t *testing.T) {
-	s := newShell(t)
+// checkVerbs compares the table of docs/command.md with the help, both ways for the verbs.
+func (s *shell) checkVerbs(t *testing.T) {
 	s.dir = t.TempDir()
 	verbs := regexp.MustCompile("(?m)^\\| `(oribi [a-z]+(?: [a-z]+)*)(.*)$").FindAllStringSubmatch(page(t, "docs/command.md"), -1)
 	var named []string
