@@ -367,7 +367,7 @@ func (t *Table) Scan(ctx context.Context, opts ...ReadOption) *Scan {
 }
 
 // Batches runs the scan. A batch holds until the next step; its byte strings may be kept. The rows of the result are those whose
-// bit in Selection is 1. An error is the last step.
+// bit in Selection is 1. Arrays come as cells (schema.ArrayElements, batch.Vector.AppendUnpacked). An error is the last step.
 func (sc *Scan) Batches() iter.Seq2[*batch.Batch, error] {
 	return func(yield func(*batch.Batch, error) bool) {
 		it, err := sc.start()
