@@ -62,6 +62,9 @@ func (b *Batch) Commit(ctx context.Context, opts ...CommitOption) (mvcc.Timestam
 	if err := s.makeRoom(ctx, b); err != nil {
 		return 0, err
 	}
+	if err := s.makeSpace(ctx, b); err != nil {
+		return 0, err
+	}
 	return s.commit(ctx, b, sync, partial)
 }
 

@@ -71,6 +71,11 @@ func (t *Table) fill(ctx context.Context, into *tablet.Ingest, batches iter.Seq2
 			err = ctx.Err()
 		}
 		if err == nil {
+			if free, ok := t.store.hasSpace(0, rowReserve); !ok {
+				err = errNoSpace(free, rowReserve)
+			}
+		}
+		if err == nil {
 			err = g.add(vectors)
 		}
 		if err != nil {

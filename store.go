@@ -62,6 +62,7 @@ type Store struct {
 
 	holds      *holds
 	budget     *budget.Budget
+	spare      atomic.Int64 // bytes that may be written before the disk is asked how much is free
 	background *background
 }
 

@@ -51,6 +51,9 @@ func (m *Manager) commit(ch Change) error {
 	if err != nil {
 		return err
 	}
+	if err := m.metaSpace(p); err != nil {
+		return err
+	}
 	if err := m.intend(p); err != nil {
 		return err
 	}
@@ -68,6 +71,21 @@ func (m *Manager) commit(ch Change) error {
 	}
 	if err := m.release(); err != nil {
 		return m.fail(err)
+	}
+	return nil
+}
+
+// keepForCommit is how much a commit wants to find free on the disk besides twice its own bytes: Pebble's log, and a table now and then.
+const keepForCommit = 512 << 10
+
+// metaSpace refuses a commit that the disk has no room for: Pebble would take a failed write for the end.
+func (m *Manager) metaSpace(p *plan) error {
+	need := int64(keepForCommit)
+	for _, op := range p.ops {
+		need += 2 * int64(len(op.key)+len(op.value))
+	}
+	if free := m.o.FS.FreeBytes(m.o.metaDir()); free >= 0 && free < need {
+		return fmt.Errorf("blockmanager: commit: %d bytes are free on the disk, want %d: %w", free, need, fault.ErrNoSpace)
 	}
 	return nil
 }

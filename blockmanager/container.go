@@ -155,8 +155,12 @@ func (c *container) write(o *Options, p []byte, off int64) error {
 	return nil
 }
 
+// KeepFree is how much of the disk blocks leave free, bytes: metadata commits go on when blocks find no space, and they are what
+// gives space back.
+const KeepFree = 4 << 20
+
 // reserve sees to it that space is reserved up to end. On a disk nearly full it asks for no more
-// than is needed.
+// than is needed, and for nothing of the last KeepFree bytes.
 func (c *container) reserve(o *Options, end int64) (vfs.File, error) {
 	c.ioMu.Lock()
 	defer c.ioMu.Unlock()
@@ -165,6 +169,14 @@ func (c *container) reserve(o *Options, end int64) (vfs.File, error) {
 		return f, err
 	}
 	n := max(c.window, end-c.reserved)
+	if free := o.FS.FreeBytes(o.dataDir()); free >= 0 {
+		if free < KeepFree+(end-c.reserved) {
+			return nil, fmt.Errorf("%d bytes are free on the disk, %d are kept for metadata: %w", free, KeepFree, fault.ErrNoSpace)
+		}
+		if free < n+4*lastWindow {
+			n = end - c.reserved
+		}
+	}
 	err = f.Preallocate(c.reserved, n)
 	if errors.Is(err, fault.ErrNoSpace) && n > end-c.reserved {
 		n = end - c.reserved

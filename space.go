@@ -1,0 +1,85 @@
+package oribi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/oribi-db/oribi/blockmanager"
+	"github.com/oribi-db/oribi/internal/budget"
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// Space that is kept free on the disk, each part for what must still work when the part above it is used up:
+//
+//	free bytes on the disk
+//	├ rowReserve ──────────── rows come in above it alone: below, a batch is ErrNoSpace unless it only deletes
+//	├ blockmanager.KeepFree ─ deletes, flushes and compactions stop: what is left is for metadata commits
+//	0                         by which dropped tables and rewritten rowsets give their space back
+//
+// What memory holds counts as used: it will have to be flushed.
+const (
+	rowReserve = 16 << 20
+	spareShare = 8       // part of what is above the reserve that may be written before the disk is asked again
+	spareMost  = 4 << 20 // and the most
+)
+
+// makeSpace refuses a batch for which the disk has no room.
+func (s *Store) makeSpace(ctx context.Context, b *Batch) error {
+	if s.spare.Add(-b.bytes) >= 0 {
+		return nil
+	}
+	keep := int64(rowReserve)
+	if b.deletesOnly() {
+		keep = blockmanager.KeepFree
+	}
+	free, ok := s.hasSpace(b.bytes, keep)
+	if ok {
+		return nil
+	}
+	// What memory holds takes less in files, and then the log goes.
+	for _, t := range s.sortedTables() {
+		if _, err := t.tab.Flush(ctx); err != nil && !errors.Is(err, fault.ErrNotFound) && !isNoSpace(err) {
+			return err
+		}
+	}
+	s.appendMu.Lock()
+	err := s.trimLog()
+	s.appendMu.Unlock()
+	if err != nil {
+		return err
+	}
+	if free, ok = s.hasSpace(b.bytes, keep); ok {
+		return nil
+	}
+	return errNoSpace(free, keep)
+}
+
+func errNoSpace(free, keep int64) error {
+	return fmt.Errorf("oribi: %d bytes are free on the disk, %d are kept for what gives space back: %w", free, keep, fault.ErrNoSpace)
+}
+
+// hasSpace asks the disk, and allows some bytes more before it is asked again.
+func (s *Store) hasSpace(bytes, keep int64) (free int64, ok bool) {
+	free = s.opts.FS.FreeBytes(s.dir)
+	if free < 0 { // unknown
+		s.spare.Store(spareMost)
+		return free, true
+	}
+	held := s.budget.UsedBy(budget.MemRowSet) + s.budget.UsedBy(budget.Delta)
+	above := free - rowReserve - held - 2*bytes
+	s.spare.Store(max(0, min(above/spareShare, spareMost)))
+	return free, free >= keep+2*bytes && (keep < rowReserve || above >= 0)
+}
+
+// deletesOnly tells whether the batch brings no rows.
+func (b *Batch) deletesOnly() bool {
+	for _, p := range b.parts {
+		for i := range p.ops {
+			if ask := p.ops[i].Ask; ask != OpDelete && ask != OpDeleteIgnore {
+				return false
+			}
+		}
+	}
+	return true
+}
