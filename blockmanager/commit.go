@@ -21,6 +21,11 @@ type Change struct {
 	LogStart uint64
 	// Confirm has the anchor accept no older state on return: for what the log cannot bring back.
 	Confirm bool
+
+	// Of Rewrite:
+	moved   []*liveBlock // old places of blocks that are created again under their ids
+	stale   []*liveBlock // of those created: copies of blocks that are not there any more
+	emptied *container   // that dies, full or not
 }
 
 // Commit makes a change durable and visible. Commits follow one another, in the order of their calls.
@@ -176,14 +181,18 @@ func (m *Manager) planCreated(p *plan) error {
 			return err
 		}
 		for _, b := range c.blocks {
-			p.put(m.state, blockKey(b.id), b.value())
+			if slices.Contains(p.ch.stale, b) {
+				p.deadRange(m.state, b, nil)
+			} else {
+				p.put(m.state, blockKey(b.id), b.value())
+				p.created = append(p.created, b)
+			}
 			row := containerRow{state: containerOpen, next: b.in.end}
 			if row.next >= m.o.ContainerBytes {
 				row.state = containerFull
 			}
 			p.rows[b.in] = row
 		}
-		p.created = append(p.created, c.blocks...)
 	}
 	return nil
 }
@@ -206,6 +215,13 @@ func (m *Manager) planDead(p *plan) error {
 		}
 		live[b.in]--
 	}
+	for _, b := range p.ch.moved {
+		p.dropped = append(p.dropped, b)
+		live[b.in] = 0 // all of them move
+	}
+	if c := p.ch.emptied; c != nil {
+		live[c] = 0
+	}
 	for _, b := range p.created {
 		if _, ok := live[b.in]; ok {
 			live[b.in]++
@@ -215,17 +231,15 @@ func (m *Manager) planDead(p *plan) error {
 	m.mu.RLock()
 	for c, n := range live {
 		full := c.row.state == containerFull || c.row.next >= m.o.ContainerBytes
-		if n == 0 && full && !c.held {
+		if n == 0 && (full && !c.held || c == p.ch.emptied) {
 			dying[c] = true
 			p.rows[c] = containerRow{state: containerDead, next: c.row.next}
 		}
 	}
 	m.mu.RUnlock()
 	for _, b := range p.dropped {
-		if b.length > 0 && !dying[b.in] {
-			key := deadKey(b.in.id, b.off)
-			p.ranges[string(key)] = &deadRange{in: b.in, off: b.off, length: b.length, died: p.root.epoch, block: b}
-			p.put(m.state, key, numberValue(uint64(b.length)))
+		if !dying[b.in] {
+			p.deadRange(m.state, b, b)
 		}
 	}
 	for key, d := range m.state.dead {
@@ -235,6 +249,16 @@ func (m *Manager) planDead(p *plan) error {
 		}
 	}
 	return nil
+}
+
+// deadRange has the space of a block given back; reader is what may still be open.
+func (p *plan) deadRange(st *state, b, reader *liveBlock) {
+	if b.length == 0 {
+		return
+	}
+	key := deadKey(b.in.id, b.off)
+	p.ranges[string(key)] = &deadRange{in: b.in, off: b.off, length: b.length, died: p.root.epoch, block: reader}
+	p.put(st, key, numberValue(uint64(b.length)))
 }
 
 // planForgotten removes the rows of containers whose files are gone.
@@ -299,14 +323,16 @@ func (m *Manager) install(p *plan) {
 		st.containers[c.id] = c
 		delete(m.fresh, c)
 		if row.state == containerDead {
-			c.died = p.root.epoch
+			c.died, c.held = p.root.epoch, false
 		}
 	}
 	for _, c := range p.gone {
 		delete(st.containers, c.id)
 	}
 	for _, b := range p.dropped {
-		delete(st.blocks, b.id)
+		if st.blocks[b.id] == b { // else it has moved
+			delete(st.blocks, b.id)
+		}
 		b.in.live--
 	}
 	for _, key := range p.goneRanges {

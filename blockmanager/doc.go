@@ -46,6 +46,9 @@
 //  6. Ranges of blocks which died in a confirmed epoch and that nobody reads are punched and synced.
 //     A crash here leaves their rows, and they are punched again. The next commit removes the rows.
 //
+// Rewrite empties a sparse container in the same way: copies, one sync, one commit that names them in the place of the old blocks
+// and drops the container, whose file goes when nobody reads it. It is how dead space goes back where no hole can be punched.
+//
 // # Why the anchor
 //
 // Pebble has checksums, yet a flipped bit at the wrong place makes it open as an older or an empty

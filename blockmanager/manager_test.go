@@ -50,9 +50,14 @@ func add(t testing.TB, m *Manager, data []byte, dead ...block.ID) block.ID {
 // Plan: random commits, aborts and reads, the manager closed and opened now and then, against the
 // naive picture.
 func TestManagerAgreesWithThePicture(t *testing.T) {
+	t.Run("punching=yes", func(t *testing.T) { agreesWithThePicture(t, func(fs vfs.FS) vfs.FS { return fs }) })
+	t.Run("punching=no", func(t *testing.T) { agreesWithThePicture(t, func(fs vfs.FS) vfs.FS { return unpunchable{fs} }) })
+}
+
+func agreesWithThePicture(t *testing.T, on func(vfs.FS) vfs.FS) {
 	r := seedtest.Rand(t)
 	o := testOptions(nil)
-	o.FS = formatted(t, o)
+	o.FS = on(formatted(t, o))
 	s := &script{r: r, now: firstPicture()}
 	steps := 300
 	if testing.Short() {

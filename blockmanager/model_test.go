@@ -2,6 +2,7 @@ package blockmanager
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -224,6 +225,9 @@ func (s *script) step() error {
 		return nil
 	case k == 10 && len(s.open) > 0:
 		return s.closeOne()
+	case k == 11:
+		_, err := s.m.Rewrite(context.Background())
+		return err
 	}
 	return nil
 }

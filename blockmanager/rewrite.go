@@ -1,0 +1,149 @@
+package blockmanager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// A container is sparse when less than one part in so many of its bytes are live blocks. Where holes can be punched a sparse one costs
+// a file and a descriptor only, so it has to be full too.
+const (
+	sparseWithoutPunching = 2
+	sparseWithPunching    = 8
+)
+
+// Rewrite moves the live blocks of the sparsest container, if there is a sparse one, to other containers, and drops it. Block
+// ids stay. It tells how many containers it emptied, 0 or 1, so that callers may go on while there is something to do.
+//
+// The copies are synced before one commit names them in the place of the old ones, so a crash leaves one or the other. Whoever has
+// an old block open reads it there; the file goes once nobody does. A block whose bytes are not what they were written as ends it
+// with ErrCorrupt and nothing moved. Other errors as of Commit, and ctx's.
+func (m *Manager) Rewrite(ctx context.Context) (emptied int, err error) {
+	c, blocks := m.takeSparse()
+	if c == nil {
+		return 0, nil
+	}
+	creation := m.NewCreation()
+	defer creation.Abort()
+	err = m.copyBlocks(ctx, creation, blocks)
+	if err == nil {
+		err = creation.Sync()
+	}
+	if err == nil {
+		err = m.commitRewrite(creation, c)
+	}
+	if err != nil {
+		m.unhold([]*container{c})
+		return 0, fmt.Errorf("blockmanager: rewrite container %s: %w", c.id, err)
+	}
+	return 1, nil
+}
+
+// takeSparse holds the sparsest container, so that nothing is written to it and no other commit lets it die.
+func (m *Manager) takeSparse() (c *container, blocks []*liveBlock) {
+	m.commitMu.Lock()
+	defer m.commitMu.Unlock()
+	if m.writable() != nil {
+		return nil, nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	live := map[*container]int64{}
+	for _, b := range m.state.blocks {
+		live[b.in] += alignUp(b.length, m.state.format.blockSize)
+	}
+	for _, other := range m.state.containers {
+		if m.sparse(other, live[other]) && (c == nil || live[other]*c.row.next < live[c]*other.row.next) {
+			c = other
+		}
+	}
+	if c == nil {
+		return nil, nil
+	}
+	c.held = true
+	m.pool = slices.DeleteFunc(m.pool, func(p *container) bool { return p == c })
+	for _, b := range m.state.blocks {
+		if b.in == c {
+			blocks = append(blocks, b)
+		}
+	}
+	slices.SortFunc(blocks, func(a, b *liveBlock) int {
+		return strings.Compare(string(blockKey(a.id)), string(blockKey(b.id)))
+	})
+	return c, blocks
+}
+
+// sparse tells whether c, of which so many bytes are live, is worth emptying. The caller holds mu.
+func (m *Manager) sparse(c *container, live int64) bool {
+	used := c.row.next - alignUp(headerLen, m.state.format.blockSize)
+	switch {
+	case c.row.state == containerDead || c.held || used < firstWindow && used < m.o.ContainerBytes/2:
+		return false
+	case m.canPunch:
+		return c.row.state == containerFull && live*sparseWithPunching < used
+	default:
+		return live*sparseWithoutPunching < used
+	}
+}
+
+// copyBlocks writes the blocks once more, under their ids.
+func (m *Manager) copyBlocks(ctx context.Context, c *Creation, blocks []*liveBlock) error {
+	buf := make([]byte, verifyChunk)
+	for _, b := range blocks {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		src, err := m.OpenBlock(b.id)
+		if errors.Is(err, fault.ErrNotFound) {
+			continue // dropped meanwhile
+		} else if err != nil {
+			return err
+		}
+		err = c.copyBlock(b, src, buf)
+		if cerr := src.Close(); err == nil {
+			err = cerr
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Creation) copyBlock(b *liveBlock, src Source, buf []byte) error {
+	s := newSink(c, b.id)
+	c.mu.Lock()
+	c.open[s] = struct{}{}
+	c.mu.Unlock()
+	if _, err := io.CopyBuffer(s, io.NewSectionReader(src, 0, src.Size()), buf); err != nil {
+		return errors.Join(err, c.Discard(s))
+	}
+	if got := s.sum.Sum64(); got != b.sum {
+		return errors.Join(fault.Corruptf("block %d: checksum %016x, want %016x", b.id, got, b.sum), c.Discard(s))
+	}
+	return c.Finish(s)
+}
+
+// commitRewrite puts the copies in the place of the blocks and has c die. Copies of blocks that were dropped meanwhile are dead at
+// once.
+func (m *Manager) commitRewrite(creation *Creation, c *container) error {
+	m.commitMu.Lock()
+	defer m.commitMu.Unlock()
+	creation.mu.Lock()
+	defer creation.mu.Unlock()
+	ch := Change{Created: []*Creation{creation}, emptied: c}
+	for _, b := range creation.blocks {
+		if old := m.state.blocks[b.id]; old != nil && old.in == c {
+			ch.moved = append(ch.moved, old)
+		} else {
+			ch.stale = append(ch.stale, b)
+		}
+	}
+	return m.commit(ch)
+}

@@ -1,0 +1,146 @@
+package blockmanager
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// sparseManager has a full container of nine blocks and drops all but the first three.
+func sparseManager(t *testing.T, fs func(*vfs.Mem) vfs.FS) (m *Manager, mem *vfs.Mem, blocks map[block.ID][]byte) {
+	t.Helper()
+	o := testOptions(nil)
+	mem = formatted(t, o)
+	o.FS = fs(mem)
+	m = openWriter(t, o)
+	c := m.NewCreation()
+	blocks = map[block.ID][]byte{}
+	for n := range 9 {
+		sink, err := c.Create()
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := bytes.Repeat([]byte{byte('a' + n)}, 11_000)
+		sink.Write(data)
+		blocks[sink.ID()] = data
+		if err := c.Finish(sink); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(c.Sync(), m.Commit(Change{Created: []*Creation{c}})); err != nil {
+		t.Fatal(err)
+	}
+	dead := ids(m)[3:]
+	for _, id := range dead {
+		delete(blocks, id)
+	}
+	if err := errors.Join(m.Commit(Change{Dead: dead}), m.Confirm()); err != nil {
+		t.Fatal(err)
+	}
+	return m, mem, blocks
+}
+
+func containerNames(t *testing.T, mem *vfs.Mem) []string {
+	t.Helper()
+	names, err := mem.List("/store/data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// Where no hole can be punched, a container with little left in it is emptied into another and unlinked; blocks keep their ids, and who
+// has one open goes on reading.
+func TestSparseContainerIsEmptiedAndUnlinked(t *testing.T) {
+	m, mem, blocks := sparseManager(t, func(mem *vfs.Mem) vfs.FS { return unpunchable{mem} })
+	first := ids(m)[0]
+	sparse := m.state.blocks[first].in.name()
+	src, err := m.OpenBlock(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want := range []int{1, 0} {
+		if n, err := m.Rewrite(context.Background()); err != nil || n != 1-want {
+			t.Fatalf("Rewrite: %d containers, %v; want %d", n, err, 1-want)
+		}
+	}
+	if err := m.Confirm(); err != nil {
+		t.Fatal(err)
+	}
+	if names := containerNames(t, mem); !slices.Contains(names, sparse) {
+		t.Errorf("containers %v while a block of %s is open", names, sparse)
+	}
+	if got, err := io.ReadAll(io.NewSectionReader(src, 0, src.Size())); err != nil || !bytes.Equal(got, blocks[first]) {
+		t.Errorf("the open block: %d bytes, %v", len(got), err)
+	}
+	src.Close()
+	if err := m.Confirm(); err != nil {
+		t.Fatal(err)
+	}
+	if names := containerNames(t, mem); len(names) != 1 || names[0] == sparse {
+		t.Errorf("containers %v, the sparse one was %s", names, sparse)
+	}
+	checkBlocks(t, m, blocks)
+	if err := errors.Join(checkVerify(m), m.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+func checkBlocks(t *testing.T, m *Manager, blocks map[block.ID][]byte) {
+	t.Helper()
+	if got := ids(m); len(got) != len(blocks) {
+		t.Errorf("blocks %v, want %d", got, len(blocks))
+	}
+	for id, want := range blocks {
+		if got, err := readBlock(m, id); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("block %d: %d bytes, %v", id, len(got), err)
+		}
+	}
+}
+
+// A block that is dropped while its container is rewritten stays dropped, and the space of its copy is dead.
+func TestBlockDroppedWhileItsContainerIsRewritten(t *testing.T) {
+	m, _, blocks := sparseManager(t, func(mem *vfs.Mem) vfs.FS { return unpunchable{mem} })
+	dropped := ids(m)[1]
+	delete(blocks, dropped)
+	c, list := m.takeSparse()
+	creation := m.NewCreation()
+	err := errors.Join(m.copyBlocks(context.Background(), creation, list), creation.Sync(),
+		m.Commit(Change{Dead: []block.ID{dropped}}), m.commitRewrite(creation, c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkBlocks(t, m, blocks)
+	if s := m.Stats(); s.DeadBytes != 2*11_000 || c.row.state != containerDead {
+		t.Errorf("%+v: want the copy of the dropped block dead, beside one of the container it went to", s)
+	}
+	o := m.o
+	if err := errors.Join(checkVerify(m), m.Close()); err != nil {
+		t.Fatal(err)
+	}
+	m = openWriter(t, o)
+	checkBlocks(t, m, blocks)
+	if err := errors.Join(checkVerify(m), m.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Damage is not copied as if it were good.
+func TestRewriteRefusesADamagedBlock(t *testing.T) {
+	m, mem, _ := sparseManager(t, func(mem *vfs.Mem) vfs.FS { return unpunchable{mem} })
+	b := m.state.blocks[ids(m)[0]]
+	flip(t, mem, "/store/data/"+b.in.name(), b.off+100)
+	if n, err := m.Rewrite(context.Background()); !errors.Is(err, ErrCorrupt) || n != 0 {
+		t.Errorf("Rewrite: %d, %v; want ErrCorrupt", n, err)
+	}
+	if m.state.blocks[b.id] != b || m.Poisoned() != nil {
+		t.Errorf("the block was moved, or the manager is poisoned: %v", m.Poisoned())
+	}
+	m.Close()
+}
