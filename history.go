@@ -92,14 +92,16 @@ func (t *Table) History(ctx context.Context, key any, opts ...ReadOption) iter.S
 			var v tablet.RowVersion
 			ok := false
 			if err == nil {
-				v, ok, err = h.Next()
+				if v, ok, err = h.Next(); err != nil {
+					err = fmt.Errorf("oribi: history: %w", err)
+				}
 			}
 			if err == nil && !ok && n == 0 {
-				err = fmt.Errorf("table %q: no version of the key: %w", t.tab.Name, fault.ErrNotFound)
+				err = fmt.Errorf("oribi: history: table %q: no version of the key: %w", t.tab.Name, fault.ErrNotFound)
 			}
 			switch {
 			case err != nil:
-				yield(Version{}, fmt.Errorf("oribi: history: %w", err))
+				yield(Version{}, err)
 				return
 			case !ok:
 				return
@@ -139,7 +141,10 @@ func (t *Table) history(ctx context.Context, key any, opts []ReadOption) (*table
 		return nil, nil, err
 	}
 	h, err := v.History(v.Encoder.AppendKey(nil, k), since, cols)
-	return h, columnsOf(v.Schema, cols), err
+	if err != nil {
+		return nil, nil, fmt.Errorf("oribi: history: %w", err)
+	}
+	return h, columnsOf(v.Schema, cols), nil
 }
 
 func columnsOf(s *schema.Schema, cols []int) []schema.Column {
@@ -153,7 +158,7 @@ func columnsOf(s *schema.Schema, cols []int) []schema.Column {
 // only refuses options that a history or a diff has no use for.
 func (o *readOptions) only(what string, ranges bool) error {
 	if len(o.predicates) > 0 || o.limit >= 0 || !ranges && (o.lower != nil || o.upper != nil) || ranges && o.asOf {
-		return fmt.Errorf("an option that a %s does not take", what)
+		return fmt.Errorf("oribi: %s: an option that it does not take", what)
 	}
 	return nil
 }
@@ -167,7 +172,7 @@ func (t *Table) Diff(ctx context.Context, from, to mvcc.Timestamp, opts ...ReadO
 	return func(yield func(Difference, error) bool) {
 		err := t.diff(ctx, from, to, opts, yield)
 		if err != nil {
-			yield(Difference{}, fmt.Errorf("oribi: diff: %w", err))
+			yield(Difference{}, err)
 		}
 	}
 }
@@ -179,7 +184,7 @@ func (t *Table) diff(ctx context.Context, from, to mvcc.Timestamp, opts []ReadOp
 		return err
 	}
 	if from > to {
-		return fmt.Errorf("table %q: from %v is after to %v", t.tab.Name, from, to)
+		return fmt.Errorf("oribi: diff: table %q: from %v is after to %v", t.tab.Name, from, to)
 	}
 	sc := &Scan{t: t, ctx: ctx, o: o}
 	sc.o.asOf, sc.o.at = true, from
@@ -192,7 +197,7 @@ func (t *Table) diff(ctx context.Context, from, to mvcc.Timestamp, opts []ReadOp
 	for sc.interrupted() == nil && d.Next() {
 		if out.Key, err = v.Encoder.Decode(d.Key()); err != nil {
 			d.Close()
-			return err
+			return fmt.Errorf("oribi: diff: table %q: %w", t.tab.Name, err)
 		}
 		out.Before, out.After = d.Before(), d.After()
 		out.Kind = kindOf(out.Before != nil, out.After != nil)
@@ -201,10 +206,13 @@ func (t *Table) diff(ctx context.Context, from, to mvcc.Timestamp, opts []ReadOp
 			return nil
 		}
 	}
-	if err := d.Close(); err != nil {
-		return err
+	if err = d.Close(); err == nil {
+		err = sc.interrupted()
 	}
-	return sc.interrupted()
+	if err != nil {
+		return fmt.Errorf("oribi: diff: %w", err)
+	}
+	return nil
 }
 
 // startDiff takes hold of the state that sc asks for and begins the walk to another timestamp.
@@ -218,7 +226,7 @@ func (sc *Scan) startDiff(to mvcc.Timestamp) (v view, d *tablet.Diff, cols []int
 		err = t.store.settle(sc.ctx, to)
 	}
 	if err != nil {
-		return v, nil, nil, fmt.Errorf("table %q: read at %v: %w", t.tab.Name, to, err)
+		return v, nil, nil, fmt.Errorf("oribi: table %q: read at %v: %w", t.tab.Name, to, err)
 	}
 	if v, err = t.view(sc.ctx, &sc.o, true); err != nil {
 		return v, nil, nil, err
