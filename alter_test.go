@@ -385,6 +385,37 @@ func TestAlteredRetention(t *testing.T) {
 	wantValue(t, table, 20)
 }
 
+// What was below the floor when the retention was made longer is readable no more, so it is given back as before.
+func TestLongerRetentionKeepsNothingBelowTheFloor(t *testing.T) {
+	ctx := context.Background()
+	w := newFakeWall()
+	store, table := floorStore(t, w)
+	defer func() { store.Close() }()
+	for k := range 2 { // the second flush raises the floor above the first row's insertion
+		putNumber(t, store, table, k, 1)
+		if err := table.Flush(ctx); err != nil {
+			t.Fatal(err)
+		}
+		w.move(2 * time.Hour)
+	}
+	alter(t, table, oribi.SetHistory(oribi.HistoryForever))
+	floor := table.Properties().HistoryFloor
+	if _, err := table.CollectUndos(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []int{0, 1} {
+		if got := table.Layout().RowSets[i].Undos; got != want {
+			t.Errorf("rowset %d has %d undo files, want %d", i, got, want)
+		}
+	}
+	if p := table.Properties(); p.HistoryFloor != floor {
+		t.Errorf("the floor went from %v to %v", floor, p.HistoryFloor)
+	}
+	if _, err := table.Get(ctx, 0, oribi.AsOf(floor)); err != nil {
+		t.Errorf("at the floor: %v", err)
+	}
+}
+
 // Writers and readers never wait for more than the change itself, and never see a value in a column that it was not written to: n is
 // always ten times the key, whatever it is called, d never below its default, and a dropped column's text nowhere.
 func TestWritersAndReadersGoOnWhileTheSchemaChanges(t *testing.T) {

@@ -524,14 +524,15 @@ func (ts tabletStore) Mark() (at mvcc.Timestamp, lsn uint64, publish func(), err
 }
 
 // HistoryFloor is now less the retention, or what a snapshot or a running read holds below that; Min when history is kept for ever, or
-// when the clock does not tell time. Reads of the table below it are refused from here on.
+// when the clock does not tell time; but never below the floor that the table has, which a longer retention does not lower. Reads of
+// the table below it are refused from here on.
 func (ts tabletStore) HistoryFloor(t *tablet.Tablet, historySec int64) mvcc.Timestamp {
 	s := ts.s
 	floor := historyFloor(s.clock, historySec)
 	if s.pub.FirstUnpublished() <= s.lastLSN.Load() {
 		floor = min(floor, s.pub.Visible()) // reads of the newest state are not to see what is on its way
 	}
-	return s.holds.choose(t.Number, floor)
+	return max(s.holds.choose(t.Number, floor), t.Row().HistoryFloor)
 }
 
 // historyFloor is where history begins by its age.

@@ -54,7 +54,7 @@ type Store interface {
 	// NewCreation begins a set of blocks.
 	NewCreation() *blockmanager.Creation
 	// HistoryFloor is the earliest timestamp that reads of a table may still ask for, by its retention in seconds (−1 = for
-	// ever) and by what snapshots hold.
+	// ever), by what snapshots hold, and by the floor in its row.
 	HistoryFloor(t *Tablet, historySec int64) mvcc.Timestamp
 	// Event tells of a flush, compaction or ingest.
 	Event(compaction.Event)
