@@ -221,7 +221,7 @@ func (t *Table) Properties() Properties {
 	return p
 }
 
-// CompactionResult tells what Flush or Compact did.
+// CompactionResult tells what a flush or compaction did.
 type CompactionResult = tablet.Result
 
 // Flush writes what the table holds in memory to disk: new rows to rowsets, changes to delta files. The table's writers

@@ -28,7 +28,7 @@ func (l *layout) before(table string, snap Snapshot) (mvcc.Timestamp, error) {
 	case snap.Latest:
 		return l.floor + 1, nil
 	}
-	return 0, fmt.Errorf("table %q: read at %d, history begins at %d: %w", table, uint64(snap.Before-1), uint64(l.floor), fault.ErrTooOld)
+	return 0, fmt.Errorf("table %q: read at %v: history begins at %v: %w", table, snap.Before-1, l.floor, fault.ErrTooOld)
 }
 
 // View is a reader's hold on one state of the table, from which it reads as of one snapshot. Columns are named by their indexes in
