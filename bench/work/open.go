@@ -34,6 +34,29 @@ func open() harness.Workload {
 	}
 }
 
+// openMany opens a store of ten times as many rowsets.
+func openMany() harness.Workload {
+	many := func(step func(*harness.Env) error) func(*harness.Env) error {
+		return func(env *harness.Env) error {
+			more := *env
+			more.Scale.Sets *= 10
+			return step(&more)
+		}
+	}
+	return harness.Workload{
+		Name: "open-many", About: "a closed store of 1,000 rowsets (100 at small scale), warm",
+		Unit: "ms", MemoryLimit: peakLimit, Inputs: lineitemInputs,
+		Peers: []harness.Peer{
+			{Name: "oribi-read", Ours: true, Prepare: many(prepareSets), Measure: func(env *harness.Env) (harness.Measurement, error) { return openStore(env, true) }},
+			{Name: "oribi-write", Ours: true, Prepare: many(prepareSets), Measure: func(env *harness.Env) (harness.Measurement, error) { return openStore(env, false) }},
+		},
+		Floors: []harness.Floor{
+			{Peer: "oribi-read", Figure: 100},
+			{Peer: "oribi-write", Metric: "fsyncs", Figure: 12},
+		},
+	}
+}
+
 // setRows is the most rows that a rowset of the store gets.
 const setRows = 2000
 

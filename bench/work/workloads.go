@@ -32,6 +32,6 @@ func All(more ...More) []harness.Workload {
 		}
 		return peers
 	}
-	return []harness.Workload{apply(), scanSum(of("scan-sum")), get(), getSpread(), memInsert(), write(), commitOne(), scanDeltas(), hotKey(), open(), getStart(),
+	return []harness.Workload{apply(), scanSum(of("scan-sum")), get(), getSpread(), memInsert(), write(), commitOne(), syncOne(), syncMany(), scanDeltas(), hotKey(), open(), openMany(), replay(), getStart(),
 		load(of("load")), loadPackages(), scanCSV(), columnDecode(of("column-decode"))}
 }

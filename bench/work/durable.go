@@ -1,0 +1,229 @@
+package work
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/bench/harness"
+	"github.com/oribi-db/oribi/schema"
+)
+
+const (
+	commitTable = "commits"
+	commitValue = 100 // bytes of a row's value
+	syncWriters = 16
+)
+
+// syncOne is what a program feels that waits for each of its rows.
+func syncOne() harness.Workload {
+	return harness.Workload{
+		Name: "commit-sync", About: "one writer, a row of 100 bytes in each write batch, every batch synced; median latency",
+		Unit: "µs", Fresh: true, MemoryLimit: peakLimit,
+		Peers: []harness.Peer{
+			{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) { return syncOribi(env, 1) }},
+			{Name: "pebble", Measure: func(env *harness.Env) (harness.Measurement, error) { return syncPebble(env, 1) }},
+		},
+		Floors: []harness.Floor{{Peer: "oribi", Against: "pebble", Ratio: 1}},
+	}
+}
+
+// syncMany shows what group commit gives.
+func syncMany() harness.Workload {
+	return harness.Workload{
+		Name: "commit-sync-16", About: "16 writers, a row of 100 bytes in each write batch, every batch synced",
+		Unit: "commits/s", More: true, Fresh: true, MemoryLimit: peakLimit,
+		Peers: []harness.Peer{
+			{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) { return syncOribi(env, syncWriters) }},
+			{Name: "pebble", Measure: func(env *harness.Env) (harness.Measurement, error) { return syncPebble(env, syncWriters) }},
+		},
+		Floors: []harness.Floor{{Peer: "oribi", Against: "pebble", Ratio: 1.5, Least: true}},
+	}
+}
+
+// commits has so many writers do n commits together. The value is the median latency in µs of one writer, else commits a second.
+func commits(env *harness.Env, writers, n int, commit func(writer, key int) error) (m harness.Measurement, err error) {
+	latencies := make([]float64, n)
+	var next atomic.Int64
+	var failed atomic.Pointer[error]
+	took, err := env.Clock(func() error {
+		var done sync.WaitGroup
+		for w := range writers {
+			done.Go(func() {
+				for {
+					k := int(next.Add(1)) - 1
+					if k >= n || failed.Load() != nil {
+						return
+					}
+					begin := time.Now()
+					if err := commit(w, k); err != nil {
+						failed.Store(&err)
+					}
+					latencies[k] = float64(time.Since(begin).Nanoseconds()) / 1000
+				}
+			})
+		}
+		done.Wait()
+		if err := failed.Load(); err != nil {
+			return *err
+		}
+		return nil
+	})
+	m.Value = middle(latencies)
+	if writers > 1 {
+		m.Value = float64(n) / took.Seconds()
+	}
+	m.Checksum = fmt.Sprint(n)
+	return m, err
+}
+
+// syncCount is how many commits a round has.
+func syncCount(env *harness.Env) int { return env.Scale.Gets / 20 }
+
+func commitSchema() (*schema.Schema, error) {
+	return schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Binary}}, 1)
+}
+
+func createCommits(dir string, o *oribi.Options) (*oribi.Store, *oribi.Table, error) {
+	s, err := commitSchema()
+	if err != nil {
+		return nil, nil, err
+	}
+	store, err := oribi.Open(dir, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := store.CreateTable(commitTable, s)
+	if err != nil {
+		store.Close()
+	}
+	return store, t, err
+}
+
+func syncOribi(env *harness.Env, writers int) (m harness.Measurement, err error) {
+	store, t, err := createCommits(env.Path(storeDir), nil)
+	if err != nil {
+		return m, err
+	}
+	batches := make([]*oribi.Batch, writers)
+	for i := range batches {
+		batches[i] = store.NewBatch()
+	}
+	value := make([]byte, commitValue)
+	m, err = commits(env, writers, syncCount(env), func(w, k int) error {
+		batches[w].Insert(t, oribi.Row{"k": k, "v": value})
+		_, err := batches[w].Commit(context.Background())
+		return err
+	})
+	return m, closeAll(err, store)
+}
+
+func syncPebble(env *harness.Env, writers int) (m harness.Measurement, err error) {
+	db, err := openPebble(env.Path(storeDir), false)
+	if err != nil {
+		return m, err
+	}
+	value := make([]byte, commitValue)
+	m, err = commits(env, writers, syncCount(env), func(_, k int) error {
+		return db.Set(binary.BigEndian.AppendUint64(nil, uint64(k)), value, pebble.Sync)
+	})
+	return m, closeAll(err, db)
+}
+
+// replay opens, to read, what a killed writer left: a log of rows that were never flushed.
+func replay() harness.Workload {
+	return harness.Workload{
+		Name: "replay", About: "opening a store, read-only, whose log holds rows of 100 bytes in batches of 100 that were never flushed",
+		Unit: "rows/s", More: true,
+		Peers: []harness.Peer{
+			{Name: "oribi", Ours: true, Prepare: prepareKilled, Measure: func(env *harness.Env) (harness.Measurement, error) {
+				return reopening(env, func() (io.Closer, error) {
+					return oribi.Open(env.Path(storeDir), &oribi.Options{ReadOnly: true, MemoryLimit: replayMemory})
+				})
+			}},
+			{Name: "pebble", Prepare: prepareKilledPebble, Measure: func(env *harness.Env) (harness.Measurement, error) {
+				return reopening(env, func() (io.Closer, error) { return replayPebble(env.Path(storeDir), true) })
+			}},
+		},
+		Floors: []harness.Floor{{Peer: "oribi", Figure: 1_000_000, Against: "pebble", Ratio: 1, Least: true}},
+	}
+}
+
+const (
+	replayMemory = 1 << 30 // so that nothing is flushed
+	replayBatch  = 100
+)
+
+// replayCount is how many rows the log holds: what Pebble's memtable, of which an open makes one, takes at a time.
+func replayCount(env *harness.Env) int { return env.Scale.Gets }
+
+func reopening(env *harness.Env, open func() (io.Closer, error)) (m harness.Measurement, err error) {
+	var c io.Closer
+	took, err := env.Clock(func() (err error) {
+		c, err = open()
+		return err
+	})
+	if err != nil {
+		return m, err
+	}
+	m.Value = float64(replayCount(env)) / took.Seconds()
+	return m, c.Close()
+}
+
+// copyKilled copies what is on the disk while the writer is open, as a kill leaves it.
+func copyKilled(env *harness.Env, from string) error {
+	return os.CopyFS(env.Path(storeDir), os.DirFS(from))
+}
+
+func prepareKilled(env *harness.Env) error {
+	store, t, err := createCommits(env.Path("alive"), &oribi.Options{Manual: true, MemoryLimit: replayMemory})
+	if err != nil {
+		return err
+	}
+	b, value := store.NewBatch(), make([]byte, commitValue)
+	for k := range replayCount(env) {
+		b.Insert(t, oribi.Row{"k": k, "v": value})
+		if b.Len() < replayBatch {
+			continue
+		}
+		if _, err := b.Commit(context.Background(), oribi.NoSync); err != nil {
+			return closeAll(err, store)
+		}
+	}
+	return closeAll(copyKilled(env, env.Path("alive")), store)
+}
+
+func replayPebble(dir string, readOnly bool) (*pebble.DB, error) {
+	return pebble.Open(dir, &pebble.Options{MemTableSize: 512 << 20, ReadOnly: readOnly, Logger: quiet{}})
+}
+
+func prepareKilledPebble(env *harness.Env) error {
+	db, err := replayPebble(env.Path("alive"), false)
+	if err != nil {
+		return err
+	}
+	value := make([]byte, commitValue)
+	for k := 0; k < replayCount(env); k += replayBatch {
+		b := db.NewBatch()
+		for i := range replayBatch {
+			if err := b.Set(binary.BigEndian.AppendUint64(nil, uint64(k+i)), value, nil); err != nil {
+				return closeAll(err, db)
+			}
+		}
+		if err := b.Commit(pebble.NoSync); err != nil {
+			return closeAll(err, db)
+		}
+	}
+	if err := db.LogData(nil, pebble.Sync); err != nil { // its log is written by a goroutine
+		return closeAll(err, db)
+	}
+	return closeAll(copyKilled(env, env.Path("alive")), db)
+}
