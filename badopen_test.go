@@ -1,0 +1,208 @@
+package oribi_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// readTree gives the bytes of all files from dir on by name, and directories as nil. LOCK is left out, which a writer writes.
+func readTree(t *testing.T, fsys vfs.FS, dir string) map[string][]byte {
+	t.Helper()
+	tree := map[string][]byte{}
+	var visit func(name string)
+	visit = func(name string) {
+		names, err := fsys.List(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range names {
+			n = filepath.Join(name, n)
+			info, err := fsys.Stat(filepath.Join(dir, n))
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case info.IsDir():
+				tree[n] = nil
+				visit(n)
+			case n != "LOCK":
+				tree[n] = readAll(t, fsys, filepath.Join(dir, n))
+			}
+		}
+	}
+	visit("")
+	return tree
+}
+
+func readAll(t *testing.T, fsys vfs.FS, name string) []byte {
+	t.Helper()
+	f, err := fsys.Open(name, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	size, err := f.Size()
+	b := make([]byte, size)
+	if err == nil && size > 0 {
+		_, err = f.ReadAt(b, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// writeTree makes in an empty directory what readTree gave.
+func writeTree(t *testing.T, fsys vfs.FS, dir string, tree map[string][]byte) {
+	t.Helper()
+	for _, name := range slices.Sorted(maps.Keys(tree)) {
+		path := filepath.Join(dir, name)
+		if tree[name] == nil {
+			if err := fsys.Mkdir(path); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		f, err := fsys.Create(path)
+		if err == nil {
+			_, err = f.WriteAt(tree[name], 0)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+}
+
+// storeTree is a closed store with a flushed rowset and a record in its log.
+func storeTree(t *testing.T) map[string][]byte {
+	t.Helper()
+	mem := vfs.NewMem()
+	store, err := oribi.Open("/store", &oribi.Options{FS: mem, Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := numbersTable(t, store, "numbers")
+	fillNumbers(t, store, table, 0, 100)
+	if err := table.Flush(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	fillNumbers(t, store, table, 100, 110)
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return readTree(t, mem, "/store")
+}
+
+// Whatever is wrong with a directory, the error says what kind of thing it is, and a failed Open leaves every byte as it was.
+func TestFailedOpenChangesNothing(t *testing.T) {
+	good, other := storeTree(t), storeTree(t)
+	one := func(tree map[string][]byte, pattern string) string {
+		for name := range tree {
+			if ok, _ := filepath.Match(pattern, name); ok {
+				return name
+			}
+		}
+		t.Fatalf("no %s", pattern)
+		return ""
+	}
+	without := func(tree map[string][]byte, patterns ...string) {
+		for name := range tree {
+			for _, p := range patterns {
+				if ok, _ := filepath.Match(p, name); ok {
+					delete(tree, name)
+				}
+			}
+		}
+	}
+	from := func(tree map[string][]byte, patterns ...string) {
+		without(tree, patterns...)
+		for name, b := range other {
+			for _, p := range patterns {
+				if ok, _ := filepath.Match(p, name); ok {
+					tree[name] = b
+				}
+			}
+		}
+	}
+	const container = "data/*.data"
+	for _, c := range []struct {
+		name   string
+		change func(tree map[string][]byte)
+		want   error
+	}{
+		{"not a store", func(tree map[string][]byte) { clear(tree); tree["letter.txt"] = []byte("dear") }, oribi.ErrNotStore},
+		{"half a store, INSTANCE missing", func(tree map[string][]byte) { without(tree, "INSTANCE") }, oribi.ErrNotStore},
+		{"INSTANCE empty", func(tree map[string][]byte) { tree["INSTANCE"] = []byte{} }, oribi.ErrCorrupt},
+		{"INSTANCE of another store", func(tree map[string][]byte) { from(tree, "INSTANCE") }, oribi.ErrCorrupt},
+		{"newer format", func(tree map[string][]byte) {
+			b := append(slices.Clone(tree["INSTANCE"]), 0)
+			b[8] = 2
+			tree["INSTANCE"] = b
+		}, oribi.ErrUnsupported},
+		{"ANCHOR missing", func(tree map[string][]byte) { without(tree, "ANCHOR") }, oribi.ErrCorrupt},
+		{"ANCHOR empty", func(tree map[string][]byte) { tree["ANCHOR"] = []byte{} }, oribi.ErrCorrupt},
+		{"ANCHOR of another store", func(tree map[string][]byte) { from(tree, "ANCHOR") }, oribi.ErrCorrupt},
+		{"meta missing", func(tree map[string][]byte) { without(tree, "meta", "meta/*") }, oribi.ErrCorrupt},
+		{"meta empty", func(tree map[string][]byte) { without(tree, "meta/*") }, oribi.ErrCorrupt},
+		{"meta of another store", func(tree map[string][]byte) { from(tree, "meta/*") }, oribi.ErrCorrupt},
+		{"data missing", func(tree map[string][]byte) { without(tree, "data", container) }, oribi.ErrCorrupt},
+		{"container missing", func(tree map[string][]byte) { without(tree, container) }, oribi.ErrCorrupt},
+		{"container empty", func(tree map[string][]byte) { tree[one(tree, container)] = []byte{} }, oribi.ErrCorrupt},
+		{"container of another store", func(tree map[string][]byte) { tree[one(tree, container)] = other[one(other, container)] }, oribi.ErrCorrupt},
+		{"wal missing", func(tree map[string][]byte) { without(tree, "wal", "wal/*") }, oribi.ErrCorrupt},
+		{"wal empty", func(tree map[string][]byte) { without(tree, "wal/*") }, oribi.ErrCorrupt},
+		{"log of another store", func(tree map[string][]byte) { from(tree, "wal/*") }, oribi.ErrCorrupt},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tree := maps.Clone(good)
+			c.change(tree)
+			mem := vfs.NewMem()
+			if err := mem.Mkdir("/store"); err != nil {
+				t.Fatal(err)
+			}
+			writeTree(t, mem, "/store", tree)
+			for _, readOnly := range []bool{true, false} {
+				s, err := oribi.Open("/store", &oribi.Options{FS: mem, ReadOnly: readOnly, Manual: true})
+				if err == nil {
+					s.Close()
+				}
+				if !errors.Is(err, c.want) {
+					t.Errorf("readOnly=%v: %v, want %v", readOnly, err, c.want)
+				}
+				if got := readTree(t, mem, "/store"); !maps.EqualFunc(got, tree, slices.Equal) {
+					t.Errorf("readOnly=%v: the directory holds %v, before %v", readOnly, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(tree)))
+				}
+			}
+		})
+	}
+}
+
+// A store is locked whatever path leads to it.
+func TestStoreIsLockedThroughASymbolicLink(t *testing.T) {
+	dir := t.TempDir()
+	real, link := filepath.Join(dir, "real"), filepath.Join(dir, "link")
+	if err := os.Symlink(real, link); err != nil {
+		t.Skip(err)
+	}
+	store, err := oribi.Open(real, &oribi.Options{Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	for _, readOnly := range []bool{true, false} {
+		if s, err := oribi.Open(link, &oribi.Options{Manual: true, ReadOnly: readOnly}); !errors.Is(err, oribi.ErrLocked) {
+			t.Errorf("readOnly=%v: %v, want ErrLocked", readOnly, err)
+			if err == nil {
+				s.Close()
+			}
+		}
+	}
+}
