@@ -72,8 +72,13 @@ type Recovery struct {
 	Frames       int64  // log frames read
 	Batches      int64  // write batches replayed
 	TornBytes    int64  // bytes of an unfinished write at the end of the log
-	TornFile     string // where a writer kept them; empty for a reader
+	TornFile     string // where a writer kept them, within the store's directory; empty for a reader
 	RepairedBits int64  // single bits put right
+
+	// What a writer cleared away of blocks that no commit named, or that one had dropped. Zero for a reader.
+	StrayContainers int   // files that were removed
+	CutBytes        int64 // behind the last named block of a container
+	Reclaimed       int   // dropped blocks whose space was given back
 }
 
 // Open opens the store in dir, or makes one there: an empty directory is formatted, a missing one is made if its parent is there.
@@ -151,9 +156,15 @@ func (s *Store) open() error {
 	if err := s.blocks.Writable(); err != nil {
 		return err
 	}
-	s.recovery.TornFile = tail.Report().TornFile
-	if !fresh && !s.recovery.Clean {
-		s.opts.Logger.Info("store recovered", slog.Int64("batches", s.recovery.Batches), slog.Int64("torn_bytes", s.recovery.TornBytes))
+	r, mended := &s.recovery, s.blocks.Repaired()
+	if r.TornBytes > 0 {
+		r.TornFile = walName + "/" + wal.TornName(tail.Report().TornFile)
+	}
+	r.StrayContainers, r.CutBytes, r.Reclaimed = mended.Strays, mended.CutBytes, mended.Reclaimed
+	if !fresh && (!r.Clean || r.RepairedBits > 0) {
+		s.opts.Logger.Info("store recovered", slog.Int64("batches", r.Batches), slog.Int64("torn_bytes", r.TornBytes),
+			slog.String("torn_file", r.TornFile), slog.Int64("repaired_bits", r.RepairedBits), slog.Int("stray_containers", r.StrayContainers),
+			slog.Int64("cut_bytes", r.CutBytes), slog.Int("reclaimed_blocks", r.Reclaimed))
 	}
 	return s.log.Release(wal.LSN(s.blocks.ConfirmedLogStart()))
 }

@@ -125,6 +125,9 @@ func tornName(number uint64) string {
 	return fmt.Sprintf("%0*d%s", numberDigits, number, tornSuffix)
 }
 
+// TornName is the name of the file in which Repair keeps the torn tail of a segment.
+func TornName(segment string) string { return strings.TrimSuffix(segment, segmentSuffix) + tornSuffix }
+
 // parseName gives the number of a segment's file; other names are not the log's.
 func parseName(name string) (number uint64, ok bool) {
 	digits, ok := strings.CutSuffix(name, segmentSuffix)
