@@ -48,9 +48,9 @@ func (w *Window) addRun(b *deltaBlock, i, j int, undo bool) {
 func (w *Window) addRow(b *deltaBlock, i, j int, undo bool) {
 	row := uint32(uint64(b.rows[i]) - w.from)
 	fated, first, before := !b.fates, len(w.picks), false
-	var taken uint32 // a shape that has nothing more to say about the row, if before
+	taken := -1 // a shape that has nothing more to say about the row; −1 = none yet
 	for k := j - 1; k >= i; k-- {
-		if before && b.shape[k] == taken || !counts(b.ts[k], w.snap, undo) {
+		if int(b.shape[k]) == taken || !counts(b.ts[k], w.snap, undo) {
 			continue
 		}
 		w.some = true
@@ -64,7 +64,7 @@ func (w *Window) addRow(b *deltaBlock, i, j int, undo bool) {
 			continue
 		}
 		if s.kind == change.Update {
-			taken = at
+			taken = int(at)
 		}
 		if !before {
 			before = true

@@ -3,8 +3,10 @@ package delta
 import (
 	"testing"
 
+	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // TestCollectMergesFilesThatOverlapInTime: compactions of single columns leave files of which the newer
@@ -59,5 +61,24 @@ func TestUnknownColumnsAreLeftAlone(t *testing.T) {
 	}
 	if w.Empty() || w.Touches(11) || !w.Touches(999) {
 		t.Errorf("empty %v, touches 11 %v, 999 %v", w.Empty(), w.Touches(11), w.Touches(999))
+	}
+}
+
+// A REINSERT that does not have all columns, as one from before a column was added, leaves to the changes before it what it does not say.
+func TestReinsertLeavesColumnsThatItLacksToChangesBeforeIt(t *testing.T) {
+	set := func(kind change.Kind, id schema.ColumnID, cell ...byte) change.List {
+		return change.AppendColumn(change.AppendUpdateHeader(nil, kind), id, cell)
+	}
+	undos := appendFile(t, nil, []change.Delta{
+		{Row: 0, TS: 30, List: set(change.Update, 300, 7)},
+		{Row: 0, TS: 20, List: set(change.Reinsert, 11, 1, 2, 3, 4)},
+	}, true)
+	w := (&Tracker{Schema: testSchema, Undo: undos}).NewWindow(10)
+	if err := w.Prepare(0, 1); err != nil {
+		t.Fatal(err)
+	}
+	v := batch.NewVector(schema.Int8, 1)
+	if w.ApplyColumn(300, v); v.Data[0] != 7 {
+		t.Errorf("cell %v, want 7", v.Data)
 	}
 }
