@@ -132,7 +132,7 @@ const maxAltered = 12 // columns
 
 func randomAlteration(r *rand.Rand, columns []schema.Column, keys int) Alteration {
 	what := []string{"add", "add", "drop", "rename", "default"}[r.IntN(5)]
-	if len(columns) == keys && what != "rename" {
+	if len(columns) == keys && (what != "rename" || len(columns) == 1) {
 		what = "add"
 	}
 	if len(columns) >= maxAltered && what == "add" {
@@ -150,6 +150,9 @@ func randomAlteration(r *rand.Rand, columns []schema.Column, keys int) Alteratio
 		}
 	case "rename":
 		a.Column, a.Name = r.IntN(len(columns)), freeName(r, columns)
+		for columns[a.Column].AutoIncrement { // there is no other name for it
+			a.Column = r.IntN(len(columns))
+		}
 	default:
 		a.Column = keys + r.IntN(len(columns)-keys)
 		if what == "default" && r.IntN(4) > 0 {

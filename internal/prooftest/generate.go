@@ -1,8 +1,10 @@
 package prooftest
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/oribi-db/oribi"
@@ -154,7 +156,9 @@ func (g *Generator) create(r *Runner) Step {
 	for i := range pool {
 		pool[i] = make([][]byte, s.Keys)
 		for c := range pool[i] {
-			pool[i][c] = randomCell(g.r, &s.Columns[c])
+			if pool[i][c] = randomCell(g.r, &s.Columns[c]); s.Columns[c].AutoIncrement {
+				pool[i][c] = binary.LittleEndian.AppendUint64(nil, uint64(g.r.IntN(2*g.o.Keys)))
+			}
 		}
 	}
 	g.pools[name] = pool
@@ -165,6 +169,9 @@ func (g *Generator) create(r *Runner) Step {
 func (g *Generator) key(t *Table) [][]byte {
 	pool := g.pools[t.Name]
 	n := len(pool)
+	if t.Schema.AutoIncrement() >= 0 && len(t.order) > 0 && g.r.IntN(2) == 0 {
+		return t.order[g.r.IntN(len(t.order))].key // the store has given it
+	}
 	if g.r.IntN(3) == 0 {
 		n = 1 + n/10
 	}
@@ -193,6 +200,8 @@ func (g *Generator) write(r *Runner, names []string) Step {
 		several = false
 		like.Ask = []oribi.Op{oribi.OpInsertIgnore, oribi.OpUpsert, oribi.OpUpsertIgnore, oribi.OpInsert}[g.r.IntN(4)]
 	}
+	conditions := g.r.IntN(8) == 0
+	st.Partial = g.r.IntN(6) == 0
 	view := &view{rows: map[string][][]byte{}}
 	for i := range n {
 		if several {
@@ -206,6 +215,12 @@ func (g *Generator) write(r *Runner, names []string) Step {
 			table = earlier.Table
 			t = r.Model.Tables[table]
 			key = earlier.Cells[:t.Schema.Keys]
+			if slices.ContainsFunc(key, func(c []byte) bool { return c == nil }) {
+				key = g.key(t) // it gets its key by the commit
+			}
+		}
+		if st.As != asVectors && conditions && g.r.IntN(3) == 0 {
+			st.Ops = append(st.Ops, g.condition(t, key, view.row(t, key)))
 		}
 		op := g.op(t, key, view.live(t, key), &like)
 		view.see(t, &op)
@@ -227,6 +242,9 @@ func (v *view) row(t *Table, key [][]byte) [][]byte {
 func (v *view) live(t *Table, key [][]byte) bool { return v.row(t, key) != nil }
 
 func (v *view) see(t *Table, op *Op) {
+	if t.Schema.AutoIncrement() >= 0 && op.Ask.Inserts() {
+		return
+	}
 	key := op.Cells[:t.Schema.Keys]
 	if next, _, refused := t.decide(op, v.row(t, key)); !refused {
 		v.rows[t.Name+"\x00"+keyText(key)] = next
@@ -273,6 +291,9 @@ func (g *Generator) fill(t *Table, op *Op, key [][]byte, live bool, like *Op) {
 	for i := range s.Columns {
 		c := &s.Columns[i]
 		switch {
+		case c.AutoIncrement && op.Ask.Inserts() && !g.seldom(300):
+			op.Cells[i] = nil
+			continue
 		case i < s.Keys:
 			op.Set[i] = true
 			continue
@@ -286,7 +307,7 @@ func (g *Generator) fill(t *Table, op *Op, key [][]byte, live bool, like *Op) {
 		}
 	}
 	if like.Set != nil {
-		copy(op.Set, like.Set)
+		copy(op.Set[s.Keys:], like.Set[s.Keys:])
 	} else if like.Ask != 0 {
 		like.Set = op.Set
 	}

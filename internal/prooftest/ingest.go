@@ -24,6 +24,9 @@ func (g *Generator) ingest(t *Table, st *Step) {
 		}
 		op := Op{Ask: oribi.OpInsert, Table: t.Name, Cells: make([][]byte, len(t.Schema.Columns)), Set: make([]bool, len(t.Schema.Columns))}
 		g.fill(t, &op, key, false, &like)
+		for i := range key { // an ingest brings the values of an auto-incrementing column
+			op.Cells[i], op.Set[i] = key[i], true
+		}
 		st.Ops = append(st.Ops, op)
 	}
 	byKey := func(a, b Op) int { return compareKeys(t.Schema, a.Cells[:t.Schema.Keys], b.Cells[:t.Schema.Keys]) }

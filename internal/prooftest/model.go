@@ -27,6 +27,8 @@ type Table struct {
 	Schema *schema.Schema
 	rows   map[string]*modelRow
 	order  []*modelRow // by key
+
+	highest int64 // of an auto-incrementing column: what was ever inserted
 }
 
 // modelRow is a key with its versions, oldest first.
@@ -48,12 +50,14 @@ type Commit struct {
 	in   map[*Table]bool // tables that it changed
 }
 
-// Op is one operation of a write batch. Cells has one for each column of the table, in schema order; Set tells which were given.
+// Op is one operation of a write batch, or a condition of it. Cells has one for each column of the table, in schema order; Set tells which
+// were given.
 type Op struct {
 	Ask   oribi.Op
 	Table string
 	Cells [][]byte
 	Set   []bool
+	Tests []Test // of a condition
 }
 
 // NewModel is an empty store.
@@ -82,6 +86,7 @@ func (m *Model) commit(o *outcome, ts mvcc.Timestamp) {
 	c := Commit{TS: ts, in: map[*Table]bool{}}
 	for _, ch := range o.changes {
 		r := ch.table.row(ch.key, ch.cells)
+		ch.table.raise(r.key)
 		r.versions = append(r.versions, version{ts, ch.row})
 		c.rows, c.in[ch.table] = append(c.rows, r), true
 	}
@@ -96,6 +101,9 @@ func (m *Model) truncate(n int) {
 				r.versions = r.versions[:len(r.versions)-1]
 			}
 		}
+	}
+	for _, t := range m.Tables {
+		t.recount()
 	}
 	m.Commits = m.Commits[:n]
 	m.Durable = min(m.Durable, n)
@@ -116,7 +124,7 @@ func (m *Model) clone() *Model {
 	c := &Model{Tables: map[string]*Table{}, Durable: m.Durable}
 	tables, rows := map[*Table]*Table{}, map[*modelRow]*modelRow{}
 	for name, t := range m.Tables {
-		ct := &Table{Name: t.Name, Schema: t.Schema, rows: make(map[string]*modelRow, len(t.rows))}
+		ct := &Table{Name: t.Name, Schema: t.Schema, highest: t.highest, rows: make(map[string]*modelRow, len(t.rows))}
 		c.Tables[name], tables[t] = ct, ct
 		for _, r := range t.order {
 			cr := &modelRow{key: r.key, versions: slices.Clone(r.versions)}

@@ -48,7 +48,7 @@ func Parse(text string) (s *Script, err error) {
 				st.Alter = append(st.Alter, a)
 				continue
 			}
-			st.Ops = append(st.Ops, parseOp(words))
+			st.Ops = append(st.Ops, parseOp(f))
 		default:
 			finish()
 			s.Steps = append(s.Steps, f.step())
@@ -135,7 +135,8 @@ func (f fields) column() schema.Column {
 	}
 	c := schema.Column{Name: f.words[1], Type: t, Encoding: schema.Encoding(f.int("encoding")),
 		Compression: schema.Compression(f.int("compression")), BlockBytes: int32(f.int("block")), Precision: f.int("precision"),
-		Scale: f.int("scale"), Length: f.int("length"), Nullable: f.bool("null"), Immutable: f.bool("immutable")}
+		Scale: f.int("scale"), Length: f.int("length"), Nullable: f.bool("null"), Immutable: f.bool("immutable"),
+		AutoIncrement: f.words[1] == schema.AutoIncrementName}
 	if f.bool("array") {
 		c.Type, c.Element = schema.Array, t
 	}
@@ -144,7 +145,7 @@ func (f fields) column() schema.Column {
 }
 
 func (f fields) step() Step {
-	st := Step{Kind: Kind(f.words[0]), Sync: f.bool("sync"), As: f.named["as"], Mask: f.uint64("mask"), Size: f.int("size"), Time: f.duration("time")}
+	st := Step{Kind: Kind(f.words[0]), Sync: f.bool("sync"), Partial: f.bool("partial"), As: f.named["as"], Mask: f.uint64("mask"), Size: f.int("size"), Time: f.duration("time")}
 	if len(f.words) > 1 {
 		st.Table = f.words[1]
 	}
@@ -166,23 +167,29 @@ func (f fields) step() Step {
 			}
 		}
 	}
+	r.Tests = f.predicates()
+	return st
+}
+
+func (f fields) predicates() (tests []Test) {
 	for _, text := range f.tests {
 		parts := strings.SplitN(text, ":", 3)
 		column, err := strconv.Atoi(parts[0])
 		check(err)
 		op, err := strconv.Atoi(parts[1])
 		check(err)
-		r.Tests = append(r.Tests, Test{column, batch.Op(op), parseCells(parts[2])})
+		tests = append(tests, Test{column, batch.Op(op), parseCells(parts[2])})
 	}
-	return st
+	return tests
 }
 
-func parseOp(words []string) Op {
+func parseOp(f fields) Op {
+	words := f.words
 	ask, ok := asks[words[0]]
 	if !ok {
 		panic("unknown operation " + words[0])
 	}
-	op := Op{Ask: ask, Table: words[1]}
+	op := Op{Ask: ask, Table: words[1], Tests: f.predicates()}
 	for _, w := range words[2:] {
 		cell, set := parseCell(w)
 		op.Cells, op.Set = append(op.Cells, cell), append(op.Set, set)

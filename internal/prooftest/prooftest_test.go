@@ -62,9 +62,9 @@ func TestModelFollowsTheResultTable(t *testing.T) {
 	} {
 		m := twoColumns(t)
 		if c.live {
-			m.commit(m.resolve([]Op{op(oribi.OpInsert, 1, 2, 3)}), 1)
+			m.commit(m.resolve([]Op{op(oribi.OpInsert, 1, 2, 3)}, false), 1)
 		}
-		o := m.resolve([]Op{c.op})
+		o := m.resolve([]Op{c.op}, false)
 		if (o.refused == 0) != c.refused || o.cause != c.cause {
 			t.Errorf("%v, live %v: refused %d, %v", c.op, c.live, o.refused, o.cause)
 		}
@@ -81,9 +81,9 @@ func TestModelFollowsTheResultTable(t *testing.T) {
 
 func TestModelKeepsVersionsAndTakesCommitsBack(t *testing.T) {
 	m := twoColumns(t)
-	m.commit(m.resolve([]Op{op(oribi.OpInsert, 1, 2)}), 10)
-	m.commit(m.resolve([]Op{op(oribi.OpDelete, 1), op(oribi.OpInsert, 1, 3), op(oribi.OpUpdate, 1, 4)}), 20)
-	m.commit(m.resolve([]Op{op(oribi.OpDelete, 1)}), 30)
+	m.commit(m.resolve([]Op{op(oribi.OpInsert, 1, 2)}, false), 10)
+	m.commit(m.resolve([]Op{op(oribi.OpDelete, 1), op(oribi.OpInsert, 1, 3), op(oribi.OpUpdate, 1, 4)}, false), 20)
+	m.commit(m.resolve([]Op{op(oribi.OpDelete, 1)}, false), 30)
 	v := func(ts mvcc.Timestamp) int {
 		if row := m.Tables["t"].Row([][]byte{{1}}, ts); row != nil {
 			return int(row[1][0])

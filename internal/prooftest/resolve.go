@@ -11,6 +11,9 @@ type outcome struct {
 	refused int   // index of the operation that ends the batch; −1 = none
 	cause   error // what errors.Is must find besides ErrRow; nil when only ErrRow is promised
 	changes []rowChange
+
+	left     []int            // operations that a partial commit leaves out
+	assigned []oribi.Assigned // values of auto-incrementing columns
 }
 
 // rowChange is a key's state after the batch; no row: it is not there.
@@ -24,17 +27,29 @@ type rowChange struct {
 // Resolve works out a write batch. Nothing is changed.
 //
 // Operations that no state could accept are refused as they are added, so the first of them counts before any that meets the
-// wrong state. Source: tablet spec §2.6, §12.4.
-func (m *Model) resolve(ops []Op) *outcome {
+// wrong state. A partial batch leaves out what is refused, save what refuses the whole of it: a condition, and what is said wrongly of an
+// auto-incrementing column. Source: tablet spec §2.6, §12.4, §12.6.
+func (m *Model) resolve(ops []Op, partial bool) *outcome {
+	malformed := map[int]bool{}
 	for i := range ops {
-		if m.malformed(&ops[i]) {
+		s := m.Tables[ops[i].Table].Schema
+		if malformed[i] = m.malformed(&ops[i]); malformed[i] && (!partial || wrongAuto(s, &ops[i])) {
 			return &outcome{refused: i}
 		}
 	}
 	o := &outcome{refused: -1}
 	at := map[string]int{} // table and key to index in changes
+	next := map[*Table]int64{}
 	for i := range ops {
 		op, t := &ops[i], m.Tables[ops[i].Table]
+		if malformed[i] {
+			o.left = append(o.left, i)
+			continue
+		}
+		op, value := t.given(op, next)
+		if value > 0 {
+			o.assigned = append(o.assigned, oribi.Assigned{Row: i, Value: value})
+		}
 		key := keyText(op.Cells[:t.Schema.Keys])
 		j, seen := at[t.Name+"\x00"+key]
 		var row [][]byte
@@ -43,16 +58,24 @@ func (m *Model) resolve(ops []Op) *outcome {
 		} else if r := t.rows[key]; r != nil && len(r.versions) > 0 {
 			row = r.versions[len(r.versions)-1].cells
 		}
-		next, cause, refused := t.decide(op, row)
+		if op.condition() {
+			if !t.holds(op, row) {
+				return &outcome{refused: i, cause: oribi.ErrConflict}
+			}
+			continue
+		}
+		after, cause, refused := t.decide(op, row)
 		switch {
+		case refused && partial:
+			o.left = append(o.left, i)
 		case refused:
 			return &outcome{refused: i, cause: cause}
-		case sameRow(next, row):
+		case sameRow(after, row):
 		case seen:
-			o.changes[j].row = next
+			o.changes[j].row = after
 		default:
 			at[t.Name+"\x00"+key] = len(o.changes)
-			o.changes = append(o.changes, rowChange{t, key, op.Cells, next})
+			o.changes = append(o.changes, rowChange{t, key, op.Cells, after})
 		}
 	}
 	return o
@@ -65,10 +88,17 @@ func sameRow(a, b [][]byte) bool {
 // malformed tells whether an operation is refused whatever the table holds.
 func (m *Model) malformed(op *Op) bool {
 	s := m.Tables[op.Table].Schema
+	if op.condition() {
+		return false
+	}
+	if wrongAuto(s, op) {
+		return true
+	}
 	others, lacks := 0, false
 	for i := range s.Columns {
 		c := &s.Columns[i]
 		switch {
+		case c.AutoIncrement && op.Ask.Inserts():
 		case i < s.Keys && !op.Set[i]:
 			return true
 		case op.Set[i] && op.Cells[i] == nil && !c.Nullable:

@@ -20,7 +20,8 @@ import (
 //	  rename 0 c
 //	  default 1 x07000000
 //	  drop 1
-//	write sync=true as=cells
+//	write sync=true as=cells partial=false
+//	  ifabsent t0 x07000000
 //	  insert t0 x07000000
 //	get t0 asof=false at=0 columns=* key=x07000000 …
 //	kill
@@ -49,7 +50,7 @@ func (st *Step) print(b *strings.Builder) {
 			printColumn(b, "column", &st.Schema.Columns[i])
 		}
 	case Write:
-		fmt.Fprintf(b, " sync=%v as=%s", st.Sync, st.As)
+		fmt.Fprintf(b, " sync=%v as=%s partial=%v", st.Sync, st.As, st.Partial)
 	case Ingest:
 		fmt.Fprintf(b, " size=%d mask=%d", st.Size, st.Mask)
 	case Get, Find, Count, Check, Versions:
@@ -72,7 +73,8 @@ func (st *Step) print(b *strings.Builder) {
 	}
 	for i := range st.Ops {
 		op := &st.Ops[i]
-		fmt.Fprintf(b, "\n  %v %s %s", op.Ask, op.Table, cellsText(op.Cells, op.Set, " "))
+		fmt.Fprintf(b, "\n  %s %s %s", askName(op.Ask), op.Table, cellsText(op.Cells, op.Set, " "))
+		printTests(b, op.Tests)
 	}
 	b.WriteByte('\n')
 }
@@ -85,7 +87,11 @@ func printColumn(b *strings.Builder, word string, c *schema.Column) {
 func (r *Read) print(b *strings.Builder) {
 	fmt.Fprintf(b, " asof=%v at=%d columns=%s key=%s from=%s to=%s limit=%d any=%v values=%v", r.AsOf, uint64(r.At), columnsText(r.Columns),
 		cellsText(r.Key, nil, ","), cellsText(r.From, nil, ","), cellsText(r.To, nil, ","), r.Limit, r.Any, r.Values)
-	for _, t := range r.Tests {
+	printTests(b, r.Tests)
+}
+
+func printTests(b *strings.Builder, tests []Test) {
+	for _, t := range tests {
 		fmt.Fprintf(b, " test=%d:%d:%s", t.Column, t.Op, cellsText(t.Values, nil, ","))
 	}
 }
@@ -120,7 +126,7 @@ func cellText(cell []byte, set bool) string {
 
 // asks are the names of operations, as their String gives them.
 var asks = func() map[string]oribi.Op {
-	m := map[string]oribi.Op{}
+	m := map[string]oribi.Op{askName(opIf): opIf, askName(opIfAbsent): opIfAbsent}
 	for _, a := range []oribi.Op{oribi.OpInsert, oribi.OpUpsert, oribi.OpUpdate, oribi.OpDelete,
 		oribi.OpInsertIgnore, oribi.OpUpsertIgnore, oribi.OpUpdateIgnore, oribi.OpDeleteIgnore} {
 		m[a.String()] = a

@@ -43,18 +43,19 @@ const (
 
 // Step is one step of a history. Which fields count depends on the kind.
 type Step struct {
-	Kind   Kind
-	Table  string
-	Schema *schema.Schema // Create
-	Alter  []Alteration   // Alter
-	Ops    []Op           // Write; Ingest: inserts, all with the same columns
-	Sync   bool           // Write
-	As     string         // Write: how operations are handed over: cells, rows, vectors
-	Read   Read           // Get, Find, Count, Check, Many, Versions, Diff
-	Keys   [][][]byte     // Many
-	Mask   uint64         // Merge: bit i mod 64 chooses rowset i; Major: bit i mod 64 column i, none = all; Ingest: bit i mod 64 flushes before vectors i; Tear: the seed
-	Size   int            // Ingest: rows that are handed over at once
-	Time   time.Duration  // Tick
+	Kind    Kind
+	Table   string
+	Schema  *schema.Schema // Create
+	Alter   []Alteration   // Alter
+	Ops     []Op           // Write; Ingest: inserts, all with the same columns
+	Sync    bool           // Write
+	Partial bool           // Write: refused rows are left out
+	As      string         // Write: how operations are handed over: cells, rows, vectors
+	Read    Read           // Get, Find, Count, Check, Many, Versions, Diff
+	Keys    [][][]byte     // Many
+	Mask    uint64         // Merge: bit i mod 64 chooses rowset i; Major: bit i mod 64 column i, none = all; Ingest: bit i mod 64 flushes before vectors i; Tear: the seed
+	Size    int            // Ingest: rows that are handed over at once
+	Time    time.Duration  // Tick
 }
 
 // Read says what a step reads.

@@ -29,12 +29,16 @@ func randomSchema(r *rand.Rand) *schema.Schema {
 	keys := 1 + r.IntN(4)*r.IntN(2)
 	n := keys + r.IntN(8)
 	columns := make([]schema.Column, n)
+	auto := r.IntN(10)
 	for i := range columns {
 		c := &columns[i]
 		c.Name = string(rune('a' + i))
 		c.Type = allTypes[r.IntN(len(allTypes))]
 		if i < keys {
 			c.Type = keyTypes[r.IntN(len(keyTypes))]
+		}
+		if i == auto && i < keys {
+			c.Name, c.Type, c.AutoIncrement = schema.AutoIncrementName, schema.Int64, true
 		}
 		randomAttributes(r, c)
 		if i >= keys {

@@ -65,16 +65,26 @@ func want(err, target error) error {
 func (r *Runner) write(st *Step) error {
 	ops := slices.DeleteFunc(slices.Clone(st.Ops), func(op Op) bool { return r.Model.Tables[op.Table] == nil })
 	r.Counts.Operations += int64(len(ops))
-	out := r.Model.resolve(ops)
+	out := r.Model.resolve(ops, st.Partial)
 	b := r.store.NewBatch()
 	if err := r.fill(b, ops, st.As); err != nil {
 		return err
 	}
+	if err := r.look(b, ops); err != nil {
+		return err
+	}
 	var opts []oribi.CommitOption
+	if st.Partial {
+		opts = append(opts, oribi.AllowPartial)
+	}
 	if !st.Sync {
 		opts = append(opts, oribi.NoSync)
 	}
-	return r.take(out, ops, st.Sync, func() (mvcc.Timestamp, error) { return b.Commit(r.ctx, opts...) })
+	err := r.take(out, ops, st.Sync, func() (mvcc.Timestamp, error) { return b.Commit(r.ctx, opts...) })
+	if err == nil && out.refused < 0 {
+		err = told(b, out)
+	}
+	return err
 }
 
 // take has the store carry operations out and compares what became of them.
@@ -144,9 +154,12 @@ func (r *Runner) fill(b *oribi.Batch, ops []Op, as string) error {
 		if err != nil {
 			return err
 		}
-		if as == asRows {
+		switch {
+		case op.condition():
+			addCondition(b, t, op)
+		case as == asRows:
 			b.Row(op.Ask, t, rowValues(t.Schema(), op.Cells, op.Set))
-		} else {
+		default:
 			b.Cells(op.Ask, t, op.Cells, op.Set)
 		}
 	}
