@@ -290,3 +290,17 @@ func TestRowThatComesAgainHasDefaults(t *testing.T) {
 		}
 	}
 }
+
+// An update and a deletion in one batch come behind a deletion and a reinsertion that knew fewer columns: the undo of the update counts in a
+// scan of the past, which meets the undo of the reinsertion first.
+func TestScanOfThePastTakesUndosOfUpdatesBehindAReinsert(t *testing.T) {
+	ctx := context.Background()
+	store, table := conditionStore(t)
+	first := commitOps(t, store, table, oribi.OpInsert, oribi.Row{"k": 1, "v": 1})
+	commitOps(t, store, table, oribi.OpDelete, oribi.Row{"k": 1})
+	commitOps(t, store, table, oribi.OpInsert, oribi.Row{"k": 1, "v": 2})
+	must(t, table.Alter(ctx, oribi.AddColumn(schema.Column{Name: "d", Type: schema.Int8, Nullable: true, Default: []byte{7}})))
+	commitOps(t, store, table, oribi.OpUpsert, oribi.Row{"k": 1, "v": 3, "d": 8}, oribi.OpDelete, oribi.Row{"k": 1})
+	must(t, table.Compact(ctx))
+	wantRows(t, "as of the first batch", table, []oribi.Row{{"k": int64(1), "v": int64(1), "d": int8(7)}}, oribi.AsOf(first))
+}
