@@ -40,7 +40,7 @@ func Proofs() []Proof {
 			return exploreOne(NewRunner(RandomSettings(seed)), 1500)
 		}},
 		{"bulk", "The same with large write batches, for many operations in little time.", func(seed uint64, _ string) Result {
-			return exploreOne(NewRunner(BulkSettings(seed)), 300)
+			return exploreOne(NewRunner(BulkSettings(seed)), 100)
 		}},
 		{"background", "The same with flushes and compactions in the background.", func(seed uint64, _ string) Result {
 			r := exploreOne(NewRunner(BackgroundSettings(seed)), 1500)
@@ -73,7 +73,7 @@ func SmallSettings(seed uint64) Settings {
 // BulkSettings are those of a history that is short, of large write batches.
 func BulkSettings(seed uint64) Settings {
 	o := RandomSettings(seed)
-	o.Batch = 64 << (seed % 4)
+	o.Batch = 64 << (seed % 3)
 	return o
 }
 
