@@ -52,11 +52,11 @@ func (s *Store) makeSpace(ctx context.Context, b *Batch) error {
 	if free, ok = s.hasSpace(b.bytes, keep); ok {
 		return nil
 	}
-	return errNoSpace(free, keep)
+	return fmt.Errorf("oribi: %w", errNoSpace(free, keep))
 }
 
 func errNoSpace(free, keep int64) error {
-	return fmt.Errorf("oribi: %d bytes are free on the disk, %d are kept for what gives space back: %w", free, keep, fault.ErrNoSpace)
+	return fmt.Errorf("%d bytes are free on the disk, %d are kept for what gives space back: %w", free, keep, fault.ErrNoSpace)
 }
 
 // hasSpace asks the disk, and allows some bytes more before it is asked again.
