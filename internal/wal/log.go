@@ -36,6 +36,7 @@ type Log struct {
 	mu       sync.Mutex
 	synced   sync.Cond       // a sync has ended; on mu
 	syncing  bool            // somebody syncs, or replaces, f outside mu
+	group    group           // who waits in Sync
 	f        vfs.File        // of the newest segment
 	sealed   []sealedSegment // all others, oldest first
 	closeErr error
