@@ -35,9 +35,12 @@ func NewGenerator(o Settings) *Generator {
 	}
 	g.weight = []weighted{{Write, 500}, {Ingest, 25}, {Get, 200}, {Find, 150}, {Count, 40}, {Many, 30}, {Versions, 60}, {Diff, 60}, {Flush, 40}, {Merge, 20}, {Compact, 4},
 		{Deltas, 15}, {Minor, 10}, {Major, 20}, {UndoGC, 6},
-		{Check, 6}, {Reopen, 4}, {ReadOnly, 2}, {Verify, 1}, {Create, 1}, {Drop, 1}, {Alter, 15}}
+		{Check, 6}, {Hold, 2}, {Reopen, 4}, {ReadOnly, 2}, {Verify, 1}, {Create, 1}, {Drop, 1}, {Alter, 15}}
 	if !o.NoCrashes {
 		g.weight = append(g.weight, weighted{Kill, 5}, weighted{Cut, 5}, weighted{Tear, 6})
+	}
+	if o.History > 0 {
+		g.weight = append(g.weight, weighted{Hold, 15})
 	}
 	if o.Hybrid {
 		g.weight = append(g.weight, weighted{Tick, 60})
@@ -107,6 +110,8 @@ func (g *Generator) Next(r *Runner) Step {
 		st.Mask = g.r.Uint64() & g.r.Uint64()
 	case Tick:
 		st.Time = g.tick()
+	case Hold:
+		st.Read = Read{AsOf: true, At: g.past(r), Limit: -1}
 	case Check:
 		st.Read = g.read(r)
 	}

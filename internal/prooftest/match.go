@@ -16,6 +16,11 @@ func storeDigest(ctx context.Context, t *oribi.Table, ts mvcc.Timestamp) (sum [1
 	if ts != mvcc.Max {
 		opts = append(opts, oribi.AsOf(ts))
 	}
+	return scanDigest(ctx, t, opts...)
+}
+
+// scanDigest is the hash of what an ordered scan of all columns gives.
+func scanDigest(ctx context.Context, t *oribi.Table, opts ...oribi.ReadOption) (sum [16]byte, rows int64, err error) {
 	d := newDigest()
 	var cells [][]byte
 	for b, err := range t.Scan(ctx, opts...).Batches() {

@@ -214,6 +214,8 @@ func (r *Runner) step(st *Step) error {
 		return r.verify()
 	case Check:
 		return r.check(st)
+	case Hold:
+		return r.hold(st)
 	case Reopen, ReadOnly, Kill, Cut, Tear:
 		return r.reopen(st)
 	}

@@ -53,7 +53,7 @@ func (st *Step) print(b *strings.Builder) {
 		fmt.Fprintf(b, " sync=%v as=%s partial=%v", st.Sync, st.As, st.Partial)
 	case Ingest:
 		fmt.Fprintf(b, " size=%d mask=%d", st.Size, st.Mask)
-	case Get, Find, Count, Check, Versions:
+	case Get, Find, Count, Check, Hold, Versions:
 		st.Read.print(b)
 	case Diff:
 		st.Read.print(b)

@@ -33,6 +33,7 @@ const (
 	UndoGC   Kind = "undogc"   // away with what history no longer holds
 	Tick     Kind = "tick"     // time goes by, or back: the machine's clock is set
 	Verify   Kind = "verify"   // the store checks itself
+	Hold     Kind = "hold"     // a snapshot that outlives the retention and all rewrites
 	Check    Kind = "check"    // all rows of all tables, now and at one past timestamp
 	Reopen   Kind = "reopen"   // closed and opened
 	ReadOnly Kind = "readonly" // closed, opened to read and checked, opened to write

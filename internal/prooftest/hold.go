@@ -1,0 +1,47 @@
+package prooftest
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/oribi-db/oribi"
+)
+
+// hold opens a snapshot of a past state, lets the time go by for which history is kept, rewrites a table in every way, and compares what
+// the snapshot shows of it.
+func (r *Runner) hold(st *Step) error {
+	r.Counts.Reads++
+	may := r.expect(&st.Read)
+	sn, err := r.store.SnapshotAt(r.ctx, "held", st.Read.At)
+	switch {
+	case may&future != 0 && errors.Is(err, oribi.ErrFuture), may&tooOld != 0 && errors.Is(err, oribi.ErrTooOld):
+		return nil
+	case err != nil:
+		return err
+	}
+	defer sn.Close()
+	if h := r.Script.Settings.History; h > 0 {
+		r.wall.move(h + time.Minute)
+	}
+	for _, kind := range []Kind{Flush, Major, Compact, UndoGC} {
+		if err := r.rewrite(&Step{Kind: kind, Table: st.Table}); err != nil {
+			return fmt.Errorf("%s: %w", kind, err)
+		}
+	}
+	t, err := r.store.Table(st.Table)
+	if err != nil {
+		return err
+	}
+	sum, rows, err := scanDigest(r.ctx, t, oribi.At(sn))
+	switch {
+	case may&tooOld != 0 && errors.Is(err, oribi.ErrTooOld):
+		return nil // of this table the history begins later
+	case err != nil:
+		return err
+	case sum != r.Model.Tables[st.Table].digest(st.Read.At):
+		return fmt.Errorf("the snapshot shows %d rows that are not those of its time", rows)
+	}
+	r.Counts.Rows += rows
+	return nil
+}
