@@ -30,6 +30,8 @@ func TestMain(m *testing.M) {
 }
 
 func testMain(m *testing.M) int {
+	// A program built with -race waits a second before it ends, unless told not to; here are hundreds.
+	os.Setenv("GORACE", strings.TrimSpace(os.Getenv("GORACE")+" atexit_sleep_ms=0"))
 	dir, err := os.MkdirTemp("", "oribi-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
