@@ -81,8 +81,9 @@ func (s *Store) commit(ctx context.Context, b *Batch, sync, partial bool) (mvcc.
 		}
 	}
 	if err != nil {
+		seen := s.lastLSN.Load()
 		release()
-		return 0, err
+		return 0, s.refusal(ctx, err, seen)
 	}
 	if partial {
 		for _, w := range writes {
@@ -126,6 +127,22 @@ func (s *Store) commit(ctx context.Context, b *Batch, sync, partial bool) (mvcc.
 	op.Ready()
 	// The batch is in the log: from here on Commit ends by itself.
 	return ts, s.pub.WaitLSN(context.WithoutCancel(ctx), lsn)
+}
+
+// refusal is err, told when everything up to lsn is visible. What refuses a row may be a batch that waits for the disk still:
+//
+//	writer 1:  upserts k, waits for its sync                       visible
+//	writer 2:                 inserts k: ErrKeyExists, reads k: not there?
+//
+// If that batch never becomes visible, because the store is poisoned, that is what there is to tell.
+func (s *Store) refusal(ctx context.Context, err error, lsn uint64) error {
+	var row *RowError
+	if errors.As(err, &row) {
+		if err := s.pub.WaitLSN(ctx, lsn); err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 // prepareAll resolves the batch's share of each table, in the order of the tables' numbers, as all batches do.

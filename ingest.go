@@ -53,7 +53,7 @@ func (t *Table) ingest(ctx context.Context, make func(*tablet.Shape) (iter.Seq2[
 		ts, err = t.fill(ctx, into, batches)
 	}
 	if err != nil {
-		return 0, 0, fmt.Errorf("oribi: ingest: %w", err)
+		return 0, 0, fmt.Errorf("oribi: ingest: %w", s.refusal(ctx, err, s.lastLSN.Load()))
 	}
 	s.background.wakeCompactor()
 	return ts, into.Rows(), nil
