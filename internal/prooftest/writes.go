@@ -170,9 +170,9 @@ func (r *Runner) fill(b *oribi.Batch, ops []Op, as string) error {
 }
 
 // addVectors adds all operations as one set of vectors, if they are fit for it: of one kind that takes rows, on one table, with the
-// same columns given, none malformed.
+// same columns given, at least one, none malformed.
 func (r *Runner) addVectors(b *oribi.Batch, ops []Op) bool {
-	if len(ops) == 0 {
+	if len(ops) == 0 || !slices.Contains(ops[0].Set, true) { // without a vector nothing says how many rows there are
 		return false
 	}
 	first := &ops[0]
