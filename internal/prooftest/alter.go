@@ -33,13 +33,18 @@ func (r *Runner) alter(st *Step) error {
 		columns, _ = st.Alter[i].apply(columns, nil)
 	}
 	r.state.Lock()
-	r.altering, r.alteredFrom = st, t.Properties().SchemaVersion
+	if r.altering == nil { // else an earlier one failed, nobody knows how far, and the store takes no other
+		r.altering, r.alteredFrom = st, t.Properties().SchemaVersion
+	}
 	r.state.Unlock()
 	if err := t.Alter(r.ctx, changes...); err != nil {
 		return err
 	}
 	r.state.Lock()
 	defer r.state.Unlock()
+	if r.altering != st {
+		return fmt.Errorf("a change of table %s is taken, after one of %s failed", st.Table, r.altering.Table)
+	}
 	r.altering = nil
 	r.Model.alter(st)
 	r.Model.flushed(r.Model.Tables[st.Table])
