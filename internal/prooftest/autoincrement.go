@@ -66,7 +66,7 @@ func told(b *oribi.Batch, out *outcome) error {
 		left = append(left, re.Row)
 	}
 	if !slices.Equal(left, out.left) {
-		return fmt.Errorf("rows %v were left out, want %v", left, out.left)
+		return fmt.Errorf("rows %v were left out, want %v: %v", left, out.left, b.Refused())
 	}
 	if !slices.Equal(b.Assigned(), out.assigned) {
 		return fmt.Errorf("values %v were given, want %v", b.Assigned(), out.assigned)

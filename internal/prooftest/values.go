@@ -124,8 +124,15 @@ func randomArray(r *rand.Rand, c *schema.Column) []byte {
 			elements[i] = randomCell(r, &element)
 		}
 	}
-	return schema.AppendArray([]byte{}, c.Element, elements)
+	cell := schema.AppendArray([]byte{}, c.Element, elements)
+	if len(cell) > maxArrayBytes {
+		return schema.AppendArray([]byte{}, c.Element, nil)
+	}
+	return cell
 }
+
+// maxArrayBytes is what a cell may have unless a store's options say otherwise.
+const maxArrayBytes = 64 << 10
 
 func randomInteger(r *rand.Rand, width int) []byte {
 	var b [16]byte
