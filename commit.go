@@ -29,7 +29,7 @@ const AllowPartial CommitOption = 2
 // Commit carries the batch out: all of it at one timestamp, or nothing.
 //
 // It returns when the batch is visible and, unless NoSync is given, durable. The first row that is refused is a *RowError, and
-// nothing is changed. An empty batch returns a fresh timestamp. ctx is heeded up to the moment when the batch enters the log;
+// nothing is changed; it is told when the batch because of which it is refused is visible. An empty batch returns a fresh timestamp. ctx is heeded up to the moment when the batch enters the log;
 // after that Commit ends by itself. The batch is empty afterwards, committed or not, and may be used again.
 //
 // Errors: ErrRow with ErrKeyExists, ErrNotFound, ErrConflict (If) or what is wrong with the row; ErrBatchTooLarge; ErrReadOnly; ErrNoSpace; ErrPoisoned;

@@ -23,6 +23,15 @@ const (
 // maxAhead is how far a read may be ahead of the wall clock.
 const maxAhead = 10 * time.Second
 
+// reading begins a step that reads a table, and counts it.
+func (r *Runner) reading(st *Step) (rd *Read, t *oribi.Table, may answer, err error) {
+	if t, err = r.store.Table(st.Table); err != nil {
+		return nil, nil, may, err
+	}
+	r.Counts.Reads++
+	return &st.Read, t, r.expect(&st.Read), nil
+}
+
 // expect tells how a read may end, and notes that the clock passes its timestamp.
 //
 // History begins at the clock's time less the retention. Where the clock is is known up to highest: it is not below the wall, and
@@ -136,13 +145,10 @@ func project(row [][]byte, columns []int) [][]byte {
 
 // get reads one row, as cells or as values.
 func (r *Runner) get(st *Step) error {
-	rd := &st.Read
-	t, err := r.store.Table(st.Table)
+	rd, t, may, err := r.reading(st)
 	if err != nil {
 		return err
 	}
-	r.Counts.Reads++
-	may := r.expect(rd)
 	s := t.Schema()
 	model := r.Model.Tables[st.Table].Row(rd.Key, rd.timestamp())
 	var cells [][]byte

@@ -10,13 +10,10 @@ import (
 
 // find runs a scan and compares its rows, in their order unless any was asked.
 func (r *Runner) find(st *Step) error {
-	rd := &st.Read
-	t, err := r.store.Table(st.Table)
+	rd, t, may, err := r.reading(st)
 	if err != nil {
 		return err
 	}
-	r.Counts.Reads++
-	may := r.expect(rd)
 	s := t.Schema()
 	columns := rd.columns(s)
 	var got []string
@@ -144,13 +141,10 @@ func firstDifference(got, wanted []string) string {
 
 // count counts rows.
 func (r *Runner) count(st *Step) error {
-	rd := &st.Read
-	t, err := r.store.Table(st.Table)
+	rd, t, may, err := r.reading(st)
 	if err != nil {
 		return err
 	}
-	r.Counts.Reads++
-	may := r.expect(rd)
 	unlimited := *rd
 	unlimited.Limit, unlimited.Columns, unlimited.Any = -1, nil, false
 	n, err := t.Count(r.ctx, scanOptions(t, &unlimited)...)

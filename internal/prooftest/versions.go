@@ -52,13 +52,10 @@ func kindOf(before, after bool) oribi.ChangeKind {
 
 // history reads the versions of one row.
 func (r *Runner) history(st *Step) error {
-	rd := &st.Read
-	t, err := r.store.Table(st.Table)
+	rd, t, may, err := r.reading(st)
 	if err != nil {
 		return err
 	}
-	r.Counts.Reads++
-	may := r.expect(rd)
 	now := r.wall.time()
 	var got []string
 	for v, err := range t.History(r.ctx, rd.Key, rd.options(t.Schema())...) {
@@ -171,13 +168,10 @@ func different(got, want []string) error {
 
 // many reads rows by several keys.
 func (r *Runner) many(st *Step) error {
-	rd := &st.Read
-	t, err := r.store.Table(st.Table)
+	rd, t, may, err := r.reading(st)
 	if err != nil {
 		return err
 	}
-	r.Counts.Reads++
-	may := r.expect(rd)
 	s := t.Schema()
 	keys := make([]any, len(st.Keys))
 	for i, key := range st.Keys {
