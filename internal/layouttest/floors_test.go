@@ -45,6 +45,8 @@ var floors = map[string]int{
 	"blockmanager":   1,
 	"internal/wal":   1,
 	"internal/cache": 1,
+	"vfs/faultfs":    1,
+	"vfs/vfstest":    1,
 
 	"vfs":                 0,
 	"internal/arena":      0,

@@ -1,0 +1,322 @@
+// Package vfstest tells whether a file system does what package vfs promises.
+//
+// For tests alone; nothing in the product imports it.
+package vfstest
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// Conform tests a file system. fresh gives one with an empty directory in it, for each test anew.
+func Conform(t *testing.T, fresh func(t *testing.T) (v vfs.FS, dir string)) {
+	for _, c := range []struct {
+		name string
+		test func(t *testing.T, v vfs.FS, dir string)
+	}{
+		{"files read back what was written", readBack},
+		{"a read-only file refuses writes", readOnly},
+		{"names follow the rules", names},
+		{"an open file outlives its name", outlives},
+		{"a punched hole reads as zeros", holes},
+		{"random changes match a byte slice", randomChanges},
+		{"locks exclude one another", locks},
+		{"a lock follows the file and not the name", lockedFile},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v, dir := fresh(t)
+			c.test(t, v, dir)
+		})
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantIs(t *testing.T, what string, err, target error) {
+	t.Helper()
+	if !errors.Is(err, target) {
+		t.Errorf("%s: got error %v, want %v", what, err, target)
+	}
+}
+
+func put(t *testing.T, v vfs.FS, name, text string) vfs.File {
+	t.Helper()
+	f, err := v.Create(name)
+	must(t, err)
+	n, err := f.WriteAt([]byte(text), 0)
+	must(t, err)
+	if n != len(text) {
+		t.Fatalf("wrote %d bytes of %d", n, len(text))
+	}
+	return f
+}
+
+func text(t *testing.T, f vfs.File) string {
+	t.Helper()
+	size, err := f.Size()
+	must(t, err)
+	b, err := io.ReadAll(io.NewSectionReader(f, 0, size+1))
+	must(t, err)
+	if int64(len(b)) != size {
+		t.Fatalf("read %d bytes, Size says %d", len(b), size)
+	}
+	return string(b)
+}
+
+func textOf(t *testing.T, v vfs.FS, name string) string {
+	t.Helper()
+	f, err := v.Open(name, false)
+	must(t, err)
+	defer f.Close()
+	return text(t, f)
+}
+
+func readBack(t *testing.T, v vfs.FS, dir string) {
+	f := put(t, v, filepath.Join(dir, "a"), "hello")
+	_, err := f.WriteAt([]byte("Y"), 8)
+	must(t, err)
+	if got := text(t, f); got != "hello\x00\x00\x00Y" {
+		t.Errorf("a gap does not read as zeros: %q", got)
+	}
+	must(t, f.Truncate(3))
+	must(t, f.Truncate(5))
+	if got := text(t, f); got != "hel\x00\x00" {
+		t.Errorf("cut and lengthened: %q", got)
+	}
+	must(t, f.Preallocate(0, 1<<16))
+	if size, err := f.Size(); err != nil || size != 5 {
+		t.Errorf("Preallocate changed the size to %d (%v)", size, err)
+	}
+	b := make([]byte, 10)
+	if n, err := f.ReadAt(b, 3); n != 2 || err != io.EOF {
+		t.Errorf("a read over the end gave %d, %v", n, err)
+	}
+	if n, err := f.ReadAt(b, 100); n != 0 || err != io.EOF {
+		t.Errorf("a read behind the end gave %d, %v", n, err)
+	}
+	must(t, f.Sync())
+	must(t, f.Close())
+	if _, err := f.ReadAt(b, 0); err == nil {
+		t.Error("a closed file can be read")
+	}
+}
+
+func readOnly(t *testing.T, v vfs.FS, dir string) {
+	name := filepath.Join(dir, "a")
+	must(t, put(t, v, name, "hello").Close())
+	f, err := v.Open(name, false)
+	must(t, err)
+	defer f.Close()
+	if _, err := f.WriteAt([]byte("x"), 0); err == nil {
+		t.Error("written")
+	}
+	if err := f.Truncate(0); err == nil {
+		t.Error("cut")
+	}
+	if got := text(t, f); got != "hello" {
+		t.Errorf("content is %q", got)
+	}
+}
+
+func names(t *testing.T, v vfs.FS, dir string) {
+	at := func(n string) string { return filepath.Join(dir, n) }
+	must(t, put(t, v, at("b"), "b").Close())
+	must(t, put(t, v, at("a"), "a").Close())
+	must(t, v.Mkdir(at("d")))
+	must(t, put(t, v, at("d/x"), "x").Close())
+
+	for what, err := range map[string]error{
+		"create over a file":      second(v.Create(at("a"))),
+		"mkdir over a file":       v.Mkdir(at("a")),
+		"mkdir over a directory":  v.Mkdir(at("d")),
+		"remove a full directory": v.Remove(at("d")),
+		"rename over a directory": v.Rename(at("a"), at("d")),
+	} {
+		wantIs(t, what, err, fs.ErrExist)
+	}
+	for what, err := range map[string]error{
+		"open":                 second(v.Open(at("none"), false)),
+		"open for writing":     second(v.Open(at("none"), true)),
+		"remove":               v.Remove(at("none")),
+		"rename":               v.Rename(at("none"), at("c")),
+		"stat":                 second(v.Stat(at("none"))),
+		"list":                 second(v.List(at("none"))),
+		"sync directory":       v.SyncDir(at("none")),
+		"create in no parent":  second(v.Create(at("none/x"))),
+		"mkdir in no parent":   v.Mkdir(at("none/x")),
+		"rename to no parent":  v.Rename(at("a"), at("none/a")),
+		"shared lock, no file": second(v.Lock(at("none"), false)),
+	} {
+		wantIs(t, what, err, fs.ErrNotExist)
+	}
+	if _, err := v.Open(at("d"), false); err == nil {
+		t.Error("a directory was opened as a file")
+	}
+
+	must(t, v.Rename(at("a"), at("b"))) // replaces
+	if got := textOf(t, v, at("b")); got != "a" {
+		t.Errorf("b holds %q after a was renamed to it", got)
+	}
+	must(t, v.Rename(at("b"), at("d/b")))
+	must(t, v.Rename(at("d"), at("e")))
+	if names, err := v.List(at("e")); err != nil || !slices.Equal(names, []string{"b", "x"}) {
+		t.Errorf("List gives %q, %v", names, err)
+	}
+	info, err := v.Stat(at("e/x"))
+	must(t, err)
+	if info.Size() != 1 || info.IsDir() || !info.Mode().IsRegular() || info.Name() != "x" {
+		t.Errorf("Stat of a file: %v", info)
+	}
+	if info, err := v.Stat(at("e")); err != nil || !info.IsDir() {
+		t.Errorf("Stat of a directory: %v, %v", info, err)
+	}
+	must(t, v.SyncDir(at("e")))
+	must(t, v.Remove(at("e/x")))
+	must(t, v.Remove(at("e/b")))
+	must(t, v.Remove(at("e")))
+	if names, err := v.List(dir); err != nil || len(names) != 0 {
+		t.Errorf("left at the end: %q, %v", names, err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func outlives(t *testing.T, v vfs.FS, dir string) {
+	name := filepath.Join(dir, "a")
+	old := put(t, v, name, "old")
+	defer old.Close()
+	must(t, v.Remove(name))
+	defer put(t, v, name, "new").Close()
+	_, err := old.WriteAt([]byte("O"), 0)
+	must(t, err)
+	if got := text(t, old); got != "Old" {
+		t.Errorf("the removed file holds %q", got)
+	}
+	if got := textOf(t, v, name); got != "new" {
+		t.Errorf("the new file holds %q", got)
+	}
+
+	moved := put(t, v, filepath.Join(dir, "b"), "moved")
+	defer moved.Close()
+	must(t, v.Rename(filepath.Join(dir, "b"), name))
+	_, err = moved.WriteAt([]byte("M"), 0)
+	must(t, err)
+	if got := textOf(t, v, name); got != "Moved" {
+		t.Errorf("the renamed file holds %q", got)
+	}
+}
+
+func holes(t *testing.T, v vfs.FS, dir string) {
+	want := bytes.Repeat([]byte{7}, 5*4096+10)
+	f := put(t, v, filepath.Join(dir, "a"), string(want))
+	defer f.Close()
+	for _, hole := range [][2]int64{{4096, 8192}, {3 * 4096, 100}, {5 * 4096, 4096}, {1, 0}} {
+		err := f.PunchHole(hole[0], hole[1])
+		if errors.Is(err, fault.ErrUnsupported) {
+			t.Skip(err)
+		}
+		must(t, err)
+		clear(want[hole[0]:min(hole[0]+hole[1], int64(len(want)))])
+	}
+	if got := text(t, f); got != string(want) {
+		t.Error("content differs")
+	}
+}
+
+func randomChanges(t *testing.T, v vfs.FS, dir string) {
+	rng := seedtest.Rand(t)
+	f := put(t, v, filepath.Join(dir, "a"), "")
+	defer f.Close()
+	var want []byte
+	grow := func(n int) { want = append(want, make([]byte, max(0, n-len(want)))...) }
+	for range 500 {
+		off, n := rng.IntN(40000), rng.IntN(9000)
+		switch rng.IntN(5) {
+		case 0:
+			must(t, f.Truncate(int64(off)))
+			grow(off)
+			want = want[:off:off]
+		case 1:
+			if err := f.PunchHole(int64(off), int64(n)); err == nil && off < len(want) {
+				clear(want[off:min(off+n, len(want))])
+			}
+		case 2:
+			must(t, f.Sync())
+		default:
+			b := make([]byte, n)
+			for i := range b {
+				b[i] = byte(rng.Uint32())
+			}
+			_, err := f.WriteAt(b, int64(off))
+			must(t, err)
+			if n > 0 {
+				grow(off + n)
+				copy(want[off:], b)
+			}
+		}
+		if got := text(t, f); got != string(want) {
+			t.Fatalf("content differs: %d bytes, want %d", len(got), len(want))
+		}
+	}
+}
+
+func locks(t *testing.T, v vfs.FS, dir string) {
+	name := filepath.Join(dir, "LOCK")
+	ex, err := v.Lock(name, true)
+	must(t, err)
+	must(t, ex.Write([]byte("first, longer")))
+	must(t, ex.Write([]byte("pid 1")))
+	wantIs(t, "exclusive under exclusive", second(v.Lock(name, true)), fault.ErrLocked)
+	wantIs(t, "shared under exclusive", second(v.Lock(name, false)), fault.ErrLocked)
+	if got := textOf(t, v, name); got != "pid 1" {
+		t.Errorf("the loser reads %q", got)
+	}
+	must(t, ex.Close())
+
+	s1, err := v.Lock(name, false)
+	must(t, err)
+	s2, err := v.Lock(name, false)
+	must(t, err)
+	if b, err := s2.Read(); err != nil || string(b) != "pid 1" {
+		t.Errorf("a sharer reads %q, %v", b, err)
+	}
+	if s1.Write([]byte("x")) == nil {
+		t.Error("a sharer wrote the lock file")
+	}
+	wantIs(t, "exclusive under shared", second(v.Lock(name, true)), fault.ErrLocked)
+	must(t, s1.Close())
+	if s1.Close() == nil {
+		t.Error("a lock can be closed twice")
+	}
+	wantIs(t, "exclusive under the other shared", second(v.Lock(name, true)), fault.ErrLocked)
+	must(t, s2.Close())
+	ex, err = v.Lock(name, true)
+	must(t, err)
+	must(t, ex.Close())
+}
+
+func lockedFile(t *testing.T, v vfs.FS, dir string) {
+	name := filepath.Join(dir, "LOCK")
+	old, err := v.Lock(name, true)
+	must(t, err)
+	must(t, v.Remove(name))
+	now, err := v.Lock(name, true)
+	must(t, err)
+	must(t, old.Close())
+	wantIs(t, "after the old holder left", second(v.Lock(name, true)), fault.ErrLocked)
+	must(t, now.Close())
+}
