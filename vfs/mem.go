@@ -34,7 +34,8 @@ type memNode struct {
 	names, syncedNames map[string]*memNode
 
 	data, syncedData content
-	locks            int // how many hold it; -1 for one exclusive lock
+	lost             map[int]*page // pages of data that a later Sync takes for synced: LoseUnsynced
+	locks            int           // how many hold it; -1 for one exclusive lock
 }
 
 func (n *memNode) isDir() bool { return n.names != nil }
@@ -72,7 +73,7 @@ func (m *Mem) Clone() *Mem {
 		if n.isDir() {
 			c.names, c.syncedNames = copyNames(n.names), copyNames(n.syncedNames)
 		} else {
-			c.data, c.syncedData = n.data.share(), n.syncedData.share()
+			c.data, c.syncedData, c.lost = n.data.share(), n.syncedData.share(), maps.Clone(n.lost)
 		}
 		return c
 	}

@@ -93,7 +93,7 @@ func (f *memFile) Sync() error {
 	if err := f.check(false); err != nil {
 		return pathError("sync", f.name, err)
 	}
-	f.n.syncedData = f.n.data.share()
+	f.n.sync()
 	return nil
 }
 

@@ -1,0 +1,233 @@
+package faultfs
+
+import (
+	"io/fs"
+
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// Create implements vfs.FS.
+func (f *FS) Create(name string) (vfs.File, error) {
+	return f.file(Call{Op: Create, Name: name}, func() (vfs.File, error) { return f.Under().Create(name) })
+}
+
+// Open implements vfs.FS.
+func (f *FS) Open(name string, write bool) (vfs.File, error) {
+	return f.file(Call{Op: Open, Name: name, Exclusive: write}, func() (vfs.File, error) { return f.Under().Open(name, write) })
+}
+
+// file does a call that gives a file.
+func (f *FS) file(c Call, open func() (vfs.File, error)) (vfs.File, error) {
+	var inner vfs.File
+	err := f.run(c, func() (err error) {
+		inner, err = open()
+		return err
+	}, nil)
+	if err != nil {
+		if inner != nil {
+			inner.Close() // the call failed behind it
+		}
+		return nil, err
+	}
+	return &file{inner, f, c.Name}, nil
+}
+
+// Mkdir implements vfs.FS.
+func (f *FS) Mkdir(name string) error {
+	return f.run(Call{Op: Mkdir, Name: name}, func() error { return f.Under().Mkdir(name) }, nil)
+}
+
+// Remove implements vfs.FS.
+func (f *FS) Remove(name string) error {
+	return f.run(Call{Op: Remove, Name: name}, func() error { return f.Under().Remove(name) }, nil)
+}
+
+// Rename implements vfs.FS.
+func (f *FS) Rename(oldName, newName string) error {
+	return f.run(Call{Op: Rename, Name: oldName, To: newName}, func() error { return f.Under().Rename(oldName, newName) }, nil)
+}
+
+// List implements vfs.FS.
+func (f *FS) List(dir string) (names []string, err error) {
+	err = f.run(Call{Op: List, Name: dir}, func() (err error) {
+		names, err = f.Under().List(dir)
+		return err
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return names, nil
+}
+
+// Stat implements vfs.FS.
+func (f *FS) Stat(name string) (info fs.FileInfo, err error) {
+	err = f.run(Call{Op: Stat, Name: name}, func() (err error) {
+		info, err = f.Under().Stat(name)
+		return err
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return info, nil
+}
+
+// SyncDir implements vfs.FS.
+func (f *FS) SyncDir(dir string) error {
+	return f.run(Call{Op: SyncDir, Name: dir}, func() error { return f.Under().SyncDir(dir) }, nil)
+}
+
+// FreeBytes implements vfs.FS. It is no Call.
+func (f *FS) FreeBytes(dir string) int64 { return f.Under().FreeBytes(dir) }
+
+// Lock implements vfs.FS.
+func (f *FS) Lock(name string, exclusive bool) (vfs.Lock, error) {
+	var inner vfs.Lock
+	err := f.run(Call{Op: Lock, Name: name, Exclusive: exclusive}, func() (err error) {
+		inner, err = f.Under().Lock(name, exclusive)
+		return err
+	}, nil)
+	if err != nil {
+		if inner != nil {
+			inner.Close() // the call failed behind it
+		}
+		return nil, err
+	}
+	return &lock{inner, f, name}, nil
+}
+
+// file is an open file.
+type file struct {
+	vfs.File
+	f    *FS
+	name string
+}
+
+// ReadAt implements vfs.File.
+func (f *file) ReadAt(b []byte, off int64) (n int, err error) {
+	v := f.f.judge(Call{Op: Read, Name: f.name, Off: off, Len: int64(len(b))})
+	switch {
+	case v == nil:
+		return f.File.ReadAt(b, off)
+	case v.when == Middle:
+		n, err = f.File.ReadAt(b[:len(b)/2], off)
+	case v.when == After:
+		n, err = f.File.ReadAt(b, off)
+	}
+	if err != nil {
+		return n, err
+	}
+	return n, v.err
+}
+
+// WriteAt implements vfs.File.
+func (f *file) WriteAt(b []byte, off int64) (n int, err error) {
+	v := f.f.judge(Call{Op: Write, Name: f.name, Off: off, Len: int64(len(b))})
+	switch {
+	case v == nil:
+		return f.File.WriteAt(b, off)
+	case v.when == Middle:
+		n, err = f.File.WriteAt(b[:len(b)/2], off)
+	case v.when == After:
+		_, err = f.File.WriteAt(b, off) // and nobody knows how much
+	}
+	if err != nil {
+		return n, err
+	}
+	return n, v.err
+}
+
+// Size implements vfs.File.
+func (f *file) Size() (size int64, err error) {
+	err = f.f.run(Call{Op: Size, Name: f.name}, func() (err error) {
+		size, err = f.File.Size()
+		return err
+	}, nil)
+	if err != nil {
+		return 0, err
+	}
+	return size, nil
+}
+
+// loser is a file that can lose what was not synced.
+type loser interface{ LoseUnsynced(cached bool) error }
+
+// Sync implements vfs.File.
+func (f *file) Sync() error {
+	v := f.f.judge(Call{Op: Sync, Name: f.name})
+	if v == nil {
+		return f.File.Sync()
+	}
+	if v.when == After {
+		if err := f.File.Sync(); err != nil {
+			return err
+		}
+	}
+	if v.loss != Kept {
+		if err := f.File.(loser).LoseUnsynced(v.loss == Hidden); err != nil {
+			return err
+		}
+	}
+	return v.err
+}
+
+// Truncate implements vfs.File.
+func (f *file) Truncate(size int64) error {
+	return f.f.run(Call{Op: Truncate, Name: f.name, Len: size}, func() error { return f.File.Truncate(size) }, func() error {
+		now, err := f.File.Size()
+		if err != nil {
+			return err
+		}
+		return f.File.Truncate(now + (size-now)/2)
+	})
+}
+
+// Preallocate implements vfs.File.
+func (f *file) Preallocate(off, n int64) error {
+	return f.f.run(Call{Op: Preallocate, Name: f.name, Off: off, Len: n}, func() error { return f.File.Preallocate(off, n) },
+		func() error { return f.File.Preallocate(off, n/2) })
+}
+
+// PunchHole implements vfs.File.
+func (f *file) PunchHole(off, n int64) error {
+	return f.f.run(Call{Op: Punch, Name: f.name, Off: off, Len: n}, func() error { return f.File.PunchHole(off, n) },
+		func() error { return f.File.PunchHole(off, n/2) })
+}
+
+// Close implements vfs.File. Whatever it says, the file below is closed, as the system does it.
+func (f *file) Close() error { return f.f.end(Call{Op: Close, Name: f.name}, f.File.Close) }
+
+func (f *FS) end(c Call, end func() error) error {
+	v := f.judge(c)
+	if err := end(); err != nil || v == nil {
+		return err
+	}
+	return v.err
+}
+
+// lock is a lock that was taken.
+type lock struct {
+	vfs.Lock
+	f    *FS
+	name string
+}
+
+// Write implements vfs.Lock.
+func (l *lock) Write(content []byte) error {
+	return l.f.run(Call{Op: LockWrite, Name: l.name, Len: int64(len(content))}, func() error { return l.Lock.Write(content) },
+		func() error { return l.Lock.Write(content[:len(content)/2]) })
+}
+
+// Read implements vfs.Lock.
+func (l *lock) Read() (content []byte, err error) {
+	err = l.f.run(Call{Op: LockRead, Name: l.name}, func() (err error) {
+		content, err = l.Lock.Read()
+		return err
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return content, nil
+}
+
+// Close implements vfs.Lock. Whatever it says, the lock is given back.
+func (l *lock) Close() error { return l.f.end(Call{Op: Unlock, Name: l.name}, l.Lock.Close) }

@@ -1,0 +1,365 @@
+package faultfs
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/vfstest"
+)
+
+func TestConformsWithoutRules(t *testing.T) {
+	vfstest.Conform(t, func(*testing.T) (vfs.FS, string) { return New(vfs.NewMem()), "/" })
+}
+
+func must(t *testing.T, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// example is a file system with a file "/d/a" of sixteen synced bytes, open.
+func example(t *testing.T) (*FS, *vfs.Mem, vfs.File) {
+	t.Helper()
+	mem := vfs.NewMem()
+	disk := New(mem)
+	must(t, disk.Mkdir("/d"))
+	f, err := disk.Create("/d/a")
+	must(t, err)
+	_, err = f.WriteAt(bytes.Repeat([]byte("x"), 16), 0)
+	must(t, err, f.Sync(), disk.SyncDir("/d"), disk.SyncDir("/"))
+	return disk, mem, f
+}
+
+func content(t *testing.T, v vfs.FS, name string) string {
+	t.Helper()
+	f, err := v.Open(name, false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "none"
+	}
+	must(t, err)
+	defer f.Close()
+	size, err := f.Size()
+	must(t, err)
+	b := make([]byte, size)
+	_, err = f.ReadAt(b, 0)
+	must(t, err)
+	return string(b)
+}
+
+func drop[T any](_ T, err error) error { return err }
+
+// Each kind of call, failed before, behind and in the middle: the error is the disk's, and what the disk has afterwards is as the rule says.
+func TestEachCallFailsBeforeAfterAndInTheMiddle(t *testing.T) {
+	full, half := strings.Repeat("y", 16), strings.Repeat("y", 8)+strings.Repeat("x", 8)
+	x16 := strings.Repeat("x", 16)
+	names := func(v vfs.FS) string {
+		list, err := v.List("/d")
+		must(t, err)
+		return strings.Join(list, " ")
+	}
+	a := func(v vfs.FS) string { return content(t, v, "/d/a") }
+	durable := func(v vfs.FS) string { return content(t, v.(*vfs.Mem).Crash(), "/d/a") }
+	for _, c := range []struct {
+		op                    Op
+		call                  func(v vfs.FS, f vfs.File) error
+		look                  func(v vfs.FS) string
+		before, after, middle string
+	}{
+		{Create, func(v vfs.FS, _ vfs.File) error { return drop(v.Create("/d/b")) }, names, "a", "a b", "a"},
+		{Open, func(v vfs.FS, _ vfs.File) error { return drop(v.Open("/d/a", false)) }, names, "a", "a", "a"},
+		{Mkdir, func(v vfs.FS, _ vfs.File) error { return v.Mkdir("/d/b") }, names, "a", "a b", "a"},
+		{Remove, func(v vfs.FS, _ vfs.File) error { return v.Remove("/d/a") }, names, "a", "", "a"},
+		{Rename, func(v vfs.FS, _ vfs.File) error { return v.Rename("/d/a", "/d/c") }, names, "a", "c", "a"},
+		{List, func(v vfs.FS, _ vfs.File) error { return drop(v.List("/d")) }, names, "a", "a", "a"},
+		{Stat, func(v vfs.FS, _ vfs.File) error { return drop(v.Stat("/d/a")) }, names, "a", "a", "a"},
+		{Lock, func(v vfs.FS, _ vfs.File) error { return drop(v.Lock("/d/b", true)) }, names, "a", "a b", "a"},
+		{Size, func(_ vfs.FS, f vfs.File) error { return drop(f.Size()) }, a, x16, x16, x16},
+		{Write, func(_ vfs.FS, f vfs.File) error { return drop(f.WriteAt([]byte(full), 0)) }, a, x16, full, half},
+		{Truncate, func(_ vfs.FS, f vfs.File) error { return f.Truncate(8) }, a, x16, x16[:8], x16[:12]},
+		{Preallocate, func(_ vfs.FS, f vfs.File) error { return f.Preallocate(0, 100) }, a, x16, x16, x16},
+		{Punch, func(_ vfs.FS, f vfs.File) error { return f.PunchHole(0, 8) }, a, x16, strings.Repeat("\x00", 8) + x16[:8], strings.Repeat("\x00", 4) + x16[:12]},
+		{Sync, func(_ vfs.FS, f vfs.File) error {
+			if _, err := f.WriteAt([]byte(full), 0); err != nil {
+				return nil
+			}
+			return f.Sync()
+		}, durable, x16, full, x16},
+		{SyncDir, func(v vfs.FS, _ vfs.File) error {
+			if v.Remove("/d/a") != nil {
+				return nil
+			}
+			return v.SyncDir("/d")
+		}, durable, x16, "none", x16},
+		{Close, func(_ vfs.FS, f vfs.File) error { return f.Close() }, a, x16, x16, x16},
+	} {
+		for when, want := range map[When]string{Before: c.before, After: c.after, Middle: c.middle} {
+			disk, mem, f := example(t)
+			fault := disk.Fail(Rule{Ops: []Op{c.op}, When: when})
+			err := c.call(disk, f)
+			if !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), string(c.op)) || !strings.Contains(err.Error(), "/d") {
+				t.Errorf("%s, when %d: error %v", c.op, when, err)
+			}
+			if got := c.look(mem); got != want {
+				t.Errorf("%s, when %d: %q is there, want %q", c.op, when, got, want)
+			}
+			if call, met := fault.First(); !met || call.Op != c.op || fault.Met() != 1 {
+				t.Errorf("%s, when %d: met %v, %d times", c.op, when, call, fault.Met())
+			}
+			if c.op == Lock {
+				l, err := mem.Lock("/d/b", true)
+				must(t, err, l.Close())
+			}
+		}
+	}
+}
+
+func TestReadsFailBeforeAfterAndInTheMiddle(t *testing.T) {
+	for when, want := range map[When]string{Before: "................", After: "xxxxxxxxxxxxxxxx", Middle: "xxxxxxxx........"} {
+		disk, _, f := example(t)
+		disk.Fail(Rule{Ops: []Op{Read}, When: when})
+		b := []byte(strings.Repeat(".", 16))
+		n, err := f.ReadAt(b, 0)
+		if !errors.Is(err, syscall.EIO) || n != strings.Count(want, "x") || string(b) != want {
+			t.Errorf("when %d: %d bytes %q, %v", when, n, b, err)
+		}
+		if n, err := f.ReadAt(b, 0); n != 16 || err != nil {
+			t.Errorf("when %d: the next read: %d, %v", when, n, err)
+		}
+	}
+}
+
+func TestLockFilesFail(t *testing.T) {
+	disk, mem, _ := example(t)
+	l, err := disk.Lock("/d/LOCK", true)
+	must(t, err)
+	for _, op := range []Op{LockWrite, LockRead, Unlock} {
+		disk.Fail(Rule{Ops: []Op{op}})
+		errs := map[Op]func() error{LockWrite: func() error { return l.Write([]byte("text")) }, LockRead: func() error { return drop(l.Read()) }, Unlock: l.Close}
+		if err := errs[op](); !errors.Is(err, syscall.EIO) {
+			t.Errorf("%s: %v", op, err)
+		}
+	}
+	again, err := mem.Lock("/d/LOCK", true)
+	must(t, err, again.Close())
+}
+
+// A rule counts the calls that match it: kind, pattern of the name, what else is asked.
+func TestRulesChooseTheirCalls(t *testing.T) {
+	for _, c := range []struct {
+		rule Rule
+		want string // which of the calls below fail
+	}{
+		{Rule{}, "0"},
+		{Rule{Skip: 3}, "3"},
+		{Rule{Skip: 3, Times: 2}, "3 4"},
+		{Rule{Skip: 3, Times: Forever}, "3 4 5 6 7"},
+		{Rule{Ops: []Op{Write, Stat}, Times: Forever}, "0 1 2 3"},
+		{Rule{Ops: []Op{Write}, Name: "*.wal", Times: Forever}, "1 2"},
+		{Rule{Ops: []Op{Write}, Name: "*.wal", Skip: 1}, "2"},
+		{Rule{Name: "d/*", Times: Forever}, "1 2"},
+		{Rule{Name: "e/*", Times: Forever}, ""},
+		{Rule{Name: "b", Times: Forever}, "0 6 7"}, // a rename by both its names
+		{Rule{Match: func(c Call) bool { return c.Off == 4 }}, "2"},
+		{Rule{Ops: Changes, Times: Forever}, "0 1 2 5 6 7"},
+		{Rule{Ops: Looks, Times: Forever}, "3 4"},
+	} {
+		disk, mem, _ := example(t)
+		must(t, drop(mem.Create("/b")), drop(mem.Create("/d/1.wal")))
+		b, err := disk.Open("/b", true)
+		must(t, err)
+		log, err := disk.Open("/d/1.wal", true)
+		must(t, err)
+		fault := disk.Fail(c.rule)
+		var failed []string
+		for i, err := range []error{
+			drop(b.WriteAt([]byte("."), 0)), drop(log.WriteAt([]byte("."), 0)), drop(log.WriteAt([]byte("."), 4)), drop(disk.Stat("/d")),
+			drop(disk.List("/")), disk.SyncDir("/"), disk.Rename("/b", "/c"), disk.Rename("/c", "/b"),
+		} {
+			if errors.Is(err, syscall.EIO) {
+				failed = append(failed, string(rune('0'+i)))
+			}
+		}
+		if got := strings.Join(failed, " "); got != c.want || fault.Met() != len(failed) {
+			t.Errorf("%+v: calls %s fail, want %s; met %d", c.rule, got, c.want, fault.Met())
+		}
+	}
+}
+
+// The errors are those of a real disk: a full one's can be asked for, but a sync that found no space does not say "try again".
+func TestErrorsAreThoseOfADisk(t *testing.T) {
+	own := errors.New("own")
+	for _, c := range []struct {
+		op      Op
+		err     error
+		call    func(v vfs.FS, f vfs.File) error
+		noSpace bool
+		text    string
+	}{
+		{Write, ErrSpace, func(_ vfs.FS, f vfs.File) error { return drop(f.WriteAt([]byte("y"), 0)) }, true, "write /d/a: no space left on device"},
+		{Sync, ErrSpace, func(_ vfs.FS, f vfs.File) error { return f.Sync() }, false, "sync /d/a: no space left on device"},
+		{Write, nil, func(_ vfs.FS, f vfs.File) error { return drop(f.WriteAt([]byte("y"), 0)) }, false, "write /d/a: input/output error"},
+		{Rename, nil, func(v vfs.FS, _ vfs.File) error { return v.Rename("/d/a", "/d/b") }, false, "rename /d/a /d/b: input/output error"},
+		{Write, own, func(_ vfs.FS, f vfs.File) error { return drop(f.WriteAt([]byte("y"), 0)) }, false, "own"},
+	} {
+		disk, _, f := example(t)
+		disk.Fail(Rule{Ops: []Op{c.op}, Err: c.err})
+		err := c.call(disk, f)
+		if err == nil || err.Error() != c.text || errors.Is(err, fault.ErrNoSpace) != c.noSpace {
+			t.Errorf("%v: %v", c.text, err)
+		}
+		if want := c.err; want != nil && !errors.Is(err, want) {
+			t.Errorf("%v is not %v", err, want)
+		}
+	}
+}
+
+// A sync that fails and loses what was written: no later sync brings it to the disk, unless it is written again.
+func TestFailedSyncLosesWhatWasNotSynced(t *testing.T) {
+	const page = 4096
+	for _, loss := range []Loss{Kept, Hidden, Gone} {
+		disk, mem, f := example(t)
+		old, lost, next := strings.Repeat("a", page), strings.Repeat("b", page), strings.Repeat("c", page)
+		_, err := f.WriteAt([]byte(old+old+old), 0)
+		must(t, err, f.Sync())
+		_, err = f.WriteAt([]byte(lost+lost), 0)
+		must(t, err)
+		disk.Fail(Rule{Ops: []Op{Sync}, Loss: loss})
+		if err := f.Sync(); !errors.Is(err, syscall.EIO) {
+			t.Fatal(err)
+		}
+		read := lost + lost + old
+		if loss == Gone {
+			read = old + old + old
+		}
+		killed := mem.Clone()
+		for what, v := range map[string]vfs.FS{"the file": mem, "after a kill": killed} {
+			if got := content(t, v, "/d/a"); got != read {
+				t.Errorf("loss %d, %s: other bytes are read", loss, what)
+			}
+		}
+		if got := content(t, mem.Crash(), "/d/a"); got != old+old+old {
+			t.Errorf("loss %d: a power cut leaves other bytes", loss)
+		}
+		// Page 1 is written again, page 0 not; in the copy that a kill leaves as in the file itself.
+		g, err := killed.Open("/d/a", true)
+		must(t, err)
+		for what, h := range map[*vfs.Mem]vfs.File{mem: f, killed: g} {
+			_, err = h.WriteAt([]byte(next), page)
+			must(t, err, h.Sync())
+			want := old + next + old
+			if loss == Kept {
+				want = lost + next + old
+			}
+			if got := content(t, what.Crash(), "/d/a"); got != want {
+				t.Errorf("loss %d: the next sync leaves other bytes", loss)
+			}
+		}
+	}
+}
+
+func TestLostBytesBehindTheEndStayLost(t *testing.T) {
+	disk, mem, f := example(t)
+	_, err := f.WriteAt([]byte("yyyy"), 16)
+	must(t, err)
+	disk.Fail(Rule{Ops: []Op{Sync}, Loss: Hidden})
+	f.Sync()
+	if got := content(t, mem.Crash(), "/d/a"); got != strings.Repeat("x", 16) {
+		t.Errorf("a power cut leaves %q", got)
+	}
+	must(t, f.Truncate(20), f.Sync())
+	if got, want := content(t, mem.Crash(), "/d/a"), strings.Repeat("x", 16)+"\x00\x00\x00\x00"; got != want {
+		t.Errorf("a later sync leaves %q, want %q", got, want)
+	}
+	must(t, f.Truncate(4), f.Sync())
+	if got := content(t, mem.Crash(), "/d/a"); got != "xxxx" {
+		t.Errorf("cut off: %q", got)
+	}
+}
+
+func TestWatchSeesRefusesAndHalves(t *testing.T) {
+	disk, mem, f := example(t)
+	var seen []Op
+	own := errors.New("own")
+	disk.Watch(func(c Call) error {
+		seen = append(seen, c.Op)
+		switch c.Op {
+		case Sync:
+			return own
+		case Write:
+			return Halfway(own)
+		}
+		return nil
+	})
+	if n, err := f.WriteAt([]byte("yyyy"), 0); n != 2 || err != own {
+		t.Errorf("write: %d, %v", n, err)
+	}
+	if err := f.Sync(); err != own {
+		t.Errorf("sync: %v", err)
+	}
+	disk.Watch(nil)
+	must(t, f.Close())
+	if got := content(t, mem, "/d/a"); !strings.HasPrefix(got, "yyx") {
+		t.Errorf("half a write left %q", got)
+	}
+	if !slices.Equal(seen, []Op{Write, Sync}) {
+		t.Errorf("seen %v", seen)
+	}
+}
+
+func TestCallsAreCountedAndListed(t *testing.T) {
+	disk, _, f := example(t)
+	before := disk.Count()
+	disk.Record(true)
+	f.WriteAt([]byte("yy"), 3)
+	disk.Rename("/d/a", "/d/b")
+	f.ReadAt(make([]byte, 5), 1)
+	want := []Call{
+		{N: before, Op: Write, Name: "/d/a", Off: 3, Len: 2},
+		{N: before + 1, Op: Rename, Name: "/d/a", To: "/d/b"},
+		{N: before + 2, Op: Read, Name: "/d/a", Off: 1, Len: 5},
+	}
+	if got := disk.Calls(); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if n, w := disk.Count(), disk.Count(Write, Rename); n != before+3 || w != 3 {
+		t.Errorf("%d calls, %d writes and renames", n, w)
+	}
+	disk.Record(false)
+	f.Close()
+	if got := disk.Calls(); len(got) != 0 {
+		t.Errorf("listed behind the end: %v", got)
+	}
+}
+
+func TestHealedDiskFailsNoMore(t *testing.T) {
+	disk, _, f := example(t)
+	disk.Fail(Rule{Times: Forever})
+	if f.Sync() == nil {
+		t.Error("no failure")
+	}
+	disk.Heal()
+	must(t, f.Sync())
+}
+
+// After a crash a store goes on, through the same rules, with what the crash left.
+func TestFileSystemBelowCanBeReplaced(t *testing.T) {
+	disk, mem, f := example(t)
+	_, err := f.WriteAt([]byte("y"), 0)
+	must(t, err)
+	left := mem.Crash()
+	disk.SetUnder(left)
+	if disk.Under() != vfs.FS(left) {
+		t.Error("the old one is below")
+	}
+	if got := content(t, disk, "/d/a"); got != strings.Repeat("x", 16) {
+		t.Errorf("read %q", got)
+	}
+}
