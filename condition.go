@@ -103,7 +103,7 @@ func (b *Batch) Get(ctx context.Context, t *Table, key any, opts ...ReadOption) 
 		return nil, err
 	}
 	if cells == nil {
-		return nil, fmt.Errorf("oribi: table %q: key %s: %w", t.tab.Name, t.tab.KeyText(encoded), fault.ErrNotFound)
+		return nil, &noRow{t.tab, string(encoded)}
 	}
 	out := make([][]byte, len(cols))
 	for i, c := range cols {

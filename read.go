@@ -330,10 +330,23 @@ func (t *Table) get(v view, key any, columns []int, cells [][]byte) error {
 		return fmt.Errorf("oribi: %w", err)
 	}
 	if !found {
-		return fmt.Errorf("oribi: table %q: key %s: %w", t.tab.Name, t.tab.KeyText(encoded), fault.ErrNotFound)
+		return &noRow{t.tab, string(encoded)}
 	}
 	return nil
 }
+
+// noRow is ErrNotFound about a key. Its text is made when somebody asks for it: most look only whether it is ErrNotFound, and the text
+// costs more than to find out that there is no row.
+type noRow struct {
+	tab *tablet.Tablet
+	key string // encoded
+}
+
+func (e *noRow) Error() string {
+	return fmt.Sprintf("oribi: table %q: key %s: %v", e.tab.Name, e.tab.KeyText([]byte(e.key)), fault.ErrNotFound)
+}
+
+func (e *noRow) Unwrap() error { return fault.ErrNotFound }
 
 // Trace tells how a read finds a key.
 type Trace = tablet.Trace

@@ -1,17 +1,21 @@
 package rowset
 
 import (
+	"bytes"
+
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/internal/cache"
 	"github.com/oribi-db/oribi/internal/change"
 )
 
-// A row that was read whole is kept in the cache in one piece: its base cells as a row image, which deltas never change. Read again,
-// it takes one look-up instead of two for each column; and where many rows are read again and again, spread over the rowset,
-// their images take a few hundred bytes each, the decoded chunks of their cells 8 KiB for each column.
+// A row that was read whole is kept in the cache in one piece, under its key: its row ID, and its base cells as a row image, neither of
+// which deltas ever change. Read again, it takes one look-up instead of those of bloom file, key index and each column;
+// and where many rows are read again and again, spread over the rowset, they take a few hundred bytes each,
+// the decoded chunks of their cells 8 KiB for each column.
 
 // rowPart is the part under which the cache keeps base rows: block is the newest of the base columns', since a rewrite of any of them makes
-// another base, offset the row ID. cfile counts chunks from 1 and has no part but this far up.
+// another base, offset the hash of the key. cfile counts chunks from 1 and has no part but this far up.
 const rowPart = 1<<32 - 2
 
 // maxBaseRow is the largest image that is kept, bytes.
@@ -20,35 +24,46 @@ const maxBaseRow = 4 << 10
 // baseRow is what the cache holds. Immutable.
 type baseRow struct {
 	layout *change.Layout // of the schema by which the image was made
-	image  []byte
+	row    batch.Ordinal
+	key    []byte
+	image  []byte // behind key in memory
 }
 
-// baseRowBytes is what a base row takes beside its image.
-const baseRowBytes = 48
+// baseRowBytes is what a base row takes beside its key and image.
+const baseRowBytes = 96
 
-func (d *DiskRowSet) rowKey(row batch.Ordinal) cache.Key {
-	return cache.Key{Block: uint64(d.newest), Offset: uint64(row), Part: rowPart}
+// imageFor is the image for readers of a layout's schema, nil if it is of another.
+func (b *baseRow) imageFor(l *change.Layout) []byte {
+	if b.layout != l {
+		return nil
+	}
+	return b.image
 }
 
-// baseRow is the image of a row's base cells, nil if the cache has none.
-func (d *DiskRowSet) baseRow(row batch.Ordinal) []byte {
+// rowKey is where the cache keeps the row with a key. Another key with the same hash may be there instead.
+func (d *DiskRowSet) rowKey(p bloom.Probe) cache.Key {
+	return cache.Key{Block: uint64(d.newest), Offset: p.Hash(), Part: rowPart}
+}
+
+// cachedRow is what the cache holds of the row with a key, nil if that is nothing.
+func (d *DiskRowSet) cachedRow(p bloom.Probe) *baseRow {
 	if d.opts.Cache == nil {
 		return nil
 	}
-	if v, ok := d.opts.Cache.Get(d.rowKey(row)); ok {
-		if b := v.(*baseRow); b.layout == d.layout {
-			return b.image
+	if v, ok := d.opts.Cache.Get(d.rowKey(p)); ok {
+		if b := v.(*baseRow); bytes.Equal(b.key, p.Key) {
+			return b
 		}
 	}
 	return nil
 }
 
-// keepRow offers the base cells of a row, all columns in schema order, to the cache. They are copied.
-func (d *DiskRowSet) keepRow(row batch.Ordinal, cells [][]byte) {
+// keepRow offers a row to the cache: base cells, all columns in schema order. They are copied, and so is the key.
+func (d *DiskRowSet) keepRow(p bloom.Probe, row batch.Ordinal, cells [][]byte) {
 	if d.opts.Cache == nil {
 		return
 	}
-	size := 0
+	size := len(p.Key)
 	for i, cell := range cells {
 		if w := d.Schema.Columns[i].Type.Width(); cell != nil && w > 0 && len(cell) != w {
 			return // no row that has an image
@@ -58,8 +73,9 @@ func (d *DiskRowSet) keepRow(row batch.Ordinal, cells [][]byte) {
 	if size > maxBaseRow {
 		return
 	}
-	b := &baseRow{layout: d.layout, image: d.layout.AppendRow(nil, cells)}
-	d.opts.Cache.Put(d.rowKey(row), b, int64(cap(b.image))+baseRowBytes)
+	all := d.layout.AppendRow(bytes.Clone(p.Key), cells)
+	n := len(p.Key)
+	d.opts.Cache.Put(d.rowKey(p), &baseRow{layout: d.layout, row: row, key: all[:n:n], image: all[n:]}, int64(cap(all))+baseRowBytes)
 }
 
 // isWhole tells whether cols are all columns in schema order.

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/internal/cache"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
@@ -43,9 +43,12 @@ func TestCachedRowsMatchTheModel(t *testing.T) {
 				cols = w.randomColumns(r)
 			}
 			m := &w.rows[i]
+			if row, found, err := set.Find(bloom.MakeProbe(m.key)); err != nil || !found || int(row) != i {
+				t.Fatalf("key %x: row %d, %t, %v, want %d", m.key, row, found, err, i)
+			}
 			want, live := m.at(m.before(snap))
 			cells := make([][]byte, len(cols))
-			if got, err := set.Row(batch.Ordinal(i), snap, cols, cells); err != nil || got != live {
+			if got, err := set.Get(bloom.MakeProbe(m.key), snap, cols, cells); err != nil || got != live {
 				t.Fatalf("row %d at %d: live %t, %v, want %t", i, snap, got, err, live)
 			}
 			for k, col := range cols {
@@ -57,7 +60,7 @@ func TestCachedRowsMatchTheModel(t *testing.T) {
 	})
 }
 
-// A row that was read whole once is read without its columns' files.
+// A row that was read whole once is read without any file.
 func TestCachedRowsNeedNoFiles(t *testing.T) {
 	r := seedtest.Rand(t)
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "n", Type: schema.Int64, Nullable: true},
@@ -72,7 +75,7 @@ func TestCachedRowsNeedNoFiles(t *testing.T) {
 	}
 	read := func(set *DiskRowSet, cols ...int) (cells [][]byte, err error) {
 		cells = make([][]byte, len(cols))
-		_, err = set.Row(7, mvcc.Max, cols, cells)
+		_, err = set.Get(bloom.MakeProbe(w.rows[7].key), mvcc.Max, cols, cells)
 		return cells, err
 	}
 	want, err := read(set, 0, 1, 2)
@@ -82,6 +85,8 @@ func TestCachedRowsNeedNoFiles(t *testing.T) {
 	for i := range set.columns {
 		set.columns[i].file.val.Store(nil) // opened again when needed
 	}
+	set.index.val.Store(nil)
+	set.filter.val.Store(nil)
 	set.opts.Blocks = newDisk()
 	for _, cols := range [][]int{{0, 1, 2}, {2, 0}, {1}} {
 		got, err := read(set, cols...)
@@ -106,6 +111,24 @@ func TestCachedRowsNeedNoFiles(t *testing.T) {
 	}
 }
 
+// The cache names a row by the hash of its key, which another key may share.
+func TestCachedRowOfAnotherKeyIsNotTaken(t *testing.T) {
+	r := seedtest.Rand(t)
+	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "n", Type: schema.Int64}}, 1), 20)
+	c := cache.New(16 << 20)
+	set := w.cached(t, c)
+	mine, other := bloom.MakeProbe(w.rows[3].key), bloom.MakeProbe(w.rows[4].key)
+	set.keepRow(other, 4, [][]byte{make([]byte, 4), make([]byte, 8)})
+	v, ok := c.Get(set.rowKey(other))
+	if !ok {
+		t.Fatal("the row is not in the cache: the test proves nothing")
+	}
+	c.Put(set.rowKey(mine), v, 100)
+	if row, found, err := set.Find(mine); err != nil || !found || row != 3 {
+		t.Errorf("row %d, %t, %v, want 3", row, found, err)
+	}
+}
+
 // A row of long cells is not kept: it would push many others out.
 func TestLongRowsAreNotCached(t *testing.T) {
 	c := cache.New(16 << 20)
@@ -114,7 +137,7 @@ func TestLongRowsAreNotCached(t *testing.T) {
 	set := w.cached(t, c)
 	for n, kept := range map[int]bool{100: true, maxBaseRow: false} {
 		before := c.Used()
-		set.keepRow(batch.Ordinal(n), [][]byte{{1, 2, 3, 4}, make([]byte, n)})
+		set.keepRow(bloom.MakeProbe([]byte{byte(n)}), 1, [][]byte{{1, 2, 3, 4}, make([]byte, n)})
 		if got := c.Used() > before; got != kept {
 			t.Errorf("a row of %d bytes: kept %t", n, got)
 		}

@@ -2,7 +2,7 @@
 // file, and the changes since (redo) and before (undo) as delta files and a delta mem store.
 //
 // Use: a Writer makes the files of one rowset from rows in key order; Open makes a DiskRowSet of its
-// metadata row; Find looks a key up, Row reads one row as of a snapshot, NewIterator scans, Histories
+// metadata row; Find looks a key up, Get reads one row as of a snapshot, NewIterator scans, Histories
 // gives the rows with all their versions to a compaction. A Tree finds the rowsets that may hold a key.
 //
 // A DiskRowSet may be used by many goroutines. Its base data never changes; its list of delta stores is an
@@ -290,9 +290,17 @@ func (d *DiskRowSet) SetStores(m *meta.RowSet, t *delta.Tracker) {
 	d.state.Store(&State{Meta: m, Deltas: t})
 }
 
-// Find looks up an encoded key: bloom file, then key index. The row may be a ghost: ask Live.
+// Find looks up an encoded key: in the cache, by bloom file, then by key index. The row may be a ghost: ask Live.
 // Source: tablet spec §10.4.
 func (d *DiskRowSet) Find(p bloom.Probe) (row batch.Ordinal, found bool, err error) {
+	if b := d.cachedRow(p); b != nil {
+		return b.row, true, nil
+	}
+	return d.search(p)
+}
+
+// search is Find without the cache of rows.
+func (d *DiskRowSet) search(p bloom.Probe) (row batch.Ordinal, found bool, err error) {
 	filter, err := d.Filter()
 	if err != nil {
 		return 0, false, err
@@ -370,32 +378,50 @@ func (d *DiskRowSet) makeMem() *delta.Tracker {
 	return d.Tracker()
 }
 
-// Row reads cells of one row as of a snapshot into cells, which is as long as cols; nil for NULL.
-// live is false when the row was not there. Cells are valid as long as they are referenced.
-func (d *DiskRowSet) Row(row batch.Ordinal, snap mvcc.Timestamp, cols []int, cells [][]byte) (live bool, err error) {
-	var state delta.RowState
-	if err := d.Tracker().RowAt(row, snap, &state); err != nil || state.Deleted {
+// Get reads cells of the row with an encoded key as of a snapshot into cells, which is as long as cols; nil for NULL.
+// found is false when there was no such row. Cells are valid as long as they are referenced.
+func (d *DiskRowSet) Get(p bloom.Probe, snap mvcc.Timestamp, cols []int, cells [][]byte) (found bool, err error) {
+	var row batch.Ordinal
+	var image []byte
+	if b := d.cachedRow(p); b != nil {
+		row, image = b.row, b.imageFor(d.layout)
+	} else if row, found, err = d.search(p); err != nil || !found {
 		return false, err
 	}
-	base, changed := d.baseRow(row), false
+	live, changed, err := d.read(row, image, snap, cols, cells)
+	if err == nil && live && !changed && image == nil && d.isWhole(cols) {
+		d.keepRow(p, row, cells)
+	}
+	return live, err
+}
+
+// Row is Get by row ID.
+func (d *DiskRowSet) Row(row batch.Ordinal, snap mvcc.Timestamp, cols []int, cells [][]byte) (live bool, err error) {
+	live, _, err = d.read(row, nil, snap, cols, cells)
+	return live, err
+}
+
+// read reads a row from its changes and from image, or from the files where there is none. changed tells whether a cell is not the base's.
+func (d *DiskRowSet) read(row batch.Ordinal, image []byte, snap mvcc.Timestamp, cols []int, cells [][]byte) (live, changed bool, err error) {
+	var state delta.RowState
+	if err := d.Tracker().RowAt(row, snap, &state); err != nil || state.Deleted {
+		return false, false, err
+	}
 	for i, col := range cols {
 		c := &d.Schema.Columns[col]
 		if cell, ok := state.Cell(c.ID); ok {
 			cells[i], changed = cell, true
 			continue
 		}
-		if base != nil {
-			cells[i] = d.layout.Cell(base, col)
+		if image != nil {
+			cells[i] = d.layout.Cell(image, col)
 			continue
 		}
 		if cells[i], err = d.cell(row, col); err != nil {
-			return false, err
+			return false, false, err
 		}
 	}
-	if base == nil && !changed && d.isWhole(cols) {
-		d.keepRow(row, cells)
-	}
-	return true, nil
+	return true, changed, nil
 }
 
 // cell reads one cell of the base data.

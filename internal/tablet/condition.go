@@ -67,7 +67,7 @@ func (w *Write) cellsAt(key []byte, p place) ([][]byte, error) {
 		return shape.Layout.AppendCells(nil, row), nil
 	}
 	cells := make([][]byte, len(shape.All))
-	_, err := p.set.Row(p.row, mvcc.Max, shape.All, cells)
+	_, err := p.set.Get(bloom.MakeProbe(key), mvcc.Max, shape.All, cells)
 	return cells, err
 }
 

@@ -75,14 +75,7 @@ func (v View) Get(key []byte, cols []int, cells [][]byte) (found bool, err error
 	}
 	p := bloom.MakeProbe(key)
 	for _, d := range sets {
-		row, there, err := d.Find(p)
-		if err != nil {
-			return false, fmt.Errorf("table %q: %w", v.table, err)
-		}
-		if !there {
-			continue
-		}
-		if found, err = d.Row(row, v.snap, cols, cells); err != nil {
+		if found, err = d.Get(p, v.snap, cols, cells); err != nil {
 			return false, fmt.Errorf("table %q: %w", v.table, err)
 		}
 		if found {
