@@ -45,6 +45,7 @@ var floors = map[string]int{
 	"blockmanager":   1,
 	"internal/wal":   1,
 	"internal/cache": 1,
+	"vfs/crashfs":    1,
 	"vfs/faultfs":    1,
 	"vfs/vfstest":    1,
 

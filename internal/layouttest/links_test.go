@@ -68,7 +68,7 @@ func TestOnlyTestSupportLinksTesting(t *testing.T) {
 
 // testSupport tells whether a package serves tests alone: those whose name ends in test, and the long campaigns.
 func testSupport(path string) bool {
-	return strings.HasSuffix(path, "test") || path == "internal/proof"
+	return strings.HasSuffix(path, "test") || path == "internal/proof" || path == "vfs/crashfs" || path == "vfs/faultfs"
 }
 
 func TestOnlyTestsImportTestSupport(t *testing.T) {

@@ -1,0 +1,260 @@
+// Package crashfs is a file system in memory that can tell every state that a crash may leave.
+//
+// An FS notes each change until a Sync of its file or a SyncDir of its directory makes it durable. At a Point, which is taken before any
+// change, in the middle of a write or between two calls, each change that is not durable may be lost or kept by itself: that is all that
+// POSIX and a disk with a volatile cache promise. States goes through the pictures that come of it:
+//
+//   - all changes are lost; all are kept (which is what a kill of the process leaves); all names and no content, and the reverse;
+//   - each change of content is lost alone, and is kept alone;
+//   - each change of a directory is lost alone, and is kept alone;
+//   - each write behind the end leaves its length alone, zeros without the bytes;
+//   - the last write is torn: of its sectors of 512 bytes the first are there, as many as you like;
+//   - any subset, any sectors of a write;
+//   - the disk lied: it acknowledged a flush and forgot what it should have written.
+//
+// What a store owes to its callers in all of these but the last: it opens, holds all that it acknowledged as durable, and of the rest a
+// beginning, no batch in parts. Against a lying disk nothing can be kept for sure. There a store may refuse to open with
+// fault.ErrCorrupt, or come up as it was some time before; but no row may be wrong, no batch be there in part or without those
+// before it, and nothing may panic or hang.
+//
+//	fsys := crashfs.New(vfs.NewMem())
+//	fsys.OnChange(func(c crashfs.Change) error {
+//		for state := range c.Point().States(seed, 0) {
+//			check(state.Image)
+//		}
+//		return nil
+//	})
+//
+// A rename within a directory is one change. From one directory to another it is two: a name more, a name less. Space that is reserved
+// is not content. What stands in a lock file is for people alone, it is no change and never lost. Reading, listing and locking are
+// no changes either.
+package crashfs
+
+import (
+	"io/fs"
+	"slices"
+	"sync"
+
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// Change is one call that changes a file system or makes it durable: create, mkdir, remove, rename, syncdir, write, sync, truncate,
+// preallocate, punch.
+type Change struct {
+	N    int // how many there were before, halves counted
+	Op   string
+	Name string // of a rename the new one
+	Half bool   // the first half of a write is done
+
+	fsys *FS
+}
+
+// Point is the moment before the change. Only for the function that the Change was handed to, until it returns.
+func (c Change) Point() *Point { return c.fsys.journal.point() }
+
+// FS is the file system. It is safe for concurrent use; changes happen one after the other. The first fields are set before it is used.
+type FS struct {
+	// Halves has writes of two bytes and more done in two parts, each a change.
+	Halves bool
+	// Lies is how many flushes that changed something are remembered, so that States can show a disk that forgot them.
+	Lies int
+
+	live *vfs.Mem
+
+	turn    sync.Mutex // held through a change and the function that is told of it
+	before  func(Change) error
+	changes int
+	journal *journal
+}
+
+// New is a file system that begins with what base holds, all of it durable. It is a copy: base stays as it is.
+func New(base *vfs.Mem) *FS { return &FS{live: base.Clone(), journal: newJournal(base)} }
+
+// OnChange has fn called before each change, one at a time; nil: no longer. Its error becomes the result of the call, which then does nothing.
+// fn must not change the file system.
+func (f *FS) OnChange(fn func(Change) error) {
+	f.turn.Lock()
+	defer f.turn.Unlock()
+	f.before = fn
+}
+
+// Changes is how many changes there were.
+func (f *FS) Changes() int {
+	f.turn.Lock()
+	defer f.turn.Unlock()
+	return f.changes
+}
+
+// Point is this moment.
+func (f *FS) Point() *Point {
+	f.turn.Lock()
+	defer f.turn.Unlock()
+	return f.journal.point()
+}
+
+// Read is a file system in memory that holds what this one does, as the process sees it.
+func (f *FS) Read() *vfs.Mem { return f.live.Clone() }
+
+// announce calls the function that wants to know. The caller holds f.turn.
+func (f *FS) announce(op, name string, half bool) error {
+	c := Change{N: f.changes, Op: op, Name: name, Half: half, fsys: f}
+	f.changes++
+	f.journal.lies = f.Lies
+	if f.before == nil {
+		return nil
+	}
+	return f.before(c)
+}
+
+// change carries one change out and notes it if it came about.
+func (f *FS) change(op, name string, do func() error, note func(*journal)) error {
+	f.turn.Lock()
+	defer f.turn.Unlock()
+	if err := f.announce(op, name, false); err != nil {
+		return err
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	note(f.journal)
+	return nil
+}
+
+// Create implements vfs.FS.
+func (f *FS) Create(name string) (vfs.File, error) {
+	out := &file{fsys: f, name: name}
+	err := f.change("create", name, func() (err error) {
+		out.File, err = f.live.Create(name)
+		return err
+	}, func(j *journal) { out.node = j.create(name) })
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Open implements vfs.FS. For writing, too, it is no change yet.
+func (f *FS) Open(name string, write bool) (vfs.File, error) {
+	f.turn.Lock()
+	defer f.turn.Unlock()
+	inner, err := f.live.Open(name, write)
+	if err != nil {
+		return nil, err
+	}
+	return &file{File: inner, fsys: f, name: name, node: f.journal.find(name)}, nil
+}
+
+// Mkdir implements vfs.FS.
+func (f *FS) Mkdir(name string) error {
+	return f.change("mkdir", name, func() error { return f.live.Mkdir(name) }, func(j *journal) { j.mkdir(name) })
+}
+
+// Remove implements vfs.FS.
+func (f *FS) Remove(name string) error {
+	return f.change("remove", name, func() error { return f.live.Remove(name) }, func(j *journal) { j.remove(name) })
+}
+
+// Rename implements vfs.FS.
+func (f *FS) Rename(oldName, newName string) error {
+	return f.change("rename", newName, func() error { return f.live.Rename(oldName, newName) }, func(j *journal) { j.rename(oldName, newName) })
+}
+
+// SyncDir implements vfs.FS.
+func (f *FS) SyncDir(dir string) error {
+	return f.change("syncdir", dir, func() error { return f.live.SyncDir(dir) }, func(j *journal) { j.flush(j.find(dir)) })
+}
+
+// List implements vfs.FS.
+func (f *FS) List(dir string) ([]string, error) { return f.live.List(dir) }
+
+// Stat implements vfs.FS.
+func (f *FS) Stat(name string) (fs.FileInfo, error) { return f.live.Stat(name) }
+
+// FreeBytes implements vfs.FS.
+func (f *FS) FreeBytes(dir string) int64 { return f.live.FreeBytes(dir) }
+
+// Lock implements vfs.FS. The name of a lock file that it makes can be lost as any other.
+func (f *FS) Lock(name string, exclusive bool) (vfs.Lock, error) {
+	f.turn.Lock()
+	defer f.turn.Unlock()
+	_, err := f.live.Stat(name)
+	l, lockErr := f.live.Lock(name, exclusive)
+	if lockErr != nil {
+		return nil, lockErr
+	}
+	if err != nil {
+		f.journal.create(name)
+	}
+	return &lock{Lock: l, fsys: f, node: f.journal.find(name)}, nil
+}
+
+type lock struct {
+	vfs.Lock
+	fsys *FS
+	node node
+}
+
+func (l *lock) Write(content []byte) error {
+	l.fsys.turn.Lock()
+	defer l.fsys.turn.Unlock()
+	if err := l.Lock.Write(content); err != nil {
+		return err
+	}
+	l.fsys.journal.replace(l.node, content)
+	return nil
+}
+
+// file is one opening of a file.
+type file struct {
+	vfs.File
+	fsys *FS
+	name string
+	node node
+}
+
+func (f *file) WriteAt(b []byte, off int64) (int, error) {
+	f.fsys.turn.Lock()
+	defer f.fsys.turn.Unlock()
+	if err := f.fsys.announce("write", f.name, false); err != nil {
+		return 0, err
+	}
+	half := 0
+	if f.fsys.Halves && len(b) > 1 {
+		half = len(b) / 2
+		if n, err := f.put(b[:half], off); err != nil {
+			return n, err
+		}
+		if err := f.fsys.announce("write", f.name, true); err != nil {
+			return half, err
+		}
+	}
+	n, err := f.put(b[half:], off+int64(half))
+	return half + n, err
+}
+
+// put writes and notes it. The caller holds the turn.
+func (f *file) put(b []byte, off int64) (int, error) {
+	n, err := f.File.WriteAt(b, off)
+	if err == nil && n > 0 {
+		f.fsys.journal.add(&op{kind: write, node: f.node, off: off, data: slices.Clone(b)})
+	}
+	return n, err
+}
+
+func (f *file) Sync() error {
+	return f.fsys.change("sync", f.name, f.File.Sync, func(j *journal) { j.flush(f.node) })
+}
+
+func (f *file) Truncate(size int64) error {
+	return f.fsys.change("truncate", f.name, func() error { return f.File.Truncate(size) },
+		func(j *journal) { j.add(&op{kind: truncate, node: f.node, off: size}) })
+}
+
+func (f *file) PunchHole(off, n int64) error {
+	return f.fsys.change("punch", f.name, func() error { return f.File.PunchHole(off, n) },
+		func(j *journal) { j.add(&op{kind: punch, node: f.node, off: off, length: n}) })
+}
+
+func (f *file) Preallocate(off, n int64) error {
+	return f.fsys.change("preallocate", f.name, func() error { return f.File.Preallocate(off, n) }, func(*journal) {})
+}

@@ -1,0 +1,238 @@
+package crashfs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/vfstest"
+)
+
+func TestConforms(t *testing.T) {
+	for _, halves := range []bool{false, true} {
+		t.Run(fmt.Sprintf("halves=%v", halves), func(t *testing.T) {
+			vfstest.Conform(t, func(*testing.T) (vfs.FS, string) {
+				f := New(vfs.NewMem())
+				f.Halves, f.Lies = halves, 2
+				return f, "/"
+			})
+		})
+	}
+}
+
+func read(t *testing.T, m vfs.FS, name string) string {
+	t.Helper()
+	f, err := m.Open(name, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(io.NewSectionReader(f, 0, size))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// start is a file system with an empty file of a durable name.
+func start(t *testing.T) (*FS, vfs.File) {
+	t.Helper()
+	fsys := New(vfs.NewMem())
+	fsys.Lies = 2
+	f, err := fsys.Create("/a")
+	if err := errors.Join(err, fsys.SyncDir("/")); err != nil {
+		t.Fatal(err)
+	}
+	return fsys, f
+}
+
+func must1(t *testing.T, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func put(t *testing.T, f vfs.File, text string, off int64) {
+	t.Helper()
+	_, err := f.WriteAt([]byte(text), off)
+	must1(t, err)
+}
+
+// The last write is torn at each border of a sector of the file, wherever it begins; before it all is there.
+func TestLastWriteIsTornAtSectors(t *testing.T) {
+	fsys, f := start(t)
+	put(t, f, "first", 0)
+	put(t, f, strings.Repeat("x", 1500), 100)
+	seen := map[int]bool{}
+	for s := range fsys.Point().States(1, 0) {
+		if s.Lied {
+			continue
+		}
+		if text := read(t, s.Image, "/a"); strings.HasPrefix(text, "first\x00") && strings.HasSuffix(text, "x") && strings.Count(text, "x") == len(text)-100 {
+			seen[len(text)] = true
+		}
+	}
+	for _, size := range []int{512, 1024, 1536, 1600} {
+		if !seen[size] {
+			t.Errorf("no state has the first %d bytes", size)
+		}
+	}
+	long := &op{kind: write, off: 512, data: make([]byte, 1<<20)}
+	if b := borders(long); len(b) != maxTears || b[0] != sector || b[len(b)-1] != 1<<20-sector {
+		t.Errorf("a long write is torn at %v", b)
+	}
+}
+
+// Any sectors of a write may be there, each whole or not at all.
+func TestRandomStatesKeepWholeSectors(t *testing.T) {
+	fsys, f := start(t)
+	put(t, f, strings.Repeat("1", 4*sector), 0)
+	must1(t, f.Sync())
+	put(t, f, strings.Repeat("2", 2*sector), sector)
+	point, seen := fsys.Point(), map[string]bool{}
+	for seed := range uint64(300) {
+		text := read(t, point.now.build(point.now.pending, someOf(seed)), "/a")
+		if len(text) != 4*sector {
+			t.Fatalf("%d bytes", len(text))
+		}
+		key := ""
+		for p := range 4 {
+			if page := text[p*sector : (p+1)*sector]; strings.Count(page, page[:1]) != sector {
+				t.Fatalf("sector %d is of two kinds", p)
+			}
+			key += text[p*sector : p*sector+1]
+		}
+		seen[key] = true
+	}
+	if len(seen) != 4 || !seen["1111"] || !seen["1221"] || !seen["1121"] || !seen["1211"] {
+		t.Errorf("seen: %v", seen)
+	}
+}
+
+// A disk that lied has forgotten what it acknowledged, alone or with all that came later.
+func TestLiesForgetWhatWasSynced(t *testing.T) {
+	fsys, f := start(t)
+	put(t, f, "1", 0)
+	must1(t, f.Sync())
+	put(t, f, "2", 1)
+	must1(t, f.Sync())
+	put(t, f, "3", 2)
+	must1(t, f.Sync())
+	honest, lied := map[string]bool{}, map[string]bool{}
+	for s := range fsys.Point().States(1, 0) {
+		if s.Lied {
+			lied[read(t, s.Image, "/a")] = true
+		} else {
+			honest[read(t, s.Image, "/a")] = true
+		}
+	}
+	if len(honest) != 1 || !honest["123"] {
+		t.Errorf("an honest disk has %v", honest)
+	}
+	for _, text := range []string{"1", "12", "1\x003"} {
+		if !lied[text] {
+			t.Errorf("no lie leaves %q: %v", text, lied)
+		}
+	}
+	if lied[""] || lied["\x0023"] {
+		t.Errorf("it lied three flushes ago: %v", lied)
+	}
+}
+
+// The function that is told of a change sees the moment before it, in the middle of writes too, and may refuse it.
+func TestChangesAreToldBefore(t *testing.T) {
+	fsys := New(vfs.NewMem())
+	fsys.Halves = true
+	var told []string
+	refused := errors.New("no")
+	fsys.OnChange(func(c Change) error {
+		told = append(told, fmt.Sprintf("%d %s %s %v", c.N, c.Op, c.Name, c.Half))
+		if c.Half {
+			if got := read(t, c.Point().Kill(), "/a"); got != "he" {
+				t.Errorf("in the middle of the write: %q", got)
+			}
+		}
+		if c.Op == "sync" {
+			return refused
+		}
+		return nil
+	})
+	f, err := fsys.Create("/a")
+	must1(t, err)
+	put(t, f, "hello", 0)
+	if err := f.Sync(); !errors.Is(err, refused) {
+		t.Errorf("the refused sync gives %v", err)
+	}
+	if got := fsys.Point().Cut(); len(list(t, got)) != 0 {
+		t.Error("the name is durable")
+	}
+	want := []string{"0 create /a false", "1 write /a false", "2 write /a true", "3 sync /a false"}
+	if fmt.Sprint(told) != fmt.Sprint(want) || fsys.Changes() != 4 {
+		t.Errorf("told %q, want %q", told, want)
+	}
+	fsys.OnChange(nil)
+	must1(t, f.Sync(), fsys.SyncDir("/"))
+	if got := read(t, fsys.Point().Cut(), "/a"); got != "hello" {
+		t.Errorf("durable is %q", got)
+	}
+}
+
+func list(t *testing.T, m *vfs.Mem) []string {
+	t.Helper()
+	names, err := m.List("/")
+	must1(t, err)
+	return names
+}
+
+// States are told apart by their hash, and with a limit there are no more; the same seed gives the same ones.
+func TestLimitIsKept(t *testing.T) {
+	fsys, f := start(t)
+	for i := range 20 {
+		put(t, f, fmt.Sprint(i), int64(i*2))
+	}
+	take := func(seed uint64) (hashes []byte) {
+		n := 0
+		for s := range fsys.Point().States(seed, 10) {
+			n++
+			hashes = append(hashes, s.Hash[:]...)
+			if hash(s.Image) != s.Hash || hash(s.Image.Crash()) != s.Hash {
+				t.Error("not all of the state is durable")
+			}
+		}
+		if n != 10 {
+			t.Errorf("%d states", n)
+		}
+		return hashes
+	}
+	if a, b := take(1), take(1); !bytes.Equal(a, b) {
+		t.Error("one seed gives two choices")
+	}
+	if a, b := take(1), take(2); bytes.Equal(a, b) {
+		t.Error("two seeds give one choice")
+	}
+}
+
+// What nobody can reach any more is forgotten.
+func TestRemovedFilesAreForgotten(t *testing.T) {
+	fsys := New(vfs.NewMem())
+	for i := range 100 {
+		name := fmt.Sprint("/", i)
+		f, err := fsys.Create(name)
+		must1(t, err)
+		put(t, f, "text", 0)
+		must1(t, fsys.SyncDir("/"), fsys.Remove(name), fsys.SyncDir("/"))
+		put(t, f, "more", 0)
+	}
+	if j := fsys.journal; len(j.files) > 0 || len(j.pending) > 0 || len(j.recent) > 0 {
+		t.Errorf("%d files, %d changes, %d for lies", len(j.files), len(j.pending), len(j.recent))
+	}
+}

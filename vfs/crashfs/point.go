@@ -1,0 +1,251 @@
+package crashfs
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// Point is a moment at which a crash may come. It does not change with the file system it was taken of. Not for concurrent use.
+type Point struct {
+	now    *picture
+	past   []*picture // before the last flushes, the oldest first
+	recent []*op      // all since past[0]
+
+	names map[node]map[string]node
+	files map[node]bool
+	made  int
+}
+
+func (j *journal) point() *Point {
+	p := &Point{now: j.copy(), past: slices.Clone(j.past), recent: j.recent, files: maps.Clone(j.files), made: j.made, names: map[node]map[string]node{}}
+	for n, names := range j.names {
+		p.names[n] = maps.Clone(names)
+	}
+	return p
+}
+
+// Kill is what a kill of the process leaves: all that was written. In the copy all of it is durable; Resume tells what is.
+func (p *Point) Kill() *vfs.Mem { return p.now.build(p.now.pending, keepAll) }
+
+// Cut is what a power cut leaves at the worst plain case: nothing that was not synced.
+func (p *Point) Cut() *vfs.Mem { return p.now.build(nil, keepAll) }
+
+// Random is what a power cut leaves that takes any part of what was not synced.
+func (p *Point) Random(r *rand.Rand) *vfs.Mem { return p.now.build(p.now.pending, someOf(r.Uint64())) }
+
+// Resume is the file system as the next process finds it after a kill: all is there, and what was not durable still is not.
+func (p *Point) Resume() *FS {
+	j := &journal{picture: *p.now.copy(), files: maps.Clone(p.files), made: p.made, names: map[node]map[string]node{}}
+	j.pending = slices.Clone(j.pending)
+	for n, names := range p.names {
+		j.names[n] = maps.Clone(names)
+	}
+	return &FS{live: p.Kill(), journal: j}
+}
+
+// part says what of a change is there.
+type part struct {
+	how  how
+	n    int    // prefix: bytes
+	seed uint64 // sectors
+}
+
+type how int
+
+const (
+	all     how = iota
+	none        // lost
+	length      // of a write: the file is as long as with it, the bytes are missing
+	prefix      // of a write: its first bytes
+	sectors     // of a write: any of its sectors
+)
+
+// sector is the piece that a disk writes whole or not at all.
+const sector = 512
+
+func keepAll(*op) part { return part{} }
+
+func keepNone(*op) part { return part{how: none} }
+
+// someOf keeps any changes and any part of writes. Each is decided by itself, one seed giving the same decisions.
+func someOf(seed uint64) func(*op) part {
+	kept := rand.New(rand.NewPCG(seed, 0)).IntN(5) // of four, about
+	return func(o *op) part {
+		r := rand.New(rand.NewPCG(seed, uint64(o.seq)))
+		switch {
+		case r.IntN(4) < kept:
+			return part{}
+		case o.kind == write && r.IntN(3) == 0:
+			return part{how: sectors, seed: r.Uint64()}
+		case o.kind == write && r.IntN(4) == 0:
+			return part{how: length}
+		}
+		return part{how: none}
+	}
+}
+
+// put carries a part of a change of content out.
+func (o *op) put(f vfs.File, c part) error {
+	switch c.how {
+	case none:
+		return nil
+	case all:
+		return o.apply(f)
+	}
+	end := o.off + int64(len(o.data))
+	if c.how == prefix {
+		_, err := f.WriteAt(o.data[:c.n], o.off)
+		return err
+	}
+	r := rand.New(rand.NewPCG(c.seed, 1))
+	if c.how == length || r.IntN(2) == 0 {
+		size, err := f.Size()
+		if err == nil && size < end {
+			err = f.Truncate(end)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if c.how == length {
+		return nil
+	}
+	for at := o.off; at < end; {
+		next := min(end, (at/sector+1)*sector)
+		if r.IntN(2) == 0 {
+			if _, err := f.WriteAt(o.data[at-o.off:next-o.off], at); err != nil {
+				return err
+			}
+		}
+		at = next
+	}
+	return nil
+}
+
+// build makes the file system that has what the picture has as durable and the chosen parts of ops. All of it is synced.
+func (p *picture) build(ops []*op, choose func(*op) part) *vfs.Mem {
+	b := &builder{out: p.store.Clone(), names: maps.Clone(p.durable), content: map[node][]*op{}, choose: choose, placed: map[node]string{}}
+	cloned := map[node]bool{}
+	for _, o := range ops {
+		switch {
+		case !o.names():
+			b.content[o.node] = append(b.content[o.node], o)
+		case choose(o).how == all:
+			if !cloned[o.node] {
+				b.names[o.node], cloned[o.node] = maps.Clone(b.names[o.node]), true
+				if b.names[o.node] == nil {
+					b.names[o.node] = map[string]node{}
+				}
+			}
+			o.rename(b.names[o.node])
+		}
+	}
+	b.place(root, "")
+	left, err := b.out.List(shelf)
+	must(err)
+	for _, name := range left {
+		must(b.out.Remove(shelf + "/" + name))
+	}
+	must(b.out.Remove(shelf))
+	must(b.out.SyncDir("/"))
+	return b.out
+}
+
+type builder struct {
+	out     *vfs.Mem
+	names   map[node]map[string]node
+	content map[node][]*op
+	choose  func(*op) part
+	placed  map[node]string // where
+}
+
+// place gives the files below a directory their names and their content.
+func (b *builder) place(dir node, at string) {
+	for name, n := range b.names[dir] {
+		to := at + "/" + name
+		switch {
+		case !n.dir:
+			b.file(n, to)
+		case b.placed[n] == "": // else the other half of its renaming is lost
+			b.placed[n] = to
+			must(b.out.Mkdir(to))
+			b.place(n, to)
+			must(b.out.SyncDir(to))
+		}
+	}
+}
+
+func (b *builder) file(n node, to string) {
+	if from := b.placed[n]; from != "" { // likewise
+		must(copyFile(b.out, from, to))
+		return
+	}
+	b.placed[n] = to
+	f, err := b.out.Open(n.path(), true)
+	if err != nil { // it was made after the picture
+		f, err = b.out.Create(n.path())
+		must(err)
+	}
+	for _, o := range b.content[n] {
+		must(o.put(f, b.choose(o)))
+	}
+	must(f.Sync())
+	must(f.Close())
+	must(b.out.Rename(n.path(), to))
+}
+
+func copyFile(m *vfs.Mem, from, to string) error {
+	in, err := m.Open(from, false)
+	if err != nil {
+		return err
+	}
+	size, err := in.Size()
+	must(err)
+	content, err := io.ReadAll(io.NewSectionReader(in, 0, size))
+	must(err)
+	out, err := m.Create(to)
+	must(err)
+	_, err = out.WriteAt(content, 0)
+	must(err)
+	must(out.Sync())
+	must(out.Close())
+	return in.Close()
+}
+
+// hash tells file systems apart: by the names, and the content of files.
+func hash(m *vfs.Mem) [16]byte {
+	h := xxh3.New128()
+	buf := make([]byte, 1<<16)
+	var walk func(dir string)
+	walk = func(dir string) {
+		names, err := m.List(dir)
+		must(err)
+		for _, name := range names {
+			at := dir + "/" + name
+			info, err := m.Stat(at)
+			must(err)
+			fmt.Fprintf(h, "%s\x00%d\x00", at, info.Size())
+			if info.IsDir() {
+				walk(at)
+				continue
+			}
+			f, err := m.Open(at, false)
+			must(err)
+			_, err = io.CopyBuffer(onlyWriter{h}, io.NewSectionReader(f, 0, info.Size()), buf)
+			must(err)
+			must(f.Close())
+		}
+	}
+	walk("")
+	return h.Sum128().Bytes()
+}
+
+// onlyWriter hides what else a writer can do, so that io.CopyBuffer uses the buffer.
+type onlyWriter struct{ io.Writer }

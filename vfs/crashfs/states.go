@@ -1,0 +1,178 @@
+package crashfs
+
+import (
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// State is what a crash may leave.
+type State struct {
+	Name  string   // what is lost and what is there, for people
+	Image *vfs.Mem // the caller's; all of it is durable
+	Hash  [16]byte // of all names and contents: states of one hash are the same
+	Lied  bool     // the disk acknowledged a flush that it forgot
+}
+
+// Randoms is how many random states there are among those of a point, and for each flush that was a lie.
+const Randoms = 4
+
+// States gives the states that a crash at the point may leave, no two of them the same. With a limit it gives so many at most, chosen by the
+// seed, a sixth of them of a disk that lied; the first two, if they differ, are those of Cut and Kill. The random ones go by the
+// seed, too.
+func (p *Point) States(seed uint64, limit int) iter.Seq[State] {
+	return func(yield func(State) bool) {
+		honest, lies := p.honest(seed), p.lies(seed)
+		if limit <= 0 {
+			limit = len(honest) + len(lies)
+		} else {
+			r := rand.New(rand.NewPCG(seed, 7))
+			shuffle(r, honest[2:])
+			shuffle(r, lies)
+		}
+		seen := map[[16]byte]bool{}
+		give := func(plans []plan, upTo int) bool {
+			for _, plan := range plans {
+				if len(seen) >= upTo {
+					break
+				}
+				s := State{Name: plan.name, Image: plan.base.build(plan.ops, plan.choose), Lied: plan.lied}
+				if s.Hash = hash(s.Image); seen[s.Hash] {
+					continue // a lie that leaves what an honest disk may leave is none
+				}
+				seen[s.Hash] = true
+				if !yield(s) {
+					return false
+				}
+			}
+			return true
+		}
+		if give(honest, limit-min(limit/6, len(lies))) {
+			give(lies, limit)
+		}
+	}
+}
+
+func shuffle(r *rand.Rand, plans []plan) {
+	r.Shuffle(len(plans), func(i, k int) { plans[i], plans[k] = plans[k], plans[i] })
+}
+
+// plan is how to make a state.
+type plan struct {
+	name   string
+	base   *picture
+	ops    []*op
+	choose func(*op) part
+	lied   bool
+}
+
+// honest are those of a disk that keeps what it acknowledged.
+func (p *Point) honest(seed uint64) (out []plan) {
+	ops := p.now.pending
+	add := func(name string, choose func(*op) part) {
+		out = append(out, plan{name: name, base: p.now, ops: ops, choose: choose})
+	}
+	add("nothing that was not synced", keepNone)
+	add("all", keepAll)
+	names := func(o *op) bool { return o.names() }
+	add("all names, no content", only(names))
+	add("all content, no names", except(names))
+	for _, o := range ops {
+		this := func(other *op) bool { return other == o }
+		add("all but "+o.String(), except(this))
+		add("only "+o.String(), only(this))
+		if o.names() {
+			add("all content and "+o.String(), func(other *op) part {
+				if other.names() {
+					return only(this)(other)
+				}
+				return part{}
+			})
+			continue
+		}
+		add("all names and "+o.String(), only(func(other *op) bool { return other == o || other.names() }))
+		if o.kind == write {
+			add("all, zeros for "+o.String(), instead(this, part{how: length}))
+		}
+	}
+	for i, o := range slices.Backward(ops) {
+		if o.kind == write {
+			for _, n := range borders(o) {
+				add(fmt.Sprintf("all, %d bytes of %s", n, o), instead(func(other *op) bool { return other == ops[i] }, part{how: prefix, n: n}))
+			}
+			break
+		}
+	}
+	for i := range Randoms {
+		add(fmt.Sprintf("random %d", i), someOf(seed+uint64(i)))
+	}
+	return out
+}
+
+// lies are the states that a disk leaves which forgot one of the last flushes, and maybe what came after it.
+func (p *Point) lies(seed uint64) (out []plan) {
+	for i, before := range p.past {
+		ago := len(p.past) - i
+		ops := slices.Clone(before.pending)
+		for _, o := range p.recent {
+			if o.seq > before.seq {
+				ops = append(ops, o)
+			}
+		}
+		after := p.now
+		if i+1 < len(p.past) {
+			after = p.past[i+1]
+		}
+		waiting := map[*op]bool{}
+		for _, o := range after.pending {
+			waiting[o] = true
+		}
+		flushed := func(o *op) bool { return o.seq <= before.seq && !waiting[o] }
+		add := func(name string, choose func(*op) part) {
+			out = append(out, plan{name: fmt.Sprintf("%s; flush %d before the last was a lie", name, ago-1), base: before, ops: ops, choose: choose, lied: true})
+		}
+		add("nothing since", keepNone)
+		add("all else", except(flushed))
+		for k := range Randoms {
+			add(fmt.Sprintf("random %d", k), someOf(seed+uint64(k)))
+		}
+	}
+	return out
+}
+
+// maxTears is at how many borders a write is torn.
+const maxTears = 8
+
+// borders are the lengths of the parts of a write that end at the border of a sector: of a long write some, the first and the last among them.
+func borders(o *op) (out []int) {
+	for at := (o.off/sector + 1) * sector; at < o.off+int64(len(o.data)); at += sector {
+		out = append(out, int(at-o.off))
+	}
+	for len(out) > maxTears {
+		out = slices.Delete(out, len(out)/2, len(out)/2+max(1, (len(out)-maxTears)/2))
+	}
+	return out
+}
+
+func only(these func(*op) bool) func(*op) part {
+	return func(o *op) part {
+		if these(o) {
+			return part{}
+		}
+		return part{how: none}
+	}
+}
+
+func except(these func(*op) bool) func(*op) part { return instead(these, part{how: none}) }
+
+func instead(these func(*op) bool, c part) func(*op) part {
+	return func(o *op) part {
+		if these(o) {
+			return c
+		}
+		return part{}
+	}
+}
