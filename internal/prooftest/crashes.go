@@ -56,7 +56,7 @@ func (c Crashes) Run() (*Script, CrashCounts, error) {
 	x.trap = &Trap{FS: x.mem, Halves: true}
 	o := c.Settings
 	o.NoCrashes = true
-	x.r = newRunner(o, x.mem, x.trap)
+	x.r = newRunner(o, x.mem, func(vfs.FS) vfs.FS { return x.trap })
 	x.g = NewGenerator(o)
 	x.trap.Before = x.picture
 	for range c.Steps {
@@ -183,12 +183,12 @@ type picture struct {
 
 // recover opens the picture to read, twice, and to write, compares each time, and goes on with the model that fits.
 func (p *picture) recover() (*Runner, error) {
-	r := &Runner{Script: &Script{Settings: p.settings}, Model: p.model, dir: Dir, disk: p.image, mem: p.image, wall: &wall{now: p.wall.time()}, ctx: background}
+	r := &Runner{Script: &Script{Settings: p.settings}, Model: p.model, dir: Dir, disk: p.image, mem: p.image, wall: p.wall.clone(), ctx: background}
 	before, err := Fingerprint(p.image, Dir)
 	if err != nil {
 		return nil, err
 	}
-	opts := r.options(&Trap{FS: p.image, Before: refuse})
+	opts := r.options(unchanging(p.image))
 	opts.ReadOnly = true
 	first, err := p.look(opts)
 	if err != nil {
@@ -255,6 +255,7 @@ func (p *picture) adopt(r *Runner, n int) error {
 		p.model.commit(p.inFlight, ts)
 	}
 	p.lost = len(r.Model.Commits) - n
+	r.wall.pass(r.Model.newest()) // read, though the crash may have taken it
 	r.Model.truncate(n)
 	r.Model.Durable = n
 	r.passed = r.Model.newest()

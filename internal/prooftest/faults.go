@@ -84,7 +84,7 @@ func (f Faults) run(n int) *faultRun {
 	x.trap = &Trap{FS: x.mem, Before: x.fail}
 	o := f.Settings
 	o.NoCrashes = true
-	x.r = newRunner(o, x.mem, x.trap)
+	x.r = newRunner(o, x.mem, func(vfs.FS) vfs.FS { return x.trap })
 	if x.r.Err != nil {
 		if x.fired {
 			x.r.Err = x.explained(x.r.Err)

@@ -35,7 +35,7 @@ func (r *Runner) reading(st *Step) (rd *Read, t *oribi.Table, may answer, err er
 // expect tells how a read may end, and notes that the clock passes its timestamp.
 //
 // History begins at the clock's time less the retention. Where the clock is is known up to highest: it is not below the wall, and
-// not above the wall and highest.
+// not above the wall and what it has seen passed.
 func (r *Runner) expect(rd *Read) answer {
 	if !rd.AsOf {
 		return rows
@@ -57,7 +57,10 @@ func (r *Runner) expect(rd *Read) answer {
 }
 
 // pass notes that the clock is past ts.
-func (r *Runner) pass(ts mvcc.Timestamp) { r.highest, r.passed = max(r.highest, ts), max(r.passed, ts) }
+func (r *Runner) pass(ts mvcc.Timestamp) {
+	r.passed = max(r.passed, ts)
+	r.wall.pass(ts)
+}
 
 // old is tooOld if a read at ts may be refused; without rows if it must be.
 func (r *Runner) old(ts mvcc.Timestamp, now time.Time) answer {
@@ -73,7 +76,7 @@ func (r *Runner) old(ts mvcc.Timestamp, now time.Time) answer {
 // latest is the highest that the clock may be at.
 func (r *Runner) latest(now time.Time) time.Time {
 	latest := now
-	if t := r.highest.Time(); t.After(now) {
+	if t := r.wall.passed(); t.After(now) {
 		latest = t
 	}
 	return latest.Add(time.Millisecond) // timestamps handed out for other purposes than batches

@@ -6,6 +6,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
 // reopen ends the store in one of the ways, opens it again and compares everything that may have changed.
@@ -65,9 +66,6 @@ func (r *Runner) crash(st *Step) (err error) {
 	// The old store ends on the disk that nobody will see again.
 	r.store.Close()
 	r.mem, r.disk = image, image
-	if r.trap != nil {
-		r.trap.FS = image
-	}
 	return err
 }
 
@@ -88,8 +86,7 @@ func (r *Runner) readOnly() error {
 	if err != nil {
 		return err
 	}
-	silent := &Trap{FS: r.disk, Before: refuse}
-	opts := r.options(silent)
+	opts := r.options(unchanging(r.disk))
 	opts.ReadOnly = true
 	s, err := oribi.Open(r.dir, opts)
 	if err != nil {
@@ -109,13 +106,20 @@ func (r *Runner) readOnly() error {
 	return err
 }
 
-// refuse lets no change through.
-func refuse(c Change) error { return fmt.Errorf("%s %s: %w", c.Op, c.Name, errWrite) }
-
-var errWrite = fmt.Errorf("a reader changes the disk")
+// unchanging lets no change of the disk through.
+func unchanging(disk vfs.FS) vfs.FS {
+	f := faultfs.New(disk)
+	f.Watch(func(c faultfs.Call) error {
+		if c.Changes() {
+			return fmt.Errorf("%s %s: a reader changes the disk", c.Op, c.Name)
+		}
+		return nil
+	})
+	return f
+}
 
 func (r *Runner) compareReadOnly(s *oribi.Store) error {
-	second := r.options(&Trap{FS: r.disk, Before: refuse})
+	second := r.options(unchanging(r.disk))
 	second.ReadOnly = true
 	other, err := oribi.Open(r.dir, second)
 	if err != nil {
@@ -161,5 +165,3 @@ func refusesWrites(s *oribi.Store) error {
 	}
 	return nil
 }
-
-var _ vfs.FS = (*Trap)(nil)

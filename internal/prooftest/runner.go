@@ -29,13 +29,12 @@ type Runner struct {
 	dir   string
 	disk  vfs.FS
 	mem   *vfs.Mem // the same; nil = a real disk, where there are no crashes
-	trap  *Trap    // in front of disk; nil = none
+	front front    // nil = the store is on the disk itself
 	wall  *wall
 	store *oribi.Store
 	ctx   context.Context
 
-	highest mvcc.Timestamp // at least every timestamp that a clock has handed out or passed, or nearly
-	passed  mvcc.Timestamp // the same since the store was opened, and no more: the next timestamp is above it
+	passed mvcc.Timestamp // at least every timestamp that the clock has passed since the store was opened, and no more: the next is above it
 
 	// state guards what a picture of the disk, taken at any moment by another goroutine, is compared with: the model, the batch that
 	// is being committed, and the table that is being made or dropped. Reads of the model by the runner itself need no lock.
@@ -49,10 +48,11 @@ type Runner struct {
 
 var background = context.Background()
 
-// wall is a clock on the wall that stands still until it is moved.
+// wall is a clock on the wall that stands still until it is moved, and remembers how far the clocks of stores under it have come.
 type wall struct {
-	mu  sync.Mutex
-	now time.Time
+	mu      sync.Mutex
+	now     time.Time
+	highest mvcc.Timestamp // at least every timestamp that a clock has handed out or passed, or nearly
 }
 
 func newWall() *wall { return &wall{now: time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC)} }
@@ -61,6 +61,27 @@ func (w *wall) time() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.now
+}
+
+// clone is another wall clock at the same time.
+func (w *wall) clone() *wall {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return &wall{now: w.now, highest: w.highest}
+}
+
+// pass notes that a store's clock may be past ts.
+func (w *wall) pass(ts mvcc.Timestamp) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.highest = max(w.highest, ts)
+}
+
+// passed is how far a store's clock may have come.
+func (w *wall) passed() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.highest.Time()
 }
 
 func (w *wall) move(d time.Duration) {
@@ -72,6 +93,9 @@ func (w *wall) move(d time.Duration) {
 // NewRunner opens an empty store in memory.
 func NewRunner(o Settings) *Runner { return newRunner(o, vfs.NewMem(), nil) }
 
+// front gives the file system that the store is opened on, over the disk. After a crash the disk is another one.
+type front func(disk vfs.FS) vfs.FS
+
 // NewDiskRunner opens an empty store in a directory of a file system. Kills and power cuts cannot be had there.
 func NewDiskRunner(o Settings, disk vfs.FS, dir string) *Runner {
 	o.NoCrashes = true
@@ -80,8 +104,8 @@ func NewDiskRunner(o Settings, disk vfs.FS, dir string) *Runner {
 	return r
 }
 
-func newRunner(o Settings, mem *vfs.Mem, trap *Trap) *Runner {
-	r := &Runner{Script: &Script{Settings: o}, Model: NewModel(), dir: Dir, disk: mem, mem: mem, trap: trap, wall: newWall(), ctx: background}
+func newRunner(o Settings, mem *vfs.Mem, front front) *Runner {
+	r := &Runner{Script: &Script{Settings: o}, Model: NewModel(), dir: Dir, disk: mem, mem: mem, front: front, wall: newWall(), ctx: background}
 	for _, err := range []error{mem.Mkdir(Dir), mem.SyncDir("/")} {
 		if err != nil {
 			r.Err = err
@@ -126,8 +150,8 @@ func policyNamed(name string) compaction.Policy {
 }
 
 func (r *Runner) fs() vfs.FS {
-	if r.trap != nil {
-		return r.trap
+	if r.front != nil {
+		return r.front(r.disk)
 	}
 	return r.disk
 }
@@ -206,7 +230,7 @@ func (r *Runner) step(st *Step) error {
 		return r.rewrite(st)
 	case Tick:
 		if st.Time < 0 { // the store's clock may have seen how late it was
-			r.highest = max(r.highest, mvcc.EndOf(r.wall.time()))
+			r.wall.pass(mvcc.EndOf(r.wall.time()))
 		}
 		r.wall.move(st.Time)
 		return nil
