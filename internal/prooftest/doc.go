@@ -15,6 +15,8 @@
 // the two. Trap is a file system that calls back before, and in the middle of, every change; Crashes uses it to kill a running
 // history everywhere.
 //
+// Kills is another kind of history: that of a store which the real command works on, one process after the other, and most of these are killed.
+//
 // The model is made from the documents of the engine, not from its code: which operation does what (tablet spec §12.4), what a
 // read at a timestamp sees (§8), what survives (design §5). Comparisons are on cells, byte by byte, so a NaN is itself.
 //

@@ -59,6 +59,7 @@ func Proofs() []Proof {
 		{"crashes", "Histories cut at random changes of the disk by kills, power cuts and torn power cuts; what is left is opened and compared.", crashesOne},
 		{"damage", "Bits of one byte of a closed store are changed; its answers are right, or it says that it is damaged.", damageOne},
 		{"faults", "One change of the disk fails, or the disk is full from there on for a while; nothing acknowledged is lost.", faultsOne},
+		{"kill", "The real command is killed again and again, at moments and at chosen system calls; nothing acknowledged is lost.", killOne},
 	}
 }
 
@@ -153,6 +154,17 @@ func faultsOne(seed uint64, _ string) Result {
 		}
 	}
 	return Result{Tallies: tallies()}
+}
+
+// killOne kills 50 processes that work on one store.
+func killOne(seed uint64, dir string) Result {
+	binary, err := BuildCommand(dir)
+	if err != nil {
+		return Result{Err: err}
+	}
+	c, err := Kills{Seed: seed, Dir: dir, Binary: binary, Kills: 50}.Run()
+	return Result{Err: err, Tallies: []Tally{{c.Kills, "kills"}, {c.Calls, "at a system call"}, {c.Torn, "torn logs"}, {c.Finished, "processes to their end"},
+		{c.Batches, "acknowledged batches"}, {c.Ahead, "batches ahead"}, {c.Reads, "tables read"}}}
 }
 
 // Shortened is the script to show for a failure: shortened within a time if it fails alone.

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/prooftest"
+	"github.com/oribi-db/oribi/internal/seedtest"
+)
+
+// The command is killed again and again over one store, while it makes, fills, flushes, compacts and recovers it: what it acknowledged is
+// there, a prefix of the rest, no part of a batch.
+func TestKilledCommandsLeaveAcknowledgedBatches(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("how a process ended is told as on unix")
+	}
+	t.Parallel()
+	k := prooftest.Kills{Seed: seedtest.Seed(t), Dir: t.TempDir(), Binary: binary, Kills: 30}
+	if testing.Short() {
+		k.Kills = 4
+	}
+	if missing := prooftest.TracerMissing(k.Dir); missing != "" {
+		t.Log(missing)
+	}
+	counts, err := k.Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%+v", counts)
+}
