@@ -91,8 +91,7 @@ func (b *Batch) Get(ctx context.Context, t *Table, key any, opts ...ReadOption) 
 		return nil, err
 	}
 	encoded := v.Encoder.AppendKey(nil, k)
-	cells := make([][]byte, len(v.All))
-	found, err := v.Get(encoded, v.All, cells)
+	cells, found, err := v.Get(encoded, v.All, nil)
 	if err != nil {
 		return nil, fmt.Errorf("oribi: %w", err)
 	}

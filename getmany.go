@@ -44,13 +44,13 @@ func (t *Table) GetMany(ctx context.Context, keys []any, opts ...ReadOption) ([]
 		return cmp.Or(bytes.Compare(encoded[a], encoded[b]), cmp.Compare(a, b))
 	})
 	rows := make([]Row, len(keys))
-	cells := make([][]byte, len(cols))
+	var cells [][]byte
 	for n, i := range order {
 		if n%ctxEvery == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		found, err := v.Get(encoded[i], cols, cells)
-		if err != nil {
+		var found bool
+		if cells, found, err = v.Get(encoded[i], cols, cells[:0]); err != nil {
 			return nil, fmt.Errorf("oribi: %w", err)
 		}
 		if found {

@@ -240,12 +240,8 @@ func (t *Table) Get(ctx context.Context, key any, opts ...ReadOption) (Row, erro
 		return nil, err
 	}
 	var few [fewCells][]byte
-	cells := few[:0]
-	if len(cols) > len(few) {
-		cells = make([][]byte, 0, len(cols))
-	}
-	cells = cells[:len(cols)]
-	if err := t.get(v, key, cols, cells); err != nil {
+	cells, err := t.get(v, key, cols, few[:0])
+	if err != nil {
 		return nil, err
 	}
 	return newRow(v.Schema.Columns, cols, cells), nil
@@ -304,8 +300,7 @@ func (t *Table) GetCells(ctx context.Context, key any, opts ...ReadOption) (colu
 	if err != nil {
 		return nil, nil, err
 	}
-	cells = make([][]byte, len(cols))
-	if err := t.get(v, key, cols, cells); err != nil {
+	if cells, err = t.get(v, key, cols, nil); err != nil {
 		return nil, nil, err
 	}
 	if o.all {
@@ -317,22 +312,22 @@ func (t *Table) GetCells(ctx context.Context, key any, opts ...ReadOption) (colu
 	return columns, cells, nil
 }
 
-// get reads the cells of one row.
-func (t *Table) get(v view, key any, columns []int, cells [][]byte) error {
+// get appends the cells of one row to dst.
+func (t *Table) get(v view, key any, columns []int, dst [][]byte) ([][]byte, error) {
 	k, err := t.keyCells(v.Schema, key, false)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var few [64]byte
 	encoded := v.Encoder.AppendKey(few[:0], k)
-	found, err := v.Get(encoded, columns, cells)
+	cells, found, err := v.Get(encoded, columns, dst)
 	if err != nil {
-		return fmt.Errorf("oribi: %w", err)
+		return nil, fmt.Errorf("oribi: %w", err)
 	}
 	if !found {
-		return &noRow{t.tab, string(encoded)}
+		return nil, &noRow{t.tab, string(encoded)}
 	}
-	return nil
+	return cells, nil
 }
 
 // noRow is ErrNotFound about a key. Its text is made when somebody asks for it: most look only whether it is ErrNotFound, and the text

@@ -433,12 +433,9 @@ func (t *TableOf[T]) Get(ctx context.Context, key any, opts ...ReadOption) (T, e
 	if err != nil {
 		return row, err
 	}
-	var few [32][]byte
-	cells := few[:min(len(b.fields), len(few))]
-	if len(b.fields) > len(few) {
-		cells = make([][]byte, len(b.fields))
-	}
-	if err := t.Table.get(view, key, b.columns, cells); err != nil {
+	var few [fewCells][]byte
+	cells, err := t.Table.get(view, key, b.columns, few[:0])
+	if err != nil {
 		return row, err
 	}
 	v := reflect.ValueOf(&row).Elem()

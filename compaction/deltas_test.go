@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/change"
@@ -153,8 +154,7 @@ func checkSame(t *testing.T, before, after *rowset.DiskRowSet, snap mvcc.Timesta
 	if err1 != nil || err2 != nil || len(got) != len(want) || !sameCells(got["k"], want["k"]) {
 		t.Errorf("at %d: %x, want %x (%v, %v)", snap, got, want, err1, err2)
 	}
-	cells := make([][]byte, 3)
-	live, err := after.Row(0, snap, []int{0, 1, 2}, cells)
+	cells, live, err := after.Get(bloom.MakeProbe([]byte("k")), snap, []int{0, 1, 2}, nil)
 	if err != nil || live != (want["k"] != nil) || live && !sameCells(cells, want["k"]) {
 		t.Errorf("row at %d: %x, %t, %v, want %x", snap, cells, live, err, want["k"])
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/mvcc"
@@ -41,13 +42,12 @@ func TestGhostsOfThreeRowSetsBecomeOneHistory(t *testing.T) {
 			t.Errorf("order %v: %+v, %d live", order, res.stats, res.rows[0].LiveRows)
 		}
 		for snap, val := range map[mvcc.Timestamp]string{45: "", 35: "1", 31: "0", 1: "", 2: "0", 11: "0", 12: "", 52: "0", 61: "0", 62: "2", mvcc.Max: "2"} {
-			cells := make([][]byte, 1)
-			live, err := res.sets[0].Row(0, snap, []int{1}, cells)
+			cells, live, err := res.sets[0].Get(bloom.MakeProbe([]byte(example)), snap, []int{1}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := number(cells[0]); live != (val != "") || live && got != val {
-				t.Errorf("at %d: live %t, val %s, want %q", snap, live, got, val)
+			if live != (val != "") || live && number(cells[0]) != val {
+				t.Errorf("at %d: live %t, %x, want %q", snap, live, cells, val)
 			}
 		}
 	}

@@ -47,8 +47,8 @@ func TestCachedRowsMatchTheModel(t *testing.T) {
 				t.Fatalf("key %x: row %d, %t, %v, want %d", m.key, row, found, err, i)
 			}
 			want, live := m.at(m.before(snap))
-			cells := make([][]byte, len(cols))
-			if got, err := set.Get(bloom.MakeProbe(m.key), snap, cols, cells); err != nil || got != live {
+			cells, got, err := set.Get(bloom.MakeProbe(m.key), snap, cols, nil)
+			if err != nil || got != live {
 				t.Fatalf("row %d at %d: live %t, %v, want %t", i, snap, got, err, live)
 			}
 			for k, col := range cols {
@@ -74,8 +74,7 @@ func TestCachedRowsNeedNoFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := func(set *DiskRowSet, cols ...int) (cells [][]byte, err error) {
-		cells = make([][]byte, len(cols))
-		_, err = set.Get(bloom.MakeProbe(w.rows[7].key), mvcc.Max, cols, cells)
+		cells, _, err = set.Get(bloom.MakeProbe(w.rows[7].key), mvcc.Max, cols, nil)
 		return cells, err
 	}
 	want, err := read(set, 0, 1, 2)

@@ -82,8 +82,7 @@ func TestRowsReadAtAnySnapshot(t *testing.T) {
 				m := &w.rows[i]
 				want, live := m.at(m.before(snap))
 				cols := w.randomColumns(r)
-				cells := make([][]byte, len(cols))
-				got, err := w.set.Row(batch.Ordinal(i), snap, cols, cells)
+				cells, got, err := w.set.Get(bloom.MakeProbe(m.key), snap, cols, nil)
 				if err != nil || got != live {
 					t.Fatalf("row %d at %d: live %t, %v", i, snap, got, err)
 				}

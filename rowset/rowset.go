@@ -15,6 +15,7 @@ package rowset
 import (
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -378,50 +379,45 @@ func (d *DiskRowSet) makeMem() *delta.Tracker {
 	return d.Tracker()
 }
 
-// Get reads cells of the row with an encoded key as of a snapshot into cells, which is as long as cols; nil for NULL.
-// found is false when there was no such row. Cells are valid as long as they are referenced.
-func (d *DiskRowSet) Get(p bloom.Probe, snap mvcc.Timestamp, cols []int, cells [][]byte) (found bool, err error) {
+// Get appends the cells cols of the row with an encoded key, as of a snapshot, to dst; nil for NULL. found is false, and dst as it
+// was, when there was no such row. Cells are valid as long as they are referenced.
+func (d *DiskRowSet) Get(p bloom.Probe, snap mvcc.Timestamp, cols []int, dst [][]byte) (cells [][]byte, found bool, err error) {
 	var row batch.Ordinal
 	var image []byte
 	if b := d.cachedRow(p); b != nil {
 		row, image = b.row, b.imageFor(d.layout)
 	} else if row, found, err = d.search(p); err != nil || !found {
-		return false, err
+		return dst, false, err
 	}
-	live, changed, err := d.read(row, image, snap, cols, cells)
-	if err == nil && live && !changed && image == nil && d.isWhole(cols) {
-		d.keepRow(p, row, cells)
-	}
-	return live, err
-}
-
-// Row is Get by row ID.
-func (d *DiskRowSet) Row(row batch.Ordinal, snap mvcc.Timestamp, cols []int, cells [][]byte) (live bool, err error) {
-	live, _, err = d.read(row, nil, snap, cols, cells)
-	return live, err
-}
-
-// read reads a row from its changes and from image, or from the files where there is none. changed tells whether a cell is not the base's.
-func (d *DiskRowSet) read(row batch.Ordinal, image []byte, snap mvcc.Timestamp, cols []int, cells [][]byte) (live, changed bool, err error) {
 	var state delta.RowState
 	if err := d.Tracker().RowAt(row, snap, &state); err != nil || state.Deleted {
-		return false, false, err
+		return dst, false, err
 	}
-	for i, col := range cols {
-		c := &d.Schema.Columns[col]
-		if cell, ok := state.Cell(c.ID); ok {
-			cells[i], changed = cell, true
-			continue
-		}
-		if image != nil {
-			cells[i] = d.layout.Cell(image, col)
-			continue
-		}
-		if cells[i], err = d.cell(row, col); err != nil {
-			return false, false, err
-		}
+	if cells, err = d.appendCells(dst, row, image, &state, cols); err != nil {
+		return dst, false, err
 	}
-	return true, changed, nil
+	if image == nil && !state.Changed() && d.isWhole(cols) {
+		d.keepRow(p, row, cells[len(dst):])
+	}
+	return cells, true, nil
+}
+
+// appendCells appends cells of a row: from its changes, from image, or from the files where there is none.
+func (d *DiskRowSet) appendCells(dst [][]byte, row batch.Ordinal, image []byte, state *delta.RowState, cols []int) ([][]byte, error) {
+	dst = slices.Grow(dst, len(cols))
+	for _, col := range cols {
+		cell, ok := state.Cell(d.Schema.Columns[col].ID)
+		if !ok && image != nil {
+			cell = d.layout.Cell(image, col)
+		} else if !ok {
+			var err error
+			if cell, err = d.cell(row, col); err != nil {
+				return nil, err
+			}
+		}
+		dst = append(dst, cell)
+	}
+	return dst, nil
 }
 
 // cell reads one cell of the base data.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/fault"
@@ -243,8 +244,8 @@ func TestReadingASchemaThatHasChanged(t *testing.T) {
 		for i := range w.rows {
 			m := &w.rows[i]
 			old, live := m.at(m.before(snap))
-			cells := make([][]byte, len(all))
-			if there, err := set.Row(batch.Ordinal(i), snap, all, cells); err != nil || there != live {
+			cells, there, err := set.Get(bloom.MakeProbe(m.key), snap, all, nil)
+			if err != nil || there != live {
 				t.Fatalf("row %d at %d: %t, %v", i, snap, there, err)
 			}
 			if !live {

@@ -66,8 +66,7 @@ func (w *Write) cellsAt(key []byte, p place) ([][]byte, error) {
 		row, _ := w.layout.mem.NewestRow(key)
 		return shape.Layout.AppendCells(nil, row), nil
 	}
-	cells := make([][]byte, len(shape.All))
-	_, err := p.set.Get(bloom.MakeProbe(key), mvcc.Max, shape.All, cells)
+	cells, _, err := p.set.Get(bloom.MakeProbe(key), mvcc.Max, shape.All, nil)
 	return cells, err
 }
 

@@ -2,6 +2,7 @@ package tablet
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/bloom"
@@ -58,31 +59,32 @@ func (t *Tablet) View(at Snapshot) (View, error) {
 // Release gives the state back.
 func (v View) Release() { v.layout.release() }
 
-// Get reads cells of the row with an encoded key into cells, which is as long as cols. found is false when there was no such row.
+// Get appends the cells cols of the row with an encoded key to dst. found is false, and dst as it was, when there was no such row.
 // Cells are valid as long as they are referenced; nil = NULL.
-func (v View) Get(key []byte, cols []int, cells [][]byte) (found bool, err error) {
+func (v View) Get(key []byte, cols []int, dst [][]byte) (cells [][]byte, found bool, err error) {
 	l := v.layout
 	if row, live := l.mem.Get(key, v.snap, nil); live {
-		for i, c := range cols {
-			cells[i] = v.Layout.Cell(row, c)
+		dst = slices.Grow(dst, len(cols))
+		for _, c := range cols {
+			dst = append(dst, v.Layout.Cell(row, c))
 		}
-		return true, nil
+		return dst, true, nil
 	}
 	var few [8]*rowset.DiskRowSet
 	sets := l.tree.Candidates(few[:0], key)
 	if len(sets) == 0 {
-		return false, nil
+		return dst, false, nil
 	}
 	p := bloom.MakeProbe(key)
 	for _, d := range sets {
-		if found, err = d.Get(p, v.snap, cols, cells); err != nil {
-			return false, fmt.Errorf("table %q: %w", v.table, err)
+		if cells, found, err = d.Get(p, v.snap, cols, dst); err != nil {
+			return dst, false, fmt.Errorf("table %q: %w", v.table, err)
 		}
 		if found {
-			return true, nil
+			return cells, true, nil
 		}
 	}
-	return false, nil
+	return dst, false, nil
 }
 
 // Trace tells how a read finds a key: which rowsets' bounds hold it, what their bloom files and key indexes say.
@@ -122,7 +124,7 @@ func (v View) Explain(key []byte) (Trace, error) {
 			}
 		}
 		if step.Found {
-			if step.Live, err = d.Row(step.Row, v.snap, nil, nil); err != nil {
+			if _, step.Live, err = d.Get(p, v.snap, nil, nil); err != nil {
 				return tr, err
 			}
 		}

@@ -422,7 +422,9 @@ func get(t *Tablet, key []byte, at Snapshot, cols []int, cells [][]byte) (bool, 
 		return false, err
 	}
 	defer v.Release()
-	return v.Get(key, cols, cells)
+	got, found, err := v.Get(key, cols, nil)
+	copy(cells, got)
+	return found, err
 }
 
 func search(t *Tablet, req *scan.Request, at Snapshot, ordered bool) (scan.Iterator, error) {
