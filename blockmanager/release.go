@@ -48,8 +48,7 @@ func (m *Manager) punchRanges() error {
 		}
 		err := m.punchContainer(due[0].in, due[:n])
 		if errors.Is(err, fault.ErrUnsupported) {
-			m.canPunch = false
-			m.o.Logger.Warn("the file system cannot give back space inside a file; dead blocks keep theirs until their container is empty", "err", err)
+			m.cannotPunch(err)
 			return nil
 		} else if err != nil {
 			return err

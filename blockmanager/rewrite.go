@@ -12,7 +12,9 @@ import (
 )
 
 // A container is sparse when less than one part in so many of its bytes are live blocks. Where holes can be punched a sparse one costs
-// a file and a descriptor only, so it has to be full too.
+// a file and a descriptor only, so it has to be full too. Where they cannot, what is dead in a container is at most as much as what is
+// live in it once no container is sparse, save in those shorter than firstWindow with something live in them: a store takes at most twice
+// its live blocks, and a window for each container. Copying a container costs less than what it gives back.
 const (
 	sparseWithoutPunching = 2
 	sparseWithPunching    = 8
@@ -83,7 +85,11 @@ func (m *Manager) takeSparse() (c *container, blocks []*liveBlock) {
 func (m *Manager) sparse(c *container, live int64) bool {
 	used := c.row.next - alignUp(headerLen, m.state.format.blockSize)
 	switch {
-	case c.row.state == containerDead || c.held || used < firstWindow && used < m.o.ContainerBytes/2:
+	case c.row.state == containerDead || c.held:
+		return false
+	case live == 0 && used > 0 && !m.canPunch:
+		return true // nothing to copy
+	case used < firstWindow && used < m.o.ContainerBytes/2:
 		return false
 	case m.canPunch:
 		return c.row.state == containerFull && live*sparseWithPunching < used

@@ -19,7 +19,8 @@ import (
 //  3. Container files that no row names are removed; they are from a crash before the commit that
 //     would have named them.
 //  4. What lies above the last committed block of a container is cut off, likewise.
-//  5. If the anchor accepts this state only, space of dead blocks is given back.
+//  5. Whether holes can be punched is tried out, on a range in which there is nothing.
+//  6. If the anchor accepts this state only, space of dead blocks is given back.
 //
 // Errors: ErrReadOnly where Options say so, else as Open; a failed write poisons.
 func (m *Manager) Writable() error {
@@ -73,7 +74,7 @@ func (m *Manager) repair() error {
 	if err := m.cutTails(); err != nil {
 		return err
 	}
-	m.canPunch = true
+	m.probePunch()
 	if err := m.release(); err != nil {
 		return err
 	}
