@@ -1,0 +1,267 @@
+package blockmanager
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// dropped gives a writer with two blocks of which the first is about to be dropped, and what is left then.
+func dropped(t *testing.T) (s *stops, o Options, m *Manager, id block.ID, want, next *picture) {
+	t.Helper()
+	s, o, m, want = stopped(t)
+	id = ids(m)[0]
+	data := bytes.Repeat([]byte("second "), 3000)
+	want.blocks[add(t, m, data)] = data
+	if err := m.Confirm(); err != nil {
+		t.Fatal(err)
+	}
+	next = want.clone()
+	delete(next.blocks, id)
+	return s, o, m, id, want, next
+}
+
+// reclaims checks a still in which the dropped range is noted, and takes space or part of it: a writer gives it back, the next commit
+// forgets it.
+func reclaims(t *testing.T, mem *vfs.Mem, o Options, want *picture) {
+	t.Helper()
+	found := look(t, mem, o, want)
+	if len(found.state.dead) != 1 {
+		t.Fatalf("%d dead ranges", len(found.state.dead))
+	}
+	m := mend(t, mem, o, want)
+	if m.Repaired().Reclaimed != 1 || m.Stats().DeadBytes != 0 {
+		t.Errorf("%+v, %d dead bytes", m.Repaired(), m.Stats().DeadBytes)
+	}
+	for _, d := range m.state.dead {
+		b := readFile(t, mem, "/store/data/"+d.in.name())
+		if !allZero(b[d.off : d.off+d.length]) {
+			t.Errorf("%v is not given back", d)
+		}
+	}
+	if err := m.Commit(Change{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(m.state.dead); n != 0 {
+		t.Errorf("%d dead ranges after a commit", n)
+	}
+	if err := errors.Join(want.difference(m), checkVerify(m), m.Close()); err != nil {
+		t.Error(err)
+	}
+	look(t, mem, o, want)
+}
+
+// Row 10: the drop is written and not synced. A power cut takes it back, so the block must be whole; and no hole is punched before both the
+// drop and the anchor's word that nothing older counts are durable.
+func TestCrashBeforeTheDropIsDurable(t *testing.T) {
+	s, o, m, id, want, next := dropped(t)
+	list := s.during(t, func() error { return errors.Join(m.Commit(Change{Dead: []block.ID{id}}), m.Commit(Change{})) })
+	look(t, list.before(t, "sync", "meta/").cut.Clone(), o, want)
+	mend(t, list.before(t, "sync", "meta/").cut.Clone(), o, want)
+	punched, synced := false, 0
+	for _, s := range list {
+		switch {
+		case !s.behind && s.op == "punch":
+			if punched = true; synced < 3 {
+				t.Errorf("punched behind %d of the syncs of intent, batch, and the next intent", synced)
+			}
+		case punched:
+		case s.behind && s.op == "sync" && (strings.Contains(s.name, anchorName) || strings.Contains(s.name, "meta/")):
+			synced++
+		}
+	}
+	if !punched {
+		t.Error("nothing was punched")
+	}
+	for _, s := range list {
+		for _, mem := range []*vfs.Mem{s.kill, s.cut} {
+			c := moment{fs: mem.Clone(), now: want, next: next, maxID: uint64(slices.Max(ids(m)))}
+			if _, err := c.check(t, o); err != nil {
+				t.Fatalf("%s of %s, behind: %v: %v", s.op, s.name, s.behind, err)
+			}
+		}
+	}
+}
+
+// Row 11: the drop is durable and confirmed, the range not yet punched.
+func TestCrashBeforeThePunch(t *testing.T) {
+	s, o, m, id, _, next := dropped(t)
+	list := s.during(t, func() error { return m.Commit(Change{Dead: []block.ID{id}, Confirm: true}) })
+	list.before(t, "punch", ".data").each(t, func(t *testing.T, mem *vfs.Mem) {
+		for _, d := range look(t, mem, o, next).state.dead {
+			if b := readFile(t, mem, "/store/data/"+d.in.name()); allZero(b[d.off : d.off+d.length]) {
+				t.Errorf("%v is given back already", d)
+			}
+		}
+		reclaims(t, mem, o, next)
+	})
+}
+
+// Row 12: part of the range is zero.
+func TestCrashDuringThePunch(t *testing.T) {
+	s, o, m, id, _, next := dropped(t)
+	b := m.state.blocks[id]
+	list := s.during(t, func() error { return m.Commit(Change{Dead: []block.ID{id}, Confirm: true}) })
+	list.before(t, "punch", ".data").each(t, func(t *testing.T, mem *vfs.Mem) {
+		f, err := mem.Open("/store/data/"+b.in.name(), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(f.PunchHole(b.off, 4096), f.Sync(), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		reclaims(t, mem, o, next)
+	})
+}
+
+// Row 13: the range is punched, its row still there.
+func TestCrashBehindThePunch(t *testing.T) {
+	s, o, m, id, _, next := dropped(t)
+	list := s.during(t, func() error { return m.Commit(Change{Dead: []block.ID{id}, Confirm: true}) })
+	for _, point := range []still{list.behind(t, "punch", ".data"), list.behind(t, "sync", ".data")} {
+		point.each(t, func(t *testing.T, mem *vfs.Mem) { reclaims(t, mem, o, next) })
+	}
+}
+
+// Row 14: a reader has the dropped block open.
+func TestCrashWhileADroppedBlockIsRead(t *testing.T) {
+	s, o, m, id, want, next := dropped(t)
+	src, err := m.OpenBlock(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	if err := m.Commit(Change{Dead: []block.ID{id}, Confirm: true}); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, src.Size())
+	if _, err := src.ReadAt(got, 0); err != nil || !bytes.Equal(got, want.blocks[id]) {
+		t.Errorf("the reader: %v", err)
+	}
+	s.now().each(t, func(t *testing.T, mem *vfs.Mem) { reclaims(t, mem, o, next) })
+}
+
+// dying runs the commits by which a container dies and goes, and gives the stills of them, and what is left.
+func dying(t *testing.T) (list stills, o Options, name string, before still, next *picture) {
+	t.Helper()
+	s, o, m, want := stopped(t)
+	next = want.clone()
+	data := bytes.Repeat([]byte("x"), int(o.ContainerBytes))
+	m.mu.Lock()
+	m.pool = nil // a container for itself
+	m.mu.Unlock()
+	id := add(t, m, data)
+	if err := m.Confirm(); err != nil {
+		t.Fatal(err)
+	}
+	name, before = m.state.blocks[id].in.name(), s.now()
+	list = s.during(t, func() error { return m.Commit(Change{Dead: []block.ID{id}, Confirm: true}) })
+	return list, o, name, before, next
+}
+
+// buries checks a still in which a container is dead: a writer removes its file, the next commit its row.
+func buries(t *testing.T, mem *vfs.Mem, o Options, name string, there bool, want *picture) {
+	t.Helper()
+	id, _ := containerName(name)
+	found := look(t, mem, o, want)
+	if c := found.state.containers[id]; c == nil || c.row.state != containerDead {
+		t.Fatalf("container %s is not dead: %+v", id, c)
+	}
+	if got := slices.Contains(containerNames(t, mem), name); got != there {
+		t.Errorf("file of the dead container: %v, want %v", got, there)
+	}
+	m := mend(t, mem, o, want)
+	if slices.Contains(containerNames(t, mem), name) {
+		t.Error("the file of the dead container is still there")
+	}
+	if err := m.Commit(Change{}); err != nil {
+		t.Fatal(err)
+	}
+	if m.state.containers[id] != nil {
+		t.Error("the row of the dead container is still there")
+	}
+	if err := errors.Join(want.difference(m), checkVerify(m), m.Close()); err != nil {
+		t.Error(err)
+	}
+	look(t, mem, o, want)
+}
+
+// Row 15: a container is marked dead, its file there.
+func TestCrashBeforeTheUnlinking(t *testing.T) {
+	list, o, name, _, next := dying(t)
+	list.before(t, "remove", name).each(t, func(t *testing.T, mem *vfs.Mem) { buries(t, mem, o, name, true, next) })
+}
+
+// Row 16: the file is gone, or comes back with the power cut; the row is still there.
+func TestCrashBehindTheUnlinking(t *testing.T) {
+	list, o, name, _, next := dying(t)
+	point := list.behind(t, "remove", name)
+	buries(t, point.kill.Clone(), o, name, false, next)
+	buries(t, point.cut.Clone(), o, name, true, next)
+}
+
+// Row 17: the unlinking is durable. Then the mark is, since it was synced and confirmed before: no state that the anchor accepts has
+// the container without the file. Were it otherwise, the open would refuse.
+func TestUnlinkingComesBehindTheDurableMark(t *testing.T) {
+	list, o, name, before, next := dying(t)
+	mem := list.behind(t, "remove", name).kill.Clone()
+	if err := mem.SyncDir("/store/data"); err != nil {
+		t.Fatal(err)
+	}
+	buries(t, mem.Crash(), o, name, false, next)
+	lost := before.kill.Clone()
+	if err := lost.Remove("/store/data/" + name); err != nil {
+		t.Fatal(err)
+	}
+	o.FS = lost
+	if _, err := Open(o); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("a container with blocks and without a file: %v, want ErrCorrupt", err)
+	}
+}
+
+// sparse gives a writer with one sparse container, on a file system without holes, where it may be stopped.
+func sparseStopped(t *testing.T) (s *stops, o Options, m *Manager, want *picture) {
+	t.Helper()
+	m, _, blocks := sparseManager(t, func(mem *vfs.Mem) vfs.FS {
+		s = stopsOn(mem)
+		return unpunchable{s}
+	})
+	t.Cleanup(func() { m.Close() })
+	want = firstPicture()
+	want.blocks = blocks
+	return s, m.o, m, want
+}
+
+// Row 24: the blocks of a sparse container are copied, and no commit names the copies.
+func TestCrashBeforeTheCommitOfCopies(t *testing.T) {
+	s, o, m, want := sparseStopped(t)
+	list := s.during(t, func() error { _, err := m.Rewrite(context.Background()); return err })
+	list.before(t, "write", anchorName).each(t, func(t *testing.T, mem *vfs.Mem) {
+		if n := len(containerNames(t, mem)); n != 2 {
+			t.Fatalf("%d containers, want the sparse one and that of the copies", n)
+		}
+		tailIsFree(t, mem, o, want)
+	})
+}
+
+// Row 25: the copies are committed, the source is there too.
+func TestCrashBehindTheCommitOfCopies(t *testing.T) {
+	s, o, m, want := sparseStopped(t)
+	source := m.state.blocks[ids(m)[0]].in.name()
+	list := s.during(t, func() error {
+		_, err := m.Rewrite(context.Background())
+		return errors.Join(err, m.Confirm())
+	})
+	list.before(t, "remove", source).each(t, func(t *testing.T, mem *vfs.Mem) {
+		if n := len(containerNames(t, mem)); n != 2 {
+			t.Fatalf("%d containers, want the source and that of the copies", n)
+		}
+		buries(t, mem, o, source, true, want)
+	})
+}

@@ -1,0 +1,201 @@
+package blockmanager
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// Row 18: ids are reserved and not used: they stay so.
+func TestCrashBehindTheReservationOfIDs(t *testing.T) {
+	s, o, m, want := stopped(t)
+	if err := m.Commit(Change{}); err != nil {
+		t.Fatal(err)
+	}
+	mark := m.state.mark
+	s.now().each(t, func(t *testing.T, mem *vfs.Mem) {
+		m := mend(t, mem, o, want)
+		want := want.clone()
+		id := add(t, m, []byte("behind the gap"))
+		want.blocks[id] = []byte("behind the gap")
+		if uint64(id) != mark {
+			t.Errorf("id %d, the mark was %d", id, mark)
+		}
+		if err := errors.Join(want.difference(m), m.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Row 19: at no moment a power cut would leave a mark that is not above every id handed out.
+func TestNoIDIsHandedOutAboveTheDurableMark(t *testing.T) {
+	s, o, m, want := stopped(t)
+	c := m.NewCreation()
+	defer c.Abort()
+	raised := 0
+	for mark := m.state.mark; raised < 2; {
+		sink, err := c.Create()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if uint64(sink.ID()) < mark {
+			continue
+		}
+		raised++
+		found := look(t, s.mem.Crash(), o, want)
+		if mark = found.state.mark; mark <= uint64(sink.ID()) {
+			t.Fatalf("id %d is handed out, the durable mark is %d", sink.ID(), mark)
+		}
+	}
+}
+
+// Row 20: the sync of a container fails and the process goes on; then comes the crash.
+func TestCrashBehindAFailedSync(t *testing.T) {
+	s, o, m, want := stopped(t)
+	c, sinks := begun(t, m, 1)
+	finish(t, c, sinks)
+	s.fail("sync", ".data", errDisk)
+	if err := c.Sync(); !errors.Is(err, ErrPoisoned) {
+		t.Fatal(err)
+	}
+	s.fail("", "", nil) // the kernel takes the next one for good
+	for _, err := range []error{c.Sync(), m.Commit(Change{Created: []*Creation{c}}), m.Confirm()} {
+		if !errors.Is(err, ErrPoisoned) {
+			t.Errorf("afterwards: %v", err)
+		}
+	}
+	c.Abort()
+	if err := want.difference(m); err != nil {
+		t.Error(err)
+	}
+	s.now().each(t, func(t *testing.T, mem *vfs.Mem) { tailIsFree(t, mem, o, want) })
+}
+
+// Row 21: the disk is full in the middle of a block: nothing is poisoned, the tail goes with the creation, and with a crash in its place.
+func TestCrashOnAFullDiskDuringABlock(t *testing.T) {
+	for _, op := range []string{"write", "preallocate"} {
+		t.Run(op, func(t *testing.T) {
+			s, o, m, want := stopped(t)
+			c, sinks := begun(t, m, 1)
+			s.fail(op, ".data", fmt.Errorf("disk is full: %w", fault.ErrNoSpace))
+			var err error
+			for range 16 { // beyond what is reserved
+				if _, err = sinks[0].Write(make([]byte, sinkBuffer)); err != nil {
+					break
+				}
+			}
+			if !errors.Is(err, ErrNoSpace) || m.Poisoned() != nil {
+				t.Fatalf("%v, poisoned: %v", err, m.Poisoned())
+			}
+			s.now().each(t, func(t *testing.T, mem *vfs.Mem) { tailIsFree(t, mem, o, want) })
+			s.fail("", "", nil)
+			c.Abort()
+			for _, c := range m.state.containers {
+				if size := int64(len(readFile(t, s.mem, "/store/data/"+c.name()))); size != c.row.next {
+					t.Errorf("container %s: %d bytes, its blocks end at %d", c.id, size, c.row.next)
+				}
+			}
+			want.blocks[add(t, m, []byte("again"))] = []byte("again")
+			if err := errors.Join(want.difference(m), checkVerify(m)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Row 22: the disk is full in Pebble's commit: whether it has happened is not known, so nothing is written any more; the next open
+// finds the state before or behind it, whole.
+func TestCrashOnAFullDiskDuringTheMetadataBatch(t *testing.T) {
+	for _, op := range []string{"write", "sync"} {
+		t.Run(op, func(t *testing.T) {
+			s, o, m, want := stopped(t)
+			c, sinks := begun(t, m, 1)
+			finish(t, c, sinks)
+			if err := c.Sync(); err != nil {
+				t.Fatal(err)
+			}
+			s.fail(op, "meta/", fmt.Errorf("disk is full: %w", fault.ErrNoSpace))
+			if err := m.Commit(Change{Created: []*Creation{c}}); !errors.Is(err, ErrPoisoned) || errors.Is(err, ErrNoSpace) {
+				t.Fatalf("%v: want ErrPoisoned, and not that it may be tried again", err)
+			}
+			s.fail("", "", nil)
+			if err := m.Commit(Change{}); !errors.Is(err, ErrPoisoned) {
+				t.Errorf("a commit afterwards: %v", err)
+			}
+			next := want.clone()
+			next.blocks[sinks[0].ID()] = bytes.Repeat([]byte("a"), sinkBuffer+100)
+			s.now().each(t, func(t *testing.T, mem *vfs.Mem) {
+				left := moment{fs: mem, now: want, next: next, maxID: uint64(sinks[0].ID())}
+				if _, err := left.check(t, o); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// Row 23: the cutting off of a tail is itself cut short.
+func TestCrashDuringTheCuttingOfATail(t *testing.T) {
+	s, o, m, want := stopped(t)
+	begun(t, m, 1)
+	again := stopsOn(s.now().kill)
+	o.FS = again
+	m2, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m2.Close()
+	list := again.during(t, m2.Writable)
+	for _, point := range []still{list.before(t, "truncate", ".data"), list.behind(t, "truncate", ".data")} {
+		point.each(t, func(t *testing.T, mem *vfs.Mem) { tailIsFree(t, mem, o, want) })
+	}
+}
+
+// Row 26: the medium has lost what it said was durable. That is not survived; it is found.
+func TestLostBlocksAreFound(t *testing.T) {
+	s, o, m, _ := stopped(t)
+	id := ids(m)[0]
+	b := m.state.blocks[id]
+	name := "/store/data/" + b.in.name()
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	lose := func(change func(f vfs.File) error) Options {
+		o := o
+		mem := s.mem.Clone()
+		f, err := mem.Open(name, true)
+		if err == nil {
+			err = errors.Join(change(f), f.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.FS = mem
+		return o
+	}
+	if _, err := Open(lose(func(f vfs.File) error { return f.Truncate(b.off) })); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("the file is too short: %v", err)
+	}
+	if _, err := Open(lose(func(f vfs.File) error { return f.PunchHole(0, headerLen) })); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("the header page is lost: %v", err)
+	}
+	for _, length := range []int64{b.length, b.length / 2} {
+		m, err := Open(lose(func(f vfs.File) error { return f.PunchHole(b.off, length) }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var found []block.ID
+		if err := m.Verify(func(_ string, _ int64, id block.ID, _ string) { found = append(found, id) }, nil); err != nil {
+			t.Fatal(err)
+		}
+		if len(found) != 1 || found[0] != id {
+			t.Errorf("%d bytes lost: Verify names blocks %v", length, found)
+		}
+		m.Close()
+	}
+}

@@ -1,0 +1,365 @@
+package blockmanager
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// The tests of the files crashpoint*_test.go stand for the rows of the page docs/crash-points.md: each stops a run at its point, shows what a
+// kill and a power cut leave there, and what the next opens make of it.
+
+// still is the disk at one moment: before a change, or behind it.
+type still struct {
+	op, name string
+	behind   bool
+	kill     *vfs.Mem // what a kill leaves
+	cut      *vfs.Mem // what a power cut leaves
+}
+
+// stills are those of a run, in order.
+type stills []still
+
+// before is the first still before such a change: create, write, sync, … of a file whose name has part in it.
+func (l stills) before(t *testing.T, op, part string) still {
+	t.Helper()
+	return l.find(t, op, part, false)
+}
+
+// behind is the first still behind such a change.
+func (l stills) behind(t *testing.T, op, part string) still {
+	t.Helper()
+	return l.find(t, op, part, true)
+}
+
+func (l stills) find(t *testing.T, op, part string, behind bool) still {
+	t.Helper()
+	for _, s := range l {
+		if s.op == op && s.behind == behind && strings.Contains(s.name, part) {
+			return s
+		}
+	}
+	t.Fatalf("the run has no %s of %s", op, part)
+	return still{}
+}
+
+// stops is a file system that keeps stills while it is told to, and fails a change if it is told to.
+type stops struct {
+	hookFS
+	mem  *vfs.Mem
+	on   bool
+	list stills
+
+	failure        error // of each change failOp of a file with failPart in its name
+	failOp, failIn string
+}
+
+func stopsOn(mem *vfs.Mem) *stops {
+	s := &stops{mem: mem}
+	s.inner = mem
+	s.hookFS.before = func(op, name string) error {
+		if s.failure != nil && op == s.failOp && strings.Contains(name, s.failIn) {
+			return s.failure
+		}
+		s.keep(op, name, false)
+		return nil
+	}
+	s.hookFS.after = func(op, name string) { s.keep(op, name, true) }
+	return s
+}
+
+func (s *stops) keep(op, name string, behind bool) {
+	if s.on {
+		s.list = append(s.list, still{op, name, behind, s.mem.Clone(), s.mem.Crash()})
+	}
+}
+
+// now is a still of this moment.
+func (s *stops) now() still { return still{kill: s.mem.Clone(), cut: s.mem.Crash()} }
+
+// during keeps stills while do runs.
+func (s *stops) during(t *testing.T, do func() error) stills {
+	t.Helper()
+	s.set(func() { s.on, s.list = true, nil })
+	if err := do(); err != nil {
+		t.Fatal(err)
+	}
+	s.set(func() { s.on = false })
+	return s.list
+}
+
+// fail has each such change fail; with nil no more.
+func (s *stops) fail(op, part string, err error) {
+	s.set(func() { s.failOp, s.failIn, s.failure = op, part, err })
+}
+
+func (s *stops) set(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
+// each checks what a kill and what a power cut leave, in copies.
+func (s still) each(t *testing.T, check func(t *testing.T, mem *vfs.Mem)) {
+	t.Helper()
+	for name, mem := range map[string]*vfs.Mem{"kill": s.kill, "cut": s.cut} {
+		t.Run(name, func(t *testing.T) { check(t, mem.Clone()) })
+	}
+}
+
+// stopped gives a writer with one block, what it holds, and the file system that it can be stopped on.
+func stopped(t *testing.T) (*stops, Options, *Manager, *picture) {
+	t.Helper()
+	o := testOptions(nil)
+	s := stopsOn(formatted(t, o))
+	o.FS = s
+	m := openWriter(t, o)
+	t.Cleanup(func() { m.Close() })
+	want := firstPicture()
+	data := bytes.Repeat([]byte("first "), 1000)
+	want.blocks[add(t, m, data)] = data
+	return s, o, m, want
+}
+
+// look opens what was left to read, which must show what is wanted and write nothing.
+func look(t *testing.T, mem *vfs.Mem, o Options, want *picture) *Manager {
+	t.Helper()
+	o.FS, o.ReadOnly = &hookFS{inner: mem, before: refuseWrites}, true
+	m, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	if err := want.difference(m); err != nil {
+		t.Fatalf("to a reader: %v", err)
+	}
+	return m
+}
+
+// mend opens what was left to write; it shows the same.
+func mend(t *testing.T, mem *vfs.Mem, o Options, want *picture) *Manager {
+	t.Helper()
+	o.FS = mem
+	m := openWriter(t, o)
+	t.Cleanup(func() { m.Close() })
+	if err := errors.Join(want.difference(m), checkVerify(m)); err != nil {
+		t.Fatalf("after repair: %v", err)
+	}
+	return m
+}
+
+// ends gives where the next block of each container goes.
+func ends(m *Manager) map[containerID]int64 {
+	at := map[containerID]int64{}
+	for id, c := range m.state.containers {
+		at[id] = c.row.next
+	}
+	return at
+}
+
+// tailIsFree checks what a crash left of blocks that no commit has named: nobody sees them, a writer cuts their bytes off and removes
+// their new containers, and the next block lies where they lay.
+func tailIsFree(t *testing.T, mem *vfs.Mem, o Options, want *picture) {
+	t.Helper()
+	at := ends(look(t, mem, o, want))
+	m := mend(t, mem, o, want)
+	names := containerNames(t, mem)
+	if len(names) != len(at) {
+		t.Errorf("containers %v, %d have a row", names, len(at))
+	}
+	for _, name := range names {
+		id, _ := containerName(name)
+		if size := int64(len(readFile(t, mem, "/store/data/"+name))); size > at[id] {
+			t.Errorf("container %s: %d bytes long, its blocks end at %d", id, size, at[id])
+		}
+	}
+	want = want.clone()
+	data := bytes.Repeat([]byte("again "), 2000)
+	id := add(t, m, data)
+	want.blocks[id] = data
+	b := m.state.blocks[id]
+	end, known := at[b.container]
+	if !known && len(m.state.containers) > len(at) {
+		end = headerLen // of a new container, since all are full
+	}
+	if b.off != end {
+		t.Errorf("the next block lies at %d, the last ended at %d", b.off, end)
+	}
+	if err := errors.Join(want.difference(m), checkVerify(m), m.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// begun writes n blocks, each longer than a sink's buffer, all at once.
+func begun(t *testing.T, m *Manager, n int) (*Creation, []block.Sink) {
+	t.Helper()
+	c := m.NewCreation()
+	var sinks []block.Sink
+	for i := range n {
+		sink, err := c.Create()
+		if err == nil {
+			_, err = sink.Write(bytes.Repeat([]byte{byte('a' + i)}, sinkBuffer+100))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		sinks = append(sinks, sink)
+	}
+	return c, sinks
+}
+
+func finish(t *testing.T, c *Creation, sinks []block.Sink) {
+	t.Helper()
+	for _, s := range sinks {
+		if err := c.Finish(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Row 1: a container's file is there, its name is durable, and no commit has named it.
+func TestCrashBehindTheMakingOfAContainer(t *testing.T) {
+	s, o, m, want := stopped(t)
+	m.mu.Lock()
+	m.pool = nil // as if it were full
+	m.mu.Unlock()
+	list := s.during(t, func() error { add(t, m, []byte("block")); return nil })
+	list.behind(t, "syncdir", "/data").each(t, func(t *testing.T, mem *vfs.Mem) {
+		found := look(t, mem, o, want)
+		if names := containerNames(t, mem); len(names) != 2 || len(found.state.containers) != 1 {
+			t.Fatalf("containers %v, %d with a row: want one that no row names", names, len(found.state.containers))
+		}
+		m := mend(t, mem, o, want)
+		if names := containerNames(t, mem); m.Repaired().Strays != 1 || len(names) != 1 {
+			t.Errorf("%+v, containers %v", m.Repaired(), names)
+		}
+	})
+}
+
+// Row 2: bytes lie behind the last committed block.
+func TestCrashDuringTheWritingOfABlock(t *testing.T) {
+	s, o, m, want := stopped(t)
+	list := s.during(t, func() error { begun(t, m, 1); return nil })
+	point := list.behind(t, "write", ".data")
+	if repaired := mend(t, point.kill.Clone(), o, want).Repaired(); repaired.CutBytes == 0 {
+		t.Errorf("%+v: nothing lay behind the last block", repaired)
+	}
+	point.each(t, func(t *testing.T, mem *vfs.Mem) { tailIsFree(t, mem, o, want) })
+}
+
+// Row 3: blocks are finished, perhaps partly on the disk.
+func TestCrashBehindTheEndOfABlock(t *testing.T) {
+	s, o, m, want := stopped(t)
+	c, sinks := begun(t, m, 1)
+	finish(t, c, sinks)
+	s.now().each(t, func(t *testing.T, mem *vfs.Mem) { tailIsFree(t, mem, o, want) })
+}
+
+// Row 4: of two containers with new blocks one is synced.
+func TestCrashBetweenTheSyncsOfContainers(t *testing.T) {
+	s, o, m, want := stopped(t)
+	c, sinks := begun(t, m, 2)
+	finish(t, c, sinks)
+	if len(c.dirty) != 2 {
+		t.Fatalf("%d containers", len(c.dirty))
+	}
+	for in := range c.dirty {
+		if err := in.sync(&m.o); err != nil {
+			t.Fatal(err)
+		}
+		s.now().each(t, func(t *testing.T, mem *vfs.Mem) { tailIsFree(t, mem, o, want) })
+	}
+}
+
+// Row 5: all blocks are durable, and the metadata does not name them: before the intent, behind it, before Pebble's batch.
+func TestCrashBetweenBlocksAndTheirCommit(t *testing.T) {
+	s, o, m, want := stopped(t)
+	c, sinks := begun(t, m, 2)
+	finish(t, c, sinks)
+	if err := c.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	list := s.during(t, func() error { return m.Commit(Change{Created: []*Creation{c}}) })
+	for name, point := range map[string]still{
+		"before the intent": list.before(t, "write", anchorName),
+		"behind the intent": list.behind(t, "sync", anchorName),
+		"before the batch":  list.before(t, "write", "meta/"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			point.each(t, func(t *testing.T, mem *vfs.Mem) { tailIsFree(t, mem, o, want) })
+		})
+	}
+}
+
+// metaLog is the one of Pebble's logs that has grown between two stills, and by how much.
+func metaLog(t *testing.T, old, new *vfs.Mem) (name string, from, to int64) {
+	t.Helper()
+	names, err := new.List("/store/meta")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range names {
+		n = "/store/meta/" + n
+		if !strings.HasSuffix(n, ".log") {
+			continue
+		}
+		if from, to := len(readFile(t, old, n)), len(readFile(t, new, n)); from < to {
+			return n, int64(from), int64(to)
+		}
+	}
+	t.Fatal("no log has grown")
+	return "", 0, 0
+}
+
+// Row 6: part of the batch's record is in Pebble's log, or the length of it with zeros in the place of its end.
+func TestCrashInsideTheMetadataBatch(t *testing.T) {
+	s, o, m, want := stopped(t)
+	c, sinks := begun(t, m, 1)
+	finish(t, c, sinks)
+	if err := c.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	list := s.during(t, func() error { return m.Commit(Change{Created: []*Creation{c}}) })
+	whole := s.now().kill
+	name, from, to := metaLog(t, list.before(t, "write", "meta/").kill, whole)
+	for _, zeros := range []bool{false, true} {
+		for _, at := range []int64{from, from + 1, from + 7, (from + to) / 2, to - 1} {
+			mem := whole.Clone()
+			f, err := mem.Open(name, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err = f.Truncate(at); err == nil && zeros {
+				err = f.Truncate(to)
+			}
+			if err := errors.Join(err, f.Close()); err != nil {
+				t.Fatal(err)
+			}
+			tailIsFree(t, mem, o, want)
+		}
+	}
+}
+
+// Row 7: the batch is durable, and nobody was told.
+func TestCrashBehindTheMetadataBatch(t *testing.T) {
+	s, o, m, want := stopped(t)
+	c, sinks := begun(t, m, 1)
+	finish(t, c, sinks)
+	if err := c.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	list := s.during(t, func() error {
+		return m.Commit(Change{Created: []*Creation{c}, Put: []Row{{[]byte("k"), []byte("v")}}, LogStart: 9})
+	})
+	next := want.clone()
+	next.blocks[sinks[0].ID()] = bytes.Repeat([]byte("a"), sinkBuffer+100)
+	next.rows["k"], next.logStart = "v", 9
+	list.behind(t, "sync", "meta/").each(t, func(t *testing.T, mem *vfs.Mem) {
+		look(t, mem, o, next)
+		mend(t, mem, o, next)
+	})
+}

@@ -1,0 +1,42 @@
+package layouttest
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestEachCrashPointNamesItsTest holds the table of docs/crash-points.md: the rows 1 to 28 stand in order, and each links a test or says
+// that it does not apply. That the linked files declare the tests is TestLinksOfPagesLeadSomewhere's to check.
+func TestEachCrashPointNamesItsTest(t *testing.T) {
+	const points = 28
+	text, err := os.ReadFile(filepath.Join(moduleRoot(t), "docs", "crash-points.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := 0
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		n, err := strconv.Atoi(strings.TrimSpace(cells[0]))
+		if err != nil || len(cells) != 5 {
+			continue
+		}
+		if row++; n != row {
+			t.Errorf("row %d stands where %d should", n, row)
+		}
+		links := link.FindAllStringSubmatch(cells[4], -1)
+		for _, l := range links {
+			if !strings.HasPrefix(l[1], "`Test") || !strings.HasSuffix(l[2], "_test.go") {
+				t.Errorf("row %d: %s is no test", n, l[0])
+			}
+		}
+		if applies := !strings.Contains(cells[3], "does not apply"); applies != (len(links) > 0) {
+			t.Errorf("row %d: applies: %v, tests: %d", n, applies, len(links))
+		}
+	}
+	if row != points {
+		t.Errorf("%d rows, want %d", row, points)
+	}
+}
