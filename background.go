@@ -189,18 +189,7 @@ func (b *background) compactor() {
 				}
 			}
 		}
-		b.rewriteSparse()
-	}
-}
-
-// rewriteSparse empties containers in which little is left, so that their space goes back to the disk where holes cannot be punched,
-// and their files go everywhere.
-func (b *background) rewriteSparse() {
-	for n := 1; n > 0 && b.ctx.Err() == nil; {
-		var err error
-		if n, err = b.s.blocks.Rewrite(b.ctx); err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, fault.ErrClosed) {
-			b.s.opts.Logger.Error("rewriting a sparse container failed", slog.Any("err", err))
-		}
+		b.s.rewriteSparse(b.ctx)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/internal/budget"
@@ -82,4 +83,26 @@ func (b *Batch) deletesOnly() bool {
 		}
 	}
 	return true
+}
+
+// reclaim gives back, at the end of a call, the space of blocks that the call has dropped. Its own commit could not: the call, or a
+// table, still held them open. Readers keep theirs: it goes when they are done, in an idle second. Failures are not the call's: what it was
+// asked for is done and durable. Those of writes poison.
+func (s *Store) reclaim(ctx context.Context) {
+	s.background.confirm()
+	if s.Poisoned() == nil {
+		s.rewriteSparse(ctx)
+	}
+	s.background.confirm() // of what was copied
+}
+
+// rewriteSparse empties containers in which little is left, so that their space goes back to the disk where holes cannot be punched,
+// and their files go everywhere.
+func (s *Store) rewriteSparse(ctx context.Context) {
+	for n := 1; n > 0 && ctx.Err() == nil; {
+		var err error
+		if n, err = s.blocks.Rewrite(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, fault.ErrClosed) {
+			s.opts.Logger.Error("rewriting a sparse container failed", slog.Any("err", err))
+		}
+	}
 }

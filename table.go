@@ -159,8 +159,8 @@ func (s *Store) Table(name string) (*Table, error) {
 // Tables lists the tables by name.
 func (s *Store) Tables() []*Table { return s.sortedTables() }
 
-// DropTable removes a table with all its rows and versions, durably. Scans that run end as they began; batches that hold
-// operations on the table fail. Errors: ErrNotFound; ErrReadOnly; ErrPoisoned; ErrClosed.
+// DropTable removes a table with all its rows and versions, durably, and gives their space back, save what scans hold. Scans that run
+// end as they began; batches that hold operations on the table fail. Errors: ErrNotFound; ErrReadOnly; ErrPoisoned; ErrClosed.
 func (s *Store) DropTable(name string) error {
 	if err := s.enterWriting(); err != nil {
 		return err
@@ -193,6 +193,7 @@ func (s *Store) DropTable(name string) error {
 	if err != nil {
 		return fmt.Errorf("oribi: drop table %q: %w", name, err)
 	}
+	s.reclaim(context.Background())
 	return nil
 }
 
@@ -237,7 +238,8 @@ func (t *Table) FlushResult(ctx context.Context) (CompactionResult, error) {
 }
 
 // Compact flushes, then merges until no rowsets overlap and no change waits beside them that could be part of them. Old versions stay
-// readable as far as the table's history goes. Locks and errors as Flush.
+// readable as far as the table's history goes. What it has replaced takes no space on return, save what readers hold. Locks and errors as
+// Flush.
 func (t *Table) Compact(ctx context.Context) error {
 	_, err := t.CompactResult(ctx)
 	return err
@@ -245,7 +247,13 @@ func (t *Table) Compact(ctx context.Context) error {
 
 // CompactResult is Compact that tells what it did.
 func (t *Table) CompactResult(ctx context.Context) (CompactionResult, error) {
-	return t.work(ctx, "compact", t.tab.Compact)
+	return t.work(ctx, "compact", func(ctx context.Context) (CompactionResult, error) {
+		r, err := t.tab.Compact(ctx)
+		if err == nil {
+			t.store.reclaim(ctx)
+		}
+		return r, err
+	})
 }
 
 // Merge rewrites the rowsets that a policy chose.
