@@ -46,7 +46,7 @@ func (s *Store) replay() (*wal.Tail, error) {
 	r := tail.Report()
 	s.recovery.Clean, s.recovery.Frames, s.recovery.TornBytes = r.Clean, r.Frames, r.TornBytes
 	s.recovery.RepairedBits = r.MendedBits
-	s.logBytes = r.Bytes
+	s.logTail = tail
 	newest = max(newest, last)
 	if newest > mvcc.Last {
 		return nil, fault.Corruptf("timestamp %d is out of range", uint64(newest))

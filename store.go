@@ -40,7 +40,7 @@ type Store struct {
 	clock    mvcc.Clock
 	cache    *cache.Cache
 	recovery Recovery
-	logBytes int64 // of the log, as replay found it
+	logTail  *wal.Tail // as replay found it
 
 	// running counts the calls that are inside. Close sets closed, then waits until running is 0: a call that counted itself in and then
 	// finds closed set goes out again, so none is missed and none that began before is cut off.

@@ -19,7 +19,7 @@ type DiskUsage struct {
 	Live        int64 // blocks that the metadata names
 	Alignment   int64 // zeros between the end of a block and the next multiple of the file system's block size
 	Dead        int64 // blocks that were dropped and whose space is not given back yet
-	Reserved    int64 // ahead of the blocks, given back at Close; or of blocks that are being written
+	Reserved    int64 // ahead of the blocks and of the log, given back at Close; or of blocks that are being written
 	Headers     int64 // header pages of containers
 	Log         int64
 	Torn        int64 // torn ends of the log, kept for people to look at; they may be removed
@@ -54,6 +54,7 @@ func (s *Store) DiskUsage() (DiskUsage, error) {
 		return DiskUsage{}, fmt.Errorf("oribi: %w", err)
 	}
 	w := usageWalk{s: s, containers: map[string]blockmanager.Usage{}}
+	w.newest, w.spare = s.logSpare()
 	for _, c := range containers {
 		w.containers[dataName+"/"+c.Name] = c
 	}
@@ -67,7 +68,19 @@ func (s *Store) DiskUsage() (DiskUsage, error) {
 type usageWalk struct {
 	s          *Store
 	containers map[string]blockmanager.Usage
+	newest     string // log segment
+	spare      int64  // bytes of it that are written ahead
 	sum        DiskUsage
+}
+
+// logSpare tells which log segment is the newest, and how many of its bytes are written ahead.
+func (s *Store) logSpare() (name string, bytes int64) {
+	if s.log == nil {
+		name, bytes = s.logTail.Spare()
+	} else {
+		name, bytes = s.log.Spare()
+	}
+	return walName + "/" + name, bytes
 }
 
 // visit counts name and, if it is a directory, what is in it. What has gone meanwhile is passed over.
@@ -113,6 +126,11 @@ func (w *usageWalk) count(name string, info fs.FileInfo) {
 		var to *int64
 		f.Kind, to = w.kind(name, info.IsDir(), ok)
 		*to += f.Allocated
+		if name == w.newest {
+			spare := min(w.spare, f.Allocated)
+			*to -= spare
+			sum.Reserved += spare
+		}
 	}
 	sum.Total += f.Allocated
 	sum.Files = append(sum.Files, f)

@@ -137,6 +137,57 @@ func TestReservedSpaceOfAKilledWriterIsGivenBack(t *testing.T) {
 	}
 }
 
+// While records are synced one by one the log is written ahead. That space is explained, given back at Close, and after a kill by the
+// next writer.
+func TestSpaceThatTheLogIsWrittenAheadIsReserved(t *testing.T) {
+	dir, copied := filepath.Join(t.TempDir(), "store"), filepath.Join(t.TempDir(), "copy")
+	store, err := oribi.Open(dir, &oribi.Options{Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := numbersTable(t, store, "numbers")
+	b := store.NewBatch()
+	for k := range 20 {
+		b.Insert(table, oribi.Row{"k": k, "v": k})
+		if _, err := b.Commit(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const least = 32 << 10
+	if u := checkUsage(t, "a writer", dir, store); u.Reserved < least || u.Log > least {
+		t.Errorf("a writer: %d bytes are reserved, %d are log", u.Reserved, u.Log)
+	}
+	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		what, dir string
+		readOnly  bool
+		reserved  bool
+	}{
+		{"closed", dir, true, false},
+		{"killed", copied, true, true},
+		{"killed, opened for writing", copied, false, false},
+	} {
+		store, err := oribi.Open(c.dir, &oribi.Options{Manual: true, ReadOnly: c.readOnly})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if u := checkUsage(t, c.what, c.dir, store); c.reserved != (u.Reserved >= least) || u.Log > least {
+			t.Errorf("%s: %d bytes are reserved, %d are log", c.what, u.Reserved, u.Log)
+		}
+		if r := store.Recovery(); r.TornBytes != 0 || r.Batches != 20 {
+			t.Errorf("%s: %+v", c.what, r)
+		}
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // reserve reserves space behind the end of each container, as a writer does.
 func reserve(t *testing.T, dir string, n int64) {
 	t.Helper()

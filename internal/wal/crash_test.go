@@ -57,6 +57,8 @@ type history struct {
 	fs  *hookFS
 	log *Log
 
+	ahead aheadRules
+
 	payloads []string // by LSN, from 1; the last may be under way
 	appended LSN      // what Append answered for
 	acked    LSN      // what Sync, or Repair, answered for
@@ -74,9 +76,18 @@ var errCrashed = errors.New("test: crashed")
 
 func newHistory(t *testing.T, seed int64) *history {
 	h := &history{t: t, rng: rand.New(rand.NewSource(seed)), mem: emptyMem(t), logStart: 1}
-	must(t, Create(small(h.mem), 1))
+	if seed%2 == 0 {
+		h.ahead = soonAhead
+	}
+	must(t, Create(h.options(h.mem), 1))
 	h.start()
 	return h
+}
+
+func (h *history) options(v vfs.FS) Options {
+	o := small(v)
+	o.ahead = h.ahead
+	return o
 }
 
 // start opens the log on h.mem; if a crash comes meanwhile, again on what that leaves.
@@ -138,7 +149,7 @@ func (h *history) crash() {
 // check replays and compares with the model.
 func (h *history) check() *Tail {
 	next := h.logStart
-	tail, err := Replay(small(h.fs), h.logStart, func(lsn LSN, payload []byte) error {
+	tail, err := Replay(h.options(h.fs), h.logStart, func(lsn LSN, payload []byte) error {
 		if lsn != next || int(lsn) > len(h.payloads) || h.payloads[lsn-1] != string(payload) {
 			return fmt.Errorf("test: LSN %d, want %d with the payload that was appended", lsn, next)
 		}

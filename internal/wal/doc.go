@@ -15,11 +15,12 @@
 // A directory holds segments 000000000001.wal, 000000000002.wal, …, each a header, frames, and a
 // footer once it is sealed; only the newest may lack the footer. All begin at multiples of 8.
 //
-//	segment = header { frame } [ footer ]
+//	segment = header { frame } [ footer ] [ zeros ]
 //	frame   = frame header, payload, zeros up to a multiple of 8
 //	record  = one frame, or several in a row with the same LSN and parts 0, 1, 2, …; it counts only with its last
 //
-// Tables of the bytes stand above headerLen, frameLen and footerLen. A record lies in one segment.
+// Tables of the bytes stand above headerLen, frameLen and footerLen. A record lies in one segment. Zeros are behind the end of the
+// newest segment alone, while its writer has it open and syncs record by record, see ahead; Close cuts them off.
 // A segment names its predecessor, with its length and the hash over its headers, so a segment that
 // is missing, swapped or from elsewhere is noticed.
 //
@@ -28,7 +29,8 @@
 //  1. Frames are written, then synced. A crash before leaves any part of what was not synced: a torn tail,
 //     which is cut.
 //  2. At the end of a segment, and at Close, the footer is written, once all frames are synced, and synced too. A
-//     crash before leaves any part of the footer behind whole frames: a torn tail that holds no record. If the
+//     crash before leaves any part of the footer behind whole frames: a torn tail that holds no record, with or without the zeros
+//     that are cut off between footer and sync. If the
 //     segment has room when the log is opened again, the next frame takes the footer's place.
 //  3. When there is another record to write, the next file is created, its header written and synced, the directory
 //     synced. A crash before leaves a file without a good header, and no frame can be in it: it is removed.

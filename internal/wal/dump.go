@@ -140,6 +140,12 @@ func (d *segmentDump) footer(f footer) {
 
 // garbage prints all up to the next frame or footer.
 func (d *segmentDump) garbage(problem string) {
+	if zero(d.data[d.off:]) {
+		d.Section("zeros behind the end")
+		d.field(len(d.data)-d.off, "written ahead")
+		d.End()
+		return
+	}
 	d.Section("no frame: %s", problem)
 	defer d.End()
 	end := d.off + alignment

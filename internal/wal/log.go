@@ -24,10 +24,13 @@ type Log struct {
 	number   uint64 // of the newest segment
 	at       border // its end
 	isSealed bool   // its footer is written and synced, the next one is not begun
+	ahead    ahead
 
 	nextLSN atomic.Uint64
 	durable atomic.Uint64
 	bytes   atomic.Int64
+	spare   atomic.Int64          // bytes written ahead
+	syncs   atomic.Int64          // that Sync led
 	dead    atomic.Pointer[error] // why the log is poisoned
 	closed  atomic.Bool
 
@@ -96,6 +99,7 @@ func (l *Log) AppendParts(parts ...[]byte) (LSN, error) {
 	pos.next++
 	l.bytes.Add(pos.off - l.at.off)
 	l.at = pos
+	l.spare.Store(max(0, l.ahead.end-pos.off))
 	if cap(l.buf) > maxKeptBuf {
 		l.buf = nil
 	}
@@ -116,8 +120,9 @@ func (l *Log) makeRoom(n int64) error {
 	if l.isSealed {
 		l.isSealed = false
 		l.bytes.Add(-footerLen)
+		return nil
 	}
-	return nil
+	return l.writeAhead(n)
 }
 
 // write writes the frames of one record at pos and gives the place behind them.
@@ -161,8 +166,8 @@ func (l *Log) undo(err error) error {
 	if !errors.Is(err, fault.ErrNoSpace) {
 		return l.poison("append", err)
 	}
-	if terr := l.f.Truncate(l.at.off); terr != nil {
-		return l.poison("cut what did not fit", terr)
+	if cerr := l.cut(l.at.off); cerr != nil {
+		return cerr
 	}
 	return fmt.Errorf("wal: append: %w", err)
 }

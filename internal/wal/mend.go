@@ -19,6 +19,7 @@ type mend struct {
 	file string
 	off  int64 // of the byte
 	mask byte  // of the bit
+	was  byte  // in the file
 	lsn  LSN   // of the record; for a header the first of the segment
 }
 
@@ -55,9 +56,9 @@ func flippedHeaderBit(b []byte, n int, crc uint32) (off int, mask byte, ok bool)
 	return flippedBit(syndrome, n)
 }
 
-// mended notes that the bit at off of the segment is put right.
-func (r *reader) mended(off int64, mask byte) {
-	r.mends = append(r.mends, mend{r.name, off, mask, r.at.next})
+// mended notes that the bit at off of the segment, whose byte is now, is put right.
+func (r *reader) mended(off int64, mask, now byte) {
+	r.mends = append(r.mends, mend{r.name, off, mask, now ^ mask, r.at.next})
 }
 
 // mendFrame puts right one flipped bit of the frame that should stand at pos, in the window. It tells whether it did.
@@ -99,7 +100,7 @@ func (r *reader) mendFrame(pos *border, part int) (bool, error) {
 		all[off] ^= mask
 		return false, nil
 	}
-	r.mended(pos.off+int64(off), mask)
+	r.mended(pos.off+int64(off), mask, all[off])
 	return true, nil
 }
 
@@ -147,7 +148,7 @@ func (r *reader) mendFooter(b []byte) bool {
 	}
 	mask := b[at] ^ want[at]
 	b[at] = want[at]
-	r.mended(r.at.off+int64(at), mask)
+	r.mended(r.at.off+int64(at), mask, b[at])
 	return true
 }
 
@@ -167,7 +168,7 @@ func (s *segment) mendHeader(b []byte, instance [16]byte) (header, bool) {
 	if problem != "" || err != nil || h.instance != instance || h.number != s.number {
 		return header{}, false
 	}
-	s.mends = []mend{{s.name, int64(off), mask, h.first}}
+	s.mends = []mend{{s.name, int64(off), mask, b[off], h.first}}
 	return h, true
 }
 

@@ -32,6 +32,8 @@ type Options struct {
 	// longer record spans frames. Readers do not need it.
 	FrameBytes int
 
+	ahead aheadRules // zero = defaultAhead
+
 	// Logger is told of torn tails, removed files and poison. nil: nobody is.
 	Logger *slog.Logger
 }
@@ -43,6 +45,9 @@ func (o Options) filled() (Options, error) {
 	}
 	if o.FrameBytes == 0 {
 		o.FrameBytes = maxFrameBytes
+	}
+	if o.ahead == (aheadRules{}) {
+		o.ahead = defaultAhead
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

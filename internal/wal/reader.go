@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -47,6 +48,9 @@ func (w *window) at(off int64, n int) ([]byte, error) {
 	}
 	return w.buf[off-w.start:][:n], nil
 }
+
+// forget has the next call of at read the file again.
+func (w *window) forget() { w.buf = w.buf[:0] }
 
 func (w *window) fill(off int64, n int) error {
 	length := int(min(int64(max(n, windowBytes)), w.size-off))
@@ -232,12 +236,31 @@ func (r *reader) checkFooter(f footer) error {
 	case f != want:
 		return &damage{r.name, r.at.off, fmt.Sprintf("footer %+v, want %+v", f, want), true}
 	case f.bytes != r.win.size:
-		// A crash may leave this: bytes of a record that did not fit on the disk, cut off again, but
+		// A crash may leave this: bytes of a record that did not fit on the disk, or zeros written ahead, cut off again, but
 		// the cut not synced yet.
-		return r.damaged(f.bytes, "%d bytes behind the footer", r.win.size-f.bytes)
+		if last, err := r.lastByte(f.bytes); err != nil {
+			return err
+		} else if last > f.bytes {
+			return r.damaged(f.bytes, "%d bytes behind the footer", last-f.bytes)
+		}
 	}
 	r.foot = &f
 	return io.EOF
+}
+
+// lastByte gives the end of the last byte from off on that is not zero; off if there is none.
+func (r *reader) lastByte(off int64) (end int64, err error) {
+	for end = off; off < r.win.size; {
+		b, err := r.read(off, windowBytes)
+		if err != nil {
+			return 0, err
+		}
+		if n := len(bytes.TrimRight(b, "\x00")); n > 0 {
+			end = off + int64(n)
+		}
+		off += int64(len(b))
+	}
+	return end, nil
 }
 
 // proof looks from off on for headers of frames of this segment, and for its footer, at every

@@ -14,7 +14,7 @@ import (
 //
 //  0. Single flipped bits are put right in place and synced, whichever segments they are in. They are found again, or gone.
 //  1. The torn tail is copied to a file .torn and synced. Nothing has changed; an older .torn of that number is gone.
-//  2. The tail is cut; what is left is written again with the same bytes; one sync for both. Either the
+//  2. The tail is cut, with the zeros that were written ahead; what is left is written again with the same bytes; one sync for both. Either the
 //     tail is found again, or it is gone. Writing again is needed since after a failed sync the pages
 //     in the kernel's cache look clean: another sync would succeed and write nothing.
 //  3. The directory is synced. The name of the newest segment need not have been durable: a kill may have come
@@ -58,10 +58,12 @@ func (t *Tail) repair(f vfs.File) error {
 		if err := t.keepTorn(f); err != nil {
 			return err
 		}
-		if err := f.Truncate(t.at.off); err != nil {
+	}
+	if end := t.end(); size > end {
+		if err := f.Truncate(end); err != nil {
 			return err
 		}
-		size = t.at.off
+		size = end
 	}
 	if err := copyRange(f, f, 0, 0, size); err != nil {
 		return err

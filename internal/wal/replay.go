@@ -17,6 +17,7 @@ type Report struct {
 
 	TornBytes  int64  // length of the torn tail
 	TornFile   string // name of the segment that has it; Repair keeps the tail as .torn under the same number
+	SpareBytes int64  // zeros behind all that, which a writer that was killed had written ahead; Repair gives them back
 	MendedBits int64  // single flipped bits that were put right, each confirmed by a second witness
 	Leftovers  int    // files of no use: segments wholly below logStart, a newest file without a header
 }
@@ -80,7 +81,7 @@ func Replay(o Options, logStart LSN, fn func(lsn LSN, payload []byte) error) (*T
 	if t.plan.unfinished != nil {
 		t.report.Leftovers++
 	}
-	t.report.Clean = t.report.TornBytes == 0 && t.plan.unfinished == nil && (t.foot != nil || t.at.frames == 0)
+	t.report.Clean = t.report.TornBytes == 0 && t.report.SpareBytes == 0 && t.plan.unfinished == nil && (t.foot != nil || t.at.frames == 0)
 	for _, m := range t.mends {
 		o.Logger.Warn("a bit of the log is flipped; its records are whole with it put right", "file", m.file, "byte", m.off, "mask", m.mask)
 	}
@@ -151,21 +152,46 @@ func (t *Tail) readSegment(i int, logStart LSN, fn func(LSN, []byte) error) erro
 	}
 	t.report.MendedBits = int64(len(t.mends))
 	t.report.Frames += int64(r.at.frames)
-	t.report.Bytes += r.at.off
-	if r.foot != nil {
-		t.report.Bytes += footerLen
-	} else if torn := seg.size - r.at.off; torn > 0 {
-		t.report.TornBytes, t.report.TornFile = torn, seg.name
+	end := t.end()
+	t.report.Bytes += end
+	if seg.size == end {
+		return nil
+	}
+	last, err := r.lastByte(end)
+	if err != nil {
+		return err
+	}
+	if t.report.SpareBytes = seg.size - last; last > end {
+		t.report.TornBytes, t.report.TornFile = last-end, seg.name
 	}
 	return nil
 }
 
-// end judges how a segment ended, err being what next returned: nil if a writer, or a crash, leaves it so.
+// end is where the newest segment ends, its footer included.
+func (t *Tail) end() int64 {
+	if t.foot != nil {
+		return t.foot.bytes
+	}
+	return t.at.off
+}
+
+// errGrown tells that a frame which was not there a moment ago is there now: a Log is at work beside.
+var errGrown = errors.New("the segment is being written")
+
+// end judges how a segment ended, err being what next returned: nil if a writer, or a crash, leaves it so. After errGrown r is behind one
+// record more, and the caller may go on with next.
+//
+// Without a second look what a Log appends beside would be taken for damage:
+//
+//	reader  at LSN 5: zeros                                proof: a frame that knows 5 to be durable
+//	Log                     appends 5, syncs, appends 6
 func (r *reader) end(err error, sealed bool) error {
 	var d *damage
 	switch {
 	case err == io.EOF && r.foot == nil && sealed:
 		return &damage{r.name, r.at.off, "footer is missing", true}
+	case err == io.EOF && sealed && r.foot.bytes != r.win.size:
+		return &damage{r.name, r.foot.bytes, fmt.Sprintf("%d zeros behind the footer", r.win.size-r.foot.bytes), true}
 	case err == io.EOF:
 		return nil
 	case !errors.As(err, &d) || d.certain || sealed:
@@ -176,6 +202,10 @@ func (r *reader) end(err error, sealed bool) error {
 		return perr
 	}
 	if durable >= r.at.next {
+		r.win.forget()
+		if _, _, err := r.next(); err == nil {
+			return errGrown
+		}
 		d.problem = fmt.Sprintf("%s, in LSN %d, and LSN %d had been synced", d.problem, r.at.next, durable)
 		return d
 	}
@@ -184,6 +214,9 @@ func (r *reader) end(err error, sealed bool) error {
 
 // Report tells what replay found.
 func (t *Tail) Report() Report { return t.report }
+
+// Spare tells which segment is the newest and how many bytes of its file had been written ahead for records that never came.
+func (t *Tail) Spare() (segment string, bytes int64) { return t.newest.name, t.report.SpareBytes }
 
 // Last is the highest LSN in the log; without any record, the first to be given less one.
 func (t *Tail) Last() LSN { return t.at.next - 1 }

@@ -52,6 +52,7 @@ func (l *Log) lead() error {
 	began, covered := time.Now(), l.group.begin()
 	l.mu.Unlock()
 	err := f.Sync()
+	l.syncs.Add(1)
 	l.mu.Lock()
 	l.syncing = false
 	l.group.end(covered, time.Since(began))

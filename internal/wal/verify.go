@@ -3,6 +3,7 @@ package wal
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 )
 
@@ -94,12 +95,22 @@ func (v *verifier) segment(i int) {
 	}
 }
 
+// there tells whether the flipped bit is in the file still: a record that a Log is writing may lack just one.
+func (m mend) there(r *reader) bool {
+	var b [1]byte
+	_, err := r.win.f.ReadAt(b[:], m.off)
+	return err == nil && b[0] == m.was
+}
+
 // mends tells of flipped bits. In the newest segment a crash may leave what looks like one, older bytes in the place of newer
 // ones, so there it counts only if the segment is sealed, or if a later frame knew the record to be durable; a header, if there is a frame.
 func (v *verifier) mends(r *reader, newest bool) error {
 	for _, m := range r.mends {
 		if newest && m.off >= r.at.off {
 			continue // of the footer
+		}
+		if newest && !m.there(r) {
+			continue
 		}
 		if newest && r.foot == nil {
 			durable, _, err := r.proof(m.off &^ (alignment - 1))
@@ -115,6 +126,18 @@ func (v *verifier) mends(r *reader, newest bool) error {
 	return nil
 }
 
+// shrunk tells whether the file has fewer bytes than when it was opened, but all that was read: a Log that seals it gives back what it
+// had written ahead. Then r can go on.
+func (r *reader) shrunk() bool {
+	size, err := r.win.f.Size()
+	if err != nil || size >= r.win.size || size < r.at.off {
+		return false
+	}
+	r.win.size = size
+	r.win.forget()
+	return true
+}
+
 // records reads all of s.
 func (v *verifier) records(s *segment, newest bool) error {
 	r, err := openReader(v.o, s)
@@ -123,12 +146,20 @@ func (v *verifier) records(s *segment, newest bool) error {
 	}
 	defer r.close()
 	for err == nil {
-		_, _, err = r.next()
+		for err == nil {
+			_, _, err = r.next()
+		}
+		if err = r.end(err, !newest); err == nil {
+			break
+		}
+		if err == errGrown || newest && errors.Is(err, io.ErrUnexpectedEOF) && r.shrunk() {
+			err = nil
+		}
 	}
-	if perr := v.mends(r, newest); perr != nil {
-		return perr
+	if merr := v.mends(r, newest); merr != nil {
+		return merr
 	}
-	if err := r.end(err, !newest); err != nil {
+	if err != nil {
 		return err
 	}
 	if r.foot != nil {

@@ -1,0 +1,105 @@
+package wal
+
+import (
+	"errors"
+
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// ahead writes zeros behind the newest record, for records to come, while records are synced a few at a time.
+//
+// A sync of a file that has grown makes the file system write its own journal besides, to tell where the new bytes lie; a sync of bytes that
+// were written over others does not:
+//
+//	growing   sync: the records' page, the journal, its commit     …the same for each record
+//	ahead     sync: all zeros, the journal, its commit             once in a megabyte
+//	          sync: the records' page                              for each record
+//
+// Space that is reserved but not written would not do: it becomes written space at the sync, which is a change for the journal too.
+// Bytes behind the last record are always zeros, or what a crash has left of records that were not synced: the zeros of a killed
+// writer are no torn tail, and Repair cuts them off, so that no old frame ever stands behind new ones. Seal cuts them off
+// too: a sealed segment has its length.
+type ahead struct {
+	end   int64 // of the zeros in the newest segment; there are none if it is not behind the last record
+	syncs int64 // of the log, when zeros were last written, or it was last found that they do not pay
+	bytes int64 // of records since
+	full  bool  // the disk has no room for zeros: not again in this segment
+}
+
+// aheadRules say when zeros are written. Lengths are bytes.
+type aheadRules struct {
+	syncs int64 // so many at least have served what was appended since the last time: else nobody waits for them
+	least int64 // zeros to begin with
+	most  int64 // in one go: an append and a sync take longer for it
+	serve int64 // syncs, at least, that the zeros must last for
+}
+
+// The zeros for 64 KiB are written in 10 µs, those for 1 MiB in 200 µs, and synced together with the record at hand.
+var defaultAhead = aheadRules{syncs: 8, least: 64 << 10, most: 1 << 20, serve: 16}
+
+// length is how many zeros to write after so many syncs for so many bytes; 0 if it does not pay. It doubles from time to time.
+func (r *aheadRules) length(syncs, bytes int64) int64 {
+	if syncs < r.syncs {
+		return 0
+	}
+	n := min(max(2*bytes, r.least), r.most)
+	if n/r.serve < bytes/syncs {
+		return 0
+	}
+	return n
+}
+
+var zeros [64 << 10]byte
+
+// writeAhead writes zeros from the last record on, if there are none for the next, of at most n bytes, and if it pays.
+// On a full disk it leaves it be.
+func (l *Log) writeAhead(n int64) error {
+	a := &l.ahead
+	if a.bytes += n; l.at.off+n <= a.end || a.full {
+		return nil
+	}
+	syncs := l.syncs.Load()
+	length := min(l.o.ahead.length(syncs-a.syncs, a.bytes), l.o.SegmentBytes-l.at.off)
+	if length <= n {
+		if a.bytes > l.o.ahead.most { // what follows is judged by itself
+			a.syncs, a.bytes = syncs, 0
+		}
+		return nil
+	}
+	a.syncs, a.bytes = syncs, 0
+	end := l.at.off + length
+	for off := max(l.at.off, a.end); off < end; {
+		part := zeros[:min(int64(len(zeros)), end-off)]
+		if _, err := l.f.WriteAt(part, off); err != nil {
+			return l.noAhead(err)
+		}
+		off += int64(len(part))
+	}
+	a.end = end
+	return nil
+}
+
+// noAhead takes back zeros that did not fit.
+func (l *Log) noAhead(err error) error {
+	if !errors.Is(err, fault.ErrNoSpace) {
+		return l.poison("write ahead", err)
+	}
+	l.ahead.full = true
+	return l.cut(l.at.off)
+}
+
+// cut cuts off what lies behind end in the newest segment.
+func (l *Log) cut(end int64) error {
+	l.ahead.end = end
+	if err := l.f.Truncate(end); err != nil {
+		return l.poison("cut", err)
+	}
+	return nil
+}
+
+// Spare tells which segment is the newest and how many bytes of its file, zeros all, wait for records. Close gives them back.
+func (l *Log) Spare() (segment string, bytes int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return segmentName(l.number), l.spare.Load()
+}

@@ -1,0 +1,343 @@
+package wal
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// soonAhead has a small log write ahead as soon as two syncs have served it.
+var soonAhead = aheadRules{syncs: 2, least: 200, most: 500, serve: 1}
+
+// aheadLog is a log of ten synced records, on m, that has written zeros behind them.
+func aheadLog(t testing.TB, m vfs.FS) (*Log, []string) {
+	t.Helper()
+	o := small(m)
+	o.ahead, o.SegmentBytes = soonAhead, 1<<20
+	l := create(t, o)
+	var payloads []string
+	for i := range 10 {
+		payloads = append(payloads, text(i, 10+5*i))
+		appendAll(t, l, payloads[i])
+		must(t, l.Sync(LSN(i+1)))
+	}
+	if _, spare := l.Spare(); spare < 100 {
+		t.Fatalf("%d bytes are written ahead", spare)
+	}
+	return l, payloads
+}
+
+func TestZerosAreWrittenAheadOnlyWhereTheyPay(t *testing.T) {
+	const kib = 1 << 10
+	r := &defaultAhead
+	for _, c := range []struct{ syncs, bytes, want int64 }{
+		{0, 500 * kib, 0},           // nobody waits
+		{7, 7 * 200, 0},             // a store of a few records
+		{8, 8 * 200, 64 * kib},      // small records: the least
+		{300, 64 * kib, 128 * kib},  // used up: twice as many
+		{5000, 1024 * kib, 1 << 20}, // the most
+		{16, 16 * 4 * kib, 128 * kib},
+		{64, 64 * 64 * kib, 1 << 20}, // 16 syncs more
+		{64, 64 * 65 * kib, 0},       // too large: each byte is written twice for few syncs
+	} {
+		if got := r.length(c.syncs, c.bytes); got != c.want {
+			t.Errorf("%d syncs for %d bytes: %d zeros, want %d", c.syncs, c.bytes, got, c.want)
+		}
+	}
+}
+
+func TestSyncedRecordsAreWrittenOverZeros(t *testing.T) {
+	m := emptyMem(t)
+	h := &hookFS{FS: m}
+	l, _ := aheadLog(t, h)
+	name, spare := l.Spare()
+	size := int64(len(readFile(t, m, segmentPath(1))))
+	if name != segmentName(1) || size != l.Bytes()+spare {
+		t.Errorf("%s has %d bytes, %d of records, %d ahead", name, size, l.Bytes(), spare)
+	}
+	writes := 0
+	h.set(func(op, _ string) error {
+		if op == "write" {
+			writes++
+		}
+		return nil
+	})
+	grown := 0
+	for i := range 100 {
+		appendAll(t, l, text(i, 20))
+		must(t, l.Sync(l.Next()-1))
+		if n := int64(len(readFile(t, m, segmentPath(1)))); n > size {
+			size, grown = n, grown+1
+		}
+	}
+	if grown == 0 || grown > 30 || writes != 100+grown {
+		t.Errorf("100 records: the file grew %d times, %d writes", grown, writes)
+	}
+	must(t, l.Close())
+	content := readFile(t, m.Crash(), segmentPath(1))
+	if _, spare := l.Spare(); int64(len(content)) != l.Bytes() || spare != 0 {
+		t.Errorf("closed: the file has %d bytes, %d of records, %d ahead", len(content), l.Bytes(), spare)
+	}
+	if tail, got, err := replay(small(m), 1); err != nil || len(got) != 110 || !tail.Report().Clean {
+		t.Errorf("closed: %d records, %v", len(got), err)
+	}
+}
+
+func TestNothingIsWrittenAheadOfRecordsThatNobodySyncs(t *testing.T) {
+	m := emptyMem(t)
+	o := small(m)
+	o.ahead, o.SegmentBytes = soonAhead, 1<<20
+	l := create(t, o)
+	for i := range 200 {
+		appendAll(t, l, text(i, 100))
+		if _, spare := l.Spare(); spare > 0 {
+			t.Fatalf("record %d: %d bytes ahead", i, spare)
+		}
+		if i%50 == 0 {
+			must(t, l.Sync(LSN(i+1)))
+		}
+	}
+}
+
+// What a killed writer had written ahead is no torn tail; a writer gives it back.
+func TestZerosOfAKilledWriterAreGivenBack(t *testing.T) {
+	m := emptyMem(t)
+	l, payloads := aheadLog(t, m)
+	_, spare := l.Spare()
+	v := m.Clone()
+	tail, got, err := replay(small(v), 1)
+	must(t, err)
+	r := tail.Report()
+	if name, bytes := tail.Spare(); len(got) != 10 || r.TornBytes != 0 || r.SpareBytes != spare || r.Clean || r.Bytes != l.Bytes() ||
+		name != segmentName(1) || bytes != spare {
+		t.Errorf("%d records, report %+v, %d bytes of %s ahead", len(got), r, bytes, name)
+	}
+	next, err := tail.Repair()
+	must(t, err)
+	if n := int64(len(readFile(t, v.Crash(), segmentPath(1)))); n != l.Bytes() || next.Bytes() != n {
+		t.Errorf("%d bytes after repair, want %d", n, l.Bytes())
+	}
+	if _, err := v.Stat(filepath.Join(testDir, tornName(1))); err == nil {
+		t.Error("zeros are kept as a torn tail")
+	}
+	checkPrefix(t, "repaired", v.Crash(), payloads, 10)
+}
+
+// Of a record that was under way when the power went, any part is there, over the zeros. All of it is kept, and no zero behind it.
+func TestTornTailEndsBeforeTheZeros(t *testing.T) {
+	m := emptyMem(t)
+	l, payloads := aheadLog(t, m)
+	end := l.at.off
+	for n := int64(1); n <= 60; n++ {
+		v := m.Clone()
+		content := readFile(t, v, segmentPath(1))
+		copy(content[end:end+n], bytes.Repeat([]byte{0, 7}, 30))
+		writeFile(t, v, segmentPath(1), content)
+		tail, _, err := replay(small(v), 1)
+		must(t, err)
+		want := n / 2 * 2
+		if r := tail.Report(); r.TornBytes != want || want > 0 && r.TornFile != segmentName(1) || r.SpareBytes != int64(len(content))-end-want {
+			t.Errorf("%d bytes of a frame: report %+v", n, r)
+		}
+		checkPrefix(t, fmt.Sprintf("%d bytes of a frame", n), v, payloads, 10)
+		if want == 0 {
+			continue
+		}
+		if kept := readFile(t, v, filepath.Join(testDir, tornName(1))); !bytes.Equal(kept, content[end:end+want]) {
+			t.Errorf("%d bytes of a frame: %d are kept", n, len(kept))
+		}
+	}
+}
+
+// Bytes of the newest segment that did not reach the disk read as the zeros that were there before. From any byte on.
+func TestLogThatIsZerosFromAnyByteOn(t *testing.T) {
+	m, payloads := damageLog(t)
+	content := readFile(t, m, segmentPath(2))
+	at := places(t, m, 2)
+	for n := headerLen; n <= len(content); n++ {
+		v := m.Clone()
+		writeFile(t, v, segmentPath(2), append(bytes.Clone(content[:n]), make([]byte, len(content)-n+300)...))
+		last := 4
+		for lsn, p := range at {
+			whole := p.to <= int64(n) || p.from < int64(n) && len(bytes.TrimRight(content[n:p.to], "\x00")) == 0
+			if whole {
+				last = max(last, int(lsn))
+			}
+		}
+		// A single bit that is missing is put right, whatever took it.
+		if p, ok := at[LSN(last+1)]; ok && p.from < int64(n) && ones(content[n:p.to]) == 1 {
+			last++
+		}
+		checkPrefix(t, fmt.Sprintf("zeros from byte %d on", n), v, payloads, last)
+	}
+}
+
+func ones(b []byte) (n int) {
+	for _, c := range b {
+		for ; c != 0; c &= c - 1 {
+			n++
+		}
+	}
+	return n
+}
+
+// A byte changed in the zeros of a killed writer costs no record, wherever it is, and Verify is silent: a crash may leave it.
+func TestEveryByteBehindTheEndOfAKilledLogChanged(t *testing.T) {
+	m := emptyMem(t)
+	l, payloads := aheadLog(t, m)
+	content := readFile(t, m, segmentPath(1))
+	for off := l.at.off; off < int64(len(content)); off++ {
+		for _, mask := range []byte{1 << (off % 8), 0xff} {
+			v := m.Clone()
+			content[off] ^= mask
+			writeFile(t, v, segmentPath(1), content)
+			content[off] ^= mask
+			checkPrefix(t, fmt.Sprintf("byte %d mask %#02x", off, mask), v, payloads, 10)
+		}
+	}
+}
+
+// Seal cuts the zeros off; a power cut may undo the cut alone. The segment counts as sealed if it is the newest; no crash leaves
+// that in another one.
+func TestZerosBehindTheFooter(t *testing.T) {
+	m := manySegments(t)
+	for _, number := range []uint64{3, 6} {
+		v := m.Clone()
+		whole := readFile(t, v, segmentPath(number))
+		writeFile(t, v, segmentPath(number), append(bytes.Clone(whole), make([]byte, 333)...))
+		if number == 3 {
+			checkRefused(t, "zeros behind the footer of segment 3", v, 1)
+			continue
+		}
+		tail, got, err := replay(small(v), 1)
+		must(t, err)
+		if r := tail.Report(); len(got) != 30 || tail.foot == nil || r.TornBytes != 0 || r.SpareBytes != 333 || r.Clean {
+			t.Errorf("%d records, report %+v", len(got), r)
+		}
+		if f := verify(t, small(v), 1); f != nil {
+			t.Errorf("Verify finds %q", f)
+		}
+		l, err := tail.Repair()
+		must(t, err)
+		must(t, l.Close())
+		if after := readFile(t, v.Crash(), segmentPath(number)); !bytes.Equal(after, whole) {
+			t.Errorf("%d bytes after repair, want %d", len(after), len(whole))
+		}
+	}
+}
+
+// Without room for zeros records are appended as ever, and nothing is left of what did not fit.
+func TestFullDiskWritesNothingAhead(t *testing.T) {
+	m := emptyMem(t)
+	h := &hookFS{FS: m}
+	o := small(h)
+	o.ahead, o.SegmentBytes = soonAhead, 1<<20
+	l := create(t, o)
+	writes := 0
+	h.set(func(op, _ string) error {
+		if op == "write" {
+			if writes++; writes == 3 { // zeros, after two syncs
+				return fmt.Errorf("test: %w", fault.ErrNoSpace)
+			}
+		}
+		return nil
+	})
+	for i := range 20 {
+		appendAll(t, l, text(i, 20))
+		if _, spare := l.Spare(); spare != 0 || int64(len(readFile(t, m, segmentPath(1)))) != l.Bytes() {
+			t.Fatalf("record %d: %d bytes ahead, the file has %d", i, spare, len(readFile(t, m, segmentPath(1))))
+		}
+		must(t, l.Sync(LSN(i+1)))
+	}
+	if writes != 21 {
+		t.Errorf("%d writes for 20 records: not tried, or more than once in a segment", writes)
+	}
+	must(t, l.Close())
+	if _, got, err := replay(small(m.Crash()), 1); err != nil || len(got) != 20 {
+		t.Errorf("%d records, %v", len(got), err)
+	}
+}
+
+func TestFailedWriteAheadPoisons(t *testing.T) {
+	h := &hookFS{FS: emptyMem(t)}
+	l, _ := aheadLog(t, h)
+	h.set(func(op, _ string) error {
+		if op == "truncate" {
+			return syscall.EIO
+		}
+		return nil
+	})
+	wantIs(t, "Close", l.Close(), fault.ErrPoisoned)
+
+	h = &hookFS{FS: emptyMem(t)}
+	l, _ = aheadLog(t, h)
+	h.set(func(op, _ string) error {
+		if op == "write" {
+			return syscall.EIO
+		}
+		return nil
+	})
+	l.ahead.end = l.at.off
+	must(t, l.Sync(10))
+	l.ahead.syncs -= 5
+	_, err := l.Append(nil)
+	wantIs(t, "Append", err, fault.ErrPoisoned)
+}
+
+// beforeRead calls do before the n-th read of a file.
+type beforeRead struct {
+	vfs.FS
+	n  int
+	do func()
+}
+
+func (b *beforeRead) Open(name string, write bool) (vfs.File, error) {
+	f, err := b.FS.Open(name, write)
+	return &beforeReadFile{f, b}, err
+}
+
+type beforeReadFile struct {
+	vfs.File
+	b *beforeRead
+}
+
+func (f *beforeReadFile) ReadAt(p []byte, off int64) (int, error) {
+	if f.b.n--; f.b.n == 0 {
+		f.b.do()
+	}
+	return f.File.ReadAt(p, off)
+}
+
+// What a Log does behind the end while Verify reads is no damage: records over the zeros that Verify has seen, a seal that cuts them off.
+func TestVerifyBesideAWriterFindsNothing(t *testing.T) {
+	for _, doing := range []string{"append", "close", "append and close"} {
+		for n := 1; n <= 6; n++ {
+			m := emptyMem(t)
+			o := Options{FS: m, Dir: testDir, Instance: exampleInstance, ahead: aheadRules{syncs: 2, least: 3 * windowBytes, most: 3 * windowBytes, serve: 1}}
+			l := create(t, o)
+			write := func(records, size int) {
+				for i := range records {
+					appendAll(t, l, text(i, size))
+					must(t, l.Sync(l.Next()-1))
+				}
+			}
+			write(5, 20)
+			o.FS = &beforeRead{m, n, func() {
+				if doing != "close" {
+					write(5, windowBytes/3)
+				}
+				if doing != "append" {
+					must(t, l.Close())
+				}
+			}}
+			if f := verify(t, o, 1); f != nil {
+				t.Errorf("%s before read %d: Verify finds %q", doing, n, f)
+			}
+		}
+	}
+}
