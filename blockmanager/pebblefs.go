@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -85,6 +86,9 @@ func (p *pebbleFS) Create(name string, _ pvfs.DiskWriteCategory) (pvfs.File, err
 	if err := p.writing("create", name); err != nil {
 		return nil, err
 	}
+	if err := p.settle(name); err != nil {
+		return nil, err
+	}
 	f, err := p.fs.Create(name)
 	if errors.Is(err, fs.ErrExist) {
 		if err = p.fs.Remove(name); err == nil {
@@ -147,7 +151,23 @@ func (p *pebbleFS) Remove(name string) error {
 	if err := p.writing("remove", name); err != nil {
 		return err
 	}
+	if err := p.settle(name); err != nil {
+		return err
+	}
 	return p.wrote("remove", name, p.fs.Remove(name))
+}
+
+// settle makes the names of the directory durable before a marker is made or removed.
+//
+// The name of a marker tells which manifest counts. Pebble makes the new manifest and the new marker, removes the old marker, and
+// only then syncs the directory. A file system need not keep to that order: a power cut could leave a marker whose manifest has no
+// name, or no marker at all.
+func (p *pebbleFS) settle(name string) error {
+	if !strings.HasPrefix(filepath.Base(name), "marker.") {
+		return nil
+	}
+	dir := filepath.Dir(name)
+	return p.wrote("sync", dir, p.fs.SyncDir(dir))
 }
 
 func (p *pebbleFS) RemoveAll(name string) error {
