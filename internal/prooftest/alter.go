@@ -105,6 +105,7 @@ func (m *Model) alter(st *Step) {
 		panic(err) // the generator is wrong
 	}
 	t.Schema = s
+	clear(t.digests)
 	for _, r := range t.order {
 		for i := range r.versions {
 			if old := r.versions[i].cells; old != nil {

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -176,62 +177,93 @@ type picture struct {
 	wall     *wall
 
 	alteredFrom uint32 // the schema version without it
+	altered     *Model // with it; nil until somebody asks
 
 	lost int
 	took bool // the batch in flight is there
 }
 
-// recover opens the picture to read, twice, and to write, compares each time, and goes on with the model that fits.
+// runner is a runner that has not opened the picture yet.
+func (p *picture) runner() *Runner {
+	return &Runner{Script: &Script{Settings: p.settings}, Model: p.model, dir: Dir, disk: p.image, mem: p.image, wall: p.wall.clone(), ctx: background}
+}
+
+// recover opens the picture to read, and to write, twice, compares each time, and goes on with the model that fits.
 func (p *picture) recover() (*Runner, error) {
-	r := &Runner{Script: &Script{Settings: p.settings}, Model: p.model, dir: Dir, disk: p.image, mem: p.image, wall: p.wall.clone(), ctx: background}
-	before, err := Fingerprint(p.image, Dir)
+	moments := p.model.moments(p.least)
+	first, err := p.reader(moments)
 	if err != nil {
 		return nil, err
 	}
-	opts := r.options(unchanging(p.image))
-	opts.ReadOnly = true
-	first, err := p.look(opts)
-	if err != nil {
-		return nil, fmt.Errorf("read-only: %w", err)
-	}
-	if after, err := Fingerprint(p.image, Dir); err != nil || before != after {
-		return nil, fmt.Errorf("read-only: the files have changed (%v)", err)
-	}
-	n, err := p.look(r.options(p.image))
+	r := p.runner()
+	n, m, err := p.look(r.options(p.image), moments, nil)
 	if err != nil {
 		return nil, err
 	}
 	if n != first {
 		return nil, fmt.Errorf("a reader finds %d batches, a writer %d", first, n)
 	}
+	p.model, r.Model = m, m
 	if err := r.open(); err != nil {
 		return nil, fmt.Errorf("a second time: %w", err)
 	}
 	return r, p.adopt(r, n)
 }
 
-// look opens the store, finds out how many batches it has, and closes it.
-func (p *picture) look(opts *oribi.Options) (int, error) {
-	s, err := oribi.Open(Dir, opts)
+// reader opens the picture to read, sees that nothing was written, and tells how many batches there are.
+func (p *picture) reader(moments []mvcc.Timestamp) (n int, err error) {
+	before, err := Fingerprint(p.image, Dir)
 	if err != nil {
 		return 0, err
 	}
-	if p.altering != nil {
-		t, err := s.Table(p.altering.Table)
-		if err == nil && t.Properties().SchemaVersion > p.alteredFrom {
-			p.model.alter(p.altering)
-			p.altering = nil
-		}
+	opts := p.runner().options(unchanging(p.image))
+	opts.ReadOnly = true
+	if n, _, err = p.look(opts, moments, nil); err != nil {
+		return 0, fmt.Errorf("read-only: %w", err)
 	}
-	v, err := surveyStore(s, p.model.moments(p.least))
+	if after, err := Fingerprint(p.image, Dir); err != nil || before != after {
+		return 0, fmt.Errorf("read-only: the files have changed (%v)", err)
+	}
+	return n, nil
+}
+
+// look opens the store, finds out which model it shows, and how many batches of that, at the moments, calls then, unless it is nil, and
+// closes it.
+func (p *picture) look(opts *oribi.Options, moments []mvcc.Timestamp, then func(*oribi.Store) error) (n int, m *Model, err error) {
+	s, err := oribi.Open(Dir, opts)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() {
+		if closeErr := s.Close(); err == nil && closeErr != nil {
+			err = fmt.Errorf("close: %w", closeErr)
+		}
+	}()
+	m = p.shown(s)
+	v, err := surveyStore(s, moments)
 	if err == nil {
-		var n int
-		if n, err = p.model.survivors(v, p.least, p.inFlight, p.unsure); err == nil {
-			return n, s.Close()
-		}
+		n, err = m.survivors(v, p.least, p.inFlight, p.unsure)
 	}
-	s.Close()
-	return 0, err
+	if err == nil && then != nil {
+		err = then(s)
+	}
+	return n, m, err
+}
+
+// shown is the model that a store shows: the one before or behind the change of a schema that was under way.
+func (p *picture) shown(s *oribi.Store) *Model {
+	if p.altering == nil {
+		return p.model
+	}
+	t, err := s.Table(p.altering.Table)
+	if err != nil || t.Properties().SchemaVersion <= p.alteredFrom {
+		return p.model
+	}
+	if p.altered == nil {
+		p.altered = p.model.clone()
+		p.altered.alter(p.altering)
+	}
+	return p.altered
 }
 
 // adopt makes the model what the open store is.

@@ -20,6 +20,8 @@ type Generator struct {
 	made   int                   // tables so far
 	pools  map[string][][][]byte // per table name: keys to choose from
 	weight []weighted
+	tables int // how many there are before anything else happens; 0 = 1
+	widest int // columns of a new table; 0 = no limit
 }
 
 type weighted struct {
@@ -66,7 +68,7 @@ const maxTables = 4
 // Next makes a step that fits the state of r.
 func (g *Generator) Next(r *Runner) Step {
 	names := r.Model.Names()
-	if len(names) == 0 {
+	if len(names) < max(g.tables, 1) {
 		return g.create(r)
 	}
 	name := names[g.r.IntN(len(names))]
@@ -157,6 +159,9 @@ func (g *Generator) create(r *Runner) Step {
 		g.made++
 	}
 	s := randomSchema(g.r)
+	for g.widest > 0 && len(s.Columns) > g.widest {
+		s = randomSchema(g.r)
+	}
 	pool := make([][][]byte, 1+g.r.IntN(2*g.o.Keys))
 	for i := range pool {
 		pool[i] = make([][]byte, s.Keys)

@@ -138,9 +138,11 @@ func (m *Model) survivors(v *survey, n int, inFlight *outcome, unsure string) (i
 }
 
 // verify has the store check itself.
-func (r *Runner) verify() error {
+func (r *Runner) verify() error { return verified(r.store) }
+
+func verified(s *oribi.Store) error {
 	var found error
-	err := r.store.Verify(r.ctx, func(f oribi.Finding) {
+	err := s.Verify(background, func(f oribi.Finding) {
 		if found == nil {
 			found = fmt.Errorf("verify: %+v", f)
 		}

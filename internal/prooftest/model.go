@@ -2,6 +2,7 @@ package prooftest
 
 import (
 	"encoding/binary"
+	"maps"
 	"slices"
 	"sort"
 
@@ -29,6 +30,9 @@ type Table struct {
 	order  []*modelRow // by key
 
 	highest int64 // of an auto-incrementing column: what was ever inserted
+
+	newest  mvcc.Timestamp              // change
+	digests map[mvcc.Timestamp][16]byte // those that were asked for, at newest or before
 }
 
 // modelRow is a key with its versions, oldest first.
@@ -88,6 +92,7 @@ func (m *Model) commit(o *outcome, ts mvcc.Timestamp) {
 		r := ch.table.row(ch.key, ch.cells)
 		ch.table.raise(r.key)
 		r.versions = append(r.versions, version{ts, ch.row})
+		ch.table.newest = ts
 		c.rows, c.in[ch.table] = append(c.rows, r), true
 	}
 	m.Commits = append(m.Commits, c)
@@ -104,6 +109,12 @@ func (m *Model) truncate(n int) {
 	}
 	for _, t := range m.Tables {
 		t.recount()
+	}
+	for _, c := range m.Commits[n:] {
+		for t := range c.in {
+			t.newest = m.newestOf(t, n)
+			maps.DeleteFunc(t.digests, func(ts mvcc.Timestamp, _ [16]byte) bool { return ts > t.newest })
+		}
 	}
 	m.Commits = m.Commits[:n]
 	m.Durable = min(m.Durable, n)
@@ -124,7 +135,7 @@ func (m *Model) clone() *Model {
 	c := &Model{Tables: map[string]*Table{}, Durable: m.Durable}
 	tables, rows := map[*Table]*Table{}, map[*modelRow]*modelRow{}
 	for name, t := range m.Tables {
-		ct := &Table{Name: t.Name, Schema: t.Schema, highest: t.highest, rows: make(map[string]*modelRow, len(t.rows))}
+		ct := &Table{Name: t.Name, Schema: t.Schema, highest: t.highest, rows: make(map[string]*modelRow, len(t.rows)), digests: maps.Clone(t.digests), newest: t.newest}
 		c.Tables[name], tables[t] = ct, ct
 		for _, r := range t.order {
 			cr := &modelRow{key: r.key, versions: slices.Clone(r.versions)}
@@ -157,6 +168,16 @@ func (m *Model) newest() mvcc.Timestamp {
 		return mvcc.Min
 	}
 	return m.Commits[len(m.Commits)-1].TS
+}
+
+// newestOf is the timestamp of the last of the first n commits that changed a table.
+func (m *Model) newestOf(t *Table, n int) mvcc.Timestamp {
+	for _, c := range slices.Backward(m.Commits[:n]) {
+		if c.in[t] {
+			return c.TS
+		}
+	}
+	return mvcc.Min
 }
 
 // row finds a key's row and makes one without versions where there is none.
@@ -243,11 +264,19 @@ func (d *digest) sum() [16]byte { return d.h.Sum128().Bytes() }
 
 // digest is the hash of the table's rows as of ts.
 func (t *Table) digest(ts mvcc.Timestamp) [16]byte {
+	ts = min(ts, t.newest)
+	if sum, ok := t.digests[ts]; ok {
+		return sum
+	}
 	d := newDigest()
 	for _, r := range t.order {
 		if cells := r.at(ts); cells != nil {
 			d.row(cells)
 		}
 	}
-	return d.sum()
+	if t.digests == nil {
+		t.digests = map[mvcc.Timestamp][16]byte{}
+	}
+	t.digests[ts] = d.sum()
+	return t.digests[ts]
 }

@@ -57,6 +57,7 @@ func Proofs() []Proof {
 			return r
 		}},
 		{"crashes", "Histories cut at random changes of the disk by kills, power cuts and torn power cuts; what is left is opened and compared.", crashesOne},
+		{"states", "Histories cut at random changes of the disk; what crashes leave is gone through: each unsynced change lost or kept alone, torn, forgotten.", statesOne},
 		{"damage", "Bits of one byte of a closed store are changed; its answers are right, or it says that it is damaged.", damageOne},
 		{"faults", "One change of the disk fails, or the disk is full from there on for a while; nothing acknowledged is lost.", faultsOne},
 		{"kill", "The real command is killed again and again, at moments and at chosen system calls; nothing acknowledged is lost.", killOne},
@@ -108,6 +109,11 @@ func crashesOne(seed uint64, _ string) Result {
 	script, c, err := RandomCrashes(seed).Run()
 	return Result{Err: err, Script: script, Tallies: []Tally{{1, "histories"}, {c.Changes, "changes of the disk"}, {c.Kills, "kills"},
 		{c.Cuts, "power cuts"}, {c.Torn, "torn power cuts"}, {c.Steps, "steps after recovery"}}}
+}
+
+func statesOne(seed uint64, _ string) Result {
+	script, c, err := RandomStates(seed).Run(nil)
+	return Result{Err: err, Script: script, Tallies: c.tallies()}
 }
 
 // damageOne makes a store and harms 100 copies.

@@ -14,14 +14,16 @@ type State struct {
 	Name  string   // what is lost and what is there, for people
 	Image *vfs.Mem // the caller's; all of it is durable
 	Hash  [16]byte // of all names and contents: states of one hash are the same
-	Lied  bool     // the disk acknowledged a flush that it forgot
+	// Killed tells that it is what a kill of the process leaves: all that was written is there.
+	Killed bool
+	Lied   bool // the disk acknowledged a flush that it forgot
 }
 
 // Randoms is how many random states there are among those of a point, and for each flush that was a lie.
 const Randoms = 4
 
 // States gives the states that a crash at the point may leave, no two of them the same. With a limit it gives so many at most, chosen by the
-// seed, a sixth of them of a disk that lied; the first two, if they differ, are those of Cut and Kill. The random ones go by the
+// seed, a sixth of them of a disk that lied; the first two, if they differ, are those of Kill and Cut. The random ones go by the
 // seed, too.
 func (p *Point) States(seed uint64, limit int) iter.Seq[State] {
 	return func(yield func(State) bool) {
@@ -35,11 +37,11 @@ func (p *Point) States(seed uint64, limit int) iter.Seq[State] {
 		}
 		seen := map[[16]byte]bool{}
 		give := func(plans []plan, upTo int) bool {
-			for _, plan := range plans {
+			for i, plan := range plans {
 				if len(seen) >= upTo {
 					break
 				}
-				s := State{Name: plan.name, Image: plan.base.build(plan.ops, plan.choose), Lied: plan.lied}
+				s := State{Name: plan.name, Image: plan.base.build(plan.ops, plan.choose), Lied: plan.lied, Killed: i == 0 && !plan.lied}
 				if s.Hash = hash(s.Image); seen[s.Hash] {
 					continue // a lie that leaves what an honest disk may leave is none
 				}
@@ -75,8 +77,8 @@ func (p *Point) honest(seed uint64) (out []plan) {
 	add := func(name string, choose func(*op) part) {
 		out = append(out, plan{name: name, base: p.now, ops: ops, choose: choose})
 	}
-	add("nothing that was not synced", keepNone)
 	add("all", keepAll)
+	add("nothing that was not synced", keepNone)
 	names := func(o *op) bool { return o.names() }
 	add("all names, no content", only(names))
 	add("all content, no names", except(names))

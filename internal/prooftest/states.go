@@ -1,0 +1,276 @@
+package prooftest
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/crashfs"
+)
+
+// States runs a history and opens what crashes leave all along it: at changes of the disk, chosen at random, states of vfs/crashfs.
+type States struct {
+	Settings Settings
+	Steps    int
+	Every    int // of so many changes of the disk one is a point at which crashes come, by chance; 1 = each
+	Limit    int // states of a point, at most; 0 = all
+}
+
+// StateCounts are how much a run of States did.
+type StateCounts struct {
+	Steps    int64
+	Changes  int64 // of the disk
+	Points   int64
+	States   int64
+	Opened   int64 // the others are equal to one that was opened before
+	Readers  int64 // opened to read besides
+	Lies     int64 // states of a disk that lied
+	Refused  int64 // of those, not opened
+	Lost     int64 // batches that were not there
+	InFlight int64 // batches that nobody had been told of and that were there
+}
+
+// Add sums two runs up.
+func (c *StateCounts) Add(o StateCounts) {
+	c.Steps += o.Steps
+	c.Changes += o.Changes
+	c.Points += o.Points
+	c.States += o.States
+	c.Opened += o.Opened
+	c.Readers += o.Readers
+	c.Lies += o.Lies
+	c.Refused += o.Refused
+	c.Lost += o.Lost
+	c.InFlight += o.InFlight
+}
+
+func (c *StateCounts) tallies() []Tally {
+	return []Tally{{c.States, "states"}, {1, "histories"}, {c.Steps, "steps"}, {c.Changes, "changes of the disk"}, {c.Points, "crash points"}, {c.Opened, "opened"},
+		{c.Readers, "opened to read"}, {c.Lies, "of disks that lied"}, {c.Refused, "of them refused"}, {c.Lost, "batches lost"}, {c.InFlight, "batches in flight there"}}
+}
+
+// RandomStates makes the history of a seed: synced and unsynced batches over two small tables, amid all kinds of flushes, compactions and
+// changes of schemas. At one of 25 changes of the disk up to twelve states are opened.
+func RandomStates(seed uint64) States {
+	return States{Settings: traceSettings(seed), Steps: 1000, Every: 25, Limit: 12}
+}
+
+func traceSettings(seed uint64) Settings {
+	o := RandomSettings(seed)
+	o.Hybrid, o.History, o.Batch, o.Keys, o.NoCrashes = false, 0, 0, 6+int(seed%30), true
+	return o
+}
+
+// Run carries the history out, until more, which may be nil, says that it is enough.
+func (s States) Run(more func(StateCounts) bool) (*Script, StateCounts, error) {
+	disk := crashfs.New(vfs.NewMem())
+	disk.Lies = 2
+	x := newProbing(disk, NewDiskRunner(s.Settings, disk, Dir))
+	x.every, x.limit, x.each = s.Every, s.Limit, x.check
+	g := newTrace(s.Settings)
+	for range s.Steps {
+		if !x.do(g.Next(x.r)) || more != nil && !more(x.counted()) {
+			break
+		}
+	}
+	return x.end()
+}
+
+// newTrace makes the generator of histories of writes and rewrites over two tables of few columns.
+func newTrace(o Settings) *Generator {
+	g := NewGenerator(o)
+	g.tables, g.widest = 2, 5
+	g.weight = []weighted{{Write, 640}, {Ingest, 25}, {Flush, 70}, {Deltas, 70}, {Merge, 40}, {Compact, 10}, {Minor, 30}, {Major, 35}, {UndoGC, 10},
+		{Alter, 12}, {Drop, 2}, {Reopen, 8}}
+	return g
+}
+
+// probing is a history on a file system that knows the states of crashes.
+type probing struct {
+	r    *Runner
+	disk *crashfs.FS
+
+	every, limit int
+	// each is called for the states of a point, under mu.
+	each func(at *crashfs.Point, s *crashfs.State, p *picture) error
+
+	mu     sync.Mutex // guards the rest; changes of the disk come from many goroutines
+	rng    *rand.Rand
+	counts StateCounts
+	err    error
+	// known is how many batches a state has that was opened, since the tables were changed the last time.
+	known map[[16]byte]int
+	olds  []*Model // before the last changes of tables, for disks that lie
+}
+
+// newProbing takes a runner whose store is open, on a disk.
+func newProbing(disk *crashfs.FS, r *Runner) *probing {
+	x := &probing{r: r, disk: disk, rng: newRand(r.Script.Settings.Seed ^ 0xc4a5), known: map[[16]byte]int{}}
+	disk.OnChange(x.point)
+	return x
+}
+
+// do carries a step out.
+func (x *probing) do(st Step) bool {
+	switch st.Kind {
+	case Create, Drop, Alter:
+		x.mu.Lock()
+		if x.olds = append(x.olds, x.r.Model.clone()); len(x.olds) > 3 {
+			x.olds = x.olds[1:]
+		}
+		x.mu.Unlock()
+		defer func() {
+			x.mu.Lock()
+			clear(x.known)
+			x.mu.Unlock()
+		}()
+	}
+	return x.r.Do(st)
+}
+
+func (x *probing) end() (*Script, StateCounts, error) {
+	x.r.Close()
+	x.disk.OnChange(nil)
+	counts := x.counted()
+	if x.err != nil {
+		return x.r.Script, counts, x.err
+	}
+	return x.r.Script, counts, x.r.Err
+}
+
+func (x *probing) counted() StateCounts {
+	changes := x.disk.Changes() // not under mu, which is taken within a change
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	c := x.counts
+	c.Changes, c.Steps = int64(changes), x.r.Counts.Steps
+	return c
+}
+
+// point is called before each change of the disk.
+func (x *probing) point(ch crashfs.Change) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.err != nil {
+		return errStop
+	}
+	if x.rng.IntN(max(x.every, 1)) != 0 {
+		return nil
+	}
+	if err := x.crash(ch.Point()); err != nil {
+		x.err = fmt.Errorf("crash before change %d, %s %s: %w", ch.N, ch.Op, ch.Name, err)
+		return errStop
+	}
+	return nil
+}
+
+// crash opens the states of a point. The caller holds x.mu.
+func (x *probing) crash(at *crashfs.Point) error {
+	x.r.state.Lock()
+	defer x.r.state.Unlock()
+	x.counts.Points++
+	var p *picture
+	for s := range at.States(x.rng.Uint64(), x.limit) {
+		x.counts.States++
+		if s.Lied {
+			x.counts.Lies++
+		}
+		if n, ok := x.known[s.Hash]; ok && n >= x.least(&s) && n <= x.highest() && !x.uncertain() {
+			continue
+		}
+		if p == nil {
+			p = x.expect()
+		}
+		x.counts.Opened++
+		p.image, p.least = s.Image, x.least(&s)
+		if err := x.each(at, &s, p); err != nil {
+			return fmt.Errorf("%s: %w", s.Name, err)
+		}
+	}
+	return nil
+}
+
+// least is how many batches a state must have.
+func (x *probing) least(s *crashfs.State) int {
+	switch {
+	case s.Lied:
+		return 0
+	case s.Killed:
+		return len(x.r.Model.Commits)
+	}
+	return x.r.Model.Durable
+}
+
+// highest is how many it may have.
+func (x *probing) highest() int {
+	if x.r.inFlight != nil {
+		return len(x.r.Model.Commits) + 1
+	}
+	return len(x.r.Model.Commits)
+}
+
+// uncertain tells whether a change of the tables is under way.
+func (x *probing) uncertain() bool { return x.r.unsure != "" || x.r.altering != nil }
+
+// expect is what may be found at this moment. The caller holds the runner's lock.
+func (x *probing) expect() *picture {
+	m := x.r.Model.clone()
+	return &picture{model: m, inFlight: x.r.inFlight.rebase(m), unsure: x.r.unsure, altering: x.r.altering, alteredFrom: x.r.alteredFrom,
+		settings: x.r.Script.Settings, wall: x.r.wall}
+}
+
+// check opens a state, compares it and has it verify itself. One in eight is opened to read first.
+func (x *probing) check(_ *crashfs.Point, s *crashfs.State, p *picture) error {
+	if s.Hash[0]%8 == 0 && !s.Lied {
+		x.counts.Readers++
+		if _, err := p.reader(p.model.someMoments(x.rng)); err != nil {
+			return err
+		}
+	}
+	n, err := p.probe(x.rng)
+	switch {
+	case err == nil:
+		if !x.uncertain() {
+			x.known[s.Hash] = n
+		}
+		x.counts.Lost += int64(max(0, len(x.r.Model.Commits)-n))
+		x.counts.InFlight += int64(max(0, n-len(x.r.Model.Commits)))
+		return nil
+	case s.Lied && errors.Is(err, oribi.ErrCorrupt):
+		x.counts.Refused++
+		return nil
+	case s.Lied && x.older(s, p):
+		return nil
+	}
+	return err
+}
+
+// older tells whether a state of a disk that lied is that of a moment before one of the last changes of tables.
+func (x *probing) older(s *crashfs.State, p *picture) bool {
+	for _, m := range x.olds {
+		q := &picture{model: m.clone(), image: s.Image, settings: p.settings, wall: p.wall}
+		if _, err := q.probe(x.rng); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// probe opens the picture to write, compares all tables, now and at a past timestamp, has the store verify itself, and tells how many
+// batches it has.
+func (p *picture) probe(rng *rand.Rand) (n int, err error) {
+	n, _, err = p.look(p.runner().options(p.image), p.model.someMoments(rng), verified)
+	return n, err
+}
+
+// someMoments are the timestamp of a commit, and now.
+func (m *Model) someMoments(rng *rand.Rand) []mvcc.Timestamp {
+	if len(m.Commits) == 0 {
+		return []mvcc.Timestamp{mvcc.Max}
+	}
+	return []mvcc.Timestamp{m.Commits[rng.IntN(len(m.Commits))].TS, mvcc.Max}
+}
