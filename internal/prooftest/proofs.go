@@ -58,6 +58,8 @@ func Proofs() []Proof {
 		}},
 		{"crashes", "Histories cut at random changes of the disk by kills, power cuts and torn power cuts; what is left is opened and compared.", crashesOne},
 		{"states", "Histories cut at random changes of the disk; what crashes leave is gone through: each unsynced change lost or kept alone, torn, forgotten.", statesOne},
+		{"recovery", "Crashed stores whose recovery is cut at every change that it makes of the disk, and that of what is left.", recoveryOne},
+		{"sequences", "All sequences of three operations on a table of three keys, a crash at every change of the disk.", sequencesOne},
 		{"damage", "Bits of one byte of a closed store are changed; its answers are right, or it says that it is damaged.", damageOne},
 		{"faults", "One change of the disk fails, or the disk is full from there on for a while; nothing acknowledged is lost.", faultsOne},
 		{"kill", "The real command is killed again and again, at moments and at chosen system calls; nothing acknowledged is lost.", killOne},
@@ -113,6 +115,11 @@ func crashesOne(seed uint64, _ string) Result {
 
 func statesOne(seed uint64, _ string) Result {
 	script, c, err := RandomStates(seed).Run(nil)
+	return Result{Err: err, Script: script, Tallies: c.tallies()}
+}
+
+func recoveryOne(seed uint64, _ string) Result {
+	script, c, err := RandomRecoveries(seed).Run(nil)
 	return Result{Err: err, Script: script, Tallies: c.tallies()}
 }
 

@@ -1,0 +1,182 @@
+package prooftest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/crashfs"
+)
+
+// Recoveries crashes a history, and then the recovery from it: an open for writing is cut at every change that it makes of the disk, and
+// what is left is recovered again.
+type Recoveries struct {
+	Settings Settings
+	Steps    int
+	Every    int // of so many changes of the disk one is a point at which the history crashes, by chance
+	Limit    int // states of a change of the recovery, at most
+	Depth    int // how many recoveries in a row are cut; from the second on only one of the states of the one before
+}
+
+// RecoveryCounts are how much a run of Recoveries did.
+type RecoveryCounts struct {
+	States     StateCounts // of the history and of its recoveries
+	Recoveries int64       // cut
+	Changes    int64       // that they made of the disk
+}
+
+// Add sums two runs up.
+func (c *RecoveryCounts) Add(o RecoveryCounts) {
+	c.States.Add(o.States)
+	c.Recoveries += o.Recoveries
+	c.Changes += o.Changes
+}
+
+func (c *RecoveryCounts) tallies() []Tally {
+	return []Tally{{1, "traces"}, {c.Recoveries, "recoveries"}, {c.Changes, "changes of the disk by them"}, {c.States.Opened, "states"}, {c.States.Steps, "steps"}}
+}
+
+// RandomRecoveries makes the history of a seed and some crashes of it.
+func RandomRecoveries(seed uint64) Recoveries {
+	return Recoveries{Settings: traceSettings(seed), Steps: 200, Every: 100, Limit: 3, Depth: 3}
+}
+
+// Run carries the history out, until more, which may be nil, says that it is enough.
+func (c Recoveries) Run(more func(RecoveryCounts) bool) (*Script, RecoveryCounts, error) {
+	disk := crashfs.New(vfs.NewMem())
+	x := newProbing(disk, NewDiskRunner(c.Settings, disk, Dir))
+	x.every, x.limit = c.Every, 3
+	y := &recoveries{Recoveries: c, x: x}
+	x.each = y.state
+	g := newTrace(c.Settings)
+	for range c.Steps {
+		if !x.do(g.Next(x.r)) || more != nil && !more(y.counted()) {
+			break
+		}
+	}
+	script, _, err := x.end()
+	return script, y.counted(), err
+}
+
+type recoveries struct {
+	Recoveries
+	x      *probing
+	counts RecoveryCounts // guarded by x.mu
+}
+
+func (y *recoveries) counted() RecoveryCounts {
+	states := y.x.counted()
+	y.x.mu.Lock()
+	defer y.x.mu.Unlock()
+	c := y.counts
+	c.States = states
+	return c
+}
+
+// state recovers one state of the history. It is called under x.mu.
+func (y *recoveries) state(at *crashfs.Point, s *crashfs.State, p *picture) error {
+	disk := crashfs.New(s.Image)
+	if s.Killed {
+		disk = at.Resume() // and the power goes while it is recovered
+	}
+	n, err := p.probe(y.x.rng)
+	if err != nil {
+		return err
+	}
+	if !y.x.uncertain() {
+		y.x.known[s.Hash] = n
+	}
+	c := &cutRecovery{y: y, p: p, rng: newRand(y.x.rng.Uint64()), most: n, least: n, known: map[[16]byte]int{}}
+	if s.Killed {
+		c.least = y.x.r.Model.Durable
+	}
+	return c.run(disk, y.Depth)
+}
+
+// cutRecovery is a recovery that is cut at each change.
+type cutRecovery struct {
+	y           *recoveries
+	p           *picture
+	least, most int // batches that may be there afterwards
+
+	mu    sync.Mutex // guards the rest
+	rng   *rand.Rand
+	known map[[16]byte]int // batches of the states that were opened
+	next  *crashfs.FS      // one of them, or what a kill leaves
+	seen  int
+	err   error
+}
+
+// run opens the store and cuts that, and then the recovery from one of the cuts.
+func (c *cutRecovery) run(disk *crashfs.FS, depth int) error {
+	c.y.counts.Recoveries++
+	disk.OnChange(func(ch crashfs.Change) error {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.err == nil {
+			c.err = c.cut(ch.Point(), c.least)
+		}
+		if c.err != nil {
+			c.err = fmt.Errorf("change %d of the recovery, %s %s: %w", ch.N, ch.Op, ch.Name, c.err)
+			return errStop
+		}
+		return nil
+	})
+	r := c.p.runner()
+	r.disk, r.mem = disk, nil
+	err := r.open()
+	disk.OnChange(nil)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil {
+		defer r.store.Close()
+	}
+	c.y.counts.Changes += int64(disk.Changes())
+	switch {
+	case c.err != nil:
+		return c.err
+	case err != nil:
+		return err
+	}
+	// What was found counts as durable from here on.
+	if err := c.cut(disk.Point(), c.most); err != nil {
+		return fmt.Errorf("behind the recovery: %w", err)
+	}
+	if depth <= 1 || c.next == nil {
+		return nil
+	}
+	again := &cutRecovery{y: c.y, p: c.p, rng: c.rng, least: c.least, most: c.most, known: c.known}
+	if err := again.run(c.next, depth-1); err != nil {
+		return fmt.Errorf("cut, and recovered again: %w", err)
+	}
+	return nil
+}
+
+// cut opens the states of a point. The caller holds mu.
+func (c *cutRecovery) cut(at *crashfs.Point, least int) error {
+	for s := range at.States(c.rng.Uint64(), c.y.Limit) {
+		if c.seen++; c.rng.IntN(c.seen) == 0 {
+			if c.next = crashfs.New(s.Image); s.Killed {
+				c.next = at.Resume()
+			}
+		}
+		q := *c.p
+		if q.image, q.least = s.Image, least; s.Killed {
+			q.least = c.most
+		}
+		if n, ok := c.known[s.Hash]; ok && n >= q.least {
+			continue
+		}
+		c.y.x.counts.Opened++
+		n, err := q.probe(c.rng)
+		switch {
+		case err != nil:
+			return fmt.Errorf("%s: %w", s.Name, err)
+		case n > c.most:
+			return fmt.Errorf("%s: %d batches, there were %d", s.Name, n, c.most)
+		}
+		c.known[s.Hash] = n
+	}
+	return nil
+}
