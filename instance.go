@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/oribi-db/oribi/internal/coding"
 	"github.com/oribi-db/oribi/internal/fault"
@@ -144,7 +145,7 @@ func inspect(fsys vfs.FS, dir string) (dirState, error) {
 		return dirForeign, err
 	}
 	ours := []string{lockName, formattingName, instanceTmpName, anchorName, walName, metaName, dataName}
-	formatting, foreign := false, false
+	formatting, foreign, others := false, false, 0
 	for _, name := range names {
 		switch {
 		case name == instanceName:
@@ -153,6 +154,8 @@ func inspect(fsys vfs.FS, dir string) (dirState, error) {
 			formatting = true
 		case !slices.Contains(ours, name):
 			foreign = true
+		case name != lockName:
+			others++
 		}
 	}
 	switch {
@@ -163,7 +166,7 @@ func inspect(fsys vfs.FS, dir string) (dirState, error) {
 		if err != nil {
 			return dirForeign, err
 		}
-		if unwritten(b) || wholeFormatting(b) {
+		if unwritten(b) || wholeFormatting(b) || halfFormatting(b) && others == 0 {
 			return dirUnfinished, nil
 		}
 	}
@@ -173,6 +176,11 @@ func inspect(fsys vfs.FS, dir string) (dirState, error) {
 // unwritten tells whether a FORMATTING has no content yet: it is empty, or zeros, as a power cut leaves a file whose length was durable
 // before its bytes.
 func unwritten(b []byte) bool { return len(b) <= formattingLen && bytes.Count(b, []byte{0}) == len(b) }
+
+// halfFormatting tells whether the disk was full in the middle of a FORMATTING, before anything else was made.
+func halfFormatting(b []byte) bool {
+	return len(b) < formattingLen && strings.HasPrefix(formattingMagic, string(b[:min(len(b), formattingIDOff)]))
+}
 
 func wholeFormatting(b []byte) bool {
 	return len(b) == formattingLen && string(b[:formattingIDOff]) == formattingMagic &&
