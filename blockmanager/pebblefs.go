@@ -24,8 +24,10 @@ import (
 //
 // A call that fails to write poisons and never returns, and once the store is poisoned, or after
 // sever, so does every call that would write. Pebble must not see the error: it answers a failed
-// sync of its directory by a panic in a goroutine of its own, which would end the host's process,
-// and a failed flush by trying again at once, for ever.
+// sync of its directory, or a failed close of its log, by a panic in a goroutine of its own, which
+// would end the host's process, and a failed flush by trying again at once, for ever. Under a writer
+// the same holds for a call that fails to read: an Open for writing that ends with an error takes
+// from a compaction, which it has begun by then, what that stands on, and the compaction panics.
 type pebbleFS struct {
 	fs       vfs.FS
 	readOnly bool
@@ -73,8 +75,16 @@ func (p *pebbleFS) wrote(op, name string, err error) error {
 	select {}
 }
 
-func (p *pebbleFS) add(f vfs.File, name string) pvfs.File {
-	pf := &pebbleFile{p: p, f: f, name: name}
+// looked is wrote for a call that reads. A reader's Pebble, which has no work of its own, is told.
+func (p *pebbleFS) looked(op, name string, err error) error {
+	if p.readOnly || errors.Is(err, io.EOF) {
+		return err
+	}
+	return p.wrote(op, name, err)
+}
+
+func (p *pebbleFS) add(f vfs.File, name string, write bool) *pebbleFile {
+	pf := &pebbleFile{p: p, f: f, name: name, write: write}
 	p.mu.Lock()
 	p.open[pf] = struct{}{}
 	p.mu.Unlock()
@@ -98,7 +108,7 @@ func (p *pebbleFS) Create(name string, _ pvfs.DiskWriteCategory) (pvfs.File, err
 	if err := p.wrote("create", name, err); err != nil {
 		return nil, err
 	}
-	return p.add(f, name), nil
+	return p.add(f, name, true), nil
 }
 
 // Link is used by checkpoints and ingestion only, which this package does not.
@@ -108,10 +118,10 @@ func (p *pebbleFS) Link(oldname, newname string) error {
 
 func (p *pebbleFS) Open(name string, opts ...pvfs.OpenOption) (pvfs.File, error) {
 	f, err := p.fs.Open(name, false)
-	if err != nil {
+	if err := p.looked("open", name, err); err != nil {
 		return nil, err
 	}
-	pf := p.add(f, name)
+	pf := p.add(f, name, false)
 	for _, o := range opts {
 		o.Apply(pf)
 	}
@@ -129,7 +139,7 @@ func (p *pebbleFS) OpenReadWrite(name string, c pvfs.DiskWriteCategory, opts ...
 	if err := p.wrote("open", name, err); err != nil {
 		return nil, err
 	}
-	pf := p.add(f, name)
+	pf := p.add(f, name, true)
 	for _, o := range opts {
 		o.Apply(pf)
 	}
@@ -138,7 +148,7 @@ func (p *pebbleFS) OpenReadWrite(name string, c pvfs.DiskWriteCategory, opts ...
 
 func (p *pebbleFS) OpenDir(name string) (pvfs.File, error) {
 	info, err := p.fs.Stat(name)
-	if err != nil {
+	if err := p.looked("stat", name, err); err != nil {
 		return nil, err
 	}
 	if !info.IsDir() {
@@ -241,11 +251,14 @@ type noLock struct{}
 
 func (noLock) Close() error { return nil }
 
-func (p *pebbleFS) List(dir string) ([]string, error) { return p.fs.List(dir) }
+func (p *pebbleFS) List(dir string) ([]string, error) {
+	names, err := p.fs.List(dir)
+	return names, p.looked("list", dir, err)
+}
 
 func (p *pebbleFS) Stat(name string) (pvfs.FileInfo, error) {
 	info, err := p.fs.Stat(name)
-	if err != nil {
+	if err := p.looked("stat", name, err); err != nil {
 		return nil, err
 	}
 	return pebbleInfo{info}, nil
@@ -269,10 +282,11 @@ func (pebbleInfo) DeviceID() pvfs.DeviceID { return pvfs.DeviceID{} }
 
 // pebbleFile adds a position to a file of ours. Pebble reads and writes in order from one goroutine.
 type pebbleFile struct {
-	p    *pebbleFS
-	f    vfs.File
-	name string
-	pos  int64
+	p     *pebbleFS
+	f     vfs.File
+	name  string
+	write bool // opened for writing
+	pos   int64
 }
 
 func (f *pebbleFile) Read(b []byte) (int, error) {
@@ -281,10 +295,13 @@ func (f *pebbleFile) Read(b []byte) (int, error) {
 	if n > 0 && errors.Is(err, io.EOF) {
 		err = nil
 	}
-	return n, err
+	return n, f.p.looked("read", f.name, err)
 }
 
-func (f *pebbleFile) ReadAt(b []byte, off int64) (int, error) { return f.f.ReadAt(b, off) }
+func (f *pebbleFile) ReadAt(b []byte, off int64) (int, error) {
+	n, err := f.f.ReadAt(b, off)
+	return n, f.p.looked("read", f.name, err)
+}
 
 func (f *pebbleFile) Write(b []byte) (int, error) {
 	if err := f.p.writing("write", f.name); err != nil {
@@ -311,7 +328,11 @@ func (f *pebbleFile) Close() error {
 	if !open {
 		return nil
 	}
-	return f.f.Close()
+	err := f.f.Close()
+	if !f.write {
+		return nil // nothing is lost by it
+	}
+	return f.p.wrote("close", f.name, err)
 }
 
 // Preallocate does nothing: Pebble's files are small.
@@ -319,14 +340,13 @@ func (f *pebbleFile) Preallocate(_, _ int64) error { return nil }
 
 func (f *pebbleFile) Stat() (pvfs.FileInfo, error) {
 	size, err := f.f.Size()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		var info fs.FileInfo
+		if info, err = f.p.fs.Stat(f.name); err == nil {
+			return sizedInfo{pebbleInfo{info}, size}, nil
+		}
 	}
-	info, err := f.p.fs.Stat(f.name)
-	if err != nil {
-		return nil, err
-	}
-	return sizedInfo{pebbleInfo{info}, size}, nil
+	return nil, f.p.looked("stat", f.name, err)
 }
 
 // sizedInfo has the size of the open file, whatever has its name now.
