@@ -1,258 +1,187 @@
 package prooftest
 
 import (
-	"errors"
 	"fmt"
-	"syscall"
+	"maps"
 
-	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
-// Faults runs one history again and again, each time with another change of the disk that fails.
+// FaultKind is one way in which a disk fails.
+type FaultKind struct {
+	Name   string
+	family string
+	rule   faultfs.Rule // but for Skip
+	reads  bool         // it is reading that fails
+}
+
+func (k *FaultKind) full() bool {
+	return k.rule.Err == faultfs.ErrSpace && k.rule.Ops[0] != faultfs.Sync
+}
+func (k *FaultKind) ever() bool { return k.rule.Times == faultfs.Forever }
+
+// takesSpace lists the calls that a full disk refuses.
+var takesSpace = []faultfs.Op{faultfs.Create, faultfs.Mkdir, faultfs.Write, faultfs.Preallocate, faultfs.LockWrite}
+
+// fullFor is for how many calls a disk is full that is not full for ever.
+const fullFor = 3
+
+// FaultKinds are all of them.
+func FaultKinds() []FaultKind {
+	type ops = []faultfs.Op
+	return []FaultKind{
+		{Name: "before", family: "change", rule: faultfs.Rule{Ops: faultfs.Changes}},
+		{Name: "after", family: "change", rule: faultfs.Rule{Ops: faultfs.Changes, When: faultfs.After}},
+		{Name: "middle", family: "middle", rule: faultfs.Rule{Ops: ops{faultfs.Write, faultfs.Truncate, faultfs.Preallocate, faultfs.Punch, faultfs.LockWrite}, When: faultfs.Middle}},
+		{Name: "ever", family: "change", rule: faultfs.Rule{Ops: faultfs.Changes, Times: faultfs.Forever}},
+		{Name: "full", family: "full", rule: faultfs.Rule{Ops: takesSpace, Times: fullFor, Err: faultfs.ErrSpace}},
+		{Name: "full-middle", family: "middle", rule: faultfs.Rule{Ops: ops{faultfs.Write}, When: faultfs.Middle, Err: faultfs.ErrSpace}},
+		{Name: "full-ever", family: "full", rule: faultfs.Rule{Ops: takesSpace, Times: faultfs.Forever, Err: faultfs.ErrSpace}},
+		{Name: "full-sync", family: "sync", rule: faultfs.Rule{Ops: ops{faultfs.Sync, faultfs.SyncDir}, Err: faultfs.ErrSpace}},
+		{Name: "hidden", family: "sync", rule: faultfs.Rule{Ops: ops{faultfs.Sync}, Loss: faultfs.Hidden}},
+		{Name: "gone", family: "sync", rule: faultfs.Rule{Ops: ops{faultfs.Sync}, Loss: faultfs.Gone}},
+		{Name: "read", family: "read", rule: faultfs.Rule{Ops: ops{faultfs.Read}}, reads: true},
+		{Name: "read-middle", family: "read", rule: faultfs.Rule{Ops: ops{faultfs.Read}, When: faultfs.Middle}, reads: true},
+		{Name: "look", family: "look", rule: faultfs.Rule{Ops: faultfs.Looks}, reads: true},
+		{Name: "close", family: "close", rule: faultfs.Rule{Ops: ops{faultfs.Close, faultfs.Unlock}}, reads: true},
+	}
+}
+
+// Faults fails calls of the disk, one a run: every call of a trace, in every way.
+//
+// The trace is Steps steps of a history, beginning behind the first Prelude ones: with the opening of what a kill left there, or with the
+// making of the store. It writes more and reads less than other histories.
 type Faults struct {
 	Settings Settings
+	Prelude  int
 	Steps    int
-	// Full makes the disk full: the chosen change and the next few of those that take space fail with ErrNoSpace. Else the chosen
-	// change fails with another error, once.
-	Full bool
 }
 
 // FaultCounts are how much Faults did.
 type FaultCounts struct {
 	Runs     int64
+	Met      int64 // runs in which a call of the disk failed
 	Poisoned int64 // stores that were read-only from the fault on
 	Refused  int64 // calls that failed and could be made again
-	Unseen   int64 // runs in which no call failed
+	Unseen   int64 // of those that met it, runs in which no call of the store failed
 }
 
 // Add sums two up.
 func (c *FaultCounts) Add(o FaultCounts) {
 	c.Runs += o.Runs
+	c.Met += o.Met
 	c.Poisoned += o.Poisoned
 	c.Refused += o.Refused
 	c.Unseen += o.Unseen
 }
 
-// The errors of a broken and of a full disk, as package vfs gives them.
-var (
-	errInjected error = syscall.EIO
-	errFull           = fmt.Errorf("%w: %w", oribi.ErrNoSpace, syscall.ENOSPC)
-)
-
-const fullFor = 3 // changes
-
-// Changes is how many changes of the disk the history makes without a fault.
-func (f Faults) Changes() (int, error) {
-	x := f.run(-1)
-	return x.trap.Changes(), x.r.Err
+// FaultTrace is the trace of Faults, ready to be run again and again.
+type FaultTrace struct {
+	f     Faults
+	image *vfs.Mem // what a kill behind the prelude left; nil = there is no prelude
+	model *Model
+	wall  *wall
+	pools map[string][][][]byte
+	calls map[string]int // by kind of fault: how many calls of the trace it can hit
 }
 
-// Run fails the n-th change. What must hold: the call that meets the fault says so; reads go on with the right answers; a store that
-// is poisoned takes nothing more, another one takes the same call again; all that was acknowledged is there after a reopening,
-// at most one batch more, and only the one whose commit failed.
-func (f Faults) Run(n int) (*Script, FaultCounts, error) {
-	x := f.run(n)
+// faultWeights are those of a history that meets each kind of write often.
+func faultWeights() []weighted {
+	return []weighted{{Write, 40}, {Ingest, 4}, {Get, 4}, {Find, 5}, {Count, 1}, {Flush, 8}, {Merge, 4}, {Compact, 2}, {Deltas, 4}, {Minor, 2}, {Major, 3},
+		{UndoGC, 1}, {Check, 1}, {Verify, 1}, {Reopen, 2}, {ReadOnly, 1}, {Kill, 2}, {Create, 1}, {Drop, 1}, {Alter, 3}}
+}
+
+// Trace makes the prelude, runs the trace once without a fault, and counts.
+func (f Faults) Trace() (*FaultTrace, error) {
+	t := &FaultTrace{f: f, wall: newWall(), calls: map[string]int{}}
+	if f.Prelude > 0 {
+		if err := t.prelude(); err != nil {
+			return nil, fmt.Errorf("before the trace: %w", err)
+		}
+	}
+	x := t.run(nil, 0)
+	if x.r.Err != nil {
+		return nil, fmt.Errorf("without a fault: %w", x.r.Err)
+	}
+	for _, k := range FaultKinds() {
+		t.calls[k.Name] = x.disk.Count(k.rule.Ops...)
+	}
+	return t, nil
+}
+
+func (t *FaultTrace) prelude() error {
+	o := t.f.Settings
+	o.NoCrashes = true
+	r := NewRunner(o)
+	g := NewGenerator(o)
+	g.weight = faultWeights()
+	for range t.f.Prelude {
+		if !r.Do(g.Next(r)) {
+			return r.Err
+		}
+	}
+	t.image, t.model, t.wall, t.pools = r.mem.Clone(), r.Model.clone(), r.wall.clone(), maps.Clone(g.pools)
+	r.Close()
+	return r.Err
+}
+
+// Fault is one fault in a trace: the n-th call that the kind can hit.
+type Fault struct {
+	Kind FaultKind
+	N    int
+}
+
+func (f Fault) String() string { return fmt.Sprintf("%s %d", f.Kind.Name, f.N) }
+
+// All are all faults that the trace can meet.
+func (t *FaultTrace) All() (all []Fault) {
+	for _, k := range FaultKinds() {
+		for n := range t.calls[k.Name] {
+			all = append(all, Fault{k, n})
+		}
+	}
+	return all
+}
+
+// Rotated are as many of them as hit every call with one kind of each family: of those that fail all changes, of those of a full disk, of
+// lost syncs, of reads, the kinds take turns.
+func (t *FaultTrace) Rotated(turn uint64) (some []Fault) {
+	size := map[string]uint64{}
+	place := map[string]uint64{}
+	for _, k := range FaultKinds() {
+		place[k.Name] = size[k.family]
+		size[k.family]++
+	}
+	for _, f := range t.All() {
+		if family := f.Kind.family; (uint64(f.N)+turn)%size[family] == place[f.Kind.Name] {
+			some = append(some, f)
+		}
+	}
+	return some
+}
+
+// Run fails the n-th call that a kind of fault can hit. What must hold: whatever call of the store meets the fault says so, or nothing is
+// lost by it; reads go on with the right answers; a store that is poisoned takes nothing more, another one takes the same call again; when
+// it is closed no file of it is open; all that was acknowledged is there after a kill and a power cut, at most one batch more, and only the one
+// whose commit failed; and what is found after the kill a power cut does not take.
+func (t *FaultTrace) Run(f Fault) (*Script, FaultCounts, error) {
+	x := t.run(&f.Kind, f.N)
 	x.counts.Runs++
-	if !x.told {
-		x.counts.Unseen++
+	if x.met() {
+		x.counts.Met++
+		if !x.told {
+			x.counts.Unseen++
+		}
+	}
+	if x.r.Err == nil {
+		if err := x.recover(); err != nil {
+			x.r.Err = fmt.Errorf("after the fault: %w", err)
+		}
 	}
 	if x.r.Err != nil {
-		return x.r.Script, x.counts, x.r.Err
-	}
-	if err := x.recover(); err != nil {
-		return x.r.Script, x.counts, fmt.Errorf("after the fault: %w", err)
+		c, _ := x.fault.First()
+		return x.r.Script, x.counts, fmt.Errorf("fault %v, %s %s: %w", f, c.Op, c.Name, x.r.Err)
 	}
 	return x.r.Script, x.counts, nil
-}
-
-type faultRun struct {
-	f        Faults
-	at       int
-	r        *Runner
-	mem      *vfs.Mem
-	trap     *Trap
-	fired    bool
-	poisoned bool
-	told     bool // a call has failed with the fault
-	where    string
-	counts   FaultCounts
-}
-
-func (f Faults) run(n int) *faultRun {
-	x := &faultRun{f: f, at: n, mem: vfs.NewMem()}
-	x.trap = &Trap{FS: x.mem, Before: x.fail}
-	o := f.Settings
-	o.NoCrashes = true
-	x.r = newRunner(o, x.mem, func(vfs.FS) vfs.FS { return x.trap })
-	if x.r.Err != nil {
-		if x.fired {
-			x.r.Err = x.explained(x.r.Err)
-		}
-		return x
-	}
-	g := NewGenerator(o)
-	for range f.Steps {
-		st := g.Next(x.r)
-		if x.fired && x.r.store == nil || !x.step(st) {
-			break
-		}
-	}
-	x.close()
-	return x
-}
-
-// fail is called before each change of the disk.
-func (x *faultRun) fail(c Change) error {
-	switch {
-	case x.at < 0 || c.N < x.at:
-		return nil
-	case x.f.Full && c.N < x.at+fullFor && (c.Op == "write" || c.Op == "preallocate" || c.Op == "create" || c.Op == "mkdir"):
-		x.fired = true
-		x.where = c.Op + " " + c.Name
-		return fmt.Errorf("%s: %w", c.Name, errFull)
-	case !x.f.Full && c.N == x.at:
-		x.fired = true
-		x.where = c.Op + " " + c.Name
-		return fmt.Errorf("%s: %w", c.Name, errInjected)
-	}
-	return nil
-}
-
-// step carries a step out that may meet the fault; false when the run is over.
-func (x *faultRun) step(st Step) bool {
-	r := x.r
-	r.Script.Steps = append(r.Script.Steps, st)
-	err := r.try(&st)
-	switch {
-	case err == nil && x.poisoned && changes(&st) && r.Model.Tables[st.Table] != nil:
-		err = fmt.Errorf("it succeeds on a poisoned store")
-	case err == nil:
-		return true
-	case !x.fired:
-	case st.Kind == Get || st.Kind == Find || st.Kind == Count || st.Kind == Check:
-		// A read behind all that is visible waits for the batch that will never be.
-		if st.Read.AsOf && st.Read.At > r.Model.newest() && errors.Is(err, oribi.ErrPoisoned) {
-			return true
-		}
-	case st.Kind == Reopen || st.Kind == ReadOnly:
-		// Whether Close or Open met the fault: the store is not open, or has to be closed once more.
-		if err = x.explained(err); err == nil {
-			x.close()
-			return false
-		}
-	default:
-		if err = x.explained(err); err == nil {
-			return x.again(&st)
-		}
-	}
-	r.Err = fmt.Errorf("step %d, %s %s, fault at change %d, %s: %w", len(r.Script.Steps), st.Kind, st.Table, x.at, x.where, err)
-	return false
-}
-
-// changes tells whether a step has to fail on a poisoned store.
-func changes(st *Step) bool {
-	switch st.Kind {
-	case Create, Drop, Alter, Ingest, Flush, Compact, Deltas, Minor, Major, UndoGC:
-		return true
-	}
-	return false
-}
-
-// explained takes errors that the fault accounts for: those that wrap it, or its consequence.
-func (x *faultRun) explained(err error) error {
-	cause := errInjected
-	if x.f.Full {
-		cause = errFull
-	}
-	if errors.Is(err, cause) || errors.Is(err, oribi.ErrPoisoned) {
-		x.told = true
-		return nil
-	}
-	return err
-}
-
-// again goes on after a step that failed: on a poisoned store with what is left to do there, else with the same step.
-func (x *faultRun) again(st *Step) bool {
-	r := x.r
-	if cause := r.store.Poisoned(); cause != nil {
-		if !x.poisoned {
-			x.poisoned = true
-			x.counts.Poisoned++
-		}
-		return true
-	}
-	x.counts.Refused++
-	for tries := 0; ; tries++ {
-		// Nothing was changed: the batch is not in flight any more, the table is as it was.
-		r.state.Lock()
-		r.inFlight, r.unsure, r.altering = nil, "", nil
-		r.state.Unlock()
-		err := r.try(st)
-		if err == nil {
-			return true
-		}
-		if x.explained(err) != nil || tries > 2*fullFor {
-			r.Err = fmt.Errorf("step %d, %s, once more after a fault at change %d, %s: %w", len(r.Script.Steps), st.Kind, x.at, x.where, err)
-			return false
-		}
-		if r.store.Poisoned() != nil {
-			return x.again(st)
-		}
-	}
-}
-
-// close closes the store. After the fault its error may be anything that the fault accounts for.
-func (x *faultRun) close() {
-	if x.r.store == nil {
-		return
-	}
-	err := x.r.store.Close()
-	if x.fired && err != nil {
-		err = x.explained(err)
-	}
-	if x.r.Err == nil && err != nil {
-		x.r.Err = fmt.Errorf("close: %w", err)
-	}
-	x.r.store = nil
-}
-
-// recover opens what a kill and what a power cut leaves of the store.
-func (x *faultRun) recover() error {
-	for _, kind := range []Kind{Kill, Cut} {
-		m := x.r.Model.clone()
-		image, least := x.mem.Clone(), len(m.Commits)
-		if kind == Cut {
-			image, least = x.mem.Crash(), m.Durable
-		}
-		p := &picture{model: m, image: image, least: least, inFlight: x.r.inFlight.rebase(m), unsure: x.r.unsure, altering: x.r.altering, alteredFrom: x.r.alteredFrom, settings: x.r.Script.Settings, wall: x.r.wall}
-		if err := p.format(); err != nil {
-			return fmt.Errorf("%s: %w", kind, err)
-		}
-		r, err := p.recover()
-		if err != nil {
-			return fmt.Errorf("%s: %w", kind, err)
-		}
-		if r.Do(Step{Kind: Verify}); r.Err != nil {
-			return fmt.Errorf("%s: %w", kind, r.Err)
-		}
-		r.Close()
-	}
-	return nil
-}
-
-// format finishes a store whose making met the fault.
-func (p *picture) format() error {
-	r := &Runner{Script: &Script{Settings: p.settings}, Model: p.model, dir: Dir, disk: p.image, mem: p.image, wall: p.wall, ctx: background}
-	opts := r.options(p.image)
-	opts.ErrorIfMissing = true
-	s, err := oribi.Open(Dir, opts)
-	switch {
-	case errors.Is(err, oribi.ErrNotStore) && len(p.model.Tables) == 0 && p.model.Durable == 0:
-		s, err = oribi.Open(Dir, r.options(p.image))
-	}
-	if err != nil {
-		return err
-	}
-	return s.Close()
 }

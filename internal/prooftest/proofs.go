@@ -147,23 +147,37 @@ func damageOne(seed uint64, _ string) Result {
 		{c.Errors, "reads refused"}, {c.Answered, "answered"}}}
 }
 
-// faultsOne fails up to 50 of a history's changes, one a run; the disk is full in every other seed.
-func faultsOne(seed uint64, _ string) Result {
-	f := Faults{Settings: SmallSettings(seed), Steps: 50, Full: seed%2 == 1}
+// RandomFaults makes the trace of a seed.
+func RandomFaults(seed uint64) Faults {
+	f := Faults{Settings: SmallSettings(seed), Steps: 14}
 	f.Settings.Background = false
-	changes, err := f.Changes()
+	if r := newRand(seed ^ 0xfa17); r.IntN(4) > 0 {
+		f.Prelude = r.IntN(1000)
+	}
+	return f
+}
+
+// faultSlices is how many seeds share a trace.
+const faultSlices = 8
+
+// faultsOne fails every call of a trace in every way, one a run: all of that with faultSlices seeds in a row.
+func faultsOne(seed uint64, _ string) Result {
+	trace, err := RandomFaults(seed / faultSlices).Trace()
 	if err != nil {
 		return Result{Err: err}
 	}
-	var total FaultCounts
+	var c FaultCounts
 	tallies := func() []Tally {
-		return []Tally{{1, "histories"}, {total.Runs, "faults"}, {total.Poisoned, "poisoned"}, {total.Refused, "calls made again"}, {total.Unseen, "unseen"}}
+		return []Tally{{c.Runs, "faults"}, {c.Poisoned, "poisoned"}, {c.Refused, "calls made again"}, {c.Unseen, "unseen"}}
 	}
-	for _, n := range rand.New(rand.NewPCG(seed, 2)).Perm(changes)[:min(changes, 50)] {
-		script, counts, err := f.Run(n)
-		total.Add(counts)
+	for i, f := range trace.All() {
+		if uint64(i)%faultSlices != seed%faultSlices {
+			continue
+		}
+		script, counts, err := trace.Run(f)
+		c.Add(counts)
 		if err != nil {
-			return Result{Err: fmt.Errorf("fault at change %d: %w", n, err), Script: script, Tallies: tallies()}
+			return Result{Err: err, Script: script, Tallies: tallies()}
 		}
 	}
 	return Result{Tallies: tallies()}
