@@ -1,0 +1,56 @@
+package arena
+
+import "sync"
+
+// journalChunk is how many records a Journal takes memory for at once.
+const journalChunk = 256
+
+// Journal is a list of small records without pointers, in the order in which they were added. Any number of goroutines may add and
+// read; a record does not change once it is there.
+type Journal[T any] struct {
+	bytes int64 // of a record
+	grow  func(n int64)
+
+	mu     sync.Mutex
+	chunks [][]T // all full but the last
+}
+
+// NewJournal makes an empty one of records of the given size. grow is told of the bytes that it takes, and on Release of as many given
+// back; nil tells nobody.
+func NewJournal[T any](recordBytes int64, grow func(n int64)) *Journal[T] {
+	if grow == nil {
+		grow = func(int64) {}
+	}
+	return &Journal[T]{bytes: recordBytes, grow: grow}
+}
+
+// Add puts a record at the end.
+func (j *Journal[T]) Add(rec T) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	last := len(j.chunks) - 1
+	if last < 0 || len(j.chunks[last]) == journalChunk {
+		j.chunks = append(j.chunks, make([]T, 0, journalChunk))
+		j.grow(journalChunk * j.bytes)
+		last++
+	}
+	j.chunks[last] = append(j.chunks[last], rec)
+}
+
+// Next is some of the records from position i on, none when there is no more. They must not be written to.
+func (j *Journal[T]) Next(i int) []T {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if i/journalChunk >= len(j.chunks) {
+		return nil
+	}
+	return j.chunks[i/journalChunk][i%journalChunk:]
+}
+
+// Release tells grow that the memory is given back. Nothing may be added after it. May be called twice.
+func (j *Journal[T]) Release() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.grow(-int64(len(j.chunks)) * journalChunk * j.bytes)
+	j.chunks = nil
+}
