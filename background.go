@@ -218,7 +218,8 @@ func (s *Store) makeRoom(ctx context.Context, b *Batch) error {
 		return nil
 	}
 	flush := func(t *Table) error {
-		_, err := t.tab.Flush(ctx)
+		// Many may have come here while a flush was under way, which most often is enough.
+		err := t.tab.FlushIf(ctx, over)
 		if errors.Is(err, fault.ErrNotFound) {
 			return nil
 		}

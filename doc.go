@@ -35,8 +35,8 @@
 //
 // Store, Table and TableOf are safe for concurrent use. A Batch is for one goroutine at a time, as is what Scan returns. A
 // scan sees one snapshot from its first step to its last; flushes and compactions meanwhile do not disturb it. Readers are
-// never held. A table's writers are held by a flush, a merging compaction and an Alter while they run, by a delta compaction while it
-// is committed, by an ingest at its very end. Close waits for running calls; a scan that is between two steps gets
+// never held. A table's writers are held by flushes and compactions while these are committed, by an ingest at its very end, by an Alter while it
+// writes the last of memory. When memory is at its limit, writers wait for the flush of their table. Close waits for running calls; a scan that is between two steps gets
 // ErrClosed at its next.
 //
 // Options.Listener is called when the locks of the event's table are free again: it may do with the store what it likes, save
@@ -66,8 +66,8 @@
 // Locks are taken in this order, and none while one further down is held:
 //
 //	tablet work          one flush or compaction of a table, or end of an ingest, at a time
-//	tablet gate          shared from resolve to apply, exclusive in flush, merging compaction, the commit of a delta compaction, drop and the end of an ingest; of several
-//	                     tables in the order of their numbers
+//	tablet gate          shared from resolve to apply, exclusive when a flush or merging compaction begins, in its commit and that of a delta
+//	                     compaction, in Alter, drop and the end of an ingest; of several tables in the order of their numbers
 //	tablet row stripes   in rising order; of several tables in the order of their numbers
 //	Store.metaMu         one metadata commit at a time, from the finding of log_start to publication in memory
 //	Store.tablesMu       the map of tables
@@ -76,6 +76,7 @@
 //
 // The locks of the log, the block manager, the publisher, the holds of history, the clock and the cache lie below all of these. Calls are counted in and out of
 // the store, which is no lock: Close waits for those inside. A write batch waits for its turn to be published with no lock held. A
-// flush waits for that of others with work and gate held: no write batch that has entered the log takes one of these, and an ingest
-// that has holds its own. It still has to take metaMu: nobody waits for publication who holds that.
+// flush waits for that of others with work held, an Alter and an ingest with the gate too: no write batch that has entered the log takes one of
+// these, and an ingest that has holds its own. They still have to take metaMu: nobody waits for publication who holds that. Nobody takes a
+// gate who holds metaMu: a batch that has one table's gate and waits for another's, held by somebody who waits for metaMu, would close a circle.
 package oribi

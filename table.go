@@ -225,8 +225,8 @@ func (t *Table) Properties() Properties {
 // CompactionResult tells what a flush or compaction did.
 type CompactionResult = tablet.Result
 
-// Flush writes what the table holds in memory to disk: new rows to rowsets, changes to delta files. The table's writers
-// wait meanwhile, readers do not. Errors: ctx's; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed.
+// Flush writes what the table holds in memory to disk: new rows to rowsets, changes to delta files. What is
+// written meanwhile stays in memory; the table's writers wait for the metadata commit at the end, readers for nothing. Errors: ctx's; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed.
 func (t *Table) Flush(ctx context.Context) error {
 	_, err := t.FlushResult(ctx)
 	return err

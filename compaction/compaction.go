@@ -9,10 +9,10 @@
 // Delta compactions rewrite files of one rowset whose rows keep their IDs: Minor makes one redo file of several, Major brings the redos
 // of some columns into the base, DropUndos leaves out undo files that history no longer holds. PickDeltas says which is due.
 //
-// Run reads immutable or frozen inputs and is for one goroutine. Source: tablet spec §13.
+// Run reads inputs that give the rows as of one moment, whatever is written meanwhile, and is for one goroutine. Source: tablet spec §13.
 //
-// Simpler than Kudu: the caller holds back the table's writers while Run is at work for it, so that there is no second phase that carries
-// over changes made meanwhile; the cost is that writers of that table wait. Delta compactions see files only, so their writers go on.
+// Simpler than Kudu: there is no second phase here, in which inputs are read again for what came meanwhile. The stores note such changes,
+// and the caller carries them over.
 package compaction
 
 import (

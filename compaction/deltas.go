@@ -92,7 +92,7 @@ func DropUndos(s *rowset.State, floor mvcc.Timestamp) *meta.RowSet {
 // Gone tells that no read at floor or later sees a row of the rowset: all were deleted at or below the floor, and files have it.
 // Nothing can happen to such a rowset any more. Source: tablet spec §14.5.
 func Gone(s *rowset.State, floor mvcc.Timestamp) bool {
-	return s.Meta.LiveRows == 0 && s.Deltas.Mem == nil && s.Deltas.MaxTimestamp() <= floor
+	return s.Meta.LiveRows == 0 && s.Deltas.Mem.Empty() && s.Deltas.MaxTimestamp() <= floor
 }
 
 // UpdatedColumns is the indexes in the schema of the columns that redos in files change, rising.

@@ -263,7 +263,12 @@ func TestARowSetIsGoneWhenItsLastDeleteIsOld(t *testing.T) {
 	if Gone(dead.State(), 10) {
 		t.Error("a rowset with a live row is gone")
 	}
-	state.Deltas = &delta.Tracker{Redo: state.Deltas.Redo, Mem: delta.NewMemStore(nil)}
+	mem := delta.NewMemStore(nil)
+	state.Deltas = &delta.Tracker{Redo: state.Deltas.Redo, Mem: mem}
+	if !Gone(state, 10) {
+		t.Error("a store without a change keeps a rowset")
+	}
+	mem.Apply(1, 7, 7, only(change.Update, 11, 2))
 	if Gone(state, 10) {
 		t.Error("a rowset with changes in memory is gone")
 	}
@@ -359,7 +364,7 @@ func (t *table) flushDeltas(i int) error {
 	cut := mvcc.Timestamp(t.r.IntN(int(t.end) + 1))
 	out := deltaFile{creation: t.disk}
 	var late []change.Delta
-	err := mem.Each(func(x change.Delta) error {
+	err := mem.Each(mvcc.Max, func(x change.Delta) error {
 		if x.TS >= cut {
 			late = append(late, x)
 			return nil

@@ -24,8 +24,10 @@ import (
 // numbers to keep apart the changes of one batch. The cost: all changes of a row are reached through it.
 type MemStore struct {
 	changes *arena.Arena // links; filled under mu, read without it
+	grow    func(n int64)
 
 	mu       sync.RWMutex
+	noted    *arena.Journal[note] // of what is applied from some moment on; nil: nobody wants to know
 	rows     *btree.BTreeG[memRow]
 	firstLSN uint64
 	count    int
@@ -48,6 +50,7 @@ const memTreeDegree = 32
 func NewMemStore(grow func(n int64)) *MemStore {
 	return &MemStore{
 		changes: arena.New(grow),
+		grow:    grow,
 		rows:    btree.NewG(memTreeDegree, func(a, b memRow) bool { return a.row < b.row }),
 		minTS:   mvcc.Max,
 	}
@@ -72,6 +75,9 @@ func (m *MemStore) Apply(row batch.Ordinal, ts mvcc.Timestamp, lsn uint64, list 
 	}
 	newest := addLink(m.changes, old.newest, ts, list)
 	m.rows.ReplaceOrInsert(memRow{row, newest})
+	if m.noted != nil {
+		m.noted.Add(note{row, newest, lsn})
+	}
 
 	if m.count == 0 || lsn < m.firstLSN {
 		m.firstLSN = lsn // writers of different rows may come in any order
@@ -97,6 +103,9 @@ func (m *MemStore) Len() int {
 	return m.count
 }
 
+// Empty tells that the store holds no change. A nil store is empty.
+func (m *MemStore) Empty() bool { return m == nil || m.Len() == 0 }
+
 // Bytes is the memory taken for changes, without the tree over the rows.
 func (m *MemStore) Bytes() int64 { return m.changes.Size() }
 
@@ -117,6 +126,7 @@ func (m *MemStore) MaxTimestamp() mvcc.Timestamp {
 // Release tells grow that the memory is given back. Nothing may be applied after it; readers that are
 // still there may go on. May be called twice.
 func (m *MemStore) Release() {
+	m.StopNoting()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.changes.Release()
@@ -173,17 +183,17 @@ func (m *MemStore) appendRows(dst []memRow, from batch.Ordinal, to uint64) []mem
 	return dst
 }
 
-// Each hands every change to yield, by row, a row's changes oldest first: the order of a REDO file. It
+// Each hands every change below a timestamp to yield, by row, a row's changes oldest first: the order of a REDO file. It
 // stops at the first error and returns it. Lists are read-only and hold as long as they are referenced.
 //
-// It is meant for a frozen store; of changes applied meanwhile it may hand out some and not others.
-func (m *MemStore) Each(yield func(change.Delta) error) error {
+// All changes below it have been applied; what is applied meanwhile is at or above it.
+func (m *MemStore) Each(before mvcc.Timestamp, yield func(change.Delta) error) error {
 	var rows []memRow
 	var changes []change.Delta
 	for from, more := uint64(0), true; more; {
 		rows, more = m.appendSome(rows[:0], from, batch.WindowRows)
 		for _, r := range rows {
-			changes = appendChanges(changes[:0], m.changes, uint32(r.row), r.newest)
+			changes = appendChanges(changes[:0], m.changes, uint32(r.row), newestBefore(m.changes, r.newest, before))
 			for _, d := range changes {
 				if err := yield(d); err != nil {
 					return err

@@ -152,7 +152,7 @@ func TestEachHandsOutChangesInFileOrder(t *testing.T) {
 	m.Apply(maxRow, 99, lsn, drop()) // the last row that there can be
 	var last change.Delta
 	n := 0
-	err := m.Each(func(d change.Delta) error {
+	err := m.Each(mvcc.Max, func(d change.Delta) error {
 		if n > 0 && (d.Row < last.Row || d.Row == last.Row && intOf(last.List[3:]) != 0) {
 			t.Fatalf("row %d %x behind row %d %x", d.Row, d.List, last.Row, last.List)
 		}
@@ -164,7 +164,7 @@ func TestEachHandsOutChangesInFileOrder(t *testing.T) {
 		t.Errorf("%d changes, error %v", n, err)
 	}
 	stop := errors.New("enough")
-	if err := m.Each(func(change.Delta) error { return stop }); err != stop {
+	if err := m.Each(mvcc.Max, func(change.Delta) error { return stop }); err != stop {
 		t.Errorf("Each returned %v, want the error of yield", err)
 	}
 }

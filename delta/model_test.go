@@ -460,7 +460,7 @@ func TestFlushKeepsEveryChange(t *testing.T) {
 			t.Skip()
 		}
 		var held []change.Delta
-		if err := m.Each(func(d change.Delta) error { held = append(held, d); return nil }); err != nil {
+		if err := m.Each(mvcc.Max, func(d change.Delta) error { held = append(held, d); return nil }); err != nil {
 			t.Fatal(err)
 		}
 		sink, stats := writeFile(t, held, false)

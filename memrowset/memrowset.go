@@ -66,6 +66,7 @@ type MemRowSet struct {
 	arena *arena.Arena
 
 	probes probes
+	noted  atomic.Pointer[arena.Journal[note]] // changes since Freeze; nil before
 
 	rows     atomic.Int64 // in the tree, ghosts among them
 	live     atomic.Int64
@@ -94,6 +95,7 @@ func (m *MemRowSet) Layout() *change.Layout { return m.layout }
 // Insert adds a row, which was inserted at ts by the log record lsn. key and row, an image by Layout, are copied.
 // The key is absent, or a ghost, which then gets a REINSERT. A live key is an error of the program: it panics.
 func (m *MemRowSet) Insert(key []byte, ts mvcc.Timestamp, lsn uint64, row []byte) {
+	m.checkOpen()
 	if m.ghosts.Load() > 0 {
 		// A ghost of this key was counted before its deleter let go of the row's lock.
 		if ref := m.find(key); ref != 0 {
@@ -117,6 +119,7 @@ func (m *MemRowSet) Insert(key []byte, ts mvcc.Timestamp, lsn uint64, row []byte
 // InsertMany is Insert of rows[i] under keys[i] for all i, all at ts and lsn: one write batch. The keys are distinct; they may
 // come in any order, rising ones cost least. Locks are taken and memory is found once for many rows.
 func (m *MemRowSet) InsertMany(keys [][]byte, ts mvcc.Timestamp, lsn uint64, rows [][]byte) {
+	m.checkOpen()
 	if m.ghosts.Load() > 0 {
 		for i, key := range keys {
 			m.Insert(key, ts, lsn, rows[i])
@@ -183,6 +186,9 @@ func (m *MemRowSet) Mutate(key []byte, ts mvcc.Timestamp, lsn uint64, list chang
 		panic(fmt.Sprintf("memrowset: mutation %x of key %x", list, key))
 	}
 	m.note(ts, lsn)
+	if noted := m.noted.Load(); noted != nil {
+		noted.Add(note{ref, m.newest(ref), lsn})
+	}
 	return true
 }
 
@@ -233,7 +239,7 @@ func (m *MemRowSet) Len() int { return int(m.rows.Load()) }
 // LiveRows is the number of rows whose newest change is no DELETE.
 func (m *MemRowSet) LiveRows() int64 { return m.live.Load() }
 
-// Bytes is the memory that the set takes: what grow was told.
+// Bytes is the memory that the set takes: what grow was told, save of the list of changes since Freeze.
 func (m *MemRowSet) Bytes() int64 {
 	return m.arena.Size() + m.rows.Load()/treeGrowRows*(treeGrowRows*treeRowBytes)
 }
@@ -247,6 +253,9 @@ func (m *MemRowSet) MaxTimestamp() mvcc.Timestamp { return mvcc.Timestamp(m.maxT
 // Release tells grow that the memory is given back. No change may come after it; readers may go on: what they hold stays until
 // they let go. It may be called once.
 func (m *MemRowSet) Release() {
+	if noted := m.noted.Load(); noted != nil {
+		noted.Release()
+	}
 	m.grow(m.arena.Size() - m.Bytes())
 	m.arena.Release()
 }

@@ -359,7 +359,7 @@ func increment(b []byte) bool {
 func (d *DiskRowSet) Live(row batch.Ordinal) (bool, error) { return d.Tracker().Live(row) }
 
 // Apply adds a change to the delta mem store, which is made by the first one.
-// The caller holds the row's lock and keeps flushes of the table away.
+// The caller holds the row's lock and keeps the store from being replaced meanwhile.
 func (d *DiskRowSet) Apply(row batch.Ordinal, ts mvcc.Timestamp, lsn uint64, list change.List) {
 	t := d.Tracker()
 	if t.Mem == nil {
@@ -377,6 +377,14 @@ func (d *DiskRowSet) makeMem() *delta.Tracker {
 		d.state.Store(&State{Meta: d.Stored(), Deltas: &t})
 	}
 	return d.Tracker()
+}
+
+// NoteChanges has the delta mem store, which is made if there is none, keep a list of what is applied from here on.
+// The caller keeps writers of the table away.
+func (d *DiskRowSet) NoteChanges() *delta.MemStore {
+	m := d.makeMem().Mem
+	m.NoteChanges()
+	return m
 }
 
 // Get appends the cells cols of the row with an encoded key, as of a snapshot, to dst; nil for NULL. found is false, and dst as it
@@ -418,6 +426,18 @@ func (d *DiskRowSet) appendCells(dst [][]byte, row batch.Ordinal, image []byte, 
 		dst = append(dst, cell)
 	}
 	return dst, nil
+}
+
+// Key is the encoded key of a row. Errors: ErrCorrupt.
+func (d *DiskRowSet) Key(row batch.Ordinal) ([]byte, error) {
+	cells := make([][]byte, d.Schema.Keys)
+	for i := range cells {
+		var err error
+		if cells[i], err = d.cell(row, i); err != nil {
+			return nil, err
+		}
+	}
+	return d.encoder.AppendKey(nil, cells), nil
 }
 
 // cell reads one cell of the base data.

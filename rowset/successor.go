@@ -1,6 +1,9 @@
 package rowset
 
-import "github.com/oribi-db/oribi/internal/meta"
+import (
+	"github.com/oribi-db/oribi/delta"
+	"github.com/oribi-db/oribi/internal/meta"
+)
 
 // Successor opens m, another metadata row of the same rows, as the rowset that is to take d's place: row IDs are the same, so the delta
 // mem store of d, if there is one, becomes that of both. Readers of d go on with the files that they know.
@@ -14,9 +17,14 @@ func (d *DiskRowSet) Successor(m *meta.RowSet) (*DiskRowSet, error) {
 	}
 	n.encoder, n.layout = d.encoder, d.layout // base rows in the cache are known by their layout
 	if mem := d.Tracker().Mem; mem != nil {
-		t := *n.Tracker()
-		t.Mem = mem
-		n.SetStores(m, &t)
+		n.Adopt(mem)
 	}
 	return n, nil
+}
+
+// Adopt gives the rowset, which nobody else knows yet, a delta mem store.
+func (d *DiskRowSet) Adopt(mem *delta.MemStore) {
+	t := *d.Tracker()
+	t.Mem = mem
+	d.SetStores(d.Stored(), &t)
 }

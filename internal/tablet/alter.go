@@ -7,15 +7,15 @@ import (
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/meta"
-	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
 )
 
 // Alter changes the table's schema and settings: edit gets a copy of the metadata row and changes Schema, NextColumnID, HistorySec and
-// Comment; what it refuses changes nothing. Writers of the table wait meanwhile, readers go on with the schema that they began with.
+// Comment; what it refuses changes nothing. Readers go on with the schema that they began with. Writers of the table wait while the last
+// of memory is written and committed, 1 MiB or so; a schema changes seldom, and they would have to begin again with the new one anyway.
 //
-// What memory holds goes to files first, in the same metadata commit as the new row. So all that the log has of an older schema is
+// What memory holds goes to files first, at the latest in the metadata commit of the new row. So all that the log has of an older schema is
 // in files, which go by column IDs, and replay never has to turn an old operation into a new one:
 //
 //	log      ── 0 0 0 0 ──┤ alter ├── 1 1 1 ──    schema versions
@@ -36,25 +36,25 @@ func (t *Tablet) alter(ctx context.Context, edit func(row *meta.Table) error) er
 		return err
 	}
 	row.SchemaVersion++
-	r, err := t.freeze(ctx)
+	if err := t.flushBefore(ctx); err != nil {
+		return err
+	}
+	r, err := t.hold(ctx)
 	if err != nil {
 		return err
 	}
 	defer r.thaw()
+	r.takeMemory()
 	r.confirm = true // no log tells of a schema change again
 	r.altered, r.shape = &row, newShape(row.Schema, row.SchemaVersion)
 	r.mem, r.floor = t.newMem(r.shape), r.old.floor
-	if r.old.mem.Len() > 0 {
+	if r.frozen != nil {
 		r.event.Kind, r.event.Why = compaction.Flush, "the schema changes"
 		r.floor = t.opts.Store.HistoryFloor(t, longer(old.HistorySec, row.HistorySec))
-		err = r.write(ctx, []compaction.Input{&memInput{it: r.old.mem.Histories(mvcc.Max)}})
-	} else if r.old.firstLSN() != NoLSN {
+	} else if len(r.flushed) > 0 {
 		r.event.Kind, r.event.Why = compaction.DeltaFlush, "the schema changes"
 	}
-	if err == nil {
-		err = r.writeDeltas()
-	}
-	if err == nil {
+	if err = r.writeMemory(ctx); err == nil {
 		err = r.commit()
 	}
 	if r.event.Kind != "" {
@@ -62,6 +62,23 @@ func (t *Tablet) alter(ctx context.Context, edit func(row *meta.Table) error) er
 	}
 	if err == nil {
 		r.old.keepFiles(r.old.tree.Sets)
+	}
+	return err
+}
+
+// heldBytes is how much of memory an Alter writes with writers held, at most, or what comes while it flushes the rest.
+const heldBytes = 1 << 20
+
+// flushBefore flushes what an Alter should not keep writers waiting for, and what an earlier flush has left: that is of another moment.
+func (t *Tablet) flushBefore(ctx context.Context) error {
+	l, err := t.acquire()
+	if err != nil {
+		return err
+	}
+	left := l.frozen != nil
+	l.release()
+	if mem, deltas := t.MemBytes(); left || mem+deltas > heldBytes {
+		_, err = t.flush(ctx)
 	}
 	return err
 }

@@ -62,8 +62,8 @@ func (w *Write) check(i int, p place, again bool) error {
 // cellsAt is all cells of the newest applied state of a row, which is live at p.
 func (w *Write) cellsAt(key []byte, p place) ([][]byte, error) {
 	shape := w.layout.shape
-	if p.set == nil {
-		row, _ := w.layout.mem.NewestRow(key)
+	if p.mem != nil {
+		row, _ := p.mem.NewestRow(key)
 		return shape.Layout.AppendCells(nil, row), nil
 	}
 	cells, _, err := p.set.Get(bloom.MakeProbe(key), mvcc.Max, shape.All, nil)

@@ -50,47 +50,6 @@ func (r *rewrite) swap(d *rowset.DiskRowSet) *meta.RowSet {
 	return nil
 }
 
-// shut takes the gate for the commit of a rewrite that did without, and goes by the layout that there is now. The rowsets that it
-// rewrites are in it still: only what holds the work lock replaces a rowset.
-func (r *rewrite) shut() error {
-	r.t.gate.Lock()
-	r.gated = true
-	l, err := r.t.acquire()
-	if err != nil {
-		return err
-	}
-	r.old.release()
-	r.old, r.mem = l, l.mem
-	return nil
-}
-
-// FlushDeltas writes every delta mem store to a delta file; the MemRowSet stays. Writers of the table wait meanwhile, readers do not.
-func (t *Tablet) FlushDeltas(ctx context.Context) (res Result, err error) {
-	t.alone(func() { res, err = t.flushDeltas(ctx) })
-	return res, err
-}
-
-func (t *Tablet) flushDeltas(ctx context.Context) (Result, error) {
-	r, err := t.freeze(ctx)
-	if err != nil {
-		return Result{}, err
-	}
-	defer r.thaw()
-	n := len(r.old.tree.Sets)
-	res := Result{RowSetsBefore: n, RowSetsAfter: n}
-	r.mem, r.floor = r.old.mem, r.old.floor
-	r.event.Kind, r.event.Why = compaction.DeltaFlush, "delta mem stores go to disk"
-	if err = r.writeDeltas(); err == nil && len(r.flushed) == 0 {
-		return res, nil
-	}
-	if err == nil {
-		err = r.commit()
-	}
-	r.tell(err)
-	res.BytesWritten = r.event.BytesWritten
-	return res, err
-}
-
 // CompactMinor makes one redo file of several in each rowset.
 func (t *Tablet) CompactMinor(ctx context.Context) (res Result, err error) {
 	return t.eachRowSet(func(id uint64) (int64, error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/memrowset"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/scan"
@@ -49,34 +50,39 @@ func (v View) Diff(req *scan.Request, to mvcc.Timestamp) *Diff {
 			sets = append(sets, []*rowset.DiskRowSet{set})
 		}
 	}
-	withMem := l.mem.MaxTimestamp() > after
-	groups := overlapping(sets, withMem)
+	var mems []*memrowset.MemRowSet
+	for _, m := range l.mems {
+		if m.MaxTimestamp() > after {
+			mems = append(mems, m)
+		}
+	}
+	groups := overlapping(sets, len(mems) > 0)
+	if len(groups) == 0 && len(mems) > 0 {
+		groups = append(groups, nil)
+	}
 	begin := func(snap mvcc.Timestamp) *side {
 		r := *req
 		r.Schema, r.Snapshot, r.Keys, r.Predicates = v.Schema, snap, true, nil
-		newMem := func() scan.Iterator {
-			m := l.newMemIterator(&r)
-			m.it.ChangedIn(after, to)
-			return m
+		var newMems []func() scan.Iterator
+		for _, mem := range mems {
+			newMems = append(newMems, func() scan.Iterator {
+				m := l.newMemIterator(mem, &r)
+				m.it.ChangedIn(after, to)
+				return m
+			})
 		}
-		if !withMem {
-			newMem = nil
-		}
-		return &side{it: inOrder(groups, newMem, changed, &r), cells: make([][]byte, len(r.Columns))}
+		return &side{it: inOrder(groups, newMems, changed, &r), cells: make([][]byte, len(r.Columns))}
 	}
 	d.before, d.after = begin(v.snap), begin(to+1)
 	return d
 }
 
-// inOrder chains the changed rows of groups of rowsets, which follow one another in key order, and of the MemRowSet unless newMem is nil.
-func inOrder(groups [][]*rowset.DiskRowSet, newMem func() scan.Iterator, changed map[*rowset.DiskRowSet]rowset.Changed, r *scan.Request) scan.Iterator {
-	if len(groups) == 0 && newMem != nil {
-		return newMem()
-	}
+// inOrder chains the changed rows of groups of rowsets, which follow one another in key order, each with those of MemRowSets.
+func inOrder(groups [][]*rowset.DiskRowSet, newMems []func() scan.Iterator, changed map[*rowset.DiskRowSet]rowset.Changed, r *scan.Request) scan.Iterator {
 	var chain []func() (scan.Iterator, error)
 	for _, g := range groups {
 		chain = append(chain, func() (scan.Iterator, error) {
-			return merge(g, newMem, func(d *rowset.DiskRowSet) (scan.Iterator, error) { return changed[d].NewIterator(r) }, r), nil
+			return merge(g, newMems, func(d *rowset.DiskRowSet) (scan.Iterator, error) { return changed[d].NewIterator(r) }, r), nil
 		})
 	}
 	return scan.Concat(chain...)

@@ -15,7 +15,7 @@ import (
 // RowHistory is the versions of one key's row, newest first. It goes by content: a timestamp counts if the chosen cells, or whether
 // there is a row, differ from just before it. So the answer does not depend on where flushes and compactions have put the versions.
 //
-// Each rowset that holds the key, and the MemRowSet, has a copy of the row with a past of its own; at most one is live at any time. All
+// Each rowset that holds the key, and each MemRowSet, has a copy of the row with a past of its own; at most one is live at any time. All
 // go back together:
 //
 //	MemRowSet            ghost ◀─ delete 9 ◀─ live ◀─ insert 8 ◀─ nothing
@@ -62,7 +62,11 @@ func (v View) History(key []byte, since mvcc.Timestamp, cols []int) (*RowHistory
 // collected may have reached one and not another.
 func (h *RowHistory) collect(v View, key []byte) error {
 	l := v.layout
-	if image, undo, redo := l.mem.History(key, v.snap); image != nil {
+	for _, m := range l.mems {
+		image, undo, redo := m.History(key, v.snap)
+		if image == nil {
+			continue
+		}
 		p, err := compaction.NewPast(v.Schema, v.Layout.AppendCells(nil, image), undo, redo)
 		if err != nil {
 			return err

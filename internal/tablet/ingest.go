@@ -10,7 +10,6 @@ import (
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/compaction"
-	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
@@ -124,7 +123,7 @@ func (in *Ingest) lookFor(keys [][]byte) error {
 	}
 	defer l.release()
 	first, last := keys[0], keys[len(keys)-1]
-	if l.mem.EndsBefore(first) && len(l.tree.Range(nil, first, append(bytes.Clone(last), 0))) == 0 {
+	if l.memEndsBefore(first) && len(l.tree.Range(nil, first, append(bytes.Clone(last), 0))) == 0 {
 		return nil
 	}
 	for i, k := range keys {
@@ -176,7 +175,7 @@ func (in *Ingest) Finish(ctx context.Context) (ts mvcc.Timestamp, err error) {
 // install is the end of Finish, under the work lock.
 func (in *Ingest) install(ctx context.Context) (ts mvcc.Timestamp, lsn uint64, err error) {
 	t := in.t
-	r, err := t.freeze(ctx)
+	r, err := t.hold(ctx)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -196,8 +195,8 @@ func (in *Ingest) install(ctx context.Context) (ts mvcc.Timestamp, lsn uint64, e
 		return 0, 0, err
 	}
 	defer publish()
-	r.mem, r.floor, r.start = r.old.mem, r.old.floor, in.start
-	r.before, r.confirm, r.auto = in.creation, true, in.auto
+	r.floor, r.start = r.old.floor, in.start
+	r.early, r.confirm, r.highest = in.creation, true, in.auto
 	r.event.Kind, r.event.Why = compaction.Ingest, "rows came in key order"
 	r.event.RowsRead, r.event.RowsWritten = in.rows, in.rows
 	r.out = in.out
@@ -219,36 +218,14 @@ func (in *Ingest) Abort() {
 	in.creation.Abort()
 }
 
-// newBlocks are the blocks of a creation that is not committed yet.
-type newBlocks struct{ c *blockmanager.Creation }
-
-func (b newBlocks) OpenBlock(id block.ID) (rowset.Block, error) { return b.c.OpenBlock(id) }
-
 // openFiles opens the new rowsets: bloom files and key indexes are there, the undos are not.
-func (in *Ingest) openFiles() error {
-	o := in.t.opts.RowSets
-	o.Blocks = newBlocks{in.creation}
-	var sets []*rowset.DiskRowSet
-	for _, m := range in.out {
-		d, err := rowset.Open(in.Shape.Schema, m, o)
-		if err != nil {
-			for _, d := range sets {
-				d.Unref()
-			}
-			return err
-		}
-		sets = append(sets, d)
-	}
-	in.files = rowset.NewTree(sets)
-	return nil
+func (in *Ingest) openFiles() (err error) {
+	in.files, err = in.t.openNew(in.creation, in.Shape, in.out)
+	return err
 }
 
 func (in *Ingest) closeFiles() {
-	if in.files != nil {
-		for _, d := range in.files.Sets {
-			d.Unref()
-		}
-	}
+	closeNew(in.files)
 	in.files = nil
 }
 
@@ -268,7 +245,7 @@ func (in *Ingest) lookForNew(ctx context.Context) error {
 }
 
 // lookForNewIn looks in the new files for the keys of a layout that came to live after since: those of rowsets with newer rows, from
-// flushes and compactions meanwhile, and those of the MemRowSet.
+// flushes and compactions meanwhile, and those of the MemRowSets.
 func (in *Ingest) lookForNewIn(ctx context.Context, l *layout) error {
 	first, last := in.out[0].MinKey, in.out[len(in.out)-1].MaxKey
 	upper := append(bytes.Clone(last), 0)
@@ -281,17 +258,17 @@ func (in *Ingest) lookForNewIn(ctx context.Context, l *layout) error {
 		}
 		in.seen[m.ID] = true // no row is ever added to it
 	}
-	for it := l.mem.ChangedSince(in.since, first, last); ; {
-		keys := it.Next(memInputRows)
-		if keys == nil {
-			return ctx.Err()
-		}
-		for _, k := range keys {
-			if err := in.lookInFiles(k); err != nil {
-				return err
+	for _, m := range l.mems {
+		it := m.ChangedSince(in.since, first, last)
+		for keys := it.Next(memInputRows); keys != nil; keys = it.Next(memInputRows) {
+			for _, k := range keys {
+				if err := in.lookInFiles(k); err != nil {
+					return err
+				}
 			}
 		}
 	}
+	return ctx.Err()
 }
 
 // lookForRows looks in the new files for the live rows of a rowset with keys in [lower, upper).

@@ -155,7 +155,7 @@ func TestIngestConflictsWithAChangeOfTheSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	shape := newShape(testSchema, w.tab.Shape().Version+1)
-	w.tab.install(newLayout(shape, w.tab.newMem(shape), nil, 0))
+	w.tab.install(newLayout(shape, w.tab.newMem(shape), nil, nil, 0))
 	if _, err := in.Finish(context.Background()); !errors.Is(err, fault.ErrConflict) {
 		t.Error(err)
 	}

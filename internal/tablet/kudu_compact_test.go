@@ -72,5 +72,5 @@ func compactLoose(t *testing.T, tab *Tablet) {
 		sets = append(sets, d)
 	}
 	t.Logf("%d delta compactions", done)
-	tab.install(newLayout(tab.Shape(), tab.newMem(tab.Shape()), sets, 0))
+	tab.install(newLayout(tab.Shape(), tab.newMem(tab.Shape()), nil, sets, 0))
 }

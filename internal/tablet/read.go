@@ -63,12 +63,14 @@ func (v View) Release() { v.layout.release() }
 // Cells are valid as long as they are referenced; nil = NULL.
 func (v View) Get(key []byte, cols []int, dst [][]byte) (cells [][]byte, found bool, err error) {
 	l := v.layout
-	if row, live := l.mem.Get(key, v.snap, nil); live {
-		dst = slices.Grow(dst, len(cols))
-		for _, c := range cols {
-			dst = append(dst, v.Layout.Cell(row, c))
+	for _, m := range l.mems {
+		if row, live := m.Get(key, v.snap, nil); live {
+			dst = slices.Grow(dst, len(cols))
+			for _, c := range cols {
+				dst = append(dst, v.Layout.Cell(row, c))
+			}
+			return dst, true, nil
 		}
-		return dst, true, nil
 	}
 	var few [8]*rowset.DiskRowSet
 	sets := l.tree.Candidates(few[:0], key)
@@ -105,8 +107,10 @@ type TraceStep struct {
 // Explain does what Get does and tells the way.
 func (v View) Explain(key []byte) (Trace, error) {
 	var tr Trace
-	if _, tr.InMemory = v.layout.mem.Get(key, v.snap, nil); tr.InMemory {
-		return tr, nil
+	for _, m := range v.layout.mems {
+		if _, tr.InMemory = m.Get(key, v.snap, nil); tr.InMemory {
+			return tr, nil
+		}
 	}
 	p := bloom.MakeProbe(key)
 	for _, d := range v.layout.tree.Candidates(nil, key) {
@@ -143,25 +147,32 @@ func (v View) Scan(req *scan.Request, ordered bool) scan.Iterator {
 	for _, d := range l.tree.Range(nil, req.Lower, req.Upper) {
 		groups = append(groups, []*rowset.DiskRowSet{d})
 	}
-	withMem := l.mem.Len() > 0
-	if ordered {
-		groups = overlapping(groups, withMem)
-	}
 	r := *req
-	var chain []func() (scan.Iterator, error)
-	if withMem && (!ordered || len(groups) == 0) {
-		chain = append(chain, func() (scan.Iterator, error) { return l.newMemIterator(&r), nil })
+	var newMems []func() scan.Iterator
+	for _, m := range l.mems {
+		if m.Len() > 0 {
+			newMems = append(newMems, func() scan.Iterator { return l.newMemIterator(m, &r) })
+		}
 	}
-	var newMem func() scan.Iterator // of each group
-	if withMem && ordered {
-		newMem = func() scan.Iterator { return l.newMemIterator(&r) }
+	if ordered {
+		groups = overlapping(groups, len(newMems) > 0)
+		if len(newMems) > 0 && len(groups) == 0 {
+			groups = append(groups, nil)
+		}
+	}
+	var chain []func() (scan.Iterator, error)
+	if !ordered {
+		for _, newMem := range newMems {
+			chain = append(chain, func() (scan.Iterator, error) { return newMem(), nil })
+		}
+		newMems = nil
 	}
 	open := func(d *rowset.DiskRowSet) (scan.Iterator, error) { return d.NewIterator(&r) }
 	for _, g := range groups {
-		if len(g) > 1 || newMem != nil {
+		if len(g)+len(newMems) > 1 {
 			r.Keys = true
 		}
-		chain = append(chain, func() (scan.Iterator, error) { return merge(g, newMem, open, &r), nil })
+		chain = append(chain, func() (scan.Iterator, error) { return merge(g, newMems, open, &r), nil })
 	}
 	return &held{Iterator: scan.Concat(chain...), layout: l}
 }
@@ -185,11 +196,11 @@ func overlapping(sets [][]*rowset.DiskRowSet, withMem bool) [][]*rowset.DiskRowS
 	return out
 }
 
-// merge scans a group of rowsets, and the MemRowSet unless newMem is nil, in key order. Rowsets of the group that do not overlap are
+// merge scans a group of rowsets, and MemRowSets, in key order. Rowsets of the group that do not overlap are
 // chained, so that the merge has as many inputs as lie over one key.
-func merge(group []*rowset.DiskRowSet, newMem func() scan.Iterator, open func(*rowset.DiskRowSet) (scan.Iterator, error), r *scan.Request) scan.Iterator {
+func merge(group []*rowset.DiskRowSet, newMems []func() scan.Iterator, open func(*rowset.DiskRowSet) (scan.Iterator, error), r *scan.Request) scan.Iterator {
 	var inputs []scan.Iterator
-	if newMem != nil {
+	for _, newMem := range newMems {
 		inputs = append(inputs, newMem())
 	}
 	for _, lane := range lanes(group) {
@@ -233,7 +244,7 @@ func (h *held) Close() error {
 	return err
 }
 
-// memIterator makes batches of the MemRowSet's rows.
+// memIterator makes batches of a MemRowSet's rows.
 type memIterator struct {
 	layout *change.Layout
 	req    *scan.Request
@@ -243,8 +254,8 @@ type memIterator struct {
 	keys   [][]byte
 }
 
-func (l *layout) newMemIterator(req *scan.Request) *memIterator {
-	m := &memIterator{layout: l.shape.Layout, req: req, it: l.mem.NewIterator(req.Snapshot, req.Lower, req.Upper, false), out: batch.New(req.Projection(), 0)}
+func (l *layout) newMemIterator(mem *memrowset.MemRowSet, req *scan.Request) *memIterator {
+	m := &memIterator{layout: l.shape.Layout, req: req, it: mem.NewIterator(req.Snapshot, req.Lower, req.Upper, false), out: batch.New(req.Projection(), 0)}
 	for i := range req.Predicates {
 		m.tests = append(m.tests, &batch.Vector{Type: req.Predicates[i].Type})
 	}

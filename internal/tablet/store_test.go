@@ -56,6 +56,9 @@ type world struct {
 	commitErr error
 	markErr   error
 	onSettle  func() // at the next Settle
+	onRead    func() // when a flush or merge has next read rows
+	onGrow    func() // when delta mem stores, or what counts as theirs, next take memory
+	onCommit  func() // at the next commit of metadata, before it
 	confirmed bool   // the last commit of metadata was
 	marked    int    // marks that were not published
 	noBlocks  bool   // none can be written
@@ -103,7 +106,8 @@ func (w *world) open() {
 		})
 	}
 	if err == nil {
-		w.tab, err = Open(Options{Store: w, RowSets: rowset.Options{Blocks: blocks{w.m}, Cache: cache.New(1 << 20)}, TargetBytes: 4 << 10}, row, sets)
+		w.tab, err = Open(Options{Store: w, TargetBytes: 4 << 10, Progress: func(string, int64, int64) { once(&w.onRead) },
+			RowSets: rowset.Options{Blocks: blocks{w.m}, Cache: cache.New(1 << 20), Grow: func(int64) { once(&w.onGrow) }}}, row, sets)
 	}
 	if err != nil {
 		w.t.Fatal(err)
@@ -138,12 +142,18 @@ func timestampOf(lsn uint64) mvcc.Timestamp { return mvcc.Timestamp(10 * lsn) }
 
 func (w *world) LastLSN() uint64 { return w.lsn }
 func (w *world) Settle(context.Context, uint64) error {
-	if do := w.onSettle; do != nil {
-		w.onSettle = nil
-		do()
-	}
+	once(&w.onSettle)
 	return w.settleErr
 }
+
+// once calls a hook that is set, which is not set afterwards.
+func once(hook *func()) {
+	if do := *hook; do != nil {
+		*hook = nil
+		do()
+	}
+}
+
 func (w *world) HistoryFloor(*Tablet, int64) mvcc.Timestamp { return w.floor }
 
 func (w *world) Visible() mvcc.Timestamp { return timestampOf(w.lsn) }
@@ -172,6 +182,7 @@ func (w *world) NewCreation() *blockmanager.Creation {
 
 func (w *world) Event(e compaction.Event) { w.events = append(w.events, e) }
 func (w *world) CommitMeta(_ *Tablet, ch blockmanager.Change, first func() uint64, install func() error) error {
+	once(&w.onCommit)
 	if w.commitErr != nil {
 		return w.commitErr
 	}

@@ -7,17 +7,18 @@
 // Locks, in this order:
 //
 //	work     one flush or compaction of the table, or end of an Ingest, at a time
-//	gate     shared by write batches from Prepare to the end of Apply, exclusive for flush and merging compaction: writers
-//	         of the table wait for these, readers do not; a delta compaction and an Ingest take it for their end only
+//	gate     shared by write batches from Prepare to the end of Apply, exclusive while a layout is replaced by another: for a moment when
+//	         a flush or merging compaction begins, and for the commit at the end of these, of a delta compaction and of an Ingest.
+//	         Only Alter and Drop hold it for longer
 //	autoMu   the order in which inserts get values of an auto-incrementing column; held until the end of Apply
 //	stripes  row locks: a stripe of keys each, taken in rising order
 //	mu       the pointer to the current layout; no I/O under it
 //
 // A layout, of which the schema is a part, is immutable and counted: a reader holds the one that it began with, its files stay open until the last
-// reader is done. The stores in it (MemRowSet, delta mem stores) take changes; a reader's snapshot tells it which to see.
+// reader is done. The stores in it (MemRowSets, delta mem stores) take changes; a reader's snapshot tells it which to see.
 //
-// Since writers are away while a flush or compaction runs, the LSN at which it freezes is the included LSN of all that it writes,
-// and nothing has to be carried over. Source: design §5–§7, tablet spec §12, §13.
+// Writers go on while a flush or merging compaction writes: see freeze for how that begins, carry for how it ends.
+// Source: design §5–§7, tablet spec §12, §13.
 package tablet
 
 import (
@@ -71,7 +72,8 @@ type Options struct {
 	TargetBytes int64         // size at which a flush or compaction starts a new rowset; 0 = 32 MiB
 	Logger      *slog.Logger
 
-	// Progress is told of a flush or merge how many of its rows have been read; nil = nobody asks. Locks of the table are held.
+	// Progress is told of a flush or merge how many of its rows have been read; nil = nobody asks. The work lock is held, in an Alter the
+	// gate too.
 	Progress func(table string, rows, of int64)
 }
 
@@ -101,11 +103,26 @@ type Tablet struct {
 
 // layout is one immutable state of the table.
 type layout struct {
-	shape *Shape
-	mem   *memrowset.MemRowSet
-	tree  *rowset.Tree
-	floor mvcc.Timestamp // reads below are refused
-	refs  atomic.Int64
+	shape  *Shape
+	mem    *memrowset.MemRowSet   // takes the inserts
+	frozen *frozen                // being flushed, or left by a flush that failed; nil = there is none
+	mems   []*memrowset.MemRowSet // both
+	tree   *rowset.Tree
+	floor  mvcc.Timestamp // reads below are refused
+	refs   atomic.Int64
+}
+
+// frozen is a MemRowSet that takes no inserts any more, and the moment since when.
+type frozen struct {
+	mem *memrowset.MemRowSet
+	moment
+}
+
+// moment is a point between two write batches of the table.
+type moment struct {
+	lsn    uint64         // of all that is before it, or lower LSNs of other tables
+	before mvcc.Timestamp // what is before it has a lower timestamp, what is behind it this one or a higher one
+	auto   int64          // the highest value of an auto-incrementing column that was inserted before it
 }
 
 // Open makes the live state of a table from its metadata rows. Rowsets' delta files are opened at once, all others when they are needed.
@@ -132,7 +149,7 @@ func Open(o Options, row *meta.Table, sets []*meta.RowSet) (*Tablet, error) {
 		}
 		open = append(open, d)
 	}
-	t.install(newLayout(shape, t.newMem(shape), open, row.HistoryFloor))
+	t.install(newLayout(shape, t.newMem(shape), nil, open, row.HistoryFloor))
 	for _, d := range open {
 		d.Unref() // the layout holds them now
 	}
@@ -144,8 +161,11 @@ func (t *Tablet) newMem(s *Shape) *memrowset.MemRowSet {
 }
 
 // newLayout takes a reference to each rowset and has one reference itself.
-func newLayout(shape *Shape, mem *memrowset.MemRowSet, sets []*rowset.DiskRowSet, floor mvcc.Timestamp) *layout {
-	l := &layout{shape: shape, mem: mem, tree: rowset.NewTree(sets), floor: floor}
+func newLayout(shape *Shape, mem *memrowset.MemRowSet, old *frozen, sets []*rowset.DiskRowSet, floor mvcc.Timestamp) *layout {
+	l := &layout{shape: shape, mem: mem, frozen: old, mems: []*memrowset.MemRowSet{mem}, tree: rowset.NewTree(sets), floor: floor}
+	if old != nil {
+		l.mems = append(l.mems, old.mem)
+	}
 	for _, d := range sets {
 		d.Ref()
 	}
@@ -218,7 +238,9 @@ func (t *Tablet) Drop(remove func(sets []*meta.RowSet) error) error {
 		return err
 	}
 	t.dropped.Store(true)
-	l.mem.Release()
+	for _, m := range l.mems {
+		m.Release()
+	}
 	for _, d := range l.tree.Sets {
 		if m := d.Tracker().Mem; m != nil {
 			m.Release()
@@ -231,14 +253,17 @@ func (t *Tablet) Drop(remove func(sets []*meta.RowSet) error) error {
 // Row is the table's metadata as committed last. Immutable.
 func (t *Tablet) Row() *meta.Table { return t.row.Load() }
 
-// MemBytes is what the MemRowSet and the delta mem stores take.
+// MemBytes is what the MemRowSets and the delta mem stores take.
 func (t *Tablet) MemBytes() (mem, deltas int64) {
 	l, err := t.acquire()
 	if err != nil {
 		return 0, 0
 	}
 	defer l.release()
-	return l.mem.Bytes(), t.deltaMem.Load()
+	for _, m := range l.mems {
+		mem += m.Bytes()
+	}
+	return mem, t.deltaMem.Load()
 }
 
 // FirstLSN is the lowest LSN of an operation that memory holds and files do not; NoLSN if there is none.
@@ -258,13 +283,25 @@ func (l *layout) firstLSN() uint64 {
 			first = min(first, lsn)
 		}
 	}
-	see(l.mem.FirstLSN())
+	for _, m := range l.mems {
+		see(m.FirstLSN())
+	}
 	for _, d := range l.tree.Sets {
 		if m := d.Tracker().Mem; m != nil {
 			see(m.FirstLSN())
 		}
 	}
 	return first
+}
+
+// memEndsBefore tells whether all keys in memory come before key.
+func (l *layout) memEndsBefore(key []byte) bool {
+	for _, m := range l.mems {
+		if !m.EndsBefore(key) {
+			return false
+		}
+	}
+	return true
 }
 
 // Info describes the rowsets, by first key.
@@ -311,7 +348,10 @@ func (t *Tablet) LiveRows() int64 {
 		return 0
 	}
 	defer l.release()
-	n := l.mem.LiveRows()
+	n := int64(0)
+	for _, m := range l.mems {
+		n += m.LiveRows()
+	}
 	for _, d := range l.tree.Sets {
 		s := d.State()
 		n += s.Meta.LiveRows
@@ -329,7 +369,14 @@ func (t *Tablet) MaxTimestamp() mvcc.Timestamp {
 		return mvcc.Min
 	}
 	defer l.release()
-	ts := l.mem.MaxTimestamp()
+	return l.maxTimestamp()
+}
+
+func (l *layout) maxTimestamp() mvcc.Timestamp {
+	ts := mvcc.Min
+	for _, m := range l.mems {
+		ts = max(ts, m.MaxTimestamp())
+	}
 	for _, d := range l.tree.Sets {
 		ts = max(ts, d.Stored().MaxTimestamp)
 		if m := d.Tracker().Mem; m != nil {

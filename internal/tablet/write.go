@@ -10,6 +10,7 @@ import (
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/memrowset"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
@@ -75,13 +76,12 @@ type Write struct {
 type target struct {
 	kind change.Kind // 0 = nothing
 	list change.List // of an update
-	set  *rowset.DiskRowSet
-	row  batch.Ordinal
+	at   place       // of an update or delete
 }
 
 const stripeCount = 1 << 12
 
-// Prepare shuts flushes out, locks the rows and resolves each operation against the newest applied state and the earlier
+// Prepare keeps the layout from being replaced, locks the rows and resolves each operation against the newest applied state and the earlier
 // operations of the batch. The first row error ends it: a *fault.RowError, with nothing held and nothing changed.
 //
 // shape is the version of the schema by which ops were encoded; those of an older one are converted. ops belong to the Write until
@@ -139,7 +139,7 @@ func (w *Write) lock(probes []bloom.Probe) {
 	}
 }
 
-// Release unlocks the rows and lets flushes in. Once per Write.
+// Release unlocks the rows and lets the layout be replaced. Once per Write.
 func (w *Write) Release() {
 	for _, s := range w.locked {
 		w.t.stripes[s].Unlock()
@@ -154,7 +154,8 @@ func (w *Write) Release() {
 // place is where the live version of a key is.
 type place struct {
 	live bool
-	set  *rowset.DiskRowSet // nil: the MemRowSet
+	mem  *memrowset.MemRowSet // nil: the rowset set
+	set  *rowset.DiskRowSet
 	row  batch.Ordinal
 }
 
@@ -210,7 +211,7 @@ func (w *Write) resolve(probes []bloom.Probe) error {
 
 // endsBefore tells whether all keys of the table come before key.
 func (l *layout) endsBefore(key []byte) bool {
-	return bytes.Compare(l.tree.Last(), key) < 0 && l.mem.EndsBefore(key)
+	return bytes.Compare(l.tree.Last(), key) < 0 && l.memEndsBefore(key)
 }
 
 // rising tells whether keys rise, so that none stands twice.
@@ -236,10 +237,12 @@ func (w *Write) last(key []byte, j, i int) (int, bool) {
 	return 0, false
 }
 
-// find looks for the live version of a key: in the MemRowSet, then in the rowsets whose bounds hold it.
+// find looks for the live version of a key: in the MemRowSets, then in the rowsets whose bounds hold it.
 func (l *layout) find(p bloom.Probe) (place, error) {
-	if l.mem.Live(p.Key) {
-		return place{live: true}, nil
+	for _, m := range l.mems {
+		if m.Live(p.Key) {
+			return place{live: true, mem: m}, nil
+		}
 	}
 	var few [8]*rowset.DiskRowSet
 	for _, d := range l.tree.Candidates(few[:0], p.Key) {
@@ -260,7 +263,7 @@ func (l *layout) find(p bloom.Probe) (place, error) {
 // decide fills in the target of operation i, whose key is at p, and tells where the key is afterwards.
 func (w *Write) decide(i int, p place) (after place, err error) {
 	op, to := &w.ops[i], &w.targets[i]
-	to.set, to.row = p.set, p.row
+	to.at = p
 	switch op.Ask {
 	case Insert, InsertIgnore, Upsert, UpsertIgnore:
 		switch {
@@ -268,7 +271,7 @@ func (w *Write) decide(i int, p place) (after place, err error) {
 			return p, ErrNotSet
 		case !p.live:
 			*to = target{kind: change.Insert}
-			return place{live: true}, nil
+			return place{live: true, mem: w.layout.mem}, nil
 		case op.Ask == Insert:
 			return p, fault.ErrKeyExists
 		case op.Ask == InsertIgnore:
@@ -388,7 +391,6 @@ func (w *Write) Record(r *change.RecordWriter) {
 
 // Apply carries the operations out. It cannot fail: what it finds otherwise than Prepare resolved it is an error of this program.
 func (w *Write) Apply(ts mvcc.Timestamp, lsn uint64) {
-	mem := w.layout.mem
 	w.raise()
 	for i := 0; i < len(w.targets); i++ {
 		to := &w.targets[i]
@@ -402,9 +404,9 @@ func (w *Write) Apply(ts mvcc.Timestamp, lsn uint64) {
 		case change.Delete:
 			list = deleteList
 		}
-		if to.set != nil {
-			to.set.Apply(to.row, ts, lsn, list)
-		} else if !mem.Mutate(w.ops[i].Key, ts, lsn, list) {
+		if at := to.at; at.mem == nil {
+			at.set.Apply(at.row, ts, lsn, list)
+		} else if !at.mem.Mutate(w.ops[i].Key, ts, lsn, list) {
 			panic(fmt.Sprintf("tablet: table %q: row %x went away under its lock", w.t.Name, w.ops[i].Key))
 		}
 	}
