@@ -1,6 +1,7 @@
 package oribi_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -38,4 +39,36 @@ func TestFlippedBytesNeverGiveWrongAnswers(t *testing.T) {
 		}
 	}
 	t.Logf("%+v", total)
+}
+
+// Every bit of a small store counts: one that is flipped is found, by Open, by a read or by Verify, or put right, or used by nobody. The bits
+// are taken slice by slice, each in a random order; a campaign takes them all.
+func TestEveryFlippedBitIsFoundPutRightOrUnused(t *testing.T) {
+	seed := proofSeed(t)
+	end := time.Now().Add(proofTime(time.Second, 20*time.Second))
+	var total prooftest.BitCounts
+	var b *prooftest.Bits
+	for last := uint64(math.MaxUint64); time.Now().Before(end); seed++ {
+		store, slice := prooftest.BitSlice(seed)
+		var err error
+		if store != last {
+			b, err = prooftest.NewBits(store)
+			last = store
+		}
+		if err != nil {
+			t.Fatalf("-proof.seed=%d: %v", seed, err)
+		}
+		var counts prooftest.BitCounts
+		within(t, 10*minute, func() {
+			counts, err = b.Slice(slice, func(prooftest.BitCounts) bool { return time.Now().Before(end) })
+		})
+		total.Add(counts)
+		if err != nil {
+			t.Fatalf("-proof.seed=%d: %v", seed, err)
+		}
+	}
+	t.Logf("%+v", total)
+	if total.Flips > 2000 && (total.Refused == 0 || total.Repaired == 0 || total.Found == 0 || total.Unused == 0) {
+		t.Error("one of these never came about")
+	}
 }

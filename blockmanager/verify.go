@@ -1,11 +1,13 @@
 package blockmanager
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/fault"
@@ -49,6 +51,39 @@ func (m *Manager) Verify(finding func(file string, off int64, id block.ID, probl
 	}
 	return nil
 }
+
+// Place is where a block lies.
+type Place struct {
+	ID     block.ID
+	File   string // relative to the store
+	Offset int64  // in that file, bytes
+	Length int64  // bytes, without the zeros up to the next block's place
+}
+
+// Places lists the blocks of the last commit, by file and offset.
+func (m *Manager) Places() []Place {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	list := make([]Place, 0, len(m.state.blocks))
+	for _, b := range m.state.blocks {
+		list = append(list, Place{b.id, "data/" + b.in.name(), b.off, b.length})
+	}
+	slices.SortFunc(list, func(a, b Place) int {
+		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Offset, b.Offset), cmp.Compare(a.ID, b.ID))
+	})
+	return list
+}
+
+// VerifyBlock is what Verify does with one block, and the zeros behind it.
+func (m *Manager) VerifyBlock(id block.ID, finding func(file string, off int64, id block.ID, problem string)) error {
+	if err := m.verifyBlock(id, make([]byte, verifyBuffer), finding); err != nil {
+		return fmt.Errorf("blockmanager: verify: %w", err)
+	}
+	return nil
+}
+
+// verifyBuffer is how much of a block is read at once when it is the only one.
+const verifyBuffer = 64 << 10
 
 // verifyMeta reads anchor and metadata from the disk again and compares them with memory.
 func (m *Manager) verifyMeta(finding func(string, int64, block.ID, string)) error {

@@ -41,9 +41,14 @@ func (c *DamageCounts) Add(o DamageCounts) {
 func NewDamage(seed uint64, steps int64) (*Damage, error) {
 	o := RandomSettings(seed)
 	o.Hybrid, o.History, o.NoCrashes, o.Keys = false, 0, true, 60
+	return newDamage(o, func(r *Runner) bool { return r.Counts.Steps < steps })
+}
+
+// newDamage makes a store by steps until more says that it is enough.
+func newDamage(o Settings, more func(*Runner) bool) (*Damage, error) {
 	r := NewRunner(o)
 	g := NewGenerator(o)
-	for r.Counts.Steps < steps && r.Err == nil {
+	for r.Err == nil && more(r) {
 		r.Do(g.Next(r))
 	}
 	for _, name := range r.Model.Names() {

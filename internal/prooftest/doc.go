@@ -17,6 +17,9 @@
 //
 // Kills is another kind of history: that of a store which the real command works on, one process after the other, and most of these are killed.
 //
+// Damage harms bytes of closed stores at random; Bits goes through every bit of one, slice by slice, and flips those inside blocks under
+// readers that are open, which takes microseconds where an open of the store takes milliseconds.
+//
 // The model is made from the documents of the engine, not from its code: which operation does what (tablet spec §12.4), what a
 // read at a timestamp sees (§8), what survives (design §5). Comparisons are on cells, byte by byte, so a NaN is itself.
 //

@@ -61,6 +61,7 @@ func Proofs() []Proof {
 		{"recovery", "Crashed stores whose recovery is cut at every change that it makes of the disk, and that of what is left.", recoveryOne},
 		{"sequences", "All sequences of three operations on a table of three keys, a crash at every change of the disk.", sequencesOne},
 		{"damage", "Bits of one byte of a closed store are changed; its answers are right, or it says that it is damaged.", damageOne},
+		{"bits", "Each bit of a closed store of 1 MiB is flipped, one in 1,024 of them a seed; it is found, put right, or used by nobody.", bitsOne},
 		{"faults", "One change of the disk fails, or the disk is full from there on for a while; nothing acknowledged is lost.", faultsOne},
 		{"kill", "The real command is killed again and again, at moments and at chosen system calls; nothing acknowledged is lost.", killOne},
 	}
@@ -145,6 +146,18 @@ func damageOne(seed uint64, _ string) Result {
 	}
 	return Result{Err: errors.Join(errs...), Script: d.r.Script, Tallies: []Tally{{1, "stores"}, {c.Flips, "flips"}, {c.Refused, "not opened"},
 		{c.Errors, "reads refused"}, {c.Answered, "answered"}}}
+}
+
+// bitsOne flips the bits of one slice of a store.
+func bitsOne(seed uint64, _ string) Result {
+	store, slice := BitSlice(seed)
+	b, err := NewBits(store)
+	if err != nil {
+		return Result{Err: err}
+	}
+	c, err := b.Slice(slice, func(BitCounts) bool { return true })
+	return Result{Err: err, Script: b.d.r.Script, Tallies: []Tally{{c.Flips, "bits"}, {c.Opened, "openings"}, {c.Refused, "not opened"}, {c.Errors, "reads refused"},
+		{c.Repaired, "repaired"}, {c.Found, "found"}, {c.Unused, "unused"}}}
 }
 
 // RandomFaults makes the trace of a seed.
