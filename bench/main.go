@@ -1,10 +1,12 @@
 // Command bench measures the engine against what a user would take instead, as ratios within one run.
 //
 //	go run -C bench . list
-//	go run -C bench . run [--scale small|full] [--rounds N] [workload…]
+//	go run -C bench . run [--scale small|hour|night] [--workload NAME]… [--peer NAME]… [--rounds N] [--out DIR] [--profile DIR]
+//	go run -C bench . compare OLD NEW
 //
 // Each peer of each workload runs in a process of its own, rounds interleaved; the answers of the peers are compared. Floors are
-// met by the figure or by the ratio to the peer beside it. The modules in duckdb and parquet are the same with one more peer.
+// met by the figure or by the ratio to the peer beside it. Peers that need large modules live in duckdb and arrow, which run builds when it
+// wants them.
 package main
 
 import (
@@ -12,4 +14,4 @@ import (
 	"github.com/oribi-db/oribi/bench/work"
 )
 
-func main() { cli.Main(work.All()) }
+func main() { cli.Main(work.All(nil)) }

@@ -4,73 +4,165 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"fmt"
+	"iter"
+	"path/filepath"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/duckdb/duckdb-go/v2"
 
-	"github.com/oribi-db/oribi/bench/harness"
 	"github.com/oribi-db/oribi/bench/inputs"
-	"github.com/oribi-db/oribi/bench/work"
+	"github.com/oribi-db/oribi/bench/peer"
 )
 
-// peer is DuckDB in scan-sum: one thread, a table in a file.
-var peer = harness.Peer{Name: "duckdb", Prepare: prepare, Measure: measure}
+// loader brings rows into lineitem by one of DuckDB's ways.
+type loader func(conn *duckdb.Conn, rows iter.Seq2[*inputs.Item, error]) error
 
-const createTable = `CREATE TABLE lineitem (l_orderkey BIGINT, l_linenumber INTEGER, l_partkey BIGINT, l_suppkey BIGINT, l_quantity BIGINT,
-	l_extendedprice BIGINT, l_discount BIGINT, l_tax BIGINT, l_returnflag VARCHAR, l_linestatus VARCHAR, l_shipdate INTEGER,
-	l_commitdate INTEGER, l_receiptdate INTEGER, l_shipinstruct VARCHAR, l_shipmode VARCHAR, l_comment VARCHAR)`
+// newDriver is DuckDB with a number of threads. Each of its commits is on the disk when it returns: it has no other way.
+func newDriver(name string, threads int, load loader) peer.Driver {
+	return peer.Driver{Name: name, Lineitem: func(dir string) (peer.Lineitem, error) {
+		db, err := sql.Open("duckdb", filepath.Join(dir, "lineitem.duckdb"))
+		if err != nil {
+			return nil, err
+		}
+		s, err := peer.OpenSQL(db, "", fmt.Sprintf("SET threads = %d", threads), fmt.Sprintf("SET memory_limit = '%dMiB'", memoryLimit>>20))
+		if err != nil {
+			return nil, err
+		}
+		s.SettleWith = []string{"CHECKPOINT"}
+		s.LoadWith = func(rows iter.Seq2[*inputs.Item, error]) error {
+			return s.Conn.Raw(func(c any) error { return load(c.(*duckdb.Conn), rows) })
+		}
+		return s, nil
+	}}
+}
 
-// prepare makes a database file of lineitem, decimals and dates as integers.
-func prepare(env *harness.Env) error {
-	connector, err := duckdb.NewConnector(env.Path("lineitem.duckdb"), nil)
-	if err != nil {
-		return err
-	}
-	db := sql.OpenDB(connector)
-	defer db.Close()
-	if _, err := db.Exec(createTable); err != nil {
-		return err
-	}
-	conn, err := connector.Connect(context.Background())
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
+// memoryLimit is four times the cache of the others: DuckDB's is for everything, the index of the primary key too, which it cannot spill.
+const memoryLimit = 4 * peer.CacheBytes
+
+// appendRows is DuckDB's appender.
+func appendRows(conn *duckdb.Conn, rows iter.Seq2[*inputs.Item, error]) error {
 	a, err := duckdb.NewAppenderFromConn(conn, "", "lineitem")
 	if err != nil {
 		return err
 	}
-	err = work.EachChunk(env, 1000, func(items []inputs.Item) error {
-		for i := range items {
-			it := &items[i]
-			row := []driver.Value{it.OrderKey, it.LineNumber, it.PartKey, it.SuppKey, it.Quantity, it.ExtendedPrice, it.Discount, it.Tax,
-				it.ReturnFlag, it.LineStatus, it.ShipDate, it.CommitDate, it.ReceiptDate, it.ShipInstruct, it.ShipMode, it.Comment}
-			if err := a.AppendRow(row...); err != nil {
-				return err
-			}
+	var row []driver.Value
+	for it, e := range rows {
+		if err = e; err == nil {
+			row = append(row[:0], it.OrderKey, it.LineNumber, it.PartKey, it.SuppKey, it.Quantity, it.ExtendedPrice, it.Discount, it.Tax,
+				it.ReturnFlag, it.LineStatus, it.ShipDate, it.CommitDate, it.ReceiptDate, it.ShipInstruct, it.ShipMode, it.Comment)
+			err = a.AppendRow(row...)
 		}
-		return nil
-	})
+		if err != nil {
+			break
+		}
+	}
 	if closed := a.Close(); err == nil {
 		err = closed
-	}
-	if err == nil {
-		_, err = db.Exec("CHECKPOINT")
 	}
 	return err
 }
 
-func measure(env *harness.Env) (harness.Measurement, error) {
-	db, err := sql.Open("duckdb", env.Path("lineitem.duckdb"))
+// insertArrow registers a stream of Arrow record batches as a view, and inserts from that.
+func insertArrow(conn *duckdb.Conn, rows iter.Seq2[*inputs.Item, error]) error {
+	a, err := duckdb.NewArrowFromConn(conn)
 	if err != nil {
-		return harness.Measurement{}, err
+		return err
 	}
-	defer db.Close()
-	db.SetMaxOpenConns(1)
-	if _, err := db.Exec("SET threads = 1"); err != nil {
-		return harness.Measurement{}, err
+	stream := newStream(rows)
+	release, err := a.RegisterView(stream, "incoming")
+	if err != nil {
+		return err
 	}
-	return work.SumPasses(env, func() (sum, rows int64, err error) {
-		err = db.QueryRow("SELECT sum("+work.SumColumn+")::BIGINT, count(*) FROM lineitem").Scan(&sum, &rows)
-		return sum, rows, err
-	})
+	defer release()
+	if _, err = conn.ExecContext(context.Background(), "INSERT INTO lineitem SELECT * FROM incoming", nil); err != nil {
+		return err
+	}
+	return stream.Err()
+}
+
+var fields = func() *arrow.Schema {
+	long, short, text := arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Int32, arrow.BinaryTypes.String
+	types := []arrow.DataType{long, short, long, long, long, long, long, long, text, text, short, short, short, text, text, text}
+	names := []string{"l_orderkey", "l_linenumber", "l_partkey", "l_suppkey", "l_quantity", "l_extendedprice", "l_discount", "l_tax", "l_returnflag",
+		"l_linestatus", "l_shipdate", "l_commitdate", "l_receiptdate", "l_shipinstruct", "l_shipmode", "l_comment"}
+	var out []arrow.Field
+	for i := range names {
+		out = append(out, arrow.Field{Name: names[i], Type: types[i]})
+	}
+	return arrow.NewSchema(out, nil)
+}()
+
+// stream is rows as record batches of streamRows.
+type stream struct {
+	array.RecordReader
+	next   func() (*inputs.Item, error, bool)
+	stop   func()
+	b      *array.RecordBuilder
+	record arrow.Record
+	err    error
+}
+
+const streamRows = 4096
+
+func newStream(rows iter.Seq2[*inputs.Item, error]) *stream {
+	s := &stream{b: array.NewRecordBuilder(memory.DefaultAllocator, fields)}
+	s.next, s.stop = iter.Pull2(rows)
+	return s
+}
+
+func (s *stream) Retain()               {}
+func (s *stream) Release()              {}
+func (s *stream) Schema() *arrow.Schema { return fields }
+func (s *stream) Err() error            { return s.err }
+func (s *stream) Record() arrow.Record  { return s.record }
+
+// Next makes the next record batch.
+func (s *stream) Next() bool {
+	if s.record != nil {
+		s.record.Release()
+		s.record = nil
+	}
+	n := 0
+	for ; n < streamRows; n++ {
+		it, err, ok := s.next()
+		if !ok {
+			break
+		}
+		if err != nil {
+			s.err = err
+			return false
+		}
+		s.add(it)
+	}
+	if n == 0 {
+		s.stop()
+		return false
+	}
+	s.record = s.b.NewRecord()
+	return true
+}
+
+func (s *stream) add(it *inputs.Item) {
+	long := func(c int, v int64) { s.b.Field(c).(*array.Int64Builder).Append(v) }
+	short := func(c int, v int32) { s.b.Field(c).(*array.Int32Builder).Append(v) }
+	text := func(c int, v string) { s.b.Field(c).(*array.StringBuilder).Append(v) }
+	long(0, it.OrderKey)
+	short(1, it.LineNumber)
+	long(2, it.PartKey)
+	long(3, it.SuppKey)
+	long(4, it.Quantity)
+	long(5, it.ExtendedPrice)
+	long(6, it.Discount)
+	long(7, it.Tax)
+	text(8, it.ReturnFlag)
+	text(9, it.LineStatus)
+	short(10, it.ShipDate)
+	short(11, it.CommitDate)
+	short(12, it.ReceiptDate)
+	text(13, it.ShipInstruct)
+	text(14, it.ShipMode)
+	text(15, it.Comment)
 }

@@ -1,13 +1,21 @@
-// Command duckdb is the benchmarks with DuckDB as one more peer. It is a module of its own: DuckDB needs cgo and a large library.
+// Command duckdb has the peers that are DuckDB. It is a module of its own, since DuckDB needs cgo and a large library; the benchmarks build it when
+// they want it:
 //
-//	CGO_ENABLED=1 go run -C bench/duckdb . run scan-sum load
+//	go run -C bench . run --peer duckdb
 package main
 
 import (
-	"github.com/oribi-db/oribi/bench/cli"
+	"fmt"
+	"os"
+
+	"github.com/oribi-db/oribi/bench/harness"
+	"github.com/oribi-db/oribi/bench/peer"
 	"github.com/oribi-db/oribi/bench/work"
 )
 
 func main() {
-	cli.Main(work.All(work.More{Workload: "scan-sum", Peer: peer}, work.More{Workload: "load", Peer: loadPeer}))
+	drivers := []peer.Driver{newDriver("duckdb-1", 1, appendRows), newDriver("duckdb-2", 2, appendRows), newDriver("duckdb-arrow", 1, insertArrow)}
+	harness.Main(work.All(drivers, work.More{Workload: "load", Peer: loadPeer}))
+	fmt.Fprintln(os.Stderr, "duckdb: to be started by the benchmarks: go run -C bench . run --peer duckdb")
+	os.Exit(2)
 }

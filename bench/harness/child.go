@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"time"
 )
 
@@ -20,6 +21,7 @@ type spec struct {
 	Peer     string `json:"peer"`
 	Step     string `json:"step"`
 	Env      Env    `json:"env"`
+	Program  string `json:"program"` // that has the peer; empty = this one
 }
 
 // Steps of a peer.
@@ -64,7 +66,7 @@ func runStep(all []Workload, text string) (Measurement, error) {
 	env := s.Env
 	env.spec = &s
 	m, err := p.do(s.Step, &env)
-	m.PeakBytes, m.CPU = env.used.peak, env.used.cpu
+	m.PeakBytes, m.CPU, m.Written, m.Busy = env.used.peak, env.used.cpu, env.used.written, env.used.busy
 	if m.PeakBytes == 0 {
 		m.PeakBytes = peakBytes()
 	}
@@ -92,9 +94,12 @@ func (p *Peer) do(step string, env *Env) (m Measurement, err error) {
 
 // selfCommand is this program again, with a task.
 func selfCommand(ctx context.Context, s spec, step string) (*exec.Cmd, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
+	self := s.Program
+	if self == "" {
+		var err error
+		if self, err = os.Executable(); err != nil {
+			return nil, err
+		}
 	}
 	s.Step = step
 	text, err := json.Marshal(s)
@@ -125,9 +130,15 @@ func start(ctx context.Context, s spec, step string) (Measurement, error) {
 
 func stepError(s spec, step string, err error) error {
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && len(exit.Stderr) > 0 {
-		err = fmt.Errorf("%w: %s", err, exit.Stderr)
+		err = fmt.Errorf("%w: %s", err, oneLine(exit.Stderr))
 	}
 	return fmt.Errorf("%s/%s: %s: %w", s.Workload, s.Peer, step, err)
+}
+
+// oneLine is what a process printed before it died, at most its first lines, as one.
+func oneLine(text []byte) string {
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.Join(lines[:min(len(lines), 3)], "; ")
 }
 
 // measureCommand runs the peer's command and takes its time from start to end.
@@ -142,11 +153,11 @@ func measureCommand(ctx context.Context, p *Peer, s spec) (Measurement, error) {
 	if c.Stdout != nil {
 		run = c.Run // the peer has a place for what it prints
 	}
-	begin := time.Now()
+	before, begin := lookAround(), time.Now()
 	if err = run(); err != nil {
 		return Measurement{}, stepError(s, "command", err)
 	}
-	took := time.Since(begin)
+	took, after := time.Since(begin), lookAround()
 	if out, ok := c.Stdout.(io.Closer); ok {
 		if err := out.Close(); err != nil {
 			return Measurement{}, stepError(s, "command", err)
@@ -156,5 +167,6 @@ func measureCommand(ctx context.Context, p *Peer, s spec) (Measurement, error) {
 	m.Value = took.Seconds()
 	m.PeakBytes = processPeak(c.ProcessState)
 	m.CPU = (c.ProcessState.UserTime() + c.ProcessState.SystemTime()).Seconds()
+	m.Written, m.Busy = 0, before.busy(after, took, m.CPU) // a command's bytes are not told once it has ended
 	return m, err
 }

@@ -19,7 +19,8 @@ type Env struct {
 	Inputs string // files that all peers of all workloads read
 	Dir    string // the peer's own
 	Tool   string // the command oribi, built
-	// Profile takes a CPU profile of what the clock saw, and a heap profile at its end; empty = none.
+	Round  int    // from 0
+	// Profile takes profiles of what the clock saw: processor, memory, locks, waiting. Empty = none.
 	Profile string
 
 	spec *spec
@@ -28,8 +29,10 @@ type Env struct {
 
 // usage is what the clock saw.
 type usage struct {
-	peak int64
-	cpu  float64
+	peak    int64
+	cpu     float64
+	written int64
+	busy    bool
 }
 
 // Path is a file or directory of the peer's own.
@@ -47,11 +50,15 @@ func (e *Env) Clock(work func() error) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	cpu := cpuSeconds()
+	before := lookAround()
+	cpu, written := cpuSeconds(), WrittenBytes()
 	start := time.Now()
 	err = work()
 	took := time.Since(start)
-	e.used.cpu += cpuSeconds() - cpu
+	used := cpuSeconds() - cpu
+	e.used.cpu += used
+	e.used.written += WrittenBytes() - written
+	e.used.busy = e.used.busy || before.busy(lookAround(), took, used)
 	e.used.peak = max(e.used.peak, peakBytes())
 	stop()
 	return took, err
@@ -72,16 +79,27 @@ func (e *Env) profile() (stop func(), err error) {
 	if err := pprof.StartCPUProfile(cpu); err != nil {
 		return nil, err
 	}
+	runtime.SetMutexProfileFraction(profileFraction)
+	runtime.SetBlockProfileRate(profileBlockRate)
 	return func() {
 		pprof.StopCPUProfile()
 		cpu.Close()
-		if heap, err := os.Create(e.Profile + ".heap.prof"); err == nil {
-			runtime.GC()
-			pprof.WriteHeapProfile(heap)
-			heap.Close()
+		runtime.GC()
+		for _, kind := range []string{"allocs", "heap", "mutex", "block"} {
+			if f, err := os.Create(e.Profile + "." + kind + ".prof"); err == nil {
+				pprof.Lookup(kind).WriteTo(f, 0)
+				f.Close()
+			}
 		}
+		runtime.SetMutexProfileFraction(0)
+		runtime.SetBlockProfileRate(0)
 	}, nil
 }
+
+const (
+	profileFraction  = 10     // one of so many lock contentions is noted
+	profileBlockRate = 10_000 // nanoseconds of waiting a sample
+)
 
 // Self is a command that runs the peer's Act.
 func (e *Env) Self(ctx context.Context) (*exec.Cmd, error) { return selfCommand(ctx, *e.spec, stepAct) }

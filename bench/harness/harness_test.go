@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,18 +57,76 @@ func commandPeer() Peer {
 	return p
 }
 
+// dying is a peer that fails in the round of that number.
+func dying(name string, round int) Peer {
+	p := fake(name, "same")
+	measure := p.Measure
+	p.Measure = func(env *Env) (Measurement, error) {
+		if env.Round == round {
+			return Measurement{}, errors.New("no such luck")
+		}
+		return measure(env)
+	}
+	return p
+}
+
+// sharing is a peer that starts from another's state.
+func sharing(name, store string) Peer {
+	p := fake(name, "same")
+	p.Store = store
+	return p
+}
+
+// spoiling is a peer that finds what Prepare left, and removes it.
+func spoiling(name string) Peer {
+	p := fake(name, "same")
+	measure := p.Measure
+	p.Measure = func(env *Env) (Measurement, error) {
+		if err := os.Remove(env.Path("left")); err != nil {
+			return Measurement{}, err
+		}
+		return measure(env)
+	}
+	return p
+}
+
+// counting is a peer whose answer is how many rounds its state has seen.
+func counting(name string) Peer {
+	p := fake(name, "")
+	p.Measure = func(env *Env) (m Measurement, err error) {
+		text, err := os.ReadFile(env.Path("left"))
+		if err != nil {
+			return m, err
+		}
+		took, err := env.Clock(func() error { return os.WriteFile(env.Path("left"), append(text, 'x'), 0o600) })
+		return Measurement{Value: took.Seconds(), Checksum: fmt.Sprint(len(text))}, err
+	}
+	return p
+}
+
 var fakes = []Workload{
 	{Name: "plain", Peers: []Peer{fake("a", "same"), fake("b", "same")}},
 	{Name: "fresh", Fresh: true, Peers: []Peer{fake("a", "same"), commandPeer()}},
 	{Name: "unequal", Peers: []Peer{fake("a", "one"), fake("b", "other")}},
 	{Name: "failing", Peers: []Peer{{Name: "a", Measure: func(*Env) (Measurement, error) { return Measurement{}, errors.New("no such luck") }}}},
 	{Name: "large", MemoryLimit: 1, Peers: []Peer{fake("a", "")}},
+	{Name: "half", Peers: []Peer{dying("a", 1), fake("b", "same")}},
+	{Name: "group-1", Group: "g", Peers: []Peer{fake("a", "same"), sharing("a2", "a")}},
+	{Name: "group-2", Group: "g", Copies: true, Peers: []Peer{spoiling("a")}},
+	{Name: "moving-1", Group: "m", Changing: true, Peers: []Peer{counting("a"), counting("b"), dying("c", 0)}},
+	{Name: "moving-2", Group: "m", Changing: true, Peers: []Peer{counting("a"), counting("b"), counting("c")}},
+	{Name: "nested", Peers: []Peer{fake("a", ""), {Name: "far-1", Module: "far"}}},
 }
 
 // runFake runs one of the fakes and gives its report and notes.
 func runFake(t *testing.T, name string, rounds int) (*Report, string, error) {
 	t.Helper()
-	w, err := Find(fakes, []string{name})
+	return runFakes(t, []string{name}, rounds)
+}
+
+func runFakes(t *testing.T, names []string, rounds int) (*Report, string, error) {
+	t.Helper()
+	w, err := Find(fakes, names)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +166,7 @@ func TestFreshWorkloadsPrepareEachRoundInAnEmptyDirectory(t *testing.T) {
 }
 
 func TestPeersThatAnswerDifferentlyFailTheRun(t *testing.T) {
-	if _, _, err := runFake(t, "unequal", 1); err == nil || !strings.Contains(err.Error(), "b answers other, others one") {
+	if _, _, err := runFake(t, "unequal", 1); err == nil || !strings.Contains(err.Error(), "b answers other, a one") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -114,6 +174,142 @@ func TestPeersThatAnswerDifferentlyFailTheRun(t *testing.T) {
 func TestFailureOfAPeerNamesItAndItsReason(t *testing.T) {
 	if _, _, err := runFake(t, "failing", 1); err == nil || !strings.Contains(err.Error(), "failing/a: measure:") || !strings.Contains(err.Error(), "no such luck") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestOtherPeersGoOnWhenOneDiesAndItsRoundsAreKept(t *testing.T) {
+	r, _, err := runFake(t, "half", 3)
+	if err == nil || !strings.Contains(err.Error(), "half/a") {
+		t.Errorf("got %v", err)
+	}
+	a, b := &r.Workloads[0].Peers[0], &r.Workloads[0].Peers[1]
+	if len(a.Rounds) != 1 || !strings.Contains(a.Failed, "no such luck") || len(b.Rounds) != 3 || b.Failed != "" {
+		t.Errorf("a has %d rounds and failed by %q, b has %d and %q", len(a.Rounds), a.Failed, len(b.Rounds), b.Failed)
+	}
+	for name, write := range map[string]func(io.Writer) error{"table": r.WriteTable, "markdown": r.WriteMarkdown, "page": r.WritePage} {
+		var out bytes.Buffer
+		if err := write(&out); err != nil || !strings.Contains(out.String(), "no such luck") {
+			t.Errorf("%s does not tell of the failure: %v\n%s", name, err, &out)
+		}
+	}
+}
+
+func TestGroupIsPreparedOnceAndCopiesLeaveItAsItWas(t *testing.T) {
+	r, notes, err := runFakes(t, []string{"group-1", "group-2"}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "prepare a, measure a, measure a2, measure a, measure a2, measure a, measure a"; notes != want {
+		t.Errorf("steps: %s\nwant:  %s", notes, want)
+	}
+	if len(r.Workloads) != 2 {
+		t.Errorf("%d workloads", len(r.Workloads))
+	}
+}
+
+func TestChangingGroupGoesOnFromRoundToRoundWithoutAPeerThatFailed(t *testing.T) {
+	r, _, err := runFakes(t, []string{"moving-1", "moving-2"}, 2)
+	if err == nil || strings.Contains(err.Error(), "answers") {
+		t.Errorf("got %v", err)
+	}
+	if got := r.Workloads[1].Peers[1].Rounds[1].Checksum; got != "3" {
+		t.Errorf("the last round of the second workload saw %s rounds before, want 3", got)
+	}
+	if c := r.Workloads[1].Peers[2]; c.Failed == "" || len(c.Rounds) != 0 {
+		t.Errorf("a peer whose state is of no use went on: %+v", c)
+	}
+}
+
+func TestPeersAreSelectedWithOurs(t *testing.T) {
+	for _, c := range []struct{ peers, want string }{
+		{"b", "plain a b, unequal a b, half a b, moving-1 a b, moving-2 a b"},
+		{"far", "nested a far-1"},
+	} {
+		got, err := Select(fakes, []string{c.peers})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, w := range got {
+			name := w.Name
+			for _, p := range w.Peers {
+				name += " " + p.Name
+			}
+			names = append(names, name)
+		}
+		if strings.Join(names, ", ") != c.want {
+			t.Errorf("%s: got %q, want %q", c.peers, names, c.want)
+		}
+	}
+	if _, err := Select(fakes, []string{"nobody"}); err == nil {
+		t.Error("an unknown peer is taken")
+	}
+	if got := Leave(fakes, []Missing{{Peer: "far", Module: "far"}}); len(got[len(got)-1].Peers) != 1 {
+		t.Errorf("a module that is missing runs: %+v", got[len(got)-1])
+	}
+}
+
+// timed is a report of one workload of two peers, by the rounds' values.
+func timed(more bool, ours, other []float64) *Report {
+	rounds := func(v []float64) (out []Measurement) {
+		for _, x := range v {
+			out = append(out, Measurement{Value: x})
+		}
+		return out
+	}
+	w := WorkloadResult{Workload: "w", More: more, Peers: []PeerResult{{Peer: "oribi", Ours: true, Rounds: rounds(ours)}}}
+	if other != nil {
+		w.Peers = append(w.Peers, PeerResult{Peer: "other", Rounds: rounds(other)})
+	}
+	w.compare(false)
+	return &Report{Scale: "hour", Workloads: []WorkloadResult{w}}
+}
+
+func TestCompareTellsWhatLiesOutsideTheSpreadOfBoth(t *testing.T) {
+	ten := []float64{10, 11, 12}
+	for _, c := range []struct {
+		name         string
+		older, newer *Report
+		want         string
+	}{
+		{"the machine is half as fast, for both", timed(false, ten, ten), timed(false, []float64{20, 22, 24}, []float64{20, 22, 24}), "same"},
+		{"ours takes twice the time", timed(false, ten, ten), timed(false, []float64{20, 22, 24}, ten), "slower"},
+		{"ours does twice as much", timed(true, ten, ten), timed(true, []float64{20, 22, 24}, ten), "faster"},
+		{"rounds overlap", timed(true, ten, ten), timed(true, []float64{8, 9, 12}, ten), "same"},
+		{"no other peer", timed(false, ten, nil), timed(false, []float64{13, 14, 15}, nil), "slower"},
+	} {
+		var out bytes.Buffer
+		slower, err := Compare(&out, c.older, c.newer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), c.want) || (slower == 1) != (c.want == "slower") {
+			t.Errorf("%s: %d slower, want %s:\n%s", c.name, slower, c.want, &out)
+		}
+	}
+	other := timed(false, ten, ten)
+	other.Scale = "night"
+	if _, err := Compare(io.Discard, other, timed(false, ten, ten)); err == nil {
+		t.Error("runs of two scales are compared")
+	}
+}
+
+func TestPageShowsEachWorkloadWithOursAndTheBestOther(t *testing.T) {
+	r := timed(false, []float64{1, 2, 3}, []float64{4, 5, 6})
+	var page, table bytes.Buffer
+	if err := errors.Join(r.WritePage(&page), r.WriteMarkdown(&table)); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"<svg", "2.50 oribi by other", `id="w"`} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if strings.Contains(page.String(), "http") || strings.Contains(page.String(), "NaN") {
+		t.Error("the page needs something else, or has no numbers")
+	}
+	if want := "| w |  | oribi | 2 | other | 5 | 2.50 (2–4) |"; !strings.Contains(table.String(), want) {
+		t.Errorf("the table lacks %q:\n%s", want, &table)
 	}
 }
 
@@ -151,10 +347,10 @@ func TestFloorIsMetByFigureOrByRatio(t *testing.T) {
 	} {
 		c.floor.Peer = "a"
 		metric := map[string]float64{"m": 3}
-		w := WorkloadResult{Peers: []PeerResult{
+		w := WorkloadResult{Unit: "s", Peers: []PeerResult{
 			{Peer: "a", Rounds: []Measurement{{Value: 10, Metrics: metric}, {Value: 4, Metrics: metric}, {Value: 40, Metrics: metric}}},
 			{Peer: "b", Rounds: []Measurement{{Value: 5}, {Value: 2}, {Value: 20}}}}}
-		w.judge(&Workload{Unit: "s", Floors: []Floor{c.floor}})
+		w.judge(&Workload{Floors: []Floor{c.floor}}, &Report{})
 		if got := w.Floors[0]; got.Met != c.met || got.Ratio != c.ratio {
 			t.Errorf("%+v: met %v, ratio %v; want %v, %v", c.floor, got.Met, got.Ratio, c.met, c.ratio)
 		}
@@ -182,7 +378,7 @@ func TestNumbersAreWrittenForPeople(t *testing.T) {
 func TestSmallRunsGiveNoVerdict(t *testing.T) {
 	floors := []FloorResult{{Floor: "a: ≤ 1 s", Got: 2}}
 	peers := []PeerResult{{Peer: "a", Rounds: []Measurement{{Value: 2}}}}
-	for scale, want := range map[string]bool{"full": true, "small": false} {
+	for scale, want := range map[string]bool{"hour": true, "small": false} {
 		r := Report{Scale: scale, Workloads: []WorkloadResult{{Workload: "w", Peers: peers, Floors: floors}}}
 		var out bytes.Buffer
 		if err := r.WriteTable(&out); err != nil {

@@ -3,8 +3,12 @@ package harness
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"strconv"
 	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // peakBytes is the peak of this process's resident memory since resetPeak; 0 = unknown.
@@ -13,19 +17,7 @@ func peakBytes() int64 {
 	if err != nil {
 		return 0
 	}
-	_, rest, found := bytes.Cut(status, []byte("VmHWM:"))
-	if !found {
-		return 0
-	}
-	fields := bytes.Fields(rest)
-	if len(fields) == 0 {
-		return 0
-	}
-	kib, err := strconv.ParseInt(string(fields[0]), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return kib << 10
+	return fieldAfter(status, "VmHWM:") << 10
 }
 
 // resetPeak sets the peak back to what is resident now. Where the kernel refuses, the peak is that of the whole process.
@@ -45,4 +37,99 @@ func cpuSeconds() float64 {
 		return 0
 	}
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
+}
+
+// WrittenBytes is what this process has caused to be written to the disk.
+func WrittenBytes() int64 {
+	text, err := os.ReadFile("/proc/self/io")
+	if err != nil {
+		return 0
+	}
+	return fieldAfter(text, "\nwrite_bytes:")
+}
+
+// fieldAfter is the number that follows a name.
+func fieldAfter(text []byte, name string) int64 {
+	_, rest, found := bytes.Cut(text, []byte(name))
+	if !found {
+		return 0
+	}
+	fields := bytes.Fields(rest)
+	if len(fields) == 0 {
+		return 0
+	}
+	n, err := strconv.ParseInt(string(fields[0]), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// allocated is the disk space that a file holds.
+func allocated(info os.FileInfo) int64 {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return s.Blocks * 512
+	}
+	return info.Size()
+}
+
+// DropCache makes the system forget what it holds in memory of the files in dir, as far as it will.
+func DropCache(dir string) error {
+	return filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := f.Sync(); err != nil {
+			return err
+		}
+		return unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
+	})
+}
+
+// around is what the machine did so far.
+type around struct {
+	stalled time.Duration // some task waited for a processor
+	used    float64       // processor seconds of all processes
+}
+
+func lookAround() (a around) {
+	if text, err := os.ReadFile("/proc/pressure/cpu"); err == nil {
+		if line, _, ok := bytes.Cut(text, []byte("\n")); ok {
+			if _, total, ok := bytes.Cut(line, []byte("total=")); ok {
+				us, _ := strconv.ParseInt(string(total), 10, 64)
+				a.stalled = time.Duration(us) * time.Microsecond
+			}
+		}
+	}
+	if text, err := os.ReadFile("/proc/stat"); err == nil {
+		line, _, _ := bytes.Cut(text, []byte("\n"))
+		for i, f := range bytes.Fields(line) {
+			if i == 0 || i == 4 || i == 5 || i > 7 { // the name, idle, waiting for the disk; guests count twice
+				continue
+			}
+			ticks, _ := strconv.ParseInt(string(f), 10, 64)
+			a.used += float64(ticks) / ticksPerSecond
+		}
+	}
+	return a
+}
+
+const (
+	ticksPerSecond = 100
+	busyShare      = 0.1
+)
+
+// busy tells whether others had the processors: somebody waited for one for more than a tenth of the time (a peer with many threads may
+// do that alone), and other processes used more than a tenth of one.
+func (a around) busy(b around, took time.Duration, own float64) bool {
+	if took <= 0 {
+		return false
+	}
+	others := b.used - a.used - own - 2.0/ticksPerSecond
+	return (b.stalled-a.stalled).Seconds() > busyShare*took.Seconds() && others > busyShare*took.Seconds()
 }

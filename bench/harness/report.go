@@ -2,20 +2,35 @@ package harness
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 )
+
+// reportVersion is that of the JSON form: another one is not read.
+const reportVersion = 1
 
 // Report is the outcome of a run.
 type Report struct {
+	Version   int              `json:"version"`
 	Scale     string           `json:"scale"`
 	Rounds    int              `json:"rounds"`
 	Machine   string           `json:"machine"`
+	Started   time.Time        `json:"started"`
+	Missing   []Missing        `json:"missing,omitempty"`
 	Workloads []WorkloadResult `json:"workloads"`
+}
+
+// Missing is a peer, or all peers of a nested module, that did not run.
+type Missing struct {
+	Peer   string `json:"peer"`
+	Module string `json:"module,omitempty"`
+	Why    string `json:"why"`
 }
 
 // WorkloadResult is what a workload's peers did, and which floors are met.
@@ -23,6 +38,8 @@ type WorkloadResult struct {
 	Workload string        `json:"workload"`
 	About    string        `json:"about"`
 	Unit     string        `json:"unit"`
+	More     bool          `json:"more"` // is better
+	Differ   string        `json:"differ,omitempty"`
 	Peers    []PeerResult  `json:"peers"`
 	Floors   []FloorResult `json:"floors"`
 }
@@ -31,6 +48,7 @@ type WorkloadResult struct {
 type PeerResult struct {
 	Peer      string        `json:"peer"`
 	Ours      bool          `json:"ours"`
+	Failed    string        `json:"failed,omitempty"` // why it did not do all its rounds
 	Median    float64       `json:"median"`
 	PeakBytes int64         `json:"peak_bytes"` // 0 = unknown
 	Rounds    []Measurement `json:"rounds"`
@@ -54,23 +72,74 @@ func (r *Report) Met() bool {
 	return true
 }
 
-// compare finds the medians, and an error when two peers, or two rounds, gave different answers.
-func (w *WorkloadResult) compare() error {
-	first := ""
+// compare finds the medians, and an error when two peers, or two rounds of a workload that does not change its state, gave different answers.
+func (w *WorkloadResult) compare(changing bool) error {
 	for i := range w.Peers {
-		p := &w.Peers[i]
-		p.Median = median(p.values(""))
-		for _, m := range p.Rounds {
+		w.Peers[i].Median = median(w.Peers[i].values(""))
+	}
+	first, who := map[int]string{}, map[int]string{}
+	for i := range w.Peers {
+		for round, m := range w.Peers[i].Rounds {
+			if !changing {
+				round = 0
+			}
 			switch {
-			case m.Checksum == "" || m.Checksum == first:
-			case first != "":
-				return fmt.Errorf("%s: %s answers %s, others %s", w.Workload, p.Peer, m.Checksum, first)
+			case m.Checksum == "" || m.Checksum == first[round]:
+			case first[round] != "":
+				w.Differ = fmt.Sprintf("%s: %s answers %s, %s %s", w.Workload, w.Peers[i].Peer, m.Checksum, who[round], first[round])
+				return errors.New(w.Differ)
 			default:
-				first = m.Checksum
+				first[round], who[round] = m.Checksum, w.Peers[i].Peer
 			}
 		}
 	}
 	return nil
+}
+
+// measured tells whether there is anything to compare.
+func (p *PeerResult) measured() bool { return len(p.Rounds) > 0 }
+
+// best is the peer with the best median, of ours or of the others; nil if none was measured.
+func (w *WorkloadResult) best(ours bool) (best *PeerResult) {
+	for i := range w.Peers {
+		p := &w.Peers[i]
+		if p.Ours == ours && p.measured() && (best == nil || w.More == (p.Median > best.Median)) {
+			best = p
+		}
+	}
+	return best
+}
+
+// speed is how many times as good a is as b, the median of the rounds and its spread: above 1, a is better.
+func (w *WorkloadResult) speed(a, b *PeerResult) Spread {
+	if !w.More {
+		a, b = b, a
+	}
+	return spreadOf(ratios(a.values(""), b.values("")))
+}
+
+// Spread is the middle of some rounds and its ends.
+type Spread struct{ Least, Median, Most float64 }
+
+func spreadOf(v []float64) Spread {
+	if len(v) == 0 {
+		return Spread{}
+	}
+	return Spread{slices.Min(v), median(v), slices.Max(v)}
+}
+
+func (s Spread) String() string {
+	return fmt.Sprintf("%s (%s–%s)", number(s.Median), number(s.Least), number(s.Most))
+}
+
+// busyRounds is how many rounds were measured on a busy machine.
+func (p *PeerResult) busyRounds() (n int) {
+	for _, m := range p.Rounds {
+		if m.Busy {
+			n++
+		}
+	}
+	return n
 }
 
 // values are a peer's rounds, of the value or of a metric.
@@ -93,11 +162,11 @@ func (w *WorkloadResult) peer(name string) *PeerResult {
 	return nil
 }
 
-// judge compares with the workload's floors.
-func (w *WorkloadResult) judge(def *Workload) {
+// judge compares with the workload's floors; r has the results of workloads before.
+func (w *WorkloadResult) judge(def *Workload, r *Report) {
 	for i := range def.Floors {
-		if p := w.peer(def.Floors[i].Peer); p != nil {
-			w.Floors = append(w.Floors, w.judgeFloor(&def.Floors[i], p, def.Unit))
+		if p := w.peer(def.Floors[i].Peer); p != nil && p.measured() {
+			w.Floors = append(w.Floors, w.judgeFloor(&def.Floors[i], p, r))
 		}
 	}
 	for i := range w.Peers {
@@ -109,13 +178,36 @@ func (w *WorkloadResult) judge(def *Workload) {
 	}
 }
 
-func (w *WorkloadResult) judgeFloor(f *Floor, p *PeerResult, unit string) FloorResult {
+// against is the peer that a floor names; nil = it was not measured.
+func (w *WorkloadResult) against(f *Floor, r *Report) *PeerResult {
+	in := w
+	if f.Workload != "" {
+		if in = r.workload(f.Workload); in == nil {
+			return nil
+		}
+	}
+	if f.Against == BestPeer {
+		return in.best(false)
+	}
+	return in.peer(f.Against)
+}
+
+func (r *Report) workload(name string) *WorkloadResult {
+	for i := range r.Workloads {
+		if r.Workloads[i].Workload == name {
+			return &r.Workloads[i]
+		}
+	}
+	return nil
+}
+
+func (w *WorkloadResult) judgeFloor(f *Floor, p *PeerResult, r *Report) FloorResult {
 	than, name := "≤", f.Metric
 	if f.Least {
 		than = "≥"
 	}
 	if name == "" {
-		name = unit
+		name = w.Unit
 	}
 	got := median(p.values(f.Metric))
 	out := FloorResult{Got: got}
@@ -126,8 +218,12 @@ func (w *WorkloadResult) judgeFloor(f *Floor, p *PeerResult, unit string) FloorR
 		out.Met = reaches(got, f.Figure)
 	}
 	if f.Against != "" {
-		wanted = append(wanted, fmt.Sprintf("%s %g × %s", than, f.Ratio, f.Against))
-		if other := w.peer(f.Against); other != nil {
+		where := ""
+		if f.Workload != "" {
+			where = " in " + f.Workload
+		}
+		wanted = append(wanted, fmt.Sprintf("%s %g × %s%s", than, f.Ratio, f.Against, where))
+		if other := w.against(f, r); other != nil && other.measured() {
 			out.Ratio = ratio(p.values(""), other.values(""))
 			out.Met = out.Met || reaches(out.Ratio, f.Ratio)
 		}
@@ -136,15 +232,17 @@ func (w *WorkloadResult) judgeFloor(f *Floor, p *PeerResult, unit string) FloorR
 	return out
 }
 
-// ratio is the median of the rounds' ratios: whatever else the machine did in a round fell on both.
-func ratio(a, b []float64) float64 {
-	var r []float64
+// ratio is the median of the rounds' ratios.
+func ratio(a, b []float64) float64 { return median(ratios(a, b)) }
+
+// ratios are those of each round: whatever else the machine did in it fell on both.
+func ratios(a, b []float64) (r []float64) {
 	for i := range min(len(a), len(b)) {
 		if b[i] != 0 {
 			r = append(r, a[i]/b[i])
 		}
 	}
-	return median(r)
+	return r
 }
 
 func median(v []float64) float64 {
@@ -163,6 +261,18 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
+// ReadReport reads a report that WriteJSON wrote.
+func ReadReport(in io.Reader) (*Report, error) {
+	r := &Report{}
+	if err := json.NewDecoder(in).Decode(r); err != nil {
+		return nil, fmt.Errorf("not a report of a run: %w", err)
+	}
+	if r.Version != reportVersion {
+		return nil, fmt.Errorf("a report of version %d, this program reads version %d", r.Version, reportVersion)
+	}
+	return r, nil
+}
+
 // WriteTable writes the report for people.
 func (r *Report) WriteTable(w io.Writer) error {
 	fmt.Fprintf(w, "scale %s, median of %d rounds, %s\n", r.Scale, r.Rounds, r.Machine)
@@ -170,15 +280,18 @@ func (r *Report) WriteTable(w io.Writer) error {
 		res := &r.Workloads[i]
 		fmt.Fprintf(w, "\n%s: %s\n", res.Workload, res.About)
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		fmt.Fprintf(t, "  peer\t%s\tleast\tmost\tcpu s\tpeak MiB\t\n", res.Unit)
-		for _, p := range res.Peers {
-			values := p.values("")
-			var cpu []float64
-			for _, m := range p.Rounds {
-				cpu = append(cpu, m.CPU)
+		fmt.Fprintf(t, "  peer\t%s\tleast\tmost\tcpu s\tpeak MiB\twritten MiB\tdisk MiB\tbusy\t\n", res.Unit)
+		for k := range res.Peers {
+			p := &res.Peers[k]
+			if !p.measured() {
+				fmt.Fprintf(t, "  %s\tfailed\n", p.Peer)
+				continue
 			}
-			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%.2f\t%s\t%s\n", p.Peer, number(p.Median), number(slices.Min(values)), number(slices.Max(values)),
-				median(cpu), mebibytes(p.PeakBytes), metrics(&p))
+			values := p.values("")
+			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%.2f\t%s\t%s\t%s\t%d\t%s\n", p.Peer, number(p.Median), number(slices.Min(values)), number(slices.Max(values)),
+				p.median(func(m *Measurement) float64 { return m.CPU }), mebibytes(p.PeakBytes),
+				mebibytes(int64(p.median(func(m *Measurement) float64 { return float64(m.Written) }))),
+				mebibytes(int64(p.median(func(m *Measurement) float64 { return float64(m.DiskBytes) }))), p.busyRounds(), metrics(p))
 		}
 		if err := t.Flush(); err != nil {
 			return err
@@ -186,14 +299,43 @@ func (r *Report) WriteTable(w io.Writer) error {
 		for _, f := range res.Floors {
 			fmt.Fprintf(w, "  %s %s: %s%s\n", verdict(f.Met, r.Scale), f.Floor, number(f.Got), ratioText(f.Ratio))
 		}
+		for _, line := range res.faults() {
+			fmt.Fprintf(w, "  FAIL  %s\n", line)
+		}
+	}
+	for _, m := range r.Missing {
+		fmt.Fprintf(w, "\nnot run: %s: %s\n", m.Peer, m.Why)
 	}
 	return nil
 }
 
+// faults are the failures of peers, and the difference of answers.
+func (w *WorkloadResult) faults() (lines []string) {
+	for i := range w.Peers {
+		if w.Peers[i].Failed != "" {
+			lines = append(lines, w.Peers[i].Failed)
+		}
+	}
+	if w.Differ != "" {
+		lines = append(lines, w.Differ)
+	}
+	return lines
+}
+
+// median of something that rounds have.
+func (p *PeerResult) median(of func(m *Measurement) float64) float64 {
+	v := make([]float64, len(p.Rounds))
+	for i := range p.Rounds {
+		v[i] = of(&p.Rounds[i])
+	}
+	return median(v)
+}
+
 // verdict is pass or fail; figures of a small run are no verdict.
 func verdict(met bool, scale string) string {
+	s := Scale{Name: scale}
 	switch {
-	case scale != "full":
+	case !s.Figures():
 		return "     "
 	case met:
 		return "pass "

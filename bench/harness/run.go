@@ -2,96 +2,176 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"time"
 )
 
 // Config says how a run is done.
 type Config struct {
-	Env      Env       // but Dir, Inputs and Profile
-	Rounds   int       // 0 = the scale's
-	Dir      string    // for inputs and stores
-	Profiles string    // directory for profiles; empty = none are taken
-	Progress io.Writer // told of each step; nil = nobody
+	Env      Env                 // but Dir, Inputs and Profile
+	Rounds   int                 // 0 = the scale's
+	Dir      string              // for inputs and stores
+	Profiles string              // directory for profiles; empty = none are taken
+	Progress Progress            // told of each step; nil = nobody
+	Programs map[string]string   // of nested modules, built, by directory
+	Missing  []Missing           // peers that are known not to run; they are left out of the workloads
+	Keep     func(*Report) error // called after each workload with all results so far; nil = nobody
 }
 
-// Run measures workloads one after the other.
+// Progress hears what is done: step of all.
+type Progress func(step, all int, what string)
+
+// Run measures workloads one after the other. A peer that fails is left out from there on. The report tells of all that was measured;
+// the error of peers that failed and of answers that differ.
 func Run(ctx context.Context, workloads []Workload, c Config) (*Report, error) {
 	if c.Rounds == 0 {
 		c.Rounds = c.Env.Scale.Rounds
 	}
 	c.Env.Inputs = filepath.Join(c.Dir, "inputs")
+	r := &Report{Version: reportVersion, Scale: c.Env.Scale.Name, Rounds: c.Rounds, Started: time.Now().UTC().Truncate(time.Second), Missing: c.Missing,
+		Machine: fmt.Sprintf("%s/%s, %d processors, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())}
 	if err := os.MkdirAll(c.Env.Inputs, 0o755); err != nil {
-		return nil, err
+		return r, err
 	}
-	r := &Report{Scale: c.Env.Scale.Name, Rounds: c.Rounds, Machine: fmt.Sprintf("%s/%s, %d processors, %s",
-		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())}
+	state := &runState{config: c, prepared: map[string]bool{}, failed: map[string]error{}, groups: map[string]int{}, told: map[string]bool{}}
+	for i := range workloads {
+		state.all += (c.Rounds + 1) * len(workloads[i].Peers)
+		state.groups[workloads[i].Group]++
+	}
+	var errs []error
 	for i := range workloads {
 		w := &workloads[i]
-		m := measuring{ctx: ctx, w: w, config: c, result: WorkloadResult{Workload: w.Name, About: w.About, Unit: w.Unit}}
+		m := measuring{ctx: ctx, w: w, runState: state, result: WorkloadResult{Workload: w.Name, About: w.About, Unit: w.Unit, More: w.More}}
 		err := m.run()
-		if err != nil {
-			return r, err
+		if ctx.Err() != nil {
+			return r, ctx.Err()
 		}
+		errs = append(errs, err, m.result.compare(w.Changing))
+		m.result.judge(w, r)
 		r.Workloads = append(r.Workloads, m.result)
+		if c.Keep != nil {
+			if err := c.Keep(r); err != nil {
+				return r, err
+			}
+		}
+		if state.groups[w.Group]--; w.Group != "" && state.groups[w.Group] == 0 {
+			os.RemoveAll(filepath.Join(c.Dir, w.Group))
+		}
 	}
-	return r, nil
+	return r, errors.Join(errs...)
+}
+
+// runState is what workloads share.
+type runState struct {
+	config    Config
+	prepared  map[string]bool  // states of groups, by directory
+	failed    map[string]error // those that failed
+	groups    map[string]int   // how many workloads are still to come
+	told      map[string]bool  // failures that the run's error has
+	step, all int
 }
 
 // measuring is one workload under way.
 type measuring struct {
+	*runState
 	ctx    context.Context
 	w      *Workload
-	config Config
-	specs  []spec // by peer
+	specs  []spec   // by peer
+	states []string // by peer: directory of the group's state; empty = there is none
 	result WorkloadResult
 }
 
 func (m *measuring) run() error {
 	if m.w.Inputs != nil {
-		m.say("inputs")
+		m.say(0, "inputs")
 		if err := m.w.Inputs(&m.config.Env); err != nil {
 			return fmt.Errorf("%s: inputs: %w", m.w.Name, err)
 		}
 	}
 	for i := range m.w.Peers {
-		p := &m.w.Peers[i]
-		env := m.config.Env
-		env.Dir = filepath.Join(m.config.Dir, m.w.Name, p.Name)
-		m.specs = append(m.specs, spec{Workload: m.w.Name, Peer: p.Name, Env: env})
-		m.result.Peers = append(m.result.Peers, PeerResult{Peer: p.Name, Ours: p.Ours})
-		if !m.w.Fresh {
-			if err := m.prepare(i); err != nil {
-				return err
-			}
+		m.begin(i)
+		if !m.w.Fresh || m.w.Group != "" {
+			m.note(i, m.prepare(i))
 		}
+		m.say(1, "")
 	}
 	for round := range m.config.Rounds {
 		for i := range m.w.Peers {
-			if err := m.round(i, round); err != nil {
-				return err
+			if m.result.Peers[i].Failed == "" {
+				m.note(i, m.round(i, round))
 			}
+			m.say(1, "")
 		}
 	}
+	var errs []error
 	for i := range m.w.Peers {
-		if err := m.memory(i); err != nil {
-			return err
+		p := &m.result.Peers[i]
+		if p.Failed == "" {
+			m.note(i, m.memory(i))
 		}
-		os.RemoveAll(m.specs[i].Env.Dir)
+		if m.states[i] == "" || m.w.Copies {
+			os.RemoveAll(m.specs[i].Env.Dir)
+		}
+		if p.Failed != "" && !m.told[p.Failed] {
+			m.told[p.Failed] = true // a state that cannot be prepared fails in each workload of its group
+			errs = append(errs, errors.New(p.Failed))
+		}
 	}
-	if err := m.result.compare(); err != nil {
-		return err
-	}
-	m.result.judge(m.w)
-	return nil
+	return errors.Join(errs...)
 }
 
-// prepare empties a peer's directory and has it make what the measurement starts from.
+// begin finds out where a peer works.
+func (m *measuring) begin(peer int) {
+	p := &m.w.Peers[peer]
+	env := m.config.Env
+	env.Dir = filepath.Join(m.config.Dir, m.w.Name, p.Name)
+	state := ""
+	if m.w.Group != "" {
+		name := p.Store
+		if name == "" {
+			name = p.Name
+		}
+		if state = filepath.Join(m.config.Dir, m.w.Group, name); !m.w.Copies {
+			env.Dir = state
+		}
+	}
+	m.states = append(m.states, state)
+	m.specs = append(m.specs, spec{Workload: m.w.Name, Peer: p.Name, Env: env, Program: m.config.Programs[p.Module]})
+	m.result.Peers = append(m.result.Peers, PeerResult{Peer: p.Name, Ours: p.Ours})
+}
+
+// note takes down that a peer failed.
+func (m *measuring) note(peer int, err error) {
+	if err != nil && m.ctx.Err() == nil {
+		m.result.Peers[peer].Failed = err.Error()
+		if m.w.Changing && m.states[peer] != "" {
+			m.failed[m.states[peer]] = err // what it left is not what the others go on from
+		}
+	}
+}
+
+// prepare empties a peer's directory and has it make what the measurement starts from: for all workloads of a group once.
 func (m *measuring) prepare(peer int) error {
-	s := m.specs[peer]
+	s, state := m.specs[peer], m.states[peer]
+	if state != "" {
+		if m.prepared[state] || m.failed[state] != nil {
+			return m.failed[state]
+		}
+		s.Env.Dir = state
+	}
+	err := m.make(peer, s)
+	if state != "" {
+		m.prepared[state], m.failed[state] = err == nil, err
+	}
+	return err
+}
+
+func (m *measuring) make(peer int, s spec) error {
 	if err := os.RemoveAll(s.Env.Dir); err != nil {
 		return err
 	}
@@ -101,20 +181,50 @@ func (m *measuring) prepare(peer int) error {
 	if m.w.Peers[peer].Prepare == nil {
 		return nil
 	}
-	m.say(s.Peer + ": prepare")
+	m.say(0, s.Peer+": prepare")
 	_, err := start(m.ctx, s, stepPrepare)
 	return err
 }
 
-// round measures one peer once.
-func (m *measuring) round(peer, round int) error {
-	if m.w.Fresh {
-		if err := m.prepare(peer); err != nil {
+// again gives a peer the state that a round begins with.
+func (m *measuring) again(peer int) error {
+	switch s := m.specs[peer]; {
+	case m.w.Copies:
+		return copyDir(s.Env.Dir, m.states[peer])
+	case m.w.Fresh:
+		return m.make(peer, s)
+	}
+	return nil
+}
+
+// copyDir makes a directory a copy of another, on the disk when it returns.
+func copyDir(to, from string) error {
+	if err := os.RemoveAll(to); err != nil {
+		return err
+	}
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		return err
+	}
+	return filepath.WalkDir(to, func(name string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		return errors.Join(f.Sync(), f.Close())
+	})
+}
+
+// round measures one peer once.
+func (m *measuring) round(peer, round int) error {
+	if err := m.again(peer); err != nil {
+		return err
 	}
 	p, s := &m.w.Peers[peer], m.specs[peer]
-	m.say(fmt.Sprintf("%s: round %d of %d", p.Name, round+1, m.config.Rounds))
+	m.say(0, fmt.Sprintf("%s: round %d of %d", p.Name, round+1, m.config.Rounds))
+	s.Env.Round = round
 	if m.config.Profiles != "" && round == 0 {
 		s.Env.Profile = filepath.Join(m.config.Profiles, m.w.Name+"-"+p.Name)
 	}
@@ -126,11 +236,28 @@ func (m *measuring) round(peer, round int) error {
 		got, err = start(m.ctx, s, stepMeasure)
 	}
 	if err == nil {
+		got.DiskBytes = diskBytes(s.Env.Dir)
 		r := &m.result.Peers[peer]
 		r.Rounds = append(r.Rounds, got)
 	}
 	return err
 }
+
+// diskBytes is what the files of a directory take on the disk.
+func diskBytes(dir string) (n int64) {
+	filepath.WalkDir(dir, func(_ string, d os.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if info, err := d.Info(); err == nil {
+				n += allocated(info)
+			}
+		}
+		return nil
+	})
+	return n
+}
+
+// DiskBytes is what the peer's directory takes on the disk, by allocated blocks.
+func (e *Env) DiskBytes() int64 { return diskBytes(e.Dir) }
 
 // memory does the work once more, where that is needed to see the peak.
 func (m *measuring) memory(peer int) error {
@@ -141,19 +268,33 @@ func (m *measuring) memory(peer int) error {
 	if p.Memory == nil {
 		return nil
 	}
-	if m.w.Fresh {
-		if err := m.prepare(peer); err != nil {
-			return err
-		}
+	if err := m.again(peer); err != nil {
+		return err
 	}
-	m.say(p.Name + ": memory")
+	m.say(0, p.Name+": memory")
 	got, err := start(m.ctx, m.specs[peer], stepMemory)
 	r.PeakBytes = got.PeakBytes
 	return err
 }
 
-func (m *measuring) say(what string) {
-	if m.config.Progress != nil {
-		fmt.Fprintf(m.config.Progress, "%s: %s\n", m.w.Name, what)
+// say tells of a step that begins or, without a text, that n more are done.
+func (m *measuring) say(n int, what string) {
+	m.step += n
+	if m.config.Progress != nil && what != "" {
+		m.config.Progress(m.step, m.all, m.w.Name+": "+what)
 	}
+}
+
+// Leave takes peers out of workloads, and workloads without peers out of the list.
+func Leave(workloads []Workload, missing []Missing) []Workload {
+	var out []Workload
+	for _, w := range workloads {
+		w.Peers = slices.DeleteFunc(slices.Clone(w.Peers), func(p Peer) bool {
+			return slices.ContainsFunc(missing, func(m Missing) bool { return m.Peer == p.Name || m.Module != "" && m.Module == p.Module })
+		})
+		if len(w.Peers) > 0 {
+			out = append(out, w)
+		}
+	}
+	return out
 }

@@ -43,7 +43,7 @@ func columnDecode(more []harness.Peer) harness.Workload {
 		Peers: append([]harness.Peer{{Name: "oribi", Ours: true, Prepare: writeCFiles, Measure: func(env *harness.Env) (harness.Measurement, error) {
 			return MeasureDecode(env, ".cfile", decodeCFile)
 		}}}, more...),
-		Floors: []harness.Floor{{Peer: "oribi", Figure: 150e6, Against: "parquet", Ratio: 1, Least: true}},
+		Floors: []harness.Floor{{Peer: "oribi", Figure: 150e6, Against: "arrow-go", Ratio: 1, Least: true}},
 	}
 }
 

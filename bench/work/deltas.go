@@ -2,13 +2,9 @@ package work
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"strconv"
 	"time"
 
 	"github.com/oribi-db/oribi"
-	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/bench/harness"
 	"github.com/oribi-db/oribi/mvcc"
 )
@@ -69,7 +65,7 @@ func prepareDeltas(peer string) func(env *harness.Env) error {
 				newest = 4
 			}
 			steps = []step{put(oribi.OpInsert, 1, 4-newest), flush,
-				func() error { return os.WriteFile(env.Path(asOfFile), fmt.Append(nil, uint64(last)), 0o600) },
+				func() error { return noteTime(env, uint64(last)) },
 				put(oribi.OpUpsert, 1, 3), put(oribi.OpUpsert, 1, 2), put(oribi.OpUpsert, 1, 1), put(oribi.OpUpsert, 1, newest), flush,
 				func() error { return t.Compact(ctx) }}
 		}
@@ -86,11 +82,7 @@ func sumDeltas(past bool) func(env *harness.Env) (harness.Measurement, error) {
 	return func(env *harness.Env) (m harness.Measurement, err error) {
 		options := []oribi.ReadOption{oribi.Columns("v"), oribi.AnyOrder()}
 		if past {
-			text, err := os.ReadFile(env.Path(asOfFile))
-			if err != nil {
-				return m, err
-			}
-			ts, err := strconv.ParseUint(string(text), 10, 64)
+			ts, err := notedTime(env)
 			if err != nil {
 				return m, err
 			}
@@ -105,15 +97,12 @@ func sumDeltas(past bool) func(env *harness.Env) (harness.Measurement, error) {
 		if err != nil {
 			return m, err
 		}
-		m, err = SumPasses(env, func() (sum, rows int64, err error) {
+		m, err = sumPasses(env, func() (sum, rows int64, err error) {
 			for b, err := range t.Scan(context.Background(), options...).Batches() {
 				if err != nil {
 					return 0, 0, err
 				}
-				values := batch.Values[int64](b.Columns[0])
-				for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
-					sum += values[i]
-				}
+				sum += sumBatch(b)
 				rows += int64(b.Selected())
 			}
 			return sum, rows, nil

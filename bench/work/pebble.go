@@ -1,8 +1,6 @@
 package work
 
 import (
-	"context"
-
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/oribi-db/oribi/bench/harness"
@@ -29,7 +27,7 @@ func putItems(db *pebble.DB, items []inputs.Item) error {
 	defer b.Close()
 	var key, value []byte
 	for i := range items {
-		key, value = appendKey(key[:0], &items[i]), appendValue(value[:0], &items[i])
+		key, value = items[i].AppendKey(key[:0]), items[i].AppendValue(value[:0])
 		if err := b.Set(key, value, nil); err != nil {
 			return err
 		}
@@ -40,20 +38,6 @@ func putItems(db *pebble.DB, items []inputs.Item) error {
 // loadPebble writes all of lineitem's input.
 func loadPebble(env *harness.Env, db *pebble.DB) error {
 	return EachChunk(env, batchRows, func(items []inputs.Item) error { return putItems(db, items) })
-}
-
-// preparePebble makes a database of lineitem, compacted.
-func preparePebble(env *harness.Env) error {
-	db, err := openPebble(env.Path(storeDir), false)
-	if err != nil {
-		return err
-	}
-	if err = loadPebble(env, db); err == nil {
-		if err = db.Flush(); err == nil {
-			err = db.Compact(context.Background(), []byte{0}, []byte{0xff}, false)
-		}
-	}
-	return closeAll(err, db)
 }
 
 // checkPebble is the checksum of a database's keys and values.

@@ -45,12 +45,7 @@ func openLineitem(dir string, o *oribi.Options) (*oribi.Store, *oribi.Table, err
 
 // newVectors makes a vector for each column of t.
 func newVectors(t *oribi.Table) []*batch.Vector {
-	s := t.Schema()
-	out := make([]*batch.Vector, len(s.Columns))
-	for i := range out {
-		out[i] = &batch.Vector{Type: s.Columns[i].Type}
-	}
-	return out
+	return inputs.NewVectors(t.Schema())
 }
 
 // EachChunk reads lineitem's input n rows at a time.

@@ -1,14 +1,18 @@
 // Package work holds the workloads, a file each, and the peers that do them.
 //
-// Every peer gets what a user would give it: Pebble an encoded key and one value a row, with a cache as large as the store's
-// memory limit and its defaults else; DuckDB, a peer that another module adds since it needs cgo, a table in a file and one thread; Parquet,
-// which comes from another module since arrow-go is large, its writer's defaults and Snappy.
+// Most are written once for all peers of package peer; the others compare parts of the engine with Pebble or a bare tree, or have no other peer.
 package work
 
-import "github.com/oribi-db/oribi/bench/harness"
+import (
+	"context"
+	"os/exec"
+
+	"github.com/oribi-db/oribi/bench/harness"
+	"github.com/oribi-db/oribi/bench/peer"
+)
 
 const (
-	storeMemory = 256 << 20             // the store's default limit; Pebble's cache gets the same
+	storeMemory = peer.CacheBytes       // the store's default limit; Pebble's cache gets the same
 	peakLimit   = storeMemory + 128<<20 // of resident memory
 	Lineitem    = "lineitem.tbl"        // input: rows as text
 	treeBatches = "tree.jsonl"          // input: write batches
@@ -22,16 +26,40 @@ type More struct {
 	Peer     harness.Peer
 }
 
-// All is the list of workloads, with the peers of other modules.
-func All(more ...More) []harness.Workload {
+// nestedMore are those peers as this module knows them, before a nested one fills them in.
+func nestedMore() []More {
+	self := func(env *harness.Env) (*exec.Cmd, error) { return env.Self(context.Background()) }
+	return []More{
+		{"column-decode", harness.Peer{Name: "arrow-go", Module: "arrow"}},
+		{"load", harness.Peer{Name: "duckdb", Module: "duckdb", Command: self}},
+	}
+}
+
+// All is the list of workloads. A nested module names its drivers and peers, which take the place of those that are only named here.
+func All(own []peer.Driver, more ...More) []harness.Workload {
 	of := func(workload string) (peers []harness.Peer) {
-		for _, m := range more {
+		for _, m := range nestedMore() {
+			for _, have := range more {
+				if have.Workload == m.Workload && have.Peer.Name == m.Peer.Name {
+					have.Peer.Module, m = m.Peer.Module, have
+				}
+			}
 			if m.Workload == workload {
 				peers = append(peers, m.Peer)
 			}
 		}
 		return peers
 	}
-	return []harness.Workload{apply(), scanSum(of("scan-sum")), get(), getSpread(), memInsert(), write(), commitOne(), syncOne(), syncMany(), scanDeltas(), hotKey(), open(), openMany(), replay(), getStart(),
-		load(of("load")), loadPackages(), scanCSV(), columnDecode(of("column-decode"))}
+	ds := peer.Drivers(own...)
+	out := []harness.Workload{
+		loadTable(ds, "load-sorted", "lineitem in key order", rowsFile, true), loadTable(ds, "load-random", "lineitem in random order", shuffledFile, false),
+		size(ds), getHit(ds), getMiss(ds), getSpread(ds), getCold(ds), getMany(ds), rangeScan(ds)}
+	out = append(out, queries(ds)...)
+	out = append(out, upsert(ds), updateColumn(ds), writeAmplification(ds))
+	out = append(out, ycsb(ds)...)
+	out = append(out, travel()...)
+	out = append(out, withSyncPeers(syncOne(), ds, 1), withSyncPeers(syncMany(), ds, syncWriters), commitOne())
+	out = append(out, rates()...)
+	return append(out, apply(), memInsert(), write(), scanDeltas(), hotKey(), open(), openMany(), replay(), getStart(),
+		load(of("load")), loadPackages(), scanCSV(), columnDecode(of("column-decode")))
 }

@@ -38,7 +38,7 @@ func prepareRows(t *oribi.Table) (func([]inputs.Item) func(*oribi.Batch), error)
 	return func(items []inputs.Item) func(*oribi.Batch) {
 		rows := make([]oribi.Row, len(items))
 		for i := range items {
-			rows[i] = rowOf(&items[i])
+			rows[i] = items[i].Row()
 		}
 		return func(b *oribi.Batch) {
 			for _, row := range rows {

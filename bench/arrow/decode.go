@@ -16,8 +16,8 @@ import (
 	"github.com/oribi-db/oribi/bench/work"
 )
 
-// peer is arrow-go in column-decode, without Arrow's arrays: values go from the pages into slices.
-var peer = harness.Peer{Name: "parquet", Prepare: prepare, Measure: func(env *harness.Env) (harness.Measurement, error) {
+// decodePeer is arrow-go in column-decode, without Arrow's arrays: values go from the pages into slices.
+var decodePeer = harness.Peer{Name: "arrow-go", Prepare: prepare, Measure: func(env *harness.Env) (harness.Measurement, error) {
 	return work.MeasureDecode(env, suffix, decode)
 }}
 

@@ -1,0 +1,78 @@
+package harness
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// Compare tells what became slower or faster from one run to another, for each of our peers. Where both runs had the same other peer, it is the
+// ratio to that one which is compared, so that a slower machine is not taken for a slower program; else the figures themselves. The
+// two differ when the rounds of one lie wholly outside those of the other. slower is how many became slower.
+func Compare(w io.Writer, older, newer *Report) (slower int, err error) {
+	if older.Scale != newer.Scale {
+		return 0, fmt.Errorf("a run of scale %s and one of scale %s cannot be compared", older.Scale, newer.Scale)
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "workload\tpeer\tagainst\tolder\tnewer\t\n")
+	for i := range older.Workloads {
+		a := &older.Workloads[i]
+		b := newer.workload(a.Workload)
+		if b == nil {
+			fmt.Fprintf(t, "%s\t\t\t\t\tnot in the newer run\n", a.Workload)
+			continue
+		}
+		for k := range a.Peers {
+			p := &a.Peers[k]
+			q := b.peer(p.Peer)
+			if !p.Ours || !p.measured() {
+				continue
+			}
+			if q == nil || !q.measured() {
+				fmt.Fprintf(t, "%s\t%s\t\t\t\tnot in the newer run\n", a.Workload, p.Peer)
+				continue
+			}
+			was, is, against := twoSpeeds(a, b, p, q)
+			word := change(was, is)
+			if word == "slower" {
+				slower++
+			}
+			fmt.Fprintf(t, "%s\t%s\t%s\t%v\t%v\t%s\n", a.Workload, p.Peer, against, was, is, word)
+		}
+	}
+	return slower, t.Flush()
+}
+
+// twoSpeeds are what a peer of ours reached in two runs, more being better.
+func twoSpeeds(a, b *WorkloadResult, p, q *PeerResult) (was, is Spread, against string) {
+	if other := a.best(false); other != nil {
+		if same := b.peer(other.Peer); same != nil && same.measured() {
+			return a.speed(p, other), b.speed(q, same), other.Peer
+		}
+	}
+	return a.goodness(p), b.goodness(q), "itself"
+}
+
+// goodness is a peer's figure turned so that more is better.
+func (w *WorkloadResult) goodness(p *PeerResult) Spread {
+	v := p.values("")
+	if !w.More {
+		for i := range v {
+			if v[i] != 0 {
+				v[i] = 1 / v[i]
+			}
+		}
+	}
+	return spreadOf(v)
+}
+
+// change is a word for what lies outside the spread of both.
+func change(was, is Spread) string {
+	switch {
+	case is.Most < was.Least:
+		return "slower"
+	case is.Least > was.Most:
+		return "faster"
+	}
+	return "same"
+}

@@ -1,0 +1,56 @@
+package harness
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// WriteMarkdown writes one row for each workload: our best peer against the best of the others, and what every floor says.
+func (r *Report) WriteMarkdown(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Scale %s, %d rounds, %s, begun %s.\n\n", r.Scale, r.Rounds, r.Machine, r.Started.Format("2006-01-02 15:04"))
+	b.WriteString("The ratio says how many times as good ours is as the best other peer: above 1 is better, whatever the unit; in brackets the least and the most of the rounds.\n\n")
+	b.WriteString("| workload | unit | ours | figure | best peer | figure | ratio | peak MiB | busy rounds | goals |\n|---|---|---|---:|---|---:|---:|---:|---:|---|\n")
+	for i := range r.Workloads {
+		res := &r.Workloads[i]
+		ours, other := res.best(true), res.best(false)
+		row := []string{res.Workload, res.Unit, "", "", "", "", "", "", "", res.goals(r.Scale)}
+		if ours != nil {
+			row[2], row[3], row[7], row[8] = ours.Peer, number(ours.Median), mebibytes(ours.PeakBytes), fmt.Sprint(ours.busyRounds())
+		}
+		if other != nil {
+			row[4], row[5] = other.Peer, number(other.Median)
+		}
+		if ours != nil && other != nil {
+			row[6] = res.speed(ours, other).String()
+		}
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
+	}
+	r.writeFaults(&b)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// writeFaults lists what failed and who did not run.
+func (r *Report) writeFaults(b *strings.Builder) {
+	var lines []string
+	for i := range r.Workloads {
+		lines = append(lines, r.Workloads[i].faults()...)
+	}
+	for _, m := range r.Missing {
+		lines = append(lines, fmt.Sprintf("%s did not run: %s", m.Peer, m.Why))
+	}
+	if len(lines) > 0 {
+		b.WriteString("\n- " + strings.Join(lines, "\n- ") + "\n")
+	}
+}
+
+// goals are a workload's floors in few words.
+func (w *WorkloadResult) goals(scale string) string {
+	var out []string
+	for _, f := range w.Floors {
+		out = append(out, strings.TrimSpace(strings.ToLower(verdict(f.Met, scale))+" "+f.Floor))
+	}
+	return strings.Join(out, "; ")
+}

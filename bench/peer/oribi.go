@@ -1,0 +1,278 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/bench/inputs"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Oribi is the engine with its defaults.
+var Oribi = Driver{Name: "oribi", Ours: true, Can: Load | Sorted | Write | Point | Query | KV | Shared, Lineitem: openOribi, Records: openOribiRecords}
+
+// oribiTable opens a store with one table, both made if they are not there.
+func oribiTable(dir, name string, columns func() (*schema.Schema, error)) (*oribi.Store, *oribi.Table, error) {
+	store, err := oribi.Open(dir, &oribi.Options{MemoryLimit: CacheBytes})
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := store.Table(name)
+	if errors.Is(err, oribi.ErrNotFound) {
+		var s *schema.Schema
+		if s, err = columns(); err == nil {
+			t, err = store.CreateTable(name, s)
+		}
+	}
+	if err != nil {
+		store.Close()
+	}
+	return store, t, err
+}
+
+type oribiLineitem struct {
+	store   *oribi.Store
+	table   *oribi.Table
+	batch   *oribi.Batch
+	columns []*batch.Vector
+	key     [2][]byte
+	set     []bool
+	cells   [][]byte
+	buf     []byte
+}
+
+func openOribi(dir string) (Lineitem, error) {
+	store, t, err := oribiTable(dir, "lineitem", inputs.LineitemSchema)
+	if err != nil {
+		return nil, err
+	}
+	n := len(t.Schema().Columns)
+	return &oribiLineitem{store: store, table: t, batch: store.NewBatch(), columns: inputs.NewVectors(t.Schema()), set: make([]bool, n), cells: make([][]byte, n)}, nil
+}
+
+func (o *oribiLineitem) Close() error { return o.store.Close() }
+
+// Load ingests rows that rise, and writes others as batches of vectors.
+func (o *oribiLineitem) Load(rows iter.Seq2[*inputs.Item, error], rising bool) error {
+	if !rising {
+		return chunk(rows, Chunk, func(items []inputs.Item) error { return o.put(oribi.OpInsert, items) })
+	}
+	_, _, err := o.table.Ingest(context.Background(), func(yield func([]*batch.Vector, error) bool) {
+		err := chunk(rows, batch.WindowRows, func(items []inputs.Item) error {
+			inputs.FillVectors(o.columns, items)
+			if !yield(o.columns, nil) {
+				return errStopped
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errStopped) {
+			yield(nil, err)
+		}
+	})
+	return err
+}
+
+var errStopped = errors.New("stopped")
+
+func (o *oribiLineitem) put(op oribi.Op, items []inputs.Item) error {
+	inputs.FillVectors(o.columns, items)
+	o.batch.Vectors(op, o.table, o.columns)
+	_, err := o.batch.Commit(context.Background(), oribi.NoSync)
+	return err
+}
+
+func (o *oribiLineitem) Upsert(items []inputs.Item) error { return o.put(oribi.OpUpsert, items) }
+
+// taxColumn is l_tax in the schema.
+const taxColumn = 7
+
+func (o *oribiLineitem) UpdateTax(keys []inputs.Key, tax int64) error {
+	o.set[0], o.set[1], o.set[taxColumn] = true, true, true
+	for _, k := range keys {
+		o.buf = inputs.AppendLong(inputs.AppendCells(o.buf[:0], k), tax)
+		o.cells[0], o.cells[1], o.cells[taxColumn] = o.buf[:8], o.buf[8:12], o.buf[12:]
+		o.batch.Cells(oribi.OpUpdate, o.table, o.cells, o.set)
+	}
+	_, err := o.batch.Commit(context.Background(), oribi.NoSync)
+	return err
+}
+
+func (o *oribiLineitem) Get(key inputs.Key, it *inputs.Item) (bool, error) {
+	o.buf = inputs.AppendCells(o.buf[:0], key)
+	o.key[0], o.key[1] = o.buf[:8], o.buf[8:12]
+	_, cells, err := o.table.GetCells(context.Background(), o.key[:])
+	if errors.Is(err, oribi.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	inputs.FromCells(cells, it)
+	return true, nil
+}
+
+// GetMany is Table.GetMany.
+func (o *oribiLineitem) GetMany(keys []inputs.Key, use func(it *inputs.Item)) error {
+	asked := make([]any, len(keys))
+	for i, k := range keys {
+		asked[i] = oribi.Key{k.OrderKey, k.LineNumber}
+	}
+	rows, err := o.table.GetMany(context.Background(), asked)
+	var it inputs.Item
+	for _, row := range rows {
+		if row != nil {
+			inputs.FromRow(row, &it)
+			use(&it)
+		}
+	}
+	return err
+}
+
+func (o *oribiLineitem) Range(from inputs.Key, n int, use func(it *inputs.Item)) error {
+	var it inputs.Item
+	for b, err := range o.table.Scan(context.Background(), oribi.From(oribi.Key{from.OrderKey, from.LineNumber}), oribi.Limit(int64(n))).Batches() {
+		if err != nil {
+			return err
+		}
+		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
+			inputs.FromBatch(b, i, &it)
+			use(&it)
+		}
+	}
+	return nil
+}
+
+// tests are a query's predicates, which the engine evaluates where the values lie.
+func (o *oribiLineitem) tests(q Question) (out []batch.Predicate, err error) {
+	add := func(column string, op batch.Op, v any) {
+		p, e := o.table.Test(column, op, v)
+		out, err = append(out, p), errors.Join(err, e)
+	}
+	hundredths := func(v int64) oribi.Decimal { return oribi.NewDecimal(v, 2) }
+	switch q {
+	case FewRows:
+		add("l_partkey", batch.Lt, FewBelow)
+	case SomeRows:
+		add("l_partkey", batch.Lt, SomeBelow)
+	case NoRows:
+		add("l_quantity", batch.Eq, hundredths(NoQuantity))
+	case Q1:
+		add("l_shipdate", batch.Le, inputs.Day(Q1Until))
+	case Q6:
+		add("l_shipdate", batch.Ge, inputs.Day(Q6From))
+		add("l_shipdate", batch.Lt, inputs.Day(Q6Until))
+		add("l_discount", batch.Ge, hundredths(Q6Least))
+		add("l_discount", batch.Le, hundredths(Q6Most))
+		add("l_quantity", batch.Lt, hundredths(Q6Below))
+	}
+	return out, err
+}
+
+// Query scans with the query's predicates and adds up the batches' columns.
+func (o *oribiLineitem) Query(q Question) (*Answer, error) {
+	tests, err := o.tests(q)
+	if err != nil {
+		return nil, err
+	}
+	a := &Answer{}
+	names := q.Needs()
+	if q == FewRows || q == SomeRows || q == NoRows {
+		names = names[1:] // the other one is only tested
+	}
+	for b, err := range o.table.Scan(context.Background(), oribi.Columns(names...), oribi.Where(tests...), oribi.AnyOrder()).Batches() {
+		if err != nil {
+			return nil, err
+		}
+		o.add(a, q, b)
+	}
+	return a, nil
+}
+
+func (o *oribiLineitem) add(a *Answer, q Question, b *batch.Batch) {
+	if q == FewRows || q == SomeRows || q == NoRows {
+		g := a.Group("")
+		prices := batch.Values[int64](b.Columns[0])
+		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
+			g[0] += prices[i]
+			g[1]++
+		}
+		return
+	}
+	if q == Sum && b.Selected() == b.Len {
+		a.AddColumns(q, &Columns{PartKey: batch.Values[int64](b.Columns[0])}, b.Len)
+		return
+	}
+	if q == Group && b.Columns[1].Dict != nil {
+		o.addCodes(a, b)
+		return
+	}
+	long := func(i int) []int64 { return batch.Values[int64](b.Columns[i]) }
+	switch q {
+	case Sum:
+		g, v := a.Group(""), long(0)
+		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
+			g[0] += v[i]
+			g[1]++
+		}
+	case Group:
+		v := long(0)
+		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
+			g := a.Group(string(b.Columns[1].Cell(i)))
+			g[0] += v[i]
+			g[1]++
+		}
+	case Q1:
+		o.addPricing(a, b)
+	case Q6:
+		g, price, discount := a.Group(""), long(1), long(2)
+		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
+			g[0] += price[i] * discount[i]
+			g[1]++
+		}
+	}
+}
+
+// addPricing is Q1: its groups are found by the codes of two dictionaries, where the columns come in them.
+func (o *oribiLineitem) addPricing(a *Answer, b *batch.Batch) {
+	long := func(i int) []int64 { return batch.Values[int64](b.Columns[i]) }
+	quantity, price, discount, tax := long(0), long(1), long(2), long(3)
+	flags, states := b.Columns[5], b.Columns[6]
+	if flags.Dict == nil || states.Dict == nil {
+		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
+			q1(a.Group(string(flags.Cell(i))+string(states.Cell(i))), quantity[i], price[i], discount[i], tax[i])
+		}
+		return
+	}
+	wide := uint32(len(states.Dict.Words))
+	groups := make([]*[8]int64, len(flags.Dict.Words)*int(wide))
+	for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
+		f, s := flags.Codes[i], states.Codes[i]
+		g := groups[f*wide+s]
+		if g == nil {
+			g = a.Group(string(flags.Dict.Words[f]) + string(states.Dict.Words[s]))
+			groups[f*wide+s] = g
+		}
+		q1(g, quantity[i], price[i], discount[i], tax[i])
+	}
+}
+
+// addCodes groups by the codes of a dictionary, without looking at the texts of each row.
+func (o *oribiLineitem) addCodes(a *Answer, b *batch.Batch) {
+	v, modes := batch.Values[int64](b.Columns[0]), b.Columns[1]
+	groups := make([]*[8]int64, len(modes.Dict.Words))
+	for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
+		code := modes.Codes[i]
+		g := groups[code]
+		if g == nil {
+			g = a.Group(string(modes.Dict.Words[code]))
+			groups[code] = g
+		}
+		g[0] += v[i]
+		g[1]++
+	}
+}
+
+func (o *oribiLineitem) Settle() error { return o.table.Compact(context.Background()) }

@@ -1,0 +1,33 @@
+package work
+
+import (
+	"encoding/binary"
+
+	"github.com/oribi-db/oribi/bench/harness"
+	"github.com/oribi-db/oribi/bench/peer"
+)
+
+// withSyncPeers adds the peers that Pebble is not alone among: each commit of one row of commitValue bytes is on the disk when it returns.
+func withSyncPeers(w harness.Workload, all []peer.Driver, writers int) harness.Workload {
+	can := peer.KV
+	if writers > 1 {
+		can |= peer.Shared
+	}
+	for _, d := range drivers(all, can) {
+		if d.Name == "oribi" || d.Name == "pebble" {
+			continue
+		}
+		w.Peers = append(w.Peers, harness.Peer{Name: d.Name, Ours: d.Ours, Module: d.Module, Measure: func(env *harness.Env) (m harness.Measurement, err error) {
+			r, err := openRecords(env, &d, true)
+			if err != nil {
+				return m, err
+			}
+			value := make([]byte, commitValue)
+			m, err = commits(env, writers, syncCount(env), func(_, k int) error {
+				return r.Put([][]byte{binary.BigEndian.AppendUint64(nil, uint64(k))}, [][]byte{value})
+			})
+			return m, closeAll(err, r)
+		}})
+	}
+	return w
+}

@@ -1,0 +1,183 @@
+package work
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/oribi-db/oribi/bench/harness"
+	"github.com/oribi-db/oribi/bench/inputs"
+	"github.com/oribi-db/oribi/bench/peer"
+)
+
+const (
+	cachedKeys = 100 // few, so that all that they need is in the cache
+	coldKeys   = 100
+	manyKeys   = 64
+	rangeRows  = 100
+	missLine   = 8 // no order has an eighth line: such a key lies between those of rows
+)
+
+var errNotThere = errors.New("a row is missing")
+
+// getHit reads single rows, all 16 columns, that were read before. Beside the peers stand the engine's two other faces.
+func getHit(all []peer.Driver) harness.Workload {
+	w := harness.Workload{
+		Name: "get", About: fmt.Sprintf("one row of lineitem by key, 16 columns, %d keys spread evenly, at random, cached", cachedKeys),
+		Unit: "µs", MemoryLimit: peakLimit, Group: tableGroup, Inputs: tableInputs,
+		Peers: tablePeers(all, peer.Point, func(env *harness.Env, d *peer.Driver) (harness.Measurement, error) {
+			return measureGets(env, d, cachedKeys, func(l peer.Lineitem, it, into *inputs.Item) (int64, error) {
+				found, err := l.Get(it.Key(), into)
+				if err == nil && !found {
+					err = errNotThere
+				}
+				return into.SuppKey, err
+			})
+		}),
+		Floors: []harness.Floor{{Peer: "oribi", Figure: 4, Against: "pebble", Ratio: 0.33}, {Peer: "oribi-row", Figure: 4, Against: "pebble", Ratio: 1.5}},
+	}
+	var faces []harness.Peer
+	prepare := prepareTable(&peer.Oribi)
+	for _, p := range []struct {
+		name string
+		make func(t table) (getter, error)
+	}{{"oribi-row", getRow}, {"oribi-typed", getTyped}} {
+		faces = append(faces, harness.Peer{Name: p.name, Ours: true, Store: peer.Oribi.Name, Prepare: prepare, Measure: storeGetter(cachedKeys, p.make)})
+	}
+	w.Peers = append(w.Peers[:1:1], append(faces, w.Peers[1:]...)...)
+	return w
+}
+
+// getMiss asks for rows that are not there.
+func getMiss(all []peer.Driver) harness.Workload {
+	return harness.Workload{
+		Name: "get-miss", About: fmt.Sprintf("a key that lineitem does not have, between those that it has, %d of them at random", cachedKeys),
+		Unit: "µs", MemoryLimit: peakLimit, Group: tableGroup, Inputs: tableInputs,
+		Peers: tablePeers(all, peer.Point, func(env *harness.Env, d *peer.Driver) (harness.Measurement, error) {
+			return measureGets(env, d, cachedKeys, func(l peer.Lineitem, it, into *inputs.Item) (int64, error) {
+				found, err := l.Get(inputs.Key{OrderKey: it.OrderKey, LineNumber: missLine}, into)
+				if found {
+					err = errors.New("a row is there that was never written")
+				}
+				return 1, err
+			})
+		}),
+		Floors: []harness.Floor{{Peer: "oribi", Against: "pebble", Ratio: 0.1}},
+	}
+}
+
+// spreadKeys are so many that the chunks of their cells, decoded, are more than the engine's cache holds.
+const spreadKeys = 1000
+
+// getSpread is get with more keys than the cache can serve.
+func getSpread(all []peer.Driver) harness.Workload {
+	return harness.Workload{
+		Name: "get-spread", About: fmt.Sprintf("one row of lineitem by key, 16 columns, %d keys at random, each read twice before", spreadKeys),
+		Unit: "µs", MemoryLimit: peakLimit, Group: tableGroup, Inputs: tableInputs,
+		Peers: tablePeers(all, peer.Point, func(env *harness.Env, d *peer.Driver) (harness.Measurement, error) {
+			return measureGets(env, d, spreadKeys, func(l peer.Lineitem, it, into *inputs.Item) (int64, error) {
+				found, err := l.Get(it.Key(), into)
+				if err == nil && !found {
+					err = errNotThere
+				}
+				return into.SuppKey, err
+			})
+		}),
+	}
+}
+
+// measureGets reads rows of the open table.
+func measureGets(env *harness.Env, d *peer.Driver, keys int, get func(l peer.Lineitem, it, into *inputs.Item) (int64, error)) (harness.Measurement, error) {
+	items, err := pick(env, keys)
+	if err != nil {
+		return harness.Measurement{}, err
+	}
+	return withTable(env, d, func(l peer.Lineitem) (harness.Measurement, error) {
+		var into inputs.Item
+		return calls(env, items, env.Scale.Gets, 1, func(i int) (int64, error) { return get(l, &items[i], &into) })
+	})
+}
+
+// getCold reads rows right after opening, when nothing of the store is in memory.
+func getCold(all []peer.Driver) harness.Workload {
+	return harness.Workload{
+		Name: "get-cold", About: fmt.Sprintf("one row of lineitem by key, 16 columns, %d keys at random, each once, none of the files in the system's cache, the store just opened", coldKeys),
+		Unit: "µs", MemoryLimit: peakLimit, Group: tableGroup, Inputs: tableInputs,
+		Peers: tablePeers(all, peer.Point, measureCold)}
+}
+
+func measureCold(env *harness.Env, d *peer.Driver) (m harness.Measurement, err error) {
+	items, err := pick(env, coldKeys)
+	if err != nil {
+		return m, err
+	}
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(items), func(i, j int) { items[i], items[j] = items[j], items[i] })
+	if err := harness.DropCache(env.Dir); err != nil {
+		return m, err
+	}
+	return withTable(env, d, func(l peer.Lineitem) (m harness.Measurement, err error) {
+		var into inputs.Item
+		var sum int64
+		took, err := env.Clock(func() error {
+			for i := range items {
+				found, err := l.Get(items[i].Key(), &into)
+				if err == nil && !found {
+					err = errNotThere
+				}
+				if err != nil {
+					return err
+				}
+				sum += into.SuppKey
+			}
+			return nil
+		})
+		m.Value, m.Checksum = took.Seconds()*1e6/float64(len(items)), fmt.Sprint(sum)
+		return m, err
+	})
+}
+
+// getMany asks for many keys at once.
+func getMany(all []peer.Driver) harness.Workload {
+	return harness.Workload{
+		Name: "get-64", About: fmt.Sprintf("%d rows of lineitem by their keys, in one call where the peer has such a one, 16 columns, cached", manyKeys),
+		Unit: "µs/row", MemoryLimit: peakLimit, Group: tableGroup, Inputs: tableInputs,
+		Peers: tablePeers(all, peer.Point, func(env *harness.Env, d *peer.Driver) (harness.Measurement, error) {
+			items, err := pick(env, cachedKeys*manyKeys/16)
+			if err != nil {
+				return harness.Measurement{}, err
+			}
+			keys := make([]inputs.Key, manyKeys)
+			return withTable(env, d, func(l peer.Lineitem) (harness.Measurement, error) {
+				return calls(env, items[:len(items)/manyKeys], env.Scale.Gets/manyKeys, manyKeys, func(i int) (sum int64, err error) {
+					for k := range keys {
+						keys[k] = items[(i+k*len(items)/manyKeys)%len(items)].Key()
+					}
+					n := 0
+					err = l.GetMany(keys, func(it *inputs.Item) { sum += it.SuppKey; n++ })
+					if err == nil && n != manyKeys {
+						err = fmt.Errorf("%d rows, want %d: %w", n, manyKeys, errNotThere)
+					}
+					return sum, err
+				})
+			})
+		})}
+}
+
+// rangeScan reads rows that follow one another.
+func rangeScan(all []peer.Driver) harness.Workload {
+	return harness.Workload{
+		Name: "range", About: fmt.Sprintf("%d rows of lineitem from a key on, in key order, 16 columns, %d keys at random, cached", rangeRows, cachedKeys),
+		Unit: "µs", MemoryLimit: peakLimit, Group: tableGroup, Inputs: tableInputs,
+		Peers: tablePeers(all, peer.Point, func(env *harness.Env, d *peer.Driver) (harness.Measurement, error) {
+			items, err := pick(env, cachedKeys)
+			if err != nil {
+				return harness.Measurement{}, err
+			}
+			return withTable(env, d, func(l peer.Lineitem) (harness.Measurement, error) {
+				return calls(env, items, env.Scale.Gets/10, 1, func(i int) (sum int64, err error) {
+					err = l.Range(items[i].Key(), rangeRows, func(it *inputs.Item) { sum += it.SuppKey + int64(len(it.Comment)) })
+					return sum, err
+				})
+			})
+		})}
+}

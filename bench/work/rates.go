@@ -1,0 +1,179 @@
+package work
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/bench/harness"
+	"github.com/oribi-db/oribi/bench/inputs"
+)
+
+// rates are what work in the background takes when it is alone. Pebble's is of the same rows; its compactions do not keep what was there
+// before, the engine's do.
+func rates() []harness.Workload {
+	make := func(name, about string, peers ...harness.Peer) harness.Workload {
+		return harness.Workload{Name: name, About: about, Unit: "rows/s", More: true, Fresh: true, MemoryLimit: ratesMemory + peakLimit, Inputs: tableInputs, Peers: peers}
+	}
+	return []harness.Workload{
+		make("flush", "lineitem (at most 200,000 rows) from memory to disk, in one piece",
+			harness.Peer{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) { return rateOribi(env, flushStep) }},
+			harness.Peer{Name: "pebble", Measure: func(env *harness.Env) (harness.Measurement, error) { return ratePebble(env, flushStep) }}),
+		make("merge", "the same rows in 8 overlapping flushes, merged to one",
+			harness.Peer{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) { return rateOribi(env, mergeStep) }},
+			harness.Peer{Name: "pebble", Measure: func(env *harness.Env) (harness.Measurement, error) { return ratePebble(env, mergeStep) }}),
+		make("delta-compact", "a tenth of the rows changed in one column and flushed, compacted into the base; rows of the table a second",
+			harness.Peer{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) { return rateOribi(env, deltaStep) }},
+			harness.Peer{Name: "pebble", Measure: func(env *harness.Env) (harness.Measurement, error) { return ratePebble(env, deltaStep) }}),
+	}
+}
+
+const (
+	flushStep = iota
+	mergeStep
+	deltaStep
+
+	ratesRows   = 200_000
+	ratesMemory = 512 << 20 // so that nothing happens by itself
+	mergeParts  = 8
+)
+
+// ratesItems are the rows, and how many parts they come in: row i is of part i mod parts.
+func ratesItems(env *harness.Env, step int) (all []inputs.Item, parts int, err error) {
+	for it, err := range some(env.Input(rowsFile), ratesRows) {
+		if err != nil {
+			return nil, 0, err
+		}
+		all = append(all, *it)
+	}
+	parts = 1
+	if step == mergeStep {
+		parts = mergeParts
+	}
+	return all, parts, nil
+}
+
+// inParts hands on each part, in chunks.
+func inParts(all []inputs.Item, parts int, put func(items []inputs.Item) error, end func() error) error {
+	for part := range parts {
+		var items []inputs.Item
+		for i := part; i < len(all); i += parts {
+			if items = append(items, all[i]); len(items) == batchRows {
+				if err := put(items); err != nil {
+					return err
+				}
+				items = items[:0]
+			}
+		}
+		if len(items) > 0 {
+			if err := put(items); err != nil {
+				return err
+			}
+		}
+		if err := end(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func rateOribi(env *harness.Env, step int) (m harness.Measurement, err error) {
+	ctx := context.Background()
+	store, t, err := createLineitem(env.Path(storeDir), &oribi.Options{Manual: true, MemoryLimit: 4 * ratesMemory, FlushBytes: ratesMemory})
+	if err != nil {
+		return m, err
+	}
+	defer store.Close()
+	all, parts, err := ratesItems(env, step)
+	if err != nil {
+		return m, err
+	}
+	columns, b := newVectors(t), store.NewBatch()
+	put := func(items []inputs.Item) error {
+		vectorsOf(columns, items)
+		b.Vectors(oribi.OpUpsert, t, columns)
+		_, err := b.Commit(ctx, oribi.NoSync)
+		return err
+	}
+	work, end := func() error { return t.Compact(ctx) }, func() error { return t.Flush(ctx) }
+	if step == flushStep {
+		work, end = end, func() error { return nil }
+	}
+	err = inParts(all, parts, put, end)
+	if err == nil && step == deltaStep {
+		work = func() error { _, err := t.CompactMajor(ctx, "l_tax"); return err }
+		err = changeTax(store, t, all)
+		if err == nil {
+			err = t.Flush(ctx)
+		}
+	}
+	if err != nil {
+		return m, err
+	}
+	took, err := env.Clock(work)
+	if err != nil {
+		return m, err
+	}
+	m.Value = float64(len(all)) / took.Seconds()
+	m.Checksum, err = checkStore(t)
+	return m, err
+}
+
+// changeTax sets l_tax of each tenth row.
+func changeTax(store *oribi.Store, t *oribi.Table, all []inputs.Item) error {
+	b, n := store.NewBatch(), len(t.Schema().Columns)
+	cells, set := make([][]byte, n), make([]bool, n)
+	set[0], set[1], set[7] = true, true, true
+	for i := 0; i < len(all); i += 10 {
+		buf := inputs.AppendLong(inputs.AppendCells(nil, all[i].Key()), 9)
+		cells[0], cells[1], cells[7] = buf[:8], buf[8:12], buf[12:]
+		b.Cells(oribi.OpUpdate, t, cells, set)
+		if b.Len() == batchRows {
+			if _, err := b.Commit(context.Background(), oribi.NoSync); err != nil {
+				return err
+			}
+		}
+	}
+	_, err := b.Commit(context.Background(), oribi.NoSync)
+	return err
+}
+
+func ratePebble(env *harness.Env, step int) (m harness.Measurement, err error) {
+	db, err := pebble.Open(env.Path(storeDir), &pebble.Options{CacheSize: storeMemory, MemTableSize: ratesMemory, Logger: quiet{}, DisableAutomaticCompactions: true,
+		L0StopWritesThreshold: 1000})
+	if err != nil {
+		return m, err
+	}
+	defer db.Close()
+	all, parts, err := ratesItems(env, step)
+	if err != nil {
+		return m, err
+	}
+	work, end := func() error { return db.Compact(context.Background(), []byte{0}, []byte{0xff}, false) }, db.Flush
+	if step == flushStep {
+		work, end = db.Flush, func() error { return nil }
+	}
+	put := func(items []inputs.Item) error { return putItems(db, items) }
+	err = inParts(all, parts, put, end)
+	if err == nil && step == deltaStep {
+		var changed []inputs.Item
+		for i := 0; i < len(all); i += 10 {
+			it := all[i]
+			it.Tax = 9
+			changed = append(changed, it)
+		}
+		err = inParts(changed, 1, put, end)
+	}
+	if err != nil {
+		return m, err
+	}
+	took, err := env.Clock(work)
+	if err != nil {
+		return m, fmt.Errorf("compact: %w", err)
+	}
+	m.Value = float64(len(all)) / took.Seconds()
+	m.Checksum, err = checkPebble(db)
+	return m, err
+}

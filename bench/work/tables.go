@@ -1,0 +1,334 @@
+package work
+
+import (
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/oribi-db/oribi/bench/harness"
+	"github.com/oribi-db/oribi/bench/inputs"
+	"github.com/oribi-db/oribi/bench/peer"
+)
+
+// Inputs of the workloads on tables.
+const (
+	rowsFile     = "rows"
+	shuffledFile = "rows-shuffled"
+)
+
+// tableGroup is the prepared state of the workloads that read lineitem: loaded in key order, compacted, closed.
+const tableGroup = "lineitem"
+
+// drivers are those that can do something.
+func drivers(all []peer.Driver, can peer.Can) (out []peer.Driver) {
+	for _, d := range all {
+		if d.Can&can == can {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// tableInputs makes the file of rows.
+func tableInputs(env *harness.Env) error {
+	text := env.Input(fmt.Sprintf("lineitem-%d.tbl", min(env.Scale.Table, inputs.LineitemRows)))
+	if err := inputs.WriteLineitem(text, env.Corpus, env.Scale.Table); err != nil {
+		return err
+	}
+	return inputs.WriteRows(env.Input(rowsFile), text, env.Scale.Table)
+}
+
+// shuffledInputs makes that and the same rows in random order.
+func shuffledInputs(env *harness.Env) error {
+	if err := tableInputs(env); err != nil {
+		return err
+	}
+	return inputs.Shuffle(env.Input(shuffledFile), env.Input(rowsFile))
+}
+
+// openTable opens the peer's lineitem.
+func openTable(env *harness.Env, d *peer.Driver) (peer.Lineitem, error) {
+	dir := env.Path(storeDir)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	return d.Lineitem(dir)
+}
+
+// prepareTable loads lineitem, which is then compacted.
+func prepareTable(d *peer.Driver) func(env *harness.Env) error {
+	return func(env *harness.Env) error {
+		l, err := openTable(env, d)
+		if err != nil {
+			return err
+		}
+		if err = l.Load(inputs.Rows(env.Input(rowsFile)), true); err == nil {
+			err = l.Settle()
+		}
+		return closeAll(err, l)
+	}
+}
+
+// tablePeers makes a peer of each driver that can do what a workload needs, from the prepared state.
+func tablePeers(all []peer.Driver, can peer.Can, measure func(env *harness.Env, d *peer.Driver) (harness.Measurement, error)) (out []harness.Peer) {
+	for _, d := range drivers(all, can|peer.Sorted) {
+		out = append(out, harness.Peer{Name: d.Name, Ours: d.Ours, Module: d.Module, Prepare: prepareTable(&d),
+			Measure: func(env *harness.Env) (harness.Measurement, error) { return measure(env, &d) }})
+	}
+	return out
+}
+
+// withTable measures something on the open table.
+func withTable(env *harness.Env, d *peer.Driver, measure func(l peer.Lineitem) (harness.Measurement, error)) (m harness.Measurement, err error) {
+	l, err := openTable(env, d)
+	if err != nil {
+		return m, err
+	}
+	m, err = measure(l)
+	return m, closeAll(err, l)
+}
+
+// tableSum is the checksum of lineitem in a peer: that of Q1, to which all rows but few and all columns that change contribute.
+func tableSum(env *harness.Env, d *peer.Driver) (string, error) {
+	l, err := openTable(env, d)
+	if err != nil {
+		return "", err
+	}
+	a, err := l.Query(peer.Q1)
+	if err == nil {
+		err = l.Close()
+	}
+	if err != nil {
+		return "", err
+	}
+	return a.String(), nil
+}
+
+// loadTable is the bulk load of an empty table, from opening to closing, after which all is on the disk.
+func loadTable(all []peer.Driver, name, about, file string, rising bool) harness.Workload {
+	can, fill := peer.Load, shuffledInputs
+	if rising {
+		can, fill = peer.Sorted, tableInputs
+	}
+	w := harness.Workload{Name: name, About: about + ", each peer's fastest way, from the opening of an empty store to the closed and durable one",
+		Unit: "rows/s", More: true, Fresh: true, MemoryLimit: peakLimit, Inputs: fill,
+		Floors: []harness.Floor{{Peer: "oribi", Against: "duckdb-arrow", Ratio: 5, Least: true}}}
+	for _, d := range drivers(all, can) {
+		w.Peers = append(w.Peers, harness.Peer{Name: d.Name, Ours: d.Ours, Module: d.Module, Measure: func(env *harness.Env) (m harness.Measurement, err error) {
+			took, err := env.Clock(func() error {
+				l, err := openTable(env, &d)
+				if err != nil {
+					return err
+				}
+				return closeAll(l.Load(inputs.Rows(env.Input(file)), rising), l)
+			})
+			if err != nil {
+				return m, err
+			}
+			m.Value = float64(env.Scale.Table) / took.Seconds()
+			m.Metrics = map[string]float64{"bytes/row": float64(env.DiskBytes()) / float64(env.Scale.Table)}
+			if d.Can&peer.Query != 0 {
+				m.Checksum, err = tableSum(env, &d)
+			}
+			return m, err
+		}})
+	}
+	return w
+}
+
+// size is what a row takes on the disk.
+func size(all []peer.Driver) harness.Workload {
+	return harness.Workload{Name: "size", About: "lineitem on the disk, loaded in key order, compacted and closed, by allocated blocks",
+		Unit: "bytes/row", Group: tableGroup, Inputs: tableInputs, Floors: []harness.Floor{{Peer: "oribi", Figure: 27}},
+		Peers: tablePeers(all, peer.Query, func(env *harness.Env, d *peer.Driver) (m harness.Measurement, err error) {
+			m.Value = float64(env.DiskBytes()) / float64(env.Scale.Table)
+			m.Checksum, err = tableSum(env, d)
+			return m, err
+		})}
+}
+
+// changedPart of the rows is written by upsert and update-column.
+const changedPart = 10
+
+// upsert writes whole rows that are there.
+func upsert(all []peer.Driver) harness.Workload {
+	return harness.Workload{Name: "upsert", About: "every column of a tenth of lineitem's rows, in random order, upserts of 1,000 rows, not synced; from the first to the closed store",
+		Unit: "rows/s", More: true, Group: tableGroup, Copies: true, MemoryLimit: peakLimit, Inputs: shuffledInputs,
+		Peers: tablePeers(all, peer.Write, func(env *harness.Env, d *peer.Driver) (harness.Measurement, error) {
+			return measureChange(env, d, func(l peer.Lineitem, items []inputs.Item) error {
+				for i := range items {
+					items[i].Tax++
+				}
+				return l.Upsert(items)
+			})
+		})}
+}
+
+// updateColumn sets one column.
+func updateColumn(all []peer.Driver) harness.Workload {
+	return harness.Workload{Name: "update-column", About: "l_tax of a tenth of lineitem's rows, in random order, 1,000 rows together, not synced; from the first to the closed store",
+		Unit: "rows/s", More: true, Group: tableGroup, Copies: true, MemoryLimit: peakLimit, Inputs: shuffledInputs,
+		Floors: []harness.Floor{{Peer: "oribi", Against: "duckdb-1", Ratio: 10, Least: true}},
+		Peers: tablePeers(all, peer.Write, func(env *harness.Env, d *peer.Driver) (harness.Measurement, error) {
+			var keys []inputs.Key
+			return measureChange(env, d, func(l peer.Lineitem, items []inputs.Item) error {
+				keys = keys[:0]
+				for i := range items {
+					keys = append(keys, items[i].Key())
+				}
+				return l.UpdateTax(keys, 9)
+			})
+		})}
+}
+
+// some are the first n rows of a file.
+func some(name string, n int) iter.Seq2[*inputs.Item, error] {
+	return func(yield func(*inputs.Item, error) bool) {
+		i := 0
+		for it, err := range inputs.Rows(name) {
+			if i++; i > n || !yield(it, err) {
+				return
+			}
+		}
+	}
+}
+
+func measureChange(env *harness.Env, d *peer.Driver, change func(l peer.Lineitem, items []inputs.Item) error) (m harness.Measurement, err error) {
+	rows := env.Scale.Table / changedPart
+	items := make([]inputs.Item, 0, peer.Chunk)
+	took, err := env.Clock(func() error {
+		l, err := openTable(env, d)
+		if err != nil {
+			return err
+		}
+		for it, e := range some(env.Input(shuffledFile), rows) {
+			if err = e; err != nil {
+				break
+			}
+			if items = append(items, *it); len(items) == peer.Chunk {
+				if err = change(l, items); err != nil {
+					break
+				}
+				items = items[:0]
+			}
+		}
+		if err == nil && len(items) > 0 {
+			err = change(l, items)
+		}
+		return closeAll(err, l)
+	})
+	if err != nil {
+		return m, err
+	}
+	m.Value = float64(rows) / took.Seconds()
+	m.Checksum, err = tableSum(env, d)
+	return m, err
+}
+
+// writeAmplification counts what random inserts cause to be written.
+func writeAmplification(all []peer.Driver) harness.Workload {
+	w := harness.Workload{Name: "write-amp", About: "bytes written to the disk for each byte of key and value, lineitem in random order, inserts of 1,000 rows, not synced, until the store is closed",
+		Unit: "bytes/byte", Fresh: true, MemoryLimit: peakLimit, Inputs: shuffledInputs}
+	for _, d := range drivers(all, peer.Write) {
+		w.Peers = append(w.Peers, harness.Peer{Name: d.Name, Ours: d.Ours, Module: d.Module, Measure: func(env *harness.Env) (m harness.Measurement, err error) {
+			info, err := os.Stat(env.Input(shuffledFile))
+			if err != nil {
+				return m, err
+			}
+			before := harness.WrittenBytes()
+			took, err := env.Clock(func() error {
+				l, err := openTable(env, &d)
+				if err != nil {
+					return err
+				}
+				items := make([]inputs.Item, 0, peer.Chunk)
+				for it, e := range inputs.Rows(env.Input(shuffledFile)) {
+					if err = e; err != nil {
+						break
+					}
+					if items = append(items, *it); len(items) == peer.Chunk {
+						if err = l.Upsert(items); err != nil {
+							break
+						}
+						items = items[:0]
+					}
+				}
+				if err == nil && len(items) > 0 {
+					err = l.Upsert(items)
+				}
+				return closeAll(err, l)
+			})
+			if err != nil {
+				return m, err
+			}
+			payload := info.Size() - 8*int64(env.Scale.Table) // without the lengths of the file
+			m.Value = float64(harness.WrittenBytes()-before) / float64(payload)
+			m.Metrics = map[string]float64{"rows/s": float64(env.Scale.Table) / took.Seconds()}
+			m.Checksum, err = tableSum(env, &d)
+			return m, err
+		}})
+	}
+	return w
+}
+
+// pick reads n rows of the file of rows, evenly spread.
+func pick(env *harness.Env, n int) ([]inputs.Item, error) {
+	n = min(n, env.Scale.Table)
+	out := make([]inputs.Item, 0, n)
+	i := 0
+	for it, err := range inputs.Rows(env.Input(rowsFile)) {
+		if err != nil {
+			return nil, err
+		}
+		if len(out) < n && i == len(out)*env.Scale.Table/n {
+			out = append(out, *it)
+		}
+		i++
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("lineitem is empty")
+	}
+	return out, nil
+}
+
+// enough is how long what is repeated is repeated at most.
+const enough = time.Second
+
+// calls times calls, picked at random out of items, until the scale's number or enough time is over; the first ones of the order are made
+// before, unless cold, and give the checksum. The value is µs a call, divided by per.
+func calls(env *harness.Env, items []inputs.Item, n, per int, call func(i int) (int64, error)) (m harness.Measurement, err error) {
+	r := rand.New(rand.NewPCG(1, 2))
+	order := make([]int32, n)
+	for i := range order {
+		order[i] = int32(r.IntN(len(items)))
+	}
+	var sum int64
+	for range 2 {
+		sum = 0
+		for i := range items {
+			v, err := call(i)
+			if err != nil {
+				return m, err
+			}
+			sum += v
+		}
+	}
+	done := 0
+	took, err := env.Clock(func() error {
+		begin := time.Now()
+		for done < n {
+			if _, err := call(int(order[done])); err != nil {
+				return err
+			}
+			if done++; done%16 == 0 && time.Since(begin) > enough {
+				break
+			}
+		}
+		return nil
+	})
+	m.Value = took.Seconds() * 1e6 / float64(done*per)
+	m.Checksum = fmt.Sprint(sum)
+	return m, err
+}

@@ -1,0 +1,278 @@
+package work
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strconv"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/oribi-db/oribi/bench/harness"
+	"github.com/oribi-db/oribi/bench/peer"
+)
+
+// ycsbGroup is the state that all workloads of YCSB work on, one after the other: each finds what those before it left.
+const ycsbGroup = "ycsb"
+
+// Kinds of YCSB's operations.
+const (
+	ycsbRead = iota
+	ycsbUpdate
+	ycsbInsert
+	ycsbScan
+	ycsbModify // read, then update
+)
+
+// ycsbOp is one operation, made before the clock starts.
+type ycsbOp struct {
+	kind, field, rows uint8
+	record            uint64
+}
+
+// ycsbMix says how many of a hundred operations are not reads, and of which kind.
+type ycsbMix struct {
+	letter string
+	about  string
+	other  int
+	kind   uint8
+	base   uint8 // what the rest are
+	part   int   // of the operations that other mixes do
+}
+
+var ycsbMixes = []ycsbMix{
+	{"a", "50 % reads, 50 % updates of a field", 50, ycsbUpdate, ycsbRead, 1},
+	{"b", "95 % reads, 5 % updates of a field", 5, ycsbUpdate, ycsbRead, 1},
+	{"c", "reads", 0, ycsbRead, ycsbRead, 1},
+	{"d", "95 % reads, 5 % inserts", 5, ycsbInsert, ycsbRead, 1},
+	{"e", "95 % scans of 1 to 100 records, 5 % inserts", 5, ycsbInsert, ycsbScan, 10},
+	{"f", "50 % reads, 50 % reads with an update of a field after", 50, ycsbModify, ycsbRead, 1},
+}
+
+// ycsb are the mixes A to F, each with three choices of records.
+func ycsb(all []peer.Driver) (out []harness.Workload) {
+	for _, mix := range ycsbMixes {
+		for _, choice := range []string{"uniform", "zipf", "latest"} {
+			w := harness.Workload{
+				Name:  "ycsb-" + mix.letter + "-" + choice,
+				About: fmt.Sprintf("YCSB %s: %s; records of 10 fields of 100 bytes, chosen %s; one thread, not synced", mix.letter, mix.about, ycsbChoices[choice]),
+				Unit:  "operations/s", More: true, MemoryLimit: peakLimit, Group: ycsbGroup, Changing: true,
+			}
+			if mix.letter == "b" || mix.letter == "c" || mix.letter == "d" {
+				w.Floors = append(w.Floors, harness.Floor{Peer: "oribi", Against: harness.BestPeer, Ratio: 1.5, Least: true})
+			}
+			if choice == "zipf" {
+				w.Floors = append(w.Floors, harness.Floor{Peer: "oribi", Against: "oribi", Workload: "ycsb-" + mix.letter + "-uniform", Ratio: 1, Least: true})
+			}
+			for _, d := range drivers(all, peer.KV) {
+				w.Peers = append(w.Peers, harness.Peer{Name: d.Name, Ours: d.Ours, Module: d.Module, Prepare: func(env *harness.Env) error { return prepareYCSB(env, &d) },
+					Measure: func(env *harness.Env) (harness.Measurement, error) { return measureYCSB(env, &d, &mix, choice) }})
+			}
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+var ycsbChoices = map[string]string{"uniform": "evenly", "zipf": "by Zipf 0.99, scattered over the keys", "latest": "by Zipf 0.99, the newest the most often"}
+
+// ycsbKey is the key of record i: keys come in no order.
+func ycsbKey(dst []byte, i uint64) []byte {
+	return fmt.Appendf(dst[:0], "user%020d", scatter(i))
+}
+
+// scatter is FNV-1a of the eight bytes, as YCSB has it.
+func scatter(i uint64) uint64 {
+	h := uint64(0xcbf29ce484222325)
+	for range 8 {
+		h = (h ^ i&0xff) * 0x100000001b3
+		i >>= 8
+	}
+	return h
+}
+
+// ycsbValue makes a record's fields, printable bytes that do not compress as texts would.
+func ycsbValue(dst []byte, seed uint64, n int) []byte {
+	r := rand.NewPCG(seed, 1)
+	dst = dst[:0]
+	for len(dst) < n {
+		dst = binary.LittleEndian.AppendUint64(dst, r.Uint64()&0x3f3f3f3f3f3f3f3f+0x2020202020202020)
+	}
+	return dst[:n]
+}
+
+// countFile holds how many records there are, beside the store.
+const countFile = "count"
+
+func openRecords(env *harness.Env, d *peer.Driver, sync bool) (peer.Records, error) {
+	dir := env.Path(storeDir)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	return d.Records(dir, sync)
+}
+
+// ycsbRecords is how many records there are at first: five million at most, which are 5 GB.
+func ycsbRecords(env *harness.Env) int {
+	const most = 5_000_000
+	return min(env.Scale.Table, most)
+}
+
+func prepareYCSB(env *harness.Env, d *peer.Driver) error {
+	r, err := openRecords(env, d, false)
+	if err != nil {
+		return err
+	}
+	n := ycsbRecords(env)
+	err = putRecords(r, n)
+	if err == nil {
+		err = r.Settle()
+	}
+	if err = closeAll(err, r); err != nil {
+		return err
+	}
+	return os.WriteFile(env.Path(countFile), strconv.AppendInt(nil, int64(n), 10), 0o600)
+}
+
+func putRecords(r peer.Records, n int) error {
+	const together = 100
+	var keys, values [][]byte
+	for i := range n {
+		keys, values = append(keys, ycsbKey(nil, uint64(i))), append(values, ycsbValue(nil, uint64(i), peer.Fields*peer.FieldBytes))
+		if len(keys) == together || i == n-1 {
+			if err := r.Put(keys, values); err != nil {
+				return err
+			}
+			keys, values = keys[:0], values[:0]
+		}
+	}
+	return nil
+}
+
+// zipf draws numbers below n, 0 the most often. Source: Gray and others, Quickly generating billion-record synthetic databases, 1994.
+type zipf struct {
+	n                       float64
+	theta, alpha, zeta, eta float64
+}
+
+const zipfTheta = 0.99
+
+func newZipf(n int) *zipf {
+	z := &zipf{n: float64(n), theta: zipfTheta, alpha: 1 / (1 - zipfTheta)}
+	for i := 1; i <= n; i++ {
+		z.zeta += 1 / math.Pow(float64(i), z.theta)
+	}
+	two := 1 + math.Pow(0.5, z.theta)
+	z.eta = (1 - math.Pow(2/z.n, 1-z.theta)) / (1 - two/z.zeta)
+	return z
+}
+
+func (z *zipf) draw(r *rand.Rand) uint64 {
+	u := r.Float64()
+	switch uz := u * z.zeta; {
+	case uz < 1:
+		return 0
+	case uz < 1+math.Pow(0.5, z.theta):
+		return 1
+	}
+	return min(uint64(z.n*math.Pow(z.eta*u-z.eta+1, z.alpha)), uint64(z.n)-1)
+}
+
+// ycsbOps makes the operations of a round: the same for all peers.
+func ycsbOps(mix *ycsbMix, choice string, n, records, round int) []ycsbOp {
+	r := rand.New(rand.NewPCG(uint64(round)+1, scatter(uint64(mix.letter[0])<<8|uint64(choice[0]))))
+	ops := make([]ycsbOp, n)
+	z := newZipf(records)
+	next := uint64(records)
+	for i := range ops {
+		o := &ops[i]
+		if o.kind = mix.base; r.IntN(100) < mix.other {
+			o.kind = mix.kind
+		}
+		o.field, o.rows = uint8(r.IntN(peer.Fields)), uint8(1+r.IntN(100))
+		switch {
+		case o.kind == ycsbInsert:
+			o.record, next = next, next+1
+		case choice == "uniform":
+			o.record = r.Uint64N(next)
+		case choice == "zipf":
+			o.record = scatter(z.draw(r)) % uint64(records)
+		default:
+			o.record = next - 1 - z.draw(r)
+		}
+	}
+	return ops
+}
+
+func measureYCSB(env *harness.Env, d *peer.Driver, mix *ycsbMix, choice string) (m harness.Measurement, err error) {
+	text, err := os.ReadFile(env.Path(countFile))
+	if err != nil {
+		return m, err
+	}
+	records, err := strconv.Atoi(string(text))
+	if err != nil {
+		return m, err
+	}
+	ops := ycsbOps(mix, choice, max(100, env.Scale.Gets/4/mix.part), records, env.Round)
+	r, err := openRecords(env, d, false)
+	if err != nil {
+		return m, err
+	}
+	run := ycsbRun{records: r}
+	took, err := env.Clock(func() error {
+		for i := range ops {
+			if err := run.do(&ops[i], uint64(env.Round)<<32|uint64(i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err = closeAll(err, r); err != nil {
+		return m, err
+	}
+	for i := range ops {
+		if ops[i].kind == ycsbInsert {
+			records++
+		}
+	}
+	m.Value, m.Checksum = float64(len(ops))/took.Seconds(), fmt.Sprintf("%d records %016x", records, run.sum)
+	return m, os.WriteFile(env.Path(countFile), strconv.AppendInt(nil, int64(records), 10), 0o600)
+}
+
+// ycsbRun does operations and adds up what it reads.
+type ycsbRun struct {
+	records    peer.Records
+	key, value []byte
+	sum        uint64
+}
+
+var errNoRecord = errors.New("a record is missing")
+
+func (y *ycsbRun) do(o *ycsbOp, seed uint64) error {
+	y.key = ycsbKey(y.key, o.record)
+	switch o.kind {
+	case ycsbInsert:
+		y.value = ycsbValue(y.value, o.record, peer.Fields*peer.FieldBytes)
+		return y.records.Put([][]byte{y.key}, [][]byte{y.value})
+	case ycsbScan:
+		return y.records.Scan(y.key, int(o.rows), func(key, value []byte) { y.sum += xxh3.HashSeed(value, xxh3.Hash(key)) })
+	}
+	if o.kind == ycsbRead || o.kind == ycsbModify {
+		got, err := y.records.Read(y.key)
+		if err != nil {
+			return err
+		}
+		if got == nil {
+			return fmt.Errorf("%s: %w", y.key, errNoRecord)
+		}
+		y.sum += xxh3.Hash(got)
+	}
+	if o.kind == ycsbRead {
+		return nil
+	}
+	y.value = ycsbValue(y.value, seed, peer.FieldBytes)
+	return y.records.Update(y.key, int(o.field), y.value)
+}
