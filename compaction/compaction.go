@@ -84,8 +84,16 @@ type merger struct {
 	heads  []*source
 	folder folder
 	out    *change.Rows
+	bytes  int // of byte strings and changes in out
 	stats  Stats
 }
+
+// outBytes is about what the byte strings and changes of the rows may take that are handed to the writer at once. Most of them lie in
+// the inputs' cblocks, which they hold in memory.
+const outBytes = 1 << 20
+
+// full tells that out is to be written.
+func (m *merger) full() bool { return len(m.out.Keys) >= batch.WindowRows || m.bytes >= outBytes }
 
 // load takes a source's next rows and puts it among the heads, if it has any.
 func (m *merger) load(s *source) error {
@@ -191,7 +199,7 @@ func (m *merger) run(s *source, end int) error {
 			}
 			m.emit(s.rows.Keys[s.row-1], v)
 		}
-		if len(m.out.Keys) >= batch.WindowRows {
+		if m.full() {
 			if err := m.flush(); err != nil {
 				return err
 			}
@@ -204,7 +212,11 @@ func (m *merger) run(s *source, end int) error {
 func (m *merger) copyRows(s *source, to int) {
 	base := uint32(len(m.out.Keys)) - uint32(s.row)
 	for i, v := range m.out.Batch.Columns {
+		before := len(v.Bytes)
 		v.AppendRun(s.rows.Batch.Columns[i], s.row, to)
+		for _, cell := range v.Bytes[min(before, len(v.Bytes)):] {
+			m.bytes += len(cell)
+		}
 	}
 	m.out.Keys = append(m.out.Keys, s.rows.Keys[s.row:to]...)
 	undo := s.rows.Undo
@@ -219,6 +231,7 @@ func (m *merger) copyRows(s *source, to int) {
 			continue
 		}
 		d.Row += base
+		m.bytes += len(d.List)
 		m.out.Undo = append(m.out.Undo, d)
 	}
 	s.row = to
@@ -259,7 +272,7 @@ func (m *merger) join(sources []*source) error {
 		return err
 	}
 	m.emit(key, v)
-	if len(m.out.Keys) >= batch.WindowRows {
+	if m.full() {
 		return m.flush()
 	}
 	return nil
@@ -273,10 +286,12 @@ func (m *merger) emit(key []byte, v version) {
 	row := uint32(len(m.out.Keys))
 	for i, col := range m.out.Batch.Columns {
 		col.AppendCell(v.cells[i])
+		m.bytes += len(v.cells[i])
 	}
 	m.out.Keys = append(m.out.Keys, key)
 	for _, d := range keepUndos(v.undo, m.job.Floor) {
 		d.Row = row
+		m.bytes += len(d.List)
 		m.out.Undo = append(m.out.Undo, d)
 	}
 	if v.deleted != nil {
@@ -292,6 +307,7 @@ func (m *merger) clear() {
 	}
 	m.out.Batch.Reset(0)
 	m.out.Keys, m.out.Undo, m.out.Redo = m.out.Keys[:0], m.out.Undo[:0], m.out.Redo[:0]
+	m.bytes = 0
 }
 
 func (m *merger) flush() error {

@@ -2,6 +2,7 @@ package rowset
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/cfile"
@@ -16,6 +17,7 @@ type BaseReader struct {
 	d       *DiskRowSet
 	cols    []int // by index in the schema
 	readers []*cfile.ColumnReader
+	rows    batch.Ordinal // of a window
 	next    batch.Ordinal
 }
 
@@ -33,14 +35,16 @@ func (d *DiskRowSet) NewBaseReader(cols []int) (*BaseReader, error) {
 			b.readers[i].Transient = true // all of the file is read once: no reason to push other cblocks out of the cache
 		}
 	}
-	return b, nil
+	var err error
+	b.rows, err = d.windowOf(slices.Clone(cols), d.Tracker())
+	return b, err
 }
 
 // Next gives the cells of n rows from row ID from on, up to one window; n is 0 at the end. vectors[i] is of cols[i], the caller's to keep
 // and to change; byte strings hold as long as they are referenced. Errors: ErrCorrupt.
 func (b *BaseReader) Next() (vectors []*batch.Vector, from batch.Ordinal, n int, err error) {
 	from = b.next
-	n = int(min(b.d.Stored().Rows-int64(from), batch.WindowRows))
+	n = int(min(b.d.Stored().Rows-int64(from), int64(b.rows)))
 	if n <= 0 {
 		return nil, from, 0, nil
 	}

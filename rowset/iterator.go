@@ -1,6 +1,8 @@
 package rowset
 
 import (
+	"slices"
+
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/delta"
@@ -9,7 +11,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Iterator scans one rowset by windows of row IDs [4096 k, 4096 (k+1)).
+// Iterator scans one rowset by windows of row IDs [4096 k, 4096 (k+1)), or parts of them where rows are long.
 //
 // In each window, in this order: deletes clear rows of the selection; predicates run, on encoded data where no
 // change that the snapshot sees touches the column; the projected columns are read, if a row is left, and changes
@@ -17,9 +19,11 @@ import (
 type Iterator struct {
 	d        *DiskRowSet
 	req      *scan.Request
+	deltas   *delta.Tracker
 	window   *delta.Window
-	span     *delta.Span  // the changes without which a row is passed over; nil: all rows count
-	changed  batch.Bitmap // rows of the window with a change in span
+	span     *delta.Span   // the changes without which a row is passed over; nil: all rows count
+	changed  batch.Bitmap  // rows of the window with a change in span
+	rows     batch.Ordinal // of a window; 0 until the first
 	next     batch.Ordinal
 	end      batch.Ordinal
 	out      *batch.Batch
@@ -38,7 +42,7 @@ func (d *DiskRowSet) NewIterator(req *scan.Request) (*Iterator, error) {
 
 func (d *DiskRowSet) newIterator(req *scan.Request, deltas *delta.Tracker) (*Iterator, error) {
 	n := len(d.Schema.Columns)
-	it := &Iterator{d: d, req: req, end: batch.Ordinal(d.Stored().Rows),
+	it := &Iterator{d: d, req: req, deltas: deltas, end: batch.Ordinal(d.Stored().Rows),
 		readers: make([]*cfile.ColumnReader, n), vectors: make([]*batch.Vector, n), loaded: make([]bool, n)}
 	var err error
 	if req.Lower != nil {
@@ -59,9 +63,12 @@ func (d *DiskRowSet) newIterator(req *scan.Request, deltas *delta.Tracker) (*Ite
 
 // Next reads the next window that has a row in the result.
 func (it *Iterator) Next() bool {
+	if it.rows == 0 && it.err == nil && !it.released {
+		it.rows, it.err = it.d.windowOf(it.columns(), it.deltas)
+	}
 	for it.err == nil && !it.released && it.next < it.end {
 		from := it.next
-		to := min(it.end, (from/batch.WindowRows+1)*batch.WindowRows)
+		to := min(it.end, (from/it.rows+1)*it.rows)
 		it.next = to
 		var any bool
 		if any, it.err = it.read(from, int(to-from)); any && it.err == nil {
@@ -69,6 +76,20 @@ func (it *Iterator) Next() bool {
 		}
 	}
 	return false
+}
+
+// columns are those that a window may read, some perhaps twice.
+func (it *Iterator) columns() []int {
+	cols := slices.Clone(it.req.Columns)
+	for i := range it.req.Predicates {
+		cols = append(cols, it.d.Schema.IndexID(it.req.Predicates[i].ID))
+	}
+	if it.req.Keys {
+		for i := range it.d.Schema.Keys {
+			cols = append(cols, i)
+		}
+	}
+	return cols
 }
 
 // read fills the output from rows [from, from+n) and tells whether a row is left.

@@ -82,6 +82,9 @@ func (m *merge) Next() bool {
 	return m.fill()
 }
 
+// outBytes is about what the byte strings of an output batch may take. They are the inputs', which have long gone on by then.
+const outBytes = 1 << 20
+
 // fill copies runs of rows into the output batch until it is full or the inputs are at their end.
 func (m *merge) fill() bool {
 	if m.out == nil {
@@ -89,11 +92,16 @@ func (m *merge) fill() bool {
 	}
 	m.out.Reset(0)
 	m.outKeys = m.outKeys[:0]
-	for len(m.heads) > 0 && len(m.outKeys) < batch.WindowRows {
+	bytes := 0
+	for len(m.heads) > 0 && len(m.outKeys) < batch.WindowRows && bytes < outBytes {
 		h := m.heads[0]
 		end := m.runEnd(h)
 		for i, v := range m.out.Columns {
+			before := len(v.Bytes)
 			v.AppendSelected(h.b.Columns[i], h.b.Selection, h.row, end)
+			for _, cell := range v.Bytes[min(before, len(v.Bytes)):] {
+				bytes += len(cell)
+			}
 		}
 		for i := h.row; i >= 0 && i < end; i = h.b.Selection.Next(i + 1) {
 			m.outKeys = append(m.outKeys, h.keys[i])

@@ -447,3 +447,39 @@ func TestProjectionIsInTheOrderAsked(t *testing.T) {
 		t.Errorf("projection %v", got)
 	}
 }
+
+// What a merge hands out refers to byte strings of inputs that have gone on: there is an end to how much of them it keeps.
+func TestMergeOfLongTextsGivesShortBatches(t *testing.T) {
+	const k, rows, long = 3, 400, 10_000
+	var fakes []*fake
+	for range k {
+		fakes = append(fakes, &fake{failAt: -1, sizes: func() int { return 4 }, noise: func() bool { return false }})
+	}
+	var all []row
+	for i := range rows {
+		r := rowOf(i)
+		if i%5 > 0 {
+			r.cells[1] = bytes.Repeat([]byte{byte(i)}, long)
+		}
+		all = append(all, r)
+		fakes[i%k].rows = append(fakes[i%k].rows, r)
+	}
+	it := Merge(columns, iterators(fakes))
+	at := 0
+	for it.Next() {
+		b, bytes := it.Batch(), 0
+		for i := range b.Len {
+			bytes += len(b.Columns[1].Cell(i))
+			if got := (row{it.Keys()[i], [][]byte{b.Columns[0].Cell(i), b.Columns[1].Cell(i), b.Columns[2].Cell(i)}}); !got.equal(all[at+i]) {
+				t.Fatalf("row %d is %v", at+i, got)
+			}
+		}
+		if bytes > outBytes+4*long {
+			t.Errorf("a batch of %d rows with %d bytes of text", b.Len, bytes)
+		}
+		at += b.Len
+	}
+	if err := it.Close(); err != nil || at != rows {
+		t.Errorf("%d rows, %v", at, err)
+	}
+}
