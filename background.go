@@ -15,11 +15,11 @@ import (
 
 // Bounds of what may wait to be flushed or compacted.
 const (
-	maxLogBytes      = 128 << 20 // above it, whatever pins the oldest segment is flushed
-	compactionBudget = 256 << 20 // bytes of input that one background compaction should stay below
-	confirmAfter     = time.Second
-	historyAfter     = time.Minute // after which a store at rest looks whether history has left something behind
-	syncAfter        = 4 << 20     // bytes by which the log grows before it is synced though nobody asks
+	maxLogBytes   = 128 << 20 // above it, whatever pins the oldest segment is flushed
+	maxCompaction = 256 << 20 // bytes of input that one background compaction should stay below, if the memory limit is not less
+	confirmAfter  = time.Second
+	historyAfter  = time.Minute // after which a store at rest looks whether history has left something behind
+	syncAfter     = 4 << 20     // bytes by which the log grows before it is synced though nobody asks
 )
 
 // background flushes and compacts when the store is left to do so, and confirms the newest metadata when it is idle.
@@ -180,7 +180,7 @@ func (b *background) compactor() {
 		for _, t := range b.s.sortedTables() {
 			b.compactDeltas(t)
 			for b.ctx.Err() == nil {
-				choice := b.s.opts.Policy.Pick(t.tab.Info(), compactionBudget)
+				choice := b.s.opts.Policy.Pick(t.tab.Info(), min(maxCompaction, b.s.opts.MemoryLimit))
 				if len(choice.RowSets) < 2 {
 					break
 				}
