@@ -47,7 +47,7 @@ func (r *Runner) alter(st *Step) error {
 	}
 	r.altering = nil
 	r.Model.alter(st)
-	r.Model.flushed(r.Model.Tables[st.Table])
+	r.Model.flushed(r.Model.Tables[st.Table], len(r.Model.Commits))
 	return nil
 }
 

@@ -120,9 +120,9 @@ func (m *Model) truncate(n int) {
 	m.Durable = min(m.Durable, n)
 }
 
-// flushed notes that all that a table holds is in its files: the log before the last of it is durable.
-func (m *Model) flushed(t *Table) {
-	for i := len(m.Commits) - 1; i >= m.Durable; i-- {
+// flushed notes that all that the first n commits brought to a table is in its files: the log before the last of it is durable.
+func (m *Model) flushed(t *Table, n int) {
+	for i := n - 1; i >= m.Durable; i-- {
 		if m.Commits[i].in[t] {
 			m.Durable = i + 1
 			return

@@ -44,6 +44,8 @@ type Runner struct {
 	altering *Step // the Alter that is being made
 
 	alteredFrom uint32 // the schema version before it
+
+	onProgress func() // when a flush or merge next tells of rows
 }
 
 var background = context.Background()
@@ -123,7 +125,7 @@ func (r *Runner) Store() *oribi.Store { return r.store }
 func (r *Runner) options(fsys vfs.FS) *oribi.Options {
 	o := &r.Script.Settings
 	opts := &oribi.Options{FS: fsys, Manual: !o.Background, FlushBytes: o.FlushBytes, RowSetBytes: o.RowSetBytes, History: oribi.HistoryForever,
-		MemoryLimit: o.Memory, Policy: policyNamed(o.Policy)}
+		MemoryLimit: o.Memory, Policy: policyNamed(o.Policy), Progress: r.progress}
 	if o.History != 0 {
 		opts.History = o.History
 	}
@@ -211,6 +213,9 @@ func (r *Runner) step(st *Step) error {
 	case Alter:
 		return r.alter(st)
 	case Write:
+		if st.During != "" {
+			return r.meanwhile(st)
+		}
 		return r.write(st)
 	case Ingest:
 		return r.ingest(st)

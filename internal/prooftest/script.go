@@ -23,6 +23,8 @@ import (
 //	write sync=true as=cells partial=false
 //	  ifabsent t0 x07000000
 //	  insert t0 x07000000
+//	write t0 sync=true as=cells partial=false during=flush mask=0
+//	  insert t0 x08000000
 //	get t0 asof=false at=0 columns=* key=x07000000 …
 //	kill
 
@@ -51,6 +53,9 @@ func (st *Step) print(b *strings.Builder) {
 		}
 	case Write:
 		fmt.Fprintf(b, " sync=%v as=%s partial=%v", st.Sync, st.As, st.Partial)
+		if st.During != "" {
+			fmt.Fprintf(b, " during=%s mask=%d", st.During, st.Mask)
+		}
 	case Ingest:
 		fmt.Fprintf(b, " size=%d mask=%d", st.Size, st.Mask)
 	case Get, Find, Count, Check, Hold, Versions:

@@ -76,6 +76,9 @@ func (v *Variant) Of(s *Script) *Script {
 			if v.write != nil {
 				v.write(&st)
 			}
+			if v.moves == never {
+				st.During = ""
+			}
 		}
 		out.Steps = append(out.Steps, st)
 		if v.moves == always && st.Kind == Write && len(st.Ops) > 0 {

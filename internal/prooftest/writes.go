@@ -221,6 +221,7 @@ func (r *Runner) rewrite(st *Step) error {
 	if err != nil {
 		return err
 	}
+	before := len(r.Model.Commits)
 	switch st.Kind {
 	case Flush:
 		r.Counts.Flushes++
@@ -238,7 +239,7 @@ func (r *Runner) rewrite(st *Step) error {
 	}
 	if st.Kind == Flush || st.Kind == Compact {
 		r.state.Lock()
-		r.Model.flushed(r.Model.Tables[st.Table])
+		r.Model.flushed(r.Model.Tables[st.Table], before)
 		r.state.Unlock()
 	}
 	layout := t.Layout()
