@@ -105,7 +105,7 @@ func (s *Store) commit(ctx context.Context, b *Batch, sync, partial bool) (mvcc.
 		release()
 		return s.emptyCommit(ctx, sync)
 	}
-	ts, lsn, op, err := s.append(rec)
+	ts, lsn, op, err := s.append(rec, sync)
 	if err != nil {
 		release()
 		return 0, err
@@ -118,13 +118,14 @@ func (s *Store) commit(ctx context.Context, b *Batch, sync, partial bool) (mvcc.
 	release()
 	s.background.check(b.parts)
 	if sync {
+		op.Applied()
 		if err := s.log.Sync(wal.LSN(lsn)); err != nil {
 			s.poison(err)
-			op.Ready()
 			return 0, err
 		}
+	} else {
+		op.Ready()
 	}
-	op.Ready()
 	// The batch is in the log: from here on Commit ends by itself.
 	return ts, s.pub.WaitLSN(context.WithoutCancel(ctx), lsn)
 }
@@ -182,8 +183,9 @@ func earlier(a, b error) error {
 	return a
 }
 
-// append gives a batch its place: one timestamp, one LSN, one record in the log.
-func (s *Store) append(rec *change.RecordWriter) (mvcc.Timestamp, uint64, *mvcc.Op, error) {
+// append gives a batch its place: one timestamp, one LSN, one record in the log. later tells that the caller syncs the log next, and
+// need not have it handed to the kernel before.
+func (s *Store) append(rec *change.RecordWriter, later bool) (mvcc.Timestamp, uint64, *mvcc.Op, error) {
 	s.appendMu.Lock()
 	defer s.appendMu.Unlock()
 	if err := s.Poisoned(); err != nil {
@@ -191,7 +193,11 @@ func (s *Store) append(rec *change.RecordWriter) (mvcc.Timestamp, uint64, *mvcc.
 	}
 	ts := s.clock.Now()
 	rec.SetTimestamp(ts)
-	lsn, err := s.log.Append(rec.Bytes())
+	write := s.log.Append
+	if later {
+		write = s.log.AppendLater
+	}
+	lsn, err := write(rec.Bytes())
 	if err != nil {
 		if !isNoSpace(err) {
 			s.poison(err)

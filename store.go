@@ -285,7 +285,7 @@ func (s *Store) blockOptions() blockmanager.Options {
 }
 
 func (s *Store) logOptions() wal.Options {
-	return wal.Options{FS: s.opts.FS, Dir: s.path(walName), Instance: s.instance.id, Logger: s.opts.Logger}
+	return wal.Options{FS: s.opts.FS, Dir: s.path(walName), Instance: s.instance.id, Logger: s.opts.Logger, Durable: s.durable}
 }
 
 // loadTables makes the tables of the metadata rows.
@@ -411,6 +411,9 @@ func (s *Store) Poisoned() error {
 	return s.blocks.Poisoned()
 }
 
+// durable is told by the log.
+func (s *Store) durable(upTo wal.LSN) { s.pub.Durable(uint64(upTo)) }
+
 // poison makes the store read-only for good. The first cause wins.
 func (s *Store) poison(cause error) {
 	s.opts.Logger.Error("store is read-only from here on", slog.Any("cause", cause))
@@ -522,7 +525,7 @@ func (ts tabletStore) Mark() (at mvcc.Timestamp, lsn uint64, publish func(), err
 	s := ts.s
 	var rec change.RecordWriter
 	rec.Begin(0)
-	at, lsn, op, err := s.append(&rec)
+	at, lsn, op, err := s.append(&rec, true)
 	if err != nil {
 		return 0, 0, nil, err
 	}

@@ -28,7 +28,8 @@ type Publisher struct {
 	pending []*Op // started and not yet published, by LSN
 	lastLSN uint64
 	lastTS  Timestamp
-	stopped error // why nothing is published any more; nil while running
+	durable uint64 // every batch up to this LSN is durable
+	stopped error  // why nothing is published any more; nil while running
 }
 
 // Op is one write batch between its start and its publication.
@@ -38,13 +39,14 @@ type Op struct {
 	ts        Timestamp
 
 	// Guarded by publisher.mu.
-	ready bool
-	done  chan struct{} // closed at publication, or when that can no longer be; nil until someone waits
+	ready   bool
+	applied bool          // and ready when it is durable
+	done    chan struct{} // closed at publication, or when that can no longer be; nil until someone waits
 }
 
 // NewPublisher makes a Publisher that takes every batch up to lastLSN and visible for published.
 func NewPublisher(visible Timestamp, lastLSN uint64) *Publisher {
-	p := &Publisher{lastLSN: lastLSN, lastTS: visible}
+	p := &Publisher{lastLSN: lastLSN, lastTS: visible, durable: lastLSN}
 	p.visible.Store(uint64(visible))
 	return p
 }
@@ -64,8 +66,8 @@ func (p *Publisher) Start(lsn uint64, ts Timestamp) *Op {
 	return op
 }
 
-// Ready tells that the batch is applied, and durable if that was asked. It publishes the longest prefix
-// of batches that are ready: none, this one, or this one with some that waited for it. Once per Op.
+// Ready tells that the batch is applied, and durable if that was asked. Published is then
+// none, this one, or this one with some that waited for it. Once per Op.
 func (o *Op) Ready() {
 	p := o.publisher
 	p.mu.Lock()
@@ -74,6 +76,40 @@ func (o *Op) Ready() {
 		panic(fmt.Sprintf("mvcc: batch at lsn %d is ready twice", o.lsn))
 	}
 	o.ready = true
+	p.publish()
+}
+
+// Applied tells that the batch is applied; it is ready when Durable comes to its LSN, or has. Once per Op, and without Ready.
+func (o *Op) Applied() {
+	p := o.publisher
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if o.ready || o.applied {
+		panic(fmt.Sprintf("mvcc: batch at lsn %d is ready twice", o.lsn))
+	}
+	if o.applied = true; o.lsn <= p.durable {
+		o.ready = true
+		p.publish()
+	}
+}
+
+// Durable tells that every batch up to lsn is durable. One caller so publishes for all whom its sync served: they find their
+// batches visible when they wake.
+func (p *Publisher) Durable(lsn uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.durable = max(p.durable, lsn)
+	for _, op := range p.pending {
+		if op.lsn > lsn {
+			break
+		}
+		op.ready = op.ready || op.applied
+	}
+	p.publish()
+}
+
+// publish publishes the longest prefix of batches that are ready. The caller holds mu.
+func (p *Publisher) publish() {
 	if p.stopped != nil {
 		return
 	}

@@ -46,13 +46,14 @@ func TestPublisherMatchesModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := NewPublisher(0, 0)
 		type batch struct {
-			op    *Op
-			lsn   uint64
-			ts    Timestamp
-			ready bool
+			op      *Op
+			lsn     uint64
+			ts      Timestamp
+			ready   bool
+			applied bool // and ready when it is durable
 		}
 		var all []*batch
-		lsn, ts := uint64(0), Timestamp(0)
+		lsn, ts, durable := uint64(0), Timestamp(0), uint64(0)
 		t.Repeat(map[string]func(*rapid.T){
 			"start": func(t *rapid.T) {
 				lsn += rapid.Uint64Range(1, 3).Draw(t, "lsn")
@@ -62,7 +63,7 @@ func TestPublisherMatchesModel(t *testing.T) {
 			"ready": func(t *rapid.T) {
 				var open []*batch
 				for _, b := range all {
-					if !b.ready {
+					if !b.ready && !b.applied {
 						open = append(open, b)
 					}
 				}
@@ -70,13 +71,24 @@ func TestPublisherMatchesModel(t *testing.T) {
 					t.Skip()
 				}
 				b := open[rapid.IntRange(0, len(open)-1).Draw(t, "which")]
-				b.ready = true
-				b.op.Ready()
+				if rapid.Bool().Draw(t, "durable first") {
+					b.ready = true
+					b.op.Ready()
+				} else {
+					b.applied = true
+					b.op.Applied()
+				}
+			},
+			"durable": func(t *rapid.T) {
+				// The log may know of a batch that Start has not announced yet, and tell an older state later.
+				to := rapid.Uint64Range(0, lsn+2).Draw(t, "to")
+				durable = max(durable, to)
+				p.Durable(to)
 			},
 			"": func(t *rapid.T) {
 				visible, first := Min, lsn+1
 				for _, b := range all {
-					if !b.ready {
+					if !b.ready && (!b.applied || b.lsn > durable) {
 						first = b.lsn
 						break
 					}

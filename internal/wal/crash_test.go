@@ -60,7 +60,8 @@ type history struct {
 	ahead aheadRules
 
 	payloads []string // by LSN, from 1; the last may be under way
-	appended LSN      // what Append answered for
+	appended LSN      // what Append and AppendLater answered for
+	handed   LSN      // what the kernel has
 	acked    LSN      // what Sync, or Repair, answered for
 	survives LSN      // what the next replay must find: after a kill all, after a power cut what was acknowledged
 	logStart LSN
@@ -70,6 +71,7 @@ type history struct {
 	fuse int // operations until the crash; 0 after it
 	left *vfs.Mem
 	kill bool
+	full bool // the disk was, once since the log was opened
 }
 
 var errCrashed = errors.New("test: crashed")
@@ -93,7 +95,7 @@ func (h *history) options(v vfs.FS) Options {
 // start opens the log on h.mem; if a crash comes meanwhile, again on what that leaves.
 func (h *history) start() {
 	for {
-		h.fuse, h.left = 1+h.rng.Intn(60), nil
+		h.fuse, h.left, h.full = 1+h.rng.Intn(60), nil, false
 		h.fs = &hookFS{FS: h.mem}
 		h.fs.set(h.burn)
 		tail := h.check()
@@ -102,7 +104,7 @@ func (h *history) start() {
 		}
 		log, err := tail.Repair()
 		if err == nil {
-			h.log, h.acked = log, h.appended
+			h.log, h.acked, h.handed = log, h.appended, h.appended
 			return
 		}
 		switch {
@@ -122,6 +124,7 @@ func (h *history) burn(op, name string) error {
 	}
 	if h.fuse--; h.fuse > 0 {
 		if (op == "write" || op == "create") && h.rng.Intn(25) == 0 {
+			h.full = true
 			return fmt.Errorf("test: %w", fault.ErrNoSpace)
 		}
 		return nil
@@ -141,7 +144,7 @@ func (h *history) burn(op, name string) error {
 func (h *history) crash() {
 	h.crashes++
 	if h.survives = h.acked; h.kill {
-		h.survives = h.appended
+		h.survives = h.handed
 	}
 	h.mem = h.left
 }
@@ -169,7 +172,7 @@ func (h *history) check() *Tail {
 		return nil
 	}
 	h.payloads = h.payloads[:tail.Last()]
-	h.appended = tail.Last()
+	h.appended, h.handed = tail.Last(), tail.Last()
 	return tail
 }
 
@@ -182,6 +185,7 @@ func (h *history) step() {
 		upTo := h.acked + LSN(h.rng.Intn(int(h.appended-h.acked)+1))
 		if err = h.log.Sync(upTo); err == nil {
 			h.acked = max(h.acked, upTo)
+			h.handed = max(h.handed, upTo)
 		}
 	case n < 19:
 		// As a metadata commit does: log_start rises, to what is durable at most; then segments go.
@@ -202,7 +206,7 @@ func (h *history) step() {
 func (h *history) close() bool {
 	err := h.log.Close()
 	if err == nil || h.left == nil && errors.Is(err, fault.ErrNoSpace) && h.log.Poisoned() == nil {
-		h.acked, h.survives = h.appended, h.appended
+		h.acked, h.handed, h.survives = h.appended, h.appended, h.appended
 		if err != nil { // only the footer is missing
 			h.start()
 		}
@@ -217,6 +221,12 @@ func (h *history) failed(err error) {
 	switch {
 	case h.left == nil && errors.Is(err, fault.ErrNoSpace) && h.log.Poisoned() == nil:
 		h.payloads = h.payloads[:h.appended]
+		return
+	case h.left == nil && h.full && h.handed < h.appended && errors.Is(err, fault.ErrPoisoned):
+		// Records that were answered for found no room, though they went over zeros: the log ends, as if it were killed.
+		h.left, h.kill = h.mem.Clone(), true
+		h.crash()
+		h.start()
 		return
 	case h.left == nil:
 		h.t.Error(err)
@@ -233,14 +243,21 @@ func (h *history) append() error {
 	h.serial++
 	p := text(h.serial, []int{0, 8, h.rng.Intn(64), h.rng.Intn(300), h.rng.Intn(1500)}[h.rng.Intn(5)])
 	h.payloads = append(slices.Clip(h.payloads), p)
-	lsn, err := h.log.Append([]byte(p))
+	later := h.rng.Intn(2) == 0
+	write := h.log.Append
+	if later {
+		write = h.log.AppendLater
+	}
+	lsn, err := write([]byte(p))
 	if err != nil {
 		return err
 	}
 	if lsn != h.appended+1 {
 		h.t.Errorf("LSN %d given after %d", lsn, h.appended)
 	}
-	h.appended = lsn
+	if h.appended = lsn; !later {
+		h.handed = lsn
+	}
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/zeebo/xxh3"
 
@@ -21,6 +22,7 @@ type Log struct {
 
 	// Only Append, Close and what they call touch these.
 	buf      []byte // chain hash, frame header, payload, padding
+	isLater  bool   // the record at hand may wait in later
 	number   uint64 // of the newest segment
 	at       border // its end
 	isSealed bool   // its footer is written and synced, the next one is not begun
@@ -34,21 +36,26 @@ type Log struct {
 	dead    atomic.Pointer[error] // why the log is poisoned
 	closed  atomic.Bool
 
+	later     later
 	releasing sync.Mutex // one Release at a time
 
-	mu       sync.Mutex
-	synced   sync.Cond       // a sync has ended; on mu
-	syncing  bool            // somebody syncs, or replaces, f outside mu
-	group    group           // who waits in Sync
-	f        vfs.File        // of the newest segment
-	sealed   []sealedSegment // all others, oldest first
+	// Only who has the turn touches these.
+	f        vfs.File      // of the newest segment; Append writes to it, and is the one that replaces it
+	took     time.Duration // by the last sync
 	closeErr error
+
+	waits atomic.Int64 // length of waiting
+
+	mu      sync.Mutex
+	taken   bool            // somebody has the turn
+	waiting []*waiter       // for it, or for durability
+	expect  int64           // how many waited when the last turn ended
+	sealed  []sealedSegment // segments but the newest, oldest first
 }
 
 // newLog returns the log that goes on where t ends, in file f.
 func newLog(t *Tail, f vfs.File) *Log {
 	l := &Log{o: t.o, seed: seedCRC(t.o.Instance), number: t.newest.number, at: t.at, f: f, sealed: t.sealed}
-	l.synced.L = &l.mu
 	size := t.at.off
 	if t.foot != nil {
 		l.isSealed = true
@@ -72,6 +79,14 @@ const maxKeptBuf = 4 << 20
 // Errors: ErrNoSpace, if the disk is full; nothing has changed and the call may be tried again.
 // ErrBatchTooLarge; nothing has changed. ErrClosed. All else is ErrPoisoned, for this and every later call.
 func (l *Log) Append(payload []byte) (LSN, error) {
+	return l.AppendParts(payload)
+}
+
+// AppendLater is Append of a record for which a Sync follows: only that, or the next Append, need hand it to the kernel.
+// Records of several callers who sync together are then written together.
+func (l *Log) AppendLater(payload []byte) (LSN, error) {
+	l.isLater = true
+	defer func() { l.isLater = false }()
 	return l.AppendParts(payload)
 }
 
@@ -151,7 +166,7 @@ func (l *Log) write(pos border, frames, total int, parts [][]byte) (border, erro
 		binary.LittleEndian.PutUint64(buf, pos.chain)
 		f.encode(buf[chainLen:], l.seed)
 		l.buf = buf
-		if _, err := l.f.WriteAt(buf[chainLen:], pos.off); err != nil {
+		if err := l.put(buf[chainLen:], pos.off); err != nil {
 			return pos, err
 		}
 		pos.off, pos.chain, pos.frames = pos.off+f.size(), xxh3.Hash(buf[:chainLen+frameLen]), pos.frames+1

@@ -32,6 +32,10 @@ type Options struct {
 	// longer record spans frames. Readers do not need it.
 	FrameBytes int
 
+	// Durable is told, by whoever syncs and before any caller of Sync knows, up to where records are durable now. It must not call
+	// the log. nil: nobody is.
+	Durable func(upTo LSN)
+
 	ahead aheadRules // zero = defaultAhead
 
 	// Logger is told of torn tails, removed files and poison. nil: nobody is.

@@ -79,8 +79,8 @@ func (l *Log) Roll() error {
 // roll seals the newest segment and begins the next. If the disk is full on the way, it goes on from
 // there at the next call.
 func (l *Log) roll() error {
-	l.alone()
-	defer l.share()
+	l.turn(never)
+	defer l.pass()
 	if err := l.usable(); err != nil { // the sync that was waited for may have failed
 		return err
 	}
@@ -92,7 +92,7 @@ func (l *Log) roll() error {
 	return l.begin()
 }
 
-// seal makes all records durable, then writes the footer and syncs that. Nobody else may sync meanwhile.
+// seal makes all records durable, then writes the footer and syncs that. The caller has the turn.
 //
 // With one sync for both the footer could not tell that the last records are durable, and nothing would
 // make up for it if the log ended there: the next segment does not fit on the disk, or the process is killed
@@ -100,11 +100,14 @@ func (l *Log) roll() error {
 // in those records would then be taken for a torn tail. The second sync costs one for each 32 MiB.
 func (l *Log) seal() error {
 	last := l.at.next - 1
+	if _, err := l.flush(); err != nil {
+		return l.poison("append", err)
+	}
 	if l.Durable() < last {
 		if err := l.f.Sync(); err != nil {
 			return l.poison("sync", err)
 		}
-		l.durable.Store(uint64(last))
+		l.advance(last)
 	}
 	foot := footer{
 		segment: l.number, last: last, durable: last, chain: l.at.chain,

@@ -2,7 +2,9 @@ package wal
 
 import (
 	"fmt"
+	"math"
 	"runtime"
+	"sync"
 	"time"
 )
 
@@ -17,8 +19,6 @@ import (
 // Append goes on meanwhile; only the change to a new segment waits for a sync under way, and the
 // reverse. Errors: ErrPoisoned, ErrClosed.
 func (l *Log) Sync(upTo LSN) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if err := l.usable(); err != nil {
 		return err
 	}
@@ -28,111 +28,137 @@ func (l *Log) Sync(upTo LSN) error {
 	if l.Durable() >= upTo {
 		return nil
 	}
-	began := l.group.enter()
-	defer l.group.leave(began)
-	for l.Durable() < upTo {
-		if err := l.usable(); err != nil {
-			return err
+	if l.turn(upTo) {
+		err := l.usable()
+		if err == nil && l.Durable() < upTo {
+			err = l.lead()
 		}
-		if l.syncing {
-			l.synced.Wait()
-		} else if err := l.lead(); err != nil {
-			return err
-		}
+		l.pass()
+		return err
 	}
-	return nil
+	if l.Durable() >= upTo {
+		return nil
+	}
+	return l.usable()
 }
 
-// lead syncs all that is appended. The caller holds mu, which is free during the sync, and found
-// syncing false.
+// lead syncs all that is appended, in the caller's turn.
 func (l *Log) lead() error {
-	l.syncing = true
 	l.gather()
-	upTo, f := l.nextLSN.Load()-1, l.f // in this order: Append has written before it raises nextLSN
-	began, covered := time.Now(), l.group.begin()
-	l.mu.Unlock()
-	err := f.Sync()
+	upTo, err := l.flush()
+	if err != nil {
+		return l.poison("append", err)
+	}
+	began := time.Now()
+	err = l.f.Sync()
+	l.took = time.Since(began)
 	l.syncs.Add(1)
-	l.mu.Lock()
-	l.syncing = false
-	l.group.end(covered, time.Since(began))
-	defer l.synced.Broadcast()
 	if err != nil {
 		return l.poison("sync", err)
 	}
-	l.durable.Store(upTo)
+	l.advance(upTo)
 	return nil
 }
 
-// group counts who waits in Sync, so that a leader knows whether more are about to come. Guarded by Log.mu.
-type group struct {
-	waiting int           // whom no sync that has ended serves
-	expect  int           // how many waited, served or not, when the last sync ended
-	took    time.Duration // what it took
-	begun   int           // syncs
-	ended   int
-}
-
-// enter counts a caller in; leave takes what it gives.
-func (g *group) enter() int {
-	g.waiting++
-	return g.begun
-}
-
-// leave counts a caller out, unless the end of a sync that began after it came has.
-func (g *group) leave(began int) {
-	if g.ended <= began {
-		g.waiting--
+// advance tells that all records up to upTo are durable.
+func (l *Log) advance(upTo LSN) {
+	l.durable.Store(uint64(upTo))
+	if l.o.Durable != nil {
+		l.o.Durable(upTo)
 	}
 }
 
-// begin gives how many the sync that begins will serve.
-func (g *group) begin() int {
-	g.begun++
-	return g.waiting
+// waiter is a caller that somebody else's turn holds up.
+type waiter struct {
+	upTo LSN
+	wake chan bool // true: it is its turn; false: it need not wait any more
 }
 
-func (g *group) end(covered int, took time.Duration) {
-	g.expect, g.took = g.waiting, took
-	g.waiting -= covered
-	g.ended = g.begun
+var waiters = sync.Pool{New: func() any { return &waiter{wake: make(chan bool, 1)} }}
+
+// never is an LSN that does not become durable: who waits for it wants the turn.
+const never = LSN(math.MaxUint64)
+
+// turn waits until it is the caller's turn, or until upTo is durable or the log ended; it tells whether it is the caller's turn, who
+// must then call pass. Turns come one at a time: to sync, or to replace the newest segment.
+func (l *Log) turn(upTo LSN) bool {
+	l.mu.Lock()
+	if !l.taken {
+		l.taken = true
+		l.mu.Unlock()
+		return true
+	}
+	if l.Durable() >= upTo { // since the caller looked
+		l.mu.Unlock()
+		return false
+	}
+	w := waiters.Get().(*waiter)
+	w.upTo = upTo
+	l.waiting = append(l.waiting, w)
+	l.waits.Store(int64(len(l.waiting)))
+	l.mu.Unlock()
+	mine := <-w.wake
+	waiters.Put(w)
+	return mine
 }
 
-// gatherShare is the part of a sync's time that a leader may wait for others before it begins the next.
+// pass ends the caller's turn. It wakes those whom that served, each once, and one of the others, whose turn it is now.
+func (l *Log) pass() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.expect = int64(len(l.waiting))
+	durable, ended := l.Durable(), l.usable() != nil
+	var next *waiter
+	left := l.waiting[:0]
+	for _, w := range l.waiting {
+		switch {
+		case w.upTo <= durable || ended && w.upTo < never:
+			w.wake <- false
+		case next == nil:
+			next = w
+		default:
+			left = append(left, w)
+		}
+	}
+	clear(l.waiting[len(left):])
+	l.waiting = left
+	l.waits.Store(int64(len(left)))
+	if l.taken = next != nil; l.taken {
+		next.wake <- true
+	}
+}
+
+// A leader waits for others before it syncs, as long as one comes in the gatherShare-th part of what a sync takes; in all not longer
+// than that.
 const gatherShare = 4
 
-// gather waits a moment for those whom the last sync served: most come back at once with their next record. Without it writers fall
+// gather waits a moment for those who waited during the last sync: most come back at once with their next record. Without it writers fall
 // into two halves, each waiting for the sync of the other:
 //
 //	sync 1: A B C D      sync 2: E F G H      sync 3: A B C D  …
 //
-// and a sync serves half of them. One writer alone never waits. The caller holds mu, which others take meanwhile, and has set syncing.
+// and a sync serves half of them. One writer alone never waits.
 func (l *Log) gather() {
-	if l.group.waiting >= l.group.expect {
+	waits := l.waits.Load()
+	if waits >= l.expect {
 		return
 	}
-	for end := time.Now().Add(l.group.took / gatherShare); l.group.waiting < l.group.expect && time.Now().Before(end); {
-		l.mu.Unlock()
+	now := time.Now()
+	end, quiet := now.Add(l.took), now.Add(l.took/gatherShare)
+	for {
 		runtime.Gosched()
-		l.mu.Lock()
+		n := l.waits.Load()
+		if n >= l.expect {
+			return
+		}
+		now = time.Now()
+		if n > waits {
+			waits, quiet = n, now.Add(l.took/gatherShare)
+		}
+		if now.After(quiet) || now.After(end) {
+			return
+		}
 	}
-}
-
-// alone waits until nobody syncs, and keeps others from it until the caller calls share.
-func (l *Log) alone() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for l.syncing {
-		l.synced.Wait()
-	}
-	l.syncing = true
-}
-
-func (l *Log) share() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.syncing = false
-	l.synced.Broadcast()
 }
 
 // Close makes all that was appended durable, seals the newest segment if it holds a record, and closes
@@ -145,11 +171,8 @@ func (l *Log) share() {
 func (l *Log) Close() error {
 	l.releasing.Lock() // nothing may be unlinked behind the back of whoever opens the directory next
 	defer l.releasing.Unlock()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for l.syncing {
-		l.synced.Wait()
-	}
+	l.turn(never)
+	defer l.pass()
 	if l.closed.Load() {
 		return l.closeErr
 	}

@@ -1,0 +1,153 @@
+package wal
+
+import (
+	"fmt"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// Records that are synced together reach the kernel in one write; until then a kill loses them.
+func TestRecordsOfOneSyncAreOneWrite(t *testing.T) {
+	m := emptyMem(t)
+	h := &hookFS{FS: m}
+	l, payloads := aheadLog(t, h)
+	for _, spare := l.Spare(); spare < 400; _, spare = l.Spare() {
+		payloads = append(payloads, "")
+		appendAll(t, l, "")
+		must(t, l.Sync(l.Next()-1))
+	}
+	n := len(payloads)
+	writes := 0
+	h.set(func(op, _ string) error {
+		if op == "write" {
+			writes++
+		}
+		return nil
+	})
+	later := func(serial int) {
+		t.Helper()
+		payloads = append(payloads, text(serial, 10))
+		lsn, err := l.AppendLater([]byte(payloads[len(payloads)-1]))
+		must(t, err)
+		if lsn != LSN(len(payloads)) {
+			t.Fatalf("LSN %d for record %d", lsn, len(payloads))
+		}
+	}
+	later(100)
+	later(101)
+	if writes != 0 {
+		t.Errorf("%d writes before the sync", writes)
+	}
+	checkPrefix(t, "killed before the sync", m.Clone(), payloads, n)
+	must(t, l.Sync(LSN(n+1)))
+	if writes != 1 || l.Durable() != LSN(n+2) {
+		t.Errorf("%d writes, LSN %d is durable", writes, l.Durable())
+	}
+	checkPrefix(t, "cut off behind the sync", m.Crash(), payloads, n+2)
+
+	// What need not wait takes along what was held back before it.
+	later(102)
+	payloads = append(payloads, "now")
+	appendAll(t, l, "now")
+	checkPrefix(t, "killed behind an Append", m.Clone(), payloads, n+4)
+	later(103)
+	must(t, l.Close())
+	checkPrefix(t, "closed", m.Crash(), payloads, n+5)
+}
+
+// What lies behind the zeros may not fit on the disk: it is written at once, so that it can be refused.
+func TestRecordsBehindTheZerosAreWrittenAtOnce(t *testing.T) {
+	m := emptyMem(t)
+	h := &hookFS{FS: m}
+	l := create(t, small(h))
+	if _, err := l.AppendLater([]byte("a")); err != nil {
+		t.Fatal(err)
+	}
+	checkPrefix(t, "killed", m.Clone(), []string{"a"}, 1)
+	h.set(func(op, _ string) error {
+		if op == "write" {
+			return fmt.Errorf("test: %w", fault.ErrNoSpace)
+		}
+		return nil
+	})
+	_, err := l.AppendLater([]byte("b"))
+	wantIs(t, "AppendLater on a full disk", err, fault.ErrNoSpace)
+	if l.Poisoned() != nil || l.Next() != 2 {
+		t.Errorf("%v, next LSN %d", l.Poisoned(), l.Next())
+	}
+}
+
+// Records that were answered for and cannot be written poison the log, whoever comes to write them.
+func TestFailedWriteOfHeldBackRecordsPoisons(t *testing.T) {
+	for name, do := range map[string]func(l *Log) error{
+		"sync":   func(l *Log) error { return l.Sync(11) },
+		"append": func(l *Log) error { _, err := l.Append([]byte("x")); return err },
+		"roll":   func(l *Log) error { return l.Roll() },
+		"close":  func(l *Log) error { return l.Close() },
+	} {
+		for _, cause := range []error{syscall.EIO, fault.ErrNoSpace} {
+			h := &hookFS{FS: emptyMem(t)}
+			l, _ := aheadLog(t, h)
+			if _, err := l.AppendLater([]byte("a")); err != nil {
+				t.Fatal(err)
+			}
+			h.set(func(op, _ string) error {
+				if op == "write" {
+					return cause
+				}
+				return nil
+			})
+			err := do(l)
+			wantIs(t, name, err, fault.ErrPoisoned)
+			if name != "close" {
+				wantIs(t, name+", then Sync", l.Sync(11), fault.ErrPoisoned)
+			}
+			if l.Durable() != 10 {
+				t.Errorf("%s: LSN %d counts as durable", name, l.Durable())
+			}
+		}
+	}
+}
+
+// Durable is told of each step, before a caller of Sync knows.
+func TestDurableIsToldBeforeSyncReturns(t *testing.T) {
+	var mu sync.Mutex
+	told := LSN(0)
+	o := small(emptyMem(t))
+	o.ahead = soonAhead
+	o.Durable = func(upTo LSN) {
+		mu.Lock()
+		defer mu.Unlock()
+		if upTo < told {
+			t.Errorf("told of LSN %d after %d", upTo, told)
+		}
+		told = upTo
+	}
+	l := create(t, o)
+	var section sync.Mutex
+	var wg sync.WaitGroup
+	for w := range 8 {
+		wg.Go(func() {
+			for i := range 50 {
+				section.Lock()
+				lsn, err := l.AppendLater([]byte(text(w*100+i, 20)))
+				section.Unlock()
+				noError(t, err)
+				noError(t, l.Sync(lsn))
+				mu.Lock()
+				if told < lsn {
+					t.Errorf("Sync(%d) returned, told is %d", lsn, told)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	must(t, l.Close())
+	if _, got, err := replay(o, 1); err != nil || len(got) != 400 {
+		t.Errorf("%d records, %v", len(got), err)
+	}
+}
