@@ -206,3 +206,41 @@ func TestStoreIsLockedThroughASymbolicLink(t *testing.T) {
 		}
 	}
 }
+
+// A symbolic link to a directory is as good as its name: a store is made, written, measured and read through it.
+func TestStoreIsUsedThroughASymbolicLink(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	real, link := filepath.Join(dir, "real"), filepath.Join(dir, "link")
+	if err := os.Mkdir(real, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(real, link); err != nil {
+		t.Skip(err)
+	}
+	for i, name := range []string{link, real, link} {
+		store, err := oribi.Open(name, &oribi.Options{Manual: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		table := numbersTable(t, store, "numbers")
+		fillNumbers(t, store, table, 100*i, 100*(i+1))
+		if err := table.Flush(ctx); err != nil {
+			t.Fatal(err)
+		}
+		checkUsage(t, name, real, store)
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	store, err := oribi.Open(link, &oribi.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if n := countNumbers(t, store); n != 300 {
+		t.Errorf("%d rows, want 300", n)
+	}
+	if err := store.Verify(ctx, func(f oribi.Finding) { t.Error(f) }); err != nil {
+		t.Error(err)
+	}
+}

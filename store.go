@@ -92,7 +92,8 @@ func Open(dir string, o *Options) (*Store, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Store{dir: dir, opts: o.filled(), tables: map[string]*Table{}, holds: newHolds(), idle: make(chan struct{}, 1)}
+	s := &Store{opts: o.filled(), tables: map[string]*Table{}, holds: newHolds(), idle: make(chan struct{}, 1)}
+	s.dir = resolve(s.opts.FS, dir)
 	s.clock = s.opts.Clock
 	s.budget = budget.New(s.opts.MemoryLimit)
 	s.cache = cache.New(s.opts.MemoryLimit / 4)
@@ -104,6 +105,17 @@ func Open(dir string, o *Options) (*Store, error) {
 		s.background = startBackground(s)
 	}
 	return s, nil
+}
+
+// resolve is the directory that dir is, where it is a symbolic link: file systems are asked about names without following links, and
+// shall find a directory. One that leads nowhere is left for others to complain about.
+func resolve(fsys vfs.FS, dir string) string {
+	if info, err := fsys.Stat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		if there, err := filepath.EvalSymlinks(dir); err == nil {
+			return there
+		}
+	}
+	return dir
 }
 
 // abandon gives back what a failed open holds.
