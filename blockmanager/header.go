@@ -75,3 +75,9 @@ func checkHeader(p []byte, instance [16]byte, id containerID) error {
 	}
 	return nil
 }
+
+// ofOtherStore tells whether a page is a whole header, of a container of another store.
+func ofOtherStore(p []byte, instance [16]byte) bool {
+	return string(p[:len(headerMagic)]) == headerMagic && coding.CRC32C(p[:headerCRCOff]) == binary.LittleEndian.Uint32(p[headerCRCOff:]) &&
+		[16]byte(p[headerInstanceOff:]) != instance
+}

@@ -471,14 +471,20 @@ func TestFormatNeedsAFreshDirectory(t *testing.T) {
 	}
 }
 
-// Files of other names in data/ are nobody's business; containers without a row are removed.
+// Files of other names in data/ are nobody's business, nor are containers of another store; containers without a row are removed, those with
+// a header too.
 func TestStrayContainersAreRemovedByAWriterOnly(t *testing.T) {
 	o := testOptions(nil)
 	mem := formatted(t, o)
 	o.FS = mem
-	stray := "/store/data/" + containerID(fill16(5)).String() + dataSuffix
-	for _, n := range []string{stray, "/store/data/README", "/store/data/x.data"} {
+	name := func(id byte) string { return "/store/data/" + containerID(fill16(id)).String() + dataSuffix }
+	stray, foreign := name(5), name(7)
+	for n, content := range map[string][]byte{stray: nil, name(6): encodeHeader(o.Instance, fill16(6)), foreign: encodeHeader(fill16(9), fill16(7)),
+		"/store/data/README": nil, "/store/data/x.data": nil} {
 		f, err := mem.Create(n)
+		if err == nil {
+			_, err = f.WriteAt(content, 0)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -491,10 +497,13 @@ func TestStrayContainersAreRemovedByAWriterOnly(t *testing.T) {
 	if _, err := mem.Stat(stray); err != nil {
 		t.Error(err)
 	}
+	if list, err := m.Usage(); err != nil || len(list) != 2 || !list[0].Stray || !list[1].Stray {
+		t.Errorf("%+v, %v: want the two strays", list, err)
+	}
 	if err := errors.Join(m.Writable(), m.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if names, _ := mem.List("/store/data"); !slices.Equal(names, []string{"README", "x.data"}) {
+	if names, _ := mem.List("/store/data"); !slices.Equal(names, []string{filepath.Base(foreign), "README", "x.data"}) {
 		t.Error(names)
 	}
 }

@@ -31,7 +31,7 @@ type Usage struct {
 	Stray bool // no row names it: a crash has left it, and the next writer removes it. All of it is Reserved.
 }
 
-// Usage tells of each file in data/, by name. At rest the figures are exact; commits beside it may make them disagree.
+// Usage tells of each file in data/ that is the store's, by name. At rest the figures are exact; commits beside it may make them disagree.
 func (m *Manager) Usage() ([]Usage, error) {
 	names, err := m.o.FS.List(m.o.dataDir())
 	if err != nil {
@@ -57,6 +57,8 @@ func (m *Manager) Usage() ([]Usage, error) {
 		k := known[id]
 		if k != nil {
 			u = k.Usage
+		} else if m.isForeign(name) {
+			continue
 		}
 		u.Name, u.Length, u.Allocated = name, info.Size(), vfs.Allocated(info)
 		rest := u.Allocated - u.Header - u.Live - u.Alignment

@@ -126,7 +126,8 @@ func (m *Manager) Repaired() Repaired {
 	return m.repaired
 }
 
-// removeStrays removes container files without a row. Names of any other form are left alone.
+// removeStrays removes container files without a row. Names of any other form are left alone, and so are containers of another store,
+// which no crash leaves here: somebody has put them there.
 func (m *Manager) removeStrays() error {
 	names, err := m.o.FS.List(m.o.dataDir())
 	if err != nil {
@@ -137,6 +138,10 @@ func (m *Manager) removeStrays() error {
 		if !ok || m.state.containers[id] != nil {
 			continue
 		}
+		if m.isForeign(n) {
+			m.o.Logger.Warn("a container of another store is left alone", "container", id)
+			continue
+		}
 		m.o.Logger.Info("removing a container that no commit named", "container", id)
 		if err := m.o.FS.Remove(m.o.dataPath(n)); err != nil {
 			return err
@@ -144,6 +149,18 @@ func (m *Manager) removeStrays() error {
 		m.repaired.Strays++
 	}
 	return nil
+}
+
+// isForeign tells whether a file in data/ is a container of another store.
+func (m *Manager) isForeign(name string) bool {
+	f, err := m.o.FS.Open(m.o.dataPath(name), false)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	page := make([]byte, headerLen)
+	n, _ := f.ReadAt(page, 0)
+	return n == headerLen && ofOtherStore(page, m.o.Instance)
 }
 
 // containerName reads a file name of the form <32 hex digits, lower case>.data.
