@@ -1,0 +1,162 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// mounted makes a mount, if that is allowed here, until the test ends.
+func mounted(t *testing.T, source, kind string, flags uintptr, data string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := syscall.Mount(source, dir, kind, flags, data); err != nil {
+		t.Skip("no mounts here: ", err)
+	}
+	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
+	return dir
+}
+
+// fails runs the command, which has to fail with exit code 1 and one line that says why.
+func fails(t *testing.T, why string, stdin string, args ...string) {
+	t.Helper()
+	_, errs, code := run(t, strings.NewReader(stdin), args...)
+	if code != 1 || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, why) {
+		t.Errorf("oribi %s: exit code %d, want 1 and %q: %s", strings.Join(args, " "), code, why, errs)
+	}
+}
+
+const noSpace = "no space left"
+
+// A disk of 24 MiB runs full, and somebody else takes what was kept free. Rows are refused; deletes and compactions go on while there is
+// room for them; readers read; with nothing left at all every writer says so. With room again all goes on, and dropping the table gives the
+// disk back.
+func TestSmallDiskRunsFull(t *testing.T) {
+	disk := mounted(t, "tmpfs", "tmpfs", 0, "size=24m")
+	dir := filepath.Join(disk, "store")
+	must(t, nil, "store", "init", dir)
+	create := func() {
+		must(t, strings.NewReader(`{"columns":[{"name":"k","type":"int32","key":true},{"name":"v","type":"string"}]}`), "table", "create", dir, "t", "--schema", "-")
+	}
+	create()
+	random := rand.New(rand.NewPCG(1, 1))
+	insert := func(k int) string {
+		text := make([]byte, 50_000)
+		for i := range text {
+			text[i] = byte('!' + 2 + random.IntN(56)) // neither a quote nor a backslash
+		}
+		return fmt.Sprintf(`{"ops":[{"op":"insert","table":"t","row":{"k":%d,"v":"%s"}}]}`+"\n", k, text)
+	}
+	remove := func(k int) string {
+		return fmt.Sprintf(`{"ops":[{"op":"delete","table":"t","key":{"k":%d}}]}`+"\n", k)
+	}
+	var all strings.Builder
+	for k := range 500 {
+		all.WriteString(insert(k))
+	}
+	out, errs, code := run(t, strings.NewReader(all.String()), "apply", dir, "-", "--timestamps", "-")
+	applied := strings.Count(out, "\n")
+	if code != 1 || !strings.Contains(errs, noSpace) || applied < 50 || applied == 500 {
+		t.Fatalf("%d batches of 500: exit code %d: %s", applied, code, errs)
+	}
+	rows := func(want int) {
+		t.Helper()
+		if got := must(t, nil, "table", "count", dir, "t"); got != fmt.Sprintln(want) {
+			t.Errorf("%s rows, want %d", got, want)
+		}
+		if got := must(t, nil, "store", "verify", dir); got != "ok\n" {
+			t.Errorf("verify: %s", got)
+		}
+	}
+	rows(applied)
+	must(t, strings.NewReader(remove(0)), "apply", dir, "-")
+	must(t, nil, "table", "compact", dir, "t")
+	rows(applied - 1)
+
+	// fill leaves so many bytes free on the disk.
+	fill := func(free int) {
+		t.Helper()
+		name := filepath.Join(disk, "fill")
+		os.Remove(name)
+		var s syscall.Statfs_t
+		if err := syscall.Statfs(disk, &s); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, make([]byte, int(s.Bavail)*int(s.Bsize)-free), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fill(8 << 20)
+	fails(t, noSpace, insert(1000), "apply", dir, "-")
+	must(t, strings.NewReader(remove(1)), "apply", dir, "-")
+	must(t, nil, "table", "compact", dir, "t")
+	rows(applied - 2)
+	fill(2 << 20)
+	fails(t, noSpace, insert(1000), "apply", dir, "-")
+	fails(t, noSpace, remove(2), "apply", dir, "-")
+	rows(applied - 2)
+	fill(0)
+	fails(t, "no space left", remove(2), "apply", dir, "-")
+	fails(t, "no space left", "", "table", "drop", dir, "t", "--yes")
+	rows(applied - 2)
+	fill(1 << 20)
+	must(t, nil, "table", "drop", dir, "t", "--yes")
+	if err := os.Remove(filepath.Join(disk, "fill")); err != nil {
+		t.Fatal(err)
+	}
+	create()
+	must(t, strings.NewReader(insert(7)), "apply", dir, "-")
+	rows(1)
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(disk, &s); err != nil || int64(s.Bfree)*s.Bsize < 22<<20 {
+		t.Errorf("%d of 24 MiB are free behind the drop, %v", int64(s.Bfree)*s.Bsize>>20, err)
+	}
+}
+
+// On a read-only mount a store that was not closed is read and checked; what writes says why it cannot. A second name of the directory is
+// the same store: it is locked.
+func TestReadOnlyMountIsRead(t *testing.T) {
+	dir := numbers(t)
+	a := startApply(t, dir)
+	for n := range 3 {
+		if _, err := a.in.Write([]byte(line(n))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := a.acknowledged(t, 3); len(got) != 3 {
+		t.Fatal(a.errs.String())
+	}
+	second := mounted(t, dir, "", syscall.MS_BIND, "")
+	for _, args := range [][]string{{"table", "count", second, "t"}, {"store", "verify", second}, {"table", "flush", second, "t"}} {
+		if _, errs, code := run(t, nil, args...); code != 5 {
+			t.Errorf("%v through another mount: exit code %d: %s", args, code, errs)
+		}
+	}
+	if err := a.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	a.Wait()
+	if err := syscall.Mount("", second, "", syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
+		t.Skip("no read-only mounts here: ", err)
+	}
+	if got := must(t, nil, "table", "count", second, "t"); got != "6\n" {
+		t.Errorf("%s rows, want 6", got)
+	}
+	if got := must(t, nil, "store", "verify", second); got != "ok\n" {
+		t.Errorf("verify: %s", got)
+	}
+	if got := must(t, nil, "store", "info", second); !strings.Contains(got, `"clean":false,"frames":3,`) {
+		t.Errorf("info: %s", got)
+	}
+	must(t, nil, "table", "scan", second, "t")
+	must(t, nil, "store", "du", second)
+	const why = "read-only file system"
+	fails(t, why, line(9), "apply", second, "-")
+	fails(t, why, "", "table", "flush", second, "t")
+	fails(t, why, "", "table", "drop", second, "t", "--yes")
+	fails(t, why, "", "store", "init", filepath.Join(second, "new"))
+}
