@@ -210,3 +210,73 @@ func reserve(t *testing.T, dir string, n int64) {
 		f.Close()
 	}
 }
+
+// Every byte is explained beside all that may lie in a directory: holes, space reserved ahead, torn ends of the log, containers without a
+// row, an unfinished format's files, strangers of all kinds.
+func TestDiskUsageKnowsEveryKindOfFile(t *testing.T) {
+	ctx := context.Background()
+	dir := filepath.Join(t.TempDir(), "store")
+	store, err := oribi.Open(dir, &oribi.Options{Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	for _, name := range []string{"going", "staying"} {
+		table := numbersTable(t, store, name)
+		fillNumbers(t, store, table, 0, 5000)
+		if err := table.Flush(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole := checkUsage(t, "before the drop", dir, store)
+	if err := store.DropTable("going"); err != nil {
+		t.Fatal(err)
+	}
+	holes := checkUsage(t, "holes", dir, store)
+	if holes.Total > whole.Total-whole.Live/3 {
+		t.Errorf("%d bytes of the disk before the drop, of which %d live; %d after it", whole.Total, whole.Live, holes.Total)
+	}
+	if holes.Reserved == 0 {
+		t.Log("this file system reserves nothing")
+	}
+	strangers := map[string]*int64{}
+	var sum oribi.DiskUsage
+	for name, to := range map[string]*int64{
+		"data/00112233445566778899aabbccddeeff.data": &sum.Leftovers, "FORMATTING": &sum.Leftovers, "INSTANCE.tmp": &sum.Leftovers,
+		"wal/000000000007.wal.torn": &sum.Torn, "wal/000000000009.torn": &sum.Torn,
+		"data/README": &sum.Foreign, "data/0011.data": &sum.Foreign, "wal/notes": &sum.Foreign, "letter": &sum.Foreign, "meta.bak": &sum.Foreign,
+	} {
+		strangers[name] = to
+		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), make([]byte, 3000+5000*len(strangers)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sparse := filepath.Join(dir, "sparse")
+	if err := os.WriteFile(sparse, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(sparse, 100<<20); err != nil { // a hole that is not the store's
+		t.Fatal(err)
+	}
+	strangers["sparse"] = &sum.Foreign
+	if err := os.MkdirAll(filepath.Join(dir, "extra", "deep"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("letter", filepath.Join(dir, "link")); err != nil {
+		t.Log(err)
+	}
+	all := checkUsage(t, "strangers", dir, store)
+	for name, to := range strangers {
+		info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		*to += vfs.Allocated(info)
+	}
+	if all.Leftovers != sum.Leftovers || all.Torn != sum.Torn || all.Foreign < sum.Foreign {
+		t.Errorf("leftovers %d, torn %d, foreign %d; want %d, %d, at least %d", all.Leftovers, all.Torn, all.Foreign, sum.Leftovers, sum.Torn, sum.Foreign)
+	}
+	if all.Live != holes.Live || all.Log != holes.Log || all.Headers != holes.Headers || all.Dead != holes.Dead || all.Reserved != holes.Reserved {
+		t.Errorf("strangers count as the store's: %+v, without them %+v", all, holes)
+	}
+}
