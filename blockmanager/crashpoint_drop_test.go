@@ -148,7 +148,7 @@ func TestCrashWhileADroppedBlockIsRead(t *testing.T) {
 }
 
 // dying runs the commits by which a container dies and goes, and gives the stills of them, and what is left.
-func dying(t *testing.T) (list stills, o Options, name string, before still, next *picture) {
+func dying(t *testing.T, commits ...Change) (list stills, o Options, name string, before still, next *picture) {
 	t.Helper()
 	s, o, m, want := stopped(t)
 	next = want.clone()
@@ -161,7 +161,17 @@ func dying(t *testing.T) (list stills, o Options, name string, before still, nex
 		t.Fatal(err)
 	}
 	name, before = m.state.blocks[id].in.name(), s.now()
-	list = s.during(t, func() error { return m.Commit(Change{Dead: []block.ID{id}, Confirm: true}) })
+	list = s.during(t, func() error {
+		for i, ch := range commits {
+			if i == 0 {
+				ch.Dead = []block.ID{id}
+			}
+			if err := m.Commit(ch); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	return list, o, name, before, next
 }
 
@@ -194,13 +204,13 @@ func buries(t *testing.T, mem *vfs.Mem, o Options, name string, there bool, want
 
 // Row 15: a container is marked dead, its file there.
 func TestCrashBeforeTheUnlinking(t *testing.T) {
-	list, o, name, _, next := dying(t)
+	list, o, name, _, next := dying(t, Change{Confirm: true})
 	list.before(t, "remove", name).each(t, func(t *testing.T, mem *vfs.Mem) { buries(t, mem, o, name, true, next) })
 }
 
 // Row 16: the file is gone, or comes back with the power cut; the row is still there.
 func TestCrashBehindTheUnlinking(t *testing.T) {
-	list, o, name, _, next := dying(t)
+	list, o, name, _, next := dying(t, Change{Confirm: true})
 	point := list.behind(t, "remove", name)
 	buries(t, point.kill.Clone(), o, name, false, next)
 	buries(t, point.cut.Clone(), o, name, true, next)
@@ -209,12 +219,28 @@ func TestCrashBehindTheUnlinking(t *testing.T) {
 // Row 17: the unlinking is durable. Then the mark is, since it was synced and confirmed before: no state that the anchor accepts has
 // the container without the file. Were it otherwise, the open would refuse.
 func TestUnlinkingComesBehindTheDurableMark(t *testing.T) {
-	list, o, name, before, next := dying(t)
+	list, o, name, before, next := dying(t, Change{Confirm: true})
 	mem := list.behind(t, "remove", name).kill.Clone()
 	if err := mem.SyncDir("/store/data"); err != nil {
 		t.Fatal(err)
 	}
 	buries(t, mem.Crash(), o, name, false, next)
+	list, _, second, _, _ := dying(t, Change{}, Change{})
+	synced := 0
+	for _, s := range list {
+		switch {
+		case !s.behind && s.op == "remove" && strings.Contains(s.name, second):
+			if synced < 3 {
+				t.Errorf("unlinked behind %d of the syncs of intent, batch, and the next intent", synced)
+			}
+			synced = -1 << 20
+		case s.behind && s.op == "sync" && (strings.Contains(s.name, anchorName) || strings.Contains(s.name, "meta/")):
+			synced++
+		}
+	}
+	if synced > 0 {
+		t.Error("nothing was unlinked")
+	}
 	lost := before.kill.Clone()
 	if err := lost.Remove("/store/data/" + name); err != nil {
 		t.Fatal(err)
