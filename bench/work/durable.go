@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -13,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/bench/harness"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -145,12 +145,16 @@ func replay() harness.Workload {
 		Unit: "rows/s", More: true,
 		Peers: []harness.Peer{
 			{Name: "oribi", Ours: true, Prepare: prepareKilled, Measure: func(env *harness.Env) (harness.Measurement, error) {
-				return reopening(env, func() (io.Closer, error) {
-					return oribi.Open(env.Path(storeDir), &oribi.Options{ReadOnly: true, MemoryLimit: replayMemory})
+				return reopening(env, func() (opened, error) {
+					store, err := oribi.Open(env.Path(storeDir), &oribi.Options{ReadOnly: true, MemoryLimit: replayMemory})
+					return opened{store, func() (string, error) { return checkCommits(store) }}, err
 				})
 			}},
 			{Name: "pebble", Prepare: prepareKilledPebble, Measure: func(env *harness.Env) (harness.Measurement, error) {
-				return reopening(env, func() (io.Closer, error) { return replayPebble(env.Path(storeDir), true) })
+				return reopening(env, func() (opened, error) {
+					db, err := replayPebble(env.Path(storeDir), true)
+					return opened{db, func() (string, error) { return checkPebble(db) }}, err
+				})
 			}},
 		},
 		Floors: []harness.Floor{{Peer: "oribi", Figure: 1_000_000, Against: "pebble", Ratio: 1, Least: true}},
@@ -165,17 +169,39 @@ const (
 // replayCount is how many rows the log holds: what Pebble's memtable, of which an open makes one, takes at a time.
 func replayCount(env *harness.Env) int { return env.Scale.Gets }
 
-func reopening(env *harness.Env, open func() (io.Closer, error)) (m harness.Measurement, err error) {
-	var c io.Closer
+// reopening opens with the clock running; then what came back is asked for all its rows.
+func reopening(env *harness.Env, open func() (opened, error)) (m harness.Measurement, err error) {
+	var o opened
 	took, err := env.Clock(func() (err error) {
-		c, err = open()
+		o, err = open()
 		return err
 	})
 	if err != nil {
 		return m, err
 	}
 	m.Value = float64(replayCount(env)) / took.Seconds()
-	return m, c.Close()
+	m.Checksum, err = o.answer()
+	return m, closeAll(err, o)
+}
+
+// checkCommits is the checksum of a store of commits, as checkPebble gives it of the same rows.
+func checkCommits(store *oribi.Store) (string, error) {
+	t, err := store.Table(commitTable)
+	if err != nil {
+		return "", err
+	}
+	var sum checksum
+	var key []byte
+	for b, err := range t.Scan(context.Background()).Batches() {
+		if err != nil {
+			return "", err
+		}
+		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
+			key = binary.BigEndian.AppendUint64(key[:0], uint64(batch.Values[int64](b.Columns[0])[i]))
+			sum.add(key, b.Columns[1].Cell(i))
+		}
+	}
+	return sum.String(), nil
 }
 
 // copyKilled copies what is on the disk while the writer is open, as a kill leaves it.

@@ -15,7 +15,7 @@ import (
 )
 
 // open opens a closed store of many rowsets, again and again in one process; Close is not on the clock. Pebble's database holds
-// the same rows, flushed as often. The store tells how often an opening waited for the disk, and what it took besides.
+// the same rows, flushed as often, and must give the same answer when it is open. The store tells how often an opening waited for the disk, and what it took besides.
 func open() harness.Workload {
 	return harness.Workload{
 		Name: "open", About: "a closed store of 100 rowsets (10 at small scale), warm",
@@ -49,6 +49,8 @@ func openMany() harness.Workload {
 		Peers: []harness.Peer{
 			{Name: "oribi-read", Ours: true, Prepare: many(prepareSets), Measure: func(env *harness.Env) (harness.Measurement, error) { return openStore(env, true) }},
 			{Name: "oribi-write", Ours: true, Prepare: many(prepareSets), Measure: func(env *harness.Env) (harness.Measurement, error) { return openStore(env, false) }},
+			{Name: "pebble-read", Prepare: many(preparePebbleTables), Measure: func(env *harness.Env) (harness.Measurement, error) { return openPebbleDir(env, true) }},
+			{Name: "pebble-write", Prepare: many(preparePebbleTables), Measure: func(env *harness.Env) (harness.Measurement, error) { return openPebbleDir(env, false) }},
 		},
 		Floors: []harness.Floor{
 			{Peer: "oribi-read", Figure: 100},
@@ -125,20 +127,30 @@ func closeAll(err error, c io.Closer) error {
 	return err
 }
 
+// opened is what an opening gave, and what it answers when asked for all its rows.
+type opened struct {
+	io.Closer
+	answer func() (string, error)
+}
+
 func openStore(env *harness.Env, readOnly bool) (harness.Measurement, error) {
 	fs := &countingFS{FS: vfs.OS}
-	return openings(env, fs, func() (io.Closer, error) {
-		return oribi.Open(env.Path(storeDir), &oribi.Options{ReadOnly: readOnly, Manual: true, FS: fs})
+	return openings(env, fs, func() (opened, error) {
+		store, t, err := openLineitem(env.Path(storeDir), &oribi.Options{ReadOnly: readOnly, Manual: true, FS: fs})
+		return opened{store, func() (string, error) { return checkStore(t) }}, err
 	})
 }
 
 func openPebbleDir(env *harness.Env, readOnly bool) (harness.Measurement, error) {
-	return openings(env, nil, func() (io.Closer, error) { return openPebble(env.Path(storeDir), readOnly) })
+	return openings(env, nil, func() (opened, error) {
+		db, err := openPebble(env.Path(storeDir), readOnly)
+		return opened{db, func() (string, error) { return checkPebble(db) }}, err
+	})
 }
 
 // openings opens and closes once to warm, then as often as a scan has passes; the median is the value. fs, if there is one,
-// tells how often and how long an opening waited for the disk.
-func openings(env *harness.Env, fs *countingFS, open func() (io.Closer, error)) (m harness.Measurement, err error) {
+// tells how often and how long an opening waited for the disk. What one more opening answers is the checksum.
+func openings(env *harness.Env, fs *countingFS, open func() (opened, error)) (m harness.Measurement, err error) {
 	var times, syncs, besides []float64
 	_, err = env.Clock(func() error {
 		for i := range env.Scale.Passes + 1 {
@@ -171,7 +183,12 @@ func openings(env *harness.Env, fs *countingFS, open func() (io.Closer, error)) 
 	if fs != nil {
 		m.Metrics = map[string]float64{"fsyncs": slices.Max(syncs), "ms besides": middle(besides)}
 	}
-	return m, nil
+	o, err := open()
+	if err != nil {
+		return m, err
+	}
+	m.Checksum, err = o.answer()
+	return m, closeAll(err, o)
 }
 
 func middle(v []float64) float64 {

@@ -60,6 +60,6 @@ func All(own []peer.Driver, more ...More) []harness.Workload {
 	out = append(out, travel()...)
 	out = append(out, withSyncPeers(syncOne(), ds, 1), withSyncPeers(syncMany(), ds, syncWriters), commitOne())
 	out = append(out, rates()...)
-	return append(out, apply(), memInsert(), write(), scanDeltas(), hotKey(), open(), openMany(), replay(), getStart(),
+	return append(out, apply(), memInsert(), write(), scanDeltas(), hotKey(), scanChecksums(), open(), openMany(), replay(), getStart(),
 		load(of("load")), loadPackages(), scanCSV(), columnDecode(of("column-decode")))
 }
