@@ -12,6 +12,7 @@ import (
 	"sort"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/oribi-db/oribi/blockmanager"
@@ -99,6 +100,9 @@ func Open(dir string, o *Options) (*Store, error) {
 	s.cache = cache.New(s.opts.MemoryLimit / 4)
 	if err := s.open(); err != nil {
 		s.abandon()
+		if !errors.Is(err, fault.ErrNotStore) && (errors.Is(err, vfs.ErrNotRegular) || errors.Is(err, syscall.ENOTDIR)) {
+			err = fmt.Errorf("%w: %w", err, fault.ErrCorrupt)
+		}
 		return nil, fmt.Errorf("oribi: %s: %w", dir, err)
 	}
 	if !s.opts.ReadOnly {
@@ -454,7 +458,7 @@ func (s *Store) Close() error {
 		errs = append(errs, s.flushAll(context.Background()))
 	}
 	if s.log != nil {
-		errs = append(errs, s.keepPromise(), s.trimLog(), s.log.Close())
+		errs = append(errs, s.keepEnds(), s.trimLog(), s.log.Close())
 	}
 	for _, t := range s.tables {
 		t.tab.Close()
@@ -603,6 +607,7 @@ func (ts tabletStore) CommitMeta(t *tablet.Tablet, ch blockmanager.Change, first
 	}
 	row := s.stored
 	row.ClockHigh = max(row.ClockHigh, s.pub.Visible())
+	row.LogEnd = max(row.LogEnd, uint64(s.log.Durable()))
 	ch.Put = append(ch.Put, blockmanager.Row{Key: meta.StoreKey(), Value: row.Encode()})
 	if err := s.blocks.Commit(ch); err != nil {
 		if !isNoSpace(err) {
@@ -627,14 +632,31 @@ func (s *Store) promise(ts mvcc.Timestamp) {
 	}
 }
 
-// keepPromise writes down the highest timestamp that was promised, if the next open would not find one as high.
-func (s *Store) keepPromise() error {
-	if s.Poisoned() != nil || s.promised.Load() <= uint64(max(s.pub.Visible(), s.stored.ClockHigh)) {
+// keepEnds writes down how far the log and the clock came, if the next open would not find that: the highest timestamp that was promised, and
+// the last LSN. Without the latter a log that ends early, or is put back to what it was before, would be taken for one that was killed.
+func (s *Store) keepEnds() error {
+	if s.Poisoned() != nil {
 		return nil
 	}
+	promised := s.promised.Load() > uint64(max(s.pub.Visible(), s.stored.ClockHigh))
+	last := s.lastLSN.Load()
+	if !promised && last <= s.stored.LogEnd {
+		return nil
+	}
+	if err := s.log.Sync(wal.LSN(last)); err != nil {
+		s.poison(err)
+		return err
+	}
 	row := s.stored
-	row.ClockHigh = mvcc.Timestamp(s.promised.Load())
-	return s.commitTables(blockmanager.Change{Put: []blockmanager.Row{{Key: meta.StoreKey(), Value: row.Encode()}}}, row)
+	row.LogEnd = max(row.LogEnd, last)
+	if promised {
+		row.ClockHigh = mvcc.Timestamp(s.promised.Load())
+	}
+	err := s.commitTables(blockmanager.Change{Put: []blockmanager.Row{{Key: meta.StoreKey(), Value: row.Encode()}}}, row)
+	if isNoSpace(err) && !promised {
+		return nil // nothing is lost without it
+	}
+	return err
 }
 
 func isNoSpace(err error) bool { return errors.Is(err, fault.ErrNoSpace) }

@@ -1,7 +1,6 @@
 package vfs
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -187,7 +186,7 @@ func (m *Mem) Open(name string, write bool) (File, error) {
 	defer m.mu.RUnlock()
 	n, err := m.find(name)
 	if err == nil && n.isDir() {
-		err = errors.New("directory is not a regular file")
+		err = fmt.Errorf("directory is %w", ErrNotRegular)
 	}
 	if err != nil {
 		return nil, pathError("open", name, err)

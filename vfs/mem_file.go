@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"syscall"
 
 	"github.com/oribi-db/oribi/internal/fault"
 )
@@ -116,7 +115,7 @@ func (m *Mem) Lock(name string, exclusive bool) (Lock, error) {
 		n, err = m.add(name, &memNode{})
 	}
 	if err == nil && n.isDir() {
-		err = syscall.EISDIR
+		err = fmt.Errorf("directory is %w", ErrNotRegular)
 	}
 	if err != nil {
 		return nil, pathError("lock", name, err)

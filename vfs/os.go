@@ -88,17 +88,25 @@ func openRegular(name string, flag int) (File, error) {
 func openFile(name string, flag int) (*os.File, error) {
 	f, err := os.OpenFile(name, flag|openFlags, fileMode)
 	if err != nil {
+		// The system refuses some of them itself, each with an error of its own.
+		if info, statErr := os.Lstat(name); statErr == nil && flag&os.O_EXCL == 0 && !info.Mode().IsRegular() {
+			return nil, notRegular(name, info)
+		}
 		return nil, noSpace(err)
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("%v is not a regular file", info.Mode())}
+		err = notRegular(name, info)
 	}
 	if err != nil {
 		f.Close()
 		return nil, err
 	}
 	return f, nil
+}
+
+func notRegular(name string, info fs.FileInfo) error {
+	return &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("%v is %w", info.Mode(), ErrNotRegular)}
 }
 
 func (f osFile) WriteAt(b []byte, off int64) (int, error) {

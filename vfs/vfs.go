@@ -3,13 +3,17 @@
 // All paths are slash-or-native paths as package path/filepath makes them. An FS may be used by
 // many goroutines at once; a File's ReadAt and WriteAt too, its other methods not.
 // Errors are those of package os: errors.Is(err, fs.ErrNotExist) and fs.ErrExist work,
-// and a full disk satisfies errors.Is(err, fault.ErrNoSpace).
+// a full disk satisfies errors.Is(err, fault.ErrNoSpace), and what is no regular file ErrNotRegular.
 package vfs
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 )
+
+// ErrNotRegular is the error of a call that asks for a file where there is something else: a directory, a link, a device.
+var ErrNotRegular = errors.New("not a regular file")
 
 // FS is one file system.
 type FS interface {

@@ -163,8 +163,9 @@ func names(t *testing.T, v vfs.FS, dir string) {
 	} {
 		wantIs(t, what, err, fs.ErrNotExist)
 	}
-	if _, err := v.Open(at("d"), false); err == nil {
-		t.Error("a directory was opened as a file")
+	for _, write := range []bool{false, true} {
+		wantIs(t, "open a directory", second(v.Open(at("d"), write)), vfs.ErrNotRegular)
+		wantIs(t, "lock a directory", second(v.Lock(at("d"), write)), vfs.ErrNotRegular)
 	}
 
 	must(t, v.Rename(at("a"), at("b"))) // replaces
