@@ -81,8 +81,8 @@ func writeTree(t *testing.T, fsys vfs.FS, dir string, tree map[string][]byte) {
 	}
 }
 
-// storeTree is a closed store with a flushed rowset and a record in its log.
-func storeTree(t *testing.T) map[string][]byte {
+// storeTree is a closed store with a flushed rowset and records in its log, and the same as a kill before the close leaves it.
+func storeTree(t *testing.T) (closed, killed map[string][]byte) {
 	t.Helper()
 	mem := vfs.NewMem()
 	store, err := oribi.Open("/store", &oribi.Options{FS: mem, Manual: true})
@@ -95,15 +95,17 @@ func storeTree(t *testing.T) map[string][]byte {
 		t.Fatal(err)
 	}
 	fillNumbers(t, store, table, 100, 110)
+	killed = readTree(t, mem, "/store")
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return readTree(t, mem, "/store")
+	return readTree(t, mem, "/store"), killed
 }
 
 // Whatever is wrong with a directory, the error says what kind of thing it is, and a failed Open leaves every byte as it was.
 func TestFailedOpenChangesNothing(t *testing.T) {
-	good, other := storeTree(t), storeTree(t)
+	good, _ := storeTree(t)
+	other, _ := storeTree(t)
 	one := func(tree map[string][]byte, pattern string) string {
 		for name := range tree {
 			if ok, _ := filepath.Match(pattern, name); ok {
@@ -242,5 +244,65 @@ func TestStoreIsUsedThroughASymbolicLink(t *testing.T) {
 	}
 	if err := store.Verify(ctx, func(f oribi.Finding) { t.Error(f) }); err != nil {
 		t.Error(err)
+	}
+}
+
+// A log that ends before a batch that was durable is told, though nothing in it is wrong: the file of a moment before, or the file cut
+// between two records. Of a killed store only what a metadata commit has seen is known.
+func TestALogThatEndsTooEarlyIsCorrupt(t *testing.T) {
+	mem := vfs.NewMem()
+	const segment = "/store/wal/000000000001.wal"
+	open := func() *oribi.Store {
+		store, err := oribi.Open("/store", &oribi.Options{FS: mem, Manual: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return store
+	}
+	store := open()
+	table := numbersTable(t, store, "numbers")
+	fillNumbers(t, store, table, 0, 10)
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before := readAll(t, mem, segment)
+	store = open()
+	table, err := store.Table("numbers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fillNumbers(t, store, table, 10, 11)
+	killed := mem.Clone()
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		mem  *vfs.Mem
+		rows int64 // −1 = refused
+	}{"closed": {mem, -1}, "killed": {killed, 10}} {
+		f, err := c.mem.Open(segment, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Truncate(0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteAt(before, 0); err != nil {
+			t.Fatal(err)
+		}
+		for _, readOnly := range []bool{true, false} {
+			s, err := oribi.Open("/store", &oribi.Options{FS: c.mem, ReadOnly: readOnly, Manual: true})
+			switch {
+			case c.rows < 0 && !errors.Is(err, oribi.ErrCorrupt):
+				t.Errorf("%s, readOnly=%v: %v", name, readOnly, err)
+			case c.rows >= 0 && err != nil:
+				t.Errorf("%s, readOnly=%v: %v", name, readOnly, err)
+			case c.rows >= 0:
+				if n := countNumbers(t, s); n != c.rows {
+					t.Errorf("%s, readOnly=%v: %d rows, want %d", name, readOnly, n, c.rows)
+				}
+				s.Close()
+			}
+		}
 	}
 }

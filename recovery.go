@@ -43,6 +43,9 @@ func (s *Store) replay() (*wal.Tail, error) {
 	if err != nil {
 		return nil, err
 	}
+	if end := s.stored.LogEnd; uint64(tail.Last()) < end {
+		return nil, fault.Corruptf("log ends with LSN %d, but reached LSN %d before", tail.Last(), end)
+	}
 	r := tail.Report()
 	s.recovery.Clean, s.recovery.Frames, s.recovery.TornBytes = r.Clean, r.Frames, r.TornBytes
 	s.recovery.RepairedBits = r.MendedBits

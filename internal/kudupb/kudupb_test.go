@@ -137,7 +137,7 @@ func TestStoreRowsRoundTrip(t *testing.T) {
 			Data:        &RowSetDataPB{Id: proto.Uint64(1), LastDurableDmsId: proto.Int64(-1)},
 			IncludedLsn: 5, BaseRows: 6, MaxTimestamp: 7, Bytes: 8,
 		},
-		&StoreRow{DefaultHistorySec: -1, ClockHigh: 1 << 61, NextTable: 2},
+		&StoreRow{DefaultHistorySec: -1, ClockHigh: 1 << 61, NextTable: 2, LogEnd: 12},
 	} {
 		wire, err := proto.Marshal(m)
 		if err != nil {

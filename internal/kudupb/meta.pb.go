@@ -248,6 +248,7 @@ type StoreRow struct {
 	DefaultHistorySec int64                  `protobuf:"varint,1,opt,name=default_history_sec,json=defaultHistorySec,proto3" json:"default_history_sec,omitempty"` // for tables that name none; -1: for ever
 	ClockHigh         uint64                 `protobuf:"fixed64,2,opt,name=clock_high,json=clockHigh,proto3" json:"clock_high,omitempty"`                          // no timestamp above this one was given out
 	NextTable         uint32                 `protobuf:"varint,3,opt,name=next_table,json=nextTable,proto3" json:"next_table,omitempty"`                           // number of the next table; numbers are never used again
+	LogEnd            uint64                 `protobuf:"fixed64,4,opt,name=log_end,json=logEnd,proto3" json:"log_end,omitempty"`                                   // the log was durable up to this LSN, inclusive, so it ends there or later
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -303,6 +304,13 @@ func (x *StoreRow) GetNextTable() uint32 {
 	return 0
 }
 
+func (x *StoreRow) GetLogEnd() uint64 {
+	if x != nil {
+		return x.LogEnd
+	}
+	return 0
+}
+
 var File_oribi_store_meta_proto protoreflect.FileDescriptor
 
 const file_oribi_store_meta_proto_rawDesc = "" +
@@ -331,13 +339,14 @@ const file_oribi_store_meta_proto_rawDesc = "" +
 	"\tbase_rows\x18\x03 \x01(\x04R\bbaseRows\x12#\n" +
 	"\rmax_timestamp\x18\x04 \x01(\x06R\fmaxTimestamp\x12\x14\n" +
 	"\x05bytes\x18\x05 \x01(\x04R\x05bytesB\a\n" +
-	"\x05_data\"x\n" +
+	"\x05_data\"\x91\x01\n" +
 	"\bStoreRow\x12.\n" +
 	"\x13default_history_sec\x18\x01 \x01(\x03R\x11defaultHistorySec\x12\x1d\n" +
 	"\n" +
 	"clock_high\x18\x02 \x01(\x06R\tclockHigh\x12\x1d\n" +
 	"\n" +
-	"next_table\x18\x03 \x01(\rR\tnextTableB+Z)github.com/oribi-db/oribi/internal/kudupbb\x06proto3"
+	"next_table\x18\x03 \x01(\rR\tnextTable\x12\x17\n" +
+	"\alog_end\x18\x04 \x01(\x06R\x06logEndB+Z)github.com/oribi-db/oribi/internal/kudupbb\x06proto3"
 
 var (
 	file_oribi_store_meta_proto_rawDescOnce sync.Once

@@ -10,7 +10,7 @@ import (
 
 func TestDumpShowsEveryFieldOfARow(t *testing.T) {
 	var out strings.Builder
-	s := Store{DefaultHistorySec: 604800, ClockHigh: 0x1000, NextTable: 4}
+	s := Store{DefaultHistorySec: 604800, ClockHigh: 0x1000, NextTable: 4, LogEnd: 7}
 	if err := Dump(&out, StoreKey(), s.Encode()); err != nil {
 		t.Fatal(err)
 	}
@@ -20,6 +20,8 @@ func TestDumpShowsEveryFieldOfARow(t *testing.T) {
   4       11 00 10 00 00 00 00 00  field 2, wire type 1
   12      00
   13      18 04                    field 3, wire type 0
+  15      21 07 00 00 00 00 00 00  field 4, wire type 1
+  23      00
 `
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)

@@ -141,7 +141,7 @@ func TestTableRowsComeBack(t *testing.T) {
 }
 
 func TestStoreRowsComeBack(t *testing.T) {
-	want := Store{DefaultHistorySec: 604800, ClockHigh: mvcc.Timestamp(1) << 60, NextTable: 4}
+	want := Store{DefaultHistorySec: 604800, ClockHigh: mvcc.Timestamp(1) << 60, NextTable: 4, LogEnd: 1 << 40}
 	got, err := DecodeStore(want.Encode())
 	if err != nil || *got != want {
 		t.Errorf("got %+v, %v", got, err)

@@ -18,11 +18,12 @@ type Store struct {
 	DefaultHistorySec int64          // retention of new tables that name none, seconds; KeepForever
 	ClockHigh         mvcc.Timestamp // no batch has a timestamp above this // inclusive
 	NextTable         uint32         // number of the next table; numbers never come back
+	LogEnd            uint64         // the log was durable up to this LSN: one that ends before is not this store's, or an older one // inclusive
 }
 
 // Encode makes the value of the store's row.
 func (s *Store) Encode() []byte {
-	return marshal(&kudupb.StoreRow{DefaultHistorySec: s.DefaultHistorySec, ClockHigh: uint64(s.ClockHigh), NextTable: s.NextTable})
+	return marshal(&kudupb.StoreRow{DefaultHistorySec: s.DefaultHistorySec, ClockHigh: uint64(s.ClockHigh), NextTable: s.NextTable, LogEnd: s.LogEnd})
 }
 
 // DecodeStore reads the value of the store's row. Errors: ErrCorrupt.
@@ -34,7 +35,7 @@ func DecodeStore(value []byte) (*Store, error) {
 	if m.DefaultHistorySec < KeepForever {
 		return nil, fault.Corruptf("metadata: store row: retention of %d s", m.DefaultHistorySec)
 	}
-	return &Store{DefaultHistorySec: m.DefaultHistorySec, ClockHigh: mvcc.Timestamp(m.ClockHigh), NextTable: m.NextTable}, nil
+	return &Store{DefaultHistorySec: m.DefaultHistorySec, ClockHigh: mvcc.Timestamp(m.ClockHigh), NextTable: m.NextTable, LogEnd: m.LogEnd}, nil
 }
 
 // Table is what a store keeps of one table.
