@@ -168,17 +168,20 @@ func damaged(err error) error {
 
 var errWrong = errors.New("wrong answer")
 
-// read compares the tables at the moments, by scans, and each key now.
-func (d *Damage) read(s *oribi.Store) error {
-	if got, want := len(s.Tables()), len(d.r.Model.Tables); got != want {
+// read compares the whole store.
+func (d *Damage) read(s *oribi.Store) error { return readStore(s, d.r.Model, d.moms) }
+
+// readStore compares the tables at some moments, by scans, and each key now.
+func readStore(s *oribi.Store, model *Model, moments []mvcc.Timestamp) error {
+	if got, want := len(s.Tables()), len(model.Tables); got != want {
 		return fmt.Errorf("%w: %d tables, want %d", errWrong, got, want)
 	}
-	for name, m := range d.r.Model.Tables {
+	for name, m := range model.Tables {
 		t, err := s.Table(name)
 		if err != nil {
 			return fmt.Errorf("%w: table %s: %v", errWrong, name, err)
 		}
-		for _, ts := range d.moms {
+		for _, ts := range moments {
 			sum, _, err := storeDigest(background, t, ts)
 			if err != nil {
 				return err

@@ -62,7 +62,8 @@ func Proofs() []Proof {
 		{"sequences", "All sequences of three operations on a table of three keys, a crash at every change of the disk.", sequencesOne},
 		{"damage", "Bits of one byte of a closed store are changed; its answers are right, or it says that it is damaged.", damageOne},
 		{"bits", "Each bit of a closed store of 1 MiB is flipped, one in 1,024 of them a seed; it is found, put right, or used by nobody.", bitsOne},
-		{"faults", "One change of the disk fails, or the disk is full from there on for a while; nothing acknowledged is lost.", faultsOne},
+		{"foreign", "One file of a store is gone, cut, longer, older, in another's place or another store's; its answers are right, or it says that it is damaged.", foreignOne},
+		{"faults", "Every call of the disk in a trace fails, in every way that a disk has, reads among them; nothing acknowledged is lost.", faultsOne},
 		{"kill", "The real command is killed again and again, at moments and at chosen system calls; nothing acknowledged is lost.", killOne},
 	}
 }
@@ -158,6 +159,26 @@ func bitsOne(seed uint64, _ string) Result {
 	c, err := b.Slice(slice, func(BitCounts) bool { return true })
 	return Result{Err: err, Script: b.d.r.Script, Tallies: []Tally{{c.Flips, "bits"}, {c.Opened, "openings"}, {c.Refused, "not opened"}, {c.Errors, "reads refused"},
 		{c.Repaired, "repaired"}, {c.Found, "found"}, {c.Unused, "unused"}}}
+}
+
+// foreignOne does every kind of harm to every file of a store, closed and killed.
+func foreignOne(seed uint64, _ string) Result {
+	x, err := NewForeign(seed)
+	if err != nil {
+		return Result{Err: err}
+	}
+	all, err := x.All()
+	errs := []error{err, x.Whole()}
+	var total ForeignCounts
+	for _, h := range all {
+		c, err := x.Try(h)
+		total.Add(c)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%v: %w", h, err))
+		}
+	}
+	return Result{Err: errors.Join(errs...), Tallies: []Tally{{1, "stores"}, {total.Harms, "harms"}, {total.Refused, "not opened"},
+		{total.Errors, "reads refused"}, {total.Answered, "answered"}}}
 }
 
 // RandomFaults makes the trace of a seed.
