@@ -19,14 +19,14 @@ func rates() []harness.Workload {
 	}
 	return []harness.Workload{
 		make("flush", "lineitem (at most 200,000 rows) from memory to disk, in one piece",
-			harness.Peer{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) { return rateOribi(env, flushStep) }},
-			harness.Peer{Name: "pebble", Measure: func(env *harness.Env) (harness.Measurement, error) { return ratePebble(env, flushStep) }}),
+			harness.Peer{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) { return rateOribi(env, flushStep, rate) }},
+			harness.Peer{Name: "pebble", Measure: func(env *harness.Env) (harness.Measurement, error) { return ratePebble(env, flushStep, rate) }}),
 		make("merge", "the same rows in 8 overlapping flushes, merged to one",
-			harness.Peer{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) { return rateOribi(env, mergeStep) }},
-			harness.Peer{Name: "pebble", Measure: func(env *harness.Env) (harness.Measurement, error) { return ratePebble(env, mergeStep) }}),
+			harness.Peer{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) { return rateOribi(env, mergeStep, rate) }},
+			harness.Peer{Name: "pebble", Measure: func(env *harness.Env) (harness.Measurement, error) { return ratePebble(env, mergeStep, rate) }}),
 		make("delta-compact", "a tenth of the rows changed in one column and flushed, compacted into the base; rows of the table a second",
-			harness.Peer{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) { return rateOribi(env, deltaStep) }},
-			harness.Peer{Name: "pebble", Measure: func(env *harness.Env) (harness.Measurement, error) { return ratePebble(env, deltaStep) }}),
+			harness.Peer{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) { return rateOribi(env, deltaStep, rate) }},
+			harness.Peer{Name: "pebble", Measure: func(env *harness.Env) (harness.Measurement, error) { return ratePebble(env, deltaStep, rate) }}),
 	}
 }
 
@@ -79,7 +79,16 @@ func inParts(all []inputs.Item, parts int, put func(items []inputs.Item) error, 
 	return nil
 }
 
-func rateOribi(env *harness.Env, step int) (m harness.Measurement, err error) {
+// measured measures work on a store of the rows, into which put can write some of them once more.
+type measured func(env *harness.Env, all []inputs.Item, put func(items []inputs.Item) error, work func() error) (harness.Measurement, error)
+
+// rate is how fast work takes the rows.
+func rate(env *harness.Env, all []inputs.Item, _ func([]inputs.Item) error, work func() error) (harness.Measurement, error) {
+	took, err := env.Clock(work)
+	return harness.Measurement{Value: float64(len(all)) / took.Seconds()}, err
+}
+
+func rateOribi(env *harness.Env, step int, measure measured) (m harness.Measurement, err error) {
 	ctx := context.Background()
 	store, t, err := createLineitem(env.Path(storeDir), &oribi.Options{Manual: true, MemoryLimit: 4 * ratesMemory, FlushBytes: ratesMemory})
 	if err != nil {
@@ -112,11 +121,9 @@ func rateOribi(env *harness.Env, step int) (m harness.Measurement, err error) {
 	if err != nil {
 		return m, err
 	}
-	took, err := env.Clock(work)
-	if err != nil {
+	if m, err = measure(env, all, put, work); err != nil {
 		return m, err
 	}
-	m.Value = float64(len(all)) / took.Seconds()
 	m.Checksum, err = checkStore(t)
 	return m, err
 }
@@ -140,7 +147,7 @@ func changeTax(store *oribi.Store, t *oribi.Table, all []inputs.Item) error {
 	return err
 }
 
-func ratePebble(env *harness.Env, step int) (m harness.Measurement, err error) {
+func ratePebble(env *harness.Env, step int, measure measured) (m harness.Measurement, err error) {
 	db, err := pebble.Open(env.Path(storeDir), &pebble.Options{CacheSize: storeMemory, MemTableSize: ratesMemory, Logger: quiet{}, DisableAutomaticCompactions: true,
 		L0StopWritesThreshold: 1000})
 	if err != nil {
@@ -169,11 +176,9 @@ func ratePebble(env *harness.Env, step int) (m harness.Measurement, err error) {
 	if err != nil {
 		return m, err
 	}
-	took, err := env.Clock(work)
-	if err != nil {
+	if m, err = measure(env, all, put, work); err != nil {
 		return m, fmt.Errorf("compact: %w", err)
 	}
-	m.Value = float64(len(all)) / took.Seconds()
 	m.Checksum, err = checkPebble(db)
 	return m, err
 }

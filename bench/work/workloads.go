@@ -59,7 +59,7 @@ func All(own []peer.Driver, more ...More) []harness.Workload {
 	out = append(out, ycsb(ds)...)
 	out = append(out, travel()...)
 	out = append(out, withSyncPeers(syncOne(), ds, 1), withSyncPeers(syncMany(), ds, syncWriters), commitOne())
-	out = append(out, rates()...)
+	out = append(append(out, rates()...), stalls()...)
 	return append(out, apply(), memInsert(), write(), scanDeltas(), hotKey(), scanChecksums(), open(), openMany(), replay(), getStart(),
 		load(of("load")), loadPackages(), scanCSV(), columnDecode(of("column-decode")))
 }
