@@ -17,7 +17,7 @@ func TestCrashStatesHoldAcknowledgedBatches(t *testing.T) {
 	var total prooftest.StateCounts
 	for ; time.Now().Before(end); seed++ {
 		s := prooftest.RandomStates(seed)
-		script, counts, err := s.Run(func(prooftest.StateCounts) bool { return time.Now().Before(end) })
+		script, counts, err := s.Run(end)
 		total.Add(counts)
 		if err != nil {
 			t.Fatalf("-proof.seed=%d: %v\n%s", seed, err, kept(script))
@@ -33,7 +33,7 @@ func TestRecoveryCutAnywhereLosesNothing(t *testing.T) {
 	end := time.Now().Add(proofTime(1500*time.Millisecond, 6*time.Second))
 	var total prooftest.RecoveryCounts
 	for ; time.Now().Before(end); seed++ {
-		script, counts, err := prooftest.RandomRecoveries(seed).Run(func(prooftest.RecoveryCounts) bool { return time.Now().Before(end) })
+		script, counts, err := prooftest.RandomRecoveries(seed).Run(end)
 		total.Add(counts)
 		if err != nil {
 			t.Fatalf("-proof.seed=%d: %v\n%s", seed, err, kept(script))

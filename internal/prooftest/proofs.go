@@ -116,12 +116,12 @@ func crashesOne(seed uint64, _ string) Result {
 }
 
 func statesOne(seed uint64, _ string) Result {
-	script, c, err := RandomStates(seed).Run(nil)
+	script, c, err := RandomStates(seed).Run(time.Time{})
 	return Result{Err: err, Script: script, Tallies: c.tallies()}
 }
 
 func recoveryOne(seed uint64, _ string) Result {
-	script, c, err := RandomRecoveries(seed).Run(nil)
+	script, c, err := RandomRecoveries(seed).Run(time.Time{})
 	return Result{Err: err, Script: script, Tallies: c.tallies()}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"time"
 
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/crashfs"
@@ -42,16 +43,16 @@ func RandomRecoveries(seed uint64) Recoveries {
 	return Recoveries{Settings: traceSettings(seed), Steps: 200, Every: 100, Limit: 3, Depth: 3}
 }
 
-// Run carries the history out, until more, which may be nil, says that it is enough.
-func (c Recoveries) Run(more func(RecoveryCounts) bool) (*Script, RecoveryCounts, error) {
+// Run carries the history out, to an end if one is given.
+func (c Recoveries) Run(end time.Time) (*Script, RecoveryCounts, error) {
 	disk := crashfs.New(vfs.NewMem())
 	x := newProbing(disk, NewDiskRunner(c.Settings, disk, Dir))
-	x.every, x.limit = c.Every, 3
+	x.every, x.limit, x.until = c.Every, 3, end
 	y := &recoveries{Recoveries: c, x: x}
 	x.each = y.state
 	g := newTrace(c.Settings)
 	for range c.Steps {
-		if !x.do(g.Next(x.r)) || more != nil && !more(y.counted()) {
+		if !x.do(g.Next(x.r)) || x.late() {
 			break
 		}
 	}
@@ -143,7 +144,7 @@ func (c *cutRecovery) run(disk *crashfs.FS, depth int) error {
 	if err := c.cut(disk.Point(), c.most); err != nil {
 		return fmt.Errorf("behind the recovery: %w", err)
 	}
-	if depth <= 1 || c.next == nil {
+	if depth <= 1 || c.next == nil || c.y.x.late() {
 		return nil
 	}
 	again := &cutRecovery{y: c.y, p: c.p, rng: c.rng, least: c.least, most: c.most, known: c.known}

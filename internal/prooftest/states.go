@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"time"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/mvcc"
@@ -65,15 +66,15 @@ func traceSettings(seed uint64) Settings {
 	return o
 }
 
-// Run carries the history out, until more, which may be nil, says that it is enough.
-func (s States) Run(more func(StateCounts) bool) (*Script, StateCounts, error) {
+// Run carries the history out, to an end if one is given.
+func (s States) Run(end time.Time) (*Script, StateCounts, error) {
 	disk := crashfs.New(vfs.NewMem())
 	disk.Lies = 2
 	x := newProbing(disk, NewDiskRunner(s.Settings, disk, Dir))
-	x.every, x.limit, x.each = s.Every, s.Limit, x.check
+	x.every, x.limit, x.each, x.until = s.Every, s.Limit, x.check, end
 	g := newTrace(s.Settings)
 	for range s.Steps {
-		if !x.do(g.Next(x.r)) || more != nil && !more(x.counted()) {
+		if !x.do(g.Next(x.r)) || x.late() {
 			break
 		}
 	}
@@ -95,6 +96,7 @@ type probing struct {
 	disk *crashfs.FS
 
 	every, limit int
+	until        time.Time // no state is opened after it; zero: no end
 	// each is called for the states of a point, under mu.
 	each func(at *crashfs.Point, s *crashfs.State, p *picture) error
 
@@ -113,6 +115,8 @@ func newProbing(disk *crashfs.FS, r *Runner) *probing {
 	disk.OnChange(x.point)
 	return x
 }
+
+func (x *probing) late() bool { return !x.until.IsZero() && time.Now().After(x.until) }
 
 // do carries a step out.
 func (x *probing) do(st Step) bool {
@@ -181,6 +185,9 @@ func (x *probing) crash(at *crashfs.Point) error {
 		}
 		if n, ok := x.known[s.Hash]; ok && n >= x.least(&s) && n <= x.highest() && !x.uncertain() {
 			continue
+		}
+		if x.late() {
+			return nil
 		}
 		if p == nil {
 			p = x.expect()
