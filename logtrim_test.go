@@ -68,3 +68,31 @@ func TestCloseLeavesNoLogThatNobodyNeeds(t *testing.T) {
 		})
 	}
 }
+
+// The log's files are as long as the options say, within limits.
+func TestLogSegmentsAreAsLongAsTheOptionsSay(t *testing.T) {
+	fs := vfs.NewMem()
+	for _, n := range []int64{-1, 1, 4095, 1<<30 + 1} {
+		if _, err := oribi.Open("/s", &oribi.Options{FS: fs, LogSegmentBytes: n}); err == nil {
+			t.Errorf("segments of %d bytes are taken", n)
+		}
+	}
+	store, err := oribi.Open("/s", &oribi.Options{FS: fs, Manual: true, LogSegmentBytes: 4096})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	fillNumbers(t, store, numbersTable(t, store, "numbers"), 0, 200)
+	names, err := fs.List("/s/wal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if info, err := fs.Stat("/s/wal/" + name); err != nil || info.Size() > 4096 {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+	if len(names) < 4 {
+		t.Errorf("200 batches lie in %q", names)
+	}
+}

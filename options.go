@@ -23,6 +23,8 @@ const (
 	maxDeltaBytes      = 32 << 20
 	defaultCellBytes   = 64 << 10
 	maxCellBytes       = 4 << 20
+	minSegmentBytes    = 4 << 10
+	maxSegmentBytes    = 1 << 30
 )
 
 // Options say how a store is opened. nil and zero fields mean the defaults. They are read once, by Open.
@@ -65,6 +67,10 @@ type Options struct {
 	// RowSetBytes is the size at which a flush or compaction starts a new rowset. Default 32 MiB.
 	RowSetBytes int64
 
+	// LogSegmentBytes is the size at which a file of the log is closed and the next begun, each of which costs some syncs; a file goes when
+	// nothing in it would be replayed. Default 32 MiB, at least 4 KiB, at most 1 GiB.
+	LogSegmentBytes int64
+
 	// FS is the file system. Default: the real one.
 	FS vfs.FS
 }
@@ -90,6 +96,9 @@ func (o *Options) Validate() error {
 	}
 	if o.FlushBytes < 0 || o.RowSetBytes < 0 {
 		bad("FlushBytes and RowSetBytes cannot be negative")
+	}
+	if n := o.LogSegmentBytes; n != 0 && (n < minSegmentBytes || n > maxSegmentBytes) {
+		bad("LogSegmentBytes is %d, want %d to %d", n, minSegmentBytes, maxSegmentBytes)
 	}
 	if o.ReadOnly && o.ErrorIfExists {
 		bad("ReadOnly and ErrorIfExists exclude one another")

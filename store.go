@@ -301,7 +301,8 @@ func (s *Store) blockOptions() blockmanager.Options {
 }
 
 func (s *Store) logOptions() wal.Options {
-	return wal.Options{FS: s.opts.FS, Dir: s.path(walName), Instance: s.instance.id, Logger: s.opts.Logger, Durable: s.durable}
+	return wal.Options{FS: s.opts.FS, Dir: s.path(walName), Instance: s.instance.id, Logger: s.opts.Logger, Durable: s.durable,
+		SegmentBytes: s.opts.LogSegmentBytes}
 }
 
 // loadTables makes the tables of the metadata rows.

@@ -60,6 +60,9 @@ func RandomSettings(seed uint64) Settings {
 	if r.IntN(4) == 0 {
 		o.Batch = 1 << (2 + r.IntN(4))
 	}
+	if r.IntN(3) > 0 {
+		o.Segment = 1 << (12 + r.IntN(6))
+	}
 	return o
 }
 

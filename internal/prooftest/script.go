@@ -12,7 +12,7 @@ import (
 // A script as text: the settings, then a line for each step; columns of a table and operations of a batch follow on lines of their
 // own. A cell is its bytes in hex behind an x, "null", or "-" where none is given. Of lists, "*" is the one that is not there.
 //
-//	settings seed=7 hybrid=false history=0s flush=65536 rowset=8192 memory=0 policy= background=false keys=300 batch=1
+//	settings seed=7 hybrid=false history=0s flush=65536 rowset=8192 segment=0 memory=0 policy= background=false keys=300 batch=1
 //	create t0 keys=1
 //	  column a type=INT32 encoding=0 compression=1 block=512 precision=0 scale=0 length=0 null=false immutable=false default=-
 //	alter t0
@@ -32,8 +32,8 @@ import (
 func (s *Script) String() string {
 	var b strings.Builder
 	o := &s.Settings
-	fmt.Fprintf(&b, "settings seed=%d hybrid=%v history=%v flush=%d rowset=%d memory=%d policy=%s background=%v keys=%d batch=%d\n",
-		o.Seed, o.Hybrid, o.History, o.FlushBytes, o.RowSetBytes, o.Memory, o.Policy, o.Background, o.Keys, o.Batch)
+	fmt.Fprintf(&b, "settings seed=%d hybrid=%v history=%v flush=%d rowset=%d segment=%d memory=%d policy=%s background=%v keys=%d batch=%d\n",
+		o.Seed, o.Hybrid, o.History, o.FlushBytes, o.RowSetBytes, o.Segment, o.Memory, o.Policy, o.Background, o.Keys, o.Batch)
 	for i := range s.Steps {
 		s.Steps[i].print(&b)
 	}

@@ -62,7 +62,7 @@ func RandomStates(seed uint64) States {
 
 func traceSettings(seed uint64) Settings {
 	o := RandomSettings(seed)
-	o.Hybrid, o.History, o.Batch, o.Keys, o.NoCrashes = false, 0, 0, 6+int(seed%30), true
+	o.Hybrid, o.History, o.Batch, o.Keys, o.NoCrashes, o.Segment = false, 0, 0, 6+int(seed%30), true, 4<<10
 	return o
 }
 

@@ -90,6 +90,7 @@ type Settings struct {
 	History     time.Duration // how long tables keep old versions, under a hybrid clock; 0 = for ever
 	FlushBytes  int64
 	RowSetBytes int64
+	Segment     int64  // size of the log's files; 0 = the store's default
 	Memory      int64  // the store's limit; 0 = its default
 	Policy      string // what merges in the background: none, or overlap and the depth; "" = the store's default
 	Background  bool   // flushes and compactions by themselves, besides those of the steps: runs are not repeatable then
