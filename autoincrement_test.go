@@ -13,10 +13,10 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
-	"github.com/oribi-db/oribi/internal/prooftest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
 const autoName = schema.AutoIncrementName
@@ -26,15 +26,19 @@ func autoStore(t *testing.T) (store *oribi.Store, table *oribi.Table, reopen fun
 	t.Helper()
 	mem := vfs.NewMem()
 	// While one batch is in the critical section of its commit others come as far as they can.
-	yield := func(prooftest.Change) error {
+	yield := func(c faultfs.Call) error {
 		for range 100 {
-			runtime.Gosched()
+			if c.Changes() {
+				runtime.Gosched()
+			}
 		}
 		return nil
 	}
 	open := func() {
 		var err error
-		store, err = oribi.Open("/auto", &oribi.Options{FS: &prooftest.Trap{FS: mem, Before: yield}, Manual: true, Clock: mvcc.NewLogicalClock(mvcc.Min), History: oribi.HistoryForever})
+		disk := faultfs.New(mem)
+		disk.Watch(yield)
+		store, err = oribi.Open("/auto", &oribi.Options{FS: disk, Manual: true, Clock: mvcc.NewLogicalClock(mvcc.Min), History: oribi.HistoryForever})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,8 @@ import (
 	"github.com/oribi-db/oribi/internal/prooftest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/crashfs"
+	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
 // eachFS runs a test on the real file system and on the one in memory, with the name of a directory that is not there yet.
@@ -95,9 +97,9 @@ func TestSecondOpenerIsLockedOut(t *testing.T) {
 
 // What a killed writer left, a log that was never flushed and its torn end, is read without a change of any file.
 func TestReaderOfAKilledStoreWritesNothing(t *testing.T) {
-	mem := vfs.NewMem()
-	trap := &prooftest.Trap{FS: mem, Halves: true}
-	opts := &oribi.Options{FS: trap, Manual: true}
+	disk := crashfs.New(vfs.NewMem())
+	disk.Halves = true
+	opts := &oribi.Options{FS: disk, Manual: true}
 	store, err := oribi.Open("/store", opts)
 	if err != nil {
 		t.Fatal(err)
@@ -109,24 +111,27 @@ func TestReaderOfAKilledStoreWritesNothing(t *testing.T) {
 	}
 	fillNumbers(t, store, table, 500, 800)
 	var killed *vfs.Mem
-	trap.Before = func(c prooftest.Change) error {
+	disk.OnChange(func(c crashfs.Change) error {
 		if c.Half && killed == nil {
-			killed = mem.Clone() // in the middle of a frame
+			killed = c.Point().Kill() // in the middle of a frame
 		}
 		return nil
-	}
+	})
 	fillNumbers(t, store, table, 800, 801)
-	trap.Before = nil
+	disk.OnChange(nil)
 	store.Close()
 
 	before, err := prooftest.Fingerprint(killed, "/store")
 	if err != nil {
 		t.Fatal(err)
 	}
-	silent := &prooftest.Trap{FS: killed, Before: func(c prooftest.Change) error {
-		t.Errorf("the reader changes the disk: %s %s", c.Op, c.Name)
+	silent := faultfs.New(killed)
+	silent.Watch(func(c faultfs.Call) error {
+		if c.Changes() {
+			t.Errorf("the reader changes the disk: %s %s", c.Op, c.Name)
+		}
 		return nil
-	}}
+	})
 	reader, err := oribi.Open("/store", &oribi.Options{FS: silent, ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/prooftest"
 	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/crashfs"
 )
 
 // A history is cut at random changes of the disk, in the middle of writes too, by kills, power cuts and torn power cuts: while the
@@ -38,44 +39,35 @@ func TestCrashesAnywhereLeaveAcknowledgedBatches(t *testing.T) {
 func TestFormatCutAnywhereBeginsAgain(t *testing.T) {
 	seed := proofSeed(t)
 	rng := rand.New(rand.NewPCG(seed, 4))
-	every := 1
+	every, limit := 1, 20
 	if testing.Short() {
-		every = 12
+		every, limit = 12, 3
 	}
-	var images []*vfs.Mem
-	var names []string
-	mem := vfs.NewMem()
-	trap := &prooftest.Trap{FS: mem, Halves: true}
+	states := map[[16]byte]crashfs.State{}
+	disk := crashfs.New(vfs.NewMem())
+	disk.Halves = true
 	offset := rng.IntN(every)
-	trap.Before = func(c prooftest.Change) error {
-		if c.N%every != offset {
-			return nil
-		}
-		torn, err := prooftest.Torn(mem, "/", rng)
-		if err != nil {
-			t.Error(err)
-		}
-		for i, image := range []*vfs.Mem{mem.Clone(), mem.Crash(), torn} {
-			images = append(images, image)
-			names = append(names, fmt.Sprintf("%s before change %d, %s %s, half %v", [...]string{"kill", "cut", "torn"}[i], c.N, c.Op, c.Name, c.Half))
+	disk.OnChange(func(c crashfs.Change) error {
+		if c.N%every == offset {
+			for s := range c.Point().States(rng.Uint64(), limit) {
+				s.Name = fmt.Sprintf("before change %d, %s %s, half %v: %s", c.N, c.Op, c.Name, c.Half, s.Name)
+				states[s.Hash] = s
+			}
 		}
 		return nil
-	}
-	store, err := oribi.Open("/store", &oribi.Options{FS: trap, Manual: true})
+	})
+	store, err := oribi.Open("/store", &oribi.Options{FS: disk, Manual: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	trap.Before = nil
+	disk.OnChange(nil)
 	store.Close()
-	for i, image := range images {
-		if image == nil {
-			continue
-		}
-		if err := finishFormat(t, image); err != nil {
-			t.Errorf("-proof.seed=%d: %s: %v", seed, names[i], err)
+	for _, s := range states {
+		if err := finishFormat(t, s.Image); err != nil {
+			t.Errorf("-proof.seed=%d: %s: %v", seed, s.Name, err)
 		}
 	}
-	t.Logf("%d changes, %d pictures", trap.Changes(), len(images))
+	t.Logf("%d changes, %d states", disk.Changes(), len(states))
 }
 
 // finishFormat opens what is left of the making of a store, to read and to write, and loses the power behind an acknowledged batch.
@@ -118,11 +110,15 @@ func finishFormat(t *testing.T, image *vfs.Mem) error {
 	return nil
 }
 
-// tornFormatting tells whether the power went while the file that marks an unfinished store was written, and left a part of its one sector:
-// it is neither empty nor zeros nor whole, and not taken for ours.
+// tornFormatting tells whether the power went while the file that marks an unfinished store was written, and left a part of its one sector,
+// of which a disk writes all or nothing: it is not taken for ours.
 func tornFormatting(image *vfs.Mem) bool {
 	b, err := prooftest.ReadFile(image, "/store/FORMATTING")
-	return err == nil && (len(b) < 28 || b[0] == 0) && bytes.Trim(b, "\x00") != nil
+	if err != nil || len(bytes.Trim(b, "\x00")) == 0 {
+		return false
+	}
+	half := 28 / 2
+	return len(b) < 2*half || len(bytes.Trim(b[:half], "\x00")) == 0 || len(bytes.Trim(b[half:], "\x00")) == 0
 }
 
 // Opening after a kill tells what it found and did: the torn end of the log and where it is kept, a flipped bit that was put right,

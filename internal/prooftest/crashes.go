@@ -10,6 +10,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/crashfs"
 )
 
 // Crashes kills a running history.
@@ -53,20 +54,21 @@ func (c *CrashCounts) Add(o CrashCounts) {
 //
 // The script is that of the history up to the first error.
 func (c Crashes) Run() (*Script, CrashCounts, error) {
-	x := &crashRun{c: c, rng: newRand(c.Settings.Seed ^ 0xc4a5), mem: vfs.NewMem()}
-	x.trap = &Trap{FS: x.mem, Halves: true}
+	x := &crashRun{c: c, rng: newRand(c.Settings.Seed ^ 0xc4a5)}
+	disk := crashfs.New(vfs.NewMem())
+	disk.Halves = true
 	o := c.Settings
 	o.NoCrashes = true
-	x.r = newRunner(o, x.mem, func(vfs.FS) vfs.FS { return x.trap })
+	x.r = newCrashRunner(o, disk)
 	x.g = NewGenerator(o)
-	x.trap.Before = x.picture
+	disk.OnChange(x.picture)
 	for range c.Steps {
 		if !x.r.Do(x.g.Next(x.r)) {
 			break
 		}
 	}
 	x.r.Close()
-	x.counts.Changes = int64(x.trap.Changes())
+	x.counts.Changes = int64(disk.Changes())
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.err != nil {
@@ -76,23 +78,20 @@ func (c Crashes) Run() (*Script, CrashCounts, error) {
 }
 
 type crashRun struct {
-	c    Crashes
-	r    *Runner
-	g    *Generator
-	mem  *vfs.Mem
-	trap *Trap
+	c Crashes
+	r *Runner
+	g *Generator
 
 	mu     sync.Mutex // guards the rest; changes of the disk come from many goroutines
 	rng    *rand.Rand
 	counts CrashCounts
 	err    error
-	busy   bool
 }
 
 var errStop = errors.New("the history ends here")
 
 // picture is called before each change of the disk.
-func (x *crashRun) picture(ch Change) error {
+func (x *crashRun) picture(ch crashfs.Change) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.err != nil {
@@ -104,7 +103,7 @@ func (x *crashRun) picture(ch Change) error {
 	x.r.state.Lock()
 	defer x.r.state.Unlock()
 	kind := []Kind{Kill, Cut, Tear}[x.rng.IntN(3)]
-	if err := x.compare(kind, x.rng.Uint64()); err != nil {
+	if err := x.compare(ch.Point(), kind, x.rng.Uint64()); err != nil {
 		x.err = fmt.Errorf("%s before change %d, %s %s (half done: %v): %w", kind, ch.N, ch.Op, ch.Name, ch.Half, err)
 		return errStop
 	}
@@ -112,23 +111,21 @@ func (x *crashRun) picture(ch Change) error {
 }
 
 // compare opens what a crash leaves.
-func (x *crashRun) compare(kind Kind, seed uint64) error {
+func (x *crashRun) compare(at *crashfs.Point, kind Kind, seed uint64) error {
 	m := x.r.Model.clone()
-	image, least := x.mem.Clone(), len(m.Commits)
+	var image *vfs.Mem
+	least := m.Durable
 	x.counts.Pictures++
 	switch kind {
 	case Kill:
 		x.counts.Kills++
+		image, least = at.Kill(), len(m.Commits)
 	case Cut:
 		x.counts.Cuts++
-		image, least = x.mem.Crash(), m.Durable
+		image = at.Cut()
 	case Tear:
 		x.counts.Torn++
-		var err error
-		if image, err = Torn(x.mem, Dir, newRand(seed)); err != nil {
-			return err
-		}
-		least = m.Durable
+		image = at.Random(newRand(seed))
 	}
 	p := &picture{model: m, image: image, least: least, inFlight: x.r.inFlight.rebase(m), unsure: x.r.unsure, altering: x.r.altering, alteredFrom: x.r.alteredFrom, settings: x.r.Script.Settings, wall: x.r.wall}
 	r, err := p.recover()
@@ -185,7 +182,7 @@ type picture struct {
 
 // runner is a runner that has not opened the picture yet.
 func (p *picture) runner() *Runner {
-	return &Runner{Script: &Script{Settings: p.settings}, Model: p.model, dir: Dir, disk: p.image, mem: p.image, wall: p.wall.clone(), ctx: background}
+	return &Runner{Script: &Script{Settings: p.settings}, Model: p.model, dir: Dir, disk: p.image, wall: p.wall.clone(), ctx: background}
 }
 
 // recover opens the picture to read, and to write, twice, compares each time, and goes on with the model that fits.
@@ -204,6 +201,8 @@ func (p *picture) recover() (*Runner, error) {
 		return nil, fmt.Errorf("a reader finds %d batches, a writer %d", first, n)
 	}
 	p.model, r.Model = m, m
+	r.crashes = crashfs.New(p.image)
+	r.disk = r.crashes
 	if err := r.open(); err != nil {
 		return nil, fmt.Errorf("a second time: %w", err)
 	}

@@ -62,7 +62,7 @@ func newDamage(o Settings, more func(*Runner) bool) (*Damage, error) {
 	if r.Err != nil {
 		return nil, r.Err
 	}
-	d := &Damage{r: r, image: r.mem}
+	d := &Damage{r: r, image: r.written()}
 	n := len(r.Model.Commits)
 	d.moms = []mvcc.Timestamp{r.Model.Commits[n/3].TS, r.Model.Commits[n*4/5].TS, mvcc.Max}
 	var err error

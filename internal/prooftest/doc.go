@@ -11,9 +11,9 @@
 //		fmt.Println(prooftest.Shrink(r.Script, 30*time.Second))
 //	}
 //
-// What a crash leaves comes from vfs.Mem: Kill keeps all that was written, PowerCut all that was synced, Torn something between
-// the two. Trap is a file system that calls back before, and in the middle of, every change; Crashes uses it to kill a running
-// history everywhere.
+// What a crash leaves comes from vfs/crashfs: a Kill keeps all that was written, a Cut all that was synced, Tear something between
+// the two. Crashes ends a running history everywhere in one of these ways and goes on; States opens every state that a crash there may
+// leave, Recoveries cuts the recovery too, Sequences goes through all short histories of one small table.
 //
 // Kills is another kind of history: that of a store which the real command works on, one process after the other, and most of these are killed.
 //
@@ -23,5 +23,5 @@
 // The model is made from the documents of the engine, not from its code: which operation does what (tablet spec §12.4), what a
 // read at a timestamp sees (§8), what survives (design §5). Comparisons are on cells, byte by byte, so a NaN is itself.
 //
-// Nothing here imports package testing. Nothing is safe for concurrent use but Trap.
+// Nothing here imports package testing. Nothing is safe for concurrent use.
 package prooftest

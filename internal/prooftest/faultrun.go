@@ -42,7 +42,7 @@ func (t *FaultTrace) run(kind *FaultKind, n int) *faultRun {
 	}
 	g := NewGenerator(o)
 	if t.image == nil {
-		x.r = newRunner(o, mem, over)
+		x.r = newMemRunner(o, mem, over)
 	} else {
 		o.Seed++ // other steps than those of the prelude
 		g = NewGenerator(o)
@@ -240,7 +240,7 @@ func (x *faultRun) recover() error {
 // afterCut opens what a power cut leaves of an open store.
 func afterCut(r *Runner) error {
 	m := r.Model.clone()
-	p := &picture{model: m, image: r.mem.Crash(), least: len(m.Commits), settings: r.Script.Settings, wall: r.wall}
+	p := &picture{model: m, image: r.crashes.Point().Cut(), least: len(m.Commits), settings: r.Script.Settings, wall: r.wall}
 	again, err := p.recover()
 	if err == nil {
 		again.Close()

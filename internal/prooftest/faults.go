@@ -121,7 +121,7 @@ func (t *FaultTrace) prelude() error {
 			return r.Err
 		}
 	}
-	t.image, t.model, t.wall, t.pools = r.mem.Clone(), r.Model.clone(), r.wall.clone(), maps.Clone(g.pools)
+	t.image, t.model, t.wall, t.pools = r.written(), r.Model.clone(), r.wall.clone(), maps.Clone(g.pools)
 	r.Close()
 	return r.Err
 }

@@ -2,7 +2,6 @@ package prooftest
 
 import (
 	"bytes"
-	"errors"
 	"testing"
 	"time"
 
@@ -10,7 +9,6 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
-	"github.com/oribi-db/oribi/vfs"
 )
 
 // twoColumns is a table of an int8 key and an int8 value that has to be given, and another with a default.
@@ -139,55 +137,6 @@ func TestShrinkLeavesWhatIsNeeded(t *testing.T) {
 	s.Steps = append(s.Steps, r.Script.Steps[30:]...)
 	if short := Shrink(s, 10*time.Second); len(short.Steps) != 1 || short.Steps[0].Kind != "nonsense" {
 		t.Errorf("what is left:\n%s", short)
-	}
-}
-
-// A torn picture has every synced byte that was not written since, and of each page either content.
-func TestTornKeepsWhatWasSynced(t *testing.T) {
-	m := vfs.NewMem()
-	for _, err := range []error{m.Mkdir("/d"), m.SyncDir("/")} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	f, err := m.Create("/d/a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	old, now := bytes.Repeat([]byte{1}, 4*tornPage), bytes.Repeat([]byte{2}, 2*tornPage)
-	f.WriteAt(old, 0)
-	if err := errors.Join(f.Sync(), m.SyncDir("/d")); err != nil {
-		t.Fatal(err)
-	}
-	f.WriteAt(now, tornPage)
-	r := newRand(1)
-	seen := map[string]bool{}
-	for range 200 {
-		image, err := Torn(m, "/d", r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := ReadFile(image, "/d/a")
-		if err != nil || len(b) != len(old) {
-			t.Fatalf("%d bytes, %v", len(b), err)
-		}
-		key := ""
-		for p := range 4 {
-			page := b[p*tornPage : (p+1)*tornPage]
-			if bytes.Count(page, page[:1]) != tornPage {
-				t.Fatalf("page %d is of two kinds", p)
-			}
-			key += string('0' + page[0])
-		}
-		seen[key] = true
-	}
-	for _, key := range []string{"1111", "1221", "1121", "1211"} {
-		if !seen[key] {
-			t.Errorf("never seen: %s", key)
-		}
-	}
-	if len(seen) != 4 {
-		t.Errorf("seen: %v", seen)
 	}
 }
 

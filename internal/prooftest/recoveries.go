@@ -46,7 +46,7 @@ func RandomRecoveries(seed uint64) Recoveries {
 // Run carries the history out, to an end if one is given.
 func (c Recoveries) Run(end time.Time) (*Script, RecoveryCounts, error) {
 	disk := crashfs.New(vfs.NewMem())
-	x := newProbing(disk, NewDiskRunner(c.Settings, disk, Dir))
+	x := newProbing(disk, newCrashRunner(c.Settings, disk))
 	x.every, x.limit, x.until = c.Every, 3, end
 	y := &recoveries{Recoveries: c, x: x}
 	x.each = y.state
@@ -125,7 +125,7 @@ func (c *cutRecovery) run(disk *crashfs.FS, depth int) error {
 		return nil
 	})
 	r := c.p.runner()
-	r.disk, r.mem = disk, nil
+	r.disk, r.crashes = disk, disk
 	err := r.open()
 	disk.OnChange(nil)
 	c.mu.Lock()

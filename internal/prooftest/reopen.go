@@ -6,6 +6,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/crashfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
@@ -51,22 +52,28 @@ func (r *Runner) reopen(st *Step) error {
 	return nil
 }
 
-// crash takes the picture of the disk, and puts it in the place of the old one.
-func (r *Runner) crash(st *Step) (err error) {
-	if r.mem == nil {
-		return fmt.Errorf("no crashes on a real disk")
+// crash puts what a crash leaves of the disk in the place of the old one, on which the old store ends unseen.
+func (r *Runner) crash(st *Step) error {
+	defer r.store.Close()
+	if r.crashes == nil {
+		if r.mem == nil || st.Kind != Kill {
+			return fmt.Errorf("there are no crashes on this disk")
+		}
+		r.mem = r.mem.Clone()
+		r.disk = r.mem
+		return nil
 	}
-	image := r.mem.Clone()
+	at := r.crashes.Point()
 	switch st.Kind {
+	case Kill:
+		r.crashes = at.Resume()
 	case Cut:
-		image = r.mem.Crash()
+		r.crashes = crashfs.New(at.Cut())
 	case Tear:
-		image, err = Torn(r.mem, Dir, newRand(st.Mask))
+		r.crashes = crashfs.New(at.Random(newRand(st.Mask)))
 	}
-	// The old store ends on the disk that nobody will see again.
-	r.store.Close()
-	r.mem, r.disk = image, image
-	return err
+	r.disk = r.crashes
+	return nil
 }
 
 // compareOpen tells how many commits the open store has, at least n, and what it read for that.

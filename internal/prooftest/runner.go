@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/crashfs"
 )
 
 // Dir is where a Runner's store lies in a file system in memory.
@@ -26,13 +27,14 @@ type Runner struct {
 
 	answers []uint64 // hashes of what the store answered so far
 
-	dir   string
-	disk  vfs.FS
-	mem   *vfs.Mem // the same; nil = a real disk, where there are no crashes
-	front front    // nil = the store is on the disk itself
-	wall  *wall
-	store *oribi.Store
-	ctx   context.Context
+	dir     string
+	disk    vfs.FS
+	crashes *crashfs.FS // the same; nil = a disk without crashes, or mem
+	mem     *vfs.Mem    // the same; the only crash is a kill
+	front   front       // nil = the store is on the disk itself
+	wall    *wall
+	store   *oribi.Store
+	ctx     context.Context
 
 	passed mvcc.Timestamp // at least every timestamp that the clock has passed since the store was opened, and no more: the next is above it
 
@@ -93,7 +95,13 @@ func (w *wall) move(d time.Duration) {
 }
 
 // NewRunner opens an empty store in memory.
-func NewRunner(o Settings) *Runner { return newRunner(o, vfs.NewMem(), nil) }
+func NewRunner(o Settings) *Runner { return newCrashRunner(o, crashfs.New(vfs.NewMem())) }
+
+func newCrashRunner(o Settings, disk *crashfs.FS) *Runner {
+	r := &Runner{Script: &Script{Settings: o}, Model: NewModel(), dir: Dir, disk: disk, crashes: disk, wall: newWall(), ctx: background}
+	r.Err = r.open()
+	return r
+}
 
 // front gives the file system that the store is opened on, over the disk. After a crash the disk is another one.
 type front func(disk vfs.FS) vfs.FS
@@ -106,7 +114,8 @@ func NewDiskRunner(o Settings, disk vfs.FS, dir string) *Runner {
 	return r
 }
 
-func newRunner(o Settings, mem *vfs.Mem, front front) *Runner {
+// newMemRunner opens an empty store in memory, behind a file system.
+func newMemRunner(o Settings, mem *vfs.Mem, front front) *Runner {
 	r := &Runner{Script: &Script{Settings: o}, Model: NewModel(), dir: Dir, disk: mem, mem: mem, front: front, wall: newWall(), ctx: background}
 	for _, err := range []error{mem.Mkdir(Dir), mem.SyncDir("/")} {
 		if err != nil {
@@ -149,6 +158,14 @@ func policyNamed(name string) compaction.Policy {
 		panic("no policy is called " + name) // the settings are wrong
 	}
 	return o
+}
+
+// written is a copy of the disk in memory as a kill leaves it.
+func (r *Runner) written() *vfs.Mem {
+	if r.crashes != nil {
+		return r.crashes.Point().Kill()
+	}
+	return r.mem.Clone()
 }
 
 func (r *Runner) fs() vfs.FS {

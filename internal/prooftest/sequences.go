@@ -33,7 +33,7 @@ const onlyTable = "t"
 func NewSequences(length, limit int) (*Sequences, error) {
 	q := &Sequences{Length: length, Limit: limit, o: Settings{Seed: 1, NoCrashes: true}}
 	disk := crashfs.New(vfs.NewMem())
-	r := NewDiskRunner(q.o, disk, Dir)
+	r := newCrashRunner(q.o, disk)
 	columns := []schema.Column{{Name: "k", Type: schema.Int32}, {Name: "v", Type: schema.Int64, Nullable: true}, {Name: "w", Type: schema.String, Nullable: true}}
 	s, err := schema.New(columns, 1)
 	if err != nil {
@@ -97,7 +97,7 @@ func (q *Sequences) Run(i int) (*Script, StateCounts, error) {
 	slices.Reverse(steps) // neighbours have their beginning in common
 	disk := crashfs.New(q.base)
 	r := (&picture{model: q.model.clone(), settings: q.o, wall: newWall()}).runner()
-	r.disk, r.mem = disk, nil
+	r.disk, r.crashes = disk, disk
 	if r.Err = r.open(); r.Err != nil {
 		return r.Script, StateCounts{}, r.Err
 	}

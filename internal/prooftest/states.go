@@ -70,7 +70,7 @@ func traceSettings(seed uint64) Settings {
 func (s States) Run(end time.Time) (*Script, StateCounts, error) {
 	disk := crashfs.New(vfs.NewMem())
 	disk.Lies = 2
-	x := newProbing(disk, NewDiskRunner(s.Settings, disk, Dir))
+	x := newProbing(disk, newCrashRunner(s.Settings, disk))
 	x.every, x.limit, x.each, x.until = s.Every, s.Limit, x.check, end
 	g := newTrace(s.Settings)
 	for range s.Steps {
