@@ -104,10 +104,12 @@ type file struct {
 
 // ReadAt implements vfs.File.
 func (f *file) ReadAt(b []byte, off int64) (n int, err error) {
-	v := f.f.judge(Call{Op: Read, Name: f.name, Off: off, Len: int64(len(b))})
+	c := Call{Op: Read, Name: f.name, Off: off, Len: int64(len(b))}
+	v := f.f.judge(c)
 	switch {
 	case v == nil:
-		return f.File.ReadAt(b, off)
+		n, err = f.File.ReadAt(b, off)
+		return n, f.f.tell(c, err)
 	case v.when == Middle:
 		n, err = f.File.ReadAt(b[:len(b)/2], off)
 	case v.when == After:
@@ -121,10 +123,12 @@ func (f *file) ReadAt(b []byte, off int64) (n int, err error) {
 
 // WriteAt implements vfs.File.
 func (f *file) WriteAt(b []byte, off int64) (n int, err error) {
-	v := f.f.judge(Call{Op: Write, Name: f.name, Off: off, Len: int64(len(b))})
+	c := Call{Op: Write, Name: f.name, Off: off, Len: int64(len(b))}
+	v := f.f.judge(c)
 	switch {
 	case v == nil:
-		return f.File.WriteAt(b, off)
+		n, err = f.File.WriteAt(b, off)
+		return n, f.f.tell(c, err)
 	case v.when == Middle:
 		n, err = f.File.WriteAt(b[:len(b)/2], off)
 	case v.when == After:
@@ -153,9 +157,10 @@ type loser interface{ LoseUnsynced(cached bool) error }
 
 // Sync implements vfs.File.
 func (f *file) Sync() error {
-	v := f.f.judge(Call{Op: Sync, Name: f.name})
+	c := Call{Op: Sync, Name: f.name}
+	v := f.f.judge(c)
 	if v == nil {
-		return f.File.Sync()
+		return f.f.tell(c, f.File.Sync())
 	}
 	if v.when == After {
 		if err := f.File.Sync(); err != nil {
@@ -199,7 +204,7 @@ func (f *file) Close() error { return f.f.end(Call{Op: Close, Name: f.name}, f.F
 func (f *FS) end(c Call, end func() error) error {
 	v := f.judge(c)
 	if err := end(); err != nil || v == nil {
-		return err
+		return f.tell(c, err)
 	}
 	return v.err
 }

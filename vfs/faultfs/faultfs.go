@@ -79,6 +79,7 @@ type FS struct {
 	n      int
 	counts map[Op]int
 	watch  func(Call) error
+	done   func(Call)
 	rules  []*Fault
 	record bool
 	calls  []Call
@@ -107,6 +108,24 @@ func (f *FS) Watch(fn func(Call) error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.watch = fn
+}
+
+// WatchDone has fn called behind each call that succeeds, likewise.
+func (f *FS) WatchDone(fn func(Call)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.done = fn
+}
+
+// tell calls the function of WatchDone and passes err on.
+func (f *FS) tell(c Call, err error) error {
+	f.mu.Lock()
+	done := f.done
+	f.mu.Unlock()
+	if err == nil && done != nil {
+		done(c)
+	}
+	return err
 }
 
 // Halfway makes an error for a function of Watch, after which the call does half of its work and fails with err.

@@ -305,7 +305,18 @@ func TestWatchSeesRefusesAndHalves(t *testing.T) {
 		t.Errorf("sync: %v", err)
 	}
 	disk.Watch(nil)
-	must(t, f.Close())
+	var done []Op
+	disk.WatchDone(func(c Call) { done = append(done, c.Op) })
+	disk.Fail(Rule{Ops: []Op{Sync}})
+	must(t, drop(f.WriteAt([]byte("y"), 1)), drop(f.ReadAt(make([]byte, 1), 0)), f.Truncate(9))
+	if err := f.Sync(); err == nil || disk.Remove("/none") == nil {
+		t.Error("no failure")
+	}
+	must(t, f.Sync(), f.Close())
+	disk.WatchDone(nil)
+	if !slices.Equal(done, []Op{Write, Read, Truncate, Sync, Close}) {
+		t.Errorf("done %v", done)
+	}
 	if got := content(t, mem, "/d/a"); !strings.HasPrefix(got, "yyx") {
 		t.Errorf("half a write left %q", got)
 	}

@@ -139,7 +139,7 @@ func (f *FS) run(c Call, do, half func() error) error {
 	v := f.judge(c)
 	switch {
 	case v == nil:
-		return do()
+		return f.tell(c, do())
 	case v.when == After:
 		if err := do(); err != nil {
 			return err
