@@ -5,11 +5,13 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
 // Plan: Pebble's directory is put back, at each point of a run, to what it was after each of the
@@ -33,12 +35,14 @@ func TestWhateverTheAnchorAcceptsIsWhole(t *testing.T) {
 			what *picture
 		}
 		history := []old{{mem.Clone(), firstPicture()}}
-		rec.before = func(op, name string) error {
-			if op == "sync" && r.IntN(4) == 0 {
-				rec.take("before sync of " + name)
+		rec.disk.Watch(func(c faultfs.Call) error {
+			rec.mu.Lock()
+			defer rec.mu.Unlock()
+			if c.Op == faultfs.Sync && r.IntN(4) == 0 {
+				rec.take("before sync of " + c.Name)
 			}
 			return nil
-		}
+		})
 		rec.s.m = openWriter(t, ro)
 		for range 14 {
 			var err error
@@ -103,23 +107,20 @@ func TestWhateverTheAnchorAcceptsIsWhole(t *testing.T) {
 func TestAnAbandonedEpochIsNotUsedAgain(t *testing.T) {
 	o := testOptions(nil)
 	mem := formatted(t, o)
-	armed := false
+	var once sync.Once
 	var left *vfs.Mem
-	h := &hookFS{inner: mem}
-	h.before = func(op, name string) error {
-		if armed && op == "write" && strings.Contains(name, "meta/") {
-			armed, left = false, mem.Crash()
-		}
-		return nil
-	}
-	o.FS = h
+	disk := faultfs.New(mem)
+	o.FS = disk
 	m := openWriter(t, o)
 	if err := m.Commit(Change{}); err != nil {
 		t.Fatal(err)
 	}
-	h.mu.Lock()
-	armed = true
-	h.mu.Unlock()
+	disk.Watch(func(c faultfs.Call) error {
+		if c.Op == faultfs.Write && strings.Contains(c.Name, "meta/") {
+			once.Do(func() { left = mem.Crash() })
+		}
+		return nil
+	})
 	if err := m.Commit(Change{Put: []Row{{[]byte("k"), []byte("lost")}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -157,12 +158,16 @@ func TestRepairWritesTheAnchorFirst(t *testing.T) {
 	o := testOptions(nil)
 	mem, _ := filled(t, o, 5)
 	before := readFile(t, mem, "/store/"+anchorName)
-	var ops []string
-	o.FS = &hookFS{inner: mem, before: func(op, name string) error {
-		ops = append(ops, op+" "+strings.TrimPrefix(name, "/store/"))
-		return nil
-	}}
+	disk := faultfs.New(mem)
+	disk.Record(true)
+	o.FS = disk
 	m := openWriter(t, o)
+	var ops []string
+	for _, c := range disk.Calls() {
+		if changing(c) {
+			ops = append(ops, string(c.Op)+" "+strings.TrimPrefix(c.Name, "/store/"))
+		}
+	}
 	if want := []string{"open ANCHOR", "write ANCHOR", "sync ANCHOR"}; !slices.Equal(ops[:3], want) {
 		t.Errorf("%v, want %v", ops[:3], want)
 	}

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
 // moment is what a crash leaves, and what may be found there.
@@ -22,7 +24,8 @@ type moment struct {
 // recorder keeps the file system before and after every sync of a run: as a kill would leave it and
 // as a power cut would.
 type recorder struct {
-	hookFS
+	mu      sync.Mutex // held while a copy is taken, and while the script changes what it should hold
+	disk    *faultfs.FS
 	mem     *vfs.Mem
 	s       *script
 	moments []moment
@@ -30,17 +33,18 @@ type recorder struct {
 }
 
 func record(o Options, mem *vfs.Mem, r *rand.Rand, now *picture) (*recorder, Options) {
-	rec := &recorder{mem: mem, s: &script{r: r, now: now}}
-	rec.inner = mem
-	rec.before = func(op, name string) error {
-		if op == "sync" || op == "syncdir" {
+	rec := &recorder{mem: mem, disk: faultfs.New(mem), s: &script{r: r, now: now}}
+	rec.disk.Watch(func(c faultfs.Call) error {
+		rec.mu.Lock()
+		defer rec.mu.Unlock()
+		if c.Op == faultfs.Sync || c.Op == faultfs.SyncDir {
 			rec.syncs++
-			rec.take(fmt.Sprintf("before sync %d, of %s", rec.syncs, name))
+			rec.take(fmt.Sprintf("before sync %d, of %s", rec.syncs, c.Name))
 		}
 		return nil
-	}
+	})
 	rec.s.onSet, rec.s.onEnd = rec.mu.Lock, rec.mu.Unlock
-	o.FS = rec
+	o.FS = rec.disk
 	return rec, o
 }
 
@@ -56,7 +60,7 @@ func (rec *recorder) take(name string) {
 func (c *moment) check(t *testing.T, o Options) (*picture, error) {
 	ro := o
 	ro.ReadOnly = true
-	ro.FS = &hookFS{inner: c.fs, before: refuseWrites}
+	ro.FS = unwritten(c.fs)
 	before := digest(t, c.fs, o.Dir)
 	m, err := Open(ro)
 	if err != nil {

@@ -256,7 +256,7 @@ func sparseStopped(t *testing.T) (s *stops, o Options, m *Manager, want *picture
 	t.Helper()
 	m, _, blocks := sparseManager(t, func(mem *vfs.Mem) vfs.FS {
 		s = stopsOn(mem)
-		return unpunchable{s}
+		return unpunchable{s.disk}
 	})
 	t.Cleanup(func() { m.Close() })
 	want = firstPicture()

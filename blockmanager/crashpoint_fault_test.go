@@ -144,7 +144,7 @@ func TestCrashDuringTheCuttingOfATail(t *testing.T) {
 	s, o, m, want := stopped(t)
 	begun(t, m, 1)
 	again := stopsOn(s.now().kill)
-	o.FS = again
+	o.FS = again.disk
 	m2, err := Open(o)
 	if err != nil {
 		t.Fatal(err)

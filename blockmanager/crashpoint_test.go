@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
 // The tests of the files crashpoint*_test.go stand for the rows of the page docs/crash-points.md: each stops a run at its point, shows what a
@@ -49,8 +51,10 @@ func (l stills) find(t *testing.T, op, part string, behind bool) still {
 
 // stops is a file system that keeps stills while it is told to, and fails a change if it is told to.
 type stops struct {
-	hookFS
+	disk *faultfs.FS
 	mem  *vfs.Mem
+
+	mu   sync.Mutex // guards the rest
 	on   bool
 	list stills
 
@@ -59,22 +63,27 @@ type stops struct {
 }
 
 func stopsOn(mem *vfs.Mem) *stops {
-	s := &stops{mem: mem}
-	s.inner = mem
-	s.hookFS.before = func(op, name string) error {
-		if s.failure != nil && op == s.failOp && strings.Contains(name, s.failIn) {
+	s := &stops{mem: mem, disk: faultfs.New(mem)}
+	s.disk.Watch(func(c faultfs.Call) error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.failure != nil && string(c.Op) == s.failOp && strings.Contains(c.Name, s.failIn) {
 			return s.failure
 		}
-		s.keep(op, name, false)
+		s.keep(c, false)
 		return nil
-	}
-	s.hookFS.after = func(op, name string) { s.keep(op, name, true) }
+	})
+	s.disk.WatchDone(func(c faultfs.Call) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.keep(c, true)
+	})
 	return s
 }
 
-func (s *stops) keep(op, name string, behind bool) {
-	if s.on {
-		s.list = append(s.list, still{op, name, behind, s.mem.Clone(), s.mem.Crash()})
+func (s *stops) keep(c faultfs.Call, behind bool) {
+	if s.on && changing(c) {
+		s.list = append(s.list, still{string(c.Op), c.Name, behind, s.mem.Clone(), s.mem.Crash()})
 	}
 }
 
@@ -116,7 +125,7 @@ func stopped(t *testing.T) (*stops, Options, *Manager, *picture) {
 	t.Helper()
 	o := testOptions(nil)
 	s := stopsOn(formatted(t, o))
-	o.FS = s
+	o.FS = s.disk
 	m := openWriter(t, o)
 	t.Cleanup(func() { m.Close() })
 	want := firstPicture()
@@ -128,7 +137,7 @@ func stopped(t *testing.T) (*stops, Options, *Manager, *picture) {
 // look opens what was left to read, which must show what is wanted and write nothing.
 func look(t *testing.T, mem *vfs.Mem, o Options, want *picture) *Manager {
 	t.Helper()
-	o.FS, o.ReadOnly = &hookFS{inner: mem, before: refuseWrites}, true
+	o.FS, o.ReadOnly = unwritten(mem), true
 	m, err := Open(o)
 	if err != nil {
 		t.Fatal(err)

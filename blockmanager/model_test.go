@@ -16,6 +16,7 @@ import (
 	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
 var testInstance = [16]byte{0xa1, 0xb2, 15: 0xff}
@@ -346,7 +347,9 @@ func readFile(t *testing.T, f vfs.FS, name string) []byte {
 	return b
 }
 
-// errWritten is what a file system gives that must not be written to.
-var errWritten = fmt.Errorf("written to: %w", fault.ErrReadOnly)
-
-func refuseWrites(string, string) error { return errWritten }
+// unwritten is a file system that must not be written to.
+func unwritten(v vfs.FS) vfs.FS {
+	disk := faultfs.New(v)
+	disk.Fail(faultfs.Rule{Match: changing, Times: faultfs.Forever, Err: fmt.Errorf("written to: %w", fault.ErrReadOnly)})
+	return disk
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
 // Whether holes can be punched is known once a store is open for writing, though nothing was ever dropped; asking changes no byte, and an
@@ -38,7 +39,7 @@ func TestAWriterKnowsWhetherHolesCanBePunched(t *testing.T) {
 		{"fails", func(mem *vfs.Mem) vfs.FS {
 			s := stopsOn(mem)
 			s.fail("punch", ".data", errDisk)
-			return s
+			return s.disk
 		}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -64,8 +65,8 @@ func TestARefusedOpenPunchesNothing(t *testing.T) {
 	o := testOptions(nil)
 	mem := formatted(t, o)
 	old := mem.Clone()
-	punched := false
-	o.FS = &hookFS{inner: mem, before: func(op, _ string) error { punched = punched || op == "punch"; return nil }}
+	disk := faultfs.New(mem)
+	o.FS = disk
 	m := openWriter(t, o)
 	add(t, m, []byte("block"))
 	if err := m.Close(); err != nil {
@@ -76,8 +77,8 @@ func TestARefusedOpenPunchesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	copyDir(t, mem, old, "/store/meta")
-	if err := m.Writable(); !errors.Is(err, ErrCorrupt) || punched {
-		t.Errorf("%v, punched: %v", err, punched)
+	if err := m.Writable(); !errors.Is(err, ErrCorrupt) || disk.Count(faultfs.Punch) > 0 {
+		t.Errorf("%v, punched %d times", err, disk.Count(faultfs.Punch))
 	}
 	m.Close()
 }
