@@ -3,6 +3,7 @@ package wal
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -161,8 +162,15 @@ func TestLogCutAtAnyLength(t *testing.T) {
 }
 
 // What must happen when a byte of a record changes in a log that was not closed: one bit is put right; of more, if a later frame
-// knew the record to be durable, the log is refused; else the record and all behind it are a torn tail.
+// knew the record to be durable, the log is refused; else the record and all behind it are a torn tail. Zeros that were written ahead
+// change nothing of this.
 func TestEveryByteFlipped(t *testing.T) {
+	for _, ahead := range []int{0, 333} {
+		t.Run(fmt.Sprint("ahead=", ahead), func(t *testing.T) { everyByteFlipped(t, ahead) })
+	}
+}
+
+func everyByteFlipped(t *testing.T, ahead int) {
 	m, payloads := damageLog(t)
 	before := snapshot(t, m)
 	for number := uint64(1); number <= 2; number++ {
@@ -171,9 +179,13 @@ func TestEveryByteFlipped(t *testing.T) {
 		for off := range content {
 			change := func(mask byte) (string, *vfs.Mem) {
 				v := m.Clone()
-				content[off] ^= mask
-				writeFile(t, v, segmentPath(number), content)
-				content[off] ^= mask
+				written := content
+				if number == 2 {
+					written = append(slices.Clip(content), make([]byte, ahead)...)
+				}
+				written[off] ^= mask
+				writeFile(t, v, segmentPath(number), written)
+				written[off] ^= mask
 				return fmt.Sprintf("segment %d byte %d mask %#02x", number, off, mask), v
 			}
 			hit := LSN(0) // LSN of the record that is damaged; 0: the header

@@ -19,6 +19,12 @@ func FuzzSegment(f *testing.F) {
 		f.Add(newest[:n])
 	}
 	f.Add(append(bytes.Clone(newest), make([]byte, 100)...))
+	f.Add(append(bytes.Clone(newest[:headerLen]), make([]byte, 400)...)) // written ahead, all records lost
+	hole := append(bytes.Clone(newest), make([]byte, 300)...)
+	clear(hole[len(newest)/2:][:frameLen])
+	f.Add(hole) // a frame lost between others, over zeros
+	sealed, _ := closedLog(f)
+	f.Add(append(readFile(f, sealed, segmentPath(2)), make([]byte, 200)...)) // sealed, the zeros not cut off
 	fuzztest.Run(f, func(t *testing.T, data []byte) {
 		v := m.Clone()
 		writeFile(t, v, segmentPath(2), data)
