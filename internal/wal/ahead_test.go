@@ -10,6 +10,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
 // soonAhead has a small log write ahead as soon as two syncs have served it.
@@ -54,7 +55,7 @@ func TestZerosAreWrittenAheadOnlyWhereTheyPay(t *testing.T) {
 
 func TestSyncedRecordsAreWrittenOverZeros(t *testing.T) {
 	m := emptyMem(t)
-	h := &hookFS{FS: m}
+	h := faultfs.New(m)
 	l, _ := aheadLog(t, h)
 	name, spare := l.Spare()
 	size := int64(len(readFile(t, m, segmentPath(1))))
@@ -62,7 +63,7 @@ func TestSyncedRecordsAreWrittenOverZeros(t *testing.T) {
 		t.Errorf("%s has %d bytes, %d of records, %d ahead", name, size, l.Bytes(), spare)
 	}
 	writes := 0
-	h.set(func(op, _ string) error {
+	hook(h, func(op, _ string) error {
 		if op == "write" {
 			writes++
 		}
@@ -235,12 +236,12 @@ func TestZerosBehindTheFooter(t *testing.T) {
 // Without room for zeros records are appended as ever, and nothing is left of what did not fit.
 func TestFullDiskWritesNothingAhead(t *testing.T) {
 	m := emptyMem(t)
-	h := &hookFS{FS: m}
+	h := faultfs.New(m)
 	o := small(h)
 	o.ahead, o.SegmentBytes = soonAhead, 1<<20
 	l := create(t, o)
 	writes := 0
-	h.set(func(op, _ string) error {
+	hook(h, func(op, _ string) error {
 		if op == "write" {
 			if writes++; writes == 3 { // zeros, after two syncs
 				return fmt.Errorf("test: %w", fault.ErrNoSpace)
@@ -265,9 +266,9 @@ func TestFullDiskWritesNothingAhead(t *testing.T) {
 }
 
 func TestFailedWriteAheadPoisons(t *testing.T) {
-	h := &hookFS{FS: emptyMem(t)}
+	h := faultfs.New(emptyMem(t))
 	l, _ := aheadLog(t, h)
-	h.set(func(op, _ string) error {
+	hook(h, func(op, _ string) error {
 		if op == "truncate" {
 			return syscall.EIO
 		}
@@ -275,9 +276,9 @@ func TestFailedWriteAheadPoisons(t *testing.T) {
 	})
 	wantIs(t, "Close", l.Close(), fault.ErrPoisoned)
 
-	h = &hookFS{FS: emptyMem(t)}
+	h = faultfs.New(emptyMem(t))
 	l, _ = aheadLog(t, h)
-	h.set(func(op, _ string) error {
+	hook(h, func(op, _ string) error {
 		if op == "write" {
 			return syscall.EIO
 		}
@@ -352,11 +353,11 @@ func TestCrashWhileZerosAreCutOff(t *testing.T) {
 			for seed := range int64(30) {
 				rng := rand.New(rand.NewSource(seed))
 				m := emptyMem(t)
-				h := &hookFS{FS: m}
+				h := faultfs.New(m)
 				l, payloads := aheadLog(t, h)
 				var left []*vfs.Mem
 				crash := func() { left = []*vfs.Mem{m.Clone(), m.Crash(), torn(t, rng, m)} }
-				h.set(crashAt(step, crash))
+				hook(h, crashAt(step, crash))
 				if err := do(l); err == nil {
 					done = true
 					crash()

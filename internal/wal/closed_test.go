@@ -10,6 +10,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
 // closedLog is damageLog, closed: ten records in two sealed segments.
@@ -123,7 +124,7 @@ type flips struct {
 // flipAll flips each byte of the newest segment, and every seventh of the others. In half of the histories it raises the log start
 // first, so that there are leftovers.
 func (h *history) flipAll(sum *flips) {
-	h.fs.set(nil)
+	hook(h.fs, nil)
 	v := h.mem.Clone()
 	if h.rng.Intn(2) == 0 {
 		h.logStart += LSN(h.rng.Intn(int(h.appended + 2 - h.logStart)))
@@ -203,10 +204,10 @@ func TestClosedBehindAFullDiskIsClosedAllTheSame(t *testing.T) {
 	for _, reopened := range []bool{false, true} {
 		t.Run(fmt.Sprint("reopened=", reopened), func(t *testing.T) {
 			m := emptyMem(t)
-			h := &hookFS{FS: m}
+			h := faultfs.New(m)
 			l := create(t, small(h))
 			appendAll(t, l, text(0, 100), text(1, 100)) // neither is synced
-			h.set(func(op, name string) error {
+			hook(h, func(op, name string) error {
 				if op == "create" {
 					return fault.ErrNoSpace
 				}
@@ -240,14 +241,14 @@ func TestReopenedAndClosedWithoutAppendIsUnchanged(t *testing.T) {
 		"nothing": func() *vfs.Mem { m := emptyMem(t); must(t, Create(small(m), 7)); return m },
 		"newest holds no record": func() *vfs.Mem {
 			m := emptyMem(t)
-			h := &hookFS{FS: m}
+			h := faultfs.New(m)
 			l := create(t, small(h))
 			appendAll(t, l, "a")
 			l.o.SegmentBytes = 1
-			h.set(failFrames(m, 2))
+			hook(h, failFrames(m, 2))
 			_, err := l.Append([]byte("b"))
 			wantIs(t, "Append", err, fault.ErrNoSpace)
-			h.set(nil)
+			hook(h, nil)
 			must(t, l.Close())
 			return m
 		},
@@ -256,8 +257,8 @@ func TestReopenedAndClosedWithoutAppendIsUnchanged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := make()
 			before := snapshot(t, m)
-			h := &hookFS{FS: m}
-			h.set(func(op, name string) error {
+			h := faultfs.New(m)
+			hook(h, func(op, name string) error {
 				if op == "create" || op == "remove" || op == "truncate" {
 					t.Errorf("%s of %s", op, name)
 				}
@@ -329,14 +330,14 @@ func TestCrashWhileClosing(t *testing.T) {
 		for seed := range int64(40) {
 			rng := rand.New(rand.NewSource(seed))
 			m := emptyMem(t)
-			h := &hookFS{FS: m}
+			h := faultfs.New(m)
 			l := create(t, small(h))
 			appendAll(t, l, text(0, 30))
 			must(t, l.Sync(1))
 			appendAll(t, l, text(1, 100), text(2, 0))
 			var ops []string
 			var killed, cut, part *vfs.Mem
-			h.set(func(op, name string) error {
+			hook(h, func(op, name string) error {
 				if ops = append(ops, op); len(ops) > step {
 					if len(ops) == step+1 {
 						killed, cut, part = m.Clone(), m.Crash(), torn(t, rng, m)
@@ -385,10 +386,10 @@ func TestCrashWhileClosing(t *testing.T) {
 // Without room for the footer Close says so. Nothing is lost, and the next Close makes up for it.
 func TestFullDiskWhileClosing(t *testing.T) {
 	m := emptyMem(t)
-	h := &hookFS{FS: m}
+	h := faultfs.New(m)
 	l := create(t, small(h))
 	appendAll(t, l, "a", "b")
-	h.set(func(op, name string) error {
+	hook(h, func(op, name string) error {
 		if op == "write" {
 			return fault.ErrNoSpace
 		}

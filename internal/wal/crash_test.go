@@ -10,6 +10,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
 var (
@@ -54,7 +55,7 @@ type history struct {
 	t   *testing.T
 	rng *rand.Rand
 	mem *vfs.Mem
-	fs  *hookFS
+	fs  *faultfs.FS
 	log *Log
 
 	ahead aheadRules
@@ -96,8 +97,8 @@ func (h *history) options(v vfs.FS) Options {
 func (h *history) start() {
 	for {
 		h.fuse, h.left, h.full = 1+h.rng.Intn(60), nil, false
-		h.fs = &hookFS{FS: h.mem}
-		h.fs.set(h.burn)
+		h.fs = faultfs.New(h.mem)
+		hook(h.fs, h.burn)
 		tail := h.check()
 		if tail == nil {
 			return
@@ -273,10 +274,10 @@ func TestPowerCutWhileRepairingAfterAKill(t *testing.T) {
 		}
 		for step, done := 0, false; !done; step++ {
 			v := killed.Clone()
-			h := &hookFS{FS: v}
+			h := faultfs.New(v)
 			tail, _, err := replay(small(h), 4) // all but the end of the log is a leftover
 			must(t, err)
-			h.set(crashAt(step, nil))
+			hook(h, crashAt(step, nil))
 			_, err = tail.Repair()
 			done = err == nil
 			for i := range 4 {
@@ -309,12 +310,12 @@ func crashAt(n int, then func()) func(op, name string) error {
 // segment; nil if it has fewer.
 func killedWhileRolling(t *testing.T, n int) (killed *vfs.Mem) {
 	m := emptyMem(t)
-	h := &hookFS{FS: m}
+	h := faultfs.New(m)
 	l := create(t, small(h))
 	appendAll(t, l, text(0, 50), text(1, 50))
 	appendToNext(t, l, text(2, 50))
 	must(t, l.Sync(3))
-	h.set(crashAt(n, func() { killed = m.Clone() }))
+	hook(h, crashAt(n, func() { killed = m.Clone() }))
 	l.o.SegmentBytes = 1
 	if _, err := l.Append([]byte("next")); err == nil {
 		return nil
@@ -343,10 +344,10 @@ func checkGoesOn(t *testing.T, what string, v *vfs.Mem) {
 // next sync succeeds and writes nothing. What replay found there must be written again.
 func TestRepairWritesTheNewestSegmentAgainBeforeItSyncs(t *testing.T) {
 	m := emptyMem(t)
-	h := &hookFS{FS: m}
+	h := faultfs.New(m)
 	l := create(t, small(h))
 	appendAll(t, l, "a", "b", text(1, 100))
-	h.set(func(op, name string) error {
+	hook(h, func(op, name string) error {
 		if op == "sync" {
 			return errors.New("test: lost")
 		}

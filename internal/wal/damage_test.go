@@ -9,6 +9,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
 // damageLog is a log of two segments: LSNs 1 to 4 in the first, 5 to 10 in the second; 3 and 8 have
@@ -443,8 +444,8 @@ func TestReplayWritesNothing(t *testing.T) {
 	content := readFile(t, m, segmentPath(2))
 	writeFile(t, m, segmentPath(2), append(content, 1, 2, 3))
 	writeFile(t, m, segmentPath(3), []byte("oribi"))
-	h := &hookFS{FS: m}
-	h.set(func(op, name string) error {
+	h := faultfs.New(m)
+	hook(h, func(op, name string) error {
 		t.Errorf("%s of %s", op, name)
 		return nil
 	})
@@ -484,11 +485,11 @@ func TestTornTailIsNeverLostWhileRepairIsCutShort(t *testing.T) {
 	steps := 0
 	for done := false; !done; steps++ {
 		v := m.Clone()
-		h := &hookFS{FS: v}
+		h := faultfs.New(v)
 		tail, _, err := replay(small(h), 1)
 		must(t, err)
 		left := steps
-		h.set(func(op, name string) error {
+		hook(h, func(op, name string) error {
 			if left--; left < 0 {
 				return errCrashed
 			}

@@ -8,11 +8,11 @@ import (
 	"math/rand"
 	"path/filepath"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
 const testDir = "/wal"
@@ -157,89 +157,19 @@ func writeFile(t testing.TB, v vfs.FS, name string, content []byte) {
 	must(t, v.SyncDir(filepath.Dir(name)))
 }
 
-// hookFS calls hook before each operation that changes something. An error from it is the
-// operation's; a fault.ErrNoSpace lets a write do half of its work first.
-type hookFS struct {
-	vfs.FS
-	mu   sync.Mutex
-	hook func(op, name string) error
-}
-
-func (h *hookFS) call(op, name string) error {
-	h.mu.Lock()
-	hook := h.hook
-	h.mu.Unlock()
-	if hook == nil {
-		return nil
-	}
-	return hook(op, filepath.Base(name))
-}
-
-func (h *hookFS) set(hook func(op, name string) error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.hook = hook
-}
-
-func (h *hookFS) Create(name string) (vfs.File, error) {
-	if err := h.call("create", name); err != nil {
-		return nil, err
-	}
-	f, err := h.FS.Create(name)
-	return &hookFile{f, h, name}, err
-}
-
-func (h *hookFS) Open(name string, write bool) (vfs.File, error) {
-	f, err := h.FS.Open(name, write)
-	if err != nil {
-		return nil, err
-	}
-	return &hookFile{f, h, name}, nil
-}
-
-func (h *hookFS) Remove(name string) error {
-	if err := h.call("remove", name); err != nil {
-		return err
-	}
-	return h.FS.Remove(name)
-}
-
-func (h *hookFS) SyncDir(name string) error {
-	if err := h.call("syncdir", name); err != nil {
-		return err
-	}
-	return h.FS.SyncDir(name)
-}
-
-type hookFile struct {
-	vfs.File
-	h    *hookFS
-	name string
-}
-
-func (f *hookFile) WriteAt(b []byte, off int64) (int, error) {
-	if err := f.h.call("write", f.name); err != nil {
-		n := 0
-		if errors.Is(err, fault.ErrNoSpace) {
-			n, _ = f.File.WriteAt(b[:len(b)/2], off)
+// hook has fn called before each call that changes the disk, with the last element of its name; nil for none. An error from it is the
+// call's; a fault.ErrNoSpace lets a write do half of its work first.
+func hook(disk *faultfs.FS, fn func(op, name string) error) {
+	disk.Watch(func(c faultfs.Call) error {
+		if fn == nil || !c.Changes() {
+			return nil
 		}
-		return n, err
-	}
-	return f.File.WriteAt(b, off)
-}
-
-func (f *hookFile) Sync() error {
-	if err := f.h.call("sync", f.name); err != nil {
+		err := fn(string(c.Op), filepath.Base(c.Name))
+		if errors.Is(err, fault.ErrNoSpace) {
+			err = faultfs.Halfway(err)
+		}
 		return err
-	}
-	return f.File.Sync()
-}
-
-func (f *hookFile) Truncate(size int64) error {
-	if err := f.h.call("truncate", f.name); err != nil {
-		return err
-	}
-	return f.File.Truncate(size)
+	})
 }
 
 // torn gives a state that a power cut may leave between m.Crash and m.Clone: of names made since their directory was

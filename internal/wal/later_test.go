@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
 // Records that are synced together reach the kernel in one write; until then a kill loses them.
 func TestRecordsOfOneSyncAreOneWrite(t *testing.T) {
 	m := emptyMem(t)
-	h := &hookFS{FS: m}
+	h := faultfs.New(m)
 	l, payloads := aheadLog(t, h)
 	for _, spare := l.Spare(); spare < 400; _, spare = l.Spare() {
 		payloads = append(payloads, "")
@@ -21,7 +22,7 @@ func TestRecordsOfOneSyncAreOneWrite(t *testing.T) {
 	}
 	n := len(payloads)
 	writes := 0
-	h.set(func(op, _ string) error {
+	hook(h, func(op, _ string) error {
 		if op == "write" {
 			writes++
 		}
@@ -61,13 +62,13 @@ func TestRecordsOfOneSyncAreOneWrite(t *testing.T) {
 // What lies behind the zeros may not fit on the disk: it is written at once, so that it can be refused.
 func TestRecordsBehindTheZerosAreWrittenAtOnce(t *testing.T) {
 	m := emptyMem(t)
-	h := &hookFS{FS: m}
+	h := faultfs.New(m)
 	l := create(t, small(h))
 	if _, err := l.AppendLater([]byte("a")); err != nil {
 		t.Fatal(err)
 	}
 	checkPrefix(t, "killed", m.Clone(), []string{"a"}, 1)
-	h.set(func(op, _ string) error {
+	hook(h, func(op, _ string) error {
 		if op == "write" {
 			return fmt.Errorf("test: %w", fault.ErrNoSpace)
 		}
@@ -89,12 +90,12 @@ func TestFailedWriteOfHeldBackRecordsPoisons(t *testing.T) {
 		"close":  func(l *Log) error { return l.Close() },
 	} {
 		for _, cause := range []error{syscall.EIO, fault.ErrNoSpace} {
-			h := &hookFS{FS: emptyMem(t)}
+			h := faultfs.New(emptyMem(t))
 			l, _ := aheadLog(t, h)
 			if _, err := l.AppendLater([]byte("a")); err != nil {
 				t.Fatal(err)
 			}
-			h.set(func(op, _ string) error {
+			hook(h, func(op, _ string) error {
 				if op == "write" {
 					return cause
 				}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
 func TestRecordsComeBackInOrder(t *testing.T) {
@@ -165,11 +166,11 @@ func TestClosedLogSaysSo(t *testing.T) {
 func TestFailedWriteOrSyncPoisonsForGood(t *testing.T) {
 	for _, op := range []string{"write", "sync", "create", "syncdir"} {
 		t.Run("op="+op, func(t *testing.T) {
-			h := &hookFS{FS: emptyMem(t)}
+			h := faultfs.New(emptyMem(t))
 			l := create(t, small(h))
 			appendAll(t, l, text(0, 400))
 			must(t, l.Sync(1))
-			h.set(func(got, name string) error {
+			hook(h, func(got, name string) error {
 				if got == op {
 					return syscall.EIO
 				}
@@ -178,7 +179,7 @@ func TestFailedWriteOrSyncPoisonsForGood(t *testing.T) {
 			_, err := l.Append([]byte(text(1, 400))) // needs a new segment
 			wantIs(t, "Append", err, fault.ErrPoisoned)
 			wantIs(t, "Append", err, syscall.EIO)
-			h.set(func(got, name string) error {
+			hook(h, func(got, name string) error {
 				t.Errorf("%s of %s on a poisoned log", got, name)
 				return nil
 			})
@@ -194,11 +195,11 @@ func TestFailedWriteOrSyncPoisonsForGood(t *testing.T) {
 }
 
 func TestFailedSyncFailsAllWaiters(t *testing.T) {
-	h := &hookFS{FS: emptyMem(t)}
+	h := faultfs.New(emptyMem(t))
 	l := create(t, small(h))
 	appendAll(t, l, "a", "b")
 	started, goOn := make(chan bool), make(chan bool)
-	h.set(func(op, name string) error {
+	hook(h, func(op, name string) error {
 		if op == "sync" {
 			close(started) // a second sync would panic here
 			<-goOn
@@ -221,14 +222,14 @@ func TestFailedSyncFailsAllWaiters(t *testing.T) {
 }
 
 func TestOneSyncServesAllThatWait(t *testing.T) {
-	h := &hookFS{FS: emptyMem(t)}
+	h := faultfs.New(emptyMem(t))
 	o := small(h)
 	o.SegmentBytes = 1 << 20
 	l := create(t, o)
 	appendAll(t, l, "a")
 	var syncs atomic.Int32
 	started, goOn := make(chan bool), make(chan bool)
-	h.set(func(op, name string) error {
+	hook(h, func(op, name string) error {
 		if op == "sync" && syncs.Add(1) == 1 {
 			close(started)
 			<-goOn
@@ -359,13 +360,13 @@ func TestFullDiskChangesNothing(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s=%s/nth=%d", step.op, step.name, step.nth), func(t *testing.T) {
 			m := emptyMem(t)
-			h := &hookFS{FS: m}
+			h := faultfs.New(m)
 			o := small(h)
 			l := create(t, o)
 			first, next := text(0, 400), text(1, 120)
 			appendAll(t, l, first)
 			count := 0
-			h.set(func(op, name string) error {
+			hook(h, func(op, name string) error {
 				if op == step.op && name == step.name {
 					if count++; count == step.nth {
 						return fmt.Errorf("test: %w", fault.ErrNoSpace)
@@ -403,9 +404,9 @@ func TestFullDiskChangesNothing(t *testing.T) {
 }
 
 func TestFullDiskThatCannotBeCutBackPoisons(t *testing.T) {
-	h := &hookFS{FS: emptyMem(t)}
+	h := faultfs.New(emptyMem(t))
 	l := create(t, small(h))
-	h.set(func(op, name string) error {
+	hook(h, func(op, name string) error {
 		switch op {
 		case "write":
 			return fault.ErrNoSpace
@@ -423,7 +424,7 @@ func TestFullDiskThatCannotBeCutBackPoisons(t *testing.T) {
 
 func TestSmallAppendIsOneWriteWithoutAllocation(t *testing.T) {
 	writes := 0
-	h := &hookFS{FS: nullFS{emptyMem(t)}}
+	h := faultfs.New(nullFS{emptyMem(t)})
 	o := small(h)
 	o.SegmentBytes = 1 << 30
 	o.FrameBytes = 1 << 20
@@ -432,7 +433,7 @@ func TestSmallAppendIsOneWriteWithoutAllocation(t *testing.T) {
 	must(t, err)
 	l, err := tail.Repair()
 	must(t, err)
-	h.set(func(op, name string) error {
+	hook(h, func(op, name string) error {
 		if op == "write" {
 			writes++
 		}
