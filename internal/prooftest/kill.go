@@ -33,7 +33,7 @@ type KillCounts struct {
 	Finished int64 // processes that came to their end
 	Batches  int64 // that were acknowledged
 	Ahead    int64 // batches that a kill left though they were not acknowledged
-	Torn     int64 // kills that left a torn end of the log
+	Torn     int64 // kills that were seen to have left a torn end of the log
 	Reads    int64 // tables that were read and compared
 }
 

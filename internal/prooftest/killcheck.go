@@ -111,12 +111,14 @@ func (l *killLife) check(r *killRun) error {
 	if err != nil {
 		return err
 	}
-	info, err := l.info()
-	if err != nil {
-		return err
-	}
-	if info.TornBytes > 0 && l.behind {
-		l.counts.Torn++
+	if l.behind && l.rng.IntN(2) == 0 {
+		info, err := l.info()
+		if err != nil {
+			return err
+		}
+		if info.TornBytes > 0 {
+			l.counts.Torn++
+		}
 	}
 	if out, err := l.read("store", "verify", l.store); err != nil || string(out) != "ok\n" {
 		return errors.Join(err, fmt.Errorf("verify: %s", out))
@@ -137,11 +139,15 @@ func (l *killLife) check(r *killRun) error {
 			return fmt.Errorf("table %s: %w", killTables[i], err)
 		}
 	}
-	if err := l.checkPast(); err != nil {
-		return err
+	if l.rng.IntN(2) == 0 {
+		if err := l.checkPast(); err != nil {
+			return err
+		}
 	}
-	if err := l.checkScratch(r); err != nil {
-		return err
+	if r.scratch != nil || l.rng.IntN(4) == 0 {
+		if err := l.checkScratch(r); err != nil {
+			return err
+		}
 	}
 	after, err := l.fingerprint()
 	if err == nil && before != after {
