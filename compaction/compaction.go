@@ -18,9 +18,11 @@ package compaction
 import (
 	"bytes"
 	"context"
+	"slices"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
@@ -30,6 +32,13 @@ import (
 // and the lists of changes as long as they are referenced.
 type Input interface {
 	Next() (*change.Rows, error)
+}
+
+// Bounded is an Input that knows its first key without being read. It is asked for rows when the others have come so far: of rowsets that
+// lie one behind the other one alone is in memory.
+type Bounded interface {
+	Input
+	First() []byte
 }
 
 // Job is one flush or merging compaction.
@@ -52,7 +61,11 @@ func Run(ctx context.Context, job Job) (Stats, error) {
 	m := &merger{job: job, folder: newFolder(job.Schema)}
 	m.clear()
 	for _, in := range job.Inputs {
-		if err := m.load(&source{in: in}); err != nil {
+		s := &source{in: in}
+		if b, ok := in.(Bounded); ok {
+			s.first = b.First()
+			m.insert(s)
+		} else if err := m.load(s); err != nil {
 			return m.stats, err
 		}
 	}
@@ -69,14 +82,20 @@ func Run(ctx context.Context, job Job) (Stats, error) {
 
 // source is an input and its place in its current rows.
 type source struct {
-	in   Input
-	rows *change.Rows
-	row  int // the next row
-	undo int // index in rows.Undo of the first one of row
-	redo int
+	in    Input
+	first []byte // the first key, as long as nothing has been read
+	rows  *change.Rows
+	row   int // the next row
+	undo  int // index in rows.Undo of the first one of row
+	redo  int
 }
 
-func (s *source) key() []byte { return s.rows.Keys[s.row] }
+func (s *source) key() []byte {
+	if s.rows == nil {
+		return s.first
+	}
+	return s.rows.Keys[s.row]
+}
 
 // merger joins sources by key. heads are those with rows left, by their next keys.
 type merger struct {
@@ -105,8 +124,27 @@ func (m *merger) load(s *source) error {
 	if m.job.Progress != nil {
 		m.job.Progress(m.stats.RowsRead)
 	}
+	if s.rows == nil && s.first != nil && !bytes.Equal(rows.Keys[0], s.first) {
+		return fault.Corruptf("the first key of a rowset is %x, its metadata say %x", rows.Keys[0], s.first)
+	}
 	*s = source{in: s.in, rows: rows}
 	m.insert(s)
+	return nil
+}
+
+// begin reads the first rows of the sources whose first key is the next of all.
+func (m *merger) begin() error {
+	for i := 0; i < len(m.heads) && bytes.Equal(m.heads[i].key(), m.heads[0].key()); {
+		s := m.heads[i]
+		if s.rows != nil {
+			i++
+			continue
+		}
+		m.heads = slices.Delete(m.heads, i, i+1)
+		if err := m.load(s); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -122,6 +160,9 @@ func (m *merger) insert(s *source) {
 
 // step takes a run of rows of one source, or one key that several sources hold.
 func (m *merger) step() error {
+	if err := m.begin(); err != nil || len(m.heads) == 0 {
+		return err
+	}
 	first := m.heads[0]
 	same := 1
 	for same < len(m.heads) && bytes.Equal(m.heads[same].key(), first.key()) {

@@ -26,6 +26,9 @@ func (d *DiskRowSet) Histories(snap mvcc.Timestamp) (*Histories, error) {
 	return &Histories{base: base, changes: d.Tracker().NewCollector(snap)}, nil
 }
 
+// First is the key of the first row.
+func (h *Histories) First() []byte { return h.base.d.Stored().MinKey }
+
 // Next gives up to one window of rows; nil at the end. Undo and Redo hold until the next call; the lists in them, keys and cells
 // as long as they are referenced.
 func (h *Histories) Next() (*change.Rows, error) {
