@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/oribi-db/oribi/bench/harness"
 )
@@ -16,7 +17,7 @@ import (
 // Main is the command, with its workloads. It does not return.
 func Main(all []harness.Workload) {
 	harness.Main(all)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := command(ctx, all, os.Args[1:])
 	stop()
 	if err != nil {

@@ -43,7 +43,7 @@ func parse(args []string) (s settings, err error) {
 	f.StringVar(&s.out, "out", "results", "directory for results.json, table.md and page.html")
 	f.StringVar(&s.dir, "dir", "", "directory for inputs and stores; empty = a temporary one")
 	f.StringVar(&s.tool, "oribi", "", "the built command oribi; empty = it is built")
-	f.StringVar(&s.profiles, "profile", "", "directory for profiles of the first round: processor, memory, locks, waiting")
+	f.StringVar(&s.profiles, "profile", "", "directory for profiles of the first round: processor, memory, locks, waiting; profiles.md tells where we lose")
 	f.BoolVar(&s.strict, "strict", false, "exit with 1 when a floor is not met")
 	f.BoolVar(&s.quiet, "quiet", false, "say nothing of progress")
 	for {
@@ -94,6 +94,9 @@ func run(ctx context.Context, all []harness.Workload, args []string) error {
 	bar.end()
 	if len(report.Workloads) > 0 {
 		err = errors.Join(err, s.print(os.Stdout, report))
+	}
+	if c.Profiles != "" {
+		err = errors.Join(err, writeFile(filepath.Join(s.out, "profiles.md"), func(w io.Writer) error { return writeProfiles(ctx, w, c.Profiles, report) }))
 	}
 	if err == nil && s.strict && !report.Met() {
 		err = errors.New("a floor is not met")
@@ -182,6 +185,9 @@ func (s *settings) nested(ctx context.Context, workloads []harness.Workload, c *
 			continue
 		}
 		c.Programs[module] = name
+	}
+	if c.Env.Scale.Nested && len(s.peers) == 0 {
+		c.Missing = append(c.Missing, harness.Missing{Peer: "kudu", Why: "a server of Apache Kudu is not driven by this command"})
 	}
 	for _, m := range c.Missing {
 		fmt.Fprintf(os.Stderr, "bench: not run: %s: %s\n", m.Peer, m.Why)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"path/filepath"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -27,7 +28,8 @@ func newDriver(name string, threads int, load loader) peer.Driver {
 		if err != nil {
 			return nil, err
 		}
-		s, err := peer.OpenSQL(db, "", fmt.Sprintf("SET threads = %d", threads), fmt.Sprintf("SET memory_limit = '%dMiB'", memoryLimit>>20))
+		s, err := peer.OpenSQL(db, "", fmt.Sprintf("SET threads = %d", threads), fmt.Sprintf("SET memory_limit = '%dMiB'", memoryLimit>>20),
+			"CREATE TEMP TABLE staged_keys (k BIGINT, n INTEGER)", strings.Replace(peer.SQLTable(""), "TABLE IF NOT EXISTS lineitem", "TEMP TABLE staged", 1))
 		if err != nil {
 			return nil, err
 		}
@@ -35,6 +37,8 @@ func newDriver(name string, threads int, load loader) peer.Driver {
 		s.LoadWith = func(rows iter.Seq2[*inputs.Item, error]) error {
 			return s.Conn.Raw(func(c any) error { return load(c.(*duckdb.Conn), rows) })
 		}
+		s.UpsertWith = func(items []inputs.Item) error { return upsert(s, items) }
+		s.UpdateWith = func(keys []inputs.Key, tax int64) error { return update(s, keys, tax) }
 		return s, nil
 	}}
 }
@@ -42,9 +46,53 @@ func newDriver(name string, threads int, load loader) peer.Driver {
 // memoryLimit is four times the cache of the others: DuckDB's is for everything, the index of the primary key too, which it cannot spill.
 const memoryLimit = 4 * peer.CacheBytes
 
+// upsert appends rows to a temporary table and brings them over from there in one statement.
+func upsert(s *peer.SQL, items []inputs.Item) error {
+	err := s.Conn.Raw(func(c any) error {
+		return appendTo(c.(*duckdb.Conn), "temp", "staged", func(yield func(*inputs.Item, error) bool) {
+			for i := range items {
+				if !yield(&items[i], nil) {
+					return
+				}
+			}
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return s.Do("INSERT OR REPLACE INTO lineitem SELECT * FROM staged", "DELETE FROM staged")
+}
+
+// update does the same with keys.
+func update(s *peer.SQL, keys []inputs.Key, tax int64) error {
+	err := s.Conn.Raw(func(c any) error {
+		a, err := duckdb.NewAppender(c.(*duckdb.Conn), "temp", "main", "staged_keys")
+		if err != nil {
+			return err
+		}
+		for _, k := range keys {
+			if err = a.AppendRow(k.OrderKey, k.LineNumber); err != nil {
+				break
+			}
+		}
+		if closed := a.Close(); err == nil {
+			err = closed
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.Do(fmt.Sprintf("UPDATE lineitem SET l_tax = %d FROM staged_keys WHERE l_orderkey = k AND l_linenumber = n", tax), "DELETE FROM staged_keys")
+}
+
 // appendRows is DuckDB's appender.
 func appendRows(conn *duckdb.Conn, rows iter.Seq2[*inputs.Item, error]) error {
-	a, err := duckdb.NewAppenderFromConn(conn, "", "lineitem")
+	return appendTo(conn, "", "lineitem", rows)
+}
+
+func appendTo(conn *duckdb.Conn, catalog, table string, rows iter.Seq2[*inputs.Item, error]) error {
+	a, err := duckdb.NewAppender(conn, catalog, "main", table)
 	if err != nil {
 		return err
 	}
@@ -71,8 +119,9 @@ func insertArrow(conn *duckdb.Conn, rows iter.Seq2[*inputs.Item, error]) error {
 	if err != nil {
 		return err
 	}
-	stream := newStream(rows)
-	release, err := a.RegisterView(stream, "incoming")
+	s := newStream(rows)
+	defer s.end()
+	release, err := a.RegisterView(s, "incoming")
 	if err != nil {
 		return err
 	}
@@ -80,7 +129,7 @@ func insertArrow(conn *duckdb.Conn, rows iter.Seq2[*inputs.Item, error]) error {
 	if _, err = conn.ExecContext(context.Background(), "INSERT INTO lineitem SELECT * FROM incoming", nil); err != nil {
 		return err
 	}
-	return stream.Err()
+	return s.err
 }
 
 var fields = func() *arrow.Schema {
@@ -95,54 +144,70 @@ var fields = func() *arrow.Schema {
 	return arrow.NewSchema(out, nil)
 }()
 
-// stream is rows as record batches of streamRows.
+// stream is rows as record batches of streamRows, made by a goroutine of its own: DuckDB asks for them from any thread.
 type stream struct {
-	array.RecordReader
-	next   func() (*inputs.Item, error, bool)
-	stop   func()
-	b      *array.RecordBuilder
-	record arrow.Record
-	err    error
+	records chan arrow.Record
+	stop    chan struct{}
+	b       *array.RecordBuilder
+	record  arrow.Record
+	err     error // valid when records is closed
 }
 
 const streamRows = 4096
 
 func newStream(rows iter.Seq2[*inputs.Item, error]) *stream {
-	s := &stream{b: array.NewRecordBuilder(memory.DefaultAllocator, fields)}
-	s.next, s.stop = iter.Pull2(rows)
+	s := &stream{b: array.NewRecordBuilder(memory.DefaultAllocator, fields), records: make(chan arrow.Record), stop: make(chan struct{})}
+	go func() {
+		defer close(s.records)
+		n := 0
+		for it, err := range rows {
+			if err != nil {
+				s.err = err
+				return
+			}
+			s.add(it)
+			if n++; n%streamRows == 0 && !s.send() {
+				return
+			}
+		}
+		if n%streamRows != 0 {
+			s.send()
+		}
+	}()
 	return s
 }
 
-func (s *stream) Retain()               {}
-func (s *stream) Release()              {}
-func (s *stream) Schema() *arrow.Schema { return fields }
-func (s *stream) Err() error            { return s.err }
-func (s *stream) Record() arrow.Record  { return s.record }
-
-// Next makes the next record batch.
-func (s *stream) Next() bool {
-	if s.record != nil {
-		s.record.Release()
-		s.record = nil
-	}
-	n := 0
-	for ; n < streamRows; n++ {
-		it, err, ok := s.next()
-		if !ok {
-			break
-		}
-		if err != nil {
-			s.err = err
-			return false
-		}
-		s.add(it)
-	}
-	if n == 0 {
-		s.stop()
+// send hands a record batch on, unless nobody wants it any more.
+func (s *stream) send() bool {
+	select {
+	case s.records <- s.b.NewRecord():
+		return true
+	case <-s.stop:
 		return false
 	}
-	s.record = s.b.NewRecord()
-	return true
+}
+
+// end waits until the goroutine has ended.
+func (s *stream) end() {
+	close(s.stop)
+	for range s.records {
+	}
+}
+
+func (s *stream) Retain()                        {}
+func (s *stream) Release()                       {}
+func (s *stream) Schema() *arrow.Schema          { return fields }
+func (s *stream) Err() error                     { return nil }
+func (s *stream) Record() arrow.Record           { return s.record }
+func (s *stream) RecordBatch() arrow.RecordBatch { return s.record }
+
+// Next takes the next record batch.
+func (s *stream) Next() (ok bool) {
+	if s.record != nil {
+		s.record.Release()
+	}
+	s.record, ok = <-s.records
+	return ok
 }
 
 func (s *stream) add(it *inputs.Item) {

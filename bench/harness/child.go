@@ -77,7 +77,9 @@ func runStep(all []Workload, text string) (Measurement, error) {
 func (p *Peer) do(step string, env *Env) (m Measurement, err error) {
 	switch step {
 	case stepPrepare:
-		err = p.Prepare(env)
+		if p.Prepare != nil {
+			err = p.Prepare(env)
+		}
 	case stepMeasure:
 		m, err = p.Measure(env)
 	case stepMemory:

@@ -406,3 +406,17 @@ func TestClockTellsTimeAndPeak(t *testing.T) {
 		t.Errorf("the peak is %d bytes, 64 MiB were written", env.used.peak)
 	}
 }
+
+func TestLostAreWorkloadsBehindAnotherPeerOrAGoal(t *testing.T) {
+	ahead, behind, missed := timed(false, []float64{1, 2}, []float64{4, 5}), timed(true, []float64{1, 2}, []float64{4, 5}), timed(false, []float64{1, 2}, nil)
+	missed.Workloads[0].Floors = []FloorResult{{Floor: "oribi: ≤ 0.5 s"}}
+	for i, c := range []struct {
+		r    *Report
+		want string
+	}{{ahead, ""}, {behind, "oribi is 0.33 (0.25–0.40) × as good as other"}, {missed, "oribi: ≤ 0.5 s is not met"}} {
+		lost := c.r.Lost()
+		if len(lost) > 1 || len(lost) == 0 && c.want != "" || len(lost) == 1 && lost[0].Why != c.want {
+			t.Errorf("case %d: got %+v, want %q", i, lost, c.want)
+		}
+	}
+}

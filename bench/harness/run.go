@@ -178,8 +178,8 @@ func (m *measuring) make(peer int, s spec) error {
 	if err := os.MkdirAll(s.Env.Dir, 0o755); err != nil {
 		return err
 	}
-	if m.w.Peers[peer].Prepare == nil {
-		return nil
+	if p := &m.w.Peers[peer]; p.Prepare == nil && p.Module == "" {
+		return nil // what a nested module's peer does, its program knows
 	}
 	m.say(0, s.Peer+": prepare")
 	_, err := start(m.ctx, s, stepPrepare)

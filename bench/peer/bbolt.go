@@ -19,7 +19,7 @@ type boltKV struct {
 }
 
 func openBbolt(dir string, sync bool) (kv, error) {
-	db, err := bolt.Open(filepath.Join(dir, "bbolt.db"), 0o600, &bolt.Options{NoSync: !sync, FreelistType: bolt.FreelistMapType, NoFreelistSync: !sync})
+	db, err := bolt.Open(filepath.Join(dir, "bbolt.db"), 0o600, &bolt.Options{NoSync: !sync})
 	if err != nil {
 		return nil, err
 	}

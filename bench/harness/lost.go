@@ -1,0 +1,40 @@
+package harness
+
+import "fmt"
+
+// Loss is a workload in which we are behind.
+type Loss struct {
+	Workload string
+	Peer     string // our best
+	Why      string
+}
+
+// Lost lists the workloads in which our best peer is behind the best other one, or a floor is not met.
+func (r *Report) Lost() (lost []Loss) {
+	for i := range r.Workloads {
+		w := &r.Workloads[i]
+		ours, other := w.best(true), w.best(false)
+		if ours == nil {
+			continue
+		}
+		why := ""
+		if other != nil {
+			if s := w.speed(ours, other); s.Median < 1 {
+				why = fmt.Sprintf("%s is %v × as good as %s", ours.Peer, s, other.Peer)
+			}
+		}
+		for _, f := range w.Floors {
+			if f.Met {
+				continue
+			}
+			if why != "" {
+				why += "; "
+			}
+			why += f.Floor + " is not met"
+		}
+		if why != "" {
+			lost = append(lost, Loss{w.Workload, ours.Peer, why})
+		}
+	}
+	return lost
+}

@@ -1,0 +1,140 @@
+package inputs
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// readRows reads all rows of a file.
+func readRows(t *testing.T, name string) (out []Item) {
+	t.Helper()
+	for it, err := range Rows(name) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, *it)
+	}
+	return out
+}
+
+func writeRows(t *testing.T, lines, n int) (dir string, items []Item) {
+	t.Helper()
+	dir = t.TempDir()
+	text := filepath.Join(dir, "text")
+	if err := WriteLineitem(text, "", lines); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteRows(filepath.Join(dir, "rows"), text, n); err != nil {
+		t.Fatal(err)
+	}
+	for it, err := range Items(text) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		items = append(items, *it)
+	}
+	return dir, items
+}
+
+func compareKeys(a, b Item) int {
+	return cmp.Or(cmp.Compare(a.OrderKey, b.OrderKey), cmp.Compare(a.LineNumber, b.LineNumber))
+}
+
+func TestRowsAreThoseOfTheTextOverAndOverWithRisingKeys(t *testing.T) {
+	dir, items := writeRows(t, 100, 250)
+	got := readRows(t, filepath.Join(dir, "rows"))
+	if len(got) != 250 {
+		t.Fatalf("%d rows, want 250", len(got))
+	}
+	for i, it := range got {
+		if i > 0 && compareKeys(got[i-1], it) >= 0 {
+			t.Fatalf("row %d has key %v after %v", i, it.Key(), got[i-1].Key())
+		}
+		want := items[i%100]
+		want.OrderKey = it.OrderKey
+		if it != want || i < 100 && it.OrderKey != items[i].OrderKey {
+			t.Fatalf("row %d is %+v, want %+v", i, it, want)
+		}
+	}
+}
+
+func TestShuffledRowsAreTheSameInAnotherOrder(t *testing.T) {
+	dir, _ := writeRows(t, 1000, 1000)
+	if err := Shuffle(filepath.Join(dir, "shuffled"), filepath.Join(dir, "rows")); err != nil {
+		t.Fatal(err)
+	}
+	want, got := readRows(t, filepath.Join(dir, "rows")), readRows(t, filepath.Join(dir, "shuffled"))
+	if slices.Equal(got, want) {
+		t.Error("the order is the same")
+	}
+	slices.SortFunc(got, compareKeys)
+	if !slices.Equal(got, want) {
+		t.Error("the rows are others")
+	}
+}
+
+func TestRowsThatAreCutShortAreTold(t *testing.T) {
+	dir, _ := writeRows(t, 2, 2)
+	name := filepath.Join(dir, "rows")
+	whole, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := len(whole) / 2
+	for end := cut + 1; end < len(whole); end++ {
+		if err := os.WriteFile(name, whole[:end], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var last error
+		n := 0
+		for _, last = range Rows(name) {
+			n++
+		}
+		if last == nil && end != len(whole) && n != 1 {
+			t.Fatalf("%d of %d bytes give %d rows without an error", end, len(whole), n)
+		}
+	}
+	for i := range whole {
+		bad := slices.Clone(whole)
+		bad[i] ^= 0xff
+		if err := os.WriteFile(name, bad, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range Rows(name) { // an error or another row, never a panic
+			if err != nil && !strings.Contains(err.Error(), "row") && !strings.Contains(err.Error(), "EOF") {
+				t.Fatalf("byte %d: %v", i, err)
+			}
+		}
+	}
+}
+
+func TestRowsOfThreeFormsAreTheSame(t *testing.T) {
+	_, items := writeRows(t, 50, 50)
+	s, err := LineitemSchema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	columns := NewVectors(s)
+	FillVectors(columns, items)
+	for i, want := range items {
+		cells := make([][]byte, len(columns))
+		for c := range columns {
+			cells[c] = columns[c].Cell(i)
+		}
+		var got Item
+		if FromCells(cells, &got); got != want {
+			t.Fatalf("cells of row %d give %+v, want %+v", i, got, want)
+		}
+		if FromRow(want.Row(), &got); got != want {
+			t.Fatalf("the row %d gives %+v, want %+v", i, got, want)
+		}
+		var d Decoder
+		if err := d.Item(want.AppendKey(nil), want.AppendValue(nil), &got); err != nil || got != want {
+			t.Fatalf("key and value of row %d give %+v, %v", i, got, err)
+		}
+	}
+}

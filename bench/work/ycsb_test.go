@@ -1,0 +1,59 @@
+package work
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/oribi-db/oribi/bench/peer"
+)
+
+func TestZipfDrawsTheFirstAsOftenAsItsLawSays(t *testing.T) {
+	const n, draws = 1000, 200_000
+	z, r := newZipf(n), rand.New(rand.NewPCG(1, 2))
+	var seen [n]int
+	for range draws {
+		seen[z.draw(r)]++
+	}
+	want := draws / z.zeta // of the first
+	if got := float64(seen[0]); got < want*0.97 || got > want*1.03 {
+		t.Errorf("the first came %v times, want about %.0f", got, want)
+	}
+	if seen[0] < seen[1] || seen[1] < seen[10] || seen[10] < seen[500] {
+		t.Errorf("the often ones are not the first: %d, %d, %d, %d", seen[0], seen[1], seen[10], seen[500])
+	}
+}
+
+func TestRoundsOfYCSBAskForRecordsThatAreThere(t *testing.T) {
+	for _, mix := range ycsbMixes {
+		for choice := range ycsbChoices {
+			next, kinds := uint64(100), map[uint8]int{}
+			for i, o := range ycsbOps(&mix, choice, 5000, 100, 3) {
+				kinds[o.kind]++
+				switch {
+				case o.kind == ycsbInsert && o.record != next:
+					t.Fatalf("%s %s: operation %d inserts record %d, want %d", mix.letter, choice, i, o.record, next)
+				case o.kind == ycsbInsert:
+					next++
+				case o.record >= next:
+					t.Fatalf("%s %s: operation %d is on record %d of %d", mix.letter, choice, i, o.record, next)
+				}
+				if int(o.field) >= peer.Fields || o.rows < 1 || o.rows > 100 {
+					t.Fatalf("%s %s: field %d, %d rows", mix.letter, choice, o.field, o.rows)
+				}
+			}
+			if got, want := kinds[mix.kind], 5000*mix.other/100; mix.other > 0 && (got < want*9/10 || got > want*11/10) {
+				t.Errorf("%s %s: %d operations are not reads, want about %d", mix.letter, choice, got, want)
+			}
+		}
+	}
+}
+
+func TestRecordsHaveKeysOfTheirOwn(t *testing.T) {
+	seen := map[string]bool{}
+	for i := range uint64(100_000) {
+		seen[string(ycsbKey(nil, i))] = true
+	}
+	if len(seen) != 100_000 {
+		t.Errorf("%d keys of 100,000 records", len(seen))
+	}
+}
