@@ -23,7 +23,7 @@ type draft struct {
 
 // Alter changes the table's schema and settings: all changes, in their order, or none, durably. The schema version grows by one.
 //
-// Writers of the table wait while what memory holds goes to disk, as for a Flush; no row is rewritten. Reads that run go on with the
+// What memory holds goes to disk first, and writers of the table wait while the last of it does, 1 MiB or so; no row is rewritten. Reads that run go on with the
 // columns that they began with; later ones, also of times before the change, find columns by today's names. A write batch that holds rows
 // of the table is committed by the columns as they are then: cells follow their column to its new name, those of a dropped column
 // vanish, an added column is one that the rows do not set.

@@ -62,6 +62,7 @@ type world struct {
 	confirmed bool   // the last commit of metadata was
 	marked    int    // marks that were not published
 	noBlocks  bool   // none can be written
+	memory    int64  // bytes that MemRowSets say they take
 }
 
 const worldDir = "/store"
@@ -106,7 +107,7 @@ func (w *world) open() {
 		})
 	}
 	if err == nil {
-		w.tab, err = Open(Options{Store: w, TargetBytes: 4 << 10, Progress: func(string, int64, int64) { once(&w.onRead) },
+		w.tab, err = Open(Options{Store: w, TargetBytes: 4 << 10, GrowMem: func(n int64) { w.memory += n }, Progress: func(string, int64, int64) { once(&w.onRead) },
 			RowSets: rowset.Options{Blocks: blocks{w.m}, Cache: cache.New(1 << 20), Grow: func(int64) { once(&w.onGrow) }}}, row, sets)
 	}
 	if err != nil {
