@@ -53,6 +53,10 @@ func TestDroppedBlocksAreGivenBackOnReturn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx := context.Background()
 			dir := filepath.Join(t.TempDir(), "store")
+			holes := fsys == vfs.OS
+			if holes && !punches(t, dir) {
+				t.Skip("no hole punching here")
+			}
 			store, err := oribi.Open(dir, &oribi.Options{FS: fsys, Manual: true})
 			if err != nil {
 				t.Fatal(err)
@@ -80,14 +84,14 @@ func TestDroppedBlocksAreGivenBackOnReturn(t *testing.T) {
 			if err := kept.Compact(ctx); err != nil {
 				t.Fatal(err)
 			}
-			if u := checkUsage(t, "compacted", dir, store); name == "holes=yes" && u.Dead != 0 {
+			if u := checkUsage(t, "compacted", dir, store); holes && u.Dead != 0 {
 				t.Errorf("after Compact: %d dead bytes", u.Dead)
 			}
 			if err := store.DropTable("going"); err != nil {
 				t.Fatal(err)
 			}
 			u := checkUsage(t, "dropped", dir, store)
-			if name == "holes=yes" && u.Dead != 0 {
+			if holes && u.Dead != 0 {
 				t.Errorf("after DropTable: %d dead bytes", u.Dead)
 			}
 			t.Logf("%d live bytes, %d dead ones", u.Live, u.Dead)

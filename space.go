@@ -99,10 +99,13 @@ func (s *Store) reclaim(ctx context.Context) {
 // rewriteSparse empties containers in which little is left, so that their space goes back to the disk where holes cannot be punched,
 // and their files go everywhere.
 func (s *Store) rewriteSparse(ctx context.Context) {
-	for n := 1; n > 0 && ctx.Err() == nil; {
-		var err error
-		if n, err = s.blocks.Rewrite(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, fault.ErrClosed) {
+	for ctx.Err() == nil {
+		n, err := s.blocks.Rewrite(ctx)
+		if err != nil && ctx.Err() == nil && !errors.Is(err, fault.ErrClosed) {
 			s.opts.Logger.Error("rewriting a sparse container failed", slog.Any("err", err))
+		}
+		if n == 0 && !errors.Is(err, fault.ErrCorrupt) { // a damaged one is left alone from then on: others follow
+			return
 		}
 	}
 }

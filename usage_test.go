@@ -211,6 +211,20 @@ func reserve(t *testing.T, dir string, n int64) {
 	}
 }
 
+// punches tells whether the file system of dir can give back space inside a file.
+func punches(t *testing.T, dir string) bool {
+	t.Helper()
+	f, err := vfs.OS.Create(filepath.Join(filepath.Dir(dir), "punched"))
+	if err == nil {
+		_, err = f.WriteAt(make([]byte, 8192), 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	return f.PunchHole(0, 4096) == nil
+}
+
 // Every byte is explained beside all that may lie in a directory: holes, space reserved ahead, torn ends of the log, containers without a
 // row, an unfinished format's files, strangers of all kinds.
 func TestDiskUsageKnowsEveryKindOfFile(t *testing.T) {
@@ -233,7 +247,7 @@ func TestDiskUsageKnowsEveryKindOfFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	holes := checkUsage(t, "holes", dir, store)
-	if holes.Total > whole.Total-whole.Live/3 {
+	if punches(t, dir) && holes.Total > whole.Total-whole.Live/3 {
 		t.Errorf("%d bytes of the disk before the drop, of which %d live; %d after it", whole.Total, whole.Live, holes.Total)
 	}
 	if holes.Reserved == 0 {

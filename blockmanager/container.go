@@ -32,6 +32,7 @@ type container struct {
 	died     uint64 // epoch of the commit that made it dead, or of the open
 	held     bool   // by a Creation
 	unlinked bool   // the file is gone: the next commit removes the row
+	damaged  bool   // a block in it could not be copied: it is not rewritten
 
 	refs atomic.Int64 // open sources
 	file *sharedFile  // for reading; nil for a dead one from before the open

@@ -25,7 +25,7 @@ const (
 //
 // The copies are synced before one commit names them in the place of the old ones, so a crash leaves one or the other. Whoever has
 // an old block open reads it there; the file goes once nobody does. A block whose bytes are not what they were written as ends it
-// with ErrCorrupt and nothing moved. Other errors as of Commit, and ctx's.
+// with ErrCorrupt and nothing moved; further calls leave its container alone. Other errors as of Commit, and ctx's.
 func (m *Manager) Rewrite(ctx context.Context) (emptied int, err error) {
 	c, blocks := m.takeSparse()
 	if c == nil {
@@ -41,6 +41,9 @@ func (m *Manager) Rewrite(ctx context.Context) (emptied int, err error) {
 		err = m.commitRewrite(creation, c)
 	}
 	if err != nil {
+		m.mu.Lock()
+		c.damaged = errors.Is(err, fault.ErrCorrupt)
+		m.mu.Unlock()
 		m.unhold([]*container{c})
 		return 0, fmt.Errorf("blockmanager: rewrite container %s: %w", c.id, err)
 	}
@@ -85,7 +88,7 @@ func (m *Manager) takeSparse() (c *container, blocks []*liveBlock) {
 func (m *Manager) sparse(c *container, live int64) bool {
 	used := c.row.next - alignUp(headerLen, m.state.format.blockSize)
 	switch {
-	case c.row.state == containerDead || c.held:
+	case c.row.state == containerDead || c.held || c.damaged:
 		return false
 	case live == 0 && used > 0 && !m.canPunch:
 		return true // nothing to copy

@@ -131,7 +131,7 @@ func TestBlockDroppedWhileItsContainerIsRewritten(t *testing.T) {
 	}
 }
 
-// Damage is not copied as if it were good.
+// Damage is not copied as if it were good, and does not keep other containers from being rewritten.
 func TestRewriteRefusesADamagedBlock(t *testing.T) {
 	m, mem, _ := sparseManager(t, func(mem *vfs.Mem) vfs.FS { return unpunchable{mem} })
 	b := m.state.blocks[ids(m)[0]]
@@ -141,6 +141,13 @@ func TestRewriteRefusesADamagedBlock(t *testing.T) {
 	}
 	if m.state.blocks[b.id] != b || m.Poisoned() != nil {
 		t.Errorf("the block was moved, or the manager is poisoned: %v", m.Poisoned())
+	}
+	first, second := add(t, m, make([]byte, 33_000)), add(t, m, make([]byte, 33_000))
+	add(t, m, make([]byte, 9_000), first, second)
+	for want := range []int{1, 0} {
+		if n, err := m.Rewrite(context.Background()); err != nil || n != 1-want {
+			t.Errorf("Rewrite of another container: %d, %v; want %d", n, err, 1-want)
+		}
 	}
 	m.Close()
 }
