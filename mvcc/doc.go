@@ -7,6 +7,7 @@
 //	op := publisher.Start(lsn, ts)   // still in it
 //	…                                // apply, and make durable if asked
 //	op.Ready()                       // visible once every batch before it is ready too
+//	op.Applied()                     // or: ready when publisher.Durable, which the log calls, has come to its LSN
 //
 //	snap := publisher.Visible() + 1  // a reader: sees exactly the changes at t < snap
 //

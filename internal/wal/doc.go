@@ -6,7 +6,7 @@
 //
 //	tail, err := wal.Replay(o, logStart, func(lsn wal.LSN, payload []byte) error { … })
 //	log, err := tail.Repair()
-//	lsn, err := log.Append(payload) // survives a kill of the process
+//	lsn, err := log.Append(payload) // survives a kill of the process; AppendLater not before the next Sync or Append
 //	err = log.Sync(lsn)             // survives a power cut
 //	err = log.Release(before)       // forgets
 //
@@ -48,7 +48,8 @@
 //
 // # Concurrency
 //
-// Calls of Append must follow one another; the caller has a critical section around them anyway, since
+// Calls of Append and AppendLater must follow one another; the caller has a critical section around them anyway, since
 // it gives out timestamps there. Sync, Durable, Next, Bytes, Release and Poisoned may be called by any goroutine
-// at any time. Sync is a group commit: one caller syncs for all that wait, and none of them holds up Append.
+// at any time. Sync is a group commit: one caller writes what AppendLater held back and syncs
+// for all that wait, and none of them holds up Append.
 package wal

@@ -12,6 +12,8 @@ import "sync"
 // who append wait behind it. Only frames that go over zeros written ahead are held back: they need no space on the disk that is not
 // there. All frames before one that is written, or about to be synced, are written before it.
 type later struct {
+	held bool // a frame was held back since the last that was not; for Append alone
+
 	writing sync.Mutex // held over the write
 
 	mu    sync.Mutex // after writing
@@ -30,35 +32,34 @@ func (l *Log) put(b []byte, off int64) error {
 			a.off = off
 		}
 		a.buf = append(a.buf, b...)
+		a.held = true
 		return nil
 	}
-	a.writing.Lock()
-	defer a.writing.Unlock()
-	if _, err := l.writeLater(); err != nil {
-		return l.poison("append", err) // earlier records are lost with it
+	if a.held {
+		if _, err := l.flush(); err != nil {
+			return err
+		}
+		a.held = false
 	}
 	_, err := l.f.WriteAt(b, off)
 	return err
 }
 
-// flush writes what was held back. It gives the last record that was appended before.
+// flush writes what was held back, and waits for who does so already; Append goes on meanwhile. It gives the last record that was appended
+// before. If it cannot, records that were answered for are lost: the log is poisoned.
 func (l *Log) flush() (LSN, error) {
-	l.later.writing.Lock()
-	defer l.later.writing.Unlock()
-	return l.writeLater()
-}
-
-// writeLater is flush; the caller holds writing. Append goes on meanwhile.
-func (l *Log) writeLater() (LSN, error) {
 	a := &l.later
+	a.writing.Lock()
+	defer a.writing.Unlock()
 	a.mu.Lock()
 	last := l.Next() - 1 // a frame is put before that is raised
 	buf, off := a.buf, a.off
 	a.buf, a.spare = a.spare[:0], buf
 	a.mu.Unlock()
-	if len(buf) == 0 {
-		return last, nil
+	if len(buf) > 0 {
+		if _, err := l.f.WriteAt(buf, off); err != nil {
+			return 0, l.poison("append", err)
+		}
 	}
-	_, err := l.f.WriteAt(buf, off)
-	return last, err
+	return last, l.Poisoned()
 }

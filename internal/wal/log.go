@@ -114,7 +114,9 @@ func (l *Log) AppendParts(parts ...[]byte) (LSN, error) {
 	pos.next++
 	l.bytes.Add(pos.off - l.at.off)
 	l.at = pos
-	l.spare.Store(max(0, l.ahead.end-pos.off))
+	if l.ahead.end > 0 {
+		l.spare.Store(max(0, l.ahead.end-pos.off))
+	}
 	if cap(l.buf) > maxKeptBuf {
 		l.buf = nil
 	}

@@ -101,7 +101,7 @@ func (l *Log) roll() error {
 func (l *Log) seal() error {
 	last := l.at.next - 1
 	if _, err := l.flush(); err != nil {
-		return l.poison("append", err)
+		return err
 	}
 	if l.Durable() < last {
 		if err := l.f.Sync(); err != nil {

@@ -47,7 +47,7 @@ func (l *Log) lead() error {
 	l.gather()
 	upTo, err := l.flush()
 	if err != nil {
-		return l.poison("append", err)
+		return err
 	}
 	began := time.Now()
 	err = l.f.Sync()
