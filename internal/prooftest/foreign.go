@@ -74,21 +74,21 @@ func NewForeign(seed uint64) (*Foreign, error) {
 	r.Do(Step{Kind: Reopen}) // an anchor, a log and a metadata store that were closed once
 	x.steps(r, g, 20)
 	r.Do(Step{Kind: Reopen})
-	x.old, x.oldModel = r.mem.Clone(), r.Model.clone()
+	x.old, x.oldModel = r.written(), r.Model.clone()
 	x.steps(r, g, 20)
 	r.Do(Step{Kind: Reopen})
-	x.late = r.mem.Clone()
+	x.late = r.written()
 	x.batches(r, g)
-	x.images[true], x.model = r.mem.Clone(), r.Model.clone()
+	x.images[true], x.model = r.written(), r.Model.clone()
 	r.Close()
-	x.images[false] = r.mem
+	x.images[false] = r.written()
 	if r.Err != nil {
 		return nil, r.Err
 	}
 	o.Seed++
 	r, _ = x.history(o)
 	r.Close()
-	x.other = r.mem
+	x.other = r.written()
 	return x, r.Err
 }
 
