@@ -84,6 +84,10 @@ func (x *faultRun) step(st Step) bool {
 	case !x.met():
 	case st.Kind == Verify && !x.kind.reads && strings.Contains(err.Error(), "ANCHOR"):
 		return true // a slot of which half was written is found until it is written again
+	case st.Kind == Verify && x.kind.reads:
+		if err = r.try(&st); err == nil { // it has reported what it could not read
+			return true
+		}
 	case reads(&st):
 		// A read behind all that is visible waits for the batch that will never be.
 		if st.Read.AsOf && st.Read.At > r.Model.newest() && errors.Is(err, oribi.ErrPoisoned) {
@@ -132,8 +136,7 @@ func (x *faultRun) explained(err error) error {
 	switch {
 	case !x.met():
 		return err
-	case errors.Is(err, oribi.ErrPoisoned), x.kind.full() && errors.Is(err, oribi.ErrNoSpace), !x.kind.full() && errors.Is(err, x.cause()),
-		x.kind.reads && strings.Contains(err.Error(), x.cause().Error()): // a finding of Verify is a text
+	case errors.Is(err, oribi.ErrPoisoned), x.kind.full() && errors.Is(err, oribi.ErrNoSpace), !x.kind.full() && errors.Is(err, x.cause()):
 		x.told = true
 		return nil
 	}
@@ -199,35 +202,20 @@ func (x *faultRun) close() {
 	}
 }
 
-// recover opens what a kill and what a power cut leaves of the store; and, where a sync lost something, what a power cut leaves once the
-// store was recovered from the kill: by then it has to be there.
+// recover opens what a kill and what a power cut leaves of the store; and, where a sync lost something, what a power cut leaves once a
+// writer has opened it after the kill: by then all that it found has to be there.
 func (x *faultRun) recover() error {
-	loss := faultfs.Kept
-	if x.kind != nil {
-		loss = x.kind.rule.Loss
+	if err := x.cutAfterKill(); err != nil {
+		return fmt.Errorf("%s, opened, then a power cut: %w", Kill, err)
 	}
 	for _, kind := range []Kind{Kill, Cut} {
-		m := x.r.Model.clone()
-		image, least := x.r.mem.Clone(), len(m.Commits)
-		if kind == Cut {
-			image = x.r.mem.Crash()
-		}
-		if kind == Cut || loss == faultfs.Gone { // batches that the disk has lost before the kill
-			least = m.Durable
-		}
-		p := &picture{model: m, image: image, least: least, inFlight: x.r.inFlight.rebase(m), unsure: x.r.unsure, altering: x.r.altering,
-			alteredFrom: x.r.alteredFrom, settings: x.r.Script.Settings, wall: x.r.wall}
+		p := x.picture(kind)
 		if err := p.format(); err != nil {
 			return fmt.Errorf("%s: %w", kind, err)
 		}
 		r, err := p.recover()
 		if err != nil {
 			return fmt.Errorf("%s: %w", kind, err)
-		}
-		if kind == Kill && loss != faultfs.Kept {
-			if err := afterCut(r); err != nil {
-				return fmt.Errorf("%s, then a power cut: %w", kind, err)
-			}
 		}
 		if r.Do(Step{Kind: Verify}); r.Err != nil {
 			return fmt.Errorf("%s: %w", kind, r.Err)
@@ -237,14 +225,53 @@ func (x *faultRun) recover() error {
 	return nil
 }
 
-// afterCut opens what a power cut leaves of an open store.
-func afterCut(r *Runner) error {
-	m := r.Model.clone()
-	p := &picture{model: m, image: r.crashes.Point().Cut(), least: len(m.Commits), settings: r.Script.Settings, wall: r.wall}
-	again, err := p.recover()
+// loss is what a sync loses.
+func (x *faultRun) loss() faultfs.Loss {
+	if x.kind == nil {
+		return faultfs.Kept
+	}
+	return x.kind.rule.Loss
+}
+
+// picture is what a kill or a power cut leaves of the store.
+func (x *faultRun) picture(kind Kind) *picture {
+	m := x.r.Model.clone()
+	image, least := x.r.mem.Clone(), len(m.Commits)
+	if kind == Cut {
+		image = x.r.mem.Crash()
+	}
+	if kind == Cut || x.loss() == faultfs.Gone { // batches that the disk has lost before the kill
+		least = m.Durable
+	}
+	return &picture{model: m, image: image, least: least, inFlight: x.r.inFlight.rebase(m), unsure: x.r.unsure, altering: x.r.altering,
+		alteredFrom: x.r.alteredFrom, settings: x.r.Script.Settings, wall: x.r.wall}
+}
+
+// cutAfterKill cuts the power right behind the opening of what a kill left. Closing it would write the ends of files again.
+func (x *faultRun) cutAfterKill() error {
+	if x.loss() == faultfs.Kept {
+		return nil
+	}
+	p := x.picture(Kill)
+	opts := p.runner().options(p.image)
+	opts.ErrorIfMissing = true
+	var cut *vfs.Mem
+	n, _, err := p.look(opts, p.model.moments(p.least), func(*oribi.Store) error {
+		cut = p.image.Crash()
+		return nil
+	})
+	if errors.Is(err, oribi.ErrNotStore) {
+		return nil // it was never made to its end
+	}
+	if err != nil {
+		return err
+	}
+	after := x.picture(Kill)
+	after.image, after.least = cut, n
+	r, err := after.recover()
 	if err == nil {
-		again.Close()
-		err = again.Err
+		r.Close()
+		err = r.Err
 	}
 	return err
 }

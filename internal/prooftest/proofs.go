@@ -184,7 +184,6 @@ func foreignOne(seed uint64, _ string) Result {
 // RandomFaults makes the trace of a seed.
 func RandomFaults(seed uint64) Faults {
 	f := Faults{Settings: SmallSettings(seed), Steps: 14}
-	f.Settings.Background = false
 	if r := newRand(seed ^ 0xfa17); r.IntN(4) > 0 {
 		f.Prelude = r.IntN(1000)
 	}

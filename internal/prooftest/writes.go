@@ -55,10 +55,13 @@ func (r *Runner) define(table string, do func() error, then func()) error {
 }
 
 func want(err, target error) error {
-	if !errors.Is(err, target) {
-		return fmt.Errorf("got error %v, want %v", err, target)
+	switch {
+	case errors.Is(err, target):
+		return nil
+	case err == nil:
+		return fmt.Errorf("got no error, want %v", target)
 	}
-	return nil
+	return fmt.Errorf("got error %w, want %v", err, target)
 }
 
 // write commits a batch and compares what became of it.
