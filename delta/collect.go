@@ -15,7 +15,7 @@ type Collector struct {
 	snap  mvcc.Timestamp
 	undos []cursor
 	redos []cursor
-	mems  []*MemStore
+	mem   *MemStore // nil if it does not matter to snap
 
 	undo, redo []change.Delta
 	rows       []memRow
@@ -32,10 +32,8 @@ func (t *Tracker) NewCollector(snap mvcc.Timestamp) *Collector {
 			c.redos = append(c.redos, cursor{file: f, schema: t.schema()})
 		}
 	}
-	for _, m := range [...]*MemStore{t.Frozen, t.Mem} {
-		if m.relevant(snap) {
-			c.mems = append(c.mems, m)
-		}
+	if t.Mem.relevant(snap) {
+		c.mem = t.Mem
 	}
 	return c
 }
@@ -63,7 +61,7 @@ func (c *Collector) Collect(from batch.Ordinal, n int) (undo, redo []change.Delt
 			return nil, nil, err
 		}
 	}
-	for _, m := range c.mems {
+	if m := c.mem; m != nil {
 		c.rows = m.appendRows(c.rows[:0], from, to)
 		for _, r := range c.rows {
 			ref := newestBefore(m.changes, r.newest, c.snap)

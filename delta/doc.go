@@ -4,11 +4,11 @@
 // the base, and undos, which lead back:
 //
 //	time ──────────────────────────────────────────────────────────────▶
-//	 UNDO file  ◀── UNDO file ◀── BASE ──▶ REDO file ──▶ frozen ──▶ MemStore
-//	 (oldest)                                            MemStore
+//	 UNDO file  ◀── UNDO file ◀── BASE ──▶ REDO file ──▶ MemStore
+//	 (oldest)
 //
-// New changes go to a MemStore, by row ID; a flush writes it to a File of redos with a Writer; compactions
-// turn redos into new base data and undos. A Tracker is the list of all these stores of one rowset at one
+// New changes go to a MemStore, by row ID; a flush writes what it holds at one moment to a File of redos with a Writer, and another MemStore
+// takes its place with what came behind that; compactions turn redos into new base data and undos. A Tracker is the list of all these stores of one rowset at one
 // time, immutable, and answers for it:
 //
 //   - Live: is this row there now?

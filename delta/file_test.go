@@ -296,7 +296,7 @@ func TestIrrelevantStoresCostNothing(t *testing.T) {
 		snap    mvcc.Timestamp
 	}{
 		{"undos at the newest timestamp", &Tracker{Schema: testSchema, Undo: []*File{undo}}, 600},
-		{"redos at an old timestamp", &Tracker{Schema: testSchema, Redo: []*File{redo}, Frozen: mem, Mem: mem}, 1000},
+		{"redos at an old timestamp", &Tracker{Schema: testSchema, Redo: []*File{redo}, Mem: mem}, 1000},
 		{"nothing at all", &Tracker{}, mvcc.Max},
 	} {
 		var r RowState

@@ -254,3 +254,72 @@ func TestWritersAndReadersAtOnce(t *testing.T) {
 		t.Errorf("%d changes", m.Len())
 	}
 }
+
+// What is applied after NoteChanges is handed out from any position on, in order, each with its LSN; what was there before is not. The list is
+// memory like any other.
+func TestNotedChangesAreThoseSinceNoteChanges(t *testing.T) {
+	var told int64
+	m := NewMemStore(func(n int64) { told += n })
+	m.Apply(7, 5, 1, setInt(11, 1))
+	before := told
+	m.NoteChanges()
+	const n = 1000
+	for i := range n {
+		m.Apply(batch.Ordinal(i%10), mvcc.Timestamp(10+i), uint64(2+i), setInt(11, i))
+	}
+	m.Apply(7, 2000, 3000, drop())
+	for _, from := range []int{0, 1, 700, n, n + 1} {
+		want := from
+		next, err := m.Noted(from, func(c Noted) error {
+			i := want
+			want++
+			if i == n {
+				if c.Row != 7 || c.TS != 2000 || c.LSN != 3000 || c.List.Kind() != change.Delete {
+					t.Errorf("the last change is %+v", c)
+				}
+				return nil
+			}
+			if cell, _ := c.List.Find(11); c.Row != batch.Ordinal(i%10) || c.TS != mvcc.Timestamp(10+i) || c.LSN != uint64(2+i) || intOf(cell) != i {
+				t.Errorf("change %d is %+v", i, c)
+			}
+			return nil
+		})
+		if err != nil || next != n+1 || want != n+1 {
+			t.Errorf("from %d: next %d, %v", from, next, err)
+		}
+	}
+	stop := errors.New("enough")
+	if next, err := m.Noted(3, func(c Noted) error {
+		if c.LSN == 2+5 {
+			return stop
+		}
+		return nil
+	}); next != 5 || err != stop {
+		t.Errorf("stopped at %d, %v", next, err)
+	}
+	if told < before+n*noteBytes {
+		t.Errorf("%d bytes told for %d notes", told-before, n)
+	}
+	if m.Release(); told != 0 {
+		t.Errorf("%d bytes not given back", told)
+	}
+}
+
+// A file is written as of a moment though changes go on.
+func TestEachHandsOutWhatWasBefore(t *testing.T) {
+	m := NewMemStore(nil)
+	m.Apply(1, 5, 1, setInt(11, 1))
+	m.Apply(2, 6, 2, setInt(11, 2))
+	m.Apply(1, 7, 3, setInt(11, 3))
+	m.Apply(2, 7, 3, drop())
+	m.Apply(3, 8, 4, setInt(11, 4))
+	for before, want := range map[mvcc.Timestamp]string{5: "", 6: "1@5", 7: "1@5 2@6", 8: "1@5 1@7 2@6 2@7", mvcc.Max: "1@5 1@7 2@6 2@7 3@8"} {
+		var got []string
+		if err := m.Each(before, func(d change.Delta) error {
+			got = append(got, fmt.Sprintf("%d@%d", d.Row, uint64(d.TS)))
+			return nil
+		}); err != nil || strings.Join(got, " ") != want {
+			t.Errorf("before %d: %v, %v, want %s", uint64(before), got, err, want)
+		}
+	}
+}

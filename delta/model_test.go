@@ -134,12 +134,12 @@ func drawCells(t *rapid.T, all bool) map[schema.ColumnID][]byte {
 	return cells
 }
 
-// drawWorld makes a rowset. Time has five parts: undos of two files, base, redos of three files, a frozen store,
-// a store; where they meet is drawn, and a part may be empty. Rows are few among many row IDs.
+// drawWorld makes a rowset. Time has parts: undos of two files, base, redos of three files, a
+// store; where they meet is drawn, and a part may be empty. Rows are few among many row IDs.
 func drawWorld(t *rapid.T) *world {
 	w := &world{end: 60}
-	var cuts []mvcc.Timestamp // base, then where the redo files, the frozen store and the store begin
-	for range 5 {
+	var cuts []mvcc.Timestamp // base, then where the redo files and the store begin
+	for range 4 {
 		cuts = append(cuts, mvcc.Timestamp(rapid.IntRange(2, 60).Draw(t, "cut")))
 	}
 	slices.Sort(cuts)
@@ -194,7 +194,7 @@ func (w *world) store(t *rapid.T, undoCut mvcc.Timestamp, cuts []mvcc.Timestamp)
 	for _, part := range [][2]mvcc.Timestamp{{0, cuts[1]}, {cuts[1], cuts[2]}, {cuts[2], cuts[3]}} {
 		tr.Redo = appendFile(t, tr.Redo, w.redos(part[0], part[1]), false)
 	}
-	tr.Frozen, tr.Mem = memOf(w.redos(cuts[3], cuts[4])), memOf(w.redos(cuts[4], w.end))
+	tr.Mem = memOf(w.redos(cuts[3], w.end))
 	w.tracker = tr
 }
 

@@ -10,7 +10,7 @@ import (
 type Span struct {
 	after, upTo mvcc.Timestamp
 	files       []cursor
-	mems        []*MemStore
+	mem         *MemStore // nil if it has nothing of the span
 	rows        []memRow
 }
 
@@ -25,16 +25,14 @@ func (t *Tracker) NewSpan(after, upTo mvcc.Timestamp) *Span {
 			}
 		}
 	}
-	for _, m := range [...]*MemStore{t.Frozen, t.Mem} {
-		if m != nil && m.meets(after, upTo) {
-			s.mems = append(s.mems, m)
-		}
+	if m := t.Mem; m != nil && m.meets(after, upTo) {
+		s.mem = m
 	}
 	return s
 }
 
 // Empty tells that no store holds a change of the span, by its statistics.
-func (s *Span) Empty() bool { return len(s.files) == 0 && len(s.mems) == 0 }
+func (s *Span) Empty() bool { return len(s.files) == 0 && s.mem == nil }
 
 // Mark sets bit i of rows for each row from+i of [from, from+n) that has a change in the span. It is cheapest when windows rise.
 // Errors: ErrCorrupt.
@@ -52,7 +50,7 @@ func (s *Span) Mark(from batch.Ordinal, n int, rows batch.Bitmap) error {
 			return err
 		}
 	}
-	for _, m := range s.mems {
+	if m := s.mem; m != nil {
 		s.rows = m.appendRows(s.rows[:0], from, to)
 		for _, r := range s.rows {
 			// The newest change that is not too new: if it is too old, so are all before it.

@@ -18,10 +18,9 @@ type Tracker struct {
 	// taken for dropped. nil checks the form of lists, not the values in them.
 	Schema *schema.Schema
 
-	Undo   []*File   // newest first
-	Redo   []*File   // oldest first
-	Frozen *MemStore // being flushed: behind Redo, before Mem; nil if there is none
-	Mem    *MemStore // takes the changes; nil while there are none
+	Undo []*File   // newest first
+	Redo []*File   // oldest first
+	Mem  *MemStore // takes the changes; nil while there are none
 }
 
 // noSchema has no column at all.
@@ -39,10 +38,8 @@ func (t *Tracker) schema() *schema.Schema {
 // It asks from the newest store to the oldest that has a delete or reinsert for a change of the row, and the first found
 // decides: what is updated is there, and in no store can an older one override it. Source: tablet spec §7.3.
 func (t *Tracker) Live(row batch.Ordinal) (bool, error) {
-	for _, m := range [...]*MemStore{t.Mem, t.Frozen} {
-		if m != nil && m.deletedRow(row) {
-			return false, nil
-		}
+	if t.Mem != nil && t.Mem.deletedRow(row) {
+		return false, nil
 	}
 	for i := len(t.Redo) - 1; i >= 0; i-- {
 		f := t.Redo[i]
@@ -71,10 +68,8 @@ func (t *Tracker) fate(f *File, row batch.Ordinal) (kind change.Kind, err error)
 // Errors: ErrCorrupt. Source: tablet spec §8.3.
 func (t *Tracker) RowAt(row batch.Ordinal, snap mvcc.Timestamp, r *RowState) error {
 	r.Reset()
-	for _, m := range [...]*MemStore{t.Mem, t.Frozen} {
-		if m.relevant(snap) {
-			m.rowBack(row, snap, r)
-		}
+	if t.Mem.relevant(snap) {
+		t.Mem.rowBack(row, snap, r)
 	}
 	for _, f := range slices.Backward(t.Redo) {
 		if f.redoRelevant(snap) {
@@ -114,21 +109,8 @@ func (t *Tracker) MaxTimestamp() mvcc.Timestamp {
 	for _, f := range t.Redo {
 		newest = max(newest, f.stats.Max)
 	}
-	for _, m := range [...]*MemStore{t.Frozen, t.Mem} {
-		if m != nil {
-			newest = max(newest, m.MaxTimestamp())
-		}
+	if t.Mem != nil {
+		newest = max(newest, t.Mem.MaxTimestamp())
 	}
 	return newest
-}
-
-// DeletedInMem is the number of rows that are deleted by a change which no file has yet.
-func (t *Tracker) DeletedInMem() int64 {
-	var n int64
-	for _, m := range [...]*MemStore{t.Frozen, t.Mem} {
-		if m != nil {
-			n += m.Deleted()
-		}
-	}
-	return n
 }

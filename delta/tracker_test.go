@@ -32,22 +32,21 @@ func TestCollectMergesFilesThatOverlapInTime(t *testing.T) {
 	})
 }
 
-func TestTrackerSumsUpItsStores(t *testing.T) {
-	if tr := (&Tracker{}); tr.MaxTimestamp() != mvcc.Min || tr.DeletedInMem() != 0 {
+func TestTrackerKnowsItsNewestChange(t *testing.T) {
+	if tr := (&Tracker{}); tr.MaxTimestamp() != mvcc.Min {
 		t.Error("a tracker without stores holds something")
 	}
 	undos := appendFile(t, nil, someUpdates(3, 1, 500), true)
 	redos := appendFile(t, nil, someUpdates(3, 1, 40), false)
-	frozen, mem := NewMemStore(nil), NewMemStore(nil)
-	tr := &Tracker{Undo: undos, Redo: redos, Frozen: frozen, Mem: mem}
+	mem := NewMemStore(nil)
+	tr := &Tracker{Undo: undos, Redo: redos, Mem: mem}
 	if ts := tr.MaxTimestamp(); ts != 42 {
 		t.Errorf("newest change at %d, want 42: undos do not count", uint64(ts))
 	}
-	frozen.Apply(1, 50, 1, drop())
 	mem.Apply(2, 60, 2, drop())
 	mem.Apply(0, 55, 3, setInt(11, 1))
-	if ts, n := tr.MaxTimestamp(), tr.DeletedInMem(); ts != 60 || n != 2 {
-		t.Errorf("newest change at %d, %d deleted; want 60, 2", uint64(ts), n)
+	if ts := tr.MaxTimestamp(); ts != 60 {
+		t.Errorf("newest change at %d, want 60", uint64(ts))
 	}
 }
 

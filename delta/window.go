@@ -24,7 +24,7 @@ import (
 type Window struct {
 	snap  mvcc.Timestamp
 	files []windowFile // those that matter to snap: undos newest first, redos oldest first
-	mems  []*MemStore  // frozen first
+	mem   *MemStore    // nil if it does not matter to snap
 
 	from    uint64
 	n       int
@@ -48,7 +48,7 @@ type windowFile struct {
 	undo bool
 }
 
-// columnUpdates are the changes of mem stores to one column, in order: for a row that stands twice the last counts.
+// columnUpdates are the changes of the mem store to one column, in order: for a row that stands twice the last counts.
 // A column that only files change has none.
 type columnUpdates struct {
 	id    schema.ColumnID
@@ -70,10 +70,8 @@ func (t *Tracker) NewWindow(snap mvcc.Timestamp) *Window {
 			w.files = append(w.files, windowFile{cursor{file: f, schema: t.schema()}, false})
 		}
 	}
-	for _, m := range [...]*MemStore{t.Frozen, t.Mem} {
-		if m.relevant(snap) {
-			w.mems = append(w.mems, m)
-		}
+	if t.Mem.relevant(snap) {
+		w.mem = t.Mem
 	}
 	return w
 }
@@ -82,7 +80,7 @@ func (t *Tracker) NewWindow(snap mvcc.Timestamp) *Window {
 // Errors: ErrCorrupt; then the window is prepared for no rows.
 func (w *Window) Prepare(from batch.Ordinal, n int) error {
 	w.clear()
-	if len(w.files) == 0 && len(w.mems) == 0 {
+	if len(w.files) == 0 && w.mem == nil {
 		return nil
 	}
 	w.from, w.n = uint64(from), n
@@ -95,8 +93,8 @@ func (w *Window) Prepare(from batch.Ordinal, n int) error {
 			return err
 		}
 	}
-	for _, m := range w.mems {
-		w.addMem(m, to)
+	if w.mem != nil {
+		w.addMem(w.mem, to)
 	}
 	return nil
 }
