@@ -40,7 +40,7 @@ func (c *RecoveryCounts) tallies() []Tally {
 
 // RandomRecoveries makes the history of a seed and some crashes of it.
 func RandomRecoveries(seed uint64) Recoveries {
-	return Recoveries{Settings: traceSettings(seed), Steps: 200, Every: 100, Limit: 3, Depth: 3}
+	return Recoveries{Settings: traceSettings(seed), Steps: 200, Every: 300, Limit: 3, Depth: 3}
 }
 
 // Run carries the history out, to an end if one is given.
