@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/crashfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
@@ -29,17 +30,17 @@ func TestWhateverTheAnchorAcceptsIsWhole(t *testing.T) {
 		o := testOptions(nil)
 		o.ContainerBytes = 24 << 10 // containers die often
 		mem := formatted(t, o)
-		rec, ro := record(o, mem, r, firstPicture())
+		rec, ro := record(o, crashfs.New(mem), r, firstPicture())
 		type old struct {
 			fs   *vfs.Mem
 			what *picture
 		}
-		history := []old{{mem.Clone(), firstPicture()}}
-		rec.disk.Watch(func(c faultfs.Call) error {
+		history := []old{{mem, firstPicture()}}
+		rec.disk.OnChange(func(c crashfs.Change) error {
 			rec.mu.Lock()
 			defer rec.mu.Unlock()
-			if c.Op == faultfs.Sync && r.IntN(4) == 0 {
-				rec.take("before sync of " + c.Name)
+			if c.Op == "sync" && rec.r.IntN(4) == 0 {
+				rec.take(c.Point(), "before sync of "+c.Name)
 			}
 			return nil
 		})
@@ -55,13 +56,13 @@ func TestWhateverTheAnchorAcceptsIsWhole(t *testing.T) {
 				t.Fatal(err)
 			}
 			if rec.s.now != history[len(history)-1].what {
-				history = append(history, old{mem.Clone(), rec.s.now})
+				history = append(history, old{rec.disk.Read(), rec.s.now})
 			}
+			at := rec.disk.Point()
 			rec.mu.Lock()
+			rec.take(at, "now")
 			moments := rec.moments
 			rec.moments = nil
-			rec.take("now")
-			moments, rec.moments = append(moments, rec.moments...), nil
 			rec.mu.Unlock()
 			for _, c := range moments {
 				past := slices.IndexFunc(history, func(h old) bool { return h.what == c.now }) + 1
@@ -87,7 +88,7 @@ func TestWhateverTheAnchorAcceptsIsWhole(t *testing.T) {
 					}
 					accepted++
 					if err == nil {
-						err = errors.Join(h.what.difference(m), checkVerify(m), m.Close())
+						err = errors.Join(h.what.difference(m), checkTorn(m), m.Close())
 					}
 					if err != nil {
 						t.Fatalf("%s, metadata put back: accepted, but %v", c.name, err)

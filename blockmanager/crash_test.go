@@ -10,50 +10,65 @@ import (
 	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/vfs"
-	"github.com/oribi-db/oribi/vfs/faultfs"
+	"github.com/oribi-db/oribi/vfs/crashfs"
 )
 
 // moment is what a crash leaves, and what may be found there.
 type moment struct {
 	name      string
 	fs        *vfs.Mem
+	at        *crashfs.Point // of a kill
 	now, next *picture
 	maxID     uint64
 }
 
-// recorder keeps the file system before and after every sync of a run: as a kill would leave it and
-// as a power cut would.
+// disk is what the next process finds: after a kill not all of it is durable.
+func (c *moment) disk() *crashfs.FS {
+	if c.at != nil {
+		return c.at.Resume()
+	}
+	return crashfs.New(c.fs)
+}
+
+// recorder keeps what crashes before every sync of a run leave: a kill, a power cut, and some states between.
 type recorder struct {
+	disk *crashfs.FS
+
 	mu      sync.Mutex // held while a copy is taken, and while the script changes what it should hold
-	disk    *faultfs.FS
-	mem     *vfs.Mem
+	r       *rand.Rand
 	s       *script
 	moments []moment
 	syncs   int
 }
 
-func record(o Options, mem *vfs.Mem, r *rand.Rand, now *picture) (*recorder, Options) {
-	rec := &recorder{mem: mem, disk: faultfs.New(mem), s: &script{r: r, now: now}}
-	rec.disk.Watch(func(c faultfs.Call) error {
-		rec.mu.Lock()
-		defer rec.mu.Unlock()
-		if c.Op == faultfs.Sync || c.Op == faultfs.SyncDir {
+func record(o Options, disk *crashfs.FS, r *rand.Rand, now *picture) (*recorder, Options) {
+	rec := &recorder{disk: disk, r: rand.New(rand.NewPCG(r.Uint64(), 2)), s: &script{r: r, now: now}}
+	disk.OnChange(func(c crashfs.Change) error {
+		if c.Op == "sync" || c.Op == "syncdir" {
+			rec.mu.Lock()
+			defer rec.mu.Unlock()
 			rec.syncs++
-			rec.take(fmt.Sprintf("before sync %d, of %s", rec.syncs, c.Name))
+			rec.take(c.Point(), fmt.Sprintf("before sync %d, of %s", rec.syncs, c.Name))
 		}
 		return nil
 	})
 	rec.s.onSet, rec.s.onEnd = rec.mu.Lock, rec.mu.Unlock
-	o.FS = rec.disk
+	o.FS = disk
 	return rec, o
 }
 
-func (rec *recorder) take(name string) {
-	m := moment{name: name, now: rec.s.now, next: rec.s.next, maxID: uint64(rec.s.maxID)}
-	kill, cut := m, m
-	kill.name, kill.fs = "kill "+name, rec.mem.Clone()
-	cut.name, cut.fs = "power cut "+name, rec.mem.Crash()
-	rec.moments = append(rec.moments, kill, cut)
+// statesKept is how many states of a moment are kept, at most.
+const statesKept = 4
+
+// take keeps some states of a point. The caller holds mu.
+func (rec *recorder) take(at *crashfs.Point, name string) {
+	for s := range at.States(rec.r.Uint64(), statesKept) {
+		m := moment{name: s.Name + ", " + name, fs: s.Image, now: rec.s.now, next: rec.s.next, maxID: uint64(rec.s.maxID)}
+		if s.Killed {
+			m.at = at
+		}
+		rec.moments = append(rec.moments, m)
+	}
 }
 
 // check opens what a crash left: to read, to write, and once more after a commit.
@@ -73,7 +88,7 @@ func (c *moment) check(t *testing.T, o Options) (*picture, error) {
 			err = nil
 		}
 	}
-	if err = errors.Join(err, checkVerify(m), m.Close()); err != nil {
+	if err = errors.Join(err, checkTorn(m), m.Close()); err != nil {
 		return nil, err
 	}
 	if digest(t, c.fs, o.Dir) != before {
@@ -110,8 +125,8 @@ func (c *moment) check(t *testing.T, o Options) (*picture, error) {
 	return found, nil
 }
 
-// Plan: a random run of commits, aborts, reads and confirmations, its file system copied before
-// every sync, as a kill and as a power cut leave it. Each copy must open to read without a byte
+// Plan: a random run of commits, aborts, reads and confirmations, and what a kill, a power cut and
+// other crashes before every sync leave. Each state must open to read without a byte
 // written, and show the last commit that returned or the one under way, whole; must open to write,
 // give out no id again, give back all dead space, and still show the same.
 func TestEveryCrashLeavesACommittedState(t *testing.T) {
@@ -123,7 +138,7 @@ func TestEveryCrashLeavesACommittedState(t *testing.T) {
 	for run := range runs {
 		o := testOptions(nil)
 		o.BlockSize = []int64{4096, 512, 16384}[run%3]
-		rec, ro := record(o, formatted(t, o), r, firstPicture())
+		rec, ro := record(o, crashfs.New(formatted(t, o)), r, firstPicture())
 		m := openWriter(t, ro)
 		rec.s.m = m
 		for range steps {
@@ -137,7 +152,7 @@ func TestEveryCrashLeavesACommittedState(t *testing.T) {
 		if err := m.Close(); err != nil {
 			t.Fatal(err)
 		}
-		rec.take("after the end")
+		rec.take(rec.disk.Point(), "after the end")
 		moments := rec.moments
 		t.Logf("run %d: %d syncs, %d crashes", run, rec.syncs, len(moments))
 		for _, c := range moments {
@@ -152,7 +167,7 @@ func TestEveryCrashLeavesACommittedState(t *testing.T) {
 func TestEveryCrashOfARepairLeavesTheSame(t *testing.T) {
 	r := seedtest.Rand(t)
 	o := testOptions(nil)
-	rec, ro := record(o, formatted(t, o), r, firstPicture())
+	rec, ro := record(o, crashfs.New(formatted(t, o)), r, firstPicture())
 	rec.s.m = openWriter(t, ro)
 	for range 10 {
 		if err := rec.s.step(); err != nil {
@@ -172,7 +187,7 @@ func TestEveryCrashOfARepairLeavesTheSame(t *testing.T) {
 			if err != nil {
 				t.Fatalf("depth %d: %s: %v", depth, c.name, err)
 			}
-			again, ao := record(o, c.fs.Clone(), r, found)
+			again, ao := record(o, c.disk(), r, found)
 			again.s.maxID = block.ID(c.maxID)
 			if found == c.next {
 				// What was seen may have been in the kernel's cache only: until Writable returns
