@@ -6,12 +6,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/crashfs"
 )
 
-// Recoveries crashes a history, and then the recovery from it: an open for writing is cut at every change that it makes of the disk, and
-// what is left is recovered again.
+// Recoveries crashes a history, and then the recovery from it: an open for writing, and the flush that follows, are cut at every change
+// that they make of the disk, and what is left is recovered again.
 type Recoveries struct {
 	Settings Settings
 	Steps    int
@@ -107,6 +108,8 @@ type cutRecovery struct {
 	next  *crashfs.FS      // one of them, or what a kill leaves
 	seen  int
 	err   error
+
+	nextLeast int // batches that may not be missing there
 }
 
 // run opens the store and cuts that, and then the recovery from one of the cuts.
@@ -127,10 +130,13 @@ func (c *cutRecovery) run(disk *crashfs.FS, depth int) error {
 	r := c.p.runner()
 	r.disk, r.crashes = disk, disk
 	err := r.open()
+	if err == nil {
+		err = c.flush(r.store)
+	}
 	disk.OnChange(nil)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err == nil {
+	if r.store != nil {
 		defer r.store.Close()
 	}
 	c.y.counts.Changes += int64(disk.Changes())
@@ -140,25 +146,36 @@ func (c *cutRecovery) run(disk *crashfs.FS, depth int) error {
 	case err != nil:
 		return err
 	}
-	// What was found counts as durable from here on.
-	if err := c.cut(disk.Point(), c.most); err != nil {
+	if err := c.cut(disk.Point(), c.least); err != nil {
 		return fmt.Errorf("behind the recovery: %w", err)
 	}
 	if depth <= 1 || c.next == nil || c.y.x.late() {
 		return nil
 	}
-	again := &cutRecovery{y: c.y, p: c.p, rng: c.rng, least: c.least, most: c.most, known: c.known}
+	again := &cutRecovery{y: c.y, p: c.p, rng: c.rng, least: c.nextLeast, most: c.most, known: c.known}
 	if err := again.run(c.next, depth-1); err != nil {
 		return fmt.Errorf("cut, and recovered again: %w", err)
 	}
 	return nil
 }
 
+// flush is the first commit after the recovery. What was found counts as durable from here on.
+func (c *cutRecovery) flush(s *oribi.Store) error {
+	c.mu.Lock()
+	c.least = c.most
+	c.mu.Unlock()
+	tables := s.Tables()
+	if len(tables) == 0 {
+		return nil
+	}
+	return tables[0].Flush(background)
+}
+
 // cut opens the states of a point. The caller holds mu.
 func (c *cutRecovery) cut(at *crashfs.Point, least int) error {
 	for s := range at.States(c.rng.Uint64(), c.y.Limit) {
 		if c.seen++; c.rng.IntN(c.seen) == 0 {
-			if c.next = crashfs.New(s.Image); s.Killed {
+			if c.next, c.nextLeast = crashfs.New(s.Image), least; s.Killed {
 				c.next = at.Resume()
 			}
 		}
