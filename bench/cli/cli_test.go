@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/oribi-db/oribi/bench/harness"
@@ -160,5 +163,42 @@ func TestReportsOfAnotherVersionAreRefused(t *testing.T) {
 	err := command(t.Context(), nil, []string{"compare", name, name})
 	if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "version 99") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestResultsThatCannotBeKeptAreToldAndLeaveTheOldOnes(t *testing.T) {
+	dir := t.TempDir()
+	s := settings{out: dir}
+	if err := s.keep(&harness.Report{Scale: "old"}); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, "results.json")
+	err := writeFile(name, func(w io.Writer) error {
+		w.Write([]byte("half of a report"))
+		return syscall.ENOSPC
+	})
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("got %v", err)
+	}
+	if text, err := os.ReadFile(name); err != nil || !strings.Contains(string(text), `"scale": "old"`) {
+		t.Errorf("the old results are gone: %q, %v", text, err)
+	}
+	if _, err := os.Stat(name + ".part"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("half a file is left: %v", err)
+	}
+	s.out = name // a file
+	if err := s.keep(&harness.Report{}); err == nil || !strings.Contains(err.Error(), "keep results") {
+		t.Errorf("results in a directory that is a file: %v", err)
+	}
+}
+
+func TestProfilesAreToldInALineEach(t *testing.T) {
+	const printed = "File: bench\nType: cpu\nShowing nodes\n      flat  flat%   sum%        cum   cum%\n     0.77s 16.18% 16.18%      2.97s 62.39%  github.com/oribi-db/oribi/delta.parseBlock\n" +
+		"     0.02s  5.13%  46.15%     0.02s  5.13%  internal/encoding.swap8 (inline)\n         0     0% 100%      2s 50%  runtime.main\n"
+	if got, want := topLine([]byte(printed)), "16.18% delta.parseBlock, 5.13% internal/encoding.swap8 (inline)"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := topLine([]byte("Showing nodes accounting for 0, 0% of 0 total\n")); got != "nothing" {
+		t.Errorf("an empty profile gives %q", got)
 	}
 }

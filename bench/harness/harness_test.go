@@ -300,7 +300,7 @@ func TestPageShowsEachWorkloadWithOursAndTheBestOther(t *testing.T) {
 	if err := errors.Join(r.WritePage(&page), r.WriteMarkdown(&table)); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"<svg", "2.50 oribi by other", `id="w"`} {
+	for _, want := range []string{"<svg", "2.50 × other, by oribi", `id="w"`} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -338,6 +338,7 @@ func TestFloorIsMetByFigureOrByRatio(t *testing.T) {
 		{Floor{Figure: 9, Against: "b", Ratio: 1.9}, false, 2},
 		{Floor{Against: "b", Ratio: 2}, true, 2},
 		{Floor{Figure: 9, Against: "absent", Ratio: 2}, false, 0},
+		{Floor{Figure: 10, Against: "absent", Ratio: 2}, true, 0},
 		{Floor{Figure: 10, Least: true}, true, 0},
 		{Floor{Figure: 11, Least: true}, false, 0},
 		{Floor{Figure: 11, Against: "b", Ratio: 2, Least: true}, true, 2},
@@ -354,6 +355,28 @@ func TestFloorIsMetByFigureOrByRatio(t *testing.T) {
 		if got := w.Floors[0]; got.Met != c.met || got.Ratio != c.ratio {
 			t.Errorf("%+v: met %v, ratio %v; want %v, %v", c.floor, got.Met, got.Ratio, c.met, c.ratio)
 		}
+	}
+}
+
+func TestFloorsOfPeersThatDidNotRunAreNoVerdict(t *testing.T) {
+	peers := []PeerResult{{Peer: "a", Rounds: []Measurement{{Value: 10}}}}
+	for floor, want := range map[Floor]int{{Peer: "a", Against: "absent", Ratio: 2}: 0, {Peer: "a", Figure: 9, Against: "absent", Ratio: 2}: 1, {Peer: "absent", Figure: 9}: 0} {
+		w := WorkloadResult{Peers: peers}
+		w.judge(&Workload{Floors: []Floor{floor}}, &Report{})
+		if len(w.Floors) != want {
+			t.Errorf("%+v gives %d results, want %d", floor, len(w.Floors), want)
+		}
+	}
+}
+
+func TestFloorMayNameTheBestPeerAndAnotherWorkload(t *testing.T) {
+	before := WorkloadResult{Workload: "before", Peers: []PeerResult{{Peer: "a", Rounds: []Measurement{{Value: 5}}}}}
+	w := WorkloadResult{More: true, Peers: []PeerResult{{Peer: "a", Ours: true, Median: 10, Rounds: []Measurement{{Value: 10}}},
+		{Peer: "b", Median: 4, Rounds: []Measurement{{Value: 4}}}, {Peer: "c", Median: 8, Rounds: []Measurement{{Value: 8}}}}}
+	w.judge(&Workload{Floors: []Floor{{Peer: "a", Against: BestPeer, Ratio: 1, Least: true}, {Peer: "a", Against: "a", Workload: "before", Ratio: 3, Least: true}}},
+		&Report{Workloads: []WorkloadResult{before}})
+	if len(w.Floors) != 2 || w.Floors[0].Ratio != 1.25 || !w.Floors[0].Met || w.Floors[1].Ratio != 2 || w.Floors[1].Met {
+		t.Errorf("got %+v", w.Floors)
 	}
 }
 

@@ -109,7 +109,7 @@ func (r *Report) plotRatios(b *strings.Builder) {
 		fmt.Fprintf(b, `<text x="%d" y="%.1f" text-anchor="end">%s</text>`, plotName-8, y+4, html.EscapeString(row.name))
 		whisker(b, a.x(row.speed.Least), a.x(row.speed.Most), y)
 		fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="4.5" fill="%s" stroke="#000" stroke-width="1.5"/>`, a.x(row.speed.Median), y, fill)
-		fmt.Fprintf(b, `<text x="%d" y="%.1f">%s %s by %s</text>`+"\n", plotName+plotWide+12, y+4, number(row.speed.Median), html.EscapeString(row.ours), html.EscapeString(row.other))
+		fmt.Fprintf(b, `<text x="%d" y="%.1f">%s × %s, by %s</text>`+"\n", plotName+plotWide+12, y+4, number(row.speed.Median), html.EscapeString(row.other), html.EscapeString(row.ours))
 	}
 	b.WriteString("</svg>\n")
 }

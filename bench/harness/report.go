@@ -162,23 +162,27 @@ func (w *WorkloadResult) peer(name string) *PeerResult {
 	return nil
 }
 
-// judge compares with the workload's floors; r has the results of workloads before.
+// judge compares with the workload's floors; r has the results of workloads before. A floor that only a peer could tell which did not
+// run is no floor.
 func (w *WorkloadResult) judge(def *Workload, r *Report) {
 	for i := range def.Floors {
-		if p := w.peer(def.Floors[i].Peer); p != nil && p.measured() {
-			w.Floors = append(w.Floors, w.judgeFloor(&def.Floors[i], p, r))
+		f := &def.Floors[i]
+		p := w.peer(f.Peer)
+		if p == nil || !p.measured() || f.Figure == 0 && w.against(f, r) == nil {
+			continue
 		}
+		w.Floors = append(w.Floors, w.judgeFloor(f, p, r))
 	}
 	for i := range w.Peers {
 		p := &w.Peers[i]
 		if p.Ours && def.MemoryLimit > 0 && p.PeakBytes > 0 {
-			w.Floors = append(w.Floors, FloorResult{Floor: fmt.Sprintf("%s: peak of memory ≤ %d MiB", p.Peer, def.MemoryLimit>>20),
+			w.Floors = append(w.Floors, FloorResult{Floor: fmt.Sprintf("%s: %s ≤ %d MiB", p.Peer, memoryFloor, def.MemoryLimit>>20),
 				Got: float64(p.PeakBytes >> 20), Met: p.PeakBytes <= def.MemoryLimit})
 		}
 	}
 }
 
-// against is the peer that a floor names; nil = it was not measured.
+// against is the peer that a floor names, nil if it was not measured.
 func (w *WorkloadResult) against(f *Floor, r *Report) *PeerResult {
 	in := w
 	if f.Workload != "" {
@@ -186,10 +190,14 @@ func (w *WorkloadResult) against(f *Floor, r *Report) *PeerResult {
 			return nil
 		}
 	}
+	p := in.peer(f.Against)
 	if f.Against == BestPeer {
-		return in.best(false)
+		p = in.best(false)
 	}
-	return in.peer(f.Against)
+	if p == nil || !p.measured() {
+		return nil
+	}
+	return p
 }
 
 func (r *Report) workload(name string) *WorkloadResult {
@@ -223,7 +231,7 @@ func (w *WorkloadResult) judgeFloor(f *Floor, p *PeerResult, r *Report) FloorRes
 			where = " in " + f.Workload
 		}
 		wanted = append(wanted, fmt.Sprintf("%s %g × %s%s", than, f.Ratio, f.Against, where))
-		if other := w.against(f, r); other != nil && other.measured() {
+		if other := w.against(f, r); other != nil {
 			out.Ratio = ratio(p.values(""), other.values(""))
 			out.Met = out.Met || reaches(out.Ratio, f.Ratio)
 		}
@@ -231,6 +239,9 @@ func (w *WorkloadResult) judgeFloor(f *Floor, p *PeerResult, r *Report) FloorRes
 	out.Floor = f.Peer + ": " + strings.Join(wanted, " or ")
 	return out
 }
+
+// memoryFloor is how a limit of memory is named.
+const memoryFloor = "peak of memory"
 
 // ratio is the median of the rounds' ratios.
 func ratio(a, b []float64) float64 { return median(ratios(a, b)) }
