@@ -3,6 +3,7 @@ package prooftest
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
@@ -15,7 +16,8 @@ import (
 //
 // What becomes of a flip depends on where it is:
 //
-//	ANCHOR, INSTANCE, wal/, a header page   the store is opened: it refuses, or answers rightly and tells, or has put it right
+//	ANCHOR, INSTANCE, wal/, a header page   the store is opened: it refuses, or answers rightly and tells, or has put it right, or has
+//	                                        removed the file, a piece of the log that is needed no more
 //	meta/                                   the store is opened: it refuses, or answers rightly; Pebble's files have bytes that nobody reads
 //	a block                                 the block's check finds it; its readers give what is right, or an error
 //	the zeros behind a block                the block's check finds it
@@ -195,13 +197,16 @@ func (b *Bits) open(f Flip, readOnly, unused bool, c *BitCounts) error {
 		c.Errors++
 		return damaged(err)
 	}
-	if now, err := readByte(image, path, f.Offset); s.Recovery().RepairedBits > 0 || err == nil && now != harmed {
+	now, err := readByte(image, path, f.Offset)
+	switch {
+	case s.Recovery().RepairedBits > 0 || err == nil && now != harmed:
 		c.Repaired++
 		return nil
-	}
-	if unused {
+	case unused || errors.Is(err, fs.ErrNotExist): // a writer removes log that is needed no more
 		c.Unused++
 		return nil
+	case err != nil:
+		return err
 	}
 	found := false
 	if err := s.Verify(background, func(oribi.Finding) { found = true }); err != nil {
