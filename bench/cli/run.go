@@ -95,7 +95,7 @@ func run(ctx context.Context, all []harness.Workload, args []string) error {
 	if len(report.Workloads) > 0 {
 		err = errors.Join(err, s.print(os.Stdout, report))
 	}
-	if c.Profiles != "" {
+	if c.Profiles != "" && ctx.Err() == nil {
 		err = errors.Join(err, writeFile(filepath.Join(s.out, "profiles.md"), func(w io.Writer) error { return writeProfiles(ctx, w, c.Profiles, report) }))
 	}
 	if err == nil && s.strict && !report.Met() {

@@ -13,7 +13,7 @@ func Nested() []Driver {
 
 // Drivers are all drivers; own take the place of the nested ones that they are named as.
 func Drivers(own ...Driver) []Driver {
-	all := append([]Driver{Oribi, Pebble, PebbleVersions, Bbolt, Badger, SQLite, Parquet}, Nested()...)
+	all := append([]Driver{Oribi, OribiSmall, Pebble, PebbleVersions, Bbolt, Badger, SQLite, Parquet}, Nested()...)
 	for i := range all {
 		for _, o := range own {
 			if o.Name == all[i].Name {

@@ -12,7 +12,15 @@ import (
 )
 
 // Oribi is the engine with its defaults.
-var Oribi = Driver{Name: "oribi", Ours: true, Can: Load | Sorted | Write | Point | Query | KV | Shared, Lineitem: openOribi, Records: openOribiRecords}
+var Oribi = Driver{Name: "oribi", Ours: true, Can: Load | Sorted | Write | Point | Query | KV | Shared, Lineitem: openOribi,
+	Records: func(dir string, sync bool) (Records, error) { return openOribiRecords(dir, sync, 0) }}
+
+// OribiSmall is the engine with blocks of smallBlock bytes, as one would have them for records that are read one by one and are more than the cache
+// holds: a read takes a block of each column.
+var OribiSmall = Driver{Name: "oribi-small", Ours: true, Can: KV | Shared,
+	Records: func(dir string, sync bool) (Records, error) { return openOribiRecords(dir, sync, smallBlock) }}
+
+const smallBlock = 4 << 10
 
 // oribiTable opens a store with one table, both made if they are not there.
 func oribiTable(dir, name string, columns func() (*schema.Schema, error)) (*oribi.Store, *oribi.Table, error) {

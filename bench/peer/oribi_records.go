@@ -26,16 +26,17 @@ type recordWriter struct {
 	set   []bool
 }
 
-func recordSchema() (*schema.Schema, error) {
-	columns := []schema.Column{{Name: "k", Type: schema.Binary}}
+// recordSchema has blocks of a size, in bytes; 0 = the default, 256 KiB.
+func recordSchema(blockBytes int32) (*schema.Schema, error) {
+	columns := []schema.Column{{Name: "k", Type: schema.Binary, BlockBytes: blockBytes}}
 	for i := range Fields {
-		columns = append(columns, schema.Column{Name: fmt.Sprintf("f%d", i), Type: schema.Binary})
+		columns = append(columns, schema.Column{Name: fmt.Sprintf("f%d", i), Type: schema.Binary, BlockBytes: blockBytes})
 	}
 	return schema.New(columns, 1)
 }
 
-func openOribiRecords(dir string, sync bool) (Records, error) {
-	store, t, err := oribiTable(dir, "records", recordSchema)
+func openOribiRecords(dir string, sync bool, blockBytes int32) (Records, error) {
+	store, t, err := oribiTable(dir, "records", func() (*schema.Schema, error) { return recordSchema(blockBytes) })
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ func withSyncPeers(w harness.Workload, all []peer.Driver, writers int) harness.W
 		w.Floors = append(w.Floors, harness.Floor{Peer: "oribi", Against: "pebble", Ratio: 2.4, Least: true}) // the goal
 	}
 	for _, d := range drivers(all, can) {
-		if d.Name == "oribi" || d.Name == "pebble" {
+		if d.Ours || d.Name == "pebble" {
 			continue
 		}
 		w.Peers = append(w.Peers, harness.Peer{Name: d.Name, Ours: d.Ours, Module: d.Module, Measure: func(env *harness.Env) (m harness.Measurement, err error) {

@@ -37,7 +37,7 @@ func queries(all []peer.Driver) (out []harness.Workload) {
 	return out
 }
 
-// measureQuery asks once to warm, then again until there were enough passes or enough time.
+// measureQuery asks once to warm, then again, at least twice, for enough time.
 func measureQuery(env *harness.Env, l peer.Lineitem, q peer.Question) (m harness.Measurement, err error) {
 	first, err := l.Query(q)
 	if err != nil {
@@ -46,7 +46,7 @@ func measureQuery(env *harness.Env, l peer.Lineitem, q peer.Question) (m harness
 	m.Checksum = first.String()
 	passes := 0
 	took, err := env.Clock(func() error {
-		for begin := time.Now(); passes < 1 || passes < env.Scale.Passes && time.Since(begin) < enough; passes++ {
+		for begin := time.Now(); passes < 2 || time.Since(begin) < enough(env); passes++ {
 			a, err := l.Query(q)
 			if err != nil {
 				return err

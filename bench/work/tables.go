@@ -231,7 +231,7 @@ func measureChange(env *harness.Env, d *peer.Driver, change func(l peer.Lineitem
 func writeAmplification(all []peer.Driver) harness.Workload {
 	w := harness.Workload{Name: "write-amp", About: "bytes written to the disk for each byte of key and value, lineitem in random order, inserts of 1,000 rows, not synced, until the store is closed",
 		Unit: "bytes/byte", Fresh: true, MemoryLimit: peakLimit, Inputs: shuffledInputs}
-	for _, d := range drivers(all, peer.Write) {
+	for _, d := range drivers(all, peer.Write|peer.KV) { // others have no inserts of single rows worth the name
 		w.Peers = append(w.Peers, harness.Peer{Name: d.Name, Ours: d.Ours, Module: d.Module, Measure: func(env *harness.Env) (m harness.Measurement, err error) {
 			info, err := os.Stat(env.Input(shuffledFile))
 			if err != nil {
@@ -293,14 +293,19 @@ func pick(env *harness.Env, n int) ([]inputs.Item, error) {
 	return out, nil
 }
 
-// enough is how long what is repeated is repeated at most.
-const enough = time.Second
+// enough is how long what is repeated is repeated, at least: long enough for figures, or not at all.
+func enough(env *harness.Env) time.Duration {
+	if env.Scale.Figures() {
+		return time.Second / 2
+	}
+	return 0
+}
 
-// calls times calls, picked at random out of items, until the scale's number or enough time is over; the first ones of the order are made
-// before, unless cold, and give the checksum. The value is µs a call, divided by per.
+// calls times calls, picked at random out of items, n of them at small scale, else for enough time; each item's is made twice before, and gives the
+// checksum. The value is µs a call, divided by per.
 func calls(env *harness.Env, items []inputs.Item, n, per int, call func(i int) (int64, error)) (m harness.Measurement, err error) {
 	r := rand.New(rand.NewPCG(1, 2))
-	order := make([]int32, n)
+	order := make([]int32, 1<<16)
 	for i := range order {
 		order[i] = int32(r.IntN(len(items)))
 	}
@@ -317,13 +322,12 @@ func calls(env *harness.Env, items []inputs.Item, n, per int, call func(i int) (
 	}
 	done := 0
 	took, err := env.Clock(func() error {
-		begin := time.Now()
-		for done < n {
-			if _, err := call(int(order[done])); err != nil {
+		if env.Scale.Figures() {
+			n = 16
+		}
+		for begin := time.Now(); done < n || done%16 != 0 || time.Since(begin) < enough(env); done++ {
+			if _, err := call(int(order[done%len(order)])); err != nil {
 				return err
-			}
-			if done++; done%16 == 0 && time.Since(begin) > enough {
-				break
 			}
 		}
 		return nil

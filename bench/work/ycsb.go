@@ -62,7 +62,9 @@ func ycsb(all []peer.Driver) (out []harness.Workload) {
 				Unit:  "operations/s", More: true, MemoryLimit: peakLimit, Group: ycsbGroup, Changing: true,
 			}
 			if mix.letter == "b" || mix.letter == "c" || mix.letter == "d" {
-				w.Floors = append(w.Floors, harness.Floor{Peer: "oribi", Against: harness.BestPeer, Ratio: 1.5, Least: true})
+				for _, name := range []string{peer.Oribi.Name, peer.OribiSmall.Name} {
+					w.Floors = append(w.Floors, harness.Floor{Peer: name, Against: harness.BestPeer, Ratio: 1.5, Least: true})
+				}
 			}
 			if choice == "zipf" {
 				w.Floors = append(w.Floors, harness.Floor{Peer: "oribi", Against: "oribi", Workload: "ycsb-" + mix.letter + "-uniform", Ratio: 1, Least: true})
@@ -216,7 +218,7 @@ func measureYCSB(env *harness.Env, d *peer.Driver, mix *ycsbMix, choice string) 
 	if err != nil {
 		return m, err
 	}
-	ops := ycsbOps(mix, choice, max(100, env.Scale.Gets/4/mix.part), records, env.Round)
+	ops := ycsbOps(mix, choice, max(200, env.Scale.Gets/20/mix.part), records, env.Round)
 	r, err := openRecords(env, d, false)
 	if err != nil {
 		return m, err
