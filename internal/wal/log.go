@@ -44,18 +44,18 @@ type Log struct {
 	took     time.Duration // by the last sync
 	closeErr error
 
-	waits atomic.Int64 // length of waiting
-
 	mu      sync.Mutex
 	taken   bool            // somebody has the turn
 	waiting []*waiter       // for it, or for durability
 	expect  int64           // how many waited when the last turn ended
+	gathers bool            // who has the turn waits until as many wait again
+	full    chan bool       // tells that they do
 	sealed  []sealedSegment // segments but the newest, oldest first
 }
 
 // newLog returns the log that goes on where t ends, in file f.
 func newLog(t *Tail, f vfs.File) *Log {
-	l := &Log{o: t.o, seed: seedCRC(t.o.Instance), number: t.newest.number, at: t.at, f: f, sealed: t.sealed}
+	l := &Log{o: t.o, seed: seedCRC(t.o.Instance), number: t.newest.number, at: t.at, f: f, sealed: t.sealed, full: make(chan bool, 1)}
 	size := t.at.off
 	if t.foot != nil {
 		l.isSealed = true

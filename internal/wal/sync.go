@@ -3,7 +3,6 @@ package wal
 import (
 	"fmt"
 	"math"
-	"runtime"
 	"sync"
 	"time"
 )
@@ -62,10 +61,10 @@ func (l *Log) lead() error {
 
 // advance tells that all records up to upTo are durable.
 func (l *Log) advance(upTo LSN) {
-	l.durable.Store(uint64(upTo))
 	if l.o.Durable != nil {
 		l.o.Durable(upTo)
 	}
+	l.durable.Store(uint64(upTo))
 }
 
 // waiter is a caller that somebody else's turn holds up.
@@ -95,7 +94,10 @@ func (l *Log) turn(upTo LSN) bool {
 	w := waiters.Get().(*waiter)
 	w.upTo = upTo
 	l.waiting = append(l.waiting, w)
-	l.waits.Store(int64(len(l.waiting)))
+	if l.gathers && int64(len(l.waiting)) >= l.expect {
+		l.gathers = false
+		l.full <- true
+	}
 	l.mu.Unlock()
 	mine := <-w.wake
 	waiters.Put(w)
@@ -106,7 +108,7 @@ func (l *Log) turn(upTo LSN) bool {
 func (l *Log) pass() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.expect = int64(len(l.waiting))
+	l.gathers, l.expect = false, int64(len(l.waiting))
 	durable, ended := l.Durable(), l.usable() != nil
 	var next *waiter
 	left := l.waiting[:0]
@@ -122,14 +124,12 @@ func (l *Log) pass() {
 	}
 	clear(l.waiting[len(left):])
 	l.waiting = left
-	l.waits.Store(int64(len(left)))
 	if l.taken = next != nil; l.taken {
 		next.wake <- true
 	}
 }
 
-// A leader waits for others before it syncs, as long as one comes in the gatherShare-th part of what a sync takes; in all not longer
-// than that.
+// A leader waits for others before it syncs, at most the gatherShare-th part of what a sync takes.
 const gatherShare = 4
 
 // gather waits a moment for those who waited during the last sync: most come back at once with their next record. Without it writers fall
@@ -138,26 +138,26 @@ const gatherShare = 4
 //	sync 1: A B C D      sync 2: E F G H      sync 3: A B C D  …
 //
 // and a sync serves half of them. One writer alone never waits.
+//
+// It gives its processor away meanwhile: others need it, and a kernel lets who has burnt time wait for it when the sync is over.
 func (l *Log) gather() {
-	waits := l.waits.Load()
-	if waits >= l.expect {
+	l.mu.Lock()
+	short := int64(len(l.waiting)) < l.expect
+	if l.gathers = short; short {
+		select {
+		case <-l.full: // from a time before, too late
+		default:
+		}
+	}
+	l.mu.Unlock()
+	if !short {
 		return
 	}
-	now := time.Now()
-	end, quiet := now.Add(l.took), now.Add(l.took/gatherShare)
-	for {
-		runtime.Gosched()
-		n := l.waits.Load()
-		if n >= l.expect {
-			return
-		}
-		now = time.Now()
-		if n > waits {
-			waits, quiet = n, now.Add(l.took/gatherShare)
-		}
-		if now.After(quiet) || now.After(end) {
-			return
-		}
+	late := time.NewTimer(l.took / gatherShare)
+	defer late.Stop()
+	select {
+	case <-l.full:
+	case <-late.C:
 	}
 }
 
