@@ -130,7 +130,7 @@ func (m *Model) survivors(v *survey, n int, inFlight *outcome, unsure string) (i
 		if err == nil {
 			return k, nil
 		}
-		if k <= all {
+		if k <= all || whole == nil {
 			whole = err // compared with all of them, in the end
 		}
 	}

@@ -82,38 +82,44 @@ func (y *recoveries) state(at *crashfs.Point, s *crashfs.State, p *picture) erro
 	if s.Killed {
 		disk = at.Resume() // and the power goes while it is recovered
 	}
-	n, err := p.probe(y.x.rng)
+	n, err := p.count()
 	if err != nil {
 		return err
 	}
 	if !y.x.uncertain() {
 		y.x.known[s.Hash] = n
 	}
-	c := &cutRecovery{y: y, p: p, rng: newRand(y.x.rng.Uint64()), most: n, least: n, known: map[[16]byte]int{}}
+	c := &cutRecovery{y: y, p: p, disk: disk, rng: newRand(y.x.rng.Uint64()), most: n, least: n, known: map[[16]byte]int{}}
 	if s.Killed {
 		c.least = y.x.r.Model.Durable
 	}
-	return c.run(disk, y.Depth)
+	return c.run(y.Depth)
+}
+
+// count is probe at all timestamps that tell how many batches there are: a later one may have taken an earlier one back.
+func (p *picture) count() (n int, err error) {
+	n, _, err = p.look(p.runner().options(p.image), p.model.moments(p.least), verified)
+	return n, err
 }
 
 // cutRecovery is a recovery that is cut at each change.
 type cutRecovery struct {
 	y           *recoveries
 	p           *picture
+	disk        *crashfs.FS
 	least, most int // batches that may be there afterwards
 
 	mu    sync.Mutex // guards the rest
 	rng   *rand.Rand
 	known map[[16]byte]int // batches of the states that were opened
-	next  *crashfs.FS      // one of them, or what a kill leaves
+	next  *cutRecovery     // that of one of them, for a kill with what is not durable
 	seen  int
 	err   error
-
-	nextLeast int // batches that may not be missing there
 }
 
 // run opens the store and cuts that, and then the recovery from one of the cuts.
-func (c *cutRecovery) run(disk *crashfs.FS, depth int) error {
+func (c *cutRecovery) run(depth int) error {
+	disk := c.disk
 	c.y.counts.Recoveries++
 	disk.OnChange(func(ch crashfs.Change) error {
 		c.mu.Lock()
@@ -152,8 +158,7 @@ func (c *cutRecovery) run(disk *crashfs.FS, depth int) error {
 	if depth <= 1 || c.next == nil || c.y.x.late() {
 		return nil
 	}
-	again := &cutRecovery{y: c.y, p: c.p, rng: c.rng, least: c.nextLeast, most: c.most, known: c.known}
-	if err := again.run(c.next, depth-1); err != nil {
+	if err := c.next.run(depth - 1); err != nil {
 		return fmt.Errorf("cut, and recovered again: %w", err)
 	}
 	return nil
@@ -174,27 +179,30 @@ func (c *cutRecovery) flush(s *oribi.Store) error {
 // cut opens the states of a point. The caller holds mu.
 func (c *cutRecovery) cut(at *crashfs.Point, least int) error {
 	for s := range at.States(c.rng.Uint64(), c.y.Limit) {
-		if c.seen++; c.rng.IntN(c.seen) == 0 {
-			if c.next, c.nextLeast = crashfs.New(s.Image), least; s.Killed {
-				c.next = at.Resume()
-			}
-		}
 		q := *c.p
 		if q.image, q.least = s.Image, least; s.Killed {
 			q.least = c.most
 		}
-		if n, ok := c.known[s.Hash]; ok && n >= q.least {
-			continue
+		again := crashfs.New(s.Image) // to be recovered
+		n, ok := c.known[s.Hash]
+		if !ok || n < q.least {
+			c.y.x.counts.Opened++
+			var err error
+			if n, err = q.count(); err != nil {
+				return fmt.Errorf("%s: %w", s.Name, err)
+			}
 		}
-		c.y.x.counts.Opened++
-		n, err := q.probe(c.rng)
-		switch {
-		case err != nil:
-			return fmt.Errorf("%s: %w", s.Name, err)
-		case n > c.most:
+		if n > c.most {
 			return fmt.Errorf("%s: %d batches, there were %d", s.Name, n, c.most)
 		}
 		c.known[s.Hash] = n
+		if c.seen++; c.rng.IntN(c.seen) > 0 {
+			continue
+		}
+		if c.next = (&cutRecovery{y: c.y, p: c.p, rng: c.rng, known: c.known, least: n, most: n}); s.Killed {
+			again, c.next.least = at.Resume(), least
+		}
+		c.next.disk = again
 	}
 	return nil
 }
