@@ -11,17 +11,17 @@ import (
 // ever, for want of space, with the loss of what was not synced, in reads. See prooftest.FaultTrace.Run for what must hold.
 func TestFaultsAnywhereLoseNothingThatWasAcknowledged(t *testing.T) {
 	seed := proofSeed(t)
-	trace, err := prooftest.RandomFaults(seed).Trace()
+	trace, err := prooftest.SmallFaults(seed).Trace()
 	if err != nil {
 		t.Fatalf("-proof.seed=%d: %v", seed, err)
 	}
 	faults := trace.Rotated(seed)
 	rand.New(rand.NewPCG(seed, 2)).Shuffle(len(faults), func(i, j int) { faults[i], faults[j] = faults[j], faults[i] })
-	most := 600
+	all, most := len(faults), 400
 	if testing.Short() {
-		most = 60
+		most = 40
 	}
-	faults = faults[:min(len(faults), most)]
+	faults = faults[:min(all, most)] // a poisoned store leaves some megabytes behind
 	var total prooftest.FaultCounts
 	for _, f := range faults {
 		script, counts, err := trace.Run(f)
@@ -30,5 +30,5 @@ func TestFaultsAnywhereLoseNothingThatWasAcknowledged(t *testing.T) {
 			t.Fatalf("-proof.seed=%d: %v\n%s", seed, err, kept(script))
 		}
 	}
-	t.Logf("%+v", total)
+	t.Logf("of %d: %+v", all, total)
 }

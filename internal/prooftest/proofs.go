@@ -181,7 +181,17 @@ func foreignOne(seed uint64, _ string) Result {
 		{total.Errors, "reads refused"}, {total.Answered, "answered"}}}
 }
 
-// RandomFaults makes the trace of a seed.
+// SmallFaults makes a trace of a seed that is quickly gone through: the making of a store and its first steps, or those of a young one.
+func SmallFaults(seed uint64) Faults {
+	f := Faults{Settings: SmallSettings(seed), Steps: 10}
+	f.Settings.Batch = 0
+	if seed%3 > 0 {
+		f.Prelude = 30
+	}
+	return f
+}
+
+// RandomFaults makes the trace of a seed: some steps anywhere in a history of a thousand.
 func RandomFaults(seed uint64) Faults {
 	f := Faults{Settings: SmallSettings(seed), Steps: 14}
 	if r := newRand(seed ^ 0xfa17); r.IntN(4) > 0 {
@@ -190,8 +200,8 @@ func RandomFaults(seed uint64) Faults {
 	return f
 }
 
-// faultSlices is how many seeds share a trace.
-const faultSlices = 8
+// faultSlices is how many seeds share a trace. Few faults a seed: a poisoned store leaves some megabytes behind in its process.
+const faultSlices = 64
 
 // faultsOne fails every call of a trace in every way, one a run: all of that with faultSlices seeds in a row.
 func faultsOne(seed uint64, _ string) Result {
