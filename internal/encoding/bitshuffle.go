@@ -447,8 +447,3 @@ func searchChunk(cells []byte, n, width int, order func(cell []byte) int) (i int
 	}
 	return lo, lo < n && order(cells[lo*width:lo*width+width]) == 0
 }
-
-// Select leaves the values to the caller: the kernels that test a vector need them decoded.
-func (b *shuffled) Select(p *batch.Predicate, _, n int, sel batch.Bitmap, at int) (bool, error) {
-	return selectAll(p, n, sel, at), nil
-}
