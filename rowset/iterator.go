@@ -30,6 +30,8 @@ type Iterator struct {
 	readers  []*cfile.ColumnReader // by index in the schema, made when first needed
 	vectors  []*batch.Vector       // by index in the schema: what this window has read
 	loaded   []bool
+	again    []bool // by index in the schema: a tested column is read besides, or tested twice
+	passed   []bool // by index in the schema: its test left rows in the last window
 	keys     [][]byte
 	err      error
 	released bool
@@ -44,6 +46,7 @@ func (d *DiskRowSet) newIterator(req *scan.Request, deltas *delta.Tracker) (*Ite
 	n := len(d.Schema.Columns)
 	it := &Iterator{d: d, req: req, deltas: deltas, end: batch.Ordinal(d.Stored().Rows),
 		readers: make([]*cfile.ColumnReader, n), vectors: make([]*batch.Vector, n), loaded: make([]bool, n)}
+	it.again, it.passed = readAgain(d.Schema, req), make([]bool, n)
 	var err error
 	if req.Lower != nil {
 		if it.next, _, err = d.seek(req.Lower); err != nil {
@@ -76,6 +79,22 @@ func (it *Iterator) Next() bool {
 		}
 	}
 	return false
+}
+
+// readAgain tells for each column whether something reads it behind its first test.
+func readAgain(s *schema.Schema, req *scan.Request) []bool {
+	again, tested := make([]bool, len(s.Columns)), make([]bool, len(s.Columns))
+	for _, col := range req.Columns {
+		again[col] = true
+	}
+	for i := range req.Predicates {
+		if col := s.IndexID(req.Predicates[i].ID); tested[col] {
+			again[col] = true
+		} else {
+			tested[col] = true
+		}
+	}
+	return again
 }
 
 // columns are those that a window may read, some perhaps twice.
@@ -129,10 +148,13 @@ func (it *Iterator) read(from batch.Ordinal, n int) (bool, error) {
 }
 
 // filter clears the bits of rows for which p is not true. Encoded data may decide only where no change that the
-// snapshot sees touches the column.
+// snapshot sees touches the column. It does not where the column is read again and its test left rows in the window before:
+// then it will be decoded for this window too, most likely, and unpacking it twice costs more than testing it decoded.
 func (it *Iterator) filter(p *batch.Predicate, from batch.Ordinal, n int, sel batch.Bitmap) error {
 	col := it.d.Schema.IndexID(p.ID)
-	if !it.loaded[col] && !it.window.Touches(p.ID) {
+	decode := it.loaded[col] || it.again[col] && it.passed[col]
+	defer func() { it.passed[col] = sel.Any() }()
+	if !decode && !it.window.Touches(p.ID) {
 		r, err := it.reader(col)
 		if err != nil {
 			return err
