@@ -187,8 +187,13 @@ func (o *oribiLineitem) Query(q Question) (*Answer, error) {
 	}
 	a := &Answer{}
 	names := q.Needs()
-	if q == FewRows || q == SomeRows || q == NoRows {
-		names = names[1:] // the other one is only tested
+	switch q { // what is only tested is not read
+	case FewRows, SomeRows, NoRows:
+		names = names[1:]
+	case Q1:
+		names = append(names[:4:4], names[5:]...)
+	case Q6:
+		names = names[1:3]
 	}
 	for b, err := range o.table.Scan(context.Background(), oribi.Columns(names...), oribi.Where(tests...), oribi.AnyOrder()).Batches() {
 		if err != nil {
@@ -235,7 +240,7 @@ func (o *oribiLineitem) add(a *Answer, q Question, b *batch.Batch) {
 	case Q1:
 		o.addPricing(a, b)
 	case Q6:
-		g, price, discount := a.Group(""), long(1), long(2)
+		g, price, discount := a.Group(""), long(0), long(1)
 		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
 			g[0] += price[i] * discount[i]
 			g[1]++
@@ -247,7 +252,7 @@ func (o *oribiLineitem) add(a *Answer, q Question, b *batch.Batch) {
 func (o *oribiLineitem) addPricing(a *Answer, b *batch.Batch) {
 	long := func(i int) []int64 { return batch.Values[int64](b.Columns[i]) }
 	quantity, price, discount, tax := long(0), long(1), long(2), long(3)
-	flags, states := b.Columns[5], b.Columns[6]
+	flags, states := b.Columns[4], b.Columns[5]
 	if flags.Dict == nil || states.Dict == nil {
 		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
 			q1(a.Group(string(flags.Cell(i))+string(states.Cell(i))), quantity[i], price[i], discount[i], tax[i])
