@@ -54,10 +54,11 @@ func runTiny(t *testing.T, workloads []harness.Workload, scale harness.Scale, co
 	return r
 }
 
-func TestEveryPeerOfEveryWorkloadRunsAndAnswersAlike(t *testing.T) {
-	workloads := all(t)
+// CI runs all workloads at small scale; here are some of each kind.
+func TestEveryPeerRunsAndAnswersAlike(t *testing.T) {
+	workloads := all(t, "load-random", "get", "range", "filter-none", "q1", "update-column", "ycsb-d-latest", "travel-4", "commit-sync", "open", "apply")
 	if testing.Short() {
-		workloads = all(t, "load-random", "get", "range", "q1", "update-column", "ycsb-d-latest", "travel-4", "commit-sync")
+		workloads = all(t, "get", "q1", "ycsb-d-latest")
 	}
 	r := runTiny(t, workloads, tiny, inputs.Corpus)
 	if len(r.Workloads) != len(workloads) {

@@ -110,6 +110,7 @@ var fakes = []Workload{
 	{Name: "unequal", Peers: []Peer{fake("a", "one"), fake("b", "other")}},
 	{Name: "failing", Peers: []Peer{{Name: "a", Measure: func(*Env) (Measurement, error) { return Measurement{}, errors.New("no such luck") }}}},
 	{Name: "large", MemoryLimit: 1, Peers: []Peer{fake("a", "")}},
+	{Name: "idle", Peers: []Peer{{Name: "a", Measure: func(*Env) (Measurement, error) { return Measurement{Checksum: "same"}, nil }}}},
 	{Name: "half", Peers: []Peer{dying("a", 1), fake("b", "same")}},
 	{Name: "group-1", Group: "g", Peers: []Peer{fake("a", "same"), sharing("a2", "a")}},
 	{Name: "group-2", Group: "g", Copies: true, Peers: []Peer{spoiling("a")}},
@@ -310,6 +311,12 @@ func TestPageShowsEachWorkloadWithOursAndTheBestOther(t *testing.T) {
 	}
 	if want := "| w |  | oribi | 2 | other | 5 | 2.50 (2–4) |"; !strings.Contains(table.String(), want) {
 		t.Errorf("the table lacks %q:\n%s", want, &table)
+	}
+}
+
+func TestPeerThatMeasuresNothingFails(t *testing.T) {
+	if _, _, err := runFake(t, "idle", 1); err == nil || !strings.Contains(err.Error(), "idle/a: measured 0") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -235,6 +235,9 @@ func (m *measuring) round(peer, round int) error {
 	} else {
 		got, err = start(m.ctx, s, stepMeasure)
 	}
+	if err == nil && !(got.Value > 0) {
+		err = fmt.Errorf("%s/%s: measured %v %s", m.w.Name, p.Name, got.Value, m.w.Unit)
+	}
 	if err == nil {
 		got.DiskBytes = diskBytes(s.Env.Dir)
 		r := &m.result.Peers[peer]

@@ -63,6 +63,9 @@ func (a *Answer) String() string {
 		}
 		lines = append(lines, fmt.Sprint(key, g[:last]))
 	}
+	if len(lines) == 0 {
+		return "no rows"
+	}
 	slices.Sort(lines)
 	return strings.Join(lines, " ")
 }
