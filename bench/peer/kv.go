@@ -39,7 +39,7 @@ func newKVLineitem(store kv, err error) (Lineitem, error) {
 }
 
 func (l *kvLineitem) Load(rows iter.Seq2[*inputs.Item, error], _ bool) error {
-	return chunk(rows, Chunk, l.Upsert)
+	return EachChunk(rows, Chunk, l.Upsert)
 }
 
 func (l *kvLineitem) Upsert(items []inputs.Item) error {

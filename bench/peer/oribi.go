@@ -66,10 +66,10 @@ func (o *oribiLineitem) Close() error { return o.store.Close() }
 // Load ingests rows that rise, and writes others as batches of vectors.
 func (o *oribiLineitem) Load(rows iter.Seq2[*inputs.Item, error], rising bool) error {
 	if !rising {
-		return chunk(rows, Chunk, func(items []inputs.Item) error { return o.put(oribi.OpInsert, items) })
+		return EachChunk(rows, Chunk, func(items []inputs.Item) error { return o.put(oribi.OpInsert, items) })
 	}
 	_, _, err := o.table.Ingest(context.Background(), func(yield func([]*batch.Vector, error) bool) {
-		err := chunk(rows, batch.WindowRows, func(items []inputs.Item) error {
+		err := EachChunk(rows, batch.WindowRows, func(items []inputs.Item) error {
 			inputs.FillVectors(o.columns, items)
 			if !yield(o.columns, nil) {
 				return errStopped

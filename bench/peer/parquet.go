@@ -69,7 +69,7 @@ func (p *parquetFile) Load(rows iter.Seq2[*inputs.Item, error], _ bool) error {
 	defer f.Close()
 	w := parquet.NewGenericWriter[parquetRow](f, parquet.Compression(&parquet.Snappy), parquet.MaxRowsPerRowGroup(parquetGroup))
 	out := make([]parquetRow, 0, Chunk)
-	err = chunk(rows, Chunk, func(items []inputs.Item) error {
+	err = EachChunk(rows, Chunk, func(items []inputs.Item) error {
 		out = out[:0]
 		for _, it := range items {
 			out = append(out, parquetRow{it.OrderKey, it.LineNumber, it.PartKey, it.SuppKey, it.Quantity, it.ExtendedPrice, it.Discount, it.Tax,

@@ -90,8 +90,8 @@ type Records interface {
 	io.Closer
 }
 
-// chunk gathers rows n at a time.
-func chunk(rows iter.Seq2[*inputs.Item, error], n int, use func(items []inputs.Item) error) error {
+// EachChunk gathers rows n at a time. They are used again for the next ones.
+func EachChunk(rows iter.Seq2[*inputs.Item, error], n int, use func(items []inputs.Item) error) error {
 	items := make([]inputs.Item, 0, n)
 	for it, err := range rows {
 		if err != nil {

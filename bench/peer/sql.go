@@ -116,7 +116,7 @@ func (s *SQL) Load(rows iter.Seq2[*inputs.Item, error], _ bool) error {
 func (s *SQL) write(verb string, rows iter.Seq2[*inputs.Item, error]) error {
 	q := verb + " lineitem VALUES (?" + strings.Repeat(", ?", len(sqlColumns)-1) + ")"
 	var args []any
-	return chunk(rows, Chunk, func(items []inputs.Item) error {
+	return EachChunk(rows, Chunk, func(items []inputs.Item) error {
 		return s.together(func() error {
 			for i := range items {
 				args = SQLValues(args[:0], &items[i])

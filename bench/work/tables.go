@@ -197,27 +197,12 @@ func some(name string, n int) iter.Seq2[*inputs.Item, error] {
 
 func measureChange(env *harness.Env, d *peer.Driver, change func(l peer.Lineitem, items []inputs.Item) error) (m harness.Measurement, err error) {
 	rows := env.Scale.Table / changedPart
-	items := make([]inputs.Item, 0, peer.Chunk)
 	took, err := env.Clock(func() error {
 		l, err := openTable(env, d)
 		if err != nil {
 			return err
 		}
-		for it, e := range some(env.Input(shuffledFile), rows) {
-			if err = e; err != nil {
-				break
-			}
-			if items = append(items, *it); len(items) == peer.Chunk {
-				if err = change(l, items); err != nil {
-					break
-				}
-				items = items[:0]
-			}
-		}
-		if err == nil && len(items) > 0 {
-			err = change(l, items)
-		}
-		return closeAll(err, l)
+		return closeAll(peer.EachChunk(some(env.Input(shuffledFile), rows), peer.Chunk, func(items []inputs.Item) error { return change(l, items) }), l)
 	})
 	if err != nil {
 		return m, err
@@ -243,22 +228,7 @@ func writeAmplification(all []peer.Driver) harness.Workload {
 				if err != nil {
 					return err
 				}
-				items := make([]inputs.Item, 0, peer.Chunk)
-				for it, e := range inputs.Rows(env.Input(shuffledFile)) {
-					if err = e; err != nil {
-						break
-					}
-					if items = append(items, *it); len(items) == peer.Chunk {
-						if err = l.Upsert(items); err != nil {
-							break
-						}
-						items = items[:0]
-					}
-				}
-				if err == nil && len(items) > 0 {
-					err = l.Upsert(items)
-				}
-				return closeAll(err, l)
+				return closeAll(peer.EachChunk(inputs.Rows(env.Input(shuffledFile)), peer.Chunk, l.Upsert), l)
 			})
 			if err != nil {
 				return m, err
