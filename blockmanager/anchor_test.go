@@ -40,7 +40,7 @@ func TestWhateverTheAnchorAcceptsIsWhole(t *testing.T) {
 			rec.mu.Lock()
 			defer rec.mu.Unlock()
 			if c.Op == "sync" && rec.r.IntN(4) == 0 {
-				rec.take(c.Point(), "before sync of "+c.Name)
+				rec.take(c.Point(), "before sync of "+c.Name, statesKept)
 			}
 			return nil
 		})
@@ -60,7 +60,7 @@ func TestWhateverTheAnchorAcceptsIsWhole(t *testing.T) {
 			}
 			at := rec.disk.Point()
 			rec.mu.Lock()
-			rec.take(at, "now")
+			rec.take(at, "now", statesKept)
 			moments := rec.moments
 			rec.moments = nil
 			rec.mu.Unlock()

@@ -8,7 +8,7 @@
 //   - each change of content is lost alone, and is kept alone;
 //   - each change of a directory is lost alone, and is kept alone;
 //   - each write behind the end leaves its length alone, zeros without the bytes;
-//   - the last write is torn: of its sectors of 512 bytes the first are there, as many as you like;
+//   - the last write is torn: of its sectors of 512 bytes the first are there, as many as you like, with all other writes or with none;
 //   - any subset, any sectors of a write;
 //   - the disk lied: it acknowledged a flush and forgot what it should have written.
 //

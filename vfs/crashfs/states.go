@@ -103,7 +103,14 @@ func (p *Point) honest(seed uint64) (out []plan) {
 	for i, o := range slices.Backward(ops) {
 		if o.kind == write {
 			for _, n := range borders(o) {
-				add(fmt.Sprintf("all, %d bytes of %s", n, o), instead(func(other *op) bool { return other == ops[i] }, part{how: prefix, n: n}))
+				torn := part{how: prefix, n: n}
+				add(fmt.Sprintf("all, %d bytes of %s", n, o), instead(func(other *op) bool { return other == ops[i] }, torn))
+				add(fmt.Sprintf("all names, %d bytes of %s", n, o), func(other *op) part {
+					if other == ops[i] {
+						return torn
+					}
+					return only(names)(other)
+				})
 			}
 			break
 		}
