@@ -131,11 +131,18 @@ func constantByte(b []byte) byte {
 	if first+1 > 1 {
 		return 1
 	}
-	for len(b) >= 8 {
-		if binary.LittleEndian.Uint64(b) != first {
+	le := binary.LittleEndian
+	for ; len(b) >= 64; b = b[64:] {
+		c := b[:64]
+		if le.Uint64(c)^first|le.Uint64(c[8:])^first|le.Uint64(c[16:])^first|le.Uint64(c[24:])^first|
+			le.Uint64(c[32:])^first|le.Uint64(c[40:])^first|le.Uint64(c[48:])^first|le.Uint64(c[56:])^first != 0 {
 			return 1
 		}
-		b = b[8:]
+	}
+	for ; len(b) >= 8; b = b[8:] {
+		if le.Uint64(b) != first {
+			return 1
+		}
 	}
 	return byte(first)
 }
@@ -144,9 +151,16 @@ func constantByte(b []byte) byte {
 // src has the same length and at least 8 bytes more of capacity, since rows are read by words.
 // n is a multiple of 8, and not 0.
 func unshuffle(dst, src []byte, n, width int) {
-	row := n / 8
 	src = src[:n*width+laneBytes]
 	p := findPlanes(src, n, width) // a plane is 8 rows of n/8 bytes
+	if !unshuffleWide(dst, src, n, width, &p) {
+		unshuffleWords(dst, src, n, width, &p)
+	}
+}
+
+// unshuffleWords is unshuffle by words of 64 bits, as every machine can do it.
+func unshuffleWords(dst, src []byte, n, width int, p *planes) {
+	row := n / 8
 	var w laneWords
 	for k := range width {
 		if p.ones>>k&1 != 0 {
@@ -160,7 +174,7 @@ func unshuffle(dst, src []byte, n, width int) {
 	high := w[4]&maskBytes4 | w[5]&maskBytes5 | w[6]&maskBytes6 | w[7]&maskBytes7
 	base := 0
 	for ; base+laneBytes <= row; base += laneBytes {
-		loadPlanes(&w, src, base, row, width, &p)
+		loadPlanes(&w, src, base, row, width, p)
 		out := dst[base*8*width:]
 		if narrow {
 			storeNarrow((*[64 * 8]byte)(out), &w, high)
@@ -170,7 +184,7 @@ func unshuffle(dst, src []byte, n, width int) {
 	}
 	if base < row {
 		// What the last words hold beyond their rows becomes cells that are not copied.
-		loadPlanes(&w, src, base, row, width, &p)
+		loadPlanes(&w, src, base, row, width, p)
 		var last [laneCells * maxWidth]byte
 		storeCells(last[:], &w, width)
 		copy(dst[base*8*width:], last[:(row-base)*8*width])

@@ -52,6 +52,11 @@ func TestShuffleAgreesWithItsDefinition(t *testing.T) {
 				if !bytes.Equal(back[:len(src)], src) {
 					t.Fatalf("width %d, %d cells: unshuffled wrong", width, n)
 				}
+				words, p := bytes.Repeat([]byte{0x5a}, len(src)+8), findPlanes(got, n, width)
+				unshuffleWords(words[:len(src)], got[:len(src)+laneBytes], n, width, &p)
+				if !bytes.Equal(words, back) {
+					t.Fatalf("width %d, %d cells: unshuffled in two ways, with two results", width, n)
+				}
 				if !bytes.Equal(back[len(src):], bytes.Repeat([]byte{0x5a}, 8)) {
 					t.Fatalf("width %d, %d cells: wrote beyond the cells", width, n)
 				}

@@ -15,7 +15,7 @@ var productModules = map[string][]string{
 	"github.com/bits-and-blooms/bloom/v3": {"batch"},                               // filters as predicates of scans; in tests an oracle
 	"github.com/zeebo/xxh3":               {"blockmanager", "internal/wal"},        // checksums of blocks and frames
 	"google.golang.org/protobuf":          {"internal", "bloom", "cfile", "delta"}, // messages of the formats
-	"golang.org/x/sys":                    {"vfs"},                                 // fallocate, hole punching, locks
+	"golang.org/x/sys":                    {"vfs", "internal/encoding"},            // fallocate, hole punching, locks; what the processor can do
 	"golang.org/x/term":                   {command},                               // is it a terminal?
 	"github.com/spf13/cobra":              {command},                               // verbs and flags
 	"github.com/spf13/pflag":              {command},                               // cobra's flags: what is wrong with one, to say it in our words
