@@ -134,8 +134,8 @@ func constantByte(b []byte) byte {
 	le := binary.LittleEndian
 	for ; len(b) >= 64; b = b[64:] {
 		c := b[:64]
-		if le.Uint64(c)^first|le.Uint64(c[8:])^first|le.Uint64(c[16:])^first|le.Uint64(c[24:])^first|
-			le.Uint64(c[32:])^first|le.Uint64(c[40:])^first|le.Uint64(c[48:])^first|le.Uint64(c[56:])^first != 0 {
+		if (le.Uint64(c)^first)|(le.Uint64(c[8:])^first)|(le.Uint64(c[16:])^first)|(le.Uint64(c[24:])^first)|
+			(le.Uint64(c[32:])^first)|(le.Uint64(c[40:])^first)|(le.Uint64(c[48:])^first)|(le.Uint64(c[56:])^first) != 0 {
 			return 1
 		}
 	}
