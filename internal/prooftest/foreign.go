@@ -386,6 +386,9 @@ func (x *Foreign) prefix(s *oribi.Store) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	if m.compare(v, len(m.Commits), "") == nil { // the last of them may have changed nothing
+		return m, nil
+	}
 	n, err := m.survivors(v, 0, nil, "")
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errWrong, err)
