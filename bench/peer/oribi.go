@@ -206,12 +206,12 @@ func (o *oribiLineitem) Query(q Question) (*Answer, error) {
 
 func (o *oribiLineitem) add(a *Answer, q Question, b *batch.Batch) {
 	if q == FewRows || q == SomeRows || q == NoRows {
-		g := a.Group("")
+		g, total := a.Group(""), int64(0)
 		prices := batch.Values[int64](b.Columns[0])
 		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
-			g[0] += prices[i]
-			g[1]++
+			total += prices[i]
 		}
+		g[0], g[1] = g[0]+total, g[1]+int64(b.Selected())
 		return
 	}
 	if q == Sum && b.Selected() == b.Len {
@@ -275,16 +275,23 @@ func (o *oribiLineitem) addPricing(a *Answer, b *batch.Batch) {
 // addCodes groups by the codes of a dictionary, without looking at the texts of each row.
 func (o *oribiLineitem) addCodes(a *Answer, b *batch.Batch) {
 	v, modes := batch.Values[int64](b.Columns[0]), b.Columns[1]
-	groups := make([]*[8]int64, len(modes.Dict.Words))
-	for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
-		code := modes.Codes[i]
-		g := groups[code]
-		if g == nil {
-			g = a.Group(string(modes.Dict.Words[code]))
-			groups[code] = g
+	groups := make([][2]int64, len(modes.Dict.Words))
+	if b.Selected() == b.Len {
+		for i, code := range modes.Codes[:len(v)] {
+			g := &groups[code]
+			g[0], g[1] = g[0]+v[i], g[1]+1
 		}
-		g[0] += v[i]
-		g[1]++
+	} else {
+		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
+			g := &groups[modes.Codes[i]]
+			g[0], g[1] = g[0]+v[i], g[1]+1
+		}
+	}
+	for code, sums := range groups {
+		if sums[1] > 0 {
+			g := a.Group(string(modes.Dict.Words[code]))
+			g[0], g[1] = g[0]+sums[0], g[1]+sums[1]
+		}
 	}
 }
 
