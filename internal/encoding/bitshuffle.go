@@ -268,7 +268,16 @@ func (b *shuffled) decode32(from int, dst []uint32) (greatest uint32, err error)
 // widen turns len(dst) cells of 1 or 2 bytes into uint32 and returns the greatest.
 func widen(dst []uint32, cells []byte, width int) (greatest uint32) {
 	if width == 1 {
-		cells = cells[:len(dst)]
+		var even, odd uint32 // greatest so far; neither waits for the other
+		for ; len(dst) >= 8; dst, cells = dst[8:], cells[8:] {
+			c, d := (*[8]byte)(cells), (*[8]uint32)(dst)
+			v0, v1, v2, v3 := uint32(c[0]), uint32(c[1]), uint32(c[2]), uint32(c[3])
+			v4, v5, v6, v7 := uint32(c[4]), uint32(c[5]), uint32(c[6]), uint32(c[7])
+			d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7] = v0, v1, v2, v3, v4, v5, v6, v7
+			even = max(even, max(max(v0, v2), max(v4, v6)))
+			odd = max(odd, max(max(v1, v3), max(v5, v7)))
+		}
+		greatest = max(even, odd)
 		for i := range dst {
 			v := uint32(cells[i])
 			dst[i], greatest = v, max(greatest, v)
