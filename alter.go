@@ -114,7 +114,8 @@ func SetCompression(column string, k schema.Compression) Change {
 	return setColumn(column, func(c *schema.Column) error { c.Compression = k; return nil })
 }
 
-// SetBlockSize changes the size of the column's cblocks in files that are written from now on, bytes; 0 = 256 KiB.
+// SetBlockSize changes the size of the column's cblocks in files that are written from now on, bytes; 0 = 256 KiB, and
+// 32 KiB of byte strings that are not codes of a dictionary.
 func SetBlockSize(column string, n int32) Change {
 	return setColumn(column, func(c *schema.Column) error { c.BlockBytes = n; return nil })
 }

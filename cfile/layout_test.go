@@ -2,6 +2,7 @@ package cfile
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
@@ -81,6 +82,37 @@ func TestCblocksTellWhatAFileIsMadeOf(t *testing.T) {
 	}
 	if deepest < 3 || perLevel[1] != 1 || perLevel[2] >= perLevel[3] {
 		t.Errorf("%d levels: %v", deepest, perLevel)
+	}
+}
+
+// StringBytes is for strings that stand for themselves: the dictionary before them, and its codes, go by BlockBytes.
+func TestStringsThatAreNotCodesHaveASizeOfTheirOwn(t *testing.T) {
+	var cells [][]byte
+	for i := range 20000 {
+		n := i
+		if i < 4000 {
+			n = i % 7
+		}
+		cells = append(cells, fmt.Appendf(nil, "%08x", uint32(n*2654435761)))
+	}
+	src := writeAll(t, WriterOptions{Type: schema.Binary, Encoding: schema.Dictionary, BlockBytes: 16 << 10, StringBytes: 1 << 10, PositionalIndex: true},
+		vectorOf(schema.Binary, cells))
+	all, _ := listed(t, src)
+	plain := 0
+	for i, c := range all {
+		switch {
+		case c.Kind == DictionaryCblock && c.Payload < 16<<10:
+			t.Errorf("dictionary of %d bytes", c.Payload)
+		case c.Kind == DataCblock && i == 0 && c.Rows < 4000:
+			t.Errorf("first cblock has %d codes", c.Rows)
+		case c.Kind == DataCblock && c.Encoding == schema.Plain:
+			if plain++; c.Payload > 1200 {
+				t.Errorf("cblock of %d bytes of strings", c.Payload)
+			}
+		}
+	}
+	if plain < 100 {
+		t.Errorf("%d cblocks of strings", plain)
 	}
 }
 

@@ -17,6 +17,7 @@ type WriterOptions struct {
 	Array       bool // cells are arrays whose elements are of Type; Nullable says whether a whole cell may be NULL
 
 	BlockBytes      int // of the encoded values of a cblock, about; default 256 KiB, at least 512
+	StringBytes     int // the same of a cblock of byte strings that stand for themselves, not as codes of a dictionary; default BlockBytes
 	IndexBlockBytes int // of a node of an index, about; default 32 KiB
 	RestartInterval int // values between restart points of prefix encoding; default 16
 
@@ -64,12 +65,16 @@ func (o *WriterOptions) resolve() error {
 	if o.ValueIndex && (o.Nullable || o.IndexKey == nil && !o.Type.Keyable()) {
 		return fault.Unsupportedf("cfile: value index of a column of %v, nullable is %v", o.Type, o.Nullable)
 	}
+	if o.StringBytes == 0 {
+		o.StringBytes = o.BlockBytes
+	}
 	for _, f := range []struct {
 		field        *int
 		name         string
 		def, minimum int
 	}{
 		{&o.BlockBytes, "BlockBytes", DefaultBlockBytes, minBlockBytes},
+		{&o.StringBytes, "StringBytes", DefaultBlockBytes, minBlockBytes},
 		{&o.IndexBlockBytes, "IndexBlockBytes", DefaultIndexBlockBytes, 1},
 		{&o.RestartInterval, "RestartInterval", DefaultRestartInterval, 1},
 	} {

@@ -53,7 +53,7 @@ type Column struct {
 	ReadDefault []byte
 	Encoding    Encoding
 	Compression Compression
-	BlockBytes  int32 // size of a data cblock before compression; 0 = 256 KiB
+	BlockBytes  int32 // size of a data cblock before compression; 0 = 256 KiB, 32 of byte strings that are not codes of a dictionary
 	Precision   int   // decimals: digits in all, 1 to 38
 	Scale       int   // decimals: digits behind the point, 0 to Precision
 	Length      int   // varchar: characters

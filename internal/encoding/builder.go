@@ -18,6 +18,7 @@ type BuilderOptions struct {
 	Type            schema.Type
 	Encoding        schema.Encoding // Auto is the default of Type
 	BlockBytes      int             // of a payload, about; 0 = 256 KiB; at least 512
+	StringBytes     int             // the same of byte strings that stand for themselves, not as codes; 0 = BlockBytes
 	RestartInterval int             // PREFIX: values from one restart to the next; 0 = 16
 }
 
@@ -64,6 +65,10 @@ func NewBuilder(o BuilderOptions) (Builder, error) {
 		o.BlockBytes = DefaultBlockBytes
 	}
 	o.BlockBytes = max(o.BlockBytes, minBlockBytes)
+	if o.StringBytes == 0 {
+		o.StringBytes = o.BlockBytes
+	}
+	o.StringBytes = max(o.StringBytes, minBlockBytes)
 	if o.RestartInterval <= 0 {
 		o.RestartInterval = DefaultRestartInterval
 	}
@@ -74,15 +79,15 @@ func NewBuilder(o BuilderOptions) (Builder, error) {
 	case schema.Bitshuffle:
 		b = &shuffleBuilder{typ: o.Type, capacity: o.BlockBytes / o.Type.Width()}
 	case schema.Prefix:
-		b = &prefixBuilder{blockBytes: o.BlockBytes, interval: o.RestartInterval}
+		b = &prefixBuilder{blockBytes: o.StringBytes, interval: o.RestartInterval}
 	case schema.Dictionary:
-		b = newDictBuilder(o.BlockBytes)
+		b = newDictBuilder(o.BlockBytes, o.StringBytes)
 	default:
 		switch o.Type.Physical() {
 		case schema.Bool:
 			b = &plainBoolBuilder{blockBytes: o.BlockBytes}
 		case schema.Binary:
-			b = &binaryBuilder{blockBytes: o.BlockBytes}
+			b = &binaryBuilder{blockBytes: o.StringBytes}
 		default:
 			b = &plainBuilder{width: o.Type.Width(), blockBytes: o.BlockBytes}
 		}

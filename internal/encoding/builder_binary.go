@@ -135,10 +135,10 @@ type dictBuilder struct {
 	known  []int32
 }
 
-func newDictBuilder(blockBytes int) *dictBuilder {
+func newDictBuilder(blockBytes, stringBytes int) *dictBuilder {
 	b := &dictBuilder{index: make(map[string]uint32), mode: modeCodes}
 	b.codes = shuffleBuilder{typ: schema.Uint32, capacity: blockBytes / schema.Uint32.Width()}
-	b.plain.blockBytes, b.words.blockBytes = blockBytes, blockBytes
+	b.plain.blockBytes, b.words.blockBytes = stringBytes, blockBytes
 	b.plain.Reset()
 	b.words.Reset()
 	return b
