@@ -34,8 +34,9 @@ type pebbleFS struct {
 	poison   *poison
 	severed  atomic.Bool
 
-	mu   sync.Mutex
-	open map[*pebbleFile]struct{} // to close them when Pebble is abandoned
+	mu      sync.Mutex
+	open    map[*pebbleFile]struct{} // to close them when Pebble is abandoned
+	markers []string                 // to be removed behind the next sync of their directory
 }
 
 func newPebbleFS(fs vfs.FS, readOnly bool, p *poison) *pebbleFS {
@@ -96,8 +97,11 @@ func (p *pebbleFS) Create(name string, _ pvfs.DiskWriteCategory) (pvfs.File, err
 	if err := p.writing("create", name); err != nil {
 		return nil, err
 	}
-	if err := p.settle(name); err != nil {
-		return nil, err
+	if isMarker(name) {
+		dir := filepath.Dir(name)
+		if err := p.wrote("sync", dir, p.fs.SyncDir(dir)); err != nil {
+			return nil, err
+		}
 	}
 	f, err := p.fs.Create(name)
 	if errors.Is(err, fs.ErrExist) {
@@ -161,23 +165,37 @@ func (p *pebbleFS) Remove(name string) error {
 	if err := p.writing("remove", name); err != nil {
 		return err
 	}
-	if err := p.settle(name); err != nil {
-		return err
+	if isMarker(name) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.markers = append(p.markers, name)
+		return nil
 	}
 	return p.wrote("remove", name, p.fs.Remove(name))
 }
 
-// settle makes the names of the directory durable before a marker is made or removed.
+// isMarker tells files whose name says which manifest counts.
 //
-// The name of a marker tells which manifest counts. Pebble makes the new manifest and the new marker, removes the old marker, and
-// only then syncs the directory. A file system need not keep to that order: a power cut could leave a marker whose manifest has no
-// name, or no marker at all.
-func (p *pebbleFS) settle(name string) error {
-	if !strings.HasPrefix(filepath.Base(name), "marker.") {
-		return nil
+// Pebble makes the new manifest and the new marker, removes the old marker, and only then syncs the directory. A file system need not
+// keep to that order: a power cut could leave a marker whose manifest has no name, or no marker at all. So the directory is synced
+// before a marker is made, and the old one is removed behind the sync: if it comes back, the newer one counts.
+func isMarker(name string) bool { return strings.HasPrefix(filepath.Base(name), "marker.") }
+
+// removeMarkers removes those of a directory whose names are durable.
+func (p *pebbleFS) removeMarkers(dir string) error {
+	p.mu.Lock()
+	due := p.markers
+	p.markers = nil
+	p.mu.Unlock() // a failed call never returns
+	for _, name := range due {
+		if filepath.Dir(name) != dir {
+			continue
+		}
+		if err := p.wrote("remove", name, p.fs.Remove(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
-	dir := filepath.Dir(name)
-	return p.wrote("sync", dir, p.fs.SyncDir(dir))
+	return nil
 }
 
 func (p *pebbleFS) RemoveAll(name string) error {
@@ -387,7 +405,10 @@ func (d *pebbleDir) Sync() error {
 	if err := d.p.writing("sync", d.name); err != nil {
 		return err
 	}
-	return d.p.wrote("sync", d.name, d.p.fs.SyncDir(d.name))
+	if err := d.p.wrote("sync", d.name, d.p.fs.SyncDir(d.name)); err != nil {
+		return err
+	}
+	return d.p.removeMarkers(d.name)
 }
 
 func (d *pebbleDir) Stat() (pvfs.FileInfo, error)       { return d.p.Stat(d.name) }

@@ -2,7 +2,10 @@ package blockmanager
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,13 +17,14 @@ import (
 //
 //  1. The anchor's newest slot is written again in place and synced: what Open went by may have
 //     been in the kernel's cache only. A crash here changes nothing.
-//  2. Pebble is opened for writing, which makes durable what it had in its log, and is read once
+//  2. Pebble's manifest likewise, and the names in its directory: what they no longer name Pebble removes.
+//  3. Pebble is opened for writing, which makes durable what it had in its log, and is read once
 //     more: it must say what it said to Open.
-//  3. Container files that no row names are removed; they are from a crash before the commit that
+//  4. Container files that no row names are removed; they are from a crash before the commit that
 //     would have named them.
-//  4. What lies above the last committed block of a container is cut off, likewise.
-//  5. Whether holes can be punched is tried out, on a range in which there is nothing.
-//  6. If the anchor accepts this state only, space of dead blocks is given back.
+//  5. What lies above the last committed block of a container is cut off, likewise.
+//  6. Whether holes can be punched is tried out, on a range in which there is nothing.
+//  7. If the anchor accepts this state only, space of dead blocks is given back.
 //
 // Errors: ErrReadOnly where Options say so, else as Open; a failed write poisons.
 func (m *Manager) Writable() error {
@@ -55,6 +59,9 @@ func (m *Manager) repair() error {
 	if err := m.anchor.openForWrite(&m.o); err != nil {
 		return err
 	}
+	if err := settleMeta(&m.o); err != nil {
+		return err
+	}
 	meta, err := openMeta(&m.o, metaWrite, m.poison)
 	if err != nil {
 		return err
@@ -84,6 +91,48 @@ func (m *Manager) repair() error {
 		}
 	}
 	return nil
+}
+
+// settleMeta makes durable what Pebble is about to go by: the manifest, written again in place, and the names.
+//
+//	killed writer  compacts files 5 and 10 to 15, tells the manifest, is killed before the sync
+//	next one       finds 15 in the manifest, which is in the kernel's cache alone, and removes 5 and 10
+//	power cut      the manifest names 5 and 10
+//
+// Pebble writes a new manifest, synced, only if it has changes to write. What is in its log it makes durable itself.
+func settleMeta(o *Options) error {
+	names, err := o.FS.List(o.metaDir())
+	if err != nil {
+		return fmt.Errorf("metadata: %w", err)
+	}
+	for _, name := range names {
+		if !strings.HasPrefix(name, "MANIFEST-") {
+			continue
+		}
+		if err := rewrite(o.FS, filepath.Join(o.metaDir(), name)); err != nil {
+			return fmt.Errorf("metadata: %w", err)
+		}
+	}
+	if err := o.FS.SyncDir(o.metaDir()); err != nil {
+		return fmt.Errorf("metadata: %w", err)
+	}
+	return nil
+}
+
+// rewrite writes a file again in place, with the same bytes, and syncs it.
+func rewrite(fsys vfs.FS, name string) error {
+	f, err := fsys.Open(name, true)
+	if err != nil {
+		return err
+	}
+	size, err := f.Size()
+	if err == nil {
+		_, err = io.Copy(io.NewOffsetWriter(f, 0), io.NewSectionReader(f, 0, size))
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
 }
 
 // reserveSlack is how much more of the disk than its blocks a container may take before it is held to have space reserved: the file

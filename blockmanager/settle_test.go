@@ -1,0 +1,96 @@
+package blockmanager
+
+import (
+	"bytes"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/crashfs"
+)
+
+// A killed writer may leave a manifest, or names in meta/, in the kernel's cache alone. Pebble removes what they no longer name: before it
+// does so, or anything else, they are durable.
+func TestWhatAKillLeftOfTheManifestIsDurableBeforePebbleGoesByIt(t *testing.T) {
+	r := seedtest.Rand(t)
+	o := testOptions(nil)
+	disk := crashfs.New(formatted(t, o))
+	var kills []*crashfs.Point
+	disk.OnChange(func(c crashfs.Change) error {
+		if c.Op == "sync" && strings.HasPrefix(filepath.Base(c.Name), "MANIFEST-") || c.Op == "syncdir" && c.Name == o.metaDir() {
+			kills = append(kills, c.Point())
+		}
+		return nil
+	})
+	o.FS = disk
+	m := openWriter(t, o)
+	for range 3 {
+		add(t, m, randomBytes(r, 100))
+		if err := m.meta.flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if len(kills) < 10 {
+		t.Fatalf("%d kills", len(kills))
+	}
+	waiting := 0
+	for i, kill := range kills {
+		if !slices.Equal(metaOf(t, o, kill.Kill()), metaOf(t, o, kill.Cut())) {
+			waiting++
+		}
+		next := kill.Resume()
+		looked := false
+		next.OnChange(func(c crashfs.Change) error {
+			if filepath.Dir(c.Name) != o.metaDir() || c.Op == "write" || c.Op == "sync" || looked {
+				return nil
+			}
+			looked = true
+			if got, want := metaOf(t, o, c.Point().Cut()), metaOf(t, o, c.Point().Kill()); !slices.Equal(got, want) {
+				t.Errorf("kill %d, before %s of %s: durable is %q, Pebble saw %q", i, c.Op, c.Name, got, want)
+			}
+			return nil
+		})
+		o.FS = next
+		if err := openWriter(t, o).Close(); err != nil {
+			t.Fatal(err)
+		}
+		if !looked {
+			t.Errorf("kill %d: Pebble changed nothing", i)
+		}
+	}
+	if waiting == 0 {
+		t.Error("no kill left anything that was not durable: the test proves nothing")
+	}
+}
+
+// metaOf is the names in meta/, with the content of manifests.
+func metaOf(t *testing.T, o Options, m *vfs.Mem) (all []string) {
+	names, err := m.List(o.metaDir())
+	if err != nil {
+		t.Error(err)
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, "MANIFEST-") {
+			f, err := m.Open(filepath.Join(o.metaDir(), name), false)
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			size, _ := f.Size()
+			content := make([]byte, size)
+			if _, err := f.ReadAt(content, 0); err != nil {
+				t.Error(err)
+			}
+			f.Close()
+			name += string(bytes.Clone(content))
+		}
+		all = append(all, name)
+	}
+	return all
+}
