@@ -17,7 +17,7 @@ func (r *Runner) meanwhile(st *Step) error {
 		}
 	}
 	inside := false
-	if o := &r.Script.Settings; !o.Background && o.Memory == 0 {
+	if r.Script.Settings.byHand() {
 		r.onProgress = func() { inside = true; write() }
 	}
 	failed := r.rewrite(&Step{Kind: st.During, Table: st.Table, Mask: st.Mask})
@@ -33,7 +33,10 @@ func (r *Runner) meanwhile(st *Step) error {
 	return err
 }
 
-// progress is the store's Options.Progress.
+// byHand tells that flushes and merges are made by steps alone, so that their progress is told to the goroutine that makes the steps.
+func (o *Settings) byHand() bool { return !o.Background && o.Memory == 0 }
+
+// progress is the store's Options.Progress if rewrites are made by hand.
 func (r *Runner) progress(string, int64, int64) {
 	if do := r.onProgress; do != nil {
 		r.onProgress = nil

@@ -134,7 +134,10 @@ func (r *Runner) Store() *oribi.Store { return r.store }
 func (r *Runner) options(fsys vfs.FS) *oribi.Options {
 	o := &r.Script.Settings
 	opts := &oribi.Options{FS: fsys, Manual: !o.Background, FlushBytes: o.FlushBytes, RowSetBytes: o.RowSetBytes, History: oribi.HistoryForever,
-		LogSegmentBytes: o.Segment, MemoryLimit: o.Memory, Policy: policyNamed(o.Policy), Progress: r.progress}
+		LogSegmentBytes: o.Segment, MemoryLimit: o.Memory, Policy: policyNamed(o.Policy)}
+	if o.byHand() {
+		opts.Progress = r.progress
+	}
 	if o.History != 0 {
 		opts.History = o.History
 	}
