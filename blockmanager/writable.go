@@ -17,7 +17,7 @@ import (
 //
 //  1. The anchor's newest slot is written again in place and synced: what Open went by may have
 //     been in the kernel's cache only. A crash here changes nothing.
-//  2. Pebble's manifest likewise, and the names in its directory: what they no longer name Pebble removes.
+//  2. Pebble's manifest likewise: what it no longer names Pebble removes.
 //  3. Pebble is opened for writing, which makes durable what it had in its log, and is read once
 //     more: it must say what it said to Open.
 //  4. Container files that no row names are removed; they are from a crash before the commit that
@@ -93,13 +93,14 @@ func (m *Manager) repair() error {
 	return nil
 }
 
-// settleMeta makes durable what Pebble is about to go by: the manifest, written again in place, and the names.
+// settleMeta makes durable what Pebble is about to go by: the manifest, written again in place.
 //
 //	killed writer  compacts files 5 and 10 to 15, tells the manifest, is killed before the sync
 //	next one       finds 15 in the manifest, which is in the kernel's cache alone, and removes 5 and 10
 //	power cut      the manifest names 5 and 10
 //
-// Pebble writes a new manifest, synced, only if it has changes to write. What is in its log it makes durable itself.
+// Pebble writes a new manifest, synced, only if it has changes to write. What is in its log it makes durable itself, and the names in
+// its directory before it removes any.
 func settleMeta(o *Options) error {
 	names, err := o.FS.List(o.metaDir())
 	if err != nil {
@@ -112,9 +113,6 @@ func settleMeta(o *Options) error {
 		if err := rewrite(o.FS, filepath.Join(o.metaDir(), name)); err != nil {
 			return fmt.Errorf("metadata: %w", err)
 		}
-	}
-	if err := o.FS.SyncDir(o.metaDir()); err != nil {
-		return fmt.Errorf("metadata: %w", err)
 	}
 	return nil
 }
