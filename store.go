@@ -166,10 +166,15 @@ func (s *Store) open() error {
 	if s.opts.ReadOnly {
 		return s.checkUnlocked()
 	}
-	if s.log, err = tail.Repair(); err != nil {
-		return err
+	var failed error // of the blocks, not of the log
+	s.log, err = tail.Repair(func() error {
+		failed = s.blocks.Writable()
+		return failed
+	})
+	if failed != nil {
+		return failed
 	}
-	if err := s.blocks.Writable(); err != nil {
+	if err != nil {
 		return err
 	}
 	r, mended := &s.recovery, s.blocks.Repaired()

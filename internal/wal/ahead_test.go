@@ -119,7 +119,7 @@ func TestZerosOfAKilledWriterAreGivenBack(t *testing.T) {
 		name != segmentName(1) || bytes != spare {
 		t.Errorf("%d records, report %+v, %d bytes of %s ahead", len(got), r, bytes, name)
 	}
-	next, err := tail.Repair()
+	next, err := tail.Repair(nil)
 	must(t, err)
 	if n := int64(len(readFile(t, v.Crash(), segmentPath(1)))); n != l.Bytes() || next.Bytes() != n {
 		t.Errorf("%d bytes after repair, want %d", n, l.Bytes())
@@ -224,7 +224,7 @@ func TestZerosBehindTheFooter(t *testing.T) {
 		if f := verify(t, small(v), 1); f != nil {
 			t.Errorf("Verify finds %q", f)
 		}
-		l, err := tail.Repair()
+		l, err := tail.Repair(nil)
 		must(t, err)
 		must(t, l.Close())
 		if after := readFile(t, v.Crash(), segmentPath(number)); !bytes.Equal(after, whole) {

@@ -84,7 +84,7 @@ func TestEveryByteOfAClosedLogChanged(t *testing.T) {
 				t.Errorf("%s: %d records, report %+v", what, len(got), r)
 			}
 			checkPrefix(t, what, v.Clone(), payloads, 10)
-			l, err := tail.Repair()
+			l, err := tail.Repair(nil)
 			must(t, err)
 			must(t, l.Close())
 			must(t, v.Remove(filepath.Join(testDir, tornName(2))))
@@ -371,7 +371,7 @@ func TestCrashWhileClosing(t *testing.T) {
 				if torn := tail.Report().TornBytes; torn > footerLen || torn > 0 && step != 2 {
 					t.Errorf("seed %d: crash before %s: %d torn bytes", seed, what, torn)
 				}
-				l, err := tail.Repair()
+				l, err := tail.Repair(nil)
 				must(t, err)
 				must(t, l.Close())
 				tail, got, err = replay(small(v.Crash()), 1)

@@ -103,7 +103,7 @@ func (h *history) start() {
 		if tail == nil {
 			return
 		}
-		log, err := tail.Repair()
+		log, err := tail.Repair(nil)
 		if err == nil {
 			h.log, h.acked, h.handed = log, h.appended, h.appended
 			return
@@ -278,7 +278,7 @@ func TestPowerCutWhileRepairingAfterAKill(t *testing.T) {
 			tail, _, err := replay(small(h), 4) // all but the end of the log is a leftover
 			must(t, err)
 			hook(h, crashAt(step, nil))
-			_, err = tail.Repair()
+			_, err = tail.Repair(nil)
 			done = err == nil
 			for i := range 4 {
 				states++
@@ -331,7 +331,7 @@ func checkGoesOn(t *testing.T, what string, v *vfs.Mem) {
 		t.Errorf("%s: %v", what, err)
 		return
 	}
-	l, err := tail.Repair()
+	l, err := tail.Repair(nil)
 	must(t, err)
 	appendAll(t, l, "x")
 	must(t, l.Sync(4))
@@ -362,7 +362,7 @@ func TestRepairWritesTheNewestSegmentAgainBeforeItSyncs(t *testing.T) {
 	if len(got) != 3 {
 		t.Fatalf("%d records", len(got))
 	}
-	l, err = tail.Repair()
+	l, err = tail.Repair(nil)
 	must(t, err)
 	if l.Durable() != 3 {
 		t.Errorf("LSN %d counts as durable", l.Durable())

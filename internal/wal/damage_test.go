@@ -119,7 +119,7 @@ func checkMended(t *testing.T, what string, v *vfs.Mem, proven bool, payloads []
 	if f := verify(t, small(v), 1); (len(f) == 1) != proven {
 		t.Errorf("%s: Verify finds %q", what, f)
 	}
-	l, err := tail.Repair()
+	l, err := tail.Repair(nil)
 	must(t, err)
 	l.Poison(errors.New("nothing more is written"))
 	l.Close()
@@ -226,7 +226,7 @@ func TestDamageBelowLogStartDoesNotMatter(t *testing.T) {
 		t.Errorf("Verify finds %q", f)
 	}
 	checkRefused(t, "needed", m, 4)
-	_, err = tail.Repair()
+	_, err = tail.Repair(nil)
 	must(t, err)
 	if _, err := m.Crash().Stat(segmentPath(1)); err == nil {
 		t.Error("the leftover is still there after repair")
@@ -369,7 +369,7 @@ func TestUnfinishedNewestFileIsRemoved(t *testing.T) {
 		if f := verify(t, small(v), 1); f != nil {
 			t.Errorf("%d bytes: Verify finds %q", n, f)
 		}
-		l, err := tail.Repair()
+		l, err := tail.Repair(nil)
 		must(t, err)
 		appendAll(t, l, "x")
 		must(t, l.Close())
@@ -395,13 +395,13 @@ func TestTornTailIsKeptThenCut(t *testing.T) {
 	if r := tail.Report(); r.TornBytes != 400000 || r.TornFile != segmentName(2) || r.Clean || r.Records != 8 || r.Frames != 12 {
 		t.Errorf("report %+v", r)
 	}
-	_, err = tail.Repair()
+	_, err = tail.Repair(nil)
 	must(t, err)
 	if kept := readFile(t, m.Crash(), testDir+"/"+tornName(2)); string(kept) != strings.Repeat("junk", 100000) {
 		t.Errorf("%d bytes are kept", len(kept))
 	}
 	checkPrefix(t, "after repair", m.Crash(), payloads, 8)
-	if _, err := tail.Repair(); err == nil {
+	if _, err := tail.Repair(nil); err == nil {
 		t.Error("a tail can be repaired twice")
 	}
 }
@@ -468,7 +468,7 @@ func TestBytesBehindTheFooterOfTheNewestSegmentAreATornTail(t *testing.T) {
 	if r := tail.Report(); len(got) != 25 || r.TornBytes != footerLen+33 {
 		t.Errorf("%d records, report %+v", len(got), r)
 	}
-	l, err := tail.Repair()
+	l, err := tail.Repair(nil)
 	must(t, err)
 	appendAll(t, l, "x")
 	must(t, l.Close())
@@ -495,7 +495,7 @@ func TestTornTailIsNeverLostWhileRepairIsCutShort(t *testing.T) {
 			}
 			return nil
 		})
-		_, err = tail.Repair()
+		_, err = tail.Repair(nil)
 		done = err == nil
 		v = v.Crash()
 		if strings.HasSuffix(string(readFile(t, v, segmentPath(2))), junk) {

@@ -5,7 +5,7 @@
 // what Replay returned and gets a Log:
 //
 //	tail, err := wal.Replay(o, logStart, func(lsn wal.LSN, payload []byte) error { … })
-//	log, err := tail.Repair()
+//	log, err := tail.Repair(nil)
 //	lsn, err := log.Append(payload) // survives a kill of the process; AppendLater not before the next Sync or Append
 //	err = log.Sync(lsn)             // survives a power cut
 //	err = log.Release(before)       // forgets

@@ -43,7 +43,7 @@ func FuzzSegment(f *testing.F) {
 		if mended := tail.Report().MendedBits; int64(len(findings)) > mended {
 			t.Errorf("Verify finds %q, Repair puts %d bits right", findings, mended)
 		}
-		l, err := tail.Repair()
+		l, err := tail.Repair(nil)
 		must(t, err)
 		appendAll(t, l, "next")
 		must(t, l.Close())

@@ -66,7 +66,7 @@ func open(t testing.TB, o Options, logStart LSN) (*Log, records) {
 	t.Helper()
 	tail, got, err := replay(o, logStart)
 	must(t, err)
-	l, err := tail.Repair()
+	l, err := tail.Repair(nil)
 	must(t, err)
 	return l, got
 }

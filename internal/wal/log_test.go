@@ -431,7 +431,7 @@ func TestSmallAppendIsOneWriteWithoutAllocation(t *testing.T) {
 	must(t, Create(o, 1))
 	tail, _, err := replay(o, 1)
 	must(t, err)
-	l, err := tail.Repair()
+	l, err := tail.Repair(nil)
 	must(t, err)
 	hook(h, func(op, name string) error {
 		if op == "write" {

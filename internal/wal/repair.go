@@ -26,7 +26,10 @@ import (
 //
 // A sealed newest segment, as Close leaves it, goes on at the first Append if it has room; else the next is begun then.
 // After an error the log is as one of these crashes leaves it, and may be replayed again.
-func (t *Tail) Repair() (*Log, error) {
+//
+// metadata is called before leftovers are removed. It makes durable what says that they are: a kill may have left that in the kernel's
+// cache alone, and a power cut then brings back metadata that needs them. nil: it is durable.
+func (t *Tail) Repair(metadata func() error) (*Log, error) {
 	if t.used {
 		return nil, errors.New("wal: repaired twice")
 	}
@@ -36,7 +39,14 @@ func (t *Tail) Repair() (*Log, error) {
 		return nil, fmt.Errorf("wal: repair: %w", err)
 	}
 	l := newLog(t, f)
-	if err := t.repair(f); err != nil {
+	err = t.repair(f)
+	if err == nil && metadata != nil {
+		err = metadata()
+	}
+	if err == nil {
+		err = t.removeUseless()
+	}
+	if err != nil {
 		f.Close()
 		return nil, fmt.Errorf("wal: repair: %w", err)
 	}
@@ -71,10 +81,7 @@ func (t *Tail) repair(f vfs.File) error {
 	if err := f.Sync(); err != nil {
 		return err
 	}
-	if err := t.o.FS.SyncDir(t.o.Dir); err != nil {
-		return err
-	}
-	return t.removeUseless()
+	return t.o.FS.SyncDir(t.o.Dir)
 }
 
 // keepTorn copies the torn tail for people to look at. It stays until they remove it.
