@@ -189,6 +189,9 @@ func (p *pebbleFS) removeMarkers(dir string) error {
 	p.mu.Unlock() // a failed call never returns
 	for _, name := range due {
 		if filepath.Dir(name) != dir {
+			p.mu.Lock()
+			p.markers = append(p.markers, name)
+			p.mu.Unlock()
 			continue
 		}
 		if err := p.wrote("remove", name, p.fs.Remove(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {

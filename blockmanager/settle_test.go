@@ -1,7 +1,6 @@
 package blockmanager
 
 import (
-	"bytes"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -86,7 +85,7 @@ func metaOf(t *testing.T, o Options, m *vfs.Mem) (all []string) {
 				t.Error(err)
 			}
 			f.Close()
-			name += string(bytes.Clone(content))
+			name += string(content)
 		}
 		all = append(all, name)
 	}
