@@ -7,6 +7,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/bench/harness"
 	"github.com/oribi-db/oribi/bench/inputs"
+	"github.com/oribi-db/oribi/bench/peer"
 )
 
 const lineitemTable = "lineitem"
@@ -50,22 +51,7 @@ func newVectors(t *oribi.Table) []*batch.Vector {
 
 // EachChunk reads lineitem's input n rows at a time.
 func EachChunk(env *harness.Env, n int, use func(items []inputs.Item) error) error {
-	items := make([]inputs.Item, 0, n)
-	for it, err := range inputs.Items(env.Input(Lineitem)) {
-		if err != nil {
-			return err
-		}
-		if items = append(items, *it); len(items) == n {
-			if err := use(items); err != nil {
-				return err
-			}
-			items = items[:0]
-		}
-	}
-	if len(items) == 0 {
-		return nil
-	}
-	return use(items)
+	return peer.EachChunk(inputs.Items(env.Input(Lineitem)), n, use)
 }
 
 // loadLineitem writes all of lineitem's input, by vectors, without syncing each batch.
