@@ -15,6 +15,9 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/delta"
+	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/corpustest"
 	"github.com/oribi-db/oribi/internal/prooftest"
@@ -91,7 +94,12 @@ func kuduServes(t *testing.T, scan string, r *rand.Rand, table *oribi.Table, com
 	if from > to {
 		from, to = to, from
 	}
-	args := []string{"--diff", fmt.Sprintf("%d:%d", from, to), "--probe"}
+	args := []string{"--probe"}
+	diff, answers := !changesColumn(t, dir, madeUpID(table)), len(times)
+	if diff {
+		args = append(args, "--diff", fmt.Sprintf("%d:%d", from, to))
+		answers++
+	}
 	for _, ts := range times {
 		args = append(args, "--at", strconv.FormatUint(uint64(ts), 10))
 	}
@@ -105,7 +113,7 @@ func kuduServes(t *testing.T, scan string, r *rand.Rand, table *oribi.Table, com
 		return
 	}
 	parts := strings.Split("\n"+string(out), "\n# ")[1:]
-	if len(parts) < len(times)+1 {
+	if len(parts) < answers {
 		t.Errorf("scan-rowset answers:\n%s", out)
 		return
 	}
@@ -114,8 +122,41 @@ func kuduServes(t *testing.T, scan string, r *rand.Rand, table *oribi.Table, com
 			t.Errorf("at %d Kudu reads\n%s\nwant\n%s", ts, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}
-	sameDiff(t, table, lines(parts[len(times)]), from-1, to-1)
+	if diff {
+		sameDiff(t, table, lines(parts[len(times)]), from-1, to-1)
+	}
 	t.Logf("%d rowsets, %d columns, %d rows at the end", len(table.Layout().RowSets), len(table.Schema().Columns), len(lines(parts[len(times)-1])))
+}
+
+// madeUpID is the column ID that Kudu gives to the mark of a deleted row in a diff: one above the greatest of the table. If it once was a
+// column's, Kudu 1.18.1 takes the changes of that dropped column for the mark, and refuses the diff. Source: tablet spec §2.4.
+func madeUpID(table *oribi.Table) schema.ColumnID {
+	var id schema.ColumnID
+	for _, c := range table.Schema().Columns {
+		id = max(id, c.ID)
+	}
+	return id + 1
+}
+
+// changesColumn tells whether a delta file of an extracted table has a change of a column.
+func changesColumn(t *testing.T, dir string, id schema.ColumnID) bool {
+	files, err := filepath.Glob(filepath.Join(dir, "*", "*.delta"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(files, func(name string) bool {
+		src, err := block.OpenFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer src.Close()
+		f, err := delta.OpenFile(src, cfile.ReaderOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stats := f.Stats()
+		return stats.Updates(id) > 0
+	})
 }
 
 func lines(part string) []string { return strings.Split(strings.TrimSuffix(part, "\n"), "\n")[1:] }

@@ -23,11 +23,11 @@ func page(t *testing.T, name string) string {
 	return string(text)
 }
 
-// block is a fenced block of a page: text[from:to], without the fences.
-type block struct{ from, to int }
+// fence is a fenced block of a page: text[from:to], without the fences.
+type fence struct{ from, to int }
 
 // blocks finds the fenced blocks of a language.
-func blocks(text, language string) (found []block) {
+func blocks(text, language string) (found []fence) {
 	open := "\n```" + language + "\n"
 	for at := 0; ; {
 		i := strings.Index(text[at:], open)
@@ -41,12 +41,12 @@ func blocks(text, language string) (found []block) {
 			return found
 		}
 		at = from + end
-		found = append(found, block{from, at})
+		found = append(found, fence{from, at})
 	}
 }
 
 // onlyBlock is the text of the one block of a language in a page.
-func onlyBlock(t *testing.T, text, language string) (block, string) {
+func onlyBlock(t *testing.T, text, language string) (fence, string) {
 	t.Helper()
 	found := blocks(text, language)
 	if len(found) != 1 {
@@ -56,7 +56,7 @@ func onlyBlock(t *testing.T, text, language string) (block, string) {
 }
 
 // rewrite puts what was printed into a page when $ORIBI_REWRITE is set.
-func rewrite(t *testing.T, name, text string, b block, with string) {
+func rewrite(t *testing.T, name, text string, b fence, with string) {
 	if os.Getenv("ORIBI_REWRITE") == "" {
 		return
 	}
