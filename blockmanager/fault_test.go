@@ -175,6 +175,38 @@ func TestFailuresThatPebblePanicsAtPoison(t *testing.T) {
 	}
 }
 
+// An open for writing on a full disk fails as what it is, wherever it meets it, and the next one may go well.
+func TestAFullDiskAtTheOpenIsNoPoison(t *testing.T) {
+	for n := 0; ; n++ {
+		o := testOptions(nil)
+		mem, _ := filled(t, o, 5)
+		disk := faultfs.New(mem)
+		o.FS = disk
+		m, err := Open(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		full := disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Create, faultfs.Write}, Skip: n, Times: faultfs.Forever, Err: faultfs.ErrSpace})
+		err = m.Writable()
+		met := full.Met()
+		m.Close()
+		if met == 0 {
+			if n < 3 || err != nil {
+				t.Errorf("%d calls, then %v", n, err)
+			}
+			return
+		}
+		if err != nil && (!errors.Is(err, ErrNoSpace) || errors.Is(err, ErrPoisoned)) {
+			t.Errorf("call %d: %v", n, err)
+		}
+		o.FS = mem
+		again := openWriter(t, o)
+		if err := errors.Join(checkVerify(again), again.Close()); err != nil {
+			t.Errorf("call %d: %v", n, err)
+		}
+	}
+}
+
 // Poison of the store above stops the manager as its own does.
 func TestPoisonFromOutside(t *testing.T) {
 	o := testOptions(nil)

@@ -26,7 +26,7 @@ import (
 //  6. Whether holes can be punched is tried out, on a range in which there is nothing.
 //  7. If the anchor accepts this state only, space of dead blocks is given back.
 //
-// Errors: ErrReadOnly where Options say so, else as Open; a failed write poisons.
+// Errors: ErrReadOnly where Options say so; ErrNoSpace, and another Open may be tried; else as Open. A failed write poisons, a full disk too.
 func (m *Manager) Writable() error {
 	m.commitMu.Lock()
 	defer m.commitMu.Unlock()
@@ -41,7 +41,11 @@ func (m *Manager) Writable() error {
 		return nil
 	}
 	if err := m.repair(); err != nil {
-		return m.fail(fmt.Errorf("open for writing: %w", err))
+		failed := m.fail(fmt.Errorf("open for writing: %w", err))
+		if first := m.poison.first(); errors.Is(first, fault.ErrNoSpace) { // no writer has begun: it may be tried again
+			return fmt.Errorf("blockmanager: %w", first)
+		}
+		return failed
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
