@@ -3,9 +3,11 @@ package oribi_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/oribi-db/oribi"
@@ -67,11 +69,12 @@ func TestSecondOpenerIsLockedOut(t *testing.T) {
 		}
 		refused := func(what string, readOnly bool) {
 			t.Helper()
-			if s, err := open(readOnly); !errors.Is(err, oribi.ErrLocked) {
-				t.Errorf("%s: got %v, want ErrLocked", what, err)
-				if err == nil {
-					s.Close()
-				}
+			s, err := open(readOnly)
+			if !errors.Is(err, oribi.ErrLocked) || !strings.Contains(err.Error(), fmt.Sprintf("last writer is process %d, since 20", os.Getpid())) {
+				t.Errorf("%s: got %v, want ErrLocked that names the writer", what, err)
+			}
+			if err == nil {
+				s.Close()
 			}
 		}
 		writer := must(false)

@@ -245,6 +245,9 @@ func (s *Store) takeLock() error {
 	if s.opts.ReadOnly && errors.Is(err, fs.ErrNotExist) {
 		return nil // a copy made without LOCK, which a reader cannot make; see checkUnlocked
 	}
+	if errors.Is(err, fault.ErrLocked) {
+		return fmt.Errorf("%w%s", err, s.lastWriter())
+	}
 	if err != nil {
 		return err
 	}
@@ -253,6 +256,20 @@ func (s *Store) takeLock() error {
 		return nil
 	}
 	return lock.Write(fmt.Appendf(nil, "pid %d since %s\n", os.Getpid(), time.Now().UTC().Format(time.RFC3339)))
+}
+
+// lastWriter is what LOCK says of who last opened the store for writing, for a message: that writer holds the lock, unless readers do.
+func (s *Store) lastWriter() string {
+	b, err := readFile(s.opts.FS, s.path(lockName), 128)
+	var pid int
+	var since string
+	if _, bad := fmt.Sscanf(string(b), "pid %d since %s\n", &pid, &since); err != nil || bad != nil {
+		return ""
+	}
+	if _, err := time.Parse(time.RFC3339, since); err != nil {
+		return ""
+	}
+	return fmt.Sprintf(" (its last writer is process %d, since %s)", pid, since)
 }
 
 // checkUnlocked is for a reader that found no LOCK and so holds none. A store that somebody may write to has one, since a writer
