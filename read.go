@@ -454,6 +454,7 @@ func (sc *Scan) start() (scan.Iterator, error) {
 		v.Release()
 		return nil, err
 	}
+	req.Limit = max(sc.o.limit, 0)
 	var it scan.Iterator = &heldScan{Iterator: v.Scan(&req, !sc.o.anyOrder), view: v}
 	if sc.o.limit >= 0 {
 		it = scan.Limit(it, sc.o.limit)

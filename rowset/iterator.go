@@ -11,7 +11,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Iterator scans one rowset by windows of row IDs [4096 k, 4096 (k+1)), or parts of them where rows are long.
+// Iterator scans one rowset by windows of row IDs [4096 k, 4096 (k+1)), or parts of them: where rows are long, where a bound of the keys lies
+// in between, and at first where the request may want a few rows only.
 //
 // In each window, in this order: deletes clear rows of the selection; predicates run, on encoded data where no
 // change that the snapshot sees touches the column; the projected columns are read, if a row is left, and changes
@@ -23,7 +24,8 @@ type Iterator struct {
 	window   *delta.Window
 	span     *delta.Span   // the changes without which a row is passed over; nil: all rows count
 	changed  batch.Bitmap  // rows of the window with a change in span
-	rows     batch.Ordinal // of a window; 0 until the first
+	rows     batch.Ordinal // of a whole window; 0 until the first
+	part     batch.Ordinal // of the next window, where that is less
 	next     batch.Ordinal
 	end      batch.Ordinal
 	out      *batch.Batch
@@ -68,10 +70,11 @@ func (d *DiskRowSet) newIterator(req *scan.Request, deltas *delta.Tracker) (*Ite
 func (it *Iterator) Next() bool {
 	if it.rows == 0 && it.err == nil && !it.released {
 		it.rows, it.err = it.d.windowOf(it.columns(), it.deltas)
+		it.part = batch.Ordinal(it.req.FirstRows())
 	}
 	for it.err == nil && !it.released && it.next < it.end {
 		from := it.next
-		to := min(it.end, (from/it.rows+1)*it.rows)
+		to := min(it.end, it.border(from))
 		it.next = to
 		var any bool
 		if any, it.err = it.read(from, int(to-from)); any && it.err == nil {
@@ -79,6 +82,17 @@ func (it *Iterator) Next() bool {
 		}
 	}
 	return false
+}
+
+// border is where the window that begins with a row ends. Parts of whole windows grow, and none crosses the end of a whole one.
+func (it *Iterator) border(from batch.Ordinal) batch.Ordinal {
+	whole := (from/it.rows + 1) * it.rows
+	if it.part >= it.rows {
+		return whole
+	}
+	to := min(whole, from+it.part)
+	it.part = batch.Ordinal(scan.NextRows(int(it.part)))
+	return to
 }
 
 // readAgain tells for each column whether something reads it behind its first test.

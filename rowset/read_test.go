@@ -136,6 +136,9 @@ func (w *world) randomRequest(r *rand.Rand, snap mvcc.Timestamp) *scan.Request {
 	if r.IntN(2) == 0 {
 		req.Lower, req.Upper = w.randomBound(r), w.randomBound(r)
 	}
+	if r.IntN(2) == 0 { // says how batches begin, and cuts nothing
+		req.Limit = int64(1 + r.IntN(2*batch.WindowRows)>>r.IntN(13))
+	}
 	for range r.IntN(3) {
 		c := &w.schema.Columns[r.IntN(len(w.schema.Columns))]
 		p := batch.Predicate{Column: c.Name, ID: c.ID, Type: c.Type, Op: batch.Op(1 + r.IntN(int(batch.NotNull)))}

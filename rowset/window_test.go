@@ -100,3 +100,53 @@ func TestWindowsOfLongRowsAreShort(t *testing.T) {
 		at += len(got.Keys)
 	}
 }
+
+// A scan of which few rows are wanted reads few at first and then more and more, from the bound on and no further than the limit.
+func TestWindowsGrow(t *testing.T) {
+	r := seedtest.Rand(t)
+	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64}}, 1)
+	w := newWorld(t, r, s, manyRows)
+	n := len(w.rows)
+	for _, c := range []struct {
+		name   string
+		limit  int64
+		lower  int // rows; −1 = none
+		upper  int
+		window []int
+	}{
+		{"a limit of a row", 1, 1000, -1, []int{64, 256, 1024, 4096 - 2344, 4096}},
+		{"a limit", 100, 4000, -1, []int{96, 400, 1600, 8192 - 4096 - 2000, 4096}},
+		{"a limit beyond a window", 1 << 40, 4000, -1, []int{96, 4096}},
+		{"a limit and an upper bound", 100, 1000, 1330, []int{100, 230}},
+		{"no upper bound", 0, 10, -1, []int{128, 512, 2048, 4096 - 2698, 4096}},
+		{"both bounds", 0, 10, 4500, []int{4086, 404}},
+		{"neither", 0, -1, -1, []int{4096, 4096}},
+		{"a limit from the start", 500, -1, -1, []int{500, 2000, 4096 - 2500, 4096}},
+	} {
+		req := &scan.Request{Schema: s, Columns: []int{0, 1}, Snapshot: w.end, Limit: c.limit}
+		if c.lower >= 0 {
+			req.Lower = w.rows[c.lower].key
+		}
+		if c.upper >= 0 {
+			req.Upper = w.rows[c.upper].key
+		}
+		it, err := w.set.NewIterator(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := max(c.lower, 0)
+		for i, want := range c.window {
+			want = min(want, n-at)
+			from := at
+			for it.next < batch.Ordinal(at+want) && it.Next() {
+			}
+			if at = int(it.next); at != from+want {
+				t.Errorf("%s: window %d has rows [%d,%d), want %d of them", c.name, i, from, at, want)
+				break
+			}
+		}
+		if err := it.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

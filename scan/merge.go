@@ -12,22 +12,24 @@ import (
 //
 // A key is visible in one input at most, so that no two selected rows have equal keys. Rows that
 // follow one another in one input are copied as a run; a batch that lies wholly before all other inputs
-// is handed on as it is.
-func Merge(columns []schema.Column, inputs []Iterator) Iterator {
+// is handed on as it is. The first batch is complete with as many rows as r's FirstRows.
+func Merge(r *Request, inputs []Iterator) Iterator {
 	if len(inputs) == 1 {
 		return inputs[0]
 	}
-	return &merge{columns: columns, inputs: slices.Clone(inputs)}
+	return &merge{columns: r.Projection(), rows: r.FirstRows(), inputs: slices.Clone(inputs)}
 }
 
 type merge struct {
 	columns []schema.Column
+	rows    int        // with which the next output batch is complete
 	inputs  []Iterator // nil where an input is closed
 	begun   bool       // the inputs were asked for their first batches
 	heads   []*head    // inputs with a selected row left, by the key of that row
 	out     *batch.Batch
 	outKeys [][]byte
-	through *head // the input whose batch is handed on as it is
+	used    *head // an input whose batch is used up with the current one
+	through bool  // the current batch is that of used, handed on as it is
 	err     error
 	closed  bool
 }
@@ -65,9 +67,8 @@ func (m *merge) Next() bool {
 			}
 		}
 	}
-	if m.through != nil {
-		h := m.through
-		m.through = nil
+	if h := m.used; h != nil {
+		m.used, m.through = nil, false
 		if !m.reload(h) {
 			return false
 		}
@@ -76,7 +77,7 @@ func (m *merge) Next() bool {
 		return false
 	}
 	if h := m.heads[0]; h.row == h.b.Selection.Next(0) && m.runEnd(h) == h.b.Len {
-		m.heads, m.through = m.heads[1:], h
+		m.heads, m.used, m.through = m.heads[1:], h, true
 		return true
 	}
 	return m.fill()
@@ -85,7 +86,8 @@ func (m *merge) Next() bool {
 // outBytes is about what the byte strings of an output batch may take. They are the inputs', which have long gone on by then.
 const outBytes = 1 << 20
 
-// fill copies runs of rows into the output batch until it is full or the inputs are at their end.
+// fill copies runs of rows into the output batch until it is full or the inputs are at their end. No input is asked for a batch that may
+// not be wanted any more.
 func (m *merge) fill() bool {
 	if m.out == nil {
 		m.out = batch.New(m.columns, 0)
@@ -93,7 +95,7 @@ func (m *merge) fill() bool {
 	m.out.Reset(0)
 	m.outKeys = m.outKeys[:0]
 	bytes := 0
-	for len(m.heads) > 0 && len(m.outKeys) < batch.WindowRows && bytes < outBytes {
+	for len(m.heads) > 0 && m.used == nil && len(m.outKeys) < m.rows && bytes < outBytes {
 		h := m.heads[0]
 		end := m.runEnd(h)
 		for i, v := range m.out.Columns {
@@ -107,12 +109,16 @@ func (m *merge) fill() bool {
 			m.outKeys = append(m.outKeys, h.keys[i])
 		}
 		m.heads = m.heads[1:]
-		if h.row = h.b.Selection.Next(end); h.row >= 0 {
+		switch h.row = h.b.Selection.Next(end); {
+		case h.row >= 0:
 			m.insert(h)
-		} else if !m.reload(h) {
+		case len(m.outKeys) >= m.rows:
+			m.used = h
+		case !m.reload(h):
 			return false
 		}
 	}
+	m.rows = NextRows(m.rows)
 	m.out.Len = len(m.outKeys)
 	m.out.Selection = m.out.Selection.Resize(m.out.Len)
 	m.out.Selection.SetRange(0, m.out.Len)
@@ -159,15 +165,15 @@ func (m *merge) reload(h *head) bool {
 }
 
 func (m *merge) Batch() *batch.Batch {
-	if m.through != nil {
-		return m.through.b
+	if m.through {
+		return m.used.b
 	}
 	return m.out
 }
 
 func (m *merge) Keys() [][]byte {
-	if m.through != nil {
-		return m.through.keys
+	if m.through {
+		return m.used.keys
 	}
 	return m.outKeys
 }

@@ -23,7 +23,31 @@ type Request struct {
 	Upper      []byte            // encoded key, exclusive; nil = to the last row
 	Snapshot   mvcc.Timestamp    // exclusive: a change at ts is seen iff ts < Snapshot
 	Keys       bool              // batches carry encoded keys, for Merge
+	Limit      int64             // rows that the caller takes, if it knows; 0 = all. It shapes batches; Limit cuts
 }
+
+// Batches grow where few rows may be wanted: what is read of a batch beyond them is read in vain. Each is batchGrowth times as long as the
+// one before, so that a scan which goes on reaches whole batches after reading a few thousand rows.
+const (
+	openRows    = 128 // of the first batch from a key on with no end
+	leastRows   = 64  // of any first batch: unpacking takes so many cells in one step
+	batchGrowth = 4
+)
+
+// FirstRows is how many rows a set of rows should read for its first batch: batch.WindowRows unless the scan has a limit, or a lower bound and
+// no upper one.
+func (r *Request) FirstRows() int {
+	switch {
+	case r.Limit > 0:
+		return int(min(max(r.Limit, leastRows), batch.WindowRows))
+	case r.Lower != nil && r.Upper == nil:
+		return openRows
+	}
+	return batch.WindowRows
+}
+
+// NextRows is how many it should read behind a batch of n.
+func NextRows(n int) int { return min(batchGrowth*n, batch.WindowRows) }
 
 // Projection is the columns of the batches that r asks for.
 func (r *Request) Projection() []schema.Column {

@@ -21,6 +21,9 @@ var columns = []schema.Column{
 	{ID: 2, Name: "b", Type: schema.Int8, Nullable: true},
 }
 
+// allColumns asks for all of them.
+var allColumns = &Request{Schema: &schema.Schema{Columns: columns}, Columns: []int{0, 1, 2}}
+
 // row is a row of the result: its encoded key and cells, nil for NULL.
 type row struct {
 	key   []byte
@@ -222,7 +225,7 @@ func TestMergeSorts(t *testing.T) {
 			n, size = 20000, 6000 // more than a window
 		}
 		fakes, want := deal(r, 1+r.IntN(6), n, size)
-		it := Merge(columns, iterators(fakes))
+		it := Merge(allColumns, iterators(fakes))
 		got := read(t, it, true)
 		if err := it.Close(); err != nil {
 			t.Fatal(err)
@@ -250,7 +253,7 @@ func TestMergeGoesOnInTheMiddleOfABatch(t *testing.T) {
 		a.rows = append(a.rows, rowOf(batch.WindowRows+i))
 		want = append(want, rowOf(batch.WindowRows+i))
 	}
-	it := Merge(columns, []Iterator{a, b})
+	it := Merge(allColumns, []Iterator{a, b})
 	compareRows(t, read(t, it, true), want)
 	if err := it.Close(); err != nil {
 		t.Error(err)
@@ -258,7 +261,7 @@ func TestMergeGoesOnInTheMiddleOfABatch(t *testing.T) {
 }
 
 func TestMergeOfNothingIsEmpty(t *testing.T) {
-	it := Merge(columns, nil)
+	it := Merge(allColumns, nil)
 	if it.Next() || it.Next() || it.Close() != nil || it.Close() != nil {
 		t.Error("there is something")
 	}
@@ -271,7 +274,7 @@ func TestMergeWithoutColumns(t *testing.T) {
 	for _, f := range fakes {
 		inputs = append(inputs, bare{f})
 	}
-	it := Merge(nil, inputs)
+	it := Merge(&Request{}, inputs)
 	n := 0
 	for it.Next() {
 		n += it.Batch().Selected()
@@ -292,7 +295,7 @@ func TestMergeClosedEarlyClosesAllInputsOnce(t *testing.T) {
 	r := seedtest.Rand(t)
 	for range 100 {
 		fakes, _ := deal(r, 2+r.IntN(4), 40, 5)
-		it := Merge(columns, iterators(fakes))
+		it := Merge(allColumns, iterators(fakes))
 		for range r.IntN(8) {
 			it.Next()
 		}
@@ -313,7 +316,7 @@ func TestMergePassesErrorsOn(t *testing.T) {
 		fakes, all := deal(r, 2+r.IntN(4), 40, 5)
 		broken := fakes[r.IntN(len(fakes))]
 		broken.failAt = r.IntN(4)
-		it := Merge(columns, iterators(fakes))
+		it := Merge(allColumns, iterators(fakes))
 		got := read(t, it, true)
 		reached := broken.err != nil
 		if err := it.Close(); errors.Is(err, errFake) != reached {
@@ -332,7 +335,7 @@ func TestMergePassesErrorsOn(t *testing.T) {
 
 func TestMergeOfOneIsThatOne(t *testing.T) {
 	fakes, want := deal(seedtest.Rand(t), 1, 20, 3)
-	it := Merge(columns, iterators(fakes))
+	it := Merge(allColumns, iterators(fakes))
 	compareRows(t, read(t, it, true), want)
 	if it.Close(); fakes[0].closed != 1 {
 		t.Errorf("closed %d times", fakes[0].closed)
@@ -413,7 +416,7 @@ func TestLimitCuts(t *testing.T) {
 	for range 200 {
 		fakes, all := deal(r, 1+r.IntN(3), r.IntN(40), 6)
 		n := r.IntN(50)
-		it := Limit(Merge(columns, iterators(fakes)), int64(n))
+		it := Limit(Merge(allColumns, iterators(fakes)), int64(n))
 		compareRows(t, read(t, it, true), all[:min(n, len(all))])
 		if err := it.Close(); err != nil || it.Next() {
 			t.Fatalf("%v, or a step after the end", err)
@@ -434,6 +437,65 @@ func TestLimitStopsReading(t *testing.T) {
 	}
 	if it := Limit(f, 0); it.Next() {
 		t.Error("a row of none")
+	}
+}
+
+// A merge for a limit reads hardly more batches of its inputs than it needs rows of them.
+func TestLimitedMergeStopsReading(t *testing.T) {
+	r := seedtest.Rand(t)
+	for range 100 {
+		k, n, size := 2+r.IntN(3), leastRows+r.IntN(300), 1+r.IntN(50)
+		var fakes []*fake
+		for range k {
+			fakes = append(fakes, &fake{failAt: -1, sizes: func() int { return size }, noise: func() bool { return false }})
+		}
+		var want []row
+		for i := range 3 * n {
+			f := fakes[r.IntN(k)]
+			f.rows = append(f.rows, rowOf(i))
+			want = append(want, rowOf(i))
+		}
+		limited := *allColumns
+		limited.Limit = int64(n)
+		it := Limit(Merge(&limited, iterators(fakes)), int64(n))
+		compareRows(t, read(t, it, true), want[:n])
+		for i, f := range fakes {
+			used := 0
+			for _, row := range f.rows {
+				if bytes.Compare(row.key, want[n-1].key) <= 0 {
+					used++
+				}
+			}
+			if most := used/size + 3; f.steps > most { // one may be handed on as it is before all others, and one row tells where to stop
+				t.Errorf("input %d: %d batches of %d rows for %d rows", i, f.steps, size, used)
+			}
+		}
+		if err := it.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Batches of a scan that goes on become as long as any.
+func TestBatchesGrowToWholeOnes(t *testing.T) {
+	for _, c := range []struct {
+		req  Request
+		want []int
+	}{
+		{Request{}, []int{4096, 4096}},
+		{Request{Lower: []byte{}}, []int{128, 512, 2048, 4096, 4096}},
+		{Request{Lower: []byte{}, Upper: []byte{}}, []int{4096}},
+		{Request{Limit: 1, Upper: []byte{}}, []int{64, 256, 1024, 4096}},
+		{Request{Limit: 100}, []int{100, 400, 1600, 4096}},
+		{Request{Limit: 1 << 50}, []int{4096, 4096}},
+	} {
+		n := c.req.FirstRows()
+		for i, want := range c.want {
+			if n != want {
+				t.Errorf("limit %d: batch %d has %d rows, want %d", c.req.Limit, i, n, want)
+			}
+			n = NextRows(n)
+		}
 	}
 }
 
@@ -464,7 +526,7 @@ func TestMergeOfLongTextsGivesShortBatches(t *testing.T) {
 		all = append(all, r)
 		fakes[i%k].rows = append(fakes[i%k].rows, r)
 	}
-	it := Merge(columns, iterators(fakes))
+	it := Merge(allColumns, iterators(fakes))
 	at := 0
 	for it.Next() {
 		b, bytes := it.Batch(), 0

@@ -210,7 +210,7 @@ func merge(group []*rowset.DiskRowSet, newMems []func() scan.Iterator, open func
 		}
 		inputs = append(inputs, scan.Concat(chain...))
 	}
-	return scan.Merge(r.Projection(), inputs)
+	return scan.Merge(r, inputs)
 }
 
 // lanes deals rowsets, which come by first key, into as few lists as possible in which none overlaps the next.
@@ -252,10 +252,11 @@ type memIterator struct {
 	out    *batch.Batch
 	tests  []*batch.Vector // of the predicates' columns, in the order of the predicates
 	keys   [][]byte
+	rows   int // of the next batch, at most
 }
 
 func (l *layout) newMemIterator(mem *memrowset.MemRowSet, req *scan.Request) *memIterator {
-	m := &memIterator{layout: l.shape.Layout, req: req, it: mem.NewIterator(req.Snapshot, req.Lower, req.Upper, false), out: batch.New(req.Projection(), 0)}
+	m := &memIterator{layout: l.shape.Layout, req: req, rows: req.FirstRows(), it: mem.NewIterator(req.Snapshot, req.Lower, req.Upper, false), out: batch.New(req.Projection(), 0)}
 	for i := range req.Predicates {
 		m.tests = append(m.tests, &batch.Vector{Type: req.Predicates[i].Type})
 	}
@@ -264,7 +265,8 @@ func (l *layout) newMemIterator(mem *memrowset.MemRowSet, req *scan.Request) *me
 
 func (m *memIterator) Next() bool {
 	for {
-		keys, rows := m.it.Next(batch.WindowRows)
+		keys, rows := m.it.Next(m.rows)
+		m.rows = scan.NextRows(m.rows)
 		if len(rows) == 0 {
 			return false
 		}
