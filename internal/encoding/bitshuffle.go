@@ -58,7 +58,8 @@ type shuffled struct {
 	// owns it until it is put back, so that calls at the same time do not meet.
 	kept atomic.Pointer[chunkBuffer]
 
-	asked atomic.Uint64 // the chunks that single cells were last read of: 15 bits of each index, behind a 1, newest lowest
+	asked atomic.Uint64 // the chunks that few cells were last read of: 15 bits of each index, behind a 1, newest lowest
+	end   atomic.Uint32 // behind the last value of the last call of decode
 }
 
 // chunkBuffer is one decoded chunk.
@@ -216,6 +217,7 @@ func (b *shuffled) give(buf *chunkBuffer) {
 
 // decode writes values [from, from+n), width bytes each, to dst.
 func (b *shuffled) decode(from, n int, dst []byte) error {
+	goesOn := b.end.Swap(uint32(from+n)) == uint32(from)
 	for n > 0 {
 		i := from >> b.shift
 		skip := from - i<<b.shift
@@ -225,16 +227,46 @@ func (b *shuffled) decode(from, n int, dst []byte) error {
 			if err := b.decodeChunk(i, part); err != nil {
 				return err
 			}
-		} else {
-			cells, buf, err := b.take(i, false)
-			if err != nil {
-				return err
-			}
-			copy(part, cells[skip*b.width:])
-			b.give(buf)
+		} else if err := b.decodePart(i, skip, part, goesOn); err != nil {
+			return err
 		}
 		from, n, dst = from+k, n-k, dst[len(part):]
 	}
+	return nil
+}
+
+// fewCells says which part of a chunk's cells are few: so many that unpacking only them is worth it.
+const fewCells = 4
+
+// decodePart writes cells of chunk i to dst, from one of them on. Where they are few, and do not go on where another call ended, only they
+// are made, as for a single cell.
+func (b *shuffled) decodePart(i, skip int, dst []byte, goesOn bool) error {
+	cells, buf, err := []byte(nil), (*chunkBuffer)(nil), error(nil)
+	if b.cache == nil || goesOn || fewCells*len(dst) > b.chunkCells(i)*b.width {
+		cells, buf, err = b.take(i, false)
+	} else {
+		cells, buf, err = b.near(i)
+	}
+	switch {
+	case err != nil:
+		return err
+	case cells == nil:
+		return b.gatherCells(i, skip, dst)
+	}
+	copy(dst, cells[skip*b.width:])
+	b.give(buf)
+	return nil
+}
+
+// gatherCells writes cells of chunk i, which is not decoded, to dst, from one of them on.
+func (b *shuffled) gatherCells(i, skip int, dst []byte) error {
+	n := b.chunkCells(i)
+	rows := rowsBuffers.Get().(*rowsBuffer)
+	defer rowsBuffers.Put(rows)
+	if err := b.unpack(i, rows[:n*b.width]); err != nil {
+		return err
+	}
+	unshuffleSome(dst, rows[:], n, b.width, skip)
 	return nil
 }
 
@@ -307,7 +339,7 @@ func (b *shuffled) Decode(from, n int, dst *batch.Vector, at int) error {
 // Cell reads value i alone where its chunk is neither in the cache nor was asked for shortly before.
 func (b *shuffled) Cell(i int) ([]byte, error) {
 	var cell []byte
-	cells, buf, err := b.near(i)
+	cells, buf, err := b.near(i >> b.shift)
 	switch {
 	case err != nil:
 		return nil, err
@@ -328,7 +360,7 @@ func (b *shuffled) Cell(i int) ([]byte, error) {
 
 // uint32At is value i of a uint32 payload.
 func (b *shuffled) uint32At(i int) (uint32, error) {
-	cells, buf, err := b.near(i)
+	cells, buf, err := b.near(i >> b.shift)
 	if err != nil {
 		return 0, err
 	}
@@ -343,10 +375,9 @@ func (b *shuffled) uint32At(i int) (uint32, error) {
 	return v, nil
 }
 
-// near is take of the chunk of value i if that is worth while: without a cache, where it is in the cache, or when it was asked for among the
-// last. Else cells is nil. A chunk of 8 KiB that is decoded for one cell pushes others, and whole rows, out of the cache.
-func (b *shuffled) near(i int) (cells []byte, buf *chunkBuffer, err error) {
-	c := i >> b.shift
+// near is take of chunk c, of which few cells are wanted, if that is worth while: without a cache, where it is in the cache, or when it was
+// asked for among the last. Else cells is nil. A chunk of 8 KiB that is decoded for one cell pushes others, and whole rows, out of the cache.
+func (b *shuffled) near(c int) (cells []byte, buf *chunkBuffer, err error) {
 	if b.cache == nil {
 		return b.take(c, true)
 	}

@@ -325,3 +325,52 @@ func TestSpreadCellsLeaveTheCacheAlone(t *testing.T) {
 		}
 	}
 }
+
+// Short runs of cells are right wherever they begin. Runs that follow one another unpack each chunk once, for themselves; runs here and there
+// leave the cache alone until a chunk is asked for again.
+func TestShortRunsOfCells(t *testing.T) {
+	r := seedtest.Rand(t)
+	for _, typ := range []schema.Type{schema.Int8, schema.Int16, schema.Uint32, schema.Int64, schema.Int128} {
+		cells := randomCells(r, typ, 7*chunkBytes/typ.Width()-5)
+		b := mustBuilder(t, BuilderOptions{Type: typ, Encoding: schema.Bitshuffle})
+		payloads, _, _ := buildAll(b, typ, cells, len(cells))
+		cache := &chunkMap{m: map[int][]byte{}}
+		block, err := Parse(Params{Type: typ, Encoding: schema.Bitshuffle, Payload: payloads[0], Chunks: cache})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := batch.NewVector(typ, 300)
+		decode := func(from, n int) {
+			t.Helper()
+			if err := block.Decode(from, n, v, 7); err != nil {
+				t.Fatal(err)
+			}
+			for i := range n {
+				if !bytes.Equal(v.Cell(7+i), cells[from+i]) {
+					t.Fatalf("%s: cell %d, of %d from %d on, is %x, want %x", typ, from+i, n, from, v.Cell(7+i), cells[from+i])
+				}
+			}
+		}
+		for at := 0; at < len(cells); at += 100 {
+			decode(at, min(100, len(cells)-at))
+		}
+		if len(cache.m) > 0 {
+			t.Errorf("%s: %d chunks kept of runs that follow one another", typ, len(cache.m))
+		}
+		chunk := chunkBytes / typ.Width()
+		for _, i := range []int{5, 3, 1, 6} {
+			decode(i*chunk+chunk/2, 70)
+		}
+		if len(cache.m) > 0 {
+			t.Errorf("%s: %d chunks kept of which one run was read", typ, len(cache.m))
+		}
+		decode(3*chunk+1, 70)
+		if len(cache.m) != 1 || cache.m[3] == nil {
+			t.Errorf("%s: %d chunks kept, want chunk 3", typ, len(cache.m))
+		}
+		for range 300 {
+			n := r.IntN(200)
+			decode(r.IntN(len(cells)-n+1), n)
+		}
+	}
+}

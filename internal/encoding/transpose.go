@@ -199,6 +199,25 @@ const (
 	maskBytes7 = 0xff << 56
 )
 
+// unshuffleSome makes only the cells from a given one on, as many as fill dst, of n in src: it takes the lanes that they lie in, all planes of
+// each. What unshuffle needs of src and n holds here too.
+func unshuffleSome(dst, src []byte, n, width, from int) {
+	src = src[:n*width+laneBytes]
+	p := planes{mixedN: width}
+	for k := range width {
+		p.mixed[k] = uint8(k)
+	}
+	var w laneWords
+	var lane [laneCells * maxWidth]byte
+	for skip := from % laneCells * width; len(dst) > 0; skip = 0 {
+		loadPlanes(&w, src, from/laneCells*laneBytes, n/8, width, &p)
+		storeCells(lane[:], &w, width)
+		k := copy(dst, lane[skip:laneCells*width])
+		dst = dst[k:]
+		from += k / width
+	}
+}
+
 // loadPlanes does the first step for the mixed planes: 8 bytes of each row, from byte base of the row on.
 func loadPlanes(w *laneWords, src []byte, base, row, width int, p *planes) {
 	for _, k := range p.mixed[:p.mixedN] {

@@ -61,6 +61,13 @@ func TestShuffleAgreesWithItsDefinition(t *testing.T) {
 				if !bytes.Equal(words, back) {
 					t.Fatalf("width %d, %d cells: unshuffled in two ways, with two results", width, n)
 				}
+				from := r.IntN(n)
+				to := from + r.IntN(n-from+1)
+				some := bytes.Repeat([]byte{0x5a}, len(src)+8)
+				unshuffleSome(some[:(to-from)*width], got, n, width, from)
+				if k := (to - from) * width; !bytes.Equal(some[:k], src[from*width:to*width]) || some[k] != 0x5a {
+					t.Fatalf("width %d, %d cells: cells [%d,%d) unshuffled wrong", width, n, from, to)
+				}
 				if !bytes.Equal(back[len(src):], bytes.Repeat([]byte{0x5a}, 8)) {
 					t.Fatalf("width %d, %d cells: wrote beyond the cells", width, n)
 				}
