@@ -28,6 +28,7 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
 	}
 	r.writeFaults(&b)
+	fmt.Fprintf(&b, "\n%s\n", r.took())
 	_, err := io.WriteString(w, b.String())
 	return err
 }

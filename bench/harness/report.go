@@ -22,6 +22,7 @@ type Report struct {
 	Rounds    int              `json:"rounds"`
 	Machine   string           `json:"machine"`
 	Started   time.Time        `json:"started"`
+	Seconds   float64          `json:"seconds"` // that all workloads took, with all that was not measured
 	Missing   []Missing        `json:"missing,omitempty"`
 	Workloads []WorkloadResult `json:"workloads"`
 }
@@ -38,7 +39,8 @@ type WorkloadResult struct {
 	Workload string        `json:"workload"`
 	About    string        `json:"about"`
 	Unit     string        `json:"unit"`
-	More     bool          `json:"more"` // is better
+	More     bool          `json:"more"`    // is better
+	Seconds  float64       `json:"seconds"` // of inputs, preparations, rounds and all between them
 	Differ   string        `json:"differ,omitempty"`
 	Peers    []PeerResult  `json:"peers"`
 	Floors   []FloorResult `json:"floors"`
@@ -50,7 +52,9 @@ type PeerResult struct {
 	Ours      bool          `json:"ours"`
 	Failed    string        `json:"failed,omitempty"` // why it did not do all its rounds
 	Median    float64       `json:"median"`
-	PeakBytes int64         `json:"peak_bytes"` // 0 = unknown
+	PeakBytes int64         `json:"peak_bytes"`      // 0 = unknown
+	Prepare   float64       `json:"prepare_seconds"` // of the state that the rounds begin with; 0 = made before, or in each round
+	Seconds   float64       `json:"rounds_seconds"`  // of all rounds, with what a round needs before and after its clock runs
 	Rounds    []Measurement `json:"rounds"`
 }
 
@@ -317,6 +321,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 	for _, m := range r.Missing {
 		fmt.Fprintf(w, "\nnot run: %s: %s\n", m.Peer, m.Why)
 	}
+	fmt.Fprintf(w, "\n%s\n", r.took())
 	return nil
 }
 

@@ -47,7 +47,10 @@ func Run(ctx context.Context, workloads []Workload, c Config) (*Report, error) {
 	for i := range workloads {
 		w := &workloads[i]
 		m := measuring{ctx: ctx, w: w, runState: state, result: WorkloadResult{Workload: w.Name, About: w.About, Unit: w.Unit, More: w.More}}
+		begin := time.Now()
 		err := m.run()
+		m.result.Seconds = time.Since(begin).Seconds()
+		r.Seconds += m.result.Seconds
 		if ctx.Err() != nil {
 			return r, ctx.Err()
 		}
@@ -96,14 +99,18 @@ func (m *measuring) run() error {
 	for i := range m.w.Peers {
 		m.begin(i)
 		if !m.w.Fresh || m.w.Group != "" {
+			begin := time.Now()
 			m.note(i, m.prepare(i))
+			m.result.Peers[i].Prepare = time.Since(begin).Seconds()
 		}
 		m.say(1, "")
 	}
 	for round := range m.config.Rounds {
 		for i := range m.w.Peers {
 			if m.result.Peers[i].Failed == "" {
+				begin := time.Now()
 				m.note(i, m.round(i, round))
+				m.result.Peers[i].Seconds += time.Since(begin).Seconds()
 			}
 			m.say(1, "")
 		}

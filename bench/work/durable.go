@@ -3,7 +3,9 @@ package work
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -141,7 +143,7 @@ func syncPebble(env *harness.Env, writers int) (m harness.Measurement, err error
 // replay opens, to read, what a killed writer left: a log of rows that were never flushed.
 func replay() harness.Workload {
 	return harness.Workload{
-		Name: "replay", About: "opening a store, read-only, whose log holds rows of 100 bytes in batches of 100 that were never flushed",
+		Name: "replay", About: "opening a store, read-only, whose log holds a million rows (10,000 at small scale) of 100 bytes in batches of 100 that were never flushed",
 		Unit: "rows/s", More: true,
 		Peers: []harness.Peer{
 			{Name: "oribi", Ours: true, Prepare: prepareKilled, Measure: func(env *harness.Env) (harness.Measurement, error) {
@@ -164,10 +166,14 @@ func replay() harness.Workload {
 const (
 	replayMemory = 1 << 30 // so that nothing is flushed
 	replayBatch  = 100
+	aliveDir     = "alive" // where the writer works that is killed
 )
 
-// replayCount is how many rows the log holds: what Pebble's memtable, of which an open makes one, takes at a time.
-func replayCount(env *harness.Env) int { return env.Scale.Gets }
+// replayCount is how many rows the log holds.
+func replayCount(env *harness.Env) int { return env.Scale.Inserts }
+
+// errFlushed tells that a log does not hold all rows.
+var errFlushed = errors.New("rows were flushed, the log does not hold them")
 
 // reopening opens with the clock running; then what came back is asked for all its rows.
 func reopening(env *harness.Env, open func() (opened, error)) (m harness.Measurement, err error) {
@@ -204,13 +210,8 @@ func checkCommits(store *oribi.Store) (string, error) {
 	return sum.String(), nil
 }
 
-// copyKilled copies what is on the disk while the writer is open, as a kill leaves it.
-func copyKilled(env *harness.Env, from string) error {
-	return os.CopyFS(env.Path(storeDir), os.DirFS(from))
-}
-
 func prepareKilled(env *harness.Env) error {
-	store, t, err := createCommits(env.Path("alive"), &oribi.Options{Manual: true, MemoryLimit: replayMemory})
+	store, t, err := createCommits(env.Path(aliveDir), &oribi.Options{Manual: true, MemoryLimit: replayMemory})
 	if err != nil {
 		return err
 	}
@@ -224,17 +225,51 @@ func prepareKilled(env *harness.Env) error {
 			return closeAll(err, store)
 		}
 	}
-	return closeAll(copyKilled(env, env.Path("alive")), store)
+	if len(t.Layout().RowSets) > 0 {
+		return closeAll(errFlushed, store)
+	}
+	return killed(env, store)
 }
 
+// killed keeps what is on the disk while the writer, which is then closed, is open: as a kill leaves it.
+func killed(env *harness.Env, writer io.Closer) error {
+	alive := env.Path(aliveDir)
+	if err := closeAll(os.CopyFS(env.Path(storeDir), os.DirFS(alive)), writer); err != nil {
+		return err
+	}
+	return os.RemoveAll(alive)
+}
+
+// replayMemtable is the size of Pebble's memtable, which takes all rows.
+const replayMemtable = 256 << 20
+
 func replayPebble(dir string, readOnly bool) (*pebble.DB, error) {
-	return pebble.Open(dir, &pebble.Options{MemTableSize: 512 << 20, ReadOnly: readOnly, Logger: quiet{}})
+	return pebble.Open(dir, &pebble.Options{MemTableSize: replayMemtable, ReadOnly: readOnly, Logger: quiet{}})
+}
+
+// growMemtable gives the empty database the memtable that was asked for. The first one has 256 KiB, each has twice the size of the one before, and what a
+// full one holds leaves the log. A write that takes more than half of half the size makes the last but one; it is then removed from all files.
+func growMemtable(db *pebble.DB) error {
+	key := []byte("grow")
+	if err := db.Set(key, make([]byte, replayMemtable*3/10), pebble.NoSync); err != nil {
+		return err
+	}
+	if err := db.Delete(key, pebble.NoSync); err != nil {
+		return err
+	}
+	if err := db.Flush(); err != nil {
+		return err
+	}
+	return db.Compact(context.Background(), key, append(key, 0), false)
 }
 
 func prepareKilledPebble(env *harness.Env) error {
-	db, err := replayPebble(env.Path("alive"), false)
+	db, err := replayPebble(env.Path(aliveDir), false)
 	if err != nil {
 		return err
+	}
+	if err := growMemtable(db); err != nil {
+		return closeAll(err, db)
 	}
 	value := make([]byte, commitValue)
 	for k := 0; k < replayCount(env); k += replayBatch {
@@ -251,5 +286,8 @@ func prepareKilledPebble(env *harness.Env) error {
 	if err := db.LogData(nil, pebble.Sync); err != nil { // its log is written by a goroutine
 		return closeAll(err, db)
 	}
-	return closeAll(copyKilled(env, env.Path("alive")), db)
+	if m := db.Metrics(); m.Total().TablesCount > 0 || m.WAL.Files != 1 {
+		return closeAll(errFlushed, db)
+	}
+	return killed(env, db)
 }
