@@ -41,7 +41,7 @@ func parse(args []string) (s settings, err error) {
 	f.IntVar(&s.rounds, "rounds", 0, "rounds of each peer; 0 = 1 at small scale, else 5")
 	f.StringVar(&s.format, "format", "table", "what is printed at the end: table or json")
 	f.StringVar(&s.out, "out", "results", "directory for results.json, table.md and page.html")
-	f.StringVar(&s.dir, "dir", "", "directory for inputs and stores; empty = a temporary one")
+	f.StringVar(&s.dir, "dir", "", "where the directory for inputs and stores is made, which the run removes at its end; empty = where the system has temporary files")
 	f.StringVar(&s.tool, "oribi", "", "the built command oribi; empty = it is built")
 	f.StringVar(&s.profiles, "profile", "", "directory for profiles of the first round: processor, memory, locks, waiting; profiles.md tells where we lose")
 	f.BoolVar(&s.strict, "strict", false, "exit with 1 when a floor is not met")
@@ -80,7 +80,7 @@ func run(ctx context.Context, all []harness.Workload, args []string) error {
 		return err
 	}
 	c, err := s.config(ctx)
-	if s.dir == "" && c.Dir != "" {
+	if c.Dir != "" {
 		defer os.RemoveAll(c.Dir)
 	}
 	if err != nil {
@@ -138,11 +138,16 @@ func writeFile(name string, write func(io.Writer) error) error {
 
 // config finds the engine's module, the corpus and the command, and makes the directory of the run.
 func (s *settings) config(ctx context.Context) (c harness.Config, err error) {
-	if c.Dir = s.dir; c.Dir == "" {
-		if c.Dir, err = os.MkdirTemp("", "oribi-bench-"); err != nil {
+	in := s.dir
+	if in != "" {
+		if in, err = filepath.Abs(in); err == nil {
+			err = os.MkdirAll(in, 0o755)
+		}
+		if err != nil {
 			return c, err
 		}
-	} else if c.Dir, err = filepath.Abs(c.Dir); err != nil {
+	}
+	if c.Dir, err = os.MkdirTemp(in, "oribi-bench-"); err != nil {
 		return c, err
 	}
 	if c.Env.Root, err = moduleRoot(ctx); err != nil {

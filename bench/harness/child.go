@@ -120,6 +120,7 @@ func start(ctx context.Context, s spec, step string) (Measurement, error) {
 	if err != nil {
 		return m, err
 	}
+	endTogether(c)
 	out, err := c.Output()
 	if err != nil {
 		return m, stepError(s, step, err)
@@ -147,10 +148,13 @@ func oneLine(text []byte) string {
 func measureCommand(ctx context.Context, p *Peer, s spec) (Measurement, error) {
 	env := s.Env
 	env.spec = &s
-	c, err := p.Command(&env)
+	made, err := p.Command(&env)
 	if err != nil {
 		return Measurement{}, stepError(s, "command", err)
 	}
+	c := exec.CommandContext(ctx, made.Path, made.Args[1:]...) // which ends with the run
+	c.Env, c.Dir, c.Stdin, c.Stdout = made.Env, made.Dir, made.Stdin, made.Stdout
+	endTogether(c)
 	run := func() (err error) { _, err = c.Output(); return err }
 	if c.Stdout != nil {
 		run = c.Run // the peer has a place for what it prints

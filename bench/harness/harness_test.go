@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -116,7 +119,37 @@ var fakes = []Workload{
 	{Name: "group-2", Group: "g", Copies: true, Peers: []Peer{spoiling("a")}},
 	{Name: "moving-1", Group: "m", Changing: true, Peers: []Peer{counting("a"), counting("b"), dying("c", 0)}},
 	{Name: "moving-2", Group: "m", Changing: true, Peers: []Peer{counting("a"), counting("b"), counting("c")}},
+	{Name: "full", Peers: []Peer{filling("a")}},
+	{Name: "stuck", Peers: []Peer{{Name: "a", Act: stuck, Measure: func(env *Env) (m Measurement, err error) {
+		c, err := env.Self(context.Background())
+		if err == nil {
+			_, err = c.Output()
+		}
+		return m, err
+	}}}},
+	{Name: "stuck-command", Peers: []Peer{{Name: "a", Act: stuck, Command: func(env *Env) (*exec.Cmd, error) { return env.Self(context.Background()) }}}},
 	{Name: "nested", Peers: []Peer{fake("a", ""), {Name: "far-1", Module: "far"}}},
+}
+
+// filling is a peer for which there is no room.
+func filling(name string) Peer {
+	p := fake(name, "")
+	p.Measure = func(env *Env) (Measurement, error) {
+		return Measurement{}, fmt.Errorf("write %s: %w", env.Path("left"), syscall.ENOSPC)
+	}
+	return p
+}
+
+// stuckVariable has the address that a process which never ends by itself connects to.
+const stuckVariable = "ORIBI_BENCH_TEST_STUCK"
+
+func stuck(*Env) error {
+	c, err := net.Dial("tcp", os.Getenv(stuckVariable))
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, c)
+	return err
 }
 
 // runFake runs one of the fakes and gives its report and notes.
@@ -134,7 +167,90 @@ func runFakes(t *testing.T, names []string, rounds int) (*Report, string, error)
 	dir := t.TempDir()
 	r, err := Run(t.Context(), w, Config{Dir: dir, Rounds: rounds})
 	notes, _ := os.ReadFile(filepath.Join(dir, "inputs", "notes"))
+	onlyInputs(t, dir)
 	return r, strings.ReplaceAll(strings.TrimSpace(string(notes)), "\n", ", "), err
+}
+
+// onlyInputs checks that a run left nothing else.
+func onlyInputs(t *testing.T, dir string) {
+	t.Helper()
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 1 || left[0].Name() != "inputs" {
+		t.Errorf("the run left %v, %v", left, err)
+	}
+}
+
+func TestFullDiskEndsTheRunWithWhatWasMeasuredBefore(t *testing.T) {
+	r, notes, err := runFakes(t, []string{"plain", "full", "fresh"}, 1)
+	if err == nil || !errors.Is(err, errFull) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "full: the disk is full: full/a: measure") {
+		t.Errorf("got %v", err)
+	}
+	if len(r.Workloads) != 1 || r.Workloads[0].Workload != "plain" {
+		t.Errorf("kept %+v", r.Workloads)
+	}
+	if want := "prepare a, prepare b, measure a, measure b, prepare a"; notes != want {
+		t.Errorf("steps: %s\nwant:  %s", notes, want)
+	}
+}
+
+func TestCancelledRunLeavesNoProcessesAndKeepsWhatWasMeasuredBefore(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("what a process started ends by itself there")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	t.Setenv(stuckVariable, l.Addr().String())
+	for _, name := range []string{"stuck", "stuck-command"} {
+		w, err := Find(fakes, []string{"plain", name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() {
+			c, err := l.Accept()
+			cancel()
+			if err == nil {
+				io.Copy(io.Discard, c) // until the process at the other end is gone
+			}
+			ended <- err
+		}()
+		dir := t.TempDir()
+		r, err := Run(ctx, w, Config{Dir: dir, Rounds: 1})
+		if !errors.Is(err, context.Canceled) || len(r.Workloads) != 1 {
+			t.Errorf("%s: %d workloads are kept, %v", name, len(r.Workloads), err)
+		}
+		if err := <-ended; err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		onlyInputs(t, dir)
+	}
+}
+
+func TestRunTellsWhereItsTimeWent(t *testing.T) {
+	r, _, err := runFakes(t, []string{"plain", "fresh"}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := 0.0
+	for _, w := range r.Workloads {
+		for _, p := range w.Peers {
+			if p.Seconds <= 0 || (p.Prepare > 0) != (w.Workload == "plain") {
+				t.Errorf("%s/%s: prepared in %v s, measured in %v s", w.Workload, p.Peer, p.Prepare, p.Seconds)
+			}
+			all += p.Prepare + p.Seconds
+		}
+	}
+	if all > r.Seconds || r.Seconds <= 0 {
+		t.Errorf("peers took %v s of %v", all, r.Seconds)
+	}
+	r.Seconds, r.Workloads[0].Seconds, r.Workloads[1].Seconds = 4000, 1.25, 100
+	if got, want := r.took(), "The run took 1h6m40s; the longest workloads: fresh 1m40s, plain 1.3s; the longest peers of one: "; !strings.HasPrefix(got, want) {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
 }
 
 func TestRoundsOfPeersAreInterleaved(t *testing.T) {

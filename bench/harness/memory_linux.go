@@ -73,6 +73,15 @@ func allocated(info os.FileInfo) int64 {
 	return info.Size()
 }
 
+// freeBytes is the room that is left on the disk of dir.
+func freeBytes(dir string) (n int64, known bool) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		return 0, false
+	}
+	return int64(s.Bavail) * s.Bsize, true
+}
+
 // DropCache makes the system forget what it holds in memory of the files in dir, as far as it will.
 func DropCache(dir string) error {
 	return filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {

@@ -7,9 +7,11 @@ import (
 	"time"
 )
 
-// Resident memory, bytes written, allocated blocks and what else the machine does are told on linux alone.
+// Resident memory, bytes written, allocated blocks, room on the disk and what else the machine does are told on linux alone.
 
 func peakBytes() int64 { return 0 }
+
+func freeBytes(string) (n int64, known bool) { return 0, false }
 
 func resetPeak() {}
 

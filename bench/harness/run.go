@@ -27,7 +27,8 @@ type Config struct {
 type Progress func(step, all int, what string)
 
 // Run measures workloads one after the other. A peer that fails is left out from there on. The report tells of all that was measured;
-// the error of peers that failed and of answers that differ.
+// the error of peers that failed and of answers that differ. A run that is cancelled, or fills the disk, ends with the workloads before the one
+// under way, and without the directories of peers.
 func Run(ctx context.Context, workloads []Workload, c Config) (*Report, error) {
 	if c.Rounds == 0 {
 		c.Rounds = c.Env.Scale.Rounds
@@ -38,7 +39,10 @@ func Run(ctx context.Context, workloads []Workload, c Config) (*Report, error) {
 	if err := os.MkdirAll(c.Env.Inputs, 0o755); err != nil {
 		return r, err
 	}
-	state := &runState{config: c, prepared: map[string]bool{}, failed: map[string]error{}, groups: map[string]int{}, told: map[string]bool{}}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go watchSpace(ctx, c.Dir, cancel)
+	state := &runState{config: c, cancel: cancel, prepared: map[string]bool{}, failed: map[string]error{}, groups: map[string]int{}, told: map[string]bool{}}
 	for i := range workloads {
 		state.all += (c.Rounds + 1) * len(workloads[i].Peers)
 		state.groups[workloads[i].Group]++
@@ -52,7 +56,8 @@ func Run(ctx context.Context, workloads []Workload, c Config) (*Report, error) {
 		m.result.Seconds = time.Since(begin).Seconds()
 		r.Seconds += m.result.Seconds
 		if ctx.Err() != nil {
-			return r, ctx.Err()
+			state.removeAll(workloads)
+			return r, fmt.Errorf("%s: %w; the results of the workloads before it are kept", w.Name, context.Cause(ctx))
 		}
 		errs = append(errs, err, m.result.compare(w.Changing))
 		m.result.judge(w, r)
@@ -72,11 +77,23 @@ func Run(ctx context.Context, workloads []Workload, c Config) (*Report, error) {
 // runState is what workloads share.
 type runState struct {
 	config    Config
+	cancel    context.CancelCauseFunc
 	prepared  map[string]bool  // states of groups, by directory
 	failed    map[string]error // those that failed
 	groups    map[string]int   // how many workloads are still to come
 	told      map[string]bool  // failures that the run's error has
 	step, all int
+}
+
+// removeAll removes what is left of peers.
+func (s *runState) removeAll(workloads []Workload) {
+	for i := range workloads {
+		for _, name := range []string{workloads[i].Name, workloads[i].Group} {
+			if name != "" {
+				os.RemoveAll(filepath.Join(s.config.Dir, name))
+			}
+		}
+	}
 }
 
 // measuring is one workload under way.
@@ -93,6 +110,9 @@ func (m *measuring) run() error {
 	if m.w.Inputs != nil {
 		m.say(0, "inputs")
 		if err := m.w.Inputs(&m.config.Env); err != nil {
+			if full(err) {
+				m.cancel(fmt.Errorf("%w: %w", errFull, err))
+			}
 			return fmt.Errorf("%s: inputs: %w", m.w.Name, err)
 		}
 	}
@@ -123,6 +143,7 @@ func (m *measuring) run() error {
 		}
 		if m.states[i] == "" || m.w.Copies {
 			os.RemoveAll(m.specs[i].Env.Dir)
+			os.Remove(filepath.Dir(m.specs[i].Env.Dir)) // when it is the last
 		}
 		if p.Failed != "" && !m.told[p.Failed] {
 			m.told[p.Failed] = true // a state that cannot be prepared fails in each workload of its group
@@ -154,6 +175,9 @@ func (m *measuring) begin(peer int) {
 
 // note takes down that a peer failed.
 func (m *measuring) note(peer int, err error) {
+	if err != nil && full(err) {
+		m.cancel(fmt.Errorf("%w: %w", errFull, err))
+	}
 	if err != nil && m.ctx.Err() == nil {
 		m.result.Peers[peer].Failed = err.Error()
 		if m.w.Changing && m.states[peer] != "" {
@@ -195,6 +219,9 @@ func (m *measuring) make(peer int, s spec) error {
 
 // again gives a peer the state that a round begins with.
 func (m *measuring) again(peer int) error {
+	if m.ctx.Err() != nil {
+		return m.ctx.Err()
+	}
 	switch s := m.specs[peer]; {
 	case m.w.Copies:
 		return copyDir(s.Env.Dir, m.states[peer])
@@ -249,6 +276,9 @@ func (m *measuring) round(peer, round int) error {
 		got.DiskBytes = diskBytes(s.Env.Dir)
 		r := &m.result.Peers[peer]
 		r.Rounds = append(r.Rounds, got)
+	}
+	if m.w.Fresh && m.states[peer] == "" || m.w.Copies {
+		os.RemoveAll(s.Env.Dir) // the next round makes it anew
 	}
 	return err
 }

@@ -95,7 +95,6 @@ type Scale struct {
 	Name    string
 	Rows    int  // of lineitem as text; 0 = all
 	Table   int  // rows of lineitem over and over, and records of YCSB
-	Random  int  // random inserts of the workload that counts bytes written
 	Nested  bool // peers of nested modules run without being named
 	Commits int  // of the tree's history; 0 = all
 	Inserts int  // into the MemRowSet

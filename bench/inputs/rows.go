@@ -9,6 +9,7 @@ import (
 	"iter"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 )
 
 // Rows of a workload lie in a binary file, since taking text apart would cost more than some peers do:
@@ -238,7 +239,7 @@ func Shuffle(name, rows string) error {
 		parts := int(info.Size()/shufflePart) + 1
 		files, outs := make([]*os.File, parts), make([]*bufio.Writer, parts)
 		for i := range files {
-			if files[i], err = os.CreateTemp("", "oribi-bench-shuffle-"); err != nil {
+			if files[i], err = os.CreateTemp(filepath.Dir(name), "shuffle-"); err != nil {
 				return err
 			}
 			defer os.Remove(files[i].Name())
