@@ -193,6 +193,10 @@ func (s *Store) append(rec *change.RecordWriter, later bool) (mvcc.Timestamp, ui
 	}
 	ts := s.clock.Now()
 	rec.SetTimestamp(ts)
+	settled := s.blocks.SettledEpoch()
+	if settled > s.toldEpoch {
+		rec.Require(settled)
+	}
 	write := s.log.Append
 	if later {
 		write = s.log.AppendLater
@@ -204,6 +208,7 @@ func (s *Store) append(rec *change.RecordWriter, later bool) (mvcc.Timestamp, ui
 		}
 		return 0, 0, nil, err
 	}
+	s.toldEpoch = settled
 	op := s.pub.Start(uint64(lsn), ts)
 	s.lastLSN.Store(uint64(lsn))
 	return ts, uint64(lsn), op, nil

@@ -19,9 +19,15 @@ func (s *Store) replay() (*wal.Tail, error) {
 		newest = max(newest, t.tab.MaxTimestamp())
 	}
 	last := mvcc.Min
+	epoch := s.blocks.Epoch()
 	tail, err := wal.Replay(s.logOptions(), wal.LSN(s.blocks.LogStart()), func(lsn wal.LSN, payload []byte) error {
-		ts, err := change.RecordTimestamp(payload)
-		if err == nil && ts <= last {
+		h, err := change.DecodeRecordHead(payload)
+		ts := h.Timestamp
+		switch {
+		case err != nil:
+		case h.Epoch > epoch:
+			err = fault.Corruptf("metadata is at epoch %d, but reached epoch %d before", epoch, h.Epoch)
+		case ts <= last:
 			err = fault.Corruptf("timestamp %d after %d", uint64(ts), uint64(last))
 		}
 		if err != nil {

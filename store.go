@@ -51,8 +51,10 @@ type Store struct {
 
 	// appendMu is the critical section of a commit: timestamp, LSN, frame and publication order are given under it.
 	appendMu sync.Mutex
-	lastLSN  atomic.Uint64
-	promised atomic.Uint64 // highest timestamp that no later batch may go below though no batch has it
+	// toldEpoch is the newest settled epoch that a record of this session tells, so that replay can check the metadata by it.
+	toldEpoch uint64
+	lastLSN   atomic.Uint64
+	promised  atomic.Uint64 // highest timestamp that no later batch may go below though no batch has it
 
 	// metaMu makes metadata commits follow one another, from the finding of log_start to publication in memory.
 	metaMu sync.Mutex

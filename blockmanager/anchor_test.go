@@ -266,3 +266,35 @@ func TestSyncCoversOnlyWhatWasFinished(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// What is written down outside the metadata holds over crashes: the settled epoch is one that no later open finds the metadata before.
+func TestSettledEpochIsThatOfTheLastConfirmedChange(t *testing.T) {
+	o := testOptions(nil)
+	mem := formatted(t, o)
+	o.FS = mem
+	m := openWriter(t, o)
+	first := m.SettledEpoch()
+	if first != m.Epoch() {
+		t.Errorf("behind the open it is %d, the epoch %d", first, m.Epoch())
+	}
+	for i, confirm := range []bool{false, true, false} {
+		before := m.SettledEpoch()
+		if err := m.Commit(Change{Put: []Row{{[]byte("k"), []byte{byte(i)}}}, Confirm: confirm}); err != nil {
+			t.Fatal(err)
+		}
+		if want := map[bool]uint64{false: before, true: m.Epoch()}[confirm]; m.SettledEpoch() != want {
+			t.Errorf("behind commit %d it is %d, want %d", i, m.SettledEpoch(), want)
+		}
+	}
+	settled := m.SettledEpoch()
+	o.FS = mem.Crash()
+	again := openWriter(t, o)
+	if again.Epoch() < settled || again.SettledEpoch() > again.Epoch() {
+		t.Errorf("after a power cut the epoch is %d, settled %d; it was settled at %d", again.Epoch(), again.SettledEpoch(), settled)
+	}
+	for _, m := range []*Manager{m, again} {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

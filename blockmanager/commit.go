@@ -73,6 +73,7 @@ func (m *Manager) commit(ch Change) error {
 		if err := m.writeConfirmed(); err != nil {
 			return err
 		}
+		m.settled.Store(p.root.epoch)
 	}
 	if err := m.release(); err != nil {
 		return m.fail(err)

@@ -12,16 +12,16 @@ import (
 // schema tells more. It prints what it can and returns what DecodeRecord says of the rest.
 func DumpRecord(w io.Writer, payload []byte) error {
 	d := dump.New(w)
-	ts, err := RecordTimestamp(payload)
+	h, end, err := splitRecord(payload)
 	if err != nil {
 		return err
 	}
 	d.Section("write batch")
 	d.Field(0, payload[:1], "version")
 	d.Field(1, payload[1:2], "flags")
-	d.Field(timestampOff, payload[timestampOff:recordCountOff], "timestamp %d", uint64(ts))
+	d.Field(timestampOff, payload[timestampOff:recordCountOff], "timestamp %d", uint64(h.Timestamp))
 	d.Field(recordCountOff, payload[recordCountOff:recordHeadLen], "operations")
-	r := recordReader{rest: payload[recordHeadLen:], size: len(payload)}
+	r := recordReader{rest: payload[recordHeadLen:end:end], size: end}
 	at := func() int64 { return int64(r.size - len(r.rest)) }
 	for len(r.rest) > 0 {
 		from := at()
@@ -40,6 +40,9 @@ func DumpRecord(w io.Writer, payload []byte) error {
 			d.Field(from, payload[from:at()], "%s", describe(op))
 		}
 		d.End()
+	}
+	if h.Epoch > 0 {
+		d.Field(int64(end), payload[end:], "metadata epoch %d", h.Epoch)
 	}
 	if _, err := DecodeRecord(payload, func(Op) error { return nil }); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 //
 //	offset  width  field
 //	0       1      version, 1
-//	1       1      flags that a reader must know: none yet, 0
+//	1       1      flags that a reader must know: 1 = the last field is there; other bits are 0
 //	2       8      timestamp of the batch
 //	10      4      number of operations
 //	14             runs of operations on one table, in the order of the batch; a table may have several:
@@ -25,6 +25,7 @@ import (
 //	               the encoded key
 //	        1–5    length of the body, varint; not for a delete
 //	               the body: row image of an insert, List of an update; not for a delete
+//	size-8  8      with flag 1: epoch, at least 1, that the metadata had for good when the record was written
 //
 // Timestamp 0x1000, on table 3, schema version 0: update of key 80 00 00 07 with 01 0b 05 05 00 00 00, delete of key
 // 80 00 00 08:
@@ -33,12 +34,18 @@ import (
 //	03 00 02 00 00 00
 //	01 04 80 00 00 07 07 01 0b 05 05 00 00 00
 //	02 04 80 00 00 08
+//
+// The same, the metadata having epoch 5 for good: byte 1 is 01, and behind the operations stands
+//
+//	05 00 00 00 00 00 00 00
 const (
 	recordVersion  = 1  // file format: never change
+	flagEpoch      = 1  // file format: never change
 	timestampOff   = 2  // file format: never change
 	recordCountOff = 10 // file format: never change
 	recordHeadLen  = 14 // file format: never change
 	runCountLen    = 4  // file format: never change
+	epochLen       = 8  // file format: never change
 )
 
 // RecordWriter makes the record of one write batch. The zero value is ready for Begin; its memory is used again by the next
@@ -66,6 +73,13 @@ func (w *RecordWriter) SetTimestamp(ts mvcc.Timestamp) {
 	binary.LittleEndian.PutUint64(w.buf[timestampOff:], uint64(ts))
 }
 
+// Require writes down that the metadata is at an epoch, at least 1, or a later one for good: a store that finds it at an earlier one has
+// lost what the log does not tell. Behind all operations, once.
+func (w *RecordWriter) Require(epoch uint64) {
+	w.buf[1] |= flagEpoch
+	w.buf = binary.LittleEndian.AppendUint64(w.buf, epoch)
+}
+
 // Add appends an operation; it copies key and body. Operations keep the order in which they are added.
 func (w *RecordWriter) Add(op Op) {
 	if !w.runBegun || op.Table != w.table || op.SchemaVersion != w.version {
@@ -91,30 +105,53 @@ func (w *RecordWriter) Add(op Op) {
 // Len is the number of operations.
 func (w *RecordWriter) Len() int { return int(w.ops) }
 
-// Bytes is the record; it holds until the next call of Begin or Add.
+// Bytes is the record; it holds until the next call of Begin, Add or Require.
 func (w *RecordWriter) Bytes() []byte { return w.buf }
 
-// RecordTimestamp reads a record's timestamp. Errors: ErrCorrupt, ErrUnsupported.
-func RecordTimestamp(payload []byte) (mvcc.Timestamp, error) {
-	if len(payload) < recordHeadLen {
-		return 0, fault.Corruptf("write batch record: %d bytes, want at least %d", len(payload), recordHeadLen)
+// RecordHead is what a record says besides its operations.
+type RecordHead struct {
+	Timestamp mvcc.Timestamp
+	Epoch     uint64 // that the metadata has reached for good; 0: nothing is said
+}
+
+// DecodeRecordHead reads it. Errors: ErrCorrupt, ErrUnsupported.
+func DecodeRecordHead(payload []byte) (h RecordHead, err error) {
+	h, _, err = splitRecord(payload)
+	return h, err
+}
+
+// splitRecord gives the head and where the operations end.
+func splitRecord(payload []byte) (h RecordHead, end int, err error) {
+	end = len(payload)
+	if end < recordHeadLen {
+		return h, 0, fault.Corruptf("write batch record: %d bytes, want at least %d", end, recordHeadLen)
 	}
-	if payload[0] != recordVersion || payload[1] != 0 {
-		return 0, fault.Unsupportedf("write batch record: version %d, flags %02x", payload[0], payload[1])
+	if payload[0] != recordVersion || payload[1]&^flagEpoch != 0 {
+		return h, 0, fault.Unsupportedf("write batch record: version %d, flags %02x", payload[0], payload[1])
 	}
-	return mvcc.Timestamp(binary.LittleEndian.Uint64(payload[timestampOff:])), nil
+	h.Timestamp = mvcc.Timestamp(binary.LittleEndian.Uint64(payload[timestampOff:]))
+	if payload[1]&flagEpoch == 0 {
+		return h, end, nil
+	}
+	if end -= epochLen; end < recordHeadLen {
+		return h, 0, fault.Corruptf("write batch record: %d bytes, want at least %d", len(payload), recordHeadLen+epochLen)
+	}
+	if h.Epoch = binary.LittleEndian.Uint64(payload[end:]); h.Epoch == 0 {
+		return h, 0, fault.Corruptf("write batch record: byte %d of %d: epoch 0", end, len(payload))
+	}
+	return h, end, nil
 }
 
 // DecodeRecord reads a record and gives its operations to fn, in order; an error of fn ends it. Key and body alias
 // payload. Bodies are not looked into: an insert's is for Layout.Check, an update's for List.Check, by the schema of the
 // version named. Errors: ErrCorrupt, ErrUnsupported, what fn returns.
 func DecodeRecord(payload []byte, fn func(op Op) error) (mvcc.Timestamp, error) {
-	ts, err := RecordTimestamp(payload)
+	h, end, err := splitRecord(payload)
 	if err != nil {
 		return 0, err
 	}
 	want := binary.LittleEndian.Uint32(payload[recordCountOff:])
-	d := recordReader{rest: payload[recordHeadLen:], size: len(payload)}
+	d := recordReader{rest: payload[recordHeadLen:end:end], size: end}
 	ops := uint32(0)
 	for len(d.rest) > 0 {
 		table, version, n, err := d.run()
@@ -136,13 +173,13 @@ func DecodeRecord(payload []byte, fn func(op Op) error) (mvcc.Timestamp, error) 
 	if ops != want {
 		return 0, fault.Corruptf("write batch record: %d operations, want %d", ops, want)
 	}
-	return ts, nil
+	return h.Timestamp, nil
 }
 
 // recordReader takes a record apart.
 type recordReader struct {
 	rest []byte
-	size int
+	size int // where the operations end
 }
 
 func (d *recordReader) corrupt(what string) error {

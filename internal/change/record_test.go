@@ -42,8 +42,20 @@ func TestRecordMatchesTheWorkedExample(t *testing.T) {
 	if ts != 0x1000 || !reflect.DeepEqual(got, workedOps()) {
 		t.Errorf("got %d %+v", ts, got)
 	}
-	if ts, err := RecordTimestamp(want); ts != 0x1000 || err != nil {
-		t.Errorf("timestamp %d, %v", ts, err)
+	if h, err := DecodeRecordHead(want); h != (RecordHead{Timestamp: 0x1000}) || err != nil {
+		t.Errorf("%+v, %v", h, err)
+	}
+	w.Require(5)
+	want = append(want, 5, 0, 0, 0, 0, 0, 0, 0)
+	want[1] = 1
+	if !bytes.Equal(w.Bytes(), want) {
+		t.Errorf("got  % x\nwant % x", w.Bytes(), want)
+	}
+	if got, ts := decode(t, want); ts != 0x1000 || !reflect.DeepEqual(got, workedOps()) {
+		t.Errorf("with an epoch: got %d %+v", ts, got)
+	}
+	if h, err := DecodeRecordHead(want); h != (RecordHead{0x1000, 5}) || err != nil {
+		t.Errorf("with an epoch: %+v, %v", h, err)
 	}
 }
 
@@ -109,7 +121,9 @@ func TestDamagedRecordsAreRefusedOrReadable(t *testing.T) {
 		want    error
 	}{
 		"newer version":     {"02 00" + strings.Repeat("00", 12), fault.ErrUnsupported},
-		"unknown flag":      {"01 01" + strings.Repeat("00", 12), fault.ErrUnsupported},
+		"unknown flag":      {"01 02" + strings.Repeat("00", 12), fault.ErrUnsupported},
+		"epoch cut short":   {"01 01" + strings.Repeat("00", 12) + "05 00 00 00 00 00 00", fault.ErrCorrupt},
+		"epoch 0":           {"01 01" + strings.Repeat("00", 20), fault.ErrCorrupt},
 		"empty run":         {"01 00" + strings.Repeat("00", 12) + "03 00 00 00 00 00", fault.ErrCorrupt},
 		"count too low":     {"01 00 00 10 00 00 00 00 00 00 00 00 00 00 03 00 01 00 00 00 02 01 80", fault.ErrCorrupt},
 		"reinsert":          {"01 00 00 10 00 00 00 00 00 00 01 00 00 00 03 00 01 00 00 00 03 01 80 00", fault.ErrCorrupt},
@@ -150,10 +164,20 @@ func TestDumpNamesEveryField(t *testing.T) {
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
 	}
+	out.Reset()
+	if err := DumpRecord(&out, unhex(t, recordWithEpoch)); err != nil {
+		t.Fatal(err)
+	}
+	if last := "  14      05 00 00 00 00 00 00 00  metadata epoch 5\n"; !strings.HasSuffix(out.String(), last) {
+		t.Errorf("got\n%s\nwant at the end\n%s", out.String(), last)
+	}
 }
+
+const recordWithEpoch = "01 01 00 10 00 00 00 00 00 00 00 00 00 00 05 00 00 00 00 00 00 00"
 
 func FuzzDecodeRecord(f *testing.F) {
 	f.Add(unhex(f, workedRecord))
+	f.Add(unhex(f, recordWithEpoch))
 	fuzztest.Run(f, func(t *testing.T, payload []byte) {
 		var ops []Op
 		ts, err := DecodeRecord(payload, func(op Op) error { ops = append(ops, op); return nil })
@@ -166,8 +190,16 @@ func FuzzDecodeRecord(f *testing.F) {
 		for _, op := range ops {
 			w.Add(op)
 		}
-		if again, _ := decode(t, w.Bytes()); !reflect.DeepEqual(again, ops) {
-			t.Fatalf("%+v written again is %+v", ops, again)
+		head, err := DecodeRecordHead(payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if head.Epoch > 0 {
+			w.Require(head.Epoch)
+		}
+		again, _ := decode(t, w.Bytes())
+		if same, err := DecodeRecordHead(w.Bytes()); !reflect.DeepEqual(again, ops) || same != head || err != nil {
+			t.Fatalf("%+v %+v written again is %+v %+v: %v", head, ops, same, again, err)
 		}
 	})
 }

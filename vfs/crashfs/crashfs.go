@@ -13,9 +13,9 @@
 //   - the disk lied: it acknowledged a flush and forgot what it should have written.
 //
 // What a store owes to its callers in all of these but the last: it opens, holds all that it acknowledged as durable, and of the rest a
-// beginning, no batch in parts. Against a lying disk nothing can be kept for sure. There a store may refuse to open with
-// fault.ErrCorrupt, or come up as it was some time before; but no row may be wrong, no batch be there in part or without those
-// before it, and nothing may panic or hang.
+// beginning, no batch in parts. Against a lying disk nothing can be kept for sure. There a store may refuse to open or to read with
+// fault.ErrCorrupt, or come up as it was some time before; but no row may be wrong, no batch be there in part or without the batches
+// and the changes of tables before it, and nothing may panic or hang.
 //
 //	fsys := crashfs.New(vfs.NewMem())
 //	fsys.OnChange(func(c crashfs.Change) error {
