@@ -1,7 +1,6 @@
 package tablet
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/memrowset"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
@@ -65,6 +63,8 @@ type Write struct {
 	ops     []Op
 	targets []target
 	locked  []uint16 // stripes, rising
+	order   []keyed  // operations by key, those on one key in their order; nil = as they stand
+	before  []int32  // for each operation the one before it on the same key, −1 = none; beside order
 	lists   []byte   // change lists made of upserts
 	column  string   // that the last error of decide is about
 	partial bool     // refused operations are left out
@@ -151,37 +151,28 @@ func (w *Write) Release() {
 	w.t.gate.RUnlock()
 }
 
-// place is where the live version of a key is.
-type place struct {
-	live bool
-	mem  *memrowset.MemRowSet // nil: the rowset set
-	set  *rowset.DiskRowSet
-	row  batch.Ordinal
-}
-
+// resolve decides the operations in the order of the batch.
 func (w *Write) resolve(probes []bloom.Probe) error {
-	earlier := map[uint64]int{} // hash of a key to the last operation on it; nil when no key stands twice
+	var places []place // of each operation's key before it, then behind it; nil when no key stands twice
+	var err error
+	behind := false
 	if rising(w.ops) {
-		earlier = nil
+		// Loads in key order go on behind all that is there. Nobody else can insert these keys: their rows are locked.
+		behind = w.layout.endsBefore(w.ops[0].Key)
+	} else if places, err = w.findAll(probes); err != nil {
+		return fmt.Errorf("table %q: %w", w.t.Name, err)
 	}
-	places := make([]place, 0)
-	if earlier != nil {
-		places = make([]place, len(w.ops))
-	}
-	// Loads in key order go on behind all that is there. Nobody else can insert these keys: their rows are locked.
-	behind := earlier == nil && w.layout.endsBefore(w.ops[0].Key)
 	for i := range w.ops {
 		op := &w.ops[i]
-		p, known, again := place{}, behind, false
-		if earlier != nil {
-			if j, ok := earlier[probes[i].Hash()]; ok {
-				if j, known = w.last(op.Key, j, i); known {
-					p, again = places[j], true
-				}
+		p, again := place{}, false
+		switch {
+		case places != nil:
+			j := w.before[i]
+			if again = j >= 0; !again {
+				j = int32(i)
 			}
-		}
-		if !known {
-			var err error
+			p = places[j]
+		case !behind:
 			if p, err = w.layout.find(probes[i]); err != nil {
 				return fmt.Errorf("table %q: %w", w.t.Name, err)
 			}
@@ -201,63 +192,11 @@ func (w *Write) resolve(probes []bloom.Probe) error {
 		default:
 			return w.rowError(op, err)
 		}
-		if earlier != nil {
+		if places != nil {
 			places[i] = after
-			earlier[probes[i].Hash()] = i
 		}
 	}
 	return nil
-}
-
-// endsBefore tells whether all keys of the table come before key.
-func (l *layout) endsBefore(key []byte) bool {
-	return bytes.Compare(l.tree.Last(), key) < 0 && l.memEndsBefore(key)
-}
-
-// rising tells whether keys rise, so that none stands twice.
-func rising(ops []Op) bool {
-	for i := 1; i < len(ops); i++ {
-		if bytes.Compare(ops[i-1].Key, ops[i].Key) >= 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// last finds the last operation before i on the same key. j is one with the same hash, nearly always it.
-func (w *Write) last(key []byte, j, i int) (int, bool) {
-	if bytes.Equal(w.ops[j].Key, key) {
-		return j, true
-	}
-	for j = i - 1; j >= 0; j-- {
-		if bytes.Equal(w.ops[j].Key, key) {
-			return j, true
-		}
-	}
-	return 0, false
-}
-
-// find looks for the live version of a key: in the MemRowSets, then in the rowsets whose bounds hold it.
-func (l *layout) find(p bloom.Probe) (place, error) {
-	for _, m := range l.mems {
-		if m.Live(p.Key) {
-			return place{live: true, mem: m}, nil
-		}
-	}
-	var few [8]*rowset.DiskRowSet
-	for _, d := range l.tree.Candidates(few[:0], p.Key) {
-		row, found, err := d.Find(p)
-		if err == nil && found {
-			found, err = d.Live(row)
-		}
-		if err != nil {
-			return place{}, err
-		}
-		if found {
-			return place{live: true, set: d, row: row}, nil
-		}
-	}
-	return place{}, nil
 }
 
 // decide fills in the target of operation i, whose key is at p, and tells where the key is afterwards.
@@ -389,17 +328,19 @@ func (w *Write) Record(r *change.RecordWriter) {
 	}
 }
 
-// Apply carries the operations out. It cannot fail: what it finds otherwise than Prepare resolved it is an error of this program.
+// Apply carries the operations out, in the order of their keys. It cannot fail: what it finds otherwise than Prepare resolved it is an
+// error of this program.
 func (w *Write) Apply(ts mvcc.Timestamp, lsn uint64) {
 	w.raise()
-	for i := 0; i < len(w.targets); i++ {
+	for k := 0; k < len(w.targets); k++ {
+		i := w.nth(k)
 		to := &w.targets[i]
 		list := to.list
 		switch to.kind {
 		case 0:
 			continue
 		case change.Insert:
-			i += w.insert(i, ts, lsn) - 1
+			k += w.insert(k, ts, lsn) - 1
 			continue
 		case change.Delete:
 			list = deleteList
@@ -415,13 +356,17 @@ func (w *Write) Apply(ts mvcc.Timestamp, lsn uint64) {
 // insertRun is the most rows that are handed to the MemRowSet at once.
 const insertRun = 256
 
-// insert carries out the inserts from operation i on that follow one another, and tells how many. No key stands
+// insert carries out the inserts from the k-th operation by key on that follow one another, and tells how many. No key stands
 // twice among them: between two inserts of a key there is its delete.
-func (w *Write) insert(i int, ts mvcc.Timestamp, lsn uint64) int {
+func (w *Write) insert(k int, ts mvcc.Timestamp, lsn uint64) int {
 	var keys, rows [insertRun][]byte
 	n := 0
-	for n < insertRun && i+n < len(w.ops) && w.targets[i+n].kind == change.Insert {
-		keys[n], rows[n] = w.ops[i+n].Key, w.ops[i+n].Body
+	for n < insertRun && k+n < len(w.ops) {
+		i := w.nth(k + n)
+		if w.targets[i].kind != change.Insert {
+			break
+		}
+		keys[n], rows[n] = w.ops[i].Key, w.ops[i].Body
 		n++
 	}
 	w.layout.mem.InsertMany(keys[:n], ts, lsn, rows[:n])

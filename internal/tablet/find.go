@@ -1,0 +1,116 @@
+package tablet
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/bloom"
+	"github.com/oribi-db/oribi/memrowset"
+	"github.com/oribi-db/oribi/rowset"
+)
+
+// place is where the live version of a key is.
+type place struct {
+	live bool
+	mem  *memrowset.MemRowSet // nil: the rowset set
+	set  *rowset.DiskRowSet
+	row  batch.Ordinal
+}
+
+// find looks for the live version of a key: in the MemRowSets, then in the rowsets whose bounds hold it.
+func (l *layout) find(p bloom.Probe) (place, error) {
+	for _, m := range l.mems {
+		if m.Live(p.Key) {
+			return place{live: true, mem: m}, nil
+		}
+	}
+	var few [8]*rowset.DiskRowSet
+	for _, d := range l.tree.Candidates(few[:0], p.Key) {
+		row, found, err := d.Find(p)
+		if err == nil && found {
+			found, err = d.Live(row)
+		}
+		if err != nil {
+			return place{}, err
+		}
+		if found {
+			return place{live: true, set: d, row: row}, nil
+		}
+	}
+	return place{}, nil
+}
+
+// endsBefore tells whether all keys of the table come before key.
+func (l *layout) endsBefore(key []byte) bool {
+	return bytes.Compare(l.tree.Last(), key) < 0 && l.memEndsBefore(key)
+}
+
+// rising tells whether keys rise, so that none stands twice.
+func rising(ops []Op) bool {
+	for i := 1; i < len(ops); i++ {
+		if bytes.Compare(ops[i-1].Key, ops[i].Key) >= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// keyed is an operation with the first bytes of its key, as a number that sorts as they do: most comparisons need no more.
+type keyed struct {
+	head uint64
+	op   int32
+}
+
+// findAll finds the place of each key, in the order of the keys: neighbours share filters, key index blocks and branches of
+// trees, which at random come from far memory each. It fills in order and before; places of keys that stand twice are at the first
+// operation on them.
+func (w *Write) findAll(probes []bloom.Probe) ([]place, error) {
+	w.order = make([]keyed, len(w.ops))
+	for i := range w.ops {
+		w.order[i] = keyed{keyHead(w.ops[i].Key), int32(i)}
+	}
+	slices.SortFunc(w.order, func(a, b keyed) int {
+		if a.head != b.head {
+			return cmp.Compare(a.head, b.head)
+		}
+		return cmp.Or(bytes.Compare(w.ops[a.op].Key, w.ops[b.op].Key), cmp.Compare(a.op, b.op))
+	})
+	w.before = make([]int32, len(w.ops))
+	places := make([]place, len(w.ops))
+	for k := range w.order {
+		i := w.order[k].op
+		if k > 0 {
+			if j := w.order[k-1].op; bytes.Equal(w.ops[j].Key, w.ops[i].Key) {
+				w.before[i] = j
+				continue
+			}
+		}
+		w.before[i] = -1
+		var err error
+		if places[i], err = w.layout.find(probes[i]); err != nil {
+			return nil, err
+		}
+	}
+	return places, nil
+}
+
+// keyHead is the first 8 bytes of a key, filled up with zeros.
+func keyHead(key []byte) uint64 {
+	if len(key) >= 8 {
+		return binary.BigEndian.Uint64(key)
+	}
+	var b [8]byte
+	copy(b[:], key)
+	return binary.BigEndian.Uint64(b[:])
+}
+
+// nth is the k-th operation by key.
+func (w *Write) nth(k int) int {
+	if w.order == nil {
+		return k
+	}
+	return int(w.order[k].op)
+}
