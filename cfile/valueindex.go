@@ -2,10 +2,10 @@ package cfile
 
 import (
 	"bytes"
-	"encoding/binary"
 	"math/bits"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/keyenc"
 )
 
 // valueIndex is the value tree, flat: cblock i has key i. Immutable.
@@ -24,16 +24,6 @@ type valueIndex struct {
 
 	leaves    []BlockPointer // instead of keys
 	leafFirst []int          // number of the first key of each leaf
-}
-
-// head is the first 8 bytes of a key, filled up with zeros, as a number that sorts as they do.
-func head(key []byte) uint64 {
-	if len(key) >= 8 {
-		return binary.BigEndian.Uint64(key)
-	}
-	var b [8]byte
-	copy(b[:], key)
-	return binary.BigEndian.Uint64(b[:])
 }
 
 // keyLimit is how many bytes of keys are held. Within it and 32 bytes a cblock an index stays within the bound
@@ -61,7 +51,7 @@ func (r *Reader) loadValues() (*valueIndex, error) {
 			x.leafFirst = append(x.leafFirst, len(x.blocks))
 			lastLeaf = leaf
 		}
-		x.blocks, x.heads = append(x.blocks, p), append(x.heads, head(key))
+		x.blocks, x.heads = append(x.blocks, p), append(x.heads, keyenc.Head(key))
 		if held = held && len(x.keys)+len(key) <= limit; held {
 			x.keys = append(x.keys, key...)
 			x.ends = append(x.ends, uint32(len(x.keys)))
@@ -97,7 +87,7 @@ func (x *valueIndex) cutCommon() {
 		x.common = x.common[:n]
 	}
 	for i := 1; i < len(x.ends); i++ {
-		x.heads[i] = head(x.held(i)[len(x.common):])
+		x.heads[i] = keyenc.Head(x.held(i)[len(x.common):])
 	}
 }
 
@@ -152,7 +142,7 @@ func (r *Reader) find(x *valueIndex, probe []byte) (int, error) {
 	case 1:
 		return hi - 1, nil
 	}
-	h := head(probe[n:])
+	h := keyenc.Head(probe[n:])
 	// Without a branch that depends on the keys: at random it would be guessed wrong every other time.
 	for left := hi; left > 1; {
 		half := left >> 1

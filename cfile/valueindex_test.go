@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/keyenc"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -29,7 +30,7 @@ func TestFindAgreesWithALinearSearch(t *testing.T) {
 		slices.SortFunc(keys, bytes.Compare)
 		keys[0] = keys[0][:rng.IntN(len(keys[0])+1)] // the first one is cut
 		for _, key := range keys {
-			x.blocks, x.heads, x.keys = append(x.blocks, BlockPointer{}), append(x.heads, head(key)), append(x.keys, key...)
+			x.blocks, x.heads, x.keys = append(x.blocks, BlockPointer{}), append(x.heads, keyenc.Head(key)), append(x.keys, key...)
 			x.ends = append(x.ends, uint32(len(x.keys)))
 		}
 		x.cutCommon()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/btree"
 
+	"github.com/oribi-db/oribi/internal/keyenc"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -23,7 +24,7 @@ type walker struct {
 
 func (m *MemRowSet) newWalker(lower, upper []byte, descending bool) walker {
 	return walker{m: m, tree: m.clone(), lower: bytes.Clone(lower), upper: bytes.Clone(upper),
-		lowerPrefix: prefixOf(lower), upperPrefix: prefixOf(upper), descending: descending}
+		lowerPrefix: keyenc.Head(lower), upperPrefix: keyenc.Head(upper), descending: descending}
 }
 
 // next returns up to max items, none at the end. They hold until the next call.

@@ -41,6 +41,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/arena"
 	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/keyenc"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -106,7 +107,7 @@ func (m *MemRowSet) Insert(key []byte, ts mvcc.Timestamp, lsn uint64, row []byte
 	}
 	ref := m.writeHeader(key, ts, row)
 	m.mu.Lock()
-	_, twice := m.tree.ReplaceOrInsert(item{prefixOf(key), ref})
+	_, twice := m.tree.ReplaceOrInsert(item{keyenc.Head(key), ref})
 	m.view = nil
 	m.mu.Unlock()
 	if twice {

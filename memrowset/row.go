@@ -8,6 +8,7 @@ import (
 	"github.com/oribi-db/oribi/internal/arena"
 	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/invariant"
+	"github.com/oribi-db/oribi/internal/keyenc"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -117,7 +118,7 @@ func (m *MemRowSet) writeHeaders(items []item, keys [][]byte, ts mvcc.Timestamp,
 	ref, b := m.allocate(size)
 	for i := range items {
 		putHeader(b, keys[i], ts, rows[i])
-		items[i] = item{prefixOf(keys[i]), ref}
+		items[i] = item{keyenc.Head(keys[i]), ref}
 		n := headerSize(keys[i], rows[i])
 		ref += arena.Ref(n)
 		b = b[n:]

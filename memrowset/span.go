@@ -3,6 +3,7 @@ package memrowset
 import (
 	"github.com/oribi-db/oribi/internal/arena"
 	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/keyenc"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -35,7 +36,7 @@ func (m *MemRowSet) History(key []byte, snap mvcc.Timestamp) (image []byte, undo
 		return nil, nil, nil
 	}
 	it := HistoryIterator{walker: walker{m: m}, snap: snap}
-	it.add(item{prefixOf(key), ref})
+	it.add(item{keyenc.Head(key), ref})
 	if len(it.images) == 0 {
 		return nil, nil, nil
 	}

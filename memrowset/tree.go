@@ -2,31 +2,19 @@ package memrowset
 
 import (
 	"bytes"
-	"encoding/binary"
 	"math/bits"
 	"sync/atomic"
 
 	"github.com/google/btree"
 
 	"github.com/oribi-db/oribi/internal/arena"
+	"github.com/oribi-db/oribi/internal/keyenc"
 )
 
 // item is one row in the tree. Most comparisons are settled by the prefix; only where two are equal the arena is read.
 type item struct {
 	prefix uint64    // first 8 bytes of the key as a big-endian integer, with zeros behind a shorter key
 	ref    arena.Ref // of the row's header; or, with probeBit, a place in probes
-}
-
-// prefixOf makes the prefix of a key. Keys with different prefixes compare as these do.
-func prefixOf(key []byte) uint64 {
-	if len(key) >= 8 {
-		return binary.BigEndian.Uint64(key)
-	}
-	var p uint64
-	for i, b := range key {
-		p |= uint64(b) << (56 - 8*i)
-	}
-	return p
 }
 
 // less is the order of the tree.
@@ -87,7 +75,7 @@ func (p *probes) drop(place int) {
 
 // withProbe calls fn with an item that compares as key does.
 func (m *MemRowSet) withProbe(key []byte, fn func(probe item)) {
-	prefix := prefixOf(key)
+	prefix := keyenc.Head(key)
 	if place, ok := m.probes.take(key); ok {
 		fn(item{prefix, probeBit | arena.Ref(place)})
 		m.probes.drop(place)
@@ -102,7 +90,7 @@ func (m *MemRowSet) withProbe(key []byte, fn func(probe item)) {
 
 // find returns the header of the key's row; 0 if the key was never inserted.
 func (m *MemRowSet) find(key []byte) arena.Ref {
-	probe := item{prefix: prefixOf(key)}
+	probe := item{prefix: keyenc.Head(key)}
 	if place, ok := m.probes.take(key); ok {
 		probe.ref = probeBit | arena.Ref(place)
 		m.mu.RLock()
@@ -125,7 +113,7 @@ func (m *MemRowSet) EndsBefore(key []byte) bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	last, ok := m.tree.Max()
-	return !ok || m.before(last, prefixOf(key), key)
+	return !ok || m.before(last, keyenc.Head(key), key)
 }
 
 // clone returns the tree as it is now, for reading only. All who ask between two inserts share one.

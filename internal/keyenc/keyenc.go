@@ -96,6 +96,17 @@ func Successor(key []byte) []byte {
 	return next
 }
 
+// Head is the first 8 bytes of a key, or of what follows a common prefix, as a number that sorts as they do; a shorter key has zeros behind
+// it. Of two keys with different heads the heads tell the order, of others they tell nothing.
+func Head(key []byte) uint64 {
+	if len(key) >= 8 {
+		return binary.BigEndian.Uint64(key)
+	}
+	var b [8]byte
+	copy(b[:], key)
+	return binary.BigEndian.Uint64(b[:])
+}
+
 // PrefixEnd returns the smallest key that is greater than every key which begins with prefix, in new memory;
 // nil if there is none (prefix is empty or all ff).
 func PrefixEnd(prefix []byte) []byte {

@@ -3,11 +3,11 @@ package tablet
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"slices"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/bloom"
+	"github.com/oribi-db/oribi/internal/keyenc"
 	"github.com/oribi-db/oribi/memrowset"
 	"github.com/oribi-db/oribi/rowset"
 )
@@ -70,7 +70,7 @@ type keyed struct {
 func (w *Write) findAll(probes []bloom.Probe) ([]place, error) {
 	w.order = make([]keyed, len(w.ops))
 	for i := range w.ops {
-		w.order[i] = keyed{keyHead(w.ops[i].Key), int32(i)}
+		w.order[i] = keyed{keyenc.Head(w.ops[i].Key), int32(i)}
 	}
 	slices.SortFunc(w.order, func(a, b keyed) int {
 		if a.head != b.head {
@@ -95,16 +95,6 @@ func (w *Write) findAll(probes []bloom.Probe) ([]place, error) {
 		}
 	}
 	return places, nil
-}
-
-// keyHead is the first 8 bytes of a key, filled up with zeros.
-func keyHead(key []byte) uint64 {
-	if len(key) >= 8 {
-		return binary.BigEndian.Uint64(key)
-	}
-	var b [8]byte
-	copy(b[:], key)
-	return binary.BigEndian.Uint64(b[:])
 }
 
 // nth is the k-th operation by key.
