@@ -150,10 +150,15 @@ func (m *MemStore) newest(row batch.Ordinal) arena.Ref {
 	return r.newest
 }
 
-// deletedRow tells whether the newest change of a row is a delete.
+// deletedRow tells whether the newest change of a row is a delete. Most stores have none: then the row is not looked for.
 func (m *MemStore) deletedRow(row batch.Ordinal) bool {
-	ref := m.newest(row)
-	return ref != 0 && linkAt(m.changes, ref).list().Kind() == change.Delete
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if m.deleted == 0 {
+		return false
+	}
+	r, _ := m.rows.Get(memRow{row: row})
+	return r.newest != 0 && linkAt(m.changes, r.newest).list().Kind() == change.Delete
 }
 
 // rowBack applies the changes of a row that are older than snap, the newest first.
