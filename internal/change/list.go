@@ -27,6 +27,9 @@ func AppendDelete(dst []byte) []byte { return append(dst, byte(Delete)) }
 // AppendUpdateHeader begins a list of kind Update or Reinsert; AppendColumn goes on.
 func AppendUpdateHeader(dst []byte, kind Kind) []byte { return append(dst, byte(kind)) }
 
+// MaxColumnHeader is the most bytes that AppendColumn appends beside a cell.
+const MaxColumnHeader = 10
+
 // AppendColumn appends one column's new value, nil for NULL, to a list that AppendUpdateHeader began.
 func AppendColumn(dst []byte, id schema.ColumnID, cell []byte) []byte {
 	dst = coding.AppendUvarint32(dst, uint32(id))

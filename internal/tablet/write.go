@@ -65,7 +65,7 @@ type Write struct {
 	locked  []uint16 // stripes, rising
 	order   []keyed  // operations by key, those on one key in their order; nil = as they stand
 	before  []int32  // for each operation the one before it on the same key, −1 = none; beside order
-	lists   []byte   // change lists made of upserts
+	lists   []byte   // change lists made of upserts: the chunk that is being filled
 	column  string   // that the last error of decide is about
 	partial bool     // refused operations are left out
 	serial  bool     // t.autoMu is held
@@ -263,6 +263,7 @@ func (sh *Shape) mutable(op *Op) (list change.List, column string, err error) {
 // updateOf makes an UPDATE of the columns that an upsert gave; nil when it gave none but the key. Immutable columns as mutable does.
 func (w *Write) updateOf(op *Op) (change.List, error) {
 	s, layout := w.layout.shape.Schema, w.layout.shape.Layout
+	w.reserveList(len(op.Body) + (len(s.Columns)-s.Keys)*change.MaxColumnHeader + 1)
 	start := len(w.lists)
 	w.lists = change.AppendUpdateHeader(w.lists, change.Update)
 	any := false
@@ -284,6 +285,16 @@ func (w *Write) updateOf(op *Op) (change.List, error) {
 		return nil, nil
 	}
 	return change.List(w.lists[start:len(w.lists):len(w.lists)]), nil
+}
+
+// listChunk is how much memory is taken at once for change lists.
+const listChunk = 64 << 10
+
+// reserveList has w.lists take size more bytes without being moved: lists that were made would keep the old memory beside the new.
+func (w *Write) reserveList(size int) {
+	if cap(w.lists)-len(w.lists) < size {
+		w.lists = make([]byte, 0, max(size, min(listChunk, size*len(w.ops))))
+	}
 }
 
 func (w *Write) rowError(op *Op, cause error) *fault.RowError {
