@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/oribi-db/oribi/schema"
 )
 
 // ctxEvery is how many rows are read between two looks at the context.
@@ -17,6 +19,51 @@ const ctxEvery = 256
 //
 // Options and errors are those of Get; a missing row is none.
 func (t *Table) GetMany(ctx context.Context, keys []any, opts ...ReadOption) ([]Row, error) {
+	rows := make([]Row, len(keys))
+	var few [fewCells][]byte
+	cells := few[:0]
+	_, err := t.getMany(ctx, keys, opts, func(v *view, i int, key []byte, cols []int) (err error) {
+		var found bool
+		if cells, found, err = v.Get(key, cols, cells[:0]); found {
+			rows[i] = newRow(v.Schema.Columns, cols, cells)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return rows, nil
+}
+
+// rowsTogether is how many rows of a GetManyCells share one piece of memory.
+const rowsTogether = 64
+
+// GetManyCells is GetMany without conversion: the columns read, and for each key the cells of its row, as GetCells gives them; nil where there is no row.
+// Neither must be changed. Cells may be kept; one row that is kept holds the memory of those around it.
+func (t *Table) GetManyCells(ctx context.Context, keys []any, opts ...ReadOption) (columns []schema.Column, rows [][][]byte, err error) {
+	rows = make([][][]byte, len(keys))
+	var cells [][]byte
+	left := len(keys)
+	columns, err = t.getMany(ctx, keys, opts, func(v *view, i int, key []byte, cols []int) (err error) {
+		if cells == nil || cap(cells)-len(cells) < len(cols) {
+			cells = make([][]byte, 0, len(cols)*min(rowsTogether, left))
+		}
+		left--
+		start, found := len(cells), false
+		if cells, found, err = v.Get(key, cols, cells); found {
+			rows[i] = cells[start:len(cells):len(cells)]
+		}
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return columns, rows, nil
+}
+
+// getMany takes one view of the table and hands each key, encoded, to get with its place in keys, in the order of the keys. columns are those that
+// are read.
+func (t *Table) getMany(ctx context.Context, keys []any, opts []ReadOption, get func(v *view, i int, key []byte, cols []int) error) (columns []schema.Column, err error) {
 	if err := t.store.enter(); err != nil {
 		return nil, err
 	}
@@ -31,31 +78,43 @@ func (t *Table) GetMany(ctx context.Context, keys []any, opts ...ReadOption) ([]
 	if err != nil {
 		return nil, err
 	}
-	encoded := make([][]byte, len(keys))
-	order := make([]int, len(keys))
-	for i, key := range keys {
-		k, err := t.keyCells(v.Schema, key, false)
-		if err != nil {
-			return nil, fmt.Errorf("%w (key %d of %d)", err, i, len(keys))
-		}
-		encoded[i], order[i] = v.Encoder.AppendKey(nil, k), i
+	encoded, order, err := t.encodeKeys(&v, keys)
+	if err != nil {
+		return nil, err
 	}
-	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(bytes.Compare(encoded[a], encoded[b]), cmp.Compare(a, b))
-	})
-	rows := make([]Row, len(keys))
-	var cells [][]byte
 	for n, i := range order {
 		if n%ctxEvery == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		var found bool
-		if cells, found, err = v.Get(encoded[i], cols, cells[:0]); err != nil {
+		if err := get(&v, i, encoded[i], cols); err != nil {
 			return nil, fmt.Errorf("oribi: %w", err)
 		}
-		if found {
-			rows[i] = newRow(v.Schema.Columns, cols, cells)
-		}
 	}
-	return rows, nil
+	return o.columnsOf(v.Shape, cols), nil
+}
+
+// encodeKeys encodes keys, and tells their order.
+func (t *Table) encodeKeys(v *view, keys []any) (encoded [][]byte, order []int, err error) {
+	encoded, order = make([][]byte, len(keys)), make([]int, len(keys))
+	ends := make([]int, len(keys))
+	var buf []byte
+	for i, key := range keys {
+		k, err := t.keyCells(v.Schema, key, false)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%w (key %d of %d)", err, i, len(keys))
+		}
+		if i == 1 {
+			buf = slices.Grow(buf, len(buf)*(len(keys)-1)) // keys are mostly of one length
+		}
+		buf = v.Encoder.AppendKey(buf, k)
+		ends[i], order[i] = len(buf), i
+	}
+	start := 0
+	for i, end := range ends {
+		encoded[i], start = buf[start:end:end], end
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(bytes.Compare(encoded[a], encoded[b]), cmp.Compare(a, b))
+	})
+	return encoded, order, nil
 }

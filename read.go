@@ -303,13 +303,19 @@ func (t *Table) GetCells(ctx context.Context, key any, opts ...ReadOption) (colu
 	if cells, err = t.get(v, key, cols, nil); err != nil {
 		return nil, nil, err
 	}
+	return o.columnsOf(v.Shape, cols), cells, nil
+}
+
+// columnsOf are the columns of cols, which project found. They must not be changed.
+func (o *readOptions) columnsOf(shape *tablet.Shape, cols []int) []schema.Column {
 	if o.all {
-		return v.Schema.Columns, cells, nil
+		return shape.Schema.Columns
 	}
-	for _, c := range cols {
-		columns = append(columns, v.Schema.Columns[c])
+	columns := make([]schema.Column, len(cols))
+	for i, c := range cols {
+		columns[i] = shape.Schema.Columns[c]
 	}
-	return columns, cells, nil
+	return columns
 }
 
 // get appends the cells of one row to dst.

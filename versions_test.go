@@ -94,6 +94,10 @@ func TestReadsOfVersionsAreRefusedWhereReadsAre(t *testing.T) {
 		_, err := table.GetMany(ctx, []any{1}, opts...)
 		return err
 	}
+	cells := func(opts ...oribi.ReadOption) error {
+		_, _, err := table.GetManyCells(ctx, []any{1}, opts...)
+		return err
+	}
 	for name, c := range map[string]struct{ err, want error }{
 		"diff too old":       {diff(old, now), oribi.ErrTooOld},
 		"diff ahead":         {diff(now, ahead), oribi.ErrFuture},
@@ -104,6 +108,8 @@ func TestReadsOfVersionsAreRefusedWhereReadsAre(t *testing.T) {
 		"get many ahead":     {many(oribi.AsOf(ahead)), oribi.ErrFuture},
 		"get at the maximum": {many(oribi.AsOf(mvcc.Max)), oribi.ErrFuture},
 		"get at zero":        {many(oribi.AsOf(0)), oribi.ErrTooOld},
+		"cells too old":      {cells(oribi.AsOf(old)), oribi.ErrTooOld},
+		"cells, bad key":     {func() error { _, _, err := table.GetManyCells(ctx, []any{1, "one"}); return err }(), oribi.ErrRow},
 		"get many, bad key":  {func() error { _, err := table.GetMany(ctx, []any{1, "one"}); return err }(), oribi.ErrRow},
 		"diff of no column":  {diff(now, now, oribi.Columns("nope")), oribi.ErrNotFound},
 	} {
@@ -123,7 +129,7 @@ func TestReadsOfVersionsAreRefusedWhereReadsAre(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, err := range map[string]error{"diff": diff(now, now), "history": history(), "get many": many()} {
+	for name, err := range map[string]error{"diff": diff(now, now), "history": history(), "get many": many(), "get many cells": cells()} {
 		if !errors.Is(err, oribi.ErrClosed) {
 			t.Errorf("%s of a closed store: %v", name, err)
 		}
@@ -146,6 +152,47 @@ func TestGetManyKeepsTheOrderOfTheKeys(t *testing.T) {
 	rows, err := table.GetMany(ctx, keys, oribi.Columns("v"))
 	if err != nil || fmt.Sprint(rows) != "[map[v:19990] map[v:0] map[] map[v:19990] map[v:70] map[] map[v:10000]]" || rows[2] != nil {
 		t.Errorf("%v, %v", rows, err)
+	}
+}
+
+// GetManyCells gives the cells that GetCells gives for each key, of rows on disk, changed and in memory, more than stand in one piece of memory;
+// nil where there is none, and rows without cells where no column is asked for.
+func TestGetManyCellsGivesWhatGetCellsGives(t *testing.T) {
+	ctx := context.Background()
+	store, table := conditionStore(t)
+	for k := range 300 {
+		putNumber(t, store, table, k, 10*k)
+		if k == 200 {
+			if err := table.Compact(ctx); err != nil {
+				t.Fatal(err)
+			}
+			putNumber(t, store, table, 100, -1)
+		}
+	}
+	var keys []any
+	for i := range 600 {
+		keys = append(keys, i*7%500)
+	}
+	for name, opts := range map[string][]oribi.ReadOption{"all": nil, "one": {oribi.Columns("v")}, "none": {oribi.Columns()}} {
+		columns, rows, err := table.GetManyCells(ctx, keys, opts...)
+		if err != nil || len(rows) != len(keys) {
+			t.Fatalf("%s: %d rows, %v", name, len(rows), err)
+		}
+		for i, key := range keys {
+			wantColumns, want, err := table.GetCells(ctx, key, opts...)
+			if errors.Is(err, oribi.ErrNotFound) {
+				if rows[i] != nil {
+					t.Errorf("%s: key %v: %x, want no row", name, key, rows[i])
+				}
+				continue
+			}
+			if err != nil || rows[i] == nil || fmt.Sprint(rows[i]) != fmt.Sprint(want) || fmt.Sprint(columns) != fmt.Sprint(wantColumns) {
+				t.Errorf("%s: key %v: %x of %v, want %x of %v, %v", name, key, rows[i], columns, want, wantColumns, err)
+			}
+		}
+	}
+	if columns, rows, err := table.GetManyCells(ctx, nil); err != nil || len(rows) != 0 || len(columns) != 2 {
+		t.Errorf("no keys: %v, %v, %v", columns, rows, err)
 	}
 }
 

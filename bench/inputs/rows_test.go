@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/oribi-db/oribi"
 )
 
 // readRows reads all rows of a file.
@@ -129,7 +132,7 @@ func TestRowsOfThreeFormsAreTheSame(t *testing.T) {
 		if FromCells(cells, &got); got != want {
 			t.Fatalf("cells of row %d give %+v, want %+v", i, got, want)
 		}
-		if FromRow(want.Row(), &got); got != want {
+		if fromRow(want.Row(), &got); got != want {
 			t.Fatalf("the row %d gives %+v, want %+v", i, got, want)
 		}
 		var d Decoder
@@ -137,4 +140,17 @@ func TestRowsOfThreeFormsAreTheSame(t *testing.T) {
 			t.Fatalf("key and value of row %d give %+v, %v", i, got, err)
 		}
 	}
+}
+
+// fromRow takes a row as Item.Row makes it.
+func fromRow(row oribi.Row, it *Item) {
+	long := func(name string) int64 { return row[name].(int64) }
+	hundredths := func(name string) int64 { return int64(row[name].(oribi.Decimal).Unscaled.Lo) }
+	text := func(name string) string { return row[name].(string) }
+	day := func(name string) int32 { return int32(row[name].(time.Time).Unix() / 86400) }
+	*it = Item{OrderKey: long("l_orderkey"), LineNumber: row["l_linenumber"].(int32), PartKey: long("l_partkey"), SuppKey: long("l_suppkey"),
+		Quantity: hundredths("l_quantity"), ExtendedPrice: hundredths("l_extendedprice"), Discount: hundredths("l_discount"), Tax: hundredths("l_tax"),
+		ReturnFlag: text("l_returnflag"), LineStatus: text("l_linestatus"),
+		ShipDate: day("l_shipdate"), CommitDate: day("l_commitdate"), ReceiptDate: day("l_receiptdate"),
+		ShipInstruct: text("l_shipinstruct"), ShipMode: text("l_shipmode"), Comment: text("l_comment")}
 }

@@ -47,6 +47,7 @@ type oribiLineitem struct {
 	batch   *oribi.Batch
 	columns []*batch.Vector
 	key     [2][]byte
+	asked   []any
 	set     []bool
 	cells   [][]byte
 	buf     []byte
@@ -122,17 +123,23 @@ func (o *oribiLineitem) Get(key inputs.Key, it *inputs.Item) (bool, error) {
 	return true, nil
 }
 
-// GetMany is Table.GetMany.
+// GetMany is Table.GetManyCells.
 func (o *oribiLineitem) GetMany(keys []inputs.Key, use func(it *inputs.Item)) error {
-	asked := make([]any, len(keys))
-	for i, k := range keys {
-		asked[i] = oribi.Key{k.OrderKey, k.LineNumber}
+	o.asked, o.buf = o.asked[:0], o.buf[:0]
+	cells := make([][]byte, 2*len(keys))
+	for _, k := range keys {
+		o.buf = inputs.AppendCells(o.buf, k)
 	}
-	rows, err := o.table.GetMany(context.Background(), asked)
+	for i := range keys {
+		buf := o.buf[12*i:]
+		cells[2*i], cells[2*i+1] = buf[:8], buf[8:12]
+		o.asked = append(o.asked, cells[2*i:2*i+2])
+	}
+	_, rows, err := o.table.GetManyCells(context.Background(), o.asked)
 	var it inputs.Item
 	for _, row := range rows {
 		if row != nil {
-			inputs.FromRow(row, &it)
+			inputs.FromCells(row, &it)
 			use(&it)
 		}
 	}

@@ -179,22 +179,34 @@ func (r *Runner) many(st *Step) error {
 			keys[i] = rowValues(s, key, nil)
 		}
 	}
-	got, err := t.GetMany(r.ctx, keys, rd.options(s)...)
+	var got []oribi.Row
+	var cells [][][]byte
+	if rd.Values {
+		got, err = t.GetMany(r.ctx, keys, rd.options(s)...)
+	} else {
+		_, cells, err = t.GetManyCells(r.ctx, keys, rd.options(s)...)
+	}
 	if done, err := r.ended(rd, may, err); done || err != nil {
 		return err
 	}
-	r.answered(got)
+	r.answered(got, cells)
 	columns := rd.columns(s)
 	for i, key := range st.Keys {
 		model := r.Model.Tables[st.Table].Row(key, rd.timestamp())
-		if (model == nil) != (got[i] == nil) {
-			return fmt.Errorf("key %d: got %v, want %s", i, got[i], cellsText(model, nil, " "))
+		if there := rd.Values && got[i] != nil || !rd.Values && cells[i] != nil; there != (model != nil) {
+			return fmt.Errorf("key %d: a row is there: %t, want %s", i, there, cellsText(model, nil, " "))
 		}
 		if model == nil {
 			continue
 		}
 		r.Counts.Rows++
-		if err := differentValues(s, project(model, columns), columns, got[i]); err != nil {
+		want := project(model, columns)
+		if rd.Values {
+			err = differentValues(s, want, columns, got[i])
+		} else {
+			err = differentCells(cells[i], want)
+		}
+		if err != nil {
 			return fmt.Errorf("key %d: %w", i, err)
 		}
 	}
