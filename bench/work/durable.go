@@ -88,7 +88,7 @@ func commits(env *harness.Env, writers, n int, commit func(writer, key int) erro
 }
 
 // syncCount is how many commits a round has.
-func syncCount(env *harness.Env) int { return env.Scale.Gets / 20 }
+func syncCount(env *harness.Env) int { return env.Scale.Gets / 50 }
 
 func commitSchema() (*schema.Schema, error) {
 	return schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Binary}}, 1)

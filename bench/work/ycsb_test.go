@@ -1,7 +1,9 @@
 package work
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/oribi-db/oribi/bench/peer"
@@ -55,5 +57,34 @@ func TestRecordsHaveKeysOfTheirOwn(t *testing.T) {
 	}
 	if len(seen) != 100_000 {
 		t.Errorf("%d keys of 100,000 records", len(seen))
+	}
+}
+
+// putKeys takes down the keys that are put.
+type putKeys struct {
+	peer.Records
+	keys []string
+}
+
+func (p *putKeys) Put(keys, values [][]byte) error {
+	for i, k := range keys {
+		if len(values[i]) != peer.Fields*peer.FieldBytes {
+			return fmt.Errorf("%s has %d bytes", k, len(values[i]))
+		}
+		p.keys = append(p.keys, string(k))
+	}
+	return nil
+}
+
+func TestRecordsAreLoadedInTheOrderOfTheirKeys(t *testing.T) {
+	const n = 2500
+	var want []string
+	for i := range n {
+		want = append(want, string(ycsbKey(nil, uint64(i))))
+	}
+	slices.Sort(want)
+	var got putKeys
+	if err := putRecords(&got, n); err != nil || !slices.Equal(got.keys, want) {
+		t.Errorf("%d keys are put, in order: %v; want %d; %v", len(got.keys), slices.IsSorted(got.keys), n, err)
 	}
 }
