@@ -144,7 +144,7 @@ func verified(s *oribi.Store) error {
 	var found error
 	err := s.Verify(background, func(f oribi.Finding) {
 		if found == nil {
-			found = fmt.Errorf("verify: %+v", f)
+			found = fmt.Errorf("verify: %+v: %w", f, oribi.ErrCorrupt)
 		}
 	})
 	if err == nil {

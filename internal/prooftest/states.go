@@ -30,7 +30,7 @@ type StateCounts struct {
 	Opened   int64 // the others are equal to one that was opened before
 	Readers  int64 // opened to read besides
 	Lies     int64 // states of a disk that lied
-	Refused  int64 // of those, not opened
+	Refused  int64 // of those, not opened, not read, or found damaged by Verify
 	Lost     int64 // batches that were not there
 	InFlight int64 // batches that nobody had been told of and that were there
 }
