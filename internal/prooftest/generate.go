@@ -89,11 +89,12 @@ func (g *Generator) Next(r *Runner) Step {
 	case Alter:
 		st.Alter = g.alterations(r.Model.Tables[name])
 	case Write:
-		st = g.write(r, names)
-		if g.r.IntN(16) == 0 {
-			st.Table, st.Mask = name, g.r.Uint64()&g.r.Uint64()
-			st.During = []Kind{Flush, Flush, Flush, Flush, Flush, Merge, Merge, Compact}[g.r.IntN(8)]
+		if g.r.IntN(16) > 0 {
+			return g.write(r, names)
 		}
+		st = g.write(r, []string{name})
+		st.Table, st.Mask = name, g.r.Uint64()&g.r.Uint64()
+		st.During = []Kind{Flush, Flush, Flush, Flush, Merge, Merge, Compact, Deltas, Minor, Major}[g.r.IntN(10)]
 		return st
 	case Ingest:
 		g.ingest(r.Model.Tables[name], &st)

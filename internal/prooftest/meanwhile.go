@@ -1,10 +1,18 @@
 package prooftest
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+	"sync"
 
-// meanwhile commits a batch while its table is flushed or merged: when the first rows of that have been read, so behind the moment as of
-// which it writes and before its commit. Where nothing is read the batch comes behind it, as it does where flushes run by themselves,
-// which may be the ones that tell of rows, and where memory may be full, so that the batch would wait for the flush that waits for it.
+	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/faultfs"
+)
+
+// meanwhile commits a batch while its table is rewritten: behind the moment as of which the rewrite writes and before its commit, when the
+// first rows have been read or before one of the writes of blocks, as the step's mask says. A rewrite that does neither has the batch come
+// behind it, and so have those that run by themselves, which may be the ones that tell of rows, and those where memory may be full, so
+// that the batch would wait for the flush that waits for it.
 func (r *Runner) meanwhile(st *Step) error {
 	var err error
 	write := func() {
@@ -18,10 +26,10 @@ func (r *Runner) meanwhile(st *Step) error {
 	}
 	inside := false
 	if r.Script.Settings.byHand() {
-		r.onProgress = func() { inside = true; write() }
+		r.middle.set(st, func() { inside = true; write() })
 	}
 	failed := r.rewrite(&Step{Kind: st.During, Table: st.Table, Mask: st.Mask})
-	r.onProgress = nil
+	r.middle.set(st, nil)
 	switch {
 	case err != nil:
 		return err
@@ -36,12 +44,58 @@ func (r *Runner) meanwhile(st *Step) error {
 // byHand tells that flushes and merges are made by steps alone, so that their progress is told to the goroutine that makes the steps.
 func (o *Settings) byHand() bool { return !o.Background && o.Memory == 0 }
 
-// progress is the store's Options.Progress if rewrites are made by hand.
-func (r *Runner) progress(string, int64, int64) {
-	if do := r.onProgress; do != nil {
-		r.onProgress = nil
+// middle is what is to be done once in the middle of a rewrite. It is told of the rewrite's progress by the goroutines that work for it, while
+// the one that makes the steps waits.
+type middle struct {
+	mu     sync.Mutex
+	do     func() // nil = nothing, or it is done
+	rows   bool   // when rows have been read
+	writes uint64 // otherwise: how many writes of blocks come before
+}
+
+// set says what to do, and when: by bits 56 to 58 of the step's mask.
+func (m *middle) set(st *Step, do func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch m.do, m.rows = do, st.Mask>>56&1 == 0; st.During {
+	case Deltas, Minor, Major: // they tell nobody of rows
+		m.rows = false
+	}
+	m.writes = st.Mask >> 57 & 3
+}
+
+// due does it if that is due.
+func (m *middle) due(rows bool) {
+	m.mu.Lock()
+	do := m.do
+	switch {
+	case do == nil || rows != m.rows:
+		do = nil
+	case !rows && m.writes > 0:
+		m.writes--
+		do = nil
+	default:
+		m.do = nil
+	}
+	m.mu.Unlock()
+	if do != nil {
 		do()
 	}
+}
+
+// progress is the store's Options.Progress if rewrites are made by hand.
+func (r *Runner) progress(string, int64, int64) { r.middle.due(true) }
+
+// watched is a disk whose writes of blocks are told to r.middle.
+func (r *Runner) watched(disk vfs.FS) vfs.FS {
+	f := faultfs.New(disk)
+	f.Watch(func(c faultfs.Call) error {
+		if c.Op == faultfs.Write && strings.HasSuffix(c.Name, ".data") {
+			r.middle.due(false)
+		}
+		return nil
+	})
+	return f
 }
 
 // compareNow compares the newest state of a table with the model.

@@ -47,7 +47,7 @@ type Runner struct {
 
 	alteredFrom uint32 // the schema version before it
 
-	onProgress func() // when a flush or merge next tells of rows
+	middle middle
 }
 
 var background = context.Background()
@@ -172,10 +172,14 @@ func (r *Runner) written() *vfs.Mem {
 }
 
 func (r *Runner) fs() vfs.FS {
+	disk := r.disk
 	if r.front != nil {
-		return r.front(r.disk)
+		disk = r.front(disk)
 	}
-	return r.disk
+	if r.Script.Settings.byHand() {
+		disk = r.watched(disk)
+	}
+	return disk
 }
 
 func (r *Runner) open() (err error) {

@@ -52,10 +52,10 @@ type Step struct {
 	Sync    bool           // Write
 	Partial bool           // Write: refused rows are left out
 	As      string         // Write: how operations are handed over: cells, rows, vectors
-	During  Kind           // Write: it is committed in the middle of a Flush, Merge or Compact of Table; "" = there is none
+	During  Kind           // Write: it is committed in the middle of a Flush, Merge, Compact, Deltas, Minor or Major of Table; "" = there is none
 	Read    Read           // Get, Find, Count, Check, Many, Versions, Diff
 	Keys    [][][]byte     // Many
-	Mask    uint64         // Merge, also During: bit i mod 64 chooses rowset i; Major: bit i mod 64 column i, none = all; Ingest: bit i mod 64 flushes before vectors i; Tear: the seed
+	Mask    uint64         // Merge, also During: bit i mod 64 chooses rowset i; During: bits 56 to 58 choose when, see meanwhile; Major: bit i mod 64 column i, none = all; Ingest: bit i mod 64 flushes before vectors i; Tear: the seed
 	Size    int            // Ingest: rows that are handed over at once
 	Time    time.Duration  // Tick
 
