@@ -106,6 +106,33 @@ func (c *ColumnReader) block(ord int64) (*dataBlock, error) {
 	return c.r.findRow(ord, c.get)
 }
 
+// Held tells whether the cblock of row ord can be had without reading the file.
+func (c *ColumnReader) Held(ord batch.Ordinal) bool {
+	for k := range c.held {
+		if b := c.held[k].b; b != nil && uint64(int64(ord)-b.first) < uint64(b.rows) {
+			return true
+		}
+	}
+	if int64(ord) >= c.r.info.Rows {
+		return true
+	}
+	_, b := c.r.cached(int64(ord))
+	return b != nil
+}
+
+// Fetch reads the cblocks of the first and the last of the cells [ord, ord+n), as many of them as the file has, so that reading vectors of
+// them soon after reads no more, or less.
+func (c *ColumnReader) Fetch(ord batch.Ordinal, n int) error {
+	if n = c.clip(ord, n); n == 0 {
+		return nil
+	}
+	if _, err := c.block(int64(ord) + int64(n) - 1); err != nil {
+		return err
+	}
+	_, err := c.block(int64(ord))
+	return err
+}
+
 // following returns the cblock behind b, in a file without an ordinal index.
 func (c *ColumnReader) following(b *dataBlock) (*dataBlock, error) {
 	bs, err := c.r.blocks()

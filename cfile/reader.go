@@ -220,6 +220,41 @@ func (r *Reader) Cell(ord batch.Ordinal) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return r.cellOf(b, ord)
+}
+
+// CellIfHeld is Cell if no byte of the file need be read for it; else ok is false. So whoever wants cells of several files can read
+// together what is missing.
+func (r *Reader) CellIfHeld(ord batch.Ordinal) (cell []byte, ok bool, err error) {
+	if r.info.Array || int64(ord) >= r.info.Rows {
+		return nil, false, nil
+	}
+	x, b := r.cached(int64(ord))
+	if b == nil {
+		return nil, false, nil
+	}
+	if err := r.checkOrdinal(x, b); err != nil {
+		return nil, true, err
+	}
+	cell, err = r.cellOf(b, ord)
+	return cell, true, err
+}
+
+// cached is the data cblock of row ord, which is below the number of rows, if it is in the cache and the ordinal index says which one it is.
+func (r *Reader) cached(ord int64) (*ordinalIndex, *dataBlock) {
+	x := r.ordinals.Load()
+	if x == nil || r.cache == nil {
+		return nil, nil
+	}
+	v, ok := r.cache.Get(cache.Key{Block: r.id, Offset: uint64(x.blocks[x.find(uint32(ord))].Offset), Part: partWhole})
+	if !ok {
+		return nil, nil
+	}
+	return x, v.(*dataBlock)
+}
+
+// cellOf is the cell of row ord, which b has.
+func (r *Reader) cellOf(b *dataBlock, ord batch.Ordinal) ([]byte, error) {
 	v, present := b.locate(int(int64(ord) - b.first))
 	if !present {
 		return nil, nil

@@ -14,6 +14,7 @@ import (
 	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/cache"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -411,3 +412,63 @@ func TestErrorsOfTheSourceComeBack(t *testing.T) {
 
 // asPayload is for ReadBlock.
 func asPayload(payload []byte) (any, error) { return payload, nil }
+
+// What is told to be held is read without the file, and what was fetched is held.
+func TestHeldCellsAreReadWithoutTheFile(t *testing.T) {
+	r := seedtest.Rand(t)
+	v := &batch.Vector{Type: schema.Int32}
+	for range 5000 {
+		cell := binary.LittleEndian.AppendUint32(nil, r.Uint32())
+		if r.IntN(5) == 0 {
+			cell = nil
+		}
+		v.AppendCell(cell)
+	}
+	src := &countingSource{Source: writeAll(t, WriterOptions{Type: schema.Int32, Nullable: true, BlockBytes: 1000, PositionalIndex: true}, v)}
+	f := open(t, src, cache.New(16<<20))
+	if _, ok, err := f.CellIfHeld(7); ok || err != nil {
+		t.Errorf("a cell is held before anything was read: %v", err)
+	}
+	held := 0
+	for range 1000 {
+		row := batch.Ordinal(r.IntN(v.Len + 10))
+		before := src.reads.Load()
+		cell, ok, err := f.CellIfHeld(row)
+		if err != nil || src.reads.Load() != before {
+			t.Fatalf("row %d: %d reads, %v", row, src.reads.Load()-before, err)
+		}
+		want, err := f.Cell(row)
+		if int(row) >= v.Len {
+			if ok || !errors.Is(err, fault.ErrNotFound) {
+				t.Fatalf("row %d beyond the end: held %t, %v", row, ok, err)
+			}
+			continue
+		}
+		if err != nil || ok != (src.reads.Load() == before) || ok && (!bytes.Equal(cell, want) || (cell == nil) != (want == nil)) {
+			t.Fatalf("row %d: held %t, %d reads, %x, want %x, %v", row, ok, src.reads.Load()-before, cell, want, err)
+		}
+		if ok {
+			held++
+		}
+	}
+	if held == 0 {
+		t.Error("no cell was held")
+	}
+
+	f.cache.Evict(f.id)
+	for range 100 {
+		c, got := f.NewColumnReader(), &batch.Vector{Type: schema.Int32}
+		c.Transient = r.IntN(2) == 0
+		row, n := batch.Ordinal(r.IntN(v.Len)), 1+r.IntN(100)
+		if err := c.Fetch(row, n); err != nil {
+			t.Fatal(err)
+		}
+		before := src.reads.Load()
+		if last := min(int(row)+n, v.Len) - 1; !c.Held(row) || !c.Held(batch.Ordinal(last)) {
+			t.Fatalf("rows %d and %d were fetched, and are not held", row, last)
+		}
+		if k, err := c.ReadVector(row, n, got); err != nil || src.reads.Load() != before {
+			t.Fatalf("%d of rows [%d,+%d): %d reads, %v", k, row, n, src.reads.Load()-before, err)
+		}
+	}
+}

@@ -124,11 +124,11 @@ func TestFilesStayOpenForReaders(t *testing.T) {
 	if err := w.compare(req, it); err != nil {
 		t.Fatal(err)
 	}
-	if w.disk.open == 0 {
+	if w.disk.open.Load() == 0 {
 		t.Error("the files were closed under an iterator")
 	}
-	if err := errors.Join(it.Close(), it.Close()); err != nil || w.disk.open != 0 {
-		t.Errorf("%v, %d blocks open", err, w.disk.open)
+	if err := errors.Join(it.Close(), it.Close()); err != nil || w.disk.open.Load() != 0 {
+		t.Errorf("%v, %d blocks open", err, w.disk.open.Load())
 	}
 }
 

@@ -26,6 +26,7 @@ type Iterator struct {
 	changed  batch.Bitmap  // rows of the window with a change in span
 	rows     batch.Ordinal // of a whole window; 0 until the first
 	part     batch.Ordinal // of the next window, where that is less
+	cold     []int         // columns that this window must read from the disk
 	next     batch.Ordinal
 	end      batch.Ordinal
 	out      *batch.Batch
@@ -151,6 +152,9 @@ func (it *Iterator) read(from batch.Ordinal, n int) (bool, error) {
 	if !sel.Any() {
 		return false, nil
 	}
+	if err := it.fetch(from, n); err != nil {
+		return false, err
+	}
 	for i, col := range it.req.Columns {
 		v, err := it.column(col, from, n)
 		if err != nil {
@@ -159,6 +163,51 @@ func (it *Iterator) read(from batch.Ordinal, n int) (bool, error) {
 		it.out.Columns[i] = v
 	}
 	return true, it.makeKeys(from, n)
+}
+
+// fetch reads together what a window of few rows must read from the disk for the columns that it hands out: else it would wait for one
+// after the other. Whole windows read so much of a column at a time that there is little to gain.
+func (it *Iterator) fetch(from batch.Ordinal, n int) error {
+	if n >= batch.WindowRows/2 || it.d.opts.Cache == nil {
+		return nil
+	}
+	it.cold = it.cold[:0]
+	for _, col := range it.req.Columns {
+		if err := it.noteCold(col, from, n); err != nil {
+			return err
+		}
+	}
+	for col := 0; it.req.Keys && col < it.d.Schema.Keys; col++ {
+		if err := it.noteCold(col, from, n); err != nil {
+			return err
+		}
+	}
+	if len(it.cold) < 2 {
+		return nil
+	}
+	return spread(len(it.cold), readsTogether, func(k int) error {
+		r, err := it.reader(it.cold[k])
+		if err != nil || r == nil {
+			return err
+		}
+		return r.Fetch(from, n)
+	})
+}
+
+// noteCold adds a column to those that must be read from the disk if it is one.
+func (it *Iterator) noteCold(col int, from batch.Ordinal, n int) error {
+	c := &it.d.columns[col]
+	if it.loaded[col] || c.block == 0 || slices.Contains(it.cold, col) {
+		return nil
+	}
+	if c.file.val.Load() != nil {
+		r, err := it.reader(col)
+		if err != nil || r.Held(from) && r.Held(from+batch.Ordinal(n)-1) {
+			return err
+		}
+	}
+	it.cold = append(it.cold, col)
+	return nil
 }
 
 // filter clears the bits of rows for which p is not true. Encoded data may decide only where no change that the

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
@@ -25,7 +26,7 @@ import (
 type disk struct {
 	blocks map[block.ID]*block.Memory
 	last   block.ID
-	open   int
+	open   atomic.Int64
 }
 
 func newDisk() *disk { return &disk{blocks: map[block.ID]*block.Memory{}, last: 100} }
@@ -49,7 +50,7 @@ func (d *disk) OpenBlock(id block.ID) (Block, error) {
 	if m == nil {
 		return nil, fmt.Errorf("block %d: %w", id, fault.ErrNotFound)
 	}
-	d.open++
+	d.open.Add(1)
 	return &opened{m, d, false}, nil
 }
 
@@ -64,7 +65,7 @@ func (o *opened) Close() error {
 		return fmt.Errorf("block %d is closed twice", o.Number)
 	}
 	o.closed = true
-	o.disk.open--
+	o.disk.open.Add(-1)
 	return nil
 }
 

@@ -413,17 +413,27 @@ func (d *DiskRowSet) Get(p bloom.Probe, snap mvcc.Timestamp, cols []int, dst [][
 // appendCells appends cells of a row: from its changes, from image, or from the files where there is none.
 func (d *DiskRowSet) appendCells(dst [][]byte, row batch.Ordinal, image []byte, state *delta.RowState, cols []int) ([][]byte, error) {
 	dst = slices.Grow(dst, len(cols))
-	for _, col := range cols {
+	before := len(dst)
+	var cold []int
+	for i, col := range cols {
 		cell, ok := state.Cell(d.Schema.Columns[col].ID)
 		if !ok && image != nil {
 			cell = d.layout.Cell(image, col)
 		} else if !ok {
 			var err error
-			if cell, err = d.cell(row, col); err != nil {
+			if cell, ok, err = d.heldCell(row, col); err != nil {
 				return nil, err
+			}
+			if !ok {
+				cold = append(cold, i)
 			}
 		}
 		dst = append(dst, cell)
+	}
+	if cold != nil {
+		if err := d.readCold(dst[before:], row, cols, cold); err != nil {
+			return nil, err
+		}
 	}
 	return dst, nil
 }
@@ -438,6 +448,46 @@ func (d *DiskRowSet) Key(row batch.Ordinal) ([]byte, error) {
 		}
 	}
 	return d.encoder.AppendKey(nil, cells), nil
+}
+
+// readsTogether is how many columns are read at a time where their cblocks are not in memory: the disk has many reads in hand,
+// and what they read is checked and unpacked by all processors.
+const readsTogether = 8
+
+// readCold makes cells[i] the cell of a row's column cols[i] for all i in cold.
+func (d *DiskRowSet) readCold(cells [][]byte, row batch.Ordinal, cols, cold []int) error {
+	workers := readsTogether
+	if d.opts.Cache == nil {
+		workers = 1 // everything is always read
+	}
+	return spread(len(cold), workers, func(k int) (err error) {
+		cells[cold[k]], err = d.cell(row, cols[cold[k]])
+		return err
+	})
+}
+
+// heldCell is cell where no file need be read for it; else ok is false.
+func (d *DiskRowSet) heldCell(row batch.Ordinal, col int) (cell []byte, ok bool, err error) {
+	c := &d.columns[col]
+	if c.block == 0 {
+		return d.Schema.Columns[col].ReadDefault, true, nil
+	}
+	r := c.file.val.Load()
+	if r == nil {
+		return nil, false, nil
+	}
+	if cell, ok, err = (*r).CellIfHeld(row); ok && err == nil {
+		err = d.checkCell(row, col, cell)
+	}
+	return cell, ok, err
+}
+
+// checkCell refuses NULL in a column that has none.
+func (d *DiskRowSet) checkCell(row batch.Ordinal, col int, cell []byte) error {
+	if c := &d.Schema.Columns[col]; cell == nil && !c.Nullable {
+		return fault.Corruptf("rowset %d: column %q: row %d is NULL", d.Stored().ID, c.Name, row)
+	}
+	return nil
 }
 
 // cell reads one cell of the base data.
@@ -456,8 +506,8 @@ func (d *DiskRowSet) cell(row batch.Ordinal, col int) ([]byte, error) {
 	} else {
 		cell, err = r.Cell(row)
 	}
-	if err == nil && cell == nil && !c.Nullable {
-		err = fault.Corruptf("rowset %d: column %q: row %d is NULL", d.Stored().ID, c.Name, row)
+	if err == nil {
+		err = d.checkCell(row, col, cell)
 	}
 	return cell, err
 }

@@ -267,7 +267,10 @@ func (w *Writer) sinks() []block.Sink {
 }
 
 // parallel calls f for 0 to n-1 on as many goroutines as there are processors and returns the first error by index.
-func parallel(n int, f func(i int) error) error {
+func parallel(n int, f func(i int) error) error { return spread(n, runtime.GOMAXPROCS(0), f) }
+
+// spread is parallel on up to so many goroutines.
+func spread(n, workers int, f func(i int) error) error {
 	errs := make([]error, n)
 	var next atomic.Int64
 	work := func() {
@@ -276,7 +279,7 @@ func parallel(n int, f func(i int) error) error {
 		}
 	}
 	var wg sync.WaitGroup
-	for range min(n, runtime.GOMAXPROCS(0)) - 1 {
+	for range min(n, workers) - 1 {
 		wg.Go(work)
 	}
 	work()

@@ -71,8 +71,8 @@ func TestMetadataRowCountsWhatWasWritten(t *testing.T) {
 		if err := set.CheckBounds(); err != nil {
 			t.Error(err)
 		}
-		if set.Unref(); w.disk.open != 0 {
-			t.Errorf("%d blocks are open after the last reference went", w.disk.open)
+		if set.Unref(); w.disk.open.Load() != 0 {
+			t.Errorf("%d blocks are open after the last reference went", w.disk.open.Load())
 		}
 	})
 }
@@ -308,14 +308,14 @@ func TestFileRefusesAnotherColumnsFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		before := w.disk.open
+		before := w.disk.open.Load()
 		for range 3 {
 			if _, err := set.File(1); !errors.Is(err, fault.ErrCorrupt) {
 				t.Errorf("%s: error %v", name, err)
 			}
 		}
-		if w.disk.open != before {
-			t.Errorf("%s: %d blocks stay open after failures", name, w.disk.open-before)
+		if w.disk.open.Load() != before {
+			t.Errorf("%s: %d blocks stay open after failures", name, w.disk.open.Load()-before)
 		}
 		set.Unref()
 	}

@@ -1,0 +1,115 @@
+package rowset
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/oribi-db/oribi/bloom"
+	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/internal/cache"
+	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/scan"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// meetingDisk holds reads of some blocks back until as many as are awaited have begun.
+type meetingDisk struct {
+	*disk
+	mu    sync.Mutex
+	met   map[block.ID]bool // the blocks that matter
+	await int               // reads that must have begun; 0 = none is held back
+	begun chan struct{}
+}
+
+type meetingBlock struct {
+	Block
+	d *meetingDisk
+}
+
+func (d *meetingDisk) OpenBlock(id block.ID) (Block, error) {
+	b, err := d.disk.OpenBlock(id)
+	return &meetingBlock{b, d}, err
+}
+
+func (b *meetingBlock) ReadAt(p []byte, off int64) (int, error) {
+	b.d.mu.Lock()
+	begun := b.d.begun
+	wait := b.d.await > 0 && b.d.met[b.ID()]
+	if wait {
+		if b.d.await--; b.d.await == 0 {
+			close(begun)
+		}
+	}
+	b.d.mu.Unlock()
+	if wait {
+		<-begun
+	}
+	return b.Block.ReadAt(p, off)
+}
+
+// forget empties the cache of the blocks that matter, and awaits reads of so many of them.
+func (d *meetingDisk) forget(c *cache.Cache, reads int) {
+	for id := range d.met {
+		c.Evict(uint64(id))
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.await, d.begun = reads, make(chan struct{})
+}
+
+// What a row, or a scan for few rows, needs of several columns that are not in memory is read together: no read waits for another one's end, or
+// these would wait for ever.
+func TestColdColumnsAreReadTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := seedtest.Rand(t)
+		s := mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int16}, {ID: 2, Name: "b", Type: schema.String},
+			{ID: 3, Name: "n", Type: schema.Int64, Nullable: true}, {ID: 4, Name: "s", Type: schema.String}, {ID: 5, Name: "d", Type: schema.Double}}, 2)
+		w := newWorld(t, r, s, 200)
+		d := &meetingDisk{disk: w.disk, met: map[block.ID]bool{}}
+		c := cache.New(16 << 20)
+		set, err := Open(s, w.set.Stored(), Options{Blocks: d, Cache: c})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer set.Unref()
+		set.SetStores(set.Stored(), w.set.Tracker())
+		for _, b := range set.Stored().Columns {
+			d.met[b.Block] = true
+		}
+		cols := []int{4, 3, 2, 1, 0} // not a whole row as the cache keeps it
+		for i := range w.rows {
+			m := &w.rows[i]
+			want, live := m.at(m.before(w.end))
+			if _, found, err := set.Get(bloom.MakeProbe(m.key), w.end, cols, nil); err != nil || found != live {
+				t.Fatalf("row %d: %t, %v, want %t", i, found, err, live)
+			}
+			if !live || len(m.events) > m.base {
+				continue // cells of changes are in memory
+			}
+			d.forget(c, len(cols))
+			cells, _, err := set.Get(bloom.MakeProbe(m.key), w.end, cols, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k, col := range cols {
+				if !sameCell(cells[k], want[col]) {
+					t.Fatalf("row %d: column %d is %x, want %x", i, col, cells[k], want[col])
+				}
+			}
+		}
+		d.forget(c, 0)
+		req := &scan.Request{Schema: s, Columns: []int{4, 3, 2, 3}, Snapshot: w.end, Keys: true, Limit: 1}
+		it, err := set.NewIterator(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.forget(c, len(s.Columns))
+		if err := w.compare(req, it); err != nil {
+			t.Fatal(err)
+		}
+		if err := it.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
