@@ -173,7 +173,7 @@ func (s *settings) config(ctx context.Context) (c harness.Config, err error) {
 }
 
 // nested builds the programs of nested modules whose peers are to run: those that were named, all where the scale wants them. What
-// does not build, or was not asked for, is missing.
+// does not build, does not get what it needs, or was not asked for, is missing.
 func (s *settings) nested(ctx context.Context, workloads []harness.Workload, c *harness.Config) {
 	c.Programs = map[string]string{}
 	for _, module := range harness.Modules(workloads) {
@@ -185,14 +185,15 @@ func (s *settings) nested(ctx context.Context, workloads []harness.Workload, c *
 			fmt.Fprintln(os.Stderr, "bench: building", module)
 		}
 		name := filepath.Join(c.Dir, module+exeSuffix())
-		if err := build(ctx, filepath.Join(c.Env.Root, "bench", module), ".", name, "1", "-tags", nestedTags); err != nil {
+		err := build(ctx, filepath.Join(c.Env.Root, "bench", module), ".", name, "1", "-tags", nestedTags)
+		if err == nil {
+			err = harness.Ready(ctx, name, c.Env)
+		}
+		if err != nil {
 			c.Missing = append(c.Missing, harness.Missing{Peer: module, Module: module, Why: err.Error()})
 			continue
 		}
 		c.Programs[module] = name
-	}
-	if c.Env.Scale.Nested && len(s.peers) == 0 {
-		c.Missing = append(c.Missing, harness.Missing{Peer: "kudu", Why: "a server of Apache Kudu is not driven by this command"})
 	}
 	for _, m := range c.Missing {
 		fmt.Fprintf(os.Stderr, "bench: not run: %s: %s\n", m.Peer, m.Why)

@@ -31,15 +31,17 @@ const (
 	stepMemory  = "memory"
 	stepCheck   = "check"
 	stepAct     = "act"
+	stepReady   = "ready"
 )
 
-// Main does the step that the process was started for, and ends it; it returns when the process was started by a user.
-func Main(all []Workload) {
+// Main does the step that the process was started for, and ends it; it returns when the process was started by a user. A program that needs
+// more than to be built makes that, or finds out that it cannot, by ready.
+func Main(all []Workload, ready ...func(env *Env) error) {
 	text := os.Getenv(specVariable)
 	if text == "" {
 		return
 	}
-	m, err := runStep(all, text)
+	m, err := runStep(all, text, ready)
 	if err == nil {
 		err = json.NewEncoder(os.Stdout).Encode(m)
 	}
@@ -50,10 +52,18 @@ func Main(all []Workload) {
 	os.Exit(0)
 }
 
-func runStep(all []Workload, text string) (Measurement, error) {
+func runStep(all []Workload, text string, ready []func(env *Env) error) (Measurement, error) {
 	var s spec
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return Measurement{}, err
+	}
+	if s.Step == stepReady {
+		for _, r := range ready {
+			if err := r(&s.Env); err != nil {
+				return Measurement{}, err
+			}
+		}
+		return Measurement{}, nil
 	}
 	found, err := Find(all, []string{s.Workload})
 	if err != nil {
@@ -111,6 +121,19 @@ func selfCommand(ctx context.Context, s spec, step string) (*exec.Cmd, error) {
 	c := exec.CommandContext(ctx, self)
 	c.Env = append(os.Environ(), specVariable+"="+string(text))
 	return c, nil
+}
+
+// Ready has the program of a nested module make what it needs; the error is its reason for not running.
+func Ready(ctx context.Context, program string, env Env) error {
+	c, err := selfCommand(ctx, spec{Env: env, Program: program}, stepReady)
+	if err != nil {
+		return err
+	}
+	_, err = c.Output()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && len(exit.Stderr) > 0 {
+		return errors.New(oneLine(exit.Stderr))
+	}
+	return err
 }
 
 // start runs one step in a process of its own and reads its result.

@@ -23,9 +23,13 @@ type Env struct {
 	// Profile takes profiles of what the clock saw: processor, memory, locks, waiting. Empty = none.
 	Profile string
 
-	spec *spec
-	used usage
+	spec      *spec
+	used      usage
+	processes []int // those that do the work; empty = this one
 }
+
+// Watch has the clock see processes instead of this one, which waits for them.
+func (e *Env) Watch(processes []int) { e.processes = processes }
 
 // usage is what the clock saw.
 type usage struct {
@@ -42,24 +46,24 @@ func (e *Env) Path(name string) string { return filepath.Join(e.Dir, name) }
 func (e *Env) Input(name string) string { return filepath.Join(e.Inputs, name) }
 
 // Clock runs work and tells how long it took. What was there before is collected first; the peak of resident memory
-// is that of work, though with what was there before.
+// is that of work, though with what was there before. Of several processes the peaks, which may not have been at the same time, are added up.
 func (e *Env) Clock(work func() error) (time.Duration, error) {
 	debug.FreeOSMemory()
-	resetPeak()
+	e.resetPeak()
 	stop, err := e.profile()
 	if err != nil {
 		return 0, err
 	}
 	before := lookAround()
-	cpu, written := cpuSeconds(), WrittenBytes()
+	cpu, written := e.cpuSeconds(), e.writtenBytes()
 	start := time.Now()
 	err = work()
 	took := time.Since(start)
-	used := cpuSeconds() - cpu
+	used := e.cpuSeconds() - cpu
 	e.used.cpu += used
-	e.used.written += WrittenBytes() - written
+	e.used.written += e.writtenBytes() - written
 	e.used.busy = e.used.busy || before.busy(lookAround(), took, used)
-	e.used.peak = max(e.used.peak, peakBytes())
+	e.used.peak = max(e.used.peak, e.peakBytes())
 	stop()
 	return took, err
 }

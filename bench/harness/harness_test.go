@@ -18,9 +18,17 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	Main(fakes)
+	Main(fakes, func(env *Env) error {
+		if env.Corpus == lacking {
+			return errors.New("a server is missing")
+		}
+		return nil
+	})
 	os.Exit(m.Run())
 }
+
+// lacking is the corpus of a run in which the program does not get what it needs.
+const lacking = "lacking"
 
 // note appends a line to a file that all peers share.
 func note(env *Env, text string) error {
@@ -550,6 +558,51 @@ func TestClockTellsTimeAndPeak(t *testing.T) {
 	}
 	if env.used.peak != 0 && env.used.peak < 64<<20 {
 		t.Errorf("the peak is %d bytes, 64 MiB were written", env.used.peak)
+	}
+}
+
+func TestClockSeesOtherProcesses(t *testing.T) {
+	other := exec.Command("sleep", "60")
+	if err := other.Start(); err != nil {
+		t.Skip("no other process to watch: ", err)
+	}
+	defer other.Wait()
+	defer other.Process.Kill()
+	peak := func(processes ...int) int64 {
+		var env Env
+		env.Watch(processes)
+		if _, err := env.Clock(func() error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		return env.used.peak
+	}
+	alone, both := peak(other.Process.Pid), peak(other.Process.Pid, os.Getpid())
+	if both == 0 {
+		t.Skip("resident memory is not told here")
+	}
+	if alone <= 0 || alone >= both {
+		t.Errorf("another process takes %d bytes, with this one %d", alone, both)
+	}
+	var env Env
+	env.Watch([]int{os.Getpid()})
+	exact := (&Env{}).cpuSeconds
+	for begin := exact(); exact() < begin+0.1; {
+	}
+	if got, want := env.cpuSeconds(), exact(); got < want-0.1 || got > want+0.1 {
+		t.Errorf("this process used %v s by its ticks, %v s by its own account", got, want)
+	}
+}
+
+func TestProgramThatLacksSomethingTellsWhat(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Ready(t.Context(), self, Env{}); err != nil {
+		t.Error(err)
+	}
+	if err := Ready(t.Context(), self, Env{Corpus: lacking}); err == nil || err.Error() != "a server is missing" {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -11,17 +11,70 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peakBytes is the peak of this process's resident memory since resetPeak; 0 = unknown.
-func peakBytes() int64 {
-	status, err := os.ReadFile("/proc/self/status")
+// peakBytes is the peak of this process's resident memory since it began; 0 = unknown.
+func peakBytes() int64 { return procField("self", "status", "VmHWM:") << 10 }
+
+// procField is a number of a file of a process; 0 = unknown.
+func procField(process, file, name string) int64 {
+	text, err := os.ReadFile(filepath.Join("/proc", process, file))
 	if err != nil {
 		return 0
 	}
-	return fieldAfter(status, "VmHWM:") << 10
+	return fieldAfter(text, name)
+}
+
+// watched are the processes that the clock sees.
+func (e *Env) watched() (names []string) {
+	for _, p := range e.processes {
+		names = append(names, strconv.Itoa(p))
+	}
+	if len(names) == 0 {
+		names = []string{"self"}
+	}
+	return names
+}
+
+// peakBytes is the peak since resetPeak.
+func (e *Env) peakBytes() (n int64) {
+	for _, p := range e.watched() {
+		n += procField(p, "status", "VmHWM:") << 10
+	}
+	return n
 }
 
 // resetPeak sets the peak back to what is resident now. Where the kernel refuses, the peak is that of the whole process.
-func resetPeak() { os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) }
+func (e *Env) resetPeak() {
+	for _, p := range e.watched() {
+		os.WriteFile(filepath.Join("/proc", p, "clear_refs"), []byte("5"), 0)
+	}
+}
+
+// cpuSeconds are those of this process exactly, of others by the ticks of their stat.
+func (e *Env) cpuSeconds() (s float64) {
+	if len(e.processes) == 0 {
+		return cpuSeconds()
+	}
+	for _, p := range e.watched() {
+		text, err := os.ReadFile(filepath.Join("/proc", p, "stat"))
+		if err != nil {
+			continue
+		}
+		// The second field is the program's name in brackets, in which anything may stand; user and system are the 14th and 15th.
+		fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+		for i := 11; i < 13 && i < len(fields); i++ {
+			ticks, _ := strconv.ParseInt(string(fields[i]), 10, 64)
+			s += float64(ticks) / ticksPerSecond
+		}
+	}
+	return s
+}
+
+func (e *Env) writtenBytes() (n int64) {
+	for _, p := range e.watched() {
+		n += procField(p, "io", "\nwrite_bytes:")
+	}
+	return n
+}
 
 // processPeak is the peak of a process that has ended.
 func processPeak(p *os.ProcessState) int64 {
@@ -40,13 +93,7 @@ func cpuSeconds() float64 {
 }
 
 // WrittenBytes is what this process has caused to be written to the disk.
-func WrittenBytes() int64 {
-	text, err := os.ReadFile("/proc/self/io")
-	if err != nil {
-		return 0
-	}
-	return fieldAfter(text, "\nwrite_bytes:")
-}
+func WrittenBytes() int64 { return procField("self", "io", "\nwrite_bytes:") }
 
 // fieldAfter is the number that follows a name.
 func fieldAfter(text []byte, name string) int64 {

@@ -13,11 +13,15 @@ func peakBytes() int64 { return 0 }
 
 func freeBytes(string) (n int64, known bool) { return 0, false }
 
-func resetPeak() {}
+func (*Env) peakBytes() int64 { return 0 }
+
+func (*Env) resetPeak() {}
 
 func processPeak(*os.ProcessState) int64 { return 0 }
 
-func cpuSeconds() float64 { return 0 }
+func (*Env) cpuSeconds() float64 { return 0 }
+
+func (*Env) writtenBytes() int64 { return 0 }
 
 // WrittenBytes is what this process has caused to be written to the disk; not told here.
 func WrittenBytes() int64 { return 0 }

@@ -10,12 +10,14 @@
 //	                 changes eight bytes of it and writes it
 //	pebble-versions  the same under keys with a timestamp (package cockroachkvs); a read seeks the newest, nothing is overwritten
 //	sqlite, duckdb   a table with the primary key; decimals as integers of a hundredth, dates as days
+//	kudu             a table with the primary key, in a server that a client asks; likewise
 //	parquet-go, arrow-go   a file of rows in key order, Snappy; only what reads and loads in bulk
 package peer
 
 import (
 	"io"
 	"iter"
+	"time"
 
 	"github.com/oribi-db/oribi/bench/inputs"
 )
@@ -42,6 +44,7 @@ type Driver struct {
 	Ours   bool
 	Module string // nested module that has it, where it is named without being there: nothing can be opened then
 	Can    Can
+	Remote bool // Lineitem gives a Remote
 	// Lineitem opens lineitem in dir, making it if dir is empty.
 	Lineitem func(dir string) (Lineitem, error)
 	// Records opens records in dir, making them if dir is empty.
@@ -69,6 +72,31 @@ type Lineitem interface {
 	// Close makes all durable.
 	io.Closer
 }
+
+// Remote is a Lineitem whose work other processes do. Opening starts them, which is not measured, closing ends them.
+type Remote interface {
+	Lineitem
+	// Processes are those that count.
+	Processes() []int
+	// Sync makes durable what was written.
+	Sync() error
+	// Warm tells of calls, each of per of the keys, and makes each of them at least twice and for at least so long; it gives what one round of them adds up
+	// to.
+	Warm(call Call, keys []inputs.Key, per int, enough time.Duration) (sum int64, err error)
+	// Run makes such calls at random, at least so many and for at least so long. It takes the time where the work is done.
+	Run(least int, enough time.Duration) (calls int, took time.Duration, err error)
+}
+
+// Call is one that is too short for being asked of another process. What calls add up to is that of package work.
+type Call string
+
+// The calls.
+const (
+	CallGet   Call = "get"   // one row
+	CallMiss  Call = "miss"  // one that is not there
+	CallMany  Call = "many"  // rows by their keys
+	CallRange Call = "range" // 100 rows from a key on
+)
 
 // Fields of a record of YCSB.
 const (

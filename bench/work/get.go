@@ -29,7 +29,7 @@ func storeGetter(keys int, make func(t table) (getter, error)) func(env *harness
 		if err != nil {
 			return m, err
 		}
-		return calls(env, items, env.Scale.Gets, 1, func(i int) (int64, error) { return get(&items[i]) })
+		return calls(env, len(items), env.Scale.Gets, 1, func(i int) (int64, error) { return get(&items[i]) })
 	}
 }
 

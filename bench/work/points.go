@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/oribi-db/oribi/bench/harness"
 	"github.com/oribi-db/oribi/bench/inputs"
@@ -26,8 +27,8 @@ func getHit(all []peer.Driver) harness.Workload {
 		Name: "get", About: fmt.Sprintf("one row of lineitem by key, 16 columns, %d keys spread evenly, at random, cached", cachedKeys),
 		Unit: "µs", MemoryLimit: peakLimit, Group: tableGroup, Inputs: tableInputs,
 		Peers: tablePeers(all, peer.Point, func(env *harness.Env, d *peer.Driver) (harness.Measurement, error) {
-			return measureGets(env, d, cachedKeys, func(l peer.Lineitem, it, into *inputs.Item) (int64, error) {
-				found, err := l.Get(it.Key(), into)
+			return measureGets(env, d, cachedKeys, peer.CallGet, 0, func(l peer.Lineitem, key inputs.Key, into *inputs.Item) (int64, error) {
+				found, err := l.Get(key, into)
 				if err == nil && !found {
 					err = errNotThere
 				}
@@ -54,8 +55,8 @@ func getMiss(all []peer.Driver) harness.Workload {
 		Name: "get-miss", About: fmt.Sprintf("a key that lineitem does not have, between those that it has, %d of them at random", cachedKeys),
 		Unit: "µs", MemoryLimit: peakLimit, Group: tableGroup, Inputs: tableInputs,
 		Peers: tablePeers(all, peer.Point, func(env *harness.Env, d *peer.Driver) (harness.Measurement, error) {
-			return measureGets(env, d, cachedKeys, func(l peer.Lineitem, it, into *inputs.Item) (int64, error) {
-				found, err := l.Get(inputs.Key{OrderKey: it.OrderKey, LineNumber: missLine}, into)
+			return measureGets(env, d, cachedKeys, peer.CallMiss, missLine, func(l peer.Lineitem, key inputs.Key, into *inputs.Item) (int64, error) {
+				found, err := l.Get(key, into)
 				if found {
 					err = errors.New("a row is there that was never written")
 				}
@@ -75,8 +76,8 @@ func getSpread(all []peer.Driver) harness.Workload {
 		Name: "get-spread", About: fmt.Sprintf("one row of lineitem by key, 16 columns, %d keys at random, each read twice before", spreadKeys),
 		Unit: "µs", MemoryLimit: peakLimit, Group: tableGroup, Inputs: tableInputs,
 		Peers: tablePeers(all, peer.Point, func(env *harness.Env, d *peer.Driver) (harness.Measurement, error) {
-			return measureGets(env, d, spreadKeys, func(l peer.Lineitem, it, into *inputs.Item) (int64, error) {
-				found, err := l.Get(it.Key(), into)
+			return measureGets(env, d, spreadKeys, peer.CallGet, 0, func(l peer.Lineitem, key inputs.Key, into *inputs.Item) (int64, error) {
+				found, err := l.Get(key, into)
 				if err == nil && !found {
 					err = errNotThere
 				}
@@ -86,15 +87,23 @@ func getSpread(all []peer.Driver) harness.Workload {
 	}
 }
 
-// measureGets reads rows of the open table.
-func measureGets(env *harness.Env, d *peer.Driver, keys int, get func(l peer.Lineitem, it, into *inputs.Item) (int64, error)) (harness.Measurement, error) {
-	items, err := pick(env, keys)
+// measureGets reads rows of the open table; another line of their orders where line is not 0.
+func measureGets(env *harness.Env, d *peer.Driver, n int, call peer.Call, line int32, get func(l peer.Lineitem, key inputs.Key, into *inputs.Item) (int64, error)) (harness.Measurement, error) {
+	keys, err := pickKeys(env, n)
 	if err != nil {
 		return harness.Measurement{}, err
 	}
+	if line != 0 {
+		for i := range keys {
+			keys[i].LineNumber = line
+		}
+	}
 	return withTable(env, d, func(l peer.Lineitem) (harness.Measurement, error) {
+		if r, ok := l.(peer.Remote); ok {
+			return remoteCalls(env, r, call, keys, env.Scale.Gets, 1)
+		}
 		var into inputs.Item
-		return calls(env, items, env.Scale.Gets, 1, func(i int) (int64, error) { return get(l, &items[i], &into) })
+		return calls(env, len(keys), env.Scale.Gets, 1, func(i int) (int64, error) { return get(l, keys[i], &into) })
 	})
 }
 
@@ -103,7 +112,7 @@ func getCold(all []peer.Driver) harness.Workload {
 	return harness.Workload{
 		Name: "get-cold", About: fmt.Sprintf("one row of lineitem by key, 16 columns, %d keys at random, each once, none of the files in the system's cache, the store just opened", coldKeys),
 		Unit: "µs", MemoryLimit: peakLimit, Group: tableGroup, Inputs: tableInputs,
-		Peers: tablePeers(all, peer.Point, measureCold)}
+		Peers: tablePeers(slices.DeleteFunc(slices.Clone(all), func(d peer.Driver) bool { return d.Remote }), peer.Point, measureCold)}
 }
 
 func measureCold(env *harness.Env, d *peer.Driver) (m harness.Measurement, err error) {
@@ -142,18 +151,23 @@ func getMany(all []peer.Driver) harness.Workload {
 		Name: "get-64", About: fmt.Sprintf("%d rows of lineitem by their keys, in one call where the peer has such a one, 16 columns, cached", manyKeys),
 		Unit: "µs/row", MemoryLimit: peakLimit, Group: tableGroup, Inputs: tableInputs,
 		Peers: tablePeers(all, peer.Point, func(env *harness.Env, d *peer.Driver) (harness.Measurement, error) {
-			items, err := pick(env, cachedKeys*manyKeys/16)
+			picked, err := pickKeys(env, cachedKeys*manyKeys/16)
 			if err != nil {
 				return harness.Measurement{}, err
 			}
-			keys := make([]inputs.Key, manyKeys)
+			var keys []inputs.Key // those of one call after those of another
+			for i := range len(picked) / manyKeys {
+				for k := range manyKeys {
+					keys = append(keys, picked[(i+k*len(picked)/manyKeys)%len(picked)])
+				}
+			}
 			return withTable(env, d, func(l peer.Lineitem) (harness.Measurement, error) {
-				return calls(env, items[:len(items)/manyKeys], env.Scale.Gets/manyKeys, manyKeys, func(i int) (sum int64, err error) {
-					for k := range keys {
-						keys[k] = items[(i+k*len(items)/manyKeys)%len(items)].Key()
-					}
+				if r, ok := l.(peer.Remote); ok {
+					return remoteCalls(env, r, peer.CallMany, keys, env.Scale.Gets/manyKeys, manyKeys)
+				}
+				return calls(env, len(keys)/manyKeys, env.Scale.Gets/manyKeys, manyKeys, func(i int) (sum int64, err error) {
 					n := 0
-					err = l.GetMany(keys, func(it *inputs.Item) { sum += it.SuppKey; n++ })
+					err = l.GetMany(keys[i*manyKeys:(i+1)*manyKeys], func(it *inputs.Item) { sum += it.SuppKey; n++ })
 					if err == nil && n != manyKeys {
 						err = fmt.Errorf("%d rows, want %d: %w", n, manyKeys, errNotThere)
 					}
@@ -169,13 +183,16 @@ func rangeScan(all []peer.Driver) harness.Workload {
 		Name: "range", About: fmt.Sprintf("%d rows of lineitem from a key on, in key order, 16 columns, %d keys at random, cached", rangeRows, cachedKeys),
 		Unit: "µs", MemoryLimit: peakLimit, Group: tableGroup, Inputs: tableInputs,
 		Peers: tablePeers(all, peer.Point, func(env *harness.Env, d *peer.Driver) (harness.Measurement, error) {
-			items, err := pick(env, cachedKeys)
+			keys, err := pickKeys(env, cachedKeys)
 			if err != nil {
 				return harness.Measurement{}, err
 			}
 			return withTable(env, d, func(l peer.Lineitem) (harness.Measurement, error) {
-				return calls(env, items, env.Scale.Gets/10, 1, func(i int) (sum int64, err error) {
-					err = l.Range(items[i].Key(), rangeRows, func(it *inputs.Item) { sum += it.SuppKey + int64(len(it.Comment)) })
+				if r, ok := l.(peer.Remote); ok {
+					return remoteCalls(env, r, peer.CallRange, keys, env.Scale.Gets/10, 1)
+				}
+				return calls(env, len(keys), env.Scale.Gets/10, 1, func(i int) (sum int64, err error) {
+					err = l.Range(keys[i], rangeRows, func(it *inputs.Item) { sum += it.SuppKey + int64(len(it.Comment)) })
 					return sum, err
 				})
 			})

@@ -86,20 +86,57 @@ func withTable(env *harness.Env, d *peer.Driver, measure func(l peer.Lineitem) (
 	if err != nil {
 		return m, err
 	}
+	if r, ok := l.(peer.Remote); ok {
+		env.Watch(r.Processes())
+	}
 	m, err = measure(l)
 	return m, closeAll(err, l)
 }
 
-// tableSum is the checksum of lineitem in a peer: that of Q1, to which all rows but few and all columns that change contribute.
+// changeTable times what changes a table, from the opening of the store to the closed one; of a Remote, from the open store to the durable one.
+// It gives the table's checksum, as checkOnce does, or none of a peer that cannot be asked.
+func changeTable(env *harness.Env, d *peer.Driver, change func(l peer.Lineitem) error) (took time.Duration, sum string, err error) {
+	if d.Remote {
+		_, err = withTable(env, d, func(l peer.Lineitem) (m harness.Measurement, err error) {
+			took, err = env.Clock(func() error {
+				if err := change(l); err != nil {
+					return err
+				}
+				return l.(peer.Remote).Sync()
+			})
+			if err == nil && checked(env) {
+				sum, err = openSum(l)
+			}
+			return m, err
+		})
+		return took, sum, err
+	}
+	took, err = env.Clock(func() error {
+		l, err := openTable(env, d)
+		if err != nil {
+			return err
+		}
+		return closeAll(change(l), l)
+	})
+	if err == nil && d.Can&peer.Query != 0 {
+		sum, err = checkOnce(env, d)
+	}
+	return took, sum, err
+}
+
+// tableSum is the checksum of lineitem in a peer.
 func tableSum(env *harness.Env, d *peer.Driver) (string, error) {
 	l, err := openTable(env, d)
 	if err != nil {
 		return "", err
 	}
+	sum, err := openSum(l)
+	return sum, closeAll(err, l)
+}
+
+// openSum is that of Q1, to which all rows but few and all columns that change contribute.
+func openSum(l peer.Lineitem) (string, error) {
 	a, err := l.Query(peer.Q1)
-	if err == nil {
-		err = l.Close()
-	}
 	if err != nil {
 		return "", err
 	}
@@ -109,11 +146,14 @@ func tableSum(env *harness.Env, d *peer.Driver) (string, error) {
 // checkOnce is tableSum in the first round, where the peers' answers are compared, and nothing in the others: taking each peer's rows apart once
 // more would take as long as many measure.
 func checkOnce(env *harness.Env, d *peer.Driver) (string, error) {
-	if env.Round > 0 {
+	if !checked(env) {
 		return "", nil
 	}
 	return tableSum(env, d)
 }
+
+// checked tells whether the round is that one.
+func checked(env *harness.Env) bool { return env.Round == 0 }
 
 // loadTable is the bulk load of an empty table, from opening to closing, after which all is on the disk.
 func loadTable(all []peer.Driver, name, about, file string, rising bool) harness.Workload {
@@ -126,20 +166,11 @@ func loadTable(all []peer.Driver, name, about, file string, rising bool) harness
 		Floors: []harness.Floor{{Peer: "oribi", Against: "duckdb-arrow", Ratio: 5, Least: true}}}
 	for _, d := range drivers(all, can) {
 		w.Peers = append(w.Peers, harness.Peer{Name: d.Name, Ours: d.Ours, Module: d.Module, Measure: func(env *harness.Env) (m harness.Measurement, err error) {
-			took, err := env.Clock(func() error {
-				l, err := openTable(env, &d)
-				if err != nil {
-					return err
-				}
-				return closeAll(l.Load(inputs.Rows(env.Input(file)), rising), l)
-			})
+			took, sum, err := changeTable(env, &d, func(l peer.Lineitem) error { return l.Load(inputs.Rows(env.Input(file)), rising) })
 			if err != nil {
 				return m, err
 			}
-			m.Value = float64(env.Scale.Table) / took.Seconds()
-			if d.Can&peer.Query != 0 {
-				m.Checksum, err = checkOnce(env, &d)
-			}
+			m.Value, m.Checksum = float64(env.Scale.Table)/took.Seconds(), sum
 			m.Metrics = map[string]float64{"bytes/row": float64(env.DiskBytes()) / float64(env.Scale.Table)}
 			return m, err
 		}})
@@ -206,18 +237,10 @@ func some(name string, n int) iter.Seq2[*inputs.Item, error] {
 
 func measureChange(env *harness.Env, d *peer.Driver, change func(l peer.Lineitem, items []inputs.Item) error) (m harness.Measurement, err error) {
 	rows := env.Scale.Table / changedPart
-	took, err := env.Clock(func() error {
-		l, err := openTable(env, d)
-		if err != nil {
-			return err
-		}
-		return closeAll(peer.EachChunk(some(env.Input(shuffledFile), rows), peer.Chunk, func(items []inputs.Item) error { return change(l, items) }), l)
+	took, sum, err := changeTable(env, d, func(l peer.Lineitem) error {
+		return peer.EachChunk(some(env.Input(shuffledFile), rows), peer.Chunk, func(items []inputs.Item) error { return change(l, items) })
 	})
-	if err != nil {
-		return m, err
-	}
-	m.Value = float64(rows) / took.Seconds()
-	m.Checksum, err = checkOnce(env, d)
+	m.Value, m.Checksum = float64(rows)/took.Seconds(), sum
 	return m, err
 }
 
@@ -280,18 +303,18 @@ func enough(env *harness.Env) time.Duration {
 	return 0
 }
 
-// calls times calls, picked at random out of items, n of them at small scale, else for enough time; each item's is made twice before, and gives the
-// checksum. The value is µs a call, divided by per.
-func calls(env *harness.Env, items []inputs.Item, n, per int, call func(i int) (int64, error)) (m harness.Measurement, err error) {
+// calls times calls, picked at random out of different ones, n of them at small scale, else for enough time; each of the different ones is made
+// twice before, and gives the checksum. The value is µs a call, divided by per.
+func calls(env *harness.Env, different, n, per int, call func(i int) (int64, error)) (m harness.Measurement, err error) {
 	r := rand.New(rand.NewPCG(1, 2))
 	order := make([]int32, 1<<16)
 	for i := range order {
-		order[i] = int32(r.IntN(len(items)))
+		order[i] = int32(r.IntN(different))
 	}
 	var sum int64
 	for range 2 {
 		sum = 0
-		for i := range items {
+		for i := range different {
 			v, err := call(i)
 			if err != nil {
 				return m, err
@@ -314,4 +337,33 @@ func calls(env *harness.Env, items []inputs.Item, n, per int, call func(i int) (
 	m.Value = took.Seconds() * 1e6 / float64(done*per)
 	m.Checksum = fmt.Sprint(sum)
 	return m, err
+}
+
+// remoteCalls is calls where other processes make them, each of per keys. The value is µs a key.
+func remoteCalls(env *harness.Env, r peer.Remote, call peer.Call, keys []inputs.Key, n, per int) (m harness.Measurement, err error) {
+	sum, err := r.Warm(call, keys, per, 2*enough(env)) // longer than others are: it may have a compiler that waits for what is called often
+	if err != nil {
+		return m, err
+	}
+	if env.Scale.Figures() {
+		n = 16
+	}
+	done, took := 0, time.Duration(0)
+	_, err = env.Clock(func() (err error) {
+		done, took, err = r.Run(n, enough(env))
+		return err
+	})
+	m.Value = took.Seconds() * 1e6 / float64(done*per)
+	m.Checksum = fmt.Sprint(sum)
+	return m, err
+}
+
+// pickKeys are the keys of n rows, evenly spread.
+func pickKeys(env *harness.Env, n int) ([]inputs.Key, error) {
+	items, err := pick(env, n)
+	keys := make([]inputs.Key, len(items))
+	for i := range items {
+		keys[i] = items[i].Key()
+	}
+	return keys, err
 }
