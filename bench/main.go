@@ -5,8 +5,8 @@
 //	go run -C bench . compare OLD NEW
 //
 // Each peer of each workload runs in a process of its own, rounds interleaved; the answers of the peers are compared. Floors are
-// met by the figure or by the ratio to the peer beside it. Peers that need large modules live in duckdb and arrow, which run builds when it
-// wants them.
+// met by the figure or by the ratio to the peer beside it. Peers that need large modules, or a server, live in duckdb, arrow and kudu, which
+// run builds when it wants them.
 package main
 
 import (

@@ -1,13 +1,14 @@
 package peer
 
-// Nested are the drivers that live in nested modules, since what they need is large: DuckDB a C library of 60 MB, arrow-go minutes of
-// compiling. Their programs have them whole.
+// Nested are the drivers that live in programs of their own, since what they need is large: DuckDB a C library of 60 MB, arrow-go minutes of
+// compiling, Kudu its servers and Java. Those programs have them whole.
 func Nested() []Driver {
 	return []Driver{
 		{Name: "duckdb-1", Module: "duckdb", Can: Load | Sorted | Write | Point | Query},
 		{Name: "duckdb-2", Module: "duckdb", Can: Load | Sorted | Query},
 		{Name: "duckdb-arrow", Module: "duckdb", Can: Load | Sorted},
 		{Name: "arrow-go", Module: "arrow", Can: Sorted | Query},
+		{Name: "kudu", Module: "kudu", Can: Load | Sorted | Write | Point | Query, Remote: true},
 	}
 }
 
@@ -17,7 +18,7 @@ func Drivers(own ...Driver) []Driver {
 	for i := range all {
 		for _, o := range own {
 			if o.Name == all[i].Name {
-				o.Module, o.Can = all[i].Module, all[i].Can
+				o.Module, o.Can, o.Remote = all[i].Module, all[i].Can, all[i].Remote
 				all[i] = o
 			}
 		}

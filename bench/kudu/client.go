@@ -1,0 +1,311 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/oribi-db/oribi/bench/inputs"
+	"github.com/oribi-db/oribi/bench/peer"
+)
+
+// driver is Kudu, of what home gives.
+func driver(home func() (string, error)) peer.Driver {
+	return peer.Driver{Name: "kudu", Lineitem: func(dir string) (peer.Lineitem, error) {
+		h, err := home()
+		if err != nil {
+			return nil, err
+		}
+		return open(h, dir)
+	}}
+}
+
+// lineitem is the table in a server, asked through the program in client: see there for what is said.
+type lineitem struct {
+	*servers
+	client *process
+	to     *bufio.Writer
+	from   *bufio.Reader
+	input  io.Closer
+	key    []byte
+	value  []byte
+	read   inputs.Decoder
+}
+
+// clientMemory bounds the client's heap.
+const clientMemory = "-Xmx512m"
+
+// open starts the servers on dir, and the client.
+func open(home, dir string) (*lineitem, error) {
+	p, err := readPaths(home)
+	if err != nil {
+		return nil, err
+	}
+	s, err := startServers(p.servers, dir)
+	if err != nil {
+		return nil, err
+	}
+	l := &lineitem{servers: s}
+	if err = l.connect(p.classpath); err == nil {
+		_, err = l.ask(nil, "open", s.masterRPC)
+	}
+	if err != nil {
+		l.end()
+		return nil, err
+	}
+	return l, nil
+}
+
+func (l *lineitem) connect(classpath string) error {
+	c := exec.Command("java", clientMemory, "-cp", classpath, "Client")
+	in, err := c.StdinPipe()
+	if err != nil {
+		return err
+	}
+	// Not StdoutPipe: that is closed when the process is waited for, which is at once.
+	out, stdout, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	c.Stdout = stdout
+	l.client, err = start("the client", filepath.Join(l.dir, "client.log"), c)
+	stdout.Close()
+	if err != nil {
+		out.Close()
+		return err
+	}
+	l.to, l.from, l.input = bufio.NewWriterSize(in, 1<<18), bufio.NewReaderSize(out, 1<<18), in
+	return nil
+}
+
+// end ends all processes.
+func (l *lineitem) end() {
+	if l.client != nil {
+		l.input.Close()
+		l.client.kill()
+	}
+	l.stop()
+}
+
+// Sync makes durable what was written.
+func (l *lineitem) Sync() error { return l.sync() }
+
+// Close does that, and ends all.
+func (l *lineitem) Close() error {
+	err := l.sync()
+	l.end()
+	return err
+}
+
+// Processes are those that do the work: of the master only the address is asked, once.
+func (l *lineitem) Processes() []int { return []int{l.tablet.Process.Pid, l.client.Process.Pid} }
+
+func (l *lineitem) Settle() error { return l.settle() }
+
+// ask sends a request and the records that send sends, and gives the words of the answer.
+func (l *lineitem) ask(send func() error, words ...string) ([]string, error) {
+	_, err := l.to.WriteString(strings.Join(words, " ") + "\n")
+	if err == nil && send != nil {
+		if err = send(); err == nil {
+			err = l.record(nil, nil)
+		}
+	}
+	if err == nil {
+		err = l.to.Flush()
+	}
+	answer, failed := l.from.ReadString('\n') // it may tell why it did not read on
+	if failed != nil {
+		return nil, fmt.Errorf("%s: %w", words[0], errors.Join(err, l.client.died()))
+	}
+	got := strings.Fields(answer)
+	if len(got) == 0 || got[0] != "ok" {
+		return nil, fmt.Errorf("%s: %s", words[0], strings.TrimSpace(answer))
+	}
+	return got[1:], err
+}
+
+// record sends a record, as it lies in a file of rows; the one without a key is the last.
+func (l *lineitem) record(key, value []byte) error {
+	var lengths [8]byte
+	binary.LittleEndian.PutUint32(lengths[:], uint32(len(key)))
+	binary.LittleEndian.PutUint32(lengths[4:], uint32(len(value)))
+	l.to.Write(lengths[:])
+	l.to.Write(key)
+	_, err := l.to.Write(value)
+	return err
+}
+
+func (l *lineitem) sendItem(it *inputs.Item) error {
+	l.key, l.value = it.AppendKey(l.key[:0]), it.AppendValue(l.value[:0])
+	return l.record(l.key, l.value)
+}
+
+func (l *lineitem) sendKeys(keys []inputs.Key) func() error {
+	return func() (err error) {
+		for _, k := range keys {
+			l.key = k.Append(l.key[:0])
+			err = l.record(l.key, nil)
+		}
+		return err
+	}
+}
+
+// rows reads the records of an answer.
+func (l *lineitem) rows(use func(it *inputs.Item)) error {
+	var it inputs.Item
+	for {
+		var lengths [8]byte
+		if _, err := io.ReadFull(l.from, lengths[:]); err != nil {
+			return l.client.died()
+		}
+		k, v := int(binary.LittleEndian.Uint32(lengths[:])), int(binary.LittleEndian.Uint32(lengths[4:]))
+		if k == 0 {
+			return nil
+		}
+		record := make([]byte, k+v)
+		if _, err := io.ReadFull(l.from, record); err != nil {
+			return l.client.died()
+		}
+		if err := l.read.Item(record[:k], record[k:], &it); err != nil {
+			return err
+		}
+		use(&it)
+	}
+}
+
+// Load is a session that flushes in the background.
+func (l *lineitem) Load(rows iter.Seq2[*inputs.Item, error], _ bool) error {
+	_, err := l.ask(func() error {
+		for it, err := range rows {
+			if err == nil {
+				err = l.sendItem(it)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}, "load")
+	return err
+}
+
+// Upsert is one session, flushed once.
+func (l *lineitem) Upsert(items []inputs.Item) error {
+	_, err := l.ask(func() (err error) {
+		for i := range items {
+			err = l.sendItem(&items[i])
+		}
+		return err
+	}, "upsert")
+	return err
+}
+
+// UpdateTax is one session, flushed once.
+func (l *lineitem) UpdateTax(keys []inputs.Key, tax int64) error {
+	_, err := l.ask(l.sendKeys(keys), "tax", strconv.FormatInt(tax, 10))
+	return err
+}
+
+func (l *lineitem) Get(key inputs.Key, it *inputs.Item) (found bool, err error) {
+	err = l.GetMany([]inputs.Key{key}, func(got *inputs.Item) { *it, found = *got, true })
+	return found, err
+}
+
+func (l *lineitem) GetMany(keys []inputs.Key, use func(it *inputs.Item)) error {
+	if _, err := l.ask(l.sendKeys(keys), "get"); err != nil {
+		return err
+	}
+	return l.rows(use)
+}
+
+func (l *lineitem) Range(from inputs.Key, n int, use func(it *inputs.Item)) error {
+	if _, err := l.ask(l.sendKeys([]inputs.Key{from}), "range", strconv.Itoa(n)); err != nil {
+		return err
+	}
+	return l.rows(use)
+}
+
+// Query is added up in the client.
+func (l *lineitem) Query(q peer.Question) (*peer.Answer, error) {
+	words := []any{"query"}
+	switch q {
+	case peer.Sum:
+		words = append(words, "sum", "l_partkey")
+	case peer.FewRows:
+		words = append(words, "below", "l_partkey", peer.FewBelow, "l_extendedprice")
+	case peer.SomeRows:
+		words = append(words, "below", "l_partkey", peer.SomeBelow, "l_extendedprice")
+	case peer.NoRows:
+		words = append(words, "equal", "l_quantity", peer.NoQuantity, "l_extendedprice")
+	case peer.Group:
+		words = append(words, "group")
+	case peer.Q1:
+		words = append(words, "q1", peer.Q1Until)
+	case peer.Q6:
+		words = append(words, "q6", peer.Q6From, peer.Q6Until, peer.Q6Least, peer.Q6Most, peer.Q6Below)
+	}
+	got, err := l.ask(nil, strings.Fields(fmt.Sprintln(words...))...)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := l.number(got, 0)
+	a := &peer.Answer{}
+	for ; err == nil && lines > 0; lines-- {
+		var line []byte
+		if line, err = l.from.ReadBytes('\n'); err == nil {
+			err = addGroup(a, line)
+		}
+	}
+	return a, err
+}
+
+// addGroup takes a line of an answer: the group's key, a tab, its sums.
+func addGroup(a *peer.Answer, line []byte) error {
+	key, sums, _ := bytes.Cut(line, []byte("\t"))
+	g := a.Group(string(key))
+	for i, f := range bytes.Fields(sums) {
+		v, err := strconv.ParseInt(string(f), 10, 64)
+		if err != nil || i >= len(g) {
+			return fmt.Errorf("an answer of %q", line)
+		}
+		g[i] = v
+	}
+	return nil
+}
+
+func (l *lineitem) number(words []string, i int) (int64, error) {
+	if i >= len(words) {
+		return 0, fmt.Errorf("an answer of %d words", len(words))
+	}
+	return strconv.ParseInt(words[i], 10, 64)
+}
+
+// Warm sends what Run calls.
+func (l *lineitem) Warm(call peer.Call, keys []inputs.Key, per int, enough time.Duration) (int64, error) {
+	got, err := l.ask(l.sendKeys(keys), "warm", string(call), strconv.Itoa(per), strconv.FormatInt(enough.Milliseconds(), 10))
+	if err != nil {
+		return 0, err
+	}
+	return l.number(got, 0)
+}
+
+// Run has the client call, and take the time.
+func (l *lineitem) Run(least int, enough time.Duration) (calls int, took time.Duration, err error) {
+	got, err := l.ask(nil, "run", strconv.Itoa(least), strconv.FormatInt(enough.Milliseconds(), 10))
+	if err != nil {
+		return 0, 0, err
+	}
+	n, err := l.number(got, 0)
+	ns, err2 := l.number(got, 1)
+	return int(n), time.Duration(ns), errors.Join(err, err2)
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/oribi-db/oribi/bench/inputs"
+)
+
+// program is the client's source.
+//
+//go:embed client/*.java
+var program embed.FS
+
+// A home holds the compiled client and a file of paths, so that whoever is started later finds Kudu without asking Maven.
+const (
+	pathsFile  = "paths" // a line each of paths
+	classesDir = "classes"
+)
+
+// paths are where Kudu is.
+type paths struct {
+	servers   string // the folder of kudu, kudu-master and kudu-tserver
+	classpath string // of the client
+}
+
+func readPaths(home string) (p paths, err error) {
+	text, err := os.ReadFile(filepath.Join(home, pathsFile))
+	p.servers, p.classpath, _ = strings.Cut(string(text), "\n")
+	return p, err
+}
+
+// install fetches Kudu's servers and its client by the corpus's tools, which keep them, and compiles the program that uses the client. The errors name what is
+// missing.
+func install(corpus, home string) error {
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		return fmt.Errorf("Kudu's binaries exist for linux/amd64 only, this is %s/%s", runtime.GOOS, runtime.GOARCH)
+	}
+	if corpus == "" {
+		return fmt.Errorf("Kudu is fetched by the corpus's tools, and there is no corpus: set %s to its directory", inputs.Variable)
+	}
+	var found [2]string
+	for i, tool := range []string{"install", "install-client"} {
+		out, err := output(exec.Command(filepath.Join(corpus, "tools", "kudu", tool)))
+		if err != nil {
+			return fmt.Errorf("the corpus's tools/kudu/%s: %w", tool, err)
+		}
+		found[i] = out
+	}
+	sources := filepath.Join(home, "sources")
+	if err := errors.Join(os.RemoveAll(home), os.MkdirAll(home, 0o755)); err != nil {
+		return err
+	}
+	if err := os.CopyFS(sources, program); err != nil {
+		return err
+	}
+	files, err := filepath.Glob(filepath.Join(sources, "client", "*.java"))
+	if err != nil {
+		return err
+	}
+	classes := filepath.Join(home, classesDir)
+	if _, err := output(exec.Command("javac", append([]string{"-nowarn", "-cp", found[1], "-d", classes}, files...)...)); err != nil {
+		return fmt.Errorf("javac: %w", err)
+	}
+	return os.WriteFile(filepath.Join(home, pathsFile), []byte(found[0]+"\n"+classes+":"+found[1]), 0o644)
+}
+
+// output is what a command prints; its error has the last line that it complains with.
+func output(c *exec.Cmd) (string, error) {
+	var complaint bytes.Buffer
+	c.Stderr = &complaint
+	out, err := c.Output()
+	if err != nil {
+		lines := strings.Split(strings.TrimSpace(complaint.String()), "\n")
+		err = fmt.Errorf("%w: %s", err, lines[len(lines)-1])
+	}
+	return strings.TrimSpace(string(out)), err
+}

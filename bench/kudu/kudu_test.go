@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/oribi-db/oribi/bench/inputs"
+	"github.com/oribi-db/oribi/bench/peer"
+	"github.com/oribi-db/oribi/bench/peer/peertest"
+)
+
+// holderVariable has the test's program open a store and wait: the home and the directory, with a newline between.
+const holderVariable = "ORIBI_BENCH_KUDU_HOLDER"
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv(holderVariable); text != "" {
+		home, dir, _ := strings.Cut(text, "\n")
+		hold(home, dir)
+	}
+	code := m.Run()
+	if homeDir != "" {
+		os.RemoveAll(homeDir)
+	}
+	os.Exit(code)
+}
+
+// hold opens a store, tells who serves it, and waits to be killed.
+func hold(home, dir string) {
+	l, err := open(home, dir)
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println(l.master.Process.Pid, l.tablet.Process.Pid, l.client.Process.Pid)
+	select {}
+}
+
+var (
+	homeDir    string
+	homeOnce   sync.Once
+	errInstall error
+)
+
+// home is what ready would make, made once; the test is skipped where it cannot be had.
+func home(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a server of Kudu is not for short tests")
+	}
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	homeOnce.Do(func() {
+		if homeDir, errInstall = os.MkdirTemp("", "oribi-bench-kudu-home-"); errInstall == nil {
+			errInstall = install(inputs.Corpus(root), homeDir)
+		}
+	})
+	if errInstall != nil {
+		t.Skipf("Kudu cannot be had: %v", errInstall)
+	}
+	return homeDir
+}
+
+func TestKuduAnswersAsItsRowsSay(t *testing.T) {
+	h := home(t)
+	d := driver(func() (string, error) { return h, nil })
+	d.Can = peer.Load | peer.Sorted | peer.Write | peer.Point | peer.Query
+	peertest.Answers(t, d)
+}
+
+func TestServersEndWithTheProcessThatStartedThem(t *testing.T) {
+	h := home(t)
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		c := exec.Command(os.Args[0])
+		c.Env = append(os.Environ(), holderVariable+"="+h+"\n"+t.TempDir())
+		out, err := c.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		line, err := bufio.NewReader(out).ReadString('\n')
+		var pids [3]int
+		if _, scanned := fmt.Sscan(line, &pids[0], &pids[1], &pids[2]); err != nil || scanned != nil {
+			c.Process.Kill()
+			c.Wait()
+			t.Fatalf("the holder says %q, %v", line, err)
+		}
+		c.Process.Signal(signal)
+		c.Wait()
+		for _, pid := range pids {
+			for running(pid) { // the system ends it soon, or the test runs out of time
+			}
+		}
+	}
+}
+
+// running tells whether a process lives, which one that has ended and has not been waited for does not.
+func running(pid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, state, _ := strings.Cut(string(text), ") ")
+	return !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X")
+}
+
+func TestWhatIsMissingIsNamed(t *testing.T) {
+	err := install("", t.TempDir())
+	if err == nil || !strings.Contains(err.Error(), inputs.Variable) && !strings.Contains(err.Error(), "linux/amd64") {
+		t.Errorf("without a corpus: %v", err)
+	}
+	corpus := t.TempDir()
+	tool := filepath.Join(corpus, "tools", "kudu", "install")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(tool), 0o755), os.WriteFile(tool, []byte("#!/bin/sh\necho install: mvn is missing >&2; exit 1\n"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if err := install(corpus, t.TempDir()); err == nil || !strings.Contains(err.Error(), "mvn is missing") && !strings.Contains(err.Error(), "linux/amd64") {
+		t.Errorf("a tool that fails: %v", err)
+	}
+}

@@ -1,0 +1,8 @@
+package main
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+func dieWithParent(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/oribi-db/oribi/bench/peer"
+)
+
+// servers are a master and a tablet server with their data in one directory.
+type servers struct {
+	programs, dir  string // the folder of the servers' programs; that of their data
+	master, tablet *process
+	masterRPC, rpc string // addresses
+	web            string // address of the tablet server's pages
+}
+
+// memoryLimit is what the tablet server holds itself to, as DuckDB's: four times the cache.
+const memoryLimit = 4 * peer.CacheBytes
+
+// startTimeout is how long a server may take to start, and to have work done that it has postponed.
+const startTimeout = 5 * time.Minute
+
+// flags of both servers: on the loopback interface, on ports that the system chooses, without a clock that is watched, without encryption, without
+// looking for a cloud around them. Files are not made larger than what they hold, since what they take on the disk is measured.
+func flags(dir string) []string {
+	f := []string{"--unlock_unsafe_flags", "--unlock_experimental_flags", "--fs_wal_dir=" + dir, "--fs_data_dirs=" + dir,
+		"--rpc_bind_addresses=127.0.0.1:0", "--rpc_server_allow_ephemeral_ports", "--webserver_interface=127.0.0.1", "--webserver_port=0",
+		"--server_dump_info_path=" + infoFile(dir), "--server_dump_info_format=json", "--time_source=system_unsync",
+		"--rpc_authentication=disabled", "--rpc_encryption=disabled", "--ipki_server_key_size=1024",
+		"--log_preallocate_segments=false", "--log_container_preallocate_bytes=0", "--logtostderr", "--minloglevel=1", "--enable_minidumps=false",
+		"--cloud_metadata_server_request_timeout_ms=50"}
+	for _, cloud := range []string{"aws_instance_id", "azure_instance_id", "gce_instance_id", "openstack_metadata"} {
+		f = append(f, "--cloud_"+cloud+"_url=http://127.0.0.1:9/") // nobody answers there
+	}
+	return f
+}
+
+// infoFile is where a server writes its addresses once it listens.
+func infoFile(dir string) string { return dir + ".json" }
+
+// startServers starts both, on what they find in dir.
+func startServers(programs, dir string) (*servers, error) {
+	dir, err := filepath.Abs(dir) // they refuse relative paths
+	if err != nil {
+		return nil, err
+	}
+	s := &servers{programs: programs, dir: dir}
+	if s.master, s.masterRPC, _, err = s.start("master", "--default_num_replicas=1", "--ipki_ca_key_size=1024", "--tsk_num_rsa_bits=512"); err == nil {
+		s.tablet, s.rpc, s.web, err = s.start("tserver", "--tserver_master_addrs="+s.masterRPC, "--heartbeat_interval_ms=100",
+			fmt.Sprintf("--block_cache_capacity_mb=%d", peer.CacheBytes>>20), fmt.Sprintf("--memory_limit_hard_bytes=%d", memoryLimit))
+	}
+	if err != nil {
+		s.stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// start starts one server, and waits until it listens.
+func (s *servers) start(name string, more ...string) (p *process, rpc, web string, err error) {
+	dir := filepath.Join(s.dir, name)
+	if err := errors.Join(os.MkdirAll(dir, 0o755), removeAny(infoFile(dir))); err != nil {
+		return nil, "", "", err
+	}
+	p, err = start("kudu-"+name, dir+".log", exec.Command(filepath.Join(s.programs, "kudu-"+name), append(flags(dir), more...)...))
+	if err != nil {
+		return nil, "", "", err
+	}
+	for end := time.Now().Add(startTimeout); ; {
+		if rpc, web, ok := addresses(infoFile(dir)); ok {
+			return p, rpc, web, nil
+		}
+		select {
+		case <-p.ended:
+			return nil, "", "", p.died()
+		case <-time.After(5 * time.Millisecond):
+		}
+		if time.Now().After(end) {
+			p.kill()
+			return nil, "", "", fmt.Errorf("%s does not listen after %v", p.name, startTimeout)
+		}
+	}
+}
+
+func removeAny(name string) error {
+	if err := os.Remove(name); err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	return nil
+}
+
+// addresses reads what a server wrote of itself, when it is whole.
+func addresses(name string) (rpc, web string, ok bool) {
+	type address struct {
+		Host string
+		Port int
+	}
+	var info struct {
+		RPC []address `json:"bound_rpc_addresses"`
+		Web []address `json:"bound_http_addresses"`
+	}
+	text, err := os.ReadFile(name)
+	if err != nil || json.Unmarshal(text, &info) != nil || len(info.RPC) == 0 || len(info.Web) == 0 {
+		return "", "", false
+	}
+	return fmt.Sprintf("%s:%d", info.RPC[0].Host, info.RPC[0].Port), fmt.Sprintf("%s:%d", info.Web[0].Host, info.Web[0].Port), true
+}
+
+func (s *servers) stop() {
+	s.tablet.kill()
+	s.master.kill()
+}
+
+// sync brings all files to the disk, as far as the servers have written them: those of the log they do not sync.
+func (s *servers) sync() error {
+	return filepath.WalkDir(s.dir, func(name string, d os.DirEntry, err error) error {
+		if os.IsNotExist(err) {
+			return nil // a compaction took it away meanwhile
+		}
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		f, err := os.Open(name)
+		if os.IsNotExist(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return errors.Join(f.Sync(), f.Close())
+	})
+}
+
+// set changes a flag of the running tablet server.
+func (s *servers) set(flag, value string) error {
+	_, err := output(exec.Command(filepath.Join(s.programs, "kudu"), "tserver", "set_flag", s.rpc, flag, value, "--force"))
+	return err
+}
+
+// settle has the tablet server do at once what it would do in its own time: flush what is in memory, compact. There is no command for that: it gets
+// thresholds by which all is due, and is waited for.
+func (s *servers) settle() error {
+	for _, f := range []struct{ flag, eager, own string }{{"flush_threshold_secs", "1", "120"}, {"flush_threshold_mb", "1", "1024"}} {
+		if err := s.set(f.flag, f.eager); err != nil {
+			return err
+		}
+		defer s.set(f.flag, f.own)
+	}
+	quiet := 0
+	for end := time.Now().Add(startTimeout); quiet < quietLooks; time.Sleep(lookEvery) {
+		idle, err := s.idle()
+		if err != nil {
+			return err
+		}
+		if quiet++; !idle {
+			quiet = 0
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("%s is not done with its work after %v", s.tablet.name, startTimeout)
+		}
+	}
+	return nil
+}
+
+// The server decides four times a second what to do next: it has nothing to do when it does nothing for some of these.
+const (
+	lookEvery  = 100 * time.Millisecond
+	quietLooks = 15
+)
+
+// idle tells whether nothing is in memory and nothing is being done.
+func (s *servers) idle() (bool, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.web+"/metrics?types=tablet&metrics="+strings.Join(unfinished, ","), nil)
+	if err != nil {
+		return false, err
+	}
+	answer, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(ask)
+	if err != nil {
+		return false, err
+	}
+	defer answer.Body.Close()
+	var entities []struct {
+		Metrics []struct {
+			Name  string
+			Value float64
+		}
+	}
+	if err := json.NewDecoder(answer.Body).Decode(&entities); err != nil {
+		return false, fmt.Errorf("metrics of %s: %w", s.tablet.name, err)
+	}
+	for _, e := range entities {
+		for _, m := range e.Metrics {
+			if m.Name == memRowSet && m.Value > emptyBytes || m.Name != memRowSet && m.Value > 0 {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// unfinished are the metrics of a tablet that tell of inserts in memory and of what is being done. What changes of rows on the disk take in memory is
+// not told; they are flushed while the server is watched for longer than they may stay.
+var unfinished = []string{memRowSet, "flush_mrs_running", "flush_dms_running", "compact_rs_running", "delta_minor_compact_rs_running",
+	"delta_major_compact_rs_running"}
+
+const (
+	memRowSet  = "memrowset_size"
+	emptyBytes = 400 // an empty one takes 265, one of one row above 600
+)

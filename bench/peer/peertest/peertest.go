@@ -1,0 +1,147 @@
+// Package peertest holds peers against the rows themselves, for tests alone.
+package peertest
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/oribi-db/oribi/bench/inputs"
+	"github.com/oribi-db/oribi/bench/peer"
+)
+
+// Answers loads a thousand rows into a peer, changes some of them, and compares what it answers with what the rows say: before and after it is settled
+// and opened again.
+func Answers(t *testing.T, d peer.Driver) {
+	t.Helper()
+	dir, items := t.TempDir(), someRows(t, 1000)
+	l, err := d.Lineitem(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Load(each(items), true); err != nil {
+		t.Fatal(err)
+	}
+	checkQueries(t, l, items)
+	if d.Can&peer.Write != 0 {
+		changeRows(t, l, items)
+	}
+	for range 2 {
+		checkQueries(t, l, items)
+		if d.Can&peer.Point != 0 {
+			checkPoints(t, l, items)
+		}
+		if err := l.Settle(); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if l, err = d.Lineitem(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// someRows are the first rows of lineitem, in key order.
+func someRows(t *testing.T, n int) (items []inputs.Item) {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "text")
+	if err := inputs.WriteLineitem(name, "", n); err != nil {
+		t.Fatal(err)
+	}
+	for it, err := range inputs.Items(name) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		items = append(items, *it)
+	}
+	return items
+}
+
+func each(items []inputs.Item) func(yield func(*inputs.Item, error) bool) {
+	return func(yield func(*inputs.Item, error) bool) {
+		for i := range items {
+			if !yield(&items[i], nil) {
+				return
+			}
+		}
+	}
+}
+
+// checkQueries compares the answers with those added up row by row.
+func checkQueries(t *testing.T, l peer.Lineitem, items []inputs.Item) {
+	t.Helper()
+	for _, q := range []peer.Question{peer.Sum, peer.FewRows, peer.SomeRows, peer.NoRows, peer.Group, peer.Q1, peer.Q6} {
+		want := &peer.Answer{}
+		for i := range items {
+			want.AddItem(q, &items[i])
+		}
+		got, err := l.Query(q)
+		if err != nil {
+			t.Fatalf("%s: %v", q, err)
+		}
+		if got.String() != want.String() {
+			t.Errorf("%s: %s, want %s", q, got, want)
+		}
+	}
+}
+
+// checkPoints compares reads by key with the rows.
+func checkPoints(t *testing.T, l peer.Lineitem, items []inputs.Item) {
+	t.Helper()
+	var it inputs.Item
+	for i := 0; i < len(items); i += 7 {
+		if found, err := l.Get(items[i].Key(), &it); err != nil || !found || it != items[i] {
+			t.Fatalf("row %d: found %v, %v: %+v, want %+v", i, found, err, it, items[i])
+		}
+		if found, err := l.Get(inputs.Key{OrderKey: items[i].OrderKey, LineNumber: 8}, &it); err != nil || found {
+			t.Fatalf("a line that is not there: found %v, %v", found, err)
+		}
+	}
+	var many []inputs.Item
+	keys := []inputs.Key{items[5].Key(), items[400].Key(), items[90].Key()}
+	if err := l.GetMany(keys, func(it *inputs.Item) { many = append(many, *it) }); err != nil || len(many) != 3 {
+		t.Fatalf("three keys give %d rows, %v", len(many), err)
+	}
+	for _, got := range many {
+		if !slices.Contains(items, got) {
+			t.Errorf("%+v is no row", got)
+		}
+	}
+	for _, from := range []int{0, 123, len(items) - 10} {
+		var got []inputs.Item
+		if err := l.Range(items[from].Key(), 100, func(it *inputs.Item) { got = append(got, *it) }); err != nil {
+			t.Fatal(err)
+		}
+		if want := items[from:min(from+100, len(items))]; !slices.Equal(got, want) {
+			t.Errorf("a range from row %d on: %d rows, want %d, or they differ", from, len(got), len(want))
+		}
+	}
+}
+
+// changeRows changes some rows in the peer and in items.
+func changeRows(t *testing.T, l peer.Lineitem, items []inputs.Item) {
+	t.Helper()
+	var keys []inputs.Key
+	var whole []inputs.Item
+	for i := range items {
+		switch {
+		case i%10 == 3:
+			keys = append(keys, items[i].Key())
+			items[i].Tax = 9
+		case i%10 == 6:
+			items[i].Comment, items[i].Tax = "changed", items[i].Tax+1
+			whole = append(whole, items[i])
+		}
+	}
+	if err := l.UpdateTax(keys, 9); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Upsert(whole); err != nil {
+		t.Fatal(err)
+	}
+}
