@@ -125,16 +125,25 @@ func selfCommand(ctx context.Context, s spec, step string) (*exec.Cmd, error) {
 
 // Ready has the program of a nested module make what it needs; the error is its reason for not running.
 func Ready(ctx context.Context, program string, env Env) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
 	c, err := selfCommand(ctx, spec{Env: env, Program: program}, stepReady)
 	if err != nil {
 		return err
 	}
+	endTogether(c)
 	_, err = c.Output()
+	if ctx.Err() != nil {
+		return fmt.Errorf("not ready: %w", ctx.Err())
+	}
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && len(exit.Stderr) > 0 {
 		return errors.New(oneLine(exit.Stderr))
 	}
 	return err
 }
+
+// readyTimeout is long enough for fetching what is large.
+const readyTimeout = 10 * time.Minute
 
 // start runs one step in a process of its own and reads its result.
 func start(ctx context.Context, s spec, step string) (Measurement, error) {
