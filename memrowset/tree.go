@@ -89,7 +89,13 @@ func (m *MemRowSet) withProbe(key []byte, fn func(probe item)) {
 }
 
 // find returns the header of the key's row; 0 if the key was never inserted.
+//
+// An empty set is told without a lock. Rows are counted once they are in the tree, before their insert returns: who must see
+// a row comes after that, since it holds the row's lock or has a snapshot of a time when the row was published.
 func (m *MemRowSet) find(key []byte) arena.Ref {
+	if m.rows.Load() == 0 {
+		return 0
+	}
 	probe := item{prefix: keyenc.Head(key)}
 	if place, ok := m.probes.take(key); ok {
 		probe.ref = probeBit | arena.Ref(place)
