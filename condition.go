@@ -102,7 +102,7 @@ func (b *Batch) Get(ctx context.Context, t *Table, key any, opts ...ReadOption) 
 		return nil, err
 	}
 	if cells == nil {
-		return nil, &noRow{t.tab, string(encoded)}
+		return nil, &lookup{tab: t.tab, key: encoded}
 	}
 	out := make([][]byte, len(cols))
 	for i, c := range cols {

@@ -324,30 +324,32 @@ func (t *Table) get(v view, key any, columns []int, dst [][]byte) ([][]byte, err
 	if err != nil {
 		return nil, err
 	}
-	var few [64]byte
-	encoded := v.Encoder.AppendKey(few[:0], k)
-	cells, found, err := v.Get(encoded, columns, dst)
+	look := &lookup{tab: t.tab}
+	look.key = v.Encoder.AppendKey(look.few[:0], k)
+	cells, found, err := v.Get(look.key, columns, dst)
 	if err != nil {
 		return nil, fmt.Errorf("oribi: %w", err)
 	}
 	if !found {
-		return nil, &noRow{t.tab, string(encoded)}
+		return nil, look
 	}
 	return cells, nil
 }
 
-// noRow is ErrNotFound about a key. Its text is made when somebody asks for it: most look only whether it is ErrNotFound, and the text
-// costs more than to find out that there is no row.
-type noRow struct {
+// lookup is the key that a Get looks for, and ErrNotFound about it where there is no row: one piece of memory for both. The error's
+// text is made when somebody asks for it: most look only whether it is ErrNotFound, and the text costs more than to find
+// out that there is no row.
+type lookup struct {
 	tab *tablet.Tablet
-	key string // encoded
+	key []byte // encoded; in few, if it fits
+	few [48]byte
 }
 
-func (e *noRow) Error() string {
-	return fmt.Sprintf("oribi: table %q: key %s: %v", e.tab.Name, e.tab.KeyText([]byte(e.key)), fault.ErrNotFound)
+func (l *lookup) Error() string {
+	return fmt.Sprintf("oribi: table %q: key %s: %v", l.tab.Name, l.tab.KeyText(l.key), fault.ErrNotFound)
 }
 
-func (e *noRow) Unwrap() error { return fault.ErrNotFound }
+func (l *lookup) Unwrap() error { return fault.ErrNotFound }
 
 // Trace tells how a read finds a key.
 type Trace = tablet.Trace
