@@ -104,6 +104,9 @@ type scratch struct {
 	stored, payload []byte
 }
 
+// spareOfKept says how much larger, by one part of so many, the memory of a cblock that was stored raw may be than its bytes, if it is to be kept as it is.
+const spareOfKept = 16
+
 // maxPooled bounds what the pool keeps between reads.
 const maxPooled = 1 << 20
 
@@ -156,7 +159,11 @@ func (r *Reader) readBlock(p BlockPointer, s *scratch) (payload []byte, crc uint
 		return nil, 0, err
 	}
 	if r.version != 1 && len(stream) == n {
-		if keep {
+		switch {
+		case !keep:
+		case cap(stored) <= len(stored)+len(stored)/spareOfKept:
+			s.stored = nil // given away with the payload
+		default:
 			stream = bytes.Clone(stream)
 		}
 		return stream, crc, nil
