@@ -8,18 +8,19 @@ import (
 
 // Compare tells what became slower or faster from one run to another, for each of our peers. Where both runs had the same other peer, it is the
 // ratio to that one which is compared, so that a slower machine is not taken for a slower program; else the figures themselves. The
-// two differ when the rounds of one lie wholly outside those of the other. slower is how many became slower.
+// two differ when the rounds of one lie wholly outside those of the other. How many rounds of either were busy, of which little can be said,
+// stands beside. slower is how many became slower.
 func Compare(w io.Writer, older, newer *Report) (slower int, err error) {
 	if older.Scale != newer.Scale {
 		return 0, fmt.Errorf("a run of scale %s and one of scale %s cannot be compared", older.Scale, newer.Scale)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "workload\tpeer\tagainst\tolder\tnewer\t\n")
+	fmt.Fprintf(t, "workload\tpeer\tagainst\tolder\tnewer\tbusy rounds\t\n")
 	for i := range older.Workloads {
 		a := &older.Workloads[i]
 		b := newer.workload(a.Workload)
 		if b == nil {
-			fmt.Fprintf(t, "%s\t\t\t\t\tnot in the newer run\n", a.Workload)
+			fmt.Fprintf(t, "%s\t\t\t\t\t\tnot in the newer run\n", a.Workload)
 			continue
 		}
 		for k := range a.Peers {
@@ -29,7 +30,7 @@ func Compare(w io.Writer, older, newer *Report) (slower int, err error) {
 				continue
 			}
 			if q == nil || !q.measured() {
-				fmt.Fprintf(t, "%s\t%s\t\t\t\tnot in the newer run\n", a.Workload, p.Peer)
+				fmt.Fprintf(t, "%s\t%s\t\t\t\t\tnot in the newer run\n", a.Workload, p.Peer)
 				continue
 			}
 			was, is, against := twoSpeeds(a, b, p, q)
@@ -37,7 +38,7 @@ func Compare(w io.Writer, older, newer *Report) (slower int, err error) {
 			if word == "slower" {
 				slower++
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%v\t%v\t%s\n", a.Workload, p.Peer, against, was, is, word)
+			fmt.Fprintf(t, "%s\t%s\t%s\t%v\t%v\t%d, %d\t%s\n", a.Workload, p.Peer, against, was, is, p.busyRounds(), q.busyRounds(), word)
 		}
 	}
 	return slower, t.Flush()

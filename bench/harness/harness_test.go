@@ -412,6 +412,12 @@ func TestCompareTellsWhatLiesOutsideTheSpreadOfBoth(t *testing.T) {
 			t.Errorf("%s: %d slower, want %s:\n%s", c.name, slower, c.want, &out)
 		}
 	}
+	busy := timed(false, ten, ten)
+	busy.Workloads[0].Peers[0].Rounds[1].Busy = true
+	var out bytes.Buffer
+	if _, err := Compare(&out, timed(false, ten, ten), busy); err != nil || !strings.Contains(out.String(), "0, 1") {
+		t.Errorf("one busy round of the newer run: %v\n%s", err, &out)
+	}
 	other := timed(false, ten, ten)
 	other.Scale = "night"
 	if _, err := Compare(io.Discard, other, timed(false, ten, ten)); err == nil {
@@ -522,7 +528,7 @@ func TestRatioIsThatOfRoundsWhichRanTogether(t *testing.T) {
 }
 
 func TestNumbersAreWrittenForPeople(t *testing.T) {
-	for v, want := range map[float64]string{0: "0", 1.234: "1.23", 12.34: "12.3", 123.4: "123", 1234: "1,234", 1234567.8: "1,234,568", -1234: "-1,234"} {
+	for v, want := range map[float64]string{0: "0", 0.003456: "0.0035", 1.234: "1.23", 12.34: "12.3", 123.4: "123", 1234: "1,234", 1234567.8: "1,234,568", -1234: "-1,234"} {
 		if got := number(v); got != want {
 			t.Errorf("number(%v) = %q, want %q", v, got, want)
 		}

@@ -399,6 +399,8 @@ func number(v float64) string {
 		return fmt.Sprintf("%.0f", v)
 	case math.Abs(v) >= 10:
 		return fmt.Sprintf("%.1f", v)
+	case math.Abs(v) < 0.1:
+		return fmt.Sprintf("%.2g", v)
 	}
 	return fmt.Sprintf("%.2f", v)
 }
