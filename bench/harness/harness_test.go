@@ -127,6 +127,10 @@ var fakes = []Workload{
 	{Name: "group-2", Group: "g", Copies: true, Peers: []Peer{spoiling("a")}},
 	{Name: "moving-1", Group: "m", Changing: true, Peers: []Peer{counting("a"), counting("b"), dying("c", 0)}},
 	{Name: "moving-2", Group: "m", Changing: true, Peers: []Peer{counting("a"), counting("b"), counting("c")}},
+	{Name: "again", Of: "plain", Peers: []Peer{fake("a", "same")}, Derive: func(m Measurement) Measurement {
+		m.Value = 7
+		return m
+	}},
 	{Name: "full", Peers: []Peer{filling("a")}},
 	{Name: "stuck", Peers: []Peer{{Name: "a", Act: stuck, Measure: func(env *Env) (m Measurement, err error) {
 		c, err := env.Self(context.Background())
@@ -235,6 +239,22 @@ func TestCancelledRunLeavesNoProcessesAndKeepsWhatWasMeasuredBefore(t *testing.T
 			t.Errorf("%s: %v", name, err)
 		}
 		onlyInputs(t, dir)
+	}
+}
+
+func TestWorkloadOfAnothersWorkTakesItsRounds(t *testing.T) {
+	r, notes, err := runFakes(t, []string{"plain", "again"}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "prepare a, prepare b, measure a, measure b, measure a, measure b"; notes != want {
+		t.Errorf("steps: %s\nwant:  %s", notes, want)
+	}
+	if p := r.Workloads[1].Peers[0]; len(p.Rounds) != 2 || p.Median != 7 || p.Rounds[0].Checksum != "same" {
+		t.Errorf("derived: %+v", p)
+	}
+	if _, notes, err = runFake(t, "again", 1); err != nil || notes != "prepare a, measure a" {
+		t.Errorf("alone: %s, %v", notes, err)
 	}
 }
 

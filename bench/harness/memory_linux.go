@@ -69,6 +69,7 @@ func (e *Env) cpuSeconds() (s float64) {
 	return s
 }
 
+// writtenBytes is what the processes have caused to be written to the disk.
 func (e *Env) writtenBytes() (n int64) {
 	for _, p := range e.watched() {
 		n += procField(p, "io", "\nwrite_bytes:")
@@ -91,9 +92,6 @@ func cpuSeconds() float64 {
 	}
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }
-
-// WrittenBytes is what this process has caused to be written to the disk.
-func WrittenBytes() int64 { return procField("self", "io", "\nwrite_bytes:") }
 
 // fieldAfter is the number that follows a name.
 func fieldAfter(text []byte, name string) int64 {

@@ -23,9 +23,6 @@ func (*Env) cpuSeconds() float64 { return 0 }
 
 func (*Env) writtenBytes() int64 { return 0 }
 
-// WrittenBytes is what this process has caused to be written to the disk; not told here.
-func WrittenBytes() int64 { return 0 }
-
 func allocated(info os.FileInfo) int64 { return info.Size() }
 
 // DropCache does nothing here.

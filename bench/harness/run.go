@@ -52,7 +52,10 @@ func Run(ctx context.Context, workloads []Workload, c Config) (*Report, error) {
 		w := &workloads[i]
 		m := measuring{ctx: ctx, w: w, runState: state, result: WorkloadResult{Workload: w.Name, About: w.About, Unit: w.Unit, More: w.More}}
 		begin := time.Now()
-		err := m.run()
+		var err error
+		if !m.derive(r) {
+			err = m.run()
+		}
 		m.result.Seconds = time.Since(begin).Seconds()
 		r.Seconds += m.result.Seconds
 		if ctx.Err() != nil {
@@ -151,6 +154,31 @@ func (m *measuring) run() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// derive makes the result of a workload's that does the same work; false if there is none.
+func (m *measuring) derive(r *Report) bool {
+	of := r.workload(m.w.Of)
+	for i := range m.w.Peers {
+		if of == nil || of.peer(m.w.Peers[i].Name) == nil {
+			return false
+		}
+	}
+	for i := range m.w.Peers {
+		did := of.peer(m.w.Peers[i].Name)
+		p := PeerResult{Peer: did.Peer, Ours: did.Ours, Failed: did.Failed, PeakBytes: did.PeakBytes}
+		for _, round := range did.Rounds {
+			got := m.w.Derive(round)
+			if !(got.Value > 0) {
+				p.Failed = m.nothing(p.Peer, got)
+				break
+			}
+			p.Rounds = append(p.Rounds, got)
+		}
+		m.result.Peers = append(m.result.Peers, p)
+	}
+	m.say((m.config.Rounds+1)*len(m.w.Peers), "")
+	return true
 }
 
 // begin finds out where a peer works.
@@ -270,7 +298,7 @@ func (m *measuring) round(peer, round int) error {
 		got, err = start(m.ctx, s, stepMeasure)
 	}
 	if err == nil && !(got.Value > 0) {
-		err = fmt.Errorf("%s/%s: measured %v %s", m.w.Name, p.Name, got.Value, m.w.Unit)
+		err = errors.New(m.nothing(p.Name, got))
 	}
 	if err == nil {
 		got.DiskBytes = diskBytes(s.Env.Dir)
@@ -281,6 +309,11 @@ func (m *measuring) round(peer, round int) error {
 		os.RemoveAll(s.Env.Dir) // the next round makes it anew
 	}
 	return err
+}
+
+// nothing tells that a round measured nothing.
+func (m *measuring) nothing(peer string, got Measurement) string {
+	return fmt.Sprintf("%s/%s: measured %v %s", m.w.Name, peer, got.Value, m.w.Unit)
 }
 
 // diskBytes is what the files of a directory take on the disk.

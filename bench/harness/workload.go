@@ -32,6 +32,10 @@ type Workload struct {
 	Copies bool
 	// Changing says that a round finds what those before it left: only answers of the same round are compared.
 	Changing bool
+	// Of names a workload before this one that does the same work: where it ran with all peers of this one, Derive makes of its rounds those of this, and
+	// nothing is done twice.
+	Of     string
+	Derive func(m Measurement) Measurement
 	// Inputs makes, once, the files that the peers read, in env.Inputs.
 	Inputs func(env *Env) error
 	Peers  []Peer

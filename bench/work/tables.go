@@ -165,17 +165,32 @@ func loadTable(all []peer.Driver, name, about, file string, rising bool) harness
 		Unit: "rows/s", More: true, Fresh: true, MemoryLimit: peakLimit, Inputs: fill,
 		Floors: []harness.Floor{{Peer: "oribi", Against: "duckdb-arrow", Ratio: 5, Least: true}}}
 	for _, d := range drivers(all, can) {
-		w.Peers = append(w.Peers, harness.Peer{Name: d.Name, Ours: d.Ours, Module: d.Module, Measure: func(env *harness.Env) (m harness.Measurement, err error) {
-			took, sum, err := changeTable(env, &d, func(l peer.Lineitem) error { return l.Load(inputs.Rows(env.Input(file)), rising) })
-			if err != nil {
-				return m, err
-			}
-			m.Value, m.Checksum = float64(env.Scale.Table)/took.Seconds(), sum
-			m.Metrics = map[string]float64{"bytes/row": float64(env.DiskBytes()) / float64(env.Scale.Table)}
-			return m, err
-		}})
+		w.Peers = append(w.Peers, harness.Peer{Name: d.Name, Ours: d.Ours, Module: d.Module,
+			Measure: func(env *harness.Env) (harness.Measurement, error) { return measureLoad(env, &d, file, rising) }})
 	}
 	return w
+}
+
+// Metrics of loads.
+const (
+	bytesByRow    = "bytes/row"
+	writtenByByte = "written/byte" // bytes sent to the disk for each of key and value
+)
+
+func measureLoad(env *harness.Env, d *peer.Driver, file string, rising bool) (m harness.Measurement, err error) {
+	info, err := os.Stat(env.Input(file))
+	if err != nil {
+		return m, err
+	}
+	took, sum, err := changeTable(env, d, func(l peer.Lineitem) error { return l.Load(inputs.Rows(env.Input(file)), rising) })
+	if err != nil {
+		return m, err
+	}
+	rows := float64(env.Scale.Table)
+	m.Value, m.Checksum = rows/took.Seconds(), sum
+	payload := float64(info.Size()) - 8*rows // without the lengths of the file
+	m.Metrics = map[string]float64{bytesByRow: float64(env.DiskBytes()) / rows, writtenByByte: float64(env.Written()) / payload}
+	return m, nil
 }
 
 // size is what a row takes on the disk.
@@ -244,35 +259,28 @@ func measureChange(env *harness.Env, d *peer.Driver, change func(l peer.Lineitem
 	return m, err
 }
 
-// writeAmplification counts what random inserts cause to be written.
+// writeAmplification counts what random inserts cause to be written: it is another look at the loads of load-random.
 func writeAmplification(all []peer.Driver) harness.Workload {
-	w := harness.Workload{Name: "write-amp", About: "bytes written to the disk for each byte of key and value, lineitem in random order, inserts of 1,000 rows, not synced, until the store is closed",
-		Unit: "bytes/byte", Fresh: true, MemoryLimit: peakLimit, Inputs: shuffledInputs}
+	w := harness.Workload{Name: "write-amp", About: "bytes written to the disk for each byte of key and value, lineitem in random order, inserts of 1,000 rows, not synced, until the store is closed: the loads of load-random",
+		Unit: "bytes/byte", Fresh: true, MemoryLimit: peakLimit, Inputs: shuffledInputs, Of: loadRandom, Derive: amplification}
 	for _, d := range drivers(all, peer.Write|peer.KV) { // others have no inserts of single rows worth the name
-		w.Peers = append(w.Peers, harness.Peer{Name: d.Name, Ours: d.Ours, Module: d.Module, Measure: func(env *harness.Env) (m harness.Measurement, err error) {
-			info, err := os.Stat(env.Input(shuffledFile))
-			if err != nil {
-				return m, err
-			}
-			before := harness.WrittenBytes()
-			took, err := env.Clock(func() error {
-				l, err := openTable(env, &d)
-				if err != nil {
-					return err
-				}
-				return closeAll(peer.EachChunk(inputs.Rows(env.Input(shuffledFile)), peer.Chunk, l.Upsert), l)
-			})
-			if err != nil {
-				return m, err
-			}
-			payload := info.Size() - 8*int64(env.Scale.Table) // without the lengths of the file
-			m.Value = float64(harness.WrittenBytes()-before) / float64(payload)
-			m.Metrics = map[string]float64{"rows/s": float64(env.Scale.Table) / took.Seconds()}
-			m.Checksum, err = checkOnce(env, &d)
-			return m, err
+		w.Peers = append(w.Peers, harness.Peer{Name: d.Name, Ours: d.Ours, Module: d.Module, Measure: func(env *harness.Env) (harness.Measurement, error) {
+			m, err := measureLoad(env, &d, shuffledFile, false)
+			return amplification(m), err
 		}})
 	}
 	return w
+}
+
+// loadRandom is the workload whose loads write-amp looks at.
+const loadRandom = "load-random"
+
+// amplification makes a round of write-amp of one of load-random.
+func amplification(load harness.Measurement) harness.Measurement {
+	m := load
+	m.Value = load.Metrics[writtenByByte]
+	m.Metrics = map[string]float64{"rows/s": load.Value}
+	return m
 }
 
 // pick reads n rows of the file of rows, evenly spread.

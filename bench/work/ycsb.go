@@ -227,7 +227,7 @@ func measureYCSB(env *harness.Env, d *peer.Driver, mix *ycsbMix, choice string) 
 	if err != nil {
 		return m, err
 	}
-	ops := ycsbOps(mix, choice, max(200, env.Scale.Gets/20/mix.part), records, env.Round)
+	ops := ycsbOps(mix, choice, max(200, env.Scale.Gets/40/mix.part), records, env.Round)
 	r, err := openRecords(env, d, false)
 	if err != nil {
 		return m, err
