@@ -73,7 +73,7 @@ func home(t *testing.T) string {
 func TestKuduAnswersAsItsRowsSay(t *testing.T) {
 	h := home(t)
 	d := driver(func() (string, error) { return h, nil })
-	d.Can = peer.Load | peer.Sorted | peer.Write | peer.Point | peer.Query
+	d.Can = peer.Sorted | peer.Write | peer.Point | peer.Query
 	peertest.Answers(t, d)
 }
 

@@ -75,7 +75,7 @@ func getSpread(all []peer.Driver) harness.Workload {
 	return harness.Workload{
 		Name: "get-spread", About: fmt.Sprintf("one row of lineitem by key, 16 columns, %d keys at random, each read twice before", spreadKeys),
 		Unit: "µs", MemoryLimit: peakLimit, Group: tableGroup, Inputs: tableInputs,
-		Peers: tablePeers(all, peer.Point, func(env *harness.Env, d *peer.Driver) (harness.Measurement, error) {
+		Peers: tablePeers(local(all), peer.Point, func(env *harness.Env, d *peer.Driver) (harness.Measurement, error) {
 			return measureGets(env, d, spreadKeys, peer.CallGet, 0, func(l peer.Lineitem, key inputs.Key, into *inputs.Item) (int64, error) {
 				found, err := l.Get(key, into)
 				if err == nil && !found {
@@ -85,6 +85,11 @@ func getSpread(all []peer.Driver) harness.Workload {
 			})
 		}),
 	}
+}
+
+// local are the drivers whose work is done in this process: of the others the way there is most of what single reads take, wherever the rows are.
+func local(all []peer.Driver) []peer.Driver {
+	return slices.DeleteFunc(slices.Clone(all), func(d peer.Driver) bool { return d.Remote })
 }
 
 // measureGets reads rows of the open table; another line of their orders where line is not 0.
@@ -112,7 +117,7 @@ func getCold(all []peer.Driver) harness.Workload {
 	return harness.Workload{
 		Name: "get-cold", About: fmt.Sprintf("one row of lineitem by key, 16 columns, %d keys at random, each once, none of the files in the system's cache, the store just opened", coldKeys),
 		Unit: "µs", MemoryLimit: peakLimit, Group: tableGroup, Inputs: tableInputs,
-		Peers: tablePeers(slices.DeleteFunc(slices.Clone(all), func(d peer.Driver) bool { return d.Remote }), peer.Point, measureCold)}
+		Peers: tablePeers(local(all), peer.Point, measureCold)}
 }
 
 func measureCold(env *harness.Env, d *peer.Driver) (m harness.Measurement, err error) {
