@@ -116,9 +116,9 @@ func TestWithoutCorpusTheCutsInTheRepositoryAreUsed(t *testing.T) {
 	}
 }
 
-func TestEveryModuleThatAPeerNeedsIsThere(t *testing.T) {
+func TestEveryProgramThatAPeerNeedsIsThere(t *testing.T) {
 	for _, module := range harness.Modules(work.All(nil)) {
-		if _, err := os.Stat(filepath.Join("..", module, "go.mod")); err != nil {
+		if _, err := os.Stat(filepath.Join("..", module, "main.go")); err != nil {
 			t.Error(err)
 		}
 	}
