@@ -339,6 +339,34 @@ func TestOtherPeersGoOnWhenOneDiesAndItsRoundsAreKept(t *testing.T) {
 	}
 }
 
+func TestTableTellsTheRatioToEachPeerThatTakesPartOften(t *testing.T) {
+	r := &Report{Rounds: 3}
+	rounds := func(peer string, ours bool, values ...float64) PeerResult {
+		p := PeerResult{Peer: peer, Ours: ours}
+		for _, v := range values {
+			p.Rounds = append(p.Rounds, Measurement{Value: v})
+		}
+		p.Median = median(values)
+		return p
+	}
+	for _, w := range []string{"one", "two", "three"} {
+		peers := []PeerResult{rounds("us", true, 10, 20, 30), rounds("often", false, 20, 10, 30)}
+		if w != "two" {
+			peers = append(peers, rounds("seldom", false, 1, 2, 3))
+		}
+		r.Workloads = append(r.Workloads, WorkloadResult{Workload: w, More: w != "three", Peers: append(peers, rounds("never", false), rounds("best", false, 40, 80, 90))})
+	}
+	var out strings.Builder
+	if err := r.WriteMarkdown(&out); err != nil {
+		t.Fatal(err)
+	}
+	want := "| workload | ours | often | best |\n|---|---|---:|---:|\n" +
+		"| one | us | 1 | 0.25 |\n| two | us | 1 | 0.25 |\n| three | us | 1 | 4 |\n"
+	if !strings.Contains(out.String(), want) {
+		t.Errorf("got\n%s\nwant in it\n%s", &out, want)
+	}
+}
+
 func TestGroupIsPreparedOnceAndCopiesLeaveItAsItWas(t *testing.T) {
 	r, notes, err := runFakes(t, []string{"group-1", "group-2"}, 2)
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// WriteMarkdown writes one row for each workload: our best peer against the best of the others, and what every floor says.
+// WriteMarkdown writes one row for each workload: our best peer against the best of the others, and what every floor says. Another table
+// tells how that one compares with each of the others.
 func (r *Report) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Scale %s, %d rounds, %s, begun %s.\n\n", r.Scale, r.Rounds, r.Machine, r.Started.Format("2006-01-02 15:04"))
@@ -27,10 +28,51 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 		}
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
 	}
+	r.writePeers(&b)
 	r.writeFaults(&b)
 	fmt.Fprintf(&b, "\n%s\n", r.took())
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// fewWorkloads is in how many a peer takes part at the least that has a column of its own.
+const fewWorkloads = 3
+
+// writePeers writes the table of all peers that take part in more than a few workloads.
+func (r *Report) writePeers(b *strings.Builder) {
+	var names []string
+	count := map[string]int{}
+	for i := range r.Workloads {
+		for k := range r.Workloads[i].Peers {
+			p := &r.Workloads[i].Peers[k]
+			if p.Ours || !p.measured() {
+				continue
+			}
+			if count[p.Peer]++; count[p.Peer] == fewWorkloads {
+				names = append(names, p.Peer)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\nThe same ratio to each peer, without its spread.\n\n| workload | ours | %s |\n|---|---|%s\n", strings.Join(names, " | "), strings.Repeat("---:|", len(names)))
+	for i := range r.Workloads {
+		w := &r.Workloads[i]
+		ours := w.best(true)
+		if ours == nil {
+			continue
+		}
+		row, any := make([]string, len(names)), false
+		for k, name := range names {
+			if p := w.peer(name); p != nil && p.measured() {
+				row[k], any = number(w.speed(ours, p).Median), true
+			}
+		}
+		if any {
+			fmt.Fprintf(b, "| %s | %s | %s |\n", w.Workload, ours.Peer, strings.Join(row, " | "))
+		}
+	}
 }
 
 // writeFaults lists what failed and who did not run.

@@ -77,9 +77,10 @@ func (e *Env) writtenBytes() (n int64) {
 	return n
 }
 
-// processPeak is the peak of a process that has ended.
+// processPeak is the peak of a process that has ended; 0 where it cannot be told: the system counts as a child's what this process held when it
+// started it.
 func processPeak(p *os.ProcessState) int64 {
-	if u, ok := p.SysUsage().(*syscall.Rusage); ok {
+	if u, ok := p.SysUsage().(*syscall.Rusage); ok && u.Maxrss<<10 > peakBytes() {
 		return u.Maxrss << 10
 	}
 	return 0
