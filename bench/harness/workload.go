@@ -186,7 +186,7 @@ func (w *Workload) peer(name string) *Peer {
 	return nil
 }
 
-// Modules are the nested modules that the peers of workloads need.
+// Modules are the folders of bench, nested modules or not, with the programs that the peers of workloads need.
 func Modules(workloads []Workload) (modules []string) {
 	for _, w := range workloads {
 		for _, p := range w.Peers {

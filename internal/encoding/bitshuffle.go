@@ -241,7 +241,9 @@ const fewCells = 4
 // decodePart writes cells of chunk i to dst, from one of them on. Where they are few, and do not go on where another call ended, only they
 // are made, as for a single cell.
 func (b *shuffled) decodePart(i, skip int, dst []byte, goesOn bool) error {
-	cells, buf, err := []byte(nil), (*chunkBuffer)(nil), error(nil)
+	var cells []byte
+	var buf *chunkBuffer
+	var err error
 	if b.cache == nil || goesOn || fewCells*len(dst) > b.chunkCells(i)*b.width {
 		cells, buf, err = b.take(i, false)
 	} else {
