@@ -11,8 +11,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Change is one change that Alter makes of a table: AddColumn, DropColumn, RenameColumn, SetDefault, SetEncoding, SetCompression,
-// SetBlockSize, SetImmutable, SetColumnComment, SetComment, SetHistory.
+// Change is one change that Alter makes of a table: AddColumn, DropColumn, RenameColumn,
+// SetDefault, SetEncoding, SetCompression, SetBlockSize, SetImmutable, SetColumnComment,
+// SetComment, SetHistory.
 type Change func(*draft) error
 
 // draft is the table's next row of metadata in the making.
@@ -21,18 +22,21 @@ type draft struct {
 	schema *schema.Editor
 }
 
-// Alter changes the table's schema and settings: all changes, in their order, or none, durably. The schema version grows by one.
+// Alter changes the table's schema and settings: all changes, in their order, or none, durably. The
+// schema version grows by one.
 //
-// What memory holds goes to disk first, and writers of the table wait while the last of it does, 1 MiB or so; no row is rewritten. Reads that run go on with the
-// columns that they began with; later ones, also of times before the change, find columns by today's names. A write batch that holds rows
-// of the table is committed by the columns as they are then: cells follow their column to its new name, those of a dropped column
-// vanish, an added column is one that the rows do not set.
+// What memory holds goes to disk first, and writers of the table wait while the last of it does, 1
+// MiB or so; no row is rewritten. Reads that run go on with the columns that they began with; later
+// ones, also of times before the change, find columns by today's names. A write batch that holds
+// rows of the table is committed by the columns as they are then: cells follow their column to its
+// new name, those of a dropped column vanish, an added column is one that the rows do not set.
 //
-// A column's identity is an ID that is never given again, so the values of a dropped column do not come back with another of its name.
-// Their space does when compactions rewrite the rowsets.
+// A column's identity is an ID that is never given again, so the values of a dropped column do not
+// come back with another of its name. Their space does when compactions rewrite the rowsets.
 //
-// Errors: ErrNotFound for a column that is not there; ErrExists for a name that is; ErrSchema for what cannot be, such as a dropped
-// key column or a new one that cannot be NULL and has no default; ctx's; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed.
+// Errors: ErrNotFound for a column that is not there; ErrExists for a name that is; ErrSchema for
+// what cannot be, such as a dropped key column or a new one that cannot be NULL and has no default;
+// ctx's; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed.
 func (t *Table) Alter(ctx context.Context, changes ...Change) error {
 	if err := t.store.enterWriting(); err != nil {
 		return err
@@ -58,7 +62,8 @@ func (t *Table) Alter(ctx context.Context, changes ...Change) error {
 	return nil
 }
 
-// AddColumn puts a column behind all others. Rows that are there have its default, or NULL; its ID is given.
+// AddColumn puts a column behind all others. Rows that are there have its default, or NULL; its ID
+// is given.
 func AddColumn(c schema.Column) Change {
 	return func(d *draft) error {
 		c.Default = bytes.Clone(c.Default)
@@ -82,8 +87,9 @@ func RenameColumn(from, to string) Change {
 	return func(d *draft) error { return d.schema.Rename(from, to) }
 }
 
-// SetDefault changes what new rows have that do not set the column; nil = no default. Rows that are there stay as they are, also those that
-// were written before the column was added. value is a Go value as in Row.
+// SetDefault changes what new rows have that do not set the column; nil = no default. Rows that are
+// there stay as they are, also those that were written before the column was added. value is a Go
+// value as in Row.
 func SetDefault(column string, value any) Change {
 	return setColumn(column, func(c *schema.Column) error {
 		var buf []byte
@@ -114,13 +120,14 @@ func SetCompression(column string, k schema.Compression) Change {
 	return setColumn(column, func(c *schema.Column) error { c.Compression = k; return nil })
 }
 
-// SetBlockSize changes the size of the column's cblocks in files that are written from now on, bytes; 0 = 256 KiB, and
-// 32 KiB of byte strings that are not codes of a dictionary.
+// SetBlockSize changes the size of the column's cblocks in files that are written from now on,
+// bytes; 0 = 256 KiB, and 32 KiB of byte strings that are not codes of a dictionary.
 func SetBlockSize(column string, n int32) Change {
 	return setColumn(column, func(c *schema.Column) error { c.BlockBytes = n; return nil })
 }
 
-// SetImmutable makes a column immutable, or no longer so. It holds for operations that are committed from then on.
+// SetImmutable makes a column immutable, or no longer so. It holds for operations that are
+// committed from then on.
 func SetImmutable(column string, immutable bool) Change {
 	return setColumn(column, func(c *schema.Column) error { c.Immutable = immutable; return nil })
 }
@@ -135,8 +142,8 @@ func SetComment(text string) Change {
 	return func(d *draft) error { return Comment(text)(d.row) }
 }
 
-// SetHistory changes how long old versions are kept, or HistoryForever. A longer time brings nothing back: what was dropped before stays
-// ErrTooOld.
+// SetHistory changes how long old versions are kept, or HistoryForever. A longer time brings
+// nothing back: what was dropped before stays ErrTooOld.
 func SetHistory(keep time.Duration) Change {
 	return func(d *draft) error { return History(keep)(d.row) }
 }

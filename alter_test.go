@@ -18,7 +18,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// alterStore is a store that keeps all history, with a table of key k, a required number n and a text s that may be NULL.
+// alterStore is a store that keeps all history, with a table of key k, a required number n and a
+// text s that may be NULL.
 func alterStore(t *testing.T) (*oribi.Store, *oribi.Table, func() (*oribi.Store, *oribi.Table)) {
 	t.Helper()
 	mem := vfs.NewMem()
@@ -94,8 +95,9 @@ func wantRows(t *testing.T, what string, table *oribi.Table, want []oribi.Row, o
 	}
 }
 
-// One row each is in a rowset, in a rowset with a change in memory, and in memory, when columns come, go, and change their names and defaults.
-// What is read, now and as of before, is the same whatever is flushed, compacted and reopened.
+// One row each is in a rowset, in a rowset with a change in memory, and in memory, when columns
+// come, go, and change their names and defaults. What is read, now and as of before, is the same
+// whatever is flushed, compacted and reopened.
 func TestAlteredTableAnswersByTodaysColumns(t *testing.T) {
 	ctx := context.Background()
 	store, table, reopen := alterStore(t)
@@ -210,7 +212,8 @@ func TestAlterThatIsRefusedChangesNothing(t *testing.T) {
 	}
 }
 
-// A write batch is filled, the schema changes, the batch is committed: cells follow their columns by ID.
+// A write batch is filled, the schema changes, the batch is committed: cells follow their columns
+// by ID.
 func TestWriteBatchFromBeforeAnAlterFollowsTheColumns(t *testing.T) {
 	ctx := context.Background()
 	store, table, _ := alterStore(t)
@@ -248,14 +251,16 @@ func TestWriteBatchFromBeforeAnAlterFollowsTheColumns(t *testing.T) {
 	}
 	wantRows(t, "flushed", table, want)
 
-	// A row that lacks a column which another schema requires is refused, and so is one whose required column nobody gave.
+	// A row that lacks a column which another schema requires is refused, and so is one whose
+	// required column nobody gave.
 	b.Insert(table, oribi.Row{"k": 7, "m": 70})
 	b.Upsert(table, oribi.Row{"k": 1, "n": 1})
 	alter(t, table, oribi.SetDefault("n", nil), oribi.AddColumn(schema.Column{Name: "r", Type: schema.Bool, Default: []byte{1}}), oribi.SetDefault("r", nil))
 	if _, err := b.Commit(ctx); !errors.Is(err, oribi.ErrRow) {
 		t.Errorf("a row without a required column: %v", err)
 	}
-	// An update of dropped columns alone does nothing to a row that is there, and is refused for one that is not.
+	// An update of dropped columns alone does nothing to a row that is there, and is refused for
+	// one that is not.
 	b.Update(table, oribi.Row{"k": 6, "s": "gone"})
 	alter(t, table, oribi.DropColumn("s"))
 	if _, err := b.Commit(ctx); err != nil {
@@ -268,7 +273,8 @@ func TestWriteBatchFromBeforeAnAlterFollowsTheColumns(t *testing.T) {
 	}
 }
 
-// A scan that runs goes on with the columns that it began with, though they are dropped and their files' blocks are gone.
+// A scan that runs goes on with the columns that it began with, though they are dropped and their
+// files' blocks are gone.
 func TestRunningScanKeepsItsColumns(t *testing.T) {
 	ctx := context.Background()
 	store, table, _ := alterStore(t)
@@ -354,7 +360,8 @@ func TestTypedTableFindsItsFieldsAnew(t *testing.T) {
 	}
 }
 
-// A longer retention brings nothing back, a shorter one holds at once, also for a table that is reopened.
+// A longer retention brings nothing back, a shorter one holds at once, also for a table that is
+// reopened.
 func TestAlteredRetention(t *testing.T) {
 	ctx := context.Background()
 	w := newFakeWall()
@@ -385,7 +392,8 @@ func TestAlteredRetention(t *testing.T) {
 	wantValue(t, table, 20)
 }
 
-// What was below the floor when the retention was made longer is readable no more, so it is given back as before.
+// What was below the floor when the retention was made longer is readable no more, so it is given
+// back as before.
 func TestLongerRetentionKeepsNothingBelowTheFloor(t *testing.T) {
 	ctx := context.Background()
 	w := newFakeWall()
@@ -416,8 +424,9 @@ func TestLongerRetentionKeepsNothingBelowTheFloor(t *testing.T) {
 	}
 }
 
-// Writers and readers never wait for more than the change itself, and never see a value in a column that it was not written to: n is
-// always ten times the key, whatever it is called, d never below its default, and a dropped column's text nowhere.
+// Writers and readers never wait for more than the change itself, and never see a value in a column
+// that it was not written to: n is always ten times the key, whatever it is called, d never below
+// its default, and a dropped column's text nowhere.
 func TestWritersAndReadersGoOnWhileTheSchemaChanges(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

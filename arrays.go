@@ -9,8 +9,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// arrayCell makes the cell of an array of a Go slice: of values as Row takes them for single ones, nil for NULL elements. A nil slice
-// is NULL.
+// arrayCell makes the cell of an array of a Go slice: of values as Row takes them for single ones,
+// nil for NULL elements. A nil slice is NULL.
 func arrayCell(c *schema.Column, v any) ([]byte, error) {
 	r := reflect.ValueOf(v)
 	for r.Kind() == reflect.Pointer {
@@ -29,8 +29,8 @@ func arrayCell(c *schema.Column, v any) ([]byte, error) {
 	return buildArray(c, r, func(buf []byte, e reflect.Value) ([]byte, error) { return appendValue(&buf, &element, e.Interface()) })
 }
 
-// buildArray makes the cell of an array of the elements of a slice. put makes the cell of one of them: those of fixed width in the
-// memory that it is given, of length 0.
+// buildArray makes the cell of an array of the elements of a slice. put makes the cell of one of
+// them: those of fixed width in the memory that it is given, of length 0.
 func buildArray(c *schema.Column, slice reflect.Value, put func(buf []byte, e reflect.Value) ([]byte, error)) ([]byte, error) {
 	n, width := slice.Len(), c.Element.Width()
 	if n > schema.MaxElements {
@@ -81,8 +81,8 @@ func arrayOf(c *schema.Column, cell []byte) []any {
 	return out
 }
 
-// packArrays is columns with those in array form as cells, which is how everything behind takes them; the vectors of the caller stay as
-// they are. On an error row and column are where.
+// packArrays is columns with those in array form as cells, which is how everything behind takes
+// them; the vectors of the caller stay as they are. On an error row and column are where.
 func packArrays(s *schema.Schema, columns []*batch.Vector, limit int) (packed []*batch.Vector, row int, column string, err error) {
 	packed = columns
 	for i, v := range columns {
@@ -122,7 +122,8 @@ func checkArrays(v *batch.Vector, limit int) (row int, err error) {
 	return 0, nil
 }
 
-// chooseArray makes a field of a slice: of the Go types that fit the elements, pointers for those that may be NULL; or of any.
+// chooseArray makes a field of a slice: of the Go types that fit the elements, pointers for those
+// that may be NULL; or of any.
 func (f *field) chooseArray(c *schema.Column, t reflect.Type) bool {
 	if t.Kind() != reflect.Slice {
 		return false

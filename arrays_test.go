@@ -188,7 +188,8 @@ func TestSchemaOfMakesArraysOfSlices(t *testing.T) {
 	}
 }
 
-// Defaults, changes and their compactions, added columns and differences of two moments know arrays as they know other values.
+// Defaults, changes and their compactions, added columns and differences of two moments know arrays
+// as they know other values.
 func TestArraysThroughAlterationsAndDeltas(t *testing.T) {
 	ctx := context.Background()
 	store, table := arraysTable(t)

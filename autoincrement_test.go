@@ -21,7 +21,8 @@ import (
 
 const autoName = schema.AutoIncrementName
 
-// autoStore is a store in memory and its table of key (host, auto_incrementing_id) and value v. reopen opens what a kill leaves.
+// autoStore is a store in memory and its table of key (host, auto_incrementing_id) and value v.
+// reopen opens what a kill leaves.
 func autoStore(t *testing.T) (store *oribi.Store, table *oribi.Table, reopen func() (*oribi.Store, *oribi.Table)) {
 	t.Helper()
 	mem := vfs.NewMem()
@@ -187,7 +188,8 @@ func TestValuesAreNotGivenTwice(t *testing.T) {
 	wantValues(t, "after upserts and a kill", insertAuto(t, store, table, "a"), 101)
 }
 
-// What is refused on account of the column refuses the whole batch, however it is committed; no refused batch takes a value.
+// What is refused on account of the column refuses the whole batch, however it is committed; no
+// refused batch takes a value.
 func TestWhatMayBeSaidOfAnAutoIncrementingColumn(t *testing.T) {
 	ctx := context.Background()
 	store, table, _ := autoStore(t)
@@ -294,8 +296,8 @@ func TestIngestedRowsBringTheirValues(t *testing.T) {
 	wantValues(t, "after an ingest and a kill", insertAuto(t, store, table, "b"), 41)
 }
 
-// Writers, upserts with values of their own, flushes: no insert ever finds its key there, and a row with a higher number is never older
-// than one with a lower, save those that upserts brought.
+// Writers, upserts with values of their own, flushes: no insert ever finds its key there, and a row
+// with a higher number is never older than one with a lower, save those that upserts brought.
 func TestValuesRiseWithTimestamps(t *testing.T) {
 	ctx := context.Background()
 	store, table, reopen := autoStore(t)

@@ -22,11 +22,12 @@ const (
 	syncAfter     = 4 << 20     // bytes by which the log grows before it is synced though nobody asks
 )
 
-// background flushes and compacts when the store is left to do so, and confirms the newest metadata when it is idle.
+// background flushes and compacts when the store is left to do so, and confirms the newest metadata
+// when it is idle.
 //
-// Three goroutines: one for flushes and confirmation, one for compactions, so that a long compaction of one table does not hold up
-// the flush of another, and one that syncs log which nobody waits for. With Options.Manual the first is alone, and only
-// confirms.
+// Three goroutines: one for flushes and confirmation, one for compactions, so that a long
+// compaction of one table does not hold up the flush of another, and one that syncs log which
+// nobody waits for. With Options.Manual the first is alone, and only confirms.
 type background struct {
 	s       *Store
 	ctx     context.Context
@@ -62,7 +63,8 @@ func wake(c chan struct{}) {
 	}
 }
 
-// check wakes the flusher if a batch has brought a table to its limit, and the syncer if the log has grown.
+// check wakes the flusher if a batch has brought a table to its limit, and the syncer if the log
+// has grown.
 func (b *background) check(parts []*part) {
 	if b.s.opts.Manual {
 		return
@@ -91,8 +93,9 @@ func (b *background) wakeCompactor() {
 	}
 }
 
-// syncer makes the log of batches that were committed with NoSync durable, a few megabytes at a time. The disk has to take
-// them in any case; all at once, at the end of a segment or before a flush, writers would wait for it.
+// syncer makes the log of batches that were committed with NoSync durable, a few megabytes at a
+// time. The disk has to take them in any case; all at once, at the end of a segment or before a
+// flush, writers would wait for it.
 func (b *background) syncer() {
 	s := b.s
 	for {
@@ -125,7 +128,8 @@ func (b *background) flusher() {
 	}
 }
 
-// confirm has the anchor accept no older metadata, if it still does, and lets go of the log that this frees.
+// confirm has the anchor accept no older metadata, if it still does, and lets go of the log that
+// this frees.
 func (b *background) confirm() {
 	s := b.s
 	if s.Poisoned() != nil {
@@ -140,7 +144,8 @@ func (b *background) confirm() {
 	}
 }
 
-// flushDue flushes every table that is at its limit, then whatever pins the log when that is too long.
+// flushDue flushes every table that is at its limit, then whatever pins the log when that is too
+// long.
 func (b *background) flushDue() {
 	s := b.s
 	deltas := s.budget.UsedBy(budget.Delta) >= s.deltaLimit()
@@ -209,8 +214,9 @@ func (b *background) run(what string, t *Table, step func() error) bool {
 // deltaLimit bounds the delta mem stores of all tables together.
 func (s *Store) deltaLimit() int64 { return min(maxDeltaBytes, s.opts.MemoryLimit/8) }
 
-// makeRoom holds a batch back while memory is full: it flushes the batch's own tables first, then the others. So a writer waits for
-// the flush that its batch needs, also when flushes are left to the caller.
+// makeRoom holds a batch back while memory is full: it flushes the batch's own tables first, then
+// the others. So a writer waits for the flush that its batch needs, also when flushes are left to
+// the caller.
 func (s *Store) makeRoom(ctx context.Context, b *Batch) error {
 	hard := s.opts.MemoryLimit / 2
 	over := func() bool { return s.budget.Used()+b.bytes > hard }

@@ -13,7 +13,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// readTree gives the bytes of all files from dir on by name, and directories as nil. LOCK is left out, which a writer writes.
+// readTree gives the bytes of all files from dir on by name, and directories as nil. LOCK is left
+// out, which a writer writes.
 func readTree(t *testing.T, fsys vfs.FS, dir string) map[string][]byte {
 	t.Helper()
 	tree := map[string][]byte{}
@@ -81,7 +82,8 @@ func writeTree(t *testing.T, fsys vfs.FS, dir string, tree map[string][]byte) {
 	}
 }
 
-// storeTree is a closed store with a flushed rowset and records in its log, and the same as a kill before the close leaves it.
+// storeTree is a closed store with a flushed rowset and records in its log, and the same as a kill
+// before the close leaves it.
 func storeTree(t *testing.T) (closed, killed map[string][]byte) {
 	t.Helper()
 	mem := vfs.NewMem()
@@ -102,7 +104,8 @@ func storeTree(t *testing.T) (closed, killed map[string][]byte) {
 	return readTree(t, mem, "/store"), killed
 }
 
-// Whatever is wrong with a directory, the error says what kind of thing it is, and a failed Open leaves every byte as it was.
+// Whatever is wrong with a directory, the error says what kind of thing it is, and a failed Open
+// leaves every byte as it was.
 func TestFailedOpenChangesNothing(t *testing.T) {
 	good, _ := storeTree(t)
 	other, _ := storeTree(t)
@@ -209,7 +212,8 @@ func TestStoreIsLockedThroughASymbolicLink(t *testing.T) {
 	}
 }
 
-// A symbolic link to a directory is as good as its name: a store is made, written, measured and read through it.
+// A symbolic link to a directory is as good as its name: a store is made, written, measured and
+// read through it.
 func TestStoreIsUsedThroughASymbolicLink(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	real, link := filepath.Join(dir, "real"), filepath.Join(dir, "link")
@@ -247,8 +251,9 @@ func TestStoreIsUsedThroughASymbolicLink(t *testing.T) {
 	}
 }
 
-// A log that ends before a batch that was durable is told, though nothing in it is wrong: the file of a moment before, or the file cut
-// between two records. Of a killed store only what a metadata commit has seen is known.
+// A log that ends before a batch that was durable is told, though nothing in it is wrong: the file
+// of a moment before, or the file cut between two records. Of a killed store only what a metadata
+// commit has seen is known.
 func TestALogThatEndsTooEarlyIsCorrupt(t *testing.T) {
 	mem := vfs.NewMem()
 	const segment = "/store/wal/000000000001.wal"

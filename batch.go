@@ -16,9 +16,9 @@ import (
 // Op is what a write batch does with a row.
 type Op = tablet.Ask
 
-// The eight operations. An insert of a key that is there is ErrKeyExists, an update or delete of one that is not ErrNotFound; the
-// Ignore kinds do nothing instead. An upsert inserts, or updates the columns that it names. Operations on one key in one batch
-// take effect in their order.
+// The eight operations. An insert of a key that is there is ErrKeyExists, an update or delete of
+// one that is not ErrNotFound; the Ignore kinds do nothing instead. An upsert inserts, or updates
+// the columns that it names. Operations on one key in one batch take effect in their order.
 const (
 	OpInsert       = tablet.Insert
 	OpUpsert       = tablet.Upsert
@@ -30,17 +30,20 @@ const (
 	OpDeleteIgnore = tablet.DeleteIgnore
 )
 
-// Row is a row by column names: nil is NULL, an absent name is "not set". For small programs; TableOf is for real ones, vectors for bulk.
+// Row is a row by column names: nil is NULL, an absent name is "not set". For small programs;
+// TableOf is for real ones, vectors for bulk.
 //
-// Values: any integer kind in range for integers; Int128; float32 and float64; string; []byte for binary; bool; time.Time for date and
-// timestamp; Decimal; for an array a slice of those, or []any where elements are NULL. A row that is read has arrays as []any.
+// Values: any integer kind in range for integers; Int128; float32 and float64; string; []byte for
+// binary; bool; time.Time for date and timestamp; Decimal; for an array a slice of those, or []any
+// where elements are NULL. A row that is read has arrays as []any.
 type Row map[string]any
 
 // Batch collects operations that are committed as one. It is for one goroutine.
 //
-// Rows are checked and encoded as they come, by the table's schema as of the first of them, with the defaults of that; nothing of the
-// caller's is kept. The first refused row is reported by Commit. When the schema is another by then, Commit brings the rows to it, column
-// by column (Table.Alter).
+// Rows are checked and encoded as they come, by the table's schema as of the first of them, with
+// the defaults of that; nothing of the caller's is kept. The first refused row is reported by
+// Commit. When the schema is another by then, Commit brings the rows to it, column by column
+// (Table.Alter).
 type Batch struct {
 	store  *Store
 	parts  []*part
@@ -159,9 +162,10 @@ func (b *Batch) Row(op Op, t *Table, row Row) {
 	b.add(op, p)
 }
 
-// Cells adds one operation by cells: one for each column of the table's schema, nil for NULL, fixed widths little-endian
-// (batch.Vector.Cell says how). set tells which columns were given; nil = all that the operation takes: for a delete the key columns, for
-// an insert all but an auto-incrementing column.
+// Cells adds one operation by cells: one for each column of the table's schema, nil for NULL, fixed
+// widths little-endian (batch.Vector.Cell says how). set tells which columns were given; nil = all
+// that the operation takes: for a delete the key columns, for an insert all but an
+// auto-incrementing column.
 func (b *Batch) Cells(op Op, t *Table, cells [][]byte, set []bool) {
 	p := b.part(t)
 	if p == nil {
@@ -195,8 +199,10 @@ func takes(op Op, s *schema.Schema, i int) bool {
 	return i < s.Keys || op != OpDelete && op != OpDeleteIgnore
 }
 
-// Vectors adds one operation for each row of vectors, which stand for the table's columns in schema order. A nil vector is a column
-// that is not set. All vectors have the same length. Arrays are vectors in array form (batch.NewArrays) or of cells (type schema.Array). For OpInsert, OpUpsert and their Ignore kinds.
+// Vectors adds one operation for each row of vectors, which stand for the table's columns in schema
+// order. A nil vector is a column that is not set. All vectors have the same length. Arrays are
+// vectors in array form (batch.NewArrays) or of cells (type schema.Array). For OpInsert, OpUpsert
+// and their Ignore kinds.
 func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
 	p := b.part(t)
 	if p == nil {
@@ -309,9 +315,10 @@ func checkVectors(s *schema.Schema, op Op, columns []*batch.Vector) (n int, err 
 	return n, nil
 }
 
-// Schema is the schema by which the batch takes rows of t until it is committed or reset: the one that the table had when the batch was first
-// asked for it or got a row. Who gives cells or vectors while others may Alter the table goes by it and not by Table.Schema, which
-// may be a newer one. nil when the batch has failed or t is another store's.
+// Schema is the schema by which the batch takes rows of t until it is committed or reset: the one
+// that the table had when the batch was first asked for it or got a row. Who gives cells or vectors
+// while others may Alter the table goes by it and not by Table.Schema, which may be a newer one.
+// nil when the batch has failed or t is another store's.
 func (b *Batch) Schema(t *Table) *schema.Schema {
 	if p := b.part(t); p != nil {
 		return p.shape.Schema
@@ -382,7 +389,8 @@ func errKeyTooLong(n int) error {
 
 func errRowTooLong(n int) error { return fmt.Errorf("a row of %d bytes, limit %d", n, maxRowBytes) }
 
-// add makes an operation of p.cells and p.set, which have been checked against their columns' types one by one.
+// add makes an operation of p.cells and p.set, which have been checked against their columns' types
+// one by one.
 func (b *Batch) add(op Op, p *part) {
 	t, s := p.table, p.shape.Schema
 	if err := checkAuto(op, p); err != nil {
@@ -428,7 +436,8 @@ func (b *Batch) add(op Op, p *part) {
 	b.bytes += int64(len(o.Key) + len(o.Body) + opOverhead)
 }
 
-// checkAuto tells what is wrong with what a row gives for an auto-incrementing column. It spoils the batch. Source: tablet spec §12.6.
+// checkAuto tells what is wrong with what a row gives for an auto-incrementing column. It spoils
+// the batch. Source: tablet spec §12.6.
 func checkAuto(op Op, p *part) error {
 	i := p.shape.Schema.AutoIncrement()
 	switch {
@@ -514,7 +523,8 @@ func (p *part) setBitmap(op Op) batch.Bitmap {
 
 const partBufferBytes = 64 << 10
 
-// reserve makes sure that n bytes fit into the buffer without moving it: a full one is left to those who hold slices of it.
+// reserve makes sure that n bytes fit into the buffer without moving it: a full one is left to
+// those who hold slices of it.
 func (p *part) reserve(n int) {
 	if cap(p.buf)-len(p.buf) < n {
 		p.buf = make([]byte, 0, max(n, partBufferBytes, 2*cap(p.buf)))

@@ -10,8 +10,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// The timestamp of an empty batch, and of a read ahead of all batches, is below those of all later batches, over a reopening during which
-// the machine's clock went back.
+// The timestamp of an empty batch, and of a read ahead of all batches, is below those of all later
+// batches, over a reopening during which the machine's clock went back.
 func TestPromisedTimestampsHoldOverReopening(t *testing.T) {
 	fs := vfs.NewMem()
 	if err := fs.Mkdir("/s"); err != nil {

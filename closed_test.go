@@ -34,12 +34,14 @@ type closedStore struct {
 	rows   map[string]map[string]oribi.Row
 }
 
-// TestFlippedBytesOfAClosedStoreNeverChangeAnAnswer flips one byte of a closed store at a time, opens it read-only, scans all of
-// it, now and at an old timestamp, and gets every row by its key. Each answer is right, or an error says that the store is damaged.
+// TestFlippedBytesOfAClosedStoreNeverChangeAnAnswer flips one byte of a closed store at a time,
+// opens it read-only, scans all of it, now and at an old timestamp, and gets every row by its key.
+// Each answer is right, or an error says that the store is damaged.
 //
-// Bytes come at random, each once at most, as many as the time allows; -proof.for=10m takes all of them. It prints by kind of file what
-// the damage did and, where the answer was right, whether Verify found it. It finds nothing in the footer of the newest log segment (a
-// kill leaves the like), in Pebble's OPTIONS, and in ranges of containers that hold no block.
+// Bytes come at random, each once at most, as many as the time allows; -proof.for=10m takes all of
+// them. It prints by kind of file what the damage did and, where the answer was right, whether
+// Verify found it. It finds nothing in the footer of the newest log segment (a kill leaves the
+// like), in Pebble's OPTIONS, and in ranges of containers that hold no block.
 func TestFlippedBytesOfAClosedStoreNeverChangeAnAnswer(t *testing.T) {
 	seed := proofSeed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -81,7 +83,8 @@ func (o *flipOutcomes) add(p flipOutcomes) {
 	o.nothing += p.nothing
 }
 
-// makeClosedStore has two tables with rows, updates and deletes on disk and in the log, in several segments, and dead blocks.
+// makeClosedStore has two tables with rows, updates and deletes on disk and in the log, in several
+// segments, and dead blocks.
 func makeClosedStore(t *testing.T, rng *rand.Rand) *closedStore {
 	t.Helper()
 	c := &closedStore{fs: vfs.NewMem()}
@@ -221,7 +224,8 @@ func (m *closedModel) text() (lines []string) {
 	return lines
 }
 
-// places gives all bytes of all files but LOCK at random: in turn of wal/ and INSTANCE, of meta/ and ANCHOR, of data/.
+// places gives all bytes of all files but LOCK at random: in turn of wal/ and INSTANCE, of meta/
+// and ANCHOR, of data/.
 func (c *closedStore) places(t *testing.T, rng *rand.Rand) (out []byteFlip) {
 	t.Helper()
 	group := map[string]int{"wal": 0, "INSTANCE": 0, "meta": 1, "ANCHOR": 1, "data": 2}

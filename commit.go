@@ -18,22 +18,25 @@ import (
 // CommitOption changes how a batch is committed.
 type CommitOption uint8
 
-// NoSync returns from Commit when the batch is visible and handed to the kernel: it survives a kill of the process, not a power
-// cut. It survives Close.
+// NoSync returns from Commit when the batch is visible and handed to the kernel: it survives a kill
+// of the process, not a power cut. It survives Close.
 const NoSync CommitOption = 1
 
-// AllowPartial leaves refused rows out of the batch instead of failing it: Refused lists them afterwards. The others are carried out as
-// one. Conditions (If, IfAbsent) still refuse the whole batch.
+// AllowPartial leaves refused rows out of the batch instead of failing it: Refused lists them
+// afterwards. The others are carried out as one. Conditions (If, IfAbsent) still refuse the whole
+// batch.
 const AllowPartial CommitOption = 2
 
 // Commit carries the batch out: all of it at one timestamp, or nothing.
 //
-// It returns when the batch is visible and, unless NoSync is given, durable. The first row that is refused is a *RowError, and
-// nothing is changed; it is told when the batch because of which it is refused is visible. An empty batch returns a fresh timestamp. ctx is heeded up to the moment when the batch enters the log;
-// after that Commit ends by itself. The batch is empty afterwards, committed or not, and may be used again.
+// It returns when the batch is visible and, unless NoSync is given, durable. The first row that is
+// refused is a *RowError, and nothing is changed; it is told when the batch because of which it is
+// refused is visible. An empty batch returns a fresh timestamp. ctx is heeded up to the moment when
+// the batch enters the log; after that Commit ends by itself. The batch is empty afterwards,
+// committed or not, and may be used again.
 //
-// Errors: ErrRow with ErrKeyExists, ErrNotFound, ErrConflict (If) or what is wrong with the row; ErrBatchTooLarge; ErrReadOnly; ErrNoSpace; ErrPoisoned;
-// ErrClosed; ctx's.
+// Errors: ErrRow with ErrKeyExists, ErrNotFound, ErrConflict (If) or what is wrong with the row;
+// ErrBatchTooLarge; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed; ctx's.
 func (b *Batch) Commit(ctx context.Context, opts ...CommitOption) (mvcc.Timestamp, error) {
 	b.outcomes, b.assigned = nil, b.assigned[:0]
 	defer b.Reset()
@@ -130,12 +133,14 @@ func (s *Store) commit(ctx context.Context, b *Batch, sync, partial bool) (mvcc.
 	return ts, s.pub.WaitLSN(context.WithoutCancel(ctx), lsn)
 }
 
-// refusal is err, told when everything up to lsn is visible. What refuses a row may be a batch that waits for the disk still:
+// refusal is err, told when everything up to lsn is visible. What refuses a row may be a batch that
+// waits for the disk still:
 //
 //	writer 1:  upserts k, waits for its sync                       visible
 //	writer 2:                 inserts k: ErrKeyExists, reads k: not there?
 //
-// If that batch never becomes visible, because the store is poisoned, that is what there is to tell.
+// If that batch never becomes visible, because the store is poisoned, that is what there is to
+// tell.
 func (s *Store) refusal(ctx context.Context, err error, lsn uint64) error {
 	var row *RowError
 	if errors.As(err, &row) {
@@ -146,7 +151,8 @@ func (s *Store) refusal(ctx context.Context, err error, lsn uint64) error {
 	return err
 }
 
-// prepareAll resolves the batch's share of each table, in the order of the tables' numbers, as all batches do.
+// prepareAll resolves the batch's share of each table, in the order of the tables' numbers, as all
+// batches do.
 func prepareAll(parts []*part, partial bool) ([]*tablet.Write, error) {
 	sort.Slice(parts, func(i, j int) bool { return parts[i].table.tab.Number < parts[j].table.tab.Number })
 	var writes []*tablet.Write
@@ -183,8 +189,8 @@ func earlier(a, b error) error {
 	return a
 }
 
-// append gives a batch its place: one timestamp, one LSN, one record in the log. later tells that the caller syncs the log next, and
-// need not have it handed to the kernel before.
+// append gives a batch its place: one timestamp, one LSN, one record in the log. later tells that
+// the caller syncs the log next, and need not have it handed to the kernel before.
 func (s *Store) append(rec *change.RecordWriter, later bool) (mvcc.Timestamp, uint64, *mvcc.Op, error) {
 	s.appendMu.Lock()
 	defer s.appendMu.Unlock()
@@ -214,7 +220,8 @@ func (s *Store) append(rec *change.RecordWriter, later bool) (mvcc.Timestamp, ui
 	return ts, uint64(lsn), op, nil
 }
 
-// emptyCommit is a batch that changes nothing: a fresh timestamp, before which everything is visible and, if asked, durable.
+// emptyCommit is a batch that changes nothing: a fresh timestamp, before which everything is
+// visible and, if asked, durable.
 func (s *Store) emptyCommit(ctx context.Context, sync bool) (mvcc.Timestamp, error) {
 	s.appendMu.Lock()
 	ts, last := s.clock.Now(), s.lastLSN.Load()

@@ -17,7 +17,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// crew is goroutines that work on a store until they are told to stop, or one of them finds something wrong.
+// crew is goroutines that work on a store until they are told to stop, or one of them finds
+// something wrong.
 type crew struct {
 	t    *testing.T
 	done chan struct{}
@@ -113,8 +114,9 @@ func readPairs(table *oribi.Table, opts ...oribi.ReadOption) (map[int64]int64, e
 	return rows, nil
 }
 
-// Writers on the same rows, flushes, merges and compactions run at once. Each scan, now or at a timestamp, sees each batch whole or not
-// at all; a read at a timestamp gives the same rows whenever it is repeated.
+// Writers on the same rows, flushes, merges and compactions run at once. Each scan, now or at a
+// timestamp, sees each batch whole or not at all; a read at a timestamp gives the same rows
+// whenever it is repeated.
 func TestSnapshotsShowWholeBatches(t *testing.T) {
 	store, table := busyStore(t, vfs.NewMem())
 	ctx := context.Background()
@@ -231,7 +233,8 @@ func TestConcurrentInsertsOfAKeyHaveOneWinner(t *testing.T) {
 	}
 }
 
-// Close comes while everything runs. Every call ends, with ErrClosed or as always; what was acknowledged is there afterwards.
+// Close comes while everything runs. Every call ends, with ErrClosed or as always; what was
+// acknowledged is there afterwards.
 func TestCloseWhileEverythingRuns(t *testing.T) {
 	rounds := 8
 	if testing.Short() {
@@ -370,8 +373,8 @@ var register = porcupine.Model{
 	},
 }
 
-// Reads and writes of single rows by many goroutines, flushes and compactions meanwhile, look as if they had come one after the
-// other, each between its call and its return.
+// Reads and writes of single rows by many goroutines, flushes and compactions meanwhile, look as if
+// they had come one after the other, each between its call and its return.
 func TestRowsAreLinearizable(t *testing.T) {
 	store, table := busyStore(t, vfs.NewMem())
 	defer store.Close()

@@ -13,9 +13,10 @@ import (
 	"github.com/oribi-db/oribi/internal/tablet"
 )
 
-// If makes the batch depend on a row: it is there and passes all predicates, as the newest state of the row and the batch's earlier
-// operations leave it. Otherwise Commit changes nothing and returns a *RowError around ErrConflict. No other batch comes between the look
-// and what this batch does, so If and Update are a compare-and-set. key names the key columns; predicates are as in Where.
+// If makes the batch depend on a row: it is there and passes all predicates, as the newest state of
+// the row and the batch's earlier operations leave it. Otherwise Commit changes nothing and returns
+// a *RowError around ErrConflict. No other batch comes between the look and what this batch does,
+// so If and Update are a compare-and-set. key names the key columns; predicates are as in Where.
 func (b *Batch) If(t *Table, key Row, predicates ...batch.Predicate) {
 	c := &tablet.Condition{}
 	for _, p := range predicates {
@@ -65,10 +66,12 @@ func (b *Batch) spoil(err error) {
 	}
 }
 
-// Get reads a row as the batch would leave it: its newest published state with the batch's operations on it so far. Other batches may
-// still come between; If rules that out. Rows to which Commit will give the value of an auto-incrementing column are not seen.
+// Get reads a row as the batch would leave it: its newest published state with the batch's
+// operations on it so far. Other batches may still come between; If rules that out. Rows to which
+// Commit will give the value of an auto-incrementing column are not seen.
 //
-// Options: Columns. Errors: those of Table.Get; the *RowError for which Commit would refuse an operation on the row as it stands.
+// Options: Columns. Errors: those of Table.Get; the *RowError for which Commit would refuse an
+// operation on the row as it stands.
 func (b *Batch) Get(ctx context.Context, t *Table, key any, opts ...ReadOption) (Row, error) {
 	o := collect(opts)
 	if o.asOf {
@@ -131,7 +134,8 @@ func (b *Batch) after(t *Table, shape *tablet.Shape, key []byte, cells [][]byte)
 	return cells, nil
 }
 
-// on is the operations on a key, in their order. The index that finds them is made when it is first asked for.
+// on is the operations on a key, in their order. The index that finds them is made when it is first
+// asked for.
 func (p *part) on(key []byte) []int32 {
 	if p.byKey == nil {
 		p.byKey = map[string][]int32{}
@@ -146,7 +150,8 @@ func (p *part) on(key []byte) []int32 {
 	return p.byKey[string(key)]
 }
 
-// Refused lists the rows that the last Commit with AllowPartial left out, in their order in the batch, each with its cause.
+// Refused lists the rows that the last Commit with AllowPartial left out, in their order in the
+// batch, each with its cause.
 func (b *Batch) Refused() []*RowError { return b.outcomes }
 
 // Assigned is the value of an auto-incrementing column that a Commit gave to a row.
@@ -155,8 +160,8 @@ type Assigned struct {
 	Value int64
 }
 
-// Assigned lists the values that the last Commit gave to inserted rows of tables with an auto-incrementing column, in the order of the
-// batch. It holds until the next Commit.
+// Assigned lists the values that the last Commit gave to inserted rows of tables with an
+// auto-incrementing column, in the order of the batch. It holds until the next Commit.
 func (b *Batch) Assigned() []Assigned { return b.assigned }
 
 // sortRefused orders refused rows by their places in the batch.

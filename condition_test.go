@@ -34,9 +34,10 @@ func equals(t *testing.T, table *oribi.Table, want int) batch.Predicate {
 	return p
 }
 
-// Every sequence of up to three operations on one key in one batch, on a row that is absent, in memory, on disk, or deleted in either:
-// Batch.Get tells before the commit what Get tells after it, and both what a variable would hold; a sequence with a refused
-// operation changes nothing. So it stays after a flush and a compaction, as of the commit and as of just before it.
+// Every sequence of up to three operations on one key in one batch, on a row that is absent, in
+// memory, on disk, or deleted in either: Batch.Get tells before the commit what Get tells after it,
+// and both what a variable would hold; a sequence with a refused operation changes nothing. So it
+// stays after a flush and a compaction, as of the commit and as of just before it.
 func TestOperationsOnOneKeyTakeEffectInTheirOrder(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)
@@ -168,7 +169,8 @@ func TestOperationsOnOneKeyTakeEffectInTheirOrder(t *testing.T) {
 	check("compacted")
 }
 
-// Many goroutines count up one row by compare-and-set: no step is lost, and whoever lost the race is told so.
+// Many goroutines count up one row by compare-and-set: no step is lost, and whoever lost the race
+// is told so.
 func TestIfIsACompareAndSet(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)
@@ -202,8 +204,8 @@ func TestIfIsACompareAndSet(t *testing.T) {
 	wantValue(t, table, workers*steps)
 }
 
-// A condition sees what the batch did to the row before it, on rows in memory, on disk and on none; one that does not hold refuses the
-// batch, with AllowPartial too, and names its place.
+// A condition sees what the batch did to the row before it, on rows in memory, on disk and on none;
+// one that does not hold refuses the batch, with AllowPartial too, and names its place.
 func TestConditionsSeeEarlierOperations(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)
@@ -255,8 +257,8 @@ func TestConditionsSeeEarlierOperations(t *testing.T) {
 	}
 }
 
-// With AllowPartial the rows that do not fit and those that are refused are left out and told, the others are committed as one; without
-// it the first of them ends the batch.
+// With AllowPartial the rows that do not fit and those that are refused are left out and told, the
+// others are committed as one; without it the first of them ends the batch.
 func TestAllowPartialLeavesRefusedRowsOut(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)

@@ -54,7 +54,8 @@ func TestUpdateOfAKeyBetweenRowsIsNotFoundAndReachesNoRowSet(t *testing.T) {
 	}
 }
 
-// Five values of a row are read at five timestamps while the changes are in memory, in a delta file, and after a reopening.
+// Five values of a row are read at five timestamps while the changes are in memory, in a delta
+// file, and after a reopening.
 func TestSnapshotsOfUpdatesOutliveTheDeltaFlushAndAReopening(t *testing.T) {
 	ctx := context.Background()
 	fs := vfs.NewMem()
@@ -135,8 +136,9 @@ func fillRows(t *testing.T, store *oribi.Store, table *oribi.Table, from, to, ro
 	commitOps(t, store, table, ops...)
 }
 
-// Every other row was deleted, and a compaction drops these rows for good, while changes of the others are in memory: they stay with their
-// rows, whose IDs change, and so do those that come afterwards.
+// Every other row was deleted, and a compaction drops these rows for good, while changes of the
+// others are in memory: they stay with their rows, whose IDs change, and so do those that come
+// afterwards.
 func TestChangesStayWithTheirRowsWhenEveryOtherRowGoes(t *testing.T) {
 	ctx := context.Background()
 	w := newFakeWall()
@@ -185,7 +187,8 @@ func TestChangesStayWithTheirRowsWhenEveryOtherRowGoes(t *testing.T) {
 	check(1, oribi.AsOf(first))
 }
 
-// A key that is deleted in one rowset and inserted again in another is one row after a compaction, with all its past.
+// A key that is deleted in one rowset and inserted again in another is one row after a compaction,
+// with all its past.
 func TestRowDeletedAndInsertedAgainCompactsToOne(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)
@@ -230,7 +233,8 @@ func TestDiffOverABatchThatInsertsAndDeletesIsEmpty(t *testing.T) {
 	}
 }
 
-// Delta files from before and after a column was dropped, and one added, become one file; the dropped column's changes are nobody's.
+// Delta files from before and after a column was dropped, and one added, become one file; the
+// dropped column's changes are nobody's.
 func TestMinorCompactionJoinsFilesOfTwoSchemas(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)
@@ -265,7 +269,8 @@ func TestMinorCompactionJoinsFilesOfTwoSchemas(t *testing.T) {
 	}
 }
 
-// A row that comes again has the defaults of the columns that are not given, not what it had before; so too in one batch.
+// A row that comes again has the defaults of the columns that are not given, not what it had
+// before; so too in one batch.
 func TestRowThatComesAgainHasDefaults(t *testing.T) {
 	ctx := context.Background()
 	store, table, _ := alterStore(t)
@@ -291,8 +296,9 @@ func TestRowThatComesAgainHasDefaults(t *testing.T) {
 	}
 }
 
-// An update and a deletion in one batch come behind a deletion and a reinsertion that knew fewer columns: the undo of the update counts in a
-// scan of the past, which meets the undo of the reinsertion first.
+// An update and a deletion in one batch come behind a deletion and a reinsertion that knew fewer
+// columns: the undo of the update counts in a scan of the past, which meets the undo of the
+// reinsertion first.
 func TestScanOfThePastTakesUndosOfUpdatesBehindAReinsert(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)

@@ -9,8 +9,9 @@ import (
 	"github.com/oribi-db/oribi/internal/prooftest"
 )
 
-// One byte of one file of a closed store is changed, anywhere. What the store then answers is right, or it says that it is damaged: no
-// wrong answer, no panic, no other error, whether it is opened to read or to write.
+// One byte of one file of a closed store is changed, anywhere. What the store then answers is
+// right, or it says that it is damaged: no wrong answer, no panic, no other error, whether it is
+// opened to read or to write.
 func TestFlippedBytesNeverGiveWrongAnswers(t *testing.T) {
 	seed := proofSeed(t)
 	rng := rand.New(rand.NewPCG(seed, 3))
@@ -41,8 +42,9 @@ func TestFlippedBytesNeverGiveWrongAnswers(t *testing.T) {
 	t.Logf("%+v", total)
 }
 
-// Every bit of a small store counts: one that is flipped is found, by Open, by a read or by Verify, or put right, or used by nobody. The bits
-// are taken slice by slice, each in a random order; a campaign takes them all.
+// Every bit of a small store counts: one that is flipped is found, by Open, by a read or by Verify,
+// or put right, or used by nobody. The bits are taken slice by slice, each in a random order; a
+// campaign takes them all.
 func TestEveryFlippedBitIsFoundPutRightOrUnused(t *testing.T) {
 	seed := proofSeed(t)
 	end := time.Now().Add(proofTime(time.Second, 20*time.Second))

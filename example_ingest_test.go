@@ -11,8 +11,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// A load of many rows in key order goes straight to files, a few thousand at a time, and is seen all at once. A key that is there
-// is refused, and with it the whole load.
+// A load of many rows in key order goes straight to files, a few thousand at a time, and is seen
+// all at once. A key that is there is refused, and with it the whole load.
 func ExampleTable_Ingest() {
 	ctx := context.Background()
 	store, files := filesTable()

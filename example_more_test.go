@@ -164,8 +164,8 @@ func (everything) Pick(layout compaction.Layout, _ int64) compaction.Choice {
 	return c
 }
 
-// An experiment with compaction: with Manual nothing happens by itself, a policy is asked by hand, and Listener hears of
-// each step.
+// An experiment with compaction: with Manual nothing happens by itself, a policy is asked by hand,
+// and Listener hears of each step.
 func ExampleTable_Merge() {
 	ctx := context.Background()
 	store, err := oribi.Open("/store", &oribi.Options{
@@ -201,8 +201,8 @@ func ExampleTable_Merge() {
 	// merge: 2 rowsets before, 1 after: there is more than one
 }
 
-// Options as a test sets them: a clock that the test moves, and an hour of history. What is older than that may go with
-// the next flush or compaction, and is refused from then on.
+// Options as a test sets them: a clock that the test moves, and an hour of history. What is older
+// than that may go with the next flush or compaction, and is refused from then on.
 func ExampleOptions() {
 	ctx := context.Background()
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)

@@ -14,8 +14,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// filesTable opens a store in memory and makes a table of files in it: path is the key, size may be NULL.
-// The clock counts 1, 2, 3, so that the timestamps of the examples are always the same.
+// filesTable opens a store in memory and makes a table of files in it: path is the key, size may be
+// NULL. The clock counts 1, 2, 3, so that the timestamps of the examples are always the same.
 func filesTable() (*oribi.Store, *oribi.Table) {
 	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1)})
 	if err != nil {
@@ -133,7 +133,8 @@ func ExampleStore_Close() {
 	// true
 }
 
-// A table has typed columns, the key columns first. What it is told about its history stays with it.
+// A table has typed columns, the key columns first. What it is told about its history stays with
+// it.
 func ExampleStore_CreateTable() {
 	store, _ := filesTable()
 	defer store.Close()
@@ -173,7 +174,8 @@ func ExampleStore_CreateTable() {
 	// <nil>
 }
 
-// Operations take effect in their order, all at one timestamp. The Ignore kinds do nothing where the others are errors.
+// Operations take effect in their order, all at one timestamp. The Ignore kinds do nothing where
+// the others are errors.
 func ExampleStore_NewBatch() {
 	ctx := context.Background()
 	store, files := filesTable()
@@ -258,7 +260,8 @@ func ExampleTable_Get() {
 	// true
 }
 
-// The key of a table with a compound key is a Key, or a Row of the key columns. A range may name the first of them only.
+// The key of a table with a compound key is a Key, or a Row of the key columns. A range may name
+// the first of them only.
 func ExampleKey() {
 	ctx := context.Background()
 	store, _ := filesTable()

@@ -91,7 +91,8 @@ func ExampleStore_Snapshot() {
 	// true
 }
 
-// Several changes of a table take effect at once. No row is rewritten; reads of the past find columns by today's names.
+// Several changes of a table take effect at once. No row is rewritten; reads of the past find
+// columns by today's names.
 func ExampleTable_Alter() {
 	ctx := context.Background()
 	store, files := filesTable()
@@ -172,7 +173,8 @@ func ExampleBatch_Refused() {
 	// 2 <nil>
 }
 
-// Deltas can be tended without rewriting the rest of the rowsets: here the changes of one column go into its base file.
+// Deltas can be tended without rewriting the rest of the rowsets: here the changes of one column go
+// into its base file.
 func ExampleTable_CompactMajor() {
 	ctx := context.Background()
 	store, files := filesTable()

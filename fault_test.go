@@ -7,8 +7,9 @@ import (
 	"github.com/oribi-db/oribi/internal/prooftest"
 )
 
-// Each call of the disk in a trace fails, one a run, in the ways that a disk has: before, behind and in the middle of its work, once or for
-// ever, for want of space, with the loss of what was not synced, in reads. See prooftest.FaultTrace.Run for what must hold.
+// Each call of the disk in a trace fails, one a run, in the ways that a disk has: before, behind
+// and in the middle of its work, once or for ever, for want of space, with the loss of what was not
+// synced, in reads. See prooftest.FaultTrace.Run for what must hold.
 func TestFaultsAnywhereLoseNothingThatWasAcknowledged(t *testing.T) {
 	seed := proofSeed(t)
 	trace, err := prooftest.SmallFaults(seed).Trace()

@@ -7,8 +7,9 @@ import (
 	"github.com/oribi-db/oribi/internal/prooftest"
 )
 
-// One file of a store, closed or killed, is gone, cut at some place, longer, older, in the place of another of its kind, that of another
-// store, may not be opened, or is a directory. See prooftest.Foreign.Try for what must hold.
+// One file of a store, closed or killed, is gone, cut at some place, longer, older, in the place of
+// another of its kind, that of another store, may not be opened, or is a directory. See
+// prooftest.Foreign.Try for what must hold.
 func TestForeignFilesNeverGiveWrongAnswers(t *testing.T) {
 	seed := proofSeed(t)
 	x, err := prooftest.NewForeign(seed)

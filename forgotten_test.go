@@ -13,8 +13,9 @@ import (
 	"github.com/oribi-db/oribi/vfs/crashfs"
 )
 
-// A disk acknowledges the metadata of a change that the log does not tell of, and forgets it, but keeps a write batch that came later. The
-// store is refused: the batch without the change before it is no state that ever was. Where the batch is lost too, the store may come up.
+// A disk acknowledges the metadata of a change that the log does not tell of, and forgets it, but
+// keeps a write batch that came later. The store is refused: the batch without the change before it
+// is no state that ever was. Where the batch is lost too, the store may come up.
 func TestBatchesBehindForgottenMetadataAreRefused(t *testing.T) {
 	ctx := context.Background()
 	for _, c := range []struct {

@@ -13,9 +13,10 @@ import (
 // ctxEvery is how many rows are read between two looks at the context.
 const ctxEvery = 256
 
-// GetMany reads rows by keys, each as Get takes it, under one snapshot: what Get gives for each of them at that moment. Row i of the result
-// is that of keys[i], nil where there is none; a key may stand twice. Keys are looked up in their order, so that neighbours
-// share the blocks that are read. What takes memory is the result.
+// GetMany reads rows by keys, each as Get takes it, under one snapshot: what Get gives for each of
+// them at that moment. Row i of the result is that of keys[i], nil where there is none; a key may
+// stand twice. Keys are looked up in their order, so that neighbours share the blocks that are
+// read. What takes memory is the result.
 //
 // Options and errors are those of Get; a missing row is none.
 func (t *Table) GetMany(ctx context.Context, keys []any, opts ...ReadOption) ([]Row, error) {
@@ -38,8 +39,9 @@ func (t *Table) GetMany(ctx context.Context, keys []any, opts ...ReadOption) ([]
 // rowsTogether is how many rows of a GetManyCells share one piece of memory.
 const rowsTogether = 64
 
-// GetManyCells is GetMany without conversion: the columns read, and for each key the cells of its row, as GetCells gives them; nil where there is no row.
-// Neither must be changed. Cells may be kept; one row that is kept holds the memory of those around it.
+// GetManyCells is GetMany without conversion: the columns read, and for each key the cells of its
+// row, as GetCells gives them; nil where there is no row. Neither must be changed. Cells may be
+// kept; one row that is kept holds the memory of those around it.
 func (t *Table) GetManyCells(ctx context.Context, keys []any, opts ...ReadOption) (columns []schema.Column, rows [][][]byte, err error) {
 	rows = make([][][]byte, len(keys))
 	var cells [][]byte
@@ -61,8 +63,8 @@ func (t *Table) GetManyCells(ctx context.Context, keys []any, opts ...ReadOption
 	return columns, rows, nil
 }
 
-// getMany takes one view of the table and hands each key, encoded, to get with its place in keys, in the order of the keys. columns are those that
-// are read.
+// getMany takes one view of the table and hands each key, encoded, to get with its place in keys,
+// in the order of the keys. columns are those that are read.
 func (t *Table) getMany(ctx context.Context, keys []any, opts []ReadOption, get func(v *view, i int, key []byte, cols []int) error) (columns []schema.Column, err error) {
 	if err := t.store.enter(); err != nil {
 		return nil, err

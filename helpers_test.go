@@ -14,7 +14,8 @@ import (
 
 const minute = time.Minute
 
-// fakeWall is a clock on the wall that moves when it is told, and the disk of a store that goes by it.
+// fakeWall is a clock on the wall that moves when it is told, and the disk of a store that goes by
+// it.
 type fakeWall struct {
 	mu  sync.Mutex
 	now time.Time
@@ -64,7 +65,8 @@ func numbersTable(t *testing.T, store *oribi.Store, name string) *oribi.Table {
 	return table
 }
 
-// within fails the test, with the stacks of all goroutines, if fn does not come back. The time is far above what fn can take.
+// within fails the test, with the stacks of all goroutines, if fn does not come back. The time is
+// far above what fn can take.
 func within(t *testing.T, d time.Duration, fn func()) {
 	t.Helper()
 	done := make(chan struct{})

@@ -15,8 +15,8 @@ import (
 // ChangeKind is what happened to a row's content between two moments.
 type ChangeKind uint8
 
-// Kinds of changes. Which it is follows from whether the row was there before and after: a row that was deleted and inserted
-// again in one batch was updated.
+// Kinds of changes. Which it is follows from whether the row was there before and after: a row that
+// was deleted and inserted again in one batch was updated.
 const (
 	Inserted ChangeKind = iota + 1
 	Updated
@@ -79,12 +79,13 @@ func rowOf(columns []schema.Column, cells [][]byte) Row {
 	return newRow(columns, cols, cells)
 }
 
-// History reads the versions of one row, newest first: one for each timestamp at which its content, of the columns asked for, differs from
-// just before it. If the row was there already when the history of the table begins, the last one is that, as Base. Flushes and
-// compactions do not change the answer. The versions are found before the first step, under one snapshot.
+// History reads the versions of one row, newest first: one for each timestamp at which its content,
+// of the columns asked for, differs from just before it. If the row was there already when the
+// history of the table begins, the last one is that, as Base. Flushes and compactions do not change
+// the answer. The versions are found before the first step, under one snapshot.
 //
-// Options: Columns, AsOf and At, for no newer versions than those. Errors, as the only step: ErrNotFound when there is no version;
-// those of Get.
+// Options: Columns, AsOf and At, for no newer versions than those. Errors, as the only step:
+// ErrNotFound when there is no version; those of Get.
 func (t *Table) History(ctx context.Context, key any, opts ...ReadOption) iter.Seq2[Version, error] {
 	return func(yield func(Version, error) bool) {
 		h, columns, err := t.history(ctx, key, opts)
@@ -163,9 +164,10 @@ func (o *readOptions) only(what string, ranges bool) error {
 	return nil
 }
 
-// Diff reads the rows whose content, of the columns asked for, differs between the reads AsOf(from) and AsOf(to), in key order. Rowsets
-// and windows of rows that hold no change in between are not read. A Difference holds until the next step; its cells but those of
-// fixed width, and what its Row functions give, may be kept.
+// Diff reads the rows whose content, of the columns asked for, differs between the reads AsOf(from)
+// and AsOf(to), in key order. Rowsets and windows of rows that hold no change in between are not
+// read. A Difference holds until the next step; its cells but those of fixed width, and what its
+// Row functions give, may be kept.
 //
 // Options: Columns, From, To. Errors, as the last step: from above to; those of AsOf.
 func (t *Table) Diff(ctx context.Context, from, to mvcc.Timestamp, opts ...ReadOption) iter.Seq2[Difference, error] {

@@ -22,7 +22,8 @@ type treeCommit struct {
 	Ops [][]any // ["A" or "M", path, mode, blob, size] or ["D", path]
 }
 
-// treeFile is one file of the tree as of a commit; seq is the number of the commit that changed it last.
+// treeFile is one file of the tree as of a commit; seq is the number of the commit that changed it
+// last.
 type treeFile struct {
 	mode, blob string
 	size       int64
@@ -35,8 +36,9 @@ type treeHistory struct {
 	at      map[int]map[string]treeFile // by number of commits
 }
 
-// loadTree reads the first n commits of the history of Apache Kudu's source tree. The states at 1000, 5000 and 10699 commits are those
-// that Git tells, from files of their own; some more are replayed here.
+// loadTree reads the first n commits of the history of Apache Kudu's source tree. The states at
+// 1000, 5000 and 10699 commits are those that Git tells, from files of their own; some more are
+// replayed here.
 func loadTree(t *testing.T, n int) *treeHistory {
 	dir := filepath.Join(corpustest.Dir(t), "data")
 	h := &treeHistory{at: map[int]map[string]treeFile{}}
@@ -232,8 +234,8 @@ func treeCommits() int {
 	return 10699
 }
 
-// The history of a real source tree, one commit a batch: every state that it ever had can be read, whether its rows are in
-// memory, flushed or compacted, after a clean reopening and after a kill.
+// The history of a real source tree, one commit a batch: every state that it ever had can be read,
+// whether its rows are in memory, flushed or compacted, after a clean reopening and after a kill.
 func TestTreeHistoryInMemory(t *testing.T) {
 	s := newTreeStore(t, loadTree(t, treeCommits()))
 	s.write(0, oribi.NoSync)
@@ -249,7 +251,8 @@ func TestTreeHistoryInMemory(t *testing.T) {
 	s.close()
 }
 
-// The same with batches that are durable when they are acknowledged, and with flushes between them: a power cut loses none.
+// The same with batches that are durable when they are acknowledged, and with flushes between them:
+// a power cut loses none.
 func TestTreeHistoryFlushed(t *testing.T) {
 	s := newTreeStore(t, loadTree(t, treeCommits()))
 	s.write(500)
@@ -271,8 +274,8 @@ func TestTreeHistoryFlushed(t *testing.T) {
 	s.close()
 }
 
-// Under a retention of an hour a read more than an hour back is refused, before and after compactions; a read an hour back is right,
-// whatever flushes and compactions have dropped.
+// Under a retention of an hour a read more than an hour back is refused, before and after
+// compactions; a read an hour back is right, whatever flushes and compactions have dropped.
 func TestHistoryFloorRefusesOlderReadsAndKeepsYoungerOnesRight(t *testing.T) {
 	ctx := context.Background()
 	w := newFakeWall()
@@ -318,8 +321,8 @@ func TestHistoryFloorRefusesOlderReadsAndKeepsYoungerOnesRight(t *testing.T) {
 	}
 }
 
-// checkFloor reads the table as of each minute: the last 60 are there, older ones are not. Batch i was committed i+1 minutes after the
-// clock began, and the last one a minute ago.
+// checkFloor reads the table as of each minute: the last 60 are there, older ones are not. Batch i
+// was committed i+1 minutes after the clock began, and the last one a minute ago.
 func checkFloor(t *testing.T, table *oribi.Table, at []mvcc.Timestamp) {
 	t.Helper()
 	for i, ts := range at {

@@ -14,23 +14,28 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Ingest inserts rows that come in key order, straight into files: all of them at one timestamp, durably, or none.
+// Ingest inserts rows that come in key order, straight into files: all of them at one timestamp,
+// durably, or none.
 //
-// It is for loads of more rows than a write batch takes. Each step of batches gives vectors for the table's columns in
-// schema order, all of one length, some thousand cells at best; a nil vector is a column that is not set, as with Batch.Vectors. They are
-// the caller's again when the next step is asked for. Keys rise strictly from row to row, over the steps too. batches may use the
-// store; an error that it gives ends the ingest and is returned.
+// It is for loads of more rows than a write batch takes. Each step of batches gives vectors for the
+// table's columns in schema order, all of one length, some thousand cells at best; a nil vector is
+// a column that is not set, as with Batch.Vectors. They are the caller's again when the next step
+// is asked for. Keys rise strictly from row to row, over the steps too. batches may use the store;
+// an error that it gives ends the ingest and is returned.
 //
-// An auto-incrementing column is given, as to an upsert: an ingest brings back rows that had their values. Inserts go on above them.
+// An auto-incrementing column is given, as to an upsert: an ingest brings back rows that had their
+// values. Inserts go on above them.
 //
-// ts is the rows' timestamp and rows is how many they are. Without rows a fresh timestamp is returned, as by an empty batch. Memory is
-// taken for the files being written, however many rows there are. The table's writers go on until all but the last of it is
-// on disk, then wait for a sync or two; a commit of any table that falls into that moment becomes visible after the rows do.
+// ts is the rows' timestamp and rows is how many they are. Without rows a fresh timestamp is
+// returned, as by an empty batch. Memory is taken for the files being written, however many rows
+// there are. The table's writers go on until all but the last of it is on disk, then wait for a
+// sync or two; a commit of any table that falls into that moment becomes visible after the rows do.
 //
-// Errors: ErrRow for a row that is refused, the *RowError counting rows over the whole ingest: one that no insert would take, one whose
-// key does not rise, with ErrKeyExists one whose key is there or came meanwhile. ErrConflict when the table's schema was changed
-// meanwhile; ErrNotFound when the table was dropped; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed; ctx's. Nothing has changed then,
-// save that after ErrPoisoned only the next open tells.
+// Errors: ErrRow for a row that is refused, the *RowError counting rows over the whole ingest: one
+// that no insert would take, one whose key does not rise, with ErrKeyExists one whose key is there
+// or came meanwhile. ErrConflict when the table's schema was changed meanwhile; ErrNotFound when
+// the table was dropped; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed; ctx's. Nothing has
+// changed then, save that after ErrPoisoned only the next open tells.
 func (t *Table) Ingest(ctx context.Context, batches iter.Seq2[[]*batch.Vector, error]) (ts mvcc.Timestamp, rows int64, err error) {
 	return t.ingest(ctx, func(*tablet.Shape) (iter.Seq2[[]*batch.Vector, error], error) { return batches, nil })
 }
@@ -88,7 +93,8 @@ func (t *Table) fill(ctx context.Context, into *tablet.Ingest, batches iter.Seq2
 	return into.Finish(ctx)
 }
 
-// ingestColumnBytes is about what the writing of one column's file takes: an open cblock and the sink's buffer.
+// ingestColumnBytes is about what the writing of one column's file takes: an open cblock and the
+// sink's buffer.
 const ingestColumnBytes = 512 << 10
 
 // ingester checks vectors and hands them on, a window of rows at a time.
@@ -180,8 +186,8 @@ func (g *ingester) checkRows() error {
 	return nil
 }
 
-// Ingest inserts rows that come in key order, as Table.Ingest does. Columns without a field are not set. A row is the caller's again
-// when the next one is asked for.
+// Ingest inserts rows that come in key order, as Table.Ingest does. Columns without a field are not
+// set. A row is the caller's again when the next one is asked for.
 func (t *TableOf[T]) Ingest(ctx context.Context, rows iter.Seq[T]) (ts mvcc.Timestamp, n int64, err error) {
 	return t.Table.ingest(ctx, func(shape *tablet.Shape) (iter.Seq2[[]*batch.Vector, error], error) {
 		b, err := t.bind(shape)
@@ -238,7 +244,8 @@ func (t *TableOf[T]) vectors(b *binding, rows iter.Seq[T]) iter.Seq2[[]*batch.Ve
 // ingestTextBytes is how many bytes of byte strings TableOf.Ingest gathers before it hands them on.
 const ingestTextBytes = 4 << 20
 
-// appendText copies text behind buf, or into a new one where it does not fit: what was given out before stays. nil stays nil.
+// appendText copies text behind buf, or into a new one where it does not fit: what was given out
+// before stays. nil stays nil.
 func appendText(buf, text []byte) (grown, copied []byte) {
 	if len(text) == 0 {
 		return buf, text

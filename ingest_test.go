@@ -22,7 +22,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// ingestStore opens a store with a table numbers, whose rowsets are small, and gives what the listener is told.
+// ingestStore opens a store with a table numbers, whose rowsets are small, and gives what the
+// listener is told.
 func ingestStore(t *testing.T, fsys vfs.FS) (*oribi.Store, *oribi.Table, *[]oribi.Event) {
 	t.Helper()
 	var events []oribi.Event
@@ -123,7 +124,8 @@ func TestIngestBringsRowsAtOneTimestampAcrossRowSets(t *testing.T) {
 		len(e.Outputs) != len(layout.RowSets) || len(e.Before.RowSets) != 0 || len(e.After.RowSets) != len(layout.RowSets) {
 		t.Errorf("event %+v", e)
 	}
-	// The rows are in no log, and yet a power cut leaves them: their files and their metadata are synced, and the anchor knows.
+	// The rows are in no log, and yet a power cut leaves them: their files and their metadata are
+	// synced, and the anchor knows.
 	store2, table2, _ := ingestStore(t, mem.Crash())
 	if got := allKeys(t, table2, oribi.AsOf(ts)); !slices.Equal(got, want) {
 		t.Errorf("after a power cut: %d keys, want %d", len(got), len(want))
@@ -139,7 +141,8 @@ func TestIngestBringsRowsAtOneTimestampAcrossRowSets(t *testing.T) {
 	}
 }
 
-// The timestamp of an ingest does not come again, even if the table is dropped and all that held the timestamp with it.
+// The timestamp of an ingest does not come again, even if the table is dropped and all that held
+// the timestamp with it.
 func TestTimestampOfAnIngestNeverComesAgain(t *testing.T) {
 	mem := vfs.NewMem()
 	open := func(mem *vfs.Mem) *oribi.Store {
@@ -235,7 +238,8 @@ func TestIngestRefusesRowsAsAnInsertDoes(t *testing.T) {
 	}
 }
 
-// A key that is there is refused wherever it lies; one that was deleted is taken, and all of its past stays readable.
+// A key that is there is refused wherever it lies; one that was deleted is taken, and all of its
+// past stays readable.
 func TestIngestLooksForKeysEverywhere(t *testing.T) {
 	ctx := context.Background()
 	store, table, _ := ingestStore(t, vfs.NewMem())
@@ -290,8 +294,9 @@ func TestIngestLooksForKeysEverywhere(t *testing.T) {
 	}
 }
 
-// What writers insert while an ingest runs is found, also when it has been flushed and merged since: behind the rows handed over so
-// far, before them, and among those that the ingest looked for already.
+// What writers insert while an ingest runs is found, also when it has been flushed and merged
+// since: behind the rows handed over so far, before them, and among those that the ingest looked
+// for already.
 func TestIngestFindsKeysThatCameMeanwhile(t *testing.T) {
 	ctx := context.Background()
 	for name, move := range map[string]func(*oribi.Table) error{

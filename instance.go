@@ -104,7 +104,8 @@ func decodeInstance(b []byte) (*instance, error) {
 	if len(b) < formatOff+4 || string(b[:formatOff]) != instanceMagic {
 		return nil, fault.Corruptf("%s: not an instance file", instanceName)
 	}
-	// A newer format may have another length: its number is read first, and only what this program knows is checked.
+	// A newer format may have another length: its number is read first, and only what this program
+	// knows is checked.
 	if format := binary.LittleEndian.Uint32(b[formatOff:]); format != formatNumber {
 		if len(b) == instanceLen && coding.CRC32C(b[:instanceCRCOff]) != binary.LittleEndian.Uint32(b[instanceCRCOff:]) {
 			return nil, fault.Corruptf("%s: checksum", instanceName)
@@ -138,7 +139,8 @@ const (
 	dirForeign                    // anything else
 )
 
-// inspect tells what dir is. A missing directory is an error that satisfies fs.ErrNotExist. Nothing is changed.
+// inspect tells what dir is. A missing directory is an error that satisfies fs.ErrNotExist. Nothing
+// is changed.
 func inspect(fsys vfs.FS, dir string) (dirState, error) {
 	names, err := fsys.List(dir)
 	if err != nil {
@@ -173,11 +175,12 @@ func inspect(fsys vfs.FS, dir string) (dirState, error) {
 	return dirForeign, nil
 }
 
-// unwritten tells whether a FORMATTING has no content yet: it is empty, or zeros, as a power cut leaves a file whose length was durable
-// before its bytes.
+// unwritten tells whether a FORMATTING has no content yet: it is empty, or zeros, as a power cut
+// leaves a file whose length was durable before its bytes.
 func unwritten(b []byte) bool { return len(b) <= formattingLen && bytes.Count(b, []byte{0}) == len(b) }
 
-// halfFormatting tells whether the disk was full in the middle of a FORMATTING, before anything else was made.
+// halfFormatting tells whether the disk was full in the middle of a FORMATTING, before anything
+// else was made.
 func halfFormatting(b []byte) bool {
 	return len(b) < formattingLen && strings.HasPrefix(formattingMagic, string(b[:min(len(b), formattingIDOff)]))
 }
@@ -230,13 +233,14 @@ func writeFile(fsys vfs.FS, name string, b []byte) error {
 	return f.Close()
 }
 
-// format makes an empty store in dir, which is empty or an unfinished format and locked by the caller. A kill at any moment leaves
-// a directory that format takes again:
+// format makes an empty store in dir, which is empty or an unfinished format and locked by the
+// caller. A kill at any moment leaves a directory that format takes again:
 //
 //  1. what an unfinished format left is removed, FORMATTING last
 //  2. FORMATTING, synced: from here on the directory is an unfinished format
 //  3. wal/, meta/, data/, ANCHOR by make
-//  4. INSTANCE.tmp, synced, renamed to INSTANCE, directory synced: from here on the directory is a store
+//  4. INSTANCE.tmp, synced, renamed to INSTANCE, directory synced: from here on the directory is a
+//     store
 //  5. FORMATTING removed; one that a kill leaves beside INSTANCE means nothing
 func format(fsys vfs.FS, dir string, i *instance, make func() error) error {
 	for _, name := range []string{metaName, dataName, walName, anchorName, instanceTmpName, formattingName} {

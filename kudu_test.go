@@ -25,8 +25,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// A real Kudu tablet server opens tables that random histories left behind, with their updates, deletes, reinserts, flushes and compactions,
-// and reads them as we do: whole at random timestamps, what changed between two of them, and each key through bloom file and key index.
+// A real Kudu tablet server opens tables that random histories left behind, with their updates,
+// deletes, reinserts, flushes and compactions, and reads them as we do: whole at random timestamps,
+// what changed between two of them, and each key through bloom file and key index.
 func TestKuduServesExtractedTables(t *testing.T) {
 	scan := kuduScan(t)
 	seed := proofSeed(t)
@@ -128,8 +129,9 @@ func kuduServes(t *testing.T, scan string, r *rand.Rand, table *oribi.Table, com
 	t.Logf("%d rowsets, %d columns, %d rows at the end", len(table.Layout().RowSets), len(table.Schema().Columns), len(lines(parts[len(times)-1])))
 }
 
-// madeUpID is the column ID that Kudu gives to the mark of a deleted row in a diff: one above the greatest of the table. If it once was a
-// column's, Kudu 1.18.1 takes the changes of that dropped column for the mark, and refuses the diff. Source: tablet spec §2.4.
+// madeUpID is the column ID that Kudu gives to the mark of a deleted row in a diff: one above the
+// greatest of the table. If it once was a column's, Kudu 1.18.1 takes the changes of that dropped
+// column for the mark, and refuses the diff. Source: tablet spec §2.4.
 func madeUpID(table *oribi.Table) schema.ColumnID {
 	var id schema.ColumnID
 	for _, c := range table.Schema().Columns {
@@ -186,8 +188,8 @@ func rowsAsOf(t *testing.T, table *oribi.Table, ts mvcc.Timestamp) (out []string
 	return out
 }
 
-// sameDiff compares a diff as Kudu tells it, (from, to] in our words, with two scans. Kudu leaves out a row that came and went between
-// the two, and tells one that was changed and changed back.
+// sameDiff compares a diff as Kudu tells it, (from, to] in our words, with two scans. Kudu leaves
+// out a row that came and went between the two, and tells one that was changed and changed back.
 func sameDiff(t *testing.T, table *oribi.Table, got []string, from, to mvcc.Timestamp) {
 	keys := table.Schema().Keys
 	before, after := byKey(t, rowsAsOf(t, table, from), keys), byKey(t, rowsAsOf(t, table, to), keys)

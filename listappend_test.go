@@ -24,10 +24,12 @@ import (
 
 const lists = 6
 
-// listState is what a reader finds in each list: its elements, in the order in which they were appended.
+// listState is what a reader finds in each list: its elements, in the order in which they were
+// appended.
 type listState [lists][]uint32
 
-// listWrite is a batch that appends one element, which no other batch appends, to each of some lists, all of which are as it read them.
+// listWrite is a batch that appends one element, which no other batch appends, to each of some
+// lists, all of which are as it read them.
 type listWrite struct {
 	call, ret int64 // on a clock of all goroutines
 	ts        mvcc.Timestamp
@@ -43,13 +45,16 @@ type listRead struct {
 	seen listState
 }
 
-// checkLists says whether batches and reads took place one after another in the order of the batches' timestamps, which is their order in
-// real time too: a batch that ended before another one, or a read of the newest state, began, comes before it.
+// checkLists says whether batches and reads took place one after another in the order of the
+// batches' timestamps, which is their order in real time too: a batch that ended before another
+// one, or a read of the newest state, began, comes before it.
 //
-// Elements are unique, so each list tells which batches made it, in which order. The timestamps name the one order to be checked:
+// Elements are unique, so each list tells which batches made it, in which order. The timestamps
+// name the one order to be checked:
 //
 //   - a batch found its lists as all batches with lower timestamps made them;
-//   - a read as of ts finds what the batches up to ts made; one of the newest state what those up to the newest that it sees made;
+//   - a read as of ts finds what the batches up to ts made; one of the newest state what those up
+//     to the newest that it sees made;
 //   - a refused batch is nowhere, any other in all of its lists, at the end too.
 func checkLists(writes []listWrite, reads []listRead) error {
 	taken := slices.DeleteFunc(slices.Clone(writes), func(w listWrite) bool { return w.refused })
@@ -164,7 +169,8 @@ func listOf(cell []byte) (list []uint32) {
 	return list
 }
 
-// appendToLists commits a batch that appends to some lists, provided that they are what was read before.
+// appendToLists commits a batch that appends to some lists, provided that they are what was read
+// before.
 func appendToLists(store *oribi.Store, table *oribi.Table, r *rand.Rand, element uint32, clock *atomic.Int64) (w listWrite, err error) {
 	ctx := context.Background()
 	w = listWrite{element: element, before: map[int][]uint32{}}
@@ -238,8 +244,9 @@ func moveRows(table *oribi.Table, r *rand.Rand) (err error) {
 	return err
 }
 
-// Batches append to several lists each, on condition that these are as read, while others read all lists, now and at past timestamps, and
-// rows are flushed and compacted. It all looks as if it had come one after the other.
+// Batches append to several lists each, on condition that these are as read, while others read all
+// lists, now and at past timestamps, and rows are flushed and compacted. It all looks as if it had
+// come one after the other.
 func TestBatchesOverListsAreStrictlySerializable(t *testing.T) {
 	store, table := listStore(t)
 	defer store.Close()

@@ -9,7 +9,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// A store whose files hold everything is opened without reading, or writing again, the log that led there.
+// A store whose files hold everything is opened without reading, or writing again, the log that led
+// there.
 func TestCloseLeavesNoLogThatNobodyNeeds(t *testing.T) {
 	for name, flushed := range map[string]bool{"flushed": true, "not flushed": false} {
 		t.Run(name, func(t *testing.T) {

@@ -11,7 +11,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// While a table is flushed its writers go on; when memory is at half of its limit they stand still until the flush has ended.
+// While a table is flushed its writers go on; when memory is at half of its limit they stand still
+// until the flush has ended.
 func TestWritersGoOnBesideAFlushUntilMemoryIsFull(t *testing.T) {
 	const (
 		limit      = 16 << 20

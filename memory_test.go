@@ -14,16 +14,18 @@ import (
 	"github.com/oribi-db/oribi/internal/prooftest"
 )
 
-// memoryDir is the environment variable that makes the test program a phase of the memory test, and says where the store is.
+// memoryDir is the environment variable that makes the test program a phase of the memory test, and
+// says where the store is.
 const memoryDir = "ORIBI_TEST_MEMORY"
 
 func memoryTest(dir string) prooftest.Memory {
 	return prooftest.Memory{Dir: dir, Limit: 16 << 20, Times: 10}
 }
 
-// A store takes ten times its memory limit, then changes of more than the limit; it is scanned, now and as it was, merged, and scanned
-// again. Each is done by a process whose peak of resident memory stays below twice the limit and 96 MiB. Where cgroups can be made, the
-// kernel holds the process to it too.
+// A store takes ten times its memory limit, then changes of more than the limit; it is scanned, now
+// and as it was, merged, and scanned again. Each is done by a process whose peak of resident memory
+// stays below twice the limit and 96 MiB. Where cgroups can be made, the kernel holds the process
+// to it too.
 func TestMemoryStaysBelowItsBoundHoweverMuchTheStoreHolds(t *testing.T) {
 	if runtime.GOOS != "linux" || testing.Short() {
 		t.Skip("it takes ten seconds, and asks the kernel of Linux for peaks")
@@ -83,8 +85,8 @@ func peakOf(out []byte) int64 {
 	return kib << 10
 }
 
-// memoryGroup makes a cgroup that may hold so many bytes, and the pages of files for which the kernel finds room beside them; "" where that
-// is not allowed.
+// memoryGroup makes a cgroup that may hold so many bytes, and the pages of files for which the
+// kernel finds room beside them; "" where that is not allowed.
 func memoryGroup(t *testing.T, bytes int64) string {
 	t.Helper()
 	const pages = 32 << 20

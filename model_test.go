@@ -40,7 +40,8 @@ func proofTime(short, full time.Duration) time.Duration {
 	return full
 }
 
-// explore runs histories with the seeds from seed on until the time is over, and adds up what they did.
+// explore runs histories with the seeds from seed on until the time is over, and adds up what they
+// did.
 func explore(t *testing.T, seed uint64, d time.Duration, steps int64, settings func(uint64) prooftest.Settings) (total prooftest.Counts) {
 	t.Helper()
 	end := time.Now().Add(d)
@@ -75,8 +76,9 @@ func kept(s *prooftest.Script) string {
 	return "the history: -proof.script=" + f.Name()
 }
 
-// Random histories: write batches with all eight operations over several tables of all types; flushes, merges of any rowsets, clean
-// reopenings, kills, power cuts, torn power cuts. Every read, now and at past timestamps, must be what a map from key to versions says.
+// Random histories: write batches with all eight operations over several tables of all types;
+// flushes, merges of any rowsets, clean reopenings, kills, power cuts, torn power cuts. Every read,
+// now and at past timestamps, must be what a map from key to versions says.
 func TestRandomHistoriesMatchTheModel(t *testing.T) {
 	explore(t, proofSeed(t), proofTime(1500*time.Millisecond, 10*time.Second), 1500, prooftest.RandomSettings)
 }
@@ -86,7 +88,8 @@ func TestRandomHistoriesMatchTheModelWithBackgroundWork(t *testing.T) {
 	explore(t, proofSeed(t), proofTime(time.Second, 3*time.Second), 1500, prooftest.BackgroundSettings)
 }
 
-// The same on the real file system, with its locks, its syncs and its holes; without crashes, which cannot be had there.
+// The same on the real file system, with its locks, its syncs and its holes; without crashes, which
+// cannot be had there.
 func TestRandomHistoriesOnDiskMatchTheModel(t *testing.T) {
 	seed := proofSeed(t)
 	end := time.Now().Add(proofTime(700*time.Millisecond, 3*time.Second))
@@ -102,8 +105,9 @@ func TestRandomHistoriesOnDiskMatchTheModel(t *testing.T) {
 	t.Logf("%+v", total)
 }
 
-// One history under more than sixteen sets of options: sizes of MemRowSets, rowsets, caches and cblocks, encodings, policies, background
-// work or none, batches synced or not, rows never or always on the move. All give the same answers, refusals and timestamps.
+// One history under more than sixteen sets of options: sizes of MemRowSets, rowsets, caches and
+// cblocks, encodings, policies, background work or none, batches synced or not, rows never or
+// always on the move. All give the same answers, refusals and timestamps.
 func TestOneHistoryGivesEqualAnswersUnderAllOptions(t *testing.T) {
 	seed, steps := proofSeed(t), int64(400)
 	if testing.Short() {

@@ -27,48 +27,54 @@ const (
 	maxSegmentBytes    = 1 << 30
 )
 
-// Options say how a store is opened. nil and zero fields mean the defaults. They are read once, by Open.
+// Options say how a store is opened. nil and zero fields mean the defaults. They are read once, by
+// Open.
 type Options struct {
-	// ReadOnly opens without writing a byte, on a read-only mount too; many such openers may share a store. What the log
-	// holds is replayed into memory. The store must exist.
+	// ReadOnly opens without writing a byte, on a read-only mount too; many such openers may share
+	// a store. What the log holds is replayed into memory. The store must exist.
 	ReadOnly bool
 	// ErrorIfMissing refuses a directory that holds no store, which Open otherwise makes.
 	ErrorIfMissing bool
 	// ErrorIfExists refuses a directory that holds one.
 	ErrorIfExists bool
 
-	// MemoryLimit bounds what the store holds in memory, bytes: rows not yet flushed, cache, compaction buffers, metadata.
-	// Default 256 MiB, at least 16 MiB.
+	// MemoryLimit bounds what the store holds in memory, bytes: rows not yet flushed, cache,
+	// compaction buffers, metadata. Default 256 MiB, at least 16 MiB.
 	MemoryLimit int64
 	// CellLimit bounds one cell, bytes. Default 64 KiB, at most 4 MiB.
 	CellLimit int
 
-	// History is how long old versions are kept in tables that name no time of their own. It counts when the store is
-	// created and stays with it. Default 7 days; HistoryForever; at least one second.
+	// History is how long old versions are kept in tables that name no time of their own. It counts
+	// when the store is created and stays with it. Default 7 days; HistoryForever; at least one
+	// second.
 	History time.Duration
 
 	// Clock gives timestamps. Default: a hybrid clock on the machine's time.
 	Clock mvcc.Clock
 	// Logger takes what happens besides: recovery, background work. Default: nothing is logged.
 	Logger *slog.Logger
-	// Listener is called after each flush, compaction and ingest, by the goroutine that did it, with no lock of the table held. It must not
-	// call Close, which waits for it. Default: none.
+	// Listener is called after each flush, compaction and ingest, by the goroutine that did it,
+	// with no lock of the table held. It must not call Close, which waits for it. Default: none.
 	Listener func(Event)
-	// Progress is told now and then how many of its rows a flush or a merging compaction has read. It is called by the goroutine that does
-	// the work, with locks of the table held: it must be quick and must not use the store. Default: none.
+	// Progress is told now and then how many of its rows a flush or a merging compaction has read.
+	// It is called by the goroutine that does the work, with locks of the table held: it must be
+	// quick and must not use the store. Default: none.
 	Progress func(table string, rows, of int64)
 
-	// Manual leaves flushes and compactions to the caller, save the flushes that the memory limit forces.
+	// Manual leaves flushes and compactions to the caller, save the flushes that the memory limit
+	// forces.
 	Manual bool
 	// Policy chooses what to merge in the background. Default: compaction.Overlap{}.
 	Policy compaction.Policy
-	// FlushBytes is the size at which a MemRowSet is flushed. Default: 64 MiB, or a quarter of MemoryLimit if that is less.
+	// FlushBytes is the size at which a MemRowSet is flushed. Default: 64 MiB, or a quarter of
+	// MemoryLimit if that is less.
 	FlushBytes int64
 	// RowSetBytes is the size at which a flush or compaction starts a new rowset. Default 32 MiB.
 	RowSetBytes int64
 
-	// LogSegmentBytes is the size at which a file of the log is closed and the next begun, each of which costs some syncs; a file goes when
-	// nothing in it would be replayed. Default 32 MiB, at least 4 KiB, at most 1 GiB.
+	// LogSegmentBytes is the size at which a file of the log is closed and the next begun, each of
+	// which costs some syncs; a file goes when nothing in it would be replayed. Default 32 MiB, at
+	// least 4 KiB, at most 1 GiB.
 	LogSegmentBytes int64
 
 	// FS is the file system. Default: the real one.

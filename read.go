@@ -34,22 +34,24 @@ func Columns(names ...string) ReadOption {
 	return func(o *readOptions) { o.columns, o.all = names, false }
 }
 
-// AsOf reads what was there at ts: the batch that got ts, and everything before it. Without it, the newest published state. Every
-// such read can be repeated, with the same answer, as long as the table's history reaches back to it; after a kill only if ts was not
-// ahead of the newest batch.
+// AsOf reads what was there at ts: the batch that got ts, and everything before it. Without it, the
+// newest published state. Every such read can be repeated, with the same answer, as long as the
+// table's history reaches back to it; after a kill only if ts was not ahead of the newest batch.
 //
-// Errors of the read: ErrTooOld below the history floor, ErrFuture more than 10 s ahead of the clock.
+// Errors of the read: ErrTooOld below the history floor, ErrFuture more than 10 s ahead of the
+// clock.
 func AsOf(ts mvcc.Timestamp) ReadOption {
 	return func(o *readOptions) { o.at, o.asOf, o.snapshot = ts, true, nil }
 }
 
-// Where leaves only the rows for which all predicates are true. Predicates name their columns; ID and Type are filled in.
+// Where leaves only the rows for which all predicates are true. Predicates name their columns; ID
+// and Type are filled in.
 func Where(predicates ...batch.Predicate) ReadOption {
 	return func(o *readOptions) { o.predicates = append(o.predicates, predicates...) }
 }
 
-// From starts a scan at the first row whose key is not below key: a Go value for a one-column key, a Key for the first columns of a
-// compound one.
+// From starts a scan at the first row whose key is not below key: a Go value for a one-column key,
+// a Key for the first columns of a compound one.
 func From(key any) ReadOption { return func(o *readOptions) { o.lower = key } }
 
 // To ends a scan before the first row whose key is not below key.
@@ -67,7 +69,8 @@ type Key []any
 // maxWidth is the widest cell of fixed width, bytes.
 const maxWidth = 16
 
-// keyCells makes the cells of a key given as a Go value, a Key, a Row or cells ([][]byte). Prefixes are allowed if prefix is set.
+// keyCells makes the cells of a key given as a Go value, a Key, a Row or cells ([][]byte). Prefixes
+// are allowed if prefix is set.
 func (t *Table) keyCells(s *schema.Schema, key any, prefix bool) ([][]byte, error) {
 	var values []any
 	switch k := key.(type) {
@@ -133,7 +136,8 @@ func (t *Table) keyError(column string, cause error) error {
 	return fmt.Errorf("oribi: key: %w", &RowError{Table: t.tab.Name, Column: column, Cause: cause})
 }
 
-// view is one state of the table as a read sees it, with the history that the read needs held down until Release.
+// view is one state of the table as a read sees it, with the history that the read needs held down
+// until Release.
 type view struct {
 	tablet.View
 	holds *holds // nil: nothing is held
@@ -153,8 +157,9 @@ func (v *view) letGo() {
 	}
 }
 
-// view takes hold of the table as a read sees it. The columns of the read are found in its schema: that of the state that is read. With
-// long, the newest state's history is held too: a read of one row is done before any of it could grow old.
+// view takes hold of the table as a read sees it. The columns of the read are found in its schema:
+// that of the state that is read. With long, the newest state's history is held too: a read of one
+// row is done before any of it could grow old.
 func (t *Table) view(ctx context.Context, o *readOptions, long bool) (v view, err error) {
 	snap := tablet.Snapshot{Latest: !o.asOf}
 	switch {
@@ -225,9 +230,11 @@ func (t *Table) project(shape *tablet.Shape, o *readOptions) ([]int, error) {
 	return cols, nil
 }
 
-// Get reads one row. key is a Go value for a one-column key, else a Key or a Row of the key columns.
+// Get reads one row. key is a Go value for a one-column key, else a Key or a Row of the key
+// columns.
 //
-// Options: Columns, AsOf, At. Errors: ErrNotFound when there is no such row; those of AsOf and At; ErrRow for a key that does not fit; ErrCorrupt; ErrClosed.
+// Options: Columns, AsOf, At. Errors: ErrNotFound when there is no such row; those of AsOf and At;
+// ErrRow for a key that does not fit; ErrCorrupt; ErrClosed.
 func (t *Table) Get(ctx context.Context, key any, opts ...ReadOption) (Row, error) {
 	o := collect(opts)
 	v, err := t.read(ctx, &o)
@@ -267,7 +274,8 @@ func (t *Table) done(v view) {
 // fewCells is how many cells of a row are held without asking for memory.
 const fewCells = 32
 
-// newRow makes a row of cells: cells[i] is of columns[cols[i]]. Its strings share one piece of memory.
+// newRow makes a row of cells: cells[i] is of columns[cols[i]]. Its strings share one piece of
+// memory.
 func newRow(columns []schema.Column, cols []int, cells [][]byte) Row {
 	var few [256]byte
 	texts := few[:0]
@@ -288,7 +296,8 @@ func newRow(columns []schema.Column, cols []int, cells [][]byte) Row {
 	return row
 }
 
-// GetCells is Get without conversion: the columns read, and their cells, nil for NULL. Neither must be changed.
+// GetCells is Get without conversion: the columns read, and their cells, nil for NULL. Neither must
+// be changed.
 func (t *Table) GetCells(ctx context.Context, key any, opts ...ReadOption) (columns []schema.Column, cells [][]byte, err error) {
 	o := collect(opts)
 	v, err := t.read(ctx, &o)
@@ -336,9 +345,9 @@ func (t *Table) get(v view, key any, columns []int, dst [][]byte) ([][]byte, err
 	return cells, nil
 }
 
-// lookup is the key that a Get looks for, and ErrNotFound about it where there is no row: one piece of memory for both. The error's
-// text is made when somebody asks for it: most look only whether it is ErrNotFound, and the text costs more than to find
-// out that there is no row.
+// lookup is the key that a Get looks for, and ErrNotFound about it where there is no row: one piece
+// of memory for both. The error's text is made when somebody asks for it: most look only whether it
+// is ErrNotFound, and the text costs more than to find out that there is no row.
 type lookup struct {
 	tab *tablet.Tablet
 	key []byte // encoded; in few, if it fits
@@ -354,7 +363,8 @@ func (l *lookup) Unwrap() error { return fault.ErrNotFound }
 // Trace tells how a read finds a key.
 type Trace = tablet.Trace
 
-// Explain tells how Get finds a key: which rowsets it asks, and what their bloom files and key indexes say.
+// Explain tells how Get finds a key: which rowsets it asks, and what their bloom files and key
+// indexes say.
 func (t *Table) Explain(ctx context.Context, key any, opts ...ReadOption) (Trace, error) {
 	o := collect(opts)
 	v, err := t.read(ctx, &o)
@@ -377,13 +387,15 @@ type Scan struct {
 	fit func(*tablet.Shape) (columns []int, err error) // chooses the columns instead of o; nil = o does
 }
 
-// Scan reads rows, in key order unless AnyOrder is given. All options apply. Errors come with the first step.
+// Scan reads rows, in key order unless AnyOrder is given. All options apply. Errors come with the
+// first step.
 func (t *Table) Scan(ctx context.Context, opts ...ReadOption) *Scan {
 	return &Scan{t: t, ctx: ctx, o: collect(opts)}
 }
 
-// Batches runs the scan. A batch holds until the next step; its byte strings may be kept. The rows of the result are those whose
-// bit in Selection is 1. Arrays come as cells (schema.ArrayElements, batch.Vector.AppendUnpacked). An error is the last step.
+// Batches runs the scan. A batch holds until the next step; its byte strings may be kept. The rows
+// of the result are those whose bit in Selection is 1. Arrays come as cells (schema.ArrayElements,
+// batch.Vector.AppendUnpacked). An error is the last step.
 func (sc *Scan) Batches() iter.Seq2[*batch.Batch, error] {
 	return func(yield func(*batch.Batch, error) bool) {
 		it, err := sc.start()
@@ -557,8 +569,8 @@ func (t *Table) Test(column string, op batch.Op, values ...any) (batch.Predicate
 	return p, t.bind(s, &p)
 }
 
-// Count is the number of rows. Options: AsOf, At, Where, From, To. Without them it is told from counts, without reading, unless batches are
-// on their way that it must not see yet.
+// Count is the number of rows. Options: AsOf, At, Where, From, To. Without them it is told from
+// counts, without reading, unless batches are on their way that it must not see yet.
 func (t *Table) Count(ctx context.Context, opts ...ReadOption) (int64, error) {
 	o := collect(opts)
 	if !o.asOf && o.lower == nil && o.upper == nil && len(o.predicates) == 0 {
@@ -583,8 +595,8 @@ func (t *Table) Count(ctx context.Context, opts ...ReadOption) (int64, error) {
 	return n, nil
 }
 
-// published is the number of live rows if the counts show the published state: no batch was between log and publication, and none entered
-// the log while they were read.
+// published is the number of live rows if the counts show the published state: no batch was between
+// log and publication, and none entered the log while they were read.
 func (t *Table) published() (n int64, ok bool) {
 	s := t.store
 	last := s.lastLSN.Load()

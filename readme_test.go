@@ -75,8 +75,9 @@ func goCommand(t *testing.T, args ...string) {
 	}
 }
 
-// TestReadmeProgramRuns builds the program of the README as a package of this module that exists in an overlay alone, and
-// compares what it prints with the block of text. With -short it is only compiled.
+// TestReadmeProgramRuns builds the program of the README as a package of this module that exists in
+// an overlay alone, and compares what it prints with the block of text. With -short it is only
+// compiled.
 func TestReadmeProgramRuns(t *testing.T) {
 	text := page(t, "README.md")
 	_, program := onlyBlock(t, text, "go")
@@ -146,8 +147,9 @@ func (s *shell) run(command string) (string, error) {
 // varying is what differs from run to run: timestamps, as numbers and as times, and identities.
 var varying = regexp.MustCompile(`\b7\d{18}\b|\b20\d\d-[-0-9]{5}T[0-9:.]+Z\b|\b[0-9a-f]{32}\b`)
 
-// retype types the commands of a console block and gives the block with what they print. A command is a line that begins with "$ ", with
-// those behind it that begin with "> "; all else is output. Output that is the same save what varies is left as it stands.
+// retype types the commands of a console block and gives the block with what they print. A command
+// is a line that begins with "$ ", with those behind it that begin with "> "; all else is output.
+// Output that is the same save what varies is left as it stands.
 func (s *shell) retype(t *testing.T, text string) string {
 	var out strings.Builder
 	for _, part := range strings.Split("\n"+text, "\n$ ")[1:] {
@@ -175,7 +177,8 @@ func (s *shell) retype(t *testing.T, text string) string {
 	return out.String()
 }
 
-// TestPages holds what the pages say of the command against the command, which is built once for all of it.
+// TestPages holds what the pages say of the command against the command, which is built once for
+// all of it.
 func TestPages(t *testing.T) {
 	s := newShell(t)
 	t.Run("show what commands print", s.typePages)

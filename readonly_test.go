@@ -18,7 +18,8 @@ import (
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
-// eachFS runs a test on the real file system and on the one in memory, with the name of a directory that is not there yet.
+// eachFS runs a test on the real file system and on the one in memory, with the name of a directory
+// that is not there yet.
 func eachFS(t *testing.T, test func(t *testing.T, fsys vfs.FS, dir string)) {
 	t.Run("fs=os", func(t *testing.T) { test(t, vfs.OS, filepath.Join(t.TempDir(), "store")) })
 	t.Run("fs=mem", func(t *testing.T) { test(t, vfs.NewMem(), "/store") })
@@ -98,7 +99,8 @@ func TestSecondOpenerIsLockedOut(t *testing.T) {
 	})
 }
 
-// What a killed writer left, a log that was never flushed and its torn end, is read without a change of any file.
+// What a killed writer left, a log that was never flushed and its torn end, is read without a
+// change of any file.
 func TestReaderOfAKilledStoreWritesNothing(t *testing.T) {
 	disk := crashfs.New(vfs.NewMem())
 	disk.Halves = true
@@ -198,7 +200,8 @@ func TestVerifyTellsItsProgress(t *testing.T) {
 	}
 }
 
-// lateWriter is a file system in which LOCK appears right after a reader has found none, as if a writer came then.
+// lateWriter is a file system in which LOCK appears right after a reader has found none, as if a
+// writer came then.
 type lateWriter struct{ vfs.FS }
 
 func (l lateWriter) Lock(name string, exclusive bool) (vfs.Lock, error) {

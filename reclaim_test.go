@@ -46,8 +46,8 @@ type solidFile struct{ vfs.File }
 
 func (solidFile) PunchHole(int64, int64) error { return fault.Unsupportedf("punch hole") }
 
-// A dropped table, and what a compaction has replaced, take no space any more when the call returns, whether holes can be punched or not.
-// What a scan still reads does, until it has ended.
+// A dropped table, and what a compaction has replaced, take no space any more when the call
+// returns, whether holes can be punched or not. What a scan still reads does, until it has ended.
 func TestDroppedBlocksAreGivenBackOnReturn(t *testing.T) {
 	for name, fsys := range map[string]vfs.FS{"holes=yes": vfs.OS, "holes=no": newSolidFS(vfs.OS)} {
 		t.Run(name, func(t *testing.T) {
@@ -127,7 +127,8 @@ func TestDroppedBlocksAreGivenBackOnReturn(t *testing.T) {
 	}
 }
 
-// Where no hole can be punched, containers in which little is left are emptied in the background, without anybody asking.
+// Where no hole can be punched, containers in which little is left are emptied in the background,
+// without anybody asking.
 func TestBackgroundGivesSpaceBackWithoutHoles(t *testing.T) {
 	ctx := context.Background()
 	disk := newSolidFS(vfs.NewMem())

@@ -9,8 +9,8 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// replay puts the log's batches back into memory, in LSN order from where the metadata needs them. It writes nothing.
-// Operations on tables that were dropped are passed over.
+// replay puts the log's batches back into memory, in LSN order from where the metadata needs them.
+// It writes nothing. Operations on tables that were dropped are passed over.
 func (s *Store) replay() (*wal.Tail, error) {
 	tables := map[uint32]*Table{}
 	newest := s.stored.ClockHigh

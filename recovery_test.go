@@ -17,9 +17,10 @@ import (
 	"github.com/oribi-db/oribi/vfs/crashfs"
 )
 
-// A history is cut at random changes of the disk, in the middle of writes too, by kills, power cuts and torn power cuts: while the
-// store is opened, written, flushed, compacted, closed and recovered. What is left must open, to read without a change of
-// any file and to write, and hold all acknowledged batches, a prefix of the rest, no part of one.
+// A history is cut at random changes of the disk, in the middle of writes too, by kills, power cuts
+// and torn power cuts: while the store is opened, written, flushed, compacted, closed and
+// recovered. What is left must open, to read without a change of any file and to write, and hold
+// all acknowledged batches, a prefix of the rest, no part of one.
 func TestCrashesAnywhereLeaveAcknowledgedBatches(t *testing.T) {
 	seed := proofSeed(t)
 	end := time.Now().Add(proofTime(1500*time.Millisecond, 8*time.Second))
@@ -34,8 +35,9 @@ func TestCrashesAnywhereLeaveAcknowledgedBatches(t *testing.T) {
 	t.Logf("%+v", total)
 }
 
-// The making of a store is cut before each change of the disk and in the middle of each write. The directory is then no store to a
-// reader, or an empty one; a writer makes the store to its end, and from then on nothing is lost.
+// The making of a store is cut before each change of the disk and in the middle of each write. The
+// directory is then no store to a reader, or an empty one; a writer makes the store to its end, and
+// from then on nothing is lost.
 func TestFormatCutAnywhereBeginsAgain(t *testing.T) {
 	seed := proofSeed(t)
 	rng := rand.New(rand.NewPCG(seed, 4))
@@ -70,7 +72,8 @@ func TestFormatCutAnywhereBeginsAgain(t *testing.T) {
 	t.Logf("%d changes, %d states", disk.Changes(), len(states))
 }
 
-// finishFormat opens what is left of the making of a store, to read and to write, and loses the power behind an acknowledged batch.
+// finishFormat opens what is left of the making of a store, to read and to write, and loses the
+// power behind an acknowledged batch.
 func finishFormat(t *testing.T, image *vfs.Mem) error {
 	before, missing := prooftest.Fingerprint(image, "/store")
 	reader, err := oribi.Open("/store", &oribi.Options{FS: image, ReadOnly: true})
@@ -110,8 +113,9 @@ func finishFormat(t *testing.T, image *vfs.Mem) error {
 	return nil
 }
 
-// tornFormatting tells whether the power went while the file that marks an unfinished store was written, and left a part of its one sector,
-// of which a disk writes all or nothing: it is not taken for ours.
+// tornFormatting tells whether the power went while the file that marks an unfinished store was
+// written, and left a part of its one sector, of which a disk writes all or nothing: it is not
+// taken for ours.
 func tornFormatting(image *vfs.Mem) bool {
 	b, err := prooftest.ReadFile(image, "/store/FORMATTING")
 	if err != nil || len(bytes.Trim(b, "\x00")) == 0 {
@@ -121,8 +125,8 @@ func tornFormatting(image *vfs.Mem) bool {
 	return len(b) < 2*half || len(bytes.Trim(b[:half], "\x00")) == 0 || len(bytes.Trim(b[half:], "\x00")) == 0
 }
 
-// Opening after a kill tells what it found and did: the torn end of the log and where it is kept, a flipped bit that was put right,
-// what was cleared away of unfinished blocks.
+// Opening after a kill tells what it found and did: the torn end of the log and where it is kept, a
+// flipped bit that was put right, what was cleared away of unfinished blocks.
 func TestRecoveryTellsWhatWasMended(t *testing.T) {
 	_, tree := storeTree(t)
 	const segment = "wal/000000000001.wal"

@@ -45,7 +45,8 @@ func (f slowFile) Sync() error {
 	return f.File.Sync()
 }
 
-// A batch that is refused because of another one returns when that one is visible: whoever was told that the key exists finds it.
+// A batch that is refused because of another one returns when that one is visible: whoever was told
+// that the key exists finds it.
 func TestARefusalIsToldWhenItsCauseIsVisible(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &slowLog{Mem: vfs.NewMem(), gate: make(chan struct{})}

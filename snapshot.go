@@ -12,10 +12,11 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// Snapshot is a timestamp at which all tables can be read until it is closed, whatever their retention. It is safe for concurrent use.
+// Snapshot is a timestamp at which all tables can be read until it is closed, whatever their
+// retention. It is safe for concurrent use.
 //
-// A snapshot that is never closed keeps every table from dropping what is newer than it: Info lists those that are open. It does
-// not outlive the store.
+// A snapshot that is never closed keeps every table from dropping what is newer than it: Info lists
+// those that are open. It does not outlive the store.
 type Snapshot struct {
 	store *Store
 	name  string
@@ -30,10 +31,11 @@ type SnapshotInfo struct {
 	Timestamp mvcc.Timestamp
 }
 
-// Snapshot holds on to the newest state. name is for Info, of any form, and need not be the only one of its kind.
+// Snapshot holds on to the newest state. name is for Info, of any form, and need not be the only
+// one of its kind.
 //
-// It waits until all batches that were on their way are published; no later batch gets a timestamp at or below the snapshot's.
-// Errors: ctx's; ErrClosed.
+// It waits until all batches that were on their way are published; no later batch gets a timestamp
+// at or below the snapshot's. Errors: ctx's; ErrClosed.
 func (s *Store) Snapshot(ctx context.Context, name string) (*Snapshot, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
@@ -60,9 +62,11 @@ func (s *Store) Snapshot(ctx context.Context, name string) (*Snapshot, error) {
 	return sn, nil
 }
 
-// SnapshotAt is Snapshot at a timestamp that may lie in the past. Tables whose history begins later refuse to be read at it.
+// SnapshotAt is Snapshot at a timestamp that may lie in the past. Tables whose history begins later
+// refuse to be read at it.
 //
-// Errors: ErrTooOld if there are tables and all of them do; ErrFuture more than 10 s ahead of the clock; ctx's; ErrClosed; ErrPoisoned.
+// Errors: ErrTooOld if there are tables and all of them do; ErrFuture more than 10 s ahead of the
+// clock; ctx's; ErrClosed; ErrPoisoned.
 func (s *Store) SnapshotAt(ctx context.Context, name string, ts mvcc.Timestamp) (*Snapshot, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
@@ -90,13 +94,15 @@ func (sn *Snapshot) Timestamp() mvcc.Timestamp { return sn.ts }
 // Name is what the snapshot was called.
 func (sn *Snapshot) Name() string { return sn.name }
 
-// Close lets history go. Reads that run end as they began; reads of the snapshot that begin later are ErrClosed. It may be called twice.
+// Close lets history go. Reads that run end as they began; reads of the snapshot that begin later
+// are ErrClosed. It may be called twice.
 func (sn *Snapshot) Close() error {
 	sn.store.holds.close(sn)
 	return nil
 }
 
-// At reads what a snapshot holds. Errors of the read: ErrClosed when the snapshot or the store was closed.
+// At reads what a snapshot holds. Errors of the read: ErrClosed when the snapshot or the store was
+// closed.
 func At(sn *Snapshot) ReadOption {
 	return func(o *readOptions) { o.at, o.asOf, o.snapshot = sn.ts, true, sn }
 }
@@ -106,8 +112,8 @@ func Latest() ReadOption {
 	return func(o *readOptions) { o.at, o.asOf, o.snapshot = 0, false, nil }
 }
 
-// advance makes the clock pass ts, so that no later batch gets a timestamp at or below it. A read-only opener has no batches: its own
-// wall clock is the bound.
+// advance makes the clock pass ts, so that no later batch gets a timestamp at or below it. A
+// read-only opener has no batches: its own wall clock is the bound.
 func (s *Store) advance(ts mvcc.Timestamp) error {
 	if s.opts.ReadOnly && s.clock.Physical() {
 		if ts > s.clock.Now() {
@@ -121,16 +127,18 @@ func (s *Store) advance(ts mvcc.Timestamp) error {
 // settle waits until all batches at or below ts, which the clock has passed, are published.
 func (s *Store) settle(ctx context.Context, ts mvcc.Timestamp) error {
 	s.promise(ts)
-	// A commit that took its timestamp before the clock passed ts may still be on its way to the publisher: it is there once this
-	// goroutine has been through the commits' critical section.
+	// A commit that took its timestamp before the clock passed ts may still be on its way to the
+	// publisher: it is there once this goroutine has been through the commits' critical section.
 	s.appendMu.Lock()
 	s.appendMu.Unlock() //lint:ignore SA2001 the point is to have been there
 	return s.pub.WaitTimestamp(ctx, ts)
 }
 
-// holds are the timestamps that reads and snapshots need, and how far each table's history may have been dropped.
+// holds are the timestamps that reads and snapshots need, and how far each table's history may have
+// been dropped.
 //
-// Both stand under one lock, or a read would slip between a compaction's look at the holds and its dropping:
+// Both stand under one lock, or a read would slip between a compaction's look at the holds and its
+// dropping:
 //
 //	compaction: floor = min(oldest age, holds)                      drops what is below the floor
 //	read:                                       hold 5, allowed ──▶ reads at 5, of which a part is gone
@@ -147,8 +155,9 @@ func newHolds() *holds {
 	return &holds{at: map[mvcc.Timestamp]int{}, floors: map[uint32]mvcc.Timestamp{}, snapshots: map[*Snapshot]bool{}}
 }
 
-// lowest is the lowest timestamp that is held; Max if there is none. Under mu. There are as many as reads that run and
-// snapshots, so it is only asked for by compactions and for reads beyond the retention.
+// lowest is the lowest timestamp that is held; Max if there is none. Under mu. There are as many as
+// reads that run and snapshots, so it is only asked for by compactions and for reads beyond the
+// retention.
 func (h *holds) lowest() mvcc.Timestamp {
 	low := mvcc.Max
 	for ts := range h.at {
@@ -157,7 +166,8 @@ func (h *holds) lowest() mvcc.Timestamp {
 	return low
 }
 
-// choose is the floor for a rewrite of a table: oldest, by the age of history, or what is held below it.
+// choose is the floor for a rewrite of a table: oldest, by the age of history, or what is held
+// below it.
 func (h *holds) choose(table uint32, oldest mvcc.Timestamp) mvcc.Timestamp {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -191,8 +201,8 @@ func (h *holds) hold(table uint32, oldest, ts mvcc.Timestamp) error {
 	return nil
 }
 
-// holdLatest is for a read of a table's newest state. It gives the timestamp that is held: nothing was published between
-// visible and a floor above it.
+// holdLatest is for a read of a table's newest state. It gives the timestamp that is held: nothing
+// was published between visible and a floor above it.
 func (h *holds) holdLatest(table uint32, visible mvcc.Timestamp) mvcc.Timestamp {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -201,7 +211,8 @@ func (h *holds) holdLatest(table uint32, visible mvcc.Timestamp) mvcc.Timestamp 
 	return ts
 }
 
-// holdOldest is for a read of all that is left of a table's history. It gives the timestamp that is held: where the history begins.
+// holdOldest is for a read of all that is left of a table's history. It gives the timestamp that is
+// held: where the history begins.
 func (h *holds) holdOldest(table uint32, oldest mvcc.Timestamp) mvcc.Timestamp {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -41,7 +41,8 @@ func wantValue(t *testing.T, table *oribi.Table, want int64, opts ...oribi.ReadO
 	}
 }
 
-// A snapshot keeps its state readable beyond the table's retention, over flushes and compactions, until it is closed; then history goes.
+// A snapshot keeps its state readable beyond the table's retention, over flushes and compactions,
+// until it is closed; then history goes.
 func TestSnapshotHoldsHistoryUntilItIsClosed(t *testing.T) {
 	ctx := context.Background()
 	w := newFakeWall()
@@ -89,7 +90,8 @@ func TestSnapshotHoldsHistoryUntilItIsClosed(t *testing.T) {
 	}
 }
 
-// A scan that runs holds history down too, whether of a past state or of the newest; when it ends, or is left, it no longer does.
+// A scan that runs holds history down too, whether of a past state or of the newest; when it ends,
+// or is left, it no longer does.
 func TestRunningScanHoldsHistory(t *testing.T) {
 	ctx := context.Background()
 	for _, past := range []bool{false, true} {
@@ -144,7 +146,8 @@ func TestRunningScanHoldsHistory(t *testing.T) {
 	}
 }
 
-// A snapshot of the past holds what is still there; one that no table can answer, or that the clock may not reach, is refused.
+// A snapshot of the past holds what is still there; one that no table can answer, or that the clock
+// may not reach, is refused.
 func TestSnapshotAtIsRefusedWhereReadsAre(t *testing.T) {
 	ctx := context.Background()
 	w := newFakeWall()

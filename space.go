@@ -11,7 +11,8 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// Space that is kept free on the disk, each part for what must still work when the part above it is used up:
+// Space that is kept free on the disk, each part for what must still work when the part above it is
+// used up:
 //
 //	free bytes on the disk
 //	├ rowReserve ──────────── rows come in above it alone: below, a batch is ErrNoSpace unless it only deletes
@@ -85,9 +86,10 @@ func (b *Batch) deletesOnly() bool {
 	return true
 }
 
-// reclaim gives back, at the end of a call, the space of blocks that the call has dropped. Its own commit could not: the call, or a
-// table, still held them open. Readers keep theirs: it goes when they are done, in an idle second. Failures are not the call's: what it was
-// asked for is done and durable. Those of writes poison.
+// reclaim gives back, at the end of a call, the space of blocks that the call has dropped. Its own
+// commit could not: the call, or a table, still held them open. Readers keep theirs: it goes when
+// they are done, in an idle second. Failures are not the call's: what it was asked for is done and
+// durable. Those of writes poison.
 func (s *Store) reclaim(ctx context.Context) {
 	s.background.confirm()
 	if s.Poisoned() == nil {
@@ -96,8 +98,8 @@ func (s *Store) reclaim(ctx context.Context) {
 	s.background.confirm() // of what was copied
 }
 
-// rewriteSparse empties containers in which little is left, so that their space goes back to the disk where holes cannot be punched,
-// and their files go everywhere.
+// rewriteSparse empties containers in which little is left, so that their space goes back to the
+// disk where holes cannot be punched, and their files go everywhere.
 func (s *Store) rewriteSparse(ctx context.Context) {
 	for ctx.Err() == nil {
 		n, err := s.blocks.Rewrite(ctx)

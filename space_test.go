@@ -18,8 +18,8 @@ type narrowFS struct {
 
 func (n *narrowFS) FreeBytes(string) int64 { return n.free.Load() }
 
-// A disk that runs full refuses rows first; deletes, flushes and compactions go on with what is kept for them, then metadata commits
-// alone; nothing poisons, and with space again all goes on.
+// A disk that runs full refuses rows first; deletes, flushes and compactions go on with what is
+// kept for them, then metadata commits alone; nothing poisons, and with space again all goes on.
 func TestFullDiskStillTakesWhatGivesSpaceBack(t *testing.T) {
 	ctx := context.Background()
 	disk := &narrowFS{FS: vfs.NewMem()}

@@ -43,20 +43,24 @@ type Store struct {
 	recovery Recovery
 	logTail  *wal.Tail // as replay found it
 
-	// running counts the calls that are inside. Close sets closed, then waits until running is 0: a call that counted itself in and then
-	// finds closed set goes out again, so none is missed and none that began before is cut off.
+	// running counts the calls that are inside. Close sets closed, then waits until running is 0: a
+	// call that counted itself in and then finds closed set goes out again, so none is missed and
+	// none that began before is cut off.
 	running atomic.Int64
 	closed  atomic.Bool
 	idle    chan struct{} // gets a value when running falls to 0 after closed was set
 
-	// appendMu is the critical section of a commit: timestamp, LSN, frame and publication order are given under it.
+	// appendMu is the critical section of a commit: timestamp, LSN, frame and publication order are
+	// given under it.
 	appendMu sync.Mutex
-	// toldEpoch is the newest settled epoch that a record of this session tells, so that replay can check the metadata by it.
+	// toldEpoch is the newest settled epoch that a record of this session tells, so that replay can
+	// check the metadata by it.
 	toldEpoch uint64
 	lastLSN   atomic.Uint64
 	promised  atomic.Uint64 // highest timestamp that no later batch may go below though no batch has it
 
-	// metaMu makes metadata commits follow one another, from the finding of log_start to publication in memory.
+	// metaMu makes metadata commits follow one another, from the finding of log_start to
+	// publication in memory.
 	metaMu sync.Mutex
 	stored meta.Store // under metaMu
 
@@ -78,19 +82,23 @@ type Recovery struct {
 	TornFile     string // where a writer kept them, within the store's directory; empty for a reader
 	RepairedBits int64  // single bits put right
 
-	// What a writer cleared away of blocks that no commit named, or that one had dropped. Zero for a reader.
+	// What a writer cleared away of blocks that no commit named, or that one had dropped. Zero for
+	// a reader.
 	StrayContainers int   // files that were removed
 	CutBytes        int64 // behind the last named block of a container
 	Reclaimed       int   // dropped blocks whose space was given back
 }
 
-// Open opens the store in dir, or makes one there: an empty directory is formatted, a missing one is made if its parent is there.
+// Open opens the store in dir, or makes one there: an empty directory is formatted, a missing one
+// is made if its parent is there.
 //
-// A store that was killed is recovered: every batch that was acknowledged as durable is there, whole. Recovery tells what was found.
+// A store that was killed is recovered: every batch that was acknowledged as durable is there,
+// whole. Recovery tells what was found.
 //
-// Errors: ErrNotStore (something else lies there, or, with ErrorIfMissing or ReadOnly, nothing), ErrLocked, ErrCorrupt,
-// ErrUnsupported (a newer format), ErrExists, and those of the file system. A failed Open changes nothing, save that a
-// writer makes a missing directory, writes LOCK, and begins an unfinished format again.
+// Errors: ErrNotStore (something else lies there, or, with ErrorIfMissing or ReadOnly, nothing),
+// ErrLocked, ErrCorrupt, ErrUnsupported (a newer format), ErrExists, and those of the file system.
+// A failed Open changes nothing, save that a writer makes a missing directory, writes LOCK, and
+// begins an unfinished format again.
 func Open(dir string, o *Options) (*Store, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -113,8 +121,9 @@ func Open(dir string, o *Options) (*Store, error) {
 	return s, nil
 }
 
-// resolve is the directory that dir is, where it is a symbolic link: file systems are asked about names without following links, and
-// shall find a directory. One that leads nowhere is left for others to complain about.
+// resolve is the directory that dir is, where it is a symbolic link: file systems are asked about
+// names without following links, and shall find a directory. One that leads nowhere is left for
+// others to complain about.
 func resolve(fsys vfs.FS, dir string) string {
 	if info, err := fsys.Stat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		if there, err := filepath.EvalSymlinks(dir); err == nil {
@@ -141,8 +150,8 @@ func (s *Store) abandon() {
 	}
 }
 
-// open does the steps of opening, in their order: lock, format if need be, metadata against the anchor, rowsets, log, and for a
-// writer repair.
+// open does the steps of opening, in their order: lock, format if need be, metadata against the
+// anchor, rowsets, log, and for a writer repair.
 func (s *Store) open() error {
 	fresh, err := s.prepare()
 	if err != nil {
@@ -192,7 +201,8 @@ func (s *Store) open() error {
 	return s.log.Release(wal.LSN(s.blocks.ConfirmedLogStart()))
 }
 
-// prepare makes sure that dir holds a store and takes its lock; fresh tells that it was made just now.
+// prepare makes sure that dir holds a store and takes its lock; fresh tells that it was made just
+// now.
 func (s *Store) prepare() (fresh bool, err error) {
 	fsys := s.opts.FS
 	state, err := inspect(fsys, s.dir)
@@ -260,7 +270,8 @@ func (s *Store) takeLock() error {
 	return lock.Write(fmt.Appendf(nil, "pid %d since %s\n", os.Getpid(), time.Now().UTC().Format(time.RFC3339)))
 }
 
-// lastWriter is what LOCK says of who last opened the store for writing, for a message: that writer holds the lock, unless readers do.
+// lastWriter is what LOCK says of who last opened the store for writing, for a message: that writer
+// holds the lock, unless readers do.
 func (s *Store) lastWriter() string {
 	b, err := readFile(s.opts.FS, s.path(lockName), 128)
 	var pid int
@@ -274,10 +285,11 @@ func (s *Store) lastWriter() string {
 	return fmt.Sprintf(" (its last writer is process %d, since %s)", pid, since)
 }
 
-// checkUnlocked is for a reader that found no LOCK and so holds none. A store that somebody may write to has one, since a writer
-// makes it before anything else: if there is one now, what was just read may be half before and half after its writing. A
-// writer that comes later cannot make a read answer wrongly: ranges that held committed blocks are never written again, only
-// punched, and what was punched fails its checksum.
+// checkUnlocked is for a reader that found no LOCK and so holds none. A store that somebody may
+// write to has one, since a writer makes it before anything else: if there is one now, what was
+// just read may be half before and half after its writing. A writer that comes later cannot make a
+// read answer wrongly: ranges that held committed blocks are never written again, only punched, and
+// what was punched fails its checksum.
 func (s *Store) checkUnlocked() error {
 	if s.lock != nil {
 		return nil
@@ -296,8 +308,9 @@ func (s *Store) format() error {
 	if err != nil {
 		return err
 	}
-	// The directory's own name has to be durable before anything in it is worth keeping; whoever made it, now or before a crash, may
-	// not have seen to that. In a parent that cannot be read it was somebody else.
+	// The directory's own name has to be durable before anything in it is worth keeping; whoever
+	// made it, now or before a crash, may not have seen to that. In a parent that cannot be read it
+	// was somebody else.
 	if err := s.opts.FS.SyncDir(filepath.Dir(s.dir)); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
@@ -442,7 +455,8 @@ func (s *Store) enterWriting() error {
 	return nil
 }
 
-// Poisoned is the error that made the store read-only, wrapped by ErrPoisoned; nil while all is well.
+// Poisoned is the error that made the store read-only, wrapped by ErrPoisoned; nil while all is
+// well.
 func (s *Store) Poisoned() error {
 	if s.log != nil {
 		if err := s.log.Poisoned(); err != nil {
@@ -466,8 +480,8 @@ func (s *Store) poison(cause error) {
 // replayLimit is how much log Close leaves for the next open to replay.
 const replayLimit = 16 << 20
 
-// Close waits for running calls, makes everything durable and releases the directory. Further calls get ErrClosed, open
-// iterators at their next step. It may be called twice.
+// Close waits for running calls, makes everything durable and releases the directory. Further calls
+// get ErrClosed, open iterators at their next step. It may be called twice.
 func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
@@ -499,12 +513,12 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// trimAbove is how much log Close leaves although nothing of it would be replayed: reading that much costs the next open less
-// than a new segment costs Close.
+// trimAbove is how much log Close leaves although nothing of it would be replayed: reading that
+// much costs the next open less than a new segment costs Close.
 const trimAbove = 1 << 20
 
-// trimLog begins a new segment and lets the others go if the files hold all that the log holds: the next open would read, and a
-// writer write again, a segment for nothing.
+// trimLog begins a new segment and lets the others go if the files hold all that the log holds: the
+// next open would read, and a writer write again, a segment for nothing.
 func (s *Store) trimLog() error {
 	if s.Poisoned() != nil || s.log.Bytes() <= trimAbove {
 		return nil
@@ -561,7 +575,8 @@ func (ts tabletStore) Settle(ctx context.Context, lsn uint64) error {
 
 func (ts tabletStore) Visible() mvcc.Timestamp { return ts.s.pub.Visible() }
 
-// Mark appends an empty batch. Its record keeps the timestamp from coming again for as long as the metadata does not.
+// Mark appends an empty batch. Its record keeps the timestamp from coming again for as long as the
+// metadata does not.
 func (ts tabletStore) Mark() (at mvcc.Timestamp, lsn uint64, publish func(), err error) {
 	s := ts.s
 	var rec change.RecordWriter
@@ -578,9 +593,10 @@ func (ts tabletStore) Mark() (at mvcc.Timestamp, lsn uint64, publish func(), err
 	return at, lsn, op.Ready, nil
 }
 
-// HistoryFloor is now less the retention, or what a snapshot or a running read holds below that; Min when history is kept for ever, or
-// when the clock does not tell time; but never below the floor that the table has, which a longer retention does not lower. Reads of
-// the table below it are refused from here on.
+// HistoryFloor is now less the retention, or what a snapshot or a running read holds below that;
+// Min when history is kept for ever, or when the clock does not tell time; but never below the
+// floor that the table has, which a longer retention does not lower. Reads of the table below it
+// are refused from here on.
 func (ts tabletStore) HistoryFloor(t *tablet.Tablet, historySec int64) mvcc.Timestamp {
 	s := ts.s
 	floor := historyFloor(s.clock, historySec)
@@ -606,11 +622,12 @@ func (ts tabletStore) Event(e compaction.Event) {
 	}
 }
 
-// CommitMeta adds to ch what every metadata commit carries, commits it, installs it in memory, and lets go of log that the
-// confirmed metadata no longer needs.
+// CommitMeta adds to ch what every metadata commit carries, commits it, installs it in memory, and
+// lets go of log that the confirmed metadata no longer needs.
 //
-// log_start is found in this order, so that no operation slips through: first the first unpublished LSN, then what the memory stores
-// hold. An operation that is not in a store when that is asked was not applied, so not published, so its LSN is not below the first.
+// log_start is found in this order, so that no operation slips through: first the first unpublished
+// LSN, then what the memory stores hold. An operation that is not in a store when that is asked was
+// not applied, so not published, so its LSN is not below the first.
 func (ts tabletStore) CommitMeta(t *tablet.Tablet, ch blockmanager.Change, first func() uint64, install func() error) error {
 	s := ts.s
 	s.metaMu.Lock()
@@ -625,7 +642,8 @@ func (ts tabletStore) CommitMeta(t *tablet.Tablet, ch blockmanager.Change, first
 		start = min(start, first())
 	}
 	ch.LogStart = start
-	// The log has to reach up to log_start: LSNs below it that a power cut took would be given again, to batches that replay passes over.
+	// The log has to reach up to log_start: LSNs below it that a power cut took would be given
+	// again, to batches that replay passes over.
 	if err := s.log.Sync(wal.LSN(start - 1)); err != nil {
 		s.poison(err)
 		return err
@@ -657,8 +675,9 @@ func (s *Store) promise(ts mvcc.Timestamp) {
 	}
 }
 
-// keepEnds writes down how far the log and the clock came, if the next open would not find that: the highest timestamp that was promised, and
-// the last LSN. Without the latter a log that ends early, or is put back to what it was before, would be taken for one that was killed.
+// keepEnds writes down how far the log and the clock came, if the next open would not find that:
+// the highest timestamp that was promised, and the last LSN. Without the latter a log that ends
+// early, or is put back to what it was before, would be taken for one that was killed.
 func (s *Store) keepEnds() error {
 	if s.Poisoned() != nil {
 		return nil

@@ -31,7 +31,8 @@ type Table struct {
 // TableOption is a property that CreateTable gives a table.
 type TableOption func(*meta.Table) error
 
-// History keeps old versions of the table's rows for d, or HistoryForever. Without it the store's default holds.
+// History keeps old versions of the table's rows for d, or HistoryForever. Without it the store's
+// default holds.
 func History(d time.Duration) TableOption {
 	return func(t *meta.Table) (err error) {
 		if t.HistorySec, err = historySeconds(d); err != nil {
@@ -56,7 +57,8 @@ func Comment(text string) TableOption {
 
 // CreateTable makes an empty table, durably. s is made by schema.New or SchemaOf.
 //
-// Errors: ErrExists; ErrSchema, for a bad name too; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed.
+// Errors: ErrExists; ErrSchema, for a bad name too; ErrReadOnly; ErrNoSpace; ErrPoisoned;
+// ErrClosed.
 func (s *Store) CreateTable(name string, columns *schema.Schema, opts ...TableOption) (*Table, error) {
 	if err := s.enterWriting(); err != nil {
 		return nil, err
@@ -82,9 +84,10 @@ func (s *Store) createTable(name string, columns *schema.Schema, opts []TableOpt
 			return nil, fmt.Errorf("column %q: default: %w: %w", c.Name, err, fault.ErrSchema)
 		}
 	}
-	// Inserts into the new table have LSNs above the flushed LSN that its row is given, so the log has to be durable up to there first: what
-	// a power cut takes from the log's end is given again to other batches, which would be taken for flushed. metaMu comes after: who
-	// holds it does not wait for batches, since an ingest's waits for it.
+	// Inserts into the new table have LSNs above the flushed LSN that its row is given, so the log
+	// has to be durable up to there first: what a power cut takes from the log's end is given again
+	// to other batches, which would be taken for flushed. metaMu comes after: who holds it does not
+	// wait for batches, since an ingest's waits for it.
 	flushed := s.lastLSN.Load()
 	if err := (tabletStore{s}).Settle(context.Background(), flushed); err != nil {
 		return nil, err
@@ -159,8 +162,9 @@ func (s *Store) Table(name string) (*Table, error) {
 // Tables lists the tables by name.
 func (s *Store) Tables() []*Table { return s.sortedTables() }
 
-// DropTable removes a table with all its rows and versions, durably, and gives their space back, save what scans hold. Scans that run
-// end as they began; batches that hold operations on the table fail. Errors: ErrNotFound; ErrReadOnly; ErrPoisoned; ErrClosed.
+// DropTable removes a table with all its rows and versions, durably, and gives their space back,
+// save what scans hold. Scans that run end as they began; batches that hold operations on the table
+// fail. Errors: ErrNotFound; ErrReadOnly; ErrPoisoned; ErrClosed.
 func (s *Store) DropTable(name string) error {
 	if err := s.enterWriting(); err != nil {
 		return err
@@ -225,8 +229,9 @@ func (t *Table) Properties() Properties {
 // CompactionResult tells what a flush or compaction did.
 type CompactionResult = tablet.Result
 
-// Flush writes what the table holds in memory to disk: new rows to rowsets, changes to delta files. What is
-// written meanwhile stays in memory; the table's writers wait for the metadata commit at the end, readers for nothing. Errors: ctx's; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed.
+// Flush writes what the table holds in memory to disk: new rows to rowsets, changes to delta files.
+// What is written meanwhile stays in memory; the table's writers wait for the metadata commit at
+// the end, readers for nothing. Errors: ctx's; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed.
 func (t *Table) Flush(ctx context.Context) error {
 	_, err := t.FlushResult(ctx)
 	return err
@@ -237,9 +242,9 @@ func (t *Table) FlushResult(ctx context.Context) (CompactionResult, error) {
 	return t.work(ctx, "flush", t.tab.Flush)
 }
 
-// Compact flushes, then merges until no rowsets overlap and no change waits beside them that could be part of them. Old versions stay
-// readable as far as the table's history goes. What it has replaced takes no space on return, save what readers hold. Locks and errors as
-// Flush.
+// Compact flushes, then merges until no rowsets overlap and no change waits beside them that could
+// be part of them. Old versions stay readable as far as the table's history goes. What it has
+// replaced takes no space on return, save what readers hold. Locks and errors as Flush.
 func (t *Table) Compact(ctx context.Context) error {
 	_, err := t.CompactResult(ctx)
 	return err
@@ -264,9 +269,10 @@ func (t *Table) Merge(ctx context.Context, c compaction.Choice) error {
 	return err
 }
 
-// Extract flushes the table and copies the files of all its rowsets into dir, a folder that it makes, beside a tablet.json that tells how they
-// belong together: Apache Kudu's own programs read them. The copy stands for itself; history goes with it. When Extract fails, nothing
-// of dir stays. Errors: os.ErrExist when dir exists; ErrCorrupt; those of Flush.
+// Extract flushes the table and copies the files of all its rowsets into dir, a folder that it
+// makes, beside a tablet.json that tells how they belong together: Apache Kudu's own programs read
+// them. The copy stands for itself; history goes with it. When Extract fails, nothing of dir stays.
+// Errors: os.ErrExist when dir exists; ErrCorrupt; those of Flush.
 func (t *Table) Extract(ctx context.Context, dir string) error {
 	_, err := t.work(ctx, "extract", func(ctx context.Context) (CompactionResult, error) {
 		return CompactionResult{}, t.tab.Extract(ctx, dir)
@@ -298,7 +304,8 @@ type Stats struct {
 	Columns  []ColumnStats
 }
 
-// ColumnStats are a column's sizes and forms. A form that the schema leaves open may differ between rowsets.
+// ColumnStats are a column's sizes and forms. A form that the schema leaves open may differ between
+// rowsets.
 type ColumnStats struct {
 	Name         string
 	Bytes        int64                // of the column's files in all rowsets
@@ -317,8 +324,8 @@ func (c *ColumnStats) add(info cfile.Info) {
 	}
 }
 
-// Stats counts rows, rowsets and bytes from metadata, without reading rows. Columns are filled only if perColumn is set, which opens
-// each rowset's files.
+// Stats counts rows, rowsets and bytes from metadata, without reading rows. Columns are filled only
+// if perColumn is set, which opens each rowset's files.
 func (t *Table) Stats(perColumn bool) (Stats, error) {
 	if err := t.store.enter(); err != nil {
 		return Stats{}, err

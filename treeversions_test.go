@@ -13,8 +13,9 @@ import (
 	"github.com/oribi-db/oribi/batch"
 )
 
-// Every version of a real history is still there after a full compaction and a reopening: the table as of each of its 10,699 commits has the
-// hash that a replay of the history gives, a sum over files that no order changes.
+// Every version of a real history is still there after a full compaction and a reopening: the table
+// as of each of its 10,699 commits has the hash that a replay of the history gives, a sum over
+// files that no order changes.
 func TestEveryVersionIsReadAfterCompaction(t *testing.T) {
 	commits := 10699
 	if testing.Short() {

@@ -20,13 +20,15 @@ import (
 
 // TableOf is a table whose rows are structs of type T.
 //
-// Exported fields stand for the columns that their tags name: `oribi:"host,key"`, `oribi:"size"`, `oribi:"-"` for none; without a
-// tag the field's name in lower case. A field has the Go type of its column, or a type of that kind: integers; float32, float64;
-// string; []byte; bool; time.Time for date and timestamp; Decimal; Int128. A pointer field is for a nullable column: nil is NULL.
-// Of an array column it is a slice of those ([]string, [][]byte), of pointers if elements may be NULL ([]*int32), or []any with values
-// as in Row; where the column is nullable, a nil slice is NULL. An element that is NULL in a slice that cannot hold it is ErrSchema.
-// How a field is converted is found once for each version of the schema; when a column of a field is there no more, or under another
-// name or type, that is ErrSchema.
+// Exported fields stand for the columns that their tags name: `oribi:"host,key"`, `oribi:"size"`,
+// `oribi:"-"` for none; without a tag the field's name in lower case. A field has the Go type of
+// its column, or a type of that kind: integers; float32, float64; string; []byte; bool; time.Time
+// for date and timestamp; Decimal; Int128. A pointer field is for a nullable column: nil is NULL.
+// Of an array column it is a slice of those ([]string, [][]byte), of pointers if elements may be
+// NULL ([]*int32), or []any with values as in Row; where the column is nullable, a nil slice is
+// NULL. An element that is NULL in a slice that cannot hold it is ErrSchema. How a field is
+// converted is found once for each version of the schema; when a column of a field is there no
+// more, or under another name or type, that is ErrSchema.
 type TableOf[T any] struct {
 	Table *Table
 	tags  []fieldTag
@@ -61,9 +63,9 @@ func (f *field) read(row reflect.Value, cell []byte) error {
 	return nil
 }
 
-// Typed is t with rows of type T. Every key column and every column that a new row has to have needs a field, save an auto-incrementing
-// one: inserts do not look at its field (Batch.Assigned tells the values), all else but scans needs it.
-// Errors: ErrSchema, naming the field.
+// Typed is t with rows of type T. Every key column and every column that a new row has to have
+// needs a field, save an auto-incrementing one: inserts do not look at its field (Batch.Assigned
+// tells the values), all else but scans needs it. Errors: ErrSchema, naming the field.
 func Typed[T any](t *Table) (*TableOf[T], error) {
 	typ := reflect.TypeFor[T]()
 	tags, err := fieldTags(typ)
@@ -138,9 +140,10 @@ func fieldTags(typ reflect.Type) ([]fieldTag, error) {
 	return tags, nil
 }
 
-// SchemaOf makes the schema of a struct type: int8 to int64, uint8 to uint64, float, double, string, binary, bool, timestamp and int128
-// columns, arrays of all these but int128 for slices, NULL allowed where the field is a pointer. Fields tagged "key" must come first. Decimals, dates and varchars need more than a Go type says: make their
-// schema with schema.New.
+// SchemaOf makes the schema of a struct type: int8 to int64, uint8 to uint64, float, double,
+// string, binary, bool, timestamp and int128 columns, arrays of all these but int128 for slices,
+// NULL allowed where the field is a pointer. Fields tagged "key" must come first. Decimals, dates
+// and varchars need more than a Go type says: make their schema with schema.New.
 func SchemaOf[T any]() (*schema.Schema, error) {
 	typ := reflect.TypeFor[T]()
 	tags, err := fieldTags(typ)
@@ -412,7 +415,8 @@ rows:
 	}
 }
 
-// reserveValues makes room for n cells of fixed width in p.value, which is then not moved while they are made.
+// reserveValues makes room for n cells of fixed width in p.value, which is then not moved while
+// they are made.
 func (p *part) reserveValues(n int) {
 	if cap(p.value) < 16*n {
 		p.value = make([]byte, 0, 16*n)

@@ -16,7 +16,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// typeCase is a column type with some values, which rise if it can be in a key, in each of the forms in which the store takes and gives them.
+// typeCase is a column type with some values, which rise if it can be in a key, in each of the
+// forms in which the store takes and gives them.
 type typeCase struct {
 	name string                         // of the type, as schema files have it
 	run  func(t *testing.T, c typeCase) // checkType of the Go type that a struct's field has
@@ -24,7 +25,8 @@ type typeCase struct {
 	json []string
 }
 
-// valuesOf makes the case of a type whose field in a struct is a T; row makes what a Row that is read has, nil = the value itself.
+// valuesOf makes the case of a type whose field in a struct is a T; row makes what a Row that is
+// read has, nil = the value itself.
 func valuesOf[T any](name string, row func(T) any, values []T, json ...string) typeCase {
 	c := typeCase{name: name, json: json, run: func(t *testing.T, c typeCase) { checkType(t, c, values) }}
 	for _, v := range values {
@@ -117,8 +119,8 @@ var typeCases = []typeCase{
 	valuesOf("array(int64)", func(v []any) any { return any(v) }, [][]any{{int64(1), nil}, {}}, "[1,null]", "[]"),
 }
 
-// Every column type: what is written as rows, structs, vectors, or in bulk is read as the same in all these forms, from memory, from files
-// and through changes; what a key can be is found by it.
+// Every column type: what is written as rows, structs, vectors, or in bulk is read as the same in
+// all these forms, from memory, from files and through changes; what a key can be is found by it.
 func TestAllTypesComeBackInEveryForm(t *testing.T) {
 	for _, c := range typeCases {
 		t.Run("type="+c.name, func(t *testing.T) { c.run(t, c) })
@@ -175,7 +177,8 @@ func checkType[T any](t *testing.T, c typeCase, values []T) {
 		t.Fatal(err)
 	}
 
-	// Each value twice, beside NULL and beside the next value; then row 0 is changed to the last value.
+	// Each value twice, beside NULL and beside the next value; then row 0 is changed to the last
+	// value.
 	b := store.NewBatch()
 	want := map[int32]oribi.Row{}
 	for i := range values {
@@ -347,7 +350,8 @@ func checkJSON(t *testing.T, table *oribi.Table, c typeCase) {
 	}
 }
 
-// checkKeys writes all pairs of values, which rise, as keys: they come in that order, and each is found.
+// checkKeys writes all pairs of values, which rise, as keys: they come in that order, and each is
+// found.
 func checkKeys[T any](t *testing.T, store *oribi.Store, table *oribi.Table, values []T) {
 	t.Helper()
 	ctx := context.Background()

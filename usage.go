@@ -11,8 +11,9 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// DiskUsage explains what a store takes of the disk, in bytes as the file system counts them: holes take nothing, space reserved
-// behind the end of a file counts. Total is the sum of all the other fields, and of FileUsage.Allocated over Files.
+// DiskUsage explains what a store takes of the disk, in bytes as the file system counts them: holes
+// take nothing, space reserved behind the end of a file counts. Total is the sum of all the other
+// fields, and of FileUsage.Allocated over Files.
 type DiskUsage struct {
 	Total int64
 
@@ -42,8 +43,9 @@ type FileUsage struct {
 	Dead      int64  // of a container: dropped, not given back yet
 }
 
-// DiskUsage explains what the store takes of the disk, file by file and in sums. It reads no file, only what the file system and the
-// metadata tell. While the store is written to, figures may be of different moments.
+// DiskUsage explains what the store takes of the disk, file by file and in sums. It reads no file,
+// only what the file system and the metadata tell. While the store is written to, figures may be of
+// different moments.
 func (s *Store) DiskUsage() (DiskUsage, error) {
 	if err := s.enter(); err != nil {
 		return DiskUsage{}, err
@@ -83,7 +85,8 @@ func (s *Store) logSpare() (name string, bytes int64) {
 	return walName + "/" + name, bytes
 }
 
-// visit counts name and, if it is a directory, what is in it. What has gone meanwhile is passed over.
+// visit counts name and, if it is a directory, what is in it. What has gone meanwhile is passed
+// over.
 func (w *usageWalk) visit(name string) error {
 	path := filepath.Join(w.s.dir, filepath.FromSlash(name))
 	info, err := w.s.opts.FS.Stat(path)
@@ -136,7 +139,8 @@ func (w *usageWalk) count(name string, info fs.FileInfo) {
 	sum.Files = append(sum.Files, f)
 }
 
-// kind tells what a file that is no container of the metadata is for, and where its bytes are counted.
+// kind tells what a file that is no container of the metadata is for, and where its bytes are
+// counted.
 func (w *usageWalk) kind(name string, dir, stray bool) (kind string, to *int64) {
 	sum := &w.sum
 	top, rest, _ := strings.Cut(name, "/")

@@ -39,8 +39,8 @@ func statSum(t *testing.T, dir string) (bytes int64, files int) {
 	return bytes, files
 }
 
-// checkUsage compares DiskUsage with what stat says before and behind. A writer's metadata store removes files that it no longer needs when
-// it gets to it: then all is looked at again.
+// checkUsage compares DiskUsage with what stat says before and behind. A writer's metadata store
+// removes files that it no longer needs when it gets to it: then all is looked at again.
 func checkUsage(t *testing.T, what, dir string, store *oribi.Store) (u oribi.DiskUsage) {
 	t.Helper()
 	var want int64
@@ -64,8 +64,8 @@ func checkUsage(t *testing.T, what, dir string, store *oribi.Store) (u oribi.Dis
 	return u
 }
 
-// Every byte of the directory is explained: while a writer has space reserved, with dropped blocks, after Close, and beside files that
-// are not the store's.
+// Every byte of the directory is explained: while a writer has space reserved, with dropped blocks,
+// after Close, and beside files that are not the store's.
 func TestDiskUsageIsWhatStatSays(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	open := func(readOnly bool) *oribi.Store {
@@ -116,8 +116,8 @@ func TestDiskUsageIsWhatStatSays(t *testing.T) {
 	}
 }
 
-// A killed writer leaves space that it had reserved behind the blocks, which does not show in the length of a file. The next one
-// gives it back.
+// A killed writer leaves space that it had reserved behind the blocks, which does not show in the
+// length of a file. The next one gives it back.
 func TestReservedSpaceOfAKilledWriterIsGivenBack(t *testing.T) {
 	dir, copied := filepath.Join(t.TempDir(), "store"), filepath.Join(t.TempDir(), "copy")
 	store, err := oribi.Open(dir, &oribi.Options{Manual: true})
@@ -152,8 +152,8 @@ func TestReservedSpaceOfAKilledWriterIsGivenBack(t *testing.T) {
 	}
 }
 
-// While records are synced one by one the log is written ahead. That space is explained, given back at Close, and after a kill by the
-// next writer.
+// While records are synced one by one the log is written ahead. That space is explained, given back
+// at Close, and after a kill by the next writer.
 func TestSpaceThatTheLogIsWrittenAheadIsReserved(t *testing.T) {
 	dir, copied := filepath.Join(t.TempDir(), "store"), filepath.Join(t.TempDir(), "copy")
 	store, err := oribi.Open(dir, &oribi.Options{Manual: true})
@@ -240,8 +240,8 @@ func punches(t *testing.T, dir string) bool {
 	return f.PunchHole(0, 4096) == nil
 }
 
-// Every byte is explained beside all that may lie in a directory: holes, space reserved ahead, torn ends of the log, containers without a
-// row, an unfinished format's files, strangers of all kinds.
+// Every byte is explained beside all that may lie in a directory: holes, space reserved ahead, torn
+// ends of the log, containers without a row, an unfinished format's files, strangers of all kinds.
 func TestDiskUsageKnowsEveryKindOfFile(t *testing.T) {
 	ctx := context.Background()
 	dir := filepath.Join(t.TempDir(), "store")

@@ -53,8 +53,9 @@ func (d Decimal) rescale(scale int) (Int128, error) {
 	return v, nil
 }
 
-// appendValue checks a Go value against a column and makes its cell: of byte strings the cell itself, copied nowhere if it is a
-// []byte; of fixed widths the bytes are appended to *buf. nil is NULL.
+// appendValue checks a Go value against a column and makes its cell: of byte strings the cell
+// itself, copied nowhere if it is a []byte; of fixed widths the bytes are appended to *buf. nil is
+// NULL.
 func appendValue(buf *[]byte, c *schema.Column, v any) (cell []byte, err error) {
 	if v == nil {
 		return nil, nil
@@ -169,7 +170,8 @@ func integer(v any) (Int128, bool) {
 	return Int128{}, false
 }
 
-// bytesOf is the memory of a string, not to be written to: cells are copied into rows, keys and lists, and changed nowhere.
+// bytesOf is the memory of a string, not to be written to: cells are copied into rows, keys and
+// lists, and changed nowhere.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 var emptyCell = []byte{}
@@ -361,8 +363,9 @@ func allBelow(values []int64, bound int64) bool {
 // isText tells whether a column's values are strings in Go.
 func isText(t schema.Type) bool { return t == schema.String || t == schema.Varchar }
 
-// valueOf is a cell as a Go value: the integer, float or bool of the column's width; string; []byte; time.Time for date and
-// timestamp; Decimal; []any for arrays; nil for NULL. Byte strings are copied.
+// valueOf is a cell as a Go value: the integer, float or bool of the column's width; string;
+// []byte; time.Time for date and timestamp; Decimal; []any for arrays; nil for NULL. Byte strings
+// are copied.
 func valueOf(c *schema.Column, cell []byte) any {
 	if cell == nil {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// Vectors are the caller's again as soon as Batch.Vectors returns, also where a key is one of their cells: what is written into them before
-// the commit changes nothing.
+// Vectors are the caller's again as soon as Batch.Vectors returns, also where a key is one of their
+// cells: what is written into them before the commit changes nothing.
 func TestVectorsAreCopiedBeforeTheCommit(t *testing.T) {
 	store, err := oribi.Open("/vectors", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true})
 	if err != nil {

@@ -31,8 +31,8 @@ type verifyOptions struct {
 	progress    func(done, total int64)
 }
 
-// VerifyProgress is told now and then how many bytes of how many were checked. A block is read twice, for itself and as part of its
-// rowset, and counts twice.
+// VerifyProgress is told now and then how many bytes of how many were checked. A block is read
+// twice, for itself and as part of its rowset, and counts twice.
 func VerifyProgress(progress func(done, total int64)) VerifyOption {
 	return func(o *verifyOptions) { o.progress = progress }
 }
@@ -45,9 +45,10 @@ func (o *verifyOptions) tell(bytes int64) {
 	}
 }
 
-// Verify reads everything and checks it: containers and blocks with their checksums, the log, every column file of every rowset,
-// keys against bounds, counts against rows. It calls report for each finding and goes on; its error says that it could not go on.
-// It may run while the store is used. A torn end of the log is no finding.
+// Verify reads everything and checks it: containers and blocks with their checksums, the log, every
+// column file of every rowset, keys against bounds, counts against rows. It calls report for each
+// finding and goes on; its error says that it could not go on. It may run while the store is used.
+// A torn end of the log is no finding.
 func (s *Store) Verify(ctx context.Context, report func(Finding), options ...VerifyOption) error {
 	var o verifyOptions
 	for _, option := range options {
@@ -78,7 +79,8 @@ func (s *Store) Verify(ctx context.Context, report func(Finding), options ...Ver
 	return nil
 }
 
-// verify checks a table: each rowset for itself, then a scan of the whole for keys that rise and a count that agrees.
+// verify checks a table: each rowset for itself, then a scan of the whole for keys that rise and a
+// count that agrees.
 func (t *Table) verify(ctx context.Context, report func(Finding), o *verifyOptions) error {
 	damaged := false
 	err := t.tab.Check(ctx, func(m *meta.RowSet, id blockID, err error) {

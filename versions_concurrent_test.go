@@ -11,8 +11,8 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// While batches delete and insert rows again, and flushes and compactions of all kinds move them, a diff adds up to the scans of its two
-// ends and a history stays what it was.
+// While batches delete and insert rows again, and flushes and compactions of all kinds move them, a
+// diff adds up to the scans of its two ends and a history stays what it was.
 func TestReadsOfVersionsHoldWhileRowsMove(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)

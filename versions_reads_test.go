@@ -43,8 +43,9 @@ func (f *readsFile) ReadAt(p []byte, off int64) (int, error) {
 	return f.File.ReadAt(p, off)
 }
 
-// Six rowsets, each of keys of its own; one is changed before the interval, one in it, one after it. A diff of the interval, and the history
-// of a row, read blocks of the rowset in question alone.
+// Six rowsets, each of keys of its own; one is changed before the interval, one in it, one after
+// it. A diff of the interval, and the history of a row, read blocks of the rowset in question
+// alone.
 func TestDiffsAndHistoriesReadOnlyRowSetsThatCanHoldChanges(t *testing.T) {
 	const sets, rows = 6, 100
 	ctx := context.Background()
@@ -92,7 +93,8 @@ func TestDiffsAndHistoriesReadOnlyRowSetsThatCanHoldChanges(t *testing.T) {
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// pages are what a read of a store that was just opened, with nothing in its cache, reads of containers.
+	// pages are what a read of a store that was just opened, with nothing in its cache, reads of
+	// containers.
 	pages := func(read func(*oribi.Table) int) (map[string]bool, int) {
 		fsys := &readsFS{FS: mem, pages: map[string]bool{}}
 		store := open(fsys, true)

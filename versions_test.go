@@ -26,7 +26,8 @@ func historyOf(t *testing.T, table *oribi.Table, key any, opts ...oribi.ReadOpti
 	return text, ts
 }
 
-// A history ends with what was there when it begins: the retention decides where that is, not what compactions have dropped so far.
+// A history ends with what was there when it begins: the retention decides where that is, not what
+// compactions have dropped so far.
 func TestHistoryBeginsWithItsBase(t *testing.T) {
 	ctx := context.Background()
 	w := newFakeWall()
@@ -71,7 +72,8 @@ func TestHistoryBeginsWithItsBase(t *testing.T) {
 	}
 }
 
-// Reads of versions are refused as other reads are: beyond the retention, ahead of the clock, in the wrong order, on a closed store.
+// Reads of versions are refused as other reads are: beyond the retention, ahead of the clock, in
+// the wrong order, on a closed store.
 func TestReadsOfVersionsAreRefusedWhereReadsAre(t *testing.T) {
 	ctx := context.Background()
 	w := newFakeWall()
@@ -136,7 +138,8 @@ func TestReadsOfVersionsAreRefusedWhereReadsAre(t *testing.T) {
 	}
 }
 
-// GetMany gives rows in the order of the keys, one for each that stands twice, and nil for those that are not there.
+// GetMany gives rows in the order of the keys, one for each that stands twice, and nil for those
+// that are not there.
 func TestGetManyKeepsTheOrderOfTheKeys(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)
@@ -155,8 +158,9 @@ func TestGetManyKeepsTheOrderOfTheKeys(t *testing.T) {
 	}
 }
 
-// GetManyCells gives the cells that GetCells gives for each key, of rows on disk, changed and in memory, more than stand in one piece of memory;
-// nil where there is none, and rows without cells where no column is asked for.
+// GetManyCells gives the cells that GetCells gives for each key, of rows on disk, changed and in
+// memory, more than stand in one piece of memory; nil where there is none, and rows without cells
+// where no column is asked for.
 func TestGetManyCellsGivesWhatGetCellsGives(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)
@@ -196,8 +200,8 @@ func TestGetManyCellsGivesWhatGetCellsGives(t *testing.T) {
 	}
 }
 
-// Timestamps of batches rise over reopenings, clean and after a kill, while the machine's clock jumps back and forth, and under a clock
-// that only counts.
+// Timestamps of batches rise over reopenings, clean and after a kill, while the machine's clock
+// jumps back and forth, and under a clock that only counts.
 func TestTimestampsRiseOverReopeningsWhateverTheClockDoes(t *testing.T) {
 	ctx := context.Background()
 	for _, logical := range []bool{false, true} {
@@ -241,9 +245,10 @@ func TestTimestampsRiseOverReopeningsWhateverTheClockDoes(t *testing.T) {
 	}
 }
 
-// A batch deletes a row that an ingest has brought, inserts the key again and deletes that too, while memory has a ghost of the key from
-// before the ingest. Two copies of the row end at one timestamp then; a compaction makes one of them and keeps all versions. Other
-// keys make the one or the other rowset the first that comes to the key.
+// A batch deletes a row that an ingest has brought, inserts the key again and deletes that too,
+// while memory has a ghost of the key from before the ingest. Two copies of the row end at one
+// timestamp then; a compaction makes one of them and keeps all versions. Other keys make the one or
+// the other rowset the first that comes to the key.
 func TestVersionsOfAKeyThatABatchDeletedTwiceOutliveCompaction(t *testing.T) {
 	ctx := context.Background()
 	for name, brought := range map[string][]int64{"memory comes to the key last": {-1, 1}, "the ingested rowset does": {0, 1}} {

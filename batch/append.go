@@ -1,6 +1,7 @@
 package batch
 
-// AppendRun appends cells [from, to) of src, which has v's type. Cells of fixed width are copied, byte strings aliased.
+// AppendRun appends cells [from, to) of src, which has v's type. Cells of fixed width are copied,
+// byte strings aliased.
 func (v *Vector) AppendRun(src *Vector, from, to int) {
 	n, k := v.Len, to-from
 	if k <= 0 {

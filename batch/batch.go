@@ -1,15 +1,17 @@
-// Package batch holds decoded columns: vectors of equal length with a selection, and tests on one column.
+// Package batch holds decoded columns: vectors of equal length with a selection, and tests on one
+// column.
 //
-// Use: a reader fills the vectors of a Batch, predicates clear bits of its selection, a caller walks the
-// bits that are left with Selection.Next. Types of fixed width are read through Values, without a call per cell:
+// Use: a reader fills the vectors of a Batch, predicates clear bits of its selection, a caller
+// walks the bits that are left with Selection.Next. Types of fixed width are read through Values,
+// without a call per cell:
 //
 //	sizes := batch.Values[int64](b.Columns[1])
 //	for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
 //		sum += sizes[i]
 //	}
 //
-// Nothing here is safe for concurrent use. Cells are kept as the machine reads them, little-endian; the
-// engine builds for little-endian machines only.
+// Nothing here is safe for concurrent use. Cells are kept as the machine reads them, little-endian;
+// the engine builds for little-endian machines only.
 package batch
 
 import "github.com/oribi-db/oribi/schema"
@@ -19,7 +21,8 @@ const WindowRows = 4096
 
 // Batch is a number of rows, decoded: column i of the batch is Columns[i], all of Len cells.
 //
-// Selection has one bit a row, 1 for the rows that are in the result; it is never nil in a batch that a scan hands out.
+// Selection has one bit a row, 1 for the rows that are in the result; it is never nil in a batch
+// that a scan hands out.
 type Batch struct {
 	Schema    []schema.Column // the columns, in the order of Columns
 	Columns   []*Vector

@@ -42,13 +42,14 @@ func (o Op) String() string {
 
 // Predicate is a test on the cells of one column.
 //
-// Values are cells: Width bytes little-endian, or the byte string. Eq to Ge take one, In any number,
-// IsNull, NotNull and InFilter none. Floats compare as numbers: −0 equals +0, and with a NaN on either side
-// only Ne is true.
+// Values are cells: Width bytes little-endian, or the byte string. Eq to Ge take one, In any
+// number, IsNull, NotNull and InFilter none. Floats compare as numbers: −0 equals +0, and with a
+// NaN on either side only Ne is true.
 //
-// Filter is what InFilter asks: a Bloom filter to which cells of the column's type were added as the same bytes (what
-// Vector.Cell gives). It passes all of them and, at its rate of false positives, some others; NULL and NaN it never
-// passes, and either zero if one of them was added. Nothing is added to it any more.
+// Filter is what InFilter asks: a Bloom filter to which cells of the column's type were added as
+// the same bytes (what Vector.Cell gives). It passes all of them and, at its rate of false
+// positives, some others; NULL and NaN it never passes, and either zero if one of them was added.
+// Nothing is added to it any more.
 //
 // Prepare, once, before the first use makes the other methods fast; they work without it too. From
 // then on the fields stay as they are, and all goroutines may use the predicate and copies of it.
@@ -77,7 +78,8 @@ func (p *Predicate) Prepare() error {
 	return nil
 }
 
-// Prepared tells whether Prepare has been called, so that Type is the one for which the values were made.
+// Prepared tells whether Prepare has been called, so that Type is the one for which the values were
+// made.
 func (p *Predicate) Prepared() bool { return p.words != nil }
 
 func (p *Predicate) check() error {

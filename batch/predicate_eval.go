@@ -19,8 +19,8 @@ func sortCells(t schema.Type, cells [][]byte) [][]byte {
 }
 
 // Eval clears the bits of sel whose cells do not pass; bit i is cell i of v, which is of p's type.
-// No bit is set. Cells whose bit is 0 already are not looked at where that saves work. Of arrays only
-// IsNull and NotNull can be true.
+// No bit is set. Cells whose bit is 0 already are not looked at where that saves work. Of arrays
+// only IsNull and NotNull can be true.
 func (p *Predicate) Eval(v *Vector, sel Bitmap) {
 	switch {
 	case p.Op == IsNull && v.Present == nil:

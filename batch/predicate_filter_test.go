@@ -13,7 +13,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// A filter passes what was added and what it takes for it, as the filter itself says of each cell; NULL and NaN never.
+// A filter passes what was added and what it takes for it, as the filter itself says of each cell;
+// NULL and NaN never.
 func TestFilterPassesWhatItMayContain(t *testing.T) {
 	r := seedtest.Rand(t)
 	for _, typ := range allTypes {

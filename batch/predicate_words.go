@@ -65,9 +65,9 @@ func (p *Predicate) evalWord(w []byte) bool {
 	return p.EvalCell(w)
 }
 
-// rememberedWords is by how many times a dictionary may be longer than a vector and yet be tested as a
-// whole, where the answer is kept: the windows of a scan that follow share the dictionary, and eight of
-// them would test as many cells one by one.
+// rememberedWords is by how many times a dictionary may be longer than a vector and yet be tested
+// as a whole, where the answer is kept: the windows of a scan that follow share the dictionary, and
+// eight of them would test as many cells one by one.
 const rememberedWords = 8
 
 // WorthWords tells whether n cells are enough to test all words of d rather than those that occur.

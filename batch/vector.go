@@ -7,7 +7,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Ordinal is the 0-based position of a cell within one cfile, and of a row within one DiskRowSet (row ID).
+// Ordinal is the 0-based position of a cell within one cfile, and of a row within one DiskRowSet
+// (row ID).
 type Ordinal uint32
 
 // Int128 is a signed 128-bit integer in two's complement, low half first.
@@ -29,19 +30,24 @@ type Dictionary struct {
 // Vector is one decoded column of Len cells.
 //
 // Exactly one of three forms holds the values:
-//   - Data, for types of fixed width: Len × Width bytes, little-endian, aligned to 8 bytes (Values gives the typed view; Bool is one byte, 0 or 1);
+//   - Data, for types of fixed width: Len × Width bytes, little-endian, aligned to 8 bytes (Values
+//     gives the typed view; Bool is one byte, 0 or 1);
 //   - Bytes, for byte strings: one slice a cell;
-//   - Codes with Dict, for byte strings that stand in a dictionary cblock; Materialize turns them into Bytes.
+//   - Codes with Dict, for byte strings that stand in a dictionary cblock; Materialize turns them
+//     into Bytes.
 //
-// A column of arrays has none of them but a fourth one: cell i is the elements [Offsets[i], Offsets[i+1]) of
-// Elements, a vector of one of the forms above; Type is the type of an element. Such a vector is made by NewArrays
-// and ResetArrays; what gives or takes single cells (Cell, SetCell, Fill, AppendRun …) is not for it. The same column as
-// byte strings, of type schema.Array, is a vector as any other: AppendPacked and AppendUnpacked lead from one to the other.
+// A column of arrays has none of them but a fourth one: cell i is the elements [Offsets[i],
+// Offsets[i+1]) of Elements, a vector of one of the forms above; Type is the type of an element.
+// Such a vector is made by NewArrays and ResetArrays; what gives or takes single cells (Cell,
+// SetCell, Fill, AppendRun …) is not for it. The same column as byte strings, of type schema.Array,
+// is a vector as any other: AppendPacked and AppendUnpacked lead from one to the other.
 //
-// Present has one bit a cell, 1 for present; nil means that no cell is NULL. What stands in the place of
-// a NULL is undefined for Data and Codes (though codes stay below the dictionary's length) and nil for Bytes.
+// Present has one bit a cell, 1 for present; nil means that no cell is NULL. What stands in the
+// place of a NULL is undefined for Data and Codes (though codes stay below the dictionary's length)
+// and nil for Bytes.
 //
-// Who fills a vector says how long the byte strings hold. A Vector is not for concurrent use while it is filled.
+// Who fills a vector says how long the byte strings hold. A Vector is not for concurrent use while
+// it is filled.
 type Vector struct {
 	Type    schema.Type
 	Len     int
@@ -66,7 +72,8 @@ func NewVector(t schema.Type, n int) *Vector {
 	return v
 }
 
-// Reset makes v hold n cells, none of them NULL and their values undefined, reusing its memory where that suffices.
+// Reset makes v hold n cells, none of them NULL and their values undefined, reusing its memory
+// where that suffices.
 func (v *Vector) Reset(n int) {
 	v.Len, v.Present, v.Dict, v.Codes, v.Elements = n, nil, nil, v.Codes[:0], nil
 	if w := v.Type.Width(); w > 0 {
@@ -130,8 +137,8 @@ func Values[T Fixed](v *Vector) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(v.Data))), v.Len)
 }
 
-// Cell is the bytes of cell i, nil for NULL: Width bytes little-endian, or the byte string (empty, not nil, when it is empty).
-// It aliases v.
+// Cell is the bytes of cell i, nil for NULL: Width bytes little-endian, or the byte string (empty,
+// not nil, when it is empty). It aliases v.
 func (v *Vector) Cell(i int) []byte {
 	if v.IsNull(i) {
 		return nil
@@ -153,8 +160,8 @@ func (v *Vector) Cell(i int) []byte {
 
 var emptyCell = []byte{}
 
-// SetCell makes cell i the given bytes, nil for NULL. Fixed widths are copied; byte strings are aliased.
-// A vector in dictionary form is materialised first.
+// SetCell makes cell i the given bytes, nil for NULL. Fixed widths are copied; byte strings are
+// aliased. A vector in dictionary form is materialised first.
 func (v *Vector) SetCell(i int, cell []byte) {
 	if v.Dict != nil {
 		v.Materialize()
@@ -176,7 +183,8 @@ func (v *Vector) SetCell(i int, cell []byte) {
 	v.Bytes[i] = cell
 }
 
-// Materialize turns the dictionary form into Bytes, which alias the dictionary's words. Other forms stay as they are.
+// Materialize turns the dictionary form into Bytes, which alias the dictionary's words. Other forms
+// stay as they are.
 func (v *Vector) Materialize() {
 	if v.Dict == nil {
 		return

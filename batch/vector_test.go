@@ -22,7 +22,8 @@ func cellsOf(v *Vector) [][]byte {
 	return out
 }
 
-// checkVector compares a vector with its cells, and holds it to what its doc promises of the three forms.
+// checkVector compares a vector with its cells, and holds it to what its doc promises of the three
+// forms.
 func checkVector(v *Vector, want [][]byte) error {
 	if v.Len != len(want) {
 		return fmt.Errorf("%d cells, want %d", v.Len, len(want))

@@ -206,7 +206,8 @@ func (a *anchor) newest() *slot { return &a.slots[newestSlot(&a.slots)] }
 
 // openForWrite opens the file and writes the newest slot again in place, synced: what was read may
 // lie in the kernel's cache only, and after a failed fsync of another process would look clean.
-// Then, if a crash in the middle of a write has torn the other slot, that one gets the same content.
+// Then, if a crash in the middle of a write has torn the other slot, that one gets the same
+// content.
 func (a *anchor) openForWrite(o *Options) error {
 	f, err := o.FS.Open(o.anchorPath(), true)
 	if err != nil {

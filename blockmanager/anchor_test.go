@@ -267,7 +267,8 @@ func TestSyncCoversOnlyWhatWasFinished(t *testing.T) {
 	}
 }
 
-// What is written down outside the metadata holds over crashes: the settled epoch is one that no later open finds the metadata before.
+// What is written down outside the metadata holds over crashes: the settled epoch is one that no
+// later open finds the metadata before.
 func TestSettledEpochIsThatOfTheLastConfirmedChange(t *testing.T) {
 	o := testOptions(nil)
 	mem := formatted(t, o)

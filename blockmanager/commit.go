@@ -15,9 +15,9 @@ type Change struct {
 	Dead    []block.ID  // blocks dropped
 	Delete  [][]byte    // keys of the caller's rows; an absent one is no error
 	Put     []Row       // the caller's rows, after Delete; of equal keys the last counts
-	// LogStart is the lowest LSN that replay on the new state needs. The store's never falls: of two
-	// commits whose values were found out before either happened, the higher holds, since each may
-	// rely on the other's files. 0 leaves it as it is.
+	// LogStart is the lowest LSN that replay on the new state needs. The store's never falls: of
+	// two commits whose values were found out before either happened, the higher holds, since each
+	// may rely on the other's files. 0 leaves it as it is.
 	LogStart uint64
 	// Confirm has the anchor accept no older state on return: for what the log cannot bring back.
 	Confirm bool
@@ -28,7 +28,8 @@ type Change struct {
 	emptied *container   // that dies, full or not
 }
 
-// Commit makes a change durable and visible. Commits follow one another, in the order of their calls.
+// Commit makes a change durable and visible. Commits follow one another, in the order of their
+// calls.
 //
 // Errors: ErrNotFound for a dead block that is not there, and errors for creations that are not
 // ready: nothing has changed. ErrNoSpace: nothing has changed, and the call may be tried again, its
@@ -81,10 +82,12 @@ func (m *Manager) commit(ch Change) error {
 	return nil
 }
 
-// keepForCommit is how much a commit wants to find free on the disk besides twice its own bytes: Pebble's log, and a table now and then.
+// keepForCommit is how much a commit wants to find free on the disk besides twice its own bytes:
+// Pebble's log, and a table now and then.
 const keepForCommit = 512 << 10
 
-// metaSpace refuses a commit that the disk has no room for: Pebble would take a failed write for the end.
+// metaSpace refuses a commit that the disk has no room for: Pebble would take a failed write for
+// the end.
 func (m *Manager) metaSpace(p *plan) error {
 	need := int64(keepForCommit)
 	for _, op := range p.ops {

@@ -156,8 +156,8 @@ func (c *container) write(o *Options, p []byte, off int64) error {
 	return nil
 }
 
-// KeepFree is how much of the disk blocks leave free, bytes: metadata commits go on when blocks find no space, and they are what
-// gives space back.
+// KeepFree is how much of the disk blocks leave free, bytes: metadata commits go on when blocks
+// find no space, and they are what gives space back.
 const KeepFree = 4 << 20
 
 // reserve sees to it that space is reserved up to end. On a disk nearly full it asks for no more

@@ -31,7 +31,8 @@ func (c *moment) disk() *crashfs.FS {
 	return crashfs.New(c.fs)
 }
 
-// recorder keeps what crashes before every sync of a run leave: a kill, a power cut, and some states between.
+// recorder keeps what crashes before every sync of a run leave: a kill, a power cut, and some
+// states between.
 type recorder struct {
 	disk *crashfs.FS
 
@@ -208,8 +209,9 @@ func TestEveryCrashOfARepairLeavesTheSame(t *testing.T) {
 	}
 }
 
-// A kill may leave the newest slot of ANCHOR in the kernel's cache alone. The next process, which goes by it, makes it durable before
-// it writes over the other one: else a power cut could leave no good slot.
+// A kill may leave the newest slot of ANCHOR in the kernel's cache alone. The next process, which
+// goes by it, makes it durable before it writes over the other one: else a power cut could leave no
+// good slot.
 func TestTheSlotThatAKillLeftIsDurableBeforeTheOtherGoes(t *testing.T) {
 	r := seedtest.Rand(t)
 	o := testOptions(nil)

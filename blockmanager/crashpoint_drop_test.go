@@ -12,7 +12,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// dropped gives a writer with two blocks of which the first is about to be dropped, and what is left then.
+// dropped gives a writer with two blocks of which the first is about to be dropped, and what is
+// left then.
 func dropped(t *testing.T) (s *stops, o Options, m *Manager, id block.ID, want, next *picture) {
 	t.Helper()
 	s, o, m, want = stopped(t)
@@ -27,8 +28,8 @@ func dropped(t *testing.T) (s *stops, o Options, m *Manager, id block.ID, want, 
 	return s, o, m, id, want, next
 }
 
-// reclaims checks a still in which the dropped range is noted, and takes space or part of it: a writer gives it back, the next commit
-// forgets it.
+// reclaims checks a still in which the dropped range is noted, and takes space or part of it: a
+// writer gives it back, the next commit forgets it.
 func reclaims(t *testing.T, mem *vfs.Mem, o Options, want *picture) {
 	t.Helper()
 	found := look(t, mem, o, want)
@@ -57,8 +58,9 @@ func reclaims(t *testing.T, mem *vfs.Mem, o Options, want *picture) {
 	look(t, mem, o, want)
 }
 
-// Row 10: the drop is written and not synced. A power cut takes it back, so the block must be whole; and no hole is punched before both the
-// drop and the anchor's word that nothing older counts are durable.
+// Row 10: the drop is written and not synced. A power cut takes it back, so the block must be
+// whole; and no hole is punched before both the drop and the anchor's word that nothing older
+// counts are durable.
 func TestCrashBeforeTheDropIsDurable(t *testing.T) {
 	s, o, m, id, want, next := dropped(t)
 	list := s.during(t, func() error { return errors.Join(m.Commit(Change{Dead: []block.ID{id}}), m.Commit(Change{})) })
@@ -147,7 +149,8 @@ func TestCrashWhileADroppedBlockIsRead(t *testing.T) {
 	s.now().each(t, func(t *testing.T, mem *vfs.Mem) { reclaims(t, mem, o, next) })
 }
 
-// dying runs the commits by which a container dies and goes, and gives the stills of them, and what is left.
+// dying runs the commits by which a container dies and goes, and gives the stills of them, and what
+// is left.
 func dying(t *testing.T, commits ...Change) (list stills, o Options, name string, before still, next *picture) {
 	t.Helper()
 	s, o, m, want := stopped(t)
@@ -175,7 +178,8 @@ func dying(t *testing.T, commits ...Change) (list stills, o Options, name string
 	return list, o, name, before, next
 }
 
-// buries checks a still in which a container is dead: a writer removes its file, the next commit its row.
+// buries checks a still in which a container is dead: a writer removes its file, the next commit
+// its row.
 func buries(t *testing.T, mem *vfs.Mem, o Options, name string, there bool, want *picture) {
 	t.Helper()
 	id, _ := containerName(name)
@@ -216,8 +220,9 @@ func TestCrashBehindTheUnlinking(t *testing.T) {
 	buries(t, point.cut.Clone(), o, name, true, next)
 }
 
-// Row 17: the unlinking is durable. Then the mark is, since it was synced and confirmed before: no state that the anchor accepts has
-// the container without the file. Were it otherwise, the open would refuse.
+// Row 17: the unlinking is durable. Then the mark is, since it was synced and confirmed before: no
+// state that the anchor accepts has the container without the file. Were it otherwise, the open
+// would refuse.
 func TestUnlinkingComesBehindTheDurableMark(t *testing.T) {
 	list, o, name, before, next := dying(t, Change{Confirm: true})
 	mem := list.behind(t, "remove", name).kill.Clone()
@@ -251,7 +256,8 @@ func TestUnlinkingComesBehindTheDurableMark(t *testing.T) {
 	}
 }
 
-// sparse gives a writer with one sparse container, on a file system without holes, where it may be stopped.
+// sparse gives a writer with one sparse container, on a file system without holes, where it may be
+// stopped.
 func sparseStopped(t *testing.T) (s *stops, o Options, m *Manager, want *picture) {
 	t.Helper()
 	m, _, blocks := sparseManager(t, func(mem *vfs.Mem) vfs.FS {

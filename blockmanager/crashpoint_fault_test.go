@@ -76,7 +76,8 @@ func TestCrashBehindAFailedSync(t *testing.T) {
 	s.now().each(t, func(t *testing.T, mem *vfs.Mem) { tailIsFree(t, mem, o, want) })
 }
 
-// Row 21: the disk is full in the middle of a block: nothing is poisoned, the tail goes with the creation, and with a crash in its place.
+// Row 21: the disk is full in the middle of a block: nothing is poisoned, the tail goes with the
+// creation, and with a crash in its place.
 func TestCrashOnAFullDiskDuringABlock(t *testing.T) {
 	for _, op := range []string{"write", "preallocate"} {
 		t.Run(op, func(t *testing.T) {
@@ -108,8 +109,8 @@ func TestCrashOnAFullDiskDuringABlock(t *testing.T) {
 	}
 }
 
-// Row 22: the disk is full in Pebble's commit: whether it has happened is not known, so nothing is written any more; the next open
-// finds the state before or behind it, whole.
+// Row 22: the disk is full in Pebble's commit: whether it has happened is not known, so nothing is
+// written any more; the next open finds the state before or behind it, whole.
 func TestCrashOnAFullDiskDuringTheMetadataBatch(t *testing.T) {
 	for _, op := range []string{"write", "sync"} {
 		t.Run(op, func(t *testing.T) {

@@ -12,8 +12,9 @@ import (
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
-// The tests of the files crashpoint*_test.go stand for the rows of the page docs/crash-points.md: each stops a run at its point, shows what a
-// kill and a power cut leave there, and what the next opens make of it.
+// The tests of the files crashpoint*_test.go stand for the rows of the page docs/crash-points.md:
+// each stops a run at its point, shows what a kill and a power cut leave there, and what the next
+// opens make of it.
 
 // still is the disk at one moment: before a change, or behind it.
 type still struct {
@@ -26,7 +27,8 @@ type still struct {
 // stills are those of a run, in order.
 type stills []still
 
-// before is the first still before such a change: create, write, sync, … of a file whose name has part in it.
+// before is the first still before such a change: create, write, sync, … of a file whose name has
+// part in it.
 func (l stills) before(t *testing.T, op, part string) still {
 	t.Helper()
 	return l.find(t, op, part, false)
@@ -49,7 +51,8 @@ func (l stills) find(t *testing.T, op, part string, behind bool) still {
 	return still{}
 }
 
-// stops is a file system that keeps stills while it is told to, and fails a change if it is told to.
+// stops is a file system that keeps stills while it is told to, and fails a change if it is told
+// to.
 type stops struct {
 	disk *faultfs.FS
 	mem  *vfs.Mem
@@ -120,7 +123,8 @@ func (s still) each(t *testing.T, check func(t *testing.T, mem *vfs.Mem)) {
 	}
 }
 
-// stopped gives a writer with one block, what it holds, and the file system that it can be stopped on.
+// stopped gives a writer with one block, what it holds, and the file system that it can be stopped
+// on.
 func stopped(t *testing.T) (*stops, Options, *Manager, *picture) {
 	t.Helper()
 	o := testOptions(nil)
@@ -170,8 +174,9 @@ func ends(m *Manager) map[containerID]int64 {
 	return at
 }
 
-// tailIsFree checks what a crash left of blocks that no commit has named: nobody sees them, a writer cuts their bytes off and removes
-// their new containers, and the next block lies where they lay.
+// tailIsFree checks what a crash left of blocks that no commit has named: nobody sees them, a
+// writer cuts their bytes off and removes their new containers, and the next block lies where they
+// lay.
 func tailIsFree(t *testing.T, mem *vfs.Mem, o Options, want *picture) {
 	t.Helper()
 	at := ends(look(t, mem, o, want))
@@ -284,7 +289,8 @@ func TestCrashBetweenTheSyncsOfContainers(t *testing.T) {
 	}
 }
 
-// Row 5: all blocks are durable, and the metadata does not name them: before the intent, behind it, before Pebble's batch.
+// Row 5: all blocks are durable, and the metadata does not name them: before the intent, behind it,
+// before Pebble's batch.
 func TestCrashBetweenBlocksAndTheirCommit(t *testing.T) {
 	s, o, m, want := stopped(t)
 	c, sinks := begun(t, m, 2)
@@ -324,7 +330,8 @@ func metaLog(t *testing.T, old, new *vfs.Mem) (name string, from, to int64) {
 	return "", 0, 0
 }
 
-// Row 6: part of the batch's record is in Pebble's log, or the length of it with zeros in the place of its end.
+// Row 6: part of the batch's record is in Pebble's log, or the length of it with zeros in the place
+// of its end.
 func TestCrashInsideTheMetadataBatch(t *testing.T) {
 	s, o, m, want := stopped(t)
 	c, sinks := begun(t, m, 1)

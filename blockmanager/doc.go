@@ -43,11 +43,13 @@
 //     This intent confirms the epoch before it: what only still older metadata needed may go.
 //  4. Metadata: one synced Pebble batch, the root row in it. A crash here leaves one or the other.
 //  5. The new state is published in memory.
-//  6. Ranges of blocks which died in a confirmed epoch and that nobody reads are punched and synced.
-//     A crash here leaves their rows, and they are punched again. The next commit removes the rows.
+//  6. Ranges of blocks which died in a confirmed epoch and that nobody reads are punched and
+//     synced. A crash here leaves their rows, and they are punched again. The next commit removes
+//     the rows.
 //
-// Rewrite empties a sparse container in the same way: copies, one sync, one commit that names them in the place of the old blocks
-// and drops the container, whose file goes when nobody reads it. It is how dead space goes back where no hole can be punched.
+// Rewrite empties a sparse container in the same way: copies, one sync, one commit that names them
+// in the place of the old blocks and drops the container, whose file goes when nobody reads it. It
+// is how dead space goes back where no hole can be punched.
 //
 // # Why the anchor
 //

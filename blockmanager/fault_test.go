@@ -50,7 +50,8 @@ func TestEveryFailureLeavesACommittedState(t *testing.T) {
 			}
 			return
 		}
-		// Some failures need not show: a file that could not be removed, a Pebble file in the background.
+		// Some failures need not show: a file that could not be removed, a Pebble file in the
+		// background.
 		poisoned := m.Poisoned() != nil
 		if poisoned {
 			if !errors.Is(m.Poisoned(), ErrPoisoned) {
@@ -134,8 +135,9 @@ func TestAFailedSyncPoisonsForGood(t *testing.T) {
 	}
 }
 
-// Failures that Pebble would answer by a panic, in a goroutine that nobody can catch it in, are kept from it: its log cannot be closed, and an
-// open for writing cannot read what it has to when it has begun to flush and compact.
+// Failures that Pebble would answer by a panic, in a goroutine that nobody can catch it in, are
+// kept from it: its log cannot be closed, and an open for writing cannot read what it has to when
+// it has begun to flush and compact.
 func TestFailuresThatPebblePanicsAtPoison(t *testing.T) {
 	for _, rule := range []faultfs.Rule{
 		{Ops: []faultfs.Op{faultfs.Close}, Name: "meta/*.log"},
@@ -175,7 +177,8 @@ func TestFailuresThatPebblePanicsAtPoison(t *testing.T) {
 	}
 }
 
-// An open for writing on a full disk fails as what it is, wherever it meets it, and the next one may go well.
+// An open for writing on a full disk fails as what it is, wherever it meets it, and the next one
+// may go well.
 func TestAFullDiskAtTheOpenIsNoPoison(t *testing.T) {
 	for n := 0; ; n++ {
 		o := testOptions(nil)

@@ -27,8 +27,9 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// Kudu's own check takes our containers, with nothing beside them but a .metadata file that says what our rows say: it finds each block,
-// counts the same bytes and reports nothing; and it reads blocks back, a column file cell by cell.
+// Kudu's own check takes our containers, with nothing beside them but a .metadata file that says
+// what our rows say: it finds each block, counts the same bytes and reports nothing; and it reads
+// blocks back, a column file cell by cell.
 func TestKuduChecksOurContainers(t *testing.T) {
 	kudu := kuduProgram(t)
 	dir := t.TempDir()
@@ -98,7 +99,8 @@ func kuduProgram(t *testing.T) string {
 	return filepath.Join(strings.TrimSpace(string(out)), "kudu")
 }
 
-// kuduManager has blocks of many sizes in full, open and half-empty containers, some of them dropped and punched.
+// kuduManager has blocks of many sizes in full, open and half-empty containers, some of them
+// dropped and punched.
 func kuduManager(t *testing.T, dir string) *Manager {
 	o := Options{FS: vfs.OS, Dir: dir, Instance: testInstance, ContainerBytes: 96 << 10}
 	if err := Format(o, nil, 1); err != nil {
@@ -157,7 +159,8 @@ func (k kuduFS) run(args ...string) string {
 	return string(out)
 }
 
-// format has Kudu make a file system, puts the containers of m, closed, into it, and writes their .metadata.
+// format has Kudu make a file system, puts the containers of m, closed, into it, and writes their
+// .metadata.
 func (k kuduFS) format(m *Manager, dir string) {
 	k.t.Helper()
 	for _, d := range []string{k.dir, filepath.Join(k.dir, "wal"), filepath.Join(k.dir, "data")} {
@@ -186,8 +189,8 @@ func (k kuduFS) format(m *Manager, dir string) {
 	}
 }
 
-// kuduMetadata is a container's .metadata file: a header with an empty descriptor set, then a CREATE a block
-// (spec blockmanager.md, 4.2).
+// kuduMetadata is a container's .metadata file: a header with an empty descriptor set, then a
+// CREATE a block (spec blockmanager.md, 4.2).
 func kuduMetadata(blocks []*liveBlock) []byte {
 	out := binary.LittleEndian.AppendUint32([]byte("kuducntr"), 2)
 	out = binary.LittleEndian.AppendUint32(out, coding.CRC32C(out))

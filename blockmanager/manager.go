@@ -38,7 +38,8 @@ type Manager struct {
 	// settled is SettledEpoch. It changes under commitMu.
 	settled atomic.Uint64
 
-	// commitMu is held from the intent of a commit to its publication, and while space is given back.
+	// commitMu is held from the intent of a commit to its publication, and while space is given
+	// back.
 	commitMu  sync.Mutex
 	anchor    *anchor
 	meta      *metaStore // nil until Writable
@@ -78,9 +79,10 @@ func (m *Manager) Epoch() uint64 {
 	return m.state.epoch
 }
 
-// SettledEpoch gives an epoch that the metadata cannot be before again: that of the last Change with Confirm, or the one that was found
-// confirmed at the open; 0 before either. Whatever comes after that change and lies outside the metadata may write the epoch
-// down, to find out whether it was lost together with the anchor: by a disk that acknowledged a flush which it forgot.
+// SettledEpoch gives an epoch that the metadata cannot be before again: that of the last Change
+// with Confirm, or the one that was found confirmed at the open; 0 before either. Whatever comes
+// after that change and lies outside the metadata may write the epoch down, to find out whether it
+// was lost together with the anchor: by a disk that acknowledged a flush which it forgot.
 func (m *Manager) SettledEpoch() uint64 { return m.settled.Load() }
 
 // Rows calls fn for each of the caller's rows whose key begins with prefix, in key order, as of the

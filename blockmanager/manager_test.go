@@ -471,8 +471,8 @@ func TestFormatNeedsAFreshDirectory(t *testing.T) {
 	}
 }
 
-// Files of other names in data/ are nobody's business, nor are containers of another store; containers without a row are removed, those with
-// a header too.
+// Files of other names in data/ are nobody's business, nor are containers of another store;
+// containers without a row are removed, those with a header too.
 func TestStrayContainersAreRemovedByAWriterOnly(t *testing.T) {
 	o := testOptions(nil)
 	mem := formatted(t, o)
@@ -651,8 +651,8 @@ func BenchmarkCommit(b *testing.B) {
 	}
 }
 
-// A finished block can be read before it is committed, while others of its creation are still written, and the commit changes nothing
-// for who reads it.
+// A finished block can be read before it is committed, while others of its creation are still
+// written, and the commit changes nothing for who reads it.
 func TestCreationReadsItsFinishedBlocks(t *testing.T) {
 	m := openWriterOn(t, testOptions(nil))
 	c := m.NewCreation()

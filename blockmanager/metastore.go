@@ -42,7 +42,8 @@ type metaStore struct {
 }
 
 // openMeta opens the database. When the poison is set, by whomever, nothing is written any more.
-// Errors: those of the operating system as they are; all else, a missing database too, is ErrCorrupt.
+// Errors: those of the operating system as they are; all else, a missing database too, is
+// ErrCorrupt.
 func openMeta(o *Options, mode metaMode, p *poison) (*metaStore, error) {
 	s := &metaStore{mode: mode, fs: newPebbleFS(o.FS, mode == metaRead, p), poison: p}
 	log := &pebbleLog{log: o.Logger, store: s}

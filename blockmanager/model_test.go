@@ -302,7 +302,8 @@ func checkVerify(m *Manager) error {
 	return errors.Join(append(found, err)...)
 }
 
-// checkTorn is checkVerify of what a crash left and nobody has repaired: a slot of ANCHOR may be written in part.
+// checkTorn is checkVerify of what a crash left and nobody has repaired: a slot of ANCHOR may be
+// written in part.
 func checkTorn(m *Manager) error {
 	var found []error
 	err := m.Verify(func(file string, off int64, id block.ID, problem string) {

@@ -25,9 +25,10 @@ import (
 // A call that fails to write poisons and never returns, and once the store is poisoned, or after
 // sever, so does every call that would write. Pebble must not see the error: it answers a failed
 // sync of its directory, or a failed close of its log, by a panic in a goroutine of its own, which
-// would end the host's process, and a failed flush by trying again at once, for ever. Under a writer
-// the same holds for a call that fails to read: an Open for writing that ends with an error takes
-// from a compaction, which it has begun by then, what that stands on, and the compaction panics.
+// would end the host's process, and a failed flush by trying again at once, for ever. Under a
+// writer the same holds for a call that fails to read: an Open for writing that ends with an error
+// takes from a compaction, which it has begun by then, what that stands on, and the compaction
+// panics.
 type pebbleFS struct {
 	fs       vfs.FS
 	readOnly bool
@@ -176,9 +177,10 @@ func (p *pebbleFS) Remove(name string) error {
 
 // isMarker tells files whose name says which manifest counts.
 //
-// Pebble makes the new manifest and the new marker, removes the old marker, and only then syncs the directory. A file system need not
-// keep to that order: a power cut could leave a marker whose manifest has no name, or no marker at all. So the directory is synced
-// before a marker is made, and the old one is removed behind the sync: if it comes back, the newer one counts.
+// Pebble makes the new manifest and the new marker, removes the old marker, and only then syncs the
+// directory. A file system need not keep to that order: a power cut could leave a marker whose
+// manifest has no name, or no marker at all. So the directory is synced before a marker is made,
+// and the old one is removed behind the sync: if it comes back, the newer one counts.
 func isMarker(name string) bool { return strings.HasPrefix(filepath.Base(name), "marker.") }
 
 // removeMarkers removes those of a directory whose names are durable.
@@ -301,7 +303,8 @@ type pebbleInfo struct{ fs.FileInfo }
 
 func (pebbleInfo) DeviceID() pvfs.DeviceID { return pvfs.DeviceID{} }
 
-// pebbleFile adds a position to a file of ours. Pebble reads and writes in order from one goroutine.
+// pebbleFile adds a position to a file of ours. Pebble reads and writes in order from one
+// goroutine.
 type pebbleFile struct {
 	p     *pebbleFS
 	f     vfs.File

@@ -15,8 +15,8 @@ import (
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
-// Whether holes can be punched is known once a store is open for writing, though nothing was ever dropped; asking changes no byte, and an
-// error of it is no reason to refuse the store.
+// Whether holes can be punched is known once a store is open for writing, though nothing was ever
+// dropped; asking changes no byte, and an error of it is no reason to refuse the store.
 func TestAWriterKnowsWhetherHolesCanBePunched(t *testing.T) {
 	o := testOptions(nil)
 	mem := formatted(t, o)
@@ -111,8 +111,8 @@ func emptySparse(t *testing.T, m *Manager) (emptied int) {
 	return emptied
 }
 
-// dropOrder gives the blocks in the order in which they are dropped: oldest first, newest first, at random, or so that one in eight stays
-// for long, which leaves a little in every container.
+// dropOrder gives the blocks in the order in which they are dropped: oldest first, newest first, at
+// random, or so that one in eight stays for long, which leaves a little in every container.
 func dropOrder(r *rand.Rand, mode int, list []block.ID) []block.ID {
 	switch mode {
 	case 1:
@@ -131,8 +131,9 @@ func dropOrder(r *rand.Rand, mode int, list []block.ID) []block.ID {
 	return list
 }
 
-// Plan: blocks come and go for long on a file system without holes, in several orders, one after the other; sparse containers are
-// rewritten as the background does it. Much more is written than is ever live, and the disk never holds more than three times what is.
+// Plan: blocks come and go for long on a file system without holes, in several orders, one after
+// the other; sparse containers are rewritten as the background does it. Much more is written than
+// is ever live, and the disk never holds more than three times what is.
 func TestDiskUseStaysBoundedWithoutHoles(t *testing.T) {
 	r := seedtest.Rand(t)
 	o := testOptions(nil)

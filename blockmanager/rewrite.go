@@ -11,21 +11,25 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// A container is sparse when less than one part in so many of its bytes are live blocks. Where holes can be punched a sparse one costs
-// a file and a descriptor only, so it has to be full too. Where they cannot, what is dead in a container is at most as much as what is
-// live in it once no container is sparse, save in those shorter than firstWindow with something live in them: a store takes at most twice
-// its live blocks, and a window for each container. Copying a container costs less than what it gives back.
+// A container is sparse when less than one part in so many of its bytes are live blocks. Where
+// holes can be punched a sparse one costs a file and a descriptor only, so it has to be full too.
+// Where they cannot, what is dead in a container is at most as much as what is live in it once no
+// container is sparse, save in those shorter than firstWindow with something live in them: a store
+// takes at most twice its live blocks, and a window for each container. Copying a container costs
+// less than what it gives back.
 const (
 	sparseWithoutPunching = 2
 	sparseWithPunching    = 8
 )
 
-// Rewrite moves the live blocks of the sparsest container, if there is a sparse one, to other containers, and drops it. Block
-// ids stay. It tells how many containers it emptied, 0 or 1, so that callers may go on while there is something to do.
+// Rewrite moves the live blocks of the sparsest container, if there is a sparse one, to other
+// containers, and drops it. Block ids stay. It tells how many containers it emptied, 0 or 1, so
+// that callers may go on while there is something to do.
 //
-// The copies are synced before one commit names them in the place of the old ones, so a crash leaves one or the other. Whoever has
-// an old block open reads it there; the file goes once nobody does. A block whose bytes are not what they were written as ends it
-// with ErrCorrupt and nothing moved; further calls leave its container alone. Other errors as of Commit, and ctx's.
+// The copies are synced before one commit names them in the place of the old ones, so a crash
+// leaves one or the other. Whoever has an old block open reads it there; the file goes once nobody
+// does. A block whose bytes are not what they were written as ends it with ErrCorrupt and nothing
+// moved; further calls leave its container alone. Other errors as of Commit, and ctx's.
 func (m *Manager) Rewrite(ctx context.Context) (emptied int, err error) {
 	c, blocks := m.takeSparse()
 	if c == nil {
@@ -50,7 +54,8 @@ func (m *Manager) Rewrite(ctx context.Context) (emptied int, err error) {
 	return 1, nil
 }
 
-// takeSparse holds the sparsest container, so that nothing is written to it and no other commit lets it die.
+// takeSparse holds the sparsest container, so that nothing is written to it and no other commit
+// lets it die.
 func (m *Manager) takeSparse() (c *container, blocks []*liveBlock) {
 	m.commitMu.Lock()
 	defer m.commitMu.Unlock()
@@ -139,8 +144,8 @@ func (c *Creation) copyBlock(b *liveBlock, src Source, buf []byte) error {
 	return c.Finish(s)
 }
 
-// commitRewrite puts the copies in the place of the blocks and has c die. Copies of blocks that were dropped meanwhile are dead at
-// once.
+// commitRewrite puts the copies in the place of the blocks and has c die. Copies of blocks that
+// were dropped meanwhile are dead at once.
 func (m *Manager) commitRewrite(creation *Creation, c *container) error {
 	m.commitMu.Lock()
 	defer m.commitMu.Unlock()

@@ -55,8 +55,8 @@ func containerNames(t *testing.T, mem *vfs.Mem) []string {
 	return names
 }
 
-// Where no hole can be punched, a container with little left in it is emptied into another and unlinked; blocks keep their ids, and who
-// has one open goes on reading.
+// Where no hole can be punched, a container with little left in it is emptied into another and
+// unlinked; blocks keep their ids, and who has one open goes on reading.
 func TestSparseContainerIsEmptiedAndUnlinked(t *testing.T) {
 	m, mem, blocks := sparseManager(t, func(mem *vfs.Mem) vfs.FS { return unpunchable{mem} })
 	first := ids(m)[0]
@@ -104,7 +104,8 @@ func checkBlocks(t *testing.T, m *Manager, blocks map[block.ID][]byte) {
 	}
 }
 
-// A block that is dropped while its container is rewritten stays dropped, and the space of its copy is dead.
+// A block that is dropped while its container is rewritten stays dropped, and the space of its copy
+// is dead.
 func TestBlockDroppedWhileItsContainerIsRewritten(t *testing.T) {
 	m, _, blocks := sparseManager(t, func(mem *vfs.Mem) vfs.FS { return unpunchable{mem} })
 	dropped := ids(m)[1]

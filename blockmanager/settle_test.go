@@ -11,8 +11,8 @@ import (
 	"github.com/oribi-db/oribi/vfs/crashfs"
 )
 
-// A killed writer may leave a manifest, or names in meta/, in the kernel's cache alone. Pebble removes what they no longer name: before it
-// does so, or anything else, they are durable.
+// A killed writer may leave a manifest, or names in meta/, in the kernel's cache alone. Pebble
+// removes what they no longer name: before it does so, or anything else, they are durable.
 func TestWhatAKillLeftOfTheManifestIsDurableBeforePebbleGoesByIt(t *testing.T) {
 	r := seedtest.Rand(t)
 	o := testOptions(nil)

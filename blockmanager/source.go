@@ -28,7 +28,8 @@ func (m *Manager) OpenBlock(id block.ID) (Source, error) {
 	return s.checked(err)
 }
 
-// OpenBlock opens a finished block of the creation, committed or not yet. What it gives is closed before Abort.
+// OpenBlock opens a finished block of the creation, committed or not yet. What it gives is closed
+// before Abort.
 //
 // Errors: ErrNotFound; ErrCorrupt if what lies there is not the block; ErrClosed.
 func (c *Creation) OpenBlock(id block.ID) (Source, error) {
@@ -45,8 +46,8 @@ func (c *Creation) OpenBlock(id block.ID) (Source, error) {
 	return s.checked(err)
 }
 
-// source counts a reader of b in; nil when there is no such block. The caller holds mu, so that a commit which drops the block comes
-// before or sees the references.
+// source counts a reader of b in; nil when there is no such block. The caller holds mu, so that a
+// commit which drops the block comes before or sees the references.
 func (m *Manager) source(id block.ID, b *liveBlock) (*source, error) {
 	switch {
 	case m.closed.Load():

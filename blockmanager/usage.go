@@ -12,8 +12,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// Usage explains what one file in data/ takes of the disk, all in bytes. Header, Live, Alignment, Dead, Reserved and Other add up to
-// Allocated.
+// Usage explains what one file in data/ takes of the disk, all in bytes. Header, Live, Alignment,
+// Dead, Reserved and Other add up to Allocated.
 type Usage struct {
 	Name      string // in data/
 	Length    int64  // of the file
@@ -24,14 +24,15 @@ type Usage struct {
 	Alignment int64 // zeros between the end of a live block and the next multiple of the block size
 	Dead      int64 // blocks that were dropped and whose space is not given back yet, with their zeros
 	Reserved  int64 // behind the last committed block: reserved ahead, or of blocks that are not committed
-	// Other is what the file system adds of its own, such as the blocks in which it lists a file's pieces; less than nothing where it
-	// compresses.
+	// Other is what the file system adds of its own, such as the blocks in which it lists a file's
+	// pieces; less than nothing where it compresses.
 	Other int64
 
 	Stray bool // no row names it: a crash has left it, and the next writer removes it. All of it is Reserved.
 }
 
-// Usage tells of each file in data/ that is the store's, by name. At rest the figures are exact; commits beside it may make them disagree.
+// Usage tells of each file in data/ that is the store's, by name. At rest the figures are exact;
+// commits beside it may make them disagree.
 func (m *Manager) Usage() ([]Usage, error) {
 	names, err := m.o.FS.List(m.o.dataDir())
 	if err != nil {
@@ -114,7 +115,8 @@ func (m *Manager) ranges() (map[containerID]*containerUse, error) {
 	return known, nil
 }
 
-// alignedUse is how much of each container its header page, its live blocks and its dead ranges take.
+// alignedUse is how much of each container its header page, its live blocks and its dead ranges
+// take.
 func (s *state) alignedUse() map[*container]int64 {
 	use := map[*container]int64{}
 	for _, c := range s.containers {

@@ -23,7 +23,8 @@ const verifyChunk = 1 << 20
 // It looks at both slots of the anchor, at all metadata, at the header page of each container, at
 // all bytes of each block and at the zeros between its end and the next block's start. It may run
 // beside all else; blocks that a commit drops meanwhile are passed over. An error says that it
-// could not go on, not that something was found. checked, unless nil, is told the length of each block behind it.
+// could not go on, not that something was found. checked, unless nil, is told the length of each
+// block behind it.
 func (m *Manager) Verify(finding func(file string, off int64, id block.ID, problem string), checked func(bytes int64)) error {
 	if err := m.verifyMeta(finding); err != nil {
 		return fmt.Errorf("blockmanager: verify: %w", err)

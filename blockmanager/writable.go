@@ -26,7 +26,8 @@ import (
 //  6. Whether holes can be punched is tried out, on a range in which there is nothing.
 //  7. If the anchor accepts this state only, space of dead blocks is given back.
 //
-// Errors: ErrReadOnly where Options say so; ErrNoSpace, and another Open may be tried; else as Open. A failed write poisons, a full disk too.
+// Errors: ErrReadOnly where Options say so; ErrNoSpace, and another Open may be tried; else as
+// Open. A failed write poisons, a full disk too.
 func (m *Manager) Writable() error {
 	m.commitMu.Lock()
 	defer m.commitMu.Unlock()
@@ -103,8 +104,8 @@ func (m *Manager) repair() error {
 //	next one       finds 15 in the manifest, which is in the kernel's cache alone, and removes 5 and 10
 //	power cut      the manifest names 5 and 10
 //
-// Pebble writes a new manifest, synced, only if it has changes to write. What is in its log it makes durable itself, and the names in
-// its directory before it removes any.
+// Pebble writes a new manifest, synced, only if it has changes to write. What is in its log it
+// makes durable itself, and the names in its directory before it removes any.
 func settleMeta(o *Options) error {
 	names, err := o.FS.List(o.metaDir())
 	if err != nil {
@@ -137,12 +138,12 @@ func rewrite(fsys vfs.FS, name string) error {
 	return errors.Join(err, f.Close())
 }
 
-// reserveSlack is how much more of the disk than its blocks a container may take before it is held to have space reserved: the file
-// system may need some for itself.
+// reserveSlack is how much more of the disk than its blocks a container may take before it is held
+// to have space reserved: the file system may need some for itself.
 const reserveSlack = 64 << 10
 
-// cutTails cuts off what lies above the last committed block of each container. Space that was reserved there does not show in the
-// length of the file.
+// cutTails cuts off what lies above the last committed block of each container. Space that was
+// reserved there does not show in the length of the file.
 func (m *Manager) cutTails() error {
 	use := m.state.alignedUse()
 	for _, c := range m.state.containers {
@@ -177,8 +178,8 @@ func (m *Manager) Repaired() Repaired {
 	return m.repaired
 }
 
-// removeStrays removes container files without a row. Names of any other form are left alone, and so are containers of another store,
-// which no crash leaves here: somebody has put them there.
+// removeStrays removes container files without a row. Names of any other form are left alone, and
+// so are containers of another store, which no crash leaves here: somebody has put them there.
 func (m *Manager) removeStrays() error {
 	names, err := m.o.FS.List(m.o.dataDir())
 	if err != nil {

@@ -169,7 +169,8 @@ func (m *model) mayContain(key []byte) bool {
 	return true
 }
 
-// randomKeys returns n rising keys, distinct and of a kind: short, long with shared starts, numbers.
+// randomKeys returns n rising keys, distinct and of a kind: short, long with shared starts,
+// numbers.
 func randomKeys(r *rand.Rand, n int) [][]byte {
 	set := map[string]bool{}
 	kind := r.IntN(3)
@@ -394,8 +395,9 @@ func TestReaderServesManyGoroutines(t *testing.T) {
 	}
 }
 
-// BenchmarkMayContain asks one filter, which then lies near the processor, and the 256 filters of a file of 1 MiB at random,
-// all in the cache. hash=in makes the probe each time; hash=out has made it before, as for questions to many files.
+// BenchmarkMayContain asks one filter, which then lies near the processor, and the 256 filters of a
+// file of 1 MiB at random, all in the cache. hash=in makes the probe each time; hash=out has made
+// it before, as for questions to many files.
 func BenchmarkMayContain(b *testing.B) {
 	for _, filters := range []int{1, 256} {
 		n := 1710 * filters

@@ -46,7 +46,8 @@ func appendHeader(dst []byte, hashes int) ([]byte, error) {
 	return append(dst, header...), nil
 }
 
-// parseFilter reads a cblock. The header that all writers write, two bytes, is read without unmarshalling.
+// parseFilter reads a cblock. The header that all writers write, two bytes, is read without
+// unmarshalling.
 func parseFilter(b []byte) (*filter, error) {
 	if len(b) < headerLenWidth {
 		return nil, fault.Corruptf("filter of %d bytes", len(b))
@@ -93,9 +94,10 @@ func (f *filter) mayContain(hash uint64) bool {
 	return true
 }
 
-// usualMayContain is mayContain for the usual size: the compiler sees that each index is in bounds, and a mask stands in
-// place of a division. Four bits are looked at before each branch: of a full filter every other bit is set, so that for a
-// key that is not there a branch for each would be guessed wrong, and most are decided by the first four.
+// usualMayContain is mayContain for the usual size: the compiler sees that each index is in bounds,
+// and a mask stands in place of a division. Four bits are looked at before each branch: of a full
+// filter every other bit is set, so that for a key that is not there a branch for each would be
+// guessed wrong, and most are decided by the first four.
 func usualMayContain(bitmap *[DefaultBlockBytes]byte, hashes int, h, step uint32) bool {
 	const bits = 8 * DefaultBlockBytes
 	for ; hashes >= 4; hashes -= 4 {

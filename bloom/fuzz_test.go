@@ -11,8 +11,9 @@ import (
 	"github.com/oribi-db/oribi/internal/fuzztest"
 )
 
-// FuzzFile draws two filters as they stand in their cblocks, checksums and index good, and a key to ask for. What must
-// hold: an answer, or an error of the two kinds; the same answer from a file that was asked before; no panic.
+// FuzzFile draws two filters as they stand in their cblocks, checksums and index good, and a key to
+// ask for. What must hold: an answer, or an error of the two kinds; the same answer from a file
+// that was asked before; no panic.
 func FuzzFile(f *testing.F) {
 	good := fromHex(f, "02 00 00 00 | 08 03 | 00 00 00 20 80 01 00 00 20 02 00 40 00 08 06 00")
 	f.Add(good, good, []byte("alpha"))

@@ -14,7 +14,8 @@ type Info struct {
 	Bitmap  int   // bytes of the first filter's bitmap, likewise
 	Bits    int64 // of all filters
 	Set     int64 // of these, 1
-	// Wrong is the share of absent keys that are answered with "may be here": the mean over all filters.
+	// Wrong is the share of absent keys that are answered with "may be here": the mean over all
+	// filters.
 	Wrong float64
 }
 

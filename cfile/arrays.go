@@ -6,18 +6,20 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// arrayCells tells where the values of a cblock of arrays stand: the cells' counts cut the elements into cells, and
-// the presence of elements says which of them are values. Immutable. Source: cfile spec §7.2.
+// arrayCells tells where the values of a cblock of arrays stand: the cells' counts cut the elements
+// into cells, and the presence of elements says which of them are values. Immutable. Source: cfile
+// spec §7.2.
 type arrayCells struct {
 	elements presence
 	counts   counts
 }
 
-// readElements bounds the elements that one read hands out: cells of a few bytes may have 65535 NULL elements each.
+// readElements bounds the elements that one read hands out: cells of a few bytes may have 65535
+// NULL elements each.
 const readElements = 1 << 18
 
-// parseArrays reads the prologue of a cblock of arrays, whose table is in internal/encoding, and returns the values
-// behind it. Source: cfile spec §7.2, §12.3 items 50 and 51.
+// parseArrays reads the prologue of a cblock of arrays, whose table is in internal/encoding, and
+// returns the values behind it. Source: cfile spec §7.2, §12.3 items 50 and 51.
 func (b *dataBlock) parseArrays(payload []byte, nullable bool) (values []byte, err error) {
 	p := prologueReader{rest: payload}
 	elements, cells := p.number("elements"), p.number("cells")
@@ -101,8 +103,8 @@ func (c *ColumnReader) readArrays(ord batch.Ordinal, n int, dst *batch.Vector) (
 	return dst.Len, nil
 }
 
-// decodeArrays appends cells [from, from+n) of the block to dst, which is in array form, and returns how many it
-// appended: fewer than n where dst would have more than readElements elements.
+// decodeArrays appends cells [from, from+n) of the block to dst, which is in array form, and
+// returns how many it appended: fewer than n where dst would have more than readElements elements.
 func (b *dataBlock) decodeArrays(from, n int, dst *batch.Vector) (int, error) {
 	a, at, base := b.arrays, dst.Len, dst.Elements.Len
 	offsets, k := a.counts.offsets(dst.Offsets, from, n, base, readElements)

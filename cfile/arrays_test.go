@@ -22,7 +22,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// arrayCell is a cell of a column of arrays: its elements, nil for NULL ones; a nil *arrayCell stands for a NULL cell.
+// arrayCell is a cell of a column of arrays: its elements, nil for NULL ones; a nil *arrayCell
+// stands for a NULL cell.
 type arrayCell [][]byte
 
 func (c *arrayCell) String() string {
@@ -176,7 +177,8 @@ func TestArrayFileBytes(t *testing.T) {
 	}
 }
 
-// randomArrays makes cells: some NULL, some empty, some of long runs of NULL elements, some of many elements.
+// randomArrays makes cells: some NULL, some empty, some of long runs of NULL elements, some of many
+// elements.
 func randomArrays(rng *rand.Rand, typ schema.Type, n int, nullable bool) []*arrayCell {
 	cells := make([]*arrayCell, n)
 	for i := range cells {
@@ -347,7 +349,8 @@ func arrayFile(nullable bool, rows int64, payload []byte) *block.Memory {
 	return b.finish(o, rows, b.node(false, d), BlockPointer{}, BlockPointer{})
 }
 
-// The prologue of the cells {1,2} {} NULL {3}, and what must not stand in its place. Checklist of the spec, §12.3, items 50 and 51.
+// The prologue of the cells {1,2} {} NULL {3}, and what must not stand in its place. Checklist of
+// the spec, §12.3, items 50 and 51.
 func TestMalformedArrayProloguesAreRefused(t *testing.T) {
 	const values = "03 00 00 00 00 00 00 00 01 02 03"
 	good := "03 04 | 02 06 01 | 09 03 02 00 00 00 00 00 01 00 | 02 03 0b |"

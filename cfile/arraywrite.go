@@ -12,8 +12,9 @@ import (
 // maxBlockElements bounds the elements of a cblock where we may choose: NULL ones fill none.
 const maxBlockElements = 1 << 20
 
-// appendArrays appends cells [from, to) of v, which is in array form. A cell is never parted: whether the cblock is
-// full is asked behind each that has elements. Source: cfile spec §7.2, §11.3.
+// appendArrays appends cells [from, to) of v, which is in array form. A cell is never parted:
+// whether the cblock is full is asked behind each that has elements. Source: cfile spec §7.2,
+// §11.3.
 func (w *Writer) appendArrays(v *batch.Vector, from, to int) error {
 	for from < to {
 		if v.IsNull(from) {

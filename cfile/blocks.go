@@ -9,8 +9,9 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// DataBlocks is the number of data cblocks. What is kept of them as a whole, by ParsedBlock, is for files of keys and of deltas:
-// NULLs and arrays, of which a few bytes may stand for any number, are fault.ErrUnsupported.
+// DataBlocks is the number of data cblocks. What is kept of them as a whole, by ParsedBlock, is for
+// files of keys and of deltas: NULLs and arrays, of which a few bytes may stand for any number, are
+// fault.ErrUnsupported.
 func (r *Reader) DataBlocks() (int, error) {
 	if r.info.Nullable || r.info.Array {
 		return 0, fault.Unsupportedf("cfile: block %v: whole cblocks of a nullable column or one of arrays", r.src.ID())
@@ -19,8 +20,9 @@ func (r *Reader) DataBlocks() (int, error) {
 	return len(bs), err
 }
 
-// FindData is the number of the last data cblock whose key in the value index is at or before key, −1 if the first key is behind
-// it or there is none. Where keys rise, cells that are at or behind key stand there or later. Source: cfile spec §8.5.
+// FindData is the number of the last data cblock whose key in the value index is at or before key,
+// −1 if the first key is behind it or there is none. Where keys rise, cells that are at or behind
+// key stand there or later. Source: cfile spec §8.5.
 func (r *Reader) FindData(key []byte) (int, error) {
 	x, err := r.valueIndex()
 	if err != nil {
@@ -29,7 +31,8 @@ func (r *Reader) FindData(key []byte) (int, error) {
 	return r.find(x, key)
 }
 
-// Cells is a data cblock whose cells are read one by one where they stand, so that a search in it decodes no others. Immutable.
+// Cells is a data cblock whose cells are read one by one where they stand, so that a search in it
+// decodes no others. Immutable.
 type Cells struct {
 	r *Reader
 	b *dataBlock
@@ -61,9 +64,10 @@ func (c Cells) Cell(i int) ([]byte, error) {
 	return cell, nil
 }
 
-// ParsedBlock returns what parse makes of all cells of data cblock i, one of DataBlocks, through the cache, which keeps that instead of
-// the cblock. parse makes the same of a cblock always; first is the row of the first cell. It returns what it made and the bytes that this takes.
-// The vector and its cells hold during the call only.
+// ParsedBlock returns what parse makes of all cells of data cblock i, one of DataBlocks, through
+// the cache, which keeps that instead of the cblock. parse makes the same of a cblock always; first
+// is the row of the first cell. It returns what it made and the bytes that this takes. The vector
+// and its cells hold during the call only.
 func (r *Reader) ParsedBlock(i int, parse func(first batch.Ordinal, cells *batch.Vector) (v any, bytes int64, err error)) (any, error) {
 	bs, err := r.blocks()
 	if err != nil {
@@ -114,9 +118,9 @@ func (s *parsing) release() {
 	}
 }
 
-// mayHold tells whether all cells of a data cblock, which stands at p, can be in memory at once. Bytes of a codec's stream
-// may stand for millions of empty byte strings, and a run for any number of cells; keys and deltas that are all
-// different take more bytes than that.
+// mayHold tells whether all cells of a data cblock, which stands at p, can be in memory at once.
+// Bytes of a codec's stream may stand for millions of empty byte strings, and a run for any number
+// of cells; keys and deltas that are all different take more bytes than that.
 func (r *Reader) mayHold(b *dataBlock, p BlockPointer) error {
 	size := int64(r.info.Type.Width())
 	if size == 0 {
@@ -128,8 +132,8 @@ func (r *Reader) mayHold(b *dataBlock, p BlockPointer) error {
 	return nil
 }
 
-// FindBlock finds the last cblock whose key in the value index is at or before key; ok is false if the first key
-// is behind it, or there is none. Source: cfile spec §8.5.
+// FindBlock finds the last cblock whose key in the value index is at or before key; ok is false if
+// the first key is behind it, or there is none. Source: cfile spec §8.5.
 func (r *Reader) FindBlock(key []byte) (p BlockPointer, ok bool, err error) {
 	x, err := r.valueIndex()
 	if err != nil {
@@ -142,8 +146,9 @@ func (r *Reader) FindBlock(key []byte) (p BlockPointer, ok bool, err error) {
 	return x.blocks[i], true, nil
 }
 
-// ReadBlock returns what parse makes of the payload of the cblock at p, through the cache, which keeps that: for files of
-// raw cblocks, as RawWriter makes them. It may alias the payload and must not be changed. parse is always the same for a file.
+// ReadBlock returns what parse makes of the payload of the cblock at p, through the cache, which
+// keeps that: for files of raw cblocks, as RawWriter makes them. It may alias the payload and must
+// not be changed. parse is always the same for a file.
 func (r *Reader) ReadBlock(p BlockPointer, parse func(payload []byte) (any, error)) (any, error) {
 	key := cache.Key{Block: r.id, Offset: uint64(p.Offset), Part: partRaw}
 	if r.cache != nil {
@@ -171,7 +176,8 @@ const rawBytes = 64
 // sliceHeader is the memory of a byte string beside its bytes.
 const sliceHeader = 24
 
-// BlockPointers returns where the data cblocks stand, in the order of their rows. It must not be changed.
+// BlockPointers returns where the data cblocks stand, in the order of their rows. It must not be
+// changed.
 func (r *Reader) BlockPointers() ([]BlockPointer, error) { return r.blocks() }
 
 // errNotFound is for a row behind the last.

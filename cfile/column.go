@@ -8,11 +8,11 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// ColumnReader reads windows of a file into vectors. It remembers the cblocks that it last used, so windows that
-// follow one another read each cblock once. For one goroutine.
+// ColumnReader reads windows of a file into vectors. It remembers the cblocks that it last used, so
+// windows that follow one another read each cblock once. For one goroutine.
 type ColumnReader struct {
-	// Transient keeps what this reader reads out of the cache: for compactions and the like, which read all
-	// of a file once. What is in the cache is used nevertheless.
+	// Transient keeps what this reader reads out of the cache: for compactions and the like, which
+	// read all of a file once. What is in the cache is used nevertheless.
 	Transient bool
 
 	r    *Reader
@@ -31,8 +31,8 @@ type heldBlock struct {
 	s *scratch
 }
 
-// maxHeld is how large the memory of a cblock may be for two of them to be held. Two are worth it when windows
-// cross the borders of cblocks and are read twice, for a predicate and for the values.
+// maxHeld is how large the memory of a cblock may be for two of them to be held. Two are worth it
+// when windows cross the borders of cblocks and are read twice, for a predicate and for the values.
 const maxHeld = 512 << 10
 
 // NewColumnReader makes a ColumnReader at no particular row.
@@ -60,7 +60,8 @@ func (c *ColumnReader) load(bs []BlockPointer, i int) (*dataBlock, error) {
 	return b, nil
 }
 
-// read makes held[0] free and reads data cblock i, into memory that is used again if nobody else can see it.
+// read makes held[0] free and reads data cblock i, into memory that is used again if nobody else
+// can see it.
 func (c *ColumnReader) read(bs []BlockPointer, i int) (*dataBlock, *scratch, error) {
 	oldest := c.held[1]
 	c.held[1], c.held[0] = c.held[0], heldBlock{}
@@ -120,8 +121,8 @@ func (c *ColumnReader) Held(ord batch.Ordinal) bool {
 	return b != nil
 }
 
-// Fetch reads the cblocks of the first and the last of the cells [ord, ord+n), as many of them as the file has, so that reading vectors of
-// them soon after reads no more, or less.
+// Fetch reads the cblocks of the first and the last of the cells [ord, ord+n), as many of them as
+// the file has, so that reading vectors of them soon after reads no more, or less.
 func (c *ColumnReader) Fetch(ord batch.Ordinal, n int) error {
 	if n = c.clip(ord, n); n == 0 {
 		return nil
@@ -155,15 +156,17 @@ func (c *ColumnReader) clip(ord batch.Ordinal, n int) int {
 	return int(max(0, min(int64(n), c.r.info.Rows-int64(ord))))
 }
 
-// ReadVector makes dst the cells [ord, ord+n), as many of them as the file has, and returns how many.
+// ReadVector makes dst the cells [ord, ord+n), as many of them as the file has, and returns how
+// many.
 //
-// In two cases dst has fewer, but one always, and callers go on from what they got: of a column of arrays, in array form,
-// if they had more than 2^18 elements; and of values in prefix encoding if copying them took more than 4 MiB.
+// In two cases dst has fewer, but one always, and callers go on from what they got: of a column of
+// arrays, in array form, if they had more than 2^18 elements; and of values in prefix encoding if
+// copying them took more than 4 MiB.
 //
-// dst is a vector of the file's type; its memory is used again. It is in dictionary form if all cells lie in
-// cblocks of codes, and has no presence bitmap if none is NULL. Cells of fixed width are copies. Byte strings
-// alias memory that is not written again. Errors: fault.ErrCorrupt with block and byte offset; dst is undefined then.
-// Source: cfile spec §10.4.
+// dst is a vector of the file's type; its memory is used again. It is in dictionary form if all
+// cells lie in cblocks of codes, and has no presence bitmap if none is NULL. Cells of fixed width
+// are copies. Byte strings alias memory that is not written again. Errors: fault.ErrCorrupt with
+// block and byte offset; dst is undefined then. Source: cfile spec §10.4.
 func (c *ColumnReader) ReadVector(ord batch.Ordinal, n int, dst *batch.Vector) (int, error) {
 	if dst.Type.Width() != c.r.info.Type.Width() {
 		panic(fmt.Sprintf("cfile: read a column of %s into a vector of %s", c.r.info.Type, dst.Type))
@@ -213,8 +216,8 @@ func shorten(v *batch.Vector, n int) {
 	}
 }
 
-// decode decodes rows [from, from+k) of b to cells at and up of dst, which will have n. It chooses the
-// dictionary form at the first cell, and leaves it at the first cblock that is not of codes.
+// decode decodes rows [from, from+k) of b to cells at and up of dst, which will have n. It chooses
+// the dictionary form at the first cell, and leaves it at the first cblock that is not of codes.
 func (c *ColumnReader) decode(b *dataBlock, from, k int, dst *batch.Vector, at, n int) error {
 	if b.codes != nil && len(b.codes.Dict().Words) > 0 {
 		if at == 0 {

@@ -9,9 +9,9 @@ import (
 
 // counts tells how many elements the cells of a cblock of arrays have.
 //
-// Like presence it keeps the runs as they stand in the prologue (whose bytes internal/encoding writes and
-// describes), with marks to begin a search in the middle. Unlike bitmaps the runs must end at the last cell, and
-// with it. Immutable. Source: cfile spec §4.4, §7.2.
+// Like presence it keeps the runs as they stand in the prologue (whose bytes internal/encoding
+// writes and describes), with marks to begin a search in the middle. Unlike bitmaps the runs must
+// end at the last cell, and with it. Immutable. Source: cfile spec §4.4, §7.2.
 type counts struct {
 	stream []byte
 	marks  []mark // ones counts elements
@@ -77,7 +77,8 @@ func (r *countRun) at(i int) int {
 	return int(binary.LittleEndian.Uint16(r.counts[i*countLen:]))
 }
 
-// parseCounts checks the stream of a prologue for the given cells, of which whole tells the NULL ones, and elements.
+// parseCounts checks the stream of a prologue for the given cells, of which whole tells the NULL
+// ones, and elements.
 func parseCounts(stream []byte, whole *presence, elements uint32) (counts, error) {
 	c := counts{stream: stream, cells: whole.rows, total: elements}
 	cell, sum, off, spacing := uint32(0), 0, 0, runsPerMark
@@ -108,7 +109,8 @@ func parseCounts(stream []byte, whole *presence, elements uint32) (counts, error
 	return c, nil
 }
 
-// checkCounts tells of a NULL cell that has elements: r is the run of counts that begins with a cell.
+// checkCounts tells of a NULL cell that has elements: r is the run of counts that begins with a
+// cell.
 func (p *presence) checkCounts(r *countRun, cell int) error {
 	if r.counts == nil {
 		if r.each == 0 {
@@ -136,8 +138,8 @@ func (p *presence) checkCounts(r *countRun, cell int) error {
 	return nil
 }
 
-// seek finds the run that holds a cell, which is below c.cells: at is the run's first cell, before the elements of the cells
-// before that one. The stream was checked when c was made.
+// seek finds the run that holds a cell, which is below c.cells: at is the run's first cell, before
+// the elements of the cells before that one. The stream was checked when c was made.
 func (c *counts) seek(cell uint32) (r countRun, at, before uint32) {
 	m := new(markParts).find(c.marks, cell)
 	at, before = m.row, m.ones
@@ -159,8 +161,8 @@ func (c *counts) before(cell int) int {
 	return int(n) + r.sum(cell-int(at))
 }
 
-// offsets appends to dst where the elements of cells [from, from+n) end, beginning at base, up to the last cell that
-// ends at most at limit; k is how many.
+// offsets appends to dst where the elements of cells [from, from+n) end, beginning at base, up to
+// the last cell that ends at most at limit; k is how many.
 func (c *counts) offsets(dst []uint32, from, n, base, limit int) (out []uint32, k int) {
 	if n == 0 {
 		return dst, 0

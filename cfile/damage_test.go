@@ -118,7 +118,8 @@ func TestEveryTruncationIsFound(t *testing.T) {
 	}
 }
 
-// Bytes changed at random in files without checksums: errors or other values, but no panic and no endless loop.
+// Bytes changed at random in files without checksums: errors or other values, but no panic and no
+// endless loop.
 func TestDamageWithoutChecksumsDoesNoHarm(t *testing.T) {
 	rng := rand.New(rand.NewPCG(32, 1))
 	rounds := 400
@@ -288,7 +289,8 @@ func peakOf(f func()) int64 {
 	return int64(after.TotalAlloc - before.TotalAlloc)
 }
 
-// Small files that ask for much memory get an error or their values, within the bound of the package.
+// Small files that ask for much memory get an error or their values, within the bound of the
+// package.
 func TestHostileFilesTakeLittleMemory(t *testing.T) {
 	const bound = 1<<20 + 16<<20
 	run := func(name string, src *block.Memory, use func(r *Reader) error, wantErr bool) {

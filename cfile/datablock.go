@@ -11,8 +11,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// dataBlock is one data cblock, parsed: what the cache holds. Immutable; its values may be read by many
-// goroutines at once.
+// dataBlock is one data cblock, parsed: what the cache holds. Immutable; its values may be read by
+// many goroutines at once.
 type dataBlock struct {
 	index    int
 	first    int64 // row
@@ -52,8 +52,8 @@ const (
 	partRaw   = 1<<32 - 1 // what ReadBlock's caller makes of a cblock that is no data of a column
 )
 
-// readData reads and parses data cblock i, which stands at p. With s == nil it may be kept, else it holds until s
-// is used again. Source: cfile spec §10.2, §12.3 items 38 to 49 and 52.
+// readData reads and parses data cblock i, which stands at p. With s == nil it may be kept, else it
+// holds until s is used again. Source: cfile spec §10.2, §12.3 items 38 to 49 and 52.
 func (r *Reader) readData(i int, p BlockPointer, s *scratch) (*dataBlock, error) {
 	payload, crc, err := r.readBlock(p, s)
 	if err != nil {
@@ -73,7 +73,8 @@ func (r *Reader) readData(i int, p BlockPointer, s *scratch) (*dataBlock, error)
 	return b, nil
 }
 
-// parseData parses a payload, which is kept only if keep is set. Source: cfile spec §7, §12.3 items 38 to 51.
+// parseData parses a payload, which is kept only if keep is set. Source: cfile spec §7, §12.3 items
+// 38 to 51.
 func (r *Reader) parseData(payload []byte, p BlockPointer, keep bool) (*dataBlock, error) {
 	b := &dataBlock{bytes: int64(cap(payload)) + 256}
 	params := encoding.Params{Type: r.info.Type, Encoding: r.info.Encoding, Payload: payload, Limit: 1<<18 + 16*int(p.Size)}
@@ -117,8 +118,8 @@ func (b *dataBlock) parseNulls(payload []byte) (values []byte, err error) {
 	return values, err
 }
 
-// matchPrologue checks that there are as many values as the prologue says, and sets the number of rows.
-// Source: cfile spec §12.3 item 49.
+// matchPrologue checks that there are as many values as the prologue says, and sets the number of
+// rows. Source: cfile spec §12.3 item 49.
 func (b *dataBlock) matchPrologue(nullable bool) error {
 	switch {
 	case b.arrays != nil:
@@ -135,7 +136,8 @@ func (b *dataBlock) matchPrologue(nullable bool) error {
 	return nil
 }
 
-// splitPrologue takes the prologue of a nullable cblock apart, whose table is in package encoding. Source: cfile spec §12.3 item 48.
+// splitPrologue takes the prologue of a nullable cblock apart, whose table is in package encoding.
+// Source: cfile spec §12.3 item 48.
 func splitPrologue(payload []byte) (rows uint32, stream, values []byte, err error) {
 	rows, n, ok := coding.Uvarint32(payload)
 	if !ok {
@@ -190,7 +192,8 @@ func (b *dataBlock) decodeCodes(from, n int, dst *batch.Vector, at int) error {
 	return nil
 }
 
-// placeNulls moves the m values at the front of cells [at, at+n) to those of the rows [from, from+n) that are present.
+// placeNulls moves the m values at the front of cells [at, at+n) to those of the rows [from,
+// from+n) that are present.
 func placeNulls(p *presence, from, n, m int, dst *batch.Vector, at int) {
 	if m == n {
 		return
@@ -199,7 +202,8 @@ func placeNulls(p *presence, from, n, m int, dst *batch.Vector, at int) {
 	spreadVector(dst, at, n, m)
 }
 
-// dictionary is the file's dictionary, nil if the footer points to none. It is read on first use and kept.
+// dictionary is the file's dictionary, nil if the footer points to none. It is read on first use
+// and kept.
 func (r *Reader) dictionary() (*batch.Dictionary, error) {
 	if r.dictPointer.Size == 0 {
 		return nil, nil

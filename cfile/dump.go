@@ -15,9 +15,9 @@ import (
 	"github.com/oribi-db/oribi/internal/kudupb"
 )
 
-// Dump prints a file byte by byte with its meaning: header, cblocks in the order of the file, footer. Encoded
-// values are shown as bytes; what is compressed is shown packed, and below as what it unpacks to. A damaged file
-// is printed as far as it can be read.
+// Dump prints a file byte by byte with its meaning: header, cblocks in the order of the file,
+// footer. Encoded values are shown as bytes; what is compressed is shown packed, and below as what
+// it unpacks to. A damaged file is printed as far as it can be read.
 func Dump(w io.Writer, data []byte) error { return dumpTo(dump.New(w), data) }
 
 // DumpWhole prints the same without leaving out any byte: Dump shows the beginning of long fields.
@@ -104,7 +104,8 @@ func (d *dumper) footer() {
 	d.field(off, 4, "length of the message: %d", length)
 }
 
-// cblocks lists what the indexes and the footer lead to, by offset. On an error the list is what was found.
+// cblocks lists what the indexes and the footer lead to, by offset. On an error the list is what
+// was found.
 func (d *dumper) cblocks() (all []dumpBlock, err error) {
 	add := func(name string, print func(int64, []byte), pointers ...BlockPointer) {
 		for _, p := range pointers {

@@ -12,8 +12,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// The dumps in testdata/dump are the golden form of what we write. ORIBI_REWRITE=1 writes them anew; read the
-// difference before you keep it.
+// The dumps in testdata/dump are the golden form of what we write. ORIBI_REWRITE=1 writes them
+// anew; read the difference before you keep it.
 func TestDumpsAreGolden(t *testing.T) {
 	words := [][]byte{[]byte("ape"), []byte("bee"), []byte("cat")}
 	var numbers, sorted [][]byte

@@ -11,9 +11,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// newFooter makes the footer of a file but for its pointers. All fields that Kudu writes are set, defaults too; that
-// of arrays it writes for arrays only.
-// Source: cfile spec §2.4.
+// newFooter makes the footer of a file but for its pointers. All fields that Kudu writes are set,
+// defaults too; that of arrays it writes for arrays only. Source: cfile spec §2.4.
 func newFooter(o *WriterOptions, rows int64) *kudupb.CFileFooterPB {
 	dataType, encoding, codec := int32(o.Type), int32(o.Encoding), int32(o.Compression)
 	features := uint32(0)
@@ -57,8 +56,8 @@ func (f *framer) finish(footer *kudupb.CFileFooterPB) error {
 	return f.write(b)
 }
 
-// RawWriter writes a file of cblocks whose payload is the caller's, with a value index: a BloomFile.
-// It is used by one goroutine. An error ends it. Source: cfile spec §9.
+// RawWriter writes a file of cblocks whose payload is the caller's, with a value index: a
+// BloomFile. It is used by one goroutine. An error ends it. Source: cfile spec §9.
 type RawWriter struct {
 	o    WriterOptions
 	out  framer
@@ -67,8 +66,9 @@ type RawWriter struct {
 	err  error
 }
 
-// NewRawWriter starts a file by writing the header. Of o it heeds Compression (default: none), IndexBlockBytes,
-// FullIndexKeys, NoChecksums and HeaderMetadata. The footer says BINARY, PLAIN and no values.
+// NewRawWriter starts a file by writing the header. Of o it heeds Compression (default: none),
+// IndexBlockBytes, FullIndexKeys, NoChecksums and HeaderMetadata. The footer says BINARY, PLAIN and
+// no values.
 func NewRawWriter(sink block.Sink, o WriterOptions) (*RawWriter, error) {
 	if o.Compression == schema.DefaultCompression {
 		o.Compression = schema.NoCompression
@@ -87,8 +87,9 @@ func NewRawWriter(sink block.Sink, o WriterOptions) (*RawWriter, error) {
 	return w, w.out.write(header)
 }
 
-// AppendBlock writes the concatenation of parts as one cblock. Its key is firstKey, cut to what tells it
-// from prevLastKey, the last key of the cblock before (empty for the first). Nothing is kept.
+// AppendBlock writes the concatenation of parts as one cblock. Its key is firstKey, cut to what
+// tells it from prevLastKey, the last key of the cblock before (empty for the first). Nothing is
+// kept.
 func (w *RawWriter) AppendBlock(parts [][]byte, firstKey, prevLastKey []byte) error {
 	if w.err != nil {
 		return w.err

@@ -6,12 +6,12 @@ import (
 	"github.com/oribi-db/oribi/internal/encoding"
 )
 
-// readCopied is about how many bytes of byte strings one read copies: prefix encoding, and it alone, makes long values of
-// few bytes, 4096 times 16 MiB of a file of some KiB.
+// readCopied is about how many bytes of byte strings one read copies: prefix encoding, and it
+// alone, makes long values of few bytes, 4096 times 16 MiB of a file of some KiB.
 const readCopied = 4 << 20
 
-// fit is how many of the rows [from, from+n) are decoded without copying more than limit bytes, at least 1, and how many
-// bytes these take; no more than limit for 4096 rows may go uncounted.
+// fit is how many of the rows [from, from+n) are decoded without copying more than limit bytes, at
+// least 1, and how many bytes these take; no more than limit for 4096 rows may go uncounted.
 func (b *dataBlock) fit(from, n, limit int) (rows, copied int) {
 	values, ok := b.values.(encoding.Copier)
 	if !ok {

@@ -13,7 +13,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// A file of some KiB whose values together have far more: it is verified, and read in parts, in little memory.
+// A file of some KiB whose values together have far more: it is verified, and read in parts, in
+// little memory.
 func TestLongValuesOfFewBytesAreReadInParts(t *testing.T) {
 	const values, length = 600, 1 << 18
 	for _, nullable := range []bool{false, true} {
@@ -63,7 +64,8 @@ func TestLongValuesOfFewBytesAreReadInParts(t *testing.T) {
 	}
 }
 
-// A single array whose elements are made of few bytes is refused rather than made; shorter ones are read a few at a time.
+// A single array whose elements are made of few bytes is refused rather than made; shorter ones are
+// read a few at a time.
 func TestLongElementsOfFewBytesAreRefused(t *testing.T) {
 	const length = 1 << 18
 	src := new(block.Memory)

@@ -27,8 +27,8 @@ import (
 //	…       8       magic     as in the header
 //	…       4       length    bytes of the message, at most 65536
 //
-// INT32, bitshuffle, 3 values, root of the ordinal index 23 bytes at 57:
-// 3b 54 d2 49 08 05 10 06 18 03 22 06 0a 04 08 39 10 17 30 01 40 00 50 01 6b 75 64 75 63 66 6c 32 14 00 00 00
+// INT32, bitshuffle, 3 values, root of the ordinal index 23 bytes at 57: 3b 54 d2 49 08 05 10 06 18
+// 03 22 06 0a 04 08 39 10 17 30 01 40 00 50 01 6b 75 64 75 63 66 6c 32 14 00 00 00
 const (
 	magicV1 = "kuducfil" // file format: never change
 	magicV2 = "kuducfl2" // file format: never change
@@ -71,13 +71,15 @@ type Pair struct {
 
 // Keys of pairs that mean something to this package.
 const (
-	// DeltaStatsKey marks DeltaFiles, whose value index need not rise within a row. Its value is package delta's.
+	// DeltaStatsKey marks DeltaFiles, whose value index need not rise within a row. Its value is
+	// package delta's.
 	DeltaStatsKey = "deltafilestats" // file format: never change
 	// zoneMapKey holds a BlockPointerPB to the zone map.
 	zoneMapKey = "oribi.zonemap" // file format: never change
 )
 
-// BlockPointer says where a cblock stands in its file. Size counts the checksum in, where there is one.
+// BlockPointer says where a cblock stands in its file. Size counts the checksum in, where there is
+// one.
 type BlockPointer struct {
 	Offset int64
 	Size   int32

@@ -14,7 +14,8 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// A cblock as stored. What stands in the middle depends on the codec of the file. Source: cfile spec §3.
+// A cblock as stored. What stands in the middle depends on the codec of the file. Source: cfile
+// spec §3.
 //
 //	codec none          payload
 //	others, version 2   payload's length (4), stream of the codec; or, if that is as long, the payload itself
@@ -60,8 +61,9 @@ func (f *framer) write(b []byte) error {
 	return nil
 }
 
-// writeBlock writes payload as one cblock and returns where, with the CRC of its stored form (computed only
-// where the file has checksums). payload's spare capacity is written to. Source: cfile spec §3.1, §3.3.
+// writeBlock writes payload as one cblock and returns where, with the CRC of its stored form
+// (computed only where the file has checksums). payload's spare capacity is written to. Source:
+// cfile spec §3.1, §3.3.
 func (f *framer) writeBlock(payload []byte) (BlockPointer, uint32, error) {
 	form := payload
 	if f.codec != compress.None {
@@ -104,7 +106,8 @@ type scratch struct {
 	stored, payload []byte
 }
 
-// spareOfKept says how much larger, by one part of so many, the memory of a cblock that was stored raw may be than its bytes, if it is to be kept as it is.
+// spareOfKept says how much larger, by one part of so many, the memory of a cblock that was stored
+// raw may be than its bytes, if it is to be kept as it is.
 const spareOfKept = 16
 
 // maxPooled bounds what the pool keeps between reads.
@@ -130,8 +133,8 @@ func sized(b *[]byte, n int) []byte {
 
 // readBlock reads the cblock at p, checks it and undoes the codec; crc is that of the stored form.
 //
-// With s == nil the payload is new memory, which the caller may keep. Otherwise it lies in s and holds until s
-// is used again. Source: cfile spec §3.5.
+// With s == nil the payload is new memory, which the caller may keep. Otherwise it lies in s and
+// holds until s is used again. Source: cfile spec §3.5.
 func (r *Reader) readBlock(p BlockPointer, s *scratch) (payload []byte, crc uint32, err error) {
 	if p.Offset < r.dataStart || p.Size <= 0 || int64(p.Size) > r.dataEnd-p.Offset {
 		return nil, 0, r.corruptf("pointer to %v: cblocks stand in bytes [%d,%d)", p, r.dataStart, r.dataEnd)

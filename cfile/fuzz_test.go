@@ -11,9 +11,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// FuzzFile reads any bytes in every way. What must hold: an error of the two kinds or a good file; no panic, no
-// endless loop, no more memory than the package's bound (with room for what is given up while it grows, and for the
-// rows that are handed out).
+// FuzzFile reads any bytes in every way. What must hold: an error of the two kinds or a good file;
+// no panic, no endless loop, no more memory than the package's bound (with room for what is given
+// up while it grows, and for the rows that are handed out).
 func FuzzFile(f *testing.F) {
 	for _, src := range smallFiles(f) {
 		f.Add(src.Bytes)

@@ -18,10 +18,11 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// The targets here put what the fuzzer draws into one place of a file that is good otherwise, checksums made to fit:
-// so it gets behind them, and behind whatever would refuse the file before.
+// The targets here put what the fuzzer draws into one place of a file that is good otherwise,
+// checksums made to fit: so it gets behind them, and behind whatever would refuse the file before.
 
-// FuzzHeaderFooter draws the two messages. A file whose footer the reader takes is read in every way.
+// FuzzHeaderFooter draws the two messages. A file whose footer the reader takes is read in every
+// way.
 func FuzzHeaderFooter(f *testing.F) {
 	value := func(m proto.Message) []byte {
 		b, err := proto.Marshal(m)
@@ -70,7 +71,8 @@ func FuzzHeaderFooter(f *testing.F) {
 	})
 }
 
-// checkFile reads a file in every way, unless it has so many rows, or elements, that it would take long.
+// checkFile reads a file in every way, unless it has so many rows, or elements, that it would take
+// long.
 func checkFile(t *testing.T, src *block.Memory) {
 	t.Helper()
 	r, err := Open(src, ReaderOptions{Arrays: true})
@@ -215,8 +217,8 @@ func ones(n uint32) []byte {
 	return b
 }
 
-// FuzzNullPrologue draws the prologue of a nullable cblock, with as many values behind it as it says. What stands in it,
-// bit by bit, is what is read.
+// FuzzNullPrologue draws the prologue of a nullable cblock, with as many values behind it as it
+// says. What stands in it, bit by bit, is what is read.
 func FuzzNullPrologue(f *testing.F) {
 	f.Add([]byte{6, 2, 3, 0x19})
 	f.Add([]byte{0x80, 8, 4, 0x80, 8, 0x80, 8})
@@ -276,8 +278,8 @@ func bitsOf(stream []byte, n int) (bits []bool) {
 	return bits
 }
 
-// FuzzArrayPrologue draws the prologue of a cblock of arrays, with as many values behind it as it says. What is read in
-// small windows is what is read in large ones.
+// FuzzArrayPrologue draws the prologue of a cblock of arrays, with as many values behind it as it
+// says. What is read in small windows is what is read in large ones.
 func FuzzArrayPrologue(f *testing.F) {
 	f.Add([]byte("\x0a\x07\x04\x10\x01\x03\x02\x0f\x03\x02\x00\x00\x00\x00\x00\x02\x00\x04\x00\x01\x00\x01\x00\x02\x03\x7b"))
 	f.Add([]byte{0, 5, 0, 3, 10, 0, 0, 2, 10, 0})
@@ -359,7 +361,8 @@ func FuzzZoneMap(f *testing.F) {
 	})
 }
 
-// checkZoneTells compares what a zone map that Verify finds good says of a value with the values of the file, 1, 2 and 3.
+// checkZoneTells compares what a zone map that Verify finds good says of a value with the values of
+// the file, 1, 2 and 3.
 func checkZoneTells(t *testing.T, src *block.Memory, value uint8) {
 	r := open(t, src, nil)
 	if r.Verify() != nil {

@@ -323,9 +323,9 @@ func readGolden(t *testing.T, dir string, g *goldenFile, id block.ID) {
 	}
 }
 
-// Of the same values with the same options our writer makes the same bytes as Kudu's. Streams of Snappy and zlib
-// depend on the library's version: there the decoded payloads of all cblocks must be the same. What came out for the
-// whole corpus is what docs/identical.md says.
+// Of the same values with the same options our writer makes the same bytes as Kudu's. Streams of
+// Snappy and zlib depend on the library's version: there the decoded payloads of all cblocks must
+// be the same. What came out for the whole corpus is what docs/identical.md says.
 func TestWritesTheBytesThatKuduWrites(t *testing.T) {
 	goldenDirs(t, func(t *testing.T, dir string) {
 		table := identical{}

@@ -11,7 +11,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// identical counts the files of Kudu's that were made again, by what they hold: the content of docs/identical.md.
+// identical counts the files of Kudu's that were made again, by what they hold: the content of
+// docs/identical.md.
 type identical map[identicalKey]int
 
 type identicalKey struct {
@@ -29,7 +30,8 @@ func (x identical) add(g *goldenFile) {
 	x[identicalKey{typ, enc, codec, g.Array}]++
 }
 
-// check compares the page with the counts. ORIBI_REWRITE=1 writes its tables anew; the text above them stays.
+// check compares the page with the counts. ORIBI_REWRITE=1 writes its tables anew; the text above
+// them stays.
 func (x identical) check(t *testing.T) {
 	t.Helper()
 	path := filepath.Join("..", "docs", "identical.md")

@@ -28,7 +28,8 @@ import (
 //	…        1–10     offset   base 128: of the cblock that the entry leads to
 //	…        1–5      size     base 128: its stored bytes
 //
-// One entry, ordinal 0, 41 bytes at byte 16: 04 00 00 00 00 10 29 00 00 00 00 08 01 10 00 04 00 00 00
+// One entry, ordinal 0, 41 bytes at byte 16: 04 00 00 00 00 10 29 00 00 00 00 08 01 10 00 04 00 00
+// 00
 const (
 	indexOffsetLen  = 4  // file format: never change
 	indexTrailerLen = 4  // width of length; file format: never change
@@ -46,8 +47,8 @@ type node struct {
 	inner   bool
 }
 
-// parseNode checks the shape of an index cblock; entries are checked one by one. Source: cfile spec §12.3
-// items 30 to 33.
+// parseNode checks the shape of an index cblock; entries are checked one by one. Source: cfile spec
+// §12.3 items 30 to 33.
 func parseNode(payload []byte) (node, error) {
 	if len(payload) < minTrailer+indexTrailerLen {
 		return node{}, fault.Corruptf("index: %d bytes", len(payload))
@@ -117,15 +118,17 @@ type treeEntry struct {
 	key uint64 // length and CRC of the key, which must be the first key of the child
 }
 
-// keyMark is a name for a key that is enough to find a wrong one; adversaries gain nothing by a match.
+// keyMark is a name for a key that is enough to find a wrong one; adversaries gain nothing by a
+// match.
 func keyMark(key []byte) uint64 { return uint64(len(key))<<32 | uint64(coding.CRC32C(key)) }
 
-// walkTree calls fn for all leaf entries of the tree at root, in order, and returns its nodes' pointers, the
-// leaves behind the inner nodes. leaf is the number of the leaf.
+// walkTree calls fn for all leaf entries of the tree at root, in order, and returns its nodes'
+// pointers, the leaves behind the inner nodes. leaf is the number of the leaf.
 //
-// The tree is read level by level, so that one node is in memory at a time. On each level pointers rise and do
-// not overlap, and every child lies before its parent: so a tree has less nodes than the file has bytes, and
-// there are no cycles. Source: cfile spec §8.3, §12.2, §12.3 items 35 and 36.
+// The tree is read level by level, so that one node is in memory at a time. On each level pointers
+// rise and do not overlap, and every child lies before its parent: so a tree has less nodes than
+// the file has bytes, and there are no cycles. Source: cfile spec §8.3, §12.2, §12.3 items 35 and
+// 36.
 func (r *Reader) walkTree(root BlockPointer, fn func(leaf int, key []byte, p BlockPointer) error) (nodes []BlockPointer, err error) {
 	level := []treeEntry{{p: root}}
 	for height := 1; len(level) > 0; height++ {
@@ -139,7 +142,8 @@ func (r *Reader) walkTree(root BlockPointer, fn func(leaf int, key []byte, p Blo
 	return nodes, nil
 }
 
-// walkLevel reads the nodes of one level and returns the entries of the next, none below the leaves.
+// walkLevel reads the nodes of one level and returns the entries of the next, none below the
+// leaves.
 func (r *Reader) walkLevel(level []treeEntry, isRoot bool, nodes *[]BlockPointer, fn func(leaf int, key []byte, p BlockPointer) error) (next []treeEntry, err error) {
 	inner := false
 	end := r.dataStart

@@ -10,8 +10,8 @@ import (
 	"github.com/oribi-db/oribi/internal/kudupb"
 )
 
-// indexOverhead is Kudu's guess at the trailer when it asks whether a node is full. It decides where nodes end,
-// so files are the same bytes only with the same guess.
+// indexOverhead is Kudu's guess at the trailer when it asks whether a node is full. It decides
+// where nodes end, so files are the same bytes only with the same guess.
 const indexOverhead = 16
 
 // nodeBuilder gathers the entries of one node. Source: cfile spec §8.1.
@@ -116,8 +116,8 @@ func (t *treeBuilder) finish() (BlockPointer, error) {
 	return t.write(len(t.levels) - 1)
 }
 
-// separator returns the shortest prefix of key that is not before prev and, unless the two are equal or key
-// begins prev, behind it. Source: cfile spec §8.4.
+// separator returns the shortest prefix of key that is not before prev and, unless the two are
+// equal or key begins prev, behind it. Source: cfile spec §8.4.
 func separator(prev, key []byte) []byte {
 	n := 0
 	for n < len(prev) && n < len(key) && prev[n] == key[n] {

@@ -56,8 +56,8 @@ func kuduCases() (all []kuduCase) {
 	return all
 }
 
-// Kudu's own binary reads what we write and prints the same rows. Each file takes it some tenths of a second, so a
-// few are drawn; ORIBI_KUDU=all draws all.
+// Kudu's own binary reads what we write and prints the same rows. Each file takes it some tenths of
+// a second, so a few are drawn; ORIBI_KUDU=all draws all.
 func TestKuduReadsWhatIsWritten(t *testing.T) {
 	dump := kuduDump(t)
 	seed := rand.Uint64()
@@ -96,7 +96,8 @@ func TestKuduReadsWhatIsWritten(t *testing.T) {
 	t.Logf("%d of %d kinds of files", n, len(cases))
 }
 
-// kuduDump is the command that lets Kudu print a file; where Kudu cannot be had the test is skipped.
+// kuduDump is the command that lets Kudu print a file; where Kudu cannot be had the test is
+// skipped.
 func kuduDump(t *testing.T) string {
 	dir := filepath.Join(corpustest.Dir(t), "tools", "kudu")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -146,7 +147,8 @@ func kuduReads(t *testing.T, dump string, seed uint64, c kuduCase) error {
 	return fmt.Errorf("%d rows printed, want %d", len(got), len(want))
 }
 
-// kuduCells are cells that Kudu prints without loss, dates and times of the years that it knows among them.
+// kuduCells are cells that Kudu prints without loss, dates and times of the years that it knows
+// among them.
 func kuduCells(rng *rand.Rand, typ schema.Type, n int, nullable bool) [][]byte {
 	share := 0.0
 	if nullable {
@@ -211,7 +213,8 @@ func kuduText(typ schema.Type, cell []byte) string {
 	return signed().String()
 }
 
-// kuduFloat is printf's %g with as many digits as any number keeps, or if that is not enough two more.
+// kuduFloat is printf's %g with as many digits as any number keeps, or if that is not enough two
+// more.
 func kuduFloat(f float64, bits int) string {
 	few, enough := 15, 17
 	if bits == 32 {
@@ -232,8 +235,8 @@ func kuduFloat(f float64, bits int) string {
 	return text
 }
 
-// kuduString is a string literal of C, with octal escapes, or for BINARY hexadecimal ones. What follows a hexadecimal
-// escape and could be taken for a part of it is escaped too.
+// kuduString is a string literal of C, with octal escapes, or for BINARY hexadecimal ones. What
+// follows a hexadecimal escape and could be taken for a part of it is escaped too.
 func kuduString(typ schema.Type, cell []byte) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -46,9 +46,9 @@ type placedCblock struct {
 	at   int // among the cblocks of its kind, in the order of their rows or of the tree's levels
 }
 
-// Cblocks reads all cblocks and hands each to use, in the order in which they stand in the file. The first error of use
-// ends it and is returned. The cache is not used.
-// Errors: fault.ErrCorrupt, fault.ErrUnsupported for a file without index; those of the source.
+// Cblocks reads all cblocks and hands each to use, in the order in which they stand in the file.
+// The first error of use ends it and is returned. The cache is not used. Errors: fault.ErrCorrupt,
+// fault.ErrUnsupported for a file without index; those of the source.
 func (r *Reader) Cblocks(use func(c Cblock) error) error {
 	all, err := r.placedCblocks()
 	if err != nil {
@@ -126,7 +126,8 @@ func (r *Reader) nodes(kind CblockKind) ([]BlockPointer, error) {
 	return nil, nil
 }
 
-// levels tells on which level of its index node i stands: the entries of a level are the nodes of the next.
+// levels tells on which level of its index node i stands: the entries of a level are the nodes of
+// the next.
 func (r *Reader) levels(kind CblockKind) (level func(i int) int, err error) {
 	nodes, err := r.nodes(kind)
 	if err != nil {

@@ -27,8 +27,8 @@ func listed(t *testing.T, src block.Source) (all []Cblock, r *Reader) {
 	return all, r
 }
 
-// Trees of several levels, a dictionary that falls back, NULLs: all of it is listed, in the order of the file, and nothing
-// lies between.
+// Trees of several levels, a dictionary that falls back, NULLs: all of it is listed, in the order
+// of the file, and nothing lies between.
 func TestCblocksTellWhatAFileIsMadeOf(t *testing.T) {
 	var cells [][]byte
 	for i := range 3000 {
@@ -85,7 +85,8 @@ func TestCblocksTellWhatAFileIsMadeOf(t *testing.T) {
 	}
 }
 
-// StringBytes is for strings that stand for themselves: the dictionary before them, and its codes, go by BlockBytes.
+// StringBytes is for strings that stand for themselves: the dictionary before them, and its codes,
+// go by BlockBytes.
 func TestStringsThatAreNotCodesHaveASizeOfTheirOwn(t *testing.T) {
 	var cells [][]byte
 	for i := range 20000 {

@@ -16,7 +16,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// lineitemColumns are those of TPC-H's lineitem in the order of its text file, with the types that a table has.
+// lineitemColumns are those of TPC-H's lineitem in the order of its text file, with the types that
+// a table has.
 var lineitemColumns = []struct {
 	name string
 	typ  schema.Type
@@ -74,8 +75,9 @@ func lineitemCell(tb testing.TB, t schema.Type, field []byte) []byte {
 	return binary.LittleEndian.AppendUint64(nil, uint64(v))[:t.Width()]
 }
 
-// BenchmarkLineitem writes each column of lineitem as a table does, and numbers compressed once more, then reads all of it in
-// windows: decoded; codes of dictionaries as they are, and materialised. One core, the file in memory, no cache.
+// BenchmarkLineitem writes each column of lineitem as a table does, and numbers compressed once
+// more, then reads all of it in windows: decoded; codes of dictionaries as they are, and
+// materialised. One core, the file in memory, no cache.
 func BenchmarkLineitem(b *testing.B) {
 	columns := loadLineitem(b, lineitemRows)
 	for c, v := range columns {

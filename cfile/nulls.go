@@ -11,11 +11,12 @@ import (
 
 // presence tells which rows of a nullable cblock are not NULL.
 //
-// It keeps the runs as they stand in the prologue (whose bytes internal/encoding writes and describes), not one
-// bit a row: a run of 2^30 NULLs takes 6 bytes there, and files of Kudu's have cblocks of any number of rows,
-// since NULLs never fill one. A mark at every fourth run lets a search begin in the middle; marks stand further
-// apart where there would be more than 2^16 of them, which no honest cblock needs. Which marks a search looks at a
-// table of as many parts of the rows tells. Immutable.
+// It keeps the runs as they stand in the prologue (whose bytes internal/encoding writes and
+// describes), not one bit a row: a run of 2^30 NULLs takes 6 bytes there, and files of Kudu's have
+// cblocks of any number of rows, since NULLs never fill one. A mark at every fourth run lets a
+// search begin in the middle; marks stand further apart where there would be more than 2^16 of
+// them, which no honest cblock needs. Which marks a search looks at a table of as many parts of the
+// rows tells. Immutable.
 //
 // Source: cfile spec §4.4, §7.1.
 type presence struct {
@@ -82,7 +83,8 @@ func parsePresence(stream []byte, rows uint32) (presence, error) {
 			if len(p.marks) == maxMarks {
 				p.marks, spacing = everySecond(p.marks), 2*spacing
 			}
-			// Half the marks are gone: k, which is maxMarks times the old spacing, is a multiple of the new one too.
+			// Half the marks are gone: k, which is maxMarks times the old spacing, is a multiple of
+			// the new one too.
 			p.marks = append(p.marks, mark{uint32(off), row, ones})
 		}
 		r, err := readRun(stream, off, rows-row)
@@ -141,12 +143,13 @@ func countBits(b []byte, n int) uint32 {
 // loadBits reads the first n < 64 bits of b; bits above are 0.
 func loadBits(b []byte, n int) uint64 { return loadUpTo8(b[:(n+7)/8]) & (1<<uint(n) - 1) }
 
-// seek finds the run that holds row, which is below p.rows: at is the run's first row, ones the 1 bits before it.
-// The stream was checked when p was made.
+// seek finds the run that holds row, which is below p.rows: at is the run's first row, ones the 1
+// bits before it. The stream was checked when p was made.
 func (p *presence) seek(row uint32) (r run, at, ones uint32) {
 	m := p.parts.find(p.marks, row)
 	at, ones = m.row, m.ones
-	// readRun again, but for runs known to be good, and without a run made of each: point reads come through here.
+	// readRun again, but for runs known to be good, and without a run made of each: point reads
+	// come through here.
 	for off := int(m.off); ; {
 		header, body := uint32(p.stream[off]), off+1
 		if header >= 0x80 {
@@ -174,8 +177,9 @@ func (p *presence) seek(row uint32) (r run, at, ones uint32) {
 	}
 }
 
-// markParts cuts rows into parts of equal size and tells of each which marks stand in it, so that the search for a row is
-// short where runs are spread evenly, and no longer than without where they are not. The zero value is one part.
+// markParts cuts rows into parts of equal size and tells of each which marks stand in it, so that
+// the search for a row is short where runs are spread evenly, and no longer than without where they
+// are not. The zero value is one part.
 type markParts struct {
 	mark  []uint16 // of part i, the last mark at or before its first row; behind the last part's, the last mark
 	shift uint     // rows of a part, as a power of two
@@ -247,7 +251,8 @@ func (p *presence) find(row int) (value int, present bool) {
 	return int(ones + r.count(i)), present
 }
 
-// clearNulls clears the bits [at, at+n) of dst, which are 1, that stand for NULLs among rows [from, from+n).
+// clearNulls clears the bits [at, at+n) of dst, which are 1, that stand for NULLs among rows [from,
+// from+n).
 func (p *presence) clearNulls(dst batch.Bitmap, at, from, n int) {
 	p.walk(from, n, func(r run, skip, k int) bool {
 		switch {
@@ -261,8 +266,8 @@ func (p *presence) clearNulls(dst batch.Bitmap, at, from, n int) {
 	})
 }
 
-// each calls f for the parts of runs that make up rows [from, from+n): k rows that all are present, or all NULL, if
-// repeated is set.
+// each calls f for the parts of runs that make up rows [from, from+n): k rows that all are present,
+// or all NULL, if repeated is set.
 func (p *presence) each(from, n int, f func(k int, repeated, present bool) error) (err error) {
 	p.walk(from, n, func(r run, _, k int) bool {
 		err = f(k, r.bits == nil, r.ones)
@@ -271,7 +276,8 @@ func (p *presence) each(from, n int, f func(k int, repeated, present bool) error
 	return err
 }
 
-// walk calls f for the runs that hold rows [from, from+n), until it returns false: k rows from the skip-th of r on.
+// walk calls f for the runs that hold rows [from, from+n), until it returns false: k rows from the
+// skip-th of r on.
 func (p *presence) walk(from, n int, f func(r run, skip, k int) bool) {
 	if n == 0 {
 		return
@@ -316,13 +322,13 @@ func loadUpTo8(b []byte) uint64 {
 	return w
 }
 
-// spread moves m cells that lie packed at cells[at:at+m] to those of the n places [at, at+n) whose bit is 1,
-// and makes the others zero.
+// spread moves m cells that lie packed at cells[at:at+m] to those of the n places [at, at+n) whose
+// bit is 1, and makes the others zero.
 func spread[T any](cells []T, present batch.Bitmap, at, n, m int) {
 	var zero T
 	from := at + m - 1
-	// From the end: a cell moves only upwards, so none is overwritten before it has moved. Where the two
-	// places meet, all below is present and in its place.
+	// From the end: a cell moves only upwards, so none is overwritten before it has moved. Where
+	// the two places meet, all below is present and in its place.
 	for to := at + n - 1; to > from; to-- {
 		if present.Get(to) {
 			cells[to] = cells[from]

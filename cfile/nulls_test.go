@@ -109,7 +109,8 @@ func TestLongNullRunStaysShort(t *testing.T) {
 	}
 }
 
-// Runs crowded into a few of the rows are found too: all of the parts but one are then without a mark of their own.
+// Runs crowded into a few of the rows are found too: all of the parts but one are then without a
+// mark of their own.
 func TestCrowdedRunsAreFound(t *testing.T) {
 	const rows, crowd = 1 << 20, 3000
 	for _, from := range []int{0, 500_003, rows - crowd} {

@@ -17,22 +17,23 @@ import (
 
 // ReaderOptions says how a file is read. The zero value reads everything anew each time.
 type ReaderOptions struct {
-	// Cache keeps cblocks, decoded chunks and blocks of filters between reads. nil keeps none but the
-	// cblock last used; nor is anything kept of a source whose ID is 0, which names no block.
+	// Cache keeps cblocks, decoded chunks and blocks of filters between reads. nil keeps none but
+	// the cblock last used; nor is anything kept of a source whose ID is 0, which names no block.
 	Cache *cache.Cache
-	// Arrays says that the caller reads columns of arrays. Without it they are fault.ErrUnsupported: whoever awaits
-	// single cells cannot be surprised by a file.
+	// Arrays says that the caller reads columns of arrays. Without it they are
+	// fault.ErrUnsupported: whoever awaits single cells cannot be surprised by a file.
 	Arrays bool
 }
 
 // tailBytes is how much of the end is read at first: nearly every footer fits in.
 const tailBytes = 512
 
-// Open reads and checks header and footer of a file. Index trees, dictionary and zone map are read when they
-// are first needed.
+// Open reads and checks header and footer of a file. Index trees, dictionary and zone map are read
+// when they are first needed.
 //
-// src must stay open while the Reader is used; the Reader never closes it. Errors: fault.ErrCorrupt;
-// fault.ErrUnsupported for features, types, encodings and codecs that this package does not know. Source: cfile spec §10.1, §12.3 items 1 to 21.
+// src must stay open while the Reader is used; the Reader never closes it. Errors:
+// fault.ErrCorrupt; fault.ErrUnsupported for features, types, encodings and codecs that this
+// package does not know. Source: cfile spec §10.1, §12.3 items 1 to 21.
 func Open(src block.Source, o ReaderOptions) (*Reader, error) {
 	r := &Reader{src: src, size: src.Size()}
 	if o.Cache != nil && src.ID() != 0 {

@@ -8,7 +8,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// WriterOptions says what a file is and how it is laid out. The zero value of a field means its default.
+// WriterOptions says what a file is and how it is laid out. The zero value of a field means its
+// default.
 type WriterOptions struct {
 	Type        schema.Type
 	Encoding    schema.Encoding    // Auto: the type's default
@@ -24,17 +25,20 @@ type WriterOptions struct {
 	PositionalIndex bool
 	ValueIndex      bool // values must rise, be of a type that keys can have, and not be nullable
 
-	// FullIndexKeys keeps the keys of the value index whole. Otherwise they are cut to what tells neighbours apart.
+	// FullIndexKeys keeps the keys of the value index whole. Otherwise they are cut to what tells
+	// neighbours apart.
 	FullIndexKeys bool
-	// IndexKey makes the key of a cblock from its first cell, which it may alias. nil stands for the encoded cell.
+	// IndexKey makes the key of a cblock from its first cell, which it may alias. nil stands for
+	// the encoded cell.
 	IndexKey func(cell []byte) []byte
 
 	NoChecksums    bool
 	HeaderMetadata []Pair
 
-	// Exact gives the bytes of Kudu's writer and nothing else: no zone map, and cblocks that end where Kudu ends
-	// them. One call of Append then counts as one batch of Kudu's, which some encodings never split.
-	// Otherwise no cblock has more than 2^20 rows, and large appends are taken 4096 rows at a time.
+	// Exact gives the bytes of Kudu's writer and nothing else: no zone map, and cblocks that end
+	// where Kudu ends them. One call of Append then counts as one batch of Kudu's, which some
+	// encodings never split. Otherwise no cblock has more than 2^20 rows, and large appends are
+	// taken 4096 rows at a time.
 	Exact bool
 }
 

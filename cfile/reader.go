@@ -30,8 +30,8 @@ type Info struct {
 	ZoneMap         bool
 }
 
-// Reader is an open file. Its methods may be called from many goroutines at once; what they return must not
-// be changed. It holds no resources but memory, so there is nothing to close.
+// Reader is an open file. Its methods may be called from many goroutines at once; what they return
+// must not be changed. It holds no resources but memory, so there is nothing to close.
 type Reader struct {
 	src     block.Source
 	size    int64
@@ -66,8 +66,8 @@ func (r *Reader) Info() Info { return r.info }
 // Rows is the number of cells, NULLs included.
 func (r *Reader) Rows() int64 { return r.info.Rows }
 
-// Metadata finds a pair by its key: the header's pairs first, then the footer's, the first that fits.
-// Source: cfile spec §2.7.
+// Metadata finds a pair by its key: the header's pairs first, then the footer's, the first that
+// fits. Source: cfile spec §2.7.
 func (r *Reader) Metadata(key string) ([]byte, bool) {
 	for i := range r.pairs {
 		if r.pairs[i].Key == key {
@@ -169,9 +169,11 @@ func (r *Reader) checkOrdinal(x *ordinalIndex, b *dataBlock) error {
 	return nil
 }
 
-// findRow returns the data cblock that holds row ord, which is below the number of rows; get returns cblock i.
+// findRow returns the data cblock that holds row ord, which is below the number of rows; get
+// returns cblock i.
 //
-// Without an ordinal index the cblocks themselves tell their rows: the search reads about log2 of their number.
+// Without an ordinal index the cblocks themselves tell their rows: the search reads about log2 of
+// their number.
 func (r *Reader) findRow(ord int64, get func(bs []BlockPointer, i int) (*dataBlock, error)) (*dataBlock, error) {
 	if r.info.PositionalIndex {
 		x, err := r.ordinalIndex()
@@ -207,8 +209,9 @@ func (r *Reader) findRow(ord int64, get func(bs []BlockPointer, i int) (*dataBlo
 
 // Cell returns cell ord: nil for NULL, Width bytes little-endian, or the byte string.
 //
-// A bitshuffle cblock decodes one chunk of 8 KiB, which stays in the cache. ord beyond the last row is
-// fault.ErrNotFound, and a column of arrays, which ColumnReader reads, fault.ErrUnsupported. Source: cfile spec §10.2.
+// A bitshuffle cblock decodes one chunk of 8 KiB, which stays in the cache. ord beyond the last row
+// is fault.ErrNotFound, and a column of arrays, which ColumnReader reads, fault.ErrUnsupported.
+// Source: cfile spec §10.2.
 func (r *Reader) Cell(ord batch.Ordinal) ([]byte, error) {
 	if r.info.Array {
 		return nil, fault.Unsupportedf("cfile: block %v: single cell of a column of arrays", r.src.ID())
@@ -223,8 +226,8 @@ func (r *Reader) Cell(ord batch.Ordinal) ([]byte, error) {
 	return r.cellOf(b, ord)
 }
 
-// CellIfHeld is Cell if no byte of the file need be read for it; else ok is false. So whoever wants cells of several files can read
-// together what is missing.
+// CellIfHeld is Cell if no byte of the file need be read for it; else ok is false. So whoever wants
+// cells of several files can read together what is missing.
 func (r *Reader) CellIfHeld(ord batch.Ordinal) (cell []byte, ok bool, err error) {
 	if r.info.Array || int64(ord) >= r.info.Rows {
 		return nil, false, nil
@@ -240,7 +243,8 @@ func (r *Reader) CellIfHeld(ord batch.Ordinal) (cell []byte, ok bool, err error)
 	return cell, true, err
 }
 
-// cached is the data cblock of row ord, which is below the number of rows, if it is in the cache and the ordinal index says which one it is.
+// cached is the data cblock of row ord, which is below the number of rows, if it is in the cache
+// and the ordinal index says which one it is.
 func (r *Reader) cached(ord int64) (*ordinalIndex, *dataBlock) {
 	x := r.ordinals.Load()
 	if x == nil || r.cache == nil {
@@ -266,8 +270,8 @@ func (r *Reader) cellOf(b *dataBlock, ord batch.Ordinal) ([]byte, error) {
 	return cell, nil
 }
 
-// Seek finds the first value at or after key in a file with a value index; exact tells that it equals key.
-// Behind the last value ord is Rows.
+// Seek finds the first value at or after key in a file with a value index; exact tells that it
+// equals key. Behind the last value ord is Rows.
 //
 // key is a cell of the file's type. Errors: fault.ErrUnsupported if there is no value index.
 // Source: cfile spec §10.3.
@@ -303,7 +307,7 @@ func (r *Reader) Seek(key []byte) (ord batch.Ordinal, exact bool, err error) {
 	if err != nil {
 		return 0, false, r.at(x.blocks[b.index], err)
 	}
-	// A cut key may lead to the cblock before the value's own; then v is behind the last value of b,
-	// which is the next cblock's first row.
+	// A cut key may lead to the cblock before the value's own; then v is behind the last value of
+	// b, which is the next cblock's first row.
 	return batch.Ordinal(b.first + int64(v)), exact, nil
 }

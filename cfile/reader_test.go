@@ -229,7 +229,8 @@ func TestManyGoroutinesShareAReader(t *testing.T) {
 	}
 }
 
-// Cblocks in their order, from the one where a key may begin. Keys as DeltaFiles have them need not rise within a row.
+// Cblocks in their order, from the one where a key may begin. Keys as DeltaFiles have them need not
+// rise within a row.
 func TestParsedBlocksAreFoundByKey(t *testing.T) {
 	var cells [][]byte
 	for row := range 400 {
@@ -361,7 +362,8 @@ func TestRawFilesGiveTheirCblocksByKey(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Cblock n begins with key 10n+10, and the one before ends with 10n+7; its cut key lies between the two.
+			// Cblock n begins with key 10n+10, and the one before ends with 10n+7; its cut key lies
+			// between the two.
 			lowest, highest := min((probe-10)/10, 199), min(max(probe-8, 0)/10, 199)
 			if !ok {
 				t.Fatalf("key %d: no cblock", probe)

@@ -13,16 +13,19 @@ type Run struct {
 	Cells *batch.Vector // of as many rows, not in dictionary form
 }
 
-// longRun is how many rows must have one cell to be handed out as such: shorter runs cost less as part of a vector.
+// longRun is how many rows must have one cell to be handed out as such: shorter runs cost less as
+// part of a vector.
 const longRun = 64
 
-// ReadRuns calls f for runs that make up the cells [ord, ord+n), as many of them as the file has, in order.
+// ReadRuns calls f for runs that make up the cells [ord, ord+n), as many of them as the file has,
+// in order.
 //
-// Rows that the file holds as repeats of one cell (run-length encoding; NULLs of any encoding) come as one run for each
-// cblock, however many they are, and all others as vectors of up to batch.WindowRows rows. So a sum or a count costs a step for a run in
-// place of one for a row. A run holds during the call of f, byte strings as long as they are referenced. An error of f
-// ends the reading and is returned. Errors: fault.ErrCorrupt with block and byte offset; fault.ErrUnsupported for a
-// column of arrays. Source: cfile spec §4.4, §10.4.
+// Rows that the file holds as repeats of one cell (run-length encoding; NULLs of any encoding) come
+// as one run for each cblock, however many they are, and all others as vectors of up to
+// batch.WindowRows rows. So a sum or a count costs a step for a run in place of one for a row. A
+// run holds during the call of f, byte strings as long as they are referenced. An error of f ends
+// the reading and is returned. Errors: fault.ErrCorrupt with block and byte offset;
+// fault.ErrUnsupported for a column of arrays. Source: cfile spec §4.4, §10.4.
 func (c *ColumnReader) ReadRuns(ord batch.Ordinal, n int, f func(r Run) error) error {
 	if c.r.info.Array {
 		return fault.Unsupportedf("cfile: block %v: runs of a column of arrays", c.r.src.ID())
@@ -61,7 +64,8 @@ type runMaker struct {
 	to   int
 }
 
-// eachRun calls f for the runs of rows [from, from+n) of the block, which is not one of arrays. Vectors are read into v.
+// eachRun calls f for the runs of rows [from, from+n) of the block, which is not one of arrays.
+// Vectors are read into v.
 func (b *dataBlock) eachRun(from, n int, v *batch.Vector, f func(r Run) error) error {
 	m := runMaker{b: b, v: v, f: f, from: from, to: from}
 	var err error

@@ -12,7 +12,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Runs, put one behind the other, are what plain reading gives, of all that Kudu wrote and from any row on.
+// Runs, put one behind the other, are what plain reading gives, of all that Kudu wrote and from any
+// row on.
 func TestRunsAreWhatPlainReadingGives(t *testing.T) {
 	goldenDirs(t, func(t *testing.T, dir string) {
 		repeated := 0
@@ -80,8 +81,8 @@ func checkRuns(t *testing.T, r *Reader, from, n int) (repeated int) {
 	return repeated
 }
 
-// What takes a few bytes takes a few steps: runs of a column of one cell, and of one of NULLs, in a file that is verified
-// by them as well.
+// What takes a few bytes takes a few steps: runs of a column of one cell, and of one of NULLs, in a
+// file that is verified by them as well.
 func TestLongRunsAreFewSteps(t *testing.T) {
 	const rows = 40 * maxBlockRows
 	for name, cell := range map[string][]byte{"cell": {1}, "null": nil} {

@@ -5,11 +5,11 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Select clears the bits of sel, of which bit i stands for row ord+i, whose cells do not match p, without
-// decoding them: by the zone map, by presence, and on encoded values.
+// Select clears the bits of sel, of which bit i stands for row ord+i, whose cells do not match p,
+// without decoding them: by the zone map, by presence, and on encoded values.
 //
-// n is the number of rows and sel as long; rows beyond the file's end are left alone. When handled is false
-// some cblock can only be tested decoded, and sel is unchanged. p should be prepared.
+// n is the number of rows and sel as long; rows beyond the file's end are left alone. When handled
+// is false some cblock can only be tested decoded, and sel is unchanged. p should be prepared.
 // Source: cfile spec §10.5.
 func (c *ColumnReader) Select(ord batch.Ordinal, n int, p *batch.Predicate, sel batch.Bitmap) (handled bool, err error) {
 	n = c.clip(ord, n)
@@ -32,8 +32,8 @@ func (c *ColumnReader) Select(ord batch.Ordinal, n int, p *batch.Predicate, sel 
 	return true, nil
 }
 
-// selectBlock does so for those of the rows [row, row+n) that lie in the cblock of the first, k of them; they
-// have the bits from at on.
+// selectBlock does so for those of the rows [row, row+n) that lie in the cblock of the first, k of
+// them; they have the bits from at on.
 func (c *ColumnReader) selectBlock(row int64, n int, z *ZoneMap, p *batch.Predicate, at int) (k int, handled bool, err error) {
 	if z != nil {
 		e := z.entryOf(row)
@@ -73,8 +73,8 @@ func (z *ZoneMap) entryOf(row int64) *ZoneEntry {
 	return &z.Entries[lo]
 }
 
-// allMatch tells whether all rows of e match p; true is certain. It knows the cheap cases: an interval that holds
-// both bounds, none of which was cut to the side that matters.
+// allMatch tells whether all rows of e match p; true is certain. It knows the cheap cases: an
+// interval that holds both bounds, none of which was cut to the side that matters.
 func (e *ZoneEntry) allMatch(t schema.Type, p *batch.Predicate) bool {
 	switch p.Op {
 	case batch.IsNull:

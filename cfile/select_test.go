@@ -46,7 +46,8 @@ func randomPredicate(t testing.TB, rng *rand.Rand, typ schema.Type, cells [][]by
 	return p
 }
 
-// What Select clears are the rows that do not match, cell by cell; what it does not handle it leaves alone.
+// What Select clears are the rows that do not match, cell by cell; what it does not handle it
+// leaves alone.
 func TestSelectClearsRowsThatDoNotMatch(t *testing.T) {
 	handledCount := 0
 	seed := uint64(0)

@@ -10,9 +10,10 @@ import (
 
 // valueIndex is the value tree, flat: cblock i has key i. Immutable.
 //
-// Eight bytes of each key stand in heads as a number, so that a search touches whole keys only where those are the
-// same: the ones behind what all keys begin with, save the first, which is cut to a byte. Keys that together take
-// more than Reader.keyLimit are not held: they are read from their leaf when a search needs them.
+// Eight bytes of each key stand in heads as a number, so that a search touches whole keys only
+// where those are the same: the ones behind what all keys begin with, save the first, which is cut
+// to a byte. Keys that together take more than Reader.keyLimit are not held: they are read from
+// their leaf when a search needs them.
 type valueIndex struct {
 	blocks []BlockPointer
 	heads  []uint64 // of keys 1 and up without common; heads[0] means nothing
@@ -26,8 +27,8 @@ type valueIndex struct {
 	leafFirst []int          // number of the first key of each leaf
 }
 
-// keyLimit is how many bytes of keys are held. Within it and 32 bytes a cblock an index stays within the bound
-// on a Reader's memory, whatever the codec made of how few bytes.
+// keyLimit is how many bytes of keys are held. Within it and 32 bytes a cblock an index stays
+// within the bound on a Reader's memory, whatever the codec made of how few bytes.
 func (r *Reader) keyLimit() int {
 	if r.keyLimitForTest > 0 {
 		return r.keyLimitForTest
@@ -35,7 +36,8 @@ func (r *Reader) keyLimit() int {
 	return int(min(1<<19+32*r.size, 1<<31-1))
 }
 
-// loadValues reads the value tree. Keys must not fall, save in DeltaFiles. Source: cfile spec §8.2, §12.3 item 37.
+// loadValues reads the value tree. Keys must not fall, save in DeltaFiles. Source: cfile spec §8.2,
+// §12.3 item 37.
 func (r *Reader) loadValues() (*valueIndex, error) {
 	x := new(valueIndex)
 	_, unsorted := r.Metadata(DeltaStatsKey)
@@ -124,8 +126,8 @@ func (r *Reader) key(x *valueIndex, i int) ([]byte, error) {
 	return key, err
 }
 
-// find is the number of the last cblock whose key is at or before probe, -1 if the first key is behind it.
-// Source: cfile spec §8.5.
+// find is the number of the last cblock whose key is at or before probe, -1 if the first key is
+// behind it. Source: cfile spec §8.5.
 func (r *Reader) find(x *valueIndex, probe []byte) (int, error) {
 	if len(x.blocks) == 0 {
 		return -1, nil
@@ -143,14 +145,16 @@ func (r *Reader) find(x *valueIndex, probe []byte) (int, error) {
 		return hi - 1, nil
 	}
 	h := keyenc.Head(probe[n:])
-	// Without a branch that depends on the keys: at random it would be guessed wrong every other time.
+	// Without a branch that depends on the keys: at random it would be guessed wrong every other
+	// time.
 	for left := hi; left > 1; {
 		half := left >> 1
 		_, below := bits.Sub64(x.heads[lo+half], h, 0) // 1 if that head is below h, else 0
 		lo += half & -int(below)
 		left -= half
 	}
-	// Keys up to lo are before, those whose heads are above h behind; what lies between has the same head.
+	// Keys up to lo are before, those whose heads are above h behind; what lies between has the
+	// same head.
 	for hi = lo + 1; hi < len(x.heads) && x.heads[hi] == h; {
 		hi = min(2*hi-lo, len(x.heads))
 	}

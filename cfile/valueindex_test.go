@@ -10,7 +10,8 @@ import (
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
-// The search by heads finds the key that a search one by one finds, also where many keys have the same head.
+// The search by heads finds the key that a search one by one finds, also where many keys have the
+// same head.
 func TestFindAgreesWithALinearSearch(t *testing.T) {
 	rng := seedtest.Rand(t)
 	r := &Reader{src: new(block.Memory)}

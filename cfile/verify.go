@@ -11,11 +11,13 @@ import (
 	"github.com/oribi-db/oribi/internal/keyenc"
 )
 
-// Verify reads the whole file and checks what an ordinary read need not look at: that cblocks do not overlap and leave
-// no byte to nobody, that both indexes list the same cblocks, that keys of the value index stand between their
-// neighbours' values and values rise, and that the zone map is what the values give. The first fault is returned.
+// Verify reads the whole file and checks what an ordinary read need not look at: that cblocks do
+// not overlap and leave no byte to nobody, that both indexes list the same cblocks, that keys of
+// the value index stand between their neighbours' values and values rise, and that the zone map is
+// what the values give. The first fault is returned.
 //
-// It reads the bytes anew: what r has loaded already, or the cache holds, is not asked. Source: cfile spec §12.4.
+// It reads the bytes anew: what r has loaded already, or the cache holds, is not asked. Source:
+// cfile spec §12.4.
 func (r *Reader) Verify() error {
 	fresh, err := Open(r.src, ReaderOptions{Arrays: r.info.Array})
 	if err != nil {
@@ -256,7 +258,8 @@ func (f *verifier) window(i int, first bool) error {
 	return nil
 }
 
-// checkKey checks that a cell does not fall below the one before; first tells that it begins cblock i.
+// checkKey checks that a cell does not fall below the one before; first tells that it begins cblock
+// i.
 func (f *verifier) checkKey(i int, first bool, cell []byte) error {
 	f.key = keyenc.AppendKeyCell(f.key[:0], f.r.info.Type, cell, true)
 	if f.some && bytes.Compare(f.prev, f.key) > 0 {
@@ -271,7 +274,8 @@ func (f *verifier) checkKey(i int, first bool, cell []byte) error {
 	return nil
 }
 
-// indexKey checks the key of cblock i, which begins with f.key, behind f.prev. Source: cfile spec §8.4.
+// indexKey checks the key of cblock i, which begins with f.key, behind f.prev. Source: cfile spec
+// §8.4.
 func (f *verifier) indexKey(i int) error {
 	key, err := f.r.key(f.keys, i)
 	if err != nil {

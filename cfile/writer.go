@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// maxBlockRows bounds a cblock's rows where we may choose: long runs and NULLs take next to no bytes, and
-	// a zone map is of no use for a cblock that holds everything.
+	// maxBlockRows bounds a cblock's rows where we may choose: long runs and NULLs take next to no
+	// bytes, and a zone map is of no use for a cblock that holds everything.
 	maxBlockRows = 1 << 20
 	// appendRows is how much of a large append is taken at a time.
 	appendRows = batch.WindowRows
@@ -31,7 +31,8 @@ const (
 
 var errFinished = errors.New("cfile: the file is finished")
 
-// Writer writes one file. It is used by one goroutine. An error ends it: what the sink holds then is no file.
+// Writer writes one file. It is used by one goroutine. An error ends it: what the sink holds then
+// is no file.
 type Writer struct {
 	o      WriterOptions
 	out    framer
@@ -52,8 +53,8 @@ type Writer struct {
 	err       error
 }
 
-// NewWriter starts a file at the sink's end by writing the header. Errors: fault.ErrUnsupported for options that do
-// not go together; what the sink returns.
+// NewWriter starts a file at the sink's end by writing the header. Errors: fault.ErrUnsupported for
+// options that do not go together; what the sink returns.
 func NewWriter(sink block.Sink, o WriterOptions) (*Writer, error) {
 	if err := o.resolve(); err != nil {
 		return nil, err
@@ -94,9 +95,9 @@ func (w *Writer) AddMetadata(key string, value []byte) {
 	w.pairs = append(w.pairs, Pair{key, value})
 }
 
-// Append appends all cells of v, which is of the file's type, in any form (in array form if, and only if, the column is
-// one of arrays); nothing of it is kept.
-// NULLs are refused where the file is not nullable.
+// Append appends all cells of v, which is of the file's type, in any form (in array form if, and
+// only if, the column is one of arrays); nothing of it is kept. NULLs are refused where the file is
+// not nullable.
 func (w *Writer) Append(v *batch.Vector) error { return w.AppendRange(v, 0, v.Len) }
 
 // AppendRange appends cells [from, to) of v. Source: cfile spec §11.3.
@@ -231,7 +232,8 @@ func (w *Writer) addPresence(n int, present bool) {
 	}
 }
 
-// finishBlock writes the open cblock, if it has rows, and its index entries. Source: cfile spec §11.1.
+// finishBlock writes the open cblock, if it has rows, and its index entries. Source: cfile spec
+// §11.1.
 func (w *Writer) finishBlock() error {
 	if w.rows == 0 {
 		return nil
@@ -296,8 +298,8 @@ func (w *Writer) appendKey(dst, cell []byte) []byte {
 	return keyenc.AppendKeyCell(dst, w.o.Type, cell, true)
 }
 
-// Finish writes what is left: the open cblock, index nodes up to the roots, dictionary, zone map and footer.
-// Nothing can be appended afterwards. Source: cfile spec §11.1.
+// Finish writes what is left: the open cblock, index nodes up to the roots, dictionary, zone map
+// and footer. Nothing can be appended afterwards. Source: cfile spec §11.1.
 func (w *Writer) Finish() error {
 	if w.err != nil {
 		return w.err

@@ -230,7 +230,8 @@ func TestWritesDictionaryForm(t *testing.T) {
 	}
 }
 
-// When the dictionary is full the file goes on in plain cblocks; a window over both is read as byte strings.
+// When the dictionary is full the file goes on in plain cblocks; a window over both is read as byte
+// strings.
 func TestFullDictionaryFallsBack(t *testing.T) {
 	var cells [][]byte
 	for i := range 3000 {

@@ -37,8 +37,8 @@ func (b *builder) data(payload []byte) BlockPointer {
 	return p
 }
 
-// Files that are well-formed cblock by cblock, each with one thing that does not fit. Whoever reads all of them in every
-// way finds it, and the error says what.
+// Files that are well-formed cblock by cblock, each with one thing that does not fit. Whoever reads
+// all of them in every way finds it, and the error says what.
 func TestFilesThatContradictThemselvesAreRefused(t *testing.T) {
 	o := WriterOptions{Type: schema.Int8, Encoding: schema.Plain, Compression: schema.NoCompression}
 	none := BlockPointer{}
@@ -138,7 +138,8 @@ func (b *builder) finishZone(o WriterOptions, rows int64, root BlockPointer, val
 	return &b.out
 }
 
-// Zone maps whose cblock is whole but which cannot be, or are not what the values give. crc stands for that of the data.
+// Zone maps whose cblock is whole but which cannot be, or are not what the values give. crc stands
+// for that of the data.
 func TestWrongZoneMapsAreRefused(t *testing.T) {
 	const head = "4f525a4d 01000000 01000000 crc 02000000 00000000"
 	for name, text := range map[string]string{

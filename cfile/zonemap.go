@@ -10,9 +10,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Payload of the zone map, the one cblock of ours: bounds of each data cblock. The footer pair "oribi.zonemap"
-// holds a BlockPointerPB to it; it is framed as all cblocks are, and stands behind the dictionary. Files without
-// checksums, and columns of arrays, have none.
+// Payload of the zone map, the one cblock of ours: bounds of each data cblock. The footer pair
+// "oribi.zonemap" holds a BlockPointerPB to it; it is framed as all cblocks are, and stands behind
+// the dictionary. Files without checksums, and columns of arrays, have none.
 //
 //	offset  width  field     meaning
 //	0       4      magic     "ORZM"
@@ -270,8 +270,8 @@ func (r *Reader) ZoneMap() (*ZoneMap, error) {
 	return m, nil
 }
 
-// checkZone compares the CRC of data cblock i, just verified, with the one that the zone map lists: so a good
-// cblock in the wrong place is found.
+// checkZone compares the CRC of data cblock i, just verified, with the one that the zone map lists:
+// so a good cblock in the wrong place is found.
 func (r *Reader) checkZone(i int, p BlockPointer, crc uint32) error {
 	z, err := r.ZoneMap()
 	if err != nil || z == nil {

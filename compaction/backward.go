@@ -7,7 +7,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Past is one copy of a row that goes back in time, change by change: a row's history from its newest state.
+// Past is one copy of a row that goes back in time, change by change: a row's history from its
+// newest state.
 type Past struct {
 	schema *schema.Schema
 	cells  [][]byte
@@ -15,8 +16,9 @@ type Past struct {
 	undo   []change.Delta // newest first: those not gone back yet
 }
 
-// NewPast stands at the newest state that cells, which it takes for itself, and redos, oldest first, lead to. undo is newest first.
-// Errors: ErrCorrupt when the changes do not follow one another.
+// NewPast stands at the newest state that cells, which it takes for itself, and redos, oldest
+// first, lead to. undo is newest first. Errors: ErrCorrupt when the changes do not follow one
+// another.
 func NewPast(s *schema.Schema, cells [][]byte, undo, redo []change.Delta) (*Past, error) {
 	f := newFolder(s)
 	v := version{cells: cells, undo: undo}
@@ -25,7 +27,8 @@ func NewPast(s *schema.Schema, cells [][]byte, undo, redo []change.Delta) (*Past
 	}
 	p := &Past{schema: s, cells: v.cells, live: v.deleted == nil, undo: v.undo}
 	if v.deleted != nil {
-		// Before its end the row had the very cells that it ended with: a REINSERT of no column leads back there.
+		// Before its end the row had the very cells that it ended with: a REINSERT of no column
+		// leads back there.
 		p.undo = append([]change.Delta{{TS: v.deleted.TS, List: reinsertList}}, v.undo...)
 	}
 	return p, nil
@@ -33,7 +36,8 @@ func NewPast(s *schema.Schema, cells [][]byte, undo, redo []change.Delta) (*Past
 
 var reinsertList = change.List(change.AppendUpdateHeader(nil, change.Reinsert))
 
-// Cells are the row's cells, all columns in schema order, nil when there is no row. They hold until the next Back.
+// Cells are the row's cells, all columns in schema order, nil when there is no row. They hold until
+// the next Back.
 func (p *Past) Cells() [][]byte {
 	if !p.live {
 		return nil

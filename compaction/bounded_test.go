@@ -44,7 +44,8 @@ func numbered(from, to int) (list []*change.Rows) {
 	return list
 }
 
-// Inputs that lie one behind the other are read one after the other; one that overlaps is read when its first key is the next.
+// Inputs that lie one behind the other are read one after the other; one that overlaps is read when
+// its first key is the next.
 func TestInputsAreReadWhenTheirFirstKeyIsTheNext(t *testing.T) {
 	var order []int
 	var inputs []Input

@@ -1,18 +1,21 @@
 // Package compaction chooses what to rewrite, and rewrites it.
 //
-// Choosing is a Policy, a pure function from bounds and sizes to a list of rowsets. Rewriting is Run: one routine for a
-// flush (the MemRowSet is the only input) and for a merging compaction (rowsets are the inputs). It merges rows by key,
-// brings their redos into the base, keeps what leads back as undos, joins the histories of a key that was deleted in one
-// input and inserted again in another, and drops what lies below the history floor. What it writes becomes part of
-// the table only by the caller's metadata commit.
+// Choosing is a Policy, a pure function from bounds and sizes to a list of rowsets. Rewriting is
+// Run: one routine for a flush (the MemRowSet is the only input) and for a merging compaction
+// (rowsets are the inputs). It merges rows by key, brings their redos into the base, keeps what
+// leads back as undos, joins the histories of a key that was deleted in one input and inserted
+// again in another, and drops what lies below the history floor. What it writes becomes part of the
+// table only by the caller's metadata commit.
 //
-// Delta compactions rewrite files of one rowset whose rows keep their IDs: Minor makes one redo file of several, Major brings the redos
-// of some columns into the base, DropUndos leaves out undo files that history no longer holds. PickDeltas says which is due.
+// Delta compactions rewrite files of one rowset whose rows keep their IDs: Minor makes one redo
+// file of several, Major brings the redos of some columns into the base, DropUndos leaves out undo
+// files that history no longer holds. PickDeltas says which is due.
 //
-// Run reads inputs that give the rows as of one moment, whatever is written meanwhile, and is for one goroutine. Source: tablet spec §13.
+// Run reads inputs that give the rows as of one moment, whatever is written meanwhile, and is for
+// one goroutine. Source: tablet spec §13.
 //
-// Simpler than Kudu: there is no second phase here, in which inputs are read again for what came meanwhile. The stores note such changes,
-// and the caller carries them over.
+// Simpler than Kudu: there is no second phase here, in which inputs are read again for what came
+// meanwhile. The stores note such changes, and the caller carries them over.
 package compaction
 
 import (
@@ -28,14 +31,14 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Input yields rows with all their versions in key order; nil at the end. The rows hold until the next call; keys, byte strings
-// and the lists of changes as long as they are referenced.
+// Input yields rows with all their versions in key order; nil at the end. The rows hold until the
+// next call; keys, byte strings and the lists of changes as long as they are referenced.
 type Input interface {
 	Next() (*change.Rows, error)
 }
 
-// Bounded is an Input that knows its first key without being read. It is asked for rows when the others have come so far: of rowsets that
-// lie one behind the other one alone is in memory.
+// Bounded is an Input that knows its first key without being read. It is asked for rows when the
+// others have come so far: of rowsets that lie one behind the other one alone is in memory.
 type Bounded interface {
 	Input
 	First() []byte
@@ -45,7 +48,8 @@ type Bounded interface {
 type Job struct {
 	Schema *schema.Schema
 	Inputs []Input
-	// Floor is the earliest timestamp at which the result must still answer reads; Min keeps everything.
+	// Floor is the earliest timestamp at which the result must still answer reads; Min keeps
+	// everything.
 	Floor  mvcc.Timestamp
 	Writer *rowset.RollingWriter
 	// Progress is told, batch by batch, how many rows have been read. Nil: nobody asks.
@@ -107,8 +111,8 @@ type merger struct {
 	stats  Stats
 }
 
-// outBytes is about what the byte strings and changes of the rows may take that are handed to the writer at once. Most of them lie in
-// the inputs' cblocks, which they hold in memory.
+// outBytes is about what the byte strings and changes of the rows may take that are handed to the
+// writer at once. Most of them lie in the inputs' cblocks, which they hold in memory.
 const outBytes = 1 << 20
 
 // full tells that out is to be written.
@@ -197,7 +201,8 @@ func (m *merger) step() error {
 	return nil
 }
 
-// runEnd is the row of s, the first head, before which all keys are below the other heads' next ones.
+// runEnd is the row of s, the first head, before which all keys are below the other heads' next
+// ones.
 func (m *merger) runEnd(s *source) int {
 	if len(m.heads) == 1 {
 		return len(s.rows.Keys)
@@ -210,7 +215,8 @@ func (m *merger) runEnd(s *source) int {
 	return end
 }
 
-// untouched tells whether all of s's rows can be written as they are: no redo to bring in, no undo to drop.
+// untouched tells whether all of s's rows can be written as they are: no redo to bring in, no undo
+// to drop.
 func (m *merger) untouched(s *source) bool {
 	if len(s.rows.Redo) > 0 {
 		return false
@@ -223,7 +229,8 @@ func (m *merger) untouched(s *source) bool {
 	return true
 }
 
-// run takes rows [s.row, end) of one source: rows without redos are copied as runs, the others folded one by one.
+// run takes rows [s.row, end) of one source: rows without redos are copied as runs, the others
+// folded one by one.
 func (m *merger) run(s *source, end int) error {
 	for s.row < end {
 		to := end
@@ -319,7 +326,8 @@ func (m *merger) join(sources []*source) error {
 	return nil
 }
 
-// emit writes one folded row, unless it was deleted at or below the floor: no read asks for it any more.
+// emit writes one folded row, unless it was deleted at or below the floor: no read asks for it any
+// more.
 func (m *merger) emit(key []byte, v version) {
 	if v.deleted != nil && v.deleted.TS <= m.job.Floor {
 		return
@@ -340,8 +348,8 @@ func (m *merger) emit(key []byte, v version) {
 	}
 }
 
-// clear begins a new output batch in the memory of the last one, with which the writer is done. Byte strings, keys and lists are
-// the sources' or the folder's and are never written again.
+// clear begins a new output batch in the memory of the last one, with which the writer is done.
+// Byte strings, keys and lists are the sources' or the folder's and are never written again.
 func (m *merger) clear() {
 	if m.out == nil {
 		m.out = &change.Rows{Batch: batch.New(m.job.Schema.Columns, 0)}

@@ -15,19 +15,23 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// DeltaJob is one delta compaction of one rowset. It reads files only, never the delta mem store: changes may be made meanwhile. What it
-// writes becomes part of the table only by the caller's metadata commit of the row that it returns. Row IDs stay what they are.
+// DeltaJob is one delta compaction of one rowset. It reads files only, never the delta mem store:
+// changes may be made meanwhile. What it writes becomes part of the table only by the caller's
+// metadata commit of the row that it returns. Row IDs stay what they are.
 type DeltaJob struct {
 	Set *rowset.DiskRowSet
-	// State is what of Set is compacted: no other delta compaction and no flush changes it meanwhile.
+	// State is what of Set is compacted: no other delta compaction and no flush changes it
+	// meanwhile.
 	State    *rowset.State
 	Creation rowset.Creation
-	// Floor is the earliest timestamp at which the result must still answer reads; Min keeps everything.
+	// Floor is the earliest timestamp at which the result must still answer reads; Min keeps
+	// everything.
 	Floor mvcc.Timestamp
 }
 
-// Minor writes one file of redos in place of several; nil when there are not several. Every change stays what it is, and changes of one
-// row and timestamp stay in their order. Errors: ctx's; ErrCorrupt. Source: tablet spec §14.1.
+// Minor writes one file of redos in place of several; nil when there are not several. Every change
+// stays what it is, and changes of one row and timestamp stay in their order. Errors: ctx's;
+// ErrCorrupt. Source: tablet spec §14.1.
 func Minor(ctx context.Context, job DeltaJob) (*meta.RowSet, error) {
 	files := job.State.Deltas.Redo
 	if len(files) < 2 {
@@ -69,7 +73,8 @@ func sizeOf(files []*delta.File) (n int64) {
 	return n
 }
 
-// DropUndos is the rowset's metadata row without the undo files that no read at floor or later needs; nil when it needs all.
+// DropUndos is the rowset's metadata row without the undo files that no read at floor or later
+// needs; nil when it needs all.
 //
 // Undo files may overlap in time, after major compactions of some columns, so each file is
 // looked at alone. Nothing is read or written. Source: tablet spec §14.4.
@@ -89,8 +94,9 @@ func DropUndos(s *rowset.State, floor mvcc.Timestamp) *meta.RowSet {
 	return &row
 }
 
-// Gone tells that no read at floor or later sees a row of the rowset: all were deleted at or below the floor, and files have it.
-// Nothing can happen to such a rowset any more. Source: tablet spec §14.5.
+// Gone tells that no read at floor or later sees a row of the rowset: all were deleted at or below
+// the floor, and files have it. Nothing can happen to such a rowset any more. Source: tablet spec
+// §14.5.
 func Gone(s *rowset.State, floor mvcc.Timestamp) bool {
 	return s.Meta.LiveRows == 0 && s.Deltas.Mem.Empty() && s.Deltas.MaxTimestamp() <= floor
 }

@@ -20,7 +20,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// files makes a rowset of one row of testSchema, val 1 and nullable NULL, inserted at 5, with a redo file for each list of changes.
+// files makes a rowset of one row of testSchema, val 1 and nullable NULL, inserted at 5, with a
+// redo file for each list of changes.
 func files(t *testing.T, redos ...[]change.Delta) (*disk, *rowset.DiskRowSet) {
 	t.Helper()
 	res, err := run(testSchema, mvcc.Min, 0, oneRow("k", 1, null, []change.Delta{deletion(5)}, nil))
@@ -77,7 +78,8 @@ func only(kind change.Kind, id schema.ColumnID, v int) change.List {
 	return change.AppendColumn(change.AppendUpdateHeader(nil, kind), id, cellOf(v))
 }
 
-// Tablet spec §14.2: what a major compaction leaves in base, undos and redos, of all columns and of one.
+// Tablet spec §14.2: what a major compaction leaves in base, undos and redos, of all columns and of
+// one.
 func TestMajorBringsRedosOfColumnsIntoTheBase(t *testing.T) {
 	updates := []change.Delta{changed(7, set(change.Update, 2, 3)), changed(8, only(change.Update, 11, 4)), changed(9, only(change.Update, 12, 5))}
 	dropped := only(change.Update, 77, 1)
@@ -105,13 +107,15 @@ func TestMajorBringsRedosOfColumnsIntoTheBase(t *testing.T) {
 			"val=3 nullable=NULL; UNDO [@7 SET val=2, @7 SET val=1, @5 DELETE]; REDO []"},
 		{"to NULL", [][]change.Delta{{changed(7, only(change.Update, 12, 3)), changed(8, only(change.Update, 12, null))}}, nil, 0,
 			"val=1 nullable=NULL; UNDO [@8 SET nullable=3, @7 SET nullable=NULL, @5 DELETE]; REDO []"},
-		// What no read asks for any more is not written; the undo of the insertion stays where it is.
+		// What no read asks for any more is not written; the undo of the insertion stays where it
+		// is.
 		{"ancient changes", [][]change.Delta{updates}, nil, 8, "val=4 nullable=5; UNDO [@9 SET nullable=3, @5 DELETE]; REDO []"},
 		{"a change at the floor", [][]change.Delta{updates[:1]}, nil, 7, "val=2 nullable=3; UNDO [@5 DELETE]; REDO []"},
 		{"dropped column", [][]change.Delta{{changed(7, dropped)}}, nil, 0, "val=1 nullable=NULL; UNDO [@5 DELETE]; REDO []"},
 		{"dropped column and another", [][]change.Delta{{changed(7, append(slices.Clone(dropped), updates[1].List[1:]...))}}, nil, 0,
 			"val=4 nullable=NULL; UNDO [@7 SET val=1, @5 DELETE]; REDO []"},
-		// Redos have no REINSERT but in files of others: it stays, and with it where the row was away.
+		// Redos have no REINSERT but in files of others: it stays, and with it where the row was
+		// away.
 		{"reinsert", [][]change.Delta{{deletion(7), changed(9, set(change.Reinsert, 2, 3))}}, nil, 0,
 			"val=2 nullable=3; UNDO [@9 SET val=1,nullable=NULL, @5 DELETE]; REDO [@7 DELETE, @9 REINSERT]"},
 		{"reinsert, of one column", [][]change.Delta{{deletion(7), changed(9, set(change.Reinsert, 2, 3))}}, []int{1}, 0,
@@ -160,7 +164,8 @@ func checkSame(t *testing.T, before, after *rowset.DiskRowSet, snap mvcc.Timesta
 	}
 }
 
-// Undos of columns that were taken into the base earlier are younger than redos of others: a merge puts them in order.
+// Undos of columns that were taken into the base earlier are younger than redos of others: a merge
+// puts them in order.
 func TestMergeAfterAMajorOfOneColumnPutsUndosInOrder(t *testing.T) {
 	d, before := files(t, []change.Delta{changed(7, set(change.Update, 2, 3)), changed(8, only(change.Update, 11, 4)), changed(9, only(change.Update, 12, 5)), deletion(10)})
 	row, err := Major(t.Context(), d.job(before, 0), []int{1})
@@ -184,7 +189,8 @@ func TestMergeAfterAMajorOfOneColumnPutsUndosInOrder(t *testing.T) {
 	}
 }
 
-// Tablet spec §14.1: every delta is kept, those of one row and timestamp in the order of files and within them.
+// Tablet spec §14.1: every delta is kept, those of one row and timestamp in the order of files and
+// within them.
 func TestMinorKeepsEveryDeltaInOrder(t *testing.T) {
 	first := []change.Delta{changed(7, only(change.Update, 11, 2)), changed(7, only(change.Update, 77, 1)), changed(9, only(change.Update, 11, 6))}
 	second := []change.Delta{changed(7, only(change.Update, 11, 4)), changed(7, only(change.Update, 11, 5)), changed(8, only(change.Update, 12, 1))}
@@ -354,7 +360,8 @@ func (t *table) compactDeltas(i int) (what string, err error) {
 	return what, err
 }
 
-// flushDeltas writes the older half of what a rowset's delta mem store holds to a file; the rest stays.
+// flushDeltas writes the older half of what a rowset's delta mem store holds to a file; the rest
+// stays.
 func (t *table) flushDeltas(i int) error {
 	d := t.sets[i]
 	mem := d.Tracker().Mem
@@ -391,7 +398,8 @@ func (t *table) flushDeltas(i int) error {
 	return nil
 }
 
-// Plan: as TestMergesChangeNoAnswer, with delta flushes, minor and major compactions of any columns and undo gc between the merges.
+// Plan: as TestMergesChangeNoAnswer, with delta flushes, minor and major compactions of any columns
+// and undo gc between the merges.
 func TestDeltaCompactionsChangeNoAnswer(t *testing.T) {
 	r := seedtest.Rand(t)
 	rounds := 35

@@ -10,14 +10,16 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// version is one copy of a row, folded: its newest cells, what leads back from them, and the DELETE that ended it.
+// version is one copy of a row, folded: its newest cells, what leads back from them, and the DELETE
+// that ended it.
 type version struct {
 	cells   [][]byte       // by index in the schema; nil = NULL
 	undo    []change.Delta // newest first
 	deleted *change.Delta  // the DELETE that no REINSERT followed; nil for a live row
 }
 
-// folder brings redos into cells and makes undos of them. The lists it makes lie in buffers that are never reused.
+// folder brings redos into cells and makes undos of them. The lists it makes lie in buffers that
+// are never reused.
 type folder struct {
 	schema  *schema.Schema
 	index   func(schema.ColumnID) int // of a cell; negative for columns that are left alone
@@ -71,8 +73,9 @@ func (f *folder) fold(v *version, redo []change.Delta) error {
 	}
 	slices.Reverse(fresh)
 	v.undo = append(fresh, v.undo...)
-	// A major compaction of some columns leaves undos of these that are younger than redos of others. Undos of one column, and those that
-	// end or begin a row, stand in the right order already, and keep it.
+	// A major compaction of some columns leaves undos of these that are younger than redos of
+	// others. Undos of one column, and those that end or begin a row, stand in the right order
+	// already, and keep it.
 	newestFirst := func(a, b change.Delta) int { return compareTimestamps(b.TS, a.TS) }
 	if !slices.IsSortedFunc(v.undo, newestFirst) {
 		slices.SortStableFunc(v.undo, newestFirst)
@@ -82,9 +85,10 @@ func (f *folder) fold(v *version, redo []change.Delta) error {
 
 var deleteList = change.List(change.AppendDelete(nil))
 
-// update sets the listed cells and returns an UPDATE or REINSERT, as kind says, of what they were before; nil for an UPDATE when no
-// listed column is one of the folder's. A column that stands twice in the list stands once in the result, with what it was before the
-// first. A column that a REINSERT does not list keeps its cell, so what leads back need not list it either.
+// update sets the listed cells and returns an UPDATE or REINSERT, as kind says, of what they were
+// before; nil for an UPDATE when no listed column is one of the folder's. A column that stands
+// twice in the list stands once in the result, with what it was before the first. A column that a
+// REINSERT does not list keeps its cell, so what leads back need not list it either.
 func (f *folder) update(cells [][]byte, list change.List, kind change.Kind) change.List {
 	start := f.begin()
 	f.lists = change.AppendUpdateHeader(f.lists, kind)
@@ -121,19 +125,21 @@ func (f *folder) appendReinsert(dst []byte, cells [][]byte) []byte {
 	return dst
 }
 
-// chain joins the copies of one key, of which all but the newest are ghosts, into the newest: the end of each older copy
-// becomes a REINSERT of its last cells, followed by its own undos.
+// chain joins the copies of one key, of which all but the newest are ghosts, into the newest: the
+// end of each older copy becomes a REINSERT of its last cells, followed by its own undos.
 //
 //	older  |ins----upd-----del|
 //	newer                          |ins------upd---
 //	undo of the result, newest first: upd, DELETE @ins, REINSERT @del, upd, DELETE @ins
 //
-// A copy may also lie within another one, when copies that were not next to one another in time have been merged before:
+// A copy may also lie within another one, when copies that were not next to one another in time
+// have been merged before:
 //
 //	merged |ins--del|                  |ins------upd---
 //	other           |ins-----del|
 //
-// Source: tablet spec §13.5, save that undos of one timestamp are put in order here, see mergeUndos.
+// Source: tablet spec §13.5, save that undos of one timestamp are put in order here, see
+// mergeUndos.
 func (f *folder) chain(copies []version) (version, error) {
 	slices.SortStableFunc(copies, func(a, b version) int { return compareAges(&b, &a) })
 	newest := copies[0]
@@ -154,10 +160,11 @@ func (f *folder) chain(copies []version) (version, error) {
 
 // mergeUndos joins the undos of two copies of a row, newest first.
 //
-// One batch may delete a key, which ends one copy, and insert it again, which begins another: both have undos at its timestamp. What
-// leads back to before the insertion has to come before what leads back into the older copy, or the row would end as deleted.
-// The undos of the copy that began at a timestamp are those that end, at that timestamp, in a DELETE; of two copies
-// at most one was there before.
+// One batch may delete a key, which ends one copy, and insert it again, which begins another: both
+// have undos at its timestamp. What leads back to before the insertion has to come before what
+// leads back into the older copy, or the row would end as deleted. The undos of the copy that began
+// at a timestamp are those that end, at that timestamp, in a DELETE; of two copies at most one was
+// there before.
 func mergeUndos(a, b []change.Delta) []change.Delta {
 	out := make([]change.Delta, 0, len(a)+len(b))
 	for len(a) > 0 && len(b) > 0 {
@@ -183,9 +190,11 @@ func sameTime(undo []change.Delta) int {
 
 // compareAges orders copies by when they ended; a live one is last.
 //
-// Two may have ended at one timestamp: a batch deleted the row in a rowset, inserted the key again and deleted that too. Such a row is
-// dropped with the MemRowSet that it is in, unless there was a ghost of the key, which goes on as a REINSERT. The copy that the batch began, or
-// began again, is the younger one. As in mergeUndos, its undos at that timestamp end in a DELETE; the other was there before.
+// Two may have ended at one timestamp: a batch deleted the row in a rowset, inserted the key again
+// and deleted that too. Such a row is dropped with the MemRowSet that it is in, unless there was a
+// ghost of the key, which goes on as a REINSERT. The copy that the batch began, or began again, is
+// the younger one. As in mergeUndos, its undos at that timestamp end in a DELETE; the other was
+// there before.
 func compareAges(a, b *version) int {
 	switch {
 	case a.deleted == nil && b.deleted == nil:
@@ -222,8 +231,8 @@ func compareTimestamps(a, b mvcc.Timestamp) int {
 	return 0
 }
 
-// keepUndos is the undos, newest first, that reads at floor or later need: an undo at ts leads to what was before ts,
-// which a read at ts or later never asks for.
+// keepUndos is the undos, newest first, that reads at floor or later need: an undo at ts leads to
+// what was before ts, which a read at ts or later never asks for.
 func keepUndos(undo []change.Delta, floor mvcc.Timestamp) []change.Delta {
 	for i := range undo {
 		if undo[i].TS <= floor {

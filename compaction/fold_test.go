@@ -87,7 +87,8 @@ func TestFloorCutsHistoryButNotWhatItMayStillBeAsked(t *testing.T) {
 	}
 }
 
-// Tablet spec §13.4: what each change does to base, undos and redos. Rows were inserted at 5 with val 1, nullable NULL.
+// Tablet spec §13.4: what each change does to base, undos and redos. Rows were inserted at 5 with
+// val 1, nullable NULL.
 func TestRedosBecomeUndos(t *testing.T) {
 	del := change.List(change.AppendDelete(nil))
 	only := func(id schema.ColumnID, cells ...int) change.List {
@@ -152,9 +153,10 @@ func TestReinsertOfAKeyOnlyRow(t *testing.T) {
 	}
 }
 
-// Two copies of a key end at one timestamp when a batch deletes the row, inserts the key again and deletes that too. The copy that the
-// batch began is the newer one, in whatever order the rowsets come. It is no new copy if a ghost was there before, here one that an
-// ingest, which does not ask memory for ghosts, has left older than the other copy:
+// Two copies of a key end at one timestamp when a batch deletes the row, inserts the key again and
+// deletes that too. The copy that the batch began is the newer one, in whatever order the rowsets
+// come. It is no new copy if a ghost was there before, here one that an ingest, which does not ask
+// memory for ghosts, has left older than the other copy:
 //
 //	MemRowSet  |ins 3--del 4|                 |ins 7, del 7|
 //	ingested                 |ins 5-----del 7|
@@ -199,7 +201,8 @@ func TestHistoriesThatContradictThemselvesAreCorrupt(t *testing.T) {
 	}
 }
 
-// A row that was deleted at or below the floor is never asked for again; above it a ghost stays, and is never revived.
+// A row that was deleted at or below the floor is never asked for again; above it a ghost stays,
+// and is never revived.
 func TestGhostsGoWithTheFloor(t *testing.T) {
 	inputs := func() []Input {
 		return []Input{oneRow("k", 1, 1, []change.Delta{deletion(5)}, []change.Delta{deletion(7)}),

@@ -14,19 +14,21 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Major brings the redos of some columns into the base: new files of these columns, a file of undos that leads back from them, and the
-// redos of all other columns in one file. cols are indexes in the schema; nil means every column that redos change. Key index, bloom
-// file and the files of other columns stay. nil is returned when no redo changes one of the columns.
+// Major brings the redos of some columns into the base: new files of these columns, a file of undos
+// that leads back from them, and the redos of all other columns in one file. cols are indexes in
+// the schema; nil means every column that redos change. Key index, bloom file and the files of
+// other columns stay. nil is returned when no redo changes one of the columns.
 //
 //	before   base a b c    redo  @5 a=1    @6 b=2    @7 DELETE
 //	major a  base a'b c    redo            @6 b=2    @7 DELETE    undo  @5 a=what it was
 //
-// DELETEs stay redos, and so do REINSERTs, though without the columns: a REINSERT of no column is still one. (Our own stores have no
-// REINSERT in redos.) What leads back from a REINSERT's cells is therefore an UPDATE: while the row was away its cells are nobody's.
-// Changes to columns that the schema does not have are left out.
+// DELETEs stay redos, and so do REINSERTs, though without the columns: a REINSERT of no column is
+// still one. (Our own stores have no REINSERT in redos.) What leads back from a REINSERT's cells is
+// therefore an UPDATE: while the row was away its cells are nobody's. Changes to columns that the
+// schema does not have are left out.
 //
-// Simpler than Kudu: rows come a window at a time, with all their redos in memory. Errors: ctx's; ErrCorrupt.
-// Source: tablet spec §14.2, §13.4.
+// Simpler than Kudu: rows come a window at a time, with all their redos in memory. Errors: ctx's;
+// ErrCorrupt. Source: tablet spec §14.2, §13.4.
 func Major(ctx context.Context, job DeltaJob, cols []int) (*meta.RowSet, error) {
 	updated := UpdatedColumns(job.Set.Schema, job.State.Deltas)
 	if cols == nil {
@@ -145,8 +147,8 @@ func (m *major) row(vectors []*batch.Vector, i int, redo []change.Delta) error {
 	return nil
 }
 
-// rest is a list without the columns that are brought into the base and those that the schema does not have; nil for an UPDATE of
-// nothing else.
+// rest is a list without the columns that are brought into the base and those that the schema does
+// not have; nil for an UPDATE of nothing else.
 func (m *major) rest(list change.List) change.List {
 	out := change.AppendUpdateHeader(nil, list.Kind())
 	for r := list.Columns(); ; {

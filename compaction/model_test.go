@@ -26,7 +26,8 @@ type event struct {
 // life is a key from an insert to the delete that ends its copy in one rowset, or to now.
 type life []event
 
-// table is a number of keys, each with its lives one after the other, and the rowsets that they are in.
+// table is a number of keys, each with its lives one after the other, and the rowsets that they are
+// in.
 type table struct {
 	r      *rand.Rand
 	schema *schema.Schema
@@ -55,8 +56,9 @@ func randomCell(r *rand.Rand, c *schema.Column) []byte {
 	return append([]byte{byte(r.IntN(200))}, make([]byte, c.Type.Width()-1)...)
 }
 
-// randomLife makes a life that begins at from or later; ended tells that it ends with a delete. Several events may share a timestamp,
-// as those of one batch do. ok is false when there is no time left.
+// randomLife makes a life that begins at from or later; ended tells that it ends with a delete.
+// Several events may share a timestamp, as those of one batch do. ok is false when there is no time
+// left.
 func (t *table) randomLife(key [][]byte, from mvcc.Timestamp, ended bool) (l life, ok bool) {
 	row := func() [][]byte {
 		cells := slices.Clone(key)
@@ -123,8 +125,8 @@ func (t *table) all() (set []int) {
 	return set
 }
 
-// copyOf is a life as a rowset holds it: base cells, undos and redos. The base may be the row as of any of its updates and reinserts,
-// behind which nothing is reinserted.
+// copyOf is a life as a rowset holds it: base cells, undos and redos. The base may be the row as of
+// any of its updates and reinserts, behind which nothing is reinserted.
 func (t *table) copyOf(l life) (base [][]byte, undo, redo []change.Delta) {
 	first := 0 // the first event that can be the base
 	for i, e := range l {
@@ -297,8 +299,9 @@ func (t *table) check() error {
 	return nil
 }
 
-// checkForm holds a result to what §13.4 and §13.6 leave: no redo but the DELETE of a ghost, undos in falling order of time, nothing of
-// either kind at or below the floor; rowsets that rise and do not overlap.
+// checkForm holds a result to what §13.4 and §13.6 leave: no redo but the DELETE of a ghost, undos
+// in falling order of time, nothing of either kind at or below the floor; rowsets that rise and do
+// not overlap.
 func (t *table) checkForm(res *result) error {
 	last, rows, live := "", int64(0), int64(0)
 	err := res.histories(func(r *change.Rows, i int, undo, redo []change.Delta) error {
@@ -329,8 +332,9 @@ func (t *table) checkForm(res *result) error {
 	return err
 }
 
-// Plan: keys that lived several times, each time in another rowset; rowsets are merged in any order until one is left, the floor rising
-// now and then. All that may still be asked has the same answer before and after each merge, at every snapshot.
+// Plan: keys that lived several times, each time in another rowset; rowsets are merged in any order
+// until one is left, the floor rising now and then. All that may still be asked has the same answer
+// before and after each merge, at every snapshot.
 func TestMergesChangeNoAnswer(t *testing.T) {
 	r := seedtest.Rand(t)
 	rounds := 80

@@ -31,8 +31,9 @@ type Choice struct {
 
 // Policy chooses what a merging compaction should rewrite.
 type Policy interface {
-	// Pick returns rowsets to merge (two or more, or none), and why. It sees bounds, sizes and histories, no files.
-	// budget is how many bytes of input it should stay below; a choice above it is allowed when nothing smaller helps.
+	// Pick returns rowsets to merge (two or more, or none), and why. It sees bounds, sizes and
+	// histories, no files. budget is how many bytes of input it should stay below; a choice above
+	// it is allowed when nothing smaller helps.
 	Pick(layout Layout, budget int64) Choice
 }
 
@@ -42,10 +43,11 @@ type None struct{}
 // Pick returns no rowsets.
 func (None) Pick(Layout, int64) Choice { return Choice{} }
 
-// Overlap merges where too many rowsets cover one key: the depth that a point read has to go through.
+// Overlap merges where too many rowsets cover one key: the depth that a point read has to go
+// through.
 //
-// Of the keys that at least Depth rowsets cover it takes the deepest, and of the rowsets there the smallest first, until
-// the budget is used. Depth 0 means 4.
+// Of the keys that at least Depth rowsets cover it takes the deepest, and of the rowsets there the
+// smallest first, until the budget is used. Depth 0 means 4.
 type Overlap struct{ Depth int }
 
 // Pick finds the deepest key and the rowsets over it.
@@ -70,8 +72,8 @@ func (o Overlap) Pick(layout Layout, budget int64) Choice {
 	return c
 }
 
-// deepest returns the rowsets over a key that the most rowsets cover. The rowsets come by first key: the depth can only rise
-// at a first key, so only first keys are looked at.
+// deepest returns the rowsets over a key that the most rowsets cover. The rowsets come by first
+// key: the depth can only rise at a first key, so only first keys are looked at.
 func deepest(sets []RowSetInfo) []RowSetInfo {
 	var open, best []RowSetInfo
 	for _, r := range sets {
@@ -89,8 +91,8 @@ func deepest(sets []RowSetInfo) []RowSetInfo {
 	return best
 }
 
-// Groups splits a layout into groups of rowsets that overlap, directly or through others: merging each group alone
-// leaves no overlap. A rowset that overlaps no other is a group of one.
+// Groups splits a layout into groups of rowsets that overlap, directly or through others: merging
+// each group alone leaves no overlap. A rowset that overlaps no other is a group of one.
 func Groups(layout Layout) [][]RowSetInfo {
 	var groups [][]RowSetInfo
 	var reach []byte

@@ -34,7 +34,8 @@ func DescribeDeltas(s *rowset.State, floor mvcc.Timestamp) DeltaInfo {
 	return in
 }
 
-// stale tells that no read at floor or later needs an undo file: an undo at ts leads to what was before ts.
+// stale tells that no read at floor or later needs an undo file: an undo at ts leads to what was
+// before ts.
 func stale(f *delta.File, floor mvcc.Timestamp) bool { return f.Stats().Max <= floor }
 
 // DeltaChoice is a delta compaction, and why in one sentence.
@@ -50,9 +51,10 @@ const (
 	redoBaseRatio = 3 // redos above one part in so many of the base are brought into it
 )
 
-// PickDeltas chooses what helps reads most for what it costs: first what goes without rewriting; then the rowset whose redos are the
-// largest part of its base, if they are more than a third; then the one with most redo files, if they are more than eight. After what it
-// chose was done it does not choose the same again until more was written. Source: tablet spec §14.3, with other limits.
+// PickDeltas chooses what helps reads most for what it costs: first what goes without rewriting;
+// then the rowset whose redos are the largest part of its base, if they are more than a third; then
+// the one with most redo files, if they are more than eight. After what it chose was done it does
+// not choose the same again until more was written. Source: tablet spec §14.3, with other limits.
 func PickDeltas(infos []DeltaInfo) DeltaChoice {
 	var major, minor *DeltaInfo
 	files, sets := 0, 0

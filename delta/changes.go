@@ -5,9 +5,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Changes hands every delta of the file to use, in the order of the file, checked against s as in Tracker.Schema (nil:
-// no column is known). A delta holds during the call, its list as long as it is referenced. The first error of use ends
-// it and is returned. Errors: ErrCorrupt.
+// Changes hands every delta of the file to use, in the order of the file, checked against s as in
+// Tracker.Schema (nil: no column is known). A delta holds during the call, its list as long as it
+// is referenced. The first error of use ends it and is returned. Errors: ErrCorrupt.
 func (f *File) Changes(s *schema.Schema, use func(d change.Delta) error) error {
 	if s == nil {
 		s = noSchema

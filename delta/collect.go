@@ -38,9 +38,10 @@ func (t *Tracker) NewCollector(snap mvcc.Timestamp) *Collector {
 	return c
 }
 
-// Collect is the changes of rows [from, from+n): undos by row, newest first; redos by row, oldest first;
-// those of one row and timestamp in the order in which they are applied. Delta.Row is the row ID. Both
-// slices hold until the next call, the lists in them as long as they are referenced. Errors: ErrCorrupt.
+// Collect is the changes of rows [from, from+n): undos by row, newest first; redos by row, oldest
+// first; those of one row and timestamp in the order in which they are applied. Delta.Row is the
+// row ID. Both slices hold until the next call, the lists in them as long as they are referenced.
+// Errors: ErrCorrupt.
 func (c *Collector) Collect(from batch.Ordinal, n int) (undo, redo []change.Delta, err error) {
 	clear(c.undo)
 	clear(c.redo)
@@ -68,10 +69,10 @@ func (c *Collector) Collect(from batch.Ordinal, n int) (undo, redo []change.Delt
 			c.redo = appendChanges(c.redo, m.changes, uint32(r.row), ref)
 		}
 	}
-	// The stores stand in the order in which they are applied, and so do the changes within each; sorting
-	// must keep that order for equal timestamps. Files may overlap in time inside a row, when compactions
-	// took some columns earlier than others; they do not for any one column, so changes of a column, and
-	// deletes and reinserts, never change places.
+	// The stores stand in the order in which they are applied, and so do the changes within each;
+	// sorting must keep that order for equal timestamps. Files may overlap in time inside a row,
+	// when compactions took some columns earlier than others; they do not for any one column, so
+	// changes of a column, and deletes and reinserts, never change places.
 	sortStable(c.undo, func(a, b change.Delta) int {
 		return cmp.Or(cmp.Compare(a.Row, b.Row), cmp.Compare(b.TS, a.TS))
 	})

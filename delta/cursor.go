@@ -6,8 +6,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// cursor reads the deltas of one File by windows of row IDs. While the windows rise it goes through the
-// file once, cblock by cblock, and the index is asked only to leap over a gap.
+// cursor reads the deltas of one File by windows of row IDs. While the windows rise it goes through
+// the file once, cblock by cblock, and the index is asked only to leap over a gap.
 type cursor struct {
 	file   *File
 	schema *schema.Schema // see Tracker.Schema
@@ -21,8 +21,8 @@ type cursor struct {
 	key   []byte
 }
 
-// scan hands the deltas of rows [from, to) to yield in the order of the file: deltas [i, j) of one cblock after the other.
-// Errors: ErrCorrupt.
+// scan hands the deltas of rows [from, to) to yield in the order of the file: deltas [i, j) of one
+// cblock after the other. Errors: ErrCorrupt.
 func (c *cursor) scan(from, to uint64, yield func(b *deltaBlock, i, j int)) error {
 	if from >= to || from > maxRow {
 		return nil
@@ -44,15 +44,17 @@ func (c *cursor) scan(from, to uint64, yield func(b *deltaBlock, i, j int)) erro
 	return err
 }
 
-// move makes the deltas from row on those that come next. Reading on is enough if the window follows the
-// last one, or lies behind it and begins in the current cblock or behind the file's end.
+// move makes the deltas from row on those that come next. Reading on is enough if the window
+// follows the last one, or lies behind it and begins in the current cblock or behind the file's
+// end.
 func (c *cursor) move(row uint64) error {
 	ahead := c.block == nil || uint64(c.block.lastRow()) >= row
 	if c.begun && (row == c.low || row > c.low && ahead) {
 		return nil
 	}
-	// The deltas of row begin, if they begin at all, in the last cblock whose first delta is of a smaller
-	// row, or in the one behind it. The keys of one row need not rise, so no more can be told.
+	// The deltas of row begin, if they begin at all, in the last cblock whose first delta is of a
+	// smaller row, or in the one behind it. The keys of one row need not rise, so no more can be
+	// told.
 	c.key = appendKey(c.key[:0], uint32(row), mvcc.Min)
 	i, err := c.file.cells.FindData(c.key)
 	if err != nil {

@@ -12,11 +12,13 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// deltaBlock is a data cblock of a File, taken apart: what the cache holds. Delta i is of row rows[i] at ts[i], and its list is
-// lists[starts[i]:starts[i+1]]. Rows do not fall. It is shared by all readers and changed by none; the garbage collector finds few
-// pointers in it, however many deltas it has.
+// deltaBlock is a data cblock of a File, taken apart: what the cache holds. Delta i is of row
+// rows[i] at ts[i], and its list is lists[starts[i]:starts[i+1]]. Rows do not fall. It is shared by
+// all readers and changed by none; the garbage collector finds few pointers in it, however many
+// deltas it has.
 //
-// Most lists set the same columns as others do. Delta i has the shape shapes[shape[i]], which tells them without a look at the list.
+// Most lists set the same columns as others do. Delta i has the shape shapes[shape[i]], which tells
+// them without a look at the list.
 type deltaBlock struct {
 	rows   []uint32
 	ts     []mvcc.Timestamp
@@ -38,7 +40,8 @@ type shape struct {
 	set  batch.Bitmap      // bit i: ids has the block's columns[i]
 }
 
-// parseBlock makes a deltaBlock of the cells of a cblock, the lists checked against s. Errors: ErrCorrupt.
+// parseBlock makes a deltaBlock of the cells of a cblock, the lists checked against s. Errors:
+// ErrCorrupt.
 func parseBlock(cells [][]byte, s *schema.Schema) (*deltaBlock, int64, error) {
 	n, size := len(cells), 0
 	for _, cell := range cells {

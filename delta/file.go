@@ -12,8 +12,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// File is an open file of deltas, redos or undos: which of the two it is its place in a Tracker says, not
-// the file. Safe for concurrent use. Source: tablet spec §6.6.
+// File is an open file of deltas, redos or undos: which of the two it is its place in a Tracker
+// says, not the file. Safe for concurrent use. Source: tablet spec §6.6.
 type File struct {
 	ID block.ID
 
@@ -86,9 +86,10 @@ func (f *File) block(i int, s *schema.Schema) (*deltaBlock, error) {
 	return b, nil
 }
 
-// rowBack hands the changes of one row that count for snap to use, from the one that is applied last back to the first, until use
-// returns false or there is none. Of all others it reads as many keys as a search takes. Lists are checked against s and hold as long
-// as they are referenced. Errors: ErrCorrupt.
+// rowBack hands the changes of one row that count for snap to use, from the one that is applied
+// last back to the first, until use returns false or there is none. Of all others it reads as many
+// keys as a search takes. Lists are checked against s and hold as long as they are referenced.
+// Errors: ErrCorrupt.
 func (f *File) rowBack(row uint32, snap mvcc.Timestamp, undo bool, s *schema.Schema, use func(d change.Delta) bool) error {
 	p := place{f, row, snap, undo}
 	at, err := p.block()
@@ -126,8 +127,8 @@ func deltaAt(b cfile.Cells, i int) (change.Delta, error) {
 	return parseDelta(cell)
 }
 
-// place is where in a file the changes of a row that count for a snapshot end: in the order of the file, redos or undos, those
-// that do not count follow.
+// place is where in a file the changes of a row that count for a snapshot end: in the order of the
+// file, redos or undos, those that do not count follow.
 type place struct {
 	f    *File
 	row  uint32
@@ -163,8 +164,8 @@ func (p *place) end(b cfile.Cells) (int, error) {
 	return lo, nil
 }
 
-// block is the number of the cblock with the last change before the place, −1 if there is none. The index does not tell by itself: keys of
-// undos fall within a row.
+// block is the number of the cblock with the last change before the place, −1 if there is none. The
+// index does not tell by itself: keys of undos fall within a row.
 func (p *place) block() (int, error) {
 	var buf [keyBytes]byte
 	hi, err := p.f.cells.FindData(appendKey(buf[:0], p.row, mvcc.Max))

@@ -194,7 +194,8 @@ func TestBadCellsAreToldByEveryReader(t *testing.T) {
 	}
 }
 
-// TestBadArraysAreToldByEveryReader puts an array that is none behind a good one, in lists that set the same columns.
+// TestBadArraysAreToldByEveryReader puts an array that is none behind a good one, in lists that set
+// the same columns.
 func TestBadArraysAreToldByEveryReader(t *testing.T) {
 	s, err := schema.New([]schema.Column{{ID: 10, Name: "k", Type: schema.Int32}, {ID: 11, Name: "a", Type: schema.Array, Element: schema.Int16, Nullable: true}}, 1)
 	if err != nil {
@@ -276,8 +277,8 @@ func TestEveryFlippedBitIsFound(t *testing.T) {
 	}
 }
 
-// TestIrrelevantStoresCostNothing reads at the newest timestamp with undos only, and at an old one with
-// redos only: no file is read, and a point read allocates nothing.
+// TestIrrelevantStoresCostNothing reads at the newest timestamp with undos only, and at an old one
+// with redos only: no file is read, and a point read allocates nothing.
 func TestIrrelevantStoresCostNothing(t *testing.T) {
 	file := func(deltas []change.Delta, undo bool) (*File, *countedSource) {
 		sink, _ := writeFile(t, deltas, undo)

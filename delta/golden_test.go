@@ -77,8 +77,8 @@ func (g *goldenFile) schema(t *testing.T) *schema.Schema {
 	return s
 }
 
-// eachGolden runs test on every delta file of the corpus: on the cut of it that is kept beside the code, and
-// on the whole where it is there.
+// eachGolden runs test on every delta file of the corpus: on the cut of it that is kept beside the
+// code, and on the whole where it is there.
 func eachGolden(t *testing.T, test func(t *testing.T, g *goldenFile, data []byte, want []change.Delta)) {
 	t.Run("files=kept", func(t *testing.T) { eachFile(t, filepath.Join("testdata", "golden"), test) })
 	t.Run("files=corpus", func(t *testing.T) { eachFile(t, filepath.Join(corpustest.Dir(t), "golden", "cfile", "delta"), test) })

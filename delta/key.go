@@ -14,9 +14,10 @@ import (
 //	1–9    timestamp  order-preserving varint
 //	rest   list       change list, see change.List
 //
-// The first two are the delta key. A file of redos is sorted by row, then by timestamp; a file of undos by
-// row, then by timestamp falling, so its keys do not rise inside a row, and only rows may be searched for.
-// Changes of one row and one timestamp follow one another in the order in which they were made.
+// The first two are the delta key. A file of redos is sorted by row, then by timestamp; a file of
+// undos by row, then by timestamp falling, so its keys do not rise inside a row, and only rows may
+// be searched for. Changes of one row and one timestamp follow one another in the order in which
+// they were made.
 //
 // Row 5, timestamp 7, update of column 11 (INT32) to 5: 05 07 01 0b 05 05 00 00 00
 //

@@ -10,30 +10,31 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// foldEvery is how many changes of one row lie between two folds. A reader of the newest state walks
-// at most this many links; a fold costs one more list of all columns that were changed.
+// foldEvery is how many changes of one row lie between two folds. A reader of the newest state
+// walks at most this many links; a fold costs one more list of all columns that were changed.
 const foldEvery = 64
 
-// link is one change of one row, in the arena of a MemStore. The links of a row hang together from the
-// newest to the oldest:
+// link is one change of one row, in the arena of a MemStore. The links of a row hang together from
+// the newest to the oldest:
 //
 //	        newest                                                 oldest
 //	item ─▶ 130 ─▶ 129 ─▶ 128* ─▶ 127 ─▶ …  ─▶ 64* ─▶ 63 ─▶ … ─▶ 1
 //	                       │                     ▲
 //	                       └──── previous fold ──┘            * folded
 //
-// A folded link also carries a list with the newest value of every column that was changed up to and
-// with this link, so nothing behind it need be read; and it names the previous folded link, so that a
-// reader of an old snapshot gets past a thousand newer changes in some sixteen steps.
-// Links never change once a reader can reach them.
+// A folded link also carries a list with the newest value of every column that was changed up to
+// and with this link, so nothing behind it need be read; and it names the previous folded link, so
+// that a reader of an old snapshot gets past a thousand newer changes in some sixteen steps. Links
+// never change once a reader can reach them.
 type link struct {
 	store *arena.Arena
 	b     []byte // from the link's first byte; its lengths tell how far it goes
 }
 
-// Layout of a link in memory, by offset: timestamp, name of the link before, length of the list, number
-// of the change among those of its row modulo foldEvery; then the list. A folded link, number 0, goes on
-// with the name of the previous folded link, the length of the fold, and the fold.
+// Layout of a link in memory, by offset: timestamp, name of the link before, length of the list,
+// number of the change among those of its row modulo foldEvery; then the list. A folded link,
+// number 0, goes on with the name of the previous folded link, the length of the fold, and the
+// fold.
 const (
 	linkTS     = 0
 	linkPrev   = 8
@@ -101,8 +102,8 @@ func addLink(store *arena.Arena, newest arena.Ref, ts mvcc.Timestamp, list chang
 	return ref
 }
 
-// foldOf makes one update of list and all changes from newest back, and finds the folded link that it
-// began with. A delete sets no column; it is the last change of its row and is found in front.
+// foldOf makes one update of list and all changes from newest back, and finds the folded link that
+// it began with. A delete sets no column; it is the last change of its row and is found in front.
 func foldOf(store *arena.Arena, newest arena.Ref, list change.List) (before arena.Ref, fold change.List) {
 	lists := [foldEvery + 1]change.List{list}
 	n := 1

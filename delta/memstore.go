@@ -13,15 +13,16 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// MemStore holds the changes of one rowset that no file has yet: updates and deletes, going forward in
-// time. A deleted row never comes back in its rowset, so a delete is the last change of its row.
+// MemStore holds the changes of one rowset that no file has yet: updates and deletes, going forward
+// in time. A deleted row never comes back in its rowset, so a delete is the last change of its row.
 //
-// Readers may come at any time from many goroutines, and so may writers, provided that changes of one
-// row come one after the other, in the order of their timestamps: the row's lock sees to that. What a
-// store holds is forgotten as a whole, after it was written to a file.
+// Readers may come at any time from many goroutines, and so may writers, provided that changes of
+// one row come one after the other, in the order of their timestamps: the row's lock sees to that.
+// What a store holds is forgotten as a whole, after it was written to a file.
 //
-// Source: tablet spec §7.1. Simpler than Kudu: one tree entry a row, not one a change, and no sequence
-// numbers to keep apart the changes of one batch. The cost: all changes of a row are reached through it.
+// Source: tablet spec §7.1. Simpler than Kudu: one tree entry a row, not one a change, and no
+// sequence numbers to keep apart the changes of one batch. The cost: all changes of a row are
+// reached through it.
 type MemStore struct {
 	changes *arena.Arena // links; filled under mu, read without it
 	grow    func(n int64)
@@ -36,8 +37,8 @@ type MemStore struct {
 	maxTS    mvcc.Timestamp
 }
 
-// memRow is one row's entry: the newest link of its changes. It holds no pointer, so that a large tree
-// costs the garbage collector nothing.
+// memRow is one row's entry: the newest link of its changes. It holds no pointer, so that a large
+// tree costs the garbage collector nothing.
 type memRow struct {
 	row    batch.Ordinal
 	newest arena.Ref
@@ -45,8 +46,8 @@ type memRow struct {
 
 const memTreeDegree = 32
 
-// NewMemStore makes an empty store. grow is told of the bytes taken for changes, and on Release of as many
-// given back; nil tells nobody.
+// NewMemStore makes an empty store. grow is told of the bytes taken for changes, and on Release of
+// as many given back; nil tells nobody.
 func NewMemStore(grow func(n int64)) *MemStore {
 	return &MemStore{
 		changes: arena.New(grow),
@@ -56,8 +57,8 @@ func NewMemStore(grow func(n int64)) *MemStore {
 	}
 }
 
-// Apply adds one change, copying list. It cannot fail: a reinsert, a change behind a delete of its row,
-// or one older than the row's newest says that this program is wrong.
+// Apply adds one change, copying list. It cannot fail: a reinsert, a change behind a delete of its
+// row, or one older than the row's newest says that this program is wrong.
 func (m *MemStore) Apply(row batch.Ordinal, ts mvcc.Timestamp, lsn uint64, list change.List) {
 	kind := list.Kind()
 	if kind != change.Update && kind != change.Delete {
@@ -89,7 +90,8 @@ func (m *MemStore) Apply(row batch.Ordinal, ts mvcc.Timestamp, lsn uint64, list 
 	}
 }
 
-// FirstLSN is the lowest LSN of all changes held, 0 if there is none: the log is needed from there on.
+// FirstLSN is the lowest LSN of all changes held, 0 if there is none: the log is needed from there
+// on.
 func (m *MemStore) FirstLSN() uint64 {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -123,8 +125,8 @@ func (m *MemStore) MaxTimestamp() mvcc.Timestamp {
 	return m.maxTS
 }
 
-// Release tells grow that the memory is given back. Nothing may be applied after it; readers that are
-// still there may go on. May be called twice.
+// Release tells grow that the memory is given back. Nothing may be applied after it; readers that
+// are still there may go on. May be called twice.
 func (m *MemStore) Release() {
 	m.StopNoting()
 	m.mu.Lock()
@@ -150,7 +152,8 @@ func (m *MemStore) newest(row batch.Ordinal) arena.Ref {
 	return r.newest
 }
 
-// deletedRow tells whether the newest change of a row is a delete. Most stores have none: then the row is not looked for.
+// deletedRow tells whether the newest change of a row is a delete. Most stores have none: then the
+// row is not looked for.
 func (m *MemStore) deletedRow(row batch.Ordinal) bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -173,8 +176,8 @@ func (m *MemStore) rowBack(row batch.Ordinal, snap mvcc.Timestamp, r *RowState) 
 	}
 }
 
-// appendRows appends the entries of the changed rows in [from, to). The lock is held for no longer than
-// that: the links behind the entries need none.
+// appendRows appends the entries of the changed rows in [from, to). The lock is held for no longer
+// than that: the links behind the entries need none.
 func (m *MemStore) appendRows(dst []memRow, from batch.Ordinal, to uint64) []memRow {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -188,8 +191,9 @@ func (m *MemStore) appendRows(dst []memRow, from batch.Ordinal, to uint64) []mem
 	return dst
 }
 
-// Each hands every change below a timestamp to yield, by row, a row's changes oldest first: the order of a REDO file. It
-// stops at the first error and returns it. Lists are read-only and hold as long as they are referenced.
+// Each hands every change below a timestamp to yield, by row, a row's changes oldest first: the
+// order of a REDO file. It stops at the first error and returns it. Lists are read-only and hold as
+// long as they are referenced.
 //
 // All changes below it have been applied; what is applied meanwhile is at or above it.
 func (m *MemStore) Each(before mvcc.Timestamp, yield func(change.Delta) error) error {
@@ -212,8 +216,8 @@ func (m *MemStore) Each(before mvcc.Timestamp, yield func(change.Delta) error) e
 	return nil
 }
 
-// appendSome appends the entries of the next rows at or after from, at most limit of them; more tells
-// that the limit ended it.
+// appendSome appends the entries of the next rows at or after from, at most limit of them; more
+// tells that the limit ended it.
 func (m *MemStore) appendSome(dst []memRow, from uint64, limit int) (rows []memRow, more bool) {
 	if from > maxRow {
 		return dst, false

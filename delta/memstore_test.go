@@ -89,7 +89,8 @@ func TestHotRowReadsAtEverySnapshot(t *testing.T) {
 			t.Fatalf("snap %d: column 11 is %x, %v; %d changes seen", snap, cell, ok, seen)
 		}
 		for k := range changes / 100 {
-			// The last change to the column is the last multiple of 10 in its hundred that was seen.
+			// The last change to the column is the last multiple of 10 in its hundred that was
+			// seen.
 			last := min(seen-1, 100*k+99) / 10 * 10
 			want := seen > 100*k
 			cell, ok := r.Cell(schema.ColumnID(100 + k))
@@ -118,8 +119,8 @@ func TestDeleteOfAFoldedRowIsSeen(t *testing.T) {
 	}
 }
 
-// TestHotRowIsMadeOfFewLists holds the lists that make the state of a hot row, newest or old, to a number
-// that does not grow with its changes.
+// TestHotRowIsMadeOfFewLists holds the lists that make the state of a hot row, newest or old, to a
+// number that does not grow with its changes.
 func TestHotRowIsMadeOfFewLists(t *testing.T) {
 	m := NewMemStore(nil)
 	const changes = 64 * 500
@@ -193,8 +194,8 @@ func TestMemStoreRefusesWhatCannotBe(t *testing.T) {
 	}
 }
 
-// TestWritersAndReadersAtOnce runs writers of different rows beside readers: whatever a reader finds of a
-// row must be a prefix of its changes.
+// TestWritersAndReadersAtOnce runs writers of different rows beside readers: whatever a reader
+// finds of a row must be a prefix of its changes.
 func TestWritersAndReadersAtOnce(t *testing.T) {
 	const writers, rowsEach, changes = 4, 20, 200
 	m := NewMemStore(nil)
@@ -255,8 +256,8 @@ func TestWritersAndReadersAtOnce(t *testing.T) {
 	}
 }
 
-// What is applied after NoteChanges is handed out from any position on, in order, each with its LSN; what was there before is not. The list is
-// memory like any other.
+// What is applied after NoteChanges is handed out from any position on, in order, each with its
+// LSN; what was there before is not. The list is memory like any other.
 func TestNotedChangesAreThoseSinceNoteChanges(t *testing.T) {
 	var told int64
 	m := NewMemStore(func(n int64) { told += n })

@@ -10,10 +10,11 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// MergeRedos hands every delta of files of redos, which come oldest first, to use in the order of one such file: by row, then by
-// timestamp, those of one row and timestamp as the files stand and as they stand in each. One cblock a file is in memory. A delta holds
-// during the call, its list as long as it is referenced. Lists are checked against s as in Tracker.Schema. The first error of use ends it
-// and is returned. Errors: ErrCorrupt. Source: tablet spec §14.1.
+// MergeRedos hands every delta of files of redos, which come oldest first, to use in the order of
+// one such file: by row, then by timestamp, those of one row and timestamp as the files stand and
+// as they stand in each. One cblock a file is in memory. A delta holds during the call, its list as
+// long as it is referenced. Lists are checked against s as in Tracker.Schema. The first error of
+// use ends it and is returned. Errors: ErrCorrupt. Source: tablet spec §14.1.
 func MergeRedos(files []*File, s *schema.Schema, use func(d change.Delta) error) error {
 	if s == nil {
 		s = noSchema

@@ -363,8 +363,8 @@ func (w *world) checkWindow(t *rapid.T, win *Window, snap mvcc.Timestamp, from, 
 	}
 }
 
-// touched is the columns that changes between base and snap set in rows [from, from+n); some tells whether
-// there is any change at all.
+// touched is the columns that changes between base and snap set in rows [from, from+n); some tells
+// whether there is any change at all.
 func (w *world) touched(snap mvcc.Timestamp, from, n int) (touched map[schema.ColumnID]bool, some bool) {
 	touched = map[schema.ColumnID]bool{}
 	see := func(list change.List) {

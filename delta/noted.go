@@ -24,8 +24,8 @@ type Noted struct {
 	List change.List // read-only; holds as long as it is referenced
 }
 
-// NoteChanges has the store keep a list of what is applied from here on, for a rewrite that carries it over. Nothing is being applied
-// while it is called. The list counts as memory of the store.
+// NoteChanges has the store keep a list of what is applied from here on, for a rewrite that carries
+// it over. Nothing is being applied while it is called. The list counts as memory of the store.
 func (m *MemStore) NoteChanges() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -42,8 +42,9 @@ func (m *MemStore) StopNoting() {
 	}
 }
 
-// Noted hands out the changes noted from position from on, those of one row in their order, and returns the position behind the last one.
-// More may be applied meanwhile. It stops at use's first error. NoteChanges was called.
+// Noted hands out the changes noted from position from on, those of one row in their order, and
+// returns the position behind the last one. More may be applied meanwhile. It stops at use's first
+// error. NoteChanges was called.
 func (m *MemStore) Noted(from int, use func(Noted) error) (next int, err error) {
 	m.mu.RLock()
 	noted := m.noted

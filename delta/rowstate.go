@@ -5,8 +5,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// RowState is what changes make of one row: whether it is there, and the cells which they set. A RowState
-// is meant to be used again for the next row; the zero value is ready.
+// RowState is what changes make of one row: whether it is there, and the cells which they set. A
+// RowState is meant to be used again for the next row; the zero value is ready.
 type RowState struct {
 	Deleted bool
 
@@ -21,8 +21,8 @@ func (r *RowState) Reset() {
 	r.Deleted, r.fated, r.columns, r.cells = false, false, r.columns[:0], r.cells[:0]
 }
 
-// Cell is the value that the changes give to a column, nil for NULL. ok is false when none of them sets
-// it: then the base cell holds. The cell is read-only.
+// Cell is the value that the changes give to a column, nil for NULL. ok is false when none of them
+// sets it: then the base cell holds. The cell is read-only.
 func (r *RowState) Cell(id schema.ColumnID) (cell []byte, ok bool) {
 	for i, c := range r.columns {
 		if c == id {
@@ -35,8 +35,9 @@ func (r *RowState) Cell(id schema.ColumnID) (cell []byte, ok bool) {
 // Changed tells whether the changes do anything at all.
 func (r *RowState) Changed() bool { return r.Deleted || len(r.columns) > 0 }
 
-// applyBack lets a change happen that comes before all that r was given: it decides what they left open. The newest of all decides
-// whether the row is there, since a row that is not is neither updated nor deleted. Source: tablet spec §8.3.
+// applyBack lets a change happen that comes before all that r was given: it decides what they left
+// open. The newest of all decides whether the row is there, since a row that is not is neither
+// updated nor deleted. Source: tablet spec §8.3.
 func (r *RowState) applyBack(list change.List) {
 	kind := list.Kind()
 	if !r.fated {
@@ -49,7 +50,8 @@ func (r *RowState) applyBack(list change.List) {
 	}
 }
 
-// set gives a column its cell unless it is one of the first known columns. Set twice by one list, the last counts.
+// set gives a column its cell unless it is one of the first known columns. Set twice by one list,
+// the last counts.
 func (r *RowState) set(id schema.ColumnID, cell []byte, known int) {
 	for i, c := range r.columns {
 		if c == id {
@@ -63,7 +65,8 @@ func (r *RowState) set(id schema.ColumnID, cell []byte, known int) {
 	r.cells = append(r.cells, cell)
 }
 
-// settled tells that no change of a file with such statistics can make a difference that comes before all that r was given.
+// settled tells that no change of a file with such statistics can make a difference that comes
+// before all that r was given.
 func (r *RowState) settled(s *Stats) bool {
 	if !r.fated || len(r.columns) < len(s.Columns) {
 		return false

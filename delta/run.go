@@ -12,8 +12,9 @@ type run struct {
 	from, to int
 }
 
-// pick is a delta that decides about a cell. Of a row's deltas in a cblock those are left out all of whose columns later ones set.
-// It holds no pointer: a scan of the past has as many of them as rows.
+// pick is a delta that decides about a cell. Of a row's deltas in a cblock those are left out all
+// of whose columns later ones set. It holds no pointer: a scan of the past has as many of them as
+// rows.
 type pick struct {
 	row    uint32 // within the window
 	delta  uint32 // index in the block
@@ -126,7 +127,8 @@ func (s *shape) index(id schema.ColumnID) int {
 	return -1
 }
 
-// cell reads the cell of the column with that index in the list. Columns are mostly asked for in the order of the list.
+// cell reads the cell of the column with that index in the list. Columns are mostly asked for in
+// the order of the list.
 func (p *pick) cell(b *deltaBlock, index int) []byte {
 	if uint32(index) < p.column {
 		p.off, p.column = b.starts[p.delta]+1, 0

@@ -5,8 +5,9 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// Span finds the rows of a rowset that were changed after one timestamp and not after another. A row outside of it has the same
-// content as of both. Not for concurrent use. Source: tablet spec §8.2, SELECT relevance; both bounds here are inclusive reads.
+// Span finds the rows of a rowset that were changed after one timestamp and not after another. A
+// row outside of it has the same content as of both. Not for concurrent use. Source: tablet spec
+// §8.2, SELECT relevance; both bounds here are inclusive reads.
 type Span struct {
 	after, upTo mvcc.Timestamp
 	files       []cursor
@@ -14,8 +15,8 @@ type Span struct {
 	rows        []memRow
 }
 
-// NewSpan makes a Span of the changes at timestamps in (after, upTo], all of which are published. after is not below the history
-// floor, beneath which undos may be gone.
+// NewSpan makes a Span of the changes at timestamps in (after, upTo], all of which are published.
+// after is not below the history floor, beneath which undos may be gone.
 func (t *Tracker) NewSpan(after, upTo mvcc.Timestamp) *Span {
 	s := &Span{after: after, upTo: upTo}
 	for _, list := range [2][]*File{t.Undo, t.Redo} {
@@ -34,8 +35,8 @@ func (t *Tracker) NewSpan(after, upTo mvcc.Timestamp) *Span {
 // Empty tells that no store holds a change of the span, by its statistics.
 func (s *Span) Empty() bool { return len(s.files) == 0 && s.mem == nil }
 
-// Mark sets bit i of rows for each row from+i of [from, from+n) that has a change in the span. It is cheapest when windows rise.
-// Errors: ErrCorrupt.
+// Mark sets bit i of rows for each row from+i of [from, from+n) that has a change in the span. It
+// is cheapest when windows rise. Errors: ErrCorrupt.
 func (s *Span) Mark(from batch.Ordinal, n int, rows batch.Bitmap) error {
 	to := uint64(from) + uint64(n)
 	for i := range s.files {

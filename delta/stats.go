@@ -13,8 +13,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Stats says what a file of deltas holds, so that most readers need not look. They stand as a DeltaStatsPB
-// in the footer pair "deltafilestats":
+// Stats says what a file of deltas holds, so that most readers need not look. They stand as a
+// DeltaStatsPB in the footer pair "deltafilestats":
 //
 //	no.  type     field            meaning
 //	1    int64    delete_count     deletes

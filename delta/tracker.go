@@ -9,9 +9,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Tracker is the list of all stores of deltas of one rowset at one time. It is immutable: a flush or a
-// compaction makes a new one. What it answers for a snapshot can be repeated, whatever is applied to
-// its MemStore meanwhile, provided that everything before the snapshot is published.
+// Tracker is the list of all stores of deltas of one rowset at one time. It is immutable: a flush
+// or a compaction makes a new one. What it answers for a snapshot can be repeated, whatever is
+// applied to its MemStore meanwhile, provided that everything before the snapshot is published.
 // Source: tablet spec §7.2.
 type Tracker struct {
 	// Schema is what change lists in files are checked against. Columns that it does not have are
@@ -35,8 +35,9 @@ func (t *Tracker) schema() *schema.Schema {
 
 // Live tells whether the row is there in its newest state, published or not. Errors: ErrCorrupt.
 //
-// It asks from the newest store to the oldest that has a delete or reinsert for a change of the row, and the first found
-// decides: what is updated is there, and in no store can an older one override it. Source: tablet spec §7.3.
+// It asks from the newest store to the oldest that has a delete or reinsert for a change of the
+// row, and the first found decides: what is updated is there, and in no store can an older one
+// override it. Source: tablet spec §7.3.
 func (t *Tracker) Live(row batch.Ordinal) (bool, error) {
 	if t.Mem != nil && t.Mem.deletedRow(row) {
 		return false, nil
@@ -63,9 +64,9 @@ func (t *Tracker) fate(f *File, row batch.Ordinal) (kind change.Kind, err error)
 	return kind, err
 }
 
-// RowAt tells in r what the changes make of one row as of snap: reset first, then what counts, from the newest store back to the
-// oldest, until nothing is left open. Without a store that matters to snap nothing is read or allocated.
-// Errors: ErrCorrupt. Source: tablet spec §8.3.
+// RowAt tells in r what the changes make of one row as of snap: reset first, then what counts, from
+// the newest store back to the oldest, until nothing is left open. Without a store that matters to
+// snap nothing is read or allocated. Errors: ErrCorrupt. Source: tablet spec §8.3.
 func (t *Tracker) RowAt(row batch.Ordinal, snap mvcc.Timestamp, r *RowState) error {
 	r.Reset()
 	if t.Mem.relevant(snap) {
@@ -103,7 +104,8 @@ func (t *Tracker) fileRow(f *File, row batch.Ordinal, snap mvcc.Timestamp, undo 
 // snapshot sees, an undo of what it does not see. Source: tablet spec §8.2.
 func counts(ts, snap mvcc.Timestamp, undo bool) bool { return (ts < snap) != undo }
 
-// MaxTimestamp is the newest timestamp of all redos, mvcc.Min if there is none: no change to the rows is newer.
+// MaxTimestamp is the newest timestamp of all redos, mvcc.Min if there is none: no change to the
+// rows is newer.
 func (t *Tracker) MaxTimestamp() mvcc.Timestamp {
 	newest := mvcc.Min
 	for _, f := range t.Redo {

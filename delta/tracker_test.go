@@ -9,8 +9,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// TestCollectMergesFilesThatOverlapInTime: compactions of single columns leave files of which the newer
-// holds older changes, of other columns. A rewritten file must be in the order of time all the same.
+// TestCollectMergesFilesThatOverlapInTime: compactions of single columns leave files of which the
+// newer holds older changes, of other columns. A rewritten file must be in the order of time all
+// the same.
 func TestCollectMergesFilesThatOverlapInTime(t *testing.T) {
 	var undos, redos []*File
 	undos = appendFile(t, undos, []change.Delta{{Row: 1, TS: 5, List: setInt(12, 1)}, {Row: 4, TS: 6, List: setInt(12, 2)}}, true)
@@ -50,7 +51,8 @@ func TestTrackerKnowsItsNewestChange(t *testing.T) {
 	}
 }
 
-// TestUnknownColumnsAreLeftAlone: changes of a column that was dropped stay in files and are asked for by nobody.
+// TestUnknownColumnsAreLeftAlone: changes of a column that was dropped stay in files and are asked
+// for by nobody.
 func TestUnknownColumnsAreLeftAlone(t *testing.T) {
 	list := change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 999, []byte("dropped"))
 	redos := appendFile(t, nil, []change.Delta{{Row: 1, TS: 5, List: list}}, false)
@@ -63,7 +65,8 @@ func TestUnknownColumnsAreLeftAlone(t *testing.T) {
 	}
 }
 
-// A REINSERT that does not have all columns, as one from before a column was added, leaves to the changes before it what it does not say.
+// A REINSERT that does not have all columns, as one from before a column was added, leaves to the
+// changes before it what it does not say.
 func TestReinsertLeavesColumnsThatItLacksToChangesBeforeIt(t *testing.T) {
 	set := func(kind change.Kind, id schema.ColumnID, cell ...byte) change.List {
 		return change.AppendColumn(change.AppendUpdateHeader(nil, kind), id, cell)

@@ -10,9 +10,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Window is the cursor of one scan as of a snapshot over the deltas of one rowset. Prepare moves it to a
-// window of row IDs; the other methods speak of that window. It is cheapest when windows rise; any order
-// is right. Not for concurrent use. Source: tablet spec §8.3, §8.5.
+// Window is the cursor of one scan as of a snapshot over the deltas of one rowset. Prepare moves it
+// to a window of row IDs; the other methods speak of that window. It is cheapest when windows rise;
+// any order is right. Not for concurrent use. Source: tablet spec §8.3, §8.5.
 //
 //	w := tracker.NewWindow(snap)
 //	for … {
@@ -48,16 +48,16 @@ type windowFile struct {
 	undo bool
 }
 
-// columnUpdates are the changes of the mem store to one column, in order: for a row that stands twice the last counts.
-// A column that only files change has none.
+// columnUpdates are the changes of the mem store to one column, in order: for a row that stands
+// twice the last counts. A column that only files change has none.
 type columnUpdates struct {
 	id    schema.ColumnID
 	rows  []uint32 // within the window
 	cells [][]byte // as long as rows
 }
 
-// NewWindow makes a Window as of snap, prepared for no rows. Stores that do not matter to snap are left
-// out here, so a window over nothing else costs nothing.
+// NewWindow makes a Window as of snap, prepared for no rows. Stores that do not matter to snap are
+// left out here, so a window over nothing else costs nothing.
 func (t *Tracker) NewWindow(snap mvcc.Timestamp) *Window {
 	w := &Window{snap: snap}
 	for _, f := range t.Undo {
@@ -76,8 +76,8 @@ func (t *Tracker) NewWindow(snap mvcc.Timestamp) *Window {
 	return w
 }
 
-// Prepare collects the changes that count of rows [from, from+n), store by store from the base away.
-// Errors: ErrCorrupt; then the window is prepared for no rows.
+// Prepare collects the changes that count of rows [from, from+n), store by store from the base
+// away. Errors: ErrCorrupt; then the window is prepared for no rows.
 func (w *Window) Prepare(from batch.Ordinal, n int) error {
 	w.clear()
 	if len(w.files) == 0 && w.mem == nil {
@@ -152,8 +152,8 @@ func (w *Window) setDead(row int, dead bool) {
 	w.dead.Set(row)
 }
 
-// column is the slot of a column, made when there is none. Lists mostly set the same columns in the same
-// order, so the slot behind the last one is tried first.
+// column is the slot of a column, made when there is none. Lists mostly set the same columns in the
+// same order, so the slot behind the last one is tried first.
 func (w *Window) column(id schema.ColumnID) *columnUpdates {
 	for range 2 {
 		if w.hint < w.used && w.columns[w.hint].id == id {
@@ -182,12 +182,12 @@ func (w *Window) find(id schema.ColumnID) int {
 // Empty tells that no change of any kind counts in the window: base cells are what they are.
 func (w *Window) Empty() bool { return !w.some }
 
-// Touches tells whether a change sets the column somewhere in the window. Where none does, the column's
-// zone maps and encoded data may decide about a predicate; deletes do not matter for that.
+// Touches tells whether a change sets the column somewhere in the window. Where none does, the
+// column's zone maps and encoded data may decide about a predicate; deletes do not matter for that.
 func (w *Window) Touches(id schema.ColumnID) bool { return w.find(id) >= 0 }
 
-// ApplyDeletes clears the bits of rows that are not there as of the snapshot; bit i of sel, which has at
-// least n bits, is row from+i. It sets no bit, and leaves bits beyond the window alone.
+// ApplyDeletes clears the bits of rows that are not there as of the snapshot; bit i of sel, which
+// has at least n bits, is row from+i. It sets no bit, and leaves bits beyond the window alone.
 func (w *Window) ApplyDeletes(sel batch.Bitmap) {
 	if !w.deleted {
 		return
@@ -197,8 +197,9 @@ func (w *Window) ApplyDeletes(sel batch.Bitmap) {
 	}
 }
 
-// ApplyColumn puts the changes of a column over its base cells: v holds those of rows [from, from+n).
-// Byte strings that it puts there hold as long as they are referenced. v is touched only if Touches(id).
+// ApplyColumn puts the changes of a column over its base cells: v holds those of rows [from,
+// from+n). Byte strings that it puts there hold as long as they are referenced. v is touched only
+// if Touches(id).
 func (w *Window) ApplyColumn(id schema.ColumnID, v *batch.Vector) {
 	i := w.find(id)
 	if i < 0 {

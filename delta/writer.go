@@ -13,8 +13,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Writer writes one file of deltas with the settings that Kudu's writer has. Not for concurrent use.
-// Source: tablet spec §6.3, §6.5.
+// Writer writes one file of deltas with the settings that Kudu's writer has. Not for concurrent
+// use. Source: tablet spec §6.3, §6.5.
 type Writer struct {
 	out   *cfile.Writer
 	undo  bool
@@ -36,8 +36,8 @@ const (
 // errNoDeltas: a file without deltas must not be.
 var errNoDeltas = errors.New("delta: a file of no deltas was finished")
 
-// NewWriter begins a file of undos or of redos in sink. A writer that is not finished leaves half of a
-// file, which its owner drops.
+// NewWriter begins a file of undos or of redos in sink. A writer that is not finished leaves half
+// of a file, which its owner drops.
 func NewWriter(sink block.Sink, undo bool) (*Writer, error) {
 	return newWriter(sink, undo, cblockBytes)
 }
@@ -98,8 +98,8 @@ func (w *Writer) flush() error {
 	return nil
 }
 
-// Finish writes the rest and returns what the file holds. A file without deltas is an error: whoever has
-// none writes none.
+// Finish writes the rest and returns what the file holds. A file without deltas is an error:
+// whoever has none writes none.
 func (w *Writer) Finish() (Stats, error) {
 	if w.count == 0 {
 		return Stats{}, errNoDeltas

@@ -16,8 +16,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// The floor: a random insert of a 16-byte key takes at most 1.2 µs, or 2.5 times what bare google/btree takes for the same keys,
-// while a scan starts every 10 ms.
+// The floor: a random insert of a 16-byte key takes at most 1.2 µs, or 2.5 times what bare
+// google/btree takes for the same keys, while a scan starts every 10 ms.
 
 func benchRows(b *testing.B) int {
 	if testing.Short() {
@@ -62,7 +62,8 @@ func BenchmarkInsert(b *testing.B) {
 	}
 }
 
-// benchInsert inserts all keys into an empty set; every so often a scan begins and reads its first rows.
+// benchInsert inserts all keys into an empty set; every so often a scan begins and reads its first
+// rows.
 func benchInsert(b *testing.B, keys [][]byte, every time.Duration) {
 	s := benchSchema(b)
 	layout := change.NewLayout(s)

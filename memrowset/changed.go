@@ -6,22 +6,23 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// ChangedKeys hands out the keys of rows that are there and were inserted or changed after a timestamp: what may have come to live since.
-// Not for concurrent use; it needs no Close.
+// ChangedKeys hands out the keys of rows that are there and were inserted or changed after a
+// timestamp: what may have come to live since. Not for concurrent use; it needs no Close.
 type ChangedKeys struct {
 	walker
 	since mvcc.Timestamp
 	keys  [][]byte
 }
 
-// ChangedSince makes an iterator over the keys in [first, last] of rows that are there now and whose newest change is after since.
-// Changes that are applied later may be seen or not.
+// ChangedSince makes an iterator over the keys in [first, last] of rows that are there now and
+// whose newest change is after since. Changes that are applied later may be seen or not.
 func (m *MemRowSet) ChangedSince(since mvcc.Timestamp, first, last []byte) *ChangedKeys {
 	upper := append(bytes.Clone(last), 0) // the least key above last
 	return &ChangedKeys{walker: m.newWalker(first, upper, false), since: since}
 }
 
-// Next returns the next keys, up to max of them, in key order; nil at the end. The slice holds until the next call, the keys for good.
+// Next returns the next keys, up to max of them, in key order; nil at the end. The slice holds
+// until the next call, the keys for good.
 func (c *ChangedKeys) Next(max int) [][]byte {
 	c.keys = c.keys[:0]
 	for len(c.keys) == 0 {

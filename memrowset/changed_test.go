@@ -8,7 +8,8 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// Rows of all lives: inserted at 10 or at 30, changed or not, deleted or not, deleted and inserted again.
+// Rows of all lives: inserted at 10 or at 30, changed or not, deleted or not, deleted and inserted
+// again.
 func TestChangedSinceFindsWhatCameToLive(t *testing.T) {
 	m := New(testSchema(t), nil)
 	insert := func(key string, ts mvcc.Timestamp) { m.Insert([]byte(key), ts, uint64(ts), image(m, key, 1, "x")) }

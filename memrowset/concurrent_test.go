@@ -54,7 +54,8 @@ func makePlan(seed uint64, steps, writers int) *plan {
 	return p
 }
 
-// While writers change rows, scans at published snapshots find exactly what was there, and find it again.
+// While writers change rows, scans at published snapshots find exactly what was there, and find it
+// again.
 func TestScansAreExactWhileOthersWrite(t *testing.T) {
 	const seed = 7
 	t.Logf("seed %d", seed)
@@ -118,7 +119,8 @@ func TestScansAreExactWhileOthersWrite(t *testing.T) {
 	}
 }
 
-// checkScan reads all rows as of step v, forward or back, and compares count, sum and order with the plan.
+// checkScan reads all rows as of step v, forward or back, and compares count, sum and order with
+// the plan.
 func checkScan(m *MemRowSet, p *plan, v int, r *rand.Rand) error {
 	descending := r.IntN(2) == 0
 	it := m.NewIterator(mvcc.Timestamp(v+1), nil, nil, descending)

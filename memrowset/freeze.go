@@ -24,8 +24,9 @@ type Noted struct {
 	List change.List
 }
 
-// Freeze ends insertions, REINSERTs among them. Rows may still be changed, and a list is kept of these changes for the flush that
-// carries them over. Nothing is being inserted or changed while it is called. The list counts as memory of the set.
+// Freeze ends insertions, REINSERTs among them. Rows may still be changed, and a list is kept of
+// these changes for the flush that carries them over. Nothing is being inserted or changed while it
+// is called. The list counts as memory of the set.
 func (m *MemRowSet) Freeze() {
 	m.noted.Store(arena.NewJournal[note](noteBytes, m.grow))
 }
@@ -36,8 +37,9 @@ func (m *MemRowSet) checkOpen() {
 	}
 }
 
-// Noted hands out the changes since Freeze from position from on, those of one row in their order, and returns the position behind the
-// last one. More may be made meanwhile. It stops at use's first error. Keys and lists must not be written to; they hold for good.
+// Noted hands out the changes since Freeze from position from on, those of one row in their order,
+// and returns the position behind the last one. More may be made meanwhile. It stops at use's first
+// error. Keys and lists must not be written to; they hold for good.
 func (m *MemRowSet) Noted(from int, use func(Noted) error) (next int, err error) {
 	noted := m.noted.Load()
 	for {

@@ -7,8 +7,8 @@ import (
 	"github.com/oribi-db/oribi/internal/change"
 )
 
-// A frozen set takes changes of its rows and hands them out, from any position on, with their LSNs; it takes no insert, of a ghost neither. What
-// it was before stays to be read.
+// A frozen set takes changes of its rows and hands them out, from any position on, with their LSNs;
+// it takes no insert, of a ghost neither. What it was before stays to be read.
 func TestFrozenSetNotesChangesAndTakesNoInserts(t *testing.T) {
 	var told int64
 	m := New(testSchema(t), func(n int64) { told += n })

@@ -8,7 +8,8 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// HistoryIterator hands out rows with all their changes, for a flush. Not for concurrent use; it needs no Close.
+// HistoryIterator hands out rows with all their changes, for a flush. Not for concurrent use; it
+// needs no Close.
 type HistoryIterator struct {
 	walker
 	snap   mvcc.Timestamp
@@ -19,19 +20,21 @@ type HistoryIterator struct {
 
 var deleteList = change.List(change.AppendDelete(nil))
 
-// Histories makes an iterator, in key order, over all rows that were inserted below snap, with their changes below snap.
-// The set is frozen, or at least no batch below snap is still to be applied.
+// Histories makes an iterator, in key order, over all rows that were inserted below snap, with
+// their changes below snap. The set is frozen, or at least no batch below snap is still to be
+// applied.
 func (m *MemRowSet) Histories(snap mvcc.Timestamp) *HistoryIterator {
 	return &HistoryIterator{walker: m.newWalker(nil, nil, false), snap: snap, out: change.Rows{Batch: batch.New(m.schema.Columns, 0)}}
 }
 
-// Next returns the next rows, up to max of them; nil at the end. The error is always nil: this is one form of
-// a flush's and a compaction's input, of which others read files.
+// Next returns the next rows, up to max of them; nil at the end. The error is always nil: this is
+// one form of a flush's and a compaction's input, of which others read files.
 //
-// Base cells are those of the insertion. Undo has a DELETE at the insertion's timestamp for each row; Redo has all
-// later changes, a REINSERT with all non-key columns. A row that was inserted and deleted for good within one batch is left
-// out: nobody ever saw it, and two deletes at one timestamp could not be told apart later. The Rows hold until the next call;
-// keys, lists of updates and byte strings hold for good. Source: tablet spec §13.4.
+// Base cells are those of the insertion. Undo has a DELETE at the insertion's timestamp for each
+// row; Redo has all later changes, a REINSERT with all non-key columns. A row that was inserted and
+// deleted for good within one batch is left out: nobody ever saw it, and two deletes at one
+// timestamp could not be told apart later. The Rows hold until the next call; keys, lists of
+// updates and byte strings hold for good. Source: tablet spec §13.4.
 func (it *HistoryIterator) Next(max int) (*change.Rows, error) {
 	it.out.Keys, it.out.Undo, it.out.Redo = it.out.Keys[:0], it.out.Undo[:0], it.out.Redo[:0]
 	it.images = it.images[:0]

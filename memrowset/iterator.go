@@ -76,7 +76,8 @@ func (w *walker) walk(take func(it item) bool) {
 	}
 }
 
-// Iterator hands out the rows that are visible in one snapshot. Not for concurrent use; it needs no Close.
+// Iterator hands out the rows that are visible in one snapshot. Not for concurrent use; it needs no
+// Close.
 type Iterator struct {
 	walker
 	snap mvcc.Timestamp
@@ -86,14 +87,16 @@ type Iterator struct {
 	buf  []byte // images that had to be built for this call
 }
 
-// NewIterator makes an iterator over the rows with keys in [lower, upper) as of snap, exclusive; nil bounds are open. All batches
-// below snap have been applied. Rows that are inserted later, and are at or above snap therefore, are not looked at.
+// NewIterator makes an iterator over the rows with keys in [lower, upper) as of snap, exclusive;
+// nil bounds are open. All batches below snap have been applied. Rows that are inserted later, and
+// are at or above snap therefore, are not looked at.
 func (m *MemRowSet) NewIterator(snap mvcc.Timestamp, lower, upper []byte, descending bool) *Iterator {
 	return &Iterator{walker: m.newWalker(lower, upper, descending), snap: snap}
 }
 
-// Next returns the keys and the images of the next visible rows, up to max of them, in key order or against it;
-// nil, nil at the end. Both slices hold until the next call, keys and images for good. None must be written to.
+// Next returns the keys and the images of the next visible rows, up to max of them, in key order or
+// against it; nil, nil at the end. Both slices hold until the next call, keys and images for good.
+// None must be written to.
 func (it *Iterator) Next(max int) (keys, rows [][]byte) {
 	it.keys, it.rows, it.buf = it.keys[:0], it.rows[:0], nil
 	for len(it.rows) < max {

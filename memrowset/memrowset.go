@@ -1,7 +1,8 @@
-// Package memrowset keeps the rows that were inserted since the last flush, in key order, each with all its versions.
+// Package memrowset keeps the rows that were inserted since the last flush, in key order, each with
+// all its versions.
 //
-// A tree holds one small item for each row and changes only when a row is inserted. What is known of the row
-// hangs on the item, in memory without pointers:
+// A tree holds one small item for each row and changes only when a row is inserted. What is known
+// of the row hangs on the item, in memory without pointers:
 //
 //	tree item        header                                newest change      older change
 //	┌────────┐       ┌──────────────────────────────┐      ┌──────────┐       ┌──────────┐
@@ -10,26 +11,28 @@
 //	└────────┘       │ key │ row image as inserted  │      │ delete   │       │ update   │
 //	                 └──────────────────────────────┘      └──────────┘       └──────────┘
 //
-// A change is linked in by one atomic store, so readers follow the links without a lock and a scan that
-// began before sees either link, of which its snapshot picks. Of every 16 updates in a row the last carries the full
-// image after it, so the newest state of a row costs the same however many versions it has.
+// A change is linked in by one atomic store, so readers follow the links without a lock and a scan
+// that began before sees either link, of which its snapshot picks. Of every 16 updates in a row the
+// last carries the full image after it, so the newest state of a row costs the same however many
+// versions it has.
 //
-// A snapshot is one exclusive bound: a change at ts is seen iff ts < snap. A reader asks only for snapshots whose
-// batches are all applied; then what it reads does not depend on when it reads.
+// A snapshot is one exclusive bound: a change at ts is seen iff ts < snap. A reader asks only for
+// snapshots whose batches are all applied; then what it reads does not depend on when it reads.
 //
-// Any number of goroutines may read, and change different rows, at once; two changes of one row must not run at
-// once, which the locks of rows rule out. Insert panics when the key is live: whoever calls it has looked.
+// Any number of goroutines may read, and change different rows, at once; two changes of one row
+// must not run at once, which the locks of rows rule out. Insert panics when the key is live:
+// whoever calls it has looked.
 //
-// The memory of rows is given out as it is and never written again: it holds as long as someone refers to it. Images
-// that had to be built hold as long as the function that returned them says.
+// The memory of rows is given out as it is and never written again: it holds as long as someone
+// refers to it. Images that had to be built hold as long as the function that returned them says.
 //
-// Scans walk a copy-on-write clone of the tree, made when the first scan asks for it and shared by all scans
-// until the next insert; a scan every 10 ms makes random inserts 1.3 to 1.7 times as dear, a clone for each insert
-// 3 to 10 times.
+// Scans walk a copy-on-write clone of the tree, made when the first scan asks for it and shared by
+// all scans until the next insert; a scan every 10 ms makes random inserts 1.3 to 1.7 times as
+// dear, a clone for each insert 3 to 10 times.
 //
-// Source: tablet spec §9, §13.4. Simpler than Kudu: a plain B-tree under a lock in the place of an optimistic one
-// with versions on its nodes; one set for all inserts, no sets for transactions; history is walked from the newest version,
-// so reads far in the past pay for what came after.
+// Source: tablet spec §9, §13.4. Simpler than Kudu: a plain B-tree under a lock in the place of an
+// optimistic one with versions on its nodes; one set for all inserts, no sets for transactions;
+// history is walked from the newest version, so reads far in the past pay for what came after.
 package memrowset
 
 import (
@@ -76,8 +79,9 @@ type MemRowSet struct {
 	maxTS    atomic.Uint64
 }
 
-// New makes an empty set of rows of s. grow, which may be nil, is told of the bytes that the set takes as it takes them,
-// and on Release of all of them with a minus sign; it is called under locks of the set and must not call the set.
+// New makes an empty set of rows of s. grow, which may be nil, is told of the bytes that the set
+// takes as it takes them, and on Release of all of them with a minus sign; it is called under locks
+// of the set and must not call the set.
 func New(s *schema.Schema, grow func(n int64)) *MemRowSet {
 	if grow == nil {
 		grow = func(int64) {}
@@ -93,8 +97,9 @@ func (m *MemRowSet) Schema() *schema.Schema { return m.schema }
 // Layout is the layout of the row images that Insert takes and reads give.
 func (m *MemRowSet) Layout() *change.Layout { return m.layout }
 
-// Insert adds a row, which was inserted at ts by the log record lsn. key and row, an image by Layout, are copied.
-// The key is absent, or a ghost, which then gets a REINSERT. A live key is an error of the program: it panics.
+// Insert adds a row, which was inserted at ts by the log record lsn. key and row, an image by
+// Layout, are copied. The key is absent, or a ghost, which then gets a REINSERT. A live key is an
+// error of the program: it panics.
 func (m *MemRowSet) Insert(key []byte, ts mvcc.Timestamp, lsn uint64, row []byte) {
 	m.checkOpen()
 	if m.ghosts.Load() > 0 {
@@ -117,8 +122,9 @@ func (m *MemRowSet) Insert(key []byte, ts mvcc.Timestamp, lsn uint64, row []byte
 	m.note(ts, lsn)
 }
 
-// InsertMany is Insert of rows[i] under keys[i] for all i, all at ts and lsn: one write batch. The keys are distinct; they may
-// come in any order, rising ones cost least. Locks are taken and memory is found once for many rows.
+// InsertMany is Insert of rows[i] under keys[i] for all i, all at ts and lsn: one write batch. The
+// keys are distinct; they may come in any order, rising ones cost least. Locks are taken and memory
+// is found once for many rows.
 func (m *MemRowSet) InsertMany(keys [][]byte, ts mvcc.Timestamp, lsn uint64, rows [][]byte) {
 	m.checkOpen()
 	if m.ghosts.Load() > 0 {
@@ -165,8 +171,8 @@ func (m *MemRowSet) reinsert(ref arena.Ref, key []byte, ts mvcc.Timestamp, row [
 	m.live.Add(1)
 }
 
-// Mutate adds an UPDATE or DELETE to a row, at ts by the log record lsn; list is copied. It returns false, and
-// does nothing, when the key is absent or a ghost.
+// Mutate adds an UPDATE or DELETE to a row, at ts by the log record lsn; list is copied. It returns
+// false, and does nothing, when the key is absent or a ghost.
 func (m *MemRowSet) Mutate(key []byte, ts mvcc.Timestamp, lsn uint64, list change.List) bool {
 	ref := m.find(key)
 	if ref == 0 {
@@ -193,7 +199,8 @@ func (m *MemRowSet) Mutate(key []byte, ts mvcc.Timestamp, lsn uint64, list chang
 	return true
 }
 
-// note remembers the lowest LSN and the highest timestamp. Changes of different rows come in any order.
+// note remembers the lowest LSN and the highest timestamp. Changes of different rows come in any
+// order.
 func (m *MemRowSet) note(ts mvcc.Timestamp, lsn uint64) {
 	for {
 		first := m.firstLSN.Load()
@@ -219,12 +226,13 @@ func (m *MemRowSet) Live(key []byte) bool {
 	return live
 }
 
-// NewestRow returns the newest image of the key's row with all changes applied; live is false, and row nil, when it is
-// absent or a ghost. The image must not be written to.
+// NewestRow returns the newest image of the key's row with all changes applied; live is false, and
+// row nil, when it is absent or a ghost. The image must not be written to.
 func (m *MemRowSet) NewestRow(key []byte) (row []byte, live bool) { return m.Get(key, mvcc.Max, nil) }
 
-// Get returns the image of the key's row as of snap, exclusive; live is false, and row nil, when there was none then. The image
-// is built in dst, whose content goes, when changes must be applied; else it is the set's memory, which must not be written to.
+// Get returns the image of the key's row as of snap, exclusive; live is false, and row nil, when
+// there was none then. The image is built in dst, whose content goes, when changes must be applied;
+// else it is the set's memory, which must not be written to.
 func (m *MemRowSet) Get(key []byte, snap mvcc.Timestamp, dst []byte) (row []byte, live bool) {
 	ref := m.find(key)
 	if ref == 0 {
@@ -240,7 +248,8 @@ func (m *MemRowSet) Len() int { return int(m.rows.Load()) }
 // LiveRows is the number of rows whose newest change is no DELETE.
 func (m *MemRowSet) LiveRows() int64 { return m.live.Load() }
 
-// Bytes is the memory that the set takes: what grow was told, save of the list of changes since Freeze.
+// Bytes is the memory that the set takes: what grow was told, save of the list of changes since
+// Freeze.
 func (m *MemRowSet) Bytes() int64 {
 	return m.arena.Size() + m.rows.Load()/treeGrowRows*(treeGrowRows*treeRowBytes)
 }
@@ -251,8 +260,8 @@ func (m *MemRowSet) FirstLSN() uint64 { return m.firstLSN.Load() }
 // MaxTimestamp is the highest timestamp of the changes here, 0 if there is none.
 func (m *MemRowSet) MaxTimestamp() mvcc.Timestamp { return mvcc.Timestamp(m.maxTS.Load()) }
 
-// Release tells grow that the memory is given back. No change may come after it; readers may go on: what they hold stays until
-// they let go. It may be called once.
+// Release tells grow that the memory is given back. No change may come after it; readers may go on:
+// what they hold stays until they let go. It may be called once.
 func (m *MemRowSet) Release() {
 	if noted := m.noted.Load(); noted != nil {
 		noted.Release()

@@ -185,7 +185,8 @@ func TestInsertManyIsManyInserts(t *testing.T) {
 	}
 }
 
-// Of a row with many updates each version is right, and the newest is found within one interval of full images.
+// Of a row with many updates each version is right, and the newest is found within one interval of
+// full images.
 func TestManyVersionsStayReadable(t *testing.T) {
 	m := New(testSchema(t), nil)
 	key := []byte("hot")

@@ -50,7 +50,8 @@ func (mo model) scan(snap mvcc.Timestamp, lower, upper *string, descending bool)
 			lines = append(lines, fmt.Sprintf("%q %s", key, v))
 		}
 	}
-	// Quoting keeps the order of these keys: none holds a character that is quoted with a backslash but 00.
+	// Quoting keeps the order of these keys: none holds a character that is quoted with a backslash
+	// but 00.
 	slices.SortFunc(lines, func(a, b string) int { return strings.Compare(unquoteKey(a), unquoteKey(b)) })
 	if descending {
 		slices.Reverse(lines)
@@ -64,8 +65,8 @@ func unquoteKey(line string) string {
 	return key
 }
 
-// Keys that share prefixes of 8 bytes, are prefixes of each other and end in zeros, so that the tree must look behind
-// its prefixes.
+// Keys that share prefixes of 8 bytes, are prefixes of each other and end in zeros, so that the
+// tree must look behind its prefixes.
 var modelKeys = []string{"", "a", "a\x00", "a\x00\x00", "ab", "abcdefgh", "abcdefgh\x00", "abcdefghi", "abcdefghij", "abcdefgi", "b", "b\x00c", "zzzzzzzzzz"}
 
 // history is a MemRowSet and its model after the same operations.
@@ -223,7 +224,8 @@ func TestHistoriesMatchTheModel(t *testing.T) {
 	})
 }
 
-// neverSeen tells whether a row was inserted and deleted for good in one batch, as far as snap goes.
+// neverSeen tells whether a row was inserted and deleted for good in one batch, as far as snap
+// goes.
 func neverSeen(versions []version, snap mvcc.Timestamp) bool {
 	last := versions[0]
 	for _, v := range versions {

@@ -53,7 +53,8 @@ func (m *MemRowSet) newestWord(ref arena.Ref) *atomic.Uint64 {
 // newest is the ref of the newest link of the row with that header; 0 if it was never changed.
 func (m *MemRowSet) newest(ref arena.Ref) arena.Ref { return arena.Ref(m.newestWord(ref).Load()) }
 
-// newestChange tells of the row with that header whether it is there now, and since when it is as it is.
+// newestChange tells of the row with that header whether it is there now, and since when it is as
+// it is.
 func (m *MemRowSet) newestChange(ref arena.Ref) (live bool, ts mvcc.Timestamp) {
 	if newest := m.newest(ref); newest != 0 {
 		l := m.link(newest)
@@ -125,7 +126,8 @@ func (m *MemRowSet) writeHeaders(items []item, keys [][]byte, ts mvcc.Timestamp,
 	}
 }
 
-// headerSize is what a header takes when another one follows: its atomic word must lie on a multiple of 8.
+// headerSize is what a header takes when another one follows: its atomic word must lie on a
+// multiple of 8.
 func headerSize(key, row []byte) int { return (headerLen + len(key) + len(row) + 7) &^ 7 }
 
 func putHeader(b, key []byte, ts mvcc.Timestamp, row []byte) {
@@ -136,8 +138,8 @@ func putHeader(b, key []byte, ts mvcc.Timestamp, row []byte) {
 	copy(b[headerLen+len(key):], row)
 }
 
-// addLink makes a change the newest of the row with header ref; older is the newest so far. The caller is the only one
-// who changes the row, so the store cannot overwrite another's.
+// addLink makes a change the newest of the row with header ref; older is the newest so far. The
+// caller is the only one who changes the row, so the store cannot overwrite another's.
 func (m *MemRowSet) addLink(ref, older arena.Ref, ts mvcc.Timestamp, kind change.Kind, list change.List, image []byte) {
 	if invariant.Enabled && (m.header(ref).ts() > ts || older != 0 && m.link(older).ts() > ts) {
 		panic(fmt.Sprintf("memrowset: %s of key %x at %d, behind a later change", kind, m.header(ref).key(), uint64(ts)))
@@ -174,8 +176,9 @@ func (m *MemRowSet) update(ref, newest arena.Ref, ts mvcc.Timestamp, list change
 	m.addLink(ref, newest, ts, change.Update, list, image)
 }
 
-// rowAt returns the image of a row as of snap. It is appended to dst, and grown is dst with it, when changes must be applied;
-// else row is memory of the arena and grown is dst. live is false if there is no row at snap.
+// rowAt returns the image of a row as of snap. It is appended to dst, and grown is dst with it,
+// when changes must be applied; else row is memory of the arena and grown is dst. live is false if
+// there is no row at snap.
 func (m *MemRowSet) rowAt(ref arena.Ref, snap mvcc.Timestamp, dst []byte) (row, grown []byte, live bool) {
 	h := m.header(ref)
 	if h.ts() >= snap {

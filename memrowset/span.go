@@ -10,8 +10,8 @@ import (
 // span is the timestamps in (after, upTo].
 type span struct{ after, upTo mvcc.Timestamp }
 
-// ChangedIn leaves only the rows with a change, their insertion among them, at a timestamp in (after, upTo]. All batches in there
-// have been applied. It is called before Next.
+// ChangedIn leaves only the rows with a change, their insertion among them, at a timestamp in
+// (after, upTo]. All batches in there have been applied. It is called before Next.
 func (it *Iterator) ChangedIn(after, upTo mvcc.Timestamp) { it.span = &span{after, upTo} }
 
 // changedIn tells whether the row with that header has a change in the span.
@@ -27,9 +27,10 @@ func (m *MemRowSet) changedIn(ref arena.Ref, s *span) bool {
 	return false
 }
 
-// History is the cells of a key's row as it was inserted, as an image, with the undo of the insertion and the redos below snap,
-// oldest first: what Histories gives of the row. image is nil where Histories has no row: none was inserted below snap, or one
-// was inserted and deleted for good within one batch.
+// History is the cells of a key's row as it was inserted, as an image, with the undo of the
+// insertion and the redos below snap, oldest first: what Histories gives of the row. image is nil
+// where Histories has no row: none was inserted below snap, or one was inserted and deleted for
+// good within one batch.
 func (m *MemRowSet) History(key []byte, snap mvcc.Timestamp) (image []byte, undo, redo []change.Delta) {
 	ref := m.find(key)
 	if ref == 0 {

@@ -11,7 +11,8 @@ import (
 	"github.com/oribi-db/oribi/internal/keyenc"
 )
 
-// item is one row in the tree. Most comparisons are settled by the prefix; only where two are equal the arena is read.
+// item is one row in the tree. Most comparisons are settled by the prefix; only where two are equal
+// the arena is read.
 type item struct {
 	prefix uint64    // first 8 bytes of the key as a big-endian integer, with zeros behind a shorter key
 	ref    arena.Ref // of the row's header; or, with probeBit, a place in probes
@@ -40,20 +41,24 @@ func (m *MemRowSet) before(it item, prefix uint64, key []byte) bool {
 	return bytes.Compare(m.keyOf(it.ref), key) < 0
 }
 
-// probeBit in an item's ref says that the key is not a row's but looked for. No arena is large enough to use the bit.
+// probeBit in an item's ref says that the key is not a row's but looked for. No arena is large
+// enough to use the bit.
 const probeBit = arena.Ref(1) << 63
 
-// spareProbe is the place of a probe when all others are taken. It belongs to the holder of the write lock.
+// spareProbe is the place of a probe when all others are taken. It belongs to the holder of the
+// write lock.
 const spareProbe = 64
 
-// probes are the keys that are being looked for. An item has no pointer, so that the tree's nodes cost the
-// garbage collector nothing; an item that stands for a key outside the arena therefore names a place here.
+// probes are the keys that are being looked for. An item has no pointer, so that the tree's nodes
+// cost the garbage collector nothing; an item that stands for a key outside the arena therefore
+// names a place here.
 type probes struct {
 	taken atomic.Uint64 // a bit for each place but the spare one
 	keys  [spareProbe + 1][]byte
 }
 
-// take puts key into a free place; ok is false if there is none. The place is the caller's until drop.
+// take puts key into a free place; ok is false if there is none. The place is the caller's until
+// drop.
 func (p *probes) take(key []byte) (place int, ok bool) {
 	for {
 		taken := p.taken.Load()
@@ -90,8 +95,9 @@ func (m *MemRowSet) withProbe(key []byte, fn func(probe item)) {
 
 // find returns the header of the key's row; 0 if the key was never inserted.
 //
-// An empty set is told without a lock. Rows are counted once they are in the tree, before their insert returns: who must see
-// a row comes after that, since it holds the row's lock or has a snapshot of a time when the row was published.
+// An empty set is told without a lock. Rows are counted once they are in the tree, before their
+// insert returns: who must see a row comes after that, since it holds the row's lock or has a
+// snapshot of a time when the row was published.
 func (m *MemRowSet) find(key []byte) arena.Ref {
 	if m.rows.Load() == 0 {
 		return 0

@@ -8,26 +8,28 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// MaxAhead is how far a read may push a physical clock ahead of the wall clock. It is Kudu's bound: a
-// Kudu server ends at a log entry that is further ahead of its own clock.
+// MaxAhead is how far a read may push a physical clock ahead of the wall clock. It is Kudu's bound:
+// a Kudu server ends at a log entry that is further ahead of its own clock.
 const MaxAhead = 10 * time.Second
 
-// Clock hands out timestamps. Implementations are safe for concurrent use. Source: tablet spec §4.2.
+// Clock hands out timestamps. Implementations are safe for concurrent use. Source: tablet spec
+// §4.2.
 type Clock interface {
-	// Now returns a timestamp greater than every one returned before, at most Last. When there is none
-	// left it panics: a real clock reaches that in the year 2112.
+	// Now returns a timestamp greater than every one returned before, at most Last. When there is
+	// none left it panics: a real clock reaches that in the year 2112.
 	Now() Timestamp
 
-	// Advance makes Now return only timestamps above ts from here on, so that what a read at ts saw is
-	// all that will ever be there. A ts that would carry the clock too far ahead is ErrFuture, and
-	// leaves the clock as it was.
+	// Advance makes Now return only timestamps above ts from here on, so that what a read at ts saw
+	// is all that will ever be there. A ts that would carry the clock too far ahead is ErrFuture,
+	// and leaves the clock as it was.
 	Advance(ts Timestamp) error
 
-	// Restore is Advance without the bound: the store was written up to ts already, whatever the wall
-	// clock says today. The caller has checked that ts, which comes from disk, is below Last.
+	// Restore is Advance without the bound: the store was written up to ts already, whatever the
+	// wall clock says today. The caller has checked that ts, which comes from disk, is below Last.
 	Restore(ts Timestamp)
 
-	// Physical tells whether timestamps stand for times of the day, so that history can have an age.
+	// Physical tells whether timestamps stand for times of the day, so that history can have an
+	// age.
 	Physical() bool
 }
 
@@ -77,11 +79,12 @@ func NewHybridClock(wall func() time.Time) *HybridClock {
 	return &HybridClock{wall: wall, counter: counter{next: First}}
 }
 
-// Now returns the wall clock's microsecond, or one more than the last timestamp where that is greater.
-// The logical part runs over into the physical one by itself.
+// Now returns the wall clock's microsecond, or one more than the last timestamp where that is
+// greater. The logical part runs over into the physical one by itself.
 func (c *HybridClock) Now() Timestamp { return c.take(FromTime(c.wall())) }
 
-// Advance refuses what is more than MaxAhead ahead of the wall clock, unless Now is above it anyway.
+// Advance refuses what is more than MaxAhead ahead of the wall clock, unless Now is above it
+// anyway.
 func (c *HybridClock) Advance(ts Timestamp) error {
 	return c.pass(ts, min(EndOf(c.wall().Add(MaxAhead)), Last-1))
 }

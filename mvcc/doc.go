@@ -1,7 +1,7 @@
 // Package mvcc gives write batches their place in time and tells readers how far they may look.
 //
-// It has three parts: the Timestamp; the Clock that hands timestamps out; and the Publisher, which lets
-// write batches become visible strictly in the order in which they entered the log:
+// It has three parts: the Timestamp; the Clock that hands timestamps out; and the Publisher, which
+// lets write batches become visible strictly in the order in which they entered the log:
 //
 //	ts := clock.Now()                // in the critical section that also gives the LSN
 //	op := publisher.Start(lsn, ts)   // still in it
@@ -11,11 +11,11 @@
 //
 //	snap := publisher.Visible() + 1  // a reader: sees exactly the changes at t < snap
 //
-// A snapshot is one number, and below the root package it is an exclusive bound: a change at t is seen
-// if and only if t < snap. Everything here may be used by many goroutines at the same time; Start alone
-// must be called in the order of the log.
+// A snapshot is one number, and below the root package it is an exclusive bound: a change at t is
+// seen if and only if t < snap. Everything here may be used by many goroutines at the same time;
+// Start alone must be called in the order of the log.
 //
-// Source: tablet spec §4. Simpler than Kudu: batches are published in order, so a snapshot has no set of
-// exceptions ("applied out of order") and no separate clean time. The cost: a batch that need not be
-// durable waits behind one that must.
+// Source: tablet spec §4. Simpler than Kudu: batches are published in order, so a snapshot has no
+// set of exceptions ("applied out of order") and no separate clean time. The cost: a batch that
+// need not be durable waits behind one that must.
 package mvcc

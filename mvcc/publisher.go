@@ -10,10 +10,11 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// Publisher lets readers see write batches in LSN order: a batch is visible when it and all before it
-// are ready, that is applied and, if asked, durable.
+// Publisher lets readers see write batches in LSN order: a batch is visible when it and all before
+// it are ready, that is applied and, if asked, durable.
 //
-// LSN and timestamp rise together, so what is visible is always a prefix of both, and one number tells it:
+// LSN and timestamp rise together, so what is visible is always a prefix of both, and one number
+// tells it:
 //
 //	started   1   2   3   4   5
 //	ready     x   x   -   x   -
@@ -51,8 +52,8 @@ func NewPublisher(visible Timestamp, lastLSN uint64) *Publisher {
 	return p
 }
 
-// Start announces the write batch of the given LSN and timestamp. Both are above those of every batch
-// before; the caller sees to that by calling Start in the critical section that gave them.
+// Start announces the write batch of the given LSN and timestamp. Both are above those of every
+// batch before; the caller sees to that by calling Start in the critical section that gave them.
 func (p *Publisher) Start(lsn uint64, ts Timestamp) *Op {
 	op := &Op{publisher: p, lsn: lsn, ts: ts}
 	p.mu.Lock()
@@ -79,7 +80,8 @@ func (o *Op) Ready() {
 	p.publish()
 }
 
-// Applied tells that the batch is applied; it is ready when Durable comes to its LSN, or has. Once per Op, and without Ready.
+// Applied tells that the batch is applied; it is ready when Durable comes to its LSN, or has. Once
+// per Op, and without Ready.
 func (o *Op) Applied() {
 	p := o.publisher
 	p.mu.Lock()
@@ -93,8 +95,8 @@ func (o *Op) Applied() {
 	}
 }
 
-// Durable tells that every batch up to lsn is durable. One caller so publishes for all whom its sync served: they find their
-// batches visible when they wake.
+// Durable tells that every batch up to lsn is durable. One caller so publishes for all whom its
+// sync served: they find their batches visible when they wake.
 func (p *Publisher) Durable(lsn uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -200,9 +202,9 @@ func (p *Publisher) wait(ctx context.Context, beyond func(*Op) bool) error {
 	return nil
 }
 
-// Poison stops publication for good after a write that failed: Visible stands still, and whoever waits,
-// now or later, for a batch that is not published gets ErrPoisoned around cause.
-// Only the first Poison or Close counts.
+// Poison stops publication for good after a write that failed: Visible stands still, and whoever
+// waits, now or later, for a batch that is not published gets ErrPoisoned around cause. Only the
+// first Poison or Close counts.
 func (p *Publisher) Poison(cause error) { p.stop(fmt.Errorf("%w: %w", fault.ErrPoisoned, cause)) }
 
 // Close stops publication like Poison; those who wait get ErrClosed.

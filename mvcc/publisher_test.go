@@ -40,8 +40,8 @@ func TestGapHoldsVisibilityBack(t *testing.T) {
 	}
 }
 
-// TestPublisherMatchesModel compares with the definition: visible is the timestamp of the last batch
-// before the first that is not ready.
+// TestPublisherMatchesModel compares with the definition: visible is the timestamp of the last
+// batch before the first that is not ready.
 func TestPublisherMatchesModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := NewPublisher(0, 0)
@@ -80,7 +80,8 @@ func TestPublisherMatchesModel(t *testing.T) {
 				}
 			},
 			"durable": func(t *rapid.T) {
-				// The log may know of a batch that Start has not announced yet, and tell an older state later.
+				// The log may know of a batch that Start has not announced yet, and tell an older
+				// state later.
 				to := rapid.Uint64Range(0, lsn+2).Draw(t, "to")
 				durable = max(durable, to)
 				p.Durable(to)

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// Timestamp is a write batch's place in time: hybrid time, microseconds since 1970 shifted left by 12,
-// plus a logical part that tells apart what falls into one microsecond. Source: tablet spec §4.1.
+// Timestamp is a write batch's place in time: hybrid time, microseconds since 1970 shifted left by
+// 12, plus a logical part that tells apart what falls into one microsecond. Source: tablet spec
+// §4.1.
 type Timestamp uint64
 
 const (
@@ -22,8 +23,8 @@ const (
 	Max Timestamp = 1<<64 - 1
 )
 
-// FromTime is the first timestamp of t's microsecond. Times before 1970 give Min, times too late for
-// a timestamp (from the year 2112 on) give Max.
+// FromTime is the first timestamp of t's microsecond. Times before 1970 give Min, times too late
+// for a timestamp (from the year 2112 on) give Max.
 func FromTime(t time.Time) Timestamp {
 	us := t.UnixMicro()
 	switch {

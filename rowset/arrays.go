@@ -9,8 +9,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Here cells of arrays turn into what files hold and back: outside of files an array is one byte string, in files it is its elements,
-// encoded as any column of their type. Source: cfile spec §7.2.
+// Here cells of arrays turn into what files hold and back: outside of files an array is one byte
+// string, in files it is its elements, encoded as any column of their type. Source: cfile spec
+// §7.2.
 
 // writeElements is about how many elements are handed to a file's writer at once.
 const writeElements = 1 << 16
@@ -40,8 +41,8 @@ func appendColumn(w *cfile.Writer, c *schema.Column, v *batch.Vector) error {
 	return nil
 }
 
-// readArrays makes v exactly n cells of column c, which is one of arrays; a file that has fewer is corrupt. The cells hold as long as
-// they are referenced.
+// readArrays makes v exactly n cells of column c, which is one of arrays; a file that has fewer is
+// corrupt. The cells hold as long as they are referenced.
 func readArrays(r *cfile.ColumnReader, d *DiskRowSet, c *schema.Column, from batch.Ordinal, n int, v *batch.Vector) error {
 	v.Reset(0)
 	arrays := batch.NewArrays(c.Element)

@@ -20,7 +20,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// goldenColumn is the column whose cells print as the corpus has them: decimals unscaled, dates as days.
+// goldenColumn is the column whose cells print as the corpus has them: decimals unscaled, dates as
+// days.
 func goldenColumn(element schema.Type) *schema.Column {
 	if element.Width() > 0 {
 		element = element.Physical()
@@ -28,7 +29,8 @@ func goldenColumn(element schema.Type) *schema.Column {
 	return &schema.Column{Name: "a", Type: schema.Array, Element: element, Nullable: true}
 }
 
-// Array files that Kudu wrote become cells that print as its reader printed them; written from those cells, they are read as the same.
+// Array files that Kudu wrote become cells that print as its reader printed them; written from
+// those cells, they are read as the same.
 func TestKudusArraysAreReadAndWrittenAsCells(t *testing.T) {
 	t.Run("from=corpus", func(t *testing.T) {
 		checkGoldenArrays(t, filepath.Join(corpustest.Dir(t), "golden", "cfile", "arrays"))
@@ -102,7 +104,8 @@ func readCells(t *testing.T, f *cfile.Reader, c *schema.Column, want []string) *
 	return v
 }
 
-// Arrays of a window that a file hands out a few at a time, since they have too many elements, are read in full.
+// Arrays of a window that a file hands out a few at a time, since they have too many elements, are
+// read in full.
 func TestWindowOfLongArraysIsReadInFull(t *testing.T) {
 	const rows = 20
 	c := &schema.Column{Name: "a", Type: schema.Array, Element: schema.Int8, Nullable: true}
@@ -144,7 +147,8 @@ func TestWindowOfLongArraysIsReadInFull(t *testing.T) {
 	}
 }
 
-// A file of arrays where the column has single values, the other way round, or of other elements, is found when it is opened.
+// A file of arrays where the column has single values, the other way round, or of other elements,
+// is found when it is opened.
 func TestFilesOfTheWrongShapeAreCorrupt(t *testing.T) {
 	write := func(t *testing.T, second schema.Column) (*disk, *meta.RowSet) {
 		second.ID, second.Name, second.Nullable = 2, "v", true

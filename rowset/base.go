@@ -12,7 +12,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// BaseReader reads base cells of some columns from the first row to the last, without any change. Not for concurrent use.
+// BaseReader reads base cells of some columns from the first row to the last, without any change.
+// Not for concurrent use.
 type BaseReader struct {
 	d       *DiskRowSet
 	cols    []int // by index in the schema
@@ -21,8 +22,9 @@ type BaseReader struct {
 	next    batch.Ordinal
 }
 
-// NewBaseReader starts at the first row; cols are indexes in the schema. Their files are open from then on, until the rowset is
-// closed. The caller holds a reference to the rowset. Errors: ErrCorrupt.
+// NewBaseReader starts at the first row; cols are indexes in the schema. Their files are open from
+// then on, until the rowset is closed. The caller holds a reference to the rowset. Errors:
+// ErrCorrupt.
 func (d *DiskRowSet) NewBaseReader(cols []int) (*BaseReader, error) {
 	b := &BaseReader{d: d, cols: cols, readers: make([]*cfile.ColumnReader, len(cols))}
 	for i, col := range cols {
@@ -40,8 +42,9 @@ func (d *DiskRowSet) NewBaseReader(cols []int) (*BaseReader, error) {
 	return b, err
 }
 
-// Next gives the cells of n rows from row ID from on, up to one window; n is 0 at the end. vectors[i] is of cols[i], the caller's to keep
-// and to change; byte strings hold as long as they are referenced. Errors: ErrCorrupt.
+// Next gives the cells of n rows from row ID from on, up to one window; n is 0 at the end.
+// vectors[i] is of cols[i], the caller's to keep and to change; byte strings hold as long as they
+// are referenced. Errors: ErrCorrupt.
 func (b *BaseReader) Next() (vectors []*batch.Vector, from batch.Ordinal, n int, err error) {
 	from = b.next
 	n = int(min(b.d.Stored().Rows-int64(from), int64(b.rows)))
@@ -107,8 +110,9 @@ func NewBaseWriter(c Creation, s *schema.Schema, cols []int) (*BaseWriter, error
 	return w, nil
 }
 
-// stringBlockBytes is the size of a cblock of byte strings, but for codes, in columns that do not say. A read of one row takes its cblock apart
-// whole: with the 256 KiB that suit all else, ten strings of a row that is not in the cache cost 2.5 MiB. LZ4 sees 64 KiB at most.
+// stringBlockBytes is the size of a cblock of byte strings, but for codes, in columns that do not
+// say. A read of one row takes its cblock apart whole: with the 256 KiB that suit all else, ten
+// strings of a row that is not in the cache cost 2.5 MiB. LZ4 sees 64 KiB at most.
 const stringBlockBytes = 32 << 10
 
 func newColumnPart(c Creation, s *schema.Schema, i int) (part[*cfile.Writer], error) {

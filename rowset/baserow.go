@@ -9,13 +9,15 @@ import (
 	"github.com/oribi-db/oribi/internal/change"
 )
 
-// A row that was read whole is kept in the cache in one piece, under its key: its row ID, and its base cells as a row image, neither of
-// which deltas ever change. Read again, it takes one look-up instead of those of bloom file, key index and each column;
-// and where many rows are read again and again, spread over the rowset, they take a few hundred bytes each,
-// the decoded chunks of their cells 8 KiB for each column.
+// A row that was read whole is kept in the cache in one piece, under its key: its row ID, and its
+// base cells as a row image, neither of which deltas ever change. Read again, it takes one look-up
+// instead of those of bloom file, key index and each column; and where many rows are read again and
+// again, spread over the rowset, they take a few hundred bytes each, the decoded chunks of their
+// cells 8 KiB for each column.
 
-// rowPart is the part under which the cache keeps base rows: block is the newest of the base columns', since a rewrite of any of them makes
-// another base, offset the hash of the key. cfile counts chunks from 1 and has no part but this far up.
+// rowPart is the part under which the cache keeps base rows: block is the newest of the base
+// columns', since a rewrite of any of them makes another base, offset the hash of the key. cfile
+// counts chunks from 1 and has no part but this far up.
 const rowPart = 1<<32 - 2
 
 // maxBaseRow is the largest image that is kept, bytes.
@@ -40,7 +42,8 @@ func (b *baseRow) imageFor(l *change.Layout) []byte {
 	return b.image
 }
 
-// rowKey is where the cache keeps the row with a key. Another key with the same hash may be there instead.
+// rowKey is where the cache keeps the row with a key. Another key with the same hash may be there
+// instead.
 func (d *DiskRowSet) rowKey(p bloom.Probe) cache.Key {
 	return cache.Key{Block: uint64(d.newest), Offset: p.Hash(), Part: rowPart}
 }
@@ -58,7 +61,8 @@ func (d *DiskRowSet) cachedRow(p bloom.Probe) *baseRow {
 	return nil
 }
 
-// keepRow offers a row to the cache: base cells, all columns in schema order. They are copied, and so is the key.
+// keepRow offers a row to the cache: base cells, all columns in schema order. They are copied, and
+// so is the key.
 func (d *DiskRowSet) keepRow(p bloom.Probe, row batch.Ordinal, cells [][]byte) {
 	if d.opts.Cache == nil {
 		return

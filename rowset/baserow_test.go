@@ -30,8 +30,8 @@ func allOf(s *schema.Schema) []int {
 	return cols
 }
 
-// Rows read again and again, whole or in part, at any snapshot, with changes and without: what the cache keeps of one read never
-// shows in another.
+// Rows read again and again, whole or in part, at any snapshot, with changes and without: what the
+// cache keeps of one read never shows in another.
 func TestCachedRowsMatchTheModel(t *testing.T) {
 	worlds(t, func(t *testing.T, r *rand.Rand, w *world) {
 		set := w.cached(t, cache.New(16<<20))

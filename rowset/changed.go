@@ -7,16 +7,17 @@ import (
 	"github.com/oribi-db/oribi/scan"
 )
 
-// Changed is a rowset at one moment, for the rows that were changed in a range of time. Iterators over it agree on which rows these
-// are, whatever is rewritten meanwhile: a compaction may drop a change that changed nothing.
+// Changed is a rowset at one moment, for the rows that were changed in a range of time. Iterators
+// over it agree on which rows these are, whatever is rewritten meanwhile: a compaction may drop a
+// change that changed nothing.
 type Changed struct {
 	d           *DiskRowSet
 	state       *State
 	after, upTo mvcc.Timestamp
 }
 
-// Changed takes the rows with changes at timestamps in (after, upTo]. ok is false when the delta stores' statistics rule out that
-// there is one.
+// Changed takes the rows with changes at timestamps in (after, upTo]. ok is false when the delta
+// stores' statistics rule out that there is one.
 func (d *DiskRowSet) Changed(after, upTo mvcc.Timestamp) (c Changed, ok bool) {
 	c = Changed{d, d.State(), after, upTo}
 	return c, !c.state.Deltas.NewSpan(after, upTo).Empty()
@@ -41,8 +42,9 @@ func (it *Iterator) selectChanged(from batch.Ordinal, n int, sel batch.Bitmap) e
 	return nil
 }
 
-// RowHistory is the base cells of a row, all columns in schema order, with all its undos, newest first, and its redos with timestamps
-// below snap, oldest first. Cells and lists hold as long as they are referenced. Errors: ErrCorrupt.
+// RowHistory is the base cells of a row, all columns in schema order, with all its undos, newest
+// first, and its redos with timestamps below snap, oldest first. Cells and lists hold as long as
+// they are referenced. Errors: ErrCorrupt.
 func (d *DiskRowSet) RowHistory(row batch.Ordinal, snap mvcc.Timestamp) (cells [][]byte, undo, redo []change.Delta, err error) {
 	if undo, redo, err = d.Tracker().Collect(row, 1, snap); err != nil {
 		return nil, nil, nil, err

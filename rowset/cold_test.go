@@ -58,8 +58,8 @@ func (d *meetingDisk) forget(c *cache.Cache, reads int) {
 	d.await, d.begun = reads, make(chan struct{})
 }
 
-// What a row, or a scan for few rows, needs of several columns that are not in memory is read together: no read waits for another one's end, or
-// these would wait for ever.
+// What a row, or a scan for few rows, needs of several columns that are not in memory is read
+// together: no read waits for another one's end, or these would wait for ever.
 func TestColdColumnsAreReadTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := seedtest.Rand(t)

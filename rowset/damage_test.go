@@ -33,8 +33,8 @@ func check(s *schema.Schema, row *meta.RowSet, d *disk) (id block.ID, opened boo
 	return id, true, err
 }
 
-// Plan: every byte of every file of a small rowset with undos and redos is flipped in turn; opening or checking finds it, and names the
-// block.
+// Plan: every byte of every file of a small rowset with undos and redos is flipped in turn; opening
+// or checking finds it, and names the block.
 func TestCheckFilesFindsEachFlippedByte(t *testing.T) {
 	r := seedtest.Rand(t)
 	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int32}, {ID: 2, Name: "b", Type: schema.String},

@@ -7,13 +7,15 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// Histories yields all rows of a rowset with all their versions, in key order: what a compaction takes.
+// Histories yields all rows of a rowset with all their versions, in key order: what a compaction
+// takes.
 type Histories struct {
 	base    *BaseReader
 	changes *delta.Collector
 }
 
-// Histories starts at the first row; redos at or after snap are left out. The caller holds a reference to the rowset.
+// Histories starts at the first row; redos at or after snap are left out. The caller holds a
+// reference to the rowset.
 func (d *DiskRowSet) Histories(snap mvcc.Timestamp) (*Histories, error) {
 	all := make([]int, len(d.Schema.Columns))
 	for i := range all {
@@ -29,8 +31,8 @@ func (d *DiskRowSet) Histories(snap mvcc.Timestamp) (*Histories, error) {
 // First is the key of the first row.
 func (h *Histories) First() []byte { return h.base.d.Stored().MinKey }
 
-// Next gives up to one window of rows; nil at the end. Undo and Redo hold until the next call; the lists in them, keys and cells
-// as long as they are referenced.
+// Next gives up to one window of rows; nil at the end. Undo and Redo hold until the next call; the
+// lists in them, keys and cells as long as they are referenced.
 func (h *Histories) Next() (*change.Rows, error) {
 	vectors, from, n, err := h.base.Next()
 	if err != nil || n == 0 {

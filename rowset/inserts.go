@@ -13,11 +13,12 @@ import (
 
 var deleteList = change.List(change.AppendDelete(nil))
 
-// WriteInserts gives rowsets, which a Writer has finished without any change, their beginning in time: an undo file with a DELETE at
-// ts for each row. The metadata rows are completed. As many rowsets are done at a time as there are processors.
+// WriteInserts gives rowsets, which a Writer has finished without any change, their beginning in
+// time: an undo file with a DELETE at ts for each row. The metadata rows are completed. As many
+// rowsets are done at a time as there are processors.
 //
-// It serves rows whose timestamp is known only when all else of them is on disk: a delta of some bytes a row, packed to a fraction of
-// one, is all that is left to write then.
+// It serves rows whose timestamp is known only when all else of them is on disk: a delta of some
+// bytes a row, packed to a fraction of one, is all that is left to write then.
 func WriteInserts(c Creation, rows []*meta.RowSet, ts mvcc.Timestamp) error {
 	for some := range slices.Chunk(rows, runtime.GOMAXPROCS(0)) {
 		files := make([]part[*delta.Writer], len(some))

@@ -11,7 +11,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Rows that get their beginning afterwards are the same, byte for byte, as rows that were written with it.
+// Rows that get their beginning afterwards are the same, byte for byte, as rows that were written
+// with it.
 func TestInsertsWrittenLaterAreTheSame(t *testing.T) {
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}}, 1)
 	e := keyenc.NewEncoder(s)

@@ -11,12 +11,13 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Iterator scans one rowset by windows of row IDs [4096 k, 4096 (k+1)), or parts of them: where rows are long, where a bound of the keys lies
-// in between, and at first where the request may want a few rows only.
+// Iterator scans one rowset by windows of row IDs [4096 k, 4096 (k+1)), or parts of them: where
+// rows are long, where a bound of the keys lies in between, and at first where the request may want
+// a few rows only.
 //
-// In each window, in this order: deletes clear rows of the selection; predicates run, on encoded data where no
-// change that the snapshot sees touches the column; the projected columns are read, if a row is left, and changes
-// applied to them. Source: tablet spec §8.5.
+// In each window, in this order: deletes clear rows of the selection; predicates run, on encoded
+// data where no change that the snapshot sees touches the column; the projected columns are read,
+// if a row is left, and changes applied to them. Source: tablet spec §8.5.
 type Iterator struct {
 	d        *DiskRowSet
 	req      *scan.Request
@@ -85,7 +86,8 @@ func (it *Iterator) Next() bool {
 	return false
 }
 
-// border is where the window that begins with a row ends. Parts of whole windows grow, and none crosses the end of a whole one.
+// border is where the window that begins with a row ends. Parts of whole windows grow, and none
+// crosses the end of a whole one.
 func (it *Iterator) border(from batch.Ordinal) batch.Ordinal {
 	whole := (from/it.rows + 1) * it.rows
 	if it.part >= it.rows {
@@ -165,8 +167,9 @@ func (it *Iterator) read(from batch.Ordinal, n int) (bool, error) {
 	return true, it.makeKeys(from, n)
 }
 
-// fetch reads together what a window of few rows must read from the disk for the columns that it hands out: else it would wait for one
-// after the other. Whole windows read so much of a column at a time that there is little to gain.
+// fetch reads together what a window of few rows must read from the disk for the columns that it
+// hands out: else it would wait for one after the other. Whole windows read so much of a column at
+// a time that there is little to gain.
 func (it *Iterator) fetch(from batch.Ordinal, n int) error {
 	if n >= batch.WindowRows/2 || it.d.opts.Cache == nil {
 		return nil
@@ -210,9 +213,10 @@ func (it *Iterator) noteCold(col int, from batch.Ordinal, n int) error {
 	return nil
 }
 
-// filter clears the bits of rows for which p is not true. Encoded data may decide only where no change that the
-// snapshot sees touches the column. It does not where the column is read again and its test left rows in the window before:
-// then it will be decoded for this window too, most likely, and unpacking it twice costs more than testing it decoded.
+// filter clears the bits of rows for which p is not true. Encoded data may decide only where no
+// change that the snapshot sees touches the column. It does not where the column is read again and
+// its test left rows in the window before: then it will be decoded for this window too, most
+// likely, and unpacking it twice costs more than testing it decoded.
 func (it *Iterator) filter(p *batch.Predicate, from batch.Ordinal, n int, sel batch.Bitmap) error {
 	col := it.d.Schema.IndexID(p.ID)
 	decode := it.loaded[col] || it.again[col] && it.passed[col]

@@ -22,7 +22,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// disk keeps blocks in memory: a Creation to write them, Blocks to read them. It counts what is open.
+// disk keeps blocks in memory: a Creation to write them, Blocks to read them. It counts what is
+// open.
 type disk struct {
 	blocks map[block.ID]*block.Memory
 	last   block.ID
@@ -165,7 +166,8 @@ func randomOrNull(r *rand.Rand, c *schema.Column) []byte {
 	return randomCell(r, c.Type)
 }
 
-// randomArray makes a few elements, some of them NULL; now and then so many that they fill a cblock.
+// randomArray makes a few elements, some of them NULL; now and then so many that they fill a
+// cblock.
 func randomArray(r *rand.Rand, c *schema.Column) []byte {
 	n := r.IntN(4)
 	if r.IntN(50) == 0 {
@@ -180,8 +182,8 @@ func randomArray(r *rand.Rand, c *schema.Column) []byte {
 	return schema.AppendArray([]byte{}, c.Element, elements)
 }
 
-// event is one thing that happens to a row: insert, update, delete or reinsert. cells is by index in the schema;
-// of an update only those in set count.
+// event is one thing that happens to a row: insert, update, delete or reinsert. cells is by index
+// in the schema; of an update only those in set count.
 type event struct {
 	ts    mvcc.Timestamp
 	kind  change.Kind
@@ -231,7 +233,8 @@ type world struct {
 	set     *DiskRowSet
 }
 
-// randomLife makes the events of a row: before and behind the base, which holds the row as it was at some moment while it was there.
+// randomLife makes the events of a row: before and behind the base, which holds the row as it was
+// at some moment while it was there.
 func randomLife(r *rand.Rand, s *schema.Schema, key [][]byte, end mvcc.Timestamp) (events []event, base int) {
 	ts := mvcc.Timestamp(1 + r.IntN(int(end)/2))
 	whole := func() [][]byte {
@@ -313,7 +316,8 @@ func (w *world) list(kind change.Kind, cells [][]byte, set []int) change.List {
 	return l
 }
 
-// newWorld makes a rowset of up to n rows: undos and some redos written with it, some redos flushed to a file later, some in memory.
+// newWorld makes a rowset of up to n rows: undos and some redos written with it, some redos flushed
+// to a file later, some in memory.
 func newWorld(t testing.TB, r *rand.Rand, s *schema.Schema, n int) *world {
 	t.Helper()
 	w := &world{schema: s, encoder: keyenc.NewEncoder(s), end: 60, disk: newDisk()}
@@ -439,7 +443,8 @@ func (w *world) apply(r *rand.Rand, from mvcc.Timestamp) {
 // manyRows makes more than a window: keys of few values come twice.
 const manyRows = 7 * batch.WindowRows / 2
 
-// worlds calls test with rowsets of every keyable type and of compound keys, small ones and some of more than a window.
+// worlds calls test with rowsets of every keyable type and of compound keys, small ones and some of
+// more than a window.
 func worlds(t *testing.T, test func(t *testing.T, r *rand.Rand, w *world)) {
 	r := seedtest.Rand(t)
 	rounds := 3

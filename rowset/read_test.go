@@ -42,7 +42,8 @@ func TestFindGivesTheRowOfEachKey(t *testing.T) {
 	})
 }
 
-// A bound that is shorter or longer than a key of fixed width leads to the first key at or behind it, and is no key itself.
+// A bound that is shorter or longer than a key of fixed width leads to the first key at or behind
+// it, and is no key itself.
 func TestSeekTakesBoundsThatAreNoKeys(t *testing.T) {
 	r := seedtest.Rand(t)
 	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}}, 1), 200)
@@ -106,7 +107,8 @@ func (w *world) randomColumns(r *rand.Rand) []int {
 	return cols
 }
 
-// randomBound is nil, a key that is there or not, or bytes that are no key: shorter, longer, off by one.
+// randomBound is nil, a key that is there or not, or bytes that are no key: shorter, longer, off by
+// one.
 func (w *world) randomBound(r *rand.Rand) []byte {
 	key := bytes.Clone(w.rows[r.IntN(len(w.rows))].key)
 	switch r.IntN(7) {
@@ -202,7 +204,8 @@ func TestScansMatchTheModel(t *testing.T) {
 	})
 }
 
-// compare reads an iterator to its end. Byte strings are compared after all of it was read: they hold.
+// compare reads an iterator to its end. Byte strings are compared after all of it was read: they
+// hold.
 func (w *world) compare(req *scan.Request, it *Iterator) error {
 	rows, want := w.answer(req)
 	var got [][][]byte
@@ -243,7 +246,8 @@ func (w *world) compare(req *scan.Request, it *Iterator) error {
 	return nil
 }
 
-// A scan's answer at a snapshot does not change with what is applied while it runs, at or behind the snapshot.
+// A scan's answer at a snapshot does not change with what is applied while it runs, at or behind
+// the snapshot.
 func TestScansDoNotSeeLaterChanges(t *testing.T) {
 	r := seedtest.Rand(t)
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64},

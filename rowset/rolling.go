@@ -9,7 +9,8 @@ import (
 // DefaultTargetBytes is the size at which a flush or compaction starts a new rowset.
 const DefaultTargetBytes = 32 << 20
 
-// RollingWriter writes rows to one rowset after the other, starting a new one when the size is reached.
+// RollingWriter writes rows to one rowset after the other, starting a new one when the size is
+// reached.
 type RollingWriter struct {
 	schema *schema.Schema
 	create Creation

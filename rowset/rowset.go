@@ -1,15 +1,18 @@
-// Package rowset is one sorted set of rows on disk: a column file for each column, a key index, a bloom
-// file, and the changes since (redo) and before (undo) as delta files and a delta mem store.
+// Package rowset is one sorted set of rows on disk: a column file for each column, a key index, a
+// bloom file, and the changes since (redo) and before (undo) as delta files and a delta mem store.
 //
-// Use: a Writer makes the files of one rowset from rows in key order; Open makes a DiskRowSet of its
-// metadata row; Find looks a key up, Get reads one row as of a snapshot, NewIterator scans, Histories
-// gives the rows with all their versions to a compaction. A Tree finds the rowsets that may hold a key.
+// Use: a Writer makes the files of one rowset from rows in key order; Open makes a DiskRowSet of
+// its metadata row; Find looks a key up, Get reads one row as of a snapshot, NewIterator scans,
+// Histories gives the rows with all their versions to a compaction. A Tree finds the rowsets that
+// may hold a key.
 //
-// A DiskRowSet may be used by many goroutines. Its base data never changes; its list of delta stores is an
-// immutable value, swapped whole. It is counted: Ref and Unref, the last Unref closes the files.
+// A DiskRowSet may be used by many goroutines. Its base data never changes; its list of delta
+// stores is an immutable value, swapped whole. It is counted: Ref and Unref, the last Unref closes
+// the files.
 //
-// Source: tablet spec §8, §10. Simpler than Kudu: files are opened when they are first needed and then stay open;
-// there is one key index reader for bounds, look-ups and ranges; no per-thread bloom caches.
+// Source: tablet spec §8, §10. Simpler than Kudu: files are opened when they are first needed and
+// then stay open; there is one key index reader for bounds, look-ups and ranges; no per-thread
+// bloom caches.
 package rowset
 
 import (
@@ -63,7 +66,8 @@ type DiskRowSet struct {
 	index   lazy[*cfile.Reader]
 	filter  lazy[*bloom.Reader]
 
-	// state is what flushes of changes replace. They do it under the tablet's locks, readers load it once.
+	// state is what flushes of changes replace. They do it under the tablet's locks, readers load
+	// it once.
 	state atomic.Pointer[State]
 	memMu sync.Mutex // guards the making of the delta mem store
 
@@ -84,7 +88,8 @@ type column struct {
 	file  lazy[*cfile.Reader]
 }
 
-// lazy is a value that is made when it is first asked for. A failure is not kept: the next call tries again.
+// lazy is a value that is made when it is first asked for. A failure is not kept: the next call
+// tries again.
 type lazy[T any] struct {
 	val atomic.Pointer[T]
 	mu  sync.Mutex
@@ -107,9 +112,9 @@ func (l *lazy[T]) get(open func() (T, error)) (T, error) {
 	return v, nil
 }
 
-// Open makes a rowset of its metadata row, with one reference. Only delta files are opened at once; all
-// other files when they are first needed. A column of s that the rowset lacks reads as its read default, else as NULL.
-// Errors: ErrCorrupt. Source: tablet spec §8.7.
+// Open makes a rowset of its metadata row, with one reference. Only delta files are opened at once;
+// all other files when they are first needed. A column of s that the rowset lacks reads as its read
+// default, else as NULL. Errors: ErrCorrupt. Source: tablet spec §8.7.
 func Open(s *schema.Schema, m *meta.RowSet, o Options) (*DiskRowSet, error) {
 	d := &DiskRowSet{Schema: s, opts: o, encoder: keyenc.NewEncoder(s), layout: change.NewLayout(s), columns: make([]column, len(s.Columns))}
 	d.state.Store(&State{Meta: m, Deltas: &delta.Tracker{Schema: s}})
@@ -160,7 +165,8 @@ func (d *DiskRowSet) OpenDelta(id block.ID) (*delta.File, error) {
 	})
 }
 
-// openBlock opens a block and what is in it. It stays open until the rowset is closed, unless that fails.
+// openBlock opens a block and what is in it. It stays open until the rowset is closed, unless that
+// fails.
 func openBlock[R any](d *DiskRowSet, id block.ID, open func(block.Source) (R, error)) (r R, err error) {
 	src, err := d.opts.Blocks.OpenBlock(id)
 	if err == nil {
@@ -216,8 +222,8 @@ func (d *DiskRowSet) Unref() {
 	d.closers = nil
 }
 
-// File is the reader of the column at an index of the schema; nil where the rowset has no such column.
-// Errors: ErrCorrupt when the file does not fit the column.
+// File is the reader of the column at an index of the schema; nil where the rowset has no such
+// column. Errors: ErrCorrupt when the file does not fit the column.
 func (d *DiskRowSet) File(col int) (*cfile.Reader, error) {
 	c := &d.columns[col]
 	if c.block == 0 {
@@ -240,7 +246,8 @@ func (d *DiskRowSet) File(col int) (*cfile.Reader, error) {
 	})
 }
 
-// KeyFile is the reader of the key index: the ad-hoc index of a compound key, or the key column itself.
+// KeyFile is the reader of the key index: the ad-hoc index of a compound key, or the key column
+// itself.
 func (d *DiskRowSet) KeyFile() (*cfile.Reader, error) {
 	if d.Schema.SingleKey() {
 		return d.File(0)
@@ -270,8 +277,9 @@ func (d *DiskRowSet) Filter() (*bloom.Reader, error) {
 	})
 }
 
-// OpenFiles opens all files that are not open yet, so that whoever has the rowset can go on reading it when the metadata names its
-// blocks no more. A file that does not open is no better then: its reader gets the error when it asks for it.
+// OpenFiles opens all files that are not open yet, so that whoever has the rowset can go on reading
+// it when the metadata names its blocks no more. A file that does not open is no better then: its
+// reader gets the error when it asks for it.
 func (d *DiskRowSet) OpenFiles() {
 	for i := range d.columns {
 		d.File(i)
@@ -286,13 +294,14 @@ func (d *DiskRowSet) Tracker() *delta.Tracker { return d.state.Load().Deltas }
 // State is metadata row and delta stores as they are now, the two belonging together.
 func (d *DiskRowSet) State() *State { return d.state.Load() }
 
-// SetStores replaces the metadata row and the list of delta stores. The caller keeps writers of the table away.
+// SetStores replaces the metadata row and the list of delta stores. The caller keeps writers of the
+// table away.
 func (d *DiskRowSet) SetStores(m *meta.RowSet, t *delta.Tracker) {
 	d.state.Store(&State{Meta: m, Deltas: t})
 }
 
-// Find looks up an encoded key: in the cache, by bloom file, then by key index. The row may be a ghost: ask Live.
-// Source: tablet spec §10.4.
+// Find looks up an encoded key: in the cache, by bloom file, then by key index. The row may be a
+// ghost: ask Live. Source: tablet spec §10.4.
 func (d *DiskRowSet) Find(p bloom.Probe) (row batch.Ordinal, found bool, err error) {
 	if b := d.cachedRow(p); b != nil {
 		return b.row, true, nil
@@ -324,8 +333,9 @@ func (d *DiskRowSet) seek(key []byte) (row batch.Ordinal, exact bool, err error)
 	return index.Seek(key)
 }
 
-// seekInteger seeks in a key column of fixed width, whose cells are not the encoded keys.
-// A bound of a range may be a shorter or longer string than a key: it is brought to the first whole key at or after it.
+// seekInteger seeks in a key column of fixed width, whose cells are not the encoded keys. A bound
+// of a range may be a shorter or longer string than a key: it is brought to the first whole key at
+// or after it.
 func (d *DiskRowSet) seekInteger(index *cfile.Reader, key []byte) (row batch.Ordinal, exact bool, err error) {
 	width := d.Schema.Columns[0].Type.Width()
 	whole := len(key) == width
@@ -379,16 +389,17 @@ func (d *DiskRowSet) makeMem() *delta.Tracker {
 	return d.Tracker()
 }
 
-// NoteChanges has the delta mem store, which is made if there is none, keep a list of what is applied from here on.
-// The caller keeps writers of the table away.
+// NoteChanges has the delta mem store, which is made if there is none, keep a list of what is
+// applied from here on. The caller keeps writers of the table away.
 func (d *DiskRowSet) NoteChanges() *delta.MemStore {
 	m := d.makeMem().Mem
 	m.NoteChanges()
 	return m
 }
 
-// Get appends the cells cols of the row with an encoded key, as of a snapshot, to dst; nil for NULL. found is false, and dst as it
-// was, when there was no such row. Cells are valid as long as they are referenced.
+// Get appends the cells cols of the row with an encoded key, as of a snapshot, to dst; nil for
+// NULL. found is false, and dst as it was, when there was no such row. Cells are valid as long as
+// they are referenced.
 func (d *DiskRowSet) Get(p bloom.Probe, snap mvcc.Timestamp, cols []int, dst [][]byte) (cells [][]byte, found bool, err error) {
 	var row batch.Ordinal
 	var image []byte
@@ -410,7 +421,8 @@ func (d *DiskRowSet) Get(p bloom.Probe, snap mvcc.Timestamp, cols []int, dst [][
 	return cells, true, nil
 }
 
-// appendCells appends cells of a row: from its changes, from image, or from the files where there is none.
+// appendCells appends cells of a row: from its changes, from image, or from the files where there
+// is none.
 func (d *DiskRowSet) appendCells(dst [][]byte, row batch.Ordinal, image []byte, state *delta.RowState, cols []int) ([][]byte, error) {
 	dst = slices.Grow(dst, len(cols))
 	before := len(dst)
@@ -450,8 +462,8 @@ func (d *DiskRowSet) Key(row batch.Ordinal) ([]byte, error) {
 	return d.encoder.AppendKey(nil, cells), nil
 }
 
-// readsTogether is how many columns are read at a time where their cblocks are not in memory: the disk has many reads in hand,
-// and what they read is checked and unpacked by all processors.
+// readsTogether is how many columns are read at a time where their cblocks are not in memory: the
+// disk has many reads in hand, and what they read is checked and unpacked by all processors.
 const readsTogether = 8
 
 // readCold makes cells[i] the cell of a row's column cols[i] for all i in cold.

@@ -5,11 +5,12 @@ import (
 	"github.com/oribi-db/oribi/internal/meta"
 )
 
-// Successor opens m, another metadata row of the same rows, as the rowset that is to take d's place: row IDs are the same, so the delta
-// mem store of d, if there is one, becomes that of both. Readers of d go on with the files that they know.
+// Successor opens m, another metadata row of the same rows, as the rowset that is to take d's
+// place: row IDs are the same, so the delta mem store of d, if there is one, becomes that of both.
+// Readers of d go on with the files that they know.
 //
-// The caller keeps writers of the table away until the successor stands in the table; d has to take no change afterwards.
-// The successor has one reference. Errors: as Open.
+// The caller keeps writers of the table away until the successor stands in the table; d has to take
+// no change afterwards. The successor has one reference. Errors: as Open.
 func (d *DiskRowSet) Successor(m *meta.RowSet) (*DiskRowSet, error) {
 	n, err := Open(d.Schema, m, d.opts)
 	if err != nil {

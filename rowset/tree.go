@@ -7,10 +7,11 @@ import (
 
 // Tree finds rowsets by key. Immutable: a change of the set makes a new one.
 //
-// Rowsets stand in the order of their first keys; beside each stands the greatest last key of it and of all
-// before it. A look-up is a binary search for the last rowset that begins at or before the key, then a walk back
-// while that greatest last key still reaches it: one step where rowsets do not overlap, as many as overlap otherwise.
-// Simpler than Kudu's interval tree, and as fast on the layouts that compactions leave.
+// Rowsets stand in the order of their first keys; beside each stands the greatest last key of it
+// and of all before it. A look-up is a binary search for the last rowset that begins at or before
+// the key, then a walk back while that greatest last key still reaches it: one step where rowsets
+// do not overlap, as many as overlap otherwise. Simpler than Kudu's interval tree, and as fast on
+// the layouts that compactions leave.
 type Tree struct {
 	Sets  []*DiskRowSet // by first key
 	reach [][]byte      // reach[i] is the greatest last key of Sets[:i+1]
@@ -49,7 +50,8 @@ func (t *Tree) Candidates(dst []*DiskRowSet, key []byte) []*DiskRowSet {
 	return dst
 }
 
-// Range appends the rowsets that have a key in [lower, upper), nil being open, in the order of their first keys.
+// Range appends the rowsets that have a key in [lower, upper), nil being open, in the order of
+// their first keys.
 func (t *Tree) Range(dst []*DiskRowSet, lower, upper []byte) []*DiskRowSet {
 	for _, d := range t.Sets {
 		if upper != nil && bytes.Compare(d.Stored().MinKey, upper) >= 0 {

@@ -13,8 +13,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Where cells are long, windows have fewer rows: what a window holds in memory does not grow with the rows' length. Columns that are
-// not read do not count, and windows end where whole ones would.
+// Where cells are long, windows have fewer rows: what a window holds in memory does not grow with
+// the rows' length. Columns that are not read do not count, and windows end where whole ones would.
 func TestWindowsOfLongRowsAreShort(t *testing.T) {
 	r := seedtest.Rand(t)
 	const rows, long = 300, 30_000
@@ -101,7 +101,8 @@ func TestWindowsOfLongRowsAreShort(t *testing.T) {
 	}
 }
 
-// A scan of which few rows are wanted reads few at first and then more and more, from the bound on and no further than the limit.
+// A scan of which few rows are wanted reads few at first and then more and more, from the bound on
+// and no further than the limit.
 func TestWindowsGrow(t *testing.T) {
 	r := seedtest.Rand(t)
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64}}, 1)

@@ -26,7 +26,8 @@ type Creation interface {
 	Finish(block.Sink) error
 }
 
-// keyIndexBlockBytes is the size of a cblock in the key index of a compound key. Source: tablet spec §10.1.
+// keyIndexBlockBytes is the size of a cblock in the key index of a compound key. Source: tablet
+// spec §10.1.
 const keyIndexBlockBytes = 4096
 
 // Names of the metadata pairs that hold a rowset's bounds. File format: never change.
@@ -35,10 +36,11 @@ const (
 	maxKeyPair = "max_key"
 )
 
-// Writer makes the files of one rowset. It is used by one goroutine; columns are encoded in parallel inside.
+// Writer makes the files of one rowset. It is used by one goroutine; columns are encoded in
+// parallel inside.
 //
-// Rows come in key order by Append; their changes with them. After an error a Writer is of no more use.
-// Source: tablet spec §10.1–§10.3.
+// Rows come in key order by Append; their changes with them. After an error a Writer is of no more
+// use. Source: tablet spec §10.1–§10.3.
 type Writer struct {
 	schema   *schema.Schema
 	creation Creation
@@ -110,8 +112,9 @@ func (w *Writer) Bytes() int64 {
 	return n
 }
 
-// Append takes rows behind those taken so far, with their changes: keys rise, undos are newest first and redos oldest
-// first within a row. rows.Batch has all columns of the schema; its selection is not looked at.
+// Append takes rows behind those taken so far, with their changes: keys rise, undos are newest
+// first and redos oldest first within a row. rows.Batch has all columns of the schema; its
+// selection is not looked at.
 func (w *Writer) Append(rows *change.Rows) error {
 	n := len(rows.Keys)
 	if n == 0 {
@@ -214,8 +217,8 @@ func countDeletes(redo []change.Delta) int {
 	return n
 }
 
-// Finish ends all files and returns the rowset's metadata row, whose included LSN is the caller's to set.
-// A Writer without rows is the caller's to avoid.
+// Finish ends all files and returns the rowset's metadata row, whose included LSN is the caller's
+// to set. A Writer without rows is the caller's to avoid.
 func (w *Writer) Finish() (*meta.RowSet, error) {
 	if w.row.Rows == 0 {
 		return nil, errors.New("rowset: finished without rows")
@@ -266,7 +269,8 @@ func (w *Writer) sinks() []block.Sink {
 	return sinks
 }
 
-// parallel calls f for 0 to n-1 on as many goroutines as there are processors and returns the first error by index.
+// parallel calls f for 0 to n-1 on as many goroutines as there are processors and returns the first
+// error by index.
 func parallel(n int, f func(i int) error) error { return spread(n, runtime.GOMAXPROCS(0), f) }
 
 // spread is parallel on up to so many goroutines.

@@ -122,7 +122,8 @@ func TestRollingWriterRollsAtTheSize(t *testing.T) {
 	}
 	at := 0
 	for i, row := range out {
-		// A file tells its size up to its open cblock, so a rowset may become larger by the cblocks of its files and their ends.
+		// A file tells its size up to its open cblock, so a rowset may become larger by the cblocks
+		// of its files and their ends.
 		if slack := largest + 32<<10; row.Bytes > target+slack || i < len(out)-1 && row.Bytes < target {
 			t.Errorf("rowset %d of %d has %d bytes, target %d", i, len(out), row.Bytes, target)
 		}
@@ -203,7 +204,8 @@ func TestWriterTellsThatTheDiskIsFull(t *testing.T) {
 	}
 }
 
-// A rowset that was written before columns came and went: by ID the others are found, whatever their names and places.
+// A rowset that was written before columns came and went: by ID the others are found, whatever
+// their names and places.
 func TestReadingASchemaThatHasChanged(t *testing.T) {
 	r := seedtest.Rand(t)
 	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "gone", Type: schema.Int64},

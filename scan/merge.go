@@ -11,8 +11,8 @@ import (
 // Merge joins iterators, each in key order and all with keys, into one in key order.
 //
 // A key is visible in one input at most, so that no two selected rows have equal keys. Rows that
-// follow one another in one input are copied as a run; a batch that lies wholly before all other inputs
-// is handed on as it is. The first batch is complete with as many rows as r's FirstRows.
+// follow one another in one input are copied as a run; a batch that lies wholly before all other
+// inputs is handed on as it is. The first batch is complete with as many rows as r's FirstRows.
 func Merge(r *Request, inputs []Iterator) Iterator {
 	if len(inputs) == 1 {
 		return inputs[0]
@@ -83,11 +83,12 @@ func (m *merge) Next() bool {
 	return m.fill()
 }
 
-// outBytes is about what the byte strings of an output batch may take. They are the inputs', which have long gone on by then.
+// outBytes is about what the byte strings of an output batch may take. They are the inputs', which
+// have long gone on by then.
 const outBytes = 1 << 20
 
-// fill copies runs of rows into the output batch until it is full or the inputs are at their end. No input is asked for a batch that may
-// not be wanted any more.
+// fill copies runs of rows into the output batch until it is full or the inputs are at their end.
+// No input is asked for a batch that may not be wanted any more.
 func (m *merge) fill() bool {
 	if m.out == nil {
 		m.out = batch.New(m.columns, 0)
@@ -125,8 +126,8 @@ func (m *merge) fill() bool {
 	return true
 }
 
-// runEnd is the row of h's batch before which all selected rows from h.row on have keys below the other inputs' next ones.
-// h is the first of m.heads.
+// runEnd is the row of h's batch before which all selected rows from h.row on have keys below the
+// other inputs' next ones. h is the first of m.heads.
 func (m *merge) runEnd(h *head) int {
 	if len(m.heads) == 1 {
 		return h.b.Len
@@ -153,7 +154,8 @@ func (m *merge) insert(h *head) {
 	m.heads[i] = h
 }
 
-// reload takes h's next batch and puts h among the heads, or closes it at its end; false after an error.
+// reload takes h's next batch and puts h among the heads, or closes it at its end; false after an
+// error.
 func (m *merge) reload(h *head) bool {
 	if h.load() {
 		m.insert(h)

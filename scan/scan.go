@@ -1,11 +1,11 @@
 // Package scan says what a caller asks of a table, and joins what several sets of rows answer.
 //
 // A Request names columns, predicates, a key range and a snapshot. Every set of rows (MemRowSet,
-// DiskRowSet) answers it with an Iterator over batches; Concat chains iterators whose rows follow one
-// another, Merge joins iterators whose key ranges overlap into one in key order, Limit cuts.
+// DiskRowSet) answers it with an Iterator over batches; Concat chains iterators whose rows follow
+// one another, Merge joins iterators whose key ranges overlap into one in key order, Limit cuts.
 //
-// Iterators are for one goroutine. A batch and the list of its keys hold until the next call of Next; byte strings in
-// it, and the keys themselves, stay valid as long as they are referenced.
+// Iterators are for one goroutine. A batch and the list of its keys hold until the next call of
+// Next; byte strings in it, and the keys themselves, stay valid as long as they are referenced.
 package scan
 
 import (
@@ -26,16 +26,17 @@ type Request struct {
 	Limit      int64             // rows that the caller takes, if it knows; 0 = all. It shapes batches; Limit cuts
 }
 
-// Batches grow where few rows may be wanted: what is read of a batch beyond them is read in vain. Each is batchGrowth times as long as the
-// one before, so that a scan which goes on reaches whole batches after reading a few thousand rows.
+// Batches grow where few rows may be wanted: what is read of a batch beyond them is read in vain.
+// Each is batchGrowth times as long as the one before, so that a scan which goes on reaches whole
+// batches after reading a few thousand rows.
 const (
 	openRows    = 128 // of the first batch from a key on with no end
 	leastRows   = 64  // of any first batch: unpacking takes so many cells in one step
 	batchGrowth = 4
 )
 
-// FirstRows is how many rows a set of rows should read for its first batch: batch.WindowRows unless the scan has a limit, or a lower bound and
-// no upper one.
+// FirstRows is how many rows a set of rows should read for its first batch: batch.WindowRows unless
+// the scan has a limit, or a lower bound and no upper one.
 func (r *Request) FirstRows() int {
 	switch {
 	case r.Limit > 0:
@@ -58,12 +59,14 @@ func (r *Request) Projection() []schema.Column {
 	return out
 }
 
-// Iterator yields batches with at least one selected row. The first error ends it; Close tells it and may be called twice.
+// Iterator yields batches with at least one selected row. The first error ends it; Close tells it
+// and may be called twice.
 type Iterator interface {
 	Next() bool
 	// Batch is the current batch. It holds until the next call of Next.
 	Batch() *batch.Batch
-	// Keys are the encoded keys of the current batch's rows (those of unselected rows may be nil), when the request asked for them.
+	// Keys are the encoded keys of the current batch's rows (those of unselected rows may be nil),
+	// when the request asked for them.
 	Keys() [][]byte
 	Close() error
 }

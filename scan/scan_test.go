@@ -52,7 +52,8 @@ func rowOf(n int) row {
 	return row{key, cells}
 }
 
-// fake hands out rows in batches, and spoils what it handed out at the next step, as readers of files do.
+// fake hands out rows in batches, and spoils what it handed out at the next step, as readers of
+// files do.
 type fake struct {
 	rows   []row
 	sizes  func() int // rows of the next batch that are selected, at least 1
@@ -141,7 +142,8 @@ func (f *fake) Close() error {
 
 var errFake = errors.New("the disk is on fire")
 
-// read takes all rows of an iterator, checking each batch. withKeys is off where rows may lack keys.
+// read takes all rows of an iterator, checking each batch. withKeys is off where rows may lack
+// keys.
 func read(t *testing.T, it Iterator, withKeys bool) []row {
 	t.Helper()
 	var out []row
@@ -238,7 +240,8 @@ func TestMergeSorts(t *testing.T) {
 	}
 }
 
-// An output batch is full in the middle of an input's batch, of which the rest is before all else: only the rest comes next.
+// An output batch is full in the middle of an input's batch, of which the rest is before all else:
+// only the rest comes next.
 func TestMergeGoesOnInTheMiddleOfABatch(t *testing.T) {
 	whole := func() int { return 1 << 20 }
 	quiet := func() bool { return false }
@@ -309,7 +312,8 @@ func TestMergeClosedEarlyClosesAllInputsOnce(t *testing.T) {
 	}
 }
 
-// An input's error ends the merge: what came before it stands, nothing wrong comes after it, Close tells it.
+// An input's error ends the merge: what came before it stands, nothing wrong comes after it, Close
+// tells it.
 func TestMergePassesErrorsOn(t *testing.T) {
 	r := seedtest.Rand(t)
 	for range 200 {
@@ -372,7 +376,8 @@ func TestConcatChains(t *testing.T) {
 	}
 }
 
-// An iterator is made when the one before it is closed, and not at all when the caller stops earlier.
+// An iterator is made when the one before it is closed, and not at all when the caller stops
+// earlier.
 func TestConcatMakesEachInItsTurn(t *testing.T) {
 	fakes := []*fake{{}, {}, {}}
 	for i, f := range fakes {
@@ -510,7 +515,8 @@ func TestProjectionIsInTheOrderAsked(t *testing.T) {
 	}
 }
 
-// What a merge hands out refers to byte strings of inputs that have gone on: there is an end to how much of them it keeps.
+// What a merge hands out refers to byte strings of inputs that have gone on: there is an end to how
+// much of them it keeps.
 func TestMergeOfLongTextsGivesShortBatches(t *testing.T) {
 	const k, rows, long = 3, 400, 10_000
 	var fakes []*fake

@@ -7,8 +7,8 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// The cell of an array, wherever cells are byte strings: in row images, change lists, log records, delta files and defaults. Column
-// files hold arrays in Kudu's form (cfile spec §7.2) instead.
+// The cell of an array, wherever cells are byte strings: in row images, change lists, log records,
+// delta files and defaults. Column files hold arrays in Kudu's form (cfile spec §7.2) instead.
 //
 //	width      field
 //	2          n, elements, NULL ones included
@@ -19,8 +19,9 @@ import (
 //	  m×4      where each of the m byte strings ends in the heap; the first begins at 0
 //	  rest     heap: the byte strings, one after the other
 //
-// An array has one cell only, so that equal arrays are equal bytes: unused bits of the presence are 0, bools 0 or 1, and the heap
-// ends with the last byte string. NULL elements take a bit each: what a file says in few bytes takes few bytes in memory.
+// An array has one cell only, so that equal arrays are equal bytes: unused bits of the presence are
+// 0, bools 0 or 1, and the heap ends with the last byte string. NULL elements take a bit each: what
+// a file says in few bytes takes few bytes in memory.
 //
 // INT32 {5, NULL, −1}:    03 00 05 05 00 00 00 ff ff ff ff
 // STRING {"hi", "", "x"}: 03 00 07 02 00 00 00 02 00 00 00 03 00 00 00 68 69 78
@@ -30,7 +31,8 @@ const (
 	arrayEndLen   = 4 // file format: never change
 )
 
-// AppendArray appends the cell of an array to dst: elements are cells of the element's type, nil for NULL, and MaxElements at most.
+// AppendArray appends the cell of an array to dst: elements are cells of the element's type, nil
+// for NULL, and MaxElements at most.
 func AppendArray(dst []byte, element Type, elements [][]byte) []byte {
 	dst = binary.LittleEndian.AppendUint16(dst, uint16(len(elements)))
 	at := len(dst)

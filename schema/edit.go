@@ -8,11 +8,12 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// Editor makes the next version of a schema by one change after the other; each sees what those before it did. A change that is refused
-// leaves the editor of no more use: several changes are made all or none. For one goroutine.
+// Editor makes the next version of a schema by one change after the other; each sees what those
+// before it did. A change that is refused leaves the editor of no more use: several changes are
+// made all or none. For one goroutine.
 //
-// IDs stay with their columns whatever they are called, and are never given twice: a column that is dropped and added again under its
-// old name is another column. Source: tablet spec §2.3.
+// IDs stay with their columns whatever they are called, and are never given twice: a column that is
+// dropped and added again under its old name is another column. Source: tablet spec §2.3.
 type Editor struct {
 	NextID ColumnID // of the next column that is added
 
@@ -25,11 +26,13 @@ func (s *Schema) Edit(next ColumnID) *Editor {
 	return &Editor{NextID: next, columns: slices.Clone(s.Columns), keys: s.Keys}
 }
 
-// Schema is what the changes have made. Errors: ErrSchema for what a schema cannot be, such as too many columns.
+// Schema is what the changes have made. Errors: ErrSchema for what a schema cannot be, such as too
+// many columns.
 func (e *Editor) Schema() (*Schema, error) { return New(e.columns, e.keys) }
 
-// Add puts a column behind all others. Its ID is the editor's to give; rows that are there already have its default, or NULL.
-// Errors: ErrExists; ErrSchema for what cannot be a column, and for one that must not be NULL and has no default.
+// Add puts a column behind all others. Its ID is the editor's to give; rows that are there already
+// have its default, or NULL. Errors: ErrExists; ErrSchema for what cannot be a column, and for one
+// that must not be NULL and has no default.
 func (e *Editor) Add(c Column) error {
 	switch {
 	case e.find(c.Name) != nil:
@@ -75,9 +78,9 @@ func (e *Editor) Rename(from, to string) error {
 	})
 }
 
-// Set has set change what it likes of a column but its identity: ID, type, whether it can be NULL, and the default that older rows have.
-// Encoding, compression and block size hold for files that are written from then on, the default for rows.
-// Errors: ErrNotFound, ErrSchema, what set returns.
+// Set has set change what it likes of a column but its identity: ID, type, whether it can be NULL,
+// and the default that older rows have. Encoding, compression and block size hold for files that
+// are written from then on, the default for rows. Errors: ErrNotFound, ErrSchema, what set returns.
 func (e *Editor) Set(name string, set func(c *Column) error) error {
 	c := e.find(name)
 	if c == nil {
@@ -106,7 +109,8 @@ func (e *Editor) find(name string) *Column {
 
 func errNoColumn(name string) error { return fmt.Errorf("column %q: %w", name, fault.ErrNotFound) }
 
-// Created is the schema of a table that is made with s: the one default of each column is its read default too.
+// Created is the schema of a table that is made with s: the one default of each column is its read
+// default too.
 func (s *Schema) Created() (*Schema, error) {
 	e := s.Edit(0)
 	for i := range e.columns {

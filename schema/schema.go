@@ -1,10 +1,11 @@
 // Package schema says what a table's columns are: types, identity, defaults, storage.
 //
 // A column's ID is its identity; its index is its place. Everything on disk is keyed by ID, so that
-// a rename or a dropped neighbour changes nothing. Key columns come first. Schemas are immutable once
-// made by New: they may be shared by all goroutines.
+// a rename or a dropped neighbour changes nothing. Key columns come first. Schemas are immutable
+// once made by New: they may be shared by all goroutines.
 //
-// Source: tablet spec §2. Simpler than Kudu: no partitions, no virtual columns stored in the schema.
+// Source: tablet spec §2. Simpler than Kudu: no partitions, no virtual columns stored in the
+// schema.
 package schema
 
 import (
@@ -31,7 +32,8 @@ const (
 	maxCommentSize = 256 // bytes
 )
 
-// AutoIncrementName is the name of the auto-incrementing column, and of no other. Source: tablet spec §2.3.
+// AutoIncrementName is the name of the auto-incrementing column, and of no other. Source: tablet
+// spec §2.3.
 const AutoIncrementName = "auto_incrementing_id"
 
 // ColumnID is the identity of a column within its table, given once and never again.
@@ -44,12 +46,12 @@ type Column struct {
 	Type      Type
 	Nullable  bool
 	Immutable bool // only an insert gives it a value: updates are refused, or pass it over if they are of an Ignore kind
-	// AutoIncrement is set of the one column that is called AutoIncrementName: an Int64 of the key, to which each insert gives a value above
-	// all that the table has ever had.
+	// AutoIncrement is set of the one column that is called AutoIncrementName: an Int64 of the key,
+	// to which each insert gives a value above all that the table has ever had.
 	AutoIncrement bool
 	Default       []byte // cell bytes of what a new row has that does not set the column (Kudu: write default); nil = none
-	// ReadDefault is what the rows have that were written before the column was added: its default then. It never changes; CreateTable and
-	// AddColumn set it from Default.
+	// ReadDefault is what the rows have that were written before the column was added: its default
+	// then. It never changes; CreateTable and AddColumn set it from Default.
 	ReadDefault []byte
 	Encoding    Encoding
 	Compression Compression
@@ -69,9 +71,9 @@ type Schema struct {
 	byID    map[ColumnID]int
 }
 
-// New checks columns and makes a schema of them; the first keys columns are the key.
-// Columns keep their IDs; if all are 0, they are numbered from 0 on. The list is copied, the defaults in it are not.
-// Errors wrap ErrSchema and name the column.
+// New checks columns and makes a schema of them; the first keys columns are the key. Columns keep
+// their IDs; if all are 0, they are numbered from 0 on. The list is copied, the defaults in it are
+// not. Errors wrap ErrSchema and name the column.
 func New(columns []Column, keys int) (*Schema, error) {
 	if len(columns) == 0 || len(columns) > MaxColumns {
 		return nil, schemaError("a table has 1 to %d columns, not %d", MaxColumns, len(columns))
@@ -195,7 +197,8 @@ func (c *Column) check(key bool) error {
 	return nil
 }
 
-// Stored is the type of the values in the column's files: that of the elements of an array, else Type.
+// Stored is the type of the values in the column's files: that of the elements of an array, else
+// Type.
 func (c *Column) Stored() Type {
 	if c.Type == Array {
 		return c.Element
@@ -211,8 +214,9 @@ func (c *Column) Elements() Column {
 // Required tells whether every new row has to set the column.
 func (c *Column) Required() bool { return !c.Nullable && c.Default == nil && !c.AutoIncrement }
 
-// Unset is the cell of a new row that does not set the column: the default, else NULL. Of a required or auto-incrementing column it is one
-// that no row will have: it keeps a row in form until it is refused, or gets its value.
+// Unset is the cell of a new row that does not set the column: the default, else NULL. Of a
+// required or auto-incrementing column it is one that no row will have: it keeps a row in form
+// until it is refused, or gets its value.
 func (c *Column) Unset() []byte {
 	if c.Required() || c.AutoIncrement {
 		if c.Type == Array {
@@ -256,7 +260,8 @@ func (s *Schema) Project(names []string) ([]int, error) {
 	return out, nil
 }
 
-// TypeName is the type as schema files write it: int64, decimal(15,2), varchar(20), timestamp, array(int32).
+// TypeName is the type as schema files write it: int64, decimal(15,2), varchar(20), timestamp,
+// array(int32).
 func (c *Column) TypeName() string {
 	switch {
 	case c.Type == Array:
@@ -277,7 +282,8 @@ var fileNames = map[Type]string{Bool: "bool", Int8: "int8", Int16: "int16", Int3
 	Uint8: "uint8", Uint16: "uint16", Uint32: "uint32", Uint64: "uint64", Int128: "int128",
 	Float: "float", Double: "double", String: "string", Binary: "binary", Date: "date", Timestamp: "timestamp"}
 
-// ParseTypeName reads a type as schema files write it into c's Type, Precision, Scale, Length and Element.
+// ParseTypeName reads a type as schema files write it into c's Type, Precision, Scale, Length and
+// Element.
 func (c *Column) ParseTypeName(s string) error {
 	if inner, ok := strings.CutPrefix(s, arrayPrefix); ok {
 		inner, ok = strings.CutSuffix(inner, ")")

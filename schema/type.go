@@ -63,8 +63,8 @@ var types = map[Type]typeInfo{
 	Array:      {"NESTED", Binary, 0, false},
 }
 
-// widths and physicals hold types' columns as arrays: they are asked once a vector, not once a cell,
-// but also on the path of a point read.
+// widths and physicals hold types' columns as arrays: they are asked once a vector, not once a
+// cell, but also on the path of a point read.
 var (
 	widths    [22]int
 	physicals [22]Type
@@ -82,13 +82,15 @@ func init() {
 // Valid tells whether t is a type that columns can have.
 func (t Type) Valid() bool { return t >= 0 && int(t) < len(physicals) && physicals[t] >= 0 }
 
-// Scalar tells whether t is a type of single values, which column files hold and arrays are made of.
+// Scalar tells whether t is a type of single values, which column files hold and arrays are made
+// of.
 func (t Type) Scalar() bool { return t.Valid() && t != Array }
 
 // Physical is the type in which cells of t are stored. t must be valid.
 func (t Type) Physical() Type { return physicals[t] }
 
-// Width is the number of bytes of one cell in memory and in change lists (Bool: 1); 0 for types of variable width.
+// Width is the number of bytes of one cell in memory and in change lists (Bool: 1); 0 for types of
+// variable width.
 func (t Type) Width() int { return widths[t] }
 
 // Variable tells whether cells of t are byte strings.
@@ -129,7 +131,8 @@ func DecimalType(precision int) Type {
 	return Decimal128
 }
 
-// Encoding says how the values of a column are laid out in its data cblocks. Numbers as Kudu's EncodingType.
+// Encoding says how the values of a column are laid out in its data cblocks. Numbers as Kudu's
+// EncodingType.
 type Encoding int32
 
 // Encodings. File format: never change the numbers. 3 (group varint) is retired.
@@ -177,7 +180,8 @@ func (e Encoding) Resolve(t Type) Encoding {
 	return Bitshuffle
 }
 
-// Allowed tells whether columns of type t can be stored in encoding e (Auto always can). Source: cfile spec §5.2.
+// Allowed tells whether columns of type t can be stored in encoding e (Auto always can). Source:
+// cfile spec §5.2.
 func (e Encoding) Allowed(t Type) bool {
 	p := t.Physical()
 	switch e {

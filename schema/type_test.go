@@ -8,7 +8,8 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// The table of tablet spec §2.1: name, number, physical type, bytes of a cell, whether keys may have it.
+// The table of tablet spec §2.1: name, number, physical type, bytes of a cell, whether keys may
+// have it.
 var typeTable = []struct {
 	name     string
 	number   Type

@@ -16,8 +16,8 @@ import (
 //
 // It keeps two pictures of everything: files as written and as of their last Sync, directories as
 // they are and as of their last SyncDir. Clone copies the first picture, Crash the second. An empty
-// Mem has the directory "/" alone; a relative name is taken from there. Links do not exist, space is
-// without end. All methods may be called by many goroutines at once.
+// Mem has the directory "/" alone; a relative name is taken from there. Links do not exist, space
+// is without end. All methods may be called by many goroutines at once.
 //
 // One lock guards the whole of it, so that a copy is the state between two calls and never shows a
 // later write without an earlier one.

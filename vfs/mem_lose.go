@@ -1,11 +1,12 @@
 package vfs
 
-// LoseUnsynced does to a file what a failed fsync may do: what was written since the last Sync does not reach the disk, now or by
-// any later Sync, since its pages count as clean from here on. A page that is written again, in part or with the bytes that it
-// has, is an ordinary unsynced page. The length is that of the last Sync until a later one, which makes it what it is then.
+// LoseUnsynced does to a file what a failed fsync may do: what was written since the last Sync does
+// not reach the disk, now or by any later Sync, since its pages count as clean from here on. A page
+// that is written again, in part or with the bytes that it has, is an ordinary unsynced page. The
+// length is that of the last Sync until a later one, which makes it what it is then.
 //
-// If cached, reads show what was written, as on Linux until the page leaves the cache, in copies by Clone too. Else they show at once
-// what is on the disk.
+// If cached, reads show what was written, as on Linux until the page leaves the cache, in copies by
+// Clone too. Else they show at once what is on the disk.
 func (f *memFile) LoseUnsynced(cached bool) error {
 	f.m.mu.Lock()
 	defer f.m.mu.Unlock()
@@ -31,7 +32,8 @@ func (n *memNode) losePages() {
 	}
 }
 
-// sync is what a Sync writes: all pages but those that count as clean though they never reached the disk.
+// sync is what a Sync writes: all pages but those that count as clean though they never reached the
+// disk.
 func (n *memNode) sync() {
 	now := n.data.share()
 	for i, p := range n.lost {

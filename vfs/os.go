@@ -158,8 +158,8 @@ func noSpace(err error) error {
 	return err
 }
 
-// NoSpaceError makes an error of the system one that satisfies errors.Is(err, fault.ErrNoSpace) too, with the same text: what the
-// file systems of this package return when the disk is full.
+// NoSpaceError makes an error of the system one that satisfies errors.Is(err, fault.ErrNoSpace)
+// too, with the same text: what the file systems of this package return when the disk is full.
 func NoSpaceError(cause error) error { return &noSpaceError{cause} }
 
 type noSpaceError struct{ cause error }

@@ -32,8 +32,9 @@ func (osFS) Lock(name string, exclusive bool) (Lock, error) {
 	if exclusive {
 		flag = os.O_RDWR | os.O_CREATE
 	}
-	// Between our open and our lock the holder may have removed the file, and somebody else may have
-	// made and locked a new one of that name. So the name must still lead to the file we locked.
+	// Between our open and our lock the holder may have removed the file, and somebody else may
+	// have made and locked a new one of that name. So the name must still lead to the file we
+	// locked.
 	for range 10 {
 		l, err := tryLock(name, flag, exclusive)
 		if err != nil {

@@ -62,8 +62,8 @@ func flock(f *os.File, exclusive bool) (held bool, err error) {
 	return errors.Is(err, unix.EWOULDBLOCK), err
 }
 
-// unflock gives the lock back. Closing the file would not do it at once: a child that was just forked holds a copy of the
-// descriptor until it executes its program.
+// unflock gives the lock back. Closing the file would not do it at once: a child that was just
+// forked holds a copy of the descriptor until it executes its program.
 func unflock(f *os.File) error {
 	return control(f, "unlock", func(fd uintptr) error {
 		return retry(func() error { return unix.Flock(int(fd), unix.LOCK_UN) })

@@ -1,9 +1,9 @@
 // Package vfs is the file system as the engine sees it: real, or in memory for tests.
 //
 // All paths are slash-or-native paths as package path/filepath makes them. An FS may be used by
-// many goroutines at once; a File's ReadAt and WriteAt too, its other methods not.
-// Errors are those of package os: errors.Is(err, fs.ErrNotExist) and fs.ErrExist work,
-// a full disk satisfies errors.Is(err, fault.ErrNoSpace), and what is no regular file ErrNotRegular.
+// many goroutines at once; a File's ReadAt and WriteAt too, its other methods not. Errors are those
+// of package os: errors.Is(err, fs.ErrNotExist) and fs.ErrExist work, a full disk satisfies
+// errors.Is(err, fault.ErrNoSpace), and what is no regular file ErrNotRegular.
 package vfs
 
 import (
@@ -12,12 +12,14 @@ import (
 	"io/fs"
 )
 
-// ErrNotRegular is the error of a call that asks for a file where there is something else: a directory, a link, a device.
+// ErrNotRegular is the error of a call that asks for a file where there is something else: a
+// directory, a link, a device.
 var ErrNotRegular = errors.New("not a regular file")
 
 // FS is one file system.
 type FS interface {
-	// Create makes a new file for reading and writing, mode 0600; an existing one is an error (fs.ErrExist).
+	// Create makes a new file for reading and writing, mode 0600; an existing one is an error
+	// (fs.ErrExist).
 	Create(name string) (File, error)
 	// Open opens an existing file: for reading only, or for reading and writing.
 	Open(name string, write bool) (File, error)
@@ -33,10 +35,12 @@ type FS interface {
 	Stat(name string) (fs.FileInfo, error)
 	// SyncDir makes the names in a directory durable.
 	SyncDir(dir string) error
-	// Lock takes a lock on a file (made where it is missing and exclusive is asked), shared or exclusive, without waiting.
-	// A lock held by another opener, of this process or another, is fault.ErrLocked.
+	// Lock takes a lock on a file (made where it is missing and exclusive is asked), shared or
+	// exclusive, without waiting. A lock held by another opener, of this process or another, is
+	// fault.ErrLocked.
 	Lock(name string, exclusive bool) (Lock, error)
-	// FreeBytes tells how much can still be written to the file system that holds dir; -1 where that is unknown.
+	// FreeBytes tells how much can still be written to the file system that holds dir; -1 where
+	// that is unknown.
 	FreeBytes(dir string) int64
 }
 
@@ -51,16 +55,18 @@ type File interface {
 	Sync() error
 	// Truncate sets the length.
 	Truncate(size int64) error
-	// Preallocate reserves space for [off, off+n) without changing the length where the system can do that; else it does nothing.
+	// Preallocate reserves space for [off, off+n) without changing the length where the system can
+	// do that; else it does nothing.
 	Preallocate(off, n int64) error
-	// PunchHole gives back the space of [off, off+n), which reads as zeros afterwards.
-	// Where the system cannot, it returns an error that wraps fault.ErrUnsupported and changes nothing.
+	// PunchHole gives back the space of [off, off+n), which reads as zeros afterwards. Where the
+	// system cannot, it returns an error that wraps fault.ErrUnsupported and changes nothing.
 	PunchHole(off, n int64) error
 }
 
 // Lock is a lock taken by FS.Lock.
 type Lock interface {
-	// Write replaces the content of the lock file, which is for people only. Only for an exclusive lock.
+	// Write replaces the content of the lock file, which is for people only. Only for an exclusive
+	// lock.
 	Write(content []byte) error
 	// Read gives the content of the lock file.
 	Read() ([]byte, error)
@@ -68,8 +74,9 @@ type Lock interface {
 	io.Closer
 }
 
-// Allocated is how many bytes of the disk a file or directory takes, going by what Stat gave: without its holes, with the space that
-// is reserved behind its end. Where the system does not tell, it is the length.
+// Allocated is how many bytes of the disk a file or directory takes, going by what Stat gave:
+// without its holes, with the space that is reserved behind its end. Where the system does not
+// tell, it is the length.
 func Allocated(info fs.FileInfo) int64 {
 	if n, ok := allocated(info); ok {
 		return n

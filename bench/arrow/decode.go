@@ -16,7 +16,8 @@ import (
 	"github.com/oribi-db/oribi/bench/work"
 )
 
-// decodePeer is arrow-go in column-decode, without Arrow's arrays: values go from the pages into slices.
+// decodePeer is arrow-go in column-decode, without Arrow's arrays: values go from the pages into
+// slices.
 var decodePeer = harness.Peer{Name: "arrow-go", Prepare: prepare, Measure: func(env *harness.Env) (harness.Measurement, error) {
 	return work.MeasureDecode(env, suffix, decode)
 }}
@@ -30,7 +31,8 @@ type values struct {
 	text  []parquet.ByteArray
 }
 
-// prepare writes each column to a file of one row group, in arrow-go's default encodings, with Snappy.
+// prepare writes each column to a file of one row group, in arrow-go's default encodings, with
+// Snappy.
 func prepare(env *harness.Env) error {
 	for i := range work.DecodeColumns {
 		c := &work.DecodeColumns[i]

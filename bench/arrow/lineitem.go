@@ -21,7 +21,8 @@ import (
 	"github.com/oribi-db/oribi/bench/peer"
 )
 
-// driver is a Parquet file of lineitem, written and read by arrow-go as Arrow record batches, with its defaults and Snappy.
+// driver is a Parquet file of lineitem, written and read by arrow-go as Arrow record batches, with
+// its defaults and Snappy.
 var driver = peer.Driver{Name: "arrow-go", Lineitem: func(dir string) (peer.Lineitem, error) {
 	return &table{name: filepath.Join(dir, "lineitem.parquet")}, nil
 }}

@@ -1,5 +1,5 @@
-// Command arrow has the peer arrow-go, a reader and writer of Parquet. It is a module of its own, since arrow-go takes minutes to compile; the
-// benchmarks build it when they want it:
+// Command arrow has the peer arrow-go, a reader and writer of Parquet. It is a module of its own,
+// since arrow-go takes minutes to compile; the benchmarks build it when they want it:
 //
 //	go run -C bench . run --peer arrow-go
 package main

@@ -16,8 +16,9 @@ import (
 // profileTop is how many functions are told of each profile.
 const profileTop = 6
 
-// writeProfiles tells, for each workload in which we lose, where the time of our best peer went: functions by their own share of the
-// processor's time, of the bytes allocated, of the waiting for locks and for other goroutines.
+// writeProfiles tells, for each workload in which we lose, where the time of our best peer went:
+// functions by their own share of the processor's time, of the bytes allocated, of the waiting for
+// locks and for other goroutines.
 func writeProfiles(ctx context.Context, w io.Writer, dir string, r *harness.Report) error {
 	self, err := os.Executable()
 	if err != nil {

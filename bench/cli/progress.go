@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// progressBar shows how far a run is: a bar on a terminal, else a line each time another workload begins.
+// progressBar shows how far a run is: a bar on a terminal, else a line each time another workload
+// begins.
 type progressBar struct {
 	out      *os.File
 	quiet    bool

@@ -172,8 +172,9 @@ func (s *settings) config(ctx context.Context) (c harness.Config, err error) {
 	return c, err
 }
 
-// nested builds the programs of nested modules whose peers are to run: those that were named, all where the scale wants them. What
-// does not build, does not get what it needs, or was not asked for, is missing.
+// nested builds the programs of nested modules whose peers are to run: those that were named, all
+// where the scale wants them. What does not build, does not get what it needs, or was not asked
+// for, is missing.
 func (s *settings) nested(ctx context.Context, workloads []harness.Workload, c *harness.Config) {
 	c.Programs = map[string]string{}
 	for _, module := range harness.Modules(workloads) {
@@ -200,5 +201,6 @@ func (s *settings) nested(ctx context.Context, workloads []harness.Workload, c *
 	}
 }
 
-// nestedTags are those that the nested modules are built with: DuckDB's driver has its Arrow part behind one.
+// nestedTags are those that the nested modules are built with: DuckDB's driver has its Arrow part
+// behind one.
 const nestedTags = "duckdb_arrow"

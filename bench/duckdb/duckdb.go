@@ -21,7 +21,8 @@ import (
 // loader brings rows into lineitem by one of DuckDB's ways.
 type loader func(conn *duckdb.Conn, rows iter.Seq2[*inputs.Item, error]) error
 
-// newDriver is DuckDB with a number of threads. Each of its commits is on the disk when it returns: it has no other way.
+// newDriver is DuckDB with a number of threads. Each of its commits is on the disk when it returns:
+// it has no other way.
 func newDriver(name string, threads int, load loader) peer.Driver {
 	return peer.Driver{Name: name, Lineitem: func(dir string) (peer.Lineitem, error) {
 		db, err := sql.Open("duckdb", filepath.Join(dir, "lineitem.duckdb"))
@@ -43,7 +44,8 @@ func newDriver(name string, threads int, load loader) peer.Driver {
 	}}
 }
 
-// memoryLimit is four times the cache of the others: DuckDB's is for everything, the index of the primary key too, which it cannot spill.
+// memoryLimit is four times the cache of the others: DuckDB's is for everything, the index of the
+// primary key too, which it cannot spill.
 const memoryLimit = 4 * peer.CacheBytes
 
 // upsert appends rows to a temporary table and brings them over from there in one statement.
@@ -144,7 +146,8 @@ var fields = func() *arrow.Schema {
 	return arrow.NewSchema(out, nil)
 }()
 
-// stream is rows as record batches of streamRows, made by a goroutine of its own: DuckDB asks for them from any thread.
+// stream is rows as record batches of streamRows, made by a goroutine of its own: DuckDB asks for
+// them from any thread.
 type stream struct {
 	records chan arrow.Record
 	stop    chan struct{}

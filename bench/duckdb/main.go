@@ -1,5 +1,5 @@
-// Command duckdb has the peers that are DuckDB. It is a module of its own, since DuckDB needs cgo and a large library; the benchmarks build it when
-// they want it:
+// Command duckdb has the peers that are DuckDB. It is a module of its own, since DuckDB needs cgo
+// and a large library; the benchmarks build it when they want it:
 //
 //	go run -C bench . run --peer duckdb
 package main

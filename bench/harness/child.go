@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// A process of the harness gets its task by this variable, as JSON, and writes its result as JSON to stdout.
+// A process of the harness gets its task by this variable, as JSON, and writes its result as JSON
+// to stdout.
 const specVariable = "ORIBI_BENCH_STEP"
 
 // spec is the task of one process.
@@ -34,8 +35,9 @@ const (
 	stepReady   = "ready"
 )
 
-// Main does the step that the process was started for, and ends it; it returns when the process was started by a user. A program that needs
-// more than to be built makes that, or finds out that it cannot, by ready.
+// Main does the step that the process was started for, and ends it; it returns when the process was
+// started by a user. A program that needs more than to be built makes that, or finds out that it
+// cannot, by ready.
 func Main(all []Workload, ready ...func(env *Env) error) {
 	text := os.Getenv(specVariable)
 	if text == "" {
@@ -123,7 +125,8 @@ func selfCommand(ctx context.Context, s spec, step string) (*exec.Cmd, error) {
 	return c, nil
 }
 
-// Ready has the program of a nested module make what it needs; the error is its reason for not running.
+// Ready has the program of a nested module make what it needs; the error is its reason for not
+// running.
 func Ready(ctx context.Context, program string, env Env) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()

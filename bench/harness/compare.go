@@ -6,10 +6,11 @@ import (
 	"text/tabwriter"
 )
 
-// Compare tells what became slower or faster from one run to another, for each of our peers. Where both runs had the same other peer, it is the
-// ratio to that one which is compared, so that a slower machine is not taken for a slower program; else the figures themselves. The
-// two differ when the rounds of one lie wholly outside those of the other. How many rounds of either were busy, of which little can be said,
-// stands beside. slower is how many became slower.
+// Compare tells what became slower or faster from one run to another, for each of our peers. Where
+// both runs had the same other peer, it is the ratio to that one which is compared, so that a
+// slower machine is not taken for a slower program; else the figures themselves. The two differ
+// when the rounds of one lie wholly outside those of the other. How many rounds of either were
+// busy, of which little can be said, stands beside. slower is how many became slower.
 func Compare(w io.Writer, older, newer *Report) (slower int, err error) {
 	if older.Scale != newer.Scale {
 		return 0, fmt.Errorf("a run of scale %s and one of scale %s cannot be compared", older.Scale, newer.Scale)

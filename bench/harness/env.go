@@ -20,7 +20,8 @@ type Env struct {
 	Dir    string // the peer's own
 	Tool   string // the command oribi, built
 	Round  int    // from 0
-	// Profile takes profiles of what the clock saw: processor, memory, locks, waiting. Empty = none.
+	// Profile takes profiles of what the clock saw: processor, memory, locks, waiting. Empty =
+	// none.
 	Profile string
 
 	spec      *spec
@@ -48,8 +49,9 @@ func (e *Env) Input(name string) string { return filepath.Join(e.Inputs, name) }
 // Written is how many bytes were sent to the disk while the clock ran; 0 = none or unknown.
 func (e *Env) Written() int64 { return e.used.written }
 
-// Clock runs work and tells how long it took. What was there before is collected first; the peak of resident memory
-// is that of work, though with what was there before. Of several processes the peaks, which may not have been at the same time, are added up.
+// Clock runs work and tells how long it took. What was there before is collected first; the peak of
+// resident memory is that of work, though with what was there before. Of several processes the
+// peaks, which may not have been at the same time, are added up.
 func (e *Env) Clock(work func() error) (time.Duration, error) {
 	debug.FreeOSMemory()
 	e.resetPeak()

@@ -9,7 +9,8 @@ type Loss struct {
 	Why      string
 }
 
-// Lost lists the workloads in which our best peer is behind the best other one, or a floor is not met.
+// Lost lists the workloads in which our best peer is behind the best other one, or a floor is not
+// met.
 func (r *Report) Lost() (lost []Loss) {
 	for i := range r.Workloads {
 		w := &r.Workloads[i]

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// WriteMarkdown writes one row for each workload: our best peer against the best of the others, and what every floor says. Another table
-// tells how that one compares with each of the others.
+// WriteMarkdown writes one row for each workload: our best peer against the best of the others, and
+// what every floor says. Another table tells how that one compares with each of the others.
 func (r *Report) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Scale %s, %d rounds, %s, begun %s.\n\n", r.Scale, r.Rounds, r.Machine, r.Started.Format("2006-01-02 15:04"))

@@ -42,7 +42,8 @@ func (e *Env) peakBytes() (n int64) {
 	return n
 }
 
-// resetPeak sets the peak back to what is resident now. Where the kernel refuses, the peak is that of the whole process.
+// resetPeak sets the peak back to what is resident now. Where the kernel refuses, the peak is that
+// of the whole process.
 func (e *Env) resetPeak() {
 	for _, p := range e.watched() {
 		os.WriteFile(filepath.Join("/proc", p, "clear_refs"), []byte("5"), 0)
@@ -59,7 +60,8 @@ func (e *Env) cpuSeconds() (s float64) {
 		if err != nil {
 			continue
 		}
-		// The second field is the program's name in brackets, in which anything may stand; user and system are the 14th and 15th.
+		// The second field is the program's name in brackets, in which anything may stand; user and
+		// system are the 14th and 15th.
 		fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 		for i := 11; i < 13 && i < len(fields); i++ {
 			ticks, _ := strconv.ParseInt(string(fields[i]), 10, 64)
@@ -77,8 +79,8 @@ func (e *Env) writtenBytes() (n int64) {
 	return n
 }
 
-// processPeak is the peak of a process that has ended; 0 where it cannot be told: the system counts as a child's what this process held when it
-// started it.
+// processPeak is the peak of a process that has ended; 0 where it cannot be told: the system counts
+// as a child's what this process held when it started it.
 func processPeak(p *os.ProcessState) int64 {
 	if u, ok := p.SysUsage().(*syscall.Rusage); ok && u.Maxrss<<10 > peakBytes() {
 		return u.Maxrss << 10
@@ -179,8 +181,9 @@ const (
 	busyShare      = 0.1
 )
 
-// busy tells whether others had the processors: somebody waited for one for more than a tenth of the time (a peer with many threads may
-// do that alone), and other processes used more than a tenth of one.
+// busy tells whether others had the processors: somebody waited for one for more than a tenth of
+// the time (a peer with many threads may do that alone), and other processes used more than a tenth
+// of one.
 func (a around) busy(b around, took time.Duration, own float64) bool {
 	if took <= 0 {
 		return false

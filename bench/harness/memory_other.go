@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Resident memory, bytes written, allocated blocks, room on the disk and what else the machine does are told on linux alone.
+// Resident memory, bytes written, allocated blocks, room on the disk and what else the machine does
+// are told on linux alone.
 
 func peakBytes() int64 { return 0 }
 

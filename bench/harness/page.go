@@ -22,8 +22,9 @@ svg{display:block;max-width:100%;height:auto;margin:.5em 0}svg text{font:12px sa
 table{border-collapse:collapse;font-size:13px}td,th{padding:2px 8px;border-bottom:1px solid #bbb;text-align:right}
 td:first-child,th:first-child,td.w,th.w{text-align:left}h2{font-size:17px;margin:2em 0 .2em}p{margin:.3em 0}.fail{font-weight:bold}`
 
-// WritePage writes the report as one HTML page that needs nothing else: a plot of our best peer against the best other one in each
-// workload, then each workload's peers. Shapes tell what colours otherwise would: filled is ours, or better; hollow is not.
+// WritePage writes the report as one HTML page that needs nothing else: a plot of our best peer
+// against the best other one in each workload, then each workload's peers. Shapes tell what colours
+// otherwise would: filled is ours, or better; hollow is not.
 func (r *Report) WritePage(w io.Writer) error {
 	var b strings.Builder
 	title := "Benchmarks, scale " + r.Scale
@@ -124,7 +125,8 @@ func whisker(b *strings.Builder, from, to, y float64) {
 	fmt.Fprintf(b, `<path d="M%.1f %.1fv8M%.1f %.1fH%.1fM%.1f %.1fv8" fill="none" stroke="#000" stroke-width="1.2"/>`, from, y-4, from, y, to, to, y-4)
 }
 
-// section is one workload: bars of its peers' figures, whiskers from the least to the most, and the table.
+// section is one workload: bars of its peers' figures, whiskers from the least to the most, and the
+// table.
 func (w *WorkloadResult) section(b *strings.Builder, scale string) {
 	better := "less is better"
 	if w.More {

@@ -76,7 +76,8 @@ func (r *Report) Met() bool {
 	return true
 }
 
-// compare finds the medians, and an error when two peers, or two rounds of a workload that does not change its state, gave different answers.
+// compare finds the medians, and an error when two peers, or two rounds of a workload that does not
+// change its state, gave different answers.
 func (w *WorkloadResult) compare(changing bool) error {
 	for i := range w.Peers {
 		w.Peers[i].Median = median(w.Peers[i].values(""))
@@ -114,7 +115,8 @@ func (w *WorkloadResult) best(ours bool) (best *PeerResult) {
 	return best
 }
 
-// speed is how many times as good a is as b, the median of the rounds and its spread: above 1, a is better.
+// speed is how many times as good a is as b, the median of the rounds and its spread: above 1, a is
+// better.
 func (w *WorkloadResult) speed(a, b *PeerResult) Spread {
 	if !w.More {
 		a, b = b, a
@@ -166,8 +168,8 @@ func (w *WorkloadResult) peer(name string) *PeerResult {
 	return nil
 }
 
-// judge compares with the workload's floors; r has the results of workloads before. A floor that only a peer could tell which did not
-// run is no floor.
+// judge compares with the workload's floors; r has the results of workloads before. A floor that
+// only a peer could tell which did not run is no floor.
 func (w *WorkloadResult) judge(def *Workload, r *Report) {
 	for i := range def.Floors {
 		f := &def.Floors[i]

@@ -26,9 +26,10 @@ type Config struct {
 // Progress hears what is done: step of all.
 type Progress func(step, all int, what string)
 
-// Run measures workloads one after the other. A peer that fails is left out from there on. The report tells of all that was measured;
-// the error of peers that failed and of answers that differ. A run that is cancelled, or fills the disk, ends with the workloads before the one
-// under way, and without the directories of peers.
+// Run measures workloads one after the other. A peer that fails is left out from there on. The
+// report tells of all that was measured; the error of peers that failed and of answers that differ.
+// A run that is cancelled, or fills the disk, ends with the workloads before the one under way, and
+// without the directories of peers.
 func Run(ctx context.Context, workloads []Workload, c Config) (*Report, error) {
 	if c.Rounds == 0 {
 		c.Rounds = c.Env.Scale.Rounds
@@ -214,7 +215,8 @@ func (m *measuring) note(peer int, err error) {
 	}
 }
 
-// prepare empties a peer's directory and has it make what the measurement starts from: for all workloads of a group once.
+// prepare empties a peer's directory and has it make what the measurement starts from: for all
+// workloads of a group once.
 func (m *measuring) prepare(peer int) error {
 	s, state := m.specs[peer], m.states[peer]
 	if state != "" {

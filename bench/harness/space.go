@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// errFull ends a run: on a full disk every peer after the first would fail, or wait for ever until there is room.
+// errFull ends a run: on a full disk every peer after the first would fail, or wait for ever until
+// there is room.
 var errFull = errors.New("the disk is full")
 
 const (
@@ -17,7 +18,8 @@ const (
 	lookEvery = time.Second
 )
 
-// full tells whether an error, perhaps of another process and so no more than its text, says that the disk is full.
+// full tells whether an error, perhaps of another process and so no more than its text, says that
+// the disk is full.
 func full(err error) bool {
 	if errors.Is(err, syscall.ENOSPC) {
 		return true

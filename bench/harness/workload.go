@@ -1,14 +1,16 @@
-// Package harness measures workloads: each peer in a process of its own, rounds interleaved, medians, ratios in one run.
+// Package harness measures workloads: each peer in a process of its own, rounds interleaved,
+// medians, ratios in one run.
 //
-// A Workload is one piece of work that several peers do, the engine and what a user would take instead. Main is
-// called first in the program: in a process that the harness started it does that process's step and never
-// returns. Run does all rounds of a list of workloads and makes a Report.
+// A Workload is one piece of work that several peers do, the engine and what a user would take
+// instead. Main is called first in the program: in a process that the harness started it does that
+// process's step and never returns. Run does all rounds of a list of workloads and makes a Report.
 //
 //	round 1: peer A, peer B    round 2: peer A, peer B    …
 //
-// so that whatever else the machine does meanwhile falls on all peers alike. A ratio is the median of the rounds' ratios,
-// a figure the median of the rounds. The peers of a workload answer the same question: their checksums
-// must be equal, else the run fails. A peer that fails is reported and left out from there on; the others go on.
+// so that whatever else the machine does meanwhile falls on all peers alike. A ratio is the median
+// of the rounds' ratios, a figure the median of the rounds. The peers of a workload answer the same
+// question: their checksums must be equal, else the run fails. A peer that fails is reported and
+// left out from there on; the others go on.
 package harness
 
 import (
@@ -26,14 +28,17 @@ type Workload struct {
 	Unit  string // of the figures: "rows/s", "µs"
 	More  bool   // more is better
 	Fresh bool   // each round begins with an empty directory and Prepare; else Prepare runs once
-	// Group is set for workloads that start from one prepared state: what Prepare made for the first of them serves all of a run.
+	// Group is set for workloads that start from one prepared state: what Prepare made for the
+	// first of them serves all of a run.
 	Group string
-	// Copies has each round begin with a copy of the group's state. Without it a round leaves the state as it is, or is Changing.
+	// Copies has each round begin with a copy of the group's state. Without it a round leaves the
+	// state as it is, or is Changing.
 	Copies bool
-	// Changing says that a round finds what those before it left: only answers of the same round are compared.
+	// Changing says that a round finds what those before it left: only answers of the same round
+	// are compared.
 	Changing bool
-	// Of names a workload before this one that does the same work: where it ran with all peers of this one, Derive makes of its rounds those of this, and
-	// nothing is done twice.
+	// Of names a workload before this one that does the same work: where it ran with all peers of
+	// this one, Derive makes of its rounds those of this, and nothing is done twice.
 	Of     string
 	Derive func(m Measurement) Measurement
 	// Inputs makes, once, the files that the peers read, in env.Inputs.
@@ -44,27 +49,30 @@ type Workload struct {
 	MemoryLimit int64
 }
 
-// Peer is one way to do the work. Measure or Command is set; every step runs in a process of its own.
+// Peer is one way to do the work. Measure or Command is set; every step runs in a process of its
+// own.
 type Peer struct {
 	Name string
 	Ours bool
-	// Store names the group's state that the peer starts from, where several peers of a workload share one; empty = Name.
+	// Store names the group's state that the peer starts from, where several peers of a workload
+	// share one; empty = Name.
 	Store string
-	// Module is the directory, beside this module's go.mod, of the nested module whose program has the peer's steps; empty = this program.
+	// Module is the directory, beside this module's go.mod, of the nested module whose program has
+	// the peer's steps; empty = this program.
 	Module string
 	// Prepare makes in env.Dir what the measurement starts from. nil = nothing.
 	Prepare func(env *Env) error
 	// Measure does the work, with env.Clock around what counts.
 	Measure func(env *Env) (Measurement, error)
-	// Command is a process to be measured from its start to its end, in seconds: the work as Measure does not see it. Its Stdout, if set,
-	// is closed then.
+	// Command is a process to be measured from its start to its end, in seconds: the work as
+	// Measure does not see it. Its Stdout, if set, is closed then.
 	Command func(env *Env) (*exec.Cmd, error)
 	// Act is what a command made by env.Self does.
 	Act func(env *Env) error
 	// Check gives the checksum of what Command left behind.
 	Check func(env *Env) (string, error)
-	// Memory does the work once more without holding its inputs in memory, so that the peak of resident memory is the
-	// engine's own. nil = the peak during Measure or Command is taken.
+	// Memory does the work once more without holding its inputs in memory, so that the peak of
+	// resident memory is the engine's own. nil = the peak during Measure or Command is taken.
 	Memory func(env *Env) error
 }
 
@@ -80,7 +88,8 @@ type Measurement struct {
 	Metrics   map[string]float64 `json:"metrics,omitempty"`
 }
 
-// Floor is what a peer of ours has to reach: the figure, or the ratio to another peer in the same run.
+// Floor is what a peer of ours has to reach: the figure, or the ratio to another peer in the same
+// run.
 type Floor struct {
 	Peer     string
 	Metric   string  // one of Measurement.Metrics; empty = Value
@@ -143,8 +152,9 @@ func Find(all []Workload, names []string) ([]Workload, error) {
 	return out, nil
 }
 
-// Select leaves of each workload our own peers and those named: a name stands for the peers so called and for those whose names begin with
-// it and a dash. Workloads without a named peer are left out. Without names, all stays.
+// Select leaves of each workload our own peers and those named: a name stands for the peers so
+// called and for those whose names begin with it and a dash. Workloads without a named peer are
+// left out. Without names, all stays.
 func Select(all []Workload, names []string) ([]Workload, error) {
 	if len(names) == 0 {
 		return all, nil
@@ -186,7 +196,8 @@ func (w *Workload) peer(name string) *Peer {
 	return nil
 }
 
-// Modules are the folders of bench, nested modules or not, with the programs that the peers of workloads need.
+// Modules are the folders of bench, nested modules or not, with the programs that the peers of
+// workloads need.
 func Modules(workloads []Workload) (modules []string) {
 	for _, w := range workloads {
 		for _, p := range w.Peers {

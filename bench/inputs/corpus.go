@@ -1,8 +1,8 @@
-// Package inputs makes the inputs of the workloads: rows of lineitem, the history of a source tree as a file of write batches, and the
-// packages of a distribution.
+// Package inputs makes the inputs of the workloads: rows of lineitem, the history of a source tree
+// as a file of write batches, and the packages of a distribution.
 //
-// They come from the corpus beside the module, all or a cut. Where there is no corpus, from what the repository holds:
-// 3,000 rows of lineitem, 5,000 commits, and 1,000 packages.
+// They come from the corpus beside the module, all or a cut. Where there is no corpus, from what
+// the repository holds: 3,000 rows of lineitem, 5,000 commits, and 1,000 packages.
 package inputs
 
 import (
@@ -18,7 +18,8 @@ import (
 // Variable is the environment variable that names the corpus.
 const Variable = "ORIBI_CORPUS"
 
-// Corpus is the directory of the corpus: $ORIBI_CORPUS, else "shared" beside the engine's module; empty when there is none.
+// Corpus is the directory of the corpus: $ORIBI_CORPUS, else "shared" beside the engine's module;
+// empty when there is none.
 func Corpus(root string) string {
 	dir := os.Getenv(Variable)
 	if dir == "" {
@@ -30,7 +31,8 @@ func Corpus(root string) string {
 	return dir
 }
 
-// lineitemCut is the first 3,000 rows of the corpus's lineitem. Source: TPC-H, scale 1, as its generator writes them.
+// lineitemCut is the first 3,000 rows of the corpus's lineitem. Source: TPC-H, scale 1, as its
+// generator writes them.
 //
 //go:embed data/lineitem-3000.tbl.gz
 var lineitemCut []byte

@@ -83,7 +83,8 @@ func WriteLineitem(name, corpus string, rows int) error {
 	})
 }
 
-// Items reads a file made by WriteLineitem. The row holds until the next one, its texts as long as they are referenced.
+// Items reads a file made by WriteLineitem. The row holds until the next one, its texts as long as
+// they are referenced.
 func Items(name string) iter.Seq2[*Item, error] {
 	return func(yield func(*Item, error) bool) {
 		f, err := os.Open(name)

@@ -12,15 +12,18 @@ import (
 	"path/filepath"
 )
 
-// Rows of a workload lie in a binary file, since taking text apart would cost more than some peers do:
+// Rows of a workload lie in a binary file, since taking text apart would cost more than some peers
+// do:
 //
 //	4 bytes   length of the key, little-endian
 //	4 bytes   length of the value
 //	          key as Item.AppendKey makes it, value as Item.AppendValue does
 //
-// They are those of lineitem, over and over, the order keys of each turn above those of the one before.
+// They are those of lineitem, over and over, the order keys of each turn above those of the one
+// before.
 
-// AppendKey makes the key of a row for a store of keys and values: it sorts as (orderkey, linenumber) does.
+// AppendKey makes the key of a row for a store of keys and values: it sorts as (orderkey,
+// linenumber) does.
 func (it *Item) AppendKey(dst []byte) []byte { return Key{it.OrderKey, it.LineNumber}.Append(dst) }
 
 // Key is the primary key of a row.
@@ -38,7 +41,8 @@ func (k Key) Append(dst []byte) []byte {
 	return binary.BigEndian.AppendUint32(dst, uint32(k.LineNumber))
 }
 
-// Where the fields of fixed width lie in a value. Six of 8 bytes, three of 4, then texts with their lengths before.
+// Where the fields of fixed width lie in a value. Six of 8 bytes, three of 4, then texts with their
+// lengths before.
 const (
 	PartKeyAt = 8 * iota
 	SuppKeyAt
@@ -50,7 +54,8 @@ const (
 	textsAt = ShipDateAt + 3*4
 )
 
-// AppendValue makes the value of a row for a store of keys and values: fixed widths little-endian, texts with their lengths before.
+// AppendValue makes the value of a row for a store of keys and values: fixed widths little-endian,
+// texts with their lengths before.
 func (it *Item) AppendValue(dst []byte) []byte {
 	for _, v := range [...]int64{it.PartKey, it.SuppKey, it.Quantity, it.ExtendedPrice, it.Discount, it.Tax} {
 		dst = binary.LittleEndian.AppendUint64(dst, uint64(v))
@@ -64,7 +69,8 @@ func (it *Item) AppendValue(dst []byte) []byte {
 	return dst
 }
 
-// Decoder takes rows of keys and values apart. Texts that come again and again are kept once. The zero one is ready.
+// Decoder takes rows of keys and values apart. Texts that come again and again are kept once. The
+// zero one is ready.
 type Decoder struct{ words map[string]string }
 
 var errShort = errors.New("a row is cut short")
@@ -92,7 +98,8 @@ func (d *Decoder) Item(key, value []byte, it *Item) error {
 	return nil
 }
 
-// Texts finds the five texts of a value: return flag, line status, ship instruction, ship mode, comment.
+// Texts finds the five texts of a value: return flag, line status, ship instruction, ship mode,
+// comment.
 func Texts(value []byte, texts *[5][]byte) error {
 	rest := value[textsAt:]
 	for i := range texts {
@@ -160,7 +167,8 @@ func appendRecord(dst []byte, it *Item) []byte {
 // maxRecord bounds a row of the file, bytes.
 const maxRecord = 1 << 20
 
-// records reads a file of rows, in the form that they have there. A record holds until the next one.
+// records reads a file of rows, in the form that they have there. A record holds until the next
+// one.
 func records(name string) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		f, err := os.Open(name)
@@ -227,8 +235,8 @@ func Rows(name string) iter.Seq2[*Item, error] {
 // shufflePart is about how many bytes of rows are shuffled in memory.
 const shufflePart = 64 << 20
 
-// Shuffle makes a file of the rows of another in random order, the same each time: each row goes to one of some parts by chance, and
-// each part is shuffled in memory.
+// Shuffle makes a file of the rows of another in random order, the same each time: each row goes to
+// one of some parts by chance, and each part is shuffled in memory.
 func Shuffle(name, rows string) error {
 	return makeFile(name, func(w io.Writer) error {
 		info, err := os.Stat(rows)

@@ -23,8 +23,9 @@ func TreeSchema() (*schema.Schema, error) {
 		{Name: "blob", Type: schema.String}, {Name: "size", Type: schema.Int64}, {Name: "seq", Type: schema.Int32}}, 1)
 }
 
-// WriteTree makes a file of write batches, as the command's apply takes them, of the first commits of the tree's history; 0 = all.
-// A file that was added is an insert, a changed one an update of all its columns, seq being the number of the commit.
+// WriteTree makes a file of write batches, as the command's apply takes them, of the first commits
+// of the tree's history; 0 = all. A file that was added is an insert, a changed one an update of
+// all its columns, seq being the number of the commit.
 func WriteTree(name, root, corpus string, commits int) error {
 	return makeFile(name, func(w io.Writer) error {
 		in, err := openTree(root, corpus)

@@ -30,7 +30,8 @@ func driver(home func() (string, error)) peer.Driver {
 	}}
 }
 
-// lineitem is the table in a server, asked through the program in client: see there for what is said.
+// lineitem is the table in a server, asked through the program in client: see there for what is
+// said.
 type lineitem struct {
 	*servers
 	client *process

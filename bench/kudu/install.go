@@ -19,7 +19,8 @@ import (
 //go:embed client/*.java
 var program embed.FS
 
-// A home holds the compiled client and a file of paths, so that whoever is started later finds Kudu without asking Maven.
+// A home holds the compiled client and a file of paths, so that whoever is started later finds Kudu
+// without asking Maven.
 const (
 	pathsFile  = "paths" // a line each of paths
 	classesDir = "classes"
@@ -37,8 +38,8 @@ func readPaths(home string) (p paths, err error) {
 	return p, err
 }
 
-// install fetches Kudu's servers and its client by the corpus's tools, which keep them, and compiles the program that uses the client. The errors name what is
-// missing.
+// install fetches Kudu's servers and its client by the corpus's tools, which keep them, and
+// compiles the program that uses the client. The errors name what is missing.
 func install(corpus, home string) error {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		return fmt.Errorf("Kudu's binaries exist for linux/amd64 only, this is %s/%s", runtime.GOOS, runtime.GOARCH)

@@ -17,7 +17,8 @@ import (
 	"github.com/oribi-db/oribi/bench/peer/peertest"
 )
 
-// holderVariable has the test's program open a store and wait: the home and the directory, with a newline between.
+// holderVariable has the test's program open a store and wait: the home and the directory, with a
+// newline between.
 const holderVariable = "ORIBI_BENCH_KUDU_HOLDER"
 
 func TestMain(m *testing.M) {
@@ -105,7 +106,8 @@ func TestServersEndWithTheProcessThatStartedThem(t *testing.T) {
 	}
 }
 
-// running tells whether a process lives, which one that has ended and has not been waited for does not.
+// running tells whether a process lives, which one that has ended and has not been waited for does
+// not.
 func running(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -1,5 +1,6 @@
-// Command kudu has the peer kudu: a server of Apache Kudu on the loopback interface and a program of our own in Java that asks it, through Kudu's
-// client. It is a program of its own, since what it needs is found on few machines; the benchmarks build it when they want it:
+// Command kudu has the peer kudu: a server of Apache Kudu on the loopback interface and a program
+// of our own in Java that asks it, through Kudu's client. It is a program of its own, since what it
+// needs is found on few machines; the benchmarks build it when they want it:
 //
 //	go run -C bench . run --peer kudu
 package main

@@ -18,7 +18,8 @@ type process struct {
 
 // start starts a command; what it prints to stderr goes to log.
 //
-// The system ties its life to that of the thread that starts it, not to this process's: the thread stays until it has ended.
+// The system ties its life to that of the thread that starts it, not to this process's: the thread
+// stays until it has ended.
 func start(name, log string, c *exec.Cmd) (*process, error) {
 	f, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {

@@ -29,8 +29,9 @@ const memoryLimit = 4 * peer.CacheBytes
 // startTimeout is how long a server may take to start, and to have work done that it has postponed.
 const startTimeout = 5 * time.Minute
 
-// flags of both servers: on the loopback interface, on ports that the system chooses, without a clock that is watched, without encryption, without
-// looking for a cloud around them. Files are not made larger than what they hold, since what they take on the disk is measured.
+// flags of both servers: on the loopback interface, on ports that the system chooses, without a
+// clock that is watched, without encryption, without looking for a cloud around them. Files are not
+// made larger than what they hold, since what they take on the disk is measured.
 func flags(dir string) []string {
 	f := []string{"--unlock_unsafe_flags", "--unlock_experimental_flags", "--fs_wal_dir=" + dir, "--fs_data_dirs=" + dir,
 		"--rpc_bind_addresses=127.0.0.1:0", "--rpc_server_allow_ephemeral_ports", "--webserver_interface=127.0.0.1", "--webserver_port=0",
@@ -120,7 +121,8 @@ func (s *servers) stop() {
 	s.master.kill()
 }
 
-// sync brings all files to the disk, as far as the servers have written them: those of the log they do not sync.
+// sync brings all files to the disk, as far as the servers have written them: those of the log they
+// do not sync.
 func (s *servers) sync() error {
 	return filepath.WalkDir(s.dir, func(name string, d os.DirEntry, err error) error {
 		if os.IsNotExist(err) {
@@ -146,8 +148,9 @@ func (s *servers) set(flag, value string) error {
 	return err
 }
 
-// settle has the tablet server do at once what it would do in its own time: flush what is in memory, compact. There is no command for that: it gets
-// thresholds by which all is due, and is waited for.
+// settle has the tablet server do at once what it would do in its own time: flush what is in
+// memory, compact. There is no command for that: it gets thresholds by which all is due, and is
+// waited for.
 func (s *servers) settle() error {
 	for _, f := range []struct{ flag, eager, own string }{{"flush_threshold_secs", "1", "120"}, {"flush_threshold_mb", "1", "1024"}} {
 		if err := s.set(f.flag, f.eager); err != nil {
@@ -171,7 +174,8 @@ func (s *servers) settle() error {
 	return nil
 }
 
-// The server decides four times a second what to do next: it has nothing to do when it does nothing for some of these.
+// The server decides four times a second what to do next: it has nothing to do when it does nothing
+// for some of these.
 const (
 	lookEvery  = 100 * time.Millisecond
 	quietLooks = 15
@@ -209,8 +213,9 @@ func (s *servers) idle() (bool, error) {
 	return true, nil
 }
 
-// unfinished are the metrics of a tablet that tell of inserts in memory and of what is being done. What changes of rows on the disk take in memory is
-// not told; they are flushed while the server is watched for longer than they may stay.
+// unfinished are the metrics of a tablet that tell of inserts in memory and of what is being done.
+// What changes of rows on the disk take in memory is not told; they are flushed while the server is
+// watched for longer than they may stay.
 var unfinished = []string{memRowSet, "flush_mrs_running", "flush_dms_running", "compact_rs_running", "delta_minor_compact_rs_running",
 	"delta_major_compact_rs_running"}
 

@@ -6,7 +6,8 @@ import (
 	"github.com/dgraph-io/badger/v4"
 )
 
-// Badger is Badger with its defaults but a block cache of CacheBytes, of which an eighth is for its indexes.
+// Badger is Badger with its defaults but a block cache of CacheBytes, of which an eighth is for its
+// indexes.
 var Badger = kvDriver("badger", Load|Sorted|Write|Point|Query|KV|Shared, openBadger)
 
 type badgerKV struct{ db *badger.DB }

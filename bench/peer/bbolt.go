@@ -7,7 +7,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// Bbolt is bbolt with one bucket. It has no cache of its own. Without sync, its file is synced when it is closed.
+// Bbolt is bbolt with one bucket. It has no cache of its own. Without sync, its file is synced when
+// it is closed.
 var Bbolt = kvDriver("bbolt", Load|Sorted|Write|Point|Query|KV|Shared, openBbolt)
 
 var boltBucket = []byte("rows")
@@ -42,8 +43,8 @@ func (b *boltKV) Close() error {
 	return b.db.Close()
 }
 
-// put is one transaction: of its own, or where each is synced shared with those of other goroutines that write, as Batch does it, which
-// waits for more to come.
+// put is one transaction: of its own, or where each is synced shared with those of other goroutines
+// that write, as Batch does it, which waits for more to come.
 func (b *boltKV) put(keys, values [][]byte) error {
 	defer b.writing.Add(-1)
 	update := b.db.Update

@@ -16,7 +16,8 @@ type kv interface {
 	put(keys, values [][]byte) error
 	// get hands the value of a key to use, which must not keep it.
 	get(key []byte, use func(value []byte) error) (found bool, err error)
-	// scan goes through the pairs from a key on, nil = the first, until use tells to stop; it must not keep them.
+	// scan goes through the pairs from a key on, nil = the first, until use tells to stop; it must
+	// not keep them.
 	scan(from []byte, use func(key, value []byte) (bool, error)) error
 	// settle does what the store would do in its own time.
 	settle() error

@@ -15,8 +15,8 @@ import (
 var Oribi = Driver{Name: "oribi", Ours: true, Can: Load | Sorted | Write | Point | Query | KV | Shared, Lineitem: openOribi,
 	Records: func(dir string, sync bool) (Records, error) { return openOribiRecords(dir, sync, 0) }}
 
-// OribiSmall is the engine with blocks of smallBlock bytes, as one would have them for records that are read one by one and are more than the cache
-// holds: a read takes a block of each column.
+// OribiSmall is the engine with blocks of smallBlock bytes, as one would have them for records that
+// are read one by one and are more than the cache holds: a read takes a block of each column.
 var OribiSmall = Driver{Name: "oribi-small", Ours: true, Can: KV | Shared,
 	Records: func(dir string, sync bool) (Records, error) { return openOribiRecords(dir, sync, smallBlock) }}
 
@@ -255,7 +255,8 @@ func (o *oribiLineitem) add(a *Answer, q Question, b *batch.Batch) {
 	}
 }
 
-// addPricing is Q1: its groups are found by the codes of two dictionaries, where the columns come in them.
+// addPricing is Q1: its groups are found by the codes of two dictionaries, where the columns come
+// in them.
 func (o *oribiLineitem) addPricing(a *Answer, b *batch.Batch) {
 	long := func(i int) []int64 { return batch.Values[int64](b.Columns[i]) }
 	quantity, price, discount, tax := long(0), long(1), long(2), long(3)

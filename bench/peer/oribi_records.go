@@ -10,7 +10,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// oribiRecords is a table of the key and ten columns of bytes. Several goroutines may write: each takes a batch of its own.
+// oribiRecords is a table of the key and ten columns of bytes. Several goroutines may write: each
+// takes a batch of its own.
 type oribiRecords struct {
 	store   *oribi.Store
 	table   *oribi.Table

@@ -14,7 +14,8 @@ import (
 // Pebble is Pebble with its defaults but a cache of CacheBytes.
 var Pebble = kvDriver("pebble", Load|Sorted|Write|Point|Query|KV|Shared, func(dir string, sync bool) (kv, error) { return openPebble(dir, sync) })
 
-// PebbleVersions is Pebble with CockroachDB's keys: each write is a version of its own, under the key and a timestamp.
+// PebbleVersions is Pebble with CockroachDB's keys: each write is a version of its own, under the
+// key and a timestamp.
 var PebbleVersions = kvDriver("pebble-versions", Load|Sorted|Write|Point|Query|KV|Shared, func(dir string, sync bool) (kv, error) {
 	v, err := OpenVersions(dir, sync)
 	if err != nil {
@@ -166,7 +167,8 @@ func OpenVersions(dir string, sync bool) (*Versions, error) {
 // firstTime is below all timestamps that are given.
 const firstTime = 1000
 
-// clockKey is the row that holds the newest timestamp while the database is closed; it sorts before all others.
+// clockKey is the row that holds the newest timestamp while the database is closed; it sorts before
+// all others.
 func clockKey() []byte { return cockroachkvs.EncodeMVCCKey(nil, []byte{0}, 0, 0) }
 
 // firstKey is above clockKey and not above any other.

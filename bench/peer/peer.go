@@ -1,9 +1,10 @@
-// Package peer is what the benchmarks compare: the engine and what a user would take instead, behind small interfaces, so that a workload is
-// written once.
+// Package peer is what the benchmarks compare: the engine and what a user would take instead,
+// behind small interfaces, so that a workload is written once.
 //
-// A Driver opens one peer. All peers get the same: CacheBytes of cache where they have a cache of their own (bbolt has none, it reads through the
-// system's), all processors, and a durability that is one of two: Sync, where a write is on the disk when it returns, and without it, where
-// the system may still hold it. Of the row each takes what its users would give it:
+// A Driver opens one peer. All peers get the same: CacheBytes of cache where they have a cache of
+// their own (bbolt has none, it reads through the system's), all processors, and a durability that
+// is one of two: Sync, where a write is on the disk when it returns, and without it, where the
+// system may still hold it. Of the row each takes what its users would give it:
 //
 //	oribi            typed columns
 //	pebble, bbolt, badger   one value a row, fields of fixed width first: inputs.Item.AppendValue; an update of a column reads the value,
@@ -53,7 +54,8 @@ type Driver struct {
 
 // Lineitem is a table of rows with the key (orderkey, linenumber). It is for one goroutine.
 type Lineitem interface {
-	// Load inserts rows into the empty table by the peer's fastest way, not necessarily at once; rising tells whether they come in key order.
+	// Load inserts rows into the empty table by the peer's fastest way, not necessarily at once;
+	// rising tells whether they come in key order.
 	Load(rows iter.Seq2[*inputs.Item, error], rising bool) error
 	// Upsert writes whole rows, not synced, together.
 	Upsert(items []inputs.Item) error
@@ -73,21 +75,24 @@ type Lineitem interface {
 	io.Closer
 }
 
-// Remote is a Lineitem whose work other processes do. Opening starts them, which is not measured, closing ends them.
+// Remote is a Lineitem whose work other processes do. Opening starts them, which is not measured,
+// closing ends them.
 type Remote interface {
 	Lineitem
 	// Processes are those that count.
 	Processes() []int
 	// Sync makes durable what was written.
 	Sync() error
-	// Warm tells of calls, each of per of the keys, and makes each of them at least twice and for at least so long; it gives what one round of them adds up
-	// to.
+	// Warm tells of calls, each of per of the keys, and makes each of them at least twice and for
+	// at least so long; it gives what one round of them adds up to.
 	Warm(call Call, keys []inputs.Key, per int, enough time.Duration) (sum int64, err error)
-	// Run makes such calls at random, at least so many and for at least so long. It takes the time where the work is done.
+	// Run makes such calls at random, at least so many and for at least so long. It takes the time
+	// where the work is done.
 	Run(least int, enough time.Duration) (calls int, took time.Duration, err error)
 }
 
-// Call is one that is too short for being asked of another process. What calls add up to is that of package work.
+// Call is one that is too short for being asked of another process. What calls add up to is that of
+// package work.
 type Call string
 
 // The calls.
@@ -104,11 +109,13 @@ const (
 	FieldBytes = 100
 )
 
-// Records are keys with Fields values of FieldBytes each: one value of all of them for stores of keys and values.
+// Records are keys with Fields values of FieldBytes each: one value of all of them for stores of
+// keys and values.
 type Records interface {
 	// Put writes records, whole ones, together; they may be there.
 	Put(keys, values [][]byte) error
-	// Read gives the record's values, one after the other; they hold until the next call. nil: there is none.
+	// Read gives the record's values, one after the other; they hold until the next call. nil:
+	// there is none.
 	Read(key []byte) ([]byte, error)
 	// Update sets one field of a record that is there.
 	Update(key []byte, field int, value []byte) error

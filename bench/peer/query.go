@@ -11,7 +11,8 @@ import (
 // Question is a query over all of lineitem.
 type Question string
 
-// The queries. Q1 and Q6 are TPC-H's on lineitem, in integers: prices, discounts and taxes are hundredths.
+// The queries. Q1 and Q6 are TPC-H's on lineitem, in integers: prices, discounts and taxes are
+// hundredths.
 const (
 	Sum      Question = "sum"        // sum of l_partkey
 	FewRows  Question = "filter-few" // sum of l_extendedprice where l_partkey is below FewBelow
@@ -145,8 +146,9 @@ func q1(g *[8]int64, quantity, price, discount, tax int64) {
 	g[5] += discount
 }
 
-// AddColumns adds the rows of c that sel tells, or all n rows where filter does not hold back; it is the arithmetic of peers that hand out columns. Rows that
-// the query leaves out may be among them.
+// AddColumns adds the rows of c that sel tells, or all n rows where filter does not hold back; it
+// is the arithmetic of peers that hand out columns. Rows that the query leaves out may be among
+// them.
 func (a *Answer) AddColumns(q Question, c *Columns, n int) {
 	switch q {
 	case Sum:
@@ -216,8 +218,8 @@ func (a *Answer) grouped(c *Columns, n int) {
 	}
 }
 
-// pricing is Q1. Its keys are two texts of one byte: a table of 256 x 256 would be the fastest, a map of both is what a program
-// writes; the groups found are kept by their two bytes.
+// pricing is Q1. Its keys are two texts of one byte: a table of 256 x 256 would be the fastest, a
+// map of both is what a program writes; the groups found are kept by their two bytes.
 func (a *Answer) pricing(c *Columns, n int) {
 	var seen [8]struct {
 		key [2]byte

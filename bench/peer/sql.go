@@ -11,8 +11,8 @@ import (
 	"github.com/oribi-db/oribi/bench/inputs"
 )
 
-// Columns of lineitem in SQL, in schema order. Decimals are integers of a hundredth, dates days since 1970, so that all peers do the same
-// arithmetic.
+// Columns of lineitem in SQL, in schema order. Decimals are integers of a hundredth, dates days
+// since 1970, so that all peers do the same arithmetic.
 var sqlColumns = []string{"l_orderkey BIGINT", "l_linenumber INTEGER", "l_partkey BIGINT", "l_suppkey BIGINT", "l_quantity BIGINT",
 	"l_extendedprice BIGINT", "l_discount BIGINT", "l_tax BIGINT", "l_returnflag VARCHAR", "l_linestatus VARCHAR", "l_shipdate INTEGER",
 	"l_commitdate INTEGER", "l_receiptdate INTEGER", "l_shipinstruct VARCHAR", "l_shipmode VARCHAR", "l_comment VARCHAR"}
@@ -33,14 +33,16 @@ func sqlTargets(it *inputs.Item) []any {
 		&it.ReturnFlag, &it.LineStatus, &it.ShipDate, &it.CommitDate, &it.ReceiptDate, &it.ShipInstruct, &it.ShipMode, &it.Comment}
 }
 
-// SQL is lineitem in a database that is asked in SQL, through one connection with prepared statements.
+// SQL is lineitem in a database that is asked in SQL, through one connection with prepared
+// statements.
 type SQL struct {
 	db    *sql.DB
 	Conn  *sql.Conn
 	stmts map[string]*sql.Stmt
 	// SettleWith is what Settle has the database do.
 	SettleWith []string
-	// LoadWith, UpsertWith and UpdateWith replace Load, Upsert and UpdateTax, where there is a better way than a statement a row.
+	// LoadWith, UpsertWith and UpdateWith replace Load, Upsert and UpdateTax, where there is a
+	// better way than a statement a row.
 	LoadWith   func(rows iter.Seq2[*inputs.Item, error]) error
 	UpsertWith func(items []inputs.Item) error
 	UpdateWith func(keys []inputs.Key, tax int64) error
@@ -183,7 +185,8 @@ func (s *SQL) GetMany(keys []inputs.Key, use func(it *inputs.Item)) error {
 }
 
 func (s *SQL) Range(from inputs.Key, n int, use func(it *inputs.Item)) error {
-	// Not a comparison of pairs: DuckDB would not see that the first column bounds what it has to read.
+	// Not a comparison of pairs: DuckDB would not see that the first column bounds what it has to
+	// read.
 	st, err := s.stmt("SELECT * FROM lineitem WHERE l_orderkey >= ? AND (l_orderkey > ? OR l_linenumber >= ?) ORDER BY l_orderkey, l_linenumber LIMIT ?")
 	if err != nil {
 		return err

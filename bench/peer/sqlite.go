@@ -11,7 +11,8 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
-// SQLite is SQLite without cgo: write-ahead log, tables without a row ID, so that rows lie in key order.
+// SQLite is SQLite without cgo: write-ahead log, tables without a row ID, so that rows lie in key
+// order.
 var SQLite = Driver{Name: "sqlite", Can: Load | Sorted | Write | Point | Query | KV, Lineitem: openSQLite, Records: openSQLiteRecords}
 
 // sqliteFirst sets durability and cache. Without sync a commit leaves the log to the system.

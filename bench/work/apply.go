@@ -16,8 +16,9 @@ import (
 	"github.com/oribi-db/oribi/bench/inputs"
 )
 
-// apply is the command's apply on the history of a source tree. Both peers are processes, measured from start to end: the
-// file is read and parsed, a store opened that has the empty table, every line committed as one batch, the store closed.
+// apply is the command's apply on the history of a source tree. Both peers are processes, measured
+// from start to end: the file is read and parsed, a store opened that has the empty table, every
+// line committed as one batch, the store closed.
 func apply() harness.Workload {
 	return harness.Workload{
 		Name: "apply", About: "the history of a source tree, a write batch a commit, no sync, from the file to the closed store",
@@ -95,7 +96,8 @@ type treeRow struct {
 	Seq  int32  `json:"seq"`
 }
 
-// applyPebble does what a program without the engine would: parse, encode, and write blindly; updates replace the value.
+// applyPebble does what a program without the engine would: parse, encode, and write blindly;
+// updates replace the value.
 func applyPebble(env *harness.Env) error {
 	in, err := os.Open(env.Input(treeBatches))
 	if err != nil {

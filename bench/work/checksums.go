@@ -14,8 +14,9 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// scanChecksums tells what the checksums cost a scan: each cblock that a scan reads from a file is checked. The ranges that the scan read are
-// noted, and the same checksum is computed over them once more, by itself.
+// scanChecksums tells what the checksums cost a scan: each cblock that a scan reads from a file is
+// checked. The ranges that the scan read are noted, and the same checksum is computed over them
+// once more, by itself.
 func scanChecksums() harness.Workload {
 	return harness.Workload{
 		Name: "scan-checksums", About: "CRC32C of all that a scan of lineitem reads from the page cache, nothing being in the store's cache, as a part of that scan; best of all passes",
@@ -120,7 +121,8 @@ func (f *notingFile) ReadAt(b []byte, off int64) (int, error) {
 // castagnoli is the polynomial of the checksums of cblocks.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// check reads what was noted once more and tells how long its checksums take, and how many bytes it is.
+// check reads what was noted once more and tells how long its checksums take, and how many bytes it
+// is.
 func (n *notingFS) check(bytes *int64) (took time.Duration, err error) {
 	var buf []byte
 	var sum uint32

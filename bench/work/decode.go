@@ -13,7 +13,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// DecodeColumn is a column that column-decode decodes. Of Long, Short and Text one is set: the values come from there.
+// DecodeColumn is a column that column-decode decodes. Of Long, Short and Text one is set: the
+// values come from there.
 type DecodeColumn struct {
 	Name  string
 	Type  schema.Type
@@ -30,7 +31,8 @@ var DecodeColumns = []DecodeColumn{
 	{Name: "l_shipmode", Type: schema.String, Text: func(it *inputs.Item) string { return it.ShipMode }},
 }
 
-// Decode reads all values of a column's file, in windows of batch.WindowRows, and adds them up: numbers as they are, texts by TextSum.
+// Decode reads all values of a column's file, in windows of batch.WindowRows, and adds them up:
+// numbers as they are, texts by TextSum.
 type Decode func(c *DecodeColumn, file []byte) (rows int64, sum uint64, err error)
 
 // TextSum is what a text adds.
@@ -47,8 +49,9 @@ func columnDecode(more []harness.Peer) harness.Workload {
 	}
 }
 
-// MeasureDecode decodes the file of each column, which has the column's name and the suffix, once to warm and then Passes times.
-// The metrics are M values/s of each column, and the stored bytes a value.
+// MeasureDecode decodes the file of each column, which has the column's name and the suffix, once
+// to warm and then Passes times. The metrics are M values/s of each column, and the stored bytes a
+// value.
 func MeasureDecode(env *harness.Env, suffix string, decode Decode) (harness.Measurement, error) {
 	m := harness.Measurement{Metrics: map[string]float64{}}
 	files, stored := make([][]byte, len(DecodeColumns)), 0

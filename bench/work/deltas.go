@@ -9,8 +9,9 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// scanDeltas is the sum of a column whose rows were changed, against the same rows never changed: that of all rows at the newest timestamp
-// where all changes are undos; where a tenth of the rows has a redo; and as of a time behind which each row was updated four times.
+// scanDeltas is the sum of a column whose rows were changed, against the same rows never changed:
+// that of all rows at the newest timestamp where all changes are undos; where a tenth of the rows
+// has a redo; and as of a time behind which each row was updated four times.
 func scanDeltas() harness.Workload {
 	return harness.Workload{
 		Name: "scan-deltas", About: "sum of an int64 over all rows (200,000 at full scale), one thread, warm: unchanged; changed 4 times, compacted; a tenth changed once, flushed; as of before the 4 changes",
@@ -32,7 +33,8 @@ func scanDeltas() harness.Workload {
 // asOfFile holds the timestamp of the read, in the peer's directory.
 const asOfFile = "as-of"
 
-// prepareDeltas makes a store that, read as the peer reads it, gives every row the value of its key.
+// prepareDeltas makes a store that, read as the peer reads it, gives every row the value of its
+// key.
 func prepareDeltas(peer string) func(env *harness.Env) error {
 	return func(env *harness.Env) error {
 		ctx, n := context.Background(), env.Scale.Inserts/5

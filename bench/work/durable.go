@@ -51,7 +51,8 @@ func syncMany() harness.Workload {
 	}
 }
 
-// commits has so many writers do n commits together. The value is the median latency in µs of one writer, else commits a second.
+// commits has so many writers do n commits together. The value is the median latency in µs of one
+// writer, else commits a second.
 func commits(env *harness.Env, writers, n int, commit func(writer, key int) error) (m harness.Measurement, err error) {
 	latencies := make([]float64, n)
 	var next atomic.Int64
@@ -231,7 +232,8 @@ func prepareKilled(env *harness.Env) error {
 	return killed(env, store)
 }
 
-// killed keeps what is on the disk while the writer, which is then closed, is open: as a kill leaves it.
+// killed keeps what is on the disk while the writer, which is then closed, is open: as a kill
+// leaves it.
 func killed(env *harness.Env, writer io.Closer) error {
 	alive := env.Path(aliveDir)
 	if err := closeAll(os.CopyFS(env.Path(storeDir), os.DirFS(alive)), writer); err != nil {
@@ -247,8 +249,9 @@ func replayPebble(dir string, readOnly bool) (*pebble.DB, error) {
 	return pebble.Open(dir, &pebble.Options{MemTableSize: replayMemtable, ReadOnly: readOnly, Logger: quiet{}})
 }
 
-// growMemtable gives the empty database the memtable that was asked for. The first one has 256 KiB, each has twice the size of the one before, and what a
-// full one holds leaves the log. A write that takes more than half of half the size makes the last but one; it is then removed from all files.
+// growMemtable gives the empty database the memtable that was asked for. The first one has 256 KiB,
+// each has twice the size of the one before, and what a full one holds leaves the log. A write that
+// takes more than half of half the size makes the last but one; it is then removed from all files.
 func growMemtable(db *pebble.DB) error {
 	key := []byte("grow")
 	if err := db.Set(key, make([]byte, replayMemtable*3/10), pebble.NoSync); err != nil {

@@ -10,8 +10,9 @@ import (
 	"github.com/oribi-db/oribi/bench/harness"
 )
 
-// hotKey reads a row again and again that was updated once for each insert that the scale asks for (a million at full scale), and rows that
-// were not, of the same table. The changes are in the MemRowSet, in the delta mem store of a rowset, in its redo files, or in its undos.
+// hotKey reads a row again and again that was updated once for each insert that the scale asks for
+// (a million at full scale), and rows that were not, of the same table. The changes are in the
+// MemRowSet, in the delta mem store of a rowset, in its redo files, or in its undos.
 func hotKey() harness.Workload {
 	peers := []harness.Peer{}
 	for _, where := range []string{"memory", "deltas", "redos", "undos"} {
@@ -96,7 +97,8 @@ func getHot(where string, hot bool) func(env *harness.Env) (harness.Measurement,
 	}
 }
 
-// updateHot updates one row n times, ten times a write batch, and tells how much longer the last tenth of it took than the first.
+// updateHot updates one row n times, ten times a write batch, and tells how much longer the last
+// tenth of it took than the first.
 func updateHot(store *oribi.Store, t *oribi.Table, n int) (growth float64, err error) {
 	b := store.NewBatch()
 	var key, value [8]byte

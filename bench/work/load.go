@@ -12,8 +12,8 @@ import (
 	"github.com/oribi-db/oribi/bench/inputs"
 )
 
-// load is the command's table load: processes, measured from start to end. The store has the empty table; the file is read and parsed, the
-// rows checked, written and durable.
+// load is the command's table load: processes, measured from start to end. The store has the empty
+// table; the file is read and parsed, the rows checked, written and durable.
 func load(more []harness.Peer) harness.Workload {
 	w := harness.Workload{
 		Name: "load", About: "lineitem from a text file into an empty table with a primary key, from the file to the closed store",
@@ -27,7 +27,8 @@ func load(more []harness.Peer) harness.Workload {
 	return w
 }
 
-// loadPackages is the same of texts of which many are distinct, the key of three of them in no order.
+// loadPackages is the same of texts of which many are distinct, the key of three of them in no
+// order.
 func loadPackages() harness.Workload {
 	return harness.Workload{
 		Name: "load-packages", About: "63,666 packages of Debian (from the corpus) from a CSV file into an empty table, from the file to the closed store",

@@ -22,8 +22,9 @@ const (
 	btreeDegree  = 32
 )
 
-// memInsert is the MemRowSet alone: random keys of 16 bytes, a value of 8, the row images made before; a scan starts every 10 ms
-// and reads its first 1,000 rows. The tree beside it holds the bare keys and is never scanned.
+// memInsert is the MemRowSet alone: random keys of 16 bytes, a value of 8, the row images made
+// before; a scan starts every 10 ms and reads its first 1,000 rows. The tree beside it holds the
+// bare keys and is never scanned.
 func memInsert() harness.Workload {
 	return harness.Workload{
 		Name: "mem-insert", About: "inserts of random 16-byte keys into the MemRowSet alone, a scan starting every 10 ms",

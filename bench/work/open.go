@@ -14,8 +14,10 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// open opens a closed store of many rowsets, again and again in one process; Close is not on the clock. Pebble's database holds
-// the same rows, flushed as often, and must give the same answer when it is open. The store tells how often an opening waited for the disk, and what it took besides.
+// open opens a closed store of many rowsets, again and again in one process; Close is not on the
+// clock. Pebble's database holds the same rows, flushed as often, and must give the same answer
+// when it is open. The store tells how often an opening waited for the disk, and what it took
+// besides.
 func open() harness.Workload {
 	return harness.Workload{
 		Name: "open", About: "a closed store of 100 rowsets (10 at small scale), warm",
@@ -148,8 +150,9 @@ func openPebbleDir(env *harness.Env, readOnly bool) (harness.Measurement, error)
 	})
 }
 
-// openings opens and closes once to warm, then as often as a scan has passes; the median is the value. fs, if there is one,
-// tells how often and how long an opening waited for the disk. What one more opening answers is the checksum.
+// openings opens and closes once to warm, then as often as a scan has passes; the median is the
+// value. fs, if there is one, tells how often and how long an opening waited for the disk. What one
+// more opening answers is the checksum.
 func openings(env *harness.Env, fs *countingFS, open func() (opened, error)) (m harness.Measurement, err error) {
 	var times, syncs, besides []float64
 	_, err = env.Clock(func() error {

@@ -7,7 +7,8 @@ import (
 	"github.com/oribi-db/oribi/bench/inputs"
 )
 
-// openPebble opens a database with Pebble's defaults, but a cache as large as the store's memory limit.
+// openPebble opens a database with Pebble's defaults, but a cache as large as the store's memory
+// limit.
 func openPebble(dir string, readOnly bool) (*pebble.DB, error) {
 	return pebble.Open(dir, &pebble.Options{CacheSize: storeMemory, ReadOnly: readOnly, Logger: quiet{}})
 }

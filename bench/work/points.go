@@ -21,7 +21,8 @@ const (
 
 var errNotThere = errors.New("a row is missing")
 
-// getHit reads single rows, all 16 columns, that were read before. Beside the peers stand the engine's two other faces.
+// getHit reads single rows, all 16 columns, that were read before. Beside the peers stand the
+// engine's two other faces.
 func getHit(all []peer.Driver) harness.Workload {
 	w := harness.Workload{
 		Name: "get", About: fmt.Sprintf("one row of lineitem by key, 16 columns, %d keys spread evenly, at random, cached", cachedKeys),
@@ -67,7 +68,8 @@ func getMiss(all []peer.Driver) harness.Workload {
 	}
 }
 
-// spreadKeys are so many that the chunks of their cells, decoded, are more than the engine's cache holds.
+// spreadKeys are so many that the chunks of their cells, decoded, are more than the engine's cache
+// holds.
 const spreadKeys = 1000
 
 // getSpread is get with more keys than the cache can serve.
@@ -87,7 +89,8 @@ func getSpread(all []peer.Driver) harness.Workload {
 	}
 }
 
-// local are the drivers whose work is done in this process: of the others the way there is most of what single reads take, wherever the rows are.
+// local are the drivers whose work is done in this process: of the others the way there is most of
+// what single reads take, wherever the rows are.
 func local(all []peer.Driver) []peer.Driver {
 	return slices.DeleteFunc(slices.Clone(all), func(d peer.Driver) bool { return d.Remote })
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/oribi-db/oribi/bench/inputs"
 )
 
-// rates are what work in the background takes when it is alone. Pebble's is of the same rows; its compactions do not keep what was there
-// before, the engine's do.
+// rates are what work in the background takes when it is alone. Pebble's is of the same rows; its
+// compactions do not keep what was there before, the engine's do.
 func rates() []harness.Workload {
 	make := func(name, about string, peers ...harness.Peer) harness.Workload {
 		return harness.Workload{Name: name, About: about, Unit: "rows/s", More: true, Fresh: true, MemoryLimit: ratesMemory + peakLimit, Inputs: tableInputs, Peers: peers}

@@ -18,7 +18,8 @@ const (
 	shuffledFile = "rows-shuffled"
 )
 
-// tableGroup is the prepared state of the workloads that read lineitem: loaded in key order, compacted, closed.
+// tableGroup is the prepared state of the workloads that read lineitem: loaded in key order,
+// compacted, closed.
 const tableGroup = "lineitem"
 
 // drivers are those that can do something.
@@ -71,7 +72,8 @@ func prepareTable(d *peer.Driver) func(env *harness.Env) error {
 	}
 }
 
-// tablePeers makes a peer of each driver that can do what a workload needs, from the prepared state.
+// tablePeers makes a peer of each driver that can do what a workload needs, from the prepared
+// state.
 func tablePeers(all []peer.Driver, can peer.Can, measure func(env *harness.Env, d *peer.Driver) (harness.Measurement, error)) (out []harness.Peer) {
 	for _, d := range drivers(all, can|peer.Sorted) {
 		out = append(out, harness.Peer{Name: d.Name, Ours: d.Ours, Module: d.Module, Prepare: prepareTable(&d),
@@ -93,8 +95,9 @@ func withTable(env *harness.Env, d *peer.Driver, measure func(l peer.Lineitem) (
 	return m, closeAll(err, l)
 }
 
-// changeTable times what changes a table, from the opening of the store to the closed one; of a Remote, from the open store to the durable one.
-// It gives the table's checksum, as checkOnce does, or none of a peer that cannot be asked.
+// changeTable times what changes a table, from the opening of the store to the closed one; of a
+// Remote, from the open store to the durable one. It gives the table's checksum, as checkOnce does,
+// or none of a peer that cannot be asked.
 func changeTable(env *harness.Env, d *peer.Driver, change func(l peer.Lineitem) error) (took time.Duration, sum string, err error) {
 	if d.Remote {
 		_, err = withTable(env, d, func(l peer.Lineitem) (m harness.Measurement, err error) {
@@ -143,8 +146,8 @@ func openSum(l peer.Lineitem) (string, error) {
 	return a.String(), nil
 }
 
-// checkOnce is tableSum in the first round, where the peers' answers are compared, and nothing in the others: taking each peer's rows apart once
-// more would take as long as many measure.
+// checkOnce is tableSum in the first round, where the peers' answers are compared, and nothing in
+// the others: taking each peer's rows apart once more would take as long as many measure.
 func checkOnce(env *harness.Env, d *peer.Driver) (string, error) {
 	if !checked(env) {
 		return "", nil
@@ -155,7 +158,8 @@ func checkOnce(env *harness.Env, d *peer.Driver) (string, error) {
 // checked tells whether the round is that one.
 func checked(env *harness.Env) bool { return env.Round == 0 }
 
-// loadTable is the bulk load of an empty table, from opening to closing, after which all is on the disk.
+// loadTable is the bulk load of an empty table, from opening to closing, after which all is on the
+// disk.
 func loadTable(all []peer.Driver, name, about, file string, rising bool) harness.Workload {
 	can, fill := peer.Load, shuffledInputs
 	if rising {
@@ -259,7 +263,8 @@ func measureChange(env *harness.Env, d *peer.Driver, change func(l peer.Lineitem
 	return m, err
 }
 
-// writeAmplification counts what random inserts cause to be written: it is another look at the loads of load-random.
+// writeAmplification counts what random inserts cause to be written: it is another look at the
+// loads of load-random.
 func writeAmplification(all []peer.Driver) harness.Workload {
 	w := harness.Workload{Name: "write-amp", About: "bytes written to the disk for each byte of key and value, lineitem in random order, inserts of 1,000 rows, not synced, until the store is closed: the loads of load-random",
 		Unit: "bytes/byte", Fresh: true, MemoryLimit: peakLimit, Inputs: shuffledInputs, Of: loadRandom, Derive: amplification}
@@ -303,7 +308,8 @@ func pick(env *harness.Env, n int) ([]inputs.Item, error) {
 	return out, nil
 }
 
-// enough is how long what is repeated is repeated, at least: long enough for figures, or not at all.
+// enough is how long what is repeated is repeated, at least: long enough for figures, or not at
+// all.
 func enough(env *harness.Env) time.Duration {
 	if env.Scale.Figures() {
 		return time.Second / 2
@@ -311,8 +317,9 @@ func enough(env *harness.Env) time.Duration {
 	return 0
 }
 
-// calls times calls, picked at random out of different ones, n of them at small scale, else for enough time; each of the different ones is made
-// twice before, and gives the checksum. The value is µs a call, divided by per.
+// calls times calls, picked at random out of different ones, n of them at small scale, else for
+// enough time; each of the different ones is made twice before, and gives the checksum. The value
+// is µs a call, divided by per.
 func calls(env *harness.Env, different, n, per int, call func(i int) (int64, error)) (m harness.Measurement, err error) {
 	r := rand.New(rand.NewPCG(1, 2))
 	order := make([]int32, 1<<16)

@@ -1,6 +1,7 @@
 // Package work holds the workloads, a file each, and the peers that do them.
 //
-// Most are written once for all peers of package peer; the others compare parts of the engine with Pebble or a bare tree, or have no other peer.
+// Most are written once for all peers of package peer; the others compare parts of the engine with
+// Pebble or a bare tree, or have no other peer.
 package work
 
 import (
@@ -35,7 +36,8 @@ func nestedMore() []More {
 	}
 }
 
-// All is the list of workloads. A nested module names its drivers and peers, which take the place of those that are only named here.
+// All is the list of workloads. A nested module names its drivers and peers, which take the place
+// of those that are only named here.
 func All(own []peer.Driver, more ...More) []harness.Workload {
 	of := func(workload string) (peers []harness.Peer) {
 		for _, m := range nestedMore() {

@@ -10,9 +10,10 @@ import (
 	"github.com/oribi-db/oribi/bench/inputs"
 )
 
-// write is lineitem, in key order, in batches of 1,000. Rows are prepared before the clock starts, in the form in which
-// each peer takes them; it stops when the last Commit has returned. The flushes that come due meanwhile are part of it, what is
-// left in memory then is not flushed. Encoding a row into key and value is part of Pebble's work, as it is of the store's.
+// write is lineitem, in key order, in batches of 1,000. Rows are prepared before the clock starts,
+// in the form in which each peer takes them; it stops when the last Commit has returned. The
+// flushes that come due meanwhile are part of it, what is left in memory then is not flushed.
+// Encoding a row into key and value is part of Pebble's work, as it is of the store's.
 func write() harness.Workload {
 	return harness.Workload{
 		Name: "write", About: "lineitem in write batches of 1,000, rows prepared before, no sync, default options, flushes included",

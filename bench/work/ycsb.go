@@ -17,7 +17,8 @@ import (
 	"github.com/oribi-db/oribi/bench/peer"
 )
 
-// ycsbGroup is the state that all workloads of YCSB work on, one after the other: each finds what those before it left.
+// ycsbGroup is the state that all workloads of YCSB work on, one after the other: each finds what
+// those before it left.
 const ycsbGroup = "ycsb"
 
 // Kinds of YCSB's operations.
@@ -141,7 +142,8 @@ func prepareYCSB(env *harness.Env, d *peer.Driver) error {
 	return os.WriteFile(env.Path(countFile), strconv.AppendInt(nil, int64(n), 10), 0o600)
 }
 
-// putRecords puts records 0 to n-1 in the order of their keys: the state when all is compacted is that of any other order, and is there much sooner.
+// putRecords puts records 0 to n-1 in the order of their keys: the state when all is compacted is
+// that of any other order, and is there much sooner.
 func putRecords(r peer.Records, n int) error {
 	const together = 1000
 	type record struct{ key, number uint64 } // keys have leading zeros, so they sort as these do
@@ -163,7 +165,8 @@ func putRecords(r peer.Records, n int) error {
 	return nil
 }
 
-// zipf draws numbers below n, 0 the most often. Source: Gray and others, Quickly generating billion-record synthetic databases, 1994.
+// zipf draws numbers below n, 0 the most often. Source: Gray and others, Quickly generating
+// billion-record synthetic databases, 1994.
 type zipf struct {
 	n                       float64
 	theta, alpha, zeta, eta float64

@@ -97,8 +97,8 @@ func (a *applying) acknowledged(t testing.TB, n int) (stamps []string) {
 	return stamps
 }
 
-// checkAcknowledged tells that every batch with a timestamp is there as of it, that what is there besides is whole, and that
-// nothing is damaged.
+// checkAcknowledged tells that every batch with a timestamp is there as of it, that what is there
+// besides is whole, and that nothing is damaged.
 func checkAcknowledged(t *testing.T, dir string, stamps []string) {
 	t.Helper()
 	if got := must(t, nil, "store", "verify", dir); got != "ok\n" {
@@ -271,8 +271,9 @@ func TestFullDeviceIsAFailure(t *testing.T) {
 	}
 }
 
-// Not parallel: a process that another test starts holds a copy of this one's descriptors, that of the lock too,
-// until it has become the command; the store would seem locked for a moment after Close.
+// Not parallel: a process that another test starts holds a copy of this one's descriptors, that of
+// the lock too, until it has become the command; the store would seem locked for a moment after
+// Close.
 func TestLockedStore(t *testing.T) {
 	dir := numbers(t)
 	rows := filepath.Join(t.TempDir(), "rows")
@@ -308,7 +309,8 @@ func TestLockedStore(t *testing.T) {
 	must(t, nil, "apply", dir, rows)
 }
 
-// Damage of any file that matters is exit code 3 of verify, with findings that are JSON and name a file.
+// Damage of any file that matters is exit code 3 of verify, with findings that are JSON and name a
+// file.
 func TestDamageIsFoundByVerify(t *testing.T) {
 	t.Parallel()
 	dir := filled(t)

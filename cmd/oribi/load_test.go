@@ -40,7 +40,8 @@ func TestInterruptedLoadTellsWhatIsIn(t *testing.T) {
 	for k := range 39 {
 		fmt.Fprintf(&rows, "%d,x\n", k)
 	}
-	// Bad lines fill a batch as good ones do: once they are handed over, the batches before theirs are in.
+	// Bad lines fill a batch as good ones do: once they are handed over, the batches before theirs
+	// are in.
 	rows.WriteString(strings.Repeat("bad\n", 20))
 	if _, err := io.WriteString(in, rows.String()); err != nil {
 		t.Fatal(err)
@@ -100,7 +101,8 @@ func TestFileThatShrinksIsNotLoadedAsAWhole(t *testing.T) {
 	if err := os.WriteFile(file, []byte(rows.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// The records that are set aside go into a pipe that nobody reads until the file is cut, so the load waits for it.
+	// The records that are set aside go into a pipe that nobody reads until the file is cut, so the
+	// load waits for it.
 	cmd := exec.Command(binary, "table", "load", dir, "t", file, "--skip-bad", "-", "--no-header", "--columns", "v,k")
 	var errs bytes.Buffer
 	cmd.Stderr = &errs

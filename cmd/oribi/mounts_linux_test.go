@@ -32,9 +32,9 @@ func fails(t *testing.T, why string, stdin string, args ...string) {
 
 const noSpace = "no space left"
 
-// A disk of 24 MiB runs full, and somebody else takes what was kept free. Rows are refused; deletes and compactions go on while there is
-// room for them; readers read; with nothing left at all every writer says so. With room again all goes on, and dropping the table gives the
-// disk back.
+// A disk of 24 MiB runs full, and somebody else takes what was kept free. Rows are refused; deletes
+// and compactions go on while there is room for them; readers read; with nothing left at all every
+// writer says so. With room again all goes on, and dropping the table gives the disk back.
 func TestSmallDiskRunsFull(t *testing.T) {
 	disk := mounted(t, "tmpfs", "tmpfs", 0, "size=24m")
 	dir := filepath.Join(disk, "store")
@@ -117,8 +117,8 @@ func TestSmallDiskRunsFull(t *testing.T) {
 	}
 }
 
-// On a read-only mount a store that was not closed is read and checked; what writes says why it cannot. A second name of the directory is
-// the same store: it is locked.
+// On a read-only mount a store that was not closed is read and checked; what writes says why it
+// cannot. A second name of the directory is the same store: it is locked.
 func TestReadOnlyMountIsRead(t *testing.T) {
 	dir := numbers(t)
 	a := startApply(t, dir)

@@ -61,8 +61,8 @@ func editLog(t *testing.T, dir string, edit func(b []byte) []byte) {
 	}
 }
 
-// "store info" tells what a replay found, and again until a writer has mended it: an end that is not clean, a bit that was flipped, a torn
-// end, of which the writer keeps a copy.
+// "store info" tells what a replay found, and again until a writer has mended it: an end that is
+// not clean, a bit that was flipped, a torn end, of which the writer keeps a copy.
 func TestInfoTellsWhatReplayFound(t *testing.T) {
 	t.Parallel()
 	dir := numbers(t)

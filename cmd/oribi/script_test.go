@@ -16,7 +16,8 @@ import (
 	"github.com/creack/pty"
 )
 
-// commandName is the name under which the test program is the command: what runs is what was compiled for the tests.
+// commandName is the name under which the test program is the command: what runs is what was
+// compiled for the tests.
 const commandName = "oribi"
 
 // binary is the test program under that name.
@@ -30,7 +31,8 @@ func TestMain(m *testing.M) {
 }
 
 func testMain(m *testing.M) int {
-	// A program built with -race waits a second before it ends, unless told not to; here are hundreds.
+	// A program built with -race waits a second before it ends, unless told not to; here are
+	// hundreds.
 	os.Setenv("GORACE", strings.TrimSpace(os.Getenv("GORACE")+" atexit_sleep_ms=0"))
 	dir, err := os.MkdirTemp("", "oribi-test-")
 	if err != nil {
@@ -105,7 +107,8 @@ var scrub = []struct {
 	{regexp.MustCompile(`"(bytes|bytes_written|live|dead|log|metadata)":[1-9]\d*`), `"$1":#`},
 }
 
-// size is one with its unit. In a column it is replaced by as many characters, so that the script shows how it stands there.
+// size is one with its unit. In a column it is replaced by as many characters, so that the script
+// shows how it stands there.
 var size = regexp.MustCompile(`( {2,})?\b\d[\d.]* ([KM]i)?B\b`)
 
 func scrubSize(text string) string {
@@ -153,7 +156,8 @@ func (s *step) run(t *testing.T, dir string) []string {
 	return got
 }
 
-// onTerminal runs a command on a pseudo terminal and gives what it prints there, with plain line ends.
+// onTerminal runs a command on a pseudo terminal and gives what it prints there, with plain line
+// ends.
 func onTerminal(out *bytes.Buffer, cmd *exec.Cmd) error {
 	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: 80, Rows: 24})
 	if err != nil {
@@ -165,7 +169,8 @@ func onTerminal(out *bytes.Buffer, cmd *exec.Cmd) error {
 	return cmd.Wait()
 }
 
-// TestScripts runs testdata/*.txt against the real command. ORIBI_REWRITE=1 writes what is printed into the scripts instead.
+// TestScripts runs testdata/*.txt against the real command. ORIBI_REWRITE=1 writes what is printed
+// into the scripts instead.
 func TestScripts(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the scripts are for sh")

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// On a terminal records are printed as a table, in colour unless somebody minds; elsewhere as lines of JSON.
+// On a terminal records are printed as a table, in colour unless somebody minds; elsewhere as lines
+// of JSON.
 func TestTerminalGetsATable(t *testing.T) {
 	dir := numbers(t)
 	for _, c := range []struct {

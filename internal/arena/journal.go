@@ -5,8 +5,8 @@ import "sync"
 // journalChunk is how many records a Journal takes memory for at once.
 const journalChunk = 256
 
-// Journal is a list of small records without pointers, in the order in which they were added. Any number of goroutines may add and
-// read; a record does not change once it is there.
+// Journal is a list of small records without pointers, in the order in which they were added. Any
+// number of goroutines may add and read; a record does not change once it is there.
 type Journal[T any] struct {
 	bytes int64 // of a record
 	grow  func(n int64)
@@ -15,8 +15,8 @@ type Journal[T any] struct {
 	chunks [][]T // all full but the last
 }
 
-// NewJournal makes an empty one of records of the given size. grow is told of the bytes that it takes, and on Release of as many given
-// back; nil tells nobody.
+// NewJournal makes an empty one of records of the given size. grow is told of the bytes that it
+// takes, and on Release of as many given back; nil tells nobody.
 func NewJournal[T any](recordBytes int64, grow func(n int64)) *Journal[T] {
 	if grow == nil {
 		grow = func(int64) {}
@@ -37,7 +37,8 @@ func (j *Journal[T]) Add(rec T) {
 	j.chunks[last] = append(j.chunks[last], rec)
 }
 
-// Next is some of the records from position i on, none when there is no more. They must not be written to.
+// Next is some of the records from position i on, none when there is no more. They must not be
+// written to.
 func (j *Journal[T]) Next(i int) []T {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -47,7 +48,8 @@ func (j *Journal[T]) Next(i int) []T {
 	return j.chunks[i/journalChunk][i%journalChunk:]
 }
 
-// Release tells grow that the memory is given back. Nothing may be added after it. May be called twice.
+// Release tells grow that the memory is given back. Nothing may be added after it. May be called
+// twice.
 func (j *Journal[T]) Release() {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// What was added is read from any position, over the borders of chunks; the memory is told as it is taken and given back.
+// What was added is read from any position, over the borders of chunks; the memory is told as it is
+// taken and given back.
 func TestJournalGivesItsRecordsInOrder(t *testing.T) {
 	for _, n := range []int{0, 1, journalChunk - 1, journalChunk, journalChunk + 1, 3*journalChunk + 7} {
 		var told int64

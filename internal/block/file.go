@@ -13,8 +13,8 @@ type File struct {
 	size int64
 }
 
-// OpenFile opens a regular file for reading. Anything else (a directory, a pipe) is refused: it cannot be read at any
-// place, again and again. Errors: those of package os.
+// OpenFile opens a regular file for reading. Anything else (a directory, a pipe) is refused: it
+// cannot be read at any place, again and again. Errors: those of package os.
 func OpenFile(name string) (*File, error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -3,7 +3,8 @@
 // A value is named by the block it came from, its byte offset there and a part: 0 for the piece at
 // that offset as a whole, other numbers for what was made of it. Values are immutable and shared by
 // all who get them; an evicted value lives on as long as somebody holds it. Blocks never change and
-// their numbers never come back, so nothing in the cache can be out of date: Evict only frees memory.
+// their numbers never come back, so nothing in the cache can be out of date: Evict only frees
+// memory.
 //
 //	c := cache.New(64 << 20)
 //	v, ok := c.Get(k)
@@ -13,14 +14,14 @@
 //	}
 //
 // All methods may be called from many goroutines. Get takes no lock: it probes a table of atomic
-// pointers and sets a mark, so that point reads do not wait for one another. Put, Evict and SetLimit
-// take the lock of one shard.
+// pointers and sets a mark, so that point reads do not wait for one another. Put, Evict and
+// SetLimit take the lock of one shard.
 //
-// What is evicted is chosen by two queues and a memory of names (the policy known as S3-FIFO): a new
-// value enters a short queue of a tenth of the bytes; if nobody asks for it again before it comes to
-// the end it is dropped, and only its hash remembered; if somebody does, or if it is put again soon
-// after, it enters the main queue, where each Get gives it one more round. So a scan of everything
-// passes through the short queue and leaves what point reads use where it is.
+// What is evicted is chosen by two queues and a memory of names (the policy known as S3-FIFO): a
+// new value enters a short queue of a tenth of the bytes; if nobody asks for it again before it
+// comes to the end it is dropped, and only its hash remembered; if somebody does, or if it is put
+// again soon after, it enters the main queue, where each Get gives it one more round. So a scan of
+// everything passes through the short queue and leaves what point reads use where it is.
 //
 // Simpler than Kudu: one policy, no persistent memory, no pinned entries.
 package cache
@@ -53,9 +54,9 @@ type Cache struct {
 	limit  atomic.Int64
 }
 
-// New makes a cache that holds at most limitBytes, 192 bytes an entry included. With a limit of 0 it
-// holds nothing. A value larger than a shard (an eighth of the limit, or 16 MiB if that is more, but
-// not more than the limit) is not taken.
+// New makes a cache that holds at most limitBytes, 192 bytes an entry included. With a limit of 0
+// it holds nothing. A value larger than a shard (an eighth of the limit, or 16 MiB if that is more,
+// but not more than the limit) is not taken.
 func New(limitBytes int64) *Cache {
 	n := 1
 	for n < maxShards && int64(2*n)*minShardBytes <= limitBytes {
@@ -69,7 +70,8 @@ func New(limitBytes int64) *Cache {
 	return c
 }
 
-// hash spreads a key over 64 bits; the top ones choose the shard, the low ones the place in its table.
+// hash spreads a key over 64 bits; the top ones choose the shard, the low ones the place in its
+// table.
 func (k Key) hash() uint64 {
 	const m1, m2 = 0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9
 	hi, lo := bits.Mul64(k.Block^m1, k.Offset^uint64(k.Part)<<40^m2)

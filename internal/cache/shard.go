@@ -64,9 +64,9 @@ func (s *shard) init() {
 
 // find looks k up without a lock.
 //
-// A reader may probe a table that a writer is filling, or one that was replaced a moment ago. An entry is
-// complete before it is stored and never changes its key, so what is found is right; what is missed was
-// put or moved during the probe, and the caller reads the block instead.
+// A reader may probe a table that a writer is filling, or one that was replaced a moment ago. An
+// entry is complete before it is stored and never changes its key, so what is found is right; what
+// is missed was put or moved during the probe, and the caller reads the block instead.
 func (s *shard) find(h uint64, k Key) *entry {
 	t := s.table.Load()
 	for i := h & t.mask; ; i = (i + 1) & t.mask {

@@ -16,7 +16,8 @@
 //	array            [a,b,…] of these, null for  the JSON
 //	                 a NULL element
 //
-// Everything appends to a byte slice; nothing but a list of an array's elements allocates beyond it.
+// Everything appends to a byte slice; nothing but a list of an array's elements allocates beyond
+// it.
 package celltext
 
 import (
@@ -125,7 +126,8 @@ func floatOf(t schema.Type, cell []byte) float64 {
 	return math.Float64frombits(binary.LittleEndian.Uint64(cell))
 }
 
-// appendFloat appends the shortest text that reads back to f in the given width, laid out as encoding/json does.
+// appendFloat appends the shortest text that reads back to f in the given width, laid out as
+// encoding/json does.
 func appendFloat(dst []byte, f float64, width int) []byte {
 	switch {
 	case math.IsNaN(f):
@@ -190,13 +192,14 @@ func appendPadded(dst []byte, n uint64, digits int) []byte {
 
 const secondsPerDay = 24 * 60 * 60
 
-// appendDate appends a date as year-month-day. Years of four digits, which nearly all are, are worked out here: package time
-// takes more than three times as long (BenchmarkDate).
+// appendDate appends a date as year-month-day. Years of four digits, which nearly all are, are
+// worked out here: package time takes more than three times as long (BenchmarkDate).
 func appendDate(dst []byte, days int64) []byte {
 	if days < minPlainDate || days > maxPlainDate {
 		return time.Unix(days*secondsPerDay, 0).UTC().AppendFormat(dst, time.DateOnly)
 	}
-	// Days count from 0000-03-01, so that the leap day ends a year, and months have a length that one line gives.
+	// Days count from 0000-03-01, so that the leap day ends a year, and months have a length that
+	// one line gives.
 	d := uint64(days + daysTo1970)
 	era, d := d/daysOf400Years, d%daysOf400Years
 	ofEra := (d - d/1460 + d/36524 - d/146096) / 365
@@ -221,7 +224,8 @@ const (
 
 const hexDigits = "0123456789abcdef"
 
-// AppendQuoted appends text as a JSON string. Only quote, backslash and what lies below U+0020 are escaped.
+// AppendQuoted appends text as a JSON string. Only quote, backslash and what lies below U+0020 are
+// escaped.
 func AppendQuoted(dst, text []byte) []byte {
 	dst = append(dst, '"')
 	from := 0

@@ -10,7 +10,8 @@ import (
 	"github.com/oribi-db/oribi/batch"
 )
 
-// Package time is the oracle, on every day of the years that are worked out here and on some around them.
+// Package time is the oracle, on every day of the years that are worked out here and on some around
+// them.
 func TestDatesAreThoseOfPackageTime(t *testing.T) {
 	for days := int64(minPlainDate - 1000); days <= maxPlainDate+1000; days++ {
 		want := time.Unix(days*secondsPerDay, 0).UTC().Format(time.DateOnly)

@@ -1,7 +1,7 @@
 package change
 
-// AppendReinsert appends the list that brings row back after a delete: all its non-key columns in schema order.
-// Source: tablet spec §5.2.
+// AppendReinsert appends the list that brings row back after a delete: all its non-key columns in
+// schema order. Source: tablet spec §5.2.
 func (l *Layout) AppendReinsert(dst []byte, row []byte) []byte {
 	dst = AppendUpdateHeader(dst, Reinsert)
 	for i := l.schema.Keys; i < len(l.columns); i++ {
@@ -10,11 +10,12 @@ func (l *Layout) AppendReinsert(dst []byte, row []byte) []byte {
 	return dst
 }
 
-// Apply appends to dst the image of row after the given lists, oldest first. dst and row must not overlap.
+// Apply appends to dst the image of row after the given lists, oldest first. dst and row must not
+// overlap.
 //
-// An UPDATE sets its columns. A REINSERT sets all non-key columns: one that it lacks, which was added after it was written,
-// gets its read default. A DELETE leaves the cells. Columns that the schema does not have are passed over. The
-// lists have passed List.Check.
+// An UPDATE sets its columns. A REINSERT sets all non-key columns: one that it lacks, which was
+// added after it was written, gets its read default. A DELETE leaves the cells. Columns that the
+// schema does not have are passed over. The lists have passed List.Check.
 func (l *Layout) Apply(dst, row []byte, lists ...List) []byte {
 	if l.onlyFixed(lists) {
 		return l.patch(dst, row, lists)

@@ -2,21 +2,23 @@
 //
 // Three encodings live here, each with its own table beside its code:
 //
-//   - a List is one change to an existing row (update, delete, reinsert): Kudu's RowChangeList, byte for
-//     byte, as it stands in delta files, in memory stores and in log records;
-//   - a row image is one whole row, by a Layout made from the schema: it stands in the MemRowSet and in log records, and
-//     gives any cell without walking the others;
+//   - a List is one change to an existing row (update, delete, reinsert): Kudu's RowChangeList,
+//     byte for byte, as it stands in delta files, in memory stores and in log records;
+//   - a row image is one whole row, by a Layout made from the schema: it stands in the MemRowSet
+//     and in log records, and gives any cell without walking the others;
 //   - a record is one committed write batch, the payload of a log record.
 //
-// A cell everywhere is the bytes of one value: nil for NULL, Width bytes little-endian for a type of fixed
-// width, the bytes themselves (not nil, even when empty) for a byte string.
+// A cell everywhere is the bytes of one value: nil for NULL, Width bytes little-endian for a type
+// of fixed width, the bytes themselves (not nil, even when empty) for a byte string.
 //
-// Bytes that come from disk go through List.Check, Layout.Check and DecodeRecord first; the other functions
-// take checked bytes. Lists, layouts and images are immutable and may be shared by goroutines; readers and writers
-// belong to one goroutine. Cells that are handed out alias the bytes they were read from.
+// Bytes that come from disk go through List.Check, Layout.Check and DecodeRecord first; the other
+// functions take checked bytes. Lists, layouts and images are immutable and may be shared by
+// goroutines; readers and writers belong to one goroutine. Cells that are handed out alias the
+// bytes they were read from.
 //
-// Source: tablet spec §2.5, §5. Simpler than Kudu: byte strings of a row lie behind it in one heap, with end
-// offsets in the row, so an image holds no pointers and can be copied, logged and kept in an arena as it is.
+// Source: tablet spec §2.5, §5. Simpler than Kudu: byte strings of a row lie behind it in one heap,
+// with end offsets in the row, so an image holds no pointers and can be copied, logged and kept in
+// an arena as it is.
 package change
 
 import (
@@ -26,8 +28,8 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// Kind says what an operation or a list does to its row. The first three are the type bytes of a List; all but
-// Reinsert stand in log records.
+// Kind says what an operation or a list does to its row. The first three are the type bytes of a
+// List; all but Reinsert stand in log records.
 type Kind uint8
 
 // Kinds. File format: never change the numbers.
@@ -65,10 +67,10 @@ type Delta struct {
 
 // Rows are rows with their histories, as flushes and compactions take them.
 //
-// Batch holds the base cells, all columns of the schema in its order; Keys holds one encoded key a row. Undo
-// leads back from the base, Redo forward. Both are sorted by row; within a row Undo is newest first, Redo
-// oldest first. Delta.Row is the row's position in Batch. All memory holds until the next call of whoever
-// made the Rows.
+// Batch holds the base cells, all columns of the schema in its order; Keys holds one encoded key a
+// row. Undo leads back from the base, Redo forward. Both are sorted by row; within a row Undo is
+// newest first, Redo oldest first. Delta.Row is the row's position in Batch. All memory holds until
+// the next call of whoever made the Rows.
 type Rows struct {
 	Batch *batch.Batch
 	Keys  [][]byte

@@ -8,8 +8,9 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// DumpRecord prints the record of a write batch, field by field. Row images are printed as bytes: only their
-// schema tells more. It prints what it can and returns what DecodeRecord says of the rest.
+// DumpRecord prints the record of a write batch, field by field. Row images are printed as bytes:
+// only their schema tells more. It prints what it can and returns what DecodeRecord says of the
+// rest.
 func DumpRecord(w io.Writer, payload []byte) error {
 	d := dump.New(w)
 	h, end, err := splitRecord(payload)

@@ -18,7 +18,8 @@ import (
 //	  4        a byte string: where it ends in the heap, as uint32; it begins where the one before it ends
 //	rest       heap: the byte strings, one after the other; nothing for NULL
 //
-// A row has one image only: unused bits and the cells of NULLs are zero, and the heap ends with the last byte string.
+// A row has one image only: unused bits and the cells of NULLs are zero, and the heap ends with the
+// last byte string.
 //
 // (INT32 key 7, nullable INT32 NULL, nullable STRING "hi"):
 // 02 07 00 00 00 00 00 00 00 02 00 00 00 68 69
@@ -68,8 +69,9 @@ func NewLayout(s *schema.Schema) *Layout {
 // Schema is what the layout was made from.
 func (l *Layout) Schema() *schema.Schema { return l.schema }
 
-// AppendRow appends the image of a row with the given cells, one for each column in schema order.
-// A NULL in a column that is not nullable, or a cell of a wrong width, is an error of the program: it panics.
+// AppendRow appends the image of a row with the given cells, one for each column in schema order. A
+// NULL in a column that is not nullable, or a cell of a wrong width, is an error of the program: it
+// panics.
 func (l *Layout) AppendRow(dst []byte, cells [][]byte) []byte {
 	at := len(dst)
 	dst = appendZeros(dst, l.head)
@@ -149,8 +151,9 @@ func (l *Layout) AppendCells(dst [][]byte, row []byte) [][]byte {
 	return dst
 }
 
-// Check tells whether row is an image of this layout: offsets within the heap and rising, no NULL where the
-// column is not nullable, nothing that AppendRow would not write. Errors: ErrCorrupt, with the column.
+// Check tells whether row is an image of this layout: offsets within the heap and rising, no NULL
+// where the column is not nullable, nothing that AppendRow would not write. Errors: ErrCorrupt,
+// with the column.
 func (l *Layout) Check(row []byte) error {
 	if len(row) < l.head {
 		return fault.Corruptf("row image: %d bytes, want at least %d", len(row), l.head)

@@ -17,8 +17,8 @@ import (
 //	1–5    n, varint: 0 for NULL, else one more than the bytes that follow
 //	n−1    the cell: fixed width little-endian, or the byte string
 //
-// A column that stands twice is set twice: the last counts. Update of column 11 (INT32) to 5 and of column
-// 12 (STRING) to NULL: 01 0b 05 05 00 00 00 0c 00
+// A column that stands twice is set twice: the last counts. Update of column 11 (INT32) to 5 and of
+// column 12 (STRING) to NULL: 01 0b 05 05 00 00 00 0c 00
 type List []byte
 
 // AppendDelete appends the list of a delete.
@@ -30,7 +30,8 @@ func AppendUpdateHeader(dst []byte, kind Kind) []byte { return append(dst, byte(
 // MaxColumnHeader is the most bytes that AppendColumn appends beside a cell.
 const MaxColumnHeader = 10
 
-// AppendColumn appends one column's new value, nil for NULL, to a list that AppendUpdateHeader began.
+// AppendColumn appends one column's new value, nil for NULL, to a list that AppendUpdateHeader
+// began.
 func AppendColumn(dst []byte, id schema.ColumnID, cell []byte) []byte {
 	dst = coding.AppendUvarint32(dst, uint32(id))
 	if cell == nil {
@@ -56,14 +57,15 @@ func (l List) Columns() ListReader {
 	return ListReader{rest: l[1:]}
 }
 
-// ColumnsAt returns a reader of the last columns of a list, which take rest: as many bytes as another reader has Left.
+// ColumnsAt returns a reader of the last columns of a list, which take rest: as many bytes as
+// another reader has Left.
 func ColumnsAt(rest []byte) ListReader { return ListReader{rest: rest} }
 
 // Left is the number of bytes that the columns behind the last one read take.
 func (r *ListReader) Left() int { return len(r.rest) }
 
-// Find returns the value that l gives to a column: its last, if it stands more than once. ok is false if l does
-// not set the column; a nil cell with ok is NULL.
+// Find returns the value that l gives to a column: its last, if it stands more than once. ok is
+// false if l does not set the column; a nil cell with ok is NULL.
 func (l List) Find(id schema.ColumnID) (cell []byte, ok bool) {
 	r := l.Columns()
 	for {
@@ -83,7 +85,8 @@ type ListReader struct {
 	bad  bool
 }
 
-// Next returns the next column, with a cell that aliases the list; ok is false at the end, or where the list is damaged.
+// Next returns the next column, with a cell that aliases the list; ok is false at the end, or where
+// the list is damaged.
 func (r *ListReader) Next() (id schema.ColumnID, cell []byte, ok bool) {
 	if len(r.rest) == 0 {
 		return 0, nil, false
@@ -123,11 +126,13 @@ func (r *ListReader) fail() (schema.ColumnID, []byte, bool) {
 	return 0, nil, false
 }
 
-// Damaged tells whether Next stopped before the end because an ID or size is cut or runs past the end.
+// Damaged tells whether Next stopped before the end because an ID or size is cut or runs past the
+// end.
 func (r *ListReader) Damaged() bool { return r.bad }
 
-// Check tells whether l is a whole list that fits s. Column IDs which s does not have are allowed: they are dropped
-// columns, whose changes nobody asks for. Errors: ErrCorrupt. Source: tablet spec §5.2.
+// Check tells whether l is a whole list that fits s. Column IDs which s does not have are allowed:
+// they are dropped columns, whose changes nobody asks for. Errors: ErrCorrupt. Source: tablet spec
+// §5.2.
 func (l List) Check(s *schema.Schema) error {
 	switch l.Kind() {
 	case Delete:

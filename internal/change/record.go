@@ -27,8 +27,8 @@ import (
 //	               the body: row image of an insert, List of an update; not for a delete
 //	size-8  8      with flag 1: epoch, at least 1, that the metadata had for good when the record was written
 //
-// Timestamp 0x1000, on table 3, schema version 0: update of key 80 00 00 07 with 01 0b 05 05 00 00 00, delete of key
-// 80 00 00 08:
+// Timestamp 0x1000, on table 3, schema version 0: update of key 80 00 00 07 with 01 0b 05 05 00 00
+// 00, delete of key 80 00 00 08:
 //
 //	01 00 00 10 00 00 00 00 00 00 02 00 00 00
 //	03 00 02 00 00 00
@@ -48,8 +48,8 @@ const (
 	epochLen       = 8  // file format: never change
 )
 
-// RecordWriter makes the record of one write batch. The zero value is ready for Begin; its memory is used again by the next
-// Begin. Not for concurrent use.
+// RecordWriter makes the record of one write batch. The zero value is ready for Begin; its memory
+// is used again by the next Begin. Not for concurrent use.
 type RecordWriter struct {
 	buf      []byte
 	ops      uint32
@@ -68,19 +68,22 @@ func (w *RecordWriter) Begin(ts mvcc.Timestamp) {
 	w.ops, w.runOps, w.runBegun = 0, 0, false
 }
 
-// SetTimestamp replaces the timestamp: operations are written before the batch has its place in time.
+// SetTimestamp replaces the timestamp: operations are written before the batch has its place in
+// time.
 func (w *RecordWriter) SetTimestamp(ts mvcc.Timestamp) {
 	binary.LittleEndian.PutUint64(w.buf[timestampOff:], uint64(ts))
 }
 
-// Require writes down that the metadata is at an epoch, at least 1, or a later one for good: a store that finds it at an earlier one has
-// lost what the log does not tell. Behind all operations, once.
+// Require writes down that the metadata is at an epoch, at least 1, or a later one for good: a
+// store that finds it at an earlier one has lost what the log does not tell. Behind all operations,
+// once.
 func (w *RecordWriter) Require(epoch uint64) {
 	w.buf[1] |= flagEpoch
 	w.buf = binary.LittleEndian.AppendUint64(w.buf, epoch)
 }
 
-// Add appends an operation; it copies key and body. Operations keep the order in which they are added.
+// Add appends an operation; it copies key and body. Operations keep the order in which they are
+// added.
 func (w *RecordWriter) Add(op Op) {
 	if !w.runBegun || op.Table != w.table || op.SchemaVersion != w.version {
 		w.table, w.version, w.runOps, w.runBegun = op.Table, op.SchemaVersion, 0, true
@@ -142,9 +145,10 @@ func splitRecord(payload []byte) (h RecordHead, end int, err error) {
 	return h, end, nil
 }
 
-// DecodeRecord reads a record and gives its operations to fn, in order; an error of fn ends it. Key and body alias
-// payload. Bodies are not looked into: an insert's is for Layout.Check, an update's for List.Check, by the schema of the
-// version named. Errors: ErrCorrupt, ErrUnsupported, what fn returns.
+// DecodeRecord reads a record and gives its operations to fn, in order; an error of fn ends it. Key
+// and body alias payload. Bodies are not looked into: an insert's is for Layout.Check, an update's
+// for List.Check, by the schema of the version named. Errors: ErrCorrupt, ErrUnsupported, what fn
+// returns.
 func DecodeRecord(payload []byte, fn func(op Op) error) (mvcc.Timestamp, error) {
 	h, end, err := splitRecord(payload)
 	if err != nil {
@@ -208,7 +212,8 @@ func (d *recordReader) bytes(what string) ([]byte, error) {
 	return b, nil
 }
 
-// run reads the head of a run. Its count needs no bound: every operation takes bytes, which run out.
+// run reads the head of a run. Its count needs no bound: every operation takes bytes, which run
+// out.
 func (d *recordReader) run() (table, version, n uint32, err error) {
 	if table, err = d.uvarint("table number"); err != nil {
 		return 0, 0, 0, err

@@ -7,8 +7,8 @@ import (
 	"github.com/oribi-db/oribi/internal/keyenc"
 )
 
-// Gather takes one column out of many row images: dst is reset to len(rows) cells of the column's type.
-// Byte strings alias the images. Fixed widths are copied in a loop over their type.
+// Gather takes one column out of many row images: dst is reset to len(rows) cells of the column's
+// type. Byte strings alias the images. Fixed widths are copied in a loop over their type.
 func (l *Layout) Gather(rows [][]byte, col int, dst *batch.Vector) {
 	c := &l.columns[col]
 	dst.Type = l.schema.Columns[col].Type
@@ -74,11 +74,12 @@ func (l *Layout) gatherStrings(rows [][]byte, c *slot, out [][]byte) {
 	}
 }
 
-// AppendVectorRows appends to buf the images of rows [from, to) of vectors given in schema order, and to ends,
-// for each row, the offset in buf behind its image.
+// AppendVectorRows appends to buf the images of rows [from, to) of vectors given in schema order,
+// and to ends, for each row, the offset in buf behind its image.
 //
-// A nil vector stands for a column that nobody set: every row gets the column's default, or NULL. The
-// vectors have no NULL in columns that are not nullable. Columns are written one after the other.
+// A nil vector stands for a column that nobody set: every row gets the column's default, or NULL.
+// The vectors have no NULL in columns that are not nullable. Columns are written one after the
+// other.
 func (l *Layout) AppendVectorRows(buf []byte, ends []int, vectors []*batch.Vector, from, to int) ([]byte, []int) {
 	n := to - from
 	if n <= 0 {
@@ -117,7 +118,8 @@ func (l *Layout) AppendVectorRows(buf []byte, ends []int, vectors []*batch.Vecto
 	return buf, ends
 }
 
-// placement is where images go while their columns are written: row k begins at starts[k] and has heaps[k] bytes in its heap.
+// placement is where images go while their columns are written: row k begins at starts[k] and has
+// heaps[k] bytes in its heap.
 type placement struct{ starts, heaps []int }
 
 // grow extends buf to n bytes; the new ones are zero.
@@ -203,8 +205,9 @@ func (l *Layout) putNulls(buf []byte, p *placement, col int, v *batch.Vector, fr
 	}
 }
 
-// AppendVectorKeys appends the encoded keys of rows [from, to) to dst. vectors has the key columns first, none of
-// their cells NULL. The keys hold as long as the vectors' cells do (keyenc.Encoder.AppendKeys).
+// AppendVectorKeys appends the encoded keys of rows [from, to) to dst. vectors has the key columns
+// first, none of their cells NULL. The keys hold as long as the vectors' cells do
+// (keyenc.Encoder.AppendKeys).
 func AppendVectorKeys(dst [][]byte, e *keyenc.Encoder, vectors []*batch.Vector, from, to int) [][]byte {
 	var few [8]keyenc.Column
 	columns := few[:0]

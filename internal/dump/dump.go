@@ -53,7 +53,8 @@ func (d *Writer) End() { d.depth = max(d.depth-1, 0) }
 
 // Field prints bytes of a field, the first of which is at byte off, and their meaning, a format
 // with args. Fields may have no bytes. Of a long field the first 64 bytes are printed, then how
-// many follow and their CRC-32 (IEEE), so that no change goes unseen; a Writer of NewWhole prints them all.
+// many follow and their CRC-32 (IEEE), so that no change goes unseen; a Writer of NewWhole prints
+// them all.
 func (d *Writer) Field(off int64, b []byte, meaning string, args ...any) {
 	text := fmt.Sprintf(meaning, args...)
 	shown := b

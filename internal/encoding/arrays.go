@@ -4,8 +4,8 @@ import (
 	"github.com/oribi-db/oribi/internal/coding"
 )
 
-// Prologue of a data cblock of an array column; the payload proper, of the elements that are not NULL, follows.
-// Source: cfile spec §7.2.
+// Prologue of a data cblock of an array column; the payload proper, of the elements that are not
+// NULL, follows. Source: cfile spec §7.2.
 //
 //	width   field     meaning
 //	varint  elements  of all cells, NULL ones included
@@ -24,8 +24,9 @@ const countBits = 16 // of a count; file format: never change
 // MaxElements is the most elements that one array can have.
 const MaxElements = 1<<countBits - 1
 
-// ArrayPrologue makes the prologue of a cblock of arrays, byte for byte as Kudu does. Cells and elements are told
-// apart from one another: their order counts among themselves only. The zero value is to be Reset. For one goroutine.
+// ArrayPrologue makes the prologue of a cblock of arrays, byte for byte as Kudu does. Cells and
+// elements are told apart from one another: their order counts among themselves only. The zero
+// value is to be Reset. For one goroutine.
 type ArrayPrologue struct {
 	present, counts, whole runWriter
 	elements, cells        int

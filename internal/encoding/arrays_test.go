@@ -40,7 +40,8 @@ func TestPrologueOfArrays(t *testing.T) {
 	}
 }
 
-// Elements of one array all go into one payload, however small the payloads are to be; it is full then.
+// Elements of one array all go into one payload, however small the payloads are to be; it is full
+// then.
 func TestAppendAllOverfills(t *testing.T) {
 	r := seedtest.Rand(t)
 	for _, pair := range pairs() {

@@ -29,9 +29,9 @@ func benchCells(typ schema.Type, n, significant int) [][]byte {
 	return cells
 }
 
-// BenchmarkCodec builds payloads of 32768 random values, decodes them in windows, and tests them in windows as a scan
-// does: by Select, or decoded where that declines. Dictionaries hand out codes, too. Each takes one core, a payload at
-// a time. bits is how many bits of a value are random.
+// BenchmarkCodec builds payloads of 32768 random values, decodes them in windows, and tests them in
+// windows as a scan does: by Select, or decoded where that declines. Dictionaries hand out codes,
+// too. Each takes one core, a payload at a time. bits is how many bits of a value are random.
 func BenchmarkCodec(b *testing.B) {
 	for _, c := range []struct {
 		typ  schema.Type

@@ -36,7 +36,8 @@ type binaryBlock struct {
 	offsets []uint32 // of the values, and behind them of their end: Len()+1
 }
 
-// parsePlainBinary makes a binaryBlock or, if its offsets took more than limit bytes, a sparseBinary. 0 is no limit.
+// parsePlainBinary makes a binaryBlock or, if its offsets took more than limit bytes, a
+// sparseBinary. 0 is no limit.
 func parsePlainBinary(payload []byte, limit int) (Block, error) {
 	if len(payload) < binaryHeaderLen {
 		return nil, fault.Corruptf("encoding: plain binary: %d bytes, the header has %d", len(payload), binaryHeaderLen)

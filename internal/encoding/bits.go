@@ -6,7 +6,8 @@ import (
 	"github.com/oribi-db/oribi/batch"
 )
 
-// load64 reads a little-endian word from the front of b, which may be shorter: what is missing is 0.
+// load64 reads a little-endian word from the front of b, which may be shorter: what is missing is
+// 0.
 func load64(b []byte) uint64 {
 	if len(b) >= 8 {
 		return binary.LittleEndian.Uint64(b)
@@ -31,7 +32,8 @@ func orBits(dst batch.Bitmap, at int, src []byte, n int) {
 		}
 		word, shift := (at+i)>>6, uint(at+i)&63
 		dst[word] |= w << shift
-		// The word may straddle two words of dst; where the second is beyond the end, w has no bits for it.
+		// The word may straddle two words of dst; where the second is beyond the end, w has no bits
+		// for it.
 		if high := w >> 1 >> (63 - shift); high != 0 {
 			dst[word+1] |= high
 		}
@@ -71,8 +73,9 @@ func expandBits(dst []byte, src []byte, skip, n int) {
 
 // spreadBits makes byte i of the result bit i of b.
 //
-// The product puts a copy of b into each byte; the mask keeps bit i in byte i; adding 7f then carries
-// any bit that is left into bit 7 (bytes do not run over: 80 + 7f is ff), and bits 7 are moved to bits 0.
+// The product puts a copy of b into each byte; the mask keeps bit i in byte i; adding 7f then
+// carries any bit that is left into bit 7 (bytes do not run over: 80 + 7f is ff), and bits 7 are
+// moved to bits 0.
 func spreadBits(b byte) uint64 {
 	w := uint64(b) * 0x0101010101010101 & 0x8040201008040201
 	return (w + 0x7f7f7f7f7f7f7f7f) >> 7 & 0x0101010101010101
@@ -80,7 +83,8 @@ func spreadBits(b byte) uint64 {
 
 // gatherBits is the inverse of spreadBits: bit i of the result is bit 0 of byte i.
 //
-// Multiplying moves bit 8i to bit 56+i: 8i + (56 − 7i). No two products meet in one bit, so nothing carries.
+// Multiplying moves bit 8i to bit 56+i: 8i + (56 − 7i). No two products meet in one bit, so nothing
+// carries.
 func gatherBits(w uint64) byte {
 	return byte(w & 0x0101010101010101 * 0x0102040810204080 >> 56)
 }

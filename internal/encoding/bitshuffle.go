@@ -27,8 +27,8 @@ import (
 //	0       4      n        bytes of the next field, BIG-endian
 //	4       n      rows     one LZ4 block of the cells' bits in rows (see transpose.go)
 //
-// int32 1, 2, 3 from row 0:
-// 00 00 00 00 03 00 00 00 25 00 00 00 08 00 00 00 04 00 00 00 00 00 00 0d 3f 05 06 00 01 00 05 50 00 00 00 00 00
+// int32 1, 2, 3 from row 0: 00 00 00 00 03 00 00 00 25 00 00 00 08 00 00 00 04 00 00 00 00 00 00 0d
+// 3f 05 06 00 01 00 05 50 00 00 00 00 00
 const (
 	shuffleCountOff  = 4    // file format: never change
 	shuffleSizeOff   = 8    // file format: never change
@@ -39,7 +39,8 @@ const (
 	chunkBytes       = 8192 // file format: never change
 )
 
-// inlineChunks is the number of chunk offsets kept in the block itself: those of a cblock of 256 KiB.
+// inlineChunks is the number of chunk offsets kept in the block itself: those of a cblock of 256
+// KiB.
 const inlineChunks = 32
 
 // shuffled is a BIT_SHUFFLE payload.
@@ -54,8 +55,8 @@ type shuffled struct {
 	inline  [inlineChunks]uint32
 	cache   Chunks
 
-	// kept is the chunk that was decoded in part last, or nil while a call uses it. Whoever takes it out
-	// owns it until it is put back, so that calls at the same time do not meet.
+	// kept is the chunk that was decoded in part last, or nil while a call uses it. Whoever takes
+	// it out owns it until it is put back, so that calls at the same time do not meet.
 	kept atomic.Pointer[chunkBuffer]
 
 	asked atomic.Uint64 // the chunks that few cells were last read of: 15 bits of each index, behind a 1, newest lowest
@@ -235,11 +236,12 @@ func (b *shuffled) decode(from, n int, dst []byte) error {
 	return nil
 }
 
-// fewCells says which part of a chunk's cells are few: so many that unpacking only them is worth it.
+// fewCells says which part of a chunk's cells are few: so many that unpacking only them is worth
+// it.
 const fewCells = 4
 
-// decodePart writes cells of chunk i to dst, from one of them on. Where they are few, and do not go on where another call ended, only they
-// are made, as for a single cell.
+// decodePart writes cells of chunk i to dst, from one of them on. Where they are few, and do not go
+// on where another call ended, only they are made, as for a single cell.
 func (b *shuffled) decodePart(i, skip int, dst []byte, goesOn bool) error {
 	var cells []byte
 	var buf *chunkBuffer
@@ -338,7 +340,8 @@ func (b *shuffled) Decode(from, n int, dst *batch.Vector, at int) error {
 	return b.decode(from, n, dst.Data[at*b.width:(at+n)*b.width])
 }
 
-// Cell reads value i alone where its chunk is neither in the cache nor was asked for shortly before.
+// Cell reads value i alone where its chunk is neither in the cache nor was asked for shortly
+// before.
 func (b *shuffled) Cell(i int) ([]byte, error) {
 	var cell []byte
 	cells, buf, err := b.near(i >> b.shift)
@@ -377,8 +380,9 @@ func (b *shuffled) uint32At(i int) (uint32, error) {
 	return v, nil
 }
 
-// near is take of chunk c, of which few cells are wanted, if that is worth while: without a cache, where it is in the cache, or when it was
-// asked for among the last. Else cells is nil. A chunk of 8 KiB that is decoded for one cell pushes others, and whole rows, out of the cache.
+// near is take of chunk c, of which few cells are wanted, if that is worth while: without a cache,
+// where it is in the cache, or when it was asked for among the last. Else cells is nil. A chunk of
+// 8 KiB that is decoded for one cell pushes others, and whole rows, out of the cache.
 func (b *shuffled) near(c int) (cells []byte, buf *chunkBuffer, err error) {
 	if b.cache == nil {
 		return b.take(c, true)
@@ -434,8 +438,8 @@ func (b *shuffled) Seek(target []byte) (int, bool, error) {
 }
 
 // search finds the first of the sorted values for which order, of the value to a target, is not
-// below 0, and tells whether it is 0. Chunks are halved by their first values, then the cells of one
-// chunk: as few chunks as possible are decoded.
+// below 0, and tells whether it is 0. Chunks are halved by their first values, then the cells of
+// one chunk: as few chunks as possible are decoded.
 func (b *shuffled) search(order func(cell []byte) int) (i int, exact bool, err error) {
 	lo, hi := 0, len(b.chunks) // the chunks before lo begin below the target
 	for lo < hi {

@@ -24,15 +24,15 @@ type BuilderOptions struct {
 
 // Builder makes payloads, byte for byte as Kudu does when it is given the same batches.
 //
-// Use: Append until it takes no more or Full says so, Finish, Reset, and on. How much a payload holds
-// is a matter of the encoding: some look only between two Appends and may overshoot by a whole batch
-// (PLAIN of fixed width, RLE), others take value by value. Source: cfile spec §11.3.
+// Use: Append until it takes no more or Full says so, Finish, Reset, and on. How much a payload
+// holds is a matter of the encoding: some look only between two Appends and may overshoot by a
+// whole batch (PLAIN of fixed width, RLE), others take value by value. Source: cfile spec §11.3.
 type Builder interface {
-	// Append takes cells [from, to) of v, none of them NULL, until the payload is full, and returns how
-	// many it took: at least one unless it was Full. Nothing of v is kept.
+	// Append takes cells [from, to) of v, none of them NULL, until the payload is full, and returns
+	// how many it took: at least one unless it was Full. Nothing of v is kept.
 	Append(v *batch.Vector, from, to int) int
-	// AppendAll takes all of the cells, however full the payload is: elements of one array, which must
-	// not be parted. Source: cfile spec §11.3.
+	// AppendAll takes all of the cells, however full the payload is: elements of one array, which
+	// must not be parted. Source: cfile spec §11.3.
 	AppendAll(v *batch.Vector, from, to int)
 	Full() bool
 	// Len is the number of values since Reset.
@@ -40,7 +40,8 @@ type Builder interface {
 	// First and Last are the first and the last value as cells, until Reset. Len must not be 0.
 	First() []byte
 	Last() []byte
-	// Finish appends the payload to dst; ord is the row of the cblock's first row. Reset comes next.
+	// Finish appends the payload to dst; ord is the row of the cblock's first row. Reset comes
+	// next.
 	Finish(dst []byte, ord batch.Ordinal) []byte
 	// Reset makes the builder empty. A dictionary goes on through all payloads of a file.
 	Reset()
@@ -49,7 +50,8 @@ type Builder interface {
 // DictionaryBuilder is the builder of DICT payloads.
 type DictionaryBuilder interface {
 	Builder
-	// FinishDictionary appends the payload of the dictionary cblock, which is there also if it has no words.
+	// FinishDictionary appends the payload of the dictionary cblock, which is there also if it has
+	// no words.
 	FinishDictionary(dst []byte) []byte
 	// Words is the number of words so far.
 	Words() int

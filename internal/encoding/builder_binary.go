@@ -129,8 +129,8 @@ type dictBuilder struct {
 	index map[string]uint32
 	mode  uint32
 
-	// The last dictionary that a vector came with, and our codes of its words, −1 where not known: a
-	// compaction hands on codes of the same dictionary for a whole file.
+	// The last dictionary that a vector came with, and our codes of its words, −1 where not known:
+	// a compaction hands on codes of the same dictionary for a whole file.
 	source *batch.Dictionary
 	known  []int32
 }
@@ -177,8 +177,8 @@ func (b *dictBuilder) AppendAll(v *batch.Vector, from, to int) {
 	b.note(before, v, from, to)
 }
 
-// code is the code of cell i, which enters the dictionary if need be; false: the dictionary is full, and
-// not to be overfilled.
+// code is the code of cell i, which enters the dictionary if need be; false: the dictionary is
+// full, and not to be overfilled.
 func (b *dictBuilder) code(v *batch.Vector, i int, overfill bool) (uint32, bool) {
 	if v.Dict == nil {
 		return b.lookup(v.Bytes[i], overfill)

@@ -188,7 +188,8 @@ func (b *shuffleBuilder) Finish(dst []byte, ord batch.Ordinal) []byte {
 	return dst
 }
 
-// narrowed returns the cells and their width, which for uint32 is what the greatest of them needs: 1, 2 or 4.
+// narrowed returns the cells and their width, which for uint32 is what the greatest of them needs:
+// 1, 2 or 4.
 func (b *shuffleBuilder) narrowed() (cells []byte, width int) {
 	if b.typ != schema.Uint32 {
 		return b.cells, b.typ.Width()

@@ -18,8 +18,8 @@ import (
 //	4       …      nested  mode 1: BIT_SHUFFLE payload of uint32 codes, places in the file's dictionary
 //	                       mode 2: PLAIN payload of the byte strings
 //
-// Codes 0, 1, 0, 0 from row 0:
-// 01 00 00 00 00 00 00 00 04 00 00 00 21 00 00 00 08 00 00 00 01 00 00 00 00 00 00 09 80 02 00 00 00 00 00 00 00
+// Codes 0, 1, 0, 0 from row 0: 01 00 00 00 00 00 00 00 04 00 00 00 21 00 00 00 08 00 00 00 01 00 00
+// 00 00 00 00 09 80 02 00 00 00 00 00 00 00
 //
 // The dictionary is a cblock of its own, one a file: a PLAIN payload of the words in the order in
 // which they came first. A file goes over to mode 2, for good, when its dictionary is full.
@@ -29,8 +29,8 @@ const (
 	modePlain   = 2 // file format: never change
 )
 
-// dictBlock is a DICT payload of codes. The nested payload does not know the dictionary, so that codes
-// are checked when they are decoded.
+// dictBlock is a DICT payload of codes. The nested payload does not know the dictionary, so that
+// codes are checked when they are decoded.
 type dictBlock struct {
 	codes shuffled
 	dict  *batch.Dictionary

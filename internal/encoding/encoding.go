@@ -1,8 +1,8 @@
 // Package encoding reads and writes the values inside a data cblock.
 //
 // What it is given is the payload: the cblock without checksum, codec and prologue, all of which
-// cfile undoes. A payload holds the present values of some rows, one behind the other; NULLs and the
-// borders of arrays are told apart from it by the prologue (AppendNullPrologue, ArrayPrologue).
+// cfile undoes. A payload holds the present values of some rows, one behind the other; NULLs and
+// the borders of arrays are told apart from it by the prologue (AppendNullPrologue, ArrayPrologue).
 //
 //	encoding     types            payload
 //	PLAIN        fixed width      count, ordinal, cells
@@ -16,8 +16,8 @@
 // Each format stands in full above the constants of its file. Use: Parse a payload into a Block and
 // ask it for values, or fill a Builder from vectors and Finish it.
 //
-// A Block checks its structure when it is parsed, and what only decoding can show (LZ4 streams, codes)
-// when it is decoded: bytes that are not what a writer makes give an error that wraps
+// A Block checks its structure when it is parsed, and what only decoding can show (LZ4 streams,
+// codes) when it is decoded: bytes that are not what a writer makes give an error that wraps
 // fault.ErrCorrupt, never a panic, and nothing is allocated on the word of a count alone. Blocks
 // never change after Parse: many goroutines may share one. Builders are for one goroutine.
 //
@@ -43,17 +43,20 @@ type Block interface {
 	Len() int
 	// Decode puts values [from, from+n) into cells [at, at+n) of dst, which is of the block's type,
 	// not in dictionary form, and has at least at+n cells. Presence is left as it is. Byte strings
-	// alias the payload, the dictionary, or memory of their own; they hold as long as the payload does.
+	// alias the payload, the dictionary, or memory of their own; they hold as long as the payload
+	// does.
 	Decode(from, n int, dst *batch.Vector, at int) error
 	// Cell is value i: Width bytes little-endian, or the byte string. Not to be changed.
 	Cell(i int) ([]byte, error)
-	// Seek finds the first value ≥ target, a cell; i is Len() when there is none, exact tells equality.
-	// The values must be sorted. Floats and bools have no order here: ErrUnsupported.
+	// Seek finds the first value ≥ target, a cell; i is Len() when there is none, exact tells
+	// equality. The values must be sorted. Floats and bools have no order here: ErrUnsupported.
 	Seek(target []byte) (i int, exact bool, err error)
-	// Select clears those of the bits [at, at+n) of sel whose values in [from, from+n) do not pass p,
-	// working on the encoded form. When handled is false sel is unchanged and the caller decodes.
+	// Select clears those of the bits [at, at+n) of sel whose values in [from, from+n) do not pass
+	// p, working on the encoded form. When handled is false sel is unchanged and the caller
+	// decodes.
 	Select(p *batch.Predicate, from, n int, sel batch.Bitmap, at int) (handled bool, err error)
-	// Footprint is the memory that the block holds beside the payload, in bytes, for a cache that keeps it.
+	// Footprint is the memory that the block holds beside the payload, in bytes, for a cache that
+	// keeps it.
 	Footprint() int
 }
 
@@ -61,23 +64,25 @@ type Block interface {
 // A DICT block in plain mode is none.
 type CodeBlock interface {
 	Block
-	// Codes puts the codes of values [from, from+n) into dst, of n. All are below len(Dict().Words).
+	// Codes puts the codes of values [from, from+n) into dst, of n. All are below
+	// len(Dict().Words).
 	Codes(from, n int, dst []uint32) error
 	// Dict is the file's dictionary.
 	Dict() *batch.Dictionary
 }
 
-// RunBlock is a block whose values stand in runs, so that who adds or counts need not see each of them.
+// RunBlock is a block whose values stand in runs, so that who adds or counts need not see each of
+// them.
 type RunBlock interface {
 	Block
-	// Runs calls f for the runs that values [from, from+n) stand in, in order, until it returns an error: k values, each
-	// of them cell, or, where cell is nil, values that differ.
+	// Runs calls f for the runs that values [from, from+n) stand in, in order, until it returns an
+	// error: k values, each of them cell, or, where cell is nil, values that differ.
 	Runs(from, n int, f func(k int, cell []byte) error) error
 }
 
-// Chunks keeps decoded chunks of one cblock's bitshuffle payload, by index, for point reads: whoever
-// gives one answers for its size. Chunks that are put belong to the cache and never change. If the
-// block is shared, Chunks must be safe for concurrent use.
+// Chunks keeps decoded chunks of one cblock's bitshuffle payload, by index, for point reads:
+// whoever gives one answers for its size. Chunks that are put belong to the cache and never change.
+// If the block is shared, Chunks must be safe for concurrent use.
 type Chunks interface {
 	Get(i int) []byte // nil when it is not there
 	Put(i int, decoded []byte)
@@ -91,9 +96,9 @@ type Params struct {
 	Dict     *batch.Dictionary // DICT only; nil refuses blocks of codes
 	Chunks   Chunks            // nil: decoded chunks are not kept
 
-	// Limit is how much memory, in bytes, a block of PLAIN byte strings may take for their offsets beside the payload:
-	// a few bytes of a codec's stream may stand for millions of them. One that needs more works from the payload,
-	// slower. 0 is no limit.
+	// Limit is how much memory, in bytes, a block of PLAIN byte strings may take for their offsets
+	// beside the payload: a few bytes of a codec's stream may stand for millions of them. One that
+	// needs more works from the payload, slower. 0 is no limit.
 	Limit int
 }
 
@@ -145,7 +150,8 @@ func selectAll(p *batch.Predicate, n int, sel batch.Bitmap, at int) (handled boo
 	return false
 }
 
-// searchCells finds the first of n sorted cells that is not below target, and tells whether it equals it.
+// searchCells finds the first of n sorted cells that is not below target, and tells whether it
+// equals it.
 func searchCells(t schema.Type, n int, cell func(i int) []byte, target []byte) (i int, exact bool) {
 	lo, hi := 0, n
 	for lo < hi {

@@ -2,19 +2,23 @@ package encoding
 
 import "github.com/oribi-db/oribi/internal/fault"
 
-// Copier is a Block whose Decode copies values that stand in the payload in parts. A few bytes may stand for long values,
-// so who reads many at a time asks how many; Decode of far more is ErrUnsupported.
+// Copier is a Block whose Decode copies values that stand in the payload in parts. A few bytes may
+// stand for long values, so who reads many at a time asks how many; Decode of far more is
+// ErrUnsupported.
 type Copier interface {
 	Block
-	// Fit is how many of the values [from, from+n), n being at least 1, Decode copies in at most limit bytes, at least 1,
-	// and how many bytes that takes. Of values so short that 4096 of them take no more than limit the bytes are not counted.
+	// Fit is how many of the values [from, from+n), n being at least 1, Decode copies in at most
+	// limit bytes, at least 1, and how many bytes that takes. Of values so short that 4096 of them
+	// take no more than limit the bytes are not counted.
 	Fit(from, n, limit int) (fit, copied int)
 }
 
 const (
-	// uncountedValues is how many of the longest values of a block must take no more than the limit for Fit not to count.
+	// uncountedValues is how many of the longest values of a block must take no more than the limit
+	// for Fit not to count.
 	uncountedValues = 4096
-	// maxCopied is the most that one Decode copies, and the payload's length more, so that one value always is less.
+	// maxCopied is the most that one Decode copies, and the payload's length more, so that one
+	// value always is less.
 	maxCopied = 16 << 20
 )
 

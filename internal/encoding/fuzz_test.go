@@ -24,11 +24,12 @@ var fuzzTypes = struct{ fixed, integers, binary, boolean []schema.Type }{
 // fuzzWords are the words of which a dictionary takes the first so many.
 var fuzzWords = stringCells("", "a", "ab", "b", "b\x00", "ba", "c", "\xff")
 
-// fuzz runs one encoding. What the fuzzer draws is the type, options (restart interval, size of payloads, batches,
-// size of the dictionary, whether chunks are kept) and an input, which is used in two ways:
+// fuzz runs one encoding. What the fuzzer draws is the type, options (restart interval, size of
+// payloads, batches, size of the dictionary, whether chunks are kept) and an input, which is used
+// in two ways:
 //
-//   - as a payload: Parse and Decode must end in values or in ErrCorrupt, and what was decoded at once,
-//     in part, cell by cell and through Select must agree;
+//   - as a payload: Parse and Decode must end in values or in ErrCorrupt, and what was decoded at
+//     once, in part, cell by cell and through Select must agree;
 //   - as values: what is built of it must be read back, and built again the same.
 func fuzz(f *testing.F, enc schema.Encoding, types []schema.Type) {
 	for k, typ := range types {
@@ -161,7 +162,8 @@ func fuzzValues(t *testing.T, o BuilderOptions, input []byte) {
 				t.Fatalf("value %d: %x, want %x", ord+j, v.Cell(j), cells[ord+j])
 			}
 		}
-		// A full payload of codes refuses the next cell of its batch, but the cell's word enters the dictionary: it is offered again.
+		// A full payload of codes refuses the next cell of its batch, but the cell's word enters
+		// the dictionary: it is offered again.
 		end := ord + counts[i]
 		if end%batchLen != 0 && end < len(cells) {
 			end++
@@ -214,8 +216,8 @@ func FuzzWords(f *testing.F) {
 	})
 }
 
-// FuzzArrayPrologue builds prologues of what the input says and compares the fields with those that bitmaps give, and
-// the length of the counts with what their runs can take at most.
+// FuzzArrayPrologue builds prologues of what the input says and compares the fields with those that
+// bitmaps give, and the length of the counts with what their runs can take at most.
 func FuzzArrayPrologue(f *testing.F) {
 	f.Add([]byte{2, 0, 255, 2, 4, 1, 1})
 	f.Add(bytes.Repeat([]byte{3}, 30))

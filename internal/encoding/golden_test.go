@@ -116,8 +116,8 @@ func TestBlocksOfKuduDecodeAndAreWrittenTheSame(t *testing.T) {
 	}
 }
 
-// checkGoldenArrays builds a cblock of arrays from its values: prologue and payload are Kudu's. Reading the prologue is
-// package cfile's, which reads whole files of arrays.
+// checkGoldenArrays builds a cblock of arrays from its values: prologue and payload are Kudu's.
+// Reading the prologue is package cfile's, which reads whole files of arrays.
 func checkGoldenArrays(t *testing.T, g *goldenBlock, typ schema.Type, enc schema.Encoding, payload []byte) {
 	var p ArrayPrologue
 	p.Reset()

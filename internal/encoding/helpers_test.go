@@ -138,8 +138,8 @@ func checkBlock(b Block, typ schema.Type, ord batch.Ordinal, want [][]byte, r *r
 	return nil
 }
 
-// buildAll encodes cells as a writer does: batch values an Append, payloads as they get full. It returns the
-// payloads, the number of values in each, and for DICT the dictionary payload.
+// buildAll encodes cells as a writer does: batch values an Append, payloads as they get full. It
+// returns the payloads, the number of values in each, and for DICT the dictionary payload.
 func buildAll(b Builder, typ schema.Type, cells [][]byte, batchLen int) (payloads [][]byte, counts []int, dict []byte) {
 	ord := 0
 	flush := func() {

@@ -12,7 +12,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// readAll parses a payload and decodes all of it, in windows, so that no count alone asks for memory.
+// readAll parses a payload and decodes all of it, in windows, so that no count alone asks for
+// memory.
 func readAll(p Params) error {
 	b, err := Parse(p)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/oribi-db/oribi/internal/coding"
 )
 
-// Prologue of a data cblock of a nullable column; the payload proper follows. Source: cfile spec §7.1.
+// Prologue of a data cblock of a nullable column; the payload proper follows. Source: cfile spec
+// §7.1.
 //
 //	width   field   meaning
 //	varint  rows    rows of the cblock, NULLs included

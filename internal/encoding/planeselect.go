@@ -7,20 +7,22 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// A test of integers against one value needs no cells: their bits stand in rows, so that one word of each row, from the
-// highest bit down, tells for 64 cells at once which are below the value and which are still equal to it:
+// A test of integers against one value needs no cells: their bits stand in rows, so that one word
+// of each row, from the highest bit down, tells for 64 cells at once which are below the value and
+// which are still equal to it:
 //
 //	bit of the value   below          equal
 //	1                  |= equal &^ x  &= x
 //	0                                 &^= x
 //
-// In two's complement the highest bit counts the other way round. Planes in which the value is 0, most of them where
-// numbers are small, only take away from equal what has a bit there.
+// In two's complement the highest bit counts the other way round. Planes in which the value is 0,
+// most of them where numbers are small, only take away from equal what has a bit there.
 
 // order is what a chunk's rows tell of its cells: a bit a cell, below and equal to the value.
 type order struct{ below, equal [chunkBytes / 64]uint64 }
 
-// comparable tells whether p is a test that order answers, and gives the value as a number of 64 bits.
+// comparable tells whether p is a test that order answers, and gives the value as a number of 64
+// bits.
 func (b *shuffled) comparable(p *batch.Predicate) (value uint64, ok bool) {
 	switch b.typ.Physical() {
 	case schema.Int8, schema.Int16, schema.Int32, schema.Int64, schema.Uint8, schema.Uint16, schema.Uint32, schema.Uint64:
@@ -42,8 +44,9 @@ func (b *shuffled) signed() bool {
 	return false
 }
 
-// Select compares rows of bits with the value and decodes no cell. Other tests than those of integers against one
-// value are left to the caller: the kernels that test a vector need the values decoded.
+// Select compares rows of bits with the value and decodes no cell. Other tests than those of
+// integers against one value are left to the caller: the kernels that test a vector need the values
+// decoded.
 func (b *shuffled) Select(p *batch.Predicate, from, n int, sel batch.Bitmap, at int) (bool, error) {
 	if selectAll(p, n, sel, at) {
 		return true, nil
@@ -78,8 +81,8 @@ func anyBit(m batch.Bitmap, from, to int) bool {
 	return i >= 0 && i < to
 }
 
-// compare works out o for n cells. Words reach beyond the end of a row where that has not whole words: what is told
-// of the cells behind the last one is meaningless.
+// compare works out o for n cells. Words reach beyond the end of a row where that has not whole
+// words: what is told of the cells behind the last one is meaningless.
 func (o *order) compare(rows *rowsBuffer, n, width int, value uint64, signed bool) {
 	row, words := n/8, (n+63)/64
 	below, equal := o.below[:words], o.equal[:words]
@@ -126,7 +129,8 @@ func takeAway(equal []uint64, plane []byte, row int) (left uint64) {
 	return left
 }
 
-// comparePart is compare for one row, with a bit of the value. It tells whether a cell is still equal.
+// comparePart is compare for one row, with a bit of the value. It tells whether a cell is still
+// equal.
 func comparePart(below, equal []uint64, row []byte, one bool) (left uint64) {
 	row, below = row[:8*len(equal)], below[:len(equal)]
 	if one {
@@ -145,7 +149,8 @@ func comparePart(below, equal []uint64, row []byte, one bool) (left uint64) {
 	return left
 }
 
-// fails makes o's first words a bit for each cell that does not pass the test. They hold until o is used again.
+// fails makes o's first words a bit for each cell that does not pass the test. They hold until o is
+// used again.
 func (o *order) fails(op batch.Op, words int) []uint64 {
 	below, equal := o.below[:words], o.equal[:words]
 	switch op {

@@ -44,8 +44,9 @@ type prefixBlock struct {
 	restarts []byte // offsets of the restarts
 	longest  int    // bytes of the longest value
 
-	// kept is where the last call ended, for the next one, where restarts stand so far apart that walking from there for
-	// each window would take the square of their distance. Whoever takes it out owns it until it is put back.
+	// kept is where the last call ended, for the next one, where restarts stand so far apart that
+	// walking from there for each window would take the square of their distance. Whoever takes it
+	// out owns it until it is put back.
 	kept atomic.Pointer[prefixPlace]
 }
 
@@ -148,7 +149,8 @@ func (b *prefixBlock) Footprint() int {
 	return 128
 }
 
-// placeAt is the place before value i, which is reached from the restart before it or from where the last call ended.
+// placeAt is the place before value i, which is reached from the restart before it or from where
+// the last call ended.
 func (b *prefixBlock) placeAt(i int) prefixPlace {
 	p := b.nearest(i)
 	for ; p.next < i; p.next++ {
@@ -256,8 +258,8 @@ func (b *prefixBlock) Seek(target []byte) (int, bool, error) {
 	return end, end < b.count && bytes.Equal(b.restartValue(lo), target), nil
 }
 
-// seekBetween walks entries [i, end), of which the first is a restart and the others are none; end if
-// all are below target.
+// seekBetween walks entries [i, end), of which the first is a restart and the others are none; end
+// if all are below target.
 func (b *prefixBlock) seekBetween(i, end int, target []byte) (int, bool) {
 	pos, common := b.restart(i/b.interval), 0
 	for ; i < end; i++ {

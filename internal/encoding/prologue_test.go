@@ -12,11 +12,13 @@ import (
 // the largest cblock. Who must read blocks of more rows works on the runs instead, which are few.
 const maxPrologueRows = 1 << 27
 
-// ParseNullPrologue reads a prologue into a bitmap, as a reader for tests that holds one bit a row; cfile works on the runs.
+// ParseNullPrologue reads a prologue into a bitmap, as a reader for tests that holds one bit a row;
+// cfile works on the runs.
 //
 // present has rows bits, 1 for the rows that have a value, and is the caller's; it is nil when all
 // rows have one. rest is the payload behind the prologue, for Parse; that its Len is the number of
-// present rows is for the caller to check. Errors: ErrCorrupt; ErrUnsupported for more than 2^27 rows.
+// present rows is for the caller to check. Errors: ErrCorrupt; ErrUnsupported for more than 2^27
+// rows.
 func ParseNullPrologue(payload []byte) (rows int, present batch.Bitmap, rest []byte, err error) {
 	n, used, ok := coding.Uvarint32(payload)
 	if !ok {

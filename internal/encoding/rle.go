@@ -123,8 +123,8 @@ func (w *runWriter) closeGroup() {
 	w.repeat = 0
 }
 
-// flushStaged appends the staged values to the run of literals, opening one if need be. A group that
-// is not full is filled up to a whole byte.
+// flushStaged appends the staged values to the run of literals, opening one if need be. A group
+// that is not full is filled up to a whole byte.
 func (w *runWriter) flushStaged() {
 	if w.headerAt < 0 {
 		w.headerAt = len(w.out)

@@ -31,8 +31,8 @@ type rleBlock struct {
 // runMark says where a run begins: at which value, at which byte of the stream.
 type runMark struct{ value, offset uint32 }
 
-// runsPerMark is how many runs are walked at most to get to a value. A run takes two bytes or more and a
-// mark eight, so the marks take at most a quarter of the stream's bytes.
+// runsPerMark is how many runs are walked at most to get to a value. A run takes two bytes or more
+// and a mark eight, so the marks take at most a quarter of the stream's bytes.
 const runsPerMark = 16
 
 func parseRLE(p Params) (Block, error) {
@@ -102,8 +102,8 @@ func (it *runIter) next() error {
 	return nil
 }
 
-// each calls f for the parts of runs that make up values [from, from+n): n values from the skip-th of r on.
-// An error of f ends the walk.
+// each calls f for the parts of runs that make up values [from, from+n): n values from the skip-th
+// of r on. An error of f ends the walk.
 func (b *rleBlock) each(from, n int, f func(r run, skip, n int) error) error {
 	if n == 0 {
 		return nil

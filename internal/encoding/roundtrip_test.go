@@ -293,7 +293,8 @@ func TestCellsAreReadThroughTheCacheOfChunks(t *testing.T) {
 			}
 		}
 	}
-	// Decoded when asked for the second time: by cell 2047, and by 2048 and 9999 in the second round.
+	// Decoded when asked for the second time: by cell 2047, and by 2048 and 9999 in the second
+	// round.
 	if len(cache.m) != 3 || cache.hits != 6 {
 		t.Errorf("%d chunks kept, %d hits of %d; want 3 and 6", len(cache.m), cache.hits, cache.gets)
 	}
@@ -326,8 +327,8 @@ func TestSpreadCellsLeaveTheCacheAlone(t *testing.T) {
 	}
 }
 
-// Short runs of cells are right wherever they begin. Runs that follow one another unpack each chunk once, for themselves; runs here and there
-// leave the cache alone until a chunk is asked for again.
+// Short runs of cells are right wherever they begin. Runs that follow one another unpack each chunk
+// once, for themselves; runs here and there leave the cache alone until a chunk is asked for again.
 func TestShortRunsOfCells(t *testing.T) {
 	r := seedtest.Rand(t)
 	for _, typ := range []schema.Type{schema.Int8, schema.Int16, schema.Uint32, schema.Int64, schema.Int128} {

@@ -7,9 +7,9 @@ import (
 	"github.com/oribi-db/oribi/internal/coding"
 )
 
-// sparseBinary is a PLAIN payload of byte strings so short that their offsets would take much more memory than what the
-// payload was unpacked from. It notes where every 64th group of offsets stands and reads them again when asked.
-// The format is that of binaryBlock.
+// sparseBinary is a PLAIN payload of byte strings so short that their offsets would take much more
+// memory than what the payload was unpacked from. It notes where every 64th group of offsets stands
+// and reads them again when asked. The format is that of binaryBlock.
 type sparseBinary struct {
 	ordinal batch.Ordinal
 	count   int
@@ -43,8 +43,8 @@ func (b *sparseBinary) Ordinal() batch.Ordinal { return b.ordinal }
 func (b *sparseBinary) Len() int               { return b.count }
 func (b *sparseBinary) Footprint() int         { return 128 + 4*cap(b.marks) }
 
-// load reads the window of value i and returns its first value and its number of values. The groups were checked when
-// b was made.
+// load reads the window of value i and returns its first value and its number of values. The groups
+// were checked when b was made.
 func (b *sparseBinary) load(i int, w *offsetWindow) (first, n int) {
 	first = i &^ (sparseValues - 1)
 	n = min(sparseValues, b.count-first)
@@ -62,7 +62,8 @@ func (b *sparseBinary) load(i int, w *offsetWindow) (first, n int) {
 	return first, n
 }
 
-// each calls f for values [from, from+n), up to a window's at a time: k values from the skip-th of w on.
+// each calls f for values [from, from+n), up to a window's at a time: k values from the skip-th of
+// w on.
 func (b *sparseBinary) each(from, n int, f func(w *offsetWindow, skip, k int)) {
 	var w offsetWindow
 	for n > 0 {

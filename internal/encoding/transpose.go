@@ -2,21 +2,24 @@ package encoding
 
 import "encoding/binary"
 
-// Bitshuffle turns N cells of B bytes, N a multiple of 8, into 8·B rows of N bits: row 8k+b holds bit b
-// of byte k of every cell, cell e in bit e mod 8 of byte e/8 of the row. The eight rows of one byte of the
-// cells are a plane here. Small numbers leave the planes of their high bytes all 0, or all ff.
+// Bitshuffle turns N cells of B bytes, N a multiple of 8, into 8·B rows of N bits: row 8k+b holds
+// bit b of byte k of every cell, cell e in bit e mod 8 of byte e/8 of the row. The eight rows of
+// one byte of the cells are a plane here. Small numbers leave the planes of their high bytes all 0,
+// or all ff.
 //
-// The work is done for 64 cells at a time, in words of 64 bits, in two steps that are each their own inverse:
+// The work is done for 64 cells at a time, in words of 64 bits, in two steps that are each their
+// own inverse:
 //
 //	rows                                words of a plane                     cells
 //	word b of plane k:   transposeBits  word j: byte g is     transposeBytes  word: the bytes of one
 //	bits b of byte k,    ───────────▶   byte k of cell 8g+j   ────────────▶   or more cells in order
 //	for 64 cells         ◀───────────                         ◀────────────
 //
-// transposeBits turns eight 8×8 bit matrices at once, one in each byte of its eight words. transposeBytes turns one
-// 8×8 byte matrix. What goes into the second step is chosen so that cells come out in order: cell 8g+j of B bytes
-// stands at bytes (8g+j)·B of the output, so its bytes are those 8g·B + (j·B + k), and the words w[j·B+k] of
-// planes k, taken by eights, come out as words g·B + m for the m-th eight. So w is kept in this order.
+// transposeBits turns eight 8×8 bit matrices at once, one in each byte of its eight words.
+// transposeBytes turns one 8×8 byte matrix. What goes into the second step is chosen so that cells
+// come out in order: cell 8g+j of B bytes stands at bytes (8g+j)·B of the output, so its bytes are
+// those 8g·B + (j·B + k), and the words w[j·B+k] of planes k, taken by eights, come out as words
+// g·B + m for the m-th eight. So w is kept in this order.
 const (
 	laneCells = 64
 	laneBytes = laneCells / 8 // of a row
@@ -33,7 +36,8 @@ const (
 	maskBits1 = 0x5555555555555555
 )
 
-// swap4, swap2 and swap1 exchange the high halves of a's nibbles, pairs, bits with the low halves of b's.
+// swap4, swap2 and swap1 exchange the high halves of a's nibbles, pairs, bits with the low halves
+// of b's.
 
 func swap4(a, b uint64) (uint64, uint64) {
 	t := (a>>4 ^ b) & maskBits4
@@ -147,8 +151,8 @@ func constantByte(b []byte) byte {
 	return byte(first)
 }
 
-// unshuffle turns the rows src back into n cells of the given width in dst. len(dst) is n·width, and
-// src has the same length and at least 8 bytes more of capacity, since rows are read by words.
+// unshuffle turns the rows src back into n cells of the given width in dst. len(dst) is n·width,
+// and src has the same length and at least 8 bytes more of capacity, since rows are read by words.
 // n is a multiple of 8, and not 0.
 func unshuffle(dst, src []byte, n, width int) {
 	src = src[:n*width+laneBytes]
@@ -199,8 +203,9 @@ const (
 	maskBytes7 = 0xff << 56
 )
 
-// unshuffleSome makes only the cells from a given one on, as many as fill dst, of n in src: it takes the lanes that they lie in, all planes of
-// each. What unshuffle needs of src and n holds here too.
+// unshuffleSome makes only the cells from a given one on, as many as fill dst, of n in src: it
+// takes the lanes that they lie in, all planes of each. What unshuffle needs of src and n holds
+// here too.
 func unshuffleSome(dst, src []byte, n, width, from int) {
 	src = src[:n*width+laneBytes]
 	p := planes{mixedN: width}
@@ -218,7 +223,8 @@ func unshuffleSome(dst, src []byte, n, width, from int) {
 	}
 }
 
-// loadPlanes does the first step for the mixed planes: 8 bytes of each row, from byte base of the row on.
+// loadPlanes does the first step for the mixed planes: 8 bytes of each row, from byte base of the
+// row on.
 func loadPlanes(w *laneWords, src []byte, base, row, width int, p *planes) {
 	for _, k := range p.mixed[:p.mixedN] {
 		s := src[int(k)*8*row+base:]
@@ -342,7 +348,8 @@ func loadCells(w *laneWords, cells []byte, width int) {
 	}
 }
 
-// loadNarrow is loadCells for cells of 8 bytes whose upper four are 0. It makes the words of planes 0 to 3.
+// loadNarrow is loadCells for cells of 8 bytes whose upper four are 0. It makes the words of planes
+// 0 to 3.
 func loadNarrow(w *laneWords, cells *[64 * 8]byte) {
 	for m := range 8 {
 		s := cells[8*m:]
@@ -358,7 +365,8 @@ func loadNarrow(w *laneWords, cells *[64 * 8]byte) {
 	}
 }
 
-// storePlane does the first step backwards for plane k: 8 bytes of each of its rows, from byte base on.
+// storePlane does the first step backwards for plane k: 8 bytes of each of its rows, from byte base
+// on.
 func storePlane(plane []byte, w *laneWords, k, base, row, width int) {
 	s := w[k:]
 	a0, a1, a2, a3, a4, a5, a6, a7 := transposeBits(

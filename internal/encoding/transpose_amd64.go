@@ -19,9 +19,10 @@ var planeBuffers = sync.Pool{New: func() any { return new(planeBuffer) }}
 // blockBytes is how many bytes of each row planeBytes takes at once.
 const blockBytes = 32
 
-// unshuffleWide is unshuffle for chunks whose rows are whole blocks, that is all but the last one of a payload, and
-// cells of up to 8 bytes. It does the two steps in registers of 32 bytes: first each mixed plane by itself becomes the
-// bytes of its cells in order, then these are woven together. It tells whether it did the work.
+// unshuffleWide is unshuffle for chunks whose rows are whole blocks, that is all but the last one
+// of a payload, and cells of up to 8 bytes. It does the two steps in registers of 32 bytes: first
+// each mixed plane by itself becomes the bytes of its cells in order, then these are woven
+// together. It tells whether it did the work.
 func unshuffleWide(dst, src []byte, n, width int, p *planes) bool {
 	row := n / 8
 	if !wide || row == 0 || row%blockBytes != 0 || width > 8 || n*width > chunkBytes {
@@ -78,13 +79,14 @@ func setPlane(b []byte, v byte) {
 	}
 }
 
-// planeBytes turns a plane, 8 rows of row bytes, into the bytes of its cells: blocks times 32 bytes of each row become
-// blocks times 256 bytes.
+// planeBytes turns a plane, 8 rows of row bytes, into the bytes of its cells: blocks times 32 bytes
+// of each row become blocks times 256 bytes.
 //
 //go:noescape
 func planeBytes(dst, src *byte, row, blocks int)
 
-// join2, join4 and join8 weave so many planes of n bytes, one behind the other, into n cells. n is a multiple of 32, not 0.
+// join2, join4 and join8 weave so many planes of n bytes, one behind the other, into n cells. n is
+// a multiple of 32, not 0.
 //
 //go:noescape
 func join2(dst, planes *byte, n int)

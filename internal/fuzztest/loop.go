@@ -30,7 +30,8 @@ type loop struct {
 	at   atomic.Int64
 }
 
-// run calls the body. An input that fails it is kept, whether the body says so, ends its goroutine or panics: hence the deferred call.
+// run calls the body. An input that fails it is kept, whether the body says so, ends its goroutine
+// or panics: hence the deferred call.
 func (l *loop) run(t *testing.T) {
 	l.m = newMutator(l.seeds)
 	begin := time.Now()

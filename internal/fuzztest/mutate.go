@@ -19,7 +19,8 @@ type mutator struct {
 	a, b [][]byte // for each value: its bytes now, and room for those after the next change
 }
 
-// newMutator takes at least one seed. Values that grow stop at twice the longest seed and a little more.
+// newMutator takes at least one seed. Values that grow stop at twice the longest seed and a little
+// more.
 func newMutator(seeds [][]reflect.Value) *mutator {
 	n := len(seeds[0])
 	m := &mutator{seeds: seeds, pcg: rand.NewPCG(0, 0), a: make([][]byte, n), b: make([][]byte, n)}
@@ -107,7 +108,8 @@ func bytesOf(v reflect.Value) []byte {
 	return v.Bytes()
 }
 
-// interesting are integers at which formats decide. Their low bytes are used too, for shorter fields.
+// interesting are integers at which formats decide. Their low bytes are used too, for shorter
+// fields.
 var interesting = []uint64{0, 1, 2, 3, 7, 8, 15, 16, 31, 32, 63, 64, 100, 127, 128, 129, 255, 256, 511, 512, 1000, 1024, 4095, 4096, 1<<15 - 1, 1 << 15,
 	1<<16 - 1, 1 << 16, 1<<20 - 1, 1 << 20, 1<<24 - 1, 1<<28 - 1, 1<<30 - 1, 1 << 30, 1<<31 - 1, 1 << 31, 1<<32 - 1, 1 << 32, 1<<40 + 1, 1<<56 - 1, 1<<62 - 1,
 	1<<63 - 1, 1 << 63, 1<<64 - 2, 1<<64 - 1}

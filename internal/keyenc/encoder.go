@@ -45,14 +45,15 @@ func (e *Encoder) Columns() int { return len(e.columns) }
 // Width is the number of bytes of every key; 0 if keys differ in length.
 func (e *Encoder) Width() int { return e.fixed }
 
-// AppendKey appends the key of a row. cells begins with one cell for each key column; what follows is not looked at.
+// AppendKey appends the key of a row. cells begins with one cell for each key column; what follows
+// is not looked at.
 func (e *Encoder) AppendKey(dst []byte, cells [][]byte) []byte {
 	return e.AppendPrefix(dst, cells[:len(e.columns)])
 }
 
-// AppendPrefix appends the encoding of the first len(cells) key columns, at most all: the smallest key that can
-// begin with these values, and a prefix of all that do. Byte strings that are not last in the key get their
-// terminator, so ("ab") of a compound key is no prefix of ("abc", …).
+// AppendPrefix appends the encoding of the first len(cells) key columns, at most all: the smallest
+// key that can begin with these values, and a prefix of all that do. Byte strings that are not last
+// in the key get their terminator, so ("ab") of a compound key is no prefix of ("abc", …).
 func (e *Encoder) AppendPrefix(dst []byte, cells [][]byte) []byte {
 	for i, cell := range cells {
 		c := &e.columns[i]
@@ -114,7 +115,8 @@ func appendIntegerCell(dst, field []byte, signed bool) []byte {
 	return dst
 }
 
-// appendUnescaped reads a byte string up to its terminator; n is the bytes read, −1 if there is no end.
+// appendUnescaped reads a byte string up to its terminator; n is the bytes read, −1 if there is no
+// end.
 func appendUnescaped(dst, field []byte) (_ []byte, n int) {
 	for {
 		i := indexZero(field[n:])

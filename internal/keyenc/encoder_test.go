@@ -17,7 +17,8 @@ var keyTypes = []schema.Type{schema.Uint8, schema.Int8, schema.Uint16, schema.In
 	schema.Uint64, schema.Int64, schema.Int128, schema.Decimal32, schema.Decimal64, schema.Decimal128,
 	schema.Date, schema.Timestamp, schema.String, schema.Binary, schema.Varchar}
 
-// drawCell draws a cell; bytes come mostly from the ends of their range, where escapes and signs are.
+// drawCell draws a cell; bytes come mostly from the ends of their range, where escapes and signs
+// are.
 func drawCell(rt *rapid.T, typ schema.Type) []byte {
 	b := rapid.SampledFrom([]byte{0, 0, 1, 2, 0x7f, 0x80, 0xfe, 0xff})
 	if typ.Variable() {
@@ -26,7 +27,8 @@ func drawCell(rt *rapid.T, typ schema.Type) []byte {
 	return rapid.SliceOfN(b, typ.Width(), typ.Width()).Draw(rt, "cell")
 }
 
-// compareCells is the order of two cells by arithmetic, as an oracle for the order of their encodings.
+// compareCells is the order of two cells by arithmetic, as an oracle for the order of their
+// encodings.
 func compareCells(typ schema.Type, a, b []byte) int {
 	if typ.Variable() {
 		return bytes.Compare(a, b)

@@ -1,8 +1,8 @@
 // Package keyenc writes primary keys as bytes that sort as the keys do, and reads them back.
 //
 // An encoded key is the concatenation of its columns' encodings, in key order; bytes.Compare of two
-// encoded keys is the order of the tuples. A column's encoding is self-delimiting wherever another column
-// follows, so that no key's bytes can run into its neighbour's:
+// encoded keys is the order of the tuples. A column's encoding is self-delimiting wherever another
+// column follows, so that no key's bytes can run into its neighbour's:
 //
 //	type                       encoding of one cell
 //	unsigned integer           big-endian
@@ -13,12 +13,12 @@
 //
 // (INT32 7, STRING "a\0b", STRING "z"): 80 00 00 07 61 00 01 62 00 00 7a
 //
-// A cell is the bytes of one value: Width bytes little-endian, or the byte string itself. Key cells are
-// never NULL. An Encoder is immutable and may be used by many goroutines at once; what it returns is the
-// caller's.
+// A cell is the bytes of one value: Width bytes little-endian, or the byte string itself. Key cells
+// are never NULL. An Encoder is immutable and may be used by many goroutines at once; what it
+// returns is the caller's.
 //
-// Source: tablet spec §3. Kudu keeps the rows of a MemRowSet beside their encoded keys; here a key can be
-// decoded, so that tools can print a key bound without the row.
+// Source: tablet spec §3. Kudu keeps the rows of a MemRowSet beside their encoded keys; here a key
+// can be decoded, so that tools can print a key bound without the row.
 package keyenc
 
 import (
@@ -34,8 +34,8 @@ const (
 	terminatorByte = 0x00 // follows escapeByte: the end of the value
 )
 
-// AppendKeyCell appends the key encoding of one cell of the keyable type t; last tells whether the column is the
-// last of the key. Source: tablet spec §3.1.
+// AppendKeyCell appends the key encoding of one cell of the keyable type t; last tells whether the
+// column is the last of the key. Source: tablet spec §3.1.
 func AppendKeyCell(dst []byte, t schema.Type, cell []byte, last bool) []byte {
 	if t.Variable() {
 		if last {
@@ -46,10 +46,10 @@ func AppendKeyCell(dst []byte, t schema.Type, cell []byte, last bool) []byte {
 	return appendInteger(dst, cell, signed(t))
 }
 
-// AppendComparable appends bytes that sort as cells of type t do, for every type, keyable or not. Byte strings
-// stand as they are, integers as in a key, bool as 0 or 1, floating point so that −0 and +0 are the same
-// and −Inf, negative, zero, positive, +Inf follow one another. Where a NaN falls is the caller's care: it lies
-// beyond the infinity of its sign.
+// AppendComparable appends bytes that sort as cells of type t do, for every type, keyable or not.
+// Byte strings stand as they are, integers as in a key, bool as 0 or 1, floating point so that −0
+// and +0 are the same and −Inf, negative, zero, positive, +Inf follow one another. Where a NaN
+// falls is the caller's care: it lies beyond the infinity of its sign.
 func AppendComparable(dst []byte, t schema.Type, cell []byte) []byte {
 	switch t {
 	case schema.Float:
@@ -65,8 +65,8 @@ func AppendComparable(dst []byte, t schema.Type, cell []byte) []byte {
 	return appendInteger(dst, cell, signed(t))
 }
 
-// comparable32 maps the bits of a float32 to an integer that sorts as the numbers do: positives move above the
-// middle, negatives are mirrored below it.
+// comparable32 maps the bits of a float32 to an integer that sorts as the numbers do: positives
+// move above the middle, negatives are mirrored below it.
 func comparable32(bits uint32) uint32 {
 	const sign = 1 << 31
 	switch {
@@ -96,8 +96,9 @@ func Successor(key []byte) []byte {
 	return next
 }
 
-// Head is the first 8 bytes of a key, or of what follows a common prefix, as a number that sorts as they do; a shorter key has zeros behind
-// it. Of two keys with different heads the heads tell the order, of others they tell nothing.
+// Head is the first 8 bytes of a key, or of what follows a common prefix, as a number that sorts as
+// they do; a shorter key has zeros behind it. Of two keys with different heads the heads tell the
+// order, of others they tell nothing.
 func Head(key []byte) uint64 {
 	if len(key) >= 8 {
 		return binary.BigEndian.Uint64(key)
@@ -107,8 +108,8 @@ func Head(key []byte) uint64 {
 	return binary.BigEndian.Uint64(b[:])
 }
 
-// PrefixEnd returns the smallest key that is greater than every key which begins with prefix, in new memory;
-// nil if there is none (prefix is empty or all ff).
+// PrefixEnd returns the smallest key that is greater than every key which begins with prefix, in
+// new memory; nil if there is none (prefix is empty or all ff).
 func PrefixEnd(prefix []byte) []byte {
 	n := len(prefix)
 	for n > 0 && prefix[n-1] == 0xff {
@@ -131,7 +132,8 @@ func signed(t schema.Type) bool {
 	return true
 }
 
-// appendInteger turns a little-endian cell of 1, 2, 4, 8 or 16 bytes to big-endian, the top bit flipped if signed.
+// appendInteger turns a little-endian cell of 1, 2, 4, 8 or 16 bytes to big-endian, the top bit
+// flipped if signed.
 func appendInteger(dst []byte, cell []byte, signed bool) []byte {
 	at := len(dst)
 	switch len(cell) {

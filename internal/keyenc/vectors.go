@@ -6,19 +6,20 @@ import (
 	"math/bits"
 )
 
-// Column is the cells of one key column, none of them NULL, in one of the two forms of a decoded vector:
-// Data holds Width bytes a cell, little-endian, one after the other; Bytes holds one slice a cell.
+// Column is the cells of one key column, none of them NULL, in one of the two forms of a decoded
+// vector: Data holds Width bytes a cell, little-endian, one after the other; Bytes holds one slice
+// a cell.
 type Column struct {
 	Data  []byte
 	Bytes [][]byte
 }
 
-// AppendKeys appends the keys of rows [from, to) to dst. columns has one entry for each key column, all of them
-// at least to cells long.
+// AppendKeys appends the keys of rows [from, to) to dst. columns has one entry for each key column,
+// all of them at least to cells long.
 //
-// The keys lie in one new buffer, except that the keys of a single byte-string column are the cells themselves:
-// they hold as long as the cells do. Columns are encoded one after the other in loops over their type, without a call for
-// each cell. Source: tablet spec §3.1.
+// The keys lie in one new buffer, except that the keys of a single byte-string column are the cells
+// themselves: they hold as long as the cells do. Columns are encoded one after the other in loops
+// over their type, without a call for each cell. Source: tablet spec §3.1.
 func (e *Encoder) AppendKeys(dst [][]byte, columns []Column, from, to int) [][]byte {
 	n := to - from
 	if n <= 0 {

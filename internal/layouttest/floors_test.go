@@ -1,5 +1,5 @@
-// Package layouttest checks how the module's packages lie upon one another: which import which, what each links, and
-// which outside modules are used where. It has tests alone.
+// Package layouttest checks how the module's packages lie upon one another: which import which,
+// what each links, and which outside modules are used where. It has tests alone.
 package layouttest
 
 import (
@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// floors is the one list of packages. A package imports only packages of a lower floor, never of its own, so that each
-// can be read and tested with nothing but what lies below it. Test files may import any package.
+// floors is the one list of packages. A package imports only packages of a lower floor, never of
+// its own, so that each can be read and tested with nothing but what lies below it. Test files may
+// import any package.
 //
 // A new package is entered here, on the lowest floor that lies above all it imports.
 var floors = map[string]int{
@@ -63,11 +64,13 @@ var floors = map[string]int{
 	"internal/invariant":  0,
 	"internal/kudupb":     0,
 
-	// The errors that callers ask for lie below all: docs/decisions/0001-errors-lie-below-floor-0.md.
+	// The errors that callers ask for lie below all:
+	// docs/decisions/0001-errors-lie-below-floor-0.md.
 	"internal/fault": -1,
 }
 
-// command is the root of the command's packages. They are one floor among themselves and may import one another.
+// command is the root of the command's packages. They are one floor among themselves and may import
+// one another.
 const command = "cmd/oribi"
 
 // floorOf finds the floor of a package by its path in the module.

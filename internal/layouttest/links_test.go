@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// linked asks the go command what each package of the module links, itself left out: all that it imports, directly or
-// through others, outside modules and the standard library too.
+// linked asks the go command what each package of the module links, itself left out: all that it
+// imports, directly or through others, outside modules and the standard library too.
 func linked(t *testing.T) map[string][]string {
 	t.Helper()
 	goCommand, err := exec.LookPath("go")
@@ -39,8 +39,8 @@ func linked(t *testing.T) map[string][]string {
 
 const pebble = "github.com/cockroachdb/pebble/v2"
 
-// TestPebbleStaysOutOfPackagesThatReadFiles keeps tools that only read files small: below internal/tablet nothing but
-// blockmanager links the metadata's database.
+// TestPebbleStaysOutOfPackagesThatReadFiles keeps tools that only read files small: below
+// internal/tablet nothing but blockmanager links the metadata's database.
 func TestPebbleStaysOutOfPackagesThatReadFiles(t *testing.T) {
 	deps := linked(t)
 	if !slices.Contains(deps["blockmanager"], pebble) {
@@ -57,7 +57,8 @@ func TestPebbleStaysOutOfPackagesThatReadFiles(t *testing.T) {
 	}
 }
 
-// TestOnlyTestSupportLinksTesting keeps package testing, which registers flags at start, out of programs that use the store.
+// TestOnlyTestSupportLinksTesting keeps package testing, which registers flags at start, out of
+// programs that use the store.
 func TestOnlyTestSupportLinksTesting(t *testing.T) {
 	for path, links := range linked(t) {
 		if !testSupport(path) && slices.Contains(links, "testing") {
@@ -66,7 +67,8 @@ func TestOnlyTestSupportLinksTesting(t *testing.T) {
 	}
 }
 
-// testSupport tells whether a package serves tests alone: those whose name ends in test, and the long campaigns.
+// testSupport tells whether a package serves tests alone: those whose name ends in test, and the
+// long campaigns.
 func testSupport(path string) bool {
 	return strings.HasSuffix(path, "test") || path == "internal/proof" || path == "vfs/crashfs" || path == "vfs/faultfs"
 }

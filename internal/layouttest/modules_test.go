@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// productModules are the outside modules of the product, each with the packages that may import it. A prefix of a path
-// stands for all packages below it.
+// productModules are the outside modules of the product, each with the packages that may import it.
+// A prefix of a path stands for all packages below it.
 var productModules = map[string][]string{
 	"github.com/cockroachdb/pebble/v2":    {"blockmanager"},                        // metadata of the store
 	"github.com/google/btree":             {"memrowset", "delta"},                  // order of rows and changes in memory
@@ -22,7 +22,8 @@ var productModules = map[string][]string{
 	"github.com/go-json-experiment/json":  {command},                               // strict JSON
 }
 
-// testModules are for test files and test support only. Test files may import the product's modules too.
+// testModules are for test files and test support only. Test files may import the product's modules
+// too.
 var testModules = []string{
 	"pgregory.net/rapid",
 	"github.com/anishathalye/porcupine",

@@ -61,8 +61,8 @@ func moduleRoot(t *testing.T) string {
 	return root
 }
 
-// modulePackages parses the imports of every Go file of the module. Nested modules, testdata and hidden directories
-// are left out, as the go command leaves them out.
+// modulePackages parses the imports of every Go file of the module. Nested modules, testdata and
+// hidden directories are left out, as the go command leaves them out.
 func modulePackages(t *testing.T) []*pkg {
 	t.Helper()
 	root := moduleRoot(t)

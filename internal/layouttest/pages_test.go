@@ -34,7 +34,8 @@ func pages(t *testing.T) []string {
 // link is a link of Markdown: [text](target).
 var link = regexp.MustCompile(`\[([^\]]*)\]\(([^)\s]+)\)`)
 
-// declared lists what a Go file declares at its top level: names of constants, variables, types and functions, methods as Type.Name.
+// declared lists what a Go file declares at its top level: names of constants, variables, types and
+// functions, methods as Type.Name.
 func declared(t *testing.T, name string) []string {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
@@ -82,8 +83,8 @@ func receiver(e ast.Expr) string {
 	}
 }
 
-// TestLinksOfPagesLeadSomewhere follows every link within the repository. A link into a Go file with code as its text, as
-// [`Store.Close`](../store.go), names what the file declares.
+// TestLinksOfPagesLeadSomewhere follows every link within the repository. A link into a Go file
+// with code as its text, as [`Store.Close`](../store.go), names what the file declares.
 func TestLinksOfPagesLeadSomewhere(t *testing.T) {
 	identifiers := 0
 	for _, page := range pages(t) {
@@ -116,7 +117,8 @@ func TestLinksOfPagesLeadSomewhere(t *testing.T) {
 	}
 }
 
-// TestPageOfFormatsNamesEveryFormat asks that each file that fixes bytes of a format is linked from docs/formats.md.
+// TestPageOfFormatsNamesEveryFormat asks that each file that fixes bytes of a format is linked from
+// docs/formats.md.
 func TestPageOfFormatsNamesEveryFormat(t *testing.T) {
 	root := moduleRoot(t)
 	text, err := os.ReadFile(filepath.Join(root, "docs", "formats.md"))

@@ -1,8 +1,9 @@
 // Package meta turns what a store knows of its blocks into metadata rows, and rows back.
 //
-// There is one row for the store, one for each table, one for each rowset. Their values are protobuf messages
-// whose first field is Kudu's own message where it has one (SchemaPB, RowSetDataPB), so that a tool which
-// knows Kudu's messages reads the part that matters. Their keys are made here too:
+// There is one row for the store, one for each table, one for each rowset. Their values are
+// protobuf messages whose first field is Kudu's own message where it has one (SchemaPB,
+// RowSetDataPB), so that a tool which knows Kudu's messages reads the part that matters. Their keys
+// are made here too:
 //
 //	offset  width  field
 //	0       1      kind: 1 store, 2 table, 3 rowset
@@ -11,14 +12,15 @@
 //
 // Rowset 17 of table 2: 03 00 00 00 02 00 00 00 00 00 00 00 11
 //
-// The rows of a kind stand together in order of their numbers, a table's rowsets too. Decoding believes nothing:
-// what it returns has passed every check that can be made without other rows; what fails is ErrCorrupt, what only
-// another engine would have written is ErrUnsupported. Fields that this program does not know are left out.
+// The rows of a kind stand together in order of their numbers, a table's rowsets too. Decoding
+// believes nothing: what it returns has passed every check that can be made without other rows;
+// what fails is ErrCorrupt, what only another engine would have written is ErrUnsupported. Fields
+// that this program does not know are left out.
 //
 // All functions are pure; the structs are plain values of whoever holds them.
 //
-// Source: tablet spec §2.2, §11.1. Simpler than Kudu: a row for each rowset and not one superblock a
-// table, so a flush writes what it changed.
+// Source: tablet spec §2.2, §11.1. Simpler than Kudu: a row for each rowset and not one superblock
+// a table, so a flush writes what it changed.
 package meta
 
 import (
@@ -46,7 +48,8 @@ const (
 	rowSetKeyLen = tableKeyLen + 8
 )
 
-// maxRowBytes bounds a row before it is unmarshalled: 300 columns with the longest defaults and comments fit.
+// maxRowBytes bounds a row before it is unmarshalled: 300 columns with the longest defaults and
+// comments fit.
 const maxRowBytes = 64 << 20
 
 // StoreKey is the key of the store's row.
@@ -88,8 +91,8 @@ func ParseKey(key []byte) (kind RowKind, table uint32, id uint64, err error) {
 	return kind, table, id, nil
 }
 
-// marshal writes a message. It fails only on strings that are not UTF-8 and on absent required fields, which
-// the callers rule out.
+// marshal writes a message. It fails only on strings that are not UTF-8 and on absent required
+// fields, which the callers rule out.
 func marshal(m proto.Message) []byte {
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {

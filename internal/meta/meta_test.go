@@ -322,7 +322,8 @@ func TestCutAndBentRowsNeverPanic(t *testing.T) {
 	}
 }
 
-// decodeAll decodes value as every kind of row: an answer or one of two errors, and what is accepted encodes again.
+// decodeAll decodes value as every kind of row: an answer or one of two errors, and what is
+// accepted encodes again.
 func decodeAll(t *testing.T, what string, value []byte) {
 	check := func(err error, encode func() []byte) {
 		if err == nil {

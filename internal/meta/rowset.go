@@ -22,7 +22,8 @@ type ColumnBlock struct {
 	Block block.ID
 }
 
-// RowSet is what a store keeps of one DiskRowSet. Source: tablet spec §11.1 for the part that Kudu has too.
+// RowSet is what a store keeps of one DiskRowSet. Source: tablet spec §11.1 for the part that Kudu
+// has too.
 type RowSet struct {
 	ID             uint64
 	Columns        []ColumnBlock

@@ -51,9 +51,9 @@ func columnMessage(c *schema.Column, key bool) *kudupb.ColumnSchemaPB {
 	return m
 }
 
-// SchemaFromMessage makes a schema of Kudu's message: every column with its ID, key columns first, all rules of
-// schema.New kept.
-// Errors: ErrCorrupt; ErrUnsupported for nested columns that are no arrays.
+// SchemaFromMessage makes a schema of Kudu's message: every column with its ID, key columns first,
+// all rules of schema.New kept. Errors: ErrCorrupt; ErrUnsupported for nested columns that are no
+// arrays.
 func SchemaFromMessage(m *kudupb.SchemaPB) (*schema.Schema, error) {
 	if m == nil {
 		return nil, fault.Corruptf("schema: absent")

@@ -21,7 +21,8 @@ type campaign struct {
 	deadline time.Time // zero: none
 }
 
-// left is how much time remains; false: none. Without a deadline it is 0, which means no limit to the processes that work.
+// left is how much time remains; false: none. Without a deadline it is 0, which means no limit to
+// the processes that work.
 func (c *campaign) left() (time.Duration, bool) {
 	if c.deadline.IsZero() {
 		return 0, true

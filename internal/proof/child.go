@@ -24,7 +24,8 @@ const (
 	quietStore     = 10 * time.Minute // one seed takes seconds: a process that says nothing for so long hangs
 )
 
-// workerCommand is the command of a process that does seeds [seed, seed+seeds) until the time is over.
+// workerCommand is the command of a process that does seeds [seed, seed+seeds) until the time is
+// over.
 func workerCommand(ctx context.Context, proof string, seed, seeds uint64, left time.Duration) (*exec.Cmd, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -34,7 +35,8 @@ func workerCommand(ctx context.Context, proof string, seed, seeds uint64, left t
 		"-for", left.String()), nil
 }
 
-// work is such a process. It prints a line for each seed that is done and ends at the first that fails.
+// work is such a process. It prints a line for each seed that is done and ends at the first that
+// fails.
 func work(ctx context.Context, args []string, proofs []prooftest.Proof, out, log io.Writer) int {
 	flags := flag.NewFlagSet(workerName, flag.ContinueOnError)
 	flags.SetOutput(log)
@@ -91,8 +93,9 @@ func showScript(log io.Writer, name string, seed uint64, r *prooftest.Result) {
 	}
 }
 
-// runChild runs a process that works and calls each for every seed that it says it has done. Its other output comes back, the
-// first and the last of it. A process that prints nothing for the time quiet is ended with the stacks of its goroutines; 0 is no limit.
+// runChild runs a process that works and calls each for every seed that it says it has done. Its
+// other output comes back, the first and the last of it. A process that prints nothing for the time
+// quiet is ended with the stacks of its goroutines; 0 is no limit.
 func runChild(ctx context.Context, cmd *exec.Cmd, quiet time.Duration, each func(seed uint64, sum counts)) (output string, err error) {
 	cmd.WaitDelay = 10 * time.Second // for what its own children keep open
 	read, write := io.Pipe()

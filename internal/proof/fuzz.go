@@ -127,7 +127,8 @@ func (c *campaign) fuzzTarget(ctx context.Context, t fuzzTarget, programs string
 	return c.guide(ctx, t)
 }
 
-// executeTarget runs a target's body in process, one process for each seed, in the directory of its package.
+// executeTarget runs a target's body in process, one process for each seed, in the directory of its
+// package.
 func (c *campaign) executeTarget(ctx context.Context, t fuzzTarget, program, dir string, executions int64) error {
 	seed, seeds, err := c.begin(t.String())
 	if err != nil {

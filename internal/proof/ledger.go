@@ -10,8 +10,9 @@ import (
 	"strings"
 )
 
-// The ledger is a page for people with one table in it, which this program reads and writes. What stands before and behind the table
-// stays as it is. Two campaigns must not write one ledger at the same time.
+// The ledger is a page for people with one table in it, which this program reads and writes. What
+// stands before and behind the table stays as it is. Two campaigns must not write one ledger at the
+// same time.
 const (
 	tableHead = "| commit | proof | target | seeds | count | result |"
 	tableLine = "|---|---|---|---|---|---|"

@@ -2,12 +2,13 @@
 //
 //	go run ./internal/proof NAME [flags]
 //
-// NAME is fuzz, for the parsers of all formats, or one of the proofs over whole stores in package prooftest. A campaign goes through
-// seeds 1, 2, 3, … and ends after --for, after --seeds, at an interrupt or at the first failure, whose replay it prints; its exit code is
-// then 1. What it did stands in docs/proof.md: one row for each commit, proof and target, to which later campaigns add.
+// NAME is fuzz, for the parsers of all formats, or one of the proofs over whole stores in package
+// prooftest. A campaign goes through seeds 1, 2, 3, … and ends after --for, after --seeds, at an
+// interrupt or at the first failure, whose replay it prints; its exit code is then 1. What it did
+// stands in docs/proof.md: one row for each commit, proof and target, to which later campaigns add.
 //
-// All work is done in processes of its own: a fault of the store that ends a process is a failure like another, and what a run leaves
-// in memory goes with it.
+// All work is done in processes of its own: a fault of the store that ends a process is a failure
+// like another, and what a run leaves in memory goes with it.
 package main
 
 import (
@@ -46,7 +47,8 @@ type options struct {
 	keepGoing  bool
 }
 
-// run is the command; it gives the exit code: 1 for a failure, 2 for flags that make no sense or a campaign that cannot be run.
+// run is the command; it gives the exit code: 1 for a failure, 2 for flags that make no sense or a
+// campaign that cannot be run.
 func run(ctx context.Context, args []string, proofs []prooftest.Proof, out, log io.Writer) int {
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
 		fmt.Fprint(log, usage(proofs))
@@ -103,7 +105,8 @@ func usage(proofs []prooftest.Proof) string {
 	return b.String()
 }
 
-// runCampaign runs one campaign and enters it. errFailed: the tested code is wrong; other errors: the campaign could not be run.
+// runCampaign runs one campaign and enters it. errFailed: the tested code is wrong; other errors:
+// the campaign could not be run.
 func runCampaign(ctx context.Context, name string, proofs []prooftest.Proof, o options, log io.Writer) error {
 	root, err := moduleRoot()
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Alteration is one change of a table's schema. Columns are told by their places, as they are after the alterations before it.
+// Alteration is one change of a table's schema. Columns are told by their places, as they are after
+// the alterations before it.
 type Alteration struct {
 	What   string        // add, drop, rename, default
 	Column int           // all but add
@@ -64,7 +65,8 @@ func (a *Alteration) change(columns []schema.Column) oribi.Change {
 	return oribi.SetDefaultCell(columns[a.Column].Name, a.Cell)
 }
 
-// apply gives the columns after the alteration, and source, the place that each had before all of them; −1 for one that was added.
+// apply gives the columns after the alteration, and source, the place that each had before all of
+// them; −1 for one that was added.
 func (a *Alteration) apply(columns []schema.Column, source []int) ([]schema.Column, []int) {
 	switch a.What {
 	case "add":
@@ -123,7 +125,8 @@ func (m *Model) alter(st *Step) {
 	}
 }
 
-// alterations makes one to three changes that are fit for a table. Names that were given up are given again now and then.
+// alterations makes one to three changes that are fit for a table. Names that were given up are
+// given again now and then.
 func (g *Generator) alterations(t *Table) (out []Alteration) {
 	columns := slices.Clone(t.Schema.Columns)
 	for range 1 + g.r.IntN(3) {

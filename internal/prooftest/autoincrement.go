@@ -9,8 +9,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// given is an insert with the value that an auto-incrementing column gets: one more than next has for the table, which it raises; so does an
-// upsert by its value. Any other operation is given as it is. Source: tablet spec §12.6.
+// given is an insert with the value that an auto-incrementing column gets: one more than next has
+// for the table, which it raises; so does an upsert by its value. Any other operation is given as
+// it is. Source: tablet spec §12.6.
 func (t *Table) given(op *Op, next map[*Table]int64) (_ *Op, value int64) {
 	c := t.Schema.AutoIncrement()
 	if c < 0 || !op.Ask.Inserts() && !op.Ask.Upserts() {
@@ -47,7 +48,8 @@ func (t *Table) recount() {
 	}
 }
 
-// wrongAuto tells whether an operation gives an auto-incrementing column what refuses the whole batch.
+// wrongAuto tells whether an operation gives an auto-incrementing column what refuses the whole
+// batch.
 func wrongAuto(s *schema.Schema, op *Op) bool {
 	c := s.AutoIncrement()
 	switch {

@@ -17,7 +17,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// bitBlocks flips bits inside blocks, and reads them without opening the store anew: nothing keeps what was read.
+// bitBlocks flips bits inside blocks, and reads them without opening the store anew: nothing keeps
+// what was read.
 type bitBlocks struct {
 	m      *blockmanager.Manager
 	image  *vfs.Mem

@@ -38,7 +38,8 @@ type bitFile struct {
 	size  int64  // bytes
 }
 
-// BitSlices is how many slices the bits of a store are cut into: bit n is in slice n % BitSlices, so that a slice is of every place.
+// BitSlices is how many slices the bits of a store are cut into: bit n is in slice n % BitSlices,
+// so that a slice is of every place.
 const BitSlices = 1024
 
 const (
@@ -74,12 +75,14 @@ func (c *BitCounts) Add(o BitCounts) {
 	c.Unused += o.Unused
 }
 
-// BitSlice tells which slice of which store a seed stands for: seeds 1 to BitSlices are all bits of the first.
+// BitSlice tells which slice of which store a seed stands for: seeds 1 to BitSlices are all bits of
+// the first.
 func BitSlice(seed uint64) (store, slice uint64) {
 	return (seed - 1) / BitSlices, (seed - 1) % BitSlices
 }
 
-// NewBits makes the store of a number: a random history, until it takes about 1 MiB, the places of dropped blocks among them.
+// NewBits makes the store of a number: a random history, until it takes about 1 MiB, the places of
+// dropped blocks among them.
 func NewBits(store uint64) (*Bits, error) {
 	o := RandomSettings(store)
 	o.Hybrid, o.History, o.NoCrashes, o.Keys, o.Batch = false, 0, true, 500, 4
@@ -117,8 +120,8 @@ func (b *Bits) file(bit int64) *bitFile {
 	}
 }
 
-// Slice flips the bits of one of BitSlices slices, in a random order, until more says that it is enough. The errors name the flips that
-// went wrong.
+// Slice flips the bits of one of BitSlices slices, in a random order, until more says that it is
+// enough. The errors name the flips that went wrong.
 func (b *Bits) Slice(slice uint64, more func(BitCounts) bool) (c BitCounts, err error) {
 	blocks, err := openBitBlocks(b)
 	if err != nil {
@@ -173,7 +176,8 @@ func (b *Bits) try(blocks *bitBlocks, f Flip, k int64) (c BitCounts, err error) 
 	return c, err
 }
 
-// open opens a copy with the flip in it and reads all of it. unused tells that nothing need be told of the flip.
+// open opens a copy with the flip in it and reads all of it. unused tells that nothing need be told
+// of the flip.
 func (b *Bits) open(f Flip, readOnly, unused bool, c *BitCounts) error {
 	c.Opened++
 	image := b.d.image.Clone()

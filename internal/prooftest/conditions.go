@@ -76,7 +76,8 @@ func (g *Generator) condition(t *Table, key, row [][]byte) Op {
 	return op
 }
 
-// look compares what a batch shows of the keys of its first operations, before it is committed, with what the model makes of them.
+// look compares what a batch shows of the keys of its first operations, before it is committed,
+// with what the model makes of them.
 func (r *Runner) look(b *oribi.Batch, ops []Op) error {
 	if b.Err() != nil {
 		return nil
@@ -116,7 +117,8 @@ func (r *Runner) look(b *oribi.Batch, ops []Op) error {
 	return nil
 }
 
-// after is the row of a key with the operations on it carried out; refused when one of them would be.
+// after is the row of a key with the operations on it carried out; refused when one of them would
+// be.
 func (t *Table) after(m *Model, key [][]byte, ops []Op) (row [][]byte, refused bool) {
 	if r := t.rows[keyText(key)]; r != nil && len(r.versions) > 0 {
 		row = r.versions[len(r.versions)-1].cells

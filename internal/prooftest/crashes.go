@@ -17,7 +17,8 @@ import (
 type Crashes struct {
 	Settings Settings
 	Steps    int // of the history
-	// Every says at how many of the changes of the disk a picture is taken: one of Every, chosen at random; 1 = at each.
+	// Every says at how many of the changes of the disk a picture is taken: one of Every, chosen at
+	// random; 1 = at each.
 	Every int
 	// After is how many steps the store makes after it was recovered, in one of four pictures.
 	After int
@@ -47,10 +48,12 @@ func (c *CrashCounts) Add(o CrashCounts) {
 	c.Steps += o.Steps
 }
 
-// Run carries a history out. Before changes of the disk, and in the middle of writes, it takes a picture of what a kill or a power
-// cut would leave, opens that, to read and to write, and compares: what was acknowledged is there, the batches are a prefix,
-// a batch in flight is there whole or not at all. Plans: clean closes and opens are part of the history, so repair and the work of
-// Close are cut as well; the picture is opened while the history stands still at the change.
+// Run carries a history out. Before changes of the disk, and in the middle of writes, it takes a
+// picture of what a kill or a power cut would leave, opens that, to read and to write, and
+// compares: what was acknowledged is there, the batches are a prefix, a batch in flight is there
+// whole or not at all. Plans: clean closes and opens are part of the history, so repair and the
+// work of Close are cut as well; the picture is opened while the history stands still at the
+// change.
 //
 // The script is that of the history up to the first error.
 func (c Crashes) Run() (*Script, CrashCounts, error) {
@@ -185,7 +188,8 @@ func (p *picture) runner() *Runner {
 	return &Runner{Script: &Script{Settings: p.settings}, Model: p.model, dir: Dir, disk: p.image, wall: p.wall.clone(), ctx: background}
 }
 
-// recover opens the picture to read, and to write, twice, compares each time, and goes on with the model that fits.
+// recover opens the picture to read, and to write, twice, compares each time, and goes on with the
+// model that fits.
 func (p *picture) recover() (*Runner, error) {
 	moments := p.model.moments(p.least)
 	first, err := p.reader(moments)
@@ -209,7 +213,8 @@ func (p *picture) recover() (*Runner, error) {
 	return r, p.adopt(r, n)
 }
 
-// reader opens the picture to read, sees that nothing was written, and tells how many batches there are.
+// reader opens the picture to read, sees that nothing was written, and tells how many batches there
+// are.
 func (p *picture) reader(moments []mvcc.Timestamp) (n int, err error) {
 	before, err := Fingerprint(p.image, Dir)
 	if err != nil {
@@ -226,8 +231,8 @@ func (p *picture) reader(moments []mvcc.Timestamp) (n int, err error) {
 	return n, nil
 }
 
-// look opens the store, finds out which model it shows, and how many batches of that, at the moments, calls then, unless it is nil, and
-// closes it.
+// look opens the store, finds out which model it shows, and how many batches of that, at the
+// moments, calls then, unless it is nil, and closes it.
 func (p *picture) look(opts *oribi.Options, moments []mvcc.Timestamp, then func(*oribi.Store) error) (n int, m *Model, err error) {
 	s, err := oribi.Open(Dir, opts)
 	if err != nil {
@@ -249,7 +254,8 @@ func (p *picture) look(opts *oribi.Options, moments []mvcc.Timestamp, then func(
 	return n, m, err
 }
 
-// shown is the model that a store shows: the one before or behind the change of a schema that was under way.
+// shown is the model that a store shows: the one before or behind the change of a schema that was
+// under way.
 func (p *picture) shown(s *oribi.Store) *Model {
 	if p.altering == nil {
 		return p.model

@@ -37,7 +37,8 @@ func (c *DamageCounts) Add(o DamageCounts) {
 	c.Found += o.Found
 }
 
-// NewDamage makes the store of a seed: a random history without crashes, closed with rows in files and rows in the log.
+// NewDamage makes the store of a seed: a random history without crashes, closed with rows in files
+// and rows in the log.
 func NewDamage(seed uint64, steps int64) (*Damage, error) {
 	o := RandomSettings(seed)
 	o.Hybrid, o.History, o.NoCrashes, o.Keys = false, 0, true, 60
@@ -106,8 +107,9 @@ func (d *Damage) RandomFlip(r *rand.Rand) (Flip, error) {
 	}
 }
 
-// Try harms a copy and reads all of it, by scans, by keys and by count, from a reader or a writer; a writer compacts too, and reads
-// again. The error tells of a wrong answer, or of an error that does not say what is wrong.
+// Try harms a copy and reads all of it, by scans, by keys and by count, from a reader or a writer;
+// a writer compacts too, and reads again. The error tells of a wrong answer, or of an error that
+// does not say what is wrong.
 func (d *Damage) Try(f Flip, readOnly bool) (c DamageCounts, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -99,7 +99,8 @@ func (x *faultRun) step(st Step) bool {
 			}
 		}
 	case st.Kind == Reopen || st.Kind == ReadOnly || st.Kind == Kill:
-		// Whether Close or Open met the fault: the store is not open, or has to be closed once more.
+		// Whether Close or Open met the fault: the store is not open, or has to be closed once
+		// more.
 		if err = x.explained(err); err == nil {
 			x.close()
 			return false
@@ -150,7 +151,8 @@ func (x *faultRun) cause() error {
 	return syscall.EIO
 }
 
-// again goes on after a step that failed: on a poisoned store with what is left to do there, else with the same step.
+// again goes on after a step that failed: on a poisoned store with what is left to do there, else
+// with the same step.
 func (x *faultRun) again(st *Step) bool {
 	r := x.r
 	for tries := 0; ; tries++ {
@@ -180,7 +182,8 @@ func (x *faultRun) again(st *Step) bool {
 	}
 }
 
-// close closes the store and looks whether it has let go of the disk. After the fault its error may be anything that the fault accounts for.
+// close closes the store and looks whether it has let go of the disk. After the fault its error may
+// be anything that the fault accounts for.
 func (x *faultRun) close() {
 	r := x.r
 	if r.store != nil {
@@ -202,8 +205,9 @@ func (x *faultRun) close() {
 	}
 }
 
-// recover opens what a kill and what a power cut leaves of the store; and, where a sync lost something, what a power cut leaves once a
-// writer has opened it after the kill: by then all that it found has to be there.
+// recover opens what a kill and what a power cut leaves of the store; and, where a sync lost
+// something, what a power cut leaves once a writer has opened it after the kill: by then all that
+// it found has to be there.
 func (x *faultRun) recover() error {
 	if err := x.cutAfterKill(); err != nil {
 		return fmt.Errorf("%s, opened, then a power cut: %w", Kill, err)
@@ -247,7 +251,8 @@ func (x *faultRun) picture(kind Kind) *picture {
 		alteredFrom: x.r.alteredFrom, settings: x.r.Script.Settings, wall: x.r.wall}
 }
 
-// cutAfterKill cuts the power right behind the opening of what a kill left. Closing it would write the ends of files again.
+// cutAfterKill cuts the power right behind the opening of what a kill left. Closing it would write
+// the ends of files again.
 func (x *faultRun) cutAfterKill() error {
 	if x.loss() == faultfs.Kept {
 		return nil

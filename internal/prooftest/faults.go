@@ -50,8 +50,9 @@ func FaultKinds() []FaultKind {
 
 // Faults fails calls of the disk, one a run: every call of a trace, in every way.
 //
-// The trace is Steps steps of a history, beginning behind the first Prelude ones: with the opening of what a kill left there, or with the
-// making of the store. It writes more and reads less than other histories.
+// The trace is Steps steps of a history, beginning behind the first Prelude ones: with the opening
+// of what a kill left there, or with the making of the store. It writes more and reads less than
+// other histories.
 type Faults struct {
 	Settings Settings
 	Prelude  int
@@ -144,8 +145,8 @@ func (t *FaultTrace) All() (all []Fault) {
 	return all
 }
 
-// Rotated are as many of them as hit every call with one kind of each family: of those that fail all changes, of those of a full disk, of
-// lost syncs, of reads, the kinds take turns.
+// Rotated are as many of them as hit every call with one kind of each family: of those that fail
+// all changes, of those of a full disk, of lost syncs, of reads, the kinds take turns.
 func (t *FaultTrace) Rotated(turn uint64) (some []Fault) {
 	size := map[string]uint64{}
 	place := map[string]uint64{}
@@ -161,10 +162,12 @@ func (t *FaultTrace) Rotated(turn uint64) (some []Fault) {
 	return some
 }
 
-// Run fails the n-th call that a kind of fault can hit. What must hold: whatever call of the store meets the fault says so, or nothing is
-// lost by it; reads go on with the right answers; a store that is poisoned takes nothing more, another one takes the same call again; when
-// it is closed no file of it is open; all that was acknowledged is there after a kill and a power cut, at most one batch more, and only the one
-// whose commit failed; and what is found after the kill a power cut does not take.
+// Run fails the n-th call that a kind of fault can hit. What must hold: whatever call of the store
+// meets the fault says so, or nothing is lost by it; reads go on with the right answers; a store
+// that is poisoned takes nothing more, another one takes the same call again; when it is closed no
+// file of it is open; all that was acknowledged is there after a kill and a power cut, at most one
+// batch more, and only the one whose commit failed; and what is found after the kill a power cut
+// does not take.
 func (t *FaultTrace) Run(f Fault) (*Script, FaultCounts, error) {
 	x := t.run(&f.Kind, f.N)
 	x.counts.Runs++

@@ -18,7 +18,8 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Foreign is a small store of which one file at a time is not its own any more: it is gone, cut, longer, another one's, or older.
+// Foreign is a small store of which one file at a time is not its own any more: it is gone, cut,
+// longer, another one's, or older.
 type Foreign struct {
 	Settings Settings
 	images   map[bool]*vfs.Mem // by whether the store was killed; else it was closed
@@ -118,7 +119,8 @@ func (x *Foreign) batches(r *Runner, g *Generator) {
 	}
 }
 
-// fileKind sorts a file by directory and form of its name: only files of a kind are put in each other's places.
+// fileKind sorts a file by directory and form of its name: only files of a kind are put in each
+// other's places.
 func fileKind(name string) string {
 	dir, base := filepath.Split(name)
 	switch ext := filepath.Ext(base); {
@@ -131,7 +133,8 @@ func fileKind(name string) string {
 	return name
 }
 
-// harm is a kind of harm, done to an image. It gives false where it does not apply, or would change nothing.
+// harm is a kind of harm, done to an image. It gives false where it does not apply, or would change
+// nothing.
 type harm struct {
 	kind string
 	do   func(x *Foreign, image *vfs.Mem, h Harm) (bool, error)
@@ -229,7 +232,8 @@ func swap(_ *Foreign, image *vfs.Mem, h Harm) (bool, error) {
 	return true, errors.Join(err1, err2, writeFile(image, h.File, b), writeFile(image, with, a))
 }
 
-// replace puts in the place of a file the one of its name that another image has, or, if any will do, the first of its kind.
+// replace puts in the place of a file the one of its name that another image has, or, if any will
+// do, the first of its kind.
 func replace(image *vfs.Mem, name string, from *vfs.Mem, any bool) (bool, error) {
 	now, err := ReadFile(image, name)
 	if err != nil {
@@ -298,9 +302,10 @@ func (x *Foreign) All() (all []Harm, err error) {
 	return all, nil
 }
 
-// Try harms a copy, opens it to read and then to write, and reads all of it. What must hold: an open that fails says that the store is damaged
-// and where, and changes nothing but LOCK; a store that opens answers right, or says that it is damaged; of a killed store the end of
-// the log may be missing, for nobody can tell that from a power cut.
+// Try harms a copy, opens it to read and then to write, and reads all of it. What must hold: an
+// open that fails says that the store is damaged and where, and changes nothing but LOCK; a store
+// that opens answers right, or says that it is damaged; of a killed store the end of the log may be
+// missing, for nobody can tell that from a power cut.
 func (x *Foreign) Try(h Harm) (c ForeignCounts, err error) {
 	defer func() {
 		if p := recover(); p != nil {

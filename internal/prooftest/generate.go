@@ -50,7 +50,8 @@ func NewGenerator(o Settings) *Generator {
 	return g
 }
 
-// RandomSettings makes the settings of the history that a seed stands for: sizes so small that there are many rowsets.
+// RandomSettings makes the settings of the history that a seed stands for: sizes so small that
+// there are many rowsets.
 func RandomSettings(seed uint64) Settings {
 	r := newRand(seed ^ 0x5e77)
 	o := Settings{Seed: seed, Hybrid: r.IntN(2) == 0, FlushBytes: 1 << (14 + r.IntN(6)), RowSetBytes: 1 << (10 + r.IntN(7)), Keys: 1 << (3 + r.IntN(8))}
@@ -294,7 +295,8 @@ func (g *Generator) op(t *Table, key [][]byte, live bool, like *Op) Op {
 	return op
 }
 
-// seldom is true once in n operations, and so much more seldom in larger write batches: one refused operation ends the batch.
+// seldom is true once in n operations, and so much more seldom in larger write batches: one refused
+// operation ends the batch.
 func (g *Generator) seldom(n int) bool { return g.r.IntN(n*max(g.o.Batch, 1)) == 0 }
 
 // fill chooses which columns an operation gives, and their values.

@@ -96,7 +96,8 @@ func sameValue(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// rowValues is an operation's or a row's cells as an oribi.Row; set tells which columns it has, nil = all.
+// rowValues is an operation's or a row's cells as an oribi.Row; set tells which columns it has, nil
+// = all.
 func rowValues(s *schema.Schema, cells [][]byte, set []bool) oribi.Row {
 	row := oribi.Row{}
 	for i := range cells {

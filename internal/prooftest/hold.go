@@ -8,8 +8,8 @@ import (
 	"github.com/oribi-db/oribi"
 )
 
-// hold opens a snapshot of a past state, lets the time go by for which history is kept, rewrites a table in every way, and compares what
-// the snapshot shows of it.
+// hold opens a snapshot of a past state, lets the time go by for which history is kept, rewrites a
+// table in every way, and compares what the snapshot shows of it.
 func (r *Runner) hold(st *Step) error {
 	r.Counts.Reads++
 	may := r.expect(&st.Read)

@@ -9,7 +9,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// walk calls visit for dir and all that is below it, a directory before its content, names in order.
+// walk calls visit for dir and all that is below it, a directory before its content, names in
+// order.
 func walk(fsys vfs.FS, dir string, visit func(name string, isDir bool) error) error {
 	info, err := fsys.Stat(dir)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// ingest makes rows in key order, mostly of keys that are not there; now and then one that is, or two rows out of order.
+// ingest makes rows in key order, mostly of keys that are not there; now and then one that is, or
+// two rows out of order.
 func (g *Generator) ingest(t *Table, st *Step) {
 	n := 1 + g.r.IntN(8)
 	if g.r.IntN(3) == 0 {
@@ -69,8 +70,9 @@ func (r *Runner) ingest(st *Step) error {
 	})
 }
 
-// resolveIngest works out an ingest. Of the rows that are handed over at once, first those that no table would take are refused, column
-// by column, then those out of order, then those whose keys are there.
+// resolveIngest works out an ingest. Of the rows that are handed over at once, first those that no
+// table would take are refused, column by column, then those out of order, then those whose keys
+// are there.
 func (m *Model) resolveIngest(st *Step) *outcome {
 	t := m.Tables[st.Table]
 	s := t.Schema

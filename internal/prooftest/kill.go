@@ -10,15 +10,18 @@ import (
 	"time"
 )
 
-// Kills is the life of one store on a real disk. The command makes it, fills it and tends it, one process after the other, and most of
-// them are killed (SIGKILL): at a moment, behind an acknowledgement, or, where strace is there, as they enter a chosen system call.
-// The next process goes on with the directory as it was left, so processes that recover are killed too.
+// Kills is the life of one store on a real disk. The command makes it, fills it and tends it, one
+// process after the other, and most of them are killed (SIGKILL): at a moment, behind an
+// acknowledgement, or, where strace is there, as they enter a chosen system call. The next process
+// goes on with the directory as it was left, so processes that recover are killed too.
 //
-// After each kill the command reads the store, which changes no byte, and then, at the latest with the next process, writes to it. What
-// must hold: verify finds nothing; of the batches a prefix is there, with all that were acknowledged, none in part; each table is what
-// the model says, now and as of acknowledged timestamps of the past.
+// After each kill the command reads the store, which changes no byte, and then, at the latest with
+// the next process, writes to it. What must hold: verify finds nothing; of the batches a prefix is
+// there, with all that were acknowledged, none in part; each table is what the model says, now and
+// as of acknowledged timestamps of the past.
 //
-// What is killed where is chosen by the seed, what it meets there depends on the machine. It is for unix.
+// What is killed where is chosen by the seed, what it meets there depends on the machine. It is for
+// unix.
 type Kills struct {
 	Seed   uint64
 	Dir    string // empty, on a real disk; takes the store and what the command reads
@@ -66,7 +69,8 @@ type killLife struct {
 // killSteps bounds the processes of a life, whose kills may come too late.
 const killSteps = 8
 
-// Run lives the life. An error tells of a wrong answer, or of a process that failed; then the store is kept, and the error says where.
+// Run lives the life. An error tells of a wrong answer, or of a process that failed; then the store
+// is kept, and the error says where.
 func (k Kills) Run() (KillCounts, error) {
 	l := &killLife{Kills: k, rng: rand.New(rand.NewPCG(k.Seed, 7)), store: filepath.Join(k.Dir, "store"), model: newKillModel(),
 		within: map[string]time.Duration{}, upTo: map[string]int{}, tracer: findTracer(k.Dir)}
@@ -87,7 +91,8 @@ func (k Kills) Run() (KillCounts, error) {
 	return l.counts, err
 }
 
-// kept moves the store away from where it would be removed, and adds to err where it is and what was done last.
+// kept moves the store away from where it would be removed, and adds to err where it is and what
+// was done last.
 func (l *killLife) kept(err error) error {
 	dir, failed := os.MkdirTemp("", "oribi-kill-")
 	if failed == nil {
@@ -258,7 +263,8 @@ func (l *killLife) load(r *killRun) error {
 	return err
 }
 
-// scratch brings table c one step on: it is made, filled with rows in the order of their keys, which go straight to files, and dropped.
+// scratch brings table c one step on: it is made, filled with rows in the order of their keys,
+// which go straight to files, and dropped.
 func (l *killLife) scratch(r *killRun) error {
 	m := l.model
 	const name = "c"

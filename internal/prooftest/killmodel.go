@@ -18,7 +18,8 @@ var killTables = []string{"a", "b"}
 // Each has a key, the number of the batch that wrote the row, and a text.
 const killSchema = `{"columns":[{"name":"k","type":"int64","key":true},{"name":"n","type":"int64"},{"name":"s","type":"string","nullable":true}]}`
 
-// Keys: the head, a row in which each batch of apply leaves its number; rows that change often, wide ones, and those that only loads bring.
+// Keys: the head, a row in which each batch of apply leaves its number; rows that change often,
+// wide ones, and those that only loads bring.
 const (
 	headKey  = -1
 	manyKeys = 150
@@ -253,7 +254,8 @@ func (g *killBatch) change(c killChange) {
 	g.state.apply(g.event.changes[len(g.event.changes)-1:])
 }
 
-// writeRows writes rows for a load into table b, in any order, each key once; an empty text leaves that of the row as it is.
+// writeRows writes rows for a load into table b, in any order, each key once; an empty text leaves
+// that of the row as it is.
 func (m *killModel) writeRows(rng *rand.Rand, name string, rows int) (e killEvent, err error) {
 	e.n = m.next
 	m.next++

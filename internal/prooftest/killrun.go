@@ -26,10 +26,12 @@ func BuildCommand(dir string) (binary string, err error) {
 	return binary, err
 }
 
-// killCalls are the system calls at which processes are killed: all that change something on a disk, and some around them.
+// killCalls are the system calls at which processes are killed: all that change something on a
+// disk, and some around them.
 var killCalls = []string{"pwrite64", "pwrite64", "fdatasync", "fdatasync", "write", "fsync", "fallocate", "ftruncate", "renameat", "unlinkat", "openat", "mkdirat", "flock"}
 
-// findTracer finds strace, if it is there and may kill the processes that it starts as they enter a system call; else "".
+// findTracer finds strace, if it is there and may kill the processes that it starts as they enter a
+// system call; else "".
 func findTracer(dir string) string {
 	name, err := exec.LookPath("strace")
 	if err != nil {
@@ -53,7 +55,8 @@ func TracerMissing(dir string) string {
 	return "no strace here, or it may not trace: processes are killed at moments, not at chosen system calls"
 }
 
-// traced are strace's arguments that run a command and kill it at the nth of a call in one of its threads.
+// traced are strace's arguments that run a command and kill it at the nth of a call in one of its
+// threads.
 func traced(call string, nth int, command ...string) []string {
 	return append([]string{"-f", "-qq", "-o", os.DevNull, "-e", "trace=" + call,
 		"-e", fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", call, nth), "--"}, command...)

@@ -10,7 +10,8 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// storeDigest is the hash of a table's rows as of a timestamp, mvcc.Max for the newest state, read by an ordered scan.
+// storeDigest is the hash of a table's rows as of a timestamp, mvcc.Max for the newest state, read
+// by an ordered scan.
 func storeDigest(ctx context.Context, t *oribi.Table, ts mvcc.Timestamp) (sum [16]byte, rows int64, err error) {
 	var opts []oribi.ReadOption
 	if ts != mvcc.Max {
@@ -39,7 +40,8 @@ func scanDigest(ctx context.Context, t *oribi.Table, opts ...oribi.ReadOption) (
 	return d.sum(), rows, nil
 }
 
-// survey is what a store that was opened after a crash holds: of each table the hashes at some timestamps.
+// survey is what a store that was opened after a crash holds: of each table the hashes at some
+// timestamps.
 type survey struct {
 	moments []mvcc.Timestamp // rising; the last is mvcc.Max, the newest state
 	tables  map[string][][16]byte
@@ -71,7 +73,8 @@ func surveyStore(s *oribi.Store, moments []mvcc.Timestamp) (*survey, error) {
 	return v, nil
 }
 
-// moments are the timestamps at which a survey looks: those of the commits from the n-th on, the one before, and now.
+// moments are the timestamps at which a survey looks: those of the commits from the n-th on, the
+// one before, and now.
 func (m *Model) moments(n int) []mvcc.Timestamp {
 	var out []mvcc.Timestamp
 	for _, c := range m.Commits[max(n-1, 0):] {
@@ -80,7 +83,8 @@ func (m *Model) moments(n int) []mvcc.Timestamp {
 	return append(out, mvcc.Max)
 }
 
-// compare tells whether a survey shows exactly the first n commits. unsure is a table that may be there or not.
+// compare tells whether a survey shows exactly the first n commits. unsure is a table that may be
+// there or not.
 func (m *Model) compare(v *survey, n int, unsure string) error {
 	last := mvcc.Min
 	if n > 0 {
@@ -116,8 +120,9 @@ func (m *Model) compare(v *survey, n int, unsure string) error {
 	return nil
 }
 
-// survivors finds out how many commits a survey shows, at least n of them and possibly one more that was in flight, as the last.
-// Commits at the end that changed nothing are not told from none: the smallest number that fits counts.
+// survivors finds out how many commits a survey shows, at least n of them and possibly one more
+// that was in flight, as the last. Commits at the end that changed nothing are not told from none:
+// the smallest number that fits counts.
 func (m *Model) survivors(v *survey, n int, inFlight *outcome, unsure string) (int, error) {
 	all := len(m.Commits)
 	if inFlight != nil {

@@ -9,10 +9,11 @@ import (
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
-// meanwhile commits a batch while its table is rewritten: behind the moment as of which the rewrite writes and before its commit, when the
-// first rows have been read or before one of the writes of blocks, as the step's mask says. A rewrite that does neither has the batch come
-// behind it, and so have those that run by themselves, which may be the ones that tell of rows, and those where memory may be full, so
-// that the batch would wait for the flush that waits for it.
+// meanwhile commits a batch while its table is rewritten: behind the moment as of which the rewrite
+// writes and before its commit, when the first rows have been read or before one of the writes of
+// blocks, as the step's mask says. A rewrite that does neither has the batch come behind it, and so
+// have those that run by themselves, which may be the ones that tell of rows, and those where
+// memory may be full, so that the batch would wait for the flush that waits for it.
 func (r *Runner) meanwhile(st *Step) error {
 	var err error
 	write := func() {
@@ -41,11 +42,12 @@ func (r *Runner) meanwhile(st *Step) error {
 	return err
 }
 
-// byHand tells that flushes and merges are made by steps alone, so that their progress is told to the goroutine that makes the steps.
+// byHand tells that flushes and merges are made by steps alone, so that their progress is told to
+// the goroutine that makes the steps.
 func (o *Settings) byHand() bool { return !o.Background && o.Memory == 0 }
 
-// middle is what is to be done once in the middle of a rewrite. It is told of the rewrite's progress by the goroutines that work for it, while
-// the one that makes the steps waits.
+// middle is what is to be done once in the middle of a rewrite. It is told of the rewrite's
+// progress by the goroutines that work for it, while the one that makes the steps waits.
 type middle struct {
 	mu     sync.Mutex
 	do     func() // nil = nothing, or it is done

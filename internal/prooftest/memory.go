@@ -15,11 +15,13 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Memory fills a store with many times its memory limit, changes it by more than the limit, reads it and merges it, in phases each of which
-// is for a process of its own whose memory somebody else measures. What is read is compared, row by row.
+// Memory fills a store with many times its memory limit, changes it by more than the limit, reads
+// it and merges it, in phases each of which is for a process of its own whose memory somebody else
+// measures. What is read is compared, row by row.
 //
-// There are two tables of about equal size: "long" with texts of up to 48 KiB, "wide" with 25 columns of random numbers and short
-// texts. Rows come in no order, so that every flush overlaps all others.
+// There are two tables of about equal size: "long" with texts of up to 48 KiB, "wide" with 25
+// columns of random numbers and short texts. Rows come in no order, so that every flush overlaps
+// all others.
 type Memory struct {
 	Dir   string // takes the store
 	Limit int64  // of the store, bytes
@@ -29,9 +31,11 @@ type Memory struct {
 // MemoryPhases are the phases in their order.
 var MemoryPhases = []string{"load", "update", "scan", "compact", "scan"}
 
-// Bound is what a process may have resident at its peak. Twice the limit is for what the store counts and for the garbage between two
-// collections, as in the command. The rest does not depend on the limit: the program and its stacks; of each column of each rowset that is
-// merged a cblock of 256 KiB, or a dictionary, and of each that is written one as it is filled and one as it is packed.
+// Bound is what a process may have resident at its peak. Twice the limit is for what the store
+// counts and for the garbage between two collections, as in the command. The rest does not depend
+// on the limit: the program and its stacks; of each column of each rowset that is merged a cblock
+// of 256 KiB, or a dictionary, and of each that is written one as it is filled and one as it is
+// packed.
 func (m Memory) Bound() int64 { return memoryHeap*m.Limit + memoryRest }
 
 const (
@@ -113,7 +117,8 @@ func newMemoryRow(table string) *memoryRow {
 // scattered is a number for i that no other i has, in no order.
 func scattered(i int64) int64 { return int64(uint64(i) * 0x9e3779b97f4a7c15) }
 
-// fill makes row i as it is after so many updates, 0 or 1: an update changes the text, or a half of the numbers.
+// fill makes row i as it is after so many updates, 0 or 1: an update changes the text, or a half of
+// the numbers.
 func (r *memoryRow) fill(i int64, version uint64) [][]byte {
 	binary.LittleEndian.PutUint64(r.cells[0], uint64(scattered(i)))
 	if r.table == "long" {
@@ -176,7 +181,8 @@ func (m Memory) update(s *oribi.Store) error {
 	return err
 }
 
-// write writes a version of all rows of both tables that have it, both at about the same pace, and gives the last timestamp.
+// write writes a version of all rows of both tables that have it, both at about the same pace, and
+// gives the last timestamp.
 func (m Memory) write(s *oribi.Store, op oribi.Op, version uint64) (last mvcc.Timestamp, err error) {
 	b := s.NewBatch()
 	names := []string{"long", "wide"}
@@ -275,7 +281,8 @@ func (m Memory) scanTable(t *oribi.Table, version uint64, opts ...oribi.ReadOpti
 	return nil
 }
 
-// compact brings one table's changes into its base files, and merges both tables to rowsets that do not overlap.
+// compact brings one table's changes into its base files, and merges both tables to rowsets that do
+// not overlap.
 func (m Memory) compact(s *oribi.Store) error {
 	for name := range memoryRows {
 		t, err := s.Table(name)

@@ -14,7 +14,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Model is what a store should hold: of every key all its versions, and the commits that made them, in their order.
+// Model is what a store should hold: of every key all its versions, and the commits that made them,
+// in their order.
 type Model struct {
 	Tables  map[string]*Table
 	Commits []Commit
@@ -54,8 +55,8 @@ type Commit struct {
 	in   map[*Table]bool // tables that it changed
 }
 
-// Op is one operation of a write batch, or a condition of it. Cells has one for each column of the table, in schema order; Set tells which
-// were given.
+// Op is one operation of a write batch, or a condition of it. Cells has one for each column of the
+// table, in schema order; Set tells which were given.
 type Op struct {
 	Ask   oribi.Op
 	Table string
@@ -120,7 +121,8 @@ func (m *Model) truncate(n int) {
 	m.Durable = min(m.Durable, n)
 }
 
-// flushed notes that all that the first n commits brought to a table is in its files: the log before the last of it is durable.
+// flushed notes that all that the first n commits brought to a table is in its files: the log
+// before the last of it is durable.
 func (m *Model) flushed(t *Table, n int) {
 	for i := n - 1; i >= m.Durable; i-- {
 		if m.Commits[i].in[t] {

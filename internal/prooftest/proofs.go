@@ -10,11 +10,13 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// Proof is one kind of random test, cut into seeds. A seed does the same each time, but for background work.
+// Proof is one kind of random test, cut into seeds. A seed does the same each time, but for
+// background work.
 type Proof struct {
 	Name  string
 	About string // one sentence
-	// Run does what one seed stands for, some seconds at most. What has to lie on a real disk lies in dir, which is empty.
+	// Run does what one seed stands for, some seconds at most. What has to lie on a real disk lies
+	// in dir, which is empty.
 	Run func(seed uint64, dir string) Result
 }
 
@@ -23,7 +25,8 @@ type Result struct {
 	Tallies []Tally
 	Err     error   // nil: all was as it must be
 	Script  *Script // what was done; may be nil
-	// Alone tells that the script fails when Run carries it out: it can be shortened. Else only the seed fails.
+	// Alone tells that the script fails when Run carries it out: it can be shortened. Else only the
+	// seed fails.
 	Alone bool
 }
 
@@ -90,7 +93,8 @@ func BackgroundSettings(seed uint64) Settings {
 	return o
 }
 
-// RandomCrashes makes the history of a seed and says how it is cut: one in five is short and cut nearly everywhere.
+// RandomCrashes makes the history of a seed and says how it is cut: one in five is short and cut
+// nearly everywhere.
 func RandomCrashes(seed uint64) Crashes {
 	c := Crashes{Settings: SmallSettings(seed), Steps: 80, Every: 40, After: 12}
 	if seed%5 == 0 {
@@ -181,7 +185,8 @@ func foreignOne(seed uint64, _ string) Result {
 		{total.Errors, "reads refused"}, {total.Answered, "answered"}}}
 }
 
-// SmallFaults makes a trace of a seed that is quickly gone through: the making of a store and its first steps, or those of a young one.
+// SmallFaults makes a trace of a seed that is quickly gone through: the making of a store and its
+// first steps, or those of a young one.
 func SmallFaults(seed uint64) Faults {
 	f := Faults{Settings: SmallSettings(seed), Steps: 10}
 	f.Settings.Batch = 0
@@ -200,10 +205,12 @@ func RandomFaults(seed uint64) Faults {
 	return f
 }
 
-// faultSlices is how many seeds share a trace. Few faults a seed: a poisoned store leaves some megabytes behind in its process.
+// faultSlices is how many seeds share a trace. Few faults a seed: a poisoned store leaves some
+// megabytes behind in its process.
 const faultSlices = 64
 
-// faultsOne fails every call of a trace in every way, one a run: all of that with faultSlices seeds in a row.
+// faultsOne fails every call of a trace in every way, one a run: all of that with faultSlices seeds
+// in a row.
 func faultsOne(seed uint64, _ string) Result {
 	trace, err := RandomFaults(seed / faultSlices).Trace()
 	if err != nil {

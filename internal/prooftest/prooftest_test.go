@@ -11,7 +11,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// twoColumns is a table of an int8 key and an int8 value that has to be given, and another with a default.
+// twoColumns is a table of an int8 key and an int8 value that has to be given, and another with a
+// default.
 func twoColumns(t *testing.T) *Model {
 	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int8}, {Name: "v", Type: schema.Int8},
 		{Name: "d", Type: schema.Int8, Default: []byte{9}}}, 1)
@@ -31,7 +32,8 @@ func op(ask oribi.Op, cells ...byte) Op {
 	return o
 }
 
-// The result table of the write path, row by row: each operation on a row that is there and on one that is not.
+// The result table of the write path, row by row: each operation on a row that is there and on one
+// that is not.
 func TestModelFollowsTheResultTable(t *testing.T) {
 	for _, c := range []struct {
 		op      Op
@@ -103,8 +105,9 @@ func TestModelKeepsVersionsAndTakesCommitsBack(t *testing.T) {
 	}
 }
 
-// A script says all that a history needs: it comes back from its text, and runs to the same counts. Without crashes: what a power cut leaves of
-// unsynced pages hangs on how far Pebble's own goroutines had come, and so does which unsynced batches are lost.
+// A script says all that a history needs: it comes back from its text, and runs to the same counts.
+// Without crashes: what a power cut leaves of unsynced pages hangs on how far Pebble's own
+// goroutines had come, and so does which unsynced batches are lost.
 func TestScriptComesBackFromItsText(t *testing.T) {
 	for seed := range uint64(6) {
 		settings := RandomSettings(seed)
@@ -130,7 +133,8 @@ func TestScriptComesBackFromItsText(t *testing.T) {
 	}
 }
 
-// A failing history is shortened to what it needs: here a write of a certain key and a step that does not exist.
+// A failing history is shortened to what it needs: here a write of a certain key and a step that
+// does not exist.
 func TestShrinkLeavesWhatIsNeeded(t *testing.T) {
 	r := Explore(RandomSettings(3), func(c Counts) bool { return c.Steps < 40 })
 	s := &Script{Settings: r.Script.Settings, Steps: append(r.Script.Steps[:30:30], Step{Kind: "nonsense"})}

@@ -34,8 +34,8 @@ func (r *Runner) reading(st *Step) (rd *Read, t *oribi.Table, may answer, err er
 
 // expect tells how a read may end, and notes that the clock passes its timestamp.
 //
-// History begins at the clock's time less the retention. Where the clock is is known up to highest: it is not below the wall, and
-// not above the wall and what it has seen passed.
+// History begins at the clock's time less the retention. Where the clock is is known up to highest:
+// it is not below the wall, and not above the wall and what it has seen passed.
 func (r *Runner) expect(rd *Read) answer {
 	if !rd.AsOf {
 		return rows
@@ -88,7 +88,8 @@ func (r *Runner) mustBeOld(rd *Read) bool {
 	return rd.AsOf && o.Hybrid && o.History > 0 && rd.At < mvcc.FromTime(r.wall.time().Add(-o.History))
 }
 
-// ended compares how a read ended with how it may end. done tells that there are no rows to compare.
+// ended compares how a read ended with how it may end. done tells that there are no rows to
+// compare.
 func (r *Runner) ended(rd *Read, may answer, err error) (done bool, _ error) {
 	switch {
 	case may&rows == 0 && may&future != 0:

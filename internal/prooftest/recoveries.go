@@ -11,8 +11,9 @@ import (
 	"github.com/oribi-db/oribi/vfs/crashfs"
 )
 
-// Recoveries crashes a history, and then the recovery from it: an open for writing, and the flush that follows, are cut at every change
-// that they make of the disk, and what is left is recovered again.
+// Recoveries crashes a history, and then the recovery from it: an open for writing, and the flush
+// that follows, are cut at every change that they make of the disk, and what is left is recovered
+// again.
 type Recoveries struct {
 	Settings Settings
 	Steps    int
@@ -96,7 +97,8 @@ func (y *recoveries) state(at *crashfs.Point, s *crashfs.State, p *picture) erro
 	return c.run(y.Depth)
 }
 
-// count is probe at all timestamps that tell how many batches there are: a later one may have taken an earlier one back.
+// count is probe at all timestamps that tell how many batches there are: a later one may have taken
+// an earlier one back.
 func (p *picture) count() (n int, err error) {
 	n, _, err = p.look(p.runner().options(p.image), p.model.moments(p.least), verified)
 	return n, err

@@ -10,7 +10,8 @@ import (
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
-// reopen ends the store in one of the ways, opens it again and compares everything that may have changed.
+// reopen ends the store in one of the ways, opens it again and compares everything that may have
+// changed.
 func (r *Runner) reopen(st *Step) error {
 	least := len(r.Model.Commits)
 	switch st.Kind {
@@ -52,7 +53,8 @@ func (r *Runner) reopen(st *Step) error {
 	return nil
 }
 
-// crash puts what a crash leaves of the disk in the place of the old one, on which the old store ends unseen.
+// crash puts what a crash leaves of the disk in the place of the old one, on which the old store
+// ends unseen.
 func (r *Runner) crash(st *Step) error {
 	defer r.store.Close()
 	if r.crashes == nil {
@@ -87,7 +89,8 @@ func (r *Runner) compareOpen(n int) (int, *survey, error) {
 	return n, v, err
 }
 
-// readOnly opens the closed store to read, twice at once, compares it, and sees that nothing was written.
+// readOnly opens the closed store to read, twice at once, compares it, and sees that nothing was
+// written.
 func (r *Runner) readOnly() error {
 	before, err := Fingerprint(r.disk, r.dir)
 	if err != nil {

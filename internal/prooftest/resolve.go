@@ -26,9 +26,10 @@ type rowChange struct {
 
 // Resolve works out a write batch. Nothing is changed.
 //
-// Operations that no state could accept are refused as they are added, so the first of them counts before any that meets the
-// wrong state. A partial batch leaves out what is refused, save what refuses the whole of it: a condition, and what is said wrongly of an
-// auto-incrementing column. Source: tablet spec §2.6, §12.4, §12.6.
+// Operations that no state could accept are refused as they are added, so the first of them counts
+// before any that meets the wrong state. A partial batch leaves out what is refused, save what
+// refuses the whole of it: a condition, and what is said wrongly of an auto-incrementing column.
+// Source: tablet spec §2.6, §12.4, §12.6.
 func (m *Model) resolve(ops []Op, partial bool) *outcome {
 	malformed := map[int]bool{}
 	for i := range ops {
@@ -157,7 +158,8 @@ func (t *Table) decide(op *Op, row [][]byte) (next [][]byte, cause error, refuse
 	return row, oribi.ErrNotFound, op.Ask == oribi.OpUpdate || op.Ask == oribi.OpDelete
 }
 
-// newRow is the row that an insert makes: defaults, else NULL, where no value was given; nil when a column can be neither.
+// newRow is the row that an insert makes: defaults, else NULL, where no value was given; nil when a
+// column can be neither.
 func (t *Table) newRow(op *Op) [][]byte {
 	row := slices.Clone(op.Cells)
 	for i := range row {
@@ -182,8 +184,8 @@ func (t *Table) setsImmutable(op *Op) bool {
 	return false
 }
 
-// set is the row with the given columns replaced; the very row when none but the key is given, nil when one is immutable, which the Ignore
-// kinds pass over.
+// set is the row with the given columns replaced; the very row when none but the key is given, nil
+// when one is immutable, which the Ignore kinds pass over.
 func (t *Table) set(op *Op, row [][]byte) [][]byte {
 	if (op.Ask == oribi.OpUpsert || op.Ask == oribi.OpUpdate) && t.setsImmutable(op) {
 		return nil

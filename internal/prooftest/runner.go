@@ -38,8 +38,9 @@ type Runner struct {
 
 	passed mvcc.Timestamp // at least every timestamp that the clock has passed since the store was opened, and no more: the next is above it
 
-	// state guards what a picture of the disk, taken at any moment by another goroutine, is compared with: the model, the batch that
-	// is being committed, and the table that is being made or dropped. Reads of the model by the runner itself need no lock.
+	// state guards what a picture of the disk, taken at any moment by another goroutine, is
+	// compared with: the model, the batch that is being committed, and the table that is being made
+	// or dropped. Reads of the model by the runner itself need no lock.
 	state    sync.Mutex
 	inFlight *outcome
 	unsure   string
@@ -52,7 +53,8 @@ type Runner struct {
 
 var background = context.Background()
 
-// wall is a clock on the wall that stands still until it is moved, and remembers how far the clocks of stores under it have come.
+// wall is a clock on the wall that stands still until it is moved, and remembers how far the clocks
+// of stores under it have come.
 type wall struct {
 	mu      sync.Mutex
 	now     time.Time
@@ -103,10 +105,12 @@ func newCrashRunner(o Settings, disk *crashfs.FS) *Runner {
 	return r
 }
 
-// front gives the file system that the store is opened on, over the disk. After a crash the disk is another one.
+// front gives the file system that the store is opened on, over the disk. After a crash the disk is
+// another one.
 type front func(disk vfs.FS) vfs.FS
 
-// NewDiskRunner opens an empty store in a directory of a file system. Kills and power cuts cannot be had there.
+// NewDiskRunner opens an empty store in a directory of a file system. Kills and power cuts cannot
+// be had there.
 func NewDiskRunner(o Settings, disk vfs.FS, dir string) *Runner {
 	o.NoCrashes = true
 	r := &Runner{Script: &Script{Settings: o}, Model: NewModel(), dir: dir, disk: disk, wall: newWall(), ctx: background}
@@ -287,10 +291,12 @@ func Run(s *Script) *Runner {
 	return r
 }
 
-// Explore makes steps and carries them out, in memory, until more says that it is enough, and a last check of everything.
+// Explore makes steps and carries them out, in memory, until more says that it is enough, and a
+// last check of everything.
 func Explore(o Settings, more func(Counts) bool) *Runner { return NewRunner(o).Explore(more) }
 
-// Explore goes on with steps of the settings' seed until more says that it is enough, checks everything and closes the store.
+// Explore goes on with steps of the settings' seed until more says that it is enough, checks
+// everything and closes the store.
 func (r *Runner) Explore(more func(Counts) bool) *Runner {
 	g := NewGenerator(r.Script.Settings)
 	for r.Err == nil && more(r.Counts) {

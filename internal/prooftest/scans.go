@@ -95,7 +95,8 @@ func scannedValues(s *schema.Schema, scan *oribi.Scan, columns []int) (got []str
 	return got, nil
 }
 
-// compareScan compares a scan's rows with all that match. A limit takes the first ones; in any order, any of them.
+// compareScan compares a scan's rows with all that match. A limit takes the first ones; in any
+// order, any of them.
 func compareScan(rd *Read, got, wanted []string) error {
 	n := len(wanted)
 	if rd.Limit >= 0 {

@@ -9,8 +9,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// A script as text: the settings, then a line for each step; columns of a table and operations of a batch follow on lines of their
-// own. A cell is its bytes in hex behind an x, "null", or "-" where none is given. Of lists, "*" is the one that is not there.
+// A script as text: the settings, then a line for each step; columns of a table and operations of a
+// batch follow on lines of their own. A cell is its bytes in hex behind an x, "null", or "-" where
+// none is given. Of lists, "*" is the one that is not there.
 //
 //	settings seed=7 hybrid=false history=0s flush=65536 rowset=8192 segment=0 memory=0 policy= background=false keys=300 batch=1
 //	create t0 keys=1

@@ -12,12 +12,14 @@ import (
 	"github.com/oribi-db/oribi/vfs/crashfs"
 )
 
-// Sequences goes through all sequences of so many operations on a table of three keys, with a crash at every change of the disk that the
-// last of them makes: the shorter sequences have had the crashes of those before.
+// Sequences goes through all sequences of so many operations on a table of three keys, with a crash
+// at every change of the disk that the last of them makes: the shorter sequences have had the
+// crashes of those before.
 //
-// The keys are those that differ: one whose row is on disk and was changed since, one whose row is in memory, one whose row was
-// deleted. Any other choice is one of these with the keys renamed, or lies a step further on. Each sequence is carried out
-// with synced batches and with batches that are not.
+// The keys are those that differ: one whose row is on disk and was changed since, one whose row is
+// in memory, one whose row was deleted. Any other choice is one of these with the keys renamed, or
+// lies a step further on. Each sequence is carried out with synced batches and with batches that
+// are not.
 type Sequences struct {
 	Length int
 	Limit  int // states of a change of the disk, at most; 0 = all
@@ -59,7 +61,8 @@ func writeKey(ask oribi.Op, key, value byte, sync bool) Step {
 	return Step{Kind: Write, Ops: []Op{op}, Sync: sync, As: asCells}
 }
 
-// steps are the operations that a sequence is made of. value tells their writes from those of other steps.
+// steps are the operations that a sequence is made of. value tells their writes from those of other
+// steps.
 func (q *Sequences) steps(value byte, sync bool) (out []Step) {
 	for key := range byte(3) {
 		for _, ask := range []oribi.Op{oribi.OpInsert, oribi.OpUpsert, oribi.OpUpdate, oribi.OpDelete} {
@@ -84,7 +87,8 @@ func (q *Sequences) Count() int {
 	return n
 }
 
-// Run carries the i-th sequence out. One with an operation that the table refuses is not gone through.
+// Run carries the i-th sequence out. One with an operation that the table refuses is not gone
+// through.
 func (q *Sequences) Run(i int) (*Script, StateCounts, error) {
 	sync := i%2 == 0
 	i /= 2
@@ -147,7 +151,8 @@ func (x *probing) last() error {
 // sequencesOfSeed is how many sequences one seed of the proof stands for.
 const sequencesOfSeed = 20
 
-// sequencesOne goes through sequences of three operations, with all states. After some hundreds of seeds they begin again.
+// sequencesOne goes through sequences of three operations, with all states. After some hundreds of
+// seeds they begin again.
 func sequencesOne(seed uint64, _ string) Result {
 	q, err := NewSequences(3, 0)
 	if err != nil {

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// Shrink leaves out what a failing script does not need to fail in the same way: runs of steps, ever shorter ones, then operations of
-// batches. It ends after about the given time. A script that does not fail a second time comes back whole.
+// Shrink leaves out what a failing script does not need to fail in the same way: runs of steps,
+// ever shorter ones, then operations of batches. It ends after about the given time. A script that
+// does not fail a second time comes back whole.
 func Shrink(s *Script, within time.Duration) *Script {
 	deadline := time.Now().Add(within)
 	whole := Run(s)
@@ -54,7 +55,8 @@ func shrinkBatches(best *Script, fails func(*Script) bool, deadline time.Time) *
 	return best
 }
 
-// failure is what kind of error a run ended with: its text without numbers, up to where the values begin.
+// failure is what kind of error a run ended with: its text without numbers, up to where the values
+// begin.
 func failure(err error) string {
 	text := strings.Map(func(c rune) rune {
 		if c >= '0' && c <= '9' {

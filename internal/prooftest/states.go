@@ -13,7 +13,8 @@ import (
 	"github.com/oribi-db/oribi/vfs/crashfs"
 )
 
-// States runs a history and opens what crashes leave all along it: at changes of the disk, chosen at random, states of vfs/crashfs.
+// States runs a history and opens what crashes leave all along it: at changes of the disk, chosen
+// at random, states of vfs/crashfs.
 type States struct {
 	Settings Settings
 	Steps    int
@@ -54,8 +55,9 @@ func (c *StateCounts) tallies() []Tally {
 		{c.Readers, "opened to read"}, {c.Lies, "of disks that lied"}, {c.Refused, "of them refused"}, {c.Lost, "batches lost"}, {c.InFlight, "batches in flight there"}}
 }
 
-// RandomStates makes the history of a seed: synced and unsynced batches over two small tables, amid all kinds of flushes, compactions and
-// changes of schemas. At one of 25 changes of the disk up to twelve states are opened.
+// RandomStates makes the history of a seed: synced and unsynced batches over two small tables, amid
+// all kinds of flushes, compactions and changes of schemas. At one of 25 changes of the disk up to
+// twelve states are opened.
 func RandomStates(seed uint64) States {
 	return States{Settings: traceSettings(seed), Steps: 1000, Every: 25, Limit: 12}
 }
@@ -104,7 +106,8 @@ type probing struct {
 	rng    *rand.Rand
 	counts StateCounts
 	err    error
-	// known is how many batches a state has that was opened, since the tables were changed the last time.
+	// known is how many batches a state has that was opened, since the tables were changed the last
+	// time.
 	known map[[16]byte]int
 	olds  []*Model // before the last changes of tables, for disks that lie
 }
@@ -256,7 +259,8 @@ func (x *probing) check(_ *crashfs.Point, s *crashfs.State, p *picture) error {
 	return err
 }
 
-// older tells whether a state of a disk that lied is that of a moment before one of the last changes of tables.
+// older tells whether a state of a disk that lied is that of a moment before one of the last
+// changes of tables.
 func (x *probing) older(s *crashfs.State, p *picture) bool {
 	for _, m := range x.olds {
 		q := &picture{model: m.clone(), image: s.Image, settings: p.settings, wall: p.wall}
@@ -267,8 +271,8 @@ func (x *probing) older(s *crashfs.State, p *picture) bool {
 	return false
 }
 
-// probe opens the picture to write, compares all tables, now and at a past timestamp, has the store verify itself, and tells how many
-// batches it has.
+// probe opens the picture to write, compares all tables, now and at a past timestamp, has the store
+// verify itself, and tells how many batches it has.
 func (p *picture) probe(rng *rand.Rand) (n int, err error) {
 	n, _, err = p.look(p.runner().options(p.image), p.model.someMoments(rng), verified)
 	return n, err

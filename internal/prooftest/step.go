@@ -83,7 +83,8 @@ type Test struct {
 	Values [][]byte
 }
 
-// Settings are what a history starts from. The zero value keeps history for ever under a clock that counts.
+// Settings are what a history starts from. The zero value keeps history for ever under a clock that
+// counts.
 type Settings struct {
 	Seed        uint64
 	Hybrid      bool          // timestamps of a wall clock that Tick moves; else they count from 1

@@ -24,7 +24,8 @@ var (
 	blockBytes   = []int32{0, 0, 512, 1024, 4096}
 )
 
-// randomSchema makes a table's columns: one to four in the key, up to seven besides, some nullable, some with defaults.
+// randomSchema makes a table's columns: one to four in the key, up to seven besides, some nullable,
+// some with defaults.
 func randomSchema(r *rand.Rand) *schema.Schema {
 	keys := 1 + r.IntN(4)*r.IntN(2)
 	n := keys + r.IntN(8)
@@ -83,7 +84,8 @@ func randomAttributes(r *rand.Rand, c *schema.Column) {
 	}
 }
 
-// randomCell makes a cell that is not NULL: often a small value that comes again, often one at an edge of its type, else any.
+// randomCell makes a cell that is not NULL: often a small value that comes again, often one at an
+// edge of its type, else any.
 func randomCell(r *rand.Rand, c *schema.Column) []byte {
 	switch c.Type {
 	case schema.Array:
@@ -111,7 +113,8 @@ func randomCell(r *rand.Rand, c *schema.Column) []byte {
 	return randomInteger(r, c.Type.Width())
 }
 
-// randomArray makes mostly a few elements, some of them NULL, now and then none or so many that they fill a small cblock.
+// randomArray makes mostly a few elements, some of them NULL, now and then none or so many that
+// they fill a small cblock.
 func randomArray(r *rand.Rand, c *schema.Column) []byte {
 	n := r.IntN(5)
 	if r.IntN(60) == 0 {
@@ -194,10 +197,12 @@ func randomFloat(r *rand.Rand) float64 {
 	return float64(r.IntN(100)-50) / 4
 }
 
-// letters are what texts are made of: few, so that prefixes are shared, and NUL, the escape byte of encoded keys, among them.
+// letters are what texts are made of: few, so that prefixes are shared, and NUL, the escape byte of
+// encoded keys, among them.
 var letters = []rune{'a', 'b', 0, 1, 'é', '�'}
 
-// randomText makes up to n characters; raw ones may be any bytes. A few are long enough to fill a small cblock.
+// randomText makes up to n characters; raw ones may be any bytes. A few are long enough to fill a
+// small cblock.
 func randomText(r *rand.Rand, raw bool, n int) []byte {
 	length := r.IntN(min(n, 6) + 1)
 	if r.IntN(8) == 0 {

@@ -9,7 +9,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Variant is a way to open a store, to lay its tables out, or to rewrite them. Whatever the way, a history gives the same answers.
+// Variant is a way to open a store, to lay its tables out, or to rewrite them. Whatever the way, a
+// history gives the same answers.
 type Variant struct {
 	Name   string
 	settle func(o *Settings)
@@ -55,8 +56,8 @@ func Variants() []Variant {
 	}
 }
 
-// Of is a history as the variant has it. It has no crashes: what is left of batches and of promises about time after them is the
-// disk's to say.
+// Of is a history as the variant has it. It has no crashes: what is left of batches and of promises
+// about time after them is the disk's to say.
 func (v *Variant) Of(s *Script) *Script {
 	out := &Script{Settings: s.Settings}
 	if v.settle != nil {
@@ -112,8 +113,8 @@ func (v *Variant) relay(st *Step) {
 	}
 }
 
-// EqualAnswers makes the history of a seed, under a clock that counts, and carries it out under all variants. failed is the history
-// of the variant that fails.
+// EqualAnswers makes the history of a seed, under a clock that counts, and carries it out under all
+// variants. failed is the history of the variant that fails.
 func EqualAnswers(seed uint64, steps int64) (total Counts, failed *Script, err error) {
 	o := RandomSettings(seed)
 	o.Hybrid, o.History, o.NoCrashes, o.Batch = false, 0, true, 0
@@ -124,8 +125,8 @@ func EqualAnswers(seed uint64, steps int64) (total Counts, failed *Script, err e
 	return equal(r.Script)
 }
 
-// equal carries a history out under all variants. The error tells which answers differ first: all are compared with the model, and here with
-// each other, timestamps of batches too.
+// equal carries a history out under all variants. The error tells which answers differ first: all
+// are compared with the model, and here with each other, timestamps of batches too.
 func equal(s *Script) (total Counts, failed *Script, err error) {
 	var first []uint64
 	for i, v := range Variants() {
@@ -149,7 +150,8 @@ func equal(s *Script) (total Counts, failed *Script, err error) {
 	return total, nil, nil
 }
 
-// answered notes what the store answered, so that it can be compared with what another store answers.
+// answered notes what the store answered, so that it can be compared with what another store
+// answers.
 func (r *Runner) answered(values ...any) {
 	r.answers = append(r.answers, xxh3.HashString(fmt.Sprintln(values...)))
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// versions is what a history should give: the row's versions with timestamps in (since, upTo], newest first, by content of the
-// columns, and what was there at since.
+// versions is what a history should give: the row's versions with timestamps in (since, upTo],
+// newest first, by content of the columns, and what was there at since.
 func (t *Table) versions(key [][]byte, columns []int, since, upTo mvcc.Timestamp) (out []string) {
 	r := t.rows[keyText(key)]
 	if r == nil {
@@ -86,7 +86,8 @@ func (r *Runner) history(st *Step) error {
 	return fmt.Errorf("versions %q, want %q", got, want)
 }
 
-// begins are the timestamps at which the history of a row may begin, as far as its versions tell them apart.
+// begins are the timestamps at which the history of a row may begin, as far as its versions tell
+// them apart.
 func (r *Runner) begins(t *Table, key [][]byte, now time.Time) []mvcc.Timestamp {
 	o := &r.Script.Settings
 	if !o.Hybrid || o.History <= 0 {

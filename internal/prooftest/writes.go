@@ -34,7 +34,8 @@ func (r *Runner) drop(st *Step) error {
 	return r.define(st.Table, func() error { return r.store.DropTable(st.Table) }, func() { r.Model.Drop(st.Table) })
 }
 
-// define changes the list of tables, in the store and then in the model. After a failure nobody knows whether the table is there.
+// define changes the list of tables, in the store and then in the model. After a failure nobody
+// knows whether the table is there.
 func (r *Runner) define(table string, do func() error, then func()) error {
 	r.state.Lock()
 	if r.unsure == "" { // else an earlier one failed, and the store takes no other
@@ -172,8 +173,8 @@ func (r *Runner) fill(b *oribi.Batch, ops []Op, as string) error {
 	return nil
 }
 
-// addVectors adds all operations as one set of vectors, if they are fit for it: of one kind that takes rows, on one table, with the
-// same columns given, at least one, none malformed.
+// addVectors adds all operations as one set of vectors, if they are fit for it: of one kind that
+// takes rows, on one table, with the same columns given, at least one, none malformed.
 func (r *Runner) addVectors(b *oribi.Batch, ops []Op) bool {
 	if len(ops) == 0 || !slices.Contains(ops[0].Set, true) { // without a vector nothing says how many rows there are
 		return false

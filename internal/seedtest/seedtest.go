@@ -1,4 +1,5 @@
-// Package seedtest gives random tests their seed: a new one in each run, told in the test's log, and taken back by the flag -seed.
+// Package seedtest gives random tests their seed: a new one in each run, told in the test's log,
+// and taken back by the flag -seed.
 //
 // For tests alone; nothing in the product imports it.
 package seedtest

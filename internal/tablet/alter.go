@@ -11,18 +11,21 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Alter changes the table's schema and settings: edit gets a copy of the metadata row and changes Schema, NextColumnID, HistorySec and
-// Comment; what it refuses changes nothing. Readers go on with the schema that they began with. Writers of the table wait while the last
-// of memory is written and committed, 1 MiB or so; a schema changes seldom, and they would have to begin again with the new one anyway.
+// Alter changes the table's schema and settings: edit gets a copy of the metadata row and changes
+// Schema, NextColumnID, HistorySec and Comment; what it refuses changes nothing. Readers go on with
+// the schema that they began with. Writers of the table wait while the last of memory is written
+// and committed, 1 MiB or so; a schema changes seldom, and they would have to begin again with the
+// new one anyway.
 //
-// What memory holds goes to files first, at the latest in the metadata commit of the new row. So all that the log has of an older schema is
-// in files, which go by column IDs, and replay never has to turn an old operation into a new one:
+// What memory holds goes to files first, at the latest in the metadata commit of the new row. So
+// all that the log has of an older schema is in files, which go by column IDs, and replay never has
+// to turn an old operation into a new one:
 //
 //	log      ── 0 0 0 0 ──┤ alter ├── 1 1 1 ──    schema versions
 //	flushed LSN           ▲
 //
-// A crash before the commit leaves the old schema and the log; one after it the new schema, and replay passes over what is of the old.
-// Source: design §4.1, §5.
+// A crash before the commit leaves the old schema and the log; one after it the new schema, and
+// replay passes over what is of the old. Source: design §4.1, §5.
 func (t *Tablet) Alter(ctx context.Context, edit func(row *meta.Table) error) (err error) {
 	t.alone(func() { err = t.alter(ctx, edit) })
 	return err
@@ -66,10 +69,12 @@ func (t *Tablet) alter(ctx context.Context, edit func(row *meta.Table) error) er
 	return err
 }
 
-// heldBytes is how much of memory an Alter writes with writers held, at most, or what comes while it flushes the rest.
+// heldBytes is how much of memory an Alter writes with writers held, at most, or what comes while
+// it flushes the rest.
 const heldBytes = 1 << 20
 
-// flushBefore flushes what an Alter should not keep writers waiting for, and what an earlier flush has left: that is of another moment.
+// flushBefore flushes what an Alter should not keep writers waiting for, and what an earlier flush
+// has left: that is of another moment.
 func (t *Tablet) flushBefore(ctx context.Context) error {
 	l, err := t.acquire()
 	if err != nil {
@@ -83,7 +88,8 @@ func (t *Tablet) flushBefore(ctx context.Context) error {
 	return err
 }
 
-// longer is the longer of two retentions in seconds: what one of them still keeps an Alter does not drop.
+// longer is the longer of two retentions in seconds: what one of them still keeps an Alter does not
+// drop.
 func longer(a, b int64) int64 {
 	if a < 0 || b < 0 {
 		return meta.KeepForever
@@ -91,8 +97,9 @@ func longer(a, b int64) int64 {
 	return max(a, b)
 }
 
-// keepFiles opens all files of rowsets of the layout that were replaced by others with the same blocks, if readers hold them, by this
-// layout or by an earlier one: by the time they need a file, a compaction of what replaced them may have removed its block.
+// keepFiles opens all files of rowsets of the layout that were replaced by others with the same
+// blocks, if readers hold them, by this layout or by an earlier one: by the time they need a file,
+// a compaction of what replaced them may have removed its block.
 func (l *layout) keepFiles(sets []*rowset.DiskRowSet) {
 	held := l.refs.Load() > 1 // the caller's own is one: nobody can take hold of the layout any more
 	for _, d := range sets {
@@ -102,8 +109,9 @@ func (l *layout) keepFiles(sets []*rowset.DiskRowSet) {
 	}
 }
 
-// convert brings operations that were encoded by one version of the schema to another. Columns are matched by their IDs, whose types never
-// change: cells of dropped columns go, an added column is one that the operation does not set.
+// convert brings operations that were encoded by one version of the schema to another. Columns are
+// matched by their IDs, whose types never change: cells of dropped columns go, an added column is
+// one that the operation does not set.
 //
 // An update of which no column is left has an empty Body.
 func convert(ops []Op, from, to *Shape) {
@@ -128,8 +136,8 @@ func Converted(op *Op, from, to *Shape) *Op {
 	return &ops[0]
 }
 
-// convertRow brings the row image of an insert or upsert to another version of the schema. What an upsert did not set, and all that was
-// added, is what the new version makes of an unset column.
+// convertRow brings the row image of an insert or upsert to another version of the schema. What an
+// upsert did not set, and all that was added, is what the new version makes of an unset column.
 func (op *Op) convertRow(source []int, from, to *Shape) {
 	cells := make([][]byte, len(source))
 	set, unset := batch.MakeBitmap(len(source)), false
@@ -152,7 +160,8 @@ func (op *Op) convertRow(source []int, from, to *Shape) {
 	op.Body = to.Layout.AppendRow(nil, cells)
 }
 
-// filterList makes an update of the columns that keep wants; nil when there is none. An error of keep ends it.
+// filterList makes an update of the columns that keep wants; nil when there is none. An error of
+// keep ends it.
 func filterList(list change.List, keep func(schema.ColumnID) (bool, error)) (change.List, error) {
 	out := change.AppendUpdateHeader(make(change.List, 0, len(list)), change.Update)
 	empty := len(out)

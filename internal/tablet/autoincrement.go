@@ -11,23 +11,26 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// An auto-incrementing column is in the key, and an insert does not know its key before it has a value there. Prepare gives it one: the
-// next above all that committed inserts have, or upserts have brought, the batch's own earlier ones among them. So no insert into
-// such a table ever finds its key there.
+// An auto-incrementing column is in the key, and an insert does not know its key before it has a
+// value there. Prepare gives it one: the next above all that committed inserts have, or upserts
+// have brought, the batch's own earlier ones among them. So no insert into such a table ever finds
+// its key there.
 //
 // Between that and Apply no other batch may get values of the table: else
 //
 //	A: takes 8                                            commit
 //	B:            upserts 8: there is no row, locks it, commit
 //
-// would have A find its key, and values would not rise with timestamps, by which a reader who has seen n knows that nothing below n is
-// inserted any more. Batches with inserts or upserts into such a table therefore follow one another from Prepare to
-// Release, as all do in Kudu.
+// would have A find its key, and values would not rise with timestamps, by which a reader who has
+// seen n knows that nothing below n is inserted any more. Batches with inserts or upserts into such
+// a table therefore follow one another from Prepare to Release, as all do in Kudu.
 //
-// The table's highest value is that of its committed INSERTs, so a batch that is refused takes none (in Kudu it does). The metadata has it
-// for the inserts up to the flushed LSN, replay adds those behind. Source: tablet spec §2.6, §12.6.
+// The table's highest value is that of its committed INSERTs, so a batch that is refused takes none
+// (in Kudu it does). The metadata has it for the inserts up to the flushed LSN, replay adds those
+// behind. Source: tablet spec §2.6, §12.6.
 
-// Causes of *fault.RowErrors about the auto-incrementing column. They refuse the whole batch. Source: tablet spec §12.6.
+// Causes of *fault.RowErrors about the auto-incrementing column. They refuse the whole batch.
+// Source: tablet spec §12.6.
 var (
 	ErrAutoSet       = errors.New("the column is auto-incrementing: an insert does not set it")
 	ErrAutoNotSet    = errors.New("the column is auto-incrementing: an upsert has to set it")
@@ -35,14 +38,15 @@ var (
 	errAutoExhausted = errors.New("the column is auto-incrementing: its highest value was given")
 )
 
-// Inserts tells whether an operation is an insert, Ignore or not: one to which an auto-incrementing column gives a value.
+// Inserts tells whether an operation is an insert, Ignore or not: one to which an auto-incrementing
+// column gives a value.
 func (a Ask) Inserts() bool { return a == Insert || a == InsertIgnore }
 
 // Upserts tells whether an operation is an upsert, Ignore or not.
 func (a Ask) Upserts() bool { return a == Upsert || a == UpsertIgnore }
 
-// assign gives each insert of the batch its value and its key, shutting out other batches that do so until Release. Nothing if the
-// table has no auto-incrementing column.
+// assign gives each insert of the batch its value and its key, shutting out other batches that do
+// so until Release. Nothing if the table has no auto-incrementing column.
 func (w *Write) assign() error {
 	sh := w.layout.shape
 	if sh.auto < 0 {

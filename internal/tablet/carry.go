@@ -16,13 +16,16 @@ import (
 )
 
 const (
-	// The last round is made with writers held, a few µs a change: so few make it as short as the commit behind it.
+	// The last round is made with writers held, a few µs a change: so few make it as short as the
+	// commit behind it.
 	lastRound = 256
-	// Where writers are as fast as the carrying over, it never gets to so few; then so many rounds are enough.
+	// Where writers are as fast as the carrying over, it never gets to so few; then so many rounds
+	// are enough.
 	maxRounds = 12
 )
 
-// finish makes what was written part of the table, with what came meanwhile. Writers are held from the last round to the end.
+// finish makes what was written part of the table, with what came meanwhile. Writers are held from
+// the last round to the end.
 func (r *rewrite) finish(ctx context.Context) error {
 	if err := r.creation.Sync(); err != nil {
 		return err
@@ -53,7 +56,8 @@ func (r *rewrite) finish(ctx context.Context) error {
 	return r.commit()
 }
 
-// source is a store whose changes behind the rewrite's moment have to get to the stores that take its place.
+// source is a store whose changes behind the rewrite's moment have to get to the stores that take
+// its place.
 type source struct {
 	next  int // the first change that was not carried over
 	carry func(from int) (next int, err error)
@@ -72,13 +76,15 @@ func carry(sources []source) (n int, err error) {
 	return n, nil
 }
 
-// sources are the stores that note changes. Where the row IDs are other ones in the outputs, rows are looked up by their keys, each once.
+// sources are the stores that note changes. Where the row IDs are other ones in the outputs, rows
+// are looked up by their keys, each once.
 //
 //	frozen MemRowSet                  key           → row in an output
 //	delta mem store of an input       row → key     → row in an output
 //	delta mem store that is flushed   row           → the same row, in the store that takes its place
 //
-// A row that has such a change was live at the moment, since no ghost is ever changed, so it was written, and once.
+// A row that has such a change was live at the moment, since no ghost is ever changed, so it was
+// written, and once.
 func (r *rewrite) sources() (list []source) {
 	if r.frozen != nil {
 		m, known := r.frozen.mem, map[uint64]spot{}

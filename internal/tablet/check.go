@@ -12,9 +12,10 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// Check reads every rowset whole: its files with their checksums and zone maps, keys against the order, the bounds, the key index and the
-// bloom file, changes against the rows, counts. found is told of each rowset that is damaged, with the block where one is known;
-// checked, unless nil, of each rowset behind it.
+// Check reads every rowset whole: its files with their checksums and zone maps, keys against the
+// order, the bounds, the key index and the bloom file, changes against the rows, counts. found is
+// told of each rowset that is damaged, with the block where one is known; checked, unless nil, of
+// each rowset behind it.
 func (t *Tablet) Check(ctx context.Context, found func(m *meta.RowSet, id block.ID, err error), checked func(m *meta.RowSet)) error {
 	l, err := t.acquire()
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// Check is an operation that changes nothing: the batch is refused unless the Op's Condition holds for the row, in the newest applied
-// state and after the batch's earlier operations on it. The row's lock makes of it, and of what follows in the batch, one step.
+// Check is an operation that changes nothing: the batch is refused unless the Op's Condition holds
+// for the row, in the newest applied state and after the batch's earlier operations on it. The
+// row's lock makes of it, and of what follows in the batch, one step.
 const Check Ask = DeleteIgnore + 1
 
 // Condition is what a Check asks of a row.
@@ -21,8 +22,8 @@ type Condition struct {
 	Tests  []batch.Predicate
 }
 
-// check tells whether the condition of operation i holds, whose key is at p. again tells that the batch has an earlier operation
-// on the key.
+// check tells whether the condition of operation i holds, whose key is at p. again tells that the
+// batch has an earlier operation on the key.
 func (w *Write) check(i int, p place, again bool) error {
 	c := w.ops[i].Check
 	switch {
@@ -70,7 +71,8 @@ func (w *Write) cellsAt(key []byte, p place) ([][]byte, error) {
 	return cells, err
 }
 
-// cellsBefore is all cells of the row of operation i after the operations before it, which leave it live.
+// cellsBefore is all cells of the row of operation i after the operations before it, which leave it
+// live.
 func (w *Write) cellsBefore(i int) (cells [][]byte, err error) {
 	key, shape := w.ops[i].Key, w.layout.shape
 	p, err := w.layout.find(bloom.MakeProbe(key))
@@ -107,8 +109,8 @@ func (sh *Shape) set(cells [][]byte, list change.List) {
 	}
 }
 
-// After is what op, encoded by sh, makes of a row with the given cells, one for each column; nil cells are no row. They may be changed.
-// Errors: the cause for which Prepare would refuse it.
+// After is what op, encoded by sh, makes of a row with the given cells, one for each column; nil
+// cells are no row. They may be changed. Errors: the cause for which Prepare would refuse it.
 func (sh *Shape) After(op *Op, cells [][]byte) ([][]byte, error) {
 	switch op.Ask {
 	case Insert, InsertIgnore, Upsert, UpsertIgnore:

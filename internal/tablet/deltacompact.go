@@ -13,15 +13,16 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// A delta compaction rewrites files of one rowset, whose rows keep their IDs. It reads no memory, so writers go on while it reads and
-// writes; what they change goes to the delta mem store, which stays, and so does the included LSN:
+// A delta compaction rewrites files of one rowset, whose rows keep their IDs. It reads no memory,
+// so writers go on while it reads and writes; what they change goes to the delta mem store, which
+// stays, and so does the included LSN:
 //
 //	work lock   ├──────────────────────────────────────────────┤   no flush, no other compaction
 //	gate                                          ├────────────┤   writers wait for the metadata commit
 //	            read redos and base, write blocks   commit, swap
 //
-// The rowset's successor takes the delta mem store over as it is when the gate is held. Readers that run keep the rowset that they
-// have, whose files are open.
+// The rowset's successor takes the delta mem store over as it is when the gate is held. Readers
+// that run keep the rowset that they have, whose files are open.
 
 // swap is a rowset that gets other files for the same rows.
 type swap struct {
@@ -57,8 +58,9 @@ func (t *Tablet) CompactMinor(ctx context.Context) (res Result, err error) {
 	})
 }
 
-// CompactMajor brings the redos of columns into the base of each rowset; without names those of all columns.
-// Errors: ErrNotFound for a column that the table does not have; ErrSchema for one of the key.
+// CompactMajor brings the redos of columns into the base of each rowset; without names those of all
+// columns. Errors: ErrNotFound for a column that the table does not have; ErrSchema for one of the
+// key.
 func (t *Tablet) CompactMajor(ctx context.Context, columns []string) (res Result, err error) {
 	if _, err := columnIndexes(t.Shape().Schema, columns); err != nil {
 		return Result{}, fmt.Errorf("table %q: %w", t.Name, err)
@@ -70,7 +72,8 @@ func (t *Tablet) CompactMajor(ctx context.Context, columns []string) (res Result
 
 const asked = "asked for"
 
-// CollectUndos drops what history no longer holds, as far as it goes without rewriting: undo files, and rowsets of deleted rows.
+// CollectUndos drops what history no longer holds, as far as it goes without rewriting: undo files,
+// and rowsets of deleted rows.
 func (t *Tablet) CollectUndos(ctx context.Context) (res Result, err error) {
 	t.alone(func() {
 		res.RowSetsBefore = len(t.Info().RowSets)
@@ -80,7 +83,8 @@ func (t *Tablet) CollectUndos(ctx context.Context) (res Result, err error) {
 	return res, err
 }
 
-// CompactDeltas does what the rules for delta compactions chose. A rowset that is not there any more needs nothing.
+// CompactDeltas does what the rules for delta compactions chose. A rowset that is not there any
+// more needs nothing.
 func (t *Tablet) CompactDeltas(ctx context.Context, c compaction.DeltaChoice) (err error) {
 	t.alone(func() {
 		if c.Kind == compaction.UndoGC {
@@ -126,7 +130,8 @@ func columnIndexes(s *schema.Schema, names []string) ([]int, error) {
 	return cols, nil
 }
 
-// compactDeltas is a minor or major compaction of one rowset, under the work lock; bytes is what it wrote.
+// compactDeltas is a minor or major compaction of one rowset, under the work lock; bytes is what it
+// wrote.
 func (t *Tablet) compactDeltas(ctx context.Context, c compaction.DeltaChoice) (bytes int64, err error) {
 	r, err := t.begin()
 	if err != nil {
@@ -222,7 +227,8 @@ func (t *Tablet) collectUndos(ctx context.Context, why string) (bytes int64, err
 	return r.event.BytesWritten, err
 }
 
-// Deltas is the rowsets as the rules for delta compactions see them, and the earliest timestamp that reads may still ask for.
+// Deltas is the rowsets as the rules for delta compactions see them, and the earliest timestamp
+// that reads may still ask for.
 func (t *Tablet) Deltas() (infos []compaction.DeltaInfo, err error) {
 	l, err := t.acquire()
 	if err != nil {

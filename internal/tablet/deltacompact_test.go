@@ -15,7 +15,8 @@ import (
 	"github.com/oribi-db/oribi/scan"
 )
 
-// withRedos is a world of one rowset of n rows and some redo files: the i-th updates every row whose key leaves i.
+// withRedos is a world of one rowset of n rows and some redo files: the i-th updates every row
+// whose key leaves i.
 func withRedos(t *testing.T, n, redos int) *world {
 	t.Helper()
 	w := newWorld(t, testSchema)
@@ -209,7 +210,8 @@ func TestUndoGCDropsFilesAndRowSetsBelowTheFloor(t *testing.T) {
 	}
 }
 
-// gated is a store whose next creation of blocks runs a hook: the rewrite is between its beginning and its commit.
+// gated is a store whose next creation of blocks runs a hook: the rewrite is between its beginning
+// and its commit.
 type hooked struct {
 	*world
 	creating func()
@@ -223,7 +225,8 @@ func (h *hooked) NewCreation() *blockmanager.Creation {
 	return h.world.NewCreation()
 }
 
-// While a delta compaction reads and writes, batches commit; what they change is not lost in the swap.
+// While a delta compaction reads and writes, batches commit; what they change is not lost in the
+// swap.
 func TestWritersGoOnDuringADeltaCompaction(t *testing.T) {
 	for _, kind := range []compaction.Kind{compaction.MinorDelta, compaction.MajorDelta, compaction.UndoGC} {
 		for _, changed := range []bool{false, true} { // whether there is a delta mem store before
@@ -269,7 +272,8 @@ func TestWritersGoOnDuringADeltaCompaction(t *testing.T) {
 	}
 }
 
-// A scan that began before several delta compactions goes on with the files that it knows, opened or not.
+// A scan that began before several delta compactions goes on with the files that it knows, opened
+// or not.
 func TestAScanKeepsItsFilesThroughDeltaCompactions(t *testing.T) {
 	w := withRedos(t, 40, 3)
 	want := w.everywhere()
@@ -380,7 +384,8 @@ func TestAFailedDeltaCompactionHasDoneNothing(t *testing.T) {
 	}
 }
 
-// A rowset that was replaced by one with the same blocks may still be read by way of a layout before the one that was replaced.
+// A rowset that was replaced by one with the same blocks may still be read by way of a layout
+// before the one that was replaced.
 func TestAScanOfAnEarlierLayoutKeepsItsFiles(t *testing.T) {
 	for name, replace := range map[string]func(w *world) error{
 		"alter": func(w *world) error { return w.tab.Alter(t.Context(), func(*meta.Table) error { return nil }) },

@@ -13,9 +13,10 @@ import (
 
 // Diff walks the rows whose content differs between two timestamps, in key order.
 //
-// It is two scans of one layout, one as of each timestamp, of only those rows that were changed in between, joined by key. A rowset
-// without such a change by its statistics is not opened, a window without one not read. Both scans go by the same change stores,
-// so that each row that one leaves out as unchanged the other leaves out too; a copy of a row that is a ghost for one of them is a
+// It is two scans of one layout, one as of each timestamp, of only those rows that were changed in
+// between, joined by key. A rowset without such a change by its statistics is not opened, a window
+// without one not read. Both scans go by the same change stores, so that each row that one leaves
+// out as unchanged the other leaves out too; a copy of a row that is a ghost for one of them is a
 // row for that one nowhere else, or in another rowset, in which it was changed in between as well.
 //
 // Memory: two batches for each rowset over one key. Not for concurrent use.
@@ -37,8 +38,8 @@ type side struct {
 	cells [][]byte
 }
 
-// Diff begins at the state that v sees; to is not below it, and all up to it is published. Of req count columns and bounds. The Diff
-// gives v back at Close.
+// Diff begins at the state that v sees; to is not below it, and all up to it is published. Of req
+// count columns and bounds. The Diff gives v back at Close.
 func (v View) Diff(req *scan.Request, to mvcc.Timestamp) *Diff {
 	l, after := v.layout, v.snap-1
 	d := &Diff{table: v.table, layout: l}
@@ -77,7 +78,8 @@ func (v View) Diff(req *scan.Request, to mvcc.Timestamp) *Diff {
 	return d
 }
 
-// inOrder chains the changed rows of groups of rowsets, which follow one another in key order, each with those of MemRowSets.
+// inOrder chains the changed rows of groups of rowsets, which follow one another in key order, each
+// with those of MemRowSets.
 func inOrder(groups [][]*rowset.DiskRowSet, newMems []func() scan.Iterator, changed map[*rowset.DiskRowSet]rowset.Changed, r *scan.Request) scan.Iterator {
 	var chain []func() (scan.Iterator, error)
 	for _, g := range groups {
@@ -139,7 +141,8 @@ func (s *side) load() bool {
 	return true
 }
 
-// take is the current row, which holds until the side loads its next batch, and goes on to the next.
+// take is the current row, which holds until the side loads its next batch, and goes on to the
+// next.
 func (s *side) take() (key []byte, cells [][]byte) {
 	key, cells = s.keys[s.row], s.cells
 	for i, v := range s.b.Columns {
@@ -154,7 +157,8 @@ func (s *side) take() (key []byte, cells [][]byte) {
 // Key is the encoded key of the current row. It holds as long as it is referenced.
 func (d *Diff) Key() []byte { return d.key }
 
-// Before and After are the current row's cells as of the two timestamps, nil where there was no row. They hold until the next step.
+// Before and After are the current row's cells as of the two timestamps, nil where there was no
+// row. They hold until the next step.
 func (d *Diff) Before() [][]byte { return d.old }
 
 // After is the row's cells as of the later timestamp.

@@ -17,8 +17,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Extract flushes the MemRowSet and the delta mem stores, then copies the files of all rowsets as loose files into dir, which it makes
-// (its parent must exist), with a tablet.json that says how they belong together:
+// Extract flushes the MemRowSet and the delta mem stores, then copies the files of all rowsets as
+// loose files into dir, which it makes (its parent must exist), with a tablet.json that says how
+// they belong together:
 //
 //	dir/tablet.json               columns, and what no file says of a rowset
 //	dir/rowset-N/<column ID>.cfile
@@ -27,9 +28,10 @@ import (
 //	dir/rowset-N/redo-I.delta     oldest first
 //	dir/rowset-N/undo-I.delta     newest first
 //
-// Rowsets are numbered from 0 in the order of their first keys. A Kudu tablet server that gets these files opens them. Files are read and
-// checked whole before they are copied; no flush or compaction of the table runs meanwhile. When Extract fails nothing of dir stays.
-// Errors: those of Flush; os.ErrExist when dir exists; ErrCorrupt. Source: tablet spec §8, §11.1.
+// Rowsets are numbered from 0 in the order of their first keys. A Kudu tablet server that gets
+// these files opens them. Files are read and checked whole before they are copied; no flush or
+// compaction of the table runs meanwhile. When Extract fails nothing of dir stays. Errors: those of
+// Flush; os.ErrExist when dir exists; ErrCorrupt. Source: tablet spec §8, §11.1.
 func (t *Tablet) Extract(ctx context.Context, dir string) (err error) {
 	t.alone(func() { err = t.extract(ctx, dir) })
 	return err
@@ -116,7 +118,8 @@ func columnsOf(s *schema.Schema) (out []columnFile) {
 	return out
 }
 
-// unscaled is the JSON of a column's read default with decimals and dates as the integers that stand in files.
+// unscaled is the JSON of a column's read default with decimals and dates as the integers that
+// stand in files.
 func unscaled(c *schema.Column) json.RawMessage {
 	plain := *c
 	if t := c.Stored(); t.Width() > 0 {

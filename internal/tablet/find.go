@@ -20,7 +20,8 @@ type place struct {
 	row  batch.Ordinal
 }
 
-// find looks for the live version of a key: in the MemRowSets, then in the rowsets whose bounds hold it.
+// find looks for the live version of a key: in the MemRowSets, then in the rowsets whose bounds
+// hold it.
 func (l *layout) find(p bloom.Probe) (place, error) {
 	for _, m := range l.mems {
 		if m.Live(p.Key) {
@@ -58,15 +59,16 @@ func rising(ops []Op) bool {
 	return true
 }
 
-// keyed is an operation with the first bytes of its key, as a number that sorts as they do: most comparisons need no more.
+// keyed is an operation with the first bytes of its key, as a number that sorts as they do: most
+// comparisons need no more.
 type keyed struct {
 	head uint64
 	op   int32
 }
 
-// findAll finds the place of each key, in the order of the keys: neighbours share filters, key index blocks and branches of
-// trees, which at random come from far memory each. It fills in order and before; places of keys that stand twice are at the first
-// operation on them.
+// findAll finds the place of each key, in the order of the keys: neighbours share filters, key
+// index blocks and branches of trees, which at random come from far memory each. It fills in order
+// and before; places of keys that stand twice are at the first operation on them.
 func (w *Write) findAll(probes []bloom.Probe) ([]place, error) {
 	w.order = make([]keyed, len(w.ops))
 	for i := range w.ops {

@@ -20,8 +20,9 @@ type Result struct {
 	BytesWritten  int64
 }
 
-// Flush writes the MemRowSet to new rowsets and every delta mem store to a delta file, in one metadata commit.
-// Writers of the table wait for that commit alone. Nothing in memory: nothing happens.
+// Flush writes the MemRowSet to new rowsets and every delta mem store to a delta file, in one
+// metadata commit. Writers of the table wait for that commit alone. Nothing in memory: nothing
+// happens.
 func (t *Tablet) Flush(ctx context.Context) (res Result, err error) {
 	t.alone(func() { res, err = t.flush(ctx) })
 	return res, err
@@ -37,14 +38,15 @@ func (t *Tablet) FlushIf(ctx context.Context, due func() bool) (err error) {
 	return err
 }
 
-// FlushDeltas writes every delta mem store to a delta file; the MemRowSet stays. Writers of the table wait for the commit alone.
+// FlushDeltas writes every delta mem store to a delta file; the MemRowSet stays. Writers of the
+// table wait for the commit alone.
 func (t *Tablet) FlushDeltas(ctx context.Context) (res Result, err error) {
 	t.alone(func() { res, _, err = t.flushOnce(ctx, (*rewrite).takeDeltas) })
 	return res, err
 }
 
-// alone runs work with no other flush or compaction of the table beside it. Events are sent when all locks are free again: a
-// listener may do with the table whatever it likes.
+// alone runs work with no other flush or compaction of the table beside it. Events are sent when
+// all locks are free again: a listener may do with the table whatever it likes.
 func (t *Tablet) alone(work func()) {
 	t.work.Lock()
 	var events []compaction.Event
@@ -70,7 +72,8 @@ func (t *Tablet) flush(ctx context.Context) (Result, error) {
 	return res, err
 }
 
-// flushOnce writes what take takes. left tells that this was what an earlier flush had left: there may be more.
+// flushOnce writes what take takes. left tells that this was what an earlier flush had left: there
+// may be more.
 func (t *Tablet) flushOnce(ctx context.Context, take func(*rewrite)) (res Result, left bool, err error) {
 	r, err := t.begin()
 	if err != nil {
@@ -113,7 +116,8 @@ func (r *rewrite) writeMemory(ctx context.Context) error {
 	return r.writeDeltas()
 }
 
-// rows is how many rows write reads, ghosts included: those of the rowsets that it replaces, or else of the MemRowSet.
+// rows is how many rows write reads, ghosts included: those of the rowsets that it replaces, or
+// else of the MemRowSet.
 func (r *rewrite) rows() (n int64) {
 	if r.frozen != nil {
 		return int64(r.frozen.mem.Len())
@@ -124,7 +128,8 @@ func (r *rewrite) rows() (n int64) {
 	return n
 }
 
-// write rewrites inputs, which give what had happened by the batch with LSN included, into new rowsets.
+// write rewrites inputs, which give what had happened by the batch with LSN included, into new
+// rowsets.
 func (r *rewrite) write(ctx context.Context, inputs []compaction.Input, included uint64) error {
 	w := rowset.NewRollingWriter(r.creation, r.old.shape.Schema, r.t.newRowSetID, r.t.opts.TargetBytes)
 	job := compaction.Job{Schema: r.old.shape.Schema, Inputs: inputs, Floor: r.floor, Writer: w}

@@ -116,7 +116,8 @@ func TestFlushWritesMemoryAndDeltasInOneCommit(t *testing.T) {
 	}
 }
 
-// After Compact no rowsets overlap, and redos are DELETEs of ghosts only; another Compact has nothing to do until ghosts grow old.
+// After Compact no rowsets overlap, and redos are DELETEs of ghosts only; another Compact has
+// nothing to do until ghosts grow old.
 func TestCompactLeavesNothingToCompact(t *testing.T) {
 	w := newWorld(t, testSchema)
 	for i := range 3 {
@@ -235,7 +236,8 @@ func TestMergeTakesTheChosenRowSets(t *testing.T) {
 	w.checkStored()
 }
 
-// A flush or compaction that fails has done nothing: readers see what they saw, its event tells why, and it can be tried again.
+// A flush or compaction that fails has done nothing: readers see what they saw, its event tells
+// why, and it can be tried again.
 func TestAFailedFlushHasDoneNothing(t *testing.T) {
 	failure := errors.New("no")
 	cancelled, cancel := context.WithCancel(context.Background())
@@ -291,7 +293,8 @@ func TestAFailedFlushHasDoneNothing(t *testing.T) {
 	}
 }
 
-// shared makes commits of a world safe for many goroutines: LSN and record under one lock, as in the store.
+// shared makes commits of a world safe for many goroutines: LSN and record under one lock, as in
+// the store.
 type shared struct {
 	*world
 	mu   sync.Mutex

@@ -69,26 +69,29 @@ func (t *Tablet) begin() (*rewrite, error) {
 	return r, nil
 }
 
-// freeze finds the moment as of which memory is written, has take note of what that is, and returns when all before it is durable
-// and published:
+// freeze finds the moment as of which memory is written, has take note of what that is, and returns
+// when all before it is durable and published:
 //
 //	work lock  ├───────────────────────────────────────────────────────────────────┤   no other flush or compaction
 //	gate         ├─┤                                                  ├────────────┤    writers wait
 //	              ▲     write and sync the outputs      carry over in    last round,
 //	              L     as of L                         rounds           commit, install
 //
-// With the gate held no write batch is between its append and the end of its application. So the batches of the table with LSNs up to
-// L are in the stores, all of them, and have timestamps below r.before; none of a later one is. What comes then goes
+// With the gate held no write batch is between its append and the end of its application. So the
+// batches of the table with LSNs up to L are in the stores, all of them, and have timestamps below
+// r.before; none of a later one is. What comes then goes
 //
 //	an insert             to the new MemRowSet, also when the frozen one, or a rowset, has a ghost of the key
 //	a change of a row     to the store that has the row: the frozen MemRowSet, a rowset's delta mem store
 //
-// and the outputs, written as of r.before, have nothing of it. The stores that they replace note such changes, and carry brings them to the
-// delta mem stores of the outputs. The included LSN of the outputs is L, and so is the table's flushed LSN after a flush, so replay
-// brings to the outputs what carry has, and to a MemRowSet the later inserts.
+// and the outputs, written as of r.before, have nothing of it. The stores that they replace note
+// such changes, and carry brings them to the delta mem stores of the outputs. The included LSN of
+// the outputs is L, and so is the table's flushed LSN after a flush, so replay brings to the
+// outputs what carry has, and to a MemRowSet the later inserts.
 //
-// A failure before the commit leaves the frozen MemRowSet beside the new one: the next flush writes it first, as of the L at which it
-// was frozen. The delta mem stores were never replaced; they stop noting. Source: design §5, tablet spec §13.1–§13.3.
+// A failure before the commit leaves the frozen MemRowSet beside the new one: the next flush writes
+// it first, as of the L at which it was frozen. The delta mem stores were never replaced; they stop
+// noting. Source: design §5, tablet spec §13.1–§13.3.
 func (r *rewrite) freeze(ctx context.Context, take func()) error {
 	if err := r.shut(); err != nil {
 		return err
@@ -98,7 +101,8 @@ func (r *rewrite) freeze(ctx context.Context, take func()) error {
 	return r.t.opts.Store.Settle(ctx, r.lsn)
 }
 
-// hold begins a rewrite that keeps the table's writers out to its end, and waits until all that is in the log is durable and published.
+// hold begins a rewrite that keeps the table's writers out to its end, and waits until all that is
+// in the log is durable and published.
 func (t *Tablet) hold(ctx context.Context) (*rewrite, error) {
 	// What waits for the disk is mostly done before writers have to wait too.
 	if err := t.opts.Store.Settle(ctx, t.opts.Store.LastLSN()); err != nil {
@@ -119,8 +123,8 @@ func (t *Tablet) hold(ctx context.Context) (*rewrite, error) {
 	return r, nil
 }
 
-// shut takes the gate and goes by the layout that there is now. What the rewrite replaces is in it still: only what holds the work lock
-// replaces a rowset.
+// shut takes the gate and goes by the layout that there is now. What the rewrite replaces is in it
+// still: only what holds the work lock replaces a rowset.
 func (r *rewrite) shut() error {
 	t := r.t
 	t.gate.Lock()
@@ -168,8 +172,8 @@ func (r *rewrite) thaw() {
 	}
 }
 
-// takeMemory freezes the MemRowSet, unless it is empty or an earlier flush has left a frozen one, and takes the delta mem stores.
-// The gate is held.
+// takeMemory freezes the MemRowSet, unless it is empty or an earlier flush has left a frozen one,
+// and takes the delta mem stores. The gate is held.
 func (r *rewrite) takeMemory() {
 	t, l := r.t, r.old
 	if l.frozen == nil && l.mem.Len() > 0 {
@@ -198,7 +202,8 @@ func (r *rewrite) takeDeltas() {
 	}
 }
 
-// takeInputs has the delta mem stores of the rowsets that are replaced note what comes. The gate is held.
+// takeInputs has the delta mem stores of the rowsets that are replaced note what comes. The gate is
+// held.
 func (r *rewrite) takeInputs() {
 	for _, d := range r.in {
 		r.noting = append(r.noting, d.NoteChanges())

@@ -12,11 +12,12 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// RowHistory is the versions of one key's row, newest first. It goes by content: a timestamp counts if the chosen cells, or whether
-// there is a row, differ from just before it. So the answer does not depend on where flushes and compactions have put the versions.
+// RowHistory is the versions of one key's row, newest first. It goes by content: a timestamp counts
+// if the chosen cells, or whether there is a row, differ from just before it. So the answer does
+// not depend on where flushes and compactions have put the versions.
 //
-// Each rowset that holds the key, and each MemRowSet, has a copy of the row with a past of its own; at most one is live at any time. All
-// go back together:
+// Each rowset that holds the key, and each MemRowSet, has a copy of the row with a past of its own;
+// at most one is live at any time. All go back together:
 //
 //	MemRowSet            ghost ◀─ delete 9 ◀─ live ◀─ insert 8 ◀─ nothing
 //	rowset       ghost ◀──────────────────────────────────────── delete 5 ◀─ live ◀─ update 3 ◀─ live
@@ -40,9 +41,9 @@ type RowVersion struct {
 	Before bool           // there was a row just before TS
 }
 
-// History collects the versions of the row with an encoded key that reads of v and of any earlier time, down to since, can see. Of
-// older ones the last is known, as what was there when the history begins. Cells hold as long as they are referenced.
-// Errors: ErrCorrupt.
+// History collects the versions of the row with an encoded key that reads of v and of any earlier
+// time, down to since, can see. Of older ones the last is known, as what was there when the history
+// begins. Cells hold as long as they are referenced. Errors: ErrCorrupt.
 func (v View) History(key []byte, since mvcc.Timestamp, cols []int) (*RowHistory, error) {
 	h := &RowHistory{cols: cols, since: max(since, v.layout.floor), table: v.table}
 	if err := h.collect(v, key); err != nil {
@@ -58,8 +59,8 @@ func (v View) History(key []byte, since mvcc.Timestamp, cols []int) (*RowHistory
 	return h, err
 }
 
-// collect finds the copies of the row. Redos that v does not see are left out: a batch that is being applied while the copies are
-// collected may have reached one and not another.
+// collect finds the copies of the row. Redos that v does not see are left out: a batch that is
+// being applied while the copies are collected may have reached one and not another.
 func (h *RowHistory) collect(v View, key []byte) error {
 	l := v.layout
 	for _, m := range l.mems {

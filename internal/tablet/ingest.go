@@ -18,26 +18,31 @@ import (
 	"github.com/oribi-db/oribi/scan"
 )
 
-// Ingest writes rows that come in key order straight to new rowsets, which become part of the table all at once or not at all. Between
-// Begin and Finish the table's writers, flushes and compactions go on. For one goroutine.
+// Ingest writes rows that come in key order straight to new rowsets, which become part of the table
+// all at once or not at all. Between Begin and Finish the table's writers, flushes and compactions
+// go on. For one goroutine.
 //
 // The danger is a key that another writer inserts after it was looked for here:
 //
 //	ingest:  k is not there, goes to a file                               commit: k is live twice
 //	writer:                                  inserts k, committed
 //
-// So what came to live meanwhile is looked for in the new files, from the other side: first while writers go on, since that may be
-// much, then flushes shut out, then writers too, when hardly anything can have come since.
+// So what came to live meanwhile is looked for in the new files, from the other side: first while
+// writers go on, since that may be much, then flushes shut out, then writers too, when hardly
+// anything can have come since.
 //
 // The order of the end:
 //
-//  1. All files but the undos are written and synced. A crash here, or in any step before the 5th, leaves blocks that nobody names.
+//  1. All files but the undos are written and synced. A crash here, or in any step before the 5th,
+//     leaves blocks that nobody names.
 //  2. Writers are shut out, and what came meanwhile is looked for.
-//  3. An empty batch goes to the log, synced. It is the ingest's place in time: no other batch gets its timestamp or its LSN, before a
-//     crash or after it, and none with a later one is visible before it.
+//  3. An empty batch goes to the log, synced. It is the ingest's place in time: no other batch gets
+//     its timestamp or its LSN, before a crash or after it, and none with a later one is visible
+//     before it.
 //  4. The undos, for which the timestamp was needed, are written and synced.
-//  5. One metadata commit. The new rowsets' included LSN is that of the empty batch: replay gives them all that comes after, and no
-//     operation on their rows comes before. Nothing of the rows is in the log, so the anchor accepts no older state from there on.
+//  5. One metadata commit. The new rowsets' included LSN is that of the empty batch: replay gives
+//     them all that comes after, and no operation on their rows comes before. Nothing of the rows
+//     is in the log, so the anchor accepts no older state from there on.
 //  6. Readers see the new layout; then the empty batch is published, and with it the rows.
 //
 // Source: design §4.2, §5, §7.
@@ -53,7 +58,8 @@ type Ingest struct {
 	auto     int64  // the highest value of an auto-incrementing column
 	out      []*meta.RowSet
 
-	// Every key was looked for in what was there at since, or later. seen are the rowsets that hold nothing newer.
+	// Every key was looked for in what was there at since, or later. seen are the rowsets that hold
+	// nothing newer.
 	since mvcc.Timestamp
 	seen  map[uint64]bool
 	files *rowset.Tree // the new rowsets, opened to look for keys
@@ -62,7 +68,8 @@ type Ingest struct {
 // errOrder is the cause of a *fault.RowError about a row that does not come in key order.
 var errOrder = errors.New("the key does not come after that of the row before")
 
-// BeginIngest starts with no row. It is ended by Abort, after Finish too. Errors: ErrNotFound when the table was dropped; ErrClosed.
+// BeginIngest starts with no row. It is ended by Abort, after Finish too. Errors: ErrNotFound when
+// the table was dropped; ErrClosed.
 func (t *Tablet) BeginIngest() (*Ingest, error) {
 	in := &Ingest{t: t, start: time.Now(), since: t.opts.Store.Visible(), seen: map[uint64]bool{}}
 	l, err := t.acquire()
@@ -82,8 +89,9 @@ func (t *Tablet) BeginIngest() (*Ingest, error) {
 // Rows is the number of rows so far.
 func (in *Ingest) Rows() int64 { return in.rows }
 
-// Append takes rows, without changes: some thousand at a time. Nothing of them is kept. Errors: a *fault.RowError for keys that do not
-// rise and, with ErrKeyExists, for one that is there; those of writing. After an error only Abort makes sense.
+// Append takes rows, without changes: some thousand at a time. Nothing of them is kept. Errors: a
+// *fault.RowError for keys that do not rise and, with ErrKeyExists, for one that is there; those of
+// writing. After an error only Abort makes sense.
 func (in *Ingest) Append(rows *change.Rows) error {
 	keys := rows.Keys
 	if len(keys) == 0 {
@@ -138,10 +146,12 @@ func (in *Ingest) lookFor(keys [][]byte) error {
 	return nil
 }
 
-// Finish makes the rows, at least one, part of the table, durably, and returns their timestamp when they are visible.
+// Finish makes the rows, at least one, part of the table, durably, and returns their timestamp when
+// they are visible.
 //
-// Errors: a *fault.RowError with ErrKeyExists for a key that came meanwhile; ErrConflict when the schema was changed; ErrNotFound when
-// the table was dropped; ctx's; those of writing. Nothing has happened then, unless it is ErrPoisoned.
+// Errors: a *fault.RowError with ErrKeyExists for a key that came meanwhile; ErrConflict when the
+// schema was changed; ErrNotFound when the table was dropped; ctx's; those of writing. Nothing has
+// happened then, unless it is ErrPoisoned.
 func (in *Ingest) Finish(ctx context.Context) (ts mvcc.Timestamp, err error) {
 	t := in.t
 	if in.out, err = in.writer.Finish(); err != nil {
@@ -229,7 +239,8 @@ func (in *Ingest) closeFiles() {
 	in.files = nil
 }
 
-// lookForNew looks for keys that came to live since the last time, while writers go on: what comes from now on is for the next time.
+// lookForNew looks for keys that came to live since the last time, while writers go on: what comes
+// from now on is for the next time.
 func (in *Ingest) lookForNew(ctx context.Context) error {
 	now := in.t.opts.Store.Visible() // before the layout: all up to there is in it
 	l, err := in.t.acquire()
@@ -244,8 +255,8 @@ func (in *Ingest) lookForNew(ctx context.Context) error {
 	return nil
 }
 
-// lookForNewIn looks in the new files for the keys of a layout that came to live after since: those of rowsets with newer rows, from
-// flushes and compactions meanwhile, and those of the MemRowSets.
+// lookForNewIn looks in the new files for the keys of a layout that came to live after since: those
+// of rowsets with newer rows, from flushes and compactions meanwhile, and those of the MemRowSets.
 func (in *Ingest) lookForNewIn(ctx context.Context, l *layout) error {
 	first, last := in.out[0].MinKey, in.out[len(in.out)-1].MaxKey
 	upper := append(bytes.Clone(last), 0)

@@ -98,8 +98,9 @@ func TestIngestThatFailsAtItsEndLeavesTheTableAsItWas(t *testing.T) {
 	}
 }
 
-// Operations on one key before and after an ingest of it, with a flush after up to two of them: after a kill, replayed from
-// where the metadata says and from the start of the log, the table and its past are the same.
+// Operations on one key before and after an ingest of it, with a flush after up to two of them:
+// after a kill, replayed from where the metadata says and from the start of the log, the table and
+// its past are the same.
 func TestReplayPutsOperationsBackAroundAnIngest(t *testing.T) {
 	const k = 5
 	type step struct {
@@ -163,7 +164,8 @@ func TestIngestConflictsWithAChangeOfTheSchema(t *testing.T) {
 	w.checkFree()
 }
 
-// The row of a metadata commit holds what the files hold: each row has its beginning in an undo, at the timestamp of the rowset.
+// The row of a metadata commit holds what the files hold: each row has its beginning in an undo, at
+// the timestamp of the rowset.
 func TestIngestedRowSetsAreCountedAndDated(t *testing.T) {
 	w := newWorld(t, testSchema)
 	w.mustCommit(w.op(Insert, -1, 1, "x"))
@@ -190,7 +192,8 @@ func TestIngestedRowSetsAreCountedAndDated(t *testing.T) {
 	}
 }
 
-// The last moment at which a writer can insert a key is when the end of the ingest waits for the log, before the gate is shut.
+// The last moment at which a writer can insert a key is when the end of the ingest waits for the
+// log, before the gate is shut.
 func TestIngestFindsAKeyThatComesAtTheLastMoment(t *testing.T) {
 	w := newWorld(t, testSchema)
 	w.onSettle = func() { w.mustCommit(w.op(Insert, 3, 1, "w")) }

@@ -52,7 +52,8 @@ func (r *rewrite) commit() error {
 	return t.opts.Store.CommitMeta(t, ch, r.firstLSN, func() error { return r.install(&row) })
 }
 
-// firstLSN is the lowest LSN that the table's memory stores will hold after the commit. In the outputs' stores is what was carried over.
+// firstLSN is the lowest LSN that the table's memory stores will hold after the commit. In the
+// outputs' stores is what was carried over.
 func (r *rewrite) firstLSN() uint64 {
 	first := NoLSN
 	see := func(lsn uint64) {
@@ -105,8 +106,8 @@ func (r *rewrite) stored(d *rowset.DiskRowSet) *meta.RowSet {
 	return d.Stored()
 }
 
-// install swaps the new layout in. An error after the commit means that memory no longer shows what the metadata says: the
-// store poisons itself.
+// install swaps the new layout in. An error after the commit means that memory no longer shows what
+// the metadata says: the store poisons itself.
 func (r *rewrite) install(row *meta.Table) error {
 	t, schema := r.t, r.shape.Schema
 	r.done = true

@@ -6,8 +6,8 @@ import (
 	"github.com/oribi-db/oribi/internal/celltext"
 )
 
-// KeyText is an encoded key as people write it, in JSON: the value of a one-column key, else an object of the key columns. Bytes that
-// are no key stand in hex.
+// KeyText is an encoded key as people write it, in JSON: the value of a one-column key, else an
+// object of the key columns. Bytes that are no key stand in hex.
 func (t *Tablet) KeyText(key []byte) string {
 	shape := t.Shape()
 	cells, err := shape.Encoder.Decode(key)

@@ -38,7 +38,8 @@ func (o *over) Finish(s block.Sink) error {
 	return nil
 }
 
-// compactLoose does a major compaction of one column, a minor one and a major one of all columns to each rowset of a table without a store.
+// compactLoose does a major compaction of one column, a minor one and a major one of all columns to
+// each rowset of a table without a store.
 func compactLoose(t *testing.T, tab *Tablet) {
 	t.Helper()
 	o := &over{Blocks: tab.opts.RowSets.Blocks, made: map[block.ID]*block.Memory{}, last: 1 << 40}

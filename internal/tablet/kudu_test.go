@@ -27,9 +27,10 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Rowsets that real Kudu servers left behind, taken out of their directories by Kudu's own tools, are scanned at every time whose
-// writes are all in files, and give the rows that those servers gave: after flushes, minor, major and merging compactions, with ghosts that
-// came back, with columns added, dropped and renamed, with history that is gone.
+// Rowsets that real Kudu servers left behind, taken out of their directories by Kudu's own tools,
+// are scanned at every time whose writes are all in files, and give the rows that those servers
+// gave: after flushes, minor, major and merging compactions, with ghosts that came back, with
+// columns added, dropped and renamed, with history that is gone.
 func TestKuduRowSetsAreReadAsKuduDoes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("Kudu's tools take seconds to take a tablet apart")

@@ -17,8 +17,9 @@ func (w *world) rising(ask Ask, first, n int) []Op {
 	return ops
 }
 
-// Batches in key order whose keys lie behind all that the table has are not looked up; the answers are the same, wherever the table's last
-// key is, and for the first batch whose first key is not behind it.
+// Batches in key order whose keys lie behind all that the table has are not looked up; the answers
+// are the same, wherever the table's last key is, and for the first batch whose first key is not
+// behind it.
 func TestLoadsInKeyOrderMeetTheLastKey(t *testing.T) {
 	for name, settle := range map[string]func(w *world){
 		"in memory": func(w *world) {},
@@ -61,7 +62,8 @@ func TestLoadsInKeyOrderMeetTheLastKey(t *testing.T) {
 	}
 }
 
-// Inserts that follow one another are applied together, but a key may be inserted, deleted and inserted again in one batch.
+// Inserts that follow one another are applied together, but a key may be inserted, deleted and
+// inserted again in one batch.
 func TestRunsOfInsertsEndAtOtherOperations(t *testing.T) {
 	w := newWorld(t, testSchema)
 	ops := w.rising(Insert, 0, 300)

@@ -15,8 +15,9 @@ import (
 	"github.com/oribi-db/oribi/scan"
 )
 
-// lives drives a table whose keys stand for what can be done with a row, moment by moment: at the i-th moment the i-th digit, in base 3,
-// says whether the row is left alone, upserted or deleted. So after n moments 3ⁿ keys have gone every way.
+// lives drives a table whose keys stand for what can be done with a row, moment by moment: at the
+// i-th moment the i-th digit, in base 3, says whether the row is left alone, upserted or deleted.
+// So after n moments 3ⁿ keys have gone every way.
 type lives struct {
 	*world
 	keys  int
@@ -58,8 +59,8 @@ func (l *lives) moment() {
 	l.digit *= 3
 }
 
-// check compares w, which has what l has or was opened from it, with the picture: now and at all earlier times, all differences
-// between two times, all rows' pasts, the count.
+// check compares w, which has what l has or was opened from it, with the picture: now and at all
+// earlier times, all differences between two times, all rows' pasts, the count.
 func (l *lives) check(w *world) {
 	l.t.Helper()
 	for lsn := uint64(0); lsn <= l.lsn; lsn++ {
@@ -192,8 +193,9 @@ var works = map[string]func(l *lives, ctx context.Context) error{
 	},
 }
 
-// meanwhile does work, with one moment of writing behind its freeze, one while it reads rows, and two between rounds of carrying over, or in
-// the middle of one; in each, and before the commit, the store is also killed.
+// meanwhile does work, with one moment of writing behind its freeze, one while it reads rows, and
+// two between rounds of carrying over, or in the middle of one; in each, and before the commit, the
+// store is also killed.
 func (l *lives) meanwhile(reading bool, work func(l *lives, ctx context.Context) error) error {
 	l.t.Helper()
 	steps := 0
@@ -223,11 +225,12 @@ func (l *lives) meanwhile(reading bool, work func(l *lives, ctx context.Context)
 	return err
 }
 
-// Whatever was done with a row before, during and after a flush or merge, in one to three steps each, reads find it at every time, in the
-// table as it is and as it comes back after a kill.
+// Whatever was done with a row before, during and after a flush or merge, in one to three steps
+// each, reads find it at every time, in the table as it is and as it comes back after a kill.
 func TestWritersGoOnWhileMemoryIsFlushedAndRowSetsAreMerged(t *testing.T) {
 	for name, work := range works {
-		// With fewer keys the second round is the last, made with writers held; with more there are several.
+		// With fewer keys the second round is the last, made with writers held; with more there are
+		// several.
 		for _, moments := range []int{5, 6} {
 			if moments > 5 && (testing.Short() || name != "flush" && name != "merge") {
 				continue
@@ -263,8 +266,9 @@ func TestWritersGoOnWhileMemoryIsFlushedAndRowSetsAreMerged(t *testing.T) {
 
 var errNo = errors.New("no")
 
-// A flush or merge that fails at its end leaves the table as right as it was, with all that was written meanwhile; done again it finds all that
-// the first left, with more written in between and meanwhile.
+// A flush or merge that fails at its end leaves the table as right as it was, with all that was
+// written meanwhile; done again it finds all that the first left, with more written in between and
+// meanwhile.
 func TestWhatAFailedFlushLeavesIsFlushedByTheNext(t *testing.T) {
 	for name, work := range works {
 		t.Run(name, func(t *testing.T) {
@@ -307,8 +311,8 @@ func (w *world) checkEmpty() {
 	}
 }
 
-// The log is kept from the first change on that was carried over, though the rewrite's files hold all that was before it and nothing
-// else is in memory.
+// The log is kept from the first change on that was carried over, though the rewrite's files hold
+// all that was before it and nothing else is in memory.
 func TestLogIsKeptForWhatWasCarriedOver(t *testing.T) {
 	for name, work := range works {
 		for _, kept := range []bool{false, true} { // a MemRowSet that a failed flush has left
@@ -345,7 +349,8 @@ func TestLogIsKeptForWhatWasCarriedOver(t *testing.T) {
 	}
 }
 
-// A table with a MemRowSet that a failed flush has left is dropped, altered, closed as any other, and an ingest finds the keys in it.
+// A table with a MemRowSet that a failed flush has left is dropped, altered, closed as any other,
+// and an ingest finds the keys in it.
 func TestWhatAFailedFlushLeavesIsInNobodysWay(t *testing.T) {
 	start := func(t *testing.T) *world {
 		w := newWorld(t, testSchema)

@@ -10,8 +10,8 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// Compact flushes, then merges until no rowsets overlap and no redo is left but the DELETE of a row that history still holds, and those
-// of what was written meanwhile.
+// Compact flushes, then merges until no rowsets overlap and no redo is left but the DELETE of a row
+// that history still holds, and those of what was written meanwhile.
 func (t *Tablet) Compact(ctx context.Context) (res Result, err error) {
 	t.alone(func() { res, err = t.compact(ctx) })
 	return res, err
@@ -37,13 +37,15 @@ func (t *Tablet) compact(ctx context.Context) (Result, error) {
 	return res, nil
 }
 
-// Merge rewrites the chosen rowsets into others that do not overlap. Writers of the table wait for its commit alone.
+// Merge rewrites the chosen rowsets into others that do not overlap. Writers of the table wait for
+// its commit alone.
 func (t *Tablet) Merge(ctx context.Context, c compaction.Choice) (err error) {
 	t.alone(func() { _, err = t.mergeSets(ctx, c.RowSets, c.Why, true) })
 	return err
 }
 
-// mergeSets is Merge under the work lock. Without force, a rowset is left as it is when a rewrite would change nothing.
+// mergeSets is Merge under the work lock. Without force, a rowset is left as it is when a rewrite
+// would change nothing.
 func (t *Tablet) mergeSets(ctx context.Context, ids []uint64, why string, force bool) (bytes int64, err error) {
 	r, err := t.begin()
 	if err != nil {
@@ -90,7 +92,8 @@ func (r *rewrite) inputs() ([]compaction.Input, error) {
 	return inputs, nil
 }
 
-// hasWork tells whether a rowset has redos that a rewrite brings into the base, or a deleted row that history no longer holds.
+// hasWork tells whether a rowset has redos that a rewrite brings into the base, or a deleted row
+// that history no longer holds.
 func hasWork(d *rowset.DiskRowSet, floor mvcc.Timestamp) bool {
 	tr := d.Tracker()
 	if !tr.Mem.Empty() {

@@ -20,8 +20,8 @@ type Snapshot struct {
 	Latest bool // the newest published state, which is never too old
 }
 
-// before is the snapshot's bound, checked against the history that the layout holds. The newest state as of a bound below the floor is
-// the state at the floor: nothing was published in between.
+// before is the snapshot's bound, checked against the history that the layout holds. The newest
+// state as of a bound below the floor is the state at the floor: nothing was published in between.
 func (l *layout) before(table string, snap Snapshot) (mvcc.Timestamp, error) {
 	switch {
 	case snap.Before > l.floor:
@@ -32,8 +32,9 @@ func (l *layout) before(table string, snap Snapshot) (mvcc.Timestamp, error) {
 	return 0, fmt.Errorf("table %q: read at %v: history begins at %v: %w", table, snap.Before-1, l.floor, fault.ErrTooOld)
 }
 
-// View is a reader's hold on one state of the table, from which it reads as of one snapshot. Columns are named by their indexes in
-// Shape's schema. It is given back by Release, or by the iterator that Scan makes of it.
+// View is a reader's hold on one state of the table, from which it reads as of one snapshot.
+// Columns are named by their indexes in Shape's schema. It is given back by Release, or by the
+// iterator that Scan makes of it.
 type View struct {
 	*Shape
 	table  string
@@ -41,8 +42,9 @@ type View struct {
 	snap   mvcc.Timestamp
 }
 
-// View takes hold of the state of the table as it is now. The snapshot was found before: what is applied to stores that are newer than
-// the state would be missed by a later one. Errors: ErrTooOld, ErrNotFound when the table was dropped, ErrClosed.
+// View takes hold of the state of the table as it is now. The snapshot was found before: what is
+// applied to stores that are newer than the state would be missed by a later one. Errors:
+// ErrTooOld, ErrNotFound when the table was dropped, ErrClosed.
 func (t *Tablet) View(at Snapshot) (View, error) {
 	l, err := t.acquire()
 	if err != nil {
@@ -59,8 +61,8 @@ func (t *Tablet) View(at Snapshot) (View, error) {
 // Release gives the state back.
 func (v View) Release() { v.layout.release() }
 
-// Get appends the cells cols of the row with an encoded key to dst. found is false, and dst as it was, when there was no such row.
-// Cells are valid as long as they are referenced; nil = NULL.
+// Get appends the cells cols of the row with an encoded key to dst. found is false, and dst as it
+// was, when there was no such row. Cells are valid as long as they are referenced; nil = NULL.
 func (v View) Get(key []byte, cols []int, dst [][]byte) (cells [][]byte, found bool, err error) {
 	l := v.layout
 	for _, m := range l.mems {
@@ -89,7 +91,8 @@ func (v View) Get(key []byte, cols []int, dst [][]byte) (cells [][]byte, found b
 	return dst, false, nil
 }
 
-// Trace tells how a read finds a key: which rowsets' bounds hold it, what their bloom files and key indexes say.
+// Trace tells how a read finds a key: which rowsets' bounds hold it, what their bloom files and key
+// indexes say.
 type Trace struct {
 	InMemory bool
 	Steps    []TraceStep
@@ -137,7 +140,8 @@ func (v View) Explain(key []byte) (Trace, error) {
 	return tr, nil
 }
 
-// Scan answers a request: in key order over all stores, or each store after the other. The iterator gives v back at Close.
+// Scan answers a request: in key order over all stores, or each store after the other. The iterator
+// gives v back at Close.
 //
 // The request's Schema and Snapshot are set.
 func (v View) Scan(req *scan.Request, ordered bool) scan.Iterator {
@@ -177,8 +181,8 @@ func (v View) Scan(req *scan.Request, ordered bool) scan.Iterator {
 	return &held{Iterator: scan.Concat(chain...), layout: l}
 }
 
-// overlapping joins rowsets that overlap into groups; the groups follow one another in key order. With rows in memory, which may lie
-// anywhere, all is one group.
+// overlapping joins rowsets that overlap into groups; the groups follow one another in key order.
+// With rows in memory, which may lie anywhere, all is one group.
 func overlapping(sets [][]*rowset.DiskRowSet, withMem bool) [][]*rowset.DiskRowSet {
 	var out [][]*rowset.DiskRowSet
 	var reach []byte
@@ -196,8 +200,8 @@ func overlapping(sets [][]*rowset.DiskRowSet, withMem bool) [][]*rowset.DiskRowS
 	return out
 }
 
-// merge scans a group of rowsets, and MemRowSets, in key order. Rowsets of the group that do not overlap are
-// chained, so that the merge has as many inputs as lie over one key.
+// merge scans a group of rowsets, and MemRowSets, in key order. Rowsets of the group that do not
+// overlap are chained, so that the merge has as many inputs as lie over one key.
 func merge(group []*rowset.DiskRowSet, newMems []func() scan.Iterator, open func(*rowset.DiskRowSet) (scan.Iterator, error), r *scan.Request) scan.Iterator {
 	var inputs []scan.Iterator
 	for _, newMem := range newMems {
@@ -213,7 +217,8 @@ func merge(group []*rowset.DiskRowSet, newMems []func() scan.Iterator, open func
 	return scan.Merge(r, inputs)
 }
 
-// lanes deals rowsets, which come by first key, into as few lists as possible in which none overlaps the next.
+// lanes deals rowsets, which come by first key, into as few lists as possible in which none
+// overlaps the next.
 func lanes(group []*rowset.DiskRowSet) [][]*rowset.DiskRowSet {
 	var out [][]*rowset.DiskRowSet
 next:

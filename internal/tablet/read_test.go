@@ -18,8 +18,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// More rows than a window, all of them updated, so that the MemRowSet builds their images: byte strings of a batch hold after the next
-// step, in a scan of memory alone and in one that is merged with a rowset.
+// More rows than a window, all of them updated, so that the MemRowSet builds their images: byte
+// strings of a batch hold after the next step, in a scan of memory alone and in one that is merged
+// with a rowset.
 func TestByteStringsOfAScanHold(t *testing.T) {
 	const n = 3*batch.WindowRows + 100
 	for _, disk := range []bool{false, true} {
@@ -60,7 +61,8 @@ func TestByteStringsOfAScanHold(t *testing.T) {
 	}
 }
 
-// layoutWorld is a table of many overlapping rowsets, with deltas of all kinds, and perhaps rows in memory.
+// layoutWorld is a table of many overlapping rowsets, with deltas of all kinds, and perhaps rows in
+// memory.
 func layoutWorld(t *testing.T, r *rand.Rand) (*world, picture) {
 	w, pic := newWorld(t, testSchema), picture{}
 	at, span := 0, 1+r.IntN(40)
@@ -93,7 +95,8 @@ func layoutWorld(t *testing.T, r *rand.Rand) (*world, picture) {
 	return w, pic
 }
 
-// Plan: random layouts, random requests. Rows come once each, in key order if asked, and are those of the picture.
+// Plan: random layouts, random requests. Rows come once each, in key order if asked, and are those
+// of the picture.
 func TestScansMatchThePictureOverAnyLayout(t *testing.T) {
 	r := seedtest.Rand(t)
 	rounds := 60
@@ -171,8 +174,8 @@ func TestScansMatchThePictureOverAnyLayout(t *testing.T) {
 	}
 }
 
-// A scan holds what it began with: rows that come or go, flushes, compactions and the end of the table change nothing. Files that it has
-// not needed before are still there.
+// A scan holds what it began with: rows that come or go, flushes, compactions and the end of the
+// table change nothing. Files that it has not needed before are still there.
 func TestAScanKeepsItsLayout(t *testing.T) {
 	for name, upset := range map[string]func(w *world) error{
 		"flush":   func(w *world) error { _, err := w.tab.Flush(t.Context()); return err },
@@ -218,7 +221,8 @@ func TestAScanKeepsItsLayout(t *testing.T) {
 	}
 }
 
-// The key index of a compound key and the bloom file are not read by a compaction, but by readers that hold what it replaced.
+// The key index of a compound key and the bloom file are not read by a compaction, but by readers
+// that hold what it replaced.
 func TestAScanWithBoundsKeepsItsKeyIndex(t *testing.T) {
 	s, err := schema.New([]schema.Column{{ID: 1, Name: "a", Type: schema.Int64}, {ID: 2, Name: "b", Type: schema.String}}, 2)
 	if err != nil {
@@ -276,7 +280,8 @@ func TestReadsBelowTheFloorAreTooOld(t *testing.T) {
 				}
 			}
 		}
-		// The newest state is never too old, though nothing may have been published since the floor.
+		// The newest state is never too old, though nothing may have been published since the
+		// floor.
 		if got := w.get(5, Snapshot{Before: timestampOf(1), Latest: true}); got != `5: 2 "x" 7` {
 			t.Errorf("latest: %s", got)
 		}

@@ -30,8 +30,8 @@ func (w *world) replay(op change.Op, lsn uint64) error {
 	return w.tab.Replay(op, timestampOf(lsn), lsn)
 }
 
-// The rule of Replay, case by case. Key 5 was inserted by lsn 1 and flushed with everything up to lsn 2; key 6 was inserted by lsn 3, which
-// a second flush took along with the deltas up to lsn 4.
+// The rule of Replay, case by case. Key 5 was inserted by lsn 1 and flushed with everything up to
+// lsn 2; key 6 was inserted by lsn 3, which a second flush took along with the deltas up to lsn 4.
 func TestReplayGoesByTheLSNsOfTheFiles(t *testing.T) {
 	start := func(t *testing.T) *world {
 		w := newWorld(t, testSchema)
@@ -102,9 +102,11 @@ func TestReplayGoesByTheLSNsOfTheFiles(t *testing.T) {
 	}
 }
 
-// Of two rowsets that have a key, only those whose included LSN lies below an operation's are asked: the others show the future.
+// Of two rowsets that have a key, only those whose included LSN lies below an operation's are
+// asked: the others show the future.
 func TestReplayDoesNotAskRowSetsThatShowTheFuture(t *testing.T) {
-	// Rowset 1 as of lsn 2, where key 5 is live; rowset 2, with the key's next life, has everything up to lsn 9.
+	// Rowset 1 as of lsn 2, where key 5 is live; rowset 2, with the key's next life, has everything
+	// up to lsn 9.
 	w := newWorld(t, testSchema)
 	w.mustCommit(w.op(Insert, 5, 1, "first"))
 	w.mustCommit(w.op(Update, 5, 2, "first"))
@@ -171,8 +173,9 @@ func TestReplayRefusesWhatNobodyLogged(t *testing.T) {
 	}
 }
 
-// Plan: random batches, flushes, compactions. After each of them the store is killed and opened again, and the log replayed, from where
-// the metadata says or from its first record. Every snapshot has the answers that it had before.
+// Plan: random batches, flushes, compactions. After each of them the store is killed and opened
+// again, and the log replayed, from where the metadata says or from its first record. Every
+// snapshot has the answers that it had before.
 func TestReplayBringsEverySnapshotBack(t *testing.T) {
 	r := seedtest.Rand(t)
 	rounds := 10
@@ -201,7 +204,8 @@ func TestReplayBringsEverySnapshotBack(t *testing.T) {
 	}
 }
 
-// compareAll compares the table with the picture at every snapshot, and its counts with those of its rows.
+// compareAll compares the table with the picture at every snapshot, and its counts with those of
+// its rows.
 func (w *world) compareAll(pic picture) {
 	w.t.Helper()
 	for lsn := uint64(0); lsn <= w.lsn+1; lsn++ {

@@ -8,8 +8,9 @@ import (
 
 // Shape is one version of a table's schema, with what is made of it. Immutable, to be shared.
 //
-// A change of the schema makes a new one, and a layout that has it: a reader goes by the shape of the layout that it holds, a write
-// batch by the one that it was begun with until Prepare converts it.
+// A change of the schema makes a new one, and a layout that has it: a reader goes by the shape of
+// the layout that it holds, a write batch by the one that it was begun with until Prepare converts
+// it.
 type Shape struct {
 	Schema  *schema.Schema
 	Version uint32

@@ -25,7 +25,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// testSchema has a key whose encoding does not look like its cells, a required column, one that may be NULL, one with a default.
+// testSchema has a key whose encoding does not look like its cells, a required column, one that may
+// be NULL, one with a default.
 var testSchema = func() *schema.Schema {
 	s, err := schema.New([]schema.Column{
 		{ID: 1, Name: "k", Type: schema.Int64},
@@ -116,8 +117,8 @@ func (w *world) open() {
 	w.t.Cleanup(func() { w.m.Close() })
 }
 
-// reopened is the world as a restart after a kill finds it: replayed is the first LSN of the log that is replayed; 0 means where the
-// metadata says.
+// reopened is the world as a restart after a kill finds it: replayed is the first LSN of the log
+// that is replayed; 0 means where the metadata says.
 func (w *world) reopened(replayed uint64) *world {
 	w.t.Helper()
 	n := &world{t: w.t, fs: w.fs.Clone(), lsn: w.lsn, log: w.log, floor: w.floor}
@@ -229,7 +230,8 @@ func (w *world) op(ask Ask, k, a int, s string) Op {
 	return op
 }
 
-// commit carries a batch out as the store does: resolve, log, apply. What it logged is read back by reopened.
+// commit carries a batch out as the store does: resolve, log, apply. What it logged is read back by
+// reopened.
 func (w *world) commit(ops ...Op) (changes int, err error) {
 	for i := range ops {
 		ops[i].Index = i
@@ -308,7 +310,8 @@ func (w *world) scan(at Snapshot, ordered bool) []string {
 	return rows
 }
 
-// readAll reads an iterator to its end and closes it. Byte strings are looked at when all is read: they hold.
+// readAll reads an iterator to its end and closes it. Byte strings are looked at when all is read:
+// they hold.
 func readAll(it scan.Iterator) ([]string, error) {
 	var kept [][][]byte
 	for it.Next() {
@@ -382,8 +385,8 @@ func (p picture) scan(before mvcc.Timestamp) []string {
 	return rows
 }
 
-// outcome is the result table of tablet spec §12.4: the error of an operation and what becomes of the row, which ops of the tests
-// give the text given.
+// outcome is the result table of tablet spec §12.4: the error of an operation and what becomes of
+// the row, which ops of the tests give the text given.
 func outcome(ask Ask, before, given string) (after string, cause error) {
 	switch live := before != ""; ask {
 	case Insert:

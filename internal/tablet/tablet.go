@@ -1,8 +1,10 @@
-// Package tablet is one table's live state: its MemRowSet, its DiskRowSets, and what happens to them.
+// Package tablet is one table's live state: its MemRowSet, its DiskRowSets, and what happens to
+// them.
 //
-// A write batch goes through Prepare (lock rows, resolve each operation against the current state), the store's log, and
-// Apply. Get and Scan read as of a snapshot. Flush and Compact turn memory into rowsets and rowsets into others; an Ingest
-// brings new ones from outside; Replay puts the log's operations back after a restart.
+// A write batch goes through Prepare (lock rows, resolve each operation against the current state),
+// the store's log, and Apply. Get and Scan read as of a snapshot. Flush and Compact turn memory
+// into rowsets and rowsets into others; an Ingest brings new ones from outside; Replay puts the
+// log's operations back after a restart.
 //
 // Locks, in this order:
 //
@@ -14,11 +16,12 @@
 //	stripes  row locks: a stripe of keys each, taken in rising order
 //	mu       the pointer to the current layout; no I/O under it
 //
-// A layout, of which the schema is a part, is immutable and counted: a reader holds the one that it began with, its files stay open until the last
-// reader is done. The stores in it (MemRowSets, delta mem stores) take changes; a reader's snapshot tells it which to see.
+// A layout, of which the schema is a part, is immutable and counted: a reader holds the one that it
+// began with, its files stay open until the last reader is done. The stores in it (MemRowSets,
+// delta mem stores) take changes; a reader's snapshot tells it which to see.
 //
-// Writers go on while a flush or merging compaction writes: see freeze for how that begins, carry for how it ends.
-// Source: design §5–§7, tablet spec §12, §13.
+// Writers go on while a flush or merging compaction writes: see freeze for how that begins, carry
+// for how it ends. Source: design §5–§7, tablet spec §12, §13.
 package tablet
 
 import (
@@ -46,16 +49,18 @@ type Store interface {
 	Settle(ctx context.Context, lsn uint64) error
 	// Visible is the newest timestamp that reads see: all batches up to there are in the stores.
 	Visible() mvcc.Timestamp
-	// Mark gives a change that is not in the log its place among those that are: a timestamp, and an LSN that is durable when it
-	// returns. What gets a later place is not visible before publish was called, which has to be done once, carried out or not.
+	// Mark gives a change that is not in the log its place among those that are: a timestamp, and
+	// an LSN that is durable when it returns. What gets a later place is not visible before publish
+	// was called, which has to be done once, carried out or not.
 	Mark() (ts mvcc.Timestamp, lsn uint64, publish func(), err error)
-	// CommitMeta commits a change of metadata. first is asked, at the right moment, for the lowest LSN that t's memory stores
-	// will hold once the change is installed (NoLSN = none). install is called after the commit, before the next one begins.
+	// CommitMeta commits a change of metadata. first is asked, at the right moment, for the lowest
+	// LSN that t's memory stores will hold once the change is installed (NoLSN = none). install is
+	// called after the commit, before the next one begins.
 	CommitMeta(t *Tablet, ch blockmanager.Change, first func() uint64, install func() error) error
 	// NewCreation begins a set of blocks.
 	NewCreation() *blockmanager.Creation
-	// HistoryFloor is the earliest timestamp that reads of a table may still ask for, by its retention in seconds (−1 = for
-	// ever), by what snapshots hold, and by the floor in its row.
+	// HistoryFloor is the earliest timestamp that reads of a table may still ask for, by its
+	// retention in seconds (−1 = for ever), by what snapshots hold, and by the floor in its row.
 	HistoryFloor(t *Tablet, historySec int64) mvcc.Timestamp
 	// Event tells of a flush, compaction or ingest.
 	Event(compaction.Event)
@@ -72,8 +77,8 @@ type Options struct {
 	TargetBytes int64         // size at which a flush or compaction starts a new rowset; 0 = 32 MiB
 	Logger      *slog.Logger
 
-	// Progress is told of a flush or merge how many of its rows have been read; nil = nobody asks. The work lock is held, in an Alter the
-	// gate too.
+	// Progress is told of a flush or merge how many of its rows have been read; nil = nobody asks.
+	// The work lock is held, in an Alter the gate too.
 	Progress func(table string, rows, of int64)
 }
 
@@ -125,7 +130,8 @@ type moment struct {
 	auto   int64          // the highest value of an auto-incrementing column that was inserted before it
 }
 
-// Open makes the live state of a table from its metadata rows. Rowsets' delta files are opened at once, all others when they are needed.
+// Open makes the live state of a table from its metadata rows. Rowsets' delta files are opened at
+// once, all others when they are needed.
 func Open(o Options, row *meta.Table, sets []*meta.RowSet) (*Tablet, error) {
 	t := &Tablet{opts: o, Number: row.Number, Name: row.Name}
 	shape := newShape(row.Schema, row.SchemaVersion)
@@ -173,7 +179,8 @@ func newLayout(shape *Shape, mem *memrowset.MemRowSet, old *frozen, sets []*rows
 	return l
 }
 
-// acquire is the current layout, to be given back by release. Errors: ErrNotFound when the table was dropped, ErrClosed.
+// acquire is the current layout, to be given back by release. Errors: ErrNotFound when the table
+// was dropped, ErrClosed.
 func (t *Tablet) acquire() (*layout, error) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -214,10 +221,12 @@ func (t *Tablet) install(l *layout) {
 	}
 }
 
-// Close gives the files back, those that no reader holds at once. Reads and writes that begin later get ErrClosed.
+// Close gives the files back, those that no reader holds at once. Reads and writes that begin later
+// get ErrClosed.
 func (t *Tablet) Close() { t.install(nil) }
 
-// Drop shuts writers out, has the caller remove the rowsets from the metadata, and closes the table.
+// Drop shuts writers out, has the caller remove the rowsets from the metadata, and closes the
+// table.
 func (t *Tablet) Drop(remove func(sets []*meta.RowSet) error) error {
 	t.work.Lock()
 	defer t.work.Unlock()
@@ -266,7 +275,8 @@ func (t *Tablet) MemBytes() (mem, deltas int64) {
 	return mem, t.deltaMem.Load()
 }
 
-// FirstLSN is the lowest LSN of an operation that memory holds and files do not; NoLSN if there is none.
+// FirstLSN is the lowest LSN of an operation that memory holds and files do not; NoLSN if there is
+// none.
 func (t *Tablet) FirstLSN() uint64 {
 	l, err := t.acquire()
 	if err != nil {

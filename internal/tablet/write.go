@@ -35,14 +35,17 @@ func (a Ask) String() string { return askNames[a] }
 
 // Op is one operation of a write batch, checked against the schema.
 //
-// Body is a row image for the inserts and upserts, a change list for the updates, nil for the deletes.
+// Body is a row image for the inserts and upserts, a change list for the updates, nil for the
+// deletes.
 type Op struct {
 	Ask   Ask
 	Index int // position in the write batch, for errors
-	// Key is encoded; Prepare replaces it, and the cell in Body, where an auto-incrementing column gives an insert its value.
+	// Key is encoded; Prepare replaces it, and the cell in Body, where an auto-incrementing column
+	// gives an insert its value.
 	Key  []byte
 	Body []byte
-	// Set has a bit for each column that the caller gave a value; nil = all. Upserts only: an existing row keeps the others.
+	// Set has a bit for each column that the caller gave a value; nil = all. Upserts only: an
+	// existing row keeps the others.
 	Set batch.Bitmap
 	// Lacks is a column that an upsert did not give and a new row has to have; empty = none.
 	Lacks string
@@ -81,14 +84,16 @@ type target struct {
 
 const stripeCount = 1 << 12
 
-// Prepare keeps the layout from being replaced, locks the rows and resolves each operation against the newest applied state and the earlier
-// operations of the batch. The first row error ends it: a *fault.RowError, with nothing held and nothing changed.
+// Prepare keeps the layout from being replaced, locks the rows and resolves each operation against
+// the newest applied state and the earlier operations of the batch. The first row error ends it: a
+// *fault.RowError, with nothing held and nothing changed.
 //
-// shape is the version of the schema by which ops were encoded; those of an older one are converted. ops belong to the Write until
-// Release.
+// shape is the version of the schema by which ops were encoded; those of an older one are
+// converted. ops belong to the Write until Release.
 func (t *Tablet) Prepare(ops []Op, shape *Shape) (*Write, error) { return t.prepare(ops, shape, false) }
 
-// PreparePartial is Prepare that leaves refused operations out and lists them in Refused. A condition that does not hold refuses all.
+// PreparePartial is Prepare that leaves refused operations out and lists them in Refused. A
+// condition that does not hold refuses all.
 func (t *Tablet) PreparePartial(ops []Op, shape *Shape) (*Write, error) {
 	return t.prepare(ops, shape, true)
 }
@@ -125,8 +130,8 @@ func (t *Tablet) prepare(ops []Op, shape *Shape, partial bool) (*Write, error) {
 	return w, nil
 }
 
-// lock takes the stripes of all keys. They are taken in rising order, and tables in the order of their numbers by the caller,
-// so that two batches never wait for each other.
+// lock takes the stripes of all keys. They are taken in rising order, and tables in the order of
+// their numbers by the caller, so that two batches never wait for each other.
 func (w *Write) lock(probes []bloom.Probe) {
 	w.locked = make([]uint16, len(probes))
 	for i := range probes {
@@ -157,7 +162,8 @@ func (w *Write) resolve(probes []bloom.Probe) error {
 	var err error
 	behind := false
 	if rising(w.ops) {
-		// Loads in key order go on behind all that is there. Nobody else can insert these keys: their rows are locked.
+		// Loads in key order go on behind all that is there. Nobody else can insert these keys:
+		// their rows are locked.
 		behind = w.layout.endsBefore(w.ops[0].Key)
 	} else if places, err = w.findAll(probes); err != nil {
 		return fmt.Errorf("table %q: %w", w.t.Name, err)
@@ -199,7 +205,8 @@ func (w *Write) resolve(probes []bloom.Probe) error {
 	return nil
 }
 
-// decide fills in the target of operation i, whose key is at p, and tells where the key is afterwards.
+// decide fills in the target of operation i, whose key is at p, and tells where the key is
+// afterwards.
 func (w *Write) decide(i int, p place) (after place, err error) {
 	op, to := &w.ops[i], &w.targets[i]
 	to.at = p
@@ -244,7 +251,8 @@ func (w *Write) decide(i int, p place) (after place, err error) {
 	return p, nil
 }
 
-// mutable is the list of an update without immutable columns, which are an error, about the column, unless the update is of the Ignore kind.
+// mutable is the list of an update without immutable columns, which are an error, about the column,
+// unless the update is of the Ignore kind.
 func (sh *Shape) mutable(op *Op) (list change.List, column string, err error) {
 	if !sh.immutable {
 		return op.Body, "", nil
@@ -260,7 +268,8 @@ func (sh *Shape) mutable(op *Op) (list change.List, column string, err error) {
 	return list, column, err
 }
 
-// updateOf makes an UPDATE of the columns that an upsert gave; nil when it gave none but the key. Immutable columns as mutable does.
+// updateOf makes an UPDATE of the columns that an upsert gave; nil when it gave none but the key.
+// Immutable columns as mutable does.
 func (w *Write) updateOf(op *Op) (change.List, error) {
 	s, layout := w.layout.shape.Schema, w.layout.shape.Layout
 	w.reserveList(len(op.Body) + (len(s.Columns)-s.Keys)*change.MaxColumnHeader + 1)
@@ -290,7 +299,8 @@ func (w *Write) updateOf(op *Op) (change.List, error) {
 // listChunk is how much memory is taken at once for change lists.
 const listChunk = 64 << 10
 
-// reserveList has w.lists take size more bytes without being moved: lists that were made would keep the old memory beside the new.
+// reserveList has w.lists take size more bytes without being moved: lists that were made would keep
+// the old memory beside the new.
 func (w *Write) reserveList(size int) {
 	if cap(w.lists)-len(w.lists) < size {
 		w.lists = make([]byte, 0, max(size, min(listChunk, size*len(w.ops))))
@@ -339,8 +349,8 @@ func (w *Write) Record(r *change.RecordWriter) {
 	}
 }
 
-// Apply carries the operations out, in the order of their keys. It cannot fail: what it finds otherwise than Prepare resolved it is an
-// error of this program.
+// Apply carries the operations out, in the order of their keys. It cannot fail: what it finds
+// otherwise than Prepare resolved it is an error of this program.
 func (w *Write) Apply(ts mvcc.Timestamp, lsn uint64) {
 	w.raise()
 	for k := 0; k < len(w.targets); k++ {
@@ -367,8 +377,8 @@ func (w *Write) Apply(ts mvcc.Timestamp, lsn uint64) {
 // insertRun is the most rows that are handed to the MemRowSet at once.
 const insertRun = 256
 
-// insert carries out the inserts from the k-th operation by key on that follow one another, and tells how many. No key stands
-// twice among them: between two inserts of a key there is its delete.
+// insert carries out the inserts from the k-th operation by key on that follow one another, and
+// tells how many. No key stands twice among them: between two inserts of a key there is its delete.
 func (w *Write) insert(k int, ts mvcc.Timestamp, lsn uint64) int {
 	var keys, rows [insertRun][]byte
 	n := 0
@@ -386,15 +396,15 @@ func (w *Write) insert(k int, ts mvcc.Timestamp, lsn uint64) int {
 
 var deleteList = change.List(change.AppendDelete(nil))
 
-// Replay carries out one operation of the log, as the recovery rule says: what the files have is left out.
+// Replay carries out one operation of the log, as the recovery rule says: what the files have is
+// left out.
 //
 //	INSERT at l          l ≤ flushed LSN: the files have it; else into the MemRowSet
 //	UPDATE, DELETE at l  to the MemRowSet if the key is live there; else to the rowset with included LSN < l in which it is live;
 //	                     else the files have it
 //
-// A rowset whose included LSN is l or more shows the future of l and is not asked. The files have all that is of an older schema
-// version. The stores copy what they keep of op.
-// Errors: ErrCorrupt.
+// A rowset whose included LSN is l or more shows the future of l and is not asked. The files have
+// all that is of an older schema version. The stores copy what they keep of op. Errors: ErrCorrupt.
 func (t *Tablet) Replay(op change.Op, ts mvcc.Timestamp, lsn uint64) error {
 	l := t.cur
 	row := t.Row()

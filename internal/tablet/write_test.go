@@ -79,8 +79,8 @@ var places = []struct {
 	}, `5: 4 "z" 7`},
 }
 
-// Tablet spec §12.4: each operation on a key in each place, alone and between operations on other keys. What was there before can
-// still be read.
+// Tablet spec §12.4: each operation on a key in each place, alone and between operations on other
+// keys. What was there before can still be read.
 func TestOperationsDoWhatTheResultTableSays(t *testing.T) {
 	for _, p := range places {
 		for _, ask := range allAsks {
@@ -136,8 +136,8 @@ func TestOperationsDoWhatTheResultTableSays(t *testing.T) {
 	}
 }
 
-// Plan: batches of several operations on few keys, in any order, are carried out one after the other; the first row error, and what
-// it names, is that of doing so, and leaves nothing behind.
+// Plan: batches of several operations on few keys, in any order, are carried out one after the
+// other; the first row error, and what it names, is that of doing so, and leaves nothing behind.
 func TestBatchesResolveAgainstTheirOwnOperations(t *testing.T) {
 	r := seedtest.Rand(t)
 	rounds := 25

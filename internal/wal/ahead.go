@@ -6,19 +6,21 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// ahead writes zeros behind the newest record, for records to come, while records are synced a few at a time.
+// ahead writes zeros behind the newest record, for records to come, while records are synced a few
+// at a time.
 //
-// A sync of a file that has grown makes the file system write its own journal besides, to tell where the new bytes lie; a sync of bytes that
-// were written over others does not:
+// A sync of a file that has grown makes the file system write its own journal besides, to tell
+// where the new bytes lie; a sync of bytes that were written over others does not:
 //
 //	growing   sync: the records' page, the journal, its commit     …the same for each record
 //	ahead     sync: all zeros, the journal, its commit             once in a megabyte
 //	          sync: the records' page                              for each record
 //
-// Space that is reserved but not written would not do: it becomes written space at the sync, which is a change for the journal too.
-// Bytes behind the last record are always zeros, or what a crash has left of records that were not synced: the zeros of a killed
-// writer are no torn tail, and Repair cuts them off, so that no old frame ever stands behind new ones. Seal cuts them off
-// too: a sealed segment has its length.
+// Space that is reserved but not written would not do: it becomes written space at the sync, which
+// is a change for the journal too. Bytes behind the last record are always zeros, or what a crash
+// has left of records that were not synced: the zeros of a killed writer are no torn tail, and
+// Repair cuts them off, so that no old frame ever stands behind new ones. Seal cuts them off too: a
+// sealed segment has its length.
 type ahead struct {
 	end   int64 // of the zeros in the newest segment; there are none if it is not behind the last record
 	syncs int64 // of the log, when zeros were last written, or it was last found that they do not pay
@@ -37,7 +39,8 @@ type aheadRules struct {
 // The zeros for 1 MiB are written in a millisecond, and synced together with the record at hand.
 var defaultAhead = aheadRules{syncs: 8, least: 64 << 10, most: 1 << 20, serve: 16}
 
-// length is how many zeros to write after so many syncs for so many bytes; 0 if it does not pay. It doubles from time to time.
+// length is how many zeros to write after so many syncs for so many bytes; 0 if it does not pay. It
+// doubles from time to time.
 func (r *aheadRules) length(syncs, bytes int64) int64 {
 	if syncs < r.syncs {
 		return 0
@@ -49,12 +52,13 @@ func (r *aheadRules) length(syncs, bytes int64) int64 {
 	return n
 }
 
-// zeros are one page. A kernel that gets more at a time may keep it in the page cache as one piece, and then writes, or counts as
-// written, all of that piece for each record that is put over a part of it: linux 6.18 does so on ext4, up to 1 MiB for a record.
+// zeros are one page. A kernel that gets more at a time may keep it in the page cache as one piece,
+// and then writes, or counts as written, all of that piece for each record that is put over a part
+// of it: linux 6.18 does so on ext4, up to 1 MiB for a record.
 var zeros [4 << 10]byte
 
-// writeAhead writes zeros from the last record on, if there are none for the next, of at most n bytes, and if it pays.
-// On a full disk it leaves it be.
+// writeAhead writes zeros from the last record on, if there are none for the next, of at most n
+// bytes, and if it pays. On a full disk it leaves it be.
 func (l *Log) writeAhead(n int64) error {
 	a := &l.ahead
 	if a.bytes += n; l.at.off+n <= a.end || a.full {
@@ -100,7 +104,8 @@ func (l *Log) cut(end int64) error {
 	return nil
 }
 
-// Spare tells which segment is the newest and how many bytes of its file, zeros all, wait for records. Close gives them back.
+// Spare tells which segment is the newest and how many bytes of its file, zeros all, wait for
+// records. Close gives them back.
 func (l *Log) Spare() (segment string, bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

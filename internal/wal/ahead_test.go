@@ -130,7 +130,8 @@ func TestZerosOfAKilledWriterAreGivenBack(t *testing.T) {
 	checkPrefix(t, "repaired", v.Crash(), payloads, 10)
 }
 
-// Of a record that was under way when the power went, any part is there, over the zeros. All of it is kept, and no zero behind it.
+// Of a record that was under way when the power went, any part is there, over the zeros. All of it
+// is kept, and no zero behind it.
 func TestTornTailEndsBeforeTheZeros(t *testing.T) {
 	m := emptyMem(t)
 	l, payloads := aheadLog(t, m)
@@ -156,7 +157,8 @@ func TestTornTailEndsBeforeTheZeros(t *testing.T) {
 	}
 }
 
-// Bytes of the newest segment that did not reach the disk read as the zeros that were there before. From any byte on.
+// Bytes of the newest segment that did not reach the disk read as the zeros that were there before.
+// From any byte on.
 func TestLogThatIsZerosFromAnyByteOn(t *testing.T) {
 	m, payloads := damageLog(t)
 	content := readFile(t, m, segmentPath(2))
@@ -188,7 +190,8 @@ func ones(b []byte) (n int) {
 	return n
 }
 
-// A byte changed in the zeros of a killed writer costs no record, wherever it is, and Verify is silent: a crash may leave it.
+// A byte changed in the zeros of a killed writer costs no record, wherever it is, and Verify is
+// silent: a crash may leave it.
 func TestEveryByteBehindTheEndOfAKilledLogChanged(t *testing.T) {
 	m := emptyMem(t)
 	l, payloads := aheadLog(t, m)
@@ -204,8 +207,8 @@ func TestEveryByteBehindTheEndOfAKilledLogChanged(t *testing.T) {
 	}
 }
 
-// Seal cuts the zeros off; a power cut may undo the cut alone. The segment counts as sealed if it is the newest; no crash leaves
-// that in another one.
+// Seal cuts the zeros off; a power cut may undo the cut alone. The segment counts as sealed if it
+// is the newest; no crash leaves that in another one.
 func TestZerosBehindTheFooter(t *testing.T) {
 	m := manySegments(t)
 	for _, number := range []uint64{3, 6} {
@@ -315,7 +318,8 @@ func (f *beforeReadFile) ReadAt(p []byte, off int64) (int, error) {
 	return f.File.ReadAt(p, off)
 }
 
-// What a Log does behind the end while Verify reads is no damage: records over the zeros that Verify has seen, a seal that cuts them off.
+// What a Log does behind the end while Verify reads is no damage: records over the zeros that
+// Verify has seen, a seal that cuts them off.
 func TestVerifyBesideAWriterFindsNothing(t *testing.T) {
 	for _, doing := range []string{"append", "close", "append and close"} {
 		for n := 1; n <= 6; n++ {
@@ -344,8 +348,8 @@ func TestVerifyBesideAWriterFindsNothing(t *testing.T) {
 	}
 }
 
-// Close and Roll cut the zeros off behind the footer. Whatever part of footer and cut a crash leaves, all synced records are there, nothing
-// but a footer is torn, and the log goes on.
+// Close and Roll cut the zeros off behind the footer. Whatever part of footer and cut a crash
+// leaves, all synced records are there, nothing but a footer is torn, and the log goes on.
 func TestCrashWhileZerosAreCutOff(t *testing.T) {
 	for name, do := range map[string]func(l *Log) error{"close": (*Log).Close, "roll": (*Log).Roll} {
 		for step := 0; ; step++ {

@@ -59,8 +59,8 @@ func TestEveryBitOfAClosedLogFlipped(t *testing.T) {
 	}
 }
 
-// Every byte of a closed log, changed by more than a bit: all damage is refused, save that a bad footer of the newest segment is a
-// torn tail without a record, which repair mends.
+// Every byte of a closed log, changed by more than a bit: all damage is refused, save that a bad
+// footer of the newest segment is a torn tail without a record, which repair mends.
 func TestEveryByteOfAClosedLogChanged(t *testing.T) {
 	m, payloads := closedLog(t)
 	before := snapshot(t, m)
@@ -93,9 +93,10 @@ func TestEveryByteOfAClosedLogChanged(t *testing.T) {
 	}
 }
 
-// TestRandomClosedLogsNeverShrinkUnnoticed lets random histories run, full disks and crashes included, and flips single bytes
-// of whatever a successful Close leaves. Replay gives all records, or says ErrCorrupt; in the second case Verify finds something
-// too, in the first only if a single bit was put right. It prints which places may rot without an error.
+// TestRandomClosedLogsNeverShrinkUnnoticed lets random histories run, full disks and crashes
+// included, and flips single bytes of whatever a successful Close leaves. Replay gives all records,
+// or says ErrCorrupt; in the second case Verify finds something too, in the first only if a single
+// bit was put right. It prints which places may rot without an error.
 func TestRandomClosedLogsNeverShrinkUnnoticed(t *testing.T) {
 	first, count := seeds(60, 12)
 	sum := flips{}
@@ -121,8 +122,8 @@ type flips struct {
 	mended, refused, ofLeftover, ofFooter, ofEmptyHeader int // the last three are noticed or not, and cost no record
 }
 
-// flipAll flips each byte of the newest segment, and every seventh of the others. In half of the histories it raises the log start
-// first, so that there are leftovers.
+// flipAll flips each byte of the newest segment, and every seventh of the others. In half of the
+// histories it raises the log start first, so that there are leftovers.
 func (h *history) flipAll(sum *flips) {
 	hook(h.fs, nil)
 	v := h.mem.Clone()
@@ -199,7 +200,8 @@ func (h *history) flipped(v *vfs.Mem, what string, quiet bool) (mended, refused 
 	return mended, false
 }
 
-// If the next segment does not fit on the disk, the log ends with one that was sealed to make room; Close adds nothing.
+// If the next segment does not fit on the disk, the log ends with one that was sealed to make room;
+// Close adds nothing.
 func TestClosedBehindAFullDiskIsClosedAllTheSame(t *testing.T) {
 	for _, reopened := range []bool{false, true} {
 		t.Run(fmt.Sprint("reopened=", reopened), func(t *testing.T) {
@@ -232,7 +234,8 @@ func TestClosedBehindAFullDiskIsClosedAllTheSame(t *testing.T) {
 	}
 }
 
-// Opening for writing and closing a closed log leaves it byte for byte as it was, and makes and removes no file on the way.
+// Opening for writing and closing a closed log leaves it byte for byte as it was, and makes and
+// removes no file on the way.
 func TestReopenedAndClosedWithoutAppendIsUnchanged(t *testing.T) {
 	logs := map[string]func() *vfs.Mem{
 		"empty":   func() *vfs.Mem { m := emptyMem(t); must(t, create(t, small(m)).Close()); return m },
@@ -323,8 +326,8 @@ func TestFirstAppendBehindASealedSegmentBeginsTheNext(t *testing.T) {
 	}
 }
 
-// Close syncs, writes the footer, syncs. A crash behind each operation, and while it is under way, leaves all records
-// from the first sync on, before it those that were synced, or after a kill all.
+// Close syncs, writes the footer, syncs. A crash behind each operation, and while it is under way,
+// leaves all records from the first sync on, before it those that were synced, or after a kill all.
 func TestCrashWhileClosing(t *testing.T) {
 	for step, what := range []string{"sync", "write", "sync", "nothing"} {
 		for seed := range int64(40) {
@@ -408,8 +411,8 @@ func TestFullDiskWhileClosing(t *testing.T) {
 	}
 }
 
-// Sessions of one record each share a segment; a power cut while the frame that takes the footer's place is on its way to the disk
-// leaves all records of the sessions before.
+// Sessions of one record each share a segment; a power cut while the frame that takes the footer's
+// place is on its way to the disk leaves all records of the sessions before.
 func TestSessionsShareASegment(t *testing.T) {
 	const sessions = 40
 	m := emptyMem(t)

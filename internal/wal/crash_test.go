@@ -29,10 +29,10 @@ func seeds(full, short int64) (first, count int64) {
 	return 1, full
 }
 
-// TestRandomHistoriesSurviveCrashes appends, syncs, releases, reopens; now and then the disk is full.
-// At random operations of the file system, those of Repair included, the process is killed or the
-// power is cut. What must hold after each: the log opens; it holds a prefix of what was appended; all that a Sync answered for; after a kill all
-// that Append answered for.
+// TestRandomHistoriesSurviveCrashes appends, syncs, releases, reopens; now and then the disk is
+// full. At random operations of the file system, those of Repair included, the process is killed or
+// the power is cut. What must hold after each: the log opens; it holds a prefix of what was
+// appended; all that a Sync answered for; after a kill all that Append answered for.
 func TestRandomHistoriesSurviveCrashes(t *testing.T) {
 	first, count := seeds(400, 60)
 	crashes := 0
@@ -224,7 +224,8 @@ func (h *history) failed(err error) {
 		h.payloads = h.payloads[:h.appended]
 		return
 	case h.left == nil && h.full && h.handed < h.appended && errors.Is(err, fault.ErrPoisoned):
-		// Records that were answered for found no room, though they went over zeros: the log ends, as if it were killed.
+		// Records that were answered for found no room, though they went over zeros: the log ends,
+		// as if it were killed.
 		h.left, h.kill = h.mem.Clone(), true
 		h.crash()
 		h.start()
@@ -262,9 +263,10 @@ func (h *history) append() error {
 	return nil
 }
 
-// A kill may leave the name of the newest segment undurable, a power cut during the repair that follows then finds
-// some of its removals done: at no moment may the segment that a power cut takes be the only one that holds the end
-// of the log. Kill at each operation of an Append that begins a segment, power cut at each of Repair.
+// A kill may leave the name of the newest segment undurable, a power cut during the repair that
+// follows then finds some of its removals done: at no moment may the segment that a power cut takes
+// be the only one that holds the end of the log. Kill at each operation of an Append that begins a
+// segment, power cut at each of Repair.
 func TestPowerCutWhileRepairingAfterAKill(t *testing.T) {
 	states := 0
 	for kill := 0; ; kill++ {
@@ -292,7 +294,8 @@ func TestPowerCutWhileRepairingAfterAKill(t *testing.T) {
 	}
 }
 
-// crashAt is a hook: the n-th operation, from 0, and all behind it fail; it calls then before the first.
+// crashAt is a hook: the n-th operation, from 0, and all behind it fail; it calls then before the
+// first.
 func crashAt(n int, then func()) func(op, name string) error {
 	return func(string, string) error {
 		n--
@@ -306,8 +309,8 @@ func crashAt(n int, then func()) func(op, name string) error {
 	}
 }
 
-// killedWhileRolling is a log of three durable records, killed at the n-th operation of an Append that begins a
-// segment; nil if it has fewer.
+// killedWhileRolling is a log of three durable records, killed at the n-th operation of an Append
+// that begins a segment; nil if it has fewer.
 func killedWhileRolling(t *testing.T, n int) (killed *vfs.Mem) {
 	m := emptyMem(t)
 	h := faultfs.New(m)

@@ -13,7 +13,8 @@ import (
 )
 
 // damageLog is a log of two segments: LSNs 1 to 4 in the first, 5 to 10 in the second; 3 and 8 have
-// several frames; nothing is synced behind 7, which the frames from 9 on know. It is as a kill leaves it.
+// several frames; nothing is synced behind 7, which the frames from 9 on know. It is as a kill
+// leaves it.
 func damageLog(t testing.TB) (m *vfs.Mem, payloads []string) {
 	t.Helper()
 	m = emptyMem(t)
@@ -99,8 +100,8 @@ func checkPrefix(t *testing.T, what string, v *vfs.Mem, payloads []string, last 
 	}
 }
 
-// checkMended replays v, which has one flipped bit: all records are there, and a writer leaves the files as they were. Verify tells
-// of it if nothing but damage can have left it.
+// checkMended replays v, which has one flipped bit: all records are there, and a writer leaves the
+// files as they were. Verify tells of it if nothing but damage can have left it.
 func checkMended(t *testing.T, what string, v *vfs.Mem, proven bool, payloads []string, before map[string]string) {
 	t.Helper()
 	tail, got, err := replay(small(v), 1)
@@ -162,9 +163,9 @@ func TestLogCutAtAnyLength(t *testing.T) {
 	}
 }
 
-// What must happen when a byte of a record changes in a log that was not closed: one bit is put right; of more, if a later frame
-// knew the record to be durable, the log is refused; else the record and all behind it are a torn tail. Zeros that were written ahead
-// change nothing of this.
+// What must happen when a byte of a record changes in a log that was not closed: one bit is put
+// right; of more, if a later frame knew the record to be durable, the log is refused; else the
+// record and all behind it are a torn tail. Zeros that were written ahead change nothing of this.
 func TestEveryByteFlipped(t *testing.T) {
 	for _, ahead := range []int{0, 333} {
 		t.Run(fmt.Sprint("ahead=", ahead), func(t *testing.T) { everyByteFlipped(t, ahead) })

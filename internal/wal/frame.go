@@ -32,9 +32,9 @@ import (
 //	50 39 2f 89 94 5f af 78  b7 3f 4b 36 8a 6b ad bd
 //	61 62 63 00 00 00 00 00
 //
-// The chain hash runs over the headers: at a segment's start it is the xxh3-64 of the segment header,
-// behind each frame that of the hash so far (8 bytes) and the frame's header. Through hash and check it
-// holds the payloads too.
+// The chain hash runs over the headers: at a segment's start it is the xxh3-64 of the segment
+// header, behind each frame that of the hash so far (8 bytes) and the frame's header. Through hash
+// and check it holds the payloads too.
 const (
 	frameTypeOff    = 4
 	frameLastOff    = 5
@@ -161,7 +161,8 @@ func nextChain(chain uint64, frameHeader []byte) uint64 {
 //	48      4      frames   in this segment
 //	52      4      crc      CRC32C of the store's instance (16 bytes) and bytes 0–51
 //
-// Segment 2 of instance 00 01 … 0f ends at byte 208 with one frame, LSN 8, not yet durable; chain hash 1122334455667788:
+// Segment 2 of instance 00 01 … 0f ends at byte 208 with one frame, LSN 8, not yet durable; chain
+// hash 1122334455667788:
 //
 //	00 00 00 00 02 00 00 00  02 00 00 00 00 00 00 00
 //	08 00 00 00 00 00 00 00  07 00 00 00 00 00 00 00

@@ -157,8 +157,9 @@ func writeFile(t testing.TB, v vfs.FS, name string, content []byte) {
 	must(t, v.SyncDir(filepath.Dir(name)))
 }
 
-// hook has fn called before each call that changes the disk, with the last element of its name; nil for none. An error from it is the
-// call's; a fault.ErrNoSpace lets a write do half of its work first.
+// hook has fn called before each call that changes the disk, with the last element of its name; nil
+// for none. An error from it is the call's; a fault.ErrNoSpace lets a write do half of its work
+// first.
 func hook(disk *faultfs.FS, fn func(op, name string) error) {
 	disk.Watch(func(c faultfs.Call) error {
 		if fn == nil || !c.Changes() {
@@ -172,9 +173,10 @@ func hook(disk *faultfs.FS, fn func(op, name string) error) {
 	})
 }
 
-// torn gives a state that a power cut may leave between m.Crash and m.Clone: of names made since their directory was
-// synced none, some or all are there, and of names removed since likewise; of each file any 64-byte
-// sectors are as last synced, the others as last written, and the length is one of the two.
+// torn gives a state that a power cut may leave between m.Crash and m.Clone: of names made since
+// their directory was synced none, some or all are there, and of names removed since likewise; of
+// each file any 64-byte sectors are as last synced, the others as last written, and the length is
+// one of the two.
 func torn(t testing.TB, rng *rand.Rand, m *vfs.Mem) *vfs.Mem {
 	t.Helper()
 	return tornNames(t, rng, m, share(rng.Intn(3)), share(rng.Intn(3)))

@@ -2,15 +2,17 @@ package wal
 
 import "sync"
 
-// later holds frames that are appended and not written yet, so that records which are synced together are written together:
+// later holds frames that are appended and not written yet, so that records which are synced
+// together are written together:
 //
 //	writer A  append ┐
 //	writer B  append ├─ one write, one sync
 //	writer C  append ┘
 //
-// The kernel is where writers meet: a write that changes the file's time waits for a commit of the file system's journal now and then, and all
-// who append wait behind it. Only frames that go over zeros written ahead are held back: they need no space on the disk that is not
-// there. All frames before one that is written, or about to be synced, are written before it.
+// The kernel is where writers meet: a write that changes the file's time waits for a commit of the
+// file system's journal now and then, and all who append wait behind it. Only frames that go over
+// zeros written ahead are held back: they need no space on the disk that is not there. All frames
+// before one that is written, or about to be synced, are written before it.
 type later struct {
 	held bool // a frame was held back since the last that was not; for Append alone
 
@@ -45,8 +47,9 @@ func (l *Log) put(b []byte, off int64) error {
 	return err
 }
 
-// flush writes what was held back, and waits for who does so already; Append goes on meanwhile. It gives the last record that was appended
-// before. If it cannot, records that were answered for are lost: the log is poisoned.
+// flush writes what was held back, and waits for who does so already; Append goes on meanwhile. It
+// gives the last record that was appended before. If it cannot, records that were answered for are
+// lost: the log is poisoned.
 func (l *Log) flush() (LSN, error) {
 	a := &l.later
 	a.writing.Lock()

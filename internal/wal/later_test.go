@@ -59,7 +59,8 @@ func TestRecordsOfOneSyncAreOneWrite(t *testing.T) {
 	checkPrefix(t, "closed", m.Crash(), payloads, n+5)
 }
 
-// What lies behind the zeros may not fit on the disk: it is written at once, so that it can be refused.
+// What lies behind the zeros may not fit on the disk: it is written at once, so that it can be
+// refused.
 func TestRecordsBehindTheZerosAreWrittenAtOnce(t *testing.T) {
 	m := emptyMem(t)
 	h := faultfs.New(m)

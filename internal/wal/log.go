@@ -77,13 +77,14 @@ const maxKeptBuf = 4 << 20
 // the process. Sync makes it durable.
 //
 // Errors: ErrNoSpace, if the disk is full; nothing has changed and the call may be tried again.
-// ErrBatchTooLarge; nothing has changed. ErrClosed. All else is ErrPoisoned, for this and every later call.
+// ErrBatchTooLarge; nothing has changed. ErrClosed. All else is ErrPoisoned, for this and every
+// later call.
 func (l *Log) Append(payload []byte) (LSN, error) {
 	return l.AppendParts(payload)
 }
 
-// AppendLater is Append of a record for which a Sync follows: only that, or the next Append, need hand it to the kernel.
-// Records of several callers who sync together are then written together.
+// AppendLater is Append of a record for which a Sync follows: only that, or the next Append, need
+// hand it to the kernel. Records of several callers who sync together are then written together.
 func (l *Log) AppendLater(payload []byte) (LSN, error) {
 	l.isLater = true
 	defer func() { l.isLater = false }()
@@ -127,9 +128,9 @@ func (l *Log) AppendParts(parts ...[]byte) (LSN, error) {
 // makeRoom rolls to the next segment if the newest would grow beyond its size. A record is never
 // split over two: a torn one is then cut in one file.
 //
-// A sealed segment with room, as Close leaves it, goes on: the first frame, which is longer than the footer, takes its place. A crash
-// then leaves the footer, or the frame, or a torn tail behind the same records. So sessions of a few records
-// each do not leave a file each.
+// A sealed segment with room, as Close leaves it, goes on: the first frame, which is longer than
+// the footer, takes its place. A crash then leaves the footer, or the frame, or a torn tail behind
+// the same records. So sessions of a few records each do not leave a file each.
 func (l *Log) makeRoom(n int64) error {
 	if l.at.frames > 0 && l.at.off+n+footerLen > l.o.SegmentBytes {
 		return l.roll()
@@ -176,9 +177,9 @@ func (l *Log) write(pos border, frames, total int, parts [][]byte) (border, erro
 	return pos, nil
 }
 
-// undo takes back what a failed write left behind the last record, if the disk was full. Such
-// bytes do no harm even if a power cut brings them back: they are a torn tail, and what was durable when they
-// were written lies below their LSN.
+// undo takes back what a failed write left behind the last record, if the disk was full. Such bytes
+// do no harm even if a power cut brings them back: they are a torn tail, and what was durable when
+// they were written lies below their LSN.
 func (l *Log) undo(err error) error {
 	if !errors.Is(err, fault.ErrNoSpace) {
 		return l.poison("append", err)
@@ -198,7 +199,8 @@ func (l *Log) Durable() LSN { return LSN(l.durable.Load()) }
 // Bytes is the length of all segments together.
 func (l *Log) Bytes() int64 { return l.bytes.Load() }
 
-// Poisoned is nil, or the error that every call gives from now on. It wraps ErrPoisoned and its first cause.
+// Poisoned is nil, or the error that every call gives from now on. It wraps ErrPoisoned and its
+// first cause.
 func (l *Log) Poisoned() error {
 	if err := l.dead.Load(); err != nil {
 		return *err
@@ -214,7 +216,8 @@ func (l *Log) usable() error {
 	return l.Poisoned()
 }
 
-// Poison ends all writing for a cause that lies elsewhere in the store: not even Close writes any more.
+// Poison ends all writing for a cause that lies elsewhere in the store: not even Close writes any
+// more.
 func (l *Log) Poison(cause error) { l.poison("store", cause) }
 
 // poison ends all writing: what the file holds now is unknown. The first cause stays.

@@ -8,13 +8,15 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// mend is a single flipped bit that replay has put right in memory, and Repair puts right in the file.
+// mend is a single flipped bit that replay has put right in memory, and Repair puts right in the
+// file.
 //
-// A CRC is linear: what a flipped bit changes in it depends on the bit's place alone, and for CRC32C differs for all places within
-// 2^31 bits. So the difference between the CRC that is written and that of the bytes names the bit, if it was one. What was
-// not one flipped bit may name one too, so a second witness has to agree: the hash of the payload; for a header of a frame the
-// payload's CRC and hash, which it holds; for a segment's header the instance, and the number in the file's name; and
-// of a footer each bit is known beforehand.
+// A CRC is linear: what a flipped bit changes in it depends on the bit's place alone, and for
+// CRC32C differs for all places within 2^31 bits. So the difference between the CRC that is written
+// and that of the bytes names the bit, if it was one. What was not one flipped bit may name one
+// too, so a second witness has to agree: the hash of the payload; for a header of a frame the
+// payload's CRC and hash, which it holds; for a segment's header the instance, and the number in
+// the file's name; and of a footer each bit is known beforehand.
 type mend struct {
 	file string
 	off  int64 // of the byte
@@ -32,8 +34,8 @@ const castagnoliPoly = 0x82f63b78
 
 // flippedBit finds the one bit among n bytes whose flip changes their CRC32C by syndrome.
 func flippedBit(syndrome uint32, n int) (off int, mask byte, ok bool) {
-	// s is the difference that the bit at hand makes, from the last bit of the last byte backwards: each bit more behind it is one
-	// more step of the CRC.
+	// s is the difference that the bit at hand makes, from the last bit of the last byte backwards:
+	// each bit more behind it is one more step of the CRC.
 	s := uint32(castagnoliPoly)
 	for off = n - 1; off >= 0; off-- {
 		for mask = 0x80; mask != 0; mask >>= 1 {
@@ -46,7 +48,8 @@ func flippedBit(syndrome uint32, n int) (off int, mask byte, ok bool) {
 	return 0, 0, false
 }
 
-// flippedHeaderBit is flippedBit for b[:n] with a CRC in the four bytes behind, where the bit may be too; crc is what it should be.
+// flippedHeaderBit is flippedBit for b[:n] with a CRC in the four bytes behind, where the bit may
+// be too; crc is what it should be.
 func flippedHeaderBit(b []byte, n int, crc uint32) (off int, mask byte, ok bool) {
 	syndrome := binary.LittleEndian.Uint32(b[n:]) ^ crc
 	if bits.OnesCount32(syndrome) == 1 {
@@ -61,7 +64,8 @@ func (r *reader) mended(off int64, mask, now byte) {
 	r.mends = append(r.mends, mend{r.name, off, mask, now ^ mask, r.at.next})
 }
 
-// mendFrame puts right one flipped bit of the frame that should stand at pos, in the window. It tells whether it did.
+// mendFrame puts right one flipped bit of the frame that should stand at pos, in the window. It
+// tells whether it did.
 func (r *reader) mendFrame(pos *border, part int) (bool, error) {
 	head, err := r.read(pos.off, frameLen)
 	if err != nil || len(head) < frameLen {
@@ -126,7 +130,8 @@ func zero(b []byte) bool {
 	return true
 }
 
-// mendFooter puts right one flipped bit of the footer that b would be, if the segment ended at r.at.
+// mendFooter puts right one flipped bit of the footer that b would be, if the segment ended at
+// r.at.
 func (r *reader) mendFooter(b []byte) bool {
 	if len(b) < footerLen || r.at.off+footerLen != r.win.size {
 		return false

@@ -32,8 +32,8 @@ type Options struct {
 	// longer record spans frames. Readers do not need it.
 	FrameBytes int
 
-	// Durable is told, by whoever syncs and before any caller of Sync knows, up to where records are durable now. It must not call
-	// the log. nil: nobody is.
+	// Durable is told, by whoever syncs and before any caller of Sync knows, up to where records
+	// are durable now. It must not call the log. nil: nobody is.
 	Durable func(upTo LSN)
 
 	ahead aheadRules // zero = defaultAhead

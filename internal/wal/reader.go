@@ -236,8 +236,8 @@ func (r *reader) checkFooter(f footer) error {
 	case f != want:
 		return &damage{r.name, r.at.off, fmt.Sprintf("footer %+v, want %+v", f, want), true}
 	case f.bytes != r.win.size:
-		// A crash may leave this: bytes of a record that did not fit on the disk, or zeros written ahead, cut off again, but
-		// the cut not synced yet.
+		// A crash may leave this: bytes of a record that did not fit on the disk, or zeros written
+		// ahead, cut off again, but the cut not synced yet.
 		if last, err := r.lastByte(f.bytes); err != nil {
 			return err
 		} else if last > f.bytes {
@@ -264,12 +264,13 @@ func (r *reader) lastByte(off int64) (end int64, err error) {
 }
 
 // proof looks from off on for headers of frames of this segment, and for its footer, at every
-// multiple of 8, whatever lies between. It gives the highest LSN that one of them knew to be durable,
-// and whether there is any.
+// multiple of 8, whatever lies between. It gives the highest LSN that one of them knew to be
+// durable, and whether there is any.
 //
-// A header alone will do: what it says was true when it was written, even if a crash tore its payload.
-// A user's value that holds a copy of a frame proves nothing wrong: that frame was written before the
-// record which holds the copy, so what it knew to be durable lies below that record's LSN.
+// A header alone will do: what it says was true when it was written, even if a crash tore its
+// payload. A user's value that holds a copy of a frame proves nothing wrong: that frame was written
+// before the record which holds the copy, so what it knew to be durable lies below that record's
+// LSN.
 func (r *reader) proof(off int64) (durable LSN, found bool, err error) {
 	for ; off+footerLen <= r.win.size; off += alignment {
 		b, err := r.read(off, frameLen)

@@ -9,26 +9,33 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// Repair makes what was replayed durable and opens the log for Append. Only a writer calls it, once,
-// before it writes anything else of the store. Steps, and what a crash behind each leaves:
+// Repair makes what was replayed durable and opens the log for Append. Only a writer calls it,
+// once, before it writes anything else of the store. Steps, and what a crash behind each leaves:
 //
-//  0. Single flipped bits are put right in place and synced, whichever segments they are in. They are found again, or gone.
-//  1. The torn tail is copied to a file .torn and synced. Nothing has changed; an older .torn of that number is gone.
-//  2. The tail is cut, with the zeros that were written ahead; what is left is written again with the same bytes; one sync for both. Either the
-//     tail is found again, or it is gone. Writing again is needed since after a failed sync the pages
-//     in the kernel's cache look clean: another sync would succeed and write nothing.
-//  3. The directory is synced. The name of the newest segment need not have been durable: a kill may have come
-//     between the sync of its header and that of the directory. All that is acknowledged from now on hangs on it; and
-//     without it the next step could take the only segment that tells where the log ends.
-//  4. Leftovers are removed, oldest first, then a newest file without a header. Some are found again.
-//  5. If anything was removed, the directory is synced: a file without a header that came back later would
-//     stand behind a segment which has no footer.
+//  0. Single flipped bits are put right in place and synced, whichever segments they are in. They
+//     are found again, or gone.
+//  1. The torn tail is copied to a file .torn and synced. Nothing has changed; an older .torn of
+//     that number is gone.
+//  2. The tail is cut, with the zeros that were written ahead; what is left is written again with
+//     the same bytes; one sync for both. Either the tail is found again, or it is gone. Writing
+//     again is needed since after a failed sync the pages in the kernel's cache look clean: another
+//     sync would succeed and write nothing.
+//  3. The directory is synced. The name of the newest segment need not have been durable: a kill
+//     may have come between the sync of its header and that of the directory. All that is
+//     acknowledged from now on hangs on it; and without it the next step could take the only
+//     segment that tells where the log ends.
+//  4. Leftovers are removed, oldest first, then a newest file without a header. Some are found
+//     again.
+//  5. If anything was removed, the directory is synced: a file without a header that came back
+//     later would stand behind a segment which has no footer.
 //
-// A sealed newest segment, as Close leaves it, goes on at the first Append if it has room; else the next is begun then.
-// After an error the log is as one of these crashes leaves it, and may be replayed again.
+// A sealed newest segment, as Close leaves it, goes on at the first Append if it has room; else the
+// next is begun then. After an error the log is as one of these crashes leaves it, and may be
+// replayed again.
 //
-// metadata is called before leftovers are removed. It makes durable what says that they are: a kill may have left that in the kernel's
-// cache alone, and a power cut then brings back metadata that needs them. nil: it is durable.
+// metadata is called before leftovers are removed. It makes durable what says that they are: a kill
+// may have left that in the kernel's cache alone, and a power cut then brings back metadata that
+// needs them. nil: it is durable.
 func (t *Tail) Repair(metadata func() error) (*Log, error) {
 	if t.used {
 		return nil, errors.New("wal: repaired twice")

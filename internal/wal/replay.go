@@ -50,8 +50,8 @@ type sealedSegment struct {
 // and passed over, whatever gaps are between them. From it on no LSN may be missing, and the
 // log must reach up to logStart-1 at least: whoever raises logStart has synced that far before.
 //
-// It holds one record, or a window of 256 KiB, in memory. Errors: ErrCorrupt, ErrUnsupported. A torn
-// tail is no error; see Report. Source: design, "Log and replay".
+// It holds one record, or a window of 256 KiB, in memory. Errors: ErrCorrupt, ErrUnsupported. A
+// torn tail is no error; see Report. Source: design, "Log and replay".
 func Replay(o Options, logStart LSN, fn func(lsn LSN, payload []byte) error) (*Tail, error) {
 	o, err := o.filled()
 	if err != nil {
@@ -175,11 +175,12 @@ func (t *Tail) end() int64 {
 	return t.at.off
 }
 
-// errGrown tells that a frame which was not there a moment ago is there now: a Log is at work beside.
+// errGrown tells that a frame which was not there a moment ago is there now: a Log is at work
+// beside.
 var errGrown = errors.New("the segment is being written")
 
-// end judges how a segment ended, err being what next returned: nil if a writer, or a crash, leaves it so. After errGrown r is behind one
-// record more, and the caller may go on with next.
+// end judges how a segment ended, err being what next returned: nil if a writer, or a crash, leaves
+// it so. After errGrown r is behind one record more, and the caller may go on with next.
 //
 // Without a second look what a Log appends beside would be taken for damage:
 //
@@ -215,7 +216,8 @@ func (r *reader) end(err error, sealed bool) error {
 // Report tells what replay found.
 func (t *Tail) Report() Report { return t.report }
 
-// Spare tells which segment is the newest and how many bytes of its file had been written ahead for records that never came.
+// Spare tells which segment is the newest and how many bytes of its file had been written ahead for
+// records that never came.
 func (t *Tail) Spare() (segment string, bytes int64) { return t.newest.name, t.report.SpareBytes }
 
 // Last is the highest LSN in the log; without any record, the first to be given less one.

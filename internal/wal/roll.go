@@ -64,8 +64,8 @@ func createSegment(o *Options, h header) (vfs.File, error) {
 	return nil, err
 }
 
-// Roll seals the newest segment, if it holds a record, and begins the next, so that Release can take all records.
-// Who may call it when, and errors, as of Append.
+// Roll seals the newest segment, if it holds a record, and begins the next, so that Release can
+// take all records. Who may call it when, and errors, as of Append.
 func (l *Log) Roll() error {
 	if err := l.usable(); err != nil {
 		return err
@@ -76,8 +76,8 @@ func (l *Log) Roll() error {
 	return l.roll()
 }
 
-// roll seals the newest segment and begins the next. If the disk is full on the way, it goes on from
-// there at the next call.
+// roll seals the newest segment and begins the next. If the disk is full on the way, it goes on
+// from there at the next call.
 func (l *Log) roll() error {
 	l.turn(never)
 	defer l.pass()
@@ -94,10 +94,11 @@ func (l *Log) roll() error {
 
 // seal makes all records durable, then writes the footer and syncs that. The caller has the turn.
 //
-// With one sync for both the footer could not tell that the last records are durable, and nothing would
-// make up for it if the log ended there: the next segment does not fit on the disk, or the process is killed
-// before it is begun; the next open finds a sealed segment and Close has nothing to add. A byte flipped
-// in those records would then be taken for a torn tail. The second sync costs one for each 32 MiB.
+// With one sync for both the footer could not tell that the last records are durable, and nothing
+// would make up for it if the log ended there: the next segment does not fit on the disk, or the
+// process is killed before it is begun; the next open finds a sealed segment and Close has nothing
+// to add. A byte flipped in those records would then be taken for a torn tail. The second sync
+// costs one for each 32 MiB.
 func (l *Log) seal() error {
 	last := l.at.next - 1
 	if _, err := l.flush(); err != nil {

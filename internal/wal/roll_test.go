@@ -2,7 +2,8 @@ package wal
 
 import "testing"
 
-// After Roll and Release nothing is left to read, and LSNs go on where they were, also after a power cut.
+// After Roll and Release nothing is left to read, and LSNs go on where they were, also after a
+// power cut.
 func TestRollLetsReleaseTakeAllRecords(t *testing.T) {
 	m := emptyMem(t)
 	o := small(m)

@@ -26,7 +26,8 @@ import (
 //	68      8      chain     hash of the predecessor, as in its footer
 //	76      4      crc       CRC32C of bytes 0–75
 //
-// Segment 2 of instance 00 01 … 0f, from LSN 8, behind a segment of 4,096 bytes and chain hash 1122334455667788:
+// Segment 2 of instance 00 01 … 0f, from LSN 8, behind a segment of 4,096 bytes and chain hash
+// 1122334455667788:
 //
 //	6f 72 69 62 69 77 61 6c  01 00 00 00 00 00 00 00  00 00 00 00
 //	00 01 02 03 04 05 06 07  08 09 0a 0b 0c 0d 0e 0f

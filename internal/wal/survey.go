@@ -16,13 +16,15 @@ type segment struct {
 	number uint64
 	size   int64
 	head   header
-	// unreadable tells why there is no good header; err what else is wrong with the file as a whole.
+	// unreadable tells why there is no good header; err what else is wrong with the file as a
+	// whole.
 	unreadable string
 	err        error
 	mends      []mend // a flipped bit of the header that was put right
 }
 
-// list finds the segments of a directory, by number. Whatever else lies there is none of the log's business.
+// list finds the segments of a directory, by number. Whatever else lies there is none of the log's
+// business.
 func list(o *Options) ([]segment, error) {
 	names, err := o.FS.List(o.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -101,8 +103,8 @@ func (p *plan) sealed(i int) bool { return i < len(p.live)-1 || p.unfinished != 
 
 // choose sorts segments by use. logStart is the lowest LSN that is needed.
 //
-// The last segment that begins at logStart or below holds it, if anything does; all before it are leftovers,
-// damaged or not, with gaps between them or without.
+// The last segment that begins at logStart or below holds it, if anything does; all before it are
+// leftovers, damaged or not, with gaps between them or without.
 //
 //	number      1      2   (3)   4        5        6
 //	first LSN   1      8         20       31       40
@@ -140,7 +142,8 @@ func holder(segs []segment, lsn LSN) int {
 	return -1
 }
 
-// follows checks that seg goes on where its predecessor, which ends with l and before LSN next, ended.
+// follows checks that seg goes on where its predecessor, which ends with l and before LSN next,
+// ended.
 func (s *segment) follows(l link, next LSN) error {
 	if s.number != l.number+1 {
 		return s.wrong(0, "segment %d is missing", l.number+1)

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Sync returns when all records up to upTo, inclusive, are durable. Of many callers one syncs for all:
+// Sync returns when all records up to upTo, inclusive, are durable. Of many callers one syncs for
+// all:
 //
 //	time      →
 //	appended  1   2 3 4                5
@@ -78,8 +79,9 @@ var waiters = sync.Pool{New: func() any { return &waiter{wake: make(chan bool, 1
 // never is an LSN that does not become durable: who waits for it wants the turn.
 const never = LSN(math.MaxUint64)
 
-// turn waits until it is the caller's turn, or until upTo is durable or the log ended; it tells whether it is the caller's turn, who
-// must then call pass. Turns come one at a time: to sync, or to replace the newest segment.
+// turn waits until it is the caller's turn, or until upTo is durable or the log ended; it tells
+// whether it is the caller's turn, who must then call pass. Turns come one at a time: to sync, or
+// to replace the newest segment.
 func (l *Log) turn(upTo LSN) bool {
 	l.mu.Lock()
 	if !l.taken {
@@ -104,7 +106,8 @@ func (l *Log) turn(upTo LSN) bool {
 	return mine
 }
 
-// pass ends the caller's turn. It wakes those whom that served, each once, and one of the others, whose turn it is now.
+// pass ends the caller's turn. It wakes those whom that served, each once, and one of the others,
+// whose turn it is now.
 func (l *Log) pass() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -132,14 +135,16 @@ func (l *Log) pass() {
 // A leader waits for others before it syncs, at most the gatherShare-th part of what a sync takes.
 const gatherShare = 4
 
-// gather waits a moment for those who waited during the last sync: most come back at once with their next record. Without it writers fall
-// into two halves, each waiting for the sync of the other:
+// gather waits a moment for those who waited during the last sync: most come back at once with
+// their next record. Without it writers fall into two halves, each waiting for the sync of the
+// other:
 //
 //	sync 1: A B C D      sync 2: E F G H      sync 3: A B C D  …
 //
 // and a sync serves half of them. One writer alone never waits.
 //
-// It gives its processor away meanwhile: others need it, and a kernel lets who has burnt time wait for it when the sync is over.
+// It gives its processor away meanwhile: others need it, and a kernel lets who has burnt time wait
+// for it when the sync is over.
 func (l *Log) gather() {
 	l.mu.Lock()
 	short := int64(len(l.waiting)) < l.expect
@@ -161,13 +166,14 @@ func (l *Log) gather() {
 	}
 }
 
-// Close makes all that was appended durable, seals the newest segment if it holds a record, and closes
-// the file. It must not run at the same time as Append; waiters in Sync are served, a Release under way ends first. The
-// footer tells that everything before it is durable: so damage to the last records of a closed log is
-// not taken for a torn tail.
+// Close makes all that was appended durable, seals the newest segment if it holds a record, and
+// closes the file. It must not run at the same time as Append; waiters in Sync are served, a
+// Release under way ends first. The footer tells that everything before it is durable: so damage to
+// the last records of a closed log is not taken for a torn tail.
 //
-// Errors: ErrPoisoned; a poisoned log is closed without a sync. ErrNoSpace, if the footer does not fit:
-// all is durable, but the log ends as a killed one does. A second Close returns what the first did.
+// Errors: ErrPoisoned; a poisoned log is closed without a sync. ErrNoSpace, if the footer does not
+// fit: all is durable, but the log ends as a killed one does. A second Close returns what the first
+// did.
 func (l *Log) Close() error {
 	l.releasing.Lock() // nothing may be unlinked behind the back of whoever opens the directory next
 	defer l.releasing.Unlock()

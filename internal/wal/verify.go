@@ -7,11 +7,13 @@ import (
 	"io/fs"
 )
 
-// Verify reads all segments, leftovers below logStart too, and tells every fault it finds: file name,
-// byte offset, problem. A torn tail and a newest file without a header are none: a crash leaves them.
+// Verify reads all segments, leftovers below logStart too, and tells every fault it finds: file
+// name, byte offset, problem. A torn tail and a newest file without a header are none: a crash
+// leaves them.
 //
-// It goes on behind a fault with the next segment. It may run beside a Log on the same directory: segments that Release
-// removes meanwhile are passed over. An error tells that the directory cannot be read.
+// It goes on behind a fault with the next segment. It may run beside a Log on the same directory:
+// segments that Release removes meanwhile are passed over. An error tells that the directory cannot
+// be read.
 func Verify(o Options, logStart LSN, finding func(file string, off int64, problem string)) error {
 	o, err := o.filled()
 	if err != nil {
@@ -95,15 +97,17 @@ func (v *verifier) segment(i int) {
 	}
 }
 
-// there tells whether the flipped bit is in the file still: a record that a Log is writing may lack just one.
+// there tells whether the flipped bit is in the file still: a record that a Log is writing may lack
+// just one.
 func (m mend) there(r *reader) bool {
 	var b [1]byte
 	_, err := r.win.f.ReadAt(b[:], m.off)
 	return err == nil && b[0] == m.was
 }
 
-// mends tells of flipped bits. In the newest segment a crash may leave what looks like one, older bytes in the place of newer
-// ones, so there it counts only if the segment is sealed, or if a later frame knew the record to be durable; a header, if there is a frame.
+// mends tells of flipped bits. In the newest segment a crash may leave what looks like one, older
+// bytes in the place of newer ones, so there it counts only if the segment is sealed, or if a later
+// frame knew the record to be durable; a header, if there is a frame.
 func (v *verifier) mends(r *reader, newest bool) error {
 	for _, m := range r.mends {
 		if newest && m.off >= r.at.off {
@@ -126,8 +130,8 @@ func (v *verifier) mends(r *reader, newest bool) error {
 	return nil
 }
 
-// shrunk tells whether the file has fewer bytes than when it was opened, but all that was read: a Log that seals it gives back what it
-// had written ahead. Then r can go on.
+// shrunk tells whether the file has fewer bytes than when it was opened, but all that was read: a
+// Log that seals it gives back what it had written ahead. Then r can go on.
 func (r *reader) shrunk() bool {
 	size, err := r.win.f.Size()
 	if err != nil || size >= r.win.size || size < r.at.off {

@@ -1,21 +1,25 @@
 // Package crashfs is a file system in memory that can tell every state that a crash may leave.
 //
-// An FS notes each change until a Sync of its file or a SyncDir of its directory makes it durable. At a Point, which is taken before any
-// change, in the middle of a write or between two calls, each change that is not durable may be lost or kept by itself: that is all that
-// POSIX and a disk with a volatile cache promise. States goes through the pictures that come of it:
+// An FS notes each change until a Sync of its file or a SyncDir of its directory makes it durable.
+// At a Point, which is taken before any change, in the middle of a write or between two calls, each
+// change that is not durable may be lost or kept by itself: that is all that POSIX and a disk with
+// a volatile cache promise. States goes through the pictures that come of it:
 //
-//   - all changes are lost; all are kept (which is what a kill of the process leaves); all names and no content, and the reverse;
+//   - all changes are lost; all are kept (which is what a kill of the process leaves); all names
+//     and no content, and the reverse;
 //   - each change of content is lost alone, and is kept alone;
 //   - each change of a directory is lost alone, and is kept alone;
 //   - each write behind the end leaves its length alone, zeros without the bytes;
-//   - the last write is torn: of its sectors of 512 bytes the first are there, as many as you like, with all other writes or with none;
+//   - the last write is torn: of its sectors of 512 bytes the first are there, as many as you like,
+//     with all other writes or with none;
 //   - any subset, any sectors of a write;
 //   - the disk lied: it acknowledged a flush and forgot what it should have written.
 //
-// What a store owes to its callers in all of these but the last: it opens, holds all that it acknowledged as durable, and of the rest a
-// beginning, no batch in parts. Against a lying disk nothing can be kept for sure. There a store may refuse to open or to read with
-// fault.ErrCorrupt, or come up as it was some time before; but no row may be wrong, no batch be there in part or without the batches
-// and the changes of tables before it, and nothing may panic or hang.
+// What a store owes to its callers in all of these but the last: it opens, holds all that it
+// acknowledged as durable, and of the rest a beginning, no batch in parts. Against a lying disk
+// nothing can be kept for sure. There a store may refuse to open or to read with fault.ErrCorrupt,
+// or come up as it was some time before; but no row may be wrong, no batch be there in part or
+// without the batches and the changes of tables before it, and nothing may panic or hang.
 //
 //	fsys := crashfs.New(vfs.NewMem())
 //	fsys.OnChange(func(c crashfs.Change) error {
@@ -25,9 +29,9 @@
 //		return nil
 //	})
 //
-// A rename within a directory is one change. From one directory to another it is two: a name more, a name less. Space that is reserved
-// is not content. What stands in a lock file is for people alone, it is no change and never lost. Reading, listing and locking are
-// no changes either.
+// A rename within a directory is one change. From one directory to another it is two: a name more,
+// a name less. Space that is reserved is not content. What stands in a lock file is for people
+// alone, it is no change and never lost. Reading, listing and locking are no changes either.
 package crashfs
 
 import (
@@ -38,8 +42,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// Change is one call that changes a file system or makes it durable: create, mkdir, remove, rename, syncdir, write, sync, truncate,
-// preallocate, punch.
+// Change is one call that changes a file system or makes it durable: create, mkdir, remove, rename,
+// syncdir, write, sync, truncate, preallocate, punch.
 type Change struct {
 	N    int // how many there were before, halves counted
 	Op   string
@@ -49,14 +53,17 @@ type Change struct {
 	fsys *FS
 }
 
-// Point is the moment before the change. Only for the function that the Change was handed to, until it returns.
+// Point is the moment before the change. Only for the function that the Change was handed to, until
+// it returns.
 func (c Change) Point() *Point { return c.fsys.journal.point() }
 
-// FS is the file system. It is safe for concurrent use; changes happen one after the other. The first fields are set before it is used.
+// FS is the file system. It is safe for concurrent use; changes happen one after the other. The
+// first fields are set before it is used.
 type FS struct {
 	// Halves has writes of two bytes and more done in two parts, each a change.
 	Halves bool
-	// Lies is how many flushes that changed something are remembered, so that States can show a disk that forgot them.
+	// Lies is how many flushes that changed something are remembered, so that States can show a
+	// disk that forgot them.
 	Lies int
 
 	live *vfs.Mem
@@ -67,11 +74,12 @@ type FS struct {
 	journal *journal
 }
 
-// New is a file system that begins with what base holds, all of it durable. It is a copy: base stays as it is.
+// New is a file system that begins with what base holds, all of it durable. It is a copy: base
+// stays as it is.
 func New(base *vfs.Mem) *FS { return &FS{live: base.Clone(), journal: newJournal(base)} }
 
-// OnChange has fn called before each change, one at a time; nil: no longer. Its error becomes the result of the call, which then does nothing.
-// fn must not change the file system.
+// OnChange has fn called before each change, one at a time; nil: no longer. Its error becomes the
+// result of the call, which then does nothing. fn must not change the file system.
 func (f *FS) OnChange(fn func(Change) error) {
 	f.turn.Lock()
 	defer f.turn.Unlock()

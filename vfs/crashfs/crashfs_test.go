@@ -67,7 +67,8 @@ func put(t *testing.T, f vfs.File, text string, off int64) {
 	must1(t, err)
 }
 
-// The last write is torn at each border of a sector of the file, wherever it begins; before it all is there.
+// The last write is torn at each border of a sector of the file, wherever it begins; before it all
+// is there.
 func TestLastWriteIsTornAtSectors(t *testing.T) {
 	fsys, f := start(t)
 	put(t, f, "first", 0)
@@ -148,7 +149,8 @@ func TestLiesForgetWhatWasSynced(t *testing.T) {
 	}
 }
 
-// The function that is told of a change sees the moment before it, in the middle of writes too, and may refuse it.
+// The function that is told of a change sees the moment before it, in the middle of writes too, and
+// may refuse it.
 func TestChangesAreToldBefore(t *testing.T) {
 	fsys := New(vfs.NewMem())
 	fsys.Halves = true
@@ -193,7 +195,8 @@ func list(t *testing.T, m *vfs.Mem) []string {
 	return names
 }
 
-// States are told apart by their hash, and with a limit there are no more; the same seed gives the same ones.
+// States are told apart by their hash, and with a limit there are no more; the same seed gives the
+// same ones.
 func TestLimitIsKept(t *testing.T) {
 	fsys, f := start(t)
 	for i := range 20 {

@@ -12,7 +12,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// Point is a moment at which a crash may come. It does not change with the file system it was taken of. Not for concurrent use.
+// Point is a moment at which a crash may come. It does not change with the file system it was taken
+// of. Not for concurrent use.
 type Point struct {
 	now    *picture
 	past   []*picture // before the last flushes, the oldest first
@@ -31,7 +32,8 @@ func (j *journal) point() *Point {
 	return p
 }
 
-// Kill is what a kill of the process leaves: all that was written. In the copy all of it is durable; Resume tells what is.
+// Kill is what a kill of the process leaves: all that was written. In the copy all of it is
+// durable; Resume tells what is.
 func (p *Point) Kill() *vfs.Mem { return p.now.build(p.now.pending, keepAll) }
 
 // Cut is what a power cut leaves at the worst plain case: nothing that was not synced.
@@ -40,7 +42,8 @@ func (p *Point) Cut() *vfs.Mem { return p.now.build(nil, keepAll) }
 // Random is what a power cut leaves that takes any part of what was not synced.
 func (p *Point) Random(r *rand.Rand) *vfs.Mem { return p.now.build(p.now.pending, someOf(r.Uint64())) }
 
-// Resume is the file system as the next process finds it after a kill: all is there, and what was not durable still is not.
+// Resume is the file system as the next process finds it after a kill: all is there, and what was
+// not durable still is not.
 func (p *Point) Resume() *FS {
 	j := &journal{picture: *p.now.copy(), files: maps.Clone(p.files), made: p.made, names: map[node]map[string]node{}}
 	j.pending = slices.Clone(j.pending)
@@ -74,7 +77,8 @@ func keepAll(*op) part { return part{} }
 
 func keepNone(*op) part { return part{how: none} }
 
-// someOf keeps any changes and any part of writes. Each is decided by itself, one seed giving the same decisions.
+// someOf keeps any changes and any part of writes. Each is decided by itself, one seed giving the
+// same decisions.
 func someOf(seed uint64) func(*op) part {
 	kept := rand.New(rand.NewPCG(seed, 0)).IntN(5) // of four, about
 	return func(o *op) part {
@@ -129,7 +133,8 @@ func (o *op) put(f vfs.File, c part) error {
 	return nil
 }
 
-// build makes the file system that has what the picture has as durable and the chosen parts of ops. All of it is synced.
+// build makes the file system that has what the picture has as durable and the chosen parts of ops.
+// All of it is synced.
 func (p *picture) build(ops []*op, choose func(*op) part) *vfs.Mem {
 	b := &builder{out: p.store.Clone(), names: maps.Clone(p.durable), content: map[node][]*op{}, choose: choose, placed: map[node]string{}}
 	cloned := map[node]bool{}

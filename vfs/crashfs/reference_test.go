@@ -47,7 +47,8 @@ func (a *account) now(dir int) map[string]int {
 	return names[dir]
 }
 
-// replay goes through all events but for those that are lost: 'n' = not there, 'z' = zeros of the length alone.
+// replay goes through all events but for those that are lost: 'n' = not there, 'z' = zeros of the
+// length alone.
 func (a *account) replay(lost map[int]byte) (names map[int]map[string]int, content map[int]string) {
 	names, content = map[int]map[string]int{-1: {}, -2: {}}, map[int]string{}
 	grow := func(of int, size int64) {
@@ -239,7 +240,8 @@ func (w *world) step() {
 	}
 }
 
-// What States gives is compared with the plainest account: a list of all events, gone through from its beginning for each state.
+// What States gives is compared with the plainest account: a list of all events, gone through from
+// its beginning for each state.
 func TestStatesAreThoseOfTheAccount(t *testing.T) {
 	r := seedtest.Rand(t)
 	histories := 20

@@ -19,12 +19,13 @@ type State struct {
 	Lied   bool // the disk acknowledged a flush that it forgot
 }
 
-// Randoms is how many random states there are among those of a point, and for each flush that was a lie.
+// Randoms is how many random states there are among those of a point, and for each flush that was a
+// lie.
 const Randoms = 4
 
-// States gives the states that a crash at the point may leave, no two of them the same. With a limit it gives so many at most, chosen by the
-// seed, a sixth of them of a disk that lied; the first two, if they differ, are those of Kill and Cut. The random ones go by the
-// seed, too.
+// States gives the states that a crash at the point may leave, no two of them the same. With a
+// limit it gives so many at most, chosen by the seed, a sixth of them of a disk that lied; the
+// first two, if they differ, are those of Kill and Cut. The random ones go by the seed, too.
 func (p *Point) States(seed uint64, limit int) iter.Seq[State] {
 	return func(yield func(State) bool) {
 		honest, lies := p.honest(seed), p.lies(seed)
@@ -121,7 +122,8 @@ func (p *Point) honest(seed uint64) (out []plan) {
 	return out
 }
 
-// lies are the states that a disk leaves which forgot one of the last flushes, and maybe what came after it.
+// lies are the states that a disk leaves which forgot one of the last flushes, and maybe what came
+// after it.
 func (p *Point) lies(seed uint64) (out []plan) {
 	for i, before := range p.past {
 		ago := len(p.past) - i
@@ -155,7 +157,8 @@ func (p *Point) lies(seed uint64) (out []plan) {
 // maxTears is at how many borders a write is torn.
 const maxTears = 8
 
-// borders are the lengths of the parts of a write that end at the border of a sector: of a long write some, the first and the last among them.
+// borders are the lengths of the parts of a write that end at the border of a sector: of a long
+// write some, the first and the last among them.
 func borders(o *op) (out []int) {
 	for at := (o.off/sector + 1) * sector; at < o.off+int64(len(o.data)); at += sector {
 		out = append(out, int(at-o.off))

@@ -1,15 +1,17 @@
 // Package faultfs is a file system over another one in which chosen operations fail.
 //
-// Every call of vfs.FS, vfs.File and vfs.Lock is one Call, numbered from 0, but FreeBytes, which cannot fail. A Rule says which calls
-// fail and how: the n-th that matches, or the n-th and all behind it; before anything is done, after all is done, or half done; with
-// the error of a broken or of a full disk, as package vfs gives it. A sync may fail and lose what was not synced besides.
+// Every call of vfs.FS, vfs.File and vfs.Lock is one Call, numbered from 0, but FreeBytes, which
+// cannot fail. A Rule says which calls fail and how: the n-th that matches, or the n-th and all
+// behind it; before anything is done, after all is done, or half done; with the error of a broken
+// or of a full disk, as package vfs gives it. A sync may fail and lose what was not synced besides.
 //
 //	disk := faultfs.New(vfs.NewMem())
 //	fault := disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Write}, Name: "*.wal", Skip: 3, When: faultfs.Middle})
 //	…
 //	call, met := fault.First()
 //
-// Watch has a function called before each call: it may wait, so that the disk is slow, count, or refuse. Record keeps a list.
+// Watch has a function called before each call: it may wait, so that the disk is slow, count, or
+// refuse. Record keeps a list.
 //
 // All methods may be called by many goroutines at once, as those of the file system below.
 package faultfs
@@ -50,7 +52,8 @@ const (
 	Unlock      Op = "unlock"
 )
 
-// Changes lists the kinds that change what is on the disk or make it durable, but for Lock, which may make a file.
+// Changes lists the kinds that change what is on the disk or make it durable, but for Lock, which
+// may make a file.
 var Changes = []Op{Create, Mkdir, Remove, Rename, SyncDir, Write, Sync, Truncate, Preallocate, Punch, LockWrite}
 
 // Looks lists the kinds that find out what is there and open it.
@@ -64,7 +67,8 @@ type Call struct {
 	To   string // Rename: the new name
 	// Exclusive tells of Open that it is for writing, of Lock that it is exclusive.
 	Exclusive bool
-	// Off and Len are the range of Read, Write, Preallocate and Punch. Of Truncate Len is the new size.
+	// Off and Len are the range of Read, Write, Preallocate and Punch. Of Truncate Len is the new
+	// size.
 	Off, Len int64
 }
 
@@ -95,15 +99,17 @@ func (f *FS) Under() vfs.FS {
 	return f.under
 }
 
-// SetUnder goes on with another file system below, as after a crash. Open files stay on the old one.
+// SetUnder goes on with another file system below, as after a crash. Open files stay on the old
+// one.
 func (f *FS) SetUnder(under vfs.FS) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.under = under
 }
 
-// Watch has fn called before each call from now on, by as many goroutines at once as call; nil for none. An error of fn is the
-// result of the call, which does nothing, or half of what it should if the error is of Halfway.
+// Watch has fn called before each call from now on, by as many goroutines at once as call; nil for
+// none. An error of fn is the result of the call, which does nothing, or half of what it should if
+// the error is of Halfway.
 func (f *FS) Watch(fn func(Call) error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -128,7 +134,8 @@ func (f *FS) tell(c Call, err error) error {
 	return err
 }
 
-// Halfway makes an error for a function of Watch, after which the call does half of its work and fails with err.
+// Halfway makes an error for a function of Watch, after which the call does half of its work and
+// fails with err.
 func Halfway(err error) error { return &halfway{err} }
 
 type halfway struct{ cause error }

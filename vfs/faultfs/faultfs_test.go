@@ -56,7 +56,8 @@ func content(t *testing.T, v vfs.FS, name string) string {
 
 func drop[T any](_ T, err error) error { return err }
 
-// Each kind of call, failed before, behind and in the middle: the error is the disk's, and what the disk has afterwards is as the rule says.
+// Each kind of call, failed before, behind and in the middle: the error is the disk's, and what the
+// disk has afterwards is as the rule says.
 func TestEachCallFailsBeforeAfterAndInTheMiddle(t *testing.T) {
 	full, half := strings.Repeat("y", 16), strings.Repeat("y", 8)+strings.Repeat("x", 8)
 	x16 := strings.Repeat("x", 16)
@@ -193,7 +194,8 @@ func TestRulesChooseTheirCalls(t *testing.T) {
 	}
 }
 
-// The errors are those of a real disk: a full one's can be asked for, but a sync that found no space does not say "try again".
+// The errors are those of a real disk: a full one's can be asked for, but a sync that found no
+// space does not say "try again".
 func TestErrorsAreThoseOfADisk(t *testing.T) {
 	own := errors.New("own")
 	for _, c := range []struct {
@@ -221,7 +223,8 @@ func TestErrorsAreThoseOfADisk(t *testing.T) {
 	}
 }
 
-// A sync that fails and loses what was written: no later sync brings it to the disk, unless it is written again.
+// A sync that fails and loses what was written: no later sync brings it to the disk, unless it is
+// written again.
 func TestFailedSyncLosesWhatWasNotSynced(t *testing.T) {
 	const page = 4096
 	for _, loss := range []Loss{Kept, Hidden, Gone} {
@@ -248,7 +251,8 @@ func TestFailedSyncLosesWhatWasNotSynced(t *testing.T) {
 		if got := content(t, mem.Crash(), "/d/a"); got != old+old+old {
 			t.Errorf("loss %d: a power cut leaves other bytes", loss)
 		}
-		// Page 1 is written again, page 0 not; in the copy that a kill leaves as in the file itself.
+		// Page 1 is written again, page 0 not; in the copy that a kill leaves as in the file
+		// itself.
 		g, err := killed.Open("/d/a", true)
 		must(t, err)
 		for what, h := range map[*vfs.Mem]vfs.File{mem: f, killed: g} {

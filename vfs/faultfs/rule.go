@@ -15,9 +15,11 @@ type When int
 const (
 	// Before: nothing is done.
 	Before When = iota
-	// After: all is done, and the call says that it is not. A file that was opened is closed, a lock that was taken given back.
+	// After: all is done, and the call says that it is not. A file that was opened is closed, a
+	// lock that was taken given back.
 	After
-	// Middle: of a Read, Write, Preallocate, Punch and Truncate half of the bytes are done; of others nothing.
+	// Middle: of a Read, Write, Preallocate, Punch and Truncate half of the bytes are done; of
+	// others nothing.
 	Middle
 )
 
@@ -27,14 +29,15 @@ type Loss int
 const (
 	// Kept: the next Sync writes it.
 	Kept Loss = iota
-	// Hidden: it never reaches the disk, though reads show it and a later Sync succeeds. See vfs.Mem.
+	// Hidden: it never reaches the disk, though reads show it and a later Sync succeeds. See
+	// vfs.Mem.
 	Hidden
 	// Gone: it never reaches the disk, and reads show what is there.
 	Gone
 )
 
-// Errors of disks. Each is returned as package vfs returns it: with the call and the name, a full disk's as fault.ErrNoSpace too, save
-// of a Sync.
+// Errors of disks. Each is returned as package vfs returns it: with the call and the name, a full
+// disk's as fault.ErrNoSpace too, save of a Sync.
 var (
 	ErrIO    error = syscall.EIO
 	ErrSpace error = syscall.ENOSPC
@@ -43,7 +46,8 @@ var (
 // Forever as a rule's Times lets all calls fail.
 const Forever = -1
 
-// Rule says which calls fail, and how. Its zero value is that the next call fails, whichever it is, with ErrIO before it does anything.
+// Rule says which calls fail, and how. Its zero value is that the next call fails, whichever it is,
+// with ErrIO before it does anything.
 type Rule struct {
 	Ops   []Op            // kinds of calls that match; nil = all
 	Name  string          // pattern of filepath.Match for as many last elements of the name as it has itself, "wal/*"; empty = all

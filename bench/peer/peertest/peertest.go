@@ -10,8 +10,8 @@ import (
 	"github.com/oribi-db/oribi/bench/peer"
 )
 
-// Answers loads a thousand rows into a peer, changes some of them, and compares what it answers with what the rows say: before and after it is settled
-// and opened again.
+// Answers loads a thousand rows into a peer, changes some of them, and compares what it answers
+// with what the rows say: before and after it is settled and opened again.
 func Answers(t *testing.T, d peer.Driver) {
 	t.Helper()
 	dir, items := t.TempDir(), someRows(t, 1000)

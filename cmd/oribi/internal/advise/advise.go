@@ -1,9 +1,10 @@
 // Package advise measures what a column would take in each encoding with each codec.
 //
-// Cells of the file are read into memory, all of them or, of a large file, windows spread evenly over it. They are
-// written and read again with every encoding that their type can have and every codec, in memory, by the writer and the
-// reader that the engine itself uses: so sizes are those of whole files, and speeds have no disk in them. Speeds are of
-// the fastest of several runs; they say little where the machine does other things too.
+// Cells of the file are read into memory, all of them or, of a large file, windows spread evenly
+// over it. They are written and read again with every encoding that their type can have and every
+// codec, in memory, by the writer and the reader that the engine itself uses: so sizes are those of
+// whole files, and speeds have no disk in them. Speeds are of the fastest of several runs; they say
+// little where the machine does other things too.
 package advise
 
 import (
@@ -68,8 +69,8 @@ func Take(ctx context.Context, r *cfile.Reader) (*Sample, error) {
 	return s, nil
 }
 
-// add takes a copy of the cells of v, in array form or not, as many as the sample has room for: byte strings alias
-// whole cblocks otherwise.
+// add takes a copy of the cells of v, in array form or not, as many as the sample has room for:
+// byte strings alias whole cblocks otherwise.
 func (s *Sample) add(v *batch.Vector) {
 	kept := &batch.Vector{Type: v.Type}
 	if v.Elements == nil {

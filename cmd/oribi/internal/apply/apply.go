@@ -3,8 +3,8 @@
 //	{"ops":[{"op":"upsert","table":"tree","row":{"path":"a","size":1}},
 //	        {"op":"delete","table":"tree","key":{"path":"b"}}]}
 //
-// (on one line). Lines are committed in order, each whole or not at all; the first that fails ends the run, and what came
-// before it stays. Text goes straight into cells: no map and no any per row.
+// (on one line). Lines are committed in order, each whole or not at all; the first that fails ends
+// the run, and what came before it stays. Text goes straight into cells: no map and no any per row.
 package apply
 
 import (
@@ -42,8 +42,8 @@ func (e *LineError) Error() string {
 
 func (e *LineError) Unwrap() error { return e.Err }
 
-// Run applies the lines of in to store. Errors are *LineError, or those of ctx, or of writing timestamps.
-// When ctx ends Run returns between two batches, without waiting for more input.
+// Run applies the lines of in to store. Errors are *LineError, or those of ctx, or of writing
+// timestamps. When ctx ends Run returns between two batches, without waiting for more input.
 func Run(ctx context.Context, store *oribi.Store, in io.Reader, o Options) error {
 	input := readLines(in)
 	defer input.close()
@@ -95,7 +95,8 @@ func (r *runner) target(name string) (*Target, error) {
 	return t, nil
 }
 
-// plainCause drops what an error of the store says before its cause, where that only repeats what stands here already.
+// plainCause drops what an error of the store says before its cause, where that only repeats what
+// stands here already.
 func plainCause(err error) error {
 	if errors.Is(err, oribi.ErrNotFound) {
 		return oribi.ErrNotFound

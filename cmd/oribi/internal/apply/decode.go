@@ -18,8 +18,8 @@ type Target struct {
 	Schema *schema.Schema
 }
 
-// Operation is one operation of a line: cells in schema order, nil for NULL; Set tells which were given.
-// It holds while it is used, no longer.
+// Operation is one operation of a line: cells in schema order, nil for NULL; Set tells which were
+// given. It holds while it is used, no longer.
 type Operation struct {
 	Kind   oribi.Op
 	Target *Target
@@ -27,8 +27,8 @@ type Operation struct {
 	Set    []bool
 }
 
-// Decoder turns lines into operations. It checks their form and the types of their values; whether a row
-// is there, and whether what is missing may be missing, the store decides.
+// Decoder turns lines into operations. It checks their form and the types of their values; whether
+// a row is there, and whether what is missing may be missing, the store decides.
 type Decoder struct {
 	Tables func(name string) (*Target, error)
 

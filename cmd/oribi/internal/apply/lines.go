@@ -8,8 +8,8 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
 )
 
-// maxLineBytes bounds a line, and so the memory that an input without line ends takes. It is far above
-// what a write batch may hold.
+// maxLineBytes bounds a line, and so the memory that an input without line ends takes. It is far
+// above what a write batch may hold.
 const maxLineBytes = 256 << 20
 
 // line is one line of the input, without its end; number counts from 1.

@@ -7,7 +7,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// arrayFromJSON appends the cell of an array column: a JSON array of values of the elements' type, null for a NULL element.
+// arrayFromJSON appends the cell of an array column: a JSON array of values of the elements' type,
+// null for a NULL element.
 func arrayFromJSON(dst []byte, c *schema.Column, value []byte) ([]byte, error) {
 	if value[0] != '[' {
 		return dst, want("an array", value)

@@ -10,8 +10,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// FromField appends the cell that text, a field of a CSV file without its quotes, is in column c: a JSON value without quotes; an array is JSON throughout.
-// A NUL byte, which JSON has an escape for and CSV has not, is refused. Errors do not name the column.
+// FromField appends the cell that text, a field of a CSV file without its quotes, is in column c: a
+// JSON value without quotes; an array is JSON throughout. A NUL byte, which JSON has an escape for
+// and CSV has not, is refused. Errors do not name the column.
 func FromField(dst []byte, c *schema.Column, text []byte) ([]byte, error) {
 	switch t := c.Type; {
 	case t == schema.String || t == schema.Varchar:
@@ -83,7 +84,8 @@ var powers = func() (p [mostPlainDigits]int64) {
 	return p
 }()
 
-// plainInteger reads what most integers look like: few digits, no zero before them. What it does not read may be one all the same.
+// plainInteger reads what most integers look like: few digits, no zero before them. What it does
+// not read may be one all the same.
 func plainInteger(text []byte) (v int64, ok bool) {
 	digits := text
 	if len(digits) > 0 && digits[0] == '-' {
@@ -149,8 +151,8 @@ func plainDate(text []byte) (days int, ok bool) {
 	if year < 1 || month < 1 || month > 12 || day < 1 || day > monthDays(year, month) {
 		return 0, false
 	}
-	// Days up to the first of March of the year 0 are counted from there on, so that the leap day ends a year:
-	// (153 m + 2) / 5 is the number of days before the month m, March being 0.
+	// Days up to the first of March of the year 0 are counted from there on, so that the leap day
+	// ends a year: (153 m + 2) / 5 is the number of days before the month m, March being 0.
 	if month < 3 {
 		year, month = year-1, month+12
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Key reads a key as JSON: an object with exactly the key columns of s in any order, or, of a key of one
-// column, its bare value. The cells come back in key order. With prefix the object may hold the first
-// columns of a compound key only, at least one. Errors name the column.
+// Key reads a key as JSON: an object with exactly the key columns of s in any order, or, of a key
+// of one column, its bare value. The cells come back in key order. With prefix the object may hold
+// the first columns of a compound key only, at least one. Errors name the column.
 func Key(s *schema.Schema, text string, prefix bool) ([][]byte, error) {
 	value := jsonin.Trim([]byte(text))
 	if err := jsonin.Check(value); err != nil {

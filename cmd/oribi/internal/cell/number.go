@@ -61,8 +61,8 @@ type number struct {
 	exponent int
 }
 
-// parseNumber reads [-]digits[.digits][e[+|-]digits]; false for any other text.
-// decimals is the number of digits behind the point, as written; plain tells that there is no exponent.
+// parseNumber reads [-]digits[.digits][e[+|-]digits]; false for any other text. decimals is the
+// number of digits behind the point, as written; plain tells that there is no exponent.
 func parseNumber(text []byte) (n number, decimals int, plain, ok bool) {
 	rest := text
 	if len(rest) > 0 && rest[0] == '-' {
@@ -114,7 +114,8 @@ func countDigits(text []byte) int {
 	return i
 }
 
-// parseExponent reads e[+|-]digits. Exponents far beyond every type are cut to ±1,000,000, which stays far beyond.
+// parseExponent reads e[+|-]digits. Exponents far beyond every type are cut to ±1,000,000, which
+// stays far beyond.
 func parseExponent(text []byte) (int, bool) {
 	if text[0] != 'e' && text[0] != 'E' {
 		return 0, false
@@ -140,7 +141,8 @@ func parseExponent(text []byte) (int, bool) {
 	return e, true
 }
 
-// scaled is n × 10^scale as a magnitude. errInexact when digits are lost, errRange when 128 bits do not hold it.
+// scaled is n × 10^scale as a magnitude. errInexact when digits are lost, errRange when 128 bits do
+// not hold it.
 func (n number) scaled(scale int) (magnitude, error) {
 	var m magnitude
 	zeros := n.exponent + scale

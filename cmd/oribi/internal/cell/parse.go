@@ -1,5 +1,6 @@
-// Package cell reads cells, the bytes of values as the engine keeps them, from the forms of text that the command takes: JSON values, keys,
-// literals of expressions. The table of forms stands in package celltext, which writes them.
+// Package cell reads cells, the bytes of values as the engine keeps them, from the forms of text
+// that the command takes: JSON values, keys, literals of expressions. The table of forms stands in
+// package celltext, which writes them.
 package cell
 
 import (
@@ -93,7 +94,8 @@ func decimalFromJSON(dst []byte, c *schema.Column, value []byte) ([]byte, error)
 	return FromDecimal(dst, c, string(text))
 }
 
-// FromDecimal appends the cell of a decimal column: digits, and behind the point no more of them than the scale.
+// FromDecimal appends the cell of a decimal column: digits, and behind the point no more of them
+// than the scale.
 func FromDecimal(dst []byte, c *schema.Column, text string) ([]byte, error) {
 	_, decimals, plain, ok := parseNumber([]byte(text))
 	if !ok || !plain {
@@ -106,8 +108,9 @@ func FromDecimal(dst []byte, c *schema.Column, text string) ([]byte, error) {
 }
 
 // FromNumber appends the cell of a column of numbers that is exactly the number written in text, in
-// whatever way it is written; of floats the nearest one, which for a number beyond the largest is an infinity, as rounding by
-// IEEE 754 has it. (As the value of a cell, in JSON, such a number is an error: what is written would not be read back.)
+// whatever way it is written; of floats the nearest one, which for a number beyond the largest is
+// an infinity, as rounding by IEEE 754 has it. (As the value of a cell, in JSON, such a number is
+// an error: what is written would not be read back.)
 func FromNumber(dst []byte, c *schema.Column, text string) ([]byte, error) {
 	if c.Type == schema.Float || c.Type == schema.Double {
 		f, err := strconv.ParseFloat(text, 8*c.Type.Width())

@@ -15,11 +15,12 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// alteration is one flag of table alter: it follows what the flags before it made of the columns, and says what the store is to do.
+// alteration is one flag of table alter: it follows what the flags before it made of the columns,
+// and says what the store is to do.
 type alteration func(e *schema.Editor) (oribi.Change, error)
 
-// alterFlag is a flag of which each use adds an alteration to a list that all such flags share, so that they count in the order in which they
-// are given.
+// alterFlag is a flag of which each use adds an alteration to a list that all such flags share, so
+// that they count in the order in which they are given.
 type alterFlag struct {
 	name string
 	list *[]alteration

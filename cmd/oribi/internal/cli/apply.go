@@ -61,7 +61,8 @@ func (a *app) timestamps(name, input, dir string) (io.WriteCloser, error) {
 	return a.makeOutput("timestamps", name, input, dir)
 }
 
-// makeOutput makes a file that a flag names anew; - is stdout. Made anew, the input would be empty before it is read.
+// makeOutput makes a file that a flag names anew; - is stdout. Made anew, the input would be empty
+// before it is read.
 func (a *app) makeOutput(flag, name, input, dir string) (io.WriteCloser, error) {
 	if name == "-" {
 		return &lastingOutput{a.stdout}, nil
@@ -111,7 +112,8 @@ func statInput(stdin io.Reader, name string) (os.FileInfo, error) {
 	return os.Stat(name)
 }
 
-// lastingOutput goes on without its reader: batches are applied whether or not somebody still wants their timestamps.
+// lastingOutput goes on without its reader: batches are applied whether or not somebody still wants
+// their timestamps.
 type lastingOutput struct{ *stdout }
 
 func (l *lastingOutput) Write(p []byte) (int, error) {

@@ -31,7 +31,8 @@ func (a *app) withCFile(ctx context.Context, name string, use func(r *cfile.Read
 	})
 }
 
-// checked adds to what a verb came to what it did not look at: each of them tells of damage anywhere in its file.
+// checked adds to what a verb came to what it did not look at: each of them tells of damage
+// anywhere in its file.
 func checked(err error, r *cfile.Reader) error {
 	if err != nil {
 		return err

@@ -40,7 +40,8 @@ func (l *layout) add(c cfile.Cblock) error {
 	return nil
 }
 
-// cfileFields is what "cfile info" tells of a file. Names that "cfile write --spec" takes mean the same here.
+// cfileFields is what "cfile info" tells of a file. Names that "cfile write --spec" takes mean the
+// same here.
 func cfileFields(r *cfile.Reader, form output.Format) (*fields, error) {
 	l := layout{bytes: map[cfile.CblockKind]int64{}}
 	if err := r.Cblocks(l.add); err != nil {
@@ -95,7 +96,8 @@ func bytesFields(r *cfile.Reader, l *layout) *fields {
 	return f
 }
 
-// mostShown is how many bytes of a pair's value are printed; of a larger one length and checksum are.
+// mostShown is how many bytes of a pair's value are printed; of a larger one length and checksum
+// are.
 const mostShown = 1 << 10
 
 // metadata is the list of pairs.

@@ -104,7 +104,8 @@ func (s *fileSink) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// maxBatchBytes bounds the cells that are handed to a writer at once, which have to be held in memory.
+// maxBatchBytes bounds the cells that are handed to a writer at once, which have to be held in
+// memory.
 const maxBatchBytes = memoryLimit
 
 // columnWriting is the writing of one file.
@@ -170,7 +171,8 @@ func (w *columnWriting) gather(r *lines.Reader, v *batch.Vector, cells int) (mor
 	return true, nil
 }
 
-// sorted tells whether the last cell of v is not below the one before, if there is to be an index of values.
+// sorted tells whether the last cell of v is not below the one before, if there is to be an index
+// of values.
 func (w *columnWriting) sorted(v *batch.Vector) error {
 	if !w.spec.Options.ValueIndex {
 		return nil

@@ -32,7 +32,8 @@ type app struct {
 
 // Main runs the command and returns its exit code.
 func Main(args []string, in, out, errs *os.File) int {
-	// A reader of our output that goes away is an error of writing, which ends the run with exit code 0, not a signal.
+	// A reader of our output that goes away is an error of writing, which ends the run with exit
+	// code 0, not a signal.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -68,8 +69,8 @@ func (a *app) run(ctx context.Context, args []string) int {
 	return code
 }
 
-// heapPart is how much more than its stores' limit the command may hold: garbage between two collections, buffers
-// of input and output, the runtime.
+// heapPart is how much more than its stores' limit the command may hold: garbage between two
+// collections, buffers of input and output, the runtime.
 const heapPart = 2
 
 // limitMemory tells the runtime the limit that stores keep, unless the user told it another.
@@ -130,7 +131,8 @@ func (a *app) noun(name, short string, verbs ...*cobra.Command) *cobra.Command {
 	return c
 }
 
-// verb makes a command that takes exactly the arguments that use names in capitals, those in brackets being optional.
+// verb makes a command that takes exactly the arguments that use names in capitals, those in
+// brackets being optional.
 func (a *app) verb(use, short string, run func(cmd *cobra.Command, args []string) error) *cobra.Command {
 	words := strings.Fields(use)[1:]
 	least := len(words)

@@ -38,7 +38,8 @@ func words(list ...string) completer {
 	}
 }
 
-// completeArgs completes the arguments that a verb's use line names: DIR is a directory, NAME behind it a table of the store there.
+// completeArgs completes the arguments that a verb's use line names: DIR is a directory, NAME
+// behind it a table of the store there.
 func completeArgs(arguments []string) completer {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) >= len(arguments) {
@@ -70,7 +71,8 @@ func completeFlags(c *cobra.Command) {
 		"limit":    words(),
 	} {
 		if c.Flags().Lookup(name) != nil {
-			// The error is for a flag that is not there, or has its completion already: whoever gave it knows better.
+			// The error is for a flag that is not there, or has its completion already: whoever
+			// gave it knows better.
 			_ = c.RegisterFlagCompletionFunc(name, complete)
 		}
 	}
@@ -134,8 +136,8 @@ func columnNames(args []string) (list []string) {
 // longestGlance is how long somebody who pressed a key is made to wait.
 const longestGlance = time.Second
 
-// glance looks into the store that the first argument names, if it can be opened at once: a store that is locked, damaged, has
-// a long log to read, or is none is not looked at, and nobody is told.
+// glance looks into the store that the first argument names, if it can be opened at once: a store
+// that is locked, damaged, has a long log to read, or is none is not looked at, and nobody is told.
 func glance(args []string, look func(*oribi.Store)) {
 	if len(args) == 0 {
 		return

@@ -138,9 +138,10 @@ func readDeltaColumn(object []byte) (id schema.ColumnID, c deltaColumn, err erro
 // errKnown ends a walk that has found what it sought.
 var errKnown = errors.New("known")
 
-// isUndo tells whether a file holds undos: as asked; else as the first row tells that has two changes at different times;
-// else as the file's name tells. A file without any of that which deletes every row, from row 0 on, is what a flush of
-// new rows writes: it undoes their inserts. All others hold redos.
+// isUndo tells whether a file holds undos: as asked; else as the first row tells that has two
+// changes at different times; else as the file's name tells. A file without any of that which
+// deletes every row, from row 0 on, is what a flush of new rows writes: it undoes their inserts.
+// All others hold redos.
 func isUndo(ctx context.Context, f *delta.File, kind, name string) (undo bool, err error) {
 	if kind != "" {
 		return kind == "undo", nil
@@ -240,7 +241,8 @@ func (d *deltaPrinter) change(b *batch.Batch, c change.Delta) error {
 	return d.rows.Write(b)
 }
 
-// appendColumns appends the columns that a change sets as one JSON object, in the order in which they stand.
+// appendColumns appends the columns that a change sets as one JSON object, in the order in which
+// they stand.
 func (d *deltaPrinter) appendColumns(dst []byte, c change.Delta) ([]byte, error) {
 	dst = append(dst, '{')
 	columns := c.List.Columns()

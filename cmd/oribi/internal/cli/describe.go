@@ -136,8 +136,8 @@ func cellOf(b bool) []byte {
 	return []byte{0}
 }
 
-// columnStats is a row a column: what its files take, and what its live values would take as they are, NULLs nothing. Rows
-// that are not flushed have values but take nothing on disk yet.
+// columnStats is a row a column: what its files take, and what its live values would take as they
+// are, NULLs nothing. Rows that are not flushed have values but take nothing on disk yet.
 func columnStats(ctx context.Context, t *oribi.Table) (*batch.Batch, error) {
 	s := t.Schema()
 	stats, err := t.Stats(true)

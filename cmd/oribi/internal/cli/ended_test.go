@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// overlapping makes a store with a table t of so many rows: in two rowsets over the same keys, with two files of changes beside one of them, and
-// the last third in memory.
+// overlapping makes a store with a table t of so many rows: in two rowsets over the same keys, with
+// two files of changes beside one of them, and the last third in memory.
 func overlapping(t *testing.T, rows int) string {
 	t.Helper()
 	ground := t.TempDir()
@@ -48,7 +48,8 @@ func (goneReader) Write([]byte) (int, error) {
 	return 0, &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}
 }
 
-// Whoever prints ends with exit code 0 and says nothing when nobody reads any more, whatever the form.
+// Whoever prints ends with exit code 0 and says nothing when nobody reads any more, whatever the
+// form.
 func TestAllCommandsEndQuietlyWithoutAReader(t *testing.T) {
 	dir := overlapping(t, 99)
 	loose := filepath.Join(filepath.Dir(dir), "loose")
@@ -106,8 +107,9 @@ func (c *countdown) Err() error {
 	return context.Canceled
 }
 
-// Interrupted at any of the points where a command looks whether it is, it ends with exit code 130, says so in a line, and leaves the store whole,
-// with all its rows. What it had printed before ends with a whole line.
+// Interrupted at any of the points where a command looks whether it is, it ends with exit code 130,
+// says so in a line, and leaves the store whole, with all its rows. What it had printed before ends
+// with a whole line.
 func TestInterruptedCommandsLeaveTheStoreWhole(t *testing.T) {
 	rows, growth := 30_000, 1
 	if testing.Short() {

@@ -1,7 +1,8 @@
 package cli
 
-// examples are what the help of each verb shows, one command for sh each. They run in a directory with a store S that "oribi demo S"
-// made, a schema file, rows to apply, and a folder F with the table's rowsets as loose files; a test runs them there.
+// examples are what the help of each verb shows, one command for sh each. They run in a directory
+// with a store S that "oribi demo S" made, a schema file, rows to apply, and a folder F with the
+// table's rowsets as loose files; a test runs them there.
 var examples = map[string]string{
 	"oribi store init":     `oribi store init NEW --history 7d`,
 	"oribi store info":     `oribi store info S`,

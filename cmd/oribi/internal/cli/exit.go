@@ -50,7 +50,8 @@ func exitCode(err error) int {
 	case is(oribi.ErrLocked):
 		return exitLocked
 	}
-	// In an input file an unknown table or a row that is not there is a bad line, not a wrong command line.
+	// In an input file an unknown table or a row that is not there is a bad line, not a wrong
+	// command line.
 	if _, ok := errors.AsType[*apply.LineError](err); ok || is(oribi.ErrRow) {
 		return exitFailed
 	}
@@ -63,7 +64,8 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// message is what stderr says of err: one line, without the name of the library, which is the command's too.
+// message is what stderr says of err: one line, without the name of the library, which is the
+// command's too.
 func message(err error, code int) string {
 	if code == exitInterrupted {
 		return "interrupted"

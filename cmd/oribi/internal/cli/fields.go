@@ -9,7 +9,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// fields is one record of named values, in order. As JSON it is one object; as a table and as CSV a line a field.
+// fields is one record of named values, in order. As JSON it is one object; as a table and as CSV a
+// line a field.
 type fields struct {
 	names  []string
 	values [][]byte // JSON

@@ -51,8 +51,8 @@ type goldenFile struct {
 	line string
 }
 
-// goldenFiles runs test on every column file of the cut that lies beside package cfile, and on those of the whole corpus
-// where there is one.
+// goldenFiles runs test on every column file of the cut that lies beside package cfile, and on
+// those of the whole corpus where there is one.
 func goldenFiles(t *testing.T, test func(t *testing.T, dir string, g *goldenFile)) {
 	cut := filepath.Join("..", "..", "..", "..", "cfile", "testdata", "golden")
 	t.Run("from=testdata", func(t *testing.T) { eachGolden(t, cut, test) })
@@ -149,8 +149,8 @@ func TestSeekGivesTheAnswersOfKudusReader(t *testing.T) {
 	}
 }
 
-// A file written from a line of the manifest and the values is Kudu's, byte for byte, where codecs have one output only; in
-// any case its values are, and it is sound.
+// A file written from a line of the manifest and the values is Kudu's, byte for byte, where codecs
+// have one output only; in any case its values are, and it is sound.
 func TestWriteGivesTheBytesOfKudu(t *testing.T) {
 	same := 0
 	goldenFiles(t, func(t *testing.T, dir string, g *goldenFile) {

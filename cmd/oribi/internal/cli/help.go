@@ -38,8 +38,8 @@ func unknown(parent *cobra.Command, word string) error {
 	return seeHelp(parent, err)
 }
 
-// nearestCommand is the command that word, which stands behind parent, may mean: one of parent's, or a verb whose noun was
-// left out.
+// nearestCommand is the command that word, which stands behind parent, may mean: one of parent's,
+// or a verb whose noun was left out.
 func nearestCommand(parent *cobra.Command, word string) string {
 	var names []string
 	for _, c := range parent.Commands() {
@@ -225,7 +225,8 @@ func (a *app) helpWidth() int {
 	return 80
 }
 
-// hang breaks text into lines that end before column width, each but the first behind indent blanks.
+// hang breaks text into lines that end before column width, each but the first behind indent
+// blanks.
 func hang(text string, indent, width int) string {
 	var b strings.Builder
 	at := indent

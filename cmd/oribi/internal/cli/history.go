@@ -18,11 +18,12 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// mostAhead is how far ahead of the clock a timestamp may be. A store that is opened to read answers up to the machine's own clock, so the
-// command waits for that to catch up.
+// mostAhead is how far ahead of the clock a timestamp may be. A store that is opened to read
+// answers up to the machine's own clock, so the command waits for that to catch up.
 const mostAhead = mvcc.MaxAhead
 
-// reach waits until the machine's clock has passed ts, if that is not more than mostAhead away; the store refuses what is.
+// reach waits until the machine's clock has passed ts, if that is not more than mostAhead away; the
+// store refuses what is.
 func reach(ctx context.Context, ts mvcc.Timestamp) error {
 	if ts == when.Latest {
 		return nil
@@ -74,7 +75,8 @@ func (r *records) write() error {
 	return r.w.Write(r.batch)
 }
 
-// end prints what is left. What was printed before an error stays; where nothing was, nothing is printed.
+// end prints what is left. What was printed before an error stays; where nothing was, nothing is
+// printed.
 func (r *records) end(some bool, err error) error {
 	if err == nil {
 		return r.w.Close()

@@ -51,7 +51,8 @@ func (a *app) tableLoad() *cobra.Command {
 
 var loadModes = map[string]oribi.Op{"insert": oribi.OpInsert, "upsert": oribi.OpUpsert, "insert_ignore": oribi.OpInsertIgnore}
 
-// options are what the command line alone says of a load; the format is 0 if that says nothing of it.
+// options are what the command line alone says of a load; the format is 0 if that says nothing of
+// it.
 func (f *loadFlags) options(cmd *cobra.Command, file string) (o load.Options, err error) {
 	o = load.Options{Name: file, Rows: f.batch, NoHeader: f.noHeader, Scalars: f.create, Mode: loadModes[f.mode]}
 	given := cmd.Flags().Changed
@@ -241,7 +242,8 @@ const (
 	lookAtBytes = 32 << 20
 )
 
-// createFor makes a table that fits the input. A file is read as a whole for that, of a stream the beginning.
+// createFor makes a table that fits the input. A file is read as a whole for that, of a stream the
+// beginning.
 func (a *app) createFor(ctx context.Context, in *loadInput, f *loadFlags, o *load.Options, name string) (*oribi.Table, error) {
 	if _, err := o.Store.Table(name); err == nil {
 		return nil, &helped{fmt.Errorf("table %q: %w", name, oribi.ErrExists), "without --create and --key the rows go into it"}

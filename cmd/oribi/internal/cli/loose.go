@@ -17,8 +17,9 @@ import (
 
 // A loose file is a column, bloom or delta file outside of a store. Its verbs open no store.
 
-// withLoose opens a loose file for the time of use: "-" is stdin, and what ends in .gz is unpacked. Both, and pipes, are
-// read into memory first. Errors name the file, and all of them that tell of its bytes are damage.
+// withLoose opens a loose file for the time of use: "-" is stdin, and what ends in .gz is unpacked.
+// Both, and pipes, are read into memory first. Errors name the file, and all of them that tell of
+// its bytes are damage.
 func (a *app) withLoose(ctx context.Context, name string, use func(src block.Source) error) error {
 	src, done, err := a.openLoose(ctx, name)
 	if err != nil {
@@ -48,8 +49,8 @@ func looseError(name string, err error) error {
 	return err
 }
 
-// looseFileError names the file that an error is of. To the packages that read blocks a loose file is block 0, which no store
-// has; that is not told.
+// looseFileError names the file that an error is of. To the packages that read blocks a loose file
+// is block 0, which no store has; that is not told.
 type looseFileError struct {
 	name string
 	err  error
@@ -99,8 +100,8 @@ func isBadPack(err error) bool {
 	return malformed || errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// interruptible makes reading end when ctx does, even where the input gives nothing, as a terminal. What was asked of the
-// input last is lost then.
+// interruptible makes reading end when ctx does, even where the input gives nothing, as a terminal.
+// What was asked of the input last is lost then.
 func interruptible(ctx context.Context, in io.Reader) io.Reader {
 	return &interruptibleReader{ctx: ctx, in: in}
 }

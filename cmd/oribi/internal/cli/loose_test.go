@@ -60,8 +60,8 @@ func TestMalformedFilesAreDamage(t *testing.T) {
 	}
 }
 
-// Flipped bits all over a file with checksums, and every cut of it, are damage to every verb. Package cfile tries every bit;
-// here the verbs take turns.
+// Flipped bits all over a file with checksums, and every cut of it, are damage to every verb.
+// Package cfile tries every bit; here the verbs take turns.
 func TestFlippedBitsAndCutsAreDamage(t *testing.T) {
 	dir := t.TempDir()
 	spec, values, whole, file := filepath.Join(dir, "spec"), filepath.Join(dir, "values"), filepath.Join(dir, "whole"), filepath.Join(dir, "file")
@@ -181,7 +181,8 @@ func TestDeltaDumpPrintsTheChangesThatKuduWrote(t *testing.T) {
 	t.Run("from=corpus", func(t *testing.T) { test(t, filepath.Join(corpustest.Dir(t), "golden", "cfile", "delta")) })
 }
 
-// Where no row has two changes, the file's name tells, or that each row is deleted, as flushes of new rows write it.
+// Where no row has two changes, the file's name tells, or that each row is deleted, as flushes of
+// new rows write it.
 func TestDeltaDumpTellsUndosFromRedos(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct {

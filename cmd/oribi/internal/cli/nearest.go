@@ -2,8 +2,8 @@ package cli
 
 import "strings"
 
-// nearest is the name that word was most likely meant to be: one that it begins, or that is at most two typing errors away, of
-// which a third of the letters at most; empty if there is none.
+// nearest is the name that word was most likely meant to be: one that it begins, or that is at most
+// two typing errors away, of which a third of the letters at most; empty if there is none.
 func nearest(word string, names []string) string {
 	best, bestErrors := "", 3
 	for _, name := range names {
@@ -17,7 +17,8 @@ func nearest(word string, names []string) string {
 	return best
 }
 
-// typingErrors is the least number of letters left out, put in, replaced, or exchanged with their neighbour that lead from a to b.
+// typingErrors is the least number of letters left out, put in, replaced, or exchanged with their
+// neighbour that lead from a to b.
 func typingErrors(a, b string) int {
 	// rows[i%3][k] is the answer for a[:i] and b[:k].
 	var rows [3][]int

@@ -6,8 +6,9 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/progress"
 )
 
-// bar begins to show progress on stderr. Without a terminal there, and with --quiet, it is nil, which is a bar that nobody sees.
-// Out and Width of o are filled in. The caller stops it before anything else is printed.
+// bar begins to show progress on stderr. Without a terminal there, and with --quiet, it is nil,
+// which is a bar that nobody sees. Out and Width of o are filled in. The caller stops it before
+// anything else is printed.
 func (a *app) bar(o progress.Options) *progress.Bar {
 	if a.quiet || !isTerminal(a.errFile) {
 		return nil

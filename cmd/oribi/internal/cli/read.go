@@ -58,7 +58,8 @@ func (a *app) style() output.Style {
 	return output.Style{Width: terminalWidth(a.file), Colour: !plain}
 }
 
-// printBatch prints the rows of one batch; for people, columns of those names as sizes with their units.
+// printBatch prints the rows of one batch; for people, columns of those names as sizes with their
+// units.
 func (a *app) printBatch(b *batch.Batch, form output.Format, sizes ...string) error {
 	w := output.New(a.stdout, form, b.Schema)
 	style := a.style()
@@ -70,7 +71,8 @@ func (a *app) printBatch(b *batch.Batch, form output.Format, sizes ...string) er
 	return w.Close()
 }
 
-// asOf reads the word of a flag as an option of a read; none for the latest state. It waits for a timestamp that is a little ahead.
+// asOf reads the word of a flag as an option of a read; none for the latest state. It waits for a
+// timestamp that is a little ahead.
 func asOf(ctx context.Context, word string) ([]oribi.ReadOption, error) {
 	ts, err := when.Parse(word, time.Now())
 	if err != nil {
@@ -107,7 +109,8 @@ func (a *app) tableScan() *cobra.Command {
 	return c
 }
 
-// scan carries out "table scan". What can be wrong without the table is found before the store is opened.
+// scan carries out "table scan". What can be wrong without the table is found before the store is
+// opened.
 func (a *app) scan(cmd *cobra.Command, args []string, f *selectFlags, format string) error {
 	form, err := a.format(format)
 	if err != nil {
@@ -166,7 +169,8 @@ func (f *selectFlags) addBounds(options []oribi.ReadOption, s *schema.Schema, ch
 	return options, nil
 }
 
-// printRows prints all batches of a scan. What was read before an error is printed too, without what ends a complete answer.
+// printRows prints all batches of a scan. What was read before an error is printed too, without
+// what ends a complete answer.
 func (a *app) printRows(scan *oribi.Scan, form output.Format, columns []schema.Column) error {
 	w := a.writer(form, columns)
 	for b, err := range scan.Batches() {

@@ -43,10 +43,12 @@ func isGone(err error) bool {
 		runtime.GOOS == "windows" && (errors.Is(err, brokenPipe) || errors.Is(err, noData))
 }
 
-// openInput opens a file to read: "-" is stdin, and what ends in .gz is unpacked. Its errors are *fs.PathError.
+// openInput opens a file to read: "-" is stdin, and what ends in .gz is unpacked. Its errors are
+// *fs.PathError.
 func (a *app) openInput(name string) (io.ReadCloser, error) { return a.openCounted(name, nil) }
 
-// openCounted is openInput whose reading moves bar: a file's size is its total, and what is read of it, packed or not, is done.
+// openCounted is openInput whose reading moves bar: a file's size is its total, and what is read of
+// it, packed or not, is done.
 func (a *app) openCounted(name string, bar *progress.Bar) (io.ReadCloser, error) {
 	if name == "-" {
 		return io.NopCloser(&counted{a.stdin, bar}), nil
@@ -79,7 +81,8 @@ func (a *app) openCounted(name string, bar *progress.Bar) (io.ReadCloser, error)
 	return z, nil
 }
 
-// whole is a file that has to have as many bytes as it had when it was opened: it may be cut while it is read.
+// whole is a file that has to have as many bytes as it had when it was opened: it may be cut while
+// it is read.
 type whole struct {
 	io.Reader
 	left int64

@@ -110,7 +110,8 @@ func flushed(work func(*oribi.Table, context.Context) (oribi.CompactionResult, e
 	}
 }
 
-// work does a flush or compaction, shows how many of the rows it has read, and prints what it came to.
+// work does a flush or compaction, shows how many of the rows it has read, and prints what it came
+// to.
 func (a *app) work(ctx context.Context, what string, args []string, do func(*oribi.Table, context.Context) (oribi.CompactionResult, error)) error {
 	bar := a.bar(progress.Options{What: what})
 	defer bar.Stop()

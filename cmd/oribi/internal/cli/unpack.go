@@ -10,13 +10,15 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// Unpacking ahead: a packed file holds at most so many pieces of so many bytes that nobody has read yet.
+// Unpacking ahead: a packed file holds at most so many pieces of so many bytes that nobody has read
+// yet.
 const (
 	pieceBytes  = 64 << 10
 	piecesAhead = 8
 )
 
-// unpacked is what a packed file holds. A goroutine of its own unpacks it ahead of whoever reads, who has other work on the rows.
+// unpacked is what a packed file holds. A goroutine of its own unpacks it ahead of whoever reads,
+// who has other work on the rows.
 type unpacked struct {
 	file   io.Closer
 	pieces chan piece
@@ -34,7 +36,8 @@ type piece struct {
 	err   error
 }
 
-// unpack reads the packed file in. Close closes file. Errors: a file that does not begin as a packed one.
+// unpack reads the packed file in. Close closes file. Errors: a file that does not begin as a
+// packed one.
 func unpack(in io.Reader, file io.Closer) (*unpacked, error) {
 	buffered := bufio.NewReaderSize(in, 64<<10)
 	if magic, err := buffered.Peek(2); err != nil && err != io.EOF {
@@ -72,7 +75,8 @@ func (u *unpacked) fill(z io.Reader) {
 	}
 }
 
-// packedError says of a packed file that ends too early what a reader of a plain one would not take for the end of its rows.
+// packedError says of a packed file that ends too early what a reader of a plain one would not take
+// for the end of its rows.
 func packedError(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("the packed file is cut short: %w", err)
@@ -96,7 +100,8 @@ func (u *unpacked) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close does not wait for the goroutine, which a pipe without a writer may keep: it ends when that gives something, or fails.
+// Close does not wait for the goroutine, which a pipe without a writer may keep: it ends when that
+// gives something, or fails.
 func (u *unpacked) Close() error {
 	u.once.Do(func() { close(u.stop) })
 	return u.file.Close()

@@ -9,12 +9,14 @@
 //		use(r.Line, r.Fields)
 //	}
 //
-// It differs from encoding/csv where a store needs it to: a field says whether it stood in quotes (an empty field is "not
-// set", "" is the empty string); line ends within quotes stay as they are; the bytes of a record, also of a bad one, can be
-// had as they stood in the input; and a record takes a bounded amount of memory.
+// It differs from encoding/csv where a store needs it to: a field says whether it stood in quotes
+// (an empty field is "not set", "" is the empty string); line ends within quotes stay as they are;
+// the bytes of a record, also of a bad one, can be had as they stood in the input; and a record
+// takes a bounded amount of memory.
 //
-// The input is read in large pieces and records are split where they lie: fields alias the reader's buffer and hold until the
-// next call of Next. Lines end in LF or CR LF; the last one may end in neither, or in CR. A Reader is for one goroutine.
+// The input is read in large pieces and records are split where they lie: fields alias the reader's
+// buffer and hold until the next call of Next. Lines end in LF or CR LF; the last one may end in
+// neither, or in CR. A Reader is for one goroutine.
 package csvin
 
 import (
@@ -25,7 +27,8 @@ import (
 	"slices"
 )
 
-// MaxRecordBytes bounds one record, and with it the memory of a Reader. A row of a table is at most half as long.
+// MaxRecordBytes bounds one record, and with it the memory of a Reader. A row of a table is at most
+// half as long.
 const MaxRecordBytes = 16 << 20
 
 const firstBufferBytes = 256 << 10
@@ -61,7 +64,8 @@ type span struct {
 	quoted, doubled bool
 }
 
-// BadRecord is a record that is not CSV. Reading can go on behind it. Field is the index of the field at fault.
+// BadRecord is a record that is not CSV. Reading can go on behind it. Field is the index of the
+// field at fault.
 type BadRecord struct {
 	Field int
 	Cause error
@@ -79,7 +83,8 @@ var (
 	ErrUTF16    = errors.New("the text is UTF-16, want UTF-8")
 )
 
-// NewReader makes a reader of records whose fields stand between delimiters. A byte order mark at the start is passed by.
+// NewReader makes a reader of records whose fields stand between delimiters. A byte order mark at
+// the start is passed by.
 func NewReader(in io.Reader, delimiter byte) *Reader {
 	return newReader(in, delimiter, firstBufferBytes)
 }
@@ -88,13 +93,15 @@ func newReader(in io.Reader, delimiter byte, bufferBytes int) *Reader {
 	return &Reader{in: in, delimiter: delimiter, most: MaxRecordBytes, buffer: make([]byte, bufferBytes), Line: 1}
 }
 
-// Raw is the record last read as it stood in the input, with its line end if it has one. It holds until the next call of Next.
+// Raw is the record last read as it stood in the input, with its line end if it has one. It holds
+// until the next call of Next.
 func (r *Reader) Raw() []byte { return r.buffer[r.start : r.start+r.size] }
 
 // Next reads a record; empty lines are passed by.
 //
-// Errors: io.EOF at the end; *BadRecord, after which the next call goes on behind the record (of one whose quote is never closed:
-// behind its first line); others end the reading: those of the input, ErrTooLong, ErrUTF16. Line is set with all of them.
+// Errors: io.EOF at the end; *BadRecord, after which the next call goes on behind the record (of
+// one whose quote is never closed: behind its first line); others end the reading: those of the
+// input, ErrTooLong, ErrUTF16. Line is set with all of them.
 func (r *Reader) Next() error {
 	if !r.begun {
 		r.begun = true
@@ -148,7 +155,8 @@ func (r *Reader) pass() {
 	r.size, r.lines = 0, 0
 }
 
-// at is the byte at an offset from the record's start; false where the input ends before it, or at the bound of a record.
+// at is the byte at an offset from the record's start; false where the input ends before it, or at
+// the bound of a record.
 func (r *Reader) at(i int) (byte, bool) {
 	for r.start+i >= r.end {
 		if !r.fill() {
@@ -195,7 +203,8 @@ func (r *Reader) ended() error {
 	return r.err
 }
 
-// cut tells whether the record ends where it does because the input failed, so that it may not be whole.
+// cut tells whether the record ends where it does because the input failed, so that it may not be
+// whole.
 func (r *Reader) cut() bool { return r.full() || r.err != io.EOF }
 
 // record reads the record at start, of which there is at least one byte.
@@ -223,8 +232,9 @@ func (r *Reader) record() error {
 	return nil
 }
 
-// line is the rest of the line that the byte at an offset from the record's start stands on, without its end; whole tells whether it has one.
-// A quote in it, behind which a line end may be part of a field, is left to quotedRecord.
+// line is the rest of the line that the byte at an offset from the record's start stands on,
+// without its end; whole tells whether it has one. A quote in it, behind which a line end may be
+// part of a field, is left to quotedRecord.
 func (r *Reader) line(offset int) (text []byte, whole bool, err error) {
 	for seen := offset; ; {
 		rest := r.buffer[r.start+seen : r.end]
@@ -283,7 +293,8 @@ func (r *Reader) quotedRecord() error {
 	}
 }
 
-// field finds the field at offset i, and the offset behind it: of a delimiter, a line end, or the input's end.
+// field finds the field at offset i, and the offset behind it: of a delimiter, a line end, or the
+// input's end.
 func (r *Reader) field(i int) (s span, next int, cause error) {
 	if b, ok := r.at(i); ok && b == '"' {
 		return r.quotedField(i)
@@ -325,7 +336,8 @@ func (r *Reader) quotedField(i int) (s span, next int, cause error) {
 	}
 }
 
-// bad ends a record whose field of that index is not CSV: at the end of the line that holds offset at or, where a quote is never closed, of its first line.
+// bad ends a record whose field of that index is not CSV: at the end of the line that holds offset
+// at or, where a quote is never closed, of its first line.
 func (r *Reader) bad(field, at int, cause error) error {
 	if cause == ErrUnclosed {
 		if r.err != io.EOF && !r.full() {

@@ -15,7 +15,8 @@ import (
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
-// readAll writes what a reader gives so that it can be compared: records by line, quoted fields in «», raw bytes behind =.
+// readAll writes what a reader gives so that it can be compared: records by line, quoted fields in
+// «», raw bytes behind =.
 func readAll(r *Reader) string {
 	var b strings.Builder
 	for {
@@ -139,8 +140,8 @@ func TestRandomTextAgreesWithPackageCSV(t *testing.T) {
 	}
 }
 
-// agree compares with encoding/csv as far as that goes: it tells nothing of quotes, ends at the first bad record and makes
-// one line end of CR LF in a field.
+// agree compares with encoding/csv as far as that goes: it tells nothing of quotes, ends at the
+// first bad record and makes one line end of CR LF in a field.
 func agree(text string) error {
 	r, oracle := newReader(strings.NewReader(text), ',', 8), csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\xef\xbb\xbf")))
 	oracle.FieldsPerRecord = -1
@@ -183,7 +184,8 @@ func FuzzReader(f *testing.F) {
 		if err := agree(text); err != nil {
 			t.Error(err)
 		}
-		// However the input comes, the records are the same, and their bytes are all there is but empty lines.
+		// However the input comes, the records are the same, and their bytes are all there is but
+		// empty lines.
 		whole := readAll(newReader(strings.NewReader(text), ',', 4<<10))
 		if got := readAll(newReader(iotest.HalfReader(strings.NewReader(text)), ',', 8)); got != whole {
 			t.Errorf("%q: in pieces\n%sat once\n%s", text, got, whole)

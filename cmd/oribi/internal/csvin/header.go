@@ -9,8 +9,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Header reads the first record as the names of columns. A delimiter behind the last name, as some programs write it on every
-// line, is passed by. Errors are those of Next, io.EOF being told as a missing header, and what is wrong with the names.
+// Header reads the first record as the names of columns. A delimiter behind the last name, as some
+// programs write it on every line, is passed by. Errors are those of Next, io.EOF being told as a
+// missing header, and what is wrong with the names.
 func (r *Reader) Header() ([]string, error) {
 	switch err := r.Next(); {
 	case err == io.EOF:
@@ -35,7 +36,8 @@ func (r *Reader) Header() ([]string, error) {
 	return names, nil
 }
 
-// Fit returns the record's fields without the empty one behind a delimiter at the end of the line, if there is one more than n.
+// Fit returns the record's fields without the empty one behind a delimiter at the end of the line,
+// if there is one more than n.
 func (r *Reader) Fit(n int) []Field {
 	if last := len(r.Fields) - 1; last == n && n > 0 && len(r.Fields[last].Text) == 0 && !r.Fields[last].Quoted {
 		return r.Fields[:last]

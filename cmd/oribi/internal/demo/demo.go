@@ -1,5 +1,5 @@
-// Package demo shows a newcomer what a store does, on real input: the history of a source tree, one commit a
-// write batch. Every number that it prints is counted or measured in the run.
+// Package demo shows a newcomer what a store does, on real input: the history of a source tree, one
+// commit a write batch. Every number that it prints is counted or measured in the run.
 package demo
 
 import (
@@ -29,7 +29,8 @@ var columns = []schema.Column{
 	{ID: 4, Name: "seq", Type: schema.Int32},
 }
 
-// What happens between commits. The last stretch is left in memory and in the log, so that opening again has work to do.
+// What happens between commits. The last stretch is left in memory and in the log, so that opening
+// again has work to do.
 var (
 	flushAfter    = []int64{1000, 2000, 3000, 4000}
 	compactAfter  = int64(3000)
@@ -49,8 +50,9 @@ type show struct {
 	touched map[string]int           // changes of each path
 }
 
-// Run makes a store in dir, which is missing or empty, fills it, reads it back and checks it, and tells on out what it did. Without
-// dir the store is made in a temporary directory and removed at the end.
+// Run makes a store in dir, which is missing or empty, fills it, reads it back and checks it, and
+// tells on out what it did. Without dir the store is made in a temporary directory and removed at
+// the end.
 func Run(ctx context.Context, out io.Writer, dir string) (err error) {
 	s := &show{ctx: ctx, page: page{out: out}, dir: dir, kept: dir != "",
 		stamps: map[int64]mvcc.Timestamp{}, counts: map[byte]int{}, touched: map[string]int{}}
@@ -108,7 +110,8 @@ func (s *show) fill() (err error) {
 	return nil
 }
 
-// applyAll applies the commits in order, with a flush or a compaction where one is due, and prints a line for each stretch.
+// applyAll applies the commits in order, with a flush or a compaction where one is due, and prints
+// a line for each stretch.
 func (s *show) applyAll(store *oribi.Store, table *oribi.Table) error {
 	b := store.NewBatch()
 	stretch := map[byte]int{}

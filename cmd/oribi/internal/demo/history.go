@@ -12,8 +12,8 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
 )
 
-// The cut: commits 1 to 5000 of the first-parent history of Apache Kudu's source tree, one a line, and the
-// trees of two of them as git lists them, which nothing here computes.
+// The cut: commits 1 to 5000 of the first-parent history of Apache Kudu's source tree, one a line,
+// and the trees of two of them as git lists them, which nothing here computes.
 //
 //	history  {"seq":1,"commit":"ff5a562e3ff2","time":1349940552,"ops":[["A",path,mode,blob,size],["M",…],["D",path]]}
 //	tree     [path,mode,blob,size], sorted by path

@@ -38,7 +38,8 @@ func (s *show) readBack() (err error) {
 	return nil
 }
 
-// readAsOf reads the table as it was after several commits and compares each answer with what it has to be.
+// readAsOf reads the table as it was after several commits and compares each answer with what it
+// has to be.
 func (s *show) readAsOf(table *oribi.Table) error {
 	s.page.title("The table as it was")
 	s.page.text("Every read names a moment, or takes the latest. Here is the whole table as of some commits, each row compared:")
@@ -61,7 +62,8 @@ func (s *show) readAsOf(table *oribi.Table) error {
 	return nil
 }
 
-// expected is the tree of a commit: bundled, as git lists it, or made by going through the commits with a map.
+// expected is the tree of a commit: bundled, as git lists it, or made by going through the commits
+// with a map.
 func (s *show) expected(seq int64) ([]file, string, error) {
 	if slices.Contains(bundledTrees, seq) {
 		files, err := loadTree(seq)
@@ -139,7 +141,8 @@ func (s *show) versions(table *oribi.Table) error {
 	return nil
 }
 
-// busiest is, of the paths that are there now and have the highest rank, the one that changed most often.
+// busiest is, of the paths that are there now and have the highest rank, the one that changed most
+// often.
 func (s *show) busiest(table *oribi.Table, rank func(path string) (int, error)) (string, error) {
 	live, err := s.scan(table, readBackAfter[len(readBackAfter)-1])
 	if err != nil {

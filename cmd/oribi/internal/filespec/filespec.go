@@ -1,4 +1,5 @@
-// Package filespec reads what a column file is to be: one JSON object with the options of its writer.
+// Package filespec reads what a column file is to be: one JSON object with the options of its
+// writer.
 //
 //	{"type":"INT64","encoding":"BIT_SHUFFLE","compression":"LZ4","nullable":true,"posidx":true,"append_batch":100}
 //
@@ -17,7 +18,8 @@
 //	append_batch                 rows handed to the writer at once; 0: all                0
 //	metadata                     pairs: [{"where":"header"|"footer","key":…,"value":"0x…"},…]  none
 //
-// Fields that are not in this list are passed over: a description of a file may say more than how to write it.
+// Fields that are not in this list are passed over: a description of a file may say more than how
+// to write it.
 package filespec
 
 import (
@@ -117,7 +119,8 @@ func (s *Spec) field(name string, value []byte) (err error) {
 	return err
 }
 
-// maxBlockBytes is the largest cblock that a reader takes once it is unpacked; a larger one is not asked for.
+// maxBlockBytes is the largest cblock that a reader takes once it is unpacked; a larger one is not
+// asked for.
 const maxBlockBytes = 16 << 20
 
 // named finds the value that a JSON string names.

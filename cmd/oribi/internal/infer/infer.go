@@ -1,7 +1,8 @@
 // Package infer guesses the columns of a table from a file of rows.
 //
-// A column gets the first of the types bool, int64, double and date in which each of its values would be printed as it stands in the
-// file, else string: 1.10, 007 and +1 make strings. A file is read as a whole for that, of a stream only its beginning.
+// A column gets the first of the types bool, int64, double and date in which each of its values
+// would be printed as it stands in the file, else string: 1.10, 007 and +1 make strings. A file is
+// read as a whole for that, of a stream only its beginning.
 package infer
 
 import (
@@ -73,8 +74,9 @@ func (c *Columns) see(i int, value []byte,
 func (c *Columns) seeField(i int, text []byte) { c.see(i, text, cell.FromField, celltext.AppendText) }
 func (c *Columns) seeJSON(i int, value []byte) { c.see(i, value, cell.FromJSON, celltext.AppendJSON) }
 
-// Schema makes a schema of the columns: those of the key first and not nullable, then the others, all nullable.
-// A type that cannot be in a key makes a string there, and so does a value that is missing in a column of CSV.
+// Schema makes a schema of the columns: those of the key first and not nullable, then the others,
+// all nullable. A type that cannot be in a key makes a string there, and so does a value that is
+// missing in a column of CSV.
 func (c *Columns) Schema(key []string) (*schema.Schema, error) {
 	var columns []schema.Column
 	for i, name := range key {

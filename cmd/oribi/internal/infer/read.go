@@ -25,7 +25,8 @@ type Options struct {
 // errEnough ends the reading of an input's beginning.
 var errEnough = errors.New("the rest is not looked at")
 
-// Beginning is in, but for what lies behind its first n bytes. A record that lies across that border is not looked at.
+// Beginning is in, but for what lies behind its first n bytes. A record that lies across that
+// border is not looked at.
 func Beginning(in io.Reader, n int) io.Reader { return &beginning{in, n} }
 
 type beginning struct {
@@ -51,7 +52,8 @@ type FieldError struct {
 func (e *FieldError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
 func (e *FieldError) Unwrap() error { return e.Err }
 
-// CSV looks at the records of in. What is bad in a record but the header is left to whoever loads it. Errors: *FieldError; ctx's.
+// CSV looks at the records of in. What is bad in a record but the header is left to whoever loads
+// it. Errors: *FieldError; ctx's.
 func CSV(ctx context.Context, in io.Reader, o Options) (*Columns, error) {
 	r := csvin.NewReader(in, o.Delimiter)
 	names := o.Columns
@@ -104,7 +106,8 @@ func (c *Columns) seeRecord(fields []csvin.Field) {
 	}
 }
 
-// JSON looks at the lines of in. A line that is no JSON object is left to whoever loads it. Errors: *FieldError; ctx's.
+// JSON looks at the lines of in. A line that is no JSON object is left to whoever loads it. Errors:
+// *FieldError; ctx's.
 func JSON(ctx context.Context, in io.Reader, o Options) (*Columns, error) {
 	buffered := bufio.NewReaderSize(in, 256<<10)
 	jsonin.SkipMark(buffered)

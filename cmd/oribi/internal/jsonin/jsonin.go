@@ -1,8 +1,8 @@
 // Package jsonin reads JSON that people and programs hand to the command.
 //
 // A text is checked once, by jsontext, which refuses a name twice in one object, bad UTF-8, lone
-// surrogates and anything behind the value; then it is walked in place, without a copy and without a
-// map per object:
+// surrogates and anything behind the value; then it is walked in place, without a copy and without
+// a map per object:
 //
 //	if err := checker.Check(line); err != nil { … }
 //	for w := jsonin.Walk(line); w.Next(); {

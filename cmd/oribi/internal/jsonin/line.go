@@ -14,8 +14,9 @@ func SkipMark(in *bufio.Reader) {
 	}
 }
 
-// ReadLine appends the next line of in, without its end, to buffer. The last one need not have an end; behind it is io.EOF.
-// A line of more than about most bytes is an error, so that an input without line ends takes bounded memory.
+// ReadLine appends the next line of in, without its end, to buffer. The last one need not have an
+// end; behind it is io.EOF. A line of more than about most bytes is an error, so that an input
+// without line ends takes bounded memory.
 func ReadLine(in *bufio.Reader, buffer []byte, most int) ([]byte, error) {
 	for {
 		part, err := in.ReadSlice('\n')

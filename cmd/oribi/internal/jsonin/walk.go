@@ -26,7 +26,8 @@ func Walk(value []byte) Walker {
 	return Walker{text: value, pos: 1, object: value[0] == '{'}
 }
 
-// Next goes to the next member; false behind the last. The text was checked: no malformed input arrives here.
+// Next goes to the next member; false behind the last. The text was checked: no malformed input
+// arrives here.
 func (w *Walker) Next() bool {
 	w.skip()
 	if w.text[w.pos] == '}' || w.text[w.pos] == ']' {

@@ -11,7 +11,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// randomCell makes a cell of type t that has one text only: NaNs have many forms, strings are UTF-8.
+// randomCell makes a cell of type t that has one text only: NaNs have many forms, strings are
+// UTF-8.
 func randomCell(r *rand.Rand, t schema.Type) []byte {
 	switch {
 	case t == schema.Bool:

@@ -8,7 +8,8 @@
 //	array cell               [a,b,…] of these; null is a NULL element
 //	NULL                     null
 //
-// So a line needs the column's type alone to be understood, no precision, scale or length: a column file holds none of them.
+// So a line needs the column's type alone to be understood, no precision, scale or length: a column
+// file holds none of them.
 //
 // A Printer and a Reader are for one goroutine.
 package lines
@@ -22,8 +23,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Column is a column whose cells celltext and package cell write and read as lines of type t: decimals and dates are the
-// integers that they are stored as.
+// Column is a column whose cells celltext and package cell write and read as lines of type t:
+// decimals and dates are the integers that they are stored as.
 func Column(t schema.Type) schema.Column {
 	switch t {
 	case schema.Decimal32, schema.Date:
@@ -52,7 +53,8 @@ type Printer struct {
 	end    string // behind all cells
 }
 
-// NewPrinter makes a printer of cells of type t: a line each or, as an array, elements of one JSON array.
+// NewPrinter makes a printer of cells of type t: a line each or, as an array, elements of one JSON
+// array.
 func NewPrinter(out io.Writer, t schema.Type, array bool) *Printer {
 	p := &Printer{out: out, column: Column(t), after: "\n"}
 	if array {
@@ -125,7 +127,8 @@ func (p *Printer) Flush() error {
 	return err
 }
 
-// Close prints what stands behind the last cell and hands on all that is left. It does not close the writer below.
+// Close prints what stands behind the last cell and hands on all that is left. It does not close
+// the writer below.
 func (p *Printer) Close() error {
 	p.buffer = append(p.buffer, p.end...)
 	if len(p.buffer) == 0 {

@@ -32,7 +32,8 @@ type Reader struct {
 	elements [][]byte
 }
 
-// NewReader makes a reader of cells of type t or, with array, of arrays of them. Without nullable NULL cells are refused.
+// NewReader makes a reader of cells of type t or, with array, of arrays of them. Without nullable
+// NULL cells are refused.
 func NewReader(in io.Reader, t schema.Type, array, nullable bool) *Reader {
 	return &Reader{in: bufio.NewReaderSize(in, 256<<10), column: Column(t), array: array, nullable: nullable, arena: make([]byte, 0, 4096)}
 }
@@ -50,8 +51,8 @@ func (r *Reader) Reset(v *batch.Vector) {
 // cellBytes is about what a cell takes beside its bytes.
 const cellBytes = 24
 
-// Next reads a line and appends its cell to v, whose byte strings hold until Reset. io.EOF is the end; other errors
-// tell what is wrong with the line, but not its number.
+// Next reads a line and appends its cell to v, whose byte strings hold until Reset. io.EOF is the
+// end; other errors tell what is wrong with the line, but not its number.
 func (r *Reader) Next(v *batch.Vector) error {
 	text, err := jsonin.ReadLine(r.in, r.text[:0], maxLineBytes)
 	if err != nil {

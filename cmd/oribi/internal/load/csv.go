@@ -66,7 +66,8 @@ func csvRows(in io.Reader, m *maker, o *Options) (*csvSource, error) {
 	return s, nil
 }
 
-// otherDelimiter is a hint where the one name of a header holds what is likely to stand between several.
+// otherDelimiter is a hint where the one name of a header holds what is likely to stand between
+// several.
 func otherDelimiter(names []string) string {
 	if len(names) != 1 {
 		return ""

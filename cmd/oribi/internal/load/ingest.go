@@ -13,14 +13,16 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// An input whose keys rise, all of them above what the table holds, is ingested: its rows go straight into files. That is done for whole
-// batches alone, many of which make one ingest, so that what an error leaves is the same as without it. From the first batch on
-// whose keys do not rise, all others are committed in the ordinary way. Whoever has the store open has it alone, so no key can
-// come in between.
+// An input whose keys rise, all of them above what the table holds, is ingested: its rows go
+// straight into files. That is done for whole batches alone, many of which make one ingest, so that
+// what an error leaves is the same as without it. From the first batch on whose keys do not rise,
+// all others are committed in the ordinary way. Whoever has the store open has it alone, so no key
+// can come in between.
 //
 // Rows that get the values of an auto-incrementing column are not ingested: an ingest brings them.
 //
-// A row of more than ingestRowBytes is left to a write batch, which tells its line if it is refused.
+// A row of more than ingestRowBytes is left to a write batch, which tells its line if it is
+// refused.
 const ingestRowBytes = 4 << 20
 
 // ingestLimits say how much is ingested at once, in about bytes.
@@ -104,8 +106,9 @@ func (l *loader) free(ctx context.Context, r *rows) (bool, error) {
 	return true, nil
 }
 
-// rising are the vectors of one ingest: of the batches of the queue, the first ahead of which fit, and of those that follow. It counts
-// the rows in taken; ahead becomes 0 when there is nothing more to ingest.
+// rising are the vectors of one ingest: of the batches of the queue, the first ahead of which fit,
+// and of those that follow. It counts the rows in taken; ahead becomes 0 when there is nothing more
+// to ingest.
 func (l *loader) rising(ctx context.Context, k *risingKeys, ahead *int, taken *int64) iter.Seq2[[]*batch.Vector, error] {
 	return func(yield func([]*batch.Vector, error) bool) {
 		for size := 0; *ahead > 0 && size < l.limits.most; {
@@ -147,7 +150,8 @@ func (l *loader) next(ctx context.Context) (r *rows, err error) {
 	return l.read(ctx)
 }
 
-// read takes a batch from the parsing goroutine. A batch in which the input ends with an error is not handed on.
+// read takes a batch from the parsing goroutine. A batch in which the input ends with an error is
+// not handed on.
 func (l *loader) read(ctx context.Context) (*rows, error) {
 	if l.end != nil {
 		return nil, l.end

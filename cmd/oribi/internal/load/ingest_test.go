@@ -14,7 +14,8 @@ import (
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
-// risingText makes rows whose keys rise from first on, until some disorder or fault, if there is one.
+// risingText makes rows whose keys rise from first on, until some disorder or fault, if there is
+// one.
 func risingText(r *rand.Rand, first int) string {
 	var lines []string
 	k := first
@@ -38,7 +39,8 @@ func risingText(r *rand.Rand, first int) string {
 	return "k,v\n" + strings.Join(lines, "\n") + "\n"
 }
 
-// What is ingested gives the same rows, the same counts and the same errors as what is committed in write batches.
+// What is ingested gives the same rows, the same counts and the same errors as what is committed in
+// write batches.
 func TestIngestedLoadsComeToTheSame(t *testing.T) {
 	r := seedtest.Rand(t)
 	ctx := context.Background()

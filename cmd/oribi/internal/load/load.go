@@ -1,10 +1,12 @@
 // Package load fills a table from a file of rows: CSV or JSON Lines.
 //
-// One goroutine reads and parses records into vectors, ahead of the one that commits them, as write batches of Options.Rows rows
-// or 4 MiB, whichever comes first. A batch is in the table whole or not at all. A record that is bad ends the load before
-// the batch that it would have been in, and so does a key that is there already; with Options.SkipBad both are set aside instead.
+// One goroutine reads and parses records into vectors, ahead of the one that commits them, as write
+// batches of Options.Rows rows or 4 MiB, whichever comes first. A batch is in the table whole or
+// not at all. A record that is bad ends the load before the batch that it would have been in, and
+// so does a key that is there already; with Options.SkipBad both are set aside instead.
 //
-// Batches are committed without waiting for the disk. What Run tells as loaded is durable when it returns.
+// Batches are committed without waiting for the disk. What Run tells as loaded is durable when it
+// returns.
 package load
 
 import (
@@ -37,8 +39,8 @@ type Options struct {
 	Format Format
 	File   bool // the input never keeps its reader waiting: it may be read far ahead of what is committed
 
-	// Of CSV: what stands between fields, whether the first line is data, and the columns of the fields in order; nil = as the
-	// header says or, without one, all columns of the table.
+	// Of CSV: what stands between fields, whether the first line is data, and the columns of the
+	// fields in order; nil = as the header says or, without one, all columns of the table.
 	Delimiter byte
 	NoHeader  bool
 	Columns   []string
@@ -62,8 +64,9 @@ const maxBatchBytes = 4 << 20
 
 // Run loads the rows of in.
 //
-// Errors: *apply.LineError for a bad record, a duplicate key and an input that cannot be read; ctx's, between two batches; those of
-// the store. With all of them the result tells what is in, unless that could not be made durable: then Rows is −1.
+// Errors: *apply.LineError for a bad record, a duplicate key and an input that cannot be read;
+// ctx's, between two batches; those of the store. With all of them the result tells what is in,
+// unless that could not be made durable: then Rows is −1.
 func Run(ctx context.Context, in io.Reader, o Options) (Result, error) {
 	limits := ingestLimits{}
 	if o.File {
@@ -217,7 +220,8 @@ func (l *loader) commit(ctx context.Context, r *rows) error {
 	return err
 }
 
-// insert commits rows as they are. Errors: *apply.LineError around a *rowFault for a row that the store refuses; others.
+// insert commits rows as they are. Errors: *apply.LineError around a *rowFault for a row that the
+// store refuses; others.
 func (l *loader) insert(ctx context.Context, r *rows) error {
 	if r.len() == 0 {
 		return nil

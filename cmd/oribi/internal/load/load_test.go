@@ -73,7 +73,8 @@ func printed(t testing.TB, table *oribi.Table, form output.Format) string {
 	return out.String()
 }
 
-// Every cell of a real file is printed as it stands in the file, by columns of types that were guessed.
+// Every cell of a real file is printed as it stands in the file, by columns of types that were
+// guessed.
 func TestCellsOfRealFilesComeBackAsTheirText(t *testing.T) {
 	lineitem := strings.Fields("l_orderkey l_partkey l_suppkey l_linenumber l_quantity l_extendedprice l_discount l_tax l_returnflag " +
 		"l_linestatus l_shipdate l_commitdate l_receiptdate l_shipinstruct l_shipmode l_comment")
@@ -320,7 +321,8 @@ func TestLoadsEndBetweenBatches(t *testing.T) {
 	}
 }
 
-// With SkipBad all good rows are in, and the others are handed over as they stood in the input, in its order.
+// With SkipBad all good rows are in, and the others are handed over as they stood in the input, in
+// its order.
 func TestSkippedRecordsAreHandedOverAsTheyStand(t *testing.T) {
 	r := seedtest.Rand(t)
 	for range 30 {

@@ -10,7 +10,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// rows are what becomes one write batch: cells column by column, and for each row the line of the input that it came from.
+// rows are what becomes one write batch: cells column by column, and for each row the line of the
+// input that it came from.
 type rows struct {
 	vectors []*batch.Vector // one for each column of the table
 	auto    int             // index of its auto-incrementing column; −1 = it has none
@@ -25,7 +26,8 @@ type rows struct {
 	err     error // instead of more input behind these rows: io.EOF, or why the load ends
 }
 
-// place is where a row comes from: the line on which its record begins, and where that stands in raw.
+// place is where a row comes from: the line on which its record begins, and where that stands in
+// raw.
 type place struct{ line, from, to int }
 
 // badRecord is a record that gave no row.
@@ -55,7 +57,8 @@ func (r *rows) len() int { return len(r.places) }
 // rawOf is the record of row i.
 func (r *rows) rawOf(i int) []byte { return r.raw[r.places[i].from:r.places[i].to] }
 
-// columns are the vectors as Batch.Vectors takes them: nil for columns that no row gave. Not for varied rows.
+// columns are the vectors as Batch.Vectors takes them: nil for columns that no row gave. Not for
+// varied rows.
 func (r *rows) columns() []*batch.Vector {
 	if len(r.set) == 0 && r.auto < 0 {
 		return r.vectors
@@ -139,7 +142,8 @@ func (m *maker) put(dst *rows, i int, value []byte, read func([]byte, *schema.Co
 	return nil
 }
 
-// maxCellBytes bounds a cell: the default of oribi.Options.CellLimit, with which the command opens stores.
+// maxCellBytes bounds a cell: the default of oribi.Options.CellLimit, with which the command opens
+// stores.
 const maxCellBytes = 64 << 10
 
 var (

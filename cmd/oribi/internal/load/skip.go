@@ -10,8 +10,8 @@ import (
 	"github.com/oribi-db/oribi"
 )
 
-// retry commits what is left of rows without those that the store refuses, err being why it did, and hands SkipBad these and
-// the records that gave no row, in the order of the input.
+// retry commits what is left of rows without those that the store refuses, err being why it did,
+// and hands SkipBad these and the records that gave no row, in the order of the input.
 func (l *loader) retry(ctx context.Context, r *rows, err error) error {
 	for err != nil {
 		fault, ok := errors.AsType[*rowFault](err)
@@ -20,7 +20,8 @@ func (l *loader) retry(ctx context.Context, r *rows, err error) error {
 		}
 		refused := map[int]error{fault.row: fault.cause}
 		if errors.Is(err, oribi.ErrKeyExists) {
-			// Asked for one by one: otherwise a file that is loaded again would be committed as often as it has rows.
+			// Asked for one by one: otherwise a file that is loaded again would be committed as
+			// often as it has rows.
 			if refused, err = l.duplicates(ctx, r); err != nil {
 				return err
 			}

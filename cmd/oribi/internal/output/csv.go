@@ -8,7 +8,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// csvRows prints RFC 4180 with a header; lines end in \n. NULL is an empty field, the empty string a quoted one.
+// csvRows prints RFC 4180 with a header; lines end in \n. NULL is an empty field, the empty string
+// a quoted one.
 type csvRows struct {
 	columns []schema.Column
 }
@@ -58,7 +59,8 @@ func isPlain(field []byte) bool {
 	return true
 }
 
-// quoteFrom puts the field dst[from:] between quotes if it is empty or holds what a plain field cannot.
+// quoteFrom puts the field dst[from:] between quotes if it is empty or holds what a plain field
+// cannot.
 func quoteFrom(dst []byte, from int) []byte {
 	field := dst[from:]
 	if len(field) > 0 && isPlain(field) {

@@ -7,8 +7,8 @@ const (
 	mostWidth = 60 // without a terminal, a wider cell sticks out, so that it does not push its column apart
 )
 
-// column is what fitting needs to know of a column: the widest cell seen, the header's width, and whether cells may be cut; and
-// whether they are sizes.
+// column is what fitting needs to know of a column: the widest cell seen, the header's width, and
+// whether cells may be cut; and whether they are sizes.
 type column struct {
 	cells, header int
 	cut, size     bool
@@ -16,7 +16,8 @@ type column struct {
 
 func (c *column) natural() int { return max(c.cells, c.header) }
 
-// least is the width below which the column is left out rather than made narrower. Numbers and dates are never cut.
+// least is the width below which the column is left out rather than made narrower. Numbers and
+// dates are never cut.
 func (c *column) least() int {
 	if c.cut {
 		return min(c.natural(), leastText)
@@ -24,9 +25,10 @@ func (c *column) least() int {
 	return max(c.cells, min(c.header, leastText))
 }
 
-// fit gives the columns the widths that they take on a terminal of so many columns: those they need if there is room, else the
-// widest are cut first, down to equal widths; where that is not enough, columns at the end are left out, so that the
-// result may be shorter than columns. The first one always stays.
+// fit gives the columns the widths that they take on a terminal of so many columns: those they need
+// if there is room, else the widest are cut first, down to equal widths; where that is not enough,
+// columns at the end are left out, so that the result may be shorter than columns. The first one
+// always stays.
 func fit(columns []column, terminal int) []int {
 	shown := len(columns)
 	for shown > 1 && total(columns[:shown], (*column).least) > room(shown, len(columns), terminal) {
@@ -62,7 +64,8 @@ func fit(columns []column, terminal int) []int {
 	return widths
 }
 
-// room is what a terminal has for the cells of the first columns, the gaps taken off, and, where some are left out, what says so.
+// room is what a terminal has for the cells of the first columns, the gaps taken off, and, where
+// some are left out, what says so.
 func room(shown, all, terminal int) int {
 	terminal -= gap * (shown - 1)
 	if shown < all {

@@ -9,16 +9,17 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Group is columns that stand together in a record: in JSON as an object under a name, or beside the groups when there is none; in
-// the other forms as columns whose names begin with the group's and a dot.
+// Group is columns that stand together in a record: in JSON as an object under a name, or beside
+// the groups when there is none; in the other forms as columns whose names begin with the group's
+// and a dot.
 type Group struct {
 	Name    string // empty: the columns stand for themselves
 	Columns []schema.Column
 	Raw     bool // text columns that are JSON values as they stand, such as numbers
 }
 
-// Flat is the columns of all groups in order, of which the batches that a writer of groups takes are made. An object is null where its
-// first column, which else never is, is NULL.
+// Flat is the columns of all groups in order, of which the batches that a writer of groups takes
+// are made. An object is null where its first column, which else never is, is NULL.
 func Flat(groups []Group) []schema.Column {
 	var out []schema.Column
 	for _, g := range groups {

@@ -6,8 +6,8 @@
 //	}
 //	err := w.Close()
 //
-// Rows are appended to one buffer that is handed on when it is full: no text is made per cell. A Writer
-// is for one goroutine.
+// Rows are appended to one buffer that is handed on when it is full: no text is made per cell. A
+// Writer is for one goroutine.
 package output
 
 import (
@@ -42,7 +42,8 @@ func ParseFormat(name string) (Format, error) {
 	return f, nil
 }
 
-// flushBytes is how much is gathered before it is handed on. A reader that goes away is noticed then.
+// flushBytes is how much is gathered before it is handed on. A reader that goes away is noticed
+// then.
 const flushBytes = 64 << 10
 
 // Writer prints batches of the same columns.
@@ -54,8 +55,8 @@ type Writer struct {
 	err     error
 }
 
-// rowWriter is one form of output: what stands before all rows, each row, what stands behind them. settle appends what was
-// held back of the rows.
+// rowWriter is one form of output: what stands before all rows, each row, what stands behind them.
+// settle appends what was held back of the rows.
 type rowWriter interface {
 	begin(dst []byte) []byte
 	row(dst []byte, vectors []*batch.Vector, i int) []byte
@@ -78,7 +79,8 @@ func New(out io.Writer, f Format, columns []schema.Column) *Writer {
 	return w
 }
 
-// Style lays tables out for a terminal; other forms are the same everywhere. It is called before anything is written.
+// Style lays tables out for a terminal; other forms are the same everywhere. It is called before
+// anything is written.
 func (w *Writer) Style(s Style) {
 	if r, ok := w.rows.(*tableRows); ok {
 		r.style = s
@@ -111,7 +113,8 @@ func (w *Writer) Flush() error {
 	return w.err
 }
 
-// Close prints what stands behind the last row and hands on all that is left. It does not close the writer below.
+// Close prints what stands behind the last row and hands on all that is left. It does not close the
+// writer below.
 func (w *Writer) Close() error {
 	if w.err == nil {
 		w.buffer = w.rows.end(w.buffer)

@@ -10,7 +10,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// The window: what is seen before the widths are fixed, whichever comes first. It bounds the memory of a table.
+// The window: what is seen before the widths are fixed, whichever comes first. It bounds the memory
+// of a table.
 const (
 	lookRows  = 500
 	lookBytes = 4 << 20
@@ -32,10 +33,12 @@ const (
 	plain = "\x1b[0m"
 )
 
-// tableRows prints aligned columns under a header, numbers to the right, all else to the left, and the count of rows.
+// tableRows prints aligned columns under a header, numbers to the right, all else to the left, and
+// the count of rows.
 //
-// Widths follow from the first rows, the window, which are held back until it is full. In later rows text that is wider than
-// its column is cut on a terminal; a number is not, and sticks out. A single row that is too wide is printed with a line for each column.
+// Widths follow from the first rows, the window, which are held back until it is full. In later
+// rows text that is wider than its column is cut on a terminal; a number is not, and sticks out. A
+// single row that is too wide is printed with a line for each column.
 type tableRows struct {
 	columns []schema.Column
 	style   Style
@@ -99,7 +102,8 @@ func (r *tableRows) render(k int, cell []byte) heldCell {
 		r.text = append(r.text, nullWord...)
 		return heldCell{len(nullWord), len(nullWord), true}
 	}
-	// What is wider than the terminal will be cut: not more of it than that is written. The first row may turn out to be the only one.
+	// What is wider than the terminal will be cut: not more of it than that is written. The first
+	// row may turn out to be the only one.
 	limit := math.MaxInt
 	if r.style.Width > 0 && r.rows > 1 {
 		limit = r.style.Width
@@ -204,7 +208,8 @@ func (r *tableRows) upright(dst []byte) []byte {
 	return dst
 }
 
-// end prints what is held back and the count. A row that stands alone and does not fit is printed upright.
+// end prints what is held back and the count. A row that stands alone and does not fit is printed
+// upright.
 func (r *tableRows) end(dst []byte) []byte {
 	if r.widths == nil && r.rows == 1 && !r.style.Bare && !r.fits() {
 		dst = r.upright(dst)
@@ -244,7 +249,8 @@ func (r *tableRows) appendCell(dst []byte, k int, text []byte, h heldCell) []byt
 	return r.appendAligned(dst, k, text, h.width, r.seen[k].cut || h.null, colour)
 }
 
-// appendAligned appends text in column k, cut if it may be and has to be, with the gap before it and no blanks at the end of a line.
+// appendAligned appends text in column k, cut if it may be and has to be, with the gap before it
+// and no blanks at the end of a line.
 func (r *tableRows) appendAligned(dst []byte, k int, text []byte, width int, cut bool, colour string) []byte {
 	if k > 0 {
 		dst = appendBlanks(dst, gap)

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// wide are the characters that take two columns of a terminal: East Asian Width W or F in Unicode 14. What is not
-// assigned or takes no column stands inside of a range where that makes one of two.
+// wide are the characters that take two columns of a terminal: East Asian Width W or F in Unicode
+// 14. What is not assigned or takes no column stands inside of a range where that makes one of two.
 var wide = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x1100, 0x115f, 1}, {0x231a, 0x231b, 1}, {0x2329, 0x232a, 1}, {0x23e9, 0x23ec, 1}, {0x23f0, 0x23f0, 1},
@@ -31,7 +31,8 @@ var wide = &unicode.RangeTable{
 	},
 }
 
-// runeWidth is the number of columns that a printable character takes: none if it combines with the one before.
+// runeWidth is the number of columns that a printable character takes: none if it combines with the
+// one before.
 func runeWidth(c rune) int {
 	switch {
 	case c < 0x300:
@@ -59,8 +60,9 @@ func textWidth(text []byte) (n int) {
 
 const ellipsis = "…" // one column
 
-// appendCut appends printable text of the given width, cut to most columns, at least one: what was cut off is an ellipsis. It
-// returns the columns appended too, which may be one fewer than most when a wide character does not fit in half.
+// appendCut appends printable text of the given width, cut to most columns, at least one: what was
+// cut off is an ellipsis. It returns the columns appended too, which may be one fewer than most
+// when a wide character does not fit in half.
 func appendCut(dst, text []byte, width, most int) ([]byte, int) {
 	if width <= most {
 		return append(dst, text...), width
@@ -77,9 +79,10 @@ func appendCut(dst, text []byte, width, most int) ([]byte, int) {
 	return append(append(dst, text[:end]...), ellipsis...), n + 1
 }
 
-// appendPrintable appends text so that it cannot be mistaken, and cannot move the cursor or worse. Text with anything but
-// printable characters is written as a JSON string is; so are the empty text, one with blanks at its ends, one that begins
-// with a quote, and the word that stands for NULL. It returns the columns appended too. Beyond limit columns it stops.
+// appendPrintable appends text so that it cannot be mistaken, and cannot move the cursor or worse.
+// Text with anything but printable characters is written as a JSON string is; so are the empty
+// text, one with blanks at its ends, one that begins with a quote, and the word that stands for
+// NULL. It returns the columns appended too. Beyond limit columns it stops.
 func appendPrintable(dst, text []byte, limit int) ([]byte, int) {
 	from, n := len(dst), 0
 	if !ambiguous(text) {

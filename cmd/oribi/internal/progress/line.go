@@ -8,8 +8,8 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/figures"
 )
 
-// line is the text at a moment, one column narrower than the terminal: in the last one a cursor may wrap. Where room is
-// short the bar goes first, then what stands at the end.
+// line is the text at a moment, one column narrower than the terminal: in the last one a cursor may
+// wrap. Where room is short the bar goes first, then what stands at the end.
 func (b *Bar) line(now time.Time) string {
 	o := &b.options
 	done, total, count := b.done.Load(), b.total.Load(), b.count.Load()
@@ -67,7 +67,8 @@ func number(n int64, u Unit) string {
 	return figures.Thousands(n)
 }
 
-// duration writes what is left to a person: seconds, then minutes and seconds, then hours and minutes.
+// duration writes what is left to a person: seconds, then minutes and seconds, then hours and
+// minutes.
 func duration(d time.Duration) string {
 	s := int64((d + time.Second - 1) / time.Second)
 	switch {

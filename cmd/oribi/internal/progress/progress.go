@@ -1,4 +1,5 @@
-// Package progress shows on a terminal how far a piece of work has come: done of total, rate, time left.
+// Package progress shows on a terminal how far a piece of work has come: done of total, rate, time
+// left.
 //
 //	bar := progress.Start(progress.Options{Out: os.Stderr, What: "load", Total: size, Unit: progress.Bytes, Counted: "rows"})
 //	defer bar.Stop()
@@ -6,9 +7,10 @@
 //	bar.Set(offset)
 //	bar.Count(int64(rows))
 //
-// The line appears once the work has taken a second and is painted again a few times a second by a goroutine of the bar's
-// own; Stop takes it away, so that what is printed next begins on an empty line. Set, Add and Count are a few atomic
-// operations and may be called from several goroutines. A nil *Bar is one that nobody sees: all its methods do nothing.
+// The line appears once the work has taken a second and is painted again a few times a second by a
+// goroutine of the bar's own; Stop takes it away, so that what is printed next begins on an empty
+// line. Set, Add and Count are a few atomic operations and may be called from several goroutines. A
+// nil *Bar is one that nobody sees: all its methods do nothing.
 package progress
 
 import (

@@ -7,8 +7,8 @@
 //	   "encoding":"auto","compression":"default","block_size":0,"comment":"bytes"}],
 //	 "history":"7d","comment":"one row a file"}
 //
-// What describe adds (id, name, schema_version, history_floor, and each column's id) is read past. Any
-// other unknown field is an error.
+// What describe adds (id, name, schema_version, history_floor, and each column's id) is read past.
+// Any other unknown field is an error.
 package schemafile
 
 import (

@@ -57,7 +57,8 @@ func endOf(word string, t time.Time) (mvcc.Timestamp, error) {
 	if t.UnixMicro() >= afterLast {
 		return 0, fmt.Errorf("time %s is ahead of the clock", word)
 	}
-	// The last timestamp of a microsecond is one before the first of the next. Before 1970 there is none: nothing was written then.
+	// The last timestamp of a microsecond is one before the first of the next. Before 1970 there is
+	// none: nothing was written then.
 	return max(mvcc.FromTime(t.Add(time.Microsecond)), mvcc.First+1) - 1, nil
 }
 

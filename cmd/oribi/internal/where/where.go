@@ -8,9 +8,9 @@
 //	literal    = number | "'" text "'" | "true" | "false" | "0x…"
 //	           | "date" "'…'" | "timestamp" "'…'"
 //
-// Words stand in any case. Each test becomes one batch.Predicate. A literal must be a value that the
-// column can hold, exactly; of floats the nearest is taken. There is no "or", no "not" before a test and
-// no bracket around one: the engine joins predicates by "and" alone.
+// Words stand in any case. Each test becomes one batch.Predicate. A literal must be a value that
+// the column can hold, exactly; of floats the nearest is taken. There is no "or", no "not" before a
+// test and no bracket around one: the engine joins predicates by "and" alone.
 package where
 
 import (
@@ -184,7 +184,8 @@ func (p *parser) literal(column *schema.Column, test *batch.Predicate) error {
 
 var errNoLiteral = errors.New("no literal")
 
-// literalCell makes the cell of column c that the literal stands for. mark is the word before a text, or empty.
+// literalCell makes the cell of column c that the literal stands for. mark is the word before a
+// text, or empty.
 func literalCell(c *schema.Column, t token, mark string) ([]byte, error) {
 	dst := make([]byte, 0, max(16, len(t.text)))
 	switch {
@@ -218,7 +219,8 @@ func numeric(t schema.Type) bool {
 	return true
 }
 
-// textCell is the cell of a quoted text: of strings itself, of decimals and unusual floats what JSON writes as a string.
+// textCell is the cell of a quoted text: of strings itself, of decimals and unusual floats what
+// JSON writes as a string.
 func textCell(dst []byte, c *schema.Column, text string) ([]byte, error) {
 	switch t := c.Type; {
 	case t == schema.String || t == schema.Varchar:
