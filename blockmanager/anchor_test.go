@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/crashfs"

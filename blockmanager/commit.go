@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
 )
 

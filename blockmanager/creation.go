@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
 )
 

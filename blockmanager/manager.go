@@ -10,7 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
 )
 

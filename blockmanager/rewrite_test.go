@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/vfs"
 )
 

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/zeebo/xxh3"
 )

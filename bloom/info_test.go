@@ -6,8 +6,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/cfile"
-	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/fault"
 )
 

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/cfile"
-	"github.com/oribi-db/oribi/internal/block"
 )
 
 // Writer writes a bloom file. It is used by one goroutine, and keeps the first error.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
-	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/cache"
 	"github.com/oribi-db/oribi/schema"
 )

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/keyenc"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/delta"
-	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/cfile"
-	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/dump"
 	"github.com/oribi-db/oribi/internal/fault"

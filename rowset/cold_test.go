@@ -5,8 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/bloom"
-	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/cache"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/scan"

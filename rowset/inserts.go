@@ -4,8 +4,8 @@ import (
 	"runtime"
 	"slices"
 
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/delta"
-	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/mvcc"

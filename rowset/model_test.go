@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/delta"
-	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/keyenc"

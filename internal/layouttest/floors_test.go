@@ -52,7 +52,7 @@ var floors = map[string]int{
 
 	"vfs":                 0,
 	"internal/arena":      0,
-	"internal/block":      0,
+	"block":               0,
 	"internal/budget":     0,
 	"internal/cityhash":   0,
 	"internal/coding":     0,

@@ -5,10 +5,10 @@ import (
 	"fmt"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/delta"
-	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/memrowset"

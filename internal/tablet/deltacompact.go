@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/compaction"
-	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/rowset"

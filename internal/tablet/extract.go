@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/rowset"

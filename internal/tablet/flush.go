@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/delta"
-	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/memrowset"
 	"github.com/oribi-db/oribi/rowset"

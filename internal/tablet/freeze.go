@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/delta"
-	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/memrowset"
 	"github.com/oribi-db/oribi/mvcc"

@@ -3,8 +3,8 @@ package tablet
 import (
 	"testing"
 
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/compaction"
-	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/rowset"
 )

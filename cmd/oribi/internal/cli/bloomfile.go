@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/cfile"
-	"github.com/oribi-db/oribi/internal/block"
 )
 
 // withBloom opens a bloom file for the time of use, and checks all of it first.

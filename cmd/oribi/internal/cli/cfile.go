@@ -10,13 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/advise"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/cell"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/lines"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
-	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/schema"
 )
 

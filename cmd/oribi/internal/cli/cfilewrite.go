@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/filespec"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/lines"
-	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/keyenc"
 )
 

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/oribi-db/oribi"
-	"github.com/oribi-db/oribi/internal/block"
+	"github.com/oribi-db/oribi/block"
 )
 
 // A loose file is a column, bloom or delta file outside of a store. Its verbs open no store.

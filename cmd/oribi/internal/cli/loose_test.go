@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/delta"
-	"github.com/oribi-db/oribi/internal/block"
 	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/corpustest"
 )
