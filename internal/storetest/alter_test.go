@@ -1,0 +1,562 @@
+package storetest
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// alterStore is a store that keeps all history, with a table of key k, a required number n and a
+// text s that may be NULL.
+func alterStore(t *testing.T) (*oribi.Store, *oribi.Table, func() (*oribi.Store, *oribi.Table)) {
+	t.Helper()
+	mem := vfs.NewMem()
+	open := func() *oribi.Store {
+		store, err := oribi.Open("/alter", &oribi.Options{FS: mem, Clock: mvcc.NewLogicalClock(mvcc.Min), History: oribi.HistoryForever, Manual: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { store.Close() })
+		return store
+	}
+	store := open()
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "n", Type: schema.Int32},
+		{Name: "s", Type: schema.String, Nullable: true}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := store.CreateTable("t", columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store, table, func() (*oribi.Store, *oribi.Table) {
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		store = open()
+		table, err := store.Table("t")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return store, table
+	}
+}
+
+func putRow(t *testing.T, store *oribi.Store, table *oribi.Table, op oribi.Op, row oribi.Row) mvcc.Timestamp {
+	t.Helper()
+	b := store.NewBatch()
+	b.Row(op, table, row)
+	ts, err := b.Commit(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ts
+}
+
+func alter(t *testing.T, table *oribi.Table, changes ...oribi.Change) {
+	t.Helper()
+	if err := table.Alter(context.Background(), changes...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantRows compares all rows, and each one got by its key.
+func wantRows(t *testing.T, what string, table *oribi.Table, want []oribi.Row, opts ...oribi.ReadOption) {
+	t.Helper()
+	var got []oribi.Row
+	for row, err := range table.Scan(context.Background(), opts...).Rows() {
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		got = append(got, row)
+	}
+	if !slices.EqualFunc(got, want, maps.Equal) {
+		t.Fatalf("%s: got %v\nwant %v", what, got, want)
+	}
+	for _, row := range want {
+		for range 2 { // the second may come from the cache
+			got, err := table.Get(context.Background(), row[table.Schema().Columns[0].Name], opts...)
+			if err != nil || !maps.Equal(got, row) {
+				t.Fatalf("%s: got %v, %v, want %v", what, got, err, row)
+			}
+		}
+	}
+}
+
+// One row each is in a rowset, in a rowset with a change in memory, and in memory, when columns
+// come, go, and change their names and defaults. What is read, now and as of before, is the same
+// whatever is flushed, compacted and reopened.
+func TestAlteredTableAnswersByTodaysColumns(t *testing.T) {
+	ctx := context.Background()
+	store, table, reopen := alterStore(t)
+	putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 1, "n": 10, "s": "one"})
+	putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 2, "n": 20})
+	if err := table.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	first := putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 3, "n": 30, "s": "three"})
+	second := putRow(t, store, table, oribi.OpUpdate, oribi.Row{"k": 2, "n": 21, "s": "two"})
+
+	alter(t, table, oribi.AddColumn(schema.Column{Name: "d", Type: schema.Int16, Default: []byte{7, 0}}),
+		oribi.AddColumn(schema.Column{Name: "e", Type: schema.String, Nullable: true}), oribi.RenameColumn("n", "m"), oribi.DropColumn("s"))
+	third := putRow(t, store, table, oribi.OpUpdate, oribi.Row{"k": 1, "m": 11, "d": 8})
+	putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 4, "m": 40})
+	alter(t, table, oribi.SetDefault("d", 9), oribi.AddColumn(schema.Column{Name: "s", Type: schema.String, Nullable: true}))
+	putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 5, "m": 50, "s": "five"})
+
+	row := func(k, m, d int, s any) oribi.Row {
+		return oribi.Row{"k": int64(k), "m": int32(m), "d": int16(d), "e": nil, "s": s}
+	}
+	check := func(what string) {
+		t.Helper()
+		wantRows(t, what+", first", table, []oribi.Row{row(1, 10, 7, nil), row(2, 20, 7, nil), row(3, 30, 7, nil)}, oribi.AsOf(first))
+		wantRows(t, what+", second", table, []oribi.Row{row(1, 10, 7, nil), row(2, 21, 7, nil), row(3, 30, 7, nil)}, oribi.AsOf(second))
+		wantRows(t, what+", third", table, []oribi.Row{row(1, 11, 8, nil), row(2, 21, 7, nil), row(3, 30, 7, nil)}, oribi.AsOf(third))
+		wantRows(t, what+", now", table, []oribi.Row{row(1, 11, 8, nil), row(2, 21, 7, nil), row(3, 30, 7, nil), row(4, 40, 7, nil), row(5, 50, 9, "five")})
+		test, err := table.Test("d", batch.Eq, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := table.Count(ctx, oribi.Where(test)); n != 3 || err != nil {
+			t.Fatalf("%s: %d rows with d = 7, %v", what, n, err)
+		}
+		if _, err := table.Get(ctx, 1, oribi.Columns("n")); !errors.Is(err, oribi.ErrNotFound) {
+			t.Fatalf("%s: column n: %v", what, err)
+		}
+	}
+	check("in memory")
+	_, table = reopen()
+	check("reopened")
+	if err := table.Compact(ctx); err != nil {
+		t.Fatal(err)
+	}
+	check("compacted")
+	store, table = reopen()
+	check("compacted and reopened")
+	if p := table.Properties(); p.SchemaVersion != 2 {
+		t.Errorf("schema version %d", p.SchemaVersion)
+	}
+	var ids []int
+	for _, c := range table.Schema().Columns {
+		ids = append(ids, int(c.ID))
+	}
+	if !slices.Equal(ids, []int{0, 1, 3, 4, 5}) {
+		t.Errorf("column ids %v", ids)
+	}
+	if err := store.Verify(ctx, func(f oribi.Finding) { t.Errorf("%+v", f) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAlterThatIsRefusedChangesNothing(t *testing.T) {
+	ctx := context.Background()
+	store, table, _ := alterStore(t)
+	putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 1, "n": 10})
+	good := oribi.AddColumn(schema.Column{Name: "good", Type: schema.Int64, Nullable: true})
+	cases := []struct {
+		name   string
+		change oribi.Change
+		want   error
+	}{
+		{"drop a key column", oribi.DropColumn("k"), oribi.ErrSchema},
+		{"drop what is not there", oribi.DropColumn("x"), oribi.ErrNotFound},
+		{"NOT NULL without default", oribi.AddColumn(schema.Column{Name: "x", Type: schema.Int64}), oribi.ErrSchema},
+		{"a column that is there", oribi.AddColumn(schema.Column{Name: "n", Type: schema.Int64, Nullable: true}), oribi.ErrExists},
+		{"a column that this Alter adds", good, oribi.ErrExists},
+		{"an unknown type", oribi.AddColumn(schema.Column{Name: "x", Type: 77, Nullable: true, Default: []byte{1}}), oribi.ErrSchema},
+		{"a default that is no text", oribi.AddColumn(schema.Column{Name: "x", Type: schema.String, Default: []byte{0xff}}), oribi.ErrSchema},
+		{"a rename onto another", oribi.RenameColumn("s", "n"), oribi.ErrExists},
+		{"a rename of nothing", oribi.RenameColumn("x", "y"), oribi.ErrNotFound},
+		{"a default of another type", oribi.SetDefault("n", "text"), oribi.ErrSchema},
+		{"a default out of range", oribi.SetDefault("n", int64(1)<<40), oribi.ErrSchema},
+		{"a default of another width", oribi.SetDefaultCell("n", []byte{1}), oribi.ErrSchema},
+		{"a default for the key", oribi.SetDefault("k", 1), oribi.ErrSchema},
+		{"an encoding that does not fit", oribi.SetEncoding("n", schema.Prefix), oribi.ErrSchema},
+		{"an unknown codec", oribi.SetCompression("n", 55), oribi.ErrSchema},
+		{"a block size", oribi.SetBlockSize("n", 3), oribi.ErrSchema},
+		{"a comment", oribi.SetComment("\xff"), oribi.ErrSchema},
+		{"a column's comment", oribi.SetColumnComment("n", "\xff"), oribi.ErrSchema},
+		{"a retention", oribi.SetHistory(-time.Hour), oribi.ErrSchema},
+	}
+	before, properties := table.Schema(), table.Properties()
+	for _, c := range cases {
+		if err := table.Alter(ctx, good, oribi.SetHistory(time.Hour), c.change); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, err, c.want)
+		}
+		if table.Schema() != before || table.Properties() != properties {
+			t.Fatalf("%s: the table changed", c.name)
+		}
+	}
+	canceled, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := table.Alter(canceled, good); err == nil && table.Properties().SchemaVersion != 1 {
+		t.Errorf("an Alter that succeeded left version %d", table.Properties().SchemaVersion)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := table.Alter(ctx, good); !errors.Is(err, oribi.ErrClosed) {
+		t.Errorf("closed: %v", err)
+	}
+}
+
+// A write batch is filled, the schema changes, the batch is committed: cells follow their columns
+// by ID.
+func TestWriteBatchFromBeforeAnAlterFollowsTheColumns(t *testing.T) {
+	ctx := context.Background()
+	store, table, _ := alterStore(t)
+	putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 1, "n": 10, "s": "one"})
+	putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 2, "n": 20, "s": "two"})
+	b := store.NewBatch()
+	b.Insert(table, oribi.Row{"k": 3, "n": 30, "s": "three"})
+	b.Upsert(table, oribi.Row{"k": 2, "s": "ii"})
+	b.Upsert(table, oribi.Row{"k": 1, "n": 11})
+	b.Update(table, oribi.Row{"k": 2, "s": "II"})
+	b.Vectors(oribi.OpInsert, table, []*batch.Vector{
+		{Type: schema.Int64, Len: 1, Data: []byte{4, 0, 0, 0, 0, 0, 0, 0}}, {Type: schema.Int32, Len: 1, Data: []byte{40, 0, 0, 0}}, nil})
+	nullable := func(name string) oribi.Change {
+		return oribi.AddColumn(schema.Column{Name: name, Type: schema.String, Nullable: true})
+	}
+	alter(t, table, oribi.DropColumn("s"), nullable("s"), oribi.RenameColumn("n", "m"),
+		oribi.AddColumn(schema.Column{Name: "n", Type: schema.Int32, Default: []byte{5, 0, 0, 0}}))
+	b.Insert(table, oribi.Row{"k": 5, "n": 50}) // still by the schema that the batch began with
+	if s := b.Schema(table); s.Index("m") >= 0 || table.Schema().Index("m") < 0 {
+		t.Error("the batch's schema is not the one that it began with")
+	}
+	if _, err := b.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	row := func(k, m int) oribi.Row { return oribi.Row{"k": int64(k), "m": int32(m), "n": int32(5), "s": nil} }
+	want := []oribi.Row{row(1, 11), row(2, 20), row(3, 30), row(4, 40), row(5, 50)}
+	wantRows(t, "committed", table, want)
+	b.Insert(table, oribi.Row{"k": 6, "m": 60, "n": 6, "s": "six"}) // a batch that was committed begins anew
+	if _, err := b.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	want = append(want, oribi.Row{"k": int64(6), "m": int32(60), "n": int32(6), "s": "six"})
+	if err := table.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	wantRows(t, "flushed", table, want)
+
+	// A row that lacks a column which another schema requires is refused, and so is one whose
+	// required column nobody gave.
+	b.Insert(table, oribi.Row{"k": 7, "m": 70})
+	b.Upsert(table, oribi.Row{"k": 1, "n": 1})
+	alter(t, table, oribi.SetDefault("n", nil), oribi.AddColumn(schema.Column{Name: "r", Type: schema.Bool, Default: []byte{1}}), oribi.SetDefault("r", nil))
+	if _, err := b.Commit(ctx); !errors.Is(err, oribi.ErrRow) {
+		t.Errorf("a row without a required column: %v", err)
+	}
+	// An update of dropped columns alone does nothing to a row that is there, and is refused for
+	// one that is not.
+	b.Update(table, oribi.Row{"k": 6, "s": "gone"})
+	alter(t, table, oribi.DropColumn("s"))
+	if _, err := b.Commit(ctx); err != nil {
+		t.Error(err)
+	}
+	b.Update(table, oribi.Row{"k": 66, "n": 1})
+	alter(t, table, oribi.DropColumn("n"))
+	if _, err := b.Commit(ctx); !errors.Is(err, oribi.ErrNotFound) {
+		t.Error(err)
+	}
+}
+
+// A scan that runs goes on with the columns that it began with, though they are dropped and their
+// files' blocks are gone.
+func TestRunningScanKeepsItsColumns(t *testing.T) {
+	ctx := context.Background()
+	store, table, _ := alterStore(t)
+	for k := range 3 {
+		putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": k, "n": 10 * k, "s": fmt.Sprint("text ", k)})
+		if k < 2 {
+			if err := table.Flush(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	putRow(t, store, table, oribi.OpUpdate, oribi.Row{"k": 0, "s": "text zero"})
+	var got []string
+	for row, err := range table.Scan(ctx).Rows() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) == 0 {
+			alter(t, table, oribi.DropColumn("s"), oribi.RenameColumn("n", "s"))
+			if err := table.Compact(ctx); err != nil {
+				t.Fatal(err)
+			}
+			alter(t, table, oribi.SetComment("and again"))
+			putRow(t, store, table, oribi.OpUpdate, oribi.Row{"k": 1, "s": -1})
+			if err := table.Compact(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got = append(got, fmt.Sprintf("%v %v %v", row["k"], row["n"], row["s"]))
+	}
+	if want := []string{"0 0 text zero", "1 10 text 1", "2 20 text 2"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestTypedTableFindsItsFieldsAnew(t *testing.T) {
+	type record struct {
+		K int64
+		S *string
+	}
+	ctx := context.Background()
+	store, table, _ := alterStore(t)
+	alter(t, table, oribi.SetDefault("n", 1))
+	typed, err := oribi.Typed[record](table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := "text"
+	b := store.NewBatch()
+	typed.Insert(b, record{1, &text})
+	alter(t, table, oribi.DropColumn("n"), oribi.AddColumn(schema.Column{Name: "x", Type: schema.Int64, Nullable: true}))
+	typed.Insert(b, record{2, &text})
+	if _, err := b.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	typed.Insert(b, record{3, &text})
+	if _, err := b.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for r, err := range typed.Scan(ctx) {
+		if n++; err != nil || r.K != int64(n) || *r.S != text {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	}
+	if r, err := typed.Get(ctx, 2); n != 3 || err != nil || *r.S != text {
+		t.Errorf("%d rows, %+v, %v", n, r, err)
+	}
+	test, err := table.Test("s", batch.Eq, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alter(t, table, oribi.DropColumn("s"), oribi.AddColumn(schema.Column{Name: "s", Type: schema.Int32, Nullable: true}))
+	if _, err := typed.Get(ctx, 2); !errors.Is(err, oribi.ErrSchema) {
+		t.Errorf("a field whose column has another type: %v", err)
+	}
+	if _, err := table.Count(ctx, oribi.Where(test)); !errors.Is(err, oribi.ErrSchema) {
+		t.Errorf("a predicate whose column has another type: %v", err)
+	}
+	typed.Insert(b, record{4, &text})
+	if _, err := b.Commit(ctx); !errors.Is(err, oribi.ErrSchema) {
+		t.Errorf("an insert by a field whose column has another type: %v", err)
+	}
+}
+
+// A longer retention brings nothing back, a shorter one holds at once, also for a table that is
+// reopened.
+func TestAlteredRetention(t *testing.T) {
+	ctx := context.Background()
+	w := newFakeWall()
+	store, table := floorStore(t, w)
+	defer func() { store.Close() }()
+	old := putNumber(t, store, table, 1, 10)
+	w.move(30 * minute)
+	mid := putNumber(t, store, table, 1, 20)
+	w.move(45 * minute)
+	if err := table.Compact(ctx); err != nil {
+		t.Fatal(err)
+	}
+	floor := table.Properties().HistoryFloor
+	alter(t, table, oribi.SetHistory(oribi.HistoryForever))
+	if p := table.Properties(); p.History != oribi.HistoryForever || p.HistoryFloor != floor {
+		t.Fatalf("%+v, the floor was %v", p, floor)
+	}
+	if _, err := table.Get(ctx, 1, oribi.AsOf(old)); !errors.Is(err, oribi.ErrTooOld) {
+		t.Errorf("before the floor: %v", err)
+	}
+	wantValue(t, table, 20, oribi.AsOf(mid))
+	w.move(100 * minute)
+	wantValue(t, table, 20, oribi.AsOf(mid))
+	alter(t, table, oribi.SetHistory(time.Hour))
+	if _, err := table.Get(ctx, 1, oribi.AsOf(mid)); !errors.Is(err, oribi.ErrTooOld) {
+		t.Errorf("beyond the shorter retention: %v", err)
+	}
+	wantValue(t, table, 20)
+}
+
+// What was below the floor when the retention was made longer is readable no more, so it is given
+// back as before.
+func TestLongerRetentionKeepsNothingBelowTheFloor(t *testing.T) {
+	ctx := context.Background()
+	w := newFakeWall()
+	store, table := floorStore(t, w)
+	defer func() { store.Close() }()
+	for k := range 2 { // the second flush raises the floor above the first row's insertion
+		putNumber(t, store, table, k, 1)
+		if err := table.Flush(ctx); err != nil {
+			t.Fatal(err)
+		}
+		w.move(2 * time.Hour)
+	}
+	alter(t, table, oribi.SetHistory(oribi.HistoryForever))
+	floor := table.Properties().HistoryFloor
+	if _, err := table.CollectUndos(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []int{0, 1} {
+		if got := table.Layout().RowSets[i].Undos; got != want {
+			t.Errorf("rowset %d has %d undo files, want %d", i, got, want)
+		}
+	}
+	if p := table.Properties(); p.HistoryFloor != floor {
+		t.Errorf("the floor went from %v to %v", floor, p.HistoryFloor)
+	}
+	if _, err := table.Get(ctx, 0, oribi.AsOf(floor)); err != nil {
+		t.Errorf("at the floor: %v", err)
+	}
+}
+
+// Writers and readers never wait for more than the change itself, and never see a value in a column
+// that it was not written to: n is always ten times the key, whatever it is called, d never below
+// its default, and a dropped column's text nowhere.
+func TestWritersAndReadersGoOnWhileTheSchemaChanges(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	store, table, _ := alterStore(t)
+	var wg sync.WaitGroup
+	var written sync.Map
+	for w := range 2 {
+		wg.Go(func() {
+			b := store.NewBatch()
+			for k := w; ctx.Err() == nil && k < 4000; k += 2 {
+				s := b.Schema(table)
+				row := oribi.Row{"k": k, s.Columns[1].Name: 10 * k}
+				if s.Index("s") >= 0 {
+					row["s"] = "gone"
+				}
+				b.Upsert(table, row)
+				if _, err := b.Commit(context.Background(), oribi.NoSync); err != nil {
+					t.Error(err)
+					return
+				}
+				written.Store(k, true)
+			}
+		})
+	}
+	for range 2 {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				for b, err := range table.Scan(ctx).Batches() {
+					if errors.Is(err, context.Canceled) {
+						return
+					}
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
+						k, n := int64(binary.LittleEndian.Uint64(b.Columns[0].Cell(i))), int32(binary.LittleEndian.Uint32(b.Columns[1].Cell(i)))
+						if int64(n) != 10*k {
+							t.Errorf("key %d: %s is %d", k, b.Schema[1].Name, n)
+							return
+						}
+						for c := 2; c < len(b.Columns); c++ {
+							if cell := b.Columns[c].Cell(i); b.Schema[c].Name == "t" && cell != nil || b.Schema[c].Name == "d" && cell[0] != 7 {
+								t.Errorf("key %d: %s is %q", k, b.Schema[c].Name, cell)
+								return
+							}
+						}
+					}
+				}
+			}
+		})
+	}
+	names := []string{"n", "m"}
+	for i := range 30 {
+		alter(t, table, oribi.RenameColumn(names[i%2], names[(i+1)%2]))
+		switch i % 3 {
+		case 0:
+			alter(t, table, oribi.DropColumn("s"), oribi.AddColumn(schema.Column{Name: "t", Type: schema.String, Nullable: true}))
+		case 1:
+			alter(t, table, oribi.DropColumn("t"), oribi.AddColumn(schema.Column{Name: "d", Type: schema.Int64, Default: []byte{7, 0, 0, 0, 0, 0, 0, 0}}))
+		case 2:
+			alter(t, table, oribi.DropColumn("d"), oribi.AddColumn(schema.Column{Name: "s", Type: schema.String, Nullable: true}))
+			if err := table.Compact(ctx); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	cancel()
+	wg.Wait()
+	want := int64(0)
+	written.Range(func(any, any) bool { want++; return true })
+	if n, err := table.Count(context.Background()); n != want || err != nil {
+		t.Errorf("%d rows, %v, want %d", n, err, want)
+	}
+}
+
+// Source: tablet spec §2.6, §12.4.
+func TestImmutableColumnIsSetByInsertsAlone(t *testing.T) {
+	store, table, reopen := alterStore(t)
+	b := store.NewBatch()
+	b.Insert(table, oribi.Row{"k": 1, "n": 10, "s": "one"})
+	b.Upsert(table, oribi.Row{"k": 1, "s": "two"})
+	alter(t, table, oribi.SetImmutable("n", true))
+	b.Upsert(table, oribi.Row{"k": 2, "n": 20, "s": "two"})
+	if _, err := b.Commit(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	store, table = reopen()
+	put := func(op oribi.Op, row oribi.Row) error {
+		b := store.NewBatch()
+		b.Row(op, table, row)
+		want, seen := b.Get(context.Background(), table, row["k"])
+		_, err := b.Commit(context.Background())
+		if err != nil && seen == nil {
+			t.Errorf("%v %v: the batch shows %v, its commit is refused: %v", op, row, want, err)
+		}
+		if err == nil && seen == nil {
+			if got, err := table.Get(context.Background(), row["k"]); err != nil || !maps.Equal(got, want) {
+				t.Errorf("%v %v: got %v, %v, the batch has shown %v", op, row, got, err, want)
+			}
+		}
+		return err
+	}
+	cases := []struct {
+		op      oribi.Op
+		row     oribi.Row
+		refused bool
+	}{
+		{oribi.OpUpdate, oribi.Row{"k": 1, "n": 11, "s": "x"}, true},
+		{oribi.OpUpdate, oribi.Row{"k": 9, "n": 11}, true},
+		{oribi.OpUpsert, oribi.Row{"k": 1, "n": 11, "s": "x"}, true},
+		{oribi.OpUpdate, oribi.Row{"k": 1, "s": "three"}, false},
+		{oribi.OpUpdateIgnore, oribi.Row{"k": 1, "n": 11, "s": "i"}, false},
+		{oribi.OpUpdateIgnore, oribi.Row{"k": 1, "n": 12}, false},
+		{oribi.OpUpdateIgnore, oribi.Row{"k": 9, "n": 12}, false},
+		{oribi.OpUpsertIgnore, oribi.Row{"k": 2, "n": 21, "s": "ii"}, false},
+		{oribi.OpUpsertIgnore, oribi.Row{"k": 2, "n": 22}, false},
+		{oribi.OpUpsertIgnore, oribi.Row{"k": 3, "n": 30}, false},
+	}
+	for _, c := range cases {
+		err := put(c.op, c.row)
+		var re *oribi.RowError
+		if c.refused != (errors.As(err, &re) && re.Column == "n") || !c.refused && err != nil {
+			t.Errorf("%v %v: %v", c.op, c.row, err)
+		}
+	}
+	want := []oribi.Row{{"k": int64(1), "n": int32(10), "s": "i"}, {"k": int64(2), "n": int32(20), "s": "ii"}, {"k": int64(3), "n": int32(30), "s": nil}}
+	wantRows(t, "immutable", table, want)
+	alter(t, table, oribi.SetImmutable("n", false))
+	if err := put(oribi.OpUpdate, oribi.Row{"k": 1, "n": 11}); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,293 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// arraysTable is a table of int64 key k, tags array(string) and nullable hits array(int32).
+func arraysTable(t *testing.T) (*oribi.Store, *oribi.Table) {
+	t.Helper()
+	store, err := oribi.Open("/arrays", &oribi.Options{FS: vfs.NewMem(), Manual: true, History: oribi.HistoryForever})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "tags", Type: schema.Array, Element: schema.String},
+		{Name: "hits", Type: schema.Array, Element: schema.Int32, Nullable: true}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := store.CreateTable("arrays", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store, table
+}
+
+type tagged struct {
+	K    int64    `oribi:"k,key"`
+	Tags []string `oribi:"tags"`
+	Hits []int32  `oribi:"hits"`
+}
+
+func TestGoValuesThatAreNoArraysAreRefused(t *testing.T) {
+	store, table := arraysTable(t)
+	long := strings.Repeat("x", 40<<10)
+	for name, test := range map[string]struct {
+		row  oribi.Row
+		want string
+	}{
+		"single value":         {oribi.Row{"k": 1, "tags": "a"}, `column "tags": a string does not fit type array(string)`},
+		"other elements":       {oribi.Row{"k": 1, "tags": []string{}, "hits": []string{"a"}}, `column "hits": element 0: a string does not fit type int32`},
+		"element out of range": {oribi.Row{"k": 1, "tags": []string{}, "hits": []int{1, 1 << 31}}, `column "hits": element 1: 2147483648 is out of range for int32`},
+		"array in an array":    {oribi.Row{"k": 1, "tags": []any{[]string{"a"}}}, `column "tags": element 0`},
+		"not UTF-8":            {oribi.Row{"k": 1, "tags": []string{"a", "\xff"}}, `column "tags": element 1: not valid UTF-8`},
+		"NULL":                 {oribi.Row{"k": 1, "tags": nil}, `column "tags": NULL`},
+		"nil slice":            {oribi.Row{"k": 1, "tags": []string(nil)}, `column "tags": NULL`},
+		"too many elements":    {oribi.Row{"k": 1, "tags": []string{}, "hits": make([]*int32, 65536)}, `column "hits": an array of 65536 elements, limit 65535`},
+		"too many bytes":       {oribi.Row{"k": 1, "tags": []string{long, long}}, `column "tags": 81931 bytes, limit 65536`},
+	} {
+		b := store.NewBatch()
+		b.Insert(table, test.row)
+		if _, err := b.Commit(context.Background()); !errors.Is(err, oribi.ErrRow) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %s", name, err, test.want)
+		}
+	}
+	b := store.NewBatch()
+	b.Insert(table, oribi.Row{"k": 1, "tags": [2]string{"a", "b"}, "hits": make([]*int32, 65535)})
+	if _, err := b.Commit(context.Background()); err != nil {
+		t.Errorf("65535 NULL elements, and a Go array: %v", err)
+	}
+}
+
+func TestCellsAndVectorsThatAreNoArraysAreRefused(t *testing.T) {
+	store, table := arraysTable(t)
+	key, none := make([]byte, 8), schema.AppendArray(nil, schema.String, nil)
+	for name, cell := range map[string][]byte{"no array": {1}, "elements of another width": {1, 0, 1, 5, 0}, "bits behind the last": {1, 0, 2}} {
+		b := store.NewBatch()
+		b.Cells(oribi.OpInsert, table, [][]byte{key, none, cell}, nil)
+		if err := b.Err(); !errors.Is(err, oribi.ErrRow) || errors.Is(err, oribi.ErrCorrupt) || !strings.Contains(err.Error(), "no cell of array(int32)") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	vectors := func() []*batch.Vector {
+		keys, tags, hits := batch.NewVector(schema.Int64, 1), batch.NewArrays(schema.String), batch.NewArrays(schema.Int32)
+		tags.AppendArray([][]byte{[]byte("a")})
+		hits.AppendNullArray()
+		return []*batch.Vector{keys, tags, hits}
+	}
+	for name, spoil := range map[string]func(v []*batch.Vector){
+		"elements of another type": func(v []*batch.Vector) { v[1].Type = schema.Binary },
+		"arrays for single values": func(v []*batch.Vector) { v[0] = batch.NewArrays(schema.Int64); v[0].AppendArray(nil) },
+		"NULL":                     func(v []*batch.Vector) { v[1].Present = batch.MakeBitmap(1) },
+		"bad element":              func(v []*batch.Vector) { v[1].Elements.Bytes[0] = []byte{0xff} },
+		"too many elements":        func(v []*batch.Vector) { v[2].ResetArrays(0); v[2].AppendArray(make([][]byte, 65536)) },
+		"too many bytes":           func(v []*batch.Vector) { v[1].Elements.Bytes[0] = make([]byte, 70<<10) },
+		"too many fixed bytes": func(v []*batch.Vector) {
+			v[2].ResetArrays(0)
+			v[2].Elements.Extend(20 << 10)
+			v[2].SetOffsets([]uint32{0, 20 << 10})
+		},
+	} {
+		v := vectors()
+		spoil(v)
+		b := store.NewBatch()
+		b.Vectors(oribi.OpInsert, table, v)
+		if err := b.Err(); !errors.Is(err, oribi.ErrRow) || errors.Is(err, oribi.ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+		v = vectors()
+		spoil(v)
+		if _, _, err := table.Ingest(context.Background(), once(v)); !errors.Is(err, oribi.ErrRow) || errors.Is(err, oribi.ErrCorrupt) {
+			t.Errorf("%s, ingest: %v", name, err)
+		}
+	}
+	b := store.NewBatch()
+	b.Vectors(oribi.OpInsert, table, vectors())
+	if _, err := b.Commit(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A slice of values cannot say that an element is NULL: reading one so is an error, not a zero.
+func TestStructsRefuseNullElementsThatTheyCannotHold(t *testing.T) {
+	ctx := context.Background()
+	store, table := arraysTable(t)
+	typed, err := oribi.Typed[tagged](table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := store.NewBatch()
+	typed.Insert(b, tagged{K: 1, Tags: nil, Hits: nil}, tagged{K: 2, Tags: []string{"a"}, Hits: []int32{}})
+	b.Insert(table, oribi.Row{"k": 3, "tags": []string{}, "hits": []any{1, nil}})
+	if _, err := b.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	// The tags are not nullable, so a nil slice is no elements; the hits are.
+	for k, want := range map[int64]tagged{1: {K: 1, Tags: []string{}}, 2: {K: 2, Tags: []string{"a"}, Hits: []int32{}}} {
+		if got, err := typed.Get(ctx, k); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%+v, %v, want %+v", got, err, want)
+		}
+	}
+	if row, err := typed.Get(ctx, 3); !errors.Is(err, oribi.ErrSchema) || !strings.Contains(err.Error(), `column "hits": element 1 is NULL`) {
+		t.Errorf("%+v, %v", row, err)
+	}
+	var last error
+	for _, err := range typed.Scan(ctx) {
+		last = err
+	}
+	if !errors.Is(last, oribi.ErrSchema) {
+		t.Errorf("scan: %v", last)
+	}
+	type wrong struct {
+		K    int64   `oribi:"k,key"`
+		Tags []int32 `oribi:"tags"`
+	}
+	if _, err := oribi.Typed[wrong](table); !errors.Is(err, oribi.ErrSchema) || !strings.Contains(err.Error(), "does not fit type array(string)") {
+		t.Error(err)
+	}
+}
+
+func TestSchemaOfMakesArraysOfSlices(t *testing.T) {
+	type row struct {
+		K uint64 `oribi:",key"`
+		A []int32
+		B []*string
+		C *[]float64
+		D [][]byte
+		E []byte
+		F oribi.Int128
+	}
+	s, err := oribi.SchemaOf[row]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for i := range s.Columns {
+		name := s.Columns[i].TypeName()
+		if s.Columns[i].Nullable {
+			name += "?"
+		}
+		got = append(got, name)
+	}
+	if want := "uint64 array(int32) array(string) array(double)? array(binary) binary int128"; strings.Join(got, " ") != want {
+		t.Errorf("got %s", strings.Join(got, " "))
+	}
+	if _, err := oribi.SchemaOf[struct{ A [][]int32 }](); !errors.Is(err, oribi.ErrSchema) {
+		t.Errorf("arrays of arrays: %v", err)
+	}
+}
+
+// Defaults, changes and their compactions, added columns and differences of two moments know arrays
+// as they know other values.
+func TestArraysThroughAlterationsAndDeltas(t *testing.T) {
+	ctx := context.Background()
+	store, table := arraysTable(t)
+	commit := func(fill func(b *oribi.Batch)) mvcc.Timestamp {
+		t.Helper()
+		b := store.NewBatch()
+		fill(b)
+		ts, err := b.Commit(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ts
+	}
+	first := commit(func(b *oribi.Batch) {
+		for k := range 50 {
+			b.Insert(table, oribi.Row{"k": k, "tags": []string{"old", strings.Repeat("x", k)}, "hits": []int{k}})
+		}
+	})
+	if err := table.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for round := range 3 {
+		commit(func(b *oribi.Batch) {
+			for k := round; k < 50; k += 10 {
+				b.Update(table, oribi.Row{"k": k, "tags": []string{"new"}, "hits": nil})
+			}
+		})
+		if _, err := table.FlushDeltas(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := table.Alter(ctx, oribi.AddColumn(schema.Column{Name: "added", Type: schema.Array, Element: schema.Date,
+		Default: schema.AppendArray(nil, schema.Date, [][]byte{{1, 0, 0, 0}, nil})}), oribi.SetDefault("tags", []string{"unset"})); err != nil {
+		t.Fatal(err)
+	}
+	same := func() { // an update that changes nothing is none
+		commit(func(b *oribi.Batch) {
+			b.Update(table, oribi.Row{"k": 20, "tags": []string{"new"}})
+			b.Update(table, oribi.Row{"k": 9, "tags": []string{"old", strings.Repeat("x", 9)}})
+		})
+	}
+	same()
+	last := commit(func(b *oribi.Batch) { b.Insert(table, oribi.Row{"k": 100}) })
+
+	check := func(state string) {
+		t.Helper()
+		for k := range int64(50) {
+			want := oribi.Row{"k": k, "tags": []any{"old", strings.Repeat("x", int(k))}, "hits": []any{int32(k)}, "added": []any{day(1970, 1, 2), nil}}
+			if row, err := table.Get(ctx, k, oribi.AsOf(first), oribi.Columns("k", "tags", "hits", "added")); err != nil || !reflect.DeepEqual(row, want) {
+				t.Fatalf("%s: row %d was %v, %v, want %v", state, k, row, err, want)
+			}
+			if k%10 < 3 {
+				want["tags"], want["hits"] = []any{"new"}, nil
+			}
+			if row, err := table.Get(ctx, k); err != nil || !reflect.DeepEqual(row, want) {
+				t.Fatalf("%s: row %d is %v, %v, want %v", state, k, row, err, want)
+			}
+		}
+		if row, err := table.Get(ctx, 100); err != nil || !reflect.DeepEqual(row["tags"], []any{"unset"}) || row["hits"] != nil {
+			t.Fatalf("%s: the row of defaults is %v, %v", state, row, err)
+		}
+		n := 0
+		for d, err := range table.Diff(ctx, first, last) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if k := d.KeyRow()["k"].(int64); k != 100 && k%10 >= 3 {
+				t.Fatalf("%s: row %d differs: %v, %v", state, k, d.BeforeRow(), d.AfterRow())
+			}
+			n++
+		}
+		if n != 16 {
+			t.Fatalf("%s: %d rows differ, want 16", state, n)
+		}
+	}
+	check("delta files")
+	steps := []struct {
+		name string
+		do   func() error
+	}{
+		{"minor", func() error { _, err := table.CompactMinor(ctx); return err }},
+		{"major", func() error { _, err := table.CompactMajor(ctx, "hits", "tags"); return err }},
+		{"flush", func() error { return table.Flush(ctx) }},
+		{"merge", func() error { return table.Compact(ctx) }},
+	}
+	for _, step := range steps {
+		if err := step.do(); err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		check(step.name)
+	}
+	if err := table.Alter(ctx, oribi.SetEncoding("tags", schema.Bitshuffle)); !errors.Is(err, oribi.ErrSchema) {
+		t.Errorf("an encoding that does not fit the elements: %v", err)
+	}
+	if err := table.Alter(ctx, oribi.SetDefault("hits", []string{"a"})); !errors.Is(err, oribi.ErrSchema) {
+		t.Errorf("a default of other elements: %v", err)
+	}
+	if _, err := table.Test("hits", batch.Eq, []int32{1}); err == nil {
+		t.Error("an array was compared with an array")
+	}
+}

@@ -1,0 +1,353 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/faultfs"
+)
+
+const autoName = schema.AutoIncrementName
+
+// autoStore is a store in memory and its table of key (host, auto_incrementing_id) and value v.
+// reopen opens what a kill leaves.
+func autoStore(t *testing.T) (store *oribi.Store, table *oribi.Table, reopen func() (*oribi.Store, *oribi.Table)) {
+	t.Helper()
+	mem := vfs.NewMem()
+	// While one batch is in the critical section of its commit others come as far as they can.
+	yield := func(c faultfs.Call) error {
+		for range 100 {
+			if c.Changes() {
+				runtime.Gosched()
+			}
+		}
+		return nil
+	}
+	open := func() {
+		var err error
+		disk := faultfs.New(mem)
+		disk.Watch(yield)
+		store, err = oribi.Open("/auto", &oribi.Options{FS: disk, Manual: true, Clock: mvcc.NewLogicalClock(mvcc.Min), History: oribi.HistoryForever})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { store.Close() })
+	}
+	open()
+	columns, err := schema.New([]schema.Column{{Name: "host", Type: schema.String}, {Name: autoName, Type: schema.Int64, AutoIncrement: true},
+		{Name: "v", Type: schema.Int64, Nullable: true}}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if table, err = store.CreateTable("t", columns); err != nil {
+		t.Fatal(err)
+	}
+	return store, table, func() (*oribi.Store, *oribi.Table) {
+		mem = mem.Clone()
+		open()
+		table, err := store.Table("t")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return store, table
+	}
+}
+
+// assigned are the values that a commit gave.
+func assigned(b *oribi.Batch) (values []int64) {
+	for _, a := range b.Assigned() {
+		values = append(values, a.Value)
+	}
+	return values
+}
+
+func insertAuto(t *testing.T, store *oribi.Store, table *oribi.Table, hosts ...string) []int64 {
+	t.Helper()
+	b := store.NewBatch()
+	for _, h := range hosts {
+		b.Insert(table, oribi.Row{"host": h})
+	}
+	if _, err := b.Commit(context.Background(), oribi.NoSync); err != nil {
+		t.Fatal(err)
+	}
+	return assigned(b)
+}
+
+func wantValues(t *testing.T, what string, got []int64, want ...int64) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: values %v, want %v", what, got, want)
+	}
+}
+
+// autoRow is a row whose number is not asked for by inserts.
+type autoRow struct {
+	Host string
+	ID   int64  `oribi:"auto_incrementing_id"`
+	V    *int64 `oribi:"v"`
+}
+
+func TestInsertsGetRisingValuesHoweverTheyAreHandedOver(t *testing.T) {
+	ctx := context.Background()
+	store, table, _ := autoStore(t)
+	other := numbersTable(t, store, "numbers")
+	typed, err := oribi.Typed[autoRow](table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := store.NewBatch()
+	hosts := batch.NewVector(schema.String, 2)
+	hosts.SetCell(0, []byte("c"))
+	hosts.SetCell(1, []byte("a"))
+	b.Insert(table, oribi.Row{"host": "b", "v": 1})
+	b.InsertIgnore(table, oribi.Row{"host": "b"})
+	b.Insert(other, oribi.Row{"k": 1, "v": 1})
+	b.Cells(oribi.OpInsert, table, [][]byte{[]byte("a"), nil, nil}, nil)
+	b.Vectors(oribi.OpInsert, table, []*batch.Vector{hosts, nil, nil})
+	b.Upsert(table, oribi.Row{"host": "d", autoName: 10})
+	typed.Insert(b, autoRow{Host: "e", ID: 77})
+	if _, err := b.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	want := []oribi.Assigned{{Row: 0, Value: 1}, {Row: 1, Value: 2}, {Row: 3, Value: 3}, {Row: 4, Value: 4}, {Row: 5, Value: 5}, {Row: 7, Value: 11}}
+	if !slices.Equal(b.Assigned(), want) {
+		t.Errorf("assigned %v, want %v", b.Assigned(), want)
+	}
+	var got []string
+	for row, err := range typed.Scan(ctx) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprint(row.Host, row.ID))
+	}
+	if rows := []string{"a3", "a5", "b1", "b2", "c4", "d10", "e11"}; !slices.Equal(got, rows) {
+		t.Errorf("rows %v, want %v", got, rows)
+	}
+	if row, err := table.Get(ctx, oribi.Row{"host": "b", autoName: 1}); err != nil || row["v"] != int64(1) {
+		t.Errorf("got %v, %v", row, err)
+	}
+	typed.Delete(b, autoRow{Host: "e", ID: 11})
+	if _, err := b.Commit(ctx); err != nil || len(b.Assigned()) > 0 {
+		t.Errorf("a batch without inserts: %v, %v", b.Assigned(), err)
+	}
+}
+
+// Deleted and forgotten, flushed and not: what a committed row has had no other gets.
+func TestValuesAreNotGivenTwice(t *testing.T) {
+	ctx := context.Background()
+	store, table, reopen := autoStore(t)
+	wantValues(t, "first", insertAuto(t, store, table, "a", "b"), 1, 2)
+	store, table = reopen()
+	wantValues(t, "after a kill", insertAuto(t, store, table, "a"), 3)
+	if err := table.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	store, table = reopen()
+	wantValues(t, "after a flush and a kill", insertAuto(t, store, table, "a"), 4)
+	if err := table.Alter(ctx, oribi.AddColumn(schema.Column{Name: "w", Type: schema.Int32, Nullable: true})); err != nil {
+		t.Fatal(err)
+	}
+	wantValues(t, "after an alter", insertAuto(t, store, table, "a"), 5)
+	store, table = reopen()
+	wantValues(t, "after an alter and a kill", insertAuto(t, store, table, "z"), 6)
+	b := store.NewBatch()
+	for _, key := range []oribi.Row{{"host": "a", autoName: 5}, {"host": "z", autoName: 6}} {
+		b.Delete(table, key)
+	}
+	if _, err := b.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := table.Compact(ctx); err != nil {
+		t.Fatal(err)
+	}
+	store, table = reopen()
+	wantValues(t, "after deletes, a compaction and a kill", insertAuto(t, store, table, "z"), 7)
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	store, table = reopen()
+	b = store.NewBatch()
+	b.Upsert(table, oribi.Row{"host": "x", autoName: 100})
+	b.Upsert(table, oribi.Row{"host": "x", autoName: 50})
+	if _, err := b.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	store, table = reopen()
+	wantValues(t, "after upserts and a kill", insertAuto(t, store, table, "a"), 101)
+}
+
+// What is refused on account of the column refuses the whole batch, however it is committed; no
+// refused batch takes a value.
+func TestWhatMayBeSaidOfAnAutoIncrementingColumn(t *testing.T) {
+	ctx := context.Background()
+	store, table, _ := autoStore(t)
+	insertAuto(t, store, table, "a", "a")
+	id := batch.NewVector(schema.Int64, 1)
+	host := batch.NewVector(schema.String, 1)
+	host.SetCell(0, []byte("a"))
+	row := func(op oribi.Op, values oribi.Row) func(*oribi.Batch) {
+		return func(b *oribi.Batch) { b.Row(op, table, values) }
+	}
+	cases := []struct {
+		name    string
+		add     func(b *oribi.Batch)
+		refused bool
+	}{
+		{"insert with a value", row(oribi.OpInsert, oribi.Row{"host": "a", autoName: 9}), true},
+		{"insert_ignore with a value", row(oribi.OpInsertIgnore, oribi.Row{"host": "a", autoName: 9}), true},
+		{"insert of a vector", func(b *oribi.Batch) { b.Vectors(oribi.OpInsert, table, []*batch.Vector{host, id, nil}) }, true},
+		{"upsert without a value", row(oribi.OpUpsert, oribi.Row{"host": "a"}), true},
+		{"upsert of vectors without", func(b *oribi.Batch) { b.Vectors(oribi.OpUpsert, table, []*batch.Vector{host, nil, nil}) }, true},
+		{"upsert_ignore without a value", row(oribi.OpUpsertIgnore, oribi.Row{"host": "a"}), true},
+		{"upsert below 0", row(oribi.OpUpsert, oribi.Row{"host": "a", autoName: -1}), true},
+		{"upsert of 0", row(oribi.OpUpsert, oribi.Row{"host": "a", autoName: 0}), false},
+		{"upsert of a vector", func(b *oribi.Batch) { b.Vectors(oribi.OpUpsert, table, []*batch.Vector{host, id, nil}) }, false},
+		{"update", row(oribi.OpUpdate, oribi.Row{"host": "a", autoName: 2, "v": 1}), false},
+		{"delete", row(oribi.OpDelete, oribi.Row{"host": "a", autoName: 2}), false},
+	}
+	for _, c := range cases {
+		b := store.NewBatch()
+		b.Insert(table, oribi.Row{"host": "left out?"})
+		c.add(b)
+		_, err := b.Commit(ctx, oribi.AllowPartial)
+		var re *oribi.RowError
+		if c.refused && (!errors.As(err, &re) || re.Row != 1) || !c.refused && err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	b := store.NewBatch()
+	b.Insert(table, oribi.Row{"host": "a"})
+	b.If(table, oribi.Row{"host": "a", autoName: 1000})
+	if _, err := b.Commit(ctx); !errors.Is(err, oribi.ErrConflict) || len(b.Assigned()) > 0 {
+		t.Errorf("a condition that does not hold: %v, %v", err, b.Assigned())
+	}
+	wantValues(t, "after refusals", insertAuto(t, store, table, "a"), 7) // four of the inserts above were not refused
+}
+
+func TestNoValueFollowsTheHighest(t *testing.T) {
+	ctx := context.Background()
+	store, table, reopen := autoStore(t)
+	b := store.NewBatch()
+	b.Upsert(table, oribi.Row{"host": "a", autoName: int64(math.MaxInt64 - 1)})
+	if _, err := b.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	wantValues(t, "the last one", insertAuto(t, store, table, "a"), math.MaxInt64)
+	for range 2 {
+		b = store.NewBatch()
+		b.Insert(table, oribi.Row{"host": "a"})
+		if _, err := b.Commit(ctx, oribi.AllowPartial); !errors.Is(err, oribi.ErrRow) {
+			t.Errorf("an insert behind the highest value: %v", err)
+		}
+		store, table = reopen()
+	}
+}
+
+func TestIngestedRowsBringTheirValues(t *testing.T) {
+	ctx := context.Background()
+	store, table, reopen := autoStore(t)
+	insertAuto(t, store, table, "b")
+	typed, err := oribi.Typed[autoRow](table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := func(ids ...int64) iter.Seq[autoRow] {
+		return func(yield func(autoRow) bool) {
+			for _, id := range ids {
+				if !yield(autoRow{Host: "b", ID: id}) {
+					return
+				}
+			}
+		}
+	}
+	if _, _, err := typed.Ingest(ctx, rows(-1, 30)); !errors.Is(err, oribi.ErrRow) {
+		t.Errorf("a value below 0: %v", err)
+	}
+	if _, _, err := typed.Ingest(ctx, rows(0, 1)); !errors.Is(err, oribi.ErrKeyExists) {
+		t.Errorf("a row that is there: %v", err)
+	}
+	without := batch.NewVector(schema.String, 1)
+	without.SetCell(0, []byte("x"))
+	_, _, err = table.Ingest(ctx, func(yield func([]*batch.Vector, error) bool) { yield([]*batch.Vector{without, nil, nil}, nil) })
+	if !errors.Is(err, oribi.ErrRow) {
+		t.Errorf("without values: %v", err)
+	}
+	wantValues(t, "after refused ones", insertAuto(t, store, table, "b"), 2)
+	if _, _, err := typed.Ingest(ctx, rows(7, 20)); err != nil {
+		t.Fatal(err)
+	}
+	wantValues(t, "after an ingest", insertAuto(t, store, table, "b"), 21)
+	if _, _, err := typed.Ingest(ctx, rows(40)); err != nil {
+		t.Fatal(err)
+	}
+	store, table = reopen()
+	wantValues(t, "after an ingest and a kill", insertAuto(t, store, table, "b"), 41)
+}
+
+// Writers, upserts with values of their own, flushes: no insert ever finds its key there, and a row
+// with a higher number is never older than one with a lower, save those that upserts brought.
+func TestValuesRiseWithTimestamps(t *testing.T) {
+	ctx := context.Background()
+	store, table, reopen := autoStore(t)
+	const writers, batches = 4, 60
+	type given struct {
+		ts     mvcc.Timestamp
+		values []int64
+	}
+	all := make([][]given, writers)
+	var group sync.WaitGroup
+	for w := range writers {
+		group.Go(func() {
+			b := store.NewBatch()
+			for i := range batches {
+				for range 1 + (w+i)%5 {
+					b.Insert(table, oribi.Row{"host": fmt.Sprint("h", i%3)})
+				}
+				if i%10 == w+1 {
+					near := all[w][i-1].values[0] + 5 // others get it at about this time
+					b.Upsert(table, oribi.Row{"host": fmt.Sprint("h", i%3), autoName: near})
+					b.Insert(table, oribi.Row{"host": "h0"})
+				}
+				ts, err := b.Commit(ctx, oribi.NoSync)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				all[w] = append(all[w], given{ts, assigned(b)})
+				if i%20 == 7 {
+					if err := table.Flush(ctx); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	group.Wait()
+	one := slices.Concat(all...)
+	slices.SortFunc(one, func(a, b given) int { return int(a.ts) - int(b.ts) })
+	last := int64(0)
+	for _, g := range one {
+		for _, v := range g.values {
+			if v <= last {
+				t.Fatalf("timestamp %d has value %d, one before has %d", g.ts, v, last)
+			}
+			last = v
+		}
+	}
+	store, table = reopen()
+	if got := insertAuto(t, store, table, "h"); got[0] <= last {
+		t.Errorf("value %d after %d", got[0], last)
+	}
+}

@@ -1,0 +1,442 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+const closedDir = "/store"
+
+// closedStore is a store that was closed, and what reads of it must say.
+type closedStore struct {
+	fs     *vfs.Mem
+	old    mvcc.Timestamp
+	latest []string // all rows of all tables
+	before []string // the same at old
+	rows   map[string]map[string]oribi.Row
+}
+
+// TestFlippedBytesOfAClosedStoreNeverChangeAnAnswer flips one byte of a closed store at a time,
+// opens it read-only, scans all of it, now and at an old timestamp, and gets every row by its key.
+// Each answer is right, or an error says that the store is damaged.
+//
+// Bytes come at random, each once at most, as many as the time allows; -proof.for=10m takes all of
+// them. It prints by kind of file what the damage did and, where the answer was right, whether
+// Verify found it. It finds nothing in the footer of the newest log segment (a kill leaves the
+// like), in Pebble's OPTIONS, and in ranges of containers that hold no block.
+func TestFlippedBytesOfAClosedStoreNeverChangeAnAnswer(t *testing.T) {
+	seed := proofSeed(t)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	c := makeClosedStore(t, rng)
+	tally := c.flipAll(t, c.places(t, rng), proofTime(time.Second, 4*time.Second))
+	for _, kind := range slices.Sorted(maps.Keys(tally)) {
+		t.Logf("%-16s %+v", kind, *tally[kind])
+	}
+}
+
+// byteFlip is one byte to be changed.
+type byteFlip struct {
+	name string // within the store's directory
+	off  int64
+	mask byte
+}
+
+// kind is the name without what differs from store to store.
+func (f byteFlip) kind() string {
+	dir, base := path.Split(filepath.ToSlash(f.name))
+	if dir == "data/" {
+		return dir
+	}
+	return dir + strings.Trim(strings.TrimLeft(base, "0123456789"), "-0123456789")
+}
+
+func (f byteFlip) String() string { return fmt.Sprintf("%s byte %d mask %#02x", f.name, f.off, f.mask) }
+
+// flipOutcomes counts what became of flips.
+type flipOutcomes struct {
+	refusedByOpen, refusedByRead int // by an error of Open; of a scan or a Get
+	found, nothing               int // all answers were right, and Verify found the damage or did not
+}
+
+func (o *flipOutcomes) add(p flipOutcomes) {
+	o.refusedByOpen += p.refusedByOpen
+	o.refusedByRead += p.refusedByRead
+	o.found += p.found
+	o.nothing += p.nothing
+}
+
+// makeClosedStore has two tables with rows, updates and deletes on disk and in the log, in several
+// segments, and dead blocks.
+func makeClosedStore(t *testing.T, rng *rand.Rand) *closedStore {
+	t.Helper()
+	c := &closedStore{fs: vfs.NewMem()}
+	m := &closedModel{t: t, rng: rng, rows: map[string]map[string]oribi.Row{"items": {}, "pairs": {}}}
+	session := func(work func()) {
+		m.open(c.fs)
+		work()
+		noFault(t, m.store.Close())
+	}
+	session(func() {
+		m.create()
+		m.write(70)
+		m.flush("items", "pairs")
+		m.write(30)
+		noFault(t, m.table("pairs").Compact(context.Background()))
+	})
+	session(func() {
+		m.write(20)
+		m.flush("items")
+		c.old = m.write(10)
+		c.before = m.text()
+	})
+	session(func() { m.write(10) })
+	session(func() { m.write(6) })
+	c.latest, c.rows = m.text(), m.rows
+	if a := c.read(c.fs.Clone()); a.wrong != "" || a.err != nil || a.findings > 0 {
+		t.Fatalf("undamaged: %+v", a)
+	}
+	return c
+}
+
+// closedModel writes to a store and knows what is in it.
+type closedModel struct {
+	t     *testing.T
+	rng   *rand.Rand
+	store *oribi.Store
+	rows  map[string]map[string]oribi.Row // by table and key
+}
+
+func noFault(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func closedOptions(fs vfs.FS, readOnly bool) *oribi.Options {
+	return &oribi.Options{FS: fs, ReadOnly: readOnly, Manual: true, History: oribi.HistoryForever, Clock: mvcc.NewLogicalClock(1), MemoryLimit: 16 << 20}
+}
+
+func (m *closedModel) open(fs vfs.FS) {
+	m.t.Helper()
+	var err error
+	m.store, err = oribi.Open(closedDir, closedOptions(fs, false))
+	noFault(m.t, err)
+}
+
+func (m *closedModel) table(name string) *oribi.Table {
+	m.t.Helper()
+	table, err := m.store.Table(name)
+	noFault(m.t, err)
+	return table
+}
+
+func (m *closedModel) create() {
+	m.t.Helper()
+	items, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64},
+		{Name: "s", Type: schema.String, Nullable: true}, {Name: "d", Type: schema.Double, Nullable: true}, {Name: "b", Type: schema.Bool}}, 1)
+	noFault(m.t, err)
+	pairs, err := schema.New([]schema.Column{{Name: "name", Type: schema.String}, {Name: "n", Type: schema.Int32},
+		{Name: "x", Type: schema.Binary, Nullable: true}, {Name: "y", Type: schema.Int16}}, 2)
+	noFault(m.t, err)
+	_, err = m.store.CreateTable("items", items)
+	noFault(m.t, err)
+	_, err = m.store.CreateTable("pairs", pairs)
+	noFault(m.t, err)
+}
+
+func (m *closedModel) flush(tables ...string) {
+	m.t.Helper()
+	for _, name := range tables {
+		noFault(m.t, m.table(name).Flush(context.Background()))
+	}
+}
+
+// write commits batches with n operations in all: each inserts a row, or updates or deletes one.
+func (m *closedModel) write(n int) (ts mvcc.Timestamp) {
+	m.t.Helper()
+	for n > 0 {
+		b := m.store.NewBatch()
+		for range min(n, 1+m.rng.IntN(6)) {
+			m.operation(b)
+			n--
+		}
+		var err error
+		ts, err = b.Commit(context.Background())
+		noFault(m.t, err)
+	}
+	return ts
+}
+
+func (m *closedModel) operation(b *oribi.Batch) {
+	name, key, row := "items", oribi.Row{"k": int64(m.rng.IntN(100))}, oribi.Row{"v": m.rng.Int64N(1000), "b": m.rng.IntN(2) == 0, "s": nil, "d": m.rng.Float64()}
+	if m.rng.IntN(2) == 0 {
+		row["s"] = strings.Repeat("ab", m.rng.IntN(9))
+	}
+	if m.rng.IntN(3) == 0 {
+		name, key = "pairs", oribi.Row{"name": fmt.Sprint("n", m.rng.IntN(9)), "n": int32(m.rng.IntN(9))}
+		row = oribi.Row{"x": []byte(fmt.Sprint(m.rng.IntN(1 << 20))), "y": int16(m.rng.IntN(100))}
+	}
+	table, id := m.rows[name], fmt.Sprint(key)
+	maps.Copy(row, key)
+	switch old := table[id]; {
+	case old == nil:
+		b.Insert(m.table(name), row)
+		table[id] = row
+	case m.rng.IntN(3) == 0:
+		b.Delete(m.table(name), key)
+		delete(table, id)
+	default:
+		column := []string{"v", "y"}[len(key)-1]
+		key[column] = row[column]
+		b.Update(m.table(name), key)
+		table[id] = maps.Clone(old)
+		table[id][column] = row[column]
+	}
+}
+
+// text is all rows, sorted.
+func (m *closedModel) text() (lines []string) {
+	for name, rows := range m.rows {
+		for _, row := range rows {
+			lines = append(lines, fmt.Sprint(name, " ", row))
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// places gives all bytes of all files but LOCK at random: in turn of wal/ and INSTANCE, of meta/
+// and ANCHOR, of data/.
+func (c *closedStore) places(t *testing.T, rng *rand.Rand) (out []byteFlip) {
+	t.Helper()
+	group := map[string]int{"wal": 0, "INSTANCE": 0, "meta": 1, "ANCHOR": 1, "data": 2}
+	var groups [3][]byteFlip
+	size := int64(0)
+	var walk func(g int, name string)
+	walk = func(g int, name string) {
+		info, err := c.fs.Stat(filepath.Join(closedDir, name))
+		noFault(t, err)
+		if info.IsDir() {
+			names, err := c.fs.List(filepath.Join(closedDir, name))
+			noFault(t, err)
+			for _, n := range names {
+				walk(g, filepath.Join(name, n))
+			}
+			return
+		}
+		size += info.Size()
+		for off := range info.Size() {
+			groups[g] = append(groups[g], byteFlip{name, off, byte(1 + rng.IntN(255))})
+		}
+	}
+	names, err := c.fs.List(closedDir)
+	noFault(t, err)
+	for _, name := range names {
+		if name != "LOCK" {
+			walk(group[name], name)
+		}
+	}
+	t.Logf("files of %d bytes: wal/ and INSTANCE %d, meta/ and ANCHOR %d, data/ %d; %d rows now, %d before",
+		size, len(groups[0]), len(groups[1]), len(groups[2]), len(c.latest), len(c.before))
+	for _, g := range groups {
+		rng.Shuffle(len(g), func(i, j int) { g[i], g[j] = g[j], g[i] })
+	}
+	for i := range size {
+		for _, g := range groups {
+			if i < int64(len(g)) {
+				out = append(out, g[i])
+			}
+		}
+	}
+	return out
+}
+
+// flipAll tries flips, several at a time, until the time is over.
+func (c *closedStore) flipAll(t *testing.T, flips []byteFlip, d time.Duration) map[string]*flipOutcomes {
+	end := time.Now().Add(d)
+	tally := map[string]*flipOutcomes{}
+	var mu sync.Mutex // guards tally
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(flips)) && time.Now().Before(end); i = next.Add(1) - 1 {
+				o := c.try(t, flips[i])
+				mu.Lock()
+				if kind := flips[i].kind(); tally[kind] == nil {
+					tally[kind] = &o
+				} else {
+					tally[kind].add(o)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	return tally
+}
+
+// try carries out one flip on a copy.
+func (c *closedStore) try(t *testing.T, f byteFlip) (o flipOutcomes) {
+	watchdog := time.AfterFunc(time.Minute, func() { panic(fmt.Sprint("it hangs: ", f)) })
+	defer watchdog.Stop()
+	defer func() {
+		if p := recover(); p != nil {
+			t.Errorf("%v: panic: %v\n%s", f, p, debug.Stack())
+		}
+	}()
+	a := c.read(f.apply(t, c.fs.Clone()))
+	switch {
+	case a.wrong != "":
+		t.Errorf("%v: wrong answer: %s", f, a.wrong)
+	case a.err != nil && !a.opened:
+		o.refusedByOpen++
+	case a.err != nil:
+		o.refusedByRead++
+	case a.findings > 0:
+		o.found++
+	default:
+		o.nothing++
+	}
+	if a.err != nil && !errors.Is(a.err, oribi.ErrCorrupt) && !errors.Is(a.err, oribi.ErrUnsupported) && !errors.Is(a.err, oribi.ErrNotStore) {
+		t.Errorf("%v: the error tells nothing of damage: %v", f, a.err)
+	}
+	return o
+}
+
+// apply changes the byte in fs, and returns that.
+func (f byteFlip) apply(t *testing.T, fs *vfs.Mem) *vfs.Mem {
+	file, err := fs.Open(filepath.Join(closedDir, f.name), true)
+	if err != nil {
+		t.Error(err)
+		return fs
+	}
+	defer file.Close()
+	var b [1]byte
+	if _, err := file.ReadAt(b[:], f.off); err != nil {
+		t.Error(err)
+	}
+	if _, err := file.WriteAt([]byte{b[0] ^ f.mask}, f.off); err != nil {
+		t.Error(err)
+	}
+	return fs
+}
+
+// storeAnswers is what a store says.
+type storeAnswers struct {
+	opened   bool
+	err      error  // the last of Open, scans, Gets, Verify
+	wrong    string // an answer that came without an error and is not right
+	findings int    // of Verify, if all else went well
+}
+
+// note adds an answer.
+func (a *storeAnswers) note(wrong string, err error) {
+	if wrong != "" {
+		a.wrong = wrong
+	}
+	if err != nil {
+		a.err = err
+	}
+}
+
+// read opens the store read-only and compares all answers.
+func (c *closedStore) read(fs vfs.FS) (a storeAnswers) {
+	s, err := oribi.Open(closedDir, closedOptions(fs, true))
+	if err != nil {
+		a.err = err
+		return a
+	}
+	defer s.Close()
+	a.opened = true
+	a.note(compareRows(s, c.latest))
+	a.note(compareRows(s, c.before, oribi.AsOf(c.old)))
+	a.note(c.compareGets(s))
+	if a.wrong == "" && a.err == nil {
+		a.err = s.Verify(context.Background(), func(oribi.Finding) { a.findings++ })
+	}
+	return a
+}
+
+// compareGets gets all rows by their keys.
+func (c *closedStore) compareGets(s *oribi.Store) (wrong string, failed error) {
+	for name, rows := range c.rows {
+		table, err := s.Table(name)
+		if err != nil {
+			return err.Error(), nil
+		}
+		for id, want := range rows {
+			columns := table.Schema()
+			key := oribi.Key{}
+			for i := range columns.Keys {
+				key = append(key, want[columns.Columns[i].Name])
+			}
+			switch got, err := table.Get(context.Background(), key); {
+			case errors.Is(err, oribi.ErrNotFound):
+				return fmt.Sprintf("%s: get %s: not found", name, id), nil
+			case err != nil:
+				failed = err
+			case fmt.Sprint(got) != fmt.Sprint(want):
+				return fmt.Sprintf("%s: get %s: %v, want %v", name, id, got, want), nil
+			}
+		}
+	}
+	return "", failed
+}
+
+// compareRows scans all tables.
+func compareRows(s *oribi.Store, want []string, opts ...oribi.ReadOption) (wrong string, err error) {
+	got, err := allRows(s, opts...)
+	if err != nil || slices.Equal(got, want) {
+		return "", err
+	}
+	return fmt.Sprintf("%d rows, want %d; %s", len(got), len(want), firstDifference(got, want)), nil
+}
+
+// allRows gives all rows of all tables, sorted.
+func allRows(s *oribi.Store, opts ...oribi.ReadOption) (lines []string, err error) {
+	for _, table := range s.Tables() {
+		for row, err := range table.Scan(context.Background(), opts...).Rows() {
+			if err != nil {
+				return nil, err
+			}
+			lines = append(lines, fmt.Sprint(table.Name(), " ", row))
+		}
+	}
+	slices.Sort(lines)
+	return lines, nil
+}
+
+// firstDifference is the first line that only one of two has.
+func firstDifference(got, want []string) string {
+	for _, l := range got {
+		if !slices.Contains(want, l) {
+			return "not wanted: " + l
+		}
+	}
+	for _, l := range want {
+		if !slices.Contains(got, l) {
+			return "missing: " + l
+		}
+	}
+	return "a row stands twice"
+}

@@ -1,0 +1,76 @@
+package storetest
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/oribi-db/oribi/internal/prooftest"
+)
+
+// One byte of one file of a closed store is changed, anywhere. What the store then answers is
+// right, or it says that it is damaged: no wrong answer, no panic, no other error, whether it is
+// opened to read or to write.
+func TestFlippedBytesNeverGiveWrongAnswers(t *testing.T) {
+	seed := proofSeed(t)
+	rng := rand.New(rand.NewPCG(seed, 3))
+	least := int64(1500)
+	if testing.Short() {
+		least = 200
+	}
+	var total prooftest.DamageCounts
+	for begin := time.Now(); total.Flips < least || time.Since(begin) < *forFlag; seed++ {
+		d, err := prooftest.NewDamage(seed, 40)
+		if err != nil {
+			t.Fatalf("-proof.seed=%d: %v", seed, err)
+		}
+		for range 100 {
+			flip, err := d.RandomFlip(rng)
+			if err != nil {
+				t.Fatal(err)
+			}
+			readOnly := rng.IntN(2) == 0
+			var counts prooftest.DamageCounts
+			within(t, minute, func() { counts, err = d.Try(flip, readOnly) })
+			total.Add(counts)
+			if err != nil {
+				t.Errorf("-proof.seed=%d: %v: %v", seed, flip, err)
+			}
+		}
+	}
+	t.Logf("%+v", total)
+}
+
+// Every bit of a small store counts: one that is flipped is found, by Open, by a read or by Verify,
+// or put right, or used by nobody. The bits are taken slice by slice, each in a random order; a
+// campaign takes them all.
+func TestEveryFlippedBitIsFoundPutRightOrUnused(t *testing.T) {
+	seed := proofSeed(t)
+	end := time.Now().Add(proofTime(time.Second, 20*time.Second))
+	var total prooftest.BitCounts
+	var b *prooftest.Bits
+	for last := uint64(math.MaxUint64); time.Now().Before(end); seed++ {
+		store, slice := prooftest.BitSlice(seed)
+		var err error
+		if store != last {
+			b, err = prooftest.NewBits(store)
+			last = store
+		}
+		if err != nil {
+			t.Fatalf("-proof.seed=%d: %v", seed, err)
+		}
+		var counts prooftest.BitCounts
+		within(t, 10*minute, func() {
+			counts, err = b.Slice(slice, func(prooftest.BitCounts) bool { return time.Now().Before(end) })
+		})
+		total.Add(counts)
+		if err != nil {
+			t.Fatalf("-proof.seed=%d: %v", seed, err)
+		}
+	}
+	t.Logf("%+v", total)
+	if total.Flips > 2000 && (total.Refused == 0 || total.Repaired == 0 || total.Found == 0 || total.Unused == 0) {
+		t.Error("one of these never came about")
+	}
+}

@@ -1,0 +1,103 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// narrowFS tells how much is free as the test wants it.
+type narrowFS struct {
+	vfs.FS
+	free atomic.Int64
+}
+
+func (n *narrowFS) FreeBytes(string) int64 { return n.free.Load() }
+
+// A disk that runs full refuses rows first; deletes, flushes and compactions go on with what is
+// kept for them, then metadata commits alone; nothing poisons, and with space again all goes on.
+func TestFullDiskStillTakesWhatGivesSpaceBack(t *testing.T) {
+	ctx := context.Background()
+	disk := &narrowFS{FS: vfs.NewMem()}
+	disk.free.Store(1 << 30)
+	open := func() (*oribi.Store, *oribi.Table) {
+		s, err := oribi.Open("/store", &oribi.Options{FS: disk, Manual: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s, numbersTable(t, s, "numbers")
+	}
+	next := 0 // last key that was asked to be deleted
+	store, table := open()
+	fillNumbers(t, store, table, 0, 1000)
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	insert := func(k int) error {
+		b := store.NewBatch()
+		b.Insert(table, oribi.Row{"k": k, "v": -k})
+		_, err := b.Commit(ctx)
+		return err
+	}
+	remove := func(k int) error {
+		b := store.NewBatch()
+		b.Delete(table, oribi.Row{"k": k})
+		_, err := b.Commit(ctx)
+		return err
+	}
+	check := func(what string, free int64, inserts, deletes, flushes bool) {
+		t.Helper()
+		disk.free.Store(free)
+		for _, step := range []struct {
+			name string
+			ok   bool
+			do   func() error
+		}{
+			{"insert", inserts, func() error { return insert(5000) }},
+			{"delete", deletes, func() error { next++; return remove(next) }},
+			{"flush", flushes, func() error { return table.Flush(ctx) }},
+		} {
+			switch err := step.do(); {
+			case step.ok && err != nil:
+				t.Errorf("%s: %s: %v", what, step.name, err)
+			case !step.ok && !errors.Is(err, oribi.ErrNoSpace):
+				t.Errorf("%s: %s: %v, want ErrNoSpace", what, step.name, err)
+			}
+		}
+		if err := store.Poisoned(); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+	store, table = open()
+	disk.free.Store(8 << 20)
+	if err := remove(0); err != nil {
+		t.Fatal(err)
+	}
+	check("only metadata has room", 2<<20, false, false, false)
+	check("rows have no room", 8<<20, false, true, true)
+	disk.free.Store(2 << 20)
+	spare, err := store.CreateTable("spare", table.Schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.DropTable(spare.Name()); err != nil {
+		t.Error(err)
+	}
+	disk.free.Store(1 << 10)
+	if err := store.DropTable("numbers"); !errors.Is(err, oribi.ErrNoSpace) {
+		t.Errorf("a drop without any room: %v, want ErrNoSpace", err)
+	}
+	check("space again", 1<<30, true, true, true)
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	store, table = open()
+	defer store.Close()
+	if n, err := table.Count(ctx); err != nil || n != 998 {
+		t.Errorf("%d rows, %v; want 998", n, err)
+	}
+}

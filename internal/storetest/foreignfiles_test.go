@@ -1,0 +1,40 @@
+package storetest
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/prooftest"
+)
+
+// One file of a store, closed or killed, is gone, cut at some place, longer, older, in the place of
+// another of its kind, that of another store, may not be opened, or is a directory. See
+// prooftest.Foreign.Try for what must hold.
+func TestForeignFilesNeverGiveWrongAnswers(t *testing.T) {
+	seed := proofSeed(t)
+	x, err := prooftest.NewForeign(seed)
+	if err != nil {
+		t.Fatalf("-proof.seed=%d: %v", seed, err)
+	}
+	if err := x.Whole(); err != nil {
+		t.Errorf("-proof.seed=%d: the older copy of everything: %v", seed, err)
+	}
+	all, err := x.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if testing.Short() {
+		rand.New(rand.NewPCG(seed, 5)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		all = all[:len(all)/5]
+	}
+	var total prooftest.ForeignCounts
+	for _, h := range all {
+		var counts prooftest.ForeignCounts
+		within(t, minute, func() { counts, err = x.Try(h) })
+		total.Add(counts)
+		if err != nil {
+			t.Errorf("-proof.seed=%d: %v: %v", seed, h, err)
+		}
+	}
+	t.Logf("%d harms: %+v", len(all), total)
+}

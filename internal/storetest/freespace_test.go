@@ -1,0 +1,155 @@
+package storetest
+
+import (
+	"context"
+	"iter"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// solidFS is a file system without hole punching, which tells of removed containers.
+type solidFS struct {
+	vfs.FS
+	once    sync.Once
+	removed chan struct{}
+}
+
+func newSolidFS(inner vfs.FS) *solidFS { return &solidFS{FS: inner, removed: make(chan struct{})} }
+
+func (s *solidFS) Create(name string) (vfs.File, error) {
+	f, err := s.FS.Create(name)
+	return solidFile{f}, err
+}
+
+func (s *solidFS) Open(name string, write bool) (vfs.File, error) {
+	f, err := s.FS.Open(name, write)
+	return solidFile{f}, err
+}
+
+func (s *solidFS) Remove(name string) error {
+	err := s.FS.Remove(name)
+	if err == nil && strings.HasSuffix(name, ".data") {
+		s.once.Do(func() { close(s.removed) })
+	}
+	return err
+}
+
+type solidFile struct{ vfs.File }
+
+func (solidFile) PunchHole(int64, int64) error { return fault.Unsupportedf("punch hole") }
+
+// A dropped table, and what a compaction has replaced, take no space any more when the call
+// returns, whether holes can be punched or not. What a scan still reads does, until it has ended.
+func TestDroppedBlocksAreGivenBackOnReturn(t *testing.T) {
+	for name, fsys := range map[string]vfs.FS{"holes=yes": vfs.OS, "holes=no": newSolidFS(vfs.OS)} {
+		t.Run(name, func(t *testing.T) {
+			ctx := context.Background()
+			dir := filepath.Join(t.TempDir(), "store")
+			holes := fsys == vfs.OS
+			if holes && !punches(t, dir) {
+				t.Skip("no hole punching here")
+			}
+			store, err := oribi.Open(dir, &oribi.Options{FS: fsys, Manual: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer store.Close()
+			kept, going := numbersTable(t, store, "kept"), numbersTable(t, store, "going")
+			for n := range 3 {
+				for _, table := range []*oribi.Table{kept, going} {
+					b := store.NewBatch()
+					for k := range 3000 {
+						b.Insert(table, oribi.Row{"k": 3*k + n, "v": k * k * 77777}) // the rowsets overlap
+					}
+					if _, err := b.Commit(ctx); err != nil {
+						t.Fatal(err)
+					}
+					if err := table.Flush(ctx); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			before := checkUsage(t, "flushed", dir, store)
+			if before.Dead != 0 {
+				t.Fatalf("%d dead bytes", before.Dead)
+			}
+			if err := kept.Compact(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if u := checkUsage(t, "compacted", dir, store); holes && u.Dead != 0 {
+				t.Errorf("after Compact: %d dead bytes", u.Dead)
+			}
+			if err := store.DropTable("going"); err != nil {
+				t.Fatal(err)
+			}
+			u := checkUsage(t, "dropped", dir, store)
+			if holes && u.Dead != 0 {
+				t.Errorf("after DropTable: %d dead bytes", u.Dead)
+			}
+			t.Logf("%d live bytes, %d dead ones", u.Live, u.Dead)
+			next, stop := iter.Pull2(kept.Scan(ctx).Rows())
+			defer stop()
+			if _, err, ok := next(); !ok || err != nil {
+				t.Fatalf("no row, %v", err)
+			}
+			if err := store.DropTable("kept"); err != nil {
+				t.Fatal(err)
+			}
+			if u := checkUsage(t, "dropped while it is read", dir, store); u.Live != 0 || u.Dead == 0 {
+				t.Errorf("while a scan runs: %d live bytes, %d dead ones", u.Live, u.Dead)
+			}
+			rows := 1
+			for _, err, ok := next(); ok; _, err, ok = next() {
+				if err != nil {
+					t.Fatal(err)
+				}
+				rows++
+			}
+			if rows != 9000 {
+				t.Errorf("the scan gave %d rows", rows)
+			}
+			other := numbersTable(t, store, "other")
+			if err := store.DropTable(other.Name()); err != nil {
+				t.Fatal(err)
+			}
+			if u := checkUsage(t, "all dropped", dir, store); u.Live != 0 || u.Dead != 0 {
+				t.Errorf("at the end: %d live bytes, %d dead ones", u.Live, u.Dead)
+			}
+		})
+	}
+}
+
+// Where no hole can be punched, containers in which little is left are emptied in the background,
+// without anybody asking.
+func TestBackgroundGivesSpaceBackWithoutHoles(t *testing.T) {
+	ctx := context.Background()
+	disk := newSolidFS(vfs.NewMem())
+	store, err := oribi.Open("/store", &oribi.Options{FS: disk, FlushBytes: 1 << 20, Policy: compaction.Overlap{Depth: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	table := numbersTable(t, store, "numbers")
+	rng := rand.New(rand.NewPCG(1, 1))
+	for n := range 4 {
+		b := store.NewBatch()
+		for k := range 50_000 {
+			b.Insert(table, oribi.Row{"k": 4*k + n, "v": int64(rng.Uint64())}) // the rowsets overlap, so they are merged
+		}
+		if _, err := b.Commit(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	within(t, minute, func() { <-disk.removed })
+	if n, err := table.Count(ctx); err != nil || n != 200_000 {
+		t.Errorf("%d rows, %v", n, err)
+	}
+}

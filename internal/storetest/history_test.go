@@ -1,0 +1,356 @@
+package storetest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"testing"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// treeCommit is one commit of the history of a source tree: files added, changed, deleted.
+type treeCommit struct {
+	Seq int32
+	Ops [][]any // ["A" or "M", path, mode, blob, size] or ["D", path]
+}
+
+// treeFile is one file of the tree as of a commit; seq is the number of the commit that changed it
+// last.
+type treeFile struct {
+	mode, blob string
+	size       int64
+	seq        int32
+}
+
+// treeHistory is a real history: what to write, and what the table must be as of some commits.
+type treeHistory struct {
+	commits []treeCommit
+	at      map[int]map[string]treeFile // by number of commits
+}
+
+// loadTree reads the first n commits of the history of Apache Kudu's source tree. The states at
+// 1000, 5000 and 10699 commits are those that Git tells, from files of their own; some more are
+// replayed here.
+func loadTree(t *testing.T, n int) *treeHistory {
+	dir := filepath.Join(corpustest.Dir(t), "data")
+	h := &treeHistory{at: map[int]map[string]treeFile{}}
+	tree := map[string]treeFile{}
+	for _, line := range corpustest.Lines(t, filepath.Join(dir, "kudu-tree-history.jsonl")) {
+		var c treeCommit
+		if err := json.Unmarshal([]byte(line), &c); err != nil {
+			t.Fatal(err)
+		}
+		for _, op := range c.Ops {
+			if path := op[1].(string); op[0] == "D" {
+				delete(tree, path)
+			} else {
+				tree[path] = treeFile{op[2].(string), op[3].(string), int64(op[4].(float64)), c.Seq}
+			}
+		}
+		h.commits = append(h.commits, c)
+		if k := len(h.commits); k%(n/7) == 0 || k == 1 || k == 1000 || k == 5000 || k == n {
+			h.at[k] = maps.Clone(tree)
+		}
+		if len(h.commits) == n {
+			break
+		}
+	}
+	for _, k := range []int{1000, 5000, 10699} {
+		if k <= n {
+			compareToGit(t, h.at[k], filepath.Join(dir, fmt.Sprintf("kudu-tree-at-%d.jsonl", k)))
+		}
+	}
+	return h
+}
+
+// compareToGit checks the replay against the tree that Git tells.
+func compareToGit(t *testing.T, tree map[string]treeFile, file string) {
+	lines := corpustest.Lines(t, file)
+	for _, line := range lines {
+		var f []any
+		if err := json.Unmarshal([]byte(line), &f); err != nil {
+			t.Fatal(err)
+		}
+		got := tree[f[0].(string)]
+		if got.mode != f[1] || got.blob != f[2] || float64(got.size) != f[3] {
+			t.Fatalf("%s: %v, want %v", file, got, f)
+		}
+	}
+	if len(tree) != len(lines) {
+		t.Fatalf("%s has %d files, the replay %d", file, len(lines), len(tree))
+	}
+}
+
+// treeStore is a store that the history is written to.
+type treeStore struct {
+	t     *testing.T
+	h     *treeHistory
+	mem   *vfs.Mem
+	store *oribi.Store
+	table *oribi.Table
+	ts    []mvcc.Timestamp // of each commit
+}
+
+func newTreeStore(t *testing.T, h *treeHistory) *treeStore {
+	s := &treeStore{t: t, h: h, mem: vfs.NewMem()}
+	s.open()
+	columns, err := schema.New([]schema.Column{{Name: "path", Type: schema.String}, {Name: "mode", Type: schema.String},
+		{Name: "blob", Type: schema.String}, {Name: "size", Type: schema.Int64}, {Name: "seq", Type: schema.Int32}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.table, err = s.store.CreateTable("tree", columns); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s *treeStore) open() {
+	s.t.Helper()
+	var err error
+	s.store, err = oribi.Open("/tree", &oribi.Options{FS: s.mem, History: oribi.HistoryForever, Manual: true, RowSetBytes: 1 << 16})
+	if err == nil && s.ts != nil {
+		s.table, err = s.store.Table("tree")
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// write writes all commits, one a batch, and flushes after every so many.
+func (s *treeStore) write(flushEvery int, opts ...oribi.CommitOption) {
+	s.t.Helper()
+	ctx := context.Background()
+	b := s.store.NewBatch()
+	for i, c := range s.h.commits {
+		for _, op := range c.Ops {
+			row := oribi.Row{"path": op[1]}
+			if op[0] == "D" {
+				b.Delete(s.table, row)
+				continue
+			}
+			row["mode"], row["blob"], row["size"], row["seq"] = op[2], op[3], int64(op[4].(float64)), c.Seq
+			if op[0] == "A" {
+				b.Insert(s.table, row)
+			} else {
+				b.Update(s.table, row)
+			}
+		}
+		ts, err := b.Commit(ctx, opts...)
+		if err != nil {
+			s.t.Fatalf("commit %d: %v", c.Seq, err)
+		}
+		s.ts = append(s.ts, ts)
+		if flushEvery > 0 && (i+1)%flushEvery == 0 {
+			if err := s.table.Flush(ctx); err != nil {
+				s.t.Fatal(err)
+			}
+		}
+	}
+}
+
+// check compares the table as of some commits, and now, with the trees.
+func (s *treeStore) check(state string) {
+	s.t.Helper()
+	for k, tree := range s.h.at {
+		if err := s.compare(tree, oribi.AsOf(s.ts[k-1])); err != nil {
+			s.t.Fatalf("%s: as of commit %d: %v", state, k, err)
+		}
+	}
+	if err := s.compare(s.h.at[len(s.h.commits)]); err != nil {
+		s.t.Fatalf("%s: now: %v", state, err)
+	}
+}
+
+func (s *treeStore) compare(tree map[string]treeFile, opts ...oribi.ReadOption) error {
+	n, last := 0, ""
+	for row, err := range s.table.Scan(context.Background(), opts...).Rows() {
+		if err != nil {
+			return err
+		}
+		path := row["path"].(string)
+		got := treeFile{row["mode"].(string), row["blob"].(string), row["size"].(int64), row["seq"].(int32)}
+		if want, ok := tree[path]; !ok || got != want || path <= last {
+			return fmt.Errorf("file %s behind %s is %v, want %v", path, last, got, want)
+		}
+		if n%100 == 0 {
+			if again, err := s.table.Get(context.Background(), path, opts...); err != nil || again["blob"] != row["blob"] {
+				return fmt.Errorf("file %s: Get says %v, %v", path, again, err)
+			}
+		}
+		n, last = n+1, path
+	}
+	if n != len(tree) {
+		return fmt.Errorf("%d files, want %d", n, len(tree))
+	}
+	return nil
+}
+
+func (s *treeStore) compact() {
+	s.t.Helper()
+	if err := s.table.Compact(context.Background()); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *treeStore) reopen() {
+	s.t.Helper()
+	if err := s.store.Close(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.open()
+}
+
+// crash goes on with what is left of the disk.
+func (s *treeStore) crash(image *vfs.Mem) {
+	s.t.Helper()
+	s.store.Close()
+	s.mem = image
+	s.open()
+}
+
+func (s *treeStore) close() {
+	s.t.Helper()
+	if err := s.store.Verify(context.Background(), func(f oribi.Finding) { s.t.Errorf("%+v", f) }); err != nil {
+		s.t.Error(err)
+	}
+	if err := s.store.Close(); err != nil {
+		s.t.Error(err)
+	}
+}
+
+func treeCommits() int {
+	if testing.Short() {
+		return 1000
+	}
+	return 10699
+}
+
+// The history of a real source tree, one commit a batch: every state that it ever had can be read,
+// whether its rows are in memory, flushed or compacted, after a clean reopening and after a kill.
+func TestTreeHistoryInMemory(t *testing.T) {
+	s := newTreeStore(t, loadTree(t, treeCommits()))
+	s.write(0, oribi.NoSync)
+	s.check("in memory")
+	s.crash(s.mem.Clone())
+	s.check("in memory, after a kill")
+	s.reopen()
+	s.check("in memory, reopened")
+	s.compact()
+	s.check("compacted at once")
+	s.crash(s.mem.Clone())
+	s.check("compacted at once, after a kill")
+	s.close()
+}
+
+// The same with batches that are durable when they are acknowledged, and with flushes between them:
+// a power cut loses none.
+func TestTreeHistoryFlushed(t *testing.T) {
+	s := newTreeStore(t, loadTree(t, treeCommits()))
+	s.write(500)
+	s.check("flushed every 500 batches")
+	s.crash(s.mem.Crash())
+	s.check("flushed, after a power cut")
+	s.reopen()
+	s.check("flushed, reopened")
+	if err := s.table.Flush(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	s.check("all flushed")
+	s.compact()
+	s.check("compacted")
+	s.reopen()
+	s.check("compacted, reopened")
+	s.compact()
+	s.check("compacted twice")
+	s.close()
+}
+
+// Under a retention of an hour a read more than an hour back is refused, before and after
+// compactions; a read an hour back is right, whatever flushes and compactions have dropped.
+func TestHistoryFloorRefusesOlderReadsAndKeepsYoungerOnesRight(t *testing.T) {
+	ctx := context.Background()
+	w := newFakeWall()
+	store, table := floorStore(t, w)
+	defer func() { store.Close() }()
+	b := store.NewBatch()
+	var at []mvcc.Timestamp // of the batch that set v to its index
+	for i := range 150 {
+		for k := range 20 {
+			b.Upsert(table, oribi.Row{"k": k, "v": i})
+		}
+		if i%3 == 1 {
+			b.Delete(table, oribi.Row{"k": i % 20})
+		}
+		ts, err := b.Commit(ctx, oribi.NoSync)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at = append(at, ts)
+		w.move(minute)
+		switch {
+		case i%20 == 19:
+			err = table.Compact(ctx)
+		case i%7 == 6:
+			err = table.Flush(ctx)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i%31 == 30 {
+			if err := store.Close(); err != nil {
+				t.Fatal(err)
+			}
+			store, table = floorStore(t, w)
+			b = store.NewBatch()
+		}
+		if i%6 == 5 {
+			checkFloor(t, table, at)
+		}
+	}
+	if p := table.Properties(); p.HistoryFloor < at[50] {
+		t.Errorf("the floor is at %v after 150 minutes, compactions should have raised it above %v", p.HistoryFloor, at[50])
+	}
+}
+
+// checkFloor reads the table as of each minute: the last 60 are there, older ones are not. Batch i
+// was committed i+1 minutes after the clock began, and the last one a minute ago.
+func checkFloor(t *testing.T, table *oribi.Table, at []mvcc.Timestamp) {
+	t.Helper()
+	for i, ts := range at {
+		n := 0
+		var err error
+		for row, e := range table.Scan(context.Background(), oribi.AsOf(ts)).Rows() {
+			if err = e; err == nil && row["v"] != int64(i) {
+				t.Fatalf("as of batch %d of %d: row %v", i, len(at), row)
+			}
+			n++
+		}
+		age := len(at) - i // minutes
+		switch {
+		case age > 60:
+			if !errors.Is(err, oribi.ErrTooOld) {
+				t.Fatalf("a read %d minutes back: %d rows, error %v, want ErrTooOld", age, n, err)
+			}
+		case age < 60:
+			if want := 20 - btoi(i%3 == 1); err != nil || n != want {
+				t.Fatalf("a read %d minutes back: %d rows, want %d, error %v", age, n, want, err)
+			}
+		}
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,538 @@
+package storetest
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// ingestStore opens a store with a table numbers, whose rowsets are small, and gives what the
+// listener is told.
+func ingestStore(t *testing.T, fsys vfs.FS) (*oribi.Store, *oribi.Table, *[]oribi.Event) {
+	t.Helper()
+	var events []oribi.Event
+	store, err := oribi.Open("/store", &oribi.Options{FS: fsys, History: oribi.HistoryForever, Manual: true, RowSetBytes: 1 << 13,
+		Listener: func(e oribi.Event) { events = append(events, e) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	return store, numbersTable(t, store, "numbers"), &events
+}
+
+// numbers are vectors of rows k, 10 × k.
+func numbers(keys ...int64) []*batch.Vector {
+	k, v := batch.NewVector(schema.Int64, len(keys)), batch.NewVector(schema.Int64, len(keys))
+	for i, key := range keys {
+		batch.Values[int64](k)[i], batch.Values[int64](v)[i] = key, 10*key
+	}
+	return []*batch.Vector{k, v}
+}
+
+// steps hands vectors over one after the other, and calls between before each but the first.
+func steps(between func(), parts ...[]*batch.Vector) iter.Seq2[[]*batch.Vector, error] {
+	return func(yield func([]*batch.Vector, error) bool) {
+		for i, p := range parts {
+			if i > 0 && between != nil {
+				between()
+			}
+			if !yield(p, nil) {
+				return
+			}
+		}
+	}
+}
+
+func span(from, to int64) (keys []int64) {
+	for k := from; k < to; k++ {
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+// allKeys reads the keys of a table.
+func allKeys(t *testing.T, table *oribi.Table, opts ...oribi.ReadOption) (keys []int64) {
+	t.Helper()
+	for b, err := range table.Scan(context.Background(), opts...).Batches() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
+			keys = append(keys, batch.Values[int64](b.Columns[0])[i])
+		}
+	}
+	return keys
+}
+
+func commitRows(t *testing.T, store *oribi.Store, op oribi.Op, table *oribi.Table, keys ...int64) mvcc.Timestamp {
+	t.Helper()
+	b := store.NewBatch()
+	for _, k := range keys {
+		row := oribi.Row{"k": k}
+		if op != oribi.OpDelete {
+			row["v"] = -k
+		}
+		b.Row(op, table, row)
+	}
+	ts, err := b.Commit(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ts
+}
+
+func TestIngestBringsRowsAtOneTimestampAcrossRowSets(t *testing.T) {
+	ctx := context.Background()
+	mem := vfs.NewMem()
+	store, table, events := ingestStore(t, mem)
+	before := commitRows(t, store, oribi.OpInsert, table, -5, 100000)
+	ts, n, err := table.Ingest(ctx, steps(nil, numbers(span(0, 9000)...), numbers(), numbers(span(9000, 9003)...)))
+	if err != nil || n != 9003 || ts <= before {
+		t.Fatalf("%d rows at %d, after %d: %v", n, uint64(ts), uint64(before), err)
+	}
+	want := append(append([]int64{-5}, span(0, 9003)...), 100000)
+	if got := allKeys(t, table); !slices.Equal(got, want) {
+		t.Errorf("%d keys, want %d", len(got), len(want))
+	}
+	if got := allKeys(t, table, oribi.AsOf(ts-1)); !slices.Equal(got, []int64{-5, 100000}) {
+		t.Errorf("just before: %d keys", len(got))
+	}
+	if got := allKeys(t, table, oribi.AsOf(ts)); !slices.Equal(got, want) {
+		t.Errorf("at the timestamp: %d keys", len(got))
+	}
+	layout := table.Layout()
+	if len(layout.RowSets) < 2 || len(*events) != 1 {
+		t.Fatalf("%d rowsets, %d events", len(layout.RowSets), len(*events))
+	}
+	if e := (*events)[0]; e.Kind != compaction.Ingest || e.Err != nil || e.RowsWritten != 9003 || e.BytesWritten == 0 ||
+		len(e.Outputs) != len(layout.RowSets) || len(e.Before.RowSets) != 0 || len(e.After.RowSets) != len(layout.RowSets) {
+		t.Errorf("event %+v", e)
+	}
+	// The rows are in no log, and yet a power cut leaves them: their files and their metadata are
+	// synced, and the anchor knows.
+	store2, table2, _ := ingestStore(t, mem.Crash())
+	if got := allKeys(t, table2, oribi.AsOf(ts)); !slices.Equal(got, want) {
+		t.Errorf("after a power cut: %d keys, want %d", len(got), len(want))
+	}
+	if next := commitRows(t, store2, oribi.OpUpdate, table2, 3); next <= ts {
+		t.Errorf("timestamp %d comes after %d", uint64(next), uint64(ts))
+	}
+	if err := table2.Compact(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got := allKeys(t, table2, oribi.AsOf(ts-1)); !slices.Equal(got, []int64{-5, 100000}) {
+		t.Errorf("just before, after a compaction: %d keys", len(got))
+	}
+}
+
+// The timestamp of an ingest does not come again, even if the table is dropped and all that held
+// the timestamp with it.
+func TestTimestampOfAnIngestNeverComesAgain(t *testing.T) {
+	mem := vfs.NewMem()
+	open := func(mem *vfs.Mem) *oribi.Store {
+		store, err := oribi.Open("/store", &oribi.Options{FS: mem, Manual: true, Clock: mvcc.NewLogicalClock(1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { store.Close() })
+		return store
+	}
+	store := open(mem)
+	ts, _, err := numbersTable(t, store, "gone").Ingest(context.Background(), steps(nil, numbers(1)))
+	if err == nil {
+		err = store.DropTable("gone")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	store = open(mem.Crash())
+	if next, err := store.NewBatch().Commit(context.Background()); err != nil || next <= ts {
+		t.Errorf("timestamp %d after %d, %v", uint64(next), uint64(ts), err)
+	}
+}
+
+func TestIngestRefusesRowsAsAnInsertDoes(t *testing.T) {
+	ctx := context.Background()
+	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.String}, {Name: "v", Type: schema.Varchar, Length: 3},
+		{Name: "n", Type: schema.Int32, Nullable: true}, {Name: "d", Type: schema.Int8, Default: []byte{9}}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := store.CreateTable("t", columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := func(typ schema.Type, cells ...string) *batch.Vector {
+		v := batch.NewVector(typ, len(cells))
+		for i, c := range cells {
+			if c != "NULL" {
+				v.Bytes[i] = []byte(c)
+			} else {
+				v.SetCell(i, nil)
+			}
+		}
+		return v
+	}
+	good := []*batch.Vector{text(schema.String, "a", "b"), text(schema.Varchar, "x", "y"), nil, nil}
+	with := func(i int, v *batch.Vector) []*batch.Vector {
+		bad := slices.Clone(good)
+		bad[i] = v
+		return bad
+	}
+	for _, c := range []struct {
+		name   string
+		parts  [][]*batch.Vector
+		row    int
+		column string
+	}{
+		{"too few vectors", [][]*batch.Vector{good[:2]}, 0, ""},
+		{"a vector of another type", [][]*batch.Vector{with(1, text(schema.String, "x", "y"))}, 0, ""},
+		{"vectors of different lengths", [][]*batch.Vector{with(1, text(schema.Varchar, "x"))}, 0, ""},
+		{"no value and no default", [][]*batch.Vector{with(1, nil)}, 0, "v"},
+		{"no key", [][]*batch.Vector{with(0, nil)}, 0, ""},
+		{"NULL", [][]*batch.Vector{with(1, text(schema.Varchar, "x", "NULL"))}, 1, "v"},
+		{"NULL in the key", [][]*batch.Vector{with(0, text(schema.String, "a", "NULL"))}, 1, "k"},
+		{"a string that is none", [][]*batch.Vector{with(1, text(schema.Varchar, "x", "\xff"))}, 1, "v"},
+		{"too long", [][]*batch.Vector{with(1, text(schema.Varchar, "abcd", "x"))}, 0, "v"},
+		{"a long key", [][]*batch.Vector{with(0, text(schema.String, "a", strings.Repeat("b", schema.MaxKeyBytes+1)))}, 1, ""},
+		{"a key twice", [][]*batch.Vector{with(0, text(schema.String, "a", "a"))}, 1, ""},
+		{"falling keys", [][]*batch.Vector{with(0, text(schema.String, "b", "a"))}, 1, ""},
+		{"falling keys from one step to the next", [][]*batch.Vector{good, good}, 2, ""},
+	} {
+		ts, n, err := table.Ingest(ctx, steps(nil, c.parts...))
+		var re *oribi.RowError
+		if !errors.As(err, &re) || !errors.Is(err, oribi.ErrRow) || re.Row != c.row || re.Column != c.column || re.Table != "t" || ts != 0 || n != 0 {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	if s, err := table.Stats(false); err != nil || s.LiveRows != 0 || s.RowSets != 0 {
+		t.Errorf("something is left: %+v, %v", s, err)
+	}
+	if _, _, err := table.Ingest(ctx, steps(nil, good)); err != nil {
+		t.Fatal(err)
+	}
+	row, err := table.Get(ctx, "b")
+	if err != nil || fmt.Sprint(row) != "map[d:9 k:b n:<nil> v:y]" {
+		t.Errorf("%v, %v", row, err)
+	}
+}
+
+// A key that is there is refused wherever it lies; one that was deleted is taken, and all of its
+// past stays readable.
+func TestIngestLooksForKeysEverywhere(t *testing.T) {
+	ctx := context.Background()
+	store, table, _ := ingestStore(t, vfs.NewMem())
+	flush := func() {
+		if err := table.Flush(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commitRows(t, store, oribi.OpInsert, table, 10, 20, 30, 40, 50)
+	flush()
+	commitRows(t, store, oribi.OpDelete, table, 30) // a ghost with a delete in a file
+	flush()
+	commitRows(t, store, oribi.OpDelete, table, 40) // with one in memory
+	commitRows(t, store, oribi.OpUpdate, table, 20)
+	commitRows(t, store, oribi.OpInsert, table, 60, 70)
+	old := commitRows(t, store, oribi.OpDelete, table, 70) // wholly in memory
+	for _, k := range []int64{10, 20, 50, 60} {
+		var re *oribi.RowError
+		_, _, err := table.Ingest(ctx, steps(nil, numbers(1), numbers(k-1, k, k+1)))
+		if !errors.Is(err, oribi.ErrKeyExists) || !errors.As(err, &re) || re.Row != 2 || re.Key != fmt.Sprint(k) {
+			t.Errorf("key %d: %v", k, err)
+		}
+	}
+	first, _, err := table.Ingest(ctx, steps(nil, numbers(29, 30, 40, 70, 71)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	commitRows(t, store, oribi.OpDelete, table, 30, 40, 70)
+	commitRows(t, store, oribi.OpInsert, table, 70) // again in the MemRowSet, where there is an older ghost
+	second, _, err := table.Ingest(ctx, steps(nil, numbers(30)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[mvcc.Timestamp][]int64{old: {10, 20, 50, 60}, first: {10, 20, 29, 30, 40, 50, 60, 70, 71}, second: {10, 20, 29, 30, 50, 60, 70, 71}}
+	for _, step := range []func(){func() {}, flush, func() {
+		if err := table.Compact(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}} {
+		step()
+		for ts, keys := range want {
+			if got := allKeys(t, table, oribi.AsOf(ts)); !slices.Equal(got, keys) {
+				t.Errorf("at %d: %v, want %v", uint64(ts), got, keys)
+			}
+		}
+		if _, _, err := table.Ingest(ctx, steps(nil, numbers(30))); !errors.Is(err, oribi.ErrKeyExists) {
+			t.Errorf("an ingested key once more: %v", err)
+		}
+	}
+	if err := store.Verify(ctx, func(f oribi.Finding) { t.Errorf("%+v", f) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What writers insert while an ingest runs is found, also when it has been flushed and merged
+// since: behind the rows handed over so far, before them, and among those that the ingest looked
+// for already.
+func TestIngestFindsKeysThatCameMeanwhile(t *testing.T) {
+	ctx := context.Background()
+	for name, move := range map[string]func(*oribi.Table) error{
+		"in memory": func(*oribi.Table) error { return nil },
+		"flushed":   func(table *oribi.Table) error { return table.Flush(ctx) },
+		"merged": func(table *oribi.Table) error {
+			return errors.Join(table.Flush(ctx), table.Compact(ctx))
+		},
+	} {
+		for _, k := range []int64{5, 6, 10005} {
+			store, table, _ := ingestStore(t, vfs.NewMem())
+			commitRows(t, store, oribi.OpInsert, table, -1, 6, 20000)
+			if err := table.Flush(ctx); err != nil {
+				t.Fatal(err)
+			}
+			commitRows(t, store, oribi.OpDelete, table, 6)
+			ts, n, err := table.Ingest(ctx, steps(func() {
+				commitRows(t, store, oribi.OpInsert, table, k)
+				if err := move(table); err != nil {
+					t.Fatal(err)
+				}
+			}, numbers(span(0, 5000)...), numbers(span(10000, 15000)...)))
+			var re *oribi.RowError
+			if !errors.Is(err, oribi.ErrKeyExists) || !errors.As(err, &re) || ts != 0 || n != 0 {
+				t.Fatalf("%s, key %d: %v", name, k, err)
+			}
+			if want := map[int64]int{5: 5, 6: 6, 10005: 5005}[k]; re.Row != want {
+				t.Errorf("%s, key %d: row %d, want %d", name, k, re.Row, want)
+			}
+			if got := allKeys(t, table); !slices.Equal(got, slices.Sorted(slices.Values([]int64{-1, k, 20000}))) {
+				t.Errorf("%s, key %d: %v", name, k, got)
+			}
+			// Without that key all others come in; what came and went meanwhile does not matter.
+			_, n, err = table.Ingest(ctx, steps(func() {
+				commitRows(t, store, oribi.OpDelete, table, k)
+				commitRows(t, store, oribi.OpInsert, table, 7)
+				commitRows(t, store, oribi.OpDelete, table, 7)
+				if err := move(table); err != nil {
+					t.Fatal(err)
+				}
+			}, numbers(0), numbers(span(1, 9)...)))
+			if err != nil || n != 9 {
+				t.Errorf("%s, key %d: %v", name, k, err)
+			}
+		}
+	}
+}
+
+// Of writers, ingests, flushes and compactions at once, each key has one winner. Meant for -race.
+func TestConcurrentIngestsAndInsertsOfAKeyHaveOneWinner(t *testing.T) {
+	store, table := busyStore(t, vfs.NewMem())
+	c := newCrew(t)
+	const keys = 3000
+	var mu sync.Mutex
+	won := map[int64]int64{} // key to the value that was accepted
+	var id, ingests atomic.Int64
+	ctx := context.Background()
+	claim := func(value int64, accepted []int64) error {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, k := range accepted {
+			if old, ok := won[k]; ok {
+				return fmt.Errorf("key %d was taken for %d and for %d", k, old, value)
+			}
+			won[k] = value
+		}
+		return nil
+	}
+	rows := func(chosen []int64, value int64) []*batch.Vector {
+		v := numbers(chosen...)
+		for i := range chosen {
+			batch.Values[int64](v[1])[i] = value
+		}
+		return v
+	}
+	c.each(2, func(r *rand.Rand) error {
+		value, from := id.Add(1), r.Int64N(keys)
+		chosen := span(from, from+1+r.Int64N(3))
+		b := store.NewBatch()
+		b.Vectors(oribi.OpInsert, table, rows(chosen, value))
+		if _, err := b.Commit(ctx, oribi.NoSync); errors.Is(err, oribi.ErrKeyExists) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		return claim(value, chosen)
+	})
+	c.each(2, func(r *rand.Rand) error {
+		value := id.Add(1)
+		var chosen []int64
+		for k := r.Int64N(keys); k < keys && len(chosen) < 4; k += 1 + r.Int64N(5) {
+			chosen = append(chosen, k)
+		}
+		half := len(chosen) / 2
+		_, _, err := table.Ingest(ctx, steps(nil, rows(chosen[:half], value), rows(chosen[half:], value)))
+		if errors.Is(err, oribi.ErrKeyExists) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		ingests.Add(1)
+		return claim(value, chosen)
+	})
+	c.work(proofTime(300*time.Millisecond, time.Second))
+	for b, err := range table.Scan(ctx).Batches() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
+			k, v := batch.Values[int64](b.Columns[0])[i], batch.Values[int64](b.Columns[1])[i]
+			if won[k] != v {
+				t.Errorf("key %d has %d, won by %d", k, v, won[k])
+			}
+			delete(won, k)
+		}
+	}
+	if len(won) > 0 || ingests.Load() == 0 {
+		t.Errorf("%d keys are missing; %d ingests", len(won), ingests.Load())
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestIngestThatDoesNotEndLeavesNothing(t *testing.T) {
+	ctx := context.Background()
+	mem := vfs.NewMem()
+	store, table, events := ingestStore(t, mem)
+	cause := errors.New("the source is dry")
+	failing := func(yield func([]*batch.Vector, error) bool) {
+		_ = yield(numbers(span(0, 9000)...), nil) && yield(nil, cause)
+	}
+	if _, _, err := table.Ingest(ctx, failing); !errors.Is(err, cause) {
+		t.Errorf("the source's error: %v", err)
+	}
+	canceled, cancel := context.WithCancel(ctx)
+	if _, _, err := table.Ingest(canceled, steps(cancel, numbers(1), numbers(2))); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	other := numbersTable(t, store, "other")
+	drop := func() {
+		if err := store.DropTable("other"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := other.Ingest(ctx, steps(drop, numbers(1), numbers(2))); !errors.Is(err, oribi.ErrNotFound) {
+		t.Errorf("dropped meanwhile: %v", err)
+	}
+	if _, _, err := other.Ingest(ctx, steps(nil)); !errors.Is(err, oribi.ErrNotFound) {
+		t.Errorf("dropped before: %v", err)
+	}
+	if s, err := table.Stats(false); err != nil || s.LiveRows != 0 || s.RowSets != 0 || len(*events) != 0 {
+		t.Errorf("something is left: %+v, %v, %d events", s, err, len(*events))
+	}
+	last := store.Visible()
+	if ts, n, err := table.Ingest(ctx, steps(nil, numbers())); err != nil || n != 0 || ts <= last {
+		t.Errorf("no rows: %d at %d, %v", n, uint64(ts), err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := table.Ingest(ctx, steps(nil, numbers(1))); !errors.Is(err, oribi.ErrClosed) {
+		t.Errorf("closed: %v", err)
+	}
+	reader, err := oribi.Open("/store", &oribi.Options{FS: mem, ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if _, _, err := numbersTable(t, reader, "numbers").Ingest(ctx, steps(nil, numbers(1))); !errors.Is(err, oribi.ErrReadOnly) {
+		t.Errorf("read-only: %v", err)
+	}
+}
+
+type typedRow struct {
+	Host string `oribi:"host,key"`
+	At   int64  `oribi:"at,key"`
+	Text *string
+	Raw  []byte
+}
+
+// A struct's memory is used again for the next one: nothing of it may be kept.
+func TestTypedIngestTakesStructs(t *testing.T) {
+	ctx := context.Background()
+	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	columns, err := oribi.SchemaOf[typedRow]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := store.CreateTable("t", columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := oribi.Typed[typedRow](plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 10000
+	text, raw := "", make([]byte, 8)
+	_, got, err := table.Ingest(ctx, func(yield func(typedRow) bool) {
+		for i := range n {
+			row := typedRow{Host: fmt.Sprintf("h%03d", i/100), At: int64(i % 100), Raw: raw[:i%9]}
+			binary.BigEndian.PutUint64(raw, uint64(i))
+			if text = fmt.Sprint(i); i%3 > 0 {
+				row.Text = &text
+			}
+			if !yield(row) {
+				return
+			}
+		}
+	})
+	if err != nil || got != n {
+		t.Fatalf("%d rows, %v", got, err)
+	}
+	i := 0
+	for row, err := range table.Scan(ctx) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		binary.BigEndian.PutUint64(raw, uint64(i))
+		if row.Host != fmt.Sprintf("h%03d", i/100) || row.At != int64(i%100) || (row.Text == nil) != (i%3 == 0) ||
+			row.Text != nil && *row.Text != fmt.Sprint(i) || string(row.Raw) != string(raw[:i%9]) {
+			t.Fatalf("row %d is %+v", i, row)
+		}
+		i++
+	}
+	if i != n {
+		t.Errorf("%d rows, want %d", i, n)
+	}
+	bad := slices.Values([]typedRow{{Host: "z"}, {Host: "\xff"}})
+	var re *oribi.RowError
+	if _, _, err := table.Ingest(ctx, bad); !errors.As(err, &re) || re.Row != 1 || re.Column != "host" {
+		t.Errorf("a bad string: %v", err)
+	}
+}

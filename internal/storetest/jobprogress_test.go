@@ -1,0 +1,56 @@
+package storetest
+
+import (
+	"testing"
+
+	"github.com/oribi-db/oribi"
+)
+
+// A flush and a merging compaction tell how many rows they have read, up to all that there are.
+func TestProgressOfFlushAndCompactionEndsWithAllRows(t *testing.T) {
+	type told struct{ rows, of int64 }
+	var list []told
+	store, err := oribi.Open(t.TempDir(), &oribi.Options{Manual: true, Progress: func(table string, rows, of int64) {
+		if table != "numbers" {
+			t.Errorf("table %q", table)
+		}
+		list = append(list, told{rows, of})
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	table := numbersTable(t, store, "numbers")
+	const rows = 10_000
+	check := func(what string, of int64) {
+		t.Helper()
+		last := int64(0)
+		for _, p := range list {
+			if p.of != of || p.rows <= last || p.rows > of {
+				t.Fatalf("%s: %v", what, list)
+			}
+			last = p.rows
+		}
+		if last != of || len(list) < 2 {
+			t.Errorf("%s of %d rows: %v", what, of, list)
+		}
+		list = nil
+	}
+	for half := range 2 {
+		b := store.NewBatch()
+		for i := range rows {
+			b.Insert(table, oribi.Row{"k": 2*i + half, "v": i})
+		}
+		if _, err := b.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := table.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		check("flush", rows)
+	}
+	if err := table.Compact(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	check("compact", 2*rows)
+}

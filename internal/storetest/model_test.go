@@ -1,0 +1,145 @@
+package storetest
+
+import (
+	"errors"
+	"flag"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/oribi-db/oribi/internal/prooftest"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+var (
+	seedFlag   = flag.Uint64("proof.seed", 0, "seed of the random histories; 0 takes a new one")
+	forFlag    = flag.Duration("proof.for", 0, "how long each random test runs; 0 takes its default")
+	scriptFlag = flag.String("proof.script", "", "a file with a history to run again")
+)
+
+// proofSeed is the seed of a random test; it is printed.
+func proofSeed(t testing.TB) uint64 {
+	seed := *seedFlag
+	if seed == 0 {
+		seed = rand.Uint64() >> 16
+	}
+	t.Logf("-proof.seed=%d", seed)
+	return seed
+}
+
+// proofTime is how long a random test runs.
+func proofTime(short, full time.Duration) time.Duration {
+	switch {
+	case *forFlag > 0:
+		return *forFlag
+	case testing.Short():
+		return short
+	}
+	return full
+}
+
+// explore runs histories with the seeds from seed on until the time is over, and adds up what they
+// did.
+func explore(t *testing.T, seed uint64, d time.Duration, steps int64, settings func(uint64) prooftest.Settings) (total prooftest.Counts) {
+	t.Helper()
+	end := time.Now().Add(d)
+	histories := 0
+	for ; time.Now().Before(end); seed++ {
+		r := prooftest.Explore(settings(seed), func(c prooftest.Counts) bool { return c.Steps < steps && time.Now().Before(end) })
+		total.Add(r.Counts)
+		histories++
+		if r.Err != nil {
+			t.Errorf("-proof.seed=%d: %v", seed, r.Err)
+			t.Fatal(kept(prooftest.Shrink(r.Script, 20*time.Second)))
+		}
+	}
+	t.Logf("%d histories: %+v", histories, total)
+	return total
+}
+
+// kept is what a failing test tells of its history: the text, or where it lies if it is long.
+func kept(s *prooftest.Script) string {
+	text := s.String()
+	if len(text) < 1<<14 {
+		return "the history, shortened; -proof.script=FILE runs it again:\n" + text
+	}
+	f, err := os.CreateTemp("", "oribi-*.script")
+	if err == nil {
+		_, err = f.WriteString(text)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return "the history: -proof.script=" + f.Name()
+}
+
+// Random histories: write batches with all eight operations over several tables of all types;
+// flushes, merges of any rowsets, clean reopenings, kills, power cuts, torn power cuts. Every read,
+// now and at past timestamps, must be what a map from key to versions says.
+func TestRandomHistoriesMatchTheModel(t *testing.T) {
+	explore(t, proofSeed(t), proofTime(1500*time.Millisecond, 10*time.Second), 1500, prooftest.RandomSettings)
+}
+
+// The same with flushes and compactions in the background too, which happen when they happen.
+func TestRandomHistoriesMatchTheModelWithBackgroundWork(t *testing.T) {
+	explore(t, proofSeed(t), proofTime(time.Second, 3*time.Second), 1500, prooftest.BackgroundSettings)
+}
+
+// The same on the real file system, with its locks, its syncs and its holes; without crashes, which
+// cannot be had there.
+func TestRandomHistoriesOnDiskMatchTheModel(t *testing.T) {
+	seed := proofSeed(t)
+	end := time.Now().Add(proofTime(700*time.Millisecond, 3*time.Second))
+	var total prooftest.Counts
+	for ; time.Now().Before(end); seed++ {
+		r := prooftest.NewDiskRunner(prooftest.RandomSettings(seed), vfs.OS, filepath.Join(t.TempDir(), "store"))
+		r.Explore(func(c prooftest.Counts) bool { return c.Steps < 400 && time.Now().Before(end) })
+		total.Add(r.Counts)
+		if r.Err != nil {
+			t.Fatalf("-proof.seed=%d: %v\n%s", seed, r.Err, kept(r.Script))
+		}
+	}
+	t.Logf("%+v", total)
+}
+
+// One history under more than sixteen sets of options: sizes of MemRowSets, rowsets, caches and
+// cblocks, encodings, policies, background work or none, batches synced or not, rows never or
+// always on the move. All give the same answers, refusals and timestamps.
+func TestOneHistoryGivesEqualAnswersUnderAllOptions(t *testing.T) {
+	seed, steps := proofSeed(t), int64(400)
+	if testing.Short() {
+		steps = 120
+	}
+	end := time.Now().Add(proofTime(time.Second, 8*time.Second))
+	var total prooftest.Counts
+	for first := true; first || time.Now().Before(end); seed++ {
+		first = false
+		counts, failed, err := prooftest.EqualAnswers(seed, steps)
+		total.Add(counts)
+		if err != nil {
+			t.Fatalf("-proof.seed=%d: %v\n%s", seed, err, kept(failed))
+		}
+	}
+	t.Logf("%+v", total)
+}
+
+// A history in a file is run again: what a failing run printed, or a part of it.
+func TestHistoryInAFile(t *testing.T) {
+	if *scriptFlag == "" {
+		t.Skip("no -proof.script")
+	}
+	text, err := os.ReadFile(*scriptFlag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := prooftest.Parse(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := prooftest.Run(s); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+}

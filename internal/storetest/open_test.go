@@ -1,0 +1,313 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// readTree gives the bytes of all files from dir on by name, and directories as nil. LOCK is left
+// out, which a writer writes.
+func readTree(t *testing.T, fsys vfs.FS, dir string) map[string][]byte {
+	t.Helper()
+	tree := map[string][]byte{}
+	var visit func(name string)
+	visit = func(name string) {
+		names, err := fsys.List(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range names {
+			n = filepath.Join(name, n)
+			info, err := fsys.Stat(filepath.Join(dir, n))
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case info.IsDir():
+				tree[n] = nil
+				visit(n)
+			case n != "LOCK":
+				tree[n] = readAll(t, fsys, filepath.Join(dir, n))
+			}
+		}
+	}
+	visit("")
+	return tree
+}
+
+func readAll(t *testing.T, fsys vfs.FS, name string) []byte {
+	t.Helper()
+	f, err := fsys.Open(name, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	size, err := f.Size()
+	b := make([]byte, size)
+	if err == nil && size > 0 {
+		_, err = f.ReadAt(b, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// writeTree makes in an empty directory what readTree gave.
+func writeTree(t *testing.T, fsys vfs.FS, dir string, tree map[string][]byte) {
+	t.Helper()
+	for _, name := range slices.Sorted(maps.Keys(tree)) {
+		path := filepath.Join(dir, name)
+		if tree[name] == nil {
+			if err := fsys.Mkdir(path); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		f, err := fsys.Create(path)
+		if err == nil {
+			_, err = f.WriteAt(tree[name], 0)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+}
+
+// storeTree is a closed store with a flushed rowset and records in its log, and the same as a kill
+// before the close leaves it.
+func storeTree(t *testing.T) (closed, killed map[string][]byte) {
+	t.Helper()
+	mem := vfs.NewMem()
+	store, err := oribi.Open("/store", &oribi.Options{FS: mem, Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := numbersTable(t, store, "numbers")
+	fillNumbers(t, store, table, 0, 100)
+	if err := table.Flush(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	fillNumbers(t, store, table, 100, 110)
+	killed = readTree(t, mem, "/store")
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return readTree(t, mem, "/store"), killed
+}
+
+// Whatever is wrong with a directory, the error says what kind of thing it is, and a failed Open
+// leaves every byte as it was.
+func TestFailedOpenChangesNothing(t *testing.T) {
+	good, _ := storeTree(t)
+	other, _ := storeTree(t)
+	one := func(tree map[string][]byte, pattern string) string {
+		for name := range tree {
+			if ok, _ := filepath.Match(pattern, name); ok {
+				return name
+			}
+		}
+		t.Fatalf("no %s", pattern)
+		return ""
+	}
+	without := func(tree map[string][]byte, patterns ...string) {
+		for name := range tree {
+			for _, p := range patterns {
+				if ok, _ := filepath.Match(p, name); ok {
+					delete(tree, name)
+				}
+			}
+		}
+	}
+	from := func(tree map[string][]byte, patterns ...string) {
+		without(tree, patterns...)
+		for name, b := range other {
+			for _, p := range patterns {
+				if ok, _ := filepath.Match(p, name); ok {
+					tree[name] = b
+				}
+			}
+		}
+	}
+	const container = "data/*.data"
+	for _, c := range []struct {
+		name   string
+		change func(tree map[string][]byte)
+		want   error
+	}{
+		{"not a store", func(tree map[string][]byte) { clear(tree); tree["letter.txt"] = []byte("dear") }, oribi.ErrNotStore},
+		{"half a store, INSTANCE missing", func(tree map[string][]byte) { without(tree, "INSTANCE") }, oribi.ErrNotStore},
+		{"INSTANCE empty", func(tree map[string][]byte) { tree["INSTANCE"] = []byte{} }, oribi.ErrCorrupt},
+		{"INSTANCE of another store", func(tree map[string][]byte) { from(tree, "INSTANCE") }, oribi.ErrCorrupt},
+		{"newer format", func(tree map[string][]byte) {
+			b := append(slices.Clone(tree["INSTANCE"]), 0)
+			b[8] = 2
+			tree["INSTANCE"] = b
+		}, oribi.ErrUnsupported},
+		{"ANCHOR missing", func(tree map[string][]byte) { without(tree, "ANCHOR") }, oribi.ErrCorrupt},
+		{"ANCHOR empty", func(tree map[string][]byte) { tree["ANCHOR"] = []byte{} }, oribi.ErrCorrupt},
+		{"ANCHOR of another store", func(tree map[string][]byte) { from(tree, "ANCHOR") }, oribi.ErrCorrupt},
+		{"meta missing", func(tree map[string][]byte) { without(tree, "meta", "meta/*") }, oribi.ErrCorrupt},
+		{"meta empty", func(tree map[string][]byte) { without(tree, "meta/*") }, oribi.ErrCorrupt},
+		{"meta of another store", func(tree map[string][]byte) { from(tree, "meta/*") }, oribi.ErrCorrupt},
+		{"data missing", func(tree map[string][]byte) { without(tree, "data", container) }, oribi.ErrCorrupt},
+		{"container missing", func(tree map[string][]byte) { without(tree, container) }, oribi.ErrCorrupt},
+		{"container empty", func(tree map[string][]byte) { tree[one(tree, container)] = []byte{} }, oribi.ErrCorrupt},
+		{"container of another store", func(tree map[string][]byte) { tree[one(tree, container)] = other[one(other, container)] }, oribi.ErrCorrupt},
+		{"wal missing", func(tree map[string][]byte) { without(tree, "wal", "wal/*") }, oribi.ErrCorrupt},
+		{"wal empty", func(tree map[string][]byte) { without(tree, "wal/*") }, oribi.ErrCorrupt},
+		{"log of another store", func(tree map[string][]byte) { from(tree, "wal/*") }, oribi.ErrCorrupt},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tree := maps.Clone(good)
+			c.change(tree)
+			mem := vfs.NewMem()
+			if err := mem.Mkdir("/store"); err != nil {
+				t.Fatal(err)
+			}
+			writeTree(t, mem, "/store", tree)
+			for _, readOnly := range []bool{true, false} {
+				s, err := oribi.Open("/store", &oribi.Options{FS: mem, ReadOnly: readOnly, Manual: true})
+				if err == nil {
+					s.Close()
+				}
+				if !errors.Is(err, c.want) {
+					t.Errorf("readOnly=%v: %v, want %v", readOnly, err, c.want)
+				}
+				if got := readTree(t, mem, "/store"); !maps.EqualFunc(got, tree, slices.Equal) {
+					t.Errorf("readOnly=%v: the directory holds %v, before %v", readOnly, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(tree)))
+				}
+			}
+		})
+	}
+}
+
+// A store is locked whatever path leads to it.
+func TestStoreIsLockedThroughASymbolicLink(t *testing.T) {
+	dir := t.TempDir()
+	real, link := filepath.Join(dir, "real"), filepath.Join(dir, "link")
+	if err := os.Symlink(real, link); err != nil {
+		t.Skip(err)
+	}
+	store, err := oribi.Open(real, &oribi.Options{Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	for _, readOnly := range []bool{true, false} {
+		if s, err := oribi.Open(link, &oribi.Options{Manual: true, ReadOnly: readOnly}); !errors.Is(err, oribi.ErrLocked) {
+			t.Errorf("readOnly=%v: %v, want ErrLocked", readOnly, err)
+			if err == nil {
+				s.Close()
+			}
+		}
+	}
+}
+
+// A symbolic link to a directory is as good as its name: a store is made, written, measured and
+// read through it.
+func TestStoreIsUsedThroughASymbolicLink(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	real, link := filepath.Join(dir, "real"), filepath.Join(dir, "link")
+	if err := os.Mkdir(real, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(real, link); err != nil {
+		t.Skip(err)
+	}
+	for i, name := range []string{link, real, link} {
+		store, err := oribi.Open(name, &oribi.Options{Manual: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		table := numbersTable(t, store, "numbers")
+		fillNumbers(t, store, table, 100*i, 100*(i+1))
+		if err := table.Flush(ctx); err != nil {
+			t.Fatal(err)
+		}
+		checkUsage(t, name, real, store)
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	store, err := oribi.Open(link, &oribi.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if n := countNumbers(t, store); n != 300 {
+		t.Errorf("%d rows, want 300", n)
+	}
+	if err := store.Verify(ctx, func(f oribi.Finding) { t.Error(f) }); err != nil {
+		t.Error(err)
+	}
+}
+
+// A log that ends before a batch that was durable is told, though nothing in it is wrong: the file
+// of a moment before, or the file cut between two records. Of a killed store only what a metadata
+// commit has seen is known.
+func TestALogThatEndsTooEarlyIsCorrupt(t *testing.T) {
+	mem := vfs.NewMem()
+	const segment = "/store/wal/000000000001.wal"
+	open := func() *oribi.Store {
+		store, err := oribi.Open("/store", &oribi.Options{FS: mem, Manual: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return store
+	}
+	store := open()
+	table := numbersTable(t, store, "numbers")
+	fillNumbers(t, store, table, 0, 10)
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before := readAll(t, mem, segment)
+	store = open()
+	table, err := store.Table("numbers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fillNumbers(t, store, table, 10, 11)
+	killed := mem.Clone()
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		mem  *vfs.Mem
+		rows int64 // −1 = refused
+	}{"closed": {mem, -1}, "killed": {killed, 10}} {
+		f, err := c.mem.Open(segment, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Truncate(0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteAt(before, 0); err != nil {
+			t.Fatal(err)
+		}
+		for _, readOnly := range []bool{true, false} {
+			s, err := oribi.Open("/store", &oribi.Options{FS: c.mem, ReadOnly: readOnly, Manual: true})
+			switch {
+			case c.rows < 0 && !errors.Is(err, oribi.ErrCorrupt):
+				t.Errorf("%s, readOnly=%v: %v", name, readOnly, err)
+			case c.rows >= 0 && err != nil:
+				t.Errorf("%s, readOnly=%v: %v", name, readOnly, err)
+			case c.rows >= 0:
+				if n := countNumbers(t, s); n != c.rows {
+					t.Errorf("%s, readOnly=%v: %d rows, want %d", name, readOnly, n, c.rows)
+				}
+				s.Close()
+			}
+		}
+	}
+}

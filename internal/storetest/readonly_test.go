@@ -1,0 +1,316 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/prooftest"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/crashfs"
+	"github.com/oribi-db/oribi/vfs/faultfs"
+)
+
+// eachFS runs a test on the real file system and on the one in memory, with the name of a directory
+// that is not there yet.
+func eachFS(t *testing.T, test func(t *testing.T, fsys vfs.FS, dir string)) {
+	t.Run("fs=os", func(t *testing.T) { test(t, vfs.OS, filepath.Join(t.TempDir(), "store")) })
+	t.Run("fs=mem", func(t *testing.T) { test(t, vfs.NewMem(), "/store") })
+}
+
+// fillNumbers writes rows k, v for k in [from, to), one a batch, without waiting for the disk.
+func fillNumbers(t *testing.T, store *oribi.Store, table *oribi.Table, from, to int) {
+	t.Helper()
+	for k := from; k < to; k++ {
+		b := store.NewBatch()
+		b.Insert(table, oribi.Row{"k": k, "v": -k})
+		if _, err := b.Commit(context.Background(), oribi.NoSync); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func countNumbers(t *testing.T, store *oribi.Store) int64 {
+	t.Helper()
+	table, err := store.Table("numbers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n int64
+	for row, err := range table.Scan(context.Background()).Rows() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if row["k"] != n || row["v"] != -n {
+			t.Fatalf("row %d is %v", n, row)
+		}
+		n++
+	}
+	return n
+}
+
+func TestSecondOpenerIsLockedOut(t *testing.T) {
+	eachFS(t, func(t *testing.T, fsys vfs.FS, dir string) {
+		open := func(readOnly bool) (*oribi.Store, error) {
+			return oribi.Open(dir, &oribi.Options{FS: fsys, ReadOnly: readOnly, Manual: true})
+		}
+		must := func(readOnly bool) *oribi.Store {
+			s, err := open(readOnly)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		refused := func(what string, readOnly bool) {
+			t.Helper()
+			s, err := open(readOnly)
+			if !errors.Is(err, oribi.ErrLocked) || !strings.Contains(err.Error(), fmt.Sprintf("last writer is process %d, since 20", os.Getpid())) {
+				t.Errorf("%s: got %v, want ErrLocked that names the writer", what, err)
+			}
+			if err == nil {
+				s.Close()
+			}
+		}
+		writer := must(false)
+		table := numbersTable(t, writer, "numbers")
+		fillNumbers(t, writer, table, 0, 10)
+		refused("a writer beside a writer", false)
+		refused("a reader beside a writer", true)
+		if n := countNumbers(t, writer); n != 10 {
+			t.Errorf("the writer has %d rows", n)
+		}
+		writer.Close()
+		first, second := must(true), must(true)
+		refused("a writer beside readers", false)
+		first.Close()
+		refused("a writer beside the other reader", false)
+		if n := countNumbers(t, second); n != 10 {
+			t.Errorf("the second reader has %d rows", n)
+		}
+		second.Close()
+		must(false).Close()
+	})
+}
+
+// What a killed writer left, a log that was never flushed and its torn end, is read without a
+// change of any file.
+func TestReaderOfAKilledStoreWritesNothing(t *testing.T) {
+	disk := crashfs.New(vfs.NewMem())
+	disk.Halves = true
+	opts := &oribi.Options{FS: disk, Manual: true}
+	store, err := oribi.Open("/store", opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := numbersTable(t, store, "numbers")
+	fillNumbers(t, store, table, 0, 500)
+	if err := table.Flush(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	fillNumbers(t, store, table, 500, 800)
+	var killed *vfs.Mem
+	disk.OnChange(func(c crashfs.Change) error {
+		if c.Half && killed == nil {
+			killed = c.Point().Kill() // in the middle of a frame
+		}
+		return nil
+	})
+	fillNumbers(t, store, table, 800, 801)
+	disk.OnChange(nil)
+	store.Close()
+
+	before, err := prooftest.Fingerprint(killed, "/store")
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent := faultfs.New(killed)
+	silent.Watch(func(c faultfs.Call) error {
+		if c.Changes() {
+			t.Errorf("the reader changes the disk: %s %s", c.Op, c.Name)
+		}
+		return nil
+	})
+	reader, err := oribi.Open("/store", &oribi.Options{FS: silent, ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := reader.Recovery(); r.TornBytes == 0 || r.TornFile != "" || r.Batches != 300 {
+		t.Errorf("recovery: %+v, want torn bytes, no file for them, and 300 batches", r)
+	}
+	if n := countNumbers(t, reader); n != 800 {
+		t.Errorf("%d rows, want 800", n)
+	}
+	if err := reader.Verify(context.Background(), func(f oribi.Finding) { t.Errorf("verify: %+v", f) }); err != nil {
+		t.Error(err)
+	}
+	if err := reader.Close(); err != nil {
+		t.Error(err)
+	}
+	if after, err := prooftest.Fingerprint(killed, "/store"); err != nil || after != before {
+		t.Errorf("files have changed (%v)", err)
+	}
+
+	writer, err := oribi.Open("/store", &oribi.Options{FS: killed, Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := writer.Recovery(); r.TornBytes == 0 || r.TornFile == "" {
+		t.Errorf("recovery: %+v, want the torn bytes kept", r)
+	}
+	if n := countNumbers(t, writer); n != 800 {
+		t.Errorf("%d rows, want 800", n)
+	}
+	writer.Close()
+}
+
+func TestVerifyTellsItsProgress(t *testing.T) {
+	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	table := numbersTable(t, store, "numbers")
+	for n := range 3 {
+		fillNumbers(t, store, table, 100*n, 100*n+100)
+		if err := table.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	info, err := store.Info()
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, calls := int64(0), 0
+	err = store.Verify(t.Context(), func(f oribi.Finding) { t.Errorf("%+v", f) }, oribi.VerifyProgress(func(done, total int64) {
+		if done < last || done > total || total != 2*info.Bytes.Live {
+			t.Errorf("%d of %d after %d; the store has %d", done, total, last, info.Bytes.Live)
+		}
+		last = done
+		calls++
+	}))
+	if err != nil || last != 2*info.Bytes.Live || calls < 6 {
+		t.Errorf("%v; %d of %d bytes in %d calls", err, last, 2*info.Bytes.Live, calls)
+	}
+}
+
+// lateWriter is a file system in which LOCK appears right after a reader has found none, as if a
+// writer came then.
+type lateWriter struct{ vfs.FS }
+
+func (l lateWriter) Lock(name string, exclusive bool) (vfs.Lock, error) {
+	lock, err := l.FS.Lock(name, exclusive)
+	if errors.Is(err, fs.ErrNotExist) {
+		f, err := l.FS.Create(name)
+		if err != nil {
+			return nil, err
+		}
+		f.Close()
+	}
+	return lock, err
+}
+
+// A copy of a store may lack LOCK, and a reader does not make it.
+func TestReaderOfACopyWithoutLock(t *testing.T) {
+	eachFS(t, func(t *testing.T, fsys vfs.FS, dir string) {
+		store, err := oribi.Open(dir, &oribi.Options{FS: fsys, Manual: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fillNumbers(t, store, numbersTable(t, store, "numbers"), 0, 10)
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := fsys.Remove(filepath.Join(dir, "LOCK")); err != nil {
+			t.Fatal(err)
+		}
+		reader, err := oribi.Open(dir, &oribi.Options{FS: fsys, ReadOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := countNumbers(t, reader); n != 10 {
+			t.Errorf("%d rows, want 10", n)
+		}
+		if err := reader.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := fsys.Stat(filepath.Join(dir, "LOCK")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("LOCK: %v, want none", err)
+		}
+		if _, err := oribi.Open(dir, &oribi.Options{FS: lateWriter{fsys}, ReadOnly: true}); !errors.Is(err, oribi.ErrLocked) {
+			t.Errorf("a writer came while the reader opened: %v, want ErrLocked", err)
+		}
+	})
+}
+
+func TestReaderRefusesWhatItCannotKnow(t *testing.T) {
+	w := newFakeWall()
+	store, table := floorStore(t, w)
+	fillNumbers(t, store, table, 0, 1)
+	store.Close()
+	reader, err := oribi.Open("/floor", &oribi.Options{FS: w.mem, ReadOnly: true, Clock: mvcc.NewHybridClock(w.time)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if table, err = reader.Table("floor"); err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	if _, err := table.Get(ctx, 0, oribi.AsOf(mvcc.FromTime(w.time().Add(minute)))); !errors.Is(err, oribi.ErrFuture) {
+		t.Errorf("a read a minute ahead: %v, want ErrFuture", err)
+	}
+	if _, err := table.Get(ctx, 0, oribi.AsOf(mvcc.FromTime(w.time()))); err != nil {
+		t.Errorf("a read as of the wall clock: %v", err)
+	}
+	b := reader.NewBatch()
+	b.Insert(table, oribi.Row{"k": 1, "v": 1})
+	if _, err := b.Commit(ctx); !errors.Is(err, oribi.ErrReadOnly) {
+		t.Errorf("a commit: %v, want ErrReadOnly", err)
+	}
+}
+
+func TestReaderMakesNoStore(t *testing.T) {
+	eachFS(t, func(t *testing.T, fsys vfs.FS, dir string) {
+		for _, opts := range []*oribi.Options{{FS: fsys, ReadOnly: true}, {FS: fsys, ErrorIfMissing: true}} {
+			if _, err := oribi.Open(dir, opts); !errors.Is(err, oribi.ErrNotStore) {
+				t.Errorf("a missing directory: %v, want ErrNotStore", err)
+			}
+			if _, err := fsys.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the directory is there now: %v", err)
+			}
+		}
+		if err := fsys.Mkdir(dir); err != nil {
+			t.Fatal(err)
+		}
+		for _, opts := range []*oribi.Options{{FS: fsys, ReadOnly: true}, {FS: fsys, ErrorIfMissing: true}} {
+			if _, err := oribi.Open(dir, opts); !errors.Is(err, oribi.ErrNotStore) {
+				t.Errorf("an empty directory: %v, want ErrNotStore", err)
+			}
+			if names, err := fsys.List(dir); err != nil || len(names) > 0 {
+				t.Errorf("the directory holds %v, %v", names, err)
+			}
+		}
+	})
+}
+
+func TestForeignDirectoryIsLeftAlone(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "letter.txt"), []byte("dear"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, readOnly := range []bool{false, true} {
+		if _, err := oribi.Open(dir, &oribi.Options{ReadOnly: readOnly}); !errors.Is(err, oribi.ErrNotStore) {
+			t.Errorf("readOnly=%v: %v, want ErrNotStore", readOnly, err)
+		}
+	}
+	if names, _ := vfs.OS.List(dir); len(names) != 1 {
+		t.Errorf("the directory holds %v", names)
+	}
+}

@@ -1,0 +1,163 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/prooftest"
+	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/crashfs"
+)
+
+// A history is cut at random changes of the disk, in the middle of writes too, by kills, power cuts
+// and torn power cuts: while the store is opened, written, flushed, compacted, closed and
+// recovered. What is left must open, to read without a change of any file and to write, and hold
+// all acknowledged batches, a prefix of the rest, no part of one.
+func TestCrashesAnywhereLeaveAcknowledgedBatches(t *testing.T) {
+	seed := proofSeed(t)
+	end := time.Now().Add(proofTime(1500*time.Millisecond, 8*time.Second))
+	var total prooftest.CrashCounts
+	for ; time.Now().Before(end); seed++ {
+		script, counts, err := prooftest.RandomCrashes(seed).Run()
+		total.Add(counts)
+		if err != nil {
+			t.Fatalf("-proof.seed=%d: %v\n%s", seed, err, kept(script))
+		}
+	}
+	t.Logf("%+v", total)
+}
+
+// The making of a store is cut before each change of the disk and in the middle of each write. The
+// directory is then no store to a reader, or an empty one; a writer makes the store to its end, and
+// from then on nothing is lost.
+func TestFormatCutAnywhereBeginsAgain(t *testing.T) {
+	seed := proofSeed(t)
+	rng := rand.New(rand.NewPCG(seed, 4))
+	every, limit := 1, 20
+	if testing.Short() {
+		every, limit = 12, 3
+	}
+	states := map[[16]byte]crashfs.State{}
+	disk := crashfs.New(vfs.NewMem())
+	disk.Halves = true
+	offset := rng.IntN(every)
+	disk.OnChange(func(c crashfs.Change) error {
+		if c.N%every == offset {
+			for s := range c.Point().States(rng.Uint64(), limit) {
+				s.Name = fmt.Sprintf("before change %d, %s %s, half %v: %s", c.N, c.Op, c.Name, c.Half, s.Name)
+				states[s.Hash] = s
+			}
+		}
+		return nil
+	})
+	store, err := oribi.Open("/store", &oribi.Options{FS: disk, Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk.OnChange(nil)
+	store.Close()
+	for _, s := range states {
+		if err := finishFormat(t, s.Image); err != nil {
+			t.Errorf("-proof.seed=%d: %s: %v", seed, s.Name, err)
+		}
+	}
+	t.Logf("%d changes, %d states", disk.Changes(), len(states))
+}
+
+// finishFormat opens what is left of the making of a store, to read and to write, and loses the
+// power behind an acknowledged batch.
+func finishFormat(t *testing.T, image *vfs.Mem) error {
+	before, missing := prooftest.Fingerprint(image, "/store")
+	reader, err := oribi.Open("/store", &oribi.Options{FS: image, ReadOnly: true})
+	switch {
+	case err == nil && len(reader.Tables()) > 0:
+		return errors.New("a reader finds tables")
+	case err == nil:
+		reader.Close()
+	case !errors.Is(err, oribi.ErrNotStore):
+		return fmt.Errorf("a reader gets %w", err)
+	}
+	if after, err := prooftest.Fingerprint(image, "/store"); after != before || (err == nil) != (missing == nil) {
+		return errors.New("a reader changes the disk")
+	}
+	store, err := oribi.Open("/store", &oribi.Options{FS: image, Manual: true})
+	if errors.Is(err, oribi.ErrNotStore) && tornFormatting(image) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("a writer gets %w", err)
+	}
+	table := numbersTable(t, store, "numbers")
+	b := store.NewBatch()
+	b.Insert(table, oribi.Row{"k": 0, "v": 0})
+	if _, err := b.Commit(context.Background()); err != nil {
+		return err
+	}
+	dark := image.Crash()
+	store.Close()
+	if store, err = oribi.Open("/store", &oribi.Options{FS: dark, Manual: true, ErrorIfMissing: true}); err != nil {
+		return fmt.Errorf("after a power cut: %w", err)
+	}
+	defer store.Close()
+	if n := countNumbers(t, store); n != 1 {
+		return fmt.Errorf("%d rows after a power cut, want 1", n)
+	}
+	return nil
+}
+
+// tornFormatting tells whether the power went while the file that marks an unfinished store was
+// written, and left a part of its one sector, of which a disk writes all or nothing: it is not
+// taken for ours.
+func tornFormatting(image *vfs.Mem) bool {
+	b, err := prooftest.ReadFile(image, "/store/FORMATTING")
+	if err != nil || len(bytes.Trim(b, "\x00")) == 0 {
+		return false
+	}
+	half := 28 / 2
+	return len(b) < 2*half || len(bytes.Trim(b[:half], "\x00")) == 0 || len(bytes.Trim(b[half:], "\x00")) == 0
+}
+
+// Opening after a kill tells what it found and did: the torn end of the log and where it is kept, a
+// flipped bit that was put right, what was cleared away of unfinished blocks.
+func TestRecoveryTellsWhatWasMended(t *testing.T) {
+	_, tree := storeTree(t)
+	const segment = "wal/000000000001.wal"
+	log := slices.Clone(tree[segment])
+	log = log[:len(log)-40] // without the end of the last record
+	log[100] ^= 4
+	tree[segment] = log
+	for name, b := range tree {
+		if filepath.Ext(name) == ".data" {
+			tree[name] = append(slices.Clone(b), make([]byte, 5000)...)
+		}
+	}
+	tree["data/00112233445566778899aabbccddeeff.data"] = []byte("begun")
+	mem := vfs.NewMem()
+	if err := mem.Mkdir("/store"); err != nil {
+		t.Fatal(err)
+	}
+	writeTree(t, mem, "/store", tree)
+	store, err := oribi.Open("/store", &oribi.Options{FS: mem, Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	r := store.Recovery()
+	if r.Clean || r.Frames == 0 || r.TornBytes == 0 || r.RepairedBits != 1 || r.StrayContainers != 1 || r.CutBytes != 5000 {
+		t.Errorf("%+v", r)
+	}
+	if kept := readAll(t, mem, "/store/"+r.TornFile); int64(len(kept)) != r.TornBytes {
+		t.Errorf("%s has %d bytes, %d were torn", r.TornFile, len(kept), r.TornBytes)
+	}
+	if n := countNumbers(t, store); n != 109 {
+		t.Errorf("%d rows, want 109", n)
+	}
+}

@@ -1,0 +1,397 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"math"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// typeCase is a column type with some values, which rise if it can be in a key, in each of the
+// forms in which the store takes and gives them.
+type typeCase struct {
+	name string                         // of the type, as schema files have it
+	run  func(t *testing.T, c typeCase) // checkType of the Go type that a struct's field has
+	rows []any                          // as Row gives them
+	json []string
+}
+
+// valuesOf makes the case of a type whose field in a struct is a T; row makes what a Row that is
+// read has, nil = the value itself.
+func valuesOf[T any](name string, row func(T) any, values []T, json ...string) typeCase {
+	c := typeCase{name: name, json: json, run: func(t *testing.T, c typeCase) { checkType(t, c, values) }}
+	for _, v := range values {
+		if row == nil {
+			c.rows = append(c.rows, v)
+		} else {
+			c.rows = append(c.rows, row(v))
+		}
+	}
+	return c
+}
+
+// anys is a slice as Row gives arrays.
+func anys[E any](values []E) any {
+	out := make([]any, len(values))
+	for i, v := range values {
+		out[i] = v
+	}
+	return out
+}
+
+func day(year int, month time.Month, d int) time.Time {
+	return time.Date(year, month, d, 0, 0, 0, 0, time.UTC)
+}
+
+func int32s(values ...int32) (out []*int32) {
+	for _, v := range values {
+		out = append(out, &v)
+	}
+	return out
+}
+
+var typeCases = []typeCase{
+	valuesOf("bool", nil, []bool{true, false}, "true", "false"),
+	valuesOf("int8", nil, []int8{math.MinInt8, -1, 0, math.MaxInt8}, "-128", "-1", "0", "127"),
+	valuesOf("int16", nil, []int16{math.MinInt16, 7, math.MaxInt16}, "-32768", "7", "32767"),
+	valuesOf("int32", nil, []int32{math.MinInt32, 7, math.MaxInt32}, "-2147483648", "7", "2147483647"),
+	valuesOf("int64", nil, []int64{math.MinInt64, 7, math.MaxInt64}, "-9223372036854775808", "7", "9223372036854775807"),
+	valuesOf("uint8", nil, []uint8{0, 128, 255}, "0", "128", "255"),
+	valuesOf("uint16", nil, []uint16{0, 1 << 15, math.MaxUint16}, "0", "32768", "65535"),
+	valuesOf("uint32", nil, []uint32{0, 1 << 31, math.MaxUint32}, "0", "2147483648", "4294967295"),
+	valuesOf("uint64", nil, []uint64{0, 1 << 63, math.MaxUint64}, "0", "9223372036854775808", "18446744073709551615"),
+	valuesOf("int128", nil, []oribi.Int128{{Hi: math.MinInt64}, {Lo: math.MaxUint64, Hi: -1}, {Lo: 5}, {Lo: math.MaxUint64, Hi: math.MaxInt64}},
+		"-170141183460469231731687303715884105728", "-1", "5", "170141183460469231731687303715884105727"),
+	valuesOf("float", nil, []float32{-1.5, 0, math.MaxFloat32, float32(math.Inf(1))}, "-1.5", "0", "3.4028235e+38", `"+Inf"`),
+	valuesOf("double", nil, []float64{-1.5, 0.1, math.SmallestNonzeroFloat64}, "-1.5", "0.1", "5e-324"),
+	valuesOf("decimal(1,1)", nil, []oribi.Decimal{oribi.NewDecimal(-9, 1), oribi.NewDecimal(9, 1)}, `"-0.9"`, `"0.9"`),
+	valuesOf("decimal(9,2)", nil, []oribi.Decimal{oribi.NewDecimal(-999999999, 2), oribi.NewDecimal(150, 2)}, `"-9999999.99"`, `"1.50"`),
+	valuesOf("decimal(18,0)", nil, []oribi.Decimal{oribi.NewDecimal(-999999999999999999, 0), oribi.NewDecimal(1, 0)}, `"-999999999999999999"`, `"1"`),
+	valuesOf("decimal(38,2)", nil, []oribi.Decimal{{Unscaled: oribi.Int128{Lo: 1, Hi: -(1 << 60)}, Scale: 2}, oribi.NewDecimal(1, 2)},
+		`"-212676479325586539664609129644855132.15"`, `"0.01"`),
+	valuesOf("string", nil, []string{"", "a\x00b", "longer than eight", "é\n\""}, `""`, `"a\u0000b"`, `"longer than eight"`, `"é\n\""`),
+	valuesOf("varchar(2)", nil, []string{"", "éé"}, `""`, `"éé"`),
+	valuesOf("binary", nil, [][]byte{{}, {0, 0xff}, []byte("x")}, `"0x"`, `"0x00ff"`, `"0x78"`),
+	valuesOf("date", nil, []time.Time{day(1, 1, 1), day(1970, 1, 1), day(9999, 12, 31)}, `"0001-01-01"`, `"1970-01-01"`, `"9999-12-31"`),
+	valuesOf("timestamp", nil, []time.Time{time.UnixMicro(-1).UTC(), time.UnixMicro(1_700_000_000_000_001).UTC()}, "-1", "1700000000000001"),
+	valuesOf("array(bool)", anys[bool], [][]bool{{true, false}, {}}, "[true,false]", "[]"),
+	valuesOf("array(int8)", anys[int8], [][]int8{{-128, 127}, {}}, "[-128,127]", "[]"),
+	valuesOf("array(uint64)", anys[uint64], [][]uint64{{0, math.MaxUint64}}, "[0,18446744073709551615]"),
+	valuesOf("array(int32)", func(v []*int32) any {
+		out := []any{}
+		for _, e := range v {
+			if e == nil {
+				out = append(out, nil)
+			} else {
+				out = append(out, *e)
+			}
+		}
+		return out
+	}, [][]*int32{int32s(1, -1), {nil}, append(append([]*int32{nil}, int32s(7)...), nil), {}}, "[1,-1]", "[null]", "[null,7,null]", "[]"),
+	valuesOf("array(float)", anys[float32], [][]float32{{1.5, float32(math.Inf(-1))}}, `[1.5,"-Inf"]`),
+	valuesOf("array(double)", anys[float64], [][]float64{{}, {0.1}}, "[]", "[0.1]"),
+	valuesOf("array(decimal(9,2))", anys[oribi.Decimal], [][]oribi.Decimal{{oribi.NewDecimal(150, 2), oribi.NewDecimal(-1, 2)}}, `["1.50","-0.01"]`),
+	valuesOf("array(decimal(18,3))", anys[oribi.Decimal], [][]oribi.Decimal{{oribi.NewDecimal(-999999999999999999, 3)}}, `["-999999999999999.999"]`),
+	valuesOf("array(string)", anys[string], [][]string{{"", "a\"b"}, {}, {"é"}}, `["","a\"b"]`, "[]", `["é"]`),
+	valuesOf("array(varchar(2))", anys[string], [][]string{{"éé", ""}}, `["éé",""]`),
+	valuesOf("array(binary)", func(v [][]byte) any {
+		out := []any{}
+		for _, e := range v {
+			if e == nil {
+				out = append(out, nil)
+			} else {
+				out = append(out, e)
+			}
+		}
+		return out
+	}, [][][]byte{{{0xff}, {}, nil}}, `["0xff","0x",null]`),
+	valuesOf("array(date)", anys[time.Time], [][]time.Time{{day(2024, 2, 29)}}, `["2024-02-29"]`),
+	valuesOf("array(timestamp)", anys[time.Time], [][]time.Time{{time.UnixMicro(5).UTC(), time.UnixMicro(-5).UTC()}}, "[5,-5]"),
+	valuesOf("array(int64)", func(v []any) any { return any(v) }, [][]any{{int64(1), nil}, {}}, "[1,null]", "[]"),
+}
+
+// Every column type: what is written as rows, structs, vectors, or in bulk is read as the same in
+// all these forms, from memory, from files and through changes; what a key can be is found by it.
+func TestAllTypesComeBackInEveryForm(t *testing.T) {
+	for _, c := range typeCases {
+		t.Run("type="+c.name, func(t *testing.T) { c.run(t, c) })
+	}
+}
+
+// valueRow has a value of the type that is tested; keyRow has it in the key.
+type valueRow[T any] struct {
+	K int32 `oribi:"k,key"`
+	V T     `oribi:"v"`
+	N *T    `oribi:"n"`
+}
+type keyRow[T any] struct {
+	K T     `oribi:"k,key"`
+	L T     `oribi:"l,key"`
+	V int32 `oribi:"v"`
+}
+
+func checkType[T any](t *testing.T, c typeCase, values []T) {
+	ctx := context.Background()
+	store, err := oribi.Open("/types", &oribi.Options{FS: vfs.NewMem(), History: oribi.HistoryForever})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	var v schema.Column
+	if err := v.ParseTypeName(c.name); err != nil {
+		t.Fatal(err)
+	}
+	create := func(name string, keys int, columns ...schema.Column) *oribi.Table {
+		t.Helper()
+		s, err := schema.New(columns, keys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		table, err := store.CreateTable(name, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return table
+	}
+	column := func(name string, nullable bool) schema.Column {
+		out := v
+		out.Name, out.Nullable = name, nullable
+		return out
+	}
+	key := schema.Column{Name: "k", Type: schema.Int32}
+	rows := create("rows", 1, key, column("v", false), column("n", true))
+	structs := create("structs", 1, key, column("v", false), column("n", true))
+	vectors := create("vectors", 1, key, column("v", false), column("n", true))
+	bulk := create("bulk", 1, key, column("v", false), column("n", true))
+	typed, err := oribi.Typed[valueRow[T]](structs)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	// Each value twice, beside NULL and beside the next value; then row 0 is changed to the last
+	// value.
+	b := store.NewBatch()
+	want := map[int32]oribi.Row{}
+	for i := range values {
+		next := (i + 1) % len(values)
+		k := int32(2 * i)
+		b.Insert(rows, oribi.Row{"k": k, "v": any(values[i])})
+		b.Insert(rows, oribi.Row{"k": k + 1, "v": any(values[i]), "n": &values[next]})
+		typed.Insert(b, valueRow[T]{K: k, V: values[i]}, valueRow[T]{k + 1, values[i], &values[next]})
+		want[k] = oribi.Row{"k": k, "v": c.rows[i], "n": nil}
+		want[k+1] = oribi.Row{"k": k + 1, "v": c.rows[i], "n": c.rows[next]}
+	}
+	if _, err := b.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	copyTable(t, rows, func(columns []*batch.Vector) {
+		b := store.NewBatch()
+		b.Vectors(oribi.OpInsert, vectors, columns)
+		if _, err := b.Commit(ctx); err != nil {
+			t.Fatal(err)
+		}
+		for i := range columns { // the other form of arrays
+			columns[i] = unpacked(t, rows.Schema().Columns[i], columns[i])
+		}
+		if _, _, err := bulk.Ingest(ctx, once(columns)); err != nil {
+			t.Fatal(err)
+		}
+	})
+	last := len(values) - 1
+	b.Reset()
+	for _, table := range []*oribi.Table{rows, vectors, bulk} {
+		b.Update(table, oribi.Row{"k": 0, "v": values[last], "n": c.rows[0]})
+	}
+	typed.Update(b, valueRow[T]{0, values[last], &values[0]})
+	if _, err := b.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	want[0] = oribi.Row{"k": int32(0), "v": c.rows[last], "n": c.rows[0]}
+
+	all := []*oribi.Table{rows, structs, vectors, bulk}
+	for _, state := range []string{"memory", "flushed", "compacted"} {
+		for _, table := range all {
+			switch state {
+			case "flushed":
+				err = table.Flush(ctx)
+			case "compacted":
+				err = table.Compact(ctx)
+			}
+			if err != nil {
+				t.Fatalf("%s, %s: %v", table.Name(), state, err)
+			}
+			checkRows(t, table, state, want)
+		}
+		for row, err := range typed.Scan(ctx) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := typed.Get(ctx, row.K)
+			if err != nil || !reflect.DeepEqual(got, row) {
+				t.Fatalf("%s: row %d is got as %+v, %v, and scanned as %+v", state, row.K, got, err, row)
+			}
+			if i := int(row.K) / 2; row.K > 0 && !reflect.DeepEqual(row.V, values[i]) {
+				t.Fatalf("%s: row %d: %#v, want %#v", state, row.K, row.V, values[i])
+			}
+		}
+	}
+	checkJSON(t, rows, c)
+	for _, op := range []batch.Op{batch.IsNull, batch.NotNull} {
+		p, err := rows.Test("n", op)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := rows.Count(ctx, oribi.Where(p))
+		if wantN := int64(len(values) - 1); err != nil || op == batch.IsNull && n != wantN || op == batch.NotNull && n != int64(2*len(values))-wantN {
+			t.Fatalf("%v: %d of %d rows, %v", op, n, 2*len(values), err)
+		}
+	}
+	if v.Type.Keyable() {
+		checkKeys(t, store, create("keys", 2, column("k", false), column("l", false), schema.Column{Name: "v", Type: schema.Int32}), values)
+		return
+	}
+	if _, err := schema.New([]schema.Column{column("k", false)}, 1); !errors.Is(err, oribi.ErrSchema) {
+		t.Errorf("in a key: %v", err)
+	}
+}
+
+// copyTable hands the columns of all rows to put.
+func copyTable(t *testing.T, table *oribi.Table, put func(columns []*batch.Vector)) {
+	t.Helper()
+	for b, err := range table.Scan(context.Background()).Batches() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		columns := make([]*batch.Vector, len(b.Columns))
+		for i, v := range b.Columns {
+			columns[i] = &batch.Vector{Type: v.Type}
+			columns[i].AppendSelected(v, b.Selection, 0, b.Len)
+		}
+		put(columns)
+	}
+}
+
+// unpacked is a vector in array form, of an array column; others stay what they are.
+func unpacked(t *testing.T, c schema.Column, v *batch.Vector) *batch.Vector {
+	t.Helper()
+	if c.Type != schema.Array {
+		return v
+	}
+	out := batch.NewArrays(c.Element)
+	if err := out.AppendUnpacked(v, 0, v.Len); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func once(columns []*batch.Vector) iter.Seq2[[]*batch.Vector, error] {
+	return func(yield func([]*batch.Vector, error) bool) { yield(columns, nil) }
+}
+
+func checkRows(t *testing.T, table *oribi.Table, state string, want map[int32]oribi.Row) {
+	t.Helper()
+	ctx := context.Background()
+	n := 0
+	for row, err := range table.Scan(ctx).Rows() {
+		if err != nil {
+			t.Fatalf("%s, %s: %v", table.Name(), state, err)
+		}
+		n++
+		k := row["k"].(int32)
+		if !reflect.DeepEqual(row, want[k]) {
+			t.Fatalf("%s, %s: scan gives %#v, want %#v", table.Name(), state, row, want[k])
+		}
+		if got, err := table.Get(ctx, k); err != nil || !reflect.DeepEqual(got, want[k]) {
+			t.Fatalf("%s, %s: get gives %#v, %v, want %#v", table.Name(), state, got, err, want[k])
+		}
+	}
+	if n != len(want) {
+		t.Fatalf("%s, %s: %d rows, want %d", table.Name(), state, n, len(want))
+	}
+	versions := 0
+	for v, err := range table.History(ctx, int32(0)) {
+		if err != nil {
+			t.Fatalf("%s, %s: %v", table.Name(), state, err)
+		}
+		if versions == 0 && !reflect.DeepEqual(v.Row(), want[0]) {
+			t.Fatalf("%s, %s: the newest version is %#v, want %#v", table.Name(), state, v.Row(), want[0])
+		}
+		versions++
+	}
+	if versions != 2 {
+		t.Fatalf("%s, %s: %d versions of the changed row, want 2", table.Name(), state, versions)
+	}
+}
+
+// checkJSON prints column v of rows 2, 4, …, which have one value each.
+func checkJSON(t *testing.T, table *oribi.Table, c typeCase) {
+	t.Helper()
+	for i := 1; i < len(c.json); i++ {
+		columns, cells, err := table.GetCells(context.Background(), int32(2*i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(celltext.AppendJSON(nil, &columns[1], cells[1])); got != c.json[i] {
+			t.Errorf("value %d is %s in JSON, want %s", i, got, c.json[i])
+		}
+	}
+	_, cells, err := table.GetCells(context.Background(), int32(1))
+	if got := string(celltext.AppendJSON(nil, &table.Schema().Columns[1], cells[1])); err != nil || got != c.json[0] {
+		t.Errorf("value 0 is %s in JSON, %v, want %s", got, err, c.json[0])
+	}
+}
+
+// checkKeys writes all pairs of values, which rise, as keys: they come in that order, and each is
+// found.
+func checkKeys[T any](t *testing.T, store *oribi.Store, table *oribi.Table, values []T) {
+	t.Helper()
+	ctx := context.Background()
+	typed, err := oribi.Typed[keyRow[T]](table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []keyRow[T]
+	for i := range values {
+		for k := range values {
+			rows = append(rows, keyRow[T]{values[i], values[k], int32(i*len(values) + k)})
+		}
+	}
+	b := store.NewBatch()
+	for i := range rows {
+		typed.Insert(b, rows[len(rows)-1-i])
+	}
+	if _, err := b.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for _, state := range []string{"memory", "flushed"} {
+		if state == "flushed" {
+			if err := table.Flush(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		n := 0
+		for row, err := range typed.Scan(ctx) {
+			if err != nil || n == len(rows) || !reflect.DeepEqual(row, rows[n]) {
+				t.Fatalf("%s: key %d is %+v, %v", state, n, row, err)
+			}
+			n++
+		}
+		if n != len(rows) {
+			t.Fatalf("%s: %d keys, want %d", state, n, len(rows))
+		}
+		for _, row := range rows {
+			if got, err := typed.Get(ctx, oribi.Key{row.K, row.L}); err != nil || !reflect.DeepEqual(got, row) {
+				t.Fatalf("%s: got %+v, %v, want %+v", state, got, err, row)
+			}
+		}
+	}
+}

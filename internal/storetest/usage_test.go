@@ -1,0 +1,311 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// statSum is what stat says that the files and directories from dir on take.
+func statSum(t *testing.T, dir string) (bytes int64, files int) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // it has gone meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		info, err := os.Lstat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		bytes += vfs.Allocated(info)
+		files++
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes, files
+}
+
+// checkUsage compares DiskUsage with what stat says before and behind. A writer's metadata store
+// removes files that it no longer needs when it gets to it: then all is looked at again.
+func checkUsage(t *testing.T, what, dir string, store *oribi.Store) (u oribi.DiskUsage) {
+	t.Helper()
+	var want int64
+	var files int
+	for stood := false; !stood; {
+		before, filesBefore := statSum(t, dir)
+		var err error
+		if u, err = store.DiskUsage(); err != nil {
+			t.Fatal(err)
+		}
+		want, files = statSum(t, dir)
+		stood = want == before && files == filesBefore
+	}
+	if u.Total != want || len(u.Files) != files {
+		t.Errorf("%s: %d bytes in %d files, stat says %d in %d", what, u.Total, len(u.Files), want, files)
+	}
+	parts := u.Live + u.Alignment + u.Dead + u.Reserved + u.Headers + u.Log + u.Torn + u.Metadata + u.Directories + u.Leftovers + u.Foreign + u.Other
+	if parts != want {
+		t.Errorf("%s: the parts are %d bytes, stat says %d: %+v", what, parts, want, u)
+	}
+	return u
+}
+
+// Every byte of the directory is explained: while a writer has space reserved, with dropped blocks,
+// after Close, and beside files that are not the store's.
+func TestDiskUsageIsWhatStatSays(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	open := func(readOnly bool) *oribi.Store {
+		s, err := oribi.Open(dir, &oribi.Options{Manual: true, ReadOnly: readOnly})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	store := open(false)
+	checkUsage(t, "an empty store", dir, store)
+	table := numbersTable(t, store, "numbers")
+	for n := range 3 {
+		b := store.NewBatch()
+		for k := range 2000 {
+			b.Insert(table, oribi.Row{"k": 3*k + n, "v": k}) // the rowsets overlap
+		}
+		if _, err := b.Commit(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if err := table.Flush(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	flushed := checkUsage(t, "a writer", dir, store)
+	if flushed.Live == 0 || flushed.Headers == 0 || flushed.Alignment == 0 {
+		t.Errorf("after flushes: %+v", flushed)
+	}
+	if err := table.Compact(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	compacted := checkUsage(t, "a compacted store", dir, store)
+	info, err := store.Info()
+	if err != nil || info.Bytes.Live != compacted.Live {
+		t.Errorf("Info tells %d live bytes, DiskUsage %d; %v", info.Bytes.Live, compacted.Live, err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "letter.txt"), make([]byte, 5000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	store = open(true)
+	defer store.Close()
+	closed := checkUsage(t, "a reader of a closed store", dir, store)
+	if closed.Reserved != 0 || closed.Dead != 0 || closed.Foreign < 5000 {
+		t.Errorf("after Close: reserved %d, dead %d, foreign %d", closed.Reserved, closed.Dead, closed.Foreign)
+	}
+}
+
+// A killed writer leaves space that it had reserved behind the blocks, which does not show in the
+// length of a file. The next one gives it back.
+func TestReservedSpaceOfAKilledWriterIsGivenBack(t *testing.T) {
+	dir, copied := filepath.Join(t.TempDir(), "store"), filepath.Join(t.TempDir(), "copy")
+	store, err := oribi.Open(dir, &oribi.Options{Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	table := numbersTable(t, store, "numbers")
+	fillNumbers(t, store, table, 0, 1000)
+	if err := table.Flush(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	reserve(t, copied, 1<<20)
+	for _, readOnly := range []bool{true, false} {
+		store, err := oribi.Open(copied, &oribi.Options{Manual: true, ReadOnly: readOnly})
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := checkUsage(t, "what a killed writer left", copied, store)
+		if readOnly && u.Reserved < 1<<20 {
+			t.Skipf("%d bytes are reserved: this file system cannot", u.Reserved)
+		}
+		if !readOnly && u.Reserved > 0 {
+			t.Errorf("%d bytes are still reserved", u.Reserved)
+		}
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// While records are synced one by one the log is written ahead. That space is explained, given back
+// at Close, and after a kill by the next writer.
+func TestSpaceThatTheLogIsWrittenAheadIsReserved(t *testing.T) {
+	dir, copied := filepath.Join(t.TempDir(), "store"), filepath.Join(t.TempDir(), "copy")
+	store, err := oribi.Open(dir, &oribi.Options{Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := numbersTable(t, store, "numbers")
+	b := store.NewBatch()
+	for k := range 20 {
+		b.Insert(table, oribi.Row{"k": k, "v": k})
+		if _, err := b.Commit(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const least = 32 << 10
+	if u := checkUsage(t, "a writer", dir, store); u.Reserved < least || u.Log > least {
+		t.Errorf("a writer: %d bytes are reserved, %d are log", u.Reserved, u.Log)
+	}
+	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		what, dir string
+		readOnly  bool
+		reserved  bool
+	}{
+		{"closed", dir, true, false},
+		{"killed", copied, true, true},
+		{"killed, opened for writing", copied, false, false},
+	} {
+		store, err := oribi.Open(c.dir, &oribi.Options{Manual: true, ReadOnly: c.readOnly})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if u := checkUsage(t, c.what, c.dir, store); c.reserved != (u.Reserved >= least) || u.Log > least {
+			t.Errorf("%s: %d bytes are reserved, %d are log", c.what, u.Reserved, u.Log)
+		}
+		if r := store.Recovery(); r.TornBytes != 0 || r.Batches != 20 {
+			t.Errorf("%s: %+v", c.what, r)
+		}
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// reserve reserves space behind the end of each container, as a writer does.
+func reserve(t *testing.T, dir string, n int64) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "data", "*.data"))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("containers: %v, %v", names, err)
+	}
+	for _, name := range names {
+		f, err := vfs.OS.Open(name, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size, err := f.Size()
+		if err == nil {
+			err = f.Preallocate(size, n)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+}
+
+// punches tells whether the file system of dir can give back space inside a file.
+func punches(t *testing.T, dir string) bool {
+	t.Helper()
+	f, err := vfs.OS.Create(filepath.Join(filepath.Dir(dir), "punched"))
+	if err == nil {
+		_, err = f.WriteAt(make([]byte, 8192), 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	return f.PunchHole(0, 4096) == nil
+}
+
+// Every byte is explained beside all that may lie in a directory: holes, space reserved ahead, torn
+// ends of the log, containers without a row, an unfinished format's files, strangers of all kinds.
+func TestDiskUsageKnowsEveryKindOfFile(t *testing.T) {
+	ctx := context.Background()
+	dir := filepath.Join(t.TempDir(), "store")
+	store, err := oribi.Open(dir, &oribi.Options{Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	for _, name := range []string{"going", "staying"} {
+		table := numbersTable(t, store, name)
+		fillNumbers(t, store, table, 0, 5000)
+		if err := table.Flush(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole := checkUsage(t, "before the drop", dir, store)
+	if err := store.DropTable("going"); err != nil {
+		t.Fatal(err)
+	}
+	holes := checkUsage(t, "holes", dir, store)
+	if punches(t, dir) && holes.Total > whole.Total-whole.Live/3 {
+		t.Errorf("%d bytes of the disk before the drop, of which %d live; %d after it", whole.Total, whole.Live, holes.Total)
+	}
+	if holes.Reserved == 0 {
+		t.Log("this file system reserves nothing")
+	}
+	strangers := map[string]*int64{}
+	var sum oribi.DiskUsage
+	for name, to := range map[string]*int64{
+		"data/00112233445566778899aabbccddeeff.data": &sum.Leftovers, "FORMATTING": &sum.Leftovers, "INSTANCE.tmp": &sum.Leftovers,
+		"wal/000000000007.wal.torn": &sum.Torn, "wal/000000000009.torn": &sum.Torn,
+		"data/README": &sum.Foreign, "data/0011.data": &sum.Foreign, "wal/notes": &sum.Foreign, "letter": &sum.Foreign, "meta.bak": &sum.Foreign,
+	} {
+		strangers[name] = to
+		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), make([]byte, 3000+5000*len(strangers)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sparse := filepath.Join(dir, "sparse")
+	if err := os.WriteFile(sparse, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(sparse, 100<<20); err != nil { // a hole that is not the store's
+		t.Fatal(err)
+	}
+	strangers["sparse"] = &sum.Foreign
+	if err := os.MkdirAll(filepath.Join(dir, "extra", "deep"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("letter", filepath.Join(dir, "link")); err != nil {
+		t.Log(err)
+	}
+	all := checkUsage(t, "strangers", dir, store)
+	for name, to := range strangers {
+		info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		*to += vfs.Allocated(info)
+	}
+	if all.Leftovers != sum.Leftovers || all.Torn != sum.Torn || all.Foreign < sum.Foreign {
+		t.Errorf("leftovers %d, torn %d, foreign %d; want %d, %d, at least %d", all.Leftovers, all.Torn, all.Foreign, sum.Leftovers, sum.Torn, sum.Foreign)
+	}
+	if all.Live != holes.Live || all.Log != holes.Log || all.Headers != holes.Headers || all.Dead != holes.Dead || all.Reserved != holes.Reserved {
+		t.Errorf("strangers count as the store's: %+v, without them %+v", all, holes)
+	}
+}

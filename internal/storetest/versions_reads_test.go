@@ -1,0 +1,156 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// readsFS notes which pages of containers are read.
+type readsFS struct {
+	vfs.FS
+	mu    sync.Mutex
+	pages map[string]bool
+}
+
+type readsFile struct {
+	vfs.File
+	fs   *readsFS
+	name string
+}
+
+func (f *readsFS) Open(name string, write bool) (vfs.File, error) {
+	file, err := f.FS.Open(name, write)
+	if err != nil || filepath.Ext(name) != ".data" {
+		return file, err
+	}
+	return &readsFile{file, f, name}, nil
+}
+
+func (f *readsFile) ReadAt(p []byte, off int64) (int, error) {
+	f.fs.mu.Lock()
+	for page := off / 4096; page*4096 < off+int64(len(p)); page++ { // blocks begin at pages
+		f.fs.pages[fmt.Sprint(f.name, " ", page)] = true
+	}
+	f.fs.mu.Unlock()
+	return f.File.ReadAt(p, off)
+}
+
+// Six rowsets, each of keys of its own; one is changed before the interval, one in it, one after
+// it. A diff of the interval, and the history of a row, read blocks of the rowset in question
+// alone.
+func TestDiffsAndHistoriesReadOnlyRowSetsThatCanHoldChanges(t *testing.T) {
+	const sets, rows = 6, 100
+	ctx := context.Background()
+	mem := vfs.NewMem()
+	open := func(fsys vfs.FS, readOnly bool) *oribi.Store {
+		store, err := oribi.Open("/reads", &oribi.Options{FS: fsys, Manual: true, ReadOnly: readOnly, Clock: mvcc.NewLogicalClock(mvcc.Min),
+			History: oribi.HistoryForever})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { store.Close() })
+		return store
+	}
+	store := open(mem, false)
+	table := numbersTable(t, store, "numbers")
+	last := mvcc.Min
+	put := func(op oribi.Op, set int, v int, keys ...int) mvcc.Timestamp {
+		b := store.NewBatch()
+		for _, k := range keys {
+			b.Row(op, table, oribi.Row{"k": set*rows + k, "v": v})
+		}
+		ts, err := b.Commit(ctx)
+		if err == nil {
+			err = table.Flush(ctx)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = ts
+		return ts
+	}
+	all := make([]int, rows)
+	for i := range all {
+		all[i] = i
+	}
+	for set := range sets {
+		put(oribi.OpInsert, set, 0, all...)
+	}
+	from := put(oribi.OpUpdate, 1, 1, 5)
+	to := put(oribi.OpUpdate, 3, 1, 7)
+	put(oribi.OpUpdate, 4, 1, 9)
+	if n := len(table.Layout().RowSets); n != sets {
+		t.Fatalf("%d rowsets, want %d", n, sets)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// pages are what a read of a store that was just opened, with nothing in its cache, reads of
+	// containers.
+	pages := func(read func(*oribi.Table) int) (map[string]bool, int) {
+		fsys := &readsFS{FS: mem, pages: map[string]bool{}}
+		store := open(fsys, true)
+		defer store.Close()
+		table, err := store.Table("numbers")
+		if err != nil {
+			t.Fatal(err)
+		}
+		fsys.mu.Lock()
+		fsys.pages = map[string]bool{} // what opening reads is not asked
+		fsys.mu.Unlock()
+		n := read(table)
+		return fsys.pages, n
+	}
+	var of [sets]map[string]bool // what a scan of each rowset reads, and a look for a key
+	for set := range sets {
+		of[set], _ = pages(func(table *oribi.Table) int {
+			if _, err := table.Get(ctx, set*rows, oribi.AsOf(last)); err != nil {
+				t.Fatal(err)
+			}
+			return counted(t, table.Scan(ctx, oribi.AsOf(last), oribi.From(set*rows), oribi.To((set+1)*rows)).Batches())
+		})
+	}
+	check := func(what string, got map[string]bool, n, want, asked int) {
+		t.Helper()
+		if n != want {
+			t.Errorf("%s: %d answers, want %d", what, n, want)
+		}
+		for set := range sets {
+			touched := 0
+			for page := range got {
+				if of[set][page] {
+					touched++
+				}
+			}
+			if (touched > 0) != (set == asked) {
+				t.Errorf("%s: %d pages of rowset %d were read", what, touched, set)
+			}
+		}
+	}
+	got, n := pages(func(table *oribi.Table) int { return counted(t, table.Diff(ctx, from, to)) })
+	check("diff", got, n, 1, 3)
+	got, n = pages(func(table *oribi.Table) int { return counted(t, table.Diff(ctx, last, last)) })
+	check("diff of nothing", got, n, 0, -1)
+	got, n = pages(func(table *oribi.Table) int { return counted(t, table.History(ctx, 3*rows+7)) })
+	check("history", got, n, 2, 3)
+}
+
+// counted is how many there are.
+func counted[T any](t *testing.T, seq iter.Seq2[T, error]) (n int) {
+	t.Helper()
+	for _, err := range seq {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	return n
+}
