@@ -199,9 +199,9 @@ func (s *Store) append(rec *change.RecordWriter, later bool) (mvcc.Timestamp, ui
 	}
 	ts := s.clock.Now()
 	rec.SetTimestamp(ts)
-	settled := s.blocks.SettledEpoch()
-	if settled > s.toldEpoch {
-		rec.Require(settled)
+	confirmed := s.blocks.ConfirmedEpoch()
+	if confirmed > s.loggedEpoch {
+		rec.Require(confirmed)
 	}
 	write := s.log.Append
 	if later {
@@ -214,7 +214,7 @@ func (s *Store) append(rec *change.RecordWriter, later bool) (mvcc.Timestamp, ui
 		}
 		return 0, 0, nil, err
 	}
-	s.toldEpoch = settled
+	s.loggedEpoch = confirmed
 	op := s.pub.Start(uint64(lsn), ts)
 	s.lastLSN.Store(uint64(lsn))
 	return ts, uint64(lsn), op, nil

@@ -53,11 +53,11 @@ type Store struct {
 	// appendMu is the critical section of a commit: timestamp, LSN, frame and publication order are
 	// given under it.
 	appendMu sync.Mutex
-	// toldEpoch is the newest settled epoch that a record of this session tells, so that replay can
-	// check the metadata by it.
-	toldEpoch uint64
-	lastLSN   atomic.Uint64
-	promised  atomic.Uint64 // highest timestamp that no later batch may go below though no batch has it
+	// loggedEpoch is the newest confirmed epoch that a record of this session contains. Replay
+	// checks the metadata against it.
+	loggedEpoch uint64
+	lastLSN     atomic.Uint64
+	promised    atomic.Uint64 // highest timestamp that no later batch may go below though no batch has it
 
 	// metaMu makes metadata commits follow one another, from the finding of log_start to
 	// publication in memory.
@@ -622,13 +622,13 @@ func (ts tabletStore) Event(e compaction.Event) {
 	}
 }
 
-// CommitMeta adds to ch what every metadata commit carries, commits it, installs it in memory, and
+// CommitMeta adds to edit what every metadata commit carries, commits it, installs it in memory, and
 // lets go of log that the confirmed metadata no longer needs.
 //
 // log_start is found in this order, so that no operation slips through: first the first unpublished
 // LSN, then what the memory stores hold. An operation that is not in a store when that is asked was
 // not applied, so not published, so its LSN is not below the first.
-func (ts tabletStore) CommitMeta(t *tablet.Tablet, ch blockmanager.Change, first func() uint64, install func() error) error {
+func (ts tabletStore) CommitMeta(t *tablet.Tablet, edit blockmanager.Edit, first func() uint64, install func() error) error {
 	s := ts.s
 	s.metaMu.Lock()
 	defer s.metaMu.Unlock()
@@ -641,7 +641,7 @@ func (ts tabletStore) CommitMeta(t *tablet.Tablet, ch blockmanager.Change, first
 	if t != nil {
 		start = min(start, first())
 	}
-	ch.LogStart = start
+	edit.LogStart = start
 	// The log has to reach up to log_start: LSNs below it that a power cut took would be given
 	// again, to batches that replay passes over.
 	if err := s.log.Sync(wal.LSN(start - 1)); err != nil {
@@ -651,8 +651,8 @@ func (ts tabletStore) CommitMeta(t *tablet.Tablet, ch blockmanager.Change, first
 	row := s.stored
 	row.ClockHigh = max(row.ClockHigh, s.pub.Visible())
 	row.LogEnd = max(row.LogEnd, uint64(s.log.Durable()))
-	ch.Put = append(ch.Put, blockmanager.Row{Key: meta.StoreKey(), Value: row.Encode()})
-	if err := s.blocks.Commit(ch); err != nil {
+	edit.Put = append(edit.Put, blockmanager.Row{Key: meta.StoreKey(), Value: row.Encode()})
+	if err := s.blocks.Commit(edit); err != nil {
 		if !isNoSpace(err) {
 			s.poison(err)
 		}
@@ -696,7 +696,7 @@ func (s *Store) keepEnds() error {
 	if promised {
 		row.ClockHigh = mvcc.Timestamp(s.promised.Load())
 	}
-	err := s.commitTables(blockmanager.Change{Put: []blockmanager.Row{{Key: meta.StoreKey(), Value: row.Encode()}}}, row)
+	err := s.commitTables(blockmanager.Edit{Put: []blockmanager.Row{{Key: meta.StoreKey(), Value: row.Encode()}}}, row)
 	if isNoSpace(err) && !promised {
 		return nil // nothing is lost without it
 	}

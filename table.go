@@ -121,9 +121,9 @@ func (s *Store) createTable(name string, columns *schema.Schema, opts []TableOpt
 	}
 	stored := s.stored
 	stored.NextTable++
-	ch := blockmanager.Change{Confirm: true, Put: []blockmanager.Row{
+	edit := blockmanager.Edit{Confirm: true, Put: []blockmanager.Row{
 		{Key: meta.TableKey(row.Number), Value: row.Encode()}, {Key: meta.StoreKey(), Value: stored.Encode()}}}
-	if err := s.commitTables(ch, stored); err != nil {
+	if err := s.commitTables(edit, stored); err != nil {
 		return nil, err
 	}
 	t = &Table{s, tab}
@@ -134,8 +134,8 @@ func (s *Store) createTable(name string, columns *schema.Schema, opts []TableOpt
 }
 
 // commitTables commits a change of the list of tables, under metaMu. log_start stays as it is.
-func (s *Store) commitTables(ch blockmanager.Change, stored meta.Store) error {
-	if err := s.blocks.Commit(ch); err != nil {
+func (s *Store) commitTables(edit blockmanager.Edit, stored meta.Store) error {
+	if err := s.blocks.Commit(edit); err != nil {
 		if !isNoSpace(err) {
 			s.poison(err)
 		}
@@ -179,14 +179,14 @@ func (s *Store) DropTable(name string) error {
 	err := t.tab.Drop(func(sets []*meta.RowSet) error {
 		s.metaMu.Lock()
 		defer s.metaMu.Unlock()
-		var ch blockmanager.Change
+		var edit blockmanager.Edit
 		for _, m := range sets {
-			ch.Dead = m.Blocks(ch.Dead)
-			ch.Delete = append(ch.Delete, meta.RowSetKey(t.tab.Number, m.ID))
+			edit.Dead = m.Blocks(edit.Dead)
+			edit.Delete = append(edit.Delete, meta.RowSetKey(t.tab.Number, m.ID))
 		}
-		ch.Delete = append(ch.Delete, meta.TableKey(t.tab.Number))
-		ch.Confirm = true
-		if err := s.commitTables(ch, s.stored); err != nil {
+		edit.Delete = append(edit.Delete, meta.TableKey(t.tab.Number))
+		edit.Confirm = true
+		if err := s.commitTables(edit, s.stored); err != nil {
 			return err
 		}
 		s.tablesMu.Lock()

@@ -113,7 +113,7 @@ func TestAnAbandonedEpochIsNotUsedAgain(t *testing.T) {
 	disk := faultfs.New(mem)
 	o.FS = disk
 	m := openWriter(t, o)
-	if err := m.Commit(Change{}); err != nil {
+	if err := m.Commit(Edit{}); err != nil {
 		t.Fatal(err)
 	}
 	disk.Watch(func(c faultfs.Call) error {
@@ -122,7 +122,7 @@ func TestAnAbandonedEpochIsNotUsedAgain(t *testing.T) {
 		}
 		return nil
 	})
-	if err := m.Commit(Change{Put: []Row{{[]byte("k"), []byte("lost")}}}); err != nil {
+	if err := m.Commit(Edit{Put: []Row{{[]byte("k"), []byte("lost")}}}); err != nil {
 		t.Fatal(err)
 	}
 	abandoned := m.Epoch()
@@ -137,7 +137,7 @@ func TestAnAbandonedEpochIsNotUsedAgain(t *testing.T) {
 	if m.confirmedEpoch != m.Epoch() {
 		t.Error("an intent that follows confirms the epoch before it")
 	}
-	if err := m.Commit(Change{Put: []Row{{[]byte("k"), []byte("kept")}}}); err != nil {
+	if err := m.Commit(Edit{Put: []Row{{[]byte("k"), []byte("kept")}}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := m.Epoch(); got <= abandoned {
@@ -207,7 +207,7 @@ func TestRepairReadsTheMetadataAgain(t *testing.T) {
 	}
 }
 
-// Confirm in a Change leaves nothing to go back to.
+// An Edit with Confirm leaves no earlier state that the anchor accepts.
 func TestConfirmedCommitIsConfirmedOnReturn(t *testing.T) {
 	o := testOptions(nil)
 	mem := formatted(t, o)
@@ -215,7 +215,7 @@ func TestConfirmedCommitIsConfirmedOnReturn(t *testing.T) {
 	m := openWriter(t, o)
 	for _, confirm := range []bool{false, true} {
 		before := m.Epoch()
-		if err := m.Commit(Change{LogStart: 9, Confirm: confirm}); err != nil {
+		if err := m.Commit(Edit{LogStart: 9, Confirm: confirm}); err != nil {
 			t.Fatal(err)
 		}
 		a, err := readAnchor(&Options{FS: mem.Crash(), Dir: "/store", Instance: testInstance})
@@ -249,14 +249,14 @@ func TestSyncCoversOnlyWhatWasFinished(t *testing.T) {
 			t.Fatal(err)
 		}
 		made = append(made, s.ID())
-		if err := m.Commit(Change{Created: []*Creation{c}}); err == nil {
+		if err := m.Commit(Edit{Created: []*Creation{c}}); err == nil {
 			t.Fatalf("block %d is committed without a sync", i)
 		}
 		if err := c.Sync(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := m.Commit(Change{Created: []*Creation{c}}); err != nil {
+	if err := m.Commit(Edit{Created: []*Creation{c}}); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(ids(m), made) {
@@ -267,31 +267,30 @@ func TestSyncCoversOnlyWhatWasFinished(t *testing.T) {
 	}
 }
 
-// What is written down outside the metadata holds over crashes: the settled epoch is one that no
-// later open finds the metadata before.
-func TestSettledEpochIsThatOfTheLastConfirmedChange(t *testing.T) {
+// No open after a crash finds the metadata at an epoch before ConfirmedEpoch.
+func TestConfirmedEpochIsThatOfTheLastConfirmedEdit(t *testing.T) {
 	o := testOptions(nil)
 	mem := formatted(t, o)
 	o.FS = mem
 	m := openWriter(t, o)
-	first := m.SettledEpoch()
+	first := m.ConfirmedEpoch()
 	if first != m.Epoch() {
-		t.Errorf("behind the open it is %d, the epoch %d", first, m.Epoch())
+		t.Errorf("after the open: confirmed epoch %d, epoch %d", first, m.Epoch())
 	}
 	for i, confirm := range []bool{false, true, false} {
-		before := m.SettledEpoch()
-		if err := m.Commit(Change{Put: []Row{{[]byte("k"), []byte{byte(i)}}}, Confirm: confirm}); err != nil {
+		before := m.ConfirmedEpoch()
+		if err := m.Commit(Edit{Put: []Row{{[]byte("k"), []byte{byte(i)}}}, Confirm: confirm}); err != nil {
 			t.Fatal(err)
 		}
-		if want := map[bool]uint64{false: before, true: m.Epoch()}[confirm]; m.SettledEpoch() != want {
-			t.Errorf("behind commit %d it is %d, want %d", i, m.SettledEpoch(), want)
+		if want := map[bool]uint64{false: before, true: m.Epoch()}[confirm]; m.ConfirmedEpoch() != want {
+			t.Errorf("after commit %d: confirmed epoch %d, want %d", i, m.ConfirmedEpoch(), want)
 		}
 	}
-	settled := m.SettledEpoch()
+	confirmed := m.ConfirmedEpoch()
 	o.FS = mem.Crash()
 	again := openWriter(t, o)
-	if again.Epoch() < settled || again.SettledEpoch() > again.Epoch() {
-		t.Errorf("after a power cut the epoch is %d, settled %d; it was settled at %d", again.Epoch(), again.SettledEpoch(), settled)
+	if again.Epoch() < confirmed || again.ConfirmedEpoch() > again.Epoch() {
+		t.Errorf("after a power cut: epoch %d, confirmed %d; confirmed before the cut: %d", again.Epoch(), again.ConfirmedEpoch(), confirmed)
 	}
 	for _, m := range []*Manager{m, again} {
 		if err := m.Close(); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// Change is what one commit does, all of it or nothing.
-type Change struct {
+// Edit is what one commit does, all of it or nothing.
+type Edit struct {
 	Created []*Creation // whose blocks become real; each synced
 	Dead    []block.ID  // blocks dropped
 	Delete  [][]byte    // keys of the caller's rows; an absent one is no error
@@ -35,25 +35,25 @@ type Change struct {
 // ready: nothing has changed. ErrNoSpace: nothing has changed, and the call may be tried again, its
 // creations still standing. Every other error of a write poisons: whether the change has happened
 // will be known at the next open.
-func (m *Manager) Commit(ch Change) error {
+func (m *Manager) Commit(e Edit) error {
 	m.commitMu.Lock()
 	defer m.commitMu.Unlock()
-	for i, c := range ch.Created {
-		if c == nil || slices.Contains(ch.Created[:i], c) {
+	for i, c := range e.Created {
+		if c == nil || slices.Contains(e.Created[:i], c) {
 			return errors.New("blockmanager: commit: a creation is nil or there twice")
 		}
 		c.mu.Lock() // in any order: nobody else holds two
 		defer c.mu.Unlock()
 	}
-	return m.commit(ch)
+	return m.commit(e)
 }
 
 // commit is Commit under commitMu and the locks of its creations.
-func (m *Manager) commit(ch Change) error {
+func (m *Manager) commit(e Edit) error {
 	if err := m.writable(); err != nil {
 		return err
 	}
-	p, err := m.plan(&ch)
+	p, err := m.plan(&e)
 	if err != nil {
 		return err
 	}
@@ -70,11 +70,11 @@ func (m *Manager) commit(ch Change) error {
 	for _, op := range p.ops {
 		m.unflushed += int64(len(op.key) + len(op.value))
 	}
-	if ch.Confirm {
+	if e.Confirm {
 		if err := m.writeConfirmed(); err != nil {
 			return err
 		}
-		m.settled.Store(p.root.epoch)
+		m.confirmedOnRequest.Store(p.root.epoch)
 	}
 	if err := m.release(); err != nil {
 		return m.fail(err)
@@ -101,7 +101,7 @@ func (m *Manager) metaSpace(p *plan) error {
 
 // plan is a commit worked out, before anything is written.
 type plan struct {
-	ch   *Change
+	edit *Edit
 	root root
 
 	ops    []metaOp
@@ -118,15 +118,15 @@ type plan struct {
 }
 
 // plan works out rows, root and hash of a change.
-func (m *Manager) plan(ch *Change) (*plan, error) {
+func (m *Manager) plan(e *Edit) (*plan, error) {
 	st := m.state
 	p := &plan{
-		ch:       ch,
+		edit:     e,
 		root:     root{epoch: max(st.epoch, m.anchor.highest) + 1, hash: st.hash},
 		staged:   map[string]int{},
 		ranges:   map[string]*deadRange{},
 		rows:     map[*container]containerRow{},
-		logStart: max(st.logStart, ch.LogStart),
+		logStart: max(st.logStart, e.LogStart),
 	}
 	if p.root.epoch >= maxEpoch {
 		return nil, fault.Unsupportedf("blockmanager: commit: epoch %d", p.root.epoch)
@@ -145,10 +145,10 @@ func (m *Manager) plan(ch *Change) (*plan, error) {
 		return nil, err
 	}
 	p.put(st, []byte{kindLogStart}, numberValue(p.logStart))
-	for _, key := range ch.Delete {
+	for _, key := range e.Delete {
 		p.put(st, userKey(key), nil)
 	}
-	for _, r := range ch.Put {
+	for _, r := range e.Put {
 		p.put(st, userKey(r.Key), append([]byte{}, r.Value...))
 	}
 	p.ops = append(p.ops, metaOp{[]byte{kindRoot}, p.root.value()})
@@ -180,12 +180,12 @@ func (p *plan) put(st *state, key, value []byte) {
 }
 
 func (m *Manager) planCreated(p *plan) error {
-	for _, c := range p.ch.Created {
+	for _, c := range p.edit.Created {
 		if err := c.ready(m); err != nil {
 			return err
 		}
 		for _, b := range c.blocks {
-			if slices.Contains(p.ch.stale, b) {
+			if slices.Contains(p.edit.stale, b) {
 				p.deadRange(m.state, b, nil)
 			} else {
 				p.put(m.state, blockKey(b.id), b.value())
@@ -206,7 +206,7 @@ func (m *Manager) planCreated(p *plan) error {
 func (m *Manager) planDead(p *plan) error {
 	live := map[*container]int{}
 	seen := map[block.ID]bool{}
-	for _, id := range p.ch.Dead {
+	for _, id := range p.edit.Dead {
 		b := m.state.blocks[id]
 		if b == nil || seen[id] {
 			return fmt.Errorf("blockmanager: commit: dead block %d: %w", id, fault.ErrNotFound)
@@ -219,11 +219,11 @@ func (m *Manager) planDead(p *plan) error {
 		}
 		live[b.in]--
 	}
-	for _, b := range p.ch.moved {
+	for _, b := range p.edit.moved {
 		p.dropped = append(p.dropped, b)
 		live[b.in] = 0 // all of them move
 	}
-	if c := p.ch.emptied; c != nil {
+	if c := p.edit.emptied; c != nil {
 		live[c] = 0
 	}
 	for _, b := range p.created {
@@ -235,7 +235,7 @@ func (m *Manager) planDead(p *plan) error {
 	m.mu.RLock()
 	for c, n := range live {
 		full := c.row.state == containerFull || c.row.next >= m.o.ContainerBytes
-		if n == 0 && (full && !c.held || c == p.ch.emptied) {
+		if n == 0 && (full && !c.held || c == p.edit.emptied) {
 			dying[c] = true
 			p.rows[c] = containerRow{state: containerDead, next: c.row.next}
 		}
@@ -345,14 +345,14 @@ func (m *Manager) install(p *plan) {
 	for key, d := range p.ranges {
 		st.dead[key] = d
 	}
-	for _, key := range p.ch.Delete {
+	for _, key := range p.edit.Delete {
 		delete(st.user, string(key))
 	}
-	for _, r := range p.ch.Put {
+	for _, r := range p.edit.Put {
 		st.user[string(r.Key)] = append([]byte{}, r.Value...)
 	}
 	st.root, st.mark, st.logStart = p.root, p.mark, p.logStart
-	for _, c := range p.ch.Created {
+	for _, c := range p.edit.Created {
 		c.ended = true
 		for _, in := range c.held {
 			m.unholdOne(in)

@@ -115,7 +115,7 @@ func (c *moment) check(t *testing.T, o Options) (*picture, error) {
 		return nil, fmt.Errorf("id %d comes back, %d was handed out", sink.ID(), c.maxID)
 	}
 	creation.Abort()
-	if err = errors.Join(m.Commit(Change{Confirm: true}), m.Confirm()); err != nil {
+	if err = errors.Join(m.Commit(Edit{Confirm: true}), m.Confirm()); err != nil {
 		return nil, err
 	}
 	if n := m.Stats().DeadBytes; n != 0 {

@@ -46,7 +46,7 @@ func reclaims(t *testing.T, mem *vfs.Mem, o Options, want *picture) {
 			t.Errorf("%v is not given back", d)
 		}
 	}
-	if err := m.Commit(Change{}); err != nil {
+	if err := m.Commit(Edit{}); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(m.state.dead); n != 0 {
@@ -63,7 +63,7 @@ func reclaims(t *testing.T, mem *vfs.Mem, o Options, want *picture) {
 // counts are durable.
 func TestCrashBeforeTheDropIsDurable(t *testing.T) {
 	s, o, m, id, want, next := dropped(t)
-	list := s.during(t, func() error { return errors.Join(m.Commit(Change{Dead: []block.ID{id}}), m.Commit(Change{})) })
+	list := s.during(t, func() error { return errors.Join(m.Commit(Edit{Dead: []block.ID{id}}), m.Commit(Edit{})) })
 	look(t, list.before(t, "sync", "meta/").cut.Clone(), o, want)
 	mend(t, list.before(t, "sync", "meta/").cut.Clone(), o, want)
 	punched, synced := false, 0
@@ -94,7 +94,7 @@ func TestCrashBeforeTheDropIsDurable(t *testing.T) {
 // Row 11: the drop is durable and confirmed, the range not yet punched.
 func TestCrashBeforeThePunch(t *testing.T) {
 	s, o, m, id, _, next := dropped(t)
-	list := s.during(t, func() error { return m.Commit(Change{Dead: []block.ID{id}, Confirm: true}) })
+	list := s.during(t, func() error { return m.Commit(Edit{Dead: []block.ID{id}, Confirm: true}) })
 	list.before(t, "punch", ".data").each(t, func(t *testing.T, mem *vfs.Mem) {
 		for _, d := range look(t, mem, o, next).state.dead {
 			if b := readFile(t, mem, "/store/data/"+d.in.name()); allZero(b[d.off : d.off+d.length]) {
@@ -109,7 +109,7 @@ func TestCrashBeforeThePunch(t *testing.T) {
 func TestCrashDuringThePunch(t *testing.T) {
 	s, o, m, id, _, next := dropped(t)
 	b := m.state.blocks[id]
-	list := s.during(t, func() error { return m.Commit(Change{Dead: []block.ID{id}, Confirm: true}) })
+	list := s.during(t, func() error { return m.Commit(Edit{Dead: []block.ID{id}, Confirm: true}) })
 	list.before(t, "punch", ".data").each(t, func(t *testing.T, mem *vfs.Mem) {
 		f, err := mem.Open("/store/data/"+b.in.name(), true)
 		if err != nil {
@@ -125,7 +125,7 @@ func TestCrashDuringThePunch(t *testing.T) {
 // Row 13: the range is punched, its row still there.
 func TestCrashBehindThePunch(t *testing.T) {
 	s, o, m, id, _, next := dropped(t)
-	list := s.during(t, func() error { return m.Commit(Change{Dead: []block.ID{id}, Confirm: true}) })
+	list := s.during(t, func() error { return m.Commit(Edit{Dead: []block.ID{id}, Confirm: true}) })
 	for _, point := range []still{list.behind(t, "punch", ".data"), list.behind(t, "sync", ".data")} {
 		point.each(t, func(t *testing.T, mem *vfs.Mem) { reclaims(t, mem, o, next) })
 	}
@@ -139,7 +139,7 @@ func TestCrashWhileADroppedBlockIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	if err := m.Commit(Change{Dead: []block.ID{id}, Confirm: true}); err != nil {
+	if err := m.Commit(Edit{Dead: []block.ID{id}, Confirm: true}); err != nil {
 		t.Fatal(err)
 	}
 	got := make([]byte, src.Size())
@@ -151,7 +151,7 @@ func TestCrashWhileADroppedBlockIsRead(t *testing.T) {
 
 // dying runs the commits by which a container dies and goes, and gives the stills of them, and what
 // is left.
-func dying(t *testing.T, commits ...Change) (list stills, o Options, name string, before still, next *picture) {
+func dying(t *testing.T, commits ...Edit) (list stills, o Options, name string, before still, next *picture) {
 	t.Helper()
 	s, o, m, want := stopped(t)
 	next = want.clone()
@@ -165,11 +165,11 @@ func dying(t *testing.T, commits ...Change) (list stills, o Options, name string
 	}
 	name, before = m.state.blocks[id].in.name(), s.now()
 	list = s.during(t, func() error {
-		for i, ch := range commits {
+		for i, e := range commits {
 			if i == 0 {
-				ch.Dead = []block.ID{id}
+				e.Dead = []block.ID{id}
 			}
-			if err := m.Commit(ch); err != nil {
+			if err := m.Commit(e); err != nil {
 				return err
 			}
 		}
@@ -194,7 +194,7 @@ func buries(t *testing.T, mem *vfs.Mem, o Options, name string, there bool, want
 	if slices.Contains(containerNames(t, mem), name) {
 		t.Error("the file of the dead container is still there")
 	}
-	if err := m.Commit(Change{}); err != nil {
+	if err := m.Commit(Edit{}); err != nil {
 		t.Fatal(err)
 	}
 	if m.state.containers[id] != nil {
@@ -208,13 +208,13 @@ func buries(t *testing.T, mem *vfs.Mem, o Options, name string, there bool, want
 
 // Row 15: a container is marked dead, its file there.
 func TestCrashBeforeTheUnlinking(t *testing.T) {
-	list, o, name, _, next := dying(t, Change{Confirm: true})
+	list, o, name, _, next := dying(t, Edit{Confirm: true})
 	list.before(t, "remove", name).each(t, func(t *testing.T, mem *vfs.Mem) { buries(t, mem, o, name, true, next) })
 }
 
 // Row 16: the file is gone, or comes back with the power cut; the row is still there.
 func TestCrashBehindTheUnlinking(t *testing.T) {
-	list, o, name, _, next := dying(t, Change{Confirm: true})
+	list, o, name, _, next := dying(t, Edit{Confirm: true})
 	point := list.behind(t, "remove", name)
 	buries(t, point.kill.Clone(), o, name, false, next)
 	buries(t, point.cut.Clone(), o, name, true, next)
@@ -224,13 +224,13 @@ func TestCrashBehindTheUnlinking(t *testing.T) {
 // state that the anchor accepts has the container without the file. Were it otherwise, the open
 // would refuse.
 func TestUnlinkingComesBehindTheDurableMark(t *testing.T) {
-	list, o, name, before, next := dying(t, Change{Confirm: true})
+	list, o, name, before, next := dying(t, Edit{Confirm: true})
 	mem := list.behind(t, "remove", name).kill.Clone()
 	if err := mem.SyncDir("/store/data"); err != nil {
 		t.Fatal(err)
 	}
 	buries(t, mem.Crash(), o, name, false, next)
-	list, _, second, _, _ := dying(t, Change{}, Change{})
+	list, _, second, _, _ := dying(t, Edit{}, Edit{})
 	synced := 0
 	for _, s := range list {
 		switch {

@@ -14,7 +14,7 @@ import (
 // Row 18: ids are reserved and not used: they stay so.
 func TestCrashBehindTheReservationOfIDs(t *testing.T) {
 	s, o, m, want := stopped(t)
-	if err := m.Commit(Change{}); err != nil {
+	if err := m.Commit(Edit{}); err != nil {
 		t.Fatal(err)
 	}
 	mark := m.state.mark
@@ -64,7 +64,7 @@ func TestCrashBehindAFailedSync(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.fail("", "", nil) // the kernel takes the next one for good
-	for _, err := range []error{c.Sync(), m.Commit(Change{Created: []*Creation{c}}), m.Confirm()} {
+	for _, err := range []error{c.Sync(), m.Commit(Edit{Created: []*Creation{c}}), m.Confirm()} {
 		if !errors.Is(err, ErrPoisoned) {
 			t.Errorf("afterwards: %v", err)
 		}
@@ -121,11 +121,11 @@ func TestCrashOnAFullDiskDuringTheMetadataBatch(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.fail(op, "meta/", fmt.Errorf("disk is full: %w", fault.ErrNoSpace))
-			if err := m.Commit(Change{Created: []*Creation{c}}); !errors.Is(err, ErrPoisoned) || errors.Is(err, ErrNoSpace) {
+			if err := m.Commit(Edit{Created: []*Creation{c}}); !errors.Is(err, ErrPoisoned) || errors.Is(err, ErrNoSpace) {
 				t.Fatalf("%v: want ErrPoisoned, and not that it may be tried again", err)
 			}
 			s.fail("", "", nil)
-			if err := m.Commit(Change{}); !errors.Is(err, ErrPoisoned) {
+			if err := m.Commit(Edit{}); !errors.Is(err, ErrPoisoned) {
 				t.Errorf("a commit afterwards: %v", err)
 			}
 			next := want.clone()

@@ -298,7 +298,7 @@ func TestCrashBetweenBlocksAndTheirCommit(t *testing.T) {
 	if err := c.Sync(); err != nil {
 		t.Fatal(err)
 	}
-	list := s.during(t, func() error { return m.Commit(Change{Created: []*Creation{c}}) })
+	list := s.during(t, func() error { return m.Commit(Edit{Created: []*Creation{c}}) })
 	for name, point := range map[string]still{
 		"before the intent": list.before(t, "write", anchorName),
 		"behind the intent": list.behind(t, "sync", anchorName),
@@ -339,7 +339,7 @@ func TestCrashInsideTheMetadataBatch(t *testing.T) {
 	if err := c.Sync(); err != nil {
 		t.Fatal(err)
 	}
-	list := s.during(t, func() error { return m.Commit(Change{Created: []*Creation{c}}) })
+	list := s.during(t, func() error { return m.Commit(Edit{Created: []*Creation{c}}) })
 	whole := s.now().kill
 	name, from, to := metaLog(t, list.before(t, "write", "meta/").kill, whole)
 	for _, zeros := range []bool{false, true} {
@@ -369,7 +369,7 @@ func TestCrashBehindTheMetadataBatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := s.during(t, func() error {
-		return m.Commit(Change{Created: []*Creation{c}, Put: []Row{{[]byte("k"), []byte("v")}}, LogStart: 9})
+		return m.Commit(Edit{Created: []*Creation{c}, Put: []Row{{[]byte("k"), []byte("v")}}, LogStart: 9})
 	})
 	next := want.clone()
 	next.blocks[sinks[0].ID()] = bytes.Repeat([]byte("a"), sinkBuffer+100)

@@ -248,7 +248,7 @@ func (m *Manager) raiseMark() error {
 	if free {
 		return nil
 	}
-	return m.commit(Change{})
+	return m.commit(Edit{})
 }
 
 // hold takes a container out of the pool, or makes one.

@@ -150,7 +150,7 @@ func TestRolledBackMetadataIsRefused(t *testing.T) {
 		old = append(old, mem.Clone())
 		m := openWriter(t, o)
 		for n := range 2 {
-			if err := m.Commit(Change{Put: []Row{{[]byte{'k'}, []byte{byte(i), byte(n)}}}}); err != nil {
+			if err := m.Commit(Edit{Put: []Row{{[]byte{'k'}, []byte{byte(i), byte(n)}}}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -195,7 +195,7 @@ func TestMetadataOfAnotherStoreIsRefused(t *testing.T) {
 	other.FS = from
 	m := openWriter(t, other)
 	for range 100 { // far ahead of the anchor that it is put beside
-		if err := m.Commit(Change{}); err != nil {
+		if err := m.Commit(Edit{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -310,7 +310,7 @@ func TestDamagedContainersAreFound(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(c.Sync(), m.Commit(Change{Created: []*Creation{c}}), m.Close()); err != nil {
+	if err := errors.Join(c.Sync(), m.Commit(Edit{Created: []*Creation{c}}), m.Close()); err != nil {
 		t.Fatal(err)
 	}
 	id, row, name := someBlock(t, o, 5000, 0)

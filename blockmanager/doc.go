@@ -15,7 +15,7 @@
 //	...
 //	err = c.Finish(sink)
 //	err = c.Sync()
-//	err = m.Commit(blockmanager.Change{Created: []*blockmanager.Creation{c}, Dead: old, Put: rows})
+//	err = m.Commit(blockmanager.Edit{Created: []*blockmanager.Creation{c}, Dead: old, Put: rows})
 //
 // A Manager may be used by many goroutines at once; commits follow one another. A Creation may be
 // used by many, each sink by one. Slices given to a callback of Rows are never changed and may be

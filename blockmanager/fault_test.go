@@ -57,7 +57,7 @@ func TestEveryFailureLeavesACommittedState(t *testing.T) {
 			if !errors.Is(m.Poisoned(), ErrPoisoned) {
 				t.Fatalf("%v: %v", failed, m.Poisoned())
 			}
-			if err := m.Commit(Change{}); !errors.Is(err, ErrPoisoned) {
+			if err := m.Commit(Edit{}); !errors.Is(err, ErrPoisoned) {
 				t.Fatalf("%v: commit after it: %v", failed, err)
 			}
 			for id, want := range s.now.blocks {
@@ -105,7 +105,7 @@ func TestAFailedSyncPoisonsForGood(t *testing.T) {
 			disk.Record(true)
 			err = c.Sync()
 			if err == nil {
-				err = m.Commit(Change{Created: []*Creation{c}, Put: []Row{{[]byte("k"), []byte("v")}}})
+				err = m.Commit(Edit{Created: []*Creation{c}, Put: []Row{{[]byte("k"), []byte("v")}}})
 			}
 			if !errors.Is(err, ErrPoisoned) {
 				t.Fatal(err)
@@ -114,7 +114,7 @@ func TestAFailedSyncPoisonsForGood(t *testing.T) {
 				t.Errorf("the cause is lost: %v", err)
 			}
 			c.Abort()
-			for _, err := range []error{m.Commit(Change{}), m.Confirm(), m.Close()} {
+			for _, err := range []error{m.Commit(Edit{}), m.Confirm(), m.Close()} {
 				if !errors.Is(err, ErrPoisoned) {
 					t.Errorf("afterwards: %v", err)
 				}
@@ -160,7 +160,7 @@ func TestFailuresThatPebblePanicsAtPoison(t *testing.T) {
 			}
 			fault := disk.Fail(rule)
 			if err = errors.Join(err, m.Writable()); err == nil {
-				err = errors.Join(m.Commit(Change{}), m.meta.flush())
+				err = errors.Join(m.Commit(Edit{}), m.meta.flush())
 			}
 			if fault.Met() == 0 || !errors.Is(err, ErrPoisoned) || !errors.Is(err, errDisk) || m.Poisoned() == nil {
 				t.Errorf("met %d times: %v", fault.Met(), err)
@@ -217,7 +217,7 @@ func TestPoisonFromOutside(t *testing.T) {
 	m := openWriter(t, o)
 	m.Poison(errDisk)
 	m.Poison(errors.New("second"))
-	if err := m.Commit(Change{}); !errors.Is(err, ErrPoisoned) || !errors.Is(err, errDisk) {
+	if err := m.Commit(Edit{}); !errors.Is(err, ErrPoisoned) || !errors.Is(err, errDisk) {
 		t.Error(err)
 	}
 	if err := m.Close(); !errors.Is(err, errDisk) {
@@ -238,7 +238,7 @@ func TestAFullDiskCanBeTriedAgain(t *testing.T) {
 			disk := faultfs.New(mem)
 			o.FS = disk
 			m := openWriter(t, o)
-			if err := m.Commit(Change{Put: []Row{{[]byte("a"), []byte("b")}}}); err != nil {
+			if err := m.Commit(Edit{Put: []Row{{[]byte("a"), []byte("b")}}}); err != nil {
 				t.Fatal(err)
 			}
 			want := firstPicture()
@@ -260,7 +260,7 @@ func TestAFullDiskCanBeTriedAgain(t *testing.T) {
 				if err := c.Sync(); err != nil {
 					return err
 				}
-				if err := m.Commit(Change{Created: []*Creation{c}}); err != nil {
+				if err := m.Commit(Edit{Created: []*Creation{c}}); err != nil {
 					return err
 				}
 				want.blocks[sink.ID()] = data
@@ -319,20 +319,20 @@ func TestDeadSpaceWithoutHolePunching(t *testing.T) {
 			t.Fatal(err)
 		}
 		sink.Write(make([]byte, 60<<10))
-		if err := errors.Join(c.Finish(sink), c.Sync(), m.Commit(Change{Created: []*Creation{c}})); err != nil {
+		if err := errors.Join(c.Finish(sink), c.Sync(), m.Commit(Edit{Created: []*Creation{c}})); err != nil {
 			t.Fatal(err)
 		}
 		if i == 1 {
 			before, _ = mem.List("/store/data") // one container, full
 		}
 	}
-	if err := errors.Join(m.Commit(Change{Dead: ids(m)[:1]}), m.Confirm()); err != nil {
+	if err := errors.Join(m.Commit(Edit{Dead: ids(m)[:1]}), m.Confirm()); err != nil {
 		t.Fatal(err)
 	}
 	if n := m.Stats().DeadBytes; n != 60<<10 {
 		t.Errorf("%d dead bytes", n)
 	}
-	if err := errors.Join(m.Commit(Change{Dead: ids(m)[:1]}), m.Confirm(), m.Commit(Change{})); err != nil {
+	if err := errors.Join(m.Commit(Edit{Dead: ids(m)[:1]}), m.Confirm(), m.Commit(Edit{})); err != nil {
 		t.Fatal(err)
 	}
 	if s := m.Stats(); s.DeadBytes != 0 || s.Blocks != 1 || s.Containers != 1 {

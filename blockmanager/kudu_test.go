@@ -133,7 +133,7 @@ func addNumbers(t *testing.T, m *Manager, n int) block.ID {
 	for i := range batch.Values[int64](v) {
 		batch.Values[int64](v)[i] = int64(i * i)
 	}
-	if err := errors.Join(w.Append(v), w.Finish(), c.Finish(sink), c.Sync(), m.Commit(Change{Created: []*Creation{c}})); err != nil {
+	if err := errors.Join(w.Append(v), w.Finish(), c.Finish(sink), c.Sync(), m.Commit(Edit{Created: []*Creation{c}})); err != nil {
 		t.Fatal(err)
 	}
 	return sink.ID()

@@ -35,8 +35,8 @@ type Manager struct {
 	o      Options
 	poison *poison
 	closed atomic.Bool
-	// settled is SettledEpoch. It changes under commitMu.
-	settled atomic.Uint64
+	// confirmedOnRequest is what ConfirmedEpoch returns. It changes under commitMu.
+	confirmedOnRequest atomic.Uint64
 
 	// commitMu is held from the intent of a commit to its publication, and while space is given
 	// back.
@@ -79,11 +79,11 @@ func (m *Manager) Epoch() uint64 {
 	return m.state.epoch
 }
 
-// SettledEpoch gives an epoch that the metadata cannot be before again: that of the last Change
-// with Confirm, or the one that was found confirmed at the open; 0 before either. Whatever comes
-// after that change and lies outside the metadata may write the epoch down, to find out whether it
-// was lost together with the anchor: by a disk that acknowledged a flush which it forgot.
-func (m *Manager) SettledEpoch() uint64 { return m.settled.Load() }
+// ConfirmedEpoch returns the epoch of the last Edit with Confirm, or the one that Open found
+// confirmed; 0 if there is neither. The metadata cannot return to an earlier epoch. Files outside
+// the metadata may record this epoch: if a disk forgets a flush that it acknowledged, and with it
+// both the metadata and the anchor, the record shows the loss.
+func (m *Manager) ConfirmedEpoch() uint64 { return m.confirmedOnRequest.Load() }
 
 // Rows calls fn for each of the caller's rows whose key begins with prefix, in key order, as of the
 // last commit before the call. The slices are never changed and may be kept. An error of fn ends it

@@ -41,7 +41,7 @@ func add(t testing.TB, m *Manager, data []byte, dead ...block.ID) block.ID {
 	if _, err := sink.Write(data); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(c.Finish(sink), c.Sync(), m.Commit(Change{Created: []*Creation{c}, Dead: dead})); err != nil {
+	if err := errors.Join(c.Finish(sink), c.Sync(), m.Commit(Edit{Created: []*Creation{c}, Dead: dead})); err != nil {
 		t.Fatal(err)
 	}
 	return sink.ID()
@@ -120,7 +120,7 @@ func TestRealFiles(t *testing.T) {
 	if err := m.Writable(); !errors.Is(err, ErrReadOnly) {
 		t.Errorf("Writable: %v", err)
 	}
-	if err := m.Commit(Change{}); !errors.Is(err, ErrReadOnly) {
+	if err := m.Commit(Edit{}); !errors.Is(err, ErrReadOnly) {
 		t.Errorf("Commit: %v", err)
 	}
 	if _, err := m.NewCreation().Create(); !errors.Is(err, ErrReadOnly) {
@@ -146,7 +146,7 @@ func TestDroppedBlockStaysReadableWhileOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Commit(Change{Dead: []block.ID{id}, Confirm: true}); err != nil {
+	if err := m.Commit(Edit{Dead: []block.ID{id}, Confirm: true}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := m.OpenBlock(id); !errors.Is(err, ErrNotFound) {
@@ -184,13 +184,13 @@ func TestSpaceIsKeptUntilTheDropIsConfirmed(t *testing.T) {
 	o.FS = formatted(t, o)
 	m := openWriter(t, o)
 	id := add(t, m, make([]byte, 5000))
-	if err := m.Commit(Change{Dead: []block.ID{id}, LogStart: 7}); err != nil {
+	if err := m.Commit(Edit{Dead: []block.ID{id}, LogStart: 7}); err != nil {
 		t.Fatal(err)
 	}
 	if n, l := m.Stats().DeadBytes, m.ConfirmedLogStart(); n != 5000 || l != 1 {
 		t.Errorf("before: %d dead bytes, confirmed log_start %d", n, l)
 	}
-	if err := m.Commit(Change{LogStart: 3}); err != nil { // a lower one does not take it back
+	if err := m.Commit(Edit{LogStart: 3}); err != nil { // a lower one does not take it back
 		t.Fatal(err)
 	}
 	if n, l := m.Stats().DeadBytes, m.ConfirmedLogStart(); n != 0 || l != 7 {
@@ -225,7 +225,7 @@ func TestSmallBlocksShareAContainerAndAreAligned(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(c.Sync(), m.Commit(Change{Created: []*Creation{c}})); err != nil {
+	if err := errors.Join(c.Sync(), m.Commit(Edit{Created: []*Creation{c}})); err != nil {
 		t.Fatal(err)
 	}
 	if s := m.Stats(); s.Containers != 1 || s.Blocks != 50 || s.LiveBytes != 250 {
@@ -272,7 +272,7 @@ func TestAbortedBlocksLeaveNoTrace(t *testing.T) {
 		if _, err := m.OpenBlock(sink.ID()); !errors.Is(err, ErrNotFound) {
 			t.Error(err)
 		}
-		if err := m.Commit(Change{Created: []*Creation{c}}); err == nil {
+		if err := m.Commit(Edit{Created: []*Creation{c}}); err == nil {
 			t.Error("an aborted creation is committed")
 		}
 	}
@@ -307,7 +307,7 @@ func TestCommitRefusesWhatIsNotReady(t *testing.T) {
 		t.Fatal(err)
 	}
 	empty := m.NewCreation()
-	for name, ch := range map[string]Change{
+	for name, e := range map[string]Edit{
 		"open sink":       {Created: []*Creation{open}},
 		"not synced":      {Created: []*Creation{unsynced}},
 		"twice":           {Created: []*Creation{empty, empty}},
@@ -316,7 +316,7 @@ func TestCommitRefusesWhatIsNotReady(t *testing.T) {
 		"no such block":   {Dead: []block.ID{id + 1000}},
 		"dead twice":      {Dead: []block.ID{id, id}},
 	} {
-		if err := m.Commit(ch); err == nil {
+		if err := m.Commit(e); err == nil {
 			t.Errorf("%s: committed", name)
 		}
 	}
@@ -366,7 +366,7 @@ func TestAfterCloseCallsGetErrClosed(t *testing.T) {
 	finish := c.Finish(sink)
 	c.Abort()
 	rows := m.Rows(nil, func(_, _ []byte) error { return nil })
-	for i, err := range []error{open, read, create, finish, rows, m.Commit(Change{}), m.Confirm(), m.Writable(),
+	for i, err := range []error{open, read, create, finish, rows, m.Commit(Edit{}), m.Confirm(), m.Writable(),
 		m.Verify(func(string, int64, block.ID, string) {}, nil)} {
 		if !errors.Is(err, ErrClosed) {
 			t.Errorf("call %d: %v", i, err)
@@ -435,9 +435,9 @@ func TestIDsNeverComeBack(t *testing.T) {
 func TestRowsAreOrderedAndByPrefix(t *testing.T) {
 	m := openWriterOn(t, testOptions(nil))
 	defer m.Close()
-	ch := Change{Put: []Row{{[]byte("b/2"), []byte("2")}, {[]byte("b/1"), nil}, {[]byte("c"), []byte("3")}, {[]byte("b/2"), []byte("4")}},
+	e := Edit{Put: []Row{{[]byte("b/2"), []byte("2")}, {[]byte("b/1"), nil}, {[]byte("c"), []byte("3")}, {[]byte("b/2"), []byte("4")}},
 		Delete: [][]byte{[]byte("c"), []byte("first"), []byte("absent")}}
-	if err := m.Commit(ch); err != nil {
+	if err := m.Commit(e); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -537,7 +537,7 @@ func TestReadersWritersAndDropsAtOnce(t *testing.T) {
 					return
 				}
 				sink.Write(content(sink.ID()))
-				fail(errors.Join(c.Finish(sink), c.Sync(), m.Commit(Change{Created: []*Creation{c}, Dead: dead})))
+				fail(errors.Join(c.Finish(sink), c.Sync(), m.Commit(Edit{Created: []*Creation{c}, Dead: dead})))
 				current[w].Store(uint64(sink.ID()))
 				dead = []block.ID{sink.ID()}
 			}
@@ -645,7 +645,7 @@ func BenchmarkCommit(b *testing.B) {
 	}
 	defer m.Close()
 	for b.Loop() {
-		if err := m.Commit(Change{Put: []Row{{[]byte("k"), make([]byte, 1000)}}}); err != nil {
+		if err := m.Commit(Edit{Put: []Row{{[]byte("k"), make([]byte, 1000)}}}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -690,7 +690,7 @@ func TestCreationReadsItsFinishedBlocks(t *testing.T) {
 	if _, err := m.OpenBlock(sinks[1].ID()); !errors.Is(err, ErrNotFound) {
 		t.Errorf("the manager knows of it: %v", err)
 	}
-	if err := errors.Join(c.Finish(sinks[2]), c.Sync(), m.Commit(Change{Created: []*Creation{c}})); err != nil {
+	if err := errors.Join(c.Finish(sinks[2]), c.Sync(), m.Commit(Edit{Created: []*Creation{c}})); err != nil {
 		t.Fatal(err)
 	}
 	read()

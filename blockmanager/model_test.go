@@ -250,7 +250,7 @@ func (s *script) closeOne() error {
 
 func (s *script) commit() error {
 	next := s.now.clone()
-	ch := Change{Confirm: s.r.IntN(6) == 0}
+	e := Edit{Confirm: s.r.IntN(6) == 0}
 	for range s.r.IntN(3) {
 		c, blocks, err := s.create(1 + s.r.IntN(4))
 		if err == nil {
@@ -259,18 +259,18 @@ func (s *script) commit() error {
 		if err != nil {
 			return err
 		}
-		ch.Created = append(ch.Created, c)
+		e.Created = append(e.Created, c)
 		maps.Copy(next.blocks, blocks)
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.now.blocks)) {
 		if s.r.IntN(3) == 0 {
-			ch.Dead = append(ch.Dead, id)
+			e.Dead = append(e.Dead, id)
 			delete(next.blocks, id)
 		}
 	}
 	for range s.r.IntN(3) {
 		k := fmt.Sprintf("k%d", s.r.IntN(5))
-		ch.Delete = append(ch.Delete, []byte(k))
+		e.Delete = append(e.Delete, []byte(k))
 		delete(next.rows, k)
 	}
 	for range s.r.IntN(3) {
@@ -278,15 +278,15 @@ func (s *script) commit() error {
 		if s.r.IntN(5) == 0 {
 			v = ""
 		}
-		ch.Put = append(ch.Put, Row{[]byte(k), []byte(v)})
+		e.Put = append(e.Put, Row{[]byte(k), []byte(v)})
 		next.rows[k] = v
 	}
 	if s.r.IntN(2) == 0 {
 		next.logStart += uint64(s.r.IntN(5))
-		ch.LogStart = next.logStart
+		e.LogStart = next.logStart
 	}
 	s.set(s.now, next)
-	if err := s.m.Commit(ch); err != nil {
+	if err := s.m.Commit(e); err != nil {
 		return err
 	}
 	s.set(next, nil)

@@ -47,7 +47,7 @@ func (m *Manager) read() (err error) {
 	}
 	if a.confirms(m.state.root) {
 		m.confirmedEpoch, m.confirmedLogStart = m.state.epoch, m.state.logStart
-		m.settled.Store(m.state.epoch)
+		m.confirmedOnRequest.Store(m.state.epoch)
 	}
 	for _, d := range m.state.dead {
 		d.died = m.state.epoch

@@ -173,7 +173,7 @@ func TestDiskUseStaysBoundedWithoutHoles(t *testing.T) {
 			dead = append(dead, id)
 			live -= m.state.blocks[id].length
 		}
-		if err := errors.Join(c.Sync(), m.Commit(Change{Created: []*Creation{c}, Dead: dead})); err != nil {
+		if err := errors.Join(c.Sync(), m.Commit(Edit{Created: []*Creation{c}, Dead: dead})); err != nil {
 			t.Fatal(err)
 		}
 		rewritten += emptySparse(t, m)
@@ -207,7 +207,7 @@ func TestAContainerWithoutBlocksGoesWithoutHoles(t *testing.T) {
 	m := openWriter(t, o)
 	defer m.Close()
 	id := add(t, m, []byte("block"))
-	if err := errors.Join(m.Commit(Change{Dead: []block.ID{id}}), m.Confirm()); err != nil { // by which holes are tried
+	if err := errors.Join(m.Commit(Edit{Dead: []block.ID{id}}), m.Confirm()); err != nil { // by which holes are tried
 		t.Fatal(err)
 	}
 	if n := emptySparse(t, m); n != 1 {

@@ -151,13 +151,13 @@ func (m *Manager) commitRewrite(creation *Creation, c *container) error {
 	defer m.commitMu.Unlock()
 	creation.mu.Lock()
 	defer creation.mu.Unlock()
-	ch := Change{Created: []*Creation{creation}, emptied: c}
+	e := Edit{Created: []*Creation{creation}, emptied: c}
 	for _, b := range creation.blocks {
 		if old := m.state.blocks[b.id]; old != nil && old.in == c {
-			ch.moved = append(ch.moved, old)
+			e.moved = append(e.moved, old)
 		} else {
-			ch.stale = append(ch.stale, b)
+			e.stale = append(e.stale, b)
 		}
 	}
-	return m.commit(ch)
+	return m.commit(e)
 }

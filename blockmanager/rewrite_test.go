@@ -33,14 +33,14 @@ func sparseManager(t *testing.T, fs func(*vfs.Mem) vfs.FS) (m *Manager, mem *vfs
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(c.Sync(), m.Commit(Change{Created: []*Creation{c}})); err != nil {
+	if err := errors.Join(c.Sync(), m.Commit(Edit{Created: []*Creation{c}})); err != nil {
 		t.Fatal(err)
 	}
 	dead := ids(m)[3:]
 	for _, id := range dead {
 		delete(blocks, id)
 	}
-	if err := errors.Join(m.Commit(Change{Dead: dead}), m.Confirm()); err != nil {
+	if err := errors.Join(m.Commit(Edit{Dead: dead}), m.Confirm()); err != nil {
 		t.Fatal(err)
 	}
 	return m, mem, blocks
@@ -113,7 +113,7 @@ func TestBlockDroppedWhileItsContainerIsRewritten(t *testing.T) {
 	c, list := m.takeSparse()
 	creation := m.NewCreation()
 	err := errors.Join(m.copyBlocks(context.Background(), creation, list), creation.Sync(),
-		m.Commit(Change{Dead: []block.ID{dropped}}), m.commitRewrite(creation, c))
+		m.Commit(Edit{Dead: []block.ID{dropped}}), m.commitRewrite(creation, c))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func TestUsageTellsWhatAContainerTakes(t *testing.T) {
 		}
 	}
 	check("two blocks", 5100, 8192-5000+4096-100, 0)
-	if err := errors.Join(m.Commit(Change{Dead: ids(m)[:1]}), m.Confirm()); err != nil {
+	if err := errors.Join(m.Commit(Edit{Dead: ids(m)[:1]}), m.Confirm()); err != nil {
 		t.Fatal(err)
 	}
 	check("one dropped and read", 100, 4096-100, 8192)

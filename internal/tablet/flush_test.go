@@ -303,9 +303,9 @@ type shared struct {
 
 func (s *shared) LastLSN() uint64 { return s.last.Load() }
 
-func (s *shared) CommitMeta(t *Tablet, ch blockmanager.Change, first func() uint64, install func() error) error {
-	ch.LogStart = min(s.last.Load()+1, first())
-	if err := s.m.Commit(ch); err != nil {
+func (s *shared) CommitMeta(t *Tablet, edit blockmanager.Edit, first func() uint64, install func() error) error {
+	edit.LogStart = min(s.last.Load()+1, first())
+	if err := s.m.Commit(edit); err != nil {
 		return err
 	}
 	return install()

@@ -24,32 +24,32 @@ func (r *rewrite) commit() error {
 	row.HistoryFloor = max(row.HistoryFloor, r.floor)
 	row.FlushedLSN = max(row.FlushedLSN, r.flushLSN)
 	row.AutoIncrement = max(row.AutoIncrement, r.highest)
-	ch := blockmanager.Change{Created: []*blockmanager.Creation{r.creation}, Confirm: r.confirm}
+	edit := blockmanager.Edit{Created: []*blockmanager.Creation{r.creation}, Confirm: r.confirm}
 	if r.early != nil {
-		ch.Created = append(ch.Created, r.early)
+		edit.Created = append(edit.Created, r.early)
 	}
 	for _, d := range r.in {
 		d.OpenFiles() // what finish has not; see there
-		ch.Dead = d.Stored().Blocks(ch.Dead)
-		ch.Delete = append(ch.Delete, meta.RowSetKey(t.Number, d.Stored().ID))
+		edit.Dead = d.Stored().Blocks(edit.Dead)
+		edit.Delete = append(edit.Delete, meta.RowSetKey(t.Number, d.Stored().ID))
 	}
 	for _, m := range r.out {
-		ch.Put = append(ch.Put, blockmanager.Row{Key: meta.RowSetKey(t.Number, m.ID), Value: m.Encode()})
+		edit.Put = append(edit.Put, blockmanager.Row{Key: meta.RowSetKey(t.Number, m.ID), Value: m.Encode()})
 	}
 	for _, f := range r.flushed {
-		ch.Put = append(ch.Put, blockmanager.Row{Key: meta.RowSetKey(t.Number, f.row.ID), Value: f.row.Encode()})
+		edit.Put = append(edit.Put, blockmanager.Row{Key: meta.RowSetKey(t.Number, f.row.ID), Value: f.row.Encode()})
 	}
 	for _, s := range r.swapped {
-		ch.Dead = s.appendDead(ch.Dead)
-		ch.Put = append(ch.Put, blockmanager.Row{Key: meta.RowSetKey(t.Number, s.row.ID), Value: s.row.Encode()})
+		edit.Dead = s.appendDead(edit.Dead)
+		edit.Put = append(edit.Put, blockmanager.Row{Key: meta.RowSetKey(t.Number, s.row.ID), Value: s.row.Encode()})
 	}
-	ch.Put = append(ch.Put, blockmanager.Row{Key: meta.TableKey(t.Number), Value: row.Encode()})
-	for _, c := range ch.Created {
+	edit.Put = append(edit.Put, blockmanager.Row{Key: meta.TableKey(t.Number), Value: row.Encode()})
+	for _, c := range edit.Created {
 		for _, info := range c.Blocks() {
 			r.event.BytesWritten += info.Length
 		}
 	}
-	return t.opts.Store.CommitMeta(t, ch, r.firstLSN, func() error { return r.install(&row) })
+	return t.opts.Store.CommitMeta(t, edit, r.firstLSN, func() error { return r.install(&row) })
 }
 
 // firstLSN is the lowest LSN that the table's memory stores will hold after the commit. In the

@@ -183,14 +183,14 @@ func (w *world) NewCreation() *blockmanager.Creation {
 }
 
 func (w *world) Event(e compaction.Event) { w.events = append(w.events, e) }
-func (w *world) CommitMeta(_ *Tablet, ch blockmanager.Change, first func() uint64, install func() error) error {
+func (w *world) CommitMeta(_ *Tablet, edit blockmanager.Edit, first func() uint64, install func() error) error {
 	once(&w.onCommit)
 	if w.commitErr != nil {
 		return w.commitErr
 	}
-	w.confirmed = ch.Confirm
-	ch.LogStart = min(w.lsn+1, first())
-	if err := w.m.Commit(ch); err != nil {
+	w.confirmed = edit.Confirm
+	edit.LogStart = min(w.lsn+1, first())
+	if err := w.m.Commit(edit); err != nil {
 		return err
 	}
 	return install()
@@ -417,16 +417,16 @@ func outcome(ask Ask, before, given string) (after string, cause error) {
 }
 
 // noChange is a commit that changes nothing but the epoch.
-var noChange = blockmanager.Change{}
+var noChange = blockmanager.Edit{}
 
 // dropRows is what the store does when the table is dropped.
 func (w *world) dropRows(sets []*meta.RowSet) error {
-	ch := blockmanager.Change{Delete: [][]byte{meta.TableKey(3)}, Confirm: true}
+	edit := blockmanager.Edit{Delete: [][]byte{meta.TableKey(3)}, Confirm: true}
 	for _, m := range sets {
-		ch.Dead = m.Blocks(ch.Dead)
-		ch.Delete = append(ch.Delete, meta.RowSetKey(3, m.ID))
+		edit.Dead = m.Blocks(edit.Dead)
+		edit.Delete = append(edit.Delete, meta.RowSetKey(3, m.ID))
 	}
-	return w.m.Commit(ch)
+	return w.m.Commit(edit)
 }
 
 // get, search and explain read the newest layout in one step.

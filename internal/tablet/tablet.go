@@ -56,7 +56,7 @@ type Store interface {
 	// CommitMeta commits a change of metadata. first is asked, at the right moment, for the lowest
 	// LSN that t's memory stores will hold once the change is installed (NoLSN = none). install is
 	// called after the commit, before the next one begins.
-	CommitMeta(t *Tablet, ch blockmanager.Change, first func() uint64, install func() error) error
+	CommitMeta(t *Tablet, edit blockmanager.Edit, first func() uint64, install func() error) error
 	// NewCreation begins a set of blocks.
 	NewCreation() *blockmanager.Creation
 	// HistoryFloor is the earliest timestamp that reads of a table may still ask for, by its
