@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/oribi-db/oribi/batch"
-	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -79,103 +77,4 @@ func arrayOf(c *schema.Column, cell []byte) []any {
 		out[i] = valueOf(&element, e)
 	}
 	return out
-}
-
-// packArrays is columns with those in array form as cells, which is how everything behind takes
-// them; the vectors of the caller stay as they are. On an error row and column are where.
-func packArrays(s *schema.Schema, columns []*batch.Vector, limit int) (packed []*batch.Vector, row int, column string, err error) {
-	packed = columns
-	for i, v := range columns {
-		if v == nil || v.Elements == nil {
-			continue
-		}
-		if row, err := checkArrays(v, limit); err != nil {
-			return nil, row, s.Columns[i].Name, err
-		}
-		if &packed[0] == &columns[0] {
-			packed = append([]*batch.Vector(nil), columns...)
-		}
-		packed[i] = &batch.Vector{Type: schema.Array}
-		if err := packed[i].AppendPacked(v); err != nil {
-			return nil, packed[i].Len, s.Columns[i].Name, err
-		}
-	}
-	return packed, 0, "", nil
-}
-
-// checkArrays tells the first cell of a vector in array form that no row can have.
-func checkArrays(v *batch.Vector, limit int) (row int, err error) {
-	width := v.Type.Width()
-	for i := range v.Len {
-		from, to := v.Array(i)
-		if to-from > schema.MaxElements {
-			return i, errTooManyElements(to - from)
-		}
-		size := 0
-		for k := from; k < to && width == 0; k++ {
-			size += len(v.Elements.Cell(k))
-		}
-		if size > limit {
-			return i, fmt.Errorf("%d bytes and more, limit %d", size, limit)
-		}
-	}
-	return 0, nil
-}
-
-// chooseArray makes a field of a slice: of the Go types that fit the elements, pointers for those
-// that may be NULL; or of any.
-func (f *field) chooseArray(c *schema.Column, t reflect.Type) bool {
-	if t.Kind() != reflect.Slice {
-		return false
-	}
-	if t.Elem().Kind() == reflect.Interface && t.Elem().NumMethod() == 0 {
-		f.put = func(_ []byte, v reflect.Value) ([]byte, error) {
-			if v.IsNil() && !c.Nullable {
-				return schema.AppendArray([]byte{}, c.Element, nil), nil
-			}
-			return arrayCell(c, v.Interface())
-		}
-		f.take = func(v reflect.Value, cell []byte) {
-			if v.SetZero(); cell != nil {
-				v.Set(reflect.ValueOf(arrayOf(c, cell)).Convert(v.Type()))
-			}
-		}
-		return true
-	}
-	element := c.Elements()
-	element.Nullable = t.Elem().Kind() == reflect.Pointer || t.Elem().Kind() == reflect.Slice
-	g, err := newField(&element, reflect.StructField{Type: t.Elem(), Index: []int{0}})
-	if err != nil {
-		return false
-	}
-	f.put = func(_ []byte, v reflect.Value) ([]byte, error) {
-		if v.IsNil() && c.Nullable {
-			return nil, nil
-		}
-		return buildArray(c, v, g.put)
-	}
-	f.take = func(v reflect.Value, cell []byte) {
-		if cell == nil {
-			v.SetZero()
-			return
-		}
-		elements, _ := schema.ArrayElements(nil, c.Element, cell) // checked when it was written or read
-		out := reflect.MakeSlice(v.Type(), len(elements), len(elements))
-		for i, e := range elements {
-			g.take(out.Index(i), e)
-		}
-		v.Set(out)
-	}
-	if !element.Nullable {
-		f.refuses = func(cell []byte) error {
-			elements, _ := schema.ArrayElements(nil, c.Element, cell)
-			for i, e := range elements {
-				if e == nil {
-					return fmt.Errorf("column %q: element %d is NULL, which a %s cannot hold: make it a []*%s: %w", c.Name, i, t, t.Elem(), fault.ErrSchema)
-				}
-			}
-			return nil
-		}
-	}
-	return true
 }

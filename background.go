@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/budget"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/wal"
@@ -248,4 +249,18 @@ func (s *Store) makeRoom(ctx context.Context, b *Batch) error {
 		}
 	}
 	return nil
+}
+
+// compactDeltas does delta compactions of a table until the rules choose none.
+func (b *background) compactDeltas(t *Table) {
+	for b.ctx.Err() == nil {
+		infos, err := t.tab.Deltas()
+		if err != nil {
+			return // dropped or closed
+		}
+		choice := compaction.PickDeltas(infos)
+		if choice.Kind == "" || !b.run("delta compaction", t, func() error { return t.tab.CompactDeltas(b.ctx, choice) }) {
+			return
+		}
+	}
 }

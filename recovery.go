@@ -65,3 +65,22 @@ func (s *Store) replay() (*wal.Tail, error) {
 	s.pub = mvcc.NewPublisher(newest, uint64(tail.Last()))
 	return tail, nil
 }
+
+// Recovery tells what opening the store found in its log, and what a writer did about it.
+type Recovery struct {
+	Clean        bool   // the log ended as Close leaves it
+	Frames       int64  // log frames read
+	Batches      int64  // write batches replayed
+	TornBytes    int64  // bytes of an unfinished write at the end of the log
+	TornFile     string // where a writer kept them, within the store's directory; empty for a reader
+	RepairedBits int64  // single bits put right
+
+	// What a writer cleared away of blocks that no commit named, or that one had dropped. Zero for
+	// a reader.
+	StrayContainers int   // files that were removed
+	CutBytes        int64 // behind the last named block of a container
+	Reclaimed       int   // dropped blocks whose space was given back
+}
+
+// Recovery tells what opening the store found.
+func (s *Store) Recovery() Recovery { return s.recovery }

@@ -5,13 +5,11 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"time"
 	"unicode/utf8"
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/blockmanager"
-	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
@@ -226,49 +224,6 @@ func (t *Table) Properties() Properties {
 	return p
 }
 
-// CompactionResult tells what a flush or compaction did.
-type CompactionResult = tablet.Result
-
-// Flush writes what the table holds in memory to disk: new rows to rowsets, changes to delta files.
-// What is written meanwhile stays in memory; the table's writers wait for the metadata commit at
-// the end, readers for nothing. Errors: ctx's; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed.
-func (t *Table) Flush(ctx context.Context) error {
-	_, err := t.FlushResult(ctx)
-	return err
-}
-
-// FlushResult is Flush that tells what it did.
-func (t *Table) FlushResult(ctx context.Context) (CompactionResult, error) {
-	return t.work(ctx, "flush", t.tab.Flush)
-}
-
-// Compact flushes, then merges until no rowsets overlap and no change waits beside them that could
-// be part of them. Old versions stay readable as far as the table's history goes. What it has
-// replaced takes no space on return, save what readers hold. Locks and errors as Flush.
-func (t *Table) Compact(ctx context.Context) error {
-	_, err := t.CompactResult(ctx)
-	return err
-}
-
-// CompactResult is Compact that tells what it did.
-func (t *Table) CompactResult(ctx context.Context) (CompactionResult, error) {
-	return t.work(ctx, "compact", func(ctx context.Context) (CompactionResult, error) {
-		r, err := t.tab.Compact(ctx)
-		if err == nil {
-			t.store.reclaim(ctx)
-		}
-		return r, err
-	})
-}
-
-// Merge rewrites the rowsets that a policy chose.
-func (t *Table) Merge(ctx context.Context, c compaction.Choice) error {
-	_, err := t.work(ctx, "merge", func(ctx context.Context) (CompactionResult, error) {
-		return CompactionResult{}, t.tab.Merge(ctx, c)
-	})
-	return err
-}
-
 // Extract flushes the table and copies the files of all its rowsets into dir, a folder that it
 // makes, beside a tablet.json that tells how they belong together: Apache Kudu's own programs read
 // them. The copy stands for itself; history goes with it. When Extract fails, nothing of dir stays.
@@ -282,99 +237,3 @@ func (t *Table) Extract(ctx context.Context, dir string) error {
 
 // Layout is the table's rowsets as a policy sees them.
 func (t *Table) Layout() compaction.Layout { return t.tab.Info() }
-
-func (t *Table) work(ctx context.Context, what string, do func(context.Context) (CompactionResult, error)) (CompactionResult, error) {
-	if err := t.store.enterWriting(); err != nil {
-		return CompactionResult{}, err
-	}
-	defer t.store.leave()
-	r, err := do(ctx)
-	if err != nil {
-		return r, fmt.Errorf("oribi: %s: %w", what, err)
-	}
-	return r, nil
-}
-
-// Stats are counts of a table.
-type Stats struct {
-	LiveRows int64 // at the newest state
-	RowSets  int
-	Bytes    int64 // of all files
-	MemBytes int64 // rows and changes not yet flushed
-	Columns  []ColumnStats
-}
-
-// ColumnStats are a column's sizes and forms. A form that the schema leaves open may differ between
-// rowsets.
-type ColumnStats struct {
-	Name         string
-	Bytes        int64                // of the column's files in all rowsets
-	Encodings    []schema.Encoding    // those of the files, each once, never Auto; empty without files
-	Compressions []schema.Compression // likewise, never DefaultCompression
-}
-
-// add counts one file of the column.
-func (c *ColumnStats) add(info cfile.Info) {
-	c.Bytes += info.Bytes
-	if !slices.Contains(c.Encodings, info.Encoding) {
-		c.Encodings = append(c.Encodings, info.Encoding)
-	}
-	if !slices.Contains(c.Compressions, info.Compression) {
-		c.Compressions = append(c.Compressions, info.Compression)
-	}
-}
-
-// Stats counts rows, rowsets and bytes from metadata, without reading rows. Columns are filled only
-// if perColumn is set, which opens each rowset's files.
-func (t *Table) Stats(perColumn bool) (Stats, error) {
-	if err := t.store.enter(); err != nil {
-		return Stats{}, err
-	}
-	defer t.store.leave()
-	st := Stats{LiveRows: t.tab.LiveRows()}
-	mem, deltas := t.tab.MemBytes()
-	st.MemBytes = mem + deltas
-	sets := t.tab.Stored()
-	st.RowSets = len(sets)
-	columns := map[schema.ColumnID]*ColumnStats{}
-	if perColumn {
-		s := t.Schema()
-		st.Columns = make([]ColumnStats, len(s.Columns))
-		for i := range s.Columns {
-			st.Columns[i].Name = s.Columns[i].Name
-			columns[s.Columns[i].ID] = &st.Columns[i]
-		}
-	}
-	for _, m := range sets {
-		st.Bytes += m.Bytes
-		if !perColumn {
-			continue
-		}
-		for _, c := range m.Columns {
-			column := columns[c.ID]
-			if column == nil {
-				continue // dropped since
-			}
-			info, err := t.columnInfo(c.Block)
-			if err != nil {
-				return st, err
-			}
-			column.add(info)
-		}
-	}
-	return st, nil
-}
-
-// columnInfo reads what a column file says of itself.
-func (t *Table) columnInfo(id block.ID) (cfile.Info, error) {
-	src, err := t.store.blocks.OpenBlock(id)
-	if err != nil {
-		return cfile.Info{}, err
-	}
-	defer src.Close()
-	r, err := cfile.Open(src, cfile.ReaderOptions{})
-	if err != nil {
-		return cfile.Info{}, err
-	}
-	return r.Info(), nil
-}

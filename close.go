@@ -1,0 +1,118 @@
+package oribi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/oribi-db/oribi/blockmanager"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/wal"
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+// replayLimit is how much log Close leaves for the next open to replay.
+const replayLimit = 16 << 20
+
+// Close waits for running calls, makes everything durable and releases the directory. Further calls
+// get ErrClosed, open iterators at their next step. It may be called twice.
+func (s *Store) Close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
+	if s.background != nil {
+		s.background.stop()
+	}
+	for s.running.Load() > 0 {
+		<-s.idle
+	}
+	var errs []error
+	if !s.opts.ReadOnly && s.Poisoned() == nil && s.log.Bytes() > replayLimit {
+		errs = append(errs, s.flushAll(context.Background()))
+	}
+	if s.log != nil {
+		errs = append(errs, s.keepEnds(), s.trimLog(), s.log.Close())
+	}
+	for _, t := range s.tables {
+		t.tab.Close()
+	}
+	errs = append(errs, s.blocks.Close())
+	if s.lock != nil {
+		errs = append(errs, s.lock.Close())
+	}
+	s.pub.Close()
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("oribi: %s: close: %w", s.dir, err)
+	}
+	return nil
+}
+
+// trimAbove is how much log Close leaves although nothing of it would be replayed: reading that
+// much costs the next open less than a new segment costs Close.
+const trimAbove = 1 << 20
+
+// trimLog begins a new segment and lets the others go if the files hold all that the log holds: the
+// next open would read, and a writer write again, a segment for nothing.
+func (s *Store) trimLog() error {
+	if s.Poisoned() != nil || s.log.Bytes() <= trimAbove {
+		return nil
+	}
+	err := s.blocks.Confirm()
+	if err == nil && wal.LSN(s.blocks.ConfirmedLogStart()) >= s.log.Next() {
+		if err = s.log.Roll(); err == nil {
+			err = s.log.Release(wal.LSN(s.blocks.ConfirmedLogStart()))
+		}
+	}
+	if isNoSpace(err) {
+		return nil // it is for speed alone
+	}
+	return err
+}
+
+// flushAll flushes every table.
+func (s *Store) flushAll(ctx context.Context) error {
+	for _, t := range s.sortedTables() {
+		if _, err := t.tab.Flush(ctx); err != nil && !errors.Is(err, fault.ErrNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+// promise keeps later batches above ts, after the next open too. In this process the clock does.
+func (s *Store) promise(ts mvcc.Timestamp) {
+	for old := s.promised.Load(); uint64(ts) > old; old = s.promised.Load() {
+		if s.promised.CompareAndSwap(old, uint64(ts)) {
+			return
+		}
+	}
+}
+
+// keepEnds writes down how far the log and the clock came, if the next open would not find that:
+// the highest timestamp that was promised, and the last LSN. Without the latter a log that ends
+// early, or is put back to what it was before, would be taken for one that was killed.
+func (s *Store) keepEnds() error {
+	if s.Poisoned() != nil {
+		return nil
+	}
+	promised := s.promised.Load() > uint64(max(s.pub.Visible(), s.stored.ClockHigh))
+	last := s.lastLSN.Load()
+	if !promised && last <= s.stored.LogEnd {
+		return nil
+	}
+	if err := s.log.Sync(wal.LSN(last)); err != nil {
+		s.poison(err)
+		return err
+	}
+	row := s.stored
+	row.LogEnd = max(row.LogEnd, last)
+	if promised {
+		row.ClockHigh = mvcc.Timestamp(s.promised.Load())
+	}
+	err := s.commitTables(blockmanager.Edit{Put: []blockmanager.Row{{Key: meta.StoreKey(), Value: row.Encode()}}}, row)
+	if isNoSpace(err) && !promised {
+		return nil // nothing is lost without it
+	}
+	return err
+}

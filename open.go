@@ -1,0 +1,301 @@
+package oribi
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/oribi-db/oribi/blockmanager"
+	"github.com/oribi-db/oribi/internal/budget"
+	"github.com/oribi-db/oribi/internal/cache"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/tablet"
+	"github.com/oribi-db/oribi/internal/wal"
+	"github.com/oribi-db/oribi/rowset"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// Open opens the store in dir, or makes one there: an empty directory is formatted, a missing one
+// is made if its parent is there.
+//
+// A store that was killed is recovered: every batch that was acknowledged as durable is there,
+// whole. Recovery tells what was found.
+//
+// Errors: ErrNotStore (something else lies there, or, with ErrorIfMissing or ReadOnly, nothing),
+// ErrLocked, ErrCorrupt, ErrUnsupported (a newer format), ErrExists, and those of the file system.
+// A failed Open changes nothing, save that a writer makes a missing directory, writes LOCK, and
+// begins an unfinished format again.
+func Open(dir string, o *Options) (*Store, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Store{opts: o.filled(), tables: map[string]*Table{}, holds: newHolds(), idle: make(chan struct{}, 1)}
+	s.dir = resolve(s.opts.FS, dir)
+	s.clock = s.opts.Clock
+	s.budget = budget.New(s.opts.MemoryLimit)
+	s.cache = cache.New(s.opts.MemoryLimit / 4)
+	if err := s.open(); err != nil {
+		s.abandon()
+		if !errors.Is(err, fault.ErrNotStore) && (errors.Is(err, vfs.ErrNotRegular) || errors.Is(err, syscall.ENOTDIR)) {
+			err = fmt.Errorf("%w: %w", err, fault.ErrCorrupt)
+		}
+		return nil, fmt.Errorf("oribi: %s: %w", dir, err)
+	}
+	if !s.opts.ReadOnly {
+		s.background = startBackground(s)
+	}
+	return s, nil
+}
+
+// resolve is the directory that dir is, where it is a symbolic link: file systems are asked about
+// names without following links, and shall find a directory. One that leads nowhere is left for
+// others to complain about.
+func resolve(fsys vfs.FS, dir string) string {
+	if info, err := fsys.Stat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		if there, err := filepath.EvalSymlinks(dir); err == nil {
+			return there
+		}
+	}
+	return dir
+}
+
+// abandon gives back what a failed open holds.
+func (s *Store) abandon() {
+	for _, t := range s.tables {
+		t.tab.Close()
+	}
+	if s.log != nil {
+		s.log.Poison(errors.New("the store was not opened to its end")) // Close would seal it
+		s.log.Close()
+	}
+	if s.blocks != nil {
+		s.blocks.Close()
+	}
+	if s.lock != nil {
+		s.lock.Close()
+	}
+}
+
+// open does the steps of opening, in their order: lock, format if need be, metadata against the
+// anchor, rowsets, log, and for a writer repair.
+func (s *Store) open() error {
+	fresh, err := s.prepare()
+	if err != nil {
+		return err
+	}
+	b, err := readFile(s.opts.FS, s.path(instanceName), 4096)
+	if err != nil {
+		return err
+	}
+	if s.instance, err = decodeInstance(b); err != nil {
+		return err
+	}
+	if s.blocks, err = blockmanager.Open(s.blockOptions()); err != nil {
+		return err
+	}
+	if err := s.loadTables(); err != nil {
+		return err
+	}
+	tail, err := s.replay()
+	if err != nil {
+		return err
+	}
+	if s.opts.ReadOnly {
+		return s.checkUnlocked()
+	}
+	var failed error // of the blocks, not of the log
+	s.log, err = tail.Repair(func() error {
+		failed = s.blocks.Writable()
+		return failed
+	})
+	if failed != nil {
+		return failed
+	}
+	if err != nil {
+		return err
+	}
+	r, mended := &s.recovery, s.blocks.Repaired()
+	if r.TornBytes > 0 {
+		r.TornFile = walName + "/" + wal.TornName(tail.Report().TornFile)
+	}
+	r.StrayContainers, r.CutBytes, r.Reclaimed = mended.Strays, mended.CutBytes, mended.Reclaimed
+	if !fresh && (!r.Clean || r.RepairedBits > 0) {
+		s.opts.Logger.Info("store recovered", slog.Int64("batches", r.Batches), slog.Int64("torn_bytes", r.TornBytes),
+			slog.String("torn_file", r.TornFile), slog.Int64("repaired_bits", r.RepairedBits), slog.Int("stray_containers", r.StrayContainers),
+			slog.Int64("cut_bytes", r.CutBytes), slog.Int("reclaimed_blocks", r.Reclaimed))
+	}
+	return s.log.Release(wal.LSN(s.blocks.ConfirmedLogStart()))
+}
+
+// prepare makes sure that dir holds a store and takes its lock; fresh tells that it was made just
+// now.
+func (s *Store) prepare() (fresh bool, err error) {
+	fsys := s.opts.FS
+	state, err := inspect(fsys, s.dir)
+	missing := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !missing {
+		return false, fmt.Errorf("%w (%w)", err, fault.ErrNotStore)
+	}
+	mayFormat := !s.opts.ReadOnly && !s.opts.ErrorIfMissing
+	switch {
+	case missing && !mayFormat:
+		return false, fmt.Errorf("no such directory: %w", fault.ErrNotStore)
+	case missing:
+		if err := fsys.Mkdir(s.dir); err != nil {
+			return false, err
+		}
+	case state == dirForeign:
+		return false, fmt.Errorf("the directory holds something else: %w", fault.ErrNotStore)
+	case state == dirStore && s.opts.ErrorIfExists:
+		return false, fmt.Errorf("store: %w", fault.ErrExists)
+	case state == dirEmpty && !mayFormat:
+		return false, fmt.Errorf("the directory is empty: %w", fault.ErrNotStore)
+	case state == dirUnfinished && !mayFormat:
+		return false, fmt.Errorf("the store was not made to its end: %w", fault.ErrNotStore)
+	}
+	if err := s.takeLock(); err != nil {
+		return false, err
+	}
+	// Another process may have made the store between the look and the lock.
+	if state, err = inspect(fsys, s.dir); err != nil {
+		return false, err
+	}
+	switch state {
+	case dirStore:
+		if s.opts.ErrorIfExists {
+			return false, fmt.Errorf("store: %w", fault.ErrExists)
+		}
+		if s.opts.ReadOnly {
+			return false, nil
+		}
+		return false, removeAll(fsys, s.path(formattingName))
+	case dirForeign:
+		return false, fmt.Errorf("the directory holds something else: %w", fault.ErrNotStore)
+	}
+	if !mayFormat {
+		return false, fmt.Errorf("the store was not made to its end: %w", fault.ErrNotStore)
+	}
+	return true, s.format()
+}
+
+const fsBlockSize = 4096
+
+func (s *Store) format() error {
+	history, err := historySeconds(s.opts.History)
+	if err != nil {
+		return err
+	}
+	// The directory's own name has to be durable before anything in it is worth keeping; whoever
+	// made it, now or before a crash, may not have seen to that. In a parent that cannot be read it
+	// was somebody else.
+	if err := s.opts.FS.SyncDir(filepath.Dir(s.dir)); err != nil && !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	s.instance = &instance{blockSize: fsBlockSize, created: time.Now().UnixMicro()}
+	return format(s.opts.FS, s.dir, s.instance, func() error {
+		if err := s.opts.FS.Mkdir(s.path(walName)); err != nil {
+			return err
+		}
+		if err := wal.Create(s.logOptions(), 1); err != nil {
+			return err
+		}
+		if err := s.opts.FS.SyncDir(s.dir); err != nil {
+			return err
+		}
+		row := meta.Store{DefaultHistorySec: history, NextTable: 1}
+		return blockmanager.Format(s.blockOptions(), []blockmanager.Row{{Key: meta.StoreKey(), Value: row.Encode()}}, 1)
+	})
+}
+
+func (s *Store) path(name string) string { return filepath.Join(s.dir, name) }
+
+func (s *Store) blockOptions() blockmanager.Options {
+	return blockmanager.Options{FS: s.opts.FS, Dir: s.dir, Instance: s.instance.id, ReadOnly: s.opts.ReadOnly,
+		BlockSize: s.instance.blockSize, Logger: s.opts.Logger}
+}
+
+func (s *Store) logOptions() wal.Options {
+	return wal.Options{FS: s.opts.FS, Dir: s.path(walName), Instance: s.instance.id, Logger: s.opts.Logger, Durable: s.durable,
+		SegmentBytes: s.opts.LogSegmentBytes}
+}
+
+// loadTables makes the tables of the metadata rows.
+func (s *Store) loadTables() error {
+	var rows []*meta.Table
+	found := false
+	err := s.blocks.Rows(meta.StoreKey(), func(_, value []byte) error {
+		row, err := meta.DecodeStore(value)
+		if err == nil {
+			s.stored, found = *row, true
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if !found {
+		return fault.Corruptf("metadata: no row of the store")
+	}
+	if h, _ := historySeconds(s.opts.History); s.opts.History != defaultHistory && h != s.stored.DefaultHistorySec {
+		s.opts.Logger.Warn("Options.History is ignored: the store has its own", slog.Int64("seconds", s.stored.DefaultHistorySec))
+	}
+	err = s.blocks.Rows(meta.TablePrefix(), func(_, value []byte) error {
+		row, err := meta.DecodeTable(value)
+		rows = append(rows, row)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if err := s.loadTable(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) loadTable(row *meta.Table) error {
+	var sets []*meta.RowSet
+	err := s.blocks.Rows(meta.RowSetPrefix(row.Number), func(_, value []byte) error {
+		set, err := meta.DecodeRowSet(value)
+		if err == nil && set.ID >= row.NextRowSetID {
+			return fault.Corruptf("metadata: table %q: rowset %d, want less than %d", row.Name, set.ID, row.NextRowSetID)
+		}
+		sets = append(sets, set)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if s.tables[row.Name] != nil {
+		return fault.Corruptf("metadata: table %q stands twice", row.Name)
+	}
+	tab, err := tablet.Open(s.tabletOptions(), row, sets)
+	if err != nil {
+		return err
+	}
+	s.tables[row.Name] = &Table{s, tab}
+	return nil
+}
+
+func (s *Store) tabletOptions() tablet.Options {
+	return tablet.Options{
+		Store:       tabletStore{s},
+		RowSets:     rowset.Options{Blocks: openBlocks{s.blocks}, Cache: s.cache, Grow: s.budget.Grower(budget.Delta)},
+		GrowMem:     s.budget.Grower(budget.MemRowSet),
+		TargetBytes: s.opts.RowSetBytes,
+		Logger:      s.opts.Logger,
+		Progress:    s.opts.Progress,
+	}
+}
+
+// openBlocks gives the block manager the shape that rowsets ask for.
+type openBlocks struct{ m *blockmanager.Manager }
+
+func (o openBlocks) OpenBlock(id blockID) (rowset.Block, error) { return o.m.OpenBlock(id) }

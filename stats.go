@@ -1,0 +1,93 @@
+package oribi
+
+import (
+	"slices"
+
+	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Stats are counts of a table.
+type Stats struct {
+	LiveRows int64 // at the newest state
+	RowSets  int
+	Bytes    int64 // of all files
+	MemBytes int64 // rows and changes not yet flushed
+	Columns  []ColumnStats
+}
+
+// ColumnStats are a column's sizes and forms. A form that the schema leaves open may differ between
+// rowsets.
+type ColumnStats struct {
+	Name         string
+	Bytes        int64                // of the column's files in all rowsets
+	Encodings    []schema.Encoding    // those of the files, each once, never Auto; empty without files
+	Compressions []schema.Compression // likewise, never DefaultCompression
+}
+
+// add counts one file of the column.
+func (c *ColumnStats) add(info cfile.Info) {
+	c.Bytes += info.Bytes
+	if !slices.Contains(c.Encodings, info.Encoding) {
+		c.Encodings = append(c.Encodings, info.Encoding)
+	}
+	if !slices.Contains(c.Compressions, info.Compression) {
+		c.Compressions = append(c.Compressions, info.Compression)
+	}
+}
+
+// Stats counts rows, rowsets and bytes from metadata, without reading rows. Columns are filled only
+// if perColumn is set, which opens each rowset's files.
+func (t *Table) Stats(perColumn bool) (Stats, error) {
+	if err := t.store.enter(); err != nil {
+		return Stats{}, err
+	}
+	defer t.store.leave()
+	st := Stats{LiveRows: t.tab.LiveRows()}
+	mem, deltas := t.tab.MemBytes()
+	st.MemBytes = mem + deltas
+	sets := t.tab.Stored()
+	st.RowSets = len(sets)
+	columns := map[schema.ColumnID]*ColumnStats{}
+	if perColumn {
+		s := t.Schema()
+		st.Columns = make([]ColumnStats, len(s.Columns))
+		for i := range s.Columns {
+			st.Columns[i].Name = s.Columns[i].Name
+			columns[s.Columns[i].ID] = &st.Columns[i]
+		}
+	}
+	for _, m := range sets {
+		st.Bytes += m.Bytes
+		if !perColumn {
+			continue
+		}
+		for _, c := range m.Columns {
+			column := columns[c.ID]
+			if column == nil {
+				continue // dropped since
+			}
+			info, err := t.columnInfo(c.Block)
+			if err != nil {
+				return st, err
+			}
+			column.add(info)
+		}
+	}
+	return st, nil
+}
+
+// columnInfo reads what a column file says of itself.
+func (t *Table) columnInfo(id block.ID) (cfile.Info, error) {
+	src, err := t.store.blocks.OpenBlock(id)
+	if err != nil {
+		return cfile.Info{}, err
+	}
+	defer src.Close()
+	r, err := cfile.Open(src, cfile.ReaderOptions{})
+	if err != nil {
+		return cfile.Info{}, err
+	}
+	return r.Info(), nil
+}

@@ -1,0 +1,125 @@
+package oribi
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/oribi-db/oribi/blockmanager"
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/tablet"
+	"github.com/oribi-db/oribi/internal/wal"
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+// tabletStore is the store as its tablets see it.
+type tabletStore struct{ s *Store }
+
+func (ts tabletStore) LastLSN() uint64 { return ts.s.lastLSN.Load() }
+
+func (ts tabletStore) NewCreation() *blockmanager.Creation { return ts.s.blocks.NewCreation() }
+
+// Settle makes the log durable up to lsn and waits until all of it is published.
+func (ts tabletStore) Settle(ctx context.Context, lsn uint64) error {
+	s := ts.s
+	if err := s.log.Sync(wal.LSN(lsn)); err != nil {
+		s.poison(err)
+		return err
+	}
+	return s.pub.WaitLSN(ctx, lsn)
+}
+
+func (ts tabletStore) Visible() mvcc.Timestamp { return ts.s.pub.Visible() }
+
+// Mark appends an empty batch. Its record keeps the timestamp from coming again for as long as the
+// metadata does not.
+func (ts tabletStore) Mark() (at mvcc.Timestamp, lsn uint64, publish func(), err error) {
+	s := ts.s
+	var rec change.RecordWriter
+	rec.Begin(0)
+	at, lsn, op, err := s.append(&rec, true)
+	if err != nil {
+		return 0, 0, nil, err
+	}
+	if err := s.log.Sync(wal.LSN(lsn)); err != nil {
+		s.poison(err)
+		op.Ready()
+		return 0, 0, nil, err
+	}
+	return at, lsn, op.Ready, nil
+}
+
+// HistoryFloor is now less the retention, or what a snapshot or a running read holds below that;
+// Min when history is kept for ever, or when the clock does not tell time; but never below the
+// floor that the table has, which a longer retention does not lower. Reads of the table below it
+// are refused from here on.
+func (ts tabletStore) HistoryFloor(t *tablet.Tablet, historySec int64) mvcc.Timestamp {
+	s := ts.s
+	floor := historyFloor(s.clock, historySec)
+	if s.pub.FirstUnpublished() <= s.lastLSN.Load() {
+		floor = min(floor, s.pub.Visible()) // reads of the newest state are not to see what is on its way
+	}
+	return max(s.holds.choose(t.Number, floor), t.Row().HistoryFloor)
+}
+
+// historyFloor is where history begins by its age.
+func historyFloor(c mvcc.Clock, historySec int64) mvcc.Timestamp {
+	if historySec < 0 || !c.Physical() {
+		return mvcc.Min
+	}
+	return mvcc.FromTime(c.Now().Time().Add(-time.Duration(historySec) * time.Second))
+}
+
+func (ts tabletStore) Event(e compaction.Event) {
+	ts.s.opts.Logger.Debug("compaction", slog.String("kind", string(e.Kind)), slog.String("table", e.Table),
+		slog.Int64("bytes", e.BytesWritten), slog.Duration("took", e.Duration), slog.Any("err", e.Err))
+	if ts.s.opts.Listener != nil {
+		ts.s.opts.Listener(e)
+	}
+}
+
+// CommitMeta adds to edit what every metadata commit carries, commits it, installs it in memory, and
+// lets go of log that the confirmed metadata no longer needs.
+//
+// log_start is found in this order, so that no operation slips through: first the first unpublished
+// LSN, then what the memory stores hold. An operation that is not in a store when that is asked was
+// not applied, so not published, so its LSN is not below the first.
+func (ts tabletStore) CommitMeta(t *tablet.Tablet, edit blockmanager.Edit, first func() uint64, install func() error) error {
+	s := ts.s
+	s.metaMu.Lock()
+	defer s.metaMu.Unlock()
+	start := s.pub.FirstUnpublished()
+	for _, other := range s.sortedTables() {
+		if other.tab != t {
+			start = min(start, other.tab.FirstLSN())
+		}
+	}
+	if t != nil {
+		start = min(start, first())
+	}
+	edit.LogStart = start
+	// The log has to reach up to log_start: LSNs below it that a power cut took would be given
+	// again, to batches that replay passes over.
+	if err := s.log.Sync(wal.LSN(start - 1)); err != nil {
+		s.poison(err)
+		return err
+	}
+	row := s.stored
+	row.ClockHigh = max(row.ClockHigh, s.pub.Visible())
+	row.LogEnd = max(row.LogEnd, uint64(s.log.Durable()))
+	edit.Put = append(edit.Put, blockmanager.Row{Key: meta.StoreKey(), Value: row.Encode()})
+	if err := s.blocks.Commit(edit); err != nil {
+		if !isNoSpace(err) {
+			s.poison(err)
+		}
+		return err
+	}
+	s.stored = row
+	if err := install(); err != nil {
+		s.poison(err)
+		return err
+	}
+	return s.log.Release(wal.LSN(s.blocks.ConfirmedLogStart()))
+}

@@ -1,0 +1,49 @@
+package oribi
+
+import (
+	"fmt"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// packArrays is columns with those in array form as cells, which is how everything behind takes
+// them; the vectors of the caller stay as they are. On an error row and column are where.
+func packArrays(s *schema.Schema, columns []*batch.Vector, limit int) (packed []*batch.Vector, row int, column string, err error) {
+	packed = columns
+	for i, v := range columns {
+		if v == nil || v.Elements == nil {
+			continue
+		}
+		if row, err := checkArrays(v, limit); err != nil {
+			return nil, row, s.Columns[i].Name, err
+		}
+		if &packed[0] == &columns[0] {
+			packed = append([]*batch.Vector(nil), columns...)
+		}
+		packed[i] = &batch.Vector{Type: schema.Array}
+		if err := packed[i].AppendPacked(v); err != nil {
+			return nil, packed[i].Len, s.Columns[i].Name, err
+		}
+	}
+	return packed, 0, "", nil
+}
+
+// checkArrays tells the first cell of a vector in array form that no row can have.
+func checkArrays(v *batch.Vector, limit int) (row int, err error) {
+	width := v.Type.Width()
+	for i := range v.Len {
+		from, to := v.Array(i)
+		if to-from > schema.MaxElements {
+			return i, errTooManyElements(to - from)
+		}
+		size := 0
+		for k := from; k < to && width == 0; k++ {
+			size += len(v.Elements.Cell(k))
+		}
+		if size > limit {
+			return i, fmt.Errorf("%d bytes and more, limit %d", size, limit)
+		}
+	}
+	return 0, nil
+}
