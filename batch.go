@@ -14,7 +14,7 @@ import (
 )
 
 // Op is what a write batch does with a row.
-type Op = tablet.Ask
+type Op = tablet.OpKind
 
 // The eight operations. An insert of a key that is there is ErrKeyExists, an update or delete of
 // one that is not ErrNotFound; the Ignore kinds do nothing instead. An upsert inserts, or updates
@@ -256,7 +256,7 @@ func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
 		}
 	}
 	keys := change.AppendVectorKeys(make([][]byte, 0, n), p.shape.Encoder, filled, 0, n)
-	buf, ends := p.shape.Layout.AppendVectorRows(nil, nil, filled, 0, n)
+	buf, ends := p.shape.RowFormat.AppendVectorRows(nil, nil, filled, 0, n)
 	start := 0
 	alone := s.SingleKey() && s.Columns[0].Type.Variable() // such keys are the caller's cells
 	for i, key := range keys {
@@ -271,9 +271,9 @@ func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
 			continue
 		}
 		if alone {
-			key = p.shape.Layout.Cell(body, 0)
+			key = p.shape.RowFormat.Cell(body, 0)
 		}
-		p.ops = append(p.ops, tablet.Op{Ask: op, Index: b.n, Key: key, Body: body, Set: set, Lacks: lacks})
+		p.ops = append(p.ops, tablet.Op{Kind: op, Index: b.n, Key: key, Body: body, Set: set, Lacks: lacks})
 		b.n++
 		b.bytes += int64(len(key) + len(body) + opOverhead)
 	}
@@ -408,7 +408,7 @@ func (b *Batch) add(op Op, p *part) {
 	p.reserve(3*size + 16*len(p.cells) + 64) // keys escape, at most doubling; lists and images add less than 16 bytes a cell
 	start := len(p.buf)
 	p.buf = p.shape.Encoder.AppendKey(p.buf, p.cells)
-	o := tablet.Op{Ask: op, Index: b.n, Key: p.buf[start:len(p.buf):len(p.buf)]}
+	o := tablet.Op{Kind: op, Index: b.n, Key: p.buf[start:len(p.buf):len(p.buf)]}
 	if len(o.Key) > schema.MaxKeyBytes {
 		b.fail(t, "", errKeyTooLong(len(o.Key)))
 		return
@@ -424,7 +424,7 @@ func (b *Batch) add(op Op, p *part) {
 			}
 		}
 	default:
-		p.buf = p.shape.Layout.AppendRow(p.buf, p.cells)
+		p.buf = p.shape.RowFormat.AppendRow(p.buf, p.cells)
 		o.Set, o.Lacks = p.setBitmap(op), p.lacks
 	}
 	if o.Body = p.buf[start:len(p.buf):len(p.buf)]; len(o.Body) > maxRowBytes {

@@ -21,7 +21,7 @@ func (b *Batch) If(t *Table, key Row, predicates ...batch.Predicate) {
 	c := &tablet.Condition{}
 	for _, p := range predicates {
 		p.Values = cloneCells(p.Values)
-		c.Tests = append(c.Tests, p)
+		c.Predicates = append(c.Predicates, p)
 	}
 	b.condition(t, key, c)
 }
@@ -42,8 +42,8 @@ func (b *Batch) condition(t *Table, key Row, c *tablet.Condition) {
 	if p == nil {
 		return
 	}
-	for i := range c.Tests {
-		if err := t.bind(p.shape.Schema, &c.Tests[i]); err != nil {
+	for i := range c.Predicates {
+		if err := t.bind(p.shape.Schema, &c.Predicates[i]); err != nil {
 			b.spoil(err)
 			return
 		}
@@ -53,7 +53,7 @@ func (b *Batch) condition(t *Table, key Row, c *tablet.Condition) {
 	b.Row(OpDeleteIgnore, t, key)
 	switch {
 	case len(p.ops) > before:
-		p.ops[before].Ask, p.ops[before].Check = tablet.Check, c
+		p.ops[before].Kind, p.ops[before].Check = tablet.Check, c
 	case len(b.refused) > refused:
 		b.spoil(b.refused[refused])
 	}
@@ -141,7 +141,7 @@ func (p *part) on(key []byte) []int32 {
 		p.byKey = map[string][]int32{}
 	}
 	for ; p.indexed < len(p.ops); p.indexed++ {
-		if p.ops[p.indexed].Ask.Inserts() && p.shape.Schema.AutoIncrement() >= 0 {
+		if p.ops[p.indexed].Kind.Inserts() && p.shape.Schema.AutoIncrement() >= 0 {
 			continue // Commit gives it its key
 		}
 		k := string(p.ops[p.indexed].Key)

@@ -39,7 +39,7 @@ func (s *Store) Info() (Info, error) {
 	}
 	for _, t := range s.sortedTables() {
 		info.Tables++
-		info.RowSets += len(t.tab.Stored())
+		info.RowSets += len(t.tab.RowSetMetadata())
 	}
 	return info, nil
 }

@@ -178,7 +178,7 @@ func (g *ingester) checkRows() error {
 		return nil
 	}
 	for i := range g.window.Batch.Len {
-		n := g.into.Shape.Layout.Size(columns, i)
+		n := g.into.Shape.RowFormat.Size(columns, i)
 		if n > maxRowBytes {
 			return g.rowError(i, "", errRowTooLong(n))
 		}

@@ -205,7 +205,9 @@ func (t *Table) hold(ctx context.Context, o *readOptions) error {
 }
 
 // oldest is where the table's history begins by its age.
-func (t *Table) oldest() mvcc.Timestamp { return historyFloor(t.store.clock, t.tab.Row().HistorySec) }
+func (t *Table) oldest() mvcc.Timestamp {
+	return historyFloor(t.store.clock, t.tab.Metadata().HistorySec)
+}
 
 func collect(opts []ReadOption) readOptions {
 	if len(opts) == 0 {

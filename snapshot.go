@@ -259,7 +259,7 @@ func (h *holds) open(sn *Snapshot) {
 func (h *holds) openPast(sn *Snapshot, tables []*Table) error {
 	begins := mvcc.Max
 	for _, t := range tables {
-		begins = min(begins, max(h.begins(t.tab.Number, t.oldest()), t.tab.Row().HistoryFloor))
+		begins = min(begins, max(h.begins(t.tab.Number, t.oldest()), t.tab.Metadata().HistoryFloor))
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

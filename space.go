@@ -78,7 +78,7 @@ func (s *Store) hasSpace(bytes, keep int64) (free int64, ok bool) {
 func (b *Batch) deletesOnly() bool {
 	for _, p := range b.parts {
 		for i := range p.ops {
-			if ask := p.ops[i].Ask; ask != OpDelete && ask != OpDeleteIgnore {
+			if ask := p.ops[i].Kind; ask != OpDelete && ask != OpDeleteIgnore {
 				return false
 			}
 		}

@@ -47,7 +47,7 @@ func (t *Table) Stats(perColumn bool) (Stats, error) {
 	st := Stats{LiveRows: t.tab.LiveRows()}
 	mem, deltas := t.tab.MemBytes()
 	st.MemBytes = mem + deltas
-	sets := t.tab.Stored()
+	sets := t.tab.RowSetMetadata()
 	st.RowSets = len(sets)
 	columns := map[schema.ColumnID]*ColumnStats{}
 	if perColumn {

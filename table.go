@@ -87,7 +87,7 @@ func (s *Store) createTable(name string, columns *schema.Schema, opts []TableOpt
 	// to other batches, which would be taken for flushed. metaMu comes after: who holds it does not
 	// wait for batches, since an ingest's waits for it.
 	flushed := s.lastLSN.Load()
-	if err := (tabletStore{s}).Settle(context.Background(), flushed); err != nil {
+	if err := (tabletStore{s}).Wait(context.Background(), flushed); err != nil {
 		return nil, err
 	}
 	s.metaMu.Lock()
@@ -216,7 +216,7 @@ type Properties struct {
 
 // Properties tells the table's settings.
 func (t *Table) Properties() Properties {
-	row := t.tab.Row()
+	row := t.tab.Metadata()
 	p := Properties{ID: hex.EncodeToString(row.TableID[:]), History: HistoryForever, HistoryFloor: row.HistoryFloor, SchemaVersion: row.SchemaVersion, Comment: row.Comment}
 	if row.HistorySec >= 0 {
 		p.History = time.Duration(row.HistorySec) * time.Second

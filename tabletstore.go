@@ -21,8 +21,8 @@ func (ts tabletStore) LastLSN() uint64 { return ts.s.lastLSN.Load() }
 
 func (ts tabletStore) NewCreation() *blockmanager.Creation { return ts.s.blocks.NewCreation() }
 
-// Settle makes the log durable up to lsn and waits until all of it is published.
-func (ts tabletStore) Settle(ctx context.Context, lsn uint64) error {
+// Wait syncs the log up to lsn and waits until all of it is published.
+func (ts tabletStore) Wait(ctx context.Context, lsn uint64) error {
 	s := ts.s
 	if err := s.log.Sync(wal.LSN(lsn)); err != nil {
 		s.poison(err)
@@ -33,9 +33,9 @@ func (ts tabletStore) Settle(ctx context.Context, lsn uint64) error {
 
 func (ts tabletStore) Visible() mvcc.Timestamp { return ts.s.pub.Visible() }
 
-// Mark appends an empty batch. Its record keeps the timestamp from coming again for as long as the
-// metadata does not.
-func (ts tabletStore) Mark() (at mvcc.Timestamp, lsn uint64, publish func(), err error) {
+// AppendEmpty appends an empty batch and syncs it. Its record keeps the timestamp from being
+// assigned again until the metadata does.
+func (ts tabletStore) AppendEmpty() (at mvcc.Timestamp, lsn uint64, publish func(), err error) {
 	s := ts.s
 	var rec change.RecordWriter
 	rec.Begin(0)
@@ -61,7 +61,7 @@ func (ts tabletStore) HistoryFloor(t *tablet.Tablet, historySec int64) mvcc.Time
 	if s.pub.FirstUnpublished() <= s.lastLSN.Load() {
 		floor = min(floor, s.pub.Visible()) // reads of the newest state are not to see what is on its way
 	}
-	return max(s.holds.choose(t.Number, floor), t.Row().HistoryFloor)
+	return max(s.holds.choose(t.Number, floor), t.Metadata().HistoryFloor)
 }
 
 // historyFloor is where history begins by its age.

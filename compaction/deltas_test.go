@@ -142,7 +142,7 @@ func TestMajorBringsRedosOfColumnsIntoTheBase(t *testing.T) {
 			for snap := test.floor + 1; snap < 14; snap++ {
 				checkSame(t, set, after, snap)
 			}
-			old := set.Stored()
+			old := set.Metadata()
 			if row.Bloom != old.Bloom || row.Columns[0] != old.Columns[0] || row.IncludedLSN != old.IncludedLSN || row.LiveRows != old.LiveRows || len(row.Redo) > 1 {
 				t.Errorf("row %+v, was %+v", row, old)
 			}
@@ -209,7 +209,7 @@ func TestMinorKeepsEveryDeltaInOrder(t *testing.T) {
 	for snap := mvcc.Timestamp(1); snap < 15; snap++ {
 		checkSame(t, before, after, snap)
 	}
-	if old := before.Stored(); len(row.Redo) != 1 || !slices.Equal(row.Columns, old.Columns) || !slices.Equal(row.Undo, old.Undo) {
+	if old := before.Metadata(); len(row.Redo) != 1 || !slices.Equal(row.Columns, old.Columns) || !slices.Equal(row.Undo, old.Undo) {
 		t.Errorf("row %+v, was %+v", row, old)
 	}
 	for _, n := range []int{0, 1} {
@@ -258,7 +258,7 @@ func TestDropUndosTakesWholeFilesAtOrBelowTheFloor(t *testing.T) {
 
 func TestARowSetIsGoneWhenItsLastDeleteIsOld(t *testing.T) {
 	_, dead := files(t, []change.Delta{changed(7, only(change.Update, 11, 2)), deletion(9)})
-	row := *dead.Stored()
+	row := *dead.Metadata()
 	row.LiveRows = 0
 	state := &rowset.State{Meta: &row, Deltas: dead.Tracker()}
 	for floor, want := range map[mvcc.Timestamp]bool{0: false, 8: false, 9: true, 10: true} {
@@ -289,9 +289,9 @@ func TestDeltaCompactionsRefuseWhatIsDamaged(t *testing.T) {
 	}
 	for name, do := range work {
 		d, set := files(t, redo, redo)
-		id := set.Stored().Redo[1]
+		id := set.Metadata().Redo[1]
 		d.blocks[id].Bytes[40] ^= 1
-		damaged, err := rowset.Open(testSchema, set.Stored(), rowset.Options{Blocks: d})
+		damaged, err := rowset.Open(testSchema, set.Metadata(), rowset.Options{Blocks: d})
 		if err == nil {
 			_, err = do(t.Context(), d.job(damaged, 0))
 		}
@@ -300,7 +300,7 @@ func TestDeltaCompactionsRefuseWhatIsDamaged(t *testing.T) {
 		}
 
 		d, set = files(t, redo)
-		row := *set.Stored()
+		row := *set.Metadata()
 		row.Redo = append(row.Redo, d.deltaFile(t, beyond)...)
 		if set, err = rowset.Open(testSchema, &row, rowset.Options{Blocks: d}); err == nil {
 			_, err = do(t.Context(), d.job(set, 0))
@@ -378,7 +378,7 @@ func (t *table) flushDeltas(i int) error {
 		}
 		return out.append(x)
 	})
-	row := *d.Stored()
+	row := *d.Metadata()
 	if err == nil {
 		var ids []block.ID
 		ids, err = out.finish(&row.Bytes)

@@ -400,7 +400,7 @@ func TestFlushChangesNoAnswer(t *testing.T) {
 			keys[string(key)] = true
 			switch {
 			case !m.Live(key):
-				m.Insert(key, ts, 1, m.Layout().AppendRow(nil, cells))
+				m.Insert(key, ts, 1, m.RowFormat().AppendRow(nil, cells))
 			case r.IntN(2) == 0 || len(tab.all()) == 0:
 				m.Mutate(key, ts, 1, change.AppendDelete(nil))
 			default:
@@ -422,7 +422,7 @@ func TestFlushChangesNoAnswer(t *testing.T) {
 			for key := range keys {
 				var want [][]byte
 				if row, live := m.Get([]byte(key), snap, nil); live {
-					want = m.Layout().AppendCells(nil, row)
+					want = m.RowFormat().AppendCells(nil, row)
 				}
 				if !sameCells(got[key], want) {
 					t.Fatalf("at %d, floor %d: key %x is %x, want %x", snap, tab.floor, key, got[key], want)

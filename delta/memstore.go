@@ -27,14 +27,14 @@ type MemStore struct {
 	changes *arena.Arena // links; filled under mu, read without it
 	grow    func(n int64)
 
-	mu       sync.RWMutex
-	noted    *arena.Journal[note] // of what is applied from some moment on; nil: nobody wants to know
-	rows     *btree.BTreeG[memRow]
-	firstLSN uint64
-	count    int
-	deleted  int64
-	minTS    mvcc.Timestamp
-	maxTS    mvcc.Timestamp
+	mu        sync.RWMutex
+	changeLog *arena.Journal[logEntry] // of what is applied from some moment on; nil: nobody wants to know
+	rows      *btree.BTreeG[memRow]
+	firstLSN  uint64
+	count     int
+	deleted   int64
+	minTS     mvcc.Timestamp
+	maxTS     mvcc.Timestamp
 }
 
 // memRow is one row's entry: the newest link of its changes. It holds no pointer, so that a large
@@ -76,8 +76,8 @@ func (m *MemStore) Apply(row batch.Ordinal, ts mvcc.Timestamp, lsn uint64, list 
 	}
 	newest := addLink(m.changes, old.newest, ts, list)
 	m.rows.ReplaceOrInsert(memRow{row, newest})
-	if m.noted != nil {
-		m.noted.Add(note{row, newest, lsn})
+	if m.changeLog != nil {
+		m.changeLog.Add(logEntry{row, newest, lsn})
 	}
 
 	if m.count == 0 || lsn < m.firstLSN {
@@ -128,7 +128,7 @@ func (m *MemStore) MaxTimestamp() mvcc.Timestamp {
 // Release tells grow that the memory is given back. Nothing may be applied after it; readers that
 // are still there may go on. May be called twice.
 func (m *MemStore) Release() {
-	m.StopNoting()
+	m.StopChangeLog()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.changes.Release()

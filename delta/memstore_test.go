@@ -256,14 +256,14 @@ func TestWritersAndReadersAtOnce(t *testing.T) {
 	}
 }
 
-// What is applied after NoteChanges is handed out from any position on, in order, each with its
+// What is applied after StartChangeLog is returned from any position on, in order, each with its
 // LSN; what was there before is not. The list is memory like any other.
-func TestNotedChangesAreThoseSinceNoteChanges(t *testing.T) {
+func TestChangeLogHasTheChangesSinceItsStart(t *testing.T) {
 	var told int64
 	m := NewMemStore(func(n int64) { told += n })
 	m.Apply(7, 5, 1, setInt(11, 1))
 	before := told
-	m.NoteChanges()
+	m.StartChangeLog()
 	const n = 1000
 	for i := range n {
 		m.Apply(batch.Ordinal(i%10), mvcc.Timestamp(10+i), uint64(2+i), setInt(11, i))
@@ -271,7 +271,7 @@ func TestNotedChangesAreThoseSinceNoteChanges(t *testing.T) {
 	m.Apply(7, 2000, 3000, drop())
 	for _, from := range []int{0, 1, 700, n, n + 1} {
 		want := from
-		next, err := m.Noted(from, func(c Noted) error {
+		next, err := m.LoggedChanges(from, func(c LoggedChange) error {
 			i := want
 			want++
 			if i == n {
@@ -290,7 +290,7 @@ func TestNotedChangesAreThoseSinceNoteChanges(t *testing.T) {
 		}
 	}
 	stop := errors.New("enough")
-	if next, err := m.Noted(3, func(c Noted) error {
+	if next, err := m.LoggedChanges(3, func(c LoggedChange) error {
 		if c.LSN == 2+5 {
 			return stop
 		}
@@ -298,7 +298,7 @@ func TestNotedChangesAreThoseSinceNoteChanges(t *testing.T) {
 	}); next != 5 || err != stop {
 		t.Errorf("stopped at %d, %v", next, err)
 	}
-	if told < before+n*noteBytes {
+	if told < before+n*logEntryBytes {
 		t.Errorf("%d bytes told for %d notes", told-before, n)
 	}
 	if m.Release(); told != 0 {

@@ -66,7 +66,7 @@ func BenchmarkInsert(b *testing.B) {
 // rows.
 func benchInsert(b *testing.B, keys [][]byte, every time.Duration) {
 	s := benchSchema(b)
-	layout := change.NewLayout(s)
+	rowFormat := change.NewRowFormat(s)
 	value := make([]byte, 8)
 	scanned := 0
 	for b.Loop() {
@@ -74,7 +74,7 @@ func benchInsert(b *testing.B, keys [][]byte, every time.Duration) {
 		last := time.Now()
 		row := []byte(nil)
 		for i, key := range keys {
-			row = layout.AppendRow(row[:0], [][]byte{key, value})
+			row = rowFormat.AppendRow(row[:0], [][]byte{key, value})
 			m.Insert(key, mvcc.Timestamp(i+1), uint64(i+1), row)
 			if every > 0 && i%64 == 0 && time.Since(last) >= every {
 				it := m.NewIterator(mvcc.Timestamp(i+2), nil, nil, false)
@@ -96,14 +96,14 @@ func BenchmarkInsertMany(b *testing.B) {
 	n := benchRows(b)
 	for _, order := range []string{"random16", "rising16"} {
 		keys := benchKeys(n, order)
-		layout := change.NewLayout(benchSchema(b))
+		rowFormat := change.NewRowFormat(benchSchema(b))
 		rows := make([][]byte, n)
 		for i, key := range keys {
-			rows[i] = layout.AppendRow(nil, [][]byte{key, make([]byte, 8)})
+			rows[i] = rowFormat.AppendRow(nil, [][]byte{key, make([]byte, 8)})
 		}
 		b.Run("keys="+order, func(b *testing.B) {
 			for b.Loop() {
-				m := New(layout.Schema(), nil)
+				m := New(rowFormat.Schema(), nil)
 				for i := 0; i < n; i += 1000 {
 					m.InsertMany(keys[i:i+1000], mvcc.Timestamp(i+1), uint64(i+1), rows[i:i+1000])
 				}
@@ -135,7 +135,7 @@ func filled(b *testing.B, keys [][]byte) *MemRowSet {
 	s := benchSchema(b)
 	m := New(s, nil)
 	for i, key := range keys {
-		m.Insert(key, mvcc.Timestamp(i+1), uint64(i+1), m.Layout().AppendRow(nil, [][]byte{key, make([]byte, 8)}))
+		m.Insert(key, mvcc.Timestamp(i+1), uint64(i+1), m.RowFormat().AppendRow(nil, [][]byte{key, make([]byte, 8)}))
 	}
 	return m
 }

@@ -133,7 +133,7 @@ func checkScan(m *MemRowSet, p *plan, v int, r *rand.Rand) error {
 			}
 			last = string(key)
 			rows++
-			sum += int(binary.LittleEndian.Uint32(m.Layout().Cell(images[i], 1)))
+			sum += int(binary.LittleEndian.Uint32(m.RowFormat().Cell(images[i], 1)))
 		}
 	}
 	if rows != p.rows[v] || sum != p.sums[v] {

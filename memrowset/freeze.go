@@ -6,44 +6,44 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// note names one change of a frozen set.
-type note struct {
+// logEntry identifies one change of a frozen set.
+type logEntry struct {
 	row  arena.Ref // the row's header
 	link arena.Ref
 	lsn  uint64
 }
 
-const noteBytes = 24
+const logEntryBytes = 24
 
-// Noted is a change that was made after Freeze: an UPDATE or a DELETE.
-type Noted struct {
-	Row  uint64 // tells rows of the set apart
+// LoggedChange is a change that was applied after Freeze: an UPDATE or a DELETE.
+type LoggedChange struct {
+	Row  uint64 // identifies the row in the set
 	Key  []byte
 	TS   mvcc.Timestamp
 	LSN  uint64
 	List change.List
 }
 
-// Freeze ends insertions, REINSERTs among them. Rows may still be changed, and a list is kept of
-// these changes for the flush that carries them over. Nothing is being inserted or changed while it
-// is called. The list counts as memory of the set.
+// Freeze ends insertions, REINSERTs among them. Rows may still be changed; these changes go to a
+// change log, for the flush that catches them up. The caller keeps all others from inserting and
+// changing rows during the call. The log counts as memory of the set.
 func (m *MemRowSet) Freeze() {
-	m.noted.Store(arena.NewJournal[note](noteBytes, m.grow))
+	m.changeLog.Store(arena.NewJournal[logEntry](logEntryBytes, m.grow))
 }
 
 func (m *MemRowSet) checkOpen() {
-	if m.noted.Load() != nil {
+	if m.changeLog.Load() != nil {
 		panic("memrowset: insert into a frozen set")
 	}
 }
 
-// Noted hands out the changes since Freeze from position from on, those of one row in their order,
-// and returns the position behind the last one. More may be made meanwhile. It stops at use's first
-// error. Keys and lists must not be written to; they hold for good.
-func (m *MemRowSet) Noted(from int, use func(Noted) error) (next int, err error) {
-	noted := m.noted.Load()
+// LoggedChanges calls use for each change since Freeze from position from on, those of one row in
+// their order, and returns the position after the last one. Changes may be applied concurrently. It
+// stops at use's first error. Keys and lists are read-only and valid as long as they are referenced.
+func (m *MemRowSet) LoggedChanges(from int, use func(LoggedChange) error) (next int, err error) {
+	log := m.changeLog.Load()
 	for {
-		some := noted.Next(from)
+		some := log.Next(from)
 		if len(some) == 0 {
 			return from, nil
 		}
@@ -53,7 +53,7 @@ func (m *MemRowSet) Noted(from int, use func(Noted) error) (next int, err error)
 			if l.kind() == change.Update {
 				list = l.list()
 			}
-			if err := use(Noted{uint64(n.row), m.header(n.row).key(), l.ts(), n.lsn, list}); err != nil {
+			if err := use(LoggedChange{uint64(n.row), m.header(n.row).key(), l.ts(), n.lsn, list}); err != nil {
 				return from, err
 			}
 			from++

@@ -26,7 +26,7 @@ func TestFrozenSetNotesChangesAndTakesNoInserts(t *testing.T) {
 	for from, want := range []string{"a@3/3 b@4/4 a@5/5 ", "b@4/4 a@5/5 ", "a@5/5 ", ""} {
 		got := ""
 		rows := map[string]uint64{}
-		next, err := m.Noted(from, func(n Noted) error {
+		next, err := m.LoggedChanges(from, func(n LoggedChange) error {
 			if kind := n.List.Kind(); (kind == change.Delete) != (string(n.Key) == "b") {
 				t.Errorf("%s of %s", kind, n.Key)
 			}

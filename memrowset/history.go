@@ -54,7 +54,7 @@ func (it *HistoryIterator) Next(max int) (*change.Rows, error) {
 	b := it.out.Batch
 	b.Reset(len(it.images))
 	for i, v := range b.Columns {
-		it.m.layout.Gather(it.images, i, v)
+		it.m.rowFormat.Gather(it.images, i, v)
 	}
 	return &it.out, nil
 }
@@ -94,7 +94,7 @@ func (it *HistoryIterator) list(l link) change.List {
 		return deleteList
 	case change.Reinsert:
 		from := len(it.buf)
-		it.buf = it.m.layout.AppendReinsert(it.buf, l.image())
+		it.buf = it.m.rowFormat.AppendReinsert(it.buf, l.image())
 		return change.List(it.buf[from:len(it.buf):len(it.buf)])
 	}
 	return l.list()

@@ -58,9 +58,9 @@ const (
 
 // MemRowSet is the set of rows. Make one with New.
 type MemRowSet struct {
-	schema *schema.Schema
-	layout *change.Layout
-	grow   func(n int64)
+	schema    *schema.Schema
+	rowFormat *change.RowFormat
+	grow      func(n int64)
 
 	mu   sync.RWMutex // guards tree and view; never held while anything waits
 	tree *btree.BTreeG[item]
@@ -69,8 +69,8 @@ type MemRowSet struct {
 	alloc sync.Mutex // guards arena.Alloc; never held together with mu
 	arena *arena.Arena
 
-	probes probes
-	noted  atomic.Pointer[arena.Journal[note]] // changes since Freeze; nil before
+	probes    probes
+	changeLog atomic.Pointer[arena.Journal[logEntry]] // changes since Freeze; nil before
 
 	rows     atomic.Int64 // in the tree, ghosts among them
 	live     atomic.Int64
@@ -86,7 +86,7 @@ func New(s *schema.Schema, grow func(n int64)) *MemRowSet {
 	if grow == nil {
 		grow = func(int64) {}
 	}
-	m := &MemRowSet{schema: s, layout: change.NewLayout(s), grow: grow, arena: arena.New(grow)}
+	m := &MemRowSet{schema: s, rowFormat: change.NewRowFormat(s), grow: grow, arena: arena.New(grow)}
 	m.tree = btree.NewG(treeDegree, m.less)
 	return m
 }
@@ -94,11 +94,11 @@ func New(s *schema.Schema, grow func(n int64)) *MemRowSet {
 // Schema is the schema of the rows.
 func (m *MemRowSet) Schema() *schema.Schema { return m.schema }
 
-// Layout is the layout of the row images that Insert takes and reads give.
-func (m *MemRowSet) Layout() *change.Layout { return m.layout }
+// RowFormat is the format of the row images that Insert takes and reads return.
+func (m *MemRowSet) RowFormat() *change.RowFormat { return m.rowFormat }
 
 // Insert adds a row, which was inserted at ts by the log record lsn. key and row, an image by
-// Layout, are copied. The key is absent, or a ghost, which then gets a REINSERT. A live key is an
+// RowFormat, are copied. The key is absent, or a ghost, which then gets a REINSERT. A live key is an
 // error of the program: it panics.
 func (m *MemRowSet) Insert(key []byte, ts mvcc.Timestamp, lsn uint64, row []byte) {
 	m.checkOpen()
@@ -193,8 +193,8 @@ func (m *MemRowSet) Mutate(key []byte, ts mvcc.Timestamp, lsn uint64, list chang
 		panic(fmt.Sprintf("memrowset: mutation %x of key %x", list, key))
 	}
 	m.note(ts, lsn)
-	if noted := m.noted.Load(); noted != nil {
-		noted.Add(note{ref, m.newest(ref), lsn})
+	if log := m.changeLog.Load(); log != nil {
+		log.Add(logEntry{ref, m.newest(ref), lsn})
 	}
 	return true
 }
@@ -263,8 +263,8 @@ func (m *MemRowSet) MaxTimestamp() mvcc.Timestamp { return mvcc.Timestamp(m.maxT
 // Release tells grow that the memory is given back. No change may come after it; readers may go on:
 // what they hold stays until they let go. It may be called once.
 func (m *MemRowSet) Release() {
-	if noted := m.noted.Load(); noted != nil {
-		noted.Release()
+	if log := m.changeLog.Load(); log != nil {
+		log.Release()
 	}
 	m.grow(m.arena.Size() - m.Bytes())
 	m.arena.Release()

@@ -47,7 +47,7 @@ func image(m *MemRowSet, key string, n int, s string) []byte {
 	if s == "" {
 		cells[2] = nil
 	}
-	return m.Layout().AppendRow(nil, cells)
+	return m.RowFormat().AppendRow(nil, cells)
 }
 
 // show prints an image as n/s.
@@ -55,11 +55,11 @@ func show(m *MemRowSet, row []byte, live bool) string {
 	if !live {
 		return "absent"
 	}
-	if err := m.Layout().Check(row); err != nil {
+	if err := m.RowFormat().Check(row); err != nil {
 		return err.Error()
 	}
-	n := binary.LittleEndian.Uint32(m.Layout().Cell(row, 1))
-	if s := m.Layout().Cell(row, 2); s != nil {
+	n := binary.LittleEndian.Uint32(m.RowFormat().Cell(row, 1))
+	if s := m.RowFormat().Cell(row, 2); s != nil {
 		return fmt.Sprintf("%d/%s", n, s)
 	}
 	return fmt.Sprintf("%d/NULL", n)

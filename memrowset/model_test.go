@@ -247,7 +247,7 @@ func (h *history) checkRow(rt *rapid.T, rows *change.Rows, i int, snap mvcc.Time
 	if string(cells[0]) != key {
 		rt.Fatalf("row of key %q has key cell %q", key, cells[0])
 	}
-	row := h.m.Layout().AppendRow(nil, cells)
+	row := h.m.RowFormat().AppendRow(nil, cells)
 	if got := show(h.m, row, true); got != versions[0].String() {
 		rt.Fatalf("%q: base %s, want %s", key, got, versions[0])
 	}
@@ -267,7 +267,7 @@ func (h *history) checkRow(rt *rapid.T, rows *change.Rows, i int, snap mvcc.Time
 		if err := d.List.Check(h.m.Schema()); err != nil {
 			rt.Fatal(err)
 		}
-		row = h.m.Layout().Apply(nil, row, d.List)
+		row = h.m.RowFormat().Apply(nil, row, d.List)
 		live := d.List.Kind() != change.Delete
 		if d.TS != want.ts || d.List.Kind() != want.kind || show(h.m, row, live) != want.String() {
 			rt.Fatalf("%q: change %d: %s at %d gives %s, want %s at %d", key, step, d.List, d.TS, show(h.m, row, live), want, want.ts)

@@ -171,7 +171,7 @@ func (m *MemRowSet) update(ref, newest arena.Ref, ts mvcc.Timestamp, list change
 	var image []byte
 	if m.sinceImage(newest) == imageInterval-1 {
 		row, _, _ := m.rowAt(ref, mvcc.Max, nil)
-		image = m.layout.Apply(nil, row, list)
+		image = m.rowFormat.Apply(nil, row, list)
 	}
 	m.addLink(ref, newest, ts, change.Update, list, image)
 }
@@ -210,6 +210,6 @@ func (m *MemRowSet) rowAt(ref arena.Ref, snap mvcc.Timestamp, dst []byte) (row, 
 		return base, dst, true
 	}
 	from := len(dst)
-	dst = m.layout.Apply(dst, base, lists[next:]...)
+	dst = m.rowFormat.Apply(dst, base, lists[next:]...)
 	return dst[from:len(dst):len(dst)], dst, true
 }

@@ -55,7 +55,7 @@ func readArrays(r *cfile.ColumnReader, d *DiskRowSet, c *schema.Column, from bat
 			err = v.AppendPacked(arrays)
 		}
 		if err != nil {
-			return fmt.Errorf("rowset %d: column %q: %w", d.Stored().ID, c.Name, err)
+			return fmt.Errorf("rowset %d: column %q: %w", d.Metadata().ID, c.Name, err)
 		}
 	}
 	return nil

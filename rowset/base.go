@@ -47,7 +47,7 @@ func (d *DiskRowSet) NewBaseReader(cols []int) (*BaseReader, error) {
 // are referenced. Errors: ErrCorrupt.
 func (b *BaseReader) Next() (vectors []*batch.Vector, from batch.Ordinal, n int, err error) {
 	from = b.next
-	n = int(min(b.d.Stored().Rows-int64(from), int64(b.rows)))
+	n = int(min(b.d.Metadata().Rows-int64(from), int64(b.rows)))
 	if n <= 0 {
 		return nil, from, 0, nil
 	}
@@ -81,7 +81,7 @@ func readFull(r *cfile.ColumnReader, d *DiskRowSet, c *schema.Column, from batch
 			return err
 		}
 		if k == 0 {
-			return fault.Corruptf("rowset %d: column %q ends at row %d", d.Stored().ID, c.Name, int(from)+got)
+			return fault.Corruptf("rowset %d: column %q ends at row %d", d.Metadata().ID, c.Name, int(from)+got)
 		}
 		v.AppendRun(&rest, 0, k) // long values in prefix encoding come a few at a time
 		got += k

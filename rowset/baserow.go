@@ -25,18 +25,18 @@ const maxBaseRow = 4 << 10
 
 // baseRow is what the cache holds. Immutable.
 type baseRow struct {
-	layout *change.Layout // of the schema by which the image was made
-	row    batch.Ordinal
-	key    []byte
-	image  []byte // behind key in memory
+	rowFormat *change.RowFormat // of the schema by which the image was made
+	row       batch.Ordinal
+	key       []byte
+	image     []byte // behind key in memory
 }
 
 // baseRowBytes is what a base row takes beside its key and image.
 const baseRowBytes = 96
 
-// imageFor is the image for readers of a layout's schema, nil if it is of another.
-func (b *baseRow) imageFor(l *change.Layout) []byte {
-	if b.layout != l {
+// imageFor is the image for readers of a format's schema, nil if it is of another.
+func (b *baseRow) imageFor(l *change.RowFormat) []byte {
+	if b.rowFormat != l {
 		return nil
 	}
 	return b.image
@@ -77,9 +77,9 @@ func (d *DiskRowSet) keepRow(p bloom.Probe, row batch.Ordinal, cells [][]byte) {
 	if size > maxBaseRow {
 		return
 	}
-	all := d.layout.AppendRow(bytes.Clone(p.Key), cells)
+	all := d.rowFormat.AppendRow(bytes.Clone(p.Key), cells)
 	n := len(p.Key)
-	d.opts.Cache.Put(d.rowKey(p), &baseRow{layout: d.layout, row: row, key: all[:n:n], image: all[n:]}, int64(cap(all))+baseRowBytes)
+	d.opts.Cache.Put(d.rowKey(p), &baseRow{rowFormat: d.rowFormat, row: row, key: all[:n:n], image: all[n:]}, int64(cap(all))+baseRowBytes)
 }
 
 // isWhole tells whether cols are all columns in schema order.

@@ -14,11 +14,11 @@ import (
 // cached opens the world's rowset again, as flushed, with a cache.
 func (w *world) cached(t *testing.T, c *cache.Cache) *DiskRowSet {
 	t.Helper()
-	set, err := Open(w.schema, w.set.Stored(), Options{Blocks: w.disk, Cache: c})
+	set, err := Open(w.schema, w.set.Metadata(), Options{Blocks: w.disk, Cache: c})
 	if err != nil {
 		t.Fatal(err)
 	}
-	set.SetStores(set.Stored(), w.set.Tracker())
+	set.SetStores(set.Metadata(), w.set.Tracker())
 	return set
 }
 

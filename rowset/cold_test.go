@@ -68,13 +68,13 @@ func TestColdColumnsAreReadTogether(t *testing.T) {
 		w := newWorld(t, r, s, 200)
 		d := &meetingDisk{disk: w.disk, met: map[block.ID]bool{}}
 		c := cache.New(16 << 20)
-		set, err := Open(s, w.set.Stored(), Options{Blocks: d, Cache: c})
+		set, err := Open(s, w.set.Metadata(), Options{Blocks: d, Cache: c})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer set.Unref()
-		set.SetStores(set.Stored(), w.set.Tracker())
-		for _, b := range set.Stored().Columns {
+		set.SetStores(set.Metadata(), w.set.Tracker())
+		for _, b := range set.Metadata().Columns {
 			d.met[b.Block] = true
 		}
 		cols := []int{4, 3, 2, 1, 0} // not a whole row as the cache keeps it

@@ -29,7 +29,7 @@ func (d *DiskRowSet) Histories(snap mvcc.Timestamp) (*Histories, error) {
 }
 
 // First is the key of the first row.
-func (h *Histories) First() []byte { return h.base.d.Stored().MinKey }
+func (h *Histories) First() []byte { return h.base.d.Metadata().MinKey }
 
 // Next gives up to one window of rows; nil at the end. Undo and Redo hold until the next call; the
 // lists in them, keys and cells as long as they are referenced.

@@ -48,7 +48,7 @@ func (d *DiskRowSet) NewIterator(req *scan.Request) (*Iterator, error) {
 
 func (d *DiskRowSet) newIterator(req *scan.Request, deltas *delta.Tracker) (*Iterator, error) {
 	n := len(d.Schema.Columns)
-	it := &Iterator{d: d, req: req, deltas: deltas, end: batch.Ordinal(d.Stored().Rows),
+	it := &Iterator{d: d, req: req, deltas: deltas, end: batch.Ordinal(d.Metadata().Rows),
 		readers: make([]*cfile.ColumnReader, n), vectors: make([]*batch.Vector, n), loaded: make([]bool, n)}
 	it.again, it.passed = readAgain(d.Schema, req), make([]bool, n)
 	var err error

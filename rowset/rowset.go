@@ -58,13 +58,13 @@ type Options struct {
 type DiskRowSet struct {
 	Schema *schema.Schema
 
-	opts    Options
-	encoder *keyenc.Encoder
-	layout  *change.Layout // of base rows in the cache
-	columns []column       // by index in Schema
-	newest  block.ID       // of the columns' blocks
-	index   lazy[*cfile.Reader]
-	filter  lazy[*bloom.Reader]
+	opts      Options
+	encoder   *keyenc.Encoder
+	rowFormat *change.RowFormat // of base rows in the cache
+	columns   []column          // by index in Schema
+	newest    block.ID          // of the columns' blocks
+	index     lazy[*cfile.Reader]
+	filter    lazy[*bloom.Reader]
 
 	// state is what flushes of changes replace. They do it under the tablet's locks, readers load
 	// it once.
@@ -116,7 +116,7 @@ func (l *lazy[T]) get(open func() (T, error)) (T, error) {
 // all other files when they are first needed. A column of s that the rowset lacks reads as its read
 // default, else as NULL. Errors: ErrCorrupt. Source: tablet spec §8.7.
 func Open(s *schema.Schema, m *meta.RowSet, o Options) (*DiskRowSet, error) {
-	d := &DiskRowSet{Schema: s, opts: o, encoder: keyenc.NewEncoder(s), layout: change.NewLayout(s), columns: make([]column, len(s.Columns))}
+	d := &DiskRowSet{Schema: s, opts: o, encoder: keyenc.NewEncoder(s), rowFormat: change.NewRowFormat(s), columns: make([]column, len(s.Columns))}
 	d.state.Store(&State{Meta: m, Deltas: &delta.Tracker{Schema: s}})
 	d.refs.Store(1)
 	for _, c := range m.Columns {
@@ -175,7 +175,7 @@ func openBlock[R any](d *DiskRowSet, id block.ID, open func(block.Source) (R, er
 		}
 	}
 	if err != nil {
-		return r, fmt.Errorf("rowset %d: %w", d.Stored().ID, err)
+		return r, fmt.Errorf("rowset %d: %w", d.Metadata().ID, err)
 	}
 	d.closeMu.Lock()
 	d.closers = append(d.closers, src)
@@ -193,15 +193,15 @@ func (d *DiskRowSet) openFile(id block.ID, what string, check func(info cfile.In
 		if err := check(r.Info()); err != nil {
 			return nil, fmt.Errorf("block %d: %s %w", id, what, err)
 		}
-		if r.Rows() != d.Stored().Rows {
-			return nil, fault.Corruptf("block %d: %s has %d rows, want %d", id, what, r.Rows(), d.Stored().Rows)
+		if r.Rows() != d.Metadata().Rows {
+			return nil, fault.Corruptf("block %d: %s has %d rows, want %d", id, what, r.Rows(), d.Metadata().Rows)
 		}
 		return r, nil
 	})
 }
 
-// Stored is the rowset's metadata row as committed last. Immutable.
-func (d *DiskRowSet) Stored() *meta.RowSet { return d.state.Load().Meta }
+// Metadata returns the rowset's metadata row as committed last. It is immutable.
+func (d *DiskRowSet) Metadata() *meta.RowSet { return d.state.Load().Meta }
 
 // Ref counts one more user of the rowset.
 func (d *DiskRowSet) Ref() { d.refs.Add(1) }
@@ -256,7 +256,7 @@ func (d *DiskRowSet) KeyFile() (*cfile.Reader, error) {
 		return *v, nil
 	}
 	return d.index.get(func() (*cfile.Reader, error) {
-		return d.openFile(d.Stored().KeyIndex, "the key index", func(info cfile.Info) error {
+		return d.openFile(d.Metadata().KeyIndex, "the key index", func(info cfile.Info) error {
 			if info.Type != schema.Binary || info.Nullable || info.Array {
 				return fault.Corruptf("holds %s, nullable %t", info.Type, info.Nullable)
 			}
@@ -271,7 +271,7 @@ func (d *DiskRowSet) Filter() (*bloom.Reader, error) {
 		return *v, nil
 	}
 	return d.filter.get(func() (*bloom.Reader, error) {
-		return openBlock(d, d.Stored().Bloom, func(src block.Source) (*bloom.Reader, error) {
+		return openBlock(d, d.Metadata().Bloom, func(src block.Source) (*bloom.Reader, error) {
 			return bloom.Open(src, cfile.ReaderOptions{Cache: d.opts.Cache})
 		})
 	})
@@ -343,7 +343,7 @@ func (d *DiskRowSet) seekInteger(index *cfile.Reader, key []byte) (row batch.Ord
 		bound := make([]byte, width)
 		longer := copy(bound, key) < len(key)
 		if longer && !increment(bound) {
-			return batch.Ordinal(d.Stored().Rows), false, nil
+			return batch.Ordinal(d.Metadata().Rows), false, nil
 		}
 		key = bound
 	}
@@ -384,16 +384,16 @@ func (d *DiskRowSet) makeMem() *delta.Tracker {
 	t := *d.Tracker()
 	if t.Mem == nil {
 		t.Mem = delta.NewMemStore(d.opts.Grow)
-		d.state.Store(&State{Meta: d.Stored(), Deltas: &t})
+		d.state.Store(&State{Meta: d.Metadata(), Deltas: &t})
 	}
 	return d.Tracker()
 }
 
-// NoteChanges has the delta mem store, which is made if there is none, keep a list of what is
-// applied from here on. The caller keeps writers of the table away.
-func (d *DiskRowSet) NoteChanges() *delta.MemStore {
+// StartChangeLog starts the change log of the delta mem store, which is created if there is none,
+// and returns the store. The caller keeps writers of the table out.
+func (d *DiskRowSet) StartChangeLog() *delta.MemStore {
 	m := d.makeMem().Mem
-	m.NoteChanges()
+	m.StartChangeLog()
 	return m
 }
 
@@ -404,7 +404,7 @@ func (d *DiskRowSet) Get(p bloom.Probe, snap mvcc.Timestamp, cols []int, dst [][
 	var row batch.Ordinal
 	var image []byte
 	if b := d.cachedRow(p); b != nil {
-		row, image = b.row, b.imageFor(d.layout)
+		row, image = b.row, b.imageFor(d.rowFormat)
 	} else if row, found, err = d.search(p); err != nil || !found {
 		return dst, false, err
 	}
@@ -430,7 +430,7 @@ func (d *DiskRowSet) appendCells(dst [][]byte, row batch.Ordinal, image []byte, 
 	for i, col := range cols {
 		cell, ok := state.Cell(d.Schema.Columns[col].ID)
 		if !ok && image != nil {
-			cell = d.layout.Cell(image, col)
+			cell = d.rowFormat.Cell(image, col)
 		} else if !ok {
 			var err error
 			if cell, ok, err = d.heldCell(row, col); err != nil {
@@ -497,7 +497,7 @@ func (d *DiskRowSet) heldCell(row batch.Ordinal, col int) (cell []byte, ok bool,
 // checkCell refuses NULL in a column that has none.
 func (d *DiskRowSet) checkCell(row batch.Ordinal, col int, cell []byte) error {
 	if c := &d.Schema.Columns[col]; cell == nil && !c.Nullable {
-		return fault.Corruptf("rowset %d: column %q: row %d is NULL", d.Stored().ID, c.Name, row)
+		return fault.Corruptf("rowset %d: column %q: row %d is NULL", d.Metadata().ID, c.Name, row)
 	}
 	return nil
 }
@@ -544,7 +544,7 @@ func (d *DiskRowSet) CheckFiles() (id block.ID, err error) {
 			err = r.Verify()
 		}
 		if err != nil {
-			return d.Stored().KeyIndex, err
+			return d.Metadata().KeyIndex, err
 		}
 	}
 	filter, err := d.Filter()
@@ -552,11 +552,11 @@ func (d *DiskRowSet) CheckFiles() (id block.ID, err error) {
 		err = filter.Verify()
 	}
 	if err != nil {
-		return d.Stored().Bloom, err
+		return d.Metadata().Bloom, err
 	}
 	t := d.Tracker()
 	for i, f := range append(append([]*delta.File{}, t.Undo...), t.Redo...) {
-		if err := f.Verify(d.Schema, uint64(d.Stored().Rows), i < len(t.Undo)); err != nil {
+		if err := f.Verify(d.Schema, uint64(d.Metadata().Rows), i < len(t.Undo)); err != nil {
 			return f.ID, err
 		}
 	}
@@ -570,7 +570,7 @@ func (d *DiskRowSet) CheckKey(key []byte, row int64) error {
 		return err
 	}
 	if !found || int64(at) != row {
-		return fault.Corruptf("rowset %d: row %d is not found by its key %x", d.Stored().ID, row, key)
+		return fault.Corruptf("rowset %d: row %d is not found by its key %x", d.Metadata().ID, row, key)
 	}
 	return nil
 }

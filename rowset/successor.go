@@ -16,7 +16,7 @@ func (d *DiskRowSet) Successor(m *meta.RowSet) (*DiskRowSet, error) {
 	if err != nil {
 		return nil, err
 	}
-	n.encoder, n.layout = d.encoder, d.layout // base rows in the cache are known by their layout
+	n.encoder, n.rowFormat = d.encoder, d.rowFormat // base rows in the cache are identified by their format
 	if mem := d.Tracker().Mem; mem != nil {
 		n.Adopt(mem)
 	}
@@ -27,5 +27,5 @@ func (d *DiskRowSet) Successor(m *meta.RowSet) (*DiskRowSet, error) {
 func (d *DiskRowSet) Adopt(mem *delta.MemStore) {
 	t := *d.Tracker()
 	t.Mem = mem
-	d.SetStores(d.Stored(), &t)
+	d.SetStores(d.Metadata(), &t)
 }

@@ -20,11 +20,13 @@ type Tree struct {
 // NewTree orders rowsets. It takes no references.
 func NewTree(sets []*DiskRowSet) *Tree {
 	t := &Tree{Sets: append([]*DiskRowSet(nil), sets...), reach: make([][]byte, len(sets))}
-	sort.SliceStable(t.Sets, func(i, j int) bool { return bytes.Compare(t.Sets[i].Stored().MinKey, t.Sets[j].Stored().MinKey) < 0 })
+	sort.SliceStable(t.Sets, func(i, j int) bool {
+		return bytes.Compare(t.Sets[i].Metadata().MinKey, t.Sets[j].Metadata().MinKey) < 0
+	})
 	var last []byte
 	for i, d := range t.Sets {
-		if i == 0 || bytes.Compare(d.Stored().MaxKey, last) > 0 {
-			last = d.Stored().MaxKey
+		if i == 0 || bytes.Compare(d.Metadata().MaxKey, last) > 0 {
+			last = d.Metadata().MaxKey
 		}
 		t.reach[i] = last
 	}
@@ -41,9 +43,9 @@ func (t *Tree) Last() []byte {
 
 // Candidates appends the rowsets whose bounds, both inclusive, hold key.
 func (t *Tree) Candidates(dst []*DiskRowSet, key []byte) []*DiskRowSet {
-	i := sort.Search(len(t.Sets), func(i int) bool { return bytes.Compare(t.Sets[i].Stored().MinKey, key) > 0 })
+	i := sort.Search(len(t.Sets), func(i int) bool { return bytes.Compare(t.Sets[i].Metadata().MinKey, key) > 0 })
 	for i--; i >= 0 && bytes.Compare(t.reach[i], key) >= 0; i-- {
-		if bytes.Compare(t.Sets[i].Stored().MaxKey, key) >= 0 {
+		if bytes.Compare(t.Sets[i].Metadata().MaxKey, key) >= 0 {
 			dst = append(dst, t.Sets[i])
 		}
 	}
@@ -54,10 +56,10 @@ func (t *Tree) Candidates(dst []*DiskRowSet, key []byte) []*DiskRowSet {
 // their first keys.
 func (t *Tree) Range(dst []*DiskRowSet, lower, upper []byte) []*DiskRowSet {
 	for _, d := range t.Sets {
-		if upper != nil && bytes.Compare(d.Stored().MinKey, upper) >= 0 {
+		if upper != nil && bytes.Compare(d.Metadata().MinKey, upper) >= 0 {
 			break
 		}
-		if lower == nil || bytes.Compare(d.Stored().MaxKey, lower) >= 0 {
+		if lower == nil || bytes.Compare(d.Metadata().MaxKey, lower) >= 0 {
 			dst = append(dst, d)
 		}
 	}

@@ -19,7 +19,7 @@ func bounded(id uint64, first, last []byte) *DiskRowSet {
 func numbers(sets []*DiskRowSet) []uint64 {
 	out := []uint64{}
 	for _, d := range sets {
-		out = append(out, d.Stored().ID)
+		out = append(out, d.Metadata().ID)
 	}
 	return out
 }
@@ -53,13 +53,13 @@ func TestTreeMatchesLookingAtAll(t *testing.T) {
 		if !slices.Equal(numbers(sets), given) {
 			t.Fatal("the caller's list has been sorted")
 		}
-		if !slices.IsSortedFunc(tree.Sets, func(a, b *DiskRowSet) int { return bytes.Compare(a.Stored().MinKey, b.Stored().MinKey) }) {
+		if !slices.IsSortedFunc(tree.Sets, func(a, b *DiskRowSet) int { return bytes.Compare(a.Metadata().MinKey, b.Metadata().MinKey) }) {
 			t.Fatal("the rowsets are not by first key")
 		}
 		var last []byte
 		for _, d := range sets {
-			if bytes.Compare(d.Stored().MaxKey, last) > 0 {
-				last = d.Stored().MaxKey
+			if bytes.Compare(d.Metadata().MaxKey, last) > 0 {
+				last = d.Metadata().MaxKey
 			}
 		}
 		if got := tree.Last(); !bytes.Equal(got, last) {
@@ -76,7 +76,7 @@ func TestTreeMatchesLookingAtAll(t *testing.T) {
 			slices.Sort(ids)
 			want := []uint64{}
 			for _, d := range sets {
-				if m := d.Stored(); bytes.Compare(m.MinKey, k) <= 0 && bytes.Compare(k, m.MaxKey) <= 0 {
+				if m := d.Metadata(); bytes.Compare(m.MinKey, k) <= 0 && bytes.Compare(k, m.MaxKey) <= 0 {
 					want = append(want, m.ID)
 				}
 			}
@@ -92,7 +92,7 @@ func TestTreeMatchesLookingAtAll(t *testing.T) {
 			}
 			want = []uint64{}
 			for _, d := range tree.Sets {
-				if m := d.Stored(); (lower == nil || bytes.Compare(m.MaxKey, lower) >= 0) && (upper == nil || bytes.Compare(m.MinKey, upper) < 0) {
+				if m := d.Metadata(); (lower == nil || bytes.Compare(m.MaxKey, lower) >= 0) && (upper == nil || bytes.Compare(m.MinKey, upper) < 0) {
 					want = append(want, m.ID)
 				}
 			}

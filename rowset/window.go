@@ -29,7 +29,7 @@ func windowRows(bytes, rows int64) batch.Ordinal {
 // it puts cols in order. It opens the columns' files where rows are so long that it matters.
 // Errors: ErrCorrupt.
 func (d *DiskRowSet) windowOf(cols []int, deltas *delta.Tracker) (batch.Ordinal, error) {
-	m := d.Stored()
+	m := d.Metadata()
 	if whole := windowRows(m.Bytes, m.Rows); whole == batch.WindowRows {
 		return whole, nil
 	}

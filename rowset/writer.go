@@ -302,9 +302,9 @@ func (d *DiskRowSet) CheckBounds() error {
 	if err != nil {
 		return err
 	}
-	for name, want := range map[string][]byte{minKeyPair: d.Stored().MinKey, maxKeyPair: d.Stored().MaxKey} {
+	for name, want := range map[string][]byte{minKeyPair: d.Metadata().MinKey, maxKeyPair: d.Metadata().MaxKey} {
 		if got, ok := index.Metadata(name); !ok || !bytes.Equal(got, want) {
-			return fault.Corruptf("rowset %d: %s is %x in the key file, %x in the metadata", d.Stored().ID, name, got, want)
+			return fault.Corruptf("rowset %d: %s is %x in the key file, %x in the metadata", d.Metadata().ID, name, got, want)
 		}
 	}
 	return nil

@@ -287,12 +287,12 @@ func TestOpenRefusesAColumnThatNobodyWrote(t *testing.T) {
 		{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 3, Name: "new", Type: schema.Int32}},
 		{{ID: 3, Name: "new", Type: schema.Int32}, {ID: 1, Name: "k", Type: schema.Int32}},
 	} {
-		if _, err := Open(mustSchema(columns, 1), w.set.Stored(), Options{Blocks: w.disk}); !errors.Is(err, fault.ErrCorrupt) {
+		if _, err := Open(mustSchema(columns, 1), w.set.Metadata(), Options{Blocks: w.disk}); !errors.Is(err, fault.ErrCorrupt) {
 			t.Errorf("%v: error %v", columns, err)
 		}
 	}
 	compound := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int32}}, 2)
-	if _, err := Open(compound, w.set.Stored(), Options{Blocks: w.disk}); !errors.Is(err, fault.ErrCorrupt) {
+	if _, err := Open(compound, w.set.Metadata(), Options{Blocks: w.disk}); !errors.Is(err, fault.ErrCorrupt) {
 		t.Errorf("without a key index: error %v", err)
 	}
 }
@@ -306,7 +306,7 @@ func TestFileRefusesAnotherColumnsFile(t *testing.T) {
 	} {
 		columns := slices.Clone(w.schema.Columns)
 		change(&columns[1])
-		set, err := Open(mustSchema(columns, 1), w.set.Stored(), Options{Blocks: w.disk})
+		set, err := Open(mustSchema(columns, 1), w.set.Metadata(), Options{Blocks: w.disk})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -321,7 +321,7 @@ func TestFileRefusesAnotherColumnsFile(t *testing.T) {
 		}
 		set.Unref()
 	}
-	short := *w.set.Stored()
+	short := *w.set.Metadata()
 	short.Rows--
 	set, err := Open(w.schema, &short, Options{Blocks: w.disk})
 	if err != nil {

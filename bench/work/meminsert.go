@@ -59,7 +59,7 @@ func insertMemRowSet(env *harness.Env) (harness.Measurement, error) {
 		return harness.Measurement{}, err
 	}
 	n, keys := env.Scale.Inserts, memKeys(env.Scale.Inserts)
-	layout := change.NewLayout(s)
+	layout := change.NewRowFormat(s)
 	imageLen := len(layout.AppendRow(nil, [][]byte{piece(keys, 0, memKeyLen), make([]byte, 8)}))
 	images := make([]byte, 0, imageLen*n)
 	var value [8]byte

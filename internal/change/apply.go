@@ -2,7 +2,7 @@ package change
 
 // AppendReinsert appends the list that brings row back after a delete: all its non-key columns in
 // schema order. Source: tablet spec §5.2.
-func (l *Layout) AppendReinsert(dst []byte, row []byte) []byte {
+func (l *RowFormat) AppendReinsert(dst []byte, row []byte) []byte {
 	dst = AppendUpdateHeader(dst, Reinsert)
 	for i := l.schema.Keys; i < len(l.columns); i++ {
 		dst = AppendColumn(dst, l.schema.Columns[i].ID, l.Cell(row, i))
@@ -16,7 +16,7 @@ func (l *Layout) AppendReinsert(dst []byte, row []byte) []byte {
 // An UPDATE sets its columns. A REINSERT sets all non-key columns: one that it lacks, which was
 // added after it was written, gets its read default. A DELETE leaves the cells. Columns that the
 // schema does not have are passed over. The lists have passed List.Check.
-func (l *Layout) Apply(dst, row []byte, lists ...List) []byte {
+func (l *RowFormat) Apply(dst, row []byte, lists ...List) []byte {
 	if l.onlyFixed(lists) {
 		return l.patch(dst, row, lists)
 	}
@@ -46,7 +46,7 @@ func (l *Layout) Apply(dst, row []byte, lists ...List) []byte {
 }
 
 // onlyFixed tells whether all lists are updates (or deletes) of columns of fixed width.
-func (l *Layout) onlyFixed(lists []List) bool {
+func (l *RowFormat) onlyFixed(lists []List) bool {
 	for _, list := range lists {
 		if list.Kind() == Reinsert {
 			return false
@@ -66,7 +66,7 @@ func (l *Layout) onlyFixed(lists []List) bool {
 }
 
 // patch applies lists for which onlyFixed holds: the heap stays as it is.
-func (l *Layout) patch(dst, row []byte, lists []List) []byte {
+func (l *RowFormat) patch(dst, row []byte, lists []List) []byte {
 	at := len(dst)
 	dst = append(dst, row...)
 	image := dst[at:]

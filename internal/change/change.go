@@ -4,15 +4,15 @@
 //
 //   - a List is one change to an existing row (update, delete, reinsert): Kudu's RowChangeList,
 //     byte for byte, as it stands in delta files, in memory stores and in log records;
-//   - a row image is one whole row, by a Layout made from the schema: it stands in the MemRowSet
+//   - a row image is one whole row, in the RowFormat of the schema: it is stored in the MemRowSet
 //     and in log records, and gives any cell without walking the others;
 //   - a record is one committed write batch, the payload of a log record.
 //
 // A cell everywhere is the bytes of one value: nil for NULL, Width bytes little-endian for a type
 // of fixed width, the bytes themselves (not nil, even when empty) for a byte string.
 //
-// Bytes that come from disk go through List.Check, Layout.Check and DecodeRecord first; the other
-// functions take checked bytes. Lists, layouts and images are immutable and may be shared by
+// Bytes that come from disk go through List.Check, RowFormat.Check and DecodeRecord first; the other
+// functions take checked bytes. Lists, formats and images are immutable and may be shared by
 // goroutines; readers and writers belong to one goroutine. Cells that are handed out alias the
 // bytes they were read from.
 //

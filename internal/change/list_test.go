@@ -97,14 +97,14 @@ func TestCheckLooksIntoArrays(t *testing.T) {
 	s := makeSchema(t, 1, schema.Column{ID: 10, Name: "k", Type: schema.Int32},
 		schema.Column{ID: 11, Name: "a", Type: schema.Array, Element: schema.Int16, Nullable: true},
 		schema.Column{ID: 12, Name: "s", Type: schema.Array, Element: schema.String, Nullable: true})
-	layout := NewLayout(s)
+	format := NewRowFormat(s)
 	for cell, whole := range map[string]bool{"00 00": true, "02 00 02 05 00": true, "": false, "02 00 06 05 00 05 00": false, "02 00 03 05 00": false, "ff ff": false} {
 		list := AppendColumn(AppendUpdateHeader(nil, Update), 11, append([]byte{}, unhex(t, cell)...))
 		if err := List(list).Check(s); (err == nil) != whole || err != nil && !errors.Is(err, fault.ErrCorrupt) {
 			t.Errorf("list with array %q: %v", cell, err)
 		}
-		row := layout.AppendRow(nil, [][]byte{{1, 0, 0, 0}, append([]byte{}, unhex(t, cell)...), nil})
-		if err := layout.Check(row); (err == nil) != whole || err != nil && !errors.Is(err, fault.ErrCorrupt) {
+		row := format.AppendRow(nil, [][]byte{{1, 0, 0, 0}, append([]byte{}, unhex(t, cell)...), nil})
+		if err := format.Check(row); (err == nil) != whole || err != nil && !errors.Is(err, fault.ErrCorrupt) {
 			t.Errorf("row image with array %q: %v", cell, err)
 		}
 	}
@@ -162,8 +162,8 @@ func FuzzListCheck(f *testing.F) {
 	f.Add([]byte{1, 11, 5, 5, 0, 0, 0, 12, 0})
 	fuzztest.Run(f, func(t *testing.T, b []byte) {
 		s := specSchema(t)
-		layout := NewLayout(s)
-		row := layout.AppendRow(nil, [][]byte{{7, 0, 0, 0}, {1, 0, 0, 0}, []byte("s"), {1}})
+		format := NewRowFormat(s)
+		row := format.AppendRow(nil, [][]byte{{7, 0, 0, 0}, {1, 0, 0, 0}, []byte("s"), {1}})
 		list := List(b)
 		_ = list.String()
 		_, _ = list.Find(12)
@@ -173,7 +173,7 @@ func FuzzListCheck(f *testing.F) {
 			}
 			return
 		}
-		if err := layout.Check(layout.Apply(nil, row, list)); err != nil {
+		if err := format.Check(format.Apply(nil, row, list)); err != nil {
 			t.Fatalf("image after %s: %v", list, err)
 		}
 	})

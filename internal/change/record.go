@@ -146,7 +146,7 @@ func splitRecord(payload []byte) (h RecordHead, end int, err error) {
 }
 
 // DecodeRecord reads a record and gives its operations to fn, in order; an error of fn ends it. Key
-// and body alias payload. Bodies are not looked into: an insert's is for Layout.Check, an update's
+// and body alias payload. Bodies are not looked into: an insert's is for RowFormat.Check, an update's
 // for List.Check, by the schema of the version named. Errors: ErrCorrupt, ErrUnsupported, what fn
 // returns.
 func DecodeRecord(payload []byte, fn func(op Op) error) (mvcc.Timestamp, error) {

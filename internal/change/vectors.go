@@ -9,7 +9,7 @@ import (
 
 // Gather takes one column out of many row images: dst is reset to len(rows) cells of the column's
 // type. Byte strings alias the images. Fixed widths are copied in a loop over their type.
-func (l *Layout) Gather(rows [][]byte, col int, dst *batch.Vector) {
+func (l *RowFormat) Gather(rows [][]byte, col int, dst *batch.Vector) {
 	c := &l.columns[col]
 	dst.Type = l.schema.Columns[col].Type
 	dst.Reset(len(rows))
@@ -58,7 +58,7 @@ func gatherFixed(rows [][]byte, c *slot, out []byte) {
 	}
 }
 
-func (l *Layout) gatherStrings(rows [][]byte, c *slot, out [][]byte) {
+func (l *RowFormat) gatherStrings(rows [][]byte, c *slot, out [][]byte) {
 	head, off := l.head, c.off
 	if c.prev < 0 {
 		for i, row := range rows {
@@ -80,7 +80,7 @@ func (l *Layout) gatherStrings(rows [][]byte, c *slot, out [][]byte) {
 // A nil vector stands for a column that nobody set: every row gets the column's default, or NULL.
 // The vectors have no NULL in columns that are not nullable. Columns are written one after the
 // other.
-func (l *Layout) AppendVectorRows(buf []byte, ends []int, vectors []*batch.Vector, from, to int) ([]byte, []int) {
+func (l *RowFormat) AppendVectorRows(buf []byte, ends []int, vectors []*batch.Vector, from, to int) ([]byte, []int) {
 	n := to - from
 	if n <= 0 {
 		return buf, ends
@@ -136,7 +136,7 @@ func grow(buf []byte, n int) []byte {
 }
 
 // stringCells returns the cells of a byte-string column for rows [from, to), nil or empty for NULL.
-func (l *Layout) stringCells(v *batch.Vector, col, from, to int) [][]byte {
+func (l *RowFormat) stringCells(v *batch.Vector, col, from, to int) [][]byte {
 	if v != nil && v.Dict == nil && v.Present == nil {
 		return v.Bytes[from:to]
 	}
@@ -151,7 +151,7 @@ func (l *Layout) stringCells(v *batch.Vector, col, from, to int) [][]byte {
 	return cells
 }
 
-func (l *Layout) putStrings(buf []byte, p *placement, c *slot, cells [][]byte) {
+func (l *RowFormat) putStrings(buf []byte, p *placement, c *slot, cells [][]byte) {
 	for k, cell := range cells {
 		start := p.starts[k]
 		copy(buf[start+l.head+p.heaps[k]:], cell)
@@ -161,7 +161,7 @@ func (l *Layout) putStrings(buf []byte, p *placement, c *slot, cells [][]byte) {
 }
 
 // putFixed writes the cells of a column of fixed width; what it writes for NULLs putNulls clears.
-func (l *Layout) putFixed(buf []byte, p *placement, c *slot, col int, v *batch.Vector, from int) {
+func (l *RowFormat) putFixed(buf []byte, p *placement, c *slot, col int, v *batch.Vector, from int) {
 	off := c.off
 	if v == nil {
 		if d := l.schema.Columns[col].Default; d != nil {
@@ -192,7 +192,7 @@ func (l *Layout) putFixed(buf []byte, p *placement, c *slot, col int, v *batch.V
 	}
 }
 
-func (l *Layout) putNulls(buf []byte, p *placement, col int, v *batch.Vector, from int) {
+func (l *RowFormat) putNulls(buf []byte, p *placement, col int, v *batch.Vector, from int) {
 	if v == nil && l.schema.Columns[col].Default != nil || v != nil && v.Present == nil {
 		return
 	}

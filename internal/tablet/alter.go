@@ -27,13 +27,13 @@ import (
 // A crash before the commit leaves the old schema and the log; one after it the new schema, and
 // replay passes over what is of the old. Source: design §4.1, §5.
 func (t *Tablet) Alter(ctx context.Context, edit func(row *meta.Table) error) (err error) {
-	t.alone(func() { err = t.alter(ctx, edit) })
+	t.exclusively(func() { err = t.alter(ctx, edit) })
 	return err
 }
 
 // alter is Alter under the work lock, without which nobody changes the row.
 func (t *Tablet) alter(ctx context.Context, edit func(row *meta.Table) error) error {
-	old := t.Row()
+	old := t.Metadata()
 	row := *old
 	if err := edit(&row); err != nil {
 		return err
@@ -42,11 +42,11 @@ func (t *Tablet) alter(ctx context.Context, edit func(row *meta.Table) error) er
 	if err := t.flushBefore(ctx); err != nil {
 		return err
 	}
-	r, err := t.hold(ctx)
+	r, err := t.beginBlocked(ctx)
 	if err != nil {
 		return err
 	}
-	defer r.thaw()
+	defer r.end()
 	r.takeMemory()
 	r.confirm = true // no log tells of a schema change again
 	r.altered, r.shape = &row, newShape(row.Schema, row.SchemaVersion)
@@ -61,28 +61,28 @@ func (t *Tablet) alter(ctx context.Context, edit func(row *meta.Table) error) er
 		err = r.commit()
 	}
 	if r.event.Kind != "" {
-		r.tell(err)
+		r.recordEvent(err)
 	}
 	if err == nil {
-		r.old.keepFiles(r.old.tree.Sets)
+		r.old.openReplaced(r.old.tree.Sets)
 	}
 	return err
 }
 
 // heldBytes is how much of memory an Alter writes with writers held, at most, or what comes while
 // it flushes the rest.
-const heldBytes = 1 << 20
+const maxBlockedBytes = 1 << 20
 
 // flushBefore flushes what an Alter should not keep writers waiting for, and what an earlier flush
 // has left: that is of another moment.
 func (t *Tablet) flushBefore(ctx context.Context) error {
-	l, err := t.acquire()
+	st, err := t.acquire()
 	if err != nil {
 		return err
 	}
-	left := l.frozen != nil
-	l.release()
-	if mem, deltas := t.MemBytes(); left || mem+deltas > heldBytes {
+	left := st.frozen != nil
+	st.release()
+	if mem, deltas := t.MemBytes(); left || mem+deltas > maxBlockedBytes {
 		_, err = t.flush(ctx)
 	}
 	return err
@@ -97,11 +97,11 @@ func longer(a, b int64) int64 {
 	return max(a, b)
 }
 
-// keepFiles opens all files of rowsets of the layout that were replaced by others with the same
-// blocks, if readers hold them, by this layout or by an earlier one: by the time they need a file,
+// openReplaced opens all files of rowsets of the state that were replaced by others with the same
+// blocks, if readers hold them, by this state or by an earlier one: by the time they need a file,
 // a compaction of what replaced them may have removed its block.
-func (l *layout) keepFiles(sets []*rowset.DiskRowSet) {
-	held := l.refs.Load() > 1 // the caller's own is one: nobody can take hold of the layout any more
+func (st *tabletState) openReplaced(sets []*rowset.DiskRowSet) {
+	held := st.refs.Load() > 1 // the caller's own is one: nobody can acquire the state any more
 	for _, d := range sets {
 		if held || d.Shared() {
 			d.OpenFiles()
@@ -120,7 +120,7 @@ func convert(ops []Op, from, to *Shape) {
 		source[i] = from.Schema.IndexID(to.Schema.Columns[i].ID)
 	}
 	for i := range ops {
-		switch op := &ops[i]; op.Ask {
+		switch op := &ops[i]; op.Kind {
 		case Update, UpdateIgnore:
 			op.Body, _ = filterList(op.Body, func(id schema.ColumnID) (bool, error) { return to.Schema.IndexID(id) >= 0, nil })
 		case Insert, InsertIgnore, Upsert, UpsertIgnore:
@@ -144,7 +144,7 @@ func (op *Op) convertRow(source []int, from, to *Shape) {
 	op.Lacks = ""
 	for i, j := range source {
 		if j >= 0 && (op.Set == nil || op.Set.Get(j)) {
-			cells[i] = from.Layout.Cell(op.Body, j)
+			cells[i] = from.RowFormat.Cell(op.Body, j)
 			set.Set(i)
 			continue
 		}
@@ -157,7 +157,7 @@ func (op *Op) convertRow(source []int, from, to *Shape) {
 	if unset {
 		op.Set = set
 	}
-	op.Body = to.Layout.AppendRow(nil, cells)
+	op.Body = to.RowFormat.AppendRow(nil, cells)
 }
 
 // filterList makes an update of the columns that keep wants; nil when there is none. An error of

@@ -40,15 +40,15 @@ var (
 
 // Inserts tells whether an operation is an insert, Ignore or not: one to which an auto-incrementing
 // column gives a value.
-func (a Ask) Inserts() bool { return a == Insert || a == InsertIgnore }
+func (k OpKind) Inserts() bool { return k == Insert || k == InsertIgnore }
 
 // Upserts tells whether an operation is an upsert, Ignore or not.
-func (a Ask) Upserts() bool { return a == Upsert || a == UpsertIgnore }
+func (k OpKind) Upserts() bool { return k == Upsert || k == UpsertIgnore }
 
 // assign gives each insert of the batch its value and its key, shutting out other batches that do
 // so until Release. Nothing if the table has no auto-incrementing column.
 func (w *Write) assign() error {
-	sh := w.layout.shape
+	sh := w.state.shape
 	if sh.auto < 0 {
 		return nil
 	}
@@ -56,15 +56,15 @@ func (w *Write) assign() error {
 	highest := int64(0)
 	for i := range w.ops {
 		op := &w.ops[i]
-		if !op.Ask.Inserts() && !op.Ask.Upserts() {
+		if !op.Kind.Inserts() && !op.Kind.Upserts() {
 			continue
 		}
 		if !w.serial {
 			w.t.autoMu.Lock()
 			w.serial, highest = true, w.t.auto
 		}
-		cell := sh.Layout.Cell(op.Body, sh.auto)
-		if op.Ask.Upserts() {
+		cell := sh.RowFormat.Cell(op.Body, sh.auto)
+		if op.Kind.Upserts() {
 			highest = max(highest, autoValue(cell))
 			continue
 		}
@@ -73,7 +73,7 @@ func (w *Write) assign() error {
 		}
 		highest++
 		binary.LittleEndian.PutUint64(cell, uint64(highest)) // it lies in op.Body
-		cells = sh.Layout.AppendCells(cells[:0], op.Body)
+		cells = sh.RowFormat.AppendCells(cells[:0], op.Body)
 		key := sh.Encoder.AppendKey(op.Key[:0:len(op.Key)], cells[:sh.Schema.Keys])
 		if len(key) != len(op.Key) {
 			panic(fmt.Sprintf("tablet: table %q: a key of %d bytes got %d with its value", w.t.Name, len(op.Key), len(key)))
@@ -88,10 +88,10 @@ func (w *Write) raise() {
 	if !w.serial {
 		return
 	}
-	sh := w.layout.shape
+	sh := w.state.shape
 	for i := range w.targets {
 		if w.targets[i].kind == change.Insert {
-			w.t.auto = max(w.t.auto, autoValue(sh.Layout.Cell(w.ops[i].Body, sh.auto)))
+			w.t.auto = max(w.t.auto, autoValue(sh.RowFormat.Cell(w.ops[i].Body, sh.auto)))
 		}
 	}
 }
@@ -100,13 +100,13 @@ func autoValue(cell []byte) int64 { return int64(binary.LittleEndian.Uint64(cell
 
 // Assigned calls use with the value that each insert got, in their order.
 func (w *Write) Assigned(use func(index int, value int64)) {
-	sh := w.layout.shape
+	sh := w.state.shape
 	if sh.auto < 0 {
 		return
 	}
 	for i := range w.ops {
-		if op := &w.ops[i]; op.Ask.Inserts() {
-			use(op.Index, autoValue(sh.Layout.Cell(op.Body, sh.auto)))
+		if op := &w.ops[i]; op.Kind.Inserts() {
+			use(op.Index, autoValue(sh.RowFormat.Cell(op.Body, sh.auto)))
 		}
 	}
 }

@@ -33,9 +33,9 @@ func (r *rewrite) finish(ctx context.Context) error {
 	for _, d := range r.in {
 		d.OpenFiles() // for readers that hold the old layout and have not needed each file yet
 	}
-	sources := r.sources()
+	inputs := r.rewriteInputs()
 	for round := 0; ; round++ {
-		n, err := carry(sources)
+		n, err := catchUp(inputs)
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -46,10 +46,10 @@ func (r *rewrite) finish(ctx context.Context) error {
 			break
 		}
 	}
-	if err := r.shut(); err != nil {
+	if err := r.blockWriters(); err != nil {
 		return err
 	}
-	if _, err := carry(sources); err != nil {
+	if _, err := catchUp(inputs); err != nil {
 		return fmt.Errorf("table %q: %w", r.t.Name, err)
 	}
 	r.closeFiles()
@@ -58,17 +58,17 @@ func (r *rewrite) finish(ctx context.Context) error {
 
 // source is a store whose changes behind the rewrite's moment have to get to the stores that take
 // its place.
-type source struct {
+type rewriteInput struct {
 	next  int // the first change that was not carried over
-	carry func(from int) (next int, err error)
+	apply func(from int) (next int, err error)
 }
 
 // carry carries over what has come to the sources since the last round.
-func carry(sources []source) (n int, err error) {
-	for i := range sources {
-		s := &sources[i]
+func catchUp(inputs []rewriteInput) (n int, err error) {
+	for i := range inputs {
+		s := &inputs[i]
 		from := s.next
-		s.next, err = s.carry(from)
+		s.next, err = s.apply(from)
 		if n += s.next - from; err != nil {
 			return n, err
 		}
@@ -85,11 +85,11 @@ func carry(sources []source) (n int, err error) {
 //
 // A row that has such a change was live at the moment, since no ghost is ever changed, so it was
 // written, and once.
-func (r *rewrite) sources() (list []source) {
+func (r *rewrite) rewriteInputs() (list []rewriteInput) {
 	if r.frozen != nil {
-		m, known := r.frozen.mem, map[uint64]spot{}
-		list = append(list, source{carry: func(from int) (int, error) {
-			return m.Noted(from, func(n memrowset.Noted) error {
+		m, known := r.frozen.mem, map[uint64]outputPosition{}
+		list = append(list, rewriteInput{apply: func(from int) (int, error) {
+			return m.LoggedChanges(from, func(n memrowset.LoggedChange) error {
 				at, err := r.find(known, n.Row, func() ([]byte, error) { return n.Key, nil })
 				if err == nil {
 					at.mem.Apply(at.row, n.TS, n.LSN, n.List)
@@ -99,9 +99,9 @@ func (r *rewrite) sources() (list []source) {
 		}})
 	}
 	for i, d := range r.in {
-		m, known := r.noting[i], map[uint64]spot{}
-		list = append(list, source{carry: func(from int) (int, error) {
-			return m.Noted(from, func(n delta.Noted) error {
+		m, known := r.logging[i], map[uint64]outputPosition{}
+		list = append(list, rewriteInput{apply: func(from int) (int, error) {
+			return m.LoggedChanges(from, func(n delta.LoggedChange) error {
 				at, err := r.find(known, uint64(n.Row), func() ([]byte, error) { return d.Key(n.Row) })
 				if err == nil {
 					at.mem.Apply(at.row, n.TS, n.LSN, n.List)
@@ -112,8 +112,8 @@ func (r *rewrite) sources() (list []source) {
 	}
 	for i := range r.flushed {
 		f := &r.flushed[i]
-		list = append(list, source{carry: func(from int) (int, error) {
-			return f.from.Noted(from, func(n delta.Noted) error {
+		list = append(list, rewriteInput{apply: func(from int) (int, error) {
+			return f.from.LoggedChanges(from, func(n delta.LoggedChange) error {
 				if f.mem == nil {
 					f.mem = delta.NewMemStore(r.t.opts.RowSets.Grow)
 				}
@@ -126,21 +126,21 @@ func (r *rewrite) sources() (list []source) {
 }
 
 // spot is where an output takes changes of a row.
-type spot struct {
+type outputPosition struct {
 	mem *delta.MemStore
 	row batch.Ordinal
 }
 
 // spotBytes is about what a map takes for a spot.
-const spotBytes = 64
+const positionBytes = 64
 
-func (r *rewrite) growSpots(n int64) {
-	r.spots += n
-	r.t.opts.RowSets.Grow(n * spotBytes)
+func (r *rewrite) growPositions(n int64) {
+	r.positions += n
+	r.t.opts.RowSets.Grow(n * positionBytes)
 }
 
 // find tells where the outputs have a row, which known knows by some number once it was found.
-func (r *rewrite) find(known map[uint64]spot, number uint64, key func() ([]byte, error)) (spot, error) {
+func (r *rewrite) find(known map[uint64]outputPosition, number uint64, key func() ([]byte, error)) (outputPosition, error) {
 	if at, ok := known[number]; ok {
 		return at, nil
 	}
@@ -149,26 +149,26 @@ func (r *rewrite) find(known map[uint64]spot, number uint64, key func() ([]byte,
 		r.files, err = r.t.openNew(r.creation, r.old.shape, r.out)
 	}
 	if err != nil {
-		return spot{}, err
+		return outputPosition{}, err
 	}
 	var few [1]*rowset.DiskRowSet
 	for _, d := range r.files.Candidates(few[:0], k) {
 		row, found, err := d.Find(bloom.MakeProbe(k))
 		if err != nil {
-			return spot{}, err
+			return outputPosition{}, err
 		}
 		if !found {
 			continue
 		}
-		id := d.Stored().ID
-		if r.taken[id] == nil {
-			r.taken[id] = delta.NewMemStore(r.t.opts.RowSets.Grow)
+		id := d.Metadata().ID
+		if r.caughtUp[id] == nil {
+			r.caughtUp[id] = delta.NewMemStore(r.t.opts.RowSets.Grow)
 		}
-		known[number] = spot{r.taken[id], row}
-		r.growSpots(1)
+		known[number] = outputPosition{r.caughtUp[id], row}
+		r.growPositions(1)
 		return known[number], nil
 	}
-	return spot{}, fault.Corruptf("key %s was changed and is in no output", r.t.KeyText(k))
+	return outputPosition{}, fault.Corruptf("key %s was changed and is in no output", r.t.KeyText(k))
 }
 
 func (r *rewrite) closeFiles() {

@@ -17,16 +17,16 @@ import (
 // told of each rowset that is damaged, with the block where one is known; checked, unless nil, of
 // each rowset behind it.
 func (t *Tablet) Check(ctx context.Context, found func(m *meta.RowSet, id block.ID, err error), checked func(m *meta.RowSet)) error {
-	l, err := t.acquire()
+	st, err := t.acquire()
 	if err != nil {
 		return err
 	}
-	defer l.release()
-	for _, d := range l.tree.Sets {
+	defer st.release()
+	for _, d := range st.tree.Sets {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		m := d.Stored()
+		m := d.Metadata()
 		id, err := d.CheckFiles()
 		if err == nil {
 			err = checkRows(d)
@@ -47,7 +47,7 @@ func (t *Tablet) Check(ctx context.Context, found func(m *meta.RowSet, id block.
 
 // checkRows reads a rowset's rows with all their versions.
 func checkRows(d *rowset.DiskRowSet) error {
-	m := d.Stored()
+	m := d.Metadata()
 	h, err := d.Histories(mvcc.Max)
 	if err != nil {
 		return err

@@ -14,17 +14,17 @@ import (
 // Check is an operation that changes nothing: the batch is refused unless the Op's Condition holds
 // for the row, in the newest applied state and after the batch's earlier operations on it. The
 // row's lock makes of it, and of what follows in the batch, one step.
-const Check Ask = DeleteIgnore + 1
+const Check OpKind = DeleteIgnore + 1
 
 // Condition is what a Check asks of a row.
 type Condition struct {
-	Absent bool // there is no row; else there is one, and it passes all tests
-	Tests  []batch.Predicate
+	Absent     bool // there is no row; else there is one, and it passes all tests
+	Predicates []batch.Predicate
 }
 
 // check tells whether the condition of operation i holds, whose key is at p. again tells that the
 // batch has an earlier operation on the key.
-func (w *Write) check(i int, p place, again bool) error {
+func (w *Write) check(i int, p position, again bool) error {
 	c := w.ops[i].Check
 	switch {
 	case c.Absent && p.live:
@@ -34,7 +34,7 @@ func (w *Write) check(i int, p place, again bool) error {
 	case !p.live:
 		return fmt.Errorf("there is no row, against the condition: %w", fault.ErrConflict)
 	}
-	if len(c.Tests) == 0 {
+	if len(c.Predicates) == 0 {
 		return nil
 	}
 	var cells [][]byte
@@ -47,25 +47,25 @@ func (w *Write) check(i int, p place, again bool) error {
 	if err != nil {
 		return err
 	}
-	for k := range c.Tests {
-		test := &c.Tests[k]
-		col := w.layout.shape.Schema.IndexID(test.ID)
+	for k := range c.Predicates {
+		p := &c.Predicates[k]
+		col := w.state.shape.Schema.IndexID(p.ID)
 		if col < 0 {
-			return fmt.Errorf("condition on column %q, which was dropped: %w", test.Column, fault.ErrSchema)
+			return fmt.Errorf("condition on column %q, which was dropped: %w", p.Column, fault.ErrSchema)
 		}
-		if !test.EvalCell(cells[col]) {
-			return fmt.Errorf("the condition on column %q does not hold: %w", test.Column, fault.ErrConflict)
+		if !p.EvalCell(cells[col]) {
+			return fmt.Errorf("the condition on column %q does not hold: %w", p.Column, fault.ErrConflict)
 		}
 	}
 	return nil
 }
 
 // cellsAt is all cells of the newest applied state of a row, which is live at p.
-func (w *Write) cellsAt(key []byte, p place) ([][]byte, error) {
-	shape := w.layout.shape
+func (w *Write) cellsAt(key []byte, p position) ([][]byte, error) {
+	shape := w.state.shape
 	if p.mem != nil {
 		row, _ := p.mem.NewestRow(key)
-		return shape.Layout.AppendCells(nil, row), nil
+		return shape.RowFormat.AppendCells(nil, row), nil
 	}
 	cells, _, err := p.set.Get(bloom.MakeProbe(key), mvcc.Max, shape.All, nil)
 	return cells, err
@@ -74,8 +74,8 @@ func (w *Write) cellsAt(key []byte, p place) ([][]byte, error) {
 // cellsBefore is all cells of the row of operation i after the operations before it, which leave it
 // live.
 func (w *Write) cellsBefore(i int) (cells [][]byte, err error) {
-	key, shape := w.ops[i].Key, w.layout.shape
-	p, err := w.layout.find(bloom.MakeProbe(key))
+	key, shape := w.ops[i].Key, w.state.shape
+	p, err := w.state.find(bloom.MakeProbe(key))
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (w *Write) cellsBefore(i int) (cells [][]byte, err error) {
 		}
 		switch to.kind {
 		case change.Insert:
-			cells = shape.Layout.AppendCells(nil, w.ops[j].Body)
+			cells = shape.RowFormat.AppendCells(nil, w.ops[j].Body)
 		case change.Update:
 			shape.set(cells, to.list)
 		}
@@ -112,16 +112,16 @@ func (sh *Shape) set(cells [][]byte, list change.List) {
 // After is what op, encoded by sh, makes of a row with the given cells, one for each column; nil
 // cells are no row. They may be changed. Errors: the cause for which Prepare would refuse it.
 func (sh *Shape) After(op *Op, cells [][]byte) ([][]byte, error) {
-	switch op.Ask {
+	switch op.Kind {
 	case Insert, InsertIgnore, Upsert, UpsertIgnore:
 		switch {
 		case cells == nil && op.Lacks != "":
 			return nil, ErrNotSet
 		case cells == nil:
-			return sh.Layout.AppendCells(nil, op.Body), nil
-		case op.Ask == Insert:
+			return sh.RowFormat.AppendCells(nil, op.Body), nil
+		case op.Kind == Insert:
 			return nil, fault.ErrKeyExists
-		case op.Ask == InsertIgnore:
+		case op.Kind == InsertIgnore:
 			return cells, nil
 		}
 		for c := sh.Schema.Keys; c < len(cells); c++ {
@@ -130,8 +130,8 @@ func (sh *Shape) After(op *Op, cells [][]byte) ([][]byte, error) {
 			}
 			switch {
 			case !sh.Schema.Columns[c].Immutable:
-				cells[c] = sh.Layout.Cell(op.Body, c)
-			case op.Ask == Upsert:
+				cells[c] = sh.RowFormat.Cell(op.Body, c)
+			case op.Kind == Upsert:
 				return nil, ErrImmutable
 			}
 		}
@@ -141,13 +141,13 @@ func (sh *Shape) After(op *Op, cells [][]byte) ([][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch op.Ask {
+	switch op.Kind {
 	case Update, Delete:
 		if cells == nil {
 			return nil, fault.ErrNotFound
 		}
 	}
-	switch op.Ask {
+	switch op.Kind {
 	case Update, UpdateIgnore:
 		if cells != nil {
 			sh.set(cells, list)

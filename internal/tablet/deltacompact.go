@@ -33,7 +33,7 @@ type swap struct {
 // appendDead appends the blocks that the rowset needs no more.
 func (s swap) appendDead(dst []block.ID) []block.ID {
 	kept := s.row.Blocks(nil)
-	for _, id := range s.set.Stored().Blocks(nil) {
+	for _, id := range s.set.Metadata().Blocks(nil) {
 		if !slices.Contains(kept, id) {
 			dst = append(dst, id)
 		}
@@ -54,7 +54,7 @@ func (r *rewrite) swap(d *rowset.DiskRowSet) *meta.RowSet {
 // CompactMinor makes one redo file of several in each rowset.
 func (t *Tablet) CompactMinor(ctx context.Context) (res Result, err error) {
 	return t.eachRowSet(func(id uint64) (int64, error) {
-		return t.compactDeltas(ctx, compaction.DeltaChoice{RowSet: id, Kind: compaction.MinorDelta, Why: asked})
+		return t.compactDeltas(ctx, compaction.DeltaChoice{RowSet: id, Kind: compaction.MinorDelta, Why: requested})
 	})
 }
 
@@ -66,18 +66,18 @@ func (t *Tablet) CompactMajor(ctx context.Context, columns []string) (res Result
 		return Result{}, fmt.Errorf("table %q: %w", t.Name, err)
 	}
 	return t.eachRowSet(func(id uint64) (int64, error) {
-		return t.compactDeltas(ctx, compaction.DeltaChoice{RowSet: id, Kind: compaction.MajorDelta, Columns: columns, Why: asked})
+		return t.compactDeltas(ctx, compaction.DeltaChoice{RowSet: id, Kind: compaction.MajorDelta, Columns: columns, Why: requested})
 	})
 }
 
-const asked = "asked for"
+const requested = "asked for"
 
 // CollectUndos drops what history no longer holds, as far as it goes without rewriting: undo files,
 // and rowsets of deleted rows.
 func (t *Tablet) CollectUndos(ctx context.Context) (res Result, err error) {
-	t.alone(func() {
+	t.exclusively(func() {
 		res.RowSetsBefore = len(t.Info().RowSets)
-		res.BytesWritten, err = t.collectUndos(ctx, asked)
+		res.BytesWritten, err = t.collectUndos(ctx, requested)
 		res.RowSetsAfter = len(t.Info().RowSets)
 	})
 	return res, err
@@ -86,7 +86,7 @@ func (t *Tablet) CollectUndos(ctx context.Context) (res Result, err error) {
 // CompactDeltas does what the rules for delta compactions chose. A rowset that is not there any
 // more needs nothing.
 func (t *Tablet) CompactDeltas(ctx context.Context, c compaction.DeltaChoice) (err error) {
-	t.alone(func() {
+	t.exclusively(func() {
 		if c.Kind == compaction.UndoGC {
 			_, err = t.collectUndos(ctx, c.Why)
 		} else {
@@ -98,7 +98,7 @@ func (t *Tablet) CompactDeltas(ctx context.Context, c compaction.DeltaChoice) (e
 
 // eachRowSet does work with each rowset in turn, with a commit of its own.
 func (t *Tablet) eachRowSet(work func(id uint64) (int64, error)) (res Result, err error) {
-	t.alone(func() {
+	t.exclusively(func() {
 		sets := t.Info().RowSets
 		res.RowSetsBefore = len(sets)
 		for _, s := range sets {
@@ -137,14 +137,14 @@ func (t *Tablet) compactDeltas(ctx context.Context, c compaction.DeltaChoice) (b
 	if err != nil {
 		return 0, err
 	}
-	defer r.thaw()
-	i := slices.IndexFunc(r.old.tree.Sets, func(d *rowset.DiskRowSet) bool { return d.Stored().ID == c.RowSet })
+	defer r.end()
+	i := slices.IndexFunc(r.old.tree.Sets, func(d *rowset.DiskRowSet) bool { return d.Metadata().ID == c.RowSet })
 	if i < 0 {
 		return 0, nil
 	}
 	d := r.old.tree.Sets[i]
 	r.event.Kind, r.event.Why = c.Kind, c.Why
-	r.event.Inputs = append(r.event.Inputs, describe(d.Stored()))
+	r.event.Inputs = append(r.event.Inputs, describe(d.Metadata()))
 	row, err := r.rewriteDeltas(ctx, d, c)
 	switch {
 	case err != nil:
@@ -155,7 +155,7 @@ func (t *Tablet) compactDeltas(ctx context.Context, c compaction.DeltaChoice) (b
 		r.swapped = append(r.swapped, swap{d, row})
 		err = r.commitSwap()
 	}
-	r.tell(err)
+	r.recordEvent(err)
 	return r.event.BytesWritten, err
 }
 
@@ -169,7 +169,7 @@ func (r *rewrite) rewriteDeltas(ctx context.Context, d *rowset.DiskRowSet, c com
 	if err != nil {
 		return nil, err
 	}
-	r.floor = r.t.opts.Store.HistoryFloor(r.t, r.t.Row().HistorySec)
+	r.floor = r.t.opts.Store.HistoryFloor(r.t, r.t.Metadata().HistorySec)
 	job.Floor = r.floor
 	row, err := compaction.Major(ctx, job, cols)
 	if row != nil {
@@ -184,14 +184,14 @@ func (r *rewrite) commitSwap() error {
 	if err := r.creation.Sync(); err != nil {
 		return err
 	}
-	if err := r.shut(); err != nil {
+	if err := r.blockWriters(); err != nil {
 		return err
 	}
 	if err := r.commit(); err != nil {
 		return err
 	}
 	for _, s := range r.swapped {
-		r.old.keepFiles([]*rowset.DiskRowSet{s.set})
+		r.old.openReplaced([]*rowset.DiskRowSet{s.set})
 	}
 	return nil
 }
@@ -205,8 +205,8 @@ func (t *Tablet) collectUndos(ctx context.Context, why string) (bytes int64, err
 	if err != nil {
 		return 0, err
 	}
-	defer r.thaw()
-	r.floor = t.opts.Store.HistoryFloor(t, t.Row().HistorySec)
+	defer r.end()
+	r.floor = t.opts.Store.HistoryFloor(t, t.Metadata().HistorySec)
 	for _, d := range r.old.tree.Sets {
 		s := d.State()
 		if compaction.Gone(s, r.floor) {
@@ -223,20 +223,20 @@ func (t *Tablet) collectUndos(ctx context.Context, why string) (bytes int64, err
 	}
 	r.event.Kind, r.event.Why = compaction.UndoGC, why
 	err = r.commitSwap()
-	r.tell(err)
+	r.recordEvent(err)
 	return r.event.BytesWritten, err
 }
 
 // Deltas is the rowsets as the rules for delta compactions see them, and the earliest timestamp
 // that reads may still ask for.
 func (t *Tablet) Deltas() (infos []compaction.DeltaInfo, err error) {
-	l, err := t.acquire()
+	st, err := t.acquire()
 	if err != nil {
 		return nil, err
 	}
-	defer l.release()
-	floor := t.opts.Store.HistoryFloor(t, t.Row().HistorySec)
-	for _, d := range l.tree.Sets {
+	defer st.release()
+	floor := t.opts.Store.HistoryFloor(t, t.Metadata().HistorySec)
+	for _, d := range st.tree.Sets {
 		infos = append(infos, compaction.DescribeDeltas(d.State(), floor))
 	}
 	return infos, nil

@@ -64,12 +64,12 @@ func TestMinorAndMajorLeaveFewerFilesAndTheSameAnswers(t *testing.T) {
 	w := withRedos(t, 30, 3)
 	w.mustCommit(w.op(Update, 3, 50, "in memory"), w.op(Delete, 4, 0, ""), w.op(Insert, 100, 1, "new"))
 	want := w.everywhere()
-	included := w.tab.Stored()[0].IncludedLSN
+	included := w.tab.RowSetMetadata()[0].IncludedLSN
 	for i, test := range []struct {
 		kind         compaction.Kind
 		redos, undos int
 	}{{compaction.MinorDelta, 1, 1}, {compaction.MajorDelta, 0, 2}} {
-		before := w.tab.Stored()[0]
+		before := w.tab.RowSetMetadata()[0]
 		res, err := deltaWork[test.kind](w.tab, t.Context())
 		if err != nil || res.RowSetsBefore != 1 || res.RowSetsAfter != 1 || res.BytesWritten <= 0 {
 			t.Fatalf("%s: %+v, %v", test.kind, res, err)
@@ -79,7 +79,7 @@ func TestMinorAndMajorLeaveFewerFilesAndTheSameAnswers(t *testing.T) {
 			e.Inputs[0].Redos != len(before.Redo) || e.Outputs[0].Redos != test.redos || e.Outputs[0].Undos != test.undos {
 			t.Errorf("event %+v", e)
 		}
-		m := w.tab.Stored()[0]
+		m := w.tab.RowSetMetadata()[0]
 		if m.ID != before.ID || m.IncludedLSN != included || m.LiveRows != before.LiveRows || w.tab.FirstLSN() == NoLSN {
 			t.Errorf("%s: row %+v, was %+v", test.kind, m, before)
 		}
@@ -114,11 +114,11 @@ func TestMinorAndMajorLeaveFewerFilesAndTheSameAnswers(t *testing.T) {
 func TestMajorTakesTheNamedColumns(t *testing.T) {
 	w := withRedos(t, 20, 2)
 	want := w.everywhere()
-	before := w.tab.Stored()[0]
+	before := w.tab.RowSetMetadata()[0]
 	if _, err := w.tab.CompactMajor(t.Context(), []string{"a"}); err != nil {
 		t.Fatal(err)
 	}
-	m := w.tab.Stored()[0]
+	m := w.tab.RowSetMetadata()[0]
 	if m.Columns[1] == before.Columns[1] || m.Columns[2] != before.Columns[2] || m.Columns[3] != before.Columns[3] || m.KeyIndex != before.KeyIndex || len(m.Redo) != 1 {
 		t.Errorf("row %+v, was %+v", m, before)
 	}
@@ -149,9 +149,9 @@ func TestDeltaFlushLeavesNewRowsInMemory(t *testing.T) {
 	if e := w.lastEvent(); e.Kind != compaction.DeltaFlush || len(e.Outputs) != 1 {
 		t.Errorf("event %+v", e)
 	}
-	m := w.tab.Stored()[0]
-	if after, deltas := w.tab.MemBytes(); after != mem || deltas != 0 || m.IncludedLSN != w.lsn || m.LiveRows != 9 || w.tab.FirstLSN() != w.lsn-1 || w.tab.Row().FlushedLSN >= w.lsn-1 {
-		t.Errorf("%d bytes in memory, was %d, %d of deltas; rowset %+v; first lsn %d; table %+v", after, mem, deltas, m, w.tab.FirstLSN(), w.tab.Row())
+	m := w.tab.RowSetMetadata()[0]
+	if after, deltas := w.tab.MemBytes(); after != mem || deltas != 0 || m.IncludedLSN != w.lsn || m.LiveRows != 9 || w.tab.FirstLSN() != w.lsn-1 || w.tab.Metadata().FlushedLSN >= w.lsn-1 {
+		t.Errorf("%d bytes in memory, was %d, %d of deltas; rowset %+v; first lsn %d; table %+v", after, mem, deltas, m, w.tab.FirstLSN(), w.tab.Metadata())
 	}
 	w.sameEverywhere(want)
 	w.reopened(0).sameEverywhere(want)
@@ -179,7 +179,7 @@ func TestUndoGCDropsFilesAndRowSetsBelowTheFloor(t *testing.T) {
 	w.mustCommit(w.op(Update, 1, 7, "later"))
 	w.events = nil
 	undos := func() (n int) {
-		for _, m := range w.tab.Stored() {
+		for _, m := range w.tab.RowSetMetadata() {
 			n += len(m.Undo)
 		}
 		return n
@@ -192,11 +192,11 @@ func TestUndoGCDropsFilesAndRowSetsBelowTheFloor(t *testing.T) {
 		want, live := w.everywhere(), w.tab.LiveRows()
 		before := undos()
 		res, err := w.tab.CollectUndos(t.Context())
-		if err != nil || res.BytesWritten != 0 || res.RowSetsAfter != test.rowsets || len(w.tab.Stored()) != test.rowsets || undos() != test.undo {
+		if err != nil || res.BytesWritten != 0 || res.RowSetsAfter != test.rowsets || len(w.tab.RowSetMetadata()) != test.rowsets || undos() != test.undo {
 			t.Fatalf("floor %d: %+v, %v, %d undo files", test.floor, res, err, undos())
 		}
-		if did := before != undos() || res.RowSetsBefore != res.RowSetsAfter; did != (len(w.events) == 1) || did && (w.events[0].Kind != compaction.UndoGC || w.tab.Row().HistoryFloor != test.floor) {
-			t.Errorf("floor %d: events %+v, table %+v", test.floor, w.events, w.tab.Row())
+		if did := before != undos() || res.RowSetsBefore != res.RowSetsAfter; did != (len(w.events) == 1) || did && (w.events[0].Kind != compaction.UndoGC || w.tab.Metadata().HistoryFloor != test.floor) {
+			t.Errorf("floor %d: events %+v, table %+v", test.floor, w.events, w.tab.Metadata())
 		}
 		w.events = nil
 		w.sameEverywhere(want)
@@ -360,7 +360,7 @@ func TestAFailedDeltaCompactionHasDoneNothing(t *testing.T) {
 				w := withRedos(t, 20, 2)
 				w.mustCommit(w.op(Update, 5, 44, "in memory"))
 				w.floor = timestampOf(20)
-				want, stored, first := w.everywhere(), w.tab.Stored(), w.tab.FirstLSN()
+				want, stored, first := w.everywhere(), w.tab.RowSetMetadata(), w.tab.FirstLSN()
 				ctx, cause := spoil(w)
 				if _, err := work(w.tab, ctx); err == nil || cause != nil && !errors.Is(err, cause) {
 					t.Fatalf("%v", err)
@@ -369,7 +369,7 @@ func TestAFailedDeltaCompactionHasDoneNothing(t *testing.T) {
 					t.Errorf("events %+v", w.events)
 				}
 				w.checkFree()
-				if got := w.tab.Stored(); len(got) != 1 || got[0] != stored[0] || w.tab.FirstLSN() != first || w.tab.Row().HistoryFloor != 0 {
+				if got := w.tab.RowSetMetadata(); len(got) != 1 || got[0] != stored[0] || w.tab.FirstLSN() != first || w.tab.Metadata().HistoryFloor != 0 {
 					t.Errorf("%+v, was %+v", got, stored)
 				}
 				w.sameEverywhere(want)

@@ -13,7 +13,7 @@ import (
 
 // Diff walks the rows whose content differs between two timestamps, in key order.
 //
-// It is two scans of one layout, one as of each timestamp, of only those rows that were changed in
+// It is two scans of one state, one as of each timestamp, of only those rows that were changed in
 // between, joined by key. A rowset without such a change by its statistics is not opened, a window
 // without one not read. Both scans go by the same change stores, so that each row that one leaves
 // out as unchanged the other leaves out too; a copy of a row that is a ghost for one of them is a
@@ -22,7 +22,7 @@ import (
 // Memory: two batches for each rowset over one key. Not for concurrent use.
 type Diff struct {
 	table         string
-	layout        *layout
+	state         *tabletState
 	before, after *side
 	key           []byte
 	old, new      [][]byte
@@ -41,18 +41,18 @@ type side struct {
 // Diff begins at the state that v sees; to is not below it, and all up to it is published. Of req
 // count columns and bounds. The Diff gives v back at Close.
 func (v View) Diff(req *scan.Request, to mvcc.Timestamp) *Diff {
-	l, after := v.layout, v.snap-1
-	d := &Diff{table: v.table, layout: l}
+	st, after := v.state, v.snap-1
+	d := &Diff{table: v.table, state: st}
 	changed := map[*rowset.DiskRowSet]rowset.Changed{}
 	var sets [][]*rowset.DiskRowSet
-	for _, set := range l.tree.Range(nil, req.Lower, req.Upper) {
+	for _, set := range st.tree.Range(nil, req.Lower, req.Upper) {
 		if c, ok := set.Changed(after, to); ok {
 			changed[set] = c
 			sets = append(sets, []*rowset.DiskRowSet{set})
 		}
 	}
 	var mems []*memrowset.MemRowSet
-	for _, m := range l.mems {
+	for _, m := range st.mems {
 		if m.MaxTimestamp() > after {
 			mems = append(mems, m)
 		}
@@ -67,7 +67,7 @@ func (v View) Diff(req *scan.Request, to mvcc.Timestamp) *Diff {
 		var newMems []func() scan.Iterator
 		for _, mem := range mems {
 			newMems = append(newMems, func() scan.Iterator {
-				m := l.newMemIterator(mem, &r)
+				m := st.newMemIterator(mem, &r)
 				m.it.ChangedIn(after, to)
 				return m
 			})
@@ -172,9 +172,9 @@ func (d *Diff) Close() error {
 		}
 		s.b = nil
 	}
-	if d.layout != nil {
-		d.layout.release()
-		d.layout = nil
+	if d.state != nil {
+		d.state.release()
+		d.state = nil
 	}
 	if d.err != nil {
 		return fmt.Errorf("table %q: %w", d.table, d.err)

@@ -33,7 +33,7 @@ import (
 // compaction of the table runs meanwhile. When Extract fails nothing of dir stays. Errors: those of
 // Flush; os.ErrExist when dir exists; ErrCorrupt. Source: tablet spec §8, §11.1.
 func (t *Tablet) Extract(ctx context.Context, dir string) (err error) {
-	t.alone(func() { err = t.extract(ctx, dir) })
+	t.exclusively(func() { err = t.extract(ctx, dir) })
 	return err
 }
 
@@ -50,16 +50,16 @@ func (t *Tablet) extract(ctx context.Context, dir string) (err error) {
 	if _, err := t.flush(ctx); err != nil {
 		return err
 	}
-	l, err := t.acquire()
+	st, err := t.acquire()
 	if err != nil {
 		return err
 	}
-	defer l.release()
+	defer st.release()
 	e := extractor{ctx: ctx, blocks: t.opts.RowSets.Blocks}
-	about := tabletFile{Columns: columnsOf(l.shape.Schema), RowSets: map[string]rowSetNumbers{}}
-	for i, d := range l.tree.Sets {
+	about := tabletFile{Columns: columnsOf(st.shape.Schema), RowSets: map[string]rowSetNumbers{}}
+	for i, d := range st.tree.Sets {
 		name := filepath.Join(dir, "rowset-"+strconv.Itoa(i))
-		m := d.Stored()
+		m := d.Metadata()
 		if err := e.rowSet(name, d, m); err != nil {
 			return fmt.Errorf("table %q: rowset %d: %w", t.Name, m.ID, err)
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 // place is where the live version of a key is.
-type place struct {
+type position struct {
 	live bool
 	mem  *memrowset.MemRowSet // nil: the rowset set
 	set  *rowset.DiskRowSet
@@ -22,31 +22,31 @@ type place struct {
 
 // find looks for the live version of a key: in the MemRowSets, then in the rowsets whose bounds
 // hold it.
-func (l *layout) find(p bloom.Probe) (place, error) {
-	for _, m := range l.mems {
+func (st *tabletState) find(p bloom.Probe) (position, error) {
+	for _, m := range st.mems {
 		if m.Live(p.Key) {
-			return place{live: true, mem: m}, nil
+			return position{live: true, mem: m}, nil
 		}
 	}
 	var few [8]*rowset.DiskRowSet
-	for _, d := range l.tree.Candidates(few[:0], p.Key) {
+	for _, d := range st.tree.Candidates(few[:0], p.Key) {
 		row, found, err := d.Find(p)
 		if err == nil && found {
 			found, err = d.Live(row)
 		}
 		if err != nil {
-			return place{}, err
+			return position{}, err
 		}
 		if found {
-			return place{live: true, set: d, row: row}, nil
+			return position{live: true, set: d, row: row}, nil
 		}
 	}
-	return place{}, nil
+	return position{}, nil
 }
 
 // endsBefore tells whether all keys of the table come before key.
-func (l *layout) endsBefore(key []byte) bool {
-	return bytes.Compare(l.tree.Last(), key) < 0 && l.memEndsBefore(key)
+func (st *tabletState) endsBefore(key []byte) bool {
+	return bytes.Compare(st.tree.Last(), key) < 0 && st.memEndsBefore(key)
 }
 
 // rising tells whether keys rise, so that none stands twice.
@@ -69,7 +69,7 @@ type keyed struct {
 // findAll finds the place of each key, in the order of the keys: neighbours share filters, key
 // index blocks and branches of trees, which at random come from far memory each. It fills in order
 // and before; places of keys that stand twice are at the first operation on them.
-func (w *Write) findAll(probes []bloom.Probe) ([]place, error) {
+func (w *Write) findAll(probes []bloom.Probe) ([]position, error) {
 	w.order = make([]keyed, len(w.ops))
 	for i := range w.ops {
 		w.order[i] = keyed{keyenc.Head(w.ops[i].Key), int32(i)}
@@ -81,7 +81,7 @@ func (w *Write) findAll(probes []bloom.Probe) ([]place, error) {
 		return cmp.Or(bytes.Compare(w.ops[a.op].Key, w.ops[b.op].Key), cmp.Compare(a.op, b.op))
 	})
 	w.before = make([]int32, len(w.ops))
-	places := make([]place, len(w.ops))
+	positions := make([]position, len(w.ops))
 	for k := range w.order {
 		i := w.order[k].op
 		if k > 0 {
@@ -92,11 +92,11 @@ func (w *Write) findAll(probes []bloom.Probe) ([]place, error) {
 		}
 		w.before[i] = -1
 		var err error
-		if places[i], err = w.layout.find(probes[i]); err != nil {
+		if positions[i], err = w.state.find(probes[i]); err != nil {
 			return nil, err
 		}
 	}
-	return places, nil
+	return positions, nil
 }
 
 // nth is the k-th operation by key.

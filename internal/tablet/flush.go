@@ -24,13 +24,13 @@ type Result struct {
 // metadata commit. Writers of the table wait for that commit alone. Nothing in memory: nothing
 // happens.
 func (t *Tablet) Flush(ctx context.Context) (res Result, err error) {
-	t.alone(func() { res, err = t.flush(ctx) })
+	t.exclusively(func() { res, err = t.flush(ctx) })
 	return res, err
 }
 
 // FlushIf is Flush if due still says so when no other flush or compaction is in the way.
 func (t *Tablet) FlushIf(ctx context.Context, due func() bool) (err error) {
-	t.alone(func() {
+	t.exclusively(func() {
 		if due() {
 			_, err = t.flush(ctx)
 		}
@@ -41,13 +41,13 @@ func (t *Tablet) FlushIf(ctx context.Context, due func() bool) (err error) {
 // FlushDeltas writes every delta mem store to a delta file; the MemRowSet stays. Writers of the
 // table wait for the commit alone.
 func (t *Tablet) FlushDeltas(ctx context.Context) (res Result, err error) {
-	t.alone(func() { res, _, err = t.flushOnce(ctx, (*rewrite).takeDeltas) })
+	t.exclusively(func() { res, _, err = t.flushOnce(ctx, (*rewrite).takeDeltas) })
 	return res, err
 }
 
 // alone runs work with no other flush or compaction of the table beside it. Events are sent when
 // all locks are free again: a listener may do with the table whatever it likes.
-func (t *Tablet) alone(work func()) {
+func (t *Tablet) exclusively(work func()) {
 	t.work.Lock()
 	var events []compaction.Event
 	func() {
@@ -79,7 +79,7 @@ func (t *Tablet) flushOnce(ctx context.Context, take func(*rewrite)) (res Result
 	if err != nil {
 		return res, false, err
 	}
-	defer r.thaw()
+	defer r.end()
 	n := len(r.old.tree.Sets)
 	res, left = Result{RowSetsBefore: n, RowSetsAfter: n}, r.old.frozen != nil
 	if err := r.freeze(ctx, func() { take(r) }); err != nil {
@@ -92,13 +92,13 @@ func (t *Tablet) flushOnce(ctx context.Context, take func(*rewrite)) (res Result
 	r.event.Kind, r.event.Why = compaction.DeltaFlush, "delta mem stores go to disk"
 	if r.frozen != nil {
 		r.event.Kind, r.event.Why = compaction.Flush, "the MemRowSet goes to disk"
-		r.floor = t.opts.Store.HistoryFloor(t, t.Row().HistorySec)
+		r.floor = t.opts.Store.HistoryFloor(t, t.Metadata().HistorySec)
 	}
 	err = r.writeMemory(ctx)
 	if err == nil {
 		err = r.finish(ctx)
 	}
-	r.tell(err)
+	r.recordEvent(err)
 	res.RowSetsAfter = len(r.event.After.RowSets)
 	if err == nil {
 		res.BytesWritten = r.event.BytesWritten
@@ -123,7 +123,7 @@ func (r *rewrite) rows() (n int64) {
 		return int64(r.frozen.mem.Len())
 	}
 	for _, d := range r.in {
-		n += d.Stored().Rows
+		n += d.Metadata().Rows
 	}
 	return n
 }
@@ -163,12 +163,12 @@ func (r *rewrite) writeDeltas() error {
 		}
 		stats, err := r.writeMemStore(sink, f.from)
 		if err != nil {
-			return fmt.Errorf("table %q: rowset %d: %w", r.t.Name, f.set.Stored().ID, err)
+			return fmt.Errorf("table %q: rowset %d: %w", r.t.Name, f.set.Metadata().ID, err)
 		}
 		if err := r.creation.Finish(sink); err != nil {
 			return err
 		}
-		row := *f.set.Stored()
+		row := *f.set.Metadata()
 		row.Redo = append(slices.Clone(row.Redo), sink.ID())
 		row.LastDurableDMS++
 		row.LiveRows -= stats.Deletes

@@ -33,10 +33,10 @@ func (w *world) lastEvent() compaction.Event {
 func (w *world) checkStored() {
 	w.t.Helper()
 	n := w.reopened(w.lsn + 1)
-	if got, want := n.tab.Row().Encode(), w.tab.Row().Encode(); !bytes.Equal(got, want) {
+	if got, want := n.tab.Metadata().Encode(), w.tab.Metadata().Encode(); !bytes.Equal(got, want) {
 		w.t.Errorf("table row %x on disk, %x in memory", got, want)
 	}
-	got, want := n.tab.Stored(), w.tab.Stored()
+	got, want := n.tab.RowSetMetadata(), w.tab.RowSetMetadata()
 	if len(got) != len(want) {
 		w.t.Fatalf("%d rowsets on disk, %d in memory", len(got), len(want))
 	}
@@ -89,10 +89,10 @@ func TestFlushWritesMemoryAndDeltasInOneCommit(t *testing.T) {
 	if e = w.lastEvent(); e.Kind != compaction.Flush || len(e.Outputs) != 2 || w.m.Epoch() != epoch+1 {
 		t.Errorf("event %+v, epoch %d, %d before", e, w.m.Epoch(), epoch)
 	}
-	if row := w.tab.Row(); row.FlushedLSN != 2 || row.NextRowSetID != 3 || w.tab.FirstLSN() != NoLSN {
+	if row := w.tab.Metadata(); row.FlushedLSN != 2 || row.NextRowSetID != 3 || w.tab.FirstLSN() != NoLSN {
 		t.Errorf("table row %+v, first lsn %d", row, w.tab.FirstLSN())
 	}
-	for _, m := range w.tab.Stored() {
+	for _, m := range w.tab.RowSetMetadata() {
 		if m.IncludedLSN != 2 || m.LiveRows != 1 || m.MaxTimestamp != timestampOf(2) {
 			t.Errorf("rowset %+v", m)
 		}
@@ -150,10 +150,10 @@ func TestCompactLeavesNothingToCompact(t *testing.T) {
 			t.Errorf("rowsets overlap: %+v", g)
 		}
 	}
-	for _, d := range w.tab.cur.tree.Sets {
+	for _, d := range w.tab.state.tree.Sets {
 		for _, f := range d.Tracker().Redo {
 			if s := f.Stats(); len(s.Columns) > 0 || s.Reinserts > 0 {
-				t.Errorf("rowset %d: redos %+v", d.Stored().ID, s)
+				t.Errorf("rowset %d: redos %+v", d.Metadata().ID, s)
 			}
 		}
 	}
@@ -178,7 +178,7 @@ func TestCompactLeavesNothingToCompact(t *testing.T) {
 	if _, err := w.tab.Compact(t.Context()); err != nil || len(w.events) == 0 {
 		t.Errorf("%v, %d events", err, len(w.events))
 	}
-	for _, m := range w.tab.Stored() {
+	for _, m := range w.tab.RowSetMetadata() {
 		if m.Rows != m.LiveRows || len(m.Redo) != 0 {
 			t.Errorf("rowset %+v", m)
 		}
@@ -193,7 +193,7 @@ func TestCompactOfGhostsAloneLeavesNoRowSet(t *testing.T) {
 	w.mustCommit(w.op(Delete, 1, 0, ""), w.op(Delete, 2, 0, ""))
 	w.floor = timestampOf(w.lsn)
 	res, err := w.tab.Compact(t.Context())
-	if err != nil || res.RowSetsAfter != 0 || len(w.tab.Stored()) != 0 || len(w.scan(latest, true)) != 0 {
+	if err != nil || res.RowSetsAfter != 0 || len(w.tab.RowSetMetadata()) != 0 || len(w.scan(latest, true)) != 0 {
 		t.Errorf("%+v, %v, rows %v", res, err, w.scan(latest, true))
 	}
 	w.checkStored()

@@ -16,15 +16,15 @@ import (
 
 // rewrite is one flush or compaction on its way, under the work lock.
 type rewrite struct {
-	t      *Tablet
-	gated  bool // the gate is held
-	timed  bool // moment is set: by the first time that it was
-	moment      // as of which memory is written
-	old    *layout
-	in     []*rowset.DiskRowSet // rowsets that the outputs replace
-	frozen *frozen              // MemRowSet that the outputs replace; nil = none
+	t       *Tablet
+	blocked bool // the gate is held
+	timed   bool // moment is set: by the first time that it was
+	cutover      // as of which memory is written
+	old     *tabletState
+	in      []*rowset.DiskRowSet // rowsets that the outputs replace
+	frozen  *frozen              // MemRowSet that the outputs replace; nil = none
 
-	// Of the new layout.
+	// Of the new state.
 	shape *Shape
 	mem   *memrowset.MemRowSet
 	floor mvcc.Timestamp
@@ -39,10 +39,10 @@ type rewrite struct {
 	highest  int64       // the highest value that the outputs have in an auto-incrementing column
 	altered  *meta.Table // the table's row with what an Alter has changed in it; nil = no Alter
 
-	noting []*delta.MemStore          // those of in, and others, that note what comes
-	taken  map[uint64]*delta.MemStore // of outputs, by rowset: what was carried over
-	files  *rowset.Tree               // outputs, opened to look for keys; nil = not open
-	spots  int64                      // places of rows that are remembered
+	logging   []*delta.MemStore          // those of in, and others, that note what comes
+	caughtUp  map[uint64]*delta.MemStore // of outputs, by rowset: what was carried over
+	files     *rowset.Tree               // outputs, opened to look for keys; nil = not open
+	positions int64                      // places of rows that are remembered
 
 	event compaction.Event
 	start time.Time
@@ -60,12 +60,12 @@ type flushedDeltas struct {
 
 // begin starts a rewrite with writers about.
 func (t *Tablet) begin() (*rewrite, error) {
-	l, err := t.acquire()
+	st, err := t.acquire()
 	if err != nil {
 		return nil, err
 	}
-	r := &rewrite{t: t, old: l, shape: l.shape, creation: t.opts.Store.NewCreation(), taken: map[uint64]*delta.MemStore{}, start: time.Now()}
-	r.event.Table, r.event.Before = t.Name, l.info(t.Name)
+	r := &rewrite{t: t, old: st, shape: st.shape, creation: t.opts.Store.NewCreation(), caughtUp: map[uint64]*delta.MemStore{}, start: time.Now()}
+	r.event.Table, r.event.Before = t.Name, st.info(t.Name)
 	return r, nil
 }
 
@@ -93,70 +93,70 @@ func (t *Tablet) begin() (*rewrite, error) {
 // it first, as of the L at which it was frozen. The delta mem stores were never replaced; they stop
 // noting. Source: design §5, tablet spec §13.1–§13.3.
 func (r *rewrite) freeze(ctx context.Context, take func()) error {
-	if err := r.shut(); err != nil {
+	if err := r.blockWriters(); err != nil {
 		return err
 	}
 	take()
-	r.admit()
-	return r.t.opts.Store.Settle(ctx, r.lsn)
+	r.unblockWriters()
+	return r.t.opts.Store.Wait(ctx, r.lsn)
 }
 
 // hold begins a rewrite that keeps the table's writers out to its end, and waits until all that is
 // in the log is durable and published.
-func (t *Tablet) hold(ctx context.Context) (*rewrite, error) {
+func (t *Tablet) beginBlocked(ctx context.Context) (*rewrite, error) {
 	// What waits for the disk is mostly done before writers have to wait too.
-	if err := t.opts.Store.Settle(ctx, t.opts.Store.LastLSN()); err != nil {
+	if err := t.opts.Store.Wait(ctx, t.opts.Store.LastLSN()); err != nil {
 		return nil, err
 	}
 	r, err := t.begin()
 	if err != nil {
 		return nil, err
 	}
-	err = r.shut()
+	err = r.blockWriters()
 	if err == nil {
-		err = t.opts.Store.Settle(ctx, r.lsn)
+		err = t.opts.Store.Wait(ctx, r.lsn)
 	}
 	if err != nil {
-		r.thaw()
+		r.end()
 		return nil, err
 	}
 	return r, nil
 }
 
-// shut takes the gate and goes by the layout that there is now. What the rewrite replaces is in it
+// blockWriters takes the gate and goes by the state that there is now. What the rewrite replaces is in it
 // still: only what holds the work lock replaces a rowset.
-func (r *rewrite) shut() error {
+func (r *rewrite) blockWriters() error {
 	t := r.t
 	t.gate.Lock()
-	r.gated = true
-	l, err := t.acquire()
+	r.blocked = true
+	st, err := t.acquire()
 	if err != nil {
 		return err
 	}
 	r.old.release()
-	r.old, r.mem = l, l.mem
+	r.old, r.mem = st, st.mem
 	if !r.timed {
 		r.timed = true
-		r.moment = moment{lsn: t.opts.Store.LastLSN(), before: l.maxTimestamp() + 1, auto: t.auto}
+		r.cutover = cutover{lsn: t.opts.Store.LastLSN(), before: st.maxTimestamp() + 1, auto: t.auto}
 	}
 	return nil
 }
 
 // admit lets writers in again.
-func (r *rewrite) admit() {
-	r.gated = false
+func (r *rewrite) unblockWriters() {
+	r.blocked = false
 	r.t.gate.Unlock()
 }
 
 // thaw ends the rewrite. What was not committed never happened.
-func (r *rewrite) thaw() {
+func (r *rewrite) end() {
 	r.closeFiles()
-	for _, m := range r.noting {
-		m.StopNoting()
+	for _, m := range r.logging {
+		m.StopChangeLog()
 	}
 	if !r.done {
 		r.creation.Abort()
-		for _, m := range r.taken {
+		for _, m := range r.caughtUp {
 			m.Release()
 		}
 		for _, f := range r.flushed {
@@ -165,27 +165,27 @@ func (r *rewrite) thaw() {
 			}
 		}
 	}
-	r.growSpots(-r.spots)
+	r.growPositions(-r.positions)
 	r.old.release()
-	if r.gated {
-		r.admit()
+	if r.blocked {
+		r.unblockWriters()
 	}
 }
 
 // takeMemory freezes the MemRowSet, unless it is empty or an earlier flush has left a frozen one,
 // and takes the delta mem stores. The gate is held.
 func (r *rewrite) takeMemory() {
-	t, l := r.t, r.old
-	if l.frozen == nil && l.mem.Len() > 0 {
-		l.mem.Freeze()
-		n := newLayout(l.shape, t.newMem(l.shape), &frozen{l.mem, r.moment}, l.tree.Sets, l.floor)
+	t, st := r.t, r.old
+	if st.frozen == nil && st.mem.Len() > 0 {
+		st.mem.Freeze()
+		n := newState(st.shape, t.newMem(st.shape), &frozen{st.mem, r.cutover}, st.tree.Sets, st.floor)
 		n.refs.Add(1)
 		t.install(n)
-		l.release()
-		r.old, r.mem, l = n, n.mem, n
+		st.release()
+		r.old, r.mem, st = n, n.mem, n
 	}
 	r.flushLSN, r.highest = r.lsn, r.auto
-	if r.frozen = l.frozen; r.frozen != nil {
+	if r.frozen = st.frozen; r.frozen != nil {
 		r.flushLSN, r.highest = r.frozen.lsn, r.frozen.auto
 	}
 	r.takeDeltas()
@@ -195,8 +195,8 @@ func (r *rewrite) takeMemory() {
 func (r *rewrite) takeDeltas() {
 	for _, d := range r.old.tree.Sets {
 		if !d.Tracker().Mem.Empty() {
-			m := d.NoteChanges()
-			r.noting = append(r.noting, m)
+			m := d.StartChangeLog()
+			r.logging = append(r.logging, m)
 			r.flushed = append(r.flushed, flushedDeltas{set: d, from: m})
 		}
 	}
@@ -206,6 +206,6 @@ func (r *rewrite) takeDeltas() {
 // held.
 func (r *rewrite) takeInputs() {
 	for _, d := range r.in {
-		r.noting = append(r.noting, d.NoteChanges())
+		r.logging = append(r.logging, d.StartChangeLog())
 	}
 }

@@ -45,7 +45,7 @@ type RowVersion struct {
 // time, down to since, can see. Of older ones the last is known, as what was there when the history
 // begins. Cells hold as long as they are referenced. Errors: ErrCorrupt.
 func (v View) History(key []byte, since mvcc.Timestamp, cols []int) (*RowHistory, error) {
-	h := &RowHistory{cols: cols, since: max(since, v.layout.floor), table: v.table}
+	h := &RowHistory{cols: cols, since: max(since, v.state.floor), table: v.table}
 	if err := h.collect(v, key); err != nil {
 		return nil, h.wrap(err)
 	}
@@ -62,20 +62,20 @@ func (v View) History(key []byte, since mvcc.Timestamp, cols []int) (*RowHistory
 // collect finds the copies of the row. Redos that v does not see are left out: a batch that is
 // being applied while the copies are collected may have reached one and not another.
 func (h *RowHistory) collect(v View, key []byte) error {
-	l := v.layout
-	for _, m := range l.mems {
+	st := v.state
+	for _, m := range st.mems {
 		image, undo, redo := m.History(key, v.snap)
 		if image == nil {
 			continue
 		}
-		p, err := compaction.NewPast(v.Schema, v.Layout.AppendCells(nil, image), undo, redo)
+		p, err := compaction.NewPast(v.Schema, v.RowFormat.AppendCells(nil, image), undo, redo)
 		if err != nil {
 			return err
 		}
 		h.copies = append(h.copies, p)
 	}
 	probe := bloom.MakeProbe(key)
-	for _, d := range l.tree.Candidates(nil, key) {
+	for _, d := range st.tree.Candidates(nil, key) {
 		p, err := pastOf(d, probe, v.snap)
 		if err != nil {
 			return err

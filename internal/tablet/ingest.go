@@ -43,7 +43,7 @@ import (
 //  5. One metadata commit. The new rowsets' included LSN is that of the empty batch: replay gives
 //     them all that comes after, and no operation on their rows comes before. Nothing of the rows
 //     is in the log, so the anchor accepts no older state from there on.
-//  6. Readers see the new layout; then the empty batch is published, and with it the rows.
+//  6. Readers see the new state; then the empty batch is published, and with it the rows.
 //
 // Source: design §4.2, §5, §7.
 type Ingest struct {
@@ -72,17 +72,17 @@ var errOrder = errors.New("the key does not come after that of the row before")
 // the table was dropped; ErrClosed.
 func (t *Tablet) BeginIngest() (*Ingest, error) {
 	in := &Ingest{t: t, start: time.Now(), since: t.opts.Store.Visible(), seen: map[uint64]bool{}}
-	l, err := t.acquire()
+	st, err := t.acquire()
 	if err != nil {
 		return nil, err
 	}
-	defer l.release()
-	for _, d := range l.tree.Sets {
-		in.seen[d.Stored().ID] = true
+	defer st.release()
+	for _, d := range st.tree.Sets {
+		in.seen[d.Metadata().ID] = true
 	}
-	in.Shape = l.shape
+	in.Shape = st.shape
 	in.creation = t.opts.Store.NewCreation()
-	in.writer = rowset.NewRollingWriter(in.creation, l.shape.Schema, t.newRowSetID, t.opts.TargetBytes)
+	in.writer = rowset.NewRollingWriter(in.creation, st.shape.Schema, t.newRowSetID, t.opts.TargetBytes)
 	return in, nil
 }
 
@@ -125,17 +125,17 @@ func (in *Ingest) rowError(row int64, key []byte, cause error) error {
 
 // lookFor finds the first of the keys, which rise, that is there.
 func (in *Ingest) lookFor(keys [][]byte) error {
-	l, err := in.t.acquire()
+	st, err := in.t.acquire()
 	if err != nil {
 		return err
 	}
-	defer l.release()
+	defer st.release()
 	first, last := keys[0], keys[len(keys)-1]
-	if l.memEndsBefore(first) && len(l.tree.Range(nil, first, append(bytes.Clone(last), 0))) == 0 {
+	if st.memEndsBefore(first) && len(st.tree.Range(nil, first, append(bytes.Clone(last), 0))) == 0 {
 		return nil
 	}
 	for i, k := range keys {
-		p, err := l.find(bloom.MakeProbe(k))
+		p, err := st.find(bloom.MakeProbe(k))
 		if err != nil {
 			return fmt.Errorf("table %q: %w", in.t.Name, err)
 		}
@@ -167,13 +167,13 @@ func (in *Ingest) Finish(ctx context.Context) (ts mvcc.Timestamp, err error) {
 	if err = in.lookForNew(ctx); err != nil {
 		return 0, err
 	}
-	t.alone(func() {
+	t.exclusively(func() {
 		if err = in.lookForNew(ctx); err != nil {
 			return
 		}
 		var lsn uint64
 		if ts, lsn, err = in.install(ctx); err == nil {
-			err = t.opts.Store.Settle(context.WithoutCancel(ctx), lsn)
+			err = t.opts.Store.Wait(context.WithoutCancel(ctx), lsn)
 		}
 	})
 	if err != nil {
@@ -185,11 +185,11 @@ func (in *Ingest) Finish(ctx context.Context) (ts mvcc.Timestamp, err error) {
 // install is the end of Finish, under the work lock.
 func (in *Ingest) install(ctx context.Context) (ts mvcc.Timestamp, lsn uint64, err error) {
 	t := in.t
-	r, err := t.hold(ctx)
+	r, err := t.beginBlocked(ctx)
 	if err != nil {
 		return 0, 0, err
 	}
-	defer r.thaw()
+	defer r.end()
 	if r.old.shape != in.Shape {
 		return 0, 0, fmt.Errorf("table %q: the schema was changed meanwhile: %w", t.Name, fault.ErrConflict)
 	}
@@ -200,7 +200,7 @@ func (in *Ingest) install(ctx context.Context) (ts mvcc.Timestamp, lsn uint64, e
 	if err := ctx.Err(); err != nil {
 		return 0, 0, err
 	}
-	ts, lsn, publish, err := t.opts.Store.Mark()
+	ts, lsn, publish, err := t.opts.Store.AppendEmpty()
 	if err != nil {
 		return 0, 0, err
 	}
@@ -218,7 +218,7 @@ func (in *Ingest) install(ctx context.Context) (ts mvcc.Timestamp, lsn uint64, e
 		}
 		err = r.commit()
 	}
-	r.tell(err)
+	r.recordEvent(err)
 	return ts, lsn, err
 }
 
@@ -242,26 +242,26 @@ func (in *Ingest) closeFiles() {
 // lookForNew looks for keys that came to live since the last time, while writers go on: what comes
 // from now on is for the next time.
 func (in *Ingest) lookForNew(ctx context.Context) error {
-	now := in.t.opts.Store.Visible() // before the layout: all up to there is in it
-	l, err := in.t.acquire()
+	now := in.t.opts.Store.Visible() // before the state: all up to there is in it
+	st, err := in.t.acquire()
 	if err != nil {
 		return err
 	}
-	defer l.release()
-	if err := in.lookForNewIn(ctx, l); err != nil {
+	defer st.release()
+	if err := in.lookForNewIn(ctx, st); err != nil {
 		return err
 	}
 	in.since = now
 	return nil
 }
 
-// lookForNewIn looks in the new files for the keys of a layout that came to live after since: those
+// lookForNewIn looks in the new files for the keys of a state that came to live after since: those
 // of rowsets with newer rows, from flushes and compactions meanwhile, and those of the MemRowSets.
-func (in *Ingest) lookForNewIn(ctx context.Context, l *layout) error {
+func (in *Ingest) lookForNewIn(ctx context.Context, st *tabletState) error {
 	first, last := in.out[0].MinKey, in.out[len(in.out)-1].MaxKey
 	upper := append(bytes.Clone(last), 0)
-	for _, d := range l.tree.Range(nil, first, upper) {
-		m := d.Stored()
+	for _, d := range st.tree.Range(nil, first, upper) {
+		m := d.Metadata()
 		if !in.seen[m.ID] && m.MaxTimestamp > in.since {
 			if err := in.lookForRows(ctx, d, first, upper); err != nil {
 				return err
@@ -269,7 +269,7 @@ func (in *Ingest) lookForNewIn(ctx context.Context, l *layout) error {
 		}
 		in.seen[m.ID] = true // no row is ever added to it
 	}
-	for _, m := range l.mems {
+	for _, m := range st.mems {
 		it := m.ChangedSince(in.since, first, last)
 		for keys := it.Next(memInputRows); keys != nil; keys = it.Next(memInputRows) {
 			for _, k := range keys {
@@ -319,7 +319,7 @@ func (in *Ingest) lookInFiles(key []byte) error {
 		}
 		row := int64(at)
 		for _, m := range in.out {
-			if m.ID == d.Stored().ID {
+			if m.ID == d.Metadata().ID {
 				break
 			}
 			row += m.Rows

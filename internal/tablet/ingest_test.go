@@ -107,7 +107,7 @@ func TestReplayPutsOperationsBackAroundAnIngest(t *testing.T) {
 		do   func(w *world) error
 		text string // of the row afterwards
 	}
-	op := func(ask Ask, a int) func(*world) error {
+	op := func(ask OpKind, a int) func(*world) error {
 		return func(w *world) error { _, err := w.commit(w.op(ask, k, a, "w")); return err }
 	}
 	history := []step{
@@ -156,7 +156,7 @@ func TestIngestConflictsWithAChangeOfTheSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	shape := newShape(testSchema, w.tab.Shape().Version+1)
-	w.tab.install(newLayout(shape, w.tab.newMem(shape), nil, nil, 0))
+	w.tab.install(newState(shape, w.tab.newMem(shape), nil, nil, 0))
 	if _, err := in.Finish(context.Background()); !errors.Is(err, fault.ErrConflict) {
 		t.Error(err)
 	}
@@ -178,7 +178,7 @@ func TestIngestedRowSetsAreCountedAndDated(t *testing.T) {
 		t.Fatal(err)
 	}
 	var rows int64
-	for _, m := range w.tab.Stored() {
+	for _, m := range w.tab.RowSetMetadata() {
 		rows += m.Rows
 		if m.LiveRows != m.Rows || m.MaxTimestamp != ts || m.IncludedLSN != w.lsn || len(m.Undo) != 1 || len(m.Redo) != 0 {
 			t.Errorf("rowset %+v", m)

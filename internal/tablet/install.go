@@ -16,7 +16,7 @@ func (r *rewrite) commit() error {
 	if err := r.creation.Sync(); err != nil { // an ingest's and an Alter's: all others have synced with writers about
 		return err
 	}
-	row := *t.Row()
+	row := *t.Metadata()
 	if r.altered != nil {
 		row = *r.altered
 	}
@@ -30,8 +30,8 @@ func (r *rewrite) commit() error {
 	}
 	for _, d := range r.in {
 		d.OpenFiles() // what finish has not; see there
-		edit.Dead = d.Stored().Blocks(edit.Dead)
-		edit.Delete = append(edit.Delete, meta.RowSetKey(t.Number, d.Stored().ID))
+		edit.Dead = d.Metadata().Blocks(edit.Dead)
+		edit.Delete = append(edit.Delete, meta.RowSetKey(t.Number, d.Metadata().ID))
 	}
 	for _, m := range r.out {
 		edit.Put = append(edit.Put, blockmanager.Row{Key: meta.RowSetKey(t.Number, m.ID), Value: m.Encode()})
@@ -74,13 +74,13 @@ func (r *rewrite) firstLSN() uint64 {
 			see(m.FirstLSN())
 		}
 	}
-	for _, m := range r.taken {
+	for _, m := range r.caughtUp {
 		see(m.FirstLSN())
 	}
 	return first
 }
 
-// kept is the frozen MemRowSet of the new layout.
+// kept is the frozen MemRowSet of the new state.
 func (r *rewrite) kept() *frozen {
 	if r.frozen != nil {
 		return nil // it is in the outputs
@@ -103,10 +103,10 @@ func (r *rewrite) stored(d *rowset.DiskRowSet) *meta.RowSet {
 	if f := r.flushes(d); f != nil {
 		return f.row
 	}
-	return d.Stored()
+	return d.Metadata()
 }
 
-// install swaps the new layout in. An error after the commit means that memory no longer shows what
+// install installs the new state. An error after the commit means that memory no longer shows what
 // the metadata says: the store poisons itself.
 func (r *rewrite) install(row *meta.Table) error {
 	t, schema := r.t, r.shape.Schema
@@ -139,7 +139,7 @@ func (r *rewrite) install(row *meta.Table) error {
 		if err != nil {
 			return err
 		}
-		if mem := r.taken[m.ID]; mem != nil {
+		if mem := r.caughtUp[m.ID]; mem != nil {
 			d.Adopt(mem)
 		}
 		opened = append(opened, d)
@@ -154,7 +154,7 @@ func (r *rewrite) install(row *meta.Table) error {
 		old := f.set.Tracker()
 		trackers[i] = &delta.Tracker{Schema: old.Schema, Undo: old.Undo, Redo: append(slices.Clone(old.Redo), file), Mem: f.mem}
 	}
-	t.row.Store(row)
+	t.metadata.Store(row)
 	t.auto = max(t.auto, row.AutoIncrement)
 	for i, f := range r.flushed {
 		f.set.SetStores(f.row, trackers[i])
@@ -165,7 +165,7 @@ func (r *rewrite) install(row *meta.Table) error {
 			m.Release()
 		}
 	}
-	t.install(newLayout(r.shape, r.mem, r.kept(), sets, max(r.floor, r.old.floor)))
+	t.install(newState(r.shape, r.mem, r.kept(), sets, max(r.floor, r.old.floor)))
 	if r.frozen != nil {
 		r.frozen.mem.Release()
 	}
@@ -173,7 +173,7 @@ func (r *rewrite) install(row *meta.Table) error {
 }
 
 // tell puts the event by for alone to send, after the commit or the failure.
-func (r *rewrite) tell(err error) {
+func (r *rewrite) recordEvent(err error) {
 	e := &r.event
 	e.Err, e.Duration = err, time.Since(r.start)
 	for _, m := range r.out {

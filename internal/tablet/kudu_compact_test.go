@@ -45,7 +45,7 @@ func compactLoose(t *testing.T, tab *Tablet) {
 	o := &over{Blocks: tab.opts.RowSets.Blocks, made: map[block.ID]*block.Memory{}, last: 1 << 40}
 	var sets []*rowset.DiskRowSet
 	done := 0
-	for _, d := range tab.cur.tree.Sets {
+	for _, d := range tab.state.tree.Sets {
 		job := func() compaction.DeltaJob { return compaction.DeltaJob{Set: d, State: d.State(), Creation: o} }
 		for _, step := range []func() (*meta.RowSet, error){
 			func() (*meta.RowSet, error) {
@@ -73,5 +73,5 @@ func compactLoose(t *testing.T, tab *Tablet) {
 		sets = append(sets, d)
 	}
 	t.Logf("%d delta compactions", done)
-	tab.install(newLayout(tab.Shape(), tab.newMem(tab.Shape()), nil, sets, 0))
+	tab.install(newState(tab.Shape(), tab.newMem(tab.Shape()), nil, sets, 0))
 }

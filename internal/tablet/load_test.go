@@ -9,7 +9,7 @@ import (
 )
 
 // rising makes one operation for each key from first on.
-func (w *world) rising(ask Ask, first, n int) []Op {
+func (w *world) rising(ask OpKind, first, n int) []Op {
 	ops := []Op{}
 	for k := range n {
 		ops = append(ops, w.op(ask, first+k, 1, "x"))
@@ -38,7 +38,7 @@ func TestLoadsInKeyOrderMeetTheLastKey(t *testing.T) {
 			w := newWorld(t, testSchema)
 			w.mustCommit(w.rising(Insert, 1000, 300)...) // more than one run of inserts
 			settle(w)
-			for _, ask := range []Ask{Update, Delete} {
+			for _, ask := range []OpKind{Update, Delete} {
 				if _, err := w.commit(w.rising(ask, 1300, 2)...); !errors.Is(err, fault.ErrNotFound) {
 					t.Errorf("%v behind the last key: %v", ask, err)
 				}

@@ -13,7 +13,7 @@ import (
 // Compact flushes, then merges until no rowsets overlap and no redo is left but the DELETE of a row
 // that history still holds, and those of what was written meanwhile.
 func (t *Tablet) Compact(ctx context.Context) (res Result, err error) {
-	t.alone(func() { res, err = t.compact(ctx) })
+	t.exclusively(func() { res, err = t.compact(ctx) })
 	return res, err
 }
 
@@ -27,7 +27,7 @@ func (t *Tablet) compact(ctx context.Context) (Result, error) {
 		for i := range group {
 			ids[i] = group[i].ID
 		}
-		n, err := t.mergeSets(ctx, ids, asked, len(group) > 1)
+		n, err := t.mergeSets(ctx, ids, requested, len(group) > 1)
 		if err != nil {
 			return res, err
 		}
@@ -40,7 +40,7 @@ func (t *Tablet) compact(ctx context.Context) (Result, error) {
 // Merge rewrites the chosen rowsets into others that do not overlap. Writers of the table wait for
 // its commit alone.
 func (t *Tablet) Merge(ctx context.Context, c compaction.Choice) (err error) {
-	t.alone(func() { _, err = t.mergeSets(ctx, c.RowSets, c.Why, true) })
+	t.exclusively(func() { _, err = t.mergeSets(ctx, c.RowSets, c.Why, true) })
 	return err
 }
 
@@ -51,13 +51,13 @@ func (t *Tablet) mergeSets(ctx context.Context, ids []uint64, why string, force 
 	if err != nil {
 		return 0, err
 	}
-	defer r.thaw()
+	defer r.end()
 	for _, d := range r.old.tree.Sets {
-		if slices.Contains(ids, d.Stored().ID) {
+		if slices.Contains(ids, d.Metadata().ID) {
 			r.in = append(r.in, d)
 		}
 	}
-	r.floor = t.opts.Store.HistoryFloor(t, t.Row().HistorySec)
+	r.floor = t.opts.Store.HistoryFloor(t, t.Metadata().HistorySec)
 	if len(r.in) == 0 || !force && !slices.ContainsFunc(r.in, func(d *rowset.DiskRowSet) bool { return hasWork(d, r.floor) }) {
 		return 0, nil
 	}
@@ -72,7 +72,7 @@ func (t *Tablet) mergeSets(ctx context.Context, ids []uint64, why string, force 
 	if err == nil {
 		err = r.finish(ctx)
 	}
-	r.tell(err)
+	r.recordEvent(err)
 	return r.event.BytesWritten, err
 }
 
@@ -80,7 +80,7 @@ func (t *Tablet) mergeSets(ctx context.Context, ids []uint64, why string, force 
 func (r *rewrite) inputs() ([]compaction.Input, error) {
 	var inputs []compaction.Input
 	for _, d := range r.in {
-		r.event.Inputs = append(r.event.Inputs, describe(d.Stored()))
+		r.event.Inputs = append(r.event.Inputs, describe(d.Metadata()))
 	}
 	for _, d := range r.in {
 		h, err := d.Histories(r.before)

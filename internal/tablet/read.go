@@ -20,16 +20,16 @@ type Snapshot struct {
 	Latest bool // the newest published state, which is never too old
 }
 
-// before is the snapshot's bound, checked against the history that the layout holds. The newest
+// before is the snapshot's bound, checked against the history that the state contains. The newest
 // state as of a bound below the floor is the state at the floor: nothing was published in between.
-func (l *layout) before(table string, snap Snapshot) (mvcc.Timestamp, error) {
+func (st *tabletState) before(table string, snap Snapshot) (mvcc.Timestamp, error) {
 	switch {
-	case snap.Before > l.floor:
+	case snap.Before > st.floor:
 		return snap.Before, nil
 	case snap.Latest:
-		return l.floor + 1, nil
+		return st.floor + 1, nil
 	}
-	return 0, fmt.Errorf("table %q: read at %v: history begins at %v: %w", table, snap.Before-1, l.floor, fault.ErrTooOld)
+	return 0, fmt.Errorf("table %q: read at %v: history begins at %v: %w", table, snap.Before-1, st.floor, fault.ErrTooOld)
 }
 
 // View is a reader's hold on one state of the table, from which it reads as of one snapshot.
@@ -37,45 +37,45 @@ func (l *layout) before(table string, snap Snapshot) (mvcc.Timestamp, error) {
 // iterator that Scan makes of it.
 type View struct {
 	*Shape
-	table  string
-	layout *layout
-	snap   mvcc.Timestamp
+	table string
+	state *tabletState
+	snap  mvcc.Timestamp
 }
 
 // View takes hold of the state of the table as it is now. The snapshot was found before: what is
 // applied to stores that are newer than the state would be missed by a later one. Errors:
 // ErrTooOld, ErrNotFound when the table was dropped, ErrClosed.
 func (t *Tablet) View(at Snapshot) (View, error) {
-	l, err := t.acquire()
+	st, err := t.acquire()
 	if err != nil {
 		return View{}, err
 	}
-	snap, err := l.before(t.Name, at)
+	snap, err := st.before(t.Name, at)
 	if err != nil {
-		l.release()
+		st.release()
 		return View{}, err
 	}
-	return View{Shape: l.shape, table: t.Name, layout: l, snap: snap}, nil
+	return View{Shape: st.shape, table: t.Name, state: st, snap: snap}, nil
 }
 
 // Release gives the state back.
-func (v View) Release() { v.layout.release() }
+func (v View) Release() { v.state.release() }
 
 // Get appends the cells cols of the row with an encoded key to dst. found is false, and dst as it
 // was, when there was no such row. Cells are valid as long as they are referenced; nil = NULL.
 func (v View) Get(key []byte, cols []int, dst [][]byte) (cells [][]byte, found bool, err error) {
-	l := v.layout
-	for _, m := range l.mems {
+	st := v.state
+	for _, m := range st.mems {
 		if row, live := m.Get(key, v.snap, nil); live {
 			dst = slices.Grow(dst, len(cols))
 			for _, c := range cols {
-				dst = append(dst, v.Layout.Cell(row, c))
+				dst = append(dst, v.RowFormat.Cell(row, c))
 			}
 			return dst, true, nil
 		}
 	}
 	var few [8]*rowset.DiskRowSet
-	sets := l.tree.Candidates(few[:0], key)
+	sets := st.tree.Candidates(few[:0], key)
 	if len(sets) == 0 {
 		return dst, false, nil
 	}
@@ -110,14 +110,14 @@ type TraceStep struct {
 // Explain does what Get does and tells the way.
 func (v View) Explain(key []byte) (Trace, error) {
 	var tr Trace
-	for _, m := range v.layout.mems {
+	for _, m := range v.state.mems {
 		if _, tr.InMemory = m.Get(key, v.snap, nil); tr.InMemory {
 			return tr, nil
 		}
 	}
 	p := bloom.MakeProbe(key)
-	for _, d := range v.layout.tree.Candidates(nil, key) {
-		step := TraceStep{RowSet: d.Stored().ID}
+	for _, d := range v.state.tree.Candidates(nil, key) {
+		step := TraceStep{RowSet: d.Metadata().ID}
 		filter, err := d.Filter()
 		if err != nil {
 			return tr, err
@@ -145,17 +145,17 @@ func (v View) Explain(key []byte) (Trace, error) {
 //
 // The request's Schema and Snapshot are set.
 func (v View) Scan(req *scan.Request, ordered bool) scan.Iterator {
-	l := v.layout
+	st := v.state
 	req.Schema, req.Snapshot = v.Schema, v.snap
 	groups := [][]*rowset.DiskRowSet{}
-	for _, d := range l.tree.Range(nil, req.Lower, req.Upper) {
+	for _, d := range st.tree.Range(nil, req.Lower, req.Upper) {
 		groups = append(groups, []*rowset.DiskRowSet{d})
 	}
 	r := *req
 	var newMems []func() scan.Iterator
-	for _, m := range l.mems {
+	for _, m := range st.mems {
 		if m.Len() > 0 {
-			newMems = append(newMems, func() scan.Iterator { return l.newMemIterator(m, &r) })
+			newMems = append(newMems, func() scan.Iterator { return st.newMemIterator(m, &r) })
 		}
 	}
 	if ordered {
@@ -178,7 +178,7 @@ func (v View) Scan(req *scan.Request, ordered bool) scan.Iterator {
 		}
 		chain = append(chain, func() (scan.Iterator, error) { return merge(g, newMems, open, &r), nil })
 	}
-	return &held{Iterator: scan.Concat(chain...), layout: l}
+	return &stateIterator{Iterator: scan.Concat(chain...), state: st}
 }
 
 // overlapping joins rowsets that overlap into groups; the groups follow one another in key order.
@@ -187,7 +187,7 @@ func overlapping(sets [][]*rowset.DiskRowSet, withMem bool) [][]*rowset.DiskRowS
 	var out [][]*rowset.DiskRowSet
 	var reach []byte
 	for _, g := range sets {
-		m := g[0].Stored()
+		m := g[0].Metadata()
 		if len(out) > 0 && (withMem || string(m.MinKey) <= string(reach)) {
 			out[len(out)-1] = append(out[len(out)-1], g[0])
 		} else {
@@ -224,7 +224,7 @@ func lanes(group []*rowset.DiskRowSet) [][]*rowset.DiskRowSet {
 next:
 	for _, d := range group {
 		for i, lane := range out {
-			if string(lane[len(lane)-1].Stored().MaxKey) < string(d.Stored().MinKey) {
+			if string(lane[len(lane)-1].Metadata().MaxKey) < string(d.Metadata().MinKey) {
 				out[i] = append(lane, d)
 				continue next
 			}
@@ -234,36 +234,36 @@ next:
 	return out
 }
 
-// held is an iterator over a layout that it gives back at Close.
-type held struct {
+// stateIterator is an iterator over a state, which it releases at Close.
+type stateIterator struct {
 	scan.Iterator
-	layout *layout
+	state *tabletState
 }
 
-func (h *held) Close() error {
+func (h *stateIterator) Close() error {
 	err := h.Iterator.Close()
-	if h.layout != nil {
-		h.layout.release()
-		h.layout = nil
+	if h.state != nil {
+		h.state.release()
+		h.state = nil
 	}
 	return err
 }
 
 // memIterator makes batches of a MemRowSet's rows.
 type memIterator struct {
-	layout *change.Layout
-	req    *scan.Request
-	it     *memrowset.Iterator
-	out    *batch.Batch
-	tests  []*batch.Vector // of the predicates' columns, in the order of the predicates
-	keys   [][]byte
-	rows   int // of the next batch, at most
+	rowFormat        *change.RowFormat
+	req              *scan.Request
+	it               *memrowset.Iterator
+	out              *batch.Batch
+	predicateVectors []*batch.Vector // of the predicates' columns, in the order of the predicates
+	keys             [][]byte
+	rows             int // of the next batch, at most
 }
 
-func (l *layout) newMemIterator(mem *memrowset.MemRowSet, req *scan.Request) *memIterator {
-	m := &memIterator{layout: l.shape.Layout, req: req, rows: req.FirstRows(), it: mem.NewIterator(req.Snapshot, req.Lower, req.Upper, false), out: batch.New(req.Projection(), 0)}
+func (st *tabletState) newMemIterator(mem *memrowset.MemRowSet, req *scan.Request) *memIterator {
+	m := &memIterator{rowFormat: st.shape.RowFormat, req: req, rows: req.FirstRows(), it: mem.NewIterator(req.Snapshot, req.Lower, req.Upper, false), out: batch.New(req.Projection(), 0)}
 	for i := range req.Predicates {
-		m.tests = append(m.tests, &batch.Vector{Type: req.Predicates[i].Type})
+		m.predicateVectors = append(m.predicateVectors, &batch.Vector{Type: req.Predicates[i].Type})
 	}
 	return m
 }
@@ -281,14 +281,14 @@ func (m *memIterator) Next() bool {
 		m.out.Selection, m.out.Len, m.keys = sel, n, keys
 		for i := range m.req.Predicates {
 			p := &m.req.Predicates[i]
-			m.layout.Gather(rows, m.req.Schema.IndexID(p.ID), m.tests[i])
-			p.Eval(m.tests[i], sel)
+			m.rowFormat.Gather(rows, m.req.Schema.IndexID(p.ID), m.predicateVectors[i])
+			p.Eval(m.predicateVectors[i], sel)
 		}
 		if !sel.Any() {
 			continue
 		}
 		for i, col := range m.req.Columns {
-			m.layout.Gather(rows, col, m.out.Columns[i])
+			m.rowFormat.Gather(rows, col, m.out.Columns[i])
 		}
 		return true
 	}

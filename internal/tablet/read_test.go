@@ -63,7 +63,7 @@ func TestByteStringsOfAScanHold(t *testing.T) {
 
 // layoutWorld is a table of many overlapping rowsets, with deltas of all kinds, and perhaps rows in
 // memory.
-func layoutWorld(t *testing.T, r *rand.Rand) (*world, picture) {
+func randomTable(t *testing.T, r *rand.Rand) (*world, picture) {
 	w, pic := newWorld(t, testSchema), picture{}
 	at, span := 0, 1+r.IntN(40)
 	for range 1 + r.IntN(6) {
@@ -73,13 +73,13 @@ func layoutWorld(t *testing.T, r *rand.Rand) (*world, picture) {
 			now := map[int]string{}
 			for range 1 + r.IntN(30) {
 				k, a, s := at+r.IntN(span), r.IntN(5), []string{"", "x", "y"}[r.IntN(3)]
-				ask := []Ask{Upsert, Upsert, UpdateIgnore, DeleteIgnore}[r.IntN(4)]
+				ask := []OpKind{Upsert, Upsert, UpdateIgnore, DeleteIgnore}[r.IntN(4)]
 				ops = append(ops, w.op(ask, k, a, s))
 				before, known := now[k]
 				if !known {
 					before = pic.at(k, mvcc.Max)
 				}
-				now[k], _ = outcome(ask, before, rowText(w.tab.Shape().Layout.AppendCells(nil, w.image(k, a, s))))
+				now[k], _ = outcome(ask, before, rowText(w.tab.Shape().RowFormat.AppendCells(nil, w.image(k, a, s))))
 			}
 			w.mustCommit(ops...)
 			for k, text := range now {
@@ -104,7 +104,7 @@ func TestScansMatchThePictureOverAnyLayout(t *testing.T) {
 		rounds = 12
 	}
 	for range rounds {
-		w, pic := layoutWorld(t, r)
+		w, pic := randomTable(t, r)
 		for range 20 {
 			at := Snapshot{Before: mvcc.Timestamp(r.IntN(int(timestampOf(w.lsn)) + 20))}
 			if r.IntN(3) == 0 || at.Before == 0 {
@@ -235,7 +235,7 @@ func TestAScanWithBoundsKeepsItsKeyIndex(t *testing.T) {
 	for i := range 2 {
 		for a := range 9 {
 			b := fmt.Sprint("text ", i)
-			w.mustCommit(Op{Ask: Insert, Key: key(a, b), Body: w.tab.Shape().Layout.AppendRow(nil, [][]byte{int64Cell(a), []byte(b)})})
+			w.mustCommit(Op{Kind: Insert, Key: key(a, b), Body: w.tab.Shape().RowFormat.AppendRow(nil, [][]byte{int64Cell(a), []byte(b)})})
 		}
 		w.flush()
 	}
@@ -293,7 +293,7 @@ func TestReadsBelowTheFloorAreTooOld(t *testing.T) {
 	check()
 	w = w.reopened(0)
 	check()
-	if row := w.tab.Row(); row.HistoryFloor != timestampOf(2) {
+	if row := w.tab.Metadata(); row.HistoryFloor != timestampOf(2) {
 		t.Errorf("floor %d in the metadata", row.HistoryFloor)
 	}
 }
@@ -318,7 +318,7 @@ func numbersOf(groups [][]*rowset.DiskRowSet) string {
 	for _, g := range groups {
 		var ids []uint64
 		for _, d := range g {
-			ids = append(ids, d.Stored().ID)
+			ids = append(ids, d.Metadata().ID)
 		}
 		out = append(out, ids)
 	}

@@ -42,10 +42,10 @@ func TestReplayGoesByTheLSNsOfTheFiles(t *testing.T) {
 		w.mustCommit(w.op(Update, 5, 4, "x")) // lsn 4
 		w.flush()
 		n := w.reopened(w.lsn + 1)
-		if row := n.tab.Row(); row.FlushedLSN != 4 {
+		if row := n.tab.Metadata(); row.FlushedLSN != 4 {
 			t.Fatalf("flushed lsn %d", row.FlushedLSN)
 		}
-		for _, m := range n.tab.Stored() {
+		for _, m := range n.tab.RowSetMetadata() {
 			if m.IncludedLSN != 4 {
 				t.Fatalf("rowset %d: included lsn %d", m.ID, m.IncludedLSN)
 			}
@@ -86,7 +86,7 @@ func TestReplayGoesByTheLSNsOfTheFiles(t *testing.T) {
 			if got5, got6 := w.get(5, latest), w.get(6, latest); got5 != test.key5 || got6 != test.key6 {
 				t.Errorf("keys %q, %q, want %q, %q", got5, got6, test.key5, test.key6)
 			}
-			if got := w.tab.cur.mem.Len(); got != test.inMem || int(w.tab.LiveRows()) != test.live {
+			if got := w.tab.state.mem.Len(); got != test.inMem || int(w.tab.LiveRows()) != test.live {
 				t.Errorf("%d rows in memory, %d live, want %d, %d", got, w.tab.LiveRows(), test.inMem, test.live)
 			}
 			want := NoLSN
@@ -114,14 +114,14 @@ func TestReplayDoesNotAskRowSetsThatShowTheFuture(t *testing.T) {
 	w.mustCommit(w.op(Delete, 5, 0, ""))
 	w.mustCommit(w.op(Insert, 5, 3, "second"))
 	w.flush()
-	sets := w.tab.Stored()
+	sets := w.tab.RowSetMetadata()
 	past, future := *sets[0], *sets[1]
 	past.IncludedLSN, past.Redo, past.LiveRows = 2, nil, 1
 	future.IncludedLSN = 9
 	open := func() *world {
 		n := &world{t: t, m: w.m}
 		var err error
-		if n.tab, err = Open(w.tab.opts, w.tab.Row(), []*meta.RowSet{&past, &future}); err != nil {
+		if n.tab, err = Open(w.tab.opts, w.tab.Metadata(), []*meta.RowSet{&past, &future}); err != nil {
 			t.Fatal(err)
 		}
 		return n
@@ -130,9 +130,9 @@ func TestReplayDoesNotAskRowSetsThatShowTheFuture(t *testing.T) {
 	if err := n.replay(n.resolved(change.Delete, 5, 0, ""), 4); err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range n.tab.cur.tree.Sets {
-		if live, err := d.Live(0); err != nil || live != (d.Stored().ID == future.ID) {
-			t.Errorf("rowset %d: live %t, %v", d.Stored().ID, live, err)
+	for _, d := range n.tab.state.tree.Sets {
+		if live, err := d.Live(0); err != nil || live != (d.Metadata().ID == future.ID) {
+			t.Errorf("rowset %d: live %t, %v", d.Metadata().ID, live, err)
 		}
 	}
 	if err := n.replay(n.resolved(change.Update, 5, 8, "second"), 9); err != nil {

@@ -143,7 +143,7 @@ func (b blocks) OpenBlock(id block.ID) (rowset.Block, error) { return b.m.OpenBl
 func timestampOf(lsn uint64) mvcc.Timestamp { return mvcc.Timestamp(10 * lsn) }
 
 func (w *world) LastLSN() uint64 { return w.lsn }
-func (w *world) Settle(context.Context, uint64) error {
+func (w *world) Wait(context.Context, uint64) error {
 	once(&w.onSettle)
 	return w.settleErr
 }
@@ -161,7 +161,7 @@ func (w *world) HistoryFloor(*Tablet, int64) mvcc.Timestamp { return w.floor }
 func (w *world) Visible() mvcc.Timestamp { return timestampOf(w.lsn) }
 
 // Mark logs an empty batch.
-func (w *world) Mark() (ts mvcc.Timestamp, lsn uint64, publish func(), err error) {
+func (w *world) AppendEmpty() (ts mvcc.Timestamp, lsn uint64, publish func(), err error) {
 	if w.markErr != nil {
 		return 0, 0, nil, w.markErr
 	}
@@ -210,12 +210,12 @@ func (w *world) image(k, a int, s string) []byte {
 	if s == "" {
 		cells[2] = nil
 	}
-	return w.tab.Shape().Layout.AppendRow(nil, cells)
+	return w.tab.Shape().RowFormat.AppendRow(nil, cells)
 }
 
 // op makes an operation on key k: the inserts and upserts with all columns, the updates of a and s.
-func (w *world) op(ask Ask, k, a int, s string) Op {
-	op := Op{Ask: ask, Key: w.key(k)}
+func (w *world) op(ask OpKind, k, a int, s string) Op {
+	op := Op{Kind: ask, Key: w.key(k)}
 	switch ask {
 	case Insert, InsertIgnore, Upsert, UpsertIgnore:
 		op.Body = w.image(k, a, s)
@@ -387,7 +387,7 @@ func (p picture) scan(before mvcc.Timestamp) []string {
 
 // outcome is the result table of tablet spec §12.4: the error of an operation and what becomes of
 // the row, which ops of the tests give the text given.
-func outcome(ask Ask, before, given string) (after string, cause error) {
+func outcome(ask OpKind, before, given string) (after string, cause error) {
 	switch live := before != ""; ask {
 	case Insert:
 		if live {

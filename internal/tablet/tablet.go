@@ -9,15 +9,15 @@
 // Locks, in this order:
 //
 //	work     one flush or compaction of the table, or end of an Ingest, at a time
-//	gate     shared by write batches from Prepare to the end of Apply, exclusive while a layout is replaced by another: for a moment when
+//	gate     shared by write batches from Prepare to the end of Apply, exclusive while a tabletState is replaced by another: briefly when
 //	         a flush or merging compaction begins, and for the commit at the end of these, of a delta compaction and of an Ingest.
 //	         Only Alter and Drop hold it for longer
 //	autoMu   the order in which inserts get values of an auto-incrementing column; held until the end of Apply
 //	stripes  row locks: a stripe of keys each, taken in rising order
-//	mu       the pointer to the current layout; no I/O under it
+//	mu       the pointer to the current tabletState; no I/O under it
 //
-// A layout, of which the schema is a part, is immutable and counted: a reader holds the one that it
-// began with, its files stay open until the last reader is done. The stores in it (MemRowSets,
+// A tabletState, of which the schema is a part, is immutable and reference-counted: a reader keeps
+// the one that it began with, its files stay open until the last reader is done. The stores in it (MemRowSets,
 // delta mem stores) take changes; a reader's snapshot tells it which to see.
 //
 // Writers go on while a flush or merging compaction writes: see freeze for how that begins, carry
@@ -45,14 +45,14 @@ import (
 type Store interface {
 	// LastLSN is the LSN of the last batch that was appended to the log.
 	LastLSN() uint64
-	// Settle returns when everything up to lsn is durable in the log and published.
-	Settle(ctx context.Context, lsn uint64) error
+	// Wait returns when everything up to lsn is durable in the log and published.
+	Wait(ctx context.Context, lsn uint64) error
 	// Visible is the newest timestamp that reads see: all batches up to there are in the stores.
 	Visible() mvcc.Timestamp
-	// Mark gives a change that is not in the log its place among those that are: a timestamp, and
-	// an LSN that is durable when it returns. What gets a later place is not visible before publish
-	// was called, which has to be done once, carried out or not.
-	Mark() (ts mvcc.Timestamp, lsn uint64, publish func(), err error)
+	// AppendEmpty appends an empty batch to the log, which gives an ingest its timestamp and its
+	// LSN, and returns when the LSN is durable. No later batch becomes visible before publish has
+	// been called. The caller must call publish once, whether its commit succeeded or not.
+	AppendEmpty() (ts mvcc.Timestamp, lsn uint64, publish func(), err error)
 	// CommitMeta commits a change of metadata. first is asked, at the right moment, for the lowest
 	// LSN that t's memory stores will hold once the change is installed (NoLSN = none). install is
 	// called after the commit, before the next one begins.
@@ -96,18 +96,18 @@ type Tablet struct {
 	autoMu sync.Mutex
 	auto   int64 // under autoMu or, exclusively, gate: the highest value of an auto-incrementing column that was ever inserted
 
-	mu  sync.RWMutex
-	cur *layout
+	mu    sync.RWMutex
+	state *tabletState
 
 	shape    atomic.Pointer[Shape]      // of cur
-	row      atomic.Pointer[meta.Table] // as committed last
+	metadata atomic.Pointer[meta.Table] // as committed last
 	nextID   atomic.Uint64              // of rowsets
 	dropped  atomic.Bool
 	deltaMem atomic.Int64 // bytes in delta mem stores
 }
 
-// layout is one immutable state of the table.
-type layout struct {
+// tabletState is one immutable state of the table.
+type tabletState struct {
 	shape  *Shape
 	mem    *memrowset.MemRowSet   // takes the inserts
 	frozen *frozen                // being flushed, or left by a flush that failed; nil = there is none
@@ -120,13 +120,13 @@ type layout struct {
 // frozen is a MemRowSet that takes no inserts any more, and the moment since when.
 type frozen struct {
 	mem *memrowset.MemRowSet
-	moment
+	cutover
 }
 
-// moment is a point between two write batches of the table.
-type moment struct {
+// cutover is a point between two write batches of the table.
+type cutover struct {
 	lsn    uint64         // of all that is before it, or lower LSNs of other tables
-	before mvcc.Timestamp // what is before it has a lower timestamp, what is behind it this one or a higher one
+	before mvcc.Timestamp // what is before it has a lower timestamp, what is after it this one or a higher one
 	auto   int64          // the highest value of an auto-incrementing column that was inserted before it
 }
 
@@ -135,7 +135,7 @@ type moment struct {
 func Open(o Options, row *meta.Table, sets []*meta.RowSet) (*Tablet, error) {
 	t := &Tablet{opts: o, Number: row.Number, Name: row.Name}
 	shape := newShape(row.Schema, row.SchemaVersion)
-	t.row.Store(row)
+	t.metadata.Store(row)
 	t.auto = row.AutoIncrement
 	t.nextID.Store(row.NextRowSetID)
 	t.opts.RowSets.Grow = func(n int64) {
@@ -155,9 +155,9 @@ func Open(o Options, row *meta.Table, sets []*meta.RowSet) (*Tablet, error) {
 		}
 		open = append(open, d)
 	}
-	t.install(newLayout(shape, t.newMem(shape), nil, open, row.HistoryFloor))
+	t.install(newState(shape, t.newMem(shape), nil, open, row.HistoryFloor))
 	for _, d := range open {
-		d.Unref() // the layout holds them now
+		d.Unref() // the state has references of its own
 	}
 	return t, nil
 }
@@ -166,54 +166,54 @@ func (t *Tablet) newMem(s *Shape) *memrowset.MemRowSet {
 	return memrowset.New(s.Schema, t.opts.GrowMem)
 }
 
-// newLayout takes a reference to each rowset and has one reference itself.
-func newLayout(shape *Shape, mem *memrowset.MemRowSet, old *frozen, sets []*rowset.DiskRowSet, floor mvcc.Timestamp) *layout {
-	l := &layout{shape: shape, mem: mem, frozen: old, mems: []*memrowset.MemRowSet{mem}, tree: rowset.NewTree(sets), floor: floor}
+// newState returns a state with one reference. It takes a reference to each rowset.
+func newState(shape *Shape, mem *memrowset.MemRowSet, old *frozen, sets []*rowset.DiskRowSet, floor mvcc.Timestamp) *tabletState {
+	st := &tabletState{shape: shape, mem: mem, frozen: old, mems: []*memrowset.MemRowSet{mem}, tree: rowset.NewTree(sets), floor: floor}
 	if old != nil {
-		l.mems = append(l.mems, old.mem)
+		st.mems = append(st.mems, old.mem)
 	}
 	for _, d := range sets {
 		d.Ref()
 	}
-	l.refs.Store(1)
-	return l
+	st.refs.Store(1)
+	return st
 }
 
-// acquire is the current layout, to be given back by release. Errors: ErrNotFound when the table
+// acquire returns the current state, which the caller releases. Errors: ErrNotFound when the table
 // was dropped, ErrClosed.
-func (t *Tablet) acquire() (*layout, error) {
+func (t *Tablet) acquire() (*tabletState, error) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	switch {
-	case t.cur == nil && t.dropped.Load():
+	case t.state == nil && t.dropped.Load():
 		return nil, t.errDropped()
-	case t.cur == nil:
+	case t.state == nil:
 		return nil, fault.ErrClosed
 	}
-	t.cur.refs.Add(1)
-	return t.cur, nil
+	t.state.refs.Add(1)
+	return t.state, nil
 }
 
 func (t *Tablet) errDropped() error {
 	return fmt.Errorf("table %q was dropped: %w", t.Name, fault.ErrNotFound)
 }
 
-func (l *layout) release() {
-	if l.refs.Add(-1) > 0 {
+func (st *tabletState) release() {
+	if st.refs.Add(-1) > 0 {
 		return
 	}
-	for _, d := range l.tree.Sets {
+	for _, d := range st.tree.Sets {
 		d.Unref()
 	}
 }
 
-// install swaps the layout.
-func (t *Tablet) install(l *layout) {
+// install replaces the state.
+func (t *Tablet) install(st *tabletState) {
 	t.mu.Lock()
-	old := t.cur
-	t.cur = l
-	if l != nil {
-		t.shape.Store(l.shape)
+	old := t.state
+	t.state = st
+	if st != nil {
+		t.shape.Store(st.shape)
 	}
 	t.mu.Unlock()
 	if old != nil {
@@ -235,22 +235,22 @@ func (t *Tablet) Drop(remove func(sets []*meta.RowSet) error) error {
 	if t.dropped.Load() {
 		return fault.ErrNotFound
 	}
-	l, err := t.acquire()
+	st, err := t.acquire()
 	if err != nil {
 		return err
 	}
-	defer l.release()
-	for _, d := range l.tree.Sets {
+	defer st.release()
+	for _, d := range st.tree.Sets {
 		d.OpenFiles() // for scans that run, which end as they began
 	}
-	if err := remove(t.Stored()); err != nil {
+	if err := remove(t.RowSetMetadata()); err != nil {
 		return err
 	}
 	t.dropped.Store(true)
-	for _, m := range l.mems {
+	for _, m := range st.mems {
 		m.Release()
 	}
-	for _, d := range l.tree.Sets {
+	for _, d := range st.tree.Sets {
 		if m := d.Tracker().Mem; m != nil {
 			m.Release()
 		}
@@ -259,17 +259,17 @@ func (t *Tablet) Drop(remove func(sets []*meta.RowSet) error) error {
 	return nil
 }
 
-// Row is the table's metadata as committed last. Immutable.
-func (t *Tablet) Row() *meta.Table { return t.row.Load() }
+// Metadata returns the table's metadata row as committed last. It is immutable.
+func (t *Tablet) Metadata() *meta.Table { return t.metadata.Load() }
 
 // MemBytes is what the MemRowSets and the delta mem stores take.
 func (t *Tablet) MemBytes() (mem, deltas int64) {
-	l, err := t.acquire()
+	st, err := t.acquire()
 	if err != nil {
 		return 0, 0
 	}
-	defer l.release()
-	for _, m := range l.mems {
+	defer st.release()
+	for _, m := range st.mems {
 		mem += m.Bytes()
 	}
 	return mem, t.deltaMem.Load()
@@ -278,25 +278,25 @@ func (t *Tablet) MemBytes() (mem, deltas int64) {
 // FirstLSN is the lowest LSN of an operation that memory holds and files do not; NoLSN if there is
 // none.
 func (t *Tablet) FirstLSN() uint64 {
-	l, err := t.acquire()
+	st, err := t.acquire()
 	if err != nil {
 		return NoLSN
 	}
-	defer l.release()
-	return l.firstLSN()
+	defer st.release()
+	return st.firstLSN()
 }
 
-func (l *layout) firstLSN() uint64 {
+func (st *tabletState) firstLSN() uint64 {
 	first := NoLSN
 	see := func(lsn uint64) {
 		if lsn != 0 {
 			first = min(first, lsn)
 		}
 	}
-	for _, m := range l.mems {
+	for _, m := range st.mems {
 		see(m.FirstLSN())
 	}
-	for _, d := range l.tree.Sets {
+	for _, d := range st.tree.Sets {
 		if m := d.Tracker().Mem; m != nil {
 			see(m.FirstLSN())
 		}
@@ -305,8 +305,8 @@ func (l *layout) firstLSN() uint64 {
 }
 
 // memEndsBefore tells whether all keys in memory come before key.
-func (l *layout) memEndsBefore(key []byte) bool {
-	for _, m := range l.mems {
+func (st *tabletState) memEndsBefore(key []byte) bool {
+	for _, m := range st.mems {
 		if !m.EndsBefore(key) {
 			return false
 		}
@@ -316,18 +316,18 @@ func (l *layout) memEndsBefore(key []byte) bool {
 
 // Info describes the rowsets, by first key.
 func (t *Tablet) Info() compaction.Layout {
-	l, err := t.acquire()
+	st, err := t.acquire()
 	if err != nil {
 		return compaction.Layout{Table: t.Name}
 	}
-	defer l.release()
-	return l.info(t.Name)
+	defer st.release()
+	return st.info(t.Name)
 }
 
-func (l *layout) info(table string) compaction.Layout {
+func (st *tabletState) info(table string) compaction.Layout {
 	out := compaction.Layout{Table: table}
-	for _, d := range l.tree.Sets {
-		out.RowSets = append(out.RowSets, describe(d.Stored()))
+	for _, d := range st.tree.Sets {
+		out.RowSets = append(out.RowSets, describe(d.Metadata()))
 	}
 	return out
 }
@@ -337,32 +337,32 @@ func describe(m *meta.RowSet) compaction.RowSetInfo {
 		Bytes: m.Bytes, Redos: len(m.Redo), Undos: len(m.Undo)}
 }
 
-// Stored is the metadata rows of all rowsets.
-func (t *Tablet) Stored() []*meta.RowSet {
-	l, err := t.acquire()
+// RowSetMetadata returns the metadata rows of all rowsets.
+func (t *Tablet) RowSetMetadata() []*meta.RowSet {
+	st, err := t.acquire()
 	if err != nil {
 		return nil
 	}
-	defer l.release()
+	defer st.release()
 	var out []*meta.RowSet
-	for _, d := range l.tree.Sets {
-		out = append(out, d.Stored())
+	for _, d := range st.tree.Sets {
+		out = append(out, d.Metadata())
 	}
 	return out
 }
 
 // LiveRows is the number of rows at the newest applied state, published or not, from counts alone.
 func (t *Tablet) LiveRows() int64 {
-	l, err := t.acquire()
+	st, err := t.acquire()
 	if err != nil {
 		return 0
 	}
-	defer l.release()
+	defer st.release()
 	n := int64(0)
-	for _, m := range l.mems {
+	for _, m := range st.mems {
 		n += m.LiveRows()
 	}
-	for _, d := range l.tree.Sets {
+	for _, d := range st.tree.Sets {
 		s := d.State()
 		n += s.Meta.LiveRows
 		if m := s.Deltas.Mem; m != nil {
@@ -374,21 +374,21 @@ func (t *Tablet) LiveRows() int64 {
 
 // MaxTimestamp is the newest timestamp of any change that the table holds.
 func (t *Tablet) MaxTimestamp() mvcc.Timestamp {
-	l, err := t.acquire()
+	st, err := t.acquire()
 	if err != nil {
 		return mvcc.Min
 	}
-	defer l.release()
-	return l.maxTimestamp()
+	defer st.release()
+	return st.maxTimestamp()
 }
 
-func (l *layout) maxTimestamp() mvcc.Timestamp {
+func (st *tabletState) maxTimestamp() mvcc.Timestamp {
 	ts := mvcc.Min
-	for _, m := range l.mems {
+	for _, m := range st.mems {
 		ts = max(ts, m.MaxTimestamp())
 	}
-	for _, d := range l.tree.Sets {
-		ts = max(ts, d.Stored().MaxTimestamp)
+	for _, d := range st.tree.Sets {
+		ts = max(ts, d.Metadata().MaxTimestamp)
 		if m := d.Tracker().Mem; m != nil {
 			ts = max(ts, m.MaxTimestamp())
 		}

@@ -14,12 +14,12 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Ask is what a write batch asks to be done with a row. Source: tablet spec §12.4.
-type Ask uint8
+// OpKind is the kind of an operation on a row. Source: tablet spec §12.4.
+type OpKind uint8
 
 // The eight operations. The Ignore kinds do nothing where the others are errors.
 const (
-	Insert Ask = iota + 1
+	Insert OpKind = iota + 1
 	Upsert
 	Update
 	Delete
@@ -29,16 +29,16 @@ const (
 	DeleteIgnore
 )
 
-var askNames = [...]string{"", "insert", "upsert", "update", "delete", "insert_ignore", "upsert_ignore", "update_ignore", "delete_ignore", "if"}
+var opKindNames = [...]string{"", "insert", "upsert", "update", "delete", "insert_ignore", "upsert_ignore", "update_ignore", "delete_ignore", "if"}
 
-func (a Ask) String() string { return askNames[a] }
+func (k OpKind) String() string { return opKindNames[k] }
 
 // Op is one operation of a write batch, checked against the schema.
 //
 // Body is a row image for the inserts and upserts, a change list for the updates, nil for the
 // deletes.
 type Op struct {
-	Ask   Ask
+	Kind  OpKind
 	Index int // position in the write batch, for errors
 	// Key is encoded; Prepare replaces it, and the cell in Body, where an auto-incrementing column
 	// gives an insert its value.
@@ -62,7 +62,7 @@ var ErrImmutable = errors.New("immutable, and cannot be updated")
 // Write is one write batch's share of a table, between Prepare and Release.
 type Write struct {
 	t       *Tablet
-	layout  *layout
+	state   *tabletState
 	ops     []Op
 	targets []target
 	locked  []uint16 // stripes, rising
@@ -79,12 +79,12 @@ type Write struct {
 type target struct {
 	kind change.Kind // 0 = nothing
 	list change.List // of an update
-	at   place       // of an update or delete
+	at   position    // of an update or delete
 }
 
 const stripeCount = 1 << 12
 
-// Prepare keeps the layout from being replaced, locks the rows and resolves each operation against
+// Prepare keeps the state from being replaced, locks the rows and resolves each operation against
 // the newest applied state and the earlier operations of the batch. The first row error ends it: a
 // *fault.RowError, with nothing held and nothing changed.
 //
@@ -105,14 +105,14 @@ func (t *Tablet) prepare(ops []Op, shape *Shape, partial bool) (*Write, error) {
 	if t.dropped.Load() {
 		err = t.errDropped()
 	} else {
-		w.layout, err = t.acquire()
+		w.state, err = t.acquire()
 	}
 	if err != nil {
 		t.gate.RUnlock()
 		return nil, err
 	}
-	if shape != w.layout.shape {
-		convert(ops, shape, w.layout.shape)
+	if shape != w.state.shape {
+		convert(ops, shape, w.state.shape)
 	}
 	if err := w.assign(); err != nil {
 		w.Release()
@@ -144,7 +144,7 @@ func (w *Write) lock(probes []bloom.Probe) {
 	}
 }
 
-// Release unlocks the rows and lets the layout be replaced. Once per Write.
+// Release unlocks the rows and lets the state be replaced. Once per Write.
 func (w *Write) Release() {
 	for _, s := range w.locked {
 		w.t.stripes[s].Unlock()
@@ -152,54 +152,54 @@ func (w *Write) Release() {
 	if w.serial {
 		w.t.autoMu.Unlock()
 	}
-	w.layout.release()
+	w.state.release()
 	w.t.gate.RUnlock()
 }
 
 // resolve decides the operations in the order of the batch.
 func (w *Write) resolve(probes []bloom.Probe) error {
-	var places []place // of each operation's key before it, then behind it; nil when no key stands twice
+	var positions []position // of each operation's key before it, then behind it; nil when no key stands twice
 	var err error
 	behind := false
 	if rising(w.ops) {
 		// Loads in key order go on behind all that is there. Nobody else can insert these keys:
 		// their rows are locked.
-		behind = w.layout.endsBefore(w.ops[0].Key)
-	} else if places, err = w.findAll(probes); err != nil {
+		behind = w.state.endsBefore(w.ops[0].Key)
+	} else if positions, err = w.findAll(probes); err != nil {
 		return fmt.Errorf("table %q: %w", w.t.Name, err)
 	}
 	for i := range w.ops {
 		op := &w.ops[i]
-		p, again := place{}, false
+		p, again := position{}, false
 		switch {
-		case places != nil:
+		case positions != nil:
 			j := w.before[i]
 			if again = j >= 0; !again {
 				j = int32(i)
 			}
-			p = places[j]
+			p = positions[j]
 		case !behind:
-			if p, err = w.layout.find(probes[i]); err != nil {
+			if p, err = w.state.find(probes[i]); err != nil {
 				return fmt.Errorf("table %q: %w", w.t.Name, err)
 			}
 		}
 		after, err := p, error(nil)
-		if op.Ask == Check {
+		if op.Kind == Check {
 			err = w.check(i, p, again)
 		} else {
 			after, err = w.decide(i, p)
 		}
 		switch {
 		case err == nil:
-		case w.partial && op.Ask != Check:
+		case w.partial && op.Kind != Check:
 			w.Refused = append(w.Refused, w.rowError(op, err))
-		case op.Ask == Check && !errors.Is(err, fault.ErrConflict):
+		case op.Kind == Check && !errors.Is(err, fault.ErrConflict):
 			return fmt.Errorf("table %q: %w", w.t.Name, err)
 		default:
 			return w.rowError(op, err)
 		}
-		if places != nil {
-			places[i] = after
+		if positions != nil {
+			positions[i] = after
 		}
 	}
 	return nil
@@ -207,20 +207,20 @@ func (w *Write) resolve(probes []bloom.Probe) error {
 
 // decide fills in the target of operation i, whose key is at p, and tells where the key is
 // afterwards.
-func (w *Write) decide(i int, p place) (after place, err error) {
+func (w *Write) decide(i int, p position) (after position, err error) {
 	op, to := &w.ops[i], &w.targets[i]
 	to.at = p
-	switch op.Ask {
+	switch op.Kind {
 	case Insert, InsertIgnore, Upsert, UpsertIgnore:
 		switch {
 		case !p.live && op.Lacks != "":
 			return p, ErrNotSet
 		case !p.live:
 			*to = target{kind: change.Insert}
-			return place{live: true, mem: w.layout.mem}, nil
-		case op.Ask == Insert:
+			return position{live: true, mem: w.state.mem}, nil
+		case op.Kind == Insert:
 			return p, fault.ErrKeyExists
-		case op.Ask == InsertIgnore:
+		case op.Kind == InsertIgnore:
 			return p, nil
 		}
 		if to.list, err = w.updateOf(op); to.list != nil {
@@ -228,7 +228,7 @@ func (w *Write) decide(i int, p place) (after place, err error) {
 		}
 		return p, err
 	case Update, UpdateIgnore:
-		list, column, err := w.layout.shape.mutable(op)
+		list, column, err := w.state.shape.mutable(op)
 		if err != nil {
 			w.column = column
 			return p, err
@@ -242,10 +242,10 @@ func (w *Write) decide(i int, p place) (after place, err error) {
 	case Delete, DeleteIgnore:
 		if p.live {
 			to.kind = change.Delete
-			return place{}, nil
+			return position{}, nil
 		}
 	}
-	if op.Ask == Update || op.Ask == Delete {
+	if op.Kind == Update || op.Kind == Delete {
 		return p, fault.ErrNotFound
 	}
 	return p, nil
@@ -259,7 +259,7 @@ func (sh *Shape) mutable(op *Op) (list change.List, column string, err error) {
 	}
 	list, err = filterList(op.Body, func(id schema.ColumnID) (bool, error) {
 		c := &sh.Schema.Columns[sh.Schema.IndexID(id)]
-		if c.Immutable && op.Ask == Update {
+		if c.Immutable && op.Kind == Update {
 			column = c.Name
 			return false, ErrImmutable
 		}
@@ -271,7 +271,7 @@ func (sh *Shape) mutable(op *Op) (list change.List, column string, err error) {
 // updateOf makes an UPDATE of the columns that an upsert gave; nil when it gave none but the key.
 // Immutable columns as mutable does.
 func (w *Write) updateOf(op *Op) (change.List, error) {
-	s, layout := w.layout.shape.Schema, w.layout.shape.Layout
+	s, rowFormat := w.state.shape.Schema, w.state.shape.RowFormat
 	w.reserveList(len(op.Body) + (len(s.Columns)-s.Keys)*change.MaxColumnHeader + 1)
 	start := len(w.lists)
 	w.lists = change.AppendUpdateHeader(w.lists, change.Update)
@@ -279,13 +279,13 @@ func (w *Write) updateOf(op *Op) (change.List, error) {
 	for c := s.Keys; c < len(s.Columns); c++ {
 		if op.Set == nil || op.Set.Get(c) {
 			if s.Columns[c].Immutable {
-				if op.Ask == Upsert {
+				if op.Kind == Upsert {
 					w.column = s.Columns[c].Name
 					return nil, ErrImmutable
 				}
 				continue
 			}
-			w.lists = change.AppendColumn(w.lists, s.Columns[c].ID, layout.Cell(op.Body, c))
+			w.lists = change.AppendColumn(w.lists, s.Columns[c].ID, rowFormat.Cell(op.Body, c))
 			any = true
 		}
 	}
@@ -331,7 +331,7 @@ func (w *Write) Changes() int {
 
 // Record appends the resolved operations to a log record.
 func (w *Write) Record(r *change.RecordWriter) {
-	op := change.Op{Table: w.t.Number, SchemaVersion: w.layout.shape.Version}
+	op := change.Op{Table: w.t.Number, SchemaVersion: w.state.shape.Version}
 	for i := range w.targets {
 		to := &w.targets[i]
 		op.Kind, op.Key = to.kind, w.ops[i].Key
@@ -390,7 +390,7 @@ func (w *Write) insert(k int, ts mvcc.Timestamp, lsn uint64) int {
 		keys[n], rows[n] = w.ops[i].Key, w.ops[i].Body
 		n++
 	}
-	w.layout.mem.InsertMany(keys[:n], ts, lsn, rows[:n])
+	w.state.mem.InsertMany(keys[:n], ts, lsn, rows[:n])
 	return n
 }
 
@@ -406,42 +406,42 @@ var deleteList = change.List(change.AppendDelete(nil))
 // A rowset whose included LSN is l or more shows the future of l and is not asked. The files have
 // all that is of an older schema version. The stores copy what they keep of op. Errors: ErrCorrupt.
 func (t *Tablet) Replay(op change.Op, ts mvcc.Timestamp, lsn uint64) error {
-	l := t.cur
-	row := t.Row()
+	st := t.state
+	row := t.Metadata()
 	if op.SchemaVersion < row.SchemaVersion && lsn <= row.FlushedLSN {
 		return nil
 	}
 	if op.SchemaVersion != row.SchemaVersion {
 		return fault.Corruptf("table %q: lsn %d is of schema version %d, the table is at %d", t.Name, lsn, op.SchemaVersion, row.SchemaVersion)
 	}
-	key, err := l.shape.Encoder.Decode(op.Key)
+	key, err := st.shape.Encoder.Decode(op.Key)
 	if err != nil {
 		return fmt.Errorf("table %q: lsn %d: %w", t.Name, lsn, err)
 	}
 	if op.Kind == change.Insert {
-		if l.shape.auto >= 0 {
-			t.auto = max(t.auto, autoValue(key[l.shape.auto]))
+		if st.shape.auto >= 0 {
+			t.auto = max(t.auto, autoValue(key[st.shape.auto]))
 		}
 		switch {
 		case lsn <= row.FlushedLSN:
 			return nil
-		case l.mem.Live(op.Key):
+		case st.mem.Live(op.Key):
 			return fault.Corruptf("table %q: lsn %d inserts key %s, which is there", t.Name, lsn, t.KeyText(op.Key))
 		}
-		if err := l.shape.Layout.Check(op.Body); err != nil {
+		if err := st.shape.RowFormat.Check(op.Body); err != nil {
 			return fmt.Errorf("table %q: lsn %d: %w", t.Name, lsn, err)
 		}
-		l.mem.Insert(op.Key, ts, lsn, op.Body)
+		st.mem.Insert(op.Key, ts, lsn, op.Body)
 		return nil
 	}
 	list := deleteList
 	if op.Kind == change.Update {
 		list = change.List(op.Body)
-		if err := list.Check(l.shape.Schema); err != nil {
+		if err := list.Check(st.shape.Schema); err != nil {
 			return fmt.Errorf("table %q: lsn %d: %w", t.Name, lsn, err)
 		}
 	}
-	if l.mem.Mutate(op.Key, ts, lsn, list) {
+	if st.mem.Mutate(op.Key, ts, lsn, list) {
 		return nil
 	}
 	return t.replayOnDisk(op.Key, ts, lsn, list)
@@ -450,9 +450,9 @@ func (t *Tablet) Replay(op change.Op, ts mvcc.Timestamp, lsn uint64) error {
 func (t *Tablet) replayOnDisk(key []byte, ts mvcc.Timestamp, lsn uint64, list change.List) error {
 	p := bloom.MakeProbe(key)
 	var few [8]*rowset.DiskRowSet
-	var at place
-	for _, d := range t.cur.tree.Candidates(few[:0], key) {
-		if d.Stored().IncludedLSN >= lsn {
+	var at position
+	for _, d := range t.state.tree.Candidates(few[:0], key) {
+		if d.Metadata().IncludedLSN >= lsn {
 			continue
 		}
 		row, found, err := d.Find(p)
@@ -465,9 +465,9 @@ func (t *Tablet) replayOnDisk(key []byte, ts mvcc.Timestamp, lsn uint64, list ch
 		case !found:
 			continue
 		case at.live:
-			return fault.Corruptf("table %q: key %s is live in rowsets %d and %d", t.Name, t.KeyText(key), at.set.Stored().ID, d.Stored().ID)
+			return fault.Corruptf("table %q: key %s is live in rowsets %d and %d", t.Name, t.KeyText(key), at.set.Metadata().ID, d.Metadata().ID)
 		}
-		at = place{live: true, set: d, row: row}
+		at = position{live: true, set: d, row: row}
 	}
 	if at.live {
 		at.set.Apply(at.row, ts, lsn, list)

@@ -14,7 +14,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-var allAsks = []Ask{Insert, Upsert, Update, Delete, InsertIgnore, UpsertIgnore, UpdateIgnore, DeleteIgnore}
+var allAsks = []OpKind{Insert, Upsert, Update, Delete, InsertIgnore, UpsertIgnore, UpdateIgnore, DeleteIgnore}
 
 // places are where key 5 can be, live or as a ghost, and what is read of it there.
 var places = []struct {
@@ -168,10 +168,10 @@ func (w *world) step(r *rand.Rand, pic picture) {
 		k, a, s := r.IntN(6)-2, r.IntN(100), []string{"", "x", "long text"}[r.IntN(3)]
 		ask := allAsks[r.IntN(len(allAsks))]
 		if r.IntN(3) > 0 {
-			ask = []Ask{Upsert, DeleteIgnore, UpdateIgnore, InsertIgnore}[r.IntN(4)] // no errors
+			ask = []OpKind{Upsert, DeleteIgnore, UpdateIgnore, InsertIgnore}[r.IntN(4)] // no errors
 		}
 		ops, keys = append(ops, w.op(ask, k, a, s)), append(keys, k)
-		text = append(text, rowText(w.tab.Shape().Layout.AppendCells(nil, w.image(k, a, s))))
+		text = append(text, rowText(w.tab.Shape().RowFormat.AppendCells(nil, w.image(k, a, s))))
 	}
 	now := map[int]string{}
 	var want error
@@ -181,7 +181,7 @@ func (w *world) step(r *rand.Rand, pic picture) {
 		if !known {
 			before = pic.at(keys[i], timestampOf(w.lsn)+1)
 		}
-		if now[keys[i]], want = outcome(op.Ask, before, text[i]); want != nil {
+		if now[keys[i]], want = outcome(op.Kind, before, text[i]); want != nil {
 			failed = i
 			break
 		}
@@ -241,8 +241,8 @@ func TestMissingColumnsMatterToNewRowsOnly(t *testing.T) {
 	}
 	for _, ops := range [][]Op{
 		{w.op(Delete, 5, 0, ""), op},
-		{w.op(Upsert, 1, 1, ""), {Ask: Upsert, Key: w.key(6), Body: op.Body, Set: op.Set, Lacks: "a"}},
-		{w.op(Upsert, 1, 1, ""), {Ask: Insert, Key: w.key(6), Body: op.Body, Lacks: "a"}},
+		{w.op(Upsert, 1, 1, ""), {Kind: Upsert, Key: w.key(6), Body: op.Body, Set: op.Set, Lacks: "a"}},
+		{w.op(Upsert, 1, 1, ""), {Kind: Insert, Key: w.key(6), Body: op.Body, Lacks: "a"}},
 	} {
 		_, err := w.commit(ops...)
 		var row *fault.RowError
@@ -287,7 +287,7 @@ func TestPrepareLeavesNothingHeldAfterAnError(t *testing.T) {
 		many = append(many, w.op(Upsert, k, 1, ""))
 	}
 	for name, last := range map[string]Op{"key exists": w.op(Insert, 5, 1, ""), "not found": w.op(Update, 1000, 1, ""),
-		"not set": {Ask: Insert, Key: w.key(1001), Body: w.image(1001, 1, ""), Lacks: "a"}} {
+		"not set": {Kind: Insert, Key: w.key(1001), Body: w.image(1001, 1, ""), Lacks: "a"}} {
 		if _, err := w.tab.Prepare(append(many, last), w.tab.Shape()); !errors.Is(err, fault.ErrRow) {
 			t.Errorf("%s: %v", name, err)
 		}

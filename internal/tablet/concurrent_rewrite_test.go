@@ -186,7 +186,7 @@ var works = map[string]func(l *lives, ctx context.Context) error{
 	"compact":      func(l *lives, ctx context.Context) error { _, err := l.tab.Compact(ctx); return err },
 	"merge": func(l *lives, ctx context.Context) error {
 		c := compaction.Choice{}
-		for _, m := range l.tab.Stored() {
+		for _, m := range l.tab.RowSetMetadata() {
 			c.RowSets = append(c.RowSets, m.ID)
 		}
 		return l.tab.Merge(ctx, c)
@@ -292,7 +292,7 @@ func TestWhatAFailedFlushLeavesIsFlushedByTheNext(t *testing.T) {
 			l.check(l.world)
 			l.crash()
 			l.flush()
-			if got := l.tab.FirstLSN(); got != NoLSN || l.tab.cur.frozen != nil {
+			if got := l.tab.FirstLSN(); got != NoLSN || l.tab.state.frozen != nil {
 				t.Errorf("first lsn %d after a flush", got)
 			}
 			l.check(l.world)
@@ -356,7 +356,7 @@ func TestWhatAFailedFlushLeavesIsInNobodysWay(t *testing.T) {
 		w := newWorld(t, testSchema)
 		w.mustCommit(w.op(Insert, 1, 1, "x"))
 		w.commitErr = errNo
-		if _, err := w.tab.Flush(t.Context()); !errors.Is(err, errNo) || w.tab.cur.frozen == nil {
+		if _, err := w.tab.Flush(t.Context()); !errors.Is(err, errNo) || w.tab.state.frozen == nil {
 			t.Fatalf("%v, and nothing is left", err)
 		}
 		w.commitErr = nil
@@ -383,8 +383,8 @@ func TestWhatAFailedFlushLeavesIsInNobodysWay(t *testing.T) {
 			row.Comment = "changed"
 			return nil
 		})
-		if got := fmt.Sprint(w.scan(latest, true)); err != nil || w.tab.Row().SchemaVersion != 1 || got != `[1: 2 "y" 7 2: 1 "x" 7]` {
-			t.Errorf("%v, rows %s, %+v", err, got, w.tab.Row())
+		if got := fmt.Sprint(w.scan(latest, true)); err != nil || w.tab.Metadata().SchemaVersion != 1 || got != `[1: 2 "y" 7 2: 1 "x" 7]` {
+			t.Errorf("%v, rows %s, %+v", err, got, w.tab.Metadata())
 		}
 		w.checkStored()
 		w.checkEmpty()

@@ -25,8 +25,9 @@ import (
 // 02 07 00 00 00 00 00 00 00 02 00 00 00 68 69
 const endWidth = 4 // bytes of an end offset; file format: never change
 
-// Layout knows where the cells of one schema's row images lie. Immutable, to be shared.
-type Layout struct {
+// RowFormat is the positions of the cells in the row images of one schema. It is immutable and may
+// be shared.
+type RowFormat struct {
 	schema  *schema.Schema
 	columns []slot
 	bitmap  int // bytes of the NULL bitmap
@@ -35,7 +36,7 @@ type Layout struct {
 	last    int // offset of the last byte string's end; −1 if there is no byte string
 }
 
-// slot is where one column lies.
+// slot is the position of one column.
 type slot struct {
 	off      int // of the cell, or of the byte string's end, from the start of the image
 	prev     int // offset of the end of the byte string before; −1 for the first
@@ -43,9 +44,9 @@ type slot struct {
 	nullable bool
 }
 
-// NewLayout makes the layout of s's rows.
-func NewLayout(s *schema.Schema) *Layout {
-	l := &Layout{schema: s, columns: make([]slot, len(s.Columns)), last: -1}
+// NewRowFormat returns the format of s's row images.
+func NewRowFormat(s *schema.Schema) *RowFormat {
+	l := &RowFormat{schema: s, columns: make([]slot, len(s.Columns)), last: -1}
 	for i := range s.Columns {
 		if s.Columns[i].Nullable {
 			l.bitmap = (len(s.Columns) + 7) / 8
@@ -66,13 +67,13 @@ func NewLayout(s *schema.Schema) *Layout {
 	return l
 }
 
-// Schema is what the layout was made from.
-func (l *Layout) Schema() *schema.Schema { return l.schema }
+// Schema returns the schema of the format.
+func (l *RowFormat) Schema() *schema.Schema { return l.schema }
 
 // AppendRow appends the image of a row with the given cells, one for each column in schema order. A
 // NULL in a column that is not nullable, or a cell of a wrong width, is an error of the program: it
 // panics.
-func (l *Layout) AppendRow(dst []byte, cells [][]byte) []byte {
+func (l *RowFormat) AppendRow(dst []byte, cells [][]byte) []byte {
 	at := len(dst)
 	dst = appendZeros(dst, l.head)
 	for i, cell := range cells[:len(l.columns)] {
@@ -117,7 +118,7 @@ func endAt(row []byte, off int) int {
 }
 
 // Size is the length of the image of row i of vectors, which stand for all columns in schema order.
-func (l *Layout) Size(vectors []*batch.Vector, i int) int {
+func (l *RowFormat) Size(vectors []*batch.Vector, i int) int {
 	n := l.head
 	for c, v := range vectors {
 		if l.columns[c].width == 0 {
@@ -127,11 +128,11 @@ func (l *Layout) Size(vectors []*batch.Vector, i int) int {
 	return n
 }
 
-// isNull tells column col's bit; only for layouts with a bitmap.
+// isNull reports whether column col's bit is set; only for formats with a bitmap.
 func isNull(row []byte, col int) bool { return row[col>>3]>>(col&7)&1 != 0 }
 
 // Cell returns the cell of one column, nil for NULL; it aliases row.
-func (l *Layout) Cell(row []byte, col int) []byte {
+func (l *RowFormat) Cell(row []byte, col int) []byte {
 	c := &l.columns[col]
 	if c.nullable && isNull(row, col) {
 		return nil
@@ -144,17 +145,17 @@ func (l *Layout) Cell(row []byte, col int) []byte {
 }
 
 // AppendCells appends all cells of a row to dst, in schema order; they alias row.
-func (l *Layout) AppendCells(dst [][]byte, row []byte) [][]byte {
+func (l *RowFormat) AppendCells(dst [][]byte, row []byte) [][]byte {
 	for i := range l.columns {
 		dst = append(dst, l.Cell(row, i))
 	}
 	return dst
 }
 
-// Check tells whether row is an image of this layout: offsets within the heap and rising, no NULL
+// Check reports whether row is an image of this format: offsets within the heap and rising, no NULL
 // where the column is not nullable, nothing that AppendRow would not write. Errors: ErrCorrupt,
 // with the column.
-func (l *Layout) Check(row []byte) error {
+func (l *RowFormat) Check(row []byte) error {
 	if len(row) < l.head {
 		return fault.Corruptf("row image: %d bytes, want at least %d", len(row), l.head)
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 func TestRowImageMatchesTheWorkedExample(t *testing.T) {
-	l := NewLayout(makeSchema(t, 1,
+	l := NewRowFormat(makeSchema(t, 1,
 		schema.Column{ID: 0, Name: "k", Type: schema.Int32},
 		schema.Column{ID: 1, Name: "a", Type: schema.Int32, Nullable: true},
 		schema.Column{ID: 2, Name: "b", Type: schema.String, Nullable: true}))
@@ -30,7 +30,7 @@ func TestRowImageMatchesTheWorkedExample(t *testing.T) {
 func TestImagesGiveTheirCells(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := drawSchema(rt, t)
-		l := NewLayout(s)
+		l := NewRowFormat(s)
 		cells := drawRow(rt, s)
 		row := l.AppendRow([]byte("before"), cells)[len("before"):]
 		if err := l.Check(row); err != nil {
@@ -50,7 +50,7 @@ func TestImagesGiveTheirCells(t *testing.T) {
 func TestCheckAcceptsNothingButImages(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := drawSchema(rt, t)
-		l := NewLayout(s)
+		l := NewRowFormat(s)
 		row := l.AppendRow(nil, drawRow(rt, s))
 		switch rapid.IntRange(0, 2).Draw(rt, "damage") {
 		case 0:
@@ -75,7 +75,7 @@ func TestCheckAcceptsNothingButImages(t *testing.T) {
 func TestGatherTakesOneColumnOfManyImages(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := drawSchema(rt, t)
-		l := NewLayout(s)
+		l := NewRowFormat(s)
 		var rows [][][]byte
 		var images [][]byte
 		for range rapid.IntRange(0, 10).Draw(rt, "rows") {
@@ -100,7 +100,7 @@ func TestGatherTakesOneColumnOfManyImages(t *testing.T) {
 func TestImagesOfVectorsAreThoseOfRows(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := drawSchema(rt, t)
-		l := NewLayout(s)
+		l := NewRowFormat(s)
 		rows := make([][][]byte, rapid.IntRange(0, 8).Draw(rt, "rows"))
 		for i := range rows {
 			rows[i] = drawRow(rt, s)
@@ -161,7 +161,7 @@ func TestKeysOfVectorsAreThoseOfRows(t *testing.T) {
 }
 
 func TestAppendRowRefusesRowsThatCannotBe(t *testing.T) {
-	l := NewLayout(specSchema(t))
+	l := NewRowFormat(specSchema(t))
 	for name, cells := range map[string][][]byte{
 		"NULL":  {{7, 0, 0, 0}, nil, nil, {0}},
 		"width": {{7, 0, 0, 0}, {1, 2}, nil, {0}},
@@ -180,7 +180,7 @@ func TestAppendRowRefusesRowsThatCannotBe(t *testing.T) {
 func TestReinsertBringsBackAllCells(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := drawSchema(rt, t)
-		l := NewLayout(s)
+		l := NewRowFormat(s)
 		old, cells := drawRow(rt, s), drawRow(rt, s)
 		copy(cells[:s.Keys], old[:s.Keys])
 		row := l.AppendRow(nil, cells)
@@ -200,7 +200,7 @@ func TestReinsertGivesDefaultsToColumnsItLacks(t *testing.T) {
 		schema.Column{ID: 1, Name: "a", Type: schema.Int8},
 		schema.Column{ID: 2, Name: "b", Type: schema.String, Default: []byte("of new rows"), ReadDefault: []byte("d")},
 		schema.Column{ID: 3, Name: "c", Type: schema.Int8, Nullable: true})
-	l := NewLayout(s)
+	l := NewRowFormat(s)
 	row := l.AppendRow(nil, [][]byte{{1}, {2}, []byte("old"), {3}})
 	got := l.Apply(nil, row, AppendColumn(AppendUpdateHeader(nil, Reinsert), 1, []byte{9}))
 	if want := l.AppendRow(nil, [][]byte{{1}, {9}, []byte("d"), nil}); !bytes.Equal(got, want) {
@@ -211,7 +211,7 @@ func TestReinsertGivesDefaultsToColumnsItLacks(t *testing.T) {
 func TestApplySetsWhatTheListsSay(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := drawSchema(rt, t)
-		l := NewLayout(s)
+		l := NewRowFormat(s)
 		cells := drawRow(rt, s)
 		row := l.AppendRow(nil, cells)
 		before := bytes.Clone(row)
@@ -240,7 +240,7 @@ func TestApplySetsWhatTheListsSay(t *testing.T) {
 }
 
 func TestApplyTakesNoMemory(t *testing.T) {
-	l := NewLayout(specSchema(t))
+	l := NewRowFormat(specSchema(t))
 	row := l.AppendRow(nil, [][]byte{{7, 0, 0, 0}, {1, 0, 0, 0}, []byte("s"), {1}})
 	dst := make([]byte, 0, 100)
 	for _, list := range []List{update(11, []byte{5, 0, 0, 0}), update(12, []byte("longer"), 11, []byte{5, 0, 0, 0})} {
@@ -250,11 +250,11 @@ func TestApplyTakesNoMemory(t *testing.T) {
 	}
 }
 
-func BenchmarkLayout(b *testing.B) {
+func BenchmarkRowFormat(b *testing.B) {
 	const n = 4096
 	s := makeSchema(b, 1, schema.Column{ID: 0, Name: "k", Type: schema.Int64}, schema.Column{ID: 1, Name: "a", Type: schema.Int64},
 		schema.Column{ID: 2, Name: "s", Type: schema.String, Nullable: true}, schema.Column{ID: 3, Name: "d", Type: schema.Double})
-	l := NewLayout(s)
+	l := NewRowFormat(s)
 	rows := make([][]byte, n)
 	vectors := make([]*batch.Vector, len(s.Columns))
 	for i := range rows {

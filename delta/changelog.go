@@ -1,0 +1,66 @@
+package delta
+
+import (
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/arena"
+	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+// logEntry identifies one change of a MemStore.
+type logEntry struct {
+	row  batch.Ordinal
+	link arena.Ref
+	lsn  uint64
+}
+
+const logEntryBytes = 24
+
+// LoggedChange is a change that was applied after StartChangeLog.
+type LoggedChange struct {
+	Row  batch.Ordinal
+	TS   mvcc.Timestamp
+	LSN  uint64
+	List change.List // read-only; valid as long as it is referenced
+}
+
+// StartChangeLog starts to record the changes applied from now on, for a rewrite that catches them
+// up. The caller keeps all others from applying changes during the call. The log counts as memory of
+// the store.
+func (m *MemStore) StartChangeLog() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.changeLog = arena.NewJournal[logEntry](logEntryBytes, m.grow)
+}
+
+// StopChangeLog drops the change log.
+func (m *MemStore) StopChangeLog() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.changeLog != nil {
+		m.changeLog.Release()
+		m.changeLog = nil
+	}
+}
+
+// LoggedChanges calls use for each logged change from position from on, those of one row in their
+// order, and returns the position after the last one. Changes may be applied concurrently. It stops
+// at use's first error. StartChangeLog must have been called.
+func (m *MemStore) LoggedChanges(from int, use func(LoggedChange) error) (next int, err error) {
+	m.mu.RLock()
+	log := m.changeLog
+	m.mu.RUnlock()
+	for {
+		some := log.Next(from)
+		if len(some) == 0 {
+			return from, nil
+		}
+		for _, n := range some {
+			l := linkAt(m.changes, n.link)
+			if err := use(LoggedChange{n.row, l.ts(), n.lsn, l.list()}); err != nil {
+				return from, err
+			}
+			from++
+		}
+	}
+}
