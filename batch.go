@@ -521,10 +521,11 @@ func (p *part) setBitmap(op Op) batch.Bitmap {
 	return nil
 }
 
-const partBufferBytes = 64 << 10
+// A part's first buffer fits a few rows: most batches have no more. Later ones double.
+const partBufferBytes = 512
 
-// reserve makes sure that n bytes fit into the buffer without moving it: a full one is left to
-// those who hold slices of it.
+// reserve makes sure that n more bytes fit into the buffer without moving it. Slices of a full
+// buffer stay valid: a new one takes its place.
 func (p *part) reserve(n int) {
 	if cap(p.buf)-len(p.buf) < n {
 		p.buf = make([]byte, 0, max(n, partBufferBytes, 2*cap(p.buf)))

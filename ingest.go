@@ -244,6 +244,8 @@ func (t *TableOf[T]) vectors(b *binding, rows iter.Seq[T]) iter.Seq2[[]*batch.Ve
 // ingestTextBytes is how many bytes of byte strings TableOf.Ingest gathers before it hands them on.
 const ingestTextBytes = 4 << 20
 
+const textBufferBytes = 64 << 10 // of appendText, at least
+
 // appendText copies text behind buf, or into a new one where it does not fit: what was given out
 // before stays. nil stays nil.
 func appendText(buf, text []byte) (grown, copied []byte) {
@@ -251,7 +253,7 @@ func appendText(buf, text []byte) (grown, copied []byte) {
 		return buf, text
 	}
 	if cap(buf)-len(buf) < len(text) {
-		buf = make([]byte, 0, max(len(text), partBufferBytes))
+		buf = make([]byte, 0, max(len(text), textBufferBytes))
 	}
 	at := len(buf)
 	buf = append(buf, text...)

@@ -346,10 +346,10 @@ func (m *Manager) install(p *plan) {
 		st.dead[key] = d
 	}
 	for _, key := range p.edit.Delete {
-		delete(st.user, string(key))
+		st.caller.delete(string(key))
 	}
 	for _, r := range p.edit.Put {
-		st.user[string(r.Key)] = append([]byte{}, r.Value...)
+		st.caller.put(string(r.Key), slices.Clone(r.Value))
 	}
 	st.root, st.mark, st.logStart = p.root, p.mark, p.logStart
 	for _, c := range p.edit.Created {

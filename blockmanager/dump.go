@@ -100,8 +100,8 @@ func (m *Manager) DumpMetadata(w io.Writer) error {
 	d.Section("row %x", kindRoot)
 	d.Field(0, st.root.value(), "epoch %d, hash %s", st.epoch, st.hash)
 	d.End()
-	for _, key := range slices.Sorted(maps.Keys(st.user)) {
-		row(userKey([]byte(key)), "caller's row %s", fmt.Sprintf("%q", clip([]byte(key))))
+	for _, r := range st.caller.withPrefix("") {
+		row(userKey([]byte(r.key)), "caller's row %s", fmt.Sprintf("%q", clip([]byte(r.key))))
 	}
 	return d.Err()
 }

@@ -50,7 +50,7 @@ func TestDumpsShowEveryByte(t *testing.T) {
 	st.dead[string(deadKey(in, 4096))] = &deadRange{in: c, off: 4096, length: 100}
 	st.format = formatRow{4096, instance}
 	st.mark, st.logStart, st.epoch = 1025, 9, 2
-	st.user["table"] = []byte("row")
+	st.caller.put("table", []byte("row"))
 	if err := (&Manager{state: st}).DumpMetadata(&out); err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func format(o *Options, rows []Row, logStart uint64) error {
 	st.format = formatRow{blockSize: o.BlockSize, instance: o.Instance}
 	st.mark, st.logStart, st.epoch = 1, logStart, 1
 	for _, r := range rows {
-		st.user[string(r.Key)] = r.Value
+		st.caller.put(string(r.Key), r.Value)
 	}
 	var ops []metaOp
 	put := func(key []byte) {
@@ -51,8 +51,8 @@ func format(o *Options, rows []Row, logStart uint64) error {
 	put([]byte{kindFormat})
 	put([]byte{kindMark})
 	put([]byte{kindLogStart})
-	for key := range st.user {
-		put(userKey([]byte(key)))
+	for _, r := range st.caller.withPrefix("") {
+		put(userKey([]byte(r.key)))
 	}
 	ops = append(ops, metaOp{[]byte{kindRoot}, st.root.value()})
 

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -86,22 +85,17 @@ func (m *Manager) Epoch() uint64 {
 func (m *Manager) ConfirmedEpoch() uint64 { return m.confirmedOnRequest.Load() }
 
 // Rows calls fn for each of the caller's rows whose key begins with prefix, in key order, as of the
-// last commit before the call. The slices are never changed and may be kept. An error of fn ends it
-// and is returned.
+// last commit before the call. The slices never change, so fn may keep them. Rows stops at the
+// first error of fn and returns it. Its cost grows with the rows of the prefix, not with all rows.
 func (m *Manager) Rows(prefix []byte, fn func(key, value []byte) error) error {
 	if m.closed.Load() {
 		return fmt.Errorf("blockmanager: rows: %w", fault.ErrClosed)
 	}
 	m.mu.RLock()
-	rows := map[string][]byte{}
-	for k, v := range m.state.user {
-		if strings.HasPrefix(k, string(prefix)) {
-			rows[k] = v
-		}
-	}
+	rows := m.state.caller.withPrefix(string(prefix))
 	m.mu.RUnlock()
-	for _, k := range slices.Sorted(maps.Keys(rows)) {
-		if err := fn([]byte(k), rows[k]); err != nil {
+	for _, row := range rows {
+		if err := fn([]byte(row.key), row.value); err != nil {
 			return err
 		}
 	}

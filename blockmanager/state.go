@@ -38,7 +38,7 @@ type state struct {
 	blocks     map[block.ID]*liveBlock
 	containers map[containerID]*container // those with a row
 	dead       map[string]*deadRange      // by row key
-	user       map[string][]byte          // caller's rows, without the prefix; values never change
+	caller     callerRows                 // by their keys, without kindUser
 }
 
 func newState() *state {
@@ -46,7 +46,7 @@ func newState() *state {
 		blocks:     map[block.ID]*liveBlock{},
 		containers: map[containerID]*container{},
 		dead:       map[string]*deadRange{},
-		user:       map[string][]byte{},
+		caller:     newCallerRows(),
 	}
 }
 
@@ -72,7 +72,7 @@ func (s *state) value(key []byte) []byte {
 	case kindLogStart:
 		return numberValue(s.logStart)
 	case kindUser:
-		return s.user[string(key[1:])]
+		return s.caller.value(string(key[1:]))
 	}
 	return nil
 }
@@ -133,10 +133,7 @@ func (l *loader) row(key, v []byte) (err error) {
 	case kindRoot:
 		l.root, err = decodeRoot(key, v)
 	case kindUser:
-		l.user[string(key[1:])] = slices.Clone(v)
-		if v == nil {
-			l.user[string(key[1:])] = []byte{}
-		}
+		l.caller.put(string(key[1:]), slices.Clone(v))
 	default:
 		return fault.Corruptf("metadata: row %x is of no known kind", clip(key))
 	}

@@ -9,7 +9,7 @@ import (
 // A prefix of a path stands for all packages below it.
 var productModules = map[string][]string{
 	"github.com/cockroachdb/pebble/v2":    {"blockmanager"},                        // metadata of the store
-	"github.com/google/btree":             {"memrowset", "delta"},                  // order of rows and changes in memory
+	"github.com/google/btree":             {"memrowset", "delta", "blockmanager"},  // order of rows, changes and metadata rows in memory
 	"github.com/pierrec/lz4/v4":           {"internal/compress"},                   // LZ4
 	"github.com/klauspost/compress":       {"internal/compress", command},          // Snappy; packed input files
 	"github.com/bits-and-blooms/bloom/v3": {"batch"},                               // filters as predicates of scans; in tests an oracle
