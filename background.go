@@ -11,7 +11,6 @@ import (
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/budget"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/internal/wal"
 )
 
 // Bounds of what may wait to be flushed or compacted.
@@ -106,7 +105,7 @@ func (b *background) syncer() {
 		case <-b.sync:
 		}
 		b.synced.Store(s.log.Bytes())
-		if err := s.log.Sync(wal.LSN(s.lastLSN.Load())); err != nil {
+		if err := s.log.Sync(s.lastLSN.Load()); err != nil {
 			s.poison(err)
 			return
 		}
@@ -138,7 +137,7 @@ func (b *background) confirm() {
 	}
 	err := s.blocks.Confirm()
 	if err == nil {
-		err = s.log.Release(wal.LSN(s.blocks.ConfirmedLogStart()))
+		err = s.log.Release(s.blocks.ConfirmedLogStart())
 	}
 	if err != nil && !isNoSpace(err) {
 		s.poison(err)

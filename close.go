@@ -8,7 +8,6 @@ import (
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
-	"github.com/oribi-db/oribi/internal/wal"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -59,9 +58,9 @@ func (s *Store) trimLog() error {
 		return nil
 	}
 	err := s.blocks.Confirm()
-	if err == nil && wal.LSN(s.blocks.ConfirmedLogStart()) >= s.log.Next() {
+	if err == nil && s.blocks.ConfirmedLogStart() >= s.log.Next() {
 		if err = s.log.Roll(); err == nil {
-			err = s.log.Release(wal.LSN(s.blocks.ConfirmedLogStart()))
+			err = s.log.Release(s.blocks.ConfirmedLogStart())
 		}
 	}
 	if isNoSpace(err) {
@@ -101,7 +100,7 @@ func (s *Store) keepEnds() error {
 	if !promised && last <= s.stored.LogEnd {
 		return nil
 	}
-	if err := s.log.Sync(wal.LSN(last)); err != nil {
+	if err := s.log.Sync(last); err != nil {
 		s.poison(err)
 		return err
 	}

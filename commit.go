@@ -11,7 +11,7 @@ import (
 	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/tablet"
-	"github.com/oribi-db/oribi/internal/wal"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -122,7 +122,7 @@ func (s *Store) commit(ctx context.Context, b *Batch, sync, partial bool) (mvcc.
 	s.background.check(b.parts)
 	if sync {
 		op.Applied()
-		if err := s.log.Sync(wal.LSN(lsn)); err != nil {
+		if err := s.log.Sync(lsn); err != nil {
 			s.poison(err)
 			return 0, err
 		}
@@ -141,7 +141,7 @@ func (s *Store) commit(ctx context.Context, b *Batch, sync, partial bool) (mvcc.
 //
 // If that batch never becomes visible, because the store is poisoned, that is what there is to
 // tell.
-func (s *Store) refusal(ctx context.Context, err error, lsn uint64) error {
+func (s *Store) refusal(ctx context.Context, err error, lsn lsn.LSN) error {
 	var row *RowError
 	if errors.As(err, &row) {
 		if err := s.pub.WaitLSN(ctx, lsn); err != nil {
@@ -191,7 +191,7 @@ func earlier(a, b error) error {
 
 // append gives a batch its place: one timestamp, one LSN, one record in the log. later tells that
 // the caller syncs the log next, and need not have it handed to the kernel before.
-func (s *Store) append(rec *change.RecordWriter, later bool) (mvcc.Timestamp, uint64, *mvcc.Op, error) {
+func (s *Store) append(rec *change.RecordWriter, later bool) (mvcc.Timestamp, lsn.LSN, *mvcc.Op, error) {
 	s.appendMu.Lock()
 	defer s.appendMu.Unlock()
 	if err := s.Poisoned(); err != nil {
@@ -215,9 +215,9 @@ func (s *Store) append(rec *change.RecordWriter, later bool) (mvcc.Timestamp, ui
 		return 0, 0, nil, err
 	}
 	s.loggedEpoch = confirmed
-	op := s.pub.Start(uint64(lsn), ts)
-	s.lastLSN.Store(uint64(lsn))
-	return ts, uint64(lsn), op, nil
+	op := s.pub.Start(lsn, ts)
+	s.lastLSN.Store(lsn)
+	return ts, lsn, op, nil
 }
 
 // emptyCommit is a batch that changes nothing: a fresh timestamp, before which everything is
@@ -228,7 +228,7 @@ func (s *Store) emptyCommit(ctx context.Context, sync bool) (mvcc.Timestamp, err
 	s.appendMu.Unlock()
 	s.promise(ts)
 	if sync {
-		if err := s.log.Sync(wal.LSN(last)); err != nil {
+		if err := s.log.Sync(last); err != nil {
 			s.poison(err)
 			return 0, err
 		}

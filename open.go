@@ -129,7 +129,7 @@ func (s *Store) open() error {
 			slog.String("torn_file", r.TornFile), slog.Int64("repaired_bits", r.RepairedBits), slog.Int("stray_containers", r.StrayContainers),
 			slog.Int64("cut_bytes", r.CutBytes), slog.Int("reclaimed_blocks", r.Reclaimed))
 	}
-	return s.log.Release(wal.LSN(s.blocks.ConfirmedLogStart()))
+	return s.log.Release(s.blocks.ConfirmedLogStart())
 }
 
 // prepare makes sure that dir holds a store and takes its lock; fresh tells that it was made just

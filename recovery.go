@@ -6,6 +6,7 @@ import (
 	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/wal"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -20,7 +21,7 @@ func (s *Store) replay() (*wal.Tail, error) {
 	}
 	last := mvcc.Min
 	epoch := s.blocks.Epoch()
-	tail, err := wal.Replay(s.logOptions(), wal.LSN(s.blocks.LogStart()), func(lsn wal.LSN, payload []byte) error {
+	tail, err := wal.Replay(s.logOptions(), s.blocks.LogStart(), func(lsn lsn.LSN, payload []byte) error {
 		h, err := change.DecodeRecordHead(payload)
 		ts := h.Timestamp
 		switch {
@@ -37,7 +38,7 @@ func (s *Store) replay() (*wal.Tail, error) {
 		s.recovery.Batches++
 		_, err = change.DecodeRecord(payload, func(op change.Op) error {
 			if t := tables[op.Table]; t != nil {
-				return t.tab.Replay(op, ts, uint64(lsn))
+				return t.tab.Replay(op, ts, lsn)
 			}
 			if op.Table >= s.stored.NextTable {
 				return fault.Corruptf("log: lsn %d: table %d was never made", lsn, op.Table)
@@ -49,7 +50,7 @@ func (s *Store) replay() (*wal.Tail, error) {
 	if err != nil {
 		return nil, err
 	}
-	if end := s.stored.LogEnd; uint64(tail.Last()) < end {
+	if end := s.stored.LogEnd; tail.Last() < end {
 		return nil, fault.Corruptf("log ends with LSN %d, but reached LSN %d before", tail.Last(), end)
 	}
 	r := tail.Report()
@@ -61,8 +62,8 @@ func (s *Store) replay() (*wal.Tail, error) {
 		return nil, fault.Corruptf("timestamp %d is out of range", uint64(newest))
 	}
 	s.clock.Restore(newest)
-	s.lastLSN.Store(uint64(tail.Last()))
-	s.pub = mvcc.NewPublisher(newest, uint64(tail.Last()))
+	s.lastLSN.Store(tail.Last())
+	s.pub = mvcc.NewPublisher(newest, tail.Last())
 	return tail, nil
 }
 

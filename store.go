@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/wal"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -44,7 +45,7 @@ type Store struct {
 	// loggedEpoch is the newest confirmed epoch that a record of this session contains. Replay
 	// checks the metadata against it.
 	loggedEpoch uint64
-	lastLSN     atomic.Uint64
+	lastLSN     lsn.Atomic
 	promised    atomic.Uint64 // highest timestamp that no later batch may go below though no batch has it
 
 	// metaMu makes metadata commits follow one another, from the finding of log_start to
@@ -107,7 +108,7 @@ func (s *Store) Poisoned() error {
 }
 
 // durable is told by the log.
-func (s *Store) durable(upTo wal.LSN) { s.pub.Durable(uint64(upTo)) }
+func (s *Store) durable(upTo lsn.LSN) { s.pub.Durable(upTo) }
 
 // poison makes the store read-only for good. The first cause wins.
 func (s *Store) poison(cause error) {

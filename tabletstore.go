@@ -10,21 +10,21 @@ import (
 	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/tablet"
-	"github.com/oribi-db/oribi/internal/wal"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
 // tabletStore is the store as its tablets see it.
 type tabletStore struct{ s *Store }
 
-func (ts tabletStore) LastLSN() uint64 { return ts.s.lastLSN.Load() }
+func (ts tabletStore) LastLSN() lsn.LSN { return ts.s.lastLSN.Load() }
 
 func (ts tabletStore) NewCreation() *blockmanager.Creation { return ts.s.blocks.NewCreation() }
 
 // Wait syncs the log up to lsn and waits until all of it is published.
-func (ts tabletStore) Wait(ctx context.Context, lsn uint64) error {
+func (ts tabletStore) Wait(ctx context.Context, lsn lsn.LSN) error {
 	s := ts.s
-	if err := s.log.Sync(wal.LSN(lsn)); err != nil {
+	if err := s.log.Sync(lsn); err != nil {
 		s.poison(err)
 		return err
 	}
@@ -35,7 +35,7 @@ func (ts tabletStore) Visible() mvcc.Timestamp { return ts.s.pub.Visible() }
 
 // AppendEmpty appends an empty batch and syncs it. Its record keeps the timestamp from being
 // assigned again until the metadata does.
-func (ts tabletStore) AppendEmpty() (at mvcc.Timestamp, lsn uint64, publish func(), err error) {
+func (ts tabletStore) AppendEmpty() (at mvcc.Timestamp, lsn lsn.LSN, publish func(), err error) {
 	s := ts.s
 	var rec change.RecordWriter
 	rec.Begin(0)
@@ -43,7 +43,7 @@ func (ts tabletStore) AppendEmpty() (at mvcc.Timestamp, lsn uint64, publish func
 	if err != nil {
 		return 0, 0, nil, err
 	}
-	if err := s.log.Sync(wal.LSN(lsn)); err != nil {
+	if err := s.log.Sync(lsn); err != nil {
 		s.poison(err)
 		op.Ready()
 		return 0, 0, nil, err
@@ -86,7 +86,7 @@ func (ts tabletStore) Event(e compaction.Event) {
 // log_start is found in this order, so that no operation slips through: first the first unpublished
 // LSN, then what the memory stores hold. An operation that is not in a store when that is asked was
 // not applied, so not published, so its LSN is not below the first.
-func (ts tabletStore) CommitMeta(t *tablet.Tablet, edit blockmanager.Edit, first func() uint64, install func() error) error {
+func (ts tabletStore) CommitMeta(t *tablet.Tablet, edit blockmanager.Edit, first func() lsn.LSN, install func() error) error {
 	s := ts.s
 	s.metaMu.Lock()
 	defer s.metaMu.Unlock()
@@ -102,13 +102,13 @@ func (ts tabletStore) CommitMeta(t *tablet.Tablet, edit blockmanager.Edit, first
 	edit.LogStart = start
 	// The log has to reach up to log_start: LSNs below it that a power cut took would be given
 	// again, to batches that replay passes over.
-	if err := s.log.Sync(wal.LSN(start - 1)); err != nil {
+	if err := s.log.Sync(start - 1); err != nil {
 		s.poison(err)
 		return err
 	}
 	row := s.stored
 	row.ClockHigh = max(row.ClockHigh, s.pub.Visible())
-	row.LogEnd = max(row.LogEnd, uint64(s.log.Durable()))
+	row.LogEnd = max(row.LogEnd, s.log.Durable())
 	edit.Put = append(edit.Put, blockmanager.Row{Key: meta.StoreKey(), Value: row.Encode()})
 	if err := s.blocks.Commit(edit); err != nil {
 		if !isNoSpace(err) {
@@ -121,5 +121,5 @@ func (ts tabletStore) CommitMeta(t *tablet.Tablet, edit blockmanager.Edit, first
 		s.poison(err)
 		return err
 	}
-	return s.log.Release(wal.LSN(s.blocks.ConfirmedLogStart()))
+	return s.log.Release(s.blocks.ConfirmedLogStart())
 }

@@ -65,7 +65,7 @@ func (s *Store) Verify(ctx context.Context, report func(Finding), options ...Ver
 	if err != nil {
 		return fmt.Errorf("oribi: verify: %w", err)
 	}
-	err = wal.Verify(s.logOptions(), wal.LSN(s.blocks.LogStart()), func(file string, off int64, problem string) {
+	err = wal.Verify(s.logOptions(), s.blocks.LogStart(), func(file string, off int64, problem string) {
 		report(Finding{File: filepath.Join(walName, file), Offset: off, Problem: problem})
 	})
 	if err != nil {

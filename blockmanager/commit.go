@@ -7,6 +7,7 @@ import (
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/lsn"
 )
 
 // Edit is what one commit does, all of it or nothing.
@@ -18,7 +19,7 @@ type Edit struct {
 	// LogStart is the lowest LSN that replay on the new state needs. The store's never falls: of
 	// two commits whose values were found out before either happened, the higher holds, since each
 	// may rely on the other's files. 0 leaves it as it is.
-	LogStart uint64
+	LogStart lsn.LSN
 	// Confirm has the anchor accept no older state on return: for what the log cannot bring back.
 	Confirm bool
 
@@ -114,7 +115,7 @@ type plan struct {
 	rows       map[*container]containerRow // new or changed
 	gone       []*container
 	mark       uint64
-	logStart   uint64
+	logStart   lsn.LSN
 }
 
 // plan works out rows, root and hash of a change.
@@ -144,7 +145,7 @@ func (m *Manager) plan(e *Edit) (*plan, error) {
 	if err := m.planMark(p); err != nil {
 		return nil, err
 	}
-	p.put(st, []byte{kindLogStart}, numberValue(p.logStart))
+	p.put(st, []byte{kindLogStart}, numberValue(uint64(p.logStart)))
 	for _, key := range e.Delete {
 		p.put(st, userKey(key), nil)
 	}

@@ -5,12 +5,13 @@ import (
 	"fmt"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/lsn"
 )
 
 // Format makes data/, meta/ and ANCHOR in a directory that has none of them, with a first commit of
 // the given rows and log_start. All is durable on return, the names too. What a Format left that
 // did not end is the caller's to remove before another: nothing of it counts.
-func Format(o Options, rows []Row, logStart uint64) error {
+func Format(o Options, rows []Row, logStart lsn.LSN) error {
 	o, err := o.withDefaults()
 	if err != nil {
 		return err
@@ -27,7 +28,7 @@ func Format(o Options, rows []Row, logStart uint64) error {
 	return nil
 }
 
-func format(o *Options, rows []Row, logStart uint64) error {
+func format(o *Options, rows []Row, logStart lsn.LSN) error {
 	for _, dir := range []string{o.dataDir(), o.metaDir()} {
 		if err := o.FS.Mkdir(dir); err != nil {
 			return err

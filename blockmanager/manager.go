@@ -11,6 +11,7 @@ import (
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/lsn"
 )
 
 // Errors that callers may ask for.
@@ -51,13 +52,13 @@ type Manager struct {
 	state             *state
 	nextID            block.ID
 	confirmedEpoch    uint64 // 0: a state before the current one is still accepted
-	confirmedLogStart uint64
+	confirmedLogStart lsn.LSN
 	pool              []*container            // that take blocks and that nobody holds; the last goes first
 	fresh             map[*container]struct{} // made in this session, without a row yet
 }
 
 // LogStart gives the lowest LSN that replay on the current state needs.
-func (m *Manager) LogStart() uint64 {
+func (m *Manager) LogStart() lsn.LSN {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.state.logStart
@@ -65,7 +66,7 @@ func (m *Manager) LogStart() uint64 {
 
 // ConfirmedLogStart gives the lowest LSN that any state needs which the anchor still accepts: the
 // log below it may go. 0 until the first confirmation after an open that found an unconfirmed one.
-func (m *Manager) ConfirmedLogStart() uint64 {
+func (m *Manager) ConfirmedLogStart() lsn.LSN {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.confirmedLogStart

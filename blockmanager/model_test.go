@@ -16,6 +16,7 @@ import (
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
@@ -26,7 +27,7 @@ var testInstance = [16]byte{0xa1, 0xb2, 15: 0xff}
 type picture struct {
 	blocks   map[block.ID][]byte
 	rows     map[string]string
-	logStart uint64
+	logStart lsn.LSN
 }
 
 func (p *picture) clone() *picture {
@@ -282,7 +283,7 @@ func (s *script) commit() error {
 		next.rows[k] = v
 	}
 	if s.r.IntN(2) == 0 {
-		next.logStart += uint64(s.r.IntN(5))
+		next.logStart += lsn.LSN(s.r.IntN(5))
 		e.LogStart = next.logStart
 	}
 	s.set(s.now, next)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/lsn"
 )
 
 // liveBlock is a committed block. All but refs is fixed.
@@ -34,7 +35,7 @@ type state struct {
 	root
 	format     formatRow
 	mark       uint64 // ids below it may be in use
-	logStart   uint64
+	logStart   lsn.LSN
 	blocks     map[block.ID]*liveBlock
 	containers map[containerID]*container // those with a row
 	dead       map[string]*deadRange      // by row key
@@ -70,7 +71,7 @@ func (s *state) value(key []byte) []byte {
 	case kindMark:
 		return numberValue(s.mark)
 	case kindLogStart:
-		return numberValue(s.logStart)
+		return numberValue(uint64(s.logStart))
 	case kindUser:
 		return s.caller.value(string(key[1:]))
 	}
@@ -129,7 +130,9 @@ func (l *loader) row(key, v []byte) (err error) {
 	case kindMark:
 		l.mark, err = decodeNumber(key, v)
 	case kindLogStart:
-		l.logStart, err = decodeNumber(key, v)
+		var n uint64
+		n, err = decodeNumber(key, v)
+		l.logStart = lsn.LSN(n)
 	case kindRoot:
 		l.root, err = decodeRoot(key, v)
 	case kindUser:

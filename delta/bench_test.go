@@ -10,6 +10,7 @@ import (
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/internal/cache"
 	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -32,7 +33,7 @@ func BenchmarkMemStoreApply(b *testing.B) {
 				if i&(benchRows-1) == 0 {
 					m = NewMemStore(nil) // as large as a store gets before it is flushed
 				}
-				m.Apply(batch.Ordinal(row(rnd, i)), mvcc.Timestamp(i+1), uint64(i+1), list)
+				m.Apply(batch.Ordinal(row(rnd, i)), mvcc.Timestamp(i+1), lsn.LSN(i+1), list)
 				i++
 			}
 			if m.Len() == 0 {

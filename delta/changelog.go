@@ -4,6 +4,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/arena"
 	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -11,7 +12,7 @@ import (
 type logEntry struct {
 	row  batch.Ordinal
 	link arena.Ref
-	lsn  uint64
+	lsn  lsn.LSN
 }
 
 const logEntryBytes = 24
@@ -20,7 +21,7 @@ const logEntryBytes = 24
 type LoggedChange struct {
 	Row  batch.Ordinal
 	TS   mvcc.Timestamp
-	LSN  uint64
+	LSN  lsn.LSN
 	List change.List // read-only; valid as long as it is referenced
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/arena"
 	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -30,7 +31,7 @@ type MemStore struct {
 	mu        sync.RWMutex
 	changeLog *arena.Journal[logEntry] // of what is applied from some moment on; nil: nobody wants to know
 	rows      *btree.BTreeG[memRow]
-	firstLSN  uint64
+	firstLSN  lsn.LSN
 	count     int
 	deleted   int64
 	minTS     mvcc.Timestamp
@@ -59,7 +60,7 @@ func NewMemStore(grow func(n int64)) *MemStore {
 
 // Apply adds one change, copying list. It cannot fail: a reinsert, a change behind a delete of its
 // row, or one older than the row's newest says that this program is wrong.
-func (m *MemStore) Apply(row batch.Ordinal, ts mvcc.Timestamp, lsn uint64, list change.List) {
+func (m *MemStore) Apply(row batch.Ordinal, ts mvcc.Timestamp, lsn lsn.LSN, list change.List) {
 	kind := list.Kind()
 	if kind != change.Update && kind != change.Delete {
 		panic(fmt.Sprintf("delta: %v of row %d given to a mem store", kind, row))
@@ -92,7 +93,7 @@ func (m *MemStore) Apply(row batch.Ordinal, ts mvcc.Timestamp, lsn uint64, list 
 
 // FirstLSN is the lowest LSN of all changes held, 0 if there is none: the log is needed from there
 // on.
-func (m *MemStore) FirstLSN() uint64 {
+func (m *MemStore) FirstLSN() lsn.LSN {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.firstLSN

@@ -9,6 +9,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -72,7 +73,7 @@ func TestHotRowReadsAtEverySnapshot(t *testing.T) {
 		if i%10 == 0 {
 			list = change.AppendColumn(list, schema.ColumnID(100+i/100), []byte{byte(i / 10)})
 		}
-		m.Apply(3, mvcc.Timestamp(10+i/2), uint64(i+1), list)
+		m.Apply(3, mvcc.Timestamp(10+i/2), lsn.LSN(i+1), list)
 	}
 	m.Apply(3, 10+changes/2, changes+1, drop())
 
@@ -106,7 +107,7 @@ func TestDeleteOfAFoldedRowIsSeen(t *testing.T) {
 	for updates := foldEvery - 3; updates <= foldEvery+2; updates++ {
 		m := NewMemStore(nil)
 		for i := range updates {
-			m.Apply(1, mvcc.Timestamp(i+1), uint64(i+1), setInt(11, i))
+			m.Apply(1, mvcc.Timestamp(i+1), lsn.LSN(i+1), setInt(11, i))
 		}
 		m.Apply(1, 500, 500, drop())
 		var before, after RowState
@@ -125,7 +126,7 @@ func TestHotRowIsMadeOfFewLists(t *testing.T) {
 	m := NewMemStore(nil)
 	const changes = 64 * 500
 	for i := range changes {
-		m.Apply(0, mvcc.Timestamp(i+1), uint64(i+1), setInt(11, i))
+		m.Apply(0, mvcc.Timestamp(i+1), lsn.LSN(i+1), setInt(11, i))
 	}
 	for _, snap := range []mvcc.Timestamp{mvcc.Max, changes / 2, 64, 65, 66, 2} {
 		ref := newestBefore(m.changes, m.newest(0), snap)
@@ -142,7 +143,7 @@ func TestHotRowIsMadeOfFewLists(t *testing.T) {
 func TestEachHandsOutChangesInFileOrder(t *testing.T) {
 	m := NewMemStore(nil)
 	const rows = 3*batch.WindowRows + 5 // more than are taken under one lock
-	lsn := uint64(0)
+	lsn := lsn.LSN(0)
 	for pass := range 2 {
 		for i := range rows {
 			lsn++
@@ -205,7 +206,7 @@ func TestWritersAndReadersAtOnce(t *testing.T) {
 			for i := range changes {
 				for k := range rowsEach {
 					row := batch.Ordinal(k*writers + w)
-					m.Apply(row, mvcc.Timestamp(i+1), uint64(i+1), setInt(11, i))
+					m.Apply(row, mvcc.Timestamp(i+1), lsn.LSN(i+1), setInt(11, i))
 				}
 			}
 		})
@@ -266,7 +267,7 @@ func TestChangeLogHasTheChangesSinceItsStart(t *testing.T) {
 	m.StartChangeLog()
 	const n = 1000
 	for i := range n {
-		m.Apply(batch.Ordinal(i%10), mvcc.Timestamp(10+i), uint64(2+i), setInt(11, i))
+		m.Apply(batch.Ordinal(i%10), mvcc.Timestamp(10+i), lsn.LSN(2+i), setInt(11, i))
 	}
 	m.Apply(7, 2000, 3000, drop())
 	for _, from := range []int{0, 1, 700, n, n + 1} {
@@ -280,7 +281,7 @@ func TestChangeLogHasTheChangesSinceItsStart(t *testing.T) {
 				}
 				return nil
 			}
-			if cell, _ := c.List.Find(11); c.Row != batch.Ordinal(i%10) || c.TS != mvcc.Timestamp(10+i) || c.LSN != uint64(2+i) || intOf(cell) != i {
+			if cell, _ := c.List.Find(11); c.Row != batch.Ordinal(i%10) || c.TS != mvcc.Timestamp(10+i) || c.LSN != lsn.LSN(2+i) || intOf(cell) != i {
 				t.Errorf("change %d is %+v", i, c)
 			}
 			return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -281,7 +282,7 @@ func memOf(deltas []change.Delta) *MemStore {
 	slices.SortStableFunc(byTime, func(a, b change.Delta) int { return cmp.Compare(a.TS, b.TS) })
 	m := NewMemStore(nil)
 	for i, d := range byTime {
-		m.Apply(batch.Ordinal(d.Row), d.TS, uint64(i+1), d.List)
+		m.Apply(batch.Ordinal(d.Row), d.TS, lsn.LSN(i+1), d.List)
 	}
 	return m
 }

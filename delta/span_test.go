@@ -5,6 +5,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -15,7 +16,7 @@ func TestSpanMarksTheRowsChangedInIt(t *testing.T) {
 	redos := appendFile(t, nil, []change.Delta{{Row: 2, TS: 20, List: setInt(11, 1)}, {Row: 2, TS: 25, List: setInt(11, 2)}, {Row: 3, TS: 22, List: drop()}}, false)
 	mem := NewMemStore(nil)
 	for ts := mvcc.Timestamp(30); ts < 200; ts++ { // over several folds
-		mem.Apply(7, ts, uint64(ts), setInt(11, int(ts)))
+		mem.Apply(7, ts, lsn.LSN(ts), setInt(11, int(ts)))
 	}
 	mem.Apply(4999, 50, 500, drop())
 	at := map[int][]mvcc.Timestamp{1: {10, 4}, 5000: {6}, 2: {20, 25}, 3: {22}, 7: nil, 4999: {50}}

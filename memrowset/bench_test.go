@@ -12,6 +12,7 @@ import (
 	"github.com/google/btree"
 
 	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -75,7 +76,7 @@ func benchInsert(b *testing.B, keys [][]byte, every time.Duration) {
 		row := []byte(nil)
 		for i, key := range keys {
 			row = rowFormat.AppendRow(row[:0], [][]byte{key, value})
-			m.Insert(key, mvcc.Timestamp(i+1), uint64(i+1), row)
+			m.Insert(key, mvcc.Timestamp(i+1), lsn.LSN(i+1), row)
 			if every > 0 && i%64 == 0 && time.Since(last) >= every {
 				it := m.NewIterator(mvcc.Timestamp(i+2), nil, nil, false)
 				_, rows := it.Next(1000)
@@ -105,7 +106,7 @@ func BenchmarkInsertMany(b *testing.B) {
 			for b.Loop() {
 				m := New(rowFormat.Schema(), nil)
 				for i := 0; i < n; i += 1000 {
-					m.InsertMany(keys[i:i+1000], mvcc.Timestamp(i+1), uint64(i+1), rows[i:i+1000])
+					m.InsertMany(keys[i:i+1000], mvcc.Timestamp(i+1), lsn.LSN(i+1), rows[i:i+1000])
 				}
 			}
 			perRow(b, n)
@@ -135,7 +136,7 @@ func filled(b *testing.B, keys [][]byte) *MemRowSet {
 	s := benchSchema(b)
 	m := New(s, nil)
 	for i, key := range keys {
-		m.Insert(key, mvcc.Timestamp(i+1), uint64(i+1), m.RowFormat().AppendRow(nil, [][]byte{key, make([]byte, 8)}))
+		m.Insert(key, mvcc.Timestamp(i+1), lsn.LSN(i+1), m.RowFormat().AppendRow(nil, [][]byte{key, make([]byte, 8)}))
 	}
 	return m
 }
@@ -177,7 +178,7 @@ func BenchmarkNewestOfManyVersions(b *testing.B) {
 			m := filled(b, keys)
 			for i := range versions {
 				list := change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 1, binary.LittleEndian.AppendUint64(nil, uint64(i)))
-				m.Mutate(keys[0], mvcc.Timestamp(i+2), uint64(i+2), list)
+				m.Mutate(keys[0], mvcc.Timestamp(i+2), lsn.LSN(i+2), list)
 			}
 			dst := make([]byte, 0, 256)
 			for b.Loop() {

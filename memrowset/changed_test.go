@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -12,8 +13,8 @@ import (
 // again.
 func TestChangedSinceFindsWhatCameToLive(t *testing.T) {
 	m := New(testSchema(t), nil)
-	insert := func(key string, ts mvcc.Timestamp) { m.Insert([]byte(key), ts, uint64(ts), image(m, key, 1, "x")) }
-	remove := func(key string, ts mvcc.Timestamp) { m.Mutate([]byte(key), ts, uint64(ts), deletion) }
+	insert := func(key string, ts mvcc.Timestamp) { m.Insert([]byte(key), ts, lsn.LSN(ts), image(m, key, 1, "x")) }
+	remove := func(key string, ts mvcc.Timestamp) { m.Mutate([]byte(key), ts, lsn.LSN(ts), deletion) }
 	for i := range 200 {
 		insert(fmt.Sprintf("a%03d", i), 10) // before all others
 	}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -80,7 +81,7 @@ func TestScansAreExactWhileOthersWrite(t *testing.T) {
 	for w := range writers {
 		wg.Go(func() {
 			for i := w; i < steps; i += writers {
-				s, ts, lsn := p.steps[i], mvcc.Timestamp(i+1), uint64(i+1)
+				s, ts, lsn := p.steps[i], mvcc.Timestamp(i+1), lsn.LSN(i+1)
 				switch {
 				case s.insert:
 					m.Insert([]byte(s.key), ts, lsn, image(m, s.key, s.n, "x"))

@@ -3,6 +3,7 @@ package memrowset
 import (
 	"github.com/oribi-db/oribi/internal/arena"
 	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -10,7 +11,7 @@ import (
 type logEntry struct {
 	row  arena.Ref // the row's header
 	link arena.Ref
-	lsn  uint64
+	lsn  lsn.LSN
 }
 
 const logEntryBytes = 24
@@ -20,7 +21,7 @@ type LoggedChange struct {
 	Row  uint64 // identifies the row in the set
 	Key  []byte
 	TS   mvcc.Timestamp
-	LSN  uint64
+	LSN  lsn.LSN
 	List change.List
 }
 

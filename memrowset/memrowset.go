@@ -45,6 +45,7 @@ import (
 	"github.com/oribi-db/oribi/internal/arena"
 	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/keyenc"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -75,7 +76,7 @@ type MemRowSet struct {
 	rows     atomic.Int64 // in the tree, ghosts among them
 	live     atomic.Int64
 	ghosts   atomic.Int64
-	firstLSN atomic.Uint64
+	firstLSN lsn.Atomic
 	maxTS    atomic.Uint64
 }
 
@@ -100,7 +101,7 @@ func (m *MemRowSet) RowFormat() *change.RowFormat { return m.rowFormat }
 // Insert adds a row, which was inserted at ts by the log record lsn. key and row, an image by
 // RowFormat, are copied. The key is absent, or a ghost, which then gets a REINSERT. A live key is an
 // error of the program: it panics.
-func (m *MemRowSet) Insert(key []byte, ts mvcc.Timestamp, lsn uint64, row []byte) {
+func (m *MemRowSet) Insert(key []byte, ts mvcc.Timestamp, lsn lsn.LSN, row []byte) {
 	m.checkOpen()
 	if m.ghosts.Load() > 0 {
 		// A ghost of this key was counted before its deleter let go of the row's lock.
@@ -125,7 +126,7 @@ func (m *MemRowSet) Insert(key []byte, ts mvcc.Timestamp, lsn uint64, row []byte
 // InsertMany is Insert of rows[i] under keys[i] for all i, all at ts and lsn: one write batch. The
 // keys are distinct; they may come in any order, rising ones cost least. Locks are taken and memory
 // is found once for many rows.
-func (m *MemRowSet) InsertMany(keys [][]byte, ts mvcc.Timestamp, lsn uint64, rows [][]byte) {
+func (m *MemRowSet) InsertMany(keys [][]byte, ts mvcc.Timestamp, lsn lsn.LSN, rows [][]byte) {
 	m.checkOpen()
 	if m.ghosts.Load() > 0 {
 		for i, key := range keys {
@@ -173,7 +174,7 @@ func (m *MemRowSet) reinsert(ref arena.Ref, key []byte, ts mvcc.Timestamp, row [
 
 // Mutate adds an UPDATE or DELETE to a row, at ts by the log record lsn; list is copied. It returns
 // false, and does nothing, when the key is absent or a ghost.
-func (m *MemRowSet) Mutate(key []byte, ts mvcc.Timestamp, lsn uint64, list change.List) bool {
+func (m *MemRowSet) Mutate(key []byte, ts mvcc.Timestamp, lsn lsn.LSN, list change.List) bool {
 	ref := m.find(key)
 	if ref == 0 {
 		return false
@@ -201,7 +202,7 @@ func (m *MemRowSet) Mutate(key []byte, ts mvcc.Timestamp, lsn uint64, list chang
 
 // note remembers the lowest LSN and the highest timestamp. Changes of different rows come in any
 // order.
-func (m *MemRowSet) note(ts mvcc.Timestamp, lsn uint64) {
+func (m *MemRowSet) note(ts mvcc.Timestamp, lsn lsn.LSN) {
 	for {
 		first := m.firstLSN.Load()
 		if first != 0 && first <= lsn || m.firstLSN.CompareAndSwap(first, lsn) {
@@ -255,7 +256,7 @@ func (m *MemRowSet) Bytes() int64 {
 }
 
 // FirstLSN is the lowest LSN of the changes here, 0 if there is none.
-func (m *MemRowSet) FirstLSN() uint64 { return m.firstLSN.Load() }
+func (m *MemRowSet) FirstLSN() lsn.LSN { return m.firstLSN.Load() }
 
 // MaxTimestamp is the highest timestamp of the changes here, 0 if there is none.
 func (m *MemRowSet) MaxTimestamp() mvcc.Timestamp { return mvcc.Timestamp(m.maxTS.Load()) }

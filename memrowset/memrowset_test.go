@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -119,7 +120,7 @@ func TestCountsFollowTheChanges(t *testing.T) {
 	}
 	for i := range 1000 {
 		key := fmt.Sprint(i)
-		m.Insert([]byte(key), mvcc.Timestamp(1000+i), uint64(500+i), image(m, key, i, "x"))
+		m.Insert([]byte(key), mvcc.Timestamp(1000+i), lsn.LSN(500+i), image(m, key, i, "x"))
 	}
 	m.Mutate([]byte("3"), 5000, 400, deletion) // LSNs come in any order
 	m.Mutate([]byte("4"), 4000, 450, deletion)
@@ -197,7 +198,7 @@ func TestManyVersionsStayReadable(t *testing.T) {
 		if i%7 == 0 {
 			s = fmt.Sprint("s", i)
 		}
-		m.Mutate(key, mvcc.Timestamp(i+1), uint64(i+1), set(i, s))
+		m.Mutate(key, mvcc.Timestamp(i+1), lsn.LSN(i+1), set(i, s))
 	}
 	for i := 0; i <= versions; i++ {
 		if got, want := at(m, "hot", mvcc.Timestamp(i+2)), fmt.Sprintf("%d/s%d", i, i/7*7); got != want {
@@ -260,7 +261,7 @@ func TestEndsBeforeIsToldOfTheGreatestKey(t *testing.T) {
 		t.Error("an empty set has a key")
 	}
 	for i, key := range []string{"abcdefgh2", "abcdefgh1", "a"} {
-		m.Insert([]byte(key), mvcc.Timestamp(i+1), uint64(i+1), image(m, key, 1, ""))
+		m.Insert([]byte(key), mvcc.Timestamp(i+1), lsn.LSN(i+1), image(m, key, 1, ""))
 	}
 	m.Mutate([]byte("abcdefgh2"), 4, 4, deletion)
 	for key, want := range map[string]bool{"": false, "a": false, "abcdefgh": false, "abcdefgh1": false, "abcdefgh2": false, "abcdefgh2\x00": true,

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -91,7 +92,7 @@ func (h *history) step(rt *rapid.T) {
 	key := rapid.SampledFrom(modelKeys).Draw(rt, "key")
 	now := h.mo.at(key, mvcc.Max)
 	next := version{ts: h.ts, live: true, n: rapid.IntRange(0, 9).Draw(rt, "n"), s: rapid.SampledFrom([]string{"", "x", "longer"}).Draw(rt, "s")}
-	lsn := uint64(h.ts)
+	lsn := lsn.LSN(h.ts)
 	switch what := rapid.IntRange(0, 3).Draw(rt, "what"); {
 	case !now.live && what > 0:
 		next.kind = change.Insert

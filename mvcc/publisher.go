@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/lsn"
 )
 
 // Publisher lets readers see write batches in LSN order: a batch is visible when it and all before
@@ -27,16 +28,16 @@ type Publisher struct {
 
 	mu      sync.Mutex
 	pending []*Op // started and not yet published, by LSN
-	lastLSN uint64
+	lastLSN lsn.LSN
 	lastTS  Timestamp
-	durable uint64 // every batch up to this LSN is durable
-	stopped error  // why nothing is published any more; nil while running
+	durable lsn.LSN // every batch up to this LSN is durable
+	stopped error   // why nothing is published any more; nil while running
 }
 
 // Op is one write batch between its start and its publication.
 type Op struct {
 	publisher *Publisher
-	lsn       uint64
+	lsn       lsn.LSN
 	ts        Timestamp
 
 	// Guarded by publisher.mu.
@@ -46,7 +47,7 @@ type Op struct {
 }
 
 // NewPublisher makes a Publisher that takes every batch up to lastLSN and visible for published.
-func NewPublisher(visible Timestamp, lastLSN uint64) *Publisher {
+func NewPublisher(visible Timestamp, lastLSN lsn.LSN) *Publisher {
 	p := &Publisher{lastLSN: lastLSN, lastTS: visible, durable: lastLSN}
 	p.visible.Store(uint64(visible))
 	return p
@@ -54,7 +55,7 @@ func NewPublisher(visible Timestamp, lastLSN uint64) *Publisher {
 
 // Start announces the write batch of the given LSN and timestamp. Both are above those of every
 // batch before; the caller sees to that by calling Start in the critical section that gave them.
-func (p *Publisher) Start(lsn uint64, ts Timestamp) *Op {
+func (p *Publisher) Start(lsn lsn.LSN, ts Timestamp) *Op {
 	op := &Op{publisher: p, lsn: lsn, ts: ts}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,7 +98,7 @@ func (o *Op) Applied() {
 
 // Durable tells that every batch up to lsn is durable. One caller so publishes for all whom its
 // sync served: they find their batches visible when they wake.
-func (p *Publisher) Durable(lsn uint64) {
+func (p *Publisher) Durable(lsn lsn.LSN) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.durable = max(p.durable, lsn)
@@ -138,7 +139,7 @@ func (p *Publisher) Visible() Timestamp { return Timestamp(p.visible.Load()) }
 
 // FirstUnpublished is the LSN of the oldest batch that is started and not published. When there is
 // none it is one more than the last LSN that was started.
-func (p *Publisher) FirstUnpublished() uint64 {
+func (p *Publisher) FirstUnpublished() lsn.LSN {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.pending) == 0 {
@@ -149,7 +150,7 @@ func (p *Publisher) FirstUnpublished() uint64 {
 
 // WaitLSN waits until every batch started so far with an LSN of at most lsn is published.
 // Errors: the context's; ErrPoisoned; ErrClosed.
-func (p *Publisher) WaitLSN(ctx context.Context, lsn uint64) error {
+func (p *Publisher) WaitLSN(ctx context.Context, lsn lsn.LSN) error {
 	return p.wait(ctx, func(op *Op) bool { return op.lsn > lsn })
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/lsn"
 	"pgregory.net/rapid"
 )
 
@@ -30,7 +31,7 @@ func TestGapHoldsVisibilityBack(t *testing.T) {
 	steps := []struct {
 		ready   int
 		visible Timestamp
-		first   uint64
+		first   lsn.LSN
 	}{{1, 0, 1}, {0, 20, 5}, {2, 50, 6}}
 	for _, s := range steps {
 		ops[s.ready].Ready()
@@ -47,18 +48,18 @@ func TestPublisherMatchesModel(t *testing.T) {
 		p := NewPublisher(0, 0)
 		type batch struct {
 			op      *Op
-			lsn     uint64
+			lsn     lsn.LSN
 			ts      Timestamp
 			ready   bool
 			applied bool // and ready when it is durable
 		}
 		var all []*batch
-		lsn, ts, durable := uint64(0), Timestamp(0), uint64(0)
+		last, ts, durable := lsn.LSN(0), Timestamp(0), lsn.LSN(0)
 		t.Repeat(map[string]func(*rapid.T){
 			"start": func(t *rapid.T) {
-				lsn += rapid.Uint64Range(1, 3).Draw(t, "lsn")
+				last += lsn.LSN(rapid.Uint64Range(1, 3).Draw(t, "lsn"))
 				ts += Timestamp(rapid.Uint64Range(1, 3).Draw(t, "ts"))
-				all = append(all, &batch{op: p.Start(lsn, ts), lsn: lsn, ts: ts})
+				all = append(all, &batch{op: p.Start(last, ts), lsn: last, ts: ts})
 			},
 			"ready": func(t *rapid.T) {
 				var open []*batch
@@ -82,12 +83,12 @@ func TestPublisherMatchesModel(t *testing.T) {
 			"durable": func(t *rapid.T) {
 				// The log may know of a batch that Start has not announced yet, and tell an older
 				// state later.
-				to := rapid.Uint64Range(0, lsn+2).Draw(t, "to")
+				to := lsn.LSN(rapid.Uint64Range(0, uint64(last+2)).Draw(t, "to"))
 				durable = max(durable, to)
 				p.Durable(to)
 			},
 			"": func(t *rapid.T) {
-				visible, first := Min, lsn+1
+				visible, first := Min, last+1
 				for _, b := range all {
 					if !b.ready && (!b.applied || b.lsn > durable) {
 						first = b.lsn
@@ -101,8 +102,8 @@ func TestPublisherMatchesModel(t *testing.T) {
 				// With its context done already, a wait tells whether it would have waited.
 				ctx, cancel := context.WithCancel(context.Background())
 				cancel()
-				at := rapid.Uint64Range(0, lsn+1).Draw(t, "at")
-				if waits := p.WaitLSN(ctx, at) != nil; waits != (at >= first && first <= lsn) {
+				at := lsn.LSN(rapid.Uint64Range(0, uint64(last+1)).Draw(t, "at"))
+				if waits := p.WaitLSN(ctx, at) != nil; waits != (at >= first && first <= last) {
 					t.Fatalf("WaitLSN(%d) waits: %v; first unpublished %d", at, waits, first)
 				}
 			},
@@ -233,7 +234,7 @@ func TestVisibleIsAlwaysAPrefix(t *testing.T) {
 	t.Logf("seed %d", seed)
 	p := NewPublisher(0, 0)
 	var mu sync.Mutex // the critical section that gives LSN and timestamp
-	var next uint64
+	var next lsn.LSN
 	applied := make([]bool, batches+1) // by timestamp; synchronised by Ready and Visible alone
 	var wg sync.WaitGroup
 	for w := range workers {

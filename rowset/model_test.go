@@ -18,6 +18,7 @@ import (
 	"github.com/oribi-db/oribi/internal/keyenc"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -434,7 +435,7 @@ func (w *world) apply(r *rand.Rand, from mvcc.Timestamp) {
 		m := &w.rows[i]
 		for n := m.base; n < len(m.events); n++ {
 			if e := m.events[n]; e.ts >= from {
-				w.set.Apply(batch.Ordinal(i), e.ts, uint64(e.ts), w.redo(m, n))
+				w.set.Apply(batch.Ordinal(i), e.ts, lsn.LSN(e.ts), w.redo(m, n))
 			}
 		}
 	}

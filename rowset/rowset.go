@@ -32,6 +32,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/keyenc"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -370,7 +371,7 @@ func (d *DiskRowSet) Live(row batch.Ordinal) (bool, error) { return d.Tracker().
 
 // Apply adds a change to the delta mem store, which is made by the first one.
 // The caller holds the row's lock and keeps the store from being replaced meanwhile.
-func (d *DiskRowSet) Apply(row batch.Ordinal, ts mvcc.Timestamp, lsn uint64, list change.List) {
+func (d *DiskRowSet) Apply(row batch.Ordinal, ts mvcc.Timestamp, lsn lsn.LSN, list change.List) {
 	t := d.Tracker()
 	if t.Mem == nil {
 		t = d.makeMem()

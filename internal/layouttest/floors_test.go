@@ -51,6 +51,7 @@ var floors = map[string]int{
 	"vfs/vfstest":    1,
 
 	"vfs":                 0,
+	"lsn":                 0,
 	"internal/arena":      0,
 	"block":               0,
 	"internal/budget":     0,

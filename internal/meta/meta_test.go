@@ -16,6 +16,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -183,7 +184,7 @@ func drawRowSet(rt *rapid.T) *RowSet {
 	key := rapid.SliceOfN(rapid.Byte(), 0, 4)
 	r := &RowSet{ID: rapid.Uint64().Draw(rt, "id"), Redo: draw("redo", 0, 3), Undo: draw("undo", 0, 3), Bloom: draw("bloom", 1, 1)[0],
 		MinKey: append([]byte{}, key.Draw(rt, "min")...), Rows: rapid.Int64Range(1, MaxRows).Draw(rt, "rows"),
-		LastDurableDMS: rapid.Int64Range(-1, 100).Draw(rt, "dms"), IncludedLSN: rapid.Uint64().Draw(rt, "lsn"),
+		LastDurableDMS: rapid.Int64Range(-1, 100).Draw(rt, "dms"), IncludedLSN: lsn.LSN(rapid.Uint64().Draw(rt, "lsn")),
 		MaxTimestamp: mvcc.Timestamp(rapid.Uint64().Draw(rt, "ts")), Bytes: rapid.Int64Min(0).Draw(rt, "bytes")}
 	r.MaxKey = append(append([]byte{}, r.MinKey...), key.Draw(rt, "max")...)
 	r.LiveRows = rapid.Int64Range(0, r.Rows).Draw(rt, "live")

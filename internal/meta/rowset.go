@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -35,7 +36,7 @@ type RowSet struct {
 	LiveRows       int64    // rows whose newest change in the files is no delete
 	Rows           int64    // of the base data
 	LastDurableDMS int64    // −1 if none; told to Kudu, of no use here
-	IncludedLSN    uint64   // of the operations on its rows exactly those up to there are in its files // inclusive
+	IncludedLSN    lsn.LSN  // of the operations on its rows exactly those up to there are in its files // inclusive
 	MaxTimestamp   mvcc.Timestamp
 	Bytes          int64 // of all its blocks
 }
@@ -60,7 +61,7 @@ func (r *RowSet) Blocks(dst []block.ID) []block.ID {
 func (r *RowSet) Encode() []byte {
 	return marshal(&kudupb.RowSetRow{
 		Data:         r.Message(),
-		IncludedLsn:  r.IncludedLSN,
+		IncludedLsn:  uint64(r.IncludedLSN),
 		BaseRows:     uint64(r.Rows),
 		MaxTimestamp: uint64(r.MaxTimestamp),
 		Bytes:        uint64(r.Bytes),
@@ -122,7 +123,7 @@ func DecodeRowSet(value []byte) (*RowSet, error) {
 		LiveRows:       d.GetLiveRowCount(),
 		Rows:           int64(min(m.BaseRows, MaxRows+1)),
 		LastDurableDMS: d.GetLastDurableDmsId(),
-		IncludedLSN:    m.IncludedLsn,
+		IncludedLSN:    lsn.LSN(m.IncludedLsn),
 		MaxTimestamp:   mvcc.Timestamp(m.MaxTimestamp),
 		Bytes:          int64(m.Bytes),
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -18,12 +19,12 @@ type Store struct {
 	DefaultHistorySec int64          // retention of new tables that name none, seconds; KeepForever
 	ClockHigh         mvcc.Timestamp // no batch has a timestamp above this // inclusive
 	NextTable         uint32         // number of the next table; numbers never come back
-	LogEnd            uint64         // the log was durable up to this LSN: one that ends before is not this store's, or an older one // inclusive
+	LogEnd            lsn.LSN        // the log was durable up to this LSN: one that ends before is not this store's, or an older one // inclusive
 }
 
 // Encode makes the value of the store's row.
 func (s *Store) Encode() []byte {
-	return marshal(&kudupb.StoreRow{DefaultHistorySec: s.DefaultHistorySec, ClockHigh: uint64(s.ClockHigh), NextTable: s.NextTable, LogEnd: s.LogEnd})
+	return marshal(&kudupb.StoreRow{DefaultHistorySec: s.DefaultHistorySec, ClockHigh: uint64(s.ClockHigh), NextTable: s.NextTable, LogEnd: uint64(s.LogEnd)})
 }
 
 // DecodeStore reads the value of the store's row. Errors: ErrCorrupt.
@@ -35,7 +36,7 @@ func DecodeStore(value []byte) (*Store, error) {
 	if m.DefaultHistorySec < KeepForever {
 		return nil, fault.Corruptf("metadata: store row: retention of %d s", m.DefaultHistorySec)
 	}
-	return &Store{DefaultHistorySec: m.DefaultHistorySec, ClockHigh: mvcc.Timestamp(m.ClockHigh), NextTable: m.NextTable, LogEnd: m.LogEnd}, nil
+	return &Store{DefaultHistorySec: m.DefaultHistorySec, ClockHigh: mvcc.Timestamp(m.ClockHigh), NextTable: m.NextTable, LogEnd: lsn.LSN(m.LogEnd)}, nil
 }
 
 // Table is what a store keeps of one table.
@@ -49,7 +50,7 @@ type Table struct {
 	NextColumnID  schema.ColumnID // above the ID of every column that there ever was
 	HistorySec    int64           // retention, seconds; KeepForever
 	HistoryFloor  mvcc.Timestamp  // history before it may be gone; it never falls
-	FlushedLSN    uint64          // exactly the inserts up to there are in rowsets, or gone // inclusive
+	FlushedLSN    lsn.LSN         // exactly the inserts up to there are in rowsets, or gone // inclusive
 	NextRowSetID  uint64
 	Comment       string // valid UTF-8
 	AutoIncrement int64  // the highest value that the inserts up to FlushedLSN, and ingests, have in the auto-incrementing column
@@ -66,7 +67,7 @@ func (t *Table) Encode() []byte {
 		NextColumnId:     int32(t.NextColumnID),
 		HistoryMaxAgeSec: t.HistorySec,
 		HistoryFloor:     uint64(t.HistoryFloor),
-		FlushedLsn:       t.FlushedLSN,
+		FlushedLsn:       uint64(t.FlushedLSN),
 		NextRowsetId:     t.NextRowSetID,
 		Number:           t.Number,
 		Comment:          t.Comment,
@@ -97,7 +98,7 @@ func DecodeTable(value []byte) (*Table, error) {
 		NextColumnID:  schema.ColumnID(m.NextColumnId),
 		HistorySec:    m.HistoryMaxAgeSec,
 		HistoryFloor:  mvcc.Timestamp(m.HistoryFloor),
-		FlushedLSN:    m.FlushedLsn,
+		FlushedLSN:    lsn.LSN(m.FlushedLsn),
 		NextRowSetID:  m.NextRowsetId,
 		Comment:       m.Comment,
 		AutoIncrement: m.AutoIncrement,

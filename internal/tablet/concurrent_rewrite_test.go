@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
 )
@@ -63,7 +64,7 @@ func (l *lives) moment() {
 // earlier times, all differences between two times, all rows' pasts, the count.
 func (l *lives) check(w *world) {
 	l.t.Helper()
-	for lsn := uint64(0); lsn <= l.lsn; lsn++ {
+	for lsn := lsn.LSN(0); lsn <= l.lsn; lsn++ {
 		before := timestampOf(lsn) + 1
 		if got, want := w.scan(Snapshot{Before: before}, true), l.rows.scan(before); !slices.Equal(got, want) {
 			l.t.Fatalf("after lsn %d: %d rows, want %d:\n%s", lsn, len(got), len(want), differ(got, want))

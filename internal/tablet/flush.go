@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/memrowset"
 	"github.com/oribi-db/oribi/rowset"
 )
@@ -130,7 +131,7 @@ func (r *rewrite) rows() (n int64) {
 
 // write rewrites inputs, which give what had happened by the batch with LSN included, into new
 // rowsets.
-func (r *rewrite) write(ctx context.Context, inputs []compaction.Input, included uint64) error {
+func (r *rewrite) write(ctx context.Context, inputs []compaction.Input, included lsn.LSN) error {
 	w := rowset.NewRollingWriter(r.creation, r.old.shape.Schema, r.t.newRowSetID, r.t.opts.TargetBytes)
 	job := compaction.Job{Schema: r.old.shape.Schema, Inputs: inputs, Floor: r.floor, Writer: w}
 	if tell := r.t.opts.Progress; tell != nil {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/oribi-db/oribi/block"
@@ -15,6 +14,7 @@ import (
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -298,12 +298,12 @@ func TestAFailedFlushHasDoneNothing(t *testing.T) {
 type shared struct {
 	*world
 	mu   sync.Mutex
-	last atomic.Uint64
+	last lsn.Atomic
 }
 
-func (s *shared) LastLSN() uint64 { return s.last.Load() }
+func (s *shared) LastLSN() lsn.LSN { return s.last.Load() }
 
-func (s *shared) CommitMeta(t *Tablet, edit blockmanager.Edit, first func() uint64, install func() error) error {
+func (s *shared) CommitMeta(t *Tablet, edit blockmanager.Edit, first func() lsn.LSN, install func() error) error {
 	edit.LogStart = min(s.last.Load()+1, first())
 	if err := s.m.Commit(edit); err != nil {
 		return err
@@ -323,9 +323,10 @@ func (s *shared) commit(ops ...Op) error {
 	rec.Begin(0)
 	write.Record(&rec)
 	s.mu.Lock()
-	lsn := s.last.Add(1)
+	at := s.last.Load() + 1
+	s.last.Store(at)
 	s.mu.Unlock()
-	write.Apply(timestampOf(lsn), lsn)
+	write.Apply(timestampOf(at), at)
 	return nil
 }
 

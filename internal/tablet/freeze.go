@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/memrowset"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
@@ -35,7 +36,7 @@ type rewrite struct {
 	out      []*meta.RowSet
 	flushed  []flushedDeltas
 	swapped  []swap
-	flushLSN uint64      // the table's new flushed LSN; 0 = as it is
+	flushLSN lsn.LSN     // the table's new flushed LSN; 0 = as it is
 	highest  int64       // the highest value that the outputs have in an auto-incrementing column
 	altered  *meta.Table // the table's row with what an Alter has changed in it; nil = no Alter
 

@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/scan"
@@ -171,7 +172,7 @@ func (in *Ingest) Finish(ctx context.Context) (ts mvcc.Timestamp, err error) {
 		if err = in.lookForNew(ctx); err != nil {
 			return
 		}
-		var lsn uint64
+		var lsn lsn.LSN
 		if ts, lsn, err = in.install(ctx); err == nil {
 			err = t.opts.Store.Wait(context.WithoutCancel(ctx), lsn)
 		}
@@ -183,7 +184,7 @@ func (in *Ingest) Finish(ctx context.Context) (ts mvcc.Timestamp, err error) {
 }
 
 // install is the end of Finish, under the work lock.
-func (in *Ingest) install(ctx context.Context) (ts mvcc.Timestamp, lsn uint64, err error) {
+func (in *Ingest) install(ctx context.Context) (ts mvcc.Timestamp, lsn lsn.LSN, err error) {
 	t := in.t
 	r, err := t.beginBlocked(ctx)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -133,9 +134,9 @@ func TestReplayPutsOperationsBackAroundAnIngest(t *testing.T) {
 				w.flush()
 			}
 		}
-		for _, from := range []uint64{0, 1} {
+		for _, from := range []lsn.LSN{0, 1} {
 			n := w.reopened(from)
-			for at := uint64(1); at <= n.lsn+1; at++ {
+			for at := lsn.LSN(1); at <= n.lsn+1; at++ {
 				if got := n.get(k, Snapshot{Before: timestampOf(at)}); got != want.at(k, timestampOf(at)) {
 					t.Fatalf("flushes %b, replayed from %d, before lsn %d: %q, want %q", flushes, from, at, got, want.at(k, timestampOf(at)))
 				}

@@ -7,6 +7,7 @@ import (
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/rowset"
 )
 
@@ -54,11 +55,11 @@ func (r *rewrite) commit() error {
 
 // firstLSN is the lowest LSN that the table's memory stores will hold after the commit. In the
 // outputs' stores is what was carried over.
-func (r *rewrite) firstLSN() uint64 {
+func (r *rewrite) firstLSN() lsn.LSN {
 	first := NoLSN
-	see := func(lsn uint64) {
-		if lsn != 0 {
-			first = min(first, lsn)
+	see := func(l lsn.LSN) {
+		if l != 0 {
+			first = min(first, l)
 		}
 	}
 	see(r.mem.FirstLSN())

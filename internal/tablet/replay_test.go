@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -26,7 +27,7 @@ func (w *world) resolved(kind change.Kind, k, a int, s string) change.Op {
 	return op
 }
 
-func (w *world) replay(op change.Op, lsn uint64) error {
+func (w *world) replay(op change.Op, lsn lsn.LSN) error {
 	return w.tab.Replay(op, timestampOf(lsn), lsn)
 }
 
@@ -55,7 +56,7 @@ func TestReplayGoesByTheLSNsOfTheFiles(t *testing.T) {
 	type step struct {
 		kind change.Kind
 		k    int
-		lsn  uint64
+		lsn  lsn.LSN
 	}
 	for _, test := range []struct {
 		name        string
@@ -208,7 +209,7 @@ func TestReplayBringsEverySnapshotBack(t *testing.T) {
 // its rows.
 func (w *world) compareAll(pic picture) {
 	w.t.Helper()
-	for lsn := uint64(0); lsn <= w.lsn+1; lsn++ {
+	for lsn := lsn.LSN(0); lsn <= w.lsn+1; lsn++ {
 		before := timestampOf(lsn) + 1
 		want := fmt.Sprint(pic.scan(before))
 		if got := fmt.Sprint(w.scan(Snapshot{Before: before}, true)); got != want {

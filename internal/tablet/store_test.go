@@ -18,6 +18,7 @@ import (
 	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/scan"
@@ -48,7 +49,7 @@ type world struct {
 	fs    *vfs.Mem
 	m     *blockmanager.Manager
 	tab   *Tablet
-	lsn   uint64 // of the last batch
+	lsn   lsn.LSN // of the last batch
 	log   [][]byte
 	floor mvcc.Timestamp // what HistoryFloor says
 
@@ -119,7 +120,7 @@ func (w *world) open() {
 
 // reopened is the world as a restart after a kill finds it: replayed is the first LSN of the log
 // that is replayed; 0 means where the metadata says.
-func (w *world) reopened(replayed uint64) *world {
+func (w *world) reopened(replayed lsn.LSN) *world {
 	w.t.Helper()
 	n := &world{t: w.t, fs: w.fs.Clone(), lsn: w.lsn, log: w.log, floor: w.floor}
 	n.open()
@@ -140,10 +141,10 @@ type blocks struct{ m *blockmanager.Manager }
 func (b blocks) OpenBlock(id block.ID) (rowset.Block, error) { return b.m.OpenBlock(id) }
 
 // timestampOf is the timestamp of a batch: between two of them there is room for snapshots.
-func timestampOf(lsn uint64) mvcc.Timestamp { return mvcc.Timestamp(10 * lsn) }
+func timestampOf(lsn lsn.LSN) mvcc.Timestamp { return mvcc.Timestamp(10 * lsn) }
 
-func (w *world) LastLSN() uint64 { return w.lsn }
-func (w *world) Wait(context.Context, uint64) error {
+func (w *world) LastLSN() lsn.LSN { return w.lsn }
+func (w *world) Wait(context.Context, lsn.LSN) error {
 	once(&w.onSettle)
 	return w.settleErr
 }
@@ -161,7 +162,7 @@ func (w *world) HistoryFloor(*Tablet, int64) mvcc.Timestamp { return w.floor }
 func (w *world) Visible() mvcc.Timestamp { return timestampOf(w.lsn) }
 
 // Mark logs an empty batch.
-func (w *world) AppendEmpty() (ts mvcc.Timestamp, lsn uint64, publish func(), err error) {
+func (w *world) AppendEmpty() (ts mvcc.Timestamp, lsn lsn.LSN, publish func(), err error) {
 	if w.markErr != nil {
 		return 0, 0, nil, w.markErr
 	}
@@ -183,7 +184,7 @@ func (w *world) NewCreation() *blockmanager.Creation {
 }
 
 func (w *world) Event(e compaction.Event) { w.events = append(w.events, e) }
-func (w *world) CommitMeta(_ *Tablet, edit blockmanager.Edit, first func() uint64, install func() error) error {
+func (w *world) CommitMeta(_ *Tablet, edit blockmanager.Edit, first func() lsn.LSN, install func() error) error {
 	once(&w.onCommit)
 	if w.commitErr != nil {
 		return w.commitErr

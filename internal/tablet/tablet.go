@@ -28,7 +28,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math"
 	"sync"
 	"sync/atomic"
 
@@ -36,6 +35,7 @@ import (
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/memrowset"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
@@ -44,19 +44,19 @@ import (
 // Store is what a tablet needs of its store.
 type Store interface {
 	// LastLSN is the LSN of the last batch that was appended to the log.
-	LastLSN() uint64
+	LastLSN() lsn.LSN
 	// Wait returns when everything up to lsn is durable in the log and published.
-	Wait(ctx context.Context, lsn uint64) error
+	Wait(ctx context.Context, lsn lsn.LSN) error
 	// Visible is the newest timestamp that reads see: all batches up to there are in the stores.
 	Visible() mvcc.Timestamp
 	// AppendEmpty appends an empty batch to the log, which gives an ingest its timestamp and its
 	// LSN, and returns when the LSN is durable. No later batch becomes visible before publish has
 	// been called. The caller must call publish once, whether its commit succeeded or not.
-	AppendEmpty() (ts mvcc.Timestamp, lsn uint64, publish func(), err error)
+	AppendEmpty() (ts mvcc.Timestamp, lsn lsn.LSN, publish func(), err error)
 	// CommitMeta commits a change of metadata. first is asked, at the right moment, for the lowest
 	// LSN that t's memory stores will hold once the change is installed (NoLSN = none). install is
 	// called after the commit, before the next one begins.
-	CommitMeta(t *Tablet, edit blockmanager.Edit, first func() uint64, install func() error) error
+	CommitMeta(t *Tablet, edit blockmanager.Edit, first func() lsn.LSN, install func() error) error
 	// NewCreation begins a set of blocks.
 	NewCreation() *blockmanager.Creation
 	// HistoryFloor is the earliest timestamp that reads of a table may still ask for, by its
@@ -67,7 +67,7 @@ type Store interface {
 }
 
 // NoLSN stands for "no operation in memory".
-const NoLSN = uint64(math.MaxUint64)
+const NoLSN = lsn.Max
 
 // Options are what all tablets of a store share.
 type Options struct {
@@ -125,7 +125,7 @@ type frozen struct {
 
 // cutover is a point between two write batches of the table.
 type cutover struct {
-	lsn    uint64         // of all that is before it, or lower LSNs of other tables
+	lsn    lsn.LSN        // of all that is before it, or lower LSNs of other tables
 	before mvcc.Timestamp // what is before it has a lower timestamp, what is after it this one or a higher one
 	auto   int64          // the highest value of an auto-incrementing column that was inserted before it
 }
@@ -277,7 +277,7 @@ func (t *Tablet) MemBytes() (mem, deltas int64) {
 
 // FirstLSN is the lowest LSN of an operation that memory holds and files do not; NoLSN if there is
 // none.
-func (t *Tablet) FirstLSN() uint64 {
+func (t *Tablet) FirstLSN() lsn.LSN {
 	st, err := t.acquire()
 	if err != nil {
 		return NoLSN
@@ -286,11 +286,11 @@ func (t *Tablet) FirstLSN() uint64 {
 	return st.firstLSN()
 }
 
-func (st *tabletState) firstLSN() uint64 {
+func (st *tabletState) firstLSN() lsn.LSN {
 	first := NoLSN
-	see := func(lsn uint64) {
-		if lsn != 0 {
-			first = min(first, lsn)
+	see := func(l lsn.LSN) {
+		if l != 0 {
+			first = min(first, l)
 		}
 	}
 	for _, m := range st.mems {

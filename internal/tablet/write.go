@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
@@ -351,7 +352,7 @@ func (w *Write) Record(r *change.RecordWriter) {
 
 // Apply carries the operations out, in the order of their keys. It cannot fail: what it finds
 // otherwise than Prepare resolved it is an error of this program.
-func (w *Write) Apply(ts mvcc.Timestamp, lsn uint64) {
+func (w *Write) Apply(ts mvcc.Timestamp, lsn lsn.LSN) {
 	w.raise()
 	for k := 0; k < len(w.targets); k++ {
 		i := w.nth(k)
@@ -379,7 +380,7 @@ const insertRun = 256
 
 // insert carries out the inserts from the k-th operation by key on that follow one another, and
 // tells how many. No key stands twice among them: between two inserts of a key there is its delete.
-func (w *Write) insert(k int, ts mvcc.Timestamp, lsn uint64) int {
+func (w *Write) insert(k int, ts mvcc.Timestamp, lsn lsn.LSN) int {
 	var keys, rows [insertRun][]byte
 	n := 0
 	for n < insertRun && k+n < len(w.ops) {
@@ -405,7 +406,7 @@ var deleteList = change.List(change.AppendDelete(nil))
 //
 // A rowset whose included LSN is l or more shows the future of l and is not asked. The files have
 // all that is of an older schema version. The stores copy what they keep of op. Errors: ErrCorrupt.
-func (t *Tablet) Replay(op change.Op, ts mvcc.Timestamp, lsn uint64) error {
+func (t *Tablet) Replay(op change.Op, ts mvcc.Timestamp, lsn lsn.LSN) error {
 	st := t.state
 	row := t.Metadata()
 	if op.SchemaVersion < row.SchemaVersion && lsn <= row.FlushedLSN {
@@ -447,7 +448,7 @@ func (t *Tablet) Replay(op change.Op, ts mvcc.Timestamp, lsn uint64) error {
 	return t.replayOnDisk(op.Key, ts, lsn, list)
 }
 
-func (t *Tablet) replayOnDisk(key []byte, ts mvcc.Timestamp, lsn uint64, list change.List) error {
+func (t *Tablet) replayOnDisk(key []byte, ts mvcc.Timestamp, lsn lsn.LSN, list change.List) error {
 	p := bloom.MakeProbe(key)
 	var few [8]*rowset.DiskRowSet
 	var at position

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
@@ -26,7 +27,7 @@ func aheadLog(t testing.TB, m vfs.FS) (*Log, []string) {
 	for i := range 10 {
 		payloads = append(payloads, text(i, 10+5*i))
 		appendAll(t, l, payloads[i])
-		must(t, l.Sync(LSN(i+1)))
+		must(t, l.Sync(lsn.LSN(i+1)))
 	}
 	if _, spare := l.Spare(); spare < 100 {
 		t.Fatalf("%d bytes are written ahead", spare)
@@ -101,7 +102,7 @@ func TestNothingIsWrittenAheadOfRecordsThatNobodySyncs(t *testing.T) {
 			t.Fatalf("record %d: %d bytes ahead", i, spare)
 		}
 		if i%50 == 0 {
-			must(t, l.Sync(LSN(i+1)))
+			must(t, l.Sync(lsn.LSN(i+1)))
 		}
 	}
 }
@@ -174,7 +175,7 @@ func TestLogThatIsZerosFromAnyByteOn(t *testing.T) {
 			}
 		}
 		// A single bit that is missing is put right, whatever took it.
-		if p, ok := at[LSN(last+1)]; ok && p.from < int64(n) && ones(content[n:p.to]) == 1 {
+		if p, ok := at[lsn.LSN(last+1)]; ok && p.from < int64(n) && ones(content[n:p.to]) == 1 {
 			last++
 		}
 		checkPrefix(t, fmt.Sprintf("zeros from byte %d on", n), v, payloads, last)
@@ -257,7 +258,7 @@ func TestFullDiskWritesNothingAhead(t *testing.T) {
 		if _, spare := l.Spare(); spare != 0 || int64(len(readFile(t, m, segmentPath(1)))) != l.Bytes() {
 			t.Fatalf("record %d: %d bytes ahead, the file has %d", i, spare, len(readFile(t, m, segmentPath(1))))
 		}
-		must(t, l.Sync(LSN(i+1)))
+		must(t, l.Sync(lsn.LSN(i+1)))
 	}
 	if writes != 21 {
 		t.Errorf("%d writes for 20 records: not tried, or more than once in a segment", writes)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -63,7 +64,7 @@ func BenchmarkReplay(b *testing.B) {
 			b.ReportAllocs()
 			sum := 0
 			for b.Loop() {
-				_, err := Replay(o, 1, func(_ LSN, p []byte) error { sum += len(p); return nil })
+				_, err := Replay(o, 1, func(_ lsn.LSN, p []byte) error { sum += len(p); return nil })
 				must(b, err)
 			}
 			if sum == 0 {

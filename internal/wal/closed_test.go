@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
@@ -128,7 +129,7 @@ func (h *history) flipAll(sum *flips) {
 	hook(h.fs, nil)
 	v := h.mem.Clone()
 	if h.rng.Intn(2) == 0 {
-		h.logStart += LSN(h.rng.Intn(int(h.appended + 2 - h.logStart)))
+		h.logStart += lsn.LSN(h.rng.Intn(int(h.appended + 2 - h.logStart)))
 	}
 	o := small(v)
 	tail, _, err := replay(o, h.logStart)
@@ -268,14 +269,14 @@ func TestReopenedAndClosedWithoutAppendIsUnchanged(t *testing.T) {
 				return nil
 			})
 			for range 3 {
-				first := LSN(1)
+				first := lsn.LSN(1)
 				if name == "nothing" {
 					first = 7
 				}
 				l, got := open(t, small(h), first)
 				size := l.Bytes()
 				must(t, l.Close())
-				if l.Bytes() != size || l.Durable() != LSN(len(got))+first-1 {
+				if l.Bytes() != size || l.Durable() != lsn.LSN(len(got))+first-1 {
 					t.Errorf("Bytes says %d, before Close %d; LSN %d is durable", l.Bytes(), size, l.Durable())
 				}
 				checkSame(t, "written", snapshot(t, m), before)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
@@ -61,11 +62,11 @@ type history struct {
 	ahead aheadRules
 
 	payloads []string // by LSN, from 1; the last may be under way
-	appended LSN      // what Append and AppendLater answered for
-	handed   LSN      // what the kernel has
-	acked    LSN      // what Sync, or Repair, answered for
-	survives LSN      // what the next replay must find: after a kill all, after a power cut what was acknowledged
-	logStart LSN
+	appended lsn.LSN  // what Append and AppendLater answered for
+	handed   lsn.LSN  // what the kernel has
+	acked    lsn.LSN  // what Sync, or Repair, answered for
+	survives lsn.LSN  // what the next replay must find: after a kill all, after a power cut what was acknowledged
+	logStart lsn.LSN
 	serial   int
 	crashes  int
 
@@ -153,7 +154,7 @@ func (h *history) crash() {
 // check replays and compares with the model.
 func (h *history) check() *Tail {
 	next := h.logStart
-	tail, err := Replay(h.options(h.fs), h.logStart, func(lsn LSN, payload []byte) error {
+	tail, err := Replay(h.options(h.fs), h.logStart, func(lsn lsn.LSN, payload []byte) error {
 		if lsn != next || int(lsn) > len(h.payloads) || h.payloads[lsn-1] != string(payload) {
 			return fmt.Errorf("test: LSN %d, want %d with the payload that was appended", lsn, next)
 		}
@@ -183,14 +184,14 @@ func (h *history) step() {
 	case n < 12:
 		err = h.append()
 	case n < 17:
-		upTo := h.acked + LSN(h.rng.Intn(int(h.appended-h.acked)+1))
+		upTo := h.acked + lsn.LSN(h.rng.Intn(int(h.appended-h.acked)+1))
 		if err = h.log.Sync(upTo); err == nil {
 			h.acked = max(h.acked, upTo)
 			h.handed = max(h.handed, upTo)
 		}
 	case n < 19:
 		// As a metadata commit does: log_start rises, to what is durable at most; then segments go.
-		h.logStart += LSN(h.rng.Intn(int(h.log.Durable()+1-h.logStart) + 1))
+		h.logStart += lsn.LSN(h.rng.Intn(int(h.log.Durable()+1-h.logStart) + 1))
 		err = h.log.Release(h.logStart)
 	default:
 		if h.close() {

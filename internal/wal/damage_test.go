@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
@@ -46,11 +47,11 @@ func appendToNext(t testing.TB, l *Log, payload string) {
 // place is where a record lies, and what its first frame knew to be durable.
 type place struct {
 	from, to int64
-	durable  LSN
+	durable  lsn.LSN
 }
 
 // places walks an undamaged segment.
-func places(t testing.TB, v vfs.FS, number uint64) map[LSN]place {
+func places(t testing.TB, v vfs.FS, number uint64) map[lsn.LSN]place {
 	t.Helper()
 	o := small(v)
 	segs, err := survey(&o)
@@ -58,7 +59,7 @@ func places(t testing.TB, v vfs.FS, number uint64) map[LSN]place {
 	r, err := openReader(&o, &segs[number-1])
 	must(t, err)
 	defer r.close()
-	out := map[LSN]place{}
+	out := map[lsn.LSN]place{}
 	for {
 		from := r.at.off
 		lsn, _, err := r.next()
@@ -95,7 +96,7 @@ func checkPrefix(t *testing.T, what string, v *vfs.Mem, payloads []string, last 
 	l, _ := open(t, small(v), 1)
 	appendAll(t, l, "next")
 	must(t, l.Close())
-	if _, got, err := replay(small(v.Crash()), 1); err != nil || len(got) != last+1 || got[LSN(last+1)] != "next" {
+	if _, got, err := replay(small(v.Crash()), 1); err != nil || len(got) != last+1 || got[lsn.LSN(last+1)] != "next" {
 		t.Errorf("%s: after repair %d records, %v", what, len(got), err)
 	}
 }
@@ -128,7 +129,7 @@ func checkMended(t *testing.T, what string, v *vfs.Mem, proven bool, payloads []
 	checkSame(t, what+", repaired and cut off from power", snapshot(t, v.Crash()), before)
 }
 
-func checkRefused(t *testing.T, what string, v vfs.FS, logStart LSN) {
+func checkRefused(t *testing.T, what string, v vfs.FS, logStart lsn.LSN) {
 	t.Helper()
 	_, _, err := replay(small(v), logStart)
 	if !errors.Is(err, fault.ErrCorrupt) {
@@ -190,7 +191,7 @@ func everyByteFlipped(t *testing.T, ahead int) {
 				written[off] ^= mask
 				return fmt.Sprintf("segment %d byte %d mask %#02x", number, off, mask), v
 			}
-			hit := LSN(0) // LSN of the record that is damaged; 0: the header
+			hit := lsn.LSN(0) // LSN of the record that is damaged; 0: the header
 			for lsn, p := range at {
 				if p.from <= int64(off) && int64(off) < p.to {
 					hit = lsn
@@ -255,8 +256,8 @@ func TestGapsMatterFromLogStartOn(t *testing.T) {
 	for number := uint64(1); number <= 5; number++ { // without the sixth nothing tells that it was there
 		v := m.Clone()
 		must(t, v.Remove(segmentPath(number)))
-		end := LSN(number * 5) // last LSN of the missing one
-		for logStart := LSN(1); logStart <= 31; logStart++ {
+		end := lsn.LSN(number * 5) // last LSN of the missing one
+		for logStart := lsn.LSN(1); logStart <= 31; logStart++ {
 			what := fmt.Sprintf("segment %d is missing, log start %d", number, logStart)
 			if logStart <= end {
 				checkRefused(t, what, v, logStart)
@@ -297,7 +298,7 @@ func (r *releaseFS) Open(name string, write bool) (vfs.File, error) {
 func TestVerifyBesideReleaseFindsNothing(t *testing.T) {
 	m := manySegments(t)
 	for n := 1; n <= 12; n++ { // 6 for the headers, 6 for the records
-		for _, logStart := range []LSN{1, 6, 12, 16, 31} {
+		for _, logStart := range []lsn.LSN{1, 6, 12, 16, 31} {
 			if f := verify(t, small(&releaseFS{FS: m.Clone(), n: n}), logStart); f != nil {
 				t.Errorf("released at open %d, log start %d: %q", n, logStart, f)
 			}
@@ -414,7 +415,7 @@ func TestCopiedFramesInATornPayloadProveNothing(t *testing.T) {
 	l := create(t, o)
 	for i := range 5 {
 		appendAll(t, l, text(i, 10))
-		must(t, l.Sync(LSN(i+1)))
+		must(t, l.Sync(lsn.LSN(i+1)))
 	}
 	image := readFile(t, o.FS, segmentPath(1))
 	appendAll(t, l, string(image[headerLen:]))
@@ -434,7 +435,7 @@ func TestErrorOfTheCallbackEndsReplay(t *testing.T) {
 	m, _ := damageLog(t)
 	stop := errors.New("stop")
 	calls := 0
-	_, err := Replay(small(m), 1, func(LSN, []byte) error { calls++; return stop })
+	_, err := Replay(small(m), 1, func(lsn.LSN, []byte) error { calls++; return stop })
 	if err != stop || calls != 1 {
 		t.Errorf("%d calls, %v", calls, err)
 	}

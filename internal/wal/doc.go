@@ -4,7 +4,7 @@
 // bytes mean. A store that opens calls Replay, which writes nothing; a writer then calls Repair on
 // what Replay returned and gets a Log:
 //
-//	tail, err := wal.Replay(o, logStart, func(lsn wal.LSN, payload []byte) error { … })
+//	tail, err := wal.Replay(o, logStart, func(lsn lsn.LSN, payload []byte) error { … })
 //	log, err := tail.Repair(nil)
 //	lsn, err := log.Append(payload) // survives a kill of the process; AppendLater not before the next Sync or Append
 //	err = log.Sync(lsn)             // survives a power cut

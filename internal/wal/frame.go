@@ -6,6 +6,8 @@ import (
 	"hash/crc32"
 
 	"github.com/zeebo/xxh3"
+
+	"github.com/oribi-db/oribi/lsn"
 )
 
 // Header of a frame, at a multiple of 8. The payload follows, then zeros up to a multiple of 8.
@@ -62,8 +64,8 @@ type frame struct {
 	last    bool
 	part    int
 	segment uint64
-	lsn     LSN
-	durable LSN
+	lsn     lsn.LSN
+	durable lsn.LSN
 	hash    uint64
 	check   uint32
 }
@@ -124,8 +126,8 @@ func parseFrame(b []byte, segment uint64, seed uint32) (f frame, problem string)
 		last:    b[frameLastOff] == 1,
 		part:    int(le.Uint16(b[framePartOff:])),
 		segment: le.Uint64(b[frameSegmentOff:]),
-		lsn:     LSN(le.Uint64(b[frameLSNOff:])),
-		durable: LSN(le.Uint64(b[frameDurableOff:])),
+		lsn:     lsn.LSN(le.Uint64(b[frameLSNOff:])),
+		durable: lsn.LSN(le.Uint64(b[frameDurableOff:])),
 		hash:    le.Uint64(b[frameHashOff:]),
 		check:   le.Uint32(b[frameCheckOff:]),
 	}
@@ -181,8 +183,8 @@ const (
 // footer is a sealed segment's footer.
 type footer struct {
 	segment uint64
-	last    LSN
-	durable LSN
+	last    lsn.LSN
+	durable lsn.LSN
 	chain   uint64
 	bytes   int64
 	frames  uint32
@@ -211,8 +213,8 @@ func parseFooter(b []byte, segment uint64, seed uint32) (f footer, ok bool) {
 	}
 	return footer{
 		segment: segment,
-		last:    LSN(le.Uint64(b[footerLastOff:])),
-		durable: LSN(le.Uint64(b[footerDurableOff:])),
+		last:    lsn.LSN(le.Uint64(b[footerLastOff:])),
+		durable: lsn.LSN(le.Uint64(b[footerDurableOff:])),
 		chain:   le.Uint64(b[footerChainOff:]),
 		bytes:   int64(le.Uint64(b[footerBytesOff:])),
 		frames:  le.Uint32(b[footerFramesOff:]),

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
@@ -62,7 +63,7 @@ func create(t testing.TB, o Options) *Log {
 }
 
 // open replays and repairs.
-func open(t testing.TB, o Options, logStart LSN) (*Log, records) {
+func open(t testing.TB, o Options, logStart lsn.LSN) (*Log, records) {
 	t.Helper()
 	tail, got, err := replay(o, logStart)
 	must(t, err)
@@ -72,12 +73,12 @@ func open(t testing.TB, o Options, logStart LSN) (*Log, records) {
 }
 
 // records are payloads by LSN.
-type records map[LSN]string
+type records map[lsn.LSN]string
 
-func replay(o Options, logStart LSN) (*Tail, records, error) {
+func replay(o Options, logStart lsn.LSN) (*Tail, records, error) {
 	got := records{}
 	next := max(logStart, 1)
-	tail, err := Replay(o, logStart, func(lsn LSN, payload []byte) error {
+	tail, err := Replay(o, logStart, func(lsn lsn.LSN, payload []byte) error {
 		if lsn != next {
 			return fmt.Errorf("test: LSN %d, want %d", lsn, next)
 		}
@@ -92,7 +93,7 @@ func replay(o Options, logStart LSN) (*Tail, records, error) {
 }
 
 // verify gives the findings as lines.
-func verify(t testing.TB, o Options, logStart LSN) (findings []string) {
+func verify(t testing.TB, o Options, logStart lsn.LSN) (findings []string) {
 	t.Helper()
 	must(t, Verify(o, logStart, func(file string, off int64, problem string) {
 		findings = append(findings, fmt.Sprintf("%s: %d: %s", file, off, problem))

@@ -1,6 +1,10 @@
 package wal
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/oribi-db/oribi/lsn"
+)
 
 // later holds frames that are appended and not written yet, so that records which are synced
 // together are written together:
@@ -50,7 +54,7 @@ func (l *Log) put(b []byte, off int64) error {
 // flush writes what was held back, and waits for who does so already; Append goes on meanwhile. It
 // gives the last record that was appended before. If it cannot, records that were answered for are
 // lost: the log is poisoned.
-func (l *Log) flush() (LSN, error) {
+func (l *Log) flush() (lsn.LSN, error) {
 	a := &l.later
 	a.writing.Lock()
 	defer a.writing.Unlock()

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
@@ -31,10 +32,10 @@ func TestRecordsOfOneSyncAreOneWrite(t *testing.T) {
 	later := func(serial int) {
 		t.Helper()
 		payloads = append(payloads, text(serial, 10))
-		lsn, err := l.AppendLater([]byte(payloads[len(payloads)-1]))
+		got, err := l.AppendLater([]byte(payloads[len(payloads)-1]))
 		must(t, err)
-		if lsn != LSN(len(payloads)) {
-			t.Fatalf("LSN %d for record %d", lsn, len(payloads))
+		if got != lsn.LSN(len(payloads)) {
+			t.Fatalf("LSN %d for record %d", got, len(payloads))
 		}
 	}
 	later(100)
@@ -43,8 +44,8 @@ func TestRecordsOfOneSyncAreOneWrite(t *testing.T) {
 		t.Errorf("%d writes before the sync", writes)
 	}
 	checkPrefix(t, "killed before the sync", m.Clone(), payloads, n)
-	must(t, l.Sync(LSN(n+1)))
-	if writes != 1 || l.Durable() != LSN(n+2) {
+	must(t, l.Sync(lsn.LSN(n+1)))
+	if writes != 1 || l.Durable() != lsn.LSN(n+2) {
 		t.Errorf("%d writes, LSN %d is durable", writes, l.Durable())
 	}
 	checkPrefix(t, "cut off behind the sync", m.Crash(), payloads, n+2)
@@ -117,10 +118,10 @@ func TestFailedWriteOfHeldBackRecordsPoisons(t *testing.T) {
 // Durable is told of each step, before a caller of Sync knows.
 func TestDurableIsToldBeforeSyncReturns(t *testing.T) {
 	var mu sync.Mutex
-	told := LSN(0)
+	told := lsn.LSN(0)
 	o := small(emptyMem(t))
 	o.ahead = soonAhead
-	o.Durable = func(upTo LSN) {
+	o.Durable = func(upTo lsn.LSN) {
 		mu.Lock()
 		defer mu.Unlock()
 		if upTo < told {

@@ -12,6 +12,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -28,8 +29,8 @@ type Log struct {
 	isSealed bool   // its footer is written and synced, the next one is not begun
 	ahead    ahead
 
-	nextLSN atomic.Uint64
-	durable atomic.Uint64
+	nextLSN lsn.Atomic
+	durable lsn.Atomic
 	bytes   atomic.Int64
 	spare   atomic.Int64          // bytes written ahead
 	syncs   atomic.Int64          // that Sync led
@@ -65,8 +66,8 @@ func newLog(t *Tail, f vfs.File) *Log {
 		size += s.bytes
 	}
 	l.bytes.Store(size)
-	l.nextLSN.Store(uint64(t.at.next))
-	l.durable.Store(uint64(t.Last()))
+	l.nextLSN.Store(t.at.next)
+	l.durable.Store(t.Last())
 	return l
 }
 
@@ -79,20 +80,20 @@ const maxKeptBuf = 4 << 20
 // Errors: ErrNoSpace, if the disk is full; nothing has changed and the call may be tried again.
 // ErrBatchTooLarge; nothing has changed. ErrClosed. All else is ErrPoisoned, for this and every
 // later call.
-func (l *Log) Append(payload []byte) (LSN, error) {
+func (l *Log) Append(payload []byte) (lsn.LSN, error) {
 	return l.AppendParts(payload)
 }
 
 // AppendLater is Append of a record for which a Sync follows: only that, or the next Append, need
 // hand it to the kernel. Records of several callers who sync together are then written together.
-func (l *Log) AppendLater(payload []byte) (LSN, error) {
+func (l *Log) AppendLater(payload []byte) (lsn.LSN, error) {
 	l.isLater = true
 	defer func() { l.isLater = false }()
 	return l.AppendParts(payload)
 }
 
 // AppendParts is Append for a payload in several slices. They are not kept.
-func (l *Log) AppendParts(parts ...[]byte) (LSN, error) {
+func (l *Log) AppendParts(parts ...[]byte) (lsn.LSN, error) {
 	if err := l.usable(); err != nil {
 		return 0, err
 	}
@@ -121,7 +122,7 @@ func (l *Log) AppendParts(parts ...[]byte) (LSN, error) {
 	if cap(l.buf) > maxKeptBuf {
 		l.buf = nil
 	}
-	l.nextLSN.Store(uint64(pos.next)) // only now may a Sync count it
+	l.nextLSN.Store(pos.next) // only now may a Sync count it
 	return lsn, nil
 }
 
@@ -191,10 +192,10 @@ func (l *Log) undo(err error) error {
 }
 
 // Next is the LSN that the next record will get.
-func (l *Log) Next() LSN { return LSN(l.nextLSN.Load()) }
+func (l *Log) Next() lsn.LSN { return l.nextLSN.Load() }
 
 // Durable is the highest LSN that survives a power cut.
-func (l *Log) Durable() LSN { return LSN(l.durable.Load()) }
+func (l *Log) Durable() lsn.LSN { return l.durable.Load() }
 
 // Bytes is the length of all segments together.
 func (l *Log) Bytes() int64 { return l.bytes.Load() }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
@@ -26,19 +27,19 @@ func TestRecordsComeBackInOrder(t *testing.T) {
 			want := records{}
 			for i, n := range sizes {
 				p := text(i, n)
-				lsn, err := l.AppendParts([]byte(p[:n/3]), nil, []byte(p[n/3:]), nil)
+				at, err := l.AppendParts([]byte(p[:n/3]), nil, []byte(p[n/3:]), nil)
 				must(t, err)
-				if lsn != LSN(i+1) || l.Next() != lsn+1 {
-					t.Fatalf("LSN %d, next %d", lsn, l.Next())
+				if at != lsn.LSN(i+1) || l.Next() != at+1 {
+					t.Fatalf("LSN %d, next %d", at, l.Next())
 				}
-				want[lsn] = p
+				want[at] = p
 			}
 			must(t, l.Close())
 			l, got := open(t, o, 0)
 			if fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Errorf("other records come back")
 			}
-			if l.Durable() != LSN(len(sizes)) {
+			if l.Durable() != lsn.LSN(len(sizes)) {
 				t.Errorf("after repair LSN %d counts as durable", l.Durable())
 			}
 			if f := verify(t, o, 1); f != nil {
@@ -304,9 +305,9 @@ func TestSyncedRecordsSurviveAPowerCutWhoeverWritesBeside(t *testing.T) {
 	if len(got) != 8*n {
 		t.Errorf("%d records, want %d", len(got), 8*n)
 	}
-	want.Range(func(lsn, p any) bool {
-		if got[lsn.(LSN)] != p {
-			t.Errorf("LSN %d differs", lsn)
+	want.Range(func(at, p any) bool {
+		if got[at.(lsn.LSN)] != p {
+			t.Errorf("LSN %d differs", at)
 		}
 		return true
 	})

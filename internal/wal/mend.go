@@ -6,6 +6,8 @@ import (
 	"math/bits"
 
 	"github.com/zeebo/xxh3"
+
+	"github.com/oribi-db/oribi/lsn"
 )
 
 // mend is a single flipped bit that replay has put right in memory, and Repair puts right in the
@@ -19,10 +21,10 @@ import (
 // the file's name; and of a footer each bit is known beforehand.
 type mend struct {
 	file string
-	off  int64 // of the byte
-	mask byte  // of the bit
-	was  byte  // in the file
-	lsn  LSN   // of the record; for a header the first of the segment
+	off  int64   // of the byte
+	mask byte    // of the bit
+	was  byte    // in the file
+	lsn  lsn.LSN // of the record; for a header the first of the segment
 }
 
 func (m mend) String() string {

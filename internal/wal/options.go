@@ -5,11 +5,9 @@ import (
 	"log/slog"
 	"math"
 
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/vfs"
 )
-
-// LSN is the number of a record. 1 is the first; 0 stands for none.
-type LSN uint64
 
 const (
 	defaultSegmentBytes = 32 << 20
@@ -34,7 +32,7 @@ type Options struct {
 
 	// Durable is told, by whoever syncs and before any caller of Sync knows, up to where records
 	// are durable now. It must not call the log. nil: nobody is.
-	Durable func(upTo LSN)
+	Durable func(upTo lsn.LSN)
 
 	ahead aheadRules // zero = defaultAhead
 

@@ -10,6 +10,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -71,10 +72,10 @@ func (w *window) fill(off int64, n int) error {
 
 // border is a place between two records of a segment.
 type border struct {
-	off    int64  // bytes before it
-	next   LSN    // of the record that follows
-	chain  uint64 // over the frames before it
-	frames uint32 // before it
+	off    int64   // bytes before it
+	next   lsn.LSN // of the record that follows
+	chain  uint64  // over the frames before it
+	frames uint32  // before it
 }
 
 // reader walks one segment, record by record. Its memory is one record, or one window.
@@ -121,7 +122,7 @@ func (r *reader) read(off int64, n int) ([]byte, error) {
 // next gives the next record; its payload holds until the next call. At the end of the file, or
 // behind the footer, it gives io.EOF. A *damage tells that the bytes from r.at on are not a whole
 // record; other errors that they cannot be read.
-func (r *reader) next() (lsn LSN, payload []byte, err error) {
+func (r *reader) next() (lsn lsn.LSN, payload []byte, err error) {
 	pos := r.at
 	for part := 0; ; part++ {
 		if pos.off == r.win.size {
@@ -223,7 +224,7 @@ func (r *reader) footer() error {
 }
 
 // wantFooter is the footer that agrees with all before r.at.
-func (r *reader) wantFooter(durable LSN) footer {
+func (r *reader) wantFooter(durable lsn.LSN) footer {
 	return footer{
 		segment: r.number, last: r.at.next - 1, durable: durable, chain: r.at.chain,
 		bytes: r.at.off + footerLen, frames: r.at.frames,
@@ -271,7 +272,7 @@ func (r *reader) lastByte(off int64) (end int64, err error) {
 // payload. A user's value that holds a copy of a frame proves nothing wrong: that frame was written
 // before the record which holds the copy, so what it knew to be durable lies below that record's
 // LSN.
-func (r *reader) proof(off int64) (durable LSN, found bool, err error) {
+func (r *reader) proof(off int64) (durable lsn.LSN, found bool, err error) {
 	for ; off+footerLen <= r.win.size; off += alignment {
 		b, err := r.read(off, frameLen)
 		if err != nil {

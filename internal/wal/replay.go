@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/lsn"
 )
 
 // Report tells what replay found. Repair, if it follows, mends all of it.
@@ -38,7 +39,7 @@ type Tail struct {
 // sealedSegment is what a log remembers of a segment that it may release.
 type sealedSegment struct {
 	name  string
-	last  LSN
+	last  lsn.LSN
 	bytes int64
 }
 
@@ -52,7 +53,7 @@ type sealedSegment struct {
 //
 // It holds one record, or a window of 256 KiB, in memory. Errors: ErrCorrupt, ErrUnsupported. A
 // torn tail is no error; see Report. Source: design, "Log and replay".
-func Replay(o Options, logStart LSN, fn func(lsn LSN, payload []byte) error) (*Tail, error) {
+func Replay(o Options, logStart lsn.LSN, fn func(lsn lsn.LSN, payload []byte) error) (*Tail, error) {
 	o, err := o.filled()
 	if err != nil {
 		return nil, err
@@ -115,7 +116,7 @@ func (t *Tail) checkUnfinished() error {
 }
 
 // readSegment replays live segment i, the next in turn, and makes it the newest of t.
-func (t *Tail) readSegment(i int, logStart LSN, fn func(LSN, []byte) error) error {
+func (t *Tail) readSegment(i int, logStart lsn.LSN, fn func(lsn.LSN, []byte) error) error {
 	seg := &t.plan.live[i]
 	if i > 0 {
 		l := link{number: t.newest.number, length: t.foot.bytes, chain: t.foot.chain}
@@ -221,4 +222,4 @@ func (t *Tail) Report() Report { return t.report }
 func (t *Tail) Spare() (segment string, bytes int64) { return t.newest.name, t.report.SpareBytes }
 
 // Last is the highest LSN in the log; without any record, the first to be given less one.
-func (t *Tail) Last() LSN { return t.at.next - 1 }
+func (t *Tail) Last() lsn.LSN { return t.at.next - 1 }

@@ -8,12 +8,13 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/vfs"
 )
 
 // Create makes an empty log whose first record will be first: one segment, synced, in a directory
 // that exists and holds none.
-func Create(o Options, first LSN) error {
+func Create(o Options, first lsn.LSN) error {
 	o, err := o.filled()
 	if err != nil {
 		return err
@@ -173,7 +174,7 @@ func (l *Log) begin() error {
 // The directory is not synced: a power cut may bring some back, and replay passes them over.
 //
 // A file that cannot be unlinked is an error, not poison: it is tried again at the next call.
-func (l *Log) Release(before LSN) error {
+func (l *Log) Release(before lsn.LSN) error {
 	l.releasing.Lock()
 	defer l.releasing.Unlock()
 	for {

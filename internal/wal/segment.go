@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/lsn"
 )
 
 // Header of a segment, at byte 0.
@@ -54,7 +55,7 @@ const (
 type header struct {
 	instance [16]byte
 	number   uint64
-	first    LSN
+	first    lsn.LSN
 	prev     link
 }
 
@@ -104,7 +105,7 @@ func parseHeader(b []byte) (h header, problem string, err error) {
 	}
 	copy(h.instance[:], b[headerInstanceOff:])
 	h.number = le.Uint64(b[headerNumberOff:])
-	h.first = LSN(le.Uint64(b[headerFirstOff:]))
+	h.first = lsn.LSN(le.Uint64(b[headerFirstOff:]))
 	h.prev = link{le.Uint64(b[headerPrevOff:]), int64(le.Uint64(b[headerLengthOff:])), le.Uint64(b[headerChainOff:])}
 	if h.number == 0 || h.number > maxNumber || h.prev.number != h.number-1 || h.first == 0 {
 		return h, "", fault.Corruptf("header of segment %d: first LSN %d, predecessor %d", h.number, h.first, h.prev.number)

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/lsn"
 )
 
 // segment is a file of the log as it was found, or as it was left.
@@ -110,7 +111,7 @@ func (p *plan) sealed(i int) bool { return i < len(p.live)-1 || p.unfinished != 
 //	first LSN   1      8         20       31       40
 //	logStart                         ^ 25
 //	            leftovers        live …
-func choose(segs []segment, logStart LSN) (p plan, err error) {
+func choose(segs []segment, logStart lsn.LSN) (p plan, err error) {
 	if n := len(segs) - 1; n >= 0 && segs[n].unreadable != "" {
 		p.unfinished, segs = &segs[n], segs[:n]
 	}
@@ -133,7 +134,7 @@ func choose(segs []segment, logStart LSN) (p plan, err error) {
 }
 
 // holder gives the index of the last segment that begins at lsn or below; -1 if there is none.
-func holder(segs []segment, lsn LSN) int {
+func holder(segs []segment, lsn lsn.LSN) int {
 	for i := len(segs) - 1; i >= 0; i-- {
 		if s := &segs[i]; s.err == nil && s.unreadable == "" && s.head.first <= lsn {
 			return i
@@ -144,7 +145,7 @@ func holder(segs []segment, lsn LSN) int {
 
 // follows checks that seg goes on where its predecessor, which ends with l and before LSN next,
 // ended.
-func (s *segment) follows(l link, next LSN) error {
+func (s *segment) follows(l link, next lsn.LSN) error {
 	if s.number != l.number+1 {
 		return s.wrong(0, "segment %d is missing", l.number+1)
 	}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"sync"
 	"time"
+
+	"github.com/oribi-db/oribi/lsn"
 )
 
 // Sync returns when all records up to upTo, inclusive, are durable. Of many callers one syncs for
@@ -18,7 +20,7 @@ import (
 //
 // Append goes on meanwhile; only the change to a new segment waits for a sync under way, and the
 // reverse. Errors: ErrPoisoned, ErrClosed.
-func (l *Log) Sync(upTo LSN) error {
+func (l *Log) Sync(upTo lsn.LSN) error {
 	if err := l.usable(); err != nil {
 		return err
 	}
@@ -61,28 +63,28 @@ func (l *Log) lead() error {
 }
 
 // advance tells that all records up to upTo are durable.
-func (l *Log) advance(upTo LSN) {
+func (l *Log) advance(upTo lsn.LSN) {
 	if l.o.Durable != nil {
 		l.o.Durable(upTo)
 	}
-	l.durable.Store(uint64(upTo))
+	l.durable.Store(upTo)
 }
 
 // waiter is a caller that somebody else's turn holds up.
 type waiter struct {
-	upTo LSN
+	upTo lsn.LSN
 	wake chan bool // true: it is its turn; false: it need not wait any more
 }
 
 var waiters = sync.Pool{New: func() any { return &waiter{wake: make(chan bool, 1)} }}
 
 // never is an LSN that does not become durable: who waits for it wants the turn.
-const never = LSN(math.MaxUint64)
+const never = lsn.LSN(math.MaxUint64)
 
 // turn waits until it is the caller's turn, or until upTo is durable or the log ended; it tells
 // whether it is the caller's turn, who must then call pass. Turns come one at a time: to sync, or
 // to replace the newest segment.
-func (l *Log) turn(upTo LSN) bool {
+func (l *Log) turn(upTo lsn.LSN) bool {
 	l.mu.Lock()
 	if !l.taken {
 		l.taken = true

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+
+	"github.com/oribi-db/oribi/lsn"
 )
 
 // Verify reads all segments, leftovers below logStart too, and tells every fault it finds: file
@@ -14,7 +16,7 @@ import (
 // It goes on behind a fault with the next segment. It may run beside a Log on the same directory:
 // segments that Release removes meanwhile are passed over. An error tells that the directory cannot
 // be read.
-func Verify(o Options, logStart LSN, finding func(file string, off int64, problem string)) error {
+func Verify(o Options, logStart lsn.LSN, finding func(file string, off int64, problem string)) error {
 	o, err := o.filled()
 	if err != nil {
 		return err
@@ -47,12 +49,12 @@ type verifier struct {
 	o        *Options
 	segs     []segment
 	base     int // the first that is needed
-	logStart LSN
+	logStart lsn.LSN
 	finding  func(file string, off int64, problem string)
 
 	// What the segment before leaves for the one under way; none if its number is 0.
 	link link
-	next LSN
+	next lsn.LSN
 }
 
 // tell reports err, found in s.
