@@ -57,7 +57,7 @@ func (t *Table) Alter(ctx context.Context, changes ...Change) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("oribi: alter table %q: %w", t.tab.Name, err)
+		return fmt.Errorf("oribi: alter table %q: %w", t.tab.Name(), err)
 	}
 	return nil
 }

@@ -206,7 +206,7 @@ func (b *background) run(what string, t *Table, step func() error) bool {
 		return true
 	case errors.Is(err, context.Canceled), errors.Is(err, fault.ErrNotFound), errors.Is(err, fault.ErrClosed):
 	default:
-		b.s.opts.Logger.Error(what+" failed", slog.String("table", t.tab.Name), slog.Any("err", err))
+		b.s.opts.Logger.Error(what+" failed", slog.String("table", t.tab.Name()), slog.Any("err", err))
 	}
 	return false
 }

@@ -211,7 +211,7 @@ func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
 	s := p.shape.Schema
 	n, err := checkVectors(s, op, columns)
 	if err != nil {
-		b.spoil(&RowError{Row: b.n, Table: t.tab.Name, Cause: err})
+		b.spoil(&RowError{Row: b.n, Table: t.tab.Name(), Cause: err})
 		return
 	}
 	limit := b.store.opts.CellLimit
@@ -359,7 +359,7 @@ func (p *part) begin() {
 
 // fail refuses the row that is being added.
 func (b *Batch) fail(t *Table, column string, cause error) {
-	b.refused = append(b.refused, &RowError{Row: b.n, Table: t.tab.Name, Column: column, Cause: cause})
+	b.refused = append(b.refused, &RowError{Row: b.n, Table: t.tab.Name(), Column: column, Cause: cause})
 	b.n++
 	b.bytes += opOverhead
 }
@@ -394,7 +394,7 @@ func errRowTooLong(n int) error { return fmt.Errorf("a row of %d bytes, limit %d
 func (b *Batch) add(op Op, p *part) {
 	t, s := p.table, p.shape.Schema
 	if err := checkAuto(op, p); err != nil {
-		b.spoil(&RowError{Row: b.n, Table: t.tab.Name, Column: schema.AutoIncrementName, Cause: err})
+		b.spoil(&RowError{Row: b.n, Table: t.tab.Name(), Column: schema.AutoIncrementName, Cause: err})
 		return
 	}
 	if column, err := b.complete(op, p); err != nil {

@@ -128,7 +128,7 @@ func (b *Batch) after(t *Table, shape *tablet.Shape, key []byte, cells [][]byte)
 		}
 		var err error
 		if cells, err = shape.After(op, cells); err != nil {
-			return nil, &RowError{Row: op.Index, Table: t.tab.Name, Key: t.tab.KeyText(key), Cause: err}
+			return nil, &RowError{Row: op.Index, Table: t.tab.Name(), Key: t.tab.KeyText(key), Cause: err}
 		}
 	}
 	return cells, nil

@@ -98,7 +98,7 @@ func (t *Table) History(ctx context.Context, key any, opts ...ReadOption) iter.S
 				}
 			}
 			if err == nil && !ok && n == 0 {
-				err = fmt.Errorf("oribi: history: table %q: no version of the key: %w", t.tab.Name, fault.ErrNotFound)
+				err = fmt.Errorf("oribi: history: table %q: no version of the key: %w", t.tab.Name(), fault.ErrNotFound)
 			}
 			switch {
 			case err != nil:
@@ -186,7 +186,7 @@ func (t *Table) diff(ctx context.Context, from, to mvcc.Timestamp, opts []ReadOp
 		return err
 	}
 	if from > to {
-		return fmt.Errorf("oribi: diff: table %q: from %v is after to %v", t.tab.Name, from, to)
+		return fmt.Errorf("oribi: diff: table %q: from %v is after to %v", t.tab.Name(), from, to)
 	}
 	sc := &Scan{t: t, ctx: ctx, o: o}
 	sc.o.asOf, sc.o.at = true, from
@@ -199,7 +199,7 @@ func (t *Table) diff(ctx context.Context, from, to mvcc.Timestamp, opts []ReadOp
 	for sc.interrupted() == nil && d.Next() {
 		if out.Key, err = v.Encoder.Decode(d.Key()); err != nil {
 			d.Close()
-			return fmt.Errorf("oribi: diff: table %q: %w", t.tab.Name, err)
+			return fmt.Errorf("oribi: diff: table %q: %w", t.tab.Name(), err)
 		}
 		out.Before, out.After = d.Before(), d.After()
 		out.Kind = kindOf(out.Before != nil, out.After != nil)
@@ -228,7 +228,7 @@ func (sc *Scan) startDiff(to mvcc.Timestamp) (v view, d *tablet.Diff, cols []int
 		err = t.store.settle(sc.ctx, to)
 	}
 	if err != nil {
-		return v, nil, nil, fmt.Errorf("oribi: table %q: read at %v: %w", t.tab.Name, to, err)
+		return v, nil, nil, fmt.Errorf("oribi: table %q: read at %v: %w", t.tab.Name(), to, err)
 	}
 	if v, err = t.view(sc.ctx, &sc.o, true); err != nil {
 		return v, nil, nil, err

@@ -105,7 +105,7 @@ type ingester struct {
 }
 
 func (g *ingester) rowError(row int, column string, cause error) error {
-	return &RowError{Row: int(g.into.Rows()) + row, Table: g.t.tab.Name, Column: column, Cause: cause}
+	return &RowError{Row: int(g.into.Rows()) + row, Table: g.t.tab.Name(), Column: column, Cause: cause}
 }
 
 func (g *ingester) add(vectors []*batch.Vector) error {
@@ -215,7 +215,7 @@ func (t *TableOf[T]) vectors(b *binding, rows iter.Seq[T]) iter.Seq2[[]*batch.Ve
 				f := &b.fields[k]
 				cell, err := f.put(value[:0], v.Field(f.index))
 				if err != nil {
-					yield(nil, &RowError{Row: before + n, Table: t.Table.tab.Name, Column: s.Columns[f.col].Name, Cause: err})
+					yield(nil, &RowError{Row: before + n, Table: t.Table.tab.Name(), Column: s.Columns[f.col].Name, Cause: err})
 					return
 				}
 				if s.Columns[f.col].Type.Variable() {

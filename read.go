@@ -133,7 +133,7 @@ func (t *Table) checkKeyCell(c *schema.Column, cell []byte) error {
 }
 
 func (t *Table) keyError(column string, cause error) error {
-	return fmt.Errorf("oribi: key: %w", &RowError{Table: t.tab.Name, Column: column, Cause: cause})
+	return fmt.Errorf("oribi: key: %w", &RowError{Table: t.tab.Name(), Column: column, Cause: cause})
 }
 
 // view is one state of the table as a read sees it, with the history that the read needs held down
@@ -165,7 +165,7 @@ func (t *Table) view(ctx context.Context, o *readOptions, long bool) (v view, er
 	switch {
 	case o.asOf:
 		if err := t.hold(ctx, o); err != nil {
-			return v, fmt.Errorf("oribi: table %q: read at %v: %w", t.tab.Name, o.at, err)
+			return v, fmt.Errorf("oribi: table %q: read at %v: %w", t.tab.Name(), o.at, err)
 		}
 		v.holds, v.ts = t.store.holds, o.at
 	case long:
@@ -227,7 +227,7 @@ func (t *Table) project(shape *tablet.Shape, o *readOptions) ([]int, error) {
 	}
 	cols, err := shape.Schema.Project(o.columns)
 	if err != nil {
-		return nil, fmt.Errorf("oribi: table %q: %w", t.tab.Name, err)
+		return nil, fmt.Errorf("oribi: table %q: %w", t.tab.Name(), err)
 	}
 	return cols, nil
 }
@@ -357,7 +357,7 @@ type lookup struct {
 }
 
 func (l *lookup) Error() string {
-	return fmt.Sprintf("oribi: table %q: key %s: %v", l.tab.Name, l.tab.KeyText(l.key), fault.ErrNotFound)
+	return fmt.Sprintf("oribi: table %q: key %s: %v", l.tab.Name(), l.tab.KeyText(l.key), fault.ErrNotFound)
 }
 
 func (l *lookup) Unwrap() error { return fault.ErrNotFound }
@@ -415,7 +415,7 @@ func (sc *Scan) Batches() iter.Seq2[*batch.Batch, error] {
 			err = sc.interrupted()
 		}
 		if err != nil {
-			yield(nil, fmt.Errorf("oribi: table %q: %w", sc.t.tab.Name, err))
+			yield(nil, fmt.Errorf("oribi: table %q: %w", sc.t.tab.Name(), err))
 		}
 	}
 }
@@ -536,16 +536,16 @@ func (t *Table) bound(shape *tablet.Shape, key any) ([]byte, error) {
 func (t *Table) bind(s *schema.Schema, p *batch.Predicate) error {
 	i := s.Index(p.Column)
 	if i < 0 {
-		return fmt.Errorf("oribi: table %q: column %q: %w", t.tab.Name, p.Column, fault.ErrNotFound)
+		return fmt.Errorf("oribi: table %q: column %q: %w", t.tab.Name(), p.Column, fault.ErrNotFound)
 	}
 	c := &s.Columns[i]
 	if p.Prepared() && p.Type != c.Type {
-		return fmt.Errorf("oribi: table %q: column %q: the predicate was made for type %s, the column has %s: %w", t.tab.Name, c.Name, p.Type, c.Type, fault.ErrSchema)
+		return fmt.Errorf("oribi: table %q: column %q: the predicate was made for type %s, the column has %s: %w", t.tab.Name(), c.Name, p.Type, c.Type, fault.ErrSchema)
 	}
 	p.ID, p.Type = c.ID, c.Type
 	for _, v := range p.Values {
 		if v == nil || !c.Type.Variable() && len(v) != c.Type.Width() {
-			return fmt.Errorf("oribi: table %q: column %q: a predicate's value of %d bytes, want %d", t.tab.Name, c.Name, len(v), c.Type.Width())
+			return fmt.Errorf("oribi: table %q: column %q: a predicate's value of %d bytes, want %d", t.tab.Name(), c.Name, len(v), c.Type.Width())
 		}
 	}
 	return p.Prepare()
@@ -557,14 +557,14 @@ func (t *Table) Test(column string, op batch.Op, values ...any) (batch.Predicate
 	s := t.Schema()
 	i := s.Index(column)
 	if i < 0 {
-		return p, fmt.Errorf("oribi: table %q: column %q: %w", t.tab.Name, column, fault.ErrNotFound)
+		return p, fmt.Errorf("oribi: table %q: column %q: %w", t.tab.Name(), column, fault.ErrNotFound)
 	}
 	c := &s.Columns[i]
 	for _, v := range values {
 		var buf []byte
 		cell, err := appendValue(&buf, c, v)
 		if err != nil {
-			return p, fmt.Errorf("oribi: table %q: column %q: %w", t.tab.Name, column, err)
+			return p, fmt.Errorf("oribi: table %q: column %q: %w", t.tab.Name(), column, err)
 		}
 		p.Values = append(p.Values, cell)
 	}

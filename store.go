@@ -125,7 +125,7 @@ func (s *Store) sortedTables() []*Table {
 	for _, t := range s.tables {
 		out = append(out, t)
 	}
-	sort.Slice(out, func(i, j int) bool { return out[i].tab.Name < out[j].tab.Name })
+	sort.Slice(out, func(i, j int) bool { return out[i].tab.Name() < out[j].tab.Name() })
 	return out
 }
 

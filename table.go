@@ -188,7 +188,7 @@ func (s *Store) DropTable(name string) error {
 			return err
 		}
 		s.tablesMu.Lock()
-		delete(s.tables, name)
+		delete(s.tables, t.tab.Name()) // a rename may have come before the drop
 		s.tablesMu.Unlock()
 		return nil
 	})
@@ -199,8 +199,60 @@ func (s *Store) DropTable(name string) error {
 	return nil
 }
 
+// Rename gives the table another name, durably. The table stays what it is: handles, reads, scans,
+// write batches and the table's history go on. A rename to the table's own name does nothing. It
+// waits for a flush or compaction of the table that is running, and then takes one metadata commit.
+//
+// Errors: ErrExists when another table has that name; ErrSchema for a name that no table can have;
+// ErrNotFound when the table was dropped; ctx's; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed.
+func (t *Table) Rename(ctx context.Context, name string) error {
+	s := t.store
+	if err := s.enterWriting(); err != nil {
+		return err
+	}
+	defer s.leave()
+	old := t.tab.Name()
+	err := schema.CheckName(name)
+	if err == nil {
+		err = t.tab.Rename(name, func(row *meta.Table, install func()) error { return s.commitRename(ctx, t, row, install) })
+	}
+	if err != nil {
+		return fmt.Errorf("oribi: rename table %q to %q: %w", old, name, err)
+	}
+	return nil
+}
+
+// commitRename commits the metadata row of a table that gets the name in it.
+func (s *Store) commitRename(ctx context.Context, t *Table, row *meta.Table, install func()) error {
+	s.metaMu.Lock()
+	defer s.metaMu.Unlock()
+	old := t.tab.Name()
+	if row.Name == old {
+		return nil
+	}
+	s.tablesMu.RLock()
+	taken := s.tables[row.Name] != nil
+	s.tablesMu.RUnlock()
+	if taken {
+		return fault.ErrExists
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	edit := blockmanager.Edit{Confirm: true, Put: []blockmanager.Row{{Key: meta.TableKey(row.Number), Value: row.Encode()}}}
+	if err := s.commitTables(edit, s.stored); err != nil {
+		return err
+	}
+	s.tablesMu.Lock()
+	defer s.tablesMu.Unlock()
+	delete(s.tables, old)
+	s.tables[row.Name] = t
+	install()
+	return nil
+}
+
 // Name is the table's name.
-func (t *Table) Name() string { return t.tab.Name }
+func (t *Table) Name() string { return t.tab.Name() }
 
 // Schema is the table's columns as they are now. It must not be changed.
 func (t *Table) Schema() *schema.Schema { return t.tab.Shape().Schema }

@@ -69,7 +69,7 @@ func (t *TableOf[T]) bind(shape *tablet.Shape) (*binding, error) {
 	for _, tag := range t.tags {
 		col := shape.Schema.Index(tag.name)
 		if col < 0 {
-			return nil, fmt.Errorf("oribi: %s.%s: table %q has no column %q: %w", typ, tag.field.Name, t.Table.tab.Name, tag.name, fault.ErrSchema)
+			return nil, fmt.Errorf("oribi: %s.%s: table %q has no column %q: %w", typ, tag.field.Name, t.Table.tab.Name(), tag.name, fault.ErrSchema)
 		}
 		f, err := newField(&shape.Schema.Columns[col], tag.field)
 		if err != nil {
@@ -107,7 +107,7 @@ rows:
 		}
 		bound, err := t.bind(p.shape)
 		if err != nil {
-			b.spoil(&RowError{Row: b.n, Table: t.Table.tab.Name, Cause: err})
+			b.spoil(&RowError{Row: b.n, Table: t.Table.tab.Name(), Cause: err})
 			return
 		}
 		s := p.shape.Schema
@@ -165,7 +165,7 @@ func (t *TableOf[T]) Get(ctx context.Context, key any, opts ...ReadOption) (T, e
 	v := reflect.ValueOf(&row).Elem()
 	for i := range b.fields {
 		if err := b.fields[i].read(v, cells[i]); err != nil {
-			return row, fmt.Errorf("oribi: table %q: %w", t.Table.tab.Name, err)
+			return row, fmt.Errorf("oribi: table %q: %w", t.Table.tab.Name(), err)
 		}
 	}
 	return row, nil
@@ -195,7 +195,7 @@ func (t *TableOf[T]) Scan(ctx context.Context, opts ...ReadOption) iter.Seq2[T, 
 				v := reflect.ValueOf(&row).Elem()
 				for k := range fields {
 					if err := fields[k].read(v, b.Columns[k].Cell(i)); err != nil {
-						yield(zero, fmt.Errorf("oribi: table %q: %w", t.Table.tab.Name, err))
+						yield(zero, fmt.Errorf("oribi: table %q: %w", t.Table.tab.Name(), err))
 						return
 					}
 				}

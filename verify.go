@@ -85,7 +85,7 @@ func (t *Table) verify(ctx context.Context, report func(Finding), o *verifyOptio
 	damaged := false
 	err := t.tab.Check(ctx, func(m *meta.RowSet, id blockID, err error) {
 		damaged = true
-		report(Finding{File: metaName, Block: uint64(id), Problem: fmt.Sprintf("table %q: rowset %d: %v", t.tab.Name, m.ID, err)})
+		report(Finding{File: metaName, Block: uint64(id), Problem: fmt.Sprintf("table %q: rowset %d: %v", t.tab.Name(), m.ID, err)})
 	}, func(m *meta.RowSet) { o.tell(m.Bytes) })
 	if err != nil || damaged {
 		return err
@@ -97,11 +97,11 @@ func (t *Table) verify(ctx context.Context, report func(Finding), o *verifyOptio
 	}
 	n, err := t.countInOrder(ctx, snap)
 	if errors.Is(err, fault.ErrCorrupt) {
-		report(Finding{File: metaName, Problem: fmt.Sprintf("table %q: %v", t.tab.Name, err)})
+		report(Finding{File: metaName, Problem: fmt.Sprintf("table %q: %v", t.tab.Name(), err)})
 		return nil
 	}
 	if err == nil && n != want && t.store.opts.ReadOnly {
-		report(Finding{File: metaName, Problem: fmt.Sprintf("table %q: %d rows, the counts say %d", t.tab.Name, n, want)})
+		report(Finding{File: metaName, Problem: fmt.Sprintf("table %q: %d rows, the counts say %d", t.tab.Name(), n, want)})
 	}
 	return err
 }

@@ -69,14 +69,14 @@ func (w *Write) assign() error {
 			continue
 		}
 		if highest == math.MaxInt64 {
-			return &fault.RowError{Row: op.Index, Table: w.t.Name, Column: schema.AutoIncrementName, Cause: errAutoExhausted}
+			return &fault.RowError{Row: op.Index, Table: w.t.Name(), Column: schema.AutoIncrementName, Cause: errAutoExhausted}
 		}
 		highest++
 		binary.LittleEndian.PutUint64(cell, uint64(highest)) // it lies in op.Body
 		cells = sh.RowFormat.AppendCells(cells[:0], op.Body)
 		key := sh.Encoder.AppendKey(op.Key[:0:len(op.Key)], cells[:sh.Schema.Keys])
 		if len(key) != len(op.Key) {
-			panic(fmt.Sprintf("tablet: table %q: a key of %d bytes got %d with its value", w.t.Name, len(op.Key), len(key)))
+			panic(fmt.Sprintf("tablet: table %q: a key of %d bytes got %d with its value", w.t.Name(), len(op.Key), len(key)))
 		}
 		op.Key = key
 	}

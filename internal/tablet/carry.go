@@ -40,7 +40,7 @@ func (r *rewrite) finish(ctx context.Context) error {
 			err = ctx.Err()
 		}
 		if err != nil {
-			return fmt.Errorf("table %q: %w", r.t.Name, err)
+			return fmt.Errorf("table %q: %w", r.t.Name(), err)
 		}
 		if n <= lastRound || round == maxRounds {
 			break
@@ -50,7 +50,7 @@ func (r *rewrite) finish(ctx context.Context) error {
 		return err
 	}
 	if _, err := catchUp(inputs); err != nil {
-		return fmt.Errorf("table %q: %w", r.t.Name, err)
+		return fmt.Errorf("table %q: %w", r.t.Name(), err)
 	}
 	r.closeFiles()
 	return r.commit()

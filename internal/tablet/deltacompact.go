@@ -63,7 +63,7 @@ func (t *Tablet) CompactMinor(ctx context.Context) (res Result, err error) {
 // key.
 func (t *Tablet) CompactMajor(ctx context.Context, columns []string) (res Result, err error) {
 	if _, err := columnIndexes(t.Shape().Schema, columns); err != nil {
-		return Result{}, fmt.Errorf("table %q: %w", t.Name, err)
+		return Result{}, fmt.Errorf("table %q: %w", t.Name(), err)
 	}
 	return t.eachRowSet(func(id uint64) (int64, error) {
 		return t.compactDeltas(ctx, compaction.DeltaChoice{RowSet: id, Kind: compaction.MajorDelta, Columns: columns, Why: requested})
@@ -148,7 +148,7 @@ func (t *Tablet) compactDeltas(ctx context.Context, c compaction.DeltaChoice) (b
 	row, err := r.rewriteDeltas(ctx, d, c)
 	switch {
 	case err != nil:
-		err = fmt.Errorf("table %q: rowset %d: %w", t.Name, c.RowSet, err)
+		err = fmt.Errorf("table %q: rowset %d: %w", t.Name(), c.RowSet, err)
 	case row == nil:
 		return 0, nil
 	default:

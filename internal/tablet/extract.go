@@ -61,7 +61,7 @@ func (t *Tablet) extract(ctx context.Context, dir string) (err error) {
 		name := filepath.Join(dir, "rowset-"+strconv.Itoa(i))
 		m := d.Metadata()
 		if err := e.rowSet(name, d, m); err != nil {
-			return fmt.Errorf("table %q: rowset %d: %w", t.Name, m.ID, err)
+			return fmt.Errorf("table %q: rowset %d: %w", t.Name(), m.ID, err)
 		}
 		about.RowSets[strconv.Itoa(i)] = rowSetNumbers{LastDurableDMS: m.LastDurableDMS, LiveRows: m.LiveRows}
 	}

@@ -136,15 +136,15 @@ func (r *rewrite) write(ctx context.Context, inputs []compaction.Input, included
 	job := compaction.Job{Schema: r.old.shape.Schema, Inputs: inputs, Floor: r.floor, Writer: w}
 	if tell := r.t.opts.Progress; tell != nil {
 		of := r.rows()
-		job.Progress = func(rows int64) { tell(r.t.Name, rows, of) }
+		job.Progress = func(rows int64) { tell(r.t.Name(), rows, of) }
 	}
 	stats, err := compaction.Run(ctx, job)
 	if err != nil {
-		return fmt.Errorf("table %q: %w", r.t.Name, err)
+		return fmt.Errorf("table %q: %w", r.t.Name(), err)
 	}
 	r.event.RowsRead, r.event.RowsWritten = stats.RowsRead, stats.RowsWritten
 	if r.out, err = w.Finish(); err != nil {
-		return fmt.Errorf("table %q: %w", r.t.Name, err)
+		return fmt.Errorf("table %q: %w", r.t.Name(), err)
 	}
 	for _, row := range r.out {
 		row.IncludedLSN = included
@@ -164,7 +164,7 @@ func (r *rewrite) writeDeltas() error {
 		}
 		stats, err := r.writeMemStore(sink, f.from)
 		if err != nil {
-			return fmt.Errorf("table %q: rowset %d: %w", r.t.Name, f.set.Metadata().ID, err)
+			return fmt.Errorf("table %q: rowset %d: %w", r.t.Name(), f.set.Metadata().ID, err)
 		}
 		if err := r.creation.Finish(sink); err != nil {
 			return err

@@ -66,7 +66,7 @@ func (t *Tablet) begin() (*rewrite, error) {
 		return nil, err
 	}
 	r := &rewrite{t: t, old: st, shape: st.shape, creation: t.opts.Store.NewCreation(), caughtUp: map[uint64]*delta.MemStore{}, start: time.Now()}
-	r.event.Table, r.event.Before = t.Name, st.info(t.Name)
+	r.event.Table, r.event.Before = t.Name(), st.info(t.Name())
 	return r, nil
 }
 

@@ -109,7 +109,7 @@ func (in *Ingest) Append(rows *change.Rows) error {
 		return err
 	}
 	if err := in.writer.Append(rows); err != nil {
-		return fmt.Errorf("table %q: %w", in.t.Name, err)
+		return fmt.Errorf("table %q: %w", in.t.Name(), err)
 	}
 	in.rows += int64(len(keys))
 	if i := in.Shape.auto; i >= 0 {
@@ -121,7 +121,7 @@ func (in *Ingest) Append(rows *change.Rows) error {
 }
 
 func (in *Ingest) rowError(row int64, key []byte, cause error) error {
-	return &fault.RowError{Row: int(row), Table: in.t.Name, Key: in.t.KeyText(key), Cause: cause}
+	return &fault.RowError{Row: int(row), Table: in.t.Name(), Key: in.t.KeyText(key), Cause: cause}
 }
 
 // lookFor finds the first of the keys, which rise, that is there.
@@ -138,7 +138,7 @@ func (in *Ingest) lookFor(keys [][]byte) error {
 	for i, k := range keys {
 		p, err := st.find(bloom.MakeProbe(k))
 		if err != nil {
-			return fmt.Errorf("table %q: %w", in.t.Name, err)
+			return fmt.Errorf("table %q: %w", in.t.Name(), err)
 		}
 		if p.live {
 			return in.rowError(in.rows+int64(i), k, fault.ErrKeyExists)
@@ -156,13 +156,13 @@ func (in *Ingest) lookFor(keys [][]byte) error {
 func (in *Ingest) Finish(ctx context.Context) (ts mvcc.Timestamp, err error) {
 	t := in.t
 	if in.out, err = in.writer.Finish(); err != nil {
-		return 0, fmt.Errorf("table %q: %w", t.Name, err)
+		return 0, fmt.Errorf("table %q: %w", t.Name(), err)
 	}
 	if err = in.creation.Sync(); err != nil {
 		return 0, err
 	}
 	if err = in.openFiles(); err != nil {
-		return 0, fmt.Errorf("table %q: %w", t.Name, err)
+		return 0, fmt.Errorf("table %q: %w", t.Name(), err)
 	}
 	defer in.closeFiles()
 	if err = in.lookForNew(ctx); err != nil {
@@ -192,7 +192,7 @@ func (in *Ingest) install(ctx context.Context) (ts mvcc.Timestamp, lsn lsn.LSN, 
 	}
 	defer r.end()
 	if r.old.shape != in.Shape {
-		return 0, 0, fmt.Errorf("table %q: the schema was changed meanwhile: %w", t.Name, fault.ErrConflict)
+		return 0, 0, fmt.Errorf("table %q: the schema was changed meanwhile: %w", t.Name(), fault.ErrConflict)
 	}
 	if err := in.lookForNewIn(ctx, r.old); err != nil {
 		return 0, 0, err
@@ -212,7 +212,7 @@ func (in *Ingest) install(ctx context.Context) (ts mvcc.Timestamp, lsn lsn.LSN, 
 	r.event.RowsRead, r.event.RowsWritten = in.rows, in.rows
 	r.out = in.out
 	if err = rowset.WriteInserts(r.creation, r.out, ts); err != nil {
-		err = fmt.Errorf("table %q: %w", t.Name, err)
+		err = fmt.Errorf("table %q: %w", t.Name(), err)
 	} else {
 		for _, row := range r.out {
 			row.IncludedLSN = lsn
@@ -287,7 +287,7 @@ func (in *Ingest) lookForNewIn(ctx context.Context, st *tabletState) error {
 func (in *Ingest) lookForRows(ctx context.Context, d *rowset.DiskRowSet, lower, upper []byte) error {
 	it, err := d.NewIterator(&scan.Request{Schema: d.Schema, Lower: lower, Upper: upper, Snapshot: mvcc.Max, Keys: true})
 	if err != nil {
-		return fmt.Errorf("table %q: %w", in.t.Name, err)
+		return fmt.Errorf("table %q: %w", in.t.Name(), err)
 	}
 	defer it.Close()
 	for it.Next() {
@@ -302,7 +302,7 @@ func (in *Ingest) lookForRows(ctx context.Context, d *rowset.DiskRowSet, lower, 
 		}
 	}
 	if err := it.Close(); err != nil {
-		return fmt.Errorf("table %q: %w", in.t.Name, err)
+		return fmt.Errorf("table %q: %w", in.t.Name(), err)
 	}
 	return nil
 }
@@ -313,7 +313,7 @@ func (in *Ingest) lookInFiles(key []byte) error {
 	for _, d := range in.files.Candidates(few[:0], key) {
 		at, found, err := d.Find(bloom.MakeProbe(key))
 		if err != nil {
-			return fmt.Errorf("table %q: %w", in.t.Name, err)
+			return fmt.Errorf("table %q: %w", in.t.Name(), err)
 		}
 		if !found {
 			continue

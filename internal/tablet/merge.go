@@ -85,7 +85,7 @@ func (r *rewrite) inputs() ([]compaction.Input, error) {
 	for _, d := range r.in {
 		h, err := d.Histories(r.before)
 		if err != nil {
-			return nil, fmt.Errorf("table %q: %w", r.t.Name, err)
+			return nil, fmt.Errorf("table %q: %w", r.t.Name(), err)
 		}
 		inputs = append(inputs, h)
 	}

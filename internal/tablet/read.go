@@ -50,12 +50,12 @@ func (t *Tablet) View(at Snapshot) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
-	snap, err := st.before(t.Name, at)
+	snap, err := st.before(t.Name(), at)
 	if err != nil {
 		st.release()
 		return View{}, err
 	}
-	return View{Shape: st.shape, table: t.Name, state: st, snap: snap}, nil
+	return View{Shape: st.shape, table: t.Name(), state: st, snap: snap}, nil
 }
 
 // Release gives the state back.

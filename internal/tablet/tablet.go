@@ -86,7 +86,6 @@ type Options struct {
 type Tablet struct {
 	opts   Options
 	Number uint32
-	Name   string
 
 	work    sync.Mutex
 	events  []compaction.Event // under work: not yet sent
@@ -133,7 +132,7 @@ type cutover struct {
 // Open makes the live state of a table from its metadata rows. Rowsets' delta files are opened at
 // once, all others when they are needed.
 func Open(o Options, row *meta.Table, sets []*meta.RowSet) (*Tablet, error) {
-	t := &Tablet{opts: o, Number: row.Number, Name: row.Name}
+	t := &Tablet{opts: o, Number: row.Number}
 	shape := newShape(row.Schema, row.SchemaVersion)
 	t.metadata.Store(row)
 	t.auto = row.AutoIncrement
@@ -151,7 +150,7 @@ func Open(o Options, row *meta.Table, sets []*meta.RowSet) (*Tablet, error) {
 			for _, d := range open {
 				d.Unref()
 			}
-			return nil, fmt.Errorf("table %q: %w", t.Name, err)
+			return nil, fmt.Errorf("table %q: %w", t.Name(), err)
 		}
 		open = append(open, d)
 	}
@@ -195,7 +194,7 @@ func (t *Tablet) acquire() (*tabletState, error) {
 }
 
 func (t *Tablet) errDropped() error {
-	return fmt.Errorf("table %q was dropped: %w", t.Name, fault.ErrNotFound)
+	return fmt.Errorf("table %q was dropped: %w", t.Name(), fault.ErrNotFound)
 }
 
 func (st *tabletState) release() {
@@ -259,6 +258,26 @@ func (t *Tablet) Drop(remove func(sets []*meta.RowSet) error) error {
 	return nil
 }
 
+// Rename gives the table another name. commit gets the table's new metadata row; it commits the row
+// and then calls install, which makes it the table's. Readers and writers go on: they know the table
+// by its number, as the log does.
+//
+// Errors: ErrNotFound when the table was dropped; commit's.
+func (t *Tablet) Rename(name string, commit func(row *meta.Table, install func()) error) error {
+	// Without the work lock a flush would commit a copy of the old row after the new one.
+	t.work.Lock()
+	defer t.work.Unlock()
+	if t.dropped.Load() {
+		return t.errDropped()
+	}
+	row := *t.Metadata()
+	row.Name = name
+	return commit(&row, func() { t.metadata.Store(&row) })
+}
+
+// Name returns the table's name as committed last.
+func (t *Tablet) Name() string { return t.Metadata().Name }
+
 // Metadata returns the table's metadata row as committed last. It is immutable.
 func (t *Tablet) Metadata() *meta.Table { return t.metadata.Load() }
 
@@ -318,10 +337,10 @@ func (st *tabletState) memEndsBefore(key []byte) bool {
 func (t *Tablet) Info() compaction.Layout {
 	st, err := t.acquire()
 	if err != nil {
-		return compaction.Layout{Table: t.Name}
+		return compaction.Layout{Table: t.Name()}
 	}
 	defer st.release()
-	return st.info(t.Name)
+	return st.info(t.Name())
 }
 
 func (st *tabletState) info(table string) compaction.Layout {

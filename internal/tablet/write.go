@@ -167,7 +167,7 @@ func (w *Write) resolve(probes []bloom.Probe) error {
 		// their rows are locked.
 		behind = w.state.endsBefore(w.ops[0].Key)
 	} else if positions, err = w.findAll(probes); err != nil {
-		return fmt.Errorf("table %q: %w", w.t.Name, err)
+		return fmt.Errorf("table %q: %w", w.t.Name(), err)
 	}
 	for i := range w.ops {
 		op := &w.ops[i]
@@ -181,7 +181,7 @@ func (w *Write) resolve(probes []bloom.Probe) error {
 			p = positions[j]
 		case !behind:
 			if p, err = w.state.find(probes[i]); err != nil {
-				return fmt.Errorf("table %q: %w", w.t.Name, err)
+				return fmt.Errorf("table %q: %w", w.t.Name(), err)
 			}
 		}
 		after, err := p, error(nil)
@@ -195,7 +195,7 @@ func (w *Write) resolve(probes []bloom.Probe) error {
 		case w.partial && op.Kind != Check:
 			w.Refused = append(w.Refused, w.rowError(op, err))
 		case op.Kind == Check && !errors.Is(err, fault.ErrConflict):
-			return fmt.Errorf("table %q: %w", w.t.Name, err)
+			return fmt.Errorf("table %q: %w", w.t.Name(), err)
 		default:
 			return w.rowError(op, err)
 		}
@@ -309,7 +309,7 @@ func (w *Write) reserveList(size int) {
 }
 
 func (w *Write) rowError(op *Op, cause error) *fault.RowError {
-	e := &fault.RowError{Row: op.Index, Table: w.t.Name, Key: w.t.KeyText(op.Key), Cause: cause}
+	e := &fault.RowError{Row: op.Index, Table: w.t.Name(), Key: w.t.KeyText(op.Key), Cause: cause}
 	switch cause {
 	case ErrNotSet:
 		e.Column = op.Lacks
@@ -370,7 +370,7 @@ func (w *Write) Apply(ts mvcc.Timestamp, lsn lsn.LSN) {
 		if at := to.at; at.mem == nil {
 			at.set.Apply(at.row, ts, lsn, list)
 		} else if !at.mem.Mutate(w.ops[i].Key, ts, lsn, list) {
-			panic(fmt.Sprintf("tablet: table %q: row %x went away under its lock", w.t.Name, w.ops[i].Key))
+			panic(fmt.Sprintf("tablet: table %q: row %x went away under its lock", w.t.Name(), w.ops[i].Key))
 		}
 	}
 }
@@ -413,11 +413,11 @@ func (t *Tablet) Replay(op change.Op, ts mvcc.Timestamp, lsn lsn.LSN) error {
 		return nil
 	}
 	if op.SchemaVersion != row.SchemaVersion {
-		return fault.Corruptf("table %q: lsn %d is of schema version %d, the table is at %d", t.Name, lsn, op.SchemaVersion, row.SchemaVersion)
+		return fault.Corruptf("table %q: lsn %d is of schema version %d, the table is at %d", t.Name(), lsn, op.SchemaVersion, row.SchemaVersion)
 	}
 	key, err := st.shape.Encoder.Decode(op.Key)
 	if err != nil {
-		return fmt.Errorf("table %q: lsn %d: %w", t.Name, lsn, err)
+		return fmt.Errorf("table %q: lsn %d: %w", t.Name(), lsn, err)
 	}
 	if op.Kind == change.Insert {
 		if st.shape.auto >= 0 {
@@ -427,10 +427,10 @@ func (t *Tablet) Replay(op change.Op, ts mvcc.Timestamp, lsn lsn.LSN) error {
 		case lsn <= row.FlushedLSN:
 			return nil
 		case st.mem.Live(op.Key):
-			return fault.Corruptf("table %q: lsn %d inserts key %s, which is there", t.Name, lsn, t.KeyText(op.Key))
+			return fault.Corruptf("table %q: lsn %d inserts key %s, which is there", t.Name(), lsn, t.KeyText(op.Key))
 		}
 		if err := st.shape.RowFormat.Check(op.Body); err != nil {
-			return fmt.Errorf("table %q: lsn %d: %w", t.Name, lsn, err)
+			return fmt.Errorf("table %q: lsn %d: %w", t.Name(), lsn, err)
 		}
 		st.mem.Insert(op.Key, ts, lsn, op.Body)
 		return nil
@@ -439,7 +439,7 @@ func (t *Tablet) Replay(op change.Op, ts mvcc.Timestamp, lsn lsn.LSN) error {
 	if op.Kind == change.Update {
 		list = change.List(op.Body)
 		if err := list.Check(st.shape.Schema); err != nil {
-			return fmt.Errorf("table %q: lsn %d: %w", t.Name, lsn, err)
+			return fmt.Errorf("table %q: lsn %d: %w", t.Name(), lsn, err)
 		}
 	}
 	if st.mem.Mutate(op.Key, ts, lsn, list) {
@@ -462,11 +462,11 @@ func (t *Tablet) replayOnDisk(key []byte, ts mvcc.Timestamp, lsn lsn.LSN, list c
 		}
 		switch {
 		case err != nil:
-			return fmt.Errorf("table %q: lsn %d: %w", t.Name, lsn, err)
+			return fmt.Errorf("table %q: lsn %d: %w", t.Name(), lsn, err)
 		case !found:
 			continue
 		case at.live:
-			return fault.Corruptf("table %q: key %s is live in rowsets %d and %d", t.Name, t.KeyText(key), at.set.Metadata().ID, d.Metadata().ID)
+			return fault.Corruptf("table %q: key %s is live in rowsets %d and %d", t.Name(), t.KeyText(key), at.set.Metadata().ID, d.Metadata().ID)
 		}
 		at = position{live: true, set: d, row: row}
 	}
