@@ -55,7 +55,7 @@
 // # How long slices live
 //
 // What is put into a Batch is copied at once: the caller's rows, cells and vectors are free when
-// the call returns. A batch.Batch that Scan.Batches yields holds until the next step, with its
+// the call returns. A batch.RecordBatch that Scan.Batches yields holds until the next step, with its
 // vectors; the byte strings in it may be kept. Cells of GetCells and GetManyCells may be kept. None
 // of these may be changed. Rows and structs belong to the caller.
 //

@@ -398,8 +398,8 @@ func (t *Table) Scan(ctx context.Context, opts ...ReadOption) *Scan {
 // Batches runs the scan. A batch holds until the next step; its byte strings may be kept. The rows
 // of the result are those whose bit in Selection is 1. Arrays come as cells (schema.ArrayElements,
 // batch.Vector.AppendUnpacked). An error is the last step.
-func (sc *Scan) Batches() iter.Seq2[*batch.Batch, error] {
-	return func(yield func(*batch.Batch, error) bool) {
+func (sc *Scan) Batches() iter.Seq2[*batch.RecordBatch, error] {
+	return func(yield func(*batch.RecordBatch, error) bool) {
 		it, err := sc.start()
 		if err != nil {
 			yield(nil, err)
@@ -552,7 +552,7 @@ func (t *Table) bind(s *schema.Schema, p *batch.Predicate) error {
 }
 
 // Test makes a predicate with Go values as in Row.
-func (t *Table) Test(column string, op batch.Op, values ...any) (batch.Predicate, error) {
+func (t *Table) Test(column string, op batch.Operator, values ...any) (batch.Predicate, error) {
 	p := batch.Predicate{Column: column, Op: op}
 	s := t.Schema()
 	i := s.Index(column)

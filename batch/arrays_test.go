@@ -44,7 +44,7 @@ func TestOnlyNullTestsHoldOfArrays(t *testing.T) {
 	v.AppendArray([][]byte{{1}})
 	v.AppendNullArray()
 	v.AppendArray(nil)
-	for op, want := range map[Op]uint64{IsNull: 0b010, NotNull: 0b101, Eq: 0, Ne: 0, Ge: 0} {
+	for op, want := range map[Operator]uint64{IsNull: 0b010, NotNull: 0b101, Eq: 0, Ne: 0, Ge: 0} {
 		p := Predicate{Type: schema.Int8, Op: op}
 		if op <= Ge {
 			p.Values = [][]byte{{1}}

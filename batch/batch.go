@@ -1,7 +1,7 @@
 // Package batch holds decoded columns: vectors of equal length with a selection, and tests on one
 // column.
 //
-// Use: a reader fills the vectors of a Batch, predicates clear bits of its selection, a caller
+// Use: a reader fills the vectors of a RecordBatch, predicates clear bits of its selection, a caller
 // walks the bits that are left with Selection.Next. Types of fixed width are read through Values,
 // without a call per cell:
 //
@@ -19,11 +19,11 @@ import "github.com/oribi-db/oribi/schema"
 // WindowRows is the number of rows of a scan's window: row IDs [4096 k, 4096 (k+1)).
 const WindowRows = 4096
 
-// Batch is a number of rows, decoded: column i of the batch is Columns[i], all of Len cells.
+// RecordBatch is a number of rows, decoded: column i of the batch is Columns[i], all of Len cells.
 //
 // Selection has one bit a row, 1 for the rows that are in the result; it is never nil in a batch
 // that a scan hands out.
-type Batch struct {
+type RecordBatch struct {
 	Schema    []schema.Column // the columns, in the order of Columns
 	Columns   []*Vector
 	Len       int
@@ -31,8 +31,8 @@ type Batch struct {
 }
 
 // New makes a batch of n rows for the given columns, all rows selected.
-func New(columns []schema.Column, n int) *Batch {
-	b := &Batch{Schema: columns, Columns: make([]*Vector, len(columns))}
+func New(columns []schema.Column, n int) *RecordBatch {
+	b := &RecordBatch{Schema: columns, Columns: make([]*Vector, len(columns))}
 	for i := range columns {
 		b.Columns[i] = &Vector{Type: columns[i].Type}
 	}
@@ -41,7 +41,7 @@ func New(columns []schema.Column, n int) *Batch {
 }
 
 // Reset makes b hold n rows, values undefined, all selected.
-func (b *Batch) Reset(n int) {
+func (b *RecordBatch) Reset(n int) {
 	b.Len = n
 	for _, v := range b.Columns {
 		v.Reset(n)
@@ -51,4 +51,4 @@ func (b *Batch) Reset(n int) {
 }
 
 // Selected is the number of rows still wanted.
-func (b *Batch) Selected() int { return b.Selection.Count() }
+func (b *RecordBatch) Selected() int { return b.Selection.Count() }

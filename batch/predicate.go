@@ -13,27 +13,27 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Op is how a predicate compares a cell with its values.
-type Op uint8
+// Operator is how a predicate compares a cell with its values.
+type Operator uint8
 
 // The tests. NULL matches IsNull alone.
 const (
-	Eq       Op = iota + 1 // cell = value
-	Ne                     // cell ≠ value
-	Lt                     // cell < value
-	Le                     // cell ≤ value
-	Gt                     // cell > value
-	Ge                     // cell ≥ value
-	In                     // cell = one of the values; never true of no values
-	IsNull                 // cell is NULL
-	NotNull                // cell is not NULL
-	InFilter               // cell is among those that Filter was given, or one of its false positives
+	Eq       Operator = iota + 1 // cell = value
+	Ne                           // cell ≠ value
+	Lt                           // cell < value
+	Le                           // cell ≤ value
+	Gt                           // cell > value
+	Ge                           // cell ≥ value
+	In                           // cell = one of the values; never true of no values
+	IsNull                       // cell is NULL
+	NotNull                      // cell is not NULL
+	InFilter                     // cell is among those that Filter was given, or one of its false positives
 )
 
 var opNames = [...]string{Eq: "=", Ne: "!=", Lt: "<", Le: "<=", Gt: ">", Ge: ">=", In: "in", IsNull: "is null", NotNull: "is not null", InFilter: "in filter"}
 
 // String is the test as SQL writes it.
-func (o Op) String() string {
+func (o Operator) String() string {
 	if o >= Eq && o <= InFilter {
 		return opNames[o]
 	}
@@ -57,7 +57,7 @@ type Predicate struct {
 	Column string
 	ID     schema.ColumnID
 	Type   schema.Type
-	Op     Op
+	Op     Operator
 	Values [][]byte
 	Filter *bloom.BloomFilter // of InFilter; nil for all others
 
@@ -138,7 +138,7 @@ func (p *Predicate) EvalCell(cell []byte) bool {
 }
 
 // holds tells whether an order of cell to value (below 0, 0, above 0) passes o.
-func (o Op) holds(order int) bool {
+func (o Operator) holds(order int) bool {
 	switch o {
 	case Eq:
 		return order == 0

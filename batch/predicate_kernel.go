@@ -55,7 +55,7 @@ func loadCell[T ordered](cell []byte) T {
 
 // laneMask tells for 64 cells which pass. Each test has its kernel, rather than one being the
 // complement of another, since NaN fails both a test and the opposite one.
-func laneMask[T ordered](a *[lane]T, op Op, consts []T) (m uint64) {
+func laneMask[T ordered](a *[lane]T, op Operator, consts []T) (m uint64) {
 	switch op {
 	case Eq:
 		return maskEq(a, consts[0])

@@ -15,7 +15,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-var allOps = []Op{Eq, Ne, Lt, Le, Gt, Ge, In, IsNull, NotNull}
+var allOps = []Operator{Eq, Ne, Lt, Le, Gt, Ge, In, IsNull, NotNull}
 
 var allTypes = []schema.Type{schema.Uint8, schema.Int8, schema.Uint16, schema.Int16, schema.Uint32, schema.Int32,
 	schema.Uint64, schema.Int64, schema.String, schema.Bool, schema.Float, schema.Double, schema.Binary,
@@ -80,7 +80,7 @@ func naive(p *Predicate, cell []byte) bool {
 	if cell == nil || p.Op == IsNull || p.Op == NotNull {
 		return (cell == nil) == (p.Op == IsNull) && (p.Op == IsNull || p.Op == NotNull)
 	}
-	holds := func(op Op, v []byte) bool {
+	holds := func(op Operator, v []byte) bool {
 		var order int
 		if p.Type.Variable() {
 			order = bytes.Compare(cell, v)
@@ -91,7 +91,7 @@ func naive(p *Predicate, cell []byte) bool {
 			}
 			order = a.Cmp(b)
 		}
-		return map[Op]bool{Eq: order == 0, Ne: order != 0, Lt: order < 0, Le: order <= 0, Gt: order > 0, Ge: order >= 0}[op]
+		return map[Operator]bool{Eq: order == 0, Ne: order != 0, Lt: order < 0, Le: order <= 0, Gt: order > 0, Ge: order >= 0}[op]
 	}
 	if p.Op != In {
 		return holds(p.Op, p.Values[0])
@@ -104,7 +104,7 @@ func naive(p *Predicate, cell []byte) bool {
 	return false
 }
 
-func randomPredicate(r *rand.Rand, t schema.Type, op Op) *Predicate {
+func randomPredicate(r *rand.Rand, t schema.Type, op Operator) *Predicate {
 	p := &Predicate{Column: "c", Type: t, Op: op}
 	switch {
 	case op == In:

@@ -264,7 +264,7 @@ func checkWindowsOfArrays(t *testing.T, rng *rand.Rand, r *Reader, cells []*arra
 				t.Fatalf("row %d: %v, want %v", at+i, cell, cells[at+i])
 			}
 		}
-		for _, op := range []batch.Op{batch.IsNull, batch.NotNull} {
+		for _, op := range []batch.Operator{batch.IsNull, batch.NotNull} {
 			p := &batch.Predicate{Type: r.Info().Type, Op: op}
 			sel := sel.Resize(n)
 			sel.SetRange(0, n)

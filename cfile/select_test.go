@@ -17,7 +17,7 @@ import (
 // randomPredicate asks for values that occur, mostly.
 func randomPredicate(t testing.TB, rng *rand.Rand, typ schema.Type, cells [][]byte) *batch.Predicate {
 	t.Helper()
-	p := &batch.Predicate{Column: "c", Type: typ, Op: batch.Op(1 + rng.IntN(int(batch.InFilter)))}
+	p := &batch.Predicate{Column: "c", Type: typ, Op: batch.Operator(1 + rng.IntN(int(batch.InFilter)))}
 	value := func() []byte {
 		if i := rng.IntN(len(cells)); cells[i] != nil && rng.IntN(4) > 0 {
 			return cells[i]
@@ -216,7 +216,7 @@ func TestZoneMapOfNaNsOnly(t *testing.T) {
 		t.Fatal(z, err)
 	}
 	one := floatCell(t, schema.Double, fmt.Sprint(math.Pi))
-	for op, want := range map[batch.Op]bool{batch.Eq: false, batch.Ne: true, batch.Lt: false, batch.Ge: false, batch.IsNull: false, batch.NotNull: true} {
+	for op, want := range map[batch.Operator]bool{batch.Eq: false, batch.Ne: true, batch.Lt: false, batch.Ge: false, batch.IsNull: false, batch.NotNull: true} {
 		p := &batch.Predicate{Type: schema.Double, Op: op}
 		if op <= batch.Ge {
 			p.Values = [][]byte{one}

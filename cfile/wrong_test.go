@@ -442,7 +442,7 @@ func TestZoneMapAnswersForRoundedMaxima(t *testing.T) {
 		t.Fatal(m, err)
 	}
 	rounded := m.Entries[0].Max
-	for op, want := range map[batch.Op]bool{batch.Eq: false, batch.Ge: false, batch.Gt: false, batch.Lt: true, batch.Ne: true, batch.InFilter: true} {
+	for op, want := range map[batch.Operator]bool{batch.Eq: false, batch.Ge: false, batch.Gt: false, batch.Lt: true, batch.Ne: true, batch.InFilter: true} {
 		p := &batch.Predicate{Type: schema.Binary, Op: op, Values: [][]byte{rounded}}
 		if m.MayMatch(0, p) != want {
 			t.Errorf("%v the rounded maximum: %v", op, !want)

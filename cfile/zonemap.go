@@ -195,7 +195,7 @@ func (e *ZoneEntry) mayMatch(t schema.Type, p *batch.Predicate) bool {
 }
 
 // mayHold tells whether a value of e may stand to v as op says.
-func (e *ZoneEntry) mayHold(t schema.Type, op batch.Op, v []byte) bool {
+func (e *ZoneEntry) mayHold(t schema.Type, op batch.Operator, v []byte) bool {
 	if op == batch.Ne && e.HasNaN || isNaN(t, v) {
 		return op == batch.Ne // NaN differs from everything, and nothing else is true of it
 	}

@@ -30,7 +30,7 @@ type Iterator struct {
 	cold     []int         // columns that this window must read from the disk
 	next     batch.Ordinal
 	end      batch.Ordinal
-	out      *batch.Batch
+	out      *batch.RecordBatch
 	readers  []*cfile.ColumnReader // by index in the schema, made when first needed
 	vectors  []*batch.Vector       // by index in the schema: what this window has read
 	loaded   []bool
@@ -63,7 +63,7 @@ func (d *DiskRowSet) newIterator(req *scan.Request, deltas *delta.Tracker) (*Ite
 		}
 	}
 	it.window = deltas.NewWindow(req.Snapshot)
-	it.out = &batch.Batch{Schema: req.Projection(), Columns: make([]*batch.Vector, len(req.Columns))}
+	it.out = &batch.RecordBatch{Schema: req.Projection(), Columns: make([]*batch.Vector, len(req.Columns))}
 	d.Ref()
 	return it, nil
 }
@@ -302,7 +302,7 @@ func (it *Iterator) makeKeys(from batch.Ordinal, n int) error {
 }
 
 // Batch is the current window.
-func (it *Iterator) Batch() *batch.Batch { return it.out }
+func (it *Iterator) Batch() *batch.RecordBatch { return it.out }
 
 // Keys are the encoded keys of the current window's rows.
 func (it *Iterator) Keys() [][]byte { return it.keys }

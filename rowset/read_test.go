@@ -143,9 +143,9 @@ func (w *world) randomRequest(r *rand.Rand, snap mvcc.Timestamp) *scan.Request {
 	}
 	for range r.IntN(3) {
 		c := &w.schema.Columns[r.IntN(len(w.schema.Columns))]
-		p := batch.Predicate{Column: c.Name, ID: c.ID, Type: c.Type, Op: batch.Op(1 + r.IntN(int(batch.NotNull)))}
+		p := batch.Predicate{Column: c.Name, ID: c.ID, Type: c.Type, Op: batch.Operator(1 + r.IntN(int(batch.NotNull)))}
 		if c.Type == schema.Array { // tested for NULL only
-			p.Op = batch.IsNull + batch.Op(r.IntN(2))
+			p.Op = batch.IsNull + batch.Operator(r.IntN(2))
 		}
 		n := 1
 		switch p.Op {

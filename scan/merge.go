@@ -26,7 +26,7 @@ type merge struct {
 	inputs  []Iterator // nil where an input is closed
 	begun   bool       // the inputs were asked for their first batches
 	heads   []*head    // inputs with a selected row left, by the key of that row
-	out     *batch.Batch
+	out     *batch.RecordBatch
 	outKeys [][]byte
 	used    *head // an input whose batch is used up with the current one
 	through bool  // the current batch is that of used, handed on as it is
@@ -38,7 +38,7 @@ type merge struct {
 type head struct {
 	it    Iterator
 	place int // of it among the inputs
-	b     *batch.Batch
+	b     *batch.RecordBatch
 	keys  [][]byte
 	row   int // the next selected row
 }
@@ -166,7 +166,7 @@ func (m *merge) reload(h *head) bool {
 	return m.err == nil
 }
 
-func (m *merge) Batch() *batch.Batch {
+func (m *merge) Batch() *batch.RecordBatch {
 	if m.through {
 		return m.used.b
 	}

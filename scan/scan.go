@@ -64,7 +64,7 @@ func (r *Request) Projection() []schema.Column {
 type Iterator interface {
 	Next() bool
 	// Batch is the current batch. It holds until the next call of Next.
-	Batch() *batch.Batch
+	Batch() *batch.RecordBatch
 	// Keys are the encoded keys of the current batch's rows (those of unselected rows may be nil),
 	// when the request asked for them.
 	Keys() [][]byte
@@ -102,8 +102,8 @@ func (c *concat) Next() bool {
 	return false
 }
 
-func (c *concat) Batch() *batch.Batch { return c.cur.Batch() }
-func (c *concat) Keys() [][]byte      { return c.cur.Keys() }
+func (c *concat) Batch() *batch.RecordBatch { return c.cur.Batch() }
+func (c *concat) Keys() [][]byte            { return c.cur.Keys() }
 
 func (c *concat) Close() error {
 	c.rest = nil

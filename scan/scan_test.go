@@ -63,7 +63,7 @@ type fake struct {
 
 	steps  int
 	at     int
-	b      *batch.Batch
+	b      *batch.RecordBatch
 	keys   [][]byte
 	ended  bool
 	closed int
@@ -133,8 +133,8 @@ func (f *fake) spoil() {
 	f.b = nil
 }
 
-func (f *fake) Batch() *batch.Batch { return f.b }
-func (f *fake) Keys() [][]byte      { return f.keys }
+func (f *fake) Batch() *batch.RecordBatch { return f.b }
+func (f *fake) Keys() [][]byte            { return f.keys }
 func (f *fake) Close() error {
 	f.closed++
 	return f.err
@@ -290,8 +290,8 @@ func TestMergeWithoutColumns(t *testing.T) {
 // bare leaves the columns out.
 type bare struct{ *fake }
 
-func (b bare) Batch() *batch.Batch {
-	return &batch.Batch{Len: b.fake.b.Len, Selection: b.fake.b.Selection}
+func (b bare) Batch() *batch.RecordBatch {
+	return &batch.RecordBatch{Len: b.fake.b.Len, Selection: b.fake.b.Selection}
 }
 
 func TestMergeClosedEarlyClosesAllInputsOnce(t *testing.T) {

@@ -37,7 +37,7 @@ func FillVectors(columns []*batch.Vector, items []Item) {
 }
 
 // FromBatch takes a row from a batch of all columns of lineitem.
-func FromBatch(b *batch.Batch, i int, it *Item) {
+func FromBatch(b *batch.RecordBatch, i int, it *Item) {
 	long := func(col int) int64 { return batch.Values[int64](b.Columns[col])[i] }
 	short := func(col int) int32 { return batch.Values[int32](b.Columns[col])[i] }
 	text := func(col int) string { return string(b.Columns[col].Cell(i)) }

@@ -162,7 +162,7 @@ func (o *oribiLineitem) Range(from inputs.Key, n int, use func(it *inputs.Item))
 
 // tests are a query's predicates, which the engine evaluates where the values lie.
 func (o *oribiLineitem) tests(q Question) (out []batch.Predicate, err error) {
-	add := func(column string, op batch.Op, v any) {
+	add := func(column string, op batch.Operator, v any) {
 		p, e := o.table.Test(column, op, v)
 		out, err = append(out, p), errors.Join(err, e)
 	}
@@ -211,7 +211,7 @@ func (o *oribiLineitem) Query(q Question) (*Answer, error) {
 	return a, nil
 }
 
-func (o *oribiLineitem) add(a *Answer, q Question, b *batch.Batch) {
+func (o *oribiLineitem) add(a *Answer, q Question, b *batch.RecordBatch) {
 	if q == FewRows || q == SomeRows || q == NoRows {
 		g, total := a.Group(""), int64(0)
 		prices := batch.Values[int64](b.Columns[0])
@@ -257,7 +257,7 @@ func (o *oribiLineitem) add(a *Answer, q Question, b *batch.Batch) {
 
 // addPricing is Q1: its groups are found by the codes of two dictionaries, where the columns come
 // in them.
-func (o *oribiLineitem) addPricing(a *Answer, b *batch.Batch) {
+func (o *oribiLineitem) addPricing(a *Answer, b *batch.RecordBatch) {
 	long := func(i int) []int64 { return batch.Values[int64](b.Columns[i]) }
 	quantity, price, discount, tax := long(0), long(1), long(2), long(3)
 	flags, states := b.Columns[4], b.Columns[5]
@@ -281,7 +281,7 @@ func (o *oribiLineitem) addPricing(a *Answer, b *batch.Batch) {
 }
 
 // addCodes groups by the codes of a dictionary, without looking at the texts of each row.
-func (o *oribiLineitem) addCodes(a *Answer, b *batch.Batch) {
+func (o *oribiLineitem) addCodes(a *Answer, b *batch.RecordBatch) {
 	v, modes := batch.Values[int64](b.Columns[0]), b.Columns[1]
 	groups := make([][2]int64, len(modes.Dict.Words))
 	if b.Selected() == b.Len {

@@ -36,7 +36,7 @@ func (c *checksum) add(key, value []byte) {
 func (c *checksum) String() string { return fmt.Sprintf("%d rows %016x", c.rows, c.sum) }
 
 // addBatch adds the rows of a batch of all columns of lineitem.
-func (c *checksum) addBatch(b *batch.Batch) {
+func (c *checksum) addBatch(b *batch.RecordBatch) {
 	var key, value []byte
 	var it inputs.Item
 	for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {

@@ -118,7 +118,7 @@ func sumVersions(env *harness.Env) (m harness.Measurement, err error) {
 }
 
 // sumBatch adds up the selected values of a column of int64.
-func sumBatch(b *batch.Batch) (sum int64) {
+func sumBatch(b *batch.RecordBatch) (sum int64) {
 	values := batch.Values[int64](b.Columns[0])
 	for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
 		sum += values[i]

@@ -72,7 +72,7 @@ type Delta struct {
 // newest first, Redo oldest first. Delta.Row is the row's position in Batch. All memory holds until
 // the next call of whoever made the Rows.
 type Rows struct {
-	Batch *batch.Batch
+	Batch *batch.RecordBatch
 	Keys  [][]byte
 	Undo  []Delta
 	Redo  []Delta

@@ -151,7 +151,7 @@ func comparePart(below, equal []uint64, row []byte, one bool) (left uint64) {
 
 // fails makes o's first words a bit for each cell that does not pass the test. They hold until o is
 // used again.
-func (o *order) fails(op batch.Op, words int) []uint64 {
+func (o *order) fails(op batch.Operator, words int) []uint64 {
 	below, equal := o.below[:words], o.equal[:words]
 	switch op {
 	case batch.Eq:

@@ -133,7 +133,7 @@ func TestWhatIsBuiltIsRead(t *testing.T) {
 // checkSelect compares Select with EvalCell.
 func checkSelect(t *testing.T, b Block, typ schema.Type, cells [][]byte, r *rand.Rand) {
 	t.Helper()
-	p := &batch.Predicate{Type: typ, Op: batch.Op(1 + r.IntN(9))}
+	p := &batch.Predicate{Type: typ, Op: batch.Operator(1 + r.IntN(9))}
 	pick := func() []byte {
 		if len(cells) == 0 || r.IntN(4) == 0 {
 			return randomCells(r, typ, 1)[0]

@@ -415,9 +415,9 @@ func (g *Generator) scan(r *Runner, t *Table) Read {
 func (g *Generator) test(t *Table) Test {
 	i := g.r.IntN(len(t.Schema.Columns))
 	c := &t.Schema.Columns[i]
-	test := Test{Column: i, Op: batch.Op(1 + g.r.IntN(int(batch.NotNull))), Values: [][]byte{}}
+	test := Test{Column: i, Op: batch.Operator(1 + g.r.IntN(int(batch.NotNull))), Values: [][]byte{}}
 	if c.Type == schema.Array { // tested for NULL only
-		test.Op = batch.IsNull + batch.Op(g.r.IntN(2))
+		test.Op = batch.IsNull + batch.Operator(g.r.IntN(2))
 	}
 	n := 1
 	switch test.Op {

@@ -178,7 +178,7 @@ func (f fields) predicates() (tests []Test) {
 		check(err)
 		op, err := strconv.Atoi(parts[1])
 		check(err)
-		tests = append(tests, Test{column, batch.Op(op), parseCells(parts[2])})
+		tests = append(tests, Test{column, batch.Operator(op), parseCells(parts[2])})
 	}
 	return tests
 }

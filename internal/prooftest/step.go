@@ -79,7 +79,7 @@ type Read struct {
 // Test is a predicate on a column.
 type Test struct {
 	Column int
-	Op     batch.Op
+	Op     batch.Operator
 	Values [][]byte
 }
 

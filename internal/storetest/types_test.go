@@ -245,7 +245,7 @@ func checkType[T any](t *testing.T, c typeCase, values []T) {
 		}
 	}
 	checkJSON(t, rows, c)
-	for _, op := range []batch.Op{batch.IsNull, batch.NotNull} {
+	for _, op := range []batch.Operator{batch.IsNull, batch.NotNull} {
 		p, err := rows.Test("n", op)
 		if err != nil {
 			t.Fatal(err)

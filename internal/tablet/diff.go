@@ -32,7 +32,7 @@ type Diff struct {
 // side is one of the two scans and its place in it.
 type side struct {
 	it    scan.Iterator
-	b     *batch.Batch // nil at the end
+	b     *batch.RecordBatch // nil at the end
 	keys  [][]byte
 	row   int
 	cells [][]byte

@@ -254,7 +254,7 @@ type memIterator struct {
 	rowFormat        *change.RowFormat
 	req              *scan.Request
 	it               *memrowset.Iterator
-	out              *batch.Batch
+	out              *batch.RecordBatch
 	predicateVectors []*batch.Vector // of the predicates' columns, in the order of the predicates
 	keys             [][]byte
 	rows             int // of the next batch, at most
@@ -294,6 +294,6 @@ func (m *memIterator) Next() bool {
 	}
 }
 
-func (m *memIterator) Batch() *batch.Batch { return m.out }
-func (m *memIterator) Keys() [][]byte      { return m.keys }
-func (m *memIterator) Close() error        { return nil }
+func (m *memIterator) Batch() *batch.RecordBatch { return m.out }
+func (m *memIterator) Keys() [][]byte            { return m.keys }
+func (m *memIterator) Close() error              { return nil }

@@ -328,7 +328,7 @@ func readAll(it scan.Iterator) ([]string, error) {
 	return rows, it.Close()
 }
 
-func rowCells(b *batch.Batch, i int) [][]byte {
+func rowCells(b *batch.RecordBatch, i int) [][]byte {
 	cells := make([][]byte, len(b.Columns))
 	for c, v := range b.Columns {
 		if cells[c] = v.Cell(i); !v.Type.Variable() {

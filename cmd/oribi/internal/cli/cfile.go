@@ -207,7 +207,7 @@ func (a *app) cfileBlocks() *cobra.Command {
 }
 
 // setCblock makes the one row of b what is to be told of a cblock.
-func setCblock(b *batch.Batch, c *cfile.Cblock) {
+func setCblock(b *batch.RecordBatch, c *cfile.Cblock) {
 	b.Reset(1)
 	numbers := func(column int, n int64) { batch.Values[int64](b.Columns[column])[0] = n }
 	b.Columns[0].SetCell(0, []byte(c.Kind.String()))
@@ -320,7 +320,7 @@ bytes of file; the rates count bytes of cells, in memory. Dictionaries are read 
 	return c
 }
 
-func advice(s *advise.Sample, trials []advise.Trial) *batch.Batch {
+func advice(s *advise.Sample, trials []advise.Trial) *batch.RecordBatch {
 	b := batch.New(adviceColumns, len(trials))
 	float := func(column, row int, x float64, decimals int) {
 		batch.Values[float64](b.Columns[column])[row] = rounded(x, decimals)

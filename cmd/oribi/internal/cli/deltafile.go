@@ -215,7 +215,7 @@ func ended(err error, out interface {
 }
 
 // change prints one change.
-func (d *deltaPrinter) change(b *batch.Batch, c change.Delta) error {
+func (d *deltaPrinter) change(b *batch.RecordBatch, c change.Delta) error {
 	kind, op := "REDO", strings.ToUpper(c.List.Kind().String())
 	if d.undo {
 		kind = "UNDO"

@@ -108,7 +108,7 @@ func (a *app) describeTable(t *oribi.Table) error {
 }
 
 // columnList is a row a column of a schema.
-func columnList(s *schema.Schema) *batch.Batch {
+func columnList(s *schema.Schema) *batch.RecordBatch {
 	b := batch.New([]schema.Column{{Name: "column", Type: schema.String}, {Name: "type", Type: schema.String}, {Name: "key", Type: schema.Bool},
 		{Name: "nullable", Type: schema.Bool}, {Name: "default", Type: schema.String, Nullable: true}, {Name: "encoding", Type: schema.String},
 		{Name: "compression", Type: schema.String}}, len(s.Columns))
@@ -138,7 +138,7 @@ func cellOf(b bool) []byte {
 
 // columnStats is a row a column: what its files take, and what its live values would take as they
 // are, NULLs nothing. Rows that are not flushed have values but take nothing on disk yet.
-func columnStats(ctx context.Context, t *oribi.Table) (*batch.Batch, error) {
+func columnStats(ctx context.Context, t *oribi.Table) (*batch.RecordBatch, error) {
 	s := t.Schema()
 	stats, err := t.Stats(true)
 	if err != nil {

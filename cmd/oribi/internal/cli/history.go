@@ -45,7 +45,7 @@ func reach(ctx context.Context, ts mvcc.Timestamp) error {
 // records prints one record after the other, of groups of columns.
 type records struct {
 	w     *output.Writer
-	batch *batch.Batch
+	batch *batch.RecordBatch
 	next  int // column of the batch
 }
 

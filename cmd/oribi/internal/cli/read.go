@@ -60,7 +60,7 @@ func (a *app) style() output.Style {
 
 // printBatch prints the rows of one batch; for people, columns of those names as sizes with their
 // units.
-func (a *app) printBatch(b *batch.Batch, form output.Format, sizes ...string) error {
+func (a *app) printBatch(b *batch.RecordBatch, form output.Format, sizes ...string) error {
 	w := output.New(a.stdout, form, b.Schema)
 	style := a.style()
 	style.Sizes = sizes

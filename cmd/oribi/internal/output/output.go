@@ -94,7 +94,7 @@ func (w *Writer) Style(s Style) {
 }
 
 // Write prints the selected rows of b.
-func (w *Writer) Write(b *batch.Batch) error {
+func (w *Writer) Write(b *batch.RecordBatch) error {
 	for i := b.Selection.Next(0); i >= 0 && w.err == nil; i = b.Selection.Next(i + 1) {
 		w.buffer = w.rows.row(w.buffer, b.Columns, i)
 		if len(w.buffer) >= flushBytes {

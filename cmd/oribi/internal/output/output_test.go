@@ -18,7 +18,7 @@ var columns = []schema.Column{
 }
 
 // rows makes a batch of which every second row is selected.
-func rows(names ...string) *batch.Batch {
+func rows(names ...string) *batch.RecordBatch {
 	b := batch.New(columns, 2*len(names))
 	for i := range b.Len {
 		name := []byte(names[i/2])

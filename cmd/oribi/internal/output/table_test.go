@@ -12,7 +12,7 @@ import (
 )
 
 // printed is a table of the rows.
-func printed(t *testing.T, style Style, batches ...*batch.Batch) string {
+func printed(t *testing.T, style Style, batches ...*batch.RecordBatch) string {
 	t.Helper()
 	var out bytes.Buffer
 	w := New(&out, Table, batches[0].Schema)
@@ -29,7 +29,7 @@ func printed(t *testing.T, style Style, batches ...*batch.Batch) string {
 }
 
 // texts makes a batch of columns of strings, a row an argument, cells parted by |.
-func texts(header string, lines ...string) *batch.Batch {
+func texts(header string, lines ...string) *batch.RecordBatch {
 	var columns []schema.Column
 	for _, name := range strings.Split(header, "|") {
 		columns = append(columns, schema.Column{Name: name, Type: schema.String, Nullable: true})
@@ -47,7 +47,7 @@ func TestTableFitsTheTerminal(t *testing.T) {
 	path := texts("path|owner|text", "src/tablet/tablet.cc|root|"+strings.Repeat("x", 40), "a|somebody else|y")
 	for _, c := range []struct {
 		name  string
-		in    *batch.Batch
+		in    *batch.RecordBatch
 		width int
 		want  []string
 	}{
@@ -119,7 +119,7 @@ func TestBareTable(t *testing.T) {
 // Rows behind those that fix the widths are printed as well, within their columns on a terminal.
 func TestLongTableKeepsAllRows(t *testing.T) {
 	const n = 3 * lookRows
-	var in []*batch.Batch
+	var in []*batch.RecordBatch
 	for i := range n {
 		in = append(in, rows(strings.Repeat("x", i%100)))
 	}

@@ -78,7 +78,7 @@ func (p *parser) expect(what string) error {
 	return p.advance()
 }
 
-var operators = map[string]batch.Op{"=": batch.Eq, "!=": batch.Ne, "<": batch.Lt, "<=": batch.Le, ">": batch.Gt, ">=": batch.Ge}
+var operators = map[string]batch.Operator{"=": batch.Eq, "!=": batch.Ne, "<": batch.Lt, "<=": batch.Le, ">": batch.Gt, ">=": batch.Ge}
 
 func (p *parser) test() (batch.Predicate, error) {
 	column, err := p.column()
@@ -140,7 +140,7 @@ func (p *parser) list(column *schema.Column, test *batch.Predicate) error {
 	}
 }
 
-func (p *parser) isNull() (batch.Op, error) {
+func (p *parser) isNull() (batch.Operator, error) {
 	if err := p.advance(); err != nil {
 		return 0, err
 	}
