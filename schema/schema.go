@@ -275,8 +275,11 @@ func (c *Column) TypeName() string {
 	return fileNames[c.Type]
 }
 
-// arrayPrefix stands before the type of an array's elements, a bracket behind it.
+// arrayPrefix comes before the type of an array's elements, a parenthesis after it.
 const arrayPrefix = "array("
+
+// maxTypeName is more bytes than the longest type name has: array(varchar(65535)) and the like.
+const maxTypeName = 64
 
 var fileNames = map[Type]string{Bool: "bool", Int8: "int8", Int16: "int16", Int32: "int32", Int64: "int64",
 	Uint8: "uint8", Uint16: "uint16", Uint32: "uint32", Uint64: "uint64", Int128: "int128",
@@ -285,6 +288,9 @@ var fileNames = map[Type]string{Bool: "bool", Int8: "int8", Int16: "int16", Int3
 // ParseTypeName reads a type as schema files write it into c's Type, Precision, Scale, Length and
 // Element.
 func (c *Column) ParseTypeName(s string) error {
+	if len(s) > maxTypeName {
+		return schemaError("unknown type %q…", s[:maxTypeName])
+	}
 	if inner, ok := strings.CutPrefix(s, arrayPrefix); ok {
 		inner, ok = strings.CutSuffix(inner, ")")
 		var e Column

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -156,6 +157,12 @@ func TestUnknownTypeNamesAreRefused(t *testing.T) {
 		if err := c.ParseTypeName(name); !errors.Is(err, fault.ErrSchema) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%q: type %v, error %v", name, c.TypeName(), err)
 		}
+	}
+	// The time is linear in the length of a name, however deeply it is nested.
+	long := strings.Repeat("array(", 1<<20)
+	var c Column
+	if err := c.ParseTypeName(long); !errors.Is(err, fault.ErrSchema) || len(err.Error()) > 200 {
+		t.Errorf("a name of %d bytes: error of %d bytes", len(long), len(fmt.Sprint(err)))
 	}
 	// What the name says and no type can be is left to New.
 	for _, name := range []string{"varchar(0)", "varchar(65536)", "varchar(-1)", "decimal(5,6)", "decimal(5,-1)"} {

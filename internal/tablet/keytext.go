@@ -6,8 +6,8 @@ import (
 	"github.com/oribi-db/oribi/internal/celltext"
 )
 
-// KeyText is an encoded key as people write it, in JSON: the value of a one-column key, else an
-// object of the key columns. Bytes that are no key stand in hex.
+// KeyText is an encoded key for messages, in JSON, with escapes for all that is not printable: the
+// value of a one-column key, else an object of the key columns. Bytes that are not a key are in hex.
 func (t *Tablet) KeyText(key []byte) string {
 	shape := t.Shape()
 	cells, err := shape.Encoder.Decode(key)
@@ -15,7 +15,7 @@ func (t *Tablet) KeyText(key []byte) string {
 		return fmt.Sprintf("0x%x", key)
 	}
 	if shape.Schema.SingleKey() {
-		return string(celltext.AppendJSON(nil, &shape.Schema.Columns[0], cells[0]))
+		return celltext.Printable(string(celltext.AppendJSON(nil, &shape.Schema.Columns[0], cells[0])))
 	}
 	out := []byte{'{'}
 	for i, cell := range cells {
@@ -26,5 +26,5 @@ func (t *Tablet) KeyText(key []byte) string {
 		out = append(celltext.AppendQuoted(out, []byte(c.Name)), ':')
 		out = celltext.AppendJSON(out, c, cell)
 	}
-	return string(append(out, '}'))
+	return celltext.Printable(string(append(out, '}')))
 }

@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
@@ -35,10 +34,7 @@ type LineError struct {
 	Err  error
 }
 
-// Error gives the place and the cause, without the name of the library, which the place stands for.
-func (e *LineError) Error() string {
-	return fmt.Sprintf("%s:%d: %s", e.Name, e.Line, strings.TrimPrefix(e.Err.Error(), "oribi: "))
-}
+func (e *LineError) Error() string { return fmt.Sprintf("%s:%d: %v", e.Name, e.Line, e.Err) }
 
 func (e *LineError) Unwrap() error { return e.Err }
 

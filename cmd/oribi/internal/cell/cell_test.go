@@ -278,7 +278,7 @@ func TestKeys(t *testing.T) {
 		{three, `{"a":"q","c":1}`, true, `key column "b" is missing`},
 		{three, `{"b":1}`, true, `key column "a" is missing`},
 		{three, `"q"`, true, `want an object with 3 key columns, not a string`},
-		{three, `{"a":"q","a":"r"}`, true, `the name "a" stands twice`},
+		{three, `{"a":"q","a":"r"}`, true, `the name "a" appears twice`},
 	} {
 		cells, err := Key(c.s, c.text, c.prefix)
 		var parts []string

@@ -11,13 +11,12 @@ import (
 )
 
 // FromField appends the cell that text, a field of a CSV file without its quotes, is in column c: a
-// JSON value without quotes; an array is JSON throughout. A NUL byte, which JSON has an escape for
-// and CSV has not, is refused. Errors do not name the column.
+// JSON value without quotes; an array is JSON throughout. Errors do not name the column.
 func FromField(dst []byte, c *schema.Column, text []byte) ([]byte, error) {
 	switch t := c.Type; {
 	case t == schema.String || t == schema.Varchar:
-		if err := checkFieldText(text); err != nil {
-			return dst, err
+		if !utf8.Valid(text) {
+			return dst, errors.New("is not valid UTF-8")
 		}
 		return append(dst, text...), checkLength(c, text)
 	case t == schema.Bool:
@@ -46,16 +45,6 @@ func FromField(dst []byte, c *schema.Column, text []byte) ([]byte, error) {
 		return arrayFromField(dst, c, text)
 	}
 	return integerFromField(dst, c, text)
-}
-
-func checkFieldText(text []byte) error {
-	if !utf8.Valid(text) {
-		return errors.New("is not valid UTF-8")
-	}
-	if bytes.IndexByte(text, 0) >= 0 {
-		return errors.New("holds a NUL byte")
-	}
-	return nil
 }
 
 func integerFromField(dst []byte, c *schema.Column, text []byte) ([]byte, error) {

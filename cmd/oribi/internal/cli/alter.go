@@ -25,12 +25,14 @@ type alterFlag struct {
 	name string
 	list *[]alteration
 	read func(e *schema.Editor, text string) (oribi.Change, error)
+	last string // the value of the last use
 }
 
-func (f *alterFlag) String() string { return "" }
+func (f *alterFlag) String() string { return f.last }
 func (f *alterFlag) Type() string   { return "string" }
 
 func (f *alterFlag) Set(text string) error {
+	f.last = text
 	*f.list = append(*f.list, func(e *schema.Editor) (oribi.Change, error) {
 		change, err := f.read(e, text)
 		if err != nil {
@@ -62,11 +64,15 @@ var alterFlags = []struct {
 
 func (a *app) tableAlter() *cobra.Command {
 	var list []alteration
+	var yes bool
 	c := a.verb("alter DIR NAME", "Change a table's columns and settings, all at once", func(cmd *cobra.Command, args []string) error {
 		if len(list) == 0 {
 			return usage(fmt.Errorf("alter what? say --add, --drop, --rename, --default, --encoding, --compression or --history"))
 		}
 		return withTable(args[0], args[1], writing, func(t *oribi.Table) error {
+			if err := keepHistory(t, cmd, yes); err != nil {
+				return err
+			}
 			e := t.Schema().Edit(math.MaxInt32 - schema.MaxColumns - 1) // the store gives the IDs
 			var changes []oribi.Change
 			for _, alter := range list {
@@ -80,9 +86,26 @@ func (a *app) tableAlter() *cobra.Command {
 		})
 	})
 	for _, f := range alterFlags {
-		c.Flags().Var(&alterFlag{f.name, &list, f.read}, f.name, f.help)
+		c.Flags().Var(&alterFlag{name: f.name, list: &list, read: f.read}, f.name, f.help)
 	}
+	c.Flags().BoolVar(&yes, "yes", false, "allow --history to drop old versions")
 	return c
+}
+
+// keepHistory refuses, without yes, a --history that is shorter than the table's: old versions are
+// lost for good.
+func keepHistory(t *oribi.Table, cmd *cobra.Command, yes bool) error {
+	flag := cmd.Flags().Lookup("history")
+	if !flag.Changed || yes {
+		return nil
+	}
+	now := t.Properties().History
+	age, err := when.ParseAge(flag.Value.String())
+	if err != nil || age == when.Forever || now != when.Forever && age >= now {
+		return nil // an error is reported where the flag is carried out
+	}
+	return &failure{exitRefused, fmt.Errorf("table %q was not changed: --history %s drops versions that %s keeps, for good; to do so add --yes",
+		t.Name(), flag.Value, when.FormatAge(now))}
 }
 
 func readAdd(e *schema.Editor, text string) (oribi.Change, error) {

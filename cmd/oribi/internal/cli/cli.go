@@ -16,6 +16,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/oribi-db/oribi/internal/celltext"
 )
 
 // app is one run of the command.
@@ -60,7 +62,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if code != 0 {
 		fmt.Fprintf(a.stderr, "oribi: %s\n", message(err, code))
 		if h, ok := errors.AsType[*helped](err); ok {
-			fmt.Fprintf(a.stderr, "%s\n", h.help)
+			fmt.Fprintf(a.stderr, "%s\n", celltext.Printable(h.help))
 		}
 	}
 	if e, ok := errors.AsType[*toldError](err); ok {
@@ -107,7 +109,7 @@ func (a *app) commands() *cobra.Command {
 			a.cfileVerify(), a.cfileWrite(), a.cfileAdvise()),
 		a.noun("bloom", "Look into bloom files", a.bloomInfo(), a.bloomProbe()),
 		a.noun("delta", "Look into delta files", a.deltaDump()),
-		a.apply(), a.demo(), a.completion(root), a.version(),
+		a.apply(), a.time(), a.demo(), a.completion(root), a.version(),
 	)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { a.helpErr = a.printHelp(cmd) })
 	root.SetHelpCommand(a.helpCommand(root))

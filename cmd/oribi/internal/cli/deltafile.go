@@ -90,7 +90,7 @@ func deltaColumns(text string) (map[schema.ColumnID]deltaColumn, error) {
 			return nil, err
 		}
 		if _, twice := columns[id]; twice {
-			return nil, fmt.Errorf("id %d stands twice", id)
+			return nil, fmt.Errorf("id %d appears twice", id)
 		}
 		columns[id] = c
 	}

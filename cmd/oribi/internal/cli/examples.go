@@ -33,6 +33,7 @@ var examples = map[string]string{
 	"oribi bloom probe":    `printf 'README' | od -An -tx1 | tr -d ' ' | oribi bloom probe F/rowset-0/bloom.bloom -`,
 	"oribi delta dump":     `oribi delta dump F/rowset-0/undo-0.delta --columns '[{"id":3,"type":"INT64","nullable":false}]' | head -3`,
 	"oribi apply":          `oribi apply S rows.jsonl --timestamps stamps`,
+	"oribi time":           `oribi time 2026-01-01`,
 	"oribi demo":           `oribi demo NEW`,
 	"oribi completion":     `oribi completion bash > oribi.bash`,
 	"oribi version":        `oribi version`,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/apply"
+	"github.com/oribi-db/oribi/internal/celltext"
 )
 
 // Exit codes. Scripts rely on them.
@@ -64,12 +65,25 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// message is what stderr says of err: one line, without the name of the library, which is the
-// command's too.
+// message is what stderr says of err: one line of printable text, without the name of the library,
+// which is the command's too and is printed once.
 func message(err error, code int) string {
 	if code == exitInterrupted {
 		return "interrupted"
 	}
 	text := strings.NewReplacer("\r", "", "\n", "; ").Replace(err.Error())
-	return strings.TrimPrefix(text, "oribi: ")
+	for at := 0; ; {
+		i := strings.Index(text[at:], libraryName)
+		if i < 0 {
+			return celltext.Printable(text)
+		}
+		if at += i; at == 0 || strings.HasSuffix(text[:at], ": ") || strings.HasSuffix(text[:at], "; ") {
+			text = text[:at] + text[at+len(libraryName):]
+		} else {
+			at += len(libraryName)
+		}
+	}
 }
+
+// libraryName begins the errors of the library.
+const libraryName = "oribi: "

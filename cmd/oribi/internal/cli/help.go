@@ -78,8 +78,8 @@ func flagError(cmd *cobra.Command, err error) error {
 func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) error {
 	if short := e.GetSpecifiedShortnames(); short != "" {
 		err := fmt.Errorf("unknown flag -%s", short)
-		if strings.Trim(short, "0123456789.") == "" {
-			return &helped{err, "a value that begins with - stands behind --"}
+		if short[0] >= '0' && short[0] <= '9' {
+			return &helped{err, "a value that begins with - goes after --"}
 		}
 		return seeHelp(cmd, err)
 	}

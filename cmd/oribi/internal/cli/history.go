@@ -173,12 +173,10 @@ func (a *app) tableDiff() *cobra.Command {
 		})
 	})
 	formatFlag(c, &format)
-	c.Flags().StringVar(&from, "from", "", "timestamp, RFC 3339, -90s, -5m, -2h, -7d or latest")
-	c.Flags().StringVar(&to, "to", "", "the same")
-	for _, flag := range []string{"from", "to"} {
-		if err := c.MarkFlagRequired(flag); err != nil {
-			panic(err) // the flag is there: it was made three lines above
-		}
+	timeFlag(c, &from, "from", "", "the earlier state")
+	timeFlag(c, &to, "to", "latest", "the later state")
+	if err := c.MarkFlagRequired("from"); err != nil {
+		panic(err) // impossible: the flag exists
 	}
 	return c
 }

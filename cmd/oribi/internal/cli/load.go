@@ -71,11 +71,11 @@ func (f *loadFlags) options(cmd *cobra.Command, file string) (o load.Options, er
 	switch name := strings.TrimSuffix(file, ".gz"); {
 	case f.format == "csv":
 		o.Format = load.CSV
-	case f.format == "jsonl":
+	case f.format == "jsonl", f.format == "json":
 		o.Format = load.JSONL
 	case given("input-format"):
 		return o, usage(fmt.Errorf("--input-format: unknown format %q: want csv or jsonl", f.format))
-	case strings.HasSuffix(name, ".jsonl"):
+	case strings.HasSuffix(name, ".jsonl"), strings.HasSuffix(name, ".json"):
 		o.Format = load.JSONL
 	case strings.HasSuffix(name, ".csv"), ofCSV != "":
 		o.Format = load.CSV
@@ -98,7 +98,7 @@ func (f *loadFlags) options(cmd *cobra.Command, file string) (o load.Options, er
 	}
 	for i, name := range o.Columns {
 		if slices.Contains(o.Columns[:i], name) {
-			return o, usage(fmt.Errorf("--columns: column %q stands twice", name))
+			return o, usage(fmt.Errorf("--columns: column %q appears twice", name))
 		}
 	}
 	return o, nil
@@ -155,6 +155,9 @@ func (a *app) load(ctx context.Context, f *loadFlags, o load.Options, dir, table
 		o.Progress = in.bar.Count
 		begun = true
 		result, err = load.Run(ctx, in, o)
+		if f.create && result.Rows == 0 {
+			err = errors.Join(err, store.DropTable(table))
+		}
 		return err
 	})
 	in.bar.Stop()
@@ -165,7 +168,11 @@ func (a *app) load(ctx context.Context, f *loadFlags, o load.Options, dir, table
 	if result.Skipped > 0 {
 		told = fmt.Sprintf("skipped %d rows, the first: %s\n", result.Skipped, message(result.FirstBad, exitFailed))
 	}
-	told += fmt.Sprintf("loaded %d rows\n", result.Rows)
+	told += fmt.Sprintf("loaded %d rows", result.Rows)
+	if o.Mode == oribi.OpInsertIgnore {
+		told += fmt.Sprintf(", %d were there", result.There)
+	}
+	told += "\n"
 	if err == nil {
 		_, err = io.WriteString(a.stderr, told)
 		return err
@@ -213,7 +220,7 @@ func (in *loadInput) close() {
 	in.file.Close() // it was read: nothing can be lost
 }
 
-// sniff tells the form of an input by how it begins: JSON Lines with an object.
+// sniff finds the form of an input by how it begins: JSON with an object or an array.
 func (in *loadInput) sniff() (load.Format, error) {
 	r := bufio.NewReader(in.Reader)
 	in.Reader = r
@@ -224,7 +231,7 @@ func (in *loadInput) sniff() (load.Format, error) {
 		}
 		text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
 		if len(text) > 0 && (n >= 3 || text[0] != 0xef) {
-			if text[0] == '{' {
+			if text[0] == '{' || text[0] == '[' {
 				return load.JSONL, nil
 			}
 			break

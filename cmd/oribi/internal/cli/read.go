@@ -24,7 +24,7 @@ func formatFlag(c *cobra.Command, format *string) {
 }
 
 func asOfFlag(c *cobra.Command, asOf *string) {
-	c.Flags().StringVar(asOf, "as-of", "latest", "timestamp, RFC 3339, -90s, -5m, -2h, -7d or latest")
+	timeFlag(c, asOf, "as-of", "latest", "read the state at this time")
 }
 
 // format is the form of output: as asked, else what suits a terminal or a program.
@@ -86,10 +86,11 @@ func asOf(ctx context.Context, word string) ([]oribi.ReadOption, error) {
 
 // selectFlags are the flags that say which rows and columns are read.
 type selectFlags struct {
-	columns               []string
-	asOf, where, from, to string
-	order                 string
-	limit                 int64
+	columns        []string
+	where          []string
+	asOf, from, to string
+	order          string
+	limit          int64
 }
 
 func (a *app) tableScan() *cobra.Command {
@@ -101,7 +102,7 @@ func (a *app) tableScan() *cobra.Command {
 	formatFlag(c, &format)
 	asOfFlag(c, &f.asOf)
 	c.Flags().StringSliceVar(&f.columns, "columns", nil, "columns to print, in this order (default: all)")
-	c.Flags().StringVar(&f.where, "where", "", "rows to print, as: size > 100 and mode = '100644'")
+	whereFlag(c, &f.where)
 	c.Flags().StringVar(&f.from, "from-key", "", "first key, JSON; of a compound key the first columns will do")
 	c.Flags().StringVar(&f.to, "to-key", "", "key to stop before, JSON")
 	c.Flags().StringVar(&f.order, "order", "key", "key, or any, which is faster")
@@ -138,7 +139,7 @@ func (a *app) scan(cmd *cobra.Command, args []string, f *selectFlags, format str
 		if options, err = f.addBounds(options, s, changed); err != nil {
 			return err
 		}
-		if options, err = addWhere(options, s, f.where, changed("where")); err != nil {
+		if options, err = addWhere(options, s, f.where); err != nil {
 			return err
 		}
 		if f.order == "any" {
@@ -200,7 +201,7 @@ func chosen(s *schema.Schema, list []string, given bool) ([]schema.Column, error
 			return nil, usage(fmt.Errorf("--columns: column %q: no such column", name))
 		}
 		if slices.Contains(list[:i], name) {
-			return nil, usage(fmt.Errorf("--columns: column %q stands twice", name))
+			return nil, usage(fmt.Errorf("--columns: column %q appears twice", name))
 		}
 		columns = append(columns, s.Columns[k])
 	}
@@ -215,16 +216,25 @@ func names(columns []schema.Column) []string {
 	return list
 }
 
-// addWhere adds the predicates of an expression.
-func addWhere(options []oribi.ReadOption, s *schema.Schema, expression string, given bool) ([]oribi.ReadOption, error) {
-	if !given {
+// whereFlag adds the flag that selects rows. Given several times, all expressions must hold.
+func whereFlag(c *cobra.Command, list *[]string) {
+	c.Flags().StringArrayVar(list, "where", nil, "only rows that match, for example: size > 100 and mode = '100644'; see: oribi help expr")
+}
+
+// addWhere adds the predicates of expressions, all of which must hold.
+func addWhere(options []oribi.ReadOption, s *schema.Schema, expressions []string) ([]oribi.ReadOption, error) {
+	var all []batch.Predicate
+	for _, expression := range expressions {
+		tests, err := where.Parse(s, expression)
+		if err != nil {
+			return nil, usage(fmt.Errorf("--where: %w", err))
+		}
+		all = append(all, tests...)
+	}
+	if len(all) == 0 {
 		return options, nil
 	}
-	tests, err := where.Parse(s, expression)
-	if err != nil {
-		return nil, usage(fmt.Errorf("--where: %w", err))
-	}
-	return append(options, oribi.Where(tests...)), nil
+	return append(options, oribi.Where(all...)), nil
 }
 
 func (a *app) tableGet() *cobra.Command {
@@ -266,14 +276,15 @@ func (a *app) tableGet() *cobra.Command {
 }
 
 func (a *app) tableCount() *cobra.Command {
-	var at, expression string
+	var at string
+	var expressions []string
 	c := a.verb("count DIR NAME", "Print the number of rows", func(cmd *cobra.Command, args []string) error {
 		options, err := asOf(cmd.Context(), at)
 		if err != nil {
 			return err
 		}
 		return withTable(args[0], args[1], reading, func(t *oribi.Table) error {
-			options, err := addWhere(options, t.Schema(), expression, cmd.Flags().Changed("where"))
+			options, err := addWhere(options, t.Schema(), expressions)
 			if err != nil {
 				return err
 			}
@@ -285,6 +296,6 @@ func (a *app) tableCount() *cobra.Command {
 		})
 	})
 	asOfFlag(c, &at)
-	c.Flags().StringVar(&expression, "where", "", "rows to count, as: size > 100 and mode = '100644'")
+	whereFlag(c, &expressions)
 	return c
 }

@@ -196,14 +196,16 @@ func FuzzReader(f *testing.F) {
 func TestHeaders(t *testing.T) {
 	for _, c := range []struct{ text, names, fault string }{
 		{"a,b\n1,2\n", "a b", ""},
-		{"a,b,\n1,2,\n", "a b", ""},
+		{"a,b,\n1,2,\n", "", "field 3 of the header is empty: each column needs a name"},
+		{"k,\n", "", "field 2 of the header is empty: each column needs a name"},
+		{strings.Repeat("a,", 80_000) + "b\n", "", "the header has 80001 names, a table has at most 300 columns"},
 		{"\"a\",\"b c\"", "a|b c", ""},
 		{"", "", "the header line is missing"},
 		{"\n\n", "", "the header line is missing"},
-		{"a,,b\n", "", "field 2 of the header is empty"},
-		{",\n", "", "field 1 of the header is empty"},
-		{"\"\"\n", "", "field 1 of the header is empty"},
-		{"a,b,a\n", "", `column "a": the name stands twice`},
+		{"a,,b\n", "", "field 2 of the header is empty: each column needs a name"},
+		{",\n", "", "field 1 of the header is empty: each column needs a name"},
+		{"\"\"\n", "", "field 1 of the header is empty: each column needs a name"},
+		{"a,b,a\n", "", `column "a": the name appears twice`},
 		{"a,\"b\n", "", "field 2: a quote is never closed"},
 		{"a,b\xff\n", "", `field 2 of the header: name "b\xff" is not valid UTF-8: bad schema`},
 	} {

@@ -9,9 +9,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Header reads the first record as the names of columns. A delimiter behind the last name, as some
-// programs write it on every line, is passed by. Errors are those of Next, io.EOF being told as a
-// missing header, and what is wrong with the names.
+// Header reads the first record as the names of columns. Errors: those of Next, a missing header for
+// io.EOF, and names that no table can have.
 func (r *Reader) Header() ([]string, error) {
 	switch err := r.Next(); {
 	case err == io.EOF:
@@ -19,14 +18,17 @@ func (r *Reader) Header() ([]string, error) {
 	case err != nil:
 		return nil, err
 	}
+	if n := len(r.Fields); n > schema.MaxColumns {
+		return nil, fmt.Errorf("the header has %d names, a table has at most %d columns", n, schema.MaxColumns)
+	}
 	var names []string
-	for i, f := range r.Fit(len(r.Fields) - 1) {
+	for i, f := range r.Fields {
 		name := string(f.Text)
 		switch {
 		case name == "":
-			return nil, fmt.Errorf("field %d of the header is empty", i+1)
+			return nil, fmt.Errorf("field %d of the header is empty: each column needs a name", i+1)
 		case slices.Contains(names, name):
-			return nil, fmt.Errorf("column %q: the name stands twice", name)
+			return nil, fmt.Errorf("column %q: the name appears twice", name)
 		}
 		if err := schema.CheckName(name); err != nil {
 			return nil, fmt.Errorf("field %d of the header: %w", i+1, err)
@@ -36,8 +38,8 @@ func (r *Reader) Header() ([]string, error) {
 	return names, nil
 }
 
-// Fit returns the record's fields without the empty one behind a delimiter at the end of the line,
-// if there is one more than n.
+// Fit returns the record's fields, without the empty one after a delimiter at the end of the line if
+// there is one more than n: some programs end every line with a delimiter.
 func (r *Reader) Fit(n int) []Field {
 	if last := len(r.Fields) - 1; last == n && n > 0 && len(r.Fields[last].Text) == 0 && !r.Fields[last].Quoted {
 		return r.Fields[:last]

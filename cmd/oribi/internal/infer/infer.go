@@ -85,7 +85,7 @@ func (c *Columns) Schema(key []string) (*schema.Schema, error) {
 		case k < 0:
 			return nil, fmt.Errorf("column %q: the file does not have it: it has %s", name, c.names())
 		case slices.Contains(key[:i], name):
-			return nil, fmt.Errorf("column %q stands twice", name)
+			return nil, fmt.Errorf("column %q appears twice", name)
 		}
 		columns = append(columns, schema.Column{Name: name, Type: c.columns[k].keyType()})
 	}

@@ -1,7 +1,6 @@
 package infer
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -106,32 +105,30 @@ func (c *Columns) seeRecord(fields []csvin.Field) {
 	}
 }
 
-// JSON looks at the lines of in. A line that is no JSON object is left to whoever loads it. Errors:
+// JSON looks at the records of in. One that is not a JSON object is left to the load. Errors:
 // *FieldError; ctx's.
 func JSON(ctx context.Context, in io.Reader, o Options) (*Columns, error) {
-	buffered := bufio.NewReaderSize(in, 256<<10)
-	jsonin.SkipMark(buffered)
+	records := jsonin.NewRecords(in, csvin.MaxRecordBytes)
 	c := &Columns{}
-	var checker jsonin.Checker
-	var line []byte
 	for n := 1; o.Rows == 0 || n <= o.Rows; n++ {
-		err := ctx.Err()
-		if err != nil {
+		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		line, err = jsonin.ReadLine(buffered, line[:0], csvin.MaxRecordBytes)
+		object, err := records.Next()
 		if err == io.EOF || errors.Is(err, errEnough) {
 			break
 		}
-		if err != nil {
-			return nil, &FieldError{n, err}
+		if _, bad := errors.AsType[*jsonin.Error](err); bad {
+			continue
 		}
-		object := jsonin.Trim(line)
-		if len(object) == 0 || checker.Check(object) != nil || object[0] != '{' {
+		if err != nil {
+			return nil, &FieldError{records.Line, err}
+		}
+		if object[0] != '{' {
 			continue
 		}
 		if err := c.seeObject(object); err != nil {
-			return nil, &FieldError{n, err}
+			return nil, &FieldError{records.Line, err}
 		}
 	}
 	return c, nil

@@ -34,7 +34,7 @@ func (e *Error) Error() string { return fmt.Sprintf("byte %d: %s", e.Offset+1, e
 // Reason is the message without the place.
 func (e *Error) Reason() string {
 	if errors.Is(e.Cause, jsontext.ErrDuplicateName) && len(e.Path) > 0 {
-		return fmt.Sprintf("the name %q stands twice", e.Path[len(e.Path)-1])
+		return fmt.Sprintf("the name %q appears twice", e.Path[len(e.Path)-1])
 	}
 	return "not JSON: " + e.Cause.Error()
 }

@@ -11,8 +11,8 @@ import (
 func TestCheckRefusesWhatJSONReadersOftenForgive(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{``, `byte 1: not JSON: no value`},
-		{`{"a":1,"a":2}`, `byte 8: the name "a" stands twice`},
-		{`{"ops":[{"row":{"x":1,"x":2}}]}`, `byte 23: the name "x" stands twice`},
+		{`{"a":1,"a":2}`, `byte 8: the name "a" appears twice`},
+		{`{"ops":[{"row":{"x":1,"x":2}}]}`, `byte 23: the name "x" appears twice`},
 		{"\"\xff\"", `invalid UTF-8`},
 		{`"\ud800"`, `byte 2: not JSON`},
 		{`"\ud800x"`, `byte 2: not JSON`},

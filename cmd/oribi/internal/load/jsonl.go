@@ -1,7 +1,6 @@
 package load
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -12,23 +11,19 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// jsonSource reads rows of JSON Lines: an object a line, the names of which are columns.
+// jsonSource reads rows of JSON, as lines or as one array: an object a row, whose names are columns.
 type jsonSource struct {
 	*maker
-	in      *bufio.Reader
-	checker jsonin.Checker
-	read    func([]byte, *schema.Column, []byte) ([]byte, error)
-	table   string
-	text    []byte
-	number  int
+	in    *jsonin.Records
+	read  func([]byte, *schema.Column, []byte) ([]byte, error)
+	table string
 }
 
 func jsonRows(in io.Reader, m *maker, o *Options) *jsonSource {
-	s := &jsonSource{maker: m, in: bufio.NewReaderSize(in, 256<<10), read: cell.FromJSON, table: o.Table.Name()}
+	s := &jsonSource{maker: m, in: jsonin.NewRecords(in, csvin.MaxRecordBytes), read: cell.FromJSON, table: o.Table.Name()}
 	if o.Scalars {
 		s.read = scalarFromJSON
 	}
-	jsonin.SkipMark(s.in)
 	return s
 }
 
@@ -40,41 +35,34 @@ func scalarFromJSON(dst []byte, c *schema.Column, value []byte) ([]byte, error) 
 	return cell.FromJSON(dst, c, value)
 }
 
-func (s *jsonSource) line() int   { return max(s.number, 1) }
-func (s *jsonSource) raw() []byte { return s.text }
+func (s *jsonSource) line() int   { return s.in.Line }
+func (s *jsonSource) raw() []byte { return s.in.Raw }
 
 func (s *jsonSource) next(dst *rows) error {
-	for {
-		text, err := jsonin.ReadLine(s.in, s.text[:0], csvin.MaxRecordBytes)
-		if s.number++; err != nil {
-			return err
+	object, err := s.in.Next()
+	if bad, ok := errors.AsType[*jsonin.Error](err); ok {
+		if len(bad.Path) > 0 {
+			err = columnError(bad.Path[0], errors.New(bad.Reason()))
 		}
-		s.text = text
-		if len(jsonin.Trim(text)) > 0 {
-			break
-		}
+		return &badRow{err}
+	}
+	if err != nil {
+		return err
 	}
 	from := len(dst.text)
-	if err := s.row(dst); err != nil {
+	if err := s.row(dst, object); err != nil {
 		dst.text = dst.text[:from]
 		return &badRow{err}
 	}
 	return nil
 }
 
-func (s *jsonSource) row(dst *rows) error {
-	object := jsonin.Trim(s.text)
-	if err := s.checker.Check(object); err != nil {
-		if e, ok := errors.AsType[*jsonin.Error](err); ok && len(e.Path) > 0 {
-			return columnError(e.Path[0], errors.New(e.Reason()))
-		}
-		return err
-	}
+func (s *jsonSource) row(dst *rows, object []byte) error {
 	if object[0] != '{' {
 		return fmt.Errorf("want an object, not %s", jsonin.Kind(object))
 	}
 	s.begin()
-	next := 0 // members mostly stand in schema order
+	next := 0 // members are mostly in schema order
 	for w := jsonin.Walk(object); w.Next(); next++ {
 		if next >= len(s.cells) || s.schema.Columns[next].Name != string(w.Name) {
 			if next = s.schema.Index(string(w.Name)); next < 0 {
@@ -89,5 +77,5 @@ func (s *jsonSource) row(dst *rows) error {
 			return err
 		}
 	}
-	return s.end(dst, s.number, s.text)
+	return s.end(dst, s.in.Line, s.in.Raw)
 }

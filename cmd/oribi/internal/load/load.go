@@ -54,7 +54,8 @@ type Options struct {
 
 // Result is what a load came to.
 type Result struct {
-	Rows     int64 // that were committed; with OpInsertIgnore also those that were there
+	Rows     int64 // committed
+	There    int64 // left as they were, with OpInsertIgnore
 	Skipped  int64 // records that SkipBad got
 	FirstBad error // why the first of them was bad
 }
@@ -228,23 +229,38 @@ func (l *loader) insert(ctx context.Context, r *rows) error {
 	}
 	b, t := l.batch, l.o.Table
 	b.Reset()
+	// Inserts of which a commit may leave out those whose key exists are insert_ignores that count.
+	mode, options := l.o.Mode, []oribi.CommitOption{oribi.NoSync}
+	if mode == oribi.OpInsertIgnore {
+		mode, options = oribi.OpInsert, append(options, oribi.AllowPartial)
+	}
 	if r.varied {
 		cells := make([][]byte, len(r.vectors))
 		for i := range r.len() {
 			for c, v := range r.vectors {
 				cells[c] = v.Cell(i)
 			}
-			b.Cells(l.o.Mode, t, cells, r.set[i*len(cells):(i+1)*len(cells)])
+			b.Cells(mode, t, cells, r.set[i*len(cells):(i+1)*len(cells)])
 		}
 	} else {
-		b.Vectors(l.o.Mode, t, r.columns())
+		b.Vectors(mode, t, r.columns())
 	}
-	_, err := b.Commit(ctx, oribi.NoSync)
+	err := b.Err()
+	if err == nil {
+		_, err = b.Commit(ctx, options...)
+	}
+	there := 0
+	for _, row := range b.Refused() {
+		if there++; err == nil && !errors.Is(row, oribi.ErrKeyExists) {
+			err = row
+		}
+	}
 	if row, ok := errors.AsType[*oribi.RowError](err); ok && row.Row < r.len() {
 		return l.at(r.places[row.Row].line, &rowFault{row.Row, l.rowCause(row)})
 	}
 	if err == nil {
-		l.result.Rows += int64(r.len())
+		l.result.Rows += int64(r.len() - there)
+		l.result.There += int64(there)
 	}
 	return err
 }

@@ -213,7 +213,7 @@ func randomCell(r *rand.Rand, c *schema.Column) []byte {
 		return little(uint64(r.IntN(schema.MaxDate-schema.MinDate)+schema.MinDate), 4)
 	case c.Type.Decimal():
 		bound := batch.Pow10(min(c.Precision, 18)).Lo
-		v := batch.Int128Of(int64(r.Uint64N(2*bound)) - int64(bound-1))
+		v := batch.Int128Of(int64(r.Uint64N(2*bound-1)) - int64(bound-1))
 		return little(v.Lo, min(c.Type.Width(), 8), little(uint64(v.Hi), c.Type.Width()-min(c.Type.Width(), 8))...)
 	case !c.Type.Variable():
 		return little(r.Uint64()>>r.IntN(64), c.Type.Width())

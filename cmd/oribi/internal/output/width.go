@@ -1,9 +1,10 @@
 package output
 
 import (
-	"fmt"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/oribi-db/oribi/internal/celltext"
 )
 
 // wide are the characters that take two columns of a terminal: East Asian Width W or F in Unicode
@@ -94,7 +95,7 @@ func appendPrintable(dst, text []byte, limit int) ([]byte, int) {
 			if c >= utf8.RuneSelf {
 				c, size = utf8.DecodeRune(text[i:])
 			}
-			if !printable(c, size) {
+			if !celltext.IsPrintable(c, size) {
 				n = -1
 				break
 			}
@@ -127,28 +128,13 @@ func ambiguous(text []byte) bool {
 	return n == 0 || text[0] == '"' || text[0] == ' ' || text[n-1] == ' ' || string(text) == nullWord
 }
 
-// printable tells whether a decoded character can be shown as it is.
-func printable(c rune, size int) bool {
-	return c >= ' ' && c < 0x7f || c >= 0x7f && unicode.IsPrint(c) && (c != utf8.RuneError || size > 1)
-}
-
 // appendRune appends a character of a quoted text: itself, or its escape.
 func appendRune(dst []byte, c rune, bytes []byte) []byte {
 	switch {
-	case c == utf8.RuneError && len(bytes) == 1:
-		return fmt.Appendf(dst, `\x%02x`, bytes[0]) // no UTF-8
 	case c == '"' || c == '\\':
 		return append(dst, '\\', byte(c))
-	case printable(c, len(bytes)):
+	case celltext.IsPrintable(c, len(bytes)):
 		return append(dst, bytes...)
-	case c == '\n':
-		return append(dst, `\n`...)
-	case c == '\r':
-		return append(dst, `\r`...)
-	case c == '\t':
-		return append(dst, `\t`...)
-	case c > 0xffff:
-		return fmt.Appendf(dst, `\U%08x`, c)
 	}
-	return fmt.Appendf(dst, `\u%04x`, c)
+	return celltext.AppendEscape(dst, c, bytes[0], len(bytes))
 }

@@ -85,6 +85,9 @@ func (t *Table) readColumns(value []byte) error {
 		return fmt.Errorf("want an array, not %s", jsonin.Kind(value))
 	}
 	for w := jsonin.Walk(value); w.Next(); {
+		if len(t.Columns) == schema.MaxColumns {
+			return fmt.Errorf("more than %d columns", schema.MaxColumns)
+		}
 		c, key, err := readColumn(w.Value)
 		if err != nil {
 			return fmt.Errorf("column %s: %w", label(c.Name, len(t.Columns)), err)

@@ -65,9 +65,9 @@ func TestSchemasThatAreRefused(t *testing.T) {
 		{`{"columns":[` + key + `,{"name":"v","type":"int8","block_size":1.5}]}`, "block_size: want a whole number"},
 		{`{"columns":[` + key + `,{"name":"v","type":"int8","nullable":"yes"}]}`, "nullable: want true or false"},
 		{`{"columns":[` + key + `,{"name":"v","type":"int8","default":null}]}`, "default: null is none for a column that is not nullable"},
-		{`{"columns":[` + key + `],"history":"soon"}`, `history: "soon" is no age`},
+		{`{"columns":[` + key + `],"history":"soon"}`, `history: "soon" is not an age`},
 		{`{"columns":[` + key + `],"history":7}`, "history: want a string"},
-		{`{"columns":[` + key + `],"columns":[]}`, `the name "columns" stands twice`},
+		{`{"columns":[` + key + `],"columns":[]}`, `the name "columns" appears twice`},
 		{`{"columns":[` + key + `]} {}`, "text behind the value"},
 	} {
 		if _, err := Read([]byte(c.in)); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -1,10 +1,15 @@
-// Package when reads the words by which the command names points in time and ages.
+// Package when reads the words by which the command names points in time and ages, and the times of
+// day that columns of timestamps contain.
 //
-//	point  integer ≥ 1               hybrid time: microseconds since 1970 × 4096 + a logical part
-//	       2026-11-21T10:00:00Z      RFC 3339: the end of that microsecond
-//	       -90s -5m -2h -7d          before now
-//	       latest                    everything there is
-//	age    90s 5m 2h 7d              units as above
+//	point  integer                    hybrid time: microseconds since 1970 × 4096 + a logical part;
+//	                                  0 is the beginning of time
+//	       2026-11-21T10:00:00Z       RFC 3339: the end of that microsecond
+//	       2026-11-21T10:00:00        the same in UTC, with a blank for the T too
+//	       2026-11-21                 the end of that day, in UTC
+//	       -90s -5m -2h -7d           before now
+//	       now                        the end of this microsecond
+//	       latest                     after every write
+//	age    90s 5m 2h 7d               units as above
 //	       forever
 package when
 
@@ -19,46 +24,97 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// Latest stands for the newest timestamp that there is.
+// Latest is the point after every write.
 const Latest = mvcc.Max
 
-// Forever stands for an age without end.
+// Forever is an age without end.
 const Forever = oribi.HistoryForever
 
-// afterLast is the first microsecond that hybrid time cannot tell, in the year 2112.
+// afterLast is the first microsecond that hybrid time cannot express, in the year 2112.
 const afterLast = int64(1) << 52
+
+// firstPlausible is the hybrid time of 2000-01-01. No store is that old: a smaller integer is Unix
+// time by mistake.
+const firstPlausible = mvcc.Timestamp(946_684_800_000_000 << 12)
+
+// Points lists the forms of a point in time, for messages and help.
+const Points = "a timestamp, RFC 3339, a date, -90s, -5m, -2h, -7d, now, or latest"
 
 // Parse reads a point in time; now is what the signed words count from.
 func Parse(word string, now time.Time) (mvcc.Timestamp, error) {
 	switch {
 	case word == "latest":
 		return Latest, nil
+	case word == "now":
+		return endOf(word, now)
 	case strings.HasPrefix(word, "-"):
 		age, err := span(word[1:])
 		if err != nil {
-			return 0, fmt.Errorf("%q is no time before now: want a number and s, m, h or d", word)
+			return 0, fmt.Errorf("%q is not a time before now: want a number and s, m, h, or d", word)
 		}
 		return endOf(word, now.Add(-age))
 	case word != "" && strings.Trim(word, "0123456789") == "":
-		n, err := strconv.ParseUint(word, 10, 64)
-		if err != nil || n < uint64(mvcc.First) || mvcc.Timestamp(n) == Latest {
-			return 0, fmt.Errorf("timestamp %s is out of range", word)
-		}
-		return mvcc.Timestamp(n), nil
+		return hybrid(word)
 	}
-	var t time.Time
-	if err := t.UnmarshalText([]byte(word)); err != nil {
-		return 0, fmt.Errorf("%q is no time: want a timestamp, RFC 3339, -90s, -5m, -2h, -7d or latest", word)
+	if day, err := time.Parse(time.DateOnly, word); err == nil {
+		return endOf(word, day.AddDate(0, 0, 1).Add(-time.Microsecond))
+	}
+	t, err := ParseTime(word)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a time: want %s", word, Points)
 	}
 	return endOf(word, t)
+}
+
+// hybrid reads an integer.
+func hybrid(word string) (mvcc.Timestamp, error) {
+	n, err := strconv.ParseUint(word, 10, 64)
+	switch ts := mvcc.Timestamp(n); {
+	case err != nil || ts == Latest:
+		return 0, fmt.Errorf("timestamp %s is out of range", word)
+	case n == 0:
+		return mvcc.First, nil
+	case ts < firstPlausible:
+		return 0, fmt.Errorf("%s looks like Unix time: write it as RFC 3339: %s", word, unix(int64(n)).Format(time.RFC3339Nano))
+	default:
+		return ts, nil
+	}
+}
+
+// unix is the time that n most likely names, in the unit that gives a plausible year: nanoseconds,
+// microseconds, milliseconds, or seconds.
+func unix(n int64) time.Time {
+	switch {
+	case n >= 1e17:
+		return time.Unix(0, n).UTC()
+	case n >= 1e14:
+		return time.UnixMicro(n).UTC()
+	case n >= 1e11:
+		return time.UnixMilli(n).UTC()
+	}
+	return time.Unix(n, 0).UTC()
+}
+
+// ParseTime reads RFC 3339, or a date and a time of day in UTC: 2006-01-02T15:04:05[.ffffff], with a
+// blank for the T too.
+func ParseTime(word string) (t time.Time, err error) {
+	if err = t.UnmarshalText([]byte(word)); err == nil {
+		return t, nil
+	}
+	for _, layout := range []string{"2006-01-02T15:04:05", time.DateTime} {
+		if t, err := time.Parse(layout, word); err == nil && !strings.Contains(word, ",") {
+			return t, nil
+		}
+	}
+	return t, err
 }
 
 func endOf(word string, t time.Time) (mvcc.Timestamp, error) {
 	if t.UnixMicro() >= afterLast {
 		return 0, fmt.Errorf("time %s is ahead of the clock", word)
 	}
-	// The last timestamp of a microsecond is one before the first of the next. Before 1970 there is
-	// none: nothing was written then.
+	// The last timestamp of a microsecond is one before the first of the next. Before 1970 there are no
+	// timestamps: the read is of an empty store.
 	return max(mvcc.FromTime(t.Add(time.Microsecond)), mvcc.First+1) - 1, nil
 }
 
@@ -96,10 +152,10 @@ func ParseAge(word string) (time.Duration, error) {
 	}
 	age, err := span(word)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no age: want a number and s, m, h or d, or forever", word)
+		return 0, fmt.Errorf("%q is not an age: want a number and s, m, h, or d, or forever", word)
 	}
 	if age == 0 {
-		return 0, fmt.Errorf("age %s: at least one second of history is kept", word)
+		return 0, fmt.Errorf("age %s is too short: the least is 1s", word)
 	}
 	return age, nil
 }
