@@ -65,7 +65,7 @@ func TestAllCommandsEndQuietlyWithoutAReader(t *testing.T) {
 	var runs [][]string
 	for _, format := range []string{"table", "csv", "jsonl", "json"} {
 		for _, args := range [][]string{{"store", "info", dir}, {"store", "du", dir}, {"store", "du", dir, "--files"}, {"table", "list", dir}, {"table", "describe", dir, "t"}, {"table", "describe", dir, "t", "--stats"},
-			{"table", "scan", dir, "t"}, {"table", "get", dir, "t", "2"}, {"table", "history", dir, "t", "2"}, {"table", "diff", dir, "t", "--from", "1", "--to", "latest"},
+			{"table", "scan", dir, "t"}, {"table", "get", dir, "t", "2"}, {"table", "history", dir, "t", "2"}, {"table", "diff", dir, "t", "--from", "0", "--to", "latest"},
 			{"cfile", "info", column}, {"cfile", "dump", column}, {"cfile", "blocks", column}, {"cfile", "advise", column}, {"bloom", "info", filter}, {"delta", "dump", undo}} {
 			runs = append(runs, append(args, "--format", format))
 		}
@@ -116,7 +116,7 @@ func TestInterruptedCommandsLeaveTheStoreWhole(t *testing.T) {
 		rows, growth = 9_000, 10
 	}
 	dir := overlapping(t, rows)
-	for _, args := range [][]string{{"table", "scan", dir, "t"}, {"table", "count", dir, "t", "--where", "k > 5"}, {"table", "diff", dir, "t", "--from", "1", "--to", "latest"},
+	for _, args := range [][]string{{"table", "scan", dir, "t"}, {"table", "count", dir, "t", "--where", "k > 5"}, {"table", "diff", dir, "t", "--from", "0", "--to", "latest"},
 		{"table", "describe", dir, "t", "--stats"}, {"store", "verify", dir}, {"table", "flush", dir, "t"},
 		{"table", "compact", dir, "t", "--kind", "minor"}, {"table", "compact", dir, "t", "--kind", "major"}, {"table", "compact", dir, "t"}} {
 		name := "oribi " + strings.Join(args, " ")
