@@ -19,14 +19,12 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
 
 // kuduVariable says how many of our files Kudu is given to read: a number, or "all".
 const kuduVariable = "ORIBI_KUDU"
-
-// kuduSeed, a number, makes a run like one whose log names it.
-const kuduSeed = "ORIBI_KUDU_SEED"
 
 // kuduCase is one kind of file.
 type kuduCase struct {
@@ -60,11 +58,7 @@ func kuduCases() (all []kuduCase) {
 // a second, so a few are drawn; ORIBI_KUDU=all draws all.
 func TestKuduReadsWhatIsWritten(t *testing.T) {
 	dump := kuduDump(t)
-	seed := rand.Uint64()
-	if s, err := strconv.ParseUint(os.Getenv(kuduSeed), 10, 64); err == nil {
-		seed = s
-	}
-	t.Logf("%s=%d", kuduSeed, seed)
+	seed := seedtest.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	cases := kuduCases()
 	rng.Shuffle(len(cases), func(i, j int) { cases[i], cases[j] = cases[j], cases[i] })

@@ -9,9 +9,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/lsn"
 	"pgregory.net/rapid"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/lsn"
 )
 
 func TestFreshPublisherHasEverythingPublished(t *testing.T) {
@@ -230,8 +232,7 @@ func TestWrongUsePanics(t *testing.T) {
 // batches up to the timestamp that a reader finds visible must be applied.
 func TestVisibleIsAlwaysAPrefix(t *testing.T) {
 	const batches, workers = 3000, 4
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := seedtest.Seed(t)
 	p := NewPublisher(0, 0)
 	var mu sync.Mutex // the critical section that gives LSN and timestamp
 	var next lsn.LSN

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 type piece struct {
@@ -14,8 +16,7 @@ type piece struct {
 }
 
 func TestPiecesKeepTheirBytes(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := seedtest.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	var reported int64
 	a := New(func(n int64) { reported += n })

@@ -16,13 +16,13 @@ import (
 	"github.com/oribi-db/oribi/internal/corpustest"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 var codecs = []Codec{None, Snappy, LZ4, Zlib}
 
 func newRand(t testing.TB) *rand.Rand {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := seedtest.Seed(t)
 	return rand.New(rand.NewPCG(seed, 0))
 }
 

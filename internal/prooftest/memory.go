@@ -8,7 +8,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/mvcc"
@@ -16,14 +20,14 @@ import (
 )
 
 // Memory fills a store with many times its memory limit, changes it by more than the limit, reads
-// it and merges it, in phases each of which is for a process of its own whose memory somebody else
-// measures. What is read is compared, row by row.
+// it and merges it, in phases. Each phase runs in a process of its own and measures that process.
+// What is read is compared, row by row.
 //
 // There are two tables of about equal size: "long" with texts of up to 48 KiB, "wide" with 25
-// columns of random numbers and short texts. Rows come in no order, so that every flush overlaps
+// columns of random numbers and short texts. Rows are in random order, so that every flush overlaps
 // all others.
 type Memory struct {
-	Dir   string // takes the store
+	Dir   string // contains the store
 	Limit int64  // of the store, bytes
 	Times int64  // how many times the limit is loaded
 }
@@ -31,20 +35,61 @@ type Memory struct {
 // MemoryPhases are the phases in their order.
 var MemoryPhases = []string{"load", "update", "scan", "compact", "scan"}
 
-// Bound is what a process may have resident at its peak. Twice the limit is for what the store
-// counts and for the garbage between two collections, as in the command. The rest does not depend
-// on the limit: the program and its stacks; of each column of each rowset that is merged a cblock
-// of 256 KiB, or a dictionary, and of each that is written one as it is filled and one as it is
-// packed.
-func (m Memory) Bound() int64 { return memoryHeap*m.Limit + memoryRest }
+// Bound is how many bytes a process may reach at its peak that are in use: see LivePeak. The store
+// counts the limit. The rest does not depend on it: of each column of each rowset that is merged a
+// cblock of 256 KiB, or a dictionary, and of each that is written one as it is filled and one as it
+// is packed.
+func (m Memory) Bound() int64 { return m.Limit + memoryRest }
 
-const (
-	memoryHeap = 2
-	memoryRest = 96 << 20
-)
+const memoryRest = 96 << 20
 
-// Env is what the environment of the processes has to say to Go's runtime.
-func (m Memory) Env() string { return fmt.Sprintf("GOMEMLIMIT=%d", memoryHeap*m.Limit) }
+// Env is what the environment of the processes needs: collections that stop the program. Otherwise
+// what is allocated while one runs counts as in use.
+func (m Memory) Env() string { return "GODEBUG=gcstoptheworld=1" }
+
+// LivePeak is the largest number of bytes that a garbage collection found in use. Resident memory
+// has garbage in it too, and how much depends on how much of a processor the collector gets: it
+// measures the machine's load as well.
+type LivePeak struct {
+	bytes atomic.Int64
+	done  atomic.Bool
+}
+
+// WatchLivePeak samples every garbage collection from now on, which are more frequent than usual.
+// Stop ends it.
+func WatchLivePeak() *LivePeak {
+	debug.SetGCPercent(25)
+	p := &LivePeak{}
+	p.next()
+	return p
+}
+
+// next has the collection that finds a new object unused take a sample.
+func (p *LivePeak) next() {
+	runtime.AddCleanup(new([64]byte), func(p *LivePeak) {
+		p.sample()
+		if !p.done.Load() {
+			p.next()
+		}
+	}, p)
+}
+
+func (p *LivePeak) sample() {
+	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(s)
+	for now := int64(s[0].Value.Uint64()); ; {
+		if old := p.bytes.Load(); now <= old || p.bytes.CompareAndSwap(old, now) {
+			return
+		}
+	}
+}
+
+// Stop returns the peak.
+func (p *LivePeak) Stop() (bytes int64) {
+	p.done.Store(true)
+	p.sample()
+	return p.bytes.Load()
+}
 
 const (
 	wideNumbers = 16

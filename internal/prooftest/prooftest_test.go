@@ -2,6 +2,8 @@ package prooftest
 
 import (
 	"bytes"
+	"errors"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -9,6 +11,8 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/crashfs"
 )
 
 // twoColumns is a table of an int8 key and an int8 value that has to be given, and another with a
@@ -165,5 +169,36 @@ func TestRandomCellsFitTheirColumns(t *testing.T) {
 				t.Fatalf("%s: %x is no cell", c.TypeName(), cell)
 			}
 		}
+	}
+}
+
+// The goroutines of an open store, Pebble's cleanup among them, change the disk while the probes of
+// its crash states are set up.
+func TestChangesDuringSetupAreNoCrashPoints(t *testing.T) {
+	disk := crashfs.New(vfs.NewMem())
+	r := newCrashRunner(traceSettings(1), disk)
+	x := newProbing(disk, r)
+	change := func() {
+		t.Helper()
+		f, err := disk.Create(filepath.Join(Dir, "new"))
+		if err == nil {
+			err = errors.Join(f.Close(), disk.Remove(filepath.Join(Dir, "new")))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	change()
+	if n := x.counted().Points; n != 0 {
+		t.Errorf("%d crash points before the probes are set up", n)
+	}
+	x.limit = 1
+	x.watch(x.check)
+	change()
+	if n := x.counted().Points; n == 0 {
+		t.Error("no crash point afterwards")
+	}
+	if _, _, err := x.end(); err != nil {
+		t.Error(err)
 	}
 }

@@ -51,7 +51,7 @@ func (c Recoveries) Run(end time.Time) (*Script, RecoveryCounts, error) {
 	x := newProbing(disk, newCrashRunner(c.Settings, disk))
 	x.every, x.limit, x.until = c.Every, 3, end
 	y := &recoveries{Recoveries: c, x: x}
-	x.each = y.state
+	x.watch(y.state)
 	g := newTrace(c.Settings)
 	for range c.Steps {
 		if !x.do(g.Next(x.r)) || x.late() {

@@ -106,15 +106,14 @@ func (q *Sequences) Run(i int) (*Script, StateCounts, error) {
 		return r.Script, StateCounts{}, r.Err
 	}
 	x := newProbing(disk, r)
-	disk.OnChange(nil)
-	x.limit, x.each = q.Limit, x.check
+	x.limit = q.Limit
 	for at, st := range steps {
 		widen(&st, r.Model.Tables[onlyTable].Schema)
 		if st.Kind == Write && r.Model.resolve(st.Ops, false).refused >= 0 {
 			return r.Script, x.counted(), errors.Join(r.Err, r.store.Close())
 		}
 		if at == len(steps)-1 {
-			disk.OnChange(x.point)
+			x.watch(x.check)
 		}
 		if !x.do(st) {
 			break

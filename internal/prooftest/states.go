@@ -73,7 +73,8 @@ func (s States) Run(end time.Time) (*Script, StateCounts, error) {
 	disk := crashfs.New(vfs.NewMem())
 	disk.Lies = 2
 	x := newProbing(disk, newCrashRunner(s.Settings, disk))
-	x.every, x.limit, x.each, x.until = s.Every, s.Limit, x.check, end
+	x.every, x.limit, x.until = s.Every, s.Limit, end
+	x.watch(x.check)
 	g := newTrace(s.Settings)
 	for range s.Steps {
 		if !x.do(g.Next(x.r)) || x.late() {
@@ -99,7 +100,7 @@ type probing struct {
 
 	every, limit int
 	until        time.Time // no state is opened after it; zero: no end
-	// each is called for the states of a point, under mu.
+	// each is called for the states of a point, under mu. watch sets it.
 	each func(at *crashfs.Point, s *crashfs.State, p *picture) error
 
 	mu     sync.Mutex // guards the rest; changes of the disk come from many goroutines
@@ -112,11 +113,17 @@ type probing struct {
 	olds  []*Model // before the last changes of tables, for disks that lie
 }
 
-// newProbing takes a runner whose store is open, on a disk.
+// newProbing takes a runner whose store is open, on a disk. No change of the disk is a point before
+// watch is called.
 func newProbing(disk *crashfs.FS, r *Runner) *probing {
-	x := &probing{r: r, disk: disk, rng: newRand(r.Script.Settings.Seed ^ 0xc4a5), known: map[[16]byte]int{}}
-	disk.OnChange(x.point)
-	return x
+	return &probing{r: r, disk: disk, rng: newRand(r.Script.Settings.Seed ^ 0xc4a5), known: map[[16]byte]int{}}
+}
+
+// watch makes the changes of the disk points, from now on; each is called for their states. It is
+// the last step of the setup: the store is open, and its goroutines change the disk at any time.
+func (x *probing) watch(each func(at *crashfs.Point, s *crashfs.State, p *picture) error) {
+	x.each = each
+	x.disk.OnChange(x.point)
 }
 
 func (x *probing) late() bool { return !x.until.IsZero() && time.Now().After(x.until) }

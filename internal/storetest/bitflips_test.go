@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
@@ -43,7 +44,7 @@ type closedStore struct {
 // Verify found it. It finds nothing in the footer of the newest log segment (a kill leaves the
 // like), in Pebble's OPTIONS, and in ranges of containers that hold no block.
 func TestFlippedBytesOfAClosedStoreNeverChangeAnAnswer(t *testing.T) {
-	seed := proofSeed(t)
+	seed := seedtest.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	c := makeClosedStore(t, rng)
 	tally := c.flipAll(t, c.places(t, rng), proofTime(time.Second, 4*time.Second))

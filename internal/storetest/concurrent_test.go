@@ -14,6 +14,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -28,7 +29,9 @@ type crew struct {
 	n    uint64
 }
 
-func newCrew(t *testing.T) *crew { return &crew{t: t, done: make(chan struct{}), seed: proofSeed(t)} }
+func newCrew(t *testing.T) *crew {
+	return &crew{t: t, done: make(chan struct{}), seed: seedtest.Seed(t)}
+}
 
 // each runs work again and again in goroutines of its own.
 func (c *crew) each(goroutines int, work func(r *rand.Rand) error) {

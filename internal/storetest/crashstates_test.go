@@ -1,11 +1,13 @@
 package storetest
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/oribi-db/oribi/internal/prooftest"
+	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 // Histories of synced and unsynced batches over two tables, amid flushes, compactions of all kinds,
@@ -14,7 +16,7 @@ import (
 // flush. All acknowledged batches are there, a prefix of the rest, no part of one; the store finds
 // itself whole.
 func TestCrashStatesHoldAcknowledgedBatches(t *testing.T) {
-	seed := proofSeed(t)
+	seed := seedtest.Seed(t)
 	end := time.Now().Add(proofTime(1500*time.Millisecond, 12*time.Second))
 	var total prooftest.StateCounts
 	for ; time.Now().Before(end); seed++ {
@@ -22,7 +24,7 @@ func TestCrashStatesHoldAcknowledgedBatches(t *testing.T) {
 		script, counts, err := s.Run(end)
 		total.Add(counts)
 		if err != nil {
-			t.Fatalf("-proof.seed=%d: %v\n%s", seed, err, kept(script))
+			t.Fatal(failure(seed, err, script))
 		}
 	}
 	t.Logf("%+v", total)
@@ -32,14 +34,14 @@ func TestCrashStatesHoldAcknowledgedBatches(t *testing.T) {
 // recovery from that, and from that. What a power cut has left stays; what a kill has left stays
 // but for what was not durable, and all of it is durable when the store is open.
 func TestRecoveryCutAnywhereLosesNothing(t *testing.T) {
-	seed := proofSeed(t)
+	seed := seedtest.Seed(t)
 	end := time.Now().Add(proofTime(1500*time.Millisecond, 6*time.Second))
 	var total prooftest.RecoveryCounts
 	for ; time.Now().Before(end); seed++ {
 		script, counts, err := prooftest.RandomRecoveries(seed).Run(end)
 		total.Add(counts)
 		if err != nil {
-			t.Fatalf("-proof.seed=%d: %v\n%s", seed, err, kept(script))
+			t.Fatal(failure(seed, err, script))
 		}
 	}
 	t.Logf("%+v", total)
@@ -49,7 +51,7 @@ func TestRecoveryCutAnywhereLosesNothing(t *testing.T) {
 // deleted, with a crash at every change of the disk: as many as there is time for, the campaign
 // goes through those of three.
 func TestSequencesOfOperationsSurviveCrashes(t *testing.T) {
-	seed := proofSeed(t)
+	seed := seedtest.Seed(t)
 	end := time.Now().Add(proofTime(1500*time.Millisecond, 9*time.Second))
 	q, err := prooftest.NewSequences(2, 4)
 	if err != nil {
@@ -64,7 +66,7 @@ func TestSequencesOfOperationsSurviveCrashes(t *testing.T) {
 		script, counts, err := q.Run(i)
 		total.Add(counts)
 		if err != nil {
-			t.Fatalf("-proof.seed=%d: sequence %d: %v\n%s", seed, i, err, kept(script))
+			t.Fatal(failure(seed, fmt.Errorf("sequence %d: %w", i, err), script))
 		}
 		done++
 	}

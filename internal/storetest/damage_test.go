@@ -7,23 +7,25 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/internal/prooftest"
+	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 // One byte of one file of a closed store is changed, anywhere. What the store then answers is
 // right, or it says that it is damaged: no wrong answer, no panic, no other error, whether it is
 // opened to read or to write.
 func TestFlippedBytesNeverGiveWrongAnswers(t *testing.T) {
-	seed := proofSeed(t)
+	seed := seedtest.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 3))
 	least := int64(1500)
 	if testing.Short() {
 		least = 200
 	}
 	var total prooftest.DamageCounts
+	var failed failures
 	for begin := time.Now(); total.Flips < least || time.Since(begin) < *forFlag; seed++ {
 		d, err := prooftest.NewDamage(seed, 40)
 		if err != nil {
-			t.Fatalf("-proof.seed=%d: %v", seed, err)
+			t.Fatalf("-seed=%d: %.3000v", seed, err)
 		}
 		for range 100 {
 			flip, err := d.RandomFlip(rng)
@@ -34,9 +36,7 @@ func TestFlippedBytesNeverGiveWrongAnswers(t *testing.T) {
 			var counts prooftest.DamageCounts
 			within(t, minute, func() { counts, err = d.Try(flip, readOnly) })
 			total.Add(counts)
-			if err != nil {
-				t.Errorf("-proof.seed=%d: %v: %v", seed, flip, err)
-			}
+			failed.check(t, seed, flip, err)
 		}
 	}
 	t.Logf("%+v", total)
@@ -46,7 +46,7 @@ func TestFlippedBytesNeverGiveWrongAnswers(t *testing.T) {
 // or put right, or used by nobody. The bits are taken slice by slice, each in a random order; a
 // campaign takes them all.
 func TestEveryFlippedBitIsFoundPutRightOrUnused(t *testing.T) {
-	seed := proofSeed(t)
+	seed := seedtest.Seed(t)
 	end := time.Now().Add(proofTime(time.Second, 20*time.Second))
 	var total prooftest.BitCounts
 	var b *prooftest.Bits
@@ -58,7 +58,7 @@ func TestEveryFlippedBitIsFoundPutRightOrUnused(t *testing.T) {
 			last = store
 		}
 		if err != nil {
-			t.Fatalf("-proof.seed=%d: %v", seed, err)
+			t.Fatalf("-seed=%d: %.3000v", seed, err)
 		}
 		var counts prooftest.BitCounts
 		within(t, 10*minute, func() {
@@ -66,7 +66,7 @@ func TestEveryFlippedBitIsFoundPutRightOrUnused(t *testing.T) {
 		})
 		total.Add(counts)
 		if err != nil {
-			t.Fatalf("-proof.seed=%d: %v", seed, err)
+			t.Fatalf("-seed=%d: %.3000v", seed, err)
 		}
 	}
 	t.Logf("%+v", total)

@@ -5,16 +5,17 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/prooftest"
+	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 // Each call of the disk in a trace fails, one a run, in the ways that a disk has: before, behind
 // and in the middle of its work, once or for ever, for want of space, with the loss of what was not
 // synced, in reads. See prooftest.FaultTrace.Run for what must hold.
 func TestFaultsAnywhereLoseNothingThatWasAcknowledged(t *testing.T) {
-	seed := proofSeed(t)
+	seed := seedtest.Seed(t)
 	trace, err := prooftest.SmallFaults(seed).Trace()
 	if err != nil {
-		t.Fatalf("-proof.seed=%d: %v", seed, err)
+		t.Fatalf("-seed=%d: %v", seed, err)
 	}
 	faults := trace.Rotated(seed)
 	rand.New(rand.NewPCG(seed, 2)).Shuffle(len(faults), func(i, j int) { faults[i], faults[j] = faults[j], faults[i] })
@@ -28,7 +29,7 @@ func TestFaultsAnywhereLoseNothingThatWasAcknowledged(t *testing.T) {
 		script, counts, err := trace.Run(f)
 		total.Add(counts)
 		if err != nil {
-			t.Fatalf("-proof.seed=%d: %v\n%s", seed, err, kept(script))
+			t.Fatal(failure(seed, err, script))
 		}
 	}
 	t.Logf("of %d: %+v", all, total)

@@ -5,19 +5,20 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/prooftest"
+	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 // One file of a store, closed or killed, is gone, cut at some place, longer, older, in the place of
 // another of its kind, that of another store, may not be opened, or is a directory. See
 // prooftest.Foreign.Try for what must hold.
 func TestForeignFilesNeverGiveWrongAnswers(t *testing.T) {
-	seed := proofSeed(t)
+	seed := seedtest.Seed(t)
 	x, err := prooftest.NewForeign(seed)
 	if err != nil {
-		t.Fatalf("-proof.seed=%d: %v", seed, err)
+		t.Fatalf("-seed=%d: %v", seed, err)
 	}
 	if err := x.Whole(); err != nil {
-		t.Errorf("-proof.seed=%d: the older copy of everything: %v", seed, err)
+		t.Errorf("-seed=%d: the older copy of everything: %v", seed, err)
 	}
 	all, err := x.All()
 	if err != nil {
@@ -28,13 +29,12 @@ func TestForeignFilesNeverGiveWrongAnswers(t *testing.T) {
 		all = all[:len(all)/5]
 	}
 	var total prooftest.ForeignCounts
+	var failed failures
 	for _, h := range all {
 		var counts prooftest.ForeignCounts
 		within(t, minute, func() { counts, err = x.Try(h) })
 		total.Add(counts)
-		if err != nil {
-			t.Errorf("-proof.seed=%d: %v: %v", seed, h, err)
-		}
+		failed.check(t, seed, h, err)
 	}
 	t.Logf("%d harms: %+v", len(all), total)
 }

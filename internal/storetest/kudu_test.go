@@ -21,6 +21,7 @@ import (
 	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/corpustest"
 	"github.com/oribi-db/oribi/internal/prooftest"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -30,7 +31,7 @@ import (
 // what changed between two of them, and each key through bloom file and key index.
 func TestKuduServesExtractedTables(t *testing.T) {
 	scan := kuduScan(t)
-	seed := proofSeed(t)
+	seed := seedtest.Seed(t)
 	tables := 2
 	for ; tables > 0; seed++ {
 		o := prooftest.RandomSettings(seed)
@@ -39,7 +40,7 @@ func TestKuduServesExtractedTables(t *testing.T) {
 			r.Do(g.Next(r))
 		}
 		if r.Err != nil {
-			t.Fatalf("-proof.seed=%d: %v", seed, r.Err)
+			t.Fatalf("-seed=%d: %v", seed, r.Err)
 		}
 		for _, table := range r.Store().Tables() {
 			if tables > 0 && servable(table) {
@@ -49,7 +50,7 @@ func TestKuduServesExtractedTables(t *testing.T) {
 		}
 		r.Close()
 		if t.Failed() {
-			t.Fatalf("-proof.seed=%d", seed)
+			t.Fatalf("-seed=%d", seed)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/prooftest"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/crashfs"
@@ -73,7 +74,7 @@ func TestBatchesBehindForgottenMetadataAreRefused(t *testing.T) {
 					t.Errorf("all files as before the change, and the log as after the batch: %v", err)
 				}
 				both, refused := 0, 0
-				for state := range disk.Point().States(proofSeed(t), 0) {
+				for state := range disk.Point().States(seedtest.Seed(t), 0) {
 					written, done, err := showsOf(state.Image, c.done)
 					switch {
 					case state.Lied && (errors.Is(err, oribi.ErrCorrupt) || errors.Is(err, oribi.ErrNotStore)):

@@ -3,31 +3,21 @@ package storetest
 import (
 	"errors"
 	"flag"
-	"math/rand/v2"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/oribi-db/oribi/internal/prooftest"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/vfs"
 )
 
 var (
-	seedFlag   = flag.Uint64("proof.seed", 0, "seed of the random histories; 0 takes a new one")
 	forFlag    = flag.Duration("proof.for", 0, "how long each random test runs; 0 takes its default")
 	scriptFlag = flag.String("proof.script", "", "a file with a history to run again")
 )
-
-// proofSeed is the seed of a random test; it is printed.
-func proofSeed(t testing.TB) uint64 {
-	seed := *seedFlag
-	if seed == 0 {
-		seed = rand.Uint64() >> 16
-	}
-	t.Logf("-proof.seed=%d", seed)
-	return seed
-}
 
 // proofTime is how long a random test runs.
 func proofTime(short, full time.Duration) time.Duration {
@@ -51,19 +41,46 @@ func explore(t *testing.T, seed uint64, d time.Duration, steps int64, settings f
 		total.Add(r.Counts)
 		histories++
 		if r.Err != nil {
-			t.Errorf("-proof.seed=%d: %v", seed, r.Err)
-			t.Fatal(kept(prooftest.Shrink(r.Script, 20*time.Second)))
+			t.Fatal(failure(seed, r.Err, prooftest.Shrink(r.Script, 20*time.Second)))
 		}
 	}
 	t.Logf("%d histories: %+v", histories, total)
 	return total
 }
 
-// kept is what a failing test tells of its history: the text, or where it lies if it is long.
-func kept(s *prooftest.Script) string {
+// page is how many bytes a failing test prints at most of an error, and of a history.
+const page = 3 << 10
+
+// failure is what a failing test prints: the seed, the error, and the history, or the name of a
+// file with the history if it takes more than a page.
+func failure(seed uint64, err error, s *prooftest.Script) string {
+	text := err.Error()
+	if len(text) > page {
+		text = text[:page] + "…"
+	}
+	return fmt.Sprintf("-seed=%d: %s\n%s", seed, text, history(s))
+}
+
+// failures is how many cases of a test have failed.
+type failures int
+
+// check fails the test if err is not nil, and ends it at the tenth time.
+func (f *failures) check(t *testing.T, seed uint64, what any, err error) {
+	t.Helper()
+	if err == nil {
+		return
+	}
+	t.Errorf("-seed=%d: %v: %.300v", seed, what, err)
+	if *f++; *f == 10 {
+		t.FailNow()
+	}
+}
+
+// history is the text of a script, or where to find it.
+func history(s *prooftest.Script) string {
 	text := s.String()
-	if len(text) < 1<<14 {
-		return "the history, shortened; -proof.script=FILE runs it again:\n" + text
+	if len(text) < page {
+		return "the history, which -proof.script=FILE runs again:\n" + text
 	}
 	f, err := os.CreateTemp("", "oribi-*.script")
 	if err == nil {
@@ -73,25 +90,25 @@ func kept(s *prooftest.Script) string {
 	if err != nil {
 		return err.Error()
 	}
-	return "the history: -proof.script=" + f.Name()
+	return "to run the history again: -proof.script=" + f.Name()
 }
 
 // Random histories: write batches with all eight operations over several tables of all types;
 // flushes, merges of any rowsets, clean reopenings, kills, power cuts, torn power cuts. Every read,
 // now and at past timestamps, must be what a map from key to versions says.
 func TestRandomHistoriesMatchTheModel(t *testing.T) {
-	explore(t, proofSeed(t), proofTime(1500*time.Millisecond, 10*time.Second), 1500, prooftest.RandomSettings)
+	explore(t, seedtest.Seed(t), proofTime(1500*time.Millisecond, 10*time.Second), 1500, prooftest.RandomSettings)
 }
 
 // The same with flushes and compactions in the background too, which happen when they happen.
 func TestRandomHistoriesMatchTheModelWithBackgroundWork(t *testing.T) {
-	explore(t, proofSeed(t), proofTime(time.Second, 3*time.Second), 1500, prooftest.BackgroundSettings)
+	explore(t, seedtest.Seed(t), proofTime(time.Second, 3*time.Second), 1500, prooftest.BackgroundSettings)
 }
 
 // The same on the real file system, with its locks, its syncs and its holes; without crashes, which
 // cannot be had there.
 func TestRandomHistoriesOnDiskMatchTheModel(t *testing.T) {
-	seed := proofSeed(t)
+	seed := seedtest.Seed(t)
 	end := time.Now().Add(proofTime(700*time.Millisecond, 3*time.Second))
 	var total prooftest.Counts
 	for ; time.Now().Before(end); seed++ {
@@ -99,7 +116,7 @@ func TestRandomHistoriesOnDiskMatchTheModel(t *testing.T) {
 		r.Explore(func(c prooftest.Counts) bool { return c.Steps < 400 && time.Now().Before(end) })
 		total.Add(r.Counts)
 		if r.Err != nil {
-			t.Fatalf("-proof.seed=%d: %v\n%s", seed, r.Err, kept(r.Script))
+			t.Fatal(failure(seed, r.Err, r.Script))
 		}
 	}
 	t.Logf("%+v", total)
@@ -109,7 +126,7 @@ func TestRandomHistoriesOnDiskMatchTheModel(t *testing.T) {
 // cblocks, encodings, policies, background work or none, batches synced or not, rows never or
 // always on the move. All give the same answers, refusals and timestamps.
 func TestOneHistoryGivesEqualAnswersUnderAllOptions(t *testing.T) {
-	seed, steps := proofSeed(t), int64(400)
+	seed, steps := seedtest.Seed(t), int64(400)
 	if testing.Short() {
 		steps = 120
 	}
@@ -120,7 +137,7 @@ func TestOneHistoryGivesEqualAnswersUnderAllOptions(t *testing.T) {
 		counts, failed, err := prooftest.EqualAnswers(seed, steps)
 		total.Add(counts)
 		if err != nil {
-			t.Fatalf("-proof.seed=%d: %v\n%s", seed, err, kept(failed))
+			t.Fatal(failure(seed, err, failed))
 		}
 	}
 	t.Logf("%+v", total)

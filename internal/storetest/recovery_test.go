@@ -13,6 +13,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/prooftest"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/crashfs"
 )
@@ -22,14 +23,14 @@ import (
 // recovered. What is left must open, to read without a change of any file and to write, and hold
 // all acknowledged batches, a prefix of the rest, no part of one.
 func TestCrashesAnywhereLeaveAcknowledgedBatches(t *testing.T) {
-	seed := proofSeed(t)
+	seed := seedtest.Seed(t)
 	end := time.Now().Add(proofTime(1500*time.Millisecond, 8*time.Second))
 	var total prooftest.CrashCounts
 	for ; time.Now().Before(end); seed++ {
 		script, counts, err := prooftest.RandomCrashes(seed).Run()
 		total.Add(counts)
 		if err != nil {
-			t.Fatalf("-proof.seed=%d: %v\n%s", seed, err, kept(script))
+			t.Fatal(failure(seed, err, script))
 		}
 	}
 	t.Logf("%+v", total)
@@ -39,7 +40,7 @@ func TestCrashesAnywhereLeaveAcknowledgedBatches(t *testing.T) {
 // directory is then no store to a reader, or an empty one; a writer makes the store to its end, and
 // from then on nothing is lost.
 func TestFormatCutAnywhereBeginsAgain(t *testing.T) {
-	seed := proofSeed(t)
+	seed := seedtest.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 4))
 	every, limit := 1, 20
 	if testing.Short() {
@@ -66,7 +67,7 @@ func TestFormatCutAnywhereBeginsAgain(t *testing.T) {
 	store.Close()
 	for _, s := range states {
 		if err := finishFormat(t, s.Image); err != nil {
-			t.Errorf("-proof.seed=%d: %s: %v", seed, s.Name, err)
+			t.Errorf("-seed=%d: %s: %v", seed, s.Name, err)
 		}
 	}
 	t.Logf("%d changes, %d states", disk.Changes(), len(states))

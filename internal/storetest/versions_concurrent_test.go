@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -33,7 +34,7 @@ func TestReadsOfVersionsHoldWhileRowsMove(t *testing.T) {
 			}
 		}
 	})
-	seed := proofSeed(t)
+	seed := seedtest.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 1))
 	b := store.NewBatch()
 	var at []mvcc.Timestamp

@@ -14,6 +14,7 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
 	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -167,8 +168,7 @@ func TestFromNumberTakesEveryWayToWriteAValue(t *testing.T) {
 
 // The oracle is math/big, which shares nothing with the arithmetic here.
 func TestWideIntegersAgreeWithBigArithmetic(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := seedtest.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	col := &schema.Column{Name: "x", Type: schema.Int128}
 	limit := new(big.Int).Lsh(big.NewInt(1), 127)
@@ -199,8 +199,7 @@ func TestWideIntegersAgreeWithBigArithmetic(t *testing.T) {
 
 // Shortest floats are laid out as encoding/json does.
 func TestFloatsPrintAsEncodingJSONDoes(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := seedtest.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 5000 {
 		f := math.Float64frombits(r.Uint64())

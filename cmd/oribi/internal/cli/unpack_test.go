@@ -5,9 +5,10 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"testing"
 	"testing/iotest"
+
+	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 // packed is text as gzip packs it, in two members, as files that were put one behind the other are.
@@ -37,9 +38,9 @@ func unpackAll(in io.Reader) ([]byte, error) {
 }
 
 func TestUnpackingGivesWhatWasPacked(t *testing.T) {
-	text := make([]byte, 3<<20)
+	rng, text := seedtest.Rand(t), make([]byte, 3<<20)
 	for i := range text {
-		text[i] = "abcdefgh\n"[rand.IntN(9)]
+		text[i] = "abcdefgh\n"[rng.IntN(9)]
 	}
 	file := packed(t, text)
 	for name, in := range map[string]io.Reader{"whole": bytes.NewReader(file), "halves": iotest.HalfReader(bytes.NewReader(file))} {

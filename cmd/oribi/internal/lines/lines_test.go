@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -39,8 +40,7 @@ func randomCell(r *rand.Rand, t schema.Type) []byte {
 
 // What is printed of any column is read back as the same cells.
 func TestPrintedCellsAreReadBack(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := seedtest.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for typ := schema.Type(0); typ <= schema.Date; typ++ {
 		if !typ.Valid() {

@@ -1,0 +1,25 @@
+package seedtest
+
+import (
+	"flag"
+	"testing"
+)
+
+func TestSeedIsFixedUnlessTheFlagNamesAnother(t *testing.T) {
+	given := flag.Lookup("seed").Value.String()
+	defer flag.Set("seed", given)
+	for _, c := range []struct {
+		flag string
+		want uint64
+	}{{flag.Lookup("seed").DefValue, fixed}, {"77", 77}} {
+		flag.Set("seed", c.flag)
+		if a, b := Rand(t).Uint64(), Rand(t).Uint64(); Seed(t) != c.want || a != b {
+			t.Errorf("-seed=%s: seed %d, want %d; first numbers %d and %d", c.flag, Seed(t), c.want, a, b)
+		}
+	}
+	flag.Set("seed", "0")
+	a, b := Seed(t), Seed(t)
+	if a == 0 || b == 0 || a == b || a>>48 != 0 || b>>48 != 0 {
+		t.Errorf("-seed=0: seeds %d and %d", a, b)
+	}
+}
