@@ -7,8 +7,9 @@ import (
 	"slices"
 
 	"github.com/oribi-db/oribi/batch"
-	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/record"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -49,7 +50,7 @@ type Batch struct {
 	parts  []*part
 	n      int   // operations so far
 	bytes  int64 // keys and bodies
-	record change.RecordWriter
+	record record.Writer
 
 	err      error       // for which the batch fails as a whole
 	refused  []*RowError // rows that do not fit, in their order

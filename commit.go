@@ -8,8 +8,8 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/record"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
@@ -191,7 +191,7 @@ func earlier(a, b error) error {
 
 // append gives a batch its place: one timestamp, one LSN, one record in the log. later tells that
 // the caller syncs the log next, and need not have it handed to the kernel before.
-func (s *Store) append(rec *change.RecordWriter, later bool) (mvcc.Timestamp, lsn.LSN, *mvcc.Op, error) {
+func (s *Store) append(rec *record.Writer, later bool) (mvcc.Timestamp, lsn.LSN, *mvcc.Op, error) {
 	s.appendMu.Lock()
 	defer s.appendMu.Unlock()
 	if err := s.Poisoned(); err != nil {

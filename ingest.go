@@ -7,8 +7,8 @@ import (
 	"reflect"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/budget"
-	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"

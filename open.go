@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/blockmanager"
+	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/internal/budget"
-	"github.com/oribi-db/oribi/internal/cache"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/tablet"

@@ -3,8 +3,8 @@ package oribi
 import (
 	"fmt"
 
-	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/record"
 	"github.com/oribi-db/oribi/internal/wal"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
@@ -22,7 +22,7 @@ func (s *Store) replay() (*wal.Tail, error) {
 	last := mvcc.Min
 	epoch := s.blocks.Epoch()
 	tail, err := wal.Replay(s.logOptions(), s.blocks.LogStart(), func(lsn lsn.LSN, payload []byte) error {
-		h, err := change.DecodeRecordHead(payload)
+		h, err := record.DecodeHead(payload)
 		ts := h.Timestamp
 		switch {
 		case err != nil:
@@ -36,7 +36,7 @@ func (s *Store) replay() (*wal.Tail, error) {
 		}
 		last = ts
 		s.recovery.Batches++
-		_, err = change.DecodeRecord(payload, func(op change.Op) error {
+		_, err = record.Decode(payload, func(op record.Op) error {
 			if t := tables[op.Table]; t != nil {
 				return t.tab.Replay(op, ts, lsn)
 			}

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 
 	"github.com/oribi-db/oribi/blockmanager"
+	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/internal/budget"
-	"github.com/oribi-db/oribi/internal/cache"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/wal"

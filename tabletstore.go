@@ -7,8 +7,8 @@ import (
 
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/compaction"
-	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/record"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
@@ -37,7 +37,7 @@ func (ts tabletStore) Visible() mvcc.Timestamp { return ts.s.pub.Visible() }
 // assigned again until the metadata does.
 func (ts tabletStore) AppendEmpty() (at mvcc.Timestamp, lsn lsn.LSN, publish func(), err error) {
 	s := ts.s
-	var rec change.RecordWriter
+	var rec record.Writer
 	rec.Begin(0)
 	at, lsn, op, err := s.append(&rec, true)
 	if err != nil {

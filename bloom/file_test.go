@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/cfile"
-	"github.com/oribi-db/oribi/internal/cache"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/oribi-db/oribi/batch"
-	"github.com/oribi-db/oribi/internal/cache"
+	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/internal/fault"
 )
 

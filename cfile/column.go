@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/oribi-db/oribi/batch"
-	"github.com/oribi-db/oribi/internal/cache"
+	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/schema"
 )
 

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/oribi-db/oribi/batch"
-	"github.com/oribi-db/oribi/internal/cache"
+	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/internal/coding"
 	"github.com/oribi-db/oribi/internal/encoding"
 	"github.com/oribi-db/oribi/internal/fault"

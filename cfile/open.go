@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/oribi-db/oribi/block"
-	"github.com/oribi-db/oribi/internal/cache"
+	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/internal/coding"
 	"github.com/oribi-db/oribi/internal/compress"
 	"github.com/oribi-db/oribi/internal/fault"

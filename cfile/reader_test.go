@@ -12,7 +12,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
-	"github.com/oribi-db/oribi/internal/cache"
+	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"

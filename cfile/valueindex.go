@@ -5,7 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/internal/keyenc"
+	"github.com/oribi-db/oribi/keyenc"
 )
 
 // valueIndex is the value tree, flat: cblock i has key i. Immutable.

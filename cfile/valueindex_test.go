@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/block"
-	"github.com/oribi-db/oribi/internal/keyenc"
 	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/keyenc"
 )
 
 // The search by heads finds the key that a search one by one finds, also where many keys have the

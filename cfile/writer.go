@@ -14,8 +14,8 @@ import (
 	"github.com/oribi-db/oribi/internal/encoding"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/invariant"
-	"github.com/oribi-db/oribi/internal/keyenc"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/schema"
 )
 

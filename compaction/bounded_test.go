@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
-	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/mvcc"
 )

@@ -3,7 +3,7 @@ package compaction
 import (
 	"slices"
 
-	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/invariant"
 	"github.com/oribi-db/oribi/mvcc"

@@ -10,10 +10,10 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
-	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/internal/keyenc"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/scan"

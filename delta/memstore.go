@@ -8,8 +8,8 @@ import (
 	"github.com/google/btree"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/arena"
-	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 )

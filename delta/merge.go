@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"container/heap"
 
-	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/btree"
 
-	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"

@@ -1,8 +1,8 @@
 package memrowset
 
 import (
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/arena"
-	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 )

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/change"
 )
 
 // A frozen set takes changes of its rows and hands them out, from any position on, with their LSNs;

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/btree"
 
-	"github.com/oribi-db/oribi/internal/keyenc"
+	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/mvcc"
 )
 

@@ -42,9 +42,9 @@ import (
 
 	"github.com/google/btree"
 
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/arena"
-	"github.com/oribi-db/oribi/internal/change"
-	"github.com/oribi-db/oribi/internal/keyenc"
+	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"

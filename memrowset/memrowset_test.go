@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/arena"
-	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/invariant"
-	"github.com/oribi-db/oribi/internal/keyenc"
+	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/mvcc"
 )
 

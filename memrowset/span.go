@@ -1,9 +1,9 @@
 package memrowset
 
 import (
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/arena"
-	"github.com/oribi-db/oribi/internal/change"
-	"github.com/oribi-db/oribi/internal/keyenc"
+	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/mvcc"
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/google/btree"
 
 	"github.com/oribi-db/oribi/internal/arena"
-	"github.com/oribi-db/oribi/internal/keyenc"
+	"github.com/oribi-db/oribi/keyenc"
 )
 
 // item is one row in the tree. Most comparisons are settled by the prefix; only where two are equal

@@ -5,8 +5,8 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/bloom"
-	"github.com/oribi-db/oribi/internal/cache"
-	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/cache"
+	"github.com/oribi-db/oribi/change"
 )
 
 // A row that was read whole is kept in the cache in one piece, under its key: its row ID, and its

@@ -2,7 +2,7 @@ package rowset
 
 import (
 	"github.com/oribi-db/oribi/batch"
-	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
 )

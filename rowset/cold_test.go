@@ -7,7 +7,7 @@ import (
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/bloom"
-	"github.com/oribi-db/oribi/internal/cache"
+	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/schema"

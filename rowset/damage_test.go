@@ -10,8 +10,8 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
-	"github.com/oribi-db/oribi/internal/cache"
-	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/cache"
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/seedtest"

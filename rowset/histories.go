@@ -2,8 +2,8 @@ package rowset
 
 import (
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/delta"
-	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/mvcc"
 )
 

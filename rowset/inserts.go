@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/delta"
-	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/mvcc"
 )

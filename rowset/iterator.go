@@ -5,8 +5,8 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/delta"
-	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/schema"
 )

@@ -1,7 +1,7 @@
 package rowset
 
 import (
-	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/schema"
 )

@@ -203,7 +203,7 @@ func TestEveryFuzzTargetOfTheModuleIsFoundAndRunsThroughFuzztest(t *testing.T) {
 	if err != nil || len(targets) < 33 {
 		t.Fatal(len(targets), err)
 	}
-	for _, pkg := range []string{"cfile", "bloom", "delta", "internal/encoding", "internal/wal", "internal/meta", "internal/change", "internal/compress", "internal/coding"} {
+	for _, pkg := range []string{"cfile", "bloom", "delta", "internal/encoding", "internal/wal", "internal/meta", "change", "internal/record", "internal/compress", "internal/coding"} {
 		if of, err := fuzzTargets(root, []string{pkg}); err != nil || len(of) == 0 {
 			t.Errorf("%s: %v, %v", pkg, of, err)
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/bloom"
-	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"

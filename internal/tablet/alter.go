@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/compaction"
-	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/schema"
 )

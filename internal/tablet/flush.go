@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/delta"
-	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/memrowset"
 	"github.com/oribi-db/oribi/rowset"

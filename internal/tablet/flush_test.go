@@ -12,8 +12,8 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/compaction"
-	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/record"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 )
@@ -319,7 +319,7 @@ func (s *shared) commit(ops ...Op) error {
 		return err
 	}
 	defer write.Release()
-	var rec change.RecordWriter
+	var rec record.Writer
 	rec.Begin(0)
 	write.Record(&rec)
 	s.mu.Lock()

@@ -9,8 +9,8 @@ import (
 
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/bloom"
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/compaction"
-	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/lsn"

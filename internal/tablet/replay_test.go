@@ -7,17 +7,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/record"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
 // resolved is an operation as the log has it.
-func (w *world) resolved(kind change.Kind, k, a int, s string) change.Op {
-	op := change.Op{Table: 3, Kind: kind, Key: w.key(k)}
+func (w *world) resolved(kind change.Kind, k, a int, s string) record.Op {
+	op := record.Op{Table: 3, Kind: kind, Key: w.key(k)}
 	switch kind {
 	case change.Insert:
 		op.Body = w.image(k, a, s)
@@ -27,7 +28,7 @@ func (w *world) resolved(kind change.Kind, k, a int, s string) change.Op {
 	return op
 }
 
-func (w *world) replay(op change.Op, lsn lsn.LSN) error {
+func (w *world) replay(op record.Op, lsn lsn.LSN) error {
 	return w.tab.Replay(op, timestampOf(lsn), lsn)
 }
 
@@ -155,7 +156,7 @@ func TestReplayDoesNotAskRowSetsThatShowTheFuture(t *testing.T) {
 func TestReplayRefusesWhatNobodyLogged(t *testing.T) {
 	w := newWorld(t, testSchema)
 	w.mustCommit(w.op(Insert, 5, 1, "x"))
-	ops := map[string]change.Op{
+	ops := map[string]record.Op{
 		"insert of a live row":   w.resolved(change.Insert, 5, 1, "x"),
 		"another schema":         {Table: 3, SchemaVersion: 1, Kind: change.Delete, Key: w.key(5)},
 		"bytes that are no key":  {Table: 3, Kind: change.Delete, Key: []byte{1, 2}},

@@ -1,8 +1,8 @@
 package tablet
 
 import (
-	"github.com/oribi-db/oribi/internal/change"
-	"github.com/oribi-db/oribi/internal/keyenc"
+	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/schema"
 )
 

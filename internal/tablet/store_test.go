@@ -13,11 +13,12 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/blockmanager"
+	"github.com/oribi-db/oribi/cache"
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/compaction"
-	"github.com/oribi-db/oribi/internal/cache"
-	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/record"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
@@ -128,7 +129,7 @@ func (w *world) reopened(replayed lsn.LSN) *world {
 		replayed = n.m.LogStart()
 	}
 	for lsn := replayed; lsn <= n.lsn; lsn++ {
-		_, err := change.DecodeRecord(n.log[lsn-1], func(op change.Op) error { return n.tab.Replay(op, timestampOf(lsn), lsn) })
+		_, err := record.Decode(n.log[lsn-1], func(op record.Op) error { return n.tab.Replay(op, timestampOf(lsn), lsn) })
 		if err != nil {
 			w.t.Fatalf("replay of lsn %d: %v", lsn, err)
 		}
@@ -167,7 +168,7 @@ func (w *world) AppendEmpty() (ts mvcc.Timestamp, lsn lsn.LSN, publish func(), e
 		return 0, 0, nil, w.markErr
 	}
 	w.lsn++
-	var rec change.RecordWriter
+	var rec record.Writer
 	rec.Begin(timestampOf(w.lsn))
 	w.log = append(w.log, bytes.Clone(rec.Bytes()))
 	w.marked++
@@ -246,7 +247,7 @@ func (w *world) commit(ops ...Op) (changes int, err error) {
 		return 0, nil
 	}
 	w.lsn++
-	var rec change.RecordWriter
+	var rec record.Writer
 	rec.Begin(timestampOf(w.lsn))
 	write.Record(&rec)
 	if rec.Len() != changes {

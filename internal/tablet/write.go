@@ -7,8 +7,9 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/bloom"
-	"github.com/oribi-db/oribi/internal/change"
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/record"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
@@ -331,8 +332,8 @@ func (w *Write) Changes() int {
 }
 
 // Record appends the resolved operations to a log record.
-func (w *Write) Record(r *change.RecordWriter) {
-	op := change.Op{Table: w.t.Number, SchemaVersion: w.state.shape.Version}
+func (w *Write) Record(r *record.Writer) {
+	op := record.Op{Table: w.t.Number, SchemaVersion: w.state.shape.Version}
 	for i := range w.targets {
 		to := &w.targets[i]
 		op.Kind, op.Key = to.kind, w.ops[i].Key
@@ -406,7 +407,7 @@ var deleteList = change.List(change.AppendDelete(nil))
 //
 // A rowset whose included LSN is l or more shows the future of l and is not asked. The files have
 // all that is of an older schema version. The stores copy what they keep of op. Errors: ErrCorrupt.
-func (t *Tablet) Replay(op change.Op, ts mvcc.Timestamp, lsn lsn.LSN) error {
+func (t *Tablet) Replay(op record.Op, ts mvcc.Timestamp, lsn lsn.LSN) error {
 	st := t.state
 	row := t.Metadata()
 	if op.SchemaVersion < row.SchemaVersion && lsn <= row.FlushedLSN {

@@ -16,7 +16,7 @@ import (
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/filespec"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/lines"
-	"github.com/oribi-db/oribi/internal/keyenc"
+	"github.com/oribi-db/oribi/keyenc"
 )
 
 func (a *app) cfileWrite() *cobra.Command {

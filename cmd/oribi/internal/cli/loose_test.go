@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/delta"
-	"github.com/oribi-db/oribi/internal/change"
 	"github.com/oribi-db/oribi/internal/corpustest"
 )
 

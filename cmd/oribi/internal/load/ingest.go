@@ -8,8 +8,8 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
-	"github.com/oribi-db/oribi/internal/change"
-	"github.com/oribi-db/oribi/internal/keyenc"
+	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/schema"
 )
 

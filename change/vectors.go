@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/oribi-db/oribi/batch"
-	"github.com/oribi-db/oribi/internal/keyenc"
+	"github.com/oribi-db/oribi/keyenc"
 )
 
 // Gather takes one column out of many row images: dst is reset to len(rows) cells of the column's

@@ -1,12 +1,28 @@
-package change
+// Package record encodes a committed write batch as the payload of a log record.
+//
+// A Writer appends the resolved operations of one batch; Decode reads them back in order. Bodies of
+// operations are row images and lists of package change, which Decode does not look into. A Writer
+// belongs to one goroutine; the functions may be called concurrently. What Decode returns aliases
+// the payload.
+package record
 
 import (
 	"encoding/binary"
 
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/coding"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/mvcc"
 )
+
+// Op is one resolved operation of a committed write batch.
+type Op struct {
+	Table         uint32      // number of the table in its store
+	SchemaVersion uint32      // by which Body is to be read; one and the same for all operations of a table in one record
+	Kind          change.Kind // Insert, Update or Delete
+	Key           []byte      // encoded primary key
+	Body          []byte      // Insert: row image; Update: List; Delete: nil
+}
 
 // Record of one committed write batch: the payload of a log record.
 //
@@ -39,7 +55,7 @@ import (
 //
 //	05 00 00 00 00 00 00 00
 const (
-	recordVersion  = 1  // file format: never change
+	formatVersion  = 1  // file format: never change
 	flagEpoch      = 1  // file format: never change
 	timestampOff   = 2  // file format: never change
 	recordCountOff = 10 // file format: never change
@@ -48,9 +64,9 @@ const (
 	epochLen       = 8  // file format: never change
 )
 
-// RecordWriter makes the record of one write batch. The zero value is ready for Begin; its memory
+// Writer makes the record of one write batch. The zero value is ready for Begin; its memory
 // is used again by the next Begin. Not for concurrent use.
-type RecordWriter struct {
+type Writer struct {
 	buf      []byte
 	ops      uint32
 	runAt    int // offset of the current run's count
@@ -61,8 +77,8 @@ type RecordWriter struct {
 }
 
 // Begin starts a new record; the one before is gone. ts may be given later, by SetTimestamp.
-func (w *RecordWriter) Begin(ts mvcc.Timestamp) {
-	w.buf = append(w.buf[:0], recordVersion, 0)
+func (w *Writer) Begin(ts mvcc.Timestamp) {
+	w.buf = append(w.buf[:0], formatVersion, 0)
 	w.buf = binary.LittleEndian.AppendUint64(w.buf, uint64(ts))
 	w.buf = binary.LittleEndian.AppendUint32(w.buf, 0)
 	w.ops, w.runOps, w.runBegun = 0, 0, false
@@ -70,21 +86,21 @@ func (w *RecordWriter) Begin(ts mvcc.Timestamp) {
 
 // SetTimestamp replaces the timestamp: operations are written before the batch has its place in
 // time.
-func (w *RecordWriter) SetTimestamp(ts mvcc.Timestamp) {
+func (w *Writer) SetTimestamp(ts mvcc.Timestamp) {
 	binary.LittleEndian.PutUint64(w.buf[timestampOff:], uint64(ts))
 }
 
 // Require writes down that the metadata is at an epoch, at least 1, or a later one for good: a
 // store that finds it at an earlier one has lost what the log does not tell. Behind all operations,
 // once.
-func (w *RecordWriter) Require(epoch uint64) {
+func (w *Writer) Require(epoch uint64) {
 	w.buf[1] |= flagEpoch
 	w.buf = binary.LittleEndian.AppendUint64(w.buf, epoch)
 }
 
 // Add appends an operation; it copies key and body. Operations keep the order in which they are
 // added.
-func (w *RecordWriter) Add(op Op) {
+func (w *Writer) Add(op Op) {
 	if !w.runBegun || op.Table != w.table || op.SchemaVersion != w.version {
 		w.table, w.version, w.runOps, w.runBegun = op.Table, op.SchemaVersion, 0, true
 		w.buf = coding.AppendUvarint32(w.buf, op.Table)
@@ -99,37 +115,37 @@ func (w *RecordWriter) Add(op Op) {
 	w.buf = append(w.buf, byte(op.Kind))
 	w.buf = coding.AppendUvarint32(w.buf, uint32(len(op.Key)))
 	w.buf = append(w.buf, op.Key...)
-	if op.Kind != Delete {
+	if op.Kind != change.Delete {
 		w.buf = coding.AppendUvarint32(w.buf, uint32(len(op.Body)))
 		w.buf = append(w.buf, op.Body...)
 	}
 }
 
 // Len is the number of operations.
-func (w *RecordWriter) Len() int { return int(w.ops) }
+func (w *Writer) Len() int { return int(w.ops) }
 
 // Bytes is the record; it holds until the next call of Begin, Add or Require.
-func (w *RecordWriter) Bytes() []byte { return w.buf }
+func (w *Writer) Bytes() []byte { return w.buf }
 
-// RecordHead is what a record says besides its operations.
-type RecordHead struct {
+// Head is what a record says besides its operations.
+type Head struct {
 	Timestamp mvcc.Timestamp
 	Epoch     uint64 // that the metadata has reached for good; 0: nothing is said
 }
 
-// DecodeRecordHead reads it. Errors: ErrCorrupt, ErrUnsupported.
-func DecodeRecordHead(payload []byte) (h RecordHead, err error) {
-	h, _, err = splitRecord(payload)
+// DecodeHead reads it. Errors: ErrCorrupt, ErrUnsupported.
+func DecodeHead(payload []byte) (h Head, err error) {
+	h, _, err = split(payload)
 	return h, err
 }
 
-// splitRecord gives the head and where the operations end.
-func splitRecord(payload []byte) (h RecordHead, end int, err error) {
+// split gives the head and where the operations end.
+func split(payload []byte) (h Head, end int, err error) {
 	end = len(payload)
 	if end < recordHeadLen {
 		return h, 0, fault.Corruptf("write batch record: %d bytes, want at least %d", end, recordHeadLen)
 	}
-	if payload[0] != recordVersion || payload[1]&^flagEpoch != 0 {
+	if payload[0] != formatVersion || payload[1]&^flagEpoch != 0 {
 		return h, 0, fault.Unsupportedf("write batch record: version %d, flags %02x", payload[0], payload[1])
 	}
 	h.Timestamp = mvcc.Timestamp(binary.LittleEndian.Uint64(payload[timestampOff:]))
@@ -145,17 +161,17 @@ func splitRecord(payload []byte) (h RecordHead, end int, err error) {
 	return h, end, nil
 }
 
-// DecodeRecord reads a record and gives its operations to fn, in order; an error of fn ends it. Key
-// and body alias payload. Bodies are not looked into: an insert's is for RowFormat.Check, an update's
-// for List.Check, by the schema of the version named. Errors: ErrCorrupt, ErrUnsupported, what fn
+// Decode reads a record and gives its operations to fn, in order; an error of fn ends it. Key
+// and body alias payload. Bodies are not looked into: an insert's is for change.RowFormat.Check, an update's
+// for change.List.Check, by the schema of the version named. Errors: ErrCorrupt, ErrUnsupported, what fn
 // returns.
-func DecodeRecord(payload []byte, fn func(op Op) error) (mvcc.Timestamp, error) {
-	h, end, err := splitRecord(payload)
+func Decode(payload []byte, fn func(op Op) error) (mvcc.Timestamp, error) {
+	h, end, err := split(payload)
 	if err != nil {
 		return 0, err
 	}
 	want := binary.LittleEndian.Uint32(payload[recordCountOff:])
-	d := recordReader{rest: payload[recordHeadLen:end:end], size: end}
+	d := reader{rest: payload[recordHeadLen:end:end], size: end}
 	ops := uint32(0)
 	for len(d.rest) > 0 {
 		table, version, n, err := d.run()
@@ -180,17 +196,17 @@ func DecodeRecord(payload []byte, fn func(op Op) error) (mvcc.Timestamp, error) 
 	return h.Timestamp, nil
 }
 
-// recordReader takes a record apart.
-type recordReader struct {
+// reader takes a record apart.
+type reader struct {
 	rest []byte
 	size int // where the operations end
 }
 
-func (d *recordReader) corrupt(what string) error {
+func (d *reader) corrupt(what string) error {
 	return fault.Corruptf("write batch record: byte %d of %d: bad %s", d.size-len(d.rest), d.size, what)
 }
 
-func (d *recordReader) uvarint(what string) (uint32, error) {
+func (d *reader) uvarint(what string) (uint32, error) {
 	v, n, ok := coding.Uvarint32(d.rest)
 	if !ok {
 		return 0, d.corrupt(what)
@@ -199,7 +215,7 @@ func (d *recordReader) uvarint(what string) (uint32, error) {
 	return v, nil
 }
 
-func (d *recordReader) bytes(what string) ([]byte, error) {
+func (d *reader) bytes(what string) ([]byte, error) {
 	n, err := d.uvarint(what)
 	if err != nil {
 		return nil, err
@@ -214,7 +230,7 @@ func (d *recordReader) bytes(what string) ([]byte, error) {
 
 // run reads the head of a run. Its count needs no bound: every operation takes bytes, which run
 // out.
-func (d *recordReader) run() (table, version, n uint32, err error) {
+func (d *reader) run() (table, version, n uint32, err error) {
 	if table, err = d.uvarint("table number"); err != nil {
 		return 0, 0, 0, err
 	}
@@ -231,16 +247,16 @@ func (d *recordReader) run() (table, version, n uint32, err error) {
 	return table, version, n, nil
 }
 
-func (d *recordReader) op() (op Op, err error) {
+func (d *reader) op() (op Op, err error) {
 	if len(d.rest) == 0 {
 		return op, d.corrupt("kind of an operation")
 	}
-	op.Kind = Kind(d.rest[0])
-	if op.Kind != Update && op.Kind != Delete && op.Kind != Insert {
+	op.Kind = change.Kind(d.rest[0])
+	if op.Kind != change.Update && op.Kind != change.Delete && op.Kind != change.Insert {
 		return op, d.corrupt("kind of an operation")
 	}
 	d.rest = d.rest[1:]
-	if op.Key, err = d.bytes("key"); err != nil || op.Kind == Delete {
+	if op.Key, err = d.bytes("key"); err != nil || op.Kind == change.Delete {
 		return op, err
 	}
 	op.Body, err = d.bytes("body")

@@ -1,19 +1,19 @@
-package change
+package record
 
 import (
 	"fmt"
 	"io"
 
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/dump"
-	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// DumpRecord prints the record of a write batch, field by field. Row images are printed as bytes:
-// only their schema tells more. It prints what it can and returns what DecodeRecord says of the
+// Dump prints the record of a write batch, field by field. Row images are printed as bytes:
+// only their schema tells more. It prints what it can and returns what Decode says of the
 // rest.
-func DumpRecord(w io.Writer, payload []byte) error {
+func Dump(w io.Writer, payload []byte) error {
 	d := dump.New(w)
-	h, end, err := splitRecord(payload)
+	h, end, err := split(payload)
 	if err != nil {
 		return err
 	}
@@ -22,7 +22,7 @@ func DumpRecord(w io.Writer, payload []byte) error {
 	d.Field(1, payload[1:2], "flags")
 	d.Field(timestampOff, payload[timestampOff:recordCountOff], "timestamp %d", uint64(h.Timestamp))
 	d.Field(recordCountOff, payload[recordCountOff:recordHeadLen], "operations")
-	r := recordReader{rest: payload[recordHeadLen:end:end], size: end}
+	r := reader{rest: payload[recordHeadLen:end:end], size: end}
 	at := func() int64 { return int64(r.size - len(r.rest)) }
 	for len(r.rest) > 0 {
 		from := at()
@@ -45,7 +45,7 @@ func DumpRecord(w io.Writer, payload []byte) error {
 	if h.Epoch > 0 {
 		d.Field(int64(end), payload[end:], "metadata epoch %d", h.Epoch)
 	}
-	if _, err := DecodeRecord(payload, func(Op) error { return nil }); err != nil {
+	if _, err := Decode(payload, func(Op) error { return nil }); err != nil {
 		return err
 	}
 	return d.Err()
@@ -54,29 +54,10 @@ func DumpRecord(w io.Writer, payload []byte) error {
 // describe says in a line what an operation does.
 func describe(op Op) string {
 	switch op.Kind {
-	case Insert:
+	case change.Insert:
 		return fmt.Sprintf("insert key %x, image of %d bytes", op.Key, len(op.Body))
-	case Update:
-		return fmt.Sprintf("key %x: %s", op.Key, List(op.Body))
+	case change.Update:
+		return fmt.Sprintf("key %x: %s", op.Key, change.List(op.Body))
 	}
 	return fmt.Sprintf("%s key %x", op.Kind, op.Key)
-}
-
-// String says in a line what the list does; bytes that are no list are told with an error.
-func (l List) String() string {
-	s := l.Kind().String()
-	r := l.Columns()
-	for {
-		id, cell, ok := r.Next()
-		switch {
-		case !ok && r.Damaged():
-			return fmt.Sprintf("%s, %v", s, fault.ErrCorrupt)
-		case !ok:
-			return s
-		case cell == nil:
-			s += fmt.Sprintf(" %d=NULL", id)
-		default:
-			s += fmt.Sprintf(" %d=%x", id, cell)
-		}
-	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/internal/keyenc"
+	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/schema"
 )
 

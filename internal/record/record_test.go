@@ -1,7 +1,8 @@
-package change
+package record
 
 import (
 	"bytes"
+	"encoding/hex"
 	"errors"
 	"reflect"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/mvcc"
@@ -22,13 +24,13 @@ const workedRecord = `
 
 func workedOps() []Op {
 	return []Op{
-		{Table: 3, Kind: Update, Key: []byte{0x80, 0, 0, 7}, Body: update(11, []byte{5, 0, 0, 0})},
-		{Table: 3, Kind: Delete, Key: []byte{0x80, 0, 0, 8}},
+		{Table: 3, Kind: change.Update, Key: []byte{0x80, 0, 0, 7}, Body: change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 11, []byte{5, 0, 0, 0})},
+		{Table: 3, Kind: change.Delete, Key: []byte{0x80, 0, 0, 8}},
 	}
 }
 
 func TestRecordMatchesTheWorkedExample(t *testing.T) {
-	var w RecordWriter
+	var w Writer
 	w.Begin(1)
 	for _, op := range workedOps() {
 		w.Add(op)
@@ -42,7 +44,7 @@ func TestRecordMatchesTheWorkedExample(t *testing.T) {
 	if ts != 0x1000 || !reflect.DeepEqual(got, workedOps()) {
 		t.Errorf("got %d %+v", ts, got)
 	}
-	if h, err := DecodeRecordHead(want); h != (RecordHead{Timestamp: 0x1000}) || err != nil {
+	if h, err := DecodeHead(want); h != (Head{Timestamp: 0x1000}) || err != nil {
 		t.Errorf("%+v, %v", h, err)
 	}
 	w.Require(5)
@@ -54,14 +56,14 @@ func TestRecordMatchesTheWorkedExample(t *testing.T) {
 	if got, ts := decode(t, want); ts != 0x1000 || !reflect.DeepEqual(got, workedOps()) {
 		t.Errorf("with an epoch: got %d %+v", ts, got)
 	}
-	if h, err := DecodeRecordHead(want); h != (RecordHead{0x1000, 5}) || err != nil {
+	if h, err := DecodeHead(want); h != (Head{0x1000, 5}) || err != nil {
 		t.Errorf("with an epoch: %+v, %v", h, err)
 	}
 }
 
 func decode(t testing.TB, payload []byte) (ops []Op, ts mvcc.Timestamp) {
 	t.Helper()
-	ts, err := DecodeRecord(payload, func(op Op) error { ops = append(ops, op); return nil })
+	ts, err := Decode(payload, func(op Op) error { ops = append(ops, op); return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,17 +72,17 @@ func decode(t testing.TB, payload []byte) (ops []Op, ts mvcc.Timestamp) {
 
 func drawOp(rt *rapid.T) Op {
 	op := Op{Table: rapid.SampledFrom([]uint32{0, 1, 127, 128, 1<<32 - 1}).Draw(rt, "table"),
-		Kind: rapid.SampledFrom([]Kind{Insert, Update, Delete}).Draw(rt, "kind"),
+		Kind: rapid.SampledFrom([]change.Kind{change.Insert, change.Update, change.Delete}).Draw(rt, "kind"),
 		Key:  append([]byte{}, rapid.SliceOfN(rapid.Byte(), 0, 4).Draw(rt, "key")...)}
 	op.SchemaVersion = op.Table % 3
-	if op.Kind != Delete {
+	if op.Kind != change.Delete {
 		op.Body = make([]byte, rapid.SampledFrom([]int{0, 1, 127, 128}).Draw(rt, "body"))
 	}
 	return op
 }
 
 func TestOperationsKeepTheirOrder(t *testing.T) {
-	var w RecordWriter // one for all: memory is used again
+	var w Writer // one for all: memory is used again
 	rapid.Check(t, func(rt *rapid.T) {
 		ts := mvcc.Timestamp(rapid.Uint64().Draw(rt, "ts"))
 		w.Begin(ts)
@@ -99,11 +101,11 @@ func TestOperationsKeepTheirOrder(t *testing.T) {
 func TestDamagedRecordsAreRefusedOrReadable(t *testing.T) {
 	good := unhex(t, workedRecord)
 	try := func(payload []byte) error {
-		_, err := DecodeRecord(payload, func(Op) error { return nil })
+		_, err := Decode(payload, func(Op) error { return nil })
 		if err != nil && !errors.Is(err, fault.ErrCorrupt) && !errors.Is(err, fault.ErrUnsupported) {
 			t.Errorf("% x: %v", payload, err)
 		}
-		_ = DumpRecord(&bytes.Buffer{}, payload)
+		_ = Dump(&bytes.Buffer{}, payload)
 		return err
 	}
 	for i := range good {
@@ -139,7 +141,7 @@ func TestDamagedRecordsAreRefusedOrReadable(t *testing.T) {
 func TestDecodeStopsAtTheCallersError(t *testing.T) {
 	stop := errors.New("stop")
 	calls := 0
-	_, err := DecodeRecord(unhex(t, workedRecord), func(Op) error { calls++; return stop })
+	_, err := Decode(unhex(t, workedRecord), func(Op) error { calls++; return stop })
 	if !errors.Is(err, stop) || calls != 1 {
 		t.Errorf("%v after %d calls", err, calls)
 	}
@@ -147,7 +149,7 @@ func TestDecodeStopsAtTheCallersError(t *testing.T) {
 
 func TestDumpNamesEveryField(t *testing.T) {
 	var out bytes.Buffer
-	if err := DumpRecord(&out, unhex(t, workedRecord)); err != nil {
+	if err := Dump(&out, unhex(t, workedRecord)); err != nil {
 		t.Fatal(err)
 	}
 	want := `write batch
@@ -165,7 +167,7 @@ func TestDumpNamesEveryField(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
 	}
 	out.Reset()
-	if err := DumpRecord(&out, unhex(t, recordWithEpoch)); err != nil {
+	if err := Dump(&out, unhex(t, recordWithEpoch)); err != nil {
 		t.Fatal(err)
 	}
 	if last := "  14      05 00 00 00 00 00 00 00  metadata epoch 5\n"; !strings.HasSuffix(out.String(), last) {
@@ -175,22 +177,22 @@ func TestDumpNamesEveryField(t *testing.T) {
 
 const recordWithEpoch = "01 01 00 10 00 00 00 00 00 00 00 00 00 00 05 00 00 00 00 00 00 00"
 
-func FuzzDecodeRecord(f *testing.F) {
+func FuzzDecode(f *testing.F) {
 	f.Add(unhex(f, workedRecord))
 	f.Add(unhex(f, recordWithEpoch))
 	fuzztest.Run(f, func(t *testing.T, payload []byte) {
 		var ops []Op
-		ts, err := DecodeRecord(payload, func(op Op) error { ops = append(ops, op); return nil })
-		_ = DumpRecord(&bytes.Buffer{}, payload)
+		ts, err := Decode(payload, func(op Op) error { ops = append(ops, op); return nil })
+		_ = Dump(&bytes.Buffer{}, payload)
 		if err != nil {
 			return
 		}
-		var w RecordWriter
+		var w Writer
 		w.Begin(ts)
 		for _, op := range ops {
 			w.Add(op)
 		}
-		head, err := DecodeRecordHead(payload)
+		head, err := DecodeHead(payload)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,8 +200,17 @@ func FuzzDecodeRecord(f *testing.F) {
 			w.Require(head.Epoch)
 		}
 		again, _ := decode(t, w.Bytes())
-		if same, err := DecodeRecordHead(w.Bytes()); !reflect.DeepEqual(again, ops) || same != head || err != nil {
+		if same, err := DecodeHead(w.Bytes()); !reflect.DeepEqual(again, ops) || same != head || err != nil {
 			t.Fatalf("%+v %+v written again is %+v %+v: %v", head, ops, same, again, err)
 		}
 	})
+}
+
+func unhex(t testing.TB, s string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }

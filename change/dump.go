@@ -1,0 +1,26 @@
+package change
+
+import (
+	"fmt"
+
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// String says in a line what the list does; bytes that are no list are told with an error.
+func (l List) String() string {
+	s := l.Kind().String()
+	r := l.Columns()
+	for {
+		id, cell, ok := r.Next()
+		switch {
+		case !ok && r.Damaged():
+			return fmt.Sprintf("%s, %v", s, fault.ErrCorrupt)
+		case !ok:
+			return s
+		case cell == nil:
+			s += fmt.Sprintf(" %d=NULL", id)
+		default:
+			s += fmt.Sprintf(" %d=%x", id, cell)
+		}
+	}
+}
