@@ -73,7 +73,7 @@ func insertMemRowSet(env *harness.Env) (harness.Measurement, error) {
 	took, err := env.Clock(func() error {
 		last := time.Now()
 		for i := range n {
-			m.Insert(piece(keys, i, memKeyLen), mvcc.Timestamp(i+1), uint64(i+1), piece(images, i, imageLen))
+			m.Insert(piece(keys, i, memKeyLen), mvcc.Timestamp(i+1), lsn.LSN(i+1), piece(images, i, imageLen))
 			if i%64 == 0 && time.Since(last) >= memScanEvery {
 				m.NewIterator(mvcc.Timestamp(i+2), nil, nil, false).Next(memScanRows)
 				scans++
