@@ -196,8 +196,8 @@ func ExampleTable_Merge() {
 		log.Fatal(err)
 	}
 	// Output:
-	// flush: 0 rowsets before, 1 after: the MemRowSet goes to disk
-	// flush: 1 rowsets before, 2 after: the MemRowSet goes to disk
+	// flush: 0 rowsets before, 1 after: the MemRowSet is flushed
+	// flush: 1 rowsets before, 2 after: the MemRowSet is flushed
 	// merge: 2 rowsets before, 1 after: there is more than one
 }
 

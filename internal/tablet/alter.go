@@ -7,7 +7,6 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/meta"
-	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -42,29 +41,27 @@ func (t *Tablet) alter(ctx context.Context, edit func(row *meta.Table) error) er
 	if err := t.flushBefore(ctx); err != nil {
 		return err
 	}
-	r, err := t.beginBlocked(ctx)
+	j, err := t.beginBlocked(ctx)
 	if err != nil {
 		return err
 	}
-	defer r.end()
-	r.takeMemory()
-	r.confirm = true // no log tells of a schema change again
-	r.altered, r.shape = &row, newShape(row.Schema, row.SchemaVersion)
-	r.mem, r.floor = t.newMem(r.shape), r.old.floor
-	if r.frozen != nil {
-		r.event.Kind, r.event.Why = compaction.Flush, "the schema changes"
-		r.floor = t.opts.Store.HistoryFloor(t, longer(old.HistorySec, row.HistorySec))
-	} else if len(r.flushed) > 0 {
-		r.event.Kind, r.event.Why = compaction.DeltaFlush, "the schema changes"
+	defer j.end()
+	j.takeMemory()
+	e := &j.edit
+	e.Confirm = true // the log does not contain schema changes
+	shape := newShape(row.Schema, row.SchemaVersion)
+	e.Alter = &alteration{row: &row, shape: shape, mem: t.newMem(shape)}
+	if e.Frozen != nil {
+		e.Kind, e.Why = compaction.Flush, "the schema changes"
+		e.Floor = t.opts.Store.HistoryFloor(t, longer(old.HistorySec, row.HistorySec))
+	} else if len(e.Replaced) > 0 {
+		e.Kind, e.Why = compaction.DeltaFlush, "the schema changes"
 	}
-	if err = r.writeMemory(ctx); err == nil {
-		err = r.commit()
+	if err = j.writeMemory(ctx); err == nil {
+		err = j.commit()
 	}
-	if r.event.Kind != "" {
-		r.recordEvent(err)
-	}
-	if err == nil {
-		r.old.openReplaced(r.old.tree.Sets)
+	if e.Kind != "" {
+		j.record(err)
 	}
 	return err
 }
@@ -95,18 +92,6 @@ func longer(a, b int64) int64 {
 		return meta.KeepForever
 	}
 	return max(a, b)
-}
-
-// openReplaced opens all files of rowsets of the state that were replaced by others with the same
-// blocks, if readers hold them, by this state or by an earlier one: by the time they need a file,
-// a compaction of what replaced them may have removed its block.
-func (st *tabletState) openReplaced(sets []*rowset.DiskRowSet) {
-	held := st.refs.Load() > 1 // the caller's own is one: nobody can acquire the state any more
-	for _, d := range sets {
-		if held || d.Shared() {
-			d.OpenFiles()
-		}
-	}
 }
 
 // convert brings operations that were encoded by one version of the schema to another. Columns are

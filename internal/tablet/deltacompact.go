@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
@@ -13,43 +12,16 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// A delta compaction rewrites files of one rowset, whose rows keep their IDs. It reads no memory,
-// so writers go on while it reads and writes; what they change goes to the delta mem store, which
-// stays, and so does the included LSN:
+// A delta compaction rewrites files of one rowset, whose rows keep their IDs. It reads no memory
+// store, so it needs no cutover point: concurrent changes go to the delta mem store, which stays, and
+// the included LSN stays:
 //
 //	work lock   ├──────────────────────────────────────────────┤   no flush, no other compaction
 //	gate                                          ├────────────┤   writers wait for the metadata commit
-//	            read redos and base, write blocks   commit, swap
+//	            read redos and base, write blocks   commit, install
 //
-// The rowset's successor takes the delta mem store over as it is when the gate is held. Readers
-// that run keep the rowset that they have, whose files are open.
-
-// swap is a rowset that gets other files for the same rows.
-type swap struct {
-	set *rowset.DiskRowSet
-	row *meta.RowSet
-}
-
-// appendDead appends the blocks that the rowset needs no more.
-func (s swap) appendDead(dst []block.ID) []block.ID {
-	kept := s.row.Blocks(nil)
-	for _, id := range s.set.Metadata().Blocks(nil) {
-		if !slices.Contains(kept, id) {
-			dst = append(dst, id)
-		}
-	}
-	return dst
-}
-
-// swap is the new metadata row of d, nil if it keeps its files.
-func (r *rewrite) swap(d *rowset.DiskRowSet) *meta.RowSet {
-	for _, s := range r.swapped {
-		if s.set == d {
-			return s.row
-		}
-	}
-	return nil
-}
+// The rowset's successor takes over the delta mem store as it is when the gate is held. Running
+// readers keep the rowset that they have, whose files are open.
 
 // CompactMinor makes one redo file of several in each rowset.
 func (t *Tablet) CompactMinor(ctx context.Context) (res Result, err error) {
@@ -70,7 +42,8 @@ func (t *Tablet) CompactMajor(ctx context.Context, columns []string) (res Result
 	})
 }
 
-const requested = "asked for"
+// requested is the reason of a compaction that a caller asked for.
+const requested = "requested"
 
 // CollectUndos drops what history no longer holds, as far as it goes without rewriting: undo files,
 // and rowsets of deleted rows.
@@ -133,67 +106,62 @@ func columnIndexes(s *schema.Schema, names []string) ([]int, error) {
 // compactDeltas is a minor or major compaction of one rowset, under the work lock; bytes is what it
 // wrote.
 func (t *Tablet) compactDeltas(ctx context.Context, c compaction.DeltaChoice) (bytes int64, err error) {
-	r, err := t.begin()
+	j, err := t.begin()
 	if err != nil {
 		return 0, err
 	}
-	defer r.end()
-	i := slices.IndexFunc(r.old.tree.Sets, func(d *rowset.DiskRowSet) bool { return d.Metadata().ID == c.RowSet })
+	defer j.end()
+	i := slices.IndexFunc(j.st.tree.Sets, func(d *rowset.DiskRowSet) bool { return d.Metadata().ID == c.RowSet })
 	if i < 0 {
 		return 0, nil
 	}
-	d := r.old.tree.Sets[i]
-	r.event.Kind, r.event.Why = c.Kind, c.Why
-	r.event.Inputs = append(r.event.Inputs, describe(d.Metadata()))
-	row, err := r.rewriteDeltas(ctx, d, c)
+	e := &j.edit
+	e.Kind, e.Why = c.Kind, c.Why
+	e.Replaced = []Replaced{{Set: j.st.tree.Sets[i]}}
+	row, err := j.rewriteDeltas(ctx, c)
 	switch {
 	case err != nil:
 		err = fmt.Errorf("table %q: rowset %d: %w", t.Name(), c.RowSet, err)
 	case row == nil:
 		return 0, nil
 	default:
-		r.swapped = append(r.swapped, swap{d, row})
-		err = r.commitSwap()
+		e.Replaced[0].Row = row
+		err = j.commitFiles()
 	}
-	r.recordEvent(err)
-	return r.event.BytesWritten, err
+	j.record(err)
+	return e.BytesWritten, err
 }
 
-// rewriteDeltas writes the new files of a rowset; nil when there is nothing to do.
-func (r *rewrite) rewriteDeltas(ctx context.Context, d *rowset.DiskRowSet, c compaction.DeltaChoice) (*meta.RowSet, error) {
-	job := compaction.DeltaJob{Set: d, State: d.State(), Creation: r.creation}
+// rewriteDeltas writes the new files of the rowset; nil when there is nothing to do.
+func (j *job) rewriteDeltas(ctx context.Context, c compaction.DeltaChoice) (*meta.RowSet, error) {
+	t, e, d := j.t, &j.edit, j.edit.Replaced[0].Set
+	run := compaction.DeltaJob{Set: d, State: d.State(), Creation: j.creation}
 	if c.Kind == compaction.MinorDelta {
-		return compaction.Minor(ctx, job)
+		return compaction.Minor(ctx, run)
 	}
 	cols, err := columnIndexes(d.Schema, c.Columns)
 	if err != nil {
 		return nil, err
 	}
-	r.floor = r.t.opts.Store.HistoryFloor(r.t, r.t.Metadata().HistorySec)
-	job.Floor = r.floor
-	row, err := compaction.Major(ctx, job, cols)
+	e.Floor = t.opts.Store.HistoryFloor(t, t.Metadata().HistorySec)
+	run.Floor = e.Floor
+	row, err := compaction.Major(ctx, run, cols)
 	if row != nil {
-		r.event.RowsRead, r.event.RowsWritten = row.Rows, row.Rows
+		e.RowsRead, e.RowsWritten = row.Rows, row.Rows
 	}
 	return row, err
 }
 
-// commitSwap makes what was written without the gate part of the table.
-func (r *rewrite) commitSwap() error {
-	// What waits for the disk is mostly done before writers have to wait too.
-	if err := r.creation.Sync(); err != nil {
+// commitFiles commits an edit that was computed without a cutover point.
+func (j *job) commitFiles() error {
+	// Most of the wait for the disk comes before writers have to wait too.
+	if err := j.creation.Sync(); err != nil {
 		return err
 	}
-	if err := r.blockWriters(); err != nil {
+	if err := j.blockWriters(); err != nil {
 		return err
 	}
-	if err := r.commit(); err != nil {
-		return err
-	}
-	for _, s := range r.swapped {
-		r.old.openReplaced([]*rowset.DiskRowSet{s.set})
-	}
-	return nil
+	return j.commit()
 }
 
 // collectUndos is CollectUndos under the work lock: one commit for all rowsets.
@@ -201,30 +169,28 @@ func (t *Tablet) collectUndos(ctx context.Context, why string) (bytes int64, err
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	r, err := t.begin()
+	j, err := t.begin()
 	if err != nil {
 		return 0, err
 	}
-	defer r.end()
-	r.floor = t.opts.Store.HistoryFloor(t, t.Metadata().HistorySec)
-	for _, d := range r.old.tree.Sets {
+	defer j.end()
+	e := &j.edit
+	e.Kind, e.Why = compaction.UndoGC, why
+	e.Floor = t.opts.Store.HistoryFloor(t, t.Metadata().HistorySec)
+	for _, d := range j.st.tree.Sets {
 		s := d.State()
-		if compaction.Gone(s, r.floor) {
-			r.in = append(r.in, d)
-		} else if row := compaction.DropUndos(s, r.floor); row != nil {
-			r.swapped = append(r.swapped, swap{d, row})
-		} else {
-			continue
+		if compaction.Gone(s, e.Floor) {
+			e.Removed = append(e.Removed, d)
+		} else if row := compaction.DropUndos(s, e.Floor); row != nil {
+			e.Replaced = append(e.Replaced, Replaced{Set: d, Row: row})
 		}
-		r.event.Inputs = append(r.event.Inputs, describe(s.Meta))
 	}
-	if len(r.event.Inputs) == 0 {
+	if len(e.Removed)+len(e.Replaced) == 0 {
 		return 0, nil
 	}
-	r.event.Kind, r.event.Why = compaction.UndoGC, why
-	err = r.commitSwap()
-	r.recordEvent(err)
-	return r.event.BytesWritten, err
+	err = j.commitFiles()
+	j.record(err)
+	return e.BytesWritten, err
 }
 
 // Deltas is the rowsets as the rules for delta compactions see them, and the earliest timestamp

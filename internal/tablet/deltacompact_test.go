@@ -75,7 +75,7 @@ func TestMinorAndMajorLeaveFewerFilesAndTheSameAnswers(t *testing.T) {
 			t.Fatalf("%s: %+v, %v", test.kind, res, err)
 		}
 		e := w.lastEvent()
-		if e.Kind != test.kind || e.Why != "asked for" || len(e.Inputs) != 1 || len(e.Outputs) != 1 || e.BytesWritten != res.BytesWritten ||
+		if e.Kind != test.kind || e.Why != requested || len(e.Inputs) != 1 || len(e.Outputs) != 1 || e.BytesWritten != res.BytesWritten ||
 			e.Inputs[0].Redos != len(before.Redo) || e.Outputs[0].Redos != test.redos || e.Outputs[0].Undos != test.undos {
 			t.Errorf("event %+v", e)
 		}

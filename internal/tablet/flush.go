@@ -14,7 +14,7 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// Result tells what a Flush or Compact did.
+// Result is what a Flush or Compact did.
 type Result struct {
 	RowSetsBefore int
 	RowSetsAfter  int
@@ -22,14 +22,15 @@ type Result struct {
 }
 
 // Flush writes the MemRowSet to new rowsets and every delta mem store to a delta file, in one
-// metadata commit. Writers of the table wait for that commit alone. Nothing in memory: nothing
-// happens.
+// metadata commit. The table's writers wait for that commit only. With nothing in memory, Flush does
+// nothing.
 func (t *Tablet) Flush(ctx context.Context) (res Result, err error) {
 	t.exclusively(func() { res, err = t.flush(ctx) })
 	return res, err
 }
 
-// FlushIf is Flush if due still says so when no other flush or compaction is in the way.
+// FlushIf waits until no other flush or compaction of the table runs, and then flushes if due
+// returns true.
 func (t *Tablet) FlushIf(ctx context.Context, due func() bool) (err error) {
 	t.exclusively(func() {
 		if due() {
@@ -39,15 +40,15 @@ func (t *Tablet) FlushIf(ctx context.Context, due func() bool) (err error) {
 	return err
 }
 
-// FlushDeltas writes every delta mem store to a delta file; the MemRowSet stays. Writers of the
-// table wait for the commit alone.
+// FlushDeltas writes every delta mem store to a delta file; the MemRowSet stays in memory. The
+// table's writers wait for the metadata commit only.
 func (t *Tablet) FlushDeltas(ctx context.Context) (res Result, err error) {
-	t.exclusively(func() { res, _, err = t.flushOnce(ctx, (*rewrite).takeDeltas) })
+	t.exclusively(func() { res, _, err = t.flushOnce(ctx, (*job).takeDeltas) })
 	return res, err
 }
 
-// alone runs work with no other flush or compaction of the table beside it. Events are sent when
-// all locks are free again: a listener may do with the table whatever it likes.
+// exclusively calls work with the work lock held. Events are sent when all locks are free again, so
+// a listener may use the table.
 func (t *Tablet) exclusively(work func()) {
 	t.work.Lock()
 	var events []compaction.Event
@@ -63,130 +64,154 @@ func (t *Tablet) exclusively(work func()) {
 
 // flush is Flush under the work lock.
 func (t *Tablet) flush(ctx context.Context) (Result, error) {
-	res, left, err := t.flushOnce(ctx, (*rewrite).takeMemory)
+	res, left, err := t.flushOnce(ctx, (*job).takeMemory)
 	if err == nil && left {
 		var rest Result
-		rest, _, err = t.flushOnce(ctx, (*rewrite).takeMemory)
+		rest, _, err = t.flushOnce(ctx, (*job).takeMemory)
 		res.RowSetsAfter = rest.RowSetsAfter
 		res.BytesWritten += rest.BytesWritten
 	}
 	return res, err
 }
 
-// flushOnce writes what take takes. left tells that this was what an earlier flush had left: there
-// may be more.
-func (t *Tablet) flushOnce(ctx context.Context, take func(*rewrite)) (res Result, left bool, err error) {
-	r, err := t.begin()
+// flushOnce writes what take takes. left reports whether an earlier flush that failed had left a
+// frozen MemRowSet: then that was taken, and there may be more.
+func (t *Tablet) flushOnce(ctx context.Context, take func(*job)) (res Result, left bool, err error) {
+	j, err := t.begin()
 	if err != nil {
 		return res, false, err
 	}
-	defer r.end()
-	n := len(r.old.tree.Sets)
-	res, left = Result{RowSetsBefore: n, RowSetsAfter: n}, r.old.frozen != nil
-	if err := r.freeze(ctx, func() { take(r) }); err != nil {
+	defer j.end()
+	n := len(j.st.tree.Sets)
+	res, left = Result{RowSetsBefore: n, RowSetsAfter: n}, j.st.frozen != nil
+	if err := j.freeze(ctx, func() { take(j) }); err != nil {
 		return res, left, err
 	}
-	if r.frozen == nil && len(r.flushed) == 0 {
+	switch e := &j.edit; {
+	case e.Frozen != nil:
+		e.Kind, e.Why = compaction.Flush, "the MemRowSet is flushed"
+		e.Floor = t.opts.Store.HistoryFloor(t, t.Metadata().HistorySec)
+	case len(e.Replaced) > 0:
+		e.Kind, e.Why = compaction.DeltaFlush, "the delta mem stores are flushed"
+	default:
 		return res, left, nil
 	}
-	r.floor = r.old.floor
-	r.event.Kind, r.event.Why = compaction.DeltaFlush, "delta mem stores go to disk"
-	if r.frozen != nil {
-		r.event.Kind, r.event.Why = compaction.Flush, "the MemRowSet goes to disk"
-		r.floor = t.opts.Store.HistoryFloor(t, t.Metadata().HistorySec)
-	}
-	err = r.writeMemory(ctx)
+	err = j.writeMemory(ctx)
 	if err == nil {
-		err = r.finish(ctx)
+		err = j.catchUp(ctx)
 	}
-	r.recordEvent(err)
-	res.RowSetsAfter = len(r.event.After.RowSets)
 	if err == nil {
-		res.BytesWritten = r.event.BytesWritten
+		err = j.commit()
+	}
+	j.record(err)
+	if err == nil {
+		res.RowSetsAfter = len(t.Info().RowSets)
+		res.BytesWritten = j.edit.BytesWritten
 	}
 	return res, left, err
 }
 
+// takeMemory freezes the MemRowSet, unless it is empty or an earlier flush has left a frozen one,
+// and takes the frozen one and the delta mem stores. Writers are blocked.
+func (j *job) takeMemory() {
+	t, st := j.t, j.st
+	if st.frozen == nil && st.mem.Len() > 0 {
+		st.mem.Freeze()
+		next := newState(st.shape, t.newMem(st.shape), &frozen{st.mem, j.at}, st.tree.Sets, st.floor)
+		next.refs.Add(1)
+		t.install(next)
+		st.release()
+		j.st = next
+	}
+	flushed := j.at
+	if f := j.st.frozen; f != nil {
+		j.edit.Frozen, flushed = f, f.cutover
+	}
+	j.edit.FlushedLSN, j.edit.AutoIncrement = flushed.lsn, flushed.auto
+	j.takeDeltas()
+}
+
+// takeDeltas takes the delta mem stores that are not empty. Writers are blocked.
+func (j *job) takeDeltas() {
+	for _, d := range j.st.tree.Sets {
+		if !d.Tracker().Mem.Empty() {
+			j.startChangeLog(d)
+			j.edit.Replaced = append(j.edit.Replaced, Replaced{Set: d, Flush: true})
+		}
+	}
+}
+
 // writeMemory writes what was taken of memory.
-func (r *rewrite) writeMemory(ctx context.Context) error {
-	if f := r.frozen; f != nil {
-		if err := r.write(ctx, []compaction.Input{&memInput{it: f.mem.Histories(f.before)}}, f.lsn); err != nil {
+func (j *job) writeMemory(ctx context.Context) error {
+	if f := j.edit.Frozen; f != nil {
+		inputs := []compaction.Input{&memInput{it: f.mem.Histories(f.before)}}
+		if err := j.writeRows(ctx, inputs, int64(f.mem.Len()), f.lsn); err != nil {
 			return err
 		}
 	}
-	return r.writeDeltas()
+	for i := range j.edit.Replaced {
+		r := &j.edit.Replaced[i]
+		if err := j.writeDeltas(r); err != nil {
+			return fmt.Errorf("table %q: rowset %d: %w", j.t.Name(), r.Set.Metadata().ID, err)
+		}
+	}
+	return nil
 }
 
-// rows is how many rows write reads, ghosts included: those of the rowsets that it replaces, or
-// else of the MemRowSet.
-func (r *rewrite) rows() (n int64) {
-	if r.frozen != nil {
-		return int64(r.frozen.mem.Len())
+// writeRows rewrites inputs into new rowsets. The inputs have rows rows, ghosts included, as of the
+// batch with LSN included.
+func (j *job) writeRows(ctx context.Context, inputs []compaction.Input, rows int64, included lsn.LSN) error {
+	t, e, s := j.t, &j.edit, j.st.shape.Schema
+	w := rowset.NewRollingWriter(j.creation, s, t.newRowSetID, t.opts.TargetBytes)
+	run := compaction.Job{Schema: s, Inputs: inputs, Floor: e.Floor, Writer: w}
+	if progress := t.opts.Progress; progress != nil {
+		run.Progress = func(n int64) { progress(t.Name(), n, rows) }
 	}
-	for _, d := range r.in {
-		n += d.Metadata().Rows
-	}
-	return n
-}
-
-// write rewrites inputs, which give what had happened by the batch with LSN included, into new
-// rowsets.
-func (r *rewrite) write(ctx context.Context, inputs []compaction.Input, included lsn.LSN) error {
-	w := rowset.NewRollingWriter(r.creation, r.old.shape.Schema, r.t.newRowSetID, r.t.opts.TargetBytes)
-	job := compaction.Job{Schema: r.old.shape.Schema, Inputs: inputs, Floor: r.floor, Writer: w}
-	if tell := r.t.opts.Progress; tell != nil {
-		of := r.rows()
-		job.Progress = func(rows int64) { tell(r.t.Name(), rows, of) }
-	}
-	stats, err := compaction.Run(ctx, job)
+	stats, err := compaction.Run(ctx, run)
 	if err != nil {
-		return fmt.Errorf("table %q: %w", r.t.Name(), err)
+		return fmt.Errorf("table %q: %w", t.Name(), err)
 	}
-	r.event.RowsRead, r.event.RowsWritten = stats.RowsRead, stats.RowsWritten
-	if r.out, err = w.Finish(); err != nil {
-		return fmt.Errorf("table %q: %w", r.t.Name(), err)
+	e.RowsRead, e.RowsWritten = stats.RowsRead, stats.RowsWritten
+	out, err := w.Finish()
+	if err != nil {
+		return fmt.Errorf("table %q: %w", t.Name(), err)
 	}
-	for _, row := range r.out {
-		row.IncludedLSN = included
-	}
+	e.add(out, included)
 	return nil
 }
 
 func (t *Tablet) newRowSetID() uint64 { return t.nextID.Add(1) - 1 }
 
-// writeDeltas writes the delta mem stores that were taken, as of the moment.
-func (r *rewrite) writeDeltas() error {
-	for i := range r.flushed {
-		f := &r.flushed[i]
-		sink, err := r.creation.Create()
-		if err != nil {
-			return err
-		}
-		stats, err := r.writeMemStore(sink, f.from)
-		if err != nil {
-			return fmt.Errorf("table %q: rowset %d: %w", r.t.Name(), f.set.Metadata().ID, err)
-		}
-		if err := r.creation.Finish(sink); err != nil {
-			return err
-		}
-		row := *f.set.Metadata()
-		row.Redo = append(slices.Clone(row.Redo), sink.ID())
-		row.LastDurableDMS++
-		row.LiveRows -= stats.Deletes
-		row.IncludedLSN = r.lsn
-		row.MaxTimestamp = max(row.MaxTimestamp, stats.Max)
-		row.Bytes += sink.Size()
-		f.row, f.file = &row, sink.ID()
+// writeDeltas writes the delta mem store of a rowset to a file, as of the cutover point.
+func (j *job) writeDeltas(r *Replaced) error {
+	sink, err := j.creation.Create()
+	if err != nil {
+		return err
 	}
+	stats, err := j.writeMemStore(sink, r.Set.Tracker().Mem)
+	if err != nil {
+		return err
+	}
+	if err := j.creation.Finish(sink); err != nil {
+		return err
+	}
+	row := *r.Set.Metadata()
+	row.Redo = append(slices.Clone(row.Redo), sink.ID())
+	row.LastDurableDMS++
+	row.LiveRows -= stats.Deletes
+	row.IncludedLSN = j.at.lsn
+	row.MaxTimestamp = max(row.MaxTimestamp, stats.Max)
+	row.Bytes += sink.Size()
+	r.Row = &row
 	return nil
 }
 
-func (r *rewrite) writeMemStore(sink block.Sink, m *delta.MemStore) (delta.Stats, error) {
+func (j *job) writeMemStore(sink block.Sink, m *delta.MemStore) (delta.Stats, error) {
 	w, err := delta.NewWriter(sink, false)
 	if err != nil {
 		return delta.Stats{}, err
 	}
-	if err := m.Each(r.before, w.Append); err != nil {
+	if err := m.Each(j.at.before, w.Append); err != nil {
 		return delta.Stats{}, err
 	}
 	return w.Finish()

@@ -186,15 +186,15 @@ func (in *Ingest) Finish(ctx context.Context) (ts mvcc.Timestamp, err error) {
 // install is the end of Finish, under the work lock.
 func (in *Ingest) install(ctx context.Context) (ts mvcc.Timestamp, lsn lsn.LSN, err error) {
 	t := in.t
-	r, err := t.beginBlocked(ctx)
+	j, err := t.beginBlocked(ctx)
 	if err != nil {
 		return 0, 0, err
 	}
-	defer r.end()
-	if r.old.shape != in.Shape {
-		return 0, 0, fmt.Errorf("table %q: the schema was changed meanwhile: %w", t.Name(), fault.ErrConflict)
+	defer j.end()
+	if j.st.shape != in.Shape {
+		return 0, 0, fmt.Errorf("table %q: the schema was changed during the ingest: %w", t.Name(), fault.ErrConflict)
 	}
-	if err := in.lookForNewIn(ctx, r.old); err != nil {
+	if err := in.lookForNewIn(ctx, j.st); err != nil {
 		return 0, 0, err
 	}
 	in.closeFiles()
@@ -206,20 +206,19 @@ func (in *Ingest) install(ctx context.Context) (ts mvcc.Timestamp, lsn lsn.LSN, 
 		return 0, 0, err
 	}
 	defer publish()
-	r.floor, r.start = r.old.floor, in.start
-	r.early, r.confirm, r.highest = in.creation, true, in.auto
-	r.event.Kind, r.event.Why = compaction.Ingest, "rows came in key order"
-	r.event.RowsRead, r.event.RowsWritten = in.rows, in.rows
-	r.out = in.out
-	if err = rowset.WriteInserts(r.creation, r.out, ts); err != nil {
+	j.start = in.start
+	e := &j.edit
+	e.Kind, e.Why = compaction.Ingest, "rows came in key order"
+	e.RowsRead, e.RowsWritten = in.rows, in.rows
+	e.Created = append(e.Created, in.creation)
+	e.Confirm, e.AutoIncrement = true, in.auto
+	e.add(in.out, lsn)
+	if err = rowset.WriteInserts(j.creation, in.out, ts); err != nil {
 		err = fmt.Errorf("table %q: %w", t.Name(), err)
 	} else {
-		for _, row := range r.out {
-			row.IncludedLSN = lsn
-		}
-		err = r.commit()
+		err = j.commit()
 	}
-	r.recordEvent(err)
+	j.record(err)
 	return ts, lsn, err
 }
 
@@ -231,12 +230,12 @@ func (in *Ingest) Abort() {
 
 // openFiles opens the new rowsets: bloom files and key indexes are there, the undos are not.
 func (in *Ingest) openFiles() (err error) {
-	in.files, err = in.t.openNew(in.creation, in.Shape, in.out)
+	in.files, err = in.t.openUncommitted(in.creation, in.Shape, in.out)
 	return err
 }
 
 func (in *Ingest) closeFiles() {
-	closeNew(in.files)
+	closeUncommitted(in.files)
 	in.files = nil
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// Compact flushes, then merges until no rowsets overlap and no redo is left but the DELETE of a row
-// that history still holds, and those of what was written meanwhile.
+// Compact flushes, then merges until no rowsets overlap and no redos are left, except the DELETEs of
+// rows that history still contains and the redos of concurrent changes.
 func (t *Tablet) Compact(ctx context.Context) (res Result, err error) {
 	t.exclusively(func() { res, err = t.compact(ctx) })
 	return res, err
@@ -37,64 +37,70 @@ func (t *Tablet) compact(ctx context.Context) (Result, error) {
 	return res, nil
 }
 
-// Merge rewrites the chosen rowsets into others that do not overlap. Writers of the table wait for
-// its commit alone.
+// Merge rewrites the chosen rowsets into others that do not overlap. The table's writers wait for
+// the metadata commit only.
 func (t *Tablet) Merge(ctx context.Context, c compaction.Choice) (err error) {
 	t.exclusively(func() { _, err = t.mergeSets(ctx, c.RowSets, c.Why, true) })
 	return err
 }
 
-// mergeSets is Merge under the work lock. Without force, a rowset is left as it is when a rewrite
-// would change nothing.
+// mergeSets is Merge under the work lock; bytes is what it wrote. Without force, it does nothing if
+// a rewrite would change no rowset.
 func (t *Tablet) mergeSets(ctx context.Context, ids []uint64, why string, force bool) (bytes int64, err error) {
-	r, err := t.begin()
+	j, err := t.begin()
 	if err != nil {
 		return 0, err
 	}
-	defer r.end()
-	for _, d := range r.old.tree.Sets {
+	defer j.end()
+	e := &j.edit
+	e.Kind, e.Why = compaction.Merge, why
+	e.Floor = t.opts.Store.HistoryFloor(t, t.Metadata().HistorySec)
+	for _, d := range j.st.tree.Sets {
 		if slices.Contains(ids, d.Metadata().ID) {
-			r.in = append(r.in, d)
+			e.Removed = append(e.Removed, d)
+			force = force || needsRewrite(d, e.Floor)
 		}
 	}
-	r.floor = t.opts.Store.HistoryFloor(t, t.Metadata().HistorySec)
-	if len(r.in) == 0 || !force && !slices.ContainsFunc(r.in, func(d *rowset.DiskRowSet) bool { return hasWork(d, r.floor) }) {
+	if len(e.Removed) == 0 || !force {
 		return 0, nil
 	}
-	if err := r.freeze(ctx, r.takeInputs); err != nil {
+	err = j.freeze(ctx, func() {
+		for _, d := range e.Removed {
+			j.startChangeLog(d)
+		}
+	})
+	if err != nil {
 		return 0, err
 	}
-	r.event.Kind, r.event.Why = compaction.Merge, why
-	inputs, err := r.inputs()
+	err = j.writeMerged(ctx)
 	if err == nil {
-		err = r.write(ctx, inputs, r.lsn)
+		err = j.catchUp(ctx)
 	}
 	if err == nil {
-		err = r.finish(ctx)
+		err = j.commit()
 	}
-	r.recordEvent(err)
-	return r.event.BytesWritten, err
+	j.record(err)
+	return e.BytesWritten, err
 }
 
-// inputs opens the histories of the rowsets to be replaced.
-func (r *rewrite) inputs() ([]compaction.Input, error) {
+// writeMerged rewrites the removed rowsets as of the cutover point.
+func (j *job) writeMerged(ctx context.Context) error {
 	var inputs []compaction.Input
-	for _, d := range r.in {
-		r.event.Inputs = append(r.event.Inputs, describe(d.Metadata()))
-	}
-	for _, d := range r.in {
-		h, err := d.Histories(r.before)
+	var rows int64
+	for _, d := range j.edit.Removed {
+		h, err := d.Histories(j.at.before)
 		if err != nil {
-			return nil, fmt.Errorf("table %q: %w", r.t.Name(), err)
+			return fmt.Errorf("table %q: %w", j.t.Name(), err)
 		}
 		inputs = append(inputs, h)
+		rows += d.Metadata().Rows
 	}
-	return inputs, nil
+	return j.writeRows(ctx, inputs, rows, j.at.lsn)
 }
 
-// hasWork tells whether a rowset has redos that a rewrite brings into the base, or a deleted row
-// that history no longer holds.
-func hasWork(d *rowset.DiskRowSet, floor mvcc.Timestamp) bool {
+// needsRewrite reports whether a rowset has redos that a rewrite brings into the base, or a deleted
+// row that history no longer contains.
+func needsRewrite(d *rowset.DiskRowSet, floor mvcc.Timestamp) bool {
 	tr := d.Tracker()
 	if !tr.Mem.Empty() {
 		return true

@@ -33,6 +33,7 @@ import (
 
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/lsn"
@@ -306,17 +307,27 @@ func (t *Tablet) FirstLSN() lsn.LSN {
 }
 
 func (st *tabletState) firstLSN() lsn.LSN {
+	deltas := make([]*delta.MemStore, len(st.tree.Sets))
+	for i, d := range st.tree.Sets {
+		deltas[i] = d.Tracker().Mem
+	}
+	return firstLSN(st.mems, deltas)
+}
+
+// firstLSN returns the lowest LSN of an operation in memory stores; NoLSN if there is none. A nil
+// store is empty.
+func firstLSN(mems []*memrowset.MemRowSet, deltas []*delta.MemStore) lsn.LSN {
 	first := NoLSN
 	see := func(l lsn.LSN) {
 		if l != 0 {
 			first = min(first, l)
 		}
 	}
-	for _, m := range st.mems {
+	for _, m := range mems {
 		see(m.FirstLSN())
 	}
-	for _, d := range st.tree.Sets {
-		if m := d.Tracker().Mem; m != nil {
+	for _, m := range deltas {
+		if m != nil {
 			see(m.FirstLSN())
 		}
 	}

@@ -1,0 +1,250 @@
+package tablet
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/blockmanager"
+	"github.com/oribi-db/oribi/bloom"
+	"github.com/oribi-db/oribi/delta"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/memrowset"
+	"github.com/oribi-db/oribi/rowset"
+)
+
+const (
+	// lastRound bounds the changes of the last round, which blocks writers, a few µs a change: so
+	// many take about as long as the commit that follows.
+	lastRound = 256
+	// maxRounds bounds the rounds where writers are as fast as the catching up, so that it never gets
+	// down to lastRound.
+	maxRounds = 12
+)
+
+// catchUp brings the changes made since a job's cutover point to the stores that replace those that
+// logged them: Mem of the edit's Added and Replaced. Rows that get another row ID are looked up by
+// key, each once:
+//
+//	frozen MemRowSet                  key           → row in an added rowset
+//	delta mem store of a removed one  row → key     → row in an added rowset
+//	delta mem store that is flushed   row           → the same row
+//
+// A row that has such a change was live at the cutover point, since no ghost is ever changed, so it
+// was written, and once.
+type catchUp struct {
+	j         *job
+	logs      []changeLog
+	added     map[uint64]*Added // by rowset ID
+	files     *rowset.Tree      // the added rowsets, opened to look up keys; nil = not open
+	positions int64             // remembered by logs
+}
+
+// changeLog is the changes that one store has logged.
+type changeLog struct {
+	next int // the first change that is not caught up
+	// apply applies the changes from position from on and returns the position after the last one.
+	apply func(from int) (next int, err error)
+}
+
+// catchUp syncs what the job has written and catches up. It returns with writers blocked and every
+// change applied.
+func (j *job) catchUp(ctx context.Context) error {
+	if err := j.creation.Sync(); err != nil {
+		return err
+	}
+	for _, d := range j.edit.Removed {
+		d.OpenFiles() // commit needs them open, which may take a while
+	}
+	c := catchUp{j: j, added: map[uint64]*Added{}}
+	c.addLogs()
+	defer c.close()
+	for round := 0; ; round++ {
+		n, err := c.round()
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return fmt.Errorf("table %q: %w", j.t.Name(), err)
+		}
+		if n <= lastRound || round == maxRounds {
+			break
+		}
+	}
+	if err := j.blockWriters(); err != nil {
+		return err
+	}
+	if _, err := c.round(); err != nil {
+		return fmt.Errorf("table %q: %w", j.t.Name(), err)
+	}
+	return nil
+}
+
+func (c *catchUp) addLogs() {
+	e := &c.j.edit
+	for i := range e.Added {
+		c.added[e.Added[i].Row.ID] = &e.Added[i]
+	}
+	if e.Frozen != nil {
+		c.addMemRowSet(e.Frozen.mem)
+	}
+	for _, d := range e.Removed {
+		c.addRemoved(d)
+	}
+	for i := range e.Replaced {
+		c.addFlushed(&e.Replaced[i])
+	}
+}
+
+func (c *catchUp) addMemRowSet(m *memrowset.MemRowSet) {
+	known := map[uint64]outputPosition{}
+	c.logs = append(c.logs, changeLog{apply: func(from int) (int, error) {
+		return m.LoggedChanges(from, func(n memrowset.LoggedChange) error {
+			at, err := c.find(known, n.Row, func() ([]byte, error) { return n.Key, nil })
+			if err == nil {
+				at.mem.Apply(at.row, n.TS, n.LSN, n.List)
+			}
+			return err
+		})
+	}})
+}
+
+func (c *catchUp) addRemoved(d *rowset.DiskRowSet) {
+	known := map[uint64]outputPosition{}
+	m := d.Tracker().Mem
+	c.logs = append(c.logs, changeLog{apply: func(from int) (int, error) {
+		return m.LoggedChanges(from, func(n delta.LoggedChange) error {
+			at, err := c.find(known, uint64(n.Row), func() ([]byte, error) { return d.Key(n.Row) })
+			if err == nil {
+				at.mem.Apply(at.row, n.TS, n.LSN, n.List)
+			}
+			return err
+		})
+	}})
+}
+
+func (c *catchUp) addFlushed(r *Replaced) {
+	m := r.Set.Tracker().Mem
+	c.logs = append(c.logs, changeLog{apply: func(from int) (int, error) {
+		return m.LoggedChanges(from, func(n delta.LoggedChange) error {
+			if r.Mem == nil {
+				r.Mem = delta.NewMemStore(c.j.t.opts.RowSets.Grow)
+			}
+			r.Mem.Apply(n.Row, n.TS, n.LSN, n.List)
+			return nil
+		})
+	}})
+}
+
+// round catches up what has been logged since the round before, and returns how many changes that
+// were.
+func (c *catchUp) round() (n int, err error) {
+	for i := range c.logs {
+		log := &c.logs[i]
+		from := log.next
+		log.next, err = log.apply(from)
+		if n += log.next - from; err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// outputPosition is where an added rowset takes the changes of a row.
+type outputPosition struct {
+	mem *delta.MemStore
+	row batch.Ordinal
+}
+
+// positionBytes is about the memory of an outputPosition in a map.
+const positionBytes = 64
+
+func (c *catchUp) growPositions(n int64) {
+	c.positions += n
+	c.j.t.opts.RowSets.Grow(n * positionBytes)
+}
+
+// find returns the position of a row in the added rowsets. known contains, by a number that
+// identifies the row in its input, the positions found so far.
+func (c *catchUp) find(known map[uint64]outputPosition, number uint64, key func() ([]byte, error)) (outputPosition, error) {
+	if at, ok := known[number]; ok {
+		return at, nil
+	}
+	k, err := key()
+	if err == nil {
+		err = c.open()
+	}
+	if err != nil {
+		return outputPosition{}, err
+	}
+	var buf [1]*rowset.DiskRowSet
+	for _, d := range c.files.Candidates(buf[:0], k) {
+		row, found, err := d.Find(bloom.MakeProbe(k))
+		if err != nil {
+			return outputPosition{}, err
+		}
+		if !found {
+			continue
+		}
+		a := c.added[d.Metadata().ID]
+		if a.Mem == nil {
+			a.Mem = delta.NewMemStore(c.j.t.opts.RowSets.Grow)
+		}
+		known[number] = outputPosition{a.Mem, row}
+		c.growPositions(1)
+		return known[number], nil
+	}
+	return outputPosition{}, fault.Corruptf("key %s was changed and is in no output", c.j.t.KeyText(k))
+}
+
+// open opens the added rowsets, unless they are open.
+func (c *catchUp) open() (err error) {
+	if c.files == nil {
+		var rows []*meta.RowSet
+		for _, a := range c.j.edit.Added {
+			rows = append(rows, a.Row)
+		}
+		c.files, err = c.j.t.openUncommitted(c.j.creation, c.j.st.shape, rows)
+	}
+	return err
+}
+
+func (c *catchUp) close() {
+	closeUncommitted(c.files)
+	c.growPositions(-c.positions)
+}
+
+// uncommittedBlocks are the blocks of a creation that is not committed yet.
+type uncommittedBlocks struct{ c *blockmanager.Creation }
+
+func (b uncommittedBlocks) OpenBlock(id block.ID) (rowset.Block, error) { return b.c.OpenBlock(id) }
+
+// openUncommitted opens rowsets that are not committed yet.
+func (t *Tablet) openUncommitted(c *blockmanager.Creation, shape *Shape, rows []*meta.RowSet) (*rowset.Tree, error) {
+	o := t.opts.RowSets
+	o.Blocks = uncommittedBlocks{c}
+	var sets []*rowset.DiskRowSet
+	for _, m := range rows {
+		d, err := rowset.Open(shape.Schema, m, o)
+		if err != nil {
+			for _, d := range sets {
+				d.Unref()
+			}
+			return nil, err
+		}
+		sets = append(sets, d)
+	}
+	return rowset.NewTree(sets), nil
+}
+
+// closeUncommitted closes what openUncommitted opened. nil is nothing.
+func closeUncommitted(tree *rowset.Tree) {
+	if tree == nil {
+		return
+	}
+	for _, d := range tree.Sets {
+		d.Unref()
+	}
+}

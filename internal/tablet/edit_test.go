@@ -1,0 +1,454 @@
+package tablet
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/delta"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/lsn"
+	"github.com/oribi-db/oribi/memrowset"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// editFixture is a state to edit, without a store:
+//
+//	rowset 1      keys a–b, blocks 11 to 15, redo 16, a delta mem store from LSN 15 on
+//	rowset 2      keys c–d, blocks 21 to 25, undo 27, a delta mem store from LSN 9 on
+//	rowset 3      keys e–f, blocks 31 to 35, no delta mem store
+//	frozen        a MemRowSet from LSN 12 on
+//	mem           a MemRowSet from LSN 20 on
+//
+// Delta files are blocks in memory; no other file is ever opened.
+type editFixture struct {
+	t      *testing.T
+	files  map[block.ID]*block.Memory
+	row    *meta.Table
+	sets   []*rowset.DiskRowSet
+	mem    *memrowset.MemRowSet
+	frozen *frozen
+	st     *tabletState
+}
+
+func (f *editFixture) OpenBlock(id block.ID) (rowset.Block, error) {
+	if m := f.files[id]; m != nil {
+		return memoryBlock{m}, nil
+	}
+	return nil, fmt.Errorf("block %d: %w", id, fault.ErrNotFound)
+}
+
+func (f *editFixture) options() rowset.Options {
+	return rowset.Options{Blocks: f, Grow: func(int64) {}}
+}
+
+func newEditFixture(t *testing.T) *editFixture {
+	f := &editFixture{t: t, files: map[block.ID]*block.Memory{}}
+	for _, id := range []block.ID{16, 27, 41} {
+		f.addDeltaFile(id, id == 27)
+	}
+	f.row = &meta.Table{Number: 3, Name: "t", Schema: testSchema, HistorySec: meta.KeepForever, NextRowSetID: 4, NextColumnID: 5,
+		FlushedLSN: 8, HistoryFloor: 30, AutoIncrement: 5}
+	one, two := editRowSet(1), editRowSet(2)
+	one.Redo, two.Undo = []block.ID{16}, []block.ID{27}
+	f.sets = []*rowset.DiskRowSet{f.open(one), f.open(two), f.open(editRowSet(3))}
+	f.sets[0].Adopt(f.deltaStore(15))
+	f.sets[1].Adopt(f.deltaStore(9))
+	f.mem = f.memRowSet(20)
+	f.frozen = &frozen{f.memRowSet(12), cutover{lsn: 18, before: 181, auto: 7}}
+	f.frozen.mem.Freeze()
+	f.st = newState(newShape(testSchema, 0), f.mem, f.frozen, f.sets, 30)
+	return f
+}
+
+// editRowSet is a rowset's metadata row with blocks 10·id+1 to 10·id+5.
+func editRowSet(id uint64) *meta.RowSet {
+	b := block.ID(10 * id)
+	first := []byte{byte('a' + 2*(id-1))}
+	return &meta.RowSet{ID: id, MinKey: first, MaxKey: []byte{first[0] + 1}, Rows: 10, LiveRows: 10, Bloom: b + 5,
+		Columns: []meta.ColumnBlock{{ID: 1, Block: b + 1}, {ID: 2, Block: b + 2}, {ID: 3, Block: b + 3}, {ID: 4, Block: b + 4}}}
+}
+
+// addDeltaFile makes a delta file with one DELETE.
+func (f *editFixture) addDeltaFile(id block.ID, undo bool) {
+	f.t.Helper()
+	m := &block.Memory{Number: id}
+	w, err := delta.NewWriter(m, undo)
+	if err == nil {
+		err = w.Append(change.Delta{Row: 1, TS: 40, List: deleteList})
+	}
+	if err == nil {
+		_, err = w.Finish()
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.files[id] = m
+}
+
+func (f *editFixture) open(m *meta.RowSet) *rowset.DiskRowSet {
+	f.t.Helper()
+	d, err := rowset.Open(testSchema, m, f.options())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return d
+}
+
+// deltaStore is a delta mem store with one change.
+func (f *editFixture) deltaStore(lsn lsn.LSN) *delta.MemStore {
+	m := delta.NewMemStore(func(int64) {})
+	m.Apply(2, timestampOf(lsn), lsn, deleteList)
+	return m
+}
+
+// memRowSet is a MemRowSet with one row.
+func (f *editFixture) memRowSet(lsn lsn.LSN) *memrowset.MemRowSet {
+	m := memrowset.New(testSchema, nil)
+	row := change.NewRowFormat(testSchema).AppendRow(nil, [][]byte{int64Cell(1), int32Cell(1), nil, int32Cell(7)})
+	m.Insert([]byte{'k', byte(lsn)}, timestampOf(lsn), lsn, row)
+	return m
+}
+
+// rewritten is the metadata row of a rowset of the fixture with changes.
+func (f *editFixture) rewritten(i int, change func(m *meta.RowSet)) *meta.RowSet {
+	m := *f.sets[i].Metadata()
+	m.Columns, m.Redo, m.Undo = slices.Clone(m.Columns), slices.Clone(m.Redo), slices.Clone(m.Undo)
+	change(&m)
+	return &m
+}
+
+// text describes all that follows from an edit of the fixture's state.
+func (f *editFixture) text(e *Edit) string {
+	f.t.Helper()
+	var b strings.Builder
+	row := e.tableRow(f.row, 50)
+	fmt.Fprintf(&b, "table: version %d, next rowset %d, floor %d, flushed %d, auto %d\n",
+		row.SchemaVersion, row.NextRowSetID, row.HistoryFloor, row.FlushedLSN, row.AutoIncrement)
+	out := e.metadata(row)
+	key := func(key []byte) string {
+		kind, table, id, err := meta.ParseKey(key)
+		switch {
+		case err != nil || table != f.row.Number:
+			f.t.Fatalf("key %x: %v", key, err)
+		case kind == meta.TableRow:
+			return " table"
+		}
+		return fmt.Sprint(" ", id)
+	}
+	b.WriteString("delete:")
+	for _, k := range out.Delete {
+		b.WriteString(key(k))
+	}
+	b.WriteString("\nput:")
+	for _, r := range out.Put {
+		b.WriteString(key(r.Key))
+	}
+	fmt.Fprintf(&b, "\ndead: %v\n", out.Dead)
+	if out.Confirm {
+		b.WriteString("confirm\n")
+	}
+	if first := e.firstLSN(f.st); first == NoLSN {
+		b.WriteString("first LSN: none\n")
+	} else {
+		fmt.Fprintf(&b, "first LSN: %d\n", first)
+	}
+	ev := e.event()
+	ids := func(infos []compaction.RowSetInfo) (ids []uint64) {
+		for _, i := range infos {
+			ids = append(ids, i.ID)
+		}
+		return ids
+	}
+	fmt.Fprintf(&b, "event: %s, %v to %v\n", ev.Kind, ids(ev.Inputs), ids(ev.Outputs))
+	fmt.Fprintf(&b, "dropped stores: %d\n", len(e.dropped(f.st)))
+	st, err := e.apply(f.st, f.options())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	b.WriteString("rowsets:")
+	for _, d := range st.tree.Sets {
+		m := d.Metadata()
+		fmt.Fprintf(&b, " %d", m.ID)
+		if tr := d.Tracker(); len(tr.Redo) != len(m.Redo) || len(tr.Undo) != len(m.Undo) || d.Schema != st.shape.Schema {
+			f.t.Errorf("rowset %d is open with %d redos and %d undos, metadata %+v", m.ID, len(tr.Redo), len(tr.Undo), m)
+		} else if tr.Mem != nil {
+			fmt.Fprintf(&b, "@%d", tr.Mem.FirstLSN())
+		}
+	}
+	fmt.Fprintf(&b, "\nmemory: %d", st.mem.FirstLSN())
+	if st.frozen != nil {
+		fmt.Fprintf(&b, ", frozen %d", st.frozen.mem.FirstLSN())
+	}
+	fmt.Fprintf(&b, "\nfloor: %d\n", st.floor)
+	if first := e.firstLSN(f.st); st.firstLSN() != first {
+		f.t.Errorf("the state's first LSN is %d, the edit's %d", st.firstLSN(), first)
+	}
+	return b.String()
+}
+
+// Everything that a job needs follows from its edit: metadata rows, dead blocks, first LSN, event,
+// the state afterwards.
+func TestEditYieldsMetadataStateFirstLSNAndEvent(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		edit func(f *editFixture) Edit
+		want string
+	}{
+		{"nothing", func(f *editFixture) Edit { return Edit{} }, `
+table: version 0, next rowset 50, floor 30, flushed 8, auto 5
+delete:
+put: table
+dead: []
+first LSN: 9
+event: , [] to []
+dropped stores: 0
+rowsets: 1@15 2@9 3
+memory: 20, frozen 12
+floor: 30
+`},
+		{"flush of the MemRowSet and the delta mem stores", func(f *editFixture) Edit {
+			return Edit{Kind: compaction.Flush, Frozen: f.frozen, FlushedLSN: 18, AutoIncrement: 7, Floor: 35,
+				Added: []Added{{Row: editRowSet(4)}},
+				Replaced: []Replaced{
+					{Set: f.sets[0], Flush: true, Row: f.rewritten(0, func(m *meta.RowSet) { m.Redo = append(m.Redo, 41) })},
+					{Set: f.sets[1], Flush: true, Row: f.rewritten(1, func(m *meta.RowSet) { m.Redo = append(m.Redo, 41) })},
+				}}
+		}, `
+table: version 0, next rowset 50, floor 35, flushed 18, auto 7
+delete:
+put: 4 1 2 table
+dead: []
+first LSN: 20
+event: flush, [] to [4 1 2]
+dropped stores: 3
+rowsets: 1 2 3 4
+memory: 20
+floor: 35
+`},
+		{"flush with concurrent changes", func(f *editFixture) Edit {
+			return Edit{Kind: compaction.Flush, Frozen: f.frozen, FlushedLSN: 18,
+				Added: []Added{{Row: editRowSet(4), Mem: f.deltaStore(19)}},
+				Replaced: []Replaced{
+					{Set: f.sets[0], Flush: true, Row: f.rewritten(0, func(m *meta.RowSet) { m.Redo = append(m.Redo, 41) }), Mem: f.deltaStore(22)},
+					{Set: f.sets[1], Flush: true, Row: f.rewritten(1, func(m *meta.RowSet) { m.Redo = append(m.Redo, 41) })},
+				}}
+		}, `
+table: version 0, next rowset 50, floor 30, flushed 18, auto 5
+delete:
+put: 4 1 2 table
+dead: []
+first LSN: 19
+event: flush, [] to [4 1 2]
+dropped stores: 3
+rowsets: 1@22 2 3 4@19
+memory: 20
+floor: 30
+`},
+		{"delta flush next to a frozen MemRowSet", func(f *editFixture) Edit {
+			return Edit{Kind: compaction.DeltaFlush, Replaced: []Replaced{
+				{Set: f.sets[1], Flush: true, Row: f.rewritten(1, func(m *meta.RowSet) { m.Redo = append(m.Redo, 41) })}}}
+		}, `
+table: version 0, next rowset 50, floor 30, flushed 8, auto 5
+delete:
+put: 2 table
+dead: []
+first LSN: 12
+event: delta-flush, [] to [2]
+dropped stores: 1
+rowsets: 1@15 2 3
+memory: 20, frozen 12
+floor: 30
+`},
+		{"merge", func(f *editFixture) Edit {
+			return Edit{Kind: compaction.Merge, Floor: 20, Removed: f.sets[1:], Added: []Added{{Row: editRowSet(4), Mem: f.deltaStore(13)}}}
+		}, `
+table: version 0, next rowset 50, floor 30, flushed 8, auto 5
+delete: 2 3
+put: 4 table
+dead: [21 22 23 24 27 25 31 32 33 34 35]
+first LSN: 12
+event: merge, [2 3] to [4]
+dropped stores: 1
+rowsets: 1@15 4@13
+memory: 20, frozen 12
+floor: 30
+`},
+		{"merge that leaves no row", func(f *editFixture) Edit {
+			return Edit{Kind: compaction.Merge, Floor: 40, Removed: f.sets, Frozen: f.frozen}
+		}, `
+table: version 0, next rowset 50, floor 40, flushed 8, auto 5
+delete: 1 2 3
+put: table
+dead: [11 12 13 14 16 15 21 22 23 24 27 25 31 32 33 34 35]
+first LSN: 20
+event: merge, [1 2 3] to []
+dropped stores: 3
+rowsets:
+memory: 20
+floor: 40
+`},
+		{"major delta compaction keeps the delta mem store", func(f *editFixture) Edit {
+			return Edit{Kind: compaction.MajorDelta, Replaced: []Replaced{{Set: f.sets[0], Row: f.rewritten(0, func(m *meta.RowSet) {
+				m.Columns[1].Block, m.Redo, m.Undo = 42, nil, []block.ID{27}
+			})}}}
+		}, `
+table: version 0, next rowset 50, floor 30, flushed 8, auto 5
+delete:
+put: 1 table
+dead: [12 16]
+first LSN: 9
+event: major, [1] to [1]
+dropped stores: 0
+rowsets: 1@15 2@9 3
+memory: 20, frozen 12
+floor: 30
+`},
+		{"undo GC", func(f *editFixture) Edit {
+			return Edit{Kind: compaction.UndoGC, Floor: 90, Removed: f.sets[2:],
+				Replaced: []Replaced{{Set: f.sets[1], Row: f.rewritten(1, func(m *meta.RowSet) { m.Undo = nil })}}}
+		}, `
+table: version 0, next rowset 50, floor 90, flushed 8, auto 5
+delete: 3
+put: 2 table
+dead: [31 32 33 34 35 27]
+first LSN: 9
+event: undo-gc, [3 2] to [2]
+dropped stores: 0
+rowsets: 1@15 2@9
+memory: 20, frozen 12
+floor: 90
+`},
+		{"ingest", func(f *editFixture) Edit {
+			return Edit{Kind: compaction.Ingest, Confirm: true, AutoIncrement: 100, Added: []Added{{Row: editRowSet(4)}, {Row: editRowSet(5)}}}
+		}, `
+table: version 0, next rowset 50, floor 30, flushed 8, auto 100
+delete:
+put: 4 5 table
+dead: []
+confirm
+first LSN: 9
+event: ingest, [] to [4 5]
+dropped stores: 0
+rowsets: 1@15 2@9 3 4 5
+memory: 20, frozen 12
+floor: 30
+`},
+		{"alteration", func(f *editFixture) Edit {
+			row := *f.row
+			row.SchemaVersion, row.Schema = 1, renamedSchema(f.t)
+			return Edit{Kind: compaction.Flush, Confirm: true, Frozen: f.frozen, FlushedLSN: 18, Added: []Added{{Row: editRowSet(4)}},
+				Alter: &alteration{row: &row, shape: newShape(row.Schema, 1), mem: memrowset.New(row.Schema, nil)},
+				Replaced: []Replaced{
+					{Set: f.sets[0], Flush: true, Row: f.rewritten(0, func(m *meta.RowSet) { m.Redo = append(m.Redo, 41) })},
+					{Set: f.sets[1], Flush: true, Row: f.rewritten(1, func(m *meta.RowSet) { m.Redo = append(m.Redo, 41) })},
+				}}
+		}, `
+table: version 1, next rowset 50, floor 30, flushed 18, auto 5
+delete:
+put: 4 1 2 table
+dead: []
+confirm
+first LSN: none
+event: flush, [] to [4 1 2]
+dropped stores: 4
+rowsets: 1 2 3 4
+memory: 0
+floor: 30
+`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f := newEditFixture(t)
+			e := test.edit(f)
+			if got, want := f.text(&e), strings.TrimPrefix(test.want, "\n"); got != want {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+// renamedSchema is testSchema with another name of a column.
+func renamedSchema(t *testing.T) *schema.Schema {
+	t.Helper()
+	columns := slices.Clone(testSchema.Columns)
+	columns[1].Name = "renamed"
+	s, err := schema.New(columns, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// An edit whose files do not open changes nothing: neither the state, nor the references to its
+// rowsets, nor their delta stores.
+func TestApplyThatFailsLeavesTheState(t *testing.T) {
+	missing := func(m *meta.RowSet) { m.Redo = append(m.Redo, 77) }
+	for name, edit := range map[string]func(f *editFixture) Edit{
+		"flush": func(f *editFixture) Edit {
+			return Edit{Replaced: []Replaced{
+				{Set: f.sets[0], Flush: true, Row: f.rewritten(0, func(m *meta.RowSet) { m.Redo = append(m.Redo, 41) })},
+				{Set: f.sets[1], Flush: true, Row: f.rewritten(1, missing)},
+			}}
+		},
+		"delta compaction": func(f *editFixture) Edit {
+			return Edit{Replaced: []Replaced{{Set: f.sets[0], Row: f.rewritten(0, missing)}}}
+		},
+		"added": func(f *editFixture) Edit {
+			m := editRowSet(4)
+			missing(m)
+			return Edit{Removed: f.sets[:1], Added: []Added{{Row: editRowSet(5)}, {Row: m}}}
+		},
+		"alteration": func(f *editFixture) Edit {
+			delete(f.files, 16)
+			return Edit{Alter: &alteration{row: f.row, shape: newShape(testSchema, 1), mem: memrowset.New(testSchema, nil)}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newEditFixture(t)
+			e := edit(f)
+			states := make([]*rowset.State, len(f.sets))
+			for i, d := range f.sets {
+				states[i] = d.State()
+			}
+			if _, err := e.apply(f.st, f.options()); !errors.Is(err, fault.ErrNotFound) {
+				t.Fatalf("error %v", err)
+			}
+			for i, d := range f.sets {
+				if d.State() != states[i] {
+					t.Errorf("the stores of rowset %d were replaced", d.Metadata().ID)
+				}
+				if d.Unref(); d.Shared() { // the fixture's reference; the state has the other one
+					t.Errorf("rowset %d has a reference too many", d.Metadata().ID)
+				}
+			}
+		})
+	}
+}
+
+// The releases of an edit that was not committed give back what was caught up, and nothing that the
+// state needs.
+func TestReleaseOfAnUncommittedEditKeepsTheState(t *testing.T) {
+	f := newEditFixture(t)
+	grown := int64(0)
+	caughtUp := func() *delta.MemStore {
+		m := delta.NewMemStore(func(n int64) { grown += n })
+		m.Apply(1, mvcc.Timestamp(200), 20, deleteList)
+		return m
+	}
+	e := Edit{Frozen: f.frozen, Added: []Added{{Row: editRowSet(4), Mem: caughtUp()}, {Row: editRowSet(5)}},
+		Replaced: []Replaced{{Set: f.sets[0], Flush: true, Mem: caughtUp()}, {Set: f.sets[1], Flush: true}}}
+	if e.release(); grown != 0 {
+		t.Errorf("%d bytes are not released", grown)
+	}
+	if got := f.st.firstLSN(); got != 9 {
+		t.Errorf("first LSN of the state %d, want 9", got)
+	}
+}

@@ -1,0 +1,205 @@
+package tablet
+
+import (
+	"context"
+	"time"
+
+	"github.com/oribi-db/oribi/blockmanager"
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/delta"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/lsn"
+	"github.com/oribi-db/oribi/rowset"
+)
+
+// job is one flush, compaction, ingest or alteration while it runs, under the work lock: what all of
+// them need to get from a state of the table to an Edit, and from there to the next state.
+type job struct {
+	t        *Tablet
+	st       *tabletState           // while writers are blocked, the current one
+	edit     Edit                   // filled in step by step, complete at commit
+	creation *blockmanager.Creation // one of edit.Created
+	at       cutover                // as of which memory is written
+	logging  []*delta.MemStore      // whose change logs end with the job
+	blocked  bool                   // the gate is held
+	done     bool                   // the edit is committed
+	before   compaction.Layout
+	start    time.Time
+}
+
+// begin starts a job with concurrent writers. The caller calls end.
+func (t *Tablet) begin() (*job, error) {
+	st, err := t.acquire()
+	if err != nil {
+		return nil, err
+	}
+	c := t.opts.Store.NewCreation()
+	return &job{t: t, st: st, edit: Edit{Created: []*blockmanager.Creation{c}}, creation: c, before: st.info(t.Name()), start: time.Now()}, nil
+}
+
+// beginBlocked starts a job that blocks the table's writers to its end, and waits until all that is
+// in the log is durable and published.
+func (t *Tablet) beginBlocked(ctx context.Context) (*job, error) {
+	// Most of the wait for the disk comes before writers have to wait too.
+	if err := t.opts.Store.Wait(ctx, t.opts.Store.LastLSN()); err != nil {
+		return nil, err
+	}
+	j, err := t.begin()
+	if err != nil {
+		return nil, err
+	}
+	err = j.cut()
+	if err == nil {
+		err = t.opts.Store.Wait(ctx, j.at.lsn)
+	}
+	if err != nil {
+		j.end()
+		return nil, err
+	}
+	return j, nil
+}
+
+// blockWriters takes the gate and goes on with the state that is current now. The rowsets that the
+// job replaces are still in it: only the owner of the work lock replaces rowsets.
+func (j *job) blockWriters() error {
+	j.t.gate.Lock()
+	j.blocked = true
+	st, err := j.t.acquire()
+	if err != nil {
+		return err
+	}
+	j.st.release()
+	j.st = st
+	return nil
+}
+
+func (j *job) unblockWriters() {
+	j.blocked = false
+	j.t.gate.Unlock()
+}
+
+// cut blocks writers and sets the job's cutover point.
+func (j *job) cut() error {
+	if err := j.blockWriters(); err != nil {
+		return err
+	}
+	j.at = cutover{lsn: j.t.opts.Store.LastLSN(), before: j.st.maxTimestamp() + 1, auto: j.t.auto}
+	return nil
+}
+
+// freeze sets the cutover point L as of which memory is written. take, called with writers blocked,
+// starts the change logs of the stores that the job replaces. freeze returns when everything up to L
+// is durable and published:
+//
+//	work lock  ├───────────────────────────────────────────────────────────────────┤   no other job
+//	gate         ├─┤                                                  ├────────────┤    writers wait
+//	              ▲     write and sync the outputs      catch up in      last round,
+//	              L     as of L                         rounds           commit, install
+//
+// With the gate held, no write batch is between its append and the end of its application. So the
+// batches of the table with LSNs up to L are in the stores, all of them, with timestamps below
+// at.before; no later one is. Later operations go
+//
+//	an insert             to the new MemRowSet, also when the frozen one, or a rowset, has a ghost of the key
+//	a change of a row     to the store that has the row: the frozen MemRowSet, a rowset's delta mem store
+//
+// and the outputs, written as of at.before, contain none of them. The stores that are replaced log
+// such changes, and catchUp applies them to the delta mem stores of the outputs. The included LSN of
+// the outputs is L, and so is the table's flushed LSN after a flush. Replay therefore applies the
+// same changes to the outputs, and later inserts to a MemRowSet.
+//
+// A failure before the commit leaves the frozen MemRowSet next to the new one: the next flush writes
+// it first, as of the L at which it was frozen. The delta mem stores were never replaced; their
+// change logs end. Source: design §5, tablet spec §13.1–§13.3.
+func (j *job) freeze(ctx context.Context, take func()) error {
+	if err := j.cut(); err != nil {
+		return err
+	}
+	take()
+	j.unblockWriters()
+	return j.t.opts.Store.Wait(ctx, j.at.lsn)
+}
+
+// startChangeLog makes the delta mem store of d log its changes until the job ends. Writers are
+// blocked.
+func (j *job) startChangeLog(d *rowset.DiskRowSet) {
+	j.logging = append(j.logging, d.StartChangeLog())
+}
+
+// commit carries out the edit, in metadata and then in memory. Writers are blocked.
+func (j *job) commit() error {
+	t, e := j.t, &j.edit
+	if err := j.creation.Sync(); err != nil { // most jobs have synced their blocks with concurrent writers
+		return err
+	}
+	for _, c := range e.Created {
+		for _, info := range c.Blocks() {
+			e.BytesWritten += info.Length
+		}
+	}
+	for _, d := range e.Removed {
+		d.OpenFiles() // for readers of earlier states that have not needed each file yet
+	}
+	row := e.tableRow(t.Metadata(), t.nextID.Load())
+	first := func() lsn.LSN { return e.firstLSN(j.st) }
+	if err := t.opts.Store.CommitMeta(t, e.metadata(row), first, func() error { return j.install(row) }); err != nil {
+		return err
+	}
+	j.st.openReplaced(e.reopened(j.st))
+	return nil
+}
+
+// install replaces the table's state after the metadata commit. An error means that memory no longer
+// shows what the metadata says: the store poisons itself.
+func (j *job) install(row *meta.Table) error {
+	t, e := j.t, &j.edit
+	j.done = true
+	dropped := e.dropped(j.st)
+	next, err := e.apply(j.st, t.opts.RowSets)
+	if err != nil {
+		return err
+	}
+	t.metadata.Store(row)
+	t.auto = max(t.auto, row.AutoIncrement)
+	t.install(next)
+	for _, m := range dropped {
+		m.Release()
+	}
+	return nil
+}
+
+// openReplaced opens all files of rowsets of the state that were replaced by others with the same
+// blocks, if readers have them, through this state or through an earlier one: by the time they need
+// a file, a compaction of the replacement may have removed its block.
+func (st *tabletState) openReplaced(sets []*rowset.DiskRowSet) {
+	read := st.refs.Load() > 1 // one is the caller's own, and no reader can acquire the state any longer
+	for _, d := range sets {
+		if read || d.Shared() {
+			d.OpenFiles()
+		}
+	}
+}
+
+// record keeps the event of the edit, which was committed or failed with err, until the locks are
+// free again.
+func (j *job) record(err error) {
+	ev := j.edit.event()
+	ev.Table, ev.Before, ev.After = j.t.Name(), j.before, j.t.Info()
+	ev.Duration, ev.Err = time.Since(j.start), err
+	j.t.events = append(j.t.events, ev)
+}
+
+// end ends the job. What was not committed has never happened.
+func (j *job) end() {
+	for _, m := range j.logging {
+		m.StopChangeLog()
+	}
+	if !j.done {
+		j.creation.Abort()
+		j.edit.release()
+	}
+	j.st.release()
+	if j.blocked {
+		j.unblockWriters()
+	}
+}
