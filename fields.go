@@ -5,80 +5,201 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/schema"
 )
 
-// field moves one column between a struct and a cell.
-type field struct {
-	col   int // index in the schema
-	index int // of the struct field
-	put   func(buf []byte, f reflect.Value) ([]byte, error)
-	take  func(f reflect.Value, cell []byte)
-
-	refuses func(cell []byte) error // tells a cell that the field cannot hold; nil = it holds all
+// rowType is what the fields of a struct type are. Immutable.
+type rowType struct {
+	typ  reflect.Type
+	tags []fieldTag
 }
 
-// read moves a cell into the struct. Errors: ErrSchema for one that the field cannot hold.
-func (f *field) read(row reflect.Value, cell []byte) error {
-	if f.refuses != nil && cell != nil {
-		if err := f.refuses(cell); err != nil {
-			return err
-		}
+// fieldTag is a struct field that is a column.
+type fieldTag struct {
+	path []int  // to the field, through embedded structs
+	text string // for messages: Type.Field, with the embedded structs on the way
+	typ  reflect.Type
+	name string // of the column
+	key  bool
+}
+
+var rowTypes sync.Map // reflect.Type → *rowType: of a type, tags are parsed once
+
+// rowTypeOf finds the fields of a struct type. Errors: ErrSchema.
+func rowTypeOf(typ reflect.Type) (*rowType, error) {
+	if known, ok := rowTypes.Load(typ); ok {
+		return known.(*rowType), nil
 	}
-	f.take(row.Field(f.index), cell)
+	if typ.Kind() != reflect.Struct || isValue(typ) {
+		return nil, fmt.Errorf("oribi: %s is not a struct of columns: %w", typ, fault.ErrSchema)
+	}
+	rt := &rowType{typ: typ}
+	if err := rt.collect(typ, nil, typ.String()); err != nil {
+		return nil, fmt.Errorf("oribi: %w: %w", err, fault.ErrSchema)
+	}
+	if len(rt.tags) == 0 {
+		return nil, fmt.Errorf("oribi: %s has no exported field, so it has no column: %w", typ, fault.ErrSchema)
+	}
+	rowTypes.Store(typ, rt)
+	return rt, nil
+}
+
+// collect adds the fields of a struct that is at path in the row.
+func (rt *rowType) collect(typ reflect.Type, path []int, text string) error {
+	for i := range typ.NumField() {
+		f := typ.Field(i)
+		tag := fieldTag{path: append(slices.Clip(path), i), text: text + "." + f.Name, typ: f.Type}
+		name, option, err := parseTag(f)
+		switch {
+		case err != nil:
+			return fmt.Errorf("%s: %w", tag.text, err)
+		case name == "-":
+			continue
+		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct && !isValue(f.Type):
+			if err := rt.collect(f.Type, tag.path, tag.text); err != nil {
+				return err
+			}
+			continue
+		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Pointer && f.Type.Elem().Kind() == reflect.Struct && !isValue(f.Type.Elem()):
+			return fmt.Errorf("%s: an embedded pointer: embed the struct itself", tag.text)
+		case !f.IsExported() && name == "" && option == "":
+			continue
+		case !f.IsExported():
+			return fmt.Errorf("%s: the field has a tag but is not exported", tag.text)
+		case name == "":
+			name = strings.ToLower(f.Name)
+		}
+		for _, other := range rt.tags {
+			if other.name == name {
+				return fmt.Errorf("%s: column %q is also that of %s", tag.text, name, other.text)
+			}
+		}
+		tag.name, tag.key = name, option == "key"
+		rt.tags = append(rt.tags, tag)
+	}
 	return nil
 }
 
-// fieldTag is a struct field with what its tag says.
-type fieldTag struct {
-	field reflect.StructField
-	name  string
-	key   bool
+// parseTag returns the column's name, empty if the tag gives none, and the option, "key" or none.
+func parseTag(f reflect.StructField) (name, option string, err error) {
+	tag, ok := f.Tag.Lookup("oribi")
+	if !ok {
+		if strings.Contains(strings.ToLower(string(f.Tag)), "oribi") {
+			return "", "", fmt.Errorf("malformed tag `%s`, want oribi:\"name\" or oribi:\"name,key\"", f.Tag)
+		}
+		return "", "", nil
+	}
+	name, option, found := strings.Cut(tag, ",")
+	if found && option != "key" {
+		return "", "", fmt.Errorf("tag option %q, want \"key\" or none", option)
+	}
+	if name == "-" && found {
+		return "", "", fmt.Errorf("tag %q: a field that is no column cannot be a key", tag)
+	}
+	return name, option, nil
 }
 
-func fieldTags(typ reflect.Type) ([]fieldTag, error) {
-	if typ.Kind() != reflect.Struct {
-		return nil, fmt.Errorf("oribi: %s is not a struct: %w", typ, fault.ErrSchema)
+// isValue reports whether a struct type is the value of one column.
+func isValue(t reflect.Type) bool {
+	return t == reflect.TypeFor[time.Time]() || t == reflect.TypeFor[Decimal]() || t == reflect.TypeFor[Int128]()
+}
+
+// binding is what the fields are in one version of a table's schema. Immutable.
+type binding struct {
+	shape   *tablet.Shape
+	fields  []field
+	columns []int // of the fields, indexes in the schema
+
+	keyless string // a key column that has no field; empty = all have one
+	lacks   string // a column that a new row must set and that has no field; empty = there is none
+}
+
+// bind makes the conversions of the fields; column returns the index of a field's column.
+func (rt *rowType) bind(shape *tablet.Shape, column func(i int) (int, error)) (*binding, error) {
+	s, b := shape.Schema, &binding{shape: shape}
+	for i := range rt.tags {
+		tag := &rt.tags[i]
+		col, err := column(i)
+		if err != nil {
+			return nil, fmt.Errorf("oribi: %s: %w", tag.text, err)
+		}
+		f, err := newField(&s.Columns[col], tag.typ)
+		if err != nil {
+			return nil, fmt.Errorf("oribi: %s: column %q: %w: %w", tag.text, s.Columns[col].Name, err, fault.ErrSchema)
+		}
+		f.col, f.path, f.name = col, tag.path, s.Columns[col].Name
+		b.fields = append(b.fields, f)
+		b.columns = append(b.columns, col)
 	}
-	var tags []fieldTag
-	for i := range typ.NumField() {
-		f := typ.Field(i)
-		tag := f.Tag.Get("oribi")
-		if !f.IsExported() || tag == "-" {
+	for i := range s.Columns {
+		c := &s.Columns[i]
+		if slices.Contains(b.columns, i) {
 			continue
 		}
-		name, option, _ := strings.Cut(tag, ",")
-		if name == "" {
-			name = strings.ToLower(f.Name)
+		if i < s.Keys && b.keyless == "" {
+			b.keyless = c.Name
 		}
-		if option != "" && option != "key" {
-			return nil, fmt.Errorf("oribi: %s.%s: tag option %q, want \"key\" or none: %w", typ, f.Name, option, fault.ErrSchema)
+		if !c.AutoIncrement && (i < s.Keys || c.Required()) && b.lacks == "" {
+			b.lacks = c.Name
 		}
-		tags = append(tags, fieldTag{f, name, option == "key"})
 	}
-	return tags, nil
+	return b, nil
 }
 
-// SchemaOf makes the schema of a struct type: int8 to int64, uint8 to uint64, float, double,
-// string, binary, bool, timestamp and int128 columns, arrays of all these but int128 for slices,
-// NULL allowed where the field is a pointer. Fields tagged "key" must come first. Decimals, dates
-// and varchars need more than a Go type says: make their schema with schema.New.
+// read makes a struct of the cells of b.columns.
+func (b *binding) read(row reflect.Value, cells [][]byte) error {
+	for k := range b.fields {
+		f := &b.fields[k]
+		if err := f.take(f.of(row), cells[k]); err != nil {
+			return fmt.Errorf("column %q: %w: %w", f.name, err, fault.ErrSchema)
+		}
+	}
+	return nil
+}
+
+// field moves one column between a struct and a cell.
+type field struct {
+	col  int    // index in the schema
+	path []int  // to the struct field
+	name string // of the column
+	put  func(buf []byte, f reflect.Value) ([]byte, error)
+	take func(f reflect.Value, cell []byte) error
+}
+
+// of returns the field of a row, which is addressable.
+func (f *field) of(row reflect.Value) reflect.Value {
+	if len(f.path) == 1 {
+		return row.Field(f.path[0])
+	}
+	return row.FieldByIndex(f.path)
+}
+
+// SchemaOf returns the schema of a struct type: int8 to int64, uint8 to uint64, float, double,
+// string, binary, bool, timestamp and int128 columns; binary ones for byte arrays such as [16]byte;
+// arrays of all these but int128 for slices; nullable where the field is a pointer. Fields tagged
+// "key" come first. Decimals, dates and varchars need more than a Go type contains: make their
+// schema with schema.New.
+//
+// Errors: ErrSchema, naming the field.
 func SchemaOf[T any]() (*schema.Schema, error) {
-	typ := reflect.TypeFor[T]()
-	tags, err := fieldTags(typ)
+	rt, err := rowTypeOf(reflect.TypeFor[T]())
 	if err != nil {
 		return nil, err
 	}
 	var columns []schema.Column
 	keys := 0
-	for i, tag := range tags {
+	for i := range rt.tags {
+		tag := &rt.tags[i]
 		c := schema.Column{Name: tag.name}
-		ft := tag.field.Type
+		ft := tag.typ
 		if ft.Kind() == reflect.Pointer {
 			c.Nullable, ft = true, ft.Elem()
 		}
@@ -92,15 +213,18 @@ func SchemaOf[T any]() (*schema.Schema, error) {
 			c.Element, ok = typeOf(et)
 		}
 		if !ok {
-			return nil, fmt.Errorf("oribi: %s.%s: no column type for %s: %w", typ, tag.field.Name, ft, fault.ErrSchema)
+			return nil, fmt.Errorf("oribi: %s: no column type for %s: %w", tag.text, tag.typ, fault.ErrSchema)
 		}
 		if tag.key {
 			if keys != i {
-				return nil, fmt.Errorf("oribi: %s.%s: key fields come first: %w", typ, tag.field.Name, fault.ErrSchema)
+				return nil, fmt.Errorf("oribi: %s: a key field after one that is not in the key: key fields come first: %w", tag.text, fault.ErrSchema)
 			}
 			keys++
 		}
 		columns = append(columns, c)
+	}
+	if keys == 0 {
+		return nil, fmt.Errorf("oribi: %s has no key: tag its key fields, as in oribi:\"%s,key\": %w", rt.typ, rt.tags[0].name, fault.ErrSchema)
 	}
 	return schema.New(columns, keys)
 }
@@ -111,7 +235,7 @@ func typeOf(t reflect.Type) (schema.Type, bool) {
 		return schema.Timestamp, true
 	case t == reflect.TypeFor[Int128]():
 		return schema.Int128, true
-	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+	case (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) && t.Elem().Kind() == reflect.Uint8:
 		return schema.Binary, true
 	}
 	switch t.Kind() {
@@ -143,14 +267,16 @@ func typeOf(t reflect.Type) (schema.Type, bool) {
 	return 0, false
 }
 
-// newField finds the conversions between a struct field and a column.
-func newField(c *schema.Column, sf reflect.StructField) (field, error) {
-	f := field{index: sf.Index[0]}
-	t := sf.Type
+// newField finds the conversions between a struct field of type t and a column.
+func newField(c *schema.Column, t reflect.Type) (field, error) {
+	var f field
 	if t.Kind() == reflect.Pointer {
-		inner, present := sf, *c
-		inner.Type, present.Nullable = t.Elem(), false
-		g, err := newField(&present, inner)
+		if t.Elem().Kind() == reflect.Pointer {
+			return f, fmt.Errorf("a %s: one pointer is enough for NULL", t)
+		}
+		present := *c
+		present.Nullable = false
+		g, err := newField(&present, t.Elem())
 		if err != nil {
 			return f, err
 		}
@@ -160,20 +286,19 @@ func newField(c *schema.Column, sf reflect.StructField) (field, error) {
 			}
 			return g.put(buf, v.Elem())
 		}
-		f.take = func(v reflect.Value, cell []byte) {
+		f.take = func(v reflect.Value, cell []byte) error {
 			if cell == nil {
 				v.SetZero()
-				return
+				return nil
 			}
 			p := reflect.New(t.Elem())
-			g.take(p.Elem(), cell)
 			v.Set(p)
+			return g.take(p.Elem(), cell)
 		}
-		f.refuses = g.refuses
 		return f, nil
 	}
 	if c.Nullable && t.Kind() != reflect.Slice {
-		return f, fmt.Errorf("the column can be NULL, the field cannot: make it a pointer")
+		return f, fmt.Errorf("the column can be NULL, the field cannot: make it a *%s", t)
 	}
 	if !f.choose(c, t) {
 		return f, fmt.Errorf("a %s does not fit type %s", t, c.TypeName())
@@ -190,22 +315,29 @@ func (f *field) choose(c *schema.Column, t reflect.Type) bool {
 			f.put = func(buf []byte, v reflect.Value) ([]byte, error) {
 				return appendTime(&buf, c.Type, *v.Addr().Interface().(*time.Time))
 			}
-			f.take = func(v reflect.Value, cell []byte) { *v.Addr().Interface().(*time.Time) = timeOf(c.Type, cell) }
+			f.take = func(v reflect.Value, cell []byte) error {
+				*v.Addr().Interface().(*time.Time) = timeOf(c.Type, cell)
+				return nil
+			}
 			return true
 		}
 	case schema.Decimal32, schema.Decimal64, schema.Decimal128:
 		f.put = func(buf []byte, v reflect.Value) ([]byte, error) {
 			return appendDecimal(&buf, c, *v.Addr().Interface().(*Decimal))
 		}
-		f.take = func(v reflect.Value, cell []byte) {
+		f.take = func(v reflect.Value, cell []byte) error {
 			*v.Addr().Interface().(*Decimal) = Decimal{Unscaled: wide(cell), Scale: c.Scale}
+			return nil
 		}
 		return t == reflect.TypeFor[Decimal]()
 	case schema.Int128:
 		f.put = func(buf []byte, v reflect.Value) ([]byte, error) {
 			return appendInteger(&buf, c, *v.Addr().Interface().(*Int128))
 		}
-		f.take = func(v reflect.Value, cell []byte) { *v.Addr().Interface().(*Int128) = wide(cell) }
+		f.take = func(v reflect.Value, cell []byte) error {
+			*v.Addr().Interface().(*Int128) = wide(cell)
+			return nil
+		}
 		return t == reflect.TypeFor[Int128]()
 	case schema.String, schema.Varchar, schema.Binary:
 		return f.chooseString(c, t)
@@ -213,16 +345,20 @@ func (f *field) choose(c *schema.Column, t reflect.Type) bool {
 		return f.chooseArray(c, t)
 	case schema.Bool:
 		f.put = func(buf []byte, v reflect.Value) ([]byte, error) { return appendBool(&buf, v.Bool()), nil }
-		f.take = func(v reflect.Value, cell []byte) { v.SetBool(cell[0] != 0) }
+		f.take = func(v reflect.Value, cell []byte) error {
+			v.SetBool(cell[0] != 0)
+			return nil
+		}
 		return t.Kind() == reflect.Bool
 	case schema.Float, schema.Double:
 		f.put = func(buf []byte, v reflect.Value) ([]byte, error) { return appendFloat(&buf, c.Type, v.Float()), nil }
-		f.take = func(v reflect.Value, cell []byte) {
+		f.take = func(v reflect.Value, cell []byte) error {
 			if c.Type == schema.Float {
 				v.SetFloat(float64(math.Float32frombits(binary.LittleEndian.Uint32(cell))))
 			} else {
 				v.SetFloat(math.Float64frombits(binary.LittleEndian.Uint64(cell)))
 			}
+			return nil
 		}
 		return t.Kind() == reflect.Float64 || t.Kind() == reflect.Float32 && c.Type == schema.Float
 	}
@@ -239,7 +375,10 @@ func (f *field) chooseString(c *schema.Column, t reflect.Type) bool {
 			}
 			return orEmpty(b), checkText(c, b)
 		}
-		f.take = func(v reflect.Value, cell []byte) { v.SetString(string(cell)) }
+		f.take = func(v reflect.Value, cell []byte) error {
+			v.SetString(string(cell))
+			return nil
+		}
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
 		f.put = func(_ []byte, v reflect.Value) ([]byte, error) {
 			b := v.Bytes()
@@ -251,12 +390,22 @@ func (f *field) chooseString(c *schema.Column, t reflect.Type) bool {
 			}
 			return orEmpty(b), checkText(c, b)
 		}
-		f.take = func(v reflect.Value, cell []byte) {
+		f.take = func(v reflect.Value, cell []byte) error {
 			if cell == nil {
 				v.SetZero()
-				return
+				return nil
 			}
 			v.SetBytes(append([]byte{}, cell...))
+			return nil
+		}
+	case t.Kind() == reflect.Array && t.Elem().Kind() == reflect.Uint8 && c.Type == schema.Binary:
+		f.put = func(_ []byte, v reflect.Value) ([]byte, error) { return orEmpty(v.Bytes()), nil }
+		f.take = func(v reflect.Value, cell []byte) error {
+			if len(cell) != t.Len() {
+				return fmt.Errorf("%d bytes, which a %s cannot contain", len(cell), t)
+			}
+			copy(v.Bytes(), cell)
+			return nil
 		}
 	default:
 		return false
@@ -264,31 +413,45 @@ func (f *field) chooseString(c *schema.Column, t reflect.Type) bool {
 	return true
 }
 
+// chooseInteger takes Go integers that can represent every value of the column.
 func (f *field) chooseInteger(c *schema.Column, t reflect.Type) bool {
-	z := reflect.Zero(t)
+	z, width := reflect.Zero(t), 8*c.Type.Width()
+	unsigned := false
+	switch c.Type {
+	case schema.Uint8, schema.Uint16, schema.Uint32, schema.Uint64:
+		unsigned = true
+	}
+	mask := uint64(math.MaxUint64) >> (64 - width)
 	switch {
 	case z.CanInt():
 		f.put = func(buf []byte, v reflect.Value) ([]byte, error) {
 			return appendInteger(&buf, c, batch.Int128Of(v.Int()))
 		}
-		f.take = func(v reflect.Value, cell []byte) { v.SetInt(int64(wide(cell).Lo)) }
-		return t.Bits() >= 8*c.Type.Width()
-	case z.CanUint():
-		f.put = func(buf []byte, v reflect.Value) ([]byte, error) { return appendInteger(&buf, c, Int128{Lo: v.Uint()}) }
-		switch c.Type {
-		case schema.Uint8, schema.Uint16, schema.Uint32, schema.Uint64:
-		default:
-			return false
+		if unsigned {
+			f.take = func(v reflect.Value, cell []byte) error {
+				v.SetInt(int64(wide(cell).Lo & mask))
+				return nil
+			}
+			return t.Bits() > width
 		}
-		mask := uint64(math.MaxUint64) >> (64 - 8*c.Type.Width())
-		f.take = func(v reflect.Value, cell []byte) { v.SetUint(wide(cell).Lo & mask) }
-		return t.Bits() >= 8*c.Type.Width()
+		f.take = func(v reflect.Value, cell []byte) error {
+			v.SetInt(int64(wide(cell).Lo))
+			return nil
+		}
+		return t.Bits() >= width
+	case z.CanUint() && unsigned:
+		f.put = func(buf []byte, v reflect.Value) ([]byte, error) { return appendInteger(&buf, c, Int128{Lo: v.Uint()}) }
+		f.take = func(v reflect.Value, cell []byte) error {
+			v.SetUint(wide(cell).Lo & mask)
+			return nil
+		}
+		return t.Bits() >= width
 	}
 	return false
 }
 
-// chooseArray makes a field of a slice: of the Go types that fit the elements, pointers for those
-// that may be NULL; or of any.
+// chooseArray takes slices: of the Go types that fit the elements, pointers for those that may be
+// NULL; or of any.
 func (f *field) chooseArray(c *schema.Column, t reflect.Type) bool {
 	if t.Kind() != reflect.Slice {
 		return false
@@ -300,16 +463,17 @@ func (f *field) chooseArray(c *schema.Column, t reflect.Type) bool {
 			}
 			return arrayCell(c, v.Interface())
 		}
-		f.take = func(v reflect.Value, cell []byte) {
+		f.take = func(v reflect.Value, cell []byte) error {
 			if v.SetZero(); cell != nil {
 				v.Set(reflect.ValueOf(arrayOf(c, cell)).Convert(v.Type()))
 			}
+			return nil
 		}
 		return true
 	}
 	element := c.Elements()
 	element.Nullable = t.Elem().Kind() == reflect.Pointer || t.Elem().Kind() == reflect.Slice
-	g, err := newField(&element, reflect.StructField{Type: t.Elem(), Index: []int{0}})
+	g, err := newField(&element, t.Elem())
 	if err != nil {
 		return false
 	}
@@ -319,28 +483,23 @@ func (f *field) chooseArray(c *schema.Column, t reflect.Type) bool {
 		}
 		return buildArray(c, v, g.put)
 	}
-	f.take = func(v reflect.Value, cell []byte) {
+	f.take = func(v reflect.Value, cell []byte) error {
 		if cell == nil {
 			v.SetZero()
-			return
+			return nil
 		}
 		elements, _ := schema.ArrayElements(nil, c.Element, cell) // checked when it was written or read
 		out := reflect.MakeSlice(v.Type(), len(elements), len(elements))
 		for i, e := range elements {
-			g.take(out.Index(i), e)
+			if e == nil && !element.Nullable {
+				return fmt.Errorf("element %d is NULL, which a %s cannot contain: make it a []*%s", i, t, t.Elem())
+			}
+			if err := g.take(out.Index(i), e); err != nil {
+				return fmt.Errorf("element %d: %w", i, err)
+			}
 		}
 		v.Set(out)
-	}
-	if !element.Nullable {
-		f.refuses = func(cell []byte) error {
-			elements, _ := schema.ArrayElements(nil, c.Element, cell)
-			for i, e := range elements {
-				if e == nil {
-					return fmt.Errorf("column %q: element %d is NULL, which a %s cannot hold: make it a []*%s: %w", c.Name, i, t, t.Elem(), fault.ErrSchema)
-				}
-			}
-			return nil
-		}
+		return nil
 	}
 	return true
 }

@@ -190,7 +190,7 @@ func (g *ingester) checkRows() error {
 // set. A row is the caller's again when the next one is asked for.
 func (t *TableOf[T]) Ingest(ctx context.Context, rows iter.Seq[T]) (ts mvcc.Timestamp, n int64, err error) {
 	return t.Table.ingest(ctx, func(shape *tablet.Shape) (iter.Seq2[[]*batch.Vector, error], error) {
-		b, err := t.bind(shape)
+		b, err := t.bindFor(OpUpsert, shape)
 		if err != nil {
 			return nil, err
 		}
@@ -213,7 +213,7 @@ func (t *TableOf[T]) vectors(b *binding, rows iter.Seq[T]) iter.Seq2[[]*batch.Ve
 			v := reflect.ValueOf(&row).Elem()
 			for k := range b.fields {
 				f := &b.fields[k]
-				cell, err := f.put(value[:0], v.Field(f.index))
+				cell, err := f.put(value[:0], f.of(v))
 				if err != nil {
 					yield(nil, &RowError{Row: before + n, Table: t.Table.tab.Name(), Column: s.Columns[f.col].Name, Cause: err})
 					return

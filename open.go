@@ -280,7 +280,7 @@ func (s *Store) loadTable(row *meta.Table) error {
 	if err != nil {
 		return err
 	}
-	s.tables[row.Name] = &Table{s, tab}
+	s.tables[row.Name] = &Table{store: s, tab: tab}
 	return nil
 }
 

@@ -27,6 +27,7 @@ type readOptions struct {
 	upper      any
 	limit      int64
 	anyOrder   bool
+	fit        func(*tablet.Shape) (columns []int, err error) // chooses the columns instead; nil: columns and all do
 }
 
 // Columns names the columns to read, in that order. Without it, all in schema order.
@@ -222,6 +223,9 @@ func collect(opts []ReadOption) readOptions {
 
 // project finds the indexes of the columns to read.
 func (t *Table) project(shape *tablet.Shape, o *readOptions) ([]int, error) {
+	if o.fit != nil {
+		return o.fit(shape)
+	}
 	if o.all {
 		return shape.All, nil
 	}
@@ -386,7 +390,6 @@ type Scan struct {
 	t   *Table
 	ctx context.Context
 	o   readOptions
-	fit func(*tablet.Shape) (columns []int, err error) // chooses the columns instead of o; nil = o does
 }
 
 // Scan reads rows, in key order unless AnyOrder is given. All options apply. Errors come with the
@@ -499,12 +502,7 @@ func (h *heldScan) Close() error {
 // request finds what the options name in the schema that is read.
 func (sc *Scan) request(shape *tablet.Shape) (req scan.Request, err error) {
 	t := sc.t
-	if sc.fit != nil {
-		req.Columns, err = sc.fit(shape)
-	} else {
-		req.Columns, err = t.project(shape, &sc.o)
-	}
-	if err != nil {
+	if req.Columns, err = t.project(shape, &sc.o); err != nil {
 		return req, err
 	}
 	for _, p := range sc.o.predicates {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -24,6 +25,7 @@ type blockID = block.ID
 type Table struct {
 	store *Store
 	tab   *tablet.Tablet
+	views sync.Map // reflect.Type of T → *TableOf[T], for GetAs, ScanAs and Patch
 }
 
 // TableOption is a property that CreateTable gives a table.
@@ -124,7 +126,7 @@ func (s *Store) createTable(name string, columns *schema.Schema, opts []TableOpt
 	if err := s.commitTables(edit, stored); err != nil {
 		return nil, err
 	}
-	t = &Table{s, tab}
+	t = &Table{store: s, tab: tab}
 	s.tablesMu.Lock()
 	s.tables[name] = t
 	s.tablesMu.Unlock()

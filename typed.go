@@ -10,107 +10,217 @@ import (
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/tablet"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
 )
 
-// TableOf is a table whose rows are structs of type T.
+// TableOf is a table whose rows are structs of type T. It is safe for concurrent use.
 //
-// Exported fields stand for the columns that their tags name: `oribi:"host,key"`, `oribi:"size"`,
-// `oribi:"-"` for none; without a tag the field's name in lower case. A field has the Go type of
-// its column, or a type of that kind: integers; float32, float64; string; []byte; bool; time.Time
-// for date and timestamp; Decimal; Int128. A pointer field is for a nullable column: nil is NULL.
-// Of an array column it is a slice of those ([]string, [][]byte), of pointers if elements may be
-// NULL ([]*int32), or []any with values as in Row; where the column is nullable, a nil slice is
-// NULL. An element that is NULL in a slice that cannot hold it is ErrSchema. How a field is
-// converted is found once for each version of the schema; when a column of a field is there no
-// more, or under another name or type, that is ErrSchema.
+// # Fields
+//
+// Exported fields are columns, named by their tags:
+//
+//	Host string `oribi:"host,key"` // column host, which SchemaOf puts into the key
+//	Size int64  `oribi:"size"`     // column size
+//	Note string                    // column note: without a tag, the field's name in lower case
+//	Memo string `oribi:"-"`        // no column
+//
+// The fields of an embedded struct are fields of the row. An embedded pointer, a tag that cannot be
+// parsed, a tag on a field that is not exported and two fields for one column are errors.
+//
+// A field has the Go type of its column or a type of that kind:
+//
+//	integers            an integer type that has room for every value of the column
+//	float, double       float64; float32 for float
+//	string, varchar     string, []byte
+//	binary              []byte, string; [n]byte if all values have n bytes
+//	bool                bool
+//	timestamp, date     time.Time, read in UTC
+//	decimal             Decimal
+//	int128              Int128
+//	array               a slice of those; of pointers if elements may be NULL; or []any with values as in Row
+//
+// For a nullable column it is a pointer to such a type, nil for NULL; or a slice, nil for NULL.
+//
+// # Columns
+//
+// A TableOf knows its columns by their identity, not by their names: a column that is renamed stays
+// that of its field. When a field's column is dropped, the calls that use it return ErrSchema.
+// Columns that have no field are not set by inserts and not touched by updates. A read for which a
+// field cannot contain the value returns ErrSchema.
+//
+// GetAs and ScanAs read some columns of a table, and Patch sets some, by a struct that has fields
+// for those alone.
 type TableOf[T any] struct {
 	Table *Table
-	tags  []fieldTag
+	rows  *rowType
+	ids   []schema.ColumnID // of the columns of the fields
 	bound atomic.Pointer[binding]
 }
 
-// binding is what the fields are in one version of the schema. Immutable.
-type binding struct {
-	shape   *tablet.Shape
-	fields  []field
-	columns []int // of the fields, indexes in the schema
+// Typed returns t with rows of type T. Every key column and every column that a new row must set
+// needs a field; of the columns that T lacks, all are nullable or have a default. An
+// auto-incrementing column needs one for every call but inserts, which ignore its value
+// (Batch.Assigned returns those that were given).
+//
+// Errors: ErrSchema, naming the field or the column.
+func Typed[T any](t *Table) (*TableOf[T], error) {
+	typed, err := bindTable[T](t)
+	if err != nil {
+		return nil, err
+	}
+	if b := typed.bound.Load(); b.lacks != "" {
+		return nil, fmt.Errorf("oribi: %s has no field for column %q of table %q, which every new row must set; to read or patch without it, use GetAs, ScanAs and Patch: %w",
+			typed.rows.typ, b.lacks, t.tab.Name(), fault.ErrSchema)
+	}
+	return typed, nil
 }
 
-// Typed is t with rows of type T. Every key column and every column that a new row has to have
-// needs a field, save an auto-incrementing one: inserts do not look at its field (Batch.Assigned
-// tells the values), all else but scans needs it. Errors: ErrSchema, naming the field.
-func Typed[T any](t *Table) (*TableOf[T], error) {
+// bindTable is Typed for structs that may lack any column.
+func bindTable[T any](t *Table) (*TableOf[T], error) {
+	rows, err := rowTypeOf(reflect.TypeFor[T]())
+	if err != nil {
+		return nil, err
+	}
+	typed := &TableOf[T]{Table: t, rows: rows, ids: make([]schema.ColumnID, len(rows.tags))}
+	shape := t.tab.Shape()
+	b, err := rows.bind(shape, func(i int) (int, error) {
+		col := shape.Schema.Index(rows.tags[i].name)
+		if col < 0 {
+			return col, fmt.Errorf("table %q has no column %q: %w", t.tab.Name(), rows.tags[i].name, fault.ErrSchema)
+		}
+		typed.ids[i] = shape.Schema.Columns[col].ID
+		return col, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	typed.bound.Store(b)
+	return typed, nil
+}
+
+// viewOf is bindTable by the table's schema as it is now, kept for the next call.
+func viewOf[T any](t *Table) (*TableOf[T], error) {
 	typ := reflect.TypeFor[T]()
-	tags, err := fieldTags(typ)
-	if err != nil {
-		return nil, err
-	}
-	out := &TableOf[T]{Table: t, tags: tags}
-	b, err := out.bind(t.tab.Shape())
-	if err != nil {
-		return nil, err
-	}
-	s := b.shape.Schema
-	for i := range s.Columns {
-		c := &s.Columns[i]
-		if !slices.Contains(b.columns, i) && !c.AutoIncrement && (i < s.Keys || c.Required()) {
-			return nil, fmt.Errorf("oribi: %s has no field for column %q: %w", typ, c.Name, fault.ErrSchema)
+	if known, ok := t.views.Load(typ); ok {
+		// The fields are found anew where another schema has been read since: a name may be another
+		// column's by now.
+		view := known.(*TableOf[T])
+		if view.bound.Load().shape == t.tab.Shape() {
+			return view, nil
 		}
 	}
-	return out, nil
+	view, err := bindTable[T](t)
+	if err == nil {
+		t.views.Store(typ, view)
+	}
+	return view, err
 }
 
-// bind finds the columns of the fields in a version of the schema, by their names.
+// bind finds the columns of the fields in a version of the schema.
 func (t *TableOf[T]) bind(shape *tablet.Shape) (*binding, error) {
-	if b := t.bound.Load(); b != nil && b.shape == shape {
+	if b := t.bound.Load(); b.shape == shape {
 		return b, nil
 	}
-	typ, b := reflect.TypeFor[T](), &binding{shape: shape}
-	for _, tag := range t.tags {
-		col := shape.Schema.Index(tag.name)
+	b, err := t.rows.bind(shape, func(i int) (int, error) {
+		col := shape.Schema.IndexID(t.ids[i])
 		if col < 0 {
-			return nil, fmt.Errorf("oribi: %s.%s: table %q has no column %q: %w", typ, tag.field.Name, t.Table.tab.Name(), tag.name, fault.ErrSchema)
+			return col, fmt.Errorf("column %q of table %q was dropped: %w", t.rows.tags[i].name, t.Table.tab.Name(), fault.ErrSchema)
 		}
-		f, err := newField(&shape.Schema.Columns[col], tag.field)
-		if err != nil {
-			return nil, fmt.Errorf("oribi: %s.%s: column %q: %w: %w", typ, tag.field.Name, tag.name, err, fault.ErrSchema)
-		}
-		f.col = col
-		b.fields = append(b.fields, f)
-		b.columns = append(b.columns, col)
+		return col, nil
+	})
+	if err == nil {
+		t.bound.Store(b)
 	}
-	t.bound.Store(b)
-	return b, nil
+	return b, err
 }
 
-// Insert adds rows that must not be there to a batch.
+// Put commits rows: each is inserted, or sets the struct's columns of the row that has its key. All
+// are put at one timestamp, durably, or none. Errors as Batch.Commit.
+func (t *TableOf[T]) Put(ctx context.Context, rows ...T) (mvcc.Timestamp, error) {
+	b := t.Table.store.NewBatch()
+	t.Upsert(b, rows...)
+	return b.Commit(ctx)
+}
+
+// Patch commits updates of some columns of a table: of those of P, in the rows with the keys of the
+// structs, all of which must exist. P needs a field for each key column. The columns that it does
+// not name keep their values; a nil pointer sets NULL. All rows are updated at one timestamp,
+// durably, or none.
+//
+//	type rename struct {
+//		ID   int64 `oribi:"id,key"`
+//		Name string
+//	}
+//	ts, err := oribi.Patch(ctx, users, rename{ID: 7, Name: "Ada"})
+//
+// Errors: ErrSchema for a struct that does not fit the table; as Batch.Commit, with ErrNotFound for
+// a row that does not exist.
+func Patch[P any](ctx context.Context, t *Table, rows ...P) (mvcc.Timestamp, error) {
+	b := t.store.NewBatch()
+	if err := PatchIn(b, t, rows...); err != nil {
+		return 0, err
+	}
+	return b.Commit(ctx)
+}
+
+// PatchIn adds the updates of Patch to a write batch. Errors: ErrSchema for a struct that does not
+// fit the table; nothing is added then.
+func PatchIn[P any](b *Batch, t *Table, rows ...P) error {
+	view, err := viewOf[P](t)
+	if err != nil {
+		return err
+	}
+	view.add(OpUpdate, b, rows)
+	return nil
+}
+
+// Insert adds rows that must not exist to a write batch.
 func (t *TableOf[T]) Insert(b *Batch, rows ...T) { t.add(OpInsert, b, rows) }
 
-// Upsert adds rows, or sets the struct's columns of those that are there.
+// Upsert adds rows, or sets the struct's columns of those that exist.
 func (t *TableOf[T]) Upsert(b *Batch, rows ...T) { t.add(OpUpsert, b, rows) }
 
-// Update sets the struct's columns of rows that must be there.
+// Update sets the struct's columns of rows that must exist.
 func (t *TableOf[T]) Update(b *Batch, rows ...T) { t.add(OpUpdate, b, rows) }
 
-// Delete removes the rows with the keys of the structs; other fields are not looked at.
+// Delete removes rows that must exist, those with the keys of the structs. It ignores other fields.
 func (t *TableOf[T]) Delete(b *Batch, rows ...T) { t.add(OpDelete, b, rows) }
+
+// InsertIgnore adds rows, except those that exist.
+func (t *TableOf[T]) InsertIgnore(b *Batch, rows ...T) { t.add(OpInsertIgnore, b, rows) }
+
+// UpsertIgnore is Upsert that leaves immutable columns of rows that exist as they are.
+func (t *TableOf[T]) UpsertIgnore(b *Batch, rows ...T) { t.add(OpUpsertIgnore, b, rows) }
+
+// UpdateIgnore sets the struct's columns of those rows that exist, except immutable ones.
+func (t *TableOf[T]) UpdateIgnore(b *Batch, rows ...T) { t.add(OpUpdateIgnore, b, rows) }
+
+// DeleteIgnore removes those rows that exist.
+func (t *TableOf[T]) DeleteIgnore(b *Batch, rows ...T) { t.add(OpDeleteIgnore, b, rows) }
 
 // Add adds one operation of any kind for each row.
 func (t *TableOf[T]) Add(op Op, b *Batch, rows ...T) { t.add(op, b, rows) }
 
 func (t *TableOf[T]) add(op Op, b *Batch, rows []T) {
+	if len(rows) == 0 {
+		return
+	}
+	p := b.part(t.Table)
+	if p == nil {
+		return
+	}
+	bound, err := t.bindFor(op, p.shape)
+	if err != nil {
+		b.spoil(&RowError{Row: b.n, Table: t.Table.tab.Name(), Cause: err})
+		return
+	}
+	s := p.shape.Schema
 rows:
 	for i := range rows {
-		p := b.part(t.Table)
-		if p == nil {
+		if b.err != nil {
 			return
 		}
-		bound, err := t.bind(p.shape)
-		if err != nil {
-			b.spoil(&RowError{Row: b.n, Table: t.Table.tab.Name(), Cause: err})
-			return
-		}
-		s := p.shape.Schema
 		clear(p.cells)
 		clear(p.set)
 		v := reflect.ValueOf(&rows[i]).Elem()
@@ -121,9 +231,9 @@ rows:
 				continue
 			}
 			start := len(p.value)
-			cell, err := f.put(p.value[start:start], v.Field(f.index))
+			cell, err := f.put(p.value[start:start], f.of(v))
 			if err != nil {
-				b.fail(t.Table, s.Columns[f.col].Name, err)
+				b.fail(t.Table, f.name, err)
 				continue rows
 			}
 			if cell != nil && !s.Columns[f.col].Type.Variable() {
@@ -133,6 +243,22 @@ rows:
 		}
 		b.add(op, p)
 	}
+}
+
+// bindFor is bind for an operation, for which the struct must have the columns that it takes.
+func (t *TableOf[T]) bindFor(op Op, shape *tablet.Shape) (*binding, error) {
+	b, err := t.bind(shape)
+	if err != nil {
+		return nil, err
+	}
+	lacks := b.keyless
+	if op == OpInsert || op == OpInsertIgnore || op == OpUpsert || op == OpUpsertIgnore {
+		lacks = b.lacks
+	}
+	if lacks != "" {
+		return nil, fmt.Errorf("%s has no field for column %q: %w", t.rows.typ, lacks, fault.ErrSchema)
+	}
+	return b, nil
 }
 
 // reserveValues makes room for n cells of fixed width in p.value, which is then not moved while
@@ -162,46 +288,170 @@ func (t *TableOf[T]) Get(ctx context.Context, key any, opts ...ReadOption) (T, e
 	if err != nil {
 		return row, err
 	}
-	v := reflect.ValueOf(&row).Elem()
-	for i := range b.fields {
-		if err := b.fields[i].read(v, cells[i]); err != nil {
-			return row, fmt.Errorf("oribi: table %q: %w", t.Table.tab.Name(), err)
-		}
-	}
-	return row, nil
+	err = t.read(b, &row, cells)
+	return row, err
 }
 
-// Scan reads rows, as Table.Scan does; Columns is set by the struct.
-func (t *TableOf[T]) Scan(ctx context.Context, opts ...ReadOption) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		sc := t.Table.Scan(ctx, opts...)
-		var fields []field
-		sc.fit = func(shape *tablet.Shape) ([]int, error) {
-			b, err := t.bind(shape)
-			if err != nil {
+// read makes a row of the cells of b.columns.
+func (t *TableOf[T]) read(b *binding, row *T, cells [][]byte) error {
+	if err := b.read(reflect.ValueOf(row).Elem(), cells); err != nil {
+		return fmt.Errorf("oribi: table %q: %w", t.Table.tab.Name(), err)
+	}
+	return nil
+}
+
+// rowOf returns a row of the cells of b.columns; nil for nil.
+func (t *TableOf[T]) rowOf(b *binding, cells [][]byte) (*T, error) {
+	if cells == nil {
+		return nil, nil
+	}
+	row := new(T)
+	err := t.read(b, row, cells)
+	return row, err
+}
+
+// GetAs reads the columns of T of one row, as Table.Get does: T may have fields for any columns of
+// the table. Errors: ErrSchema for a struct that does not fit the table; those of Table.Get.
+func GetAs[T any](ctx context.Context, t *Table, key any, opts ...ReadOption) (T, error) {
+	view, err := viewOf[T](t)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return view.Get(ctx, key, opts...)
+}
+
+// GetMany reads rows by keys under one snapshot, as Table.GetMany does. Row i of the result is that
+// of keys[i], nil if there is none.
+func (t *TableOf[T]) GetMany(ctx context.Context, keys []any, opts ...ReadOption) ([]*T, error) {
+	var b *binding
+	rows := make([]*T, len(keys))
+	var few [fewCells][]byte
+	cells := few[:0]
+	_, err := t.Table.getMany(ctx, keys, append(slices.Clip(opts), t.columns(&b)), func(v *view, i int, key []byte, cols []int) (err error) {
+		var found bool
+		if cells, found, err = v.Get(key, cols, cells[:0]); found {
+			rows[i], err = t.rowOf(b, cells)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return rows, nil
+}
+
+// columns is the option that reads the columns of the fields, and sets b to how they are read.
+func (t *TableOf[T]) columns(b **binding) ReadOption {
+	return func(o *readOptions) {
+		o.fit = func(shape *tablet.Shape) (columns []int, err error) {
+			if *b, err = t.bind(shape); err != nil {
 				return nil, err
 			}
-			fields = b.fields
-			return b.columns, nil
+			return (*b).columns, nil
 		}
+	}
+}
+
+// Scan reads rows, as Table.Scan does, of the columns of the struct.
+func (t *TableOf[T]) Scan(ctx context.Context, opts ...ReadOption) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var bound *binding
+		var cells [][]byte
 		var zero T
-		for b, err := range sc.Batches() {
+		for b, err := range t.Table.Scan(ctx, append(slices.Clip(opts), t.columns(&bound))...).Batches() {
 			if err != nil {
 				yield(zero, err)
 				return
 			}
 			for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
+				cells = cells[:0]
+				for _, v := range b.Columns {
+					cells = append(cells, v.Cell(i))
+				}
 				var row T
-				v := reflect.ValueOf(&row).Elem()
-				for k := range fields {
-					if err := fields[k].read(v, b.Columns[k].Cell(i)); err != nil {
-						yield(zero, fmt.Errorf("oribi: table %q: %w", t.Table.tab.Name(), err))
-						return
-					}
+				if err := t.read(bound, &row, cells); err != nil {
+					yield(zero, err)
+					return
 				}
 				if !yield(row, nil) {
 					return
 				}
+			}
+		}
+	}
+}
+
+// ScanAs reads rows, as Table.Scan does, of the columns of T, which may have fields for any columns
+// of the table. Errors come with the first step: ErrSchema for a struct that does not fit the
+// table; those of Table.Scan.
+func ScanAs[T any](ctx context.Context, t *Table, opts ...ReadOption) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		view, err := viewOf[T](t)
+		if err != nil {
+			var none T
+			yield(none, err)
+			return
+		}
+		view.Scan(ctx, opts...)(yield)
+	}
+}
+
+// VersionOf is what a row became at a timestamp.
+type VersionOf[T any] struct {
+	Timestamp mvcc.Timestamp // of the write batch; 0 for Base
+	Kind      ChangeKind
+	Row       *T // nil when the row was deleted
+}
+
+// History reads the versions of one row, newest first, as Table.History does: one for each
+// timestamp at which a column of the struct changed. With AsOf or At it returns no newer versions
+// than those.
+func (t *TableOf[T]) History(ctx context.Context, key any, opts ...ReadOption) iter.Seq2[VersionOf[T], error] {
+	return func(yield func(VersionOf[T], error) bool) {
+		var b *binding
+		for v, err := range t.Table.History(ctx, key, append(slices.Clip(opts), t.columns(&b))...) {
+			out := VersionOf[T]{Timestamp: v.Timestamp, Kind: v.Kind}
+			if err == nil {
+				out.Row, err = t.rowOf(b, v.Cells)
+			}
+			if err != nil {
+				yield(VersionOf[T]{}, err)
+				return
+			}
+			if !yield(out, nil) {
+				return
+			}
+		}
+	}
+}
+
+// DifferenceOf is a row whose content differs between two timestamps.
+type DifferenceOf[T any] struct {
+	Kind   ChangeKind
+	Before *T // as of the earlier timestamp; nil when there was no row
+	After  *T // as of the later timestamp; nil when there was no row
+}
+
+// Diff reads the rows that differ, in a column of the struct, between the reads AsOf(from) and
+// AsOf(to), in key order, as Table.Diff does.
+func (t *TableOf[T]) Diff(ctx context.Context, from, to mvcc.Timestamp, opts ...ReadOption) iter.Seq2[DifferenceOf[T], error] {
+	return func(yield func(DifferenceOf[T], error) bool) {
+		var b *binding
+		for d, err := range t.Table.Diff(ctx, from, to, append(slices.Clip(opts), t.columns(&b))...) {
+			out := DifferenceOf[T]{Kind: d.Kind}
+			if err == nil {
+				out.Before, err = t.rowOf(b, d.Before)
+			}
+			if err == nil {
+				out.After, err = t.rowOf(b, d.After)
+			}
+			if err != nil {
+				yield(DifferenceOf[T]{}, err)
+				return
+			}
+			if !yield(out, nil) {
+				return
 			}
 		}
 	}

@@ -1,0 +1,456 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+type stamped struct {
+	Created time.Time
+	Digest  [16]byte
+}
+
+type account struct {
+	ID    int64 `oribi:"id,key"`
+	Email string
+	Note  *string
+	stamped
+	cache int // not exported and without a tag: no column
+}
+
+// accountsTable makes a store in memory and a table of accounts.
+func accountsTable(t *testing.T) (*oribi.Store, *oribi.TableOf[account]) {
+	t.Helper()
+	store, err := oribi.Open("/typed", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	columns, err := oribi.SchemaOf[account]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := store.CreateTable("accounts", columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	typed, err := oribi.Typed[account](table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store, typed
+}
+
+func mustPut[T any](t *testing.T, table *oribi.TableOf[T], rows ...T) mvcc.Timestamp {
+	t.Helper()
+	ts, err := table.Put(context.Background(), rows...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ts
+}
+
+func TestTypedRowsWithEmbeddedStructsAndByteArrays(t *testing.T) {
+	ctx := context.Background()
+	_, accounts := accountsTable(t)
+	var names []string
+	for _, c := range accounts.Table.Schema().Columns {
+		names = append(names, c.Name+" "+c.TypeName())
+	}
+	if want := []string{"id int64", "email string", "note string", "created timestamp", "digest binary"}; !slices.Equal(names, want) {
+		t.Fatalf("columns %q, want %q", names, want)
+	}
+	note := "first"
+	want := account{ID: 7, Email: "a@example.org", Note: &note,
+		stamped: stamped{Created: time.Date(2024, 5, 6, 7, 8, 9, 123456000, time.UTC), Digest: [16]byte{1, 15: 2}}}
+	mustPut(t, accounts, want, account{ID: 8, stamped: stamped{Created: want.Created}})
+	if got, err := accounts.Get(ctx, 7); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	want.Email = "b@example.org"
+	mustPut(t, accounts, want) // it exists: the columns are set
+	rows, err := accounts.GetMany(ctx, []any{8, 9, 7})
+	if err != nil || len(rows) != 3 || rows[0].ID != 8 || rows[1] != nil || !reflect.DeepEqual(*rows[2], want) {
+		t.Errorf("got %+v, %v", rows, err)
+	}
+	b := accounts.Table
+	if _, err := patchDigest(ctx, b, 8, []byte("short")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := accounts.Get(ctx, 8); !errors.Is(err, oribi.ErrSchema) || !strings.Contains(err.Error(), `column "digest": 5 bytes, which a [16]uint8 cannot contain`) {
+		t.Errorf("a value of another length: %v", err)
+	}
+}
+
+func patchDigest(ctx context.Context, t *oribi.Table, id int64, digest []byte) (mvcc.Timestamp, error) {
+	type patch struct {
+		ID     int64 `oribi:"id,key"`
+		Digest []byte
+	}
+	return oribi.Patch(ctx, t, patch{id, digest})
+}
+
+func TestPatchSetsTheColumnsOfItsStruct(t *testing.T) {
+	ctx := context.Background()
+	store, accounts := accountsTable(t)
+	note := "kept"
+	at := time.Unix(1700000000, 0).UTC()
+	mustPut(t, accounts, account{ID: 1, Email: "a", Note: &note, stamped: stamped{Created: at}}, account{ID: 2, Note: &note, stamped: stamped{Created: at}})
+	type email struct {
+		Email string
+		ID    int64 // the key may come anywhere, and needs no tag
+	}
+	if _, err := oribi.Patch(ctx, accounts.Table, email{"b", 1}, email{"c", 2}); err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[int64]string{1: "b", 2: "c"} {
+		if got, err := accounts.Get(ctx, id); err != nil || got.Email != want || *got.Note != note || !got.Created.Equal(at) {
+			t.Errorf("got %+v, %v", got, err)
+		}
+	}
+	if _, err := oribi.Patch(ctx, accounts.Table, email{"d", 1}, email{"d", 3}); !errors.Is(err, oribi.ErrNotFound) {
+		t.Errorf("a row that does not exist: %v", err)
+	}
+	if got, err := oribi.GetAs[email](ctx, accounts.Table, 1); err != nil || got != (email{"b", 1}) {
+		t.Errorf("after a refused patch: %+v, %v", got, err)
+	}
+	type noted struct {
+		ID   int64
+		Note *string
+	}
+	b := store.NewBatch()
+	if err := oribi.PatchIn(b, accounts.Table, noted{ID: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for row, err := range oribi.ScanAs[noted](ctx, accounts.Table) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprint(row.ID, row.Note != nil))
+	}
+	if want := []string{"1 false", "2 true"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	type keyless struct{ Email string }
+	if _, err := oribi.Patch(ctx, accounts.Table, keyless{"x"}); !errors.Is(err, oribi.ErrSchema) || !strings.Contains(err.Error(), `no field for column "id"`) {
+		t.Errorf("a patch without the key: %v", err)
+	}
+	if row, err := oribi.GetAs[keyless](ctx, accounts.Table, 2); err != nil || row.Email != "c" {
+		t.Errorf("a read needs no key: %+v, %v", row, err)
+	}
+}
+
+func TestTypedHistoryAndDiff(t *testing.T) {
+	ctx := context.Background()
+	store, accounts := accountsTable(t)
+	first := mustPut(t, accounts, account{ID: 1, Email: "a"}, account{ID: 2, Email: "same"})
+	second := mustPut(t, accounts, account{ID: 1, Email: "b"}, account{ID: 3, Email: "new"})
+	b := store.NewBatch()
+	accounts.Delete(b, account{ID: 1})
+	third, err := b.Commit(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	history := func(opts ...oribi.ReadOption) (got []string) {
+		for v, err := range accounts.History(ctx, 1, opts...) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := fmt.Sprint(v.Timestamp, " ", v.Kind)
+			if v.Row != nil {
+				text += " " + v.Row.Email
+			}
+			got = append(got, text)
+		}
+		return got
+	}
+	versions := []string{fmt.Sprint(third, " delete"), fmt.Sprint(second, " update b"), fmt.Sprint(first, " insert a")}
+	if got := history(); !slices.Equal(got, versions) {
+		t.Errorf("got %q, want %q", got, versions)
+	}
+	if got := history(oribi.AsOf(second)); !slices.Equal(got, versions[1:]) {
+		t.Errorf("as of the second: got %q, want %q", got, versions[1:])
+	}
+	var got []string
+	for d, err := range accounts.Diff(ctx, first, third) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		email := func(a *account) string {
+			if a == nil {
+				return "none"
+			}
+			return a.Email
+		}
+		got = append(got, fmt.Sprint(d.Kind, " ", email(d.Before), " ", email(d.After)))
+	}
+	if want := []string{"delete a none", "insert none new"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	n := 0
+	for _, err := range accounts.History(ctx, 99) {
+		if n++; !errors.Is(err, oribi.ErrNotFound) {
+			t.Errorf("a row that never was: %v", err)
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d steps of an error", n)
+	}
+}
+
+func TestTypedIgnoreKinds(t *testing.T) {
+	ctx := context.Background()
+	store, accounts := accountsTable(t)
+	mustPut(t, accounts, account{ID: 1, Email: "a"})
+	b := store.NewBatch()
+	accounts.InsertIgnore(b, account{ID: 1, Email: "x"}, account{ID: 2, Email: "b"})
+	accounts.UpdateIgnore(b, account{ID: 2, Email: "c"}, account{ID: 3, Email: "x"})
+	accounts.DeleteIgnore(b, account{ID: 3})
+	accounts.UpsertIgnore(b, account{ID: 4, Email: "d"})
+	if _, err := b.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for row, err := range accounts.Scan(ctx) {
+		got = append(got, fmt.Sprint(row.ID, row.Email, err))
+	}
+	if want := []string{"1a<nil>", "2c<nil>", "4d<nil>"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestOpenTypedTablesFollowRenamedColumns(t *testing.T) {
+	ctx := context.Background()
+	store, accounts := accountsTable(t)
+	type email struct {
+		ID    int64
+		Email string
+	}
+	mustPut(t, accounts, account{ID: 1, Email: "a"})
+	if _, err := oribi.GetAs[email](ctx, accounts.Table, 1); err != nil {
+		t.Fatal(err)
+	}
+	b := store.NewBatch()
+	accounts.Insert(b, account{ID: 2, Email: "b"})
+	// The names change places: a binding by name would read the one for the other.
+	alter(t, accounts.Table, oribi.RenameColumn("email", "was"), oribi.RenameColumn("id", "email"), oribi.RenameColumn("was", "id"))
+	if _, err := b.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	mustPut(t, accounts, account{ID: 3, Email: "c"})
+	for id, want := range map[int64]string{1: "a", 2: "b", 3: "c"} {
+		if got, err := accounts.Get(ctx, id); err != nil || got.ID != id || got.Email != want {
+			t.Errorf("got %+v, %v", got, err)
+		}
+	}
+	if row, err := accounts.Table.Get(ctx, 3); err != nil || row["email"] != int64(3) || row["id"] != "c" {
+		t.Errorf("got %v, %v", row, err)
+	}
+	// Without a handle, names are those of now.
+	if _, err := oribi.GetAs[email](ctx, accounts.Table, 1); !errors.Is(err, oribi.ErrSchema) {
+		t.Errorf("a struct that is bound after the renames: %v", err)
+	}
+	alter(t, accounts.Table, oribi.DropColumn("note"), oribi.AddColumn(schema.Column{Name: "note", Type: schema.String, Nullable: true}))
+	if _, err := accounts.Get(ctx, 1); !errors.Is(err, oribi.ErrSchema) || !strings.Contains(err.Error(), `column "note" of table "accounts" was dropped`) {
+		t.Errorf("a dropped column: %v", err)
+	}
+	if _, err := accounts.Put(ctx, account{ID: 4}); !errors.Is(err, oribi.ErrSchema) {
+		t.Errorf("a dropped column: %v", err)
+	}
+}
+
+func TestTypedInsertsNeedEveryRequiredColumn(t *testing.T) {
+	ctx := context.Background()
+	store, accounts := accountsTable(t)
+	type noDigest struct {
+		ID      int64
+		Email   string
+		Created time.Time
+	}
+	_, err := oribi.Typed[noDigest](accounts.Table)
+	if !errors.Is(err, oribi.ErrSchema) || !strings.Contains(err.Error(), `storetest.noDigest has no field for column "digest" of table "accounts"`) {
+		t.Errorf("bound: %v", err)
+	}
+	alter(t, accounts.Table, oribi.SetDefault("digest", make([]byte, 16)))
+	rows, err := oribi.Typed[noDigest](accounts.Table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustPut(t, rows, noDigest{ID: 1})
+	if row, err := accounts.Get(ctx, 1); err != nil || row.Digest != [16]byte{} {
+		t.Errorf("the default: %+v, %v", row, err)
+	}
+	alter(t, accounts.Table, oribi.SetDefault("digest", nil))
+	b := store.NewBatch()
+	rows.Insert(b, noDigest{ID: 2})
+	if err := b.Err(); !errors.Is(err, oribi.ErrSchema) || !strings.Contains(err.Error(), `"digest"`) {
+		t.Errorf("known before Commit: %v", err)
+	}
+	b.Reset()
+	rows.Update(b, noDigest{ID: 1, Email: "a"})
+	if _, err := b.Commit(ctx); err != nil {
+		t.Errorf("an update needs the key alone: %v", err)
+	}
+}
+
+// Each shape of a struct that cannot be a row is refused when it is bound, with its field's name.
+func TestStructsThatAreNoRows(t *testing.T) {
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Uint32}, {Name: "u", Type: schema.Uint64}, {Name: "n", Type: schema.Int64, Nullable: true},
+		{Name: "b", Type: schema.Binary, Nullable: true}, {Name: "d", Type: schema.DecimalType(9), Precision: 9, Scale: 2, Nullable: true}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, _ := accountsTable(t)
+	table, err := store.CreateTable("shapes", columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type inner struct{ N *int64 }
+	type loop struct {
+		K    uint32
+		Next *loop
+	}
+	for name, c := range map[string]struct {
+		bind func() error
+		want string
+	}{
+		"not a struct": {func() error { _, err := oribi.Typed[int](table); return err }, "int is not a struct of columns"},
+		"a value":      {func() error { _, err := oribi.Typed[time.Time](table); return err }, "time.Time is not a struct of columns"},
+		"no fields":    {func() error { _, err := oribi.Typed[struct{ a int }](table); return err }, "no exported field"},
+		"another case": {func() error {
+			return bindAs[struct {
+				K uint32 `Oribi:"k"`
+			}](table)
+		}, "malformed tag `Oribi:\"k\"`"},
+		"unknown option": {func() error {
+			return bindAs[struct {
+				K uint32 `oribi:"k, key"`
+			}](table)
+		}, `.K: tag option " key", want "key" or none`},
+		"a key that is none": {func() error {
+			return bindAs[struct {
+				K uint32 `oribi:"-,key"`
+			}](table)
+		}, "cannot be a key"},
+		"tag, not exported": {func() error {
+			return bindAs[struct {
+				K uint32
+				n *int64 `oribi:"n"`
+			}](table)
+		}, ".n: the field has a tag but is not exported"},
+		"one column twice": {func() error {
+			return bindAs[struct {
+				K uint32
+				L uint32 `oribi:"k"`
+			}](table)
+		}, `.L: column "k" is also that of`},
+		"embedded twice": {func() error {
+			return bindAs[struct {
+				K uint32
+				N *int64
+				inner
+			}](table)
+		}, `.inner.N: column "n" is also that of`},
+		"embedded pointer": {func() error {
+			return bindAs[struct {
+				K uint32
+				*loop
+			}](table)
+		}, "embed the struct itself"},
+		"recursion": {func() error { return bindAs[loop](table) }, `.Next: table "shapes" has no column "next"`},
+		"unknown column": {func() error {
+			return bindAs[struct {
+				K     uint32
+				Kount int64
+			}](table)
+		}, `.Kount: table "shapes" has no column "kount"`},
+		"pointer to pointer": {func() error {
+			return bindAs[struct {
+				K uint32
+				N **int64
+			}](table)
+		}, `.N: column "n": a **int64: one pointer is enough`},
+		"NULL into a value": {func() error {
+			return bindAs[struct {
+				K uint32
+				N int64
+			}](table)
+		}, "make it a *int64"},
+		"too narrow": {func() error {
+			return bindAs[struct {
+				K uint32
+				N *int32
+			}](table)
+		}, "a int32 does not fit type int64"},
+		"signed for unsigned": {func() error { return bindAs[struct{ K int32 }](table) }, "a int32 does not fit type uint32"},
+		"int64 for uint64":    {func() error { return bindAs[struct{ U int64 }](table) }, "a int64 does not fit type uint64"},
+		"interface": {func() error {
+			return bindAs[struct {
+				K uint32
+				N *any
+			}](table)
+		}, "does not fit type int64"},
+		"map":                    {func() error { return bindAs[struct{ B *map[string]int }](table) }, "does not fit type binary"},
+		"array of bytes, no ptr": {func() error { return bindAs[struct{ B [4]byte }](table) }, "make it a *[4]uint8"},
+		"float for a decimal":    {func() error { return bindAs[struct{ D *float64 }](table) }, "does not fit type decimal(9,2)"},
+		"key after others": {func() error {
+			_, err := oribi.SchemaOf[struct {
+				N int64
+				K int64 `oribi:",key"`
+			}]()
+			return err
+		}, "key fields come first"},
+		"no key": {func() error { _, err := oribi.SchemaOf[struct{ N int64 }](); return err }, "has no key: tag its key fields"},
+		"no type": {func() error {
+			_, err := oribi.SchemaOf[struct {
+				N int64 `oribi:",key"`
+				C complex128
+			}]()
+			return err
+		}, ".C: no column type for complex128"},
+	} {
+		if err := c.bind(); !errors.Is(err, oribi.ErrSchema) || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "oribi: ") {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+	}
+	// A signed field that is wider contains every value.
+	type wide struct{ K int64 }
+	rows, err := oribi.GetAs[wide](context.Background(), table, 4_000_000_000)
+	if !errors.Is(err, oribi.ErrNotFound) {
+		t.Fatalf("%+v, %v", rows, err)
+	}
+	type row struct {
+		K int64
+		U uint64
+	}
+	typed, err := oribi.Typed[row](table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustPut(t, typed, row{4_000_000_000, 1 << 63})
+	if got, err := typed.Get(context.Background(), 4_000_000_000); err != nil || got != (row{4_000_000_000, 1 << 63}) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func bindAs[T any](t *oribi.Table) error {
+	for _, err := range oribi.ScanAs[T](context.Background(), t) {
+		return err
+	}
+	return nil
+}
