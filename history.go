@@ -238,5 +238,5 @@ func (sc *Scan) startDiff(to mvcc.Timestamp) (v view, d *tablet.Diff, cols []int
 		v.Release()
 		return v, nil, nil, err
 	}
-	return v, v.Diff(&req, to), req.Columns, nil
+	return v, v.Diff(&req, mvcc.AsOf(to)), req.Columns, nil
 }

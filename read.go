@@ -175,7 +175,7 @@ func (t *Table) view(ctx context.Context, o *readOptions, long bool) (v view, er
 	default:
 		v.ts = t.store.pub.Visible()
 	}
-	snap.Before = v.ts + 1
+	snap.At = mvcc.AsOf(v.ts)
 	if v.View, err = t.tab.View(snap); err != nil {
 		v.letGo()
 		return v, fmt.Errorf("oribi: %w", err)

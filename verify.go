@@ -91,7 +91,7 @@ func (t *Table) verify(ctx context.Context, report func(Finding), o *verifyOptio
 		return err
 	}
 	want := t.tab.LiveRows()
-	snap := t.store.pub.Visible() + 1
+	snap := mvcc.AsOf(t.store.pub.Visible())
 	if t.store.pub.FirstUnpublished() <= t.store.lastLSN.Load() {
 		return nil // batches are on their way: counts would be off by them
 	}
@@ -107,8 +107,8 @@ func (t *Table) verify(ctx context.Context, report func(Finding), o *verifyOptio
 }
 
 // countInOrder counts rows and checks that their keys rise.
-func (t *Table) countInOrder(ctx context.Context, snap mvcc.Timestamp) (int64, error) {
-	v, err := t.tab.View(tablet.Snapshot{Before: snap, Latest: true})
+func (t *Table) countInOrder(ctx context.Context, snap mvcc.Snapshot) (int64, error) {
+	v, err := t.tab.View(tablet.Snapshot{At: snap, Latest: true})
 	if err != nil {
 		return 0, err
 	}

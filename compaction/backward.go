@@ -53,9 +53,9 @@ func (p *Past) Newest() (ts mvcc.Timestamp, ok bool) {
 	return p.undo[0].TS, true
 }
 
-// Back goes back over all changes at ts or later.
-func (p *Past) Back(ts mvcc.Timestamp) error {
-	for len(p.undo) > 0 && p.undo[0].TS >= ts {
+// Back reverts all changes that snap does not see.
+func (p *Past) Back(snap mvcc.Snapshot) error {
+	for len(p.undo) > 0 && !snap.Sees(p.undo[0].TS) {
 		d := p.undo[0]
 		p.undo = p.undo[1:]
 		switch kind := d.List.Kind(); {

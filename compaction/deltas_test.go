@@ -139,7 +139,7 @@ func TestMajorBringsRedosOfColumnsIntoTheBase(t *testing.T) {
 			if got := textOf(after); got != "k "+test.want+"\n" {
 				t.Errorf("\ngot  %swant k %s", got, test.want)
 			}
-			for snap := test.floor + 1; snap < 14; snap++ {
+			for snap := mvcc.AsOf(test.floor); snap < 14; snap++ {
 				checkSame(t, set, after, snap)
 			}
 			old := set.Metadata()
@@ -151,7 +151,7 @@ func TestMajorBringsRedosOfColumnsIntoTheBase(t *testing.T) {
 }
 
 // checkSame compares what a scan and a look-up say before and after.
-func checkSame(t *testing.T, before, after *rowset.DiskRowSet, snap mvcc.Timestamp) {
+func checkSame(t *testing.T, before, after *rowset.DiskRowSet, snap mvcc.Snapshot) {
 	t.Helper()
 	want, err1 := (&result{sets: []*rowset.DiskRowSet{before}}).at(testSchema, snap)
 	got, err2 := (&result{sets: []*rowset.DiskRowSet{after}}).at(testSchema, snap)
@@ -172,7 +172,7 @@ func TestMergeAfterAMajorOfOneColumnPutsUndosInOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := reopen(t, d, testSchema, row).Histories(mvcc.Max)
+	h, err := reopen(t, d, testSchema, row).Histories(mvcc.Everything)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestMergeAfterAMajorOfOneColumnPutsUndosInOrder(t *testing.T) {
 	if got := res.text(); got != want {
 		t.Errorf("\ngot  %swant %s", got, want)
 	}
-	for snap := mvcc.Timestamp(1); snap < 13; snap++ {
+	for snap := mvcc.Snapshot(1); snap < 13; snap++ {
 		checkSame(t, before, res.sets[0], snap)
 	}
 }
@@ -206,7 +206,7 @@ func TestMinorKeepsEveryDeltaInOrder(t *testing.T) {
 	if got := textOf(after); got != want {
 		t.Errorf("\ngot  %swant %s", got, want)
 	}
-	for snap := mvcc.Timestamp(1); snap < 15; snap++ {
+	for snap := mvcc.Snapshot(1); snap < 15; snap++ {
 		checkSame(t, before, after, snap)
 	}
 	if old := before.Metadata(); len(row.Redo) != 1 || !slices.Equal(row.Columns, old.Columns) || !slices.Equal(row.Undo, old.Undo) {
@@ -250,7 +250,7 @@ func TestDropUndosTakesWholeFilesAtOrBelowTheFloor(t *testing.T) {
 			t.Fatalf("floor %d: %+v, want undo files %v", test.floor, got, test.keep)
 		}
 		after := reopen(t, d, testSchema, got)
-		for snap := test.floor + 1; snap < 12; snap++ {
+		for snap := mvcc.AsOf(test.floor); snap < 12; snap++ {
 			checkSame(t, set, after, snap)
 		}
 	}
@@ -371,7 +371,7 @@ func (t *table) flushDeltas(i int) error {
 	cut := mvcc.Timestamp(t.r.IntN(int(t.end) + 1))
 	out := deltaFile{creation: t.disk}
 	var late []change.Delta
-	err := mem.Each(mvcc.Max, func(x change.Delta) error {
+	err := mem.Each(mvcc.Everything, func(x change.Delta) error {
 		if x.TS >= cut {
 			late = append(late, x)
 			return nil

@@ -41,7 +41,7 @@ func TestGhostsOfThreeRowSetsBecomeOneHistory(t *testing.T) {
 		if res.stats != (Stats{RowsRead: 3, RowsWritten: 1}) || res.rows[0].LiveRows != 1 {
 			t.Errorf("order %v: %+v, %d live", order, res.stats, res.rows[0].LiveRows)
 		}
-		for snap, val := range map[mvcc.Timestamp]string{45: "", 35: "1", 31: "0", 1: "", 2: "0", 11: "0", 12: "", 52: "0", 61: "0", 62: "2", mvcc.Max: "2"} {
+		for snap, val := range map[mvcc.Snapshot]string{45: "", 35: "1", 31: "0", 1: "", 2: "0", 11: "0", 12: "", 52: "0", 61: "0", 62: "2", mvcc.Everything: "2"} {
 			cells, live, err := res.sets[0].Get(bloom.MakeProbe([]byte(example)), snap, []int{1}, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -77,7 +77,7 @@ func TestFloorCutsHistoryButNotWhatItMayStillBeAsked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for snap := floor + 1; snap < 70; snap++ {
+		for snap := mvcc.AsOf(floor); snap < 70; snap++ {
 			got, err1 := res.at(testSchema, snap)
 			want, err2 := whole.at(testSchema, snap)
 			if err1 != nil || err2 != nil || len(got) != len(want) || !sameCells(got[example], want[example]) {
@@ -146,7 +146,7 @@ func TestReinsertOfAKeyOnlyRow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for snap, want := range map[mvcc.Timestamp]int{5: 0, 6: 1, 7: 1, 8: 0, 9: 0, 10: 1} {
+	for snap, want := range map[mvcc.Snapshot]int{5: 0, 6: 1, 7: 1, 8: 0, 9: 0, 10: 1} {
 		if got, err := res.at(s, snap); err != nil || len(got) != want {
 			t.Errorf("at %d: %d rows, %v, want %d", snap, len(got), err, want)
 		}
@@ -174,7 +174,7 @@ func TestCopiesThatEndInOneBatchKeepTheirOrder(t *testing.T) {
 		if got := res.text(); got != want {
 			t.Errorf("%s:\ngot  %swant %s", name, got, want)
 		}
-		for snap, val := range map[mvcc.Timestamp]string{3: "", 4: "1", 5: "", 6: "2", 7: "2", 8: ""} {
+		for snap, val := range map[mvcc.Snapshot]string{3: "", 4: "1", 5: "", 6: "2", 7: "2", 8: ""} {
 			rows, err := res.at(testSchema, snap)
 			if err != nil {
 				t.Fatal(err)

@@ -180,7 +180,7 @@ func runOn(d *disk, s *schema.Schema, floor mvcc.Timestamp, targetBytes int64, i
 // histories reads all rows of the result with their versions; fn gets each with its place in rows.
 func (res *result) histories(fn func(rows *change.Rows, i int, undo, redo []change.Delta) error) error {
 	for _, d := range res.sets {
-		h, err := d.Histories(mvcc.Max)
+		h, err := d.Histories(mvcc.Everything)
 		if err != nil {
 			return err
 		}
@@ -254,7 +254,7 @@ func deltaText(deltas []change.Delta) string {
 }
 
 // at reads all rows of the result as of snap: encoded key to cells.
-func (res *result) at(s *schema.Schema, snap mvcc.Timestamp) (map[string][][]byte, error) {
+func (res *result) at(s *schema.Schema, snap mvcc.Snapshot) (map[string][][]byte, error) {
 	all := make([]int, len(s.Columns))
 	for i := range all {
 		all[i] = i

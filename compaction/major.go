@@ -84,7 +84,7 @@ func newMajor(job DeltaJob, cols []int) (*major, error) {
 	m.folder = folder{schema: s, setBy: make([]uint64, len(cols)),
 		index: func(id schema.ColumnID) int { return slices.Index(cols, s.IndexID(id)) }}
 	// The redos in files, without the undos and without the delta mem store.
-	m.redos = (&delta.Tracker{Schema: s, Redo: job.State.Deltas.Redo}).NewCollector(mvcc.Max)
+	m.redos = (&delta.Tracker{Schema: s, Redo: job.State.Deltas.Redo}).NewCollector(mvcc.Everything)
 	var err error
 	if m.base, err = job.Set.NewBaseReader(cols); err != nil {
 		return nil, err

@@ -96,10 +96,10 @@ func (t *table) randomLife(key [][]byte, from mvcc.Timestamp, ended bool) (l lif
 func (l life) dead() bool { return l[len(l)-1].kind == change.Delete }
 
 // at is the key's row as of snap, nil if there is none.
-func (t *table) at(key string, snap mvcc.Timestamp) (cells [][]byte) {
+func (t *table) at(key string, snap mvcc.Snapshot) (cells [][]byte) {
 	for _, l := range t.lives[key] {
 		for _, e := range l {
-			if e.ts < snap {
+			if snap.Sees(e.ts) {
 				if cells = e.cells; e.kind == change.Delete {
 					cells = nil
 				}
@@ -263,7 +263,7 @@ func (t *table) merge(n int) (*result, error) {
 	}
 	var inputs []Input
 	for _, d := range t.sets[:n] {
-		h, err := d.Histories(mvcc.Max)
+		h, err := d.Histories(mvcc.Everything)
 		if err != nil {
 			return nil, err
 		}
@@ -280,7 +280,7 @@ func (t *table) merge(n int) (*result, error) {
 // check compares all rowsets with the model at every snapshot that may be asked for.
 func (t *table) check() error {
 	whole := &result{sets: t.sets}
-	for snap := t.floor + 1; snap <= t.end+1; snap++ {
+	for snap := mvcc.AsOf(t.floor); snap <= mvcc.AsOf(t.end); snap++ {
 		got, err := whole.at(t.schema, snap)
 		if err != nil {
 			return fmt.Errorf("at %d: %w", snap, err)
@@ -407,14 +407,14 @@ func TestFlushChangesNoAnswer(t *testing.T) {
 				m.Mutate(key, ts, 1, tab.list(change.Update, cells, tab.all()))
 			}
 		}
-		res, err := run(s, tab.floor, 0, flushInput{m.Histories(mvcc.Max), 1 + r.IntN(50)})
+		res, err := run(s, tab.floor, 0, flushInput{m.Histories(mvcc.Everything), 1 + r.IntN(50)})
 		if err == nil {
 			err = tab.checkForm(res)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		for snap := tab.floor + 1; snap <= ts+1; snap++ {
+		for snap := mvcc.AsOf(tab.floor); snap <= mvcc.AsOf(ts); snap++ {
 			got, err := res.at(s, snap)
 			if err != nil {
 				t.Fatal(err)

@@ -81,7 +81,7 @@ func BenchmarkWindow(b *testing.B) {
 				v := batch.NewVector(schema.Int32, batch.WindowRows)
 				var sum int64
 				for b.Loop() {
-					w := tracker.NewWindow(mvcc.Max)
+					w := tracker.NewWindow(mvcc.Everything)
 					for from := 0; from < benchRows; from += batch.WindowRows {
 						if err := w.Prepare(batch.Ordinal(from), batch.WindowRows); err != nil {
 							b.Fatal(err)
@@ -108,7 +108,7 @@ func BenchmarkRowAt(b *testing.B) {
 			var r RowState
 			changed := 0
 			for b.Loop() {
-				if err := tracker.RowAt(batch.Ordinal(rnd.IntN(benchRows)), mvcc.Max, &r); err != nil {
+				if err := tracker.RowAt(batch.Ordinal(rnd.IntN(benchRows)), mvcc.Everything, &r); err != nil {
 					b.Fatal(err)
 				}
 				if r.Changed() {

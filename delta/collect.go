@@ -12,7 +12,7 @@ import (
 // Collector reads the changes themselves, for compactions: every column of every change, window by
 // window of row IDs, cheapest when windows rise. Not for concurrent use.
 type Collector struct {
-	snap  mvcc.Timestamp
+	snap  mvcc.Snapshot
 	undos []cursor
 	redos []cursor
 	mem   *MemStore // nil if it does not matter to snap
@@ -22,7 +22,7 @@ type Collector struct {
 }
 
 // NewCollector makes a Collector of all undos and of the redos with timestamps below snap.
-func (t *Tracker) NewCollector(snap mvcc.Timestamp) *Collector {
+func (t *Tracker) NewCollector(snap mvcc.Snapshot) *Collector {
 	c := &Collector{snap: snap}
 	for _, f := range t.Undo {
 		c.undos = append(c.undos, cursor{file: f, schema: t.schema()})
@@ -84,7 +84,7 @@ func (c *Collector) Collect(from batch.Ordinal, n int) (undo, redo []change.Delt
 
 func (c *Collector) takeRedos(b *deltaBlock, i, j int) {
 	for ; i < j; i++ {
-		if b.ts[i] < c.snap {
+		if c.snap.Sees(b.ts[i]) {
 			c.redo = append(c.redo, b.delta(i))
 		}
 	}
@@ -98,6 +98,6 @@ func sortStable(deltas []change.Delta, order func(a, b change.Delta) int) {
 }
 
 // Collect is one step of a new Collector: see there. The slices belong to the caller.
-func (t *Tracker) Collect(from batch.Ordinal, n int, snap mvcc.Timestamp) (undo, redo []change.Delta, err error) {
+func (t *Tracker) Collect(from batch.Ordinal, n int, snap mvcc.Snapshot) (undo, redo []change.Delta, err error) {
 	return t.NewCollector(snap).Collect(from, n)
 }

@@ -18,9 +18,8 @@
 //   - NewSpan: which rows were changed between two timestamps?
 //   - NewCollector: the changes themselves, for compactions.
 //
-// A snapshot is an exclusive bound: a change at t is seen if and only if t < snap. So a redo counts
-// if t < snap, and an undo counts if not. Stores that by their statistics hold nothing that counts
-// are not read.
+// A redo counts for a snapshot that sees its timestamp, an undo for one that does not. Stores without
+// changes that count, by their statistics, are not read.
 //
 // Bytes that are handed out (cells, lists) alias the memory of a store or of a decoded cblock, are
 // read-only, and hold as long as they are referenced. Trackers, Files and MemStores may be used by

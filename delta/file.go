@@ -60,10 +60,10 @@ func (f *File) Len() int64 { return f.cells.Rows() }
 func (f *File) Bytes() int64 { return f.size }
 
 // redoRelevant tells whether a redo of the file can count for snap.
-func (f *File) redoRelevant(snap mvcc.Timestamp) bool { return f.stats.Min < snap }
+func (f *File) redoRelevant(snap mvcc.Snapshot) bool { return snap.Sees(f.stats.Min) }
 
 // undoRelevant tells whether an undo of the file can count for snap.
-func (f *File) undoRelevant(snap mvcc.Timestamp) bool { return f.stats.Max >= snap }
+func (f *File) undoRelevant(snap mvcc.Snapshot) bool { return !snap.Sees(f.stats.Max) }
 
 // damaged puts the file's name before an error.
 func (f *File) damaged(err error) error { return fmt.Errorf("delta: block %d: %w", f.ID, err) }
@@ -90,7 +90,7 @@ func (f *File) block(i int, s *schema.Schema) (*deltaBlock, error) {
 // last back to the first, until use returns false or there is none. Of all others it reads as many
 // keys as a search takes. Lists are checked against s and hold as long as they are referenced.
 // Errors: ErrCorrupt.
-func (f *File) rowBack(row uint32, snap mvcc.Timestamp, undo bool, s *schema.Schema, use func(d change.Delta) bool) error {
+func (f *File) rowBack(row uint32, snap mvcc.Snapshot, undo bool, s *schema.Schema, use func(d change.Delta) bool) error {
 	p := place{f, row, snap, undo}
 	at, err := p.block()
 	for ; at >= 0 && err == nil; at-- {
@@ -132,7 +132,7 @@ func deltaAt(b cfile.Cells, i int) (change.Delta, error) {
 type place struct {
 	f    *File
 	row  uint32
-	snap mvcc.Timestamp
+	snap mvcc.Snapshot
 	undo bool
 }
 

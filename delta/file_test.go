@@ -165,8 +165,8 @@ func TestBadCellsAreToldByEveryReader(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := openFile(t, craft(t, craftOptions(), wideStats(t), good(1, "02"), bad))
 			tracker := &Tracker{Schema: testSchema, Redo: []*File{f}}
-			_, _, collected := tracker.Collect(0, 10, mvcc.Max)
-			w := tracker.NewWindow(mvcc.Max)
+			_, _, collected := tracker.Collect(0, 10, mvcc.Everything)
+			w := tracker.NewWindow(mvcc.Everything)
 			for what, err := range map[string]error{
 				"Verify":        f.Verify(testSchema, 10, false),
 				"Collect":       collected,
@@ -185,7 +185,7 @@ func TestBadCellsAreToldByEveryReader(t *testing.T) {
 			}
 			var r RowState
 			_, live := tracker.Live(2)
-			for what, err := range map[string]error{"RowAt": tracker.RowAt(2, mvcc.Max, &r), "Live": live} {
+			for what, err := range map[string]error{"RowAt": tracker.RowAt(2, mvcc.Everything, &r), "Live": live} {
 				if !errors.Is(err, fault.ErrCorrupt) {
 					t.Errorf("%s: %v, want ErrCorrupt", what, err)
 				}
@@ -209,9 +209,9 @@ func TestBadArraysAreToldByEveryReader(t *testing.T) {
 		"02 00 03 07 00": false, "ff ff": false} {
 		f := openFile(t, craft(t, craftOptions(), wideStats(t), set(1, "01 00 01 05 00"), set(2, cell), set(3, "00 00")))
 		tracker := &Tracker{Schema: s, Redo: []*File{f}}
-		_, _, collected := tracker.Collect(0, 10, mvcc.Max)
+		_, _, collected := tracker.Collect(0, 10, mvcc.Everything)
 		var r RowState
-		errs := map[string]error{"Collect": collected, "Prepare": tracker.NewWindow(mvcc.Max).Prepare(0, 10), "RowAt": tracker.RowAt(2, mvcc.Max, &r)}
+		errs := map[string]error{"Collect": collected, "Prepare": tracker.NewWindow(mvcc.Everything).Prepare(0, 10), "RowAt": tracker.RowAt(2, mvcc.Everything, &r)}
 		if !whole {
 			errs["Verify"] = f.Verify(s, 10, false)
 		}
@@ -294,11 +294,11 @@ func TestIrrelevantStoresCostNothing(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		tracker *Tracker
-		snap    mvcc.Timestamp
+		snap    mvcc.Snapshot
 	}{
 		{"undos at the newest timestamp", &Tracker{Schema: testSchema, Undo: []*File{undo}}, 600},
 		{"redos at an old timestamp", &Tracker{Schema: testSchema, Redo: []*File{redo}, Mem: mem}, 1000},
-		{"nothing at all", &Tracker{}, mvcc.Max},
+		{"nothing at all", &Tracker{}, mvcc.Everything},
 	} {
 		var r RowState
 		w := c.tracker.NewWindow(c.snap)
@@ -332,7 +332,7 @@ func TestRisingWindowsReadEachCblockOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		src.reads = 0
-		w := (&Tracker{Schema: testSchema, Redo: []*File{f}}).NewWindow(mvcc.Max)
+		w := (&Tracker{Schema: testSchema, Redo: []*File{f}}).NewWindow(mvcc.Everything)
 		seen := 0
 		for from := 0; from < rows+3*step; from += step {
 			if err := w.Prepare(batch.Ordinal(from), step); err != nil {
@@ -347,7 +347,7 @@ func TestRisingWindowsReadEachCblockOnce(t *testing.T) {
 		}
 		// A leap reads what it leads to, and nothing between.
 		src.reads = 0
-		w = (&Tracker{Schema: testSchema, Redo: []*File{f}}).NewWindow(mvcc.Max)
+		w = (&Tracker{Schema: testSchema, Redo: []*File{f}}).NewWindow(mvcc.Everything)
 		for _, from := range []batch.Ordinal{10, 1500} {
 			if err := w.Prepare(from, 1); err != nil || w.Empty() {
 				t.Fatalf("row %d: %v, empty %v", from, err, w.Empty())
@@ -402,7 +402,7 @@ func FuzzCell(f *testing.F) {
 		tracker := &Tracker{Schema: testSchema, Undo: []*File{file}, Redo: []*File{file}}
 		d, parsed := parseDelta(cell)
 		good := parsed == nil && d.List.Check(testSchema) == nil
-		w := tracker.NewWindow(mvcc.Max)
+		w := tracker.NewWindow(mvcc.Everything)
 		err := w.Prepare(0, 4096)
 		for _, c := range testSchema.Columns {
 			v := batch.NewVector(c.Type, 4096)
@@ -431,7 +431,7 @@ func ExampleTracker() {
 	tracker := &Tracker{Schema: testSchema, Mem: mem}
 
 	base := batch.NewVector(schema.String, 4)
-	for _, snap := range []mvcc.Timestamp{10, 20, 21} {
+	for _, snap := range []mvcc.Snapshot{10, 20, 21} {
 		window := tracker.NewWindow(snap)
 		if err := window.Prepare(0, 4); err != nil {
 			fmt.Println(err)

@@ -55,7 +55,7 @@ func FuzzFile(f *testing.F) {
 		if undo {
 			tracker = &Tracker{Schema: testSchema, Undo: []*File{file}}
 		}
-		w := tracker.NewWindow(mvcc.Max)
+		w := tracker.NewWindow(mvcc.Everything)
 		whole := w.Prepare(0, 4096)
 		checkKind(t, whole)
 		for _, c := range testSchema.Columns {
@@ -99,7 +99,7 @@ func TestFileThatUnpacksToTooManyCellsIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := openFile(t, sink)
-	if err := (&Tracker{Schema: testSchema, Redo: []*File{f}}).NewWindow(mvcc.Max).Prepare(0, 100); !errors.Is(err, fault.ErrUnsupported) {
+	if err := (&Tracker{Schema: testSchema, Redo: []*File{f}}).NewWindow(mvcc.Everything).Prepare(0, 100); !errors.Is(err, fault.ErrUnsupported) {
 		t.Errorf("%d deltas in %d bytes: %v", v.Len, len(sink.Bytes), err)
 	}
 }

@@ -232,12 +232,12 @@ func TestKuduFilesReadAsKuduReadsThem(t *testing.T) {
 			}
 			return append(undo, redo...)
 		}
-		sameDeltas(t, "delta", both(tracker.Collect(0, 1<<20, mvcc.Max)), want)
+		sameDeltas(t, "delta", both(tracker.Collect(0, 1<<20, mvcc.Everything)), want)
 		var single []change.Delta
 		for row := range int(want[len(want)-1].Row) + 2 {
-			snap, first := mvcc.Max, len(single) // all redos count for it
+			snap, first := mvcc.Everything, len(single) // all redos count for it
 			if g.undo() {
-				snap = mvcc.Min
+				snap = mvcc.Nothing
 			}
 			if err := f.rowBack(uint32(row), snap, g.undo(), s, func(d change.Delta) bool {
 				single = append(single, d)

@@ -142,10 +142,10 @@ func foldOf(store *arena.Arena, newest arena.Ref, list change.List) (before aren
 }
 
 // newestBefore finds the newest link with a timestamp below snap, 0 if there is none.
-func newestBefore(store *arena.Arena, ref arena.Ref, snap mvcc.Timestamp) arena.Ref {
+func newestBefore(store *arena.Arena, ref arena.Ref, snap mvcc.Snapshot) arena.Ref {
 	for ref != 0 {
 		l := linkAt(store, ref)
-		if l.ts() < snap {
+		if snap.Sees(l.ts()) {
 			return ref
 		}
 		ref = l.prev()
@@ -153,7 +153,7 @@ func newestBefore(store *arena.Arena, ref arena.Ref, snap mvcc.Timestamp) arena.
 			continue
 		}
 		// All between two folds is passed over when the older fold is still too new.
-		if before := l.prevFold(); before != 0 && linkAt(store, before).ts() >= snap {
+		if before := l.prevFold(); before != 0 && !snap.Sees(linkAt(store, before).ts()) {
 			ref = before
 		}
 	}

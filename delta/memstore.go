@@ -136,13 +136,13 @@ func (m *MemStore) Release() {
 }
 
 // relevant tells whether a reader at snap sees any change.
-func (m *MemStore) relevant(snap mvcc.Timestamp) bool {
+func (m *MemStore) relevant(snap mvcc.Snapshot) bool {
 	if m == nil {
 		return false
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return m.minTS < snap
+	return snap.Sees(m.minTS)
 }
 
 // newest returns the newest link of a row, 0 if the row was not changed.
@@ -166,7 +166,7 @@ func (m *MemStore) deletedRow(row batch.Ordinal) bool {
 }
 
 // rowBack applies the changes of a row that are older than snap, the newest first.
-func (m *MemStore) rowBack(row batch.Ordinal, snap mvcc.Timestamp, r *RowState) {
+func (m *MemStore) rowBack(row batch.Ordinal, snap mvcc.Snapshot, r *RowState) {
 	ref := newestBefore(m.changes, m.newest(row), snap)
 	if ref == 0 {
 		return
@@ -192,18 +192,18 @@ func (m *MemStore) appendRows(dst []memRow, from batch.Ordinal, to uint64) []mem
 	return dst
 }
 
-// Each hands every change below a timestamp to yield, by row, a row's changes oldest first: the
-// order of a REDO file. It stops at the first error and returns it. Lists are read-only and hold as
+// Each calls yield for every change in a snapshot, by row, the changes of a row oldest first: the
+// order of a redo file. It stops at the first error and returns it. Lists are read-only and valid as
 // long as they are referenced.
 //
-// All changes below it have been applied; what is applied meanwhile is at or above it.
-func (m *MemStore) Each(before mvcc.Timestamp, yield func(change.Delta) error) error {
+// All changes in the snapshot must have been applied. Later changes may be applied concurrently.
+func (m *MemStore) Each(snap mvcc.Snapshot, yield func(change.Delta) error) error {
 	var rows []memRow
 	var changes []change.Delta
 	for from, more := uint64(0), true; more; {
 		rows, more = m.appendSome(rows[:0], from, batch.WindowRows)
 		for _, r := range rows {
-			changes = appendChanges(changes[:0], m.changes, uint32(r.row), newestBefore(m.changes, r.newest, before))
+			changes = appendChanges(changes[:0], m.changes, uint32(r.row), newestBefore(m.changes, r.newest, snap))
 			for _, d := range changes {
 				if err := yield(d); err != nil {
 					return err

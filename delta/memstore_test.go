@@ -29,7 +29,7 @@ func intOf(cell []byte) int {
 func TestMemStoreTellsWhatItHolds(t *testing.T) {
 	var grown int64
 	m := NewMemStore(func(n int64) { grown += n })
-	if m.FirstLSN() != 0 || m.Len() != 0 || m.Bytes() != 0 || m.Deleted() != 0 || m.MaxTimestamp() != mvcc.Min || m.relevant(mvcc.Max) {
+	if m.FirstLSN() != 0 || m.Len() != 0 || m.Bytes() != 0 || m.Deleted() != 0 || m.MaxTimestamp() != mvcc.Min || m.relevant(mvcc.Everything) {
 		t.Error("an empty store holds something")
 	}
 	m.Apply(7, 20, 3, setInt(11, 1))
@@ -57,7 +57,7 @@ func TestMemStoreCopiesLists(t *testing.T) {
 	m.Apply(1, 10, 1, list)
 	clear(list)
 	var r RowState
-	m.rowBack(1, mvcc.Max, &r)
+	m.rowBack(1, mvcc.Everything, &r)
 	if cell, ok := r.Cell(11); !ok || intOf(cell) != 5 {
 		t.Errorf("cell %x, %v", cell, ok)
 	}
@@ -78,7 +78,7 @@ func TestHotRowReadsAtEverySnapshot(t *testing.T) {
 	m.Apply(3, 10+changes/2, changes+1, drop())
 
 	var r RowState
-	for snap := mvcc.Timestamp(9); snap < 10+changes/2+3; snap++ {
+	for snap := mvcc.Snapshot(9); snap < 10+changes/2+3; snap++ {
 		r.Reset()
 		m.rowBack(3, snap, &r)
 		seen := min(changes, max(0, 2*(int(snap)-10))) // changes with a timestamp below snap
@@ -128,13 +128,13 @@ func TestHotRowIsMadeOfFewLists(t *testing.T) {
 	for i := range changes {
 		m.Apply(0, mvcc.Timestamp(i+1), lsn.LSN(i+1), setInt(11, i))
 	}
-	for _, snap := range []mvcc.Timestamp{mvcc.Max, changes / 2, 64, 65, 66, 2} {
+	for _, snap := range []mvcc.Snapshot{mvcc.Everything, changes / 2, 64, 65, 66, 2} {
 		ref := newestBefore(m.changes, m.newest(0), snap)
 		lists := appendState(nil, m.changes, ref)
 		if len(lists) > foldEvery {
 			t.Errorf("snap %d: %d lists make the state, want at most %d", snap, len(lists), foldEvery)
 		}
-		if l := linkAt(m.changes, ref); l.ts() != min(snap, changes+1)-1 {
+		if l := linkAt(m.changes, ref); l.ts() != min(snap, changes+1).Newest() {
 			t.Errorf("snap %d: found the change at %d", snap, l.ts())
 		}
 	}
@@ -154,7 +154,7 @@ func TestEachHandsOutChangesInFileOrder(t *testing.T) {
 	m.Apply(maxRow, 99, lsn, drop()) // the last row that there can be
 	var last change.Delta
 	n := 0
-	err := m.Each(mvcc.Max, func(d change.Delta) error {
+	err := m.Each(mvcc.Everything, func(d change.Delta) error {
 		if n > 0 && (d.Row < last.Row || d.Row == last.Row && intOf(last.List[3:]) != 0) {
 			t.Fatalf("row %d %x behind row %d %x", d.Row, d.List, last.Row, last.List)
 		}
@@ -166,7 +166,7 @@ func TestEachHandsOutChangesInFileOrder(t *testing.T) {
 		t.Errorf("%d changes, error %v", n, err)
 	}
 	stop := errors.New("enough")
-	if err := m.Each(mvcc.Max, func(change.Delta) error { return stop }); err != stop {
+	if err := m.Each(mvcc.Everything, func(change.Delta) error { return stop }); err != stop {
 		t.Errorf("Each returned %v, want the error of yield", err)
 	}
 }
@@ -212,7 +212,7 @@ func TestWritersAndReadersAtOnce(t *testing.T) {
 		})
 	}
 	done := make(chan struct{})
-	check := func(r *RowState, row int, snap mvcc.Timestamp) {
+	check := func(r *RowState, row int, snap mvcc.Snapshot) {
 		if cell, ok := r.Cell(11); ok && intOf(cell) >= int(snap)-1 {
 			t.Errorf("row %d at %d: value %d", row, snap, intOf(cell))
 		}
@@ -221,7 +221,7 @@ func TestWritersAndReadersAtOnce(t *testing.T) {
 		reading.Go(func() {
 			tracker := &Tracker{Mem: m}
 			var r RowState
-			for snap := mvcc.Timestamp(1); ; snap = snap%changes + 1 {
+			for snap := mvcc.Snapshot(1); ; snap = snap%changes + 1 {
 				select {
 				case <-done:
 					return
@@ -315,13 +315,13 @@ func TestEachHandsOutWhatWasBefore(t *testing.T) {
 	m.Apply(1, 7, 3, setInt(11, 3))
 	m.Apply(2, 7, 3, drop())
 	m.Apply(3, 8, 4, setInt(11, 4))
-	for before, want := range map[mvcc.Timestamp]string{5: "", 6: "1@5", 7: "1@5 2@6", 8: "1@5 1@7 2@6 2@7", mvcc.Max: "1@5 1@7 2@6 2@7 3@8"} {
+	for snap, want := range map[mvcc.Snapshot]string{5: "", 6: "1@5", 7: "1@5 2@6", 8: "1@5 1@7 2@6 2@7", mvcc.Everything: "1@5 1@7 2@6 2@7 3@8"} {
 		var got []string
-		if err := m.Each(before, func(d change.Delta) error {
+		if err := m.Each(snap, func(d change.Delta) error {
 			got = append(got, fmt.Sprintf("%d@%d", d.Row, uint64(d.TS)))
 			return nil
 		}); err != nil || strings.Join(got, " ") != want {
-			t.Errorf("before %d: %v, %v, want %s", uint64(before), got, err, want)
+			t.Errorf("snap %d: %v, %v, want %s", uint64(snap), got, err, want)
 		}
 	}
 }

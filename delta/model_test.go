@@ -62,9 +62,9 @@ func (h history) at(n int) state {
 }
 
 // before is the number of events before snap.
-func (h history) before(snap mvcc.Timestamp) int {
+func (h history) before(snap mvcc.Snapshot) int {
 	n := 0
-	for n < len(h) && h[n].ts < snap {
+	for n < len(h) && snap.Sees(h[n].ts) {
 		n++
 	}
 	return n
@@ -176,7 +176,7 @@ func drawWorld(t *rapid.T) *world {
 			h = append(h, e)
 		}
 		w.rows = append(w.rows, h)
-		base := h.before(cuts[0])
+		base := h.before(mvcc.Before(cuts[0]))
 		if h[base-1].kind == change.Delete {
 			base-- // a row that is deleted keeps its last cells in the base, and its delete as a redo
 		}
@@ -287,7 +287,7 @@ func memOf(deltas []change.Delta) *MemStore {
 	return m
 }
 
-func (w *world) checkRows(t *rapid.T, snap mvcc.Timestamp) {
+func (w *world) checkRows(t *rapid.T, snap mvcc.Snapshot) {
 	var r RowState
 	for row, h := range w.rows {
 		if err := w.tracker.RowAt(batch.Ordinal(row), snap, &r); err != nil {
@@ -315,7 +315,7 @@ func (w *world) checkRows(t *rapid.T, snap mvcc.Timestamp) {
 func sameCell(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
 
 // checkWindow compares one prepared window with the model, column by column.
-func (w *world) checkWindow(t *rapid.T, win *Window, snap mvcc.Timestamp, from, n int) {
+func (w *world) checkWindow(t *rapid.T, win *Window, snap mvcc.Snapshot, from, n int) {
 	if err := win.Prepare(batch.Ordinal(from), n); err != nil {
 		t.Fatal(err)
 	}
@@ -366,7 +366,7 @@ func (w *world) checkWindow(t *rapid.T, win *Window, snap mvcc.Timestamp, from, 
 
 // touched is the columns that changes between base and snap set in rows [from, from+n); some tells
 // whether there is any change at all.
-func (w *world) touched(snap mvcc.Timestamp, from, n int) (touched map[schema.ColumnID]bool, some bool) {
+func (w *world) touched(snap mvcc.Snapshot, from, n int) (touched map[schema.ColumnID]bool, some bool) {
 	touched = map[schema.ColumnID]bool{}
 	see := func(list change.List) {
 		some = true
@@ -402,7 +402,7 @@ func TestDeltasMatchModel(t *testing.T) {
 			}
 		}
 		for range 4 {
-			snap := mvcc.Timestamp(rapid.IntRange(0, int(w.end)+1).Draw(t, "snap"))
+			snap := mvcc.Snapshot(rapid.IntRange(0, int(w.end)+1).Draw(t, "snap"))
 			w.checkRows(t, snap)
 			win := w.tracker.NewWindow(snap)
 			// Rising windows with gaps, of every length; then any.
@@ -420,7 +420,7 @@ func TestDeltasMatchModel(t *testing.T) {
 	})
 }
 
-func (w *world) checkCollect(t *rapid.T, snap mvcc.Timestamp) {
+func (w *world) checkCollect(t *rapid.T, snap mvcc.Snapshot) {
 	var undo, redo []change.Delta
 	c := w.tracker.NewCollector(snap)
 	for from := 0; from < len(w.rows); {
@@ -433,7 +433,7 @@ func (w *world) checkCollect(t *rapid.T, snap mvcc.Timestamp) {
 		from += n
 	}
 	sameDeltas(t, "undo", undo, w.undos(0, w.end))
-	sameDeltas(t, "redo", redo, w.redos(0, min(snap, w.end)))
+	sameDeltas(t, "redo", redo, w.redos(0, min(mvcc.Timestamp(snap), w.end)))
 }
 
 func sameDeltas(t fataler, what string, got, want []change.Delta) {
@@ -461,7 +461,7 @@ func TestFlushKeepsEveryChange(t *testing.T) {
 			t.Skip()
 		}
 		var held []change.Delta
-		if err := m.Each(mvcc.Max, func(d change.Delta) error { held = append(held, d); return nil }); err != nil {
+		if err := m.Each(mvcc.Everything, func(d change.Delta) error { held = append(held, d); return nil }); err != nil {
 			t.Fatal(err)
 		}
 		sink, stats := writeFile(t, held, false)
@@ -469,7 +469,7 @@ func TestFlushKeepsEveryChange(t *testing.T) {
 		if err := f.Verify(testSchema, uint64(len(w.rows)), false); err != nil {
 			t.Fatal(err)
 		}
-		_, redo, err := (&Tracker{Redo: []*File{f}}).Collect(0, len(w.rows), mvcc.Max)
+		_, redo, err := (&Tracker{Redo: []*File{f}}).Collect(0, len(w.rows), mvcc.Everything)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,28 +5,27 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// Span finds the rows of a rowset that were changed after one timestamp and not after another. A
-// row outside of it has the same content as of both. Not for concurrent use. Source: tablet spec
-// §8.2, SELECT relevance; both bounds here are inclusive reads.
+// Span finds the rows of a rowset that were changed between two snapshots. All other rows have the
+// same content in both. Not for concurrent use. Source: tablet spec §8.2, SELECT relevance.
 type Span struct {
-	after, upTo mvcc.Timestamp
-	files       []cursor
-	mem         *MemStore // nil if it has nothing of the span
-	rows        []memRow
+	from, to mvcc.Snapshot
+	files    []cursor
+	mem      *MemStore // nil if it has no change of the span
+	rows     []memRow
 }
 
-// NewSpan makes a Span of the changes at timestamps in (after, upTo], all of which are published.
-// after is not below the history floor, beneath which undos may be gone.
-func (t *Tracker) NewSpan(after, upTo mvcc.Timestamp) *Span {
-	s := &Span{after: after, upTo: upTo}
+// NewSpan returns the Span of the changes that to sees and from does not. All of them must be
+// published, and from must see the history floor: below it undos may be missing.
+func (t *Tracker) NewSpan(from, to mvcc.Snapshot) *Span {
+	s := &Span{from: from, to: to}
 	for _, list := range [2][]*File{t.Undo, t.Redo} {
 		for _, f := range list {
-			if f.stats.Max > after && f.stats.Min <= upTo {
+			if !from.Sees(f.stats.Max) && to.Sees(f.stats.Min) {
 				s.files = append(s.files, cursor{file: f, schema: t.schema()})
 			}
 		}
 	}
-	if m := t.Mem; m != nil && m.meets(after, upTo) {
+	if m := t.Mem; m != nil && m.meets(from, to) {
 		s.mem = m
 	}
 	return s
@@ -42,7 +41,7 @@ func (s *Span) Mark(from batch.Ordinal, n int, rows batch.Bitmap) error {
 	for i := range s.files {
 		err := s.files[i].scan(uint64(from), to, func(b *deltaBlock, i, j int) {
 			for ; i < j; i++ {
-				if b.ts[i] > s.after && b.ts[i] <= s.upTo {
+				if ts := b.ts[i]; !s.from.Sees(ts) && s.to.Sees(ts) {
 					rows.Set(int(uint64(b.rows[i]) - uint64(from)))
 				}
 			}
@@ -54,8 +53,8 @@ func (s *Span) Mark(from batch.Ordinal, n int, rows batch.Bitmap) error {
 	if m := s.mem; m != nil {
 		s.rows = m.appendRows(s.rows[:0], from, to)
 		for _, r := range s.rows {
-			// The newest change that is not too new: if it is too old, so are all before it.
-			if ref := newestBefore(m.changes, r.newest, s.upTo+1); ref != 0 && linkAt(m.changes, ref).ts() > s.after {
+			// If from sees the newest change that to sees, it sees all older ones.
+			if ref := newestBefore(m.changes, r.newest, s.to); ref != 0 && !s.from.Sees(linkAt(m.changes, ref).ts()) {
 				rows.Set(int(r.row - from))
 			}
 		}
@@ -63,9 +62,9 @@ func (s *Span) Mark(from batch.Ordinal, n int, rows batch.Bitmap) error {
 	return nil
 }
 
-// meets tells whether there may be changes in (after, upTo].
-func (m *MemStore) meets(after, upTo mvcc.Timestamp) bool {
+// meets reports whether there may be changes that to sees and from does not.
+func (m *MemStore) meets(from, to mvcc.Snapshot) bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return m.maxTS > after && m.minTS <= upTo
+	return !from.Sees(m.maxTS) && to.Sees(m.minTS)
 }

@@ -36,7 +36,7 @@ func TestSpanMarksTheRowsChangedInIt(t *testing.T) {
 					}
 				}
 			}
-			s := tr.NewSpan(after, upTo)
+			s := tr.NewSpan(mvcc.AsOf(after), mvcc.AsOf(upTo))
 			if any && s.Empty() {
 				t.Fatalf("(%d, %d]: empty", after, upTo)
 			}
@@ -55,7 +55,7 @@ func TestSpanMarksTheRowsChangedInIt(t *testing.T) {
 		}
 	}
 	for _, span := range [][2]mvcc.Timestamp{{0, 3}, {10, 19}, {25, 29}, {199, 300}, {15, 15}} {
-		if !tr.NewSpan(span[0], span[1]).Empty() {
+		if !tr.NewSpan(mvcc.AsOf(span[0]), mvcc.AsOf(span[1])).Empty() {
 			t.Errorf("(%d, %d] is not empty", span[0], span[1])
 		}
 	}

@@ -57,7 +57,7 @@ func (t *Tracker) Live(row batch.Ordinal) (bool, error) {
 
 // fate is the kind of a row's newest change in a file of redos, 0 if there is none.
 func (t *Tracker) fate(f *File, row batch.Ordinal) (kind change.Kind, err error) {
-	err = f.rowBack(uint32(row), mvcc.Max, false, t.schema(), func(d change.Delta) bool {
+	err = f.rowBack(uint32(row), mvcc.Everything, false, t.schema(), func(d change.Delta) bool {
 		kind = d.List.Kind()
 		return false
 	})
@@ -67,7 +67,7 @@ func (t *Tracker) fate(f *File, row batch.Ordinal) (kind change.Kind, err error)
 // RowAt tells in r what the changes make of one row as of snap: reset first, then what counts, from
 // the newest store back to the oldest, until nothing is left open. Without a store that matters to
 // snap nothing is read or allocated. Errors: ErrCorrupt. Source: tablet spec §8.3.
-func (t *Tracker) RowAt(row batch.Ordinal, snap mvcc.Timestamp, r *RowState) error {
+func (t *Tracker) RowAt(row batch.Ordinal, snap mvcc.Snapshot, r *RowState) error {
 	r.Reset()
 	if t.Mem.relevant(snap) {
 		t.Mem.rowBack(row, snap, r)
@@ -90,7 +90,7 @@ func (t *Tracker) RowAt(row batch.Ordinal, snap mvcc.Timestamp, r *RowState) err
 }
 
 // fileRow applies what counts of a row in one file and still matters.
-func (t *Tracker) fileRow(f *File, row batch.Ordinal, snap mvcc.Timestamp, undo bool, r *RowState) error {
+func (t *Tracker) fileRow(f *File, row batch.Ordinal, snap mvcc.Snapshot, undo bool, r *RowState) error {
 	if r.settled(&f.stats) {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (t *Tracker) fileRow(f *File, row batch.Ordinal, snap mvcc.Timestamp, undo 
 
 // counts tells whether a change at ts is to be applied to reach snap from the base: a redo that the
 // snapshot sees, an undo of what it does not see. Source: tablet spec §8.2.
-func counts(ts, snap mvcc.Timestamp, undo bool) bool { return (ts < snap) != undo }
+func counts(ts mvcc.Timestamp, snap mvcc.Snapshot, undo bool) bool { return snap.Sees(ts) != undo }
 
 // MaxTimestamp is the newest timestamp of all redos, mvcc.Min if there is none: no change to the
 // rows is newer.

@@ -56,7 +56,7 @@ func TestTrackerKnowsItsNewestChange(t *testing.T) {
 func TestUnknownColumnsAreLeftAlone(t *testing.T) {
 	list := change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 999, []byte("dropped"))
 	redos := appendFile(t, nil, []change.Delta{{Row: 1, TS: 5, List: list}}, false)
-	w := (&Tracker{Schema: testSchema, Redo: redos}).NewWindow(mvcc.Max)
+	w := (&Tracker{Schema: testSchema, Redo: redos}).NewWindow(mvcc.Everything)
 	if err := w.Prepare(0, 10); err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 //		w.ApplyColumn(column.ID, v)
 //	}
 type Window struct {
-	snap  mvcc.Timestamp
+	snap  mvcc.Snapshot
 	files []windowFile // those that matter to snap: undos newest first, redos oldest first
 	mem   *MemStore    // nil if it does not matter to snap
 
@@ -58,7 +58,7 @@ type columnUpdates struct {
 
 // NewWindow makes a Window as of snap, prepared for no rows. Stores that do not matter to snap are
 // left out here, so a window over nothing else costs nothing.
-func (t *Tracker) NewWindow(snap mvcc.Timestamp) *Window {
+func (t *Tracker) NewWindow(snap mvcc.Snapshot) *Window {
 	w := &Window{snap: snap}
 	for _, f := range t.Undo {
 		if f.undoRelevant(snap) {

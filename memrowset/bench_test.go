@@ -78,7 +78,7 @@ func benchInsert(b *testing.B, keys [][]byte, every time.Duration) {
 			row = rowFormat.AppendRow(row[:0], [][]byte{key, value})
 			m.Insert(key, mvcc.Timestamp(i+1), lsn.LSN(i+1), row)
 			if every > 0 && i%64 == 0 && time.Since(last) >= every {
-				it := m.NewIterator(mvcc.Timestamp(i+2), nil, nil, false)
+				it := m.NewIterator(mvcc.Snapshot(i+2), nil, nil, false)
 				_, rows := it.Next(1000)
 				scanned += len(rows)
 				last = time.Now()
@@ -159,7 +159,7 @@ func BenchmarkScan(b *testing.B) {
 	n := benchRows(b)
 	m := filled(b, benchKeys(n, "random16"))
 	for b.Loop() {
-		it := m.NewIterator(mvcc.Max, nil, nil, false)
+		it := m.NewIterator(mvcc.Everything, nil, nil, false)
 		seen := 0
 		for keys, _ := it.Next(4096); keys != nil; keys, _ = it.Next(4096) {
 			seen += len(keys)
@@ -182,7 +182,7 @@ func BenchmarkNewestOfManyVersions(b *testing.B) {
 			}
 			dst := make([]byte, 0, 256)
 			for b.Loop() {
-				if _, live := m.Get(keys[0], mvcc.Max, dst); !live {
+				if _, live := m.Get(keys[0], mvcc.Everything, dst); !live {
 					b.Fatal("the row is lost")
 				}
 			}

@@ -124,7 +124,7 @@ func TestScansAreExactWhileOthersWrite(t *testing.T) {
 // the plan.
 func checkScan(m *MemRowSet, p *plan, v int, r *rand.Rand) error {
 	descending := r.IntN(2) == 0
-	it := m.NewIterator(mvcc.Timestamp(v+1), nil, nil, descending)
+	it := m.NewIterator(mvcc.Snapshot(v+1), nil, nil, descending)
 	rows, sum, last := 0, 0, ""
 	max := 1 + r.IntN(200)
 	for keys, images := it.Next(max); keys != nil; keys, images = it.Next(max) {

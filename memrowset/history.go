@@ -12,7 +12,7 @@ import (
 // needs no Close.
 type HistoryIterator struct {
 	walker
-	snap   mvcc.Timestamp
+	snap   mvcc.Snapshot
 	out    change.Rows
 	images [][]byte
 	buf    []byte // reinserts, which are kept as images
@@ -23,7 +23,7 @@ var deleteList = change.List(change.AppendDelete(nil))
 // Histories makes an iterator, in key order, over all rows that were inserted below snap, with
 // their changes below snap. The set is frozen, or at least no batch below snap is still to be
 // applied.
-func (m *MemRowSet) Histories(snap mvcc.Timestamp) *HistoryIterator {
+func (m *MemRowSet) Histories(snap mvcc.Snapshot) *HistoryIterator {
 	return &HistoryIterator{walker: m.newWalker(nil, nil, false), snap: snap, out: change.Rows{Batch: batch.New(m.schema.Columns, 0)}}
 }
 
@@ -63,14 +63,14 @@ func (it *HistoryIterator) Next(max int) (*change.Rows, error) {
 func (it *HistoryIterator) add(at item) {
 	h := it.m.header(at.ref)
 	inserted := h.ts()
-	if inserted >= it.snap {
+	if !it.snap.Sees(inserted) {
 		return
 	}
 	row := uint32(len(it.images))
 	first := len(it.out.Redo)
 	for ref := it.m.newest(at.ref); ref != 0; {
 		l := it.m.link(ref)
-		if l.ts() < it.snap {
+		if it.snap.Sees(l.ts()) {
 			it.out.Redo = append(it.out.Redo, change.Delta{Row: row, TS: l.ts(), List: it.list(l)})
 		}
 		ref = l.older()

@@ -80,17 +80,17 @@ func (w *walker) walk(take func(it item) bool) {
 // Close.
 type Iterator struct {
 	walker
-	snap mvcc.Timestamp
+	snap mvcc.Snapshot
 	span *span // the changes without which a row is passed over; nil: all rows count
 	keys [][]byte
 	rows [][]byte
 	buf  []byte // images that had to be built for this call
 }
 
-// NewIterator makes an iterator over the rows with keys in [lower, upper) as of snap, exclusive;
+// NewIterator makes an iterator over the rows with keys in [lower, upper) in snap;
 // nil bounds are open. All batches below snap have been applied. Rows that are inserted later, and
 // are at or above snap therefore, are not looked at.
-func (m *MemRowSet) NewIterator(snap mvcc.Timestamp, lower, upper []byte, descending bool) *Iterator {
+func (m *MemRowSet) NewIterator(snap mvcc.Snapshot, lower, upper []byte, descending bool) *Iterator {
 	return &Iterator{walker: m.newWalker(lower, upper, descending), snap: snap}
 }
 

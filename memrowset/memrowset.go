@@ -16,8 +16,8 @@
 // last carries the full image after it, so the newest state of a row costs the same however many
 // versions it has.
 //
-// A snapshot is one exclusive bound: a change at ts is seen iff ts < snap. A reader asks only for
-// snapshots whose batches are all applied; then what it reads does not depend on when it reads.
+// Readers use only snapshots all of whose batches have been applied. What they read then does not
+// depend on when they read.
 //
 // Any number of goroutines may read, and change different rows, at once; two changes of one row
 // must not run at once, which the locks of rows rule out. Insert panics when the key is live:
@@ -229,12 +229,14 @@ func (m *MemRowSet) Live(key []byte) bool {
 
 // NewestRow returns the newest image of the key's row with all changes applied; live is false, and
 // row nil, when it is absent or a ghost. The image must not be written to.
-func (m *MemRowSet) NewestRow(key []byte) (row []byte, live bool) { return m.Get(key, mvcc.Max, nil) }
+func (m *MemRowSet) NewestRow(key []byte) (row []byte, live bool) {
+	return m.Get(key, mvcc.Everything, nil)
+}
 
-// Get returns the image of the key's row as of snap, exclusive; live is false, and row nil, when
+// Get returns the image of the key's row in snap; live is false, and row nil, when
 // there was none then. The image is built in dst, whose content goes, when changes must be applied;
 // else it is the set's memory, which must not be written to.
-func (m *MemRowSet) Get(key []byte, snap mvcc.Timestamp, dst []byte) (row []byte, live bool) {
+func (m *MemRowSet) Get(key []byte, snap mvcc.Snapshot, dst []byte) (row []byte, live bool) {
 	ref := m.find(key)
 	if ref == 0 {
 		return nil, false

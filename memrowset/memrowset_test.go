@@ -66,7 +66,7 @@ func show(m *MemRowSet, row []byte, live bool) string {
 	return fmt.Sprintf("%d/NULL", n)
 }
 
-func at(m *MemRowSet, key string, snap mvcc.Timestamp) string {
+func at(m *MemRowSet, key string, snap mvcc.Snapshot) string {
 	row, live := m.Get([]byte(key), snap, nil)
 	return show(m, row, live)
 }
@@ -81,9 +81,9 @@ func TestSnapshotsSeeEachVersion(t *testing.T) {
 	m.Mutate(key, 40, 4, deletion)
 	m.Insert(key, 50, 5, image(m, "a", 5, "z"))
 	m.Mutate(key, 60, 6, set(6, "-"))
-	for snap, want := range map[mvcc.Timestamp]string{
+	for snap, want := range map[mvcc.Snapshot]string{
 		10: "absent", 11: "1/x", 20: "1/x", 21: "3/y", 31: "4/NULL", 40: "4/NULL",
-		41: "absent", 50: "absent", 51: "5/z", 61: "6/z", mvcc.Max: "6/z",
+		41: "absent", 50: "absent", 51: "5/z", 61: "6/z", mvcc.Everything: "6/z",
 	} {
 		if got := at(m, "a", snap); got != want {
 			t.Errorf("at %d: %s, want %s", snap, got, want)
@@ -107,8 +107,8 @@ func TestMutateFindsLiveRowsOnly(t *testing.T) {
 		t.Error("a ghost has a row")
 	}
 	m.Insert([]byte("a"), 5, 5, image(m, "a", 2, ""))
-	if !m.Mutate([]byte("a"), 5, 5, set(3, "y")) || at(m, "a", mvcc.Max) != "3/y" {
-		t.Errorf("after the reinsert: %s", at(m, "a", mvcc.Max))
+	if !m.Mutate([]byte("a"), 5, 5, set(3, "y")) || at(m, "a", mvcc.Everything) != "3/y" {
+		t.Errorf("after the reinsert: %s", at(m, "a", mvcc.Everything))
 	}
 }
 
@@ -201,7 +201,7 @@ func TestManyVersionsStayReadable(t *testing.T) {
 		m.Mutate(key, mvcc.Timestamp(i+1), lsn.LSN(i+1), set(i, s))
 	}
 	for i := 0; i <= versions; i++ {
-		if got, want := at(m, "hot", mvcc.Timestamp(i+2)), fmt.Sprintf("%d/s%d", i, i/7*7); got != want {
+		if got, want := at(m, "hot", mvcc.Snapshot(i+2)), fmt.Sprintf("%d/s%d", i, i/7*7); got != want {
 			t.Errorf("version %d: %s, want %s", i, got, want)
 		}
 	}

@@ -25,9 +25,9 @@ type version struct {
 }
 
 // at is the newest version below snap.
-func (mo model) at(key string, snap mvcc.Timestamp) (v version) {
+func (mo model) at(key string, snap mvcc.Snapshot) (v version) {
 	for _, w := range mo[key] {
-		if w.ts < snap {
+		if snap.Sees(w.ts) {
 			v = w
 		}
 	}
@@ -45,7 +45,7 @@ func (v version) String() string {
 }
 
 // scan is what an iterator must give, as lines of key and row.
-func (mo model) scan(snap mvcc.Timestamp, lower, upper *string, descending bool) (lines []string) {
+func (mo model) scan(snap mvcc.Snapshot, lower, upper *string, descending bool) (lines []string) {
 	for key := range mo {
 		if v := mo.at(key, snap); v.live && (lower == nil || key >= *lower) && (upper == nil || key < *upper) {
 			lines = append(lines, fmt.Sprintf("%q %s", key, v))
@@ -90,7 +90,7 @@ func drawHistory(rt *rapid.T, t *testing.T) *history {
 
 func (h *history) step(rt *rapid.T) {
 	key := rapid.SampledFrom(modelKeys).Draw(rt, "key")
-	now := h.mo.at(key, mvcc.Max)
+	now := h.mo.at(key, mvcc.Everything)
 	next := version{ts: h.ts, live: true, n: rapid.IntRange(0, 9).Draw(rt, "n"), s: rapid.SampledFrom([]string{"", "x", "longer"}).Draw(rt, "s")}
 	lsn := lsn.LSN(h.ts)
 	switch what := rapid.IntRange(0, 3).Draw(rt, "what"); {
@@ -120,8 +120,8 @@ func (h *history) step(rt *rapid.T) {
 	}
 }
 
-func (h *history) drawSnap(rt *rapid.T) mvcc.Timestamp {
-	return mvcc.Timestamp(rapid.IntRange(0, int(h.ts)+2).Draw(rt, "snap"))
+func (h *history) drawSnap(rt *rapid.T) mvcc.Snapshot {
+	return mvcc.Snapshot(rapid.IntRange(0, int(h.ts)+2).Draw(rt, "snap"))
 }
 
 func TestPointReadsMatchTheModel(t *testing.T) {
@@ -133,7 +133,7 @@ func TestPointReadsMatchTheModel(t *testing.T) {
 			if got, want := at(h.m, key, snap), h.mo.at(key, snap).String(); got != want {
 				rt.Fatalf("%q at %d: %s, want %s", key, snap, got, want)
 			}
-			newest := h.mo.at(key, mvcc.Max)
+			newest := h.mo.at(key, mvcc.Everything)
 			row, found := h.m.NewestRow([]byte(key))
 			if got := show(h.m, row, found); got != newest.String() || h.m.Live([]byte(key)) != newest.live {
 				rt.Fatalf("%q now: %s, live %t, want %s", key, got, h.m.Live([]byte(key)), newest)
@@ -218,7 +218,7 @@ func TestHistoriesMatchTheModel(t *testing.T) {
 			}
 		}
 		for key, versions := range h.mo {
-			if want := versions[0].ts < snap && !neverSeen(versions, snap); seen[key] != want {
+			if want := snap.Sees(versions[0].ts) && !neverSeen(versions, snap); seen[key] != want {
 				rt.Fatalf("%q in the output: %t, want %t", key, seen[key], want)
 			}
 		}
@@ -227,10 +227,10 @@ func TestHistoriesMatchTheModel(t *testing.T) {
 
 // neverSeen tells whether a row was inserted and deleted for good in one batch, as far as snap
 // goes.
-func neverSeen(versions []version, snap mvcc.Timestamp) bool {
+func neverSeen(versions []version, snap mvcc.Snapshot) bool {
 	last := versions[0]
 	for _, v := range versions {
-		if v.ts < snap {
+		if snap.Sees(v.ts) {
 			last = v
 		}
 	}
@@ -238,7 +238,7 @@ func neverSeen(versions []version, snap mvcc.Timestamp) bool {
 }
 
 // checkRow walks row i of rows forward and compares each step with the model.
-func (h *history) checkRow(rt *rapid.T, rows *change.Rows, i int, snap mvcc.Timestamp) {
+func (h *history) checkRow(rt *rapid.T, rows *change.Rows, i int, snap mvcc.Snapshot) {
 	key := string(rows.Keys[i])
 	versions := h.mo[key]
 	var cells [][]byte
@@ -260,7 +260,7 @@ func (h *history) checkRow(rt *rapid.T, rows *change.Rows, i int, snap mvcc.Time
 		if d.Row != uint32(i) {
 			continue
 		}
-		if d.TS >= snap {
+		if !snap.Sees(d.TS) {
 			rt.Fatalf("%q: change at %d, not below %d", key, d.TS, snap)
 		}
 		want := versions[step]
@@ -274,7 +274,7 @@ func (h *history) checkRow(rt *rapid.T, rows *change.Rows, i int, snap mvcc.Time
 			rt.Fatalf("%q: change %d: %s at %d gives %s, want %s at %d", key, step, d.List, d.TS, show(h.m, row, live), want, want.ts)
 		}
 	}
-	if step < len(versions) && versions[step].ts < snap {
+	if step < len(versions) && snap.Sees(versions[step].ts) {
 		rt.Fatalf("%q: %d changes, version at %d is missing", key, step-1, versions[step].ts)
 	}
 	if !slices.IsSortedFunc(rows.Redo, func(a, b change.Delta) int { return int(a.Row) - int(b.Row) }) {

@@ -170,7 +170,7 @@ func (m *MemRowSet) sinceImage(newest arena.Ref) int {
 func (m *MemRowSet) update(ref, newest arena.Ref, ts mvcc.Timestamp, list change.List) {
 	var image []byte
 	if m.sinceImage(newest) == imageInterval-1 {
-		row, _, _ := m.rowAt(ref, mvcc.Max, nil)
+		row, _, _ := m.rowAt(ref, mvcc.Everything, nil)
 		image = m.rowFormat.Apply(nil, row, list)
 	}
 	m.addLink(ref, newest, ts, change.Update, list, image)
@@ -179,13 +179,13 @@ func (m *MemRowSet) update(ref, newest arena.Ref, ts mvcc.Timestamp, list change
 // rowAt returns the image of a row as of snap. It is appended to dst, and grown is dst with it,
 // when changes must be applied; else row is memory of the arena and grown is dst. live is false if
 // there is no row at snap.
-func (m *MemRowSet) rowAt(ref arena.Ref, snap mvcc.Timestamp, dst []byte) (row, grown []byte, live bool) {
+func (m *MemRowSet) rowAt(ref arena.Ref, snap mvcc.Snapshot, dst []byte) (row, grown []byte, live bool) {
 	h := m.header(ref)
-	if h.ts() >= snap {
+	if !snap.Sees(h.ts()) {
 		return nil, dst, false
 	}
 	at := m.newest(ref)
-	for at != 0 && m.link(at).ts() >= snap {
+	for at != 0 && !snap.Sees(m.link(at).ts()) {
 		at = m.link(at).older()
 	}
 	// lists[next:] are the updates to apply, oldest first; they are found newest first.

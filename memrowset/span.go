@@ -7,21 +7,22 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// span is the timestamps in (after, upTo].
-type span struct{ after, upTo mvcc.Timestamp }
+// span is the changes that to sees and from does not.
+type span struct{ from, to mvcc.Snapshot }
 
-// ChangedIn leaves only the rows with a change, their insertion among them, at a timestamp in
-// (after, upTo]. All batches in there have been applied. It is called before Next.
-func (it *Iterator) ChangedIn(after, upTo mvcc.Timestamp) { it.span = &span{after, upTo} }
+// ChangedIn restricts the iterator to rows with a change, which may be their insertion, that to
+// sees and from does not. All batches that to sees must have been applied. It must be called before
+// the first Next.
+func (it *Iterator) ChangedIn(from, to mvcc.Snapshot) { it.span = &span{from, to} }
 
-// changedIn tells whether the row with that header has a change in the span.
+// changedIn reports whether the row with that header has a change in the span.
 func (m *MemRowSet) changedIn(ref arena.Ref, s *span) bool {
-	if ts := m.header(ref).ts(); ts > s.after {
-		return ts <= s.upTo // no change of a row is older than its insertion
+	if ts := m.header(ref).ts(); !s.from.Sees(ts) {
+		return s.to.Sees(ts) // no change of a row is older than its insertion
 	}
 	for at := m.newest(ref); at != 0; at = m.link(at).older() {
-		if ts := m.link(at).ts(); ts <= s.upTo {
-			return ts > s.after // the newest that is not too new: if it is too old, so are all before it
+		if ts := m.link(at).ts(); s.to.Sees(ts) {
+			return !s.from.Sees(ts) // if from sees the newest change that to sees, it sees all older ones
 		}
 	}
 	return false
@@ -31,7 +32,7 @@ func (m *MemRowSet) changedIn(ref arena.Ref, s *span) bool {
 // insertion and the redos below snap, oldest first: what Histories gives of the row. image is nil
 // where Histories has no row: none was inserted below snap, or one was inserted and deleted for
 // good within one batch.
-func (m *MemRowSet) History(key []byte, snap mvcc.Timestamp) (image []byte, undo, redo []change.Delta) {
+func (m *MemRowSet) History(key []byte, snap mvcc.Snapshot) (image []byte, undo, redo []change.Delta) {
 	ref := m.find(key)
 	if ref == 0 {
 		return nil, nil, nil

@@ -9,11 +9,10 @@
 //	op.Ready()                       // visible once every batch before it is ready too
 //	op.Applied()                     // or: ready when publisher.Durable, which the log calls, has come to its LSN
 //
-//	snap := publisher.Visible() + 1  // a reader: sees exactly the changes at t < snap
+//	snap := mvcc.AsOf(publisher.Visible()) // a reader: sees the changes for whose timestamps snap.Sees is true
 //
-// A snapshot is one number, and below the root package it is an exclusive bound: a change at t is
-// seen if and only if t < snap. Everything here may be used by many goroutines at the same time;
-// Start alone must be called in the order of the log.
+// Everything here is safe for concurrent use, except that Start must be called in the order of the
+// log.
 //
 // Source: tablet spec §4. Simpler than Kudu: batches are published in order, so a snapshot has no
 // set of exceptions ("applied out of order") and no separate clean time. The cost: a batch that

@@ -74,7 +74,7 @@ func TestCachedRowsNeedNoFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := func(set *DiskRowSet, cols ...int) (cells [][]byte, err error) {
-		cells, _, err = set.Get(bloom.MakeProbe(w.rows[7].key), mvcc.Max, cols, nil)
+		cells, _, err = set.Get(bloom.MakeProbe(w.rows[7].key), mvcc.Everything, cols, nil)
 		return cells, err
 	}
 	want, err := read(set, 0, 1, 2)

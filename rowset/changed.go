@@ -7,27 +7,27 @@ import (
 	"github.com/oribi-db/oribi/scan"
 )
 
-// Changed is a rowset at one moment, for the rows that were changed in a range of time. Iterators
-// over it agree on which rows these are, whatever is rewritten meanwhile: a compaction may drop a
-// change that changed nothing.
+// Changed is the rows of a rowset that were changed between two snapshots. It keeps the delta stores
+// that the rowset had when it was made, so all iterators over it return the same rows during a
+// rewrite: a compaction may drop a change that changed nothing.
 type Changed struct {
-	d           *DiskRowSet
-	state       *State
-	after, upTo mvcc.Timestamp
+	d        *DiskRowSet
+	state    *State
+	from, to mvcc.Snapshot
 }
 
-// Changed takes the rows with changes at timestamps in (after, upTo]. ok is false when the delta
-// stores' statistics rule out that there is one.
-func (d *DiskRowSet) Changed(after, upTo mvcc.Timestamp) (c Changed, ok bool) {
-	c = Changed{d, d.State(), after, upTo}
-	return c, !c.state.Deltas.NewSpan(after, upTo).Empty()
+// Changed returns the rows with changes that to sees and from does not. ok is false if the
+// statistics of the delta stores show that there is none.
+func (d *DiskRowSet) Changed(from, to mvcc.Snapshot) (c Changed, ok bool) {
+	c = Changed{d, d.State(), from, to}
+	return c, !c.state.Deltas.NewSpan(from, to).Empty()
 }
 
 // NewIterator is DiskRowSet.NewIterator over the changed rows. Windows without one are not read.
 func (c Changed) NewIterator(req *scan.Request) (*Iterator, error) {
 	it, err := c.d.newIterator(req, c.state.Deltas)
 	if err == nil {
-		it.span = c.state.Deltas.NewSpan(c.after, c.upTo)
+		it.span = c.state.Deltas.NewSpan(c.from, c.to)
 	}
 	return it, err
 }
@@ -45,7 +45,7 @@ func (it *Iterator) selectChanged(from batch.Ordinal, n int, sel batch.Bitmap) e
 // RowHistory is the base cells of a row, all columns in schema order, with all its undos, newest
 // first, and its redos with timestamps below snap, oldest first. Cells and lists hold as long as
 // they are referenced. Errors: ErrCorrupt.
-func (d *DiskRowSet) RowHistory(row batch.Ordinal, snap mvcc.Timestamp) (cells [][]byte, undo, redo []change.Delta, err error) {
+func (d *DiskRowSet) RowHistory(row batch.Ordinal, snap mvcc.Snapshot) (cells [][]byte, undo, redo []change.Delta, err error) {
 	if undo, redo, err = d.Tracker().Collect(row, 1, snap); err != nil {
 		return nil, nil, nil, err
 	}

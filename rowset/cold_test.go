@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -80,15 +81,15 @@ func TestColdColumnsAreReadTogether(t *testing.T) {
 		cols := []int{4, 3, 2, 1, 0} // not a whole row as the cache keeps it
 		for i := range w.rows {
 			m := &w.rows[i]
-			want, live := m.at(m.before(w.end))
-			if _, found, err := set.Get(bloom.MakeProbe(m.key), w.end, cols, nil); err != nil || found != live {
+			want, live := m.at(m.before(mvcc.Before(w.end)))
+			if _, found, err := set.Get(bloom.MakeProbe(m.key), mvcc.Before(w.end), cols, nil); err != nil || found != live {
 				t.Fatalf("row %d: %t, %v, want %t", i, found, err, live)
 			}
 			if !live || len(m.events) > m.base {
 				continue // cells of changes are in memory
 			}
 			d.forget(c, len(cols))
-			cells, _, err := set.Get(bloom.MakeProbe(m.key), w.end, cols, nil)
+			cells, _, err := set.Get(bloom.MakeProbe(m.key), mvcc.Before(w.end), cols, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -99,7 +100,7 @@ func TestColdColumnsAreReadTogether(t *testing.T) {
 			}
 		}
 		d.forget(c, 0)
-		req := &scan.Request{Schema: s, Columns: []int{4, 3, 2, 3}, Snapshot: w.end, Keys: true, Limit: 1}
+		req := &scan.Request{Schema: s, Columns: []int{4, 3, 2, 3}, Snapshot: mvcc.Before(w.end), Keys: true, Limit: 1}
 		it, err := set.NewIterator(req)
 		if err != nil {
 			t.Fatal(err)

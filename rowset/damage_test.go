@@ -113,7 +113,7 @@ func TestCheckBoundsComparesMetadataWithTheKeyFile(t *testing.T) {
 func TestFilesStayOpenForReaders(t *testing.T) {
 	r := seedtest.Rand(t)
 	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64}}, 1), 50)
-	req := w.randomRequest(r, mvcc.Max)
+	req := w.randomRequest(r, mvcc.Everything)
 	it, err := w.set.NewIterator(req)
 	if err != nil {
 		t.Fatal(err)
@@ -143,11 +143,11 @@ func TestAFileThatFailedIsOpenedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	flaky.fail = true
-	if _, err := set.Histories(mvcc.Max); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := set.Histories(mvcc.Everything); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Fatalf("error %v", err)
 	}
 	flaky.fail = false
-	if _, err := set.Histories(mvcc.Max); err != nil {
+	if _, err := set.Histories(mvcc.Everything); err != nil {
 		t.Error(err)
 	}
 }
@@ -178,7 +178,7 @@ func TestReadersAndWritersAtOnce(t *testing.T) {
 	w.set = set
 	var wg sync.WaitGroup
 	for g := range 4 {
-		req := w.randomRequest(r, w.end)
+		req := w.randomRequest(r, mvcc.Before(w.end))
 		wg.Go(func() {
 			it, err := set.NewIterator(req)
 			if err != nil {

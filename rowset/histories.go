@@ -16,7 +16,7 @@ type Histories struct {
 
 // Histories starts at the first row; redos at or after snap are left out. The caller holds a
 // reference to the rowset.
-func (d *DiskRowSet) Histories(snap mvcc.Timestamp) (*Histories, error) {
+func (d *DiskRowSet) Histories(snap mvcc.Snapshot) (*Histories, error) {
 	all := make([]int, len(d.Schema.Columns))
 	for i := range all {
 		all[i] = i

@@ -216,9 +216,9 @@ func (m *modelRow) at(n int) (cells [][]byte, live bool) {
 }
 
 // before is the number of events below snap.
-func (m *modelRow) before(snap mvcc.Timestamp) int {
+func (m *modelRow) before(snap mvcc.Snapshot) int {
 	n := 0
-	for n < len(m.events) && m.events[n].ts < snap {
+	for n < len(m.events) && snap.Sees(m.events[n].ts) {
 		n++
 	}
 	return n
@@ -481,8 +481,8 @@ func worlds(t *testing.T, test func(t *testing.T, r *rand.Rand, w *world)) {
 }
 
 // snapshots are some that matter: before everything, behind everything, at and between events.
-func (w *world) snapshots(r *rand.Rand) []mvcc.Timestamp {
-	return []mvcc.Timestamp{mvcc.Min, mvcc.Max, w.end, mvcc.Timestamp(r.IntN(int(w.end))), mvcc.Timestamp(r.IntN(int(w.end)))}
+func (w *world) snapshots(r *rand.Rand) []mvcc.Snapshot {
+	return []mvcc.Snapshot{mvcc.Nothing, mvcc.Everything, mvcc.Before(w.end), mvcc.Snapshot(r.IntN(int(w.end))), mvcc.Snapshot(r.IntN(int(w.end)))}
 }
 
 func sameCell(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }

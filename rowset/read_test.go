@@ -133,7 +133,7 @@ func (w *world) randomBound(r *rand.Rand) []byte {
 	return key
 }
 
-func (w *world) randomRequest(r *rand.Rand, snap mvcc.Timestamp) *scan.Request {
+func (w *world) randomRequest(r *rand.Rand, snap mvcc.Snapshot) *scan.Request {
 	req := &scan.Request{Schema: w.schema, Columns: w.randomColumns(r), Snapshot: snap, Keys: r.IntN(2) == 0}
 	if r.IntN(2) == 0 {
 		req.Lower, req.Upper = w.randomBound(r), w.randomBound(r)
@@ -253,7 +253,7 @@ func TestScansDoNotSeeLaterChanges(t *testing.T) {
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64},
 		{ID: 3, Name: "s", Type: schema.String, Nullable: true}}, 1)
 	w := newWorld(t, r, s, manyRows)
-	req := &scan.Request{Schema: s, Columns: []int{1, 2}, Snapshot: w.end}
+	req := &scan.Request{Schema: s, Columns: []int{1, 2}, Snapshot: mvcc.Before(w.end)}
 	it, err := w.set.NewIterator(req)
 	if err != nil {
 		t.Fatal(err)
@@ -273,7 +273,7 @@ func TestScansDoNotSeeLaterChanges(t *testing.T) {
 	if err := it.Close(); err != nil {
 		t.Fatal(err)
 	}
-	after, err := w.set.NewIterator(&scan.Request{Schema: s, Columns: []int{1}, Snapshot: mvcc.Max})
+	after, err := w.set.NewIterator(&scan.Request{Schema: s, Columns: []int{1}, Snapshot: mvcc.Everything})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +313,7 @@ func TestHistoriesLeadThroughAllVersions(t *testing.T) {
 }
 
 // checkHistories compares base, undos and redos of rows with those of the model from row at on.
-func (w *world) checkHistories(t *testing.T, rows *change.Rows, at int, snap mvcc.Timestamp) {
+func (w *world) checkHistories(t *testing.T, rows *change.Rows, at int, snap mvcc.Snapshot) {
 	t.Helper()
 	undo, redo := rows.Undo, rows.Redo
 	take := func(list *[]change.Delta, i int) (out []change.Delta) {
@@ -345,12 +345,12 @@ func (w *world) checkHistories(t *testing.T, rows *change.Rows, at int, snap mvc
 		}
 		n := m.base
 		for _, d := range take(&redo, i) {
-			if n >= len(m.events) || d.TS >= snap || d.TS != m.events[n].ts || !bytes.Equal(d.List, w.redo(m, n)) {
+			if n >= len(m.events) || !snap.Sees(d.TS) || d.TS != m.events[n].ts || !bytes.Equal(d.List, w.redo(m, n)) {
 				t.Fatalf("row %d: redo %x at %d, below %d", at+i, d.List, d.TS, snap)
 			}
 			n++
 		}
-		if n < len(m.events) && m.events[n].ts < snap {
+		if n < len(m.events) && snap.Sees(m.events[n].ts) {
 			t.Fatalf("row %d: the redo at %d is missing", at+i, m.events[n].ts)
 		}
 	}

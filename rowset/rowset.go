@@ -401,7 +401,7 @@ func (d *DiskRowSet) StartChangeLog() *delta.MemStore {
 // Get appends the cells cols of the row with an encoded key, as of a snapshot, to dst; nil for
 // NULL. found is false, and dst as it was, when there was no such row. Cells are valid as long as
 // they are referenced.
-func (d *DiskRowSet) Get(p bloom.Probe, snap mvcc.Timestamp, cols []int, dst [][]byte) (cells [][]byte, found bool, err error) {
+func (d *DiskRowSet) Get(p bloom.Probe, snap mvcc.Snapshot, cols []int, dst [][]byte) (cells [][]byte, found bool, err error) {
 	var row batch.Ordinal
 	var image []byte
 	if b := d.cachedRow(p); b != nil {

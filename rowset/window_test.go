@@ -57,7 +57,7 @@ func TestWindowsOfLongRowsAreShort(t *testing.T) {
 		{"a predicate on the long one", []int{0}, []batch.Predicate{{ID: 2, Op: batch.NotNull}}, false, windowBytes / long},
 		{"the short one", []int{0}, nil, true, rows},
 	} {
-		it, err := set.NewIterator(&scan.Request{Schema: s, Columns: c.columns, Predicates: c.predicates, Keys: c.keys, Snapshot: mvcc.Max})
+		it, err := set.NewIterator(&scan.Request{Schema: s, Columns: c.columns, Predicates: c.predicates, Keys: c.keys, Snapshot: mvcc.Everything})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func TestWindowsOfLongRowsAreShort(t *testing.T) {
 		}
 	}
 
-	h, err := set.Histories(mvcc.Max)
+	h, err := set.Histories(mvcc.Everything)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestWindowsGrow(t *testing.T) {
 		{"neither", 0, -1, -1, []int{4096, 4096}},
 		{"a limit from the start", 500, -1, -1, []int{500, 2000, 4096 - 2500, 4096}},
 	} {
-		req := &scan.Request{Schema: s, Columns: []int{0, 1}, Snapshot: w.end, Limit: c.limit}
+		req := &scan.Request{Schema: s, Columns: []int{0, 1}, Snapshot: mvcc.Before(w.end), Limit: c.limit}
 		if c.lower >= 0 {
 			req.Lower = w.rows[c.lower].key
 		}

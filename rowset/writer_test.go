@@ -224,7 +224,7 @@ func TestReadingASchemaThatHasChanged(t *testing.T) {
 	predicates := []batch.Predicate{{Column: "defaulted", ID: 8, Type: schema.String, Op: batch.Eq, Values: [][]byte{def}},
 		{Column: "nullable", ID: 7, Type: schema.Int64, Op: batch.IsNull}}
 
-	for _, snap := range []mvcc.Timestamp{0, 5, 20, 40, mvcc.Max} {
+	for _, snap := range []mvcc.Snapshot{0, 5, 20, 40, mvcc.Everything} {
 		it, err := set.NewIterator(&scan.Request{Schema: now, Columns: all, Snapshot: snap, Predicates: predicates})
 		if err != nil {
 			t.Fatal(err)
@@ -262,7 +262,7 @@ func TestReadingASchemaThatHasChanged(t *testing.T) {
 			t.Fatalf("%d rows too many at %d", len(got), snap)
 		}
 	}
-	h, err := set.Histories(mvcc.Max)
+	h, err := set.Histories(mvcc.Everything)
 	if err != nil {
 		t.Fatal(err)
 	}

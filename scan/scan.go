@@ -21,7 +21,7 @@ type Request struct {
 	Predicates []batch.Predicate // all must hold; a row for which one is not true is left out
 	Lower      []byte            // encoded key, inclusive; nil = from the first row
 	Upper      []byte            // encoded key, exclusive; nil = to the last row
-	Snapshot   mvcc.Timestamp    // exclusive: a change at ts is seen iff ts < Snapshot
+	Snapshot   mvcc.Snapshot     // the changes that the scan sees
 	Keys       bool              // batches carry encoded keys, for Merge
 	Limit      int64             // rows that the caller takes, if it knows; 0 = all. It shapes batches; Limit cuts
 }

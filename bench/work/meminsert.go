@@ -75,7 +75,7 @@ func insertMemRowSet(env *harness.Env) (harness.Measurement, error) {
 		for i := range n {
 			m.Insert(piece(keys, i, memKeyLen), mvcc.Timestamp(i+1), lsn.LSN(i+1), piece(images, i, imageLen))
 			if i%64 == 0 && time.Since(last) >= memScanEvery {
-				m.NewIterator(mvcc.Timestamp(i+2), nil, nil, false).Next(memScanRows)
+				m.NewIterator(mvcc.AsOf(mvcc.Timestamp(i+1)), nil, nil, false).Next(memScanRows)
 				scans++
 				last = time.Now()
 			}
@@ -86,7 +86,7 @@ func insertMemRowSet(env *harness.Env) (harness.Measurement, error) {
 		return harness.Measurement{}, err
 	}
 	var sum checksum
-	it := m.NewIterator(mvcc.Max, nil, nil, false)
+	it := m.NewIterator(mvcc.Everything, nil, nil, false)
 	for keys, _ := it.Next(4096); keys != nil; keys, _ = it.Next(4096) {
 		for _, key := range keys {
 			sum.add(key, nil)

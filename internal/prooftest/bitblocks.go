@@ -184,7 +184,7 @@ func (s *bitSet) read(m *blockmanager.Manager) (sum [16]byte, keys [][]byte, err
 		return sum, nil, err
 	}
 	defer set.Unref()
-	h, err := set.Histories(mvcc.Max)
+	h, err := set.Histories(mvcc.Everything)
 	if err != nil {
 		return sum, nil, err
 	}

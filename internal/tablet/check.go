@@ -48,7 +48,7 @@ func (t *Tablet) Check(ctx context.Context, found func(m *meta.RowSet, id block.
 // checkRows reads a rowset's rows with all their versions.
 func checkRows(d *rowset.DiskRowSet) error {
 	m := d.Metadata()
-	h, err := d.Histories(mvcc.Max)
+	h, err := d.Histories(mvcc.Everything)
 	if err != nil {
 		return err
 	}

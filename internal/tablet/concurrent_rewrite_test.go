@@ -43,7 +43,7 @@ func (l *lives) moment() {
 	var ops []Op
 	ts := timestampOf(l.lsn + 1)
 	for k := range l.keys {
-		text := l.rows.at(k, mvcc.Max)
+		text := l.rows.at(k, mvcc.Everything)
 		switch k / l.digit % 3 {
 		case 1:
 			ops = append(ops, l.op(Upsert, k, l.digit, "x"))
@@ -52,7 +52,7 @@ func (l *lives) moment() {
 			ops = append(ops, l.op(DeleteIgnore, k, 0, ""))
 			text = ""
 		}
-		if text != l.rows.at(k, mvcc.Max) {
+		if text != l.rows.at(k, mvcc.Everything) {
 			l.rows[k] = append(l.rows[k], version{ts, text})
 		}
 	}
@@ -65,18 +65,18 @@ func (l *lives) moment() {
 func (l *lives) check(w *world) {
 	l.t.Helper()
 	for lsn := lsn.LSN(0); lsn <= l.lsn; lsn++ {
-		before := timestampOf(lsn) + 1
-		if got, want := w.scan(Snapshot{Before: before}, true), l.rows.scan(before); !slices.Equal(got, want) {
+		snap := mvcc.AsOf(timestampOf(lsn))
+		if got, want := w.scan(Snapshot{At: snap}, true), l.rows.scan(snap); !slices.Equal(got, want) {
 			l.t.Fatalf("after lsn %d: %d rows, want %d:\n%s", lsn, len(got), len(want), differ(got, want))
 		}
 		for to := lsn; to <= l.lsn; to++ {
-			l.diff(w, before, timestampOf(to))
+			l.diff(w, snap, mvcc.AsOf(timestampOf(to)))
 		}
 	}
 	live := 0
 	for k := range l.keys {
 		l.history(w, k)
-		if text := l.rows.at(k, mvcc.Max); w.get(k, latest) != text {
+		if text := l.rows.at(k, mvcc.Everything); w.get(k, latest) != text {
 			l.t.Fatalf("key %d is %q, want %q", k, w.get(k, latest), text)
 		} else if text != "" {
 			live++
@@ -97,9 +97,9 @@ func differ(got, want []string) string {
 	return fmt.Sprint(got[min(len(got), len(want)):], ", want ", want[min(len(got), len(want)):])
 }
 
-func (l *lives) diff(w *world, before, to mvcc.Timestamp) {
+func (l *lives) diff(w *world, from, to mvcc.Snapshot) {
 	l.t.Helper()
-	v, err := w.tab.View(Snapshot{Before: before})
+	v, err := w.tab.View(Snapshot{At: from})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -118,12 +118,12 @@ func (l *lives) diff(w *world, before, to mvcc.Timestamp) {
 		l.t.Fatal(err)
 	}
 	for _, k := range slices.Sorted(maps.Keys(l.rows)) {
-		if a, b := l.rows.at(k, before), l.rows.at(k, to+1); a != b {
+		if a, b := l.rows.at(k, from), l.rows.at(k, to); a != b {
 			want = append(want, a+" → "+b)
 		}
 	}
 	if !slices.Equal(got, want) {
-		l.t.Fatalf("from %d to %d %d differences, want %d: %s", before, to, len(got), len(want), differ(got, want))
+		l.t.Fatalf("from %d to %d %d differences, want %d: %s", from, to, len(got), len(want), differ(got, want))
 	}
 }
 
@@ -430,7 +430,7 @@ func TestWhatAFailedFlushLeavesIsInNobodysWay(t *testing.T) {
 		if _, err := in.Finish(t.Context()); !errors.Is(err, fault.ErrKeyExists) {
 			t.Errorf("of a key that came meanwhile: %v", err)
 		}
-		if ts, err := w.ingest(9, 5); err != nil || w.get(5, Snapshot{Before: ts + 1}) != ingestText(5, 9) {
+		if ts, err := w.ingest(9, 5); err != nil || w.get(5, Snapshot{At: mvcc.AsOf(ts)}) != ingestText(5, 9) {
 			t.Errorf("of a new key: %v", err)
 		}
 		w.checkFree()

@@ -67,7 +67,7 @@ func (w *Write) cellsAt(key []byte, p position) ([][]byte, error) {
 		row, _ := p.mem.NewestRow(key)
 		return shape.RowFormat.AppendCells(nil, row), nil
 	}
-	cells, _, err := p.set.Get(bloom.MakeProbe(key), mvcc.Max, shape.All, nil)
+	cells, _, err := p.set.Get(bloom.MakeProbe(key), mvcc.Everything, shape.All, nil)
 	return cells, err
 }
 

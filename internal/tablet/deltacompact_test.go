@@ -39,7 +39,7 @@ func (w *world) everywhere() [][]string {
 	w.t.Helper()
 	var all [][]string
 	for ts := max(w.floor, 1); ts <= timestampOf(w.lsn); ts += 10 {
-		all = append(all, w.scan(Snapshot{Before: ts + 1}, true))
+		all = append(all, w.scan(Snapshot{At: mvcc.AsOf(ts)}, true))
 	}
 	return all
 }
@@ -205,7 +205,7 @@ func TestUndoGCDropsFilesAndRowSetsBelowTheFloor(t *testing.T) {
 			t.Errorf("%d live rows, %d before", got, live)
 		}
 	}
-	if _, err := search(w.tab, &scan.Request{Columns: allColumns}, Snapshot{Before: died}, true); err == nil {
+	if _, err := search(w.tab, &scan.Request{Columns: allColumns}, Snapshot{At: mvcc.Before(died)}, true); err == nil {
 		t.Error("a read below the floor is answered")
 	}
 }
@@ -280,7 +280,7 @@ func TestAScanKeepsItsFilesThroughDeltaCompactions(t *testing.T) {
 	w = w.reopened(0) // no column's file is open
 	var its []scan.Iterator
 	for ts := max(w.floor, 1); ts <= timestampOf(w.lsn); ts += 10 {
-		it, err := search(w.tab, &scan.Request{Columns: allColumns}, Snapshot{Before: ts + 1}, true)
+		it, err := search(w.tab, &scan.Request{Columns: allColumns}, Snapshot{At: mvcc.AsOf(ts)}, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -315,7 +315,7 @@ func TestAScanKeepsItsFilesThroughDeltaCompactions(t *testing.T) {
 // Rows that the cache holds whole are those of the base that they were read from.
 func TestCachedRowsDoNotOutliveTheirBase(t *testing.T) {
 	w := withRedos(t, 20, 2)
-	late := Snapshot{Before: timestampOf(w.lsn) + 1}
+	late := Snapshot{At: mvcc.AsOf(timestampOf(w.lsn))}
 	for _, work := range []compaction.Kind{"", compaction.MajorDelta, compaction.MinorDelta, compaction.MajorDelta} {
 		if work != "" {
 			if _, err := deltaWork[work](w.tab, t.Context()); err != nil {
@@ -325,15 +325,15 @@ func TestCachedRowsDoNotOutliveTheirBase(t *testing.T) {
 		for range 2 { // read, and read from the cache
 			for k := range 20 {
 				for at, want := range map[Snapshot]string{
-					late:                          fmt.Sprintf("%d: %d %q 7", k, k%2+1, fmt.Sprint("redo ", k%2)),
-					{Before: timestampOf(20) + 1}: fmt.Sprintf("%d: 0 %q 7", k, "first"),
-					{Before: timestampOf(w.lsn), Latest: true}: fmt.Sprintf("%d: %d %q 7", k, k%2+1, fmt.Sprint("redo ", k%2)),
+					late:                             fmt.Sprintf("%d: %d %q 7", k, k%2+1, fmt.Sprint("redo ", k%2)),
+					{At: mvcc.AsOf(timestampOf(20))}: fmt.Sprintf("%d: 0 %q 7", k, "first"),
+					{At: mvcc.Before(timestampOf(w.lsn)), Latest: true}: fmt.Sprintf("%d: %d %q 7", k, k%2+1, fmt.Sprint("redo ", k%2)),
 				} {
 					if at.Latest && k == 19 {
 						continue // the last commit is not seen there
 					}
 					if got := w.get(k, at); got != want {
-						t.Fatalf("after %s: at %d: %s, want %s", work, at.Before, got, want)
+						t.Fatalf("after %s: at %d: %s, want %s", work, at.At, got, want)
 					}
 				}
 			}
@@ -395,7 +395,7 @@ func TestAScanOfAnEarlierLayoutKeepsItsFiles(t *testing.T) {
 			w := withRedos(t, 20, 2)
 			want := w.scan(latest, true)
 			w = w.reopened(0) // no column's file is open
-			it, err := search(w.tab, &scan.Request{Columns: allColumns}, Snapshot{Before: timestampOf(w.lsn) + 1}, true)
+			it, err := search(w.tab, &scan.Request{Columns: allColumns}, Snapshot{At: mvcc.AsOf(timestampOf(w.lsn))}, true)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -38,22 +38,22 @@ type side struct {
 	cells [][]byte
 }
 
-// Diff begins at the state that v sees; to is not below it, and all up to it is published. Of req
-// count columns and bounds. The Diff gives v back at Close.
-func (v View) Diff(req *scan.Request, to mvcc.Timestamp) *Diff {
-	st, after := v.state, v.snap-1
+// Diff compares the state that v sees with that of a later snapshot, all of which is published. Of
+// req only the columns and the bounds count. The Diff releases v at Close.
+func (v View) Diff(req *scan.Request, to mvcc.Snapshot) *Diff {
+	st := v.state
 	d := &Diff{table: v.table, state: st}
 	changed := map[*rowset.DiskRowSet]rowset.Changed{}
 	var sets [][]*rowset.DiskRowSet
 	for _, set := range st.tree.Range(nil, req.Lower, req.Upper) {
-		if c, ok := set.Changed(after, to); ok {
+		if c, ok := set.Changed(v.snap, to); ok {
 			changed[set] = c
 			sets = append(sets, []*rowset.DiskRowSet{set})
 		}
 	}
 	var mems []*memrowset.MemRowSet
 	for _, m := range st.mems {
-		if m.MaxTimestamp() > after {
+		if !v.snap.Sees(m.MaxTimestamp()) {
 			mems = append(mems, m)
 		}
 	}
@@ -61,20 +61,20 @@ func (v View) Diff(req *scan.Request, to mvcc.Timestamp) *Diff {
 	if len(groups) == 0 && len(mems) > 0 {
 		groups = append(groups, nil)
 	}
-	begin := func(snap mvcc.Timestamp) *side {
+	begin := func(snap mvcc.Snapshot) *side {
 		r := *req
 		r.Schema, r.Snapshot, r.Keys, r.Predicates = v.Schema, snap, true, nil
 		var newMems []func() scan.Iterator
 		for _, mem := range mems {
 			newMems = append(newMems, func() scan.Iterator {
 				m := st.newMemIterator(mem, &r)
-				m.it.ChangedIn(after, to)
+				m.it.ChangedIn(v.snap, to)
 				return m
 			})
 		}
 		return &side{it: inOrder(groups, newMems, changed, &r), cells: make([][]byte, len(r.Columns))}
 	}
-	d.before, d.after = begin(v.snap), begin(to+1)
+	d.before, d.after = begin(v.snap), begin(to)
 	return d
 }
 

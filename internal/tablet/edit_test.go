@@ -63,7 +63,7 @@ func newEditFixture(t *testing.T) *editFixture {
 	f.sets[0].Adopt(f.deltaStore(15))
 	f.sets[1].Adopt(f.deltaStore(9))
 	f.mem = f.memRowSet(20)
-	f.frozen = &frozen{f.memRowSet(12), cutover{lsn: 18, before: 181, auto: 7}}
+	f.frozen = &frozen{f.memRowSet(12), cutover{lsn: 18, snap: 181, auto: 7}}
 	f.frozen.mem.Freeze()
 	f.st = newState(newShape(testSchema, 0), f.mem, f.frozen, f.sets, 30)
 	return f

@@ -144,7 +144,7 @@ func (j *job) takeDeltas() {
 // writeMemory writes what was taken of memory.
 func (j *job) writeMemory(ctx context.Context) error {
 	if f := j.edit.Frozen; f != nil {
-		inputs := []compaction.Input{&memInput{it: f.mem.Histories(f.before)}}
+		inputs := []compaction.Input{&memInput{it: f.mem.Histories(f.snap)}}
 		if err := j.writeRows(ctx, inputs, int64(f.mem.Len()), f.lsn); err != nil {
 			return err
 		}
@@ -211,7 +211,7 @@ func (j *job) writeMemStore(sink block.Sink, m *delta.MemStore) (delta.Stats, er
 	if err != nil {
 		return delta.Stats{}, err
 	}
-	if err := m.Each(j.at.before, w.Append); err != nil {
+	if err := m.Each(j.at.snap, w.Append); err != nil {
 		return delta.Stats{}, err
 	}
 	return w.Finish()

@@ -128,7 +128,7 @@ func TestCompactLeavesNothingToCompact(t *testing.T) {
 		w.flush()
 	}
 	w.mustCommit(w.op(Delete, 50, 0, ""), w.op(Update, 60, 8, "z"))
-	before, at := w.scan(latest, true), Snapshot{Before: timestampOf(300)}
+	before, at := w.scan(latest, true), Snapshot{At: mvcc.Before(timestampOf(300))}
 	old := w.scan(at, true)
 	w.events = nil
 	res, err := w.tab.Compact(t.Context())
@@ -354,7 +354,7 @@ func TestWritersReadTheirWritesWhileRowSetsChange(t *testing.T) {
 					return
 				}
 				cells := make([][]byte, 4)
-				found, err := get(s.tab, op.Key, Snapshot{Before: mvcc.Max, Latest: true}, allColumns, cells)
+				found, err := get(s.tab, op.Key, Snapshot{At: mvcc.Everything, Latest: true}, allColumns, cells)
 				if err != nil || found != (want != "") || found && rowText(cells) != want {
 					t.Errorf("round %d, key %d: found %t, %v, want %q", i, k, found, err, want)
 					return

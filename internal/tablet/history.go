@@ -87,7 +87,7 @@ func (h *RowHistory) collect(v View, key []byte) error {
 	return nil
 }
 
-func pastOf(d *rowset.DiskRowSet, probe bloom.Probe, snap mvcc.Timestamp) (*compaction.Past, error) {
+func pastOf(d *rowset.DiskRowSet, probe bloom.Probe, snap mvcc.Snapshot) (*compaction.Past, error) {
 	row, found, err := d.Find(probe)
 	if err != nil || !found {
 		return nil, err
@@ -127,7 +127,7 @@ func (h *RowHistory) Next() (v RowVersion, ok bool, err error) {
 			break
 		}
 		for _, p := range h.copies {
-			if err := p.Back(ts); err != nil {
+			if err := p.Back(mvcc.Before(ts)); err != nil {
 				return v, false, h.wrap(err)
 			}
 		}

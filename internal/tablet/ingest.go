@@ -284,7 +284,7 @@ func (in *Ingest) lookForNewIn(ctx context.Context, st *tabletState) error {
 
 // lookForRows looks in the new files for the live rows of a rowset with keys in [lower, upper).
 func (in *Ingest) lookForRows(ctx context.Context, d *rowset.DiskRowSet, lower, upper []byte) error {
-	it, err := d.NewIterator(&scan.Request{Schema: d.Schema, Lower: lower, Upper: upper, Snapshot: mvcc.Max, Keys: true})
+	it, err := d.NewIterator(&scan.Request{Schema: d.Schema, Lower: lower, Upper: upper, Snapshot: mvcc.Everything, Keys: true})
 	if err != nil {
 		return fmt.Errorf("table %q: %w", in.t.Name(), err)
 	}

@@ -137,8 +137,9 @@ func TestReplayPutsOperationsBackAroundAnIngest(t *testing.T) {
 		for _, from := range []lsn.LSN{0, 1} {
 			n := w.reopened(from)
 			for at := lsn.LSN(1); at <= n.lsn+1; at++ {
-				if got := n.get(k, Snapshot{Before: timestampOf(at)}); got != want.at(k, timestampOf(at)) {
-					t.Fatalf("flushes %b, replayed from %d, before lsn %d: %q, want %q", flushes, from, at, got, want.at(k, timestampOf(at)))
+				snap := mvcc.Before(timestampOf(at))
+				if got := n.get(k, Snapshot{At: snap}); got != want.at(k, snap) {
+					t.Fatalf("flushes %b, replayed from %d, before lsn %d: %q, want %q", flushes, from, at, got, want.at(k, snap))
 				}
 			}
 			n.m.Close()

@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/lsn"
+	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 )
 
@@ -83,7 +84,7 @@ func (j *job) cut() error {
 	if err := j.blockWriters(); err != nil {
 		return err
 	}
-	j.at = cutover{lsn: j.t.opts.Store.LastLSN(), before: j.st.maxTimestamp() + 1, auto: j.t.auto}
+	j.at = cutover{lsn: j.t.opts.Store.LastLSN(), snap: mvcc.AsOf(j.st.maxTimestamp()), auto: j.t.auto}
 	return nil
 }
 
@@ -98,12 +99,12 @@ func (j *job) cut() error {
 //
 // With the gate held, no write batch is between its append and the end of its application. So the
 // batches of the table with LSNs up to L are in the stores, all of them, with timestamps below
-// at.before; no later one is. Later operations go
+// at.snap; no later one is. Later operations go
 //
 //	an insert             to the new MemRowSet, also when the frozen one, or a rowset, has a ghost of the key
 //	a change of a row     to the store that has the row: the frozen MemRowSet, a rowset's delta mem store
 //
-// and the outputs, written as of at.before, contain none of them. The stores that are replaced log
+// and the outputs, written as of at.snap, contain none of them. The stores that are replaced log
 // such changes, and catchUp applies them to the delta mem stores of the outputs. The included LSN of
 // the outputs is L, and so is the table's flushed LSN after a flush. Replay therefore applies the
 // same changes to the outputs, and later inserts to a MemRowSet.

@@ -99,7 +99,7 @@ func (c *kuduCase) compare(t *testing.T, extract string) {
 					continue
 				}
 				want := textLines(t, filepath.Join(c.dir, a.File))
-				if got := looseRows(t, tab, mvcc.Timestamp(a.TS)); !slices.Equal(got, want) {
+				if got := looseRows(t, tab, mvcc.Snapshot(a.TS)); !slices.Equal(got, want) {
 					t.Errorf("%s at %s, %s: %d rows, want %d: %s", a.Table, a.Label, form, len(got), len(want), firstDifference(got, want))
 				}
 				compared++
@@ -283,8 +283,8 @@ func looseRowSet(t *testing.T, dir string, s *schema.Schema, blocks *looseBlocks
 }
 
 // looseRows are the rows that an operation below ts left, as golden/kudu prints them.
-func looseRows(t *testing.T, tab *Tablet, ts mvcc.Timestamp) (out []string) {
-	v, err := tab.View(Snapshot{Before: ts})
+func looseRows(t *testing.T, tab *Tablet, snap mvcc.Snapshot) (out []string) {
+	v, err := tab.View(Snapshot{At: snap})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -88,7 +88,7 @@ func (j *job) writeMerged(ctx context.Context) error {
 	var inputs []compaction.Input
 	var rows int64
 	for _, d := range j.edit.Removed {
-		h, err := d.Histories(j.at.before)
+		h, err := d.Histories(j.at.snap)
 		if err != nil {
 			return fmt.Errorf("table %q: %w", j.t.Name(), err)
 		}

@@ -14,22 +14,23 @@ import (
 	"github.com/oribi-db/oribi/scan"
 )
 
-// Snapshot is when a read looks: it sees the changes with timestamps below Before.
+// Snapshot is what a read sees of a table.
 type Snapshot struct {
-	Before mvcc.Timestamp
-	Latest bool // the newest published state, which is never too old
+	At     mvcc.Snapshot
+	Latest bool // At is the newest published state, which is never too old
 }
 
-// before is the snapshot's bound, checked against the history that the state contains. The newest
-// state as of a bound below the floor is the state at the floor: nothing was published in between.
-func (st *tabletState) before(table string, snap Snapshot) (mvcc.Timestamp, error) {
+// snapshot returns what a read sees, checked against the history that the state contains. The newest
+// state may be older than the floor. It is the state at the floor, since nothing was published in
+// between.
+func (st *tabletState) snapshot(table string, snap Snapshot) (mvcc.Snapshot, error) {
 	switch {
-	case snap.Before > st.floor:
-		return snap.Before, nil
+	case snap.At.Sees(st.floor):
+		return snap.At, nil
 	case snap.Latest:
-		return st.floor + 1, nil
+		return mvcc.AsOf(st.floor), nil
 	}
-	return 0, fmt.Errorf("table %q: read at %v: history begins at %v: %w", table, snap.Before-1, st.floor, fault.ErrTooOld)
+	return 0, fmt.Errorf("table %q: read at %v: history begins at %v: %w", table, snap.At.Newest(), st.floor, fault.ErrTooOld)
 }
 
 // View is a reader's hold on one state of the table, from which it reads as of one snapshot.
@@ -39,7 +40,7 @@ type View struct {
 	*Shape
 	table string
 	state *tabletState
-	snap  mvcc.Timestamp
+	snap  mvcc.Snapshot
 }
 
 // View takes hold of the state of the table as it is now. The snapshot was found before: what is
@@ -50,7 +51,7 @@ func (t *Tablet) View(at Snapshot) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
-	snap, err := st.before(t.Name(), at)
+	snap, err := st.snapshot(t.Name(), at)
 	if err != nil {
 		st.release()
 		return View{}, err

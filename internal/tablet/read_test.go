@@ -77,13 +77,13 @@ func randomTable(t *testing.T, r *rand.Rand) (*world, picture) {
 				ops = append(ops, w.op(ask, k, a, s))
 				before, known := now[k]
 				if !known {
-					before = pic.at(k, mvcc.Max)
+					before = pic.at(k, mvcc.Everything)
 				}
 				now[k], _ = outcome(ask, before, rowText(w.tab.Shape().RowFormat.AppendCells(nil, w.image(k, a, s))))
 			}
 			w.mustCommit(ops...)
 			for k, text := range now {
-				if text != pic.at(k, mvcc.Max) {
+				if text != pic.at(k, mvcc.Everything) {
 					pic[k] = append(pic[k], version{timestampOf(w.lsn), text})
 				}
 			}
@@ -106,8 +106,8 @@ func TestScansMatchThePictureOverAnyLayout(t *testing.T) {
 	for range rounds {
 		w, pic := randomTable(t, r)
 		for range 20 {
-			at := Snapshot{Before: mvcc.Timestamp(r.IntN(int(timestampOf(w.lsn)) + 20))}
-			if r.IntN(3) == 0 || at.Before == 0 {
+			at := Snapshot{At: mvcc.Snapshot(r.IntN(int(timestampOf(w.lsn)) + 20))}
+			if r.IntN(3) == 0 || at.At == 0 {
 				at = latest
 			}
 			req := &scan.Request{Columns: allColumns}
@@ -131,7 +131,7 @@ func TestScansMatchThePictureOverAnyLayout(t *testing.T) {
 					}
 				}
 			}) {
-				if text := pic.at(k, at.Before); text != "" && keep(k) && strings.Contains(text, test) {
+				if text := pic.at(k, at.At); text != "" && keep(k) && strings.Contains(text, test) {
 					want = append(want, text)
 				}
 			}
@@ -149,7 +149,7 @@ func TestScansMatchThePictureOverAnyLayout(t *testing.T) {
 				slices.Sort(want)
 			}
 			if !slices.Equal(got, want) {
-				t.Fatalf("at %d, ordered %t, [%x, %x), %q:\ngot  %v\nwant %v\nlayout %+v", at.Before, ordered, req.Lower, req.Upper, test, got, want, w.tab.Info())
+				t.Fatalf("at %d, ordered %t, [%x, %x), %q:\ngot  %v\nwant %v\nlayout %+v", at.At, ordered, req.Lower, req.Upper, test, got, want, w.tab.Info())
 			}
 			if it.Next() {
 				t.Fatal("a step after Close")
@@ -167,8 +167,8 @@ func TestScansMatchThePictureOverAnyLayout(t *testing.T) {
 				}
 				found = found || s.Live
 			}
-			if found != (pic.at(k, mvcc.Max) != "") {
-				t.Fatalf("key %d: %+v, row %q", k, trace, pic.at(k, mvcc.Max))
+			if found != (pic.at(k, mvcc.Everything) != "") {
+				t.Fatalf("key %d: %+v, row %q", k, trace, pic.at(k, mvcc.Everything))
 			}
 		}
 	}
@@ -198,7 +198,7 @@ func TestAScanKeepsItsLayout(t *testing.T) {
 			w = w.reopened(0)
 			var its []scan.Iterator
 			for range 3 {
-				it, err := search(w.tab, &scan.Request{Columns: allColumns}, Snapshot{Before: timestampOf(w.lsn) + 1}, true)
+				it, err := search(w.tab, &scan.Request{Columns: allColumns}, Snapshot{At: mvcc.AsOf(timestampOf(w.lsn))}, true)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -265,24 +265,24 @@ func TestReadsBelowTheFloorAreTooOld(t *testing.T) {
 	w.flush()
 	check := func() {
 		t.Helper()
-		for before, want := range map[mvcc.Timestamp]string{timestampOf(2) + 1: `5: 2 "x" 7`, timestampOf(3): `5: 2 "x" 7`, timestampOf(3) + 1: `5: 3 "x" 7`} {
-			if got := w.get(5, Snapshot{Before: before}); got != want {
-				t.Errorf("at %d: %s, want %s", before, got, want)
+		for snap, want := range map[mvcc.Snapshot]string{mvcc.AsOf(timestampOf(2)): `5: 2 "x" 7`, mvcc.Before(timestampOf(3)): `5: 2 "x" 7`, mvcc.AsOf(timestampOf(3)): `5: 3 "x" 7`} {
+			if got := w.get(5, Snapshot{At: snap}); got != want {
+				t.Errorf("at %d: %s, want %s", snap, got, want)
 			}
 		}
-		for _, before := range []mvcc.Timestamp{0, timestampOf(1), timestampOf(2)} {
-			_, err1 := get(w.tab, w.key(5), Snapshot{Before: before}, nil, nil)
-			_, err2 := search(w.tab, &scan.Request{}, Snapshot{Before: before}, true)
-			_, err3 := explain(w.tab, w.key(5), Snapshot{Before: before})
+		for _, snap := range []mvcc.Snapshot{mvcc.Nothing, mvcc.Before(timestampOf(1)), mvcc.Before(timestampOf(2))} {
+			_, err1 := get(w.tab, w.key(5), Snapshot{At: snap}, nil, nil)
+			_, err2 := search(w.tab, &scan.Request{}, Snapshot{At: snap}, true)
+			_, err3 := explain(w.tab, w.key(5), Snapshot{At: snap})
 			for _, err := range []error{err1, err2, err3} {
 				if !errors.Is(err, fault.ErrTooOld) {
-					t.Errorf("at %d: %v", before, err)
+					t.Errorf("at %d: %v", snap, err)
 				}
 			}
 		}
 		// The newest state is never too old, though nothing may have been published since the
 		// floor.
-		if got := w.get(5, Snapshot{Before: timestampOf(1), Latest: true}); got != `5: 2 "x" 7` {
+		if got := w.get(5, Snapshot{At: mvcc.Before(timestampOf(1)), Latest: true}); got != `5: 2 "x" 7` {
 			t.Errorf("latest: %s", got)
 		}
 	}

@@ -211,18 +211,18 @@ func TestReplayBringsEverySnapshotBack(t *testing.T) {
 func (w *world) compareAll(pic picture) {
 	w.t.Helper()
 	for lsn := lsn.LSN(0); lsn <= w.lsn+1; lsn++ {
-		before := timestampOf(lsn) + 1
+		before := mvcc.AsOf(timestampOf(lsn))
 		want := fmt.Sprint(pic.scan(before))
-		if got := fmt.Sprint(w.scan(Snapshot{Before: before}, true)); got != want {
+		if got := fmt.Sprint(w.scan(Snapshot{At: before}, true)); got != want {
 			w.t.Fatalf("at %d: %s, want %s", before, got, want)
 		}
 		for k := range pic {
-			if got := w.get(k, Snapshot{Before: before}); got != pic.at(k, before) {
+			if got := w.get(k, Snapshot{At: before}); got != pic.at(k, before) {
 				w.t.Fatalf("at %d: key %d is %q, want %q", before, k, got, pic.at(k, before))
 			}
 		}
 	}
-	if got, want := w.tab.LiveRows(), int64(len(pic.scan(mvcc.Max))); got != want {
+	if got, want := w.tab.LiveRows(), int64(len(pic.scan(mvcc.Everything))); got != want {
 		w.t.Fatalf("%d live rows, want %d", got, want)
 	}
 	newest := mvcc.Min

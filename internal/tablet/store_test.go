@@ -272,7 +272,7 @@ func (w *world) flush() {
 	}
 }
 
-var latest = Snapshot{Before: mvcc.Max, Latest: true}
+var latest = Snapshot{At: mvcc.Everything, Latest: true}
 
 // get is the row of key k as text, "" when there is none.
 func (w *world) get(k int, at Snapshot) string {
@@ -367,20 +367,20 @@ type version struct {
 // picture is what the table should hold: the versions of each key.
 type picture map[int][]version
 
-func (p picture) at(k int, before mvcc.Timestamp) string {
+func (p picture) at(k int, snap mvcc.Snapshot) string {
 	text := ""
 	for _, v := range p[k] {
-		if v.ts < before {
+		if snap.Sees(v.ts) {
 			text = v.text
 		}
 	}
 	return text
 }
 
-func (p picture) scan(before mvcc.Timestamp) []string {
+func (p picture) scan(snap mvcc.Snapshot) []string {
 	var rows []string
 	for _, k := range slices.Sorted(maps.Keys(p)) {
-		if text := p.at(k, before); text != "" {
+		if text := p.at(k, snap); text != "" {
 			rows = append(rows, text)
 		}
 	}

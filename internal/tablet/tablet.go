@@ -125,9 +125,9 @@ type frozen struct {
 
 // cutover is a point between two write batches of the table.
 type cutover struct {
-	lsn    lsn.LSN        // of all that is before it, or lower LSNs of other tables
-	before mvcc.Timestamp // what is before it has a lower timestamp, what is after it this one or a higher one
-	auto   int64          // the highest value of an auto-incrementing column that was inserted before it
+	lsn  lsn.LSN       // of all that is before it, or lower LSNs of other tables
+	snap mvcc.Snapshot // sees all batches before the point and none after it
+	auto int64         // the highest value of an auto-incrementing column that was inserted before it
 }
 
 // Open makes the live state of a table from its metadata rows. Rowsets' delta files are opened at

@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -94,7 +95,7 @@ func TestOperationsDoWhatTheResultTableSays(t *testing.T) {
 					if got := w.get(5, latest); got != p.text {
 						t.Fatalf("before: %q, want %q", got, p.text)
 					}
-					before := Snapshot{Before: timestampOf(w.lsn) + 1}
+					before := Snapshot{At: mvcc.AsOf(timestampOf(w.lsn))}
 					ops := []Op{w.op(ask, 5, 9, "new")}
 					index := 0
 					if neighbours { // keys that do not rise
@@ -152,7 +153,7 @@ func TestBatchesResolveAgainstTheirOwnOperations(t *testing.T) {
 				w.flush()
 			}
 		}
-		if got, want := w.scan(latest, true), pic.scan(timestampOf(w.lsn)+1); strings.Join(got, "|") != strings.Join(want, "|") {
+		if got, want := w.scan(latest, true), pic.scan(mvcc.AsOf(timestampOf(w.lsn))); strings.Join(got, "|") != strings.Join(want, "|") {
 			t.Fatalf("got %v, want %v", got, want)
 		}
 	}
@@ -179,7 +180,7 @@ func (w *world) step(r *rand.Rand, pic picture) {
 	for i, op := range ops {
 		before, known := now[keys[i]]
 		if !known {
-			before = pic.at(keys[i], timestampOf(w.lsn)+1)
+			before = pic.at(keys[i], mvcc.AsOf(timestampOf(w.lsn)))
 		}
 		if now[keys[i]], want = outcome(op.Kind, before, text[i]); want != nil {
 			failed = i
@@ -196,7 +197,7 @@ func (w *world) step(r *rand.Rand, pic picture) {
 		w.t.Fatalf("error %v, want row %d of key %d; lsn %d, %d before", err, failed, keys[failed], w.lsn, lsn)
 	case want == nil:
 		for k, text := range now {
-			if pic.at(k, timestampOf(w.lsn)+1) != text {
+			if pic.at(k, mvcc.AsOf(timestampOf(w.lsn))) != text {
 				pic[k] = append(pic[k], version{timestampOf(w.lsn), text})
 			}
 		}
@@ -263,9 +264,9 @@ func TestInsertAndDeleteInOneBatchIsNeverSeen(t *testing.T) {
 	w.mustCommit(w.op(Insert, 5, 1, "x"), w.op(Update, 5, 2, "y"), w.op(Delete, 5, 0, ""))
 	check := func() {
 		t.Helper()
-		for before := timestampOf(1); before <= timestampOf(4); before++ {
-			if got := w.get(5, Snapshot{Before: before}); got != "" {
-				t.Errorf("at %d: %s", before, got)
+		for snap := mvcc.Before(timestampOf(1)); snap <= mvcc.Before(timestampOf(4)); snap++ {
+			if got := w.get(5, Snapshot{At: snap}); got != "" {
+				t.Errorf("at %d: %s", snap, got)
 			}
 		}
 	}

@@ -1,0 +1,31 @@
+package mvcc
+
+import "testing"
+
+func TestSnapshotBounds(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		snap       Snapshot
+		seen       Timestamp // the highest one, Min if there is none
+		unseen     Timestamp // the lowest one, Max if there is none
+		roundTrips bool      // AsOf(Newest) is the snapshot
+	}{
+		{"nothing", Nothing, Min, First, false},
+		{"before the first", Before(First), Min, First, true},
+		{"before 3", Before(3), 2, 3, true},
+		{"as of 3", AsOf(3), 3, 4, true},
+		{"as of the last", AsOf(Last), Last, Last + 1, true},
+		{"as of the maximum", AsOf(Max), Max - 1, Max, true},
+		{"everything", Everything, Last, Max, true},
+	} {
+		if c.snap != Nothing && !c.snap.Sees(c.seen) {
+			t.Errorf("%s: does not see %d", c.name, uint64(c.seen))
+		}
+		if c.snap.Sees(c.unseen) {
+			t.Errorf("%s: sees %d", c.name, uint64(c.unseen))
+		}
+		if got := AsOf(c.snap.Newest()) == c.snap; got != c.roundTrips {
+			t.Errorf("%s: AsOf(Newest()) is the snapshot: %v", c.name, got)
+		}
+	}
+}
