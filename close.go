@@ -37,9 +37,7 @@ func (s *Store) Close() error {
 		t.tab.Close()
 	}
 	errs = append(errs, s.blocks.Close())
-	if s.lock != nil {
-		errs = append(errs, s.lock.Close())
-	}
+	errs = append(errs, s.locks.release())
 	s.pub.Close()
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("oribi: %s: close: %w", s.dir, err)

@@ -61,12 +61,17 @@
 //
 // # On disk
 //
-//	DIR/LOCK        held for as long as the store is open: shared by readers, or by one writer alone
-//	DIR/INSTANCE    identity and format number
+//	DIR/LOCK        locked while the store is open: shared by readers, or by one writer alone
+//	DIR/INSTANCE    identity and format number; locked in the same way
 //	DIR/ANCHOR      which state of the metadata is the newest: package blockmanager
 //	DIR/wal/        the log: package internal/wal
 //	DIR/meta/       metadata: which blocks there are and what they mean
 //	DIR/data/       containers of blocks; a block is one file of Apache Kudu's formats: packages cfile, bloom, delta
+//
+// Do not remove LOCK: it is no leftover, and an open store needs it. The locks are the operating
+// system's and end with the process. A writer whose LOCK was removed or replaced refuses its next
+// metadata commit with ErrPoisoned; no second writer gets in, since INSTANCE is locked too. A copy
+// of a store may lack LOCK: a reader does without it, a writer creates it.
 //
 // A write goes to the log and then into memory; an ingest goes to rowsets and leaves only its
 // timestamp in the log. Flush turns what memory holds of a table into rowsets, compaction turns

@@ -165,6 +165,9 @@ func inspect(fsys vfs.FS, dir string) (dirState, error) {
 		return dirEmpty, nil
 	case formatting && !foreign:
 		b, err := readFile(fsys, filepath.Join(dir, formattingName), formattingLen+1)
+		if errors.Is(err, vfs.ErrNotRegular) {
+			return dirForeign, nil
+		}
 		if err != nil {
 			return dirForeign, err
 		}

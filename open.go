@@ -76,9 +76,7 @@ func (s *Store) abandon() {
 	if s.blocks != nil {
 		s.blocks.Close()
 	}
-	if s.lock != nil {
-		s.lock.Close()
-	}
+	s.locks.release()
 }
 
 // open does the steps of opening, in their order: lock, format if need be, metadata against the
@@ -106,7 +104,7 @@ func (s *Store) open() error {
 		return err
 	}
 	if s.opts.ReadOnly {
-		return s.checkUnlocked()
+		return nil
 	}
 	var failed error // of the blocks, not of the log
 	s.log, err = tail.Repair(func() error {
@@ -138,8 +136,11 @@ func (s *Store) prepare() (fresh bool, err error) {
 	fsys := s.opts.FS
 	state, err := inspect(fsys, s.dir)
 	missing := errors.Is(err, fs.ErrNotExist)
+	if errors.Is(err, syscall.ENOTDIR) {
+		return false, fmt.Errorf("%w: %w", err, fault.ErrNotStore)
+	}
 	if err != nil && !missing {
-		return false, fmt.Errorf("%w (%w)", err, fault.ErrNotStore)
+		return false, err
 	}
 	mayFormat := !s.opts.ReadOnly && !s.opts.ErrorIfMissing
 	switch {
@@ -170,8 +171,11 @@ func (s *Store) prepare() (fresh bool, err error) {
 		if s.opts.ErrorIfExists {
 			return false, fmt.Errorf("store: %w", fault.ErrExists)
 		}
-		if s.opts.ReadOnly {
-			return false, nil
+		if err := s.lockInstance(); err != nil || s.opts.ReadOnly {
+			return false, err
+		}
+		if err := s.writeOwner(); err != nil {
+			return false, err
 		}
 		return false, removeAll(fsys, s.path(formattingName))
 	case dirForeign:
@@ -180,7 +184,13 @@ func (s *Store) prepare() (fresh bool, err error) {
 	if !mayFormat {
 		return false, fmt.Errorf("the store was not made to its end: %w", fault.ErrNotStore)
 	}
-	return true, s.format()
+	if err := s.writeOwner(); err != nil {
+		return false, err
+	}
+	if err := s.format(); err != nil {
+		return false, err
+	}
+	return true, s.lockInstance()
 }
 
 const fsBlockSize = 4096
@@ -216,7 +226,7 @@ func (s *Store) path(name string) string { return filepath.Join(s.dir, name) }
 
 func (s *Store) blockOptions() blockmanager.Options {
 	return blockmanager.Options{FS: s.opts.FS, Dir: s.dir, Instance: s.instance.id, ReadOnly: s.opts.ReadOnly,
-		BlockSize: s.instance.blockSize, Logger: s.opts.Logger}
+		BlockSize: s.instance.blockSize, Logger: s.opts.Logger, BeforeCommit: s.locks.check}
 }
 
 func (s *Store) logOptions() wal.Options {

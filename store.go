@@ -15,7 +15,6 @@ import (
 	"github.com/oribi-db/oribi/internal/wal"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
-	"github.com/oribi-db/oribi/vfs"
 )
 
 // Store is an open directory of tables. It is safe for concurrent use.
@@ -23,7 +22,7 @@ type Store struct {
 	dir      string
 	opts     Options
 	instance *instance
-	lock     vfs.Lock
+	locks    storeLocks
 	blocks   *blockmanager.Manager
 	log      *wal.Log // nil when read-only
 	pub      *mvcc.Publisher

@@ -61,6 +61,9 @@ func (m *Manager) commit(e Edit) error {
 	if err := m.metaSpace(p); err != nil {
 		return err
 	}
+	if err := m.beforeCommit(); err != nil {
+		return err
+	}
 	if err := m.intend(p); err != nil {
 		return err
 	}
@@ -79,6 +82,17 @@ func (m *Manager) commit(e Edit) error {
 	}
 	if err := m.release(); err != nil {
 		return m.fail(err)
+	}
+	return nil
+}
+
+// beforeCommit calls Options.BeforeCommit.
+func (m *Manager) beforeCommit() error {
+	if m.o.BeforeCommit == nil {
+		return nil
+	}
+	if err := m.o.BeforeCommit(); err != nil {
+		return m.fail(fmt.Errorf("commit: %w", err))
 	}
 	return nil
 }
@@ -375,6 +389,9 @@ func (m *Manager) Confirm() error {
 
 // confirm is Confirm under commitMu.
 func (m *Manager) confirm() error {
+	if err := m.beforeCommit(); err != nil {
+		return err
+	}
 	if err := m.writeConfirmed(); err != nil {
 		return err
 	}

@@ -253,8 +253,12 @@ func (p *pebbleFS) ReuseForWrite(oldname, newname string, c pvfs.DiskWriteCatego
 }
 
 func (p *pebbleFS) MkdirAll(dir string, perm os.FileMode) error {
-	if info, err := p.fs.Stat(dir); err == nil && info.IsDir() {
+	info, err := p.fs.Stat(dir)
+	if err == nil && info.IsDir() {
 		return nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return p.looked("stat", dir, err)
 	}
 	if err := p.writing("mkdir", dir); err != nil {
 		return err

@@ -107,11 +107,11 @@ func (f *memFile) Close() error {
 }
 
 // Lock implements FS.
-func (m *Mem) Lock(name string, exclusive bool) (Lock, error) {
+func (m *Mem) Lock(name string, mode LockMode) (Lock, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n, err := m.find(name)
-	if exclusive && errors.Is(err, fs.ErrNotExist) {
+	if mode == LockCreate && errors.Is(err, fs.ErrNotExist) {
 		n, err = m.add(name, &memNode{})
 	}
 	if err == nil && n.isDir() {
@@ -120,6 +120,7 @@ func (m *Mem) Lock(name string, exclusive bool) (Lock, error) {
 	if err != nil {
 		return nil, pathError("lock", name, err)
 	}
+	exclusive := mode != LockShared
 	if n.locks < 0 || exclusive && n.locks > 0 {
 		return nil, fmt.Errorf("vfs: lock %s: %w", name, fault.ErrLocked)
 	}
@@ -145,6 +146,15 @@ func (l *memLock) Write(text []byte) error {
 
 func (l *memLock) Read() ([]byte, error) {
 	return io.ReadAll(io.NewSectionReader(&l.memFile, 0, lockContentMax))
+}
+
+func (l *memLock) Check() error {
+	l.m.mu.RLock()
+	defer l.m.mu.RUnlock()
+	if n, err := l.m.find(l.name); err != nil || n != l.n {
+		return fmt.Errorf("vfs: lock %s: %w", l.name, errReplaced)
+	}
+	return nil
 }
 
 func (l *memLock) Close() error {

@@ -91,10 +91,10 @@ func TestCopiesAreIndependentAndUnlocked(t *testing.T) {
 	f := put(t, m, "/a", "one")
 	must(t, f.Sync())
 	must(t, m.SyncDir("/"))
-	_, err := m.Lock("/a", true)
+	_, err := m.Lock("/a", LockCreate)
 	must(t, err)
 	for name, c := range map[string]*Mem{"Clone": m.Clone(), "Crash": m.Crash()} {
-		l, err := c.Lock("/a", true)
+		l, err := c.Lock("/a", LockCreate)
 		if err != nil {
 			t.Fatalf("%s keeps the lock: %v", name, err)
 		}

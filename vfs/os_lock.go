@@ -19,33 +19,40 @@ type osLock struct {
 	exclusive bool
 }
 
-// osLocks lists what this process holds. The system's lock alone would not do: on some network file
-// systems it belongs to the process, so a second opener in the same process would get it, and the
-// first Close would drop it for both.
+// osLocks lists the locks of this process. The system's lock is not enough: on some network file
+// systems it belongs to the process, so a second opener in the same process would get it too, and
+// the first Close would release it for both.
 var osLocks struct {
 	mu   sync.Mutex
 	held []*osLock
 }
 
-func (osFS) Lock(name string, exclusive bool) (Lock, error) {
+func (osFS) Lock(name string, mode LockMode) (Lock, error) {
 	flag := os.O_RDONLY
-	if exclusive {
+	switch mode {
+	case LockExclusive:
+		flag = os.O_RDWR
+	case LockCreate:
 		flag = os.O_RDWR | os.O_CREATE
 	}
-	// Between our open and our lock the holder may have removed the file, and somebody else may
-	// have made and locked a new one of that name. So the name must still lead to the file we
+	// Between our open and our lock the holder may have removed the file, and another process may
+	// have created and locked a new one of that name. So the name must still refer to the file we
 	// locked.
 	for range 10 {
-		l, err := tryLock(name, flag, exclusive)
+		l, err := tryLock(name, flag, mode != LockShared)
 		if err != nil {
 			return nil, err
 		}
-		if now, err := os.Lstat(name); err == nil && os.SameFile(now, l.info) {
+		err = l.Check()
+		if err == nil {
 			return l, nil
 		}
 		l.Close()
+		if !errors.Is(err, errReplaced) {
+			return nil, err
+		}
 	}
-	return nil, fmt.Errorf("vfs: lock %s: file is replaced again and again: %w", name, fault.ErrLocked)
+	return nil, fmt.Errorf("vfs: lock %s: the file is replaced each time: %w", name, fault.ErrLocked)
 }
 
 func tryLock(name string, flag int, exclusive bool) (*osLock, error) {
@@ -64,13 +71,13 @@ func tryLock(name string, flag int, exclusive bool) (*osLock, error) {
 	return l, nil
 }
 
-// register takes the system's lock and enters l in the table, or does neither.
+// register takes the system's lock and adds l to osLocks, or does neither.
 func (l *osLock) register() error {
 	osLocks.mu.Lock()
 	defer osLocks.mu.Unlock()
 	for _, other := range osLocks.held {
 		if (l.exclusive || other.exclusive) && os.SameFile(other.info, l.info) {
-			return fmt.Errorf("vfs: lock %s: held by this process: %w", l.f.Name(), fault.ErrLocked)
+			return fmt.Errorf("vfs: lock %s: another opener in this process: %w", l.f.Name(), fault.ErrLocked)
 		}
 	}
 	held, err := flock(l.f, l.exclusive)
@@ -95,15 +102,30 @@ func (l *osLock) Write(content []byte) error {
 	return noSpace(err)
 }
 
-// lockContentMax bounds what Read takes from a lock file: a line for people.
+// errReplaced is the error of Check if the name does not refer to the locked file.
+var errReplaced = errors.New("the file was removed or replaced")
+
+func (l *osLock) Check() error {
+	now, err := os.Lstat(l.f.Name())
+	switch {
+	case err == nil && os.SameFile(now, l.info):
+		return nil
+	case err == nil, errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("vfs: lock %s: %w", l.f.Name(), errReplaced)
+	default:
+		return err
+	}
+}
+
+// lockContentMax is the most that Read returns of a lock file.
 const lockContentMax = 64 << 10
 
 func (l *osLock) Read() ([]byte, error) {
 	return io.ReadAll(io.NewSectionReader(l.f, 0, lockContentMax))
 }
 
-// Close leaves the table and closes the file, which drops the system's lock, as one step: an opener
-// of this process finds both taken or both free.
+// Close removes the lock from osLocks and releases the system's lock in one step: an opener in this
+// process finds both taken or both free.
 func (l *osLock) Close() error {
 	osLocks.mu.Lock()
 	defer osLocks.mu.Unlock()

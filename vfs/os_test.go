@@ -19,7 +19,11 @@ const lockEnv = "VFS_TEST_LOCK"
 
 func TestMain(m *testing.M) {
 	if name := os.Getenv(lockEnv); name != "" {
-		_, err := OS.Lock(name, os.Getenv(lockEnv+"_EXCLUSIVE") != "")
+		mode := LockShared
+		if os.Getenv(lockEnv+"_EXCLUSIVE") != "" {
+			mode = LockCreate
+		}
+		_, err := OS.Lock(name, mode)
 		switch {
 		case err == nil:
 			fmt.Print("taken")
@@ -53,12 +57,12 @@ func TestLockHoldsAgainstAnotherProcess(t *testing.T) {
 			t.Errorf("%s: the other process says %q, want %q", what, got, want)
 		}
 	}
-	l, err := OS.Lock(name, true)
+	l, err := OS.Lock(name, LockCreate)
 	must(t, err)
 	want("exclusive under exclusive", true, "locked")
 	want("shared under exclusive", false, "locked")
 	must(t, l.Close())
-	l, err = OS.Lock(name, false)
+	l, err = OS.Lock(name, LockShared)
 	must(t, err)
 	want("exclusive under shared", true, "locked")
 	want("shared under shared", false, "taken")
@@ -82,7 +86,7 @@ func TestOSOpensRegularFilesOnly(t *testing.T) {
 			}
 		}
 	}
-	if l, err := OS.Lock(at("link"), true); err == nil {
+	if l, err := OS.Lock(at("link"), LockCreate); err == nil {
 		l.Close()
 		t.Error("a symbolic link was locked")
 	}

@@ -35,10 +35,10 @@ type FS interface {
 	Stat(name string) (fs.FileInfo, error)
 	// SyncDir makes the names in a directory durable.
 	SyncDir(dir string) error
-	// Lock takes a lock on a file (made where it is missing and exclusive is asked), shared or
-	// exclusive, without waiting. A lock held by another opener, of this process or another, is
-	// fault.ErrLocked.
-	Lock(name string, exclusive bool) (Lock, error)
+	// Lock locks a file and does not wait. If another opener, in this process or another, holds a
+	// lock that excludes this one, the error is fault.ErrLocked. A missing file is an error
+	// (fs.ErrNotExist) unless mode is LockCreate.
+	Lock(name string, mode LockMode) (Lock, error)
 	// FreeBytes tells how much can still be written to the file system that holds dir; -1 where
 	// that is unknown.
 	FreeBytes(dir string) int64
@@ -63,13 +63,25 @@ type File interface {
 	PunchHole(off, n int64) error
 }
 
-// Lock is a lock taken by FS.Lock.
+// LockMode is how FS.Lock locks a file.
+type LockMode int
+
+const (
+	LockShared    LockMode = iota // excludes exclusive locks
+	LockExclusive                 // excludes all other locks
+	LockCreate                    // LockExclusive, on a new file if there is none
+)
+
+// Lock is a lock held on a file.
 type Lock interface {
-	// Write replaces the content of the lock file, which is for people only. Only for an exclusive
-	// lock.
+	// Write replaces the content of the lock file, which only people read. The lock must be
+	// exclusive.
 	Write(content []byte) error
-	// Read gives the content of the lock file.
+	// Read returns the content of the lock file.
 	Read() ([]byte, error)
+	// Check returns an error if the name no longer refers to the locked file: it was removed or
+	// replaced, and another opener may hold a lock under the same name.
+	Check() error
 	// Close releases the lock. It does not remove the file.
 	io.Closer
 }

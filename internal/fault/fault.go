@@ -38,7 +38,7 @@ var (
 	// ErrNotStore: the directory is not a store, or only half of one.
 	ErrNotStore = errors.New("not a store")
 	// ErrLocked: another opener holds the store.
-	ErrLocked = errors.New("locked by another process")
+	ErrLocked = errors.New("locked")
 	// ErrReadOnly: a write on a store opened read-only.
 	ErrReadOnly = errors.New("opened read-only")
 	// ErrPoisoned: an earlier write failed in a way that makes further writes unsafe.

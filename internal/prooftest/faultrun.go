@@ -196,7 +196,7 @@ func (x *faultRun) close() {
 		}
 		r.store = nil
 	}
-	l, err := r.mem.Lock(filepath.Join(Dir, "LOCK"), true)
+	l, err := r.mem.Lock(filepath.Join(Dir, "LOCK"), vfs.LockCreate)
 	if err == nil {
 		err = l.Close()
 	}

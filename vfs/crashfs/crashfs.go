@@ -182,11 +182,11 @@ func (f *FS) Stat(name string) (fs.FileInfo, error) { return f.live.Stat(name) }
 func (f *FS) FreeBytes(dir string) int64 { return f.live.FreeBytes(dir) }
 
 // Lock implements vfs.FS. The name of a lock file that it makes can be lost as any other.
-func (f *FS) Lock(name string, exclusive bool) (vfs.Lock, error) {
+func (f *FS) Lock(name string, mode vfs.LockMode) (vfs.Lock, error) {
 	f.turn.Lock()
 	defer f.turn.Unlock()
 	_, err := f.live.Stat(name)
-	l, lockErr := f.live.Lock(name, exclusive)
+	l, lockErr := f.live.Lock(name, mode)
 	if lockErr != nil {
 		return nil, lockErr
 	}

@@ -80,10 +80,10 @@ func (f *FS) SyncDir(dir string) error {
 func (f *FS) FreeBytes(dir string) int64 { return f.Under().FreeBytes(dir) }
 
 // Lock implements vfs.FS.
-func (f *FS) Lock(name string, exclusive bool) (vfs.Lock, error) {
+func (f *FS) Lock(name string, mode vfs.LockMode) (vfs.Lock, error) {
 	var inner vfs.Lock
-	err := f.run(Call{Op: Lock, Name: name, Exclusive: exclusive}, func() (err error) {
-		inner, err = f.Under().Lock(name, exclusive)
+	err := f.run(Call{Op: Lock, Name: name, Exclusive: mode != vfs.LockShared}, func() (err error) {
+		inner, err = f.Under().Lock(name, mode)
 		return err
 	}, nil)
 	if err != nil {
@@ -232,6 +232,11 @@ func (l *lock) Read() (content []byte, err error) {
 		return nil, err
 	}
 	return content, nil
+}
+
+// Check implements vfs.Lock.
+func (l *lock) Check() error {
+	return l.f.run(Call{Op: LockCheck, Name: l.name}, l.Lock.Check, nil)
 }
 
 // Close implements vfs.Lock. Whatever it says, the lock is given back.

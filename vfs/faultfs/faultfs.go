@@ -49,6 +49,7 @@ const (
 	Close       Op = "close"
 	LockWrite   Op = "lockwrite" // of the text in a lock file
 	LockRead    Op = "lockread"
+	LockCheck   Op = "lockcheck"
 	Unlock      Op = "unlock"
 )
 
@@ -57,7 +58,7 @@ const (
 var Changes = []Op{Create, Mkdir, Remove, Rename, SyncDir, Write, Sync, Truncate, Preallocate, Punch, LockWrite}
 
 // Looks lists the kinds that find out what is there and open it.
-var Looks = []Op{Open, List, Stat, Lock, Size, LockRead}
+var Looks = []Op{Open, List, Stat, Lock, Size, LockRead, LockCheck}
 
 // Call is one call.
 type Call struct {

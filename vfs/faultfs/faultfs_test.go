@@ -81,7 +81,7 @@ func TestEachCallFailsBeforeAfterAndInTheMiddle(t *testing.T) {
 		{Rename, func(v vfs.FS, _ vfs.File) error { return v.Rename("/d/a", "/d/c") }, names, "a", "c", "a"},
 		{List, func(v vfs.FS, _ vfs.File) error { return drop(v.List("/d")) }, names, "a", "a", "a"},
 		{Stat, func(v vfs.FS, _ vfs.File) error { return drop(v.Stat("/d/a")) }, names, "a", "a", "a"},
-		{Lock, func(v vfs.FS, _ vfs.File) error { return drop(v.Lock("/d/b", true)) }, names, "a", "a b", "a"},
+		{Lock, func(v vfs.FS, _ vfs.File) error { return drop(v.Lock("/d/b", vfs.LockCreate)) }, names, "a", "a b", "a"},
 		{Size, func(_ vfs.FS, f vfs.File) error { return drop(f.Size()) }, a, x16, x16, x16},
 		{Write, func(_ vfs.FS, f vfs.File) error { return drop(f.WriteAt([]byte(full), 0)) }, a, x16, full, half},
 		{Truncate, func(_ vfs.FS, f vfs.File) error { return f.Truncate(8) }, a, x16, x16[:8], x16[:12]},
@@ -115,7 +115,7 @@ func TestEachCallFailsBeforeAfterAndInTheMiddle(t *testing.T) {
 				t.Errorf("%s, when %d: met %v, %d times", c.op, when, call, fault.Met())
 			}
 			if c.op == Lock {
-				l, err := mem.Lock("/d/b", true)
+				l, err := mem.Lock("/d/b", vfs.LockCreate)
 				must(t, err, l.Close())
 			}
 		}
@@ -139,7 +139,7 @@ func TestReadsFailBeforeAfterAndInTheMiddle(t *testing.T) {
 
 func TestLockFilesFail(t *testing.T) {
 	disk, mem, _ := example(t)
-	l, err := disk.Lock("/d/LOCK", true)
+	l, err := disk.Lock("/d/LOCK", vfs.LockCreate)
 	must(t, err)
 	for _, op := range []Op{LockWrite, LockRead, Unlock} {
 		disk.Fail(Rule{Ops: []Op{op}})
@@ -148,7 +148,7 @@ func TestLockFilesFail(t *testing.T) {
 			t.Errorf("%s: %v", op, err)
 		}
 	}
-	again, err := mem.Lock("/d/LOCK", true)
+	again, err := mem.Lock("/d/LOCK", vfs.LockCreate)
 	must(t, err, again.Close())
 }
 

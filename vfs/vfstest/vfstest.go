@@ -149,23 +149,26 @@ func names(t *testing.T, v vfs.FS, dir string) {
 		wantIs(t, what, err, fs.ErrExist)
 	}
 	for what, err := range map[string]error{
-		"open":                 second(v.Open(at("none"), false)),
-		"open for writing":     second(v.Open(at("none"), true)),
-		"remove":               v.Remove(at("none")),
-		"rename":               v.Rename(at("none"), at("c")),
-		"stat":                 second(v.Stat(at("none"))),
-		"list":                 second(v.List(at("none"))),
-		"sync directory":       v.SyncDir(at("none")),
-		"create in no parent":  second(v.Create(at("none/x"))),
-		"mkdir in no parent":   v.Mkdir(at("none/x")),
-		"rename to no parent":  v.Rename(at("a"), at("none/a")),
-		"shared lock, no file": second(v.Lock(at("none"), false)),
+		"open":                    second(v.Open(at("none"), false)),
+		"open for writing":        second(v.Open(at("none"), true)),
+		"remove":                  v.Remove(at("none")),
+		"rename":                  v.Rename(at("none"), at("c")),
+		"stat":                    second(v.Stat(at("none"))),
+		"list":                    second(v.List(at("none"))),
+		"sync directory":          v.SyncDir(at("none")),
+		"create in no parent":     second(v.Create(at("none/x"))),
+		"mkdir in no parent":      v.Mkdir(at("none/x")),
+		"rename to no parent":     v.Rename(at("a"), at("none/a")),
+		"shared lock, no file":    second(v.Lock(at("none"), vfs.LockShared)),
+		"exclusive lock, no file": second(v.Lock(at("none"), vfs.LockExclusive)),
 	} {
 		wantIs(t, what, err, fs.ErrNotExist)
 	}
 	for _, write := range []bool{false, true} {
 		wantIs(t, "open a directory", second(v.Open(at("d"), write)), vfs.ErrNotRegular)
-		wantIs(t, "lock a directory", second(v.Lock(at("d"), write)), vfs.ErrNotRegular)
+	}
+	for _, mode := range []vfs.LockMode{vfs.LockShared, vfs.LockExclusive, vfs.LockCreate} {
+		wantIs(t, "lock a directory", second(v.Lock(at("d"), mode)), vfs.ErrNotRegular)
 	}
 
 	must(t, v.Rename(at("a"), at("b"))) // replaces
@@ -277,20 +280,20 @@ func randomChanges(t *testing.T, v vfs.FS, dir string) {
 
 func locks(t *testing.T, v vfs.FS, dir string) {
 	name := filepath.Join(dir, "LOCK")
-	ex, err := v.Lock(name, true)
+	ex, err := v.Lock(name, vfs.LockCreate)
 	must(t, err)
 	must(t, ex.Write([]byte("first, longer")))
 	must(t, ex.Write([]byte("pid 1")))
-	wantIs(t, "exclusive under exclusive", second(v.Lock(name, true)), fault.ErrLocked)
-	wantIs(t, "shared under exclusive", second(v.Lock(name, false)), fault.ErrLocked)
+	wantIs(t, "exclusive under exclusive", second(v.Lock(name, vfs.LockCreate)), fault.ErrLocked)
+	wantIs(t, "shared under exclusive", second(v.Lock(name, vfs.LockShared)), fault.ErrLocked)
 	if got := textOf(t, v, name); got != "pid 1" {
 		t.Errorf("the loser reads %q", got)
 	}
 	must(t, ex.Close())
 
-	s1, err := v.Lock(name, false)
+	s1, err := v.Lock(name, vfs.LockShared)
 	must(t, err)
-	s2, err := v.Lock(name, false)
+	s2, err := v.Lock(name, vfs.LockShared)
 	must(t, err)
 	if b, err := s2.Read(); err != nil || string(b) != "pid 1" {
 		t.Errorf("a sharer reads %q, %v", b, err)
@@ -298,26 +301,40 @@ func locks(t *testing.T, v vfs.FS, dir string) {
 	if s1.Write([]byte("x")) == nil {
 		t.Error("a sharer wrote the lock file")
 	}
-	wantIs(t, "exclusive under shared", second(v.Lock(name, true)), fault.ErrLocked)
+	wantIs(t, "exclusive under shared", second(v.Lock(name, vfs.LockCreate)), fault.ErrLocked)
 	must(t, s1.Close())
 	if s1.Close() == nil {
 		t.Error("a lock can be closed twice")
 	}
-	wantIs(t, "exclusive under the other shared", second(v.Lock(name, true)), fault.ErrLocked)
+	wantIs(t, "exclusive under the other shared", second(v.Lock(name, vfs.LockCreate)), fault.ErrLocked)
 	must(t, s2.Close())
-	ex, err = v.Lock(name, true)
+	ex, err = v.Lock(name, vfs.LockCreate)
 	must(t, err)
 	must(t, ex.Close())
 }
 
 func lockedFile(t *testing.T, v vfs.FS, dir string) {
 	name := filepath.Join(dir, "LOCK")
-	old, err := v.Lock(name, true)
+	old, err := v.Lock(name, vfs.LockCreate)
 	must(t, err)
+	must(t, old.Check())
+	must(t, v.Rename(name, name+".away"))
+	if old.Check() == nil {
+		t.Error("Check passes after the file was renamed")
+	}
+	must(t, v.Rename(name+".away", name))
+	must(t, old.Check())
 	must(t, v.Remove(name))
-	now, err := v.Lock(name, true)
+	if old.Check() == nil {
+		t.Error("Check passes after the file was removed")
+	}
+	now, err := v.Lock(name, vfs.LockCreate)
 	must(t, err)
+	must(t, now.Check())
+	if old.Check() == nil {
+		t.Error("Check passes after the file was replaced")
+	}
 	must(t, old.Close())
-	wantIs(t, "after the old holder left", second(v.Lock(name, true)), fault.ErrLocked)
+	wantIs(t, "after the old holder left", second(v.Lock(name, vfs.LockExclusive)), fault.ErrLocked)
 	must(t, now.Close())
 }

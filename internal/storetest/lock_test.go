@@ -1,0 +1,145 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/faultfs"
+)
+
+// openDir is the environment variable that makes the test program a second process which opens the
+// store in that directory for writing and prints the error.
+const openDir = "ORIBI_TEST_OPEN"
+
+// TestOpenInSecondProcess is the body of the second process.
+func TestOpenInSecondProcess(t *testing.T) {
+	dir := os.Getenv(openDir)
+	if dir == "" {
+		t.Skip("it runs as a part of another test")
+	}
+	store, err := oribi.Open(dir, &oribi.Options{Manual: true})
+	if err == nil {
+		store.Close()
+	}
+	fmt.Printf("locked=%v err=%v\n", errors.Is(err, oribi.ErrLocked), err)
+}
+
+// Without LOCK a second writer is refused all the same, in this process and in another one, as
+// often as it tries.
+func TestRemovedLockFileAllowsNoSecondWriter(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	store, err := oribi.Open(dir, &oribi.Options{Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	table := numbersTable(t, store, "numbers")
+	fillNumbers(t, store, table, 0, 10)
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := os.Remove(filepath.Join(dir, "LOCK")); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(program, "-test.run=^TestOpenInSecondProcess$", "-test.v")
+		cmd.Env = append(os.Environ(), openDir+"="+dir)
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "locked=true") {
+			t.Errorf("second process: %v\n%s", err, out)
+		}
+		if _, err := oribi.Open(dir, &oribi.Options{Manual: true}); !errors.Is(err, oribi.ErrLocked) {
+			t.Errorf("second writer in this process: %v, want ErrLocked", err)
+		}
+	}
+}
+
+// A writer whose LOCK is gone or another file makes no metadata commit. It keeps answering reads,
+// and the next writer finds all that was acknowledged.
+func TestWriterWithoutItsLockFileCommitsNoMetadata(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(fsys vfs.FS, lock string) error
+	}{
+		{"removed", func(fsys vfs.FS, lock string) error { return fsys.Remove(lock) }},
+		{"replaced", func(fsys vfs.FS, lock string) error {
+			if err := fsys.Remove(lock); err != nil {
+				return err
+			}
+			f, err := fsys.Create(lock)
+			if err != nil {
+				return err
+			}
+			return f.Close()
+		}},
+	} {
+		t.Run("lock="+c.name, func(t *testing.T) {
+			eachFS(t, func(t *testing.T, fsys vfs.FS, dir string) {
+				store, err := oribi.Open(dir, &oribi.Options{FS: fsys, Manual: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				table := numbersTable(t, store, "numbers")
+				fillNumbers(t, store, table, 0, 10)
+				if err := c.change(fsys, filepath.Join(dir, "LOCK")); err != nil {
+					t.Fatal(err)
+				}
+				if err := table.Flush(context.Background()); !errors.Is(err, oribi.ErrPoisoned) || !strings.Contains(err.Error(), "removed or replaced") {
+					t.Errorf("flush: %v, want ErrPoisoned that says why", err)
+				}
+				b := store.NewBatch()
+				b.Insert(table, oribi.Row{"k": 10, "v": -10})
+				if _, err := b.Commit(context.Background()); !errors.Is(err, oribi.ErrPoisoned) {
+					t.Errorf("commit: %v, want ErrPoisoned", err)
+				}
+				if n := countNumbers(t, store); n != 10 {
+					t.Errorf("%d rows, want 10", n)
+				}
+				store.Close()
+				if store, err = oribi.Open(dir, &oribi.Options{FS: fsys, Manual: true}); err != nil {
+					t.Fatal(err)
+				}
+				if n := countNumbers(t, store); n != 10 {
+					t.Errorf("%d rows after the next open, want 10", n)
+				}
+				if err := store.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// The writer checks LOCK once for each metadata commit, not for each write batch.
+func TestLockIsCheckedOncePerMetadataCommit(t *testing.T) {
+	disk := faultfs.New(vfs.NewMem())
+	store, err := oribi.Open("/store", &oribi.Options{FS: disk, Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	table := numbersTable(t, store, "numbers")
+	before := disk.Count(faultfs.LockCheck)
+	fillNumbers(t, store, table, 0, 100)
+	if n := disk.Count(faultfs.LockCheck) - before; n != 0 {
+		t.Errorf("%d checks for write batches, want none", n)
+	}
+	const commits = 5
+	for i := range commits {
+		if err := table.Alter(context.Background(), oribi.SetComment(strings.Repeat("x", i+1))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := disk.Count(faultfs.LockCheck) - before; n != commits {
+		t.Errorf("%d checks for %d metadata commits", n, commits)
+	}
+}

@@ -1,0 +1,69 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+	"testing"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/faultfs"
+)
+
+// An error of the operating system while a store is opened is returned as itself: the directory is
+// then neither "not a store" nor locked nor corrupt. Every call of every way to open fails once.
+func TestOpenReturnsErrorsOfTheDiskAsThemselves(t *testing.T) {
+	closed, killed := storeTree(t)
+	for _, c := range []struct {
+		name string
+		tree map[string][]byte // nil: no directory
+		opts oribi.Options
+	}{
+		{"writer", closed, oribi.Options{}},
+		{"writer after a kill", killed, oribi.Options{}},
+		{"writer of an existing store", closed, oribi.Options{ErrorIfMissing: true}},
+		{"reader", closed, oribi.Options{ReadOnly: true}},
+		{"reader after a kill", killed, oribi.Options{ReadOnly: true}},
+		{"new store in an empty directory", map[string][]byte{}, oribi.Options{}},
+		{"new store in a new directory", nil, oribi.Options{ErrorIfExists: true}},
+		{"unfinished format", map[string][]byte{"LOCK": {}, "FORMATTING": {}, "meta": nil}, oribi.Options{}},
+	} {
+		for _, number := range []syscall.Errno{syscall.EACCES, syscall.EIO, syscall.EMFILE} {
+			t.Run(fmt.Sprintf("open=%s/error=%d", c.name, int(number)), func(t *testing.T) {
+				mem := vfs.NewMem()
+				if c.tree != nil {
+					if err := mem.Mkdir("/store"); err != nil {
+						t.Fatal(err)
+					}
+					writeTree(t, mem, "/store", c.tree)
+				}
+				for failed := 0; ; failed++ {
+					disk := faultfs.New(mem.Clone())
+					fault := disk.Fail(faultfs.Rule{Skip: failed, Err: number, Ops: opensAndReads})
+					opts := c.opts
+					opts.FS, opts.Manual = disk, true
+					store, err := oribi.Open("/store", &opts)
+					call, met := fault.First()
+					switch {
+					case err == nil:
+						store.Close()
+					case !errors.Is(err, number):
+						t.Errorf("%s of %s fails: %v, want the error of the disk", call.Op, call.Name, err)
+					case errors.Is(err, oribi.ErrNotStore), errors.Is(err, oribi.ErrLocked), errors.Is(err, oribi.ErrCorrupt):
+						t.Errorf("%s of %s fails: %v", call.Op, call.Name, err)
+					}
+					if !met {
+						if err != nil {
+							t.Errorf("without a fault: %v", err)
+						}
+						break
+					}
+				}
+			})
+		}
+	}
+}
+
+// opensAndReads lists the kinds of calls that find out what is on the disk.
+var opensAndReads = append([]faultfs.Op{faultfs.Read, faultfs.Create}, faultfs.Looks...)
