@@ -271,9 +271,9 @@ func (s *Store) loadTables() error {
 }
 
 func (s *Store) loadTable(row *meta.Table) error {
-	var sets []*meta.RowSet
+	var sets []*rowset.Metadata
 	err := s.blocks.Rows(meta.RowSetPrefix(row.Number), func(_, value []byte) error {
-		set, err := meta.DecodeRowSet(value)
+		set, err := rowset.DecodeMetadata(value)
 		if err == nil && set.ID >= row.NextRowSetID {
 			return fault.Corruptf("metadata: table %q: rowset %d, want less than %d", row.Name, set.ID, row.NextRowSetID)
 		}

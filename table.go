@@ -16,6 +16,7 @@ import (
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -176,7 +177,7 @@ func (s *Store) DropTable(name string) error {
 	if t == nil {
 		return fmt.Errorf("oribi: drop table %q: %w", name, fault.ErrNotFound)
 	}
-	err := t.tab.Drop(func(sets []*meta.RowSet) error {
+	err := t.tab.Drop(func(sets []*rowset.Metadata) error {
 		s.metaMu.Lock()
 		defer s.metaMu.Unlock()
 		var edit blockmanager.Edit

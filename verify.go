@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/internal/wal"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/scan"
 )
 
@@ -83,10 +83,10 @@ func (s *Store) Verify(ctx context.Context, report func(Finding), options ...Ver
 // count that agrees.
 func (t *Table) verify(ctx context.Context, report func(Finding), o *verifyOptions) error {
 	damaged := false
-	err := t.tab.Check(ctx, func(m *meta.RowSet, id blockID, err error) {
+	err := t.tab.Check(ctx, func(m *rowset.Metadata, id blockID, err error) {
 		damaged = true
 		report(Finding{File: metaName, Block: uint64(id), Problem: fmt.Sprintf("table %q: rowset %d: %v", t.tab.Name(), m.ID, err)})
-	}, func(m *meta.RowSet) { o.tell(m.Bytes) })
+	}, func(m *rowset.Metadata) { o.tell(m.Bytes) })
 	if err != nil || damaged {
 		return err
 	}

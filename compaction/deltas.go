@@ -9,7 +9,6 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
@@ -32,7 +31,7 @@ type DeltaJob struct {
 // Minor writes one file of redos in place of several; nil when there are not several. Every change
 // stays what it is, and changes of one row and timestamp stay in their order. Errors: ctx's;
 // ErrCorrupt. Source: tablet spec §14.1.
-func Minor(ctx context.Context, job DeltaJob) (*meta.RowSet, error) {
+func Minor(ctx context.Context, job DeltaJob) (*rowset.Metadata, error) {
 	files := job.State.Deltas.Redo
 	if len(files) < 2 {
 		return nil, nil
@@ -78,7 +77,7 @@ func sizeOf(files []*delta.File) (n int64) {
 //
 // Undo files may overlap in time, after major compactions of some columns, so each file is
 // looked at alone. Nothing is read or written. Source: tablet spec §14.4.
-func DropUndos(s *rowset.State, floor mvcc.Timestamp) *meta.RowSet {
+func DropUndos(s *rowset.State, floor mvcc.Timestamp) *rowset.Metadata {
 	if !slices.ContainsFunc(s.Deltas.Undo, func(f *delta.File) bool { return stale(f, floor) }) {
 		return nil
 	}

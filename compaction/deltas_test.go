@@ -13,7 +13,6 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
@@ -54,7 +53,7 @@ func (d *disk) deltaFile(t *testing.T, list []change.Delta) []block.ID {
 	return ids
 }
 
-func reopen(t *testing.T, d *disk, s *schema.Schema, row *meta.RowSet) *rowset.DiskRowSet {
+func reopen(t *testing.T, d *disk, s *schema.Schema, row *rowset.Metadata) *rowset.DiskRowSet {
 	t.Helper()
 	set, err := rowset.Open(s, row, rowset.Options{Blocks: d})
 	if err != nil {
@@ -283,9 +282,9 @@ func TestARowSetIsGoneWhenItsLastDeleteIsOld(t *testing.T) {
 func TestDeltaCompactionsRefuseWhatIsDamaged(t *testing.T) {
 	redo := []change.Delta{changed(7, set(change.Update, 2, 3)), changed(8, only(change.Update, 11, 4))}
 	beyond := []change.Delta{{Row: 1, TS: 9, List: only(change.Update, 11, 4)}}
-	work := map[string]func(context.Context, DeltaJob) (*meta.RowSet, error){
+	work := map[string]func(context.Context, DeltaJob) (*rowset.Metadata, error){
 		"minor": Minor,
-		"major": func(ctx context.Context, job DeltaJob) (*meta.RowSet, error) { return Major(ctx, job, nil) },
+		"major": func(ctx context.Context, job DeltaJob) (*rowset.Metadata, error) { return Major(ctx, job, nil) },
 	}
 	for name, do := range work {
 		d, set := files(t, redo, redo)
@@ -325,7 +324,7 @@ func TestDeltaCompactionsRefuseWhatIsDamaged(t *testing.T) {
 // compactDeltas does a delta compaction, or a delta flush, of a rowset of the table.
 func (t *table) compactDeltas(i int) (what string, err error) {
 	d := t.sets[i]
-	var row *meta.RowSet
+	var row *rowset.Metadata
 	switch n := t.r.IntN(8); n {
 	case 0, 1:
 		return "delta flush", t.flushDeltas(i)

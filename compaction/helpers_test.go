@@ -12,7 +12,6 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
@@ -144,7 +143,7 @@ func oneRow(key string, val, nullable int, undo, redo []change.Delta) *listInput
 type result struct {
 	stats Stats
 	disk  *disk
-	rows  []*meta.RowSet
+	rows  []*rowset.Metadata
 	sets  []*rowset.DiskRowSet
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
@@ -29,7 +28,7 @@ import (
 //
 // Simpler than Kudu: rows come a window at a time, with all their redos in memory. Errors: ctx's;
 // ErrCorrupt. Source: tablet spec §14.2, §13.4.
-func Major(ctx context.Context, job DeltaJob, cols []int) (*meta.RowSet, error) {
+func Major(ctx context.Context, job DeltaJob, cols []int) (*rowset.Metadata, error) {
 	updated := UpdatedColumns(job.Set.Schema, job.State.Deltas)
 	if cols == nil {
 		cols = updated
@@ -167,7 +166,7 @@ func (m *major) rest(list change.List) change.List {
 }
 
 // finish ends the files and makes the rowset's new metadata row.
-func (m *major) finish() (*meta.RowSet, error) {
+func (m *major) finish() (*rowset.Metadata, error) {
 	old := m.job.State
 	var count int64
 	for _, f := range old.Deltas.Redo {
@@ -184,7 +183,7 @@ func (m *major) finish() (*meta.RowSet, error) {
 	}
 	row.Bytes += bytes - sizeOf(old.Deltas.Redo)
 	for i, b := range blocks {
-		at := slices.IndexFunc(row.Columns, func(c meta.ColumnBlock) bool { return c.ID == b.ID })
+		at := slices.IndexFunc(row.Columns, func(c rowset.ColumnBlock) bool { return c.ID == b.ID })
 		if at < 0 { // the rowset was written before the column was added
 			row.Columns = append(row.Columns, b)
 			continue

@@ -13,7 +13,6 @@ import (
 	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/corpustest"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
@@ -150,7 +149,7 @@ func TestWindowOfLongArraysIsReadInFull(t *testing.T) {
 // A file of arrays where the column has single values, the other way round, or of other elements,
 // is found when it is opened.
 func TestFilesOfTheWrongShapeAreCorrupt(t *testing.T) {
-	write := func(t *testing.T, second schema.Column) (*disk, *meta.RowSet) {
+	write := func(t *testing.T, second schema.Column) (*disk, *Metadata) {
 		second.ID, second.Name, second.Nullable = 2, "v", true
 		w := newWorld(t, seedtest.Rand(t), mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, second}, 1), 20)
 		return w.disk, w.write(t, seedtest.Rand(t), mvcc.Min)

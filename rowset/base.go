@@ -8,7 +8,6 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -143,7 +142,7 @@ func (w *BaseWriter) Append(vectors []*batch.Vector) error {
 }
 
 // Finish ends all files. blocks[i] is that of cols[i]; bytes is the size of all.
-func (w *BaseWriter) Finish() (blocks []meta.ColumnBlock, bytes int64, err error) {
+func (w *BaseWriter) Finish() (blocks []ColumnBlock, bytes int64, err error) {
 	if err := parallel(len(w.parts), func(i int) error { return w.parts[i].w.Finish() }); err != nil {
 		return nil, 0, err
 	}
@@ -151,7 +150,7 @@ func (w *BaseWriter) Finish() (blocks []meta.ColumnBlock, bytes int64, err error
 		if err := w.creation.Finish(p.sink); err != nil {
 			return nil, 0, err
 		}
-		blocks = append(blocks, meta.ColumnBlock{ID: w.schema.Columns[w.cols[i]].ID, Block: p.sink.ID()})
+		blocks = append(blocks, ColumnBlock{ID: w.schema.Columns[w.cols[i]].ID, Block: p.sink.ID()})
 		bytes += p.sink.Size()
 	}
 	return blocks, bytes, nil

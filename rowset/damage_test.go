@@ -13,14 +13,13 @@ import (
 	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
 
 // check opens a rowset and checks all its files; id is the block at fault where the rowset opens.
-func check(s *schema.Schema, row *meta.RowSet, d *disk) (id block.ID, opened bool, err error) {
+func check(s *schema.Schema, row *Metadata, d *disk) (id block.ID, opened bool, err error) {
 	set, err := Open(s, row, Options{Blocks: d})
 	if err != nil {
 		return 0, false, err

@@ -7,7 +7,6 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/delta"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -19,7 +18,7 @@ var deleteList = change.List(change.AppendDelete(nil))
 //
 // It serves rows whose timestamp is known only when all else of them is on disk: a delta of some
 // bytes a row, packed to a fraction of one, is all that is left to write then.
-func WriteInserts(c Creation, rows []*meta.RowSet, ts mvcc.Timestamp) error {
+func WriteInserts(c Creation, rows []*Metadata, ts mvcc.Timestamp) error {
 	for some := range slices.Chunk(rows, runtime.GOMAXPROCS(0)) {
 		files := make([]part[*delta.Writer], len(some))
 		for i := range files {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -16,7 +15,7 @@ import (
 func TestInsertsWrittenLaterAreTheSame(t *testing.T) {
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}}, 1)
 	e := keyenc.NewEncoder(s)
-	write := func(d *disk, undos bool) []*meta.RowSet {
+	write := func(d *disk, undos bool) []*Metadata {
 		next := uint64(7)
 		w := NewRollingWriter(d, s, func() uint64 { next++; return next }, 1)
 		for from := 0; from < 6000; from += 1200 {
@@ -53,7 +52,7 @@ func TestInsertsWrittenLaterAreTheSame(t *testing.T) {
 			len(g.Undo) != 1 || !slices.Equal(later.blocks[g.Undo[0]].Bytes, at.blocks[w.Undo[0]].Bytes) {
 			t.Errorf("rowset %d: %+v, want %+v", i, g, w)
 		}
-		if _, err := meta.DecodeRowSet(got[i].Encode()); err != nil {
+		if _, err := DecodeMetadata(got[i].Encode()); err != nil {
 			t.Error(err)
 		}
 	}

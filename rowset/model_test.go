@@ -15,7 +15,6 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/lsn"
@@ -351,7 +350,7 @@ func newWorld(t testing.TB, r *rand.Rand, s *schema.Schema, n int) *world {
 }
 
 // write writes the rowset in some number of Appends.
-func (w *world) write(t testing.TB, r *rand.Rand, born mvcc.Timestamp) *meta.RowSet {
+func (w *world) write(t testing.TB, r *rand.Rand, born mvcc.Timestamp) *Metadata {
 	t.Helper()
 	out, err := NewWriter(w.disk, w.schema, 17)
 	if err != nil {
@@ -394,7 +393,7 @@ func (w *world) chunk(from, to int, born mvcc.Timestamp) *change.Rows {
 }
 
 // flush writes the redos in [from, to) to a file of their own.
-func (w *world) flush(t testing.TB, row *meta.RowSet, from, to mvcc.Timestamp) *meta.RowSet {
+func (w *world) flush(t testing.TB, row *Metadata, from, to mvcc.Timestamp) *Metadata {
 	t.Helper()
 	sink, _ := w.disk.Create()
 	out, err := delta.NewWriter(sink, false)

@@ -2,7 +2,6 @@ package rowset
 
 import (
 	"github.com/oribi-db/oribi/change"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -17,7 +16,7 @@ type RollingWriter struct {
 	nextID func() uint64
 	target int64
 	cur    *Writer
-	done   []*meta.RowSet
+	done   []*Metadata
 }
 
 // NewRollingWriter starts without a rowset: no rows, no files.
@@ -57,7 +56,7 @@ func (r *RollingWriter) roll() error {
 }
 
 // Finish ends the last rowset and returns the metadata rows of all, in key order.
-func (r *RollingWriter) Finish() ([]*meta.RowSet, error) {
+func (r *RollingWriter) Finish() ([]*Metadata, error) {
 	if r.cur != nil {
 		if err := r.roll(); err != nil {
 			return nil, err

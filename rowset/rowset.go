@@ -30,7 +30,6 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
@@ -79,7 +78,7 @@ type DiskRowSet struct {
 
 // State is what a rowset has beside its base data. Immutable.
 type State struct {
-	Meta   *meta.RowSet // as committed last
+	Meta   *Metadata // as committed last
 	Deltas *delta.Tracker
 }
 
@@ -116,7 +115,7 @@ func (l *lazy[T]) get(open func() (T, error)) (T, error) {
 // Open makes a rowset of its metadata row, with one reference. Only delta files are opened at once;
 // all other files when they are first needed. A column of s that the rowset lacks reads as its read
 // default, else as NULL. Errors: ErrCorrupt. Source: tablet spec §8.7.
-func Open(s *schema.Schema, m *meta.RowSet, o Options) (*DiskRowSet, error) {
+func Open(s *schema.Schema, m *Metadata, o Options) (*DiskRowSet, error) {
 	d := &DiskRowSet{Schema: s, opts: o, encoder: keyenc.NewEncoder(s), rowFormat: change.NewRowFormat(s), columns: make([]column, len(s.Columns))}
 	d.state.Store(&State{Meta: m, Deltas: &delta.Tracker{Schema: s}})
 	d.refs.Store(1)
@@ -202,7 +201,7 @@ func (d *DiskRowSet) openFile(id block.ID, what string, check func(info cfile.In
 }
 
 // Metadata returns the rowset's metadata row as committed last. It is immutable.
-func (d *DiskRowSet) Metadata() *meta.RowSet { return d.state.Load().Meta }
+func (d *DiskRowSet) Metadata() *Metadata { return d.state.Load().Meta }
 
 // Ref counts one more user of the rowset.
 func (d *DiskRowSet) Ref() { d.refs.Add(1) }
@@ -297,7 +296,7 @@ func (d *DiskRowSet) State() *State { return d.state.Load() }
 
 // SetStores replaces the metadata row and the list of delta stores. The caller keeps writers of the
 // table away.
-func (d *DiskRowSet) SetStores(m *meta.RowSet, t *delta.Tracker) {
+func (d *DiskRowSet) SetStores(m *Metadata, t *delta.Tracker) {
 	d.state.Store(&State{Meta: m, Deltas: t})
 }
 

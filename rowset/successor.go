@@ -2,7 +2,6 @@ package rowset
 
 import (
 	"github.com/oribi-db/oribi/delta"
-	"github.com/oribi-db/oribi/internal/meta"
 )
 
 // Successor opens m, another metadata row of the same rows, as the rowset that is to take d's
@@ -11,7 +10,7 @@ import (
 //
 // The caller keeps writers of the table away until the successor stands in the table; d has to take
 // no change afterwards. The successor has one reference. Errors: as Open.
-func (d *DiskRowSet) Successor(m *meta.RowSet) (*DiskRowSet, error) {
+func (d *DiskRowSet) Successor(m *Metadata) (*DiskRowSet, error) {
 	n, err := Open(d.Schema, m, d.opts)
 	if err != nil {
 		return nil, err

@@ -5,14 +5,13 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 // bounded is a rowset that is nothing but its bounds.
 func bounded(id uint64, first, last []byte) *DiskRowSet {
 	d := &DiskRowSet{}
-	d.state.Store(&State{Meta: &meta.RowSet{ID: id, MinKey: first, MaxKey: last}})
+	d.state.Store(&State{Meta: &Metadata{ID: id, MinKey: first, MaxKey: last}})
 	return d
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/invariant"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -49,7 +48,7 @@ type Writer struct {
 	index    part[*cfile.Writer] // compound keys only
 	undo     part[*delta.Writer] // made by the first undo
 	redo     part[*delta.Writer] // made by the first redo
-	row      meta.RowSet
+	row      Metadata
 	keys     *batch.Vector // the keys of one Append, as the index takes them
 	lastKey  []byte
 }
@@ -70,7 +69,7 @@ func NewWriter(c Creation, s *schema.Schema, id uint64) (*Writer, error) {
 			return nil, err
 		}
 		w.columns = append(w.columns, p)
-		w.row.Columns = append(w.row.Columns, meta.ColumnBlock{ID: s.Columns[i].ID, Block: p.sink.ID()})
+		w.row.Columns = append(w.row.Columns, ColumnBlock{ID: s.Columns[i].ID, Block: p.sink.ID()})
 	}
 	var err error
 	if w.filter, err = newPart(c, func(sink block.Sink) (*bloom.Writer, error) { return bloom.NewWriter(sink, bloom.Options{}) }); err != nil {
@@ -124,8 +123,8 @@ func (w *Writer) Append(rows *change.Rows) error {
 		w.checkOrder(rows.Keys)
 	}
 	first := uint32(w.row.Rows)
-	if w.row.Rows+int64(n) > meta.MaxRows {
-		return fmt.Errorf("rowset %d: more than %d rows", w.row.ID, int64(meta.MaxRows))
+	if w.row.Rows+int64(n) > MaxRows {
+		return fmt.Errorf("rowset %d: more than %d rows", w.row.ID, int64(MaxRows))
 	}
 	if err := appendDeltas(w, &w.undo, true, rows.Undo, first); err != nil {
 		return err
@@ -219,7 +218,7 @@ func countDeletes(redo []change.Delta) int {
 
 // Finish ends all files and returns the rowset's metadata row, whose included LSN is the caller's
 // to set. A Writer without rows is the caller's to avoid.
-func (w *Writer) Finish() (*meta.RowSet, error) {
+func (w *Writer) Finish() (*Metadata, error) {
 	if w.row.Rows == 0 {
 		return nil, errors.New("rowset: finished without rows")
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
@@ -21,7 +20,7 @@ import (
 )
 
 // rewritten writes a world's rowset anew, with the redos that are there and nothing in memory.
-func (w *world) rewritten(t *testing.T, r *rand.Rand) *meta.RowSet {
+func (w *world) rewritten(t *testing.T, r *rand.Rand) *Metadata {
 	t.Helper()
 	w.disk = newDisk()
 	return w.write(t, r, w.end)
@@ -58,7 +57,7 @@ func TestMetadataRowCountsWhatWasWritten(t *testing.T) {
 		case (row.LastDurableDMS == 0) != redos || !redos && row.LastDurableDMS != -1:
 			t.Errorf("last durable DMS %d", row.LastDurableDMS)
 		}
-		if _, err := meta.DecodeRowSet(row.Encode()); err != nil {
+		if _, err := DecodeMetadata(row.Encode()); err != nil {
 			t.Error(err)
 		}
 		set, err := Open(w.schema, row, Options{Blocks: w.disk})

@@ -22,7 +22,8 @@ var floors = map[string]int{
 
 	"internal/tablet": 8,
 
-	"compaction": 7,
+	"compaction":    7,
+	"internal/meta": 7,
 
 	"rowset":    6,
 	"memrowset": 6,
@@ -38,9 +39,8 @@ var floors = map[string]int{
 	"internal/celltext": 3,
 	"scan":              3,
 
-	"batch":         2,
-	"keyenc":        2,
-	"internal/meta": 2,
+	"batch":  2,
+	"keyenc": 2,
 
 	"schema":       1,
 	"mvcc":         1,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/dump"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/rowset"
 )
 
 // Dump prints a metadata row: its key, then the value field by field, by the numbers of the
@@ -27,7 +28,7 @@ func Dump(w io.Writer, key, value []byte) error {
 		_, err = DecodeTable(value)
 	case RowSetRow:
 		d.Section("row of table %d, rowset %d", table, id)
-		_, err = DecodeRowSet(value)
+		_, err = rowset.DecodeMetadata(value)
 	}
 	d.Field(0, key, "key")
 	for at := 0; at < len(value); {

@@ -2,8 +2,8 @@
 //
 // There is one row for the store, one for each table, one for each rowset. Their values are
 // protobuf messages whose first field is Kudu's own message where it has one (SchemaPB,
-// RowSetDataPB), so that a tool which knows Kudu's messages reads the part that matters. Their keys
-// are made here too:
+// RowSetDataPB), so that a tool which knows Kudu's messages reads the part that matters. Package
+// rowset has the value of a rowset's row (rowset.Metadata); the keys of all rows are made here:
 //
 //	offset  width  field
 //	0       1      kind: 1 store, 2 table, 3 rowset
@@ -26,8 +26,6 @@ package meta
 import (
 	"encoding/binary"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
@@ -47,10 +45,6 @@ const (
 	tableKeyLen  = storeKeyLen + 4
 	rowSetKeyLen = tableKeyLen + 8
 )
-
-// maxRowBytes bounds a row before it is unmarshalled: 300 columns with the longest defaults and
-// comments fit.
-const maxRowBytes = 64 << 20
 
 // StoreKey is the key of the store's row.
 func StoreKey() []byte { return []byte{byte(StoreRow)} }
@@ -89,25 +83,4 @@ func ParseKey(key []byte) (kind RowKind, table uint32, id uint64, err error) {
 		return 0, 0, 0, fault.Corruptf("metadata: key %x of kind %d", key, key[0])
 	}
 	return kind, table, id, nil
-}
-
-// marshal writes a message. It fails only on strings that are not UTF-8 and on absent required
-// fields, which the callers rule out.
-func marshal(m proto.Message) []byte {
-	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
-	if err != nil {
-		panic("meta: " + err.Error())
-	}
-	return b
-}
-
-// unmarshal reads the value of a row of the given kind into m.
-func unmarshal(what string, value []byte, m proto.Message) error {
-	if len(value) > maxRowBytes {
-		return fault.Corruptf("metadata: %s row of %d bytes", what, len(value))
-	}
-	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(value, m); err != nil {
-		return fault.Corruptf("metadata: %s row: %v", what, err)
-	}
-	return nil
 }

@@ -10,14 +10,13 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/proto"
-	"pgregory.net/rapid"
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/internal/kudupb"
-	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -153,104 +152,6 @@ func TestStoreRowsComeBack(t *testing.T) {
 	}
 }
 
-// The example of tablet spec §11.1, with bounds, which it lacks, and our fields behind Kudu's.
-func TestRowSetRowsMatchTheWorkedExample(t *testing.T) {
-	r := RowSet{Columns: []ColumnBlock{{ID: 10, Block: 1}, {ID: 11, Block: 2}}, Undo: []block.ID{4}, Bloom: 3,
-		MinKey: []byte{0x80}, MaxKey: []byte{0x81}, LiveRows: 2, Rows: 3, LastDurableDMS: -1, IncludedLSN: 5, MaxTimestamp: 6, Bytes: 7}
-	want := unhex(t, `
-		0a 4b
-		  08 00 10 ff ff ff ff ff ff ff ff ff 01 1a 0d 12 09 09 01 00 00 00 00 00 00 00 20 0a 1a 0d 12 09 09 02 00 00 00 00 00 00 00 20 0b
-		  2a 0b 12 09 09 04 00 00 00 00 00 00 00 32 09 09 03 00 00 00 00 00 00 00 42 01 80 4a 01 81 50 02
-		10 05  18 03  21 06 00 00 00 00 00 00 00  28 07`)
-	got := r.Encode()
-	if !bytes.Equal(got, want) {
-		t.Errorf("got  % x\nwant % x", got, want)
-	}
-	back, err := DecodeRowSet(want)
-	if err != nil || !reflect.DeepEqual(back, &r) {
-		t.Errorf("got %+v, %v", back, err)
-	}
-}
-
-func drawRowSet(rt *rapid.T) *RowSet {
-	next := block.ID(0)
-	draw := func(name string, lo, hi int) (ids []block.ID) {
-		for range rapid.IntRange(lo, hi).Draw(rt, name) {
-			next += block.ID(rapid.Uint32Range(1, 1<<31).Draw(rt, "gap"))
-			ids = append(ids, next)
-		}
-		return ids
-	}
-	key := rapid.SliceOfN(rapid.Byte(), 0, 4)
-	r := &RowSet{ID: rapid.Uint64().Draw(rt, "id"), Redo: draw("redo", 0, 3), Undo: draw("undo", 0, 3), Bloom: draw("bloom", 1, 1)[0],
-		MinKey: append([]byte{}, key.Draw(rt, "min")...), Rows: rapid.Int64Range(1, MaxRows).Draw(rt, "rows"),
-		LastDurableDMS: rapid.Int64Range(-1, 100).Draw(rt, "dms"), IncludedLSN: lsn.LSN(rapid.Uint64().Draw(rt, "lsn")),
-		MaxTimestamp: mvcc.Timestamp(rapid.Uint64().Draw(rt, "ts")), Bytes: rapid.Int64Min(0).Draw(rt, "bytes")}
-	r.MaxKey = append(append([]byte{}, r.MinKey...), key.Draw(rt, "max")...)
-	r.LiveRows = rapid.Int64Range(0, r.Rows).Draw(rt, "live")
-	if rapid.Bool().Draw(rt, "compound key") {
-		r.KeyIndex = draw("index", 1, 1)[0]
-	}
-	for i, b := range draw("columns", 1, 5) {
-		r.Columns = append(r.Columns, ColumnBlock{ID: schema.ColumnID(100 - i), Block: b})
-	}
-	return r
-}
-
-func TestRowSetRowsComeBack(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		want := drawRowSet(rt)
-		got, err := DecodeRowSet(want.Encode())
-		if err != nil {
-			rt.Fatal(err)
-		}
-		if !reflect.DeepEqual(got, want) {
-			rt.Fatalf("got %+v\nwant %+v", got, want)
-		}
-	})
-}
-
-func TestRowSetRowsThatCannotBeAreCorrupt(t *testing.T) {
-	good := func() *RowSet {
-		return &RowSet{Columns: []ColumnBlock{{ID: 1, Block: 1}, {ID: 2, Block: 2}}, Undo: []block.ID{3}, Bloom: 4,
-			MinKey: []byte("a"), MaxKey: []byte("b"), LiveRows: 1, Rows: 1}
-	}
-	if _, err := DecodeRowSet(good().Encode()); err != nil {
-		t.Fatal(err)
-	}
-	cases := map[string]func(r *RowSet){
-		"no rows":                func(r *RowSet) { r.Rows = 0 },
-		"too many rows":          func(r *RowSet) { r.Rows = MaxRows + 1 },
-		"more live than rows":    func(r *RowSet) { r.LiveRows = 2 },
-		"negative live rows":     func(r *RowSet) { r.LiveRows = -1 },
-		"crossed bounds":         func(r *RowSet) { r.MinKey = []byte("c") },
-		"no columns":             func(r *RowSet) { r.Columns = nil },
-		"column twice":           func(r *RowSet) { r.Columns[1].ID = 1 },
-		"block twice":            func(r *RowSet) { r.Undo[0] = 1 },
-		"no bloom":               func(r *RowSet) { r.Bloom = 0 },
-		"column without block":   func(r *RowSet) { r.Columns[0].Block = 0 },
-		"negative column id":     func(r *RowSet) { r.Columns[0].ID = -1 },
-		"negative bytes":         func(r *RowSet) { r.Bytes = -1 },
-		"last durable DMS of -2": func(r *RowSet) { r.LastDurableDMS = -2 },
-	}
-	for name, bend := range cases {
-		r := good()
-		bend(r)
-		if _, err := DecodeRowSet(encodeLoosely(r)); !errors.Is(err, fault.ErrCorrupt) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-// encodeLoosely is Encode for rowsets that lack a required block.
-func encodeLoosely(r *RowSet) []byte {
-	b, err := proto.MarshalOptions{AllowPartial: true}.Marshal(&kudupb.RowSetRow{Data: r.Message(), BaseRows: uint64(r.Rows), Bytes: uint64(r.Bytes)})
-	if err != nil {
-		panic(err)
-	}
-	return b
-}
-
 func TestTableRowsThatCannotBeAreRefused(t *testing.T) {
 	message := func() *kudupb.TableRow {
 		var m kudupb.TableRow
@@ -309,7 +210,7 @@ func TestUnknownFieldsAreLeftOut(t *testing.T) {
 }
 
 func TestCutAndBentRowsNeverPanic(t *testing.T) {
-	r := RowSet{Columns: []ColumnBlock{{ID: 1, Block: 1}}, Undo: []block.ID{3}, Bloom: 4, Rows: 1, LiveRows: 1}
+	r := rowset.Metadata{Columns: []rowset.ColumnBlock{{ID: 1, Block: 1}}, Undo: []block.ID{3}, Bloom: 4, Rows: 1, LiveRows: 1}
 	rows := map[string][]byte{"table": exampleTable(t).Encode(), "rowset": r.Encode(), "store": (&Store{NextTable: 1 << 31}).Encode()}
 	for name, row := range rows {
 		for i := range row {
@@ -335,8 +236,8 @@ func decodeAll(t *testing.T, what string, value []byte) {
 	}
 	table, err := DecodeTable(value)
 	check(err, table.Encode)
-	rowset, err := DecodeRowSet(value)
-	check(err, rowset.Encode)
+	set, err := rowset.DecodeMetadata(value)
+	check(err, set.Encode)
 	store, err := DecodeStore(value)
 	check(err, store.Encode)
 }

@@ -24,13 +24,13 @@ type Store struct {
 
 // Encode makes the value of the store's row.
 func (s *Store) Encode() []byte {
-	return marshal(&kudupb.StoreRow{DefaultHistorySec: s.DefaultHistorySec, ClockHigh: uint64(s.ClockHigh), NextTable: s.NextTable, LogEnd: uint64(s.LogEnd)})
+	return kudupb.EncodeRow(&kudupb.StoreRow{DefaultHistorySec: s.DefaultHistorySec, ClockHigh: uint64(s.ClockHigh), NextTable: s.NextTable, LogEnd: uint64(s.LogEnd)})
 }
 
 // DecodeStore reads the value of the store's row. Errors: ErrCorrupt.
 func DecodeStore(value []byte) (*Store, error) {
 	var m kudupb.StoreRow
-	if err := unmarshal("store", value, &m); err != nil {
+	if err := kudupb.DecodeRow("store", value, &m); err != nil {
 		return nil, err
 	}
 	if m.DefaultHistorySec < KeepForever {
@@ -58,7 +58,7 @@ type Table struct {
 
 // Encode makes the value of the table's row.
 func (t *Table) Encode() []byte {
-	return marshal(&kudupb.TableRow{
+	return kudupb.EncodeRow(&kudupb.TableRow{
 		Schema:           SchemaMessage(t.Schema),
 		Name:             t.Name,
 		TableId:          hexID(t.TableID),
@@ -88,7 +88,7 @@ func parseID(digits []byte) (id [16]byte, ok bool) {
 // DecodeTable reads the value of a table's row. Errors: ErrCorrupt, ErrUnsupported.
 func DecodeTable(value []byte) (*Table, error) {
 	var m kudupb.TableRow
-	if err := unmarshal("table", value, &m); err != nil {
+	if err := kudupb.DecodeRow("table", value, &m); err != nil {
 		return nil, err
 	}
 	t := &Table{

@@ -30,7 +30,7 @@ type bitBlocks struct {
 // bitSet is a rowset and what its readers give.
 type bitSet struct {
 	schema *schema.Schema
-	row    *meta.RowSet
+	row    *rowset.Metadata
 	sum    [16]byte
 	keys   [][]byte // encoded, by row
 }
@@ -105,7 +105,7 @@ func (bb *bitBlocks) load() error {
 	}
 	for _, t := range tables {
 		err := bb.m.Rows(meta.RowSetPrefix(t.Number), func(_, value []byte) error {
-			row, err := meta.DecodeRowSet(value)
+			row, err := rowset.DecodeMetadata(value)
 			if err != nil {
 				return err
 			}

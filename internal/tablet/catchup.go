@@ -10,7 +10,6 @@ import (
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/memrowset"
 	"github.com/oribi-db/oribi/rowset"
 )
@@ -202,7 +201,7 @@ func (c *catchUp) find(known map[uint64]outputPosition, number uint64, key func(
 // open opens the added rowsets, unless they are open.
 func (c *catchUp) open() (err error) {
 	if c.files == nil {
-		var rows []*meta.RowSet
+		var rows []*rowset.Metadata
 		for _, a := range c.j.edit.Added {
 			rows = append(rows, a.Row)
 		}
@@ -222,7 +221,7 @@ type uncommittedBlocks struct{ c *blockmanager.Creation }
 func (b uncommittedBlocks) OpenBlock(id block.ID) (rowset.Block, error) { return b.c.OpenBlock(id) }
 
 // openUncommitted opens rowsets that are not committed yet.
-func (t *Tablet) openUncommitted(c *blockmanager.Creation, shape *Shape, rows []*meta.RowSet) (*rowset.Tree, error) {
+func (t *Tablet) openUncommitted(c *blockmanager.Creation, shape *Shape, rows []*rowset.Metadata) (*rowset.Tree, error) {
 	o := t.opts.RowSets
 	o.Blocks = uncommittedBlocks{c}
 	var sets []*rowset.DiskRowSet

@@ -7,7 +7,6 @@ import (
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 )
@@ -16,7 +15,7 @@ import (
 // order, the bounds, the key index and the bloom file, changes against the rows, counts. found is
 // told of each rowset that is damaged, with the block where one is known; checked, unless nil, of
 // each rowset behind it.
-func (t *Tablet) Check(ctx context.Context, found func(m *meta.RowSet, id block.ID, err error), checked func(m *meta.RowSet)) error {
+func (t *Tablet) Check(ctx context.Context, found func(m *rowset.Metadata, id block.ID, err error), checked func(m *rowset.Metadata)) error {
 	st, err := t.acquire()
 	if err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -133,7 +132,7 @@ func (t *Tablet) compactDeltas(ctx context.Context, c compaction.DeltaChoice) (b
 }
 
 // rewriteDeltas writes the new files of the rowset; nil when there is nothing to do.
-func (j *job) rewriteDeltas(ctx context.Context, c compaction.DeltaChoice) (*meta.RowSet, error) {
+func (j *job) rewriteDeltas(ctx context.Context, c compaction.DeltaChoice) (*rowset.Metadata, error) {
 	t, e, d := j.t, &j.edit, j.edit.Replaced[0].Set
 	run := compaction.DeltaJob{Set: d, State: d.State(), Creation: j.creation}
 	if c.Kind == compaction.MinorDelta {

@@ -45,14 +45,14 @@ type Edit struct {
 
 // Added is a new rowset.
 type Added struct {
-	Row *meta.RowSet
+	Row *rowset.Metadata
 	Mem *delta.MemStore // changes of its rows that Row's files do not contain; nil = none
 }
 
 // Replaced is a rowset that gets another metadata row: the same rows in other files.
 type Replaced struct {
 	Set *rowset.DiskRowSet
-	Row *meta.RowSet // nil until the files are written
+	Row *rowset.Metadata // nil until the files are written
 
 	// Flush moves the delta mem store to the last file of Row.Redo, and Mem takes its place. Without
 	// it, the rowset keeps its delta mem store.
@@ -68,7 +68,7 @@ type alteration struct {
 }
 
 // add adds new rowsets, which contain the operations on their rows up to LSN included.
-func (e *Edit) add(rows []*meta.RowSet, included lsn.LSN) {
+func (e *Edit) add(rows []*rowset.Metadata, included lsn.LSN) {
 	for _, m := range rows {
 		m.IncludedLSN = included
 		e.Added = append(e.Added, Added{Row: m})
@@ -118,7 +118,7 @@ func (e *Edit) tableRow(row *meta.Table, nextRowSet uint64) *meta.Table {
 // metadata returns the metadata commit of the edit, with row as the table's row.
 func (e *Edit) metadata(row *meta.Table) blockmanager.Edit {
 	out := blockmanager.Edit{Created: e.Created, Confirm: e.Confirm}
-	put := func(m *meta.RowSet) {
+	put := func(m *rowset.Metadata) {
 		out.Put = append(out.Put, blockmanager.Row{Key: meta.RowSetKey(row.Number, m.ID), Value: m.Encode()})
 	}
 	for _, d := range e.Removed {

@@ -70,11 +70,11 @@ func newEditFixture(t *testing.T) *editFixture {
 }
 
 // editRowSet is a rowset's metadata row with blocks 10·id+1 to 10·id+5.
-func editRowSet(id uint64) *meta.RowSet {
+func editRowSet(id uint64) *rowset.Metadata {
 	b := block.ID(10 * id)
 	first := []byte{byte('a' + 2*(id-1))}
-	return &meta.RowSet{ID: id, MinKey: first, MaxKey: []byte{first[0] + 1}, Rows: 10, LiveRows: 10, Bloom: b + 5,
-		Columns: []meta.ColumnBlock{{ID: 1, Block: b + 1}, {ID: 2, Block: b + 2}, {ID: 3, Block: b + 3}, {ID: 4, Block: b + 4}}}
+	return &rowset.Metadata{ID: id, MinKey: first, MaxKey: []byte{first[0] + 1}, Rows: 10, LiveRows: 10, Bloom: b + 5,
+		Columns: []rowset.ColumnBlock{{ID: 1, Block: b + 1}, {ID: 2, Block: b + 2}, {ID: 3, Block: b + 3}, {ID: 4, Block: b + 4}}}
 }
 
 // addDeltaFile makes a delta file with one DELETE.
@@ -94,7 +94,7 @@ func (f *editFixture) addDeltaFile(id block.ID, undo bool) {
 	f.files[id] = m
 }
 
-func (f *editFixture) open(m *meta.RowSet) *rowset.DiskRowSet {
+func (f *editFixture) open(m *rowset.Metadata) *rowset.DiskRowSet {
 	f.t.Helper()
 	d, err := rowset.Open(testSchema, m, f.options())
 	if err != nil {
@@ -119,7 +119,7 @@ func (f *editFixture) memRowSet(lsn lsn.LSN) *memrowset.MemRowSet {
 }
 
 // rewritten is the metadata row of a rowset of the fixture with changes.
-func (f *editFixture) rewritten(i int, change func(m *meta.RowSet)) *meta.RowSet {
+func (f *editFixture) rewritten(i int, change func(m *rowset.Metadata)) *rowset.Metadata {
 	m := *f.sets[i].Metadata()
 	m.Columns, m.Redo, m.Undo = slices.Clone(m.Columns), slices.Clone(m.Redo), slices.Clone(m.Undo)
 	change(&m)
@@ -219,8 +219,8 @@ floor: 30
 			return Edit{Kind: compaction.Flush, Frozen: f.frozen, FlushedLSN: 18, AutoIncrement: 7, Floor: 35,
 				Added: []Added{{Row: editRowSet(4)}},
 				Replaced: []Replaced{
-					{Set: f.sets[0], Flush: true, Row: f.rewritten(0, func(m *meta.RowSet) { m.Redo = append(m.Redo, 41) })},
-					{Set: f.sets[1], Flush: true, Row: f.rewritten(1, func(m *meta.RowSet) { m.Redo = append(m.Redo, 41) })},
+					{Set: f.sets[0], Flush: true, Row: f.rewritten(0, func(m *rowset.Metadata) { m.Redo = append(m.Redo, 41) })},
+					{Set: f.sets[1], Flush: true, Row: f.rewritten(1, func(m *rowset.Metadata) { m.Redo = append(m.Redo, 41) })},
 				}}
 		}, `
 table: version 0, next rowset 50, floor 35, flushed 18, auto 7
@@ -238,8 +238,8 @@ floor: 35
 			return Edit{Kind: compaction.Flush, Frozen: f.frozen, FlushedLSN: 18,
 				Added: []Added{{Row: editRowSet(4), Mem: f.deltaStore(19)}},
 				Replaced: []Replaced{
-					{Set: f.sets[0], Flush: true, Row: f.rewritten(0, func(m *meta.RowSet) { m.Redo = append(m.Redo, 41) }), Mem: f.deltaStore(22)},
-					{Set: f.sets[1], Flush: true, Row: f.rewritten(1, func(m *meta.RowSet) { m.Redo = append(m.Redo, 41) })},
+					{Set: f.sets[0], Flush: true, Row: f.rewritten(0, func(m *rowset.Metadata) { m.Redo = append(m.Redo, 41) }), Mem: f.deltaStore(22)},
+					{Set: f.sets[1], Flush: true, Row: f.rewritten(1, func(m *rowset.Metadata) { m.Redo = append(m.Redo, 41) })},
 				}}
 		}, `
 table: version 0, next rowset 50, floor 30, flushed 18, auto 5
@@ -255,7 +255,7 @@ floor: 30
 `},
 		{"delta flush next to a frozen MemRowSet", func(f *editFixture) Edit {
 			return Edit{Kind: compaction.DeltaFlush, Replaced: []Replaced{
-				{Set: f.sets[1], Flush: true, Row: f.rewritten(1, func(m *meta.RowSet) { m.Redo = append(m.Redo, 41) })}}}
+				{Set: f.sets[1], Flush: true, Row: f.rewritten(1, func(m *rowset.Metadata) { m.Redo = append(m.Redo, 41) })}}}
 		}, `
 table: version 0, next rowset 50, floor 30, flushed 8, auto 5
 delete:
@@ -297,7 +297,7 @@ memory: 20
 floor: 40
 `},
 		{"major delta compaction keeps the delta mem store", func(f *editFixture) Edit {
-			return Edit{Kind: compaction.MajorDelta, Replaced: []Replaced{{Set: f.sets[0], Row: f.rewritten(0, func(m *meta.RowSet) {
+			return Edit{Kind: compaction.MajorDelta, Replaced: []Replaced{{Set: f.sets[0], Row: f.rewritten(0, func(m *rowset.Metadata) {
 				m.Columns[1].Block, m.Redo, m.Undo = 42, nil, []block.ID{27}
 			})}}}
 		}, `
@@ -314,7 +314,7 @@ floor: 30
 `},
 		{"undo GC", func(f *editFixture) Edit {
 			return Edit{Kind: compaction.UndoGC, Floor: 90, Removed: f.sets[2:],
-				Replaced: []Replaced{{Set: f.sets[1], Row: f.rewritten(1, func(m *meta.RowSet) { m.Undo = nil })}}}
+				Replaced: []Replaced{{Set: f.sets[1], Row: f.rewritten(1, func(m *rowset.Metadata) { m.Undo = nil })}}}
 		}, `
 table: version 0, next rowset 50, floor 90, flushed 8, auto 5
 delete: 3
@@ -348,8 +348,8 @@ floor: 30
 			return Edit{Kind: compaction.Flush, Confirm: true, Frozen: f.frozen, FlushedLSN: 18, Added: []Added{{Row: editRowSet(4)}},
 				Alter: &alteration{row: &row, shape: newShape(row.Schema, 1), mem: memrowset.New(row.Schema, nil)},
 				Replaced: []Replaced{
-					{Set: f.sets[0], Flush: true, Row: f.rewritten(0, func(m *meta.RowSet) { m.Redo = append(m.Redo, 41) })},
-					{Set: f.sets[1], Flush: true, Row: f.rewritten(1, func(m *meta.RowSet) { m.Redo = append(m.Redo, 41) })},
+					{Set: f.sets[0], Flush: true, Row: f.rewritten(0, func(m *rowset.Metadata) { m.Redo = append(m.Redo, 41) })},
+					{Set: f.sets[1], Flush: true, Row: f.rewritten(1, func(m *rowset.Metadata) { m.Redo = append(m.Redo, 41) })},
 				}}
 		}, `
 table: version 1, next rowset 50, floor 30, flushed 18, auto 5
@@ -390,11 +390,11 @@ func renamedSchema(t *testing.T) *schema.Schema {
 // An edit whose files do not open changes nothing: neither the state, nor the references to its
 // rowsets, nor their delta stores.
 func TestApplyThatFailsLeavesTheState(t *testing.T) {
-	missing := func(m *meta.RowSet) { m.Redo = append(m.Redo, 77) }
+	missing := func(m *rowset.Metadata) { m.Redo = append(m.Redo, 77) }
 	for name, edit := range map[string]func(f *editFixture) Edit{
 		"flush": func(f *editFixture) Edit {
 			return Edit{Replaced: []Replaced{
-				{Set: f.sets[0], Flush: true, Row: f.rewritten(0, func(m *meta.RowSet) { m.Redo = append(m.Redo, 41) })},
+				{Set: f.sets[0], Flush: true, Row: f.rewritten(0, func(m *rowset.Metadata) { m.Redo = append(m.Redo, 41) })},
 				{Set: f.sets[1], Flush: true, Row: f.rewritten(1, missing)},
 			}}
 		},

@@ -12,7 +12,6 @@ import (
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/celltext"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -137,7 +136,7 @@ type extractor struct {
 	blocks rowset.Blocks
 }
 
-func (e *extractor) rowSet(dir string, d *rowset.DiskRowSet, m *meta.RowSet) error {
+func (e *extractor) rowSet(dir string, d *rowset.DiskRowSet, m *rowset.Metadata) error {
 	if id, err := d.CheckFiles(); err != nil {
 		return fmt.Errorf("block %d: %w", id, err)
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/compaction"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/record"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
 )
 
 // lastEvent takes the only event since the last call.
@@ -45,7 +45,7 @@ func (w *world) checkStored() {
 			w.t.Errorf("rowset %+v on disk, %+v in memory", got[i], want[i])
 		}
 	}
-	err := n.tab.Check(context.Background(), func(m *meta.RowSet, id block.ID, err error) { w.t.Errorf("rowset %d: block %d: %v", m.ID, id, err) }, nil)
+	err := n.tab.Check(context.Background(), func(m *rowset.Metadata, id block.ID, err error) { w.t.Errorf("rowset %d: block %d: %v", m.ID, id, err) }, nil)
 	if err != nil {
 		w.t.Error(err)
 	}

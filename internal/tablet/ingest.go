@@ -12,7 +12,6 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
@@ -57,7 +56,7 @@ type Ingest struct {
 	rows     int64
 	last     []byte // the last key
 	auto     int64  // the highest value of an auto-incrementing column
-	out      []*meta.RowSet
+	out      []*rowset.Metadata
 
 	// Every key was looked for in what was there at since, or later. seen are the rowsets that hold
 	// nothing newer.

@@ -13,9 +13,9 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
 )
 
 // ingestRows are rows k: a, "i", 7.
@@ -189,7 +189,7 @@ func TestIngestedRowSetsAreCountedAndDated(t *testing.T) {
 	if rows != 3000 || w.tab.LiveRows() != 3001 || w.tab.FirstLSN() != 1 {
 		t.Errorf("%d rows, %d live, first lsn %d", rows, w.tab.LiveRows(), w.tab.FirstLSN())
 	}
-	if err := w.tab.Check(context.Background(), func(m *meta.RowSet, id block.ID, err error) { t.Errorf("rowset %d: %v", m.ID, err) }, nil); err != nil {
+	if err := w.tab.Check(context.Background(), func(m *rowset.Metadata, id block.ID, err error) { t.Errorf("rowset %d: %v", m.ID, err) }, nil); err != nil {
 		t.Fatal(err)
 	}
 }

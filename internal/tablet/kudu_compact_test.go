@@ -5,7 +5,6 @@ import (
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/compaction"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/rowset"
 )
 
@@ -47,13 +46,13 @@ func compactLoose(t *testing.T, tab *Tablet) {
 	done := 0
 	for _, d := range tab.state.tree.Sets {
 		job := func() compaction.DeltaJob { return compaction.DeltaJob{Set: d, State: d.State(), Creation: o} }
-		for _, step := range []func() (*meta.RowSet, error){
-			func() (*meta.RowSet, error) {
+		for _, step := range []func() (*rowset.Metadata, error){
+			func() (*rowset.Metadata, error) {
 				cols := compaction.UpdatedColumns(d.Schema, d.Tracker())
 				return compaction.Major(t.Context(), job(), append([]int{}, cols[:min(1, len(cols))]...))
 			},
-			func() (*meta.RowSet, error) { return compaction.Minor(t.Context(), job()) },
-			func() (*meta.RowSet, error) { return compaction.Major(t.Context(), job(), nil) },
+			func() (*rowset.Metadata, error) { return compaction.Minor(t.Context(), job()) },
+			func() (*rowset.Metadata, error) { return compaction.Major(t.Context(), job(), nil) },
 		} {
 			row, err := step()
 			if err == nil && row != nil {

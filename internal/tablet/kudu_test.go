@@ -163,7 +163,7 @@ func openLoose(t *testing.T, dir string) *Tablet {
 	readJSON(t, filepath.Join(dir, "tablet.json"), &about)
 	row := &meta.Table{Number: 1, Name: "loose", HistorySec: meta.KeepForever, Schema: looseSchema(t, about.Columns)}
 	blocks := &looseBlocks{}
-	var sets []*meta.RowSet
+	var sets []*rowset.Metadata
 	for i := range len(about.RowSets) {
 		n := strconv.Itoa(i)
 		sets = append(sets, looseRowSet(t, filepath.Join(dir, "rowset-"+n), row.Schema, blocks, uint64(i), about.RowSets[n]))
@@ -172,7 +172,7 @@ func openLoose(t *testing.T, dir string) *Tablet {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := tab.Check(t.Context(), func(m *meta.RowSet, id block.ID, err error) {
+	if err := tab.Check(t.Context(), func(m *rowset.Metadata, id block.ID, err error) {
 		t.Errorf("rowset %d: %s: %v", m.ID, (*blocks)[id-1], err)
 	}, nil); err != nil {
 		t.Fatal(err)
@@ -236,8 +236,8 @@ func looseDefault(t *testing.T, c *schema.Column, text json.RawMessage) []byte {
 	return int64Cell(n)[:c.Type.Width()]
 }
 
-func looseRowSet(t *testing.T, dir string, s *schema.Schema, blocks *looseBlocks, id uint64, numbers rowSetNumbers) *meta.RowSet {
-	m := &meta.RowSet{ID: id, LiveRows: numbers.LiveRows, LastDurableDMS: numbers.LastDurableDMS, Bloom: blocks.add(filepath.Join(dir, "bloom.bloom"))}
+func looseRowSet(t *testing.T, dir string, s *schema.Schema, blocks *looseBlocks, id uint64, numbers rowSetNumbers) *rowset.Metadata {
+	m := &rowset.Metadata{ID: id, LiveRows: numbers.LiveRows, LastDurableDMS: numbers.LastDurableDMS, Bloom: blocks.add(filepath.Join(dir, "bloom.bloom"))}
 	here := func(name string) (string, bool) {
 		name = filepath.Join(dir, name)
 		_, err := os.Stat(name)
@@ -246,7 +246,7 @@ func looseRowSet(t *testing.T, dir string, s *schema.Schema, blocks *looseBlocks
 	key := ""
 	for i := range s.Columns {
 		if name, ok := here(fmt.Sprintf("%d.cfile", s.Columns[i].ID)); ok {
-			m.Columns = append(m.Columns, meta.ColumnBlock{ID: s.Columns[i].ID, Block: blocks.add(name)})
+			m.Columns = append(m.Columns, rowset.ColumnBlock{ID: s.Columns[i].ID, Block: blocks.add(name)})
 			if i == 0 {
 				key = name
 			}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
@@ -181,7 +180,7 @@ func TestAScanKeepsItsLayout(t *testing.T) {
 		"flush":   func(w *world) error { _, err := w.tab.Flush(t.Context()); return err },
 		"compact": func(w *world) error { _, err := w.tab.Compact(t.Context()); return err },
 		"drop": func(w *world) error {
-			return w.tab.Drop(func(sets []*meta.RowSet) error { return w.dropRows(sets) })
+			return w.tab.Drop(func(sets []*rowset.Metadata) error { return w.dropRows(sets) })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -303,8 +302,8 @@ func boundsOf(t *testing.T, text string) (sets []*rowset.DiskRowSet) {
 	t.Helper()
 	for i, b := range strings.Fields(text) {
 		first, last, _ := strings.Cut(b, "-")
-		d, err := rowset.Open(testSchema, &meta.RowSet{ID: uint64(i), MinKey: []byte(first), MaxKey: []byte(last),
-			Columns: []meta.ColumnBlock{{ID: 1, Block: 1}, {ID: 2, Block: 2}}}, rowset.Options{})
+		d, err := rowset.Open(testSchema, &rowset.Metadata{ID: uint64(i), MinKey: []byte(first), MaxKey: []byte(last),
+			Columns: []rowset.ColumnBlock{{ID: 1, Block: 1}, {ID: 2, Block: 2}}}, rowset.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

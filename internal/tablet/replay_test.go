@@ -9,11 +9,11 @@ import (
 
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/record"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
 )
 
 // resolved is an operation as the log has it.
@@ -123,7 +123,7 @@ func TestReplayDoesNotAskRowSetsThatShowTheFuture(t *testing.T) {
 	open := func() *world {
 		n := &world{t: t, m: w.m}
 		var err error
-		if n.tab, err = Open(w.tab.opts, w.tab.Metadata(), []*meta.RowSet{&past, &future}); err != nil {
+		if n.tab, err = Open(w.tab.opts, w.tab.Metadata(), []*rowset.Metadata{&past, &future}); err != nil {
 			t.Fatal(err)
 		}
 		return n

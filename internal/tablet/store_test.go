@@ -91,7 +91,7 @@ func newWorld(t testing.TB, s *schema.Schema) *world {
 func (w *world) open() {
 	w.t.Helper()
 	var row *meta.Table
-	var sets []*meta.RowSet
+	var sets []*rowset.Metadata
 	var err error
 	if w.m, err = blockmanager.Open(blockOptions(w.fs)); err == nil {
 		err = w.m.Writable()
@@ -104,7 +104,7 @@ func (w *world) open() {
 	}
 	if err == nil {
 		err = w.m.Rows(meta.RowSetPrefix(3), func(_, value []byte) error {
-			set, err := meta.DecodeRowSet(value)
+			set, err := rowset.DecodeMetadata(value)
 			sets = append(sets, set)
 			return err
 		})
@@ -422,7 +422,7 @@ func outcome(ask OpKind, before, given string) (after string, cause error) {
 var noChange = blockmanager.Edit{}
 
 // dropRows is what the store does when the table is dropped.
-func (w *world) dropRows(sets []*meta.RowSet) error {
+func (w *world) dropRows(sets []*rowset.Metadata) error {
 	edit := blockmanager.Edit{Delete: [][]byte{meta.TableKey(3)}, Confirm: true}
 	for _, m := range sets {
 		edit.Dead = m.Blocks(edit.Dead)

@@ -132,7 +132,7 @@ type cutover struct {
 
 // Open makes the live state of a table from its metadata rows. Rowsets' delta files are opened at
 // once, all others when they are needed.
-func Open(o Options, row *meta.Table, sets []*meta.RowSet) (*Tablet, error) {
+func Open(o Options, row *meta.Table, sets []*rowset.Metadata) (*Tablet, error) {
 	t := &Tablet{opts: o, Number: row.Number}
 	shape := newShape(row.Schema, row.SchemaVersion)
 	t.metadata.Store(row)
@@ -227,7 +227,7 @@ func (t *Tablet) Close() { t.install(nil) }
 
 // Drop shuts writers out, has the caller remove the rowsets from the metadata, and closes the
 // table.
-func (t *Tablet) Drop(remove func(sets []*meta.RowSet) error) error {
+func (t *Tablet) Drop(remove func(sets []*rowset.Metadata) error) error {
 	t.work.Lock()
 	defer t.work.Unlock()
 	t.gate.Lock()
@@ -362,19 +362,19 @@ func (st *tabletState) info(table string) compaction.Layout {
 	return out
 }
 
-func describe(m *meta.RowSet) compaction.RowSetInfo {
+func describe(m *rowset.Metadata) compaction.RowSetInfo {
 	return compaction.RowSetInfo{ID: m.ID, MinKey: m.MinKey, MaxKey: m.MaxKey, Rows: m.Rows, LiveRows: m.LiveRows,
 		Bytes: m.Bytes, Redos: len(m.Redo), Undos: len(m.Undo)}
 }
 
 // RowSetMetadata returns the metadata rows of all rowsets.
-func (t *Tablet) RowSetMetadata() []*meta.RowSet {
+func (t *Tablet) RowSetMetadata() []*rowset.Metadata {
 	st, err := t.acquire()
 	if err != nil {
 		return nil
 	}
 	defer st.release()
-	var out []*meta.RowSet
+	var out []*rowset.Metadata
 	for _, d := range st.tree.Sets {
 		out = append(out, d.Metadata())
 	}

@@ -9,9 +9,9 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -319,7 +319,7 @@ func TestADroppedTableIsNotFound(t *testing.T) {
 	w.flush()
 	w.mustCommit(w.op(Insert, 6, 1, "x"))
 	failure := errors.New("no commit today")
-	if err := w.tab.Drop(func([]*meta.RowSet) error { return failure }); !errors.Is(err, failure) {
+	if err := w.tab.Drop(func([]*rowset.Metadata) error { return failure }); !errors.Is(err, failure) {
 		t.Errorf("drop that failed: %v", err)
 	}
 	w.checkFree()
@@ -327,7 +327,7 @@ func TestADroppedTableIsNotFound(t *testing.T) {
 		t.Errorf("after a drop that failed: %v", got)
 	}
 	calls := 0
-	drop := func(sets []*meta.RowSet) error {
+	drop := func(sets []*rowset.Metadata) error {
 		calls += len(sets)
 		return nil
 	}

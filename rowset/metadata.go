@@ -1,4 +1,4 @@
-package meta
+package rowset
 
 import (
 	"bytes"
@@ -17,15 +17,16 @@ import (
 // MaxRows bounds the rows of one rowset.
 const MaxRows = 1<<31 - 1
 
-// ColumnBlock is the block that holds one column's base data.
+// ColumnBlock names the block with one column's base data.
 type ColumnBlock struct {
 	ID    schema.ColumnID
 	Block block.ID
 }
 
-// RowSet is what a store keeps of one DiskRowSet. Source: tablet spec §11.1 for the part that Kudu
-// has too.
-type RowSet struct {
+// Metadata is what a store records of one DiskRowSet: its blocks, its bounds and its counts. A
+// Writer makes it, Open reads it, Encode and DecodeMetadata turn it to bytes and back. Source: tablet
+// spec §11.1 for the part that Kudu has too.
+type Metadata struct {
 	ID             uint64
 	Columns        []ColumnBlock
 	Redo           []block.ID // oldest first
@@ -35,14 +36,14 @@ type RowSet struct {
 	MinKey, MaxKey []byte   // encoded; both are keys of rows here
 	LiveRows       int64    // rows whose newest change in the files is no delete
 	Rows           int64    // of the base data
-	LastDurableDMS int64    // −1 if none; told to Kudu, of no use here
-	IncludedLSN    lsn.LSN  // of the operations on its rows exactly those up to there are in its files // inclusive
+	LastDurableDMS int64    // −1 if none; recorded for Kudu, not used here
+	IncludedLSN    lsn.LSN  // the files contain exactly the operations on its rows up to here // inclusive
 	MaxTimestamp   mvcc.Timestamp
 	Bytes          int64 // of all its blocks
 }
 
 // Blocks appends the IDs of all blocks of the rowset to dst.
-func (r *RowSet) Blocks(dst []block.ID) []block.ID {
+func (r *Metadata) Blocks(dst []block.ID) []block.ID {
 	for _, c := range r.Columns {
 		dst = append(dst, c.Block)
 	}
@@ -57,10 +58,10 @@ func (r *RowSet) Blocks(dst []block.ID) []block.ID {
 	return dst
 }
 
-// Encode makes the value of the rowset's row.
-func (r *RowSet) Encode() []byte {
-	return marshal(&kudupb.RowSetRow{
-		Data:         r.Message(),
+// Encode returns the metadata as bytes, a protobuf message whose first field is Kudu's RowSetDataPB.
+func (r *Metadata) Encode() []byte {
+	return kudupb.EncodeRow(&kudupb.RowSetRow{
+		Data:         r.message(),
 		IncludedLsn:  uint64(r.IncludedLSN),
 		BaseRows:     uint64(r.Rows),
 		MaxTimestamp: uint64(r.MaxTimestamp),
@@ -68,8 +69,8 @@ func (r *RowSet) Encode() []byte {
 	})
 }
 
-// Message is Kudu's message of the rowset.
-func (r *RowSet) Message() *kudupb.RowSetDataPB {
+// message returns Kudu's message of the rowset.
+func (r *Metadata) message() *kudupb.RowSetDataPB {
 	m := &kudupb.RowSetDataPB{
 		Id:               proto.Uint64(r.ID),
 		LastDurableDmsId: proto.Int64(r.LastDurableDMS),
@@ -102,17 +103,19 @@ func deltaMessages(ids []block.ID) []*kudupb.DeltaDataPB {
 	return out
 }
 
-// DecodeRowSet reads the value of a rowset's row. Errors: ErrCorrupt.
-func DecodeRowSet(value []byte) (*RowSet, error) {
+// DecodeMetadata reads what Encode returned. It checks all that can be checked without the blocks:
+// counts, bounds, and that no column and no block occurs twice. Fields of newer versions are left
+// out. Errors: ErrCorrupt.
+func DecodeMetadata(value []byte) (*Metadata, error) {
 	var m kudupb.RowSetRow
-	if err := unmarshal("rowset", value, &m); err != nil {
+	if err := kudupb.DecodeRow("rowset", value, &m); err != nil {
 		return nil, err
 	}
 	d := m.Data
 	if d == nil {
 		return nil, fault.Corruptf("metadata: rowset row without data")
 	}
-	r := &RowSet{
+	r := &Metadata{
 		ID:             d.GetId(),
 		Redo:           deltaBlocks(d.RedoDeltas),
 		Undo:           deltaBlocks(d.UndoDeltas),
@@ -156,22 +159,22 @@ func deltaBlocks(ms []*kudupb.DeltaDataPB) []block.ID {
 	return ids
 }
 
-// checkBlocks tells whether every block has a number and stands once, every column likewise.
-func (r *RowSet) checkBlocks() error {
+// checkBlocks reports a column or block that has no number or occurs twice.
+func (r *Metadata) checkBlocks() error {
 	if len(r.Columns) == 0 || r.Bloom == 0 {
 		return fault.Corruptf("metadata: rowset %d: no column or no bloom block", r.ID)
 	}
 	columns := make(map[schema.ColumnID]bool, len(r.Columns))
 	for _, c := range r.Columns {
 		if c.ID < 0 || columns[c.ID] {
-			return fault.Corruptf("metadata: rowset %d: column %d is bad or stands twice", r.ID, c.ID)
+			return fault.Corruptf("metadata: rowset %d: column %d is bad or occurs twice", r.ID, c.ID)
 		}
 		columns[c.ID] = true
 	}
 	blocks := make(map[block.ID]bool)
 	for _, id := range r.Blocks(nil) {
 		if id == 0 || blocks[id] {
-			return fault.Corruptf("metadata: rowset %d: block %d is bad or stands twice", r.ID, id)
+			return fault.Corruptf("metadata: rowset %d: block %d is bad or occurs twice", r.ID, id)
 		}
 		blocks[id] = true
 	}
