@@ -54,6 +54,9 @@ func (w *Write) assign() error {
 	}
 	var cells [][]byte
 	highest := int64(0)
+	if w.serial {
+		highest = w.t.auto
+	}
 	for i := range w.ops {
 		op := &w.ops[i]
 		if !op.Kind.Inserts() && !op.Kind.Upserts() {

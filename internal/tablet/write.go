@@ -35,6 +35,9 @@ var opKindNames = [...]string{"", "insert", "upsert", "update", "delete", "inser
 
 func (k OpKind) String() string { return opKindNames[k] }
 
+// Ignores reports whether k does nothing where the others are errors.
+func (k OpKind) Ignores() bool { return k >= InsertIgnore && k <= DeleteIgnore }
+
 // Op is one operation of a write batch, checked against the schema.
 //
 // Body is a row image for the inserts and upserts, a change list for the updates, nil for the
@@ -51,7 +54,9 @@ type Op struct {
 	Set batch.Bitmap
 	// Lacks is a column that an upsert did not give and a new row has to have; empty = none.
 	Lacks string
-	// Check is the condition of a Check.
+	// Check is the condition of a Check; of any other operation, the condition under which it is
+	// carried out: if it is not met, an Ignore kind does nothing, and the others refuse the row with
+	// ErrConflict. nil is no condition.
 	Check *Condition
 }
 
@@ -101,8 +106,22 @@ func (t *Tablet) PreparePartial(ops []Op, shape *Shape) (*Write, error) {
 }
 
 func (t *Tablet) prepare(ops []Op, shape *Shape, partial bool) (*Write, error) {
+	w, err := t.beginWrite()
+	if err != nil {
+		return nil, err
+	}
+	w.partial = partial
+	if err := w.Resolve(ops, shape); err != nil {
+		w.Release()
+		return nil, err
+	}
+	return w, nil
+}
+
+// beginWrite keeps the state from being replaced until Release.
+func (t *Tablet) beginWrite() (*Write, error) {
 	t.gate.RLock()
-	w := &Write{t: t, ops: ops, targets: make([]target, len(ops)), partial: partial}
+	w := &Write{t: t}
 	var err error
 	if t.dropped.Load() {
 		err = t.errDropped()
@@ -113,23 +132,56 @@ func (t *Tablet) prepare(ops []Op, shape *Shape, partial bool) (*Write, error) {
 		t.gate.RUnlock()
 		return nil, err
 	}
+	return w, nil
+}
+
+// PrepareAll begins a write batch that decides about the table as a whole: it locks every row, those
+// that do not exist too. No other batch of the table is between its Prepare and the end of its Apply
+// then, and none gets there before Release. Resolve follows, or Release.
+//
+// The caller must not flush the table, nor wait for whoever does, before Release. It may read the
+// table and wait for publication: a batch that is in the log takes no lock any more.
+func (t *Tablet) PrepareAll() (*Write, error) {
+	w, err := t.beginWrite()
+	if err != nil {
+		return nil, err
+	}
+	if w.state.shape.auto >= 0 {
+		t.autoMu.Lock()
+		w.serial = true
+	}
+	w.locked = make([]uint16, stripeCount)
+	for i := range w.locked {
+		w.locked[i] = uint16(i)
+		t.stripes[i].Lock()
+	}
+	return w, nil
+}
+
+// MaxTimestamp returns the newest timestamp of any change in the table, published or not. After
+// PrepareAll, none is added before Release.
+func (w *Write) MaxTimestamp() mvcc.Timestamp { return w.state.maxTimestamp() }
+
+// Resolve is what Prepare does with the operations. On an error, Release is left to the caller.
+func (w *Write) Resolve(ops []Op, shape *Shape) error {
+	w.ops, w.targets = ops, make([]target, len(ops))
+	if len(ops) == 0 {
+		return nil
+	}
 	if shape != w.state.shape {
 		convert(ops, shape, w.state.shape)
 	}
 	if err := w.assign(); err != nil {
-		w.Release()
-		return nil, err
+		return err
 	}
 	probes := make([]bloom.Probe, len(ops))
 	for i := range ops {
 		probes[i] = bloom.MakeProbe(ops[i].Key)
 	}
-	w.lock(probes)
-	if err := w.resolve(probes); err != nil {
-		w.Release()
-		return nil, err
+	if w.locked == nil {
+		w.lock(probes)
 	}
-	return w, nil
+	return w.resolve(probes)
 }
 
 // lock takes the stripes of all keys. They are taken in rising order, and tables in the order of
@@ -186,17 +238,23 @@ func (w *Write) resolve(probes []bloom.Probe) error {
 			}
 		}
 		after, err := p, error(nil)
-		if op.Kind == Check {
+		if op.Check != nil {
 			err = w.check(i, p, again)
-		} else {
+			if err != nil && !errors.Is(err, fault.ErrConflict) {
+				return fmt.Errorf("table %q: %w", w.t.Name(), err)
+			}
+		}
+		switch {
+		case op.Kind == Check:
+		case err == nil:
 			after, err = w.decide(i, p)
+		case op.Kind.Ignores():
+			err = nil
 		}
 		switch {
 		case err == nil:
 		case w.partial && op.Kind != Check:
 			w.Refused = append(w.Refused, w.rowError(op, err))
-		case op.Kind == Check && !errors.Is(err, fault.ErrConflict):
-			return fmt.Errorf("table %q: %w", w.t.Name(), err)
 		default:
 			return w.rowError(op, err)
 		}

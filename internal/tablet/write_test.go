@@ -370,3 +370,80 @@ func TestKeysAreNamedInJSON(t *testing.T) {
 		t.Errorf("one column: %s", w.tab.KeyText(w.key(-42)))
 	}
 }
+
+// An operation with a condition that is not met does nothing if it is of an Ignore kind, and is
+// refused otherwise; one whose condition is met is what it is without.
+func TestOperationsWithConditions(t *testing.T) {
+	for _, place := range places {
+		for _, kind := range []OpKind{Delete, DeleteIgnore, Update, UpdateIgnore, Upsert, UpsertIgnore, Insert, InsertIgnore} {
+			for _, absent := range []bool{false, true} {
+				w := newWorld(t, testSchema)
+				place.make(w)
+				before := w.get(5, latest)
+				op := w.op(kind, 5, 9, "new")
+				op.Check = &Condition{Absent: absent}
+				changes, err := w.commit(op)
+				text := fmt.Sprintf("%s, %s, absent %v", place.name, kind, absent)
+				if met := absent == (before == ""); met {
+					after, cause := outcome(kind, before, `5: 9 "new" 7`)
+					if got := w.get(5, latest); got != after || !errors.Is(err, cause) {
+						t.Errorf("%s: %q, %v, want %q, %v", text, got, err, after, cause)
+					}
+					continue
+				}
+				if got := w.get(5, latest); got != before || changes != 0 {
+					t.Errorf("%s: %d changes, %q, want %q", text, changes, got, before)
+				}
+				if kind.Ignores() && err != nil || !kind.Ignores() && !errors.Is(err, fault.ErrConflict) {
+					t.Errorf("%s: %v", text, err)
+				}
+			}
+		}
+	}
+}
+
+// PrepareAll keeps every other write batch of the table out, of keys that do not exist too, and
+// MaxTimestamp is that of the last one before.
+func TestPrepareAllExcludesOtherWriteBatches(t *testing.T) {
+	w := newWorld(t, testSchema)
+	w.mustCommit(w.op(Insert, 1, 1, "x"))
+	w.flush()
+	w.mustCommit(w.op(Update, 1, 2, "x"))
+	all, err := w.tab.PrepareAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := all.MaxTimestamp(), timestampOf(w.lsn); got != want {
+		t.Errorf("the newest change is at %v, want %v", got, want)
+	}
+	prepared := make(chan *Write)
+	go func() {
+		other, err := w.tab.Prepare([]Op{w.op(Insert, 77, 1, "y")}, w.tab.Shape())
+		if err != nil {
+			t.Error(err)
+		}
+		prepared <- other
+	}()
+	if err := all.Resolve([]Op{w.op(Insert, 77, 1, "z")}, w.tab.Shape()); err != nil || all.Changes() != 1 {
+		t.Fatalf("%d changes, %v", all.Changes(), err)
+	}
+	select {
+	case <-prepared:
+		t.Error("another write batch was prepared")
+	default:
+	}
+	all.Release() // carried out by nobody
+	other := <-prepared
+	if other.Changes() != 1 {
+		t.Errorf("%d changes", other.Changes())
+	}
+	other.Release()
+	none, err := w.tab.PrepareAll()
+	if err == nil {
+		err = none.Resolve(nil, w.tab.Shape())
+	}
+	if err != nil || none.Changes() != 0 {
+		t.Errorf("a batch of no operations: %v", err)
+	}
+	none.Release()
+}
