@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/nearest"
 )
 
 // Limits of a schema.
@@ -89,7 +90,7 @@ func New(columns []Column, keys int) (*Schema, error) {
 			return nil, err
 		}
 		if _, twice := s.byName[c.Name]; twice {
-			return nil, schemaError("column %q stands twice", c.Name)
+			return nil, schemaError("column %q appears twice", c.Name)
 		}
 		if _, twice := s.byID[c.ID]; twice {
 			return nil, schemaError("column %q: id %d stands twice", c.Name, c.ID)
@@ -319,5 +320,26 @@ func (c *Column) ParseTypeName(s string) error {
 			return nil
 		}
 	}
-	return schemaError("unknown type %q", s)
+	return schemaError("unknown type %q%s", s, typeHint(s))
+}
+
+// typeNames are the names of types, for hints.
+var typeNames = []string{"int64", "string", "double", "decimal(p,s)", "date", "timestamp", "bool", "binary", "int8", "int16", "int32", "int128",
+	"uint8", "uint16", "uint32", "uint64", "float", "varchar(n)", "array(int64)"}
+
+// otherNames are the names that types have elsewhere.
+var otherNames = map[string]string{"int": "int64", "integer": "int64", "long": "int64", "bigint": "int64", "smallint": "int16", "tinyint": "int8",
+	"text": "string", "str": "string", "char": "string", "blob": "binary", "bytes": "binary", "boolean": "bool", "real": "float", "numeric": "decimal(p,s)",
+	"number": "decimal(p,s)", "datetime": "timestamp", "time": "timestamp"}
+
+// typeHint names the type that an unknown name is likely to mean.
+func typeHint(s string) string {
+	lower := strings.ToLower(s)
+	if name, ok := otherNames[lower]; ok {
+		return fmt.Sprintf("; did you mean %q?", name)
+	}
+	if name, _, found := strings.Cut(lower, "("); found || name == "decimal" || name == "varchar" {
+		return map[string]string{"decimal": "; want decimal(p,s), for example decimal(15,2)", "varchar": "; want varchar(n), for example varchar(20)"}[name]
+	}
+	return nearest.Hint(s, typeNames)
 }

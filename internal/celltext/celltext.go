@@ -1,4 +1,4 @@
-// Package celltext writes cells as text, for every type a column can have.
+// Package celltext writes cells as text, for every type a column can have, and reads that text.
 //
 // A cell is the bytes of one value as the engine keeps them: nil for NULL, little-endian for fixed
 // widths, the bytes themselves for strings. The text has two forms:
@@ -10,7 +10,9 @@
 //	                 "NaN" "+Inf" "-Inf"         without quotes
 //	decimal(p,s)     "1.50", s decimals          without quotes
 //	date             "2026-11-21"                without quotes
-//	timestamp        microseconds since 1970     the same
+//	timestamp        microseconds since 1970     RFC 3339 in UTC, fraction digits where they
+//	                                             are not zero; beyond the years 1 to 9999 as
+//	                                             in JSON
 //	binary           "0x…", lower case           without quotes
 //	string, varchar  escaped only where needed   as it is
 //	array            [a,b,…] of these, null for  the JSON
@@ -40,6 +42,8 @@ func AppendJSON(dst []byte, c *schema.Column, cell []byte) []byte {
 		return AppendQuoted(dst, cell)
 	case c.Type == schema.Array:
 		return appendArray(dst, c, cell)
+	case c.Type == schema.Timestamp:
+		return strconv.AppendInt(dst, signed(cell), 10)
 	case quoted(c.Type, cell):
 		return append(AppendText(append(dst, '"'), c, cell), '"')
 	}
@@ -78,6 +82,8 @@ func AppendText(dst []byte, c *schema.Column, cell []byte) []byte {
 		return appendFloat(dst, floatOf(c.Type, cell), 8*len(cell))
 	case schema.Date:
 		return appendDate(dst, signed(cell))
+	case schema.Timestamp:
+		return appendTime(dst, signed(cell))
 	case schema.Int128, schema.Decimal32, schema.Decimal64, schema.Decimal128:
 		return AppendDecimal(dst, wideOf(cell), c.Scale)
 	}
@@ -213,6 +219,30 @@ func appendDate(dst []byte, days int64) []byte {
 	}
 	return append(dst, byte('0'+year/1000), byte('0'+year/100%10), byte('0'+year/10%10), byte('0'+year%10), '-',
 		byte('0'+month/10), byte('0'+month%10), '-', byte('0'+day/10), byte('0'+day%10))
+}
+
+// appendTime appends a time in UTC as RFC 3339.
+func appendTime(dst []byte, micros int64) []byte {
+	const microsPerDay = secondsPerDay * 1_000_000
+	days, rest := micros/microsPerDay, micros%microsPerDay
+	if rest < 0 {
+		days, rest = days-1, rest+microsPerDay
+	}
+	if days < schema.MinDate || days > schema.MaxDate {
+		return strconv.AppendInt(dst, micros, 10)
+	}
+	dst = append(appendDate(dst, days), 'T')
+	seconds, fraction := uint64(rest/1_000_000), uint64(rest%1_000_000)
+	dst = append(appendPadded(dst, seconds/3600, 2), ':')
+	dst = append(appendPadded(dst, seconds/60%60, 2), ':')
+	dst = appendPadded(dst, seconds%60, 2)
+	if fraction != 0 {
+		dst = appendPadded(append(dst, '.'), fraction, 6)
+		for dst[len(dst)-1] == '0' {
+			dst = dst[:len(dst)-1]
+		}
+	}
+	return append(dst, 'Z')
 }
 
 const (

@@ -1,6 +1,8 @@
 package celltext
 
 import (
+	"bytes"
+	"encoding/binary"
 	"math"
 	"math/big"
 	"strings"
@@ -8,6 +10,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // Package time is the oracle, on every day of the years that are worked out here and on some around
@@ -63,5 +66,47 @@ func BenchmarkDate(b *testing.B) {
 				buffer = appendDate(buffer[:0], c.days)
 			}
 		})
+	}
+}
+
+func TestTimestampsAreRFC3339InPlainText(t *testing.T) {
+	column := &schema.Column{Type: schema.Timestamp}
+	for _, c := range []struct {
+		micros     int64
+		json, text string
+	}{
+		{0, "0", "1970-01-01T00:00:00Z"}, {1, "1", "1970-01-01T00:00:00.000001Z"}, {-1, "-1", "1969-12-31T23:59:59.999999Z"},
+		{1_700_000_000_500_000, "1700000000500000", "2023-11-14T22:13:20.5Z"}, {-62_135_596_800_000_000, "-62135596800000000", "0001-01-01T00:00:00Z"},
+		{253_402_300_799_999_999, "253402300799999999", "9999-12-31T23:59:59.999999Z"},
+		{253_402_300_800_000_000, "253402300800000000", "253402300800000000"}, {-62_135_596_800_000_001, "-62135596800000001", "-62135596800000001"},
+		{math.MaxInt64, "9223372036854775807", "9223372036854775807"}, {math.MinInt64, "-9223372036854775808", "-9223372036854775808"},
+	} {
+		cell := binary.LittleEndian.AppendUint64(nil, uint64(c.micros))
+		if json, text := string(AppendJSON(nil, column, cell)), string(AppendText(nil, column, cell)); json != c.json || text != c.text {
+			t.Errorf("%d: got %s, %s, want %s, %s", c.micros, json, text, c.json, c.text)
+		}
+		if back, err := FromField(nil, column, []byte(c.text)); err != nil || !bytes.Equal(back, cell) {
+			t.Errorf("%s is read as %x, %v, want %x", c.text, back, err, cell)
+		}
+	}
+}
+
+func TestTimesAreReadInTheFormsThatAreDocumented(t *testing.T) {
+	column := &schema.Column{Type: schema.Timestamp}
+	for text, want := range map[string]int64{
+		"2023-11-14T22:13:20Z": 1_700_000_000_000_000, "2023-11-14 22:13:20": 1_700_000_000_000_000, "2023-11-14T22:13:20.25": 1_700_000_000_250_000,
+		"2023-11-14 22:13:20.000001": 1_700_000_000_000_001, "2023-11-14T23:13:20+01:00": 1_700_000_000_000_000, "1700000000000000": 1_700_000_000_000_000,
+		"2023-11-14T22:13:20.1000000Z": 1_700_000_000_100_000, "-5": -5,
+	} {
+		cell, err := FromField(nil, column, []byte(text))
+		if got := int64(binary.LittleEndian.Uint64(append(cell, make([]byte, 8)...))); err != nil || got != want {
+			t.Errorf("%s: got %d, %v, want %d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"2023-11-14", "2023-11-14T22:13", "2023-02-30T00:00:00Z", "2023-11-14T24:00:00Z", "2023-11-14T22:13:60Z", "2023-11-14T22:13:20.0000001Z",
+		"2023-11-14T22:13:20.", "2023-11-14T22:13:20,5", "2023-11-14 22:13:20Z+01:00", "now", "", "1.5", "0000-01-01T00:00:00Z "} {
+		if cell, err := FromField(nil, column, []byte(text)); err == nil {
+			t.Errorf("%q is read as %x", text, cell)
+		}
 	}
 }

@@ -37,6 +37,7 @@ var floors = map[string]int{
 	"internal/encoding": 3,
 	"change":            3,
 	"internal/celltext": 3,
+	"internal/where":    4,
 	"scan":              3,
 
 	"batch":  2,
@@ -61,6 +62,7 @@ var floors = map[string]int{
 	"internal/compress":   0,
 	"internal/corpustest": 0,
 	"internal/dump":       0,
+	"internal/nearest":    0,
 	"internal/fuzztest":   0,
 	"internal/seedtest":   0,
 	"internal/invariant":  0,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
+	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -34,8 +35,11 @@ func arrayFromJSON(dst []byte, c *schema.Column, value []byte) ([]byte, error) {
 	return schema.AppendArray(dst, c.Element, elements), nil
 }
 
-// arrayFromField reads a field of CSV that is an array: the text of a JSON array.
-func arrayFromField(dst []byte, c *schema.Column, text []byte) ([]byte, error) {
+// FromField is celltext.FromField, for arrays too: their text is a JSON array.
+func FromField(dst []byte, c *schema.Column, text []byte) ([]byte, error) {
+	if c.Type != schema.Array {
+		return celltext.FromField(dst, c, text)
+	}
 	text = jsonin.Trim(text)
 	if err := jsonin.Check(text); err != nil {
 		return dst, err

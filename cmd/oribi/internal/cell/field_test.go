@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
+	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -18,7 +19,7 @@ func TestDatesOfFieldsAreThoseOfPackageTime(t *testing.T) {
 	check := func(text string) {
 		t.Helper()
 		got, err := FromField(nil, date, []byte(text))
-		want, wantErr := FromDate(nil, text)
+		want, wantErr := celltext.FromDate(nil, text)
 		if !bytes.Equal(got, want) || (err == nil) != (wantErr == nil) {
 			t.Fatalf("%s: %x, %v, want %x, %v", text, got, err, want, wantErr)
 		}
@@ -61,7 +62,7 @@ func TestNumbersOfFieldsAreThoseOfJSON(t *testing.T) {
 // careful reads a field by way of JSON: decimals stand in quotes there, other numbers do not.
 func careful(c *schema.Column, text string) ([]byte, error) {
 	if c.Type.Decimal() {
-		return FromDecimal(nil, c, text)
+		return celltext.FromDecimal(nil, c, text)
 	}
 	if err := jsonin.Check([]byte(text)); err != nil {
 		return nil, err
@@ -75,7 +76,7 @@ func careful(c *schema.Column, text string) ([]byte, error) {
 func TestFieldsThatAreRefused(t *testing.T) {
 	for _, c := range []struct{ typeName, text, want string }{
 		{"string", "a\xffb", "is not valid UTF-8"},
-		{"varchar(2)", "abc", "has 3 characters, varchar(2) holds 2"},
+		{"varchar(2)", "abc", "has 3 characters, varchar(2) has at most 2"},
 		{"bool", "True", `want true or false, not "True"`},
 		{"binary", "ab", `want "0x…", not "ab"`},
 		{"int32", "12a", `want an integer in plain digits, not "12a"`},
@@ -87,7 +88,7 @@ func TestFieldsThatAreRefused(t *testing.T) {
 		{"double", "inf", `want a number, "NaN", "+Inf" or "-Inf", not "inf"`},
 		{"decimal(5,2)", "1.555", `"1.555" has more than 2 decimals`},
 		{"decimal(5,2)", "1000", `"1000" is out of range for decimal(5,2)`},
-		{"date", "2023-02-29", `"2023-02-29" is no date (year-month-day)`},
+		{"date", "2023-02-29", `"2023-02-29" is not a date (year-month-day)`},
 	} {
 		if _, err := FromField(nil, column(t, c.typeName), []byte(c.text)); err == nil || err.Error() != c.want {
 			t.Errorf("%s %q: got %v, want %s", c.typeName, c.text, err, c.want)

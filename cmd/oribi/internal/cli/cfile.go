@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/oribi-db/oribi/internal/celltext"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -14,7 +15,6 @@ import (
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/advise"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/cell"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/lines"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
 	"github.com/oribi-db/oribi/schema"
@@ -157,9 +157,9 @@ func target(t schema.Type, text string) ([]byte, error) {
 	case schema.String:
 		return append([]byte{}, text...), nil
 	case schema.Binary:
-		return cell.FromHex([]byte{}, text)
+		return celltext.FromHex([]byte{}, text)
 	}
-	return cell.FromNumber([]byte{}, &column, text)
+	return celltext.FromNumber([]byte{}, &column, text)
 }
 
 // isRaw tells whether a file has cblocks but no rows, as bloom files have.
@@ -328,7 +328,7 @@ func advice(s *advise.Sample, trials []advise.Trial) *batch.RecordBatch {
 	for i, t := range trials {
 		b.Columns[0].SetCell(i, []byte(t.Encoding.String()))
 		b.Columns[1].SetCell(i, []byte(t.Compression.String()))
-		b.Columns[2].SetCell(i, cell.FromBool(nil, t.Current))
+		b.Columns[2].SetCell(i, celltext.FromBool(nil, t.Current))
 		batch.Values[int64](b.Columns[3])[i] = s.Rows
 		batch.Values[int64](b.Columns[4])[i] = t.Bytes
 		float(5, i, float64(s.Bytes)/float64(t.Bytes), 3)

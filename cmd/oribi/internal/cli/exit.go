@@ -72,6 +72,7 @@ func message(err error, code int) string {
 		return "interrupted"
 	}
 	text := strings.NewReplacer("\r", "", "\n", "; ").Replace(err.Error())
+	text = strings.TrimSuffix(text, ": "+oribi.ErrSchema.Error()) // the message says what is bad
 	for at := 0; ; {
 		i := strings.Index(text[at:], libraryName)
 		if i < 0 {

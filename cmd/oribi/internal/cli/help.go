@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/oribi-db/oribi/internal/nearest"
 )
 
 // helped is an error of the command line with one more line, which tells how to go on.
@@ -52,7 +54,7 @@ func nearestCommand(parent *cobra.Command, word string) string {
 			}
 		}
 	}
-	if near := nearest(word, names); near != "" {
+	if near := nearest.Of(word, names); near != "" {
 		return parent.CommandPath() + " " + near
 	}
 	return ""
@@ -87,7 +89,7 @@ func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) error {
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	err := fmt.Errorf("unknown flag --%s", name)
-	if near := nearest(name, names); near != "" {
+	if near := nearest.Of(name, names); near != "" {
 		return &helped{err, fmt.Sprintf("did you mean --%s? see: %s", near, helpLine(cmd))}
 	}
 	return seeHelp(cmd, err)

@@ -18,34 +18,42 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/infer"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/load"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/progress"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/schemafile"
+	"github.com/oribi-db/oribi/internal/nearest"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // loadFlags are the flags of "table load".
 type loadFlags struct {
 	format, delimiter, mode, skipBad string
-	noHeader, create                 bool
-	columns, key                     []string
+	noHeader, create, dryRun         bool
+	columns, key, types              []string
 	batch                            int
 }
 
 func (a *app) tableLoad() *cobra.Command {
 	var f loadFlags
-	c := a.verb("load DIR NAME FILE", "Fill a table from CSV or JSON Lines", func(cmd *cobra.Command, args []string) error {
+	c := a.verb("load DIR NAME FILE", "Fill a table from CSV or JSON", func(cmd *cobra.Command, args []string) error {
 		o, err := f.options(cmd, args[2])
 		if err != nil {
 			return err
 		}
+		if f.dryRun {
+			return a.dryRun(cmd.Context(), &f, o)
+		}
 		return a.load(cmd.Context(), &f, o, args[0], args[1])
 	})
-	c.Flags().StringVar(&f.format, "input-format", "", "csv or jsonl (default: as the file's name ends, else as it begins)")
-	c.Flags().StringVar(&f.delimiter, "delimiter", ",", "what stands between the fields of CSV; \\t is a tab")
+	c.Flags().StringVar(&f.format, "input-format", "", "csv or jsonl (default: by the end of the file's name, else by how the file begins)")
+	c.Flags().StringVar(&f.delimiter, "delimiter", ",", "the character between the fields of CSV; \\t is a tab (default of .tsv files)")
 	c.Flags().BoolVar(&f.noHeader, "no-header", false, "the first line of CSV is a row")
-	c.Flags().StringSliceVar(&f.columns, "columns", nil, "columns of the fields of CSV, in order (default: as the header says, else those of the table)")
+	c.Flags().StringSliceVar(&f.columns, "columns", nil, "columns of the fields of CSV, in order (default: the header, else the table's columns)")
 	c.Flags().StringVar(&f.mode, "mode", "insert", "insert, upsert or insert_ignore")
-	c.Flags().IntVar(&f.batch, "batch", 1000, "rows of one atomic batch, at most")
-	c.Flags().StringVar(&f.skipBad, "skip-bad", "", "go on behind bad and duplicate rows and write their lines to this file; - is stdout")
-	c.Flags().BoolVar(&f.create, "create", false, "make the table, with types that fit the file")
+	c.Flags().IntVar(&f.batch, "batch", 1000, "most rows of one atomic batch")
+	c.Flags().StringVar(&f.skipBad, "skip-bad", "", "skip bad and duplicate rows, and write their lines to this file; - is stdout")
+	c.Flags().BoolVar(&f.create, "create", false, "make the table, with types that fit the file; needs --key")
 	c.Flags().StringSliceVar(&f.key, "key", nil, "key columns of the table that --create makes")
+	c.Flags().StringArrayVar(&f.types, "type", nil, "with --create: the type of a column, `column=type`; may be repeated; see: oribi help types")
+	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "with --create: print the schema file and make nothing")
 	return c
 }
 
@@ -69,32 +77,37 @@ func (f *loadFlags) options(cmd *cobra.Command, file string) (o load.Options, er
 		}
 	}
 	switch name := strings.TrimSuffix(file, ".gz"); {
-	case f.format == "csv":
+	case f.format == "csv", f.format == "tsv":
 		o.Format = load.CSV
 	case f.format == "jsonl", f.format == "json":
 		o.Format = load.JSONL
 	case given("input-format"):
-		return o, usage(fmt.Errorf("--input-format: unknown format %q: want csv or jsonl", f.format))
+		return o, usage(fmt.Errorf("--input-format: unknown format %q: want csv or jsonl%s", f.format, unreadable(f.format)))
 	case strings.HasSuffix(name, ".jsonl"), strings.HasSuffix(name, ".json"):
 		o.Format = load.JSONL
-	case strings.HasSuffix(name, ".csv"), ofCSV != "":
+	case strings.HasSuffix(name, ".csv"), strings.HasSuffix(name, ".tsv"), ofCSV != "":
 		o.Format = load.CSV
+	}
+	if o.Format == load.CSV && !given("delimiter") && (f.format == "tsv" || f.format == "" && strings.HasSuffix(strings.TrimSuffix(file, ".gz"), ".tsv")) {
+		o.Delimiter = '\t'
 	}
 	switch {
 	case o.Format == load.JSONL && ofCSV != "":
-		return o, usage(fmt.Errorf("--%s: is for CSV, not for JSON Lines", ofCSV))
+		return o, usage(fmt.Errorf("--%s is for CSV, not for JSON", ofCSV))
 	case o.Mode == 0:
-		return o, usage(fmt.Errorf("--mode: unknown mode %q: want insert, upsert or insert_ignore", f.mode))
+		return o, usage(fmt.Errorf("--mode: unknown mode %q%s", f.mode, nearest.Hint(f.mode, nearest.Keys(loadModes))))
 	case o.Rows < 1:
-		return o, usage(fmt.Errorf("--batch: want at least one row, not %d", o.Rows))
+		return o, usage(fmt.Errorf("--batch: want at least 1, not %d", o.Rows))
 	case f.create && len(f.key) == 0:
-		return o, usage(errors.New("--create: --key says which columns are the key"))
+		return o, usage(errors.New("--create needs --key, the columns of the key"))
 	case !f.create && given("key"):
-		return o, usage(errors.New("--key: is for --create; a table that is there has a key"))
+		return o, usage(errors.New("--key is for --create: the table has a key"))
+	case !f.create && (f.dryRun || len(f.types) > 0):
+		return o, usage(errors.New("--type and --dry-run are for --create"))
 	case f.create && f.noHeader && o.Columns == nil:
-		return o, usage(errors.New("--create: without a header, --columns says how the columns are called"))
+		return o, usage(errors.New("--create: a file without a header needs --columns, the names of its columns"))
 	case given("columns") && len(o.Columns) == 0:
-		return o, usage(errors.New("--columns: names no column"))
+		return o, usage(errors.New("--columns names no column"))
 	}
 	for i, name := range o.Columns {
 		if slices.Contains(o.Columns[:i], name) {
@@ -109,12 +122,12 @@ func parseDelimiter(word string) (byte, error) {
 		word = "\t"
 	}
 	if len(word) != 1 || word[0] >= 0x80 || strings.Contains("\"\r\n\x00", word) {
-		return 0, fmt.Errorf("--delimiter: want one character of ASCII, not a quote or a line end, not %q", word)
+		return 0, fmt.Errorf("--delimiter: want one ASCII character that is not a quote or a line end, not %q", word)
 	}
 	return word[0], nil
 }
 
-// load carries a load out and tells what is in, whatever came of it.
+// load carries out a load and reports how many rows are in, also after an error.
 func (a *app) load(ctx context.Context, f *loadFlags, o load.Options, dir, table string) error {
 	in, err := a.openLoad(ctx, o.Name)
 	if err != nil {
@@ -249,18 +262,48 @@ const (
 	lookAtBytes = 32 << 20
 )
 
-// createFor makes a table that fits the input. A file is read as a whole for that, of a stream the
-// beginning.
+// createFor makes a table that fits the input.
 func (a *app) createFor(ctx context.Context, in *loadInput, f *loadFlags, o *load.Options, name string) (*oribi.Table, error) {
 	if _, err := o.Store.Table(name); err == nil {
 		return nil, &helped{fmt.Errorf("table %q: %w", name, oribi.ErrExists), "without --create and --key the rows go into it"}
 	}
+	s, err := a.inferSchema(ctx, in, f, o)
+	if err != nil {
+		return nil, err
+	}
+	return o.Store.CreateTable(name, s)
+}
+
+// dryRun prints the schema of the table that createFor would make.
+func (a *app) dryRun(ctx context.Context, f *loadFlags, o load.Options) error {
+	in, err := a.openLoad(ctx, o.Name)
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	if o.Format == 0 {
+		if o.Format, err = in.sniff(); err != nil {
+			return &apply.LineError{Name: o.Name, Line: 1, Err: err}
+		}
+	}
+	s, err := a.inferSchema(ctx, in, f, &o)
+	if err != nil {
+		return err
+	}
+	in.bar.Stop()
+	_, err = a.stdout.Write(append(schemafile.AppendSchema(nil, s), '\n'))
+	return err
+}
+
+// inferSchema finds the columns of an input and prints their types. A file is read as a whole for
+// that, of a stream the beginning.
+func (a *app) inferSchema(ctx context.Context, in *loadInput, f *loadFlags, o *load.Options) (*schema.Schema, error) {
 	look := infer.Options{Delimiter: o.Delimiter, NoHeader: o.NoHeader, Columns: o.Columns}
+	bar := a.bar(progress.Options{What: "look", Unit: progress.Bytes})
+	defer bar.Stop()
 	var from io.Reader
 	var seen bytes.Buffer
 	if in.whole {
-		bar := a.bar(progress.Options{What: "look", Unit: progress.Bytes})
-		defer bar.Stop()
 		file, err := a.openCounted(o.Name, bar)
 		if err != nil {
 			return nil, err
@@ -283,9 +326,29 @@ func (a *app) createFor(ctx context.Context, in *loadInput, f *loadFlags, o *loa
 		return nil, err
 	}
 	in.Reader = io.MultiReader(&seen, in.Reader)
+	for _, text := range f.types {
+		name, typeName, err := pair(text)
+		if err == nil {
+			err = columns.Decide(name, typeName)
+		}
+		if err != nil {
+			return nil, usage(fmt.Errorf("--type: %w", err))
+		}
+	}
 	s, err := columns.Schema(f.key)
 	if err != nil {
 		return nil, usage(fmt.Errorf("--create: %w", err))
 	}
-	return o.Store.CreateTable(name, s)
+	bar.Stop()
+	_, err = fmt.Fprintf(a.stderr, "types: %s\n", columns.Reasons(s))
+	return s, err
+}
+
+// unreadable ends a message about a format that load does not read yet.
+func unreadable(format string) string {
+	switch format {
+	case "parquet", "arrow", "xlsx":
+		return "; convert the file first"
+	}
+	return ""
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/cell"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/when"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/where"
+	"github.com/oribi-db/oribi/internal/nearest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -198,7 +198,7 @@ func chosen(s *schema.Schema, list []string, given bool) ([]schema.Column, error
 	for i, name := range list {
 		k := s.Index(name)
 		if k < 0 {
-			return nil, usage(fmt.Errorf("--columns: column %q: no such column", name))
+			return nil, usage(fmt.Errorf("--columns: column %q: no such column%s", name, nearest.Hint(name, columnsOf(s))))
 		}
 		if slices.Contains(list[:i], name) {
 			return nil, usage(fmt.Errorf("--columns: column %q appears twice", name))
@@ -208,33 +208,15 @@ func chosen(s *schema.Schema, list []string, given bool) ([]schema.Column, error
 	return columns, nil
 }
 
+// columnsOf are the names of all columns.
+func columnsOf(s *schema.Schema) []string { return names(s.Columns) }
+
 func names(columns []schema.Column) []string {
 	list := make([]string, len(columns))
 	for i := range columns {
 		list[i] = columns[i].Name
 	}
 	return list
-}
-
-// whereFlag adds the flag that selects rows. Given several times, all expressions must hold.
-func whereFlag(c *cobra.Command, list *[]string) {
-	c.Flags().StringArrayVar(list, "where", nil, "only rows that match, for example: size > 100 and mode = '100644'; see: oribi help expr")
-}
-
-// addWhere adds the predicates of expressions, all of which must hold.
-func addWhere(options []oribi.ReadOption, s *schema.Schema, expressions []string) ([]oribi.ReadOption, error) {
-	var all []batch.Predicate
-	for _, expression := range expressions {
-		tests, err := where.Parse(s, expression)
-		if err != nil {
-			return nil, usage(fmt.Errorf("--where: %w", err))
-		}
-		all = append(all, tests...)
-	}
-	if len(all) == 0 {
-		return options, nil
-	}
-	return append(options, oribi.Where(all...)), nil
 }
 
 func (a *app) tableGet() *cobra.Command {

@@ -1,23 +1,21 @@
 // Package infer guesses the columns of a table from a file of rows.
 //
-// A column gets the first of the types bool, int64, double and date in which each of its values
-// would be printed as it stands in the file, else string: 1.10, 007 and +1 make strings. A file is
-// read as a whole for that, of a stream only its beginning.
+// A column gets the first of the types bool, int64, decimal, double, date and timestamp in which each
+// of its values would be printed as it is in the file, else string: 007 and +1 make strings, and so
+// do values of several scales that no double prints back. Timestamps alone may be written in several
+// ways, all of them in UTC. A file is read as a whole for that, of a stream only its beginning.
 package infer
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
-	"github.com/oribi-db/oribi/cmd/oribi/internal/cell"
 	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/schema"
 )
-
-// types are tried in this order.
-var types = [...]schema.Type{schema.Bool, schema.Int64, schema.Double, schema.Date}
 
 // Columns are what is known of a file's columns so far, in the order in which they came up.
 type Columns struct {
@@ -28,10 +26,22 @@ type Columns struct {
 
 type column struct {
 	name   string
-	fits   [len(types)]bool // nothing seen says otherwise
-	values bool             // there was one
-	absent bool             // a row had none
+	fits   kinds // in which all values seen would be printed back
+	values bool  // there was one
+	absent bool  // a row had none
+
+	scale, whole int // of decimals: digits after the point, and the most before it
+
+	typed  bool   // a value fitted some kind
+	forced []byte // the value at which fits became empty, after or before others that fit some kind
+	line   int    // on which it was
+
+	decided *schema.Column // the type that the caller chose; nil = none
 }
+
+// looked is how many values of a column of strings are looked at to find out whether some of them fit
+// another type.
+const looked = 1000
 
 // ErrTooMany says that a file has more columns than a table may have.
 var ErrTooMany = fmt.Errorf("more than %d columns", schema.MaxColumns)
@@ -41,11 +51,7 @@ func (c *Columns) add(name string) (int, error) {
 	if len(c.columns) == schema.MaxColumns {
 		return 0, ErrTooMany
 	}
-	n := column{name: name}
-	for i := range n.fits {
-		n.fits[i] = true
-	}
-	c.columns = append(c.columns, n)
+	c.columns = append(c.columns, column{name: name, fits: allKinds, scale: -1})
 	return len(c.columns) - 1, nil
 }
 
@@ -53,26 +59,81 @@ func (c *Columns) index(name string) int {
 	return slices.IndexFunc(c.columns, func(o column) bool { return o.name == name })
 }
 
-// see takes a value of column i into account. read makes a cell of it, and print its text.
-func (c *Columns) see(i int, value []byte,
-	read func([]byte, *schema.Column, []byte) ([]byte, error), print func([]byte, *schema.Column, []byte) []byte) {
+// see takes a value of column i into account; of finds the kinds of a text among some.
+func (c *Columns) see(i int, value []byte, line int, of func(text []byte, among kinds) (kinds, shape)) {
 	col := &c.columns[i]
 	col.values = true
-	for k, fits := range col.fits {
-		if !fits {
-			continue
+	if col.fits == 0 {
+		if col.typed || line > looked {
+			return
 		}
-		as := schema.Column{Type: types[k]}
-		var err error
-		if c.cell, err = read(c.cell[:0], &as, value); err == nil {
-			c.text = print(c.text[:0], &as, c.cell)
-		}
-		col.fits[k] = err == nil && bytes.Equal(c.text, value)
+		fits, _ := of(value, allKinds)
+		col.typed = fits != 0
+		return
 	}
+	fits, s := of(value, col.fits)
+	if fits&isDecimal != 0 {
+		if col.scale < 0 {
+			col.scale = s.decimals
+		}
+		col.whole = max(col.whole, s.whole)
+		if s.decimals != col.scale || col.scale+col.whole > schema.MaxPrecision {
+			fits &^= isDecimal
+		}
+	}
+	col.fits = fits
+	if fits == 0 {
+		col.forced, col.line = slices.Clone(value), line
+		return
+	}
+	col.typed = true
 }
 
-func (c *Columns) seeField(i int, text []byte) { c.see(i, text, cell.FromField, celltext.AppendText) }
-func (c *Columns) seeJSON(i int, value []byte) { c.see(i, value, cell.FromJSON, celltext.AppendJSON) }
+// Decide sets the type of a column, whatever its values. Errors: no such column; not a type.
+func (c *Columns) Decide(name, typeName string) error {
+	i := c.index(name)
+	if i < 0 {
+		return &UnknownColumnError{name, c.Names()}
+	}
+	decided := &schema.Column{}
+	if err := decided.ParseTypeName(typeName); err != nil {
+		return err
+	}
+	c.columns[i].decided = decided
+	return nil
+}
+
+// UnknownColumnError names a column that the file does not have.
+type UnknownColumnError struct {
+	Name  string
+	Names []string // that it has
+}
+
+// mostNamed is how many columns an error names.
+const mostNamed = 8
+
+func (e *UnknownColumnError) Error() string {
+	if len(e.Names) == 0 {
+		return fmt.Sprintf("column %q: the file has no columns", e.Name)
+	}
+	list := make([]string, 0, mostNamed+1)
+	for _, name := range e.Names[:min(len(e.Names), mostNamed)] {
+		list = append(list, strconv.Quote(name))
+	}
+	if len(e.Names) > mostNamed {
+		list = append(list, "…")
+	}
+	return fmt.Sprintf("column %q: the file does not have it: it has %s", e.Name, strings.Join(list, ", "))
+}
+
+// Names are the names of the columns, in the order of the file.
+func (c *Columns) Names() []string {
+	names := make([]string, len(c.columns))
+	for i := range c.columns {
+		names[i] = c.columns[i].name
+	}
+	return names
+}
 
 // Schema makes a schema of the columns: those of the key first and not nullable, then the others,
 // all nullable. A type that cannot be in a key makes a string there, and so does a value that is
@@ -83,15 +144,17 @@ func (c *Columns) Schema(key []string) (*schema.Schema, error) {
 		k := c.index(name)
 		switch {
 		case k < 0:
-			return nil, fmt.Errorf("column %q: the file does not have it: it has %s", name, c.names())
+			return nil, &UnknownColumnError{name, c.Names()}
 		case slices.Contains(key[:i], name):
 			return nil, fmt.Errorf("column %q appears twice", name)
 		}
-		columns = append(columns, schema.Column{Name: name, Type: c.columns[k].keyType()})
+		columns = append(columns, c.columns[k].keyColumn())
 	}
 	for i := range c.columns {
 		if col := &c.columns[i]; !slices.Contains(key, col.name) {
-			columns = append(columns, schema.Column{Name: col.name, Type: col.typ(), Nullable: true})
+			n := col.column()
+			n.Nullable = true
+			columns = append(columns, n)
 		}
 	}
 	if len(columns) == 0 {
@@ -100,40 +163,78 @@ func (c *Columns) Schema(key []string) (*schema.Schema, error) {
 	return schema.New(columns, len(key))
 }
 
-// mostNamed is how many columns an error names.
-const mostNamed = 8
-
-// names lists the first columns.
-func (c *Columns) names() string {
-	var list []byte
-	for i := range c.columns {
-		if i > 0 {
-			list = append(list, ", "...)
+// Reasons describes the types of a schema that Schema made, in one line: each column with its type,
+// and of strings that could have been something else the value that made them strings.
+func (c *Columns) Reasons(s *schema.Schema) string {
+	list := make([]string, len(s.Columns))
+	for i := range s.Columns {
+		n := &s.Columns[i]
+		list[i] = celltext.Printable(n.Name) + " " + n.TypeName()
+		if reason := c.columns[c.index(n.Name)].reason(n, i < s.Keys); reason != "" {
+			list[i] += " (" + reason + ")"
 		}
-		if i == mostNamed {
-			list = append(list, "…"...)
-			break
-		}
-		list = celltext.AppendQuoted(list, []byte(c.columns[i].name))
 	}
-	if list == nil {
-		return "no columns"
-	}
-	return string(list)
+	return strings.Join(list, ", ")
 }
 
-func (c *column) typ() schema.Type {
-	for k, fits := range c.fits {
-		if fits && c.values {
-			return types[k]
-		}
+// reason says why a column became a string; empty where that is plain to see.
+func (c *column) reason(n *schema.Column, key bool) string {
+	switch {
+	case c.decided != nil || n.Type != schema.String:
+		return ""
+	case !c.values:
+		return "no values"
+	case c.fits == 0 && c.typed:
+		return fmt.Sprintf("%s in line %d", celltext.Excerpt(c.forced), c.line)
+	case c.fits != 0 && key && c.absent:
+		return "a row has no value"
+	case c.fits != 0 && key:
+		as := c.column()
+		return as.TypeName() + " cannot be in a key"
 	}
-	return schema.String
+	return ""
 }
 
-func (c *column) keyType() schema.Type {
-	if t := c.typ(); t.Keyable() && !c.absent {
-		return t
+// column is the column with the type that fits.
+func (c *column) column() schema.Column {
+	n := schema.Column{Type: schema.String}
+	switch {
+	case c.decided != nil:
+		n = *c.decided
+	case !c.values:
+	case c.fits&isBool != 0:
+		n.Type = schema.Bool
+	case c.fits&isInteger != 0:
+		n.Type = schema.Int64
+	case c.fits&isDecimal != 0:
+		n.Precision, n.Scale = roomFor(c.whole+c.scale), c.scale
+		n.Type = schema.DecimalType(n.Precision)
+	case c.fits&isDouble != 0:
+		n.Type = schema.Double
+	case c.fits&isDate != 0:
+		n.Type = schema.Date
+	case c.fits&isTime != 0:
+		n.Type = schema.Timestamp
 	}
-	return schema.String
+	n.Name = c.name
+	return n
+}
+
+// roomFor is the precision of a decimal column whose values have up to so many digits: all that the
+// same number of bytes has room for, so that larger values fit later.
+func roomFor(digits int) int {
+	for _, precision := range []int{9, 18} {
+		if digits <= precision {
+			return precision
+		}
+	}
+	return schema.MaxPrecision
+}
+
+func (c *column) keyColumn() schema.Column {
+	n := c.column()
+	if c.decided == nil && (!n.Type.Keyable() || c.absent) {
+		return schema.Column{Name: c.name, Type: schema.String}
+	}
+	return n
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -38,7 +40,24 @@ func TestTypesPrintTheValuesAsTheyStand(t *testing.T) {
 		{"9223372036854775807", "int64"},
 		{"9223372036854775808", "string"}, // a double would print 9223372036854775808 as 9223372036854776000
 		{"1 1.5", "double"},
-		{"1.10", "string"},
+		{"1.10", "decimal(9,2)"},
+		{"1.10 20.00 -0.05 0.00", "decimal(9,2)"},
+		{"1.5 2.5", "decimal(9,1)"},
+		{"12345678.10 1.10", "decimal(18,2)"},
+		{"12345678901234567890.10 1.10", "decimal(38,2)"},
+		{"123456789012345678901234567890123456789.1", "string"},
+		{"1.10 1", "string"},
+		{"1.10 1.5", "string"},
+		{"1.25 1.5 3", "double"},
+		{"1.25 1e-9", "double"},
+		{"-0.0", "string"},
+		{"00.5", "string"},
+		{"5. .5", "string"},
+		{"0.000001 1.5", "double"},
+		{"0.0000001 1.5", "string"},
+		{"123456789012345.25 1", "double"},
+		{"1234567890123456.25 1", "string"},
+		{"12345678901234567.25 1", "string"},
 		{"007", "string"},
 		{"+1", "string"},
 		{"-0", "double"},
@@ -49,6 +68,13 @@ func TestTypesPrintTheValuesAsTheyStand(t *testing.T) {
 		{"2024-02-29 0001-01-01", "date"},
 		{"2023-02-29", "string"},
 		{"2024-02-29 1", "string"},
+		{"2024-02-29T10:00:00Z 2024-02-29T10:00:00.123456Z 2024-02-29T10:00:00+00:00 2024-02-29T10:00:00", "timestamp"},
+		{"2024-02-29T10:00:00+01:00", "string"},
+		{"2024-02-29T10:00:00.1234567Z", "string"},
+		{"2024-02-30T10:00:00Z", "string"},
+		{"2024-02-29T24:00:00Z", "string"},
+		{"2024-02-29 2024-02-29T10:00:00Z", "string"},
+		{"2024-02-29T10:00Z", "string"},
 		{" 1", "string"},
 		{"", "string"},
 	} {
@@ -75,7 +101,7 @@ func TestKeysComeFirstAndHaveTypesThatKeysMayHave(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := typesOf(t, columns, "d", "c", "b", "a"), "d string; c string; b string; a int64; e string nullable"; got != want {
+	if got, want := typesOf(t, columns, "d", "c", "b", "a"), "d string; c decimal(9,1); b string; a int64; e string nullable"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	for _, key := range [][]string{{"x"}, {"a", "a"}, {}} {
@@ -129,5 +155,86 @@ func TestOnlyWholeRecordsOfABeginningAreLookedAt(t *testing.T) {
 		if got := typesOf(t, columns, "k"); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
+	}
+}
+
+// The line says which value made a string of a column that would have had another type.
+func TestReasonsNameTheValueThatForcedAString(t *testing.T) {
+	text := "k,price,city,n,none,flag,id\n1,1.50,Oslo,N/A,,true,\n2,N/A,Lima,5,,yes,7\n3,2.50,Rome,6,,no,8\n"
+	columns, err := CSV(context.Background(), strings.NewReader(text), Options{Delimiter: ','})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := columns.Schema([]string{"k", "id", "flag"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `k int64, id string (a row has no value), flag string ("yes" in line 3), price string ("N/A" in line 3), city string, n string ("N/A" in line 2), none string (no values)`
+	if got := columns.Reasons(s); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestATypeCanBeDecided(t *testing.T) {
+	columns, err := CSV(context.Background(), strings.NewReader("k,a,b\n1,2,x\n"), Options{Delimiter: ','})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, typeName := range map[string]string{"a": "decimal(10,3)", "k": "int16"} {
+		if err := columns.Decide(name, typeName); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := typesOf(t, columns, "k"), "k int16; a decimal(10,3) nullable; b string nullable"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if err := columns.Decide("nope", "int16"); err == nil || err.Error() != `column "nope": the file does not have it: it has "k", "a", "b"` {
+		t.Error(err)
+	}
+	if err := columns.Decide("a", "int17"); err == nil {
+		t.Error("int17 was taken")
+	}
+}
+
+// Whatever the types, what is loaded is printed as it was in the file.
+func TestTypesPrintEveryNumberBack(t *testing.T) {
+	r := seedtest.Rand(t)
+	for range 20_000 {
+		text := []byte(fmt.Sprintf("%s%d", []string{"", "-"}[r.IntN(2)], r.Uint64()>>r.IntN(64)))
+		if r.IntN(3) > 0 {
+			text = fmt.Appendf(append(text, '.'), "%0*d", 1+r.IntN(8), r.IntN(100_000))
+		}
+		c := &Columns{}
+		if _, err := c.add("x"); err != nil {
+			t.Fatal(err)
+		}
+		k, s := c.fieldKinds(text, allKinds)
+		for kind, column := range map[kinds]schema.Column{isInteger: {Type: schema.Int64}, isDouble: {Type: schema.Double},
+			isDecimal: {Type: schema.DecimalType(max(1, s.whole+s.decimals)), Precision: max(1, s.whole+s.decimals), Scale: s.decimals}} {
+			value, err := celltext.FromField(nil, &column, text)
+			same := err == nil && string(celltext.AppendText(nil, &column, value)) == string(text)
+			if column.Type.Decimal() && s.decimals == 0 {
+				same = false // an integer
+			}
+			if got := k&kind != 0; got != same {
+				t.Fatalf("%s as %s: got %v, want %v (%v)", text, column.TypeName(), got, same, err)
+			}
+		}
+	}
+}
+
+func BenchmarkKinds(b *testing.B) {
+	for _, text := range []string{"155190", "21168.23", "0.04", "1996-03-13", "1996-03-13T10:00:00Z", "true", "egular courts above the"} {
+		b.Run(text, func(b *testing.B) {
+			c := &Columns{}
+			if _, err := c.add("x"); err != nil {
+				b.Fatal(err)
+			}
+			value := []byte(text)
+			b.ReportAllocs()
+			for line := 0; b.Loop(); line++ {
+				c.see(0, value, line, c.fieldKinds)
+			}
+		})
 	}
 }

@@ -89,16 +89,16 @@ func CSV(ctx context.Context, in io.Reader, o Options) (*Columns, error) {
 			return nil, &FieldError{r.Line, err}
 		}
 		if fields := r.Fit(len(names)); len(fields) == len(names) {
-			c.seeRecord(fields)
+			c.seeRecord(fields, r.Line)
 		}
 	}
 	return c, nil
 }
 
-func (c *Columns) seeRecord(fields []csvin.Field) {
+func (c *Columns) seeRecord(fields []csvin.Field, line int) {
 	for i := range fields {
 		if f := &fields[i]; len(f.Text) > 0 || f.Quoted {
-			c.seeField(i, f.Text)
+			c.see(i, f.Text, line, c.fieldKinds)
 		} else {
 			c.columns[i].absent = true
 		}
@@ -127,7 +127,7 @@ func JSON(ctx context.Context, in io.Reader, o Options) (*Columns, error) {
 		if object[0] != '{' {
 			continue
 		}
-		if err := c.seeObject(object); err != nil {
+		if err := c.seeObject(object, records.Line); err != nil {
 			return nil, &FieldError{records.Line, err}
 		}
 	}
@@ -135,8 +135,8 @@ func JSON(ctx context.Context, in io.Reader, o Options) (*Columns, error) {
 }
 
 // seeObject takes an object's members into account.
-func (c *Columns) seeObject(object []byte) error {
-	next := 0 // members mostly stand in the same order
+func (c *Columns) seeObject(object []byte, line int) error {
+	next := 0 // members are mostly in the same order
 	for w := jsonin.Walk(object); w.Next(); next++ {
 		if next >= len(c.columns) || c.columns[next].name != string(w.Name) {
 			if next = c.index(string(w.Name)); next < 0 {
@@ -150,7 +150,7 @@ func (c *Columns) seeObject(object []byte) error {
 			}
 		}
 		if !jsonin.IsNull(w.Value) {
-			c.seeJSON(next, w.Value)
+			c.see(next, w.Value, line, c.jsonKinds)
 		}
 	}
 	return nil

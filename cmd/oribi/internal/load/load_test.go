@@ -89,7 +89,7 @@ func TestCellsOfRealFilesComeBackAsTheirText(t *testing.T) {
 		{file: "data/debian-packages.csv.gz", delimiter: ',', key: []string{"package", "version", "architecture"},
 			types: "string string string string string string int64 int64 bool string string string"},
 		{file: "data/lineitem-600k.tbl.gz", delimiter: '|', columns: lineitem, key: []string{"l_orderkey", "l_linenumber"}, rows: 40_000,
-			types: "int64 int64 int64 int64 int64 string string string string string date date date string string string"},
+			types: "int64 int64 int64 int64 int64 decimal(9,2) decimal(9,2) decimal(9,2) string string date date date string string string"},
 	} {
 		text := corpustest.Read(t, filepath.Join(corpustest.Dir(t), c.file))
 		rows := c.rows

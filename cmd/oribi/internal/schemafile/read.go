@@ -21,6 +21,7 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/cell"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/when"
+	"github.com/oribi-db/oribi/internal/nearest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -239,7 +240,7 @@ func readName[V any](value []byte, names map[string]V) (v V, err error) {
 func named[V any](word string, names map[string]V) (V, error) {
 	v, ok := names[word]
 	if !ok {
-		return v, fmt.Errorf("unknown: %q", word)
+		return v, fmt.Errorf("unknown: %q%s", word, nearest.Hint(word, nearest.Keys(names)))
 	}
 	return v, nil
 }

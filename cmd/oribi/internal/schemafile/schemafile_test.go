@@ -51,7 +51,7 @@ func TestSchemasThatAreRefused(t *testing.T) {
 		{`{"columns":[{"name":"k","type":"uint7","key":true}]}`, "unknown type"},
 		{`{"columns":[{"name":"k","type":"int8"}]}`, "at least one key column"},
 		{`{"columns":[{"name":"v","type":"int8"},` + key + `]}`, `column "k": key columns stand first`},
-		{`{"columns":[` + key + `,` + key + `]}`, "stands twice"},
+		{`{"columns":[` + key + `,` + key + `]}`, "appears twice"},
 		{`{"columns":[{"name":"k","type":"int8","key":true,"nullable":true}]}`, "cannot be nullable"},
 		{`{"columns":[{"name":"k","type":"double","key":true}]}`, "cannot be in a key"},
 		{`{"columns":[{"name":"k","type":"bool","key":true}]}`, "cannot be in a key"},

@@ -25,17 +25,30 @@ func Append(dst []byte, t *Table) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = t.appendColumn(dst, i)
+		dst = strconv.AppendInt(append(dst, `{"id":`...), int64(t.Columns[i].ID), 10)
+		dst = appendColumn(append(dst, ','), &t.Columns[i], i < t.Keys)
 	}
 	return append(dst, "]}"...)
 }
 
-func (t *Table) appendColumn(dst []byte, i int) []byte {
-	c := &t.Columns[i]
-	dst = strconv.AppendInt(append(dst, `{"id":`...), int64(c.ID), 10)
-	dst = appendString(append(dst, `,"name":`...), c.Name)
+// AppendSchema appends the schema file of a table that does not exist yet, a column a line, without
+// the end of the last one.
+func AppendSchema(dst []byte, s *schema.Schema) []byte {
+	dst = append(dst, `{"columns":[`...)
+	for i := range s.Columns {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendColumn(append(dst, "\n{"...), &s.Columns[i], i < s.Keys)
+	}
+	return append(dst, "]}"...)
+}
+
+// appendColumn appends the members of a column and the end of its object.
+func appendColumn(dst []byte, c *schema.Column, key bool) []byte {
+	dst = appendString(append(dst, `"name":`...), c.Name)
 	dst = appendString(append(dst, `,"type":`...), c.TypeName())
-	dst = strconv.AppendBool(append(dst, `,"key":`...), i < t.Keys)
+	dst = strconv.AppendBool(append(dst, `,"key":`...), key)
 	dst = strconv.AppendBool(append(dst, `,"nullable":`...), c.Nullable)
 	if c.Immutable {
 		dst = append(dst, `,"immutable":true`...)

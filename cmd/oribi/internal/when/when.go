@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -59,7 +60,7 @@ func Parse(word string, now time.Time) (mvcc.Timestamp, error) {
 	if day, err := time.Parse(time.DateOnly, word); err == nil {
 		return endOf(word, day.AddDate(0, 0, 1).Add(-time.Microsecond))
 	}
-	t, err := ParseTime(word)
+	t, err := celltext.ParseTime(word)
 	if err != nil {
 		return 0, fmt.Errorf("%q is not a time: want %s", word, Points)
 	}
@@ -93,20 +94,6 @@ func unix(n int64) time.Time {
 		return time.UnixMilli(n).UTC()
 	}
 	return time.Unix(n, 0).UTC()
-}
-
-// ParseTime reads RFC 3339, or a date and a time of day in UTC: 2006-01-02T15:04:05[.ffffff], with a
-// blank for the T too.
-func ParseTime(word string) (t time.Time, err error) {
-	if err = t.UnmarshalText([]byte(word)); err == nil {
-		return t, nil
-	}
-	for _, layout := range []string{"2006-01-02T15:04:05", time.DateTime} {
-		if t, err := time.Parse(layout, word); err == nil && !strings.Contains(word, ",") {
-			return t, nil
-		}
-	}
-	return t, err
 }
 
 func endOf(word string, t time.Time) (mvcc.Timestamp, error) {

@@ -1,7 +1,6 @@
-package cell
+package celltext
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"unicode/utf8"
@@ -10,20 +9,20 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// FromField appends the cell that text, a field of a CSV file without its quotes, is in column c: a
-// JSON value without quotes; an array is JSON throughout. Errors do not name the column.
+// FromField appends the cell that text, a field of a CSV file without its quotes, is in column c,
+// which is not an array: a JSON value without quotes. Errors do not name the column.
 func FromField(dst []byte, c *schema.Column, text []byte) ([]byte, error) {
 	switch t := c.Type; {
 	case t == schema.String || t == schema.Varchar:
 		if !utf8.Valid(text) {
 			return dst, errors.New("is not valid UTF-8")
 		}
-		return append(dst, text...), checkLength(c, text)
+		return append(dst, text...), CheckLength(c, text)
 	case t == schema.Bool:
 		if b := string(text); b == "true" || b == "false" {
 			return FromBool(dst, b == "true"), nil
 		}
-		return dst, fmt.Errorf("want true or false, not %s", excerpt(text))
+		return dst, fmt.Errorf("want true or false, not %s", Excerpt(text))
 	case t == schema.Binary:
 		return FromHex(dst, string(text))
 	case t == schema.Date:
@@ -33,7 +32,7 @@ func FromField(dst []byte, c *schema.Column, text []byte) ([]byte, error) {
 		return FromDate(dst, string(text))
 	case t == schema.Float || t == schema.Double:
 		if jsonNumber(text) {
-			return appendFloatCell(dst, t, string(text))
+			return FromFloat(dst, t, string(text))
 		}
 		return FromFloatName(dst, t, string(text))
 	case t.Decimal():
@@ -41,8 +40,6 @@ func FromField(dst []byte, c *schema.Column, text []byte) ([]byte, error) {
 			return appendWide(dst, batch.Int128Of(v), t.Width()), nil
 		}
 		return FromDecimal(dst, c, string(text))
-	case t == schema.Array:
-		return arrayFromField(dst, c, text)
 	}
 	return integerFromField(dst, c, text)
 }
@@ -55,13 +52,63 @@ func integerFromField(dst []byte, c *schema.Column, text []byte) ([]byte, error)
 		case t == schema.Int32 && v == int64(int32(v)):
 			return appendLittle(dst, uint64(v), 4), nil
 		}
-	} else if !jsonNumber(text) || bytes.ContainsAny(text, ".eE") {
-		return dst, fmt.Errorf("want an integer in plain digits, not %s", excerpt(text))
+	} else if c.Type == schema.Timestamp && len(text) > len("2006-01-02") && text[4] == '-' {
+		return timeFromField(dst, text)
+	} else if !jsonNumber(text) {
+		return dst, fmt.Errorf("want %s, not %s", integerOrTime(c.Type), Excerpt(text))
 	}
-	return integerFromJSON(dst, c, text)
+	return FromInteger(dst, c, text)
 }
 
-// mostPlainDigits is how many digits an int64 holds, whichever they are.
+func integerOrTime(t schema.Type) string {
+	if t == schema.Timestamp {
+		return "a time (RFC 3339) or microseconds since 1970"
+	}
+	return "an integer in plain digits"
+}
+
+// timeFromField reads a time. Most look like 2006-01-02T15:04:05.000000Z: package time takes several
+// times as long for them.
+func timeFromField(dst, text []byte) ([]byte, error) {
+	if v, ok := plainTime(text); ok {
+		return appendLittle(dst, uint64(v), 8), nil
+	}
+	return FromTime(dst, string(text))
+}
+
+// plainTime reads a time in UTC, with Z or without a zone, as microseconds since 1970.
+func plainTime(text []byte) (micros int64, ok bool) {
+	const seconds = len("2006-01-02T15:04:05")
+	if len(text) < seconds || text[10] != 'T' && text[10] != ' ' || text[13] != ':' || text[16] != ':' {
+		return 0, false
+	}
+	days, ok := plainDate(text[:10])
+	hour, minute, second := digitsOf(text[11:13]), digitsOf(text[14:16]), digitsOf(text[17:19])
+	if !ok || hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 59 {
+		return 0, false
+	}
+	micros = (int64(days)*secondsPerDay + int64(hour*3600+minute*60+second)) * 1_000_000
+	rest := text[seconds:]
+	if len(rest) > 0 && rest[len(rest)-1] == 'Z' {
+		if text[10] == ' ' {
+			return 0, false
+		}
+		rest = rest[:len(rest)-1]
+	}
+	if len(rest) == 0 {
+		return micros, true
+	}
+	if rest[0] != '.' || len(rest) < 2 || len(rest) > 7 {
+		return 0, false
+	}
+	fraction := digitsOf(rest[1:])
+	for range 7 - len(rest) {
+		fraction *= 10
+	}
+	return micros + int64(fraction), fraction >= 0
+}
+
+// mostPlainDigits is how many digits fit an int64, whichever they are.
 const mostPlainDigits = 18
 
 // powers are those of ten.

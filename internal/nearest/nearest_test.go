@@ -1,4 +1,4 @@
-package cli
+package nearest
 
 import "testing"
 
@@ -6,7 +6,7 @@ func TestNearest(t *testing.T) {
 	names := []string{"scan", "get", "count", "compact", "describe", "drop"}
 	for word, want := range map[string]string{"sacn": "scan", "scann": "scan", "cuont": "count", "comapct": "compact", "desc": "describe",
 		"describ": "describe", "got": "get", "frob": "", "": "", "x": "", "drag": "", "dorp": "drop", "tcs": ""} {
-		if got := nearest(word, names); got != want {
+		if got := Of(word, names); got != want {
 			t.Errorf("%q: %q, want %q", word, got, want)
 		}
 	}
@@ -17,6 +17,22 @@ func TestNearest(t *testing.T) {
 		{"kitten", "sitting", 3}, {"tabel", "table", 1}} {
 		if got := typingErrors(c.a, c.b); got != c.want {
 			t.Errorf("%q to %q: %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}
+
+func TestHintsNameTheNearestOrList(t *testing.T) {
+	for _, c := range []struct {
+		word  string
+		names []string
+		want  string
+	}{
+		{"nmae", []string{"id", "name"}, `; did you mean "name"?`}, {"ID", []string{"id", "name"}, `; did you mean "id"?`},
+		{"other", []string{"id", "name"}, `; there is "id", "name"`}, {"x", nil, ""},
+		{"other", []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, `; there is "1", "2", "3", "4", "5", "6", "7", "8", …`},
+	} {
+		if got := Hint(c.word, c.names); got != c.want {
+			t.Errorf("%s of %q: got %s, want %s", c.word, c.names, got, c.want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package where
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // kind is the kind of a token.
@@ -11,11 +12,11 @@ type kind uint8
 const (
 	end     kind = iota
 	word         // bare name or keyword
-	quoted       // name in double quotes, text holds it without them
+	quoted       // name in double quotes; text is without them
 	number       // digits, with sign, point and exponent as written
-	text         // string in single quotes, text holds it without them
-	hexText      // 0x…, text holds it with the prefix
-	symbol       // = != < <= > >= ( ) ,
+	text         // string in single quotes; text is without them
+	hexText      // 0x…; text is with the prefix
+	symbol       // = == != <> < <= > >= ( ) ,
 )
 
 type token struct {
@@ -31,7 +32,7 @@ func (t token) String() string {
 	return fmt.Sprintf("%q", t.text)
 }
 
-// is tells whether t is the keyword, in any case.
+// is reports whether t is the keyword, in any case.
 func (t token) is(keyword string) bool { return t.kind == word && strings.EqualFold(t.text, keyword) }
 
 type lexer struct {
@@ -43,7 +44,7 @@ func isLetter(b byte) bool { return b == '_' || b >= 'a' && b <= 'z' || b >= 'A'
 func isDigit(b byte) bool  { return b >= '0' && b <= '9' }
 func isHex(b byte) bool    { return isDigit(b) || b >= 'a' && b <= 'f' || b >= 'A' && b <= 'F' }
 
-// peek is the byte n places ahead, 0 behind the end.
+// peek is the byte n positions ahead, 0 past the end.
 func (l *lexer) peek(n int) byte {
 	if l.pos+n < len(l.input) {
 		return l.input[l.pos+n]
@@ -51,7 +52,7 @@ func (l *lexer) peek(n int) byte {
 	return 0
 }
 
-// pass moves on while ok holds.
+// pass moves on while ok returns true.
 func (l *lexer) pass(ok func(byte) bool) {
 	for l.pos < len(l.input) && ok(l.input[l.pos]) {
 		l.pos++
@@ -81,19 +82,19 @@ func (l *lexer) next() (token, error) {
 		return l.enclosed(quoted)
 	case strings.IndexByte("=<>(),", b) >= 0, b == '!' && l.peek(1) == '=':
 		l.pos++
-		if b == '!' || (b == '<' || b == '>') && l.peek(0) == '=' {
+		if next := l.peek(0); next == '=' && strings.IndexByte("!=<>", b) >= 0 || b == '<' && next == '>' {
 			l.pos++
 		}
 		return token{symbol, l.input[from:l.pos], from}, nil
 	}
-	r := []rune(l.input[from:])[0]
+	r, _ := utf8.DecodeRuneInString(l.input[from:])
 	return token{}, fmt.Errorf("byte %d: unexpected %q", from+1, r)
 }
 
-// ended refuses a literal that a letter or digit follows at once.
+// ended refuses a literal that a letter or digit follows directly.
 func (l *lexer) ended(t token) (token, error) {
 	if b := l.peek(0); isLetter(b) || isDigit(b) || b == '.' {
-		return t, fmt.Errorf("byte %d: %q goes on with %q", t.at+1, t.text, b)
+		return t, fmt.Errorf("byte %d: want a blank after %q, not %q", t.at+1, t.text, b)
 	}
 	return t, nil
 }
@@ -115,7 +116,7 @@ func (l *lexer) passNumber() {
 	}
 }
 
-// enclosed reads what stands between two of the quotes at pos; a doubled quote stands for one.
+// enclosed reads the text between two of the quotes at pos; a doubled quote is one.
 func (l *lexer) enclosed(k kind) (token, error) {
 	from, quote := l.pos, l.input[l.pos]
 	var b strings.Builder
@@ -131,5 +132,5 @@ func (l *lexer) enclosed(k kind) (token, error) {
 		b.WriteByte(quote)
 		l.pos++
 	}
-	return token{}, fmt.Errorf("byte %d: no %c closes what begins here", from+1, quote)
+	return token{}, fmt.Errorf("byte %d: the %c that opens here is not closed", from+1, quote)
 }

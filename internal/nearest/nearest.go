@@ -1,0 +1,93 @@
+// Package nearest finds the name that a mistyped word was most likely meant to be.
+package nearest
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// longest is how many bytes a word may have to be compared: the time grows with their square.
+const longest = 256
+
+// listed is how many names Hint lists when none is near.
+const listed = 8
+
+// Of returns the name that word was most likely meant to be: one that it begins, or one that is at
+// most two typing errors away and at most a third of the letters; empty if there is none.
+func Of(word string, names []string) string {
+	if word == "" || len(word) > longest {
+		return ""
+	}
+	best, bestErrors := "", 3
+	for _, name := range names {
+		if len(name) > len(word) && strings.EqualFold(name[:len(word)], word) || strings.EqualFold(name, word) {
+			return name
+		}
+		if len(name) > longest {
+			continue
+		}
+		if n := typingErrors(word, name); n < bestErrors && n*3 <= max(len(word), len(name)) {
+			best, bestErrors = name, n
+		}
+	}
+	return best
+}
+
+// Hint ends a message about an unknown word: it names the nearest of the names or, if none is near,
+// those that there are. It begins with a semicolon; without names it is empty.
+func Hint(word string, names []string) string {
+	if near := Of(word, names); near != "" {
+		return "; did you mean " + strconv.Quote(near) + "?"
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	list := make([]string, 0, listed+1)
+	for _, name := range names[:min(len(names), listed)] {
+		list = append(list, strconv.Quote(name))
+	}
+	if len(names) > listed {
+		list = append(list, "…")
+	}
+	return "; there is " + strings.Join(list, ", ")
+}
+
+// Keys returns the names that a map has, sorted.
+func Keys[V any](names map[string]V) []string {
+	list := make([]string, 0, len(names))
+	for name := range names {
+		list = append(list, name)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// typingErrors is the least number of letters left out, inserted, replaced, or swapped with their
+// neighbor that lead from a to b.
+func typingErrors(a, b string) int {
+	// rows[i%3][k] is the answer for a[:i] and b[:k].
+	var rows [3][]int
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+	}
+	for i := 0; i <= len(a); i++ {
+		row := rows[i%3]
+		for k := range row {
+			if i == 0 || k == 0 {
+				row[k] = i + k
+				continue
+			}
+			last := rows[(i+2)%3]
+			replaced := last[k-1]
+			if a[i-1] != b[k-1] {
+				replaced++
+			}
+			row[k] = min(replaced, last[k]+1, row[k-1]+1)
+			if i > 1 && k > 1 && a[i-1] == b[k-2] && a[i-2] == b[k-1] {
+				row[k] = min(row[k], rows[(i+1)%3][k-2]+1)
+			}
+		}
+	}
+	return rows[len(a)%3][len(b)]
+}

@@ -1,0 +1,411 @@
+// Package where reads the expressions that select rows.
+//
+//	expression = conjunction { "or" conjunction }
+//	conjunction = negation { "and" negation }
+//	negation   = { "not" } ( "(" expression ")" | test )
+//	test       = column ( "=" | "==" | "!=" | "<>" | "<" | "<=" | ">" | ">=" ) literal
+//	           | column [ "not" ] "in" "(" literal { "," literal } ")"
+//	           | column [ "not" ] "between" literal "and" literal
+//	           | column [ "not" ] "like" "'" prefix "%" "'"
+//	           | column "is" [ "not" ] "null"
+//	column     = name | '"' text '"'
+//	literal    = number | "'" text "'" | "true" | "false" | "0x…"
+//	           | "date" "'…'" | "timestamp" "'…'"
+//
+// Words may be in any case. In the pattern of like, a percent sign ends the prefix; \% \_ \\ are the
+// characters. Without a percent sign the pattern is the whole value. A literal must be a value that
+// the column can represent exactly; of floats the nearest one is taken, and none beyond their range.
+package where
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/nearest"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Op is what an Expr does.
+type Op uint8
+
+// The operators. And, Or and Not have expressions as operands, all others a column and cells: In any
+// number of them, Between two, IsNull none, Prefix and the comparisons one.
+const (
+	And Op = iota + 1
+	Or
+	Not
+	Eq
+	Ne
+	Lt
+	Le
+	Gt
+	Ge
+	In
+	Between // both ends inclusive
+	Prefix
+	IsNull
+)
+
+var opNames = [...]string{And: "and", Or: "or", Not: "not", Eq: "=", Ne: "!=", Lt: "<", Le: "<=", Gt: ">", Ge: ">=", In: "in",
+	Between: "between", Prefix: "like", IsNull: "is null"}
+
+func (o Op) String() string { return opNames[o] }
+
+// Expr is an expression, bound to a schema. NULL follows SQL: a test of a NULL is neither true nor
+// false, and so is Not of it.
+type Expr struct {
+	Op       Op
+	Operands []*Expr
+	Column   *schema.Column
+	Cells    [][]byte // values of Column, as the engine stores them
+}
+
+// maxDepth bounds how deeply parentheses and nots are nested.
+const maxDepth = 100
+
+// Parse reads an expression on the columns of s. Errors name the column or the byte, from 1.
+func Parse(s *schema.Schema, expression string) (*Expr, error) {
+	p := parser{schema: s, lexer: lexer{input: expression}}
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	e, err := p.disjunction()
+	if err == nil && p.token.kind != end {
+		err = p.unexpected(`"and" or "or"`)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+type parser struct {
+	schema *schema.Schema
+	lexer  lexer
+	token  token // the next one
+	depth  int
+}
+
+func (p *parser) advance() (err error) {
+	p.token, err = p.lexer.next()
+	return err
+}
+
+func (p *parser) unexpected(want string) error {
+	return fmt.Errorf("byte %d: want %s, not %s", p.token.at+1, want, p.token)
+}
+
+func (p *parser) at(s string) bool { return p.token.kind == symbol && p.token.text == s }
+
+// expect passes a symbol or keyword that must come next.
+func (p *parser) expect(what string) error {
+	if !p.token.is(what) && !p.at(what) {
+		return p.unexpected(fmt.Sprintf("%q", what))
+	}
+	return p.advance()
+}
+
+func (p *parser) disjunction() (*Expr, error) { return p.joined(Or, p.conjunction) }
+func (p *parser) conjunction() (*Expr, error) { return p.joined(And, p.negation) }
+
+// joined reads operands with the operator's word between them.
+func (p *parser) joined(op Op, operand func() (*Expr, error)) (*Expr, error) {
+	first, err := operand()
+	if err != nil || !p.token.is(op.String()) {
+		return first, err
+	}
+	e := &Expr{Op: op, Operands: []*Expr{first}}
+	for p.token.is(op.String()) {
+		if err := p.advance(); err != nil {
+			return nil, err
+		}
+		next, err := operand()
+		if err != nil {
+			return nil, err
+		}
+		e.Operands = append(e.Operands, next)
+	}
+	return e, nil
+}
+
+func (p *parser) negation() (*Expr, error) {
+	if p.depth++; p.depth > maxDepth {
+		return nil, fmt.Errorf("byte %d: more than %d levels of parentheses and nots", p.token.at+1, maxDepth)
+	}
+	defer func() { p.depth-- }()
+	switch {
+	case p.token.is("not"):
+		if err := p.advance(); err != nil {
+			return nil, err
+		}
+		e, err := p.negation()
+		return negated(e, true), err
+	case p.at("("):
+		if err := p.advance(); err != nil {
+			return nil, err
+		}
+		e, err := p.disjunction()
+		if err != nil {
+			return nil, err
+		}
+		return e, p.expect(")")
+	}
+	return p.test()
+}
+
+// negated is e, or Not of it.
+func negated(e *Expr, not bool) *Expr {
+	if !not || e == nil {
+		return e
+	}
+	return &Expr{Op: Not, Operands: []*Expr{e}}
+}
+
+var comparisons = map[string]Op{"=": Eq, "==": Eq, "!=": Ne, "<>": Ne, "<": Lt, "<=": Le, ">": Gt, ">=": Ge}
+
+func (p *parser) test() (*Expr, error) {
+	column, err := p.column()
+	if err != nil {
+		return nil, err
+	}
+	e := &Expr{Column: column}
+	if op, ok := comparisons[p.token.text]; ok && p.token.kind == symbol {
+		e.Op = op
+		if err := p.advance(); err != nil {
+			return nil, err
+		}
+		return e, p.literal(e)
+	}
+	if p.token.is("is") {
+		return p.isNull(e)
+	}
+	not := p.token.is("not")
+	if not {
+		if err := p.advance(); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case p.token.is("in"):
+		err = p.list(e)
+	case p.token.is("between"):
+		err = p.between(e)
+	case p.token.is("like"):
+		err = p.like(e)
+	case not:
+		err = p.unexpected("in, between, or like")
+	default:
+		err = p.unexpected("= != < <= > >= in, between, like, or is")
+	}
+	return negated(e, not), err
+}
+
+func (p *parser) column() (*schema.Column, error) {
+	if p.token.kind != word && p.token.kind != quoted {
+		return nil, p.unexpected("a column")
+	}
+	i := p.schema.Index(p.token.text)
+	if i < 0 {
+		names := make([]string, len(p.schema.Columns))
+		for k := range names {
+			names[k] = p.schema.Columns[k].Name
+		}
+		return nil, fmt.Errorf("column %q: no such column%s", p.token.text, nearest.Hint(p.token.text, names))
+	}
+	return &p.schema.Columns[i], p.advance()
+}
+
+// list reads "in" and its literals.
+func (p *parser) list(e *Expr) error {
+	e.Op = In
+	if err := p.advance(); err != nil {
+		return err
+	}
+	if err := p.expect("("); err != nil {
+		return err
+	}
+	for {
+		if err := p.literal(e); err != nil {
+			return err
+		}
+		if !p.at(",") {
+			return p.expect(")")
+		}
+		if err := p.advance(); err != nil {
+			return err
+		}
+	}
+}
+
+// between reads "between" and its two literals.
+func (p *parser) between(e *Expr) error {
+	e.Op = Between
+	if err := p.advance(); err != nil {
+		return err
+	}
+	if err := p.literal(e); err != nil {
+		return err
+	}
+	if err := p.expect("and"); err != nil {
+		return err
+	}
+	return p.literal(e)
+}
+
+// like reads "like" and a pattern, which is a prefix or a whole value.
+func (p *parser) like(e *Expr) error {
+	if err := p.advance(); err != nil {
+		return err
+	}
+	c, pattern := e.Column, p.token
+	if pattern.kind != text {
+		return p.unexpected("a pattern: 'prefix%'")
+	}
+	if c.Type != schema.String && c.Type != schema.Varchar {
+		return fmt.Errorf("column %q: like needs a string or varchar column, not %s", c.Name, c.TypeName())
+	}
+	value, isPrefix, err := unescape(pattern.text)
+	if err != nil {
+		return fmt.Errorf("byte %d: %w", pattern.at+1, err)
+	}
+	e.Op = Eq
+	if isPrefix {
+		e.Op = Prefix
+		c = &schema.Column{Type: schema.String} // longer than a varchar is legal, and matches nothing
+	}
+	cell, err := celltext.FromText([]byte{}, c, value)
+	if err != nil {
+		return fmt.Errorf("column %q: %w", e.Column.Name, err)
+	}
+	e.Cells = [][]byte{cell}
+	return p.advance()
+}
+
+// unescape is the text before the percent sign at the end of a pattern, or the whole of it.
+func unescape(pattern string) (value string, isPrefix bool, err error) {
+	var b strings.Builder
+	for i := 0; i < len(pattern); i++ {
+		switch c := pattern[i]; {
+		case c == '%' && i == len(pattern)-1:
+			return b.String(), true, nil
+		case c == '%':
+			return "", false, errors.New(`like takes a prefix alone: '%' may only end it; write \% for the character`)
+		case c == '_':
+			return "", false, errors.New(`like takes a prefix alone: write \_ for the character '_'`)
+		case c == '\\':
+			if i++; i == len(pattern) || strings.IndexByte(`%_\`, pattern[i]) < 0 {
+				return "", false, errors.New(`in a pattern a backslash comes before %, _, or another backslash`)
+			}
+			fallthrough
+		default:
+			b.WriteByte(pattern[i])
+		}
+	}
+	return b.String(), false, nil
+}
+
+func (p *parser) isNull(e *Expr) (*Expr, error) {
+	e.Op = IsNull
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	not := p.token.is("not")
+	if not {
+		if err := p.advance(); err != nil {
+			return nil, err
+		}
+	}
+	return negated(e, not), p.expect("null")
+}
+
+// literal reads one literal and adds its cell to e.
+func (p *parser) literal(e *Expr) error {
+	t := p.token
+	if err := p.advance(); err != nil {
+		return err
+	}
+	mark := "" // date or timestamp, before the text
+	if (t.is("date") || t.is("timestamp")) && p.token.kind == text {
+		mark = strings.ToLower(t.text)
+		t = p.token
+		if err := p.advance(); err != nil {
+			return err
+		}
+	}
+	value, err := literalCell(e.Column, t, mark)
+	if errors.Is(err, errNoLiteral) {
+		return fmt.Errorf("byte %d: want a literal, not %s", t.at+1, t)
+	}
+	if err != nil {
+		return fmt.Errorf("column %q: %w", e.Column.Name, err)
+	}
+	e.Cells = append(e.Cells, value)
+	return nil
+}
+
+var errNoLiteral = errors.New("not a literal")
+
+// literalCell makes the cell of column c that a literal denotes. mark is the word before a text, or
+// empty.
+func literalCell(c *schema.Column, t token, mark string) ([]byte, error) {
+	dst := make([]byte, 0, max(16, len(t.text)))
+	switch {
+	case mark == "date" && c.Type == schema.Date:
+		return celltext.FromDate(dst, t.text)
+	case mark == "timestamp" && c.Type == schema.Timestamp:
+		return celltext.FromTime(dst, t.text)
+	case mark != "":
+		return nil, fmt.Errorf("type %s has no value %s '%s'", c.TypeName(), mark, t.text)
+	case t.kind == number && numeric(c.Type):
+		return celltext.FromNumber(dst, c, t.text)
+	case t.kind == hexText && c.Type == schema.Binary:
+		return celltext.FromHex(dst, t.text)
+	case (t.is("true") || t.is("false")) && c.Type == schema.Bool:
+		return celltext.FromBool(dst, t.is("true")), nil
+	case t.kind == text:
+		return textCell(dst, c, t.text)
+	case t.is("null"):
+		return nil, errors.New(`nothing equals NULL: write "is null" or "is not null"`)
+	case t.kind == number, t.kind == hexText, t.is("true"), t.is("false"):
+		return nil, fmt.Errorf("type %s has no value %s%s", c.TypeName(), t.text, quotesHint(c, t))
+	}
+	return nil, errNoLiteral
+}
+
+// quotesHint says how a text is written where it was written without quotes.
+func quotesHint(c *schema.Column, t token) string {
+	if c.Type == schema.String || c.Type == schema.Varchar {
+		return fmt.Sprintf("; a text is written '%s'", t.text)
+	}
+	return ""
+}
+
+func numeric(t schema.Type) bool {
+	switch t {
+	case schema.Bool, schema.String, schema.Varchar, schema.Binary, schema.Date, schema.Array:
+		return false
+	}
+	return true
+}
+
+// textCell is the cell of a quoted text: of strings itself, of decimals and unusual floats what JSON
+// writes as a string.
+func textCell(dst []byte, c *schema.Column, text string) ([]byte, error) {
+	switch t := c.Type; {
+	case t == schema.String || t == schema.Varchar:
+		return celltext.FromText(dst, c, text)
+	case t == schema.Float || t == schema.Double:
+		return celltext.FromFloatName(dst, t, text)
+	case t.Decimal():
+		return celltext.FromDecimal(dst, c, text)
+	case t == schema.Date:
+		return nil, fmt.Errorf("a date is written date '%s'", text)
+	case t == schema.Timestamp:
+		return nil, fmt.Errorf("a time is written timestamp '%s'", text)
+	case t == schema.Binary:
+		return nil, errors.New("bytes are written 0x…")
+	}
+	return nil, fmt.Errorf("type %s has no value '%s'", c.TypeName(), text)
+}
