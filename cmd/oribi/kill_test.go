@@ -4,7 +4,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/oribi-db/oribi/internal/prooftest"
+	"github.com/oribi-db/oribi/internal/prooftest/kill"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -15,11 +15,11 @@ func TestKilledCommandsLeaveAcknowledgedBatches(t *testing.T) {
 		t.Skip("how a process ended is told as on unix")
 	}
 	t.Parallel()
-	k := prooftest.Kills{Seed: seedtest.Seed(t), Dir: t.TempDir(), Binary: binary, Kills: 30}
+	k := kill.Life{Seed: seedtest.Seed(t), Dir: t.TempDir(), Binary: binary, Kills: 30}
 	if testing.Short() {
 		k.Kills = 4
 	}
-	if missing := prooftest.TracerMissing(k.Dir); missing != "" {
+	if missing := kill.TracerMissing(k.Dir); missing != "" {
 		t.Log(missing)
 	}
 	counts, err := k.Run()

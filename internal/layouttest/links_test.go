@@ -67,10 +67,11 @@ func TestOnlyTestSupportLinksTesting(t *testing.T) {
 	}
 }
 
-// testSupport tells whether a package serves tests alone: those whose name ends in test, and the
-// long campaigns.
+// testSupport reports whether a package is for tests only: those whose name ends in test, the
+// proofs, and the long campaigns.
 func testSupport(path string) bool {
-	return strings.HasSuffix(path, "test") || path == "internal/proof" || path == "vfs/crashfs" || path == "vfs/faultfs"
+	_, proof := proofs[path]
+	return proof || strings.HasSuffix(path, "test") || path == "internal/proof" || path == "vfs/crashfs" || path == "vfs/faultfs"
 }
 
 func TestOnlyTestsImportTestSupport(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/internal/prooftest"
+	"github.com/oribi-db/oribi/internal/prooftest/script"
 )
 
 // toyProofs do nothing, and some of it wrong.
@@ -23,7 +24,7 @@ var toyProofs = []prooftest.Proof{
 	}},
 	{Name: "wrong", Run: func(seed uint64, dir string) (r prooftest.Result) {
 		if r.Tallies = []prooftest.Tally{{N: 1, Unit: "things"}}; seed == 18 {
-			r.Err, r.Script = errors.New("18 is wrong"), &prooftest.Script{}
+			r.Err, r.Script = errors.New("18 is wrong"), &script.Script{}
 		}
 		return r
 	}},

@@ -7,6 +7,12 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/oribi-db/oribi/internal/prooftest/crash"
+	"github.com/oribi-db/oribi/internal/prooftest/damage"
+	"github.com/oribi-db/oribi/internal/prooftest/faults"
+	"github.com/oribi-db/oribi/internal/prooftest/history"
+	"github.com/oribi-db/oribi/internal/prooftest/kill"
+	"github.com/oribi-db/oribi/internal/prooftest/script"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -23,8 +29,8 @@ type Proof struct {
 // Result is what came of one seed.
 type Result struct {
 	Tallies []Tally
-	Err     error   // nil: all was as it must be
-	Script  *Script // what was done; may be nil
+	Err     error          // nil: all was as it must be
+	Script  *script.Script // what was done; may be nil
 	// Alone tells that the script fails when Run carries it out: it can be shortened. Else only the
 	// seed fails.
 	Alone bool
@@ -40,22 +46,22 @@ type Tally struct {
 func Proofs() []Proof {
 	return []Proof{
 		{"model", "Random histories in memory, with crashes; each read is compared with a map from key to versions.", func(seed uint64, _ string) Result {
-			return exploreOne(NewRunner(RandomSettings(seed)), 1500)
+			return exploreOne(history.NewRunner(history.RandomSettings(seed)), 1500)
 		}},
 		{"bulk", "The same with large write batches, for many operations in little time.", func(seed uint64, _ string) Result {
-			return exploreOne(NewRunner(BulkSettings(seed)), 100)
+			return exploreOne(history.NewRunner(history.BulkSettings(seed)), 100)
 		}},
 		{"background", "The same with flushes and compactions in the background.", func(seed uint64, _ string) Result {
-			r := exploreOne(NewRunner(BackgroundSettings(seed)), 1500)
+			r := exploreOne(history.NewRunner(history.BackgroundSettings(seed)), 1500)
 			r.Alone = false // it depends on when the background works
 			return r
 		}},
 		{"options", "One history under many sets of options, background work among them; the answers are equal.", func(seed uint64, _ string) Result {
-			c, failed, err := EqualAnswers(seed, 400)
-			return Result{Err: err, Script: failed, Tallies: c.tallies()}
+			c, failed, err := history.EqualAnswers(seed, 400)
+			return Result{Err: err, Script: failed, Tallies: tallies(&c)}
 		}},
 		{"disk", "The same in the file system of the machine, without crashes.", func(seed uint64, dir string) Result {
-			r := exploreOne(NewDiskRunner(RandomSettings(seed), vfs.OS, filepath.Join(dir, "store")), 400)
+			r := exploreOne(history.NewDiskRunner(history.RandomSettings(seed), vfs.OS, filepath.Join(dir, "store")), 400)
 			r.Alone = false
 			return r
 		}},
@@ -71,72 +77,40 @@ func Proofs() []Proof {
 	}
 }
 
-// SmallSettings are those of a history that is quickly gone through: few keys, few rows.
-func SmallSettings(seed uint64) Settings {
-	o := RandomSettings(seed)
-	o.Keys = 4 + int(seed%40)
-	o.Background = seed%4 == 0
-	return o
+func exploreOne(r *history.Runner, steps int64) Result {
+	r.Explore(func(c history.Counts) bool { return c.Steps < steps })
+	return Result{Err: r.Err, Script: r.Script, Alone: true, Tallies: tallies(&r.Counts)}
 }
 
-// BulkSettings are those of a history that is short, of large write batches.
-func BulkSettings(seed uint64) Settings {
-	o := RandomSettings(seed)
-	o.Batch = 64 << (seed % 3)
-	return o
-}
-
-// BackgroundSettings are those of a history in which the store flushes and compacts by itself, too.
-func BackgroundSettings(seed uint64) Settings {
-	o := RandomSettings(seed)
-	o.Background, o.FlushBytes = true, 1<<14
-	return o
-}
-
-// RandomCrashes makes the history of a seed and says how it is cut: one in five is short and cut
-// nearly everywhere.
-func RandomCrashes(seed uint64) Crashes {
-	c := Crashes{Settings: SmallSettings(seed), Steps: 80, Every: 40, After: 12}
-	if seed%5 == 0 {
-		c.Steps, c.Every = 12, 4
-	}
-	return c
-}
-
-func exploreOne(r *Runner, steps int64) Result {
-	r.Explore(func(c Counts) bool { return c.Steps < steps })
-	return Result{Err: r.Err, Script: r.Script, Alone: true, Tallies: r.Counts.tallies()}
-}
-
-func (c *Counts) tallies() []Tally {
+func tallies(c *history.Counts) []Tally {
 	return []Tally{{1, "histories"}, {c.Steps, "steps"}, {c.Batches, "batches"}, {c.Operations, "operations"}, {c.Reads, "reads"},
 		{c.Flushes, "flushes"}, {c.Merges, "merges"}, {c.Crashes, "crashes"}}
 }
 
 func crashesOne(seed uint64, _ string) Result {
-	script, c, err := RandomCrashes(seed).Run()
+	script, c, err := crash.RandomCrashes(seed).Run()
 	return Result{Err: err, Script: script, Tallies: []Tally{{1, "histories"}, {c.Changes, "changes of the disk"}, {c.Kills, "kills"},
 		{c.Cuts, "power cuts"}, {c.Torn, "torn power cuts"}, {c.Steps, "steps after recovery"}}}
 }
 
 func statesOne(seed uint64, _ string) Result {
-	script, c, err := RandomStates(seed).Run(time.Time{})
-	return Result{Err: err, Script: script, Tallies: c.tallies()}
+	script, c, err := crash.RandomStates(seed).Run(time.Time{})
+	return Result{Err: err, Script: script, Tallies: stateTallies(&c)}
 }
 
 func recoveryOne(seed uint64, _ string) Result {
-	script, c, err := RandomRecoveries(seed).Run(time.Time{})
-	return Result{Err: err, Script: script, Tallies: c.tallies()}
+	script, c, err := crash.RandomRecoveries(seed).Run(time.Time{})
+	return Result{Err: err, Script: script, Tallies: recoveryTallies(&c)}
 }
 
 // damageOne makes a store and harms 100 copies.
 func damageOne(seed uint64, _ string) Result {
-	d, err := NewDamage(seed, 40)
+	d, err := damage.New(seed, 40)
 	if err != nil {
 		return Result{Err: err}
 	}
 	rng := rand.New(rand.NewPCG(seed, 3))
-	var c DamageCounts
+	var c damage.Counts
 	var errs []error
 	for range 100 {
 		flip, err := d.RandomFlip(rng)
@@ -149,31 +123,31 @@ func damageOne(seed uint64, _ string) Result {
 			errs = append(errs, fmt.Errorf("%v: %w", flip, err))
 		}
 	}
-	return Result{Err: errors.Join(errs...), Script: d.r.Script, Tallies: []Tally{{1, "stores"}, {c.Flips, "flips"}, {c.Refused, "not opened"},
+	return Result{Err: errors.Join(errs...), Script: d.Script(), Tallies: []Tally{{1, "stores"}, {c.Flips, "flips"}, {c.Refused, "not opened"},
 		{c.Errors, "reads refused"}, {c.Answered, "answered"}}}
 }
 
 // bitsOne flips the bits of one slice of a store.
 func bitsOne(seed uint64, _ string) Result {
-	store, slice := BitSlice(seed)
-	b, err := NewBits(store)
+	store, slice := damage.BitSlice(seed)
+	b, err := damage.NewBits(store)
 	if err != nil {
 		return Result{Err: err}
 	}
-	c, err := b.Slice(slice, func(BitCounts) bool { return true })
-	return Result{Err: err, Script: b.d.r.Script, Tallies: []Tally{{c.Flips, "bits"}, {c.Opened, "openings"}, {c.Refused, "not opened"}, {c.Errors, "reads refused"},
+	c, err := b.Slice(slice, func(damage.BitCounts) bool { return true })
+	return Result{Err: err, Script: b.Script(), Tallies: []Tally{{c.Flips, "bits"}, {c.Opened, "openings"}, {c.Refused, "not opened"}, {c.Errors, "reads refused"},
 		{c.Repaired, "repaired"}, {c.Found, "found"}, {c.Unused, "unused"}}}
 }
 
 // foreignOne does every kind of harm to every file of a store, closed and killed.
 func foreignOne(seed uint64, _ string) Result {
-	x, err := NewForeign(seed)
+	x, err := damage.NewForeign(seed)
 	if err != nil {
 		return Result{Err: err}
 	}
 	all, err := x.All()
 	errs := []error{err, x.Whole()}
-	var total ForeignCounts
+	var total damage.ForeignCounts
 	for _, h := range all {
 		c, err := x.Try(h)
 		total.Add(c)
@@ -185,26 +159,6 @@ func foreignOne(seed uint64, _ string) Result {
 		{total.Errors, "reads refused"}, {total.Answered, "answered"}}}
 }
 
-// SmallFaults makes a trace of a seed that is quickly gone through: the making of a store and its
-// first steps, or those of a young one.
-func SmallFaults(seed uint64) Faults {
-	f := Faults{Settings: SmallSettings(seed), Steps: 10}
-	f.Settings.Batch = 0
-	if seed%3 > 0 {
-		f.Prelude = 30
-	}
-	return f
-}
-
-// RandomFaults makes the trace of a seed: some steps anywhere in a history of a thousand.
-func RandomFaults(seed uint64) Faults {
-	f := Faults{Settings: SmallSettings(seed), Steps: 14}
-	if r := newRand(seed ^ 0xfa17); r.IntN(4) > 0 {
-		f.Prelude = r.IntN(1000)
-	}
-	return f
-}
-
 // faultSlices is how many seeds share a trace. Few faults a seed: a poisoned store leaves some
 // megabytes behind in its process.
 const faultSlices = 64
@@ -212,12 +166,12 @@ const faultSlices = 64
 // faultsOne fails every call of a trace in every way, one a run: all of that with faultSlices seeds
 // in a row.
 func faultsOne(seed uint64, _ string) Result {
-	trace, err := RandomFaults(seed / faultSlices).Trace()
+	trace, err := faults.Random(seed / faultSlices).Trace()
 	if err != nil {
 		return Result{Err: err}
 	}
-	var c FaultCounts
-	tallies := func() []Tally {
+	var c faults.Counts
+	done := func() []Tally {
 		return []Tally{{c.Runs, "faults"}, {c.Poisoned, "poisoned"}, {c.Refused, "calls made again"}, {c.Unseen, "unseen"}}
 	}
 	for i, f := range trace.All() {
@@ -227,27 +181,60 @@ func faultsOne(seed uint64, _ string) Result {
 		script, counts, err := trace.Run(f)
 		c.Add(counts)
 		if err != nil {
-			return Result{Err: err, Script: script, Tallies: tallies()}
+			return Result{Err: err, Script: script, Tallies: done()}
 		}
 	}
-	return Result{Tallies: tallies()}
+	return Result{Tallies: done()}
 }
 
 // killOne kills 50 processes that work on one store.
 func killOne(seed uint64, dir string) Result {
-	binary, err := BuildCommand(dir)
+	binary, err := kill.BuildCommand(dir)
 	if err != nil {
 		return Result{Err: err}
 	}
-	c, err := Kills{Seed: seed, Dir: dir, Binary: binary, Kills: 50}.Run()
+	c, err := kill.Life{Seed: seed, Dir: dir, Binary: binary, Kills: 50}.Run()
 	return Result{Err: err, Tallies: []Tally{{c.Kills, "kills"}, {c.Calls, "at a system call"}, {c.Torn, "torn logs"}, {c.Finished, "processes to their end"},
 		{c.Batches, "acknowledged batches"}, {c.Ahead, "batches ahead"}, {c.Reads, "tables read"}}}
 }
 
 // Shortened is the script to show for a failure: shortened within a time if it fails alone.
-func (r *Result) Shortened(within time.Duration) *Script {
+func (r *Result) Shortened(within time.Duration) *script.Script {
 	if r.Script == nil || !r.Alone {
 		return r.Script
 	}
-	return Shrink(r.Script, within)
+	return history.Shrink(r.Script, within)
+}
+
+func recoveryTallies(c *crash.RecoveryCounts) []Tally {
+	return []Tally{{1, "traces"}, {c.Recoveries, "recoveries"}, {c.Changes, "changes of the disk by them"}, {c.States.Opened, "states"}, {c.States.Steps, "steps"}}
+}
+
+func stateTallies(c *crash.StateCounts) []Tally {
+	return []Tally{{c.States, "states"}, {1, "histories"}, {c.Steps, "steps"}, {c.Changes, "changes of the disk"}, {c.Points, "crash points"}, {c.Opened, "opened"},
+		{c.Readers, "opened to read"}, {c.Lies, "of disks that lied"}, {c.Refused, "of them refused"}, {c.Lost, "batches lost"}, {c.InFlight, "batches in flight there"}}
+}
+
+// sequencesOfSeed is how many sequences one seed of the proof stands for.
+const sequencesOfSeed = 20
+
+// sequencesOne goes through sequences of three operations, with all states. After some hundreds of
+// seeds they begin again.
+func sequencesOne(seed uint64, _ string) Result {
+	q, err := crash.NewSequences(3, 0)
+	if err != nil {
+		return Result{Err: err}
+	}
+	var total crash.StateCounts
+	sequences := int64(0)
+	for i := range sequencesOfSeed {
+		script, c, err := q.Run((int(seed-1)*sequencesOfSeed + i) % q.Count())
+		total.Add(c)
+		if err != nil {
+			return Result{Err: err, Script: script}
+		}
+		sequences += min(c.Points, 1)
+	}
+	return Result{Tallies: []Tally{{sequences, "sequences"}, {total.Points, "crash points"}, {total.States, "states"}, {total.Opened, "opened"},
+		{sequencesOfSeed - sequences, "sequences that the table refuses"}}}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/oribi-db/oribi/internal/prooftest"
+	"github.com/oribi-db/oribi/internal/prooftest/crash"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -18,9 +18,9 @@ import (
 func TestCrashStatesHoldAcknowledgedBatches(t *testing.T) {
 	seed := seedtest.Seed(t)
 	end := time.Now().Add(proofTime(1500*time.Millisecond, 12*time.Second))
-	var total prooftest.StateCounts
+	var total crash.StateCounts
 	for ; time.Now().Before(end); seed++ {
-		s := prooftest.RandomStates(seed)
+		s := crash.RandomStates(seed)
 		script, counts, err := s.Run(end)
 		total.Add(counts)
 		if err != nil {
@@ -36,9 +36,9 @@ func TestCrashStatesHoldAcknowledgedBatches(t *testing.T) {
 func TestRecoveryCutAnywhereLosesNothing(t *testing.T) {
 	seed := seedtest.Seed(t)
 	end := time.Now().Add(proofTime(1500*time.Millisecond, 6*time.Second))
-	var total prooftest.RecoveryCounts
+	var total crash.RecoveryCounts
 	for ; time.Now().Before(end); seed++ {
-		script, counts, err := prooftest.RandomRecoveries(seed).Run(end)
+		script, counts, err := crash.RandomRecoveries(seed).Run(end)
 		total.Add(counts)
 		if err != nil {
 			t.Fatal(failure(seed, err, script))
@@ -53,11 +53,11 @@ func TestRecoveryCutAnywhereLosesNothing(t *testing.T) {
 func TestSequencesOfOperationsSurviveCrashes(t *testing.T) {
 	seed := seedtest.Seed(t)
 	end := time.Now().Add(proofTime(1500*time.Millisecond, 9*time.Second))
-	q, err := prooftest.NewSequences(2, 4)
+	q, err := crash.NewSequences(2, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var total prooftest.StateCounts
+	var total crash.StateCounts
 	done := 0
 	for _, i := range rand.New(rand.NewPCG(seed, 5)).Perm(q.Count()) {
 		if time.Now().After(end) {

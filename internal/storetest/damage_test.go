@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/oribi-db/oribi/internal/prooftest"
+	"github.com/oribi-db/oribi/internal/prooftest/damage"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -20,10 +20,10 @@ func TestFlippedBytesNeverGiveWrongAnswers(t *testing.T) {
 	if testing.Short() {
 		least = 200
 	}
-	var total prooftest.DamageCounts
+	var total damage.Counts
 	var failed failures
 	for begin := time.Now(); total.Flips < least || time.Since(begin) < *forFlag; seed++ {
-		d, err := prooftest.NewDamage(seed, 40)
+		d, err := damage.New(seed, 40)
 		if err != nil {
 			t.Fatalf("-seed=%d: %.3000v", seed, err)
 		}
@@ -33,7 +33,7 @@ func TestFlippedBytesNeverGiveWrongAnswers(t *testing.T) {
 				t.Fatal(err)
 			}
 			readOnly := rng.IntN(2) == 0
-			var counts prooftest.DamageCounts
+			var counts damage.Counts
 			within(t, minute, func() { counts, err = d.Try(flip, readOnly) })
 			total.Add(counts)
 			failed.check(t, seed, flip, err)
@@ -48,21 +48,21 @@ func TestFlippedBytesNeverGiveWrongAnswers(t *testing.T) {
 func TestEveryFlippedBitIsFoundPutRightOrUnused(t *testing.T) {
 	seed := seedtest.Seed(t)
 	end := time.Now().Add(proofTime(time.Second, 20*time.Second))
-	var total prooftest.BitCounts
-	var b *prooftest.Bits
+	var total damage.BitCounts
+	var b *damage.Bits
 	for last := uint64(math.MaxUint64); time.Now().Before(end); seed++ {
-		store, slice := prooftest.BitSlice(seed)
+		store, slice := damage.BitSlice(seed)
 		var err error
 		if store != last {
-			b, err = prooftest.NewBits(store)
+			b, err = damage.NewBits(store)
 			last = store
 		}
 		if err != nil {
 			t.Fatalf("-seed=%d: %.3000v", seed, err)
 		}
-		var counts prooftest.BitCounts
+		var counts damage.BitCounts
 		within(t, 10*minute, func() {
-			counts, err = b.Slice(slice, func(prooftest.BitCounts) bool { return time.Now().Before(end) })
+			counts, err = b.Slice(slice, func(damage.BitCounts) bool { return time.Now().Before(end) })
 		})
 		total.Add(counts)
 		if err != nil {

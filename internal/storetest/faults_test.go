@@ -4,28 +4,28 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/oribi-db/oribi/internal/prooftest"
+	"github.com/oribi-db/oribi/internal/prooftest/faults"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 // Each call of the disk in a trace fails, one a run, in the ways that a disk has: before, behind
 // and in the middle of its work, once or for ever, for want of space, with the loss of what was not
-// synced, in reads. See prooftest.FaultTrace.Run for what must hold.
+// synced, in reads. See faults.Trace.Run for what must hold.
 func TestFaultsAnywhereLoseNothingThatWasAcknowledged(t *testing.T) {
 	seed := seedtest.Seed(t)
-	trace, err := prooftest.SmallFaults(seed).Trace()
+	trace, err := faults.Small(seed).Trace()
 	if err != nil {
 		t.Fatalf("-seed=%d: %v", seed, err)
 	}
-	faults := trace.Rotated(seed)
-	rand.New(rand.NewPCG(seed, 2)).Shuffle(len(faults), func(i, j int) { faults[i], faults[j] = faults[j], faults[i] })
-	all, most := len(faults), 400
+	list := trace.Rotated(seed)
+	rand.New(rand.NewPCG(seed, 2)).Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	all, most := len(list), 400
 	if testing.Short() {
 		most = 40
 	}
-	faults = faults[:min(all, most)] // a poisoned store leaves some megabytes behind
-	var total prooftest.FaultCounts
-	for _, f := range faults {
+	list = list[:min(all, most)] // a poisoned store leaves some megabytes behind
+	var total faults.Counts
+	for _, f := range list {
 		script, counts, err := trace.Run(f)
 		total.Add(counts)
 		if err != nil {

@@ -20,7 +20,8 @@ import (
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/corpustest"
-	"github.com/oribi-db/oribi/internal/prooftest"
+	"github.com/oribi-db/oribi/internal/prooftest/history"
+	"github.com/oribi-db/oribi/internal/prooftest/model"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -34,15 +35,15 @@ func TestKuduServesExtractedTables(t *testing.T) {
 	seed := seedtest.Seed(t)
 	tables := 2
 	for ; tables > 0; seed++ {
-		o := prooftest.RandomSettings(seed)
-		r := prooftest.NewRunner(o)
-		for g := prooftest.NewGenerator(o); r.Err == nil && r.Counts.Steps < 600; {
+		o := history.RandomSettings(seed)
+		r := history.NewRunner(o)
+		for g := history.NewGenerator(o); r.Err == nil && r.Counts.Steps < 600; {
 			r.Do(g.Next(r))
 		}
 		if r.Err != nil {
 			t.Fatalf("-seed=%d: %v", seed, r.Err)
 		}
-		for _, table := range r.Store().Tables() {
+		for _, table := range r.Store.Tables() {
 			if tables > 0 && servable(table) {
 				kuduServes(t, scan, rand.New(rand.NewPCG(seed, 1)), table, r.Model.Commits)
 				tables--
@@ -84,7 +85,7 @@ func servable(table *oribi.Table) bool {
 }
 
 // kuduServes extracts a table and compares what Kudu reads of it at the times of some commits.
-func kuduServes(t *testing.T, scan string, r *rand.Rand, table *oribi.Table, commits []prooftest.Commit) {
+func kuduServes(t *testing.T, scan string, r *rand.Rand, table *oribi.Table, commits []model.Commit) {
 	dir := filepath.Join(t.TempDir(), "out")
 	if err := table.Extract(t.Context(), dir); err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
-	"github.com/oribi-db/oribi/internal/prooftest"
+	"github.com/oribi-db/oribi/internal/prooftest/files"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
@@ -111,14 +111,14 @@ func showsOf(image *vfs.Mem, changed func(*oribi.Store) (bool, error)) (written,
 // withLogOf gives a store the log of another.
 func withLogOf(t *testing.T, image, from *vfs.Mem) *vfs.Mem {
 	t.Helper()
-	old, err := prooftest.Files(image, "/store/wal")
+	old, err := files.Files(image, "/store/wal")
 	for _, name := range old {
 		err = errors.Join(err, image.Remove(name))
 	}
-	names, listErr := prooftest.Files(from, "/store/wal")
+	names, listErr := files.Files(from, "/store/wal")
 	err = errors.Join(err, listErr)
 	for _, name := range names {
-		content, readErr := prooftest.ReadFile(from, name)
+		content, readErr := files.ReadFile(from, name)
 		f, createErr := image.Create(name)
 		if err = errors.Join(err, readErr, createErr); err == nil {
 			_, err = f.WriteAt(content, 0)

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/oribi-db/oribi/internal/prooftest"
+	"github.com/oribi-db/oribi/internal/prooftest/memory"
 )
 
 // These environment variables make the test program a phase of the memory test: the directory of
@@ -20,8 +20,8 @@ const (
 )
 
 // memoryTest is the test's volume. With -proof.for it is ten times the limit.
-func memoryTest(dir string) prooftest.Memory {
-	m := prooftest.Memory{Dir: dir, Limit: 16 << 20, Times: 4}
+func memoryTest(dir string) memory.Store {
+	m := memory.Store{Dir: dir, Limit: 16 << 20, Times: 4}
 	if *forFlag > 0 {
 		m.Times = 10
 	}
@@ -40,7 +40,7 @@ func TestMemoryStaysBelowItsBoundHoweverLargeTheStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := memoryTest(t.TempDir())
-	for i, phase := range prooftest.MemoryPhases {
+	for i, phase := range memory.Phases {
 		cmd := exec.Command(program, "-test.run=^TestMemoryPhase$", "-proof.for="+forFlag.String())
 		cmd.Env = append(os.Environ(), m.Env(), memoryDir+"="+m.Dir, memoryPhase+"="+phase)
 		out, err := cmd.CombinedOutput()
@@ -68,7 +68,7 @@ func TestMemoryPhase(t *testing.T) {
 	if dir == "" {
 		t.Skip("a part of TestMemoryStaysBelowItsBoundHoweverLargeTheStore")
 	}
-	peak := prooftest.WatchLivePeak()
+	peak := memory.WatchLivePeak()
 	if err := memoryTest(dir).Run(os.Getenv(memoryPhase)); err != nil {
 		t.Fatal(err)
 	}

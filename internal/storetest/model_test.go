@@ -9,7 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/oribi-db/oribi/internal/prooftest"
+	"github.com/oribi-db/oribi/internal/prooftest/history"
+	"github.com/oribi-db/oribi/internal/prooftest/script"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -32,16 +33,16 @@ func proofTime(short, full time.Duration) time.Duration {
 
 // explore runs histories with the seeds from seed on until the time is over, and adds up what they
 // did.
-func explore(t *testing.T, seed uint64, d time.Duration, steps int64, settings func(uint64) prooftest.Settings) (total prooftest.Counts) {
+func explore(t *testing.T, seed uint64, d time.Duration, steps int64, settings func(uint64) script.Settings) (total history.Counts) {
 	t.Helper()
 	end := time.Now().Add(d)
 	histories := 0
 	for ; time.Now().Before(end); seed++ {
-		r := prooftest.Explore(settings(seed), func(c prooftest.Counts) bool { return c.Steps < steps && time.Now().Before(end) })
+		r := history.Explore(settings(seed), func(c history.Counts) bool { return c.Steps < steps && time.Now().Before(end) })
 		total.Add(r.Counts)
 		histories++
 		if r.Err != nil {
-			t.Fatal(failure(seed, r.Err, prooftest.Shrink(r.Script, 20*time.Second)))
+			t.Fatal(failure(seed, r.Err, history.Shrink(r.Script, 20*time.Second)))
 		}
 	}
 	t.Logf("%d histories: %+v", histories, total)
@@ -53,12 +54,12 @@ const page = 3 << 10
 
 // failure is what a failing test prints: the seed, the error, and the history, or the name of a
 // file with the history if it takes more than a page.
-func failure(seed uint64, err error, s *prooftest.Script) string {
+func failure(seed uint64, err error, s *script.Script) string {
 	text := err.Error()
 	if len(text) > page {
 		text = text[:page] + "…"
 	}
-	return fmt.Sprintf("-seed=%d: %s\n%s", seed, text, history(s))
+	return fmt.Sprintf("-seed=%d: %s\n%s", seed, text, scriptText(s))
 }
 
 // failures is how many cases of a test have failed.
@@ -76,8 +77,8 @@ func (f *failures) check(t *testing.T, seed uint64, what any, err error) {
 	}
 }
 
-// history is the text of a script, or where to find it.
-func history(s *prooftest.Script) string {
+// scriptText is the text of a script, or where to find it.
+func scriptText(s *script.Script) string {
 	text := s.String()
 	if len(text) < page {
 		return "the history, which -proof.script=FILE runs again:\n" + text
@@ -97,12 +98,12 @@ func history(s *prooftest.Script) string {
 // flushes, merges of any rowsets, clean reopenings, kills, power cuts, torn power cuts. Every read,
 // now and at past timestamps, must be what a map from key to versions says.
 func TestRandomHistoriesMatchTheModel(t *testing.T) {
-	explore(t, seedtest.Seed(t), proofTime(1500*time.Millisecond, 10*time.Second), 1500, prooftest.RandomSettings)
+	explore(t, seedtest.Seed(t), proofTime(1500*time.Millisecond, 10*time.Second), 1500, history.RandomSettings)
 }
 
 // The same with flushes and compactions in the background too, which happen when they happen.
 func TestRandomHistoriesMatchTheModelWithBackgroundWork(t *testing.T) {
-	explore(t, seedtest.Seed(t), proofTime(time.Second, 3*time.Second), 1500, prooftest.BackgroundSettings)
+	explore(t, seedtest.Seed(t), proofTime(time.Second, 3*time.Second), 1500, history.BackgroundSettings)
 }
 
 // The same on the real file system, with its locks, its syncs and its holes; without crashes, which
@@ -110,10 +111,10 @@ func TestRandomHistoriesMatchTheModelWithBackgroundWork(t *testing.T) {
 func TestRandomHistoriesOnDiskMatchTheModel(t *testing.T) {
 	seed := seedtest.Seed(t)
 	end := time.Now().Add(proofTime(700*time.Millisecond, 3*time.Second))
-	var total prooftest.Counts
+	var total history.Counts
 	for ; time.Now().Before(end); seed++ {
-		r := prooftest.NewDiskRunner(prooftest.RandomSettings(seed), vfs.OS, filepath.Join(t.TempDir(), "store"))
-		r.Explore(func(c prooftest.Counts) bool { return c.Steps < 400 && time.Now().Before(end) })
+		r := history.NewDiskRunner(history.RandomSettings(seed), vfs.OS, filepath.Join(t.TempDir(), "store"))
+		r.Explore(func(c history.Counts) bool { return c.Steps < 400 && time.Now().Before(end) })
 		total.Add(r.Counts)
 		if r.Err != nil {
 			t.Fatal(failure(seed, r.Err, r.Script))
@@ -131,10 +132,10 @@ func TestOneHistoryGivesEqualAnswersUnderAllOptions(t *testing.T) {
 		steps = 120
 	}
 	end := time.Now().Add(proofTime(time.Second, 8*time.Second))
-	var total prooftest.Counts
+	var total history.Counts
 	for first := true; first || time.Now().Before(end); seed++ {
 		first = false
-		counts, failed, err := prooftest.EqualAnswers(seed, steps)
+		counts, failed, err := history.EqualAnswers(seed, steps)
 		total.Add(counts)
 		if err != nil {
 			t.Fatal(failure(seed, err, failed))
@@ -152,11 +153,11 @@ func TestHistoryInAFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := prooftest.Parse(string(text))
+	s, err := script.Parse(string(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := prooftest.Run(s); r.Err != nil {
+	if r := history.Run(s); r.Err != nil {
 		t.Fatal(r.Err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
-	"github.com/oribi-db/oribi/internal/prooftest"
+	"github.com/oribi-db/oribi/internal/prooftest/files"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/crashfs"
@@ -128,7 +128,7 @@ func TestReaderOfAKilledStoreWritesNothing(t *testing.T) {
 	disk.OnChange(nil)
 	store.Close()
 
-	before, err := prooftest.Fingerprint(killed, "/store")
+	before, err := files.Fingerprint(killed, "/store")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestReaderOfAKilledStoreWritesNothing(t *testing.T) {
 	if err := reader.Close(); err != nil {
 		t.Error(err)
 	}
-	if after, err := prooftest.Fingerprint(killed, "/store"); err != nil || after != before {
+	if after, err := files.Fingerprint(killed, "/store"); err != nil || after != before {
 		t.Errorf("files have changed (%v)", err)
 	}
 

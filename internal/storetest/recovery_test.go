@@ -12,7 +12,8 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
-	"github.com/oribi-db/oribi/internal/prooftest"
+	"github.com/oribi-db/oribi/internal/prooftest/crash"
+	"github.com/oribi-db/oribi/internal/prooftest/files"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/crashfs"
@@ -25,9 +26,9 @@ import (
 func TestCrashesAnywhereLeaveAcknowledgedBatches(t *testing.T) {
 	seed := seedtest.Seed(t)
 	end := time.Now().Add(proofTime(1500*time.Millisecond, 8*time.Second))
-	var total prooftest.CrashCounts
+	var total crash.CrashCounts
 	for ; time.Now().Before(end); seed++ {
-		script, counts, err := prooftest.RandomCrashes(seed).Run()
+		script, counts, err := crash.RandomCrashes(seed).Run()
 		total.Add(counts)
 		if err != nil {
 			t.Fatal(failure(seed, err, script))
@@ -76,7 +77,7 @@ func TestFormatCutAnywhereBeginsAgain(t *testing.T) {
 // finishFormat opens what is left of the making of a store, to read and to write, and loses the
 // power behind an acknowledged batch.
 func finishFormat(t *testing.T, image *vfs.Mem) error {
-	before, missing := prooftest.Fingerprint(image, "/store")
+	before, missing := files.Fingerprint(image, "/store")
 	reader, err := oribi.Open("/store", &oribi.Options{FS: image, ReadOnly: true})
 	switch {
 	case err == nil && len(reader.Tables()) > 0:
@@ -86,7 +87,7 @@ func finishFormat(t *testing.T, image *vfs.Mem) error {
 	case !errors.Is(err, oribi.ErrNotStore):
 		return fmt.Errorf("a reader gets %w", err)
 	}
-	if after, err := prooftest.Fingerprint(image, "/store"); after != before || (err == nil) != (missing == nil) {
+	if after, err := files.Fingerprint(image, "/store"); after != before || (err == nil) != (missing == nil) {
 		return errors.New("a reader changes the disk")
 	}
 	store, err := oribi.Open("/store", &oribi.Options{FS: image, Manual: true})
@@ -118,7 +119,7 @@ func finishFormat(t *testing.T, image *vfs.Mem) error {
 // written, and left a part of its one sector, of which a disk writes all or nothing: it is not
 // taken for ours.
 func tornFormatting(image *vfs.Mem) bool {
-	b, err := prooftest.ReadFile(image, "/store/FORMATTING")
+	b, err := files.ReadFile(image, "/store/FORMATTING")
 	if err != nil || len(bytes.Trim(b, "\x00")) == 0 {
 		return false
 	}

@@ -1,0 +1,150 @@
+package crash
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/prooftest/history"
+	"github.com/oribi-db/oribi/internal/prooftest/model"
+	"github.com/oribi-db/oribi/internal/prooftest/script"
+	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/crashfs"
+)
+
+// Sequences goes through all sequences of so many operations on a table of three keys, with a crash
+// at every change of the disk that the last of them makes: the shorter sequences have had the
+// crashes of those before.
+//
+// The keys are those that differ: one whose row is on disk and was changed since, one whose row is
+// in memory, one whose row was deleted. Any other choice is one of these with the keys renamed, or
+// lies a step further on. Each sequence is carried out with synced batches and with batches that
+// are not.
+type Sequences struct {
+	Length int
+	Limit  int // states of a change of the disk, at most; 0 = all
+
+	base  *vfs.Mem // a closed store
+	model *model.Model
+	o     script.Settings
+}
+
+const onlyTable = "t"
+
+// NewSequences makes the table.
+func NewSequences(length, limit int) (*Sequences, error) {
+	q := &Sequences{Length: length, Limit: limit, o: script.Settings{Seed: 1, NoCrashes: true}}
+	disk := crashfs.New(vfs.NewMem())
+	r := history.NewCrashRunner(q.o, disk)
+	columns := []schema.Column{{Name: "k", Type: schema.Int32}, {Name: "v", Type: schema.Int64, Nullable: true}, {Name: "w", Type: schema.String, Nullable: true}}
+	s, err := schema.New(columns, 1)
+	if err != nil {
+		return nil, err
+	}
+	for _, st := range []script.Step{{Kind: script.Create, Table: onlyTable, Schema: s}, writeKey(oribi.OpInsert, 0, 1, true), writeKey(oribi.OpInsert, 2, 1, true),
+		{Kind: script.Flush, Table: onlyTable}, writeKey(oribi.OpInsert, 1, 2, true), writeKey(oribi.OpUpdate, 0, 2, true), {Kind: script.Deltas, Table: onlyTable},
+		writeKey(oribi.OpUpdate, 0, 3, true), writeKey(oribi.OpDelete, 2, 0, true)} {
+		r.Do(st)
+	}
+	r.Close()
+	q.base, q.model = disk.Read(), r.Model
+	return q, r.Err
+}
+
+// writeKey is a batch of one operation. The value goes to all columns.
+func writeKey(ask oribi.Op, key, value byte, sync bool) script.Step {
+	op := script.Op{Ask: ask, Table: onlyTable, Cells: make([][]byte, 3), Set: []bool{true, ask != oribi.OpDelete, ask != oribi.OpDelete}}
+	op.Cells[0] = binary.LittleEndian.AppendUint32(nil, uint32(key))
+	if ask != oribi.OpDelete {
+		op.Cells[1], op.Cells[2] = binary.LittleEndian.AppendUint64(nil, uint64(value)), []byte{'a' + value}
+	}
+	return script.Step{Kind: script.Write, Ops: []script.Op{op}, Sync: sync, As: history.AsCells}
+}
+
+// steps are the operations that a sequence is made of. value tells their writes from those of other
+// steps.
+func (q *Sequences) steps(value byte, sync bool) (out []script.Step) {
+	for key := range byte(3) {
+		for _, ask := range []oribi.Op{oribi.OpInsert, oribi.OpUpsert, oribi.OpUpdate, oribi.OpDelete} {
+			out = append(out, writeKey(ask, key, value, sync))
+		}
+	}
+	for _, kind := range []script.Kind{script.Flush, script.Deltas, script.Compact, script.Minor, script.Major, script.UndoGC, script.Reopen} {
+		out = append(out, script.Step{Kind: kind, Table: onlyTable, Mask: 1 << 1})
+	}
+	added := schema.Column{Name: string('a' + rune(value)), Type: schema.Int64, Nullable: true}
+	in := writeKey(oribi.OpInsert, 3+value, value, true)
+	return append(out, script.Step{Kind: script.Alter, Table: onlyTable, Alter: []script.Alteration{{What: "add", Add: added}}},
+		script.Step{Kind: script.Ingest, Table: onlyTable, Ops: in.Ops, Size: 1})
+}
+
+// Count is how many sequences there are, those that the table refuses included.
+func (q *Sequences) Count() int {
+	n := 2
+	for range q.Length {
+		n *= len(q.steps(0, false))
+	}
+	return n
+}
+
+// Run carries the i-th sequence out. One with an operation that the table refuses is not gone
+// through.
+func (q *Sequences) Run(i int) (*script.Script, StateCounts, error) {
+	sync := i%2 == 0
+	i /= 2
+	var steps []script.Step
+	for at := range q.Length {
+		all := q.steps(byte(5+at), sync)
+		steps = append(steps, all[i%len(all)])
+		i /= len(all)
+	}
+	slices.Reverse(steps) // neighbours have their beginning in common
+	disk := crashfs.New(q.base)
+	r := (&history.Crashed{Model: q.model.Clone(), Settings: q.o, Wall: history.NewWall()}).Runner()
+	if r.Err = r.OpenOn(disk); r.Err != nil {
+		return r.Script, StateCounts{}, r.Err
+	}
+	x := newProbing(disk, r)
+	x.limit = q.Limit
+	for at, st := range steps {
+		widen(&st, r.Model.Tables[onlyTable].Schema)
+		if st.Kind == script.Write && r.Model.Resolve(st.Ops, false).Refused >= 0 {
+			return r.Script, x.counted(), errors.Join(r.Err, r.Store.Close())
+		}
+		if at == len(steps)-1 {
+			x.watch(x.check)
+		}
+		if !x.do(st) {
+			break
+		}
+	}
+	disk.OnChange(nil)
+	if err := x.last(); err != nil {
+		return r.Script, x.counted(), fmt.Errorf("behind the last step: %w", err)
+	}
+	return x.end()
+}
+
+// widen gives the operations of a step as many cells as the table has columns.
+func widen(st *script.Step, s *schema.Schema) {
+	for i := range st.Ops {
+		op := &st.Ops[i]
+		for len(op.Cells) < len(s.Columns) {
+			op.Cells, op.Set = append(op.Cells, nil), append(op.Set, false)
+		}
+	}
+}
+
+// last opens the states behind the last step.
+func (x *probing) last() error {
+	at := x.disk.Point()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.err != nil || x.r.Err != nil {
+		return nil // end tells it
+	}
+	return x.crash(at)
+}

@@ -1,0 +1,255 @@
+package crash
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/prooftest/history"
+	"github.com/oribi-db/oribi/internal/prooftest/model"
+	"github.com/oribi-db/oribi/internal/prooftest/script"
+	"github.com/oribi-db/oribi/internal/prooftest/values"
+	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/crashfs"
+)
+
+// States runs a history and opens what crashes leave all along it: at changes of the disk, chosen
+// at random, states of vfs/crashfs.
+type States struct {
+	Settings script.Settings
+	Steps    int
+	Every    int // of so many changes of the disk one is a point at which crashes come, by chance; 1 = each
+	Limit    int // states of a point, at most; 0 = all
+}
+
+// StateCounts are how much a run of States did.
+type StateCounts struct {
+	Steps    int64
+	Changes  int64 // of the disk
+	Points   int64
+	States   int64
+	Opened   int64 // the others are equal to one that was opened before
+	Readers  int64 // opened to read besides
+	Lies     int64 // states of a disk that lied
+	Refused  int64 // of those, not opened, not read, or found damaged by Verify
+	Lost     int64 // batches that were not there
+	InFlight int64 // batches that nobody had been told of and that were there
+}
+
+// Add sums two runs up.
+func (c *StateCounts) Add(o StateCounts) {
+	c.Steps += o.Steps
+	c.Changes += o.Changes
+	c.Points += o.Points
+	c.States += o.States
+	c.Opened += o.Opened
+	c.Readers += o.Readers
+	c.Lies += o.Lies
+	c.Refused += o.Refused
+	c.Lost += o.Lost
+	c.InFlight += o.InFlight
+}
+
+// RandomStates makes the history of a seed: synced and unsynced batches over two small tables, amid
+// all kinds of flushes, compactions and changes of schemas. At one of 25 changes of the disk up to
+// twelve states are opened.
+func RandomStates(seed uint64) States {
+	return States{Settings: history.TraceSettings(seed), Steps: 1000, Every: 25, Limit: 12}
+}
+
+// Run carries the history out, to an end if one is given.
+func (s States) Run(end time.Time) (*script.Script, StateCounts, error) {
+	disk := crashfs.New(vfs.NewMem())
+	disk.Lies = 2
+	x := newProbing(disk, history.NewCrashRunner(s.Settings, disk))
+	x.every, x.limit, x.until = s.Every, s.Limit, end
+	x.watch(x.check)
+	g := history.NewTrace(s.Settings)
+	for range s.Steps {
+		if !x.do(g.Next(x.r)) || x.late() {
+			break
+		}
+	}
+	return x.end()
+}
+
+// probing is a history on a file system that knows the states of crashes.
+type probing struct {
+	r    *history.Runner
+	disk *crashfs.FS
+
+	every, limit int
+	until        time.Time // no state is opened after it; zero: no end
+	// each is called for the states of a point, under mu. watch sets it.
+	each func(at *crashfs.Point, s *crashfs.State, p *history.Crashed) error
+
+	mu     sync.Mutex // guards the rest; changes of the disk come from many goroutines
+	rng    *rand.Rand
+	counts StateCounts
+	err    error
+	// known is how many batches a state has that was opened, since the tables were changed the last
+	// time.
+	known map[[16]byte]int
+	olds  []*model.Model // before the last changes of tables, for disks that lie
+}
+
+// newProbing takes a runner whose store is open, on a disk. No change of the disk is a point before
+// watch is called.
+func newProbing(disk *crashfs.FS, r *history.Runner) *probing {
+	return &probing{r: r, disk: disk, rng: values.NewRand(r.Script.Settings.Seed ^ 0xc4a5), known: map[[16]byte]int{}}
+}
+
+// watch makes the changes of the disk points, from now on; each is called for their states. It is
+// the last step of the setup: the store is open, and its goroutines change the disk at any time.
+func (x *probing) watch(each func(at *crashfs.Point, s *crashfs.State, p *history.Crashed) error) {
+	x.each = each
+	x.disk.OnChange(x.point)
+}
+
+func (x *probing) late() bool { return !x.until.IsZero() && time.Now().After(x.until) }
+
+// do carries a step out.
+func (x *probing) do(st script.Step) bool {
+	switch st.Kind {
+	case script.Create, script.Drop, script.Alter:
+		x.mu.Lock()
+		if x.olds = append(x.olds, x.r.Model.Clone()); len(x.olds) > 3 {
+			x.olds = x.olds[1:]
+		}
+		x.mu.Unlock()
+		defer func() {
+			x.mu.Lock()
+			clear(x.known)
+			x.mu.Unlock()
+		}()
+	}
+	return x.r.Do(st)
+}
+
+func (x *probing) end() (*script.Script, StateCounts, error) {
+	x.r.Close()
+	x.disk.OnChange(nil)
+	counts := x.counted()
+	if x.err != nil {
+		return x.r.Script, counts, x.err
+	}
+	return x.r.Script, counts, x.r.Err
+}
+
+func (x *probing) counted() StateCounts {
+	changes := x.disk.Changes() // not under mu, which is taken within a change
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	c := x.counts
+	c.Changes, c.Steps = int64(changes), x.r.Counts.Steps
+	return c
+}
+
+// point is called before each change of the disk.
+func (x *probing) point(ch crashfs.Change) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.err != nil {
+		return errStop
+	}
+	if x.rng.IntN(max(x.every, 1)) != 0 {
+		return nil
+	}
+	if err := x.crash(ch.Point()); err != nil {
+		x.err = fmt.Errorf("crash before change %d, %s %s: %w", ch.N, ch.Op, ch.Name, err)
+		return errStop
+	}
+	return nil
+}
+
+// crash opens the states of a point. The caller holds x.mu.
+func (x *probing) crash(at *crashfs.Point) error {
+	x.r.State.Lock()
+	defer x.r.State.Unlock()
+	x.counts.Points++
+	var p *history.Crashed
+	for s := range at.States(x.rng.Uint64(), x.limit) {
+		x.counts.States++
+		if s.Lied {
+			x.counts.Lies++
+		}
+		if n, ok := x.known[s.Hash]; ok && n >= x.least(&s) && n <= x.highest() && !x.uncertain() {
+			continue
+		}
+		if x.late() {
+			return nil
+		}
+		if p == nil {
+			p = x.r.Crashed()
+		}
+		x.counts.Opened++
+		p.Image, p.Least = s.Image, x.least(&s)
+		if err := x.each(at, &s, p); err != nil {
+			return fmt.Errorf("%s: %w", s.Name, err)
+		}
+	}
+	return nil
+}
+
+// least is how many batches a state must have.
+func (x *probing) least(s *crashfs.State) int {
+	switch {
+	case s.Lied:
+		return 0
+	case s.Killed:
+		return len(x.r.Model.Commits)
+	}
+	return x.r.Model.Durable
+}
+
+// highest is how many it may have.
+func (x *probing) highest() int {
+	if x.r.InFlight != nil {
+		return len(x.r.Model.Commits) + 1
+	}
+	return len(x.r.Model.Commits)
+}
+
+// uncertain tells whether a change of the tables is under way.
+func (x *probing) uncertain() bool { return x.r.Unsure != "" || x.r.Altering != nil }
+
+// check opens a state, compares it and has it verify itself. One in eight is opened to read first.
+func (x *probing) check(_ *crashfs.Point, s *crashfs.State, p *history.Crashed) error {
+	if s.Hash[0]%8 == 0 && !s.Lied {
+		x.counts.Readers++
+		if _, err := p.Reader(p.Model.SomeMoments(x.rng)); err != nil {
+			return err
+		}
+	}
+	n, err := p.Probe(x.rng)
+	switch {
+	case err == nil:
+		if !x.uncertain() {
+			x.known[s.Hash] = n
+		}
+		x.counts.Lost += int64(max(0, len(x.r.Model.Commits)-n))
+		x.counts.InFlight += int64(max(0, n-len(x.r.Model.Commits)))
+		return nil
+	case s.Lied && errors.Is(err, oribi.ErrCorrupt):
+		x.counts.Refused++
+		return nil
+	case s.Lied && x.older(s, p):
+		return nil
+	}
+	return err
+}
+
+// older tells whether a state of a disk that lied is that of a moment before one of the last
+// changes of tables.
+func (x *probing) older(s *crashfs.State, p *history.Crashed) bool {
+	for _, m := range x.olds {
+		q := &history.Crashed{Model: m.Clone(), Image: s.Image, Settings: p.Settings, Wall: p.Wall}
+		if _, err := q.Probe(x.rng); err == nil {
+			return true
+		}
+	}
+	return false
+}

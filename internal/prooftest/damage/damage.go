@@ -1,0 +1,247 @@
+// Package damage harms the files of closed stores: an answer afterwards is right, or an error.
+//
+// Store harms bytes at random. Bits flips every bit of a store, slice by slice; bits inside blocks
+// are flipped under open readers, which takes microseconds where opening the store takes
+// milliseconds. Foreign removes, cuts, swaps and replaces whole files.
+package damage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/prooftest/files"
+	"github.com/oribi-db/oribi/internal/prooftest/history"
+	"github.com/oribi-db/oribi/internal/prooftest/model"
+	"github.com/oribi-db/oribi/internal/prooftest/script"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// Store is a small closed store and what it holds, to be harmed in copies.
+type Store struct {
+	r     *history.Runner
+	image *vfs.Mem
+	files []string
+	moms  []mvcc.Timestamp
+}
+
+// Counts are how many copies were harmed, and what came of it.
+type Counts struct {
+	Flips    int64
+	Refused  int64 // Open failed
+	Errors   int64 // a read failed
+	Answered int64 // all answers were right
+	Found    int64 // of those, Verify told
+}
+
+// Add sums two up.
+func (c *Counts) Add(o Counts) {
+	c.Flips += o.Flips
+	c.Refused += o.Refused
+	c.Errors += o.Errors
+	c.Answered += o.Answered
+	c.Found += o.Found
+}
+
+// New makes the store of a seed: a random history without crashes, closed with rows in files
+// and rows in the log.
+func New(seed uint64, steps int64) (*Store, error) {
+	o := history.RandomSettings(seed)
+	o.Hybrid, o.History, o.NoCrashes, o.Keys = false, 0, true, 60
+	return newStore(o, func(r *history.Runner) bool { return r.Counts.Steps < steps })
+}
+
+// newDamage makes a store by steps until more says that it is enough.
+func newStore(o script.Settings, more func(*history.Runner) bool) (*Store, error) {
+	r := history.NewRunner(o)
+	g := history.NewGenerator(o)
+	for r.Err == nil && more(r) {
+		r.Do(g.Next(r))
+	}
+	for _, name := range r.Model.Names() {
+		r.Do(script.Step{Kind: script.Flush, Table: name})
+	}
+	for range 5 { // for the log
+		st := g.Write(r, r.Model.Names())
+		r.Do(st)
+	}
+	r.Close()
+	if r.Err != nil {
+		return nil, r.Err
+	}
+	d := &Store{r: r, image: r.Written()}
+	n := len(r.Model.Commits)
+	d.moms = []mvcc.Timestamp{r.Model.Commits[n/3].TS, r.Model.Commits[n*4/5].TS, mvcc.Max}
+	var err error
+	d.files, err = files.Files(d.image, history.Dir)
+	return d, err
+}
+
+// Script is the history that made the store.
+func (d *Store) Script() *script.Script { return d.r.Script }
+
+// Flip is one harm: bits of one byte of one file.
+type Flip struct {
+	File   string
+	Offset int64
+	Mask   byte
+}
+
+func (f Flip) String() string { return fmt.Sprintf("%s byte %d ^ %02x", f.File, f.Offset, f.Mask) }
+
+// RandomFlip chooses a file, then a byte of it, then a bit or several.
+func (d *Store) RandomFlip(r *rand.Rand) (Flip, error) {
+	for {
+		name := d.files[r.IntN(len(d.files))]
+		b, err := files.ReadFile(d.image, name)
+		if err != nil {
+			return Flip{}, err
+		}
+		if len(b) == 0 {
+			continue
+		}
+		f := Flip{name, int64(r.IntN(len(b))), 1 << r.IntN(8)}
+		if r.IntN(4) == 0 {
+			f.Mask = byte(1 + r.IntN(255))
+		}
+		if r.IntN(2) == 0 { // files are mostly padding: half of the flips go where something is
+			for range 64 {
+				if b[f.Offset] != 0 {
+					break
+				}
+				f.Offset = int64(r.IntN(len(b)))
+			}
+		}
+		return f, nil
+	}
+}
+
+// Try harms a copy and reads all of it, by scans, by keys and by count, from a reader or a writer;
+// a writer compacts too, and reads again. The error tells of a wrong answer, or of an error that
+// does not say what is wrong.
+func (d *Store) Try(f Flip, readOnly bool) (c Counts, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	c.Flips = 1
+	image := d.image.Clone()
+	if err := flip(image, f); err != nil {
+		return c, err
+	}
+	opts := d.r.Options(image)
+	opts.ReadOnly = readOnly
+	s, err := oribi.Open(history.Dir, opts)
+	if err != nil {
+		c.Refused = 1
+		return c, damaged(err)
+	}
+	defer s.Close()
+	if err = d.read(s); err == nil && !readOnly {
+		if err = d.compact(s); err == nil {
+			err = d.read(s)
+		}
+	}
+	if err != nil {
+		c.Errors = 1
+		return c, damaged(err)
+	}
+	c.Answered = 1
+	err = s.Verify(context.Background(), func(oribi.Finding) { c.Found = 1 })
+	return c, damaged(err)
+}
+
+func flip(m *vfs.Mem, fl Flip) error {
+	f, err := m.Open(fl.File, true)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var b [1]byte
+	if _, err := f.ReadAt(b[:], fl.Offset); err != nil {
+		return err
+	}
+	b[0] ^= fl.Mask
+	_, err = f.WriteAt(b[:], fl.Offset)
+	return err
+}
+
+// damaged passes the errors that say that the store is damaged.
+func damaged(err error) error {
+	for _, ok := range []error{nil, oribi.ErrCorrupt, oribi.ErrNotStore, oribi.ErrUnsupported} {
+		if errors.Is(err, ok) {
+			return nil
+		}
+	}
+	return err
+}
+
+var errWrong = errors.New("wrong answer")
+
+// read compares the whole store.
+func (d *Store) read(s *oribi.Store) error { return readStore(s, d.r.Model, d.moms) }
+
+// readStore compares the tables at some moments, by scans, and each key now.
+func readStore(s *oribi.Store, all *model.Model, moments []mvcc.Timestamp) error {
+	if got, want := len(s.Tables()), len(all.Tables); got != want {
+		return fmt.Errorf("%w: %d tables, want %d", errWrong, got, want)
+	}
+	for name, m := range all.Tables {
+		t, err := s.Table(name)
+		if err != nil {
+			return fmt.Errorf("%w: table %s: %v", errWrong, name, err)
+		}
+		for _, ts := range moments {
+			sum, _, err := model.StoreDigest(context.Background(), t, ts)
+			if err != nil {
+				return err
+			}
+			if sum != m.Digest(ts) {
+				return fmt.Errorf("%w: table %s as of %d", errWrong, name, uint64(ts))
+			}
+		}
+		if err := readKeys(context.Background(), t, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readKeys gets every key that was ever there, and counts.
+func readKeys(ctx context.Context, t *oribi.Table, m *model.Table) error {
+	var live int64
+	for _, r := range m.Order {
+		want := r.At(mvcc.Max)
+		_, cells, err := t.GetCells(ctx, r.Key)
+		switch {
+		case want == nil && errors.Is(err, oribi.ErrNotFound):
+			continue
+		case errors.Is(err, oribi.ErrNotFound), err == nil && want == nil:
+			return fmt.Errorf("%w: table %s: key %s: %v", errWrong, m.Name, script.CellsText(r.Key, nil, " "), err)
+		case err != nil:
+			return err
+		}
+		live++
+		if err := history.DifferentCells(cells, want); err != nil {
+			return fmt.Errorf("%w: table %s: %v", errWrong, m.Name, err)
+		}
+	}
+	n, err := t.Count(ctx)
+	if err == nil && n != live {
+		err = fmt.Errorf("%w: table %s: %d rows, want %d", errWrong, m.Name, n, live)
+	}
+	return err
+}
+
+func (d *Store) compact(s *oribi.Store) error {
+	for _, t := range s.Tables() {
+		if err := t.Compact(context.Background()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

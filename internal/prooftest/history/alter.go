@@ -1,0 +1,100 @@
+package history
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/prooftest/model"
+	"github.com/oribi-db/oribi/internal/prooftest/script"
+	"github.com/oribi-db/oribi/internal/prooftest/values"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// alter changes a table's schema, in the store and then in the model.
+func (r *Runner) alter(st *script.Step) error {
+	t, err := r.Store.Table(st.Table)
+	if err != nil {
+		return err
+	}
+	var changes []oribi.Change
+	columns := slices.Clone(r.Model.Tables[st.Table].Schema.Columns)
+	for i := range st.Alter {
+		changes = append(changes, st.Alter[i].Change(columns))
+		columns, _ = st.Alter[i].Apply(columns, nil)
+	}
+	r.State.Lock()
+	if r.Altering == nil { // else an earlier one failed, nobody knows how far, and the store takes no other
+		r.Altering, r.alteredFrom = st, t.Properties().SchemaVersion
+	}
+	r.State.Unlock()
+	if err := t.Alter(r.ctx, changes...); err != nil {
+		return err
+	}
+	r.State.Lock()
+	defer r.State.Unlock()
+	if r.Altering != st {
+		return fmt.Errorf("a change of table %s is taken, after one of %s failed", st.Table, r.Altering.Table)
+	}
+	r.Altering = nil
+	r.Model.Alter(st)
+	r.Model.Flushed(r.Model.Tables[st.Table], len(r.Model.Commits))
+	return nil
+}
+
+// alterations makes one to three changes that are fit for a table. Names that were given up are
+// given again now and then.
+func (g *Generator) alterations(t *model.Table) (out []script.Alteration) {
+	columns := slices.Clone(t.Schema.Columns)
+	for range 1 + g.r.IntN(3) {
+		a := randomAlteration(g.r, columns, t.Schema.Keys)
+		columns, _ = a.Apply(columns, nil)
+		out = append(out, a)
+	}
+	return out
+}
+
+const maxAltered = 12 // columns
+
+func randomAlteration(r *rand.Rand, columns []schema.Column, keys int) script.Alteration {
+	what := []string{"add", "add", "drop", "rename", "default"}[r.IntN(5)]
+	if len(columns) == keys && (what != "rename" || len(columns) == 1) {
+		what = "add"
+	}
+	if len(columns) >= maxAltered && what == "add" {
+		what = "drop"
+	}
+	a := script.Alteration{What: what}
+	switch what {
+	case "add":
+		c := &a.Add
+		c.Name, c.Type, c.Nullable = freeName(r, columns), values.AllTypes[r.IntN(len(values.AllTypes))], r.IntN(2) == 0
+		values.RandomAttributes(r, c)
+		c.Immutable = r.IntN(20) == 0
+		if !c.Nullable || r.IntN(2) == 0 {
+			c.Default = values.RandomCell(r, c)
+		}
+	case "rename":
+		a.Column, a.Name = r.IntN(len(columns)), freeName(r, columns)
+		for columns[a.Column].AutoIncrement { // there is no other name for it
+			a.Column = r.IntN(len(columns))
+		}
+	default:
+		a.Column = keys + r.IntN(len(columns)-keys)
+		if what == "default" && r.IntN(4) > 0 {
+			a.Cell = values.RandomCell(r, &columns[a.Column])
+		}
+	}
+	return a
+}
+
+// freeName is a letter that no column has.
+func freeName(r *rand.Rand, columns []schema.Column) string {
+	for {
+		name := string(rune('a' + r.IntN(2*maxAltered)))
+		if !slices.ContainsFunc(columns, func(c schema.Column) bool { return c.Name == name }) {
+			return name
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package history
+
+// Counts are how much a run did.
+type Counts struct {
+	Steps            int64
+	Batches          int64 // committed
+	Refused          int64 // batches with a row that could not be taken
+	Operations       int64 // of batches, committed or not
+	Reads            int64 // gets, scans, counts
+	Rows             int64 // compared cell by cell or by hash
+	Flushes          int64
+	Merges           int64
+	DeltaCompactions int64
+	Reopenings       int64 // without crash
+	Crashes          int64
+	Lost             int64 // batches that power cuts took
+	MaxRowSets       int64 // of one table, at once
+}
+
+// Add sums two runs up.
+func (c *Counts) Add(o Counts) {
+	c.Steps += o.Steps
+	c.Batches += o.Batches
+	c.Refused += o.Refused
+	c.Operations += o.Operations
+	c.Reads += o.Reads
+	c.Rows += o.Rows
+	c.Flushes += o.Flushes
+	c.Merges += o.Merges
+	c.DeltaCompactions += o.DeltaCompactions
+	c.Reopenings += o.Reopenings
+	c.Crashes += o.Crashes
+	c.Lost += o.Lost
+	c.MaxRowSets = max(c.MaxRowSets, o.MaxRowSets)
+}

@@ -1,0 +1,186 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/prooftest/files"
+	"github.com/oribi-db/oribi/internal/prooftest/model"
+	"github.com/oribi-db/oribi/internal/prooftest/script"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/crashfs"
+)
+
+// Crashed is what a crash left, and what may be found there.
+type Crashed struct {
+	Model    *model.Model
+	Image    *vfs.Mem
+	Least    int            // commits that have to be there
+	inFlight *model.Outcome // one more that may be
+	unsure   string         // a table that may be there or not
+	altering *script.Step   // a change of a schema that may be there or not
+	Settings script.Settings
+	Wall     *Wall
+
+	alteredFrom uint32       // the schema version without it
+	altered     *model.Model // with it; nil until somebody asks
+
+	Lost int
+	Took bool // the batch in flight is there
+}
+
+// Crashed is what a crash may leave now. Image is to be set; Least counts the batches that a power
+// cut may not take. The caller holds r.State where other goroutines use the runner.
+func (r *Runner) Crashed() *Crashed {
+	m := r.Model.Clone()
+	return &Crashed{Model: m, Least: m.Durable, inFlight: r.InFlight.Rebase(m), unsure: r.Unsure, altering: r.Altering, alteredFrom: r.alteredFrom,
+		Settings: r.Script.Settings, Wall: r.Wall}
+}
+
+// Runner is a runner that has not opened the picture yet.
+func (p *Crashed) Runner() *Runner {
+	return &Runner{Script: &script.Script{Settings: p.Settings}, Model: p.Model, dir: Dir, disk: p.Image, Wall: p.Wall.Clone(), ctx: context.Background()}
+}
+
+// Recover opens the picture to read, and to write, twice, compares each time, and goes on with the
+// model that fits.
+func (p *Crashed) Recover() (*Runner, error) {
+	moments := p.Model.Moments(p.Least)
+	first, err := p.Reader(moments)
+	if err != nil {
+		return nil, err
+	}
+	r := p.Runner()
+	n, m, err := p.Look(r.Options(p.Image), moments, nil)
+	if err != nil {
+		return nil, err
+	}
+	if n != first {
+		return nil, fmt.Errorf("a reader finds %d batches, a writer %d", first, n)
+	}
+	p.Model, r.Model = m, m
+	if err := r.OpenOn(crashfs.New(p.Image)); err != nil {
+		return nil, fmt.Errorf("a second time: %w", err)
+	}
+	return r, p.adopt(r, n)
+}
+
+// Reader opens the picture to read, sees that nothing was written, and tells how many batches there
+// are.
+func (p *Crashed) Reader(moments []mvcc.Timestamp) (n int, err error) {
+	before, err := files.Fingerprint(p.Image, Dir)
+	if err != nil {
+		return 0, err
+	}
+	opts := p.Runner().Options(unchanging(p.Image))
+	opts.ReadOnly = true
+	if n, _, err = p.Look(opts, moments, nil); err != nil {
+		return 0, fmt.Errorf("read-only: %w", err)
+	}
+	if after, err := files.Fingerprint(p.Image, Dir); err != nil || before != after {
+		return 0, fmt.Errorf("read-only: the files have changed (%v)", err)
+	}
+	return n, nil
+}
+
+// Look opens the store, finds out which model it shows, and how many batches of that, at the
+// moments, calls then, unless it is nil, and closes it.
+func (p *Crashed) Look(opts *oribi.Options, moments []mvcc.Timestamp, then func(*oribi.Store) error) (n int, m *model.Model, err error) {
+	s, err := oribi.Open(Dir, opts)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() {
+		if closeErr := s.Close(); err == nil && closeErr != nil {
+			err = fmt.Errorf("close: %w", closeErr)
+		}
+	}()
+	m = p.shown(s)
+	v, err := model.SurveyStore(s, moments)
+	if err == nil {
+		n, err = m.Survivors(v, p.Least, p.inFlight, p.unsure)
+	}
+	if err == nil && then != nil {
+		err = then(s)
+	}
+	return n, m, err
+}
+
+// shown is the model that a store shows: the one before or behind the change of a schema that was
+// under way.
+func (p *Crashed) shown(s *oribi.Store) *model.Model {
+	if p.altering == nil {
+		return p.Model
+	}
+	t, err := s.Table(p.altering.Table)
+	if err != nil || t.Properties().SchemaVersion <= p.alteredFrom {
+		return p.Model
+	}
+	if p.altered == nil {
+		p.altered = p.Model.Clone()
+		p.altered.Alter(p.altering)
+	}
+	return p.altered
+}
+
+// adopt makes the model what the open store is.
+func (p *Crashed) adopt(r *Runner, n int) error {
+	if p.unsure != "" {
+		_, err := r.Store.Table(p.unsure)
+		switch there := err == nil; {
+		case there && r.Model.Tables[p.unsure] == nil:
+			if err := r.Store.DropTable(p.unsure); err != nil {
+				return err
+			}
+		case !there && r.Model.Tables[p.unsure] != nil:
+			r.Model.Drop(p.unsure)
+		}
+	}
+	if p.Took = n > len(r.Model.Commits); p.Took {
+		ts := r.Store.Visible()
+		if ts <= r.Model.Newest() {
+			return fmt.Errorf("a batch is there, but timestamp %d is visible, and was before", uint64(ts))
+		}
+		p.Model.Commit(p.inFlight, ts)
+	}
+	p.Lost = len(r.Model.Commits) - n
+	r.Wall.pass(r.Model.Newest()) // read, though the crash may have taken it
+	r.Model.Truncate(n)
+	r.Model.Durable = n
+	r.passed = r.Model.Newest()
+	return nil
+}
+
+// Format finishes a store whose making met the fault.
+func (p *Crashed) Format() error {
+	r := &Runner{Script: &script.Script{Settings: p.Settings}, Model: p.Model, dir: Dir, disk: p.Image, Mem: p.Image, Wall: p.Wall, ctx: context.Background()}
+	opts := r.Options(p.Image)
+	opts.ErrorIfMissing = true
+	s, err := oribi.Open(Dir, opts)
+	switch {
+	case errors.Is(err, oribi.ErrNotStore) && len(p.Model.Tables) == 0 && p.Model.Durable == 0:
+		s, err = oribi.Open(Dir, r.Options(p.Image))
+	}
+	if err != nil {
+		return err
+	}
+	return s.Close()
+}
+
+// Count is probe at all timestamps that tell how many batches there are: a later one may have taken
+// an earlier one back.
+func (p *Crashed) Count() (n int, err error) {
+	n, _, err = p.Look(p.Runner().Options(p.Image), p.Model.Moments(p.Least), model.Verified)
+	return n, err
+}
+
+// Probe opens the picture to write, compares all tables, now and at a past timestamp, has the store
+// verify itself, and tells how many batches it has.
+func (p *Crashed) Probe(rng *rand.Rand) (n int, err error) {
+	n, _, err = p.Look(p.Runner().Options(p.Image), p.Model.SomeMoments(rng), model.Verified)
+	return n, err
+}

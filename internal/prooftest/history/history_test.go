@@ -1,0 +1,47 @@
+package history
+
+import (
+	"testing"
+	"time"
+
+	"github.com/oribi-db/oribi/internal/prooftest/script"
+)
+
+// A script says all that a history needs: it comes back from its text, and runs to the same counts.
+// Without crashes: what a power cut leaves of unsynced pages hangs on how far Pebble's own
+// goroutines had come, and so does which unsynced batches are lost.
+func TestScriptComesBackFromItsText(t *testing.T) {
+	for seed := range uint64(6) {
+		settings := RandomSettings(seed)
+		settings.NoCrashes = true
+		r := Explore(settings, func(c Counts) bool { return c.Steps < 60 })
+		if r.Err != nil {
+			t.Fatalf("seed %d: %v", seed, r.Err)
+		}
+		text := r.Script.String()
+		s, err := script.Parse(text)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if got := s.String(); got != text {
+			t.Fatalf("seed %d: %s\nis not\n%s", seed, got, text)
+		}
+		if again := Run(s); again.Err != nil || again.Counts != r.Counts {
+			t.Errorf("seed %d: %+v, %v, want %+v", seed, again.Counts, again.Err, r.Counts)
+		}
+	}
+	if _, err := script.Parse("create t0 keys=x"); err == nil {
+		t.Error("nonsense is a script")
+	}
+}
+
+// A failing history is shortened to what it needs: here a write of a certain key and a step that
+// does not exist.
+func TestShrinkLeavesWhatIsNeeded(t *testing.T) {
+	r := Explore(RandomSettings(3), func(c Counts) bool { return c.Steps < 40 })
+	s := &script.Script{Settings: r.Script.Settings, Steps: append(r.Script.Steps[:30:30], script.Step{Kind: "nonsense"})}
+	s.Steps = append(s.Steps, r.Script.Steps[30:]...)
+	if short := Shrink(s, 10*time.Second); len(short.Steps) != 1 || short.Steps[0].Kind != "nonsense" {
+		t.Errorf("what is left:\n%s", short)
+	}
+}

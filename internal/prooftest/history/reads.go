@@ -1,0 +1,215 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/prooftest/model"
+	"github.com/oribi-db/oribi/internal/prooftest/script"
+	"github.com/oribi-db/oribi/internal/prooftest/values"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// answer is what a read at a timestamp may give.
+type answer int
+
+const (
+	rows   answer = 1 << iota // the rows as of then
+	tooOld                    // ErrTooOld
+	future                    // ErrFuture
+)
+
+// maxAhead is how far a read may be ahead of the wall clock.
+const maxAhead = 10 * time.Second
+
+// reading begins a step that reads a table, and counts it.
+func (r *Runner) reading(st *script.Step) (rd *script.Read, t *oribi.Table, may answer, err error) {
+	if t, err = r.Store.Table(st.Table); err != nil {
+		return nil, nil, may, err
+	}
+	r.Counts.Reads++
+	return &st.Read, t, r.expect(&st.Read), nil
+}
+
+// expect tells how a read may end, and notes that the clock passes its timestamp.
+//
+// History begins at the clock's time less the retention. Where the clock is is known up to highest:
+// it is not below the wall, and not above the wall and what it has seen passed.
+func (r *Runner) expect(rd *script.Read) answer {
+	if !rd.AsOf {
+		return rows
+	}
+	o := &r.Script.Settings
+	if !o.Hybrid {
+		r.pass(rd.At)
+		return rows
+	}
+	now := r.Wall.time()
+	if rd.At > max(r.passed, mvcc.EndOf(now.Add(maxAhead))) {
+		if rd.At <= mvcc.EndOf(r.latest(now)) { // the wall clock went back: the store's may have seen it before
+			return rows | future | r.old(rd.At, now)
+		}
+		return future
+	}
+	r.pass(rd.At)
+	return rows | r.old(rd.At, now)
+}
+
+// pass notes that the clock is past ts.
+func (r *Runner) pass(ts mvcc.Timestamp) {
+	r.passed = max(r.passed, ts)
+	r.Wall.pass(ts)
+}
+
+// old is tooOld if a read at ts may be refused; without rows if it must be.
+func (r *Runner) old(ts mvcc.Timestamp, now time.Time) answer {
+	if r.Script.Settings.History <= 0 {
+		return 0
+	}
+	if ts < mvcc.FromTime(r.latest(now).Add(-r.Script.Settings.History)) {
+		return tooOld
+	}
+	return 0
+}
+
+// latest is the highest that the clock may be at.
+func (r *Runner) latest(now time.Time) time.Time {
+	latest := now
+	if t := r.Wall.passed(); t.After(now) {
+		latest = t
+	}
+	return latest.Add(time.Millisecond) // timestamps handed out for other purposes than batches
+}
+
+// mustBeOld tells whether a read at ts has to be refused.
+func (r *Runner) mustBeOld(rd *script.Read) bool {
+	o := &r.Script.Settings
+	return rd.AsOf && o.Hybrid && o.History > 0 && rd.At < mvcc.FromTime(r.Wall.time().Add(-o.History))
+}
+
+// ended compares how a read ended with how it may end. done tells that there are no rows to
+// compare.
+func (r *Runner) ended(rd *script.Read, may answer, err error) (done bool, _ error) {
+	switch {
+	case may&rows == 0 && may&future != 0:
+		return true, want(err, oribi.ErrFuture)
+	case may&future != 0 && errors.Is(err, oribi.ErrFuture):
+		return true, nil
+	case r.mustBeOld(rd):
+		return true, want(err, oribi.ErrTooOld)
+	case may&tooOld != 0 && errors.Is(err, oribi.ErrTooOld):
+		return true, nil
+	}
+	return false, err
+}
+
+// get reads one row, as cells or as values.
+func (r *Runner) get(st *script.Step) error {
+	rd, t, may, err := r.reading(st)
+	if err != nil {
+		return err
+	}
+	s := t.Schema()
+	want := r.Model.Tables[st.Table].Row(rd.Key, rd.Newest())
+	var cells [][]byte
+	var row oribi.Row
+	if rd.Values {
+		key := values.RowValues(s, rd.Key, nil)
+		row, err = t.Get(r.ctx, key, rd.Options(s)...)
+	} else {
+		_, cells, err = t.GetCells(r.ctx, rd.Key, rd.Options(s)...)
+	}
+	if errors.Is(err, oribi.ErrNotFound) && may&rows != 0 && !r.mustBeOld(rd) {
+		if want != nil {
+			return fmt.Errorf("not found, want %s", script.CellsText(want, nil, " "))
+		}
+		r.answered(nil)
+		return nil
+	}
+	if done, err := r.ended(rd, may, err); done || err != nil {
+		return err
+	}
+	r.Counts.Rows++
+	r.answered(row, cells)
+	switch columns := rd.ColumnsOf(s); {
+	case want == nil:
+		return fmt.Errorf("there is a row %v %v, want none", script.CellsText(cells, nil, " "), row)
+	case rd.Values:
+		return differentValues(s, model.Project(want, columns), columns, row)
+	default:
+		return DifferentCells(cells, model.Project(want, columns))
+	}
+}
+
+// DifferentCells returns an error if two rows differ.
+func DifferentCells(got, want [][]byte) error {
+	if string(model.AppendCells(nil, got)) != string(model.AppendCells(nil, want)) {
+		return fmt.Errorf("got row %s, want %s", script.CellsText(got, nil, " "), script.CellsText(want, nil, " "))
+	}
+	return nil
+}
+
+func differentValues(s *schema.Schema, want [][]byte, columns []int, got oribi.Row) error {
+	names := map[string]bool{}
+	for i, c := range columns {
+		column := &s.Columns[c]
+		names[column.Name] = true
+		value, ok := got[column.Name]
+		if w := values.GoValue(column, want[i]); !ok || !values.SameValue(value, w) {
+			return fmt.Errorf("column %s: got %v (%T), want %v (%T)", column.Name, value, value, w, w)
+		}
+	}
+	if len(got) != len(names) {
+		return fmt.Errorf("got columns %v, want %v", got, names)
+	}
+	return nil
+}
+
+// matching are the rows that a scan should give, in key order, without heed to its limit.
+func (r *Runner) matching(t *model.Table, rd *script.Read) (out [][][]byte) {
+	s := t.Schema
+	var tests []batch.Predicate
+	for _, test := range rd.Tests {
+		tests = append(tests, batch.Predicate{Type: s.Columns[test.Column].Type, Op: test.Op, Values: test.Values})
+	}
+next:
+	for _, row := range t.Rows(rd.Newest()) {
+		if rd.From != nil && model.CompareKeys(s, row[:s.Keys], rd.From) < 0 || rd.To != nil && model.CompareKeys(s, row[:s.Keys], rd.To) >= 0 {
+			continue
+		}
+		for i := range tests {
+			// The plainest form of a predicate: one cell, nothing prepared.
+			if !tests[i].EvalCell(row[rd.Tests[i].Column]) {
+				continue next
+			}
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+// scanOptions are all options of a scan.
+func scanOptions(t *oribi.Table, rd *script.Read) []oribi.ReadOption {
+	s := t.Schema()
+	opts := rd.Options(s)
+	for _, test := range rd.Tests {
+		opts = append(opts, oribi.Where(batch.Predicate{Column: s.Columns[test.Column].Name, Op: test.Op, Values: test.Values}))
+	}
+	if rd.From != nil {
+		opts = append(opts, oribi.From(rd.From))
+	}
+	if rd.To != nil {
+		opts = append(opts, oribi.To(rd.To))
+	}
+	if rd.Limit >= 0 {
+		opts = append(opts, oribi.Limit(rd.Limit))
+	}
+	if rd.Any {
+		opts = append(opts, oribi.AnyOrder())
+	}
+	return opts
+}

@@ -1,0 +1,288 @@
+// Package history runs histories of a store and compares every answer with the model.
+//
+// A Generator makes one step after the other from a seed, with a look at the model so that
+// operations mostly hit. A Runner carries out each step on a store and compares. Shrink shortens a
+// failing history. Crashed is what a crash left of a running history, and what may be found there.
+//
+//	r := history.Explore(script.Settings{Seed: 7}, func(c history.Counts) bool { return c.Steps < 1000 })
+//	if r.Err != nil {
+//		fmt.Println(history.Shrink(r.Script, 30*time.Second))
+//	}
+//
+// A Runner is not safe for concurrent use, except for what its field State guards.
+package history
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/prooftest/model"
+	"github.com/oribi-db/oribi/internal/prooftest/script"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/crashfs"
+)
+
+// Dir is where a Runner's store lies in a file system in memory.
+const Dir = "/store"
+
+// Runner carries steps out on a store and compares it with a model.
+type Runner struct {
+	Script *script.Script // the steps carried out so far; the last one is the one that failed
+	Model  *model.Model
+	Counts Counts
+	Err    error // the first difference, or what went wrong
+
+	answers []uint64 // hashes of what the store answered so far
+
+	dir     string
+	disk    vfs.FS
+	crashes *crashfs.FS // the same; nil = a disk without crashes, or mem
+	Mem     *vfs.Mem    // the same; the only crash is a kill
+	front   front       // nil = the store is on the disk itself
+	Wall    *Wall
+	Store   *oribi.Store
+	ctx     context.Context
+
+	passed mvcc.Timestamp // at least every timestamp that the clock has passed since the store was opened, and no more: the next is above it
+
+	// state guards what a picture of the disk, taken at any moment by another goroutine, is
+	// compared with: the model, the batch that is being committed, and the table that is being made
+	// or dropped. Reads of the model by the runner itself need no lock.
+	State    sync.Mutex
+	InFlight *model.Outcome
+	Unsure   string
+	Altering *script.Step // the Alter that is being made
+
+	alteredFrom uint32 // the schema version before it
+
+	middle middle
+}
+
+// NewRunner opens an empty store in memory.
+func NewRunner(o script.Settings) *Runner { return NewCrashRunner(o, crashfs.New(vfs.NewMem())) }
+
+// NewCrashRunner opens an empty store on a disk.
+func NewCrashRunner(o script.Settings, disk *crashfs.FS) *Runner {
+	r := &Runner{Script: &script.Script{Settings: o}, Model: model.NewModel(), dir: Dir, disk: disk, crashes: disk, Wall: NewWall(), ctx: context.Background()}
+	r.Err = r.open()
+	return r
+}
+
+// front gives the file system that the store is opened on, over the disk. After a crash the disk is
+// another one.
+type front func(disk vfs.FS) vfs.FS
+
+// NewDiskRunner opens an empty store in a directory of a file system. Kills and power cuts cannot
+// be had there.
+func NewDiskRunner(o script.Settings, disk vfs.FS, dir string) *Runner {
+	o.NoCrashes = true
+	r := &Runner{Script: &script.Script{Settings: o}, Model: model.NewModel(), dir: dir, disk: disk, Wall: NewWall(), ctx: context.Background()}
+	r.Err = r.open()
+	return r
+}
+
+// NewMemRunner opens an empty store in memory, behind a file system.
+func NewMemRunner(o script.Settings, mem *vfs.Mem, front front) *Runner {
+	r := &Runner{Script: &script.Script{Settings: o}, Model: model.NewModel(), dir: Dir, disk: mem, Mem: mem, front: front, Wall: NewWall(), ctx: context.Background()}
+	for _, err := range []error{mem.Mkdir(Dir), mem.SyncDir("/")} {
+		if err != nil {
+			r.Err = err
+			return r
+		}
+	}
+	r.Err = r.open()
+	return r
+}
+
+// ResumeRunner opens a store in memory that an earlier runner left, with its model and clock, over a
+// file system.
+func ResumeRunner(o script.Settings, m *model.Model, mem *vfs.Mem, w *Wall, front front) *Runner {
+	r := &Runner{Script: &script.Script{Settings: o}, Model: m, dir: Dir, disk: mem, Mem: mem, front: front, Wall: w, ctx: context.Background()}
+	r.Err = r.open()
+	return r
+}
+
+// OpenOn opens the store on another disk.
+func (r *Runner) OpenOn(disk *crashfs.FS) error {
+	r.disk, r.crashes = disk, disk
+	return r.open()
+}
+
+// Options are how the store is opened each time.
+func (r *Runner) Options(fsys vfs.FS) *oribi.Options {
+	o := &r.Script.Settings
+	opts := &oribi.Options{FS: fsys, Manual: !o.Background, FlushBytes: o.FlushBytes, RowSetBytes: o.RowSetBytes, History: oribi.HistoryForever,
+		LogSegmentBytes: o.Segment, MemoryLimit: o.Memory, Policy: policyNamed(o.Policy)}
+	if o.Manual() {
+		opts.Progress = r.progress
+	}
+	if o.History != 0 {
+		opts.History = o.History
+	}
+	if o.Hybrid {
+		opts.Clock = mvcc.NewHybridClock(r.Wall.time)
+	} else {
+		opts.Clock = mvcc.NewLogicalClock(mvcc.First)
+	}
+	return opts
+}
+
+func policyNamed(name string) compaction.Policy {
+	switch name {
+	case "":
+		return nil
+	case "none":
+		return compaction.None{}
+	}
+	var o compaction.Overlap
+	if _, err := fmt.Sscanf(name, "overlap%d", &o.Depth); err != nil {
+		panic("no policy is called " + name) // the settings are wrong
+	}
+	return o
+}
+
+// Written is a copy of the disk in memory as a kill leaves it.
+func (r *Runner) Written() *vfs.Mem {
+	if r.crashes != nil {
+		return r.crashes.Point().Kill()
+	}
+	return r.Mem.Clone()
+}
+
+func (r *Runner) fs() vfs.FS {
+	disk := r.disk
+	if r.front != nil {
+		disk = r.front(disk)
+	}
+	if r.Script.Settings.Manual() {
+		disk = r.watched(disk)
+	}
+	return disk
+}
+
+func (r *Runner) open() (err error) {
+	r.passed = r.Model.Newest()
+	r.Store, err = oribi.Open(r.dir, r.Options(r.fs()))
+	if err != nil {
+		return fmt.Errorf("open: %w", err)
+	}
+	return nil
+}
+
+// Close ends the run. The store's error counts unless the run failed before.
+func (r *Runner) Close() {
+	if r.Store == nil {
+		return
+	}
+	if err := r.Store.Close(); r.Err == nil && err != nil {
+		r.Err = fmt.Errorf("close: %w", err)
+	}
+	r.Store = nil
+}
+
+// Do carries out one step; false when the run has failed.
+func (r *Runner) Do(st script.Step) bool {
+	if r.Err != nil {
+		return false
+	}
+	r.Script.Steps = append(r.Script.Steps, st)
+	r.Counts.Steps++
+	if err := r.Try(&st); err != nil {
+		r.Err = fmt.Errorf("step %d, %s %s: %w", len(r.Script.Steps), st.Kind, st.Table, err)
+	}
+	return r.Err == nil
+}
+
+// Try makes an error of a panic, so that the history can be shrunk and printed.
+func (r *Runner) Try(st *script.Step) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return r.step(st)
+}
+
+func (r *Runner) step(st *script.Step) error {
+	if st.Table != "" && st.Kind != script.Create && r.Model.Tables[st.Table] == nil {
+		return nil // its creation was left out
+	}
+	switch st.Kind {
+	case script.Create:
+		return r.create(st)
+	case script.Drop:
+		return r.drop(st)
+	case script.Alter:
+		return r.alter(st)
+	case script.Write:
+		if st.During != "" {
+			return r.meanwhile(st)
+		}
+		return r.write(st)
+	case script.Ingest:
+		return r.ingest(st)
+	case script.Get:
+		return r.get(st)
+	case script.Find:
+		return r.find(st)
+	case script.Count:
+		return r.count(st)
+	case script.Many:
+		return r.many(st)
+	case script.Versions:
+		return r.history(st)
+	case script.Diff:
+		return r.diff(st)
+	case script.Flush, script.Compact, script.Merge, script.Deltas, script.Minor, script.Major, script.UndoGC:
+		return r.rewrite(st)
+	case script.Tick:
+		if st.Time < 0 { // the store's clock may have seen how late it was
+			r.Wall.pass(mvcc.EndOf(r.Wall.time()))
+		}
+		r.Wall.move(st.Time)
+		return nil
+	case script.Verify:
+		return r.verify()
+	case script.Check:
+		return r.check(st)
+	case script.Hold:
+		return r.hold(st)
+	case script.Reopen, script.ReadOnly, script.Kill, script.Cut, script.Tear:
+		return r.reopen(st)
+	}
+	return fmt.Errorf("unknown step")
+}
+
+// Run carries a whole script out.
+func Run(s *script.Script) *Runner {
+	r := NewRunner(s.Settings)
+	for _, st := range s.Steps {
+		if !r.Do(st) {
+			break
+		}
+	}
+	r.Close()
+	return r
+}
+
+// Explore makes steps and carries them out, in memory, until more says that it is enough, and a
+// last check of everything.
+func Explore(o script.Settings, more func(Counts) bool) *Runner { return NewRunner(o).Explore(more) }
+
+// Explore goes on with steps of the settings' seed until more says that it is enough, checks
+// everything and closes the store.
+func (r *Runner) Explore(more func(Counts) bool) *Runner {
+	g := NewGenerator(r.Script.Settings)
+	for r.Err == nil && more(r.Counts) {
+		r.Do(g.Next(r))
+	}
+	r.Do(script.Step{Kind: script.Check})
+	r.Do(script.Step{Kind: script.Verify})
+	r.Close()
+	return r
+}

@@ -1,0 +1,158 @@
+package history
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/oribi-db/oribi/internal/prooftest/script"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Variant is a way to open a store, to lay its tables out, or to rewrite them. Whatever the way, a
+// history gives the same answers.
+type Variant struct {
+	Name   string
+	settle func(o *script.Settings)
+	column func(c *schema.Column)
+	write  func(st *script.Step)
+	moves  moves
+}
+
+// moves is when flushes and compactions move rows.
+type moves int
+
+const (
+	asWritten moves = iota // when the history says so
+	never
+	always // and a flush follows each batch
+)
+
+// Variants are those under which one history is compared.
+func Variants() []Variant {
+	background := func(policy string, flush int64) func(*script.Settings) {
+		return func(o *script.Settings) { o.Background, o.Policy, o.FlushBytes = true, policy, flush }
+	}
+	return []Variant{
+		{Name: "as it is"},
+		{Name: "small MemRowSets", settle: func(o *script.Settings) { o.FlushBytes = 1 << 12 }},
+		{Name: "large MemRowSets", settle: func(o *script.Settings) { o.FlushBytes = 64 << 20 }},
+		{Name: "small rowsets", settle: func(o *script.Settings) { o.RowSetBytes = 1 << 10 }},
+		{Name: "large rowsets", settle: func(o *script.Settings) { o.RowSetBytes = 32 << 20 }},
+		{Name: "little memory and cache", settle: func(o *script.Settings) { o.Memory = 16 << 20 }},
+		{Name: "much memory and cache", settle: func(o *script.Settings) { o.Memory = 1 << 30 }},
+		{Name: "background work", settle: background("", 1<<14)},
+		{Name: "background work without merges", settle: background("none", 1<<13)},
+		{Name: "background work, merges at depth 2", settle: background("overlap2", 1<<12)},
+		{Name: "every batch synced", write: func(st *script.Step) { st.Sync = true }},
+		{Name: "no batch synced", write: func(st *script.Step) { st.Sync = false }},
+		{Name: "small cblocks", column: func(c *schema.Column) { c.BlockBytes = 512 }},
+		{Name: "default columns", column: func(c *schema.Column) {
+			c.BlockBytes, c.Encoding, c.Compression = 0, schema.Auto, schema.DefaultCompression
+		}},
+		{Name: "plain columns under zlib", column: func(c *schema.Column) { c.Encoding, c.Compression = schema.Plain, schema.Zlib }},
+		{Name: "rows never moved", moves: never},
+		{Name: "a flush behind each batch", moves: always},
+	}
+}
+
+// Of is a history as the variant has it. It has no crashes: what is left of batches and of promises
+// about time after them is the disk's to say.
+func (v *Variant) Of(s *script.Script) *script.Script {
+	out := &script.Script{Settings: s.Settings}
+	if v.settle != nil {
+		v.settle(&out.Settings)
+	}
+	for _, st := range s.Steps {
+		switch st.Kind {
+		case script.Kill, script.Cut, script.Tear:
+			st = script.Step{Kind: script.Reopen}
+		case script.Create, script.Alter:
+			v.relay(&st)
+		case script.Flush, script.Merge, script.Compact, script.Deltas, script.Minor, script.Major, script.UndoGC:
+			if v.moves == never {
+				continue
+			}
+		case script.Write:
+			if v.write != nil {
+				v.write(&st)
+			}
+			if v.moves == never {
+				st.During = ""
+			}
+		}
+		out.Steps = append(out.Steps, st)
+		if v.moves == always && st.Kind == script.Write && len(st.Ops) > 0 {
+			out.Steps = append(out.Steps, script.Step{Kind: script.Flush, Table: st.Ops[0].Table})
+		}
+	}
+	return out
+}
+
+// relay gives columns another form in files.
+func (v *Variant) relay(st *script.Step) {
+	if v.column == nil {
+		return
+	}
+	if st.Kind == script.Create {
+		columns := slices.Clone(st.Schema.Columns)
+		for i := range columns {
+			v.column(&columns[i])
+		}
+		s, err := schema.New(columns, st.Schema.Keys)
+		if err != nil {
+			panic(err) // the variant is wrong
+		}
+		st.Schema = s
+	}
+	st.Alter = slices.Clone(st.Alter)
+	for i := range st.Alter {
+		if st.Alter[i].What == "add" {
+			v.column(&st.Alter[i].Add)
+		}
+	}
+}
+
+// EqualAnswers makes the history of a seed, under a clock that counts, and carries it out under all
+// variants. failed is the history of the variant that fails.
+func EqualAnswers(seed uint64, steps int64) (total Counts, failed *script.Script, err error) {
+	o := RandomSettings(seed)
+	o.Hybrid, o.History, o.NoCrashes, o.Batch = false, 0, true, 0
+	r := Explore(o, func(c Counts) bool { return c.Steps < steps })
+	if r.Err != nil {
+		return r.Counts, r.Script, r.Err
+	}
+	return equal(r.Script)
+}
+
+// equal carries a history out under all variants. The error tells which answers differ first: all
+// are compared with the model, and here with each other, timestamps of batches too.
+func equal(s *script.Script) (total Counts, failed *script.Script, err error) {
+	var first []uint64
+	for i, v := range Variants() {
+		script := v.Of(s)
+		r := Run(script)
+		total.Add(r.Counts)
+		if r.Err != nil {
+			return total, script, fmt.Errorf("%s: %w", v.Name, r.Err)
+		}
+		if i == 0 {
+			first = r.answers
+		}
+		if !slices.Equal(first, r.answers) {
+			at := 0
+			for at < min(len(first), len(r.answers)) && first[at] == r.answers[at] {
+				at++
+			}
+			return total, script, fmt.Errorf("%s: %d answers, the first that differs is %d of %d", v.Name, len(r.answers), at, len(first))
+		}
+	}
+	return total, nil, nil
+}
+
+// answered notes what the store answered, so that it can be compared with what another store
+// answers.
+func (r *Runner) answered(values ...any) {
+	r.answers = append(r.answers, xxh3.HashString(fmt.Sprintln(values...)))
+}

@@ -1,0 +1,334 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/prooftest/model"
+	"github.com/oribi-db/oribi/internal/prooftest/script"
+	"github.com/oribi-db/oribi/internal/prooftest/values"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// told compares what a batch tells of its last commit.
+func told(b *oribi.Batch, out *model.Outcome) error {
+	var left []int
+	for _, re := range b.Refused() {
+		left = append(left, re.Row)
+	}
+	if !slices.Equal(left, out.Left) {
+		return fmt.Errorf("rows %v were left out, want %v: %v", left, out.Left, b.Refused())
+	}
+	if !slices.Equal(b.Assigned(), out.Assigned) {
+		return fmt.Errorf("values %v were given, want %v", b.Assigned(), out.Assigned)
+	}
+	return nil
+}
+
+// Ways of handing operations to a batch.
+const (
+	AsCells   = "cells"
+	asRows    = "rows"
+	asVectors = "vectors"
+)
+
+func (r *Runner) create(st *script.Step) error {
+	if r.Model.Tables[st.Table] != nil {
+		_, err := r.Store.CreateTable(st.Table, st.Schema)
+		return want(err, oribi.ErrExists)
+	}
+	return r.define(st.Table, func() error {
+		_, err := r.Store.CreateTable(st.Table, st.Schema)
+		return err
+	}, func() { r.Model.Create(st.Table, st.Schema) })
+}
+
+func (r *Runner) drop(st *script.Step) error {
+	return r.define(st.Table, func() error { return r.Store.DropTable(st.Table) }, func() { r.Model.Drop(st.Table) })
+}
+
+// define changes the list of tables, in the store and then in the model. After a failure nobody
+// knows whether the table is there.
+func (r *Runner) define(table string, do func() error, then func()) error {
+	r.State.Lock()
+	if r.Unsure == "" { // else an earlier one failed, and the store takes no other
+		r.Unsure = table
+	}
+	r.State.Unlock()
+	if err := do(); err != nil {
+		return err
+	}
+	r.State.Lock()
+	defer r.State.Unlock()
+	if r.Unsure != table {
+		return fmt.Errorf("a change of table %s is taken, after one of %s failed", table, r.Unsure)
+	}
+	then()
+	r.Unsure = ""
+	return nil
+}
+
+func want(err, target error) error {
+	switch {
+	case errors.Is(err, target):
+		return nil
+	case err == nil:
+		return fmt.Errorf("got no error, want %v", target)
+	}
+	return fmt.Errorf("got error %w, want %v", err, target)
+}
+
+// write commits a batch and compares what became of it.
+func (r *Runner) write(st *script.Step) error {
+	ops := slices.DeleteFunc(slices.Clone(st.Ops), func(op script.Op) bool { return r.Model.Tables[op.Table] == nil })
+	r.Counts.Operations += int64(len(ops))
+	out := r.Model.Resolve(ops, st.Partial)
+	b := r.Store.NewBatch()
+	if err := r.fill(b, ops, st.As); err != nil {
+		return err
+	}
+	if err := r.look(b, ops); err != nil {
+		return err
+	}
+	var opts []oribi.CommitOption
+	if st.Partial {
+		opts = append(opts, oribi.AllowPartial)
+	}
+	if !st.Sync {
+		opts = append(opts, oribi.NoSync)
+	}
+	err := r.take(out, ops, st.Sync, func() (mvcc.Timestamp, error) { return b.Commit(r.ctx, opts...) })
+	if err == nil && out.Refused < 0 {
+		err = told(b, out)
+	}
+	return err
+}
+
+// take has the store carry operations out and compares what became of them.
+func (r *Runner) take(out *model.Outcome, ops []script.Op, sync bool, commit func() (mvcc.Timestamp, error)) error {
+	if out.Refused < 0 {
+		r.State.Lock()
+		if r.InFlight == nil { // else an earlier one failed, and the store takes no other
+			r.InFlight = out
+		}
+		r.State.Unlock()
+	}
+	ts, err := commit()
+	switch {
+	case out.Refused >= 0:
+		r.Counts.Refused++
+		r.answered(err)
+		return refusal(err, out, ops)
+	case err != nil:
+		return err // the batch stays in flight: nobody knows whether the log has it
+	case r.InFlight != out:
+		return fmt.Errorf("a batch is taken, after one failed")
+	case ts <= r.passed:
+		return fmt.Errorf("timestamp %d, there was %d before", uint64(ts), uint64(r.passed))
+	}
+	r.answered(ts)
+	r.committed(out, ts, sync)
+	return nil
+}
+
+// committed notes a batch that the store has taken.
+func (r *Runner) committed(out *model.Outcome, ts mvcc.Timestamp, sync bool) {
+	r.State.Lock()
+	defer r.State.Unlock()
+	r.InFlight = nil
+	r.pass(ts)
+	if len(out.Changes) > 0 { // else nothing was logged, and a crash may have the timestamp given once more
+		r.Model.Commit(out, ts)
+	}
+	r.Counts.Batches++
+	if sync {
+		r.Model.Durable = len(r.Model.Commits)
+	}
+}
+
+// refusal compares an error with what the model says about the first refused row.
+func refusal(err error, out *model.Outcome, ops []script.Op) error {
+	var re *oribi.RowError
+	switch {
+	case !errors.Is(err, oribi.ErrRow) || !errors.As(err, &re):
+		return fmt.Errorf("got %w, want a row error for operation %d (%v)", err, out.Refused, out.Cause)
+	case re.Row != out.Refused || re.Table != ops[out.Refused].Table:
+		return fmt.Errorf("got %w, want row %d to be refused (%v)", err, out.Refused, out.Cause)
+	case out.Cause != nil && !errors.Is(err, out.Cause):
+		return fmt.Errorf("got %w, want %v for row %d", err, out.Cause, out.Refused)
+	}
+	return nil
+}
+
+// fill adds operations to a batch.
+func (r *Runner) fill(b *oribi.Batch, ops []script.Op, as string) error {
+	if as == asVectors && r.addVectors(b, ops) {
+		return nil
+	}
+	for i := range ops {
+		op := &ops[i]
+		t, err := r.Store.Table(op.Table)
+		if err != nil {
+			return err
+		}
+		switch {
+		case op.Condition():
+			addCondition(b, t, op)
+		case as == asRows:
+			b.Row(op.Ask, t, values.RowValues(t.Schema(), op.Cells, op.Set))
+		default:
+			b.Cells(op.Ask, t, op.Cells, op.Set)
+		}
+	}
+	if b.Err() == nil && b.Len() != len(ops) {
+		return fmt.Errorf("the batch has %d operations, want %d", b.Len(), len(ops))
+	}
+	return nil
+}
+
+// addVectors adds all operations as one set of vectors, if they are fit for it: of one kind that
+// takes rows, on one table, with the same columns given, at least one, none malformed.
+func (r *Runner) addVectors(b *oribi.Batch, ops []script.Op) bool {
+	if len(ops) == 0 || !slices.Contains(ops[0].Set, true) { // without a vector nothing says how many rows there are
+		return false
+	}
+	first := &ops[0]
+	switch first.Ask {
+	case oribi.OpInsert, oribi.OpInsertIgnore, oribi.OpUpsert, oribi.OpUpsertIgnore:
+	default:
+		return false
+	}
+	for i := range ops {
+		if ops[i].Ask != first.Ask || ops[i].Table != first.Table || !slices.Equal(ops[i].Set, first.Set) || r.Model.Malformed(&ops[i]) {
+			return false
+		}
+	}
+	t, err := r.Store.Table(first.Table)
+	if err != nil {
+		return false
+	}
+	b.Vectors(first.Ask, t, vectorsOf(t.Schema(), ops))
+	return true
+}
+
+func vectorsOf(s *schema.Schema, ops []script.Op) []*batch.Vector {
+	columns := make([]*batch.Vector, len(s.Columns))
+	for c := range columns {
+		if !ops[0].Set[c] {
+			continue
+		}
+		columns[c] = batch.NewVector(s.Columns[c].Type, len(ops))
+		for i := range ops {
+			columns[c].SetCell(i, ops[i].Cells[c])
+		}
+		if s.Columns[c].Type == schema.Array && len(ops)%2 == 0 { // the other form that the store takes
+			arrays := batch.NewArrays(s.Columns[c].Element)
+			if err := arrays.AppendUnpacked(columns[c], 0, len(ops)); err != nil {
+				panic(err) // the generator is wrong
+			}
+			columns[c] = arrays
+		}
+	}
+	return columns
+}
+
+// rewrite flushes, compacts or merges a table.
+func (r *Runner) rewrite(st *script.Step) error {
+	t, err := r.Store.Table(st.Table)
+	if err != nil {
+		return err
+	}
+	before := len(r.Model.Commits)
+	switch st.Kind {
+	case script.Flush:
+		r.Counts.Flushes++
+		err = t.Flush(r.ctx)
+	case script.Compact:
+		r.Counts.Merges++
+		err = t.Compact(r.ctx)
+	case script.Merge:
+		err = r.merge(t, st.Mask)
+	default:
+		err = r.compactDeltas(t, st)
+	}
+	if err != nil {
+		return err
+	}
+	if st.Kind == script.Flush || st.Kind == script.Compact {
+		r.State.Lock()
+		r.Model.Flushed(r.Model.Tables[st.Table], before)
+		r.State.Unlock()
+	}
+	layout := t.Layout()
+	r.Counts.MaxRowSets = max(r.Counts.MaxRowSets, int64(len(layout.RowSets)))
+	if st.Kind == script.Compact {
+		for i := 1; i < len(layout.RowSets); i++ {
+			if string(layout.RowSets[i-1].MaxKey) >= string(layout.RowSets[i].MinKey) {
+				return fmt.Errorf("rowsets %d and %d overlap", layout.RowSets[i-1].ID, layout.RowSets[i].ID)
+			}
+		}
+	}
+	return nil
+}
+
+// compactDeltas flushes or compacts changes.
+func (r *Runner) compactDeltas(t *oribi.Table, st *script.Step) (err error) {
+	before := len(t.Layout().RowSets)
+	switch st.Kind {
+	case script.Deltas:
+		r.Counts.Flushes++
+		_, err = t.FlushDeltas(r.ctx)
+	case script.Minor:
+		r.Counts.DeltaCompactions++
+		if _, err = t.CompactMinor(r.ctx); err == nil && !r.Script.Settings.Background {
+			err = checkRowSets(t, func(s compaction.RowSetInfo) bool { return s.Redos <= 1 })
+		}
+	case script.Major:
+		r.Counts.DeltaCompactions++
+		var names []string
+		for i, c := range t.Schema().Columns {
+			if i >= t.Schema().Keys && st.Mask>>(i%64)&1 != 0 {
+				names = append(names, c.Name)
+			}
+		}
+		_, err = t.CompactMajor(r.ctx, names...)
+	case script.UndoGC:
+		r.Counts.DeltaCompactions++
+		_, err = t.CollectUndos(r.ctx)
+	}
+	if r.Script.Settings.Background {
+		return err // rowsets change by themselves
+	}
+	if n := len(t.Layout().RowSets); err == nil && n != before && (st.Kind != script.UndoGC || n > before) {
+		return fmt.Errorf("%d rowsets before, %d after", before, n)
+	}
+	return err
+}
+
+func checkRowSets(t *oribi.Table, good func(compaction.RowSetInfo) bool) error {
+	for _, s := range t.Layout().RowSets {
+		if !good(s) {
+			return fmt.Errorf("rowset %d: %d redo files, %d undo files", s.ID, s.Redos, s.Undos)
+		}
+	}
+	return nil
+}
+
+func (r *Runner) merge(t *oribi.Table, mask uint64) error {
+	c := compaction.Choice{Why: "the history says so"}
+	for i, set := range t.Layout().RowSets {
+		if mask>>(i%64)&1 != 0 {
+			c.RowSets = append(c.RowSets, set.ID)
+		}
+	}
+	if len(c.RowSets) < 2 {
+		return nil
+	}
+	r.Counts.Merges++
+	return t.Merge(r.ctx, c)
+}

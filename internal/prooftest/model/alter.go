@@ -1,0 +1,45 @@
+package model
+
+import (
+	"slices"
+
+	"github.com/oribi-db/oribi/internal/prooftest/script"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Alter brings a table and all versions of its rows to another schema.
+func (m *Model) Alter(st *script.Step) {
+	t := m.Tables[st.Table]
+	columns, source := slices.Clone(t.Schema.Columns), make([]int, len(t.Schema.Columns))
+	for i := range source {
+		source[i] = i
+	}
+	added := map[schema.ColumnID][]byte{} // what older rows have
+	for i := range st.Alter {
+		columns, source = st.Alter[i].Apply(columns, source)
+		if st.Alter[i].What == "add" {
+			added[columns[len(columns)-1].ID] = st.Alter[i].Add.Default
+		}
+	}
+	s, err := schema.New(columns, t.Schema.Keys)
+	if err != nil {
+		panic(err) // the generator is wrong
+	}
+	t.Schema = s
+	clear(t.digests)
+	for _, r := range t.Order {
+		for i := range r.Versions {
+			if old := r.Versions[i].cells; old != nil {
+				cells := make([][]byte, len(columns))
+				for c, from := range source {
+					if from >= 0 {
+						cells[c] = old[from]
+					} else {
+						cells[c] = added[columns[c].ID]
+					}
+				}
+				r.Versions[i].cells = cells
+			}
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package model
+
+import (
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/prooftest/script"
+)
+
+// Holds tells whether a condition holds for a row.
+func (t *Table) Holds(op *script.Op, row [][]byte) bool {
+	if op.Ask == script.OpIfAbsent || row == nil {
+		return op.Ask == script.OpIfAbsent && row == nil
+	}
+	for _, test := range op.Tests {
+		p := batch.Predicate{Type: t.Schema.Columns[test.Column].Type, Op: test.Op, Values: test.Values}
+		if !p.EvalCell(row[test.Column]) {
+			return false
+		}
+	}
+	return true
+}
+
+// After is the row of a key with the operations on it carried out; refused when one of them would
+// be.
+func (t *Table) After(m *Model, key [][]byte, ops []script.Op) (row [][]byte, refused bool) {
+	if r := t.ByKey[KeyText(key)]; r != nil && len(r.Versions) > 0 {
+		row = r.Versions[len(r.Versions)-1].cells
+	}
+	for i := range ops {
+		op := &ops[i]
+		if op.Table != t.Name || op.Condition() || m.Malformed(op) || KeyText(op.Cells[:t.Schema.Keys]) != KeyText(key) {
+			continue
+		}
+		if row, _, refused = t.Decide(op, row); refused {
+			return nil, true
+		}
+	}
+	return row, false
+}

@@ -1,0 +1,44 @@
+package model
+
+import (
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/prooftest/script"
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+// ResolveIngest works out an ingest. Of the rows that are handed over at once, first those that no
+// table would take are refused, column by column, then those out of order, then those whose keys
+// are there.
+func (m *Model) ResolveIngest(st *script.Step) *Outcome {
+	t := m.Tables[st.Table]
+	s := t.Schema
+	o := &Outcome{Refused: -1}
+	size := max(st.Size, 1)
+	for from := 0; from < len(st.Ops); from += size {
+		part := st.Ops[from:min(len(st.Ops), from+size)]
+		for c := range s.Columns {
+			column := &s.Columns[c]
+			if !part[0].Set[c] && column.Default == nil && !column.Nullable {
+				return &Outcome{Refused: from}
+			}
+			for i := range part {
+				if part[i].Set[c] && part[i].Cells[c] == nil && !column.Nullable {
+					return &Outcome{Refused: from + i}
+				}
+			}
+		}
+		for i := range part {
+			if at := from + i; at > 0 && CompareKeys(s, st.Ops[at-1].Cells[:s.Keys], part[i].Cells[:s.Keys]) >= 0 {
+				return &Outcome{Refused: at}
+			}
+		}
+		for i := range part {
+			key := part[i].Cells[:s.Keys]
+			if t.Row(key, mvcc.Max) != nil {
+				return &Outcome{Refused: from + i, Cause: oribi.ErrKeyExists}
+			}
+			o.Changes = append(o.Changes, rowChange{t, KeyText(key), part[i].Cells, t.newRow(&part[i])})
+		}
+	}
+	return o
+}

@@ -1,0 +1,289 @@
+// Package model says what a store must contain and answer: a map from key to versions.
+//
+// It is written from the engine's documents, not from its code: which operation does what (tablet
+// spec §12.4), what a read at a timestamp sees (§8), what survives (design §5). Cells are compared
+// byte by byte, so a NaN equals itself. A Survey is what a real store shows; Survivors finds the
+// commits that it contains.
+//
+// Not safe for concurrent use.
+package model
+
+import (
+	"encoding/binary"
+	"maps"
+	"slices"
+	"sort"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Model is what a store should hold: of every key all its versions, and the commits that made them,
+// in their order.
+type Model struct {
+	Tables  map[string]*Table
+	Commits []Commit
+	// Durable is how many of Commits a power cut may not take.
+	Durable int
+}
+
+// Table is one table of a Model.
+type Table struct {
+	Name   string
+	Schema *schema.Schema
+	ByKey  map[string]*Row
+	Order  []*Row // by key
+
+	highest int64 // of an auto-incrementing column: what was ever inserted
+
+	newest  mvcc.Timestamp              // change
+	digests map[mvcc.Timestamp][16]byte // those that were asked for, at newest or before
+}
+
+// Row is a key with its versions, oldest first.
+type Row struct {
+	Key      [][]byte
+	Versions []version
+}
+
+// version is a row as of a timestamp; no cells: it was deleted then.
+type version struct {
+	TS    mvcc.Timestamp
+	cells [][]byte
+}
+
+// Commit is one write batch that the store took.
+type Commit struct {
+	TS   mvcc.Timestamp
+	rows []*Row
+	in   map[*Table]bool // tables that it changed
+}
+
+// NewModel is an empty store.
+func NewModel() *Model { return &Model{Tables: map[string]*Table{}} }
+
+// Create adds a table.
+func (m *Model) Create(name string, s *schema.Schema) {
+	m.Tables[name] = &Table{Name: name, Schema: s, ByKey: map[string]*Row{}}
+}
+
+// Drop removes a table.
+func (m *Model) Drop(name string) { delete(m.Tables, name) }
+
+// Names lists the tables.
+func (m *Model) Names() []string {
+	var names []string
+	for n := range m.Tables {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// Commit gives the changes of a batch their timestamp, which is above all earlier ones.
+func (m *Model) Commit(o *Outcome, ts mvcc.Timestamp) {
+	c := Commit{TS: ts, in: map[*Table]bool{}}
+	for _, ch := range o.Changes {
+		r := ch.table.row(ch.key, ch.cells)
+		ch.table.raise(r.Key)
+		r.Versions = append(r.Versions, version{ts, ch.row})
+		ch.table.newest = ts
+		c.rows, c.in[ch.table] = append(c.rows, r), true
+	}
+	m.Commits = append(m.Commits, c)
+}
+
+// Truncate takes back all commits but the first n.
+func (m *Model) Truncate(n int) {
+	for _, c := range m.Commits[n:] {
+		for _, r := range c.rows {
+			for len(r.Versions) > 0 && r.Versions[len(r.Versions)-1].TS >= c.TS {
+				r.Versions = r.Versions[:len(r.Versions)-1]
+			}
+		}
+	}
+	for _, t := range m.Tables {
+		t.recount()
+	}
+	for _, c := range m.Commits[n:] {
+		for t := range c.in {
+			t.newest = m.newestOf(t, n)
+			maps.DeleteFunc(t.digests, func(ts mvcc.Timestamp, _ [16]byte) bool { return ts > t.newest })
+		}
+	}
+	m.Commits = m.Commits[:n]
+	m.Durable = min(m.Durable, n)
+}
+
+// Flushed notes that all that the first n commits brought to a table is in its files: the log
+// before the last of it is durable.
+func (m *Model) Flushed(t *Table, n int) {
+	for i := n - 1; i >= m.Durable; i-- {
+		if m.Commits[i].in[t] {
+			m.Durable = i + 1
+			return
+		}
+	}
+}
+
+// Clone is a copy that shares cells alone.
+func (m *Model) Clone() *Model {
+	c := &Model{Tables: map[string]*Table{}, Durable: m.Durable}
+	tables, rows := map[*Table]*Table{}, map[*Row]*Row{}
+	for name, t := range m.Tables {
+		ct := &Table{Name: t.Name, Schema: t.Schema, highest: t.highest, ByKey: make(map[string]*Row, len(t.ByKey)), digests: maps.Clone(t.digests), newest: t.newest}
+		c.Tables[name], tables[t] = ct, ct
+		for _, r := range t.Order {
+			cr := &Row{Key: r.Key, Versions: slices.Clone(r.Versions)}
+			ct.Order, rows[r] = append(ct.Order, cr), cr
+		}
+		for key, r := range t.ByKey {
+			ct.ByKey[key] = rows[r]
+		}
+	}
+	for _, commit := range m.Commits {
+		cc := Commit{TS: commit.TS, in: map[*Table]bool{}}
+		for t := range commit.in {
+			if tables[t] != nil { // else it was dropped
+				cc.in[tables[t]] = true
+			}
+		}
+		for _, r := range commit.rows {
+			if rows[r] != nil {
+				cc.rows = append(cc.rows, rows[r])
+			}
+		}
+		c.Commits = append(c.Commits, cc)
+	}
+	return c
+}
+
+// Newest is the timestamp of the last commit.
+func (m *Model) Newest() mvcc.Timestamp {
+	if len(m.Commits) == 0 {
+		return mvcc.Min
+	}
+	return m.Commits[len(m.Commits)-1].TS
+}
+
+// newestOf is the timestamp of the last of the first n commits that changed a table.
+func (m *Model) newestOf(t *Table, n int) mvcc.Timestamp {
+	for _, c := range slices.Backward(m.Commits[:n]) {
+		if c.in[t] {
+			return c.TS
+		}
+	}
+	return mvcc.Min
+}
+
+// row finds a key's row and makes one without versions where there is none.
+func (t *Table) row(key string, cells [][]byte) *Row {
+	r := t.ByKey[key]
+	if r == nil {
+		r = &Row{Key: cells[:t.Schema.Keys]}
+		t.ByKey[key] = r
+		i := sort.Search(len(t.Order), func(i int) bool { return CompareKeys(t.Schema, t.Order[i].Key, r.Key) > 0 })
+		t.Order = append(t.Order, nil)
+		copy(t.Order[i+1:], t.Order[i:])
+		t.Order[i] = r
+	}
+	return r
+}
+
+// At is the row's cells as of ts; nil when it was not there.
+func (r *Row) At(ts mvcc.Timestamp) [][]byte {
+	i := sort.Search(len(r.Versions), func(i int) bool { return r.Versions[i].TS > ts })
+	if i == 0 {
+		return nil
+	}
+	return r.Versions[i-1].cells
+}
+
+// Rows gives the table's rows as of ts, in key order.
+func (t *Table) Rows(ts mvcc.Timestamp) (rows [][][]byte) {
+	for _, r := range t.Order {
+		if cells := r.At(ts); cells != nil {
+			rows = append(rows, cells)
+		}
+	}
+	return rows
+}
+
+// Row gives one row as of ts; nil when there is none.
+func (t *Table) Row(key [][]byte, ts mvcc.Timestamp) [][]byte {
+	if r := t.ByKey[KeyText(key)]; r != nil {
+		return r.At(ts)
+	}
+	return nil
+}
+
+// CompareKeys orders keys column by column. The shorter one, a prefix, goes by its columns alone.
+func CompareKeys(s *schema.Schema, a, b [][]byte) int {
+	for i := range min(len(a), len(b)) {
+		if c := batch.Compare(s.Columns[i].Type, a[i], b[i]); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+// KeyText tells keys apart.
+func KeyText(cells [][]byte) string { return string(AppendCells(nil, cells)) }
+
+// AppendCells writes cells so that different ones give different bytes.
+func AppendCells(b []byte, cells [][]byte) []byte {
+	for _, c := range cells {
+		if c == nil {
+			b = binary.AppendUvarint(b, 0)
+			continue
+		}
+		b = binary.AppendUvarint(b, uint64(len(c))+1)
+		b = append(b, c...)
+	}
+	return b
+}
+
+// Digest is a hash of rows and their order.
+type Digest struct {
+	h   *xxh3.Hasher128
+	buf []byte
+}
+
+// NewDigest is the digest of no rows.
+func NewDigest() *Digest { return &Digest{h: xxh3.New128()} }
+
+// Row adds a row.
+func (d *Digest) Row(cells [][]byte) {
+	d.buf = AppendCells(d.buf[:0], cells)
+	d.h.Write(d.buf)
+}
+
+// Number adds a number that is no cell.
+func (d *Digest) Number(n uint64) {
+	d.h.Write(binary.LittleEndian.AppendUint64(nil, n))
+}
+
+// Sum is the hash of what was added.
+func (d *Digest) Sum() [16]byte { return d.h.Sum128().Bytes() }
+
+// Digest is the hash of the table's rows as of ts.
+func (t *Table) Digest(ts mvcc.Timestamp) [16]byte {
+	ts = min(ts, t.newest)
+	if sum, ok := t.digests[ts]; ok {
+		return sum
+	}
+	d := NewDigest()
+	for _, r := range t.Order {
+		if cells := r.At(ts); cells != nil {
+			d.Row(cells)
+		}
+	}
+	if t.digests == nil {
+		t.digests = map[mvcc.Timestamp][16]byte{}
+	}
+	t.digests[ts] = d.Sum()
+	return t.digests[ts]
+}

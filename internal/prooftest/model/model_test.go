@@ -1,0 +1,105 @@
+package model
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/prooftest/script"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// twoColumns is a table of an int8 key and an int8 value that has to be given, and another with a
+// default.
+func twoColumns(t *testing.T) *Model {
+	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int8}, {Name: "v", Type: schema.Int8},
+		{Name: "d", Type: schema.Int8, Default: []byte{9}}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := NewModel()
+	m.Create("t", s)
+	return m
+}
+
+func op(ask oribi.Op, cells ...byte) script.Op {
+	o := script.Op{Ask: ask, Table: "t", Cells: make([][]byte, 3), Set: make([]bool, 3)}
+	for i, c := range cells {
+		o.Cells[i], o.Set[i] = []byte{c}, true
+	}
+	return o
+}
+
+// The result table of the write path, row by row: each operation on a row that is there and on one
+// that is not.
+func TestModelFollowsTheResultTable(t *testing.T) {
+	for _, c := range []struct {
+		op      script.Op
+		live    bool
+		want    []byte // v and d afterwards; nil = no row
+		refused bool
+		cause   error
+	}{
+		{op(oribi.OpInsert, 1, 5), false, []byte{5, 9}, false, nil},
+		{op(oribi.OpInsert, 1, 5), true, nil, true, oribi.ErrKeyExists},
+		{op(oribi.OpInsertIgnore, 1, 5), true, []byte{2, 3}, false, nil},
+		{op(oribi.OpInsert, 1), false, nil, true, nil},
+		{op(oribi.OpUpsert, 1, 5), false, []byte{5, 9}, false, nil},
+		{op(oribi.OpUpsert, 1, 5), true, []byte{5, 3}, false, nil},
+		{op(oribi.OpUpsert, 1), true, []byte{2, 3}, false, nil},
+		{op(oribi.OpUpsert, 1), false, nil, true, nil},
+		{op(oribi.OpUpsertIgnore, 1, 5), true, []byte{5, 3}, false, nil},
+		{op(oribi.OpUpdate, 1, 5), true, []byte{5, 3}, false, nil},
+		{op(oribi.OpUpdate, 1, 5), false, nil, true, oribi.ErrNotFound},
+		{op(oribi.OpUpdate, 1), true, nil, true, nil},
+		{op(oribi.OpUpdateIgnore, 1, 5), false, nil, false, nil},
+		{op(oribi.OpDelete, 1), true, nil, false, nil},
+		{op(oribi.OpDelete, 1), false, nil, true, oribi.ErrNotFound},
+		{op(oribi.OpDelete, 1, 5), true, nil, true, nil},
+		{op(oribi.OpDeleteIgnore, 1), false, nil, false, nil},
+	} {
+		m := twoColumns(t)
+		if c.live {
+			m.Commit(m.Resolve([]script.Op{op(oribi.OpInsert, 1, 2, 3)}, false), 1)
+		}
+		o := m.Resolve([]script.Op{c.op}, false)
+		if (o.Refused == 0) != c.refused || o.Cause != c.cause {
+			t.Errorf("%v, live %v: refused %d, %v", c.op, c.live, o.Refused, o.Cause)
+		}
+		if c.refused {
+			continue
+		}
+		m.Commit(o, 2)
+		row := m.Tables["t"].Row([][]byte{{1}}, mvcc.Max)
+		if got := bytes.Join(row, nil); row == nil != (c.want == nil) || row != nil && !bytes.Equal(got[1:], c.want) {
+			t.Errorf("%v, live %v: row %v, want %v", c.op, c.live, row, c.want)
+		}
+	}
+}
+
+func TestModelKeepsVersionsAndTakesCommitsBack(t *testing.T) {
+	m := twoColumns(t)
+	m.Commit(m.Resolve([]script.Op{op(oribi.OpInsert, 1, 2)}, false), 10)
+	m.Commit(m.Resolve([]script.Op{op(oribi.OpDelete, 1), op(oribi.OpInsert, 1, 3), op(oribi.OpUpdate, 1, 4)}, false), 20)
+	m.Commit(m.Resolve([]script.Op{op(oribi.OpDelete, 1)}, false), 30)
+	v := func(ts mvcc.Timestamp) int {
+		if row := m.Tables["t"].Row([][]byte{{1}}, ts); row != nil {
+			return int(row[1][0])
+		}
+		return -1
+	}
+	for ts, want := range map[mvcc.Timestamp]int{9: -1, 10: 2, 19: 2, 20: 4, 29: 4, 30: -1} {
+		if v(ts) != want {
+			t.Errorf("at %d: %d, want %d", ts, v(ts), want)
+		}
+	}
+	c := m.Clone()
+	c.Truncate(1)
+	if got := c.Tables["t"].Row([][]byte{{1}}, 50); got == nil || got[1][0] != 2 {
+		t.Errorf("with the first commit alone: %v", got)
+	}
+	if v(50) != -1 {
+		t.Error("a clone shares its versions")
+	}
+}

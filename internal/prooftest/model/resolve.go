@@ -1,0 +1,219 @@
+package model
+
+import (
+	"slices"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/prooftest/script"
+)
+
+// Rebase makes an outcome of one model that of its clone.
+func (o *Outcome) Rebase(m *Model) *Outcome {
+	if o == nil {
+		return nil
+	}
+	out := &Outcome{Refused: o.Refused}
+	for _, ch := range o.Changes {
+		if ch.table = m.Tables[ch.table.Name]; ch.table != nil {
+			out.Changes = append(out.Changes, ch)
+		}
+	}
+	return out
+}
+
+// Outcome is what becomes of a write batch: a refusal, or the rows that it changes.
+type Outcome struct {
+	Refused int   // index of the operation that ends the batch; −1 = none
+	Cause   error // what errors.Is must find besides ErrRow; nil when only ErrRow is promised
+	Changes []rowChange
+
+	Left     []int            // operations that a partial commit leaves out
+	Assigned []oribi.Assigned // values of auto-incrementing columns
+}
+
+// rowChange is a key's state after the batch; no row: it is not there.
+type rowChange struct {
+	table *Table
+	key   string
+	cells [][]byte // of the key, at least
+	row   [][]byte
+}
+
+// Resolve works out a write batch. Nothing is changed.
+//
+// Operations that no state could accept are refused as they are added, so the first of them counts
+// before any that meets the wrong state. A partial batch leaves out what is refused, save what
+// refuses the whole of it: a condition, and what is said wrongly of an auto-incrementing column.
+// Source: tablet spec §2.6, §12.4, §12.6.
+func (m *Model) Resolve(ops []script.Op, partial bool) *Outcome {
+	malformed := map[int]bool{}
+	for i := range ops {
+		s := m.Tables[ops[i].Table].Schema
+		if malformed[i] = m.Malformed(&ops[i]); malformed[i] && (!partial || wrongAuto(s, &ops[i])) {
+			return &Outcome{Refused: i}
+		}
+	}
+	o := &Outcome{Refused: -1}
+	at := map[string]int{} // table and key to index in changes
+	next := map[*Table]int64{}
+	for i := range ops {
+		op, t := &ops[i], m.Tables[ops[i].Table]
+		if malformed[i] {
+			o.Left = append(o.Left, i)
+			continue
+		}
+		op, value := t.given(op, next)
+		if value > 0 {
+			o.Assigned = append(o.Assigned, oribi.Assigned{Row: i, Value: value})
+		}
+		key := KeyText(op.Cells[:t.Schema.Keys])
+		j, seen := at[t.Name+"\x00"+key]
+		var row [][]byte
+		if seen {
+			row = o.Changes[j].row
+		} else if r := t.ByKey[key]; r != nil && len(r.Versions) > 0 {
+			row = r.Versions[len(r.Versions)-1].cells
+		}
+		if op.Condition() {
+			if !t.Holds(op, row) {
+				return &Outcome{Refused: i, Cause: oribi.ErrConflict}
+			}
+			continue
+		}
+		after, cause, refused := t.Decide(op, row)
+		switch {
+		case refused && partial:
+			o.Left = append(o.Left, i)
+		case refused:
+			return &Outcome{Refused: i, Cause: cause}
+		case sameRow(after, row):
+		case seen:
+			o.Changes[j].row = after
+		default:
+			at[t.Name+"\x00"+key] = len(o.Changes)
+			o.Changes = append(o.Changes, rowChange{t, key, op.Cells, after})
+		}
+	}
+	return o
+}
+
+func sameRow(a, b [][]byte) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+// Malformed tells whether an operation is refused whatever the table holds.
+func (m *Model) Malformed(op *script.Op) bool {
+	s := m.Tables[op.Table].Schema
+	if op.Condition() {
+		return false
+	}
+	if wrongAuto(s, op) {
+		return true
+	}
+	others, lacks := 0, false
+	for i := range s.Columns {
+		c := &s.Columns[i]
+		switch {
+		case c.AutoIncrement && op.Ask.Inserts():
+		case i < s.Keys && !op.Set[i]:
+			return true
+		case op.Set[i] && op.Cells[i] == nil && !c.Nullable:
+			return true
+		case i >= s.Keys && op.Set[i]:
+			others++
+		case !op.Set[i] && c.Default == nil && !c.Nullable:
+			lacks = true
+		}
+	}
+	switch op.Ask {
+	case oribi.OpInsert, oribi.OpInsertIgnore:
+		return lacks
+	case oribi.OpUpdate, oribi.OpUpdateIgnore:
+		return others == 0
+	case oribi.OpDelete, oribi.OpDeleteIgnore:
+		return others > 0
+	}
+	return false
+}
+
+// Decide is the result table: what an operation makes of a row, nil when there is none.
+func (t *Table) Decide(op *script.Op, row [][]byte) (next [][]byte, cause error, refused bool) {
+	live := row != nil
+	switch op.Ask {
+	case oribi.OpInsert, oribi.OpInsertIgnore:
+		switch {
+		case live && op.Ask == oribi.OpInsert:
+			return nil, oribi.ErrKeyExists, true
+		case live:
+			return row, nil, false
+		}
+		return t.newRow(op), nil, false
+	case oribi.OpUpsert, oribi.OpUpsertIgnore:
+		if live {
+			next = t.set(op, row)
+			return next, nil, next == nil
+		}
+		if next = t.newRow(op); next == nil {
+			return nil, nil, true // a column that a new row has to have is not set
+		}
+		return next, nil, false
+	case oribi.OpUpdate, oribi.OpUpdateIgnore:
+		next = t.set(op, row)
+		if next == nil && row != nil || op.Ask == oribi.OpUpdate && t.setsImmutable(op) {
+			return nil, nil, true
+		}
+		if live {
+			return next, nil, false
+		}
+	case oribi.OpDelete, oribi.OpDeleteIgnore:
+		if live {
+			return nil, nil, false
+		}
+	}
+	return row, oribi.ErrNotFound, op.Ask == oribi.OpUpdate || op.Ask == oribi.OpDelete
+}
+
+// newRow is the row that an insert makes: defaults, else NULL, where no value was given; nil when a
+// column can be neither.
+func (t *Table) newRow(op *script.Op) [][]byte {
+	row := slices.Clone(op.Cells)
+	for i := range row {
+		if op.Set[i] {
+			continue
+		}
+		c := &t.Schema.Columns[i]
+		if row[i] = c.Default; c.Default == nil && !c.Nullable {
+			return nil
+		}
+	}
+	return row
+}
+
+// setsImmutable tells whether an operation gives an immutable column a value.
+func (t *Table) setsImmutable(op *script.Op) bool {
+	for i := range t.Schema.Columns {
+		if t.Schema.Columns[i].Immutable && op.Set[i] {
+			return true
+		}
+	}
+	return false
+}
+
+// set is the row with the given columns replaced; the very row when none but the key is given, nil
+// when one is immutable, which the Ignore kinds pass over.
+func (t *Table) set(op *script.Op, row [][]byte) [][]byte {
+	if (op.Ask == oribi.OpUpsert || op.Ask == oribi.OpUpdate) && t.setsImmutable(op) {
+		return nil
+	}
+	next := row
+	for i := t.Schema.Keys; i < len(row); i++ {
+		if !op.Set[i] || t.Schema.Columns[i].Immutable {
+			continue
+		}
+		if &next[0] == &row[0] {
+			next = slices.Clone(row)
+		}
+		next[i] = op.Cells[i]
+	}
+	return next
+}

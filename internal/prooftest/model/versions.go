@@ -1,0 +1,79 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/prooftest/script"
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+// Project returns the cells of some columns; nil for no row.
+func Project(row [][]byte, columns []int) [][]byte {
+	out := make([][]byte, len(columns))
+	for i, c := range columns {
+		out[i] = row[c]
+	}
+	return out
+}
+
+// Versions is what a history should give: the row's versions with timestamps in (since, upTo],
+// newest first, by content of the columns, and what was there at since.
+func (t *Table) Versions(key [][]byte, columns []int, since, upTo mvcc.Timestamp) (out []string) {
+	r := t.ByKey[KeyText(key)]
+	if r == nil {
+		return nil
+	}
+	text := func(ts mvcc.Timestamp) string {
+		if cells := r.At(ts); cells != nil {
+			return "row " + script.CellsText(Project(cells, columns), nil, " ")
+		}
+		return ""
+	}
+	before := text(since)
+	if before != "" {
+		out = append(out, "0 base "+before)
+	}
+	for i, v := range r.Versions {
+		if v.TS <= since || v.TS > upTo || i+1 < len(r.Versions) && r.Versions[i+1].TS == v.TS {
+			continue
+		}
+		if now := text(v.TS); now != before {
+			out = append(out, fmt.Sprintf("%d %v %s", uint64(v.TS), kindOf(before != "", now != ""), now))
+			before = now
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
+
+func kindOf(before, after bool) oribi.ChangeKind {
+	switch {
+	case !before:
+		return oribi.Inserted
+	case !after:
+		return oribi.Deleted
+	}
+	return oribi.Updated
+}
+
+// Differences are the rows that differ, of keys in the bounds that both reads have.
+func (t *Table) Differences(columns []int, from, to *script.Read) (out []string) {
+	text := func(cells [][]byte) string {
+		if cells == nil {
+			return script.CellsText(nil, nil, " ")
+		}
+		return script.CellsText(Project(cells, columns), nil, " ")
+	}
+	for _, row := range t.Order {
+		if from.From != nil && CompareKeys(t.Schema, row.Key, from.From) < 0 || from.To != nil && CompareKeys(t.Schema, row.Key, from.To) >= 0 {
+			continue
+		}
+		a, b := row.At(from.At), row.At(to.At)
+		if (a == nil) != (b == nil) || text(a) != text(b) {
+			out = append(out, fmt.Sprintf("%v %s: %s -> %s", kindOf(a != nil, b != nil), script.CellsText(row.Key, nil, " "), text(a), text(b)))
+		}
+	}
+	return out
+}

@@ -1,0 +1,145 @@
+// Package script describes a history of a store: its settings and its steps, which contain all that
+// they need. A script has a text that Parse reads back, so that a failing history can be kept, run
+// again, and shortened by leaving steps out.
+package script
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// A script as text: the settings, then a line for each step; columns of a table and operations of a
+// batch follow on lines of their own. A cell is its bytes in hex behind an x, "null", or "-" where
+// none is given. Of lists, "*" is the one that is not there.
+//
+//	settings seed=7 hybrid=false history=0s flush=65536 rowset=8192 segment=0 memory=0 policy= background=false keys=300 batch=1
+//	create t0 keys=1
+//	  column a type=INT32 encoding=0 compression=1 block=512 precision=0 scale=0 length=0 null=false immutable=false default=-
+//	alter t0
+//	  add b type=INT32 …
+//	  rename 0 c
+//	  default 1 x07000000
+//	  drop 1
+//	write sync=true as=cells partial=false
+//	  ifabsent t0 x07000000
+//	  insert t0 x07000000
+//	write t0 sync=true as=cells partial=false during=flush mask=0
+//	  insert t0 x08000000
+//	get t0 asof=false at=0 columns=* key=x07000000 …
+//	kill
+
+// String is the script as text.
+func (s *Script) String() string {
+	var b strings.Builder
+	o := &s.Settings
+	fmt.Fprintf(&b, "settings seed=%d hybrid=%v history=%v flush=%d rowset=%d segment=%d memory=%d policy=%s background=%v keys=%d batch=%d\n",
+		o.Seed, o.Hybrid, o.History, o.FlushBytes, o.RowSetBytes, o.Segment, o.Memory, o.Policy, o.Background, o.Keys, o.Batch)
+	for i := range s.Steps {
+		s.Steps[i].print(&b)
+	}
+	return b.String()
+}
+
+func (st *Step) print(b *strings.Builder) {
+	b.WriteString(string(st.Kind))
+	if st.Table != "" {
+		b.WriteString(" " + st.Table)
+	}
+	switch st.Kind {
+	case Create:
+		fmt.Fprintf(b, " keys=%d", st.Schema.Keys)
+		for i := range st.Schema.Columns {
+			printColumn(b, "column", &st.Schema.Columns[i])
+		}
+	case Write:
+		fmt.Fprintf(b, " sync=%v as=%s partial=%v", st.Sync, st.As, st.Partial)
+		if st.During != "" {
+			fmt.Fprintf(b, " during=%s mask=%d", st.During, st.Mask)
+		}
+	case Ingest:
+		fmt.Fprintf(b, " size=%d mask=%d", st.Size, st.Mask)
+	case Get, Find, Count, Check, Hold, Versions:
+		st.Read.print(b)
+	case Diff:
+		st.Read.print(b)
+		fmt.Fprintf(b, " until=%d", uint64(st.Read.Until))
+	case Many:
+		st.Read.print(b)
+		for _, key := range st.Keys {
+			fmt.Fprintf(b, " many=%s", CellsText(key, nil, ","))
+		}
+	case Merge, Major, Tear:
+		fmt.Fprintf(b, " mask=%d", st.Mask)
+	case Tick:
+		fmt.Fprintf(b, " time=%v", st.Time)
+	}
+	for i := range st.Alter {
+		st.Alter[i].print(b)
+	}
+	for i := range st.Ops {
+		op := &st.Ops[i]
+		fmt.Fprintf(b, "\n  %s %s %s", askName(op.Ask), op.Table, CellsText(op.Cells, op.Set, " "))
+		printTests(b, op.Tests)
+	}
+	b.WriteByte('\n')
+}
+
+func printColumn(b *strings.Builder, word string, c *schema.Column) {
+	fmt.Fprintf(b, "\n  %s %s type=%v array=%v encoding=%d compression=%d block=%d precision=%d scale=%d length=%d null=%v immutable=%v default=%s",
+		word, c.Name, c.Stored(), c.Type == schema.Array, c.Encoding, c.Compression, c.BlockBytes, c.Precision, c.Scale, c.Length, c.Nullable, c.Immutable, cellText(c.Default, c.Default != nil))
+}
+
+func (r *Read) print(b *strings.Builder) {
+	fmt.Fprintf(b, " asof=%v at=%d columns=%s key=%s from=%s to=%s limit=%d any=%v values=%v", r.AsOf, uint64(r.At), columnsText(r.Columns),
+		CellsText(r.Key, nil, ","), CellsText(r.From, nil, ","), CellsText(r.To, nil, ","), r.Limit, r.Any, r.Values)
+	printTests(b, r.Tests)
+}
+
+func printTests(b *strings.Builder, tests []Test) {
+	for _, t := range tests {
+		fmt.Fprintf(b, " test=%d:%d:%s", t.Column, t.Op, CellsText(t.Values, nil, ","))
+	}
+}
+
+func columnsText(columns []int) string {
+	if columns == nil {
+		return "*"
+	}
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(columns), " ", ","), "[]")
+}
+
+// CellsText is the text of cells, those that are not set as "-".
+func CellsText(cells [][]byte, set []bool, separator string) string {
+	if cells == nil {
+		return "*"
+	}
+	texts := make([]string, len(cells))
+	for i, c := range cells {
+		texts[i] = cellText(c, set == nil || set[i])
+	}
+	return strings.Join(texts, separator)
+}
+
+func cellText(cell []byte, set bool) string {
+	switch {
+	case !set:
+		return "-"
+	case cell == nil:
+		return "null"
+	}
+	return "x" + hex.EncodeToString(cell)
+}
+
+// asks are the names of operations, as their String gives them.
+var asks = func() map[string]oribi.Op {
+	m := map[string]oribi.Op{askName(OpIf): OpIf, askName(OpIfAbsent): OpIfAbsent}
+	for _, a := range []oribi.Op{oribi.OpInsert, oribi.OpUpsert, oribi.OpUpdate, oribi.OpDelete,
+		oribi.OpInsertIgnore, oribi.OpUpsertIgnore, oribi.OpUpdateIgnore, oribi.OpDeleteIgnore} {
+		m[a.String()] = a
+	}
+	return m
+}()

@@ -1,0 +1,33 @@
+package values
+
+import (
+	"testing"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/schema"
+)
+
+func TestRandomCellsFitTheirColumns(t *testing.T) {
+	r := NewRand(5)
+	for range 3000 {
+		s := RandomSchema(r)
+		for i := range s.Columns {
+			c := &s.Columns[i]
+			cell := RandomCell(r, c)
+			if w := c.Type.Width(); w > 0 && len(cell) != w {
+				t.Fatalf("%s: %d bytes", c.TypeName(), len(cell))
+			}
+			if d, ok := GoValue(c, cell).(oribi.Decimal); ok && !d.Unscaled.FitsDigits(c.Precision) {
+				t.Fatalf("%s: %v", c.TypeName(), d)
+			}
+			if c.Type == schema.Array {
+				if err := schema.CheckArray(c.Element, cell); err != nil {
+					t.Fatalf("%s: %v", c.TypeName(), err)
+				}
+			} else if p := (batch.Predicate{Type: c.Type, Op: batch.Eq, Values: [][]byte{cell}}); p.Prepare() != nil {
+				t.Fatalf("%s: %x is no cell", c.TypeName(), cell)
+			}
+		}
+	}
+}
