@@ -312,6 +312,32 @@ func TestAScanKeepsItsFilesThroughDeltaCompactions(t *testing.T) {
 	}
 }
 
+// A scan that began before UndoGC removed a rowset reads the rowset's files, opened before or not.
+func TestScanKeepsTheFilesOfARowSetThatUndoGCRemoves(t *testing.T) {
+	w := newWorld(t, testSchema)
+	w.mustCommit(w.op(Insert, 1, 1, "x"), w.op(Insert, 2, 1, "x"))
+	w.flush()
+	before := Snapshot{Before: timestampOf(w.lsn) + 1}
+	w.mustCommit(w.op(Delete, 1, 0, ""), w.op(Delete, 2, 0, ""))
+	w.flush()
+	want := w.scan(before, true)
+	w = w.reopened(0) // no column's file is open
+	it, err := search(w.tab, &scan.Request{Columns: allColumns}, before, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.floor = timestampOf(w.lsn + 1)
+	if _, err := w.tab.CollectUndos(t.Context()); err != nil || len(w.tab.RowSetMetadata()) != 0 {
+		t.Fatalf("%v, rowsets %+v", err, w.tab.RowSetMetadata())
+	}
+	if err := w.m.Commit(noChange); err != nil { // frees the space of dead blocks
+		t.Fatal(err)
+	}
+	if got, err := readAll(it); err != nil || !slices.Equal(got, want) {
+		t.Fatalf("%v\ngot  %v\nwant %v", err, got, want)
+	}
+}
+
 // Rows that the cache holds whole are those of the base that they were read from.
 func TestCachedRowsDoNotOutliveTheirBase(t *testing.T) {
 	w := withRedos(t, 20, 2)

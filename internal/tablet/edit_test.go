@@ -268,6 +268,21 @@ rowsets: 1@15 2 3
 memory: 20, frozen 12
 floor: 30
 `},
+		{"delta flush with concurrent changes", func(f *editFixture) Edit {
+			return Edit{Kind: compaction.DeltaFlush, Replaced: []Replaced{
+				{Set: f.sets[1], Flush: true, Row: f.rewritten(1, func(m *meta.RowSet) { m.Redo = append(m.Redo, 41) }), Mem: f.deltaStore(10)}}}
+		}, `
+table: version 0, next rowset 50, floor 30, flushed 8, auto 5
+delete:
+put: 2 table
+dead: []
+first LSN: 10
+event: delta-flush, [] to [2]
+dropped stores: 1
+rowsets: 1@15 2@10 3
+memory: 20, frozen 12
+floor: 30
+`},
 		{"merge", func(f *editFixture) Edit {
 			return Edit{Kind: compaction.Merge, Floor: 20, Removed: f.sets[1:], Added: []Added{{Row: editRowSet(4), Mem: f.deltaStore(13)}}}
 		}, `
