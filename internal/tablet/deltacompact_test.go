@@ -317,7 +317,7 @@ func TestScanKeepsTheFilesOfARowSetThatUndoGCRemoves(t *testing.T) {
 	w := newWorld(t, testSchema)
 	w.mustCommit(w.op(Insert, 1, 1, "x"), w.op(Insert, 2, 1, "x"))
 	w.flush()
-	before := Snapshot{Before: timestampOf(w.lsn) + 1}
+	before := Snapshot{At: mvcc.AsOf(timestampOf(w.lsn))}
 	w.mustCommit(w.op(Delete, 1, 0, ""), w.op(Delete, 2, 0, ""))
 	w.flush()
 	want := w.scan(before, true)

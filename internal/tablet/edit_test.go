@@ -270,7 +270,7 @@ floor: 30
 `},
 		{"delta flush with concurrent changes", func(f *editFixture) Edit {
 			return Edit{Kind: compaction.DeltaFlush, Replaced: []Replaced{
-				{Set: f.sets[1], Flush: true, Row: f.rewritten(1, func(m *meta.RowSet) { m.Redo = append(m.Redo, 41) }), Mem: f.deltaStore(10)}}}
+				{Set: f.sets[1], Flush: true, Row: f.rewritten(1, func(m *rowset.Metadata) { m.Redo = append(m.Redo, 41) }), Mem: f.deltaStore(10)}}}
 		}, `
 table: version 0, next rowset 50, floor 30, flushed 8, auto 5
 delete:
