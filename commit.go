@@ -197,7 +197,10 @@ func (s *Store) append(rec *record.Writer, later bool) (mvcc.Timestamp, lsn.LSN,
 	if err := s.Poisoned(); err != nil {
 		return 0, 0, nil, err
 	}
-	ts := s.clock.Now()
+	ts, err := s.clock.Now()
+	if err != nil {
+		return 0, 0, nil, err
+	}
 	rec.SetTimestamp(ts)
 	confirmed := s.blocks.ConfirmedEpoch()
 	if confirmed > s.loggedEpoch {
@@ -224,8 +227,12 @@ func (s *Store) append(rec *record.Writer, later bool) (mvcc.Timestamp, lsn.LSN,
 // visible and, if asked, durable.
 func (s *Store) emptyCommit(ctx context.Context, sync bool) (mvcc.Timestamp, error) {
 	s.appendMu.Lock()
-	ts, last := s.clock.Now(), s.lastLSN.Load()
+	ts, err := s.clock.Now()
+	last := s.lastLSN.Load()
 	s.appendMu.Unlock()
+	if err != nil {
+		return 0, err
+	}
 	s.promise(ts)
 	if sync {
 		if err := s.log.Sync(last); err != nil {

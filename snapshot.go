@@ -42,12 +42,15 @@ func (s *Store) Snapshot(ctx context.Context, name string) (*Snapshot, error) {
 	}
 	defer s.leave()
 	s.appendMu.Lock()
-	ts := s.clock.Now()
+	ts, err := s.clock.Now()
 	s.appendMu.Unlock()
+	if err != nil {
+		return nil, fmt.Errorf("oribi: snapshot: %w", err)
+	}
 	s.promise(ts)
 	sn := &Snapshot{store: s, name: name, ts: ts}
 	s.holds.open(sn)
-	err := s.pub.WaitTimestamp(ctx, ts)
+	err = s.pub.WaitTimestamp(ctx, ts)
 	if errors.Is(err, fault.ErrPoisoned) {
 		// Nothing is published any more, nor dropped: the visible state is the newest for good.
 		sn.Close()
@@ -116,10 +119,11 @@ func Latest() ReadOption {
 // read-only opener has no batches: its own wall clock is the bound.
 func (s *Store) advance(ts mvcc.Timestamp) error {
 	if s.opts.ReadOnly && s.clock.Physical() {
-		if ts > s.clock.Now() {
-			return fault.ErrFuture
+		now, err := s.clock.Now()
+		if err == nil && ts > now {
+			err = fault.ErrFuture
 		}
-		return nil
+		return err
 	}
 	return s.clock.Advance(ts)
 }

@@ -69,7 +69,11 @@ func historyFloor(c mvcc.Clock, historySec int64) mvcc.Timestamp {
 	if historySec < 0 || !c.Physical() {
 		return mvcc.Min
 	}
-	return mvcc.FromTime(c.Now().Time().Add(-time.Duration(historySec) * time.Second))
+	now, err := c.Now()
+	if err != nil {
+		return mvcc.Min
+	}
+	return mvcc.FromTime(now.Time().Add(-time.Duration(historySec) * time.Second))
 }
 
 func (ts tabletStore) Event(e compaction.Event) {

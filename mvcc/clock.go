@@ -16,8 +16,9 @@ const MaxAhead = 10 * time.Second
 // §4.2.
 type Clock interface {
 	// Now returns a timestamp greater than every one returned before, at most Last. When there is
-	// none left it panics: a real clock reaches that in the year 2112.
-	Now() Timestamp
+	// none left it returns an error, and keeps returning it: a real clock reaches that in the year
+	// 2112.
+	Now() (Timestamp, error)
 
 	// Advance makes Now return only timestamps above ts from here on, so that what a read at ts saw
 	// is all that will ever be there. A ts that would carry the clock too far ahead is ErrFuture,
@@ -25,7 +26,7 @@ type Clock interface {
 	Advance(ts Timestamp) error
 
 	// Restore is Advance without the bound: the store was written up to ts already, whatever the
-	// wall clock says today. The caller has checked that ts, which comes from disk, is below Last.
+	// wall clock says today. The caller has checked that ts, which comes from disk, is at most Last.
 	Restore(ts Timestamp)
 
 	// Physical tells whether timestamps stand for times of the day, so that history can have an
@@ -40,15 +41,15 @@ type counter struct {
 }
 
 // take returns the lowest free timestamp that is not below floor.
-func (c *counter) take(floor Timestamp) Timestamp {
+func (c *counter) take(floor Timestamp) (Timestamp, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	ts := max(c.next, floor)
 	if ts > Last {
-		panic(fmt.Sprintf("mvcc: no timestamp is left: next %d, wall clock %d", c.next, floor))
+		return 0, fmt.Errorf("mvcc: the clock is past the last timestamp, %v", Last.Time())
 	}
 	c.next = ts + 1
-	return ts
+	return ts, nil
 }
 
 // pass makes next greater than ts, unless next would have to go beyond limit + 1.
@@ -81,7 +82,7 @@ func NewHybridClock(wall func() time.Time) *HybridClock {
 
 // Now returns the wall clock's microsecond, or one more than the last timestamp where that is
 // greater. The logical part runs over into the physical one by itself.
-func (c *HybridClock) Now() Timestamp { return c.take(FromTime(c.wall())) }
+func (c *HybridClock) Now() (Timestamp, error) { return c.take(FromTime(c.wall())) }
 
 // Advance refuses what is more than MaxAhead ahead of the wall clock, unless Now is above it
 // anyway.
@@ -96,9 +97,9 @@ func (c *HybridClock) Restore(ts Timestamp) { c.restore(ts) }
 func (c *HybridClock) Physical() bool { return true }
 
 func (c *counter) restore(ts Timestamp) {
-	if err := c.pass(ts, Last-1); err != nil {
-		panic(fmt.Sprintf("mvcc: clock restored to %d, beyond the last timestamp", uint64(ts)))
-	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.next = max(c.next, min(ts, Last)+1)
 }
 
 // LogicalClock counts: 1, 2, 3 … It serves tests and stores without a trustworthy wall clock.
@@ -111,7 +112,7 @@ func NewLogicalClock(start Timestamp) *LogicalClock {
 }
 
 // Now returns the next number.
-func (c *LogicalClock) Now() Timestamp { return c.take(First) }
+func (c *LogicalClock) Now() (Timestamp, error) { return c.take(First) }
 
 // Advance has no wall clock to measure against; it refuses only what would leave no timestamp.
 func (c *LogicalClock) Advance(ts Timestamp) error { return c.pass(ts, Last-1) }

@@ -36,12 +36,46 @@ func TestTimestampIsMicrosecondsAndALogicalPart(t *testing.T) {
 	}
 }
 
+// now returns the clock's next timestamp.
+func now(t rapid.TB, c Clock) Timestamp {
+	t.Helper()
+	ts, err := c.Now()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ts
+}
+
+// A clock past the last timestamp returns an error, once and again, and never a timestamp beyond
+// Last.
+func TestClockPastTheLastTimestampReturnsError(t *testing.T) {
+	wall := &wallClock{time.Date(2112, 9, 18, 0, 0, 0, 0, time.UTC)}
+	late := NewHybridClock(wall.read)
+	restored := NewHybridClock(nil)
+	restored.Restore(Last)
+	spent := NewLogicalClock(Last)
+	if ts := now(t, spent); ts != Last {
+		t.Errorf("last timestamp of a logical clock: %d, want %d", ts, Last)
+	}
+	for name, c := range map[string]Clock{"wall clock in 2112": late, "restored to Last": restored, "counted to Last": spent} {
+		for range 2 {
+			if ts, err := c.Now(); err == nil {
+				t.Errorf("%s: Now returns %d, want an error", name, ts)
+			}
+		}
+	}
+	wall.now = noon
+	if ts := now(t, late); ts != FromTime(noon) {
+		t.Errorf("after the wall clock was corrected: %v, want %v", ts, FromTime(noon))
+	}
+}
+
 func TestHybridClockRisesWhateverTheWallClockDoes(t *testing.T) {
 	wall := &wallClock{noon}
 	c := NewHybridClock(wall.read)
 	last := Min
 	step := func(what string) Timestamp {
-		ts := c.Now()
+		ts := now(t, c)
 		if ts <= last {
 			t.Fatalf("%s: %d after %d", what, ts, last)
 		}
@@ -73,19 +107,19 @@ func TestHybridClockAdvancesAtMostTenSeconds(t *testing.T) {
 	if err := c.Advance(limit + 1); !errors.Is(err, fault.ErrFuture) {
 		t.Fatalf("Advance beyond the bound: %v, want ErrFuture", err)
 	}
-	if ts := c.Now(); ts != FromTime(noon) {
+	if ts := now(t, c); ts != FromTime(noon) {
 		t.Fatalf("a refused Advance moved the clock to %v", ts)
 	}
 	if err := c.Advance(limit); err != nil {
 		t.Fatalf("Advance to the bound: %v", err)
 	}
-	if ts := c.Now(); ts != limit+1 {
+	if ts := now(t, c); ts != limit+1 {
 		t.Fatalf("after Advance: %v, want %v", ts, limit+1)
 	}
 	if err := c.Advance(FromTime(noon)); err != nil {
 		t.Fatalf("Advance into the past: %v", err)
 	}
-	if ts := c.Now(); ts != limit+2 {
+	if ts := now(t, c); ts != limit+2 {
 		t.Fatalf("Advance into the past moved the clock to %v", ts)
 	}
 }
@@ -95,7 +129,7 @@ func TestRestoredClockKeepsItsLeadOverTheWallClock(t *testing.T) {
 	c := NewHybridClock(wall.read)
 	far := FromTime(noon.Add(24 * 365 * time.Hour))
 	c.Restore(far)
-	if ts := c.Now(); ts != far+1 {
+	if ts := now(t, c); ts != far+1 {
 		t.Fatalf("after Restore: %v, want %v", ts, far+1)
 	}
 	// The clock is beyond it anyway, so no read at it is refused though it is a year ahead.
@@ -103,20 +137,20 @@ func TestRestoredClockKeepsItsLeadOverTheWallClock(t *testing.T) {
 		t.Fatalf("Advance to a timestamp behind the clock: %v", err)
 	}
 	c.Restore(First)
-	if ts := c.Now(); ts != far+2 {
+	if ts := now(t, c); ts != far+2 {
 		t.Fatalf("Restore lowered the clock to %v", ts)
 	}
 }
 
 func TestLogicalClockCounts(t *testing.T) {
 	c := NewLogicalClock(0)
-	if a, b := c.Now(), c.Now(); a != First || b != First+1 {
+	if a, b := now(t, c), now(t, c); a != First || b != First+1 {
 		t.Errorf("counted %d, %d", a, b)
 	}
 	if err := c.Advance(99); err != nil {
 		t.Fatal(err)
 	}
-	if ts := c.Now(); ts != 100 {
+	if ts := now(t, c); ts != 100 {
 		t.Errorf("after Advance(99): %d", ts)
 	}
 	if err := c.Advance(Last); !errors.Is(err, fault.ErrFuture) {
@@ -136,7 +170,12 @@ func TestClocksGiveDistinctTimestampsToManyGoroutines(t *testing.T) {
 			for w := range workers {
 				wg.Go(func() {
 					for range each {
-						got[w] = append(got[w], c.Now())
+						ts, err := c.Now()
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						got[w] = append(got[w], ts)
 					}
 				})
 			}
@@ -168,7 +207,7 @@ func TestClockContract(t *testing.T) {
 		})
 		t.Repeat(map[string]func(*rapid.T){
 			"now": func(t *rapid.T) {
-				ts := c.Now()
+				ts := now(t, c)
 				if ts <= above {
 					t.Fatalf("Now() = %v, want more than %v", ts, above)
 				}

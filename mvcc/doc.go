@@ -3,7 +3,7 @@
 // It has three parts: the Timestamp; the Clock that hands timestamps out; and the Publisher, which
 // lets write batches become visible strictly in the order in which they entered the log:
 //
-//	ts := clock.Now()                // in the critical section that also gives the LSN
+//	ts, err := clock.Now()           // in the critical section that also gives the LSN
 //	op := publisher.Start(lsn, ts)   // still in it
 //	…                                // apply, and make durable if asked
 //	op.Ready()                       // visible once every batch before it is ready too
