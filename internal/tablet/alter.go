@@ -11,26 +11,26 @@ import (
 )
 
 // Alter changes the table's schema and settings: edit gets a copy of the metadata row and changes
-// Schema, NextColumnID, HistorySec and Comment; what it refuses changes nothing. Readers go on with
-// the schema that they began with. Writers of the table wait while the last of memory is written
-// and committed, 1 MiB or so; a schema changes seldom, and they would have to begin again with the
-// new one anyway.
+// Schema, NextColumnID, HistorySec and Comment. If it returns an error, nothing changes. Readers
+// continue with the schema that they began with. The table's writers wait while the rest of memory is
+// written and committed, about 1 MiB; schemas change rarely, and writers would have to begin again
+// with the new one anyway.
 //
-// What memory holds goes to files first, at the latest in the metadata commit of the new row. So
-// all that the log has of an older schema is in files, which go by column IDs, and replay never has
-// to turn an old operation into a new one:
+// Memory is flushed first, at the latest in the metadata commit of the new row. So the files contain
+// every operation of an older schema that is in the log. Files identify columns by ID, so replay
+// never has to convert an old operation:
 //
 //	log      ── 0 0 0 0 ──┤ alter ├── 1 1 1 ──    schema versions
 //	flushed LSN           ▲
 //
-// A crash before the commit leaves the old schema and the log; one after it the new schema, and
-// replay passes over what is of the old. Source: design §4.1, §5.
+// A crash before the commit leaves the old schema and the log; a crash after it leaves the new schema,
+// and replay skips the operations of the old one. Source: design §4.1, §5.
 func (t *Tablet) Alter(ctx context.Context, edit func(row *meta.Table) error) (err error) {
 	t.exclusively(func() { err = t.alter(ctx, edit) })
 	return err
 }
 
-// alter is Alter under the work lock, without which nobody changes the row.
+// alter is Alter under the work lock, which protects the metadata row from other changes.
 func (t *Tablet) alter(ctx context.Context, edit func(row *meta.Table) error) error {
 	old := t.Metadata()
 	row := *old
@@ -66,12 +66,12 @@ func (t *Tablet) alter(ctx context.Context, edit func(row *meta.Table) error) er
 	return err
 }
 
-// heldBytes is how much of memory an Alter writes with writers held, at most, or what comes while
-// it flushes the rest.
+// maxBlockedBytes is how much of memory an Alter may write with writers blocked. Writes concurrent
+// with the flush before may add to it.
 const maxBlockedBytes = 1 << 20
 
-// flushBefore flushes what an Alter should not keep writers waiting for, and what an earlier flush
-// has left: that is of another moment.
+// flushBefore flushes memory that is too much to write with writers blocked, and a MemRowSet that an
+// earlier flush has left, which has a cutover point of its own.
 func (t *Tablet) flushBefore(ctx context.Context) error {
 	st, err := t.acquire()
 	if err != nil {
@@ -85,8 +85,8 @@ func (t *Tablet) flushBefore(ctx context.Context) error {
 	return err
 }
 
-// longer is the longer of two retentions in seconds: what one of them still keeps an Alter does not
-// drop.
+// longer returns the longer of two retentions in seconds: an Alter drops only history that neither
+// keeps.
 func longer(a, b int64) int64 {
 	if a < 0 || b < 0 {
 		return meta.KeepForever
@@ -94,11 +94,9 @@ func longer(a, b int64) int64 {
 	return max(a, b)
 }
 
-// convert brings operations that were encoded by one version of the schema to another. Columns are
-// matched by their IDs, whose types never change: cells of dropped columns go, an added column is
-// one that the operation does not set.
-//
-// An update of which no column is left has an empty Body.
+// convert converts operations from one version of the schema to another. Columns are matched by ID,
+// and the type of an ID never changes. Cells of dropped columns are removed; added columns are not
+// set. An update with no column left has an empty Body.
 func convert(ops []Op, from, to *Shape) {
 	source := make([]int, len(to.Schema.Columns)) // by column of to: its index in from; −1 = it was added
 	for i := range source {
@@ -114,15 +112,16 @@ func convert(ops []Op, from, to *Shape) {
 	}
 }
 
-// Converted is op, encoded by from, as to encodes it.
+// Converted returns a copy of op, which is encoded by from, encoded by to.
 func Converted(op *Op, from, to *Shape) *Op {
 	ops := []Op{*op}
 	convert(ops, from, to)
 	return &ops[0]
 }
 
-// convertRow brings the row image of an insert or upsert to another version of the schema. What an
-// upsert did not set, and all that was added, is what the new version makes of an unset column.
+// convertRow converts the row image of an insert or upsert to another version of the schema. Columns
+// that an upsert did not set, and added columns, get the cell that to has for an unset column. source
+// has, for each column of to, its index in from; −1 = it was added.
 func (op *Op) convertRow(source []int, from, to *Shape) {
 	cells := make([][]byte, len(source))
 	set, unset := batch.MakeBitmap(len(source)), false
@@ -145,8 +144,8 @@ func (op *Op) convertRow(source []int, from, to *Shape) {
 	op.Body = to.RowFormat.AppendRow(nil, cells)
 }
 
-// filterList makes an update of the columns that keep wants; nil when there is none. An error of
-// keep ends it.
+// filterList returns an update of the columns for which keep returns true; nil if there is none. It
+// stops at keep's first error.
 func filterList(list change.List, keep func(schema.ColumnID) (bool, error)) (change.List, error) {
 	out := change.AppendUpdateHeader(make(change.List, 0, len(list)), change.Update)
 	empty := len(out)

@@ -11,42 +11,41 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// An auto-incrementing column is in the key, and an insert does not know its key before it has a
-// value there. Prepare gives it one: the next above all that committed inserts have, or upserts
-// have brought, the batch's own earlier ones among them. So no insert into such a table ever finds
-// its key there.
+// An auto-incrementing column is part of the key, so an insert has no key until it has a value there.
+// Prepare assigns it one: the next above all values of committed inserts and upserts, and of the
+// batch's own earlier operations. So an insert into such a table never finds its key.
 //
-// Between that and Apply no other batch may get values of the table: else
+// Between that and Apply no other batch may get values of the table. Otherwise
 //
 //	A: takes 8                                            commit
 //	B:            upserts 8: there is no row, locks it, commit
 //
-// would have A find its key, and values would not rise with timestamps, by which a reader who has
-// seen n knows that nothing below n is inserted any more. Batches with inserts or upserts into such
-// a table therefore follow one another from Prepare to Release, as all do in Kudu.
+// A would find its key, and values would not rise with timestamps. Since they do, a reader that has
+// seen n knows that no value below n will be inserted. Batches with inserts or upserts into such a
+// table are therefore serialized from Prepare to Release, as all batches are in Kudu.
 //
-// The table's highest value is that of its committed INSERTs, so a batch that is refused takes none
-// (in Kudu it does). The metadata has it for the inserts up to the flushed LSN, replay adds those
-// behind. Source: tablet spec §2.6, §12.6.
+// The table's highest value is that of its committed INSERTs, so a refused batch takes none (in Kudu
+// it does). The metadata contains it for the inserts up to the flushed LSN; replay adds the later
+// ones. Source: tablet spec §2.6, §12.6.
 
-// Causes of *fault.RowErrors about the auto-incrementing column. They refuse the whole batch.
+// Causes of *fault.RowErrors about the auto-incrementing column. They fail the whole batch.
 // Source: tablet spec §12.6.
 var (
 	ErrAutoSet       = errors.New("the column is auto-incrementing: an insert does not set it")
 	ErrAutoNotSet    = errors.New("the column is auto-incrementing: an upsert has to set it")
 	ErrAutoNegative  = errors.New("the column is auto-incrementing: its values are not negative")
-	errAutoExhausted = errors.New("the column is auto-incrementing: its highest value was given")
+	errAutoExhausted = errors.New("the column is auto-incrementing: its highest value is used")
 )
 
-// Inserts tells whether an operation is an insert, Ignore or not: one to which an auto-incrementing
-// column gives a value.
+// Inserts reports whether k is an insert, Ignore or not: an operation that is assigned a value of an
+// auto-incrementing column.
 func (k OpKind) Inserts() bool { return k == Insert || k == InsertIgnore }
 
-// Upserts tells whether an operation is an upsert, Ignore or not.
+// Upserts reports whether k is an upsert, Ignore or not.
 func (k OpKind) Upserts() bool { return k == Upsert || k == UpsertIgnore }
 
-// assign gives each insert of the batch its value and its key, shutting out other batches that do
-// so until Release. Nothing if the table has no auto-incrementing column.
+// assign assigns each insert of the batch its value and its key. Other batches that do so wait until
+// Release. It does nothing if the table has no auto-incrementing column.
 func (w *Write) assign() error {
 	sh := w.state.shape
 	if sh.auto < 0 {
@@ -75,18 +74,18 @@ func (w *Write) assign() error {
 			return &fault.RowError{Row: op.Index, Table: w.t.Name(), Column: schema.AutoIncrementName, Cause: errAutoExhausted}
 		}
 		highest++
-		binary.LittleEndian.PutUint64(cell, uint64(highest)) // it lies in op.Body
+		binary.LittleEndian.PutUint64(cell, uint64(highest)) // cell is part of op.Body
 		cells = sh.RowFormat.AppendCells(cells[:0], op.Body)
 		key := sh.Encoder.AppendKey(op.Key[:0:len(op.Key)], cells[:sh.Schema.Keys])
 		if len(key) != len(op.Key) {
-			panic(fmt.Sprintf("tablet: table %q: a key of %d bytes got %d with its value", w.t.Name(), len(op.Key), len(key)))
+			panic(fmt.Sprintf("tablet: table %q: a key of %d bytes has %d with its value", w.t.Name(), len(op.Key), len(key)))
 		}
 		op.Key = key
 	}
 	return nil
 }
 
-// raise notes the values of the rows that the batch inserts.
+// raise raises the table's highest value to those of the rows that the batch inserts.
 func (w *Write) raise() {
 	if !w.serial {
 		return
@@ -101,7 +100,7 @@ func (w *Write) raise() {
 
 func autoValue(cell []byte) int64 { return int64(binary.LittleEndian.Uint64(cell)) }
 
-// Assigned calls use with the value that each insert got, in their order.
+// Assigned calls use with the value assigned to each insert, in the order of the batch.
 func (w *Write) Assigned(use func(index int, value int64)) {
 	sh := w.state.shape
 	if sh.auto < 0 {

@@ -11,10 +11,10 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// Check reads every rowset whole: its files with their checksums and zone maps, keys against the
-// order, the bounds, the key index and the bloom file, changes against the rows, counts. found is
-// told of each rowset that is damaged, with the block where one is known; checked, unless nil, of
-// each rowset behind it.
+// Check reads all of every rowset and verifies checksums and zone maps of its files, the order of its
+// keys, their agreement with bounds, key index and bloom file, its changes, and its counts. It calls
+// found for each damaged rowset, with the block if one is known, and checked, unless nil, after each
+// rowset.
 func (t *Tablet) Check(ctx context.Context, found func(m *rowset.Metadata, id block.ID, err error), checked func(m *rowset.Metadata)) error {
 	st, err := t.acquire()
 	if err != nil {
@@ -44,7 +44,7 @@ func (t *Tablet) Check(ctx context.Context, found func(m *rowset.Metadata, id bl
 	return nil
 }
 
-// checkRows reads a rowset's rows with all their versions.
+// checkRows reads a rowset's rows with all their versions and verifies their keys.
 func checkRows(d *rowset.DiskRowSet) error {
 	m := d.Metadata()
 	h, err := d.Histories(mvcc.Everything)

@@ -22,16 +22,16 @@ import (
 // The rowset's successor takes over the delta mem store as it is when the gate is held. Running
 // readers keep the rowset that they have, whose files are open.
 
-// CompactMinor makes one redo file of several in each rowset.
+// CompactMinor merges the redo files of each rowset into one.
 func (t *Tablet) CompactMinor(ctx context.Context) (res Result, err error) {
 	return t.eachRowSet(func(id uint64) (int64, error) {
 		return t.compactDeltas(ctx, compaction.DeltaChoice{RowSet: id, Kind: compaction.MinorDelta, Why: requested})
 	})
 }
 
-// CompactMajor brings the redos of columns into the base of each rowset; without names those of all
-// columns. Errors: ErrNotFound for a column that the table does not have; ErrSchema for one of the
-// key.
+// CompactMajor applies the redos of the named columns, or of all columns without names, to the base
+// data of each rowset. Errors: ErrNotFound for a column that the table does not have; ErrSchema for a
+// key column.
 func (t *Tablet) CompactMajor(ctx context.Context, columns []string) (res Result, err error) {
 	if _, err := columnIndexes(t.Shape().Schema, columns); err != nil {
 		return Result{}, fmt.Errorf("table %q: %w", t.Name(), err)
@@ -44,8 +44,8 @@ func (t *Tablet) CompactMajor(ctx context.Context, columns []string) (res Result
 // requested is the reason of a compaction that a caller asked for.
 const requested = "requested"
 
-// CollectUndos drops what history no longer holds, as far as it goes without rewriting: undo files,
-// and rowsets of deleted rows.
+// CollectUndos drops what is older than the history floor, as far as possible without rewriting: undo
+// files, and rowsets in which every row is deleted.
 func (t *Tablet) CollectUndos(ctx context.Context) (res Result, err error) {
 	t.exclusively(func() {
 		res.RowSetsBefore = len(t.Info().RowSets)
@@ -55,8 +55,8 @@ func (t *Tablet) CollectUndos(ctx context.Context) (res Result, err error) {
 	return res, err
 }
 
-// CompactDeltas does what the rules for delta compactions chose. A rowset that is not there any
-// more needs nothing.
+// CompactDeltas runs the delta compaction that the rules chose. It does nothing for a rowset that no
+// longer exists.
 func (t *Tablet) CompactDeltas(ctx context.Context, c compaction.DeltaChoice) (err error) {
 	t.exclusively(func() {
 		if c.Kind == compaction.UndoGC {
@@ -68,7 +68,7 @@ func (t *Tablet) CompactDeltas(ctx context.Context, c compaction.DeltaChoice) (e
 	return err
 }
 
-// eachRowSet does work with each rowset in turn, with a commit of its own.
+// eachRowSet calls work for each rowset in turn; each makes its own commit.
 func (t *Tablet) eachRowSet(work func(id uint64) (int64, error)) (res Result, err error) {
 	t.exclusively(func() {
 		sets := t.Info().RowSets
@@ -85,7 +85,7 @@ func (t *Tablet) eachRowSet(work func(id uint64) (int64, error)) (res Result, er
 	return res, err
 }
 
-// columnIndexes finds columns that a major compaction can take; nil for no names.
+// columnIndexes returns the indexes of columns for a major compaction; nil for no names.
 func columnIndexes(s *schema.Schema, names []string) ([]int, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -96,14 +96,14 @@ func columnIndexes(s *schema.Schema, names []string) ([]int, error) {
 	}
 	for _, c := range cols {
 		if c < s.Keys {
-			return nil, fmt.Errorf("column %q is in the key, which never changes: %w", s.Columns[c].Name, fault.ErrSchema)
+			return nil, fmt.Errorf("column %q is in the key, whose cells never change: %w", s.Columns[c].Name, fault.ErrSchema)
 		}
 	}
 	return cols, nil
 }
 
-// compactDeltas is a minor or major compaction of one rowset, under the work lock; bytes is what it
-// wrote.
+// compactDeltas runs a minor or major compaction of one rowset, under the work lock, and returns how
+// many bytes it wrote.
 func (t *Tablet) compactDeltas(ctx context.Context, c compaction.DeltaChoice) (bytes int64, err error) {
 	j, err := t.begin()
 	if err != nil {
@@ -192,8 +192,7 @@ func (t *Tablet) collectUndos(ctx context.Context, why string) (bytes int64, err
 	return e.BytesWritten, err
 }
 
-// Deltas is the rowsets as the rules for delta compactions see them, and the earliest timestamp
-// that reads may still ask for.
+// Deltas returns the rowsets as the rules for delta compactions see them.
 func (t *Tablet) Deltas() (infos []compaction.DeltaInfo, err error) {
 	st, err := t.acquire()
 	if err != nil {

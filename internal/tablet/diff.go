@@ -11,15 +11,15 @@ import (
 	"github.com/oribi-db/oribi/scan"
 )
 
-// Diff walks the rows whose content differs between two timestamps, in key order.
+// Diff iterates over the rows whose content differs between two timestamps, in key order.
 //
-// It is two scans of one state, one as of each timestamp, of only those rows that were changed in
-// between, joined by key. A rowset without such a change by its statistics is not opened, a window
-// without one not read. Both scans go by the same change stores, so that each row that one leaves
-// out as unchanged the other leaves out too; a copy of a row that is a ghost for one of them is a
-// row for that one nowhere else, or in another rowset, in which it was changed in between as well.
+// It joins two scans of one state by key, one as of each timestamp, of the rows that were changed in
+// between. A rowset without such a change, by its statistics, is not opened; a window without one is
+// not read. Both scans use the same change stores, so a row that one leaves out as unchanged is left
+// out by the other too. If a copy of a row is a ghost for one of the scans, that scan sees the row
+// nowhere else, or in another rowset, in which it was changed in between as well.
 //
-// Memory: two batches for each rowset over one key. Not for concurrent use.
+// Memory: two batches for each rowset over one key. Not safe for concurrent use.
 type Diff struct {
 	table         string
 	state         *tabletState
@@ -29,7 +29,7 @@ type Diff struct {
 	err           error
 }
 
-// side is one of the two scans and its place in it.
+// side is one of the two scans and its current row.
 type side struct {
 	it    scan.Iterator
 	b     *batch.RecordBatch // nil at the end
@@ -78,8 +78,8 @@ func (v View) Diff(req *scan.Request, to mvcc.Snapshot) *Diff {
 	return d
 }
 
-// inOrder chains the changed rows of groups of rowsets, which follow one another in key order, each
-// with those of MemRowSets.
+// inOrder concatenates the changed rows of groups of rowsets, which are in key order, each merged with
+// those of the MemRowSets.
 func inOrder(groups [][]*rowset.DiskRowSet, newMems []func() scan.Iterator, changed map[*rowset.DiskRowSet]rowset.Changed, r *scan.Request) scan.Iterator {
 	var chain []func() (scan.Iterator, error)
 	for _, g := range groups {
@@ -90,7 +90,7 @@ func inOrder(groups [][]*rowset.DiskRowSet, newMems []func() scan.Iterator, chan
 	return scan.Concat(chain...)
 }
 
-// Next goes to the next row that differs.
+// Next advances to the next row that differs, and reports whether there is one.
 func (d *Diff) Next() bool {
 	for d.err == nil && d.step() {
 		if !sameCells(d.old, d.new) {
@@ -100,7 +100,7 @@ func (d *Diff) Next() bool {
 	return false
 }
 
-// step takes the next key of both sides.
+// step advances to the next key of either side.
 func (d *Diff) step() bool {
 	for _, s := range [...]*side{d.before, d.after} {
 		if s.b == nil && !s.load() {
@@ -131,7 +131,7 @@ func (d *Diff) step() bool {
 	return true
 }
 
-// load takes the next batch; false at the end.
+// load loads the next batch; false at the end.
 func (s *side) load() bool {
 	if s.it == nil || !s.it.Next() {
 		return false
@@ -141,8 +141,7 @@ func (s *side) load() bool {
 	return true
 }
 
-// take is the current row, which holds until the side loads its next batch, and goes on to the
-// next.
+// take returns the current row, which is valid until the side loads its next batch, and advances.
 func (s *side) take() (key []byte, cells [][]byte) {
 	key, cells = s.keys[s.row], s.cells
 	for i, v := range s.b.Columns {
@@ -154,17 +153,18 @@ func (s *side) take() (key []byte, cells [][]byte) {
 	return key, cells
 }
 
-// Key is the encoded key of the current row. It holds as long as it is referenced.
+// Key returns the encoded key of the current row. It is valid as long as it is referenced.
 func (d *Diff) Key() []byte { return d.key }
 
-// Before and After are the current row's cells as of the two timestamps, nil where there was no
-// row. They hold until the next step.
+// Before returns the row's cells as of the earlier timestamp; nil if there was no row. They are valid
+// until the next call of Next.
 func (d *Diff) Before() [][]byte { return d.old }
 
-// After is the row's cells as of the later timestamp.
+// After returns the row's cells as of the later timestamp; nil if there was no row. They are valid
+// until the next call of Next.
 func (d *Diff) After() [][]byte { return d.new }
 
-// Close ends the walk and tells its first error. It may be called twice.
+// Close ends the iteration and returns its first error. It may be called twice.
 func (d *Diff) Close() error {
 	for _, s := range [...]*side{d.before, d.after} {
 		if err := s.it.Close(); d.err == nil {

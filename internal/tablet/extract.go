@@ -16,21 +16,20 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Extract flushes the MemRowSet and the delta mem stores, then copies the files of all rowsets as
-// loose files into dir, which it makes (its parent must exist), with a tablet.json that says how
-// they belong together:
+// Extract flushes the table, then copies the files of all rowsets as loose files into dir, which it
+// creates (its parent must exist), with a tablet.json that describes them:
 //
-//	dir/tablet.json               columns, and what no file says of a rowset
+//	dir/tablet.json               columns, and the counts of rowsets that no file contains
 //	dir/rowset-N/<column ID>.cfile
 //	dir/rowset-N/adhoc.cfile      key index of a compound key
 //	dir/rowset-N/bloom.bloom
 //	dir/rowset-N/redo-I.delta     oldest first
 //	dir/rowset-N/undo-I.delta     newest first
 //
-// Rowsets are numbered from 0 in the order of their first keys. A Kudu tablet server that gets
-// these files opens them. Files are read and checked whole before they are copied; no flush or
-// compaction of the table runs meanwhile. When Extract fails nothing of dir stays. Errors: those of
-// Flush; os.ErrExist when dir exists; ErrCorrupt. Source: tablet spec §8, §11.1.
+// Rowsets are numbered from 0 in the order of their first keys. A Kudu tablet server can open these
+// files. All of a file is read and verified before it is copied. No flush or compaction of the table
+// runs concurrently. If Extract fails, it removes dir. Errors: those of Flush; os.ErrExist if dir
+// exists; ErrCorrupt. Source: tablet spec §8, §11.1.
 func (t *Tablet) Extract(ctx context.Context, dir string) (err error) {
 	t.exclusively(func() { err = t.extract(ctx, dir) })
 	return err
@@ -88,7 +87,7 @@ type rowSetNumbers struct {
 type columnFile struct {
 	ID          schema.ColumnID `json:"id"`
 	Name        string          `json:"name"`
-	Type        string          `json:"type"`            // of an array its elements'
+	Type        string          `json:"type"`            // of an array, the type of its elements
 	Array       bool            `json:"array,omitempty"` // not in a folder that Kudu 1.18.1 reads
 	Key         bool            `json:"key"`
 	Nullable    bool            `json:"nullable"`
@@ -117,8 +116,8 @@ func columnsOf(s *schema.Schema) (out []columnFile) {
 	return out
 }
 
-// unscaled is the JSON of a column's read default with decimals and dates as the integers that
-// stand in files.
+// unscaled returns the JSON of a column's read default, with decimals and dates as the integers that
+// files contain.
 func unscaled(c *schema.Column) json.RawMessage {
 	plain := *c
 	if t := c.Stored(); t.Width() > 0 {
@@ -173,14 +172,14 @@ func (e *extractor) copy(id block.ID, name string) error {
 	if err != nil {
 		return err
 	}
-	defer src.Close() // open for reading: there is nothing to lose
+	defer src.Close() // read-only: the error does not matter
 	return e.write(name, func(w io.Writer) error {
 		_, err := io.Copy(w, io.NewSectionReader(src, 0, src.Size()))
 		return err
 	})
 }
 
-// write makes a file that was not there.
+// write creates a file, which must not exist.
 func (e *extractor) write(name string, content func(io.Writer) error) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {

@@ -12,16 +12,16 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// place is where the live version of a key is.
+// position is where the live version of a key is.
 type position struct {
 	live bool
-	mem  *memrowset.MemRowSet // nil: the rowset set
+	mem  *memrowset.MemRowSet // nil: it is in set
 	set  *rowset.DiskRowSet
 	row  batch.Ordinal
 }
 
-// find looks for the live version of a key: in the MemRowSets, then in the rowsets whose bounds
-// hold it.
+// find returns the position of the live version of a key: in the MemRowSets, else in the rowsets
+// whose bounds contain it.
 func (st *tabletState) find(p bloom.Probe) (position, error) {
 	for _, m := range st.mems {
 		if m.Live(p.Key) {
@@ -44,12 +44,12 @@ func (st *tabletState) find(p bloom.Probe) (position, error) {
 	return position{}, nil
 }
 
-// endsBefore tells whether all keys of the table come before key.
+// endsBefore reports whether all keys of the table come before key.
 func (st *tabletState) endsBefore(key []byte) bool {
 	return bytes.Compare(st.tree.Last(), key) < 0 && st.memEndsBefore(key)
 }
 
-// rising tells whether keys rise, so that none stands twice.
+// rising reports whether keys rise strictly, so that no two operations have the same key.
 func rising(ops []Op) bool {
 	for i := 1; i < len(ops); i++ {
 		if bytes.Compare(ops[i-1].Key, ops[i].Key) >= 0 {
@@ -59,16 +59,16 @@ func rising(ops []Op) bool {
 	return true
 }
 
-// keyed is an operation with the first bytes of its key, as a number that sorts as they do: most
-// comparisons need no more.
+// keyed is an operation with the first bytes of its key, as a number that sorts in the same order:
+// most comparisons need no more.
 type keyed struct {
 	head uint64
 	op   int32
 }
 
-// findAll finds the place of each key, in the order of the keys: neighbours share filters, key
-// index blocks and branches of trees, which at random come from far memory each. It fills in order
-// and before; places of keys that stand twice are at the first operation on them.
+// findAll finds the position of each key, in the order of the keys: neighbors share filters, key
+// index cblocks and branches of trees, each a cache miss in random order. It sets w.order and
+// w.before. The position of a key with several operations is that of the first.
 func (w *Write) findAll(probes []bloom.Probe) ([]position, error) {
 	w.order = make([]keyed, len(w.ops))
 	for i := range w.ops {
@@ -99,7 +99,7 @@ func (w *Write) findAll(probes []bloom.Probe) ([]position, error) {
 	return positions, nil
 }
 
-// nth is the k-th operation by key.
+// nth returns the index of the k-th operation by key.
 func (w *Write) nth(k int) int {
 	if w.order == nil {
 		return k

@@ -12,38 +12,39 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// RowHistory is the versions of one key's row, newest first. It goes by content: a timestamp counts
-// if the chosen cells, or whether there is a row, differ from just before it. So the answer does
-// not depend on where flushes and compactions have put the versions.
+// RowHistory iterates over the versions of one key's row, newest first. A version is a timestamp at
+// which the chosen cells, or the existence of the row, differ from just before. So the result does
+// not depend on where flushes and compactions have moved the versions.
 //
-// Each rowset that holds the key, and each MemRowSet, has a copy of the row with a past of its own;
+// Each rowset that contains the key, and each MemRowSet, has a copy of the row with its own history;
 // at most one is live at any time. All go back together:
 //
 //	MemRowSet            ghost ◀─ delete 9 ◀─ live ◀─ insert 8 ◀─ nothing
 //	rowset       ghost ◀──────────────────────────────────────── delete 5 ◀─ live ◀─ update 3 ◀─ live
 //	the row      nothing, 9: deleted, row, 8: inserted, nothing, 5: deleted, row, 3: updated, row …
 //
-// It holds the changes of that one key in memory, and nothing of the table. Not for concurrent use.
+// It keeps the changes of that one key in memory, and nothing of the table. Not safe for concurrent
+// use.
 type RowHistory struct {
 	copies []*compaction.Past
 	cols   []int
 	since  mvcc.Timestamp
 	table  string
 
-	version [][]byte // cols of the state at which the copies stand; nil: no row
-	base    bool     // the base line was given
+	version [][]byte // cols of the state that the copies have gone back to; nil: no row
+	base    bool     // the version at the beginning of history was returned
 }
 
-// RowVersion is what a row became at a timestamp.
+// RowVersion is the content of a row from a timestamp on.
 type RowVersion struct {
-	TS     mvcc.Timestamp // 0: it was so when the history begins
+	TS     mvcc.Timestamp // 0: it is older than the history
 	Cells  [][]byte       // of the chosen columns; nil: it was deleted
 	Before bool           // there was a row just before TS
 }
 
-// History collects the versions of the row with an encoded key that reads of v and of any earlier
-// time, down to since, can see. Of older ones the last is known, as what was there when the history
-// begins. Cells hold as long as they are referenced. Errors: ErrCorrupt.
+// History returns the versions of the row with an encoded key that are visible to v, or at any
+// earlier time down to since. Of the older ones, the last is returned as what was there when the
+// history begins. Cells are valid as long as they are referenced. Errors: ErrCorrupt.
 func (v View) History(key []byte, since mvcc.Timestamp, cols []int) (*RowHistory, error) {
 	h := &RowHistory{cols: cols, since: max(since, v.state.floor), table: v.table}
 	if err := h.collect(v, key); err != nil {
@@ -60,7 +61,7 @@ func (v View) History(key []byte, since mvcc.Timestamp, cols []int) (*RowHistory
 }
 
 // collect finds the copies of the row. Redos that v does not see are left out: a batch that is
-// being applied while the copies are collected may have reached one and not another.
+// applied concurrently may have reached one copy and not another.
 func (h *RowHistory) collect(v View, key []byte) error {
 	st := v.state
 	for _, m := range st.mems {
@@ -101,7 +102,7 @@ func pastOf(d *rowset.DiskRowSet, probe bloom.Probe, snap mvcc.Snapshot) (*compa
 
 func (h *RowHistory) wrap(err error) error { return fmt.Errorf("table %q: %w", h.table, err) }
 
-// state is the chosen cells of the copy that is live where the copies stand; nil if none is.
+// state returns the chosen cells of the copy that is live now; nil if none is.
 func (h *RowHistory) state() (cells [][]byte, err error) {
 	for _, p := range h.copies {
 		all := p.Cells()
@@ -109,7 +110,7 @@ func (h *RowHistory) state() (cells [][]byte, err error) {
 		case all == nil:
 			continue
 		case cells != nil:
-			return nil, h.wrap(fault.Corruptf("one key is live in two places"))
+			return nil, h.wrap(fault.Corruptf("one key is live in two rowsets"))
 		}
 		cells = make([][]byte, len(h.cols))
 		for i, c := range h.cols {
@@ -119,7 +120,7 @@ func (h *RowHistory) state() (cells [][]byte, err error) {
 	return cells, nil
 }
 
-// Next is the next older version; ok is false behind the last.
+// Next returns the next older version; ok is false after the last one.
 func (h *RowHistory) Next() (v RowVersion, ok bool, err error) {
 	for {
 		ts := h.newest()
@@ -146,7 +147,7 @@ func (h *RowHistory) Next() (v RowVersion, ok bool, err error) {
 	return RowVersion{Cells: h.version}, true, nil
 }
 
-// newest is the timestamp of the newest change not gone back yet; Min if there is none.
+// newest returns the timestamp of the newest change that is not yet undone; Min if there is none.
 func (h *RowHistory) newest() mvcc.Timestamp {
 	newest := mvcc.Min
 	for _, p := range h.copies {
@@ -157,7 +158,7 @@ func (h *RowHistory) newest() mvcc.Timestamp {
 	return newest
 }
 
-// sameCells tells whether two states of a row have the same content; nil is no row.
+// sameCells reports whether two states of a row have the same content; nil is no row.
 func sameCells(a, b [][]byte) bool {
 	return (a == nil) == (b == nil) && slices.EqualFunc(a, b, func(x, y []byte) bool {
 		return (x == nil) == (y == nil) && bytes.Equal(x, y)

@@ -98,8 +98,8 @@ func (j *job) cut() error {
 //	              L     as of L                         rounds           commit, install
 //
 // With the gate held, no write batch is between its append and the end of its application. So the
-// batches of the table with LSNs up to L are in the stores, all of them, with timestamps below
-// at.snap; no later one is. Later operations go
+// batches of the table with LSNs up to L are all in the stores, and at.snap sees them; no later one
+// is. Later operations go
 //
 //	an insert             to the new MemRowSet, also when the frozen one, or a rowset, has a ghost of the key
 //	a change of a row     to the store that has the row: the frozen MemRowSet, a rowset's delta mem store

@@ -6,11 +6,10 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Shape is one version of a table's schema, with what is made of it. Immutable, to be shared.
+// Shape is one version of a table's schema, with the formats derived from it. It is immutable.
 //
-// A change of the schema makes a new one, and a tabletState that has it: a reader goes by the shape of
-// the state that it holds, a write batch by the one that it was begun with until Prepare converts
-// it.
+// An alteration makes a new Shape and a tabletState that has it. A reader uses the Shape of the state
+// that it acquired; a write batch uses the one that it began with, until Prepare converts it.
 type Shape struct {
 	Schema    *schema.Schema
 	Version   uint32
@@ -18,8 +17,8 @@ type Shape struct {
 	Encoder   *keyenc.Encoder   // of keys; all shapes of a table encode keys alike
 	All       []int             // indexes of all columns: 0, 1, …
 
-	immutable bool // there is an immutable column
-	auto      int  // index of the auto-incrementing column; −1 = there is none
+	immutable bool // the schema has an immutable column
+	auto      int  // index of the auto-incrementing column; −1 = none
 }
 
 func newShape(s *schema.Schema, version uint32) *Shape {
@@ -32,5 +31,5 @@ func newShape(s *schema.Schema, version uint32) *Shape {
 	return sh
 }
 
-// Shape is the table's schema as it is now; as it was last, when the table is closed.
+// Shape returns the table's current schema; of a closed table, its last one.
 func (t *Tablet) Shape() *Shape { return t.shape.Load() }

@@ -1,14 +1,14 @@
-// Package tablet is one table's live state: its MemRowSet, its DiskRowSets, and what happens to
-// them.
+// Package tablet manages the live state of one table: its MemRowSet, its DiskRowSets, and the jobs
+// that rewrite them.
 //
 // A write batch goes through Prepare (lock rows, resolve each operation against the current state),
-// the store's log, and Apply. Get and Scan read as of a snapshot. Flush and Compact turn memory
-// into rowsets and rowsets into others; an Ingest brings new ones from outside; Replay puts the
-// log's operations back after a restart.
+// the store's log, and Apply. A View reads as of a snapshot. Flush writes memory to rowsets, Compact
+// and Merge rewrite rowsets, an Ingest adds rowsets of sorted rows. Replay applies the log's
+// operations after a restart.
 //
 // Locks, in this order:
 //
-//	work     one flush or compaction of the table, or end of an Ingest, at a time
+//	work     one job at a time: flush, compaction, alteration, drop, end of an Ingest
 //	gate     shared by write batches from Prepare to the end of Apply, exclusive while a tabletState is replaced by another: briefly when
 //	         a flush or merging compaction begins, and for the commit at the end of these, of a delta compaction and of an Ingest.
 //	         Only Alter and Drop hold it for longer
@@ -17,11 +17,12 @@
 //	mu       the pointer to the current tabletState; no I/O under it
 //
 // A tabletState, of which the schema is a part, is immutable and reference-counted: a reader keeps
-// the one that it began with, its files stay open until the last reader is done. The stores in it (MemRowSets,
-// delta mem stores) take changes; a reader's snapshot tells it which to see.
+// the one that it began with, and its files stay open until the last reader is done. The stores in it
+// (MemRowSets, delta mem stores) take changes; a reader's snapshot determines which ones it sees.
 //
-// Writers go on while a flush or merging compaction writes: see freeze for how that begins, carry
-// for how it ends. Source: design §5–§7, tablet spec §12, §13.
+// Every change of the state is an Edit. Writers continue while a flush or merging compaction writes
+// its files: see freeze for its beginning, catchUp for its end. Source: design §5–§7, tablet spec
+// §12, §13.
 package tablet
 
 import (
@@ -42,44 +43,43 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// Store is what a tablet needs of its store.
+// Store is the part of the store that a tablet uses.
 type Store interface {
-	// LastLSN is the LSN of the last batch that was appended to the log.
+	// LastLSN returns the LSN of the last batch appended to the log.
 	LastLSN() lsn.LSN
 	// Wait returns when everything up to lsn is durable in the log and published.
 	Wait(ctx context.Context, lsn lsn.LSN) error
-	// Visible is the newest timestamp that reads see: all batches up to there are in the stores.
+	// Visible returns the newest timestamp that reads see: all batches up to there are applied.
 	Visible() mvcc.Timestamp
 	// AppendEmpty appends an empty batch to the log, which gives an ingest its timestamp and its
 	// LSN, and returns when the LSN is durable. No later batch becomes visible before publish has
 	// been called. The caller must call publish once, whether its commit succeeded or not.
 	AppendEmpty() (ts mvcc.Timestamp, lsn lsn.LSN, publish func(), err error)
-	// CommitMeta commits a change of metadata. first is asked, at the right moment, for the lowest
-	// LSN that t's memory stores will hold once the change is installed (NoLSN = none). install is
-	// called after the commit, before the next one begins.
+	// CommitMeta makes a metadata commit. It calls first for the lowest LSN in t's memory stores
+	// after the edit (NoLSN = none), and install after the commit, before the next one begins.
 	CommitMeta(t *Tablet, edit blockmanager.Edit, first func() lsn.LSN, install func() error) error
-	// NewCreation begins a set of blocks.
+	// NewCreation returns a new set of blocks.
 	NewCreation() *blockmanager.Creation
-	// HistoryFloor is the earliest timestamp that reads of a table may still ask for, by its
-	// retention in seconds (−1 = for ever), by what snapshots hold, and by the floor in its row.
+	// HistoryFloor returns the earliest timestamp at which t may still be read: by a retention in
+	// seconds (−1 = forever), by the snapshots that pin history, and by the floor in t's metadata.
 	HistoryFloor(t *Tablet, historySec int64) mvcc.Timestamp
-	// Event tells of a flush, compaction or ingest.
+	// Event reports a flush, compaction or ingest.
 	Event(compaction.Event)
 }
 
-// NoLSN stands for "no operation in memory".
+// NoLSN is the first LSN of a memory that has no operation.
 const NoLSN = lsn.Max
 
-// Options are what all tablets of a store share.
+// Options are shared by all tablets of a store.
 type Options struct {
 	Store       Store
 	RowSets     rowset.Options
-	GrowMem     func(n int64) // told of the bytes that MemRowSets take
+	GrowMem     func(n int64) // called with the bytes that MemRowSets take, negative on release
 	TargetBytes int64         // size at which a flush or compaction starts a new rowset; 0 = 32 MiB
 	Logger      *slog.Logger
 
-	// Progress is told of a flush or merge how many of its rows have been read; nil = nobody asks.
-	// The work lock is held, in an Alter the gate too.
+	// Progress is called during a flush or merge with the number of rows read and their total. It
+	// is called with the work lock held, in an Alter with the gate too. nil disables it.
 	Progress func(table string, rows, of int64)
 }
 
@@ -89,12 +89,14 @@ type Tablet struct {
 	Number uint32
 
 	work    sync.Mutex
-	events  []compaction.Event // under work: not yet sent
+	events  []compaction.Event // not yet sent; guarded by work
 	gate    sync.RWMutex
 	stripes [stripeCount]sync.Mutex
 
 	autoMu sync.Mutex
-	auto   int64 // under autoMu or, exclusively, gate: the highest value of an auto-incrementing column that was ever inserted
+	// auto is the highest value of an auto-incrementing column ever inserted. It is guarded by autoMu
+	// or by the exclusive gate.
+	auto int64
 
 	mu    sync.RWMutex
 	state *tabletState
@@ -110,14 +112,14 @@ type Tablet struct {
 type tabletState struct {
 	shape  *Shape
 	mem    *memrowset.MemRowSet   // takes the inserts
-	frozen *frozen                // being flushed, or left by a flush that failed; nil = there is none
+	frozen *frozen                // being flushed, or left by a flush that failed; nil = none
 	mems   []*memrowset.MemRowSet // both
 	tree   *rowset.Tree
 	floor  mvcc.Timestamp // reads below are refused
 	refs   atomic.Int64
 }
 
-// frozen is a MemRowSet that takes no inserts any more, and the moment since when.
+// frozen is a MemRowSet that takes no more inserts, and the cutover point since when.
 type frozen struct {
 	mem *memrowset.MemRowSet
 	cutover
@@ -130,8 +132,8 @@ type cutover struct {
 	auto int64         // the highest value of an auto-incrementing column that was inserted before it
 }
 
-// Open makes the live state of a table from its metadata rows. Rowsets' delta files are opened at
-// once, all others when they are needed.
+// Open returns the live state of a table, from its metadata rows. The rowsets' delta files are opened
+// at once, all other files when they are needed.
 func Open(o Options, row *meta.Table, sets []*rowset.Metadata) (*Tablet, error) {
 	t := &Tablet{opts: o, Number: row.Number}
 	shape := newShape(row.Schema, row.SchemaVersion)
@@ -221,12 +223,10 @@ func (t *Tablet) install(st *tabletState) {
 	}
 }
 
-// Close gives the files back, those that no reader holds at once. Reads and writes that begin later
-// get ErrClosed.
+// Close closes the files, each after its last reader. Later reads and writes return ErrClosed.
 func (t *Tablet) Close() { t.install(nil) }
 
-// Drop shuts writers out, has the caller remove the rowsets from the metadata, and closes the
-// table.
+// Drop blocks writers, calls remove to remove the rowsets from the metadata, and closes the table.
 func (t *Tablet) Drop(remove func(sets []*rowset.Metadata) error) error {
 	t.work.Lock()
 	defer t.work.Unlock()
@@ -241,7 +241,7 @@ func (t *Tablet) Drop(remove func(sets []*rowset.Metadata) error) error {
 	}
 	defer st.release()
 	for _, d := range st.tree.Sets {
-		d.OpenFiles() // for scans that run, which end as they began
+		d.OpenFiles() // for running scans, which read to their end
 	}
 	if err := remove(t.RowSetMetadata()); err != nil {
 		return err
@@ -282,7 +282,7 @@ func (t *Tablet) Name() string { return t.Metadata().Name }
 // Metadata returns the table's metadata row as committed last. It is immutable.
 func (t *Tablet) Metadata() *meta.Table { return t.metadata.Load() }
 
-// MemBytes is what the MemRowSets and the delta mem stores take.
+// MemBytes returns the sizes of the MemRowSets and of the delta mem stores.
 func (t *Tablet) MemBytes() (mem, deltas int64) {
 	st, err := t.acquire()
 	if err != nil {
@@ -295,8 +295,8 @@ func (t *Tablet) MemBytes() (mem, deltas int64) {
 	return mem, t.deltaMem.Load()
 }
 
-// FirstLSN is the lowest LSN of an operation that memory holds and files do not; NoLSN if there is
-// none.
+// FirstLSN returns the lowest LSN of an operation that is in memory and not in files; NoLSN if there
+// is none.
 func (t *Tablet) FirstLSN() lsn.LSN {
 	st, err := t.acquire()
 	if err != nil {
@@ -334,7 +334,7 @@ func firstLSN(mems []*memrowset.MemRowSet, deltas []*delta.MemStore) lsn.LSN {
 	return first
 }
 
-// memEndsBefore tells whether all keys in memory come before key.
+// memEndsBefore reports whether all keys in memory come before key.
 func (st *tabletState) memEndsBefore(key []byte) bool {
 	for _, m := range st.mems {
 		if !m.EndsBefore(key) {
@@ -344,7 +344,7 @@ func (st *tabletState) memEndsBefore(key []byte) bool {
 	return true
 }
 
-// Info describes the rowsets, by first key.
+// Info returns the rowsets' bounds and sizes, by first key.
 func (t *Tablet) Info() compaction.Layout {
 	st, err := t.acquire()
 	if err != nil {
@@ -381,7 +381,7 @@ func (t *Tablet) RowSetMetadata() []*rowset.Metadata {
 	return out
 }
 
-// LiveRows is the number of rows at the newest applied state, published or not, from counts alone.
+// LiveRows returns the number of rows in the newest applied state, published or not. It reads no row.
 func (t *Tablet) LiveRows() int64 {
 	st, err := t.acquire()
 	if err != nil {
@@ -402,7 +402,7 @@ func (t *Tablet) LiveRows() int64 {
 	return n
 }
 
-// MaxTimestamp is the newest timestamp of any change that the table holds.
+// MaxTimestamp returns the newest timestamp of any change in the table.
 func (t *Tablet) MaxTimestamp() mvcc.Timestamp {
 	st, err := t.acquire()
 	if err != nil {

@@ -52,7 +52,7 @@ type Op struct {
 	// Set has a bit for each column that the caller gave a value; nil = all. Upserts only: an
 	// existing row keeps the others.
 	Set batch.Bitmap
-	// Lacks is a column that an upsert did not give and a new row has to have; empty = none.
+	// Lacks is a column that an upsert did not set and a new row needs; empty = none.
 	Lacks string
 	// Check is the condition of a Check; of any other operation, the condition under which it is
 	// carried out: if it is not met, an Ignore kind does nothing, and the others refuse the row with
@@ -60,7 +60,7 @@ type Op struct {
 	Check *Condition
 }
 
-// ErrNotSet is the cause of a *fault.RowError about a column that a new row has to have.
+// ErrNotSet is the cause of a *fault.RowError about a column that a new row needs.
 var ErrNotSet = errors.New("not set, and it has no default and cannot be NULL")
 
 // ErrImmutable is the cause of a *fault.RowError about an update of an immutable column.
@@ -73,16 +73,16 @@ type Write struct {
 	ops     []Op
 	targets []target
 	locked  []uint16 // stripes, rising
-	order   []keyed  // operations by key, those on one key in their order; nil = as they stand
-	before  []int32  // for each operation the one before it on the same key, −1 = none; beside order
-	lists   []byte   // change lists made of upserts: the chunk that is being filled
-	column  string   // that the last error of decide is about
+	order   []keyed  // operations by key, those on one key in their order; nil = ops is in that order
+	before  []int32  // for each operation, the one before it on the same key, −1 = none; set with order
+	lists   []byte   // change lists made of upserts: the chunk being filled
+	column  string   // the column of the last error of decide
 	partial bool     // refused operations are left out
 	serial  bool     // t.autoMu is held
 	Refused []*fault.RowError
 }
 
-// target says what is to be done for an operation, and where.
+// target is what an operation does, and where.
 type target struct {
 	kind change.Kind // 0 = nothing
 	list change.List // of an update
@@ -93,14 +93,14 @@ const stripeCount = 1 << 12
 
 // Prepare keeps the state from being replaced, locks the rows and resolves each operation against
 // the newest applied state and the earlier operations of the batch. The first row error ends it: a
-// *fault.RowError, with nothing held and nothing changed.
+// *fault.RowError, with no lock held and nothing changed.
 //
-// shape is the version of the schema by which ops were encoded; those of an older one are
-// converted. ops belong to the Write until Release.
+// ops are encoded by shape; operations of an older version of the schema are converted. ops belong to
+// the Write until Release.
 func (t *Tablet) Prepare(ops []Op, shape *Shape) (*Write, error) { return t.prepare(ops, shape, false) }
 
-// PreparePartial is Prepare that leaves refused operations out and lists them in Refused. A
-// condition that does not hold refuses all.
+// PreparePartial is like Prepare, but leaves out refused operations and lists them in Refused. A
+// Check that fails refuses the whole batch.
 func (t *Tablet) PreparePartial(ops []Op, shape *Shape) (*Write, error) {
 	return t.prepare(ops, shape, true)
 }
@@ -135,12 +135,12 @@ func (t *Tablet) beginWrite() (*Write, error) {
 	return w, nil
 }
 
-// PrepareAll begins a write batch that decides about the table as a whole: it locks every row, those
-// that do not exist too. No other batch of the table is between its Prepare and the end of its Apply
-// then, and none gets there before Release. Resolve follows, or Release.
+// PrepareAll begins a write batch that decides about the table as a whole. It locks every row,
+// including rows that do not exist: until Release, no other batch of the table is between its Prepare
+// and the end of its Apply. The caller then calls Resolve, or Release.
 //
-// The caller must not flush the table, nor wait for whoever does, before Release. It may read the
-// table and wait for publication: a batch that is in the log takes no lock any more.
+// Before Release, the caller must not flush the table or wait for a flush. It may read the table and
+// wait for publication: a batch that is in the log takes no more locks.
 func (t *Tablet) PrepareAll() (*Write, error) {
 	w, err := t.beginWrite()
 	if err != nil {
@@ -162,7 +162,7 @@ func (t *Tablet) PrepareAll() (*Write, error) {
 // PrepareAll, none is added before Release.
 func (w *Write) MaxTimestamp() mvcc.Timestamp { return w.state.maxTimestamp() }
 
-// Resolve is what Prepare does with the operations. On an error, Release is left to the caller.
+// Resolve resolves the operations as Prepare does. After an error the caller still calls Release.
 func (w *Write) Resolve(ops []Op, shape *Shape) error {
 	w.ops, w.targets = ops, make([]target, len(ops))
 	if len(ops) == 0 {
@@ -184,8 +184,8 @@ func (w *Write) Resolve(ops []Op, shape *Shape) error {
 	return w.resolve(probes)
 }
 
-// lock takes the stripes of all keys. They are taken in rising order, and tables in the order of
-// their numbers by the caller, so that two batches never wait for each other.
+// lock takes the stripes of all keys in rising order. The caller takes tables in the order of their
+// numbers, so two batches never wait for each other.
 func (w *Write) lock(probes []bloom.Probe) {
 	w.locked = make([]uint16, len(probes))
 	for i := range probes {
@@ -198,7 +198,7 @@ func (w *Write) lock(probes []bloom.Probe) {
 	}
 }
 
-// Release unlocks the rows and lets the state be replaced. Once per Write.
+// Release unlocks the rows and allows the state to be replaced. It is called once.
 func (w *Write) Release() {
 	for _, s := range w.locked {
 		w.t.stripes[s].Unlock()
@@ -212,13 +212,13 @@ func (w *Write) Release() {
 
 // resolve decides the operations in the order of the batch.
 func (w *Write) resolve(probes []bloom.Probe) error {
-	var positions []position // of each operation's key before it, then behind it; nil when no key stands twice
+	var positions []position // of each operation's key before it, then after it; nil if all keys differ
 	var err error
-	behind := false
+	appends := false // all keys come after those of the table
 	if rising(w.ops) {
-		// Loads in key order go on behind all that is there. Nobody else can insert these keys:
-		// their rows are locked.
-		behind = w.state.endsBefore(w.ops[0].Key)
+		// Loads in key order append to the table. No other batch can insert these keys: their rows
+		// are locked.
+		appends = w.state.endsBefore(w.ops[0].Key)
 	} else if positions, err = w.findAll(probes); err != nil {
 		return fmt.Errorf("table %q: %w", w.t.Name(), err)
 	}
@@ -232,7 +232,7 @@ func (w *Write) resolve(probes []bloom.Probe) error {
 				j = int32(i)
 			}
 			p = positions[j]
-		case !behind:
+		case !appends:
 			if p, err = w.state.find(probes[i]); err != nil {
 				return fmt.Errorf("table %q: %w", w.t.Name(), err)
 			}
@@ -265,8 +265,8 @@ func (w *Write) resolve(probes []bloom.Probe) error {
 	return nil
 }
 
-// decide fills in the target of operation i, whose key is at p, and tells where the key is
-// afterwards.
+// decide sets the target of operation i, whose key is at p, and returns the key's position after
+// the operation.
 func (w *Write) decide(i int, p position) (after position, err error) {
 	op, to := &w.ops[i], &w.targets[i]
 	to.at = p
@@ -311,8 +311,8 @@ func (w *Write) decide(i int, p position) (after position, err error) {
 	return p, nil
 }
 
-// mutable is the list of an update without immutable columns, which are an error, about the column,
-// unless the update is of the Ignore kind.
+// mutable returns the change list of an update without its immutable columns. Unless the update is of
+// the Ignore kind, these are an error, with the column's name.
 func (sh *Shape) mutable(op *Op) (list change.List, column string, err error) {
 	if !sh.immutable {
 		return op.Body, "", nil
@@ -328,8 +328,8 @@ func (sh *Shape) mutable(op *Op) (list change.List, column string, err error) {
 	return list, column, err
 }
 
-// updateOf makes an UPDATE of the columns that an upsert gave; nil when it gave none but the key.
-// Immutable columns as mutable does.
+// updateOf returns an UPDATE of the columns that an upsert sets; nil if it sets only the key. It
+// treats immutable columns as mutable does.
 func (w *Write) updateOf(op *Op) (change.List, error) {
 	s, rowFormat := w.state.shape.Schema, w.state.shape.RowFormat
 	w.reserveList(len(op.Body) + (len(s.Columns)-s.Keys)*change.MaxColumnHeader + 1)
@@ -356,11 +356,11 @@ func (w *Write) updateOf(op *Op) (change.List, error) {
 	return change.List(w.lists[start:len(w.lists):len(w.lists)]), nil
 }
 
-// listChunk is how much memory is taken at once for change lists.
+// listChunk is the most memory allocated at once for change lists.
 const listChunk = 64 << 10
 
-// reserveList has w.lists take size more bytes without being moved: lists that were made would keep
-// the old memory beside the new.
+// reserveList makes room in w.lists for size more bytes, so that appending does not move it: the
+// lists in it would keep the old memory alive next to the new.
 func (w *Write) reserveList(size int) {
 	if cap(w.lists)-len(w.lists) < size {
 		w.lists = make([]byte, 0, max(size, min(listChunk, size*len(w.ops))))
@@ -378,7 +378,7 @@ func (w *Write) rowError(op *Op, cause error) *fault.RowError {
 	return e
 }
 
-// Changes is the number of operations that change something.
+// Changes returns the number of operations that change something.
 func (w *Write) Changes() int {
 	n := 0
 	for i := range w.targets {
@@ -409,8 +409,8 @@ func (w *Write) Record(r *record.Writer) {
 	}
 }
 
-// Apply carries the operations out, in the order of their keys. It cannot fail: what it finds
-// otherwise than Prepare resolved it is an error of this program.
+// Apply carries out the operations, in the order of their keys. It cannot fail: it panics if a row is
+// not where Prepare found it, which is an error of this program.
 func (w *Write) Apply(ts mvcc.Timestamp, lsn lsn.LSN) {
 	w.raise()
 	for k := 0; k < len(w.targets); k++ {
@@ -429,16 +429,16 @@ func (w *Write) Apply(ts mvcc.Timestamp, lsn lsn.LSN) {
 		if at := to.at; at.mem == nil {
 			at.set.Apply(at.row, ts, lsn, list)
 		} else if !at.mem.Mutate(w.ops[i].Key, ts, lsn, list) {
-			panic(fmt.Sprintf("tablet: table %q: row %x went away under its lock", w.t.Name(), w.ops[i].Key))
+			panic(fmt.Sprintf("tablet: table %q: locked row %x is gone", w.t.Name(), w.ops[i].Key))
 		}
 	}
 }
 
-// insertRun is the most rows that are handed to the MemRowSet at once.
+// insertRun is the most rows inserted into the MemRowSet in one call.
 const insertRun = 256
 
-// insert carries out the inserts from the k-th operation by key on that follow one another, and
-// tells how many. No key stands twice among them: between two inserts of a key there is its delete.
+// insert carries out the run of inserts that begins at the k-th operation by key, and returns its
+// length. The keys of a run differ: between two inserts of a key there is its delete.
 func (w *Write) insert(k int, ts mvcc.Timestamp, lsn lsn.LSN) int {
 	var keys, rows [insertRun][]byte
 	n := 0
@@ -456,15 +456,15 @@ func (w *Write) insert(k int, ts mvcc.Timestamp, lsn lsn.LSN) int {
 
 var deleteList = change.List(change.AppendDelete(nil))
 
-// Replay carries out one operation of the log, as the recovery rule says: what the files have is
-// left out.
+// Replay applies one operation of the log, unless the files contain it:
 //
-//	INSERT at l          l ≤ flushed LSN: the files have it; else into the MemRowSet
+//	INSERT at l          l ≤ flushed LSN: the files contain it; else into the MemRowSet
 //	UPDATE, DELETE at l  to the MemRowSet if the key is live there; else to the rowset with included LSN < l in which it is live;
-//	                     else the files have it
+//	                     else the files contain it
 //
-// A rowset whose included LSN is l or more shows the future of l and is not asked. The files have
-// all that is of an older schema version. The stores copy what they keep of op. Errors: ErrCorrupt.
+// A rowset whose included LSN is l or higher shows the future of l and is not consulted. The files
+// contain every operation of an older schema version. The stores copy what they keep of op. Errors:
+// ErrCorrupt. Source: design §5.
 func (t *Tablet) Replay(op record.Op, ts mvcc.Timestamp, lsn lsn.LSN) error {
 	st := t.state
 	row := t.Metadata()
@@ -486,7 +486,7 @@ func (t *Tablet) Replay(op record.Op, ts mvcc.Timestamp, lsn lsn.LSN) error {
 		case lsn <= row.FlushedLSN:
 			return nil
 		case st.mem.Live(op.Key):
-			return fault.Corruptf("table %q: lsn %d inserts key %s, which is there", t.Name(), lsn, t.KeyText(op.Key))
+			return fault.Corruptf("table %q: lsn %d inserts key %s, which exists", t.Name(), lsn, t.KeyText(op.Key))
 		}
 		if err := st.shape.RowFormat.Check(op.Body); err != nil {
 			return fmt.Errorf("table %q: lsn %d: %w", t.Name(), lsn, err)
