@@ -28,8 +28,8 @@ func (st *tabletState) find(p bloom.Probe) (position, error) {
 			return position{live: true, mem: m}, nil
 		}
 	}
-	var few [8]*rowset.DiskRowSet
-	for _, d := range st.tree.Candidates(few[:0], p.Key) {
+	var buf [8]*rowset.DiskRowSet
+	for _, d := range st.tree.Candidates(buf[:0], p.Key) {
 		row, found, err := d.Find(p)
 		if err == nil && found {
 			found, err = d.Live(row)

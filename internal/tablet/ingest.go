@@ -18,36 +18,35 @@ import (
 	"github.com/oribi-db/oribi/scan"
 )
 
-// Ingest writes rows that come in key order straight to new rowsets, which become part of the table
-// all at once or not at all. Between Begin and Finish the table's writers, flushes and compactions
-// go on. For one goroutine.
+// Ingest writes rows in key order directly to new rowsets, which become part of the table all at once
+// or not at all. Between BeginIngest and Finish, writers, flushes and compactions of the table
+// continue. Not safe for concurrent use.
 //
-// The danger is a key that another writer inserts after it was looked for here:
+// The danger is a key that another writer inserts after Append has checked it:
 //
-//	ingest:  k is not there, goes to a file                               commit: k is live twice
-//	writer:                                  inserts k, committed
+//	ingest:  k does not exist, goes to a file                             commit: k is live twice
+//	writer:                                   inserts k, commits
 //
-// So what came to live meanwhile is looked for in the new files, from the other side: first while
-// writers go on, since that may be much, then flushes shut out, then writers too, when hardly
-// anything can have come since.
+// So Finish looks up the keys of concurrent writes in the new files: first with concurrent writers,
+// since there may be many keys, then without flushes and compactions, then with writers blocked, when
+// hardly any key can be left.
 //
-// The order of the end:
+// The steps of Finish:
 //
-//  1. All files but the undos are written and synced. A crash here, or in any step before the 5th,
-//     leaves blocks that nobody names.
-//  2. Writers are shut out, and what came meanwhile is looked for.
-//  3. An empty batch goes to the log, synced. It is the ingest's place in time: no other batch gets
-//     its timestamp or its LSN, before a crash or after it, and none with a later one is visible
-//     before it.
-//  4. The undos, for which the timestamp was needed, are written and synced.
-//  5. One metadata commit. The new rowsets' included LSN is that of the empty batch: replay gives
-//     them all that comes after, and no operation on their rows comes before. Nothing of the rows
-//     is in the log, so the anchor accepts no older state from there on.
+//  1. All files except the undo files are written and synced. A crash here, or in any step before
+//     the 5th, leaves unreferenced blocks.
+//  2. Writers are blocked, and the last keys of concurrent writes are looked up.
+//  3. An empty batch is appended to the log and synced. Its timestamp and LSN become the ingest's: no
+//     other batch gets them, before or after a crash, and no later batch is visible before it.
+//  4. The undo files, which contain the timestamp, are written and synced.
+//  5. One metadata commit. The new rowsets' included LSN is that of the empty batch: replay applies
+//     all later operations to them, and no earlier operation is on their rows. The log contains
+//     none of the rows, so the commit is confirmed.
 //  6. Readers see the new state; then the empty batch is published, and with it the rows.
 //
 // Source: design §4.2, §5, §7.
 type Ingest struct {
-	Shape *Shape // of the rows; must not be replaced
+	Shape *Shape // of the rows; read-only
 
 	t        *Tablet
 	creation *blockmanager.Creation
@@ -58,18 +57,18 @@ type Ingest struct {
 	auto     int64  // the highest value of an auto-incrementing column
 	out      []*rowset.Metadata
 
-	// Every key was looked for in what was there at since, or later. seen are the rowsets that hold
-	// nothing newer.
+	// Every key was looked up in the state as of since, or a later one. seen are the rowsets without
+	// newer rows.
 	since mvcc.Timestamp
 	seen  map[uint64]bool
-	files *rowset.Tree // the new rowsets, opened to look for keys
+	files *rowset.Tree // the new rowsets, opened to look up keys
 }
 
-// errOrder is the cause of a *fault.RowError about a row that does not come in key order.
-var errOrder = errors.New("the key does not come after that of the row before")
+// errOrder is the cause of a *fault.RowError about a row out of key order.
+var errOrder = errors.New("the key is not greater than that of the row before")
 
-// BeginIngest starts with no row. It is ended by Abort, after Finish too. Errors: ErrNotFound when
-// the table was dropped; ErrClosed.
+// BeginIngest returns an ingest without rows. The caller calls Abort at the end, also after Finish.
+// Errors: ErrNotFound if the table was dropped; ErrClosed.
 func (t *Tablet) BeginIngest() (*Ingest, error) {
 	in := &Ingest{t: t, start: time.Now(), since: t.opts.Store.Visible(), seen: map[uint64]bool{}}
 	st, err := t.acquire()
@@ -86,12 +85,12 @@ func (t *Tablet) BeginIngest() (*Ingest, error) {
 	return in, nil
 }
 
-// Rows is the number of rows so far.
+// Rows returns the number of rows appended.
 func (in *Ingest) Rows() int64 { return in.rows }
 
-// Append takes rows, without changes: some thousand at a time. Nothing of them is kept. Errors: a
-// *fault.RowError for keys that do not rise and, with ErrKeyExists, for one that is there; those of
-// writing. After an error only Abort makes sense.
+// Append appends rows, which have no changes, some thousand at a time. It does not retain them.
+// Errors: a *fault.RowError for a key that is not greater than the one before, and, with
+// ErrKeyExists, for a key that exists; write errors. After an error only Abort may be called.
 func (in *Ingest) Append(rows *change.Rows) error {
 	keys := rows.Keys
 	if len(keys) == 0 {
@@ -104,7 +103,7 @@ func (in *Ingest) Append(rows *change.Rows) error {
 		in.last = k
 	}
 	in.last = bytes.Clone(in.last)
-	if err := in.lookFor(keys); err != nil {
+	if err := in.checkAbsent(keys); err != nil {
 		return err
 	}
 	if err := in.writer.Append(rows); err != nil {
@@ -123,8 +122,8 @@ func (in *Ingest) rowError(row int64, key []byte, cause error) error {
 	return &fault.RowError{Row: int(row), Table: in.t.Name(), Key: in.t.KeyText(key), Cause: cause}
 }
 
-// lookFor finds the first of the keys, which rise, that is there.
-func (in *Ingest) lookFor(keys [][]byte) error {
+// checkAbsent returns an error for the first of the keys, which rise, that exists.
+func (in *Ingest) checkAbsent(keys [][]byte) error {
 	st, err := in.t.acquire()
 	if err != nil {
 		return err
@@ -146,12 +145,12 @@ func (in *Ingest) lookFor(keys [][]byte) error {
 	return nil
 }
 
-// Finish makes the rows, at least one, part of the table, durably, and returns their timestamp when
+// Finish makes the rows, at least one, durably part of the table, and returns their timestamp when
 // they are visible.
 //
-// Errors: a *fault.RowError with ErrKeyExists for a key that came meanwhile; ErrConflict when the
-// schema was changed; ErrNotFound when the table was dropped; ctx's; those of writing. Nothing has
-// happened then, unless it is ErrPoisoned.
+// Errors: a *fault.RowError with ErrKeyExists for a key that was inserted concurrently; ErrConflict if
+// the schema was changed; ErrNotFound if the table was dropped; ctx's; write errors. Nothing has
+// changed then, except perhaps after ErrPoisoned.
 func (in *Ingest) Finish(ctx context.Context) (ts mvcc.Timestamp, err error) {
 	t := in.t
 	if in.out, err = in.writer.Finish(); err != nil {
@@ -164,11 +163,11 @@ func (in *Ingest) Finish(ctx context.Context) (ts mvcc.Timestamp, err error) {
 		return 0, fmt.Errorf("table %q: %w", t.Name(), err)
 	}
 	defer in.closeFiles()
-	if err = in.lookForNew(ctx); err != nil {
+	if err = in.checkConcurrent(ctx); err != nil {
 		return 0, err
 	}
 	t.exclusively(func() {
-		if err = in.lookForNew(ctx); err != nil {
+		if err = in.checkConcurrent(ctx); err != nil {
 			return
 		}
 		var lsn lsn.LSN
@@ -182,7 +181,7 @@ func (in *Ingest) Finish(ctx context.Context) (ts mvcc.Timestamp, err error) {
 	return ts, nil
 }
 
-// install is the end of Finish, under the work lock.
+// install is the last part of Finish, under the work lock.
 func (in *Ingest) install(ctx context.Context) (ts mvcc.Timestamp, lsn lsn.LSN, err error) {
 	t := in.t
 	j, err := t.beginBlocked(ctx)
@@ -193,7 +192,7 @@ func (in *Ingest) install(ctx context.Context) (ts mvcc.Timestamp, lsn lsn.LSN, 
 	if j.st.shape != in.Shape {
 		return 0, 0, fmt.Errorf("table %q: the schema was changed during the ingest: %w", t.Name(), fault.ErrConflict)
 	}
-	if err := in.lookForNewIn(ctx, j.st); err != nil {
+	if err := in.checkConcurrentIn(ctx, j.st); err != nil {
 		return 0, 0, err
 	}
 	in.closeFiles()
@@ -207,7 +206,7 @@ func (in *Ingest) install(ctx context.Context) (ts mvcc.Timestamp, lsn lsn.LSN, 
 	defer publish()
 	j.start = in.start
 	e := &j.edit
-	e.Kind, e.Why = compaction.Ingest, "rows came in key order"
+	e.Kind, e.Why = compaction.Ingest, "rows in key order"
 	e.RowsRead, e.RowsWritten = in.rows, in.rows
 	e.Created = append(e.Created, in.creation)
 	e.Confirm, e.AutoIncrement = true, in.auto
@@ -221,13 +220,13 @@ func (in *Ingest) install(ctx context.Context) (ts mvcc.Timestamp, lsn lsn.LSN, 
 	return ts, lsn, err
 }
 
-// Abort gives up what was not finished. Once, at the end.
+// Abort discards what Finish has not committed. It is called once, at the end.
 func (in *Ingest) Abort() {
 	in.closeFiles()
 	in.creation.Abort()
 }
 
-// openFiles opens the new rowsets: bloom files and key indexes are there, the undos are not.
+// openFiles opens the new rowsets, which have bloom files and key indexes, and no undo files yet.
 func (in *Ingest) openFiles() (err error) {
 	in.files, err = in.t.openUncommitted(in.creation, in.Shape, in.out)
 	return err
@@ -238,31 +237,31 @@ func (in *Ingest) closeFiles() {
 	in.files = nil
 }
 
-// lookForNew looks for keys that came to live since the last time, while writers go on: what comes
-// from now on is for the next time.
-func (in *Ingest) lookForNew(ctx context.Context) error {
+// checkConcurrent looks up, with concurrent writers, the keys that were inserted since the last time.
+func (in *Ingest) checkConcurrent(ctx context.Context) error {
 	now := in.t.opts.Store.Visible() // before the state: all up to there is in it
 	st, err := in.t.acquire()
 	if err != nil {
 		return err
 	}
 	defer st.release()
-	if err := in.lookForNewIn(ctx, st); err != nil {
+	if err := in.checkConcurrentIn(ctx, st); err != nil {
 		return err
 	}
 	in.since = now
 	return nil
 }
 
-// lookForNewIn looks in the new files for the keys of a state that came to live after since: those
-// of rowsets with newer rows, from flushes and compactions meanwhile, and those of the MemRowSets.
-func (in *Ingest) lookForNewIn(ctx context.Context, st *tabletState) error {
+// checkConcurrentIn looks up in the new files the keys of a state that were inserted after since:
+// those of rowsets with newer rows, from concurrent flushes and compactions, and those of the
+// MemRowSets.
+func (in *Ingest) checkConcurrentIn(ctx context.Context, st *tabletState) error {
 	first, last := in.out[0].MinKey, in.out[len(in.out)-1].MaxKey
 	upper := append(bytes.Clone(last), 0)
 	for _, d := range st.tree.Range(nil, first, upper) {
 		m := d.Metadata()
 		if !in.seen[m.ID] && m.MaxTimestamp > in.since {
-			if err := in.lookForRows(ctx, d, first, upper); err != nil {
+			if err := in.checkRowSet(ctx, d, first, upper); err != nil {
 				return err
 			}
 		}
@@ -272,7 +271,7 @@ func (in *Ingest) lookForNewIn(ctx context.Context, st *tabletState) error {
 		it := m.ChangedSince(in.since, first, last)
 		for keys := it.Next(memInputRows); keys != nil; keys = it.Next(memInputRows) {
 			for _, k := range keys {
-				if err := in.lookInFiles(k); err != nil {
+				if err := in.checkKey(k); err != nil {
 					return err
 				}
 			}
@@ -281,8 +280,8 @@ func (in *Ingest) lookForNewIn(ctx context.Context, st *tabletState) error {
 	return ctx.Err()
 }
 
-// lookForRows looks in the new files for the live rows of a rowset with keys in [lower, upper).
-func (in *Ingest) lookForRows(ctx context.Context, d *rowset.DiskRowSet, lower, upper []byte) error {
+// checkRowSet looks up in the new files the live rows of a rowset with keys in [lower, upper).
+func (in *Ingest) checkRowSet(ctx context.Context, d *rowset.DiskRowSet, lower, upper []byte) error {
 	it, err := d.NewIterator(&scan.Request{Schema: d.Schema, Lower: lower, Upper: upper, Snapshot: mvcc.Everything, Keys: true})
 	if err != nil {
 		return fmt.Errorf("table %q: %w", in.t.Name(), err)
@@ -291,7 +290,7 @@ func (in *Ingest) lookForRows(ctx context.Context, d *rowset.DiskRowSet, lower, 
 	for it.Next() {
 		sel := it.Batch().Selection
 		for i := sel.Next(0); i >= 0; i = sel.Next(i + 1) {
-			if err := in.lookInFiles(it.Keys()[i]); err != nil {
+			if err := in.checkKey(it.Keys()[i]); err != nil {
 				return err
 			}
 		}
@@ -305,10 +304,10 @@ func (in *Ingest) lookForRows(ctx context.Context, d *rowset.DiskRowSet, lower, 
 	return nil
 }
 
-// lookInFiles looks in the new files for a key that is live elsewhere.
-func (in *Ingest) lookInFiles(key []byte) error {
-	var few [1]*rowset.DiskRowSet
-	for _, d := range in.files.Candidates(few[:0], key) {
+// checkKey returns an error if the new files contain a key that is live elsewhere.
+func (in *Ingest) checkKey(key []byte) error {
+	var buf [1]*rowset.DiskRowSet
+	for _, d := range in.files.Candidates(buf[:0], key) {
 		at, found, err := d.Find(bloom.MakeProbe(key))
 		if err != nil {
 			return fmt.Errorf("table %q: %w", in.t.Name(), err)

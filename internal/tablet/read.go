@@ -33,9 +33,9 @@ func (st *tabletState) snapshot(table string, snap Snapshot) (mvcc.Snapshot, err
 	return 0, fmt.Errorf("table %q: read at %v: history begins at %v: %w", table, snap.At.Newest(), st.floor, fault.ErrTooOld)
 }
 
-// View is a reader's hold on one state of the table, from which it reads as of one snapshot.
-// Columns are named by their indexes in Shape's schema. It is given back by Release, or by the
-// iterator that Scan makes of it.
+// View is a reader's reference to one state of the table, which it reads as of one snapshot. Columns
+// are given by their indexes in Shape's schema. The reader calls Release, or Close of the iterator
+// that Scan returns.
 type View struct {
 	*Shape
 	table string
@@ -43,9 +43,9 @@ type View struct {
 	snap  mvcc.Snapshot
 }
 
-// View takes hold of the state of the table as it is now. The snapshot was found before: what is
-// applied to stores that are newer than the state would be missed by a later one. Errors:
-// ErrTooOld, ErrNotFound when the table was dropped, ErrClosed.
+// View acquires the current state of the table. The snapshot must have been taken before: a later one
+// would include changes in stores that are not part of the state. Errors: ErrTooOld; ErrNotFound if
+// the table was dropped; ErrClosed.
 func (t *Tablet) View(at Snapshot) (View, error) {
 	st, err := t.acquire()
 	if err != nil {
@@ -59,11 +59,11 @@ func (t *Tablet) View(at Snapshot) (View, error) {
 	return View{Shape: st.shape, table: t.Name(), state: st, snap: snap}, nil
 }
 
-// Release gives the state back.
+// Release releases the state.
 func (v View) Release() { v.state.release() }
 
-// Get appends the cells cols of the row with an encoded key to dst. found is false, and dst as it
-// was, when there was no such row. Cells are valid as long as they are referenced; nil = NULL.
+// Get appends the cells cols of the row with an encoded key to dst. If there is no such row, found is
+// false and dst is returned unchanged. Cells are valid as long as they are referenced; nil = NULL.
 func (v View) Get(key []byte, cols []int, dst [][]byte) (cells [][]byte, found bool, err error) {
 	st := v.state
 	for _, m := range st.mems {
@@ -75,8 +75,8 @@ func (v View) Get(key []byte, cols []int, dst [][]byte) (cells [][]byte, found b
 			return dst, true, nil
 		}
 	}
-	var few [8]*rowset.DiskRowSet
-	sets := st.tree.Candidates(few[:0], key)
+	var buf [8]*rowset.DiskRowSet
+	sets := st.tree.Candidates(buf[:0], key)
 	if len(sets) == 0 {
 		return dst, false, nil
 	}
@@ -92,23 +92,23 @@ func (v View) Get(key []byte, cols []int, dst [][]byte) (cells [][]byte, found b
 	return dst, false, nil
 }
 
-// Trace tells how a read finds a key: which rowsets' bounds hold it, what their bloom files and key
-// indexes say.
+// Trace describes how a read finds a key: the rowsets whose bounds contain it, and the answers of
+// their bloom files and key indexes.
 type Trace struct {
 	InMemory bool
 	Steps    []TraceStep
 }
 
-// TraceStep is one rowset that a read asks.
+// TraceStep is one rowset that a read searches.
 type TraceStep struct {
 	RowSet uint64
-	Filter bool // the bloom file says that the key may be there
-	Found  bool // the key index has it
+	Filter bool // by the bloom file, the rowset may contain the key
+	Found  bool // the key index contains it
 	Row    batch.Ordinal
 	Live   bool // as of the snapshot
 }
 
-// Explain does what Get does and tells the way.
+// Explain does what Get does and returns its steps.
 func (v View) Explain(key []byte) (Trace, error) {
 	var tr Trace
 	for _, m := range v.state.mems {
@@ -141,8 +141,8 @@ func (v View) Explain(key []byte) (Trace, error) {
 	return tr, nil
 }
 
-// Scan answers a request: in key order over all stores, or each store after the other. The iterator
-// gives v back at Close.
+// Scan returns the rows of a request, in key order over all stores or one store after the other. The
+// iterator releases v at Close.
 //
 // The request's Schema and Snapshot are set.
 func (v View) Scan(req *scan.Request, ordered bool) scan.Iterator {
@@ -182,8 +182,8 @@ func (v View) Scan(req *scan.Request, ordered bool) scan.Iterator {
 	return &stateIterator{Iterator: scan.Concat(chain...), state: st}
 }
 
-// overlapping joins rowsets that overlap into groups; the groups follow one another in key order.
-// With rows in memory, which may lie anywhere, all is one group.
+// overlapping joins rowsets that overlap into groups, which are in key order. With rows in memory,
+// which may have any key, all rowsets are one group.
 func overlapping(sets [][]*rowset.DiskRowSet, withMem bool) [][]*rowset.DiskRowSet {
 	var out [][]*rowset.DiskRowSet
 	var reach []byte
@@ -202,7 +202,7 @@ func overlapping(sets [][]*rowset.DiskRowSet, withMem bool) [][]*rowset.DiskRowS
 }
 
 // merge scans a group of rowsets, and MemRowSets, in key order. Rowsets of the group that do not
-// overlap are chained, so that the merge has as many inputs as lie over one key.
+// overlap are concatenated, so that the merge has as many inputs as the group is high.
 func merge(group []*rowset.DiskRowSet, newMems []func() scan.Iterator, open func(*rowset.DiskRowSet) (scan.Iterator, error), r *scan.Request) scan.Iterator {
 	var inputs []scan.Iterator
 	for _, newMem := range newMems {
@@ -218,8 +218,7 @@ func merge(group []*rowset.DiskRowSet, newMems []func() scan.Iterator, open func
 	return scan.Merge(r, inputs)
 }
 
-// lanes deals rowsets, which come by first key, into as few lists as possible in which none
-// overlaps the next.
+// lanes divides rowsets, sorted by first key, into as few lists as possible without overlaps.
 func lanes(group []*rowset.DiskRowSet) [][]*rowset.DiskRowSet {
 	var out [][]*rowset.DiskRowSet
 next:
@@ -250,7 +249,7 @@ func (h *stateIterator) Close() error {
 	return err
 }
 
-// memIterator makes batches of a MemRowSet's rows.
+// memIterator returns the rows of a MemRowSet in batches.
 type memIterator struct {
 	rowFormat        *change.RowFormat
 	req              *scan.Request

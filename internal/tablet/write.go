@@ -509,9 +509,9 @@ func (t *Tablet) Replay(op record.Op, ts mvcc.Timestamp, lsn lsn.LSN) error {
 
 func (t *Tablet) replayOnDisk(key []byte, ts mvcc.Timestamp, lsn lsn.LSN, list change.List) error {
 	p := bloom.MakeProbe(key)
-	var few [8]*rowset.DiskRowSet
+	var buf [8]*rowset.DiskRowSet
 	var at position
-	for _, d := range t.state.tree.Candidates(few[:0], key) {
+	for _, d := range t.state.tree.Candidates(buf[:0], key) {
 		if d.Metadata().IncludedLSN >= lsn {
 			continue
 		}
