@@ -11,13 +11,16 @@ import (
 // ColumnReader reads windows of a file into vectors. It remembers the cblocks that it last used, so
 // windows that follow one another read each cblock once. For one goroutine.
 type ColumnReader struct {
-	// Transient keeps what this reader reads out of the cache: for compactions and the like, which
-	// read all of a file once. What is in the cache is used nevertheless.
+	// Transient is for compactions, which read all of a file once: cblocks are taken from the cache
+	// but not added to it, and the reader reuses its memory. Byte strings are then valid only until
+	// the next call of ReadVector, except in columns of arrays or in prefix encoding.
 	Transient bool
 
 	r    *Reader
 	held [2]heldBlock // newest first
 	get  func(bs []BlockPointer, i int) (*dataBlock, error)
+
+	strings []byte // memory of byte strings of a Transient reader
 
 	// Memory of Select.
 	sel     batch.Bitmap // of the window
@@ -81,7 +84,7 @@ func (c *ColumnReader) read(bs []BlockPointer, i int) (*dataBlock, *scratch, err
 			return b, nil, err
 		}
 	}
-	if c.r.info.Type.Variable() {
+	if c.r.info.Type.Variable() && !c.copies() {
 		b, err := c.r.readData(i, bs[i], nil) // vectors alias the payload
 		return b, nil, err
 	}
@@ -165,8 +168,9 @@ func (c *ColumnReader) clip(ord batch.Ordinal, n int) int {
 //
 // dst is a vector of the file's type; its memory is used again. It is in dictionary form if all
 // cells lie in cblocks of codes, and has no presence bitmap if none is NULL. Cells of fixed width
-// are copies. Byte strings alias memory that is not written again. Errors: fault.ErrCorrupt with
-// block and byte offset; dst is undefined then. Source: cfile spec §10.4.
+// are copies. Byte strings alias memory that is not written again, unless the reader is Transient.
+// Errors: fault.ErrCorrupt with block and byte offset; dst is undefined then. Source: cfile spec
+// §10.4.
 func (c *ColumnReader) ReadVector(ord batch.Ordinal, n int, dst *batch.Vector) (int, error) {
 	if dst.Type.Width() != c.r.info.Type.Width() {
 		panic(fmt.Sprintf("cfile: read a column of %s into a vector of %s", c.r.info.Type, dst.Type))
@@ -176,6 +180,7 @@ func (c *ColumnReader) ReadVector(ord batch.Ordinal, n int, dst *batch.Vector) (
 		return c.readArrays(ord, n, dst)
 	}
 	dst.Reset(n)
+	c.strings = c.strings[:0]
 	left := readCopied
 	for at := 0; at < n; {
 		row := int64(ord) + int64(at)
@@ -198,10 +203,50 @@ func (c *ColumnReader) ReadVector(ord batch.Ordinal, n int, dst *batch.Vector) (
 		if err := c.decode(b, from, k, dst, at, n); err != nil {
 			return 0, c.wrap(b, err)
 		}
+		if dst.Dict == nil && c.reused(b) {
+			c.copyStrings(dst.Bytes[at : at+k])
+		}
 		at += k
 	}
 	shorten(dst, n)
 	return n, nil
+}
+
+// copies reports whether byte strings are copied, so that cblocks can be read into memory that is
+// used again. Values in prefix encoding are not: most of them are copies already.
+func (c *ColumnReader) copies() bool {
+	return c.Transient && !c.r.info.Array && c.r.info.Encoding != schema.Prefix
+}
+
+// reused reports whether byte strings of b alias memory that is used again.
+func (c *ColumnReader) reused(b *dataBlock) bool {
+	if !c.r.info.Type.Variable() {
+		return false
+	}
+	for k := range c.held {
+		if c.held[k].b == b {
+			return c.held[k].s != nil
+		}
+	}
+	return false
+}
+
+// copyStrings replaces cells by copies in c.strings.
+func (c *ColumnReader) copyStrings(cells [][]byte) {
+	n := 0
+	for _, cell := range cells {
+		n += len(cell)
+	}
+	if cap(c.strings)-len(c.strings) < n {
+		c.strings = make([]byte, 0, max(n, 2*cap(c.strings))) // earlier copies keep their memory
+	}
+	for i, cell := range cells {
+		if len(cell) > 0 {
+			from := len(c.strings)
+			c.strings = append(c.strings, cell...)
+			cells[i] = c.strings[from:len(c.strings):len(c.strings)]
+		}
+	}
 }
 
 // shorten leaves the first n cells of v, which is not in dictionary form if it has more.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -88,23 +89,59 @@ func TestWindowsAreClippedAtTheEnd(t *testing.T) {
 	}
 }
 
-// What a vector aliases survives what the reader does next.
-func TestByteStringsHold(t *testing.T) {
+// Byte strings of a reader are valid as long as they are referenced, those of a transient one until
+// its next call.
+func TestByteStringsStayValid(t *testing.T) {
 	src, cells := keyFile(t, 5000, WriterOptions{Encoding: schema.Plain, BlockBytes: 1024, PositionalIndex: true})
-	for _, c := range []*cache.Cache{nil, cache.New(1 << 20)} {
-		cr := open(t, src, c).NewColumnReader()
-		cr.Transient = true
-		var kept [][]byte
-		v := &batch.Vector{Type: schema.Binary}
-		for at := 0; at < len(cells); at += 300 {
-			if _, err := cr.ReadVector(batch.Ordinal(at), 300, v); err != nil {
-				t.Fatal(err)
+	for _, transient := range []bool{false, true} {
+		for _, c := range []*cache.Cache{nil, cache.New(1 << 20)} {
+			cr := open(t, src, c).NewColumnReader()
+			cr.Transient = transient
+			var kept [][]byte
+			v := &batch.Vector{Type: schema.Binary}
+			for at := 0; at < len(cells); at += 300 {
+				if _, err := cr.ReadVector(batch.Ordinal(at), 300, v); err != nil {
+					t.Fatal(err)
+				}
+				if transient && !slices.EqualFunc(v.Bytes, cells[at:min(at+300, len(cells))], bytes.Equal) {
+					t.Fatalf("byte strings from row %d are not those of the file", at)
+				}
+				kept = append(kept, v.Bytes...)
 			}
-			kept = append(kept, v.Bytes...)
+			if !transient && !slices.EqualFunc(kept, cells, bytes.Equal) {
+				t.Error("byte strings changed after they were read")
+			}
 		}
-		if !slices.EqualFunc(kept, cells, bytes.Equal) {
-			t.Error("byte strings changed after they were read")
+	}
+}
+
+// A transient reader of byte strings reads all cblocks into the same memory.
+func TestTransientReaderReusesItsMemory(t *testing.T) {
+	const rows, width = 40 * batch.WindowRows, 100
+	cells := batch.NewVector(schema.Binary, rows)
+	for i := range cells.Bytes {
+		cells.Bytes[i] = fmt.Appendf(nil, "%0*d", width, i)
+	}
+	src := writeAll(t, WriterOptions{Type: schema.Binary, Encoding: schema.Plain, BlockBytes: 32 << 10, PositionalIndex: true}, cells)
+	cr := open(t, src, nil).NewColumnReader()
+	cr.Transient = true
+	v := &batch.Vector{Type: schema.Binary}
+	at := batch.Ordinal(0)
+	read := func() {
+		if n, err := cr.ReadVector(at, batch.WindowRows, v); n != batch.WindowRows || err != nil {
+			t.Fatal(n, err)
 		}
+		at += batch.WindowRows
+	}
+	read()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range 30 {
+		read()
+	}
+	runtime.ReadMemStats(&after)
+	if bytes := (after.TotalAlloc - before.TotalAlloc) / 30; bytes > batch.WindowRows*width/5 {
+		t.Errorf("%d bytes allocated for a window of %d bytes", bytes, batch.WindowRows*width)
 	}
 }
 

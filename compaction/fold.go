@@ -1,31 +1,36 @@
 package compaction
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/invariant"
-	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
 
-// version is one copy of a row, folded: its newest cells, what leads back from them, and the DELETE
-// that ended it.
+// version is one copy of a row, folded: its newest cells, the changes that lead back from them, and
+// the DELETE that ended it.
 type version struct {
-	cells   [][]byte       // by index in the schema; nil = NULL
+	cells   [][]byte       // by index in the schema; nil for NULL
 	undo    []change.Delta // newest first
 	deleted *change.Delta  // the DELETE that no REINSERT followed; nil for a live row
+
+	folded []change.Delta // memory of undo, reused by fold
 }
 
-// folder brings redos into cells and makes undos of them. The lists it makes lie in buffers that
-// are never reused.
+// folder applies redos to cells and makes undos of them. The lists that it makes are in its buffers
+// and are valid until reuse.
 type folder struct {
 	schema  *schema.Schema
 	index   func(schema.ColumnID) int // of a cell; negative for columns that are left alone
-	lists   []byte
-	updates uint64   // lists that update has been given
+	lists   []byte                    // the buffer that lists are appended to
+	full    [][]byte                  // buffers of earlier lists
+	spare   [][]byte
+	updates uint64   // number of lists that update was called with
 	setBy   []uint64 // by column: the number of the list that set it last
+	fresh   []change.Delta
 }
 
 func newFolder(s *schema.Schema) folder {
@@ -34,23 +39,43 @@ func newFolder(s *schema.Schema) folder {
 
 const listBufferBytes = 64 << 10
 
+// begin makes room for a new list and returns its position in f.lists.
+func (f *folder) begin() int {
+	if cap(f.lists)-len(f.lists) >= 256 {
+		return len(f.lists)
+	}
+	if len(f.lists) > 0 {
+		f.full = append(f.full, f.lists)
+	}
+	if n := len(f.spare); n > 0 {
+		f.lists, f.spare = f.spare[n-1], f.spare[:n-1]
+	} else {
+		f.lists = make([]byte, 0, listBufferBytes)
+	}
+	return 0
+}
+
 // list ends the change list that was appended to f.lists from start on.
 func (f *folder) list(start int) change.List {
 	return change.List(f.lists[start:len(f.lists):len(f.lists)])
 }
 
-// begin makes room for a new list and tells where it starts.
-func (f *folder) begin() int {
-	if cap(f.lists)-len(f.lists) < 256 {
-		f.lists = make([]byte, 0, listBufferBytes)
+// bytes returns about how many bytes the lists take that were made since reuse.
+func (f *folder) bytes() int { return len(f.full)*listBufferBytes + len(f.lists) }
+
+// reuse ends the validity of all lists.
+func (f *folder) reuse() {
+	for _, b := range f.full {
+		f.spare = append(f.spare, b[:0])
 	}
-	return len(f.lists)
+	f.full, f.lists = f.full[:0], f.lists[:0]
 }
 
-// fold applies redos, oldest first, to v.cells and puts the undos that they make before v.undo.
-// v.cells is changed in place. Source: tablet spec §13.4.
+// fold applies redos, oldest first, to v.cells and puts the undos of them before v.undo. v.cells is
+// changed in place; v.undo stays as it is if no redo makes an undo, else it is in v's own memory.
+// Source: tablet spec §13.4.
 func (f *folder) fold(v *version, redo []change.Delta) error {
-	var fresh []change.Delta // oldest first
+	fresh := f.fresh[:0] // oldest first
 	for i := range redo {
 		m := &redo[i]
 		switch kind := m.List.Kind(); {
@@ -65,18 +90,20 @@ func (f *folder) fold(v *version, redo []change.Delta) error {
 			fresh = append(fresh, change.Delta{TS: v.deleted.TS, List: back}, change.Delta{TS: m.TS, List: deleteList})
 			v.deleted = nil
 		default:
-			return fault.Corruptf("a row's changes do not follow one another: %v at timestamp %d", kind, uint64(m.TS))
+			return fault.Corruptf("the changes of a row contradict each other: %v at timestamp %d", kind, uint64(m.TS))
 		}
 	}
+	f.fresh = fresh
 	if len(fresh) == 0 {
 		return nil
 	}
 	slices.Reverse(fresh)
-	v.undo = append(fresh, v.undo...)
-	// A major compaction of some columns leaves undos of these that are younger than redos of
-	// others. Undos of one column, and those that end or begin a row, stand in the right order
-	// already, and keep it.
-	newestFirst := func(a, b change.Delta) int { return compareTimestamps(b.TS, a.TS) }
+	v.folded = append(append(v.folded[:0], fresh...), v.undo...)
+	v.undo = v.folded
+	// A major compaction of some columns leaves undos of these that are younger than redos of other
+	// columns. Undos of one column, and those that begin or end a row, are in the right order
+	// already. A stable sort keeps it.
+	newestFirst := func(a, b change.Delta) int { return cmp.Compare(b.TS, a.TS) }
 	if !slices.IsSortedFunc(v.undo, newestFirst) {
 		slices.SortStableFunc(v.undo, newestFirst)
 	}
@@ -85,10 +112,10 @@ func (f *folder) fold(v *version, redo []change.Delta) error {
 
 var deleteList = change.List(change.AppendDelete(nil))
 
-// update sets the listed cells and returns an UPDATE or REINSERT, as kind says, of what they were
-// before; nil for an UPDATE when no listed column is one of the folder's. A column that stands
-// twice in the list stands once in the result, with what it was before the first. A column that a
-// REINSERT does not list keeps its cell, so what leads back need not list it either.
+// update sets the listed cells and returns an UPDATE or a REINSERT, by kind, of their old values. It
+// returns nil for an UPDATE that lists none of the folder's columns. A column that the list sets
+// twice is in the result once, with its value before the list. A column that a REINSERT does not
+// list keeps its cell, so the result need not list it either.
 func (f *folder) update(cells [][]byte, list change.List, kind change.Kind) change.List {
 	start := f.begin()
 	f.lists = change.AppendUpdateHeader(f.lists, kind)
@@ -132,27 +159,27 @@ func (f *folder) appendReinsert(dst []byte, cells [][]byte) []byte {
 //	newer                          |ins------upd---
 //	undo of the result, newest first: upd, DELETE @ins, REINSERT @del, upd, DELETE @ins
 //
-// A copy may also lie within another one, when copies that were not next to one another in time
-// have been merged before:
+// The lifetime of one copy may also contain that of another, if copies that were not adjacent in
+// time have been merged before:
 //
 //	merged |ins--del|                  |ins------upd---
 //	other           |ins-----del|
 //
-// Source: tablet spec §13.5, save that undos of one timestamp are put in order here, see
-// mergeUndos.
-func (f *folder) chain(copies []version) (version, error) {
+// Source: tablet spec §13.5, except that undos of one timestamp are sorted here, see mergeUndos.
+func (f *folder) chain(copies []version) (*version, error) {
 	slices.SortStableFunc(copies, func(a, b version) int { return compareAges(&b, &a) })
-	newest := copies[0]
-	for _, old := range copies[1:] {
+	newest := &copies[0]
+	for i := range copies[1:] {
+		old := &copies[1+i]
 		if old.deleted == nil {
-			return version{}, fault.Corruptf("one key is live in two rowsets")
+			return nil, fault.Corruptf("one key is live in two rowsets")
 		}
 		start := f.begin()
 		f.lists = f.appendReinsert(f.lists, old.cells)
 		end := change.Delta{TS: old.deleted.TS, List: f.list(start)}
 		newest.undo = mergeUndos(newest.undo, append([]change.Delta{end}, old.undo...))
 	}
-	if invariant.Enabled && !slices.IsSortedFunc(newest.undo, func(a, b change.Delta) int { return compareTimestamps(b.TS, a.TS) }) {
+	if invariant.Enabled && !slices.IsSortedFunc(newest.undo, func(a, b change.Delta) int { return cmp.Compare(b.TS, a.TS) }) {
 		panic("compaction: undos are not in falling order of time")
 	}
 	return newest, nil
@@ -161,15 +188,15 @@ func (f *folder) chain(copies []version) (version, error) {
 // mergeUndos joins the undos of two copies of a row, newest first.
 //
 // One batch may delete a key, which ends one copy, and insert it again, which begins another: both
-// have undos at its timestamp. What leads back to before the insertion has to come before what
-// leads back into the older copy, or the row would end as deleted. The undos of the copy that began
-// at a timestamp are those that end, at that timestamp, in a DELETE; of two copies at most one was
-// there before.
+// have undos at its timestamp. The undos of the insertion must come before those that lead back into
+// the older copy. Otherwise the row would end as deleted. The undos of the copy that began at a
+// timestamp are those that end, at that timestamp, in a DELETE; at most one of two copies existed
+// before.
 func mergeUndos(a, b []change.Delta) []change.Delta {
 	out := make([]change.Delta, 0, len(a)+len(b))
 	for len(a) > 0 && len(b) > 0 {
 		na, nb := sameTime(a), sameTime(b)
-		switch c := compareTimestamps(a[0].TS, b[0].TS); {
+		switch c := cmp.Compare(a[0].TS, b[0].TS); {
 		case c < 0, c == 0 && a[na-1].List.Kind() != change.Delete:
 			out, b = append(out, b[:nb]...), b[nb:]
 		default:
@@ -179,7 +206,7 @@ func mergeUndos(a, b []change.Delta) []change.Delta {
 	return append(append(out, a...), b...)
 }
 
-// sameTime is how many of the first undos have the timestamp of the first.
+// sameTime returns how many of the first undos have the timestamp of the first.
 func sameTime(undo []change.Delta) int {
 	n := 1
 	for n < len(undo) && undo[n].TS == undo[0].TS {
@@ -190,11 +217,11 @@ func sameTime(undo []change.Delta) int {
 
 // compareAges orders copies by when they ended; a live one is last.
 //
-// Two may have ended at one timestamp: a batch deleted the row in a rowset, inserted the key again
-// and deleted that too. Such a row is dropped with the MemRowSet that it is in, unless there was a
-// ghost of the key, which goes on as a REINSERT. The copy that the batch began, or began again, is
-// the younger one. As in mergeUndos, its undos at that timestamp end in a DELETE; the other was
-// there before.
+// Two copies may have ended at one timestamp: a batch deleted the row in a rowset, inserted the key
+// again and deleted that row too. The second row is dropped with its MemRowSet, unless that had a
+// ghost of the key, which then has a REINSERT. The copy that the batch began, or began again, is the
+// younger one. As in mergeUndos, its undos at that timestamp end in a DELETE; the other copy existed
+// before.
 func compareAges(a, b *version) int {
 	switch {
 	case a.deleted == nil && b.deleted == nil:
@@ -204,7 +231,7 @@ func compareAges(a, b *version) int {
 	case b.deleted == nil:
 		return -1
 	}
-	if c := compareTimestamps(a.deleted.TS, b.deleted.TS); c != 0 {
+	if c := cmp.Compare(a.deleted.TS, b.deleted.TS); c != 0 {
 		return c
 	}
 	switch began := a.beganAtItsEnd(); {
@@ -216,28 +243,7 @@ func compareAges(a, b *version) int {
 	return -1
 }
 
-// beganAtItsEnd tells whether the copy was not there before the timestamp at which it was deleted.
+// beganAtItsEnd reports whether the copy began at the timestamp at which it was deleted.
 func (v *version) beganAtItsEnd() bool {
 	return len(v.undo) > 0 && v.undo[0].TS == v.deleted.TS && v.undo[sameTime(v.undo)-1].List.Kind() == change.Delete
-}
-
-func compareTimestamps(a, b mvcc.Timestamp) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
-
-// keepUndos is the undos, newest first, that reads at floor or later need: an undo at ts leads to
-// what was before ts, which a read at ts or later never asks for.
-func keepUndos(undo []change.Delta, floor mvcc.Timestamp) []change.Delta {
-	for i := range undo {
-		if undo[i].TS <= floor {
-			return undo[:i]
-		}
-	}
-	return undo
 }

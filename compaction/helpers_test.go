@@ -98,7 +98,7 @@ func changed(ts mvcc.Timestamp, list change.List) change.Delta {
 
 func deletion(ts mvcc.Timestamp) change.Delta { return changed(ts, change.AppendDelete(nil)) }
 
-// listInput hands out rows that were made before, and spoils them when it is asked for the next.
+// listInput returns copies of prepared rows, and overwrites each copy at the next call.
 type listInput struct {
 	rows []*change.Rows
 	last *change.Rows
@@ -110,23 +110,64 @@ func (l *listInput) Next() (*change.Rows, error) {
 	if l.next != nil {
 		l.next()
 	}
-	if r := l.last; r != nil { // only byte strings, keys and lists hold
-		for _, v := range r.Batch.Columns {
-			for i := range v.Data {
-				v.Data[i] = 0xee
-			}
-			clear(v.Bytes)
-		}
-		clear(r.Keys)
-		clear(r.Undo)
-		clear(r.Redo)
+	if l.last != nil {
+		spoil(l.last)
 		l.last = nil
 	}
 	if len(l.rows) == 0 {
 		return nil, l.err
 	}
-	l.last, l.rows = l.rows[0], l.rows[1:]
+	l.last, l.rows = clone(l.rows[0]), l.rows[1:]
 	return l.last, nil
+}
+
+// clone returns a copy of rows that shares no memory with them.
+func clone(r *change.Rows) *change.Rows {
+	out := &change.Rows{Batch: batch.New(testSchema.Columns, 0)}
+	out.Batch.Columns, out.Batch.Len = make([]*batch.Vector, len(r.Batch.Columns)), r.Batch.Len
+	for i, v := range r.Batch.Columns {
+		c := batch.NewVector(v.Type, 0)
+		for k := range v.Len {
+			c.AppendCell(bytes.Clone(v.Cell(k)))
+		}
+		out.Batch.Columns[i] = c
+	}
+	for _, key := range r.Keys {
+		out.Keys = append(out.Keys, bytes.Clone(key))
+	}
+	lists := func(deltas []change.Delta) (out []change.Delta) {
+		for _, d := range deltas {
+			d.List = bytes.Clone(d.List)
+			out = append(out, d)
+		}
+		return out
+	}
+	out.Undo, out.Redo = lists(r.Undo), lists(r.Redo)
+	return out
+}
+
+// spoil overwrites rows that are no longer valid.
+func spoil(r *change.Rows) {
+	fill := func(b []byte) {
+		for i := range b {
+			b[i] = 0xee
+		}
+	}
+	for _, v := range r.Batch.Columns {
+		fill(v.Data)
+		for _, cell := range v.Bytes {
+			fill(cell)
+		}
+	}
+	for _, key := range r.Keys {
+		fill(key)
+	}
+	for _, list := range [2][]change.Delta{r.Undo, r.Redo} {
+		for _, d := range list {
+			fill(d.List)
+		}
+		clear(list)
+	}
 }
 
 // oneRow is an input of one row of testSchema.

@@ -17,7 +17,8 @@ type BaseReader struct {
 	d       *DiskRowSet
 	cols    []int // by index in the schema
 	readers []*cfile.ColumnReader
-	rows    batch.Ordinal // of a window
+	vectors []*batch.Vector // of the last window, reused
+	rows    batch.Ordinal   // of a window
 	next    batch.Ordinal
 }
 
@@ -25,15 +26,16 @@ type BaseReader struct {
 // then on, until the rowset is closed. The caller holds a reference to the rowset. Errors:
 // ErrCorrupt.
 func (d *DiskRowSet) NewBaseReader(cols []int) (*BaseReader, error) {
-	b := &BaseReader{d: d, cols: cols, readers: make([]*cfile.ColumnReader, len(cols))}
+	b := &BaseReader{d: d, cols: cols, readers: make([]*cfile.ColumnReader, len(cols)), vectors: make([]*batch.Vector, len(cols))}
 	for i, col := range cols {
+		b.vectors[i] = &batch.Vector{Type: d.Schema.Columns[col].Type}
 		f, err := d.File(col)
 		if err != nil {
 			return nil, err
 		}
 		if f != nil {
 			b.readers[i] = f.NewColumnReader()
-			b.readers[i].Transient = true // all of the file is read once: no reason to push other cblocks out of the cache
+			b.readers[i].Transient = true
 		}
 	}
 	var err error
@@ -41,27 +43,25 @@ func (d *DiskRowSet) NewBaseReader(cols []int) (*BaseReader, error) {
 	return b, err
 }
 
-// Next gives the cells of n rows from row ID from on, up to one window; n is 0 at the end.
-// vectors[i] is of cols[i], the caller's to keep and to change; byte strings hold as long as they
-// are referenced. Errors: ErrCorrupt.
+// Next returns the cells of rows [from, from+n), at most one window; n is 0 at the end. vectors[i]
+// has those of cols[i]. The caller may change the vectors, which are valid until the next call.
+// Errors: ErrCorrupt.
 func (b *BaseReader) Next() (vectors []*batch.Vector, from batch.Ordinal, n int, err error) {
 	from = b.next
 	n = int(min(b.d.Metadata().Rows-int64(from), int64(b.rows)))
 	if n <= 0 {
 		return nil, from, 0, nil
 	}
-	vectors = make([]*batch.Vector, len(b.cols))
 	for i, col := range b.cols {
 		c := &b.d.Schema.Columns[col]
-		vectors[i] = &batch.Vector{Type: c.Type}
 		if b.readers[i] == nil {
-			vectors[i].Fill(n, c.ReadDefault)
-		} else if err := readFull(b.readers[i], b.d, c, from, n, vectors[i]); err != nil {
+			b.vectors[i].Fill(n, c.ReadDefault)
+		} else if err := readFull(b.readers[i], b.d, c, from, n, b.vectors[i]); err != nil {
 			return nil, from, 0, err
 		}
 	}
 	b.next += batch.Ordinal(n)
-	return vectors, from, n, nil
+	return b.vectors, from, n, nil
 }
 
 // readFull reads exactly n cells; a file that has fewer is corrupt.

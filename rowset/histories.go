@@ -7,15 +7,16 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// Histories yields all rows of a rowset with all their versions, in key order: what a compaction
-// takes.
+// Histories is all rows of a rowset with all their versions, in key order: the input of a
+// compaction.
 type Histories struct {
 	base    *BaseReader
 	changes *delta.Collector
+	rows    change.Rows // reused
 }
 
-// Histories starts at the first row; redos at or after snap are left out. The caller holds a
-// reference to the rowset.
+// Histories returns the rows from the first one on, without redos that snap does not see. The caller
+// must have a reference to the rowset.
 func (d *DiskRowSet) Histories(snap mvcc.Snapshot) (*Histories, error) {
 	all := make([]int, len(d.Schema.Columns))
 	for i := range all {
@@ -25,23 +26,23 @@ func (d *DiskRowSet) Histories(snap mvcc.Snapshot) (*Histories, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Histories{base: base, changes: d.Tracker().NewCollector(snap)}, nil
+	return &Histories{base: base, changes: d.Tracker().NewCollector(snap), rows: change.Rows{Batch: &batch.RecordBatch{}}}, nil
 }
 
 // First is the key of the first row.
 func (h *Histories) First() []byte { return h.base.d.Metadata().MinKey }
 
-// Next gives up to one window of rows; nil at the end. Undo and Redo hold until the next call; the
-// lists in them, keys and cells as long as they are referenced.
+// Next returns up to one window of rows, nil at the end. The rows, with keys, cells and lists, are
+// valid until the next call.
 func (h *Histories) Next() (*change.Rows, error) {
 	vectors, from, n, err := h.base.Next()
 	if err != nil || n == 0 {
 		return nil, err
 	}
 	d := h.base.d
-	rows := &change.Rows{Batch: batch.New(d.Schema.Columns, 0)}
+	rows := &h.rows
 	rows.Batch.Columns, rows.Batch.Len = vectors, n
-	rows.Keys = change.AppendVectorKeys(nil, d.encoder, vectors, 0, n)
+	rows.Keys = change.AppendVectorKeys(rows.Keys[:0], d.encoder, vectors, 0, n)
 	if rows.Undo, rows.Redo, err = h.changes.Collect(from, n); err != nil {
 		return nil, err
 	}

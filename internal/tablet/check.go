@@ -74,6 +74,7 @@ func checkRows(d *rowset.DiskRowSet) error {
 			last = k
 			rows++
 		}
+		last = bytes.Clone(last) // Next reuses the memory of keys
 	}
 	if rows > 0 && !bytes.Equal(last, m.MaxKey) {
 		return fault.Corruptf("the last key is not the upper bound")

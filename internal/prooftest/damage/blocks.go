@@ -1,6 +1,7 @@
 package damage
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -200,7 +201,9 @@ func (s *bitSet) read(m *blockmanager.Manager) (sum [16]byte, keys [][]byte, err
 			return d.Sum(), keys, nil
 		}
 		addHistories(d, rows)
-		keys = append(keys, rows.Keys...)
+		for _, k := range rows.Keys {
+			keys = append(keys, bytes.Clone(k))
+		}
 	}
 }
 

@@ -1,0 +1,139 @@
+package compaction
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// discard creates blocks whose bytes are counted and dropped.
+type discard struct{ last block.ID }
+
+func (d *discard) Create() (block.Sink, error) {
+	d.last++
+	return &discardedBlock{id: d.last}, nil
+}
+
+func (d *discard) Finish(block.Sink) error { return nil }
+
+type discardedBlock struct {
+	id   block.ID
+	size int64
+}
+
+func (b *discardedBlock) ID() block.ID { return b.id }
+func (b *discardedBlock) Size() int64  { return b.size }
+
+func (b *discardedBlock) Write(p []byte) (int, error) {
+	b.size += int64(len(p))
+	return len(p), nil
+}
+
+var memorySchema = mustSchema([]schema.Column{
+	{ID: 10, Name: "key", Type: schema.String},
+	{ID: 11, Name: "n", Type: schema.Int64},
+	{ID: 12, Name: "f", Type: schema.Double},
+	{ID: 13, Name: "text", Type: schema.String},
+}, 1)
+
+// overlapping returns rowsets of memorySchema whose keys alternate. Every fourth row has a redo.
+func overlapping(t testing.TB, sets, rows int) (out []*rowset.DiskRowSet) {
+	for set := range sets {
+		d := newDisk()
+		w, err := rowset.NewWriter(d, memorySchema, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for from := 0; from < rows; from += batch.WindowRows {
+			if err := w.Append(memoryRows(from, min(from+batch.WindowRows, rows), set, sets)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		row, err := w.Finish()
+		if err != nil {
+			t.Fatal(err)
+		}
+		opened, err := rowset.Open(memorySchema, row, rowset.Options{Blocks: d})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, opened)
+	}
+	return out
+}
+
+func memoryRows(from, to, set, sets int) *change.Rows {
+	rows := &change.Rows{Batch: batch.New(memorySchema.Columns, 0)}
+	for i := from; i < to; i++ {
+		row, mixed := uint32(i-from), i*7919%1000003
+		cells := [][]byte{fmt.Appendf(nil, "%08d", i*sets+set), fmt.Appendf(nil, "%08d", mixed), fmt.Appendf(nil, "%08x", i),
+			fmt.Appendf(nil, "the text of row %d of rowset %d is %d, and it is not short", i, set, mixed)}
+		for c, cell := range cells {
+			rows.Batch.Columns[c].AppendCell(cell)
+		}
+		rows.Keys = append(rows.Keys, cells[0])
+		rows.Undo = append(rows.Undo, change.Delta{Row: row, TS: mvcc.Timestamp(1 + set), List: deleteList})
+		if i%4 == set%4 {
+			l := change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 13, fmt.Appendf(nil, "another text, %d", i))
+			rows.Redo = append(rows.Redo, change.Delta{Row: row, TS: 20, List: l})
+		}
+	}
+	rows.Batch.Len = len(rows.Keys)
+	return rows
+}
+
+// mergeToNowhere merges rowsets and returns the number of bytes that were allocated.
+func mergeToNowhere(t testing.TB, sets []*rowset.DiskRowSet) uint64 {
+	var inputs []Input
+	for _, d := range sets {
+		h, err := d.Histories(mvcc.Everything)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inputs = append(inputs, h)
+	}
+	w := rowset.NewRollingWriter(&discard{}, memorySchema, func() uint64 { return 1 }, 1<<40)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := Run(context.Background(), Job{Schema: memorySchema, Inputs: inputs, Writer: w}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// With the garbage collector off, the memory of a merge is all that it allocates. Windows of inputs
+// and outputs are reused, so more rows allocate little: what is left is delta cblocks and indexes.
+func TestMergeReusesItsMemory(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	const rows, rowBytes = 40_000, 8 + 8 + 8 + 70
+	few := mergeToNowhere(t, overlapping(t, 3, rows))
+	many := mergeToNowhere(t, overlapping(t, 3, 2*rows))
+	perRow := int64(many-few) / (3 * rows)
+	t.Logf("%d KiB for %d rows, %d bytes for each further one", few>>10, 3*rows, perRow)
+	if perRow > rowBytes {
+		t.Errorf("each row allocates %d bytes, want at most %d", perRow, rowBytes)
+	}
+}
+
+func BenchmarkMerge(b *testing.B) {
+	const sets, rows = 3, 80_000
+	inputs := overlapping(b, sets, rows)
+	b.ReportAllocs()
+	for b.Loop() {
+		mergeToNowhere(b, inputs)
+	}
+	b.ReportMetric(float64(sets*rows*b.N)/b.Elapsed().Seconds(), "rows/s")
+}
