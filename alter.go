@@ -34,7 +34,7 @@ type draft struct {
 // A column's identity is an ID that is never given again, so the values of a dropped column do not
 // come back with another of its name. Their space does when compactions rewrite the rowsets.
 //
-// Errors: ErrNotFound for a column that is not there; ErrExists for a name that is; ErrSchema for
+// Errors: ErrNoColumn for a column that the table does not have; ErrExists for a name that is; ErrSchema for
 // what cannot be, such as a dropped key column or a new one that cannot be NULL and has no default;
 // ctx's; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed.
 func (t *Table) Alter(ctx context.Context, changes ...Change) error {

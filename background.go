@@ -204,7 +204,7 @@ func (b *background) run(what string, t *Table, step func() error) bool {
 	switch {
 	case err == nil:
 		return true
-	case errors.Is(err, context.Canceled), errors.Is(err, fault.ErrNotFound), errors.Is(err, fault.ErrClosed):
+	case errors.Is(err, context.Canceled), errors.Is(err, fault.ErrNoTable), errors.Is(err, fault.ErrClosed):
 	default:
 		b.s.opts.Logger.Error(what+" failed", slog.String("table", t.tab.Name()), slog.Any("err", err))
 	}
@@ -226,7 +226,7 @@ func (s *Store) makeRoom(ctx context.Context, b *Batch) error {
 	flush := func(t *Table) error {
 		// Many may have come here while a flush was under way, which most often is enough.
 		err := t.tab.FlushIf(ctx, over)
-		if errors.Is(err, fault.ErrNotFound) {
+		if errors.Is(err, fault.ErrNoTable) {
 			return nil
 		}
 		return err

@@ -155,7 +155,7 @@ func (b *Batch) Row(op Op, t *Table, row Row) {
 	if found < len(row) {
 		for name := range row {
 			if p.shape.Schema.Index(name) < 0 {
-				b.fail(t, name, fault.ErrNotFound)
+				b.fail(t, name, fault.ErrNoColumn)
 				return
 			}
 		}
@@ -341,7 +341,7 @@ func (b *Batch) part(t *Table) *part {
 		}
 	}
 	if t == nil || t.store != b.store {
-		b.err = fmt.Errorf("oribi: row %d: the table is not of this store: %w", b.n, fault.ErrNotFound)
+		b.err = fmt.Errorf("oribi: row %d: the table belongs to another store: %w", b.n, fault.ErrNoTable)
 		return nil
 	}
 	p := &part{table: t}

@@ -70,7 +70,7 @@ func (s *Store) trimLog() error {
 // flushAll flushes every table.
 func (s *Store) flushAll(ctx context.Context) error {
 	for _, t := range s.sortedTables() {
-		if _, err := t.tab.Flush(ctx); err != nil && !errors.Is(err, fault.ErrNotFound) {
+		if _, err := t.tab.Flush(ctx); err != nil && !errors.Is(err, fault.ErrNoTable) {
 			return err
 		}
 	}

@@ -15,17 +15,30 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// CommitOption changes how a batch is committed.
-type CommitOption uint8
+// CommitOption is an option of Batch.Commit: NoSync, AllowPartial. A nil option changes nothing.
+type CommitOption interface{ commit(*commitOptions) }
+
+type commitOptions struct {
+	noSync, partial bool
+}
+
+// Each option is of a type that has no operators, so that options cannot be combined by "|".
+type (
+	noSync       bool
+	allowPartial bool
+)
+
+func (noSync) commit(o *commitOptions)       { o.noSync = true }
+func (allowPartial) commit(o *commitOptions) { o.partial = true }
 
 // NoSync returns from Commit when the batch is visible and handed to the kernel: it survives a kill
 // of the process, not a power cut. It survives Close.
-const NoSync CommitOption = 1
+const NoSync noSync = true
 
 // AllowPartial leaves refused rows out of the batch instead of failing it: Refused lists them
 // afterwards. The others are carried out as one. Conditions (If, IfAbsent) still refuse the whole
 // batch.
-const AllowPartial CommitOption = 2
+const AllowPartial allowPartial = true
 
 // Commit carries the batch out: all of it at one timestamp, or nothing.
 //
@@ -45,12 +58,13 @@ func (b *Batch) Commit(ctx context.Context, opts ...CommitOption) (mvcc.Timestam
 		return 0, err
 	}
 	defer s.leave()
-	sync, partial := true, false
-	for _, o := range opts {
-		sync = sync && o != NoSync
-		partial = partial || o == AllowPartial
+	var o commitOptions
+	for _, opt := range opts {
+		if opt != nil {
+			opt.commit(&o)
+		}
 	}
-	if err := b.Err(); err != nil && !partial {
+	if err := b.Err(); err != nil && !o.partial {
 		return 0, err
 	}
 	if b.err != nil {
@@ -68,7 +82,7 @@ func (b *Batch) Commit(ctx context.Context, opts ...CommitOption) (mvcc.Timestam
 	if err := s.makeSpace(ctx, b); err != nil {
 		return 0, err
 	}
-	return s.commit(ctx, b, sync, partial)
+	return s.commit(ctx, b, !o.noSync, o.partial)
 }
 
 const maxBatchBytes = 256 << 20

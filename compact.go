@@ -81,7 +81,7 @@ func (t *Table) CompactMinor(ctx context.Context) (CompactionResult, error) {
 // goes. Reads at the newest state find nothing to apply any more; other columns, keys and DELETEs
 // stay as they are. Memory and locks as CompactMinor.
 //
-// Errors: as Flush; ErrNotFound for a column that the table does not have; ErrSchema for one of the
+// Errors: as Flush; ErrNoColumn for a column that the table does not have; ErrSchema for one of the
 // key.
 func (t *Table) CompactMajor(ctx context.Context, columns ...string) (CompactionResult, error) {
 	return t.work(ctx, "major compaction", func(ctx context.Context) (CompactionResult, error) { return t.tab.CompactMajor(ctx, columns) })

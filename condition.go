@@ -1,14 +1,11 @@
 package oribi
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/tablet"
 )
@@ -17,36 +14,24 @@ import (
 // the row and the batch's earlier operations leave it. Otherwise Commit changes nothing and returns
 // a *RowError around ErrConflict. No other batch comes between the look and what this batch does,
 // so If and Update are a compare-and-set. key names the key columns; predicates are as in Where.
-func (b *Batch) If(t *Table, key Row, predicates ...batch.Predicate) {
-	c := &tablet.Condition{}
-	for _, p := range predicates {
-		p.Values = cloneCells(p.Values)
-		c.Predicates = append(c.Predicates, p)
-	}
-	b.condition(t, key, c)
+func (b *Batch) If(t *Table, key Row, predicates ...Predicate) {
+	b.condition(t, key, &tablet.Condition{}, predicates)
 }
 
 // IfAbsent makes the batch depend on a row that is not there, as If does on one that is.
-func (b *Batch) IfAbsent(t *Table, key Row) { b.condition(t, key, &tablet.Condition{Absent: true}) }
-
-func cloneCells(cells [][]byte) [][]byte {
-	out := make([][]byte, len(cells))
-	for i, c := range cells {
-		out[i] = bytes.Clone(c)
-	}
-	return out
+func (b *Batch) IfAbsent(t *Table, key Row) {
+	b.condition(t, key, &tablet.Condition{Absent: true}, nil)
 }
 
-func (b *Batch) condition(t *Table, key Row, c *tablet.Condition) {
+func (b *Batch) condition(t *Table, key Row, c *tablet.Condition, predicates []Predicate) {
 	p := b.part(t)
 	if p == nil {
 		return
 	}
-	for i := range c.Predicates {
-		if err := t.bind(p.shape.Schema, &c.Predicates[i]); err != nil {
-			b.spoil(err)
-			return
-		}
+	var err error
+	if c.Filter, err = t.bind(p.shape.Schema, predicates); err != nil {
+		b.spoil(err)
+		return
 	}
 	// A condition takes the key columns, as a delete does.
 	before, refused := len(p.ops), len(b.refused)
@@ -70,15 +55,12 @@ func (b *Batch) spoil(err error) {
 // operations on it so far. Other batches may still come between; If rules that out. Rows to which
 // Commit will give the value of an auto-incrementing column are not seen.
 //
-// Options: Columns. Errors: those of Table.Get; the *RowError for which Commit would refuse an
+// Errors: those of Table.Get; the *RowError for which Commit would refuse an
 // operation on the row as it stands.
-func (b *Batch) Get(ctx context.Context, t *Table, key any, opts ...ReadOption) (Row, error) {
+func (b *Batch) Get(ctx context.Context, t *Table, key any, opts ...ColumnsOption) (Row, error) {
 	o := collect(opts)
-	if o.asOf {
-		return nil, errors.New("oribi: a read of a batch is of the newest state")
-	}
 	if t == nil || t.store != b.store {
-		return nil, fmt.Errorf("oribi: the table is not of this store: %w", fault.ErrNotFound)
+		return nil, fmt.Errorf("oribi: the table belongs to another store: %w", fault.ErrNoTable)
 	}
 	v, err := t.read(ctx, &o)
 	if err != nil {

@@ -4,7 +4,9 @@ import "github.com/oribi-db/oribi/internal/fault"
 
 // Errors that a caller can act on, for errors.Is. Each is wrapped with the place where it happened.
 var (
-	ErrNotFound      = fault.ErrNotFound      // no such table, column or row
+	ErrNotFound      = fault.ErrNotFound      // no row with the key
+	ErrNoTable       = fault.ErrNoTable       // the store has no table of that name, or it was dropped
+	ErrNoColumn      = fault.ErrNoColumn      // the table has no column of that name
 	ErrKeyExists     = fault.ErrKeyExists     // an insert met a live row with its key
 	ErrExists        = fault.ErrExists        // a table of that name exists; a store exists where none may be
 	ErrRow           = fault.ErrRow           // a row of a write batch was refused: errors.As gives the *RowError

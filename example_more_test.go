@@ -22,10 +22,7 @@ func ExampleScan_Batches() {
 	defer store.Close()
 	put(store, files, map[string]int{"a.txt": 10, "b.txt": 200, "c.txt": 300})
 
-	large, err := files.Test("size", batch.Gt, 10)
-	if err != nil {
-		log.Fatal(err)
-	}
+	large := oribi.Gt("size", 10)
 	var sum int64
 	for b, err := range files.Scan(ctx, oribi.Columns("size", "path"), oribi.Where(large), oribi.AnyOrder()).Batches() {
 		if err != nil {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
-	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
@@ -299,10 +298,7 @@ func ExampleTable_Scan() {
 	defer store.Close()
 	put(store, files, map[string]int{"a.txt": 10, "b.txt": 200, "c.txt": 300, "d.txt": 400, "e.txt": 5})
 
-	large, err := files.Test("size", batch.Ge, 100)
-	if err != nil {
-		log.Fatal(err)
-	}
+	large := oribi.Ge("size", 100)
 	for row, err := range files.Scan(ctx, oribi.Where(large), oribi.From("a.txt"), oribi.To("d.txt"), oribi.Limit(10)).Rows() {
 		if err != nil {
 			log.Fatal(err)

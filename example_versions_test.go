@@ -7,7 +7,6 @@ import (
 	"log"
 
 	"github.com/oribi-db/oribi"
-	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -118,10 +117,7 @@ func ExampleBatch_If() {
 	store, files := filesTable()
 	defer store.Close()
 	put(store, files, map[string]int{"a.txt": 10})
-	is10, err := files.Test("size", batch.Eq, 10)
-	if err != nil {
-		log.Fatal(err)
-	}
+	is10 := oribi.Eq("size", 10)
 	b := store.NewBatch()
 	for _, size := range []int{11, 12} {
 		b.If(files, oribi.Row{"path": "a.txt"}, is10)

@@ -351,7 +351,7 @@ func (f *field) choose(c *schema.Column, t reflect.Type) bool {
 		}
 		return t.Kind() == reflect.Bool
 	case schema.Float, schema.Double:
-		f.put = func(buf []byte, v reflect.Value) ([]byte, error) { return appendFloat(&buf, c.Type, v.Float()), nil }
+		f.put = func(buf []byte, v reflect.Value) ([]byte, error) { return appendFloat(&buf, c.Type, v.Float()) }
 		f.take = func(v reflect.Value, cell []byte) error {
 			if c.Type == schema.Float {
 				v.SetFloat(float64(math.Float32frombits(binary.LittleEndian.Uint32(cell))))

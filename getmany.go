@@ -18,12 +18,12 @@ const ctxEvery = 256
 // stand twice. Keys are looked up in their order, so that neighbours share the blocks that are
 // read. What takes memory is the result.
 //
-// Options and errors are those of Get; a missing row is none.
-func (t *Table) GetMany(ctx context.Context, keys []any, opts ...ReadOption) ([]Row, error) {
+// Errors are those of Get; a missing row is none.
+func (t *Table) GetMany(ctx context.Context, keys []any, opts ...GetOption) ([]Row, error) {
 	rows := make([]Row, len(keys))
 	var few [fewCells][]byte
 	cells := few[:0]
-	_, err := t.getMany(ctx, keys, opts, func(v *view, i int, key []byte, cols []int) (err error) {
+	_, err := t.getMany(ctx, keys, collect(opts), func(v *view, i int, key []byte, cols []int) (err error) {
 		var found bool
 		if cells, found, err = v.Get(key, cols, cells[:0]); found {
 			rows[i] = newRow(v.Schema.Columns, cols, cells)
@@ -42,11 +42,11 @@ const rowsTogether = 64
 // GetManyCells is GetMany without conversion: the columns read, and for each key the cells of its
 // row, as GetCells gives them; nil where there is no row. Neither must be changed. Cells may be
 // kept; one row that is kept holds the memory of those around it.
-func (t *Table) GetManyCells(ctx context.Context, keys []any, opts ...ReadOption) (columns []schema.Column, rows [][][]byte, err error) {
+func (t *Table) GetManyCells(ctx context.Context, keys []any, opts ...GetOption) (columns []schema.Column, rows [][][]byte, err error) {
 	rows = make([][][]byte, len(keys))
 	var cells [][]byte
 	left := len(keys)
-	columns, err = t.getMany(ctx, keys, opts, func(v *view, i int, key []byte, cols []int) (err error) {
+	columns, err = t.getMany(ctx, keys, collect(opts), func(v *view, i int, key []byte, cols []int) (err error) {
 		if cells == nil || cap(cells)-len(cells) < len(cols) {
 			cells = make([][]byte, 0, len(cols)*min(rowsTogether, left))
 		}
@@ -65,12 +65,11 @@ func (t *Table) GetManyCells(ctx context.Context, keys []any, opts ...ReadOption
 
 // getMany takes one view of the table and hands each key, encoded, to get with its place in keys,
 // in the order of the keys. columns are those that are read.
-func (t *Table) getMany(ctx context.Context, keys []any, opts []ReadOption, get func(v *view, i int, key []byte, cols []int) error) (columns []schema.Column, err error) {
+func (t *Table) getMany(ctx context.Context, keys []any, o readOptions, get func(v *view, i int, key []byte, cols []int) error) (columns []schema.Column, err error) {
 	if err := t.store.enter(); err != nil {
 		return nil, err
 	}
 	defer t.store.leave()
-	o := collect(opts)
 	v, err := t.view(ctx, &o, true)
 	if err != nil {
 		return nil, err

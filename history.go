@@ -84,11 +84,15 @@ func rowOf(columns []schema.Column, cells [][]byte) Row {
 // history of the table begins, the last one is that, as Base. Flushes and compactions do not change
 // the answer. The versions are found before the first step, under one snapshot.
 //
-// Options: Columns, AsOf and At, for no newer versions than those. Errors, as the only step:
-// ErrNotFound when there is no version; those of Get.
-func (t *Table) History(ctx context.Context, key any, opts ...ReadOption) iter.Seq2[Version, error] {
+// With AsOf and At it returns no newer versions than those. Errors, as the only step: ErrNotFound
+// when there is no version; those of Get.
+func (t *Table) History(ctx context.Context, key any, opts ...GetOption) iter.Seq2[Version, error] {
+	return t.versions(ctx, key, collect(opts))
+}
+
+func (t *Table) versions(ctx context.Context, key any, o readOptions) iter.Seq2[Version, error] {
 	return func(yield func(Version, error) bool) {
-		h, columns, err := t.history(ctx, key, opts)
+		h, columns, err := t.history(ctx, key, o)
 		for n := 0; ; n++ {
 			var v tablet.RowVersion
 			ok := false
@@ -119,11 +123,7 @@ func (t *Table) History(ctx context.Context, key any, opts ...ReadOption) iter.S
 }
 
 // history collects the versions of a row.
-func (t *Table) history(ctx context.Context, key any, opts []ReadOption) (*tablet.RowHistory, []schema.Column, error) {
-	o := collect(opts)
-	if err := o.only("history", false); err != nil {
-		return nil, nil, err
-	}
+func (t *Table) history(ctx context.Context, key any, o readOptions) (*tablet.RowHistory, []schema.Column, error) {
 	// What is above the floor that is found here stays until the versions are collected.
 	s := t.store
 	since := s.holds.holdOldest(t.tab.Number, t.oldest())
@@ -156,23 +156,19 @@ func columnsOf(s *schema.Schema, cols []int) []schema.Column {
 	return out
 }
 
-// only refuses options that a history or a diff has no use for.
-func (o *readOptions) only(what string, ranges bool) error {
-	if len(o.predicates) > 0 || o.limit >= 0 || !ranges && (o.lower != nil || o.upper != nil) || ranges && o.asOf {
-		return fmt.Errorf("oribi: %s: an option that it does not take", what)
-	}
-	return nil
-}
-
 // Diff reads the rows whose content, of the columns asked for, differs between the reads AsOf(from)
 // and AsOf(to), in key order. Rowsets and windows of rows that hold no change in between are not
 // read. A Difference holds until the next step; its cells but those of fixed width, and what its
 // Row functions give, may be kept.
 //
-// Options: Columns, From, To. Errors, as the last step: from above to; those of AsOf.
-func (t *Table) Diff(ctx context.Context, from, to mvcc.Timestamp, opts ...ReadOption) iter.Seq2[Difference, error] {
+// Errors, as the last step: from above to; those of AsOf.
+func (t *Table) Diff(ctx context.Context, from, to mvcc.Timestamp, opts ...DiffOption) iter.Seq2[Difference, error] {
+	return t.differences(ctx, from, to, collect(opts))
+}
+
+func (t *Table) differences(ctx context.Context, from, to mvcc.Timestamp, o readOptions) iter.Seq2[Difference, error] {
 	return func(yield func(Difference, error) bool) {
-		err := t.diff(ctx, from, to, opts, yield)
+		err := t.diff(ctx, from, to, o, yield)
 		if err != nil {
 			yield(Difference{}, err)
 		}
@@ -180,11 +176,7 @@ func (t *Table) Diff(ctx context.Context, from, to mvcc.Timestamp, opts ...ReadO
 }
 
 // diff hands the changes to yield; an error is for the caller to hand on.
-func (t *Table) diff(ctx context.Context, from, to mvcc.Timestamp, opts []ReadOption, yield func(Difference, error) bool) error {
-	o := collect(opts)
-	if err := o.only("diff", true); err != nil {
-		return err
-	}
+func (t *Table) diff(ctx context.Context, from, to mvcc.Timestamp, o readOptions, yield func(Difference, error) bool) error {
 	if from > to {
 		return fmt.Errorf("oribi: diff: table %q: from %v is after to %v", t.tab.Name(), from, to)
 	}

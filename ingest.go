@@ -33,7 +33,7 @@ import (
 //
 // Errors: ErrRow for a row that is refused, the *RowError counting rows over the whole ingest: one
 // that no insert would take, one whose key does not rise, with ErrKeyExists one whose key is there
-// or came meanwhile. ErrConflict when the table's schema was changed meanwhile; ErrNotFound when
+// or came meanwhile. ErrConflict when the table's schema was changed meanwhile; ErrNoTable when
 // the table was dropped; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed; ctx's. Nothing has
 // changed then, save that after ErrPoisoned only the next open tells.
 func (t *Table) Ingest(ctx context.Context, batches iter.Seq2[[]*batch.Vector, error]) (ts mvcc.Timestamp, rows int64, err error) {

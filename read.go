@@ -1,6 +1,7 @@
 package oribi
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"iter"
@@ -8,61 +9,11 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/tablet"
+	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/schema"
 )
-
-// ReadOption says what Get and Scan read, and when.
-type ReadOption func(*readOptions)
-
-type readOptions struct {
-	columns    []string
-	all        bool
-	at         mvcc.Timestamp
-	asOf       bool
-	snapshot   *Snapshot // of at; nil for any other timestamp
-	predicates []batch.Predicate
-	lower      any
-	upper      any
-	limit      int64
-	anyOrder   bool
-	fit        func(*tablet.Shape) (columns []int, err error) // chooses the columns instead; nil: columns and all do
-}
-
-// Columns names the columns to read, in that order. Without it, all in schema order.
-func Columns(names ...string) ReadOption {
-	return func(o *readOptions) { o.columns, o.all = names, false }
-}
-
-// AsOf reads what was there at ts: the batch that got ts, and everything before it. Without it, the
-// newest published state. Every such read can be repeated, with the same answer, as long as the
-// table's history reaches back to it; after a kill only if ts was not ahead of the newest batch.
-//
-// Errors of the read: ErrTooOld below the history floor, ErrFuture more than 10 s ahead of the
-// clock.
-func AsOf(ts mvcc.Timestamp) ReadOption {
-	return func(o *readOptions) { o.at, o.asOf, o.snapshot = ts, true, nil }
-}
-
-// Where leaves only the rows for which all predicates are true. Predicates name their columns; ID
-// and Type are filled in.
-func Where(predicates ...batch.Predicate) ReadOption {
-	return func(o *readOptions) { o.predicates = append(o.predicates, predicates...) }
-}
-
-// From starts a scan at the first row whose key is not below key: a Go value for a one-column key,
-// a Key for the first columns of a compound one.
-func From(key any) ReadOption { return func(o *readOptions) { o.lower = key } }
-
-// To ends a scan before the first row whose key is not below key.
-func To(key any) ReadOption { return func(o *readOptions) { o.upper = key } }
-
-// Limit ends a scan after n rows.
-func Limit(n int64) ReadOption { return func(o *readOptions) { o.limit = n } }
-
-// AnyOrder lets a scan give rows in the order that is cheapest, instead of key order.
-func AnyOrder() ReadOption { return func(o *readOptions) { o.anyOrder = true } }
 
 // Key is the values of a key's columns, in schema order.
 type Key []any
@@ -188,7 +139,7 @@ func (t *Table) hold(ctx context.Context, o *readOptions) error {
 	s := t.store
 	if sn := o.snapshot; sn != nil {
 		if sn.store != s {
-			return fmt.Errorf("snapshot %q is of another store: %w", sn.name, fault.ErrNotFound)
+			return fmt.Errorf("snapshot %q belongs to another store", sn.name)
 		}
 		return s.holds.holdSnapshot(t.tab.Number, sn)
 	}
@@ -210,17 +161,6 @@ func (t *Table) oldest() mvcc.Timestamp {
 	return historyFloor(t.store.clock, t.tab.Metadata().HistorySec)
 }
 
-func collect(opts []ReadOption) readOptions {
-	if len(opts) == 0 {
-		return readOptions{all: true, limit: -1}
-	}
-	o := readOptions{all: true, limit: -1} // escapes: a read without options does not pay for that
-	for _, opt := range opts {
-		opt(&o)
-	}
-	return o
-}
-
 // project finds the indexes of the columns to read.
 func (t *Table) project(shape *tablet.Shape, o *readOptions) ([]int, error) {
 	if o.fit != nil {
@@ -239,9 +179,9 @@ func (t *Table) project(shape *tablet.Shape, o *readOptions) ([]int, error) {
 // Get reads one row. key is a Go value for a one-column key, else a Key or a Row of the key
 // columns.
 //
-// Options: Columns, AsOf, At. Errors: ErrNotFound when there is no such row; those of AsOf and At;
+// Errors: ErrNotFound when there is no such row; those of AsOf and At;
 // ErrRow for a key that does not fit; ErrCorrupt; ErrClosed.
-func (t *Table) Get(ctx context.Context, key any, opts ...ReadOption) (Row, error) {
+func (t *Table) Get(ctx context.Context, key any, opts ...GetOption) (Row, error) {
 	o := collect(opts)
 	v, err := t.read(ctx, &o)
 	if err != nil {
@@ -304,7 +244,7 @@ func newRow(columns []schema.Column, cols []int, cells [][]byte) Row {
 
 // GetCells is Get without conversion: the columns read, and their cells, nil for NULL. Neither must
 // be changed.
-func (t *Table) GetCells(ctx context.Context, key any, opts ...ReadOption) (columns []schema.Column, cells [][]byte, err error) {
+func (t *Table) GetCells(ctx context.Context, key any, opts ...GetOption) (columns []schema.Column, cells [][]byte, err error) {
 	o := collect(opts)
 	v, err := t.read(ctx, &o)
 	if err != nil {
@@ -392,9 +332,9 @@ type Scan struct {
 	o   readOptions
 }
 
-// Scan reads rows, in key order unless AnyOrder is given. All options apply. Errors come with the
-// first step.
-func (t *Table) Scan(ctx context.Context, opts ...ReadOption) *Scan {
+// Scan reads rows, in key order unless AnyOrder is given. Errors come with the first step: those of
+// the options, ErrCorrupt, ErrClosed, ctx's.
+func (t *Table) Scan(ctx context.Context, opts ...ScanOption) *Scan {
 	return &Scan{t: t, ctx: ctx, o: collect(opts)}
 }
 
@@ -505,17 +445,26 @@ func (sc *Scan) request(shape *tablet.Shape) (req scan.Request, err error) {
 	if req.Columns, err = t.project(shape, &sc.o); err != nil {
 		return req, err
 	}
-	for _, p := range sc.o.predicates {
-		if err := t.bind(shape.Schema, &p); err != nil {
-			return req, err
-		}
-		req.Predicates = append(req.Predicates, p)
+	if req.Filter, err = t.bind(shape.Schema, sc.o.where); err != nil {
+		return req, err
 	}
 	if req.Lower, err = t.bound(shape, sc.o.lower); err != nil {
 		return req, err
 	}
-	req.Upper, err = t.bound(shape, sc.o.upper)
-	return req, err
+	if req.Upper, err = t.bound(shape, sc.o.upper); err != nil || sc.o.prefix == nil {
+		return req, err
+	}
+	prefix, err := t.bound(shape, sc.o.prefix)
+	if err != nil {
+		return req, err
+	}
+	if bytes.Compare(prefix, req.Lower) > 0 {
+		req.Lower = prefix
+	}
+	if end := keyenc.PrefixEnd(prefix); end != nil && (req.Upper == nil || bytes.Compare(end, req.Upper) < 0) {
+		req.Upper = end
+	}
+	return req, nil
 }
 
 // bound encodes a bound of a key range; nil when there is none.
@@ -530,50 +479,11 @@ func (t *Table) bound(shape *tablet.Shape, key any) ([]byte, error) {
 	return shape.Encoder.AppendPrefix([]byte{}, cells), nil
 }
 
-// bind finds a predicate's column and checks its values.
-func (t *Table) bind(s *schema.Schema, p *batch.Predicate) error {
-	i := s.Index(p.Column)
-	if i < 0 {
-		return fmt.Errorf("oribi: table %q: column %q: %w", t.tab.Name(), p.Column, fault.ErrNotFound)
-	}
-	c := &s.Columns[i]
-	if p.Prepared() && p.Type != c.Type {
-		return fmt.Errorf("oribi: table %q: column %q: the predicate was made for type %s, the column has %s: %w", t.tab.Name(), c.Name, p.Type, c.Type, fault.ErrSchema)
-	}
-	p.ID, p.Type = c.ID, c.Type
-	for _, v := range p.Values {
-		if v == nil || !c.Type.Variable() && len(v) != c.Type.Width() {
-			return fmt.Errorf("oribi: table %q: column %q: a predicate's value of %d bytes, want %d", t.tab.Name(), c.Name, len(v), c.Type.Width())
-		}
-	}
-	return p.Prepare()
-}
-
-// Test makes a predicate with Go values as in Row.
-func (t *Table) Test(column string, op batch.Operator, values ...any) (batch.Predicate, error) {
-	p := batch.Predicate{Column: column, Op: op}
-	s := t.Schema()
-	i := s.Index(column)
-	if i < 0 {
-		return p, fmt.Errorf("oribi: table %q: column %q: %w", t.tab.Name(), column, fault.ErrNotFound)
-	}
-	c := &s.Columns[i]
-	for _, v := range values {
-		var buf []byte
-		cell, err := appendValue(&buf, c, v)
-		if err != nil {
-			return p, fmt.Errorf("oribi: table %q: column %q: %w", t.tab.Name(), column, err)
-		}
-		p.Values = append(p.Values, cell)
-	}
-	return p, t.bind(s, &p)
-}
-
-// Count is the number of rows. Options: AsOf, At, Where, From, To. Without them it is told from
-// counts, without reading, unless batches are on their way that it must not see yet.
-func (t *Table) Count(ctx context.Context, opts ...ReadOption) (int64, error) {
+// Count returns the number of rows. Without options it adds up counts, without reading rows, unless
+// write batches are in flight that it must not see yet.
+func (t *Table) Count(ctx context.Context, opts ...CountOption) (int64, error) {
 	o := collect(opts)
-	if !o.asOf && o.lower == nil && o.upper == nil && len(o.predicates) == 0 {
+	if !o.asOf && o.lower == nil && o.upper == nil && o.prefix == nil && len(o.where) == 0 {
 		if err := t.store.enter(); err != nil {
 			return 0, err
 		}

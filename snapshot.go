@@ -104,17 +104,6 @@ func (sn *Snapshot) Close() error {
 	return nil
 }
 
-// At reads what a snapshot holds. Errors of the read: ErrClosed when the snapshot or the store was
-// closed.
-func At(sn *Snapshot) ReadOption {
-	return func(o *readOptions) { o.at, o.asOf, o.snapshot = sn.ts, true, sn }
-}
-
-// Latest reads the newest published state, as a read without AsOf or At does.
-func Latest() ReadOption {
-	return func(o *readOptions) { o.at, o.asOf, o.snapshot = 0, false, nil }
-}
-
 // advance makes the clock pass ts, so that no later batch gets a timestamp at or below it. A
 // read-only opener has no batches: its own wall clock is the bound.
 func (s *Store) advance(ts mvcc.Timestamp) error {

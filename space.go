@@ -41,7 +41,7 @@ func (s *Store) makeSpace(ctx context.Context, b *Batch) error {
 	}
 	// What memory holds takes less in files, and then the log goes.
 	for _, t := range s.sortedTables() {
-		if _, err := t.tab.Flush(ctx); err != nil && !errors.Is(err, fault.ErrNotFound) && !isNoSpace(err) {
+		if _, err := t.tab.Flush(ctx); err != nil && !errors.Is(err, fault.ErrNoTable) && !isNoSpace(err) {
 			return err
 		}
 	}

@@ -146,7 +146,7 @@ func (s *Store) commitTables(edit blockmanager.Edit, stored meta.Store) error {
 	return nil
 }
 
-// Table finds a table by name. Errors: ErrNotFound, ErrClosed.
+// Table finds a table by name. Errors: ErrNoTable, ErrClosed.
 func (s *Store) Table(name string) (*Table, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
@@ -157,7 +157,7 @@ func (s *Store) Table(name string) (*Table, error) {
 	if t := s.tables[name]; t != nil {
 		return t, nil
 	}
-	return nil, fmt.Errorf("oribi: table %q: %w", name, fault.ErrNotFound)
+	return nil, fmt.Errorf("oribi: table %q: %w", name, fault.ErrNoTable)
 }
 
 // Tables lists the tables by name.
@@ -165,7 +165,7 @@ func (s *Store) Tables() []*Table { return s.sortedTables() }
 
 // DropTable removes a table with all its rows and versions, durably, and gives their space back,
 // save what scans hold. Scans that run end as they began; batches that hold operations on the table
-// fail. Errors: ErrNotFound; ErrReadOnly; ErrPoisoned; ErrClosed.
+// fail. Errors: ErrNoTable; ErrReadOnly; ErrPoisoned; ErrClosed.
 func (s *Store) DropTable(name string) error {
 	if err := s.enterWriting(); err != nil {
 		return err
@@ -175,7 +175,7 @@ func (s *Store) DropTable(name string) error {
 	t := s.tables[name]
 	s.tablesMu.RUnlock()
 	if t == nil {
-		return fmt.Errorf("oribi: drop table %q: %w", name, fault.ErrNotFound)
+		return fmt.Errorf("oribi: drop table %q: %w", name, fault.ErrNoTable)
 	}
 	err := t.tab.Drop(func(sets []*rowset.Metadata) error {
 		s.metaMu.Lock()

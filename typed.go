@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
-	"slices"
 	"sync/atomic"
 
 	"github.com/oribi-db/oribi/internal/fault"
@@ -325,10 +324,12 @@ func GetAs[T any](ctx context.Context, t *Table, key any, opts ...ReadOption) (T
 // of keys[i], nil if there is none.
 func (t *TableOf[T]) GetMany(ctx context.Context, keys []any, opts ...ReadOption) ([]*T, error) {
 	var b *binding
+	o := collect(opts)
+	o.fit = t.fit(&b)
 	rows := make([]*T, len(keys))
 	var few [fewCells][]byte
 	cells := few[:0]
-	_, err := t.Table.getMany(ctx, keys, append(slices.Clip(opts), t.columns(&b)), func(v *view, i int, key []byte, cols []int) (err error) {
+	_, err := t.Table.getMany(ctx, keys, o, func(v *view, i int, key []byte, cols []int) (err error) {
 		var found bool
 		if cells, found, err = v.Get(key, cols, cells[:0]); found {
 			rows[i], err = t.rowOf(b, cells)
@@ -341,25 +342,25 @@ func (t *TableOf[T]) GetMany(ctx context.Context, keys []any, opts ...ReadOption
 	return rows, nil
 }
 
-// columns is the option that reads the columns of the fields, and sets b to how they are read.
-func (t *TableOf[T]) columns(b **binding) ReadOption {
-	return func(o *readOptions) {
-		o.fit = func(shape *tablet.Shape) (columns []int, err error) {
-			if *b, err = t.bind(shape); err != nil {
-				return nil, err
-			}
-			return (*b).columns, nil
+// fit returns a function that chooses the columns of the fields and sets b to how they are read.
+func (t *TableOf[T]) fit(b **binding) func(*tablet.Shape) ([]int, error) {
+	return func(shape *tablet.Shape) (columns []int, err error) {
+		if *b, err = t.bind(shape); err != nil {
+			return nil, err
 		}
+		return (*b).columns, nil
 	}
 }
 
 // Scan reads rows, as Table.Scan does, of the columns of the struct.
-func (t *TableOf[T]) Scan(ctx context.Context, opts ...ReadOption) iter.Seq2[T, error] {
+func (t *TableOf[T]) Scan(ctx context.Context, opts ...TypedScanOption) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var bound *binding
 		var cells [][]byte
 		var zero T
-		for b, err := range t.Table.Scan(ctx, append(slices.Clip(opts), t.columns(&bound))...).Batches() {
+		sc := &Scan{t: t.Table, ctx: ctx, o: collect(opts)}
+		sc.o.fit = t.fit(&bound)
+		for b, err := range sc.Batches() {
 			if err != nil {
 				yield(zero, err)
 				return
@@ -385,7 +386,7 @@ func (t *TableOf[T]) Scan(ctx context.Context, opts ...ReadOption) iter.Seq2[T, 
 // ScanAs reads rows, as Table.Scan does, of the columns of T, which may have fields for any columns
 // of the table. Errors come with the first step: ErrSchema for a struct that does not fit the
 // table; those of Table.Scan.
-func ScanAs[T any](ctx context.Context, t *Table, opts ...ReadOption) iter.Seq2[T, error] {
+func ScanAs[T any](ctx context.Context, t *Table, opts ...TypedScanOption) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		view, err := viewOf[T](t)
 		if err != nil {
@@ -410,7 +411,9 @@ type VersionOf[T any] struct {
 func (t *TableOf[T]) History(ctx context.Context, key any, opts ...ReadOption) iter.Seq2[VersionOf[T], error] {
 	return func(yield func(VersionOf[T], error) bool) {
 		var b *binding
-		for v, err := range t.Table.History(ctx, key, append(slices.Clip(opts), t.columns(&b))...) {
+		o := collect(opts)
+		o.fit = t.fit(&b)
+		for v, err := range t.Table.versions(ctx, key, o) {
 			out := VersionOf[T]{Timestamp: v.Timestamp, Kind: v.Kind}
 			if err == nil {
 				out.Row, err = t.rowOf(b, v.Cells)
@@ -435,10 +438,12 @@ type DifferenceOf[T any] struct {
 
 // Diff reads the rows that differ, in a column of the struct, between the reads AsOf(from) and
 // AsOf(to), in key order, as Table.Diff does.
-func (t *TableOf[T]) Diff(ctx context.Context, from, to mvcc.Timestamp, opts ...ReadOption) iter.Seq2[DifferenceOf[T], error] {
+func (t *TableOf[T]) Diff(ctx context.Context, from, to mvcc.Timestamp, opts ...RangeOption) iter.Seq2[DifferenceOf[T], error] {
 	return func(yield func(DifferenceOf[T], error) bool) {
 		var b *binding
-		for d, err := range t.Table.Diff(ctx, from, to, append(slices.Clip(opts), t.columns(&b))...) {
+		o := collect(opts)
+		o.fit = t.fit(&b)
+		for d, err := range t.Table.differences(ctx, from, to, o) {
 			out := DifferenceOf[T]{Kind: d.Kind}
 			if err == nil {
 				out.Before, err = t.rowOf(b, d.Before)

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"reflect"
+	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 	"unsafe"
@@ -53,6 +56,11 @@ func (d Decimal) rescale(scale int) (Int128, error) {
 	return v, nil
 }
 
+// Cell is a value as the bytes of its column's type, as batch.Vector.Cell and GetCells return them:
+// little-endian for types of fixed width. It is a value for Row, Key and predicates, next to Go's
+// own types. A nil Cell is NULL.
+type Cell []byte
+
 // appendValue checks a Go value against a column and makes its cell: of byte strings the cell
 // itself, copied nowhere if it is a []byte; of fixed widths the bytes are appended to *buf. nil is
 // NULL.
@@ -93,23 +101,41 @@ func appendValue(buf *[]byte, c *schema.Column, v any) (cell []byte, err error) 
 	case schema.Float, schema.Double:
 		switch f := v.(type) {
 		case float64:
-			return appendFloat(buf, c.Type, f), nil
+			return appendFloat(buf, c.Type, f)
 		case float32:
-			return appendFloat(buf, c.Type, float64(f)), nil
+			return appendFloat(buf, c.Type, float64(f))
+		}
+		if i, ok := integer(v); ok {
+			return appendIntegerAsFloat(buf, c.Type, i)
 		}
 		return byKind(buf, c, v)
 	case schema.Date, schema.Timestamp:
 		if t, ok := v.(time.Time); ok {
 			return appendTime(buf, c.Type, t)
 		}
+		if i, ok := integer(v); ok {
+			return appendInteger(buf, c, i)
+		}
+		return byKind(buf, c, v)
 	case schema.Decimal32, schema.Decimal64, schema.Decimal128:
-		if d, ok := v.(Decimal); ok {
+		switch d := v.(type) {
+		case Decimal:
 			return appendDecimal(buf, c, d)
+		case float64:
+			return appendFloatAsDecimal(buf, c, d, 64)
+		case float32:
+			return appendFloatAsDecimal(buf, c, float64(d), 32)
 		}
 		if i, ok := integer(v); ok {
 			return appendDecimal(buf, c, Decimal{Unscaled: i})
 		}
 		return byKind(buf, c, v)
+	}
+	switch f := v.(type) {
+	case float64:
+		return appendFloatAsInteger(buf, c, f)
+	case float32:
+		return appendFloatAsInteger(buf, c, float64(f))
 	}
 	if i, ok := integer(v); ok {
 		return appendInteger(buf, c, i)
@@ -117,8 +143,18 @@ func appendValue(buf *[]byte, c *schema.Column, v any) (cell []byte, err error) 
 	return byKind(buf, c, v)
 }
 
-// byKind takes pointers and named types by what they are made of.
+// byKind takes cells, pointers and named types by what they are made of.
 func byKind(buf *[]byte, c *schema.Column, v any) ([]byte, error) {
+	if cell, ok := v.(Cell); ok {
+		if err := checkCell(c, cell); err != nil || cell == nil {
+			return nil, err
+		}
+		if c.Type.Variable() {
+			return cell, nil
+		}
+		*buf = append(*buf, cell...)
+		return *buf, nil
+	}
 	r := reflect.ValueOf(v)
 	switch k := r.Kind(); {
 	case k == reflect.Pointer && r.IsNil():
@@ -130,7 +166,9 @@ func byKind(buf *[]byte, c *schema.Column, v any) ([]byte, error) {
 		return appendValue(buf, c, r.String())
 	case k == reflect.Bool:
 		return appendValue(buf, c, r.Bool())
-	case k == reflect.Float32 || k == reflect.Float64:
+	case k == reflect.Float32:
+		return appendValue(buf, c, float32(r.Float()))
+	case k == reflect.Float64:
 		return appendValue(buf, c, r.Float())
 	case r.CanInt():
 		return appendValue(buf, c, r.Int())
@@ -205,13 +243,98 @@ func appendBool(buf *[]byte, b bool) []byte {
 	return *buf
 }
 
-func appendFloat(buf *[]byte, t schema.Type, f float64) []byte {
-	if t == schema.Float {
-		*buf = binary.LittleEndian.AppendUint32(*buf, math.Float32bits(float32(f)))
-	} else {
+// appendFloat makes the cell of a float: of type float, that of the nearest float32. A finite number
+// that is none there, because it is too large, is refused.
+func appendFloat(buf *[]byte, t schema.Type, f float64) ([]byte, error) {
+	if t == schema.Double {
 		*buf = binary.LittleEndian.AppendUint64(*buf, math.Float64bits(f))
+		return *buf, nil
 	}
-	return *buf
+	near := float32(f)
+	if math.IsInf(float64(near), 0) && !math.IsInf(f, 0) {
+		return nil, fmt.Errorf("%v is out of range for %s", f, t)
+	}
+	*buf = binary.LittleEndian.AppendUint32(*buf, math.Float32bits(near))
+	return *buf, nil
+}
+
+// appendIntegerAsFloat makes the cell of an integer that a float of type t can represent exactly.
+func appendIntegerAsFloat(buf *[]byte, t schema.Type, v Int128) ([]byte, error) {
+	digits := 53
+	if t == schema.Float {
+		digits = 24
+	}
+	f, ok := exactFloat(v, digits)
+	if !ok {
+		return nil, fmt.Errorf("%v cannot be represented exactly as %s", v, t)
+	}
+	return appendFloat(buf, t, f)
+}
+
+// exactFloat returns v as a float of so many binary digits; ok is false if v has more.
+func exactFloat(v Int128, digits int) (f float64, ok bool) {
+	size := v
+	if v.Hi < 0 {
+		size = v.Neg() // of −2^127 itself, whose bits are also those of 2^127
+	}
+	lo, hi := size.Lo, uint64(size.Hi)
+	length, zeros := bits.Len64(lo), bits.TrailingZeros64(lo)
+	if hi != 0 {
+		length = 64 + bits.Len64(hi)
+		if lo == 0 {
+			zeros = 64 + bits.TrailingZeros64(hi)
+		}
+	}
+	if length-min(zeros, length) > digits {
+		return 0, false
+	}
+	if f = math.Ldexp(float64(hi), 64) + float64(lo); v.Hi < 0 {
+		f = -f
+	}
+	return f, true
+}
+
+// appendFloatAsInteger makes the integer cell of a float without a fraction.
+func appendFloatAsInteger(buf *[]byte, c *schema.Column, f float64) ([]byte, error) {
+	if math.Trunc(f) != f || math.Abs(f) >= 1<<127 { // NaN is not equal to itself
+		return nil, fmt.Errorf("%v cannot be represented exactly as %s", f, c.TypeName())
+	}
+	size := math.Abs(f)
+	high := math.Floor(math.Ldexp(size, -64)) // exact, as is the rest: f has 53 binary digits
+	v := Int128{Hi: int64(high), Lo: uint64(size - math.Ldexp(high, 64))}
+	if f < 0 {
+		v = v.Neg()
+	}
+	return appendInteger(buf, c, v)
+}
+
+// appendFloatAsDecimal makes the decimal cell of a float: of the shortest decimal number that is
+// nearest to it among floats of so many bits, which for a constant is what the source says.
+func appendFloatAsDecimal(buf *[]byte, c *schema.Column, f float64, size int) ([]byte, error) {
+	if math.IsInf(f, 0) || f != f {
+		return nil, fmt.Errorf("%v cannot be represented as %s", f, c.TypeName())
+	}
+	var memory [32]byte
+	text := strconv.AppendFloat(memory[:0], f, 'e', -1, size) // -d.ddde±dd
+	mantissa, exponent, _ := strings.Cut(string(text), "e")
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	unscaled, err := strconv.ParseInt(whole+fraction, 10, 64)
+	if err != nil {
+		return nil, err
+	}
+	power, err := strconv.Atoi(exponent)
+	if err != nil {
+		return nil, err
+	}
+	d := NewDecimal(unscaled, len(fraction)-power)
+	if unscaled == 0 {
+		d.Scale = 0
+	}
+	v, err := d.rescale(c.Scale)
+	if err != nil || !v.FitsDigits(c.Precision) {
+		return nil, fmt.Errorf("%v cannot be represented exactly as %s", f, c.TypeName())
+	}
+	return appendWidth(buf, v, c.Type.Width()), nil
 }
 
 const secondsPerDay = 86400
@@ -219,7 +342,11 @@ const secondsPerDay = 86400
 func appendTime(buf *[]byte, t schema.Type, v time.Time) ([]byte, error) {
 	if t == schema.Timestamp {
 		us := v.UnixMicro()
-		if !time.UnixMicro(us).Equal(v.Truncate(time.Microsecond)) {
+		switch at := time.UnixMicro(us); {
+		case at.Equal(v):
+		case v.Nanosecond()%1000 != 0:
+			return nil, fmt.Errorf("time %s has nanoseconds, a timestamp has microseconds: truncate it", v.Format(time.RFC3339Nano))
+		default:
 			return nil, fmt.Errorf("time %v is out of range", v)
 		}
 		*buf = binary.LittleEndian.AppendUint64(*buf, uint64(us))

@@ -124,3 +124,10 @@ func (b Bitmap) And(o Bitmap) {
 		b[i] &= o[i]
 	}
 }
+
+// AndNot clears the bits of b that are set in o. o has at least b's length.
+func (b Bitmap) AndNot(o Bitmap) {
+	for i := range b {
+		b[i] &^= o[i]
+	}
+}

@@ -15,7 +15,7 @@ import (
 // rows are long, where a bound of the keys lies in between, and at first where the request may want
 // a few rows only.
 //
-// In each window, in this order: deletes clear rows of the selection; predicates run, on encoded
+// In each window, in this order: deletes clear rows of the selection; the filter runs, on encoded
 // data where no change that the snapshot sees touches the column; the projected columns are read,
 // if a row is left, and changes applied to them. Source: tablet spec §8.5.
 type Iterator struct {
@@ -36,6 +36,10 @@ type Iterator struct {
 	loaded   []bool
 	again    []bool // by index in the schema: a tested column is read besides, or tested twice
 	passed   []bool // by index in the schema: its test left rows in the last window
+	eval     batch.FilterEval
+	test     func(*batch.Predicate, batch.Bitmap) error // filter, on the window of n rows at from
+	from     batch.Ordinal
+	n        int
 	keys     [][]byte
 	err      error
 	released bool
@@ -51,6 +55,7 @@ func (d *DiskRowSet) newIterator(req *scan.Request, deltas *delta.Tracker) (*Ite
 	it := &Iterator{d: d, req: req, deltas: deltas, end: batch.Ordinal(d.Metadata().Rows),
 		readers: make([]*cfile.ColumnReader, n), vectors: make([]*batch.Vector, n), loaded: make([]bool, n)}
 	it.again, it.passed = readAgain(d.Schema, req), make([]bool, n)
+	it.test = it.filter
 	var err error
 	if req.Lower != nil {
 		if it.next, _, err = d.seek(req.Lower); err != nil {
@@ -104,8 +109,8 @@ func readAgain(s *schema.Schema, req *scan.Request) []bool {
 	for _, col := range req.Columns {
 		again[col] = true
 	}
-	for i := range req.Predicates {
-		if col := s.IndexID(req.Predicates[i].ID); tested[col] {
+	for p := range req.Filter.Tests() {
+		if col := s.IndexID(p.ID); tested[col] {
 			again[col] = true
 		} else {
 			tested[col] = true
@@ -117,8 +122,8 @@ func readAgain(s *schema.Schema, req *scan.Request) []bool {
 // columns are those that a window may read, some perhaps twice.
 func (it *Iterator) columns() []int {
 	cols := slices.Clone(it.req.Columns)
-	for i := range it.req.Predicates {
-		cols = append(cols, it.d.Schema.IndexID(it.req.Predicates[i].ID))
+	for p := range it.req.Filter.Tests() {
+		cols = append(cols, it.d.Schema.IndexID(p.ID))
 	}
 	if it.req.Keys {
 		for i := range it.d.Schema.Keys {
@@ -143,13 +148,12 @@ func (it *Iterator) read(from batch.Ordinal, n int) (bool, error) {
 	}
 	clear(it.loaded)
 	it.window.ApplyDeletes(sel)
-	for i := range it.req.Predicates {
-		if !sel.Any() {
-			return false, nil
-		}
-		if err := it.filter(&it.req.Predicates[i], from, n, sel); err != nil {
-			return false, err
-		}
+	if !sel.Any() {
+		return false, nil
+	}
+	it.from, it.n = from, n
+	if err := it.eval.Eval(&it.req.Filter, sel, it.test); err != nil {
+		return false, err
 	}
 	if !sel.Any() {
 		return false, nil
@@ -213,11 +217,12 @@ func (it *Iterator) noteCold(col int, from batch.Ordinal, n int) error {
 	return nil
 }
 
-// filter clears the bits of rows for which p is not true. Encoded data may decide only where no
-// change that the snapshot sees touches the column. It does not where the column is read again and
-// its test left rows in the window before: then it will be decoded for this window too, most
-// likely, and unpacking it twice costs more than testing it decoded.
-func (it *Iterator) filter(p *batch.Predicate, from batch.Ordinal, n int, sel batch.Bitmap) error {
+// filter clears the bits of the window's rows for which p is not true. Encoded data may decide only
+// where no change that the snapshot sees touches the column. It does not where the column is read
+// again and its test left rows in the window before: then it will be decoded for this window too,
+// most likely, and unpacking it twice costs more than testing it decoded.
+func (it *Iterator) filter(p *batch.Predicate, sel batch.Bitmap) error {
+	from, n := it.from, it.n
 	col := it.d.Schema.IndexID(p.ID)
 	decode := it.loaded[col] || it.again[col] && it.passed[col]
 	defer func() { it.passed[col] = sel.Any() }()

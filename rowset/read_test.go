@@ -141,28 +141,46 @@ func (w *world) randomRequest(r *rand.Rand, snap mvcc.Snapshot) *scan.Request {
 	if r.IntN(2) == 0 { // says how batches begin, and cuts nothing
 		req.Limit = int64(1 + r.IntN(2*batch.WindowRows)>>r.IntN(13))
 	}
-	for range r.IntN(3) {
-		c := &w.schema.Columns[r.IntN(len(w.schema.Columns))]
-		p := batch.Predicate{Column: c.Name, ID: c.ID, Type: c.Type, Op: batch.Operator(1 + r.IntN(int(batch.NotNull)))}
-		if c.Type == schema.Array { // tested for NULL only
-			p.Op = batch.IsNull + batch.Operator(r.IntN(2))
-		}
-		n := 1
-		switch p.Op {
-		case batch.IsNull, batch.NotNull:
-			n = 0
-		case batch.In:
-			n = r.IntN(4)
-		}
-		for range n {
-			p.Values = append(p.Values, randomCell(r, c.Type))
-		}
-		if err := p.Prepare(); err != nil {
-			panic(err)
-		}
-		req.Predicates = append(req.Predicates, p)
+	if r.IntN(3) > 0 {
+		req.Filter = w.randomFilter(r, 3)
 	}
 	return req
+}
+
+// randomFilter is a tree of predicates with at most so many levels.
+func (w *world) randomFilter(r *rand.Rand, levels int) batch.Filter {
+	if levels > 1 && r.IntN(2) == 0 {
+		var children []batch.Filter
+		for range r.IntN(4) {
+			children = append(children, w.randomFilter(r, levels-1))
+		}
+		switch r.IntN(3) {
+		case 0:
+			return batch.And(children...)
+		case 1:
+			return batch.Or(children...)
+		}
+		return batch.Not(w.randomFilter(r, levels-1))
+	}
+	c := &w.schema.Columns[r.IntN(len(w.schema.Columns))]
+	p := batch.Predicate{Column: c.Name, ID: c.ID, Type: c.Type, Op: batch.Operator(1 + r.IntN(int(batch.NotNull)))}
+	if c.Type == schema.Array { // tested for NULL only
+		p.Op = batch.IsNull + batch.Operator(r.IntN(2))
+	}
+	n := 1
+	switch p.Op {
+	case batch.IsNull, batch.NotNull:
+		n = 0
+	case batch.In:
+		n = r.IntN(4)
+	}
+	for range n {
+		p.Values = append(p.Values, randomCell(r, c.Type))
+	}
+	if err := p.Prepare(); err != nil {
+		panic(err)
+	}
+	return batch.Test(p)
 }
 
 // answer is the rows that a request should give, by their places in the model.
@@ -173,10 +191,7 @@ func (w *world) answer(req *scan.Request) (rows []int, cells [][][]byte) {
 			continue
 		}
 		state, live := m.at(m.before(req.Snapshot))
-		for k := range req.Predicates {
-			p := &req.Predicates[k]
-			live = live && p.EvalCell(state[w.schema.IndexID(p.ID)])
-		}
+		live = live && req.Filter.EvalRow(func(id schema.ColumnID) []byte { return state[w.schema.IndexID(id)] })
 		if live {
 			rows, cells = append(rows, i), append(cells, state)
 		}

@@ -47,17 +47,17 @@ func TestWindowsOfLongRowsAreShort(t *testing.T) {
 	defer set.Unref()
 
 	for _, c := range []struct {
-		name       string
-		columns    []int
-		predicates []batch.Predicate
-		keys       bool
-		most       int
+		name    string
+		columns []int
+		filter  batch.Filter
+		keys    bool
+		most    int
 	}{
-		{"both columns", []int{0, 1}, nil, true, windowBytes / long},
-		{"a predicate on the long one", []int{0}, []batch.Predicate{{ID: 2, Op: batch.NotNull}}, false, windowBytes / long},
-		{"the short one", []int{0}, nil, true, rows},
+		{"both columns", []int{0, 1}, batch.Filter{}, true, windowBytes / long},
+		{"a predicate on the long one", []int{0}, batch.Test(batch.Predicate{ID: 2, Op: batch.NotNull}), false, windowBytes / long},
+		{"the short one", []int{0}, batch.Filter{}, true, rows},
 	} {
-		it, err := set.NewIterator(&scan.Request{Schema: s, Columns: c.columns, Predicates: c.predicates, Keys: c.keys, Snapshot: mvcc.Everything})
+		it, err := set.NewIterator(&scan.Request{Schema: s, Columns: c.columns, Filter: c.filter, Keys: c.keys, Snapshot: mvcc.Everything})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,6 @@
 // Package scan says what a caller asks of a table, and joins what several sets of rows answer.
 //
-// A Request names columns, predicates, a key range and a snapshot. Every set of rows (MemRowSet,
+// A Request names columns, a filter, a key range and a snapshot. Every set of rows (MemRowSet,
 // DiskRowSet) answers it with an Iterator over batches; Concat chains iterators whose rows follow
 // one another, Merge joins iterators whose key ranges overlap into one in key order, Limit cuts.
 //
@@ -16,14 +16,14 @@ import (
 
 // Request is what a scan wants of a table.
 type Request struct {
-	Schema     *schema.Schema
-	Columns    []int             // indexes in Schema of the columns to hand out, in that order
-	Predicates []batch.Predicate // all must hold; a row for which one is not true is left out
-	Lower      []byte            // encoded key, inclusive; nil = from the first row
-	Upper      []byte            // encoded key, exclusive; nil = to the last row
-	Snapshot   mvcc.Snapshot     // the changes that the scan sees
-	Keys       bool              // batches carry encoded keys, for Merge
-	Limit      int64             // rows that the caller takes, if it knows; 0 = all. It shapes batches; Limit cuts
+	Schema   *schema.Schema
+	Columns  []int         // indexes in Schema of the columns to hand out, in that order
+	Filter   batch.Filter  // rows for which it is not true are left out
+	Lower    []byte        // encoded key, inclusive; nil = from the first row
+	Upper    []byte        // encoded key, exclusive; nil = to the last row
+	Snapshot mvcc.Snapshot // the changes that the scan sees
+	Keys     bool          // batches have encoded keys, for Merge
+	Limit    int64         // rows that the caller takes, if it knows; 0 = all. It shapes batches; Limit cuts
 }
 
 // Batches grow where few rows may be wanted: what is read of a batch beyond them is read in vain.

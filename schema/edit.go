@@ -51,7 +51,7 @@ func (e *Editor) Add(c Column) error {
 	return nil
 }
 
-// Drop takes a column away, with all its cells. Errors: ErrNotFound; ErrSchema for a key column.
+// Drop takes a column away, with all its cells. Errors: ErrNoColumn; ErrSchema for a key column.
 func (e *Editor) Drop(name string) error {
 	i := slices.IndexFunc(e.columns, func(c Column) bool { return c.Name == name })
 	switch {
@@ -64,7 +64,7 @@ func (e *Editor) Drop(name string) error {
 	return nil
 }
 
-// Rename gives a column another name; its cells stay. Errors: ErrNotFound, ErrExists, ErrSchema.
+// Rename gives a column another name; its cells stay. Errors: ErrNoColumn, ErrExists, ErrSchema.
 func (e *Editor) Rename(from, to string) error {
 	if e.find(from) == nil {
 		return errNoColumn(from)
@@ -80,7 +80,7 @@ func (e *Editor) Rename(from, to string) error {
 
 // Set has set change what it likes of a column but its identity: ID, type, whether it can be NULL,
 // and the default that older rows have. Encoding, compression and block size hold for files that
-// are written from then on, the default for rows. Errors: ErrNotFound, ErrSchema, what set returns.
+// are written from then on, the default for rows. Errors: ErrNoColumn, ErrSchema, what set returns.
 func (e *Editor) Set(name string, set func(c *Column) error) error {
 	c := e.find(name)
 	if c == nil {
@@ -107,7 +107,7 @@ func (e *Editor) find(name string) *Column {
 	return nil
 }
 
-func errNoColumn(name string) error { return fmt.Errorf("column %q: %w", name, fault.ErrNotFound) }
+func errNoColumn(name string) error { return fmt.Errorf("column %q: %w", name, fault.ErrNoColumn) }
 
 // Created is the schema of a table that is made with s: the one default of each column is its read
 // default too.

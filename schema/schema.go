@@ -250,12 +250,12 @@ func (s *Schema) AutoIncrement() int { return s.Index(AutoIncrementName) }
 // SingleKey tells whether the key is one column, whose file is then the key index too.
 func (s *Schema) SingleKey() bool { return s.Keys == 1 }
 
-// Project makes the list of indexes of the named columns. A name that is not there is ErrNotFound.
+// Project makes the list of indexes of the named columns. A name that is not there is ErrNoColumn.
 func (s *Schema) Project(names []string) ([]int, error) {
 	out := make([]int, len(names))
 	for i, name := range names {
 		if out[i] = s.Index(name); out[i] < 0 {
-			return nil, fmt.Errorf("column %q: %w", name, fault.ErrNotFound)
+			return nil, fmt.Errorf("column %q: %w", name, fault.ErrNoColumn)
 		}
 	}
 	return out, nil

@@ -137,7 +137,7 @@ func TestColumnsAreFoundByNameAndID(t *testing.T) {
 	if got, err := s.Project([]string{"b", "a", "b"}); err != nil || fmt.Sprint(got) != "[1 0 1]" {
 		t.Errorf("projection %v, %v", got, err)
 	}
-	if _, err := s.Project([]string{"a", "nowhere"}); !errors.Is(err, fault.ErrNotFound) || !strings.Contains(err.Error(), `"nowhere"`) {
+	if _, err := s.Project([]string{"a", "nowhere"}); !errors.Is(err, fault.ErrNoColumn) || !strings.Contains(err.Error(), `"nowhere"`) {
 		t.Errorf("projection of a missing column: %v", err)
 	}
 }

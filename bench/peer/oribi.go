@@ -160,38 +160,27 @@ func (o *oribiLineitem) Range(from inputs.Key, n int, use func(it *inputs.Item))
 	return nil
 }
 
-// tests are a query's predicates, which the engine evaluates where the values lie.
-func (o *oribiLineitem) tests(q Question) (out []batch.Predicate, err error) {
-	add := func(column string, op batch.Operator, v any) {
-		p, e := o.table.Test(column, op, v)
-		out, err = append(out, p), errors.Join(err, e)
-	}
+// predicates are those of a query, which the engine evaluates where the values are stored.
+func predicates(q Question) []oribi.Predicate {
 	hundredths := func(v int64) oribi.Decimal { return oribi.NewDecimal(v, 2) }
 	switch q {
 	case FewRows:
-		add("l_partkey", batch.Lt, FewBelow)
+		return []oribi.Predicate{oribi.Lt("l_partkey", FewBelow)}
 	case SomeRows:
-		add("l_partkey", batch.Lt, SomeBelow)
+		return []oribi.Predicate{oribi.Lt("l_partkey", SomeBelow)}
 	case NoRows:
-		add("l_quantity", batch.Eq, hundredths(NoQuantity))
+		return []oribi.Predicate{oribi.Eq("l_quantity", hundredths(NoQuantity))}
 	case Q1:
-		add("l_shipdate", batch.Le, inputs.Day(Q1Until))
+		return []oribi.Predicate{oribi.Le("l_shipdate", inputs.Day(Q1Until))}
 	case Q6:
-		add("l_shipdate", batch.Ge, inputs.Day(Q6From))
-		add("l_shipdate", batch.Lt, inputs.Day(Q6Until))
-		add("l_discount", batch.Ge, hundredths(Q6Least))
-		add("l_discount", batch.Le, hundredths(Q6Most))
-		add("l_quantity", batch.Lt, hundredths(Q6Below))
+		return []oribi.Predicate{oribi.Ge("l_shipdate", inputs.Day(Q6From)), oribi.Lt("l_shipdate", inputs.Day(Q6Until)),
+			oribi.Between("l_discount", hundredths(Q6Least), hundredths(Q6Most)), oribi.Lt("l_quantity", hundredths(Q6Below))}
 	}
-	return out, err
+	return nil
 }
 
 // Query scans with the query's predicates and adds up the batches' columns.
 func (o *oribiLineitem) Query(q Question) (*Answer, error) {
-	tests, err := o.tests(q)
-	if err != nil {
-		return nil, err
-	}
 	a := &Answer{}
 	names := q.Needs()
 	switch q { // what is only tested is not read
@@ -202,7 +191,7 @@ func (o *oribiLineitem) Query(q Question) (*Answer, error) {
 	case Q6:
 		names = names[1:3]
 	}
-	for b, err := range o.table.Scan(context.Background(), oribi.Columns(names...), oribi.Where(tests...), oribi.AnyOrder()).Batches() {
+	for b, err := range o.table.Scan(context.Background(), oribi.Columns(names...), oribi.Where(predicates(q)...), oribi.AnyOrder()).Batches() {
 		if err != nil {
 			return nil, err
 		}

@@ -54,7 +54,7 @@ type share struct {
 func (s *share) percent() float64 { return 100 * s.check.Seconds() / s.scan.Seconds() }
 
 // pass opens the store, so that its cache is empty, scans, and checks.
-func (s *share) pass(env *harness.Env, options ...oribi.ReadOption) (err error) {
+func (s *share) pass(env *harness.Env, options ...oribi.ScanOption) (err error) {
 	fs := &notingFS{FS: vfs.OS}
 	store, t, err := openLineitem(env.Path(storeDir), &oribi.Options{ReadOnly: true, Manual: true, FS: fs})
 	if err != nil {

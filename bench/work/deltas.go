@@ -82,7 +82,7 @@ func prepareDeltas(peer string) func(env *harness.Env) error {
 
 func sumDeltas(past bool) func(env *harness.Env) (harness.Measurement, error) {
 	return func(env *harness.Env) (m harness.Measurement, err error) {
-		options := []oribi.ReadOption{oribi.Columns("v"), oribi.AnyOrder()}
+		options := []oribi.ScanOption{oribi.Columns("v"), oribi.AnyOrder()}
 		if past {
 			ts, err := notedTime(env)
 			if err != nil {

@@ -13,8 +13,12 @@ import (
 )
 
 var (
-	// ErrNotFound: no such table, column or row.
+	// ErrNotFound: no row with the key.
 	ErrNotFound = errors.New("not found")
+	// ErrNoTable: the store has no table of that name, or it was dropped.
+	ErrNoTable = errors.New("no such table")
+	// ErrNoColumn: the table has no column of that name.
+	ErrNoColumn = errors.New("no such column")
 	// ErrKeyExists: an insert met a live row with the same key.
 	ErrKeyExists = errors.New("key exists")
 	// ErrExists: a table or column of that name exists.

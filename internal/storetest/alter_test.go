@@ -75,8 +75,12 @@ func alter(t *testing.T, table *oribi.Table, changes ...oribi.Change) {
 // wantRows compares all rows, and each one got by its key.
 func wantRows(t *testing.T, what string, table *oribi.Table, want []oribi.Row, opts ...oribi.ReadOption) {
 	t.Helper()
+	at := oribi.Latest()
+	for _, o := range opts {
+		at = o
+	}
 	var got []oribi.Row
-	for row, err := range table.Scan(context.Background(), opts...).Rows() {
+	for row, err := range table.Scan(context.Background(), at).Rows() {
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
@@ -87,7 +91,7 @@ func wantRows(t *testing.T, what string, table *oribi.Table, want []oribi.Row, o
 	}
 	for _, row := range want {
 		for range 2 { // the second may come from the cache
-			got, err := table.Get(context.Background(), row[table.Schema().Columns[0].Name], opts...)
+			got, err := table.Get(context.Background(), row[table.Schema().Columns[0].Name], at)
 			if err != nil || !maps.Equal(got, row) {
 				t.Fatalf("%s: got %v, %v, want %v", what, got, err, row)
 			}
@@ -125,14 +129,10 @@ func TestAlteredTableAnswersByTodaysColumns(t *testing.T) {
 		wantRows(t, what+", second", table, []oribi.Row{row(1, 10, 7, nil), row(2, 21, 7, nil), row(3, 30, 7, nil)}, oribi.AsOf(second))
 		wantRows(t, what+", third", table, []oribi.Row{row(1, 11, 8, nil), row(2, 21, 7, nil), row(3, 30, 7, nil)}, oribi.AsOf(third))
 		wantRows(t, what+", now", table, []oribi.Row{row(1, 11, 8, nil), row(2, 21, 7, nil), row(3, 30, 7, nil), row(4, 40, 7, nil), row(5, 50, 9, "five")})
-		test, err := table.Test("d", batch.Eq, 7)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n, err := table.Count(ctx, oribi.Where(test)); n != 3 || err != nil {
+		if n, err := table.Count(ctx, oribi.Where(oribi.Eq("d", 7))); n != 3 || err != nil {
 			t.Fatalf("%s: %d rows with d = 7, %v", what, n, err)
 		}
-		if _, err := table.Get(ctx, 1, oribi.Columns("n")); !errors.Is(err, oribi.ErrNotFound) {
+		if _, err := table.Get(ctx, 1, oribi.Columns("n")); !errors.Is(err, oribi.ErrNoColumn) {
 			t.Fatalf("%s: column n: %v", what, err)
 		}
 	}
@@ -171,14 +171,14 @@ func TestAlterThatIsRefusedChangesNothing(t *testing.T) {
 		want   error
 	}{
 		{"drop a key column", oribi.DropColumn("k"), oribi.ErrSchema},
-		{"drop what is not there", oribi.DropColumn("x"), oribi.ErrNotFound},
+		{"drop what is not there", oribi.DropColumn("x"), oribi.ErrNoColumn},
 		{"NOT NULL without default", oribi.AddColumn(schema.Column{Name: "x", Type: schema.Int64}), oribi.ErrSchema},
 		{"a column that is there", oribi.AddColumn(schema.Column{Name: "n", Type: schema.Int64, Nullable: true}), oribi.ErrExists},
 		{"a column that this Alter adds", good, oribi.ErrExists},
 		{"an unknown type", oribi.AddColumn(schema.Column{Name: "x", Type: 77, Nullable: true, Default: []byte{1}}), oribi.ErrSchema},
 		{"a default that is no text", oribi.AddColumn(schema.Column{Name: "x", Type: schema.String, Default: []byte{0xff}}), oribi.ErrSchema},
 		{"a rename onto another", oribi.RenameColumn("s", "n"), oribi.ErrExists},
-		{"a rename of nothing", oribi.RenameColumn("x", "y"), oribi.ErrNotFound},
+		{"a rename of nothing", oribi.RenameColumn("x", "y"), oribi.ErrNoColumn},
 		{"a default of another type", oribi.SetDefault("n", "text"), oribi.ErrSchema},
 		{"a default out of range", oribi.SetDefault("n", int64(1)<<40), oribi.ErrSchema},
 		{"a default of another width", oribi.SetDefaultCell("n", []byte{1}), oribi.ErrSchema},
@@ -343,10 +343,7 @@ func TestTypedTableFindsItsFieldsAnew(t *testing.T) {
 	if r, err := typed.Get(ctx, 2); n != 3 || err != nil || *r.S != text {
 		t.Errorf("%d rows, %+v, %v", n, r, err)
 	}
-	test, err := table.Test("s", batch.Eq, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	test := oribi.Eq("s", text)
 	alter(t, table, oribi.DropColumn("s"), oribi.AddColumn(schema.Column{Name: "s", Type: schema.Int32, Nullable: true}))
 	if _, err := typed.Get(ctx, 2); !errors.Is(err, oribi.ErrSchema) {
 		t.Errorf("a field whose column has another type: %v", err)

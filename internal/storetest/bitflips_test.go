@@ -405,7 +405,7 @@ func (c *closedStore) compareGets(s *oribi.Store) (wrong string, failed error) {
 }
 
 // compareRows scans all tables.
-func compareRows(s *oribi.Store, want []string, opts ...oribi.ReadOption) (wrong string, err error) {
+func compareRows(s *oribi.Store, want []string, opts ...oribi.ScanOption) (wrong string, err error) {
 	got, err := allRows(s, opts...)
 	if err != nil || slices.Equal(got, want) {
 		return "", err
@@ -414,7 +414,7 @@ func compareRows(s *oribi.Store, want []string, opts ...oribi.ReadOption) (wrong
 }
 
 // allRows gives all rows of all tables, sorted.
-func allRows(s *oribi.Store, opts ...oribi.ReadOption) (lines []string, err error) {
+func allRows(s *oribi.Store, opts ...oribi.ScanOption) (lines []string, err error) {
 	for _, table := range s.Tables() {
 		for row, err := range table.Scan(context.Background(), opts...).Rows() {
 			if err != nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/oribi-db/oribi"
-	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -97,7 +96,7 @@ func writePair(store *oribi.Store, table *oribi.Table, r *rand.Rand, opts ...ori
 }
 
 // readPairs scans, checks that pairs are there as a whole, and returns the rows.
-func readPairs(table *oribi.Table, opts ...oribi.ReadOption) (map[int64]int64, error) {
+func readPairs(table *oribi.Table, opts ...oribi.ScanOption) (map[int64]int64, error) {
 	rows := map[int64]int64{}
 	for row, err := range table.Scan(context.Background(), opts...).Rows() {
 		if err != nil {
@@ -132,7 +131,7 @@ func TestSnapshotsShowWholeBatches(t *testing.T) {
 	c.each(1, func(r *rand.Rand) error { commits.Add(1); return writePair(store, table, r) })
 	c.each(2, func(r *rand.Rand) error {
 		scans.Add(1)
-		opts := []oribi.ReadOption{}
+		opts := []oribi.ScanOption{}
 		if r.IntN(2) == 0 {
 			opts = append(opts, oribi.AnyOrder())
 		}
@@ -259,7 +258,7 @@ func closeWhileRunning(t *testing.T, after int) {
 	acknowledgements := make(chan struct{}, after)
 	c := newCrew(t)
 	closed := func(err error) error {
-		if errors.Is(err, oribi.ErrClosed) || errors.Is(err, oribi.ErrNotFound) {
+		if errors.Is(err, oribi.ErrClosed) || errors.Is(err, oribi.ErrNoTable) {
 			return nil
 		}
 		return err
@@ -443,11 +442,7 @@ func applyToRow(store *oribi.Store, table *oribi.Table, in registerInput, sync b
 	case "update":
 		b.Update(table, row)
 	case "swap":
-		same, err := table.Test("v", batch.Eq, in.old)
-		if err != nil {
-			return registerOutput{}, err
-		}
-		b.If(table, oribi.Row{"k": in.key}, same)
+		b.If(table, oribi.Row{"k": in.key}, oribi.Eq("v", in.old))
 		b.Update(table, row)
 	case "delete":
 		b.Delete(table, oribi.Row{"k": in.key})

@@ -24,16 +24,6 @@ func conditionStore(t *testing.T) (*oribi.Store, *oribi.Table) {
 	return store, numbersTable(t, store, "numbers")
 }
 
-// equals is the test v = want.
-func equals(t *testing.T, table *oribi.Table, want int) batch.Predicate {
-	t.Helper()
-	p, err := table.Test("v", batch.Eq, want)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
 // Every sequence of up to three operations on one key in one batch, on a row that is absent, in
 // memory, on disk, or deleted in either: Batch.Get tells before the commit what Get tells after it,
 // and both what a variable would hold; a sequence with a refused operation changes nothing. So it
@@ -187,7 +177,7 @@ func TestIfIsACompareAndSet(t *testing.T) {
 					return
 				}
 				v := int(row["v"].(int64))
-				b.If(table, oribi.Row{"k": 1}, equals(t, table, v))
+				b.If(table, oribi.Row{"k": 1}, oribi.Eq("v", v))
 				b.Update(table, oribi.Row{"k": 1, "v": v + 1})
 				_, err = b.Commit(ctx, oribi.NoSync)
 				switch {
@@ -219,13 +209,13 @@ func TestConditionsSeeEarlierOperations(t *testing.T) {
 	}
 	b := store.NewBatch()
 	for _, k := range []int{1, 2} {
-		b.If(table, oribi.Row{"k": k}, equals(t, table, 10))
+		b.If(table, oribi.Row{"k": k}, oribi.Eq("v", 10))
 		b.Update(table, oribi.Row{"k": k, "v": 11})
-		b.If(table, oribi.Row{"k": k}, equals(t, table, 11))
+		b.If(table, oribi.Row{"k": k}, oribi.Eq("v", 11))
 		b.Delete(table, oribi.Row{"k": k})
 		b.IfAbsent(table, oribi.Row{"k": k})
 		b.Insert(table, oribi.Row{"k": k, "v": 11 + k})
-		b.If(table, oribi.Row{"k": k}, equals(t, table, 11+k))
+		b.If(table, oribi.Row{"k": k}, oribi.Eq("v", 11+k))
 	}
 	b.IfAbsent(table, oribi.Row{"k": 3})
 	if _, err := b.Commit(ctx); err != nil {
@@ -233,13 +223,13 @@ func TestConditionsSeeEarlierOperations(t *testing.T) {
 	}
 	wantValue(t, table, 12)
 	for name, condition := range map[string]func(){
-		"another value":  func() { b.If(table, oribi.Row{"k": 1}, equals(t, table, 10)) },
+		"another value":  func() { b.If(table, oribi.Row{"k": 1}, oribi.Eq("v", 10)) },
 		"no row":         func() { b.If(table, oribi.Row{"k": 3}) },
 		"a row":          func() { b.IfAbsent(table, oribi.Row{"k": 2}) },
 		"deleted before": func() { b.Delete(table, oribi.Row{"k": 2}); b.If(table, oribi.Row{"k": 2}) },
 		"after an earlier op": func() {
 			b.Upsert(table, oribi.Row{"k": 2, "v": 5})
-			b.If(table, oribi.Row{"k": 2}, equals(t, table, 12))
+			b.If(table, oribi.Row{"k": 2}, oribi.Eq("v", 12))
 		},
 	} {
 		b.Update(table, oribi.Row{"k": 1, "v": 99})

@@ -171,8 +171,12 @@ func (s *treeStore) check(state string) {
 }
 
 func (s *treeStore) compare(tree map[string]treeFile, opts ...oribi.ReadOption) error {
+	at := oribi.Latest()
+	for _, o := range opts {
+		at = o
+	}
 	n, last := 0, ""
-	for row, err := range s.table.Scan(context.Background(), opts...).Rows() {
+	for row, err := range s.table.Scan(context.Background(), at).Rows() {
 		if err != nil {
 			return err
 		}
@@ -182,7 +186,7 @@ func (s *treeStore) compare(tree map[string]treeFile, opts ...oribi.ReadOption) 
 			return fmt.Errorf("file %s behind %s is %v, want %v", path, last, got, want)
 		}
 		if n%100 == 0 {
-			if again, err := s.table.Get(context.Background(), path, opts...); err != nil || again["blob"] != row["blob"] {
+			if again, err := s.table.Get(context.Background(), path, at); err != nil || again["blob"] != row["blob"] {
 				return fmt.Errorf("file %s: Get says %v, %v", path, again, err)
 			}
 		}

@@ -67,7 +67,7 @@ func span(from, to int64) (keys []int64) {
 }
 
 // allKeys reads the keys of a table.
-func allKeys(t *testing.T, table *oribi.Table, opts ...oribi.ReadOption) (keys []int64) {
+func allKeys(t *testing.T, table *oribi.Table, opts ...oribi.ScanOption) (keys []int64) {
 	t.Helper()
 	for b, err := range table.Scan(context.Background(), opts...).Batches() {
 		if err != nil {
@@ -442,10 +442,10 @@ func TestIngestThatDoesNotEndLeavesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := other.Ingest(ctx, steps(drop, numbers(1), numbers(2))); !errors.Is(err, oribi.ErrNotFound) {
+	if _, _, err := other.Ingest(ctx, steps(drop, numbers(1), numbers(2))); !errors.Is(err, oribi.ErrNoTable) {
 		t.Errorf("dropped meanwhile: %v", err)
 	}
-	if _, _, err := other.Ingest(ctx, steps(nil)); !errors.Is(err, oribi.ErrNotFound) {
+	if _, _, err := other.Ingest(ctx, steps(nil)); !errors.Is(err, oribi.ErrNoTable) {
 		t.Errorf("dropped before: %v", err)
 	}
 	if s, err := table.Stats(false); err != nil || s.LiveRows != 0 || s.RowSets != 0 || len(*events) != 0 {

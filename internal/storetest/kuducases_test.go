@@ -158,7 +158,7 @@ func TestChangesStayWithTheirRowsWhenEveryOtherRowGoes(t *testing.T) {
 	}
 	commitOps(t, store, table, deletes...)
 	w.move(2 * time.Hour)
-	check := func(sign int64, opts ...oribi.ReadOption) {
+	check := func(sign int64, opts ...oribi.ScanOption) {
 		t.Helper()
 		want := int64(1)
 		for row, err := range table.Scan(ctx, opts...).Rows() {

@@ -142,7 +142,7 @@ func hasNumber(s *oribi.Store, name string, k int64) (bool, error) {
 	if err == nil {
 		_, err = table.Get(context.Background(), k)
 	}
-	if errors.Is(err, oribi.ErrNotFound) {
+	if errors.Is(err, oribi.ErrNotFound) || errors.Is(err, oribi.ErrNoTable) {
 		return false, nil
 	}
 	return err == nil, err

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
-	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
@@ -188,11 +187,7 @@ func appendToLists(store *oribi.Store, table *oribi.Table, r *rand.Rand, element
 			return w, err
 		}
 		old := row["v"].([]byte)
-		same, err := table.Test("v", batch.Eq, old)
-		if err != nil {
-			return w, err
-		}
-		b.If(table, key, same)
+		b.If(table, key, oribi.Eq("v", old))
 		b.Update(table, oribi.Row{"k": k, "v": binary.BigEndian.AppendUint32(bytes.Clone(old), element)})
 		w.before[k] = listOf(old)
 	}
@@ -211,11 +206,11 @@ func appendToLists(store *oribi.Store, table *oribi.Table, r *rand.Rand, element
 
 func readLists(table *oribi.Table, asOf mvcc.Timestamp, clock *atomic.Int64) (r listRead, err error) {
 	r = listRead{call: clock.Add(1), asOf: asOf}
-	var opts []oribi.ReadOption
+	at := oribi.Latest()
 	if asOf > 0 {
-		opts = append(opts, oribi.AsOf(asOf))
+		at = oribi.AsOf(asOf)
 	}
-	for row, err := range table.Scan(context.Background(), opts...).Rows() {
+	for row, err := range table.Scan(context.Background(), at).Rows() {
 		if err != nil {
 			return r, err
 		}

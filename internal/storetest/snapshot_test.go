@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
-	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -27,15 +26,15 @@ func putNumber(t *testing.T, store *oribi.Store, table *oribi.Table, k, v int) m
 // wantValue reads key 1.
 func wantValue(t *testing.T, table *oribi.Table, want int64, opts ...oribi.ReadOption) {
 	t.Helper()
-	row, err := table.Get(context.Background(), 1, opts...)
+	at := oribi.Latest()
+	for _, o := range opts {
+		at = o
+	}
+	row, err := table.Get(context.Background(), 1, at)
 	if err != nil || row["v"] != want {
 		t.Fatalf("got %v, %v, want %d", row, err, want)
 	}
-	test, err := table.Test("v", batch.Eq, want)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, err := table.Count(context.Background(), append(opts, oribi.Where(test))...)
+	n, err := table.Count(context.Background(), at, oribi.Where(oribi.Eq("v", want)))
 	if err != nil || n != 1 {
 		t.Fatalf("a scan finds %d rows with %d, %v", n, want, err)
 	}
@@ -106,12 +105,12 @@ func TestRunningScanHoldsHistory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var opts []oribi.ReadOption
+		at := oribi.Latest()
 		if past {
-			opts = append(opts, oribi.AsOf(ts))
+			at = oribi.AsOf(ts)
 		}
 		n := 0
-		for row, err := range table.Scan(ctx, opts...).Rows() {
+		for row, err := range table.Scan(ctx, at).Rows() {
 			if err != nil || row["v"] != int64(1) {
 				t.Fatalf("past=%v: row %d: %v, %v", past, n, row, err)
 			}

@@ -74,7 +74,7 @@ func fileHash(path, mode, blob []byte, size int64, seq int32) uint64 {
 }
 
 // hash is the sum of the hashes of all files.
-func (s *treeStore) hash(opts ...oribi.ReadOption) (sum uint64, err error) {
+func (s *treeStore) hash(opts ...oribi.ScanOption) (sum uint64, err error) {
 	for b, err := range s.table.Scan(s.t.Context(), append(opts, oribi.AnyOrder())...).Batches() {
 		if err != nil {
 			return 0, err

@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // Check is an operation that changes nothing: the batch is refused unless the Op's Condition holds
@@ -18,8 +19,8 @@ const Check OpKind = DeleteIgnore + 1
 
 // Condition is what a Check asks of a row.
 type Condition struct {
-	Absent     bool // there is no row; else there is one, and it passes all tests
-	Predicates []batch.Predicate
+	Absent bool // there is no row; else there is one for which Filter is true
+	Filter batch.Filter
 }
 
 // check tells whether the condition of operation i holds, whose key is at p. again tells that the
@@ -34,8 +35,14 @@ func (w *Write) check(i int, p position, again bool) error {
 	case !p.live:
 		return fmt.Errorf("there is no row, against the condition: %w", fault.ErrConflict)
 	}
-	if len(c.Predicates) == 0 {
+	if c.Filter.All() {
 		return nil
+	}
+	columns := w.state.shape.Schema
+	for test := range c.Filter.Tests() {
+		if columns.IndexID(test.ID) < 0 {
+			return fmt.Errorf("condition on column %q, which was dropped: %w", test.Column, fault.ErrSchema)
+		}
 	}
 	var cells [][]byte
 	var err error
@@ -47,15 +54,8 @@ func (w *Write) check(i int, p position, again bool) error {
 	if err != nil {
 		return err
 	}
-	for k := range c.Predicates {
-		p := &c.Predicates[k]
-		col := w.state.shape.Schema.IndexID(p.ID)
-		if col < 0 {
-			return fmt.Errorf("condition on column %q, which was dropped: %w", p.Column, fault.ErrSchema)
-		}
-		if !p.EvalCell(cells[col]) {
-			return fmt.Errorf("the condition on column %q does not hold: %w", p.Column, fault.ErrConflict)
-		}
+	if !c.Filter.EvalRow(func(id schema.ColumnID) []byte { return cells[columns.IndexID(id)] }) {
+		return fmt.Errorf("condition not met: %w", fault.ErrConflict)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func (t *Tablet) CompactMinor(ctx context.Context) (res Result, err error) {
 }
 
 // CompactMajor applies the redos of the named columns, or of all columns without names, to the base
-// data of each rowset. Errors: ErrNotFound for a column that the table does not have; ErrSchema for a
+// data of each rowset. Errors: ErrNoColumn for a column that the table does not have; ErrSchema for a
 // key column.
 func (t *Tablet) CompactMajor(ctx context.Context, columns []string) (res Result, err error) {
 	if _, err := columnIndexes(t.Shape().Schema, columns); err != nil {

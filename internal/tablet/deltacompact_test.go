@@ -123,7 +123,7 @@ func TestMajorTakesTheNamedColumns(t *testing.T) {
 		t.Errorf("row %+v, was %+v", m, before)
 	}
 	w.sameEverywhere(want)
-	for name, cause := range map[string]error{"k": fault.ErrSchema, "nobody": fault.ErrNotFound} {
+	for name, cause := range map[string]error{"k": fault.ErrSchema, "nobody": fault.ErrNoColumn} {
 		if _, err := w.tab.CompactMajor(t.Context(), []string{"a", name}); !errors.Is(err, cause) {
 			t.Errorf("column %s: %v", name, err)
 		}

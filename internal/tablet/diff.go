@@ -63,7 +63,7 @@ func (v View) Diff(req *scan.Request, to mvcc.Snapshot) *Diff {
 	}
 	begin := func(snap mvcc.Snapshot) *side {
 		r := *req
-		r.Schema, r.Snapshot, r.Keys, r.Predicates = v.Schema, snap, true, nil
+		r.Schema, r.Snapshot, r.Keys, r.Filter = v.Schema, snap, true, batch.Filter{}
 		var newMems []func() scan.Iterator
 		for _, mem := range mems {
 			newMems = append(newMems, func() scan.Iterator {

@@ -68,7 +68,7 @@ type Ingest struct {
 var errOrder = errors.New("the key is not greater than that of the row before")
 
 // BeginIngest returns an ingest without rows. The caller calls Abort at the end, also after Finish.
-// Errors: ErrNotFound if the table was dropped; ErrClosed.
+// Errors: ErrNoTable if the table was dropped; ErrClosed.
 func (t *Tablet) BeginIngest() (*Ingest, error) {
 	in := &Ingest{t: t, start: time.Now(), since: t.opts.Store.Visible(), seen: map[uint64]bool{}}
 	st, err := t.acquire()
@@ -149,7 +149,7 @@ func (in *Ingest) checkAbsent(keys [][]byte) error {
 // they are visible.
 //
 // Errors: a *fault.RowError with ErrKeyExists for a key that was inserted concurrently; ErrConflict if
-// the schema was changed; ErrNotFound if the table was dropped; ctx's; write errors. Nothing has
+// the schema was changed; ErrNoTable if the table was dropped; ctx's; write errors. Nothing has
 // changed then, except perhaps after ErrPoisoned.
 func (in *Ingest) Finish(ctx context.Context) (ts mvcc.Timestamp, err error) {
 	t := in.t

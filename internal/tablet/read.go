@@ -44,7 +44,7 @@ type View struct {
 }
 
 // View acquires the current state of the table. The snapshot must have been taken before: a later one
-// would include changes in stores that are not part of the state. Errors: ErrTooOld; ErrNotFound if
+// would include changes in stores that are not part of the state. Errors: ErrTooOld; ErrNoTable if
 // the table was dropped; ErrClosed.
 func (t *Tablet) View(at Snapshot) (View, error) {
 	st, err := t.acquire()
@@ -251,19 +251,24 @@ func (h *stateIterator) Close() error {
 
 // memIterator returns the rows of a MemRowSet in batches.
 type memIterator struct {
-	rowFormat        *change.RowFormat
-	req              *scan.Request
-	it               *memrowset.Iterator
-	out              *batch.RecordBatch
-	predicateVectors []*batch.Vector // of the predicates' columns, in the order of the predicates
-	keys             [][]byte
-	rows             int // of the next batch, at most
+	format *change.RowFormat
+	req    *scan.Request
+	it     *memrowset.Iterator
+	out    *batch.RecordBatch
+	images [][]byte // of the current batch's rows
+	eval   batch.FilterEval
+	test   func(*batch.Predicate, batch.Bitmap) error // filter
+	tested []*batch.Vector                            // by index in the schema: cells that the filter read
+	loaded []bool                                     // by index in the schema: tested is of the current batch
+	keys   [][]byte
+	rows   int // of the next batch, at most
 }
 
 func (st *tabletState) newMemIterator(mem *memrowset.MemRowSet, req *scan.Request) *memIterator {
-	m := &memIterator{rowFormat: st.shape.RowFormat, req: req, rows: req.FirstRows(), it: mem.NewIterator(req.Snapshot, req.Lower, req.Upper, false), out: batch.New(req.Projection(), 0)}
-	for i := range req.Predicates {
-		m.predicateVectors = append(m.predicateVectors, &batch.Vector{Type: req.Predicates[i].Type})
+	m := &memIterator{format: st.shape.RowFormat, req: req, rows: req.FirstRows(), it: mem.NewIterator(req.Snapshot, req.Lower, req.Upper, false), out: batch.New(req.Projection(), 0)}
+	if !req.Filter.All() {
+		n := len(req.Schema.Columns)
+		m.tested, m.loaded, m.test = make([]*batch.Vector, n), make([]bool, n), m.filter
 	}
 	return m
 }
@@ -279,19 +284,31 @@ func (m *memIterator) Next() bool {
 		sel := m.out.Selection.Resize(n)
 		sel.SetRange(0, n)
 		m.out.Selection, m.out.Len, m.keys = sel, n, keys
-		for i := range m.req.Predicates {
-			p := &m.req.Predicates[i]
-			m.rowFormat.Gather(rows, m.req.Schema.IndexID(p.ID), m.predicateVectors[i])
-			p.Eval(m.predicateVectors[i], sel)
-		}
+		m.images = rows
+		clear(m.loaded)
+		m.eval.Eval(&m.req.Filter, sel, m.test) // reads memory: no error
 		if !sel.Any() {
 			continue
 		}
 		for i, col := range m.req.Columns {
-			m.rowFormat.Gather(rows, col, m.out.Columns[i])
+			m.format.Gather(rows, col, m.out.Columns[i])
 		}
 		return true
 	}
+}
+
+// filter clears the bits of the current batch's rows for which p is not true.
+func (m *memIterator) filter(p *batch.Predicate, sel batch.Bitmap) error {
+	col := m.req.Schema.IndexID(p.ID)
+	if m.tested[col] == nil {
+		m.tested[col] = &batch.Vector{Type: p.Type}
+	}
+	if !m.loaded[col] {
+		m.format.Gather(m.images, col, m.tested[col])
+		m.loaded[col] = true
+	}
+	p.Eval(m.tested[col], sel)
+	return nil
 }
 
 func (m *memIterator) Batch() *batch.RecordBatch { return m.out }

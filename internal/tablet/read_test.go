@@ -119,7 +119,7 @@ func TestScansMatchThePictureOverAnyLayout(t *testing.T) {
 			test := ""
 			if r.IntN(2) == 0 {
 				a := r.IntN(5)
-				req.Predicates = []batch.Predicate{{Column: "a", ID: 2, Type: schema.Int32, Op: batch.Eq, Values: [][]byte{int32Cell(a)}}}
+				req.Filter = batch.Test(batch.Predicate{Column: "a", ID: 2, Type: schema.Int32, Op: batch.Eq, Values: [][]byte{int32Cell(a)}})
 				test = fmt.Sprintf(": %d ", a)
 			}
 			var want []string

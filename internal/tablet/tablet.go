@@ -181,7 +181,7 @@ func newState(shape *Shape, mem *memrowset.MemRowSet, old *frozen, sets []*rowse
 	return st
 }
 
-// acquire returns the current state, which the caller releases. Errors: ErrNotFound when the table
+// acquire returns the current state, which the caller releases. Errors: ErrNoTable when the table
 // was dropped, ErrClosed.
 func (t *Tablet) acquire() (*tabletState, error) {
 	t.mu.RLock()
@@ -197,7 +197,7 @@ func (t *Tablet) acquire() (*tabletState, error) {
 }
 
 func (t *Tablet) errDropped() error {
-	return fmt.Errorf("table %q was dropped: %w", t.Name(), fault.ErrNotFound)
+	return fmt.Errorf("table %q was dropped: %w", t.Name(), fault.ErrNoTable)
 }
 
 func (st *tabletState) release() {
@@ -233,7 +233,7 @@ func (t *Tablet) Drop(remove func(sets []*rowset.Metadata) error) error {
 	t.gate.Lock()
 	defer t.gate.Unlock()
 	if t.dropped.Load() {
-		return fault.ErrNotFound
+		return fault.ErrNoTable
 	}
 	st, err := t.acquire()
 	if err != nil {

@@ -339,7 +339,7 @@ func TestADroppedTableIsNotFound(t *testing.T) {
 	_, compact := w.tab.Compact(t.Context())
 	_, get := get(w.tab, w.key(5), latest, nil, nil)
 	for name, err := range map[string]error{"prepare": prepare, "flush": flush, "compact": compact, "get": get, "drop": w.tab.Drop(drop)} {
-		if !errors.Is(err, fault.ErrNotFound) {
+		if !errors.Is(err, fault.ErrNoTable) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/oribi-db/oribi"
-	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/prooftest/model"
 	"github.com/oribi-db/oribi/internal/prooftest/script"
 	"github.com/oribi-db/oribi/internal/prooftest/values"
@@ -19,9 +18,9 @@ func addCondition(b *oribi.Batch, t *oribi.Table, op *script.Op) {
 		b.IfAbsent(t, key)
 		return
 	}
-	var tests []batch.Predicate
+	var tests []oribi.Predicate
 	for _, test := range op.Tests {
-		tests = append(tests, batch.Predicate{Column: s.Columns[test.Column].Name, Op: test.Op, Values: test.Values})
+		tests = append(tests, test.Predicate(s))
 	}
 	b.If(t, key, tests...)
 }

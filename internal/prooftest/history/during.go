@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/prooftest/model"
 	"github.com/oribi-db/oribi/internal/prooftest/script"
 	"github.com/oribi-db/oribi/vfs"
@@ -104,7 +105,7 @@ func (r *Runner) compareNow(table string) error {
 	if err != nil {
 		return err
 	}
-	sum, rows, err := model.ScanDigest(r.ctx, t)
+	sum, rows, err := model.ScanDigest(r.ctx, t, oribi.Latest())
 	if err != nil {
 		return err
 	}

@@ -117,11 +117,12 @@ func (r *Runner) get(st *script.Step) error {
 	want := r.Model.Tables[st.Table].Row(rd.Key, rd.Newest())
 	var cells [][]byte
 	var row oribi.Row
+	at, columns := rd.Options(s)
 	if rd.Values {
 		key := values.RowValues(s, rd.Key, nil)
-		row, err = t.Get(r.ctx, key, rd.Options(s)...)
+		row, err = t.Get(r.ctx, key, at, columns)
 	} else {
-		_, cells, err = t.GetCells(r.ctx, rd.Key, rd.Options(s)...)
+		_, cells, err = t.GetCells(r.ctx, rd.Key, at, columns)
 	}
 	if errors.Is(err, oribi.ErrNotFound) && may&rows != 0 && !r.mustBeOld(rd) {
 		if want != nil {
@@ -192,18 +193,26 @@ next:
 	return out
 }
 
-// scanOptions are all options of a scan.
-func scanOptions(t *oribi.Table, rd *script.Read) []oribi.ReadOption {
+// countOptions are the options that choose the rows of a read.
+func countOptions(t *oribi.Table, rd *script.Read) []oribi.CountOption {
 	s := t.Schema()
-	opts := rd.Options(s)
+	at, _ := rd.Options(s)
+	opts := []oribi.CountOption{at}
 	for _, test := range rd.Tests {
-		opts = append(opts, oribi.Where(batch.Predicate{Column: s.Columns[test.Column].Name, Op: test.Op, Values: test.Values}))
+		opts = append(opts, oribi.Where(test.Predicate(s)))
 	}
-	if rd.From != nil {
-		opts = append(opts, oribi.From(rd.From))
+	for _, o := range rd.Bounds() {
+		opts = append(opts, o)
 	}
-	if rd.To != nil {
-		opts = append(opts, oribi.To(rd.To))
+	return opts
+}
+
+// scanOptions are all options of a scan.
+func scanOptions(t *oribi.Table, rd *script.Read) []oribi.ScanOption {
+	_, columns := rd.Options(t.Schema())
+	opts := []oribi.ScanOption{columns}
+	for _, o := range countOptions(t, rd) {
+		opts = append(opts, o)
 	}
 	if rd.Limit >= 0 {
 		opts = append(opts, oribi.Limit(rd.Limit))

@@ -149,9 +149,7 @@ func (r *Runner) count(st *script.Step) error {
 	if err != nil {
 		return err
 	}
-	unlimited := *rd
-	unlimited.Limit, unlimited.Columns, unlimited.Any = -1, nil, false
-	n, err := t.Count(r.ctx, scanOptions(t, &unlimited)...)
+	n, err := t.Count(r.ctx, countOptions(t, rd)...)
 	if done, err := r.ended(rd, may, err); done || err != nil {
 		return err
 	}

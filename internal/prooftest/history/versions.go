@@ -21,7 +21,8 @@ func (r *Runner) history(st *script.Step) error {
 	}
 	now := r.Wall.time()
 	var got []string
-	for v, err := range t.History(r.ctx, rd.Key, rd.Options(t.Schema())...) {
+	at, projected := rd.Options(t.Schema())
+	for v, err := range t.History(r.ctx, rd.Key, at, projected) {
 		if errors.Is(err, oribi.ErrNotFound) && got == nil {
 			break
 		}
@@ -87,7 +88,11 @@ func (r *Runner) diff(st *script.Step) error {
 	}
 	s := t.Schema()
 	columns := from.ColumnsOf(s)
-	opts := scanOptions(t, &script.Read{Columns: from.Columns, From: from.From, To: from.To, Limit: -1})
+	_, projected := from.Options(s)
+	opts := []oribi.DiffOption{projected}
+	for _, o := range from.Bounds() {
+		opts = append(opts, o)
+	}
 	var got []string
 	for c, err := range t.Diff(r.ctx, from.At, to.At, opts...) {
 		if done, err := r.ended(&from, may, err); done || err != nil {
@@ -125,10 +130,11 @@ func (r *Runner) many(st *script.Step) error {
 	}
 	var got []oribi.Row
 	var cells [][][]byte
+	at, projected := rd.Options(s)
 	if rd.Values {
-		got, err = t.GetMany(r.ctx, keys, rd.Options(s)...)
+		got, err = t.GetMany(r.ctx, keys, at, projected)
 	} else {
-		_, cells, err = t.GetManyCells(r.ctx, keys, rd.Options(s)...)
+		_, cells, err = t.GetManyCells(r.ctx, keys, at, projected)
 	}
 	if done, err := r.ended(rd, may, err); done || err != nil {
 		return err

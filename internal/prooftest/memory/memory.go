@@ -284,7 +284,7 @@ func (m Store) scan(s *oribi.Store) error {
 	for name := range memoryRows {
 		t, err := s.Table(name)
 		if err == nil {
-			err = m.scanTable(t, 1)
+			err = m.scanTable(t, 1, oribi.Latest())
 		}
 		if err == nil {
 			err = m.scanTable(t, 0, oribi.AsOf(mvcc.Timestamp(before)))
@@ -299,10 +299,10 @@ func (m Store) scan(s *oribi.Store) error {
 // unscattered is the i of scattered(i): the factor's inverse modulo 2^64.
 func unscattered(k int64) int64 { return int64(uint64(k) * 0xf1de83e19937733d) }
 
-func (m Store) scanTable(t *oribi.Table, version uint64, opts ...oribi.ReadOption) error {
+func (m Store) scanTable(t *oribi.Table, version uint64, at oribi.ReadOption) error {
 	row := newMemoryRow(t.Name())
 	rows, last := int64(0), int64(0)
-	for b, err := range t.Scan(context.Background(), opts...).Batches() {
+	for b, err := range t.Scan(context.Background(), at).Batches() {
 		if err != nil {
 			return err
 		}

@@ -14,18 +14,18 @@ import (
 // StoreDigest is the hash of a table's rows as of a timestamp, mvcc.Max for the newest state, read
 // by an ordered scan.
 func StoreDigest(ctx context.Context, t *oribi.Table, ts mvcc.Timestamp) (sum [16]byte, rows int64, err error) {
-	var opts []oribi.ReadOption
+	at := oribi.Latest()
 	if ts != mvcc.Max {
-		opts = append(opts, oribi.AsOf(ts))
+		at = oribi.AsOf(ts)
 	}
-	return ScanDigest(ctx, t, opts...)
+	return ScanDigest(ctx, t, at)
 }
 
 // ScanDigest is the hash of what an ordered scan of all columns gives.
-func ScanDigest(ctx context.Context, t *oribi.Table, opts ...oribi.ReadOption) (sum [16]byte, rows int64, err error) {
+func ScanDigest(ctx context.Context, t *oribi.Table, at oribi.ReadOption) (sum [16]byte, rows int64, err error) {
 	d := NewDigest()
 	var cells [][]byte
-	for b, err := range t.Scan(ctx, opts...).Batches() {
+	for b, err := range t.Scan(ctx, at).Batches() {
 		if err != nil {
 			return sum, rows, err
 		}

@@ -94,8 +94,8 @@ func (r *runner) target(name string) (*Target, error) {
 // plainCause drops what an error of the store says before its cause, where that only repeats what
 // stands here already.
 func plainCause(err error) error {
-	if errors.Is(err, oribi.ErrNotFound) {
-		return oribi.ErrNotFound
+	if errors.Is(err, oribi.ErrNoTable) {
+		return oribi.ErrNoTable
 	}
 	return err
 }

@@ -28,7 +28,7 @@ func decoder(t testing.TB) *Decoder {
 	tree := &Target{Schema: s}
 	return &Decoder{Tables: func(name string) (*Target, error) {
 		if name != "tree" {
-			return nil, fmt.Errorf("table %q: %w", name, oribi.ErrNotFound)
+			return nil, fmt.Errorf("table %q: %w", name, oribi.ErrNoTable)
 		}
 		return tree, nil
 	}}

@@ -57,7 +57,7 @@ func exitCode(err error) int {
 		return exitFailed
 	}
 	switch {
-	case is(oribi.ErrNotStore), is(oribi.ErrNotFound):
+	case is(oribi.ErrNotStore), is(oribi.ErrNoTable), is(oribi.ErrNoColumn), is(oribi.ErrNotFound):
 		return exitMissing
 	case is(oribi.ErrFuture), is(oribi.ErrSchema):
 		return exitUsage

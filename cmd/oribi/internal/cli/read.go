@@ -71,17 +71,17 @@ func (a *app) printBatch(b *batch.RecordBatch, form output.Format, sizes ...stri
 	return w.Close()
 }
 
-// asOf reads the word of a flag as an option of a read; none for the latest state. It waits for a
+// asOf reads the word of a flag as an option of a read. It waits for a
 // timestamp that is a little ahead.
-func asOf(ctx context.Context, word string) ([]oribi.ReadOption, error) {
+func asOf(ctx context.Context, word string) (oribi.ReadOption, error) {
 	ts, err := when.Parse(word, time.Now())
 	if err != nil {
 		return nil, usage(fmt.Errorf("--as-of: %w", err))
 	}
 	if ts == when.Latest {
-		return nil, nil
+		return oribi.Latest(), nil
 	}
-	return []oribi.ReadOption{oribi.AsOf(ts)}, reach(ctx, ts)
+	return oribi.AsOf(ts), reach(ctx, ts)
 }
 
 // selectFlags are the flags that say which rows and columns are read.
@@ -135,13 +135,15 @@ func (a *app) scan(cmd *cobra.Command, args []string, f *selectFlags, format str
 		if err != nil {
 			return err
 		}
-		options := append(at, oribi.Columns(names(columns)...))
+		options := []oribi.ScanOption{at, oribi.Columns(names(columns)...)}
 		if options, err = f.addBounds(options, s, changed); err != nil {
 			return err
 		}
-		if options, err = addWhere(options, s, f.where); err != nil {
+		where, err := whereOption(s, f.where)
+		if err != nil {
 			return err
 		}
+		options = append(options, where)
 		if f.order == "any" {
 			options = append(options, oribi.AnyOrder())
 		}
@@ -153,10 +155,10 @@ func (a *app) scan(cmd *cobra.Command, args []string, f *selectFlags, format str
 }
 
 // addBounds adds the key range that the flags name.
-func (f *selectFlags) addBounds(options []oribi.ReadOption, s *schema.Schema, changed func(flag string) bool) ([]oribi.ReadOption, error) {
+func (f *selectFlags) addBounds(options []oribi.ScanOption, s *schema.Schema, changed func(flag string) bool) ([]oribi.ScanOption, error) {
 	for _, bound := range []struct {
 		flag, text string
-		option     func(key any) oribi.ReadOption
+		option     func(key any) oribi.RangeOption
 	}{{"from-key", f.from, oribi.From}, {"to-key", f.to, oribi.To}} {
 		if !changed(bound.flag) {
 			continue
@@ -227,7 +229,7 @@ func (a *app) tableGet() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		options, err := asOf(cmd.Context(), at)
+		state, err := asOf(cmd.Context(), at)
 		if err != nil {
 			return err
 		}
@@ -240,7 +242,7 @@ func (a *app) tableGet() *cobra.Command {
 			if err != nil {
 				return usage(fmt.Errorf("key: %w", err))
 			}
-			_, cells, err := t.GetCells(cmd.Context(), key, append(options, oribi.Columns(names(columns)...))...)
+			_, cells, err := t.GetCells(cmd.Context(), key, state, oribi.Columns(names(columns)...))
 			if err != nil {
 				return err
 			}
@@ -261,16 +263,16 @@ func (a *app) tableCount() *cobra.Command {
 	var at string
 	var expressions []string
 	c := a.verb("count DIR NAME", "Print the number of rows", func(cmd *cobra.Command, args []string) error {
-		options, err := asOf(cmd.Context(), at)
+		state, err := asOf(cmd.Context(), at)
 		if err != nil {
 			return err
 		}
 		return withTable(args[0], args[1], reading, func(t *oribi.Table) error {
-			options, err := addWhere(options, t.Schema(), expressions)
+			where, err := whereOption(t.Schema(), expressions)
 			if err != nil {
 				return err
 			}
-			n, err := t.Count(cmd.Context(), options...)
+			n, err := t.Count(cmd.Context(), state, where)
 			if err != nil {
 				return err
 			}

@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/oribi-db/oribi"
-	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/where"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -16,42 +15,45 @@ func whereFlag(c *cobra.Command, list *[]string) {
 	c.Flags().StringArrayVar(list, "where", nil, "only rows that match `EXPR`, for example: size > 100 and mode = '100644'; see: oribi help expr")
 }
 
-// addWhere adds the predicates of expressions, all of which must hold.
-func addWhere(options []oribi.ReadOption, s *schema.Schema, expressions []string) ([]oribi.ReadOption, error) {
-	var all []batch.Predicate
+// whereOption is the option of expressions, all of which must hold.
+func whereOption(s *schema.Schema, expressions []string) (oribi.CountOption, error) {
+	var all []oribi.Predicate
 	for _, expression := range expressions {
 		e, err := where.Parse(s, expression)
 		if err != nil {
 			return nil, usage(fmt.Errorf("--where: %w", err))
 		}
-		if all, err = tests(all, e); err != nil {
-			return nil, usage(fmt.Errorf("--where: %w", err))
-		}
+		all = append(all, predicate(e))
 	}
-	if len(all) == 0 {
-		return options, nil
-	}
-	return append(options, oribi.Where(all...)), nil
+	return oribi.Where(all...), nil
 }
 
-func tests(list []batch.Predicate, e *where.Expr) ([]batch.Predicate, error) {
-	switch {
-	case e.Op == where.And:
-		for _, o := range e.Operands {
-			var err error
-			if list, err = tests(list, o); err != nil {
-				return nil, err
-			}
-		}
-		return list, nil
-	case e.Op == where.Not && e.Operands[0].Op == where.IsNull:
-		c := e.Operands[0].Column
-		return append(list, batch.Predicate{Column: c.Name, ID: c.ID, Type: c.Type, Op: batch.NotNull}), nil
+var comparisons = map[where.Op]func(column string, value any) oribi.Predicate{where.Eq: oribi.Eq, where.Ne: oribi.Ne, where.Lt: oribi.Lt,
+	where.Le: oribi.Le, where.Gt: oribi.Gt, where.Ge: oribi.Ge, where.Prefix: oribi.HasPrefix}
+
+// predicate is an expression as the library takes it.
+func predicate(e *where.Expr) oribi.Predicate {
+	var operands []oribi.Predicate
+	for _, o := range e.Operands {
+		operands = append(operands, predicate(o))
 	}
-	op, ok := map[where.Op]batch.Operator{where.Eq: batch.Eq, where.Ne: batch.Ne, where.Lt: batch.Lt, where.Le: batch.Le, where.Gt: batch.Gt, where.Ge: batch.Ge,
-		where.In: batch.In, where.IsNull: batch.IsNull}[e.Op]
-	if !ok {
-		return nil, fmt.Errorf("%q is not supported yet", e.Op)
+	var cells []oribi.Cell
+	for _, c := range e.Cells {
+		cells = append(cells, c)
 	}
-	return append(list, batch.Predicate{Column: e.Column.Name, ID: e.Column.ID, Type: e.Column.Type, Op: op, Values: e.Cells}), nil
+	switch e.Op {
+	case where.And:
+		return oribi.And(operands...)
+	case where.Or:
+		return oribi.Or(operands...)
+	case where.Not:
+		return oribi.Not(operands[0])
+	case where.In:
+		return oribi.In(e.Column.Name, cells...)
+	case where.Between:
+		return oribi.Between(e.Column.Name, cells[0], cells[1])
+	case where.IsNull:
+		return oribi.IsNull(e.Column.Name)
+	}
+	return comparisons[e.Op](e.Column.Name, cells[0])
 }

@@ -1,0 +1,467 @@
+package oribi
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/bits-and-blooms/bloom/v3"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/keyenc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Predicate is a condition on the columns of a row, for Where, Batch.If, Batch.UpdateIf and
+// Batch.DeleteIf. It is made by Eq, Gt, In, And and the other functions below, names columns but no
+// table, and can be used with any number of tables, by all goroutines.
+//
+// Values are Go values as in Row, or a Cell. They must be values that the column can represent, as
+// in Row; for a date that is a time at midnight. A value that does not fit, a column that the table
+// does not have, and a nil value are errors of the read: ErrNoColumn, ErrSchema.
+//
+// NULL is as in SQL: a comparison with a column that is NULL is neither true nor false, Not of it
+// is neither, too, and Where keeps only rows for which the predicate is true. Floats compare as
+// numbers: −0 equals +0, and a NaN is equal to nothing, below nothing and above nothing. Arrays can
+// be tested with IsNull and NotNull alone.
+//
+// The zero Predicate is true of every row. String returns a Predicate in the syntax of SQL.
+type Predicate struct {
+	kind     predicateKind
+	column   string
+	values   []any // frozen: not shared with the caller
+	filter   *bloom.BloomFilter
+	children []Predicate
+}
+
+type predicateKind uint8
+
+const (
+	isAnd predicateKind = iota // of no children: true
+	isOr                       // of no children: false
+	isNot
+	isEq
+	isNe
+	isLt
+	isLe
+	isGt
+	isGe
+	isIn
+	isBetween
+	isPrefix
+	isNull
+	isNotNull
+	isInFilter
+)
+
+// Eq is true where the column is equal to value.
+func Eq(column string, value any) Predicate { return comparison(isEq, column, value) }
+
+// Ne is true where the column is not equal to value and not NULL.
+func Ne(column string, value any) Predicate { return comparison(isNe, column, value) }
+
+// Lt is true where the column is less than value.
+func Lt(column string, value any) Predicate { return comparison(isLt, column, value) }
+
+// Le is true where the column is less than or equal to value.
+func Le(column string, value any) Predicate { return comparison(isLe, column, value) }
+
+// Gt is true where the column is greater than value.
+func Gt(column string, value any) Predicate { return comparison(isGt, column, value) }
+
+// Ge is true where the column is greater than or equal to value.
+func Ge(column string, value any) Predicate { return comparison(isGe, column, value) }
+
+// In is true where the column is equal to one of the values; of no values, nowhere.
+func In[T any](column string, values ...T) Predicate {
+	p := Predicate{kind: isIn, column: column, values: make([]any, len(values))}
+	for i, v := range values {
+		p.values[i] = freeze(v)
+	}
+	return p
+}
+
+// Between is true where the column is at least low and at most high.
+func Between(column string, low, high any) Predicate { return comparison(isBetween, column, low, high) }
+
+// HasPrefix is true where the column, a string or binary, begins with prefix: a string, or []byte.
+func HasPrefix(column string, prefix any) Predicate { return comparison(isPrefix, column, prefix) }
+
+// IsNull is true where the column is NULL.
+func IsNull(column string) Predicate { return Predicate{kind: isNull, column: column} }
+
+// NotNull is true where the column is not NULL.
+func NotNull(column string) Predicate { return Predicate{kind: isNotNull, column: column} }
+
+// InFilter is true where the column is one of the values that were added to a Bloom filter, and of
+// the filter's false positives; Not of it is false there. The values were added as the bytes of
+// cells of the column's type (batch.Vector.Cell). A NaN is never in a filter; a zero is if either
+// zero was added. The filter must not be changed any more.
+func InFilter(column string, filter *bloom.BloomFilter) Predicate {
+	return Predicate{kind: isInFilter, column: column, filter: filter}
+}
+
+// And is true where all predicates are; of none, everywhere.
+func And(predicates ...Predicate) Predicate {
+	return Predicate{kind: isAnd, children: slices.Clone(predicates)}
+}
+
+// Or is true where one of the predicates is; of none, nowhere.
+func Or(predicates ...Predicate) Predicate {
+	return Predicate{kind: isOr, children: slices.Clone(predicates)}
+}
+
+// Not is true where p is false. Where p is neither true nor false, because of a NULL, so is Not.
+func Not(p Predicate) Predicate { return Predicate{kind: isNot, children: []Predicate{p}} }
+
+func comparison(kind predicateKind, column string, values ...any) Predicate {
+	for i, v := range values {
+		values[i] = freeze(v)
+	}
+	return Predicate{kind: kind, column: column, values: values}
+}
+
+// freeze returns a value that the caller cannot change any more.
+func freeze(v any) any {
+	switch b := v.(type) {
+	case nil:
+		return nil
+	case []byte:
+		if b == nil {
+			return nil
+		}
+		return bytes.Clone(b)
+	case Cell:
+		if b == nil {
+			return nil
+		}
+		return Cell(bytes.Clone(b))
+	}
+	r := reflect.ValueOf(v)
+	switch {
+	case r.Kind() == reflect.Pointer && r.IsNil():
+		return nil
+	case r.Kind() == reflect.Pointer:
+		return freeze(r.Elem().Interface())
+	case r.Kind() == reflect.Slice && r.Type().Elem().Kind() == reflect.Uint8:
+		return freeze(r.Bytes())
+	}
+	return v
+}
+
+// bind finds the columns of predicates in a schema and makes a filter of their conjunction.
+func (t *Table) bind(s *schema.Schema, predicates []Predicate) (batch.Filter, error) {
+	if len(predicates) == 0 {
+		return batch.Filter{}, nil
+	}
+	p := And(predicates...)
+	f, err := p.filterOf(s, false)
+	if err != nil {
+		return batch.Filter{}, fmt.Errorf("oribi: table %q: %w", t.tab.Name(), err)
+	}
+	return f, nil
+}
+
+// filterOf is the filter that is true where p is true, or with negated, where p is false.
+//
+// A batch.Filter has two truth values, SQL three, so negation goes down to the comparisons: there
+// it keeps NULLs out by a test of its own.
+func (p *Predicate) filterOf(s *schema.Schema, negated bool) (batch.Filter, error) {
+	switch p.kind {
+	case isNot:
+		return p.children[0].filterOf(s, !negated)
+	case isAnd, isOr:
+		children := p.children
+		if p.kind == isOr {
+			children = joinEqualities(appendAlternatives(nil, children))
+		}
+		filters := make([]batch.Filter, len(children))
+		for i := range children {
+			var err error
+			if filters[i], err = children[i].filterOf(s, negated); err != nil {
+				return batch.Filter{}, err
+			}
+		}
+		if (p.kind == isAnd) == negated {
+			return batch.Or(filters...), nil
+		}
+		return batch.And(filters...), nil
+	}
+	i := s.Index(p.column)
+	if i < 0 {
+		return batch.Filter{}, fmt.Errorf("column %q: %w", p.column, fault.ErrNoColumn)
+	}
+	f, err := p.testOf(&s.Columns[i], negated)
+	if err != nil {
+		return f, fmt.Errorf("column %q: %w: %w", p.column, err, fault.ErrSchema)
+	}
+	return f, nil
+}
+
+// appendAlternatives appends predicates to dst, an Or as its own alternatives.
+func appendAlternatives(dst, predicates []Predicate) []Predicate {
+	for i := range predicates {
+		if p := predicates[i].only(); p.kind == isOr {
+			dst = appendAlternatives(dst, p.children)
+		} else {
+			dst = append(dst, *p)
+		}
+	}
+	return dst
+}
+
+// joinEqualities makes one In of the alternatives on each column that are Eq or In.
+func joinEqualities(alternatives []Predicate) []Predicate {
+	var out []Predicate
+	places := map[string]int{}
+	for _, p := range alternatives {
+		if p.kind == isEq || p.kind == isIn {
+			if at, ok := places[p.column]; ok {
+				out[at].kind = isIn
+				out[at].values = append(slices.Clip(out[at].values), p.values...)
+				continue
+			}
+			places[p.column] = len(out)
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// The comparisons whose tests of one column exist under that name, and their opposites.
+var (
+	columnTests = map[predicateKind]batch.Operator{isEq: batch.Eq, isNe: batch.Ne, isLt: batch.Lt, isLe: batch.Le, isGt: batch.Gt,
+		isGe: batch.Ge, isIn: batch.In, isNull: batch.IsNull, isNotNull: batch.NotNull, isInFilter: batch.InFilter}
+	opposites = map[batch.Operator]batch.Operator{batch.Eq: batch.Ne, batch.Ne: batch.Eq, batch.Lt: batch.Ge, batch.Ge: batch.Lt,
+		batch.Gt: batch.Le, batch.Le: batch.Gt, batch.IsNull: batch.NotNull, batch.NotNull: batch.IsNull}
+)
+
+// testOf is filterOf for a predicate on column c.
+func (p *Predicate) testOf(c *schema.Column, negated bool) (batch.Filter, error) {
+	cells := make([][]byte, len(p.values))
+	for i, v := range p.values {
+		var err error
+		if cells[i], err = predicateCell(c, v); err != nil {
+			return batch.Filter{}, fmt.Errorf("value %s: %w", clip(literal(v)), err)
+		}
+	}
+	var tests []batch.Filter
+	add := func(op batch.Operator, values ...[]byte) error {
+		test := batch.Predicate{Column: c.Name, ID: c.ID, Type: c.Type, Op: op, Values: values, Filter: p.filter}
+		err := test.Prepare()
+		tests = append(tests, batch.Test(test))
+		return err
+	}
+	switch p.kind {
+	case isBetween:
+		if err := errors.Join(add(batch.Ge, cells[0]), add(batch.Le, cells[1])); err != nil {
+			return batch.Filter{}, err
+		}
+	case isPrefix:
+		if !c.Type.Variable() || c.Type == schema.Array {
+			return batch.Filter{}, fmt.Errorf("type %s has no prefixes", c.TypeName())
+		}
+		if err := add(batch.Ge, cells[0]); err != nil {
+			return batch.Filter{}, err
+		}
+		if end := keyenc.PrefixEnd(cells[0]); end != nil {
+			if err := add(batch.Lt, end); err != nil {
+				return batch.Filter{}, err
+			}
+		}
+	default:
+		op := columnTests[p.kind]
+		if opposite, ok := opposites[op]; negated && ok && exactOpposite(c.Type, op) {
+			op, negated = opposite, false
+		}
+		if err := add(op, cells...); err != nil {
+			return batch.Filter{}, err
+		}
+	}
+	f := batch.And(tests...)
+	if !negated {
+		return f, nil
+	}
+	if !c.Nullable {
+		return batch.Not(f), nil
+	}
+	notNull := batch.Predicate{Column: c.Name, ID: c.ID, Type: c.Type, Op: batch.NotNull}
+	err := notNull.Prepare()
+	return batch.And(batch.Test(notNull), batch.Not(f)), err
+}
+
+// clip is text for a message, cut where it is long.
+func clip(text string) string {
+	const most = 64
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most]) + "…"
+}
+
+// exactOpposite reports whether the opposite of a test is true of all cells but NULL of which the
+// test is not. A NaN is neither below a value nor not below it.
+func exactOpposite(t schema.Type, op batch.Operator) bool {
+	ordered := op == batch.Lt || op == batch.Le || op == batch.Gt || op == batch.Ge
+	return !ordered || t != schema.Float && t != schema.Double
+}
+
+// predicateCell is the cell of a predicate's value.
+func predicateCell(c *schema.Column, v any) ([]byte, error) {
+	if c.Type == schema.Array {
+		return nil, errors.New("arrays are tested with IsNull and NotNull alone")
+	}
+	if v == nil {
+		return nil, errors.New("NULL equals nothing: use IsNull or NotNull")
+	}
+	if t, ok := v.(time.Time); ok && c.Type == schema.Date {
+		if h, m, s := t.Clock(); h != 0 || m != 0 || s != 0 || t.Nanosecond() != 0 {
+			return nil, fmt.Errorf("%s is not a date: its time of day is not midnight", t.Format(time.RFC3339Nano))
+		}
+	}
+	var buf []byte
+	return appendValue(&buf, c, v)
+}
+
+// String returns p in the syntax of SQL. A Bloom filter and a Cell have none and print as filter(n
+// bits) and hexadecimal bytes.
+func (p Predicate) String() string {
+	var b strings.Builder
+	p.write(&b)
+	return b.String()
+}
+
+var comparisonTexts = map[predicateKind]string{isEq: " = ", isNe: " <> ", isLt: " < ", isLe: " <= ", isGt: " > ", isGe: " >= ",
+	isNull: " IS NULL", isNotNull: " IS NOT NULL"}
+
+func (p *Predicate) write(b *strings.Builder) {
+	p = p.only()
+	name := quoteName(p.column)
+	switch p.kind {
+	case isAnd, isOr:
+		p.writeJoined(b)
+	case isNot:
+		b.WriteString("NOT (")
+		p.children[0].write(b)
+		b.WriteString(")")
+	case isIn:
+		fmt.Fprintf(b, "%s IN (", name)
+		for i, v := range p.values {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString(literal(v))
+		}
+		b.WriteString(")")
+	case isBetween:
+		fmt.Fprintf(b, "%s BETWEEN %s AND %s", name, literal(p.values[0]), literal(p.values[1]))
+	case isPrefix:
+		if s, ok := p.values[0].(string); ok {
+			fmt.Fprintf(b, "%s LIKE %s", name, literal(likeEscapes.Replace(s)+"%"))
+		} else {
+			fmt.Fprintf(b, "starts_with(%s, %s)", name, literal(p.values[0]))
+		}
+	case isInFilter:
+		bits := uint(0)
+		if p.filter != nil {
+			bits = p.filter.Cap()
+		}
+		fmt.Fprintf(b, "%s IN filter(%d bits)", name, bits)
+	default:
+		b.WriteString(name)
+		b.WriteString(comparisonTexts[p.kind])
+		if len(p.values) > 0 {
+			b.WriteString(literal(p.values[0]))
+		}
+	}
+}
+
+// only is p, or the predicate that p alone joins.
+func (p *Predicate) only() *Predicate {
+	for (p.kind == isAnd || p.kind == isOr) && len(p.children) == 1 {
+		p = &p.children[0]
+	}
+	return p
+}
+
+func (p *Predicate) writeJoined(b *strings.Builder) {
+	between, empty := " AND ", "TRUE"
+	if p.kind == isOr {
+		between, empty = " OR ", "FALSE"
+	}
+	if len(p.children) == 0 {
+		b.WriteString(empty)
+	}
+	for i := range p.children {
+		if i > 0 {
+			b.WriteString(between)
+		}
+		c := p.children[i].only()
+		if (c.kind == isAnd || c.kind == isOr) && c.kind != p.kind && len(c.children) > 0 {
+			b.WriteString("(")
+			c.write(b)
+			b.WriteString(")")
+		} else {
+			c.write(b)
+		}
+	}
+}
+
+var likeEscapes = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
+
+// quoteName is a column's name as SQL writes it.
+func quoteName(name string) string {
+	for i, r := range name {
+		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {
+			return `"` + strings.ReplaceAll(printable(name), `"`, `""`) + `"`
+		}
+	}
+	if name == "" {
+		return `""`
+	}
+	return name
+}
+
+// printable is text with a backslash escape for each character that does not print.
+func printable(text string) string {
+	quoted := strconv.Quote(text)
+	return strings.ReplaceAll(strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`), `\\`, `\`)
+}
+
+// literal is a value as SQL writes it.
+func literal(v any) string {
+	switch x := v.(type) {
+	case nil:
+		return "NULL"
+	case bool:
+		return strings.ToUpper(strconv.FormatBool(x))
+	case string:
+		mark := ""
+		if !utf8.ValidString(x) || strings.ContainsFunc(x, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			mark = "E" // has backslash escapes
+			x = strconv.Quote(x)
+			x = strings.ReplaceAll(x[1:len(x)-1], `\"`, `"`)
+		}
+		return mark + "'" + strings.ReplaceAll(x, "'", "''") + "'"
+	case []byte:
+		return fmt.Sprintf("X'%x'", x)
+	case Cell:
+		return fmt.Sprintf("X'%x'", []byte(x))
+	case time.Time:
+		return "'" + x.Format(time.RFC3339Nano) + "'"
+	case fmt.Stringer:
+		return x.String()
+	}
+	if r := reflect.ValueOf(v); r.Kind() == reflect.String {
+		return literal(r.String())
+	}
+	return fmt.Sprint(v)
+}
