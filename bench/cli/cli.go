@@ -1,4 +1,4 @@
-// Package cli is the command line of the benchmarks: list, run and compare.
+// Package cli is the command line of the benchmarks: list, run, compare and page.
 package cli
 
 import (
@@ -27,7 +27,7 @@ func Main(all []harness.Workload) {
 	os.Exit(0)
 }
 
-const usage = "want list, run or compare"
+const usage = "want list, run, compare or page"
 
 func command(ctx context.Context, all []harness.Workload, args []string) error {
 	if len(args) == 0 {
@@ -48,6 +48,8 @@ func command(ctx context.Context, all []harness.Workload, args []string) error {
 		return run(ctx, all, args[1:])
 	case "compare":
 		return compare(args[1:])
+	case "page":
+		return page(ctx, args[1:])
 	}
 	return fmt.Errorf("no command %q: %s", args[0], usage)
 }
@@ -74,6 +76,18 @@ func compare(args []string) error {
 		err = fmt.Errorf("%d became slower", slower)
 	}
 	return err
+}
+
+// page puts the table of a run, or the one that was kept of the last, into the page of figures.
+func page(ctx context.Context, args []string) error {
+	if len(args) > 1 {
+		return errors.New("page wants at most one file: [TABLE]")
+	}
+	root, err := moduleRoot(ctx)
+	if err != nil {
+		return err
+	}
+	return writePage(root, strings.Join(args, ""))
 }
 
 // moduleRoot is the directory of the engine's module, which this one is nested in.

@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// readRoot reads a file of the engine's module.
+func readRoot(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestPageOfFiguresHasTheKeptTable compares docs/performance.md with the table that was kept of a
+// run.
+func TestPageOfFiguresHasTheKeptTable(t *testing.T) {
+	page := readRoot(t, figuresPage)
+	want, err := withTable(page, readRoot(t, keptTable))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if page != want {
+		t.Errorf("%s has not the figures of %s: run go run -C bench . page", figuresPage, keptTable)
+	}
+}
+
+// TestRowsOfTheKeptTableFitTheirTable finds rows of one table inside another.
+func TestRowsOfTheKeptTableFitTheirTable(t *testing.T) {
+	columns, rows, tables := 0, 0, 0
+	for i, line := range strings.Split(readRoot(t, keptTable), "\n") {
+		switch n := strings.Count(line, "|"); {
+		case n == 0:
+			columns = 0
+		case columns == 0:
+			columns, tables = n, tables+1
+		case n != columns:
+			t.Errorf("%s: line %d has %d columns, want %d", keptTable, i+1, n-1, columns-1)
+		default:
+			rows++
+		}
+	}
+	if tables != 2 || rows < 20 {
+		t.Errorf("%d tables with %d rows: this test does not see them", tables, rows)
+	}
+}
+
+func TestTableIsPutBetweenTheMarks(t *testing.T) {
+	got, err := withTable("a\n"+beginMark+"old\n"+endMark+"z\n", "| new |\n")
+	if want := "a\n" + beginMark + "\n| new |\n\n" + endMark + "z\n"; err != nil || got != want {
+		t.Errorf("%q, %v, want %q", got, err, want)
+	}
+	for _, page := range []string{"", beginMark, endMark} {
+		if got, err := withTable(page, "| new |"); err == nil {
+			t.Errorf("page %q has no place for a table: %q", page, got)
+		}
+	}
+}
+
+func TestPageCommandKeepsTheTableOfARun(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range map[string]string{figuresPage: "a\n" + beginMark + endMark, "run/table.md": "| new |\n"} {
+		name = filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(root, filepath.Dir(keptTable)), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []string{filepath.Join(root, "run", "table.md"), ""} {
+		if err := writePage(root, from); err != nil {
+			t.Fatal(err)
+		}
+		page, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(figuresPage)))
+		if want := "a\n" + beginMark + "\n| new |\n\n" + endMark; err != nil || string(page) != want {
+			t.Errorf("from %q: %q, %v, want %q", from, page, err, want)
+		}
+	}
+}
