@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 // picture is a bitmap as plain bools.
@@ -60,7 +62,7 @@ func drawBitmap(t *rapid.T, n int, name string) (Bitmap, picture) {
 }
 
 func TestBitmapRangesMatchSingleBits(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seedtest.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 400).Draw(t, "bits")
 		b, pic := drawBitmap(t, n, "bit")
 		for range rapid.IntRange(1, 6).Draw(t, "steps") {
@@ -99,7 +101,7 @@ func TestBitmapRangesMatchSingleBits(t *testing.T) {
 }
 
 func TestBitmapAndIsBitByBit(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seedtest.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 300).Draw(t, "bits")
 		a, pa := drawBitmap(t, n, "a")
 		b, pb := drawBitmap(t, n, "b")

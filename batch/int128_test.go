@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 // bigOf is the value of two halves in two's complement.
@@ -39,7 +41,7 @@ func drawInt128(t *rapid.T, name string) Int128 {
 }
 
 func TestInt128AgreesWithBigIntegers(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seedtest.Check(t, func(t *rapid.T) {
 		v, o := drawInt128(t, "v"), drawInt128(t, "o")
 		b := bigOf(v)
 		if got := v.String(); got != b.String() {
@@ -67,7 +69,7 @@ func TestInt128AgreesWithBigIntegers(t *testing.T) {
 }
 
 func TestFitsDigitsCountsDigits(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seedtest.Check(t, func(t *rapid.T) {
 		v := drawInt128(t, "v")
 		digits := len(new(big.Int).Abs(bigOf(v)).String())
 		if v == (Int128{}) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -135,7 +136,7 @@ func TestListsReadBackAsWritten(t *testing.T) {
 		id   schema.ColumnID
 		cell []byte
 	}
-	rapid.Check(t, func(rt *rapid.T) {
+	seedtest.Check(t, func(rt *rapid.T) {
 		var want []column
 		l := List(AppendUpdateHeader(nil, Update))
 		for range rapid.IntRange(0, 5).Draw(rt, "columns") {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -28,7 +29,7 @@ func TestRowImageMatchesTheWorkedExample(t *testing.T) {
 }
 
 func TestImagesGiveTheirCells(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	seedtest.Check(t, func(rt *rapid.T) {
 		s := drawSchema(rt, t)
 		l := NewRowFormat(s)
 		cells := drawRow(rt, s)
@@ -48,7 +49,7 @@ func TestImagesGiveTheirCells(t *testing.T) {
 }
 
 func TestCheckAcceptsNothingButImages(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	seedtest.Check(t, func(rt *rapid.T) {
 		s := drawSchema(rt, t)
 		l := NewRowFormat(s)
 		row := l.AppendRow(nil, drawRow(rt, s))
@@ -73,7 +74,7 @@ func TestCheckAcceptsNothingButImages(t *testing.T) {
 }
 
 func TestGatherTakesOneColumnOfManyImages(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	seedtest.Check(t, func(rt *rapid.T) {
 		s := drawSchema(rt, t)
 		l := NewRowFormat(s)
 		var rows [][][]byte
@@ -98,7 +99,7 @@ func TestGatherTakesOneColumnOfManyImages(t *testing.T) {
 }
 
 func TestImagesOfVectorsAreThoseOfRows(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	seedtest.Check(t, func(rt *rapid.T) {
 		s := drawSchema(rt, t)
 		l := NewRowFormat(s)
 		rows := make([][][]byte, rapid.IntRange(0, 8).Draw(rt, "rows"))
@@ -140,7 +141,7 @@ func TestImagesOfVectorsAreThoseOfRows(t *testing.T) {
 }
 
 func TestKeysOfVectorsAreThoseOfRows(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	seedtest.Check(t, func(rt *rapid.T) {
 		s := drawSchema(rt, t)
 		e := keyenc.NewEncoder(s)
 		rows := make([][][]byte, rapid.IntRange(0, 8).Draw(rt, "rows"))
@@ -178,7 +179,7 @@ func TestAppendRowRefusesRowsThatCannotBe(t *testing.T) {
 }
 
 func TestReinsertBringsBackAllCells(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	seedtest.Check(t, func(rt *rapid.T) {
 		s := drawSchema(rt, t)
 		l := NewRowFormat(s)
 		old, cells := drawRow(rt, s), drawRow(rt, s)
@@ -209,7 +210,7 @@ func TestReinsertGivesDefaultsToColumnsItLacks(t *testing.T) {
 }
 
 func TestApplySetsWhatTheListsSay(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	seedtest.Check(t, func(rt *rapid.T) {
 		s := drawSchema(rt, t)
 		l := NewRowFormat(s)
 		cells := drawRow(rt, s)

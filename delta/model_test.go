@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -390,7 +391,7 @@ func (w *world) touched(snap mvcc.Snapshot, from, n int) (touched map[schema.Col
 
 // TestDeltasMatchModel compares every way of reading with a replay of the rows' histories.
 func TestDeltasMatchModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seedtest.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
 		for row, h := range w.rows {
 			live, err := w.tracker.Live(batch.Ordinal(row))
@@ -454,7 +455,7 @@ func sameDeltas(t fataler, what string, got, want []change.Delta) {
 
 // TestFlushKeepsEveryChange writes a mem store to a file and compares the two.
 func TestFlushKeepsEveryChange(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seedtest.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
 		m := w.tracker.Mem
 		if m == nil {

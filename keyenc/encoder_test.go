@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -62,7 +63,7 @@ func drawRow(rt *rapid.T, s *schema.Schema) [][]byte {
 }
 
 func TestKeysSortAsTheirRows(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	seedtest.Check(t, func(rt *rapid.T) {
 		s := drawSchema(rt, t)
 		e := NewEncoder(s)
 		a, b := drawRow(rt, s), drawRow(rt, s)
@@ -85,7 +86,7 @@ func TestKeysSortAsTheirRows(t *testing.T) {
 }
 
 func TestDecodeReadsWhatAppendKeyWrote(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	seedtest.Check(t, func(rt *rapid.T) {
 		s := drawSchema(rt, t)
 		e := NewEncoder(s)
 		cells := drawRow(rt, s)
@@ -102,7 +103,7 @@ func TestDecodeReadsWhatAppendKeyWrote(t *testing.T) {
 }
 
 func TestDecodeAcceptsNothingButKeys(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	seedtest.Check(t, func(rt *rapid.T) {
 		e := NewEncoder(drawSchema(rt, t))
 		key := rapid.SliceOfN(rapid.SampledFrom([]byte{0, 0, 1, 2, 0xff}), 0, 20).Draw(rt, "key")
 		cells, err := e.Decode(key)
@@ -128,7 +129,7 @@ func TestDecodeNamesWhatIsWrong(t *testing.T) {
 }
 
 func TestKeysOfColumnsAreThoseOfRows(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	seedtest.Check(t, func(rt *rapid.T) {
 		s := drawSchema(rt, t)
 		e := NewEncoder(s)
 		n := rapid.IntRange(0, 20).Draw(rt, "rows")

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 )
@@ -125,7 +126,7 @@ func (h *history) drawSnap(rt *rapid.T) mvcc.Snapshot {
 }
 
 func TestPointReadsMatchTheModel(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	seedtest.Check(t, func(rt *rapid.T) {
 		h := drawHistory(rt, t)
 		live := 0
 		for _, key := range modelKeys {
@@ -149,7 +150,7 @@ func TestPointReadsMatchTheModel(t *testing.T) {
 }
 
 func TestScansMatchTheModel(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	seedtest.Check(t, func(rt *rapid.T) {
 		h := drawHistory(rt, t)
 		snap := h.drawSnap(rt)
 		bound := func(name string) (*string, []byte) {
@@ -190,7 +191,7 @@ func TestScansMatchTheModel(t *testing.T) {
 
 // A history carries every row from its insertion to any snapshot below the flush's.
 func TestHistoriesMatchTheModel(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	seedtest.Check(t, func(rt *rapid.T) {
 		h := drawHistory(rt, t)
 		snap := h.drawSnap(rt)
 		max := rapid.IntRange(1, 4).Draw(rt, "max")

@@ -6,8 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/oribi-db/oribi/internal/fault"
 	"pgregory.net/rapid"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 // wallClock is a wall clock that stands where a test puts it.
@@ -195,7 +197,7 @@ func TestClocksGiveDistinctTimestampsToManyGoroutines(t *testing.T) {
 
 // TestClockContract walks both clocks at random against what Clock promises.
 func TestClockContract(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seedtest.Check(t, func(t *rapid.T) {
 		wall := &wallClock{noon}
 		var c Clock = NewHybridClock(wall.read)
 		if rapid.Bool().Draw(t, "logical") {

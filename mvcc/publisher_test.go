@@ -46,7 +46,7 @@ func TestGapHoldsVisibilityBack(t *testing.T) {
 // TestPublisherMatchesModel compares with the definition: visible is the timestamp of the last
 // batch before the first that is not ready.
 func TestPublisherMatchesModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seedtest.Check(t, func(t *rapid.T) {
 		p := NewPublisher(0, 0)
 		type batch struct {
 			op      *Op

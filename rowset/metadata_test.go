@@ -14,6 +14,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -67,7 +68,7 @@ func drawMetadata(rt *rapid.T) *Metadata {
 }
 
 func TestMetadataRoundTrips(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	seedtest.Check(t, func(rt *rapid.T) {
 		want := drawMetadata(rt)
 		got, err := DecodeMetadata(want.Encode())
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -83,7 +84,7 @@ func drawOp(rt *rapid.T) Op {
 
 func TestOperationsKeepTheirOrder(t *testing.T) {
 	var w Writer // one for all: memory is used again
-	rapid.Check(t, func(rt *rapid.T) {
+	seedtest.Check(t, func(rt *rapid.T) {
 		ts := mvcc.Timestamp(rapid.Uint64().Draw(rt, "ts"))
 		w.Begin(ts)
 		var want []Op

@@ -7,7 +7,10 @@ package seedtest
 import (
 	"flag"
 	"math/rand/v2"
+	"strconv"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 // fixed is the seed without the flag. go test ./... runs the same tests each time.
@@ -31,4 +34,13 @@ func Seed(t testing.TB) uint64 {
 func Rand(t testing.TB) *rand.Rand {
 	t.Helper()
 	return rand.New(rand.NewPCG(Seed(t), 1))
+}
+
+// Check is rapid.Check, from Seed unless -rapid.seed names another.
+func Check(t *testing.T, property func(*rapid.T)) {
+	t.Helper()
+	if f := flag.Lookup("rapid.seed"); f.Value.String() == f.DefValue {
+		f.Value.Set(strconv.FormatUint(Seed(t), 10))
+	}
+	rapid.Check(t, property)
 }

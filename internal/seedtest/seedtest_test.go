@@ -2,7 +2,10 @@ package seedtest
 
 import (
 	"flag"
+	"slices"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 func TestSeedIsFixedUnlessTheFlagNamesAnother(t *testing.T) {
@@ -21,5 +24,15 @@ func TestSeedIsFixedUnlessTheFlagNamesAnother(t *testing.T) {
 	a, b := Seed(t), Seed(t)
 	if a == 0 || b == 0 || a == b || a>>48 != 0 || b>>48 != 0 {
 		t.Errorf("-seed=0: seeds %d and %d", a, b)
+	}
+}
+
+func TestCheckDrawsTheSameValuesInEachRun(t *testing.T) {
+	draw := func() (all []uint64) {
+		Check(t, func(rt *rapid.T) { all = append(all, rapid.Uint64().Draw(rt, "n")) })
+		return all
+	}
+	if a, b := draw(), draw(); len(a) == 0 || !slices.Equal(a, b) {
+		t.Errorf("%v\nand then\n%v", a, b)
 	}
 }
