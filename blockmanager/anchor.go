@@ -22,7 +22,7 @@ import (
 //	12      4      must know      a reader refuses bits it does not know; none is defined
 //	16      4      may ignore     none is defined
 //	20      16     instance       the store's
-//	36      8      epoch          of the metadata that the slot speaks of
+//	36      8      epoch          of the metadata that the slot describes
 //	44      16     hash           its set hash: low lane, high lane
 //	60      16     previous hash  set hash of the metadata that it follows, in a first slot zero
 //	76      4016                  zero
@@ -59,7 +59,7 @@ const (
 	maxEpoch = 1 << 62
 )
 
-// slot is what one slot says.
+// slot is the content of one slot.
 type slot struct {
 	state    byte // slotIntent or slotConfirmed; 0 = the slot is not good
 	root          // epoch and hash
@@ -110,7 +110,7 @@ func decodeSlot(p []byte, instance [16]byte) (s slot, err error) {
 	return r, nil
 }
 
-// newestSlot gives the index of the newest good slot, -1 if none is good.
+// newestSlot returns the index of the newest good slot, -1 if none is good.
 func newestSlot(s *[2]slot) int {
 	switch a, b := &s[0], &s[1]; {
 	case !a.good() && !b.good():
@@ -131,10 +131,11 @@ func newestSlot(s *[2]slot) int {
 	}
 }
 
-// accepts tells whether metadata whose own hash is right may be at r, going by the newest slot.
+// accepts reports whether the newest slot s allows metadata at r. The metadata's own hash has been
+// checked.
 //
-// Behind the anchor only the state that an unfinished commit started from is good. Being ahead is
-// no danger: nothing that it needs has been given up by going by an older slot.
+// Of the earlier states only the one from which an unfinished commit started is accepted. A later
+// state is no danger: nothing that it needs was removed on account of an older slot.
 func (s *slot) accepts(r root) bool {
 	switch {
 	case r.epoch == s.epoch:
@@ -146,8 +147,8 @@ func (s *slot) accepts(r root) bool {
 	}
 }
 
-// confirms tells whether, of the states that the slot accepts, r is the only one with blocks: then
-// what only an older state needs may go.
+// confirms reports whether r is the only state with blocks that the slot accepts. Then what only an
+// older state needs may be removed.
 func (s *slot) confirms(r root) bool {
 	return r.epoch < s.epoch || r.epoch == s.epoch && s.state == slotConfirmed
 }
@@ -201,13 +202,13 @@ func decodeAnchor(f vfs.File, instance [16]byte) (*anchor, error) {
 	return a, nil
 }
 
-// newest gives the newest good slot.
+// newest returns the newest good slot.
 func (a *anchor) newest() *slot { return &a.slots[newestSlot(&a.slots)] }
 
-// openForWrite opens the file and writes the newest slot again in place, synced: what was read may
-// lie in the kernel's cache only, and after a failed fsync of another process would look clean.
-// Then, if a crash in the middle of a write has torn the other slot, that one gets the same
-// content.
+// openForWrite opens the file, writes the newest slot again in place, and syncs it: what was read
+// may exist in the kernel's cache only, where it looks clean after a failed fsync of another
+// process. Then, if a crash in the middle of a write has torn the other slot, that one gets the
+// same content.
 func (a *anchor) openForWrite(o *Options) error {
 	f, err := o.FS.Open(o.anchorPath(), true)
 	if err != nil {
@@ -232,7 +233,7 @@ func (a *anchor) openForWrite(o *Options) error {
 }
 
 // write puts s where the newest slot is not, and syncs. If only the write failed, not the sync,
-// synced is false and the newest slot still stands.
+// synced is false and the newest slot is intact.
 func (a *anchor) write(s slot) (synced bool, err error) {
 	i := 1 - newestSlot(&a.slots)
 	a.slots[i] = slot{}
@@ -263,7 +264,7 @@ func createAnchor(o *Options, r root) error {
 	return nil
 }
 
-// noEOF makes an error of the end of a file that is shorter than it was a moment ago.
+// noEOF turns the end of the file, or a nil error of a short read, into ErrCorrupt.
 func noEOF(err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return fault.Corruptf("file ends early")

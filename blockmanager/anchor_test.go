@@ -15,11 +15,11 @@ import (
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
-// Plan: Pebble's directory is put back, at each point of a run, to what it was after each of the
-// last commits: the worst that silent damage can make of it. The anchor may accept that or not; if
-// it does, every block of that state must still be there, whole. So nothing that an accepted state
-// needs is punched or unlinked, a kill and a repair in between or not.
-func TestWhateverTheAnchorAcceptsIsWhole(t *testing.T) {
+// Plan: at each point of a run, Pebble's directory is replaced by its state after each of the last
+// commits: the worst that silent damage can do. If the anchor accepts that state, all its blocks
+// must be there and complete. So nothing that an accepted state needs is punched or unlinked, with
+// or without a kill and a repair in between.
+func TestEveryStateThatTheAnchorAcceptsIsComplete(t *testing.T) {
 	r := seedtest.Rand(t)
 	runs := 3
 	if testing.Short() {
@@ -68,7 +68,7 @@ func TestWhateverTheAnchorAcceptsIsWhole(t *testing.T) {
 				past := slices.IndexFunc(history, func(h old) bool { return h.what == c.now }) + 1
 				for _, h := range history[max(0, past-4):past] {
 					f := c.fs
-					if r.IntN(2) == 0 { // repaired, and cut off again
+					if r.IntN(2) == 0 { // repaired, and killed again
 						o.FS = f
 						if m, err := Open(o); err == nil {
 							if err := m.Writable(); err != nil {
@@ -105,7 +105,7 @@ func TestWhateverTheAnchorAcceptsIsWhole(t *testing.T) {
 }
 
 // An intent whose commit did not happen has used up its epoch.
-func TestAnAbandonedEpochIsNotUsedAgain(t *testing.T) {
+func TestAbandonedEpochIsNotReused(t *testing.T) {
 	o := testOptions(nil)
 	mem := formatted(t, o)
 	var once sync.Once
@@ -154,8 +154,8 @@ func TestAnAbandonedEpochIsNotUsedAgain(t *testing.T) {
 	}
 }
 
-// What Open went by may be in the kernel's cache only, so it is made durable ahead of all else.
-func TestRepairWritesTheAnchorFirst(t *testing.T) {
+// What Open read may be in the kernel's cache only, so Writable makes it durable before all else.
+func TestWritableWritesTheAnchorFirst(t *testing.T) {
 	o := testOptions(nil)
 	mem, _ := filled(t, o, 5)
 	before := readFile(t, mem, "/store/"+anchorName)
@@ -180,8 +180,8 @@ func TestRepairWritesTheAnchorFirst(t *testing.T) {
 	}
 }
 
-// Metadata that changes between the open and its repair is not taken for what was checked.
-func TestRepairReadsTheMetadataAgain(t *testing.T) {
+// Metadata that changes between Open and Writable is not mistaken for what Open checked.
+func TestWritableReadsTheMetadataAgain(t *testing.T) {
 	o := testOptions(nil)
 	mem := formatted(t, o)
 	old := mem.Clone()

@@ -16,11 +16,12 @@ type Edit struct {
 	Dead    []block.ID  // blocks dropped
 	Delete  [][]byte    // keys of the caller's rows; an absent one is no error
 	Put     []Row       // the caller's rows, after Delete; of equal keys the last counts
-	// LogStart is the lowest LSN that replay on the new state needs. The store's never falls: of
-	// two commits whose values were found out before either happened, the higher holds, since each
-	// may rely on the other's files. 0 leaves it as it is.
+	// LogStart is the lowest LSN that replay on the new state needs. The store's never falls: if
+	// two commits determined their values before either happened, the higher counts, since each may
+	// rely on the other's files. 0 leaves it as it is.
 	LogStart lsn.LSN
-	// Confirm has the anchor accept no older state on return: for what the log cannot bring back.
+	// Confirm makes the anchor accept no older state when Commit returns: for what the log cannot
+	// restore.
 	Confirm bool
 
 	// Of Rewrite:
@@ -29,13 +30,12 @@ type Edit struct {
 	emptied *container   // that dies, full or not
 }
 
-// Commit makes a change durable and visible. Commits follow one another, in the order of their
-// calls.
+// Commit makes an edit durable and visible. Commits are serialized, in the order of their calls.
 //
-// Errors: ErrNotFound for a dead block that is not there, and errors for creations that are not
-// ready: nothing has changed. ErrNoSpace: nothing has changed, and the call may be tried again, its
-// creations still standing. Every other error of a write poisons: whether the change has happened
-// will be known at the next open.
+// Errors: ErrNotFound for a dead block that does not exist, and errors for creations that are not
+// ready: nothing has changed. ErrNoSpace: nothing has changed, and the call may be tried again with
+// the same creations. Every other error of a write poisons; the next open finds out whether the
+// edit happened.
 func (m *Manager) Commit(e Edit) error {
 	m.commitMu.Lock()
 	defer m.commitMu.Unlock()
@@ -43,7 +43,7 @@ func (m *Manager) Commit(e Edit) error {
 		if c == nil || slices.Contains(e.Created[:i], c) {
 			return errors.New("blockmanager: commit: a creation is nil or there twice")
 		}
-		c.mu.Lock() // in any order: nobody else holds two
+		c.mu.Lock() // in any order: no other goroutine locks two
 		defer c.mu.Unlock()
 	}
 	return m.commit(e)
@@ -98,11 +98,10 @@ func (m *Manager) beforeCommit() error {
 }
 
 // keepForCommit is how much a commit wants to find free on the disk besides twice its own bytes:
-// Pebble's log, and a table now and then.
+// Pebble's log, and occasionally a table.
 const keepForCommit = 512 << 10
 
-// metaSpace refuses a commit that the disk has no room for: Pebble would take a failed write for
-// the end.
+// metaSpace refuses a commit that does not fit on the disk: Pebble treats a failed write as fatal.
 func (m *Manager) metaSpace(p *plan) error {
 	need := int64(keepForCommit)
 	for _, op := range p.ops {
@@ -114,7 +113,7 @@ func (m *Manager) metaSpace(p *plan) error {
 	return nil
 }
 
-// plan is a commit worked out, before anything is written.
+// plan is a commit computed in full, before anything is written.
 type plan struct {
 	edit *Edit
 	root root
@@ -132,7 +131,7 @@ type plan struct {
 	logStart   lsn.LSN
 }
 
-// plan works out rows, root and hash of a change.
+// plan computes the rows, root and hash of an edit.
 func (m *Manager) plan(e *Edit) (*plan, error) {
 	st := m.state
 	p := &plan{
@@ -216,8 +215,8 @@ func (m *Manager) planCreated(p *plan) error {
 	return nil
 }
 
-// planDead drops blocks. A full container that loses its last one dies with it, and needs no dead
-// ranges any more.
+// planDead drops blocks. A full container that loses its last block dies with it and needs no dead
+// ranges.
 func (m *Manager) planDead(p *plan) error {
 	live := map[*container]int{}
 	seen := map[block.ID]bool{}
@@ -250,7 +249,7 @@ func (m *Manager) planDead(p *plan) error {
 	m.mu.RLock()
 	for c, n := range live {
 		full := c.row.state == containerFull || c.row.next >= m.o.ContainerBytes
-		if n == 0 && (full && !c.held || c == p.edit.emptied) {
+		if n == 0 && (full && !c.acquired || c == p.edit.emptied) {
 			dying[c] = true
 			p.rows[c] = containerRow{state: containerDead, next: c.row.next}
 		}
@@ -270,7 +269,7 @@ func (m *Manager) planDead(p *plan) error {
 	return nil
 }
 
-// deadRange has the space of a block given back; reader is what may still be open.
+// deadRange marks the space of a block as dead; reader is the block that may still be open.
 func (p *plan) deadRange(st *state, b, reader *liveBlock) {
 	if b.length == 0 {
 		return
@@ -321,7 +320,7 @@ func (m *Manager) intend(p *plan) error {
 	return nil
 }
 
-// confirmed notes that the anchor accepts no state before the current one.
+// confirmed records that the anchor accepts no state before the current one.
 func (m *Manager) confirmed() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -342,7 +341,7 @@ func (m *Manager) install(p *plan) {
 		st.containers[c.id] = c
 		delete(m.fresh, c)
 		if row.state == containerDead {
-			c.died, c.held = p.root.epoch, false
+			c.died, c.acquired = p.root.epoch, false
 		}
 	}
 	for _, c := range p.gone {
@@ -369,15 +368,15 @@ func (m *Manager) install(p *plan) {
 	st.root, st.mark, st.logStart = p.root, p.mark, p.logStart
 	for _, c := range p.edit.Created {
 		c.ended = true
-		for _, in := range c.held {
-			m.unholdOne(in)
+		for _, in := range c.acquired {
+			m.releaseContainer(in)
 		}
-		c.held, c.free = nil, nil
+		c.acquired, c.free = nil, nil
 	}
 }
 
-// Confirm has the anchor accept no state before the current one, if it does not yet, and gives back
-// space that has become free. For an idle second.
+// Confirm makes the anchor accept no state before the current one and gives back space that has
+// become free. It does nothing if both are done. Callers call it when idle.
 func (m *Manager) Confirm() error {
 	m.commitMu.Lock()
 	defer m.commitMu.Unlock()

@@ -20,9 +20,9 @@ const (
 
 // container is one file of blocks.
 //
-// At any time at most one Creation holds it for writing, from the first byte until that Creation is
-// committed or aborted. So all that lies above row.next belongs to one Creation: an abort has only
-// to forget it, and no commit can make a container's end jump over another's unfinished blocks.
+// At most one Creation writes to it at a time, from its first byte until that Creation is committed
+// or aborted. So all bytes above row.next belong to one Creation: an abort only has to forget them,
+// and no commit can move a container's end past unfinished blocks of another Creation.
 type container struct {
 	id  containerID
 	row containerRow // as of the last commit; guarded by Manager.mu
@@ -30,14 +30,14 @@ type container struct {
 	// Guarded by Manager.mu.
 	live     int    // committed blocks in it
 	died     uint64 // epoch of the commit that made it dead, or of the open
-	held     bool   // by a Creation
+	acquired bool   // by a Creation
 	unlinked bool   // the file is gone: the next commit removes the row
 	damaged  bool   // a block in it could not be copied: it is not rewritten
 
 	refs atomic.Int64 // open sources
 	file *sharedFile  // for reading; nil for a dead one from before the open
 
-	end int64 // where the next block begins; of the Creation that holds it
+	end int64 // where the next block begins; owned by the Creation that acquired it
 
 	ioMu     sync.Mutex // one call at a time of what is not ReadAt and WriteAt
 	wfile    vfs.File   // for writing; nil until needed; may be file.f
@@ -103,8 +103,8 @@ func checkContainer(o *Options, id containerID, f vfs.File, last int64) error {
 	return nil
 }
 
-// createContainer makes a new container: file, header page, both durable.
-// Errors: ErrNoSpace, nothing is left then. fatal tells that a sync failed.
+// createContainer makes a new container: file, header page, both durable. Errors: ErrNoSpace, after
+// which no file is left. fatal reports whether a sync failed.
 func createContainer(o *Options, blockSize int64) (c *container, fatal bool, err error) {
 	c = &container{window: firstWindow}
 	rand.Read(c.id[:])
@@ -131,7 +131,7 @@ func createContainer(o *Options, blockSize int64) (c *container, fatal bool, err
 	return c, false, nil
 }
 
-// writer gives the file for writing. The caller holds ioMu.
+// writer returns the file, open for writing. The caller holds ioMu.
 func (c *container) writer(o *Options) (vfs.File, error) {
 	if c.wfile == nil {
 		f, err := o.FS.Open(o.dataPath(c.name()), true)
@@ -156,12 +156,12 @@ func (c *container) write(o *Options, p []byte, off int64) error {
 	return nil
 }
 
-// KeepFree is how much of the disk blocks leave free, bytes: metadata commits go on when blocks
-// find no space, and they are what gives space back.
+// KeepFree is how many bytes of the disk blocks leave free, so that metadata commits, which give
+// space back, still succeed when blocks find no space.
 const KeepFree = 4 << 20
 
-// reserve sees to it that space is reserved up to end. On a disk nearly full it asks for no more
-// than is needed, and for nothing of the last KeepFree bytes.
+// reserve reserves space up to end. On a nearly full disk it reserves no more than it needs, and
+// nothing of the last KeepFree bytes.
 func (c *container) reserve(o *Options, end int64) (vfs.File, error) {
 	c.ioMu.Lock()
 	defer c.ioMu.Unlock()
@@ -205,7 +205,7 @@ func (c *container) sync(o *Options) error {
 	return nil
 }
 
-// punch gives the space of [off, off+n) back.
+// punch gives back the space of [off, off+n).
 func (c *container) punch(o *Options, off, n int64) error {
 	c.ioMu.Lock()
 	defer c.ioMu.Unlock()
@@ -219,7 +219,7 @@ func (c *container) punch(o *Options, off, n int64) error {
 	return nil
 }
 
-// cut removes what lies above size, space reserved there too.
+// cut removes all bytes above size, and the space reserved there.
 func (c *container) cut(o *Options, size int64) error {
 	c.ioMu.Lock()
 	defer c.ioMu.Unlock()
@@ -234,7 +234,7 @@ func (c *container) cut(o *Options, size int64) error {
 	return nil
 }
 
-// reservedAbove tells how much this session has reserved or written above size.
+// reservedAbove returns how many bytes this session has reserved or written above size.
 func (c *container) reservedAbove(size int64) int64 {
 	c.ioMu.Lock()
 	defer c.ioMu.Unlock()
@@ -244,7 +244,7 @@ func (c *container) reservedAbove(size int64) int64 {
 	return max(0, c.reserved-size)
 }
 
-// closeFiles closes what the manager holds; sources keep what they use.
+// closeFiles closes the manager's files; sources keep those they use.
 func (c *container) closeFiles() error {
 	c.ioMu.Lock()
 	defer c.ioMu.Unlock()

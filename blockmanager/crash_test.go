@@ -14,7 +14,7 @@ import (
 	"github.com/oribi-db/oribi/vfs/crashfs"
 )
 
-// moment is what a crash leaves, and what may be found there.
+// moment is what a crash leaves, and what an open may find there.
 type moment struct {
 	name      string
 	fs        *vfs.Mem
@@ -23,7 +23,7 @@ type moment struct {
 	maxID     uint64
 }
 
-// disk is what the next process finds: after a kill not all of it is durable.
+// disk returns what the next process finds. After a kill not all of it is durable.
 func (c *moment) disk() *crashfs.FS {
 	if c.at != nil {
 		return c.at.Resume()
@@ -36,7 +36,7 @@ func (c *moment) disk() *crashfs.FS {
 type recorder struct {
 	disk *crashfs.FS
 
-	mu      sync.Mutex // held while a copy is taken, and while the script changes what it should hold
+	mu      sync.Mutex // held while a copy is taken, and while the script changes its model
 	r       *rand.Rand
 	s       *script
 	moments []moment
@@ -165,8 +165,8 @@ func TestEveryCrashLeavesACommittedState(t *testing.T) {
 	}
 }
 
-// The repair of a writable open may crash too, and its repair.
-func TestEveryCrashOfARepairLeavesTheSame(t *testing.T) {
+// The repair of an open for writing may crash too, and so may the next repair.
+func TestCrashDuringRepairLeavesTheSameState(t *testing.T) {
 	r := seedtest.Rand(t)
 	o := testOptions(nil)
 	rec, ro := record(o, crashfs.New(formatted(t, o)), r, firstPicture())
@@ -209,10 +209,9 @@ func TestEveryCrashOfARepairLeavesTheSame(t *testing.T) {
 	}
 }
 
-// A kill may leave the newest slot of ANCHOR in the kernel's cache alone. The next process, which
-// goes by it, makes it durable before it writes over the other one: else a power cut could leave no
-// good slot.
-func TestTheSlotThatAKillLeftIsDurableBeforeTheOtherGoes(t *testing.T) {
+// A kill may leave the newest slot of ANCHOR in the kernel's cache only. The next process makes it
+// durable before it overwrites the other slot: otherwise a power cut could leave no good slot.
+func TestAnchorSlotIsDurableBeforeTheOtherIsOverwritten(t *testing.T) {
 	r := seedtest.Rand(t)
 	o := testOptions(nil)
 	rec, ro := record(o, crashfs.New(formatted(t, o)), r, firstPicture())

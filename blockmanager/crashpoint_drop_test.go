@@ -12,8 +12,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// dropped gives a writer with two blocks of which the first is about to be dropped, and what is
-// left then.
+// dropped returns a writer with two blocks of which the first is about to be dropped, and the model
+// after the drop.
 func dropped(t *testing.T) (s *stops, o Options, m *Manager, id block.ID, want, next *picture) {
 	t.Helper()
 	s, o, m, want = stopped(t)
@@ -28,15 +28,15 @@ func dropped(t *testing.T) (s *stops, o Options, m *Manager, id block.ID, want, 
 	return s, o, m, id, want, next
 }
 
-// reclaims checks a still in which the dropped range is noted, and takes space or part of it: a
-// writer gives it back, the next commit forgets it.
+// reclaims checks a still with a row of the dropped range, which still occupies space: a writer
+// gives it back, the next commit removes the row.
 func reclaims(t *testing.T, mem *vfs.Mem, o Options, want *picture) {
 	t.Helper()
 	found := look(t, mem, o, want)
 	if len(found.state.dead) != 1 {
 		t.Fatalf("%d dead ranges", len(found.state.dead))
 	}
-	m := mend(t, mem, o, want)
+	m := reopen(t, mem, o, want)
 	if m.Repaired().Reclaimed != 1 || m.Stats().DeadBytes != 0 {
 		t.Errorf("%+v, %d dead bytes", m.Repaired(), m.Stats().DeadBytes)
 	}
@@ -58,23 +58,22 @@ func reclaims(t *testing.T, mem *vfs.Mem, o Options, want *picture) {
 	look(t, mem, o, want)
 }
 
-// Row 10: the drop is written and not synced. A power cut takes it back, so the block must be
-// whole; and no hole is punched before both the drop and the anchor's word that nothing older
-// counts are durable.
-func TestCrashBeforeTheDropIsDurable(t *testing.T) {
+// Row 10: the drop is written and not synced. A power cut undoes it, so the block must be complete;
+// no hole is punched before the drop is durable and the anchor confirms it.
+func TestCrashBeforeDropIsDurable(t *testing.T) {
 	s, o, m, id, want, next := dropped(t)
 	list := s.during(t, func() error { return errors.Join(m.Commit(Edit{Dead: []block.ID{id}}), m.Commit(Edit{})) })
 	look(t, list.before(t, "sync", "meta/").cut.Clone(), o, want)
-	mend(t, list.before(t, "sync", "meta/").cut.Clone(), o, want)
+	reopen(t, list.before(t, "sync", "meta/").cut.Clone(), o, want)
 	punched, synced := false, 0
 	for _, s := range list {
 		switch {
-		case !s.behind && s.op == "punch":
+		case !s.after && s.op == "punch":
 			if punched = true; synced < 3 {
-				t.Errorf("punched behind %d of the syncs of intent, batch, and the next intent", synced)
+				t.Errorf("punched after %d of 3 syncs (intent, batch, next intent)", synced)
 			}
 		case punched:
-		case s.behind && s.op == "sync" && (strings.Contains(s.name, anchorName) || strings.Contains(s.name, "meta/")):
+		case s.after && s.op == "sync" && (strings.Contains(s.name, anchorName) || strings.Contains(s.name, "meta/")):
 			synced++
 		}
 	}
@@ -85,14 +84,14 @@ func TestCrashBeforeTheDropIsDurable(t *testing.T) {
 		for _, mem := range []*vfs.Mem{s.kill, s.cut} {
 			c := moment{fs: mem.Clone(), now: want, next: next, maxID: uint64(slices.Max(ids(m)))}
 			if _, err := c.check(t, o); err != nil {
-				t.Fatalf("%s of %s, behind: %v: %v", s.op, s.name, s.behind, err)
+				t.Fatalf("%s of %s, after=%v: %v", s.op, s.name, s.after, err)
 			}
 		}
 	}
 }
 
 // Row 11: the drop is durable and confirmed, the range not yet punched.
-func TestCrashBeforeThePunch(t *testing.T) {
+func TestCrashBeforePunch(t *testing.T) {
 	s, o, m, id, _, next := dropped(t)
 	list := s.during(t, func() error { return m.Commit(Edit{Dead: []block.ID{id}, Confirm: true}) })
 	list.before(t, "punch", ".data").each(t, func(t *testing.T, mem *vfs.Mem) {
@@ -106,7 +105,7 @@ func TestCrashBeforeThePunch(t *testing.T) {
 }
 
 // Row 12: part of the range is zero.
-func TestCrashDuringThePunch(t *testing.T) {
+func TestCrashDuringPunch(t *testing.T) {
 	s, o, m, id, _, next := dropped(t)
 	b := m.state.blocks[id]
 	list := s.during(t, func() error { return m.Commit(Edit{Dead: []block.ID{id}, Confirm: true}) })
@@ -123,16 +122,16 @@ func TestCrashDuringThePunch(t *testing.T) {
 }
 
 // Row 13: the range is punched, its row still there.
-func TestCrashBehindThePunch(t *testing.T) {
+func TestCrashAfterPunch(t *testing.T) {
 	s, o, m, id, _, next := dropped(t)
 	list := s.during(t, func() error { return m.Commit(Edit{Dead: []block.ID{id}, Confirm: true}) })
-	for _, point := range []still{list.behind(t, "punch", ".data"), list.behind(t, "sync", ".data")} {
+	for _, point := range []still{list.after(t, "punch", ".data"), list.after(t, "sync", ".data")} {
 		point.each(t, func(t *testing.T, mem *vfs.Mem) { reclaims(t, mem, o, next) })
 	}
 }
 
 // Row 14: a reader has the dropped block open.
-func TestCrashWhileADroppedBlockIsRead(t *testing.T) {
+func TestCrashWhileDroppedBlockIsOpen(t *testing.T) {
 	s, o, m, id, want, next := dropped(t)
 	src, err := m.OpenBlock(id)
 	if err != nil {
@@ -149,8 +148,8 @@ func TestCrashWhileADroppedBlockIsRead(t *testing.T) {
 	s.now().each(t, func(t *testing.T, mem *vfs.Mem) { reclaims(t, mem, o, next) })
 }
 
-// dying runs the commits by which a container dies and goes, and gives the stills of them, and what
-// is left.
+// dying runs the commits by which a container dies and is removed, and returns their stills and the
+// model afterwards.
 func dying(t *testing.T, commits ...Edit) (list stills, o Options, name string, before still, next *picture) {
 	t.Helper()
 	s, o, m, want := stopped(t)
@@ -190,7 +189,7 @@ func buries(t *testing.T, mem *vfs.Mem, o Options, name string, there bool, want
 	if got := slices.Contains(containerNames(t, mem), name); got != there {
 		t.Errorf("file of the dead container: %v, want %v", got, there)
 	}
-	m := mend(t, mem, o, want)
+	m := reopen(t, mem, o, want)
 	if slices.Contains(containerNames(t, mem), name) {
 		t.Error("the file of the dead container is still there")
 	}
@@ -207,25 +206,25 @@ func buries(t *testing.T, mem *vfs.Mem, o Options, name string, there bool, want
 }
 
 // Row 15: a container is marked dead, its file there.
-func TestCrashBeforeTheUnlinking(t *testing.T) {
+func TestCrashBeforeUnlink(t *testing.T) {
 	list, o, name, _, next := dying(t, Edit{Confirm: true})
 	list.before(t, "remove", name).each(t, func(t *testing.T, mem *vfs.Mem) { buries(t, mem, o, name, true, next) })
 }
 
 // Row 16: the file is gone, or comes back with the power cut; the row is still there.
-func TestCrashBehindTheUnlinking(t *testing.T) {
+func TestCrashAfterUnlink(t *testing.T) {
 	list, o, name, _, next := dying(t, Edit{Confirm: true})
-	point := list.behind(t, "remove", name)
+	point := list.after(t, "remove", name)
 	buries(t, point.kill.Clone(), o, name, false, next)
 	buries(t, point.cut.Clone(), o, name, true, next)
 }
 
-// Row 17: the unlinking is durable. Then the mark is, since it was synced and confirmed before: no
-// state that the anchor accepts has the container without the file. Were it otherwise, the open
-// would refuse.
-func TestUnlinkingComesBehindTheDurableMark(t *testing.T) {
+// Row 17: the unlinking is durable. Then the container's death is durable too, since it was synced
+// and confirmed before: no state that the anchor accepts has the container without its file. Open
+// refuses such a state.
+func TestContainerIsUnlinkedAfterItsDeathIsDurable(t *testing.T) {
 	list, o, name, before, next := dying(t, Edit{Confirm: true})
-	mem := list.behind(t, "remove", name).kill.Clone()
+	mem := list.after(t, "remove", name).kill.Clone()
 	if err := mem.SyncDir("/store/data"); err != nil {
 		t.Fatal(err)
 	}
@@ -234,12 +233,12 @@ func TestUnlinkingComesBehindTheDurableMark(t *testing.T) {
 	synced := 0
 	for _, s := range list {
 		switch {
-		case !s.behind && s.op == "remove" && strings.Contains(s.name, second):
+		case !s.after && s.op == "remove" && strings.Contains(s.name, second):
 			if synced < 3 {
-				t.Errorf("unlinked behind %d of the syncs of intent, batch, and the next intent", synced)
+				t.Errorf("unlinked after %d of 3 syncs (intent, batch, next intent)", synced)
 			}
 			synced = -1 << 20
-		case s.behind && s.op == "sync" && (strings.Contains(s.name, anchorName) || strings.Contains(s.name, "meta/")):
+		case s.after && s.op == "sync" && (strings.Contains(s.name, anchorName) || strings.Contains(s.name, "meta/")):
 			synced++
 		}
 	}
@@ -256,8 +255,8 @@ func TestUnlinkingComesBehindTheDurableMark(t *testing.T) {
 	}
 }
 
-// sparse gives a writer with one sparse container, on a file system without holes, where it may be
-// stopped.
+// sparse returns a writer with one sparse container, on a file system without hole punching that
+// keeps stills.
 func sparseStopped(t *testing.T) (s *stops, o Options, m *Manager, want *picture) {
 	t.Helper()
 	m, _, blocks := sparseManager(t, func(mem *vfs.Mem) vfs.FS {
@@ -271,7 +270,7 @@ func sparseStopped(t *testing.T) (s *stops, o Options, m *Manager, want *picture
 }
 
 // Row 24: the blocks of a sparse container are copied, and no commit names the copies.
-func TestCrashBeforeTheCommitOfCopies(t *testing.T) {
+func TestCrashBeforeCommitOfCopies(t *testing.T) {
 	s, o, m, want := sparseStopped(t)
 	list := s.during(t, func() error { _, err := m.Rewrite(context.Background()); return err })
 	list.before(t, "write", anchorName).each(t, func(t *testing.T, mem *vfs.Mem) {
@@ -282,8 +281,8 @@ func TestCrashBeforeTheCommitOfCopies(t *testing.T) {
 	})
 }
 
-// Row 25: the copies are committed, the source is there too.
-func TestCrashBehindTheCommitOfCopies(t *testing.T) {
+// Row 25: the copies are committed, and the old container still exists.
+func TestCrashAfterCommitOfCopies(t *testing.T) {
 	s, o, m, want := sparseStopped(t)
 	source := m.state.blocks[ids(m)[0]].in.name()
 	list := s.during(t, func() error {

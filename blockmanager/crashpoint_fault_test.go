@@ -12,17 +12,17 @@ import (
 )
 
 // Row 18: ids are reserved and not used: they stay so.
-func TestCrashBehindTheReservationOfIDs(t *testing.T) {
+func TestCrashAfterIDReservation(t *testing.T) {
 	s, o, m, want := stopped(t)
 	if err := m.Commit(Edit{}); err != nil {
 		t.Fatal(err)
 	}
 	mark := m.state.mark
 	s.now().each(t, func(t *testing.T, mem *vfs.Mem) {
-		m := mend(t, mem, o, want)
+		m := reopen(t, mem, o, want)
 		want := want.clone()
-		id := add(t, m, []byte("behind the gap"))
-		want.blocks[id] = []byte("behind the gap")
+		id := add(t, m, []byte("after the gap"))
+		want.blocks[id] = []byte("after the gap")
 		if uint64(id) != mark {
 			t.Errorf("id %d, the mark was %d", id, mark)
 		}
@@ -32,7 +32,7 @@ func TestCrashBehindTheReservationOfIDs(t *testing.T) {
 	})
 }
 
-// Row 19: at no moment a power cut would leave a mark that is not above every id handed out.
+// Row 19: a power cut at any time leaves a mark above every id that was handed out.
 func TestNoIDIsHandedOutAboveTheDurableMark(t *testing.T) {
 	s, o, m, want := stopped(t)
 	c := m.NewCreation()
@@ -54,8 +54,8 @@ func TestNoIDIsHandedOutAboveTheDurableMark(t *testing.T) {
 	}
 }
 
-// Row 20: the sync of a container fails and the process goes on; then comes the crash.
-func TestCrashBehindAFailedSync(t *testing.T) {
+// Row 20: the sync of a container fails, the process continues, and then crashes.
+func TestCrashAfterFailedSync(t *testing.T) {
 	s, o, m, want := stopped(t)
 	c, sinks := begun(t, m, 1)
 	finish(t, c, sinks)
@@ -63,7 +63,7 @@ func TestCrashBehindAFailedSync(t *testing.T) {
 	if err := c.Sync(); !errors.Is(err, ErrPoisoned) {
 		t.Fatal(err)
 	}
-	s.fail("", "", nil) // the kernel takes the next one for good
+	s.fail("", "", nil) // the next sync reports success
 	for _, err := range []error{c.Sync(), m.Commit(Edit{Created: []*Creation{c}}), m.Confirm()} {
 		if !errors.Is(err, ErrPoisoned) {
 			t.Errorf("afterwards: %v", err)
@@ -76,9 +76,9 @@ func TestCrashBehindAFailedSync(t *testing.T) {
 	s.now().each(t, func(t *testing.T, mem *vfs.Mem) { tailIsFree(t, mem, o, want) })
 }
 
-// Row 21: the disk is full in the middle of a block: nothing is poisoned, the tail goes with the
-// creation, and with a crash in its place.
-func TestCrashOnAFullDiskDuringABlock(t *testing.T) {
+// Row 21: the disk is full in the middle of a block. Nothing is poisoned; the tail is removed with
+// the creation, or after a crash.
+func TestCrashOnFullDiskDuringBlock(t *testing.T) {
 	for _, op := range []string{"write", "preallocate"} {
 		t.Run(op, func(t *testing.T) {
 			s, o, m, want := stopped(t)
@@ -109,9 +109,9 @@ func TestCrashOnAFullDiskDuringABlock(t *testing.T) {
 	}
 }
 
-// Row 22: the disk is full in Pebble's commit: whether it has happened is not known, so nothing is
-// written any more; the next open finds the state before or behind it, whole.
-func TestCrashOnAFullDiskDuringTheMetadataBatch(t *testing.T) {
+// Row 22: the disk is full in Pebble's commit. Whether it happened is unknown, so nothing is
+// written any more; the next open finds the complete state before or after it.
+func TestCrashOnFullDiskDuringMetadataBatch(t *testing.T) {
 	for _, op := range []string{"write", "sync"} {
 		t.Run(op, func(t *testing.T) {
 			s, o, m, want := stopped(t)
@@ -140,8 +140,8 @@ func TestCrashOnAFullDiskDuringTheMetadataBatch(t *testing.T) {
 	}
 }
 
-// Row 23: the cutting off of a tail is itself cut short.
-func TestCrashDuringTheCuttingOfATail(t *testing.T) {
+// Row 23: a crash interrupts the cutting off of a tail.
+func TestCrashWhileTailIsCut(t *testing.T) {
 	s, o, m, want := stopped(t)
 	begun(t, m, 1)
 	again := stopsOn(s.now().kill)
@@ -152,13 +152,14 @@ func TestCrashDuringTheCuttingOfATail(t *testing.T) {
 	}
 	defer m2.Close()
 	list := again.during(t, m2.Writable)
-	for _, point := range []still{list.before(t, "truncate", ".data"), list.behind(t, "truncate", ".data")} {
+	for _, point := range []still{list.before(t, "truncate", ".data"), list.after(t, "truncate", ".data")} {
 		point.each(t, func(t *testing.T, mem *vfs.Mem) { tailIsFree(t, mem, o, want) })
 	}
 }
 
-// Row 26: the medium has lost what it said was durable. That is not survived; it is found.
-func TestLostBlocksAreFound(t *testing.T) {
+// Row 26: the disk has lost what it acknowledged as durable. The store does not survive that, but
+// Verify finds it.
+func TestVerifyFindsLostBlocks(t *testing.T) {
 	s, o, m, _ := stopped(t)
 	id := ids(m)[0]
 	b := m.state.blocks[id]

@@ -12,14 +12,13 @@ import (
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
-// The tests of the files crashpoint*_test.go stand for the rows of the page docs/crash-points.md:
-// each stops a run at its point, shows what a kill and a power cut leave there, and what the next
-// opens make of it.
+// Each test in crashpoint*_test.go covers one row of docs/crash-points.md: it stops a run at that
+// point and checks what a kill and a power cut leave there, and what the next opens do.
 
-// still is the disk at one moment: before a change, or behind it.
+// still is the disk at one moment: before a change, or after it.
 type still struct {
 	op, name string
-	behind   bool
+	after    bool
 	kill     *vfs.Mem // what a kill leaves
 	cut      *vfs.Mem // what a power cut leaves
 }
@@ -27,23 +26,23 @@ type still struct {
 // stills are those of a run, in order.
 type stills []still
 
-// before is the first still before such a change: create, write, sync, … of a file whose name has
-// part in it.
+// before returns the first still before such a change: create, write, sync, … of a file whose name
+// contains part.
 func (l stills) before(t *testing.T, op, part string) still {
 	t.Helper()
 	return l.find(t, op, part, false)
 }
 
-// behind is the first still behind such a change.
-func (l stills) behind(t *testing.T, op, part string) still {
+// after returns the first still after such a change.
+func (l stills) after(t *testing.T, op, part string) still {
 	t.Helper()
 	return l.find(t, op, part, true)
 }
 
-func (l stills) find(t *testing.T, op, part string, behind bool) still {
+func (l stills) find(t *testing.T, op, part string, after bool) still {
 	t.Helper()
 	for _, s := range l {
-		if s.op == op && s.behind == behind && strings.Contains(s.name, part) {
+		if s.op == op && s.after == after && strings.Contains(s.name, part) {
 			return s
 		}
 	}
@@ -51,8 +50,7 @@ func (l stills) find(t *testing.T, op, part string, behind bool) still {
 	return still{}
 }
 
-// stops is a file system that keeps stills while it is told to, and fails a change if it is told
-// to.
+// stops is a file system that keeps stills and fails changes on request.
 type stops struct {
 	disk *faultfs.FS
 	mem  *vfs.Mem
@@ -84,9 +82,9 @@ func stopsOn(mem *vfs.Mem) *stops {
 	return s
 }
 
-func (s *stops) keep(c faultfs.Call, behind bool) {
+func (s *stops) keep(c faultfs.Call, after bool) {
 	if s.on && changing(c) {
-		s.list = append(s.list, still{string(c.Op), c.Name, behind, s.mem.Clone(), s.mem.Crash()})
+		s.list = append(s.list, still{string(c.Op), c.Name, after, s.mem.Clone(), s.mem.Crash()})
 	}
 }
 
@@ -104,7 +102,7 @@ func (s *stops) during(t *testing.T, do func() error) stills {
 	return s.list
 }
 
-// fail has each such change fail; with nil no more.
+// fail makes each such change fail with err, or with nil no change.
 func (s *stops) fail(op, part string, err error) {
 	s.set(func() { s.failOp, s.failIn, s.failure = op, part, err })
 }
@@ -123,8 +121,7 @@ func (s still) each(t *testing.T, check func(t *testing.T, mem *vfs.Mem)) {
 	}
 }
 
-// stopped gives a writer with one block, what it holds, and the file system that it can be stopped
-// on.
+// stopped returns the file system, its options, a writer with one block, and the model.
 func stopped(t *testing.T) (*stops, Options, *Manager, *picture) {
 	t.Helper()
 	o := testOptions(nil)
@@ -138,7 +135,7 @@ func stopped(t *testing.T) (*stops, Options, *Manager, *picture) {
 	return s, o, m, want
 }
 
-// look opens what was left to read, which must show what is wanted and write nothing.
+// look opens what was left read-only, which must show the model and write nothing.
 func look(t *testing.T, mem *vfs.Mem, o Options, want *picture) *Manager {
 	t.Helper()
 	o.FS, o.ReadOnly = unwritten(mem), true
@@ -153,8 +150,8 @@ func look(t *testing.T, mem *vfs.Mem, o Options, want *picture) *Manager {
 	return m
 }
 
-// mend opens what was left to write; it shows the same.
-func mend(t *testing.T, mem *vfs.Mem, o Options, want *picture) *Manager {
+// reopen opens what was left for writing, which must show the model.
+func reopen(t *testing.T, mem *vfs.Mem, o Options, want *picture) *Manager {
 	t.Helper()
 	o.FS = mem
 	m := openWriter(t, o)
@@ -165,7 +162,7 @@ func mend(t *testing.T, mem *vfs.Mem, o Options, want *picture) *Manager {
 	return m
 }
 
-// ends gives where the next block of each container goes.
+// ends returns where the next block of each container begins.
 func ends(m *Manager) map[containerID]int64 {
 	at := map[containerID]int64{}
 	for id, c := range m.state.containers {
@@ -174,13 +171,13 @@ func ends(m *Manager) map[containerID]int64 {
 	return at
 }
 
-// tailIsFree checks what a crash left of blocks that no commit has named: nobody sees them, a
-// writer cuts their bytes off and removes their new containers, and the next block lies where they
-// lay.
+// tailIsFree checks what a crash left of blocks that no commit names: they are invisible, a writer
+// cuts off their bytes and removes their new containers, and the next block begins where they
+// began.
 func tailIsFree(t *testing.T, mem *vfs.Mem, o Options, want *picture) {
 	t.Helper()
 	at := ends(look(t, mem, o, want))
-	m := mend(t, mem, o, want)
+	m := reopen(t, mem, o, want)
 	names := containerNames(t, mem)
 	if len(names) != len(at) {
 		t.Errorf("containers %v, %d have a row", names, len(at))
@@ -235,38 +232,38 @@ func finish(t *testing.T, c *Creation, sinks []block.Sink) {
 	}
 }
 
-// Row 1: a container's file is there, its name is durable, and no commit has named it.
-func TestCrashBehindTheMakingOfAContainer(t *testing.T) {
+// Row 1: a container's file exists, its name is durable, and no commit names it.
+func TestCrashAfterContainerIsCreated(t *testing.T) {
 	s, o, m, want := stopped(t)
 	m.mu.Lock()
 	m.pool = nil // as if it were full
 	m.mu.Unlock()
 	list := s.during(t, func() error { add(t, m, []byte("block")); return nil })
-	list.behind(t, "syncdir", "/data").each(t, func(t *testing.T, mem *vfs.Mem) {
+	list.after(t, "syncdir", "/data").each(t, func(t *testing.T, mem *vfs.Mem) {
 		found := look(t, mem, o, want)
 		if names := containerNames(t, mem); len(names) != 2 || len(found.state.containers) != 1 {
 			t.Fatalf("containers %v, %d with a row: want one that no row names", names, len(found.state.containers))
 		}
-		m := mend(t, mem, o, want)
+		m := reopen(t, mem, o, want)
 		if names := containerNames(t, mem); m.Repaired().Strays != 1 || len(names) != 1 {
 			t.Errorf("%+v, containers %v", m.Repaired(), names)
 		}
 	})
 }
 
-// Row 2: bytes lie behind the last committed block.
-func TestCrashDuringTheWritingOfABlock(t *testing.T) {
+// Row 2: there are bytes after the last committed block.
+func TestCrashDuringBlockWrite(t *testing.T) {
 	s, o, m, want := stopped(t)
 	list := s.during(t, func() error { begun(t, m, 1); return nil })
-	point := list.behind(t, "write", ".data")
-	if repaired := mend(t, point.kill.Clone(), o, want).Repaired(); repaired.CutBytes == 0 {
-		t.Errorf("%+v: nothing lay behind the last block", repaired)
+	point := list.after(t, "write", ".data")
+	if repaired := reopen(t, point.kill.Clone(), o, want).Repaired(); repaired.CutBytes == 0 {
+		t.Errorf("%+v: no bytes after the last block", repaired)
 	}
 	point.each(t, func(t *testing.T, mem *vfs.Mem) { tailIsFree(t, mem, o, want) })
 }
 
 // Row 3: blocks are finished, perhaps partly on the disk.
-func TestCrashBehindTheEndOfABlock(t *testing.T) {
+func TestCrashAfterBlockIsFinished(t *testing.T) {
 	s, o, m, want := stopped(t)
 	c, sinks := begun(t, m, 1)
 	finish(t, c, sinks)
@@ -274,7 +271,7 @@ func TestCrashBehindTheEndOfABlock(t *testing.T) {
 }
 
 // Row 4: of two containers with new blocks one is synced.
-func TestCrashBetweenTheSyncsOfContainers(t *testing.T) {
+func TestCrashBetweenContainerSyncs(t *testing.T) {
 	s, o, m, want := stopped(t)
 	c, sinks := begun(t, m, 2)
 	finish(t, c, sinks)
@@ -289,9 +286,9 @@ func TestCrashBetweenTheSyncsOfContainers(t *testing.T) {
 	}
 }
 
-// Row 5: all blocks are durable, and the metadata does not name them: before the intent, behind it,
+// Row 5: all blocks are durable, and the metadata does not name them: before the intent, after it,
 // before Pebble's batch.
-func TestCrashBetweenBlocksAndTheirCommit(t *testing.T) {
+func TestCrashBetweenBlocksAndCommit(t *testing.T) {
 	s, o, m, want := stopped(t)
 	c, sinks := begun(t, m, 2)
 	finish(t, c, sinks)
@@ -301,7 +298,7 @@ func TestCrashBetweenBlocksAndTheirCommit(t *testing.T) {
 	list := s.during(t, func() error { return m.Commit(Edit{Created: []*Creation{c}}) })
 	for name, point := range map[string]still{
 		"before the intent": list.before(t, "write", anchorName),
-		"behind the intent": list.behind(t, "sync", anchorName),
+		"after the intent":  list.after(t, "sync", anchorName),
 		"before the batch":  list.before(t, "write", "meta/"),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -330,9 +327,8 @@ func metaLog(t *testing.T, old, new *vfs.Mem) (name string, from, to int64) {
 	return "", 0, 0
 }
 
-// Row 6: part of the batch's record is in Pebble's log, or the length of it with zeros in the place
-// of its end.
-func TestCrashInsideTheMetadataBatch(t *testing.T) {
+// Row 6: part of the batch's record is in Pebble's log, or the record ends in zeros.
+func TestCrashDuringMetadataBatch(t *testing.T) {
 	s, o, m, want := stopped(t)
 	c, sinks := begun(t, m, 1)
 	finish(t, c, sinks)
@@ -360,8 +356,8 @@ func TestCrashInsideTheMetadataBatch(t *testing.T) {
 	}
 }
 
-// Row 7: the batch is durable, and nobody was told.
-func TestCrashBehindTheMetadataBatch(t *testing.T) {
+// Row 7: the batch is durable, and the commit has not returned.
+func TestCrashAfterMetadataBatch(t *testing.T) {
 	s, o, m, want := stopped(t)
 	c, sinks := begun(t, m, 1)
 	finish(t, c, sinks)
@@ -374,8 +370,8 @@ func TestCrashBehindTheMetadataBatch(t *testing.T) {
 	next := want.clone()
 	next.blocks[sinks[0].ID()] = bytes.Repeat([]byte("a"), sinkBuffer+100)
 	next.rows["k"], next.logStart = "v", 9
-	list.behind(t, "sync", "meta/").each(t, func(t *testing.T, mem *vfs.Mem) {
+	list.after(t, "sync", "meta/").each(t, func(t *testing.T, mem *vfs.Mem) {
 		look(t, mem, o, next)
-		mend(t, mem, o, next)
+		reopen(t, mem, o, next)
 	})
 }

@@ -10,24 +10,25 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// idReserve is how many ids a commit reserves: so many can be handed out before the next one must.
+// idReserve is how many ids a commit reserves. When they are used up, the next allocation needs a
+// commit.
 const idReserve = 1024
 
 // Creation is a set of new blocks that become real together, by a Commit.
 //
-// Its methods may be called by many goroutines at once, except that Sync, Abort and the Commit come
-// after whatever writes. A container is written by one sink at a time, so as many sinks as have
-// more than sinkBuffer bytes and are open at once, so many containers take part.
+// Its methods are safe for concurrent use, except that Sync, Abort and the Commit must follow all
+// writes. One sink at a time writes to a container, so a Creation uses as many containers as it has
+// open sinks of more than sinkBuffer bytes.
 type Creation struct {
 	m *Manager
 
-	mu     sync.Mutex
-	ended  bool // committed or aborted
-	held   []*container
-	free   []*container            // of those held, the ones that no sink writes to; the last goes first
-	dirty  map[*container]struct{} // of those held, the ones written to since the last Sync
-	open   map[*sink]struct{}
-	blocks []*liveBlock
+	mu       sync.Mutex
+	ended    bool // committed or aborted
+	acquired []*container
+	free     []*container            // of those acquired, the ones that no sink writes to; the last goes first
+	dirty    map[*container]struct{} // of those acquired, the ones written to since the last Sync
+	open     map[*sink]struct{}
+	blocks   []*liveBlock
 }
 
 // BlockInfo is a finished block of a Creation.
@@ -36,15 +37,15 @@ type BlockInfo struct {
 	Length int64 // bytes
 }
 
-// NewCreation begins a set of blocks. On a manager that is not a writer, Create fails.
+// NewCreation begins a set of blocks. If the manager is not a writer, Create fails.
 func (m *Manager) NewCreation() *Creation {
 	return &Creation{m: m, dirty: map[*container]struct{}{}, open: map[*sink]struct{}{}}
 }
 
 // Create begins a block. The sink is for one goroutine; it buffers.
 //
-// Errors, of the sink too: ErrNoSpace, after which only Discard of the sink or Abort of all makes
-// sense, ErrReadOnly, ErrPoisoned, ErrClosed.
+// Errors, of the sink too: ErrNoSpace, after which the caller can only Discard the sink or Abort
+// the creation; ErrReadOnly, ErrPoisoned, ErrClosed.
 func (c *Creation) Create() (block.Sink, error) {
 	id, err := c.m.allocate()
 	if err != nil {
@@ -121,11 +122,11 @@ func (c *Creation) acquire() (*container, error) {
 		c.dirty[in] = struct{}{}
 		return in, nil
 	}
-	in, err := c.m.hold()
+	in, err := c.m.acquireContainer()
 	if err != nil {
 		return nil, err
 	}
-	c.held = append(c.held, in)
+	c.acquired = append(c.acquired, in)
 	c.dirty[in] = struct{}{}
 	return in, nil
 }
@@ -162,7 +163,7 @@ func (c *Creation) Sync() error {
 	return nil
 }
 
-// Blocks gives the finished blocks, in the order in which they were finished.
+// Blocks returns the finished blocks, in the order in which they were finished.
 func (c *Creation) Blocks() []BlockInfo {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -173,8 +174,8 @@ func (c *Creation) Blocks() []BlockInfo {
 	return infos
 }
 
-// Abort gives up all blocks: nothing has happened, save that their ids are spent. After a commit,
-// or a second time, it does nothing.
+// Abort drops all blocks. Only their ids are used up. After a commit, and when called again, it
+// does nothing.
 func (c *Creation) Abort() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -183,7 +184,7 @@ func (c *Creation) Abort() {
 	}
 	c.ended = true
 	m := c.m
-	for _, in := range c.held {
+	for _, in := range c.acquired {
 		if m.poison.is() || m.closed.Load() {
 			break
 		}
@@ -194,12 +195,12 @@ func (c *Creation) Abort() {
 			m.failed(err)
 		}
 	}
-	m.unhold(c.held)
+	m.releaseContainers(c.acquired)
 	clear(c.open)
-	c.blocks, c.held, c.free = nil, nil, nil
+	c.blocks, c.acquired, c.free = nil, nil, nil
 }
 
-// ready tells why the creation cannot be committed. The caller holds c.mu.
+// ready returns an error if the creation cannot be committed. The caller holds c.mu.
 func (c *Creation) ready(m *Manager) error {
 	switch {
 	case c.m != m:
@@ -238,7 +239,7 @@ func (m *Manager) allocate() (block.ID, error) {
 	}
 }
 
-// raiseMark commits a higher mark, unless another commit has meanwhile.
+// raiseMark commits a higher mark, unless a concurrent commit has done so.
 func (m *Manager) raiseMark() error {
 	m.commitMu.Lock()
 	defer m.commitMu.Unlock()
@@ -251,13 +252,13 @@ func (m *Manager) raiseMark() error {
 	return m.commit(Edit{})
 }
 
-// hold takes a container out of the pool, or makes one.
-func (m *Manager) hold() (*container, error) {
+// acquireContainer takes a container out of the pool, or makes one.
+func (m *Manager) acquireContainer() (*container, error) {
 	m.mu.Lock()
 	if n := len(m.pool); n > 0 {
 		c := m.pool[n-1]
 		m.pool = m.pool[:n-1]
-		c.held = true
+		c.acquired = true
 		m.mu.Unlock()
 		return c, nil
 	}
@@ -277,23 +278,23 @@ func (m *Manager) hold() (*container, error) {
 		c.closeFiles() // a stray, for the next writer to remove
 		return nil, fmt.Errorf("blockmanager: %w", fault.ErrClosed)
 	}
-	c.held = true
+	c.acquired = true
 	m.fresh[c] = struct{}{}
 	return c, nil
 }
 
-// unhold gives containers back after an abort: each begins again where its last commit ended.
-func (m *Manager) unhold(list []*container) {
+// releaseContainers gives containers back after an abort: each begins again where its last commit ended.
+func (m *Manager) releaseContainers(list []*container) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, c := range slices.Backward(list) {
-		m.unholdOne(c)
+		m.releaseContainer(c)
 	}
 }
 
-// unholdOne puts a container back in the pool, unless it is full. The caller holds mu.
-func (m *Manager) unholdOne(c *container) {
-	c.held = false
+// releaseContainer puts a container back in the pool, unless it is full. The caller holds mu.
+func (m *Manager) releaseContainer(c *container) {
+	c.acquired = false
 	c.end = c.row.next
 	if c.row.state == containerOpen && c.row.next < m.o.ContainerBytes {
 		m.pool = append(m.pool, c)

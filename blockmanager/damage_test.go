@@ -16,7 +16,7 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// filled gives a closed store with blocks, and what is in it.
+// filled returns a closed store with blocks, and its model.
 func filled(t *testing.T, o Options, steps int) (*vfs.Mem, *picture) {
 	t.Helper()
 	mem := formatted(t, o)
@@ -56,8 +56,9 @@ func flip(t *testing.T, f vfs.FS, name string, off int64) {
 	writeFile(t, f, name, off, []byte{b[off] ^ 0x20})
 }
 
-// One damaged slot is survived with the right state, and Verify tells of it; two are not.
-func TestEachByteOfTheAnchorCounts(t *testing.T) {
+// With one damaged slot the store opens in the right state, and Verify reports the slot. With two
+// it does not open.
+func TestOneDamagedAnchorSlotIsRepaired(t *testing.T) {
 	o := testOptions(nil)
 	mem, want := filled(t, o, 6)
 	stride := 1
@@ -97,7 +98,7 @@ func TestEachByteOfTheAnchorCounts(t *testing.T) {
 	}
 }
 
-func TestAnchorOfAnotherSizeOrStoreIsRefused(t *testing.T) {
+func TestOpenRefusesForeignAnchor(t *testing.T) {
 	o := testOptions(nil)
 	mem, _ := filled(t, o, 3)
 	for name, change := range map[string]func(f *vfs.Mem){
@@ -140,8 +141,9 @@ func copyDir(t *testing.T, to, from vfs.FS, dir string) {
 	}
 }
 
-// Metadata put back to an older state is whole in itself; only the anchor knows better.
-func TestRolledBackMetadataIsRefused(t *testing.T) {
+// Metadata restored from an older state is consistent in itself; only the anchor shows that it is
+// old.
+func TestOpenRefusesOlderMetadata(t *testing.T) {
 	o := testOptions(nil)
 	mem := formatted(t, o)
 	o.FS = mem
@@ -170,7 +172,7 @@ func TestRolledBackMetadataIsRefused(t *testing.T) {
 			t.Errorf("metadata of open %d: a refused open changed something", i)
 		}
 	}
-	// An anchor put back is no danger: it is behind, and the metadata is taken as it is.
+	// An older anchor is no danger: the metadata is ahead of it, and is accepted.
 	f := mem.Clone()
 	writeFile(t, f, "/store/"+anchorName, 0, readFile(t, old[2], "/store/"+anchorName))
 	o.FS = f
@@ -186,7 +188,7 @@ func TestRolledBackMetadataIsRefused(t *testing.T) {
 	}
 }
 
-func TestMetadataOfAnotherStoreIsRefused(t *testing.T) {
+func TestOpenRefusesMetadataOfAnotherStore(t *testing.T) {
 	o := testOptions(nil)
 	mem, _ := filled(t, o, 1)
 	other := o
@@ -194,7 +196,7 @@ func TestMetadataOfAnotherStoreIsRefused(t *testing.T) {
 	from := formatted(t, other)
 	other.FS = from
 	m := openWriter(t, other)
-	for range 100 { // far ahead of the anchor that it is put beside
+	for range 100 { // far ahead of the other store's anchor
 		if err := m.Commit(Edit{}); err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +211,7 @@ func TestMetadataOfAnotherStoreIsRefused(t *testing.T) {
 	}
 }
 
-func TestMissingPartsAreRefused(t *testing.T) {
+func TestOpenRefusesMissingFiles(t *testing.T) {
 	o := testOptions(nil)
 	mem, _ := filled(t, o, 4)
 	for _, name := range []string{"meta", "data"} {
@@ -228,9 +230,9 @@ func TestMissingPartsAreRefused(t *testing.T) {
 	}
 }
 
-// Plan: one bit of one of Pebble's files is flipped. The open must refuse, or give exactly what was
-// committed; to read and to write. It must not panic and must not give less.
-func TestFlippedMetadataIsRefusedOrHarmless(t *testing.T) {
+// Plan: one bit of one of Pebble's files is flipped. Opening it, for reading and for writing, must
+// be refused or give exactly what was committed. It must not panic.
+func TestFlippedMetadataBitIsRefusedOrHarmless(t *testing.T) {
 	o := testOptions(nil)
 	mem, want := filled(t, o, 8)
 	names, err := mem.List("/store/meta")
@@ -277,7 +279,7 @@ func TestFlippedMetadataIsRefusedOrHarmless(t *testing.T) {
 	}
 }
 
-// someBlock gives a block that is not empty, and where it lies.
+// someBlock returns a block of at least min bytes, and its location.
 func someBlock(t *testing.T, o Options, min int64, not block.ID) (block.ID, blockRow, string) {
 	t.Helper()
 	m, err := Open(o)
@@ -294,7 +296,7 @@ func someBlock(t *testing.T, o Options, min int64, not block.ID) (block.ID, bloc
 	return 0, blockRow{}, ""
 }
 
-func TestDamagedContainersAreFound(t *testing.T) {
+func TestDamagedContainerIsFound(t *testing.T) {
 	o := testOptions(nil)
 	mem := formatted(t, o)
 	o.FS = mem
@@ -397,8 +399,8 @@ func TestDamagedContainersAreFound(t *testing.T) {
 	})
 }
 
-// Rows that are whole one by one, under a right hash, and contradict one another.
-func TestContradictingRowsAreRefused(t *testing.T) {
+// Rows that are well-formed one by one, with a correct hash, and contradict one another.
+func TestOpenRefusesContradictingRows(t *testing.T) {
 	base := func() *loader {
 		st := newState()
 		st.format = formatRow{4096, testInstance}

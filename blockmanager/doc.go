@@ -1,5 +1,5 @@
-// Package blockmanager keeps numbered immutable blocks in container files, and says in one atomic
-// commit which of them exist and what they mean.
+// Package blockmanager stores numbered immutable blocks in container files. One atomic metadata
+// commit defines which of them exist and what they mean.
 //
 // # Use
 //
@@ -17,9 +17,9 @@
 //	err = c.Sync()
 //	err = m.Commit(blockmanager.Edit{Created: []*blockmanager.Creation{c}, Dead: old, Put: rows})
 //
-// A Manager may be used by many goroutines at once; commits follow one another. A Creation may be
-// used by many, each sink by one. Slices given to a callback of Rows are never changed and may be
-// kept. Blocks that a commit drops stay readable for whoever has them open.
+// A Manager is safe for concurrent use; commits are serialized. A Creation is too, but each sink is
+// for one goroutine. Slices passed to a callback of Rows never change and may be kept. A block that
+// a commit drops stays readable through the sources that have it open.
 //
 // # Files
 //
@@ -28,9 +28,9 @@
 //	DIR/data/<id>.data   containers: a header page (header.go), then blocks, each from a multiple of
 //	                     the file system's block size to the next, the rest of it zero
 //
-// A range that a committed block has held is never written again, only given back to the file
-// system. What lies above the last committed block of a container belongs to nobody: it is cut off
-// by Writable. Block ids never come back.
+// A range that a committed block has occupied is never written again, only given back to the file
+// system. Bytes above the last committed block of a container are left over from a crash: Writable
+// cuts them off. Block ids are never reused.
 //
 // # Order of writes
 //
@@ -40,16 +40,15 @@
 //     last committed block.
 //  3. Anchor: an intent with the next epoch, its hash and the hash before; fdatasync. A crash here
 //     leaves an intent without its commit: the old metadata has the previous hash and is accepted.
-//     This intent confirms the epoch before it: what only still older metadata needed may go.
+//     This intent confirms the epoch before it: what only older metadata needed may be removed.
 //  4. Metadata: one synced Pebble batch, the root row in it. A crash here leaves one or the other.
 //  5. The new state is published in memory.
-//  6. Ranges of blocks which died in a confirmed epoch and that nobody reads are punched and
-//     synced. A crash here leaves their rows, and they are punched again. The next commit removes
-//     the rows.
+//  6. Ranges of blocks that died in a confirmed epoch and have no reader are punched and synced. A
+//     crash here leaves their rows, and they are punched again. The next commit removes the rows.
 //
-// Rewrite empties a sparse container in the same way: copies, one sync, one commit that names them
-// in the place of the old blocks and drops the container, whose file goes when nobody reads it. It
-// is how dead space goes back where no hole can be punched.
+// Rewrite empties a sparse container in the same way: copies, one sync, one commit that replaces
+// the old blocks by the copies and drops the container, whose file is removed when it has no
+// reader. This gives back dead space where holes cannot be punched.
 //
 // # Why the anchor
 //
@@ -59,10 +58,10 @@
 //
 // # Against Kudu
 //
-// Kudu's log block manager keeps a metadata file per container and the tablets' superblocks apart,
-// so a crash can leave blocks that no one names, which its startup and an offline tool sort out.
-// Here one batch says everything; the price is that all metadata commits of a store follow one
-// another, and that each pays two syncs (anchor, Pebble). Containers are Kudu's, save the header
-// page. One file descriptor per container stays open. Kudu's data directories on several disks are
-// left out.
+// Kudu's log block manager has a metadata file per container, apart from the tablets' superblocks,
+// so a crash can leave blocks that no superblock names; startup and an offline tool remove them.
+// Here one batch contains everything. The price is that all metadata commits of a store are
+// serialized, and that each pays two syncs (anchor, Pebble). Containers are Kudu's, except for the
+// header page. One file descriptor per container stays open. Kudu's data directories on several
+// disks are not supported.
 package blockmanager

@@ -11,8 +11,8 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// DumpAnchor prints the bytes of an ANCHOR beside their meaning, damaged or not.
-// Errors: ErrCorrupt if data has not the length of one.
+// DumpAnchor prints the bytes of an ANCHOR with their meaning, damaged or not. Errors: ErrCorrupt
+// if data has not the length of one.
 func DumpAnchor(w io.Writer, data []byte) error {
 	if len(data) != 2*slotLen {
 		return fault.Corruptf("%s: %d bytes long, want %d", anchorName, len(data), 2*slotLen)
@@ -72,8 +72,8 @@ func DumpContainer(w io.Writer, data []byte) error {
 	return d.Err()
 }
 
-// DumpMetadata prints what the last commit's rows say, in key order; of the caller's rows key and
-// value as they are.
+// DumpMetadata prints the rows of the last commit with their meaning, in key order. It prints the
+// keys and values of the caller's rows as they are.
 func (m *Manager) DumpMetadata(w io.Writer) error {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

@@ -50,8 +50,8 @@ func TestEveryFailureLeavesACommittedState(t *testing.T) {
 			}
 			return
 		}
-		// Some failures need not show: a file that could not be removed, a Pebble file in the
-		// background.
+		// Some failures need not cause an error: a file that could not be removed, a Pebble file in
+		// the background.
 		poisoned := m.Poisoned() != nil
 		if poisoned {
 			if !errors.Is(m.Poisoned(), ErrPoisoned) {
@@ -81,10 +81,10 @@ func TestEveryFailureLeavesACommittedState(t *testing.T) {
 	}
 }
 
-// changing tells whether a call changes the disk, or is about to.
+// changing reports whether a call changes the disk, or is about to.
 func changing(c faultfs.Call) bool { return c.Changes() || c.Op == faultfs.Open && c.Exclusive }
 
-func TestAFailedSyncPoisonsForGood(t *testing.T) {
+func TestFailedSyncPoisonsForGood(t *testing.T) {
 	for _, target := range []string{".data", anchorName, "meta/"} {
 		t.Run(strings.Trim(target, "/."), func(t *testing.T) {
 			o := testOptions(nil)
@@ -135,10 +135,10 @@ func TestAFailedSyncPoisonsForGood(t *testing.T) {
 	}
 }
 
-// Failures that Pebble would answer by a panic, in a goroutine that nobody can catch it in, are
-// kept from it: its log cannot be closed, and an open for writing cannot read what it has to when
-// it has begun to flush and compact.
-func TestFailuresThatPebblePanicsAtPoison(t *testing.T) {
+// Pebble does not see failures that make it panic in one of its goroutines, where the panic cannot
+// be recovered: its log cannot be closed, or an open for writing cannot read files while a flush or
+// compaction already runs.
+func TestFailuresThatMakePebblePanicPoison(t *testing.T) {
 	for _, rule := range []faultfs.Rule{
 		{Ops: []faultfs.Op{faultfs.Close}, Name: "meta/*.log"},
 		{Ops: []faultfs.Op{faultfs.List}, Name: "meta", Skip: 1},
@@ -177,9 +177,9 @@ func TestFailuresThatPebblePanicsAtPoison(t *testing.T) {
 	}
 }
 
-// An open for writing on a full disk fails as what it is, wherever it meets it, and the next one
-// may go well.
-func TestAFullDiskAtTheOpenIsNoPoison(t *testing.T) {
+// An open for writing on a full disk returns ErrNoSpace, whichever call fails, and the next one may
+// succeed.
+func TestOpenOnFullDiskMayBeRetried(t *testing.T) {
 	for n := 0; ; n++ {
 		o := testOptions(nil)
 		mem, _ := filled(t, o, 5)
@@ -210,8 +210,8 @@ func TestAFullDiskAtTheOpenIsNoPoison(t *testing.T) {
 	}
 }
 
-// Poison of the store above stops the manager as its own does.
-func TestPoisonFromOutside(t *testing.T) {
+// Poison called by the store stops the manager as its own failures do.
+func TestPoisonByCaller(t *testing.T) {
 	o := testOptions(nil)
 	o.FS = formatted(t, o)
 	m := openWriter(t, o)
@@ -225,7 +225,7 @@ func TestPoisonFromOutside(t *testing.T) {
 	}
 }
 
-func TestAFullDiskCanBeTriedAgain(t *testing.T) {
+func TestCommitOnFullDiskMayBeRetried(t *testing.T) {
 	for _, where := range []struct {
 		op   faultfs.Op
 		name string
@@ -305,7 +305,7 @@ type unpunchableFile struct{ vfs.File }
 
 func (unpunchableFile) PunchHole(int64, int64) error { return fault.Unsupportedf("punch hole") }
 
-// Without hole punching dead space is kept, counted, and goes with its container.
+// Without hole punching dead space is kept, counted, and given back with its container.
 func TestDeadSpaceWithoutHolePunching(t *testing.T) {
 	o := testOptions(nil)
 	mem := formatted(t, o)

@@ -60,7 +60,7 @@ func TestFormatsAreThoseOfTheTables(t *testing.T) {
 	}
 }
 
-func TestDecodersGiveBackWhatWasEncoded(t *testing.T) {
+func TestDecodersInvertEncoders(t *testing.T) {
 	instance, in := fill16(1), containerID(fill16(10))
 	b := blockRow{container: in, off: 8192, length: 5, sum: 3, identity: 4}
 	if id, got, err := decodeBlock(blockKey(7), b.value()); err != nil || id != 7 || got != b {
@@ -129,7 +129,7 @@ func TestDecodersRefuseDamage(t *testing.T) {
 }
 
 // The order of rows does not matter, where a key ends does, and taking away undoes adding.
-func TestSetHashIsOfASet(t *testing.T) {
+func TestSetHashIgnoresOrder(t *testing.T) {
 	var a, b setHash
 	a.add([]byte("k"), []byte("v"))
 	a.add([]byte("l"), []byte("w"))
@@ -150,7 +150,7 @@ func TestSetHashIsOfASet(t *testing.T) {
 	}
 }
 
-func TestNewestSlotIsTheHigherEpochThenTheConfirmed(t *testing.T) {
+func TestNewestSlotHasHighestEpochThenIsConfirmed(t *testing.T) {
 	mk := func(state byte, epoch uint64) slot { return slot{state: state, root: root{epoch: epoch}} }
 	for _, c := range []struct {
 		a, b slot

@@ -14,7 +14,7 @@ import (
 	"github.com/oribi-db/oribi/lsn"
 )
 
-// Errors that callers may ask for.
+// Errors that callers may test for.
 var (
 	ErrCorrupt     = fault.ErrCorrupt
 	ErrUnsupported = fault.ErrUnsupported
@@ -28,7 +28,7 @@ var (
 // Row is one metadata row of the caller. Callers' keys have a key space of their own.
 type Row struct{ Key, Value []byte }
 
-// Manager is an opened block manager. All methods may be called by many goroutines at once.
+// Manager is an open block manager. It is safe for concurrent use.
 //
 // Locks: commitMu before Creation.mu before mu before container.ioMu. No file is touched under mu.
 type Manager struct {
@@ -44,7 +44,7 @@ type Manager struct {
 	anchor    *anchor
 	meta      *metaStore // nil until Writable
 	unflushed int64      // bytes of rows committed since Pebble's last flush
-	canPunch  bool       // the file system has not said that it cannot
+	canPunch  bool       // false once the file system has refused to punch a hole
 	repaired  Repaired   // by Writable
 
 	// mu guards what follows. The state changes only under both locks.
@@ -53,26 +53,27 @@ type Manager struct {
 	nextID            block.ID
 	confirmedEpoch    uint64 // 0: a state before the current one is still accepted
 	confirmedLogStart lsn.LSN
-	pool              []*container            // that take blocks and that nobody holds; the last goes first
-	fresh             map[*container]struct{} // made in this session, without a row yet
+	pool              []*container            // that take blocks and that no Creation has acquired; the last is used first
+	fresh             map[*container]struct{} // created in this session, without a row yet
 }
 
-// LogStart gives the lowest LSN that replay on the current state needs.
+// LogStart returns the lowest LSN that replay on the current state needs.
 func (m *Manager) LogStart() lsn.LSN {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.state.logStart
 }
 
-// ConfirmedLogStart gives the lowest LSN that any state needs which the anchor still accepts: the
-// log below it may go. 0 until the first confirmation after an open that found an unconfirmed one.
+// ConfirmedLogStart returns the lowest LSN that any state which the anchor still accepts needs: the
+// log below it may be removed. It is 0 until the first confirmation after an open that found an
+// unconfirmed state.
 func (m *Manager) ConfirmedLogStart() lsn.LSN {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.confirmedLogStart
 }
 
-// Epoch gives the number of the last commit. Numbers rise, with gaps.
+// Epoch returns the number of the last commit. Numbers rise, with gaps.
 func (m *Manager) Epoch() uint64 {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -103,12 +104,12 @@ func (m *Manager) Rows(prefix []byte, fn func(key, value []byte) error) error {
 	return nil
 }
 
-// Poisoned gives the first failure after which nothing is written any more, wrapped in ErrPoisoned;
-// nil while there is none.
+// Poisoned returns the failure after which nothing is written any more, wrapped in ErrPoisoned; nil
+// if there is none.
 func (m *Manager) Poisoned() error { return m.poison.err() }
 
-// Poison makes the manager read-only for good, as a failure of its own would. For failures of what
-// must agree with it, such as the log. The first cause wins.
+// Poison makes the manager read-only for good, as a failure of its own writes does. Callers use it
+// when something that must agree with the metadata fails, such as the log. The first cause wins.
 func (m *Manager) Poison(cause error) { m.fail(cause) }
 
 // fail poisons.
@@ -121,8 +122,8 @@ func (m *Manager) fail(cause error) error {
 	return err
 }
 
-// failed sorts an error of a write before any sync: a full disk is the caller's to deal with,
-// everything else poisons.
+// failed classifies an error of a write before any sync: the caller handles a full disk, everything
+// else poisons.
 func (m *Manager) failed(err error) error {
 	switch {
 	case m.closed.Load():
@@ -134,7 +135,7 @@ func (m *Manager) failed(err error) error {
 	}
 }
 
-// writable tells why nothing may be written. The caller holds commitMu.
+// writable returns an error if nothing may be written. The caller holds commitMu.
 func (m *Manager) writable() error {
 	switch {
 	case m.closed.Load():
@@ -147,7 +148,7 @@ func (m *Manager) writable() error {
 	return nil
 }
 
-// Stats is a count of what a manager holds.
+// Stats counts what a manager contains.
 type Stats struct {
 	Epoch         uint64
 	Blocks        int
@@ -183,9 +184,9 @@ func (m *Manager) Stats() Stats {
 }
 
 // Close confirms the last commit, gives back space that was reserved ahead, and closes everything.
-// Sources that are open then fail with ErrClosed; what they hold is let go when they are closed.
-// A poisoned manager writes nothing, leaves Pebble where it stands, and returns the first cause.
-// Creations that are not committed come to nothing. Close may be called twice.
+// Sources that are still open fail with ErrClosed from then on; their files are closed with them. A
+// poisoned manager writes nothing, abandons Pebble, and returns the first cause. Uncommitted
+// creations are lost. Close may be called twice.
 func (m *Manager) Close() error {
 	m.commitMu.Lock()
 	defer m.commitMu.Unlock()
@@ -242,14 +243,15 @@ func (m *Manager) tidy() error {
 	return nil
 }
 
-// allContainers gives those with a row and those without.
+// allContainers returns the containers with a row and those without.
 func (m *Manager) allContainers() []*container {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return slices.AppendSeq(slices.Collect(maps.Values(m.state.containers)), maps.Keys(m.fresh))
 }
 
-// When Pebble is asked to write its log's content to tables: the next open replays less.
+// Bytes in Pebble's log above which Pebble writes its content to tables, so that the next open
+// replays less.
 const (
 	flushAtClose  = 64 << 10
 	flushWhenIdle = 1 << 20

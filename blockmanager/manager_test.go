@@ -47,9 +47,9 @@ func add(t testing.TB, m *Manager, data []byte, dead ...block.ID) block.ID {
 	return sink.ID()
 }
 
-// Plan: random commits, aborts and reads, the manager closed and opened now and then, against the
-// naive picture.
-func TestManagerAgreesWithThePicture(t *testing.T) {
+// Plan: random commits, aborts and reads, with the manager closed and reopened in between, against
+// a simple model.
+func TestManagerAgreesWithModel(t *testing.T) {
 	t.Run("punching=yes", func(t *testing.T) { agreesWithThePicture(t, func(fs vfs.FS) vfs.FS { return fs }) })
 	t.Run("punching=no", func(t *testing.T) { agreesWithThePicture(t, func(fs vfs.FS) vfs.FS { return unpunchable{fs} }) })
 }
@@ -84,8 +84,8 @@ func agreesWithThePicture(t *testing.T, on func(vfs.FS) vfs.FS) {
 	}
 }
 
-// The whole on real files, opened from a directory that cannot be written to.
-func TestRealFiles(t *testing.T) {
+// A run on real files, and a read-only open of a directory that cannot be written to.
+func TestManagerOnRealFiles(t *testing.T) {
 	dir := t.TempDir()
 	o := Options{FS: vfs.OS, Dir: dir, Instance: testInstance, ContainerBytes: 96 << 10}
 	if err := Format(o, []Row{{[]byte("first"), []byte("row")}}, 1); err != nil {
@@ -134,7 +134,7 @@ func TestRealFiles(t *testing.T) {
 	}
 }
 
-// A dropped block is read on by whoever has it open, and its space goes after that.
+// A dropped block stays readable while it is open. Its space is given back after that.
 func TestDroppedBlockStaysReadableWhileOpen(t *testing.T) {
 	o := testOptions(nil)
 	mem := formatted(t, o)
@@ -178,7 +178,8 @@ func TestDroppedBlockStaysReadableWhileOpen(t *testing.T) {
 	}
 }
 
-// Until the next intent or a confirmation the state before may still come back: its blocks stay.
+// Until the next intent or a confirmation a crash may restore the earlier state, so its blocks
+// stay.
 func TestSpaceIsKeptUntilTheDropIsConfirmed(t *testing.T) {
 	o := testOptions(nil)
 	o.FS = formatted(t, o)
@@ -204,7 +205,7 @@ func TestSpaceIsKeptUntilTheDropIsConfirmed(t *testing.T) {
 	}
 }
 
-func TestSmallBlocksShareAContainerAndAreAligned(t *testing.T) {
+func TestSmallBlocksShareContainerAndAreAligned(t *testing.T) {
 	o := testOptions(nil)
 	o.ContainerBytes = 1 << 30
 	mem := formatted(t, o)
@@ -248,8 +249,8 @@ func TestSmallBlocksShareAContainerAndAreAligned(t *testing.T) {
 	}
 }
 
-// After an abort a container is written again from its last commit on; nothing of the aborted
-// blocks shows in the padding.
+// After an abort a container is written again from its last commit on; no byte of the aborted
+// blocks is left in the padding.
 func TestAbortedBlocksLeaveNoTrace(t *testing.T) {
 	o := testOptions(nil)
 	mem := formatted(t, o)
@@ -345,7 +346,7 @@ func openWriterOn(t *testing.T, o Options) *Manager {
 	return openWriter(t, o)
 }
 
-func TestAfterCloseCallsGetErrClosed(t *testing.T) {
+func TestCallsAfterCloseReturnErrClosed(t *testing.T) {
 	m := openWriterOn(t, testOptions(nil))
 	id := add(t, m, []byte("x"))
 	src, err := m.OpenBlock(id)
@@ -381,7 +382,7 @@ func TestSourceFollowsReaderAt(t *testing.T) {
 	m := openWriterOn(t, testOptions(nil))
 	defer m.Close()
 	id := add(t, m, []byte("0123456789"))
-	add(t, m, []byte("behind it"))
+	add(t, m, []byte("after it"))
 	src, err := m.OpenBlock(id)
 	if err != nil {
 		t.Fatal(err)
@@ -408,7 +409,7 @@ func TestSourceFollowsReaderAt(t *testing.T) {
 }
 
 // Ids go on above every one handed out, committed or not; a clean close costs what was reserved.
-func TestIDsNeverComeBack(t *testing.T) {
+func TestIDsAreNeverReused(t *testing.T) {
 	o := testOptions(nil)
 	o.FS = formatted(t, o)
 	var last block.ID
@@ -456,7 +457,7 @@ func TestRowsAreOrderedAndByPrefix(t *testing.T) {
 	}
 }
 
-func TestFormatNeedsAFreshDirectory(t *testing.T) {
+func TestFormatNeedsFreshDirectory(t *testing.T) {
 	o := testOptions(nil)
 	o.FS = formatted(t, o)
 	if err := Format(o, nil, 0); !errors.Is(err, os.ErrExist) {
@@ -471,9 +472,9 @@ func TestFormatNeedsAFreshDirectory(t *testing.T) {
 	}
 }
 
-// Files of other names in data/ are nobody's business, nor are containers of another store;
-// containers without a row are removed, those with a header too.
-func TestStrayContainersAreRemovedByAWriterOnly(t *testing.T) {
+// Files with other names in data/ are left alone, and so are containers of another store.
+// Containers without a row are removed.
+func TestOnlyWritersRemoveStrayContainers(t *testing.T) {
 	o := testOptions(nil)
 	mem := formatted(t, o)
 	o.FS = mem
@@ -508,9 +509,9 @@ func TestStrayContainersAreRemovedByAWriterOnly(t *testing.T) {
 	}
 }
 
-// Plan: writers replace blocks, readers read whatever is there and hold it over the drop, others
-// verify and confirm, all at once. Every byte read must be the block's.
-func TestReadersWritersAndDropsAtOnce(t *testing.T) {
+// Plan: writers replace blocks, readers keep blocks open while they are dropped, others verify and
+// confirm, all at once. Every byte read must be the block's.
+func TestConcurrentReadersWritersAndDrops(t *testing.T) {
 	m := openWriterOn(t, testOptions(nil))
 	const writers, readers = 3, 3
 	rounds := 60
@@ -652,8 +653,8 @@ func BenchmarkCommit(b *testing.B) {
 }
 
 // A finished block can be read before it is committed, while others of its creation are still
-// written, and the commit changes nothing for who reads it.
-func TestCreationReadsItsFinishedBlocks(t *testing.T) {
+// written. The commit does not affect its sources.
+func TestCreationOpensItsFinishedBlocks(t *testing.T) {
 	m := openWriterOn(t, testOptions(nil))
 	c := m.NewCreation()
 	var sinks []block.Sink

@@ -23,17 +23,17 @@ const (
 )
 
 // Pebble's settings. The format is pinned by name, so that another version of the module writes
-// what this one reads; it has checksums in table footers, and marks in the log how far it was
-// synced, by which damage is told from a torn end.
+// what this one reads; it has checksums in table footers and records in the log how far it was
+// synced, which distinguishes damage from a torn end.
 const (
 	metaFormatVersion = pebble.FormatTableFormatV6
 	memTableBytes     = 4 << 20
 	metaOpenFiles     = 100
 )
 
-// metaStore is Pebble behind three fears: that it ends the process (Fatalf), that it panics, and
-// that it goes on after a failure. Each call runs in a goroutine of its own; Fatalf poisons and
-// never returns, which strands that goroutine and lets the caller go.
+// metaStore wraps Pebble and guards against three of its reactions to a failure: it ends the
+// process (Fatalf), it panics, or it continues. Each call runs in a separate goroutine; Fatalf
+// poisons and never returns, which strands that goroutine and unblocks the caller.
 type metaStore struct {
 	mode   metaMode
 	db     *pebble.DB
@@ -41,9 +41,8 @@ type metaStore struct {
 	poison *poison
 }
 
-// openMeta opens the database. When the poison is set, by whomever, nothing is written any more.
-// Errors: those of the operating system as they are; all else, a missing database too, is
-// ErrCorrupt.
+// openMeta opens the database. Once the poison is set, nothing is written any more. Errors: those
+// of the operating system as they are; all else, a missing database too, is ErrCorrupt.
 func openMeta(o *Options, mode metaMode, p *poison) (*metaStore, error) {
 	s := &metaStore{mode: mode, fs: newPebbleFS(o.FS, mode == metaRead, p), poison: p}
 	log := &pebbleLog{log: o.Logger, store: s}
@@ -57,7 +56,7 @@ func openMeta(o *Options, mode metaMode, p *poison) (*metaStore, error) {
 		ErrorIfNotExists:            mode != metaFormat,
 		ErrorIfExists:               mode == metaFormat,
 		ReadOnly:                    mode == metaRead,
-		DisableTableStats:           true, // an abandoned Pebble would try for ever to make them
+		DisableTableStats:           true, // an abandoned Pebble would try forever to compute them
 		Logger:                      log,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 1 },
 		EventListener: &pebble.EventListener{
@@ -79,7 +78,7 @@ func openMeta(o *Options, mode metaMode, p *poison) (*metaStore, error) {
 	return s, nil
 }
 
-// metaError sorts the errors of an open or a scan.
+// metaError classifies the errors of an open or a scan.
 func metaError(err error) error {
 	var number syscall.Errno
 	switch {
@@ -117,7 +116,7 @@ func (s *metaStore) run(fn func() error) error {
 	}
 }
 
-// scan calls fn for each row in key order; the slices hold during the call.
+// scan calls fn for each row in key order. The slices are valid during the call.
 func (s *metaStore) scan(fn func(key, value []byte) error) error {
 	var refused error
 	err := s.run(func() error {
@@ -148,7 +147,7 @@ type metaOp struct {
 	value []byte // nil: delete
 }
 
-// commit carries out all ops at once, durably. After an error it is unknown whether it happened.
+// commit carries out all ops at once, durably. After an error it is unknown whether they happened.
 func (s *metaStore) commit(ops []metaOp) error {
 	err := s.run(func() error {
 		b := s.db.NewBatch()
@@ -174,7 +173,7 @@ func (s *metaStore) commit(ops []metaOp) error {
 	return nil
 }
 
-// flush writes what the log holds to tables, so that the next open has less to replay.
+// flush writes the content of Pebble's log to tables, so that the next open has less to replay.
 func (s *metaStore) flush() error {
 	if err := s.run(func() error { return s.db.Flush() }); err != nil {
 		return fmt.Errorf("metadata: flush: %w", err)
@@ -185,7 +184,7 @@ func (s *metaStore) flush() error {
 // close closes Pebble, or, poisoned, leaves it where it is and takes its descriptors.
 func (s *metaStore) close() error {
 	var err error
-	// A reader's Pebble is closed whatever it met: it writes nothing, and would stay in memory.
+	// A reader's Pebble is always closed: it writes nothing, and would stay in memory.
 	if s.mode == metaRead || !s.poison.is() {
 		if err = s.run(s.db.Close); err == nil {
 			return nil
@@ -213,8 +212,8 @@ func (l *pebbleLog) Errorf(format string, args ...any) {
 	l.log.Warn("pebble: " + fmt.Sprintf(format, args...))
 }
 
-// Fatalf never returns: Pebble takes a return for a licence to go on, which makes a failed fsync
-// look like a commit.
+// Fatalf never returns: Pebble continues after a return, and a failed fsync then looks like a
+// commit.
 func (l *pebbleLog) Fatalf(format string, args ...any) {
 	l.store.poison.set(fmt.Errorf("metadata: fatal: %s", fmt.Sprintf(format, args...)))
 	l.log.Error("pebble: " + fmt.Sprintf(format, args...))

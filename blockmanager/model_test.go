@@ -23,7 +23,7 @@ import (
 
 var testInstance = [16]byte{0xa1, 0xb2, 15: 0xff}
 
-// picture is the naive model of what is committed.
+// picture is a simple model of what is committed.
 type picture struct {
 	blocks   map[block.ID][]byte
 	rows     map[string]string
@@ -34,7 +34,7 @@ func (p *picture) clone() *picture {
 	return &picture{maps.Clone(p.blocks), maps.Clone(p.rows), p.logStart}
 }
 
-// difference tells in what m is not the picture, reading everything; nil if in nothing.
+// difference reads everything and returns an error if m differs from the picture.
 func (p *picture) difference(m *Manager) error {
 	rows := map[string]string{}
 	last := ""
@@ -138,7 +138,7 @@ type script struct {
 
 func (s *script) set(now, next *picture) { s.change(func() { s.now, s.next = now, next }) }
 
-// change keeps others from looking at s meanwhile.
+// change locks out other users of s.
 func (s *script) change(f func()) {
 	if s.onSet != nil {
 		s.onSet()
@@ -303,8 +303,7 @@ func checkVerify(m *Manager) error {
 	return errors.Join(append(found, err)...)
 }
 
-// checkTorn is checkVerify of what a crash left and nobody has repaired: a slot of ANCHOR may be
-// written in part.
+// checkTorn is checkVerify after a crash and before a repair: a slot of ANCHOR may be torn.
 func checkTorn(m *Manager) error {
 	var found []error
 	err := m.Verify(func(file string, off int64, id block.ID, problem string) {

@@ -8,10 +8,10 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// Open reads what is in a directory and checks it; it writes nothing at all.
+// Open reads and checks the metadata in a directory. It writes nothing at all.
 //
-// The caller holds the store's lock, shared or exclusive. Errors: ErrCorrupt with the place for
-// whatever is not as it was written, or was put back to an older state; ErrUnsupported for a newer
+// The caller holds the store's lock, shared or exclusive. Errors: ErrCorrupt, with the location,
+// for whatever is not as it was written or is older than the anchor; ErrUnsupported for a newer
 // format; those of the operating system as they are.
 func Open(o Options) (*Manager, error) {
 	o, err := o.withDefaults()
@@ -56,7 +56,7 @@ func (m *Manager) read() (err error) {
 	return m.openContainers()
 }
 
-// readMeta loads the metadata without writing, and lets go of Pebble again.
+// readMeta loads the metadata without writing, and closes Pebble again.
 func readMeta(o *Options) (*state, error) {
 	meta, err := openMeta(o, metaRead, newPoison())
 	if err != nil {
@@ -72,7 +72,7 @@ func readMeta(o *Options) (*state, error) {
 func (m *Manager) openContainers() error {
 	last := map[*container]int64{}
 	for _, b := range m.state.blocks {
-		if b.length > 0 { // an empty one may lie at the end of the file's bytes, or beyond
+		if b.length > 0 { // an empty one may be at the end of the file, or beyond it
 			last[b.in] = max(last[b.in], b.off+b.length)
 		}
 	}

@@ -17,18 +17,18 @@ const (
 	defaultCacheBytes     = 8 << 20
 )
 
-// Options says where a manager lives and how it writes. Zero fields mean their defaults.
+// Options configure a manager. Zero fields mean their defaults.
 type Options struct {
 	// FS is the file system; default vfs.OS.
 	FS vfs.FS
 	// Dir is the directory of the store. It must exist.
 	Dir string
-	// Instance identifies the store. Every file carries it; one from another store is refused.
+	// Instance identifies the store. Every file contains it; a file of another store is refused.
 	Instance [16]byte
 	// ReadOnly refuses Writable.
 	ReadOnly bool
 	// BlockSize is the file system's block size in bytes, a power of two from 512 to 1 MiB: blocks
-	// begin at its multiples. Fixed by Format (default 4096); Open takes 0 as "what was recorded".
+	// begin at its multiples. Format fixes it (default 4096); for Open, 0 means the recorded size.
 	BlockSize int64
 	// ContainerBytes is the size above which a container takes no more blocks; default 1 GiB.
 	ContainerBytes int64
@@ -41,7 +41,7 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// withDefaults gives a copy with each default filled in, save BlockSize.
+// withDefaults returns a copy with each default filled in, except BlockSize.
 func (o Options) withDefaults() (Options, error) {
 	var errs []error
 	if o.FS == nil {

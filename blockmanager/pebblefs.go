@@ -18,17 +18,17 @@ import (
 	pvfs "github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// pebbleFS lets Pebble run on our file system.
+// pebbleFS adapts our file system to Pebble's.
 //
-// Lock does nothing, since the store holds its own LOCK. A read-only one refuses whatever writes.
+// Lock does nothing, since the store holds its own LOCK. If readOnly is set, every call that writes
+// fails.
 //
-// A call that fails to write poisons and never returns, and once the store is poisoned, or after
-// sever, so does every call that would write. Pebble must not see the error: it answers a failed
-// sync of its directory, or a failed close of its log, by a panic in a goroutine of its own, which
-// would end the host's process, and a failed flush by trying again at once, for ever. Under a
-// writer the same holds for a call that fails to read: an Open for writing that ends with an error
-// takes from a compaction, which it has begun by then, what that stands on, and the compaction
-// panics.
+// A call that fails to write poisons and never returns. Once the store is poisoned, or after sever,
+// no call that would write returns. Pebble must not see the error: after a failed sync of its
+// directory, or a failed close of its log, it panics in one of its goroutines, which would end the
+// host's process; after a failed flush it retries at once, forever. Under a writer, a call that
+// fails to read does not return either: when Open for writing fails, it closes what a compaction
+// that it has already started still uses, and the compaction panics.
 type pebbleFS struct {
 	fs       vfs.FS
 	readOnly bool
@@ -37,7 +37,7 @@ type pebbleFS struct {
 
 	mu      sync.Mutex
 	open    map[*pebbleFile]struct{} // to close them when Pebble is abandoned
-	markers []string                 // to be removed behind the next sync of their directory
+	markers []string                 // to be removed after the next sync of their directory
 }
 
 func newPebbleFS(fs vfs.FS, readOnly bool, p *poison) *pebbleFS {
@@ -56,10 +56,10 @@ func (p *pebbleFS) closeFiles() {
 	clear(p.open)
 }
 
-// writing is called before anything that changes the disk.
-func (p *pebbleFS) writing(op, name string) error {
+// beforeWrite is called before anything that changes the disk.
+func (p *pebbleFS) beforeWrite(op, name string) error {
 	if p.severed.Load() || p.poison.is() {
-		select {} // only Pebble's own goroutines get here, and those of metaStore.run
+		select {} // only goroutines of Pebble and of metaStore.run get here
 	}
 	if p.readOnly {
 		return fmt.Errorf("%s %s: %w", op, name, fault.ErrReadOnly)
@@ -67,9 +67,9 @@ func (p *pebbleFS) writing(op, name string) error {
 	return nil
 }
 
-// wrote passes on that something does not exist; every other error of a call that changes the disk
-// ends here.
-func (p *pebbleFS) wrote(op, name string, err error) error {
+// afterWrite returns nil and fs.ErrNotExist as they are. Any other error of a call that changes the disk
+// poisons, and afterWrite never returns.
+func (p *pebbleFS) afterWrite(op, name string, err error) error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -77,12 +77,13 @@ func (p *pebbleFS) wrote(op, name string, err error) error {
 	select {}
 }
 
-// looked is wrote for a call that reads. A reader's Pebble, which has no work of its own, is told.
-func (p *pebbleFS) looked(op, name string, err error) error {
+// afterRead is afterWrite for a call that reads. It returns the error to the Pebble of a reader, which does
+// no background work.
+func (p *pebbleFS) afterRead(op, name string, err error) error {
 	if p.readOnly || errors.Is(err, io.EOF) {
 		return err
 	}
-	return p.wrote(op, name, err)
+	return p.afterWrite(op, name, err)
 }
 
 func (p *pebbleFS) add(f vfs.File, name string, write bool) *pebbleFile {
@@ -93,14 +94,14 @@ func (p *pebbleFS) add(f vfs.File, name string, write bool) *pebbleFile {
 	return pf
 }
 
-// Create makes a new file in the place of whatever has the name.
+// Create creates a new file and replaces an existing one.
 func (p *pebbleFS) Create(name string, _ pvfs.DiskWriteCategory) (pvfs.File, error) {
-	if err := p.writing("create", name); err != nil {
+	if err := p.beforeWrite("create", name); err != nil {
 		return nil, err
 	}
 	if isMarker(name) {
 		dir := filepath.Dir(name)
-		if err := p.wrote("sync", dir, p.fs.SyncDir(dir)); err != nil {
+		if err := p.afterWrite("sync", dir, p.fs.SyncDir(dir)); err != nil {
 			return nil, err
 		}
 	}
@@ -110,20 +111,20 @@ func (p *pebbleFS) Create(name string, _ pvfs.DiskWriteCategory) (pvfs.File, err
 			f, err = p.fs.Create(name)
 		}
 	}
-	if err := p.wrote("create", name, err); err != nil {
+	if err := p.afterWrite("create", name, err); err != nil {
 		return nil, err
 	}
 	return p.add(f, name, true), nil
 }
 
-// Link is used by checkpoints and ingestion only, which this package does not.
+// Link is used by checkpoints and ingestion only, which this package does not use.
 func (p *pebbleFS) Link(oldname, newname string) error {
 	return fault.Unsupportedf("link %s to %s", oldname, newname)
 }
 
 func (p *pebbleFS) Open(name string, opts ...pvfs.OpenOption) (pvfs.File, error) {
 	f, err := p.fs.Open(name, false)
-	if err := p.looked("open", name, err); err != nil {
+	if err := p.afterRead("open", name, err); err != nil {
 		return nil, err
 	}
 	pf := p.add(f, name, false)
@@ -134,14 +135,14 @@ func (p *pebbleFS) Open(name string, opts ...pvfs.OpenOption) (pvfs.File, error)
 }
 
 func (p *pebbleFS) OpenReadWrite(name string, c pvfs.DiskWriteCategory, opts ...pvfs.OpenOption) (pvfs.File, error) {
-	if err := p.writing("open", name); err != nil {
+	if err := p.beforeWrite("open", name); err != nil {
 		return nil, err
 	}
 	f, err := p.fs.Open(name, true)
 	if errors.Is(err, fs.ErrNotExist) {
 		return p.Create(name, c)
 	}
-	if err := p.wrote("open", name, err); err != nil {
+	if err := p.afterWrite("open", name, err); err != nil {
 		return nil, err
 	}
 	pf := p.add(f, name, true)
@@ -153,7 +154,7 @@ func (p *pebbleFS) OpenReadWrite(name string, c pvfs.DiskWriteCategory, opts ...
 
 func (p *pebbleFS) OpenDir(name string) (pvfs.File, error) {
 	info, err := p.fs.Stat(name)
-	if err := p.looked("stat", name, err); err != nil {
+	if err := p.afterRead("stat", name, err); err != nil {
 		return nil, err
 	}
 	if !info.IsDir() {
@@ -163,7 +164,7 @@ func (p *pebbleFS) OpenDir(name string) (pvfs.File, error) {
 }
 
 func (p *pebbleFS) Remove(name string) error {
-	if err := p.writing("remove", name); err != nil {
+	if err := p.beforeWrite("remove", name); err != nil {
 		return err
 	}
 	if isMarker(name) {
@@ -172,18 +173,18 @@ func (p *pebbleFS) Remove(name string) error {
 		p.markers = append(p.markers, name)
 		return nil
 	}
-	return p.wrote("remove", name, p.fs.Remove(name))
+	return p.afterWrite("remove", name, p.fs.Remove(name))
 }
 
-// isMarker tells files whose name says which manifest counts.
+// isMarker reports whether name is a marker: a file whose name says which manifest counts.
 //
-// Pebble makes the new manifest and the new marker, removes the old marker, and only then syncs the
-// directory. A file system need not keep to that order: a power cut could leave a marker whose
-// manifest has no name, or no marker at all. So the directory is synced before a marker is made,
-// and the old one is removed behind the sync: if it comes back, the newer one counts.
+// Pebble creates the new manifest and the new marker, removes the old marker, and only then syncs
+// the directory. A file system need not keep that order: a power cut could leave a marker whose
+// manifest has no name, or no marker at all. So the directory is synced before a marker is created,
+// and the old marker is removed after the sync: if a power cut restores it, the newer one counts.
 func isMarker(name string) bool { return strings.HasPrefix(filepath.Base(name), "marker.") }
 
-// removeMarkers removes those of a directory whose names are durable.
+// removeMarkers removes the old markers of a directory that has just been synced.
 func (p *pebbleFS) removeMarkers(dir string) error {
 	p.mu.Lock()
 	due := p.markers
@@ -196,7 +197,7 @@ func (p *pebbleFS) removeMarkers(dir string) error {
 			p.mu.Unlock()
 			continue
 		}
-		if err := p.wrote("remove", name, p.fs.Remove(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := p.afterWrite("remove", name, p.fs.Remove(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -204,10 +205,10 @@ func (p *pebbleFS) removeMarkers(dir string) error {
 }
 
 func (p *pebbleFS) RemoveAll(name string) error {
-	if err := p.writing("remove", name); err != nil {
+	if err := p.beforeWrite("remove", name); err != nil {
 		return err
 	}
-	return p.wrote("remove", name, removeAll(p.fs, name))
+	return p.afterWrite("remove", name, removeAll(p.fs, name))
 }
 
 func removeAll(f vfs.FS, name string) error {
@@ -232,14 +233,14 @@ func removeAll(f vfs.FS, name string) error {
 }
 
 func (p *pebbleFS) Rename(oldname, newname string) error {
-	if err := p.writing("rename", oldname); err != nil {
+	if err := p.beforeWrite("rename", oldname); err != nil {
 		return err
 	}
-	return p.wrote("rename", oldname, p.fs.Rename(oldname, newname))
+	return p.afterWrite("rename", oldname, p.fs.Rename(oldname, newname))
 }
 
-// ReuseForWrite does not reuse: a log that holds old records behind the new ones is what Pebble's
-// reader tells worst from damage.
+// ReuseForWrite creates a new file instead. Pebble's reader distinguishes damage worst in a log
+// that has old records after the new ones.
 func (p *pebbleFS) ReuseForWrite(oldname, newname string, c pvfs.DiskWriteCategory) (pvfs.File, error) {
 	f, err := p.Create(newname, c)
 	if err != nil {
@@ -258,9 +259,9 @@ func (p *pebbleFS) MkdirAll(dir string, perm os.FileMode) error {
 		return nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return p.looked("stat", dir, err)
+		return p.afterRead("stat", dir, err)
 	}
-	if err := p.writing("mkdir", dir); err != nil {
+	if err := p.beforeWrite("mkdir", dir); err != nil {
 		return err
 	}
 	if parent := filepath.Dir(dir); parent != dir {
@@ -268,10 +269,10 @@ func (p *pebbleFS) MkdirAll(dir string, perm os.FileMode) error {
 			return err
 		}
 	}
-	return p.wrote("mkdir", dir, p.fs.Mkdir(dir))
+	return p.afterWrite("mkdir", dir, p.fs.Mkdir(dir))
 }
 
-// Lock does nothing: whoever opens a Manager holds the store's own lock.
+// Lock does nothing: the caller of Open holds the store's own lock.
 func (p *pebbleFS) Lock(string) (io.Closer, error) { return noLock{}, nil }
 
 type noLock struct{}
@@ -280,12 +281,12 @@ func (noLock) Close() error { return nil }
 
 func (p *pebbleFS) List(dir string) ([]string, error) {
 	names, err := p.fs.List(dir)
-	return names, p.looked("list", dir, err)
+	return names, p.afterRead("list", dir, err)
 }
 
 func (p *pebbleFS) Stat(name string) (pvfs.FileInfo, error) {
 	info, err := p.fs.Stat(name)
-	if err := p.looked("stat", name, err); err != nil {
+	if err := p.afterRead("stat", name, err); err != nil {
 		return nil, err
 	}
 	return pebbleInfo{info}, nil
@@ -307,8 +308,7 @@ type pebbleInfo struct{ fs.FileInfo }
 
 func (pebbleInfo) DeviceID() pvfs.DeviceID { return pvfs.DeviceID{} }
 
-// pebbleFile adds a position to a file of ours. Pebble reads and writes in order from one
-// goroutine.
+// pebbleFile adds a position to a vfs.File. Pebble reads and writes in order, from one goroutine.
 type pebbleFile struct {
 	p     *pebbleFS
 	f     vfs.File
@@ -323,29 +323,29 @@ func (f *pebbleFile) Read(b []byte) (int, error) {
 	if n > 0 && errors.Is(err, io.EOF) {
 		err = nil
 	}
-	return n, f.p.looked("read", f.name, err)
+	return n, f.p.afterRead("read", f.name, err)
 }
 
 func (f *pebbleFile) ReadAt(b []byte, off int64) (int, error) {
 	n, err := f.f.ReadAt(b, off)
-	return n, f.p.looked("read", f.name, err)
+	return n, f.p.afterRead("read", f.name, err)
 }
 
 func (f *pebbleFile) Write(b []byte) (int, error) {
-	if err := f.p.writing("write", f.name); err != nil {
+	if err := f.p.beforeWrite("write", f.name); err != nil {
 		return 0, err
 	}
 	n, err := f.f.WriteAt(b, f.pos)
 	f.pos += int64(n)
-	return n, f.p.wrote("write", f.name, err)
+	return n, f.p.afterWrite("write", f.name, err)
 }
 
 func (f *pebbleFile) WriteAt(b []byte, off int64) (int, error) {
-	if err := f.p.writing("write", f.name); err != nil {
+	if err := f.p.beforeWrite("write", f.name); err != nil {
 		return 0, err
 	}
 	n, err := f.f.WriteAt(b, off)
-	return n, f.p.wrote("write", f.name, err)
+	return n, f.p.afterWrite("write", f.name, err)
 }
 
 func (f *pebbleFile) Close() error {
@@ -360,7 +360,7 @@ func (f *pebbleFile) Close() error {
 	if !f.write {
 		return nil // nothing is lost by it
 	}
-	return f.p.wrote("close", f.name, err)
+	return f.p.afterWrite("close", f.name, err)
 }
 
 // Preallocate does nothing: Pebble's files are small.
@@ -374,10 +374,10 @@ func (f *pebbleFile) Stat() (pvfs.FileInfo, error) {
 			return sizedInfo{pebbleInfo{info}, size}, nil
 		}
 	}
-	return nil, f.p.looked("stat", f.name, err)
+	return nil, f.p.afterRead("stat", f.name, err)
 }
 
-// sizedInfo has the size of the open file, whatever has its name now.
+// sizedInfo has the size of the open file, even if its name now refers to another one.
 type sizedInfo struct {
 	pebbleInfo
 	size int64
@@ -386,10 +386,10 @@ type sizedInfo struct {
 func (i sizedInfo) Size() int64 { return i.size }
 
 func (f *pebbleFile) Sync() error {
-	if err := f.p.writing("sync", f.name); err != nil {
+	if err := f.p.beforeWrite("sync", f.name); err != nil {
 		return err
 	}
-	return f.p.wrote("sync", f.name, f.f.Sync())
+	return f.p.afterWrite("sync", f.name, f.f.Sync())
 }
 
 func (f *pebbleFile) SyncData() error { return f.Sync() }
@@ -412,10 +412,10 @@ func (d *pebbleDir) Sync() error {
 	if d.p.readOnly {
 		return nil
 	}
-	if err := d.p.writing("sync", d.name); err != nil {
+	if err := d.p.beforeWrite("sync", d.name); err != nil {
 		return err
 	}
-	if err := d.p.wrote("sync", d.name, d.p.fs.SyncDir(d.name)); err != nil {
+	if err := d.p.afterWrite("sync", d.name, d.p.fs.SyncDir(d.name)); err != nil {
 		return err
 	}
 	return d.p.removeMarkers(d.name)

@@ -8,7 +8,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// poison remembers the first failure after which nothing may be written any more.
+// poison records the first failure, after which nothing may be written any more.
 //
 // A failed fsync leaves pages that look clean and are not on disk, so no later success proves
 // anything: the first cause stays, and all later writes are refused with it.
@@ -50,5 +50,5 @@ func (p *poison) err() error {
 	}
 }
 
-// is tells whether there is a cause.
+// is reports whether there is a cause.
 func (p *poison) is() bool { return p.first() != nil }

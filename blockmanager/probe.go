@@ -8,18 +8,17 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// probePunch finds out at the open for writing whether holes can be punched, before the first block
-// dies: where they cannot, containers are emptied by copying much earlier (sparse).
+// probePunch determines whether holes can be punched when the manager is opened for writing, before
+// the first block dies: where they cannot, containers are emptied by copying much earlier (sparse).
 //
-// It punches one block behind the end of a container that is there. Nothing is there to be given
-// back: what a crash had left behind the end has just been cut off, and no state that the anchor
-// accepts has a block there. So no byte changes, whatever the answer, and a crash leaves nothing
-// behind. A file system says that it cannot before it looks at the range. Any other error is taken
-// for a no too: copying gives the space back as well, and nothing was written whose loss could
-// matter.
+// It punches one block after the end of an existing container. No bytes are there: what a crash had
+// left after the end has just been cut off, and no state that the anchor accepts has a block there.
+// So no byte changes, whatever the result, and a crash leaves nothing. A file system that cannot
+// punch refuses before it looks at the range. Any other error counts as a refusal too: copying
+// gives back the space as well, and no data was written that could be lost.
 //
-// A store without a container has nothing to give back yet; there the first range that is punched
-// tells. The caller holds commitMu.
+// A store without a container has nothing to give back yet; its first punched range determines it.
+// The caller holds commitMu.
 func (m *Manager) probePunch() {
 	m.canPunch = true
 	var open []*container
@@ -37,7 +36,7 @@ func (m *Manager) probePunch() {
 	}
 }
 
-// cannotPunch has space given back by copying from now on.
+// cannotPunch makes the manager give back space by copying from now on.
 func (m *Manager) cannotPunch(err error) {
 	m.canPunch = false
 	if errors.Is(err, fault.ErrUnsupported) {

@@ -15,9 +15,9 @@ import (
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
-// Whether holes can be punched is known once a store is open for writing, though nothing was ever
-// dropped; asking changes no byte, and an error of it is no reason to refuse the store.
-func TestAWriterKnowsWhetherHolesCanBePunched(t *testing.T) {
+// Writable determines whether holes can be punched, even if no block was ever dropped. It changes
+// no byte, and an error of the probe does not fail Writable.
+func TestWritableDeterminesWhetherHolesCanBePunched(t *testing.T) {
 	o := testOptions(nil)
 	mem := formatted(t, o)
 	o.FS = mem
@@ -60,8 +60,8 @@ func TestAWriterKnowsWhetherHolesCanBePunched(t *testing.T) {
 	}
 }
 
-// An open for writing that is refused has punched nothing.
-func TestARefusedOpenPunchesNothing(t *testing.T) {
+// An open for writing that fails has punched nothing.
+func TestFailedWritablePunchesNothing(t *testing.T) {
 	o := testOptions(nil)
 	mem := formatted(t, o)
 	old := mem.Clone()
@@ -96,7 +96,7 @@ func diskUse(t *testing.T, mem *vfs.Mem) (bytes int64) {
 	return bytes
 }
 
-// emptySparse does what the background does.
+// emptySparse rewrites sparse containers as the background does.
 func emptySparse(t *testing.T, m *Manager) (emptied int) {
 	t.Helper()
 	for n := 1; n > 0; emptied += n {
@@ -131,9 +131,9 @@ func dropOrder(r *rand.Rand, mode int, list []block.ID) []block.ID {
 	return list
 }
 
-// Plan: blocks come and go for long on a file system without holes, in several orders, one after
-// the other; sparse containers are rewritten as the background does it. Much more is written than
-// is ever live, and the disk never holds more than three times what is.
+// Plan: many blocks are created and dropped on a file system without hole punching, in several
+// orders, one after the other; sparse containers are rewritten as the background does it. Much more
+// is written than is ever live, and the files never have more than three times the live bytes.
 func TestDiskUseStaysBoundedWithoutHoles(t *testing.T) {
 	r := seedtest.Rand(t)
 	o := testOptions(nil)
@@ -199,8 +199,8 @@ func TestDiskUseStaysBoundedWithoutHoles(t *testing.T) {
 	}
 }
 
-// A container without a live block goes whatever its size: there is nothing to copy.
-func TestAContainerWithoutBlocksGoesWithoutHoles(t *testing.T) {
+// A container without a live block is unlinked whatever its size: there is nothing to copy.
+func TestContainerWithoutBlocksIsUnlinkedWithoutHolePunching(t *testing.T) {
 	o := testOptions(nil)
 	mem := formatted(t, o)
 	o.FS = unpunchable{mem}

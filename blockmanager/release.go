@@ -11,14 +11,14 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// release gives back the space of what died in a confirmed epoch and is not open: dead ranges are
-// punched, dead containers unlinked. Their rows go with the next commit.
+// release gives back the space of blocks and containers that died in a confirmed epoch and are not
+// open: dead ranges are punched, dead containers unlinked. The next commit removes their rows.
 //
-// No state that the anchor still accepts has a block there, for those that had one are older than
-// the confirmed epoch; and none will, since no range is used twice. A punched container is synced
-// before the row may go: were the punch lost after it, nobody would know of the space any more.
+// No state that the anchor still accepts has a block there: those that had one are older than the
+// confirmed epoch, and no range is used twice. A punched container is synced before its row may be
+// removed: if the punch were lost afterwards, no row would name the space.
 //
-// The caller holds commitMu. An error poisons, which is the caller's to do.
+// The caller holds commitMu and poisons the manager if release fails.
 func (m *Manager) release() error {
 	if err := m.punchRanges(); err != nil {
 		return err
@@ -58,7 +58,7 @@ func (m *Manager) punchRanges() error {
 	return nil
 }
 
-// punchContainer punches ranges of one container, adjoining ones at once.
+// punchContainer punches ranges of one container, adjacent ones in one call.
 func (m *Manager) punchContainer(c *container, due []*deadRange) error {
 	end := func(d *deadRange) int64 { return d.off + alignUp(d.length, m.state.format.blockSize) }
 	for i := 0; i < len(due); {
@@ -97,7 +97,7 @@ func (m *Manager) unlinkContainers() {
 	}
 }
 
-// String tells where a dead range lies.
+// String returns the location of a dead range.
 func (d *deadRange) String() string {
 	return fmt.Sprintf("%d bytes at %d of container %s", d.length, d.off, d.in.id)
 }

@@ -12,24 +12,25 @@ import (
 )
 
 // A container is sparse when less than one part in so many of its bytes are live blocks. Where
-// holes can be punched a sparse one costs a file and a descriptor only, so it has to be full too.
-// Where they cannot, what is dead in a container is at most as much as what is live in it once no
-// container is sparse, save in those shorter than firstWindow with something live in them: a store
+// holes can be punched, a sparse container costs only a file and a descriptor, so it has to be full
+// too. Where they cannot, and once no container is sparse, a container has at most as many dead
+// bytes as live ones, except those with a live block that are shorter than firstWindow: a store
 // takes at most twice its live blocks, and a window for each container. Copying a container costs
-// less than what it gives back.
+// less than it gives back.
 const (
 	sparseWithoutPunching = 2
 	sparseWithPunching    = 8
 )
 
 // Rewrite moves the live blocks of the sparsest container, if there is a sparse one, to other
-// containers, and drops it. Block ids stay. It tells how many containers it emptied, 0 or 1, so
-// that callers may go on while there is something to do.
+// containers, and drops it. Block ids do not change. It returns how many containers it emptied, 0
+// or 1; callers may call it again until it returns 0.
 //
-// The copies are synced before one commit names them in the place of the old ones, so a crash
-// leaves one or the other. Whoever has an old block open reads it there; the file goes once nobody
-// does. A block whose bytes are not what they were written as ends it with ErrCorrupt and nothing
-// moved; further calls leave its container alone. Other errors as of Commit, and ctx's.
+// The copies are synced before one commit replaces the old blocks by them, so a crash leaves one or
+// the other. A source that has an old block open keeps reading it; the file is removed after the
+// last of them is closed. If the bytes of a block do not have the checksum that was recorded,
+// Rewrite returns ErrCorrupt and moves nothing; further calls skip that container. Other errors are
+// those of Commit and of ctx.
 func (m *Manager) Rewrite(ctx context.Context) (emptied int, err error) {
 	c, blocks := m.takeSparse()
 	if c == nil {
@@ -48,14 +49,14 @@ func (m *Manager) Rewrite(ctx context.Context) (emptied int, err error) {
 		m.mu.Lock()
 		c.damaged = errors.Is(err, fault.ErrCorrupt)
 		m.mu.Unlock()
-		m.unhold([]*container{c})
+		m.releaseContainers([]*container{c})
 		return 0, fmt.Errorf("blockmanager: rewrite container %s: %w", c.id, err)
 	}
 	return 1, nil
 }
 
-// takeSparse holds the sparsest container, so that nothing is written to it and no other commit
-// lets it die.
+// takeSparse acquires the sparsest container, so that nothing is written to it and no other commit
+// drops it.
 func (m *Manager) takeSparse() (c *container, blocks []*liveBlock) {
 	m.commitMu.Lock()
 	defer m.commitMu.Unlock()
@@ -76,7 +77,7 @@ func (m *Manager) takeSparse() (c *container, blocks []*liveBlock) {
 	if c == nil {
 		return nil, nil
 	}
-	c.held = true
+	c.acquired = true
 	m.pool = slices.DeleteFunc(m.pool, func(p *container) bool { return p == c })
 	for _, b := range m.state.blocks {
 		if b.in == c {
@@ -89,11 +90,12 @@ func (m *Manager) takeSparse() (c *container, blocks []*liveBlock) {
 	return c, blocks
 }
 
-// sparse tells whether c, of which so many bytes are live, is worth emptying. The caller holds mu.
+// sparse reports whether c, of which so many bytes are live, is worth emptying. The caller holds
+// mu.
 func (m *Manager) sparse(c *container, live int64) bool {
 	used := c.row.next - alignUp(headerLen, m.state.format.blockSize)
 	switch {
-	case c.row.state == containerDead || c.held || c.damaged:
+	case c.row.state == containerDead || c.acquired || c.damaged:
 		return false
 	case live == 0 && used > 0 && !m.canPunch:
 		return true // nothing to copy
@@ -144,8 +146,8 @@ func (c *Creation) copyBlock(b *liveBlock, src Source, buf []byte) error {
 	return c.Finish(s)
 }
 
-// commitRewrite puts the copies in the place of the blocks and has c die. Copies of blocks that
-// were dropped meanwhile are dead at once.
+// commitRewrite replaces the blocks by the copies and drops c. Copies of blocks that were dropped
+// since then are dead at once.
 func (m *Manager) commitRewrite(creation *Creation, c *container) error {
 	m.commitMu.Lock()
 	defer m.commitMu.Unlock()

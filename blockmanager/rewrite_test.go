@@ -55,8 +55,8 @@ func containerNames(t *testing.T, mem *vfs.Mem) []string {
 	return names
 }
 
-// Where no hole can be punched, a container with little left in it is emptied into another and
-// unlinked; blocks keep their ids, and who has one open goes on reading.
+// Where holes cannot be punched, a sparse container is emptied into another and unlinked. Blocks
+// keep their ids, and open sources stay readable.
 func TestSparseContainerIsEmptiedAndUnlinked(t *testing.T) {
 	m, mem, blocks := sparseManager(t, func(mem *vfs.Mem) vfs.FS { return unpunchable{mem} })
 	first := ids(m)[0]
@@ -104,9 +104,9 @@ func checkBlocks(t *testing.T, m *Manager, blocks map[block.ID][]byte) {
 	}
 }
 
-// A block that is dropped while its container is rewritten stays dropped, and the space of its copy
-// is dead.
-func TestBlockDroppedWhileItsContainerIsRewritten(t *testing.T) {
+// A block dropped while its container is rewritten stays dropped, and the space of its copy is
+// dead.
+func TestBlockDroppedDuringRewriteStaysDropped(t *testing.T) {
 	m, _, blocks := sparseManager(t, func(mem *vfs.Mem) vfs.FS { return unpunchable{mem} })
 	dropped := ids(m)[1]
 	delete(blocks, dropped)
@@ -132,8 +132,8 @@ func TestBlockDroppedWhileItsContainerIsRewritten(t *testing.T) {
 	}
 }
 
-// Damage is not copied as if it were good, and does not keep other containers from being rewritten.
-func TestRewriteRefusesADamagedBlock(t *testing.T) {
+// A damaged block is not copied, and does not keep other containers from being rewritten.
+func TestRewriteRefusesDamagedBlock(t *testing.T) {
 	m, mem, _ := sparseManager(t, func(mem *vfs.Mem) vfs.FS { return unpunchable{mem} })
 	b := m.state.blocks[ids(m)[0]]
 	flip(t, mem, "/store/data/"+b.in.name(), b.off+100)

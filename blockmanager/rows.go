@@ -9,8 +9,8 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Keys of the metadata rows. The first byte tells the kind; numbers in keys are big-endian, so that
-// rows of a kind sort by them, numbers in values little-endian.
+// Keys of the metadata rows. The first byte is the kind. Numbers in keys are big-endian, so that
+// rows of a kind sort by them; numbers in values are little-endian.
 //
 //	key                                     value
 //	'b' id(8)                               block, blockValueLen
@@ -122,7 +122,7 @@ const (
 	rootValueLen = 32 // file format: never change
 )
 
-// Bounds that keep sums of offsets and ids from wrapping; far above any disk.
+// Bounds that keep sums of offsets and ids from overflowing, far above the size of any disk.
 const (
 	maxContainer = 1 << 56
 	maxMark      = 1 << 62
@@ -290,7 +290,8 @@ func allZero(b []byte) bool {
 	return true
 }
 
-// identity is the value that tells a block from every other, at the price of one short read.
+// identity returns the value that distinguishes a block from every other, at the price of one short
+// read.
 func identity(instance [16]byte, id block.ID, r *blockRow, footer []byte) uint64 {
 	buf := make([]byte, 0, 56+footerProbe)
 	buf = append(buf, instance[:]...)

@@ -9,20 +9,20 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// sinkBuffer is how much of a block is held in memory before it goes to a container. A block that
-// ends before takes no container for itself alone, so the small blocks of a flush lie together in
-// one file and cost one sync.
+// sinkBuffer is how many bytes of a block are buffered before the sink acquires a container.
+// Shorter blocks share a container, so the small blocks of a flush are in one file and cost one
+// sync.
 const sinkBuffer = 256 << 10
 
-// sink takes the bytes of one block. Once it needs a container it has it for itself until it is
-// finished or dropped, so the block is contiguous.
+// sink takes the bytes of one block. From its first write to a container until it is finished or
+// dropped, no other sink writes there, so the block is contiguous.
 type sink struct {
 	c    *Creation
 	id   block.ID
 	size int64
 	sum  *xxh3.Hasher
 	tail []byte // at least the last footerProbe bytes, or all
-	err  error  // the first one; no write after it
+	err  error  // the first error; nothing is written after it
 
 	buf     []byte // bytes from written on
 	in      *container
@@ -86,7 +86,7 @@ func (s *sink) flush() error {
 	return err
 }
 
-// put writes p behind what was written.
+// put writes p after the bytes already written.
 func (s *sink) put(p []byte) error {
 	m := s.c.m
 	if m.closed.Load() && s.err == nil {
@@ -113,8 +113,8 @@ func (s *sink) put(p []byte) error {
 	return s.err
 }
 
-// finish writes the rest, and zeros up to the next multiple of the block size: whatever an aborted
-// block may have left there is gone.
+// finish writes the rest, and zeros up to the next multiple of the block size, over whatever an
+// aborted block has left there.
 func (s *sink) finish() (blockRow, error) {
 	if s.err != nil {
 		return blockRow{}, s.err
@@ -131,7 +131,7 @@ func (s *sink) finish() (blockRow, error) {
 	return row, nil
 }
 
-// drop gives the container back. What was written lies above its end and will be written over.
+// drop gives back the container. The bytes written are above its end and will be overwritten.
 func (s *sink) drop() {
 	if s.err == nil {
 		s.err = errSinkEnded

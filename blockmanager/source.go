@@ -11,8 +11,8 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// Source is a block open for reading. Its bytes stay until Close, dropped by a commit or not.
-// Close may be called twice.
+// Source is a block open for reading. Its bytes stay readable until Close, even if a commit drops
+// the block. Close may be called twice.
 type Source interface {
 	block.Source
 	io.Closer
@@ -46,8 +46,8 @@ func (c *Creation) OpenBlock(id block.ID) (Source, error) {
 	return s.checked(err)
 }
 
-// source counts a reader of b in; nil when there is no such block. The caller holds mu, so that a
-// commit which drops the block comes before or sees the references.
+// source returns a source of b, nil if there is no such block, and adds a reference. The caller
+// holds mu, so that a commit which drops the block either precedes it or sees the reference.
 func (m *Manager) source(id block.ID, b *liveBlock) (*source, error) {
 	switch {
 	case m.closed.Load():
@@ -61,7 +61,7 @@ func (m *Manager) source(id block.ID, b *liveBlock) (*source, error) {
 	return &source{m: m, b: b, file: b.in.file}, nil
 }
 
-// checked is s, if what lies there is its block.
+// checked returns s after comparing the bytes on disk with the block's identity.
 func (s *source) checked(err error) (Source, error) {
 	if err != nil {
 		return nil, err
@@ -127,7 +127,8 @@ func (s *source) ReadAt(p []byte, off int64) (int, error) {
 	}
 }
 
-// Close lets the block's space go, if it is dropped, at the next commit or confirmation.
+// Close releases the block: if it was dropped, the next commit or confirmation may give back its
+// space.
 func (s *source) Close() error {
 	if s.closed.Swap(true) {
 		return nil

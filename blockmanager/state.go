@@ -20,7 +20,7 @@ type liveBlock struct {
 	refs atomic.Int64 // open sources; rises only while the block is in state.blocks
 }
 
-// deadRange is the space of a block that a commit dropped and that is not forgotten yet.
+// deadRange is the space of a block that a commit dropped, until its row is removed.
 type deadRange struct {
 	in          *container
 	off, length int64      // length in bytes, not rounded
@@ -29,8 +29,8 @@ type deadRange struct {
 	punched     bool       // given back and synced: the next commit removes the row
 }
 
-// state is the metadata as of the last commit, in memory. The rows of Pebble are exactly those that
-// value gives, and the root row.
+// state is the metadata as of the last commit, in memory. Pebble's rows are exactly those that
+// value returns, and the root row.
 type state struct {
 	root
 	format     formatRow
@@ -51,7 +51,7 @@ func newState() *state {
 	}
 }
 
-// value gives the value of the row with this key, nil if there is none.
+// value returns the value of the row with this key, nil if there is none.
 func (s *state) value(key []byte) []byte {
 	switch key[0] {
 	case kindBlock:
@@ -78,8 +78,9 @@ func (s *state) value(key []byte) []byte {
 	return nil
 }
 
-// loadState reads all rows and checks that they are whole, that the root's hash is theirs, and that
-// they agree with one another (spec blockmanager.md, 9.6 step 4). No file but Pebble's is touched.
+// loadState reads all rows and checks that they are complete, that the root contains their hash,
+// and that they agree with one another (spec blockmanager.md, 9.6 step 4). It reads no file but
+// Pebble's.
 func loadState(o *Options, meta *metaStore) (*state, error) {
 	l := loader{state: newState(), seen: map[byte]bool{}}
 	if err := meta.scan(l.row); err != nil {
@@ -97,7 +98,7 @@ type loader struct {
 	seen map[byte]bool // kinds that have one row
 }
 
-// row takes one row; block rows come before those of their containers.
+// row adds one row. Rows of blocks precede those of their containers.
 func (l *loader) row(key, v []byte) (err error) {
 	if len(key) == 0 {
 		return fault.Corruptf("metadata: empty key")
@@ -143,7 +144,7 @@ func (l *loader) row(key, v []byte) (err error) {
 	return err
 }
 
-// finish checks what no row shows alone.
+// finish checks what involves several rows.
 func (l *loader) finish(o *Options) error {
 	for _, kind := range []byte{kindFormat, kindMark, kindLogStart, kindRoot} {
 		if !l.seen[kind] {

@@ -17,22 +17,22 @@ import (
 type Usage struct {
 	Name      string // in data/
 	Length    int64  // of the file
-	Allocated int64  // by the file system, as vfs.Allocated tells it
+	Allocated int64  // by the file system, see vfs.Allocated
 
 	Header    int64 // header page, up to where blocks begin
 	Live      int64 // blocks that the metadata names
 	Alignment int64 // zeros between the end of a live block and the next multiple of the block size
 	Dead      int64 // blocks that were dropped and whose space is not given back yet, with their zeros
-	Reserved  int64 // behind the last committed block: reserved ahead, or of blocks that are not committed
-	// Other is what the file system adds of its own, such as the blocks in which it lists a file's
-	// pieces; less than nothing where it compresses.
+	Reserved  int64 // after the last committed block: reserved ahead, or of uncommitted blocks
+	// Other is what the file system itself adds, such as the blocks in which it lists a file's
+	// extents; negative where it compresses.
 	Other int64
 
-	Stray bool // no row names it: a crash has left it, and the next writer removes it. All of it is Reserved.
+	Stray bool // no row names it: a crash left it, and the next writer removes it. All of it is Reserved.
 }
 
-// Usage tells of each file in data/ that is the store's, by name. At rest the figures are exact;
-// commits beside it may make them disagree.
+// Usage returns the usage of each container in data/ that belongs to the store, by name. The
+// figures are exact unless commits run at the same time.
 func (m *Manager) Usage() ([]Usage, error) {
 	names, err := m.o.FS.List(m.o.dataDir())
 	if err != nil {
@@ -50,7 +50,7 @@ func (m *Manager) Usage() ([]Usage, error) {
 		}
 		info, err := m.o.FS.Stat(m.o.dataPath(name))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // unlinked meanwhile
+			continue // unlinked since then
 		} else if err != nil {
 			return nil, fmt.Errorf("blockmanager: usage: %w", err)
 		}
@@ -79,11 +79,11 @@ func (m *Manager) Usage() ([]Usage, error) {
 	return out, nil
 }
 
-// containerUse is what the manager knows of a container.
+// containerUse is what the metadata says about a container.
 type containerUse struct {
 	Usage
 	dead  bool
-	ahead int64 // the most that may be reserved behind its last committed block
+	ahead int64 // the most that may be reserved after its last committed block
 }
 
 func (m *Manager) ranges() (map[containerID]*containerUse, error) {

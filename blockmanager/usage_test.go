@@ -8,9 +8,9 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// What a container takes is told part by part: a dropped block is dead for as long as somebody
-// reads it.
-func TestUsageTellsWhatAContainerTakes(t *testing.T) {
+// Usage splits what a container occupies into its parts. A dropped block counts as dead while it is
+// open.
+func TestUsageOfContainer(t *testing.T) {
 	o := Options{FS: vfs.OS, Dir: t.TempDir(), Instance: testInstance}
 	if err := Format(o, nil, 1); err != nil {
 		t.Fatal(err)

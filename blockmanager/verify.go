@@ -14,17 +14,17 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// verifyChunk is how much of a block is read at once.
+// verifyChunk is how many bytes of a block are read at once.
 const verifyChunk = 1 << 20
 
-// Verify reads everything and calls finding for each thing that is not as it was written: file
+// Verify reads everything and calls finding for each difference from what was written: file
 // (relative to the store), byte offset in it, the block or 0, and what is wrong.
 //
 // It looks at both slots of the anchor, at all metadata, at the header page of each container, at
 // all bytes of each block and at the zeros between its end and the next block's start. It may run
-// beside all else; blocks that a commit drops meanwhile are passed over. An error says that it
-// could not go on, not that something was found. checked, unless nil, is told the length of each
-// block behind it.
+// concurrently with everything else, and skips blocks that a commit drops while it runs. An error
+// means that it could not continue, not that it found something. If checked is not nil, Verify
+// calls it with the length of each block it has read.
 func (m *Manager) Verify(finding func(file string, off int64, id block.ID, problem string), checked func(bytes int64)) error {
 	if err := m.verifyMeta(finding); err != nil {
 		return fmt.Errorf("blockmanager: verify: %w", err)
@@ -53,12 +53,12 @@ func (m *Manager) Verify(finding func(file string, off int64, id block.ID, probl
 	return nil
 }
 
-// Place is where a block lies.
+// Place is the location of a block.
 type Place struct {
 	ID     block.ID
 	File   string // relative to the store
 	Offset int64  // in that file, bytes
-	Length int64  // bytes, without the zeros up to the next block's place
+	Length int64  // bytes, without the zeros up to where the next block may begin
 }
 
 // Places lists the blocks of the last commit, by file and offset.
@@ -75,7 +75,7 @@ func (m *Manager) Places() []Place {
 	return list
 }
 
-// VerifyBlock is what Verify does with one block, and the zeros behind it.
+// VerifyBlock verifies one block and the zeros after it, as Verify does.
 func (m *Manager) VerifyBlock(id block.ID, finding func(file string, off int64, id block.ID, problem string)) error {
 	if err := m.verifyBlock(id, make([]byte, verifyBuffer), finding); err != nil {
 		return fmt.Errorf("blockmanager: verify: %w", err)
@@ -83,7 +83,7 @@ func (m *Manager) VerifyBlock(id block.ID, finding func(file string, off int64, 
 	return nil
 }
 
-// verifyBuffer is how much of a block is read at once when it is the only one.
+// verifyBuffer is how many bytes of a block VerifyBlock reads at once.
 const verifyBuffer = 64 << 10
 
 // verifyMeta reads anchor and metadata from the disk again and compares them with memory.

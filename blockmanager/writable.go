@@ -13,21 +13,21 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// Writable makes a writer of an opened manager. The caller holds the store's lock exclusively.
+// Writable turns an open manager into a writer. The caller holds the store's lock exclusively.
 //
-//  1. The anchor's newest slot is written again in place and synced: what Open went by may have
-//     been in the kernel's cache only. A crash here changes nothing.
-//  2. Pebble's manifest likewise: what it no longer names Pebble removes.
-//  3. Pebble is opened for writing, which makes durable what it had in its log, and is read once
-//     more: it must say what it said to Open.
-//  4. Container files that no row names are removed; they are from a crash before the commit that
+//  1. The anchor's newest slot is written again in place and synced: what Open read may have been
+//     in the kernel's cache only. A crash here changes nothing.
+//  2. Pebble's manifest likewise: Pebble removes the files that it no longer names.
+//  3. Pebble is opened for writing, which makes the records of its log durable, and is read once
+//     more: its rows must be those that Open read.
+//  4. Container files that no row names are removed. A crash left them, before the commit that
 //     would have named them.
-//  5. What lies above the last committed block of a container is cut off, likewise.
-//  6. Whether holes can be punched is tried out, on a range in which there is nothing.
-//  7. If the anchor accepts this state only, space of dead blocks is given back.
+//  5. Bytes above the last committed block of a container are cut off, for the same reason.
+//  6. A range without data is punched, to determine whether holes can be punched.
+//  7. If the anchor accepts no other state, space of dead blocks is given back.
 //
-// Errors: ErrReadOnly where Options say so; ErrNoSpace, and another Open may be tried; else as
-// Open. A failed write poisons, a full disk too.
+// Errors: ErrReadOnly if Options.ReadOnly is set; ErrNoSpace, after which another Open may be
+// tried; otherwise those of Open. A failed write poisons, also if the disk is full.
 func (m *Manager) Writable() error {
 	m.commitMu.Lock()
 	defer m.commitMu.Unlock()
@@ -43,7 +43,7 @@ func (m *Manager) Writable() error {
 	}
 	if err := m.repair(); err != nil {
 		failed := m.fail(fmt.Errorf("open for writing: %w", err))
-		if first := m.poison.first(); errors.Is(first, fault.ErrNoSpace) { // no writer has begun: it may be tried again
+		if first := m.poison.first(); errors.Is(first, fault.ErrNoSpace) { // no writer has started: the caller may try again
 			return fmt.Errorf("blockmanager: %w", first)
 		}
 		return failed
@@ -64,7 +64,7 @@ func (m *Manager) repair() error {
 	if err := m.anchor.openForWrite(&m.o); err != nil {
 		return err
 	}
-	if err := settleMeta(&m.o); err != nil {
+	if err := syncManifest(&m.o); err != nil {
 		return err
 	}
 	meta, err := openMeta(&m.o, metaWrite, m.poison)
@@ -98,15 +98,16 @@ func (m *Manager) repair() error {
 	return nil
 }
 
-// settleMeta makes durable what Pebble is about to go by: the manifest, written again in place.
+// syncManifest makes Pebble's manifest durable before Pebble acts on it: it is written again in
+// place.
 //
-//	killed writer  compacts files 5 and 10 to 15, tells the manifest, is killed before the sync
+//	killed writer  compacts files 5 and 10 to 15, writes the manifest, is killed before the sync
 //	next one       finds 15 in the manifest, which is in the kernel's cache alone, and removes 5 and 10
 //	power cut      the manifest names 5 and 10
 //
-// Pebble writes a new manifest, synced, only if it has changes to write. What is in its log it
-// makes durable itself, and the names in its directory before it removes any.
-func settleMeta(o *Options) error {
+// Pebble writes and syncs a new manifest only if it has changes to write. It makes the records of
+// its log durable itself, and the names in its directory before it removes any.
+func syncManifest(o *Options) error {
 	names, err := o.FS.List(o.metaDir())
 	if err != nil {
 		return fmt.Errorf("metadata: %w", err)
@@ -138,12 +139,12 @@ func rewrite(fsys vfs.FS, name string) error {
 	return errors.Join(err, f.Close())
 }
 
-// reserveSlack is how much more of the disk than its blocks a container may take before it is held
-// to have space reserved: the file system may need some for itself.
+// reserveSlack is how many bytes more than its blocks a container may occupy before it counts as
+// having reserved space: the file system may need some for itself.
 const reserveSlack = 64 << 10
 
-// cutTails cuts off what lies above the last committed block of each container. Space that was
-// reserved there does not show in the length of the file.
+// cutTails cuts off the bytes above the last committed block of each container. The length of the
+// file does not include space that was reserved there.
 func (m *Manager) cutTails() error {
 	use := m.state.alignedUse()
 	for _, c := range m.state.containers {
@@ -164,22 +165,22 @@ func (m *Manager) cutTails() error {
 	return nil
 }
 
-// Repaired tells what Writable mended after a crash.
+// Repaired is what Writable repaired after a crash.
 type Repaired struct {
 	Strays    int   // container files that no row named, removed
 	CutBytes  int64 // written above the last committed block of a container, cut off
-	Reclaimed int   // dropped blocks whose space a crash had kept, given back; those without hole punching are not counted
+	Reclaimed int   // dropped blocks whose space a crash had kept and that was given back by punching holes
 }
 
-// Repaired tells what Writable mended; nothing before it.
+// Repaired returns what Writable repaired; the zero value before Writable.
 func (m *Manager) Repaired() Repaired {
 	m.commitMu.Lock()
 	defer m.commitMu.Unlock()
 	return m.repaired
 }
 
-// removeStrays removes container files without a row. Names of any other form are left alone, and
-// so are containers of another store, which no crash leaves here: somebody has put them there.
+// removeStrays removes container files without a row. Files with other names are left alone, and so
+// are containers of another store, which no crash leaves here: a person has copied them.
 func (m *Manager) removeStrays() error {
 	names, err := m.o.FS.List(m.o.dataDir())
 	if err != nil {
@@ -203,7 +204,7 @@ func (m *Manager) removeStrays() error {
 	return nil
 }
 
-// isForeign tells whether a file in data/ is a container of another store.
+// isForeign reports whether a file in data/ is a container of another store.
 func (m *Manager) isForeign(name string) bool {
 	f, err := m.o.FS.Open(m.o.dataPath(name), false)
 	if err != nil {
@@ -215,7 +216,7 @@ func (m *Manager) isForeign(name string) bool {
 	return n == headerLen && ofOtherStore(page, m.o.Instance)
 }
 
-// containerName reads a file name of the form <32 hex digits, lower case>.data.
+// containerName parses a file name of the form <32 hex digits, lower case>.data.
 func containerName(name string) (id containerID, ok bool) {
 	digits, ok := strings.CutSuffix(name, dataSuffix)
 	if !ok || len(digits) != 2*len(id) || strings.ToLower(digits) != digits {

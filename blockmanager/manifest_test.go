@@ -11,9 +11,9 @@ import (
 	"github.com/oribi-db/oribi/vfs/crashfs"
 )
 
-// A killed writer may leave a manifest, or names in meta/, in the kernel's cache alone. Pebble
-// removes what they no longer name: before it does so, or anything else, they are durable.
-func TestWhatAKillLeftOfTheManifestIsDurableBeforePebbleGoesByIt(t *testing.T) {
+// A killed writer may leave a manifest, or names in meta/, in the kernel's cache only. They are
+// durable before Pebble removes files that they no longer name.
+func TestManifestIsDurableBeforePebbleUsesIt(t *testing.T) {
 	r := seedtest.Rand(t)
 	o := testOptions(nil)
 	disk := crashfs.New(formatted(t, o))
@@ -66,7 +66,7 @@ func TestWhatAKillLeftOfTheManifestIsDurableBeforePebbleGoesByIt(t *testing.T) {
 	}
 }
 
-// metaOf is the names in meta/, with the content of manifests.
+// metaOf returns the names in meta/, with the content of manifests.
 func metaOf(t *testing.T, o Options, m *vfs.Mem) (all []string) {
 	names, err := m.List(o.metaDir())
 	if err != nil {
