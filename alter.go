@@ -139,13 +139,13 @@ func SetColumnComment(column, text string) Change {
 
 // SetComment changes the text that stands with the table.
 func SetComment(text string) Change {
-	return func(d *draft) error { return Comment(text)(d.row) }
+	return func(d *draft) error { return Comment(text).apply(d.row) }
 }
 
 // SetHistory changes how long old versions are kept, or HistoryForever. A longer time brings
 // nothing back: what was dropped before stays ErrTooOld.
 func SetHistory(keep time.Duration) Change {
-	return func(d *draft) error { return History(keep)(d.row) }
+	return func(d *draft) error { return History(keep).apply(d.row) }
 }
 
 func setColumn(name string, set func(*schema.Column) error) Change {

@@ -15,21 +15,42 @@ import (
 )
 
 // Op is what a write batch does with a row.
-type Op = tablet.OpKind
+type Op uint8
 
 // The eight operations. An insert of a key that is there is ErrKeyExists, an update or delete of
 // one that is not ErrNotFound; the Ignore kinds do nothing instead. An upsert inserts, or updates
 // the columns that it names. Operations on one key in one batch take effect in their order.
 const (
-	OpInsert       = tablet.Insert
-	OpUpsert       = tablet.Upsert
-	OpUpdate       = tablet.Update
-	OpDelete       = tablet.Delete
-	OpInsertIgnore = tablet.InsertIgnore
-	OpUpsertIgnore = tablet.UpsertIgnore
-	OpUpdateIgnore = tablet.UpdateIgnore
-	OpDeleteIgnore = tablet.DeleteIgnore
+	OpInsert Op = iota + 1
+	OpUpsert
+	OpUpdate
+	OpDelete
+	OpInsertIgnore
+	OpUpsertIgnore
+	OpUpdateIgnore
+	OpDeleteIgnore
 )
+
+// kind returns the operation as the tablet knows it.
+func (o Op) kind() tablet.OpKind { return tablet.OpKind(o) }
+
+// known reports whether o is one of the eight operations.
+func (o Op) known() bool { return OpInsert <= o && o <= OpDeleteIgnore }
+
+// Inserts reports whether o is OpInsert or OpInsertIgnore: an auto-incrementing column gives it a
+// value.
+func (o Op) Inserts() bool { return o == OpInsert || o == OpInsertIgnore }
+
+// Upserts reports whether o is OpUpsert or OpUpsertIgnore.
+func (o Op) Upserts() bool { return o == OpUpsert || o == OpUpsertIgnore }
+
+// String returns the name as the command's files of operations have it, such as "insert_ignore".
+func (o Op) String() string {
+	if !o.known() {
+		return fmt.Sprintf("operation %d", uint8(o))
+	}
+	return o.kind().String()
+}
 
 // Row is a row by column names: nil is NULL, an absent name is "not set". For small programs;
 // TableOf is for real ones, vectors for bulk.
@@ -274,7 +295,7 @@ func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
 		if alone {
 			key = p.shape.RowFormat.Cell(body, 0)
 		}
-		p.ops = append(p.ops, tablet.Op{Kind: op, Index: b.n, Key: key, Body: body, Set: set, Lacks: lacks})
+		p.ops = append(p.ops, tablet.Op{Kind: op.kind(), Index: b.n, Key: key, Body: body, Set: set, Lacks: lacks})
 		b.n++
 		b.bytes += int64(len(key) + len(body) + opOverhead)
 	}
@@ -394,6 +415,10 @@ func errRowTooLong(n int) error { return fmt.Errorf("a row of %d bytes, limit %d
 // one by one.
 func (b *Batch) add(op Op, p *part) {
 	t, s := p.table, p.shape.Schema
+	if !op.known() {
+		b.spoil(&RowError{Row: b.n, Table: t.tab.Name(), Cause: fmt.Errorf("%v is unknown: use one of OpInsert to OpDeleteIgnore", op)})
+		return
+	}
 	if err := checkAuto(op, p); err != nil {
 		b.spoil(&RowError{Row: b.n, Table: t.tab.Name(), Column: schema.AutoIncrementName, Cause: err})
 		return
@@ -409,7 +434,7 @@ func (b *Batch) add(op Op, p *part) {
 	p.reserve(3*size + 16*len(p.cells) + 64) // keys escape, at most doubling; lists and images add less than 16 bytes a cell
 	start := len(p.buf)
 	p.buf = p.shape.Encoder.AppendKey(p.buf, p.cells)
-	o := tablet.Op{Kind: op, Index: b.n, Key: p.buf[start:len(p.buf):len(p.buf)]}
+	o := tablet.Op{Kind: op.kind(), Index: b.n, Key: p.buf[start:len(p.buf):len(p.buf)]}
 	if len(o.Key) > schema.MaxKeyBytes {
 		b.fail(t, "", errKeyTooLong(len(o.Key)))
 		return

@@ -5,11 +5,10 @@ import (
 	"fmt"
 
 	"github.com/oribi-db/oribi/compaction"
-	"github.com/oribi-db/oribi/internal/tablet"
 )
 
-// CompactionResult tells what a flush or compaction did.
-type CompactionResult = tablet.Result
+// CompactionResult is what a flush or compaction of a table did.
+type CompactionResult = compaction.Result
 
 // Flush writes what the table holds in memory to disk: new rows to rowsets, changes to delta files.
 // What is written meanwhile stays in memory; the table's writers wait for the metadata commit at

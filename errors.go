@@ -1,6 +1,9 @@
 package oribi
 
-import "github.com/oribi-db/oribi/internal/fault"
+import (
+	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/fault"
+)
 
 // Errors that a caller can act on, for errors.Is. Each is wrapped with the place where it happened.
 var (
@@ -25,5 +28,5 @@ var (
 	ErrClosed        = fault.ErrClosed        // the store or the iterator is closed
 )
 
-// RowError tells which row of a write batch was refused: its position, table, key, column, and why.
-type RowError = fault.RowError
+// RowError is a row of a write batch that was refused: its position, table, key, column, and cause.
+type RowError = change.RowError

@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -306,8 +307,8 @@ func (l *lookup) Error() string {
 
 func (l *lookup) Unwrap() error { return fault.ErrNotFound }
 
-// Trace tells how a read finds a key.
-type Trace = tablet.Trace
+// Trace is how a read finds a key.
+type Trace = rowset.Trace
 
 // Explain tells how Get finds a key: which rowsets it asks, and what their bloom files and key
 // indexes say.

@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/internal/budget"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/tablet"
 )
 
 // Space that is kept free on the disk, each part for what must still work when the part above it is
@@ -78,7 +79,7 @@ func (s *Store) hasSpace(bytes, keep int64) (free int64, ok bool) {
 func (b *Batch) deletesOnly() bool {
 	for _, p := range b.parts {
 		for i := range p.ops {
-			if ask := p.ops[i].Kind; ask != OpDelete && ask != OpDeleteIgnore {
+			if ask := p.ops[i].Kind; ask != tablet.Delete && ask != tablet.DeleteIgnore {
 				return false
 			}
 		}

@@ -29,31 +29,31 @@ type Table struct {
 	views sync.Map // reflect.Type of T → *TableOf[T], for GetAs, ScanAs and Patch
 }
 
-// TableOption is a property that CreateTable gives a table.
-type TableOption func(*meta.Table) error
+// TableOption is a property that CreateTable gives a table: History or Comment.
+type TableOption struct{ apply func(*meta.Table) error }
 
 // History keeps old versions of the table's rows for d, or HistoryForever. Without it the store's
 // default holds.
 func History(d time.Duration) TableOption {
-	return func(t *meta.Table) (err error) {
+	return TableOption{func(t *meta.Table) (err error) {
 		if t.HistorySec, err = historySeconds(d); err != nil {
 			return fmt.Errorf("%w: %w", err, fault.ErrSchema)
 		}
 		return nil
-	}
+	}}
 }
 
 const maxCommentBytes = 256 // as of a column. Source: tablet spec §20
 
 // Comment is a text that stands with the table.
 func Comment(text string) TableOption {
-	return func(t *meta.Table) error {
+	return TableOption{func(t *meta.Table) error {
 		if !utf8.ValidString(text) || len(text) > maxCommentBytes {
 			return fmt.Errorf("the comment is longer than %d bytes or not valid UTF-8: %w", maxCommentBytes, fault.ErrSchema)
 		}
 		t.Comment = text
 		return nil
-	}
+	}}
 }
 
 // CreateTable makes an empty table, durably. s is made by schema.New or SchemaOf.
@@ -112,7 +112,7 @@ func (s *Store) createTable(name string, columns *schema.Schema, opts []TableOpt
 		row.NextColumnID = max(row.NextColumnID, columns.Columns[i].ID+1)
 	}
 	for _, o := range opts {
-		if err := o(row); err != nil {
+		if err := o.apply(row); err != nil {
 			return nil, err
 		}
 	}

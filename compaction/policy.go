@@ -122,6 +122,13 @@ const (
 	Ingest     Kind = "ingest"      // rows in key order became rowsets without going through memory
 )
 
+// Result is what a flush or compaction of a table did.
+type Result struct {
+	RowSetsBefore int
+	RowSetsAfter  int
+	BytesWritten  int64 // to new files
+}
+
 // Event tells of one flush, compaction or ingest that has been committed, or has failed.
 type Event struct {
 	Kind         Kind

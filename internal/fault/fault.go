@@ -23,7 +23,7 @@ var (
 	ErrKeyExists = errors.New("key exists")
 	// ErrExists: a table or column of that name exists.
 	ErrExists = errors.New("exists already")
-	// ErrRow: a row of a write batch was refused; errors.As gives the *RowError.
+	// ErrRow: a row of a write batch was refused; errors.As gives the *change.RowError.
 	ErrRow = errors.New("bad row")
 	// ErrSchema: a schema breaks a rule.
 	ErrSchema = errors.New("bad schema")
@@ -52,32 +52,6 @@ var (
 	// ErrClosed: the store, iterator or batch was closed.
 	ErrClosed = errors.New("closed")
 )
-
-// RowError tells which row of a write batch was refused, and why.
-//
-// errors.Is(err, ErrRow) holds for every RowError; errors.Is also reaches Cause
-// (for example ErrKeyExists or ErrNotFound).
-type RowError struct {
-	Row    int    // index of the operation in its write batch, 0-based
-	Table  string // table name
-	Key    string // the key as JSON, empty when it could not be read
-	Column string // column name, empty when the row as a whole is at fault
-	Cause  error
-}
-
-func (e *RowError) Error() string {
-	s := fmt.Sprintf("row %d of table %q", e.Row, e.Table)
-	if e.Key != "" {
-		s += " key " + e.Key
-	}
-	if e.Column != "" {
-		s += fmt.Sprintf(": column %q", e.Column)
-	}
-	return s + ": " + e.Cause.Error()
-}
-
-// Unwrap makes both ErrRow and the cause visible to errors.Is.
-func (e *RowError) Unwrap() []error { return []error{ErrRow, e.Cause} }
 
 // Corruptf returns an error that wraps ErrCorrupt behind the given text.
 func Corruptf(format string, args ...any) error {

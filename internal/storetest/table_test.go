@@ -126,3 +126,19 @@ func TestRenameWithConcurrentWritersAndFlushes(t *testing.T) {
 		t.Errorf("%d rows, %v, want %d", n, err, rounds)
 	}
 }
+
+func TestCommitRefusesUnknownOperations(t *testing.T) {
+	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	table := numbersTable(t, store, "numbers")
+	for _, op := range []oribi.Op{0, oribi.OpDeleteIgnore + 1, 255} {
+		b := store.NewBatch()
+		b.Row(op, table, oribi.Row{"k": int64(1), "v": int64(1)})
+		if _, err := b.Commit(t.Context()); !errors.Is(err, oribi.ErrRow) {
+			t.Errorf("%v: %v, want ErrRow", op, err)
+		}
+	}
+}

@@ -7,7 +7,6 @@ import (
 	"math"
 
 	"github.com/oribi-db/oribi/change"
-	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -28,7 +27,7 @@ import (
 // it does). The metadata contains it for the inserts up to the flushed LSN; replay adds the later
 // ones. Source: tablet spec §2.6, §12.6.
 
-// Causes of *fault.RowErrors about the auto-incrementing column. They fail the whole batch.
+// Causes of *change.RowErrors about the auto-incrementing column. They fail the whole batch.
 // Source: tablet spec §12.6.
 var (
 	ErrAutoSet       = errors.New("the column is auto-incrementing: an insert does not set it")
@@ -71,7 +70,7 @@ func (w *Write) assign() error {
 			continue
 		}
 		if highest == math.MaxInt64 {
-			return &fault.RowError{Row: op.Index, Table: w.t.Name(), Column: schema.AutoIncrementName, Cause: errAutoExhausted}
+			return &change.RowError{Row: op.Index, Table: w.t.Name(), Column: schema.AutoIncrementName, Cause: errAutoExhausted}
 		}
 		highest++
 		binary.LittleEndian.PutUint64(cell, uint64(highest)) // cell is part of op.Body

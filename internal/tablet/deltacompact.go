@@ -23,7 +23,7 @@ import (
 // readers keep the rowset that they have, whose files are open.
 
 // CompactMinor merges the redo files of each rowset into one.
-func (t *Tablet) CompactMinor(ctx context.Context) (res Result, err error) {
+func (t *Tablet) CompactMinor(ctx context.Context) (res compaction.Result, err error) {
 	return t.eachRowSet(func(id uint64) (int64, error) {
 		return t.compactDeltas(ctx, compaction.DeltaChoice{RowSet: id, Kind: compaction.MinorDelta, Why: requested})
 	})
@@ -32,9 +32,9 @@ func (t *Tablet) CompactMinor(ctx context.Context) (res Result, err error) {
 // CompactMajor applies the redos of the named columns, or of all columns without names, to the base
 // data of each rowset. Errors: ErrNoColumn for a column that the table does not have; ErrSchema for a
 // key column.
-func (t *Tablet) CompactMajor(ctx context.Context, columns []string) (res Result, err error) {
+func (t *Tablet) CompactMajor(ctx context.Context, columns []string) (res compaction.Result, err error) {
 	if _, err := columnIndexes(t.Shape().Schema, columns); err != nil {
-		return Result{}, fmt.Errorf("table %q: %w", t.Name(), err)
+		return compaction.Result{}, fmt.Errorf("table %q: %w", t.Name(), err)
 	}
 	return t.eachRowSet(func(id uint64) (int64, error) {
 		return t.compactDeltas(ctx, compaction.DeltaChoice{RowSet: id, Kind: compaction.MajorDelta, Columns: columns, Why: requested})
@@ -46,7 +46,7 @@ const requested = "requested"
 
 // CollectUndos drops what is older than the history floor, as far as possible without rewriting: undo
 // files, and rowsets in which every row is deleted.
-func (t *Tablet) CollectUndos(ctx context.Context) (res Result, err error) {
+func (t *Tablet) CollectUndos(ctx context.Context) (res compaction.Result, err error) {
 	t.exclusively(func() {
 		res.RowSetsBefore = len(t.Info().RowSets)
 		res.BytesWritten, err = t.collectUndos(ctx, requested)
@@ -69,7 +69,7 @@ func (t *Tablet) CompactDeltas(ctx context.Context, c compaction.DeltaChoice) (e
 }
 
 // eachRowSet calls work for each rowset in turn; each makes its own commit.
-func (t *Tablet) eachRowSet(work func(id uint64) (int64, error)) (res Result, err error) {
+func (t *Tablet) eachRowSet(work func(id uint64) (int64, error)) (res compaction.Result, err error) {
 	t.exclusively(func() {
 		sets := t.Info().RowSets
 		res.RowSetsBefore = len(sets)

@@ -53,9 +53,9 @@ func (w *world) sameEverywhere(want [][]string) {
 	}
 }
 
-var deltaWork = map[compaction.Kind]func(t *Tablet, ctx context.Context) (Result, error){
+var deltaWork = map[compaction.Kind]func(t *Tablet, ctx context.Context) (compaction.Result, error){
 	compaction.MinorDelta: (*Tablet).CompactMinor,
-	compaction.MajorDelta: func(t *Tablet, ctx context.Context) (Result, error) { return t.CompactMajor(ctx, nil) },
+	compaction.MajorDelta: func(t *Tablet, ctx context.Context) (compaction.Result, error) { return t.CompactMajor(ctx, nil) },
 	compaction.UndoGC:     (*Tablet).CollectUndos,
 	compaction.DeltaFlush: (*Tablet).FlushDeltas,
 }
@@ -287,10 +287,10 @@ func TestAScanKeepsItsFilesThroughDeltaCompactions(t *testing.T) {
 		its = append(its, it)
 	}
 	for _, columns := range [][]string{nil, {"a"}, nil} {
-		for _, work := range []func() (Result, error){
-			func() (Result, error) { return w.tab.CompactMinor(t.Context()) },
-			func() (Result, error) { return w.tab.CompactMajor(t.Context(), columns) },
-			func() (Result, error) { w.floor += 50; return w.tab.CollectUndos(t.Context()) },
+		for _, work := range []func() (compaction.Result, error){
+			func() (compaction.Result, error) { return w.tab.CompactMinor(t.Context()) },
+			func() (compaction.Result, error) { return w.tab.CompactMajor(t.Context(), columns) },
+			func() (compaction.Result, error) { w.floor += 50; return w.tab.CollectUndos(t.Context()) },
 		} {
 			if _, err := work(); err != nil {
 				t.Fatal(err)

@@ -14,17 +14,10 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// Result is what a Flush or Compact did.
-type Result struct {
-	RowSetsBefore int
-	RowSetsAfter  int
-	BytesWritten  int64
-}
-
 // Flush writes the MemRowSet to new rowsets and every delta mem store to a delta file, in one
 // metadata commit. The table's writers wait for that commit only. With nothing in memory, Flush does
 // nothing.
-func (t *Tablet) Flush(ctx context.Context) (res Result, err error) {
+func (t *Tablet) Flush(ctx context.Context) (res compaction.Result, err error) {
 	t.exclusively(func() { res, err = t.flush(ctx) })
 	return res, err
 }
@@ -42,7 +35,7 @@ func (t *Tablet) FlushIf(ctx context.Context, due func() bool) (err error) {
 
 // FlushDeltas writes every delta mem store to a delta file; the MemRowSet stays in memory. The
 // table's writers wait for the metadata commit only.
-func (t *Tablet) FlushDeltas(ctx context.Context) (res Result, err error) {
+func (t *Tablet) FlushDeltas(ctx context.Context) (res compaction.Result, err error) {
 	t.exclusively(func() { res, _, err = t.flushOnce(ctx, (*job).takeDeltas) })
 	return res, err
 }
@@ -63,10 +56,10 @@ func (t *Tablet) exclusively(work func()) {
 }
 
 // flush is Flush under the work lock.
-func (t *Tablet) flush(ctx context.Context) (Result, error) {
+func (t *Tablet) flush(ctx context.Context) (compaction.Result, error) {
 	res, left, err := t.flushOnce(ctx, (*job).takeMemory)
 	if err == nil && left {
-		var rest Result
+		var rest compaction.Result
 		rest, _, err = t.flushOnce(ctx, (*job).takeMemory)
 		res.RowSetsAfter = rest.RowSetsAfter
 		res.BytesWritten += rest.BytesWritten
@@ -76,14 +69,14 @@ func (t *Tablet) flush(ctx context.Context) (Result, error) {
 
 // flushOnce writes what take takes. left reports whether an earlier flush that failed had left a
 // frozen MemRowSet: then that was taken, and there may be more.
-func (t *Tablet) flushOnce(ctx context.Context, take func(*job)) (res Result, left bool, err error) {
+func (t *Tablet) flushOnce(ctx context.Context, take func(*job)) (res compaction.Result, left bool, err error) {
 	j, err := t.begin()
 	if err != nil {
 		return res, false, err
 	}
 	defer j.end()
 	n := len(j.st.tree.Sets)
-	res, left = Result{RowSetsBefore: n, RowSetsAfter: n}, j.st.frozen != nil
+	res, left = compaction.Result{RowSetsBefore: n, RowSetsAfter: n}, j.st.frozen != nil
 	if err := j.freeze(ctx, func() { take(j) }); err != nil {
 		return res, left, err
 	}

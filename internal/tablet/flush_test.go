@@ -54,7 +54,7 @@ func (w *world) checkStored() {
 func TestFlushOfNothingDoesNothing(t *testing.T) {
 	w := newWorld(t, testSchema)
 	epoch := w.m.Epoch()
-	if res, err := w.tab.Flush(t.Context()); err != nil || res != (Result{}) {
+	if res, err := w.tab.Flush(t.Context()); err != nil || res != (compaction.Result{}) {
 		t.Errorf("%+v, %v", res, err)
 	}
 	if len(w.events) != 0 || w.m.Epoch() != epoch {

@@ -64,7 +64,7 @@ type Ingest struct {
 	files *rowset.Tree // the new rowsets, opened to look up keys
 }
 
-// errOrder is the cause of a *fault.RowError about a row out of key order.
+// errOrder is the cause of a *change.RowError about a row out of key order.
 var errOrder = errors.New("the key is not greater than that of the row before")
 
 // BeginIngest returns an ingest without rows. The caller calls Abort at the end, also after Finish.
@@ -89,7 +89,7 @@ func (t *Tablet) BeginIngest() (*Ingest, error) {
 func (in *Ingest) Rows() int64 { return in.rows }
 
 // Append appends rows, which have no changes, some thousand at a time. It does not retain them.
-// Errors: a *fault.RowError for a key that is not greater than the one before, and, with
+// Errors: a *change.RowError for a key that is not greater than the one before, and, with
 // ErrKeyExists, for a key that exists; write errors. After an error only Abort may be called.
 func (in *Ingest) Append(rows *change.Rows) error {
 	keys := rows.Keys
@@ -119,7 +119,7 @@ func (in *Ingest) Append(rows *change.Rows) error {
 }
 
 func (in *Ingest) rowError(row int64, key []byte, cause error) error {
-	return &fault.RowError{Row: int(row), Table: in.t.Name(), Key: in.t.KeyText(key), Cause: cause}
+	return &change.RowError{Row: int(row), Table: in.t.Name(), Key: in.t.KeyText(key), Cause: cause}
 }
 
 // checkAbsent returns an error for the first of the keys, which rise, that exists.
@@ -148,7 +148,7 @@ func (in *Ingest) checkAbsent(keys [][]byte) error {
 // Finish makes the rows, at least one, durably part of the table, and returns their timestamp when
 // they are visible.
 //
-// Errors: a *fault.RowError with ErrKeyExists for a key that was inserted concurrently; ErrConflict if
+// Errors: a *change.RowError with ErrKeyExists for a key that was inserted concurrently; ErrConflict if
 // the schema was changed; ErrNoTable if the table was dropped; ctx's; write errors. Nothing has
 // changed then, except perhaps after ErrPoisoned.
 func (in *Ingest) Finish(ctx context.Context) (ts mvcc.Timestamp, err error) {

@@ -200,7 +200,7 @@ func TestIngestFindsAKeyThatComesAtTheLastMoment(t *testing.T) {
 	w := newWorld(t, testSchema)
 	w.onSettle = func() { w.mustCommit(w.op(Insert, 3, 1, "w")) }
 	_, err := w.ingest(2, 2, 3, 4)
-	var re *fault.RowError
+	var re *change.RowError
 	if !errors.Is(err, fault.ErrKeyExists) || !errors.As(err, &re) || re.Row != 1 || w.onSettle != nil {
 		t.Errorf("got %v", err)
 	}

@@ -12,12 +12,12 @@ import (
 
 // Compact flushes, then merges until no rowsets overlap and no redos are left, except the DELETEs of
 // rows that history still contains and the redos of concurrent changes.
-func (t *Tablet) Compact(ctx context.Context) (res Result, err error) {
+func (t *Tablet) Compact(ctx context.Context) (res compaction.Result, err error) {
 	t.exclusively(func() { res, err = t.compact(ctx) })
 	return res, err
 }
 
-func (t *Tablet) compact(ctx context.Context) (Result, error) {
+func (t *Tablet) compact(ctx context.Context) (compaction.Result, error) {
 	res, err := t.flush(ctx)
 	if err != nil {
 		return res, err

@@ -92,25 +92,9 @@ func (v View) Get(key []byte, cols []int, dst [][]byte) (cells [][]byte, found b
 	return dst, false, nil
 }
 
-// Trace describes how a read finds a key: the rowsets whose bounds contain it, and the answers of
-// their bloom files and key indexes.
-type Trace struct {
-	InMemory bool
-	Steps    []TraceStep
-}
-
-// TraceStep is one rowset that a read searches.
-type TraceStep struct {
-	RowSet uint64
-	Filter bool // by the bloom file, the rowset may contain the key
-	Found  bool // the key index contains it
-	Row    batch.Ordinal
-	Live   bool // as of the snapshot
-}
-
 // Explain does what Get does and returns its steps.
-func (v View) Explain(key []byte) (Trace, error) {
-	var tr Trace
+func (v View) Explain(key []byte) (rowset.Trace, error) {
+	var tr rowset.Trace
 	for _, m := range v.state.mems {
 		if _, tr.InMemory = m.Get(key, v.snap, nil); tr.InMemory {
 			return tr, nil
@@ -118,7 +102,7 @@ func (v View) Explain(key []byte) (Trace, error) {
 	}
 	p := bloom.MakeProbe(key)
 	for _, d := range v.state.tree.Candidates(nil, key) {
-		step := TraceStep{RowSet: d.Metadata().ID}
+		step := rowset.TraceStep{RowSet: d.Metadata().ID}
 		filter, err := d.Filter()
 		if err != nil {
 			return tr, err

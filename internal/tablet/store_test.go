@@ -452,10 +452,10 @@ func search(t *Tablet, req *scan.Request, at Snapshot, ordered bool) (scan.Itera
 	return v.Scan(req, ordered), nil
 }
 
-func explain(t *Tablet, key []byte, at Snapshot) (Trace, error) {
+func explain(t *Tablet, key []byte, at Snapshot) (rowset.Trace, error) {
 	v, err := t.View(at)
 	if err != nil {
-		return Trace{}, err
+		return rowset.Trace{}, err
 	}
 	defer v.Release()
 	return v.Explain(key)

@@ -60,10 +60,10 @@ type Op struct {
 	Check *Condition
 }
 
-// ErrNotSet is the cause of a *fault.RowError about a column that a new row needs.
+// ErrNotSet is the cause of a *change.RowError about a column that a new row needs.
 var ErrNotSet = errors.New("not set, and it has no default and cannot be NULL")
 
-// ErrImmutable is the cause of a *fault.RowError about an update of an immutable column.
+// ErrImmutable is the cause of a *change.RowError about an update of an immutable column.
 var ErrImmutable = errors.New("immutable, and cannot be updated")
 
 // Write is one write batch's share of a table, between Prepare and Release.
@@ -79,7 +79,7 @@ type Write struct {
 	column  string   // the column of the last error of decide
 	partial bool     // refused operations are left out
 	serial  bool     // t.autoMu is held
-	Refused []*fault.RowError
+	Refused []*change.RowError
 }
 
 // target is what an operation does, and where.
@@ -93,7 +93,7 @@ const stripeCount = 1 << 12
 
 // Prepare keeps the state from being replaced, locks the rows and resolves each operation against
 // the newest applied state and the earlier operations of the batch. The first row error ends it: a
-// *fault.RowError, with no lock held and nothing changed.
+// *change.RowError, with no lock held and nothing changed.
 //
 // ops are encoded by shape; operations of an older version of the schema are converted. ops belong to
 // the Write until Release.
@@ -367,8 +367,8 @@ func (w *Write) reserveList(size int) {
 	}
 }
 
-func (w *Write) rowError(op *Op, cause error) *fault.RowError {
-	e := &fault.RowError{Row: op.Index, Table: w.t.Name(), Key: w.t.KeyText(op.Key), Cause: cause}
+func (w *Write) rowError(op *Op, cause error) *change.RowError {
+	e := &change.RowError{Row: op.Index, Table: w.t.Name(), Key: w.t.KeyText(op.Key), Cause: cause}
 	switch cause {
 	case ErrNotSet:
 		e.Column = op.Lacks

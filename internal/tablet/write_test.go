@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
@@ -105,7 +106,7 @@ func TestOperationsDoWhatTheResultTableSays(t *testing.T) {
 					want, cause := outcome(ask, p.text, `5: 9 "new" 7`)
 					_, err := w.commit(ops...)
 					if cause != nil {
-						var row *fault.RowError
+						var row *change.RowError
 						if !errors.Is(err, cause) || !errors.Is(err, fault.ErrRow) || !errors.As(err, &row) || row.Row != index || row.Table != "t" || row.Key != "5" {
 							t.Fatalf("error %v, want %v of row %d, key 5", err, cause, index)
 						}
@@ -189,7 +190,7 @@ func (w *world) step(r *rand.Rand, pic picture) {
 	}
 	lsn := w.lsn
 	_, err := w.commit(ops...)
-	var row *fault.RowError
+	var row *change.RowError
 	switch {
 	case !errors.Is(err, want) || want == nil && err != nil:
 		w.t.Fatalf("error %v, want %v of row %d", err, want, failed)
@@ -246,7 +247,7 @@ func TestMissingColumnsMatterToNewRowsOnly(t *testing.T) {
 		{w.op(Upsert, 1, 1, ""), {Kind: Insert, Key: w.key(6), Body: op.Body, Lacks: "a"}},
 	} {
 		_, err := w.commit(ops...)
-		var row *fault.RowError
+		var row *change.RowError
 		if !errors.Is(err, ErrNotSet) || !errors.As(err, &row) || row.Column != "a" || row.Row != 1 {
 			t.Errorf("a new row: %v", err)
 		}

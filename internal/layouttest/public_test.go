@@ -1,0 +1,185 @@
+package layouttest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/importer"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// exportData is a package as `go list -export` prints it.
+type exportData struct{ ImportPath, Name, Export string }
+
+// TestPublicPackagesExportNoInternalTypes fails if an exported function, method, field, type,
+// variable or constant of a public package mentions a type of a package under internal/: a program
+// in another module could not name it, and `go doc` would not show it.
+func TestPublicPackagesExportNoInternalTypes(t *testing.T) {
+	packages := publicPackages(t)
+	for _, required := range []string{"", "rowset", "delta", "bloom", "cfile", "blockmanager", "memrowset", "compaction"} {
+		if !slices.ContainsFunc(packages, func(p *types.Package) bool { path, _ := insideModule(p.Path()); return path == required }) {
+			t.Errorf("%s is not public", display(required))
+		}
+	}
+	for _, p := range packages {
+		s := surface{pkg: p, seen: map[types.Type]bool{}}
+		scope := p.Scope()
+		for _, name := range scope.Names() {
+			if obj := scope.Lookup(name); obj.Exported() {
+				s.object(obj)
+			}
+		}
+		for _, f := range s.found {
+			t.Errorf("%s: %s", strings.TrimPrefix(p.Path(), modulePath+"/"), f)
+		}
+	}
+}
+
+// publicPackages returns the type-checked packages that another module can import, commands left
+// out.
+func publicPackages(t *testing.T) []*types.Package {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Name,Export", "./...")
+	cmd.Dir = moduleRoot(t)
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	exports := map[string]string{}
+	var paths []string
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p exportData
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		exports[p.ImportPath] = p.Export
+		if _, inside := insideModule(p.ImportPath); inside && !internal(p.ImportPath) && p.Name != "main" {
+			paths = append(paths, p.ImportPath)
+		}
+	}
+	imp := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) {
+		return os.Open(exports[path])
+	})
+	var packages []*types.Package
+	for _, path := range paths {
+		p, err := imp.Import(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		packages = append(packages, p)
+	}
+	return packages
+}
+
+// internal reports whether only packages of this module can import path.
+func internal(path string) bool {
+	rel, inside := insideModule(path)
+	return inside && slices.Contains(strings.Split(rel, "/"), "internal")
+}
+
+// surface collects the internal types that the exported identifiers of a package mention.
+type surface struct {
+	pkg   *types.Package
+	seen  map[types.Type]bool
+	found []string
+}
+
+// object looks at the type of an exported identifier and, of a type declared in the package, at its
+// exported fields and methods.
+func (s *surface) object(obj types.Object) {
+	name, ok := obj.(*types.TypeName)
+	if !ok {
+		s.mention(obj.Name(), obj.Type())
+		return
+	}
+	named, ok := obj.Type().(*types.Named)
+	if name.IsAlias() || !ok {
+		s.mention(obj.Name(), obj.Type())
+		return
+	}
+	s.members(obj.Name(), named)
+}
+
+func (s *surface) members(name string, named *types.Named) {
+	for p := range named.TypeParams().TypeParams() {
+		s.mention(name, p.Constraint())
+	}
+	s.mention(name, named.Underlying())
+	for m := range named.Methods() {
+		if m.Exported() {
+			s.mention(name+"."+m.Name(), m.Type())
+		}
+	}
+}
+
+// mention notes the internal types that occur in t, as a caller sees it: named types by name,
+// others by their parts.
+func (s *surface) mention(where string, t types.Type) {
+	switch t := t.(type) {
+	case *types.Alias:
+		s.mention(where, types.Unalias(t))
+	case *types.Named:
+		if p := t.Obj().Pkg(); p != nil && internal(p.Path()) {
+			s.found = append(s.found, fmt.Sprintf("%s mentions %s", where, types.TypeString(t, types.RelativeTo(s.pkg))))
+		}
+		for a := range t.TypeArgs().Types() {
+			s.mention(where, a)
+		}
+		// An unexported type of the package that a caller can reach has exported members too.
+		if t.Obj().Pkg() == s.pkg && !t.Obj().Exported() && !s.seen[t] {
+			s.seen[t] = true
+			s.members(t.Obj().Name(), t.Origin())
+		}
+	case *types.Pointer:
+		s.mention(where, t.Elem())
+	case *types.Slice:
+		s.mention(where, t.Elem())
+	case *types.Array:
+		s.mention(where, t.Elem())
+	case *types.Chan:
+		s.mention(where, t.Elem())
+	case *types.Map:
+		s.mention(where, t.Key())
+		s.mention(where, t.Elem())
+	case *types.Signature:
+		for p := range t.TypeParams().TypeParams() {
+			s.mention(where, p.Constraint())
+		}
+		for v := range t.Params().Variables() {
+			s.mention(where, v.Type())
+		}
+		for v := range t.Results().Variables() {
+			s.mention(where, v.Type())
+		}
+	case *types.Struct:
+		for f := range t.Fields() {
+			if f.Exported() {
+				s.mention(where+"."+f.Name(), f.Type())
+			}
+		}
+	case *types.Interface:
+		for m := range t.ExplicitMethods() {
+			if m.Exported() {
+				s.mention(where+"."+m.Name(), m.Type())
+			}
+		}
+		for e := range t.EmbeddedTypes() {
+			s.mention(where, e)
+		}
+	case *types.Union:
+		for term := range t.Terms() {
+			s.mention(where, term.Type())
+		}
+	}
+}

@@ -1,0 +1,19 @@
+package rowset
+
+import "github.com/oribi-db/oribi/batch"
+
+// Trace is how a lookup finds a key: the rowsets whose bounds contain it, in the order of the
+// lookup, with what their bloom files and key indexes answered.
+type Trace struct {
+	InMemory bool // a MemRowSet has the key; no rowset on disk was asked
+	Steps    []TraceStep
+}
+
+// TraceStep is one rowset that a lookup asked.
+type TraceStep struct {
+	RowSet uint64        // the rowset's ID
+	Filter bool          // the bloom file may contain the key
+	Found  bool          // the key index contains the key
+	Row    batch.Ordinal // its row ID, if Found
+	Live   bool          // the row exists as of the snapshot
+}
