@@ -16,26 +16,26 @@ import (
 	"github.com/oribi-db/oribi/scan"
 )
 
-// lives drives a table whose keys stand for what can be done with a row, moment by moment: at the
-// i-th moment the i-th digit, in base 3, says whether the row is left alone, upserted or deleted.
-// So after n moments 3ⁿ keys have gone every way.
-type lives struct {
+// rowHistories writes a table in steps. The digits of a key, in base 3, are the row's history: at the
+// i-th step the i-th digit says whether the row is left alone, upserted or deleted. So after n steps
+// the 3ⁿ keys have every possible history.
+type rowHistories struct {
 	*world
 	keys  int
-	rows  picture
-	digit int // 3^moment
+	rows  versions
+	digit int // 3^step
 }
 
-func newLives(t *testing.T, moments int) *lives {
-	l := &lives{world: newWorld(t, testSchema), keys: 1, rows: picture{}, digit: 1}
-	for range moments {
+func newRowHistories(t *testing.T, steps int) *rowHistories {
+	l := &rowHistories{world: newWorld(t, testSchema), keys: 1, rows: versions{}, digit: 1}
+	for range steps {
 		l.keys *= 3
 	}
 	return l
 }
 
-// moment commits what the keys' next digits say, in one batch. When they have no more, nothing.
-func (l *lives) moment() {
+// nextStep commits one batch with the next digit of every key. After the last digit it does nothing.
+func (l *rowHistories) nextStep() {
 	l.t.Helper()
 	if l.digit == l.keys {
 		return
@@ -60,9 +60,9 @@ func (l *lives) moment() {
 	l.digit *= 3
 }
 
-// check compares w, which has what l has or was opened from it, with the picture: now and at all
-// earlier times, all differences between two times, all rows' pasts, the count.
-func (l *lives) check(w *world) {
+// check compares w, which is l's table or was opened from its files, with the model: the rows now and
+// at every earlier time, the differences between every two times, every row's history, the count.
+func (l *rowHistories) check(w *world) {
 	l.t.Helper()
 	for lsn := lsn.LSN(0); lsn <= l.lsn; lsn++ {
 		snap := mvcc.AsOf(timestampOf(lsn))
@@ -87,7 +87,7 @@ func (l *lives) check(w *world) {
 	}
 }
 
-// differ is the first rows in which two scans differ.
+// differ returns the first rows in which two scans differ.
 func differ(got, want []string) string {
 	for i := range min(len(got), len(want)) {
 		if got[i] != want[i] {
@@ -97,7 +97,7 @@ func differ(got, want []string) string {
 	return fmt.Sprint(got[min(len(got), len(want)):], ", want ", want[min(len(got), len(want)):])
 }
 
-func (l *lives) diff(w *world, from, to mvcc.Snapshot) {
+func (l *rowHistories) diff(w *world, from, to mvcc.Snapshot) {
 	l.t.Helper()
 	v, err := w.tab.View(Snapshot{At: from})
 	if err != nil {
@@ -127,7 +127,7 @@ func (l *lives) diff(w *world, from, to mvcc.Snapshot) {
 	}
 }
 
-func (l *lives) history(w *world, k int) {
+func (l *rowHistories) history(w *world, k int) {
 	l.t.Helper()
 	v, err := w.tab.View(latest)
 	if err != nil {
@@ -163,13 +163,13 @@ func versionOf(v RowVersion) version {
 	return version{v.TS, rowText(v.Cells)}
 }
 
-// crash is what a kill leaves, with the log, read back.
-func (l *lives) crash() {
+// crash checks what a kill would leave, with the log replayed.
+func (l *rowHistories) crash() {
 	l.t.Helper()
 	l.check(l.reopened(0))
 }
 
-// betweenRounds is a context that calls a hook when it is asked for its error.
+// betweenRounds is a context whose Err calls a hook.
 type betweenRounds struct {
 	context.Context
 	hook func()
@@ -180,12 +180,12 @@ func (c *betweenRounds) Err() error {
 	return c.Context.Err()
 }
 
-// works are what may go on while a table is written to.
-var works = map[string]func(l *lives, ctx context.Context) error{
-	"flush":        func(l *lives, ctx context.Context) error { _, err := l.tab.Flush(ctx); return err },
-	"flush deltas": func(l *lives, ctx context.Context) error { _, err := l.tab.FlushDeltas(ctx); return err },
-	"compact":      func(l *lives, ctx context.Context) error { _, err := l.tab.Compact(ctx); return err },
-	"merge": func(l *lives, ctx context.Context) error {
+// jobs are the jobs that run with concurrent writers.
+var jobs = map[string]func(l *rowHistories, ctx context.Context) error{
+	"flush":        func(l *rowHistories, ctx context.Context) error { _, err := l.tab.Flush(ctx); return err },
+	"flush deltas": func(l *rowHistories, ctx context.Context) error { _, err := l.tab.FlushDeltas(ctx); return err },
+	"compact":      func(l *rowHistories, ctx context.Context) error { _, err := l.tab.Compact(ctx); return err },
+	"merge": func(l *rowHistories, ctx context.Context) error {
 		c := compaction.Choice{}
 		for _, m := range l.tab.RowSetMetadata() {
 			c.RowSets = append(c.RowSets, m.ID)
@@ -194,21 +194,21 @@ var works = map[string]func(l *lives, ctx context.Context) error{
 	},
 }
 
-// meanwhile does work, with one moment of writing behind its freeze, one while it reads rows, and
-// two between rounds of carrying over, or in the middle of one; in each, and before the commit, the
-// store is also killed.
-func (l *lives) meanwhile(reading bool, work func(l *lives, ctx context.Context) error) error {
+// runWithWrites runs a job, with one step of writes after its cutover point, one while it reads rows,
+// and two between or during rounds of catching up. At each step, and before the commit, it checks
+// what a kill would leave.
+func (l *rowHistories) runWithWrites(reading bool, work func(l *rowHistories, ctx context.Context) error) error {
 	l.t.Helper()
 	steps := 0
 	step := func() {
 		steps++
 		l.crash()
-		l.moment()
+		l.nextStep()
 		l.check(l.world)
 		l.crash()
 	}
 	ctx := &betweenRounds{Context: context.Background()}
-	l.onSettle = func() {
+	l.onWait = func() {
 		step()
 		if reading {
 			l.onRead = step
@@ -219,35 +219,35 @@ func (l *lives) meanwhile(reading bool, work func(l *lives, ctx context.Context)
 	kill = func() { l.crash(); l.onCommit = kill }
 	l.onCommit = kill
 	err := work(l, ctx)
-	l.onSettle, l.onRead, l.onGrow, l.onCommit, ctx.hook = nil, nil, nil, nil, nil
+	l.onWait, l.onRead, l.onGrow, l.onCommit, ctx.hook = nil, nil, nil, nil, nil
 	if steps < 2 {
-		l.t.Fatalf("%d moments meanwhile", steps)
+		l.t.Fatalf("%d steps of concurrent writes", steps)
 	}
 	return err
 }
 
-// Whatever was done with a row before, during and after a flush or merge, in one to three steps
-// each, reads find it at every time, in the table as it is and as it comes back after a kill.
-func TestWritersGoOnWhileMemoryIsFlushedAndRowSetsAreMerged(t *testing.T) {
-	for name, work := range works {
-		// With fewer keys the second round is the last, made with writers held; with more there are
-		// several.
-		for _, moments := range []int{5, 6} {
-			if moments > 5 && (testing.Short() || name != "flush" && name != "merge") {
+// Rows are changed before, during and after a flush or merge, in one to three steps each. Reads see
+// every change at its time, in the table and after a kill.
+func TestFlushAndMergeKeepConcurrentWrites(t *testing.T) {
+	for name, work := range jobs {
+		// With 5 steps the second round is the last one, which blocks writers; with 6 there are more
+		// rounds.
+		for _, steps := range []int{5, 6} {
+			if steps > 5 && (testing.Short() || name != "flush" && name != "merge") {
 				continue
 			}
-			t.Run(fmt.Sprintf("%s/moments=%d", name, moments), func(t *testing.T) {
-				l := newLives(t, moments)
-				l.moment()
+			t.Run(fmt.Sprintf("%s/steps=%d", name, steps), func(t *testing.T) {
+				l := newRowHistories(t, steps)
+				l.nextStep()
 				l.flush()
-				l.moment()
-				if err := l.meanwhile(moments > 5, work); err != nil {
+				l.nextStep()
+				if err := l.runWithWrites(steps > 5, work); err != nil {
 					t.Fatal(err)
 				}
 				for l.digit < l.keys {
 					l.check(l.world)
 					l.crash()
-					l.moment()
+					l.nextStep()
 				}
 				l.check(l.world)
 				l.crash()
@@ -267,24 +267,23 @@ func TestWritersGoOnWhileMemoryIsFlushedAndRowSetsAreMerged(t *testing.T) {
 
 var errNo = errors.New("no")
 
-// A flush or merge that fails at its end leaves the table as right as it was, with all that was
-// written meanwhile; done again it finds all that the first left, with more written in between and
-// meanwhile.
-func TestWhatAFailedFlushLeavesIsFlushedByTheNext(t *testing.T) {
-	for name, work := range works {
+// A flush or merge whose commit fails leaves the table correct, with all concurrent changes. The next
+// one writes everything that the first one left, with changes made before and during it.
+func TestFlushAfterAFailedOneWritesTheFrozenMemRowSet(t *testing.T) {
+	for name, work := range jobs {
 		t.Run(name, func(t *testing.T) {
-			l := newLives(t, 5)
-			l.moment()
+			l := newRowHistories(t, 5)
+			l.nextStep()
 			l.flush()
-			l.moment()
+			l.nextStep()
 			l.commitErr = errNo
-			if err := l.meanwhile(false, work); !errors.Is(err, errNo) {
+			if err := l.runWithWrites(false, work); !errors.Is(err, errNo) {
 				t.Fatal(err)
 			}
 			l.commitErr = nil
 			l.check(l.world)
 			l.crash()
-			if err := l.meanwhile(false, work); err != nil {
+			if err := l.runWithWrites(false, work); err != nil {
 				t.Fatal(err)
 			}
 			if l.digit < l.keys {
@@ -304,7 +303,7 @@ func TestWhatAFailedFlushLeavesIsFlushedByTheNext(t *testing.T) {
 	}
 }
 
-// checkEmpty fails when the table, which holds nothing in memory, has not given all of it back.
+// checkEmpty fails if the table, which has nothing in memory, has not released all of it.
 func (w *world) checkEmpty() {
 	w.t.Helper()
 	if _, deltas := w.tab.MemBytes(); deltas != 0 || w.memory != 0 {
@@ -312,13 +311,12 @@ func (w *world) checkEmpty() {
 	}
 }
 
-// The log is kept from the first change on that was carried over, though the rewrite's files hold
-// all that was before it and nothing else is in memory.
-func TestLogIsKeptForWhatWasCarriedOver(t *testing.T) {
-	for name, work := range works {
+// The log is kept from the first change that was caught up, even if nothing else is in memory.
+func TestLogStartCountsCaughtUpChanges(t *testing.T) {
+	for name, work := range jobs {
 		for _, kept := range []bool{false, true} { // a MemRowSet that a failed flush has left
 			t.Run(fmt.Sprintf("%s/kept=%t", name, kept), func(t *testing.T) {
-				l := &lives{world: newWorld(t, testSchema)}
+				l := &rowHistories{world: newWorld(t, testSchema)}
 				l.mustCommit(l.op(Insert, 1, 1, "x"), l.op(Insert, 2, 1, "x"))
 				if name != "flush" {
 					l.flush()
@@ -334,7 +332,7 @@ func TestLogIsKeptForWhatWasCarriedOver(t *testing.T) {
 				if name != "flush" {
 					l.mustCommit(l.op(Update, 1, 2, "x"))
 				}
-				l.onSettle = func() { l.mustCommit(l.op(Update, 1, 3, "y"), l.op(Delete, 2, 0, "")) }
+				l.onWait = func() { l.mustCommit(l.op(Update, 1, 3, "y"), l.op(Delete, 2, 0, "")) }
 				if err := work(l, t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -343,22 +341,22 @@ func TestLogIsKeptForWhatWasCarriedOver(t *testing.T) {
 					t.Errorf("after a kill %s, before it %s", got, want)
 				}
 				if start, first := l.m.LogStart(), l.tab.FirstLSN(); start != first && (first != NoLSN || start != l.lsn+1) {
-					t.Errorf("the log is kept from %d on, memory holds what is from %d on", start, first)
+					t.Errorf("the log is kept from %d on, the first LSN in memory is %d", start, first)
 				}
 			})
 		}
 	}
 }
 
-// A table with a MemRowSet that a failed flush has left is dropped, altered, closed as any other,
-// and an ingest finds the keys in it.
-func TestWhatAFailedFlushLeavesIsInNobodysWay(t *testing.T) {
+// A table with a frozen MemRowSet, which a failed flush has left, can be dropped, closed and altered,
+// and an ingest finds its keys.
+func TestFrozenMemRowSetOfAFailedFlushIsUsable(t *testing.T) {
 	start := func(t *testing.T) *world {
 		w := newWorld(t, testSchema)
 		w.mustCommit(w.op(Insert, 1, 1, "x"))
 		w.commitErr = errNo
 		if _, err := w.tab.Flush(t.Context()); !errors.Is(err, errNo) || w.tab.state.frozen == nil {
-			t.Fatalf("%v, and nothing is left", err)
+			t.Fatalf("%v, and there is no frozen MemRowSet", err)
 		}
 		w.commitErr = nil
 		w.mustCommit(w.op(Insert, 2, 1, "x"), w.op(Update, 1, 2, "y"))
@@ -412,7 +410,7 @@ func TestWhatAFailedFlushLeavesIsInNobodysWay(t *testing.T) {
 		w := start(t)
 		for _, k := range []int{1, 2} {
 			if _, err := w.ingest(9, 0, k); !errors.Is(err, fault.ErrKeyExists) {
-				t.Errorf("of key %d, which is there: %v", k, err)
+				t.Errorf("ingest of existing key %d: %v", k, err)
 			}
 		}
 		in, err := w.tab.BeginIngest()
@@ -428,10 +426,10 @@ func TestWhatAFailedFlushLeavesIsInNobodysWay(t *testing.T) {
 		w.tab.Flush(t.Context())
 		w.commitErr = nil
 		if _, err := in.Finish(t.Context()); !errors.Is(err, fault.ErrKeyExists) {
-			t.Errorf("of a key that came meanwhile: %v", err)
+			t.Errorf("ingest of a key that was inserted concurrently: %v", err)
 		}
 		if ts, err := w.ingest(9, 5); err != nil || w.get(5, Snapshot{At: mvcc.AsOf(ts)}) != ingestText(5, 9) {
-			t.Errorf("of a new key: %v", err)
+			t.Errorf("ingest of a new key: %v", err)
 		}
 		w.checkFree()
 	})

@@ -15,8 +15,8 @@ import (
 	"github.com/oribi-db/oribi/scan"
 )
 
-// withRedos is a world of one rowset of n rows and some redo files: the i-th updates every row
-// whose key leaves i.
+// withRedos returns a world with one rowset of n rows and some redo files: file i updates the rows
+// whose key is i modulo the number of files.
 func withRedos(t *testing.T, n, redos int) *world {
 	t.Helper()
 	w := newWorld(t, testSchema)
@@ -34,7 +34,7 @@ func withRedos(t *testing.T, n, redos int) *world {
 	return w
 }
 
-// everywhere is all rows at every timestamp.
+// everywhere returns all rows at every timestamp.
 func (w *world) everywhere() [][]string {
 	w.t.Helper()
 	var all [][]string
@@ -60,7 +60,7 @@ var deltaWork = map[compaction.Kind]func(t *Tablet, ctx context.Context) (compac
 	compaction.DeltaFlush: (*Tablet).FlushDeltas,
 }
 
-func TestMinorAndMajorLeaveFewerFilesAndTheSameAnswers(t *testing.T) {
+func TestDeltaCompactionsKeepTheRows(t *testing.T) {
 	w := withRedos(t, 30, 3)
 	w.mustCommit(w.op(Update, 3, 50, "in memory"), w.op(Delete, 4, 0, ""), w.op(Insert, 100, 1, "new"))
 	want := w.everywhere()
@@ -97,13 +97,13 @@ func TestMinorAndMajorLeaveFewerFilesAndTheSameAnswers(t *testing.T) {
 		w.checkFree()
 		w.reopened(0).sameEverywhere(want)
 
-		// There is nothing more to do.
+		// A second time there is nothing to do.
 		epoch := w.m.Epoch()
 		if res, err := deltaWork[test.kind](w.tab, t.Context()); err != nil || res.BytesWritten != 0 || len(w.events) > 0 || w.m.Epoch() != epoch {
 			t.Errorf("%d: again: %+v, %v, %d events", i, res, err, len(w.events))
 		}
 	}
-	// What memory held is still there to be flushed.
+	// The changes in memory can still be flushed.
 	if _, err := w.tab.FlushDeltas(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestMinorAndMajorLeaveFewerFilesAndTheSameAnswers(t *testing.T) {
 	w.reopened(0).sameEverywhere(want)
 }
 
-func TestMajorTakesTheNamedColumns(t *testing.T) {
+func TestMajorCompactsTheNamedColumns(t *testing.T) {
 	w := withRedos(t, 20, 2)
 	want := w.everywhere()
 	before := w.tab.RowSetMetadata()[0]
@@ -123,7 +123,7 @@ func TestMajorTakesTheNamedColumns(t *testing.T) {
 		t.Errorf("row %+v, was %+v", m, before)
 	}
 	w.sameEverywhere(want)
-	for name, cause := range map[string]error{"k": fault.ErrSchema, "nobody": fault.ErrNoColumn} {
+	for name, cause := range map[string]error{"k": fault.ErrSchema, "missing": fault.ErrNoColumn} {
 		if _, err := w.tab.CompactMajor(t.Context(), []string{"a", name}); !errors.Is(err, cause) {
 			t.Errorf("column %s: %v", name, err)
 		}
@@ -161,7 +161,7 @@ func TestDeltaFlushLeavesNewRowsInMemory(t *testing.T) {
 	}
 }
 
-// The floor rises in the commit that drops what lies below it.
+// The floor rises in the commit that drops what is below it.
 func TestUndoGCDropsFilesAndRowSetsBelowTheFloor(t *testing.T) {
 	w := withRedos(t, 20, 2)
 	for k := range 5 {
@@ -210,14 +210,13 @@ func TestUndoGCDropsFilesAndRowSetsBelowTheFloor(t *testing.T) {
 	}
 }
 
-// gated is a store whose next creation of blocks runs a hook: the rewrite is between its beginning
-// and its commit.
-type hooked struct {
+// hookedStore is a store whose next NewCreation calls a hook: the job has begun and not committed.
+type hookedStore struct {
 	*world
 	creating func()
 }
 
-func (h *hooked) NewCreation() *blockmanager.Creation {
+func (h *hookedStore) NewCreation() *blockmanager.Creation {
 	if f := h.creating; f != nil {
 		h.creating = nil
 		f()
@@ -225,9 +224,8 @@ func (h *hooked) NewCreation() *blockmanager.Creation {
 	return h.world.NewCreation()
 }
 
-// While a delta compaction reads and writes, batches commit; what they change is not lost in the
-// swap.
-func TestWritersGoOnDuringADeltaCompaction(t *testing.T) {
+// Batches that commit while a delta compaction reads and writes are part of its result.
+func TestDeltaCompactionKeepsConcurrentWrites(t *testing.T) {
 	for _, kind := range []compaction.Kind{compaction.MinorDelta, compaction.MajorDelta, compaction.UndoGC} {
 		for _, changed := range []bool{false, true} { // whether there is a delta mem store before
 			t.Run(fmt.Sprintf("%s mem=%t", kind, changed), func(t *testing.T) {
@@ -238,10 +236,10 @@ func TestWritersGoOnDuringADeltaCompaction(t *testing.T) {
 				if changed {
 					w.mustCommit(w.op(Update, 5, 44, "before"))
 				}
-				h := &hooked{world: w}
+				h := &hookedStore{world: w}
 				w.tab.opts.Store = h
 				h.creating = func() {
-					w.mustCommit(w.op(Update, 6, 55, "meanwhile"), w.op(Delete, 7, 0, ""), w.op(Insert, 70, 1, "new"))
+					w.mustCommit(w.op(Update, 6, 55, "during"), w.op(Delete, 7, 0, ""), w.op(Insert, 70, 1, "new"))
 				}
 				if _, err := deltaWork[kind](w.tab, t.Context()); err != nil {
 					t.Fatal(err)
@@ -251,9 +249,9 @@ func TestWritersGoOnDuringADeltaCompaction(t *testing.T) {
 				}
 				w.mustCommit(w.op(Update, 8, 66, "after"))
 				rows := fmt.Sprint(w.scan(latest, true)[5:9], w.get(70, latest))
-				want := `[5: 3 "redo 2" 7 6: 55 "meanwhile" 7 8: 66 "after" 7 9: 1 "redo 0" 7]70: 1 "new" 7`
+				want := `[5: 3 "redo 2" 7 6: 55 "during" 7 8: 66 "after" 7 9: 1 "redo 0" 7]70: 1 "new" 7`
 				if changed {
-					want = `[5: 44 "before" 7 6: 55 "meanwhile" 7 8: 66 "after" 7 9: 1 "redo 0" 7]70: 1 "new" 7`
+					want = `[5: 44 "before" 7 6: 55 "during" 7 8: 66 "after" 7 9: 1 "redo 0" 7]70: 1 "new" 7`
 				}
 				if rows != want {
 					t.Errorf("\ngot  %s\nwant %s", rows, want)
@@ -272,9 +270,8 @@ func TestWritersGoOnDuringADeltaCompaction(t *testing.T) {
 	}
 }
 
-// A scan that began before several delta compactions goes on with the files that it knows, opened
-// or not.
-func TestAScanKeepsItsFilesThroughDeltaCompactions(t *testing.T) {
+// A scan that began before several delta compactions reads its own files, opened before or not.
+func TestScanKeepsItsFilesThroughDeltaCompactions(t *testing.T) {
 	w := withRedos(t, 40, 3)
 	want := w.everywhere()
 	w = w.reopened(0) // no column's file is open
@@ -338,8 +335,8 @@ func TestScanKeepsTheFilesOfARowSetThatUndoGCRemoves(t *testing.T) {
 	}
 }
 
-// Rows that the cache holds whole are those of the base that they were read from.
-func TestCachedRowsDoNotOutliveTheirBase(t *testing.T) {
+// Full rows in the cache are used only with the base data that they were read from.
+func TestCachedRowsAreDroppedWithTheirBase(t *testing.T) {
 	w := withRedos(t, 20, 2)
 	late := Snapshot{At: mvcc.AsOf(timestampOf(w.lsn))}
 	for _, work := range []compaction.Kind{"", compaction.MajorDelta, compaction.MinorDelta, compaction.MajorDelta} {
@@ -367,7 +364,7 @@ func TestCachedRowsDoNotOutliveTheirBase(t *testing.T) {
 	}
 }
 
-func TestAFailedDeltaCompactionHasDoneNothing(t *testing.T) {
+func TestFailedDeltaCompactionChangesNothing(t *testing.T) {
 	broken := errors.New("broken")
 	for kind, work := range deltaWork {
 		for name, spoil := range map[string]func(w *world) (context.Context, error){
@@ -410,9 +407,9 @@ func TestAFailedDeltaCompactionHasDoneNothing(t *testing.T) {
 	}
 }
 
-// A rowset that was replaced by one with the same blocks may still be read by way of a layout
-// before the one that was replaced.
-func TestAScanOfAnEarlierLayoutKeepsItsFiles(t *testing.T) {
+// A rowset that was replaced by one with the same blocks may still be read through a state that is
+// older than the replaced one.
+func TestScanOfAnEarlierStateKeepsItsFiles(t *testing.T) {
 	for name, replace := range map[string]func(w *world) error{
 		"alter": func(w *world) error { return w.tab.Alter(t.Context(), func(*meta.Table) error { return nil }) },
 		"minor": func(w *world) error { _, err := w.tab.CompactMinor(t.Context()); return err },
@@ -425,7 +422,7 @@ func TestAScanOfAnEarlierLayoutKeepsItsFiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w.mustCommit(w.op(Insert, 100, 1, "another rowset, another layout"))
+			w.mustCommit(w.op(Insert, 100, 1, "another rowset, another state"))
 			w.flush()
 			if err := replace(w); err != nil {
 				t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// lastEvent takes the only event since the last call.
+// lastEvent returns the only event since the last call.
 func (w *world) lastEvent() compaction.Event {
 	w.t.Helper()
 	if len(w.events) != 1 {
@@ -99,7 +99,7 @@ func TestFlushWritesMemoryAndDeltasInOneCommit(t *testing.T) {
 	}
 	w.checkStored()
 
-	// Deltas alone.
+	// Only deltas.
 	w.mustCommit(w.op(Update, 3, 5, ""))
 	if res, err = w.tab.Flush(t.Context()); err != nil || res.RowSetsBefore != 2 || res.RowSetsAfter != 2 {
 		t.Fatalf("%+v, %v", res, err)
@@ -116,8 +116,8 @@ func TestFlushWritesMemoryAndDeltasInOneCommit(t *testing.T) {
 	}
 }
 
-// After Compact no rowsets overlap, and redos are DELETEs of ghosts only; another Compact has
-// nothing to do until ghosts grow old.
+// After Compact no rowsets overlap, and the only redos are DELETEs of ghosts. Another Compact has
+// nothing to do until the history floor passes the ghosts.
 func TestCompactLeavesNothingToCompact(t *testing.T) {
 	w := newWorld(t, testSchema)
 	for i := range 3 {
@@ -173,7 +173,7 @@ func TestCompactLeavesNothingToCompact(t *testing.T) {
 	if again, err := w.tab.Compact(t.Context()); err != nil || again.BytesWritten != 0 || len(w.events) != 0 {
 		t.Errorf("%+v, %v, %d events", again, err, len(w.events))
 	}
-	// Rowsets whose ghosts the floor has passed are rewritten without them, the others left alone.
+	// Rowsets with ghosts below the floor are rewritten without them; the others are left alone.
 	w.floor = timestampOf(w.lsn)
 	if _, err := w.tab.Compact(t.Context()); err != nil || len(w.events) == 0 {
 		t.Errorf("%v, %d events", err, len(w.events))
@@ -204,7 +204,7 @@ func TestCompactOfGhostsAloneLeavesNoRowSet(t *testing.T) {
 	}
 }
 
-func TestMergeTakesTheChosenRowSets(t *testing.T) {
+func TestMergeRewritesTheChosenRowSets(t *testing.T) {
 	w := newWorld(t, testSchema)
 	for i := range 4 {
 		w.mustCommit(w.op(Insert, i, i, ""), w.op(Insert, 100+i, i, ""))
@@ -231,25 +231,25 @@ func TestMergeTakesTheChosenRowSets(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if err := w.tab.Merge(t.Context(), compaction.Choice{RowSets: []uint64{2, 4}}); err != nil || len(w.events) != 0 {
-		t.Errorf("of rowsets that are gone: %v, %d events", err, len(w.events))
+		t.Errorf("merge of removed rowsets: %v, %d events", err, len(w.events))
 	}
 	w.checkStored()
 }
 
-// A flush or compaction that fails has done nothing: readers see what they saw, its event tells
-// why, and it can be tried again.
-func TestAFailedFlushHasDoneNothing(t *testing.T) {
+// A flush or compaction that fails changes nothing: readers see the same rows, its event has the error,
+// and it can be retried.
+func TestFailedFlushOrCompactionChangesNothing(t *testing.T) {
 	failure := errors.New("no")
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
 	for name, test := range map[string]struct {
-		fail func(w *world)
-		ctx  context.Context
-		want error // nil = any
-		told bool  // by an event
+		fail  func(w *world)
+		ctx   context.Context
+		want  error // nil = any
+		event bool  // whether there is one
 	}{
 		"commit": {func(w *world) { w.commitErr = failure }, context.Background(), failure, true},
-		"settle": {func(w *world) { w.settleErr = failure }, context.Background(), failure, false},
+		"settle": {func(w *world) { w.waitErr = failure }, context.Background(), failure, false},
 		"cancel": {func(w *world) {}, cancelled, context.Canceled, true},
 		"blocks": {func(w *world) { w.noBlocks = true }, context.Background(), nil, true},
 	} {
@@ -271,7 +271,7 @@ func TestAFailedFlushHasDoneNothing(t *testing.T) {
 				if _, err := work(test.ctx); err == nil || test.want != nil && !errors.Is(err, test.want) {
 					t.Fatalf("error %v, want %v", err, test.want)
 				}
-				if test.told {
+				if test.event {
 					if e := w.lastEvent(); e.Err == nil || test.want != nil && !errors.Is(e.Err, test.want) || fmt.Sprint(e.After) != stored {
 						t.Errorf("event %+v", e)
 					}
@@ -282,7 +282,7 @@ func TestAFailedFlushHasDoneNothing(t *testing.T) {
 					t.Errorf("got %v, want %v; layout %+v", got, want, w.tab.Info())
 				}
 				w.checkFree()
-				w.commitErr, w.settleErr, w.noBlocks = nil, nil, false
+				w.commitErr, w.waitErr, w.noBlocks = nil, nil, false
 				w.mustCommit(w.op(Update, 2, 5, ""))
 				if _, err := work(context.Background()); err != nil {
 					t.Fatal(err)
@@ -293,17 +293,17 @@ func TestAFailedFlushHasDoneNothing(t *testing.T) {
 	}
 }
 
-// shared makes commits of a world safe for many goroutines: LSN and record under one lock, as in
-// the store.
-type shared struct {
+// concurrentWorld is a world whose commit is safe for concurrent use: it assigns LSNs under a lock, as
+// the store does.
+type concurrentWorld struct {
 	*world
 	mu   sync.Mutex
 	last lsn.Atomic
 }
 
-func (s *shared) LastLSN() lsn.LSN { return s.last.Load() }
+func (s *concurrentWorld) LastLSN() lsn.LSN { return s.last.Load() }
 
-func (s *shared) CommitMeta(t *Tablet, edit blockmanager.Edit, first func() lsn.LSN, install func() error) error {
+func (s *concurrentWorld) CommitMeta(t *Tablet, edit blockmanager.Edit, first func() lsn.LSN, install func() error) error {
 	edit.LogStart = min(s.last.Load()+1, first())
 	if err := s.m.Commit(edit); err != nil {
 		return err
@@ -311,9 +311,9 @@ func (s *shared) CommitMeta(t *Tablet, edit blockmanager.Edit, first func() lsn.
 	return install()
 }
 
-func (s *shared) Event(compaction.Event) {}
+func (s *concurrentWorld) Event(compaction.Event) {}
 
-func (s *shared) commit(ops ...Op) error {
+func (s *concurrentWorld) commit(ops ...Op) error {
 	write, err := s.tab.Prepare(ops, s.tab.Shape())
 	if err != nil {
 		return err
@@ -330,9 +330,9 @@ func (s *shared) commit(ops ...Op) error {
 	return nil
 }
 
-// Writers read what they wrote, whatever flushes and compactions do meanwhile. Meant for -race.
+// Writers read their own writes during concurrent flushes and compactions. Meant for -race.
 func TestWritersReadTheirWritesWhileRowSetsChange(t *testing.T) {
-	s := &shared{world: newWorld(t, testSchema)}
+	s := &concurrentWorld{world: newWorld(t, testSchema)}
 	s.tab.opts.Store = s
 	rounds := 150
 	if testing.Short() {

@@ -18,7 +18,7 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// ingestRows are rows k: a, "i", 7.
+// ingestRows returns rows (k, a, "i", 7).
 func (w *world) ingestRows(a int, keys ...int) *change.Rows {
 	rows := &change.Rows{Batch: batch.New(w.tab.Shape().Schema.Columns, 0)}
 	for _, k := range keys {
@@ -33,7 +33,7 @@ func (w *world) ingestRows(a int, keys ...int) *change.Rows {
 
 func ingestText(k, a int) string { return fmt.Sprintf(`%d: %d "i" 7`, k, a) }
 
-// ingest brings rows k, a in.
+// ingest ingests rows (k, a).
 func (w *world) ingest(a int, keys ...int) (mvcc.Timestamp, error) {
 	in, err := w.tab.BeginIngest()
 	if err != nil {
@@ -46,11 +46,11 @@ func (w *world) ingest(a int, keys ...int) (mvcc.Timestamp, error) {
 	return in.Finish(context.Background())
 }
 
-func TestIngestThatFailsAtItsEndLeavesTheTableAsItWas(t *testing.T) {
+func TestFailedIngestChangesNothing(t *testing.T) {
 	broken := errors.New("broken")
 	for name, set := range map[string]func(w *world){
-		"settling":  func(w *world) { w.settleErr = broken },
-		"the mark":  func(w *world) { w.markErr = broken },
+		"settling":  func(w *world) { w.waitErr = broken },
+		"the mark":  func(w *world) { w.appendErr = broken },
 		"the undos": func(w *world) { w.noBlocks = true },
 		"metadata":  func(w *world) { w.commitErr = broken },
 	} {
@@ -72,14 +72,14 @@ func TestIngestThatFailsAtItsEndLeavesTheTableAsItWas(t *testing.T) {
 		}
 		in.Abort()
 		w.checkFree()
-		if w.marked != 0 {
-			t.Errorf("%s: a mark was not published", name)
+		if w.unpublished != 0 {
+			t.Errorf("%s: an empty batch was not published", name)
 		}
-		told := name == "the undos" || name == "metadata"
-		if told != (len(w.events) == 1) || told && (w.events[0].Err == nil || w.events[0].Kind != compaction.Ingest) {
+		event := name == "the undos" || name == "metadata"
+		if event != (len(w.events) == 1) || event && (w.events[0].Err == nil || w.events[0].Kind != compaction.Ingest) {
 			t.Errorf("%s: events %+v", name, w.events)
 		}
-		w.settleErr, w.markErr, w.commitErr, w.noBlocks = nil, nil, nil, false
+		w.waitErr, w.appendErr, w.commitErr, w.noBlocks = nil, nil, nil, false
 		want := []string{`1: 2 "y" 7`}
 		for _, w := range []*world{w, w.reopened(0)} {
 			if got := w.scan(latest, true); !slices.Equal(got, want) {
@@ -91,25 +91,25 @@ func TestIngestThatFailsAtItsEndLeavesTheTableAsItWas(t *testing.T) {
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-			// The same rows come in afterwards.
+			// The same rows can be ingested afterwards.
 			if _, err := w.ingest(6, 2, 3, 4); err != nil {
-				t.Errorf("%s: once more: %v", name, err)
+				t.Errorf("%s: a second time: %v", name, err)
 			}
 		}
 	}
 }
 
-// Operations on one key before and after an ingest of it, with a flush after up to two of them:
-// after a kill, replayed from where the metadata says and from the start of the log, the table and
-// its past are the same.
-func TestReplayPutsOperationsBackAroundAnIngest(t *testing.T) {
+// Operations on one key before and after an ingest of it, with up to two flushes in between: after a
+// kill, with the log replayed from log_start and from its first record, the table and its history are
+// the same.
+func TestReplayAppliesOperationsAroundAnIngest(t *testing.T) {
 	const k = 5
 	type step struct {
 		do   func(w *world) error
 		text string // of the row afterwards
 	}
-	op := func(ask OpKind, a int) func(*world) error {
-		return func(w *world) error { _, err := w.commit(w.op(ask, k, a, "w")); return err }
+	op := func(kind OpKind, a int) func(*world) error {
+		return func(w *world) error { _, err := w.commit(w.op(kind, k, a, "w")); return err }
 	}
 	history := []step{
 		{op(Insert, 1), `5: 1 "w" 7`}, {op(Delete, 0), ""},
@@ -124,7 +124,7 @@ func TestReplayPutsOperationsBackAroundAnIngest(t *testing.T) {
 			continue
 		}
 		w := newWorld(t, testSchema)
-		want := picture{}
+		want := versions{}
 		for i, s := range history {
 			if err := s.do(w); err != nil {
 				t.Fatalf("flushes %b, step %d: %v", flushes, i, err)
@@ -148,7 +148,7 @@ func TestReplayPutsOperationsBackAroundAnIngest(t *testing.T) {
 	}
 }
 
-func TestIngestConflictsWithAChangeOfTheSchema(t *testing.T) {
+func TestIngestConflictsWithAnAlteration(t *testing.T) {
 	w := newWorld(t, testSchema)
 	in, err := w.tab.BeginIngest()
 	if err == nil {
@@ -166,9 +166,9 @@ func TestIngestConflictsWithAChangeOfTheSchema(t *testing.T) {
 	w.checkFree()
 }
 
-// The row of a metadata commit holds what the files hold: each row has its beginning in an undo, at
-// the timestamp of the rowset.
-func TestIngestedRowSetsAreCountedAndDated(t *testing.T) {
+// The metadata of ingested rowsets agrees with the files: each row has an undo at the timestamp of the
+// ingest.
+func TestIngestedRowSetsHaveCountsAndTimestamps(t *testing.T) {
 	w := newWorld(t, testSchema)
 	w.mustCommit(w.op(Insert, -1, 1, "x"))
 	keys := make([]int, 3000)
@@ -194,18 +194,17 @@ func TestIngestedRowSetsAreCountedAndDated(t *testing.T) {
 	}
 }
 
-// The last moment at which a writer can insert a key is when the end of the ingest waits for the
-// log, before the gate is shut.
-func TestIngestFindsAKeyThatComesAtTheLastMoment(t *testing.T) {
+// The last time a writer can insert a key is while Finish waits for the log, before it takes the gate.
+func TestIngestFindsAKeyInsertedBeforeTheGate(t *testing.T) {
 	w := newWorld(t, testSchema)
-	w.onSettle = func() { w.mustCommit(w.op(Insert, 3, 1, "w")) }
+	w.onWait = func() { w.mustCommit(w.op(Insert, 3, 1, "w")) }
 	_, err := w.ingest(2, 2, 3, 4)
 	var re *change.RowError
-	if !errors.Is(err, fault.ErrKeyExists) || !errors.As(err, &re) || re.Row != 1 || w.onSettle != nil {
+	if !errors.Is(err, fault.ErrKeyExists) || !errors.As(err, &re) || re.Row != 1 || w.onWait != nil {
 		t.Errorf("got %v", err)
 	}
 	w.checkFree()
 	if _, err := w.ingest(2, 2, 4); err != nil || !w.confirmed {
-		t.Errorf("without it: %v, confirmed %v", err, w.confirmed)
+		t.Errorf("without the key: %v, confirmed %v", err, w.confirmed)
 	}
 }

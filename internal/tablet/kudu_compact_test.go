@@ -8,7 +8,7 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// over adds blocks in memory to others.
+// over adds blocks in memory to other blocks.
 type over struct {
 	rowset.Blocks
 	made map[block.ID]*block.Memory
@@ -37,7 +37,7 @@ func (o *over) Finish(s block.Sink) error {
 	return nil
 }
 
-// compactLoose does a major compaction of one column, a minor one and a major one of all columns to
+// compactLoose runs a major compaction of one column, a minor one and a major one of all columns on
 // each rowset of a table without a store.
 func compactLoose(t *testing.T, tab *Tablet) {
 	t.Helper()

@@ -27,11 +27,11 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Rowsets that real Kudu servers left behind, taken out of their directories by Kudu's own tools,
-// are scanned at every time whose writes are all in files, and give the rows that those servers
-// gave: after flushes, minor, major and merging compactions, with ghosts that came back, with
-// columns added, dropped and renamed, with history that is gone.
-func TestKuduRowSetsAreReadAsKuduDoes(t *testing.T) {
+// Rowsets written by real Kudu servers, extracted from their directories by Kudu's own tools, are
+// scanned at every time whose writes are all in files. The rows are those that the servers returned:
+// after flushes, minor, major and merging compactions, with reinserted ghosts, with columns added,
+// dropped and renamed, with dropped history.
+func TestReadsOfKuduRowSetsMatchKudu(t *testing.T) {
 	if testing.Short() {
 		t.Skip("Kudu's tools take seconds to take a tablet apart")
 	}
@@ -116,7 +116,7 @@ func (c *kuduCase) compare(t *testing.T, extract string) {
 	t.Logf("%d scans", compared)
 }
 
-// flushed tells whether all that a label's answer holds was in files when the server stopped.
+// flushed reports whether all rows of a label's answer were in files when the server stopped.
 func (c *kuduCase) flushed(label string) bool {
 	at := slices.IndexFunc(c.manifest.Steps, func(s struct {
 		Step, Label string
@@ -147,7 +147,7 @@ func firstDifference(got, want []string) string {
 	return ""
 }
 
-// looseBlocks are files as blocks, numbered from 1.
+// looseBlocks opens files as blocks, numbered from 1.
 type looseBlocks []string
 
 func (l *looseBlocks) add(name string) block.ID {
@@ -282,7 +282,7 @@ func looseRowSet(t *testing.T, dir string, s *schema.Schema, blocks *looseBlocks
 	return m
 }
 
-// looseRows are the rows that an operation below ts left, as golden/kudu prints them.
+// looseRows returns the rows as of just before ts, as golden/kudu prints them.
 func looseRows(t *testing.T, tab *Tablet, snap mvcc.Snapshot) (out []string) {
 	v, err := tab.View(Snapshot{At: snap})
 	if err != nil {
@@ -327,7 +327,7 @@ func readJSON(t *testing.T, name string, v any) {
 	}
 }
 
-// textLines are the lines of a file, unpacked.
+// textLines returns the lines of a file, decompressed.
 func textLines(t *testing.T, name string) (out []string) {
 	raw, err := os.ReadFile(name)
 	if err != nil {

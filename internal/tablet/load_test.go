@@ -8,27 +8,26 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// rising makes one operation for each key from first on.
-func (w *world) rising(ask OpKind, first, n int) []Op {
+// rising returns one operation for each of n keys from first on.
+func (w *world) rising(kind OpKind, first, n int) []Op {
 	ops := []Op{}
 	for k := range n {
-		ops = append(ops, w.op(ask, first+k, 1, "x"))
+		ops = append(ops, w.op(kind, first+k, 1, "x"))
 	}
 	return ops
 }
 
-// Batches in key order whose keys lie behind all that the table has are not looked up; the answers
-// are the same, wherever the table's last key is, and for the first batch whose first key is not
-// behind it.
-func TestLoadsInKeyOrderMeetTheLastKey(t *testing.T) {
-	for name, settle := range map[string]func(w *world){
+// Keys of a batch in key order are not looked up if they come after the table's last key. The results
+// are the same wherever that key is, also for a batch that begins with it.
+func TestAppendsInKeyOrderCheckTheLastKey(t *testing.T) {
+	for name, prepare := range map[string]func(w *world){
 		"in memory": func(w *world) {},
 		"on disk":   func(w *world) { w.flush() },
-		"on disk behind what is in memory": func(w *world) {
+		"on disk, with a lower key in memory": func(w *world) {
 			w.flush()
 			w.mustCommit(w.op(Insert, 50, 1, "x"))
 		},
-		"in memory behind what is on disk": func(w *world) {
+		"in memory, with a ghost on disk": func(w *world) {
 			w.mustCommit(w.op(Delete, 1299, 0, ""))
 			w.flush()
 			w.mustCommit(w.op(Insert, 1299, 1, "x"))
@@ -37,10 +36,10 @@ func TestLoadsInKeyOrderMeetTheLastKey(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, testSchema)
 			w.mustCommit(w.rising(Insert, 1000, 300)...) // more than one run of inserts
-			settle(w)
-			for _, ask := range []OpKind{Update, Delete} {
-				if _, err := w.commit(w.rising(ask, 1300, 2)...); !errors.Is(err, fault.ErrNotFound) {
-					t.Errorf("%v behind the last key: %v", ask, err)
+			prepare(w)
+			for _, kind := range []OpKind{Update, Delete} {
+				if _, err := w.commit(w.rising(kind, 1300, 2)...); !errors.Is(err, fault.ErrNotFound) {
+					t.Errorf("%v after the last key: %v", kind, err)
 				}
 			}
 			if _, err := w.commit(w.rising(Insert, 1299, 2)...); !errors.Is(err, fault.ErrKeyExists) {
@@ -62,8 +61,8 @@ func TestLoadsInKeyOrderMeetTheLastKey(t *testing.T) {
 	}
 }
 
-// Inserts that follow one another are applied together, but a key may be inserted, deleted and
-// inserted again in one batch.
+// Consecutive inserts are applied together, but a key may be inserted, deleted and inserted again in
+// one batch.
 func TestRunsOfInsertsEndAtOtherOperations(t *testing.T) {
 	w := newWorld(t, testSchema)
 	ops := w.rising(Insert, 0, 300)

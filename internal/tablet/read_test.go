@@ -17,10 +17,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// More rows than a window, all of them updated, so that the MemRowSet builds their images: byte
-// strings of a batch hold after the next step, in a scan of memory alone and in one that is merged
-// with a rowset.
-func TestByteStringsOfAScanHold(t *testing.T) {
+// Byte strings of a batch stay valid after the next step, in a scan of memory and in one merged with
+// a rowset. There are more rows than a window has, all updated, so the MemRowSet builds their images.
+func TestByteStringsOfAScanStayValid(t *testing.T) {
 	const n = 3*batch.WindowRows + 100
 	for _, disk := range []bool{false, true} {
 		w := newWorld(t, testSchema)
@@ -60,10 +59,10 @@ func TestByteStringsOfAScanHold(t *testing.T) {
 	}
 }
 
-// layoutWorld is a table of many overlapping rowsets, with deltas of all kinds, and perhaps rows in
-// memory.
-func randomTable(t *testing.T, r *rand.Rand) (*world, picture) {
-	w, pic := newWorld(t, testSchema), picture{}
+// randomTable returns a table of many overlapping rowsets, with deltas of all kinds, and perhaps rows
+// in memory.
+func randomTable(t *testing.T, r *rand.Rand) (*world, versions) {
+	w, pic := newWorld(t, testSchema), versions{}
 	at, span := 0, 1+r.IntN(40)
 	for range 1 + r.IntN(6) {
 		at += r.IntN(60) - 20
@@ -72,13 +71,13 @@ func randomTable(t *testing.T, r *rand.Rand) (*world, picture) {
 			now := map[int]string{}
 			for range 1 + r.IntN(30) {
 				k, a, s := at+r.IntN(span), r.IntN(5), []string{"", "x", "y"}[r.IntN(3)]
-				ask := []OpKind{Upsert, Upsert, UpdateIgnore, DeleteIgnore}[r.IntN(4)]
-				ops = append(ops, w.op(ask, k, a, s))
+				kind := []OpKind{Upsert, Upsert, UpdateIgnore, DeleteIgnore}[r.IntN(4)]
+				ops = append(ops, w.op(kind, k, a, s))
 				before, known := now[k]
 				if !known {
 					before = pic.at(k, mvcc.Everything)
 				}
-				now[k], _ = outcome(ask, before, rowText(w.tab.Shape().RowFormat.AppendCells(nil, w.image(k, a, s))))
+				now[k], _ = outcome(kind, before, rowText(w.tab.Shape().RowFormat.AppendCells(nil, w.image(k, a, s))))
 			}
 			w.mustCommit(ops...)
 			for k, text := range now {
@@ -94,9 +93,9 @@ func randomTable(t *testing.T, r *rand.Rand) (*world, picture) {
 	return w, pic
 }
 
-// Plan: random layouts, random requests. Rows come once each, in key order if asked, and are those
-// of the picture.
-func TestScansMatchThePictureOverAnyLayout(t *testing.T) {
+// Plan: random layouts, random requests. A scan returns the model's rows, each once, in key order if
+// requested.
+func TestScansMatchTheModelOverRandomLayouts(t *testing.T) {
 	r := seedtest.Rand(t)
 	rounds := 60
 	if testing.Short() {
@@ -173,9 +172,9 @@ func TestScansMatchThePictureOverAnyLayout(t *testing.T) {
 	}
 }
 
-// A scan holds what it began with: rows that come or go, flushes, compactions and the end of the
-// table change nothing. Files that it has not needed before are still there.
-func TestAScanKeepsItsLayout(t *testing.T) {
+// A scan reads the state that it began with, whatever is inserted, deleted, flushed and compacted, and
+// after the table was dropped. Files that it has not opened before still exist.
+func TestScanKeepsItsState(t *testing.T) {
 	for name, upset := range map[string]func(w *world) error{
 		"flush":   func(w *world) error { _, err := w.tab.Flush(t.Context()); return err },
 		"compact": func(w *world) error { _, err := w.tab.Compact(t.Context()); return err },
@@ -220,9 +219,9 @@ func TestAScanKeepsItsLayout(t *testing.T) {
 	}
 }
 
-// The key index of a compound key and the bloom file are not read by a compaction, but by readers
-// that hold what it replaced.
-func TestAScanWithBoundsKeepsItsKeyIndex(t *testing.T) {
+// A compaction does not read the key index of a compound key and the bloom file, but readers of the
+// rowsets that it replaces may.
+func TestScanWithBoundsKeepsItsKeyIndex(t *testing.T) {
 	s, err := schema.New([]schema.Column{{ID: 1, Name: "a", Type: schema.Int64}, {ID: 2, Name: "b", Type: schema.String}}, 2)
 	if err != nil {
 		t.Fatal(err)
@@ -279,8 +278,7 @@ func TestReadsBelowTheFloorAreTooOld(t *testing.T) {
 				}
 			}
 		}
-		// The newest state is never too old, though nothing may have been published since the
-		// floor.
+		// The newest state is never too old, even if nothing was published since the floor.
 		if got := w.get(5, Snapshot{At: mvcc.Before(timestampOf(1)), Latest: true}); got != `5: 2 "x" 7` {
 			t.Errorf("latest: %s", got)
 		}
@@ -297,7 +295,7 @@ func TestReadsBelowTheFloorAreTooOld(t *testing.T) {
 	}
 }
 
-// bounded makes rowsets of nothing but bounds.
+// bounded returns rowsets that have bounds only.
 func boundsOf(t *testing.T, text string) (sets []*rowset.DiskRowSet) {
 	t.Helper()
 	for i, b := range strings.Fields(text) {
@@ -324,8 +322,8 @@ func numbersOf(groups [][]*rowset.DiskRowSet) string {
 	return fmt.Sprint(out)
 }
 
-// A merge has as many inputs as rowsets lie over one key, and not more rowsets than overlap.
-func TestRowSetsAreGroupedAndDealtToLanes(t *testing.T) {
+// A merge has as many inputs as its rowsets are high, and contains only rowsets that overlap.
+func TestRowSetsAreDividedIntoGroupsAndLanes(t *testing.T) {
 	for bounds, want := range map[string][2]string{
 		"":                    {"[]", "[]"},
 		"a-c":                 {"[[0]]", "[[0]]"},

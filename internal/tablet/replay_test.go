@@ -16,7 +16,7 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// resolved is an operation as the log has it.
+// resolved returns an operation as in the log.
 func (w *world) resolved(kind change.Kind, k, a int, s string) record.Op {
 	op := record.Op{Table: 3, Kind: kind, Key: w.key(k)}
 	switch kind {
@@ -33,8 +33,8 @@ func (w *world) replay(op record.Op, lsn lsn.LSN) error {
 }
 
 // The rule of Replay, case by case. Key 5 was inserted by lsn 1 and flushed with everything up to
-// lsn 2; key 6 was inserted by lsn 3, which a second flush took along with the deltas up to lsn 4.
-func TestReplayGoesByTheLSNsOfTheFiles(t *testing.T) {
+// lsn 2; key 6 was inserted by lsn 3, and a second flush wrote it with the deltas up to lsn 4.
+func TestReplaySkipsWhatTheFilesContain(t *testing.T) {
 	start := func(t *testing.T) *world {
 		w := newWorld(t, testSchema)
 		w.mustCommit(w.op(Insert, 5, 1, "x")) // lsn 1
@@ -68,11 +68,11 @@ func TestReplayGoesByTheLSNsOfTheFiles(t *testing.T) {
 		{"nothing", nil, `5: 4 "x" 7`, `6: 1 "x" 7`, 0, 2},
 		{"insert that is flushed", []step{{change.Insert, 5, 1}, {change.Insert, 6, 3}}, `5: 4 "x" 7`, `6: 1 "x" 7`, 0, 2},
 		{"insert at the flushed lsn", []step{{change.Insert, 9, 4}}, `5: 4 "x" 7`, `6: 1 "x" 7`, 0, 2},
-		{"insert behind it", []step{{change.Insert, 9, 5}}, `5: 4 "x" 7`, `6: 1 "x" 7`, 1, 3},
+		{"insert after it", []step{{change.Insert, 9, 5}}, `5: 4 "x" 7`, `6: 1 "x" 7`, 1, 3},
 		{"update that is included", []step{{change.Update, 5, 4}}, `5: 4 "x" 7`, `6: 1 "x" 7`, 0, 2},
-		{"update behind it", []step{{change.Update, 5, 5}}, `5: 99 "new" 7`, `6: 1 "x" 7`, 0, 2},
+		{"update after it", []step{{change.Update, 5, 5}}, `5: 99 "new" 7`, `6: 1 "x" 7`, 0, 2},
 		{"delete that is included", []step{{change.Delete, 5, 3}}, `5: 4 "x" 7`, `6: 1 "x" 7`, 0, 2},
-		{"delete behind it", []step{{change.Delete, 5, 5}}, ``, `6: 1 "x" 7`, 0, 1},
+		{"delete after it", []step{{change.Delete, 5, 5}}, ``, `6: 1 "x" 7`, 0, 1},
 		{"delete, insert, update", []step{{change.Delete, 5, 5}, {change.Insert, 5, 6}, {change.Update, 5, 7}}, `5: 99 "new" 7`, `6: 1 "x" 7`, 1, 2},
 		{"insert and update in memory", []step{{change.Insert, 9, 5}, {change.Update, 9, 6}, {change.Delete, 9, 6}}, `5: 4 "x" 7`, `6: 1 "x" 7`, 1, 2},
 		{"update of a row that never was", []step{{change.Update, 77, 5}, {change.Delete, 77, 6}}, `5: 4 "x" 7`, `6: 1 "x" 7`, 0, 2},
@@ -104,11 +104,10 @@ func TestReplayGoesByTheLSNsOfTheFiles(t *testing.T) {
 	}
 }
 
-// Of two rowsets that have a key, only those whose included LSN lies below an operation's are
-// asked: the others show the future.
-func TestReplayDoesNotAskRowSetsThatShowTheFuture(t *testing.T) {
-	// Rowset 1 as of lsn 2, where key 5 is live; rowset 2, with the key's next life, has everything
-	// up to lsn 9.
+// Of the rowsets that contain a key, only those whose included LSN is below that of the operation are
+// consulted: the others show the future.
+func TestReplaySkipsRowSetsWithLaterLSNs(t *testing.T) {
+	// Rowset 1 as of lsn 2, where key 5 is live; rowset 2 as of lsn 9, where key 5 was inserted again.
 	w := newWorld(t, testSchema)
 	w.mustCommit(w.op(Insert, 5, 1, "first"))
 	w.mustCommit(w.op(Update, 5, 2, "first"))
@@ -147,13 +146,13 @@ func TestReplayDoesNotAskRowSetsThatShowTheFuture(t *testing.T) {
 		t.Errorf("key 5 is %s", got)
 	}
 
-	// Live in both as of one LSN: nothing that this engine writes.
+	// Live in both as of one LSN: this engine never writes that.
 	if n = open(); !errors.Is(n.replay(n.resolved(change.Update, 5, 1, ""), 20), fault.ErrCorrupt) {
 		t.Error("a key that is live in two rowsets is not found out")
 	}
 }
 
-func TestReplayRefusesWhatNobodyLogged(t *testing.T) {
+func TestReplayRefusesImpossibleOperations(t *testing.T) {
 	w := newWorld(t, testSchema)
 	w.mustCommit(w.op(Insert, 5, 1, "x"))
 	ops := map[string]record.Op{
@@ -175,17 +174,17 @@ func TestReplayRefusesWhatNobodyLogged(t *testing.T) {
 	}
 }
 
-// Plan: random batches, flushes, compactions. After each of them the store is killed and opened
-// again, and the log replayed, from where the metadata says or from its first record. Every
-// snapshot has the answers that it had before.
-func TestReplayBringsEverySnapshotBack(t *testing.T) {
+// Plan: random batches, flushes, compactions. After each of them the store is killed and reopened, and
+// the log replayed from log_start or from its first record. Every snapshot has the same rows as
+// before.
+func TestReplayRestoresEverySnapshot(t *testing.T) {
 	r := seedtest.Rand(t)
 	rounds := 10
 	if testing.Short() {
 		rounds = 2
 	}
 	for range rounds {
-		w, pic := newWorld(t, testSchema), picture{}
+		w, pic := newWorld(t, testSchema), versions{}
 		for range 25 {
 			w.step(r, pic)
 			switch r.IntN(8) {
@@ -206,9 +205,9 @@ func TestReplayBringsEverySnapshotBack(t *testing.T) {
 	}
 }
 
-// compareAll compares the table with the picture at every snapshot, and its counts with those of
-// its rows.
-func (w *world) compareAll(pic picture) {
+// compareAll compares the table with the model at every snapshot, and its counts with the number of
+// rows.
+func (w *world) compareAll(pic versions) {
 	w.t.Helper()
 	for lsn := lsn.LSN(0); lsn <= w.lsn+1; lsn++ {
 		before := mvcc.AsOf(timestampOf(lsn))

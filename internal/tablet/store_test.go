@@ -27,8 +27,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// testSchema has a key whose encoding does not look like its cells, a required column, one that may
-// be NULL, one with a default.
+// testSchema has a key whose encoding differs from its cells, a required column, a nullable column and
+// one with a default.
 var testSchema = func() *schema.Schema {
 	s, err := schema.New([]schema.Column{
 		{ID: 1, Name: "k", Type: schema.Int64},
@@ -44,7 +44,7 @@ var testSchema = func() *schema.Schema {
 
 var allColumns = []int{0, 1, 2, 3}
 
-// world is a table in a store of its own, with the log that the store would have.
+// world is a table in its own store in memory, with the log that the store would have.
 type world struct {
 	t     testing.TB
 	fs    *vfs.Mem
@@ -52,20 +52,20 @@ type world struct {
 	tab   *Tablet
 	lsn   lsn.LSN // of the last batch
 	log   [][]byte
-	floor mvcc.Timestamp // what HistoryFloor says
+	floor mvcc.Timestamp // returned by HistoryFloor
 
-	events    []compaction.Event
-	settleErr error
-	commitErr error
-	markErr   error
-	onSettle  func() // at the next Settle
-	onRead    func() // when a flush or merge has next read rows
-	onGrow    func() // when delta mem stores, or what counts as theirs, next take memory
-	onCommit  func() // at the next commit of metadata, before it
-	confirmed bool   // the last commit of metadata was
-	marked    int    // marks that were not published
-	noBlocks  bool   // none can be written
-	memory    int64  // bytes that MemRowSets say they take
+	events      []compaction.Event
+	waitErr     error
+	commitErr   error
+	appendErr   error
+	onWait      func() // called by the next Wait
+	onRead      func() // called when a flush or merge next reports progress
+	onGrow      func() // called when delta mem stores, or a change log, next take memory
+	onCommit    func() // called before the next metadata commit
+	confirmed   bool   // the last metadata commit was
+	unpublished int    // empty batches that were not published
+	noBlocks    bool   // no block can be written
+	memory      int64  // bytes of MemRowSets, as reported
 }
 
 const worldDir = "/store"
@@ -87,7 +87,7 @@ func newWorld(t testing.TB, s *schema.Schema) *world {
 	return w
 }
 
-// open opens the store as its metadata says. Nothing is replayed.
+// open opens the store. It replays nothing.
 func (w *world) open() {
 	w.t.Helper()
 	var row *meta.Table
@@ -119,8 +119,8 @@ func (w *world) open() {
 	w.t.Cleanup(func() { w.m.Close() })
 }
 
-// reopened is the world as a restart after a kill finds it: replayed is the first LSN of the log
-// that is replayed; 0 means where the metadata says.
+// reopened returns the world after a kill and a restart, with the log replayed from LSN replayed on; 0
+// is log_start.
 func (w *world) reopened(replayed lsn.LSN) *world {
 	w.t.Helper()
 	n := &world{t: w.t, fs: w.fs.Clone(), lsn: w.lsn, log: w.log, floor: w.floor}
@@ -141,16 +141,16 @@ type blocks struct{ m *blockmanager.Manager }
 
 func (b blocks) OpenBlock(id block.ID) (rowset.Block, error) { return b.m.OpenBlock(id) }
 
-// timestampOf is the timestamp of a batch: between two of them there is room for snapshots.
+// timestampOf returns the timestamp of a batch. There is room for snapshots between two batches.
 func timestampOf(lsn lsn.LSN) mvcc.Timestamp { return mvcc.Timestamp(10 * lsn) }
 
 func (w *world) LastLSN() lsn.LSN { return w.lsn }
 func (w *world) Wait(context.Context, lsn.LSN) error {
-	once(&w.onSettle)
-	return w.settleErr
+	once(&w.onWait)
+	return w.waitErr
 }
 
-// once calls a hook that is set, which is not set afterwards.
+// once calls a hook, unless it is nil, and clears it.
 func once(hook *func()) {
 	if do := *hook; do != nil {
 		*hook = nil
@@ -162,20 +162,20 @@ func (w *world) HistoryFloor(*Tablet, int64) mvcc.Timestamp { return w.floor }
 
 func (w *world) Visible() mvcc.Timestamp { return timestampOf(w.lsn) }
 
-// Mark logs an empty batch.
+// AppendEmpty logs an empty batch.
 func (w *world) AppendEmpty() (ts mvcc.Timestamp, lsn lsn.LSN, publish func(), err error) {
-	if w.markErr != nil {
-		return 0, 0, nil, w.markErr
+	if w.appendErr != nil {
+		return 0, 0, nil, w.appendErr
 	}
 	w.lsn++
 	var rec record.Writer
 	rec.Begin(timestampOf(w.lsn))
 	w.log = append(w.log, bytes.Clone(rec.Bytes()))
-	w.marked++
-	return timestampOf(w.lsn), w.lsn, func() { w.marked-- }, nil
+	w.unpublished++
+	return timestampOf(w.lsn), w.lsn, func() { w.unpublished-- }, nil
 }
 
-// NewCreation makes one that has ended already, and takes no block, if it is to fail.
+// NewCreation returns a creation that has ended, so no block can be written, if noBlocks is set.
 func (w *world) NewCreation() *blockmanager.Creation {
 	c := w.m.NewCreation()
 	if w.noBlocks {
@@ -206,7 +206,7 @@ func (w *world) key(k int) []byte {
 	return w.tab.Shape().Encoder.AppendKey(nil, [][]byte{int64Cell(k)})
 }
 
-// image is a row: a, and s, whose empty string stands for NULL.
+// image returns a row image with cells a and s; an empty s is NULL.
 func (w *world) image(k, a int, s string) []byte {
 	cells := [][]byte{int64Cell(k), int32Cell(a), []byte(s), int32Cell(7)}
 	if s == "" {
@@ -215,10 +215,10 @@ func (w *world) image(k, a int, s string) []byte {
 	return w.tab.Shape().RowFormat.AppendRow(nil, cells)
 }
 
-// op makes an operation on key k: the inserts and upserts with all columns, the updates of a and s.
-func (w *world) op(ask OpKind, k, a int, s string) Op {
-	op := Op{Kind: ask, Key: w.key(k)}
-	switch ask {
+// op returns an operation on key k: inserts and upserts set all columns, updates set a and s.
+func (w *world) op(kind OpKind, k, a int, s string) Op {
+	op := Op{Kind: kind, Key: w.key(k)}
+	switch kind {
 	case Insert, InsertIgnore, Upsert, UpsertIgnore:
 		op.Body = w.image(k, a, s)
 	case Update, UpdateIgnore:
@@ -232,8 +232,7 @@ func (w *world) op(ask OpKind, k, a int, s string) Op {
 	return op
 }
 
-// commit carries a batch out as the store does: resolve, log, apply. What it logged is read back by
-// reopened.
+// commit commits a batch as the store does: resolve, log, apply. reopened replays what it logged.
 func (w *world) commit(ops ...Op) (changes int, err error) {
 	for i := range ops {
 		ops[i].Index = i
@@ -251,7 +250,7 @@ func (w *world) commit(ops ...Op) (changes int, err error) {
 	rec.Begin(timestampOf(w.lsn))
 	write.Record(&rec)
 	if rec.Len() != changes {
-		w.t.Fatalf("%d operations in the record, told %d", rec.Len(), changes)
+		w.t.Fatalf("%d operations in the record, want %d", rec.Len(), changes)
 	}
 	w.log = append(w.log, bytes.Clone(rec.Bytes()))
 	write.Apply(timestampOf(w.lsn), w.lsn)
@@ -274,7 +273,7 @@ func (w *world) flush() {
 
 var latest = Snapshot{At: mvcc.Everything, Latest: true}
 
-// get is the row of key k as text, "" when there is none.
+// get returns the row of key k as text; "" if there is none.
 func (w *world) get(k int, at Snapshot) string {
 	w.t.Helper()
 	cells := make([][]byte, len(allColumns))
@@ -298,7 +297,7 @@ func rowText(cells [][]byte) string {
 		int32(binary.LittleEndian.Uint32(cells[3])))
 }
 
-// scan is all rows as text, in the order in which they came.
+// scan returns all rows as text, in the order of the scan.
 func (w *world) scan(at Snapshot, ordered bool) []string {
 	w.t.Helper()
 	it, err := search(w.tab, &scan.Request{Columns: allColumns}, at, ordered)
@@ -312,8 +311,8 @@ func (w *world) scan(at Snapshot, ordered bool) []string {
 	return rows
 }
 
-// readAll reads an iterator to its end and closes it. Byte strings are looked at when all is read:
-// they hold.
+// readAll reads all rows of an iterator and closes it. It looks at byte strings only at the end: they
+// must still be valid.
 func readAll(it scan.Iterator) ([]string, error) {
 	var kept [][][]byte
 	for it.Next() {
@@ -339,7 +338,7 @@ func rowCells(b *batch.RecordBatch, i int) [][]byte {
 	return cells
 }
 
-// checkFree fails when a lock of the table is held: gate, work, a stripe.
+// checkFree fails if a lock of the table is held: gate, work, or a stripe.
 func (w *world) checkFree() {
 	w.t.Helper()
 	if !w.tab.gate.TryLock() {
@@ -358,16 +357,16 @@ func (w *world) checkFree() {
 	}
 }
 
-// version is a row from a timestamp on; no text means that it is gone.
+// version is a row from a timestamp on; an empty text is a deleted row.
 type version struct {
 	ts   mvcc.Timestamp
 	text string
 }
 
-// picture is what the table should hold: the versions of each key.
-type picture map[int][]version
+// versions is the model of a table: the versions of each key.
+type versions map[int][]version
 
-func (p picture) at(k int, snap mvcc.Snapshot) string {
+func (p versions) at(k int, snap mvcc.Snapshot) string {
 	text := ""
 	for _, v := range p[k] {
 		if snap.Sees(v.ts) {
@@ -377,7 +376,7 @@ func (p picture) at(k int, snap mvcc.Snapshot) string {
 	return text
 }
 
-func (p picture) scan(snap mvcc.Snapshot) []string {
+func (p versions) scan(snap mvcc.Snapshot) []string {
 	var rows []string
 	for _, k := range slices.Sorted(maps.Keys(p)) {
 		if text := p.at(k, snap); text != "" {
@@ -387,10 +386,10 @@ func (p picture) scan(snap mvcc.Snapshot) []string {
 	return rows
 }
 
-// outcome is the result table of tablet spec §12.4: the error of an operation and what becomes of
-// the row, which ops of the tests give the text given.
-func outcome(ask OpKind, before, given string) (after string, cause error) {
-	switch live := before != ""; ask {
+// outcome is the result table of tablet spec §12.4: the error of an operation and the row after it.
+// The operations of the tests set the row to given.
+func outcome(kind OpKind, before, given string) (after string, cause error) {
+	switch live := before != ""; kind {
 	case Insert:
 		if live {
 			return before, fault.ErrKeyExists
@@ -418,7 +417,7 @@ func outcome(ask OpKind, before, given string) (after string, cause error) {
 	return given, nil
 }
 
-// noChange is a commit that changes nothing but the epoch.
+// noChange is a commit that changes only the epoch.
 var noChange = blockmanager.Edit{}
 
 // dropRows is what the store does when the table is dropped.
@@ -431,7 +430,7 @@ func (w *world) dropRows(sets []*rowset.Metadata) error {
 	return w.m.Commit(edit)
 }
 
-// get, search and explain read the newest layout in one step.
+// get, search and explain read the newest state in one step.
 
 func get(t *Tablet, key []byte, at Snapshot, cols []int, cells [][]byte) (bool, error) {
 	v, err := t.View(at)

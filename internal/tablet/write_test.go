@@ -18,7 +18,7 @@ import (
 
 var allAsks = []OpKind{Insert, Upsert, Update, Delete, InsertIgnore, UpsertIgnore, UpdateIgnore, DeleteIgnore}
 
-// places are where key 5 can be, live or as a ghost, and what is read of it there.
+// places are the positions that key 5 can have, live or as a ghost, with the row that is read there.
 var places = []struct {
 	name string
 	make func(w *world)
@@ -81,29 +81,29 @@ var places = []struct {
 	}, `5: 4 "z" 7`},
 }
 
-// Tablet spec §12.4: each operation on a key in each place, alone and between operations on other
-// keys. What was there before can still be read.
-func TestOperationsDoWhatTheResultTableSays(t *testing.T) {
+// Tablet spec §12.4: each operation on a key at each position, alone and between operations on other
+// keys. The row before the operation can still be read.
+func TestOperationsFollowTheResultTable(t *testing.T) {
 	for _, p := range places {
-		for _, ask := range allAsks {
+		for _, kind := range allAsks {
 			for _, neighbours := range []bool{true, false} {
 				if testing.Short() && !neighbours {
 					continue
 				}
-				t.Run(fmt.Sprintf("%s/%s/neighbours=%t", p.name, ask, neighbours), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s/%s/neighbours=%t", p.name, kind, neighbours), func(t *testing.T) {
 					w := newWorld(t, testSchema)
 					p.make(w)
 					if got := w.get(5, latest); got != p.text {
 						t.Fatalf("before: %q, want %q", got, p.text)
 					}
 					before := Snapshot{At: mvcc.AsOf(timestampOf(w.lsn))}
-					ops := []Op{w.op(ask, 5, 9, "new")}
+					ops := []Op{w.op(kind, 5, 9, "new")}
 					index := 0
 					if neighbours { // keys that do not rise
 						ops = []Op{w.op(Upsert, 8, 1, "n"), ops[0], w.op(Upsert, 2, 1, "n")}
 						index = 1
 					}
-					want, cause := outcome(ask, p.text, `5: 9 "new" 7`)
+					want, cause := outcome(kind, p.text, `5: 9 "new" 7`)
 					_, err := w.commit(ops...)
 					if cause != nil {
 						var row *change.RowError
@@ -138,8 +138,8 @@ func TestOperationsDoWhatTheResultTableSays(t *testing.T) {
 	}
 }
 
-// Plan: batches of several operations on few keys, in any order, are carried out one after the
-// other; the first row error, and what it names, is that of doing so, and leaves nothing behind.
+// Plan: batches of several operations on few keys, in any order. The result is that of carrying them
+// out one after the other; so is the first row error, after which nothing has changed.
 func TestBatchesResolveAgainstTheirOwnOperations(t *testing.T) {
 	r := seedtest.Rand(t)
 	rounds := 25
@@ -147,7 +147,7 @@ func TestBatchesResolveAgainstTheirOwnOperations(t *testing.T) {
 		rounds = 5
 	}
 	for range rounds {
-		w, pic := newWorld(t, testSchema), picture{}
+		w, pic := newWorld(t, testSchema), versions{}
 		for range 40 {
 			w.step(r, pic)
 			if r.IntN(8) == 0 {
@@ -160,19 +160,19 @@ func TestBatchesResolveAgainstTheirOwnOperations(t *testing.T) {
 	}
 }
 
-// step commits a random batch and brings the picture up to date.
-func (w *world) step(r *rand.Rand, pic picture) {
+// step commits a random batch and updates the model.
+func (w *world) step(r *rand.Rand, pic versions) {
 	w.t.Helper()
 	var ops []Op
 	var text []string // what each op leads to, if there is a row
 	var keys []int
 	for range 1 + r.IntN(6) {
 		k, a, s := r.IntN(6)-2, r.IntN(100), []string{"", "x", "long text"}[r.IntN(3)]
-		ask := allAsks[r.IntN(len(allAsks))]
+		kind := allAsks[r.IntN(len(allAsks))]
 		if r.IntN(3) > 0 {
-			ask = []OpKind{Upsert, DeleteIgnore, UpdateIgnore, InsertIgnore}[r.IntN(4)] // no errors
+			kind = []OpKind{Upsert, DeleteIgnore, UpdateIgnore, InsertIgnore}[r.IntN(4)] // no errors
 		}
-		ops, keys = append(ops, w.op(ask, k, a, s)), append(keys, k)
+		ops, keys = append(ops, w.op(kind, k, a, s)), append(keys, k)
 		text = append(text, rowText(w.tab.Shape().RowFormat.AppendCells(nil, w.image(k, a, s))))
 	}
 	now := map[int]string{}
@@ -205,7 +205,7 @@ func (w *world) step(r *rand.Rand, pic picture) {
 	}
 }
 
-func TestUpsertKeepsWhatItDoesNotSet(t *testing.T) {
+func TestUpsertKeepsColumnsThatAreNotSet(t *testing.T) {
 	for _, place := range []string{"in memory", "on disk"} {
 		w := newWorld(t, testSchema)
 		w.mustCommit(w.op(Insert, 5, 1, "x"))
@@ -231,7 +231,7 @@ func TestUpsertKeepsWhatItDoesNotSet(t *testing.T) {
 	}
 }
 
-// A required column that an upsert does not give is missed only where the row is new.
+// An upsert without a required column is refused only if the row is new.
 func TestMissingColumnsMatterToNewRowsOnly(t *testing.T) {
 	w := newWorld(t, testSchema)
 	w.mustCommit(w.op(Insert, 5, 1, "x"))
@@ -258,7 +258,7 @@ func TestMissingColumnsMatterToNewRowsOnly(t *testing.T) {
 	w.checkFree()
 }
 
-// A row that one batch inserts and deletes was never there, before a flush and after it.
+// A row that one batch inserts and deletes is never visible, before a flush and after it.
 func TestInsertAndDeleteInOneBatchIsNeverSeen(t *testing.T) {
 	w := newWorld(t, testSchema)
 	w.mustCommit(w.op(Insert, 1, 1, ""))
@@ -279,8 +279,8 @@ func TestInsertAndDeleteInOneBatchIsNeverSeen(t *testing.T) {
 	}
 }
 
-// Whatever Prepare fails of, nothing is held afterwards: a flush and a batch go through.
-func TestPrepareLeavesNothingHeldAfterAnError(t *testing.T) {
+// After any error of Prepare no lock is held: a flush and a batch succeed.
+func TestPrepareReleasesLocksAfterAnError(t *testing.T) {
 	w := newWorld(t, testSchema)
 	w.mustCommit(w.op(Insert, 5, 1, "x"), w.op(Insert, 500, 1, "x"))
 	w.flush()
@@ -299,7 +299,7 @@ func TestPrepareLeavesNothingHeldAfterAnError(t *testing.T) {
 	w.mustCommit(many...)
 	w.checkFree()
 
-	// A block that cannot be read: no error of a row.
+	// A block that cannot be read is not a row error.
 	n := w.reopened(w.lsn + 1)
 	n.m.Close()
 	if _, err := n.tab.Prepare([]Op{n.op(Insert, 9001, 1, ""), n.op(Insert, 5, 1, "")}, n.tab.Shape()); !errors.Is(err, fault.ErrClosed) || errors.Is(err, fault.ErrRow) {
@@ -314,7 +314,7 @@ func TestPrepareLeavesNothingHeldAfterAnError(t *testing.T) {
 	w.checkFree()
 }
 
-func TestADroppedTableIsNotFound(t *testing.T) {
+func TestDroppedTableIsNotFound(t *testing.T) {
 	w := newWorld(t, testSchema)
 	w.mustCommit(w.op(Insert, 5, 1, "x"))
 	w.flush()
@@ -350,7 +350,7 @@ func TestADroppedTableIsNotFound(t *testing.T) {
 	}
 }
 
-func TestKeysAreNamedInJSON(t *testing.T) {
+func TestKeyTextIsJSON(t *testing.T) {
 	s, err := schema.New([]schema.Column{{Name: "i", Type: schema.Int8}, {Name: `q"`, Type: schema.String}, {Name: "b", Type: schema.Binary},
 		{Name: "d", Type: schema.Date}, {Name: "m", Type: schema.Decimal32, Precision: 5, Scale: 2}, {Name: "u", Type: schema.Uint16},
 		{Name: "t", Type: schema.Timestamp}, {Name: "w", Type: schema.Int128}, {Name: "z", Type: schema.Decimal32, Precision: 5}}, 9)
@@ -372,8 +372,8 @@ func TestKeysAreNamedInJSON(t *testing.T) {
 	}
 }
 
-// An operation with a condition that is not met does nothing if it is of an Ignore kind, and is
-// refused otherwise; one whose condition is met is what it is without.
+// An operation whose condition is not met does nothing if it is of an Ignore kind, and is refused
+// otherwise. If its condition is met, the condition has no effect.
 func TestOperationsWithConditions(t *testing.T) {
 	for _, place := range places {
 		for _, kind := range []OpKind{Delete, DeleteIgnore, Update, UpdateIgnore, Upsert, UpsertIgnore, Insert, InsertIgnore} {
@@ -403,8 +403,8 @@ func TestOperationsWithConditions(t *testing.T) {
 	}
 }
 
-// PrepareAll keeps every other write batch of the table out, of keys that do not exist too, and
-// MaxTimestamp is that of the last one before.
+// PrepareAll excludes every other write batch of the table, also on keys that do not exist, and
+// MaxTimestamp is the timestamp of the last batch before it.
 func TestPrepareAllExcludesOtherWriteBatches(t *testing.T) {
 	w := newWorld(t, testSchema)
 	w.mustCommit(w.op(Insert, 1, 1, "x"))
@@ -433,7 +433,7 @@ func TestPrepareAllExcludesOtherWriteBatches(t *testing.T) {
 		t.Error("another write batch was prepared")
 	default:
 	}
-	all.Release() // carried out by nobody
+	all.Release() // without Apply
 	other := <-prepared
 	if other.Changes() != 1 {
 		t.Errorf("%d changes", other.Changes())
