@@ -59,7 +59,7 @@ func (s *Store) Verify(ctx context.Context, report func(Finding), options ...Ver
 	}
 	defer s.leave()
 	o.total = 2 * s.blocks.Stats().LiveBytes
-	err := s.blocks.Verify(func(file string, off int64, id blockID, problem string) {
+	err := s.blocks.Verify(ctx, func(file string, off int64, id blockID, problem string) {
 		report(Finding{File: file, Offset: off, Block: uint64(id), Problem: problem})
 	}, o.tell)
 	if err != nil {

@@ -2,6 +2,7 @@ package blockmanager
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -192,7 +193,7 @@ func TestVerifyFindsLostBlocks(t *testing.T) {
 			t.Fatal(err)
 		}
 		var found []block.ID
-		if err := m.Verify(func(_ string, _ int64, id block.ID, _ string) { found = append(found, id) }, nil); err != nil {
+		if err := m.Verify(context.Background(), func(_ string, _ int64, id block.ID, _ string) { found = append(found, id) }, nil); err != nil {
 			t.Fatal(err)
 		}
 		if len(found) != 1 || found[0] != id {

@@ -2,6 +2,7 @@ package blockmanager
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -350,7 +351,7 @@ func TestDamagedContainerIsFound(t *testing.T) {
 		}
 		t.Cleanup(func() { m.Close() })
 		var found []string
-		err = m.Verify(func(file string, off int64, id block.ID, problem string) {
+		err = m.Verify(context.Background(), func(file string, off int64, id block.ID, problem string) {
 			found = append(found, fmt.Sprintf("%s %d %d", file, off, id))
 		}, nil)
 		if err != nil {

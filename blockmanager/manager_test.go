@@ -2,6 +2,7 @@ package blockmanager
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -368,7 +369,7 @@ func TestCallsAfterCloseReturnErrClosed(t *testing.T) {
 	c.Abort()
 	rows := m.Rows(nil, func(_, _ []byte) error { return nil })
 	for i, err := range []error{open, read, create, finish, rows, m.Commit(Edit{}), m.Confirm(), m.Writable(),
-		m.Verify(func(string, int64, block.ID, string) {}, nil)} {
+		m.Verify(context.Background(), func(string, int64, block.ID, string) {}, nil)} {
 		if !errors.Is(err, ErrClosed) {
 			t.Errorf("call %d: %v", i, err)
 		}

@@ -297,7 +297,7 @@ func (s *script) commit() error {
 // checkVerify fails if Verify finds anything.
 func checkVerify(m *Manager) error {
 	var found []error
-	err := m.Verify(func(file string, off int64, id block.ID, problem string) {
+	err := m.Verify(context.Background(), func(file string, off int64, id block.ID, problem string) {
 		found = append(found, fmt.Errorf("%s at %d, block %d: %s", file, off, id, problem))
 	}, nil)
 	return errors.Join(append(found, err)...)
@@ -306,7 +306,7 @@ func checkVerify(m *Manager) error {
 // checkTorn is checkVerify after a crash and before a repair: a slot of ANCHOR may be torn.
 func checkTorn(m *Manager) error {
 	var found []error
-	err := m.Verify(func(file string, off int64, id block.ID, problem string) {
+	err := m.Verify(context.Background(), func(file string, off int64, id block.ID, problem string) {
 		if file != anchorName || !strings.HasPrefix(problem, "crc ") {
 			found = append(found, fmt.Errorf("%s at %d, block %d: %s", file, off, id, problem))
 		}

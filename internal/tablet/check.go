@@ -28,7 +28,7 @@ func (t *Tablet) Check(ctx context.Context, found func(m *rowset.Metadata, id bl
 		m := d.Metadata()
 		id, err := d.CheckFiles()
 		if err == nil {
-			err = checkRows(d)
+			err = checkRows(ctx, d)
 		}
 		switch {
 		case err == nil:
@@ -45,7 +45,7 @@ func (t *Tablet) Check(ctx context.Context, found func(m *rowset.Metadata, id bl
 }
 
 // checkRows reads a rowset's rows with all their versions and verifies their keys.
-func checkRows(d *rowset.DiskRowSet) error {
+func checkRows(ctx context.Context, d *rowset.DiskRowSet) error {
 	m := d.Metadata()
 	h, err := d.Histories(mvcc.Everything)
 	if err != nil {
@@ -60,6 +60,9 @@ func checkRows(d *rowset.DiskRowSet) error {
 		}
 		if r == nil {
 			break
+		}
+		if err := ctx.Err(); err != nil {
+			return err
 		}
 		for _, k := range r.Keys {
 			if rows > 0 && bytes.Compare(last, k) >= 0 {

@@ -85,7 +85,7 @@ func TestFailedIngestChangesNothing(t *testing.T) {
 			if got := w.scan(latest, true); !slices.Equal(got, want) {
 				t.Errorf("%s: %v", name, got)
 			}
-			err := w.m.Verify(func(file string, off int64, id block.ID, problem string) {
+			err := w.m.Verify(context.Background(), func(file string, off int64, id block.ID, problem string) {
 				t.Errorf("%s: %s at %d: %s", name, file, off, problem)
 			}, nil)
 			if err != nil {
