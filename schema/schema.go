@@ -250,6 +250,15 @@ func (s *Schema) AutoIncrement() int { return s.Index(AutoIncrementName) }
 // SingleKey tells whether the key is one column, whose file is then the key index too.
 func (s *Schema) SingleKey() bool { return s.Keys == 1 }
 
+// Names returns the names of the columns, in schema order.
+func (s *Schema) Names() []string {
+	names := make([]string, len(s.Columns))
+	for i := range names {
+		names[i] = s.Columns[i].Name
+	}
+	return names
+}
+
 // Project makes the list of indexes of the named columns. A name that is not there is ErrNoColumn.
 func (s *Schema) Project(names []string) ([]int, error) {
 	out := make([]int, len(names))

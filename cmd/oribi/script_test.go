@@ -104,6 +104,8 @@ var scrub = []struct {
 	{regexp.MustCompile(`"id":"\w*"`), `"id":"UUID"`},
 	{regexp.MustCompile(`: key (\[.*\]|\{.*\}|\S+): `), ": key KEY: "},
 	{regexp.MustCompile(`\(20\d\d-[-0-9T:.]+Z\)`), "(TIME)"},
+	{regexp.MustCompile(`(TS +)20\d\d-[-0-9T:.]+Z`), "${1}TIME"},
+	{regexp.MustCompile(`20\d\d-[-0-9T:.]+Z \(TS\)`), "TIME (TS)"},
 	{regexp.MustCompile(`"(bytes|bytes_written|live|dead|log|metadata)":[1-9]\d*`), `"$1":#`},
 }
 

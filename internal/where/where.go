@@ -208,11 +208,7 @@ func (p *parser) column() (*schema.Column, error) {
 	}
 	i := p.schema.Index(p.token.text)
 	if i < 0 {
-		names := make([]string, len(p.schema.Columns))
-		for k := range names {
-			names[k] = p.schema.Columns[k].Name
-		}
-		return nil, fmt.Errorf("column %q: no such column%s", p.token.text, nearest.Hint(p.token.text, names))
+		return nil, fmt.Errorf("column %q: no such column%s", p.token.text, nearest.Hint(p.token.text, p.schema.Names()))
 	}
 	return &p.schema.Columns[i], p.advance()
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
+	"github.com/oribi-db/oribi/internal/nearest"
 )
 
 // Options say how a run is done.
@@ -84,7 +85,11 @@ func (r *runner) target(name string) (*Target, error) {
 	}
 	table, err := r.store.Table(name)
 	if err != nil {
-		return nil, fmt.Errorf("table %q: %w", name, plainCause(err))
+		var names []string
+		for _, t := range r.store.Tables() {
+			names = append(names, t.Name())
+		}
+		return nil, fmt.Errorf("table %q: %w%s", name, plainCause(err), nearest.Hint(name, names))
 	}
 	t := &Target{Table: table, Schema: table.Schema()}
 	r.targets[name] = t

@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/cell"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
+	"github.com/oribi-db/oribi/internal/nearest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -18,8 +19,8 @@ type Target struct {
 	Schema *schema.Schema
 }
 
-// Operation is one operation of a line: cells in schema order, nil for NULL; Set tells which were
-// given. It holds while it is used, no longer.
+// Operation is one operation of a line: cells in schema order, nil for NULL; Set says which were
+// given. It is valid until the next one.
 type Operation struct {
 	Kind   oribi.Op
 	Target *Target
@@ -90,6 +91,24 @@ func (d *Decoder) Decode(line []byte, use func(*Operation) error) error {
 	return nil
 }
 
+// Row reads one row, the JSON object of its columns or, for a delete, of its key. Errors name the
+// column.
+func (d *Decoder) Row(kind oribi.Op, t *Target, object []byte) (Operation, error) {
+	op := Operation{Kind: kind, Target: t}
+	object = jsonin.Trim(object)
+	if err := d.checker.Check(object); err != nil {
+		if e, ok := errors.AsType[*jsonin.Error](err); ok && len(e.Path) > 0 {
+			return op, fmt.Errorf("column %q: %s", e.Path[0], e.Reason())
+		}
+		return op, err
+	}
+	if object[0] != '{' {
+		return op, fmt.Errorf("want an object of columns, not %s", jsonin.Kind(object))
+	}
+	d.bytes, d.name = make([]byte, 0, len(object)), t.Table.Name()
+	return op, d.row(&op, object)
+}
+
 // checkError puts operation and column before a fault of the JSON, if it lies inside of one.
 func checkError(err error) error {
 	e, ok := errors.AsType[*jsonin.Error](err)
@@ -141,7 +160,7 @@ func (d *Decoder) operation(object []byte) (op Operation, err error) {
 	case members == nil:
 		return op, fmt.Errorf("%q is missing", name)
 	case other != nil:
-		return op, fmt.Errorf("this op has a %q and nothing besides", name)
+		return op, fmt.Errorf("this op takes a %q alone", name)
 	case members[0] != '{':
 		return op, fmt.Errorf("%s: want an object, not %s", name, jsonin.Kind(members))
 	}
@@ -154,7 +173,7 @@ func kindOf(value []byte) (oribi.Op, error) {
 	}
 	kind, ok := kinds[string(jsonin.String(value))]
 	if !ok {
-		return 0, fmt.Errorf("unknown op %s", value)
+		return 0, fmt.Errorf("unknown op %s%s", value, nearest.Hint(string(jsonin.String(value)), nearest.Keys(kinds)))
 	}
 	return kind, nil
 }
@@ -184,11 +203,11 @@ func (d *Decoder) row(op *Operation, object []byte) error {
 	clear(d.cells)
 	clear(d.set)
 	op.Cells, op.Set = d.cells, d.set
-	next := 0 // members mostly stand in schema order
+	next := 0 // members are mostly in schema order
 	for w := jsonin.Walk(object); w.Next(); {
 		if next >= n || s.Columns[next].Name != string(w.Name) {
 			if next = s.Index(string(w.Name)); next < 0 {
-				return fmt.Errorf("column %q: no such column in table %q", w.Name, d.name)
+				return fmt.Errorf("column %q: no such column in table %q%s", w.Name, d.name, nearest.Hint(string(w.Name), s.Names()))
 			}
 		}
 		if err := d.cell(op, next, w.Value); err != nil {

@@ -5,16 +5,22 @@ import (
 	"fmt"
 
 	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
+	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/nearest"
 	"github.com/oribi-db/oribi/schema"
 )
 
 // Key reads a key as JSON: an object with exactly the key columns of s in any order, or, of a key
-// of one column, its bare value. The cells come back in key order. With prefix the object may hold
-// the first columns of a compound key only, at least one. Errors name the column.
+// of one column, its bare value; a text that is not JSON is a string itself, and 0x… is binary. The
+// cells are in key order. With prefix the object may have only the first columns of a compound key,
+// at least one. Errors name the column.
 func Key(s *schema.Schema, text string, prefix bool) ([][]byte, error) {
 	value := jsonin.Trim([]byte(text))
 	if err := jsonin.Check(value); err != nil {
-		return nil, err
+		if !s.SingleKey() {
+			return nil, err
+		}
+		return bareKey(&s.Columns[0], text, err)
 	}
 	cells := make([][]byte, s.Keys)
 	switch {
@@ -42,11 +48,30 @@ func Key(s *schema.Schema, text string, prefix bool) ([][]byte, error) {
 	return cells[:given], nil
 }
 
+// bareKey reads a key of one column that is not JSON, err being why not.
+func bareKey(c *schema.Column, text string, err error) ([][]byte, error) {
+	var key []byte
+	switch c.Type {
+	case schema.String, schema.Varchar:
+		key, err = celltext.FromText([]byte{}, c, text)
+	case schema.Binary:
+		key, err = celltext.FromHex([]byte{}, text)
+	case schema.Date:
+		key, err = celltext.FromDate([]byte{}, text)
+	case schema.Timestamp:
+		key, err = celltext.FromTime([]byte{}, text)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("column %q: %w", c.Name, err)
+	}
+	return [][]byte{key}, nil
+}
+
 func keyMembers(s *schema.Schema, object []byte, cells [][]byte) error {
 	for w := jsonin.Walk(object); w.Next(); {
 		i := s.Index(string(w.Name))
 		if i < 0 {
-			return fmt.Errorf("column %q: no such column", w.Name)
+			return fmt.Errorf("column %q: no such column%s", w.Name, nearest.Hint(string(w.Name), s.Names()[:s.Keys]))
 		}
 		if i >= s.Keys {
 			return fmt.Errorf("column %q is not in the key", w.Name)

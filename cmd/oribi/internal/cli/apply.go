@@ -141,14 +141,16 @@ func (a *app) demo() *cobra.Command {
 }
 
 func (a *app) version() *cobra.Command {
-	return a.verb("version", "Print the version", func(*cobra.Command, []string) error {
-		version, goVersion := "(devel)", ""
-		if info, ok := debug.ReadBuildInfo(); ok {
-			if info.Main.Version != "" {
-				version = info.Main.Version
-			}
-			goVersion = " " + info.GoVersion
+	return a.verb("version", "Print the version", func(*cobra.Command, []string) error { return a.printVersion() })
+}
+
+func (a *app) printVersion() error {
+	version, goVersion := "(devel)", ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if info.Main.Version != "" {
+			version = info.Main.Version
 		}
-		return a.printf("oribi %s%s\n", version, goVersion)
-	})
+		goVersion = " " + info.GoVersion
+	}
+	return a.printf("oribi %s%s\n", version, goVersion)
 }

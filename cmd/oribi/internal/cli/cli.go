@@ -1,7 +1,7 @@
 // Package cli is the command line of oribi: its verbs, its flags, its exit codes.
 //
 // Each verb parses its words, opens the store, and leaves the work to the store and to the packages
-// beside this one. What a verb returns as an error decides the exit code, in one place (exitCode).
+// next to this one. The error that a verb returns decides the exit code, in one place (exitCode).
 package cli
 
 import (
@@ -71,11 +71,11 @@ func (a *app) run(ctx context.Context, args []string) int {
 	return code
 }
 
-// heapPart is how much more than its stores' limit the command may hold: garbage between two
-// collections, buffers of input and output, the runtime.
+// heapPart is how many times its stores' limit the command may use: garbage between two collections,
+// buffers of input and output, the runtime.
 const heapPart = 2
 
-// limitMemory tells the runtime the limit that stores keep, unless the user told it another.
+// limitMemory sets the runtime's memory limit by that of stores, unless the user set one.
 func limitMemory() {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(heapPart * memoryLimit)
@@ -84,7 +84,8 @@ func limitMemory() {
 
 // commands builds the tree of nouns and verbs.
 func (a *app) commands() *cobra.Command {
-	cobra.EnableCommandSorting = false // they are told in the order in which they stand here
+	cobra.EnableCommandSorting = false // help lists them in the order of this function
+	version := false
 	root := &cobra.Command{
 		Use:                "oribi",
 		Short:              "Typed tables with a history, stored by column in one directory",
@@ -97,18 +98,22 @@ func (a *app) commands() *cobra.Command {
 			if len(args) > 0 {
 				return unknown(cmd, args[0])
 			}
+			if version {
+				return a.printVersion()
+			}
 			return a.printHelp(cmd)
 		},
 	}
 	root.PersistentFlags().BoolVar(&a.quiet, "quiet", false, "show no progress on a terminal")
+	root.Flags().BoolVar(&version, "version", false, "print the version")
 	root.AddCommand(
-		a.noun("store", "Make, describe and check stores", a.storeInit(), a.storeInfo(), a.storeDu(), a.storeVerify()),
-		a.noun("table", "Make, list, read and tend tables", a.tableCreate(), a.tableList(), a.tableDescribe(), a.tableAlter(), a.tableDrop(),
-			a.tableScan(), a.tableGet(), a.tableCount(), a.tableHistory(), a.tableDiff(), a.tableFlush(), a.tableCompact(), a.tableLoad(), a.tableExtract()),
-		a.noun("cfile", "Look into column files, and write them", a.cfileInfo(), a.cfileDump(), a.cfileSeek(), a.cfileBlocks(),
+		a.noun("store", "Make, describe, and check stores", a.storeInit(), a.storeInfo(), a.storeDu(), a.storeVerify()),
+		a.noun("table", "Make, list, read, and change tables", a.tableCreate(), a.tableList(), a.tableDescribe(), a.tableAlter(), a.tableRename(), a.tableDrop(),
+			a.tableScan(), a.tableGet(), a.tableCount(), a.tablePut(), a.tableUpdate(), a.tableDelete(), a.tableHistory(), a.tableDiff(), a.tableFlush(), a.tableCompact(), a.tableLoad(), a.tableExtract()),
+		a.noun("cfile", "Read and write column files", a.cfileInfo(), a.cfileDump(), a.cfileSeek(), a.cfileBlocks(),
 			a.cfileVerify(), a.cfileWrite(), a.cfileAdvise()),
-		a.noun("bloom", "Look into bloom files", a.bloomInfo(), a.bloomProbe()),
-		a.noun("delta", "Look into delta files", a.deltaDump()),
+		a.noun("bloom", "Read bloom files", a.bloomInfo(), a.bloomProbe()),
+		a.noun("delta", "Read delta files", a.deltaDump()),
 		a.apply(), a.time(), a.demo(), a.completion(root), a.version(),
 	)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { a.helpErr = a.printHelp(cmd) })
@@ -127,7 +132,7 @@ func (a *app) noun(name, short string, verbs ...*cobra.Command) *cobra.Command {
 			if len(args) > 0 {
 				return unknown(cmd, args[0])
 			}
-			return seeHelp(cmd, fmt.Errorf("%s what?", name))
+			return seeHelp(cmd, fmt.Errorf("%s: the verb is missing", name))
 		}}
 	c.AddCommand(verbs...)
 	return c
@@ -144,10 +149,10 @@ func (a *app) verb(use, short string, run func(cmd *cobra.Command, args []string
 	return &cobra.Command{Use: use, Short: short, ValidArgsFunction: completeArgs(words),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < least {
-				return &helped{fmt.Errorf("%s is missing", words[len(args)]), "it goes: " + usageLine(cmd)}
+				return &helped{fmt.Errorf("%s is missing", words[len(args)]), "usage: " + usageLine(cmd)}
 			}
 			if len(args) > len(words) {
-				return &helped{fmt.Errorf("%q is one argument too many", args[len(words)]), "it goes: " + usageLine(cmd)}
+				return &helped{fmt.Errorf("%q is one argument too many", args[len(words)]), "usage: " + usageLine(cmd)}
 			}
 			return missingFlag(cmd)
 		},

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/nearest"
 )
 
 // completion prints what a shell loads to complete our commands.
@@ -17,17 +19,54 @@ func (a *app) completion(root *cobra.Command) *cobra.Command {
 	c := a.verb("completion SHELL", "Print completions for bash, zsh or fish", func(_ *cobra.Command, args []string) error {
 		switch args[0] {
 		case "bash":
+			if _, err := io.WriteString(a.stdout, bashFallbacks); err != nil {
+				return err
+			}
 			return root.GenBashCompletionV2(a.stdout, true)
 		case "zsh":
 			return root.GenZshCompletion(a.stdout)
 		case "fish":
 			return root.GenFishCompletion(a.stdout, true)
 		}
-		return usage(fmt.Errorf("no completions for %q: want %s", args[0], strings.Join(shells, ", ")))
+		return usage(fmt.Errorf("no completions for %q: want bash, zsh, or fish", args[0]))
 	})
 	c.ValidArgsFunction = words(shells...)
 	return c
 }
+
+// bashFallbacks are the functions of the bash-completion package that the script calls, for where it
+// is not installed.
+const bashFallbacks = `if ! declare -F _get_comp_words_by_ref >/dev/null 2>&1; then
+    # Bash splits words at = and :, which this joins again.
+    _get_comp_words_by_ref() {
+        local i word join=
+        words=() cword=0
+        for ((i = 0; i < ${#COMP_WORDS[@]}; i++)); do
+            word=${COMP_WORDS[i]}
+            if ((i > 0)) && [[ -n $join || $word == [=:]* ]]; then
+                words[${#words[@]}-1]+=$word
+            else
+                words+=("$word")
+            fi
+            join=
+            [[ $word == *[=:] ]] && join=1
+            ((i == COMP_CWORD)) && cword=$((${#words[@]} - 1))
+        done
+        cur=${words[cword]} prev=
+        ((cword > 0)) && prev=${words[cword-1]}
+        return 0
+    }
+fi
+if ! declare -F _filedir >/dev/null 2>&1; then
+    _filedir() {
+        local IFS=$'\n' kind=-f
+        [[ ${1-} == -d ]] && kind=-d
+        COMPREPLY+=($(compgen $kind -- "$cur"))
+        compopt -o filenames 2>/dev/null
+        return 0
+    }
+fi
+`
 
 type completer = func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective)
 
@@ -38,8 +77,8 @@ func words(list ...string) completer {
 	}
 }
 
-// completeArgs completes the arguments that a verb's use line names: DIR is a directory, NAME
-// behind it a table of the store there.
+// completeArgs completes the arguments that a verb's use line names: DIR is a directory, NAME after it
+// a table of the store there.
 func completeArgs(arguments []string) completer {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) >= len(arguments) {
@@ -62,17 +101,26 @@ func completeFlags(c *cobra.Command) {
 	for name, complete := range map[string]completer{
 		"format":   words("table", "csv", "jsonl", "json"),
 		"order":    words("key", "any"),
-		"as-of":    words("latest"),
+		"as-of":    words("latest", "now", "-1h", "-7d"),
+		"from":     words("latest", "now", "-1h", "-7d"),
+		"to":       words("latest", "now", "-1h", "-7d"),
 		"history":  words("forever", "7d"),
 		"columns":  completeColumns,
+		"by":       completeColumn,
+		"drop":     completeColumn,
 		"where":    completeWhere,
 		"from-key": words(),
 		"to-key":   words(),
 		"limit":    words(),
+		"batch":    words(),
+		"key":      words(),
+		"mode":     words(nearest.Keys(loadModes)...),
+		"kind":     words(nearest.Keys(compactions)...),
+
+		"input-format": words("csv", "jsonl"),
 	} {
 		if c.Flags().Lookup(name) != nil {
-			// The error is for a flag that is not there, or has its completion already: whoever
-			// gave it knows better.
+			// The error is for a flag that does not exist, or has a completion: that one is better.
 			_ = c.RegisterFlagCompletionFunc(name, complete)
 		}
 	}
@@ -91,10 +139,15 @@ func completeColumns(_ *cobra.Command, args []string, typed string) ([]string, c
 	return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
+// completeColumn completes one column name.
+func completeColumn(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return columnNames(args), cobra.ShellCompDirectiveNoFileComp
+}
+
 // completeWhere completes the column of the last test.
 func completeWhere(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	before, _ := cutLast(typed, " ")
-	if before != "" && !strings.HasSuffix(strings.ToLower(before), " and ") {
+	if before != "" && !startsTest(strings.ToLower(before)) {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var list []string
@@ -104,7 +157,17 @@ func completeWhere(_ *cobra.Command, args []string, typed string) ([]string, cob
 	return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// cutLast parts text behind the last separator.
+// startsTest reports whether a column may follow text.
+func startsTest(text string) bool {
+	for _, word := range []string{" and ", " or ", "not ", "( "} {
+		if strings.HasSuffix(text, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// cutLast splits text after the last separator.
 func cutLast(text, separator string) (before, after string) {
 	i := strings.LastIndex(text, separator) + 1
 	return text[:i], text[i:]
@@ -133,11 +196,11 @@ func columnNames(args []string) (list []string) {
 	return list
 }
 
-// longestGlance is how long somebody who pressed a key is made to wait.
+// longestGlance is how long a person who pressed a key has to wait.
 const longestGlance = time.Second
 
-// glance looks into the store that the first argument names, if it can be opened at once: a store
-// that is locked, damaged, has a long log to read, or is none is not looked at, and nobody is told.
+// glance calls look with the store that the first argument names, if it can be opened at once. Where
+// that is locked, damaged, not a store, or has a long log to read, it silently does nothing.
 func glance(args []string, look func(*oribi.Store)) {
 	if len(args) == 0 {
 		return

@@ -2,12 +2,15 @@ package cli
 
 import (
 	"context"
+	"encoding/binary"
+	"math"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/distinct"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/figures"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/schemafile"
@@ -54,7 +57,7 @@ func described(t *oribi.Table) *schemafile.Table {
 func (a *app) tableDescribe() *cobra.Command {
 	var format string
 	var stats bool
-	c := a.verb("describe DIR NAME", "Print a table's schema as table create takes it, or its columns' sizes", func(cmd *cobra.Command, args []string) error {
+	c := a.verb("describe DIR NAME", "Print a table's schema, as table create takes it, or statistics", func(cmd *cobra.Command, args []string) error {
 		form, err := a.format(format)
 		if err != nil {
 			return err
@@ -62,22 +65,18 @@ func (a *app) tableDescribe() *cobra.Command {
 		return withTable(args[0], args[1], reading, func(t *oribi.Table) error {
 			switch {
 			case stats:
-				b, err := columnStats(cmd.Context(), t)
-				if err != nil {
-					return err
-				}
-				return a.printBatch(b, form, "bytes", "raw_bytes")
+				return a.printStats(cmd.Context(), t, form)
 			case form == output.Table:
 				return a.describeTable(t)
 			case form == output.CSV:
-				return a.printBatch(columnList(t.Schema()), form)
+				return a.printBatch(columnList(t.Schema(), ""), form)
 			}
 			_, err := a.stdout.Write(append(schemafile.Append(nil, described(t)), '\n'))
 			return err
 		})
 	})
 	formatFlag(c, &format)
-	c.Flags().BoolVar(&stats, "stats", false, "print what each column takes on disk instead: reads the live rows once")
+	c.Flags().BoolVar(&stats, "stats", false, "print of each column its nulls, minimum, maximum, approximate distinct values, and bytes on disk instead; reads all rows")
 	return c
 }
 
@@ -104,11 +103,11 @@ func (a *app) describeTable(t *oribi.Table) error {
 	if err := a.printf("\n"); err != nil {
 		return err
 	}
-	return a.printBatch(columnList(t.Schema()), output.Table)
+	return a.printBatch(columnList(t.Schema(), "-"), output.Table)
 }
 
-// columnList is a row a column of a schema.
-func columnList(s *schema.Schema) *batch.RecordBatch {
+// columnList is a row a column of a schema; none is shown where there is no default, not even NULL.
+func columnList(s *schema.Schema, none string) *batch.RecordBatch {
 	b := batch.New([]schema.Column{{Name: "column", Type: schema.String}, {Name: "type", Type: schema.String}, {Name: "key", Type: schema.Bool},
 		{Name: "nullable", Type: schema.Bool}, {Name: "default", Type: schema.String, Nullable: true}, {Name: "encoding", Type: schema.String},
 		{Name: "compression", Type: schema.String}}, len(s.Columns))
@@ -118,9 +117,15 @@ func columnList(s *schema.Schema) *batch.RecordBatch {
 		b.Columns[1].SetCell(i, []byte(c.TypeName()))
 		b.Columns[2].SetCell(i, cellOf(i < s.Keys))
 		b.Columns[3].SetCell(i, cellOf(c.Nullable))
-		var initial []byte
-		if c.Default != nil {
+		var initial []byte // NULL
+		if none != "" {
+			initial = []byte(none)
+		}
+		switch {
+		case c.Default != nil:
 			initial = celltext.AppendText([]byte{}, c, c.Default)
+		case c.Nullable:
+			initial = nil
 		}
 		b.Columns[4].SetCell(i, initial)
 		b.Columns[5].SetCell(i, []byte(schemafile.EncodingName(c.Encoding)))
@@ -136,34 +141,120 @@ func cellOf(b bool) []byte {
 	return []byte{0}
 }
 
-// columnStats is a row a column: what its files take, and what its live values would take as they
-// are, NULLs nothing. Rows that are not flushed have values but take nothing on disk yet.
-func columnStats(ctx context.Context, t *oribi.Table) (*batch.RecordBatch, error) {
+// printStats prints a row a column: what its files take, what its live values would take as they are,
+// NULLs nothing, and what the values are. Rows that are not flushed have values but take nothing on
+// disk yet.
+func (a *app) printStats(ctx context.Context, t *oribi.Table, form output.Format) error {
 	s := t.Schema()
 	stats, err := t.Stats(true)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	raw, err := rawBytes(ctx, t, s)
+	values, err := valuesOf(ctx, t, s)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	b := batch.New([]schema.Column{{Name: "column", Type: schema.String}, {Name: "type", Type: schema.String},
-		{Name: "encoding", Type: schema.String, Nullable: true}, {Name: "compression", Type: schema.String, Nullable: true},
-		{Name: "bytes", Type: schema.Int64}, {Name: "raw_bytes", Type: schema.Int64},
-		{Name: "ratio", Type: schema.Double, Nullable: true}, {Name: "bytes_per_row", Type: schema.Double, Nullable: true}}, len(s.Columns))
+	text := celltext.AppendJSON
+	if form == output.Table || form == output.CSV {
+		text = celltext.AppendText
+	}
+	groups := []output.Group{
+		{Columns: []schema.Column{{Name: "column", Type: schema.String}, {Name: "type", Type: schema.String}}},
+		{Columns: []schema.Column{{Name: "nulls", Type: schema.Int64}, {Name: "distinct_approx", Type: schema.Int64}}},
+		{Columns: nullable([]schema.Column{{Name: "min", Type: schema.String}, {Name: "max", Type: schema.String}}), Raw: form != output.Table},
+		{Columns: []schema.Column{{Name: "bytes", Type: schema.Int64}, {Name: "raw_bytes", Type: schema.Int64},
+			{Name: "ratio", Type: schema.Double, Nullable: true}, {Name: "bytes_per_row", Type: schema.Double, Nullable: true}}},
+		{Columns: nullable([]schema.Column{{Name: "encoding", Type: schema.String}, {Name: "compression", Type: schema.String}})},
+	}
+	r := a.records(form, groups, "bytes", "raw_bytes")
 	for i := range stats.Columns {
-		c := &stats.Columns[i]
-		b.Columns[0].SetCell(i, []byte(c.Name))
-		b.Columns[1].SetCell(i, []byte(s.Columns[i].TypeName()))
-		b.Columns[2].SetCell(i, joinNames(c.Encodings, schemafile.EncodingName))
-		b.Columns[3].SetCell(i, joinNames(c.Compressions, schemafile.CompressionName))
-		batch.Values[int64](b.Columns[4])[i] = c.Bytes
-		batch.Values[int64](b.Columns[5])[i] = raw[i]
-		setQuotient(b.Columns[6], i, raw[i], c.Bytes)
-		setQuotient(b.Columns[7], i, c.Bytes, stats.LiveRows)
+		c, v := &stats.Columns[i], &values[i]
+		var ends [2][]byte
+		for k, cell := range [2][]byte{v.least, v.most} {
+			if cell != nil {
+				ends[k] = text([]byte{}, &s.Columns[i], cell)
+			}
+		}
+		r.add([][]byte{[]byte(c.Name), []byte(s.Columns[i].TypeName())}, 2)
+		r.add([][]byte{int64Cell(v.nulls), int64Cell(v.distinct.Count())}, 2)
+		r.add(ends[:], 2)
+		r.add([][]byte{int64Cell(c.Bytes), int64Cell(v.bytes), quotient(v.bytes, c.Bytes), quotient(c.Bytes, stats.LiveRows)}, 4)
+		r.add([][]byte{joinNames(c.Encodings, schemafile.EncodingName), joinNames(c.Compressions, schemafile.CompressionName)}, 2)
+		if err := r.write(); err != nil {
+			return err
+		}
 	}
-	return b, nil
+	return r.end(true, nil)
+}
+
+func int64Cell(n int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(n)) }
+
+// quotient is the cell of x / y, NULL where there is none.
+func quotient(x, y int64) []byte {
+	if y == 0 {
+		return nil
+	}
+	return binary.LittleEndian.AppendUint64(nil, math.Float64bits(rounded(float64(x)/float64(y), 2)))
+}
+
+// columnValues is what the live values of a column are.
+type columnValues struct {
+	bytes, nulls int64
+	least, most  []byte // nil: there is none, or the type has no order
+	distinct     distinct.Estimator
+}
+
+// valuesOf reads the live rows once.
+func valuesOf(ctx context.Context, t *oribi.Table, s *schema.Schema) ([]columnValues, error) {
+	columns := make([]columnValues, len(s.Columns))
+	for b, err := range t.Scan(ctx, oribi.AnyOrder()).Batches() {
+		if err != nil {
+			return nil, err
+		}
+		for k, v := range b.Columns {
+			for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
+				columns[k].add(s.Columns[k].Type, v.Cell(i))
+			}
+		}
+	}
+	return columns, nil
+}
+
+func (c *columnValues) add(t schema.Type, cell []byte) {
+	if cell == nil {
+		c.nulls++
+		return
+	}
+	c.bytes += int64(len(cell))
+	c.distinct.Add(cell)
+	if t == schema.Array || isNaN(t, cell) {
+		return
+	}
+	if c.least == nil || batch.Compare(t, cell, c.least) < 0 {
+		c.least = append(c.least[:0:0], cell...)
+		if c.least == nil {
+			c.least = []byte{}
+		}
+	}
+	if c.most == nil || batch.Compare(t, cell, c.most) > 0 {
+		c.most = append(c.most[:0], cell...)
+		if c.most == nil {
+			c.most = []byte{}
+		}
+	}
+}
+
+// isNaN reports whether a cell is a NaN, which has no place in an order.
+func isNaN(t schema.Type, cell []byte) bool {
+	switch t {
+	case schema.Float:
+		f := math.Float32frombits(binary.LittleEndian.Uint32(cell))
+		return f != f
+	case schema.Double:
+		f := math.Float64frombits(binary.LittleEndian.Uint64(cell))
+		return f != f
+	}
+	return false
 }
 
 // joinNames names the forms of a column's files; nil without files.
@@ -176,29 +267,4 @@ func joinNames[T any](list []T, name func(T) string) []byte {
 		names[i] = name(v)
 	}
 	return []byte(strings.Join(names, "+"))
-}
-
-// setQuotient sets a cell to x / y, NULL where there is none.
-func setQuotient(v *batch.Vector, i int, x, y int64) {
-	if y == 0 {
-		v.SetCell(i, nil)
-		return
-	}
-	batch.Values[float64](v)[i] = rounded(float64(x)/float64(y), 2)
-}
-
-// rawBytes is, for each column, the bytes of the values of the live rows.
-func rawBytes(ctx context.Context, t *oribi.Table, s *schema.Schema) ([]int64, error) {
-	sizes := make([]int64, len(s.Columns))
-	for b, err := range t.Scan(ctx, oribi.AnyOrder()).Batches() {
-		if err != nil {
-			return nil, err
-		}
-		for k, v := range b.Columns {
-			for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
-				sizes[k] += int64(len(v.Cell(i)))
-			}
-		}
-	}
-	return sizes, nil
 }

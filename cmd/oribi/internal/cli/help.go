@@ -12,7 +12,7 @@ import (
 	"github.com/oribi-db/oribi/internal/nearest"
 )
 
-// helped is an error of the command line with one more line, which tells how to go on.
+// helped is an error with one more line, which says how to go on.
 type helped struct {
 	err  error
 	help string
@@ -21,7 +21,7 @@ type helped struct {
 func (h *helped) Error() string { return h.err.Error() }
 func (h *helped) Unwrap() error { return h.err }
 
-// seeHelp adds where the command's help is.
+// seeHelp adds the command that prints the help.
 func seeHelp(cmd *cobra.Command, err error) error {
 	return &helped{err, "see: " + helpLine(cmd)}
 }
@@ -40,8 +40,8 @@ func unknown(parent *cobra.Command, word string) error {
 	return seeHelp(parent, err)
 }
 
-// nearestCommand is the command that word, which stands behind parent, may mean: one of parent's,
-// or a verb whose noun was left out.
+// nearestCommand is the command that word, which follows parent, may mean: one of parent's, or a verb
+// whose noun was left out.
 func nearestCommand(parent *cobra.Command, word string) string {
 	var names []string
 	for _, c := range parent.Commands() {
@@ -72,7 +72,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		return seeHelp(cmd, fmt.Errorf("--%s: want %s, not %q", e.GetFlag().Name, wanted(e.GetFlag()), e.GetValue()))
 	}
 	if e, ok := errors.AsType[*pflag.InvalidSyntaxError](err); ok {
-		return seeHelp(cmd, fmt.Errorf("%q is no flag", e.GetSpecifiedFlag()))
+		return seeHelp(cmd, fmt.Errorf("%q is not a flag", e.GetSpecifiedFlag()))
 	}
 	return seeHelp(cmd, err)
 }
@@ -107,12 +107,12 @@ func wanted(f *pflag.Flag) string {
 	case "float64":
 		return "a number"
 	case "stringSlice":
-		return "names parted by commas"
+		return "names separated by commas"
 	}
 	return "a " + f.Value.Type()
 }
 
-// missingFlag tells the first required flag that was not given.
+// missingFlag reports the first required flag that was not given.
 func missingFlag(cmd *cobra.Command) error {
 	var missing string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -128,17 +128,17 @@ func missingFlag(cmd *cobra.Command) error {
 
 // helpCommand is "oribi help".
 func (a *app) helpCommand(root *cobra.Command) *cobra.Command {
-	return &cobra.Command{Use: "help [NOUN] [VERB]", Short: "Tell about all commands, or one", Args: cobra.ArbitraryArgs,
+	return &cobra.Command{Use: "help [NOUN] [VERB]", Short: "Describe all commands, or one", Args: cobra.ArbitraryArgs,
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			var names []string
-			if c, err := find(root, args); err == nil {
-				for _, sub := range visible(c) {
-					names = append(names, sub.Name())
-				}
-			}
-			return names, cobra.ShellCompDirectiveNoFileComp
+			return helpNames(root, args), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				if t, ok := findTopic(args[0]); ok {
+					a.started = true
+					return a.printTopic(t)
+				}
+			}
 			c, err := find(root, args)
 			if err != nil {
 				return err
@@ -163,7 +163,7 @@ next:
 	return c, nil
 }
 
-// visible are the commands below c that people are told of.
+// visible are the commands below c that help lists.
 func visible(c *cobra.Command) (list []*cobra.Command) {
 	for _, sub := range c.Commands() {
 		if !sub.Hidden && sub.Name() != "help" {
@@ -173,7 +173,7 @@ func visible(c *cobra.Command) (list []*cobra.Command) {
 	return list
 }
 
-// leaves are the verbs below c, in the order in which they are told.
+// leaves are the verbs below c, in the order in which help lists them.
 func leaves(c *cobra.Command) []*cobra.Command {
 	if !c.HasSubCommands() {
 		return []*cobra.Command{c}
@@ -185,7 +185,7 @@ func leaves(c *cobra.Command) []*cobra.Command {
 	return list
 }
 
-// printHelp tells about one command, or about all below it.
+// printHelp describes one command, or all below it.
 func (a *app) printHelp(c *cobra.Command) error {
 	var b strings.Builder
 	if c.HasSubCommands() {
@@ -212,11 +212,12 @@ func (a *app) describeAll(b *strings.Builder, c *cobra.Command) {
 		fmt.Fprintf(b, "  %-*s  %s\n", width, usageLine(verb), hang(verb.Short, width+4, a.helpWidth()))
 	}
 	if c.HasParent() {
-		fmt.Fprintf(b, "\n%s VERB tells more of one.\n", helpLine(c))
+		fmt.Fprintf(b, "\n%s VERB describes one verb.\n", helpLine(c))
 		return
 	}
-	b.WriteString("\nFlags stand before or after arguments; behind -- nothing is a flag.\n--quiet shows no progress.\n" +
-		"oribi help NOUN VERB tells more of one command and shows an example.\n")
+	appendTopics(b)
+	b.WriteString("\noribi help NOUN VERB describes one command and shows an example.\n" +
+		"Flags go before or after arguments; nothing after -- is a flag. --quiet hides progress.\n")
 }
 
 // helpWidth is where lines of help are broken.
@@ -227,8 +228,7 @@ func (a *app) helpWidth() int {
 	return 80
 }
 
-// hang breaks text into lines that end before column width, each but the first behind indent
-// blanks.
+// hang breaks text into lines that end before column width, each but the first after indent blanks.
 func hang(text string, indent, width int) string {
 	var b strings.Builder
 	at := indent

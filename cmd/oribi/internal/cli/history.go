@@ -49,9 +49,12 @@ type records struct {
 	next  int // column of the batch
 }
 
-func (a *app) records(form output.Format, groups []output.Group) *records {
+// records makes a printer of records; in tables, columns of the names sizes are byte counts.
+func (a *app) records(form output.Format, groups []output.Group, sizes ...string) *records {
 	r := &records{w: output.NewGroups(a.stdout, form, groups), batch: batch.New(output.Flat(groups), 1)}
-	r.w.Style(a.style())
+	style := a.style()
+	style.Sizes = sizes
+	r.w.Style(style)
 	r.batch.Selection = r.batch.Selection.Resize(1)
 	r.batch.Selection.Set(0)
 	return r
@@ -118,21 +121,29 @@ func (a *app) tableHistory() *cobra.Command {
 }
 
 func (a *app) history(ctx context.Context, t *oribi.Table, s *schema.Schema, key [][]byte, form output.Format) error {
-	r := a.records(form, []output.Group{
-		{Columns: nullable([]schema.Column{{Name: "ts", Type: schema.String}}), Raw: true},
-		{Columns: []schema.Column{{Name: "op", Type: schema.String}}},
-		{Name: "row", Columns: nullable(s.Columns)},
-	})
+	groups := []output.Group{{Columns: nullable([]schema.Column{{Name: "ts", Type: schema.String}}), Raw: true}}
+	clock := form == output.Table
+	if clock {
+		groups = append(groups, output.Group{Columns: nullable([]schema.Column{{Name: "time", Type: schema.String}}), Raw: true})
+	}
+	r := a.records(form, append(groups,
+		output.Group{Columns: []schema.Column{{Name: "op", Type: schema.String}}},
+		output.Group{Name: "row", Columns: nullable(s.Columns)},
+	))
 	some := false
 	for v, err := range t.History(ctx, key) {
 		if err != nil {
 			return r.end(some, err)
 		}
-		var ts []byte
+		var ts, time []byte
 		if v.Kind != oribi.Base {
-			ts = strconv.AppendUint(nil, uint64(v.Timestamp), 10)
+			ts, time = strconv.AppendUint(nil, uint64(v.Timestamp), 10), []byte(clockTime(v.Timestamp))
 		}
-		r.add([][]byte{ts, []byte(v.Kind.String())}, 2)
+		r.add([][]byte{ts}, 1)
+		if clock {
+			r.add([][]byte{time}, 1)
+		}
+		r.add([][]byte{[]byte(v.Kind.String())}, 1)
 		r.add(v.Cells, len(s.Columns))
 		some = true
 		if err := r.write(); err != nil {
@@ -165,7 +176,7 @@ func (a *app) tableDiff() *cobra.Command {
 			}
 		}
 		return withStore(args[0], reading, func(store *oribi.Store) error {
-			t, err := store.Table(args[1])
+			t, err := openTable(store, args[1])
 			if err != nil {
 				return err
 			}
@@ -190,6 +201,11 @@ func (a *app) diff(ctx context.Context, store *oribi.Store, t *oribi.Table, from
 		defer sn.Close()
 		from, to = min(from, sn.Timestamp()), sn.Timestamp()
 	}
+	if form == output.Table {
+		if err := a.printEnds(from, to); err != nil {
+			return err
+		}
+	}
 	s := t.Schema()
 	r := a.records(form, []output.Group{
 		{Columns: []schema.Column{{Name: "op", Type: schema.String}}},
@@ -212,4 +228,15 @@ func (a *app) diff(ctx context.Context, store *oribi.Store, t *oribi.Table, from
 		}
 	}
 	return r.end(some, nil)
+}
+
+// printEnds prints the two states that a diff compares.
+func (a *app) printEnds(from, to mvcc.Timestamp) error {
+	var f fields
+	f.text("from", fmt.Sprintf("%s (%d)", clockTime(from), from))
+	f.text("to", fmt.Sprintf("%s (%d)", clockTime(to), to))
+	if err := a.printFields(&f, output.Table); err != nil {
+		return err
+	}
+	return a.printf("\n")
 }

@@ -138,14 +138,12 @@ func (a *app) load(ctx context.Context, f *loadFlags, o load.Options, dir, table
 	begun := false
 	err = withStore(dir, writing, func(store *oribi.Store) (err error) {
 		o.Store, o.File = store, in.whole
-		if o.Format == 0 {
-			if o.Format, err = in.sniff(); err != nil {
-				return &apply.LineError{Name: o.Name, Line: 1, Err: err}
-			}
+		if err := in.sniff(&o); err != nil {
+			return err
 		}
 		if !f.create {
-			if o.Table, err = store.Table(table); err == nil && o.Columns != nil {
-				_, err = chosen(o.Table.Schema(), o.Columns, true)
+			if o.Table, err = loadTarget(store, table); err == nil && o.Columns != nil {
+				_, err = chosen(o.Table.Schema(), "columns", o.Columns, true)
 			}
 			if err != nil {
 				return err
@@ -190,7 +188,16 @@ func (a *app) load(ctx context.Context, f *loadFlags, o load.Options, dir, table
 		_, err = io.WriteString(a.stderr, told)
 		return err
 	}
-	return &toldError{err, told}
+	return &toldError{duplicateHint(err), told}
+}
+
+// loadTarget is the table that a load fills.
+func loadTarget(store *oribi.Store, name string) (*oribi.Table, error) {
+	t, err := openTable(store, name)
+	if _, hinted := errors.AsType[*helped](err); err != nil && !hinted {
+		err = &helped{err, "to make the table from the file: --create --key COLUMN"}
+	}
+	return t, err
 }
 
 // toldError is an error with lines of stderr that follow it.
@@ -233,27 +240,44 @@ func (in *loadInput) close() {
 	in.file.Close() // it was read: nothing can be lost
 }
 
-// sniff finds the form of an input by how it begins: JSON with an object or an array.
-func (in *loadInput) sniff() (load.Format, error) {
-	r := bufio.NewReader(in.Reader)
-	in.Reader = r
-	for n := 1; n <= r.Size(); n++ {
-		head, err := r.Peek(n)
-		if err != nil && err != io.EOF {
-			return 0, err
-		}
-		text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
-		if len(text) > 0 && (n >= 3 || text[0] != 0xef) {
-			if text[0] == '{' || text[0] == '[' {
-				return load.JSONL, nil
-			}
-			break
-		}
-		if err == io.EOF {
-			break
+// sniff looks at the first bytes of an input. It refuses what is not rows of text, and finds the form
+// if the command line does not say it: JSON begins with an object or an array.
+func (in *loadInput) sniff(o *load.Options) error {
+	head, err := in.head()
+	if err == nil {
+		err = refuseBinary(head)
+	}
+	if err != nil {
+		return &apply.LineError{Name: o.Name, Line: 1, Err: err}
+	}
+	if o.Format == 0 {
+		o.Format = load.CSV
+		if text := trimStart(head); len(text) > 0 && (text[0] == '{' || text[0] == '[') {
+			o.Format = load.JSONL
 		}
 	}
-	return load.CSV, nil
+	return nil
+}
+
+// head is the beginning of the input: up to the first byte that is not blank, and enough to recognize
+// a file by, or all there is.
+func (in *loadInput) head() ([]byte, error) {
+	r := bufio.NewReader(in.Reader)
+	in.Reader = r
+	for n := longestSignature; ; n++ {
+		head, err := r.Peek(n)
+		switch {
+		case len(trimStart(head)) > 0 || err == io.EOF || n == r.Size():
+			return head, nil // an error behind it comes again
+		case err != nil:
+			return nil, err
+		}
+	}
+}
+
+// trimStart is a text without byte order mark and blanks at its start.
+func trimStart(head []byte) []byte {
+	return bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
 }
 
 // What is looked at of an input that cannot be read twice.
@@ -281,10 +305,8 @@ func (a *app) dryRun(ctx context.Context, f *loadFlags, o load.Options) error {
 		return err
 	}
 	defer in.close()
-	if o.Format == 0 {
-		if o.Format, err = in.sniff(); err != nil {
-			return &apply.LineError{Name: o.Name, Line: 1, Err: err}
-		}
+	if err := in.sniff(&o); err != nil {
+		return err
 	}
 	s, err := a.inferSchema(ctx, in, f, &o)
 	if err != nil {

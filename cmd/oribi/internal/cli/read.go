@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -131,7 +130,7 @@ func (a *app) scan(cmd *cobra.Command, args []string, f *selectFlags, format str
 	ctx := cmd.Context()
 	return withTable(args[0], args[1], reading, func(t *oribi.Table) error {
 		s := t.Schema()
-		columns, err := chosen(s, f.columns, changed("columns"))
+		columns, err := chosen(s, "columns", f.columns, changed("columns"))
 		if err != nil {
 			return err
 		}
@@ -189,29 +188,26 @@ func (a *app) printRows(scan *oribi.Scan, form output.Format, columns []schema.C
 }
 
 // chosen are the columns that a flag names, all of them if it was not given.
-func chosen(s *schema.Schema, list []string, given bool) ([]schema.Column, error) {
+func chosen(s *schema.Schema, flag string, list []string, given bool) ([]schema.Column, error) {
 	if !given {
 		return s.Columns, nil
 	}
 	if len(list) == 0 {
-		return nil, usage(errors.New("--columns: names no column"))
+		return nil, usage(fmt.Errorf("--%s names no column", flag))
 	}
 	var columns []schema.Column
 	for i, name := range list {
 		k := s.Index(name)
 		if k < 0 {
-			return nil, usage(fmt.Errorf("--columns: column %q: no such column%s", name, nearest.Hint(name, columnsOf(s))))
+			return nil, usage(fmt.Errorf("--%s: column %q: no such column%s", flag, name, nearest.Hint(name, s.Names())))
 		}
 		if slices.Contains(list[:i], name) {
-			return nil, usage(fmt.Errorf("--columns: column %q appears twice", name))
+			return nil, usage(fmt.Errorf("--%s: column %q appears twice", flag, name))
 		}
 		columns = append(columns, s.Columns[k])
 	}
 	return columns, nil
 }
-
-// columnsOf are the names of all columns.
-func columnsOf(s *schema.Schema) []string { return names(s.Columns) }
 
 func names(columns []schema.Column) []string {
 	list := make([]string, len(columns))
@@ -234,7 +230,7 @@ func (a *app) tableGet() *cobra.Command {
 			return err
 		}
 		return withTable(args[0], args[1], reading, func(t *oribi.Table) error {
-			columns, err := chosen(t.Schema(), list, cmd.Flags().Changed("columns"))
+			columns, err := chosen(t.Schema(), "columns", list, cmd.Flags().Changed("columns"))
 			if err != nil {
 				return err
 			}
@@ -256,30 +252,5 @@ func (a *app) tableGet() *cobra.Command {
 	formatFlag(c, &format)
 	asOfFlag(c, &at)
 	c.Flags().StringSliceVar(&list, "columns", nil, "columns to print, in this order (default: all)")
-	return c
-}
-
-func (a *app) tableCount() *cobra.Command {
-	var at string
-	var expressions []string
-	c := a.verb("count DIR NAME", "Print the number of rows", func(cmd *cobra.Command, args []string) error {
-		state, err := asOf(cmd.Context(), at)
-		if err != nil {
-			return err
-		}
-		return withTable(args[0], args[1], reading, func(t *oribi.Table) error {
-			where, err := whereOption(t.Schema(), expressions)
-			if err != nil {
-				return err
-			}
-			n, err := t.Count(cmd.Context(), state, where)
-			if err != nil {
-				return err
-			}
-			return a.printf("%d\n", n)
-		})
-	})
-	asOfFlag(c, &at)
-	whereFlag(c, &expressions)
 	return c
 }

@@ -17,32 +17,32 @@ import (
 	"github.com/oribi-db/oribi/internal/celltext"
 )
 
-// memoryLimit is what stores that the command opens may hold, bytes.
+// memoryLimit is the memory limit of stores that the command opens, bytes.
 const memoryLimit = 256 << 20
 
-// withStore opens an existing store for the time of use. Who only reads opens it read-only.
+// withStore calls use with an existing store. Commands that only read open it read-only.
 func withStore(dir string, readOnly bool, use func(*oribi.Store) error) error {
 	return withOptions(dir, oribi.Options{ReadOnly: readOnly}, use)
 }
 
-// withOptions opens an existing store with options besides those that the command always sets.
+// withOptions is withStore with options, to which it adds those that the command always sets.
 func withOptions(dir string, o oribi.Options, use func(*oribi.Store) error) (err error) {
 	o.ErrorIfMissing, o.MemoryLimit = true, memoryLimit
 	store, err := oribi.Open(dir, &o)
 	if err != nil {
 		if _, missing := os.Stat(dir); !o.ReadOnly && errors.Is(missing, fs.ErrNotExist) {
-			return &helped{err, "oribi store init " + dir + " makes a store"}
+			return &helped{err, "to make a store: oribi store init " + dir}
 		}
-		return err
+		return damageHint(dir, err)
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
+	defer func() { err = damageHint(dir, errors.Join(err, store.Close())) }()
 	return use(store)
 }
 
 // withTable opens an existing table.
 func withTable(dir, name string, readOnly bool, use func(*oribi.Table) error) error {
 	return withStore(dir, readOnly, func(store *oribi.Store) error {
-		table, err := store.Table(name)
+		table, err := openTable(store, name)
 		if err != nil {
 			return err
 		}
@@ -64,20 +64,20 @@ func (a *app) storeInit() *cobra.Command {
 		}
 		store, err := oribi.Open(args[0], &oribi.Options{ErrorIfExists: true, History: age, MemoryLimit: memoryLimit})
 		if errors.Is(err, oribi.ErrNotStore) {
-			return &failure{exitFailed, err} // there is something else: nothing is missing
+			return &failure{exitFailed, err} // the directory has other content: nothing is missing
 		}
 		if err != nil {
 			return err
 		}
 		return store.Close()
 	})
-	c.Flags().StringVar(&history, "history", "forever", "how long old versions are kept in tables that say nothing: forever, 7d, 15m")
+	c.Flags().StringVar(&history, "history", "forever", "how long old versions are kept, unless a table says otherwise: forever, 7d, 15m")
 	return c
 }
 
 func (a *app) storeInfo() *cobra.Command {
 	var format string
-	c := a.verb("info DIR", "Tell what a store holds", func(_ *cobra.Command, args []string) error {
+	c := a.verb("info DIR", "Describe a store", func(_ *cobra.Command, args []string) error {
 		form, err := a.format(format)
 		if err != nil {
 			return err
@@ -94,7 +94,7 @@ func (a *app) storeInfo() *cobra.Command {
 	return c
 }
 
-// storeFields are what is told of a store.
+// storeFields describe a store.
 func storeFields(info oribi.Info, r oribi.Recovery, form output.Format) *fields {
 	size := func(n int64) any {
 		if form == output.Table {
@@ -127,7 +127,7 @@ func (a *app) printf(format string, args ...any) error {
 }
 
 func (a *app) storeVerify() *cobra.Command {
-	return a.verb("verify DIR", "Check every checksum and every count of a store", func(cmd *cobra.Command, args []string) error {
+	return a.verb("verify DIR", "Check every checksum and count of a store", func(cmd *cobra.Command, args []string) error {
 		bar := a.bar(progress.Options{What: "verify", Unit: progress.Bytes})
 		defer bar.Stop()
 		findings := 0
@@ -156,7 +156,8 @@ func (a *app) storeVerify() *cobra.Command {
 		case err != nil:
 			return err
 		case findings > 0:
-			return &failure{exitDamage, fmt.Errorf("%s: findings: %d", args[0], findings)}
+			return &helped{&failure{exitDamage, fmt.Errorf("%s: findings: %d", args[0], findings)},
+				"keep a copy of the store; then restore a copy from before the damage, or load the data again"}
 		}
 		return a.printf("ok\n")
 	})

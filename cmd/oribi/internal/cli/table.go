@@ -10,6 +10,7 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/progress"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/schemafile"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/when"
+	"github.com/oribi-db/oribi/internal/nearest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -77,7 +78,7 @@ func (a *app) tableCompact() *cobra.Command {
 	c := a.verb("compact DIR NAME", "Flush, then merge until no rowsets overlap, or do another kind of compaction", func(cmd *cobra.Command, args []string) error {
 		work, ok := compactions[kind]
 		if !ok {
-			return usage(fmt.Errorf("--kind: %q is not one of merge, major, minor, undo-gc", kind))
+			return usage(fmt.Errorf("--kind: unknown kind %q%s", kind, nearest.Hint(kind, nearest.Keys(compactions))))
 		}
 		return a.work(cmd.Context(), "compact", args, work)
 	})
@@ -120,7 +121,7 @@ func (a *app) work(ctx context.Context, what string, args []string, do func(*ori
 		bar.Set(rows)
 	}
 	return withOptions(args[0], oribi.Options{Progress: tell}, func(store *oribi.Store) error {
-		t, err := store.Table(args[1])
+		t, err := openTable(store, args[1])
 		if err != nil {
 			return err
 		}

@@ -36,8 +36,10 @@ func (a *app) time() *cobra.Command {
 	return c
 }
 
-// clockTime is the microsecond of a timestamp, as RFC 3339.
-func clockTime(ts mvcc.Timestamp) string { return ts.Time().UTC().Format(time.RFC3339Nano) }
+// clockTime is the microsecond of a timestamp, as RFC 3339 of one width.
+func clockTime(ts mvcc.Timestamp) string {
+	return ts.Time().UTC().Format("2006-01-02T15:04:05.000000Z")
+}
 
 // timeFlag adds a flag that names a point in time.
 func timeFlag(c *cobra.Command, value *string, name, initial, use string) {

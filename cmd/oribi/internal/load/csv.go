@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/cell"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/csvin"
+	"github.com/oribi-db/oribi/internal/nearest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -47,7 +48,7 @@ func csvRows(in io.Reader, m *maker, o *Options) (*csvSource, error) {
 	for _, name := range names {
 		i := m.schema.Index(name)
 		if i < 0 {
-			return s, columnError(name, fmt.Errorf("no such column in table %q%s", o.Table.Name(), otherDelimiter(names)))
+			return s, columnError(name, fmt.Errorf("no such column in table %q%s", o.Table.Name(), unknownHint(name, names, m.schema)))
 		}
 		given[i] = true
 		s.places = append(s.places, i)
@@ -58,26 +59,26 @@ func csvRows(in io.Reader, m *maker, o *Options) (*csvSource, error) {
 			return s, columnError(c.Name, errAuto)
 		case given[i] || c.AutoIncrement && !m.upsert:
 		case i < m.schema.Keys:
-			return s, columnError(c.Name, errors.New("is in the key, and the file does not have it"))
+			return s, columnError(c.Name, errors.New("is in the key, but not in the file"))
 		case o.Mode != oribi.OpUpsert && c.Required():
-			return s, columnError(c.Name, errors.New("the file does not have it, it has no default and cannot be NULL"))
+			return s, columnError(c.Name, errors.New("is not in the file, has no default, and cannot be NULL"))
 		}
 	}
 	return s, nil
 }
 
-// otherDelimiter is a hint where the one name of a header holds what is likely to stand between
-// several.
-func otherDelimiter(names []string) string {
+// unknownHint ends the message about a name of the header: another delimiter where the one name
+// contains what is likely to separate several, else the nearest column.
+func unknownHint(name string, names []string, s *schema.Schema) string {
 	if len(names) != 1 {
-		return ""
+		return nearest.Hint(name, s.Names())
 	}
 	for _, d := range []struct{ text, flag string }{{";", ";"}, {"\t", `\t`}, {"|", "|"}, {",", ","}} {
 		if strings.Contains(names[0], d.text) {
-			return fmt.Sprintf("; for fields that %q parts, say --delimiter '%s'", d.text, d.flag)
+			return fmt.Sprintf("; if %q separates the fields, add --delimiter '%s'", d.text, d.flag)
 		}
 	}
-	return ""
+	return nearest.Hint(name, s.Names())
 }
 
 func (s *csvSource) line() int   { return s.reader.Line }
@@ -110,7 +111,7 @@ func (s *csvSource) row(dst *rows) error {
 	fields := s.reader.Fit(len(s.places))
 	switch n := len(s.places); {
 	case len(fields) < n:
-		return columnError(s.schema.Columns[s.places[len(fields)]].Name, fmt.Errorf("not there: the line ends behind %d of %d fields", len(fields), n))
+		return columnError(s.schema.Columns[s.places[len(fields)]].Name, fmt.Errorf("missing: the line ends after %d of %d fields", len(fields), n))
 	case len(fields) > n:
 		return fmt.Errorf("the line has %d fields, want %d", len(fields), n)
 	}

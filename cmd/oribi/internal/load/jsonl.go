@@ -8,6 +8,7 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/cell"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/csvin"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
+	"github.com/oribi-db/oribi/internal/nearest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -66,7 +67,7 @@ func (s *jsonSource) row(dst *rows, object []byte) error {
 	for w := jsonin.Walk(object); w.Next(); next++ {
 		if next >= len(s.cells) || s.schema.Columns[next].Name != string(w.Name) {
 			if next = s.schema.Index(string(w.Name)); next < 0 {
-				return columnError(string(w.Name), fmt.Errorf("no such column in table %q", s.table))
+				return columnError(string(w.Name), fmt.Errorf("no such column in table %q%s", s.table, nearest.Hint(string(w.Name), s.schema.Names())))
 			}
 		}
 		if jsonin.IsNull(w.Value) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/nearest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -37,7 +38,7 @@ var formats = map[string]Format{"jsonl": JSONL, "json": JSON, "csv": CSV, "table
 func ParseFormat(name string) (Format, error) {
 	f, ok := formats[name]
 	if !ok {
-		return 0, fmt.Errorf("unknown format %q: want table, csv, jsonl or json", name)
+		return 0, fmt.Errorf("unknown format %q%s", name, nearest.Hint(name, nearest.Keys(formats)))
 	}
 	return f, nil
 }

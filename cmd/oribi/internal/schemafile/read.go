@@ -60,7 +60,7 @@ func Read(text []byte) (*Table, error) {
 			t.Comment, err = readString(w.Value)
 		case "id", "name", "schema_version", "history_floor":
 		default:
-			return nil, fmt.Errorf("unknown field %q", name)
+			return nil, fmt.Errorf("unknown field %q%s", name, nearest.Hint(name, []string{"columns", "history", "comment"}))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", w.Name, err)
@@ -94,7 +94,7 @@ func (t *Table) readColumns(value []byte) error {
 			return fmt.Errorf("column %s: %w", label(c.Name, len(t.Columns)), err)
 		}
 		if key && t.Keys < len(t.Columns) {
-			return fmt.Errorf("column %q: key columns stand first", c.Name)
+			return fmt.Errorf("column %q: key columns come first", c.Name)
 		}
 		if key {
 			t.Keys++
@@ -112,6 +112,9 @@ func label(name string, index int) string {
 	}
 	return strconv.Quote(name)
 }
+
+// columnFields are the fields of a column, for hints.
+var columnFields = []string{"name", "type", "key", "nullable", "default", "encoding", "compression", "block_size", "comment", "immutable", "auto_incrementing"}
 
 // readColumn reads one column. The default is read last: its form depends on the type.
 func readColumn(value []byte) (c schema.Column, key bool, err error) {
@@ -137,16 +140,16 @@ func readColumn(value []byte) (c schema.Column, key bool, err error) {
 		case "default":
 			initial = w.Value
 		case "encoding":
-			c.Encoding, err = readName(w.Value, encodings)
+			c.Encoding, err = readName("encoding", w.Value, encodings)
 		case "compression":
-			c.Compression, err = readName(w.Value, compressions)
+			c.Compression, err = readName("compression", w.Value, compressions)
 		case "block_size":
 			c.BlockBytes, err = readInt32(w.Value)
 		case "comment":
 			c.Comment, err = readString(w.Value)
 		case "id":
 		default:
-			return c, false, fmt.Errorf("unknown field %q", name)
+			return c, false, fmt.Errorf("unknown field %q%s", name, nearest.Hint(name, columnFields))
 		}
 		if err != nil {
 			return c, false, fmt.Errorf("%s: %w", w.Name, err)
@@ -154,14 +157,14 @@ func readColumn(value []byte) (c schema.Column, key bool, err error) {
 	}
 	switch {
 	case c.Name == "":
-		return c, false, errors.New("the name is missing")
+		return c, false, errors.New("name is missing")
 	case !typed:
-		return c, false, errors.New("the type is missing")
+		return c, false, errors.New("type is missing")
 	case initial == nil:
 		return c, key, nil
 	case jsonin.IsNull(initial):
 		if !c.Nullable {
-			return c, false, errors.New("default: null is none for a column that is not nullable")
+			return c, false, errors.New("default: null needs a nullable column")
 		}
 		return c, key, nil
 	}
@@ -179,7 +182,7 @@ func ReadColumn(text []byte) (schema.Column, error) {
 	}
 	c, key, err := readColumn(text)
 	if err == nil && key {
-		err = errors.New("key: the key of a table cannot be changed")
+		err = errors.New("key: a new column cannot be in the key")
 	}
 	if err != nil && c.Name != "" {
 		err = fmt.Errorf("column %q: %w", c.Name, err)
@@ -188,10 +191,12 @@ func ReadColumn(text []byte) (schema.Column, error) {
 }
 
 // ParseEncoding reads the name of an encoding.
-func ParseEncoding(word string) (schema.Encoding, error) { return named(word, encodings) }
+func ParseEncoding(word string) (schema.Encoding, error) { return named("encoding", word, encodings) }
 
 // ParseCompression reads the name of a codec.
-func ParseCompression(word string) (schema.Compression, error) { return named(word, compressions) }
+func ParseCompression(word string) (schema.Compression, error) {
+	return named("compression", word, compressions)
+}
 
 func readType(c *schema.Column, value []byte) error {
 	word, err := readString(value)
@@ -229,18 +234,18 @@ var encodings = map[string]schema.Encoding{"auto": schema.Auto, "plain": schema.
 var compressions = map[string]schema.Compression{"default": schema.DefaultCompression, "none": schema.NoCompression,
 	"snappy": schema.Snappy, "lz4": schema.LZ4, "zlib": schema.Zlib}
 
-func readName[V any](value []byte, names map[string]V) (v V, err error) {
+func readName[V any](what string, value []byte, names map[string]V) (v V, err error) {
 	word, err := readString(value)
 	if err != nil {
 		return v, err
 	}
-	return named(word, names)
+	return named(what, word, names)
 }
 
-func named[V any](word string, names map[string]V) (V, error) {
+func named[V any](what, word string, names map[string]V) (V, error) {
 	v, ok := names[word]
 	if !ok {
-		return v, fmt.Errorf("unknown: %q%s", word, nearest.Hint(word, nearest.Keys(names)))
+		return v, fmt.Errorf("unknown %s %q%s", what, word, nearest.Hint(word, nearest.Keys(names)))
 	}
 	return v, nil
 }

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/nearest"
+)
+
+// openTable opens an existing table; the error for one that does not exist names the nearest.
+func openTable(store *oribi.Store, name string) (*oribi.Table, error) {
+	names := tablesOf(store)
+	for _, known := range names {
+		if known == name {
+			return store.Table(name)
+		}
+	}
+	err := &failure{exitMissing, fmt.Errorf("table %q: no such table%s", name, nearest.Hint(name, names))}
+	if len(names) == 0 {
+		return nil, &helped{err, "the store has no tables; to make one from a file: oribi table load DIR NAME FILE --create --key COLUMN"}
+	}
+	return nil, err
+}
+
+// tablesOf are the names of a store's tables.
+func tablesOf(store *oribi.Store) []string {
+	var names []string
+	for _, t := range store.Tables() {
+		names = append(names, t.Name())
+	}
+	return names
+}
+
+// damageHint says what to do about a damaged store.
+func damageHint(dir string, err error) error {
+	if _, hinted := errors.AsType[*helped](err); hinted || !errors.Is(err, oribi.ErrCorrupt) {
+		return err
+	}
+	return &helped{err, "keep a copy of " + dir + "; oribi store verify " + dir + " lists what is damaged; then restore a copy from before the damage"}
+}
+
+// duplicateHint says how to load a file of which a part is in the table.
+func duplicateHint(err error) error {
+	if !errors.Is(err, oribi.ErrKeyExists) {
+		return err
+	}
+	return &helped{err, "to load the rest of a file: --mode insert_ignore; to replace rows: --mode upsert"}
+}
+
+// signatures are how files begin that people load and that are not rows of text.
+var signatures = []struct{ begin, name, next string }{
+	{"PAR1", "a Parquet file", "convert it to CSV or JSON Lines first"},
+	{"ARROW1", "an Arrow file", "convert it to CSV or JSON Lines first"},
+	{"ORC", "an ORC file", "convert it to CSV or JSON Lines first"},
+	{"Obj\x01", "an Avro file", "convert it to CSV or JSON Lines first"},
+	{"\x1f\x8b", "packed with gzip", "name it .gz, or unpack it first"},
+	{"\x28\xb5\x2f\xfd", "packed with zstd", "unpack it first: zstd -dc"},
+	{"BZh", "packed with bzip2", "unpack it first: bzip2 -dc"},
+	{"\xfd7zXZ", "packed with xz", "unpack it first: xz -dc"},
+	{"PK\x03\x04", "a zip archive or a spreadsheet", "unpack it, or save it as CSV, first"},
+	{"SQLite format 3\x00", "an SQLite database", "export a table as CSV first"},
+}
+
+// longestSignature is how many bytes refuseBinary needs.
+const longestSignature = 16
+
+// refuseBinary recognizes by its first bytes a file that is not rows of text.
+func refuseBinary(head []byte) error {
+	for _, s := range signatures {
+		binary := bytes.IndexFunc(head, func(r rune) bool { return r == '\ufffd' || r < ' ' && r != '\n' && r != '\r' && r != '\t' }) >= 0
+		if bytes.HasPrefix(head, []byte(s.begin)) && binary {
+			return fmt.Errorf("the file is %s, not CSV or JSON: %s", s.name, s.next)
+		}
+	}
+	return nil
+}

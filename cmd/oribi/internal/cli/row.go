@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/apply"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/cell"
+)
+
+func (a *app) tablePut() *cobra.Command {
+	return a.verb("put DIR NAME JSON", "Insert or update one row", func(cmd *cobra.Command, args []string) error {
+		return a.changeRow(cmd, args, oribi.OpUpsert)
+	})
+}
+
+func (a *app) tableUpdate() *cobra.Command {
+	return a.verb("update DIR NAME JSON", "Set columns of one row", func(cmd *cobra.Command, args []string) error {
+		return a.changeRow(cmd, args, oribi.OpUpdate)
+	})
+}
+
+func (a *app) tableDelete() *cobra.Command {
+	return a.verb("delete DIR NAME KEY", "Remove one row", func(cmd *cobra.Command, args []string) error {
+		return a.changeRow(cmd, args, oribi.OpDelete)
+	})
+}
+
+// changeRow commits one operation and prints its timestamp.
+func (a *app) changeRow(cmd *cobra.Command, args []string, kind oribi.Op) error {
+	return withStore(args[0], writing, func(store *oribi.Store) error {
+		t, err := openTable(store, args[1])
+		if err != nil {
+			return err
+		}
+		cells, set, err := readRow(t, kind, args[2])
+		if err != nil {
+			return usage(err)
+		}
+		b := store.NewBatch()
+		b.Cells(kind, t, cells, set)
+		ts, err := b.Commit(cmd.Context())
+		switch {
+		case errors.Is(err, oribi.ErrNotFound):
+			return &failure{exitMissing, rowError(err)}
+		case errors.Is(err, oribi.ErrRow):
+			return usage(rowError(err))
+		case err != nil:
+			return err
+		}
+		return a.printf("%d\n", ts)
+	})
+}
+
+// rowError is a row error without the number of the row, the only one.
+func rowError(err error) error {
+	row, ok := errors.AsType[*oribi.RowError](err)
+	if !ok {
+		return err
+	}
+	err = row.Cause
+	if row.Column != "" {
+		err = fmt.Errorf("column %q: %w", row.Column, err)
+	}
+	return fmt.Errorf("table %q: key %s: %w", row.Table, row.Key, err)
+}
+
+// readRow reads a row, or the key of one that is deleted.
+func readRow(t *oribi.Table, kind oribi.Op, text string) (cells [][]byte, set []bool, err error) {
+	s := t.Schema()
+	if kind != oribi.OpDelete {
+		var d apply.Decoder
+		op, err := d.Row(kind, &apply.Target{Table: t, Schema: s}, []byte(text))
+		return op.Cells, op.Set, err
+	}
+	key, err := cell.Key(s, text, false)
+	if err != nil {
+		return nil, nil, fmt.Errorf("key: %w", err)
+	}
+	cells, set = make([][]byte, len(s.Columns)), make([]bool, len(s.Columns))
+	for i := range key {
+		cells[i], set[i] = key[i], true
+	}
+	return cells, set, nil
+}

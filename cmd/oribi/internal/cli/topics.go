@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// topic is a page of help that belongs to no command: one of the languages that arguments and files
+// are written in.
+type topic struct{ name, short, text string }
+
+// topics are the pages, in the order in which help lists them.
+var topics = []topic{
+	{"types", "column types, and how their values are written", `A column has one of these types:
+
+  bool                            true, false
+  int8 int16 int32 int64 int128   digits
+  uint8 uint16 uint32 uint64      digits
+  float double                    digits; "NaN" "+Inf" "-Inf"
+  decimal(p,s)                    "1.50": p digits, s of them after the point
+  string varchar(n)               text in UTF-8, a varchar of n characters
+  binary                          "0x…"
+  date                            "2026-11-21"
+  timestamp                       microseconds since 1970, or
+                                  "2026-11-21T10:00:00Z", or
+                                  "2026-11-21 10:00:00", which is UTC
+  array(TYPE)                     [1,null,3]
+
+bool, float, double, and arrays cannot be in a key. JSON output has timestamps
+as integers; tables and CSV have them as RFC 3339. NULL is null in JSON and an
+empty field in CSV; "" is the empty string.
+`},
+	{"schema", "the schema file of table create", `A schema file is one JSON object:
+
+  {"columns":[
+    {"name":"path","type":"string","key":true},
+    {"name":"size","type":"int64","nullable":true,"default":0,
+     "encoding":"auto","compression":"default","block_size":0,"comment":"bytes"}],
+   "history":"7d","comment":"a row for each file"}
+
+A column needs a name and a type (oribi help types). The key columns come
+first, and there is at least one. What is left out: not in the key, not
+nullable, no default, encoding auto, compression default.
+
+  encodings      auto plain rle bitshuffle dict prefix
+  compressions   default none snappy lz4 zlib
+  history        how long old versions are kept: forever, 7d, 15m
+
+oribi table describe DIR NAME --format json prints a table's schema in this
+form, and oribi table load DIR NAME FILE --create --key COLUMN --dry-run that
+of a table for a file.
+`},
+	{"batch", "a line of oribi apply: a write batch", `Each line is one atomic write batch, a JSON object with its operations in
+order:
+
+  {"ops":[{"op":"upsert","table":"tree","row":{"path":"a.txt","size":1}},
+          {"op":"delete","table":"tree","key":{"path":"b.txt"}}]}
+
+(on one line). An op is insert, upsert, update, or delete; insert_ignore,
+upsert_ignore, update_ignore, and delete_ignore skip rows that the other would
+refuse. All but deletes have a row, deletes have a key. A column that a row
+does not name gets its default on an insert, else NULL; an update leaves it as
+it is, and so does an upsert of an existing row.
+`},
+	{"expr", "EXPR, the condition of --where", `An EXPR is one or more tests with and, or, not, and parentheses:
+
+  size > 1000 and (path like 'src/%' or mode in ('100755', '120000'))
+
+  column = != < <= > >= literal          == and <> are other spellings of = and !=
+  column between literal and literal     both ends included
+  column in (literal, …)
+  column like 'prefix%'                  \% \_ \\ are the characters % _ \
+  column is null, column is not null     also: not in, not between, not like
+
+Literals are numbers, 'text' ('' is a quote), true, false, 0x…, date
+'2026-01-01', and timestamp '2026-01-01T00:00:00Z'. A column whose name is not
+a plain word is written "in quotes". not binds more tightly than and, and
+binds more tightly than or. As in SQL, a test of a NULL is neither true nor
+false; only is null finds it.
+`},
+	{"time", "TS, a point in time", `A TS is one of
+
+  7353486357494956032         a timestamp that the store gave
+  2026-11-21T10:00:00Z        RFC 3339, to the end of that microsecond
+  2026-11-21 10:00:00         the same in UTC, also with a T
+  2026-11-21                  the end of that day, UTC
+  -90s -5m -2h -7d            before now
+  now                         this moment
+  latest                      the newest state
+  0                           the beginning of time
+
+A read includes the time that it names. oribi time TS converts between
+timestamps and clock time.
+`},
+	{"csv", "CSV, as load reads it and scan prints it", `The first line has the columns' names, each further one a row. Fields are
+separated by commas (another character: --delimiter; .tsv files: tabs), and
+are in quotes where they contain the delimiter, a quote (doubled), or the end
+of a line. An empty field is a value that is not set: the column's default,
+else NULL. "" is the empty string. Values are written as in JSON, without its
+quotes.
+
+load --create gives each column the first of the types bool, int64, decimal,
+double, date, and timestamp that prints all values back as they are in the
+file, else string.
+`},
+}
+
+// findTopic returns a page by its name.
+func findTopic(name string) (topic, bool) {
+	for _, t := range topics {
+		if t.name == name {
+			return t, true
+		}
+	}
+	return topic{}, false
+}
+
+func topicNames() []string {
+	names := make([]string, len(topics))
+	for i := range topics {
+		names[i] = topics[i].name
+	}
+	return names
+}
+
+// appendTopics lists the pages.
+func appendTopics(b *strings.Builder) {
+	b.WriteString("\n")
+	for _, t := range topics {
+		fmt.Fprintf(b, "  oribi help %-8s  %s\n", t.name, t.short)
+	}
+}
+
+// printTopic prints a page.
+func (a *app) printTopic(t topic) error {
+	_, err := fmt.Fprintf(a.stdout, "%s\n", t.text[:len(t.text)-1])
+	return err
+}
+
+// helpNames are the words that may follow the words of a help command.
+func helpNames(root *cobra.Command, args []string) []string {
+	var names []string
+	if c, err := find(root, args); err == nil {
+		for _, sub := range visible(c) {
+			names = append(names, sub.Name())
+		}
+	}
+	if len(args) == 0 {
+		names = append(names, topicNames()...)
+	}
+	return names
+}
