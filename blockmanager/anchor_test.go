@@ -36,7 +36,7 @@ func TestEveryStateThatTheAnchorAcceptsIsComplete(t *testing.T) {
 			what *picture
 		}
 		history := []old{{mem, firstPicture()}}
-		rec.disk.OnChange(func(c crashfs.Change) error {
+		rec.disk.OnOperation(func(c crashfs.Operation) error {
 			rec.mu.Lock()
 			defer rec.mu.Unlock()
 			if c.Op == "sync" && rec.r.IntN(4) == 0 {

@@ -45,7 +45,7 @@ type recorder struct {
 
 func record(o Options, disk *crashfs.FS, r *rand.Rand, now *picture) (*recorder, Options) {
 	rec := &recorder{disk: disk, r: rand.New(rand.NewPCG(r.Uint64(), 2)), s: &script{r: r, now: now}}
-	disk.OnChange(func(c crashfs.Change) error {
+	disk.OnOperation(func(c crashfs.Operation) error {
 		if c.Op == "sync" || c.Op == "syncdir" {
 			rec.mu.Lock()
 			defer rec.mu.Unlock()
@@ -234,7 +234,7 @@ func TestAnchorSlotIsDurableBeforeTheOtherIsOverwritten(t *testing.T) {
 		}
 		again, ao := record(o, killed.disk(), r, found)
 		again.s.maxID = block.ID(killed.maxID)
-		again.disk.OnChange(nil)
+		again.disk.OnOperation(nil)
 		again.s.m = openWriter(t, ao)
 		again.keepAt(anchorName, 0)
 		again.s.set(found, nil)
@@ -254,7 +254,7 @@ func TestAnchorSlotIsDurableBeforeTheOtherIsOverwritten(t *testing.T) {
 // keepAt keeps states before each sync of one file from here on, so many at most; 0 = all.
 func (rec *recorder) keepAt(name string, limit int) {
 	rec.moments = nil
-	rec.disk.OnChange(func(c crashfs.Change) error {
+	rec.disk.OnOperation(func(c crashfs.Operation) error {
 		if c.Op == "sync" && strings.HasSuffix(c.Name, name) {
 			rec.mu.Lock()
 			defer rec.mu.Unlock()

@@ -18,7 +18,7 @@ func TestManifestIsDurableBeforePebbleUsesIt(t *testing.T) {
 	o := testOptions(nil)
 	disk := crashfs.New(formatted(t, o))
 	var kills []*crashfs.Point
-	disk.OnChange(func(c crashfs.Change) error {
+	disk.OnOperation(func(c crashfs.Operation) error {
 		if c.Op == "sync" && strings.HasPrefix(filepath.Base(c.Name), "MANIFEST-") || c.Op == "syncdir" && c.Name == o.metaDir() {
 			kills = append(kills, c.Point())
 		}
@@ -45,7 +45,7 @@ func TestManifestIsDurableBeforePebbleUsesIt(t *testing.T) {
 		}
 		next := kill.Resume()
 		looked := false
-		next.OnChange(func(c crashfs.Change) error {
+		next.OnOperation(func(c crashfs.Operation) error {
 			if filepath.Dir(c.Name) != o.metaDir() || c.Op != "remove" || filepath.Ext(c.Name) == ".dbtmp" || looked {
 				return nil
 			}

@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// Mem is a file system in memory that knows what was synced.
+// Mem is a file system in memory that records what was synced.
 //
-// It keeps two pictures of everything: files as written and as of their last Sync, directories as
-// they are and as of their last SyncDir. Clone copies the first picture, Crash the second. An empty
-// Mem has the directory "/" alone; a relative name is taken from there. Links do not exist, space
-// is without end. All methods may be called by many goroutines at once.
+// It has two states of everything: files as written and as of their last Sync, directories as they
+// are and as of their last SyncDir. Clone copies the first state, Crash the second. An empty Mem
+// has only the directory "/"; relative names start there. There are no links, and space is
+// unlimited. A Mem is safe for concurrent use.
 //
-// One lock guards the whole of it, so that a copy is the state between two calls and never shows a
-// later write without an earlier one.
+// One lock guards all of it, so that a copy is the state between two calls and never has a later
+// write without an earlier one.
 type Mem struct {
 	mu   sync.RWMutex
 	root *memNode
@@ -34,7 +34,7 @@ type memNode struct {
 
 	data, syncedData content
 	lost             map[int]*page // pages of data that a later Sync takes for synced: LoseUnsynced
-	locks            int           // how many hold it; -1 for one exclusive lock
+	locks            int           // number of shared locks; -1 for an exclusive lock
 }
 
 func (n *memNode) isDir() bool { return n.names != nil }
@@ -49,7 +49,7 @@ func NewMem() *Mem {
 }
 
 // Clone returns what is left when the process is killed: all that was written. What was synced
-// counts as synced in the copy too, and no more. Nobody holds a lock there.
+// counts as synced in the copy too, and nothing else does. No file is locked there.
 func (m *Mem) Clone() *Mem {
 	// Lock, not RLock: sharing a page marks it.
 	m.mu.Lock()
@@ -79,10 +79,10 @@ func (m *Mem) Clone() *Mem {
 	return &Mem{root: copyNode(m.root)}
 }
 
-// Crash returns what a power cut leaves at the worst plain case: each file has the content and
-// length of its last Sync (none if it never was), each directory the names of its last SyncDir, so
-// that a file made, renamed or removed since is absent, has its old name, or is back. All of this
-// counts as synced. Nobody holds a lock there.
+// Crash returns what a power cut leaves if nothing unsynced survives: each file has the content and
+// length of its last Sync (none if there was no Sync), each directory the names of its last
+// SyncDir, so that a file created, renamed or removed since then is absent, has its old name, or is
+// back. All of this counts as synced. No file is locked there.
 //
 // A real disk may leave anything between this and Clone.
 func (m *Mem) Crash() *Mem {
@@ -116,7 +116,7 @@ func elements(name string) []string {
 	return strings.FieldsFunc(name, func(r rune) bool { return r == '/' })
 }
 
-// find walks to name. The caller holds m.mu.
+// find returns the node called name. The caller holds m.mu.
 func (m *Mem) find(name string) (*memNode, error) {
 	n := m.root
 	for _, e := range elements(name) {
@@ -133,7 +133,8 @@ func (m *Mem) find(name string) (*memNode, error) {
 	return n, nil
 }
 
-// parent gives the directory that name lies in, and its last element. The caller holds m.mu.
+// parent returns the directory that contains name, and the last element of name. The caller holds
+// m.mu.
 func (m *Mem) parent(name string) (dir *memNode, base string, err error) {
 	path := elements(name)
 	if len(path) == 0 || path[len(path)-1] == "." {

@@ -1,9 +1,9 @@
 package vfs
 
-// pageSize is the piece in which the content of a file in memory is shared and given back.
+// pageSize is the unit in which the content of a file in memory is shared and freed.
 const pageSize = 4096
 
-// page is a piece of content. Once shared it never changes again: a writer copies it first. So a
+// page is one unit of content. Once shared it never changes again: a writer copies it first. So a
 // Sync or a copy of the whole file system costs a slice of pointers for each file.
 type page struct {
 	shared bool
@@ -11,23 +11,23 @@ type page struct {
 }
 
 // content is the bytes of a file. Pages that are nil or beyond the slice read as zeros, so a long
-// file with nothing in it is free. No page has bytes other than zero behind size.
+// file with nothing in it is free. The bytes of a page after size are zero.
 type content struct {
 	pages []*page
 	size  int64
 }
 
-// share returns a content that holds what c holds now.
+// share returns a copy of c that shares its pages.
 func (c *content) share() content {
 	for _, p := range c.pages {
-		if p != nil && !p.shared { // another Mem may be reading a mark that is set
+		if p != nil && !p.shared { // another Mem may be reading shared once it is set
 			p.shared = true
 		}
 	}
 	return content{pages: append([]*page(nil), c.pages...), size: c.size}
 }
 
-// readAt fills b from off as far as the content goes.
+// readAt fills b from off up to the end of the content.
 func (c *content) readAt(b []byte, off int64) int {
 	if off >= c.size {
 		return 0
@@ -46,7 +46,7 @@ func (c *content) readAt(b []byte, off int64) int {
 	return len(b)
 }
 
-// writable gives page i for writing.
+// writable returns page i for writing.
 func (c *content) writable(i int64) *page {
 	if n := int(i) + 1; n > len(c.pages) {
 		c.pages = append(c.pages, make([]*page, n-len(c.pages))...)
@@ -73,7 +73,7 @@ func (c *content) writeAt(b []byte, off int64) {
 	c.size = max(c.size, off+int64(len(b)))
 }
 
-// zero clears [from, to); pages that lie in it wholly are given back.
+// zero clears [from, to) and frees the pages that are entirely in it.
 func (c *content) zero(from, to int64) {
 	to = min(to, int64(len(c.pages))*pageSize)
 	for from < to {

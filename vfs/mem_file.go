@@ -9,7 +9,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// memFile is one opening of a file of a Mem. The node outlives its names.
+// memFile is an open file of a Mem. The node outlives its names.
 type memFile struct {
 	m      *Mem
 	n      *memNode
@@ -18,7 +18,7 @@ type memFile struct {
 	closed bool // guarded by m.mu
 }
 
-// check tells why the file cannot be used. The caller holds m.mu.
+// check returns an error if the file is closed or may not be written. The caller holds m.mu.
 func (f *memFile) check(write bool) error {
 	switch {
 	case f.closed:
@@ -132,7 +132,7 @@ func (m *Mem) Lock(name string, mode LockMode) (Lock, error) {
 	return &memLock{memFile: memFile{m: m, n: n, name: name, write: exclusive}}, nil
 }
 
-// memLock is a lock and the opening of its file.
+// memLock is a lock and its open file.
 type memLock struct {
 	memFile
 }

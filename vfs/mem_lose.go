@@ -1,12 +1,12 @@
 package vfs
 
-// LoseUnsynced does to a file what a failed fsync may do: what was written since the last Sync does
-// not reach the disk, now or by any later Sync, since its pages count as clean from here on. A page
-// that is written again, in part or with the bytes that it has, is an ordinary unsynced page. The
-// length is that of the last Sync until a later one, which makes it what it is then.
+// LoseUnsynced does to a file what a failed fsync may do: the bytes written since the last Sync do
+// not reach the disk, now or by any later Sync, since their pages count as clean from now on. A
+// page that is written again, even in part or with the same bytes, is an ordinary unsynced page.
+// The durable length is that of the last Sync until the next one.
 //
-// If cached, reads show what was written, as on Linux until the page leaves the cache, in copies by
-// Clone too. Else they show at once what is on the disk.
+// If cached is set, reads return what was written, as on Linux until the page leaves the cache; so
+// do reads of copies made by Clone. Otherwise reads return what is on the disk.
 func (f *memFile) LoseUnsynced(cached bool) error {
 	f.m.mu.Lock()
 	defer f.m.mu.Unlock()
@@ -21,7 +21,7 @@ func (f *memFile) LoseUnsynced(cached bool) error {
 	return nil
 }
 
-// losePages notes the pages that differ from those on the disk.
+// losePages records the pages that differ from those on the disk.
 func (n *memNode) losePages() {
 	now := n.data.share() // so that a page which is written again is another one
 	n.lost = map[int]*page{}
@@ -32,8 +32,7 @@ func (n *memNode) losePages() {
 	}
 }
 
-// sync is what a Sync writes: all pages but those that count as clean though they never reached the
-// disk.
+// sync writes all pages except those that count as clean though they never reached the disk.
 func (n *memNode) sync() {
 	now := n.data.share()
 	for i, p := range n.lost {
@@ -45,11 +44,11 @@ func (n *memNode) sync() {
 	}
 	size := now.size
 	now.size = max(size, int64(len(now.pages))*pageSize)
-	now.truncate(size) // an old page may have bytes behind the new end
+	now.truncate(size) // an old page may have bytes after the new end
 	n.syncedData = now
 }
 
-// page is a page, nil if it is a hole or behind the end.
+// page returns a page, nil if it is a hole or after the end.
 func (c *content) page(i int) *page {
 	if i < len(c.pages) {
 		return c.pages[i]

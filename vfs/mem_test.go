@@ -114,7 +114,7 @@ func TestCopiesAreIndependentAndUnlocked(t *testing.T) {
 	}
 }
 
-// A naive model: each file is a string and the string of its last sync.
+// A simple model: each file is a string and the string of its last sync.
 func TestRandomHistoriesCrashAsTheModelSays(t *testing.T) {
 	const seed = 11
 	t.Logf("seed %d", seed)
@@ -185,7 +185,7 @@ func TestCopyIsOneMomentOfConcurrentWriters(t *testing.T) {
 		defer wg.Done()
 		for i := 1; i < 3000; i++ {
 			v := fmt.Appendf(nil, "%08d", i)
-			a.WriteAt(v, 0) // a is never behind b
+			a.WriteAt(v, 0) // a is never older than b
 			b.WriteAt(v, 0)
 			if i%64 == 0 {
 				a.Sync()

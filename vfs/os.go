@@ -74,8 +74,8 @@ type osFile struct {
 	*os.File
 }
 
-// openRegular opens name and refuses everything that is not a regular file: a FIFO in its place
-// would hang the first read, a device would take the writes.
+// openRegular opens name and refuses everything that is not a regular file: a FIFO would block the
+// first read, a device would take the writes.
 func openRegular(name string, flag int) (File, error) {
 	f, err := openFile(name, flag)
 	if err != nil {
@@ -88,7 +88,7 @@ func openRegular(name string, flag int) (File, error) {
 func openFile(name string, flag int) (*os.File, error) {
 	f, err := os.OpenFile(name, flag|openFlags, fileMode)
 	if err != nil {
-		// The system refuses some of them itself, each with an error of its own.
+		// The system refuses some of them itself, with various errors.
 		if info, statErr := os.Lstat(name); statErr == nil && flag&os.O_EXCL == 0 && !info.Mode().IsRegular() {
 			return nil, notRegular(name, info)
 		}
@@ -125,8 +125,8 @@ func (f osFile) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-// Sync never returns fault.ErrNoSpace, even if the system ran out of space: which of the earlier
-// writes reached the disk is unknown then, and no caller may simply try again.
+// Sync never returns fault.ErrNoSpace, even if the disk is full: it is unknown which of the earlier
+// writes reached the disk, so no caller may simply try again.
 func (f osFile) Sync() error {
 	return syncData(f.File)
 }
@@ -149,8 +149,8 @@ func (f osFile) PunchHole(off, n int64) error {
 	return punchHole(f.File, off, n)
 }
 
-// noSpace makes an error that says "disk full" or "quota used up" satisfy
-// errors.Is(err, fault.ErrNoSpace) too.
+// noSpace makes errors of a full disk or an exceeded quota satisfy errors.Is(err, fault.ErrNoSpace)
+// too.
 func noSpace(err error) error {
 	if err != nil && isNoSpace(err) {
 		return &noSpaceError{err}
@@ -158,8 +158,9 @@ func noSpace(err error) error {
 	return err
 }
 
-// NoSpaceError makes an error of the system one that satisfies errors.Is(err, fault.ErrNoSpace)
-// too, with the same text: what the file systems of this package return when the disk is full.
+// NoSpaceError wraps an error of the system so that it also satisfies errors.Is(err,
+// fault.ErrNoSpace), with the same text. The file systems of this package return such errors when
+// the disk is full.
 func NoSpaceError(cause error) error { return &noSpaceError{cause} }
 
 type noSpaceError struct{ cause error }
@@ -169,7 +170,7 @@ func (e *noSpaceError) Error() string { return e.cause.Error() }
 // Unwrap lets errors.Is see both the sentinel and the system's own error.
 func (e *noSpaceError) Unwrap() []error { return []error{fault.ErrNoSpace, e.cause} }
 
-// control runs fn on the descriptor of f, which cannot be closed meanwhile.
+// control runs fn on the descriptor of f, which stays open until fn returns.
 func control(f *os.File, op string, fn func(fd uintptr) error) error {
 	conn, err := f.SyscallConn()
 	if err != nil {

@@ -37,7 +37,7 @@ func fallocate(f *os.File, mode uint32, off, n int64) error {
 	})
 }
 
-// cannot tells that the file system or the kernel lacks the operation.
+// cannot reports whether the file system or the kernel lacks the operation.
 func cannot(err error) bool {
 	return errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// lockEnv makes the test binary a second process that tries a lock, says how it went, and ends.
+// lockEnv makes the test binary a second process that tries a lock, prints the result, and exits.
 const lockEnv = "VFS_TEST_LOCK"
 
 func TestMain(m *testing.M) {

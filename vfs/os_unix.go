@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// O_NONBLOCK keeps an open of a FIFO from waiting for its other end; it means nothing for the
-// regular files that are let through.
+// O_NONBLOCK keeps an open of a FIFO from waiting for its other end; it has no effect on regular
+// files, the only ones that are used.
 const openFlags = unix.O_NOFOLLOW | unix.O_NONBLOCK
 
 func isNoSpace(err error) bool {
@@ -50,7 +50,7 @@ func freeBytes(dir string) int64 {
 	return int64(st.Bavail) * int64(st.Bsize)
 }
 
-// flock locks f without waiting; held tells that another open file has it.
+// flock locks f without waiting; held reports whether another open file has the lock.
 func flock(f *os.File, exclusive bool) (held bool, err error) {
 	how := unix.LOCK_SH
 	if exclusive {
@@ -62,8 +62,8 @@ func flock(f *os.File, exclusive bool) (held bool, err error) {
 	return errors.Is(err, unix.EWOULDBLOCK), err
 }
 
-// unflock gives the lock back. Closing the file would not do it at once: a child that was just
-// forked holds a copy of the descriptor until it executes its program.
+// unflock releases the lock. Closing the file would not release it at once: a child that was just
+// forked has a copy of the descriptor until it executes its program.
 func unflock(f *os.File) error {
 	return control(f, "unlock", func(fd uintptr) error {
 		return retry(func() error { return unix.Flock(int(fd), unix.LOCK_UN) })

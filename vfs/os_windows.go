@@ -25,7 +25,7 @@ func punchHole(f *os.File, _, _ int64) error {
 	return fault.Unsupportedf("punch hole in %s", f.Name())
 }
 
-// syncDir does nothing but look: NTFS journals names by itself and offers no flush of a directory.
+// syncDir only checks that dir exists: NTFS journals names and has no flush of a directory.
 func syncDir(dir string) error {
 	_, err := os.ReadDir(dir)
 	return err
@@ -45,8 +45,8 @@ func freeBytes(dir string) int64 {
 	return int64(free)
 }
 
-// flock locks one byte far behind the content, since such a lock keeps others from reading what it
-// covers, and the content is there to be read by the loser.
+// flock locks one byte far after the content: other openers cannot read the locked range, but must
+// be able to read the content.
 func flock(f *os.File, exclusive bool) (held bool, err error) {
 	flags := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if exclusive {
@@ -59,7 +59,7 @@ func flock(f *os.File, exclusive bool) (held bool, err error) {
 	return errors.Is(err, windows.ERROR_LOCK_VIOLATION), err
 }
 
-// unflock gives the lock back.
+// unflock releases the lock.
 func unflock(f *os.File) error {
 	return control(f, "unlock", func(fd uintptr) error {
 		at := windows.Overlapped{OffsetHigh: 0x4000_0000}

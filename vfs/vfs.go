@@ -1,9 +1,9 @@
 // Package vfs is the file system as the engine sees it: real, or in memory for tests.
 //
-// All paths are slash-or-native paths as package path/filepath makes them. An FS may be used by
-// many goroutines at once; a File's ReadAt and WriteAt too, its other methods not. Errors are those
-// of package os: errors.Is(err, fs.ErrNotExist) and fs.ErrExist work, a full disk satisfies
-// errors.Is(err, fault.ErrNoSpace), and what is no regular file ErrNotRegular.
+// All paths are native paths as package path/filepath makes them. An FS is safe for concurrent use;
+// so are ReadAt and WriteAt of a File, but not its other methods. Errors are those of package os:
+// they satisfy errors.Is(err, fs.ErrNotExist) and fs.ErrExist. The error of a full disk also
+// satisfies errors.Is(err, fault.ErrNoSpace), that of a file which is not regular ErrNotRegular.
 package vfs
 
 import (
@@ -12,8 +12,8 @@ import (
 	"io/fs"
 )
 
-// ErrNotRegular is the error of a call that asks for a file where there is something else: a
-// directory, a link, a device.
+// ErrNotRegular is the error of a call that needs a regular file and finds a directory, a link or a
+// device.
 var ErrNotRegular = errors.New("not a regular file")
 
 // FS is one file system.
@@ -29,9 +29,9 @@ type FS interface {
 	Remove(name string) error
 	// Rename replaces newName by oldName, atomically.
 	Rename(oldName, newName string) error
-	// List gives the names in a directory, sorted.
+	// List returns the names in a directory, sorted.
 	List(dir string) ([]string, error)
-	// Stat tells size and kind. It does not follow a symbolic link at the end of name.
+	// Stat returns size and kind. It does not follow a symbolic link at the end of name.
 	Stat(name string) (fs.FileInfo, error)
 	// SyncDir makes the names in a directory durable.
 	SyncDir(dir string) error
@@ -39,8 +39,8 @@ type FS interface {
 	// lock that excludes this one, the error is fault.ErrLocked. A missing file is an error
 	// (fs.ErrNotExist) unless mode is LockCreate.
 	Lock(name string, mode LockMode) (Lock, error)
-	// FreeBytes tells how much can still be written to the file system that holds dir; -1 where
-	// that is unknown.
+	// FreeBytes returns how many bytes can still be written to the file system that contains dir,
+	// -1 if that is unknown.
 	FreeBytes(dir string) int64
 }
 
@@ -49,14 +49,14 @@ type File interface {
 	io.ReaderAt
 	io.WriterAt
 	io.Closer
-	// Size is the length in bytes.
+	// Size returns the length in bytes.
 	Size() (int64, error)
 	// Sync makes content and length durable (fdatasync where there is one).
 	Sync() error
 	// Truncate sets the length.
 	Truncate(size int64) error
-	// Preallocate reserves space for [off, off+n) without changing the length where the system can
-	// do that; else it does nothing.
+	// Preallocate reserves space for [off, off+n) without changing the length. It does nothing
+	// where the system cannot do that.
 	Preallocate(off, n int64) error
 	// PunchHole gives back the space of [off, off+n), which reads as zeros afterwards. Where the
 	// system cannot, it returns an error that wraps fault.ErrUnsupported and changes nothing.
@@ -86,9 +86,9 @@ type Lock interface {
 	io.Closer
 }
 
-// Allocated is how many bytes of the disk a file or directory takes, going by what Stat gave:
-// without its holes, with the space that is reserved behind its end. Where the system does not
-// tell, it is the length.
+// Allocated returns how many bytes of the disk a file or directory occupies, from what Stat
+// returned: without its holes, with the space that is reserved after its end. If the system does
+// not say, it returns the length.
 func Allocated(info fs.FileInfo) int64 {
 	if n, ok := allocated(info); ok {
 		return n

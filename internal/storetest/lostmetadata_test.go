@@ -44,7 +44,7 @@ func TestBatchesBehindForgottenMetadataAreRefused(t *testing.T) {
 		for _, reopened := range []bool{false, true} {
 			t.Run(fmt.Sprintf("change=%s/reopened=%v", c.name, reopened), func(t *testing.T) {
 				disk := crashfs.New(vfs.NewMem())
-				disk.Lies = 12
+				disk.ForgetFlushes = 12
 				opts := oribi.Options{FS: disk, Manual: true}
 				s, err := oribi.Open("/store", &opts)
 				if err != nil {
@@ -77,7 +77,7 @@ func TestBatchesBehindForgottenMetadataAreRefused(t *testing.T) {
 				for state := range disk.Point().States(seedtest.Seed(t), 0) {
 					written, done, err := showsOf(state.Image, c.done)
 					switch {
-					case state.Lied && (errors.Is(err, oribi.ErrCorrupt) || errors.Is(err, oribi.ErrNotStore)):
+					case state.FlushForgotten && (errors.Is(err, oribi.ErrCorrupt) || errors.Is(err, oribi.ErrNotStore)):
 						refused++
 					case err != nil:
 						t.Errorf("%s: %v", state.Name, err)

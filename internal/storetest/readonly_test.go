@@ -118,14 +118,14 @@ func TestReaderOfAKilledStoreWritesNothing(t *testing.T) {
 	}
 	fillNumbers(t, store, table, 500, 800)
 	var killed *vfs.Mem
-	disk.OnChange(func(c crashfs.Change) error {
+	disk.OnOperation(func(c crashfs.Operation) error {
 		if c.Half && killed == nil {
 			killed = c.Point().Kill() // in the middle of a frame
 		}
 		return nil
 	})
 	fillNumbers(t, store, table, 800, 801)
-	disk.OnChange(nil)
+	disk.OnOperation(nil)
 	store.Close()
 
 	before, err := files.Fingerprint(killed, "/store")

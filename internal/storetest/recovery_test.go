@@ -51,7 +51,7 @@ func TestFormatCutAnywhereBeginsAgain(t *testing.T) {
 	disk := crashfs.New(vfs.NewMem())
 	disk.Halves = true
 	offset := rng.IntN(every)
-	disk.OnChange(func(c crashfs.Change) error {
+	disk.OnOperation(func(c crashfs.Operation) error {
 		if c.N%every == offset {
 			for s := range c.Point().States(rng.Uint64(), limit) {
 				s.Name = fmt.Sprintf("before change %d, %s %s, half %v: %s", c.N, c.Op, c.Name, c.Half, s.Name)
@@ -64,14 +64,14 @@ func TestFormatCutAnywhereBeginsAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	disk.OnChange(nil)
+	disk.OnOperation(nil)
 	store.Close()
 	for _, s := range states {
 		if err := finishFormat(t, s.Image); err != nil {
 			t.Errorf("-seed=%d: %s: %v", seed, s.Name, err)
 		}
 	}
-	t.Logf("%d changes, %d states", disk.Changes(), len(states))
+	t.Logf("%d changes, %d states", disk.Operations(), len(states))
 }
 
 // finishFormat opens what is left of the making of a store, to read and to write, and loses the

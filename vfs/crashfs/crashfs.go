@@ -1,37 +1,38 @@
-// Package crashfs is a file system in memory that can tell every state that a crash may leave.
+// Package crashfs is a file system in memory that can produce every state that a crash may leave.
 //
-// An FS notes each change until a Sync of its file or a SyncDir of its directory makes it durable.
-// At a Point, which is taken before any change, in the middle of a write or between two calls, each
-// change that is not durable may be lost or kept by itself: that is all that POSIX and a disk with
-// a volatile cache promise. States goes through the pictures that come of it:
+// An FS records each operation until a Sync of its file or a SyncDir of its directory makes it
+// durable. A Point is taken before an operation, in the middle of a write or between two calls. At
+// a Point, each operation that is not durable may be lost or kept independently of the others:
+// POSIX and a disk with a volatile cache promise no more. States iterates over the resulting
+// states:
 //
-//   - all changes are lost; all are kept (which is what a kill of the process leaves); all names
+//   - all operations are lost; all are kept (which is what a kill of the process leaves); all names
 //     and no content, and the reverse;
 //   - each change of content is lost alone, and is kept alone;
 //   - each change of a directory is lost alone, and is kept alone;
-//   - each write behind the end leaves its length alone, zeros without the bytes;
-//   - the last write is torn: of its sectors of 512 bytes the first are there, as many as you like,
-//     with all other writes or with none;
+//   - each write after the end leaves only its length, zeros without the bytes;
+//   - the last write is torn: any number of its first sectors of 512 bytes are there, with all
+//     other writes or with none;
 //   - any subset, any sectors of a write;
-//   - the disk lied: it acknowledged a flush and forgot what it should have written.
+//   - the disk acknowledged a flush and forgot it.
 //
-// What a store owes to its callers in all of these but the last: it opens, holds all that it
-// acknowledged as durable, and of the rest a beginning, no batch in parts. Against a lying disk
-// nothing can be kept for sure. There a store may refuse to open or to read with fault.ErrCorrupt,
-// or come up as it was some time before; but no row may be wrong, no batch be there in part or
-// without the batches and the changes of tables before it, and nothing may panic or hang.
+// In all of these states but the last, a store must open with all batches that it acknowledged as
+// durable, followed by a prefix of the others, no batch in part. After a forgotten flush no content
+// is certain. The store may then return fault.ErrCorrupt from an open or a read, or open in an
+// earlier state; but no row may be wrong, no batch may be there in part or without the batches and
+// alterations before it, and nothing may panic or hang.
 //
 //	fsys := crashfs.New(vfs.NewMem())
-//	fsys.OnChange(func(c crashfs.Change) error {
+//	fsys.OnOperation(func(c crashfs.Operation) error {
 //		for state := range c.Point().States(seed, 0) {
 //			check(state.Image)
 //		}
 //		return nil
 //	})
 //
-// A rename within a directory is one change. From one directory to another it is two: a name more,
-// a name less. Space that is reserved is not content. What stands in a lock file is for people
-// alone, it is no change and never lost. Reading, listing and locking are no changes either.
+// A rename within a directory is one operation. From one directory to another it is two: one name
+// is added, one removed. Reserved space is not content. The text in a lock file is for people;
+// writing it is not an operation, and it is never lost. Neither are reading, listing and locking.
 package crashfs
 
 import (
@@ -42,9 +43,9 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// Change is one call that changes a file system or makes it durable: create, mkdir, remove, rename,
-// syncdir, write, sync, truncate, preallocate, punch.
-type Change struct {
+// Operation is one call that changes a file system or makes changes durable: create, mkdir, remove,
+// rename, syncdir, write, sync, truncate, preallocate, punch.
+type Operation struct {
 	N    int // how many there were before, halves counted
 	Op   string
 	Name string // of a rename the new one
@@ -53,68 +54,68 @@ type Change struct {
 	fsys *FS
 }
 
-// Point is the moment before the change. Only for the function that the Change was handed to, until
-// it returns.
-func (c Change) Point() *Point { return c.fsys.journal.point() }
+// Point is the moment before the operation. It is valid until the function that got the Operation
+// returns.
+func (c Operation) Point() *Point { return c.fsys.journal.point() }
 
-// FS is the file system. It is safe for concurrent use; changes happen one after the other. The
-// first fields are set before it is used.
+// FS is the file system. It is safe for concurrent use; operations are serialized. Its exported
+// fields must be set before it is used.
 type FS struct {
-	// Halves has writes of two bytes and more done in two parts, each a change.
+	// Halves splits each write of two or more bytes into two operations.
 	Halves bool
-	// Lies is how many flushes that changed something are remembered, so that States can show a
-	// disk that forgot them.
-	Lies int
+	// ForgetFlushes is how many of the last flushes that changed something States may show as
+	// forgotten by the disk.
+	ForgetFlushes int
 
 	live *vfs.Mem
 
-	turn    sync.Mutex // held through a change and the function that is told of it
-	before  func(Change) error
+	turn    sync.Mutex // held during an operation and the call of the function before it
+	before  func(Operation) error
 	changes int
 	journal *journal
 }
 
-// New is a file system that begins with what base holds, all of it durable. It is a copy: base
-// stays as it is.
+// New returns a file system that starts with a copy of base, all of it durable.
 func New(base *vfs.Mem) *FS { return &FS{live: base.Clone(), journal: newJournal(base)} }
 
-// OnChange has fn called before each change, one at a time; nil: no longer. Its error becomes the
-// result of the call, which then does nothing. fn must not change the file system.
-func (f *FS) OnChange(fn func(Change) error) {
+// OnOperation sets a function to be called before each operation, one at a time; nil removes it. If
+// fn returns an error, the operation does nothing and returns it. fn must not change the file
+// system.
+func (f *FS) OnOperation(fn func(Operation) error) {
 	f.turn.Lock()
 	defer f.turn.Unlock()
 	f.before = fn
 }
 
-// Changes is how many changes there were.
-func (f *FS) Changes() int {
+// Operations returns how many operations there were.
+func (f *FS) Operations() int {
 	f.turn.Lock()
 	defer f.turn.Unlock()
 	return f.changes
 }
 
-// Point is this moment.
+// Point returns the current moment.
 func (f *FS) Point() *Point {
 	f.turn.Lock()
 	defer f.turn.Unlock()
 	return f.journal.point()
 }
 
-// Read is a file system in memory that holds what this one does, as the process sees it.
+// Read returns a copy of the file system as the process sees it.
 func (f *FS) Read() *vfs.Mem { return f.live.Clone() }
 
-// announce calls the function that wants to know. The caller holds f.turn.
+// announce calls the function of OnOperation. The caller holds f.turn.
 func (f *FS) announce(op, name string, half bool) error {
-	c := Change{N: f.changes, Op: op, Name: name, Half: half, fsys: f}
+	c := Operation{N: f.changes, Op: op, Name: name, Half: half, fsys: f}
 	f.changes++
-	f.journal.lies = f.Lies
+	f.journal.forgetFlushes = f.ForgetFlushes
 	if f.before == nil {
 		return nil
 	}
 	return f.before(c)
 }
 
-// change carries one change out and notes it if it came about.
+// change does one operation and records it if it succeeds.
 func (f *FS) change(op, name string, do func() error, note func(*journal)) error {
 	f.turn.Lock()
 	defer f.turn.Unlock()
@@ -141,7 +142,7 @@ func (f *FS) Create(name string) (vfs.File, error) {
 	return out, nil
 }
 
-// Open implements vfs.FS. For writing, too, it is no change yet.
+// Open implements vfs.FS. It is not an operation, even for writing.
 func (f *FS) Open(name string, write bool) (vfs.File, error) {
 	f.turn.Lock()
 	defer f.turn.Unlock()

@@ -17,7 +17,7 @@ func TestConforms(t *testing.T) {
 		t.Run(fmt.Sprintf("halves=%v", halves), func(t *testing.T) {
 			vfstest.Conform(t, func(*testing.T) (vfs.FS, string) {
 				f := New(vfs.NewMem())
-				f.Halves, f.Lies = halves, 2
+				f.Halves, f.ForgetFlushes = halves, 2
 				return f, "/"
 			})
 		})
@@ -46,7 +46,7 @@ func read(t *testing.T, m vfs.FS, name string) string {
 func start(t *testing.T) (*FS, vfs.File) {
 	t.Helper()
 	fsys := New(vfs.NewMem())
-	fsys.Lies = 2
+	fsys.ForgetFlushes = 2
 	f, err := fsys.Create("/a")
 	if err := errors.Join(err, fsys.SyncDir("/")); err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestLastWriteIsTornAtSectors(t *testing.T) {
 	put(t, f, strings.Repeat("x", 1500), 100)
 	seen := map[int]bool{}
 	for s := range fsys.Point().States(1, 0) {
-		if s.Lied {
+		if s.FlushForgotten {
 			continue
 		}
 		if text := read(t, s.Image, "/a"); strings.HasPrefix(text, "first\x00") && strings.HasSuffix(text, "x") && strings.Count(text, "x") == len(text)-100 {
@@ -119,8 +119,8 @@ func TestRandomStatesKeepWholeSectors(t *testing.T) {
 	}
 }
 
-// A disk that lied has forgotten what it acknowledged, alone or with all that came later.
-func TestLiesForgetWhatWasSynced(t *testing.T) {
+// A disk that forgets a flush has lost it alone or with all that came later.
+func TestForgottenFlushesLoseWhatWasSynced(t *testing.T) {
 	fsys, f := start(t)
 	put(t, f, "1", 0)
 	must1(t, f.Sync())
@@ -128,36 +128,36 @@ func TestLiesForgetWhatWasSynced(t *testing.T) {
 	must1(t, f.Sync())
 	put(t, f, "3", 2)
 	must1(t, f.Sync())
-	honest, lied := map[string]bool{}, map[string]bool{}
+	kept, forgot := map[string]bool{}, map[string]bool{}
 	for s := range fsys.Point().States(1, 0) {
-		if s.Lied {
-			lied[read(t, s.Image, "/a")] = true
+		if s.FlushForgotten {
+			forgot[read(t, s.Image, "/a")] = true
 		} else {
-			honest[read(t, s.Image, "/a")] = true
+			kept[read(t, s.Image, "/a")] = true
 		}
 	}
-	if len(honest) != 1 || !honest["123"] {
-		t.Errorf("an honest disk has %v", honest)
+	if len(kept) != 1 || !kept["123"] {
+		t.Errorf("a disk that keeps flushes has %v", kept)
 	}
 	for _, text := range []string{"1", "12", "1\x003"} {
-		if !lied[text] {
-			t.Errorf("no lie leaves %q: %v", text, lied)
+		if !forgot[text] {
+			t.Errorf("no forgotten flush leaves %q: %v", text, forgot)
 		}
 	}
-	if lied[""] || lied["\x0023"] {
-		t.Errorf("it lied three flushes ago: %v", lied)
+	if forgot[""] || forgot["\x0023"] {
+		t.Errorf("it forgot three flushes ago: %v", forgot)
 	}
 }
 
-// The function that is told of a change sees the moment before it, in the middle of writes too, and
-// may refuse it.
-func TestChangesAreToldBefore(t *testing.T) {
+// The function of OnOperation sees the moment before the operation, in the middle of writes too,
+// and may refuse it.
+func TestOnOperationIsCalledBeforeEachOperation(t *testing.T) {
 	fsys := New(vfs.NewMem())
 	fsys.Halves = true
-	var told []string
+	var seen []string
 	refused := errors.New("no")
-	fsys.OnChange(func(c Change) error {
-		told = append(told, fmt.Sprintf("%d %s %s %v", c.N, c.Op, c.Name, c.Half))
+	fsys.OnOperation(func(c Operation) error {
+		seen = append(seen, fmt.Sprintf("%d %s %s %v", c.N, c.Op, c.Name, c.Half))
 		if c.Half {
 			if got := read(t, c.Point().Kill(), "/a"); got != "he" {
 				t.Errorf("in the middle of the write: %q", got)
@@ -178,10 +178,10 @@ func TestChangesAreToldBefore(t *testing.T) {
 		t.Error("the name is durable")
 	}
 	want := []string{"0 create /a false", "1 write /a false", "2 write /a true", "3 sync /a false"}
-	if fmt.Sprint(told) != fmt.Sprint(want) || fsys.Changes() != 4 {
-		t.Errorf("told %q, want %q", told, want)
+	if fmt.Sprint(seen) != fmt.Sprint(want) || fsys.Operations() != 4 {
+		t.Errorf("operations %q, want %q", seen, want)
 	}
-	fsys.OnChange(nil)
+	fsys.OnOperation(nil)
 	must1(t, f.Sync(), fsys.SyncDir("/"))
 	if got := read(t, fsys.Point().Cut(), "/a"); got != "hello" {
 		t.Errorf("durable is %q", got)
@@ -195,7 +195,7 @@ func list(t *testing.T, m *vfs.Mem) []string {
 	return names
 }
 
-// States are told apart by their hash, and with a limit there are no more; the same seed gives the
+// States have different hashes, and there are at most as many as the limit; the same seed gives the
 // same ones.
 func TestLimitIsKept(t *testing.T) {
 	fsys, f := start(t)
@@ -224,8 +224,8 @@ func TestLimitIsKept(t *testing.T) {
 	}
 }
 
-// What nobody can reach any more is forgotten.
-func TestRemovedFilesAreForgotten(t *testing.T) {
+// Files that no name can refer to any more are removed.
+func TestRemovedFilesAreDropped(t *testing.T) {
 	fsys := New(vfs.NewMem())
 	for i := range 100 {
 		name := fmt.Sprint("/", i)
@@ -236,6 +236,6 @@ func TestRemovedFilesAreForgotten(t *testing.T) {
 		put(t, f, "more", 0)
 	}
 	if j := fsys.journal; len(j.files) > 0 || len(j.pending) > 0 || len(j.recent) > 0 {
-		t.Errorf("%d files, %d changes, %d for lies", len(j.files), len(j.pending), len(j.recent))
+		t.Errorf("%d files, %d operations pending, %d for forgotten flushes", len(j.files), len(j.pending), len(j.recent))
 	}
 }

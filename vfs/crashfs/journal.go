@@ -59,7 +59,7 @@ func (o *op) String() string {
 	return fmt.Sprintf("%s %d, %s", o.kind, o.seq, o.name)
 }
 
-// rename carries a change of names out.
+// rename applies an operation on names.
 func (o *op) rename(names map[string]node) {
 	if o.kind != link && names[o.name] == o.child {
 		delete(names, o.name)
@@ -72,7 +72,7 @@ func (o *op) rename(names map[string]node) {
 	}
 }
 
-// apply carries a change of content out.
+// apply applies an operation on content.
 func (o *op) apply(f vfs.File) (err error) {
 	switch o.kind {
 	case write:
@@ -85,7 +85,7 @@ func (o *op) apply(f vfs.File) (err error) {
 	return err
 }
 
-// picture is what is durable at a moment, and what is not.
+// picture is what is durable at a moment, and the operations that are not.
 type picture struct {
 	store   *vfs.Mem                 // each file under the name that path gives, with its durable content
 	durable map[node]map[string]node // names of directories; none where there is no entry. The inner maps never change
@@ -93,24 +93,24 @@ type picture struct {
 	seq     int                      // of the last op
 }
 
-// journal is what an FS remembers. Guarded by FS.turn.
+// journal is what an FS records. Guarded by FS.turn.
 type journal struct {
 	picture
 	names map[node]map[string]node // as they are
 	files map[node]bool            // in store
 	made  int                      // nodes
 
-	lies   int
-	past   []*picture // before the last flushes
-	recent []*op      // all since past[0]
+	forgetFlushes int
+	past          []*picture // before the last flushes
+	recent        []*op      // all since past[0]
 }
 
-// shelf is where files lie in picture.store. No real file has such a name.
+// shelf is the directory of all files in picture.store. No real file has such a name.
 const shelf = "/\x00crashfs"
 
 func (n node) path() string { return fmt.Sprintf("%s/%d", shelf, n.n) }
 
-// must is for what cannot fail in memory.
+// must panics if an operation fails that cannot fail in memory.
 func must(err error) {
 	if err != nil {
 		panic("crashfs: " + err.Error())
@@ -128,7 +128,7 @@ func newJournal(base *vfs.Mem) *journal {
 	return j
 }
 
-// shelve takes over what lies below dir.
+// shelve moves the files below dir to the shelf.
 func (j *journal) shelve(base *vfs.Mem, dir node, name string) {
 	entries, err := base.List(name)
 	must(err)
@@ -154,7 +154,7 @@ func (j *journal) node(dir bool) node {
 	return node{j.made, dir}
 }
 
-// find gives what a name leads to, as it is; it is there.
+// find returns the node called name, which exists.
 func (j *journal) find(name string) node {
 	n := root
 	for _, e := range elements(name) {
@@ -163,7 +163,7 @@ func (j *journal) find(name string) node {
 	return n
 }
 
-// parent gives the directory that a name lies in.
+// parent returns the directory that contains name, and the last element of name.
 func (j *journal) parent(name string) (dir node, base string) {
 	path := elements(name)
 	return j.find(strings.Join(path[:len(path)-1], "/")), path[len(path)-1]
@@ -177,7 +177,7 @@ func elements(name string) []string {
 	return strings.FieldsFunc(name, func(r rune) bool { return r == '/' })
 }
 
-// add notes a change.
+// add records an operation.
 func (j *journal) add(o *op) {
 	if !o.names() && !j.files[o.node] {
 		return // it has no name left, and gets none again
@@ -275,13 +275,13 @@ func (j *journal) flush(n node) {
 	}
 }
 
-// remember keeps the picture before a flush.
+// remember saves the picture before a flush.
 func (j *journal) remember() {
-	if j.lies == 0 {
+	if j.forgetFlushes == 0 {
 		return
 	}
 	j.past = append(j.past, j.copy())
-	j.past = slices.Clone(j.past[max(0, len(j.past)-j.lies):])
+	j.past = slices.Clone(j.past[max(0, len(j.past)-j.forgetFlushes):])
 	j.recent = slices.DeleteFunc(slices.Clone(j.recent), func(o *op) bool { return o.seq <= j.past[0].seq })
 }
 
@@ -289,7 +289,7 @@ func (p *picture) copy() *picture {
 	return &picture{store: p.store.Clone(), durable: maps.Clone(p.durable), pending: p.pending, seq: p.seq}
 }
 
-// sweep forgets the files that no name leads to, whatever is lost.
+// sweep removes the files that no name refers to, whatever is lost.
 func (j *journal) sweep() {
 	reached := map[node]bool{}
 	var walk func(n node)

@@ -12,8 +12,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// Point is a moment at which a crash may come. It does not change with the file system it was taken
-// of. Not for concurrent use.
+// Point is a moment at which a crash may happen. It does not change with the file system. Not for
+// concurrent use.
 type Point struct {
 	now    *picture
 	past   []*picture // before the last flushes, the oldest first
@@ -32,18 +32,18 @@ func (j *journal) point() *Point {
 	return p
 }
 
-// Kill is what a kill of the process leaves: all that was written. In the copy all of it is
-// durable; Resume tells what is.
+// Kill returns what a kill of the process leaves: all that was written. In the copy all of it is
+// durable; Resume distinguishes what is.
 func (p *Point) Kill() *vfs.Mem { return p.now.build(p.now.pending, keepAll) }
 
-// Cut is what a power cut leaves at the worst plain case: nothing that was not synced.
+// Cut returns what a power cut leaves if nothing unsynced survives.
 func (p *Point) Cut() *vfs.Mem { return p.now.build(nil, keepAll) }
 
-// Random is what a power cut leaves that takes any part of what was not synced.
+// Random returns what a power cut leaves that loses a random part of what was not synced.
 func (p *Point) Random(r *rand.Rand) *vfs.Mem { return p.now.build(p.now.pending, someOf(r.Uint64())) }
 
-// Resume is the file system as the next process finds it after a kill: all is there, and what was
-// not durable still is not.
+// Resume returns the file system as the next process finds it after a kill: everything is there,
+// and what was not durable still is not.
 func (p *Point) Resume() *FS {
 	j := &journal{picture: *p.now.copy(), files: maps.Clone(p.files), made: p.made, names: map[node]map[string]node{}}
 	j.pending = slices.Clone(j.pending)
@@ -53,7 +53,7 @@ func (p *Point) Resume() *FS {
 	return &FS{live: p.Kill(), journal: j}
 }
 
-// part says what of a change is there.
+// part says how much of an operation is there.
 type part struct {
 	how  how
 	n    int    // prefix: bytes
@@ -70,15 +70,14 @@ const (
 	sectors     // of a write: any of its sectors
 )
 
-// sector is the piece that a disk writes whole or not at all.
+// sector is the unit that a disk writes entirely or not at all.
 const sector = 512
 
 func keepAll(*op) part { return part{} }
 
 func keepNone(*op) part { return part{how: none} }
 
-// someOf keeps any changes and any part of writes. Each is decided by itself, one seed giving the
-// same decisions.
+// someOf keeps random operations and random parts of writes. The seed determines each decision.
 func someOf(seed uint64) func(*op) part {
 	kept := rand.New(rand.NewPCG(seed, 0)).IntN(5) // of four, about
 	return func(o *op) part {
@@ -95,7 +94,7 @@ func someOf(seed uint64) func(*op) part {
 	}
 }
 
-// put carries a part of a change of content out.
+// put applies a part of an operation on content.
 func (o *op) put(f vfs.File, c part) error {
 	switch c.how {
 	case none:
@@ -133,7 +132,7 @@ func (o *op) put(f vfs.File, c part) error {
 	return nil
 }
 
-// build makes the file system that has what the picture has as durable and the chosen parts of ops.
+// build returns a file system with the durable content of the picture and the chosen parts of ops.
 // All of it is synced.
 func (p *picture) build(ops []*op, choose func(*op) part) *vfs.Mem {
 	b := &builder{out: p.store.Clone(), names: maps.Clone(p.durable), content: map[node][]*op{}, choose: choose, placed: map[node]string{}}
@@ -171,7 +170,7 @@ type builder struct {
 	placed  map[node]string // where
 }
 
-// place gives the files below a directory their names and their content.
+// place creates the files below a directory.
 func (b *builder) place(dir node, at string) {
 	for name, n := range b.names[dir] {
 		to := at + "/" + name
@@ -224,7 +223,7 @@ func copyFile(m *vfs.Mem, from, to string) error {
 	return in.Close()
 }
 
-// hash tells file systems apart: by the names, and the content of files.
+// hash returns a hash of a file system's names and contents.
 func hash(m *vfs.Mem) [16]byte {
 	h := xxh3.New128()
 	buf := make([]byte, 1<<16)
@@ -252,5 +251,5 @@ func hash(m *vfs.Mem) [16]byte {
 	return h.Sum128().Bytes()
 }
 
-// onlyWriter hides what else a writer can do, so that io.CopyBuffer uses the buffer.
+// onlyWriter hides the writer's other methods, so that io.CopyBuffer uses the buffer.
 type onlyWriter struct{ io.Writer }

@@ -11,7 +11,7 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// event is one thing that happened, as the plainest account of a file system has it.
+// event is one operation, in the simplest record of a file system.
 type event struct {
 	kind kind // "" = flush
 	of   int  // the file, or below 0 the directory
@@ -23,7 +23,7 @@ type event struct {
 	child    int
 }
 
-// account is a list of all that ever happened. Nothing is worked out before it is asked for.
+// account lists all operations. Nothing is computed in advance.
 type account struct {
 	events []event
 	files  int
@@ -31,7 +31,7 @@ type account struct {
 
 var directories = map[int]string{-1: "", -2: "/d"}
 
-// waiting are the places of the events that no flush of their file or directory follows.
+// waiting returns the indexes of the events that no flush of their file or directory follows.
 func (a *account) waiting() (out []int) {
 	for i, e := range a.events {
 		if e.kind != "" && !slices.ContainsFunc(a.events[i:], func(later event) bool { return later.kind == "" && later.of == e.of }) {
@@ -41,14 +41,14 @@ func (a *account) waiting() (out []int) {
 	return out
 }
 
-// now gives the names of a directory.
+// now returns the names of a directory.
 func (a *account) now(dir int) map[string]int {
 	names, _ := a.replay(nil)
 	return names[dir]
 }
 
-// replay goes through all events but for those that are lost: 'n' = not there, 'z' = zeros of the
-// length alone.
+// replay applies all events except those that are lost: 'n' = not there, 'z' = only zeros of its
+// length.
 func (a *account) replay(lost map[int]byte) (names map[int]map[string]int, content map[int]string) {
 	names, content = map[int]map[string]int{-1: {}, -2: {}}, map[int]string{}
 	grow := func(of int, size int64) {
@@ -86,7 +86,7 @@ func (a *account) replay(lost map[int]byte) (names map[int]map[string]int, conte
 	return names, content
 }
 
-// text is a file system on a line.
+// text returns a file system as one line.
 func (a *account) text(lost map[int]byte) string {
 	names, content := a.replay(lost)
 	var out []string
@@ -119,7 +119,7 @@ func textOf(t *testing.T, m *vfs.Mem) string {
 	return strings.Join(out, " ")
 }
 
-// possible are the texts of all states that losing any of the waiting events leaves.
+// possible returns the texts of all states in which any of the waiting events are lost.
 func (a *account) possible() map[string]bool {
 	out := map[string]bool{}
 	waiting := a.waiting()
@@ -139,7 +139,7 @@ func (a *account) possible() map[string]bool {
 	return out
 }
 
-// promised are those that have to be among the states.
+// promised returns the texts that must be among the states.
 func (a *account) promised() map[string]string {
 	waiting := a.waiting()
 	names := func(i int) bool { return a.events[i].of < 0 }
@@ -190,7 +190,7 @@ func newWorld(t *testing.T, r *rand.Rand) *world {
 	return &world{t: t, r: r, fsys: New(base), a: &account{}, open: map[int]vfs.File{}}
 }
 
-// step does one thing to a file: mostly to one that is there.
+// step does one operation on a file, mostly an existing one.
 func (w *world) step() {
 	dir := -1 - w.r.IntN(2)
 	name := string(rune('x' + w.r.IntN(3)))
@@ -240,8 +240,8 @@ func (w *world) step() {
 	}
 }
 
-// What States gives is compared with the plainest account: a list of all events, gone through from
-// its beginning for each state.
+// States is compared with a simple reference: a list of all events, replayed from its start for
+// each state.
 func TestStatesAreThoseOfTheAccount(t *testing.T) {
 	r := seedtest.Rand(t)
 	histories := 20
@@ -305,7 +305,7 @@ func (w *world) compare(seed uint64) int {
 	return len(seen)
 }
 
-// kill goes on as the next process does.
+// kill continues as the next process does.
 func (w *world) kill() {
 	w.fsys = w.fsys.Point().Resume()
 	for of := range w.open {

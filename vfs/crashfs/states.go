@@ -9,32 +9,32 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// State is what a crash may leave.
+// State is one state that a crash may leave.
 type State struct {
-	Name  string   // what is lost and what is there, for people
+	Name  string   // describes what is lost and what is there
 	Image *vfs.Mem // the caller's; all of it is durable
 	Hash  [16]byte // of all names and contents: states of one hash are the same
-	// Killed tells that it is what a kill of the process leaves: all that was written is there.
-	Killed bool
-	Lied   bool // the disk acknowledged a flush that it forgot
+	// Killed reports whether a kill of the process leaves this state: all that was written is
+	// there.
+	Killed         bool
+	FlushForgotten bool // the disk acknowledged a flush that it forgot
 }
 
-// Randoms is how many random states there are among those of a point, and for each flush that was a
-// lie.
+// Randoms is how many random states there are for a point, and for each forgotten flush.
 const Randoms = 4
 
-// States gives the states that a crash at the point may leave, no two of them the same. With a
-// limit it gives so many at most, chosen by the seed, a sixth of them of a disk that lied; the
-// first two, if they differ, are those of Kill and Cut. The random ones go by the seed, too.
+// States iterates over the states that a crash at the point may leave, all different. A limit above
+// 0 is the most it yields, chosen by the seed, a sixth of them with a forgotten flush. The first
+// two, if they differ, are those of Kill and Cut. The seed also determines the random states.
 func (p *Point) States(seed uint64, limit int) iter.Seq[State] {
 	return func(yield func(State) bool) {
-		honest, lies := p.honest(seed), p.lies(seed)
+		kept, forgotten := p.kept(seed), p.forgotten(seed)
 		if limit <= 0 {
-			limit = len(honest) + len(lies)
+			limit = len(kept) + len(forgotten)
 		} else {
 			r := rand.New(rand.NewPCG(seed, 7))
-			shuffle(r, honest[2:])
-			shuffle(r, lies)
+			shuffle(r, kept[2:])
+			shuffle(r, forgotten)
 		}
 		seen := map[[16]byte]bool{}
 		give := func(plans []plan, upTo int) bool {
@@ -42,9 +42,9 @@ func (p *Point) States(seed uint64, limit int) iter.Seq[State] {
 				if len(seen) >= upTo {
 					break
 				}
-				s := State{Name: plan.name, Image: plan.base.build(plan.ops, plan.choose), Lied: plan.lied, Killed: i == 0 && !plan.lied}
+				s := State{Name: plan.name, Image: plan.base.build(plan.ops, plan.choose), FlushForgotten: plan.forgot, Killed: i == 0 && !plan.forgot}
 				if s.Hash = hash(s.Image); seen[s.Hash] {
-					continue // a lie that leaves what an honest disk may leave is none
+					continue // the same state without a forgotten flush
 				}
 				seen[s.Hash] = true
 				if !yield(s) {
@@ -53,8 +53,8 @@ func (p *Point) States(seed uint64, limit int) iter.Seq[State] {
 			}
 			return true
 		}
-		if give(honest, limit-min(limit/6, len(lies))) {
-			give(lies, limit)
+		if give(kept, limit-min(limit/6, len(forgotten))) {
+			give(forgotten, limit)
 		}
 	}
 }
@@ -69,11 +69,11 @@ type plan struct {
 	base   *picture
 	ops    []*op
 	choose func(*op) part
-	lied   bool
+	forgot bool
 }
 
-// honest are those of a disk that keeps what it acknowledged.
-func (p *Point) honest(seed uint64) (out []plan) {
+// kept returns the plans for a disk that keeps what it acknowledged.
+func (p *Point) kept(seed uint64) (out []plan) {
 	ops := p.now.pending
 	add := func(name string, choose func(*op) part) {
 		out = append(out, plan{name: name, base: p.now, ops: ops, choose: choose})
@@ -122,9 +122,9 @@ func (p *Point) honest(seed uint64) (out []plan) {
 	return out
 }
 
-// lies are the states that a disk leaves which forgot one of the last flushes, and maybe what came
-// after it.
-func (p *Point) lies(seed uint64) (out []plan) {
+// forgotten returns the plans for a disk that forgot one of the last flushes, and perhaps what
+// followed.
+func (p *Point) forgotten(seed uint64) (out []plan) {
 	for i, before := range p.past {
 		ago := len(p.past) - i
 		ops := slices.Clone(before.pending)
@@ -143,7 +143,7 @@ func (p *Point) lies(seed uint64) (out []plan) {
 		}
 		flushed := func(o *op) bool { return o.seq <= before.seq && !waiting[o] }
 		add := func(name string, choose func(*op) part) {
-			out = append(out, plan{name: fmt.Sprintf("%s; flush %d before the last was a lie", name, ago-1), base: before, ops: ops, choose: choose, lied: true})
+			out = append(out, plan{name: fmt.Sprintf("%s; flush %d before the last was forgotten", name, ago-1), base: before, ops: ops, choose: choose, forgot: true})
 		}
 		add("nothing since", keepNone)
 		add("all else", except(flushed))
@@ -154,11 +154,11 @@ func (p *Point) lies(seed uint64) (out []plan) {
 	return out
 }
 
-// maxTears is at how many borders a write is torn.
+// maxTears is the number of borders at which a write is torn.
 const maxTears = 8
 
-// borders are the lengths of the parts of a write that end at the border of a sector: of a long
-// write some, the first and the last among them.
+// borders returns the lengths of the prefixes of a write that end at the border of a sector; of a
+// long write some, including the first and the last.
 func borders(o *op) (out []int) {
 	for at := (o.off/sector + 1) * sector; at < o.off+int64(len(o.data)); at += sector {
 		out = append(out, int(at-o.off))

@@ -16,7 +16,7 @@ func (f *FS) Open(name string, write bool) (vfs.File, error) {
 	return f.file(Call{Op: Open, Name: name, Exclusive: write}, func() (vfs.File, error) { return f.Under().Open(name, write) })
 }
 
-// file does a call that gives a file.
+// file does a call that returns a file.
 func (f *FS) file(c Call, open func() (vfs.File, error)) (vfs.File, error) {
 	var inner vfs.File
 	err := f.run(c, func() (err error) {
@@ -25,7 +25,7 @@ func (f *FS) file(c Call, open func() (vfs.File, error)) (vfs.File, error) {
 	}, nil)
 	if err != nil {
 		if inner != nil {
-			inner.Close() // the call failed behind it
+			inner.Close() // the call failed after it
 		}
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (f *FS) SyncDir(dir string) error {
 	return f.run(Call{Op: SyncDir, Name: dir}, func() error { return f.Under().SyncDir(dir) }, nil)
 }
 
-// FreeBytes implements vfs.FS. It is no Call.
+// FreeBytes implements vfs.FS. It is not a Call.
 func (f *FS) FreeBytes(dir string) int64 { return f.Under().FreeBytes(dir) }
 
 // Lock implements vfs.FS.
@@ -88,7 +88,7 @@ func (f *FS) Lock(name string, mode vfs.LockMode) (vfs.Lock, error) {
 	}, nil)
 	if err != nil {
 		if inner != nil {
-			inner.Close() // the call failed behind it
+			inner.Close() // the call failed after it
 		}
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (f *file) ReadAt(b []byte, off int64) (n int, err error) {
 	switch {
 	case v == nil:
 		n, err = f.File.ReadAt(b, off)
-		return n, f.f.tell(c, err)
+		return n, f.f.finished(c, err)
 	case v.when == Middle:
 		n, err = f.File.ReadAt(b[:len(b)/2], off)
 	case v.when == After:
@@ -128,11 +128,11 @@ func (f *file) WriteAt(b []byte, off int64) (n int, err error) {
 	switch {
 	case v == nil:
 		n, err = f.File.WriteAt(b, off)
-		return n, f.f.tell(c, err)
+		return n, f.f.finished(c, err)
 	case v.when == Middle:
 		n, err = f.File.WriteAt(b[:len(b)/2], off)
 	case v.when == After:
-		_, err = f.File.WriteAt(b, off) // and nobody knows how much
+		_, err = f.File.WriteAt(b, off) // how much was written is not reported
 	}
 	if err != nil {
 		return n, err
@@ -160,7 +160,7 @@ func (f *file) Sync() error {
 	c := Call{Op: Sync, Name: f.name}
 	v := f.f.judge(c)
 	if v == nil {
-		return f.f.tell(c, f.File.Sync())
+		return f.f.finished(c, f.File.Sync())
 	}
 	if v.when == After {
 		if err := f.File.Sync(); err != nil {
@@ -198,13 +198,14 @@ func (f *file) PunchHole(off, n int64) error {
 		func() error { return f.File.PunchHole(off, n/2) })
 }
 
-// Close implements vfs.File. Whatever it says, the file below is closed, as the system does it.
+// Close implements vfs.File. Even if it fails, the underlying file is closed, as the system does
+// it.
 func (f *file) Close() error { return f.f.end(Call{Op: Close, Name: f.name}, f.File.Close) }
 
 func (f *FS) end(c Call, end func() error) error {
 	v := f.judge(c)
 	if err := end(); err != nil || v == nil {
-		return f.tell(c, err)
+		return f.finished(c, err)
 	}
 	return v.err
 }
@@ -239,5 +240,5 @@ func (l *lock) Check() error {
 	return l.f.run(Call{Op: LockCheck, Name: l.name}, l.Lock.Check, nil)
 }
 
-// Close implements vfs.Lock. Whatever it says, the lock is given back.
+// Close implements vfs.Lock. Even if it fails, the lock is released.
 func (l *lock) Close() error { return l.f.end(Call{Op: Unlock, Name: l.name}, l.Lock.Close) }

@@ -1,19 +1,20 @@
 // Package faultfs is a file system over another one in which chosen operations fail.
 //
-// Every call of vfs.FS, vfs.File and vfs.Lock is one Call, numbered from 0, but FreeBytes, which
+// Every call of vfs.FS, vfs.File and vfs.Lock is one Call, numbered from 0, except FreeBytes, which
 // cannot fail. A Rule says which calls fail and how: the n-th that matches, or the n-th and all
-// behind it; before anything is done, after all is done, or half done; with the error of a broken
-// or of a full disk, as package vfs gives it. A sync may fail and lose what was not synced besides.
+// later ones; before anything is done, after everything is done, or half done; with the error of a
+// broken or of a full disk, as package vfs returns it. A sync that fails may also lose what was not
+// synced.
 //
 //	disk := faultfs.New(vfs.NewMem())
 //	fault := disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Write}, Name: "*.wal", Skip: 3, When: faultfs.Middle})
 //	…
 //	call, met := fault.First()
 //
-// Watch has a function called before each call: it may wait, so that the disk is slow, count, or
-// refuse. Record keeps a list.
+// Watch sets a function to be called before each call: it may wait, so that the disk is slow,
+// count, or refuse the call. Record lists the calls.
 //
-// All methods may be called by many goroutines at once, as those of the file system below.
+// All methods are safe for concurrent use, as far as those of the underlying file system are.
 package faultfs
 
 import (
@@ -53,11 +54,11 @@ const (
 	Unlock      Op = "unlock"
 )
 
-// Changes lists the kinds that change what is on the disk or make it durable, but for Lock, which
-// may make a file.
+// Changes lists the kinds that change what is on the disk or make it durable, except Lock, which
+// may create a file.
 var Changes = []Op{Create, Mkdir, Remove, Rename, SyncDir, Write, Sync, Truncate, Preallocate, Punch, LockWrite}
 
-// Looks lists the kinds that find out what is there and open it.
+// Looks lists the kinds that inspect or open what exists.
 var Looks = []Op{Open, List, Stat, Lock, Size, LockRead, LockCheck}
 
 // Call is one call.
@@ -66,17 +67,17 @@ type Call struct {
 	Op   Op
 	Name string
 	To   string // Rename: the new name
-	// Exclusive tells of Open that it is for writing, of Lock that it is exclusive.
+	// Exclusive reports whether an Open is for writing, or a Lock exclusive.
 	Exclusive bool
 	// Off and Len are the range of Read, Write, Preallocate and Punch. Of Truncate Len is the new
 	// size.
 	Off, Len int64
 }
 
-// Changes tells whether the call changes what is on the disk or makes it durable.
+// Changes reports whether the call changes what is on the disk or makes it durable.
 func (c *Call) Changes() bool { return slices.Contains(Changes, c.Op) }
 
-// FS is the file system. Its zero value is of no use: see New.
+// FS is the file system. Use New to create one.
 type FS struct {
 	under vfs.FS
 
@@ -90,42 +91,41 @@ type FS struct {
 	calls  []Call
 }
 
-// New makes a file system without a rule over another one.
+// New returns a file system on top of another one, without a rule.
 func New(under vfs.FS) *FS { return &FS{under: under, counts: map[Op]int{}} }
 
-// Under is the file system below.
+// Under returns the underlying file system.
 func (f *FS) Under() vfs.FS {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.under
 }
 
-// SetUnder goes on with another file system below, as after a crash. Open files stay on the old
-// one.
+// SetUnder replaces the underlying file system, as after a crash. Open files stay on the old one.
 func (f *FS) SetUnder(under vfs.FS) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.under = under
 }
 
-// Watch has fn called before each call from now on, by as many goroutines at once as call; nil for
-// none. An error of fn is the result of the call, which does nothing, or half of what it should if
-// the error is of Halfway.
+// Watch makes each later call call fn first, concurrently if the calls are; nil removes it. If fn
+// returns an error, the call does nothing and returns it; if Halfway made the error, the call does
+// half of its work first.
 func (f *FS) Watch(fn func(Call) error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.watch = fn
 }
 
-// WatchDone has fn called behind each call that succeeds, likewise.
+// WatchDone makes each later call that succeeds call fn at its end.
 func (f *FS) WatchDone(fn func(Call)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.done = fn
 }
 
-// tell calls the function of WatchDone and passes err on.
-func (f *FS) tell(c Call, err error) error {
+// finished calls the function of WatchDone if err is nil, and returns err.
+func (f *FS) finished(c Call, err error) error {
 	f.mu.Lock()
 	done := f.done
 	f.mu.Unlock()
@@ -135,7 +135,7 @@ func (f *FS) tell(c Call, err error) error {
 	return err
 }
 
-// Halfway makes an error for a function of Watch, after which the call does half of its work and
+// Halfway returns an error for a function of Watch to return: the call does half of its work and
 // fails with err.
 func Halfway(err error) error { return &halfway{err} }
 
@@ -143,7 +143,7 @@ type halfway struct{ cause error }
 
 func (h *halfway) Error() string { return h.cause.Error() }
 
-// Count is how many calls of some kinds there were; of all kinds if none is named.
+// Count returns how many calls of the given kinds there were, of all kinds if none is given.
 func (f *FS) Count(ops ...Op) (n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -156,21 +156,21 @@ func (f *FS) Count(ops ...Op) (n int) {
 	return n
 }
 
-// Record begins a new list of calls, or ends with it.
+// Record starts a new list of calls, or stops listing them.
 func (f *FS) Record(on bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.record, f.calls = on, nil
 }
 
-// Calls is the list since Record.
+// Calls returns the list since Record.
 func (f *FS) Calls() []Call {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.calls)
 }
 
-// Fail adds a rule. Of several that match a call the one that was added first counts.
+// Fail adds a rule. If several match a call, the one that was added first applies.
 func (f *FS) Fail(r Rule) *Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -186,7 +186,7 @@ func (f *FS) Heal() {
 	f.rules = nil
 }
 
-// judge counts a call and tells how it fails; nil if it does not.
+// judge counts a call and returns how it fails, nil if it does not.
 func (f *FS) judge(c Call) *verdict {
 	f.mu.Lock()
 	c.N = f.n
@@ -218,7 +218,7 @@ func (f *FS) judge(c Call) *verdict {
 	}
 }
 
-// matches tells whether the last elements of a name fit a pattern with as many.
+// matches reports whether the last elements of a name match a pattern with as many elements.
 func matches(pattern, name string) bool {
 	name = filepath.ToSlash(name)
 	from := len(name)

@@ -56,8 +56,8 @@ func content(t *testing.T, v vfs.FS, name string) string {
 
 func drop[T any](_ T, err error) error { return err }
 
-// Each kind of call, failed before, behind and in the middle: the error is the disk's, and what the
-// disk has afterwards is as the rule says.
+// Each kind of call fails before, after and in the middle of its work: the error is the disk's, and
+// the disk then has what the rule says.
 func TestEachCallFailsBeforeAfterAndInTheMiddle(t *testing.T) {
 	full, half := strings.Repeat("y", 16), strings.Repeat("y", 8)+strings.Repeat("x", 8)
 	x16 := strings.Repeat("x", 16)
@@ -152,7 +152,7 @@ func TestLockFilesFail(t *testing.T) {
 	must(t, err, again.Close())
 }
 
-// A rule counts the calls that match it: kind, pattern of the name, what else is asked.
+// A rule counts the calls that match it by kind, pattern of the name and its function.
 func TestRulesChooseTheirCalls(t *testing.T) {
 	for _, c := range []struct {
 		rule Rule
@@ -223,8 +223,8 @@ func TestErrorsAreThoseOfADisk(t *testing.T) {
 	}
 }
 
-// A sync that fails and loses what was written: no later sync brings it to the disk, unless it is
-// written again.
+// A sync fails and loses what was written: no later sync makes it durable, unless it is written
+// again.
 func TestFailedSyncLosesWhatWasNotSynced(t *testing.T) {
 	const page = 4096
 	for _, loss := range []Loss{Kept, Hidden, Gone} {
@@ -350,7 +350,7 @@ func TestCallsAreCountedAndListed(t *testing.T) {
 	disk.Record(false)
 	f.Close()
 	if got := disk.Calls(); len(got) != 0 {
-		t.Errorf("listed behind the end: %v", got)
+		t.Errorf("listed after Record ended: %v", got)
 	}
 }
 
@@ -364,7 +364,7 @@ func TestHealedDiskFailsNoMore(t *testing.T) {
 	must(t, f.Sync())
 }
 
-// After a crash a store goes on, through the same rules, with what the crash left.
+// After a crash the same rules apply to what the crash left.
 func TestFileSystemBelowCanBeReplaced(t *testing.T) {
 	disk, mem, f := example(t)
 	_, err := f.WriteAt([]byte("y"), 0)

@@ -15,15 +15,15 @@ type When int
 const (
 	// Before: nothing is done.
 	Before When = iota
-	// After: all is done, and the call says that it is not. A file that was opened is closed, a
-	// lock that was taken given back.
+	// After: everything is done, and the call fails all the same. A file that was opened is closed,
+	// a lock that was taken is released.
 	After
 	// Middle: of a Read, Write, Preallocate, Punch and Truncate half of the bytes are done; of
 	// others nothing.
 	Middle
 )
 
-// Loss is what becomes of what was not synced when a Sync of a file fails.
+// Loss says what happens to unsynced bytes when a Sync of a file fails.
 type Loss int
 
 const (
@@ -36,8 +36,8 @@ const (
 	Gone
 )
 
-// Errors of disks. Each is returned as package vfs returns it: with the call and the name, a full
-// disk's as fault.ErrNoSpace too, save of a Sync.
+// Errors of disks. Each is returned as package vfs returns it: with the call and the name, and that
+// of a full disk, except for a Sync, as fault.ErrNoSpace too.
 var (
 	ErrIO    error = syscall.EIO
 	ErrSpace error = syscall.ENOSPC
@@ -46,8 +46,8 @@ var (
 // Forever as a rule's Times lets all calls fail.
 const Forever = -1
 
-// Rule says which calls fail, and how. Its zero value is that the next call fails, whichever it is,
-// with ErrIO before it does anything.
+// Rule says which calls fail, and how. With the zero value the next call of any kind fails with
+// ErrIO before it does anything.
 type Rule struct {
 	Ops   []Op            // kinds of calls that match; nil = all
 	Name  string          // pattern of filepath.Match for as many last elements of the name as it has itself, "wal/*"; empty = all
@@ -56,11 +56,11 @@ type Rule struct {
 	Times int             // then so many fail; 0 = 1
 	When  When
 	Err   error // nil = ErrIO; one that is no syscall.Errno is returned as it is
-	// Loss is for the Sync of files on a vfs.Mem. On another file system it ends in a panic.
+	// Loss is for the Sync of files of a vfs.Mem. On another file system it panics.
 	Loss Loss
 }
 
-// Fault is a rule at work.
+// Fault is a rule in effect, and what it has done.
 type Fault struct {
 	rule Rule
 	fs   *FS
@@ -71,28 +71,29 @@ type Fault struct {
 	first   Call
 }
 
-// Matched is how many calls matched, failed or not.
+// Matched returns how many calls matched, failed or not.
 func (t *Fault) Matched() int {
 	t.fs.mu.Lock()
 	defer t.fs.mu.Unlock()
 	return t.matched
 }
 
-// Met is how many calls failed by it.
+// Met returns how many calls the rule made fail.
 func (t *Fault) Met() int {
 	t.fs.mu.Lock()
 	defer t.fs.mu.Unlock()
 	return t.met
 }
 
-// First is the first call that failed by it.
+// First returns the first call that the rule made fail.
 func (t *Fault) First() (c Call, met bool) {
 	t.fs.mu.Lock()
 	defer t.fs.mu.Unlock()
 	return t.first, t.met > 0
 }
 
-// meet counts a call that matches, and tells whether it fails. The caller holds the lock of the FS.
+// meet counts a call that matches, and returns how it fails, nil if it does not. The caller holds
+// the lock of the FS.
 func (t *Fault) meet(c Call) *verdict {
 	r := &t.rule
 	switch {
@@ -112,7 +113,7 @@ func (t *Fault) meet(c Call) *verdict {
 	return &verdict{err: diskError(c, r.Err), when: r.When, loss: r.Loss}
 }
 
-// diskError is an error as package os, and package vfs after it, gives it.
+// diskError returns err as package os, and package vfs on top of it, would return it.
 func diskError(c Call, err error) error {
 	if err == nil {
 		err = ErrIO
@@ -143,7 +144,7 @@ func (f *FS) run(c Call, do, half func() error) error {
 	v := f.judge(c)
 	switch {
 	case v == nil:
-		return f.tell(c, do())
+		return f.finished(c, do())
 	case v.when == After:
 		if err := do(); err != nil {
 			return err

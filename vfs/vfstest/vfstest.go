@@ -1,4 +1,4 @@
-// Package vfstest tells whether a file system does what package vfs promises.
+// Package vfstest tests whether a file system does what package vfs promises.
 //
 // For tests alone; nothing in the product imports it.
 package vfstest
@@ -17,7 +17,7 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// Conform tests a file system. fresh gives one with an empty directory in it, for each test anew.
+// Conform tests a file system. fresh returns one for each test, and an empty directory in it.
 func Conform(t *testing.T, fresh func(t *testing.T) (v vfs.FS, dir string)) {
 	for _, c := range []struct {
 		name string
@@ -106,7 +106,7 @@ func readBack(t *testing.T, v vfs.FS, dir string) {
 		t.Errorf("a read over the end gave %d, %v", n, err)
 	}
 	if n, err := f.ReadAt(b, 100); n != 0 || err != io.EOF {
-		t.Errorf("a read behind the end gave %d, %v", n, err)
+		t.Errorf("a read after the end: %d, %v", n, err)
 	}
 	must(t, f.Sync())
 	must(t, f.Close())

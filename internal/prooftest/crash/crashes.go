@@ -70,14 +70,14 @@ func (c Crashes) Run() (*script.Script, CrashCounts, error) {
 	o.NoCrashes = true
 	x.r = history.NewCrashRunner(o, disk)
 	x.g = history.NewGenerator(o)
-	disk.OnChange(x.picture)
+	disk.OnOperation(x.picture)
 	for range c.Steps {
 		if !x.r.Do(x.g.Next(x.r)) {
 			break
 		}
 	}
 	x.r.Close()
-	x.counts.Changes = int64(disk.Changes())
+	x.counts.Changes = int64(disk.Operations())
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.err != nil {
@@ -100,7 +100,7 @@ type crashRun struct {
 var errStop = errors.New("the history ends here")
 
 // picture is called before each change of the disk.
-func (x *crashRun) picture(ch crashfs.Change) error {
+func (x *crashRun) picture(ch crashfs.Operation) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.err != nil {

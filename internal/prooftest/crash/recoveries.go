@@ -116,7 +116,7 @@ type cutRecovery struct {
 func (c *cutRecovery) run(depth int) error {
 	disk := c.disk
 	c.y.counts.Recoveries++
-	disk.OnChange(func(ch crashfs.Change) error {
+	disk.OnOperation(func(ch crashfs.Operation) error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.err == nil {
@@ -133,13 +133,13 @@ func (c *cutRecovery) run(depth int) error {
 	if err == nil {
 		err = c.flush(r.Store)
 	}
-	disk.OnChange(nil)
+	disk.OnOperation(nil)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if r.Store != nil {
 		defer r.Store.Close()
 	}
-	c.y.counts.Changes += int64(disk.Changes())
+	c.y.counts.Changes += int64(disk.Operations())
 	switch {
 	case c.err != nil:
 		return c.err

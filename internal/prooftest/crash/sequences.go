@@ -121,7 +121,7 @@ func (q *Sequences) Run(i int) (*script.Script, StateCounts, error) {
 			break
 		}
 	}
-	disk.OnChange(nil)
+	disk.OnOperation(nil)
 	if err := x.last(); err != nil {
 		return r.Script, x.counted(), fmt.Errorf("behind the last step: %w", err)
 	}

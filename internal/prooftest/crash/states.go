@@ -63,7 +63,7 @@ func RandomStates(seed uint64) States {
 // Run carries the history out, to an end if one is given.
 func (s States) Run(end time.Time) (*script.Script, StateCounts, error) {
 	disk := crashfs.New(vfs.NewMem())
-	disk.Lies = 2
+	disk.ForgetFlushes = 2
 	x := newProbing(disk, history.NewCrashRunner(s.Settings, disk))
 	x.every, x.limit, x.until = s.Every, s.Limit, end
 	x.watch(x.check)
@@ -106,7 +106,7 @@ func newProbing(disk *crashfs.FS, r *history.Runner) *probing {
 // the last step of the setup: the store is open, and its goroutines change the disk at any time.
 func (x *probing) watch(each func(at *crashfs.Point, s *crashfs.State, p *history.Crashed) error) {
 	x.each = each
-	x.disk.OnChange(x.point)
+	x.disk.OnOperation(x.point)
 }
 
 func (x *probing) late() bool { return !x.until.IsZero() && time.Now().After(x.until) }
@@ -131,7 +131,7 @@ func (x *probing) do(st script.Step) bool {
 
 func (x *probing) end() (*script.Script, StateCounts, error) {
 	x.r.Close()
-	x.disk.OnChange(nil)
+	x.disk.OnOperation(nil)
 	counts := x.counted()
 	if x.err != nil {
 		return x.r.Script, counts, x.err
@@ -140,7 +140,7 @@ func (x *probing) end() (*script.Script, StateCounts, error) {
 }
 
 func (x *probing) counted() StateCounts {
-	changes := x.disk.Changes() // not under mu, which is taken within a change
+	changes := x.disk.Operations() // not under mu, which is taken within a change
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	c := x.counts
@@ -149,7 +149,7 @@ func (x *probing) counted() StateCounts {
 }
 
 // point is called before each change of the disk.
-func (x *probing) point(ch crashfs.Change) error {
+func (x *probing) point(ch crashfs.Operation) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.err != nil {
@@ -173,7 +173,7 @@ func (x *probing) crash(at *crashfs.Point) error {
 	var p *history.Crashed
 	for s := range at.States(x.rng.Uint64(), x.limit) {
 		x.counts.States++
-		if s.Lied {
+		if s.FlushForgotten {
 			x.counts.Lies++
 		}
 		if n, ok := x.known[s.Hash]; ok && n >= x.least(&s) && n <= x.highest() && !x.uncertain() {
@@ -197,7 +197,7 @@ func (x *probing) crash(at *crashfs.Point) error {
 // least is how many batches a state must have.
 func (x *probing) least(s *crashfs.State) int {
 	switch {
-	case s.Lied:
+	case s.FlushForgotten:
 		return 0
 	case s.Killed:
 		return len(x.r.Model.Commits)
@@ -218,7 +218,7 @@ func (x *probing) uncertain() bool { return x.r.Unsure != "" || x.r.Altering != 
 
 // check opens a state, compares it and has it verify itself. One in eight is opened to read first.
 func (x *probing) check(_ *crashfs.Point, s *crashfs.State, p *history.Crashed) error {
-	if s.Hash[0]%8 == 0 && !s.Lied {
+	if s.Hash[0]%8 == 0 && !s.FlushForgotten {
 		x.counts.Readers++
 		if _, err := p.Reader(p.Model.SomeMoments(x.rng)); err != nil {
 			return err
@@ -233,10 +233,10 @@ func (x *probing) check(_ *crashfs.Point, s *crashfs.State, p *history.Crashed) 
 		x.counts.Lost += int64(max(0, len(x.r.Model.Commits)-n))
 		x.counts.InFlight += int64(max(0, n-len(x.r.Model.Commits)))
 		return nil
-	case s.Lied && errors.Is(err, oribi.ErrCorrupt):
+	case s.FlushForgotten && errors.Is(err, oribi.ErrCorrupt):
 		x.counts.Refused++
 		return nil
-	case s.Lied && x.older(s, p):
+	case s.FlushForgotten && x.older(s, p):
 		return nil
 	}
 	return err
