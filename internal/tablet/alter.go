@@ -12,19 +12,19 @@ import (
 
 // Alter changes the table's schema and settings: edit gets a copy of the metadata row and changes
 // Schema, NextColumnID, HistorySec and Comment. If it returns an error, nothing changes. Readers
-// continue with the schema that they began with. The table's writers wait while the rest of memory is
-// written and committed, about 1 MiB; schemas change rarely, and writers would have to begin again
-// with the new one anyway.
+// continue with the schema that they began with. The table's writers wait while the rest of memory
+// is written and committed, about 1 MiB; schemas change rarely, and writers would have to begin
+// again with the new one anyway.
 //
-// Memory is flushed first, at the latest in the metadata commit of the new row. So the files contain
-// every operation of an older schema that is in the log. Files identify columns by ID, so replay
-// never has to convert an old operation:
+// Memory is flushed first, at the latest in the metadata commit of the new row. So the files
+// contain every operation of an older schema that is in the log. Files identify columns by ID, so
+// replay never has to convert an old operation:
 //
 //	log      ── 0 0 0 0 ──┤ alter ├── 1 1 1 ──    schema versions
 //	flushed LSN           ▲
 //
-// A crash before the commit leaves the old schema and the log; a crash after it leaves the new schema,
-// and replay skips the operations of the old one. Source: design §4.1, §5.
+// A crash before the commit leaves the old schema and the log; a crash after it leaves the new
+// schema, and replay skips the operations of the old one. Source: design §4.1, §5.
 func (t *Tablet) Alter(ctx context.Context, edit func(row *meta.Table) error) (err error) {
 	t.exclusively(func() { err = t.alter(ctx, edit) })
 	return err
@@ -70,8 +70,8 @@ func (t *Tablet) alter(ctx context.Context, edit func(row *meta.Table) error) er
 // with the flush before may add to it.
 const maxBlockedBytes = 1 << 20
 
-// flushBefore flushes memory that is too much to write with writers blocked, and a MemRowSet that an
-// earlier flush has left, which has a cutover point of its own.
+// flushBefore flushes memory that is too much to write with writers blocked, and a MemRowSet that
+// an earlier flush has left, which has a cutover point of its own.
 func (t *Tablet) flushBefore(ctx context.Context) error {
 	st, err := t.acquire()
 	if err != nil {
@@ -119,9 +119,9 @@ func Converted(op *Op, from, to *Shape) *Op {
 	return &ops[0]
 }
 
-// convertRow converts the row image of an insert or upsert to another version of the schema. Columns
-// that an upsert did not set, and added columns, get the cell that to has for an unset column. source
-// has, for each column of to, its index in from; −1 = it was added.
+// convertRow converts the row image of an insert or upsert to another version of the schema.
+// Columns that an upsert did not set, and added columns, get the cell that to has for an unset
+// column. source has, for each column of to, its index in from; −1 = it was added.
 func (op *Op) convertRow(source []int, from, to *Shape) {
 	cells := make([][]byte, len(source))
 	set, unset := batch.MakeBitmap(len(source)), false

@@ -10,9 +10,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// An auto-incrementing column is part of the key, so an insert has no key until it has a value there.
-// Prepare assigns it one: the next above all values of committed inserts and upserts, and of the
-// batch's own earlier operations. So an insert into such a table never finds its key.
+// An auto-incrementing column is part of the key, so an insert has no key until it has a value
+// there. Prepare assigns it one: the next above all values of committed inserts and upserts, and of
+// the batch's own earlier operations. So an insert into such a table never finds its key.
 //
 // Between that and Apply no other batch may get values of the table. Otherwise
 //
@@ -23,9 +23,9 @@ import (
 // seen n knows that no value below n will be inserted. Batches with inserts or upserts into such a
 // table are therefore serialized from Prepare to Release, as all batches are in Kudu.
 //
-// The table's highest value is that of its committed INSERTs, so a refused batch takes none (in Kudu
-// it does). The metadata contains it for the inserts up to the flushed LSN; replay adds the later
-// ones. Source: tablet spec §2.6, §12.6.
+// The table's highest value is that of its committed INSERTs, so a refused batch takes none (in
+// Kudu it does). The metadata contains it for the inserts up to the flushed LSN; replay adds the
+// later ones. Source: tablet spec §2.6, §12.6.
 
 // Causes of *change.RowErrors about the auto-incrementing column. They fail the whole batch.
 // Source: tablet spec §12.6.
@@ -36,15 +36,15 @@ var (
 	errAutoExhausted = errors.New("the column is auto-incrementing: its highest value is used")
 )
 
-// Inserts reports whether k is an insert, Ignore or not: an operation that is assigned a value of an
-// auto-incrementing column.
+// Inserts reports whether k is an insert, Ignore or not: an operation that is assigned a value of
+// an auto-incrementing column.
 func (k OpKind) Inserts() bool { return k == Insert || k == InsertIgnore }
 
 // Upserts reports whether k is an upsert, Ignore or not.
 func (k OpKind) Upserts() bool { return k == Upsert || k == UpsertIgnore }
 
-// assign assigns each insert of the batch its value and its key. Other batches that do so wait until
-// Release. It does nothing if the table has no auto-incrementing column.
+// assign assigns each insert of the batch its value and its key. Other batches that do so wait
+// until Release. It does nothing if the table has no auto-incrementing column.
 func (w *Write) assign() error {
 	sh := w.state.shape
 	if sh.auto < 0 {

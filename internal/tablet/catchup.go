@@ -18,8 +18,8 @@ const (
 	// lastRound bounds the changes of the last round, which blocks writers, a few µs a change: so
 	// many take about as long as the commit that follows.
 	lastRound = 256
-	// maxRounds bounds the rounds where writers are as fast as the catching up, so that it never gets
-	// down to lastRound.
+	// maxRounds bounds the rounds where writers are as fast as the catching up, so that it never
+	// gets down to lastRound.
 	maxRounds = 12
 )
 

@@ -11,10 +11,10 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// Check reads all of every rowset and verifies checksums and zone maps of its files, the order of its
-// keys, their agreement with bounds, key index and bloom file, its changes, and its counts. It calls
-// found for each damaged rowset, with the block if one is known, and checked, unless nil, after each
-// rowset.
+// Check reads all of every rowset and verifies checksums and zone maps of its files, the order of
+// its keys, their agreement with bounds, key index and bloom file, its changes, and its counts. It
+// calls found for each damaged rowset, with the block if one is known, and checked, unless nil,
+// after each rowset.
 func (t *Tablet) Check(ctx context.Context, found func(m *rowset.Metadata, id block.ID, err error), checked func(m *rowset.Metadata)) error {
 	st, err := t.acquire()
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 	"github.com/oribi-db/oribi/scan"
 )
 
-// rowHistories writes a table in steps. The digits of a key, in base 3, are the row's history: at the
-// i-th step the i-th digit says whether the row is left alone, upserted or deleted. So after n steps
-// the 3ⁿ keys have every possible history.
+// rowHistories writes a table in steps. The digits of a key, in base 3, are the row's history: at
+// the i-th step the i-th digit says whether the row is left alone, upserted or deleted. So after n
+// steps the 3ⁿ keys have every possible history.
 type rowHistories struct {
 	*world
 	keys  int
@@ -34,7 +34,8 @@ func newRowHistories(t *testing.T, steps int) *rowHistories {
 	return l
 }
 
-// nextStep commits one batch with the next digit of every key. After the last digit it does nothing.
+// nextStep commits one batch with the next digit of every key. After the last digit it does
+// nothing.
 func (l *rowHistories) nextStep() {
 	l.t.Helper()
 	if l.digit == l.keys {
@@ -60,8 +61,9 @@ func (l *rowHistories) nextStep() {
 	l.digit *= 3
 }
 
-// check compares w, which is l's table or was opened from its files, with the model: the rows now and
-// at every earlier time, the differences between every two times, every row's history, the count.
+// check compares w, which is l's table or was opened from its files, with the model: the rows now
+// and at every earlier time, the differences between every two times, every row's history, the
+// count.
 func (l *rowHistories) check(w *world) {
 	l.t.Helper()
 	for lsn := lsn.LSN(0); lsn <= l.lsn; lsn++ {
@@ -194,9 +196,9 @@ var jobs = map[string]func(l *rowHistories, ctx context.Context) error{
 	},
 }
 
-// runWithWrites runs a job, with one step of writes after its cutover point, one while it reads rows,
-// and two between or during rounds of catching up. At each step, and before the commit, it checks
-// what a kill would leave.
+// runWithWrites runs a job, with one step of writes after its cutover point, one while it reads
+// rows, and two between or during rounds of catching up. At each step, and before the commit, it
+// checks what a kill would leave.
 func (l *rowHistories) runWithWrites(reading bool, work func(l *rowHistories, ctx context.Context) error) error {
 	l.t.Helper()
 	steps := 0
@@ -230,8 +232,8 @@ func (l *rowHistories) runWithWrites(reading bool, work func(l *rowHistories, ct
 // every change at its time, in the table and after a kill.
 func TestFlushAndMergeKeepConcurrentWrites(t *testing.T) {
 	for name, work := range jobs {
-		// With 5 steps the second round is the last one, which blocks writers; with 6 there are more
-		// rounds.
+		// With 5 steps the second round is the last one, which blocks writers; with 6 there are
+		// more rounds.
 		for _, steps := range []int{5, 6} {
 			if steps > 5 && (testing.Short() || name != "flush" && name != "merge") {
 				continue
@@ -267,8 +269,8 @@ func TestFlushAndMergeKeepConcurrentWrites(t *testing.T) {
 
 var errNo = errors.New("no")
 
-// A flush or merge whose commit fails leaves the table correct, with all concurrent changes. The next
-// one writes everything that the first one left, with changes made before and during it.
+// A flush or merge whose commit fails leaves the table correct, with all concurrent changes. The
+// next one writes everything that the first one left, with changes made before and during it.
 func TestFlushAfterAFailedOneWritesTheFrozenMemRowSet(t *testing.T) {
 	for name, work := range jobs {
 		t.Run(name, func(t *testing.T) {
@@ -348,8 +350,8 @@ func TestLogStartCountsCaughtUpChanges(t *testing.T) {
 	}
 }
 
-// A table with a frozen MemRowSet, which a failed flush has left, can be dropped, closed and altered,
-// and an ingest finds its keys.
+// A table with a frozen MemRowSet, which a failed flush has left, can be dropped, closed and
+// altered, and an ingest finds its keys.
 func TestFrozenMemRowSetOfAFailedFlushIsUsable(t *testing.T) {
 	start := func(t *testing.T) *world {
 		w := newWorld(t, testSchema)

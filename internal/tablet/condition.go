@@ -12,28 +12,28 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Check is an operation that changes nothing: the batch is refused unless the Op's Condition holds
-// for the row, in the newest applied state and after the batch's earlier operations on it. The
-// row's lock makes of it, and of what follows in the batch, one step.
+// Check is an operation that changes nothing: the batch is refused unless the Op's Condition is met
+// by the row in the newest applied state, after the batch's earlier operations on it. The row stays
+// locked until the batch is applied, so check and changes are one step.
 const Check OpKind = DeleteIgnore + 1
 
-// Condition is what a Check asks of a row.
+// Condition is a condition on a row.
 type Condition struct {
-	Absent bool // there is no row; else there is one for which Filter is true
+	Absent bool // the row does not exist; otherwise it exists and Filter is true for it
 	Filter batch.Filter
 }
 
-// check tells whether the condition of operation i holds, whose key is at p. again tells that the
-// batch has an earlier operation on the key.
+// check returns an error that wraps ErrConflict if the condition of operation i is not met. The
+// operation's key is at p. again reports whether the batch has an earlier operation on the key.
 func (w *Write) check(i int, p position, again bool) error {
 	c := w.ops[i].Check
 	switch {
 	case c.Absent && p.live:
-		return fmt.Errorf("there is a row, against the condition: %w", fault.ErrConflict)
+		return fmt.Errorf("condition not met: the row exists: %w", fault.ErrConflict)
 	case c.Absent:
 		return nil
 	case !p.live:
-		return fmt.Errorf("there is no row, against the condition: %w", fault.ErrConflict)
+		return fmt.Errorf("condition not met: the row does not exist: %w", fault.ErrConflict)
 	}
 	if c.Filter.All() {
 		return nil
@@ -60,7 +60,7 @@ func (w *Write) check(i int, p position, again bool) error {
 	return nil
 }
 
-// cellsAt is all cells of the newest applied state of a row, which is live at p.
+// cellsAt returns all cells of the newest applied state of a row, which is live at p.
 func (w *Write) cellsAt(key []byte, p position) ([][]byte, error) {
 	shape := w.state.shape
 	if p.mem != nil {
@@ -71,8 +71,8 @@ func (w *Write) cellsAt(key []byte, p position) ([][]byte, error) {
 	return cells, err
 }
 
-// cellsBefore is all cells of the row of operation i after the operations before it, which leave it
-// live.
+// cellsBefore returns all cells of the row of operation i after the earlier operations of the
+// batch, which leave the row live.
 func (w *Write) cellsBefore(i int) (cells [][]byte, err error) {
 	key, shape := w.ops[i].Key, w.state.shape
 	p, err := w.state.find(bloom.MakeProbe(key))
@@ -99,7 +99,7 @@ func (w *Write) cellsBefore(i int) (cells [][]byte, err error) {
 	return cells, nil
 }
 
-// set puts the columns of a list over cells, one for each column.
+// set sets the cells of the columns in a list. cells has one for each column of the schema.
 func (sh *Shape) set(cells [][]byte, list change.List) {
 	columns := list.Columns()
 	for id, cell, ok := columns.Next(); ok; id, cell, ok = columns.Next() {
@@ -109,8 +109,9 @@ func (sh *Shape) set(cells [][]byte, list change.List) {
 	}
 }
 
-// After is what op, encoded by sh, makes of a row with the given cells, one for each column; nil
-// cells are no row. They may be changed. Errors: the cause for which Prepare would refuse it.
+// After returns the row after op, which is encoded by sh. cells is the row before it, a cell for
+// each column; nil is no row. After may modify cells. Errors: the cause for which Prepare would
+// refuse op.
 func (sh *Shape) After(op *Op, cells [][]byte) ([][]byte, error) {
 	switch op.Kind {
 	case Insert, InsertIgnore, Upsert, UpsertIgnore:

@@ -12,8 +12,8 @@ import (
 )
 
 // A delta compaction rewrites files of one rowset, whose rows keep their IDs. It reads no memory
-// store, so it needs no cutover point: concurrent changes go to the delta mem store, which stays, and
-// the included LSN stays:
+// store, so it needs no cutover point: concurrent changes go to the delta mem store, which stays,
+// and the included LSN stays:
 //
 //	work lock   ├──────────────────────────────────────────────┤   no flush, no other compaction
 //	gate                                          ├────────────┤   writers wait for the metadata commit
@@ -30,8 +30,8 @@ func (t *Tablet) CompactMinor(ctx context.Context) (res compaction.Result, err e
 }
 
 // CompactMajor applies the redos of the named columns, or of all columns without names, to the base
-// data of each rowset. Errors: ErrNoColumn for a column that the table does not have; ErrSchema for a
-// key column.
+// data of each rowset. Errors: ErrNoColumn for a column that the table does not have; ErrSchema for
+// a key column.
 func (t *Tablet) CompactMajor(ctx context.Context, columns []string) (res compaction.Result, err error) {
 	if _, err := columnIndexes(t.Shape().Schema, columns); err != nil {
 		return compaction.Result{}, fmt.Errorf("table %q: %w", t.Name(), err)
@@ -44,8 +44,8 @@ func (t *Tablet) CompactMajor(ctx context.Context, columns []string) (res compac
 // requested is the reason of a compaction that a caller asked for.
 const requested = "requested"
 
-// CollectUndos drops what is older than the history floor, as far as possible without rewriting: undo
-// files, and rowsets in which every row is deleted.
+// CollectUndos drops what is older than the history floor, as far as possible without rewriting:
+// undo files, and rowsets in which every row is deleted.
 func (t *Tablet) CollectUndos(ctx context.Context) (res compaction.Result, err error) {
 	t.exclusively(func() {
 		res.RowSetsBefore = len(t.Info().RowSets)
@@ -55,8 +55,8 @@ func (t *Tablet) CollectUndos(ctx context.Context) (res compaction.Result, err e
 	return res, err
 }
 
-// CompactDeltas runs the delta compaction that the rules chose. It does nothing for a rowset that no
-// longer exists.
+// CompactDeltas runs the delta compaction that the rules chose. It does nothing for a rowset that
+// no longer exists.
 func (t *Tablet) CompactDeltas(ctx context.Context, c compaction.DeltaChoice) (err error) {
 	t.exclusively(func() {
 		if c.Kind == compaction.UndoGC {
@@ -102,8 +102,8 @@ func columnIndexes(s *schema.Schema, names []string) ([]int, error) {
 	return cols, nil
 }
 
-// compactDeltas runs a minor or major compaction of one rowset, under the work lock, and returns how
-// many bytes it wrote.
+// compactDeltas runs a minor or major compaction of one rowset, under the work lock, and returns
+// how many bytes it wrote.
 func (t *Tablet) compactDeltas(ctx context.Context, c compaction.DeltaChoice) (bytes int64, err error) {
 	j, err := t.begin()
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 
 // Diff iterates over the rows whose content differs between two timestamps, in key order.
 //
-// It joins two scans of one state by key, one as of each timestamp, of the rows that were changed in
-// between. A rowset without such a change, by its statistics, is not opened; a window without one is
-// not read. Both scans use the same change stores, so a row that one leaves out as unchanged is left
-// out by the other too. If a copy of a row is a ghost for one of the scans, that scan sees the row
-// nowhere else, or in another rowset, in which it was changed in between as well.
+// It joins two scans of one state by key, one as of each timestamp, of the rows that were changed
+// in between. A rowset without such a change, by its statistics, is not opened; a window without
+// one is not read. Both scans use the same change stores, so a row that one leaves out as unchanged
+// is left out by the other too. If a copy of a row is a ghost for one of the scans, that scan sees
+// the row nowhere else, or in another rowset, in which it was changed in between as well.
 //
 // Memory: two batches for each rowset over one key. Not safe for concurrent use.
 type Diff struct {
@@ -78,8 +78,8 @@ func (v View) Diff(req *scan.Request, to mvcc.Snapshot) *Diff {
 	return d
 }
 
-// inOrder concatenates the changed rows of groups of rowsets, which are in key order, each merged with
-// those of the MemRowSets.
+// inOrder concatenates the changed rows of groups of rowsets, which are in key order, each merged
+// with those of the MemRowSets.
 func inOrder(groups [][]*rowset.DiskRowSet, newMems []func() scan.Iterator, changed map[*rowset.DiskRowSet]rowset.Changed, r *scan.Request) scan.Iterator {
 	var chain []func() (scan.Iterator, error)
 	for _, g := range groups {
@@ -156,8 +156,8 @@ func (s *side) take() (key []byte, cells [][]byte) {
 // Key returns the encoded key of the current row. It is valid as long as it is referenced.
 func (d *Diff) Key() []byte { return d.key }
 
-// Before returns the row's cells as of the earlier timestamp; nil if there was no row. They are valid
-// until the next call of Next.
+// Before returns the row's cells as of the earlier timestamp; nil if there was no row. They are
+// valid until the next call of Next.
 func (d *Diff) Before() [][]byte { return d.old }
 
 // After returns the row's cells as of the later timestamp; nil if there was no row. They are valid

@@ -17,9 +17,10 @@ import (
 // alteration.
 //
 // The job that carries it out fills it in; job.commit makes it durable and installs it. Everything
-// else follows from the edit and the state that it changes: the table's metadata row (tableRow), the
-// metadata commit (metadata), the lowest LSN in memory (firstLSN), the state afterwards (apply), the
-// memory stores that nothing needs any longer (dropped), the event for listeners (event).
+// else follows from the edit and the state that it changes: the table's metadata row (tableRow),
+// the metadata commit (metadata), the lowest LSN in memory (firstLSN), the state afterwards
+// (apply), the memory stores that nothing needs any longer (dropped), the event for listeners
+// (event).
 //
 // Fields that are not set leave the state as it is.
 type Edit struct {
@@ -54,8 +55,8 @@ type Replaced struct {
 	Set *rowset.DiskRowSet
 	Row *rowset.Metadata // nil until the files are written
 
-	// Flush moves the delta mem store to the last file of Row.Redo, and Mem takes its place. Without
-	// it, the rowset keeps its delta mem store.
+	// Flush moves the delta mem store to the last file of Row.Redo, and Mem takes its place.
+	// Without it, the rowset keeps its delta mem store.
 	Flush bool
 	Mem   *delta.MemStore // nil = none yet
 }
@@ -166,8 +167,8 @@ func (e *Edit) firstLSN(st *tabletState) lsn.LSN {
 	return firstLSN(mems, deltas)
 }
 
-// dropped returns the memory stores of st that are no part of the state after the edit. It is called
-// before apply.
+// dropped returns the memory stores of st that are no part of the state after the edit. It is
+// called before apply.
 func (e *Edit) dropped(st *tabletState) (stores []interface{ Release() }) {
 	if e.Alter != nil {
 		stores = append(stores, st.mem)
@@ -197,8 +198,8 @@ func (e *Edit) release() {
 	}
 }
 
-// apply returns st as the edit leaves it, with one reference. The metadata commit has happened. What
-// the edit adds is opened with o. After an error st is as it was.
+// apply returns st as the edit leaves it, with one reference. The metadata commit has happened.
+// What the edit adds is opened with o. After an error st is as it was.
 //
 // Rowsets that are flushed are part of both states: their delta stores are replaced in place, so
 // that their files stay open.

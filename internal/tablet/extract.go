@@ -27,9 +27,9 @@ import (
 //	dir/rowset-N/undo-I.delta     newest first
 //
 // Rowsets are numbered from 0 in the order of their first keys. A Kudu tablet server can open these
-// files. All of a file is read and verified before it is copied. No flush or compaction of the table
-// runs concurrently. If Extract fails, it removes dir. Errors: those of Flush; os.ErrExist if dir
-// exists; ErrCorrupt. Source: tablet spec §8, §11.1.
+// files. All of a file is read and verified before it is copied. No flush or compaction of the
+// table runs concurrently. If Extract fails, it removes dir. Errors: those of Flush; os.ErrExist if
+// dir exists; ErrCorrupt. Source: tablet spec §8, §11.1.
 func (t *Tablet) Extract(ctx context.Context, dir string) (err error) {
 	t.exclusively(func() { err = t.extract(ctx, dir) })
 	return err
@@ -116,8 +116,8 @@ func columnsOf(s *schema.Schema) (out []columnFile) {
 	return out
 }
 
-// unscaled returns the JSON of a column's read default, with decimals and dates as the integers that
-// files contain.
+// unscaled returns the JSON of a column's read default, with decimals and dates as the integers
+// that files contain.
 func unscaled(c *schema.Column) json.RawMessage {
 	plain := *c
 	if t := c.Stored(); t.Width() > 0 {

@@ -15,8 +15,8 @@ import (
 )
 
 // Flush writes the MemRowSet to new rowsets and every delta mem store to a delta file, in one
-// metadata commit. The table's writers wait for that commit only. With nothing in memory, Flush does
-// nothing.
+// metadata commit. The table's writers wait for that commit only. With nothing in memory, Flush
+// does nothing.
 func (t *Tablet) Flush(ctx context.Context) (res compaction.Result, err error) {
 	t.exclusively(func() { res, err = t.flush(ctx) })
 	return res, err

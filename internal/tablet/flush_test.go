@@ -236,8 +236,8 @@ func TestMergeRewritesTheChosenRowSets(t *testing.T) {
 	w.checkStored()
 }
 
-// A flush or compaction that fails changes nothing: readers see the same rows, its event has the error,
-// and it can be retried.
+// A flush or compaction that fails changes nothing: readers see the same rows, its event has the
+// error, and it can be retried.
 func TestFailedFlushOrCompactionChangesNothing(t *testing.T) {
 	failure := errors.New("no")
 	cancelled, cancel := context.WithCancel(context.Background())
@@ -293,8 +293,8 @@ func TestFailedFlushOrCompactionChangesNothing(t *testing.T) {
 	}
 }
 
-// concurrentWorld is a world whose commit is safe for concurrent use: it assigns LSNs under a lock, as
-// the store does.
+// concurrentWorld is a world whose commit is safe for concurrent use: it assigns LSNs under a lock,
+// as the store does.
 type concurrentWorld struct {
 	*world
 	mu   sync.Mutex

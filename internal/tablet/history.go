@@ -16,8 +16,8 @@ import (
 // which the chosen cells, or the existence of the row, differ from just before. So the result does
 // not depend on where flushes and compactions have moved the versions.
 //
-// Each rowset that contains the key, and each MemRowSet, has a copy of the row with its own history;
-// at most one is live at any time. All go back together:
+// Each rowset that contains the key, and each MemRowSet, has a copy of the row with its own
+// history; at most one is live at any time. All go back together:
 //
 //	MemRowSet            ghost ◀─ delete 9 ◀─ live ◀─ insert 8 ◀─ nothing
 //	rowset       ghost ◀──────────────────────────────────────── delete 5 ◀─ live ◀─ update 3 ◀─ live

@@ -18,8 +18,8 @@ import (
 	"github.com/oribi-db/oribi/scan"
 )
 
-// Ingest writes rows in key order directly to new rowsets, which become part of the table all at once
-// or not at all. Between BeginIngest and Finish, writers, flushes and compactions of the table
+// Ingest writes rows in key order directly to new rowsets, which become part of the table all at
+// once or not at all. Between BeginIngest and Finish, writers, flushes and compactions of the table
 // continue. Not safe for concurrent use.
 //
 // The danger is a key that another writer inserts after Append has checked it:
@@ -28,15 +28,15 @@ import (
 //	writer:                                   inserts k, commits
 //
 // So Finish looks up the keys of concurrent writes in the new files: first with concurrent writers,
-// since there may be many keys, then without flushes and compactions, then with writers blocked, when
-// hardly any key can be left.
+// since there may be many keys, then without flushes and compactions, then with writers blocked,
+// when hardly any key can be left.
 //
 // The steps of Finish:
 //
 //  1. All files except the undo files are written and synced. A crash here, or in any step before
 //     the 5th, leaves unreferenced blocks.
 //  2. Writers are blocked, and the last keys of concurrent writes are looked up.
-//  3. An empty batch is appended to the log and synced. Its timestamp and LSN become the ingest's: no
+//  3. An empty batch is appended to the log and synced. Its timestamp and LSN are the ingest's: no
 //     other batch gets them, before or after a crash, and no later batch is visible before it.
 //  4. The undo files, which contain the timestamp, are written and synced.
 //  5. One metadata commit. The new rowsets' included LSN is that of the empty batch: replay applies
@@ -57,8 +57,8 @@ type Ingest struct {
 	auto     int64  // the highest value of an auto-incrementing column
 	out      []*rowset.Metadata
 
-	// Every key was looked up in the state as of since, or a later one. seen are the rowsets without
-	// newer rows.
+	// Every key was looked up in the state as of since, or a later one. seen are the rowsets
+	// without newer rows.
 	since mvcc.Timestamp
 	seen  map[uint64]bool
 	files *rowset.Tree // the new rowsets, opened to look up keys
@@ -148,9 +148,9 @@ func (in *Ingest) checkAbsent(keys [][]byte) error {
 // Finish makes the rows, at least one, durably part of the table, and returns their timestamp when
 // they are visible.
 //
-// Errors: a *change.RowError with ErrKeyExists for a key that was inserted concurrently; ErrConflict if
-// the schema was changed; ErrNoTable if the table was dropped; ctx's; write errors. Nothing has
-// changed then, except perhaps after ErrPoisoned.
+// Errors: a *change.RowError with ErrKeyExists for a key that was inserted concurrently;
+// ErrConflict if the schema was changed; ErrNoTable if the table was dropped; ctx's; write errors.
+// Nothing has changed then, except perhaps after ErrPoisoned.
 func (in *Ingest) Finish(ctx context.Context) (ts mvcc.Timestamp, err error) {
 	t := in.t
 	if in.out, err = in.writer.Finish(); err != nil {
@@ -237,7 +237,8 @@ func (in *Ingest) closeFiles() {
 	in.files = nil
 }
 
-// checkConcurrent looks up, with concurrent writers, the keys that were inserted since the last time.
+// checkConcurrent looks up, with concurrent writers, the keys that were inserted since the last
+// time.
 func (in *Ingest) checkConcurrent(ctx context.Context) error {
 	now := in.t.opts.Store.Visible() // before the state: all up to there is in it
 	st, err := in.t.acquire()

@@ -99,9 +99,9 @@ func TestFailedIngestChangesNothing(t *testing.T) {
 	}
 }
 
-// Operations on one key before and after an ingest of it, with up to two flushes in between: after a
-// kill, with the log replayed from log_start and from its first record, the table and its history are
-// the same.
+// Operations on one key before and after an ingest of it, with up to two flushes in between: after
+// a kill, with the log replayed from log_start and from its first record, the table and its history
+// are the same.
 func TestReplayAppliesOperationsAroundAnIngest(t *testing.T) {
 	const k = 5
 	type step struct {
@@ -166,8 +166,8 @@ func TestIngestConflictsWithAnAlteration(t *testing.T) {
 	w.checkFree()
 }
 
-// The metadata of ingested rowsets agrees with the files: each row has an undo at the timestamp of the
-// ingest.
+// The metadata of ingested rowsets agrees with the files: each row has an undo at the timestamp of
+// the ingest.
 func TestIngestedRowSetsHaveCountsAndTimestamps(t *testing.T) {
 	w := newWorld(t, testSchema)
 	w.mustCommit(w.op(Insert, -1, 1, "x"))
@@ -194,7 +194,8 @@ func TestIngestedRowSetsHaveCountsAndTimestamps(t *testing.T) {
 	}
 }
 
-// The last time a writer can insert a key is while Finish waits for the log, before it takes the gate.
+// The last time a writer can insert a key is while Finish waits for the log, before it takes the
+// gate.
 func TestIngestFindsAKeyInsertedBeforeTheGate(t *testing.T) {
 	w := newWorld(t, testSchema)
 	w.onWait = func() { w.mustCommit(w.op(Insert, 3, 1, "w")) }

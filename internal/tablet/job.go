@@ -13,8 +13,8 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// job is one flush, compaction, ingest or alteration while it runs, under the work lock: what all of
-// them need to get from a state of the table to an Edit, and from there to the next state.
+// job is one flush, compaction, ingest or alteration while it runs, under the work lock: what all
+// of them need to get from a state of the table to an Edit, and from there to the next state.
 type job struct {
 	t        *Tablet
 	st       *tabletState           // while writers are blocked, the current one
@@ -38,8 +38,8 @@ func (t *Tablet) begin() (*job, error) {
 	return &job{t: t, st: st, edit: Edit{Created: []*blockmanager.Creation{c}}, creation: c, before: st.info(t.Name()), start: time.Now()}, nil
 }
 
-// beginBlocked starts a job that blocks the table's writers to its end, and waits until all that is
-// in the log is durable and published.
+// beginBlocked starts a job that blocks the table's writers until it ends, and waits until
+// everything in the log is durable and published.
 func (t *Tablet) beginBlocked(ctx context.Context) (*job, error) {
 	// Most of the wait for the disk comes before writers have to wait too.
 	if err := t.opts.Store.Wait(ctx, t.opts.Store.LastLSN()); err != nil {
@@ -89,8 +89,8 @@ func (j *job) cut() error {
 }
 
 // freeze sets the cutover point L as of which memory is written. take, called with writers blocked,
-// starts the change logs of the stores that the job replaces. freeze returns when everything up to L
-// is durable and published:
+// starts the change logs of the stores that the job replaces. freeze returns when everything up to
+// L is durable and published:
 //
 //	work lock  ├───────────────────────────────────────────────────────────────────┤   no other job
 //	gate         ├─┤                                                  ├────────────┤    writers wait
@@ -101,17 +101,19 @@ func (j *job) cut() error {
 // batches of the table with LSNs up to L are all in the stores, and at.snap sees them; no later one
 // is. Later operations go
 //
-//	an insert             to the new MemRowSet, also when the frozen one, or a rowset, has a ghost of the key
-//	a change of a row     to the store that has the row: the frozen MemRowSet, a rowset's delta mem store
+//	an insert           to the new MemRowSet, even if the frozen one or a rowset has a ghost
+//	                    of the key
+//	a change of a row   to the store that has the row: the frozen MemRowSet or a rowset's
+//	                    delta mem store
 //
 // and the outputs, written as of at.snap, contain none of them. The stores that are replaced log
-// such changes, and catchUp applies them to the delta mem stores of the outputs. The included LSN of
-// the outputs is L, and so is the table's flushed LSN after a flush. Replay therefore applies the
-// same changes to the outputs, and later inserts to a MemRowSet.
+// such changes, and catchUp applies them to the delta mem stores of the outputs. The included LSN
+// of the outputs is L, and so is the table's flushed LSN after a flush. Replay therefore applies
+// the same changes to the outputs, and later inserts to a MemRowSet.
 //
-// A failure before the commit leaves the frozen MemRowSet next to the new one: the next flush writes
-// it first, as of the L at which it was frozen. The delta mem stores were never replaced; their
-// change logs end. Source: design §5, tablet spec §13.1–§13.3.
+// A failure before the commit leaves the frozen MemRowSet next to the new one: the next flush
+// writes it first, as of the L at which it was frozen. The delta mem stores were never replaced;
+// their change logs end. Source: design §5, tablet spec §13.1–§13.3.
 func (j *job) freeze(ctx context.Context, take func()) error {
 	if err := j.cut(); err != nil {
 		return err
@@ -150,8 +152,8 @@ func (j *job) commit() error {
 	return nil
 }
 
-// install replaces the table's state after the metadata commit. An error means that memory no longer
-// shows what the metadata says: the store poisons itself.
+// install replaces the table's state after the metadata commit. An error means that memory no
+// longer shows what the metadata says: the store poisons itself.
 func (j *job) install(row *meta.Table) error {
 	t, e := j.t, &j.edit
 	j.done = true

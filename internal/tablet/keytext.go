@@ -7,7 +7,8 @@ import (
 )
 
 // KeyText is an encoded key for messages, in JSON, with escapes for all that is not printable: the
-// value of a one-column key, else an object of the key columns. Bytes that are not a key are in hex.
+// value of a one-column key, else an object of the key columns. Bytes that are not a key are in
+// hex.
 func (t *Tablet) KeyText(key []byte) string {
 	shape := t.Shape()
 	cells, err := shape.Encoder.Decode(key)

@@ -28,9 +28,9 @@ import (
 )
 
 // Rowsets written by real Kudu servers, extracted from their directories by Kudu's own tools, are
-// scanned at every time whose writes are all in files. The rows are those that the servers returned:
-// after flushes, minor, major and merging compactions, with reinserted ghosts, with columns added,
-// dropped and renamed, with dropped history.
+// scanned at every time whose writes are all in files. The rows are those that the servers
+// returned: after flushes, minor, major and merging compactions, with reinserted ghosts, with
+// columns added, dropped and renamed, with dropped history.
 func TestReadsOfKuduRowSetsMatchKudu(t *testing.T) {
 	if testing.Short() {
 		t.Skip("Kudu's tools take seconds to take a tablet apart")

@@ -17,8 +17,8 @@ func (w *world) rising(kind OpKind, first, n int) []Op {
 	return ops
 }
 
-// Keys of a batch in key order are not looked up if they come after the table's last key. The results
-// are the same wherever that key is, also for a batch that begins with it.
+// Keys of a batch in key order are not looked up if they come after the table's last key. The
+// results are the same wherever that key is, also for a batch that begins with it.
 func TestAppendsInKeyOrderCheckTheLastKey(t *testing.T) {
 	for name, prepare := range map[string]func(w *world){
 		"in memory": func(w *world) {},
@@ -61,8 +61,8 @@ func TestAppendsInKeyOrderCheckTheLastKey(t *testing.T) {
 	}
 }
 
-// Consecutive inserts are applied together, but a key may be inserted, deleted and inserted again in
-// one batch.
+// Consecutive inserts are applied together, but a key may be inserted, deleted and inserted again
+// in one batch.
 func TestRunsOfInsertsEndAtOtherOperations(t *testing.T) {
 	w := newWorld(t, testSchema)
 	ops := w.rising(Insert, 0, 300)

@@ -10,8 +10,8 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// Compact flushes, then merges until no rowsets overlap and no redos are left, except the DELETEs of
-// rows that history still contains and the redos of concurrent changes.
+// Compact flushes, then merges until no rowsets overlap and no redos are left, except the DELETEs
+// of rows that history still contains and the redos of concurrent changes.
 func (t *Tablet) Compact(ctx context.Context) (res compaction.Result, err error) {
 	t.exclusively(func() { res, err = t.compact(ctx) })
 	return res, err

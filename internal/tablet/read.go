@@ -20,9 +20,9 @@ type Snapshot struct {
 	Latest bool // At is the newest published state, which is never too old
 }
 
-// snapshot returns what a read sees, checked against the history that the state contains. The newest
-// state may be older than the floor. It is the state at the floor, since nothing was published in
-// between.
+// snapshot returns what a read sees, checked against the history that the state contains. The
+// newest state may be older than the floor. It is the state at the floor, since nothing was
+// published in between.
 func (st *tabletState) snapshot(table string, snap Snapshot) (mvcc.Snapshot, error) {
 	switch {
 	case snap.At.Sees(st.floor):
@@ -33,9 +33,9 @@ func (st *tabletState) snapshot(table string, snap Snapshot) (mvcc.Snapshot, err
 	return 0, fmt.Errorf("table %q: read at %v: history begins at %v: %w", table, snap.At.Newest(), st.floor, fault.ErrTooOld)
 }
 
-// View is a reader's reference to one state of the table, which it reads as of one snapshot. Columns
-// are given by their indexes in Shape's schema. The reader calls Release, or Close of the iterator
-// that Scan returns.
+// View is a reader's reference to one state of the table, which it reads as of one snapshot.
+// Columns are given by their indexes in Shape's schema. The reader calls Release, or Close of the
+// iterator that Scan returns.
 type View struct {
 	*Shape
 	table string
@@ -43,9 +43,9 @@ type View struct {
 	snap  mvcc.Snapshot
 }
 
-// View acquires the current state of the table. The snapshot must have been taken before: a later one
-// would include changes in stores that are not part of the state. Errors: ErrTooOld; ErrNoTable if
-// the table was dropped; ErrClosed.
+// View acquires the current state of the table. The snapshot must have been taken before: a later
+// one would include changes in stores that are not part of the state. Errors: ErrTooOld; ErrNoTable
+// if the table was dropped; ErrClosed.
 func (t *Tablet) View(at Snapshot) (View, error) {
 	st, err := t.acquire()
 	if err != nil {
@@ -62,8 +62,9 @@ func (t *Tablet) View(at Snapshot) (View, error) {
 // Release releases the state.
 func (v View) Release() { v.state.release() }
 
-// Get appends the cells cols of the row with an encoded key to dst. If there is no such row, found is
-// false and dst is returned unchanged. Cells are valid as long as they are referenced; nil = NULL.
+// Get appends the cells cols of the row with an encoded key to dst. If there is no such row, found
+// is false and dst is returned unchanged. Cells are valid as long as they are referenced; nil =
+// NULL.
 func (v View) Get(key []byte, cols []int, dst [][]byte) (cells [][]byte, found bool, err error) {
 	st := v.state
 	for _, m := range st.mems {
@@ -125,8 +126,8 @@ func (v View) Explain(key []byte) (rowset.Trace, error) {
 	return tr, nil
 }
 
-// Scan returns the rows of a request, in key order over all stores or one store after the other. The
-// iterator releases v at Close.
+// Scan returns the rows of a request, in key order over all stores or one store after the other.
+// The iterator releases v at Close.
 //
 // The request's Schema and Snapshot are set.
 func (v View) Scan(req *scan.Request, ordered bool) scan.Iterator {

@@ -17,8 +17,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Byte strings of a batch stay valid after the next step, in a scan of memory and in one merged with
-// a rowset. There are more rows than a window has, all updated, so the MemRowSet builds their images.
+// Byte strings of a batch stay valid after the next step, in a scan of memory and in one merged
+// with a rowset. There are more rows than a window has, all updated, so the MemRowSet builds their
+// images.
 func TestByteStringsOfAScanStayValid(t *testing.T) {
 	const n = 3*batch.WindowRows + 100
 	for _, disk := range []bool{false, true} {
@@ -59,8 +60,8 @@ func TestByteStringsOfAScanStayValid(t *testing.T) {
 	}
 }
 
-// randomTable returns a table of many overlapping rowsets, with deltas of all kinds, and perhaps rows
-// in memory.
+// randomTable returns a table of many overlapping rowsets, with deltas of all kinds, and perhaps
+// rows in memory.
 func randomTable(t *testing.T, r *rand.Rand) (*world, versions) {
 	w, pic := newWorld(t, testSchema), versions{}
 	at, span := 0, 1+r.IntN(40)
@@ -93,8 +94,8 @@ func randomTable(t *testing.T, r *rand.Rand) (*world, versions) {
 	return w, pic
 }
 
-// Plan: random layouts, random requests. A scan returns the model's rows, each once, in key order if
-// requested.
+// Plan: random layouts, random requests. A scan returns the model's rows, each once, in key order
+// if requested.
 func TestScansMatchTheModelOverRandomLayouts(t *testing.T) {
 	r := seedtest.Rand(t)
 	rounds := 60
@@ -172,8 +173,8 @@ func TestScansMatchTheModelOverRandomLayouts(t *testing.T) {
 	}
 }
 
-// A scan reads the state that it began with, whatever is inserted, deleted, flushed and compacted, and
-// after the table was dropped. Files that it has not opened before still exist.
+// A scan reads the state that it began with, whatever is inserted, deleted, flushed and compacted,
+// and after the table was dropped. Files that it has not opened before still exist.
 func TestScanKeepsItsState(t *testing.T) {
 	for name, upset := range map[string]func(w *world) error{
 		"flush":   func(w *world) error { _, err := w.tab.Flush(t.Context()); return err },

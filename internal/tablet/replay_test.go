@@ -104,10 +104,11 @@ func TestReplaySkipsWhatTheFilesContain(t *testing.T) {
 	}
 }
 
-// Of the rowsets that contain a key, only those whose included LSN is below that of the operation are
-// consulted: the others show the future.
+// Of the rowsets that contain a key, only those whose included LSN is below that of the operation
+// are consulted: the others show the future.
 func TestReplaySkipsRowSetsWithLaterLSNs(t *testing.T) {
-	// Rowset 1 as of lsn 2, where key 5 is live; rowset 2 as of lsn 9, where key 5 was inserted again.
+	// Rowset 1 as of lsn 2, where key 5 is live; rowset 2 as of lsn 9, where key 5 was inserted
+	// again.
 	w := newWorld(t, testSchema)
 	w.mustCommit(w.op(Insert, 5, 1, "first"))
 	w.mustCommit(w.op(Update, 5, 2, "first"))
@@ -174,8 +175,8 @@ func TestReplayRefusesImpossibleOperations(t *testing.T) {
 	}
 }
 
-// Plan: random batches, flushes, compactions. After each of them the store is killed and reopened, and
-// the log replayed from log_start or from its first record. Every snapshot has the same rows as
+// Plan: random batches, flushes, compactions. After each of them the store is killed and reopened,
+// and the log replayed from log_start or from its first record. Every snapshot has the same rows as
 // before.
 func TestReplayRestoresEverySnapshot(t *testing.T) {
 	r := seedtest.Rand(t)

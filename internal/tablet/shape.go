@@ -8,8 +8,8 @@ import (
 
 // Shape is one version of a table's schema, with the formats derived from it. It is immutable.
 //
-// An alteration makes a new Shape and a tabletState that has it. A reader uses the Shape of the state
-// that it acquired; a write batch uses the one that it began with, until Prepare converts it.
+// An alteration makes a new Shape and a tabletState that has it. A reader uses the Shape of the
+// state that it acquired; a write batch uses the one that it began with, until Prepare converts it.
 type Shape struct {
 	Schema    *schema.Schema
 	Version   uint32

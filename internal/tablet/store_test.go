@@ -27,8 +27,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// testSchema has a key whose encoding differs from its cells, a required column, a nullable column and
-// one with a default.
+// testSchema has a key whose encoding differs from its cells, a required column, a nullable column
+// and one with a default.
 var testSchema = func() *schema.Schema {
 	s, err := schema.New([]schema.Column{
 		{ID: 1, Name: "k", Type: schema.Int64},
@@ -119,8 +119,8 @@ func (w *world) open() {
 	w.t.Cleanup(func() { w.m.Close() })
 }
 
-// reopened returns the world after a kill and a restart, with the log replayed from LSN replayed on; 0
-// is log_start.
+// reopened returns the world after a kill and a restart, with the log replayed from LSN replayed
+// on; 0 is log_start.
 func (w *world) reopened(replayed lsn.LSN) *world {
 	w.t.Helper()
 	n := &world{t: w.t, fs: w.fs.Clone(), lsn: w.lsn, log: w.log, floor: w.floor}
@@ -311,8 +311,8 @@ func (w *world) scan(at Snapshot, ordered bool) []string {
 	return rows
 }
 
-// readAll reads all rows of an iterator and closes it. It looks at byte strings only at the end: they
-// must still be valid.
+// readAll reads all rows of an iterator and closes it. It looks at byte strings only at the end:
+// they must still be valid.
 func readAll(it scan.Iterator) ([]string, error) {
 	var kept [][][]byte
 	for it.Next() {

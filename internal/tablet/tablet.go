@@ -2,23 +2,24 @@
 // that rewrite them.
 //
 // A write batch goes through Prepare (lock rows, resolve each operation against the current state),
-// the store's log, and Apply. A View reads as of a snapshot. Flush writes memory to rowsets, Compact
-// and Merge rewrite rowsets, an Ingest adds rowsets of sorted rows. Replay applies the log's
-// operations after a restart.
+// the store's log, and Apply. A View reads as of a snapshot. Flush writes memory to rowsets,
+// Compact and Merge rewrite rowsets, an Ingest adds rowsets of sorted rows. Replay applies the
+// log's operations after a restart.
 //
 // Locks, in this order:
 //
 //	work     one job at a time: flush, compaction, alteration, drop, end of an Ingest
-//	gate     shared by write batches from Prepare to the end of Apply, exclusive while a tabletState is replaced by another: briefly when
-//	         a flush or merging compaction begins, and for the commit at the end of these, of a delta compaction and of an Ingest.
-//	         Only Alter and Drop hold it for longer
-//	autoMu   the order in which inserts get values of an auto-incrementing column; held until the end of Apply
+//	gate     shared by write batches, from Prepare to the end of Apply; exclusive while the state is
+//	         replaced: briefly when a flush or merging compaction begins, and for the commit at the
+//	         end of these, of a delta compaction and of an Ingest. Alter and Drop hold it longer
+//	autoMu   inserts get values of an auto-incrementing column in its order; to the end of Apply
 //	stripes  row locks: a stripe of keys each, taken in rising order
 //	mu       the pointer to the current tabletState; no I/O under it
 //
 // A tabletState, of which the schema is a part, is immutable and reference-counted: a reader keeps
-// the one that it began with, and its files stay open until the last reader is done. The stores in it
-// (MemRowSets, delta mem stores) take changes; a reader's snapshot determines which ones it sees.
+// the one that it began with, and its files stay open until the last reader is done. The stores in
+// it (MemRowSets, delta mem stores) take changes; a reader's snapshot determines which ones it
+// sees.
 //
 // Every change of the state is an Edit. Writers continue while a flush or merging compaction writes
 // its files: see freeze for its beginning, catchUp for its end. Source: design §5–§7, tablet spec
@@ -94,8 +95,8 @@ type Tablet struct {
 	stripes [stripeCount]sync.Mutex
 
 	autoMu sync.Mutex
-	// auto is the highest value of an auto-incrementing column ever inserted. It is guarded by autoMu
-	// or by the exclusive gate.
+	// auto is the highest value of an auto-incrementing column ever inserted. It is guarded by
+	// autoMu or by the exclusive gate.
 	auto int64
 
 	mu    sync.RWMutex
@@ -132,8 +133,8 @@ type cutover struct {
 	auto int64         // the highest value of an auto-incrementing column that was inserted before it
 }
 
-// Open returns the live state of a table, from its metadata rows. The rowsets' delta files are opened
-// at once, all other files when they are needed.
+// Open returns the live state of a table, from its metadata rows. The rowsets' delta files are
+// opened at once, all other files when they are needed.
 func Open(o Options, row *meta.Table, sets []*rowset.Metadata) (*Tablet, error) {
 	t := &Tablet{opts: o, Number: row.Number}
 	shape := newShape(row.Schema, row.SchemaVersion)
@@ -260,8 +261,8 @@ func (t *Tablet) Drop(remove func(sets []*rowset.Metadata) error) error {
 }
 
 // Rename gives the table another name. commit gets the table's new metadata row; it commits the row
-// and then calls install, which makes it the table's. Readers and writers go on: they know the table
-// by its number, as the log does.
+// and then calls install, which makes it the table's. Readers and writers continue: they identify
+// the table by its number, as the log does.
 //
 // Errors: ErrNotFound when the table was dropped; commit's.
 func (t *Tablet) Rename(name string, commit func(row *meta.Table, install func()) error) error {
@@ -295,8 +296,8 @@ func (t *Tablet) MemBytes() (mem, deltas int64) {
 	return mem, t.deltaMem.Load()
 }
 
-// FirstLSN returns the lowest LSN of an operation that is in memory and not in files; NoLSN if there
-// is none.
+// FirstLSN returns the lowest LSN of an operation that is in memory and not in files; NoLSN if
+// there is none.
 func (t *Tablet) FirstLSN() lsn.LSN {
 	st, err := t.acquire()
 	if err != nil {
@@ -381,7 +382,8 @@ func (t *Tablet) RowSetMetadata() []*rowset.Metadata {
 	return out
 }
 
-// LiveRows returns the number of rows in the newest applied state, published or not. It reads no row.
+// LiveRows returns the number of rows in the newest applied state, published or not. It reads no
+// row.
 func (t *Tablet) LiveRows() int64 {
 	st, err := t.acquire()
 	if err != nil {

@@ -55,8 +55,8 @@ type Op struct {
 	// Lacks is a column that an upsert did not set and a new row needs; empty = none.
 	Lacks string
 	// Check is the condition of a Check; of any other operation, the condition under which it is
-	// carried out: if it is not met, an Ignore kind does nothing, and the others refuse the row with
-	// ErrConflict. nil is no condition.
+	// carried out: if it is not met, an Ignore kind does nothing, and the others refuse the row
+	// with ErrConflict. nil is no condition.
 	Check *Condition
 }
 
@@ -95,8 +95,8 @@ const stripeCount = 1 << 12
 // the newest applied state and the earlier operations of the batch. The first row error ends it: a
 // *change.RowError, with no lock held and nothing changed.
 //
-// ops are encoded by shape; operations of an older version of the schema are converted. ops belong to
-// the Write until Release.
+// ops are encoded by shape; operations of an older version of the schema are converted. ops belong
+// to the Write until Release.
 func (t *Tablet) Prepare(ops []Op, shape *Shape) (*Write, error) { return t.prepare(ops, shape, false) }
 
 // PreparePartial is like Prepare, but leaves out refused operations and lists them in Refused. A
@@ -136,11 +136,11 @@ func (t *Tablet) beginWrite() (*Write, error) {
 }
 
 // PrepareAll begins a write batch that decides about the table as a whole. It locks every row,
-// including rows that do not exist: until Release, no other batch of the table is between its Prepare
-// and the end of its Apply. The caller then calls Resolve, or Release.
+// including rows that do not exist: until Release, no other batch of the table is between its
+// Prepare and the end of its Apply. The caller then calls Resolve, or Release.
 //
-// Before Release, the caller must not flush the table or wait for a flush. It may read the table and
-// wait for publication: a batch that is in the log takes no more locks.
+// Before Release, the caller must not flush the table or wait for a flush. It may read the table
+// and wait for publication: a batch that is in the log takes no more locks.
 func (t *Tablet) PrepareAll() (*Write, error) {
 	w, err := t.beginWrite()
 	if err != nil {
@@ -311,8 +311,8 @@ func (w *Write) decide(i int, p position) (after position, err error) {
 	return p, nil
 }
 
-// mutable returns the change list of an update without its immutable columns. Unless the update is of
-// the Ignore kind, these are an error, with the column's name.
+// mutable returns the change list of an update without its immutable columns. Unless the update is
+// of the Ignore kind, these are an error, with the column's name.
 func (sh *Shape) mutable(op *Op) (list change.List, column string, err error) {
 	if !sh.immutable {
 		return op.Body, "", nil
@@ -409,8 +409,8 @@ func (w *Write) Record(r *record.Writer) {
 	}
 }
 
-// Apply carries out the operations, in the order of their keys. It cannot fail: it panics if a row is
-// not where Prepare found it, which is an error of this program.
+// Apply carries out the operations, in the order of their keys. It cannot fail: it panics if a row
+// is not where Prepare found it, which is an error of this program.
 func (w *Write) Apply(ts mvcc.Timestamp, lsn lsn.LSN) {
 	w.raise()
 	for k := 0; k < len(w.targets); k++ {
@@ -459,8 +459,8 @@ var deleteList = change.List(change.AppendDelete(nil))
 // Replay applies one operation of the log, unless the files contain it:
 //
 //	INSERT at l          l ≤ flushed LSN: the files contain it; else into the MemRowSet
-//	UPDATE, DELETE at l  to the MemRowSet if the key is live there; else to the rowset with included LSN < l in which it is live;
-//	                     else the files contain it
+//	UPDATE, DELETE at l  to the MemRowSet if the key is live there; else to the rowset with
+//	                     included LSN < l in which it is live; else the files contain it
 //
 // A rowset whose included LSN is l or higher shows the future of l and is not consulted. The files
 // contain every operation of an older schema version. The stores copy what they keep of op. Errors:

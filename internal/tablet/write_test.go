@@ -18,7 +18,8 @@ import (
 
 var allAsks = []OpKind{Insert, Upsert, Update, Delete, InsertIgnore, UpsertIgnore, UpdateIgnore, DeleteIgnore}
 
-// places are the positions that key 5 can have, live or as a ghost, with the row that is read there.
+// places are the positions that key 5 can have, live or as a ghost, with the row that is read
+// there.
 var places = []struct {
 	name string
 	make func(w *world)
@@ -81,8 +82,8 @@ var places = []struct {
 	}, `5: 4 "z" 7`},
 }
 
-// Tablet spec §12.4: each operation on a key at each position, alone and between operations on other
-// keys. The row before the operation can still be read.
+// Tablet spec §12.4: each operation on a key at each position, alone and between operations on
+// other keys. The row before the operation can still be read.
 func TestOperationsFollowTheResultTable(t *testing.T) {
 	for _, p := range places {
 		for _, kind := range allAsks {
@@ -138,8 +139,8 @@ func TestOperationsFollowTheResultTable(t *testing.T) {
 	}
 }
 
-// Plan: batches of several operations on few keys, in any order. The result is that of carrying them
-// out one after the other; so is the first row error, after which nothing has changed.
+// Plan: batches of several operations on few keys, in any order. The result is that of carrying
+// them out one after the other; so is the first row error, after which nothing has changed.
 func TestBatchesResolveAgainstTheirOwnOperations(t *testing.T) {
 	r := seedtest.Rand(t)
 	rounds := 25
