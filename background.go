@@ -18,16 +18,16 @@ const (
 	maxLogBytes   = 128 << 20 // above it, whatever pins the oldest segment is flushed
 	maxCompaction = 256 << 20 // bytes of input that one background compaction should stay below, if the memory limit is not less
 	confirmAfter  = time.Second
-	historyAfter  = time.Minute // after which a store at rest looks whether history has left something behind
-	syncAfter     = 4 << 20     // bytes by which the log grows before it is synced though nobody asks
+	historyAfter  = time.Minute // after which an idle store looks for history that has become too old
+	syncAfter     = 4 << 20     // bytes by which the log grows before it is synced unasked
 )
 
-// background flushes and compacts when the store is left to do so, and confirms the newest metadata
-// when it is idle.
+// background flushes and compacts unless Options.Manual is set, and confirms the newest metadata when
+// the store is idle.
 //
-// Three goroutines: one for flushes and confirmation, one for compactions, so that a long
-// compaction of one table does not hold up the flush of another, and one that syncs log which
-// nobody waits for. With Options.Manual the first is alone, and only confirms.
+// It has three goroutines: one for flushes and confirmation; one for compactions, so that a long
+// compaction of one table does not delay the flush of another; and one that syncs the log of write
+// batches that do not wait for it. With Options.Manual only the first runs, and only confirms.
 type background struct {
 	s       *Store
 	ctx     context.Context
@@ -50,7 +50,7 @@ func startBackground(s *Store) *background {
 	return b
 }
 
-// stop ends the work: what runs is given up before its commit.
+// stop cancels the work in progress, before its commit, and waits for the goroutines.
 func (b *background) stop() {
 	b.cancel()
 	b.done.Wait()
@@ -63,8 +63,8 @@ func wake(c chan struct{}) {
 	}
 }
 
-// check wakes the flusher if a batch has brought a table to its limit, and the syncer if the log
-// has grown.
+// check wakes the flusher if a write batch has brought a table to its limit, and the syncer if the
+// log has grown.
 func (b *background) check(parts []*part) {
 	if b.s.opts.Manual {
 		return
@@ -86,16 +86,16 @@ func (b *background) check(parts []*part) {
 	}
 }
 
-// wakeCompactor has the policy look at layouts that no flush has changed.
+// wakeCompactor runs the policy on layouts that changed without a flush.
 func (b *background) wakeCompactor() {
 	if !b.s.opts.Manual {
 		wake(b.compact)
 	}
 }
 
-// syncer makes the log of batches that were committed with NoSync durable, a few megabytes at a
-// time. The disk has to take them in any case; all at once, at the end of a segment or before a
-// flush, writers would wait for it.
+// syncer makes the log of write batches that were committed with NoSync durable, a few megabytes at
+// a time. If the disk had to write all of them at once, at the end of a segment or before a flush,
+// writers would wait for it.
 func (b *background) syncer() {
 	s := b.s
 	for {
@@ -128,8 +128,8 @@ func (b *background) flusher() {
 	}
 }
 
-// confirm has the anchor accept no older metadata, if it still does, and lets go of the log that
-// this frees.
+// confirm makes the anchor accept no older metadata, if it still does, and removes the log segments
+// that this frees.
 func (b *background) confirm() {
 	s := b.s
 	if s.Poisoned() != nil {
@@ -198,7 +198,7 @@ func (b *background) compactor() {
 	}
 }
 
-// run does one step and logs its failure. A table that was dropped meanwhile is none.
+// run does one step and logs its failure. A table that was dropped during the step is not a failure.
 func (b *background) run(what string, t *Table, step func() error) bool {
 	err := step()
 	switch {
@@ -214,9 +214,8 @@ func (b *background) run(what string, t *Table, step func() error) bool {
 // deltaLimit bounds the delta mem stores of all tables together.
 func (s *Store) deltaLimit() int64 { return min(maxDeltaBytes, s.opts.MemoryLimit/8) }
 
-// makeRoom holds a batch back while memory is full: it flushes the batch's own tables first, then
-// the others. So a writer waits for the flush that its batch needs, also when flushes are left to
-// the caller.
+// makeRoom makes a write batch wait while memory is full: it flushes the batch's own tables first,
+// then the others. So a writer waits for the flush that its batch needs, also with Options.Manual.
 func (s *Store) makeRoom(ctx context.Context, b *Batch) error {
 	hard := s.opts.MemoryLimit / 2
 	over := func() bool { return s.budget.Used()+b.bytes > hard }
@@ -224,7 +223,7 @@ func (s *Store) makeRoom(ctx context.Context, b *Batch) error {
 		return nil
 	}
 	flush := func(t *Table) error {
-		// Many may have come here while a flush was under way, which most often is enough.
+		// Other writers may have waited for the same flush, which mostly is enough for all of them.
 		err := t.tab.FlushIf(ctx, over)
 		if errors.Is(err, fault.ErrNoTable) {
 			return nil

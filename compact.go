@@ -10,28 +10,28 @@ import (
 // CompactionResult is what a flush or compaction of a table did.
 type CompactionResult = compaction.Result
 
-// Flush writes what the table holds in memory to disk: new rows to rowsets, changes to delta files.
-// What is written meanwhile stays in memory; the table's writers wait for the metadata commit at
-// the end, readers for nothing. Errors: ctx's; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed.
+// Flush writes the table's memory to disk: new rows to rowsets, changes to delta files. What other
+// goroutines write during the flush stays in memory. The table's writers wait for the metadata
+// commit at the end; readers wait for nothing. Errors: ctx's; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed.
 func (t *Table) Flush(ctx context.Context) error {
 	_, err := t.FlushResult(ctx)
 	return err
 }
 
-// FlushResult is Flush that tells what it did.
+// FlushResult is Flush, and returns what it did.
 func (t *Table) FlushResult(ctx context.Context) (CompactionResult, error) {
 	return t.work(ctx, "flush", t.tab.Flush)
 }
 
-// Compact flushes, then merges until no rowsets overlap and no change waits beside them that could
-// be part of them. Old versions stay readable as far as the table's history goes. What it has
-// replaced takes no space on return, save what readers hold. Locks and errors as Flush.
+// Compact flushes, then merges until no rowsets overlap and every change that can be part of a
+// rowset is. Old versions stay readable as far as the table's history goes. When it returns, the
+// files that it has replaced take no space, except those that running reads use. Locks and errors as Flush.
 func (t *Table) Compact(ctx context.Context) error {
 	_, err := t.CompactResult(ctx)
 	return err
 }
 
-// CompactResult is Compact that tells what it did.
+// CompactResult is Compact, and returns what it did.
 func (t *Table) CompactResult(ctx context.Context) (CompactionResult, error) {
 	return t.work(ctx, "compact", func(ctx context.Context) (CompactionResult, error) {
 		r, err := t.tab.Compact(ctx)
@@ -62,23 +62,20 @@ func (t *Table) work(ctx context.Context, what string, do func(context.Context) 
 	return r, nil
 }
 
-// FlushDeltas writes the changes that the table holds in memory of rows on disk to delta files; new
-// rows stay in memory. Locks and errors as Flush.
+// FlushDeltas writes the changes in memory to rows on disk to delta files; new rows stay in memory. Locks and errors as Flush.
 func (t *Table) FlushDeltas(ctx context.Context) (CompactionResult, error) {
 	return t.work(ctx, "flush deltas", t.tab.FlushDeltas)
 }
 
 // CompactMinor makes one file of the redo files of each rowset that has several, so that reads open
-// fewer. It sees files only: what memory holds stays there. Writers of the table wait only while it
-// is committed. Errors as Flush.
+// fewer. It does not touch memory. Writers of the table wait only while it is committed. Errors as Flush.
 func (t *Table) CompactMinor(ctx context.Context) (CompactionResult, error) {
 	return t.work(ctx, "minor compaction", t.tab.CompactMinor)
 }
 
-// CompactMajor brings the changes that redo files hold of the named columns, or of all, into the
-// columns' base files, and writes undos that lead back from them, as far as the table's history
-// goes. Reads at the newest state find nothing to apply any more; other columns, keys and DELETEs
-// stay as they are. Memory and locks as CompactMinor.
+// CompactMajor applies the changes in redo files to the base files of the named columns, or of all
+// columns, and writes undos that lead back, as far as the table's history goes. Reads of the newest
+// state then have nothing to apply. Other columns, keys and deletes stay as they are. Memory and locks as CompactMinor.
 //
 // Errors: as Flush; ErrNoColumn for a column that the table does not have; ErrSchema for one of the
 // key.
@@ -86,8 +83,8 @@ func (t *Table) CompactMajor(ctx context.Context, columns ...string) (Compaction
 	return t.work(ctx, "major compaction", func(ctx context.Context) (CompactionResult, error) { return t.tab.CompactMajor(ctx, columns) })
 }
 
-// CollectUndos gives back what the table's history no longer holds, as far as that goes without
-// rewriting: whole undo files, and rowsets of which every row has been deleted. Locks and errors as
+// CollectUndos removes what is older than the table's history, as far as that needs no rewrite: whole
+// undo files, and rowsets in which every row is deleted. Locks and errors as
 // CompactMinor.
 func (t *Table) CollectUndos(ctx context.Context) (CompactionResult, error) {
 	return t.work(ctx, "undo gc", t.tab.CollectUndos)

@@ -25,7 +25,7 @@ type Sizes struct {
 	Metadata int64
 }
 
-// Info tells what the store is and how large.
+// Info returns the identity and the size of the store.
 func (s *Store) Info() (Info, error) {
 	if err := s.enter(); err != nil {
 		return Info{}, err
@@ -47,5 +47,5 @@ func (s *Store) Info() (Info, error) {
 // Visible is the newest published timestamp: what a read without AsOf sees.
 func (s *Store) Visible() mvcc.Timestamp { return s.pub.Visible() }
 
-// ReadOnly tells whether the store was opened so.
+// ReadOnly reports whether the store was opened with Options.ReadOnly.
 func (s *Store) ReadOnly() bool { return s.opts.ReadOnly }

@@ -58,7 +58,7 @@ const (
 	instanceLen    = 52         // file format: never change
 )
 
-// FORMATTING stands in a directory while a store is being made there.
+// FORMATTING is in a directory while a store is being made there.
 //
 //	offset  width  field     meaning
 //	0       8      magic     "oribifmt"
@@ -139,7 +139,7 @@ const (
 	dirForeign                    // anything else
 )
 
-// inspect tells what dir is. A missing directory is an error that satisfies fs.ErrNotExist. Nothing
+// inspect returns the state of dir. A missing directory is an error that satisfies fs.ErrNotExist. Nothing
 // is changed.
 func inspect(fsys vfs.FS, dir string) (dirState, error) {
 	names, err := fsys.List(dir)
@@ -178,11 +178,11 @@ func inspect(fsys vfs.FS, dir string) (dirState, error) {
 	return dirForeign, nil
 }
 
-// unwritten tells whether a FORMATTING has no content yet: it is empty, or zeros, as a power cut
+// unwritten reports whether a FORMATTING has no content yet: it is empty, or zeros, as a power cut
 // leaves a file whose length was durable before its bytes.
 func unwritten(b []byte) bool { return len(b) <= formattingLen && bytes.Count(b, []byte{0}) == len(b) }
 
-// halfFormatting tells whether the disk was full in the middle of a FORMATTING, before anything
+// halfFormatting reports whether the disk was full in the middle of a FORMATTING, before anything
 // else was made.
 func halfFormatting(b []byte) bool {
 	return len(b) < formattingLen && strings.HasPrefix(formattingMagic, string(b[:min(len(b), formattingIDOff)]))
@@ -244,7 +244,7 @@ func writeFile(fsys vfs.FS, name string, b []byte) error {
 //  3. wal/, meta/, data/, ANCHOR by make
 //  4. INSTANCE.tmp, synced, renamed to INSTANCE, directory synced: from here on the directory is a
 //     store
-//  5. FORMATTING removed; one that a kill leaves beside INSTANCE means nothing
+//  5. FORMATTING removed; one that a kill leaves next to INSTANCE means nothing
 func format(fsys vfs.FS, dir string, i *instance, make func() error) error {
 	for _, name := range []string{metaName, dataName, walName, anchorName, instanceTmpName, formattingName} {
 		if err := removeAll(fsys, filepath.Join(dir, name)); err != nil {

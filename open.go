@@ -20,13 +20,13 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// Open opens the store in dir, or makes one there: an empty directory is formatted, a missing one
-// is made if its parent is there.
+// Open opens the store in dir, or makes one there: it formats an empty directory, and creates a
+// missing one if its parent exists.
 //
-// A store that was killed is recovered: every batch that was acknowledged as durable is there,
-// whole. Recovery tells what was found.
+// A store whose process was killed is recovered: every write batch that was acknowledged as durable
+// is in it, complete. Store.Recovery returns what was found.
 //
-// Errors: ErrNotStore (something else lies there, or, with ErrorIfMissing or ReadOnly, nothing),
+// Errors: ErrNotStore (dir contains something else, or, with ErrorIfMissing or ReadOnly, nothing),
 // ErrLocked, ErrCorrupt, ErrUnsupported (a newer format), ErrExists, and those of the file system.
 // A failed Open changes nothing, save that a writer makes a missing directory, writes LOCK, and
 // begins an unfinished format again.
@@ -64,13 +64,13 @@ func resolve(fsys vfs.FS, dir string) string {
 	return dir
 }
 
-// abandon gives back what a failed open holds.
+// abandon releases what a failed open has acquired.
 func (s *Store) abandon() {
 	for _, t := range s.tables {
 		t.tab.Close()
 	}
 	if s.log != nil {
-		s.log.Poison(errors.New("the store was not opened to its end")) // Close would seal it
+		s.log.Poison(errors.New("the store was not opened completely")) // Close would seal it
 		s.log.Close()
 	}
 	if s.blocks != nil {
@@ -130,7 +130,7 @@ func (s *Store) open() error {
 	return s.log.Release(s.blocks.ConfirmedLogStart())
 }
 
-// prepare makes sure that dir holds a store and takes its lock; fresh tells that it was made just
+// prepare makes sure that dir holds a store and takes its lock; fresh reports that it was made just
 // now.
 func (s *Store) prepare() (fresh bool, err error) {
 	fsys := s.opts.FS
@@ -151,13 +151,13 @@ func (s *Store) prepare() (fresh bool, err error) {
 			return false, err
 		}
 	case state == dirForeign:
-		return false, fmt.Errorf("the directory holds something else: %w", fault.ErrNotStore)
+		return false, fmt.Errorf("the directory contains something else: %w", fault.ErrNotStore)
 	case state == dirStore && s.opts.ErrorIfExists:
 		return false, fmt.Errorf("store: %w", fault.ErrExists)
 	case state == dirEmpty && !mayFormat:
 		return false, fmt.Errorf("the directory is empty: %w", fault.ErrNotStore)
 	case state == dirUnfinished && !mayFormat:
-		return false, fmt.Errorf("the store was not made to its end: %w", fault.ErrNotStore)
+		return false, fmt.Errorf("the store was not created completely: %w", fault.ErrNotStore)
 	}
 	if err := s.takeLock(); err != nil {
 		return false, err
@@ -179,10 +179,10 @@ func (s *Store) prepare() (fresh bool, err error) {
 		}
 		return false, removeAll(fsys, s.path(formattingName))
 	case dirForeign:
-		return false, fmt.Errorf("the directory holds something else: %w", fault.ErrNotStore)
+		return false, fmt.Errorf("the directory contains something else: %w", fault.ErrNotStore)
 	}
 	if !mayFormat {
-		return false, fmt.Errorf("the store was not made to its end: %w", fault.ErrNotStore)
+		return false, fmt.Errorf("the store was not created completely: %w", fault.ErrNotStore)
 	}
 	if err := s.writeOwner(); err != nil {
 		return false, err
@@ -284,7 +284,7 @@ func (s *Store) loadTable(row *meta.Table) error {
 		return err
 	}
 	if s.tables[row.Name] != nil {
-		return fault.Corruptf("metadata: table %q stands twice", row.Name)
+		return fault.Corruptf("metadata: two tables are named %q", row.Name)
 	}
 	tab, err := tablet.Open(s.tabletOptions(), row, sets)
 	if err != nil {

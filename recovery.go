@@ -10,8 +10,8 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// replay puts the log's batches back into memory, in LSN order from where the metadata needs them.
-// It writes nothing. Operations on tables that were dropped are passed over.
+// replay applies the log's write batches to memory, in LSN order from where the metadata needs them.
+// It writes nothing. It skips operations on tables that were dropped.
 func (s *Store) replay() (*wal.Tail, error) {
 	tables := map[uint32]*Table{}
 	newest := s.stored.ClockHigh
@@ -67,21 +67,21 @@ func (s *Store) replay() (*wal.Tail, error) {
 	return tail, nil
 }
 
-// Recovery tells what opening the store found in its log, and what a writer did about it.
+// Recovery describes what opening the store found in its log, and what a writer repaired.
 type Recovery struct {
 	Clean        bool   // the log ended as Close leaves it
 	Frames       int64  // log frames read
 	Batches      int64  // write batches replayed
 	TornBytes    int64  // bytes of an unfinished write at the end of the log
 	TornFile     string // where a writer kept them, within the store's directory; empty for a reader
-	RepairedBits int64  // single bits put right
+	RepairedBits int64  // single bits repaired
 
-	// What a writer cleared away of blocks that no commit named, or that one had dropped. Zero for
-	// a reader.
+	// What a writer removed of blocks that no commit names, or that one has dropped. Zero for a
+	// reader.
 	StrayContainers int   // files that were removed
-	CutBytes        int64 // behind the last named block of a container
-	Reclaimed       int   // dropped blocks whose space was given back
+	CutBytes        int64 // after the last named block of a container
+	Reclaimed       int   // dropped blocks whose space was reclaimed
 }
 
-// Recovery tells what opening the store found.
+// Recovery returns what opening the store found.
 func (s *Store) Recovery() Recovery { return s.recovery }

@@ -12,22 +12,22 @@ import (
 	"github.com/oribi-db/oribi/internal/tablet"
 )
 
-// Space that is kept free on the disk, each part for what must still work when the part above it is
-// used up:
+// Space that is kept free on the disk. Each part is for operations that must still work when the
+// part above it is used up:
 //
 //	free bytes on the disk
 //	├ rowReserve ──────────── rows come in above it alone: below, a batch is ErrNoSpace unless it only deletes
 //	├ blockmanager.KeepFree ─ deletes, flushes and compactions stop: what is left is for metadata commits
 //	0                         by which dropped tables and rewritten rowsets give their space back
 //
-// What memory holds counts as used: it will have to be flushed.
+// Memory counts as used: it is flushed some day.
 const (
 	rowReserve = 16 << 20
 	spareShare = 8       // part of what is above the reserve that may be written before the disk is asked again
 	spareMost  = 4 << 20 // and the most
 )
 
-// makeSpace refuses a batch for which the disk has no room.
+// makeSpace refuses a write batch for which the disk has no room.
 func (s *Store) makeSpace(ctx context.Context, b *Batch) error {
 	if s.spare.Add(-b.bytes) >= 0 {
 		return nil
@@ -40,7 +40,7 @@ func (s *Store) makeSpace(ctx context.Context, b *Batch) error {
 	if ok {
 		return nil
 	}
-	// What memory holds takes less in files, and then the log goes.
+	// A flush takes less space in files than in the log, which is trimmed afterwards.
 	for _, t := range s.sortedTables() {
 		if _, err := t.tab.Flush(ctx); err != nil && !errors.Is(err, fault.ErrNoTable) && !isNoSpace(err) {
 			return err
@@ -75,7 +75,7 @@ func (s *Store) hasSpace(bytes, keep int64) (free int64, ok bool) {
 	return free, free >= keep+2*bytes && (keep < rowReserve || above >= 0)
 }
 
-// deletesOnly tells whether the batch brings no rows.
+// deletesOnly reports whether the write batch adds no rows.
 func (b *Batch) deletesOnly() bool {
 	for _, p := range b.parts {
 		for i := range p.ops {
@@ -87,10 +87,10 @@ func (b *Batch) deletesOnly() bool {
 	return true
 }
 
-// reclaim gives back, at the end of a call, the space of blocks that the call has dropped. Its own
-// commit could not: the call, or a table, still held them open. Readers keep theirs: it goes when
-// they are done, in an idle second. Failures are not the call's: what it was asked for is done and
-// durable. Those of writes poison.
+// reclaim returns, at the end of a call, the space of the blocks that the call has dropped to the
+// file system. The call's own commit could not, because the call, or a table, had them open. Blocks
+// that readers use are reclaimed when these are done, in an idle second. A failure is not one of the
+// call, which is done and durable; a failed write poisons the store.
 func (s *Store) reclaim(ctx context.Context) {
 	s.background.confirm()
 	if s.Poisoned() == nil {

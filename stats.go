@@ -37,8 +37,8 @@ func (c *ColumnStats) add(info cfile.Info) {
 	}
 }
 
-// Stats counts rows, rowsets and bytes from metadata, without reading rows. Columns are filled only
-// if perColumn is set, which opens each rowset's files.
+// Stats counts rows, rowsets and bytes from metadata, without reading rows. With perColumn it also
+// opens the files of each rowset and fills in Columns.
 func (t *Table) Stats(perColumn bool) (Stats, error) {
 	if err := t.store.enter(); err != nil {
 		return Stats{}, err
@@ -78,7 +78,7 @@ func (t *Table) Stats(perColumn bool) (Stats, error) {
 	return st, nil
 }
 
-// columnInfo reads what a column file says of itself.
+// columnInfo reads the description in a column file's footer.
 func (t *Table) columnInfo(id block.ID) (cfile.Info, error) {
 	src, err := t.store.blocks.OpenBlock(id)
 	if err != nil {

@@ -31,15 +31,15 @@ type Store struct {
 	recovery Recovery
 	logTail  *wal.Tail // as replay found it
 
-	// running counts the calls that are inside. Close sets closed, then waits until running is 0: a
-	// call that counted itself in and then finds closed set goes out again, so none is missed and
+	// running counts the calls in progress. Close sets closed, then waits until running is 0. A call
+	// that has counted itself and then finds closed set returns ErrClosed, so Close misses none, and
 	// none that began before is cut off.
 	running atomic.Int64
 	closed  atomic.Bool
 	idle    chan struct{} // gets a value when running falls to 0 after closed was set
 
-	// appendMu is the critical section of a commit: timestamp, LSN, frame and publication order are
-	// given under it.
+	// appendMu is the critical section of a commit, which assigns timestamp, LSN, frame and
+	// publication order.
 	appendMu sync.Mutex
 	// loggedEpoch is the newest confirmed epoch that a record of this session contains. Replay
 	// checks the metadata against it.
@@ -47,8 +47,8 @@ type Store struct {
 	lastLSN     lsn.Atomic
 	promised    atomic.Uint64 // highest timestamp that no later batch may go below though no batch has it
 
-	// metaMu makes metadata commits follow one another, from the finding of log_start to
-	// publication in memory.
+	// metaMu serializes metadata commits, from the computation of log_start to publication in
+	// memory.
 	metaMu sync.Mutex
 	stored meta.Store // under metaMu
 
@@ -95,8 +95,8 @@ func (s *Store) enterWriting() error {
 	return nil
 }
 
-// Poisoned is the error that made the store read-only, wrapped by ErrPoisoned; nil while all is
-// well.
+// Poisoned returns the error that made the store read-only, wrapped by ErrPoisoned; nil if the store
+// takes writes.
 func (s *Store) Poisoned() error {
 	if s.log != nil {
 		if err := s.log.Poisoned(); err != nil {
@@ -106,7 +106,7 @@ func (s *Store) Poisoned() error {
 	return s.blocks.Poisoned()
 }
 
-// durable is told by the log.
+// durable is called by the log when it is durable up to an LSN.
 func (s *Store) durable(upTo lsn.LSN) { s.pub.Durable(upTo) }
 
 // poison makes the store read-only for good. The first cause wins.

@@ -51,20 +51,20 @@ func (ts tabletStore) AppendEmpty() (at mvcc.Timestamp, lsn lsn.LSN, publish fun
 	return at, lsn, op.Ready, nil
 }
 
-// HistoryFloor is now less the retention, or what a snapshot or a running read holds below that;
-// Min when history is kept for ever, or when the clock does not tell time; but never below the
-// floor that the table has, which a longer retention does not lower. Reads of the table below it
-// are refused from here on.
+// HistoryFloor is the present time less the retention, or a lower timestamp that a snapshot or a
+// running read pins; Min when history is kept forever or the clock is not a physical one; but never
+// below the floor that the table has, which a longer retention does not lower. Reads of the table
+// below it are refused from then on.
 func (ts tabletStore) HistoryFloor(t *tablet.Tablet, historySec int64) mvcc.Timestamp {
 	s := ts.s
 	floor := historyFloor(s.clock, historySec)
 	if s.pub.FirstUnpublished() <= s.lastLSN.Load() {
-		floor = min(floor, s.pub.Visible()) // reads of the newest state are not to see what is on its way
+		floor = min(floor, s.pub.Visible()) // reads of the newest state do not see what is in flight
 	}
 	return max(s.holds.choose(t.Number, floor), t.Metadata().HistoryFloor)
 }
 
-// historyFloor is where history begins by its age.
+// historyFloor is the timestamp at which history begins by its age.
 func historyFloor(c mvcc.Clock, historySec int64) mvcc.Timestamp {
 	if historySec < 0 || !c.Physical() {
 		return mvcc.Min
@@ -85,7 +85,7 @@ func (ts tabletStore) Event(e compaction.Event) {
 }
 
 // CommitMeta adds to edit what every metadata commit carries, commits it, installs it in memory, and
-// lets go of log that the confirmed metadata no longer needs.
+// removes the log segments that the confirmed metadata does not need.
 //
 // log_start is found in this order, so that no operation slips through: first the first unpublished
 // LSN, then what the memory stores hold. An operation that is not in a store when that is asked was

@@ -12,7 +12,7 @@ import (
 )
 
 // DiskUsage explains what a store takes of the disk, in bytes as the file system counts them: holes
-// take nothing, space reserved behind the end of a file counts. Total is the sum of all the other
+// take nothing, space reserved after the end of a file counts. Total is the sum of all the other
 // fields, and of FileUsage.Allocated over Files.
 type DiskUsage struct {
 	Total int64
@@ -23,7 +23,7 @@ type DiskUsage struct {
 	Reserved    int64 // ahead of the blocks and of the log, given back at Close; or of blocks that are being written
 	Headers     int64 // header pages of containers
 	Log         int64
-	Torn        int64 // torn ends of the log, kept for people to look at; they may be removed
+	Torn        int64 // torn ends of the log, kept for inspection; they may be removed
 	Metadata    int64 // Pebble's files, ANCHOR, INSTANCE, LOCK
 	Directories int64
 	Leftovers   int64 // files that a crash has left and the next writer removes
@@ -44,8 +44,8 @@ type FileUsage struct {
 }
 
 // DiskUsage explains what the store takes of the disk, file by file and in sums. It reads no file,
-// only what the file system and the metadata tell. While the store is written to, figures may be of
-// different moments.
+// only metadata and the file system's own records. With concurrent writers, figures may be of
+// different times.
 func (s *Store) DiskUsage() (DiskUsage, error) {
 	if err := s.enter(); err != nil {
 		return DiskUsage{}, err
@@ -75,7 +75,7 @@ type usageWalk struct {
 	sum        DiskUsage
 }
 
-// logSpare tells which log segment is the newest, and how many of its bytes are written ahead.
+// logSpare returns the name of the newest log segment and how many of its bytes are written ahead.
 func (s *Store) logSpare() (name string, bytes int64) {
 	if s.log == nil {
 		name, bytes = s.logTail.Spare()
@@ -85,8 +85,8 @@ func (s *Store) logSpare() (name string, bytes int64) {
 	return walName + "/" + name, bytes
 }
 
-// visit counts name and, if it is a directory, what is in it. What has gone meanwhile is passed
-// over.
+// visit counts name and, if it is a directory, what is in it. It skips what has been removed since it
+// was listed.
 func (w *usageWalk) visit(name string) error {
 	path := filepath.Join(w.s.dir, filepath.FromSlash(name))
 	info, err := w.s.opts.FS.Stat(path)
@@ -139,8 +139,8 @@ func (w *usageWalk) count(name string, info fs.FileInfo) {
 	sum.Files = append(sum.Files, f)
 }
 
-// kind tells what a file that is no container of the metadata is for, and where its bytes are
-// counted.
+// kind returns the purpose of a file that is no container of the metadata, and the sum to which its
+// bytes belong.
 func (w *usageWalk) kind(name string, dir, stray bool) (kind string, to *int64) {
 	sum := &w.sum
 	top, rest, _ := strings.Cut(name, "/")

@@ -31,14 +31,14 @@ type verifyOptions struct {
 	progress    func(done, total int64)
 }
 
-// VerifyProgress is told now and then how many bytes of how many were checked. A block is read
-// twice, for itself and as part of its rowset, and counts twice.
+// VerifyProgress has progress called periodically with the number of bytes that are checked, of how
+// many. A block is read twice, for itself and as part of its rowset, and counts twice.
 func VerifyProgress(progress func(done, total int64)) VerifyOption {
 	return func(o *verifyOptions) { o.progress = progress }
 }
 
-// tell counts checked bytes.
-func (o *verifyOptions) tell(bytes int64) {
+// advance counts checked bytes.
+func (o *verifyOptions) advance(bytes int64) {
 	o.done += bytes
 	if o.progress != nil {
 		o.progress(o.done, o.total)
@@ -61,7 +61,7 @@ func (s *Store) Verify(ctx context.Context, report func(Finding), options ...Ver
 	o.total = 2 * s.blocks.Stats().LiveBytes
 	err := s.blocks.Verify(ctx, func(file string, off int64, id blockID, problem string) {
 		report(Finding{File: file, Offset: off, Block: uint64(id), Problem: problem})
-	}, o.tell)
+	}, o.advance)
 	if err != nil {
 		return fmt.Errorf("oribi: verify: %w", err)
 	}
@@ -79,21 +79,21 @@ func (s *Store) Verify(ctx context.Context, report func(Finding), options ...Ver
 	return nil
 }
 
-// verify checks a table: each rowset for itself, then a scan of the whole for keys that rise and a
-// count that agrees.
+// verify checks each rowset of a table, then scans the table: keys must rise, and the count of rows
+// must agree with the metadata.
 func (t *Table) verify(ctx context.Context, report func(Finding), o *verifyOptions) error {
 	damaged := false
 	err := t.tab.Check(ctx, func(m *rowset.Metadata, id blockID, err error) {
 		damaged = true
 		report(Finding{File: metaName, Block: uint64(id), Problem: fmt.Sprintf("table %q: rowset %d: %v", t.tab.Name(), m.ID, err)})
-	}, func(m *rowset.Metadata) { o.tell(m.Bytes) })
+	}, func(m *rowset.Metadata) { o.advance(m.Bytes) })
 	if err != nil || damaged {
 		return err
 	}
 	want := t.tab.LiveRows()
 	snap := mvcc.AsOf(t.store.pub.Visible())
 	if t.store.pub.FirstUnpublished() <= t.store.lastLSN.Load() {
-		return nil // batches are on their way: counts would be off by them
+		return nil // write batches are in flight: counts would be off by them
 	}
 	n, err := t.countInOrder(ctx, snap)
 	if errors.Is(err, fault.ErrCorrupt) {
@@ -120,7 +120,7 @@ func (t *Table) countInOrder(ctx context.Context, snap mvcc.Snapshot) (int64, er
 		b, keys := it.Batch(), it.Keys()
 		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
 			if n > 0 && bytes.Compare(last, keys[i]) >= 0 {
-				return n, fault.Corruptf("key %s stands after key %s", t.tab.KeyText(keys[i]), t.tab.KeyText(last))
+				return n, fault.Corruptf("key %s comes after key %s", t.tab.KeyText(keys[i]), t.tab.KeyText(last))
 			}
 			last = keys[i]
 			n++
