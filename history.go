@@ -8,7 +8,6 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/mvcc"
-	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -225,10 +224,11 @@ func (sc *Scan) startDiff(to mvcc.Timestamp) (v view, d *tablet.Diff, cols []int
 	if v, err = t.view(sc.ctx, &sc.o, true); err != nil {
 		return v, nil, nil, err
 	}
-	var req scan.Request
-	if req, err = sc.request(v.Shape); err != nil {
+	req, err := sc.request(v.Shape)
+	if err != nil {
 		v.Release()
+		v.letGo()
 		return v, nil, nil, err
 	}
-	return v, v.Diff(&req, mvcc.AsOf(to)), req.Columns, nil
+	return v, v.Diff(req, mvcc.AsOf(to)), req.Columns, nil
 }

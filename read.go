@@ -415,13 +415,19 @@ func (sc *Scan) start() (scan.Iterator, error) {
 	if err != nil {
 		return nil, err
 	}
-	req, err := sc.request(v.Shape)
+	o, err := sc.request(v.Shape)
 	if err != nil {
 		v.Release()
+		v.letGo()
 		return nil, err
 	}
-	req.Limit = max(sc.o.limit, 0)
-	var it scan.Iterator = &heldScan{Iterator: v.Scan(&req, !sc.o.anyOrder), view: v}
+	o.Limit = max(sc.o.limit, 0)
+	rows, err := v.Scan(o, !sc.o.anyOrder)
+	if err != nil {
+		v.letGo()
+		return nil, fmt.Errorf("oribi: %w", err)
+	}
+	var it scan.Iterator = &heldScan{Iterator: rows, view: v}
 	if sc.o.limit >= 0 {
 		it = scan.Limit(it, sc.o.limit)
 	}
@@ -441,7 +447,7 @@ func (h *heldScan) Close() error {
 }
 
 // request finds what the options name in the schema that is read.
-func (sc *Scan) request(shape *tablet.Shape) (req scan.Request, err error) {
+func (sc *Scan) request(shape *tablet.Shape) (req scan.Options, err error) {
 	t := sc.t
 	if req.Columns, err = t.project(shape, &sc.o); err != nil {
 		return req, err

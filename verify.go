@@ -112,7 +112,10 @@ func (t *Table) countInOrder(ctx context.Context, snap mvcc.Snapshot) (int64, er
 	if err != nil {
 		return 0, err
 	}
-	it := v.Scan(&scan.Request{Keys: true}, true)
+	it, err := v.Scan(scan.Options{Keys: true}, true)
+	if err != nil {
+		return 0, err
+	}
 	defer it.Close()
 	var n int64
 	var last []byte

@@ -301,7 +301,11 @@ func (res *result) at(s *schema.Schema, snap mvcc.Snapshot) (map[string][][]byte
 	}
 	out := map[string][][]byte{}
 	for _, d := range res.sets {
-		it, err := d.NewIterator(&scan.Request{Schema: s, Columns: all, Snapshot: snap, Keys: true})
+		req, err := scan.NewRequest(scan.Options{Schema: s, Columns: all, Snapshot: snap, Keys: true})
+		if err != nil {
+			return nil, err
+		}
+		it, err := d.NewIterator(req)
 		if err != nil {
 			return nil, err
 		}

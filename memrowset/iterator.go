@@ -58,6 +58,24 @@ func (w *walker) next(max int) []item {
 	return w.items
 }
 
+// seek skips items in front of key, in the walker's order, that were not returned yet.
+func (w *walker) seek(key []byte) {
+	if w.descending {
+		upper := append(bytes.Clone(key), 0) // the least key above key
+		prefix := keyenc.Head(upper)
+		if w.begun && w.m.before(w.last, prefix, upper) || !w.begun && w.upper != nil && bytes.Compare(w.upper, upper) <= 0 {
+			return
+		}
+		w.upper, w.upperPrefix, w.begun = upper, prefix, false
+		return
+	}
+	prefix := keyenc.Head(key)
+	if w.begun && !w.m.before(w.last, prefix, key) || !w.begun && w.lower != nil && bytes.Compare(w.lower, key) >= 0 {
+		return
+	}
+	w.lower, w.lowerPrefix, w.begun = bytes.Clone(key), prefix, false
+}
+
 // walk calls take with the items from where the last call stopped.
 func (w *walker) walk(take func(it item) bool) {
 	switch {
@@ -93,6 +111,10 @@ type Iterator struct {
 func (m *MemRowSet) NewIterator(snap mvcc.Snapshot, lower, upper []byte, descending bool) *Iterator {
 	return &Iterator{walker: m.newWalker(lower, upper, descending), snap: snap}
 }
+
+// Seek skips rows that were not returned yet: those with keys below key, or above key if the
+// iterator descends. It never goes back.
+func (it *Iterator) Seek(key []byte) { it.seek(key) }
 
 // Next returns the keys and the images of the next visible rows, up to max of them, in key order or
 // against it; nil, nil at the end. Both slices hold until the next call, keys and images for good.

@@ -189,6 +189,58 @@ func TestScansMatchTheModel(t *testing.T) {
 	})
 }
 
+// Seek skips rows in either direction; it never goes back, and never leaves the bounds.
+func TestSeeksMatchTheModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		h := drawHistory(rt, t)
+		snap := h.drawSnap(rt)
+		drawKey := func(name string) string { return modelKeys[rapid.IntRange(0, len(modelKeys)-1).Draw(rt, name)] }
+		var lower, upper *string
+		bound := func(name string) (*string, []byte) {
+			if !rapid.Bool().Draw(rt, name+" bound") {
+				return nil, nil
+			}
+			key := drawKey(name)
+			return &key, append([]byte{}, key...)
+		}
+		lower, lowerKey := bound("lower")
+		upper, upperKey := bound("upper")
+		descending := rapid.Bool().Draw(rt, "descending")
+		it := h.m.NewIterator(snap, lowerKey, upperKey, descending)
+		want := h.mo.scan(snap, lower, upper, descending)
+		for {
+			if rapid.Bool().Draw(rt, "seek") {
+				key := drawKey("key")
+				it.Seek([]byte(key))
+				for len(want) > 0 {
+					var next string
+					if _, err := fmt.Sscanf(want[0], "%q", &next); err != nil {
+						rt.Fatal(err)
+					}
+					if !descending && next >= key || descending && next <= key {
+						break
+					}
+					want = want[1:]
+				}
+			}
+			keys, rows := it.Next(rapid.IntRange(1, 3).Draw(rt, "max"))
+			if keys == nil {
+				break
+			}
+			for i := range keys {
+				got := fmt.Sprintf("%q %s", keys[i], show(h.m, rows[i], true))
+				if len(want) == 0 || got != want[0] {
+					rt.Fatalf("got %s, want the first of %q", got, want)
+				}
+				want = want[1:]
+			}
+		}
+		if len(want) > 0 {
+			rt.Fatalf("%q are missing", want)
+		}
+	})
+}
+
 // A history carries every row from its insertion to any snapshot below the flush's.
 func TestHistoriesMatchTheModel(t *testing.T) {
 	seedtest.Check(t, func(rt *rapid.T) {

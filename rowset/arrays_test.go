@@ -165,7 +165,7 @@ func TestFilesOfTheWrongShapeAreCorrupt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			it, err := set.NewIterator(&scan.Request{Schema: s, Columns: []int{0, 1}, Snapshot: mvcc.Everything})
+			it, err := newIterator(set, scan.Options{Schema: s, Columns: []int{0, 1}, Snapshot: mvcc.Everything})
 			if err != nil {
 				t.Fatal(err)
 			}

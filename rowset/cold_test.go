@@ -100,8 +100,8 @@ func TestColdColumnsAreReadTogether(t *testing.T) {
 			}
 		}
 		d.forget(c, 0)
-		req := &scan.Request{Schema: s, Columns: []int{4, 3, 2, 3}, Snapshot: mvcc.Before(w.end), Keys: true, Limit: 1}
-		it, err := set.NewIterator(req)
+		req := scan.Options{Schema: s, Columns: []int{4, 3, 2, 3}, Snapshot: mvcc.Before(w.end), Keys: true, Limit: 1}
+		it, err := newIterator(set, req)
 		if err != nil {
 			t.Fatal(err)
 		}

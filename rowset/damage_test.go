@@ -113,7 +113,7 @@ func TestFilesStayOpenForReaders(t *testing.T) {
 	r := seedtest.Rand(t)
 	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64}}, 1), 50)
 	req := w.randomRequest(r, mvcc.Everything)
-	it, err := w.set.NewIterator(req)
+	it, err := newIterator(w.set, req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestReadersAndWritersAtOnce(t *testing.T) {
 	for g := range 4 {
 		req := w.randomRequest(r, mvcc.Before(w.end))
 		wg.Go(func() {
-			it, err := set.NewIterator(req)
+			it, err := newIterator(set, req)
 			if err != nil {
 				t.Error(err)
 				return

@@ -1,12 +1,14 @@
 package rowset
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/delta"
+	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -21,6 +23,7 @@ import (
 type Iterator struct {
 	d        *DiskRowSet
 	req      *scan.Request
+	cols     []int // the request's
 	deltas   *delta.Tracker
 	window   *delta.Window
 	span     *delta.Span   // the changes without which a row is passed over; nil: all rows count
@@ -52,25 +55,44 @@ func (d *DiskRowSet) NewIterator(req *scan.Request) (*Iterator, error) {
 
 func (d *DiskRowSet) newIterator(req *scan.Request, deltas *delta.Tracker) (*Iterator, error) {
 	n := len(d.Schema.Columns)
-	it := &Iterator{d: d, req: req, deltas: deltas, end: batch.Ordinal(d.Metadata().Rows),
+	if got := len(req.Schema().Columns); got != n {
+		return nil, fmt.Errorf("rowset %d: request on a schema of %d columns, the rowset has %d: %w", d.Metadata().ID, got, n, fault.ErrSchema)
+	}
+	it := &Iterator{d: d, req: req, cols: req.Columns(), deltas: deltas, end: batch.Ordinal(d.Metadata().Rows),
 		readers: make([]*cfile.ColumnReader, n), vectors: make([]*batch.Vector, n), loaded: make([]bool, n)}
 	it.again, it.passed = readAgain(d.Schema, req), make([]bool, n)
 	it.test = it.filter
-	var err error
-	if req.Lower != nil {
-		if it.next, _, err = d.seek(req.Lower); err != nil {
+	rows := req.Rows()
+	if it.next = rows.From; rows.To != 0 {
+		it.end = min(it.end, rows.To)
+	}
+	lower, upper := req.Bounds()
+	if lower != nil {
+		if err := it.Seek(lower); err != nil {
 			return nil, err
 		}
 	}
-	if req.Upper != nil {
-		if it.end, _, err = d.seek(req.Upper); err != nil {
+	if upper != nil {
+		end, _, err := d.seek(upper)
+		if err != nil {
 			return nil, err
 		}
+		it.end = min(it.end, end)
 	}
-	it.window = deltas.NewWindow(req.Snapshot)
-	it.out = &batch.RecordBatch{Schema: req.Projection(), Columns: make([]*batch.Vector, len(req.Columns))}
+	it.window = deltas.NewWindow(req.Snapshot())
+	it.out = &batch.RecordBatch{Schema: req.Projection(), Columns: make([]*batch.Vector, len(it.cols))}
 	d.Ref()
 	return it, nil
+}
+
+// Seek skips the rows with keys below key that were not returned yet.
+func (it *Iterator) Seek(key []byte) error {
+	row, _, err := it.d.seek(key)
+	if err != nil {
+		return err
+	}
+	it.next = max(it.next, row)
+	return nil
 }
 
 // Next reads the next window that has a row in the result.
@@ -106,10 +128,10 @@ func (it *Iterator) border(from batch.Ordinal) batch.Ordinal {
 // readAgain tells for each column whether something reads it behind its first test.
 func readAgain(s *schema.Schema, req *scan.Request) []bool {
 	again, tested := make([]bool, len(s.Columns)), make([]bool, len(s.Columns))
-	for _, col := range req.Columns {
+	for _, col := range req.Columns() {
 		again[col] = true
 	}
-	for p := range req.Filter.Tests() {
+	for p := range req.Filter().Tests() {
 		if col := s.IndexID(p.ID); tested[col] {
 			again[col] = true
 		} else {
@@ -121,11 +143,11 @@ func readAgain(s *schema.Schema, req *scan.Request) []bool {
 
 // columns are those that a window may read, some perhaps twice.
 func (it *Iterator) columns() []int {
-	cols := slices.Clone(it.req.Columns)
-	for p := range it.req.Filter.Tests() {
+	cols := slices.Clone(it.cols)
+	for p := range it.req.Filter().Tests() {
 		cols = append(cols, it.d.Schema.IndexID(p.ID))
 	}
-	if it.req.Keys {
+	if it.req.Keys() {
 		for i := range it.d.Schema.Keys {
 			cols = append(cols, i)
 		}
@@ -152,7 +174,7 @@ func (it *Iterator) read(from batch.Ordinal, n int) (bool, error) {
 		return false, nil
 	}
 	it.from, it.n = from, n
-	if err := it.eval.Eval(&it.req.Filter, sel, it.test); err != nil {
+	if err := it.eval.Eval(it.req.Filter(), sel, it.test); err != nil {
 		return false, err
 	}
 	if !sel.Any() {
@@ -161,7 +183,7 @@ func (it *Iterator) read(from batch.Ordinal, n int) (bool, error) {
 	if err := it.fetch(from, n); err != nil {
 		return false, err
 	}
-	for i, col := range it.req.Columns {
+	for i, col := range it.cols {
 		v, err := it.column(col, from, n)
 		if err != nil {
 			return false, err
@@ -179,12 +201,12 @@ func (it *Iterator) fetch(from batch.Ordinal, n int) error {
 		return nil
 	}
 	it.cold = it.cold[:0]
-	for _, col := range it.req.Columns {
+	for _, col := range it.cols {
 		if err := it.noteCold(col, from, n); err != nil {
 			return err
 		}
 	}
-	for col := 0; it.req.Keys && col < it.d.Schema.Keys; col++ {
+	for col := 0; it.req.Keys() && col < it.d.Schema.Keys; col++ {
 		if err := it.noteCold(col, from, n); err != nil {
 			return err
 		}
@@ -291,7 +313,7 @@ func (it *Iterator) base(col int, c *schema.Column, from batch.Ordinal, n int, v
 
 // makeKeys encodes the keys of the window's rows, if the request wants them.
 func (it *Iterator) makeKeys(from batch.Ordinal, n int) error {
-	if !it.req.Keys {
+	if !it.req.Keys() {
 		return nil
 	}
 	cols := make([]*batch.Vector, it.d.Schema.Keys)

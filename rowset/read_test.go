@@ -133,8 +133,14 @@ func (w *world) randomBound(r *rand.Rand) []byte {
 	return key
 }
 
-func (w *world) randomRequest(r *rand.Rand, snap mvcc.Snapshot) *scan.Request {
-	req := &scan.Request{Schema: w.schema, Columns: w.randomColumns(r), Snapshot: snap, Keys: r.IntN(2) == 0}
+func (w *world) randomRequest(r *rand.Rand, snap mvcc.Snapshot) scan.Options {
+	req := scan.Options{Schema: w.schema, Columns: w.randomColumns(r), Snapshot: snap, Keys: r.IntN(2) == 0}
+	if r.IntN(3) == 0 {
+		req.Rows.From = batch.Ordinal(r.IntN(len(w.rows) + 1))
+		if r.IntN(2) == 0 {
+			req.Rows.To = req.Rows.From + batch.Ordinal(r.IntN(len(w.rows)+10))
+		}
+	}
 	if r.IntN(2) == 0 {
 		req.Lower, req.Upper = w.randomBound(r), w.randomBound(r)
 	}
@@ -183,10 +189,30 @@ func (w *world) randomFilter(r *rand.Rand, levels int) batch.Filter {
 	return batch.Test(p)
 }
 
+// test returns the filter of a predicate, prepared.
+func test(p batch.Predicate) batch.Filter {
+	if err := p.Prepare(); err != nil {
+		panic(err)
+	}
+	return batch.Test(p)
+}
+
+// newIterator returns the iterator of a new request.
+func newIterator(d *DiskRowSet, o scan.Options) (*Iterator, error) {
+	req, err := scan.NewRequest(o)
+	if err != nil {
+		return nil, err
+	}
+	return d.NewIterator(req)
+}
+
 // answer is the rows that a request should give, by their places in the model.
-func (w *world) answer(req *scan.Request) (rows []int, cells [][][]byte) {
+func (w *world) answer(req scan.Options) (rows []int, cells [][][]byte) {
 	for i := range w.rows {
 		m := &w.rows[i]
+		if at := batch.Ordinal(i); at < req.Rows.From || req.Rows.To != 0 && at >= req.Rows.To {
+			continue
+		}
 		if req.Lower != nil && bytes.Compare(m.key, req.Lower) < 0 || req.Upper != nil && bytes.Compare(m.key, req.Upper) >= 0 {
 			continue
 		}
@@ -204,7 +230,7 @@ func TestScansMatchTheModel(t *testing.T) {
 		for _, snap := range w.snapshots(r) {
 			for range 8 {
 				req := w.randomRequest(r, snap)
-				it, err := w.set.NewIterator(req)
+				it, err := newIterator(w.set, req)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -221,7 +247,7 @@ func TestScansMatchTheModel(t *testing.T) {
 
 // compare reads an iterator to its end. Byte strings are compared after all of it was read: they
 // hold.
-func (w *world) compare(req *scan.Request, it *Iterator) error {
+func (w *world) compare(req scan.Options, it *Iterator) error {
 	rows, want := w.answer(req)
 	var got [][][]byte
 	for it.Next() {
@@ -261,6 +287,45 @@ func (w *world) compare(req *scan.Request, it *Iterator) error {
 	return nil
 }
 
+// Seek skips rows; it never goes back, and never leaves the request's ranges.
+func TestSeeksMatchTheModel(t *testing.T) {
+	worlds(t, func(t *testing.T, r *rand.Rand, w *world) {
+		for range 20 {
+			req := w.randomRequest(r, mvcc.Snapshot(r.IntN(int(w.end))))
+			req.Keys = true
+			it, err := newIterator(w.set, req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows, _ := w.answer(req)
+			for more := true; more; {
+				if r.IntN(2) == 0 {
+					key := w.randomBound(r)
+					if err := it.Seek(key); err != nil {
+						t.Fatal(err)
+					}
+					for len(rows) > 0 && bytes.Compare(w.rows[rows[0]].key, key) < 0 {
+						rows = rows[1:]
+					}
+				}
+				if more = it.Next(); !more {
+					break
+				}
+				sel := it.Batch().Selection
+				for i := sel.Next(0); i >= 0; i = sel.Next(i + 1) {
+					if len(rows) == 0 || !bytes.Equal(it.Keys()[i], w.rows[rows[0]].key) {
+						t.Fatalf("request %+v: key %x, want one of rows %v", req, it.Keys()[i], rows[:min(1, len(rows))])
+					}
+					rows = rows[1:]
+				}
+			}
+			if err := it.Close(); err != nil || len(rows) > 0 {
+				t.Fatalf("request %+v: %d rows are missing, %v", req, len(rows), err)
+			}
+		}
+	})
+}
+
 // A scan's answer at a snapshot does not change with what is applied while it runs, at or behind
 // the snapshot.
 func TestScansDoNotSeeLaterChanges(t *testing.T) {
@@ -268,8 +333,8 @@ func TestScansDoNotSeeLaterChanges(t *testing.T) {
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64},
 		{ID: 3, Name: "s", Type: schema.String, Nullable: true}}, 1)
 	w := newWorld(t, r, s, manyRows)
-	req := &scan.Request{Schema: s, Columns: []int{1, 2}, Snapshot: mvcc.Before(w.end)}
-	it, err := w.set.NewIterator(req)
+	req := scan.Options{Schema: s, Columns: []int{1, 2}, Snapshot: mvcc.Before(w.end)}
+	it, err := newIterator(w.set, req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +353,7 @@ func TestScansDoNotSeeLaterChanges(t *testing.T) {
 	if err := it.Close(); err != nil {
 		t.Fatal(err)
 	}
-	after, err := w.set.NewIterator(&scan.Request{Schema: s, Columns: []int{1}, Snapshot: mvcc.Everything})
+	after, err := newIterator(w.set, scan.Options{Schema: s, Columns: []int{1}, Snapshot: mvcc.Everything})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,10 +54,10 @@ func TestWindowsOfLongRowsAreShort(t *testing.T) {
 		most    int
 	}{
 		{"both columns", []int{0, 1}, batch.Filter{}, true, windowBytes / long},
-		{"a predicate on the long one", []int{0}, batch.Test(batch.Predicate{ID: 2, Op: batch.NotNull}), false, windowBytes / long},
+		{"a predicate on the long one", []int{0}, test(batch.Predicate{ID: 2, Type: schema.Binary, Op: batch.NotNull}), false, windowBytes / long},
 		{"the short one", []int{0}, batch.Filter{}, true, rows},
 	} {
-		it, err := set.NewIterator(&scan.Request{Schema: s, Columns: c.columns, Filter: c.filter, Keys: c.keys, Snapshot: mvcc.Everything})
+		it, err := newIterator(set, scan.Options{Schema: s, Columns: c.columns, Filter: c.filter, Keys: c.keys, Snapshot: mvcc.Everything})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,14 +124,14 @@ func TestWindowsGrow(t *testing.T) {
 		{"neither", 0, -1, -1, []int{4096, 4096}},
 		{"a limit from the start", 500, -1, -1, []int{500, 2000, 4096 - 2500, 4096}},
 	} {
-		req := &scan.Request{Schema: s, Columns: []int{0, 1}, Snapshot: mvcc.Before(w.end), Limit: c.limit}
+		req := scan.Options{Schema: s, Columns: []int{0, 1}, Snapshot: mvcc.Before(w.end), Limit: c.limit}
 		if c.lower >= 0 {
 			req.Lower = w.rows[c.lower].key
 		}
 		if c.upper >= 0 {
 			req.Upper = w.rows[c.upper].key
 		}
-		it, err := w.set.NewIterator(req)
+		it, err := newIterator(w.set, req)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -220,11 +220,11 @@ func TestReadingASchemaThatHasChanged(t *testing.T) {
 	}
 	all := []int{0, 1, 2, 3, 4, 5}
 	wantOf := func(old [][]byte) [][]byte { return [][]byte{old[0], nil, old[2], def, {5}, nil} }
-	filter := batch.And(batch.Test(batch.Predicate{Column: "defaulted", ID: 8, Type: schema.String, Op: batch.Eq, Values: [][]byte{def}}),
-		batch.Test(batch.Predicate{Column: "nullable", ID: 7, Type: schema.Int64, Op: batch.IsNull}))
+	filter := batch.And(test(batch.Predicate{Column: "defaulted", ID: 8, Type: schema.String, Op: batch.Eq, Values: [][]byte{def}}),
+		test(batch.Predicate{Column: "nullable", ID: 7, Type: schema.Int64, Op: batch.IsNull}))
 
 	for _, snap := range []mvcc.Snapshot{0, 5, 20, 40, mvcc.Everything} {
-		it, err := set.NewIterator(&scan.Request{Schema: now, Columns: all, Snapshot: snap, Filter: filter})
+		it, err := newIterator(set, scan.Options{Schema: now, Columns: all, Snapshot: snap, Filter: filter})
 		if err != nil {
 			t.Fatal(err)
 		}

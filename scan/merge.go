@@ -8,11 +8,11 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Merge joins iterators, each in key order and all with keys, into one in key order.
+// Merge merges iterators, each in key order and all with keys, into one in key order.
 //
-// A key is visible in one input at most, so that no two selected rows have equal keys. Rows that
-// follow one another in one input are copied as a run; a batch that lies wholly before all other
-// inputs is handed on as it is. The first batch is complete with as many rows as r's FirstRows.
+// A key must be visible in at most one input, so that no two selected rows have equal keys. Adjacent
+// rows of one input are copied as a run. A batch all of whose keys are below those of the other
+// inputs is returned as it is. The first batch has up to r.FirstRows rows.
 func Merge(r *Request, inputs []Iterator) Iterator {
 	if len(inputs) == 1 {
 		return inputs[0]
@@ -22,22 +22,22 @@ func Merge(r *Request, inputs []Iterator) Iterator {
 
 type merge struct {
 	columns []schema.Column
-	rows    int        // with which the next output batch is complete
+	rows    int        // of the next output batch, at most
 	inputs  []Iterator // nil where an input is closed
-	begun   bool       // the inputs were asked for their first batches
+	begun   bool       // the inputs have returned their first batches
 	heads   []*head    // inputs with a selected row left, by the key of that row
 	out     *batch.RecordBatch
 	outKeys [][]byte
-	used    *head // an input whose batch is used up with the current one
-	through bool  // the current batch is that of used, handed on as it is
+	used    *head // the input whose batch ends with the current batch
+	through bool  // the current batch is that of used
 	err     error
 	closed  bool
 }
 
-// head is an input and its place in its current batch.
+// head is an input and the position in its current batch.
 type head struct {
 	it    Iterator
-	place int // of it among the inputs
+	index int // of it in the inputs
 	b     *batch.RecordBatch
 	keys  [][]byte
 	row   int // the next selected row
@@ -45,7 +45,7 @@ type head struct {
 
 func (h *head) key() []byte { return h.keys[h.row] }
 
-// load takes the next batch; false at the end of the input.
+// load reads the next batch. It returns false at the end of the input.
 func (h *head) load() bool {
 	if !h.it.Next() {
 		return false
@@ -62,7 +62,7 @@ func (m *merge) Next() bool {
 	if !m.begun {
 		m.begun = true
 		for i, it := range m.inputs {
-			if !m.reload(&head{it: it, place: i}) {
+			if !m.reload(&head{it: it, index: i}) {
 				return false
 			}
 		}
@@ -83,12 +83,12 @@ func (m *merge) Next() bool {
 	return m.fill()
 }
 
-// outBytes is about what the byte strings of an output batch may take. They are the inputs', which
-// have long gone on by then.
+// outBytes is about how many bytes the byte strings of an output batch may have. They keep memory of
+// the inputs in use that the inputs themselves are done with.
 const outBytes = 1 << 20
 
-// fill copies runs of rows into the output batch until it is full or the inputs are at their end.
-// No input is asked for a batch that may not be wanted any more.
+// fill copies runs of rows to the output batch until it is full or the inputs are at their end. It
+// does not read batches that the caller may not need.
 func (m *merge) fill() bool {
 	if m.out == nil {
 		m.out = batch.New(m.columns, 0)
@@ -126,8 +126,8 @@ func (m *merge) fill() bool {
 	return true
 }
 
-// runEnd is the row of h's batch before which all selected rows from h.row on have keys below the
-// other inputs' next ones. h is the first of m.heads.
+// runEnd returns the row of h's batch before which all selected rows from h.row on have keys below
+// the other inputs' next ones. h is the first of m.heads.
 func (m *merge) runEnd(h *head) int {
 	if len(m.heads) == 1 {
 		return h.b.Len
@@ -143,7 +143,7 @@ func (m *merge) runEnd(h *head) int {
 	return max(end, h.row+1)
 }
 
-// insert puts h in its place among the heads.
+// insert inserts h into the heads, which are few.
 func (m *merge) insert(h *head) {
 	i := 0
 	for i < len(m.heads) && bytes.Compare(m.heads[i].key(), h.key()) < 0 {
@@ -154,16 +154,58 @@ func (m *merge) insert(h *head) {
 	m.heads[i] = h
 }
 
-// reload takes h's next batch and puts h among the heads, or closes it at its end; false after an
-// error.
+// reload reads h's next batch and inserts h into the heads, or closes it at its end. It returns false
+// after an error.
 func (m *merge) reload(h *head) bool {
 	if h.load() {
 		m.insert(h)
 		return true
 	}
-	m.inputs[h.place] = nil
+	m.inputs[h.index] = nil
 	m.err = h.it.Close()
 	return m.err == nil
+}
+
+// Seek skips rows in the current batches of the inputs first, and seeks only in inputs that have none
+// left there.
+func (m *merge) Seek(key []byte) error {
+	if m.err != nil || m.closed {
+		return m.err
+	}
+	if !m.begun {
+		for _, it := range m.inputs {
+			if m.err = it.Seek(key); m.err != nil {
+				return m.err
+			}
+		}
+		return nil
+	}
+	if h := m.used; h != nil {
+		m.used, m.through = nil, false
+		if m.seek(h, key); m.err != nil {
+			return m.err
+		}
+	}
+	for len(m.heads) > 0 && bytes.Compare(m.heads[0].key(), key) < 0 {
+		h := m.heads[0]
+		m.heads = m.heads[1:]
+		for h.row >= 0 && bytes.Compare(h.key(), key) < 0 {
+			h.row = h.b.Selection.Next(h.row + 1)
+		}
+		if h.row >= 0 {
+			m.insert(h)
+		} else if m.seek(h, key); m.err != nil {
+			return m.err
+		}
+	}
+	return nil
+}
+
+// seek moves h, whose batch has no row left, to the first batch with keys at or above key.
+func (m *merge) seek(h *head, key []byte) {
+	if m.err = h.it.Seek(key); m.err == nil {
+		m.reload(h)
+	}
 }
 
 func (m *merge) Batch() *batch.RecordBatch {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -22,7 +23,21 @@ var columns = []schema.Column{
 }
 
 // allColumns asks for all of them.
-var allColumns = &Request{Schema: &schema.Schema{Columns: columns}, Columns: []int{0, 1, 2}}
+var allColumns = request(Options{Columns: []int{0, 1, 2}})
+
+// request returns a request on columns.
+func request(o Options) *Request {
+	s, err := schema.New(slices.Clone(columns), 1)
+	if err != nil {
+		panic(err)
+	}
+	o.Schema = s
+	r, err := NewRequest(o)
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
 
 // row is a row of the result: its encoded key and cells, nil for NULL.
 type row struct {
@@ -135,6 +150,15 @@ func (f *fake) spoil() {
 
 func (f *fake) Batch() *batch.RecordBatch { return f.b }
 func (f *fake) Keys() [][]byte            { return f.keys }
+
+func (f *fake) Seek(key []byte) error {
+	f.spoil()
+	for f.at < len(f.rows) && bytes.Compare(f.rows[f.at].key, key) < 0 {
+		f.at++
+	}
+	return nil
+}
+
 func (f *fake) Close() error {
 	f.closed++
 	return f.err
@@ -240,6 +264,95 @@ func TestMergeSorts(t *testing.T) {
 	}
 }
 
+// Merge and Concat skip the same rows at each Seek as one sorted list does.
+func TestSeekSkipsRows(t *testing.T) {
+	r := seedtest.Rand(t)
+	for round := range 300 {
+		fakes, want := deal(r, 1+r.IntN(5), r.IntN(200), 8)
+		it := Merge(allColumns, iterators(fakes))
+		if round%2 == 0 {
+			// The same rows, in inputs whose keys follow one another.
+			var chain []func() (Iterator, error)
+			fakes = fakes[:1]
+			for from, n := 0, 0; from < len(want); from += n {
+				n = min(1+r.IntN(50), len(want)-from)
+				f := &fake{rows: want[from : from+n], failAt: -1, sizes: fakes[0].sizes, noise: fakes[0].noise}
+				chain = append(chain, func() (Iterator, error) { return f, nil })
+			}
+			it = Concat(chain...)
+		}
+		for {
+			if r.IntN(2) == 0 {
+				key := rowOf(r.IntN(220)).key
+				if err := it.Seek(key); err != nil {
+					t.Fatal(err)
+				}
+				for len(want) > 0 && bytes.Compare(want[0].key, key) < 0 {
+					want = want[1:]
+				}
+			}
+			if !it.Next() {
+				break
+			}
+			sel := it.Batch().Selection
+			for i := sel.Next(0); i >= 0; i = sel.Next(i + 1) {
+				if len(want) == 0 || !bytes.Equal(it.Keys()[i], want[0].key) {
+					t.Fatalf("round %d: key %x, %d rows left", round, it.Keys()[i], len(want))
+				}
+				want = want[1:]
+			}
+		}
+		if err := it.Close(); err != nil || len(want) > 0 {
+			t.Fatalf("round %d: %d rows are missing, %v", round, len(want), err)
+		}
+	}
+}
+
+func TestNewRequestRefusesWhatDoesNotFitTheSchema(t *testing.T) {
+	s := request(Options{}).Schema()
+	test := func(id schema.ColumnID, typ schema.Type, prepare bool) batch.Filter {
+		p := batch.Predicate{ID: id, Type: typ, Op: batch.NotNull}
+		if prepare {
+			if err := p.Prepare(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return batch.Not(batch.Test(p))
+	}
+	if _, err := NewRequest(Options{Schema: s, Columns: []int{2, 2}, Filter: test(0, schema.Int64, true)}); err != nil {
+		t.Error(err)
+	}
+	for name, o := range map[string]Options{
+		"no schema":              {},
+		"column":                 {Schema: s, Columns: []int{3}},
+		"negative column":        {Schema: s, Columns: []int{-1}},
+		"predicate's ID":         {Schema: s, Filter: test(99, schema.Int64, true)},
+		"predicate's type":       {Schema: s, Filter: test(0, schema.String, true)},
+		"predicate not prepared": {Schema: s, Filter: test(0, schema.Int64, false)},
+	} {
+		if _, err := NewRequest(o); !errors.Is(err, fault.ErrSchema) {
+			t.Errorf("%s: %v, want ErrSchema", name, err)
+		}
+	}
+	for name, o := range map[string]Options{"limit": {Schema: s, Limit: -1}, "rows": {Schema: s, Rows: RowRange{From: 2, To: 1}}} {
+		if _, err := NewRequest(o); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestRequestDoesNotChangeWithItsOptions(t *testing.T) {
+	o := Options{Schema: allColumns.Schema(), Columns: []int{0, 1}}
+	r, err := NewRequest(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Columns[0] = 2
+	if r.Columns()[0] != 0 {
+		t.Errorf("columns %v, want [0 1]", r.Columns())
+	}
+}
+
 // An output batch is full in the middle of an input's batch, of which the rest is before all else:
 // only the rest comes next.
 func TestMergeGoesOnInTheMiddleOfABatch(t *testing.T) {
@@ -277,7 +390,7 @@ func TestMergeWithoutColumns(t *testing.T) {
 	for _, f := range fakes {
 		inputs = append(inputs, bare{f})
 	}
-	it := Merge(&Request{}, inputs)
+	it := Merge(request(Options{}), inputs)
 	n := 0
 	for it.Next() {
 		n += it.Batch().Selected()
@@ -460,9 +573,7 @@ func TestLimitedMergeStopsReading(t *testing.T) {
 			f.rows = append(f.rows, rowOf(i))
 			want = append(want, rowOf(i))
 		}
-		limited := *allColumns
-		limited.Limit = int64(n)
-		it := Limit(Merge(&limited, iterators(fakes)), int64(n))
+		it := Limit(Merge(request(Options{Columns: []int{0, 1, 2}, Limit: int64(n)}), iterators(fakes)), int64(n))
 		compareRows(t, read(t, it, true), want[:n])
 		for i, f := range fakes {
 			used := 0
@@ -484,20 +595,20 @@ func TestLimitedMergeStopsReading(t *testing.T) {
 // Batches of a scan that goes on become as long as any.
 func TestBatchesGrowToWholeOnes(t *testing.T) {
 	for _, c := range []struct {
-		req  Request
+		o    Options
 		want []int
 	}{
-		{Request{}, []int{4096, 4096}},
-		{Request{Lower: []byte{}}, []int{128, 512, 2048, 4096, 4096}},
-		{Request{Lower: []byte{}, Upper: []byte{}}, []int{4096}},
-		{Request{Limit: 1, Upper: []byte{}}, []int{64, 256, 1024, 4096}},
-		{Request{Limit: 100}, []int{100, 400, 1600, 4096}},
-		{Request{Limit: 1 << 50}, []int{4096, 4096}},
+		{Options{}, []int{4096, 4096}},
+		{Options{Lower: []byte{}}, []int{128, 512, 2048, 4096, 4096}},
+		{Options{Lower: []byte{}, Upper: []byte{}}, []int{4096}},
+		{Options{Limit: 1, Upper: []byte{}}, []int{64, 256, 1024, 4096}},
+		{Options{Limit: 100}, []int{100, 400, 1600, 4096}},
+		{Options{Limit: 1 << 50}, []int{4096, 4096}},
 	} {
-		n := c.req.FirstRows()
+		n := request(c.o).FirstRows()
 		for i, want := range c.want {
 			if n != want {
-				t.Errorf("limit %d: batch %d has %d rows, want %d", c.req.Limit, i, n, want)
+				t.Errorf("limit %d: batch %d has %d rows, want %d", c.o.Limit, i, n, want)
 			}
 			n = NextRows(n)
 		}
@@ -505,11 +616,7 @@ func TestBatchesGrowToWholeOnes(t *testing.T) {
 }
 
 func TestProjectionIsInTheOrderAsked(t *testing.T) {
-	s, err := schema.New(slices.Clone(columns), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := (&Request{Schema: s, Columns: []int{2, 0, 2}}).Projection()
+	got := request(Options{Columns: []int{2, 0, 2}}).Projection()
 	if !slices.EqualFunc(got, []string{"b", "n", "b"}, func(c schema.Column, name string) bool { return c.Name == name }) {
 		t.Errorf("projection %v", got)
 	}

@@ -112,7 +112,7 @@ func (l *rowHistories) diff(w *world, from, to mvcc.Snapshot) {
 		}
 		return rowText(cells)
 	}
-	d := v.Diff(&scan.Request{Columns: allColumns}, to)
+	d := v.Diff(scan.Options{Columns: allColumns}, to)
 	for d.Next() {
 		got = append(got, text(d.Before())+" → "+text(d.After()))
 	}

@@ -205,7 +205,7 @@ func TestUndoGCDropsFilesAndRowSetsBelowTheFloor(t *testing.T) {
 			t.Errorf("%d live rows, %d before", got, live)
 		}
 	}
-	if _, err := search(w.tab, &scan.Request{Columns: allColumns}, Snapshot{At: mvcc.Before(died)}, true); err == nil {
+	if _, err := search(w.tab, scan.Options{Columns: allColumns}, Snapshot{At: mvcc.Before(died)}, true); err == nil {
 		t.Error("a read below the floor is answered")
 	}
 }
@@ -277,7 +277,7 @@ func TestScanKeepsItsFilesThroughDeltaCompactions(t *testing.T) {
 	w = w.reopened(0) // no column's file is open
 	var its []scan.Iterator
 	for ts := max(w.floor, 1); ts <= timestampOf(w.lsn); ts += 10 {
-		it, err := search(w.tab, &scan.Request{Columns: allColumns}, Snapshot{At: mvcc.AsOf(ts)}, true)
+		it, err := search(w.tab, scan.Options{Columns: allColumns}, Snapshot{At: mvcc.AsOf(ts)}, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -319,7 +319,7 @@ func TestScanKeepsTheFilesOfARowSetThatUndoGCRemoves(t *testing.T) {
 	w.flush()
 	want := w.scan(before, true)
 	w = w.reopened(0) // no column's file is open
-	it, err := search(w.tab, &scan.Request{Columns: allColumns}, before, true)
+	it, err := search(w.tab, scan.Options{Columns: allColumns}, before, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -418,7 +418,7 @@ func TestScanOfAnEarlierStateKeepsItsFiles(t *testing.T) {
 			w := withRedos(t, 20, 2)
 			want := w.scan(latest, true)
 			w = w.reopened(0) // no column's file is open
-			it, err := search(w.tab, &scan.Request{Columns: allColumns}, Snapshot{At: mvcc.AsOf(timestampOf(w.lsn))}, true)
+			it, err := search(w.tab, scan.Options{Columns: allColumns}, Snapshot{At: mvcc.AsOf(timestampOf(w.lsn))}, true)
 			if err != nil {
 				t.Fatal(err)
 			}

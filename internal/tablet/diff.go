@@ -39,13 +39,13 @@ type side struct {
 }
 
 // Diff compares the state that v sees with that of a later snapshot, all of which is published. Of
-// req only the columns and the bounds count. The Diff releases v at Close.
-func (v View) Diff(req *scan.Request, to mvcc.Snapshot) *Diff {
+// the options only the columns and the bounds count. The Diff releases v at Close.
+func (v View) Diff(o scan.Options, to mvcc.Snapshot) *Diff {
 	st := v.state
 	d := &Diff{table: v.table, state: st}
 	changed := map[*rowset.DiskRowSet]rowset.Changed{}
 	var sets [][]*rowset.DiskRowSet
-	for _, set := range st.tree.Range(nil, req.Lower, req.Upper) {
+	for _, set := range st.tree.Range(nil, o.Lower, o.Upper) {
 		if c, ok := set.Changed(v.snap, to); ok {
 			changed[set] = c
 			sets = append(sets, []*rowset.DiskRowSet{set})
@@ -62,17 +62,20 @@ func (v View) Diff(req *scan.Request, to mvcc.Snapshot) *Diff {
 		groups = append(groups, nil)
 	}
 	begin := func(snap mvcc.Snapshot) *side {
-		r := *req
-		r.Schema, r.Snapshot, r.Keys, r.Filter = v.Schema, snap, true, batch.Filter{}
+		r, err := scan.NewRequest(scan.Options{Schema: v.Schema, Columns: o.Columns, Lower: o.Lower, Upper: o.Upper, Snapshot: snap, Keys: true})
+		if err != nil {
+			d.err = fmt.Errorf("table %q: %w", v.table, err)
+			return &side{it: scan.Concat()}
+		}
 		var newMems []func() scan.Iterator
 		for _, mem := range mems {
 			newMems = append(newMems, func() scan.Iterator {
-				m := st.newMemIterator(mem, &r)
+				m := st.newMemIterator(mem, r)
 				m.it.ChangedIn(v.snap, to)
 				return m
 			})
 		}
-		return &side{it: inOrder(groups, newMems, changed, &r), cells: make([][]byte, len(r.Columns))}
+		return &side{it: inOrder(groups, newMems, changed, r), cells: make([][]byte, len(o.Columns))}
 	}
 	d.before, d.after = begin(v.snap), begin(to)
 	return d

@@ -289,11 +289,14 @@ func looseRows(t *testing.T, tab *Tablet, snap mvcc.Snapshot) (out []string) {
 		t.Fatal(err)
 	}
 	s := v.Schema
-	req := scan.Request{Schema: s}
+	req := scan.Options{Schema: s}
 	for i := range s.Columns {
 		req.Columns = append(req.Columns, i)
 	}
-	it := v.Scan(&req, true)
+	it, err := v.Scan(req, true)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for it.Next() {
 		b := it.Batch()
 		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {

@@ -129,19 +129,20 @@ func (v View) Explain(key []byte) (rowset.Trace, error) {
 // Scan returns the rows of a request, in key order over all stores or one store after the other.
 // The iterator releases v at Close.
 //
-// The request's Schema and Snapshot are set.
-func (v View) Scan(req *scan.Request, ordered bool) scan.Iterator {
+// The schema and the snapshot are v's, whatever the options contain. v is released if Scan returns an
+// error.
+func (v View) Scan(o scan.Options, ordered bool) (scan.Iterator, error) {
 	st := v.state
-	req.Schema, req.Snapshot = v.Schema, v.snap
+	o.Schema, o.Snapshot = v.Schema, v.snap
 	groups := [][]*rowset.DiskRowSet{}
-	for _, d := range st.tree.Range(nil, req.Lower, req.Upper) {
+	for _, d := range st.tree.Range(nil, o.Lower, o.Upper) {
 		groups = append(groups, []*rowset.DiskRowSet{d})
 	}
-	r := *req
+	var r *scan.Request
 	var newMems []func() scan.Iterator
 	for _, m := range st.mems {
 		if m.Len() > 0 {
-			newMems = append(newMems, func() scan.Iterator { return st.newMemIterator(m, &r) })
+			newMems = append(newMems, func() scan.Iterator { return st.newMemIterator(m, r) })
 		}
 	}
 	if ordered {
@@ -157,14 +158,17 @@ func (v View) Scan(req *scan.Request, ordered bool) scan.Iterator {
 		}
 		newMems = nil
 	}
-	open := func(d *rowset.DiskRowSet) (scan.Iterator, error) { return d.NewIterator(&r) }
+	open := func(d *rowset.DiskRowSet) (scan.Iterator, error) { return d.NewIterator(r) }
 	for _, g := range groups {
-		if len(g)+len(newMems) > 1 {
-			r.Keys = true
-		}
-		chain = append(chain, func() (scan.Iterator, error) { return merge(g, newMems, open, &r), nil })
+		o.Keys = o.Keys || len(g)+len(newMems) > 1
+		chain = append(chain, func() (scan.Iterator, error) { return merge(g, newMems, open, r), nil })
 	}
-	return &stateIterator{Iterator: scan.Concat(chain...), state: st}
+	var err error
+	if r, err = scan.NewRequest(o); err != nil {
+		v.Release()
+		return nil, fmt.Errorf("table %q: %w", v.table, err)
+	}
+	return &stateIterator{Iterator: scan.Concat(chain...), state: st}, nil
 }
 
 // overlapping joins rowsets that overlap into groups, which are in key order. With rows in memory,
@@ -250,9 +254,10 @@ type memIterator struct {
 }
 
 func (st *tabletState) newMemIterator(mem *memrowset.MemRowSet, req *scan.Request) *memIterator {
-	m := &memIterator{format: st.shape.RowFormat, req: req, rows: req.FirstRows(), it: mem.NewIterator(req.Snapshot, req.Lower, req.Upper, false), out: batch.New(req.Projection(), 0)}
-	if !req.Filter.All() {
-		n := len(req.Schema.Columns)
+	lower, upper := req.Bounds()
+	m := &memIterator{format: st.shape.RowFormat, req: req, rows: req.FirstRows(), it: mem.NewIterator(req.Snapshot(), lower, upper, false), out: batch.New(req.Projection(), 0)}
+	if !req.Filter().All() {
+		n := len(req.Schema().Columns)
 		m.tested, m.loaded, m.test = make([]*batch.Vector, n), make([]bool, n), m.filter
 	}
 	return m
@@ -271,11 +276,11 @@ func (m *memIterator) Next() bool {
 		m.out.Selection, m.out.Len, m.keys = sel, n, keys
 		m.images = rows
 		clear(m.loaded)
-		m.eval.Eval(&m.req.Filter, sel, m.test) // reads memory: no error
+		m.eval.Eval(m.req.Filter(), sel, m.test) // reads memory: no error
 		if !sel.Any() {
 			continue
 		}
-		for i, col := range m.req.Columns {
+		for i, col := range m.req.Columns() {
 			m.format.Gather(rows, col, m.out.Columns[i])
 		}
 		return true
@@ -284,7 +289,7 @@ func (m *memIterator) Next() bool {
 
 // filter clears the bits of the current batch's rows for which p is not true.
 func (m *memIterator) filter(p *batch.Predicate, sel batch.Bitmap) error {
-	col := m.req.Schema.IndexID(p.ID)
+	col := m.req.Schema().IndexID(p.ID)
 	if m.tested[col] == nil {
 		m.tested[col] = &batch.Vector{Type: p.Type}
 	}
@@ -299,3 +304,8 @@ func (m *memIterator) filter(p *batch.Predicate, sel batch.Bitmap) error {
 func (m *memIterator) Batch() *batch.RecordBatch { return m.out }
 func (m *memIterator) Keys() [][]byte            { return m.keys }
 func (m *memIterator) Close() error              { return nil }
+
+func (m *memIterator) Seek(key []byte) error {
+	m.it.Seek(key)
+	return nil
+}

@@ -109,7 +109,7 @@ func TestScansMatchTheModelOverRandomLayouts(t *testing.T) {
 			if r.IntN(3) == 0 || at.At == 0 {
 				at = latest
 			}
-			req := &scan.Request{Columns: allColumns}
+			req := scan.Options{Columns: allColumns}
 			keep := func(int) bool { return true }
 			if r.IntN(2) == 0 {
 				lower, upper := r.IntN(100)-40, r.IntN(100)-20
@@ -119,7 +119,11 @@ func TestScansMatchTheModelOverRandomLayouts(t *testing.T) {
 			test := ""
 			if r.IntN(2) == 0 {
 				a := r.IntN(5)
-				req.Filter = batch.Test(batch.Predicate{Column: "a", ID: 2, Type: schema.Int32, Op: batch.Eq, Values: [][]byte{int32Cell(a)}})
+				p := batch.Predicate{Column: "a", ID: 2, Type: schema.Int32, Op: batch.Eq, Values: [][]byte{int32Cell(a)}}
+				if err := p.Prepare(); err != nil {
+					t.Fatal(err)
+				}
+				req.Filter = batch.Test(p)
 				test = fmt.Sprintf(": %d ", a)
 			}
 			var want []string
@@ -197,7 +201,7 @@ func TestScanKeepsItsState(t *testing.T) {
 			w = w.reopened(0)
 			var its []scan.Iterator
 			for range 3 {
-				it, err := search(w.tab, &scan.Request{Columns: allColumns}, Snapshot{At: mvcc.AsOf(timestampOf(w.lsn))}, true)
+				it, err := search(w.tab, scan.Options{Columns: allColumns}, Snapshot{At: mvcc.AsOf(timestampOf(w.lsn))}, true)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -239,7 +243,7 @@ func TestScanWithBoundsKeepsItsKeyIndex(t *testing.T) {
 		w.flush()
 	}
 	w = w.reopened(w.lsn + 1) // no file is open
-	it, err := search(w.tab, &scan.Request{Columns: []int{0}, Lower: key(3, "u"), Upper: key(5, "text 1")}, latest, true)
+	it, err := search(w.tab, scan.Options{Columns: []int{0}, Lower: key(3, "u"), Upper: key(5, "text 1")}, latest, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +275,7 @@ func TestReadsBelowTheFloorAreTooOld(t *testing.T) {
 		}
 		for _, snap := range []mvcc.Snapshot{mvcc.Nothing, mvcc.Before(timestampOf(1)), mvcc.Before(timestampOf(2))} {
 			_, err1 := get(w.tab, w.key(5), Snapshot{At: snap}, nil, nil)
-			_, err2 := search(w.tab, &scan.Request{}, Snapshot{At: snap}, true)
+			_, err2 := search(w.tab, scan.Options{}, Snapshot{At: snap}, true)
 			_, err3 := explain(w.tab, w.key(5), Snapshot{At: snap})
 			for _, err := range []error{err1, err2, err3} {
 				if !errors.Is(err, fault.ErrTooOld) {

@@ -300,7 +300,7 @@ func rowText(cells [][]byte) string {
 // scan returns all rows as text, in the order of the scan.
 func (w *world) scan(at Snapshot, ordered bool) []string {
 	w.t.Helper()
-	it, err := search(w.tab, &scan.Request{Columns: allColumns}, at, ordered)
+	it, err := search(w.tab, scan.Options{Columns: allColumns}, at, ordered)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -443,12 +443,12 @@ func get(t *Tablet, key []byte, at Snapshot, cols []int, cells [][]byte) (bool, 
 	return found, err
 }
 
-func search(t *Tablet, req *scan.Request, at Snapshot, ordered bool) (scan.Iterator, error) {
+func search(t *Tablet, req scan.Options, at Snapshot, ordered bool) (scan.Iterator, error) {
 	v, err := t.View(at)
 	if err != nil {
 		return nil, err
 	}
-	return v.Scan(req, ordered), nil
+	return v.Scan(req, ordered)
 }
 
 func explain(t *Tablet, key []byte, at Snapshot) (rowset.Trace, error) {

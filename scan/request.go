@@ -1,0 +1,122 @@
+package scan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Options are what a Request is made of.
+type Options struct {
+	Schema   *schema.Schema
+	Columns  []int         // indexes in Schema of the columns to return, in that order
+	Filter   batch.Filter  // rows for which it is true are returned
+	Lower    []byte        // encoded key, inclusive; nil for no bound
+	Upper    []byte        // encoded key, exclusive; nil for no bound
+	Rows     RowRange      // for scans of one DiskRowSet
+	Snapshot mvcc.Snapshot // the changes that the scan sees
+	Keys     bool          // return encoded keys, as Merge needs them
+
+	// Limit is the number of rows that the caller takes, if it is known; 0 for all. It determines
+	// the sizes of batches. The iterator Limit cuts.
+	Limit int64
+}
+
+// RowRange is the rows [From, To) of a DiskRowSet by row ID. The zero value means all rows, and so
+// does a To of 0 from From on.
+type RowRange struct{ From, To batch.Ordinal }
+
+// Request is one scan of a set of rows. It is immutable, so iterators and goroutines may share it.
+type Request struct{ o Options }
+
+// NewRequest checks options and makes a Request of them. The bounds must not be changed afterwards.
+// Errors: ErrSchema for columns and predicates that do not fit the schema; a limit or a range of rows
+// that is negative.
+func NewRequest(o Options) (*Request, error) {
+	if o.Schema == nil {
+		return nil, fmt.Errorf("scan: no schema: %w", fault.ErrSchema)
+	}
+	for _, c := range o.Columns {
+		if c < 0 || c >= len(o.Schema.Columns) {
+			return nil, fmt.Errorf("scan: column %d of %d: %w", c, len(o.Schema.Columns), fault.ErrSchema)
+		}
+	}
+	for p := range o.Filter.Tests() {
+		c := o.Schema.IndexID(p.ID)
+		if c < 0 {
+			return nil, fmt.Errorf("scan: predicate on column ID %d: no such column: %w", p.ID, fault.ErrSchema)
+		}
+		switch column := &o.Schema.Columns[c]; {
+		case p.Type != column.Type:
+			return nil, fmt.Errorf("scan: predicate on column %q: made for type %s, the column has %s: %w", column.Name, p.Type, column.Type, fault.ErrSchema)
+		case !p.Prepared():
+			return nil, fmt.Errorf("scan: predicate on column %q: not prepared: %w", column.Name, fault.ErrSchema)
+		}
+	}
+	if o.Limit < 0 {
+		return nil, fmt.Errorf("scan: limit %d", o.Limit)
+	}
+	if o.Rows.To != 0 && o.Rows.To < o.Rows.From {
+		return nil, fmt.Errorf("scan: rows [%d, %d)", o.Rows.From, o.Rows.To)
+	}
+	o.Columns = slices.Clone(o.Columns)
+	return &Request{o}, nil
+}
+
+// Schema returns the schema of the rows.
+func (r *Request) Schema() *schema.Schema { return r.o.Schema }
+
+// Columns returns the indexes in the schema of the columns to return. Read-only.
+func (r *Request) Columns() []int { return r.o.Columns }
+
+// Filter returns the filter. Read-only.
+func (r *Request) Filter() *batch.Filter { return &r.o.Filter }
+
+// Bounds returns the range [lower, upper) of encoded keys; nil for no bound. Read-only.
+func (r *Request) Bounds() (lower, upper []byte) { return r.o.Lower, r.o.Upper }
+
+// Rows returns the range of row IDs.
+func (r *Request) Rows() RowRange { return r.o.Rows }
+
+// Snapshot returns the changes that the scan sees.
+func (r *Request) Snapshot() mvcc.Snapshot { return r.o.Snapshot }
+
+// Keys reports whether batches have encoded keys.
+func (r *Request) Keys() bool { return r.o.Keys }
+
+// A scan that may need few rows reads small batches first: rows beyond those that are needed are
+// read for nothing. Each batch has batchGrowth times the rows of the one before, so that a long scan
+// reaches whole batches after a few thousand rows.
+const (
+	openRows    = 128 // of the first batch of a scan with a lower bound only
+	leastRows   = 64  // of any first batch: decoders work on so many cells in one step
+	batchGrowth = 4
+)
+
+// FirstRows returns how many rows a set of rows should read for its first batch: batch.WindowRows,
+// or less if the request has a limit, or a lower bound and no upper one.
+func (r *Request) FirstRows() int {
+	switch {
+	case r.o.Limit > 0:
+		return int(min(max(r.o.Limit, leastRows), batch.WindowRows))
+	case r.o.Lower != nil && r.o.Upper == nil:
+		return openRows
+	}
+	return batch.WindowRows
+}
+
+// NextRows returns how many rows it should read after a batch of n.
+func NextRows(n int) int { return min(batchGrowth*n, batch.WindowRows) }
+
+// Projection returns the columns of the batches.
+func (r *Request) Projection() []schema.Column {
+	out := make([]schema.Column, len(r.o.Columns))
+	for i, c := range r.o.Columns {
+		out[i] = r.o.Schema.Columns[c]
+	}
+	return out
+}
