@@ -127,9 +127,9 @@ func topicNames() []string {
 
 // appendTopics lists the pages.
 func appendTopics(b *strings.Builder) {
-	b.WriteString("\n")
+	b.WriteString("\nPages, oribi help PAGE:\n")
 	for _, t := range topics {
-		fmt.Fprintf(b, "  oribi help %-8s  %s\n", t.name, t.short)
+		fmt.Fprintf(b, "  %-8s  %s\n", t.name, t.short)
 	}
 }
 

@@ -150,7 +150,7 @@ func (s *show) applyAll(store *oribi.Store, table *oribi.Table) error {
 	return nil
 }
 
-// tend does what is due after a commit and tells what it did.
+// tend does what is due after a commit and describes it.
 func (s *show) tend(table *oribi.Table, seq int64) (string, error) {
 	what, do := "flush", table.FlushResult
 	switch {
@@ -166,23 +166,25 @@ func (s *show) tend(table *oribi.Table, seq int64) (string, error) {
 	return fmt.Sprintf("%s: %d → %d, %s", what, r.RowSetsBefore, r.RowSetsAfter, figures.Size(r.BytesWritten)), nil
 }
 
-// next tells where to look next: how to keep a store or, of one that is kept, what to ask it.
+// next ends with three commands to try.
 func (s *show) next() error {
 	s.page.title("Where to look next")
 	if !s.kept {
-		s.page.text("This store is removed now. To keep one, name a new directory:")
+		s.page.text("This store is removed now. To keep one, name a new directory, and ask it:")
 		s.page.line("  oribi demo DIR")
+		s.page.line("  oribi table history DIR %s CMakeLists.txt", tableName)
+		s.page.line("  oribi table count DIR %s --by mode", tableName)
 		return s.page.err
 	}
 	s.page.text("The store stays in %s. Ask it yourself; the last command reads the table as it was after commit %d:", s.dir, askAfter)
 	dir := shellWord(s.dir)
 	s.page.line("  oribi table scan %s %s --columns path,size --where \"size > 200000\"", dir, tableName)
-	s.page.line("  oribi table get %s %s '\"CMakeLists.txt\"'", dir, tableName)
+	s.page.line("  oribi table get %s %s CMakeLists.txt", dir, tableName)
 	s.page.line("  oribi table count %s %s --as-of %d", dir, tableName, uint64(s.stamps[askAfter]))
 	return s.page.err
 }
 
-// askAfter is the commit whose timestamp is told; it is one of readBackAfter.
+// askAfter is the commit whose timestamp is printed; it is one of readBackAfter.
 const askAfter = 1000
 
 // shellWord is text as one word for a shell.
