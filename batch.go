@@ -301,7 +301,8 @@ func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
 	}
 }
 
-// checkVectors tells whether vectors are what op takes, and how many rows they are.
+// checkVectors checks that the vectors are well-formed and what op takes, and returns the number of
+// their rows.
 func checkVectors(s *schema.Schema, op Op, columns []*batch.Vector) (n int, err error) {
 	switch op {
 	case OpInsert, OpUpsert, OpInsertIgnore, OpUpsertIgnore:
@@ -326,11 +327,18 @@ func checkVectors(s *schema.Schema, op Op, columns []*batch.Vector) (n int, err 
 			return 0, fmt.Errorf("column %q: %w", c.Name, tablet.ErrAutoNotSet)
 		case v == nil && i < s.Keys:
 			return 0, fmt.Errorf("key column %q: %w", c.Name, tablet.ErrNotSet)
-		case v == nil:
-		case v.Elements != nil && c.Type == schema.Array && v.Type == c.Element:
-		case v.Elements != nil || v.Type != c.Type:
+		}
+		if v == nil {
+			continue
+		}
+		arrays := v.Elements != nil && c.Type == schema.Array && v.Type == c.Element
+		if !arrays && (v.Elements != nil || v.Type != c.Type) {
 			return 0, fmt.Errorf("column %q: a vector of %s, want %s", c.Name, v.Type, c.Type)
-		case v.Len != n:
+		}
+		if err := v.Validate(); err != nil {
+			return 0, fmt.Errorf("column %q: %w", c.Name, err)
+		}
+		if v.Len != n {
 			return 0, fmt.Errorf("column %q: a vector of %d cells, the first has %d", c.Name, v.Len, n)
 		}
 	}

@@ -1,16 +1,16 @@
-// Package batch holds decoded columns: vectors of equal length with a selection, and tests on one
-// column.
+// Package batch contains decoded columns: vectors of equal length with a selection, and predicates on
+// one column.
 //
-// Use: a reader fills the vectors of a RecordBatch, predicates clear bits of its selection, a caller
-// walks the bits that are left with Selection.Next. Types of fixed width are read through Values,
-// without a call per cell:
+// A reader fills the vectors of a RecordBatch and predicates clear bits of its selection. A caller
+// visits the rows that remain, or makes the batch dense with Compact. Values and Strings return a
+// whole column as a Go slice, without a call for each cell:
 //
 //	sizes := batch.Values[int64](b.Columns[1])
-//	for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
+//	for i := range b.Rows() {
 //		sum += sizes[i]
 //	}
 //
-// Nothing here is safe for concurrent use. Cells are kept as the machine reads them, little-endian;
+// Nothing here is safe for concurrent use. Cells are stored as the machine reads them, little-endian;
 // the engine builds for little-endian machines only.
 package batch
 
@@ -19,10 +19,11 @@ import "github.com/oribi-db/oribi/schema"
 // WindowRows is the number of rows of a scan's window: row IDs [4096 k, 4096 (k+1)).
 const WindowRows = 4096
 
-// RecordBatch is a number of rows, decoded: column i of the batch is Columns[i], all of Len cells.
+// RecordBatch is a number of decoded rows: column i of the batch is Columns[i], all of Len cells.
 //
-// Selection has one bit a row, 1 for the rows that are in the result; it is never nil in a batch
-// that a scan hands out.
+// Selection has one bit for each row, 1 for the rows of the result; a scan never returns a batch
+// with a nil Selection. The other rows have valid cells too. Rows visits the selected rows, Compact
+// removes the others.
 type RecordBatch struct {
 	Schema    []schema.Column // the columns, in the order of Columns
 	Columns   []*Vector
@@ -30,7 +31,7 @@ type RecordBatch struct {
 	Selection Bitmap
 }
 
-// New makes a batch of n rows for the given columns, all rows selected.
+// New returns a batch of n rows for the given columns, all rows selected, values zero.
 func New(columns []schema.Column, n int) *RecordBatch {
 	b := &RecordBatch{Schema: columns, Columns: make([]*Vector, len(columns))}
 	for i := range columns {
@@ -40,7 +41,7 @@ func New(columns []schema.Column, n int) *RecordBatch {
 	return b
 }
 
-// Reset makes b hold n rows, values undefined, all selected.
+// Reset makes b a batch of n rows, values undefined, all selected, and reuses its memory.
 func (b *RecordBatch) Reset(n int) {
 	b.Len = n
 	for _, v := range b.Columns {
@@ -50,5 +51,5 @@ func (b *RecordBatch) Reset(n int) {
 	b.Selection.SetRange(0, n)
 }
 
-// Selected is the number of rows still wanted.
+// Selected returns the number of selected rows.
 func (b *RecordBatch) Selected() int { return b.Selection.Count() }

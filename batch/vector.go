@@ -1,7 +1,6 @@
 package batch
 
 import (
-	"fmt"
 	"unsafe"
 
 	"github.com/oribi-db/oribi/schema"
@@ -123,19 +122,6 @@ func (v *Vector) ZeroPresent() Bitmap {
 
 // IsNull tells whether cell i is NULL.
 func (v *Vector) IsNull(i int) bool { return v.Present != nil && !v.Present.Get(i) }
-
-// Values is the typed view of a vector of fixed width; T must be as wide as the type.
-// The slice aliases Data.
-func Values[T Fixed](v *Vector) []T {
-	var z T
-	if w := v.Type.Width(); w != int(unsafe.Sizeof(z)) {
-		panic(fmt.Sprintf("batch: %T has %d bytes, %s has %d", z, unsafe.Sizeof(z), v.Type, w))
-	}
-	if v.Len == 0 {
-		return nil
-	}
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(v.Data))), v.Len)
-}
 
 // Cell is the bytes of cell i, nil for NULL: Width bytes little-endian, or the byte string (empty,
 // not nil, when it is empty). It aliases v.

@@ -354,14 +354,14 @@ func spreadVector(v *batch.Vector, at, n, m int) {
 func spreadFixed(v *batch.Vector, at, n, m int) {
 	switch v.Type.Width() {
 	case 1:
-		spread(batch.Values[uint8](v), v.Present, at, n, m)
+		spread(batch.Raw[uint8](v), v.Present, at, n, m)
 	case 2:
-		spread(batch.Values[uint16](v), v.Present, at, n, m)
+		spread(batch.Raw[uint16](v), v.Present, at, n, m)
 	case 4:
-		spread(batch.Values[uint32](v), v.Present, at, n, m)
+		spread(batch.Raw[uint32](v), v.Present, at, n, m)
 	case 8:
-		spread(batch.Values[uint64](v), v.Present, at, n, m)
+		spread(batch.Raw[uint64](v), v.Present, at, n, m)
 	case 16:
-		spread(batch.Values[batch.Int128](v), v.Present, at, n, m)
+		spread(batch.Raw[batch.Int128](v), v.Present, at, n, m)
 	}
 }

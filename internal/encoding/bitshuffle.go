@@ -334,7 +334,7 @@ func uint32Bytes(v []uint32) []byte {
 
 func (b *shuffled) Decode(from, n int, dst *batch.Vector, at int) error {
 	if b.width != b.typ.Width() {
-		_, err := b.decode32(from, batch.Values[uint32](dst)[at:at+n])
+		_, err := b.decode32(from, batch.Raw[uint32](dst)[at:at+n])
 		return err
 	}
 	return b.decode(from, n, dst.Data[at*b.width:(at+n)*b.width])

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/oribi-db/oribi"
@@ -40,5 +41,127 @@ func TestVectorsAreCopiedBeforeTheCommit(t *testing.T) {
 	row, err := table.Get(t.Context(), "key")
 	if err != nil || row["k"] != "key" || row["v"] != "value" {
 		t.Errorf("%v, %v", row, err)
+	}
+}
+
+// malformedVectors are pairs of an INT64 and a STRING column, one of them not well-formed.
+func malformedVectors() map[string][]*batch.Vector {
+	pair := func(bend func(k, v *batch.Vector)) []*batch.Vector {
+		k, v := batch.NewVector(schema.Int64, 2), batch.NewVector(schema.String, 2)
+		batch.Values[int64](k)[1] = 1
+		bend(k, v)
+		return []*batch.Vector{k, v}
+	}
+	return map[string][]*batch.Vector{
+		"short data":            pair(func(k, v *batch.Vector) { k.Data = k.Data[:8] }),
+		"no data":               pair(func(k, v *batch.Vector) { k.Data = nil }),
+		"negative length":       pair(func(k, v *batch.Vector) { k.Len, v.Len = -1, -1 }),
+		"short strings":         pair(func(k, v *batch.Vector) { v.Bytes = v.Bytes[:1] }),
+		"short presence bitmap": pair(func(k, v *batch.Vector) { v.Present = batch.Bitmap{} }),
+		"code without a word": pair(func(k, v *batch.Vector) {
+			v.UseCodes(&batch.Dictionary{}, 2)
+		}),
+		"other lengths": pair(func(k, v *batch.Vector) { v.Reset(1) }),
+	}
+}
+
+func TestMalformedVectorsAreErrors(t *testing.T) {
+	store, err := oribi.Open("/malformed", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.String, Nullable: true}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := store.CreateTable("t", columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, vectors := range malformedVectors() {
+		b := store.NewBatch()
+		b.Vectors(oribi.OpInsert, table, vectors)
+		if _, err := b.Commit(t.Context()); !errors.Is(err, oribi.ErrRow) {
+			t.Errorf("%s: Vectors: %v, want ErrRow", name, err)
+		}
+		one := func(yield func([]*batch.Vector, error) bool) { yield(vectors, nil) }
+		if _, _, err := table.Ingest(t.Context(), one); !errors.Is(err, oribi.ErrRow) {
+			t.Errorf("%s: Ingest: %v, want ErrRow", name, err)
+		}
+	}
+	if n, err := table.Count(t.Context()); n != 0 || err != nil {
+		t.Errorf("%d rows, %v", n, err)
+	}
+}
+
+// Arrays of another number than the first vector's cells are refused too.
+func TestArrayVectorsOfAnotherLengthAreErrors(t *testing.T) {
+	store, err := oribi.Open("/arrays", &oribi.Options{FS: vfs.NewMem(), Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "a", Type: schema.Array, Element: schema.Int32}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := store.CreateTable("t", columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, arrays := range []int{0, 1, 3} {
+		a := batch.NewArrays(schema.Int32)
+		for range arrays {
+			a.AppendArray(nil)
+		}
+		b := store.NewBatch()
+		b.Vectors(oribi.OpInsert, table, []*batch.Vector{batch.NewVector(schema.Int64, 2), a})
+		if _, err := b.Commit(t.Context()); !errors.Is(err, oribi.ErrRow) {
+			t.Errorf("%d arrays for 2 keys: %v, want ErrRow", arrays, err)
+		}
+	}
+}
+
+// A scan goes on unharmed after its caller has compacted the batch that it returned.
+func TestCompactedBatchesOfAScanContainItsRows(t *testing.T) {
+	store, err := oribi.Open("/compact", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	table := numbersTable(t, store, "numbers")
+	const rows = 20_000
+	fill := func(from, to int64) {
+		k, v := batch.NewVector(schema.Int64, int(to-from)), batch.NewVector(schema.Int64, int(to-from))
+		for i := range batch.Values[int64](k) {
+			batch.Values[int64](k)[i], batch.Values[int64](v)[i] = from+int64(i), (from+int64(i))%10
+		}
+		b := store.NewBatch()
+		b.Vectors(oribi.OpInsert, table, []*batch.Vector{k, v})
+		if _, err := b.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fill(0, rows/2)
+	if err := table.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	fill(rows/2, rows)
+	next := int64(3)
+	for b, err := range table.Scan(t.Context(), oribi.Where(oribi.Eq("v", 3))).Batches() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Compact()
+		for i, k := range batch.Values[int64](b.Columns[0]) {
+			if v := batch.Values[int64](b.Columns[1])[i]; k != next || v != 3 {
+				t.Fatalf("row %d, %d, want %d, 3", k, v, next)
+			}
+			next += 10
+		}
+	}
+	if next != rows+3 {
+		t.Errorf("the scan ended before key %d", next)
 	}
 }
