@@ -55,7 +55,7 @@ func (s *Store) replay() (*wal.Tail, error) {
 	}
 	r := tail.Report()
 	s.recovery.Clean, s.recovery.Frames, s.recovery.TornBytes = r.Clean, r.Frames, r.TornBytes
-	s.recovery.RepairedBits = r.MendedBits
+	s.recovery.RepairedBits = r.RepairedBits
 	s.logTail = tail
 	newest = max(newest, last)
 	if newest > mvcc.Last {

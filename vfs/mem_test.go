@@ -33,7 +33,7 @@ func tree(t *testing.T, v FS, dir string) string {
 	return strings.Join(out, " ")
 }
 
-func TestCrashForgetsWhatWasNotSynced(t *testing.T) {
+func TestCrashLosesUnsyncedBytes(t *testing.T) {
 	m := NewMem()
 	must(t, m.Mkdir("/s"))
 	must(t, m.SyncDir("/"))

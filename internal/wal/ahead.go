@@ -6,41 +6,41 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// ahead writes zeros behind the newest record, for records to come, while records are synced a few
-// at a time.
+// ahead writes zeros after the newest record, for later records, while records are synced a few at
+// a time.
 //
-// A sync of a file that has grown makes the file system write its own journal besides, to tell
-// where the new bytes lie; a sync of bytes that were written over others does not:
+// A sync of a file that has grown makes the file system also write its journal, which records where
+// the new bytes are; a sync of overwritten bytes does not:
 //
 //	growing   sync: the records' page, the journal, its commit     …the same for each record
 //	ahead     sync: all zeros, the journal, its commit             once in a megabyte
 //	          sync: the records' page                              for each record
 //
-// Space that is reserved but not written would not do: it becomes written space at the sync, which
-// is a change for the journal too. Bytes behind the last record are always zeros, or what a crash
-// has left of records that were not synced: the zeros of a killed writer are no torn tail, and
-// Repair cuts them off, so that no old frame ever stands behind new ones. Seal cuts them off too: a
-// sealed segment has its length.
+// Reserved but unwritten space does not help: it becomes written space at the sync, which changes
+// the journal too. The bytes after the last record are always zeros, or what a crash has left of
+// records that were not synced. The zeros of a killed writer are not a torn tail; Repair cuts them
+// off, so that no old frame is ever after new ones. Seal cuts them off too: a sealed segment has
+// its exact length.
 type ahead struct {
-	end   int64 // of the zeros in the newest segment; there are none if it is not behind the last record
-	syncs int64 // of the log, when zeros were last written, or it was last found that they do not pay
+	end   int64 // of the zeros in the newest segment; there are none if it is not after the last record
+	syncs int64 // of the log, when zeros were last written or judged not worthwhile
 	bytes int64 // of records since
 	full  bool  // the disk has no room for zeros: not again in this segment
 }
 
 // aheadRules say when zeros are written. Lengths are bytes.
 type aheadRules struct {
-	syncs int64 // so many at least have served what was appended since the last time: else nobody waits for them
+	syncs int64 // minimum number of syncs for the records since the last time; with fewer, no caller waits for syncs
 	least int64 // zeros to begin with
 	most  int64 // in one go: an append and a sync take longer for it
 	serve int64 // syncs, at least, that the zeros must last for
 }
 
-// The zeros for 1 MiB are written in a millisecond, and synced together with the record at hand.
+// The zeros for 1 MiB are written in a millisecond, and synced together with the current record.
 var defaultAhead = aheadRules{syncs: 8, least: 64 << 10, most: 1 << 20, serve: 16}
 
-// length is how many zeros to write after so many syncs for so many bytes; 0 if it does not pay. It
-// doubles from time to time.
+// length returns how many zeros to write after so many syncs for so many bytes, 0 if it is not
+// worthwhile. It doubles each time.
 func (r *aheadRules) length(syncs, bytes int64) int64 {
 	if syncs < r.syncs {
 		return 0
@@ -53,12 +53,12 @@ func (r *aheadRules) length(syncs, bytes int64) int64 {
 }
 
 // zeros are one page. A kernel that gets more at a time may keep it in the page cache as one piece,
-// and then writes, or counts as written, all of that piece for each record that is put over a part
+// and then writes, or counts as written, all of that piece for each record that overwrites a part
 // of it: linux 6.18 does so on ext4, up to 1 MiB for a record.
 var zeros [4 << 10]byte
 
-// writeAhead writes zeros from the last record on, if there are none for the next, of at most n
-// bytes, and if it pays. On a full disk it leaves it be.
+// writeAhead writes zeros after the last record if there are none for the next one, of at most n
+// bytes, and if it is worthwhile. On a full disk it writes none.
 func (l *Log) writeAhead(n int64) error {
 	a := &l.ahead
 	if a.bytes += n; l.at.off+n <= a.end || a.full {
@@ -67,7 +67,7 @@ func (l *Log) writeAhead(n int64) error {
 	syncs := l.syncs.Load()
 	length := min(l.o.ahead.length(syncs-a.syncs, a.bytes), l.o.SegmentBytes-l.at.off)
 	if length <= n {
-		if a.bytes > l.o.ahead.most { // what follows is judged by itself
+		if a.bytes > l.o.ahead.most { // start counting again
 			a.syncs, a.bytes = syncs, 0
 		}
 		return nil
@@ -86,7 +86,7 @@ func (l *Log) writeAhead(n int64) error {
 	return nil
 }
 
-// noAhead takes back zeros that did not fit.
+// noAhead cuts off zeros that did not fit on the disk.
 func (l *Log) noAhead(err error) error {
 	if !errors.Is(err, fault.ErrNoSpace) {
 		return l.poison("write ahead", err)
@@ -95,7 +95,7 @@ func (l *Log) noAhead(err error) error {
 	return l.cut(l.at.off)
 }
 
-// cut cuts off what lies behind end in the newest segment.
+// cut cuts off the bytes after end in the newest segment.
 func (l *Log) cut(end int64) error {
 	l.ahead.end = end
 	if err := l.f.Truncate(end); err != nil {
@@ -104,8 +104,8 @@ func (l *Log) cut(end int64) error {
 	return nil
 }
 
-// Spare tells which segment is the newest and how many bytes of its file, zeros all, wait for
-// records. Close gives them back.
+// Spare returns the number of the newest segment and how many bytes at its end are zeros for later
+// records. Close cuts them off.
 func (l *Log) Spare() (segment string, bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

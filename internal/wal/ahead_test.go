@@ -17,7 +17,7 @@ import (
 // soonAhead has a small log write ahead as soon as two syncs have served it.
 var soonAhead = aheadRules{syncs: 2, least: 200, most: 500, serve: 1}
 
-// aheadLog is a log of ten synced records, on m, that has written zeros behind them.
+// aheadLog returns a log on m of ten synced records with zeros written ahead.
 func aheadLog(t testing.TB, m vfs.FS) (*Log, []string) {
 	t.Helper()
 	o := small(m)
@@ -35,7 +35,7 @@ func aheadLog(t testing.TB, m vfs.FS) (*Log, []string) {
 	return l, payloads
 }
 
-func TestZerosAreWrittenAheadOnlyWhereTheyPay(t *testing.T) {
+func TestZerosAreWrittenAheadOnlyWhereWorthwhile(t *testing.T) {
 	const kib = 1 << 10
 	r := &defaultAhead
 	for _, c := range []struct{ syncs, bytes, want int64 }{
@@ -91,7 +91,7 @@ func TestSyncedRecordsAreWrittenOverZeros(t *testing.T) {
 	}
 }
 
-func TestNothingIsWrittenAheadOfRecordsThatNobodySyncs(t *testing.T) {
+func TestNoZerosAheadWithoutSyncs(t *testing.T) {
 	m := emptyMem(t)
 	o := small(m)
 	o.ahead, o.SegmentBytes = soonAhead, 1<<20
@@ -108,7 +108,7 @@ func TestNothingIsWrittenAheadOfRecordsThatNobodySyncs(t *testing.T) {
 }
 
 // What a killed writer had written ahead is no torn tail; a writer gives it back.
-func TestZerosOfAKilledWriterAreGivenBack(t *testing.T) {
+func TestRepairCutsZerosOfKilledWriter(t *testing.T) {
 	m := emptyMem(t)
 	l, payloads := aheadLog(t, m)
 	_, spare := l.Spare()
@@ -132,7 +132,7 @@ func TestZerosOfAKilledWriterAreGivenBack(t *testing.T) {
 }
 
 // Of a record that was under way when the power went, any part is there, over the zeros. All of it
-// is kept, and no zero behind it.
+// is kept, and no zero after it.
 func TestTornTailEndsBeforeTheZeros(t *testing.T) {
 	m := emptyMem(t)
 	l, payloads := aheadLog(t, m)
@@ -160,7 +160,7 @@ func TestTornTailEndsBeforeTheZeros(t *testing.T) {
 
 // Bytes of the newest segment that did not reach the disk read as the zeros that were there before.
 // From any byte on.
-func TestLogThatIsZerosFromAnyByteOn(t *testing.T) {
+func TestLogZeroedFromAnyByte(t *testing.T) {
 	m, payloads := damageLog(t)
 	content := readFile(t, m, segmentPath(2))
 	at := places(t, m, 2)
@@ -174,7 +174,7 @@ func TestLogThatIsZerosFromAnyByteOn(t *testing.T) {
 				last = max(last, int(lsn))
 			}
 		}
-		// A single bit that is missing is put right, whatever took it.
+		// A single missing bit is repaired, whatever its cause.
 		if p, ok := at[lsn.LSN(last+1)]; ok && p.from < int64(n) && ones(content[n:p.to]) == 1 {
 			last++
 		}
@@ -193,7 +193,7 @@ func ones(b []byte) (n int) {
 
 // A byte changed in the zeros of a killed writer costs no record, wherever it is, and Verify is
 // silent: a crash may leave it.
-func TestEveryByteBehindTheEndOfAKilledLogChanged(t *testing.T) {
+func TestAnyByteAfterTheEndOfKilledLogChanged(t *testing.T) {
 	m := emptyMem(t)
 	l, payloads := aheadLog(t, m)
 	content := readFile(t, m, segmentPath(1))
@@ -210,14 +210,14 @@ func TestEveryByteBehindTheEndOfAKilledLogChanged(t *testing.T) {
 
 // Seal cuts the zeros off; a power cut may undo the cut alone. The segment counts as sealed if it
 // is the newest; no crash leaves that in another one.
-func TestZerosBehindTheFooter(t *testing.T) {
+func TestZerosAfterFooter(t *testing.T) {
 	m := manySegments(t)
 	for _, number := range []uint64{3, 6} {
 		v := m.Clone()
 		whole := readFile(t, v, segmentPath(number))
 		writeFile(t, v, segmentPath(number), append(bytes.Clone(whole), make([]byte, 333)...))
 		if number == 3 {
-			checkRefused(t, "zeros behind the footer of segment 3", v, 1)
+			checkRefused(t, "zeros after the footer of segment 3", v, 1)
 			continue
 		}
 		tail, got, err := replay(small(v), 1)
@@ -319,9 +319,9 @@ func (f *beforeReadFile) ReadAt(p []byte, off int64) (int, error) {
 	return f.File.ReadAt(p, off)
 }
 
-// What a Log does behind the end while Verify reads is no damage: records over the zeros that
+// What a Log writes after the end while Verify reads is no damage: records over the zeros that
 // Verify has seen, a seal that cuts them off.
-func TestVerifyBesideAWriterFindsNothing(t *testing.T) {
+func TestVerifyDuringAppendsFindsNothing(t *testing.T) {
 	for _, doing := range []string{"append", "close", "append and close"} {
 		for n := 1; n <= 6; n++ {
 			m := emptyMem(t)
@@ -349,7 +349,7 @@ func TestVerifyBesideAWriterFindsNothing(t *testing.T) {
 	}
 }
 
-// Close and Roll cut the zeros off behind the footer. Whatever part of footer and cut a crash
+// Close and Roll cut off the zeros after the footer. Whatever part of footer and cut a crash
 // leaves, all synced records are there, nothing but a footer is torn, and the log goes on.
 func TestCrashWhileZerosAreCutOff(t *testing.T) {
 	for name, do := range map[string]func(l *Log) error{"close": (*Log).Close, "roll": (*Log).Roll} {

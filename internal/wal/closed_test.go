@@ -38,8 +38,8 @@ func checkSame(t *testing.T, what string, got, want map[string]string) {
 	}
 }
 
-// Every bit of a closed log, one at a time, is put right.
-func TestEveryBitOfAClosedLogFlipped(t *testing.T) {
+// Every bit of a closed log, one at a time, is repaired.
+func TestEveryFlippedBitOfClosedLogIsRepaired(t *testing.T) {
 	m, payloads := closedLog(t)
 	before := snapshot(t, m)
 	for number := uint64(1); number <= 2; number++ {
@@ -61,8 +61,8 @@ func TestEveryBitOfAClosedLogFlipped(t *testing.T) {
 }
 
 // Every byte of a closed log, changed by more than a bit: all damage is refused, save that a bad
-// footer of the newest segment is a torn tail without a record, which repair mends.
-func TestEveryByteOfAClosedLogChanged(t *testing.T) {
+// footer of the newest segment is a torn tail without a record, which repair flips.
+func TestEveryChangedByteOfClosedLogIsFound(t *testing.T) {
 	m, payloads := closedLog(t)
 	before := snapshot(t, m)
 	for number := uint64(1); number <= 2; number++ {
@@ -94,11 +94,11 @@ func TestEveryByteOfAClosedLogChanged(t *testing.T) {
 	}
 }
 
-// TestRandomClosedLogsNeverShrinkUnnoticed lets random histories run, full disks and crashes
+// TestDamageNeverShortensClosedLogSilently lets random histories run, full disks and crashes
 // included, and flips single bytes of whatever a successful Close leaves. Replay gives all records,
 // or says ErrCorrupt; in the second case Verify finds something too, in the first only if a single
-// bit was put right. It prints which places may rot without an error.
-func TestRandomClosedLogsNeverShrinkUnnoticed(t *testing.T) {
+// bit was repaired. It prints which bytes may be damaged without an error.
+func TestDamageNeverShortensClosedLogSilently(t *testing.T) {
 	first, count := seeds(60, 12)
 	sum := flips{}
 	for seed := first; seed < first+count && !t.Failed(); seed++ {
@@ -120,7 +120,7 @@ func TestRandomClosedLogsNeverShrinkUnnoticed(t *testing.T) {
 
 // flips counts flips by what became of them.
 type flips struct {
-	mended, refused, ofLeftover, ofFooter, ofEmptyHeader int // the last three are noticed or not, and cost no record
+	repaired, refused, ofLeftover, ofFooter, ofEmptyHeader int // the last three are noticed or not, and cost no record
 }
 
 // flipAll flips each byte of the newest segment, and every seventh of the others. In half of the
@@ -150,10 +150,10 @@ func (h *history) flipAll(sum *flips) {
 			_, err := f.WriteAt([]byte{content[off] ^ mask}, int64(off))
 			must(h.t, err)
 			isLeftover := slices.ContainsFunc(tail.plan.leftovers, func(s segment) bool { return s.name == segs[i].name })
-			switch mended, refused := h.flipped(v, fmt.Sprintf("%s byte %d mask %#02x", segs[i].name, off, mask),
+			switch repaired, refused := h.flipped(v, fmt.Sprintf("%s byte %d mask %#02x", segs[i].name, off, mask),
 				isLeftover || newest && (len(content) == headerLen || off >= len(content)-footerLen)); {
-			case mended:
-				sum.mended++
+			case repaired:
+				sum.repaired++
 			case refused:
 				sum.refused++
 			case isLeftover:
@@ -172,8 +172,8 @@ func (h *history) flipAll(sum *flips) {
 	}
 }
 
-// flipped replays a damaged log and tells whether it was put right or refused.
-func (h *history) flipped(v *vfs.Mem, what string, quiet bool) (mended, refused bool) {
+// flipped replays a damaged log and reports whether it was repaired or refused.
+func (h *history) flipped(v *vfs.Mem, what string, quiet bool) (repaired, refused bool) {
 	h.t.Helper()
 	tail, got, err := replay(small(v), h.logStart)
 	findings := verify(h.t, small(v), h.logStart)
@@ -186,8 +186,8 @@ func (h *history) flipped(v *vfs.Mem, what string, quiet bool) (mended, refused 
 		}
 		return false, true
 	}
-	mended = tail.Report().MendedBits == 1
-	if mended != (findings != nil) && !quiet {
+	repaired = tail.Report().RepairedBits == 1
+	if repaired != (findings != nil) && !quiet {
 		h.t.Errorf("%s: Verify finds %q", what, findings)
 	}
 	if want := int(h.appended + 1 - h.logStart); len(got) != want {
@@ -198,12 +198,12 @@ func (h *history) flipped(v *vfs.Mem, what string, quiet bool) (mended, refused 
 			h.t.Errorf("%s: LSN %d has another payload", what, lsn)
 		}
 	}
-	return mended, false
+	return repaired, false
 }
 
 // If the next segment does not fit on the disk, the log ends with one that was sealed to make room;
 // Close adds nothing.
-func TestClosedBehindAFullDiskIsClosedAllTheSame(t *testing.T) {
+func TestCloseAfterFullDisk(t *testing.T) {
 	for _, reopened := range []bool{false, true} {
 		t.Run(fmt.Sprint("reopened=", reopened), func(t *testing.T) {
 			m := emptyMem(t)
@@ -296,7 +296,7 @@ func failFrames(m *vfs.Mem, number uint64) func(op, name string) error {
 	}
 }
 
-func TestFirstAppendBehindASealedSegmentBeginsTheNext(t *testing.T) {
+func TestFirstAppendAfterSealedSegmentBeginsTheNext(t *testing.T) {
 	m, payloads := closedLog(t)
 	before := snapshot(t, m)
 	l, _ := open(t, small(m), 1)
@@ -327,7 +327,7 @@ func TestFirstAppendBehindASealedSegmentBeginsTheNext(t *testing.T) {
 	}
 }
 
-// Close syncs, writes the footer, syncs. A crash behind each operation, and while it is under way,
+// Close syncs, writes the footer, syncs. A crash after each operation, and in the middle of it,
 // leaves all records from the first sync on, before it those that were synced, or after a kill all.
 func TestCrashWhileClosing(t *testing.T) {
 	for step, what := range []string{"sync", "write", "sync", "nothing"} {

@@ -204,7 +204,7 @@ func (h *history) step() {
 	}
 }
 
-// close closes the log and tells whether that went well; else a log is open again.
+// close closes the log and reports whether that succeeded; otherwise a log is open again.
 func (h *history) close() bool {
 	err := h.log.Close()
 	if err == nil || h.left == nil && errors.Is(err, fault.ErrNoSpace) && h.log.Poisoned() == nil {
@@ -218,7 +218,7 @@ func (h *history) close() bool {
 	return false
 }
 
-// failed goes on behind an error: of a full disk, or of the crash that is due.
+// failed continues after an error: of a full disk, or of the crash that is due.
 func (h *history) failed(err error) {
 	switch {
 	case h.left == nil && errors.Is(err, fault.ErrNoSpace) && h.log.Poisoned() == nil:
@@ -295,7 +295,7 @@ func TestPowerCutWhileRepairingAfterAKill(t *testing.T) {
 	}
 }
 
-// crashAt is a hook: the n-th operation, from 0, and all behind it fail; it calls then before the
+// crashAt is a hook: the n-th operation, from 0, and all later ones fail; it calls then before the
 // first.
 func crashAt(n int, then func()) func(op, name string) error {
 	return func(string, string) error {
@@ -379,7 +379,7 @@ func TestRepairWritesTheNewestSegmentAgainBeforeItSyncs(t *testing.T) {
 	}
 }
 
-// rangeFS tells how far the file was written from its start before a sync.
+// rangeFS records how far the file was written from its start before a sync.
 type rangeFS struct {
 	vfs.FS
 	written, synced int64

@@ -14,7 +14,7 @@ import (
 )
 
 // damageLog is a log of two segments: LSNs 1 to 4 in the first, 5 to 10 in the second; 3 and 8 have
-// several frames; nothing is synced behind 7, which the frames from 9 on know. It is as a kill
+// several frames; nothing is synced after 7, which the frames from 9 on record. It is as a kill
 // leaves it.
 func damageLog(t testing.TB) (m *vfs.Mem, payloads []string) {
 	t.Helper()
@@ -102,7 +102,7 @@ func checkPrefix(t *testing.T, what string, v *vfs.Mem, payloads []string, last 
 }
 
 // checkMended replays v, which has one flipped bit: all records are there, and a writer leaves the
-// files as they were. Verify tells of it if nothing but damage can have left it.
+// files as they were. Verify reports it if only damage can cause it.
 func checkMended(t *testing.T, what string, v *vfs.Mem, proven bool, payloads []string, before map[string]string) {
 	t.Helper()
 	tail, got, err := replay(small(v), 1)
@@ -110,7 +110,7 @@ func checkMended(t *testing.T, what string, v *vfs.Mem, proven bool, payloads []
 		t.Errorf("%s: %v", what, err)
 		return
 	}
-	if r := tail.Report(); r.MendedBits != 1 || r.TornBytes != 0 || len(got) != len(payloads) {
+	if r := tail.Report(); r.RepairedBits != 1 || r.TornBytes != 0 || len(got) != len(payloads) {
 		t.Errorf("%s: %d records of %d, report %+v", what, len(got), len(payloads), r)
 	}
 	for lsn, p := range got {
@@ -166,7 +166,7 @@ func TestLogCutAtAnyLength(t *testing.T) {
 
 // What must happen when a byte of a record changes in a log that was not closed: one bit is put
 // right; of more, if a later frame knew the record to be durable, the log is refused; else the
-// record and all behind it are a torn tail. Zeros that were written ahead change nothing of this.
+// record and all later ones are a torn tail. Zeros that were written ahead do not affect this.
 func TestEveryByteFlipped(t *testing.T) {
 	for _, ahead := range []int{0, 333} {
 		t.Run(fmt.Sprint("ahead=", ahead), func(t *testing.T) { everyByteFlipped(t, ahead) })
@@ -253,7 +253,7 @@ func manySegments(t testing.TB) *vfs.Mem {
 
 func TestGapsMatterFromLogStartOn(t *testing.T) {
 	m := manySegments(t)
-	for number := uint64(1); number <= 5; number++ { // without the sixth nothing tells that it was there
+	for number := uint64(1); number <= 5; number++ { // without the sixth nothing proves that it existed
 		v := m.Clone()
 		must(t, v.Remove(segmentPath(number)))
 		end := lsn.LSN(number * 5) // last LSN of the missing one
@@ -295,7 +295,7 @@ func (r *releaseFS) Open(name string, write bool) (vfs.File, error) {
 	return r.FS.Open(name, write)
 }
 
-func TestVerifyBesideReleaseFindsNothing(t *testing.T) {
+func TestVerifyDuringReleaseFindsNothing(t *testing.T) {
 	m := manySegments(t)
 	for n := 1; n <= 12; n++ { // 6 for the headers, 6 for the records
 		for _, logStart := range []lsn.LSN{1, 6, 12, 16, 31} {
@@ -382,7 +382,7 @@ func TestUnfinishedNewestFileIsRemoved(t *testing.T) {
 	}
 	v := sealed.Clone()
 	writeFile(t, v, segmentPath(6), append(make([]byte, headerLen), readFile(t, m, segmentPath(6))[headerLen:]...))
-	checkRefused(t, "frames behind a bad header", v, 1)
+	checkRefused(t, "frames after a bad header", v, 1)
 }
 
 func TestTornTailIsKeptThenCut(t *testing.T) {
@@ -459,7 +459,7 @@ func TestReplayWritesNothing(t *testing.T) {
 
 // A record that did not fit on the disk is cut off again; a power cut may undo the cut, but not the
 // footer written in its place.
-func TestBytesBehindTheFooterOfTheNewestSegmentAreATornTail(t *testing.T) {
+func TestBytesAfterNewestFooterAreTornTail(t *testing.T) {
 	m := manySegments(t)
 	content := append(readFile(t, m, segmentPath(5)), "rest of a record that did not fit"...)
 	writeFile(t, m, segmentPath(5), content)
@@ -479,7 +479,7 @@ func TestBytesBehindTheFooterOfTheNewestSegmentAreATornTail(t *testing.T) {
 	}
 }
 
-func TestTornTailIsNeverLostWhileRepairIsCutShort(t *testing.T) {
+func TestInterruptedRepairKeepsTornTail(t *testing.T) {
 	m, _ := damageLog(t)
 	junk := strings.Repeat("junk", 50)
 	content := readFile(t, m, segmentPath(2))

@@ -9,8 +9,8 @@ import (
 	"github.com/oribi-db/oribi/internal/dump"
 )
 
-// Dump prints the bytes of a segment beside their meaning. Bytes that make no frame are printed as
-// such, and it goes on with the next frame that does. The error is w's.
+// Dump prints the bytes of a segment with their meaning. Bytes that are not a frame are printed as
+// such, and Dump continues with the next frame. The error is w's.
 func Dump(w io.Writer, data []byte) error {
 	d := segmentDump{Writer: dump.New(w), data: data}
 	d.header()
@@ -138,10 +138,10 @@ func (d *segmentDump) footer(f footer) {
 	}
 }
 
-// garbage prints all up to the next frame or footer.
+// garbage prints all bytes up to the next frame or footer.
 func (d *segmentDump) garbage(problem string) {
 	if zero(d.data[d.off:]) {
-		d.Section("zeros behind the end")
+		d.Section("zeros after the end")
 		d.field(len(d.data)-d.off, "written ahead")
 		d.End()
 		return

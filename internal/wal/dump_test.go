@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestDumpIsTheGoldenFile compares dumps with testdata; ORIBI_REWRITE=1 writes these anew.
-func TestDumpIsTheGoldenFile(t *testing.T) {
+// TestDumpEqualsGoldenFile compares dumps with testdata; ORIBI_REWRITE=1 writes these anew.
+func TestDumpEqualsGoldenFile(t *testing.T) {
 	o := small(emptyMem(t))
 	l := create(t, o)
 	appendAll(t, l, "hello")
@@ -43,7 +43,7 @@ func TestDumpIsTheGoldenFile(t *testing.T) {
 	}
 }
 
-func TestDumpTellsTheErrorOfItsWriter(t *testing.T) {
+func TestDumpReturnsErrorOfWriter(t *testing.T) {
 	if err := Dump(failingWriter{}, make([]byte, 500)); !errors.Is(err, os.ErrClosed) {
 		t.Error(err)
 	}

@@ -17,7 +17,7 @@ import (
 //	4       1      type     1
 //	5       1      last     1 in the last part of a record, else 0
 //	6       2      part     of the record, from 0
-//	8       8      segment  number of the segment; another one marks stale bytes
+//	8       8      segment  number of the segment; another number means stale bytes
 //	16      8      LSN      of the record
 //	24      8      durable  highest LSN known durable when this was written; below LSN
 //	32      8      term     for an external log; 0
@@ -34,9 +34,9 @@ import (
 //	50 39 2f 89 94 5f af 78  b7 3f 4b 36 8a 6b ad bd
 //	61 62 63 00 00 00 00 00
 //
-// The chain hash runs over the headers: at a segment's start it is the xxh3-64 of the segment
-// header, behind each frame that of the hash so far (8 bytes) and the frame's header. Through hash
-// and check it holds the payloads too.
+// The chain hash covers the headers: at a segment's start it is the xxh3-64 of the segment header,
+// after each frame that of the hash so far (8 bytes) and the frame's header. It covers the payloads
+// too, by their hash and check in the frame headers.
 const (
 	frameTypeOff    = 4
 	frameLastOff    = 5
@@ -75,10 +75,10 @@ func padded(n int) int { return (n + alignment - 1) &^ (alignment - 1) }
 // size is the length of the whole frame in its file.
 func (f *frame) size() int64 { return int64(frameLen + padded(f.length)) }
 
-// crcWith is the CRC of b behind what seed is the CRC of.
+// crcWith continues seed, the CRC of the bytes before b, with b.
 func crcWith(seed uint32, b []byte) uint32 { return crc32.Update(seed, castagnoli, b) }
 
-// seedCRC starts the CRC of frames and footers: it is that of the instance.
+// seedCRC is the CRC of the instance, with which the CRC of frames and footers starts.
 func seedCRC(instance [16]byte) uint32 { return crc32c(instance[:]) }
 
 // encode writes the header into b[:frameLen].
@@ -102,14 +102,14 @@ func (f *frame) encode(b []byte, seed uint32) {
 	le.PutUint32(b[frameCRCOff:], crcWith(seed, b[:frameCRCOff]))
 }
 
-// frameIntact tells whether b begins with the header of a frame of a segment, nothing else asked.
+// frameIntact reports whether b begins with a frame header of the segment. It checks nothing else.
 func frameIntact(b []byte, segment uint64, seed uint32) bool {
 	le := binary.LittleEndian
 	return len(b) >= frameLen && b[frameTypeOff] == typeRecord && le.Uint64(b[frameSegmentOff:]) == segment &&
 		le.Uint32(b[frameCRCOff:]) == crcWith(seed, b[:frameCRCOff])
 }
 
-// parseFrame reads the header in b; problem tells why there is none.
+// parseFrame parses the header in b; problem says why there is none.
 func parseFrame(b []byte, segment uint64, seed uint32) (f frame, problem string) {
 	le := binary.LittleEndian
 	if len(b) < frameLen {
@@ -140,7 +140,7 @@ func parseFrame(b []byte, segment uint64, seed uint32) (f frame, problem string)
 	return f, ""
 }
 
-// nextChain is the chain hash behind a frame, from that before it.
+// nextChain returns the chain hash after a frame, from that before it.
 func nextChain(chain uint64, frameHeader []byte) uint64 {
 	var b [chainLen + frameLen]byte
 	binary.LittleEndian.PutUint64(b[:], chain)
@@ -148,7 +148,7 @@ func nextChain(chain uint64, frameHeader []byte) uint64 {
 	return xxh3.Hash(b[:])
 }
 
-// Footer of a sealed segment, behind its last frame.
+// Footer of a sealed segment, after its last frame.
 //
 //	offset  width  field    meaning
 //	0       4      length   0, as of a frame without payload
@@ -158,7 +158,7 @@ func nextChain(chain uint64, frameHeader []byte) uint64 {
 //	16      8      last     LSN of its last record; without one, the header's first - 1
 //	24      8      durable  highest LSN known durable when this was written; at most last, and last wherever
 //	                       this program writes it
-//	32      8      chain    chain hash behind the last frame
+//	32      8      chain    chain hash after the last frame
 //	40      8      bytes    of the segment, this footer included
 //	48      4      frames   in this segment
 //	52      4      crc      CRC32C of the store's instance (16 bytes) and bytes 0–51
@@ -204,7 +204,7 @@ func (f *footer) encode(seed uint32) []byte {
 	return b
 }
 
-// parseFooter reads the footer in b, if b begins with one of this segment.
+// parseFooter parses the footer in b, if b begins with one of this segment.
 func parseFooter(b []byte, segment uint64, seed uint32) (f footer, ok bool) {
 	le := binary.LittleEndian
 	if len(b) < footerLen || b[frameTypeOff] != typeFooter || le.Uint64(b[frameSegmentOff:]) != segment ||

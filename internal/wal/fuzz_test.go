@@ -41,8 +41,8 @@ func FuzzSegment(f *testing.F) {
 			}
 			return
 		}
-		if mended := tail.Report().MendedBits; int64(len(findings)) > mended {
-			t.Errorf("Verify finds %q, Repair puts %d bits right", findings, mended)
+		if repaired := tail.Report().RepairedBits; int64(len(findings)) > repaired {
+			t.Errorf("Verify finds %q, Repair repaired %d bits", findings, repaired)
 		}
 		l, err := tail.Repair(nil)
 		must(t, err)

@@ -6,29 +6,29 @@ import (
 	"github.com/oribi-db/oribi/lsn"
 )
 
-// later holds frames that are appended and not written yet, so that records which are synced
+// later buffers frames that are appended and not yet written, so that records which are synced
 // together are written together:
 //
 //	writer A  append ┐
 //	writer B  append ├─ one write, one sync
 //	writer C  append ┘
 //
-// The kernel is where writers meet: a write that changes the file's time waits for a commit of the
-// file system's journal now and then, and all who append wait behind it. Only frames that go over
-// zeros written ahead are held back: they need no space on the disk that is not there. All frames
-// before one that is written, or about to be synced, are written before it.
+// Writers contend in the kernel: a write that changes the file's time occasionally waits for a
+// commit of the file system's journal, and all callers of Append wait with it. Only frames that
+// overwrite zeros are buffered: they need no new space on the disk. All frames before one that is
+// written, or about to be synced, are written before it.
 type later struct {
-	held bool // a frame was held back since the last that was not; for Append alone
+	held bool // a frame was buffered since the last that was not; used by Append only
 
 	writing sync.Mutex // held over the write
 
 	mu    sync.Mutex // after writing
-	buf   []byte     // frames one behind the other
+	buf   []byte     // frames, back to back
 	off   int64      // where they go
-	spare []byte     // what buf was the time before, under writing
+	spare []byte     // the previous buf; guarded by writing
 }
 
-// put writes a frame at off, behind all that was put before, or holds it back.
+// put writes a frame at off, after all earlier frames, or buffers it.
 func (l *Log) put(b []byte, off int64) error {
 	a := &l.later
 	if l.isLater && off+int64(len(b)) <= l.ahead.end {
@@ -51,15 +51,15 @@ func (l *Log) put(b []byte, off int64) error {
 	return err
 }
 
-// flush writes what was held back, and waits for who does so already; Append goes on meanwhile. It
-// gives the last record that was appended before. If it cannot, records that were answered for are
-// lost: the log is poisoned.
+// flush writes the buffered frames, after a concurrent flush if there is one; Append is not
+// blocked. It returns the last record that was appended before. If it fails, records whose Append
+// has returned are lost, and the log is poisoned.
 func (l *Log) flush() (lsn.LSN, error) {
 	a := &l.later
 	a.writing.Lock()
 	defer a.writing.Unlock()
 	a.mu.Lock()
-	last := l.Next() - 1 // a frame is put before that is raised
+	last := l.Next() - 1 // put precedes the increment of Next
 	buf, off := a.buf, a.off
 	a.buf, a.spare = a.spare[:0], buf
 	a.mu.Unlock()

@@ -48,21 +48,21 @@ func TestRecordsOfOneSyncAreOneWrite(t *testing.T) {
 	if writes != 1 || l.Durable() != lsn.LSN(n+2) {
 		t.Errorf("%d writes, LSN %d is durable", writes, l.Durable())
 	}
-	checkPrefix(t, "cut off behind the sync", m.Crash(), payloads, n+2)
+	checkPrefix(t, "cut off after the sync", m.Crash(), payloads, n+2)
 
 	// What need not wait takes along what was held back before it.
 	later(102)
 	payloads = append(payloads, "now")
 	appendAll(t, l, "now")
-	checkPrefix(t, "killed behind an Append", m.Clone(), payloads, n+4)
+	checkPrefix(t, "killed after an Append", m.Clone(), payloads, n+4)
 	later(103)
 	must(t, l.Close())
 	checkPrefix(t, "closed", m.Crash(), payloads, n+5)
 }
 
-// What lies behind the zeros may not fit on the disk: it is written at once, so that it can be
+// Frames after the zeros may not fit on the disk: they are written at once, so that it can be
 // refused.
-func TestRecordsBehindTheZerosAreWrittenAtOnce(t *testing.T) {
+func TestRecordsAfterZerosAreWrittenAtOnce(t *testing.T) {
 	m := emptyMem(t)
 	h := faultfs.New(m)
 	l := create(t, small(h))
@@ -84,7 +84,7 @@ func TestRecordsBehindTheZerosAreWrittenAtOnce(t *testing.T) {
 }
 
 // Records that were answered for and cannot be written poison the log, whoever comes to write them.
-func TestFailedWriteOfHeldBackRecordsPoisons(t *testing.T) {
+func TestFailedWriteOfBufferedRecordsPoisons(t *testing.T) {
 	for name, do := range map[string]func(l *Log) error{
 		"sync":   func(l *Log) error { return l.Sync(11) },
 		"append": func(l *Log) error { _, err := l.Append([]byte("x")); return err },
@@ -115,19 +115,19 @@ func TestFailedWriteOfHeldBackRecordsPoisons(t *testing.T) {
 	}
 }
 
-// Durable is told of each step, before a caller of Sync knows.
-func TestDurableIsToldBeforeSyncReturns(t *testing.T) {
+// Durable is called for each step, before a call of Sync returns.
+func TestDurableIsCalledBeforeSyncReturns(t *testing.T) {
 	var mu sync.Mutex
-	told := lsn.LSN(0)
+	durable := lsn.LSN(0)
 	o := small(emptyMem(t))
 	o.ahead = soonAhead
 	o.Durable = func(upTo lsn.LSN) {
 		mu.Lock()
 		defer mu.Unlock()
-		if upTo < told {
-			t.Errorf("told of LSN %d after %d", upTo, told)
+		if upTo < durable {
+			t.Errorf("Durable is called with LSN %d after %d", upTo, durable)
 		}
-		told = upTo
+		durable = upTo
 	}
 	l := create(t, o)
 	var section sync.Mutex
@@ -141,8 +141,8 @@ func TestDurableIsToldBeforeSyncReturns(t *testing.T) {
 				noError(t, err)
 				noError(t, l.Sync(lsn))
 				mu.Lock()
-				if told < lsn {
-					t.Errorf("Sync(%d) returned, told is %d", lsn, told)
+				if durable < lsn {
+					t.Errorf("Sync(%d) returned, Durable was called with %d", lsn, durable)
 				}
 				mu.Unlock()
 			}

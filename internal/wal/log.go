@@ -16,14 +16,14 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// Log takes records. See the package's doc for who may call what at the same time.
+// Log appends records. The package documentation says which methods may run concurrently.
 type Log struct {
 	o    Options
 	seed uint32
 
 	// Only Append, Close and what they call touch these.
 	buf      []byte // chain hash, frame header, payload, padding
-	isLater  bool   // the record at hand may wait in later
+	isLater  bool   // the current record may be buffered in later
 	number   uint64 // of the newest segment
 	at       border // its end
 	isSealed bool   // its footer is written and synced, the next one is not begun
@@ -46,15 +46,15 @@ type Log struct {
 	closeErr error
 
 	mu      sync.Mutex
-	taken   bool            // somebody has the turn
+	taken   bool            // a caller has the turn
 	waiting []*waiter       // for it, or for durability
 	expect  int64           // how many waited when the last turn ended
 	gathers bool            // who has the turn waits until as many wait again
-	full    chan bool       // tells that they do
+	full    chan bool       // receives a value when they do
 	sealed  []sealedSegment // segments but the newest, oldest first
 }
 
-// newLog returns the log that goes on where t ends, in file f.
+// newLog returns a log that continues where t ends, in file f.
 func newLog(t *Tail, f vfs.File) *Log {
 	l := &Log{o: t.o, seed: seedCRC(t.o.Instance), number: t.newest.number, at: t.at, f: f, sealed: t.sealed, full: make(chan bool, 1)}
 	size := t.at.off
@@ -71,7 +71,7 @@ func newLog(t *Tail, f vfs.File) *Log {
 	return l
 }
 
-// maxKeptBuf bounds the buffer that waits for the next record.
+// maxKeptBuf bounds the buffer that is kept for the next record.
 const maxKeptBuf = 4 << 20
 
 // Append writes one record, of any length from 0, and hands it to the kernel: it survives a kill of
@@ -84,8 +84,8 @@ func (l *Log) Append(payload []byte) (lsn.LSN, error) {
 	return l.AppendParts(payload)
 }
 
-// AppendLater is Append of a record for which a Sync follows: only that, or the next Append, need
-// hand it to the kernel. Records of several callers who sync together are then written together.
+// AppendLater is Append of a record for which a Sync follows: only the Sync, or the next Append,
+// must hand it to the kernel. Records of callers who sync together are then written together.
 func (l *Log) AppendLater(payload []byte) (lsn.LSN, error) {
 	l.isLater = true
 	defer func() { l.isLater = false }()
@@ -122,16 +122,16 @@ func (l *Log) AppendParts(parts ...[]byte) (lsn.LSN, error) {
 	if cap(l.buf) > maxKeptBuf {
 		l.buf = nil
 	}
-	l.nextLSN.Store(pos.next) // only now may a Sync count it
+	l.nextLSN.Store(pos.next) // only now may a Sync include it
 	return lsn, nil
 }
 
-// makeRoom rolls to the next segment if the newest would grow beyond its size. A record is never
-// split over two: a torn one is then cut in one file.
+// makeRoom rolls to the next segment if the newest would exceed its size. A record is never split
+// over two segments, so a torn record is cut in one file.
 //
-// A sealed segment with room, as Close leaves it, goes on: the first frame, which is longer than
-// the footer, takes its place. A crash then leaves the footer, or the frame, or a torn tail behind
-// the same records. So sessions of a few records each do not leave a file each.
+// A sealed segment with room, as Close leaves it, is continued: the first frame, which is longer
+// than the footer, overwrites the footer. A crash then leaves the footer, or the frame, or a torn
+// tail after the same records. So sessions of a few records do not leave a file each.
 func (l *Log) makeRoom(n int64) error {
 	if l.at.frames > 0 && l.at.off+n+footerLen > l.o.SegmentBytes {
 		return l.roll()
@@ -144,10 +144,10 @@ func (l *Log) makeRoom(n int64) error {
 	return l.writeAhead(n)
 }
 
-// write writes the frames of one record at pos and gives the place behind them.
+// write writes the frames of one record at pos and returns the border after them.
 func (l *Log) write(pos border, frames, total int, parts [][]byte) (border, error) {
 	durable := l.Durable()
-	rest := []byte(nil) // of the slice under way
+	rest := []byte(nil) // of the current slice
 	for part := range frames {
 		f := frame{
 			length: min(total, l.o.FrameBytes), last: part == frames-1, part: part,
@@ -178,9 +178,9 @@ func (l *Log) write(pos border, frames, total int, parts [][]byte) (border, erro
 	return pos, nil
 }
 
-// undo takes back what a failed write left behind the last record, if the disk was full. Such bytes
-// do no harm even if a power cut brings them back: they are a torn tail, and what was durable when
-// they were written lies below their LSN.
+// undo cuts off the bytes that a failed write left after the last record, if the disk was full.
+// Such bytes do no harm even if a power cut restores them: they are a torn tail, and the LSN that
+// was durable when they were written is below theirs.
 func (l *Log) undo(err error) error {
 	if !errors.Is(err, fault.ErrNoSpace) {
 		return l.poison("append", err)
@@ -191,17 +191,17 @@ func (l *Log) undo(err error) error {
 	return fmt.Errorf("wal: append: %w", err)
 }
 
-// Next is the LSN that the next record will get.
+// Next returns the LSN of the next record.
 func (l *Log) Next() lsn.LSN { return l.nextLSN.Load() }
 
-// Durable is the highest LSN that survives a power cut.
+// Durable returns the highest LSN that survives a power cut.
 func (l *Log) Durable() lsn.LSN { return l.durable.Load() }
 
-// Bytes is the length of all segments together.
+// Bytes returns the length of all segments together.
 func (l *Log) Bytes() int64 { return l.bytes.Load() }
 
-// Poisoned is nil, or the error that every call gives from now on. It wraps ErrPoisoned and its
-// first cause.
+// Poisoned returns the error that every call returns from now on, nil if there is none. It wraps
+// ErrPoisoned and the first cause.
 func (l *Log) Poisoned() error {
 	if err := l.dead.Load(); err != nil {
 		return *err
@@ -209,7 +209,7 @@ func (l *Log) Poisoned() error {
 	return nil
 }
 
-// usable tells why the log takes no call.
+// usable returns an error if the log is poisoned or closed.
 func (l *Log) usable() error {
 	if l.closed.Load() {
 		return fmt.Errorf("wal: %w", fault.ErrClosed)
@@ -217,15 +217,15 @@ func (l *Log) usable() error {
 	return l.Poisoned()
 }
 
-// Poison ends all writing for a cause that lies elsewhere in the store: not even Close writes any
+// Poison ends all writing because of a failure elsewhere in the store: not even Close writes any
 // more.
 func (l *Log) Poison(cause error) { l.poison("store", cause) }
 
-// poison ends all writing: what the file holds now is unknown. The first cause stays.
+// poison ends all writing: the content of the file is unknown. The first cause wins.
 func (l *Log) poison(doing string, cause error) error {
 	format := "wal: %s: %w: %w"
 	if errors.Is(cause, fault.ErrNoSpace) {
-		format = "wal: %s: %w: %v" // nobody may take this for something to be tried again
+		format = "wal: %s: %w: %v" // ErrNoSpace would mean that the call may be tried again
 	}
 	err := fmt.Errorf(format, doing, fault.ErrPoisoned, cause)
 	if l.dead.CompareAndSwap(nil, &err) {

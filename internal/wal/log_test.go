@@ -17,7 +17,7 @@ import (
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
-func TestRecordsComeBackInOrder(t *testing.T) {
+func TestReplayReturnsRecordsInOrder(t *testing.T) {
 	for _, sizes := range [][]int{
 		{0}, {1, 0, 7, 8, 9}, {64}, {65, 128, 129, 1000}, {3000, 1, 3000}, {10, 20, 30, 300, 600, 60, 6, 300, 300},
 	} {
@@ -82,7 +82,7 @@ func TestSegmentsAreClosedAtTheirSize(t *testing.T) {
 	}
 }
 
-func TestCreateWantsAnEmptyDirectory(t *testing.T) {
+func TestCreateNeedsEmptyDirectory(t *testing.T) {
 	o := small(emptyMem(t))
 	must(t, Create(o, 5))
 	wantIs(t, "second Create", Create(o, 5), fs.ErrExist)
@@ -115,7 +115,7 @@ func TestRecordOfTooManyFramesIsRefused(t *testing.T) {
 	}
 }
 
-func TestReleaseUnlinksWhollyOldSegmentsOnly(t *testing.T) {
+func TestReleaseUnlinksOnlyOldSegments(t *testing.T) {
 	m := emptyMem(t)
 	o := small(m)
 	l := create(t, o)
@@ -149,7 +149,7 @@ func TestReleaseUnlinksWhollyOldSegmentsOnly(t *testing.T) {
 	}
 }
 
-func TestClosedLogSaysSo(t *testing.T) {
+func TestCallsAfterCloseReturnErrClosed(t *testing.T) {
 	m := emptyMem(t)
 	l := create(t, small(m))
 	appendAll(t, l, "x")
@@ -222,7 +222,7 @@ func TestFailedSyncFailsAllWaiters(t *testing.T) {
 	}
 }
 
-func TestOneSyncServesAllThatWait(t *testing.T) {
+func TestOneSyncServesAllWaiters(t *testing.T) {
 	h := faultfs.New(emptyMem(t))
 	o := small(h)
 	o.SegmentBytes = 1 << 20
@@ -261,7 +261,7 @@ func TestOneSyncServesAllThatWait(t *testing.T) {
 	}
 }
 
-func TestSyncedRecordsSurviveAPowerCutWhoeverWritesBeside(t *testing.T) {
+func TestSyncedRecordsSurvivePowerCutWithConcurrentWriters(t *testing.T) {
 	m := emptyMem(t)
 	l := create(t, small(m))
 	var (
@@ -313,7 +313,7 @@ func TestSyncedRecordsSurviveAPowerCutWhoeverWritesBeside(t *testing.T) {
 	})
 }
 
-func TestReleaseBesideAppendAndSync(t *testing.T) {
+func TestReleaseDuringAppendAndSync(t *testing.T) {
 	m := emptyMem(t)
 	l := create(t, small(m))
 	var wg sync.WaitGroup
@@ -404,7 +404,7 @@ func TestFullDiskChangesNothing(t *testing.T) {
 	}
 }
 
-func TestFullDiskThatCannotBeCutBackPoisons(t *testing.T) {
+func TestFailedUndoOnFullDiskPoisons(t *testing.T) {
 	h := faultfs.New(emptyMem(t))
 	l := create(t, small(h))
 	hook(h, func(op, name string) error {
@@ -449,7 +449,8 @@ func TestSmallAppendIsOneWriteWithoutAllocation(t *testing.T) {
 	}
 }
 
-// nullFS writes nothing behind the first 80 bytes of a file, so that only our own work shows.
+// nullFS writes nothing after the first 80 bytes of a file, so that only the log's own work is
+// measured.
 type nullFS struct{ vfs.FS }
 
 func (n nullFS) Create(name string) (vfs.File, error) { return n.null(n.FS.Create(name)) }

@@ -13,11 +13,11 @@ const (
 	defaultSegmentBytes = 32 << 20
 	maxFrameBytes       = 16 << 20 // largest payload of a frame; a longer one is damage to a reader
 	maxParts            = math.MaxUint16 + 1
-	maxNumber           = 999_999_999_999 // what a segment's name can hold
-	maxSegmentBytes     = 64 << 30        // its frames, of 64 bytes at least, are counted in 32 bits
+	maxNumber           = 999_999_999_999 // 12 digits, as in a segment's name
+	maxSegmentBytes     = 64 << 30        // its frames, of at least 64 bytes, are counted in 32 bits
 )
 
-// Options tells where a log is and how it is cut into files and frames.
+// Options configure a log: its directory, and how it is split into files and frames.
 type Options struct {
 	FS       vfs.FS
 	Dir      string   // must exist
@@ -30,13 +30,13 @@ type Options struct {
 	// longer record spans frames. Readers do not need it.
 	FrameBytes int
 
-	// Durable is told, by whoever syncs and before any caller of Sync knows, up to where records
-	// are durable now. It must not call the log. nil: nobody is.
+	// Durable, if not nil, is called after each sync with the highest durable LSN, before any call
+	// of Sync returns. It must not call the log.
 	Durable func(upTo lsn.LSN)
 
 	ahead aheadRules // zero = defaultAhead
 
-	// Logger is told of torn tails, removed files and poison. nil: nobody is.
+	// Logger reports torn tails, removed files and poison. nil disables it.
 	Logger *slog.Logger
 }
 

@@ -14,13 +14,13 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// damage is a place where a segment's bytes are not what a writer left. It is ErrCorrupt, unless
-// Replay finds it to be a torn tail.
+// damage is an offset at which a segment's bytes are not what a writer left. It is ErrCorrupt,
+// unless Replay classifies it as a torn tail.
 type damage struct {
 	file    string
 	off     int64
 	problem string
-	certain bool // no crash can have left this
+	certain bool // no crash can cause this
 }
 
 func (d *damage) Error() string {
@@ -39,7 +39,7 @@ type window struct {
 
 const windowBytes = 256 << 10
 
-// at gives the n bytes at off, which hold until the next call; fewer at the end of the file.
+// at returns the n bytes at off, fewer at the end of the file. They are valid until the next call.
 func (w *window) at(off int64, n int) ([]byte, error) {
 	n = int(max(0, min(int64(n), w.size-off)))
 	if off < w.start || off+int64(n) > w.start+int64(len(w.buf)) {
@@ -50,7 +50,7 @@ func (w *window) at(off int64, n int) ([]byte, error) {
 	return w.buf[off-w.start:][:n], nil
 }
 
-// forget has the next call of at read the file again.
+// forget makes the next call of at read the file again.
 func (w *window) forget() { w.buf = w.buf[:0] }
 
 func (w *window) fill(off int64, n int) error {
@@ -85,20 +85,20 @@ type reader struct {
 	seed   uint32
 	win    window
 
-	at     border  // behind the last whole record
-	foot   *footer // set once met
-	mends  []mend  // flipped bits that were put right, its own header's first
-	record []byte  // of several parts
+	at     border    // after the last complete record
+	foot   *footer   // set once met
+	flips  []bitFlip // flipped bits that were repaired, its own header's first
+	record []byte    // of several parts
 }
 
-// openReader begins behind the header of seg.
+// openReader returns a reader positioned after the header of seg.
 func openReader(o *Options, seg *segment) (*reader, error) {
 	f, err := o.FS.Open(o.path(seg.name), false)
 	if err != nil {
 		return nil, fmt.Errorf("wal: %w", err)
 	}
 	return &reader{
-		name: seg.name, number: seg.number, seed: seedCRC(o.Instance), mends: slices.Clone(seg.mends),
+		name: seg.name, number: seg.number, seed: seedCRC(o.Instance), flips: slices.Clone(seg.flips),
 		win: window{f: f, size: seg.size},
 		at:  border{off: headerLen, next: seg.head.first, chain: xxh3.Hash(seg.head.encode())},
 	}, nil
@@ -110,7 +110,7 @@ func (r *reader) damaged(off int64, format string, args ...any) error {
 	return &damage{file: r.name, off: off, problem: fmt.Sprintf(format, args...)}
 }
 
-// read gives the n bytes at off or fewer.
+// read returns the n bytes at off, fewer at the end of the file.
 func (r *reader) read(off int64, n int) ([]byte, error) {
 	b, err := r.win.at(off, n)
 	if err != nil {
@@ -119,15 +119,15 @@ func (r *reader) read(off int64, n int) ([]byte, error) {
 	return b, nil
 }
 
-// next gives the next record; its payload holds until the next call. At the end of the file, or
-// behind the footer, it gives io.EOF. A *damage tells that the bytes from r.at on are not a whole
-// record; other errors that they cannot be read.
+// next returns the next record. Its payload is valid until the next call. At the end of the file,
+// or after the footer, next returns io.EOF. A *damage means that the bytes from r.at on are not a
+// complete record; other errors mean that they cannot be read.
 func (r *reader) next() (lsn lsn.LSN, payload []byte, err error) {
 	pos := r.at
 	for part := 0; ; part++ {
 		if pos.off == r.win.size {
 			if part > 0 {
-				return 0, nil, r.damaged(pos.off, "LSN %d ends behind part %d", pos.next, part-1)
+				return 0, nil, r.damaged(pos.off, "LSN %d ends after part %d", pos.next, part-1)
 			}
 			return 0, nil, io.EOF
 		}
@@ -138,11 +138,11 @@ func (r *reader) next() (lsn lsn.LSN, payload []byte, err error) {
 		}
 		f, body, err := r.frame(&pos, part)
 		if d := (*damage)(nil); errors.As(err, &d) {
-			mended, merr := r.mendFrame(&pos, part)
-			if merr != nil {
-				return 0, nil, merr
+			repaired, ferr := r.repairFrame(&pos, part)
+			if ferr != nil {
+				return 0, nil, ferr
 			}
-			if mended {
+			if repaired {
 				f, body, err = r.frame(&pos, part)
 			}
 		}
@@ -169,8 +169,7 @@ func (r *reader) next() (lsn lsn.LSN, payload []byte, err error) {
 	}
 }
 
-// frame checks the frame at pos, which must be the given part of the next record, and moves pos
-// behind it.
+// frame checks the frame at pos, which must be the given part of the next record, and advances pos.
 func (r *reader) frame(pos *border, part int) (f frame, payload []byte, err error) {
 	head, err := r.read(pos.off, frameLen)
 	if err != nil {
@@ -206,7 +205,7 @@ func (r *reader) frame(pos *border, part int) (f frame, payload []byte, err erro
 	return f, payload, nil
 }
 
-// footer gives io.EOF if r is at the footer, which must agree with all that came before it, and nil
+// footer returns io.EOF if r is at the footer, which must agree with all preceding frames, and nil
 // if something else is there.
 func (r *reader) footer() error {
 	b, err := r.read(r.at.off, footerLen)
@@ -214,7 +213,7 @@ func (r *reader) footer() error {
 		return err
 	}
 	f, ok := parseFooter(b, r.number, r.seed)
-	if !ok && r.mendFooter(b) {
+	if !ok && r.repairFooter(b) {
 		f, ok = parseFooter(b, r.number, r.seed)
 	}
 	if ok {
@@ -223,7 +222,7 @@ func (r *reader) footer() error {
 	return nil
 }
 
-// wantFooter is the footer that agrees with all before r.at.
+// wantFooter returns the footer that agrees with all frames before r.at.
 func (r *reader) wantFooter(durable lsn.LSN) footer {
 	return footer{
 		segment: r.number, last: r.at.next - 1, durable: durable, chain: r.at.chain,
@@ -242,14 +241,14 @@ func (r *reader) checkFooter(f footer) error {
 		if last, err := r.lastByte(f.bytes); err != nil {
 			return err
 		} else if last > f.bytes {
-			return r.damaged(f.bytes, "%d bytes behind the footer", last-f.bytes)
+			return r.damaged(f.bytes, "%d bytes after the footer", last-f.bytes)
 		}
 	}
 	r.foot = &f
 	return io.EOF
 }
 
-// lastByte gives the end of the last byte from off on that is not zero; off if there is none.
+// lastByte returns the end of the last nonzero byte from off on, off if there is none.
 func (r *reader) lastByte(off int64) (end int64, err error) {
 	for end = off; off < r.win.size; {
 		b, err := r.read(off, windowBytes)
@@ -264,14 +263,13 @@ func (r *reader) lastByte(off int64) (end int64, err error) {
 	return end, nil
 }
 
-// proof looks from off on for headers of frames of this segment, and for its footer, at every
-// multiple of 8, whatever lies between. It gives the highest LSN that one of them knew to be
-// durable, and whether there is any.
+// proof searches from off on for frame headers of this segment, and for its footer, at every
+// multiple of 8. It returns the highest LSN that one of them records as durable, and whether there
+// is any.
 //
-// A header alone will do: what it says was true when it was written, even if a crash tore its
-// payload. A user's value that holds a copy of a frame proves nothing wrong: that frame was written
-// before the record which holds the copy, so what it knew to be durable lies below that record's
-// LSN.
+// A header alone is sufficient: it was true when it was written, even if a crash tore its payload.
+// A user's value that contains a copy of a frame proves nothing false: that frame was written
+// before the record with the copy, so the LSN that it records as durable is below that record's.
 func (r *reader) proof(off int64) (durable lsn.LSN, found bool, err error) {
 	for ; off+footerLen <= r.win.size; off += alignment {
 		b, err := r.read(off, frameLen)

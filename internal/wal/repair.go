@@ -10,32 +10,32 @@ import (
 )
 
 // Repair makes what was replayed durable and opens the log for Append. Only a writer calls it,
-// once, before it writes anything else of the store. Steps, and what a crash behind each leaves:
+// once, before it writes anything else of the store. Steps, and what a crash after each leaves:
 //
-//  0. Single flipped bits are put right in place and synced, whichever segments they are in. They
-//     are found again, or gone.
-//  1. The torn tail is copied to a file .torn and synced. Nothing has changed; an older .torn of
-//     that number is gone.
-//  2. The tail is cut, with the zeros that were written ahead; what is left is written again with
-//     the same bytes; one sync for both. Either the tail is found again, or it is gone. Writing
-//     again is needed since after a failed sync the pages in the kernel's cache look clean: another
+//  0. Single flipped bits of all segments are repaired in place and synced. After a crash they are
+//     found again, or gone.
+//  1. The torn tail is copied to a file .torn and synced. The log has not changed; an older .torn
+//     of that number is gone.
+//  2. The tail is cut, with the zeros that were written ahead; the rest is written again with the
+//     same bytes; one sync for both. Either the tail is found again, or it is gone. The rest is
+//     written again because after a failed sync the pages in the kernel's cache look clean: another
 //     sync would succeed and write nothing.
 //  3. The directory is synced. The name of the newest segment need not have been durable: a kill
-//     may have come between the sync of its header and that of the directory. All that is
-//     acknowledged from now on hangs on it; and without it the next step could take the only
-//     segment that tells where the log ends.
+//     may have come between the sync of its header and that of the directory. All records
+//     acknowledged from now on depend on it, and without it the next step could remove the only
+//     segment that shows where the log ends.
 //  4. Leftovers are removed, oldest first, then a newest file without a header. Some are found
 //     again.
-//  5. If anything was removed, the directory is synced: a file without a header that came back
-//     later would stand behind a segment which has no footer.
+//  5. If anything was removed, the directory is synced: a file without a header that a power cut
+//     restored later would follow a segment without a footer.
 //
-// A sealed newest segment, as Close leaves it, goes on at the first Append if it has room; else the
-// next is begun then. After an error the log is as one of these crashes leaves it, and may be
+// The first Append continues a sealed newest segment, as Close leaves it, if it has room; otherwise
+// it begins the next. After an error the log is as one of these crashes leaves it, and may be
 // replayed again.
 //
-// metadata is called before leftovers are removed. It makes durable what says that they are: a kill
-// may have left that in the kernel's cache alone, and a power cut then brings back metadata that
-// needs them. nil: it is durable.
+// metadata, if not nil, is called before leftovers are removed. It makes durable the metadata by
+// which they are leftovers: a kill may have left it in the kernel's cache only, and a power cut
+// would then restore metadata that needs them.
 func (t *Tail) Repair(metadata func() error) (*Log, error) {
 	if t.used {
 		return nil, errors.New("wal: repaired twice")
@@ -68,7 +68,7 @@ func (t *Tail) repair(f vfs.File) error {
 	if size != t.newest.size {
 		return fmt.Errorf("%s has %d bytes, had %d when it was replayed", t.newest.name, size, t.newest.size)
 	}
-	if err := t.writeMends(); err != nil {
+	if err := t.writeRepairs(); err != nil {
 		return err
 	}
 	if t.report.TornBytes > 0 {
@@ -91,7 +91,7 @@ func (t *Tail) repair(f vfs.File) error {
 	return t.o.FS.SyncDir(t.o.Dir)
 }
 
-// keepTorn copies the torn tail for people to look at. It stays until they remove it.
+// keepTorn copies the torn tail for inspection by people. The copy stays until they remove it.
 func (t *Tail) keepTorn(f vfs.File) error {
 	name := t.o.path(tornName(t.newest.number))
 	if err := t.o.FS.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -134,7 +134,7 @@ func copyRange(dst, src vfs.File, dstOff, srcOff, n int64) error {
 	return nil
 }
 
-// removeUseless removes what replay passed over, durably.
+// removeUseless removes the files that replay skipped, durably.
 func (t *Tail) removeUseless() error {
 	useless := t.plan.leftovers
 	if t.plan.unfinished != nil {

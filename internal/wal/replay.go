@@ -9,34 +9,34 @@ import (
 	"github.com/oribi-db/oribi/lsn"
 )
 
-// Report tells what replay found. Repair, if it follows, mends all of it.
+// Report is what replay found. Repair, if it follows, repairs all of it.
 type Report struct {
 	Clean   bool  // as Close leaves a log: sealed, or without a record in its newest segment
 	Frames  int64 // that are good, in segments which are needed; those of a torn tail not counted
 	Records int64 // in these frames
 	Bytes   int64 // of these segments, headers and footers included
 
-	TornBytes  int64  // length of the torn tail
-	TornFile   string // name of the segment that has it; Repair keeps the tail as .torn under the same number
-	SpareBytes int64  // zeros behind all that, which a writer that was killed had written ahead; Repair gives them back
-	MendedBits int64  // single flipped bits that were put right, each confirmed by a second witness
-	Leftovers  int    // files of no use: segments wholly below logStart, a newest file without a header
+	TornBytes    int64  // length of the torn tail
+	TornFile     string // name of the segment that has it; Repair keeps the tail as .torn under the same number
+	SpareBytes   int64  // zeros at the end that a killed writer had written ahead; Repair cuts them off
+	RepairedBits int64  // single flipped bits that were repaired, each confirmed by a hash
+	Leftovers    int    // unused files: segments entirely below logStart, a newest file without a header
 }
 
-// Tail is where the log ends. It holds no open file; a reader just drops it.
+// Tail is the end of the log. It has no open file, so a reader need not close it.
 type Tail struct {
 	o      Options
 	plan   plan
 	sealed []sealedSegment // live ones but the newest
 	newest segment
-	at     border  // in newest: behind its last good record
+	at     border  // in newest: after its last good record
 	foot   *footer // of newest, if it is sealed
-	mends  []mend
+	flips  []bitFlip
 	report Report
 	used   bool
 }
 
-// sealedSegment is what a log remembers of a segment that it may release.
+// sealedSegment is a segment that Release may remove.
 type sealedSegment struct {
 	name  string
 	last  lsn.LSN
@@ -44,14 +44,15 @@ type sealedSegment struct {
 }
 
 // Replay reads the log and writes nothing. It calls fn, in the order of LSNs, for each record from
-// logStart on; payload holds during the call. What fn returns other than nil ends the replay and is
-// returned as it is.
+// logStart on; payload is valid during the call. Replay stops at the first error of fn and returns
+// it as it is.
 //
-// logStart is the lowest LSN that is needed, 0 or 1 for all. Segments wholly below it are leftovers
-// and passed over, whatever gaps are between them. From it on no LSN may be missing, and the
-// log must reach up to logStart-1 at least: whoever raises logStart has synced that far before.
+// logStart is the lowest LSN that is needed, 0 or 1 for all. Segments entirely below it are
+// leftovers and are skipped, whatever gaps are between them. From logStart on no LSN may be
+// missing, and the log must reach at least to logStart-1: a caller that raises logStart has synced
+// that far before.
 //
-// It holds one record, or a window of 256 KiB, in memory. Errors: ErrCorrupt, ErrUnsupported. A
+// It keeps one record, or a window of 256 KiB, in memory. Errors: ErrCorrupt, ErrUnsupported. A
 // torn tail is no error; see Report. Source: design, "Log and replay".
 func Replay(o Options, logStart lsn.LSN, fn func(lsn lsn.LSN, payload []byte) error) (*Tail, error) {
 	o, err := o.filled()
@@ -83,8 +84,8 @@ func Replay(o Options, logStart lsn.LSN, fn func(lsn lsn.LSN, payload []byte) er
 		t.report.Leftovers++
 	}
 	t.report.Clean = t.report.TornBytes == 0 && t.report.SpareBytes == 0 && t.plan.unfinished == nil && (t.foot != nil || t.at.frames == 0)
-	for _, m := range t.mends {
-		o.Logger.Warn("a bit of the log is flipped; its records are whole with it put right", "file", m.file, "byte", m.off, "mask", m.mask)
+	for _, m := range t.flips {
+		o.Logger.Warn("a flipped bit of the log is repaired in memory", "file", m.file, "byte", m.off, "mask", m.mask)
 	}
 	if !t.report.Clean {
 		o.Logger.Warn("log was not closed cleanly", "dir", o.Dir, "last_lsn", t.Last(),
@@ -110,7 +111,7 @@ func (t *Tail) checkUnfinished() error {
 		return err
 	}
 	if found {
-		return seg.wrong(0, "%s, but there are frames behind it", seg.unreadable)
+		return seg.wrong(0, "%s, but there are frames after it", seg.unreadable)
 	}
 	return nil
 }
@@ -146,12 +147,12 @@ func (t *Tail) readSegment(i int, logStart lsn.LSN, fn func(lsn.LSN, []byte) err
 		}
 	}
 	t.newest, t.at, t.foot = *seg, r.at, r.foot
-	for _, m := range r.mends {
+	for _, m := range r.flips {
 		if m.off < r.at.off || r.foot != nil { // else it is in the torn tail
-			t.mends = append(t.mends, m)
+			t.flips = append(t.flips, m)
 		}
 	}
-	t.report.MendedBits = int64(len(t.mends))
+	t.report.RepairedBits = int64(len(t.flips))
 	t.report.Frames += int64(r.at.frames)
 	end := t.end()
 	t.report.Bytes += end
@@ -168,7 +169,7 @@ func (t *Tail) readSegment(i int, logStart lsn.LSN, fn func(lsn.LSN, []byte) err
 	return nil
 }
 
-// end is where the newest segment ends, its footer included.
+// end returns where the newest segment ends, including its footer.
 func (t *Tail) end() int64 {
 	if t.foot != nil {
 		return t.foot.bytes
@@ -176,16 +177,16 @@ func (t *Tail) end() int64 {
 	return t.at.off
 }
 
-// errGrown tells that a frame which was not there a moment ago is there now: a Log is at work
-// beside.
+// errGrown means that a frame has been added since the last look: a Log writes to the segment.
 var errGrown = errors.New("the segment is being written")
 
-// end judges how a segment ended, err being what next returned: nil if a writer, or a crash, leaves
-// it so. After errGrown r is behind one record more, and the caller may go on with next.
+// end classifies the end of a segment, where next returned err: it returns nil if a writer, or a
+// crash, leaves a segment like this. After errGrown r has read one more record, and the caller may
+// continue with next.
 //
-// Without a second look what a Log appends beside would be taken for damage:
+// Without a second look, concurrent appends would be mistaken for damage:
 //
-//	reader  at LSN 5: zeros                                proof: a frame that knows 5 to be durable
+//	reader  at LSN 5: zeros                                proof: a frame that records 5 as durable
 //	Log                     appends 5, syncs, appends 6
 func (r *reader) end(err error, sealed bool) error {
 	var d *damage
@@ -193,7 +194,7 @@ func (r *reader) end(err error, sealed bool) error {
 	case err == io.EOF && r.foot == nil && sealed:
 		return &damage{r.name, r.at.off, "footer is missing", true}
 	case err == io.EOF && sealed && r.foot.bytes != r.win.size:
-		return &damage{r.name, r.foot.bytes, fmt.Sprintf("%d zeros behind the footer", r.win.size-r.foot.bytes), true}
+		return &damage{r.name, r.foot.bytes, fmt.Sprintf("%d zeros after the footer", r.win.size-r.foot.bytes), true}
 	case err == io.EOF:
 		return nil
 	case !errors.As(err, &d) || d.certain || sealed:
@@ -214,12 +215,12 @@ func (r *reader) end(err error, sealed bool) error {
 	return nil
 }
 
-// Report tells what replay found.
+// Report returns what replay found.
 func (t *Tail) Report() Report { return t.report }
 
-// Spare tells which segment is the newest and how many bytes of its file had been written ahead for
-// records that never came.
+// Spare returns the number of the newest segment and how many zeros a writer had written ahead at
+// its end.
 func (t *Tail) Spare() (segment string, bytes int64) { return t.newest.name, t.report.SpareBytes }
 
-// Last is the highest LSN in the log; without any record, the first to be given less one.
+// Last returns the highest LSN in the log; without a record, the LSN before the first.
 func (t *Tail) Last() lsn.LSN { return t.at.next - 1 }

@@ -13,7 +13,7 @@ import (
 )
 
 // Create makes an empty log whose first record will be first: one segment, synced, in a directory
-// that exists and holds none.
+// that exists and has none.
 func Create(o Options, first lsn.LSN) error {
 	o, err := o.filled()
 	if err != nil {
@@ -45,8 +45,8 @@ func Create(o Options, first lsn.LSN) error {
 	return nil
 }
 
-// createSegment creates a file and writes its header. If the disk is full it leaves nothing, and
-// says ErrNoSpace; after another error the file may be there.
+// createSegment creates a file and writes its header. If the disk is full it leaves nothing and
+// returns ErrNoSpace; after another error the file may exist.
 func createSegment(o *Options, h header) (vfs.File, error) {
 	name := o.path(segmentName(h.number))
 	f, err := o.FS.Create(name)
@@ -65,8 +65,8 @@ func createSegment(o *Options, h header) (vfs.File, error) {
 	return nil, err
 }
 
-// Roll seals the newest segment, if it holds a record, and begins the next, so that Release can
-// take all records. Who may call it when, and errors, as of Append.
+// Roll seals the newest segment, if it has a record, and begins the next, so that Release can
+// remove all records. Concurrency and errors are those of Append.
 func (l *Log) Roll() error {
 	if err := l.usable(); err != nil {
 		return err
@@ -77,12 +77,12 @@ func (l *Log) Roll() error {
 	return l.roll()
 }
 
-// roll seals the newest segment and begins the next. If the disk is full on the way, it goes on
-// from there at the next call.
+// roll seals the newest segment and begins the next. If the disk is full in between, the next call
+// continues from there.
 func (l *Log) roll() error {
 	l.turn(never)
 	defer l.pass()
-	if err := l.usable(); err != nil { // the sync that was waited for may have failed
+	if err := l.usable(); err != nil { // the sync that this call waited for may have failed
 		return err
 	}
 	if !l.isSealed {
@@ -95,11 +95,11 @@ func (l *Log) roll() error {
 
 // seal makes all records durable, then writes the footer and syncs that. The caller has the turn.
 //
-// With one sync for both the footer could not tell that the last records are durable, and nothing
-// would make up for it if the log ended there: the next segment does not fit on the disk, or the
-// process is killed before it is begun; the next open finds a sealed segment and Close has nothing
-// to add. A byte flipped in those records would then be taken for a torn tail. The second sync
-// costs one for each 32 MiB.
+// With one sync for both, the footer could not prove that the last records are durable, and no
+// later segment may exist that proves it: the next segment does not fit on the disk, or the process
+// is killed before it begins one; then the next open finds a sealed segment and Close has nothing
+// to add. A flipped byte in those records would be mistaken for a torn tail. The second sync costs
+// one for each 32 MiB.
 func (l *Log) seal() error {
 	last := l.at.next - 1
 	if _, err := l.flush(); err != nil {
@@ -132,7 +132,7 @@ func (l *Log) seal() error {
 	return nil
 }
 
-// begin creates the segment behind the newest, which is sealed, and makes it the newest.
+// begin creates the segment after the newest, which is sealed, and makes it the newest.
 func (l *Log) begin() error {
 	h := header{
 		instance: l.o.Instance, number: l.number + 1, first: l.at.next,
@@ -170,10 +170,10 @@ func (l *Log) begin() error {
 	return nil
 }
 
-// Release unlinks segments all of whose LSNs lie below before, oldest first, but never the newest.
-// The directory is not synced: a power cut may bring some back, and replay passes them over.
+// Release unlinks segments whose LSNs are all below before, oldest first, but never the newest. The
+// directory is not synced: a power cut may restore some, and replay skips them.
 //
-// A file that cannot be unlinked is an error, not poison: it is tried again at the next call.
+// A file that cannot be unlinked is an error and does not poison: the next call tries again.
 func (l *Log) Release(before lsn.LSN) error {
 	l.releasing.Lock()
 	defer l.releasing.Unlock()
@@ -192,7 +192,7 @@ func (l *Log) Release(before lsn.LSN) error {
 			return fmt.Errorf("wal: release: %w", err)
 		}
 		l.mu.Lock()
-		l.sealed = l.sealed[1:] // Append may have added one at the end, nobody takes one from the front
+		l.sealed = l.sealed[1:] // Append may have added one at the end, no other call removes one from the front
 		l.mu.Unlock()
 		l.bytes.Add(-oldest.bytes)
 	}

@@ -27,7 +27,7 @@ import (
 //	68      8      chain     hash of the predecessor, as in its footer
 //	76      4      crc       CRC32C of bytes 0–75
 //
-// Segment 2 of instance 00 01 … 0f, from LSN 8, behind a segment of 4,096 bytes and chain hash
+// Segment 2 of instance 00 01 … 0f, from LSN 8, after a segment of 4,096 bytes with chain hash
 // 1122334455667788:
 //
 //	6f 72 69 62 69 77 61 6c  01 00 00 00 00 00 00 00  00 00 00 00
@@ -59,7 +59,7 @@ type header struct {
 	prev     link
 }
 
-// link is what a segment knows of its predecessor.
+// link is what a segment header contains about the predecessor.
 type link struct {
 	number uint64
 	length int64
@@ -85,8 +85,9 @@ func (h header) encode() []byte {
 	return b
 }
 
-// parseHeader reads the header in b. problem tells why there is none: what a crash while a segment
-// is begun may leave. An error tells of a good header that this program or this log cannot take.
+// parseHeader parses the header in b. problem says why there is none, which a crash during the
+// creation of a segment may cause. An error means a good header that this program or this log
+// cannot use.
 func parseHeader(b []byte) (h header, problem string, err error) {
 	le := binary.LittleEndian
 	switch {
@@ -130,7 +131,7 @@ func tornName(number uint64) string {
 // TornName is the name of the file in which Repair keeps the torn tail of a segment.
 func TornName(segment string) string { return strings.TrimSuffix(segment, segmentSuffix) + tornSuffix }
 
-// parseName gives the number of a segment's file; other names are not the log's.
+// parseName returns the number of a segment's file; ok is false for other names.
 func parseName(name string) (number uint64, ok bool) {
 	digits, ok := strings.CutSuffix(name, segmentSuffix)
 	if !ok || len(digits) != numberDigits || strings.Trim(digits, "0123456789") != "" {

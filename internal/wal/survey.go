@@ -11,21 +11,19 @@ import (
 	"github.com/oribi-db/oribi/lsn"
 )
 
-// segment is a file of the log as it was found, or as it was left.
+// segment is a file of the log as replay found it.
 type segment struct {
 	name   string
 	number uint64
 	size   int64
 	head   header
-	// unreadable tells why there is no good header; err what else is wrong with the file as a
-	// whole.
+	// unreadable says why there is no good header; err is any other fault of the file as a whole.
 	unreadable string
 	err        error
-	mends      []mend // a flipped bit of the header that was put right
+	flips      []bitFlip // a flipped bit of the header that was repaired
 }
 
-// list finds the segments of a directory, by number. Whatever else lies there is none of the log's
-// business.
+// list returns the segments of a directory, by number. It ignores other files.
 func list(o *Options) ([]segment, error) {
 	names, err := o.FS.List(o.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,7 +75,7 @@ func (s *segment) readHeader(o *Options) (problem string, err error) {
 	}
 	s.head, problem, err = parseHeader(b)
 	if problem != "" {
-		if h, ok := s.mendHeader(b, o.Instance); ok {
+		if h, ok := s.repairHeader(b, o.Instance); ok {
 			s.head, problem = h, ""
 		}
 	}
@@ -91,20 +89,20 @@ func (s *segment) readHeader(o *Options) (problem string, err error) {
 	return problem, err
 }
 
-// plan says which segments count.
+// plan is the use of each segment.
 type plan struct {
-	leftovers  []segment // wholly below the LSN that is needed
+	leftovers  []segment // entirely below the LSN that is needed
 	live       []segment // the rest; not empty
 	unfinished *segment  // a newest file without a good header
 }
 
-// sealed tells whether live segment i must have a footer: all but the newest, and that too if
-// another file was begun behind it.
+// sealed reports whether live segment i must have a footer: all but the newest, and the newest too
+// if another file was begun after it.
 func (p *plan) sealed(i int) bool { return i < len(p.live)-1 || p.unfinished != nil }
 
 // choose sorts segments by use. logStart is the lowest LSN that is needed.
 //
-// The last segment that begins at logStart or below holds it, if anything does; all before it are
+// The last segment that begins at logStart or below contains it, if any does; all before it are
 // leftovers, damaged or not, with gaps between them or without.
 //
 //	number      1      2   (3)   4        5        6
@@ -133,7 +131,7 @@ func choose(segs []segment, logStart lsn.LSN) (p plan, err error) {
 	return p, nil
 }
 
-// holder gives the index of the last segment that begins at lsn or below; -1 if there is none.
+// holder returns the index of the last segment that begins at lsn or below, -1 if there is none.
 func holder(segs []segment, lsn lsn.LSN) int {
 	for i := len(segs) - 1; i >= 0; i-- {
 		if s := &segs[i]; s.err == nil && s.unreadable == "" && s.head.first <= lsn {
@@ -143,7 +141,7 @@ func holder(segs []segment, lsn lsn.LSN) int {
 	return -1
 }
 
-// follows checks that seg goes on where its predecessor, which ends with l and before LSN next,
+// follows checks that seg continues where its predecessor, which ends with l and before LSN next,
 // ended.
 func (s *segment) follows(l link, next lsn.LSN) error {
 	if s.number != l.number+1 {
@@ -159,7 +157,7 @@ func (s *segment) follows(l link, next lsn.LSN) error {
 	return nil
 }
 
-// wrong tells of something that no crash can have left.
+// wrong returns the error of a fault that no crash can cause.
 func (s *segment) wrong(off int64, format string, args ...any) error {
 	return &damage{s.name, off, fmt.Sprintf(format, args...), true}
 }

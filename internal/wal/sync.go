@@ -18,8 +18,8 @@ import (
 //	caller B      sync(2)   wait ─────┐ leads for 2, 3, 4
 //	caller C        sync(4) wait ─────┘ returns with B
 //
-// Append goes on meanwhile; only the change to a new segment waits for a sync under way, and the
-// reverse. Errors: ErrPoisoned, ErrClosed.
+// A sync does not block Append, except when Append begins a new segment; and a new segment blocks
+// syncs. Errors: ErrPoisoned, ErrClosed.
 func (l *Log) Sync(upTo lsn.LSN) error {
 	if err := l.usable(); err != nil {
 		return err
@@ -44,7 +44,7 @@ func (l *Log) Sync(upTo lsn.LSN) error {
 	return l.usable()
 }
 
-// lead syncs all that is appended, in the caller's turn.
+// lead syncs all appended records, in the caller's turn.
 func (l *Log) lead() error {
 	l.gather()
 	upTo, err := l.flush()
@@ -62,7 +62,7 @@ func (l *Log) lead() error {
 	return nil
 }
 
-// advance tells that all records up to upTo are durable.
+// advance announces that all records up to upTo are durable.
 func (l *Log) advance(upTo lsn.LSN) {
 	if l.o.Durable != nil {
 		l.o.Durable(upTo)
@@ -70,7 +70,7 @@ func (l *Log) advance(upTo lsn.LSN) {
 	l.durable.Store(upTo)
 }
 
-// waiter is a caller that somebody else's turn holds up.
+// waiter is a caller that waits for another caller's turn to end.
 type waiter struct {
 	upTo lsn.LSN
 	wake chan bool // true: it is its turn; false: it need not wait any more
@@ -78,12 +78,12 @@ type waiter struct {
 
 var waiters = sync.Pool{New: func() any { return &waiter{wake: make(chan bool, 1)} }}
 
-// never is an LSN that does not become durable: who waits for it wants the turn.
+// never is an LSN that does not become durable: a caller that waits for it wants the turn.
 const never = lsn.LSN(math.MaxUint64)
 
-// turn waits until it is the caller's turn, or until upTo is durable or the log ended; it tells
-// whether it is the caller's turn, who must then call pass. Turns come one at a time: to sync, or
-// to replace the newest segment.
+// turn waits until it is the caller's turn, or until upTo is durable or the log ended. It reports
+// whether it is the caller's turn; the caller must then call pass. Only one caller at a time has
+// the turn, to sync or to replace the newest segment.
 func (l *Log) turn(upTo lsn.LSN) bool {
 	l.mu.Lock()
 	if !l.taken {
@@ -108,8 +108,8 @@ func (l *Log) turn(upTo lsn.LSN) bool {
 	return mine
 }
 
-// pass ends the caller's turn. It wakes those whom that served, each once, and one of the others,
-// whose turn it is now.
+// pass ends the caller's turn. It wakes the waiters that the turn served, each once, and gives the
+// turn to one of the others.
 func (l *Log) pass() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,22 +137,22 @@ func (l *Log) pass() {
 // A leader waits for others before it syncs, at most the gatherShare-th part of what a sync takes.
 const gatherShare = 4
 
-// gather waits a moment for those who waited during the last sync: most come back at once with
-// their next record. Without it writers fall into two halves, each waiting for the sync of the
+// gather waits briefly for the callers that waited during the last sync: most return at once with
+// their next record. Without it writers split into two halves, each waiting for the sync of the
 // other:
 //
 //	sync 1: A B C D      sync 2: E F G H      sync 3: A B C D  …
 //
-// and a sync serves half of them. One writer alone never waits.
+// and a sync serves half of them. A single writer never waits.
 //
-// It gives its processor away meanwhile: others need it, and a kernel lets who has burnt time wait
-// for it when the sync is over.
+// It yields its processor while it waits: others need it, and a kernel delays a thread that has
+// used much time when the sync is over.
 func (l *Log) gather() {
 	l.mu.Lock()
 	short := int64(len(l.waiting)) < l.expect
 	if l.gathers = short; short {
 		select {
-		case <-l.full: // from a time before, too late
+		case <-l.full: // left over from an earlier gather
 		default:
 		}
 	}
@@ -168,16 +168,16 @@ func (l *Log) gather() {
 	}
 }
 
-// Close makes all that was appended durable, seals the newest segment if it holds a record, and
-// closes the file. It must not run at the same time as Append; waiters in Sync are served, a
-// Release under way ends first. The footer tells that everything before it is durable: so damage to
-// the last records of a closed log is not taken for a torn tail.
+// Close makes all appended records durable, seals the newest segment if it has a record, and closes
+// the file. It must not run concurrently with Append. It serves waiters in Sync, and waits for a
+// running Release. The footer proves that everything before it is durable, so damage to the last
+// records of a closed log is not mistaken for a torn tail.
 //
 // Errors: ErrPoisoned; a poisoned log is closed without a sync. ErrNoSpace, if the footer does not
-// fit: all is durable, but the log ends as a killed one does. A second Close returns what the first
-// did.
+// fit: all records are durable, but the log ends like that of a killed writer. A second Close
+// returns the same error.
 func (l *Log) Close() error {
-	l.releasing.Lock() // nothing may be unlinked behind the back of whoever opens the directory next
+	l.releasing.Lock() // no file may be unlinked after the next opener has started
 	defer l.releasing.Unlock()
 	l.turn(never)
 	defer l.pass()
@@ -185,7 +185,7 @@ func (l *Log) Close() error {
 		return l.closeErr
 	}
 	l.closeErr = l.Poisoned()
-	if l.closeErr == nil && !l.isSealed && l.at.frames > 0 { // else all is durable already
+	if l.closeErr == nil && !l.isSealed && l.at.frames > 0 { // otherwise all records are durable already
 		l.closeErr = l.seal()
 	}
 	l.closed.Store(true)

@@ -9,13 +9,13 @@ import (
 	"github.com/oribi-db/oribi/lsn"
 )
 
-// Verify reads all segments, leftovers below logStart too, and tells every fault it finds: file
-// name, byte offset, problem. A torn tail and a newest file without a header are none: a crash
-// leaves them.
+// Verify reads all segments, including leftovers below logStart, and calls finding for each fault:
+// file name, byte offset, problem. A torn tail and a newest file without a header are not faults: a
+// crash leaves them.
 //
-// It goes on behind a fault with the next segment. It may run beside a Log on the same directory:
-// segments that Release removes meanwhile are passed over. An error tells that the directory cannot
-// be read.
+// After a fault it continues with the next segment. It may run concurrently with a Log on the same
+// directory, and skips segments that Release removes. An error means that the directory cannot be
+// read.
 func Verify(o Options, logStart lsn.LSN, finding func(file string, off int64, problem string)) error {
 	o, err := o.filled()
 	if err != nil {
@@ -27,13 +27,13 @@ func Verify(o Options, logStart lsn.LSN, finding func(file string, off int64, pr
 	}
 	left := segs
 	for i := range segs {
-		if errors.Is(segs[i].err, fs.ErrNotExist) { // released, and so is all before it
+		if errors.Is(segs[i].err, fs.ErrNotExist) { // released, and so are all before it
 			left = segs[i+1:]
 		}
 	}
 	v := verifier{o: &o, segs: left, logStart: max(logStart, 1), finding: finding}
 	v.base = holder(left, v.logStart)
-	if v.base < 0 && len(left) < len(segs) { // logStart has risen meanwhile: what is left is needed, and no more
+	if v.base < 0 && len(left) < len(segs) { // logStart has risen: exactly the remaining segments are needed
 		v.base = 0
 	}
 	if v.base < 0 {
@@ -52,13 +52,13 @@ type verifier struct {
 	logStart lsn.LSN
 	finding  func(file string, off int64, problem string)
 
-	// What the segment before leaves for the one under way; none if its number is 0.
+	// The link that the current segment must have to its predecessor; none if its number is 0.
 	link link
 	next lsn.LSN
 }
 
-// tell reports err, found in s.
-func (v *verifier) tell(s *segment, err error) {
+// report calls finding with err, found in s.
+func (v *verifier) report(s *segment, err error) {
 	var d *damage
 	if errors.As(err, &d) {
 		v.finding(d.file, d.off, d.problem)
@@ -74,12 +74,12 @@ func (v *verifier) segment(i int) {
 	v.link = link{}
 	switch {
 	case s.err != nil:
-		v.tell(s, s.err)
+		v.report(s, s.err)
 		return
 	case s.unreadable != "" && newest:
 		t := Tail{o: *v.o, plan: plan{unfinished: s}}
 		if err := t.checkUnfinished(); err != nil {
-			v.tell(s, err)
+			v.report(s, err)
 		}
 		return
 	case s.unreadable != "":
@@ -89,29 +89,29 @@ func (v *verifier) segment(i int) {
 	switch {
 	case before.number == s.number-1 && before.number > 0:
 		if err := s.follows(before, next); err != nil {
-			v.tell(s, err)
+			v.report(s, err)
 		}
 	case v.base >= 0 && i > v.base && v.segs[i-1].number != s.number-1:
 		v.finding(s.name, 0, fmt.Sprintf("segment %d is missing", s.number-1))
 	}
 	if err := v.records(s, newest); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		v.tell(s, err)
+		v.report(s, err)
 	}
 }
 
-// there tells whether the flipped bit is in the file still: a record that a Log is writing may lack
-// just one.
-func (m mend) there(r *reader) bool {
+// there reports whether the flipped bit is still in the file: a record that a Log is writing may
+// lack a single bit.
+func (m bitFlip) there(r *reader) bool {
 	var b [1]byte
 	_, err := r.win.f.ReadAt(b[:], m.off)
 	return err == nil && b[0] == m.was
 }
 
-// mends tells of flipped bits. In the newest segment a crash may leave what looks like one, older
-// bytes in the place of newer ones, so there it counts only if the segment is sealed, or if a later
-// frame knew the record to be durable; a header, if there is a frame.
-func (v *verifier) mends(r *reader, newest bool) error {
-	for _, m := range r.mends {
+// flips reports flipped bits. In the newest segment a crash may leave what looks like one, older
+// bytes instead of newer ones. There a bit counts only if the segment is sealed, or if a later
+// frame records the record as durable; in a header, if there is a frame.
+func (v *verifier) flips(r *reader, newest bool) error {
+	for _, m := range r.flips {
 		if newest && m.off >= r.at.off {
 			continue // of the footer
 		}
@@ -132,8 +132,8 @@ func (v *verifier) mends(r *reader, newest bool) error {
 	return nil
 }
 
-// shrunk tells whether the file has fewer bytes than when it was opened, but all that was read: a
-// Log that seals it gives back what it had written ahead. Then r can go on.
+// shrunk reports whether the file has fewer bytes than when it was opened, but all that were read:
+// a Log that seals it cuts off the zeros that it had written ahead. Then r can continue.
 func (r *reader) shrunk() bool {
 	size, err := r.win.f.Size()
 	if err != nil || size >= r.win.size || size < r.at.off {
@@ -162,8 +162,8 @@ func (v *verifier) records(s *segment, newest bool) error {
 			err = nil
 		}
 	}
-	if merr := v.mends(r, newest); merr != nil {
-		return merr
+	if ferr := v.flips(r, newest); ferr != nil {
+		return ferr
 	}
 	if err != nil {
 		return err

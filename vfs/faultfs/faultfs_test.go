@@ -269,7 +269,7 @@ func TestFailedSyncLosesWhatWasNotSynced(t *testing.T) {
 	}
 }
 
-func TestLostBytesBehindTheEndStayLost(t *testing.T) {
+func TestLostBytesAfterTheEndStayLost(t *testing.T) {
 	disk, mem, f := example(t)
 	_, err := f.WriteAt([]byte("yyyy"), 16)
 	must(t, err)

@@ -10,16 +10,16 @@ import (
 	"github.com/oribi-db/oribi/lsn"
 )
 
-// mend is a single flipped bit that replay has put right in memory, and Repair puts right in the
+// bitFlip is a single flipped bit that replay has repaired in memory, and Repair repairs in the
 // file.
 //
-// A CRC is linear: what a flipped bit changes in it depends on the bit's place alone, and for
-// CRC32C differs for all places within 2^31 bits. So the difference between the CRC that is written
-// and that of the bytes names the bit, if it was one. What was not one flipped bit may name one
-// too, so a second witness has to agree: the hash of the payload; for a header of a frame the
-// payload's CRC and hash, which it holds; for a segment's header the instance, and the number in
-// the file's name; and of a footer each bit is known beforehand.
-type mend struct {
+// A CRC is linear: how a flipped bit changes it depends on the bit's position alone, and CRC32C
+// changes differently for all positions within 2^31 bits. So the difference between the stored CRC
+// and that of the bytes gives the position, if one bit flipped. Other damage may give a position
+// too, so something else must confirm it: the hash of a payload; for a frame header the payload's
+// CRC and hash, which it contains; for a segment header the instance, and the number in the file's
+// name. All bits of a footer are known in advance.
+type bitFlip struct {
 	file string
 	off  int64   // of the byte
 	mask byte    // of the bit
@@ -27,17 +27,17 @@ type mend struct {
 	lsn  lsn.LSN // of the record; for a header the first of the segment
 }
 
-func (m mend) String() string {
+func (m bitFlip) String() string {
 	return fmt.Sprintf("bit %d is flipped; a writer will put it right", bits.TrailingZeros8(m.mask))
 }
 
 // castagnoliPoly is CRC32C's polynomial in the reflected form in which the CRC is computed.
 const castagnoliPoly = 0x82f63b78
 
-// flippedBit finds the one bit among n bytes whose flip changes their CRC32C by syndrome.
+// flippedBit finds the bit among n bytes whose flip changes their CRC32C by syndrome.
 func flippedBit(syndrome uint32, n int) (off int, mask byte, ok bool) {
-	// s is the difference that the bit at hand makes, from the last bit of the last byte backwards:
-	// each bit more behind it is one more step of the CRC.
+	// s is the difference that the current bit makes, from the last bit of the last byte backwards:
+	// each further bit is one more step of the CRC.
 	s := uint32(castagnoliPoly)
 	for off = n - 1; off >= 0; off-- {
 		for mask = 0x80; mask != 0; mask >>= 1 {
@@ -50,8 +50,8 @@ func flippedBit(syndrome uint32, n int) (off int, mask byte, ok bool) {
 	return 0, 0, false
 }
 
-// flippedHeaderBit is flippedBit for b[:n] with a CRC in the four bytes behind, where the bit may
-// be too; crc is what it should be.
+// flippedHeaderBit is flippedBit for b[:n] and the CRC in the next four bytes, where the bit may be
+// too; crc is the CRC of b[:n].
 func flippedHeaderBit(b []byte, n int, crc uint32) (off int, mask byte, ok bool) {
 	syndrome := binary.LittleEndian.Uint32(b[n:]) ^ crc
 	if bits.OnesCount32(syndrome) == 1 {
@@ -61,14 +61,14 @@ func flippedHeaderBit(b []byte, n int, crc uint32) (off int, mask byte, ok bool)
 	return flippedBit(syndrome, n)
 }
 
-// mended notes that the bit at off of the segment, whose byte is now, is put right.
-func (r *reader) mended(off int64, mask, now byte) {
-	r.mends = append(r.mends, mend{r.name, off, mask, now ^ mask, r.at.next})
+// repaired records the repair of the bit at off of the segment, whose byte is now.
+func (r *reader) repaired(off int64, mask, now byte) {
+	r.flips = append(r.flips, bitFlip{r.name, off, mask, now ^ mask, r.at.next})
 }
 
-// mendFrame puts right one flipped bit of the frame that should stand at pos, in the window. It
-// tells whether it did.
-func (r *reader) mendFrame(pos *border, part int) (bool, error) {
+// repairFrame repairs one flipped bit of the frame expected at pos, in the window, and reports
+// whether it did.
+func (r *reader) repairFrame(pos *border, part int) (bool, error) {
 	head, err := r.read(pos.off, frameLen)
 	if err != nil || len(head) < frameLen {
 		return false, err
@@ -106,7 +106,7 @@ func (r *reader) mendFrame(pos *border, part int) (bool, error) {
 		all[off] ^= mask
 		return false, nil
 	}
-	r.mended(pos.off+int64(off), mask, all[off])
+	r.repaired(pos.off+int64(off), mask, all[off])
 	return true, nil
 }
 
@@ -117,7 +117,7 @@ func flippedPayloadBit(body []byte, f *frame) (off int, mask byte, ok bool) {
 	}
 	for off := f.length; off < len(body); off++ {
 		if bits.OnesCount8(body[off]) == 1 {
-			return off, body[off], true // if another one is set, the caller finds it
+			return off, body[off], true // if a second bit is set, the caller detects it
 		}
 	}
 	return 0, 0, false
@@ -132,9 +132,8 @@ func zero(b []byte) bool {
 	return true
 }
 
-// mendFooter puts right one flipped bit of the footer that b would be, if the segment ended at
-// r.at.
-func (r *reader) mendFooter(b []byte) bool {
+// repairFooter repairs one flipped bit of b, the footer if the segment ends at r.at.
+func (r *reader) repairFooter(b []byte) bool {
 	if len(b) < footerLen || r.at.off+footerLen != r.win.size {
 		return false
 	}
@@ -155,12 +154,12 @@ func (r *reader) mendFooter(b []byte) bool {
 	}
 	mask := b[at] ^ want[at]
 	b[at] = want[at]
-	r.mended(r.at.off+int64(at), mask, b[at])
+	r.repaired(r.at.off+int64(at), mask, b[at])
 	return true
 }
 
-// mendHeader gives the header of a segment with one flipped bit put right.
-func (s *segment) mendHeader(b []byte, instance [16]byte) (header, bool) {
+// repairHeader returns the header of a segment with one flipped bit repaired.
+func (s *segment) repairHeader(b []byte, instance [16]byte) (header, bool) {
 	if len(b) < headerLen {
 		return header{}, false
 	}
@@ -175,22 +174,22 @@ func (s *segment) mendHeader(b []byte, instance [16]byte) (header, bool) {
 	if problem != "" || err != nil || h.instance != instance || h.number != s.number {
 		return header{}, false
 	}
-	s.mends = []mend{{s.name, int64(off), mask, b[off], h.first}}
+	s.flips = []bitFlip{{s.name, int64(off), mask, b[off], h.first}}
 	return h, true
 }
 
-// writeMends writes the bytes that were put right into their files, synced.
-func (t *Tail) writeMends() error {
-	for _, m := range t.mends {
-		if err := t.writeMend(m); err != nil {
+// writeRepairs writes the repaired bytes into their files and syncs them.
+func (t *Tail) writeRepairs() error {
+	for _, m := range t.flips {
+		if err := t.writeRepair(m); err != nil {
 			return err
 		}
-		t.o.Logger.Warn("flipped bit of the log is put right", "file", m.file, "byte", m.off, "mask", m.mask)
+		t.o.Logger.Warn("flipped bit of the log is repaired", "file", m.file, "byte", m.off, "mask", m.mask)
 	}
 	return nil
 }
 
-func (t *Tail) writeMend(m mend) (err error) {
+func (t *Tail) writeRepair(m bitFlip) (err error) {
 	f, err := t.o.FS.Open(t.o.path(m.file), true)
 	if err != nil {
 		return err
