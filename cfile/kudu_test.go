@@ -23,9 +23,6 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// kuduVariable says how many of our files Kudu is given to read: a number, or "all".
-const kuduVariable = "ORIBI_KUDU"
-
 // kuduCase is one kind of file.
 type kuduCase struct {
 	o    WriterOptions
@@ -55,18 +52,15 @@ func kuduCases() (all []kuduCase) {
 }
 
 // Kudu's own binary reads what we write and prints the same rows. Each file takes it some tenths of
-// a second, so a few are drawn; ORIBI_KUDU=all draws all.
+// a second, so three are drawn; ORIBI_KUDU=12 draws twelve, ORIBI_KUDU=all draws all.
 func TestKuduReadsWhatIsWritten(t *testing.T) {
 	dump := kuduDump(t)
 	seed := seedtest.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	cases := kuduCases()
 	rng.Shuffle(len(cases), func(i, j int) { cases[i], cases[j] = cases[j], cases[i] })
-	n := 12
-	if testing.Short() {
-		n = 3
-	}
-	if text := os.Getenv(kuduVariable); text == "all" {
+	n := 3
+	if text := os.Getenv(corpustest.KuduVariable); text == "all" {
 		n = len(cases)
 	} else if k, err := strconv.Atoi(text); err == nil {
 		n = min(k, len(cases))

@@ -15,7 +15,7 @@ func TestKilledCommandsLeaveAcknowledgedBatches(t *testing.T) {
 		t.Skip("how a process ended is told as on unix")
 	}
 	t.Parallel()
-	k := kill.Life{Seed: seedtest.Seed(t), Dir: t.TempDir(), Binary: binary, Kills: 30}
+	k := kill.Life{Seed: seedtest.Seed(t), Dir: t.TempDir(), Binary: binary, Kills: 10}
 	if testing.Short() {
 		k.Kills = 4
 	}

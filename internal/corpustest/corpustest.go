@@ -1,7 +1,7 @@
-// Package corpustest finds the corpus of files that other programs wrote, for tests alone.
+// Package corpustest finds the corpus of files that other programs wrote. It is for tests only.
 //
-// The corpus is large and is kept beside the module, not in it: a test that needs it asks Dir and
-// is skipped where the corpus is not there. Nothing in the product imports this package.
+// The corpus is large and is kept next to the module, not in it: a test that needs it calls Dir and
+// is skipped where there is no corpus. Nothing in the product imports this package.
 package corpustest
 
 import (
@@ -17,8 +17,20 @@ import (
 // Variable is the environment variable that names the corpus.
 const Variable = "ORIBI_CORPUS"
 
-// Dir returns the directory of the corpus: $ORIBI_CORPUS, else the directory "shared" beside the
-// module's root. Where there is none the test is skipped and says what would have been read.
+// KuduVariable is the environment variable that has tests run Kudu's programs for longer: a number
+// of files, or "all". Without it few files are given to them.
+const KuduVariable = "ORIBI_KUDU"
+
+// NeedKudu skips a test that runs Kudu's programs for many seconds, unless $ORIBI_KUDU is set.
+func NeedKudu(t testing.TB) {
+	t.Helper()
+	if testing.Short() || os.Getenv(KuduVariable) == "" {
+		t.Skipf("runs Kudu for many seconds: set %s to run this test", KuduVariable)
+	}
+}
+
+// Dir returns the directory of the corpus: $ORIBI_CORPUS, else the directory "shared" next to the
+// module's root. Without a corpus the test is skipped.
 func Dir(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv(Variable)
@@ -31,8 +43,8 @@ func Dir(t testing.TB) string {
 	return dir
 }
 
-// Read returns the content of a file of the corpus. A path that ends in ".gz" is unpacked; so is
-// path+".gz" when path itself is not there, since large texts are kept packed.
+// Read returns the content of a file of the corpus. It uncompresses a path that ends in ".gz", and
+// path+".gz" if there is no path: large texts are compressed.
 func Read(t testing.TB, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -57,8 +69,8 @@ func Read(t testing.TB, path string) []byte {
 	return data
 }
 
-// Lines returns the lines of a text file, without their ends; packed texts as with Read. An empty
-// text has no lines, and an empty line is an empty string.
+// Lines returns the lines of a text file, without their ends; compressed texts as with Read. An
+// empty text has no lines, and an empty line is an empty string.
 func Lines(t testing.TB, path string) []string {
 	t.Helper()
 	text := string(Read(t, path))

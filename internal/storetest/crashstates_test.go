@@ -17,7 +17,7 @@ import (
 // itself whole.
 func TestCrashStatesHoldAcknowledgedBatches(t *testing.T) {
 	seed := seedtest.Seed(t)
-	end := time.Now().Add(proofTime(1500*time.Millisecond, 12*time.Second))
+	end := time.Now().Add(proofTime(time.Second, 4*time.Second))
 	var total crash.StateCounts
 	for ; time.Now().Before(end); seed++ {
 		s := crash.RandomStates(seed)
@@ -35,7 +35,7 @@ func TestCrashStatesHoldAcknowledgedBatches(t *testing.T) {
 // but for what was not durable, and all of it is durable when the store is open.
 func TestRecoveryCutAnywhereLosesNothing(t *testing.T) {
 	seed := seedtest.Seed(t)
-	end := time.Now().Add(proofTime(1500*time.Millisecond, 6*time.Second))
+	end := time.Now().Add(proofTime(time.Second, 2*time.Second))
 	var total crash.RecoveryCounts
 	for ; time.Now().Before(end); seed++ {
 		script, counts, err := crash.RandomRecoveries(seed).Run(end)
@@ -52,7 +52,7 @@ func TestRecoveryCutAnywhereLosesNothing(t *testing.T) {
 // goes through those of three.
 func TestSequencesOfOperationsSurviveCrashes(t *testing.T) {
 	seed := seedtest.Seed(t)
-	end := time.Now().Add(proofTime(1500*time.Millisecond, 9*time.Second))
+	end := time.Now().Add(proofTime(time.Second, 3*time.Second))
 	q, err := crash.NewSequences(2, 4)
 	if err != nil {
 		t.Fatal(err)

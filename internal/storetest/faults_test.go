@@ -19,9 +19,12 @@ func TestFaultsAnywhereLoseNothingThatWasAcknowledged(t *testing.T) {
 	}
 	list := trace.Rotated(seed)
 	rand.New(rand.NewPCG(seed, 2)).Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-	all, most := len(list), 400
-	if testing.Short() {
-		most = 40
+	all, most := len(list), 100
+	switch {
+	case *forFlag > 0:
+		most = 400
+	case testing.Short():
+		most = 30
 	}
 	list = list[:min(all, most)] // a poisoned store leaves some megabytes behind
 	var total faults.Counts

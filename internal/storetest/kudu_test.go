@@ -58,9 +58,7 @@ func TestKuduServesExtractedTables(t *testing.T) {
 
 // kuduScan is the program that has a Kudu server serve loose files.
 func kuduScan(t *testing.T) string {
-	if testing.Short() {
-		t.Skip("starting a Kudu server takes seconds")
-	}
+	corpustest.NeedKudu(t)
 	dir := filepath.Join(corpustest.Dir(t), "tools", "kudu")
 	for _, tool := range []string{"install", "install-client"} {
 		if out, err := exec.CommandContext(t.Context(), filepath.Join(dir, tool)).CombinedOutput(); err != nil {

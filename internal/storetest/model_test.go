@@ -20,7 +20,7 @@ var (
 	scriptFlag = flag.String("proof.script", "", "a file with a history to run again")
 )
 
-// proofTime is how long a random test runs.
+// proofTime is how long a random test runs: short with -short, full without, or what -proof.for says.
 func proofTime(short, full time.Duration) time.Duration {
 	switch {
 	case *forFlag > 0:
@@ -98,19 +98,19 @@ func scriptText(s *script.Script) string {
 // flushes, merges of any rowsets, clean reopenings, kills, power cuts, torn power cuts. Every read,
 // now and at past timestamps, must be what a map from key to versions says.
 func TestRandomHistoriesMatchTheModel(t *testing.T) {
-	explore(t, seedtest.Seed(t), proofTime(1500*time.Millisecond, 10*time.Second), 1500, history.RandomSettings)
+	explore(t, seedtest.Seed(t), proofTime(time.Second, 3*time.Second), 1500, history.RandomSettings)
 }
 
 // The same with flushes and compactions in the background too, which happen when they happen.
 func TestRandomHistoriesMatchTheModelWithBackgroundWork(t *testing.T) {
-	explore(t, seedtest.Seed(t), proofTime(time.Second, 3*time.Second), 1500, history.BackgroundSettings)
+	explore(t, seedtest.Seed(t), proofTime(time.Second/2, time.Second), 1500, history.BackgroundSettings)
 }
 
 // The same on the real file system, with its locks, its syncs and its holes; without crashes, which
 // cannot be had there.
 func TestRandomHistoriesOnDiskMatchTheModel(t *testing.T) {
 	seed := seedtest.Seed(t)
-	end := time.Now().Add(proofTime(700*time.Millisecond, 3*time.Second))
+	end := time.Now().Add(proofTime(time.Second/2, time.Second))
 	var total history.Counts
 	for ; time.Now().Before(end); seed++ {
 		r := history.NewDiskRunner(history.RandomSettings(seed), vfs.OS, filepath.Join(t.TempDir(), "store"))
@@ -131,7 +131,7 @@ func TestOneHistoryGivesEqualAnswersUnderAllOptions(t *testing.T) {
 	if testing.Short() {
 		steps = 120
 	}
-	end := time.Now().Add(proofTime(time.Second, 8*time.Second))
+	end := time.Now().Add(proofTime(time.Second/2, 2*time.Second))
 	var total history.Counts
 	for first := true; first || time.Now().Before(end); seed++ {
 		first = false

@@ -42,7 +42,10 @@ func TestReadsOfKuduRowSetsMatchKudu(t *testing.T) {
 	}
 	names := []string{"ghosts", "history-gc", "kudu-tree", "major-compacted", "merge-compacted", "minor-compacted",
 		"redo-files", "schema-change", "special-columns"}
-	if os.Getenv("ORIBI_KUDU") == "all" { // hundreds of blocks, for each of which Kudu's tool starts anew
+	switch os.Getenv(corpustest.KuduVariable) {
+	case "":
+		names = names[:1]
+	case "all": // and those of hundreds of blocks: Kudu's tool starts once for each
 		names = append(names, "all-types", "lineitem")
 	}
 	for _, name := range names {
