@@ -258,7 +258,7 @@ func closeWhileRunning(t *testing.T, after int) {
 	acknowledgements := make(chan struct{}, after)
 	c := newCrew(t)
 	closed := func(err error) error {
-		if errors.Is(err, oribi.ErrClosed) || errors.Is(err, oribi.ErrNoTable) {
+		if errors.Is(err, oribi.ErrClosed) || errors.Is(err, oribi.ErrNoTable) || errors.Is(err, oribi.ErrNotFound) {
 			return nil
 		}
 		return err

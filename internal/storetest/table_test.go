@@ -46,7 +46,7 @@ func TestRenameKeepsHandlesRowsAndHistory(t *testing.T) {
 	if found, err := store.Table("after"); found != table {
 		t.Errorf("found another table: %v", err)
 	}
-	if _, err := store.Table("before"); !errors.Is(err, oribi.ErrNotFound) {
+	if _, err := store.Table("before"); !errors.Is(err, oribi.ErrNoTable) {
 		t.Errorf("the old name: %v", err)
 	}
 	if err := other.Rename(ctx, "after"); !errors.Is(err, oribi.ErrExists) {
@@ -77,7 +77,7 @@ func TestRenameKeepsHandlesRowsAndHistory(t *testing.T) {
 	if err := store.DropTable("after"); err != nil {
 		t.Fatal(err)
 	}
-	if err := table.Rename(ctx, "again"); !errors.Is(err, oribi.ErrNotFound) {
+	if err := table.Rename(ctx, "again"); !errors.Is(err, oribi.ErrNoTable) {
 		t.Errorf("a dropped table: %v", err)
 	}
 }
