@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"sort"
-	"time"
 )
 
 // RowSetInfo is what a policy sees of a rowset.
@@ -106,41 +105,4 @@ func Groups(layout Layout) [][]RowSetInfo {
 		groups[len(groups)-1] = append(groups[len(groups)-1], r)
 	}
 	return groups
-}
-
-// Kind is what an Event tells of.
-type Kind string
-
-// Kinds of events.
-const (
-	Flush      Kind = "flush"       // a MemRowSet became rowsets
-	DeltaFlush Kind = "delta-flush" // a delta mem store became a delta file
-	Merge      Kind = "merge"       // rowsets were merged into others
-	MinorDelta Kind = "minor"       // redo files of a rowset became one
-	MajorDelta Kind = "major"       // redos of a rowset went into its base
-	UndoGC     Kind = "undo-gc"     // undo files, and rowsets of deleted rows, that history no longer holds went away
-	Ingest     Kind = "ingest"      // rows in key order became rowsets without going through memory
-)
-
-// Result is what a flush or compaction of a table did.
-type Result struct {
-	RowSetsBefore int
-	RowSetsAfter  int
-	BytesWritten  int64 // to new files
-}
-
-// Event tells of one flush, compaction or ingest that has been committed, or has failed.
-type Event struct {
-	Kind         Kind
-	Table        string
-	Why          string
-	Inputs       []RowSetInfo // rowsets read; none for a flush or an ingest
-	Outputs      []RowSetInfo // rowsets written, or those that got other files; an input that history no longer holds has none
-	RowsRead     int64
-	RowsWritten  int64
-	BytesWritten int64
-	Duration     time.Duration
-	Before       Layout
-	After        Layout
-	Err          error // nil when it was committed
 }
