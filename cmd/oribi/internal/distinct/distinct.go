@@ -7,7 +7,7 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/zeebo/xxh3"
+	"github.com/oribi-db/oribi/internal/cityhash"
 )
 
 const (
@@ -23,7 +23,7 @@ type Estimator struct {
 
 // Add takes a value into account.
 func (e *Estimator) Add(value []byte) {
-	h := xxh3.Hash(value)
+	h := cityhash.Hash64(value)
 	rank := uint8(bits.LeadingZeros64(h<<indexBits|1<<(indexBits-1))) + 1
 	if i := h >> (64 - indexBits); e.ranks[i] < rank {
 		e.ranks[i] = rank
