@@ -198,7 +198,7 @@ func tailIsFree(t *testing.T, mem *vfs.Mem, o Options, want *picture) {
 		end = headerLen // of a new container, since all are full
 	}
 	if b.off != end {
-		t.Errorf("the next block lies at %d, the last ended at %d", b.off, end)
+		t.Errorf("the next block begins at %d, the last ended at %d", b.off, end)
 	}
 	if err := errors.Join(want.difference(m), checkVerify(m), m.Close()); err != nil {
 		t.Error(err)

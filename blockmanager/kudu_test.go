@@ -59,7 +59,7 @@ func TestKuduVerifiesContainers(t *testing.T) {
 	}
 	for _, bad := range []string{"misaligned", "malformed", "FATAL"} {
 		if strings.Contains(strings.ToLower(report), strings.ToLower(bad)) {
-			t.Errorf("the report tells of something %s", bad)
+			t.Errorf("the report contains %s", bad)
 		}
 	}
 	if t.Failed() {

@@ -20,7 +20,7 @@ type Source interface {
 
 // OpenBlock opens a committed block, and checks by one read that it is that block.
 //
-// Errors: ErrNotFound; ErrCorrupt if what lies there is not the block; ErrClosed.
+// Errors: ErrNotFound; ErrCorrupt if the bytes there are not the block; ErrClosed.
 func (m *Manager) OpenBlock(id block.ID) (Source, error) {
 	m.mu.RLock()
 	s, err := m.source(id, m.state.blocks[id])
@@ -28,10 +28,10 @@ func (m *Manager) OpenBlock(id block.ID) (Source, error) {
 	return s.checked(err)
 }
 
-// OpenBlock opens a finished block of the creation, committed or not yet. What it gives is closed
+// OpenBlock opens a finished block of the creation, committed or not. The source must be closed
 // before Abort.
 //
-// Errors: ErrNotFound; ErrCorrupt if what lies there is not the block; ErrClosed.
+// Errors: ErrNotFound; ErrCorrupt if the bytes there are not the block; ErrClosed.
 func (c *Creation) OpenBlock(id block.ID) (Source, error) {
 	c.mu.Lock()
 	i := slices.IndexFunc(c.blocks, func(b *liveBlock) bool { return b.id == id })

@@ -1,10 +1,9 @@
-// Package cache keeps checked and decoded pieces of blocks in memory, under one limit of bytes.
+// Package cache keeps verified and decoded pieces of blocks in memory, under one limit in bytes.
 //
-// A value is named by the block it came from, its byte offset there and a part: 0 for the piece at
-// that offset as a whole, other numbers for what was made of it. Values are immutable and shared by
-// all who get them; an evicted value lives on as long as somebody holds it. Blocks never change and
-// their numbers never come back, so nothing in the cache can be out of date: Evict only frees
-// memory.
+// The key of a value is its block, its byte offset there and a part: 0 for the piece at that
+// offset, other numbers for what was derived from it. Values are immutable and shared by all
+// callers of Get; an evicted value stays valid while it is referenced. Blocks never change and
+// their numbers are never reused, so no value in the cache can be stale: Evict only frees memory.
 //
 //	c := cache.New(64 << 20)
 //	v, ok := c.Get(k)
@@ -13,15 +12,15 @@
 //		c.Put(k, v, size)
 //	}
 //
-// All methods may be called from many goroutines. Get takes no lock: it probes a table of atomic
-// pointers and sets a mark, so that point reads do not wait for one another. Put, Evict and
-// SetLimit take the lock of one shard.
+// All methods are safe for concurrent use. Get takes no lock: it probes a table of atomic pointers
+// and sets a mark, so that point reads do not wait for one another. Put, Evict and SetLimit take
+// the lock of one shard.
 //
 // What is evicted is chosen by two queues and a memory of names (the policy known as S3-FIFO): a
-// new value enters a short queue of a tenth of the bytes; if nobody asks for it again before it
-// comes to the end it is dropped, and only its hash remembered; if somebody does, or if it is put
-// again soon after, it enters the main queue, where each Get gives it one more round. So a scan of
-// everything passes through the short queue and leaves what point reads use where it is.
+// new value enters a short queue of a tenth of the bytes; if no Get returns it before it reaches
+// the end, it is dropped and only its hash is kept. If a Get does, or if it is put again soon
+// after, it enters the main queue, where each Get gives it one more round. So a scan of everything
+// passes through the short queue and leaves what point reads use where it is.
 //
 // Simpler than Kudu: one policy, no persistent memory, no pinned entries.
 package cache

@@ -23,10 +23,10 @@ type entry struct {
 	elder      *entry // the one before it there
 }
 
-// maxUses bounds how many rounds of the main queue a value can save up.
+// maxUses is the most rounds of the main queue that a value can collect.
 const maxUses = 3
 
-// gone stands in the table where an entry was removed, so that a probe goes on behind it.
+// gone replaces a removed entry in the table, so that a probe continues after it.
 var gone = new(entry)
 
 // shard is a part of the cache with its own share of the limit.

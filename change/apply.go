@@ -45,7 +45,7 @@ func (l *RowFormat) Apply(dst, row []byte, lists ...List) []byte {
 	return l.AppendRow(dst, cells)
 }
 
-// onlyFixed tells whether all lists are updates (or deletes) of columns of fixed width.
+// onlyFixed reports whether all lists are updates (or deletes) of columns of fixed width.
 func (l *RowFormat) onlyFixed(lists []List) bool {
 	for _, list := range lists {
 		if list.Kind() == Reinsert {

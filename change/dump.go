@@ -6,7 +6,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// String says in a line what the list does; bytes that are no list are told with an error.
+// String describes the list in one line, with an error if its bytes are malformed.
 func (l List) String() string {
 	s := l.Kind().String()
 	r := l.Columns()

@@ -17,7 +17,7 @@ import (
 //	1–5    n, varint: 0 for NULL, else one more than the bytes that follow
 //	n−1    the cell: fixed width little-endian, or the byte string
 //
-// A column that stands twice is set twice: the last counts. Update of column 11 (INT32) to 5 and of
+// A duplicate column is set twice: the last value counts. Update of column 11 (INT32) to 5 and of
 // column 12 (STRING) to NULL: 01 0b 05 05 00 00 00 0c 00
 type List []byte
 
@@ -49,7 +49,7 @@ func (l List) Kind() Kind {
 	return Kind(l[0])
 }
 
-// Columns returns a reader of the columns that l sets, in the order in which they stand.
+// Columns returns a reader of the columns that l sets, in their order in l.
 func (l List) Columns() ListReader {
 	if len(l) == 0 {
 		return ListReader{}
@@ -61,10 +61,10 @@ func (l List) Columns() ListReader {
 // another reader has Left.
 func ColumnsAt(rest []byte) ListReader { return ListReader{rest: rest} }
 
-// Left is the number of bytes that the columns behind the last one read take.
+// Left returns the number of bytes of the columns after the last one read.
 func (r *ListReader) Left() int { return len(r.rest) }
 
-// Find returns the value that l gives to a column: its last, if it stands more than once. ok is
+// Find returns the value that l gives to a column: the last one, if it is set more than once. ok is
 // false if l does not set the column; a nil cell with ok is NULL.
 func (l List) Find(id schema.ColumnID) (cell []byte, ok bool) {
 	r := l.Columns()
@@ -126,18 +126,18 @@ func (r *ListReader) fail() (schema.ColumnID, []byte, bool) {
 	return 0, nil, false
 }
 
-// Damaged tells whether Next stopped before the end because an ID or size is cut or runs past the
-// end.
+// Damaged reports whether Next stopped before the end because an ID or size is cut off or exceeds
+// the rest.
 func (r *ListReader) Damaged() bool { return r.bad }
 
-// Check tells whether l is a whole list that fits s. Column IDs which s does not have are allowed:
-// they are dropped columns, whose changes nobody asks for. Errors: ErrCorrupt. Source: tablet spec
-// §5.2.
+// Check returns an error unless l is a well-formed list that fits s. Column IDs that s does not
+// have are allowed: they are dropped columns, whose changes no reader needs. Errors: ErrCorrupt.
+// Source: tablet spec §5.2.
 func (l List) Check(s *schema.Schema) error {
 	switch l.Kind() {
 	case Delete:
 		if len(l) > 1 {
-			return fault.Corruptf("change list: %d bytes behind a delete", len(l)-1)
+			return fault.Corruptf("change list: %d bytes after a delete", len(l)-1)
 		}
 		return nil
 	case Update:
@@ -167,7 +167,7 @@ func (l List) Check(s *schema.Schema) error {
 	return nil
 }
 
-// checkCell tells whether a change may give the column that value.
+// checkCell returns an error if a change may not give the column that value.
 func checkCell(s *schema.Schema, id schema.ColumnID, cell []byte) error {
 	i := s.IndexID(id)
 	if i < 0 {

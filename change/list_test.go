@@ -68,7 +68,7 @@ func TestCheckRefusesListsThatCannotBe(t *testing.T) {
 		"empty":                      "",
 		"kind 0":                     "00",
 		"kind 4":                     "04",
-		"bytes behind a delete":      "02 0b",
+		"bytes after a delete":       "02 0b",
 		"update of nothing":          "01",
 		"column without size":        "01 0b",
 		"cut id":                     "01 ac",

@@ -117,7 +117,7 @@ func endAt(row []byte, off int) int {
 	return int(binary.LittleEndian.Uint32(row[off:]))
 }
 
-// Size is the length of the image of row i of vectors, which stand for all columns in schema order.
+// Size returns the length of the image of row i of vectors, one for each column in schema order.
 func (l *RowFormat) Size(vectors []*batch.Vector, i int) int {
 	n := l.head
 	for c, v := range vectors {
@@ -160,7 +160,7 @@ func (l *RowFormat) Check(row []byte) error {
 		return fault.Corruptf("row image: %d bytes, want at least %d", len(row), l.head)
 	}
 	if n := len(l.columns); l.bitmap > 0 && n&7 != 0 && row[l.bitmap-1]>>(n&7) != 0 {
-		return fault.Corruptf("row image: NULL bits behind the last of %d columns", n)
+		return fault.Corruptf("row image: NULL bits after the last of %d columns", n)
 	}
 	heap, end := len(row)-l.head, 0
 	for i := range l.columns {
@@ -187,7 +187,7 @@ func (l *RowFormat) Check(row []byte) error {
 		end = next
 	}
 	if end != heap {
-		return fault.Corruptf("row image: %d bytes behind the last byte string", heap-end)
+		return fault.Corruptf("row image: %d bytes after the last byte string", heap-end)
 	}
 	return nil
 }

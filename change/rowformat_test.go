@@ -118,7 +118,7 @@ func TestImagesOfVectorsAreThoseOfRows(t *testing.T) {
 		}
 		from := rapid.IntRange(0, len(rows)).Draw(rt, "from")
 		to := rapid.IntRange(from, len(rows)).Draw(rt, "to")
-		used := append(bytes.Repeat([]byte{0xee}, 300), "head"...) // dirty memory behind what is kept
+		used := append(bytes.Repeat([]byte{0xee}, 300), "head"...) // nonzero memory after the bytes that are kept
 		buf, ends := l.AppendVectorRows(used[300:304:304], nil, vectors, from, to)
 		if rapid.Bool().Draw(rt, "reuse") {
 			copy(used, "head")
@@ -135,7 +135,7 @@ func TestImagesOfVectorsAreThoseOfRows(t *testing.T) {
 			start = end
 		}
 		if start != len(buf) {
-			rt.Fatalf("%d bytes behind the last row", len(buf)-start)
+			rt.Fatalf("%d bytes after the last row", len(buf)-start)
 		}
 	})
 }

@@ -75,11 +75,10 @@ func (l *RowFormat) gatherStrings(rows [][]byte, c *slot, out [][]byte) {
 }
 
 // AppendVectorRows appends to buf the images of rows [from, to) of vectors given in schema order,
-// and to ends, for each row, the offset in buf behind its image.
+// and to ends, for each row, the offset in buf of the end of its image.
 //
-// A nil vector stands for a column that nobody set: every row gets the column's default, or NULL.
-// The vectors have no NULL in columns that are not nullable. Columns are written one after the
-// other.
+// A nil vector means a column that is not set: every row gets the column's default, or NULL. The
+// vectors have no NULL in columns that are not nullable. Columns are written one after the other.
 func (l *RowFormat) AppendVectorRows(buf []byte, ends []int, vectors []*batch.Vector, from, to int) ([]byte, []int) {
 	n := to - from
 	if n <= 0 {

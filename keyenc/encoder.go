@@ -99,7 +99,7 @@ func (e *Encoder) Decode(key []byte) (cells [][]byte, err error) {
 		cells[i] = buf[at:len(buf):len(buf)]
 	}
 	if len(rest) > 0 {
-		return nil, fault.Corruptf("key: %d bytes behind the last column", len(rest))
+		return nil, fault.Corruptf("key: %d bytes after the last column", len(rest))
 	}
 	return cells, nil
 }

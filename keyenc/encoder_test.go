@@ -151,7 +151,7 @@ func TestKeysOfColumnsAreThoseOfRows(t *testing.T) {
 		first := []byte("kept")
 		got := e.AppendKeys([][]byte{first}, columns, from, to)
 		if len(got) != 1+to-from || &got[0][0] != &first[0] {
-			rt.Fatalf("%d keys, want %d behind the one there was", len(got), to-from)
+			rt.Fatalf("%d keys, want %d after the existing one", len(got), to-from)
 		}
 		for i, key := range got[1:] {
 			if !bytes.Equal(key, want[from+i]) {

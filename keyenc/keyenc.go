@@ -34,8 +34,8 @@ const (
 	terminatorByte = 0x00 // follows escapeByte: the end of the value
 )
 
-// AppendKeyCell appends the key encoding of one cell of the keyable type t; last tells whether the
-// column is the last of the key. Source: tablet spec §3.1.
+// AppendKeyCell appends the key encoding of one cell of the keyable type t; last reports whether
+// the column is the last of the key. Source: tablet spec §3.1.
 func AppendKeyCell(dst []byte, t schema.Type, cell []byte, last bool) []byte {
 	if t.Variable() {
 		if last {
@@ -47,9 +47,9 @@ func AppendKeyCell(dst []byte, t schema.Type, cell []byte, last bool) []byte {
 }
 
 // AppendComparable appends bytes that sort as cells of type t do, for every type, keyable or not.
-// Byte strings stand as they are, integers as in a key, bool as 0 or 1, floating point so that −0
-// and +0 are the same and −Inf, negative, zero, positive, +Inf follow one another. Where a NaN
-// falls is the caller's care: it lies beyond the infinity of its sign.
+// Byte strings are copied, integers encoded as in a key, bool as 0 or 1, floating point so that −0
+// and +0 are the same and −Inf, negative, zero, positive, +Inf follow in this order. A NaN sorts
+// beyond the infinity of its sign; callers must handle it.
 func AppendComparable(dst []byte, t schema.Type, cell []byte) []byte {
 	switch t {
 	case schema.Float:
@@ -97,8 +97,8 @@ func Successor(key []byte) []byte {
 }
 
 // Head is the first 8 bytes of a key, or of what follows a common prefix, as a number that sorts as
-// they do; a shorter key has zeros behind it. Of two keys with different heads the heads tell the
-// order, of others they tell nothing.
+// they do; a shorter key is padded with zeros. Two keys with different heads are ordered by their
+// heads; equal heads determine nothing.
 func Head(key []byte) uint64 {
 	if len(key) >= 8 {
 		return binary.BigEndian.Uint64(key)
@@ -123,7 +123,7 @@ func PrefixEnd(prefix []byte) []byte {
 	return end
 }
 
-// signed tells whether the integer type t is stored in two's complement.
+// signed reports whether the integer type t is stored in two's complement.
 func signed(t schema.Type) bool {
 	switch t.Physical() {
 	case schema.Uint8, schema.Uint16, schema.Uint32, schema.Uint64:

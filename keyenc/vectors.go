@@ -17,9 +17,9 @@ type Column struct {
 // AppendKeys appends the keys of rows [from, to) to dst. columns has one entry for each key column,
 // all of them at least to cells long.
 //
-// The keys lie in one new buffer, except that the keys of a single byte-string column are the cells
-// themselves: they hold as long as the cells do. Columns are encoded one after the other in loops
-// over their type, without a call for each cell. Source: tablet spec §3.1.
+// The keys are in one new buffer, except that the keys of a single byte-string column are the cells
+// themselves and are valid as long as the cells are. Columns are encoded one after the other in
+// loops over their type, without a call for each cell. Source: tablet spec §3.1.
 func (e *Encoder) AppendKeys(dst [][]byte, columns []Column, from, to int) [][]byte {
 	n := to - from
 	if n <= 0 {
@@ -135,7 +135,7 @@ func putStrided(out []byte, stride int, cells []byte, width int, signed bool) {
 	}
 }
 
-// putIntegers writes the encoding of cell i at ends[i] of out and moves ends[i] behind it.
+// putIntegers writes the encoding of cell i at ends[i] of out and advances ends[i] past it.
 func putIntegers(out []byte, ends []int, cells []byte, width int, signed bool) {
 	flip := flipOf(width, signed)
 	for i, o := range ends {

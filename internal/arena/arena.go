@@ -1,9 +1,10 @@
-// Package arena is append-only memory without pointers, for many small pieces that go all at once.
+// Package arena is append-only memory without pointers, for many small pieces that are freed all at
+// once.
 //
-// A million rows kept as a million Go objects cost the garbage collector a visit each; kept in an
-// arena they are a few dozen chunks that it does not look into. A piece is named by a Ref, a plain
-// number that can stand inside another piece. Pieces do not move and are not freed one by one: the
-// memory goes when nobody holds the Arena any more.
+// A million rows as a million Go objects cost the garbage collector a visit each; in an arena they
+// are a few dozen chunks that it does not scan. A Ref identifies a piece: a plain number that can
+// be stored in another piece. Pieces do not move and are not freed one by one: the memory is freed
+// with the Arena.
 //
 // One goroutine at a time may call Alloc and Release. Any number may call Bytes, Word and Size at
 // the same time, with Refs that reached them through some synchronisation (an atomic, a lock, a
@@ -33,8 +34,8 @@ const (
 	wordLen = 8 // pieces begin at multiples of this
 
 	// The first chunk is small, since a store with a thousand rowsets has a thousand delta mem
-	// stores; each next one doubles up to the largest, so that at most half of a small arena
-	// and one chunk of a large one lie idle.
+	// stores; each next one doubles up to the largest, so that at most half of a small arena and
+	// one chunk of a large one are unused.
 	firstChunkBytes = 4 << 10
 	maxChunkBytes   = 1 << 20
 )
@@ -49,14 +50,14 @@ type Arena struct {
 	next    int // bytes of the next chunk
 	gone    bool
 
-	// chunks is replaced as a whole when it grows. An append may write into the array that
-	// readers hold, but only behind the length which their copy of the slice has.
+	// chunks is replaced as a whole when it grows. An append may write into the array that readers
+	// use, but only after the length of their copy of the slice.
 	chunks atomic.Pointer[[][]byte]
 	size   atomic.Int64
 }
 
-// New returns an empty Arena. grow is told of the bytes that the Arena takes, chunk by chunk as it
-// takes them, and of all of them with a minus sign on Release; nil tells nobody.
+// New returns an empty Arena. grow, if not nil, is called with the bytes of each chunk when it is
+// allocated, and with the negative sum on Release.
 func New(grow func(n int64)) *Arena {
 	if grow == nil {
 		grow = func(int64) {}
@@ -129,8 +130,8 @@ func (a *Arena) Bytes(ref Ref) []byte {
 	return (*a.chunks.Load())[ref>>refShift][ref&refMask:]
 }
 
-// Word returns 8 bytes of a piece as a number for atomic use; ref may be the name of a piece plus
-// a multiple of 8 that lies within it.
+// Word returns 8 bytes of a piece as a number for atomic use; ref may be the name of a piece plus a
+// multiple of 8 that is within it.
 func (a *Arena) Word(ref Ref) *atomic.Uint64 {
 	b := a.Bytes(ref)[:wordLen]
 	if ref%wordLen != 0 {
@@ -142,8 +143,8 @@ func (a *Arena) Word(ref Ref) *atomic.Uint64 {
 // Size returns the bytes that the Arena has taken, unused ends of chunks among them.
 func (a *Arena) Size() int64 { return a.size.Load() }
 
-// Release tells grow that all of the memory is given back. Readers that still hold the Arena may
-// go on: what they see stays until they let go. Further calls do nothing.
+// Release calls grow with the negative number of all bytes taken. Readers that still use the Arena
+// may continue: its memory stays valid while it is referenced. Further calls do nothing.
 func (a *Arena) Release() {
 	if a.gone {
 		return

@@ -132,7 +132,7 @@ func TestReadersSeeWhatWasPublished(t *testing.T) {
 				for ref := Ref(head.Load()); ref != 0; ref = Ref(a.Word(ref).Load()) {
 					b := a.Bytes(ref)[8:16]
 					if before != 0 && b[0] != before-1 && before != 1 {
-						t.Errorf("%d behind %d", b[0], before)
+						t.Errorf("%d after %d", b[0], before)
 						return
 					}
 					before = b[0]

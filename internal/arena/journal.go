@@ -15,8 +15,8 @@ type Journal[T any] struct {
 	chunks [][]T // all full but the last
 }
 
-// NewJournal makes an empty one of records of the given size. grow is told of the bytes that it
-// takes, and on Release of as many given back; nil tells nobody.
+// NewJournal returns an empty journal of records of the given size. grow, if not nil, is called
+// with the bytes that it takes, and with the negative sum on Release.
 func NewJournal[T any](recordBytes int64, grow func(n int64)) *Journal[T] {
 	if grow == nil {
 		grow = func(int64) {}
@@ -48,8 +48,8 @@ func (j *Journal[T]) Next(i int) []T {
 	return j.chunks[i/journalChunk][i%journalChunk:]
 }
 
-// Release tells grow that the memory is given back. Nothing may be added after it. May be called
-// twice.
+// Release calls grow with the negative number of all bytes taken. Nothing may be added after it. It
+// may be called twice.
 func (j *Journal[T]) Release() {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What was added is read from any position, over the borders of chunks; the memory is told as it is
+// What was added is read from any position, over the borders of chunks; grow is called as memory is
 // taken and given back.
 func TestJournalGivesItsRecordsInOrder(t *testing.T) {
 	for _, n := range []int{0, 1, journalChunk - 1, journalChunk, journalChunk + 1, 3*journalChunk + 7} {
@@ -32,7 +32,7 @@ func TestJournalGivesItsRecordsInOrder(t *testing.T) {
 			}
 		}
 		if chunks := int64(n+journalChunk-1) / journalChunk; told != chunks*journalChunk*8 {
-			t.Errorf("%d records: told of %d bytes", n, told)
+			t.Errorf("%d records: grow was called with %d bytes", n, told)
 		}
 		j.Release()
 		j.Release()

@@ -70,7 +70,7 @@ func TestHash64ReadsOnlyItsInput(t *testing.T) {
 			b[i] = ^b[i]
 		}
 		if Hash64(b[:n]) != h {
-			t.Errorf("length %d: bytes behind the input take part", n)
+			t.Errorf("length %d: bytes after the input take part", n)
 		}
 	}
 }

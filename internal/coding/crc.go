@@ -9,6 +9,6 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // CRC32C returns the CRC-32C of b, not masked. "123456789" gives e3069283. Source: cfile spec §2.3.
 func CRC32C(b []byte) uint32 { return crc32.Update(0, castagnoli, b) }
 
-// UpdateCRC32C returns the CRC-32C of what crc stands for with b behind it; 0 stands for nothing:
+// UpdateCRC32C continues crc, the CRC-32C of earlier bytes, with b; 0 is the CRC-32C of no bytes:
 // UpdateCRC32C(CRC32C(a), b) is the CRC of a followed by b.
 func UpdateCRC32C(crc uint32, b []byte) uint32 { return crc32.Update(crc, castagnoli, b) }

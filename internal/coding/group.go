@@ -5,13 +5,13 @@ import (
 	"math/bits"
 )
 
-// Four 32-bit numbers a, b, c, d behind one selector byte; each takes as many little-endian bytes
-// as it needs, 1 to 4 (0 takes 1).
+// One selector byte, then four 32-bit numbers a, b, c, d, each in as many little-endian bytes as it
+// needs, 1 to 4 (0 takes 1).
 //
 //	offset  width  field     meaning
 //	0       1      selector  bits 7-6: width of a − 1; 5-4: of b; 3-2: of c; 1-0: of d
 //	1       1–4    a         little-endian
-//	…       1–4    b, c, d   likewise, one behind the other
+//	…       1–4    b, c, d   likewise, back to back
 //
 // 1, 2000, 3, 200000: 12 01 d0 07 03 40 0d 03
 const (

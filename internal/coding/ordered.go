@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// A number as bytes that sort as the numbers do, so that it can be part of a sorted key.
-// A0 is the first byte, A1 and A2 those behind it.
+// A number as bytes that sort as the numbers do, so that it can be part of a sorted key. A0 is the
+// first byte, A1 and A2 are the next ones.
 //
 //	A0       value                    bytes
 //	0–240    A0                       1

@@ -5,7 +5,7 @@
 // of the form's name, which reads from the front of b:
 //
 //	Uvarint32, Uvarint64   base 128, low groups first; short numbers take one byte
-//	GroupVarint            four 32-bit numbers behind one byte that tells their widths
+//	GroupVarint            four 32-bit numbers after one byte with their widths
 //	OrderedUvarint         bytes that sort as the numbers do
 //
 // Readers return the bytes they used and ok = false for input that is cut short or not in the

@@ -5,10 +5,10 @@
 // goroutines, keep nothing of their arguments, and take their working memory from pools: a call
 // allocates nothing but a growing dst (and, to unpack zlib, four bytes of checksum).
 //
-// Unpacking trusts nothing: output that is not exactly as long as dst, input that goes on behind
-// its end, or bytes that are no stream of the codec are fault.ErrCorrupt. Only dst is written, and
-// the memory used beside it does not depend on the input, so a caller bounds what a hostile file
-// can make it allocate by checking the length that it is about to allocate against MaxRatio.
+// Unpacking trusts nothing: output that is not exactly as long as dst, trailing bytes after the
+// stream, or bytes that are not a stream of the codec are fault.ErrCorrupt. Only dst is written,
+// and other memory does not depend on the input, so a caller bounds what a hostile file can make it
+// allocate by checking the length that it is about to allocate against MaxRatio.
 package compress
 
 import (

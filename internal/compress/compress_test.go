@@ -267,7 +267,7 @@ func FuzzDecompressNeverPanics(f *testing.F) {
 		}
 		for _, g := range guard {
 			if g != 0xa5 {
-				t.Fatalf("%v wrote behind dst", c)
+				t.Fatalf("%v wrote past dst", c)
 			}
 		}
 	})

@@ -71,7 +71,7 @@ func zlibDecompress(dst, src []byte) error {
 	case err != io.EOF:
 		return fault.Corruptf("compress: zlib: %v", err)
 	case r.in.Len() > 0:
-		return fault.Corruptf("compress: zlib: %d bytes behind the stream", r.in.Len())
+		return fault.Corruptf("compress: zlib: %d bytes after the stream", r.in.Len())
 	}
 	return nil
 }

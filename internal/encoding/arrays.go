@@ -24,8 +24,8 @@ const countBits = 16 // of a count; file format: never change
 // MaxElements is the most elements that one array can have.
 const MaxElements = 1<<countBits - 1
 
-// ArrayPrologue makes the prologue of a cblock of arrays, byte for byte as Kudu does. Cells and
-// elements are told apart from one another: their order counts among themselves only. The zero
+// ArrayPrologue makes the prologue of a cblock of arrays, byte for byte as Kudu does. Calls for
+// cells and calls for elements may be interleaved: only the order within each kind counts. The zero
 // value is to be Reset. For one goroutine.
 type ArrayPrologue struct {
 	present, counts, whole runWriter

@@ -105,7 +105,7 @@ func BenchmarkCodec(b *testing.B) {
 	}
 }
 
-// reportValues tells how many values were worked on, n each time.
+// reportValues reports how many values were processed, n each time.
 func reportValues(b *testing.B, n int) {
 	b.ReportMetric(float64(b.N)*float64(n)/b.Elapsed().Seconds()/1e6, "Mvalues/s")
 }

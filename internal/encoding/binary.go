@@ -16,7 +16,7 @@ import (
 //	0           4      ordinal     row of the cblock's first row
 //	4           4      count       values
 //	8           4      offsetsPos  where the offsets begin
-//	12          …      bytes       the values, one behind the other
+//	12          …      bytes       the values, back to back
 //	offsetsPos  …      offsets     count offsets of values from the payload's start, in group varints;
 //	                               the first is 12; a value ends where the next one begins
 //
@@ -33,7 +33,7 @@ const (
 type binaryBlock struct {
 	ordinal batch.Ordinal
 	payload []byte
-	offsets []uint32 // of the values, and behind them of their end: Len()+1
+	offsets []uint32 // of the values, then of their end: Len()+1
 }
 
 // parsePlainBinary makes a binaryBlock or, if its offsets took more than limit bytes, a
@@ -72,7 +72,7 @@ type offsetGroups struct {
 	last  uint32
 }
 
-// next reads a group, i < count. Behind the last offset of all it repeats that one.
+// next reads a group, i < count. After the last offset of all it repeats that one.
 func (g *offsetGroups) next() (v [4]uint32, err error) {
 	v, used, ok := coding.GroupVarint(g.rest)
 	if !ok {
@@ -80,16 +80,16 @@ func (g *offsetGroups) next() (v [4]uint32, err error) {
 	}
 	g.rest = g.rest[used:]
 	for j := g.count - g.i; j < 4; j++ {
-		v[j] = v[j-1] // padding of the last group: whatever stands there is no offset
+		v[j] = v[j-1] // padding of the last group, not an offset
 	}
 	if g.i == 0 && v[0] != binaryHeaderLen || v[0] < g.last || v[1] < v[0] || v[2] < v[1] || v[3] < v[2] {
-		return v, fault.Corruptf("encoding: plain binary: values %d to %d of %d at bytes %d behind %d", g.i, g.i+3, g.count, v, g.last)
+		return v, fault.Corruptf("encoding: plain binary: values %d to %d of %d at bytes %d after %d", g.i, g.i+3, g.count, v, g.last)
 	}
 	g.i, g.last = g.i+4, v[3]
 	return v, nil
 }
 
-// finish checks that the values end before end and that nothing stands behind the last group.
+// finish checks that the values end before end and that no bytes follow the last group.
 func (g *offsetGroups) finish(end uint32) error {
 	switch {
 	case g.last > end:
@@ -97,7 +97,7 @@ func (g *offsetGroups) finish(end uint32) error {
 	case g.count == 0 && end != binaryHeaderLen:
 		return fault.Corruptf("encoding: plain binary: %d bytes of no value", end-binaryHeaderLen)
 	case len(g.rest) != 0:
-		return fault.Corruptf("encoding: plain binary: %d bytes behind the offsets", len(g.rest))
+		return fault.Corruptf("encoding: plain binary: %d bytes after the offsets", len(g.rest))
 	}
 	return nil
 }
@@ -161,7 +161,7 @@ func (b *binaryBlock) Seek(target []byte) (int, bool, error) {
 	return lo, lo < b.Len() && bytes.Equal(b.cell(lo), target), nil
 }
 
-// Select tests the values that are still wanted where they stand.
+// Select tests the values that are still wanted in place.
 func (b *binaryBlock) Select(p *batch.Predicate, from, n int, sel batch.Bitmap, at int) (bool, error) {
 	if selectAll(p, n, sel, at) {
 		return true, nil

@@ -55,17 +55,17 @@ type shuffled struct {
 	inline  [inlineChunks]uint32
 	cache   Chunks
 
-	// kept is the chunk that was decoded in part last, or nil while a call uses it. Whoever takes
-	// it out owns it until it is put back, so that calls at the same time do not meet.
+	// kept is the chunk that was decoded in part last, or nil while a call uses it. A call that
+	// takes it out owns it until it is put back, so that concurrent calls do not share it.
 	kept atomic.Pointer[chunkBuffer]
 
-	asked atomic.Uint64 // the chunks that few cells were last read of: 15 bits of each index, behind a 1, newest lowest
-	end   atomic.Uint32 // behind the last value of the last call of decode
+	asked atomic.Uint64 // the chunks that few cells were last read of: 15 bits of each index, after a 1, newest lowest
+	end   atomic.Uint32 // after the last value of the last call of decode
 }
 
 // chunkBuffer is one decoded chunk.
 type chunkBuffer struct {
-	block *shuffled // whose chunk it is; nil: nobody's
+	block *shuffled // the block of the chunk; nil if there is none
 	index int
 	cells [chunkBytes]byte
 }
@@ -131,7 +131,7 @@ func (b *shuffled) findChunks() error {
 		offset += int(size)
 	}
 	if offset != len(b.payload) {
-		return fault.Corruptf("encoding: bitshuffle: %d bytes behind the last chunk", len(b.payload)-offset)
+		return fault.Corruptf("encoding: bitshuffle: %d bytes after the last chunk", len(b.payload)-offset)
 	}
 	return nil
 }
@@ -438,7 +438,7 @@ func (b *shuffled) Seek(target []byte) (int, bool, error) {
 }
 
 // search finds the first of the sorted values for which order, of the value to a target, is not
-// below 0, and tells whether it is 0. Chunks are halved by their first values, then the cells of
+// below 0, and reports whether it is 0. Chunks are halved by their first values, then the cells of
 // one chunk: as few chunks as possible are decoded.
 func (b *shuffled) search(order func(cell []byte) int) (i int, exact bool, err error) {
 	lo, hi := 0, len(b.chunks) // the chunks before lo begin below the target

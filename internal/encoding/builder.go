@@ -6,19 +6,19 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Sizes of a builder that is not told any. Source: cfile spec §11.5.
+// Default sizes of a builder. Source: cfile spec §11.5.
 const (
 	DefaultBlockBytes      = 256 << 10
 	minBlockBytes          = 512
 	DefaultRestartInterval = 16
 )
 
-// BuilderOptions says what a builder makes.
+// BuilderOptions configure a builder.
 type BuilderOptions struct {
 	Type            schema.Type
 	Encoding        schema.Encoding // Auto is the default of Type
 	BlockBytes      int             // of a payload, about; 0 = 256 KiB; at least 512
-	StringBytes     int             // the same of byte strings that stand for themselves, not as codes; 0 = BlockBytes
+	StringBytes     int             // the same of byte strings that are stored as such, not as codes; 0 = BlockBytes
 	RestartInterval int             // PREFIX: values from one restart to the next; 0 = 16
 }
 
@@ -32,7 +32,7 @@ type Builder interface {
 	// how many it took: at least one unless it was Full. Nothing of v is kept.
 	Append(v *batch.Vector, from, to int) int
 	// AppendAll takes all of the cells, however full the payload is: elements of one array, which
-	// must not be parted. Source: cfile spec §11.3.
+	// must not be split. Source: cfile spec §11.3.
 	AppendAll(v *batch.Vector, from, to int)
 	Full() bool
 	// Len is the number of values since Reset.
@@ -50,8 +50,8 @@ type Builder interface {
 // DictionaryBuilder is the builder of DICT payloads.
 type DictionaryBuilder interface {
 	Builder
-	// FinishDictionary appends the payload of the dictionary cblock, which is there also if it has
-	// no words.
+	// FinishDictionary appends the payload of the dictionary cblock, which exists even if it has no
+	// words.
 	FinishDictionary(dst []byte) []byte
 	// Words is the number of words so far.
 	Words() int

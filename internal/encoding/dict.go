@@ -64,7 +64,7 @@ func (b *dictBlock) Len() int                { return b.codes.count }
 func (b *dictBlock) Dict() *batch.Dictionary { return b.dict }
 func (b *dictBlock) Footprint() int          { return b.codes.Footprint() + 8 }
 
-// badCode tells of a code that is beyond the dictionary.
+// badCode returns the error of a code that is beyond the dictionary.
 func (b *dictBlock) badCode(code uint32) error {
 	return fault.Corruptf("encoding: dict: code %d, the dictionary has %d words", code, len(b.dict.Words))
 }

@@ -1,8 +1,8 @@
 // Package encoding reads and writes the values inside a data cblock.
 //
-// What it is given is the payload: the cblock without checksum, codec and prologue, all of which
-// cfile undoes. A payload holds the present values of some rows, one behind the other; NULLs and
-// the borders of arrays are told apart from it by the prologue (AppendNullPrologue, ArrayPrologue).
+// Its input is the payload: the cblock without checksum, codec and prologue, all of which cfile
+// removes. A payload contains the present values of some rows, back to back; the prologue
+// (AppendNullPrologue, ArrayPrologue) contains NULLs and the borders of arrays.
 //
 //	encoding     types            payload
 //	PLAIN        fixed width      count, ordinal, cells
@@ -13,15 +13,15 @@
 //	PREFIX       byte strings     what each shares with the one before, restart points
 //	DICT         byte strings     BIT_SHUFFLE of codes, or PLAIN once the dictionary is full
 //
-// Each format stands in full above the constants of its file. Use: Parse a payload into a Block and
-// ask it for values, or fill a Builder from vectors and Finish it.
+// Each format is described in full above the constants of its file. Use: Parse a payload into a
+// Block and read values from it, or fill a Builder from vectors and Finish it.
 //
 // A Block checks its structure when it is parsed, and what only decoding can show (LZ4 streams,
 // codes) when it is decoded: bytes that are not what a writer makes give an error that wraps
 // fault.ErrCorrupt, never a panic, and nothing is allocated on the word of a count alone. Blocks
 // never change after Parse: many goroutines may share one. Builders are for one goroutine.
 //
-// Slices handed out alias the payload, which must therefore not be reused while they live.
+// Returned slices alias the payload, which must not be reused while they are in use.
 //
 // Simpler than Kudu: there are no cursors inside a block; every call names its range. The cost is a
 // short search where a range begins (in RLE and PREFIX), and one chunk kept by bitshuffle blocks so
@@ -43,19 +43,19 @@ type Block interface {
 	Len() int
 	// Decode puts values [from, from+n) into cells [at, at+n) of dst, which is of the block's type,
 	// not in dictionary form, and has at least at+n cells. Presence is left as it is. Byte strings
-	// alias the payload, the dictionary, or memory of their own; they hold as long as the payload
-	// does.
+	// alias the payload, the dictionary, or memory of their own; they are valid as long as the
+	// payload is.
 	Decode(from, n int, dst *batch.Vector, at int) error
 	// Cell is value i: Width bytes little-endian, or the byte string. Not to be changed.
 	Cell(i int) ([]byte, error)
-	// Seek finds the first value ≥ target, a cell; i is Len() when there is none, exact tells
+	// Seek finds the first value ≥ target, a cell; i is Len() when there is none, exact reports
 	// equality. The values must be sorted. Floats and bools have no order here: ErrUnsupported.
 	Seek(target []byte) (i int, exact bool, err error)
 	// Select clears those of the bits [at, at+n) of sel whose values in [from, from+n) do not pass
 	// p, working on the encoded form. When handled is false sel is unchanged and the caller
 	// decodes.
 	Select(p *batch.Predicate, from, n int, sel batch.Bitmap, at int) (handled bool, err error)
-	// Footprint is the memory that the block holds beside the payload, in bytes, for a cache that
+	// Footprint returns the memory of the block besides the payload, in bytes, for a cache that
 	// keeps it.
 	Footprint() int
 }
@@ -71,12 +71,12 @@ type CodeBlock interface {
 	Dict() *batch.Dictionary
 }
 
-// RunBlock is a block whose values stand in runs, so that who adds or counts need not see each of
-// them.
+// RunBlock is a block whose values are stored in runs, so that sums and counts need not visit each
+// value.
 type RunBlock interface {
 	Block
-	// Runs calls f for the runs that values [from, from+n) stand in, in order, until it returns an
-	// error: k values, each of them cell, or, where cell is nil, values that differ.
+	// Runs calls f for the runs of values [from, from+n), in order, until it returns an error: k
+	// values, each of them cell, or, where cell is nil, values that differ.
 	Runs(from, n int, f func(k int, cell []byte) error) error
 }
 
@@ -97,7 +97,7 @@ type Params struct {
 	Chunks   Chunks            // nil: decoded chunks are not kept
 
 	// Limit is how much memory, in bytes, a block of PLAIN byte strings may take for their offsets
-	// beside the payload: a few bytes of a codec's stream may stand for millions of them. One that
+	// beside the payload: a few bytes of a codec's stream may represent millions of them. One that
 	// needs more works from the payload, slower. 0 is no limit.
 	Limit int
 }
@@ -130,7 +130,7 @@ func Parse(p Params) (Block, error) {
 // maxRows is one more than the highest ordinal that a file can have.
 const maxRows = 1 << 32
 
-// checkRange refuses values that would lie beyond the last possible ordinal.
+// checkRange refuses values beyond the last possible ordinal.
 func checkRange(name string, ordinal, count uint32) error {
 	if uint64(ordinal)+uint64(count) > maxRows {
 		return fault.Corruptf("encoding: %s: %d values from ordinal %d: beyond 2^32 rows", name, count, ordinal)
@@ -150,8 +150,8 @@ func selectAll(p *batch.Predicate, n int, sel batch.Bitmap, at int) (handled boo
 	return false
 }
 
-// searchCells finds the first of n sorted cells that is not below target, and tells whether it
-// equals it.
+// searchCells finds the first of n sorted cells that is not below target, and reports whether it
+// equals target.
 func searchCells(t schema.Type, n int, cell func(i int) []byte, target []byte) (i int, exact bool) {
 	lo, hi := 0, n
 	for lo < hi {

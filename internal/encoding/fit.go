@@ -2,8 +2,8 @@ package encoding
 
 import "github.com/oribi-db/oribi/internal/fault"
 
-// Copier is a Block whose Decode copies values that stand in the payload in parts. A few bytes may
-// stand for long values, so who reads many at a time asks how many; Decode of far more is
+// Copier is a Block whose Decode copies values that the payload contains in parts. A few bytes may
+// represent long values, so callers that read many at a time call Fit first; Decode of far more is
 // ErrUnsupported.
 type Copier interface {
 	Block
@@ -22,7 +22,7 @@ const (
 	maxCopied = 16 << 20
 )
 
-// Fit walks the entries: their lengths tell, no value is made but the one before the first.
+// Fit walks the entries and their lengths; it builds no value except the one before the first.
 func (b *prefixBlock) Fit(from, n, limit int) (fit, copied int) {
 	if b.longest <= limit/uncountedValues {
 		return n, 0

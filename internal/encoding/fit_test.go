@@ -48,8 +48,8 @@ func TestFitCountsWhatDecodeCopies(t *testing.T) {
 	}
 }
 
-// Windows that follow one another walk each entry once, however far apart restarts stand; in any
-// order they give the same values.
+// Consecutive windows walk each entry once, however far apart restarts are; in any order they give
+// the same values.
 func TestFarRestartsAreWalkedOnce(t *testing.T) {
 	const values, window = 20 * farRestarts, 100
 	v := batch.NewVector(schema.Binary, values)

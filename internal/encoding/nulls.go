@@ -22,7 +22,7 @@ import (
 var bitmapWriters = sync.Pool{New: func() any { return new(runWriter) }}
 
 // AppendNullPrologue appends the prologue for rows rows, of which those with a 1 in present have a
-// value; nil stands for all. The bytes are Kudu's.
+// value; nil means all. The bytes are Kudu's.
 func AppendNullPrologue(dst []byte, rows int, present batch.Bitmap) []byte {
 	w := bitmapWriters.Get().(*runWriter)
 	defer bitmapWriters.Put(w)

@@ -7,8 +7,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// A test of integers against one value needs no cells: their bits stand in rows, so that one word
-// of each row, from the highest bit down, tells for 64 cells at once which are below the value and
+// A test of integers against one value needs no cells: their bits are stored in rows, so one word
+// of each row, from the highest bit down, shows for 64 cells at once which are below the value and
 // which are still equal to it:
 //
 //	bit of the value   below          equal
@@ -18,11 +18,11 @@ import (
 // In two's complement the highest bit counts the other way round. Planes in which the value is 0,
 // most of them where numbers are small, only take away from equal what has a bit there.
 
-// order is what a chunk's rows tell of its cells: a bit a cell, below and equal to the value.
+// order is the order of a chunk's cells relative to the value: a bit per cell, below and equal.
 type order struct{ below, equal [chunkBytes / 64]uint64 }
 
-// comparable tells whether p is a test that order answers, and gives the value as a number of 64
-// bits.
+// comparable reports whether p is a test that order answers, and returns the value as a number of
+// 64 bits.
 func (b *shuffled) comparable(p *batch.Predicate) (value uint64, ok bool) {
 	switch b.typ.Physical() {
 	case schema.Int8, schema.Int16, schema.Int32, schema.Int64, schema.Uint8, schema.Uint16, schema.Uint32, schema.Uint64:
@@ -35,7 +35,7 @@ func (b *shuffled) comparable(p *batch.Predicate) (value uint64, ok bool) {
 	return load64(p.Values[0]), true
 }
 
-// signed tells whether the cells are in two's complement.
+// signed reports whether the cells are in two's complement.
 func (b *shuffled) signed() bool {
 	switch b.typ.Physical() {
 	case schema.Int8, schema.Int16, schema.Int32, schema.Int64:
@@ -75,14 +75,14 @@ func (b *shuffled) Select(p *batch.Predicate, from, n int, sel batch.Bitmap, at 
 	return true, nil
 }
 
-// anyBit tells whether one of the bits [from, to) is 1.
+// anyBit reports whether one of the bits [from, to) is 1.
 func anyBit(m batch.Bitmap, from, to int) bool {
 	i := m.Next(from)
 	return i >= 0 && i < to
 }
 
-// compare works out o for n cells. Words reach beyond the end of a row where that has not whole
-// words: what is told of the cells behind the last one is meaningless.
+// compare computes o for n cells. Words extend past the end of a row that has no multiple of 64
+// bits: the bits of o after the last cell are meaningless.
 func (o *order) compare(rows *rowsBuffer, n, width int, value uint64, signed bool) {
 	row, words := n/8, (n+63)/64
 	below, equal := o.below[:words], o.equal[:words]
@@ -116,7 +116,8 @@ func (o *order) compare(rows *rowsBuffer, n, width int, value uint64, signed boo
 	}
 }
 
-// takeAway is compare for a plane in which the value is 0. It tells whether a cell is still equal.
+// takeAway is compare for a plane in which the value is 0. It reports whether a cell is still
+// equal.
 func takeAway(equal []uint64, plane []byte, row int) (left uint64) {
 	le := binary.LittleEndian
 	for i := range equal {
@@ -129,7 +130,7 @@ func takeAway(equal []uint64, plane []byte, row int) (left uint64) {
 	return left
 }
 
-// comparePart is compare for one row, with a bit of the value. It tells whether a cell is still
+// comparePart is compare for one row, with a bit of the value. It reports whether a cell is still
 // equal.
 func comparePart(below, equal []uint64, row []byte, one bool) (left uint64) {
 	row, below = row[:8*len(equal)], below[:len(equal)]

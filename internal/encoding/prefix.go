@@ -40,13 +40,13 @@ type prefixBlock struct {
 	interval int
 	payload  []byte
 	first    int    // offset of entry 0
-	end      int    // offset behind the last entry
+	end      int    // offset after the last entry
 	restarts []byte // offsets of the restarts
 	longest  int    // bytes of the longest value
 
-	// kept is where the last call ended, for the next one, where restarts stand so far apart that
-	// walking from there for each window would take the square of their distance. Whoever takes it
-	// out owns it until it is put back.
+	// kept is where the last call ended, for the next one, if restarts are so far apart that
+	// walking from them for each window would take the square of their distance. A call that takes
+	// it out owns it until it is put back.
 	kept atomic.Pointer[prefixPlace]
 }
 
@@ -55,7 +55,7 @@ const farRestarts = 1024
 
 // prefixPlace is a place between two entries.
 type prefixPlace struct {
-	next  int    // the value whose entry stands at pos
+	next  int    // the value whose entry is at pos
 	pos   int    // offset in the payload
 	value []byte // the value before, in memory of the place; undefined at a restart
 }
@@ -109,7 +109,7 @@ func (b *prefixBlock) check() error {
 		b.longest = max(b.longest, previous)
 	}
 	if pos != b.end {
-		return fault.Corruptf("encoding: prefix: %d bytes behind the last value", b.end-pos)
+		return fault.Corruptf("encoding: prefix: %d bytes after the last value", b.end-pos)
 	}
 	return nil
 }
@@ -194,7 +194,7 @@ func (b *prefixBlock) Cell(i int) ([]byte, error) {
 	return append(value, b.payload[end-unshared:end]...), nil
 }
 
-// Decode puts the values into one buffer of their own, but for those that stand as a whole in the
+// Decode puts the values into one buffer of their own, except those that are complete in the
 // payload (they share nothing) or in the value before (they add nothing).
 func (b *prefixBlock) Decode(from, n int, dst *batch.Vector, at int) error {
 	if n == 0 {
@@ -279,7 +279,7 @@ func (b *prefixBlock) seekBetween(i, end int, target []byte) (int, bool) {
 	return end, false
 }
 
-// restartValue is the value of restart r, which stands as a whole in the payload.
+// restartValue returns the value of restart r, which is complete in the payload.
 func (b *prefixBlock) restartValue(r int) []byte {
 	_, unshared, end, _ := b.entry(b.restart(r))
 	return b.payload[end-unshared : end : end]

@@ -14,8 +14,8 @@ import (
 //	literals: groups × w values  packed, lowest bit first; the last run of a stream has only the bytes
 //	                             that its values need, though its header counts whole groups
 //
-// How many values there are is told elsewhere. 9 × 5, then 1, 2, 3 of 8 bits: 12 05 03 01 02 03;
-// eight 1 and a 0 of one bit: 10 01 02 00
+// The number of values is stored elsewhere. 9 × 5, then 1, 2, 3 of 8 bits: 12 05 03 01 02 03; eight
+// 1 and a 0 of one bit: 10 01 02 00
 const (
 	literalBit   = 1         // file format: never change
 	groupValues  = 8         // values in a group; file format: never change

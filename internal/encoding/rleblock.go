@@ -18,7 +18,7 @@ import (
 // int32 9 × 5, 1, 2, 3 from row 0:
 // 0c 00 00 00 00 00 00 00 12 05 00 00 00 03 01 00 00 00 02 00 00 00 03 00 00 00
 //
-// Bytes behind the last value are passed over, as Kudu does: a writer may fill up the last run.
+// Bytes after the last value are ignored, as in Kudu: a writer may fill up the last run.
 type rleBlock struct {
 	typ     schema.Type
 	bits    int // of a value
@@ -66,10 +66,10 @@ type runIter struct {
 	b      *rleBlock
 	first  int // value at which cur begins
 	cur    run
-	offset int // behind cur
+	offset int // after cur
 }
 
-// runAt makes an iterator that stands on the run of value i, i < Len.
+// runAt returns an iterator at the run of value i, i < Len.
 func (b *rleBlock) runAt(i int) (it runIter, err error) {
 	lo, hi := 0, len(b.marks) // the marks before lo begin at or before i
 	for lo < hi {
@@ -199,7 +199,7 @@ func (b *rleBlock) Seek(target []byte) (int, bool, error) {
 		if err := it.next(); err != nil {
 			return 0, false, err
 		}
-		// The last value of the run tells whether the target lies within.
+		// The last value of the run shows whether it contains the target.
 		if batch.Compare(b.typ, b.cellOf(it.cur, it.cur.count-1), target) >= 0 {
 			n := it.cur.count
 			if !it.cur.literal {

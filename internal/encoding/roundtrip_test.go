@@ -189,7 +189,7 @@ func checkCodes(t *testing.T, b Block, cells [][]byte, r *rand.Rand) {
 	}
 	for i, code := range codes {
 		if got := c.Dict().Words[code]; !bytes.Equal(got, cells[from+i]) {
-			t.Fatalf("code %d of value %d stands for %q, want %q", code, from+i, got, cells[from+i])
+			t.Fatalf("code %d of value %d is %q, want %q", code, from+i, got, cells[from+i])
 		}
 	}
 }

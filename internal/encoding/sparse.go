@@ -8,8 +8,8 @@ import (
 )
 
 // sparseBinary is a PLAIN payload of byte strings so short that their offsets would take much more
-// memory than what the payload was unpacked from. It notes where every 64th group of offsets stands
-// and reads them again when asked. The format is that of binaryBlock.
+// memory than what the payload was unpacked from. It records the position of every 64th group of
+// offsets and reads the others again on demand. The format is that of binaryBlock.
 type sparseBinary struct {
 	ordinal batch.Ordinal
 	count   int
@@ -22,7 +22,7 @@ type sparseBinary struct {
 // sparseValues is the number of values of a window.
 const sparseValues = 256
 
-// offsetWindow is the offsets of a window's values, and behind them that of their end.
+// offsetWindow is the offsets of a window's values, then that of their end.
 type offsetWindow [sparseValues + 4]uint32
 
 func parseSparse(payload []byte, ordinal, end uint32, g offsetGroups) (*sparseBinary, error) {
@@ -131,7 +131,7 @@ func (b *sparseBinary) Seek(target []byte) (int, bool, error) {
 	return i, i < b.count && bytes.Equal(b.cell(i), target), nil
 }
 
-// Select tests the values that are still wanted where they stand.
+// Select tests the values that are still wanted in place.
 func (b *sparseBinary) Select(p *batch.Predicate, from, n int, sel batch.Bitmap, at int) (bool, error) {
 	if selectAll(p, n, sel, at) {
 		return true, nil

@@ -17,7 +17,7 @@ import "encoding/binary"
 //
 // transposeBits turns eight 8×8 bit matrices at once, one in each byte of its eight words.
 // transposeBytes turns one 8×8 byte matrix. What goes into the second step is chosen so that cells
-// come out in order: cell 8g+j of B bytes stands at bytes (8g+j)·B of the output, so its bytes are
+// come out in order: cell 8g+j of B bytes is at bytes (8g+j)·B of the output, so its bytes are
 // those 8g·B + (j·B + k), and the words w[j·B+k] of planes k, taken by eights, come out as words
 // g·B + m for the m-th eight. So w is kept in this order.
 const (
@@ -107,7 +107,7 @@ func transposeBytes(a0, a1, a2, a3, a4, a5, a6, a7 uint64) (uint64, uint64, uint
 // laneWords is the words between the two steps, word j of plane k at j·width + k.
 type laneWords [8 * maxWidth]uint64
 
-// planes tells which planes of a chunk differ from a constant.
+// planes says which planes of a chunk differ from a constant.
 type planes struct {
 	mixed  [maxWidth]uint8 // planes that have both bits, ascending
 	mixedN int
@@ -204,8 +204,8 @@ const (
 )
 
 // unshuffleSome makes only the cells from a given one on, as many as fill dst, of n in src: it
-// takes the lanes that they lie in, all planes of each. What unshuffle needs of src and n holds
-// here too.
+// takes the lanes that contain them, all planes of each. What unshuffle requires of src and n
+// applies here too.
 func unshuffleSome(dst, src []byte, n, width, from int) {
 	src = src[:n*width+laneBytes]
 	p := planes{mixedN: width}

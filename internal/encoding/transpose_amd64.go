@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// wide tells that the machine has registers of 32 bytes and counts in them.
+// wide reports whether the machine has registers of 32 bytes (AVX2).
 var wide = cpu.X86.HasAVX2
 
 // planeBuffer holds the planes of a chunk as bytes: plane k at k·n, byte e that of cell e.
@@ -22,7 +22,7 @@ const blockBytes = 32
 // unshuffleWide is unshuffle for chunks whose rows are whole blocks, that is all but the last one
 // of a payload, and cells of up to 8 bytes. It does the two steps in registers of 32 bytes: first
 // each mixed plane by itself becomes the bytes of its cells in order, then these are woven
-// together. It tells whether it did the work.
+// together. It reports whether it did the work.
 func unshuffleWide(dst, src []byte, n, width int, p *planes) bool {
 	row := n / 8
 	if !wide || row == 0 || row%blockBytes != 0 || width > 8 || n*width > chunkBytes {
@@ -85,8 +85,8 @@ func setPlane(b []byte, v byte) {
 //go:noescape
 func planeBytes(dst, src *byte, row, blocks int)
 
-// join2, join4 and join8 weave so many planes of n bytes, one behind the other, into n cells. n is
-// a multiple of 32, not 0.
+// join2, join4 and join8 weave that many planes of n bytes, back to back, into n cells. n is a
+// multiple of 32, not 0.
 //
 //go:noescape
 func join2(dst, planes *byte, n int)

@@ -13,8 +13,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Codes of more than 65536 words stand in 4 bytes each, and in more chunks than a block keeps
-// offsets of by itself.
+// Codes of more than 65536 words take 4 bytes each, and more chunks than a block keeps offsets of
+// by itself.
 func TestManyWordsTakeWideCodes(t *testing.T) {
 	r := seedtest.Rand(t)
 	cells := make([][]byte, 70_000)
@@ -52,8 +52,8 @@ func TestManyWordsTakeWideCodes(t *testing.T) {
 	}
 }
 
-// An LZ4 stream that cannot be unpacked is told by whatever needs its chunk, with and without a
-// cache of chunks.
+// An LZ4 stream that cannot be unpacked is an error of each call that needs its chunk, with and
+// without a cache of chunks.
 func TestBadChunksAreToldByWhatReadsThem(t *testing.T) {
 	v := batch.NewVector(schema.Int64, 5000)
 	for i := range batch.Values[int64](v) {

@@ -31,7 +31,7 @@ var (
 	ErrTooOld = errors.New("timestamp is before the history that is kept")
 	// ErrFuture: a timestamp too far ahead of the clock.
 	ErrFuture = errors.New("timestamp is ahead of the clock")
-	// ErrConflict: a condition of a write batch does not hold.
+	// ErrConflict: a condition of a write batch is not met.
 	ErrConflict = errors.New("conflict")
 	// ErrBatchTooLarge: a write batch over its size limit.
 	ErrBatchTooLarge = errors.New("write batch too large")
@@ -53,12 +53,12 @@ var (
 	ErrClosed = errors.New("closed")
 )
 
-// Corruptf returns an error that wraps ErrCorrupt behind the given text.
+// Corruptf returns an error with the given text that wraps ErrCorrupt.
 func Corruptf(format string, args ...any) error {
 	return fmt.Errorf(format+": %w", append(args, ErrCorrupt)...)
 }
 
-// Unsupportedf returns an error that wraps ErrUnsupported behind the given text.
+// Unsupportedf returns an error with the given text that wraps ErrUnsupported.
 func Unsupportedf(format string, args ...any) error {
 	return fmt.Errorf(format+": %w", append(args, ErrUnsupported)...)
 }

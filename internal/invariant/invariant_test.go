@@ -9,7 +9,7 @@ import (
 func TestEnabledFollowsTheBuildTag(t *testing.T) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		t.Skip("this binary does not tell how it was built")
+		t.Skip("this binary has no build information")
 	}
 	tagged := false
 	for _, s := range info.Settings {

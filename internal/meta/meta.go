@@ -12,10 +12,10 @@
 //
 // Rowset 17 of table 2: 03 00 00 00 02 00 00 00 00 00 00 00 11
 //
-// The rows of a kind stand together in order of their numbers, a table's rowsets too. Decoding
-// believes nothing: what it returns has passed every check that can be made without other rows;
-// what fails is ErrCorrupt, what only another engine would have written is ErrUnsupported. Fields
-// that this program does not know are left out.
+// The rows of a kind are stored together in order of their numbers, a table's rowsets too. Decoding
+// trusts nothing: what it returns has passed every check that can be made without other rows; what
+// fails is ErrCorrupt, what only another engine would have written is ErrUnsupported. Fields that
+// this program does not know are left out.
 //
 // All functions are pure; the structs are plain values of whoever holds them.
 //

@@ -171,7 +171,7 @@ func TestTableRowsThatCannotBeAreRefused(t *testing.T) {
 		{"tablet id of other digits", func(m *kudupb.TableRow) { m.TabletId[0] = 'g' }, fault.ErrCorrupt},
 		{"retention below -1", func(m *kudupb.TableRow) { m.HistoryMaxAgeSec = -2 }, fault.ErrCorrupt},
 		{"next column id given out", func(m *kudupb.TableRow) { m.NextColumnId = 13 }, fault.ErrCorrupt},
-		{"key behind a value", func(m *kudupb.TableRow) {
+		{"key after a value", func(m *kudupb.TableRow) {
 			m.Schema.Columns[2].IsKey = proto.Bool(false)
 			m.Schema.Columns[3].IsKey = proto.Bool(true)
 		}, fault.ErrCorrupt},

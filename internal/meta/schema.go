@@ -66,7 +66,7 @@ func SchemaFromMessage(m *kudupb.SchemaPB) (*schema.Schema, error) {
 	for i, c := range m.Columns {
 		if c.GetIsKey() {
 			if keys != i {
-				return nil, fault.Corruptf("schema: key column %q behind a column that is none", c.GetName())
+				return nil, fault.Corruptf("schema: key column %q after a column that is not in the key", c.GetName())
 			}
 			keys++
 		}

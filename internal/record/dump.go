@@ -8,8 +8,8 @@ import (
 	"github.com/oribi-db/oribi/internal/dump"
 )
 
-// Dump prints the record of a write batch, field by field. Row images are printed as bytes:
-// only their schema tells more. It prints what it can and returns what Decode says of the
+// Dump prints the record of a write batch, field by field. Row images are printed as bytes: without
+// their schema they cannot be decoded. It prints what it can and returns Decode's error for the
 // rest.
 func Dump(w io.Writer, payload []byte) error {
 	d := dump.New(w)

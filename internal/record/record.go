@@ -51,7 +51,7 @@ type Op struct {
 //	01 04 80 00 00 07 07 01 0b 05 05 00 00 00
 //	02 04 80 00 00 08
 //
-// The same, the metadata having epoch 5 for good: byte 1 is 01, and behind the operations stands
+// The same with confirmed epoch 5: byte 1 is 01, and the operations are followed by
 //
 //	05 00 00 00 00 00 00 00
 const (
@@ -90,9 +90,9 @@ func (w *Writer) SetTimestamp(ts mvcc.Timestamp) {
 	binary.LittleEndian.PutUint64(w.buf[timestampOff:], uint64(ts))
 }
 
-// Require writes down that the metadata is at an epoch, at least 1, or a later one for good: a
-// store that finds it at an earlier one has lost what the log does not tell. Behind all operations,
-// once.
+// Require records that the metadata has confirmed an epoch, at least 1: a store whose metadata is
+// at an earlier epoch has lost changes that the log does not contain. Call it once, after all
+// operations.
 func (w *Writer) Require(epoch uint64) {
 	w.buf[1] |= flagEpoch
 	w.buf = binary.LittleEndian.AppendUint64(w.buf, epoch)

@@ -44,7 +44,7 @@ func appendToNext(t testing.TB, l *Log, payload string) {
 	l.o.SegmentBytes = size
 }
 
-// place is where a record lies, and what its first frame knew to be durable.
+// place is the location of a record, and the LSN that its first frame records as durable.
 type place struct {
 	from, to int64
 	durable  lsn.LSN
