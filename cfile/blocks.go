@@ -11,7 +11,7 @@ import (
 
 // DataBlocks is the number of data cblocks. What is kept of them as a whole, by ParsedBlock, is for
 // files of keys and of deltas: NULLs and arrays, of which a few bytes may stand for any number, are
-// fault.ErrUnsupported.
+// ErrUnsupported.
 func (r *Reader) DataBlocks() (int, error) {
 	if r.info.Nullable || r.info.Array {
 		return 0, fault.Unsupportedf("cfile: block %v: whole cblocks of a nullable column or one of arrays", r.src.ID())

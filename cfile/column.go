@@ -169,7 +169,7 @@ func (c *ColumnReader) clip(ord batch.Ordinal, n int) int {
 // dst is a vector of the file's type; its memory is used again. It is in dictionary form if all
 // cells lie in cblocks of codes, and has no presence bitmap if none is NULL. Cells of fixed width
 // are copies. Byte strings alias memory that is not written again, unless the reader is Transient.
-// Errors: fault.ErrCorrupt with block and byte offset; dst is undefined then. Source: cfile spec
+// Errors: ErrCorrupt with block and byte offset; dst is undefined then. Source: cfile spec
 // §10.4.
 func (c *ColumnReader) ReadVector(ord batch.Ordinal, n int, dst *batch.Vector) (int, error) {
 	if dst.Type.Width() != c.r.info.Type.Width() {

@@ -31,7 +31,7 @@
 //
 // Nothing read is trusted: pointers, counts and lengths are checked before use, index trees must
 // place children before their parents, and every byte of a cblock is under its CRC-32C where the
-// file has checksums. Errors wrap fault.ErrCorrupt or fault.ErrUnsupported and name block and byte
+// file has checksums. Errors wrap ErrCorrupt or ErrUnsupported and name block and byte
 // offset. Beside what it hands out a Reader holds at most 1 MiB, 64 times the bytes of the file and
 // one uncompressed cblock.
 //

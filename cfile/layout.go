@@ -47,8 +47,8 @@ type placedCblock struct {
 }
 
 // Cblocks reads all cblocks and hands each to use, in the order in which they stand in the file.
-// The first error of use ends it and is returned. The cache is not used. Errors: fault.ErrCorrupt,
-// fault.ErrUnsupported for a file without index; those of the source.
+// The first error of use ends it and is returned. The cache is not used. Errors: ErrCorrupt,
+// ErrUnsupported for a file without index; those of the source.
 func (r *Reader) Cblocks(use func(c Cblock) error) error {
 	all, err := r.placedCblocks()
 	if err != nil {

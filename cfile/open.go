@@ -21,7 +21,7 @@ type ReaderOptions struct {
 	// the cblock last used; nor is anything kept of a source whose ID is 0, which names no block.
 	Cache *cache.Cache
 	// Arrays says that the caller reads columns of arrays. Without it they are
-	// fault.ErrUnsupported: whoever awaits single cells cannot be surprised by a file.
+	// ErrUnsupported: whoever awaits single cells cannot be surprised by a file.
 	Arrays bool
 }
 
@@ -32,7 +32,7 @@ const tailBytes = 512
 // when they are first needed.
 //
 // src must stay open while the Reader is used; the Reader never closes it. Errors:
-// fault.ErrCorrupt; fault.ErrUnsupported for features, types, encodings and codecs that this
+// ErrCorrupt; ErrUnsupported for features, types, encodings and codecs that this
 // package does not know. Source: cfile spec §10.1, §12.3 items 1 to 21.
 func Open(src block.Source, o ReaderOptions) (*Reader, error) {
 	r := &Reader{src: src, size: src.Size()}

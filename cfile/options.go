@@ -51,7 +51,7 @@ const (
 	minBlockBytes = 512
 )
 
-// resolve fills in defaults and checks the rest. Errors wrap fault.ErrUnsupported.
+// resolve fills in defaults and checks the rest. Errors wrap ErrUnsupported.
 func (o *WriterOptions) resolve() error {
 	if !o.Type.Scalar() {
 		return fault.Unsupportedf("cfile: data type %d", int32(o.Type))

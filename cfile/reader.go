@@ -210,7 +210,7 @@ func (r *Reader) findRow(ord int64, get func(bs []BlockPointer, i int) (*dataBlo
 // Cell returns cell ord: nil for NULL, Width bytes little-endian, or the byte string.
 //
 // A bitshuffle cblock decodes one chunk of 8 KiB, which stays in the cache. ord beyond the last row
-// is fault.ErrNotFound, and a column of arrays, which ColumnReader reads, fault.ErrUnsupported.
+// is ErrNotFound, and a column of arrays, which ColumnReader reads, ErrUnsupported.
 // Source: cfile spec §10.2.
 func (r *Reader) Cell(ord batch.Ordinal) ([]byte, error) {
 	if r.info.Array {
@@ -273,7 +273,7 @@ func (r *Reader) cellOf(b *dataBlock, ord batch.Ordinal) ([]byte, error) {
 // Seek finds the first value at or after key in a file with a value index; exact tells that it
 // equals key. Behind the last value ord is Rows.
 //
-// key is a cell of the file's type. Errors: fault.ErrUnsupported if there is no value index.
+// key is a cell of the file's type. Errors: ErrUnsupported if there is no value index.
 // Source: cfile spec §10.3.
 func (r *Reader) Seek(key []byte) (ord batch.Ordinal, exact bool, err error) {
 	x, err := r.valueIndex()

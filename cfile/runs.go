@@ -24,8 +24,8 @@ const longRun = 64
 // as one run for each cblock, however many they are, and all others as vectors of up to
 // batch.WindowRows rows. So a sum or a count costs a step for a run in place of one for a row. A
 // run holds during the call of f, byte strings as long as they are referenced. An error of f ends
-// the reading and is returned. Errors: fault.ErrCorrupt with block and byte offset;
-// fault.ErrUnsupported for a column of arrays. Source: cfile spec §4.4, §10.4.
+// the reading and is returned. Errors: ErrCorrupt with block and byte offset;
+// ErrUnsupported for a column of arrays. Source: cfile spec §4.4, §10.4.
 func (c *ColumnReader) ReadRuns(ord batch.Ordinal, n int, f func(r Run) error) error {
 	if c.r.info.Array {
 		return fault.Unsupportedf("cfile: block %v: runs of a column of arrays", c.r.src.ID())

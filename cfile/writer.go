@@ -53,7 +53,7 @@ type Writer struct {
 	err       error
 }
 
-// NewWriter starts a file at the sink's end by writing the header. Errors: fault.ErrUnsupported for
+// NewWriter starts a file at the sink's end by writing the header. Errors: ErrUnsupported for
 // options that do not go together; what the sink returns.
 func NewWriter(sink block.Sink, o WriterOptions) (*Writer, error) {
 	if err := o.resolve(); err != nil {

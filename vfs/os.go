@@ -12,7 +12,7 @@ import (
 //
 // It opens nothing but regular files and follows no symbolic link at the end of a name. On linux a
 // Sync is fdatasync, Preallocate and PunchHole are fallocate; elsewhere a Sync is whatever reaches
-// the medium, Preallocate does nothing and PunchHole is fault.ErrUnsupported.
+// the medium, Preallocate does nothing and PunchHole is ErrUnsupported.
 var OS FS = osFS{}
 
 type osFS struct{}
@@ -125,7 +125,7 @@ func (f osFile) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-// Sync never returns fault.ErrNoSpace, even if the disk is full: it is unknown which of the earlier
+// Sync never returns ErrNoSpace, even if the disk is full: it is unknown which of the earlier
 // writes reached the disk, so no caller may simply try again.
 func (f osFile) Sync() error {
 	return syncData(f.File)
@@ -149,7 +149,7 @@ func (f osFile) PunchHole(off, n int64) error {
 	return punchHole(f.File, off, n)
 }
 
-// noSpace makes errors of a full disk or an exceeded quota satisfy errors.Is(err, fault.ErrNoSpace)
+// noSpace makes errors of a full disk or an exceeded quota satisfy errors.Is(err, ErrNoSpace)
 // too.
 func noSpace(err error) error {
 	if err != nil && isNoSpace(err) {
@@ -159,7 +159,7 @@ func noSpace(err error) error {
 }
 
 // NoSpaceError wraps an error of the system so that it also satisfies errors.Is(err,
-// fault.ErrNoSpace), with the same text. The file systems of this package return such errors when
+// ErrNoSpace), with the same text. The file systems of this package return such errors when
 // the disk is full.
 func NoSpaceError(cause error) error { return &noSpaceError{cause} }
 

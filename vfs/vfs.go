@@ -3,7 +3,7 @@
 // All paths are native paths as package path/filepath makes them. An FS is safe for concurrent use;
 // so are ReadAt and WriteAt of a File, but not its other methods. Errors are those of package os:
 // they satisfy errors.Is(err, fs.ErrNotExist) and fs.ErrExist. The error of a full disk also
-// satisfies errors.Is(err, fault.ErrNoSpace), that of a file which is not regular ErrNotRegular.
+// satisfies errors.Is(err, ErrNoSpace), that of a file which is not regular ErrNotRegular.
 package vfs
 
 import (
@@ -36,7 +36,7 @@ type FS interface {
 	// SyncDir makes the names in a directory durable.
 	SyncDir(dir string) error
 	// Lock locks a file and does not wait. If another opener, in this process or another, holds a
-	// lock that excludes this one, the error is fault.ErrLocked. A missing file is an error
+	// lock that excludes this one, the error is ErrLocked. A missing file is an error
 	// (fs.ErrNotExist) unless mode is LockCreate.
 	Lock(name string, mode LockMode) (Lock, error)
 	// FreeBytes returns how many bytes can still be written to the file system that contains dir,
@@ -59,7 +59,7 @@ type File interface {
 	// where the system cannot do that.
 	Preallocate(off, n int64) error
 	// PunchHole gives back the space of [off, off+n), which reads as zeros afterwards. Where the
-	// system cannot, it returns an error that wraps fault.ErrUnsupported and changes nothing.
+	// system cannot, it returns an error that wraps ErrUnsupported and changes nothing.
 	PunchHole(off, n int64) error
 }
 

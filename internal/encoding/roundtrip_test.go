@@ -205,7 +205,8 @@ func TestSeekFindsTheFirstValueNotBelow(t *testing.T) {
 			for _, n := range []int{0, 1, 15, 100, 3000, 10000} {
 				cells := randomCells(r, pair.Type, n)
 				slices.SortFunc(cells, compare)
-				b := mustBuilder(t, BuilderOptions{Type: pair.Type, Encoding: pair.Encoding, BlockBytes: 1 << 20, RestartInterval: 1 + r.IntN(20)})
+				b := mustBuilder(t, BuilderOptions{Type: pair.Type, Encoding: pair.Encoding, BlockBytes: 16 << 20, // all values fit one block
+					RestartInterval: 1 + r.IntN(20)})
 				payloads, _, dict := buildAll(b, pair.Type, cells, n+1)
 				if n == 0 {
 					payloads = [][]byte{b.Finish(nil, 0)}
@@ -216,8 +217,11 @@ func TestSeekFindsTheFirstValueNotBelow(t *testing.T) {
 					p.Dict, _ = ParseDictionary(dict)
 				}
 				block, err := Parse(p)
-				if err != nil || block.Len() != n || block.Footprint() > 1<<16 && p.Limit > 0 {
-					t.Fatalf("%v, %v", block, err)
+				if err != nil {
+					t.Fatalf("%d values: %v", n, err)
+				}
+				if block.Len() != n || block.Footprint() > 1<<16 && p.Limit > 0 {
+					t.Fatalf("%d values: a block of %d, %d bytes in memory", n, block.Len(), block.Footprint())
 				}
 				for range 60 {
 					target := randomCells(r, pair.Type, 1)[0]

@@ -4,12 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/ast"
 	"go/importer"
+	"go/parser"
 	"go/token"
 	"go/types"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -180,6 +183,48 @@ func (s *surface) mention(where string, t types.Type) {
 	case *types.Union:
 		for term := range t.Terms() {
 			s.mention(where, term.Type())
+		}
+	}
+}
+
+// TestPublicPackagesExportTheirErrors fails if a public package returns an error of internal/fault
+// that it does not export: a caller in another module could not ask for it with errors.Is.
+func TestPublicPackagesExportTheirErrors(t *testing.T) {
+	made := map[string]string{"Corruptf": "ErrCorrupt", "Unsupportedf": "ErrUnsupported"}
+	for _, p := range publicPackages(t) {
+		path, _ := insideModule(p.Path())
+		if testSupport(path) {
+			continue
+		}
+		files, err := filepath.Glob(filepath.Join(moduleRoot(t), filepath.FromSlash(path), "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatal(path, err)
+		}
+		for _, name := range files {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				sel, ok := n.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				if of, ok := sel.X.(*ast.Ident); !ok || of.Name != "fault" {
+					return true
+				}
+				want := sel.Sel.Name
+				if e, ok := made[want]; ok {
+					want = e
+				}
+				if strings.HasPrefix(want, "Err") && p.Scope().Lookup(want) == nil {
+					t.Errorf("%s returns %s and does not export it", display(path), want)
+				}
+				return true
+			})
 		}
 	}
 }

@@ -18,7 +18,7 @@
 //
 // In all of these states but the last, a store must open with all batches that it acknowledged as
 // durable, followed by a prefix of the others, no batch in part. After a forgotten flush no content
-// is certain. The store may then return fault.ErrCorrupt from an open or a read, or open in an
+// is certain. The store may then return oribi.ErrCorrupt from an open or a read, or open in an
 // earlier state; but no row may be wrong, no batch may be there in part or without the batches and
 // alterations before it, and nothing may panic or hang.
 //

@@ -37,7 +37,7 @@ const (
 )
 
 // Errors of disks. Each is returned as package vfs returns it: with the call and the name, and that
-// of a full disk, except for a Sync, as fault.ErrNoSpace too.
+// of a full disk, except for a Sync, as vfs.ErrNoSpace too.
 var (
 	ErrIO    error = syscall.EIO
 	ErrSpace error = syscall.ENOSPC

@@ -1,0 +1,10 @@
+package batch
+
+import "github.com/oribi-db/oribi/internal/fault"
+
+// Errors that callers can act on, for errors.Is. They are the values that package oribi exports
+// under the same names.
+var (
+	ErrCorrupt = fault.ErrCorrupt // packed bytes of arrays or filters are not what was written
+	ErrSchema  = fault.ErrSchema  // a predicate or a vector does not fit its column
+)

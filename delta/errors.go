@@ -1,0 +1,10 @@
+package delta
+
+import "github.com/oribi-db/oribi/internal/fault"
+
+// Errors that callers can act on, for errors.Is. They are the values that package oribi exports
+// under the same names.
+var (
+	ErrCorrupt     = fault.ErrCorrupt     // the bytes are not those of a delta file
+	ErrUnsupported = fault.ErrUnsupported // a feature that this package does not know
+)

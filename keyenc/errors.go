@@ -1,0 +1,9 @@
+package keyenc
+
+import "github.com/oribi-db/oribi/internal/fault"
+
+// Errors that callers can act on, for errors.Is. They are the values that package oribi exports
+// under the same names.
+var (
+	ErrCorrupt = fault.ErrCorrupt // the bytes are not an encoded key
+)
