@@ -16,7 +16,7 @@ type Past struct {
 	undo   []change.Delta // newest first: those not gone back yet
 }
 
-// NewPast stands at the newest state that cells, which it takes for itself, and redos, oldest
+// NewPast begins at the newest state that cells, which it takes for itself, and redos, oldest
 // first, lead to. undo is newest first. Errors: ErrCorrupt when the changes do not follow one
 // another.
 func NewPast(s *schema.Schema, cells [][]byte, undo, redo []change.Delta) (*Past, error) {

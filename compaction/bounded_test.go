@@ -12,7 +12,7 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// boundedInput is a listInput that knows its first key, and tells of each time that it is read.
+// boundedInput is a listInput with a known first key. It calls read each time it is read.
 type boundedInput struct {
 	listInput
 	first string
@@ -44,8 +44,8 @@ func numbered(from, to int) (list []*change.Rows) {
 	return list
 }
 
-// Inputs that lie one behind the other are read one after the other; one that overlaps is read when
-// its first key is the next.
+// Inputs with disjoint key ranges are read one after the other. An input that overlaps others is
+// read when its first key is the next.
 func TestInputsAreReadWhenTheirFirstKeyIsTheNext(t *testing.T) {
 	var order []int
 	var inputs []Input
@@ -75,12 +75,12 @@ func TestInputsAreReadWhenTheirFirstKeyIsTheNext(t *testing.T) {
 	}
 }
 
-func TestFirstKeyThatIsNotTheFirstIsDamage(t *testing.T) {
+func TestWrongFirstKeyIsCorrupt(t *testing.T) {
 	for _, first := range []string{"0000", "0009"} {
 		b := &boundedInput{first: first, read: func() {}}
 		b.rows = numbered(5, 9)
 		if _, err := run(testSchema, mvcc.Min, 0, b); !errors.Is(err, fault.ErrCorrupt) {
-			t.Errorf("told %s: %v", first, err)
+			t.Errorf("metadata with first key %s: %v", first, err)
 		}
 	}
 }

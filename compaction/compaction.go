@@ -59,8 +59,8 @@ type Job struct {
 // Stats counts the rows of one Run, ghosts included.
 type Stats struct{ RowsRead, RowsWritten int64 }
 
-// Run rewrites the inputs into the job's writer, which the caller finishes. Its memory is bounded by
-// one window of each input and one of the output, and is reused for all windows. Errors: ctx's;
+// Run rewrites the inputs into the job's writer, which the caller finishes. Its memory is bounded
+// by one window of each input and one of the output, and is reused for all windows. Errors: ctx's;
 // ErrCorrupt if histories contradict each other.
 func Run(ctx context.Context, job Job) (Stats, error) {
 	m := &merger{job: job, folder: newFolder(job.Schema), out: newOutput(job.Schema, job.Floor, job.Writer)}

@@ -15,12 +15,12 @@ import (
 )
 
 // DeltaJob is one delta compaction of one rowset. It reads files only, never the delta mem store:
-// changes may be made meanwhile. What it writes becomes part of the table only by the caller's
+// changes may be made concurrently. What it writes becomes part of the table only by the caller's
 // metadata commit of the row that it returns. Row IDs stay what they are.
 type DeltaJob struct {
 	Set *rowset.DiskRowSet
 	// State is what of Set is compacted: no other delta compaction and no flush changes it
-	// meanwhile.
+	// concurrently.
 	State    *rowset.State
 	Creation rowset.Creation
 	// Floor is the earliest timestamp at which the result must still answer reads; Min keeps
@@ -93,9 +93,9 @@ func DropUndos(s *rowset.State, floor mvcc.Timestamp) *rowset.Metadata {
 	return &row
 }
 
-// Gone tells that no read at floor or later sees a row of the rowset: all were deleted at or below
-// the floor, and files have it. Nothing can happen to such a rowset any more. Source: tablet spec
-// §14.5.
+// Gone reports whether no read at floor or later sees a row of the rowset: all were deleted at or
+// below the floor, and files have it. Nothing can happen to such a rowset any more. Source: tablet
+// spec §14.5.
 func Gone(s *rowset.State, floor mvcc.Timestamp) bool {
 	return s.Meta.LiveRows == 0 && s.Deltas.Mem.Empty() && s.Deltas.MaxTimestamp() <= floor
 }

@@ -219,7 +219,7 @@ func TestMinorKeepsEveryDeltaInOrder(t *testing.T) {
 	}
 }
 
-// Only files of which no undo is needed go, wherever they stand.
+// Only files of which no undo is needed go, whatever their positions.
 func TestDropUndosTakesWholeFilesAtOrBelowTheFloor(t *testing.T) {
 	d, set := files(t, []change.Delta{changed(7, set(change.Update, 2, 3))}, []change.Delta{changed(9, only(change.Update, 12, 5))})
 	row, err := Major(t.Context(), d.job(set, 0), []int{2}) // undos of 9 and 7

@@ -112,8 +112,8 @@ func (f *folder) fold(v *version, redo []change.Delta) error {
 
 var deleteList = change.List(change.AppendDelete(nil))
 
-// update sets the listed cells and returns an UPDATE or a REINSERT, by kind, of their old values. It
-// returns nil for an UPDATE that lists none of the folder's columns. A column that the list sets
+// update sets the listed cells and returns an UPDATE or a REINSERT, by kind, of their old values.
+// It returns nil for an UPDATE that lists none of the folder's columns. A column that the list sets
 // twice is in the result once, with its value before the list. A column that a REINSERT does not
 // list keeps its cell, so the result need not list it either.
 func (f *folder) update(cells [][]byte, list change.List, kind change.Kind) change.List {
@@ -188,9 +188,9 @@ func (f *folder) chain(copies []version) (*version, error) {
 // mergeUndos joins the undos of two copies of a row, newest first.
 //
 // One batch may delete a key, which ends one copy, and insert it again, which begins another: both
-// have undos at its timestamp. The undos of the insertion must come before those that lead back into
-// the older copy. Otherwise the row would end as deleted. The undos of the copy that began at a
-// timestamp are those that end, at that timestamp, in a DELETE; at most one of two copies existed
+// have undos at its timestamp. The undos of the insertion must come before those that lead back
+// into the older copy. Otherwise the row would end as deleted. The undos of the copy that began at
+// a timestamp are those that end, at that timestamp, in a DELETE; at most one of two copies existed
 // before.
 func mergeUndos(a, b []change.Delta) []change.Delta {
 	out := make([]change.Delta, 0, len(a)+len(b))
@@ -219,9 +219,9 @@ func sameTime(undo []change.Delta) int {
 //
 // Two copies may have ended at one timestamp: a batch deleted the row in a rowset, inserted the key
 // again and deleted that row too. The second row is dropped with its MemRowSet, unless that had a
-// ghost of the key, which then has a REINSERT. The copy that the batch began, or began again, is the
-// younger one. As in mergeUndos, its undos at that timestamp end in a DELETE; the other copy existed
-// before.
+// ghost of the key, which then has a REINSERT. The copy that the batch began, or began again, is
+// the younger one. As in mergeUndos, its undos at that timestamp end in a DELETE; the other copy
+// existed before.
 func compareAges(a, b *version) int {
 	switch {
 	case a.deleted == nil && b.deleted == nil:

@@ -286,7 +286,7 @@ func TestRunPassesErrorsOn(t *testing.T) {
 		in := many("a", n)
 		in.err = broken
 		if _, err := run(testSchema, mvcc.Min, 0, many("b", 5), in); !errors.Is(err, broken) {
-			t.Errorf("behind %d rows: %v", n, err)
+			t.Errorf("after %d rows: %v", n, err)
 		}
 	}
 	w := rowset.NewRollingWriter(noDisk{}, testSchema, func() uint64 { return 1 }, 0)

@@ -75,7 +75,7 @@ func mustSchema(columns []schema.Column, keys int) *schema.Schema {
 
 func int32Cell(v int) []byte { return binary.LittleEndian.AppendUint32(nil, uint32(v)) }
 
-// null stands for NULL among the ints of the short forms below.
+// null means NULL among the ints of the short forms below.
 const null = -99
 
 func cellOf(v int) []byte {
@@ -318,7 +318,7 @@ func (res *result) at(s *schema.Schema, snap mvcc.Snapshot) (map[string][][]byte
 				}
 				key := string(it.Keys()[i])
 				if out[key] != nil {
-					return nil, fmt.Errorf("key %x stands twice", key)
+					return nil, fmt.Errorf("duplicate key %x", key)
 				}
 				out[key] = cells
 			}

@@ -23,8 +23,8 @@ import (
 //
 // DELETEs stay redos, and so do REINSERTs, though without the columns: a REINSERT of no column is
 // still one. (Our own stores have no REINSERT in redos.) What leads back from a REINSERT's cells is
-// therefore an UPDATE: while the row was away its cells are nobody's. Changes to columns that the
-// schema does not have are left out.
+// therefore an UPDATE: no read sees the cells of a row while it is deleted. Changes to columns that
+// the schema does not have are left out.
 //
 // Simpler than Kudu: rows come a window at a time, with all their redos in memory. Errors: ctx's;
 // ErrCorrupt. Source: tablet spec §14.2, §13.4.

@@ -56,7 +56,7 @@ func randomCell(r *rand.Rand, c *schema.Column) []byte {
 	return append([]byte{byte(r.IntN(200))}, make([]byte, c.Type.Width()-1)...)
 }
 
-// randomLife makes a life that begins at from or later; ended tells that it ends with a delete.
+// randomLife makes a life that begins at from or later; if ended is set it ends with a delete.
 // Several events may share a timestamp, as those of one batch do. ok is false when there is no time
 // left.
 func (t *table) randomLife(key [][]byte, from mvcc.Timestamp, ended bool) (l life, ok bool) {
@@ -126,7 +126,7 @@ func (t *table) all() (set []int) {
 }
 
 // copyOf is a life as a rowset holds it: base cells, undos and redos. The base may be the row as of
-// any of its updates and reinserts, behind which nothing is reinserted.
+// any of its updates and reinserts, after which nothing is reinserted.
 func (t *table) copyOf(l life) (base [][]byte, undo, redo []change.Delta) {
 	first := 0 // the first event that can be the base
 	for i, e := range l {
@@ -307,7 +307,7 @@ func (t *table) checkForm(res *result) error {
 	err := res.histories(func(r *change.Rows, i int, undo, redo []change.Delta) error {
 		key := string(r.Keys[i])
 		if rows > 0 && key <= last {
-			return fmt.Errorf("key %x behind %x", key, last)
+			return fmt.Errorf("key %x after %x", key, last)
 		}
 		last = key
 		rows++
@@ -327,7 +327,7 @@ func (t *table) checkForm(res *result) error {
 		live -= row.LiveRows
 	}
 	if err == nil && (live != 0 || rows != res.stats.RowsWritten) {
-		err = fmt.Errorf("%d rows, told %d; live rows are off by %d", rows, res.stats.RowsWritten, live)
+		err = fmt.Errorf("%d rows, the metadata say %d; live rows are off by %d", rows, res.stats.RowsWritten, live)
 	}
 	return err
 }

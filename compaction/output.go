@@ -50,8 +50,8 @@ func (o *output) appendAll(rows *change.Rows) (done bool, err error) {
 // room returns how many more rows can be appended before the output is full.
 func (o *output) room() int { return batch.WindowRows - len(o.pending.Keys) }
 
-// appendRun appends rows [from, to), which have no redos, at most room of them. undo is the undos of
-// these rows.
+// appendRun appends rows [from, to), which have no redos, at most room of them. undo is the undos
+// of these rows.
 func (o *output) appendRun(rows *change.Rows, from, to int, undo []change.Delta) error {
 	base := uint32(len(o.pending.Keys)) - uint32(from)
 	for i, v := range o.pending.Batch.Columns {
@@ -70,8 +70,8 @@ func (o *output) appendRun(rows *change.Rows, from, to int, undo []change.Delta)
 	return o.flushFull()
 }
 
-// appendRow appends one folded row, unless it was deleted at or below the floor: no read asks for it
-// any more.
+// appendRow appends one folded row, unless it was deleted at or below the floor: no read asks for
+// it any more.
 func (o *output) appendRow(key []byte, v *version) error {
 	if v.deleted != nil && v.deleted.TS <= o.floor {
 		return nil

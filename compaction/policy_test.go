@@ -112,7 +112,7 @@ func randomLayout(t *testing.T) []Layout {
 	return layouts
 }
 
-// covers tells which rowsets are over a key.
+// covers returns which rowsets are over a key.
 func covers(l Layout, key byte) (ids []uint64) {
 	for _, r := range l.RowSets {
 		if r.MinKey[0] <= key && key <= r.MaxKey[0] {

@@ -34,8 +34,8 @@ func DescribeDeltas(s *rowset.State, floor mvcc.Timestamp) DeltaInfo {
 	return in
 }
 
-// stale tells that no read at floor or later needs an undo file: an undo at ts leads to what was
-// before ts.
+// stale reports whether no read at floor or later needs an undo file: an undo at ts leads to what
+// was before ts.
 func stale(f *delta.File, floor mvcc.Timestamp) bool { return f.Stats().Max <= floor }
 
 // DeltaChoice is a delta compaction, and why in one sentence.

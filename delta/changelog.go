@@ -26,8 +26,8 @@ type LoggedChange struct {
 }
 
 // StartChangeLog starts to record the changes applied from now on, for a rewrite that catches them
-// up. The caller keeps all others from applying changes during the call. The log counts as memory of
-// the store.
+// up. The caller keeps all others from applying changes during the call. The log counts as memory
+// of the store.
 func (m *MemStore) StartChangeLog() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

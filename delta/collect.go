@@ -21,7 +21,7 @@ type Collector struct {
 	rows       []memRow
 }
 
-// NewCollector makes a Collector of all undos and of the redos with timestamps below snap.
+// NewCollector returns a Collector of all undos and of the redos with timestamps below snap.
 func (t *Tracker) NewCollector(snap mvcc.Snapshot) *Collector {
 	c := &Collector{snap: snap}
 	for _, f := range t.Undo {
@@ -40,8 +40,8 @@ func (t *Tracker) NewCollector(snap mvcc.Snapshot) *Collector {
 
 // Collect is the changes of rows [from, from+n): undos by row, newest first; redos by row, oldest
 // first; those of one row and timestamp in the order in which they are applied. Delta.Row is the
-// row ID. Both slices hold until the next call, the lists in them as long as they are referenced.
-// Errors: ErrCorrupt.
+// row ID. Both slices are valid until the next call, the lists in them as long as they are
+// referenced. Errors: ErrCorrupt.
 func (c *Collector) Collect(from batch.Ordinal, n int) (undo, redo []change.Delta, err error) {
 	clear(c.undo)
 	clear(c.redo)
@@ -69,7 +69,7 @@ func (c *Collector) Collect(from batch.Ordinal, n int) (undo, redo []change.Delt
 			c.redo = appendChanges(c.redo, m.changes, uint32(r.row), ref)
 		}
 	}
-	// The stores stand in the order in which they are applied, and so do the changes within each;
+	// The stores are in the order in which they are applied, and so are the changes of each;
 	// sorting must keep that order for equal timestamps. Files may overlap in time inside a row,
 	// when compactions took some columns earlier than others; they do not for any one column, so
 	// changes of a column, and deletes and reinserts, never change places.

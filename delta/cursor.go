@@ -13,7 +13,7 @@ type cursor struct {
 	schema *schema.Schema // see Tracker.Schema
 
 	begun bool        // not before the first window, nor after an error
-	block *deltaBlock // where it stands; nil at the beginning and behind the last
+	block *deltaBlock // the current one; nil at the beginning and after the last
 	at    int         // number of block
 	next  int         // number of the cblock that load goes to
 	pos   int         // the first delta of block that no window took
@@ -40,12 +40,12 @@ func (c *cursor) scan(from, to uint64, yield func(b *deltaBlock, i, j int)) erro
 		}
 		more, err = c.load()
 	}
-	c.low, c.begun = to, err == nil // so that the next window meets the error too, and does not go on behind it
+	c.low, c.begun = to, err == nil // so that the next window returns the error too, and does not continue after it
 	return err
 }
 
 // move makes the deltas from row on those that come next. Reading on is enough if the window
-// follows the last one, or lies behind it and begins in the current cblock or behind the file's
+// follows the last one, or is after it and begins in the current cblock or after the file's
 // end.
 func (c *cursor) move(row uint64) error {
 	ahead := c.block == nil || uint64(c.block.lastRow()) >= row
@@ -53,8 +53,8 @@ func (c *cursor) move(row uint64) error {
 		return nil
 	}
 	// The deltas of row begin, if they begin at all, in the last cblock whose first delta is of a
-	// smaller row, or in the one behind it. The keys of one row need not rise, so no more can be
-	// told.
+	// smaller row, or in the next one. The keys of one row need not rise, so this is all that is
+	// known.
 	c.key = appendKey(c.key[:0], uint32(row), mvcc.Min)
 	i, err := c.file.cells.FindData(c.key)
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *cursor) load() (more bool, err error) {
 	c.at, c.next = c.next, c.next+1
 	if first := c.block.rows[0]; before != nil && c.at == at+1 && first < before.lastRow() {
 		c.block = nil
-		return false, c.file.damaged(fault.Corruptf("row %d behind row %d", first, before.lastRow()))
+		return false, c.file.damaged(fault.Corruptf("row %d after row %d", first, before.lastRow()))
 	}
 	return true, nil
 }

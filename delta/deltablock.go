@@ -17,7 +17,7 @@ import (
 // all readers and changed by none; the garbage collector finds few pointers in it, however many
 // deltas it has.
 //
-// Most lists set the same columns as others do. Delta i has the shape shapes[shape[i]], which tells
+// Most lists set the same columns as others do. Delta i has the shape shapes[shape[i]], which says
 // them without a look at the list.
 type deltaBlock struct {
 	rows   []uint32
@@ -54,7 +54,7 @@ func parseBlock(cells [][]byte, s *schema.Schema) (*deltaBlock, int64, error) {
 	for i, cell := range cells {
 		d, err := parseDelta(cell)
 		if err == nil && d.Row < last {
-			err = fault.Corruptf("row %d behind row %d", d.Row, last)
+			err = fault.Corruptf("row %d after row %d", d.Row, last)
 		}
 		if err == nil {
 			b.shape[i], err = m.take(d.List)
@@ -143,7 +143,7 @@ func (m *shaper) add(kind change.Kind, ids []schema.ColumnID, key string) uint32
 	return at
 }
 
-// fits tells whether a list has a shape, and passes List.Check.
+// fits reports whether a list has a shape, and passes List.Check.
 func (m *shaper) fits(at uint32, list change.List) bool {
 	ids, rules := m.b.shapes[at].ids, m.rules[at]
 	columns := list.Columns()
@@ -165,7 +165,7 @@ func (m *shaper) fits(at uint32, list change.List) bool {
 	return columns.Left() == 0
 }
 
-// finish fills in what needs all shapes, and tells the bytes that they take.
+// finish fills in what needs all shapes, and returns how many bytes they take.
 func (m *shaper) finish() (size int) {
 	b := m.b
 	for i := range b.shapes {
@@ -187,7 +187,7 @@ func (m *shaper) finish() (size int) {
 	return size + 8*len(sets) + 4*cap(b.columns)
 }
 
-// check tells whether the lists fit s. Errors: ErrCorrupt.
+// check reports whether the lists fit s. Errors: ErrCorrupt.
 func (b *deltaBlock) check(s *schema.Schema) error {
 	if b.checked.Load() == s {
 		return nil
@@ -225,7 +225,7 @@ func (b *deltaBlock) atOrAfter(from int, row uint64) int {
 	return from + sort.Search(len(rows), func(i int) bool { return uint64(rows[i]) >= row })
 }
 
-// covers tells whether seen has all columns of the shape.
+// covers reports whether seen has all columns of the shape.
 func (s *shape) covers(seen batch.Bitmap) bool {
 	for i, w := range s.set {
 		if w&^seen[i] != 0 {

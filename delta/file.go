@@ -12,7 +12,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// File is an open file of deltas, redos or undos: which of the two it is its place in a Tracker
+// File is an open file of deltas, redos or undos: which of the two it is its position in a Tracker
 // says, not the file. Safe for concurrent use. Source: tablet spec §6.6.
 type File struct {
 	ID block.ID
@@ -59,10 +59,10 @@ func (f *File) Len() int64 { return f.cells.Rows() }
 // Bytes is the length of the file.
 func (f *File) Bytes() int64 { return f.size }
 
-// redoRelevant tells whether a redo of the file can count for snap.
+// redoRelevant reports whether a redo of the file can count for snap.
 func (f *File) redoRelevant(snap mvcc.Snapshot) bool { return snap.Sees(f.stats.Min) }
 
-// undoRelevant tells whether an undo of the file can count for snap.
+// undoRelevant reports whether an undo of the file can count for snap.
 func (f *File) undoRelevant(snap mvcc.Snapshot) bool { return !snap.Sees(f.stats.Max) }
 
 // damaged puts the file's name before an error.
@@ -88,10 +88,10 @@ func (f *File) block(i int, s *schema.Schema) (*deltaBlock, error) {
 
 // rowBack hands the changes of one row that count for snap to use, from the one that is applied
 // last back to the first, until use returns false or there is none. Of all others it reads as many
-// keys as a search takes. Lists are checked against s and hold as long as they are referenced.
+// keys as a search takes. Lists are checked against s and are valid as long as they are referenced.
 // Errors: ErrCorrupt.
 func (f *File) rowBack(row uint32, snap mvcc.Snapshot, undo bool, s *schema.Schema, use func(d change.Delta) bool) error {
-	p := place{f, row, snap, undo}
+	p := position{f, row, snap, undo}
 	at, err := p.block()
 	for ; at >= 0 && err == nil; at-- {
 		var b cfile.Cells
@@ -127,17 +127,17 @@ func deltaAt(b cfile.Cells, i int) (change.Delta, error) {
 	return parseDelta(cell)
 }
 
-// place is where in a file the changes of a row that count for a snapshot end: in the order of the
-// file, redos or undos, those that do not count follow.
-type place struct {
+// position is where in a file the changes of a row that count for a snapshot end: in the order of
+// the file, redos or undos, those that do not count follow.
+type position struct {
 	f    *File
 	row  uint32
 	snap mvcc.Snapshot
 	undo bool
 }
 
-// precedes tells whether the place lies before cell i.
-func (p *place) precedes(b cfile.Cells, i int) (bool, error) {
+// precedes reports whether the position is before cell i.
+func (p *position) precedes(b cfile.Cells, i int) (bool, error) {
 	cell, err := b.Cell(i)
 	if err != nil {
 		return false, err
@@ -146,8 +146,8 @@ func (p *place) precedes(b cfile.Cells, i int) (bool, error) {
 	return row > p.row || row == p.row && !counts(ts, p.snap, p.undo), err
 }
 
-// end is the place in a cblock.
-func (p *place) end(b cfile.Cells) (int, error) {
+// end is the position in a cblock.
+func (p *position) end(b cfile.Cells) (int, error) {
 	lo, hi := 0, b.Len()
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
@@ -164,9 +164,9 @@ func (p *place) end(b cfile.Cells) (int, error) {
 	return lo, nil
 }
 
-// block is the number of the cblock with the last change before the place, −1 if there is none. The
-// index does not tell by itself: keys of undos fall within a row.
-func (p *place) block() (int, error) {
+// block is the number of the cblock with the last change before the position, −1 if there is none.
+// The index is not enough: keys of undos fall within a row.
+func (p *position) block() (int, error) {
 	var buf [keyBytes]byte
 	hi, err := p.f.cells.FindData(appendKey(buf[:0], p.row, mvcc.Max))
 	if hi <= 0 || err != nil {
@@ -189,8 +189,8 @@ func (p *place) block() (int, error) {
 	return min(lo, hi-1), err
 }
 
-// begins tells whether a cblock begins behind the place.
-func (p *place) begins(at int) (bool, error) {
+// begins reports whether a cblock begins after the position.
+func (p *position) begins(at int) (bool, error) {
 	b, err := p.f.cells.DataBlock(at)
 	if err != nil {
 		return false, err

@@ -145,8 +145,8 @@ func TestOpenRefusesOtherFiles(t *testing.T) {
 	}
 }
 
-// TestBadCellsAreToldByEveryReader puts damage that no checksum finds behind a good delta.
-func TestBadCellsAreToldByEveryReader(t *testing.T) {
+// TestEveryReaderReportsBadCells puts damage that no checksum finds after a good delta.
+func TestEveryReaderReportsBadCells(t *testing.T) {
 	good := func(row uint32, list string) []byte { return append(appendKey(nil, row, 5), unhex(t, list)...) }
 	for name, bad := range map[string][]byte{
 		"empty":                            {},
@@ -154,7 +154,7 @@ func TestBadCellsAreToldByEveryReader(t *testing.T) {
 		"row beyond 32 bits":               unhex(t, "fc 01 00 00 00 00 05 02"),
 		"no list":                          appendKey(nil, 2, 5),
 		"unknown kind":                     good(2, "04"),
-		"bytes behind a delete":            good(2, "02 00"),
+		"trailing bytes after a delete":    good(2, "02 00"),
 		"update of nothing":                good(2, "01"),
 		"cell cut":                         good(2, "01 0b 05 01 00"),
 		"cell too short":                   good(2, "01 0b 03 01 00"),
@@ -194,9 +194,9 @@ func TestBadCellsAreToldByEveryReader(t *testing.T) {
 	}
 }
 
-// TestBadArraysAreToldByEveryReader puts an array that is none behind a good one, in lists that set
+// TestEveryReaderReportsBadArrays puts a malformed array after a good one, in lists that set
 // the same columns.
-func TestBadArraysAreToldByEveryReader(t *testing.T) {
+func TestEveryReaderReportsBadArrays(t *testing.T) {
 	s, err := schema.New([]schema.Column{{ID: 10, Name: "k", Type: schema.Int32}, {ID: 11, Name: "a", Type: schema.Array, Element: schema.Int16, Nullable: true}}, 1)
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// FuzzFile draws the cells of a file, each behind a byte that tells its length, and its statistics;
+// FuzzFile draws the cells of a file, each after a byte with its length, and its statistics;
 // checksums and indexes are good. What must hold: an error of the two kinds, or rows that are read
 // alike through windows and one by one; no panic.
 func FuzzFile(f *testing.F) {

@@ -105,7 +105,7 @@ func eachFile(t *testing.T, dir string, test func(t *testing.T, g *goldenFile, d
 	}
 }
 
-// goldenDelta makes the delta that a line of expected values tells.
+// goldenDelta returns the delta of a line of expected values.
 func goldenDelta(t *testing.T, s *schema.Schema, line string) change.Delta {
 	t.Helper()
 	var d struct {
@@ -149,7 +149,7 @@ func goldenDelta(t *testing.T, s *schema.Schema, line string) change.Delta {
 	return out
 }
 
-// goldenCell makes the cell that an expected value tells.
+// goldenCell returns the cell of an expected value.
 func goldenCell(t *testing.T, typ schema.Type, value json.Token) []byte {
 	t.Helper()
 	if value == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// foldEvery is how many changes of one row lie between two folds. A reader of the newest state
+// foldEvery is how many changes of one row are between two folds. A reader of the newest state
 // walks at most this many links; a fold costs one more list of all columns that were changed.
 const foldEvery = 64
 
@@ -23,12 +23,12 @@ const foldEvery = 64
 //	                       └──── previous fold ──┘            * folded
 //
 // A folded link also carries a list with the newest value of every column that was changed up to
-// and with this link, so nothing behind it need be read; and it names the previous folded link, so
+// and with this link, so no older link need be read; and it names the previous folded link, so
 // that a reader of an old snapshot gets past a thousand newer changes in some sixteen steps. Links
 // never change once a reader can reach them.
 type link struct {
 	store *arena.Arena
-	b     []byte // from the link's first byte; its lengths tell how far it goes
+	b     []byte // from the link's first byte; its lengths say where it ends
 }
 
 // Layout of a link in memory, by offset: timestamp, name of the link before, length of the list,
@@ -134,7 +134,7 @@ func foldOf(store *arena.Arena, newest arena.Ref, list change.List) (before aren
 			if len(fold) == 0 {
 				fold = change.AppendUpdateHeader(nil, change.Update)
 			}
-			cell, _ := l.Find(id) // the last, should the column stand twice in this list
+			cell, _ := l.Find(id) // the last, if the list has the column twice
 			fold = change.AppendColumn(fold, id, cell)
 		}
 	}

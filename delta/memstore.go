@@ -29,7 +29,7 @@ type MemStore struct {
 	grow    func(n int64)
 
 	mu        sync.RWMutex
-	changeLog *arena.Journal[logEntry] // of what is applied from some moment on; nil: nobody wants to know
+	changeLog *arena.Journal[logEntry] // of changes applied since StartChangeLog; nil if there is none
 	rows      *btree.BTreeG[memRow]
 	firstLSN  lsn.LSN
 	count     int
@@ -47,8 +47,8 @@ type memRow struct {
 
 const memTreeDegree = 32
 
-// NewMemStore makes an empty store. grow is told of the bytes taken for changes, and on Release of
-// as many given back; nil tells nobody.
+// NewMemStore returns an empty store. grow is called with the bytes taken for changes, and on
+// Release with minus their sum; nil disables it.
 func NewMemStore(grow func(n int64)) *MemStore {
 	return &MemStore{
 		changes: arena.New(grow),
@@ -58,7 +58,7 @@ func NewMemStore(grow func(n int64)) *MemStore {
 	}
 }
 
-// Apply adds one change, copying list. It cannot fail: a reinsert, a change behind a delete of its
+// Apply adds one change, copying list. It cannot fail: a reinsert, a change after a delete of its
 // row, or one older than the row's newest says that this program is wrong.
 func (m *MemStore) Apply(row batch.Ordinal, ts mvcc.Timestamp, lsn lsn.LSN, list change.List) {
 	kind := list.Kind()
@@ -71,7 +71,7 @@ func (m *MemStore) Apply(row batch.Ordinal, ts mvcc.Timestamp, lsn lsn.LSN, list
 	if old.newest != 0 {
 		l := linkAt(m.changes, old.newest)
 		if ts < l.ts() || l.list().Kind() == change.Delete {
-			panic(fmt.Sprintf("delta: %v of row %d at %d behind its %v at %d",
+			panic(fmt.Sprintf("delta: %v of row %d at %d after its %v at %d",
 				kind, row, uint64(ts), l.list().Kind(), uint64(l.ts())))
 		}
 	}
@@ -106,7 +106,7 @@ func (m *MemStore) Len() int {
 	return m.count
 }
 
-// Empty tells that the store holds no change. A nil store is empty.
+// Empty reports whether the store has no change. A nil store is empty.
 func (m *MemStore) Empty() bool { return m == nil || m.Len() == 0 }
 
 // Bytes is the memory taken for changes, without the tree over the rows.
@@ -126,8 +126,8 @@ func (m *MemStore) MaxTimestamp() mvcc.Timestamp {
 	return m.maxTS
 }
 
-// Release tells grow that the memory is given back. Nothing may be applied after it; readers that
-// are still there may go on. May be called twice.
+// Release reports to grow that the memory is returned. Nothing may be applied after it; readers
+// that are still there may go on. May be called twice.
 func (m *MemStore) Release() {
 	m.StopChangeLog()
 	m.mu.Lock()
@@ -135,7 +135,7 @@ func (m *MemStore) Release() {
 	m.changes.Release()
 }
 
-// relevant tells whether a reader at snap sees any change.
+// relevant reports whether a reader at snap sees any change.
 func (m *MemStore) relevant(snap mvcc.Snapshot) bool {
 	if m == nil {
 		return false
@@ -153,8 +153,8 @@ func (m *MemStore) newest(row batch.Ordinal) arena.Ref {
 	return r.newest
 }
 
-// deletedRow tells whether the newest change of a row is a delete. Most stores have none: then the
-// row is not looked for.
+// deletedRow reports whether the newest change of a row is a delete. Most stores have none: then
+// the row is not looked for.
 func (m *MemStore) deletedRow(row batch.Ordinal) bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -178,7 +178,7 @@ func (m *MemStore) rowBack(row batch.Ordinal, snap mvcc.Snapshot, r *RowState) {
 }
 
 // appendRows appends the entries of the changed rows in [from, to). The lock is held for no longer
-// than that: the links behind the entries need none.
+// than that: the links of the entries need none.
 func (m *MemStore) appendRows(dst []memRow, from batch.Ordinal, to uint64) []memRow {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -193,8 +193,8 @@ func (m *MemStore) appendRows(dst []memRow, from batch.Ordinal, to uint64) []mem
 }
 
 // Each calls yield for every change in a snapshot, by row, the changes of a row oldest first: the
-// order of a redo file. It stops at the first error and returns it. Lists are read-only and valid as
-// long as they are referenced.
+// order of a redo file. It stops at the first error and returns it. Lists are read-only and valid
+// as long as they are referenced.
 //
 // All changes in the snapshot must have been applied. Later changes may be applied concurrently.
 func (m *MemStore) Each(snap mvcc.Snapshot, yield func(change.Delta) error) error {
@@ -218,7 +218,7 @@ func (m *MemStore) Each(snap mvcc.Snapshot, yield func(change.Delta) error) erro
 }
 
 // appendSome appends the entries of the next rows at or after from, at most limit of them; more
-// tells that the limit ended it.
+// is set if the limit ended it.
 func (m *MemStore) appendSome(dst []memRow, from uint64, limit int) (rows []memRow, more bool) {
 	if from > maxRow {
 		return dst, false

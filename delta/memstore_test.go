@@ -115,7 +115,7 @@ func TestDeleteOfAFoldedRowIsSeen(t *testing.T) {
 		m.rowBack(1, 501, &after)
 		cell, _ := after.Cell(11)
 		if before.Deleted || !after.Deleted || intOf(cell) != updates-1 || !m.deletedRow(1) {
-			t.Errorf("behind %d updates: deleted %v before, %v after; cell %x", updates, before.Deleted, after.Deleted, cell)
+			t.Errorf("after %d updates: deleted %v before, %v after; cell %x", updates, before.Deleted, after.Deleted, cell)
 		}
 	}
 }
@@ -156,7 +156,7 @@ func TestEachHandsOutChangesInFileOrder(t *testing.T) {
 	n := 0
 	err := m.Each(mvcc.Everything, func(d change.Delta) error {
 		if n > 0 && (d.Row < last.Row || d.Row == last.Row && intOf(last.List[3:]) != 0) {
-			t.Fatalf("row %d %x behind row %d %x", d.Row, d.List, last.Row, last.List)
+			t.Fatalf("row %d %x after row %d %x", d.Row, d.List, last.Row, last.List)
 		}
 		last = d
 		n++
@@ -300,7 +300,7 @@ func TestChangeLogHasTheChangesSinceItsStart(t *testing.T) {
 		t.Errorf("stopped at %d, %v", next, err)
 	}
 	if told < before+n*logEntryBytes {
-		t.Errorf("%d bytes told for %d notes", told-before, n)
+		t.Errorf("%d bytes reported for %d logged changes", told-before, n)
 	}
 	if m.Release(); told != 0 {
 		t.Errorf("%d bytes not given back", told)

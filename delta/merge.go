@@ -11,10 +11,10 @@ import (
 )
 
 // MergeRedos hands every delta of files of redos, which come oldest first, to use in the order of
-// one such file: by row, then by timestamp, those of one row and timestamp as the files stand and
-// as they stand in each. One cblock a file is in memory. A delta holds during the call, its list as
-// long as it is referenced. Lists are checked against s as in Tracker.Schema. The first error of
-// use ends it and is returned. Errors: ErrCorrupt. Source: tablet spec §14.1.
+// one such file: by row, then by timestamp, those of one row and timestamp in the order of the
+// files and of the changes in each. One cblock a file is in memory. A delta holds during the call,
+// its list as long as it is referenced. Lists are checked against s as in Tracker.Schema. The first
+// error of use ends it and is returned. Errors: ErrCorrupt. Source: tablet spec §14.1.
 func MergeRedos(files []*File, s *schema.Schema, use func(d change.Delta) error) error {
 	if s == nil {
 		s = noSchema
@@ -64,7 +64,7 @@ func (h *mergeHead) step() (more bool, err error) {
 		}
 	}
 	if r, t := h.head(); r == row && t < ts {
-		return false, h.file.damaged(fault.Corruptf("row %d: change at %d behind one at %d", row, uint64(t), uint64(ts)))
+		return false, h.file.damaged(fault.Corruptf("row %d: change at %d after one at %d", row, uint64(t), uint64(ts)))
 	}
 	return true, nil
 }

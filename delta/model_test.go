@@ -213,7 +213,7 @@ func (w *world) undos(from, to mvcc.Timestamp) []change.Delta {
 	return out
 }
 
-// redos are those of the events behind the base in [from, to), in file order.
+// redos returns those of the events after the base in [from, to), in file order.
 func (w *world) redos(from, to mvcc.Timestamp) []change.Delta {
 	var out []change.Delta
 	for row, h := range w.rows {
@@ -365,8 +365,8 @@ func (w *world) checkWindow(t *rapid.T, win *Window, snap mvcc.Snapshot, from, n
 	}
 }
 
-// touched is the columns that changes between base and snap set in rows [from, from+n); some tells
-// whether there is any change at all.
+// touched is the columns that changes between base and snap set in rows [from, from+n); some is set
+// if whether there is any change at all.
 func (w *world) touched(snap mvcc.Snapshot, from, n int) (touched map[schema.ColumnID]bool, some bool) {
 	touched = map[schema.ColumnID]bool{}
 	see := func(list change.List) {

@@ -32,7 +32,7 @@ func (r *RowState) Cell(id schema.ColumnID) (cell []byte, ok bool) {
 	return nil, false
 }
 
-// Changed tells whether the changes do anything at all.
+// Changed reports whether the changes have any effect.
 func (r *RowState) Changed() bool { return r.Deleted || len(r.columns) > 0 }
 
 // applyBack lets a change happen that comes before all that r was given: it decides what they left
@@ -65,7 +65,7 @@ func (r *RowState) set(id schema.ColumnID, cell []byte, known int) {
 	r.cells = append(r.cells, cell)
 }
 
-// settled tells that no change of a file with such statistics can make a difference that comes
+// settled reports whether no change of a file with such statistics can make a difference that comes
 // before all that r was given.
 func (r *RowState) settled(s *Stats) bool {
 	if !r.fated || len(r.columns) < len(s.Columns) {

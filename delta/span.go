@@ -31,7 +31,7 @@ func (t *Tracker) NewSpan(from, to mvcc.Snapshot) *Span {
 	return s
 }
 
-// Empty tells that no store holds a change of the span, by its statistics.
+// Empty reports whether no store holds a change of the span, by its statistics.
 func (s *Span) Empty() bool { return len(s.files) == 0 && s.mem == nil }
 
 // Mark sets bit i of rows for each row from+i of [from, from+n) that has a change in the span. It

@@ -9,7 +9,7 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// A span marks a row if and only if one of its changes, undo or redo, in a file or in memory, lies
+// A span marks a row if and only if one of its changes, undo or redo, in a file or in memory, is
 // in it; and it is empty only if the statistics of all stores rule that out.
 func TestSpanMarksTheRowsChangedInIt(t *testing.T) {
 	undos := appendFile(t, nil, []change.Delta{{Row: 1, TS: 10, List: setInt(11, 1)}, {Row: 1, TS: 4, List: drop()}, {Row: 5000, TS: 6, List: drop()}}, true)

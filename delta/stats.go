@@ -13,8 +13,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Stats says what a file of deltas holds, so that most readers need not look. They stand as a
-// DeltaStatsPB in the footer pair "deltafilestats":
+// Stats says what a file of deltas contains, so that most readers need not read it. They are stored
+// as a DeltaStatsPB in the footer pair "deltafilestats":
 //
 //	no.  type     field            meaning
 //	1    int64    delete_count     deletes
@@ -116,13 +116,13 @@ func decodeStats(b []byte) (Stats, error) {
 	slices.SortFunc(s.Columns, func(a, b ColumnUpdates) int { return cmp.Compare(a.ID, b.ID) })
 	for i := 1; i < len(s.Columns); i++ {
 		if s.Columns[i].ID == s.Columns[i-1].ID {
-			return Stats{}, fault.Corruptf("delta statistics: column %d stands twice", s.Columns[i].ID)
+			return Stats{}, fault.Corruptf("delta statistics: duplicate column %d", s.Columns[i].ID)
 		}
 	}
 	return s, nil
 }
 
-// equal tells whether both say the same; columns without updates do not count.
+// equal reports whether both say the same; columns without updates do not count.
 func (s *Stats) equal(o *Stats) bool {
 	same := s.Deletes == o.Deletes && s.Reinserts == o.Reinserts && s.Min == o.Min && s.Max == o.Max
 	used := func(columns []ColumnUpdates) []ColumnUpdates {

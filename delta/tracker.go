@@ -11,7 +11,7 @@ import (
 
 // Tracker is the list of all stores of deltas of one rowset at one time. It is immutable: a flush
 // or a compaction makes a new one. What it answers for a snapshot can be repeated, whatever is
-// applied to its MemStore meanwhile, provided that everything before the snapshot is published.
+// applied to its MemStore concurrently, provided that everything before the snapshot is published.
 // Source: tablet spec §7.2.
 type Tracker struct {
 	// Schema is what change lists in files are checked against. Columns that it does not have are
@@ -33,7 +33,7 @@ func (t *Tracker) schema() *schema.Schema {
 	return t.Schema
 }
 
-// Live tells whether the row is there in its newest state, published or not. Errors: ErrCorrupt.
+// Live reports whether the row is there in its newest state, published or not. Errors: ErrCorrupt.
 //
 // It asks from the newest store to the oldest that has a delete or reinsert for a change of the
 // row, and the first found decides: what is updated is there, and in no store can an older one
@@ -64,9 +64,9 @@ func (t *Tracker) fate(f *File, row batch.Ordinal) (kind change.Kind, err error)
 	return kind, err
 }
 
-// RowAt tells in r what the changes make of one row as of snap: reset first, then what counts, from
-// the newest store back to the oldest, until nothing is left open. Without a store that matters to
-// snap nothing is read or allocated. Errors: ErrCorrupt. Source: tablet spec §8.3.
+// RowAt stores in r what the changes make of one row as of snap: r is reset first, then what
+// counts, from the newest store back to the oldest, until nothing is left open. Without a store
+// that matters to snap nothing is read or allocated. Errors: ErrCorrupt. Source: tablet spec §8.3.
 func (t *Tracker) RowAt(row batch.Ordinal, snap mvcc.Snapshot, r *RowState) error {
 	r.Reset()
 	if t.Mem.relevant(snap) {
@@ -100,8 +100,8 @@ func (t *Tracker) fileRow(f *File, row batch.Ordinal, snap mvcc.Snapshot, undo b
 	})
 }
 
-// counts tells whether a change at ts is to be applied to reach snap from the base: a redo that the
-// snapshot sees, an undo of what it does not see. Source: tablet spec §8.2.
+// counts reports whether a change at ts is to be applied to reach snap from the base: a redo that
+// the snapshot sees, an undo of what it does not see. Source: tablet spec §8.2.
 func counts(ts mvcc.Timestamp, snap mvcc.Snapshot, undo bool) bool { return snap.Sees(ts) != undo }
 
 // MaxTimestamp is the newest timestamp of all redos, mvcc.Min if there is none: no change to the

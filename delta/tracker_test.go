@@ -51,8 +51,8 @@ func TestTrackerKnowsItsNewestChange(t *testing.T) {
 	}
 }
 
-// TestUnknownColumnsAreLeftAlone: changes of a column that was dropped stay in files and are asked
-// for by nobody.
+// TestUnknownColumnsAreLeftAlone: changes of a dropped column stay in files and no reader
+// asks for them.
 func TestUnknownColumnsAreLeftAlone(t *testing.T) {
 	list := change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 999, []byte("dropped"))
 	redos := appendFile(t, nil, []change.Delta{{Row: 1, TS: 5, List: list}}, false)

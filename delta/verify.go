@@ -37,7 +37,7 @@ func (f *File) Verify(s *schema.Schema, rows uint64, undo bool) error {
 			case uint64(d.Row) >= rows:
 				bad = fault.Corruptf("row %d in a rowset of %d", d.Row, rows)
 			case count > 0 && d.Row == last.Row && (undo && d.TS > last.TS || !undo && d.TS < last.TS):
-				bad = fault.Corruptf("row %d: change at %d behind one at %d", d.Row, uint64(d.TS), uint64(last.TS))
+				bad = fault.Corruptf("row %d: change at %d after one at %d", d.Row, uint64(d.TS), uint64(last.TS))
 			}
 			stats.add(d)
 			last = d
@@ -50,7 +50,7 @@ func (f *File) Verify(s *schema.Schema, rows uint64, undo bool) error {
 	case bad != nil:
 		return f.damaged(bad)
 	case count != f.Len():
-		return f.damaged(fault.Corruptf("%d deltas found, %d told", count, f.Len()))
+		return f.damaged(fault.Corruptf("%d deltas found, the file says %d", count, f.Len()))
 	case !stats.equal(&f.stats):
 		return f.damaged(fault.Corruptf("statistics %+v, the deltas make it %+v", f.stats, stats))
 	}
@@ -58,8 +58,8 @@ func (f *File) Verify(s *schema.Schema, rows uint64, undo bool) error {
 }
 
 // Dump prints the statistics and every delta of a file of deltas beside its bytes. Offsets count
-// from the start of each cell, since cells lie in compressed cblocks. The cfile around them is not
-// shown.
+// from the start of each cell, since cells are stored in compressed cblocks. The cfile around them
+// is not shown.
 func Dump(w io.Writer, data []byte) error {
 	f, err := OpenFile(&block.Memory{Bytes: data}, cfile.ReaderOptions{})
 	if err != nil {

@@ -48,7 +48,7 @@ type windowFile struct {
 	undo bool
 }
 
-// columnUpdates are the changes of the mem store to one column, in order: for a row that stands
+// columnUpdates are the changes of the mem store to one column, in order: for a row that is
 // twice the last counts. A column that only files change has none.
 type columnUpdates struct {
 	id    schema.ColumnID
@@ -56,8 +56,8 @@ type columnUpdates struct {
 	cells [][]byte // as long as rows
 }
 
-// NewWindow makes a Window as of snap, prepared for no rows. Stores that do not matter to snap are
-// left out here, so a window over nothing else costs nothing.
+// NewWindow returns a Window as of snap, prepared for no rows. Stores that do not matter to snap
+// are left out here, so a window over nothing else costs nothing.
 func (t *Tracker) NewWindow(snap mvcc.Snapshot) *Window {
 	w := &Window{snap: snap}
 	for _, f := range t.Undo {
@@ -137,7 +137,7 @@ func (w *Window) add(row int, list change.List) {
 	}
 }
 
-// setDead tells that a row is not there, or is there again.
+// setDead records that a row is deleted, or is there again.
 func (w *Window) setDead(row int, dead bool) {
 	switch {
 	case !dead:
@@ -153,7 +153,7 @@ func (w *Window) setDead(row int, dead bool) {
 }
 
 // column is the slot of a column, made when there is none. Lists mostly set the same columns in the
-// same order, so the slot behind the last one is tried first.
+// same order, so the slot after the last one is tried first.
 func (w *Window) column(id schema.ColumnID) *columnUpdates {
 	for range 2 {
 		if w.hint < w.used && w.columns[w.hint].id == id {
@@ -179,10 +179,10 @@ func (w *Window) find(id schema.ColumnID) int {
 	return slices.IndexFunc(w.columns[:w.used], func(c columnUpdates) bool { return c.id == id })
 }
 
-// Empty tells that no change of any kind counts in the window: base cells are what they are.
+// Empty reports whether no change of any kind counts in the window: base cells are what they are.
 func (w *Window) Empty() bool { return !w.some }
 
-// Touches tells whether a change sets the column somewhere in the window. Where none does, the
+// Touches reports whether a change sets the column somewhere in the window. Where none does, the
 // column's zone maps and encoded data may decide about a predicate; deletes do not matter for that.
 func (w *Window) Touches(id schema.ColumnID) bool { return w.find(id) >= 0 }
 
@@ -198,8 +198,8 @@ func (w *Window) ApplyDeletes(sel batch.Bitmap) {
 }
 
 // ApplyColumn puts the changes of a column over its base cells: v holds those of rows [from,
-// from+n). Byte strings that it puts there hold as long as they are referenced. v is touched only
-// if Touches(id).
+// from+n). Byte strings that it puts there are valid as long as they are referenced. v is touched
+// only if Touches(id).
 func (w *Window) ApplyColumn(id schema.ColumnID, v *batch.Vector) {
 	i := w.find(id)
 	if i < 0 {

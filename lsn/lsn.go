@@ -1,7 +1,7 @@
 // Package lsn has the type of log sequence numbers.
 //
-// Each write batch of a store has one LSN, its number in the store's log. LSNs begin with 1 and have
-// no gaps; timestamps rise with them. Packages that know neither the log nor each other (mvcc,
+// Each write batch of a store has one LSN, its number in the store's log. LSNs begin with 1 and
+// have no gaps; timestamps rise with them. Packages that know neither the log nor each other (mvcc,
 // blockmanager, memrowset, delta) share the type, so it is in a package that imports nothing of the
 // module.
 //

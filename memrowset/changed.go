@@ -6,7 +6,7 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// ChangedKeys hands out the keys of rows that are there and were inserted or changed after a
+// ChangedKeys returns the keys of rows that are there and were inserted or changed after a
 // timestamp: what may have come to live since. Not for concurrent use; it needs no Close.
 type ChangedKeys struct {
 	walker
@@ -14,7 +14,7 @@ type ChangedKeys struct {
 	keys  [][]byte
 }
 
-// ChangedSince makes an iterator over the keys in [first, last] of rows that are there now and
+// ChangedSince returns an iterator over the keys in [first, last] of rows that are there now and
 // whose newest change is after since. Changes that are applied later may be seen or not.
 func (m *MemRowSet) ChangedSince(since mvcc.Timestamp, first, last []byte) *ChangedKeys {
 	upper := append(bytes.Clone(last), 0) // the least key above last

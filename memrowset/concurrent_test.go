@@ -130,7 +130,7 @@ func checkScan(m *MemRowSet, p *plan, v int, r *rand.Rand) error {
 	for keys, images := it.Next(max); keys != nil; keys, images = it.Next(max) {
 		for i, key := range keys {
 			if rows > 0 && (last < string(key)) == descending {
-				return fmt.Errorf("as of %d: key %q behind %q, descending %t", v, key, last, descending)
+				return fmt.Errorf("as of %d: key %q after %q, descending %t", v, key, last, descending)
 			}
 			last = string(key)
 			rows++

@@ -40,7 +40,8 @@ func (m *MemRowSet) checkOpen() {
 
 // LoggedChanges calls use for each change since Freeze from position from on, those of one row in
 // their order, and returns the position after the last one. Changes may be applied concurrently. It
-// stops at use's first error. Keys and lists are read-only and valid as long as they are referenced.
+// stops at use's first error. Keys and lists are read-only and valid as long as they are
+// referenced.
 func (m *MemRowSet) LoggedChanges(from int, use func(LoggedChange) error) (next int, err error) {
 	log := m.changeLog.Load()
 	for {

@@ -9,7 +9,7 @@ import (
 
 // A frozen set takes changes of its rows and hands them out, from any position on, with their LSNs;
 // it takes no insert, of a ghost neither. What it was before stays to be read.
-func TestFrozenSetNotesChangesAndTakesNoInserts(t *testing.T) {
+func TestFrozenSetLogsChangesAndRefusesInserts(t *testing.T) {
 	var told int64
 	m := New(testSchema(t), func(n int64) { told += n })
 	for i, key := range []string{"a", "b", "c"} {
@@ -43,7 +43,7 @@ func TestFrozenSetNotesChangesAndTakesNoInserts(t *testing.T) {
 	}
 	rows, err := m.Histories(3).Next(10)
 	if err != nil || len(rows.Keys) != 3 || len(rows.Redo) != 1 || rows.Redo[0].TS != 2 {
-		t.Errorf("as of the moment %+v, %v", rows, err)
+		t.Errorf("as of the snapshot %+v, %v", rows, err)
 	}
 	for _, key := range []string{"b", "d"} {
 		func() {

@@ -8,7 +8,7 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// HistoryIterator hands out rows with all their changes, for a flush. Not for concurrent use; it
+// HistoryIterator returns rows with all their changes, for a flush. Not for concurrent use; it
 // needs no Close.
 type HistoryIterator struct {
 	walker
@@ -20,7 +20,7 @@ type HistoryIterator struct {
 
 var deleteList = change.List(change.AppendDelete(nil))
 
-// Histories makes an iterator, in key order, over all rows that were inserted below snap, with
+// Histories returns an iterator, in key order, over all rows that were inserted below snap, with
 // their changes below snap. The set is frozen, or at least no batch below snap is still to be
 // applied.
 func (m *MemRowSet) Histories(snap mvcc.Snapshot) *HistoryIterator {
@@ -32,9 +32,9 @@ func (m *MemRowSet) Histories(snap mvcc.Snapshot) *HistoryIterator {
 //
 // Base cells are those of the insertion. Undo has a DELETE at the insertion's timestamp for each
 // row; Redo has all later changes, a REINSERT with all non-key columns. A row that was inserted and
-// deleted for good within one batch is left out: nobody ever saw it, and two deletes at one
-// timestamp could not be told apart later. The Rows hold until the next call; keys, lists of
-// updates and byte strings hold for good. Source: tablet spec §13.4.
+// deleted for good within one batch is left out: no read ever sees it, and two deletes at one
+// timestamp could not be distinguished later. The Rows are valid until the next call; keys, lists
+// of updates and byte strings hold for good. Source: tablet spec §13.4.
 func (it *HistoryIterator) Next(max int) (*change.Rows, error) {
 	it.out.Keys, it.out.Undo, it.out.Redo = it.out.Keys[:0], it.out.Undo[:0], it.out.Redo[:0]
 	it.images = it.images[:0]
@@ -77,7 +77,7 @@ func (it *HistoryIterator) add(at item) {
 	}
 	changes := it.out.Redo[first:] // newest first
 	if len(changes) > 0 && changes[0].TS == inserted && changes[0].List.Kind() == change.Delete {
-		// Timestamps rise along the chain: all changes lie between the insertion and the last one.
+		// Timestamps rise along the chain: all changes are between the insertion and the last one.
 		it.out.Redo = it.out.Redo[:first]
 		return
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// walker hands out the items of one clone of the tree, in order or against it, some at a time.
+// walker returns the items of one clone of the tree, in order or against it, some at a time.
 type walker struct {
 	m            *MemRowSet
 	tree         *btree.BTreeG[item]
@@ -27,7 +27,7 @@ func (m *MemRowSet) newWalker(lower, upper []byte, descending bool) walker {
 		lowerPrefix: keyenc.Head(lower), upperPrefix: keyenc.Head(upper), descending: descending}
 }
 
-// next returns up to max items, none at the end. They hold until the next call.
+// next returns up to max items, none at the end. They are valid until the next call.
 func (w *walker) next(max int) []item {
 	w.items = w.items[:0]
 	if w.ended {
@@ -94,7 +94,7 @@ func (w *walker) walk(take func(it item) bool) {
 	}
 }
 
-// Iterator hands out the rows that are visible in one snapshot. Not for concurrent use; it needs no
+// Iterator returns the rows that are visible in one snapshot. Not for concurrent use; it needs no
 // Close.
 type Iterator struct {
 	walker
@@ -105,7 +105,7 @@ type Iterator struct {
 	buf  []byte // images that had to be built for this call
 }
 
-// NewIterator makes an iterator over the rows with keys in [lower, upper) in snap;
+// NewIterator returns an iterator over the rows with keys in [lower, upper) in snap;
 // nil bounds are open. All batches below snap have been applied. Rows that are inserted later, and
 // are at or above snap therefore, are not looked at.
 func (m *MemRowSet) NewIterator(snap mvcc.Snapshot, lower, upper []byte, descending bool) *Iterator {
@@ -117,8 +117,8 @@ func (m *MemRowSet) NewIterator(snap mvcc.Snapshot, lower, upper []byte, descend
 func (it *Iterator) Seek(key []byte) { it.seek(key) }
 
 // Next returns the keys and the images of the next visible rows, up to max of them, in key order or
-// against it; nil, nil at the end. Both slices hold until the next call, keys and images for good.
-// None must be written to.
+// against it; nil, nil at the end. Both slices are valid until the next call, keys and images for
+// good. None must be written to.
 func (it *Iterator) Next(max int) (keys, rows [][]byte) {
 	it.keys, it.rows, it.buf = it.keys[:0], it.rows[:0], nil
 	for len(it.rows) < max {

@@ -27,8 +27,8 @@
 // refers to it. Images that had to be built hold as long as the function that returned them says.
 //
 // Scans walk a copy-on-write clone of the tree, made when the first scan asks for it and shared by
-// all scans until the next insert; a scan every 10 ms makes random inserts 1.3 to 1.7 times as
-// dear, a clone for each insert 3 to 10 times.
+// all scans until the next insert; a scan every 10 ms makes random inserts 1.3 to 1.7
+// times slower, a clone for each insert 3 to 10 times.
 //
 // Source: tablet spec §9, §13.4. Simpler than Kudu: a plain B-tree under a lock in the place of an
 // optimistic one with versions on its nodes; one set for all inserts, no sets for transactions;
@@ -80,8 +80,8 @@ type MemRowSet struct {
 	maxTS    atomic.Uint64
 }
 
-// New makes an empty set of rows of s. grow, which may be nil, is told of the bytes that the set
-// takes as it takes them, and on Release of all of them with a minus sign; it is called under locks
+// New returns an empty set of rows of s. grow, which may be nil, is called with the bytes that the
+// set takes as it takes them, and on Release with minus their sum; it is called under locks
 // of the set and must not call the set.
 func New(s *schema.Schema, grow func(n int64)) *MemRowSet {
 	if grow == nil {
@@ -99,15 +99,15 @@ func (m *MemRowSet) Schema() *schema.Schema { return m.schema }
 func (m *MemRowSet) RowFormat() *change.RowFormat { return m.rowFormat }
 
 // Insert adds a row, which was inserted at ts by the log record lsn. key and row, an image by
-// RowFormat, are copied. The key is absent, or a ghost, which then gets a REINSERT. A live key is an
-// error of the program: it panics.
+// RowFormat, are copied. The key is absent, or a ghost, which then gets a REINSERT. A live key is
+// an error of the program: it panics.
 func (m *MemRowSet) Insert(key []byte, ts mvcc.Timestamp, lsn lsn.LSN, row []byte) {
 	m.checkOpen()
 	if m.ghosts.Load() > 0 {
-		// A ghost of this key was counted before its deleter let go of the row's lock.
+		// A ghost of this key was counted before its deleter released the row's lock.
 		if ref := m.find(key); ref != 0 {
 			m.reinsert(ref, key, ts, row)
-			m.note(ts, lsn)
+			m.count(ts, lsn)
 			return
 		}
 	}
@@ -120,7 +120,7 @@ func (m *MemRowSet) Insert(key []byte, ts mvcc.Timestamp, lsn lsn.LSN, row []byt
 		panic(fmt.Sprintf("memrowset: insert of live key %x", key))
 	}
 	m.added(1)
-	m.note(ts, lsn)
+	m.count(ts, lsn)
 }
 
 // InsertMany is Insert of rows[i] under keys[i] for all i, all at ts and lsn: one write batch. The
@@ -149,11 +149,11 @@ func (m *MemRowSet) InsertMany(keys [][]byte, ts mvcc.Timestamp, lsn lsn.LSN, ro
 		m.mu.Unlock()
 		m.added(n)
 		keys, rows = keys[n:], rows[n:]
-		m.note(ts, lsn)
+		m.count(ts, lsn)
 	}
 }
 
-// added counts n new rows and tells grow of the tree's part, a number of rows at a time.
+// added counts n new rows and reports the tree's memory to grow, for a number of rows at a time.
 func (m *MemRowSet) added(n int) {
 	m.live.Add(int64(n))
 	rows := m.rows.Add(int64(n))
@@ -193,16 +193,16 @@ func (m *MemRowSet) Mutate(key []byte, ts mvcc.Timestamp, lsn lsn.LSN, list chan
 	default:
 		panic(fmt.Sprintf("memrowset: mutation %x of key %x", list, key))
 	}
-	m.note(ts, lsn)
+	m.count(ts, lsn)
 	if log := m.changeLog.Load(); log != nil {
 		log.Add(logEntry{ref, m.newest(ref), lsn})
 	}
 	return true
 }
 
-// note remembers the lowest LSN and the highest timestamp. Changes of different rows come in any
+// count records the lowest LSN and the highest timestamp. Changes of different rows come in any
 // order.
-func (m *MemRowSet) note(ts mvcc.Timestamp, lsn lsn.LSN) {
+func (m *MemRowSet) count(ts mvcc.Timestamp, lsn lsn.LSN) {
 	for {
 		first := m.firstLSN.Load()
 		if first != 0 && first <= lsn || m.firstLSN.CompareAndSwap(first, lsn) {
@@ -217,7 +217,7 @@ func (m *MemRowSet) note(ts mvcc.Timestamp, lsn lsn.LSN) {
 	}
 }
 
-// Live tells whether the newest state of the key is a row.
+// Live reports whether the newest state of the key is a row.
 func (m *MemRowSet) Live(key []byte) bool {
 	ref := m.find(key)
 	if ref == 0 {
@@ -251,8 +251,7 @@ func (m *MemRowSet) Len() int { return int(m.rows.Load()) }
 // LiveRows is the number of rows whose newest change is no DELETE.
 func (m *MemRowSet) LiveRows() int64 { return m.live.Load() }
 
-// Bytes is the memory that the set takes: what grow was told, save of the list of changes since
-// Freeze.
+// Bytes is the memory that the set takes: what grow was called with, except for the change log.
 func (m *MemRowSet) Bytes() int64 {
 	return m.arena.Size() + m.rows.Load()/treeGrowRows*(treeGrowRows*treeRowBytes)
 }
@@ -263,8 +262,8 @@ func (m *MemRowSet) FirstLSN() lsn.LSN { return m.firstLSN.Load() }
 // MaxTimestamp is the highest timestamp of the changes here, 0 if there is none.
 func (m *MemRowSet) MaxTimestamp() mvcc.Timestamp { return mvcc.Timestamp(m.maxTS.Load()) }
 
-// Release tells grow that the memory is given back. No change may come after it; readers may go on:
-// what they hold stays until they let go. It may be called once.
+// Release reports to grow that the memory is returned. No change may come after it; readers may go
+// on: what they refer to stays valid. It may be called once.
 func (m *MemRowSet) Release() {
 	if log := m.changeLog.Load(); log != nil {
 		log.Release()

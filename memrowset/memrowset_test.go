@@ -129,7 +129,7 @@ func TestCountsFollowTheChanges(t *testing.T) {
 		t.Errorf("%d rows, %d live, first LSN %d, max timestamp %d", m.Len(), m.LiveRows(), m.FirstLSN(), m.MaxTimestamp())
 	}
 	if told != m.Bytes() || told < 1000*40 {
-		t.Errorf("grow was told of %d bytes, the set says %d", told, m.Bytes())
+		t.Errorf("grow was called with %d bytes, the set says %d", told, m.Bytes())
 	}
 	m.Release()
 	if told != 0 {
@@ -137,7 +137,7 @@ func TestCountsFollowTheChanges(t *testing.T) {
 	}
 }
 
-func TestInsertOfALiveKeyPanics(t *testing.T) {
+func TestInsertOfLiveKeyPanics(t *testing.T) {
 	for name, insert := range map[string]func(m *MemRowSet){
 		"alone":      func(m *MemRowSet) { m.Insert([]byte("a"), 9, 9, image(m, "a", 1, "x")) },
 		"among many": func(m *MemRowSet) { m.InsertMany([][]byte{[]byte("a")}, 9, 9, [][]byte{image(m, "a", 1, "x")}) },
@@ -254,7 +254,7 @@ func TestLookupsWorkWhenAllProbesAreTaken(t *testing.T) {
 	}
 }
 
-// Keys that differ within their first 8 bytes and behind them, and a ghost, which counts.
+// Keys that differ within their first 8 bytes and after them, and a ghost, which counts.
 func TestEndsBeforeIsToldOfTheGreatestKey(t *testing.T) {
 	m := New(testSchema(t), nil)
 	if !m.EndsBefore(nil) || !m.EndsBefore([]byte("a")) {

@@ -68,7 +68,7 @@ func unquoteKey(line string) string {
 }
 
 // Keys that share prefixes of 8 bytes, are prefixes of each other and end in zeros, so that the
-// tree must look behind its prefixes.
+// tree must compare more than its prefixes.
 var modelKeys = []string{"", "a", "a\x00", "a\x00\x00", "ab", "abcdefgh", "abcdefgh\x00", "abcdefghi", "abcdefghij", "abcdefgi", "b", "b\x00c", "zzzzzzzzzz"}
 
 // history is a MemRowSet and its model after the same operations.
@@ -167,7 +167,7 @@ func TestScansMatchTheModel(t *testing.T) {
 		if lower != nil && len(lower) > 0 {
 			lower[0] = 0xff // the iterator has its own copy
 		}
-		if rapid.Bool().Draw(rt, "inserts meanwhile") {
+		if rapid.Bool().Draw(rt, "inserts while iterating") {
 			h.m.Insert([]byte("inserted later"), h.ts+5, 99, image(h.m, "inserted later", 1, "x"))
 		}
 		max := rapid.IntRange(1, 4).Draw(rt, "max")
@@ -263,7 +263,7 @@ func TestHistoriesMatchTheModel(t *testing.T) {
 			}
 			for i, key := range rows.Keys {
 				if len(seen) > 0 && string(key) <= last {
-					rt.Fatalf("key %q behind %q", key, last)
+					rt.Fatalf("key %q after %q", key, last)
 				}
 				last = string(key)
 				seen[last] = true
@@ -278,7 +278,7 @@ func TestHistoriesMatchTheModel(t *testing.T) {
 	})
 }
 
-// neverSeen tells whether a row was inserted and deleted for good in one batch, as far as snap
+// neverSeen reports whether a row was inserted and deleted for good in one batch, as far as snap
 // goes.
 func neverSeen(versions []version, snap mvcc.Snapshot) bool {
 	last := versions[0]

@@ -53,7 +53,7 @@ func (m *MemRowSet) newestWord(ref arena.Ref) *atomic.Uint64 {
 // newest is the ref of the newest link of the row with that header; 0 if it was never changed.
 func (m *MemRowSet) newest(ref arena.Ref) arena.Ref { return arena.Ref(m.newestWord(ref).Load()) }
 
-// newestChange tells of the row with that header whether it is there now, and since when it is as
+// newestChange returns whether the row with that header is there now, and since when it is as
 // it is.
 func (m *MemRowSet) newestChange(ref arena.Ref) (live bool, ts mvcc.Timestamp) {
 	if newest := m.newest(ref); newest != 0 {
@@ -126,7 +126,7 @@ func (m *MemRowSet) writeHeaders(items []item, keys [][]byte, ts mvcc.Timestamp,
 	}
 }
 
-// headerSize is what a header takes when another one follows: its atomic word must lie on a
+// headerSize is what a header takes when another one follows: its atomic word must be on a
 // multiple of 8.
 func headerSize(key, row []byte) int { return (headerLen + len(key) + len(row) + 7) &^ 7 }
 
@@ -142,7 +142,7 @@ func putHeader(b, key []byte, ts mvcc.Timestamp, row []byte) {
 // caller is the only one who changes the row, so the store cannot overwrite another's.
 func (m *MemRowSet) addLink(ref, older arena.Ref, ts mvcc.Timestamp, kind change.Kind, list change.List, image []byte) {
 	if invariant.Enabled && (m.header(ref).ts() > ts || older != 0 && m.link(older).ts() > ts) {
-		panic(fmt.Sprintf("memrowset: %s of key %x at %d, behind a later change", kind, m.header(ref).key(), uint64(ts)))
+		panic(fmt.Sprintf("memrowset: %s of key %x at %d, after a later change", kind, m.header(ref).key(), uint64(ts)))
 	}
 	at, b := m.allocate(linkLen + len(list) + len(image))
 	binary.LittleEndian.PutUint64(b, uint64(ts))

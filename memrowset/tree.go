@@ -14,7 +14,7 @@ import (
 // item is one row in the tree. Most comparisons are settled by the prefix; only where two are equal
 // the arena is read.
 type item struct {
-	prefix uint64    // first 8 bytes of the key as a big-endian integer, with zeros behind a shorter key
+	prefix uint64    // first 8 bytes of the key as a big-endian integer, with zeros after a shorter key
 	ref    arena.Ref // of the row's header; or, with probeBit, a place in probes
 }
 
@@ -33,7 +33,7 @@ func (m *MemRowSet) keyOf(ref arena.Ref) []byte {
 	return m.header(ref).key()
 }
 
-// before tells whether the row of it comes before key.
+// before reports whether the row of it comes before key.
 func (m *MemRowSet) before(it item, prefix uint64, key []byte) bool {
 	if it.prefix != prefix {
 		return it.prefix < prefix
@@ -50,7 +50,7 @@ const probeBit = arena.Ref(1) << 63
 const spareProbe = 64
 
 // probes are the keys that are being looked for. An item has no pointer, so that the tree's nodes
-// cost the garbage collector nothing; an item that stands for a key outside the arena therefore
+// cost the garbage collector nothing; an item for a key outside the arena therefore
 // names a place here.
 type probes struct {
 	taken atomic.Uint64 // a bit for each place but the spare one
@@ -95,8 +95,8 @@ func (m *MemRowSet) withProbe(key []byte, fn func(probe item)) {
 
 // find returns the header of the key's row; 0 if the key was never inserted.
 //
-// An empty set is told without a lock. Rows are counted once they are in the tree, before their
-// insert returns: who must see a row comes after that, since it holds the row's lock or has a
+// An empty set is recognized without a lock. Rows are counted once they are in the tree, before
+// their insert returns: who must see a row comes after that, since it holds the row's lock or has a
 // snapshot of a time when the row was published.
 func (m *MemRowSet) find(key []byte) arena.Ref {
 	if m.rows.Load() == 0 {
@@ -120,7 +120,7 @@ func (m *MemRowSet) find(key []byte) arena.Ref {
 	return found.ref
 }
 
-// EndsBefore tells whether all keys, ghosts' among them, come before key.
+// EndsBefore reports whether all keys, ghosts' among them, come before key.
 func (m *MemRowSet) EndsBefore(key []byte) bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

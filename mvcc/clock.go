@@ -12,7 +12,7 @@ import (
 // a Kudu server ends at a log entry that is further ahead of its own clock.
 const MaxAhead = 10 * time.Second
 
-// Clock hands out timestamps. Implementations are safe for concurrent use. Source: tablet spec
+// Clock returns timestamps. Implementations are safe for concurrent use. Source: tablet spec
 // §4.2.
 type Clock interface {
 	// Now returns a timestamp greater than every one returned before, at most Last. When there is
@@ -26,10 +26,11 @@ type Clock interface {
 	Advance(ts Timestamp) error
 
 	// Restore is Advance without the bound: the store was written up to ts already, whatever the
-	// wall clock says today. The caller has checked that ts, which comes from disk, is at most Last.
+	// wall clock says today. The caller has checked that ts, which comes from disk, is at most
+	// Last.
 	Restore(ts Timestamp)
 
-	// Physical tells whether timestamps stand for times of the day, so that history can have an
+	// Physical reports whether timestamps are times of a wall clock, so that history can have an
 	// age.
 	Physical() bool
 }
@@ -66,13 +67,13 @@ func (c *counter) pass(ts, limit Timestamp) error {
 	return nil
 }
 
-// HybridClock follows the wall clock and counts on by one where that stands still or goes back.
+// HybridClock follows the wall clock and counts on by one while that stops or goes back.
 type HybridClock struct {
 	wall func() time.Time
 	counter
 }
 
-// NewHybridClock makes a clock on top of wall, nil for time.Now.
+// NewHybridClock returns a clock on top of wall, nil for time.Now.
 func NewHybridClock(wall func() time.Time) *HybridClock {
 	if wall == nil {
 		wall = time.Now
@@ -106,7 +107,7 @@ func (c *counter) restore(ts Timestamp) {
 // History under it has no age, so nothing of it is ever dropped.
 type LogicalClock struct{ counter }
 
-// NewLogicalClock makes a clock whose first timestamp is start, or First if that is greater.
+// NewLogicalClock returns a clock whose first timestamp is start, or First if that is greater.
 func NewLogicalClock(start Timestamp) *LogicalClock {
 	return &LogicalClock{counter{next: max(start, First)}}
 }

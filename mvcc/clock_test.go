@@ -12,7 +12,7 @@ import (
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
-// wallClock is a wall clock that stands where a test puts it.
+// wallClock is a wall clock that a test sets.
 type wallClock struct{ now time.Time }
 
 func (w *wallClock) read() time.Time { return w.now }
@@ -126,7 +126,7 @@ func TestHybridClockAdvancesAtMostTenSeconds(t *testing.T) {
 	}
 }
 
-func TestRestoredClockKeepsItsLeadOverTheWallClock(t *testing.T) {
+func TestRestoredClockStaysAheadOfTheWallClock(t *testing.T) {
 	wall := &wallClock{noon}
 	c := NewHybridClock(wall.read)
 	far := FromTime(noon.Add(24 * 365 * time.Hour))
@@ -136,7 +136,7 @@ func TestRestoredClockKeepsItsLeadOverTheWallClock(t *testing.T) {
 	}
 	// The clock is beyond it anyway, so no read at it is refused though it is a year ahead.
 	if err := c.Advance(far); err != nil {
-		t.Fatalf("Advance to a timestamp behind the clock: %v", err)
+		t.Fatalf("Advance to a timestamp before the clock: %v", err)
 	}
 	c.Restore(First)
 	if ts := now(t, c); ts != far+2 {

@@ -1,4 +1,4 @@
-// Package mvcc gives write batches their place in time and tells readers how far they may look.
+// Package mvcc orders write batches in time and determines what readers see.
 //
 // It has three parts: the Timestamp; the Clock that hands timestamps out; and the Publisher, which
 // lets write batches become visible strictly in the order in which they entered the log:
@@ -16,5 +16,5 @@
 //
 // Source: tablet spec §4. Simpler than Kudu: batches are published in order, so a snapshot has no
 // set of exceptions ("applied out of order") and no separate clean time. The cost: a batch that
-// need not be durable waits behind one that must.
+// need not be durable waits for one that must.
 package mvcc

@@ -14,8 +14,8 @@ import (
 // Publisher lets readers see write batches in LSN order: a batch is visible when it and all before
 // it are ready, that is applied and, if asked, durable.
 //
-// LSN and timestamp rise together, so what is visible is always a prefix of both, and one number
-// tells it:
+// LSN and timestamp rise together, so what is visible is always a prefix of both, given by one
+// number:
 //
 //	started   1   2   3   4   5
 //	ready     x   x   -   x   -
@@ -46,7 +46,7 @@ type Op struct {
 	done    chan struct{} // closed at publication, or when that can no longer be; nil until someone waits
 }
 
-// NewPublisher makes a Publisher that takes every batch up to lastLSN and visible for published.
+// NewPublisher returns a Publisher that takes every batch up to lastLSN and visible for published.
 func NewPublisher(visible Timestamp, lastLSN lsn.LSN) *Publisher {
 	p := &Publisher{lastLSN: lastLSN, lastTS: visible, durable: lastLSN}
 	p.visible.Store(uint64(visible))
@@ -60,7 +60,7 @@ func (p *Publisher) Start(lsn lsn.LSN, ts Timestamp) *Op {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if lsn <= p.lastLSN || ts <= p.lastTS {
-		panic(fmt.Sprintf("mvcc: batch started at lsn %d, timestamp %d, behind lsn %d, timestamp %d",
+		panic(fmt.Sprintf("mvcc: batch started at lsn %d, timestamp %d, after lsn %d, timestamp %d",
 			lsn, uint64(ts), p.lastLSN, uint64(p.lastTS)))
 	}
 	p.lastLSN, p.lastTS = lsn, ts
@@ -68,8 +68,8 @@ func (p *Publisher) Start(lsn lsn.LSN, ts Timestamp) *Op {
 	return op
 }
 
-// Ready tells that the batch is applied, and durable if that was asked. Published is then
-// none, this one, or this one with some that waited for it. Once per Op.
+// Ready records that the batch is applied, and durable if that was requested. It publishes none,
+// this one, or this one and later ones that waited for it. It must be called once.
 func (o *Op) Ready() {
 	p := o.publisher
 	p.mu.Lock()
@@ -81,8 +81,8 @@ func (o *Op) Ready() {
 	p.publish()
 }
 
-// Applied tells that the batch is applied; it is ready when Durable comes to its LSN, or has. Once
-// per Op, and without Ready.
+// Applied records that the batch is applied. It is ready when Durable has reached its LSN. It must
+// be called once, and Ready must not be called.
 func (o *Op) Applied() {
 	p := o.publisher
 	p.mu.Lock()
@@ -96,8 +96,8 @@ func (o *Op) Applied() {
 	}
 }
 
-// Durable tells that every batch up to lsn is durable. One caller so publishes for all whom its
-// sync served: they find their batches visible when they wake.
+// Durable records that every batch up to lsn is durable. One caller publishes all batches that its
+// sync made durable, and their waiters find them visible when they wake.
 func (p *Publisher) Durable(lsn lsn.LSN) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -159,7 +159,7 @@ func (p *Publisher) WaitLSN(ctx context.Context, lsn lsn.LSN) error {
 // To read at ts once and for all, no such batch may start later either:
 //
 //	writer: Now() = 5                            Start(5)
-//	reader:            Advance(7)  WaitTimestamp(7)        reads at 7, and 5 appears behind its back
+//	reader:            Advance(7)  WaitTimestamp(7)        reads at 7, and 5 appears later
 //
 // so the reader passes through the writer's critical section between Advance and WaitTimestamp.
 // Errors: the context's; ErrPoisoned; ErrClosed.
@@ -203,9 +203,9 @@ func (p *Publisher) wait(ctx context.Context, beyond func(*Op) bool) error {
 	return nil
 }
 
-// Poison stops publication for good after a write that failed: Visible stands still, and whoever
-// waits, now or later, for a batch that is not published gets ErrPoisoned around cause. Only the
-// first Poison or Close counts.
+// Poison stops publication for good after a write that failed: Visible no longer changes, and
+// whoever waits, now or later, for a batch that is not published gets ErrPoisoned around cause.
+// Only the first Poison or Close counts.
 func (p *Publisher) Poison(cause error) { p.stop(fmt.Errorf("%w: %w", fault.ErrPoisoned, cause)) }
 
 // Close stops publication like Poison; those who wait get ErrClosed.

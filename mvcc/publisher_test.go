@@ -27,7 +27,7 @@ func TestFreshPublisherHasEverythingPublished(t *testing.T) {
 	}
 }
 
-func TestGapHoldsVisibilityBack(t *testing.T) {
+func TestGapDelaysVisibility(t *testing.T) {
 	p := NewPublisher(0, 0)
 	ops := []*Op{p.Start(1, 10), p.Start(2, 20), p.Start(5, 50)}
 	steps := []struct {
@@ -83,7 +83,7 @@ func TestPublisherMatchesModel(t *testing.T) {
 				}
 			},
 			"durable": func(t *rapid.T) {
-				// The log may know of a batch that Start has not announced yet, and tell an older
+				// The log may know of a batch that Start has not announced yet, and report an older
 				// state later.
 				to := lsn.LSN(rapid.Uint64Range(0, uint64(last+2)).Draw(t, "to"))
 				durable = max(durable, to)
@@ -101,7 +101,7 @@ func TestPublisherMatchesModel(t *testing.T) {
 				if v, f := p.Visible(), p.FirstUnpublished(); v != visible || f != first {
 					t.Fatalf("visible %d, first unpublished %d; want %d, %d", v, f, visible, first)
 				}
-				// With its context done already, a wait tells whether it would have waited.
+				// With its context done already, a wait reports whether it would have waited.
 				ctx, cancel := context.WithCancel(context.Background())
 				cancel()
 				at := lsn.LSN(rapid.Uint64Range(0, uint64(last+1)).Draw(t, "at"))

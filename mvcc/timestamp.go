@@ -6,7 +6,7 @@ import (
 )
 
 // Timestamp is a write batch's place in time: hybrid time, microseconds since 1970 shifted left by
-// 12, plus a logical part that tells apart what falls into one microsecond. Source: tablet spec
+// 12, plus a logical part that distinguishes batches of one microsecond. Source: tablet spec
 // §4.1.
 type Timestamp uint64
 
@@ -42,7 +42,7 @@ func EndOf(t time.Time) Timestamp { return FromTime(t) | (1<<logicalBits - 1) }
 // Time is the physical part.
 func (ts Timestamp) Time() time.Time { return time.UnixMicro(int64(ts >> logicalBits)).UTC() }
 
-// String gives the number and the time it stands for.
+// String returns the number and its time.
 func (ts Timestamp) String() string {
 	return fmt.Sprintf("%d (%s)", uint64(ts), ts.Time().Format("2006-01-02T15:04:05.000000Z"))
 }

@@ -42,7 +42,7 @@ func appendColumn(w *cfile.Writer, c *schema.Column, v *batch.Vector) error {
 }
 
 // readArrays makes v exactly n cells of column c, which is one of arrays; a file that has fewer is
-// corrupt. The cells hold as long as they are referenced.
+// corrupt. The cells are valid as long as they are referenced.
 func readArrays(r *cfile.ColumnReader, d *DiskRowSet, c *schema.Column, from batch.Ordinal, n int, v *batch.Vector) error {
 	v.Reset(0)
 	arrays := batch.NewArrays(c.Element)

@@ -103,7 +103,7 @@ func readCells(t *testing.T, f *cfile.Reader, c *schema.Column, want []string) *
 	return v
 }
 
-// Arrays of a window that a file hands out a few at a time, since they have too many elements, are
+// Arrays of a window that a file returns a few at a time, since they have too many elements, are
 // read in full.
 func TestWindowOfLongArraysIsReadInFull(t *testing.T) {
 	const rows = 20

@@ -28,7 +28,7 @@ type baseRow struct {
 	rowFormat *change.RowFormat // of the schema by which the image was made
 	row       batch.Ordinal
 	key       []byte
-	image     []byte // behind key in memory
+	image     []byte // after key in memory
 }
 
 // baseRowBytes is what a base row takes beside its key and image.
@@ -82,7 +82,7 @@ func (d *DiskRowSet) keepRow(p bloom.Probe, row batch.Ordinal, cells [][]byte) {
 	d.opts.Cache.Put(d.rowKey(p), &baseRow{rowFormat: d.rowFormat, row: row, key: all[:n:n], image: all[n:]}, int64(cap(all))+baseRowBytes)
 }
 
-// isWhole tells whether cols are all columns in schema order.
+// isWhole reports whether cols are all columns in schema order.
 func (d *DiskRowSet) isWhole(cols []int) bool {
 	if len(cols) != len(d.columns) {
 		return false

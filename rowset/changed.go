@@ -7,9 +7,9 @@ import (
 	"github.com/oribi-db/oribi/scan"
 )
 
-// Changed is the rows of a rowset that were changed between two snapshots. It keeps the delta stores
-// that the rowset had when it was made, so all iterators over it return the same rows during a
-// rewrite: a compaction may drop a change that changed nothing.
+// Changed is the rows of a rowset that were changed between two snapshots. It keeps the delta
+// stores that the rowset had when it was made, so all iterators over it return the same rows during
+// a rewrite: a compaction may drop a change that changed nothing.
 type Changed struct {
 	d        *DiskRowSet
 	state    *State

@@ -132,7 +132,7 @@ func TestFilesStayOpenForReaders(t *testing.T) {
 }
 
 // A failed opening of a file is not kept: the next read tries again.
-func TestAFileThatFailedIsOpenedAgain(t *testing.T) {
+func TestFailedOpenIsRetried(t *testing.T) {
 	r := seedtest.Rand(t)
 	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64}}, 1), 50)
 	row := w.rewritten(t, r)

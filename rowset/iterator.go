@@ -14,7 +14,7 @@ import (
 )
 
 // Iterator scans one rowset by windows of row IDs [4096 k, 4096 (k+1)), or parts of them: where
-// rows are long, where a bound of the keys lies in between, and at first where the request may want
+// rows are long, where a bound of the keys is in between, and at first where the request may want
 // a few rows only.
 //
 // In each window, in this order: deletes clear rows of the selection; the filter runs, on encoded
@@ -125,7 +125,7 @@ func (it *Iterator) border(from batch.Ordinal) batch.Ordinal {
 	return to
 }
 
-// readAgain tells for each column whether something reads it behind its first test.
+// readAgain returns, for each column, whether something reads it after its first test.
 func readAgain(s *schema.Schema, req *scan.Request) []bool {
 	again, tested := make([]bool, len(s.Columns)), make([]bool, len(s.Columns))
 	for _, col := range req.Columns() {
@@ -155,7 +155,7 @@ func (it *Iterator) columns() []int {
 	return cols
 }
 
-// read fills the output from rows [from, from+n) and tells whether a row is left.
+// read fills the output from rows [from, from+n) and reports whether a row is left.
 func (it *Iterator) read(from batch.Ordinal, n int) (bool, error) {
 	sel := it.out.Selection.Resize(n)
 	sel.SetRange(0, n)
@@ -202,12 +202,12 @@ func (it *Iterator) fetch(from batch.Ordinal, n int) error {
 	}
 	it.cold = it.cold[:0]
 	for _, col := range it.cols {
-		if err := it.noteCold(col, from, n); err != nil {
+		if err := it.addCold(col, from, n); err != nil {
 			return err
 		}
 	}
 	for col := 0; it.req.Keys() && col < it.d.Schema.Keys; col++ {
-		if err := it.noteCold(col, from, n); err != nil {
+		if err := it.addCold(col, from, n); err != nil {
 			return err
 		}
 	}
@@ -223,8 +223,8 @@ func (it *Iterator) fetch(from batch.Ordinal, n int) error {
 	})
 }
 
-// noteCold adds a column to those that must be read from the disk if it is one.
-func (it *Iterator) noteCold(col int, from batch.Ordinal, n int) error {
+// addCold adds a column to those that must be read from the disk if it is one.
+func (it *Iterator) addCold(col int, from batch.Ordinal, n int) error {
 	c := &it.d.columns[col]
 	if it.loaded[col] || c.block == 0 || slices.Contains(it.cold, col) {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// A window whose values cfile hands out a few at a time, since copying them takes much memory, is
+// A window whose values cfile returns a few at a time, since copying them takes much memory, is
 // read in full.
 func TestWindowOfLongPrefixValuesIsReadInFull(t *testing.T) {
 	const rows = 300

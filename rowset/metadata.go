@@ -24,8 +24,8 @@ type ColumnBlock struct {
 }
 
 // Metadata is what a store records of one DiskRowSet: its blocks, its bounds and its counts. A
-// Writer makes it, Open reads it, Encode and DecodeMetadata turn it to bytes and back. Source: tablet
-// spec §11.1 for the part that Kudu has too.
+// Writer makes it, Open reads it, Encode and DecodeMetadata turn it to bytes and back. Source:
+// tablet spec §11.1 for the part that Kudu has too.
 type Metadata struct {
 	ID             uint64
 	Columns        []ColumnBlock
@@ -58,7 +58,8 @@ func (r *Metadata) Blocks(dst []block.ID) []block.ID {
 	return dst
 }
 
-// Encode returns the metadata as bytes, a protobuf message whose first field is Kudu's RowSetDataPB.
+// Encode returns the metadata as bytes, a protobuf message whose first field is Kudu's
+// RowSetDataPB.
 func (r *Metadata) Encode() []byte {
 	return kudupb.EncodeRow(&kudupb.RowSetRow{
 		Data:         r.message(),

@@ -233,7 +233,7 @@ type world struct {
 	set     *DiskRowSet
 }
 
-// randomLife makes the events of a row: before and behind the base, which holds the row as it was
+// randomLife makes the events of a row: before and after the base, which holds the row as it was
 // at some moment while it was there.
 func randomLife(r *rand.Rand, s *schema.Schema, key [][]byte, end mvcc.Timestamp) (events []event, base int) {
 	ts := mvcc.Timestamp(1 + r.IntN(int(end)/2))
@@ -246,7 +246,7 @@ func randomLife(r *rand.Rand, s *schema.Schema, key [][]byte, end mvcc.Timestamp
 	}
 	events = []event{{ts: ts, kind: change.Insert, cells: whole()}}
 	base = 1
-	frozen := false // behind the base nothing is reinserted
+	frozen := false // after the base nothing is reinserted
 	for range r.IntN(3) * r.IntN(5) {
 		last := events[len(events)-1]
 		e := event{ts: last.ts + mvcc.Timestamp(r.IntN(6))}
@@ -479,7 +479,7 @@ func worlds(t *testing.T, test func(t *testing.T, r *rand.Rand, w *world)) {
 	})
 }
 
-// snapshots are some that matter: before everything, behind everything, at and between events.
+// snapshots are some that matter: before everything, after everything, at and between events.
 func (w *world) snapshots(r *rand.Rand) []mvcc.Snapshot {
 	return []mvcc.Snapshot{mvcc.Nothing, mvcc.Everything, mvcc.Before(w.end), mvcc.Snapshot(r.IntN(int(w.end))), mvcc.Snapshot(r.IntN(int(w.end)))}
 }

@@ -42,7 +42,7 @@ func TestFindGivesTheRowOfEachKey(t *testing.T) {
 	})
 }
 
-// A bound that is shorter or longer than a key of fixed width leads to the first key at or behind
+// A bound that is shorter or longer than a key of fixed width leads to the first key at or after
 // it, and is no key itself.
 func TestSeekTakesBoundsThatAreNoKeys(t *testing.T) {
 	r := seedtest.Rand(t)
@@ -58,7 +58,7 @@ func TestSeekTakesBoundsThatAreNoKeys(t *testing.T) {
 		}
 	}
 	if got, _, err := w.set.seek([]byte{0xff, 0xff, 0xff, 0xff, 0}); err != nil || got != batch.Ordinal(len(w.rows)) {
-		t.Errorf("behind the largest integer: row %d, %v", got, err)
+		t.Errorf("above the largest integer: row %d, %v", got, err)
 	}
 }
 
@@ -245,8 +245,8 @@ func TestScansMatchTheModel(t *testing.T) {
 	})
 }
 
-// compare reads an iterator to its end. Byte strings are compared after all of it was read: they
-// hold.
+// compare reads all rows of an iterator. Byte strings are compared after all of it was read: they
+// stay valid.
 func (w *world) compare(req scan.Options, it *Iterator) error {
 	rows, want := w.answer(req)
 	var got [][][]byte
@@ -326,7 +326,7 @@ func TestSeeksMatchTheModel(t *testing.T) {
 	})
 }
 
-// A scan's answer at a snapshot does not change with what is applied while it runs, at or behind
+// A scan's answer at a snapshot does not change with what is applied while it runs, at or after
 // the snapshot.
 func TestScansDoNotSeeLaterChanges(t *testing.T) {
 	r := seedtest.Rand(t)
@@ -363,7 +363,7 @@ func TestScansDoNotSeeLaterChanges(t *testing.T) {
 	after.Close()
 }
 
-func TestHistoriesLeadThroughAllVersions(t *testing.T) {
+func TestHistoriesHaveAllVersions(t *testing.T) {
 	worlds(t, func(t *testing.T, r *rand.Rand, w *world) {
 		for _, snap := range w.snapshots(r) {
 			h, err := w.set.Histories(snap)

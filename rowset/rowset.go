@@ -51,7 +51,7 @@ type Block interface {
 type Options struct {
 	Blocks Blocks
 	Cache  *cache.Cache  // of cblocks; nil = none
-	Grow   func(n int64) // told of the bytes that delta mem stores take; nil = nobody
+	Grow   func(n int64) // called with the bytes that delta mem stores take; nil disables it
 }
 
 // DiskRowSet is one rowset, open.
@@ -206,7 +206,7 @@ func (d *DiskRowSet) Metadata() *Metadata { return d.state.Load().Meta }
 // Ref counts one more user of the rowset.
 func (d *DiskRowSet) Ref() { d.refs.Add(1) }
 
-// Shared tells whether there is more than one reference.
+// Shared reports whether there is more than one reference.
 func (d *DiskRowSet) Shared() bool { return d.refs.Load() > 1 }
 
 // Unref gives a reference back; the last one closes the files.
@@ -365,11 +365,11 @@ func increment(b []byte) bool {
 	return false
 }
 
-// Live tells whether a row's newest change leaves it there.
+// Live reports whether a row's newest change leaves it there.
 func (d *DiskRowSet) Live(row batch.Ordinal) (bool, error) { return d.Tracker().Live(row) }
 
 // Apply adds a change to the delta mem store, which is made by the first one.
-// The caller holds the row's lock and keeps the store from being replaced meanwhile.
+// The caller holds the row's lock and keeps the store from being replaced concurrently.
 func (d *DiskRowSet) Apply(row batch.Ordinal, ts mvcc.Timestamp, lsn lsn.LSN, list change.List) {
 	t := d.Tracker()
 	if t.Mem == nil {
@@ -563,7 +563,7 @@ func (d *DiskRowSet) CheckFiles() (id block.ID, err error) {
 	return 0, nil
 }
 
-// CheckKey looks for a key that stands at a row: bloom file and key index must find it there.
+// CheckKey looks up the key of a row: bloom file and key index must find it there.
 func (d *DiskRowSet) CheckKey(key []byte, row int64) error {
 	at, found, err := d.Find(bloom.MakeProbe(key))
 	if err != nil {

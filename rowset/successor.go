@@ -8,8 +8,8 @@ import (
 // place: row IDs are the same, so the delta mem store of d, if there is one, becomes that of both.
 // Readers of d go on with the files that they know.
 //
-// The caller keeps writers of the table away until the successor stands in the table; d has to take
-// no change afterwards. The successor has one reference. Errors: as Open.
+// The caller keeps writers of the table away until the successor is in the table; d must not
+// take changes afterwards. The successor has one reference. Errors: as Open.
 func (d *DiskRowSet) Successor(m *Metadata) (*DiskRowSet, error) {
 	n, err := Open(d.Schema, m, d.opts)
 	if err != nil {
@@ -22,7 +22,7 @@ func (d *DiskRowSet) Successor(m *Metadata) (*DiskRowSet, error) {
 	return n, nil
 }
 
-// Adopt gives the rowset, which nobody else knows yet, a delta mem store.
+// Adopt gives the rowset, which is not in use yet, a delta mem store.
 func (d *DiskRowSet) Adopt(mem *delta.MemStore) {
 	t := *d.Tracker()
 	t.Mem = mem

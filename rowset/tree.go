@@ -7,7 +7,7 @@ import (
 
 // Tree finds rowsets by key. Immutable: a change of the set makes a new one.
 //
-// Rowsets stand in the order of their first keys; beside each stands the greatest last key of it
+// Rowsets are in the order of their first keys; next to each is the greatest last key of it
 // and of all before it. A look-up is a binary search for the last rowset that begins at or before
 // the key, then a walk back while that greatest last key still reaches it: one step where rowsets
 // do not overlap, as many as overlap otherwise. Simpler than Kudu's interval tree, and as fast on

@@ -102,8 +102,8 @@ func TestTreeMatchesLookingAtAll(t *testing.T) {
 	}
 }
 
-// Rowsets that lie side by side are looked up by halving: only the one that can have the key is a
-// candidate, bounds inclusive.
+// Rowsets that do not overlap are looked up by binary search: only the one that can have the key is
+// a candidate, bounds inclusive.
 func TestTreeBoundsAreInclusive(t *testing.T) {
 	tree := NewTree([]*DiskRowSet{bounded(1, []byte("m"), []byte("p")), bounded(0, []byte("a"), []byte("f"))})
 	for key, want := range map[string][]uint64{"a": {0}, "f": {0}, "f\x00": {}, "l": {}, "m": {1}, "o": {1}, "p": {1}, "p\x00": {}, "": {}, "z": {}} {

@@ -92,10 +92,10 @@ func TestWindowsOfLongRowsAreShort(t *testing.T) {
 	for at := 0; at < rows; {
 		got, err := h.Next()
 		if err != nil || got == nil || len(got.Keys) > windowBytes/long {
-			t.Fatalf("%v behind row %d: %v", got, at, err)
+			t.Fatalf("%v after row %d: %v", got, at, err)
 		}
 		if !bytes.Equal(got.Keys[0], in.Keys[at]) || len(got.Undo) != len(got.Keys) || got.Undo[0].Row != 0 {
-			t.Fatalf("behind row %d: key %x, %d undos of %d rows", at, got.Keys[0], len(got.Undo), len(got.Keys))
+			t.Fatalf("after row %d: key %x, %d undos of %d rows", at, got.Keys[0], len(got.Undo), len(got.Keys))
 		}
 		at += len(got.Keys)
 	}

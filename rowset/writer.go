@@ -111,7 +111,7 @@ func (w *Writer) Bytes() int64 {
 	return n
 }
 
-// Append takes rows behind those taken so far, with their changes: keys rise, undos are newest
+// Append adds rows after those added so far, with their changes: keys rise, undos are newest
 // first and redos oldest first within a row. rows.Batch has all columns of the schema; its
 // selection is not looked at.
 func (w *Writer) Append(rows *change.Rows) error {

@@ -121,8 +121,8 @@ func TestRollingWriterRollsAtTheSize(t *testing.T) {
 	}
 	at := 0
 	for i, row := range out {
-		// A file tells its size up to its open cblock, so a rowset may become larger by the cblocks
-		// of its files and their ends.
+		// A file reports its size up to its open cblock, so a rowset may become larger by the
+		// cblocks of its files and their ends.
 		if slack := largest + 32<<10; row.Bytes > target+slack || i < len(out)-1 && row.Bytes < target {
 			t.Errorf("rowset %d of %d has %d bytes, target %d", i, len(out), row.Bytes, target)
 		}

@@ -10,9 +10,9 @@ import (
 
 // Merge merges iterators, each in key order and all with keys, into one in key order.
 //
-// A key must be visible in at most one input, so that no two selected rows have equal keys. Adjacent
-// rows of one input are copied as a run. A batch all of whose keys are below those of the other
-// inputs is returned as it is. The first batch has up to r.FirstRows rows.
+// A key must be visible in at most one input, so that no two selected rows have equal keys.
+// Adjacent rows of one input are copied as a run. A batch all of whose keys are below those of the
+// other inputs is returned as it is. The first batch has up to r.FirstRows rows.
 func Merge(r *Request, inputs []Iterator) Iterator {
 	if len(inputs) == 1 {
 		return inputs[0]
@@ -83,8 +83,8 @@ func (m *merge) Next() bool {
 	return m.fill()
 }
 
-// outBytes is about how many bytes the byte strings of an output batch may have. They keep memory of
-// the inputs in use that the inputs themselves are done with.
+// outBytes is about how many bytes the byte strings of an output batch may have. They keep memory
+// of the inputs in use that the inputs themselves are done with.
 const outBytes = 1 << 20
 
 // fill copies runs of rows to the output batch until it is full or the inputs are at their end. It
@@ -154,8 +154,8 @@ func (m *merge) insert(h *head) {
 	m.heads[i] = h
 }
 
-// reload reads h's next batch and inserts h into the heads, or closes it at its end. It returns false
-// after an error.
+// reload reads h's next batch and inserts h into the heads, or closes it at its end. It returns
+// false after an error.
 func (m *merge) reload(h *head) bool {
 	if h.load() {
 		m.insert(h)
@@ -166,8 +166,8 @@ func (m *merge) reload(h *head) bool {
 	return m.err == nil
 }
 
-// Seek skips rows in the current batches of the inputs first, and seeks only in inputs that have none
-// left there.
+// Seek skips rows in the current batches of the inputs first, and seeks only in inputs that have
+// none left there.
 func (m *merge) Seek(key []byte) error {
 	if m.err != nil || m.closed {
 		return m.err

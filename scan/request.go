@@ -34,8 +34,8 @@ type RowRange struct{ From, To batch.Ordinal }
 type Request struct{ o Options }
 
 // NewRequest checks options and makes a Request of them. The bounds must not be changed afterwards.
-// Errors: ErrSchema for columns and predicates that do not fit the schema; a limit or a range of rows
-// that is negative.
+// Errors: ErrSchema for columns and predicates that do not fit the schema; a limit or a range of
+// rows that is negative.
 func NewRequest(o Options) (*Request, error) {
 	if o.Schema == nil {
 		return nil, fmt.Errorf("scan: no schema: %w", fault.ErrSchema)
@@ -89,8 +89,8 @@ func (r *Request) Snapshot() mvcc.Snapshot { return r.o.Snapshot }
 func (r *Request) Keys() bool { return r.o.Keys }
 
 // A scan that may need few rows reads small batches first: rows beyond those that are needed are
-// read for nothing. Each batch has batchGrowth times the rows of the one before, so that a long scan
-// reaches whole batches after a few thousand rows.
+// read for nothing. Each batch has batchGrowth times the rows of the one before, so that a long
+// scan reaches whole batches after a few thousand rows.
 const (
 	openRows    = 128 // of the first batch of a scan with a lower bound only
 	leastRows   = 64  // of any first batch: decoders work on so many cells in one step

@@ -2,11 +2,11 @@
 //
 // A Request has columns, a filter, a key range and a snapshot. Each set of rows (MemRowSet,
 // DiskRowSet) returns an Iterator over batches for it. Concat chains iterators whose key ranges
-// follow one another, Merge merges iterators whose key ranges overlap into key order, and Limit cuts
-// after a number of rows.
+// follow one another, Merge merges iterators whose key ranges overlap into key order, and Limit
+// cuts after a number of rows.
 //
-// Iterators are for one goroutine. A batch and the list of its keys are valid until the next call of
-// Next or Seek. Byte strings in it, and the keys themselves, are valid as long as they are
+// Iterators are for one goroutine. A batch and the list of its keys are valid until the next call
+// of Next or Seek. Byte strings in it, and the keys themselves, are valid as long as they are
 // referenced.
 package scan
 

@@ -67,7 +67,7 @@ func rowOf(n int) row {
 	return row{key, cells}
 }
 
-// fake hands out rows in batches, and spoils what it handed out at the next step, as readers of
+// fake returns rows in batches, and spoils what it handed out at the next step, as readers of
 // files do.
 type fake struct {
 	rows   []row
@@ -355,7 +355,7 @@ func TestRequestDoesNotChangeWithItsOptions(t *testing.T) {
 
 // An output batch is full in the middle of an input's batch, of which the rest is before all else:
 // only the rest comes next.
-func TestMergeGoesOnInTheMiddleOfABatch(t *testing.T) {
+func TestMergeContinuesInTheMiddleOfABatch(t *testing.T) {
 	whole := func() int { return 1 << 20 }
 	quiet := func() bool { return false }
 	a, b := &fake{failAt: -1, sizes: whole, noise: quiet}, &fake{failAt: -1, sizes: whole, noise: quiet}
@@ -425,8 +425,8 @@ func TestMergeClosedEarlyClosesAllInputsOnce(t *testing.T) {
 	}
 }
 
-// An input's error ends the merge: what came before it stands, nothing wrong comes after it, Close
-// tells it.
+// An input's error ends the merge: what came before it is right, nothing wrong comes after it,
+// Close returns it.
 func TestMergePassesErrorsOn(t *testing.T) {
 	r := seedtest.Rand(t)
 	for range 200 {
@@ -440,7 +440,7 @@ func TestMergePassesErrorsOn(t *testing.T) {
 			t.Fatalf("error %v, reached %t", err, reached)
 		}
 		if err := it.Close(); errors.Is(err, errFake) != reached {
-			t.Fatalf("the second Close tells %v", err)
+			t.Fatalf("the second Close returns %v", err)
 		}
 		if !reached && len(got) != len(all) {
 			t.Fatalf("%d rows without error, want %d", len(got), len(all))
@@ -582,7 +582,7 @@ func TestLimitedMergeStopsReading(t *testing.T) {
 					used++
 				}
 			}
-			if most := used/size + 3; f.steps > most { // one may be handed on as it is before all others, and one row tells where to stop
+			if most := used/size + 3; f.steps > most { // one may be returned as it is before all others, and one row determines where to stop
 				t.Errorf("input %d: %d batches of %d rows for %d rows", i, f.steps, size, used)
 			}
 		}
@@ -615,16 +615,16 @@ func TestBatchesGrowToWholeOnes(t *testing.T) {
 	}
 }
 
-func TestProjectionIsInTheOrderAsked(t *testing.T) {
+func TestProjectionIsInRequestedOrder(t *testing.T) {
 	got := request(Options{Columns: []int{2, 0, 2}}).Projection()
 	if !slices.EqualFunc(got, []string{"b", "n", "b"}, func(c schema.Column, name string) bool { return c.Name == name }) {
 		t.Errorf("projection %v", got)
 	}
 }
 
-// What a merge hands out refers to byte strings of inputs that have gone on: there is an end to how
+// What a merge returns refers to byte strings of inputs that have gone on: there is an end to how
 // much of them it keeps.
-func TestMergeOfLongTextsGivesShortBatches(t *testing.T) {
+func TestMergeOfLongStringsReturnsShortBatches(t *testing.T) {
 	const k, rows, long = 3, 400, 10_000
 	var fakes []*fake
 	for range k {
