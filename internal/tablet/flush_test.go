@@ -249,7 +249,7 @@ func TestFailedFlushOrCompactionChangesNothing(t *testing.T) {
 		event bool  // whether there is one
 	}{
 		"commit": {func(w *world) { w.commitErr = failure }, context.Background(), failure, true},
-		"settle": {func(w *world) { w.waitErr = failure }, context.Background(), failure, false},
+		"wait":   {func(w *world) { w.waitErr = failure }, context.Background(), failure, false},
 		"cancel": {func(w *world) {}, cancelled, context.Canceled, true},
 		"blocks": {func(w *world) { w.noBlocks = true }, context.Background(), nil, true},
 	} {
