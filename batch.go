@@ -73,10 +73,11 @@ type Batch struct {
 	bytes  int64 // keys and bodies
 	record record.Writer
 
-	err      error       // for which the batch fails as a whole
-	refused  []*RowError // rows that do not fit, in their order
-	outcomes []*RowError // what the last Commit left out
-	assigned []Assigned  // what the last Commit gave
+	committed bool        // nothing was added since; Commit would be a mistake
+	err       error       // for which the batch fails as a whole
+	refused   []*RowError // rows that do not fit, in their order
+	outcomes  []*RowError // what the last Commit left out
+	assigned  []Assigned  // what the last Commit gave
 }
 
 // part is a batch's share of one table.
@@ -111,7 +112,7 @@ func (b *Batch) Err() error {
 	return b.err
 }
 
-// Reset forgets all operations; memory is used again.
+// Reset forgets all operations, to begin the next batch; memory is used again.
 func (b *Batch) Reset() {
 	for _, p := range b.parts {
 		clear(p.ops)
@@ -121,7 +122,7 @@ func (b *Batch) Reset() {
 	if len(b.parts) > 8 {
 		b.parts = nil
 	}
-	b.n, b.bytes, b.err, b.refused = 0, 0, nil, nil
+	b.n, b.bytes, b.err, b.refused, b.committed = 0, 0, nil, nil, false
 }
 
 // Insert adds a row that must not be there.
@@ -138,6 +139,10 @@ func (b *Batch) Delete(t *Table, key Row) { b.Row(OpDelete, t, key) }
 
 // InsertIgnore adds a row unless it is there.
 func (b *Batch) InsertIgnore(t *Table, row Row) { b.Row(OpInsertIgnore, t, row) }
+
+// UpsertIgnore adds a row, or sets the named columns of the one that is there; immutable columns of
+// that are left as they are.
+func (b *Batch) UpsertIgnore(t *Table, row Row) { b.Row(OpUpsertIgnore, t, row) }
 
 // UpdateIgnore sets the named columns of a row if it is there.
 func (b *Batch) UpdateIgnore(t *Table, row Row) { b.Row(OpUpdateIgnore, t, row) }
@@ -358,6 +363,7 @@ func (b *Batch) Schema(t *Table) *schema.Schema {
 
 // part is the batch's share of t; nil when the batch has failed or t is another store's.
 func (b *Batch) part(t *Table) *part {
+	b.committed = false
 	if b.err != nil {
 		return nil
 	}

@@ -36,23 +36,40 @@ func (allowPartial) commit(o *commitOptions) { o.partial = true }
 const NoSync noSync = true
 
 // AllowPartial leaves refused rows out of the batch instead of failing it: Refused lists them
-// afterwards. The others are carried out as one. Conditions (If, IfAbsent) still refuse the whole
-// batch.
+// afterwards. The others are carried out as one. Conditions of the batch (If, IfAbsent) still refuse
+// the whole batch; those of a row (UpdateIf, DeleteIf) refuse the row.
 const AllowPartial allowPartial = true
 
 // Commit carries the batch out: all of it at one timestamp, or nothing.
 //
 // It returns when the batch is visible and, unless NoSync is given, durable. The first row that is
-// refused is a *RowError, and nothing is changed; it is told when the batch because of which it is
-// refused is visible. An empty batch returns a fresh timestamp. ctx is heeded up to the moment when
-// the batch enters the log; after that Commit ends by itself. The batch is empty afterwards,
-// committed or not, and may be used again.
+// refused is a *RowError, and nothing is changed; Commit returns it when the batch because of which
+// the row is refused is visible. An empty batch returns a fresh timestamp. A canceled ctx ends Commit
+// until the batch enters the log, and not after that.
 //
-// Errors: ErrRow with ErrKeyExists, ErrNotFound, ErrConflict (If) or what is wrong with the row;
-// ErrBatchTooLarge; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed; ctx's.
+// A batch whose Commit failed keeps its operations: the same Commit may be tried again. A batch that
+// was committed is empty, and a second Commit is ErrCommitted until Reset, or the first operation
+// added, begins the next batch.
+//
+// Errors: ErrRow with ErrKeyExists, ErrNotFound, ErrConflict (If, UpdateIf, DeleteIf) or what is
+// wrong with the row; ErrCommitted; ErrBatchTooLarge; ErrReadOnly; ErrNoSpace; ErrPoisoned;
+// ErrClosed; ctx's.
 func (b *Batch) Commit(ctx context.Context, opts ...CommitOption) (mvcc.Timestamp, error) {
+	if b.committed {
+		return 0, fmt.Errorf("oribi: commit: %w", ErrCommitted)
+	}
 	b.outcomes, b.assigned = nil, b.assigned[:0]
-	defer b.Reset()
+	ts, err := b.tryCommit(ctx, opts)
+	if err != nil {
+		b.assigned = b.assigned[:0]
+		return 0, err
+	}
+	b.Reset()
+	b.committed = true
+	return ts, nil
+}
+
+func (b *Batch) tryCommit(ctx context.Context, opts []CommitOption) (mvcc.Timestamp, error) {
 	s := b.store
 	if err := s.enterWriting(); err != nil {
 		return 0, err
@@ -103,11 +120,11 @@ func (s *Store) commit(ctx context.Context, b *Batch, sync, partial bool) (mvcc.
 		return 0, s.refusal(ctx, err, seen)
 	}
 	if partial {
+		b.outcomes = slices.Clone(b.refused)
 		for _, w := range writes {
-			b.refused = append(b.refused, w.Refused...)
+			b.outcomes = append(b.outcomes, w.Refused...)
 		}
-		sortRefused(b.refused)
-		b.outcomes = b.refused
+		sortRefused(b.outcomes)
 	}
 	rec := &b.record
 	rec.Begin(0)

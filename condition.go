@@ -23,6 +23,35 @@ func (b *Batch) IfAbsent(t *Table, key Row) {
 	b.condition(t, key, &tablet.Condition{Absent: true}, nil)
 }
 
+// UpdateIf sets the named columns of a row that exists and for which all predicates are true, as the
+// newest state and the batch's earlier operations leave it. Otherwise the row is refused with
+// ErrConflict: the batch fails, or with AllowPartial goes without it. Predicates are as in Where.
+func (b *Batch) UpdateIf(t *Table, row Row, predicates ...Predicate) {
+	b.rowIf(OpUpdate, t, row, predicates)
+}
+
+// DeleteIf removes a row as UpdateIf updates one. key names the key columns.
+func (b *Batch) DeleteIf(t *Table, key Row, predicates ...Predicate) {
+	b.rowIf(OpDelete, t, key, predicates)
+}
+
+// rowIf adds an operation with a condition on its row.
+func (b *Batch) rowIf(op Op, t *Table, row Row, predicates []Predicate) {
+	p := b.part(t)
+	if p == nil {
+		return
+	}
+	f, err := t.bind(p.shape.Schema, predicates)
+	if err != nil {
+		b.spoil(err)
+		return
+	}
+	before := len(p.ops)
+	if b.Row(op, t, row); len(p.ops) > before {
+		p.ops[before].Check = &tablet.Condition{Filter: f}
+	}
+}
+
 func (b *Batch) condition(t *Table, key Row, c *tablet.Condition, predicates []Predicate) {
 	p := b.part(t)
 	if p == nil {

@@ -1,6 +1,8 @@
 package oribi
 
 import (
+	"errors"
+
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
 )
@@ -15,7 +17,7 @@ var (
 	ErrRow           = fault.ErrRow           // a row of a write batch was refused: errors.As gives the *RowError
 	ErrSchema        = fault.ErrSchema        // a schema breaks a rule
 	ErrTooOld        = fault.ErrTooOld        // a read below the history floor
-	ErrFuture        = fault.ErrFuture        // a timestamp more than 10 s ahead of the clock
+	ErrFuture        = fault.ErrFuture        // a timestamp ahead of the clock
 	ErrConflict      = fault.ErrConflict      // a condition of a write batch does not hold
 	ErrBatchTooLarge = fault.ErrBatchTooLarge // a write batch over its limit
 	ErrCorrupt       = fault.ErrCorrupt       // bytes on disk are not what was written
@@ -27,6 +29,9 @@ var (
 	ErrNoSpace       = fault.ErrNoSpace       // the disk is full; nothing was changed
 	ErrClosed        = fault.ErrClosed        // the store or the iterator is closed
 )
+
+// ErrCommitted is returned by a second Commit of a write batch without a Reset in between.
+var ErrCommitted = errors.New("the write batch was committed: Reset begins the next")
 
 // RowError is a row of a write batch that was refused: its position, table, key, column, and cause.
 type RowError = change.RowError

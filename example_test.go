@@ -219,11 +219,14 @@ func ExampleBatch_Commit() {
 	_, err = files.Get(ctx, "b.txt")
 	fmt.Println(errors.Is(err, oribi.ErrNotFound))
 
+	// A batch that was refused keeps its rows, for another try. Reset begins the next one.
+	b.Reset()
 	b.Insert(files, oribi.Row{"path": "c.txt", "size": "much"})
 	_, err = b.Commit(ctx)
 	fmt.Println(err)
 
 	// NoSync does not wait for the disk: the batch survives a kill of the process, not a power cut.
+	b.Reset()
 	b.Insert(files, oribi.Row{"path": "d.txt", "size": 40})
 	_, err = b.Commit(ctx, oribi.NoSync)
 	fmt.Println(err)

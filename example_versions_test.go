@@ -70,7 +70,7 @@ func ExampleStore_Snapshot() {
 	store, files := filesTable()
 	defer store.Close()
 	put(store, files, map[string]int{"a.txt": 10})
-	held, err := store.Snapshot(ctx, "report")
+	held, err := store.Snapshot(ctx, oribi.Named("report"))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -85,7 +85,7 @@ func (t *Table) getMany(ctx context.Context, keys []any, o readOptions, get func
 	}
 	for n, i := range order {
 		if n%ctxEvery == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
+			return nil, fmt.Errorf("oribi: table %q: %w", t.tab.Name(), ctx.Err())
 		}
 		if err := get(&v, i, encoded[i], cols); err != nil {
 			return nil, fmt.Errorf("oribi: %w", err)

@@ -95,6 +95,9 @@ func (t *Table) versions(ctx context.Context, key any, o readOptions) iter.Seq2[
 		for n := 0; ; n++ {
 			var v tablet.RowVersion
 			ok := false
+			if err == nil && ctx.Err() != nil {
+				err = fmt.Errorf("oribi: history: table %q: %w", t.tab.Name(), ctx.Err())
+			}
 			if err == nil {
 				if v, ok, err = h.Next(); err != nil {
 					err = fmt.Errorf("oribi: history: %w", err)

@@ -206,6 +206,10 @@ func (t *Table) read(ctx context.Context, o *readOptions) (view, error) {
 	if err := t.store.enter(); err != nil {
 		return view{}, err
 	}
+	if err := ctx.Err(); err != nil {
+		t.store.leave()
+		return view{}, fmt.Errorf("oribi: table %q: %w", t.tab.Name(), err)
+	}
 	v, err := t.view(ctx, o, false)
 	if err != nil {
 		t.store.leave()
@@ -359,12 +363,16 @@ func (sc *Scan) Batches() iter.Seq2[*batch.RecordBatch, error] {
 			err = sc.interrupted()
 		}
 		if err != nil {
-			yield(nil, fmt.Errorf("oribi: table %q: %w", sc.t.tab.Name(), err))
+			yield(nil, sc.errorf(err))
 		}
 	}
 }
 
-// Rows runs the scan row by row.
+func (sc *Scan) errorf(err error) error {
+	return fmt.Errorf("oribi: table %q: %w", sc.t.tab.Name(), err)
+}
+
+// Rows runs the scan row by row. After each row it looks whether ctx is canceled or the store closed.
 func (sc *Scan) Rows() iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		var cols []int
@@ -385,6 +393,10 @@ func (sc *Scan) Rows() iter.Seq2[Row, error] {
 					cells[c] = v.Cell(i)
 				}
 				if !yield(newRow(b.Schema, cols, cells), nil) {
+					return
+				}
+				if err := sc.interrupted(); err != nil {
+					yield(nil, sc.errorf(err))
 					return
 				}
 			}
@@ -496,6 +508,9 @@ func (t *Table) Count(ctx context.Context, opts ...CountOption) (int64, error) {
 		}
 		n, ok := t.published()
 		t.store.leave()
+		if err := ctx.Err(); err != nil {
+			return 0, fmt.Errorf("oribi: table %q: %w", t.tab.Name(), err)
+		}
 		if ok {
 			return n, nil
 		}

@@ -145,8 +145,8 @@ func Columns(names ...string) ColumnsOption {
 // as long as the table's history reaches back to ts; after a kill only if ts was not ahead of the
 // newest write batch.
 //
-// Errors of the read: ErrTooOld below the history floor; ErrFuture for a timestamp that is ahead of
-// the clock.
+// Errors of the read: ErrTooOld below the history floor; ErrFuture for a timestamp above both the
+// clock's microsecond and the newest timestamp (Store.AdvanceClock).
 func AsOf(ts mvcc.Timestamp) ReadOption {
 	return readOption(func(o *readOptions) { o.at, o.asOf, o.snapshot = ts, true, nil })
 }

@@ -31,16 +31,42 @@ type SnapshotInfo struct {
 	Timestamp mvcc.Timestamp
 }
 
-// Snapshot holds on to the newest state. name is for Info, of any form, and need not be the only
-// one of its kind.
-//
-// It waits until all batches that were on their way are published; no later batch gets a timestamp
-// at or below the snapshot's. Errors: ctx's; ErrClosed.
-func (s *Store) Snapshot(ctx context.Context, name string) (*Snapshot, error) {
+// SnapshotOption is an option of Store.Snapshot and SnapshotAt: Named. A nil option changes nothing.
+type SnapshotOption interface{ snapshot(*Snapshot) }
+
+type named string
+
+func (n named) snapshot(sn *Snapshot) { sn.name = string(n) }
+
+// Named gives a snapshot a name, of any form, under which Info lists it. Names need not differ.
+func Named(name string) SnapshotOption { return named(name) }
+
+func (s *Store) newSnapshot(ts mvcc.Timestamp, opts []SnapshotOption) *Snapshot {
+	sn := &Snapshot{store: s, ts: ts}
+	for _, o := range opts {
+		if o != nil {
+			o.snapshot(sn)
+		}
+	}
+	return sn
+}
+
+// Snapshot pins the newest published state: every write batch whose Commit has returned, and none
+// that is in flight. It waits for no commit, except when a table dropped all history up to the newest
+// write batch: then for those in flight. Errors: ctx's; ErrClosed.
+func (s *Store) Snapshot(ctx context.Context, opts ...SnapshotOption) (*Snapshot, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
 	}
 	defer s.leave()
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("oribi: snapshot: %w", err)
+	}
+	// All batches up to the visible timestamp are published, and later ones get a higher timestamp.
+	sn := s.newSnapshot(s.pub.Visible(), opts)
+	if s.holds.openAbove(sn, s.sortedTables()) {
+		return sn, nil
+	}
 	s.appendMu.Lock()
 	ts, err := s.clock.Now()
 	s.appendMu.Unlock()
@@ -48,13 +74,13 @@ func (s *Store) Snapshot(ctx context.Context, name string) (*Snapshot, error) {
 		return nil, fmt.Errorf("oribi: snapshot: %w", err)
 	}
 	s.promise(ts)
-	sn := &Snapshot{store: s, name: name, ts: ts}
+	sn.ts = ts
 	s.holds.open(sn)
 	err = s.pub.WaitTimestamp(ctx, ts)
 	if errors.Is(err, fault.ErrPoisoned) {
 		// Nothing is published any more, nor dropped: the visible state is the newest for good.
 		sn.Close()
-		sn = &Snapshot{store: s, name: name, ts: s.pub.Visible()}
+		sn = s.newSnapshot(s.pub.Visible(), opts)
 		s.holds.open(sn)
 		err = nil
 	}
@@ -65,18 +91,21 @@ func (s *Store) Snapshot(ctx context.Context, name string) (*Snapshot, error) {
 	return sn, nil
 }
 
-// SnapshotAt is Snapshot at a timestamp that may lie in the past. Tables whose history begins later
-// refuse to be read at it.
+// SnapshotAt pins the state at a timestamp, a past one or the present. Tables whose history begins
+// later cannot be read at it. It waits for the commits in flight with timestamps up to ts.
 //
-// Errors: ErrTooOld if there are tables and all of them do; ErrFuture more than 10 s ahead of the
-// clock; ctx's; ErrClosed; ErrPoisoned.
-func (s *Store) SnapshotAt(ctx context.Context, name string, ts mvcc.Timestamp) (*Snapshot, error) {
+// Errors: ErrTooOld if there are tables and the history of all begins later; ErrFuture for a
+// timestamp ahead of the clock; ctx's; ErrClosed; ErrPoisoned.
+func (s *Store) SnapshotAt(ctx context.Context, ts mvcc.Timestamp, opts ...SnapshotOption) (*Snapshot, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
 	}
 	defer s.leave()
-	sn := &Snapshot{store: s, name: name, ts: ts}
-	err := s.advance(ts)
+	err := ctx.Err()
+	sn := s.newSnapshot(ts, opts)
+	if err == nil {
+		err = s.advance(ts)
+	}
 	if err == nil {
 		err = s.holds.openPast(sn, s.sortedTables())
 	}
@@ -104,17 +133,26 @@ func (sn *Snapshot) Close() error {
 	return nil
 }
 
-// advance makes the clock pass ts, so that no later batch gets a timestamp at or below it. A
-// read-only opener has no batches: its own wall clock is the bound.
-func (s *Store) advance(ts mvcc.Timestamp) error {
-	if s.opts.ReadOnly && s.clock.Physical() {
-		now, err := s.clock.Now()
-		if err == nil && ts > now {
-			err = fault.ErrFuture
-		}
+// advance makes the clock pass ts, which is not ahead of it, so that no later write batch gets a
+// timestamp at or below it.
+func (s *Store) advance(ts mvcc.Timestamp) error { return s.clock.Pass(ts) }
+
+// AdvanceClock moves the store's clock: all later write batches get timestamps above ts, after the
+// next Open too, and ts can be read. It is for a store that follows timestamps of another. A ts that
+// the clock is past changes nothing.
+//
+// Errors: ErrFuture for a ts more than 10 s ahead of the machine's clock; ErrReadOnly; ErrPoisoned;
+// ErrClosed.
+func (s *Store) AdvanceClock(ts mvcc.Timestamp) error {
+	if err := s.enterWriting(); err != nil {
 		return err
 	}
-	return s.clock.Advance(ts)
+	defer s.leave()
+	if err := s.clock.Advance(ts); err != nil {
+		return fmt.Errorf("oribi: advance clock: %w", err)
+	}
+	s.promise(ts)
+	return nil
 }
 
 // settle waits until all batches at or below ts, which the clock has passed, are published.
@@ -246,6 +284,20 @@ func (h *holds) open(sn *Snapshot) {
 	defer h.mu.Unlock()
 	h.at[sn.ts]++
 	h.snapshots[sn] = true
+}
+
+// openAbove pins a snapshot unless a table's history may begin above it, and reports whether it did.
+func (h *holds) openAbove(sn *Snapshot, tables []*Table) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, t := range tables {
+		if sn.ts < h.floors[t.tab.Number] || sn.ts < t.tab.Metadata().HistoryFloor {
+			return false
+		}
+	}
+	h.at[sn.ts]++
+	h.snapshots[sn] = true
+	return true
 }
 
 // openPast holds a snapshot that one of the tables, if there are any, can still answer.

@@ -378,6 +378,10 @@ func (t *TableOf[T]) Scan(ctx context.Context, opts ...TypedScanOption) iter.Seq
 				if !yield(row, nil) {
 					return
 				}
+				if err := sc.interrupted(); err != nil {
+					yield(zero, sc.errorf(err))
+					return
+				}
 			}
 		}
 	}

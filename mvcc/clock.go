@@ -8,7 +8,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// MaxAhead is how far a read may push a physical clock ahead of the wall clock. It is Kudu's bound:
+// MaxAhead is how far Advance moves a physical clock ahead of the wall clock. It is Kudu's bound:
 // a Kudu server ends at a log entry that is further ahead of its own clock.
 const MaxAhead = 10 * time.Second
 
@@ -20,9 +20,12 @@ type Clock interface {
 	// 2112.
 	Now() (Timestamp, error)
 
-	// Advance makes Now return only timestamps above ts from here on, so that what a read at ts saw
-	// is all that will ever be there. A ts that would carry the clock too far ahead is ErrFuture,
-	// and leaves the clock as it was.
+	// Pass makes Now return only timestamps above ts, so that later batches do not change what a
+	// read at ts returned. A ts above both the wall clock's microsecond and all timestamps that the
+	// clock is past is ErrFuture, and leaves the clock as it was.
+	Pass(ts Timestamp) error
+
+	// Advance is Pass for a ts up to MaxAhead ahead of the wall clock.
 	Advance(ts Timestamp) error
 
 	// Restore is Advance without the bound: the store was written up to ts already, whatever the
@@ -61,7 +64,7 @@ func (c *counter) pass(ts, limit Timestamp) error {
 		return nil // however far ahead: the clock is there already
 	}
 	if ts > limit {
-		return fmt.Errorf("timestamp %v, at most %v can be asked for now: %w", ts, limit, fault.ErrFuture)
+		return fmt.Errorf("timestamp %v is above %v, the newest allowed now: %w", ts, limit, fault.ErrFuture)
 	}
 	c.next = ts + 1
 	return nil
@@ -84,6 +87,9 @@ func NewHybridClock(wall func() time.Time) *HybridClock {
 // Now returns the wall clock's microsecond, or one more than the last timestamp where that is
 // greater. The logical part runs over into the physical one by itself.
 func (c *HybridClock) Now() (Timestamp, error) { return c.take(FromTime(c.wall())) }
+
+// Pass refuses what is above the wall clock's microsecond, unless Now is above it anyway.
+func (c *HybridClock) Pass(ts Timestamp) error { return c.pass(ts, min(EndOf(c.wall()), Last-1)) }
 
 // Advance refuses what is more than MaxAhead ahead of the wall clock, unless Now is above it
 // anyway.
@@ -114,6 +120,9 @@ func NewLogicalClock(start Timestamp) *LogicalClock {
 
 // Now returns the next number.
 func (c *LogicalClock) Now() (Timestamp, error) { return c.take(First) }
+
+// Pass has no wall clock to measure against; it refuses only what would leave no timestamp.
+func (c *LogicalClock) Pass(ts Timestamp) error { return c.pass(ts, Last-1) }
 
 // Advance has no wall clock to measure against; it refuses only what would leave no timestamp.
 func (c *LogicalClock) Advance(ts Timestamp) error { return c.pass(ts, Last-1) }

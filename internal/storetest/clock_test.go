@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -10,8 +11,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// The timestamp of an empty batch, and of a read ahead of all batches, is below those of all later
-// batches, over a reopening during which the machine's clock went back.
+// The timestamp of an empty batch, and one to which the clock was advanced, is below those of all
+// later batches, over a reopening during which the machine's clock went back.
 func TestPromisedTimestampsHoldOverReopening(t *testing.T) {
 	fs := vfs.NewMem()
 	if err := fs.Mkdir("/s"); err != nil {
@@ -33,6 +34,9 @@ func TestPromisedTimestampsHoldOverReopening(t *testing.T) {
 		t.Fatal(err)
 	}
 	ahead := mvcc.FromTime(now.Add(5 * time.Second))
+	if err := store.AdvanceClock(ahead); err != nil {
+		t.Fatal(err)
+	}
 	if n, err := table.Count(ctx, oribi.AsOf(ahead)); err != nil || n != 0 {
 		t.Fatal(n, err)
 	}
@@ -56,8 +60,7 @@ func TestPromisedTimestampsHoldOverReopening(t *testing.T) {
 	}
 }
 
-// With a wall clock past the last timestamp, in the year 2112, commits and snapshots fail and
-// change nothing. They work again once the clock is right: no lock is left held.
+// With a wall clock past the last timestamp, in the year 2112, commits fail and change nothing. They work again once the clock is right: no lock is left held.
 func TestWallClockPastTheLastTimestamp(t *testing.T) {
 	w := newFakeWall()
 	store, table := floorStore(t, w)
@@ -81,9 +84,10 @@ func TestWallClockPastTheLastTimestamp(t *testing.T) {
 		if _, err := store.NewBatch().Commit(ctx); err == nil {
 			t.Error("an empty batch was committed")
 		}
-		if sn, err := store.Snapshot(ctx, "late"); err == nil {
+		if sn, err := store.Snapshot(ctx); err != nil { // needs no timestamp of its own
+			t.Errorf("snapshot: %v", err)
+		} else {
 			sn.Close()
-			t.Error("a snapshot was taken")
 		}
 		if err := table.Flush(ctx); err != nil {
 			t.Errorf("flush: %v", err)
@@ -98,5 +102,57 @@ func TestWallClockPastTheLastTimestamp(t *testing.T) {
 	}
 	if n, err := table.Count(ctx); err != nil || n != 11 {
 		t.Errorf("after the clock was corrected: %d rows, %v; want 11", n, err)
+	}
+}
+
+// A read ahead of the clock is refused and leaves the clock as it was; AdvanceClock moves it by at
+// most ten seconds.
+func TestReadsAheadOfTheClockAreRefused(t *testing.T) {
+	ctx := context.Background()
+	w := newFakeWall()
+	store, table := floorStore(t, w)
+	defer store.Close()
+	before := putNumber(t, store, table, 1, 1)
+	now := mvcc.EndOf(w.time())
+	if _, err := table.Get(ctx, 1, oribi.AsOf(now)); err != nil {
+		t.Fatalf("a read in the clock's microsecond: %v", err)
+	}
+	next := putNumber(t, store, table, 1, 2)
+	if next <= now || next > mvcc.EndOf(w.time().Add(time.Microsecond)) {
+		t.Fatalf("the batch after it is at %v, want one above %v", next, now)
+	}
+	if _, err := table.Get(ctx, 1, oribi.AsOf(next)); err != nil {
+		t.Errorf("a read at the newest timestamp, ahead of the wall clock: %v", err)
+	}
+	beyond := mvcc.FromTime(w.time().Add(time.Second))
+	for name, read := range map[string]func(mvcc.Timestamp) error{
+		"get":      func(ts mvcc.Timestamp) error { _, err := table.Get(ctx, 1, oribi.AsOf(ts)); return err },
+		"count":    func(ts mvcc.Timestamp) error { _, err := table.Count(ctx, oribi.AsOf(ts)); return err },
+		"snapshot": func(ts mvcc.Timestamp) error { _, err := store.SnapshotAt(ctx, ts); return err },
+		"diff": func(ts mvcc.Timestamp) (err error) {
+			for _, err = range table.Diff(ctx, before, ts) {
+			}
+			return err
+		},
+	} {
+		if err := read(beyond); !errors.Is(err, oribi.ErrFuture) {
+			t.Errorf("%s ahead of the clock: %v", name, err)
+		}
+	}
+	if ts := putNumber(t, store, table, 1, 3); ts >= beyond {
+		t.Errorf("a refused read moved the clock to %v", ts)
+	}
+	most := mvcc.EndOf(w.time().Add(mvcc.MaxAhead))
+	if err := store.AdvanceClock(most + 1); !errors.Is(err, oribi.ErrFuture) {
+		t.Errorf("more than ten seconds ahead: %v", err)
+	}
+	if err := store.AdvanceClock(most); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := table.Get(ctx, 1, oribi.AsOf(most)); err != nil {
+		t.Error(err)
+	}
+	if ts := putNumber(t, store, table, 1, 4); ts <= most {
+		t.Errorf("after AdvanceClock a batch is at %v, want one above %v", ts, most)
 	}
 }

@@ -273,7 +273,6 @@ func TestAllowPartialLeavesRefusedRowsOut(t *testing.T) {
 		t.Fatalf("without AllowPartial: %v", err)
 	}
 	wantValue(t, table, 10)
-	fill(b)
 	ts, err := b.Commit(ctx, oribi.AllowPartial)
 	if err != nil {
 		t.Fatal(err)
@@ -296,6 +295,7 @@ func TestAllowPartialLeavesRefusedRowsOut(t *testing.T) {
 	if fmt.Sprint(keys) != "map[1:true 5:true 8:true 10:true]" {
 		t.Errorf("changed by the batch: %v", keys)
 	}
+	b.Reset()
 	if _, err := b.Commit(ctx); err != nil || len(b.Refused()) != 0 {
 		t.Errorf("an empty batch: %v, refused %v", err, b.Refused())
 	}

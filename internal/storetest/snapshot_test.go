@@ -48,7 +48,7 @@ func TestSnapshotHoldsHistoryUntilItIsClosed(t *testing.T) {
 	store, table := floorStore(t, w)
 	defer store.Close()
 	putNumber(t, store, table, 1, 10)
-	sn, err := store.Snapshot(ctx, "first")
+	sn, err := store.Snapshot(ctx, oribi.Named("first"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestSnapshotAtIsRefusedWhereReadsAre(t *testing.T) {
 	old := putNumber(t, store, table, 1, 10)
 	w.move(50 * minute)
 	putNumber(t, store, table, 1, 11)
-	sn, err := store.SnapshotAt(ctx, "past", old)
+	sn, err := store.SnapshotAt(ctx, old, oribi.Named("past"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,11 @@ func TestSnapshotAtIsRefusedWhereReadsAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantValue(t, table, 10, oribi.At(sn))
-	ahead, err := store.SnapshotAt(ctx, "ahead", mvcc.FromTime(w.time().Add(9*time.Second)))
+	future := mvcc.FromTime(w.time().Add(9 * time.Second))
+	if err := store.AdvanceClock(future); err != nil {
+		t.Fatal(err)
+	}
+	ahead, err := store.SnapshotAt(ctx, future, oribi.Named("ahead"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,20 +184,20 @@ func TestSnapshotAtIsRefusedWhereReadsAre(t *testing.T) {
 	if info, _ = store.Info(); len(info.Snapshots) != 0 {
 		t.Errorf("%v after all were closed", info.Snapshots)
 	}
-	if _, err := store.SnapshotAt(ctx, "", old); !errors.Is(err, oribi.ErrTooOld) {
+	if _, err := store.SnapshotAt(ctx, old); !errors.Is(err, oribi.ErrTooOld) {
 		t.Errorf("a snapshot beyond the retention: %v", err)
 	}
-	if _, err := store.SnapshotAt(ctx, "", mvcc.FromTime(w.time().Add(time.Hour))); !errors.Is(err, oribi.ErrFuture) {
+	if _, err := store.SnapshotAt(ctx, mvcc.FromTime(w.time().Add(time.Hour))); !errors.Is(err, oribi.ErrFuture) {
 		t.Errorf("a snapshot an hour ahead: %v", err)
 	}
-	last, err := store.Snapshot(ctx, "last")
+	last, err := store.Snapshot(ctx, oribi.Named("last"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Snapshot(ctx, ""); !errors.Is(err, oribi.ErrClosed) {
+	if _, err := store.Snapshot(ctx); !errors.Is(err, oribi.ErrClosed) {
 		t.Errorf("a snapshot of a closed store: %v", err)
 	}
 	if _, err := table.Get(ctx, 1, oribi.At(last)); !errors.Is(err, oribi.ErrClosed) {

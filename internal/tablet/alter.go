@@ -119,22 +119,28 @@ func Converted(op *Op, from, to *Shape) *Op {
 	return &ops[0]
 }
 
-// convertRow converts the row image of an insert or upsert to another version of the schema.
-// Columns that an upsert did not set, and added columns, get the cell that to has for an unset
-// column. source has, for each column of to, its index in from; −1 = it was added.
+// convertRow converts the row image of an insert or upsert to another version of the schema. Columns
+// that were not set keep the default that from had when the row was added to its batch; added
+// columns get the cell that to has for an unset column. source has, for each column of to, its index
+// in from; −1 = it was added.
 func (op *Op) convertRow(source []int, from, to *Shape) {
 	cells := make([][]byte, len(source))
 	set, unset := batch.MakeBitmap(len(source)), false
 	op.Lacks = ""
 	for i, j := range source {
-		if j >= 0 && (op.Set == nil || op.Set.Get(j)) {
-			cells[i] = from.RowFormat.Cell(op.Body, j)
-			set.Set(i)
-			continue
-		}
 		c := &to.Schema.Columns[i]
-		if cells[i], unset = c.Unset(), true; c.Required() && op.Lacks == "" {
-			op.Lacks = c.Name
+		if j < 0 {
+			cells[i] = c.Unset()
+		} else {
+			cells[i] = from.RowFormat.Cell(op.Body, j)
+			if op.Set == nil || op.Set.Get(j) {
+				set.Set(i)
+				continue
+			}
+			c = &from.Schema.Columns[j]
+		}
+		if unset = true; c.Required() && op.Lacks == "" {
+			op.Lacks = to.Schema.Columns[i].Name
 		}
 	}
 	op.Set = nil

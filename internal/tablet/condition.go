@@ -23,6 +23,19 @@ type Condition struct {
 	Filter batch.Filter
 }
 
+var errNotMet = fmt.Errorf("condition not met: %w", fault.ErrConflict)
+
+// holds reports whether the filter is true of a row; cells are its columns of s. A column that was
+// dropped counts as NULL.
+func (c *Condition) holds(s *schema.Schema, cells [][]byte) bool {
+	return c.Filter.EvalRow(func(id schema.ColumnID) []byte {
+		if i := s.IndexID(id); i >= 0 {
+			return cells[i]
+		}
+		return nil
+	})
+}
+
 // check returns an error that wraps ErrConflict if the condition of operation i is not met. The
 // operation's key is at p. again reports whether the batch has an earlier operation on the key.
 func (w *Write) check(i int, p position, again bool) error {
@@ -54,8 +67,8 @@ func (w *Write) check(i int, p position, again bool) error {
 	if err != nil {
 		return err
 	}
-	if !c.Filter.EvalRow(func(id schema.ColumnID) []byte { return cells[columns.IndexID(id)] }) {
-		return fmt.Errorf("condition not met: %w", fault.ErrConflict)
+	if !c.holds(columns, cells) {
+		return errNotMet
 	}
 	return nil
 }
@@ -113,6 +126,12 @@ func (sh *Shape) set(cells [][]byte, list change.List) {
 // each column; nil is no row. After may modify cells. Errors: the cause for which Prepare would
 // refuse op.
 func (sh *Shape) After(op *Op, cells [][]byte) ([][]byte, error) {
+	if op.Check != nil && op.Kind != Check && (cells == nil || !op.Check.holds(sh.Schema, cells)) {
+		if op.Kind.Ignores() {
+			return cells, nil
+		}
+		return nil, errNotMet
+	}
 	switch op.Kind {
 	case Insert, InsertIgnore, Upsert, UpsertIgnore:
 		switch {

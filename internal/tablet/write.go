@@ -169,7 +169,9 @@ func (w *Write) Resolve(ops []Op, shape *Shape) error {
 		return nil
 	}
 	if shape != w.state.shape {
+		ops = slices.Clone(ops) // a batch that fails is prepared again, with its own operations
 		convert(ops, shape, w.state.shape)
+		w.ops = ops
 	}
 	if err := w.assign(); err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 func (r *Runner) hold(st *script.Step) error {
 	r.Counts.Reads++
 	may := r.expect(&st.Read)
-	sn, err := r.Store.SnapshotAt(r.ctx, "held", st.Read.At)
+	sn, err := r.Store.SnapshotAt(r.ctx, st.Read.At, oribi.Named("held"))
 	switch {
 	case may&future != 0 && errors.Is(err, oribi.ErrFuture), may&tooOld != 0 && errors.Is(err, oribi.ErrTooOld):
 		return nil

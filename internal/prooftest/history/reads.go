@@ -23,9 +23,6 @@ const (
 	future                    // ErrFuture
 )
 
-// maxAhead is how far a read may be ahead of the wall clock.
-const maxAhead = 10 * time.Second
-
 // reading begins a step that reads a table, and counts it.
 func (r *Runner) reading(st *script.Step) (rd *script.Read, t *oribi.Table, may answer, err error) {
 	if t, err = r.Store.Table(st.Table); err != nil {
@@ -49,7 +46,7 @@ func (r *Runner) expect(rd *script.Read) answer {
 		return rows
 	}
 	now := r.Wall.time()
-	if rd.At > max(r.passed, mvcc.EndOf(now.Add(maxAhead))) {
+	if rd.At > max(r.passed, mvcc.EndOf(now)) {
 		if rd.At <= mvcc.EndOf(r.latest(now)) { // the wall clock went back: the store's may have seen it before
 			return rows | future | r.old(rd.At, now)
 		}

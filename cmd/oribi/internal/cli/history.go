@@ -194,7 +194,7 @@ func (a *app) tableDiff() *cobra.Command {
 
 func (a *app) diff(ctx context.Context, store *oribi.Store, t *oribi.Table, from, to mvcc.Timestamp, form output.Format) error {
 	if to == when.Latest {
-		sn, err := store.Snapshot(ctx, "diff")
+		sn, err := store.Snapshot(ctx, oribi.Named("diff"))
 		if err != nil {
 			return err
 		}
