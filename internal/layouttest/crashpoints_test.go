@@ -10,7 +10,7 @@ import (
 
 // TestEachCrashPointNamesItsTest holds the table of docs/crash-points.md: the rows 1 to 28 stand in
 // order, and each links a test or says that it does not apply. That the linked files declare the
-// tests is TestLinksOfPagesLeadSomewhere's to check.
+// tests is TestLinksOfPagesExist's to check.
 func TestEachCrashPointNamesItsTest(t *testing.T) {
 	const points = 28
 	text, err := os.ReadFile(filepath.Join(moduleRoot(t), "docs", "crash-points.md"))

@@ -162,7 +162,7 @@ func TestFloorsNameOnlyPackagesThatExist(t *testing.T) {
 	}
 }
 
-func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
+func TestEveryPackageHasAPackageComment(t *testing.T) {
 	for _, p := range modulePackages(t) {
 		if !p.product() {
 			continue

@@ -32,7 +32,7 @@ var testModules = []string{
 	"github.com/creack/pty",
 }
 
-func TestOutsideModulesStandInTheList(t *testing.T) {
+func TestOutsideModulesAreListed(t *testing.T) {
 	for _, p := range modulePackages(t) {
 		for _, imp := range p.imports {
 			if _, inside := insideModule(imp.path); inside || standard(imp.path) {

@@ -83,9 +83,9 @@ func receiver(e ast.Expr) string {
 	}
 }
 
-// TestLinksOfPagesLeadSomewhere follows every link within the repository. A link into a Go file
+// TestLinksOfPagesExist follows every link within the repository. A link into a Go file
 // with code as its text, as [`Store.Close`](../close.go), names what the file declares.
-func TestLinksOfPagesLeadSomewhere(t *testing.T) {
+func TestLinksOfPagesExist(t *testing.T) {
 	identifiers := 0
 	for _, page := range pages(t) {
 		text, err := os.ReadFile(page)

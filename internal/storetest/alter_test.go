@@ -102,7 +102,7 @@ func wantRows(t *testing.T, what string, table *oribi.Table, want []oribi.Row, o
 // One row each is in a rowset, in a rowset with a change in memory, and in memory, when columns
 // come, go, and change their names and defaults. What is read, now and as of before, is the same
 // whatever is flushed, compacted and reopened.
-func TestAlteredTableAnswersByTodaysColumns(t *testing.T) {
+func TestAlteredTableReturnsNewColumns(t *testing.T) {
 	ctx := context.Background()
 	store, table, reopen := alterStore(t)
 	putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 1, "n": 10, "s": "one"})
@@ -160,7 +160,7 @@ func TestAlteredTableAnswersByTodaysColumns(t *testing.T) {
 	}
 }
 
-func TestAlterThatIsRefusedChangesNothing(t *testing.T) {
+func TestRefusedAlterChangesNothing(t *testing.T) {
 	ctx := context.Background()
 	store, table, _ := alterStore(t)
 	putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 1, "n": 10})

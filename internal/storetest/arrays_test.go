@@ -40,7 +40,7 @@ type tagged struct {
 	Hits []int32  `oribi:"hits"`
 }
 
-func TestGoValuesThatAreNoArraysAreRefused(t *testing.T) {
+func TestInvalidArrayGoValuesAreRefused(t *testing.T) {
 	store, table := arraysTable(t)
 	long := strings.Repeat("x", 40<<10)
 	for name, test := range map[string]struct {
@@ -70,7 +70,7 @@ func TestGoValuesThatAreNoArraysAreRefused(t *testing.T) {
 	}
 }
 
-func TestCellsAndVectorsThatAreNoArraysAreRefused(t *testing.T) {
+func TestInvalidArrayCellsAndVectorsAreRefused(t *testing.T) {
 	store, table := arraysTable(t)
 	key, none := make([]byte, 8), schema.AppendArray(nil, schema.String, nil)
 	for name, cell := range map[string][]byte{"no array": {1}, "elements of another width": {1, 0, 1, 5, 0}, "bits behind the last": {1, 0, 2}} {
@@ -120,7 +120,7 @@ func TestCellsAndVectorsThatAreNoArraysAreRefused(t *testing.T) {
 }
 
 // A slice of values cannot say that an element is NULL: reading one so is an error, not a zero.
-func TestStructsRefuseNullElementsThatTheyCannotHold(t *testing.T) {
+func TestStructsRefuseNullElementsOfNonPointerTypes(t *testing.T) {
 	ctx := context.Background()
 	store, table := arraysTable(t)
 	typed, err := oribi.Typed[tagged](table)

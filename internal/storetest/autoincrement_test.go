@@ -99,7 +99,7 @@ type autoRow struct {
 	V    *int64 `oribi:"v"`
 }
 
-func TestInsertsGetRisingValuesHoweverTheyAreHandedOver(t *testing.T) {
+func TestAutoIncrementValuesRiseForAllFormsOfInserts(t *testing.T) {
 	ctx := context.Background()
 	store, table, _ := autoStore(t)
 	other := numbersTable(t, store, "numbers")
@@ -145,7 +145,7 @@ func TestInsertsGetRisingValuesHoweverTheyAreHandedOver(t *testing.T) {
 }
 
 // Deleted and forgotten, flushed and not: what a committed row has had no other gets.
-func TestValuesAreNotGivenTwice(t *testing.T) {
+func TestAutoIncrementAssignsEachValueOnce(t *testing.T) {
 	ctx := context.Background()
 	store, table, reopen := autoStore(t)
 	wantValues(t, "first", insertAuto(t, store, table, "a", "b"), 1, 2)
@@ -190,7 +190,7 @@ func TestValuesAreNotGivenTwice(t *testing.T) {
 
 // What is refused on account of the column refuses the whole batch, however it is committed; no
 // refused batch takes a value.
-func TestWhatMayBeSaidOfAnAutoIncrementingColumn(t *testing.T) {
+func TestAutoIncrementColumnsAreValidated(t *testing.T) {
 	ctx := context.Background()
 	store, table, _ := autoStore(t)
 	insertAuto(t, store, table, "a", "a")
@@ -236,7 +236,7 @@ func TestWhatMayBeSaidOfAnAutoIncrementingColumn(t *testing.T) {
 	wantValues(t, "after refusals", insertAuto(t, store, table, "a"), 7) // four of the inserts above were not refused
 }
 
-func TestNoValueFollowsTheHighest(t *testing.T) {
+func TestAutoIncrementRefusesInsertsAfterTheHighestValue(t *testing.T) {
 	ctx := context.Background()
 	store, table, reopen := autoStore(t)
 	b := store.NewBatch()
@@ -255,7 +255,7 @@ func TestNoValueFollowsTheHighest(t *testing.T) {
 	}
 }
 
-func TestIngestedRowsBringTheirValues(t *testing.T) {
+func TestIngestedRowsKeepTheirAutoIncrementValues(t *testing.T) {
 	ctx := context.Background()
 	store, table, reopen := autoStore(t)
 	insertAuto(t, store, table, "b")

@@ -237,7 +237,7 @@ func TestConcurrentInsertsOfAKeyHaveOneWinner(t *testing.T) {
 
 // Close comes while everything runs. Every call ends, with ErrClosed or as always; what was
 // acknowledged is there afterwards.
-func TestCloseWhileEverythingRuns(t *testing.T) {
+func TestCloseWithConcurrentReadersWritersAndCompactions(t *testing.T) {
 	rounds := 8
 	if testing.Short() {
 		rounds = 2

@@ -45,7 +45,7 @@ func TestFlippedBytesNeverGiveWrongAnswers(t *testing.T) {
 // Every bit of a small store counts: one that is flipped is found, by Open, by a read or by Verify,
 // or put right, or used by nobody. The bits are taken slice by slice, each in a random order; a
 // campaign takes them all.
-func TestEveryFlippedBitIsFoundPutRightOrUnused(t *testing.T) {
+func TestEveryFlippedBitIsFoundRepairedOrUnused(t *testing.T) {
 	seed := seedtest.Seed(t)
 	end := time.Now().Add(proofTime(time.Second, 4*time.Second))
 	var total damage.BitCounts

@@ -20,7 +20,7 @@ func (n *narrowFS) FreeBytes(string) int64 { return n.free.Load() }
 
 // A disk that runs full refuses rows first; deletes, flushes and compactions go on with what is
 // kept for them, then metadata commits alone; nothing poisons, and with space again all goes on.
-func TestFullDiskStillTakesWhatGivesSpaceBack(t *testing.T) {
+func TestFullDiskAllowsOperationsThatFreeSpace(t *testing.T) {
 	ctx := context.Background()
 	disk := &narrowFS{FS: vfs.NewMem()}
 	disk.free.Store(1 << 30)

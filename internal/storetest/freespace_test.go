@@ -48,7 +48,7 @@ func (solidFile) PunchHole(int64, int64) error { return fault.Unsupportedf("punc
 
 // A dropped table, and what a compaction has replaced, take no space any more when the call
 // returns, whether holes can be punched or not. What a scan still reads does, until it has ended.
-func TestDroppedBlocksAreGivenBackOnReturn(t *testing.T) {
+func TestDroppedBlocksAreFreedWhenDropReturns(t *testing.T) {
 	for name, fsys := range map[string]vfs.FS{"holes=yes": vfs.OS, "holes=no": newSolidFS(vfs.OS)} {
 		t.Run(name, func(t *testing.T) {
 			ctx := context.Background()

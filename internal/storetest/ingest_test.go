@@ -143,7 +143,7 @@ func TestIngestBringsRowsAtOneTimestampAcrossRowSets(t *testing.T) {
 
 // The timestamp of an ingest does not come again, even if the table is dropped and all that held
 // the timestamp with it.
-func TestTimestampOfAnIngestNeverComesAgain(t *testing.T) {
+func TestTimestampOfAnIngestIsUnique(t *testing.T) {
 	mem := vfs.NewMem()
 	open := func(mem *vfs.Mem) *oribi.Store {
 		store, err := oribi.Open("/store", &oribi.Options{FS: mem, Manual: true, Clock: mvcc.NewLogicalClock(1)})
@@ -240,7 +240,7 @@ func TestIngestRefusesRowsAsAnInsertDoes(t *testing.T) {
 
 // A key that is there is refused wherever it lies; one that was deleted is taken, and all of its
 // past stays readable.
-func TestIngestLooksForKeysEverywhere(t *testing.T) {
+func TestIngestFindsKeysInMemoryAndOnDisk(t *testing.T) {
 	ctx := context.Background()
 	store, table, _ := ingestStore(t, vfs.NewMem())
 	flush := func() {
@@ -297,7 +297,7 @@ func TestIngestLooksForKeysEverywhere(t *testing.T) {
 // What writers insert while an ingest runs is found, also when it has been flushed and merged
 // since: behind the rows handed over so far, before them, and among those that the ingest looked
 // for already.
-func TestIngestFindsKeysThatCameMeanwhile(t *testing.T) {
+func TestIngestFindsKeysOfConcurrentInserts(t *testing.T) {
 	ctx := context.Background()
 	for name, move := range map[string]func(*oribi.Table) error{
 		"in memory": func(*oribi.Table) error { return nil },
@@ -421,7 +421,7 @@ func TestConcurrentIngestsAndInsertsOfAKeyHaveOneWinner(t *testing.T) {
 	}
 }
 
-func TestIngestThatDoesNotEndLeavesNothing(t *testing.T) {
+func TestAbortedIngestLeavesNothing(t *testing.T) {
 	ctx := context.Background()
 	mem := vfs.NewMem()
 	store, table, events := ingestStore(t, mem)

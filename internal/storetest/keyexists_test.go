@@ -47,7 +47,7 @@ func (f slowFile) Sync() error {
 
 // A batch that is refused because of another one returns when that one is visible: whoever was told
 // that the key exists finds it.
-func TestARefusalIsToldWhenItsCauseIsVisible(t *testing.T) {
+func TestErrKeyExistsIsReturnedWhenTheRowIsVisible(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &slowLog{Mem: vfs.NewMem(), gate: make(chan struct{})}
 		store, err := oribi.Open("/slow", &oribi.Options{FS: disk, Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true})

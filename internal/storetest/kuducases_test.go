@@ -35,7 +35,7 @@ func commitOps(t *testing.T, store *oribi.Store, table *oribi.Table, ops ...any)
 	return ts
 }
 
-func TestUpdateOfAKeyBetweenRowsIsNotFoundAndReachesNoRowSet(t *testing.T) {
+func TestUpdateOfAbsentKeyReturnsErrNotFound(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)
 	for k := 10; k < 40; k += 10 {
@@ -88,7 +88,7 @@ func TestSnapshotsOfUpdatesOutliveTheDeltaFlushAndAReopening(t *testing.T) {
 }
 
 // Rows that a batch inserts and deletes again are in no rowset, and no block is left of them.
-func TestFlushOfRowsThatNobodySawLeavesNoBlock(t *testing.T) {
+func TestFlushOfRowsDeletedInOneBatchLeavesNoBlock(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)
 	for k := range 100 {
@@ -103,7 +103,7 @@ func TestFlushOfRowsThatNobodySawLeavesNoBlock(t *testing.T) {
 	}
 }
 
-func TestCompactionGivesBackWhatHistoryNoLongerHolds(t *testing.T) {
+func TestCompactionFreesHistoryBelowTheFloor(t *testing.T) {
 	ctx := context.Background()
 	w := newFakeWall()
 	store, table := floorStore(t, w)
@@ -271,7 +271,7 @@ func TestMinorCompactionJoinsFilesOfTwoSchemas(t *testing.T) {
 
 // A row that comes again has the defaults of the columns that are not given, not what it had
 // before; so too in one batch.
-func TestRowThatComesAgainHasDefaults(t *testing.T) {
+func TestReinsertedRowHasDefaults(t *testing.T) {
 	ctx := context.Background()
 	store, table, _ := alterStore(t)
 	alter(t, table, oribi.AddColumn(schema.Column{Name: "d", Type: schema.Int32, Default: []byte{9, 0, 0, 0}}))
@@ -299,7 +299,7 @@ func TestRowThatComesAgainHasDefaults(t *testing.T) {
 // An update and a deletion in one batch come behind a deletion and a reinsertion that knew fewer
 // columns: the undo of the update counts in a scan of the past, which meets the undo of the
 // reinsertion first.
-func TestScanOfThePastTakesUndosOfUpdatesBehindAReinsert(t *testing.T) {
+func TestPastScanAppliesUndosOfUpdatesAfterAReinsert(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)
 	first := commitOps(t, store, table, oribi.OpInsert, oribi.Row{"k": 1, "v": 1})

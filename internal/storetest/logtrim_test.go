@@ -11,7 +11,7 @@ import (
 
 // A store whose files hold everything is opened without reading, or writing again, the log that led
 // there.
-func TestCloseLeavesNoLogThatNobodyNeeds(t *testing.T) {
+func TestCloseRemovesUnneededLog(t *testing.T) {
 	for name, flushed := range map[string]bool{"flushed": true, "not flushed": false} {
 		t.Run(name, func(t *testing.T) {
 			fs := vfs.NewMem()

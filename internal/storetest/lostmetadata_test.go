@@ -17,7 +17,7 @@ import (
 // A disk acknowledges the metadata of a change that the log does not tell of, and forgets it, but
 // keeps a write batch that came later. The store is refused: the batch without the change before it
 // is no state that ever was. Where the batch is lost too, the store may come up.
-func TestBatchesBehindForgottenMetadataAreRefused(t *testing.T) {
+func TestBatchesAfterLostMetadataAreRefused(t *testing.T) {
 	ctx := context.Background()
 	for _, c := range []struct {
 		name   string

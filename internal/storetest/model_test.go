@@ -102,7 +102,7 @@ func TestRandomHistoriesMatchTheModel(t *testing.T) {
 }
 
 // The same with flushes and compactions in the background too, which happen when they happen.
-func TestRandomHistoriesMatchTheModelWithBackgroundWork(t *testing.T) {
+func TestRandomHistoriesWithBackgroundWorkMatchTheModel(t *testing.T) {
 	explore(t, seedtest.Seed(t), proofTime(time.Second/2, time.Second), 1500, history.BackgroundSettings)
 }
 

@@ -254,7 +254,7 @@ func TestStoreIsUsedThroughASymbolicLink(t *testing.T) {
 // A log that ends before a batch that was durable is told, though nothing in it is wrong: the file
 // of a moment before, or the file cut between two records. Of a killed store only what a metadata
 // commit has seen is known.
-func TestALogThatEndsTooEarlyIsCorrupt(t *testing.T) {
+func TestLogThatEndsTooEarlyIsCorrupt(t *testing.T) {
 	mem := vfs.NewMem()
 	const segment = "/store/wal/000000000001.wal"
 	open := func() *oribi.Store {

@@ -172,7 +172,7 @@ func TestReaderOfAKilledStoreWritesNothing(t *testing.T) {
 	writer.Close()
 }
 
-func TestVerifyTellsItsProgress(t *testing.T) {
+func TestVerifyReportsProgress(t *testing.T) {
 	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true})
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +243,7 @@ func TestReaderOfCopyWithoutLockFile(t *testing.T) {
 	})
 }
 
-func TestReaderRefusesWhatItCannotKnow(t *testing.T) {
+func TestReaderRefusesUnknownFeatures(t *testing.T) {
 	w := newFakeWall()
 	store, table := floorStore(t, w)
 	fillNumbers(t, store, table, 0, 1)

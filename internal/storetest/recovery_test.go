@@ -40,7 +40,7 @@ func TestCrashesAnywhereLeaveAcknowledgedBatches(t *testing.T) {
 // The making of a store is cut before each change of the disk and in the middle of each write. The
 // directory is then no store to a reader, or an empty one; a writer makes the store to its end, and
 // from then on nothing is lost.
-func TestFormatCutAnywhereBeginsAgain(t *testing.T) {
+func TestInterruptedFormatStartsOver(t *testing.T) {
 	seed := seedtest.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 4))
 	every, limit := 1, 20
@@ -129,7 +129,7 @@ func tornFormatting(image *vfs.Mem) bool {
 
 // Opening after a kill tells what it found and did: the torn end of the log and where it is kept, a
 // flipped bit that was put right, what was cleared away of unfinished blocks.
-func TestRecoveryTellsWhatWasMended(t *testing.T) {
+func TestRecoveryReportsRepairs(t *testing.T) {
 	_, tree := storeTree(t)
 	const segment = "wal/000000000001.wal"
 	log := slices.Clone(tree[segment])

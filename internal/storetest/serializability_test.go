@@ -109,7 +109,7 @@ func checkLists(writes []listWrite, reads []listRead) error {
 }
 
 // A checker that finds nothing proves nothing: what it must find.
-func TestListCheckerFindsWhatCannotBe(t *testing.T) {
+func TestListCheckerFindsViolations(t *testing.T) {
 	history := func() ([]listWrite, []listRead) {
 		return []listWrite{
 				{call: 1, ret: 4, ts: 10, element: 1, before: map[int][]uint32{0: nil, 1: nil}},

@@ -42,7 +42,7 @@ func wantValue(t *testing.T, table *oribi.Table, want int64, opts ...oribi.ReadO
 
 // A snapshot keeps its state readable beyond the table's retention, over flushes and compactions,
 // until it is closed; then history goes.
-func TestSnapshotHoldsHistoryUntilItIsClosed(t *testing.T) {
+func TestSnapshotPinsHistoryUntilItIsClosed(t *testing.T) {
 	ctx := context.Background()
 	w := newFakeWall()
 	store, table := floorStore(t, w)
@@ -91,7 +91,7 @@ func TestSnapshotHoldsHistoryUntilItIsClosed(t *testing.T) {
 
 // A scan that runs holds history down too, whether of a past state or of the newest; when it ends,
 // or is left, it no longer does.
-func TestRunningScanHoldsHistory(t *testing.T) {
+func TestRunningScanPinsHistory(t *testing.T) {
 	ctx := context.Background()
 	for _, past := range []bool{false, true} {
 		w := newFakeWall()

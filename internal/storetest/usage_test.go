@@ -66,7 +66,7 @@ func checkUsage(t *testing.T, what, dir string, store *oribi.Store) (u oribi.Dis
 
 // Every byte of the directory is explained: while a writer has space reserved, with dropped blocks,
 // after Close, and beside files that are not the store's.
-func TestDiskUsageIsWhatStatSays(t *testing.T) {
+func TestDiskUsageEqualsStat(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	open := func(readOnly bool) *oribi.Store {
 		s, err := oribi.Open(dir, &oribi.Options{Manual: true, ReadOnly: readOnly})
@@ -118,7 +118,7 @@ func TestDiskUsageIsWhatStatSays(t *testing.T) {
 
 // A killed writer leaves space that it had reserved behind the blocks, which does not show in the
 // length of a file. The next one gives it back.
-func TestReservedSpaceOfAKilledWriterIsGivenBack(t *testing.T) {
+func TestReservedSpaceOfAKilledWriterIsFreed(t *testing.T) {
 	dir, copied := filepath.Join(t.TempDir(), "store"), filepath.Join(t.TempDir(), "copy")
 	store, err := oribi.Open(dir, &oribi.Options{Manual: true})
 	if err != nil {
@@ -154,7 +154,7 @@ func TestReservedSpaceOfAKilledWriterIsGivenBack(t *testing.T) {
 
 // While records are synced one by one the log is written ahead. That space is explained, given back
 // at Close, and after a kill by the next writer.
-func TestSpaceThatTheLogIsWrittenAheadIsReserved(t *testing.T) {
+func TestPreallocatedLogCountsAsReservedSpace(t *testing.T) {
 	dir, copied := filepath.Join(t.TempDir(), "store"), filepath.Join(t.TempDir(), "copy")
 	store, err := oribi.Open(dir, &oribi.Options{Manual: true})
 	if err != nil {

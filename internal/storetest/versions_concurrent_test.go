@@ -14,7 +14,7 @@ import (
 
 // While batches delete and insert rows again, and flushes and compactions of all kinds move them, a
 // diff adds up to the scans of its two ends and a history stays what it was.
-func TestReadsOfVersionsHoldWhileRowsMove(t *testing.T) {
+func TestReadsOfVersionsDuringCompaction(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)
 	const keys, rounds = 40, 150

@@ -13,7 +13,7 @@ import (
 
 // While a table is flushed its writers go on; when memory is at half of its limit they stand still
 // until the flush has ended.
-func TestWritersGoOnBesideAFlushUntilMemoryIsFull(t *testing.T) {
+func TestWritersContinueDuringFlushUntilMemoryIsFull(t *testing.T) {
 	const (
 		limit      = 16 << 20
 		batchBytes = 64 << 10
