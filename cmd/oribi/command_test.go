@@ -331,7 +331,7 @@ func TestDamageIsFoundByVerify(t *testing.T) {
 			t.Fatal(err)
 		}
 		out, errs, code := run(t, nil, "store", "verify", dir)
-		if code != 3 || !strings.HasPrefix(out, `{"file":"`) || strings.Count(errs, "\n") != 1 {
+		if code != 3 || !strings.HasPrefix(out, `{"file":"`) || !strings.HasPrefix(errs, "oribi: ") || strings.Count(errs, "\n") != 2 {
 			t.Errorf("%s: exit code %d, stdout %s, stderr %s", filepath.Base(name), code, out, errs)
 		}
 		if err := os.WriteFile(name, whole, 0o600); err != nil {

@@ -71,7 +71,8 @@ func TestLoadOnATerminal(t *testing.T) {
 	if err := os.WriteFile(file, []byte("k,v\n1,a\n2,b\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"loaded 2 rows\n", "oribi: " + file + ":2: column \"k\": key 1: key exists\nloaded 0 rows\n"} {
+	for i, want := range []string{"loaded 2 rows\n", "oribi: " + file + ":2: column \"k\": key 1: key exists\n" +
+		"to load the rest of a file: --mode insert_ignore; to replace rows: --mode upsert\nloaded 0 rows\n"} {
 		terminal, err := pty.Start(exec.Command(binary, "table", "load", dir, "t", file))
 		if err != nil {
 			t.Skip("no pseudo terminal: ", err)
@@ -79,8 +80,8 @@ func TestLoadOnATerminal(t *testing.T) {
 		out, _ := io.ReadAll(terminal) // ends in an error, as terminals do whose other side is gone
 		terminal.Close()
 		text := strings.ReplaceAll(string(out), "\r\n", "\n")
-		if at := strings.LastIndex(text, "\x1b[K"); at >= 0 {
-			text = text[at+len("\x1b[K"):]
+		if at := strings.LastIndex(text, "\x1b[J"); at >= 0 {
+			text = text[at+len("\x1b[J"):]
 		}
 		if text != want {
 			t.Errorf("run %d: %q, want %q", i, text, want)

@@ -89,8 +89,8 @@ func (a *app) describeTable(t *oribi.Table) error {
 	p := t.Properties()
 	f := fields{}
 	f.text("table", t.Name())
-	f.text("rows", figures.Thousands(stats.LiveRows))
-	f.text("rowsets", figures.Thousands(int64(stats.RowSets)))
+	f.plain("rows", stats.LiveRows)
+	f.plain("rowsets", stats.RowSets)
 	f.text("on disk", figures.Size(stats.Bytes))
 	f.text("in memory", figures.Size(stats.MemBytes))
 	f.text("history", when.FormatAge(p.History))

@@ -14,6 +14,7 @@
 package progress
 
 import (
+	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -54,7 +55,7 @@ type Bar struct {
 	stop    chan struct{}
 	stopped sync.WaitGroup
 	once    sync.Once
-	painted bool // there is a line to take away; the painting goroutine's, then Stop's
+	shown   int // bytes of the line on the terminal, 0 = none; the painting goroutine's, then Stop's
 }
 
 // Start begins to show a piece of work that begins now.
@@ -113,14 +114,24 @@ func (b *Bar) Stop() {
 	b.once.Do(func() {
 		close(b.stop)
 		b.stopped.Wait()
-		if b.painted {
-			io.WriteString(b.options.Out, clearLine) // a terminal that cannot be written to shows no bar either
-		}
+		io.WriteString(b.options.Out, b.erase()) // a terminal that cannot be written to shows no bar either
 	})
 }
 
-// clearLine goes to the start of the line and empties it.
-const clearLine = "\r\x1b[K"
+// erase removes the line that is shown. A terminal that has become narrower since shows it on several
+// rows, with the cursor on the last.
+func (b *Bar) erase() string {
+	if b.shown == 0 {
+		return ""
+	}
+	width := max(b.options.Width(), 1)
+	up := ""
+	if rows := (b.shown - 1) / width; rows > 0 {
+		up = fmt.Sprintf("\x1b[%dA", rows)
+	}
+	b.shown = 0
+	return "\r" + up + "\x1b[J"
+}
 
 // paintAt paints at each tick until the bar stops.
 func (b *Bar) paintAt(ticks <-chan time.Time) {
@@ -132,8 +143,9 @@ func (b *Bar) paintAt(ticks <-chan time.Time) {
 			if now.Sub(b.began) < showAfter {
 				continue
 			}
-			b.painted = true
-			io.WriteString(b.options.Out, clearLine+b.line(now))
+			erase, line := b.erase(), b.line(now)
+			b.shown = len(line) // ASCII alone
+			io.WriteString(b.options.Out, erase+line)
 		}
 	}
 }

@@ -46,7 +46,10 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// Nothing is painted before a second has gone by, and what was painted is taken away.
+// erased is what removes a line that fits the terminal.
+const erased = "\r\x1b[J"
+
+// Nothing is painted in the first second, and what was painted is removed.
 func TestBarAppearsAfterASecondAndGoesAway(t *testing.T) {
 	for _, c := range []struct {
 		ticks []time.Duration
@@ -54,7 +57,7 @@ func TestBarAppearsAfterASecondAndGoesAway(t *testing.T) {
 	}{
 		{nil, nil},
 		{[]time.Duration{showAfter / 2, showAfter - 1}, nil},
-		{[]time.Duration{showAfter - 1, showAfter, 2 * showAfter}, []string{clearLine + "sum  50  50/s", clearLine + "sum  50  25/s", clearLine}},
+		{[]time.Duration{showAfter - 1, showAfter, 2 * showAfter}, []string{"sum  50  50/s", erased + "sum  50  25/s", erased}},
 	} {
 		var out bytes.Buffer
 		b := newBar(Options{Out: &out, What: "sum"}, start)
@@ -70,6 +73,21 @@ func TestBarAppearsAfterASecondAndGoesAway(t *testing.T) {
 		if want := strings.Join(c.want, ""); out.String() != want {
 			t.Errorf("ticks after %v: got %q, want %q", c.ticks, out.String(), want)
 		}
+	}
+}
+
+// A terminal that became narrower shows the line on several rows: all of them are removed.
+func TestBarRemovesAllRowsOfALineAfterTheTerminalShrank(t *testing.T) {
+	var out bytes.Buffer
+	width := 80
+	b := newBar(Options{Out: &out, What: "sum", Width: func() int { return width }}, start)
+	b.shown = 70
+	width = 30
+	if got, want := b.erase(), "\r\x1b[2A\x1b[J"; got != want {
+		t.Errorf("70 characters on a terminal of 30: %q, want %q", got, want)
+	}
+	if got := b.erase(); got != "" {
+		t.Errorf("nothing is shown: %q", got)
 	}
 }
 
