@@ -2,16 +2,16 @@ package batch
 
 import "github.com/oribi-db/oribi/schema"
 
-// NewArrays makes a vector of no cells in array form, whose elements are of type t. Fill it with
-// AppendArray and AppendNullArray, or let a reader fill it.
+// NewArrays returns an empty vector in array form with elements of type t. Fill it with AppendArray
+// and AppendNullArray, or pass it to a reader.
 func NewArrays(t schema.Type) *Vector {
 	v := &Vector{Type: t}
 	v.ResetArrays(0)
 	return v
 }
 
-// ResetArrays makes v hold n cells in array form, all of them empty and none NULL, reusing its
-// memory where that suffices.
+// ResetArrays makes v a vector of n cells in array form, all of them empty and none NULL. It reuses
+// v's memory if that is large enough.
 func (v *Vector) ResetArrays(n int) {
 	v.Len, v.Present, v.Dict, v.Codes = n, nil, nil, v.Codes[:0]
 	v.Data, v.Bytes = v.Data[:0], v.Bytes[:0]
@@ -27,8 +27,8 @@ func (v *Vector) ResetArrays(n int) {
 	v.Elements.Reset(0)
 }
 
-// Array tells where the elements of cell i, of a vector in array form, stand: [from, to) of
-// Elements. A NULL cell has none; IsNull tells it from an empty one.
+// Array returns the range [from, to) of Elements that is cell i of a vector in array form. It is
+// empty for a NULL cell, which IsNull distinguishes from an empty array.
 func (v *Vector) Array(i int) (from, to int) { return int(v.Offsets[i]), int(v.Offsets[i+1]) }
 
 // AppendArray appends a cell of the given elements, nil for those that are NULL, to a vector in
@@ -46,20 +46,19 @@ func (v *Vector) AppendNullArray() {
 	v.NeedPresent().Clear(v.Len - 1)
 }
 
-// SetOffsets makes v, in array form, the cells that offsets cut its elements into. offsets goes on
-// from v.Offsets, whose memory it may use, and is kept; the cells that it adds are not NULL.
-// Elements may follow later.
+// SetOffsets sets the offsets of v, in array form. offsets extends v.Offsets, whose memory it may
+// use, and v keeps it; the cells that it adds are not NULL. The elements may be appended later.
 func (v *Vector) SetOffsets(offsets []uint32) {
 	v.Offsets = offsets
 	v.growPresent(len(offsets) - 1)
 	v.Len = len(offsets) - 1
 }
 
-// endArray ends the cell behind the last one with the last element.
+// endArray appends a cell that ends with the last element.
 func (v *Vector) endArray() {
 	v.SetOffsets(append(v.Offsets, uint32(v.Elements.Len)))
 }
 
-// Extend adds k cells, present and of undefined value, to a vector that is not in array form; one
-// in dictionary form is materialised first.
+// Extend appends k cells, not NULL and of undefined value, to a vector that is not in array form. A
+// vector in dictionary form is materialized first.
 func (v *Vector) Extend(k int) { v.grow(k) }

@@ -2,16 +2,16 @@ package batch
 
 import "math/bits"
 
-// Bitmap is a row of bits in 64-bit words, bit i in word i/64, lowest bit first.
+// Bitmap is a sequence of bits in 64-bit words, bit i in word i/64, lowest bit first.
 //
-// As a selection a 1 means "still wanted", as the presence of a vector "not NULL".
-// Bits above the length that its owner knows are 0.
+// In a selection, 1 means selected; in the presence bitmap of a vector, not NULL. The owner knows the
+// length; higher bits are 0.
 type Bitmap []uint64
 
 // MakeBitmap makes a bitmap of n zero bits.
 func MakeBitmap(n int) Bitmap { return make(Bitmap, (n+63)/64) }
 
-// Resize makes b hold n bits, all zero, reusing its memory where that suffices.
+// Resize returns a bitmap of n zero bits, in b's memory if that is large enough.
 func (b Bitmap) Resize(n int) Bitmap {
 	words := (n + 63) / 64
 	if cap(b) < words {
@@ -22,16 +22,16 @@ func (b Bitmap) Resize(n int) Bitmap {
 	return b
 }
 
-// Get tells bit i.
+// Get reports whether bit i is 1.
 func (b Bitmap) Get(i int) bool { return b[i>>6]>>(uint(i)&63)&1 != 0 }
 
-// Set makes bit i 1.
+// Set sets bit i to 1.
 func (b Bitmap) Set(i int) { b[i>>6] |= 1 << (uint(i) & 63) }
 
-// Clear makes bit i 0.
+// Clear sets bit i to 0.
 func (b Bitmap) Clear(i int) { b[i>>6] &^= 1 << (uint(i) & 63) }
 
-// SetRange makes bits [from, to) 1.
+// SetRange sets bits [from, to) to 1.
 func (b Bitmap) SetRange(from, to int) {
 	if from >= to {
 		return
@@ -49,7 +49,7 @@ func (b Bitmap) SetRange(from, to int) {
 	b[tw] |= last
 }
 
-// ClearRange makes bits [from, to) 0.
+// ClearRange sets bits [from, to) to 0.
 func (b Bitmap) ClearRange(from, to int) {
 	if from >= to {
 		return
@@ -65,7 +65,7 @@ func (b Bitmap) ClearRange(from, to int) {
 	b[tw] &^= last
 }
 
-// Count is the number of 1 bits.
+// Count returns the number of 1 bits.
 func (b Bitmap) Count() int {
 	n := 0
 	for _, w := range b {
@@ -74,7 +74,7 @@ func (b Bitmap) Count() int {
 	return n
 }
 
-// CountRange is the number of 1 bits in [from, to).
+// CountRange returns the number of 1 bits in [from, to).
 func (b Bitmap) CountRange(from, to int) int {
 	if from >= to {
 		return 0
@@ -91,7 +91,7 @@ func (b Bitmap) CountRange(from, to int) int {
 	return n
 }
 
-// Any tells whether a bit is 1.
+// Any reports whether any bit is 1.
 func (b Bitmap) Any() bool {
 	for _, w := range b {
 		if w != 0 {
@@ -101,7 +101,7 @@ func (b Bitmap) Any() bool {
 	return false
 }
 
-// Next is the first 1 bit at or after i, or -1.
+// Next returns the position of the first 1 bit at or after i, or -1.
 func (b Bitmap) Next(i int) int {
 	w := i >> 6
 	if w >= len(b) {

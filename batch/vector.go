@@ -28,25 +28,24 @@ type Dictionary struct {
 
 // Vector is one decoded column of Len cells.
 //
-// Exactly one of three forms holds the values:
+// The values have exactly one of three forms:
 //   - Data, for types of fixed width: Len × Width bytes, little-endian, aligned to 8 bytes (Values
 //     gives the typed view; Bool is one byte, 0 or 1);
 //   - Bytes, for byte strings: one slice a cell;
-//   - Codes with Dict, for byte strings that stand in a dictionary cblock; Materialize turns them
-//     into Bytes.
+//   - Codes with Dict, for byte strings of a dictionary cblock; Materialize turns them into Bytes.
 //
-// A column of arrays has none of them but a fourth one: cell i is the elements [Offsets[i],
-// Offsets[i+1]) of Elements, a vector of one of the forms above; Type is the type of an element.
-// Such a vector is made by NewArrays and ResetArrays; what gives or takes single cells (Cell,
-// SetCell, Fill, AppendRun …) is not for it. The same column as byte strings, of type schema.Array,
-// is a vector as any other: AppendPacked and AppendUnpacked lead from one to the other.
+// A column of arrays has a fourth form instead: cell i is the elements [Offsets[i], Offsets[i+1]) of
+// Elements, a vector of one of the forms above; Type is the type of an element. NewArrays and
+// ResetArrays make such a vector; methods that return or take single cells (Cell, SetCell, Fill,
+// AppendRun …) do not work on it. The same column as byte strings, of type schema.Array, is an
+// ordinary vector: AppendPacked and AppendUnpacked convert between the two.
 //
-// Present has one bit a cell, 1 for present; nil means that no cell is NULL. What stands in the
-// place of a NULL is undefined for Data and Codes (though codes stay below the dictionary's length)
-// and nil for Bytes.
+// Present has one bit for each cell, 1 for present; nil means that no cell is NULL. The value of a
+// NULL cell is undefined in Data and Codes (but codes are below the dictionary's length) and nil in
+// Bytes.
 //
-// Who fills a vector says how long the byte strings hold. A Vector is not for concurrent use while
-// it is filled.
+// Whatever fills a vector documents how long its byte strings are valid. A Vector is not safe for
+// concurrent use while it is filled.
 type Vector struct {
 	Type    schema.Type
 	Len     int
@@ -56,8 +55,8 @@ type Vector struct {
 	Dict    *Dictionary
 	Present Bitmap
 
-	Elements *Vector  // of all cells, one cell's behind the other's; its NULLs are NULL elements
-	Offsets  []uint32 // Len+1, rising from 0
+	Elements *Vector  // of all cells, back to back; its NULLs are NULL elements
+	Offsets  []uint32 // Len+1 of them, rising from 0
 
 	presentBuf  Bitmap  // memory of Present, kept while Present is nil
 	elementsBuf *Vector // memory of Elements
@@ -71,8 +70,8 @@ func NewVector(t schema.Type, n int) *Vector {
 	return v
 }
 
-// Reset makes v hold n cells, none of them NULL and their values undefined, reusing its memory
-// where that suffices.
+// Reset makes v a vector of n cells, none of them NULL, with undefined values. It reuses v's memory
+// if that is large enough.
 func (v *Vector) Reset(n int) {
 	v.Len, v.Present, v.Dict, v.Codes, v.Elements = n, nil, nil, v.Codes[:0], nil
 	if w := v.Type.Width(); w > 0 {
@@ -85,7 +84,8 @@ func (v *Vector) Reset(n int) {
 	v.Bytes = v.Bytes[:n]
 }
 
-// growAligned returns a slice of n bytes on an 8-byte border, b's memory where it is large enough.
+// growAligned returns a slice of n bytes that begins at a multiple of 8 bytes, in b's memory if that
+// is large enough.
 func growAligned(b []byte, n int) []byte {
 	if cap(b) >= n {
 		return b[:n]
@@ -94,7 +94,7 @@ func growAligned(b []byte, n int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), len(words)*8)[:n]
 }
 
-// UseCodes turns v into the dictionary form with n codes, to be filled by the caller.
+// UseCodes makes v a vector in dictionary form with n codes, which the caller fills.
 func (v *Vector) UseCodes(d *Dictionary, n int) {
 	v.Len, v.Dict = n, d
 	if cap(v.Codes) < n {
@@ -120,10 +120,10 @@ func (v *Vector) ZeroPresent() Bitmap {
 	return v.Present
 }
 
-// IsNull tells whether cell i is NULL.
+// IsNull reports whether cell i is NULL.
 func (v *Vector) IsNull(i int) bool { return v.Present != nil && !v.Present.Get(i) }
 
-// Cell is the bytes of cell i, nil for NULL: Width bytes little-endian, or the byte string (empty,
+// Cell returns the bytes of cell i, nil for NULL: Width bytes little-endian, or the byte string (empty,
 // not nil, when it is empty). It aliases v.
 func (v *Vector) Cell(i int) []byte {
 	if v.IsNull(i) {
@@ -146,8 +146,8 @@ func (v *Vector) Cell(i int) []byte {
 
 var emptyCell = []byte{}
 
-// SetCell makes cell i the given bytes, nil for NULL. Fixed widths are copied; byte strings are
-// aliased. A vector in dictionary form is materialised first.
+// SetCell sets cell i to the given bytes, nil for NULL. Cells of fixed width are copied, byte strings
+// aliased. A vector in dictionary form is materialized first.
 func (v *Vector) SetCell(i int, cell []byte) {
 	if v.Dict != nil {
 		v.Materialize()
@@ -169,8 +169,8 @@ func (v *Vector) SetCell(i int, cell []byte) {
 	v.Bytes[i] = cell
 }
 
-// Materialize turns the dictionary form into Bytes, which alias the dictionary's words. Other forms
-// stay as they are.
+// Materialize turns the dictionary form into Bytes, which alias the dictionary's words. It does
+// nothing to other forms.
 func (v *Vector) Materialize() {
 	if v.Dict == nil {
 		return
@@ -196,7 +196,7 @@ func (v *Vector) Materialize() {
 	v.Dict, v.Codes = nil, v.Codes[:0]
 }
 
-// Fill makes all n cells of v the same value, nil for NULL: a column that a rowset does not have.
+// Fill makes v a vector of n equal cells, nil for NULL, as for a column that a rowset does not have.
 func (v *Vector) Fill(n int, cell []byte) {
 	v.Reset(n)
 	if cell == nil {
@@ -239,7 +239,7 @@ func (v *Vector) grow(k int) {
 	v.Len = n
 }
 
-// growPresent makes the presence bitmap, if there is one, n bits long; those added are 1.
+// growPresent extends the presence bitmap, if there is one, to n bits with ones.
 func (v *Vector) growPresent(n int) {
 	if v.Present == nil {
 		return

@@ -1,0 +1,80 @@
+package layouttest
+
+import (
+	"go/ast"
+	"go/doc"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestExportedIdentifiersAreDocumented fails for an exported type, function, method, or group of
+// constants or variables of a public package without a comment. String, Error and Unwrap, which the
+// standard library describes, need none.
+func TestExportedIdentifiersAreDocumented(t *testing.T) {
+	for _, p := range modulePackages(t) {
+		if !p.product() || internal(modulePath+"/"+p.path) || p.name == "main" {
+			continue
+		}
+		names, err := filepath.Glob(filepath.Join(moduleRoot(t), filepath.FromSlash(p.path), "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fset := token.NewFileSet()
+		var files []*ast.File
+		for _, name := range names {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			f, err := parser.ParseFile(fset, name, nil, parser.ParseComments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, f)
+		}
+		d, err := doc.NewFromFiles(fset, files, modulePath+"/"+p.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check := func(name, text string) {
+			if strings.TrimSpace(text) == "" && name != "" {
+				t.Errorf("%s: %s has no comment", p, name)
+			}
+		}
+		functions := func(fs []*doc.Func) {
+			for _, f := range fs {
+				if f.Name != "String" && f.Name != "Error" && f.Name != "Unwrap" {
+					check(f.Name, f.Doc)
+				}
+			}
+		}
+		values := func(vs []*doc.Value) {
+			for _, v := range vs {
+				check(undocumented(v), v.Doc)
+			}
+		}
+		functions(d.Funcs)
+		values(d.Consts)
+		values(d.Vars)
+		for _, typ := range d.Types {
+			check(typ.Name, typ.Doc)
+			functions(typ.Funcs)
+			functions(typ.Methods)
+			values(typ.Consts)
+			values(typ.Vars)
+		}
+	}
+}
+
+// undocumented returns an exported name of a group that has no comment of its own, empty if there
+// is none.
+func undocumented(v *doc.Value) string {
+	for _, spec := range v.Decl.Specs {
+		if s, ok := spec.(*ast.ValueSpec); ok && s.Doc == nil && s.Comment == nil && s.Names[0].IsExported() {
+			return s.Names[0].Name
+		}
+	}
+	return ""
+}
