@@ -37,7 +37,8 @@
 //     and names the place.
 //   - When a write to the log, to the metadata or to a block fails, the store is read-only from
 //     then on: ErrPoisoned. Reads go on. A full disk, found before anything was changed, is
-//     ErrNoSpace, and the call may be tried again.
+//     ErrNoSpace, and the call may be tried again. 16 MiB of the disk are kept free: with less,
+//     write batches that add rows get ErrNoSpace, while deletes, drops and compactions still work.
 //
 // # Concurrency
 //

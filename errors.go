@@ -26,7 +26,7 @@ var (
 	ErrLocked        = fault.ErrLocked        // another opener holds the store
 	ErrReadOnly      = fault.ErrReadOnly      // a write on a store opened read-only
 	ErrPoisoned      = fault.ErrPoisoned      // an earlier write failed; the store is read-only from there on
-	ErrNoSpace       = fault.ErrNoSpace       // the disk is full; nothing was changed
+	ErrNoSpace       = fault.ErrNoSpace       // the disk is full, up to the 16 MiB that are kept free; nothing was changed
 	ErrClosed        = fault.ErrClosed        // the store or the iterator is closed
 )
 

@@ -16,7 +16,7 @@ import (
 // part above it is used up:
 //
 //	free bytes on the disk
-//	├ rowReserve ──────────── rows come in above it alone: below, a batch is ErrNoSpace unless it only deletes
+//	├ rowReserve ──────────── 16 MiB: below it a write batch gets ErrNoSpace unless it only deletes
 //	├ blockmanager.KeepFree ─ deletes, flushes and compactions stop: what is left is for metadata commits
 //	0                         by which dropped tables and rewritten rowsets give their space back
 //

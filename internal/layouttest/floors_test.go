@@ -69,7 +69,7 @@ var floors = map[string]int{
 	"internal/kudupb":     0,
 
 	// The errors that callers ask for lie below all:
-	// docs/decisions/0001-errors-lie-below-floor-0.md.
+	// docs/decisions/0001-errors-are-below-floor-0.md.
 	"internal/fault": -1,
 }
 
