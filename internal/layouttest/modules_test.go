@@ -13,7 +13,7 @@ var productModules = map[string][]string{
 	"github.com/pierrec/lz4/v4":           {"internal/compress"},                             // LZ4
 	"github.com/klauspost/compress":       {"internal/compress", command},                    // Snappy; packed input files
 	"github.com/bits-and-blooms/bloom/v3": {"batch", ""},                                     // filters as predicates of scans; in tests an oracle
-	"github.com/zeebo/xxh3":               {"blockmanager", "internal/wal", command},         // checksums of blocks and frames; the sketch of distinct values
+	"github.com/zeebo/xxh3":               {"blockmanager", "internal/wal"},                  // checksums of blocks and frames
 	"google.golang.org/protobuf":          {"internal", "bloom", "cfile", "delta", "rowset"}, // messages of the formats
 	"golang.org/x/sys":                    {"vfs", "internal/encoding"},                      // fallocate, hole punching, locks; what the processor can do
 	"golang.org/x/term":                   {command},                                         // is it a terminal?
