@@ -29,6 +29,9 @@ const (
 
 // Options say how a store is opened. nil and zero fields mean the defaults. They are read once, by
 // Open.
+//
+// The store keeps space free on its disk: rows are refused with ErrNoSpace while less than 16 MiB
+// would be left, so that deletes, drops and compactions still have room.
 type Options struct {
 	// ReadOnly opens without writing a byte, on a read-only mount too; many such openers may share
 	// a store. What the log holds is replayed into memory. The store must exist.

@@ -149,7 +149,7 @@ func (s *Store) AdvanceClock(ts mvcc.Timestamp) error {
 	}
 	defer s.leave()
 	if err := s.clock.Advance(ts); err != nil {
-		return fmt.Errorf("oribi: advance clock: %w", err)
+		return fmt.Errorf("oribi: advance clock to %v: %w", ts, err)
 	}
 	s.promise(ts)
 	return nil

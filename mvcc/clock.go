@@ -64,7 +64,7 @@ func (c *counter) pass(ts, limit Timestamp) error {
 		return nil // however far ahead: the clock is there already
 	}
 	if ts > limit {
-		return fmt.Errorf("timestamp %v is above %v, the newest allowed now: %w", ts, limit, fault.ErrFuture)
+		return fmt.Errorf("the newest allowed now is %v: %w", limit, fault.ErrFuture)
 	}
 	c.next = ts + 1
 	return nil
