@@ -78,6 +78,7 @@ type Batch struct {
 	refused   []*RowError // rows that do not fit, in their order
 	outcomes  []*RowError // what the last Commit left out
 	assigned  []Assigned  // what the last Commit gave
+	changes   int         // operations of the last Commit that changed something
 }
 
 // part is a batch's share of one table.

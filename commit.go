@@ -109,14 +109,11 @@ func (s *Store) batchLimit() int64 { return min(maxBatchBytes, s.opts.MemoryLimi
 // commit is resolve → log → apply → publish.
 func (s *Store) commit(ctx context.Context, b *Batch, sync, partial bool) (mvcc.Timestamp, error) {
 	writes, err := prepareAll(b.parts, partial)
-	release := func() {
+	if err != nil {
+		seen := s.lastLSN.Load()
 		for _, w := range writes {
 			w.Release()
 		}
-	}
-	if err != nil {
-		seen := s.lastLSN.Load()
-		release()
 		return 0, s.refusal(ctx, err, seen)
 	}
 	if partial {
@@ -126,6 +123,18 @@ func (s *Store) commit(ctx context.Context, b *Batch, sync, partial bool) (mvcc.
 		}
 		sortRefused(b.outcomes)
 	}
+	return s.carryOut(ctx, b, writes, sync)
+}
+
+// carryOut is the second half of commit, log → apply → publish, of a batch whose shares of the
+// tables are resolved. It releases them.
+func (s *Store) carryOut(ctx context.Context, b *Batch, writes []*tablet.Write, sync bool) (mvcc.Timestamp, error) {
+	release := func() {
+		for _, w := range writes {
+			w.Release()
+		}
+	}
+	b.changes = 0
 	rec := &b.record
 	rec.Begin(0)
 	for _, w := range writes {
@@ -146,6 +155,7 @@ func (s *Store) commit(ctx context.Context, b *Batch, sync, partial bool) (mvcc.
 	}
 	for _, w := range writes {
 		w.Apply(ts, lsn)
+		b.changes += w.Changes()
 		w.Assigned(func(row int, value int64) { b.assigned = append(b.assigned, Assigned{row, value}) })
 	}
 	slices.SortFunc(b.assigned, func(x, y Assigned) int { return cmp.Compare(x.Row, y.Row) })

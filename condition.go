@@ -15,12 +15,12 @@ import (
 // a *RowError around ErrConflict. No other batch comes between the look and what this batch does,
 // so If and Update are a compare-and-set. key names the key columns; predicates are as in Where.
 func (b *Batch) If(t *Table, key Row, predicates ...Predicate) {
-	b.condition(t, key, &tablet.Condition{}, predicates)
+	b.condition(t, &tablet.Condition{}, predicates, func() { b.Row(OpDeleteIgnore, t, key) })
 }
 
 // IfAbsent makes the batch depend on a row that is not there, as If does on one that is.
 func (b *Batch) IfAbsent(t *Table, key Row) {
-	b.condition(t, key, &tablet.Condition{Absent: true}, nil)
+	b.condition(t, &tablet.Condition{Absent: true}, nil, func() { b.Row(OpDeleteIgnore, t, key) })
 }
 
 // UpdateIf sets the named columns of a row that exists and for which all predicates are true, as the
@@ -52,7 +52,9 @@ func (b *Batch) rowIf(op Op, t *Table, row Row, predicates []Predicate) {
 	}
 }
 
-func (b *Batch) condition(t *Table, key Row, c *tablet.Condition, predicates []Predicate) {
+// condition adds a condition on the row whose delete add adds: it takes the key columns, as a delete
+// does.
+func (b *Batch) condition(t *Table, c *tablet.Condition, predicates []Predicate, add func()) {
 	p := b.part(t)
 	if p == nil {
 		return
@@ -62,9 +64,8 @@ func (b *Batch) condition(t *Table, key Row, c *tablet.Condition, predicates []P
 		b.spoil(err)
 		return
 	}
-	// A condition takes the key columns, as a delete does.
 	before, refused := len(p.ops), len(b.refused)
-	b.Row(OpDeleteIgnore, t, key)
+	add()
 	switch {
 	case len(p.ops) > before:
 		p.ops[before].Kind, p.ops[before].Check = tablet.Check, c

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
@@ -335,6 +336,9 @@ type Scan struct {
 	t   *Table
 	ctx context.Context
 	o   readOptions
+
+	keys  bool   // Keys of the iterator gives the rows' keys
+	after []byte // encoded: only rows with keys above it; nil: all
 }
 
 // Scan reads rows, in key order unless AnyOrder is given. Errors come with the first step: those of
@@ -433,7 +437,10 @@ func (sc *Scan) start() (scan.Iterator, error) {
 		v.letGo()
 		return nil, err
 	}
-	o.Limit = max(sc.o.limit, 0)
+	o.Limit, o.Keys = max(sc.o.limit, 0), sc.keys
+	if next := append(slices.Clip(sc.after), 0); sc.after != nil && bytes.Compare(next, o.Lower) > 0 {
+		o.Lower = next
+	}
 	rows, err := v.Scan(o, !sc.o.anyOrder)
 	if err != nil {
 		v.letGo()

@@ -54,6 +54,7 @@ type (
 	RangeOption interface {
 		CountOption
 		DiffOption
+		BulkOption
 	}
 
 	// ColumnsOption is what Columns returns, an option of every read of an untyped row. Batch.Get

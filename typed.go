@@ -2,6 +2,7 @@ package oribi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"reflect"
@@ -73,6 +74,28 @@ func Typed[T any](t *Table) (*TableOf[T], error) {
 			typed.rows.typ, b.lacks, t.tab.Name(), fault.ErrSchema)
 	}
 	return typed, nil
+}
+
+// OpenTable returns the table of a name with rows of type T. If the store has none, it creates it
+// with the columns of SchemaOf and the given options. A table that exists keeps its columns and
+// settings.
+//
+// Errors: ErrSchema for a struct that does not fit the table; those of Store.CreateTable.
+func OpenTable[T any](s *Store, name string, opts ...TableOption) (*TableOf[T], error) {
+	table, err := s.Table(name)
+	if errors.Is(err, fault.ErrNoTable) {
+		var columns *schema.Schema
+		if columns, err = SchemaOf[T](); err != nil {
+			return nil, err
+		}
+		if table, err = s.CreateTable(name, columns, opts...); errors.Is(err, fault.ErrExists) {
+			table, err = s.Table(name) // another goroutine was faster
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return Typed[T](table)
 }
 
 // bindTable is Typed for structs that may lack any column.
@@ -200,6 +223,20 @@ func (t *TableOf[T]) DeleteIgnore(b *Batch, rows ...T) { t.add(OpDeleteIgnore, b
 
 // Add adds one operation of any kind for each row.
 func (t *TableOf[T]) Add(op Op, b *Batch, rows ...T) { t.add(op, b, rows) }
+
+// If makes a write batch depend on the row with the key of row, as Batch.If does: it exists and all
+// predicates are true for it. Other fields are ignored.
+func (t *TableOf[T]) If(b *Batch, row T, predicates ...Predicate) {
+	b.condition(t.Table, &tablet.Condition{}, predicates, func() { t.Add(OpDeleteIgnore, b, row) })
+}
+
+// IfAbsent makes a write batch depend on rows with the keys of rows not existing, as Batch.IfAbsent
+// does.
+func (t *TableOf[T]) IfAbsent(b *Batch, rows ...T) {
+	for _, row := range rows {
+		b.condition(t.Table, &tablet.Condition{Absent: true}, nil, func() { t.Add(OpDeleteIgnore, b, row) })
+	}
+}
 
 func (t *TableOf[T]) add(op Op, b *Batch, rows []T) {
 	if len(rows) == 0 {

@@ -1,0 +1,304 @@
+package oribi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/tablet"
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+// BulkOption is an option of Table.UpdateWhere, DeleteWhere and DeleteRange: a Predicate, From, To,
+// Prefix, InPieces, NoSync. A nil option changes nothing.
+type BulkOption interface{ bulk(*bulkOptions) }
+
+// TruncateOption is an option of Table.Truncate: InPieces, NoSync.
+type TruncateOption interface {
+	BulkOption
+	truncate()
+}
+
+type bulkOptions struct {
+	read   readOptions // which rows
+	pieces bool
+	noSync bool
+}
+
+type inPieces struct{}
+
+func (inPieces) bulk(o *bulkOptions)    { o.pieces = true }
+func (inPieces) truncate()              {}
+func (noSync) bulk(o *bulkOptions)      { o.noSync = true }
+func (noSync) truncate()                {}
+func (p Predicate) bulk(o *bulkOptions) { o.read.where = append(o.read.where, p) }
+func (f rangeOption) bulk(o *bulkOptions) {
+	f(&o.read)
+}
+
+// InPieces lets a bulk call commit several write batches, one after the other in key order, where
+// one would be too large or keep too many rows in memory. Each is atomic and has a timestamp of its
+// own; readers see the pieces that are committed. Each takes the rows as they are when it begins.
+func InPieces() TruncateOption { return inPieces{} }
+
+// BulkResult is what a bulk call did, until its error if there was one.
+type BulkResult struct {
+	Rows      int64          // that were changed, durably unless NoSync was given
+	Timestamp mvcc.Timestamp // of the last write batch; 0 if none was committed
+
+	// Next is set when a call with InPieces has failed: the key of the first row that may not have
+	// been changed. The same call with From(Next) does the rest.
+	Next Key
+}
+
+// pieceBytes is how large a write batch of a call with InPieces becomes.
+const pieceBytes = 4 << 20
+
+// UpdateWhere sets the columns of set in every row for which all predicates are true and whose key
+// is in the range of From, To and Prefix; without any of these, in all rows. set contains Go values
+// as in Row, nil for NULL, and no column of the key.
+//
+// The update is one write batch: all of it at one timestamp, or nothing. It takes memory for each
+// row, and where it would be larger than a write batch may be, the call returns ErrBatchTooLarge
+// and changes nothing; with InPieces it is several write batches.
+//
+// Other writers go on. The rows are those that a read finds when the call begins, and each is
+// decided again when the write batch is committed, with no other writer in between: a row that no
+// longer passes is left alone. A row that another writer changes during the call so that it passes
+// may be left alone too. Earlier states stay readable as far as the table's history goes.
+//
+// A call that fails with InPieces has changed BulkResult.Rows rows. It may be repeated, since it
+// sets the same values again, or resumed at BulkResult.Next.
+//
+// Errors: ErrNoColumn and ErrSchema for a column or predicate that does not fit the table;
+// ErrBatchTooLarge; those of Batch.Commit and Table.Scan.
+func (t *Table) UpdateWhere(ctx context.Context, set Row, opts ...BulkOption) (BulkResult, error) {
+	res, err := t.changeWhere(ctx, OpUpdateIgnore, set, opts)
+	if err != nil {
+		err = t.bulkError("update", err)
+	}
+	return res, err
+}
+
+// DeleteWhere deletes every row for which all predicates are true and whose key is in the range of
+// From, To and Prefix; without any of these, all rows. All else is as with UpdateWhere.
+func (t *Table) DeleteWhere(ctx context.Context, opts ...BulkOption) (BulkResult, error) {
+	res, err := t.changeWhere(ctx, OpDeleteIgnore, nil, opts)
+	if err != nil {
+		err = t.bulkError("delete", err)
+	}
+	return res, err
+}
+
+// DeleteRange deletes the rows whose keys are not below from and below to, each of which is as From
+// and To take it, or nil for no bound. All else is as with UpdateWhere.
+func (t *Table) DeleteRange(ctx context.Context, from, to any, opts ...BulkOption) (BulkResult, error) {
+	return t.DeleteWhere(ctx, append([]BulkOption{From(from), To(to)}, opts...)...)
+}
+
+func (t *Table) bulkError(what string, err error) error {
+	return fmt.Errorf("oribi: %s rows of table %q: %w", what, t.tab.Name(), err)
+}
+
+func collectBulk[O BulkOption](opts []O) bulkOptions {
+	o := bulkOptions{read: collect[ScanOption](nil)}
+	for _, opt := range opts {
+		if any(opt) != nil {
+			opt.bulk(&o)
+		}
+	}
+	return o
+}
+
+// changeWhere commits an operation on each row that the options choose.
+func (t *Table) changeWhere(ctx context.Context, op Op, set Row, opts []BulkOption) (BulkResult, error) {
+	if err := t.store.enterWriting(); err != nil {
+		return BulkResult{}, err
+	}
+	defer t.store.leave()
+	c := rowsChange{t: t, op: op, set: set, o: collectBulk(opts), b: t.store.NewBatch()}
+	return c.run(ctx)
+}
+
+// rowsChange is a bulk call: it commits one operation on each row that a scan finds.
+type rowsChange struct {
+	t   *Table
+	op  Op  // OpUpdateIgnore, OpDeleteIgnore
+	set Row // of an update
+	o   bulkOptions
+	res BulkResult
+
+	b     *Batch
+	p     *part          // of b
+	at    mvcc.Timestamp // of the state that collect has read
+	first []byte         // the key of b's first operation; nil: b is empty
+	done  []byte         // the last key that is committed; nil: none is
+}
+
+func (c *rowsChange) run(ctx context.Context) (BulkResult, error) {
+	var err error
+	for more := true; more && err == nil; {
+		if more, err = c.collect(ctx); err == nil {
+			err = c.commit(ctx)
+		}
+	}
+	if err != nil && c.o.pieces {
+		c.res.Next = c.next()
+	}
+	return c.res, err
+}
+
+// collect fills the write batch with operations on the rows after c.done. more reports that not all
+// had room.
+func (c *rowsChange) collect(ctx context.Context) (more bool, err error) {
+	c.b.Reset()
+	c.first = nil
+	if c.p = c.b.part(c.t); c.p == nil {
+		return false, c.b.err
+	}
+	filter, err := c.t.bind(c.p.shape.Schema, c.o.read.where)
+	if err != nil {
+		return false, err
+	}
+	// The condition is tested under the row's lock: between the scan and the commit other writers
+	// may change the row.
+	op := tablet.Op{Kind: tablet.OpKind(c.op), Check: &tablet.Condition{Filter: filter}}
+	if c.op == OpUpdateIgnore {
+		if op.Body, err = c.updateList(); err != nil {
+			return false, err
+		}
+	}
+	limit := c.t.store.batchLimit()
+	if c.o.pieces {
+		limit = min(limit, pieceBytes)
+	}
+	o := c.o.read
+	o.columns, o.all = nil, false
+	sc := &Scan{t: c.t, ctx: ctx, o: o, keys: true, after: c.done}
+	it, err := sc.start()
+	if err != nil {
+		return false, err
+	}
+	c.at = it.(*heldScan).view.ts
+	for !more && sc.next(it) {
+		rows, keys := it.Batch(), it.Keys()
+		for i := rows.Selection.Next(0); i >= 0; i = rows.Selection.Next(i + 1) {
+			size := int64(len(keys[i]) + len(op.Body) + opOverhead)
+			if more = c.b.bytes+size > limit && c.b.n > 0; more {
+				break
+			}
+			c.add(op, keys[i], size)
+		}
+	}
+	if err = it.Close(); err == nil {
+		err = sc.interrupted()
+	}
+	if err == nil && more && !c.o.pieces {
+		err = fmt.Errorf("more than %d rows, %d bytes of a write batch, limit %d: use InPieces: %w", c.b.n, c.b.bytes, limit, fault.ErrBatchTooLarge)
+	}
+	return more, err
+}
+
+// add appends op for a key to the write batch.
+func (c *rowsChange) add(op tablet.Op, key []byte, size int64) {
+	p := c.p
+	p.reserve(len(key))
+	start := len(p.buf)
+	p.buf = append(p.buf, key...)
+	op.Index, op.Key = c.b.n, p.buf[start:len(p.buf):len(p.buf)]
+	p.ops = append(p.ops, op)
+	c.b.n++
+	c.b.bytes += size
+	if c.first == nil {
+		c.first = bytes.Clone(key)
+	}
+}
+
+// updateList makes the change of one row, the same for all.
+func (c *rowsChange) updateList() (change.List, error) {
+	s := c.p.shape.Schema
+	list := change.AppendUpdateHeader(nil, change.Update)
+	found := 0
+	for i := range s.Columns {
+		column := &s.Columns[i]
+		v, ok := c.set[column.Name]
+		if !ok {
+			continue
+		}
+		found++
+		var buf []byte
+		cell, err := appendValue(&buf, column, v)
+		switch {
+		case err != nil:
+		case i < s.Keys:
+			err = errors.New("the column is in the key, which an update cannot change")
+		case column.Immutable:
+			err = tablet.ErrImmutable
+		case cell == nil && !column.Nullable:
+			err = errors.New("NULL, which it cannot be")
+		case len(cell) > c.t.store.opts.CellLimit:
+			err = fmt.Errorf("%d bytes, limit %d", len(cell), c.t.store.opts.CellLimit)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("column %q: %w: %w", column.Name, err, fault.ErrSchema)
+		}
+		list = change.AppendColumn(list, column.ID, cell)
+	}
+	for name := range c.set {
+		if s.Index(name) < 0 {
+			return nil, fmt.Errorf("column %q: %w", name, fault.ErrNoColumn)
+		}
+	}
+	if found == 0 {
+		return nil, fmt.Errorf("no column to set: %w", fault.ErrSchema)
+	}
+	return list, nil
+}
+
+// commit commits what collect has found. It commits an empty batch if there is no other: that has a
+// timestamp too.
+func (c *rowsChange) commit(ctx context.Context) error {
+	n := len(c.p.ops)
+	if n == 0 && c.done != nil {
+		return nil
+	}
+	var last []byte
+	if n > 0 {
+		last = bytes.Clone(c.p.ops[n-1].Key)
+	}
+	var opts []CommitOption
+	if c.o.noSync {
+		opts = append(opts, NoSync)
+	}
+	ts, err := c.b.Commit(ctx, opts...)
+	if err != nil {
+		return err
+	}
+	c.res.Rows += int64(c.b.changes)
+	c.res.Timestamp, c.done, c.first = ts, last, nil
+	return nil
+}
+
+// next is where a call that has failed can be resumed; nil for at its beginning.
+func (c *rowsChange) next() Key {
+	encoded := c.first
+	if encoded == nil {
+		encoded = c.done
+	}
+	if encoded == nil || c.p == nil {
+		return nil
+	}
+	shape := c.t.tab.Shape()
+	cells, err := shape.Encoder.Decode(encoded)
+	if err != nil {
+		return nil
+	}
+	key := make(Key, len(cells))
+	for i, cell := range cells {
+		key[i] = valueOf(&shape.Schema.Columns[i], cell)
+	}
+	return key
+}

@@ -1,0 +1,189 @@
+// Command settings is a store of settings that can be audited: who set what, what changed between
+// two releases, and back to how it was.
+//
+// Nothing of that is written by the program: the table keeps every version of every row, each state
+// has a timestamp, and a restore is one call.
+//
+//	go run ./examples/settings settings.oribi
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+// Setting is a row of the table "settings".
+type Setting struct {
+	Name  string `oribi:"name,key"`
+	Value string
+	By    string // who set it
+}
+
+// Release is a row of the table "releases": a name for a state of the settings.
+type Release struct {
+	Name string `oribi:"name,key"`
+	At   mvcc.Timestamp
+}
+
+// Settings is safe for concurrent use.
+type Settings struct {
+	store    *oribi.Store
+	settings *oribi.TableOf[Setting]
+	releases *oribi.TableOf[Release]
+}
+
+// OpenSettings opens the settings in dir, or makes a store there that keeps all history.
+func OpenSettings(dir string) (s *Settings, err error) {
+	store, err := oribi.Open(dir, &oribi.Options{History: oribi.HistoryForever})
+	if err != nil {
+		return nil, err
+	}
+	s = &Settings{store: store}
+	if s.settings, err = oribi.OpenTable[Setting](store, "settings"); err == nil {
+		s.releases, err = oribi.OpenTable[Release](store, "releases")
+	}
+	if err != nil {
+		store.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Set sets several settings at once: readers see all of them or none.
+func (s *Settings) Set(ctx context.Context, by string, values map[string]string) (mvcc.Timestamp, error) {
+	var rows []Setting
+	for name, value := range values {
+		rows = append(rows, Setting{name, value, by})
+	}
+	return s.settings.Put(ctx, rows...)
+}
+
+// Replace sets a setting unless somebody else has set it since the caller read the old value.
+func (s *Settings) Replace(ctx context.Context, by, name, old, value string) error {
+	row := Setting{name, value, by}
+	b := s.store.NewBatch()
+	s.settings.If(b, row, oribi.Eq("value", old))
+	s.settings.Update(b, row)
+	_, err := b.Commit(ctx)
+	return err
+}
+
+// Tag names the state at a timestamp.
+func (s *Settings) Tag(ctx context.Context, release string, at mvcc.Timestamp) error {
+	_, err := s.releases.Put(ctx, Release{release, at})
+	return err
+}
+
+// Rollback makes the settings what they were in a release. What was set since stays in the history.
+func (s *Settings) Rollback(ctx context.Context, release string) (int64, error) {
+	r, err := s.releases.Get(ctx, release)
+	if err != nil {
+		return 0, err
+	}
+	res, err := s.settings.Table.RestoreTo(ctx, r.At)
+	return res.Rows, err
+}
+
+// Audit prints every version of a setting, newest first.
+func (s *Settings) Audit(ctx context.Context, out io.Writer, name string) error {
+	fmt.Fprintf(out, "history of %s\n", name)
+	for v, err := range s.settings.History(ctx, name) {
+		if err != nil {
+			return err
+		}
+		if v.Row == nil {
+			fmt.Fprintf(out, "  %s\n", v.Kind)
+		} else {
+			fmt.Fprintf(out, "  %s %s by %s\n", v.Kind, v.Row.Value, v.Row.By)
+		}
+	}
+	return nil
+}
+
+// Changes prints what differs between two releases.
+func (s *Settings) Changes(ctx context.Context, out io.Writer, from, to string) error {
+	ends, err := s.releases.GetMany(ctx, []any{from, to})
+	if err != nil {
+		return err
+	}
+	if ends[0] == nil || ends[1] == nil {
+		return fmt.Errorf("no release %s or %s", from, to)
+	}
+	fmt.Fprintf(out, "from %s to %s\n", from, to)
+	for d, err := range s.settings.Diff(ctx, ends[0].At, ends[1].At) {
+		switch {
+		case err != nil:
+			return err
+		case d.Before == nil:
+			fmt.Fprintf(out, "  + %s = %s\n", d.After.Name, d.After.Value)
+		case d.After == nil:
+			fmt.Fprintf(out, "  - %s = %s\n", d.Before.Name, d.Before.Value)
+		default:
+			fmt.Fprintf(out, "    %s = %s, was %s\n", d.After.Name, d.After.Value, d.Before.Value)
+		}
+	}
+	return nil
+}
+
+func main() {
+	if len(os.Args) != 2 {
+		log.Fatal("usage: settings DIR")
+	}
+	if err := run(context.Background(), os.Stdout, os.Args[1]); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// run is the story of two releases, the second of which is taken back.
+func run(ctx context.Context, out io.Writer, dir string) error {
+	s, err := OpenSettings(dir)
+	if err != nil {
+		return err
+	}
+	defer s.store.Close()
+
+	at, err := s.Set(ctx, "ada", map[string]string{"greeting": "hello", "limit": "100", "theme": "light"})
+	if err == nil {
+		err = s.Tag(ctx, "v1", at)
+	}
+	if err != nil {
+		return err
+	}
+	// Two people change the limit. The second has not seen what the first did.
+	if err := s.Replace(ctx, "bob", "limit", "100", "1000"); err != nil {
+		return err
+	}
+	if err := s.Replace(ctx, "cyd", "limit", "100", "50"); !errors.Is(err, oribi.ErrConflict) {
+		return fmt.Errorf("a change was lost: %v", err)
+	}
+	fmt.Fprintln(out, "cyd's limit of 50 is refused: it is not 100 any more")
+	if at, err = s.Set(ctx, "cyd", map[string]string{"theme": "dark", "beta": "on"}); err == nil {
+		err = s.Tag(ctx, "v2", at)
+	}
+	if err == nil {
+		err = s.Changes(ctx, out, "v1", "v2")
+	}
+	if err != nil {
+		return err
+	}
+
+	n, err := s.Rollback(ctx, "v1")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "back to v1: %d settings\n", n)
+	for row, err := range s.settings.Scan(ctx) {
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "  %s = %s\n", row.Name, row.Value)
+	}
+	return s.Audit(ctx, out, "limit")
+}

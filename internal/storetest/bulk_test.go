@@ -1,0 +1,610 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// bulkStore is a store with a table of numbers; timestamps are 1, 2, 3, and all history is kept.
+func bulkStore(t *testing.T, memory int64) (*oribi.Store, *oribi.Table) {
+	t.Helper()
+	store, err := oribi.Open("/bulk", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1), History: oribi.HistoryForever, MemoryLimit: memory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return store, numbersTable(t, store, "numbers")
+}
+
+// putNumbers puts v = f(k) for all k below n, and returns the timestamp of the last of them.
+func putNumbers(t *testing.T, store *oribi.Store, table *oribi.Table, n int, f func(k int) int) (ts mvcc.Timestamp) {
+	t.Helper()
+	b := store.NewBatch()
+	for k := range n {
+		b.Upsert(table, oribi.Row{"k": k, "v": f(k)})
+		if b.Len() == 10_000 || k == n-1 {
+			var err error
+			if ts, err = b.Commit(context.Background(), oribi.NoSync); err != nil {
+				t.Fatal(err)
+			}
+			b.Reset()
+		}
+	}
+	return ts
+}
+
+// content is what the table contains, now or as of a timestamp.
+func content(t *testing.T, table *oribi.Table, opts ...oribi.ReadOption) map[int64]int64 {
+	t.Helper()
+	out := map[int64]int64{}
+	scanOptions := []oribi.ScanOption{}
+	for _, o := range opts {
+		scanOptions = append(scanOptions, o)
+	}
+	for row, err := range table.Scan(context.Background(), scanOptions...).Rows() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[row["k"].(int64)] = row["v"].(int64)
+	}
+	return out
+}
+
+func wantContent(t *testing.T, what string, got, want map[int64]int64) {
+	t.Helper()
+	if !maps.Equal(got, want) {
+		t.Fatalf("%s: %d rows, want %d; they differ in %s", what, len(got), len(want), firstWrongNumber(got, want))
+	}
+}
+
+func firstWrongNumber(got, want map[int64]int64) string {
+	for k, v := range want {
+		if g, ok := got[k]; !ok || g != v {
+			return fmt.Sprintf("key %d: %d, %v, want %d", k, g, ok, v)
+		}
+	}
+	for k, v := range got {
+		if _, ok := want[k]; !ok {
+			return fmt.Sprintf("key %d: %d, want no row", k, v)
+		}
+	}
+	return "nothing"
+}
+
+func TestBulkCallsChangeTheRowsThatTheyChoose(t *testing.T) {
+	ctx := context.Background()
+	store, table := bulkStore(t, 0)
+	model := map[int64]int64{}
+	set := func(keep func(k, v int64) (int64, bool)) {
+		for k, v := range maps.Clone(model) {
+			if v, ok := keep(k, v); ok {
+				model[k] = v
+			} else {
+				delete(model, k)
+			}
+		}
+	}
+	check := func(what string, rows int64, res oribi.BulkResult, err error) {
+		t.Helper()
+		if err != nil || res.Rows != rows || res.Timestamp < store.Visible() || res.Next != nil {
+			t.Fatalf("%s: %+v, %v, want %d rows", what, res, err, rows)
+		}
+		wantContent(t, what, content(t, table), model)
+	}
+	putNumbers(t, store, table, 100, func(k int) int { return k % 10 })
+	for k := range int64(100) {
+		model[k] = k % 10
+	}
+	if err := table.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	before, old := store.Visible(), maps.Clone(model)
+
+	res, err := table.UpdateWhere(ctx, oribi.Row{"v": 77}, oribi.Or(oribi.Eq("v", 3), oribi.Gt("v", 8)))
+	set(func(k, v int64) (int64, bool) {
+		if v == 3 || v > 8 {
+			v = 77
+		}
+		return v, true
+	})
+	check("update", 20, res, err)
+	if res.Timestamp != before+1 {
+		t.Errorf("the update took %d write batches", res.Timestamp-before)
+	}
+	wantContent(t, "before the update", content(t, table, oribi.AsOf(before)), old)
+
+	res, err = table.DeleteWhere(ctx, oribi.Eq("v", 77), oribi.From(50))
+	set(func(k, v int64) (int64, bool) { return v, v != 77 || k < 50 })
+	check("delete from a key on", 10, res, err)
+	res, err = table.DeleteRange(ctx, 10, 20)
+	set(func(k, v int64) (int64, bool) { return v, k < 10 || k >= 20 })
+	check("delete a range", 10, res, err)
+	res, err = table.DeleteRange(ctx, 90, nil, oribi.In("v", 1, 2), oribi.NoSync)
+	set(func(k, v int64) (int64, bool) { return v, k < 90 || v != 1 && v != 2 })
+	check("delete the end of the table", 2, res, err)
+	res, err = table.UpdateWhere(ctx, oribi.Row{"v": 5}, oribi.To(5), nil)
+	set(func(k, v int64) (int64, bool) {
+		if k < 5 {
+			v = 5
+		}
+		return v, true
+	})
+	check("update without a predicate", 5, res, err)
+	res, err = table.DeleteWhere(ctx, oribi.Lt("v", 0))
+	check("no row passes", 0, res, err)
+	rows := int64(len(model))
+	res, err = table.DeleteWhere(ctx, oribi.InPieces())
+	clear(model)
+	check("all", rows, res, err)
+	wantContent(t, "at first", content(t, table, oribi.AsOf(before)), old)
+}
+
+func TestBulkCallsRefuseWhatDoesNotFit(t *testing.T) {
+	ctx := context.Background()
+	store, err := oribi.Open("/bulk", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int8}, {Name: "fixed", Type: schema.Int64, Immutable: true},
+		{Name: "s", Type: schema.String, Nullable: true}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := store.CreateTable("t", columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := store.Visible()
+	for name, c := range map[string]struct {
+		set  oribi.Row
+		opts []oribi.BulkOption
+		is   error
+		want string
+	}{
+		"nothing to set":    {nil, nil, oribi.ErrSchema, "no column to set"},
+		"a key column":      {oribi.Row{"k": 1}, nil, oribi.ErrSchema, `column "k": the column is in the key`},
+		"an unknown column": {oribi.Row{"v": 1, "w": 1}, nil, oribi.ErrNoColumn, `column "w"`},
+		"immutable":         {oribi.Row{"fixed": 1}, nil, oribi.ErrSchema, `column "fixed": immutable`},
+		"NULL":              {oribi.Row{"v": nil}, nil, oribi.ErrSchema, `column "v": NULL`},
+		"out of range":      {oribi.Row{"v": 128}, nil, oribi.ErrSchema, `column "v": 128 is out of range`},
+		"too long":          {oribi.Row{"s": strings.Repeat("x", 65<<10)}, nil, oribi.ErrSchema, `column "s": 66560 bytes, limit 65536`},
+		"a predicate":       {oribi.Row{"v": 1}, []oribi.BulkOption{oribi.Eq("w", 1)}, oribi.ErrNoColumn, `column "w"`},
+		"a bound":           {oribi.Row{"v": 1}, []oribi.BulkOption{oribi.From("text")}, oribi.ErrRow, `column "k"`},
+	} {
+		res, err := table.UpdateWhere(ctx, c.set, c.opts...)
+		if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), `oribi: update rows of table "t": `) || res.Timestamp != 0 || res.Rows != 0 {
+			t.Errorf("%s: %+v, %v", name, res, err)
+		}
+	}
+	if store.Visible() != at {
+		t.Error("a refused call has committed")
+	}
+	canceled, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := table.DeleteWhere(canceled); !errors.Is(err, context.Canceled) {
+		t.Errorf("a canceled context: %v", err)
+	}
+	if err := store.DropTable("t"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := table.DeleteWhere(ctx); err == nil {
+		t.Error("a dropped table")
+	}
+}
+
+// afterCommit is a context that is canceled once a write batch has become visible.
+type afterCommit struct {
+	context.Context
+	store *oribi.Store
+	since mvcc.Timestamp
+}
+
+func (c afterCommit) Err() error {
+	if c.store.Visible() > c.since {
+		return context.Canceled
+	}
+	return nil
+}
+
+func TestBulkCallsLargerThanAWriteBatch(t *testing.T) {
+	ctx := context.Background()
+	const rows = 70_000
+	store, table := bulkStore(t, 16<<20) // write batches are at most 4 MiB
+	putNumbers(t, store, table, rows, func(k int) int { return 1 })
+	at := store.Visible()
+	if res, err := table.UpdateWhere(ctx, oribi.Row{"v": 2}); !errors.Is(err, oribi.ErrBatchTooLarge) || res.Rows != 0 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	if _, err := table.Truncate(ctx); !errors.Is(err, oribi.ErrBatchTooLarge) {
+		t.Fatalf("truncate: %v", err)
+	}
+	if store.Visible() != at {
+		t.Fatal("a call that was too large has changed something")
+	}
+	res, err := table.UpdateWhere(afterCommit{ctx, store, at}, oribi.Row{"v": 2}, oribi.InPieces(), oribi.Ne("v", 2))
+	if !errors.Is(err, context.Canceled) || res.Rows == 0 || res.Rows == rows || res.Next == nil {
+		t.Fatalf("canceled after the first piece: %+v, %v", res, err)
+	}
+	n, err := table.Count(ctx, oribi.Where(oribi.Eq("v", 2)), oribi.To(res.Next))
+	if err != nil || n < res.Rows-1 || n > res.Rows {
+		t.Fatalf("%d rows are updated below %v, want %d, %v", n, res.Next, res.Rows, err)
+	}
+	if n, err := table.Count(ctx, oribi.Where(oribi.Eq("v", 2))); n != res.Rows || err != nil {
+		t.Fatalf("%d rows are updated, want %d, %v", n, res.Rows, err)
+	}
+	rest, err := table.UpdateWhere(ctx, oribi.Row{"v": 2}, oribi.InPieces(), oribi.Ne("v", 2), oribi.From(res.Next))
+	if err != nil || res.Rows+rest.Rows != rows || rest.Next != nil {
+		t.Fatalf("resumed: %d and %d rows, %v", res.Rows, rest.Rows, err)
+	}
+	if rest, err = table.Truncate(ctx, oribi.InPieces(), oribi.NoSync); err != nil || rest.Rows != rows {
+		t.Fatalf("truncate: %+v, %v", rest, err)
+	}
+	if n, err := table.Count(ctx); n != 0 || err != nil {
+		t.Fatalf("%d rows, %v", n, err)
+	}
+	if n, err := table.Count(ctx, oribi.AsOf(at)); n != rows || err != nil {
+		t.Fatalf("%d rows before, %v", n, err)
+	}
+	if _, err := table.RestoreTo(ctx, at); !errors.Is(err, oribi.ErrBatchTooLarge) {
+		t.Fatalf("restore: %v", err)
+	}
+}
+
+// Plan: writers put and delete rows of their own, a goroutine flushes and compacts, and one after
+// the other makes bulk calls. The table's own history is the oracle: what a bulk call did is the
+// difference between its timestamp and the one before.
+func TestBulkCallsWithConcurrentWriters(t *testing.T) {
+	ctx := context.Background()
+	const keys, writers = 400, 3
+	rounds := 40
+	if testing.Short() {
+		rounds = 12
+	}
+	store, table := bulkStore(t, 0)
+	putNumbers(t, store, table, keys, func(k int) int { return k % 10 })
+	stop := make(chan struct{})
+	stopped := func() bool {
+		select {
+		case <-stop:
+			return true
+		default:
+			return false
+		}
+	}
+	type put struct {
+		k, v int64 // v is −1 for a delete
+		ts   mvcc.Timestamp
+	}
+	seed := seedtest.Seed(t)
+	puts := make([][]put, writers)
+	var wg sync.WaitGroup
+	for w := range writers {
+		rng := rand.New(rand.NewPCG(seed, uint64(w)))
+		wg.Go(func() {
+			b := store.NewBatch()
+			for !stopped() {
+				p := put{k: int64(rng.IntN(keys/writers)*writers + w), v: int64(rng.IntN(11) - 1)}
+				b.Reset()
+				if p.v < 0 {
+					b.DeleteIgnore(table, oribi.Row{"k": p.k})
+				} else {
+					b.Upsert(table, oribi.Row{"k": p.k, "v": p.v})
+				}
+				var err error
+				if p.ts, err = b.Commit(ctx, oribi.NoSync); err != nil {
+					t.Error(err)
+					return
+				}
+				puts[w] = append(puts[w], p)
+			}
+		})
+	}
+	wg.Go(func() {
+		for i := 0; !stopped(); i++ {
+			err := table.Flush(ctx)
+			if err == nil && i%4 == 3 {
+				err = table.Compact(ctx)
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	rng := rand.New(rand.NewPCG(seed, 99))
+	for round := range rounds {
+		since := store.Visible()
+		x := int64(rng.IntN(10))
+		var res oribi.BulkResult
+		var err error
+		what := ""
+		passes := func(k, v int64) bool { return v == x }
+		switch round % 4 {
+		case 0:
+			what = "update"
+			res, err = table.UpdateWhere(ctx, oribi.Row{"v": 100 + round}, oribi.Eq("v", x))
+		case 1:
+			what = "delete"
+			res, err = table.DeleteWhere(ctx, oribi.Eq("v", x))
+		case 2:
+			what = "restore"
+			res, err = table.RestoreTo(ctx, since-min(since-1, mvcc.Timestamp(rng.IntN(50))))
+		case 3:
+			what = "truncate"
+			res, err = table.Truncate(ctx)
+		}
+		if err != nil {
+			t.Error(what, err)
+			break
+		}
+		before, after := content(t, table, oribi.AsOf(res.Timestamp-1)), content(t, table, oribi.AsOf(res.Timestamp))
+		changed := int64(0)
+		for k := range int64(keys) {
+			old, was := before[k]
+			now, is := after[k]
+			if old != now || was != is {
+				changed++
+			}
+			if what != "update" && what != "delete" {
+				continue
+			}
+			wanted := was && passes(k, old)
+			did := was && (what == "update" && is && now == 100+int64(round) || what == "delete" && !is)
+			if !wanted && (was != is || old != now) {
+				t.Errorf("%s %d: key %d was %d, %v, is %d, %v", what, x, k, old, was, now, is)
+			}
+			// A row that passed before the call and was not written since has to be changed.
+			if at, ok := numberAt(t, table, k, since); wanted && !did && ok && at == old && !writtenBetween(t, table, k, since, res.Timestamp-1) {
+				t.Errorf("%s %d: key %d was left at %d", what, x, k, now)
+			}
+		}
+		if changed != res.Rows {
+			t.Errorf("%s: %d rows are changed, the result says %d", what, changed, res.Rows)
+		}
+		if what == "truncate" && len(after) != 0 {
+			t.Errorf("%d rows are left at the timestamp of a truncate", len(after))
+		}
+		if t.Failed() {
+			break
+		}
+	}
+	close(stop)
+	wg.Wait()
+	n := 0
+	for _, written := range puts {
+		for i, p := range written {
+			if n++; i%7 != 0 {
+				continue // all of them take too long
+			}
+			got, ok := numberAt(t, table, p.k, p.ts)
+			if ok != (p.v >= 0) || ok && got != p.v {
+				t.Fatalf("key %d at %v: %d, %v, want %d", p.k, p.ts, got, ok, p.v)
+			}
+		}
+	}
+	t.Logf("%d rounds, %d writes", rounds, n)
+}
+
+// numberAt reads the value of one key.
+func numberAt(t *testing.T, table *oribi.Table, k int64, at mvcc.Timestamp) (int64, bool) {
+	t.Helper()
+	row, err := table.Get(context.Background(), k, oribi.AsOf(at))
+	if errors.Is(err, oribi.ErrNotFound) {
+		return 0, false
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return row["v"].(int64), true
+}
+
+// writtenBetween reports whether a row has versions in (from, to].
+func writtenBetween(t *testing.T, table *oribi.Table, k int64, from, to mvcc.Timestamp) bool {
+	t.Helper()
+	for v, err := range table.History(context.Background(), k, oribi.AsOf(to)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v.Timestamp > from
+	}
+	return false
+}
+
+// A restore is exact with concurrent writers: at its timestamp the table is what it was, whoever
+// has written while the difference was read.
+func TestRestoreWithConcurrentWriters(t *testing.T) {
+	ctx := context.Background()
+	store, table := bulkStore(t, 0)
+	first := putNumbers(t, store, table, 2000, func(k int) int { return k })
+	want := content(t, table)
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		b := store.NewBatch()
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			b.Reset()
+			b.Upsert(table, oribi.Row{"k": i * 7 % 3000, "v": -i})
+			b.DeleteIgnore(table, oribi.Row{"k": i * 11 % 3000})
+			if _, err := b.Commit(ctx, oribi.NoSync); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	for range 5 {
+		res, err := table.RestoreTo(ctx, first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantContent(t, "restored", content(t, table, oribi.AsOf(res.Timestamp)), want)
+	}
+	close(stop)
+	wg.Wait()
+}
+
+func TestRestoreBringsBackRowsOfEveryKind(t *testing.T) {
+	ctx := context.Background()
+	store, err := oribi.Open("/restore", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1), History: oribi.HistoryForever})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.String}, {Name: "n", Type: schema.Int64, Nullable: true},
+		{Name: "made", Type: schema.Int64, Immutable: true}, {Name: "list", Type: schema.Array, Element: schema.Int32, Nullable: true}, {Name: "gone", Type: schema.Int64, Nullable: true}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := store.CreateTable("t", columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit := func(fill func(b *oribi.Batch)) mvcc.Timestamp {
+		t.Helper()
+		b := store.NewBatch()
+		fill(b)
+		ts, err := b.Commit(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ts
+	}
+	text := func(opts ...oribi.ScanOption) (all string) {
+		t.Helper()
+		for row, err := range table.Scan(ctx, append(opts, oribi.Columns("k", "n", "made", "list"))...).Rows() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			all += fmt.Sprintln(row)
+		}
+		return all
+	}
+	first := commit(func(b *oribi.Batch) {
+		b.Insert(table, oribi.Row{"k": "same", "made": 1})
+		b.Insert(table, oribi.Row{"k": "updated", "n": 1, "made": 1, "gone": 5})
+		b.Insert(table, oribi.Row{"k": "nulled", "n": 1, "made": 1, "list": []int32{1, 2}})
+		b.Insert(table, oribi.Row{"k": "deleted", "n": 2, "made": 1, "list": []int32{}})
+		b.Insert(table, oribi.Row{"k": "remade", "n": 3, "made": 1})
+	})
+	if err := table.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	second := commit(func(b *oribi.Batch) {
+		b.Update(table, oribi.Row{"k": "updated", "n": 2})
+		b.Update(table, oribi.Row{"k": "nulled", "n": nil, "list": nil})
+		b.Delete(table, oribi.Row{"k": "deleted"})
+		b.Delete(table, oribi.Row{"k": "remade"})
+		b.Insert(table, oribi.Row{"k": "remade", "n": 3, "made": 2}) // an immutable column has another value
+		b.Insert(table, oribi.Row{"k": "inserted", "made": 3})
+	})
+	was, is := text(oribi.AsOf(first)), text()
+	alter(t, table, oribi.DropColumn("gone"))
+	res, err := table.RestoreTo(ctx, first)
+	if err != nil || res.Rows != 6 || text() != was {
+		t.Fatalf("%+v, %v: %s, want 6 changes, %s", res, err, text(), was)
+	}
+	if _, err := table.RestoreTo(ctx, second); err != nil || text() != is {
+		t.Fatalf("taken back: %v: %s, want %s", err, text(), is)
+	}
+	if res, err := table.RestoreTo(ctx, second); err != nil || res.Rows != 0 || res.Timestamp == 0 {
+		t.Fatalf("nothing to restore: %+v, %v", res, err)
+	}
+	if res, err := table.RestoreTo(ctx, first-1); err != nil || res.Rows != 5 || text() != "" {
+		t.Fatalf("to before the first row: %+v, %v, %s", res, err, text())
+	}
+	if text(oribi.AsOf(first)) != was || text(oribi.AsOf(second)) != is {
+		t.Error("the states in between are changed")
+	}
+}
+
+func TestRestoreOfAutoIncrementingRows(t *testing.T) {
+	ctx := context.Background()
+	store, table, _ := autoStore(t)
+	b := store.NewBatch()
+	b.Insert(table, oribi.Row{"host": "a", "v": 1})
+	b.Insert(table, oribi.Row{"host": "b", "v": 2})
+	first, err := b.Commit(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := table.Truncate(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if res, err := table.RestoreTo(ctx, first); err != nil || res.Rows != 2 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	b = store.NewBatch()
+	b.Insert(table, oribi.Row{"host": "c"})
+	if _, err := b.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	wantValues(t, "after the restore", []int64{b.Assigned()[0].Value}, 3)
+	if row, err := table.Get(ctx, oribi.Row{"host": "b", autoName: 2}); err != nil || row["v"] != int64(2) {
+		t.Errorf("%v, %v", row, err)
+	}
+}
+
+func TestTruncateKeepsHistory(t *testing.T) {
+	ctx := context.Background()
+	options := &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1), Manual: true}
+	store, err := oribi.Open("/truncate", options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := numbersTable(t, store, "numbers")
+	putNumbers(t, store, table, 1000, func(k int) int { return k })
+	if err := table.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	before := putNumbers(t, store, table, 1500, func(k int) int { return 2 * k })
+	want := content(t, table)
+	res, err := table.Truncate(ctx)
+	if err != nil || res.Rows != 1500 || res.Timestamp != before+1 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	if again, err := table.Truncate(ctx); err != nil || again.Rows != 0 {
+		t.Fatalf("%+v, %v", again, err)
+	}
+	for range 2 {
+		if n, err := table.Count(ctx); n != 0 || err != nil {
+			t.Fatalf("%d rows, %v", n, err)
+		}
+		wantContent(t, "before the truncate", content(t, table, oribi.AsOf(before)), want)
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if store, err = oribi.Open("/truncate", options); err != nil {
+			t.Fatal(err)
+		}
+		if table, err = store.Table("numbers"); err != nil {
+			t.Fatal(err)
+		}
+		if err := table.Compact(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
