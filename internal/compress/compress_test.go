@@ -52,7 +52,7 @@ func fromHex(t testing.TB, s string) []byte {
 	return b
 }
 
-func TestLookupKnowsOnlyWhatFilesMayHold(t *testing.T) {
+func TestLookupKnowsOnlyCodecsOfFiles(t *testing.T) {
 	for n, want := range map[int32]Codec{1: None, 2: Snappy, 3: LZ4, 4: Zlib} {
 		if got, err := Lookup(n); got != want || err != nil {
 			t.Errorf("Lookup(%d) = %v, %v", n, got, err)

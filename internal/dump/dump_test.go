@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestFieldsStandBesideTheirMeaning(t *testing.T) {
+func TestFieldsArePrintedWithTheirMeaning(t *testing.T) {
 	var out strings.Builder
 	d := New(&out)
 	d.Section("file of %d bytes", 120)

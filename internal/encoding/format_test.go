@@ -270,7 +270,7 @@ func TestDictionaryFormIsBuiltAsByteStringsAre(t *testing.T) {
 	}
 }
 
-func TestBuilderTellsFirstAndLast(t *testing.T) {
+func TestBuilderReturnsFirstAndLast(t *testing.T) {
 	r := seedtest.Rand(t)
 	for _, pair := range pairs() {
 		b := mustBuilder(t, BuilderOptions{Type: pair.Type, Encoding: pair.Encoding})

@@ -16,7 +16,7 @@ const maxPrologueRows = 1 << 27
 // cfile works on the runs.
 //
 // present has rows bits, 1 for the rows that have a value, and is the caller's; it is nil when all
-// rows have one. rest is the payload behind the prologue, for Parse; that its Len is the number of
+// rows have one. rest is the payload after the prologue, for Parse; that its Len is the number of
 // present rows is for the caller to check. Errors: ErrCorrupt; ErrUnsupported for more than 2^27
 // rows.
 func ParseNullPrologue(payload []byte) (rows int, present batch.Bitmap, rest []byte, err error) {

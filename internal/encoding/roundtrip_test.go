@@ -87,7 +87,7 @@ func (c *chunkMap) Put(i int, b []byte) {
 	c.m[i] = b
 }
 
-func TestWhatIsBuiltIsRead(t *testing.T) {
+func TestBuilderRoundTrip(t *testing.T) {
 	r := seedtest.Rand(t)
 	for _, pair := range pairs() {
 		t.Run(fmt.Sprintf("type=%s/enc=%s", pair.Type, pair.Encoding), func(t *testing.T) {

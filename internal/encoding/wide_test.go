@@ -54,7 +54,7 @@ func TestManyWordsTakeWideCodes(t *testing.T) {
 
 // An LZ4 stream that cannot be unpacked is an error of each call that needs its chunk, with and
 // without a cache of chunks.
-func TestBadChunksAreToldByWhatReadsThem(t *testing.T) {
+func TestReadsOfBadChunksReturnErrors(t *testing.T) {
 	v := batch.NewVector(schema.Int64, 5000)
 	for i := range batch.Values[int64](v) {
 		batch.Values[int64](v)[i] = int64(i)

@@ -39,7 +39,7 @@ func TestZerosAreWrittenAheadOnlyWhereWorthwhile(t *testing.T) {
 	const kib = 1 << 10
 	r := &defaultAhead
 	for _, c := range []struct{ syncs, bytes, want int64 }{
-		{0, 500 * kib, 0},           // nobody waits
+		{0, 500 * kib, 0},           // no caller waits
 		{7, 7 * 200, 0},             // a store of a few records
 		{8, 8 * 200, 64 * kib},      // small records: the least
 		{300, 64 * kib, 128 * kib},  // used up: twice as many
