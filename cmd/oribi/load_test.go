@@ -80,8 +80,8 @@ func TestLoadOnATerminal(t *testing.T) {
 		out, _ := io.ReadAll(terminal) // ends in an error, as terminals do whose other side is gone
 		terminal.Close()
 		text := strings.ReplaceAll(string(out), "\r\n", "\n")
-		if at := strings.LastIndex(text, "\x1b[J"); at >= 0 {
-			text = text[at+len("\x1b[J"):]
+		if at := strings.LastIndex(text, "\x1b[K"); at >= 0 {
+			text = text[at+len("\x1b[K"):]
 		}
 		if text != want {
 			t.Errorf("run %d: %q, want %q", i, text, want)

@@ -14,8 +14,8 @@
 package progress
 
 import (
-	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -118,19 +118,18 @@ func (b *Bar) Stop() {
 	})
 }
 
+// clearLine goes to the start of a row and empties it.
+const clearLine = "\r\x1b[K"
+
 // erase removes the line that is shown. A terminal that has become narrower since shows it on several
 // rows, with the cursor on the last.
 func (b *Bar) erase() string {
 	if b.shown == 0 {
 		return ""
 	}
-	width := max(b.options.Width(), 1)
-	up := ""
-	if rows := (b.shown - 1) / width; rows > 0 {
-		up = fmt.Sprintf("\x1b[%dA", rows)
-	}
+	rows := (b.shown - 1) / max(b.options.Width(), 1)
 	b.shown = 0
-	return "\r" + up + "\x1b[J"
+	return clearLine + strings.Repeat("\x1b[A"+clearLine, rows)
 }
 
 // paintAt paints at each tick until the bar stops.

@@ -46,9 +46,6 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// erased is what removes a line that fits the terminal.
-const erased = "\r\x1b[J"
-
 // Nothing is painted in the first second, and what was painted is removed.
 func TestBarAppearsAfterASecondAndGoesAway(t *testing.T) {
 	for _, c := range []struct {
@@ -57,7 +54,7 @@ func TestBarAppearsAfterASecondAndGoesAway(t *testing.T) {
 	}{
 		{nil, nil},
 		{[]time.Duration{showAfter / 2, showAfter - 1}, nil},
-		{[]time.Duration{showAfter - 1, showAfter, 2 * showAfter}, []string{"sum  50  50/s", erased + "sum  50  25/s", erased}},
+		{[]time.Duration{showAfter - 1, showAfter, 2 * showAfter}, []string{"sum  50  50/s", clearLine + "sum  50  25/s", clearLine}},
 	} {
 		var out bytes.Buffer
 		b := newBar(Options{Out: &out, What: "sum"}, start)
@@ -83,7 +80,7 @@ func TestBarRemovesAllRowsOfALineAfterTheTerminalShrank(t *testing.T) {
 	b := newBar(Options{Out: &out, What: "sum", Width: func() int { return width }}, start)
 	b.shown = 70
 	width = 30
-	if got, want := b.erase(), "\r\x1b[2A\x1b[J"; got != want {
+	if got, want := b.erase(), clearLine+"\x1b[A"+clearLine+"\x1b[A"+clearLine; got != want {
 		t.Errorf("70 characters on a terminal of 30: %q, want %q", got, want)
 	}
 	if got := b.erase(); got != "" {
