@@ -253,6 +253,7 @@ func (m Store) write(s *oribi.Store, op oribi.Op, version uint64) (last mvcc.Tim
 			if last, err = b.Commit(context.Background(), oribi.NoSync); err != nil {
 				return 0, err
 			}
+			b.Reset()
 		}
 	}
 	return last, nil
