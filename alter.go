@@ -11,32 +11,32 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Change is one change that Alter makes of a table: AddColumn, DropColumn, RenameColumn,
+// Change is one alteration of a table, an argument of Alter: AddColumn, DropColumn, RenameColumn,
 // SetDefault, SetEncoding, SetCompression, SetBlockSize, SetImmutable, SetColumnComment,
 // SetComment, SetHistory.
 type Change func(*draft) error
 
-// draft is the table's next row of metadata in the making.
+// draft is the table's next metadata row while Alter builds it.
 type draft struct {
 	row    *meta.Table
 	schema *schema.Editor
 }
 
-// Alter changes the table's schema and settings: all changes, in their order, or none, durably. The
-// schema version grows by one.
+// Alter changes the table's schema and settings, durably: all changes in their order, or none. It
+// increments the schema version by one.
 //
-// What memory holds goes to disk first, and writers of the table wait while the last of it does, 1
-// MiB or so; no row is rewritten. Reads that run go on with the columns that they began with; later
-// ones, also of times before the change, find columns by today's names. A write batch that holds
-// rows of the table is committed by the columns as they are then: cells follow their column to its
-// new name, those of a dropped column vanish, an added column is one that the rows do not set.
+// The table's rows in memory are flushed first, and its writers wait for the last of that, about 1
+// MiB. No row is rewritten. Running reads keep the columns that they began with. Later reads, also
+// of earlier timestamps, find columns by their new names. A write batch that was filled before is
+// converted when it is committed: cells follow a renamed column, cells of a dropped column are
+// removed, and an added column is not set.
 //
-// A column's identity is an ID that is never given again, so the values of a dropped column do not
-// come back with another of its name. Their space does when compactions rewrite the rowsets.
+// A column is identified by an ID that is never reused, so the values of a dropped column do not
+// return with a new column of the same name. Compactions reclaim their space.
 //
-// Errors: ErrNoColumn for a column that the table does not have; ErrExists for a name that is; ErrSchema for
-// what cannot be, such as a dropped key column or a new one that cannot be NULL and has no default;
-// ctx's; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed.
+// Errors: ErrNoColumn for a column that the table does not have; ErrExists for a name that is in
+// use; ErrSchema for an impossible change, such as to drop a key column, or to add a column that is
+// not nullable and has no default; ctx's; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed.
 func (t *Table) Alter(ctx context.Context, changes ...Change) error {
 	if err := t.store.enterWriting(); err != nil {
 		return err
@@ -62,8 +62,8 @@ func (t *Table) Alter(ctx context.Context, changes ...Change) error {
 	return nil
 }
 
-// AddColumn puts a column behind all others. Rows that are there have its default, or NULL; its ID
-// is given.
+// AddColumn adds a column after the last one. Existing rows have its default, or NULL. c.ID is
+// ignored: the table assigns one.
 func AddColumn(c schema.Column) Change {
 	return func(d *draft) error {
 		c.Default = bytes.Clone(c.Default)
@@ -77,19 +77,19 @@ func AddColumn(c schema.Column) Change {
 	}
 }
 
-// DropColumn takes a column, which is not in the key, away with all its values, old ones too.
+// DropColumn removes a column that is not in the key, with all its values, also in earlier versions.
 func DropColumn(name string) Change {
 	return func(d *draft) error { return d.schema.Drop(name) }
 }
 
-// RenameColumn gives a column another name.
+// RenameColumn renames a column.
 func RenameColumn(from, to string) Change {
 	return func(d *draft) error { return d.schema.Rename(from, to) }
 }
 
-// SetDefault changes what new rows have that do not set the column; nil = no default. Rows that are
-// there stay as they are, also those that were written before the column was added. value is a Go
-// value as in Row.
+// SetDefault changes the value of the column in new rows that do not set it; nil removes the default.
+// Existing rows do not change, not even those from before the column was added. value is a Go value
+// as in Row.
 func SetDefault(column string, value any) Change {
 	return setColumn(column, func(c *schema.Column) error {
 		var buf []byte
@@ -102,7 +102,7 @@ func SetDefault(column string, value any) Change {
 	})
 }
 
-// SetDefaultCell is SetDefault with the cell of the default.
+// SetDefaultCell is like SetDefault, with the default as a cell.
 func SetDefaultCell(column string, cell []byte) Change {
 	return setColumn(column, func(c *schema.Column) error {
 		c.Default = bytes.Clone(cell)
@@ -110,40 +110,39 @@ func SetDefaultCell(column string, cell []byte) Change {
 	})
 }
 
-// SetEncoding changes how files that are written from now on hold the column.
+// SetEncoding changes the encoding of the column in files that are written from now on.
 func SetEncoding(column string, e schema.Encoding) Change {
 	return setColumn(column, func(c *schema.Column) error { c.Encoding = e; return nil })
 }
 
-// SetCompression changes how files that are written from now on compress the column.
+// SetCompression changes the compression of the column in files that are written from now on.
 func SetCompression(column string, k schema.Compression) Change {
 	return setColumn(column, func(c *schema.Column) error { c.Compression = k; return nil })
 }
 
-// SetBlockSize changes the size of the column's cblocks in files that are written from now on,
-// bytes; 0 = 256 KiB, and 32 KiB of byte strings that are not codes of a dictionary.
+// SetBlockSize changes the size of the column's cblocks, in bytes, in files that are written from
+// now on. 0 means 256 KiB, or 32 KiB for byte strings that are not dictionary-encoded.
 func SetBlockSize(column string, n int32) Change {
 	return setColumn(column, func(c *schema.Column) error { c.BlockBytes = n; return nil })
 }
 
-// SetImmutable makes a column immutable, or no longer so. It holds for operations that are
-// committed from then on.
+// SetImmutable makes a column immutable or mutable, for operations that are committed from then on.
 func SetImmutable(column string, immutable bool) Change {
 	return setColumn(column, func(c *schema.Column) error { c.Immutable = immutable; return nil })
 }
 
-// SetColumnComment changes the text that stands with a column.
+// SetColumnComment changes a column's comment.
 func SetColumnComment(column, text string) Change {
 	return setColumn(column, func(c *schema.Column) error { c.Comment = text; return nil })
 }
 
-// SetComment changes the text that stands with the table.
+// SetComment changes the table's comment.
 func SetComment(text string) Change {
 	return func(d *draft) error { return Comment(text).apply(d.row) }
 }
 
-// SetHistory changes how long old versions are kept, or HistoryForever. A longer time brings
-// nothing back: what was dropped before stays ErrTooOld.
+// SetHistory changes how long old versions are kept; HistoryForever keeps all of them. A longer time
+// restores nothing: a read of history that was already dropped stays ErrTooOld.
 func SetHistory(keep time.Duration) Change {
 	return func(d *draft) error { return History(keep).apply(d.row) }
 }
@@ -152,7 +151,7 @@ func setColumn(name string, set func(*schema.Column) error) Change {
 	return func(d *draft) error { return d.schema.Set(name, set) }
 }
 
-// checkDefault tells whether the default is a cell that the column may have. Errors: ErrSchema.
+// checkDefault checks that the default is a cell that the column may contain. Errors: ErrSchema.
 func checkDefault(c *schema.Column) error {
 	if err := checkCell(c, c.Default); err != nil {
 		return fmt.Errorf("default: %w: %w", err, fault.ErrSchema)

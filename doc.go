@@ -1,103 +1,124 @@
 // Package oribi is an embedded tablet storage engine: typed tables with a primary key, stored by
-// column in one directory, with a history that can be read at any time. There is no server; a Store
-// is opened by one process at a time.
+// column in one directory, with a history that can be read at any past time. There is no server.
+// One process at a time opens a store for writing.
 //
 // # Use
 //
-//	store, err := oribi.Open("files.oribi", nil)         // makes the store if nothing is there
-//	table, err := store.CreateTable("files", columns)    // columns: schema.New or SchemaOf
+//	store, err := oribi.Open("files.oribi", nil)        // creates the store if the directory is empty
+//	table, err := store.CreateTable("files", columns)   // columns: schema.New or SchemaOf
 //	b := store.NewBatch()
 //	b.Upsert(table, oribi.Row{"path": "a.txt", "size": 10})
-//	ts, err := b.Commit(ctx)                             // all or nothing, at one timestamp, durable
-//	row, err := table.Get(ctx, "a.txt", oribi.AsOf(ts))  // as it was then
-//	for row, err := range table.Scan(ctx).Rows() { … }   // in key order
+//	ts, err := b.Commit(ctx)                            // all or nothing, at one timestamp, durable
+//	row, err := table.Get(ctx, "a.txt", oribi.AsOf(ts)) // the row as of ts
+//	for row, err := range table.Scan(ctx, oribi.Where(oribi.Gt("size", 5))).Rows() { … }
 //	err = store.Close()
 //
-// The examples beside this page run. Three faces lead to the same rows: Row, a map, for small
-// programs; TableOf, structs with tags, for real ones; Batch.Vectors, Batch.Cells and Scan.Batches,
-// whole columns and bare cells, for bulk work. Table.Ingest takes rows that come in key order, more
-// than memory holds, straight to files: all of them at one timestamp or none.
+// There are three ways to write and read rows:
 //
-// Of one row Table.History tells all versions, of two timestamps Table.Diff the rows that differ. A
-// Snapshot holds a state for as long as it is open, Table.Alter changes columns and settings while
-// the table is used, Batch.If makes a write batch depend on a row.
+//   - Row, a map, suits small programs.
+//   - TableOf binds a table to a struct type. OpenTable finds or creates the table; GetAs, ScanAs
+//     and Patch use structs that have only some of the columns.
+//   - Batch.Vectors, Batch.Cells, and Scan.Batches pass whole columns and encoded cells, for bulk
+//     work. Table.Ingest writes rows that arrive in key order directly to files, any number of
+//     them at one timestamp.
 //
-// # What holds
+// Where selects rows with predicates such as Eq, Between, In, HasPrefix, And, Or, and Not. A
+// predicate names columns, not a table, and is bound when the read begins. UpdateWhere, DeleteWhere,
+// DeleteRange, Truncate, and RestoreTo change many rows in one call.
 //
-//   - A write batch is carried out whole or not at all, over tables too, and has one timestamp.
-//     Timestamps rise with the order of the batches, over reopenings too, whatever the machine's
-//     clock does.
-//   - When Commit returns, the batch is visible, and durable unless NoSync was given. NoSync
-//     survives a kill of the process, not a power cut. Batches become visible in the order of their
-//     timestamps, so a snapshot is one number.
-//   - AsOf(ts) sees the batch that got ts and all before it, and gives the same answer each time.
-//     Below the history that the table keeps it is ErrTooOld, never a wrong answer. A Snapshot
-//     keeps what it holds readable until it is closed.
-//   - Bytes on disk lie under checksums, which are checked when they are read. Damage is ErrCorrupt
-//     and names the place.
-//   - When a write to the log, to the metadata or to a block fails, the store is read-only from
-//     then on: ErrPoisoned. Reads go on. A full disk, found before anything was changed, is
-//     ErrNoSpace, and the call may be tried again. 16 MiB of the disk are kept free: with less,
-//     write batches that add rows get ErrNoSpace, while deletes, drops and compactions still work.
+// Table.History returns all versions of a row, and Table.Diff the rows that differ between two
+// timestamps. A Snapshot keeps a state readable while it is open. Table.Alter changes columns and
+// settings while the table is in use. Batch.If makes a write batch depend on the state of a row.
+//
+// # Guarantees
+//
+//   - A write batch is atomic, also across tables, and has one timestamp. Timestamps rise in the
+//     order of the batches, also across reopenings, whatever the machine's clock does.
+//   - When Commit returns, the batch is visible. It is also durable unless NoSync was given: a
+//     NoSync batch survives a kill of the process, but not a power failure. Batches become visible
+//     in the order of their timestamps, so a snapshot is one number.
+//   - A Commit that fails changes nothing, and the batch keeps its rows for another attempt. A
+//     second Commit of a committed batch is ErrCommitted.
+//   - AsOf(ts) sees the batch with timestamp ts and every batch before it, and returns the same
+//     answer each time. Below the table's history it is ErrTooOld, never a wrong answer. Ahead of
+//     both the clock and the newest batch it is ErrFuture.
+//   - Every byte on disk is covered by a checksum, which is verified when the byte is read. Damage
+//     is ErrCorrupt, with the position.
+//   - When a write to the log, the metadata, or a block fails, the store becomes read-only, and
+//     writes return ErrPoisoned. Reads continue. A full disk that is detected before anything has
+//     changed is ErrNoSpace, and the call can be repeated. The store keeps 16 MiB of the disk free:
+//     with less, write batches that add rows return ErrNoSpace, while deletes, drops, and
+//     compactions still work.
+//
+// # Errors
+//
+// Errors begin with "oribi: " and name the table, the column, or the key. Test for the sentinels
+// with errors.Is: ErrNotFound is a missing row, ErrNoTable a missing table, ErrNoColumn a missing
+// column. A row that a write batch refuses is a *RowError, for errors.As.
 //
 // # Concurrency
 //
-// Store, Table and TableOf are safe for concurrent use. A Batch is for one goroutine at a time, as
-// is what Scan returns. A scan sees one snapshot from its first step to its last; flushes and
-// compactions meanwhile do not disturb it. Readers are never held. A table's writers are held by
-// flushes and compactions while these are committed, by an ingest at its very end, by an Alter
-// while it writes the last of memory. When memory is at its limit, writers wait for the flush of
-// their table. Close waits for running calls; a scan that is between two steps gets ErrClosed at
-// its next.
+// Store, Table, and TableOf are safe for concurrent use. A Batch is used by one goroutine at a time,
+// and so is the result of a Scan. A scan sees one snapshot from its first row to its last, whatever
+// is flushed or compacted in between. Readers never wait for writers.
 //
-// Options.Listener is called when the locks of the event's table are free again: it may do with the
-// store what it likes, save close it.
+// A table's writers wait for the commit of a flush or compaction of the table, for the end of an
+// ingest, for an Alter while it writes the last of the memory, and, when memory is at its limit, for
+// the next flush. Close waits for running calls; an open scan returns ErrClosed at its next step.
 //
-// # How long slices live
+// Options.Listener is called while no lock of the table is held. It may use the store, but must not
+// close it.
 //
-// What is put into a Batch is copied at once: the caller's rows, cells and vectors are free when
-// the call returns. A batch.RecordBatch that Scan.Batches yields holds until the next step, with its
-// vectors; the byte strings in it may be kept. Cells of GetCells and GetManyCells may be kept. None
-// of these may be changed. Rows and structs belong to the caller.
+// # Lifetime of slices
+//
+// A Batch copies what it is given: the caller may reuse rows, cells, and vectors when the call
+// returns. A batch.RecordBatch from Scan.Batches, with its vectors, is valid until the next step;
+// the byte strings in it may be kept. Cells of GetCells and GetManyCells may be kept. None of these
+// may be modified. Rows and structs belong to the caller.
 //
 // # On disk
 //
-//	DIR/LOCK        locked while the store is open: shared by readers, or by one writer alone
+//	DIR/LOCK        locked while the store is open: shared by readers, or exclusive to one writer
 //	DIR/INSTANCE    identity and format number; locked in the same way
-//	DIR/ANCHOR      which state of the metadata is the newest: package blockmanager
-//	DIR/wal/        the log: package internal/wal
-//	DIR/meta/       metadata: which blocks there are and what they mean
-//	DIR/data/       containers of blocks; a block is one file of Apache Kudu's formats: packages cfile, bloom, delta
+//	DIR/ANCHOR      the newest state of the metadata; see package blockmanager
+//	DIR/wal/        the log
+//	DIR/meta/       metadata: which blocks exist and what they mean
+//	DIR/data/       containers of blocks; a block is one file in a format of Apache Kudu
 //
-// Do not remove LOCK: it is no leftover, and an open store needs it. The locks are the operating
+// Do not remove LOCK, even when no process runs: an open store needs it. The locks are the operating
 // system's and end with the process. A writer whose LOCK was removed or replaced refuses its next
-// metadata commit with ErrPoisoned; no second writer gets in, since INSTANCE is locked too. A copy
-// of a store may lack LOCK: a reader does without it, a writer creates it.
+// metadata commit with ErrPoisoned. No second writer can open the store in that state, since
+// INSTANCE is locked too. A copy of a store may lack LOCK: a reader does without it, and a writer
+// creates it.
 //
-// A write goes to the log and then into memory; an ingest goes to rowsets and leaves only its
-// timestamp in the log. Flush turns what memory holds of a table into rowsets, compaction turns
-// rowsets into others that do not overlap; each becomes real by one metadata commit. Open reads the
-// metadata and puts what the log holds beyond it back into memory.
+// A write is appended to the log and then applied in memory. An ingest writes rowsets and leaves
+// only its timestamp in the log. A flush writes the rows in memory to rowsets, and a compaction
+// rewrites rowsets so that they do not overlap; each takes effect with one metadata commit. Open
+// reads the metadata and replays the log from there.
 //
 // # Lock order
 //
-// Locks are taken in this order, and none while one further down is held:
+// Locks are acquired in this order, top to bottom:
 //
 //	tablet work          one flush or compaction of a table, or end of an ingest, at a time
-//	tablet gate          shared from resolve to apply, exclusive when a flush or merging compaction begins, in its commit and that of a delta
-//	                     compaction, in Alter, drop and the end of an ingest; of several tables in the order of their numbers
-//	tablet row stripes   in rising order; of several tables in the order of their numbers
-//	Store.metaMu         one metadata commit at a time, from the finding of log_start to publication in memory
+//	tablet gate          shared from resolve to apply; exclusive at the cutover point and in the
+//	                     commit of a flush or compaction, in Alter and Drop, and at the end of an
+//	                     ingest; for several tables in the order of their numbers
+//	tablet row stripes   in ascending order; for several tables in the order of their numbers
+//	Store.metaMu         one metadata commit at a time, from computing log_start to publication
 //	Store.tablesMu       the map of tables
-//	tablet mu            the pointer to a table's layout; no I/O under it
-//	Store.appendMu       timestamp, LSN, log frame and place in the order of publication
+//	tablet mu            the pointer to a table's state; no I/O while it is held
+//	Store.appendMu       timestamp, LSN, log frame, and position in the order of publication
 //
-// The locks of the log, the block manager, the publisher, the holds of history, the clock and the
-// cache lie below all of these. Calls are counted in and out of the store, which is no lock: Close
-// waits for those inside. A write batch waits for its turn to be published with no lock held. A
-// flush waits for that of others with work held, an Alter and an ingest with the gate too: no write
-// batch that has entered the log takes one of these, and an ingest that has holds its own. They
-// still have to take metaMu: nobody waits for publication who holds that. Nobody takes a gate who
-// holds metaMu: a batch that has one table's gate and waits for another's, held by somebody who
-// waits for metaMu, would close a circle.
+// The locks of the log, the block manager, the publisher, the pins of history, the clock, and the
+// cache are below all of these. Calls into the store are counted, which is not a lock: Close waits
+// until the count is zero.
+//
+// Waiting for publication counts as a lock as well. A write batch waits for its own publication with
+// no lock held. A flush waits for that of other batches while it holds work, and an Alter and an
+// ingest while they hold work and gate. This cannot deadlock: a batch that is in the log acquires
+// neither of these, and an ingest that is in the log holds them itself. Both may still have to
+// acquire metaMu, so a goroutine that holds metaMu never waits for publication. For the same reason
+// it never acquires a gate: a batch that holds one table's gate and waits for another's, held by a
+// goroutine that waits for metaMu, would complete a cycle.
 package oribi

@@ -14,33 +14,34 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Ingest inserts rows that come in key order, straight into files: all of them at one timestamp,
-// durably, or none.
+// Ingest inserts rows that arrive in key order directly into files, durably: all of them at one
+// timestamp, or none.
 //
-// It is for loads of more rows than a write batch takes. Each step of batches gives vectors for the
-// table's columns in schema order, all of one length, some thousand cells at best; a nil vector is
-// a column that is not set, as with Batch.Vectors. They are the caller's again when the next step
-// is asked for. Keys rise strictly from row to row, over the steps too. batches may use the store;
-// an error that it gives ends the ingest and is returned.
+// It loads more rows than fit into a write batch. Each step of batches yields one vector per column
+// of the table, in schema order, all of the same length, best some thousand cells. A nil vector is
+// a column that is not set, as in Batch.Vectors. The vectors may be reused from the next step on.
+// Keys must rise strictly from row to row, also across steps. batches may use the store. An error
+// from batches ends the ingest and is returned.
 //
-// An auto-incrementing column is given, as to an upsert: an ingest brings back rows that had their
-// values. Inserts go on above them.
+// Values of an auto-incrementing column must be given, as in an upsert, since an ingest restores
+// rows that already had theirs. Later inserts continue above them.
 //
-// ts is the rows' timestamp and rows is how many they are. Without rows a fresh timestamp is
-// returned, as by an empty batch. Memory is taken for the files being written, however many rows
-// there are. The table's writers go on until all but the last of it is on disk, then wait for a
-// sync or two; a commit of any table that falls into that moment becomes visible after the rows do.
+// ts is the timestamp of the rows, and rows their number. Without rows, a new timestamp is returned,
+// as by an empty write batch. The memory in use depends on the files being written, not on the
+// number of rows. The table's writers continue until nearly all of the rows are on disk, then wait
+// for one or two syncs. Write batches of all tables that are committed during this time become
+// visible after the rows.
 //
-// Errors: ErrRow for a row that is refused, the *RowError counting rows over the whole ingest: one
-// that no insert would take, one whose key does not rise, with ErrKeyExists one whose key is there
-// or came meanwhile. ErrConflict when the table's schema was changed meanwhile; ErrNoTable when
-// the table was dropped; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed; ctx's. Nothing has
-// changed then, save that after ErrPoisoned only the next open tells.
+// Errors: ErrRow for a refused row, whose *RowError counts rows over the whole ingest: a row that no
+// insert accepts, a key that does not rise, or, with ErrKeyExists, a key that exists or that another
+// writer has inserted during the ingest. ErrConflict if the schema was altered during the ingest;
+// ErrNoTable if the table was dropped; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed; ctx's. After
+// an error nothing has changed, except after ErrPoisoned, when the next Open decides.
 func (t *Table) Ingest(ctx context.Context, batches iter.Seq2[[]*batch.Vector, error]) (ts mvcc.Timestamp, rows int64, err error) {
 	return t.ingest(ctx, func(*tablet.Shape) (iter.Seq2[[]*batch.Vector, error], error) { return batches, nil })
 }
 
-// ingest is Ingest of what make gives for the shape that the rows are to have.
+// ingest is Ingest of the vectors that make returns for the current schema.
 func (t *Table) ingest(ctx context.Context, make func(*tablet.Shape) (iter.Seq2[[]*batch.Vector, error], error)) (mvcc.Timestamp, int64, error) {
 	s := t.store
 	if err := s.enterWriting(); err != nil {
@@ -64,7 +65,7 @@ func (t *Table) ingest(ctx context.Context, make func(*tablet.Shape) (iter.Seq2[
 	return ts, into.Rows(), nil
 }
 
-// fill hands all vectors on and finishes.
+// fill passes all vectors on and finishes.
 func (t *Table) fill(ctx context.Context, into *tablet.Ingest, batches iter.Seq2[[]*batch.Vector, error]) (mvcc.Timestamp, error) {
 	columns := into.Shape.Schema.Columns
 	buffers := min(int64(len(columns))*ingestColumnBytes, t.store.opts.MemoryLimit/8)
@@ -93,11 +94,11 @@ func (t *Table) fill(ctx context.Context, into *tablet.Ingest, batches iter.Seq2
 	return into.Finish(ctx)
 }
 
-// ingestColumnBytes is about what the writing of one column's file takes: an open cblock and the
-// sink's buffer.
+// ingestColumnBytes estimates the memory for writing one column's file: an open cblock and the sink's
+// buffer.
 const ingestColumnBytes = 512 << 10
 
-// ingester checks vectors and hands them on, a window of rows at a time.
+// ingester checks vectors and passes them on, one window of rows at a time.
 type ingester struct {
 	t      *Table
 	into   *tablet.Ingest
@@ -110,7 +111,7 @@ func (g *ingester) rowError(row int, column string, cause error) error {
 
 func (g *ingester) add(vectors []*batch.Vector) error {
 	s := g.into.Shape.Schema
-	// An auto-incrementing column is given, which an insert would refuse.
+	// The values of an auto-incrementing column are given, which an insert would refuse.
 	n, err := checkVectors(s, OpUpsert, vectors)
 	if err != nil {
 		return g.rowError(0, "", err)
@@ -139,7 +140,7 @@ func (g *ingester) add(vectors []*batch.Vector) error {
 	return nil
 }
 
-// addWindow hands rows [from, to) on.
+// addWindow passes rows [from, to) on.
 func (g *ingester) addWindow(vectors []*batch.Vector, from, to int) error {
 	shape, w := g.into.Shape, &g.window
 	w.Batch.Reset(0)
@@ -163,7 +164,7 @@ func (g *ingester) addWindow(vectors []*batch.Vector, from, to int) error {
 	return g.into.Append(w)
 }
 
-// checkRows refuses rows that are too long. They are measured one by one only if there can be one.
+// checkRows refuses rows that are too long. It measures single rows only if one may be too long.
 func (g *ingester) checkRows() error {
 	columns := g.window.Batch.Columns
 	fixed, longest := 0, 0
@@ -186,8 +187,8 @@ func (g *ingester) checkRows() error {
 	return nil
 }
 
-// Ingest inserts rows that come in key order, as Table.Ingest does. Columns without a field are not
-// set. A row is the caller's again when the next one is asked for.
+// Ingest inserts rows that arrive in key order, as Table.Ingest does. Columns without a field are not
+// set. A row may be reused from the next step on.
 func (t *TableOf[T]) Ingest(ctx context.Context, rows iter.Seq[T]) (ts mvcc.Timestamp, n int64, err error) {
 	return t.Table.ingest(ctx, func(shape *tablet.Shape) (iter.Seq2[[]*batch.Vector, error], error) {
 		b, err := t.bindFor(OpUpsert, shape)
@@ -198,7 +199,7 @@ func (t *TableOf[T]) Ingest(ctx context.Context, rows iter.Seq[T]) (ts mvcc.Time
 	})
 }
 
-// vectors gathers rows into vectors of a window's length or, of long rows, less.
+// vectors collects rows into vectors of a window's length, or shorter ones if the rows are long.
 func (t *TableOf[T]) vectors(b *binding, rows iter.Seq[T]) iter.Seq2[[]*batch.Vector, error] {
 	return func(yield func([]*batch.Vector, error) bool) {
 		s := b.shape.Schema
@@ -241,13 +242,13 @@ func (t *TableOf[T]) vectors(b *binding, rows iter.Seq[T]) iter.Seq2[[]*batch.Ve
 	}
 }
 
-// ingestTextBytes is how many bytes of byte strings TableOf.Ingest gathers before it hands them on.
+// ingestTextBytes is how many bytes of byte strings TableOf.Ingest collects before it passes them on.
 const ingestTextBytes = 4 << 20
 
 const textBufferBytes = 64 << 10 // of appendText, at least
 
-// appendText copies text behind buf, or into a new one where it does not fit: what was given out
-// before stays. nil stays nil.
+// appendText appends a copy of text to buf, or to a new buffer if it does not fit, so that slices of
+// buf stay valid. nil stays nil.
 func appendText(buf, text []byte) (grown, copied []byte) {
 	if len(text) == 0 {
 		return buf, text

@@ -27,44 +27,43 @@ const (
 	maxSegmentBytes    = 1 << 30
 )
 
-// Options say how a store is opened. nil and zero fields mean the defaults. They are read once, by
-// Open.
+// Options configure Open. A nil *Options and zero fields mean the defaults. Open copies them.
 //
-// The store keeps space free on its disk: rows are refused with ErrNoSpace while less than 16 MiB
-// would be left, so that deletes, drops and compactions still have room.
+// The store keeps 16 MiB of its disk free: it refuses rows with ErrNoSpace if less would be left, so
+// that deletes, drops and compactions still have room.
 type Options struct {
-	// ReadOnly opens without writing a byte, on a read-only mount too; many such openers may share
-	// a store. What the log holds is replayed into memory. The store must exist.
+	// ReadOnly opens the store without writing a byte, also on a read-only mount. Any number of
+	// readers may share a store. The log is replayed into memory. The store must exist.
 	ReadOnly bool
-	// ErrorIfMissing refuses a directory that holds no store, which Open otherwise makes.
+	// ErrorIfMissing makes Open fail if the directory contains no store, instead of creating one.
 	ErrorIfMissing bool
-	// ErrorIfExists refuses a directory that holds one.
+	// ErrorIfExists makes Open fail if the directory contains a store.
 	ErrorIfExists bool
 
-	// MemoryLimit bounds what the store holds in memory, bytes: rows not yet flushed, cache,
-	// compaction buffers, metadata. Default 256 MiB, at least 16 MiB.
+	// MemoryLimit bounds the memory of the store, in bytes: rows not yet flushed, cache, compaction
+	// buffers, metadata. Default 256 MiB, at least 16 MiB.
 	MemoryLimit int64
-	// CellLimit bounds one cell, bytes. Default 64 KiB, at most 4 MiB.
+	// CellLimit bounds one cell, in bytes. Default 64 KiB, at most 4 MiB.
 	CellLimit int
 
-	// History is how long old versions are kept in tables that name no time of their own. It counts
-	// when the store is created and stays with it. Default 7 days; HistoryForever; at least one
-	// second.
+	// History is how long old versions are kept in tables that are created without a History option.
+	// It is stored when the store is created; later values are ignored. Default 7 days; at least one
+	// second, or HistoryForever.
 	History time.Duration
 
-	// Clock gives timestamps. Default: a hybrid clock on the machine's time.
+	// Clock assigns timestamps. Default: a hybrid clock on the machine's time.
 	Clock mvcc.Clock
-	// Logger takes what happens besides: recovery, background work. Default: nothing is logged.
+	// Logger receives messages on recovery and background work. Default: nothing is logged.
 	Logger *slog.Logger
-	// Listener is called after each flush, compaction and ingest, by the goroutine that did it,
-	// with no lock of the table held. It must not call Close, which waits for it. Default: none.
+	// Listener is called after each flush, compaction and ingest, in the goroutine that did it, with
+	// no lock of the table held. It must not call Close, which waits for it. Default: none.
 	Listener func(Event)
-	// Progress is told now and then how many of its rows a flush or a merging compaction has read.
-	// It is called by the goroutine that does the work, with locks of the table held: it must be
-	// quick and must not use the store. Default: none.
+	// Progress is called periodically with the number of rows that a flush or a merging compaction
+	// has read so far. It runs in the goroutine that does the work, with locks of the table held: it
+	// must be quick and must not use the store. Default: none.
 	Progress func(table string, rows, of int64)
 
-	// Manual leaves flushes and compactions to the caller, save the flushes that the memory limit
+	// Manual leaves flushes and compactions to the caller, except for flushes that the memory limit
 	// forces.
 	Manual bool
 	// Policy chooses what to merge in the background. Default: compaction.Overlap{}.
@@ -75,16 +74,16 @@ type Options struct {
 	// RowSetBytes is the size at which a flush or compaction starts a new rowset. Default 32 MiB.
 	RowSetBytes int64
 
-	// LogSegmentBytes is the size at which a file of the log is closed and the next begun, each of
-	// which costs some syncs; a file goes when nothing in it would be replayed. Default 32 MiB, at
-	// least 4 KiB, at most 1 GiB.
+	// LogSegmentBytes is the size at which a file of the log is closed and the next one created,
+	// which costs some syncs. A file is removed when nothing in it would be replayed. Default 32
+	// MiB, at least 4 KiB, at most 1 GiB.
 	LogSegmentBytes int64
 
 	// FS is the file system. Default: the real one.
 	FS vfs.FS
 }
 
-// Event tells of one flush, compaction or ingest. See package compaction.
+// Event describes one flush, compaction or ingest. See package compaction.
 type Event = compaction.Event
 
 // Validate reports everything that is wrong with o.
@@ -115,7 +114,7 @@ func (o *Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// historySeconds is a retention as it is stored: whole seconds, −1 for ever.
+// historySeconds returns a retention as it is stored: whole seconds, −1 for HistoryForever.
 func historySeconds(d time.Duration) (int64, error) {
 	switch {
 	case d == HistoryForever:
@@ -126,7 +125,7 @@ func historySeconds(d time.Duration) (int64, error) {
 	return int64(d / time.Second), nil
 }
 
-// filled is a private copy with the defaults in.
+// filled returns a private copy with the defaults filled in.
 func (o *Options) filled() Options {
 	var c Options
 	if o != nil {

@@ -29,11 +29,11 @@ type Table struct {
 	views sync.Map // reflect.Type of T → *TableOf[T], for GetAs, ScanAs and Patch
 }
 
-// TableOption is a property that CreateTable gives a table: History or Comment.
+// TableOption is a setting of a new table, an argument of CreateTable: History or Comment.
 type TableOption struct{ apply func(*meta.Table) error }
 
-// History keeps old versions of the table's rows for d, or HistoryForever. Without it the store's
-// default holds.
+// History keeps old versions of the table's rows for d, or HistoryForever. The default is that of
+// the store, Options.History.
 func History(d time.Duration) TableOption {
 	return TableOption{func(t *meta.Table) (err error) {
 		if t.HistorySec, err = historySeconds(d); err != nil {
@@ -45,7 +45,7 @@ func History(d time.Duration) TableOption {
 
 const maxCommentBytes = 256 // as of a column. Source: tablet spec §20
 
-// Comment is a text that stands with the table.
+// Comment is a text that is stored with the table, at most 256 bytes.
 func Comment(text string) TableOption {
 	return TableOption{func(t *meta.Table) error {
 		if !utf8.ValidString(text) || len(text) > maxCommentBytes {
@@ -56,7 +56,7 @@ func Comment(text string) TableOption {
 	}}
 }
 
-// CreateTable makes an empty table, durably. s is made by schema.New or SchemaOf.
+// CreateTable creates an empty table, durably. columns is made by schema.New or SchemaOf.
 //
 // Errors: ErrExists; ErrSchema, for a bad name too; ErrReadOnly; ErrNoSpace; ErrPoisoned;
 // ErrClosed.
@@ -85,10 +85,10 @@ func (s *Store) createTable(name string, columns *schema.Schema, opts []TableOpt
 			return nil, fmt.Errorf("column %q: default: %w: %w", c.Name, err, fault.ErrSchema)
 		}
 	}
-	// Inserts into the new table have LSNs above the flushed LSN that its row is given, so the log
-	// has to be durable up to there first: what a power cut takes from the log's end is given again
-	// to other batches, which would be taken for flushed. metaMu comes after: who holds it does not
-	// wait for batches, since an ingest's waits for it.
+	// The metadata row of the new table gets the log's last LSN as its flushed LSN, so the log must
+	// be durable up to there first. Otherwise a power failure could remove the end of the log, later
+	// batches would reuse its LSNs, and replay would take their inserts for flushed. metaMu is
+	// acquired afterwards: a goroutine that holds it never waits for write batches.
 	flushed := s.lastLSN.Load()
 	if err := (tabletStore{s}).Wait(context.Background(), flushed); err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (s *Store) commitTables(edit blockmanager.Edit, stored meta.Store) error {
 	return nil
 }
 
-// Table finds a table by name. Errors: ErrNoTable, ErrClosed.
+// Table returns a table by name. Errors: ErrNoTable, ErrClosed.
 func (s *Store) Table(name string) (*Table, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
@@ -160,12 +160,12 @@ func (s *Store) Table(name string) (*Table, error) {
 	return nil, fmt.Errorf("oribi: table %q: %w", name, fault.ErrNoTable)
 }
 
-// Tables lists the tables by name.
+// Tables returns all tables, ordered by name.
 func (s *Store) Tables() []*Table { return s.sortedTables() }
 
-// DropTable removes a table with all its rows and versions, durably, and gives their space back,
-// save what scans hold. Scans that run end as they began; batches that hold operations on the table
-// fail. Errors: ErrNoTable; ErrReadOnly; ErrPoisoned; ErrClosed.
+// DropTable removes a table with all its rows and versions, durably, and reclaims their space, except
+// what running scans still read. Running scans continue to their end; write batches with operations
+// on the table fail. Errors: ErrNoTable; ErrReadOnly; ErrPoisoned; ErrClosed.
 func (s *Store) DropTable(name string) error {
 	if err := s.enterWriting(); err != nil {
 		return err
@@ -202,9 +202,9 @@ func (s *Store) DropTable(name string) error {
 	return nil
 }
 
-// Rename gives the table another name, durably. The table stays what it is: handles, reads, scans,
-// write batches and the table's history go on. A rename to the table's own name does nothing. It
-// waits for a flush or compaction of the table that is running, and then takes one metadata commit.
+// Rename renames the table, durably. Handles, running reads, write batches, and the table's history
+// stay valid. A rename to the table's present name does nothing. Rename waits for a running flush or
+// compaction of the table, and then takes one metadata commit.
 //
 // Errors: ErrExists when another table has that name; ErrSchema for a name that no table can have;
 // ErrNotFound when the table was dropped; ctx's; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed.
@@ -254,22 +254,22 @@ func (s *Store) commitRename(ctx context.Context, t *Table, row *meta.Table, ins
 	return nil
 }
 
-// Name is the table's name.
+// Name returns the table's present name.
 func (t *Table) Name() string { return t.tab.Name() }
 
-// Schema is the table's columns as they are now. It must not be changed.
+// Schema returns the table's present columns. It must not be modified.
 func (t *Table) Schema() *schema.Schema { return t.tab.Shape().Schema }
 
 // Properties are a table's settings.
 type Properties struct {
-	ID            string        // 32 hex digits, given at the table's creation
+	ID            string        // 32 hex digits, assigned when the table is created
 	History       time.Duration // HistoryForever or how long old versions are kept
 	HistoryFloor  mvcc.Timestamp
 	SchemaVersion uint32
 	Comment       string
 }
 
-// Properties tells the table's settings.
+// Properties returns the table's settings.
 func (t *Table) Properties() Properties {
 	row := t.tab.Metadata()
 	p := Properties{ID: hex.EncodeToString(row.TableID[:]), History: HistoryForever, HistoryFloor: row.HistoryFloor, SchemaVersion: row.SchemaVersion, Comment: row.Comment}
@@ -279,10 +279,10 @@ func (t *Table) Properties() Properties {
 	return p
 }
 
-// Extract flushes the table and copies the files of all its rowsets into dir, a folder that it
-// makes, beside a tablet.json that tells how they belong together: Apache Kudu's own programs read
-// them. The copy stands for itself; history goes with it. When Extract fails, nothing of dir stays.
-// Errors: os.ErrExist when dir exists; ErrCorrupt; those of Flush.
+// Extract flushes the table and copies the files of all its rowsets into dir, which it creates, with
+// a tablet.json that describes them. Apache Kudu's own programs read these files. The copy is
+// complete, with the table's history. If Extract fails, it removes dir. Errors: os.ErrExist if dir
+// exists; ErrCorrupt; those of Flush.
 func (t *Table) Extract(ctx context.Context, dir string) error {
 	_, err := t.work(ctx, "extract", func(ctx context.Context) (CompactionResult, error) {
 		return CompactionResult{}, t.tab.Extract(ctx, dir)
@@ -290,5 +290,5 @@ func (t *Table) Extract(ctx context.Context, dir string) error {
 	return err
 }
 
-// Layout is the table's rowsets as a policy sees them.
+// Layout returns the table's rowsets as a policy sees them.
 func (t *Table) Layout() compaction.Layout { return t.tab.Info() }

@@ -7,8 +7,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// packArrays is columns with those in array form as cells, which is how everything behind takes
-// them; the vectors of the caller stay as they are. On an error row and column are where.
+// packArrays returns columns with vectors in array form converted to cells, the form that the engine
+// uses. The caller's vectors do not change. After an error, row and column are its position.
 func packArrays(s *schema.Schema, columns []*batch.Vector, limit int) (packed []*batch.Vector, row int, column string, err error) {
 	packed = columns
 	for i, v := range columns {
@@ -29,7 +29,7 @@ func packArrays(s *schema.Schema, columns []*batch.Vector, limit int) (packed []
 	return packed, 0, "", nil
 }
 
-// checkArrays tells the first cell of a vector in array form that no row can have.
+// checkArrays checks the cells of a vector in array form and returns the first that no row may have.
 func checkArrays(v *batch.Vector, limit int) (row int, err error) {
 	width := v.Type.Width()
 	for i := range v.Len {
