@@ -6,20 +6,20 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// arrayCells tells where the values of a cblock of arrays stand: the cells' counts cut the elements
-// into cells, and the presence of elements says which of them are values. Immutable. Source: cfile
+// arrayCells locates the values of a cblock of arrays: the counts divide the elements into cells,
+// and the presence bitmap of the elements shows which of them are values. Immutable. Source: cfile
 // spec §7.2.
 type arrayCells struct {
 	elements presence
 	counts   counts
 }
 
-// readElements bounds the elements that one read hands out: cells of a few bytes may have 65535
-// NULL elements each.
+// readElements limits the elements that one read returns: a cell of a few bytes may have 65535 NULL
+// elements.
 const readElements = 1 << 18
 
-// parseArrays reads the prologue of a cblock of arrays, whose table is in internal/encoding, and
-// returns the values behind it. Source: cfile spec §7.2, §12.3 items 50 and 51.
+// parseArrays parses the prologue of a cblock of arrays and returns the values after it. Package
+// internal/encoding has the table of the format. Source: cfile spec §7.2, §12.3 items 50 and 51.
 func (b *dataBlock) parseArrays(payload []byte, nullable bool) (values []byte, err error) {
 	p := prologueReader{rest: payload}
 	elements, cells := p.number("elements"), p.number("cells")
@@ -31,7 +31,7 @@ func (b *dataBlock) parseArrays(payload []byte, nullable bool) (values []byte, e
 		return nil, err
 	}
 	if b.nullable = b.nulls.ones < cells; b.nullable && !nullable {
-		return nil, fault.Corruptf("array prologue: %d cells are NULL in a column that has none", cells-b.nulls.ones)
+		return nil, fault.Corruptf("array prologue: %d NULL cells in a column that is not nullable", cells-b.nulls.ones)
 	}
 	a := &arrayCells{}
 	if a.elements, err = parsePresence(present, elements); err != nil {
@@ -45,7 +45,7 @@ func (b *dataBlock) parseArrays(payload []byte, nullable bool) (values []byte, e
 	return p.rest, nil
 }
 
-// prologueReader takes numbers and fields from the front of a payload; the first fault stays.
+// prologueReader reads numbers and fields from the front of a payload and keeps the first error.
 type prologueReader struct {
 	rest []byte
 	err  error
@@ -54,7 +54,7 @@ type prologueReader struct {
 func (p *prologueReader) number(name string) uint32 {
 	v, n, ok := coding.Uvarint32(p.rest)
 	if !ok && p.err == nil {
-		p.err = fault.Corruptf("array prologue: bad number of %s", name)
+		p.err = fault.Corruptf("array prologue: malformed number of %s", name)
 	}
 	if p.err != nil {
 		return 0
@@ -66,7 +66,7 @@ func (p *prologueReader) number(name string) uint32 {
 func (p *prologueReader) field(name string) []byte {
 	size := p.number("bytes of " + name)
 	if p.err == nil && uint64(size) > uint64(len(p.rest)) {
-		p.err = fault.Corruptf("array prologue: %d bytes of %s, %d left", size, name, len(p.rest))
+		p.err = fault.Corruptf("array prologue: %d bytes of %s, only %d left", size, name, len(p.rest))
 	}
 	if p.err != nil {
 		return nil
@@ -103,8 +103,8 @@ func (c *ColumnReader) readArrays(ord batch.Ordinal, n int, dst *batch.Vector) (
 	return dst.Len, nil
 }
 
-// decodeArrays appends cells [from, from+n) of the block to dst, which is in array form, and
-// returns how many it appended: fewer than n where dst would have more than readElements elements.
+// decodeArrays appends cells [from, from+n) of the cblock to dst, which is in array form. It
+// returns the number of cells appended, fewer than n if dst would exceed readElements elements.
 func (b *dataBlock) decodeArrays(from, n int, dst *batch.Vector) (int, error) {
 	a, at, base := b.arrays, dst.Len, dst.Elements.Len
 	offsets, k := a.counts.offsets(dst.Offsets, from, n, base, readElements)

@@ -9,11 +9,12 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// maxBlockElements bounds the elements of a cblock where we may choose: NULL ones fill none.
+// maxBlockElements limits the elements of a cblock where the format leaves the choice to us, since
+// NULL elements never fill one.
 const maxBlockElements = 1 << 20
 
-// appendArrays appends cells [from, to) of v, which is in array form. A cell is never parted:
-// whether the cblock is full is asked behind each that has elements. Source: cfile spec §7.2,
+// appendArrays appends cells [from, to) of v, which is in array form. A cell is never split:
+// whether the cblock is full is checked after each cell that has elements. Source: cfile spec §7.2,
 // §11.3.
 func (w *Writer) appendArrays(v *batch.Vector, from, to int) error {
 	for from < to {
@@ -36,7 +37,7 @@ func (w *Writer) appendArrays(v *batch.Vector, from, to int) error {
 	return nil
 }
 
-// appendArray appends one cell of the elements [from, to) of v.
+// appendArray appends one cell, the elements [from, to) of v.
 func (w *Writer) appendArray(v *batch.Vector, from, to int) error {
 	switch n := to - from; {
 	case n > encoding.MaxElements:

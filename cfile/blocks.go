@@ -9,9 +9,9 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// DataBlocks is the number of data cblocks. What is kept of them as a whole, by ParsedBlock, is for
-// files of keys and of deltas: NULLs and arrays, of which a few bytes may stand for any number, are
-// ErrUnsupported.
+// DataBlocks returns the number of data cblocks. Reading whole cblocks by ParsedBlock is for files
+// of keys and of deltas. Nullable columns and columns of arrays return ErrUnsupported, since a few
+// bytes of theirs may encode any number of cells.
 func (r *Reader) DataBlocks() (int, error) {
 	if r.info.Nullable || r.info.Array {
 		return 0, fault.Unsupportedf("cfile: block %v: whole cblocks of a nullable column or one of arrays", r.src.ID())
@@ -20,9 +20,9 @@ func (r *Reader) DataBlocks() (int, error) {
 	return len(bs), err
 }
 
-// FindData is the number of the last data cblock whose key in the value index is at or before key,
-// −1 if the first key is behind it or there is none. Where keys rise, cells that are at or behind
-// key stand there or later. Source: cfile spec §8.5.
+// FindData returns the number of the last data cblock whose key in the value index is at or before
+// key, or −1 if the first key is after it or there is none. If keys ascend, cells at or after key
+// are in that cblock or a later one. Source: cfile spec §8.5.
 func (r *Reader) FindData(key []byte) (int, error) {
 	x, err := r.valueIndex()
 	if err != nil {
@@ -31,8 +31,8 @@ func (r *Reader) FindData(key []byte) (int, error) {
 	return r.find(x, key)
 }
 
-// Cells is a data cblock whose cells are read one by one where they stand, so that a search in it
-// decodes no others. Immutable.
+// Cells is a data cblock whose cells are decoded one at a time, so that a search decodes only the
+// cells it compares. Immutable.
 type Cells struct {
 	r *Reader
 	b *dataBlock
@@ -47,15 +47,16 @@ func (r *Reader) DataBlock(i int) (Cells, error) {
 	}
 	b, err := r.blockAt(bs, i)
 	if err == nil {
-		err = r.mayHold(b, bs[i])
+		err = r.checkFits(b, bs[i])
 	}
 	return Cells{r, b, bs[i]}, err
 }
 
-// Len is the number of cells.
+// Len returns the number of cells.
 func (c Cells) Len() int { return c.b.rows }
 
-// Cell is cell i, below Len. A byte string holds as long as it is referenced.
+// Cell returns cell i, which must be below Len. A byte string is valid for as long as it is
+// referenced.
 func (c Cells) Cell(i int) ([]byte, error) {
 	cell, err := c.b.values.Cell(i)
 	if err != nil {
@@ -64,10 +65,10 @@ func (c Cells) Cell(i int) ([]byte, error) {
 	return cell, nil
 }
 
-// ParsedBlock returns what parse makes of all cells of data cblock i, one of DataBlocks, through
-// the cache, which keeps that instead of the cblock. parse makes the same of a cblock always; first
-// is the row of the first cell. It returns what it made and the bytes that this takes. The vector
-// and its cells hold during the call only.
+// ParsedBlock returns the result of parse on all cells of data cblock i, one of DataBlocks. The
+// result comes from the cache, which keeps it instead of the cblock, so parse must be a pure
+// function of the cblock. Its argument first is the row of the first cell; it returns the result
+// and the result's size in bytes. The vector and its cells are valid during the call only.
 func (r *Reader) ParsedBlock(i int, parse func(first batch.Ordinal, cells *batch.Vector) (v any, bytes int64, err error)) (any, error) {
 	bs, err := r.blocks()
 	if err != nil {
@@ -84,7 +85,7 @@ func (r *Reader) ParsedBlock(i int, parse func(first batch.Ordinal, cells *batch
 	defer s.release()
 	b, err := r.readData(i, p, &s.scratch)
 	if err == nil {
-		err = r.mayHold(b, p)
+		err = r.checkFits(b, p)
 	}
 	if err != nil {
 		return nil, err
@@ -104,7 +105,7 @@ func (r *Reader) ParsedBlock(i int, parse func(first batch.Ordinal, cells *batch
 	return v, nil
 }
 
-// parsing is the memory of a ParsedBlock.
+// parsing is the working memory of ParsedBlock.
 type parsing struct {
 	scratch
 	cells batch.Vector
@@ -118,22 +119,22 @@ func (s *parsing) release() {
 	}
 }
 
-// mayHold tells whether all cells of a data cblock, which stands at p, can be in memory at once.
-// Bytes of a codec's stream may stand for millions of empty byte strings, and a run for any number
-// of cells; keys and deltas that are all different take more bytes than that.
-func (r *Reader) mayHold(b *dataBlock, p BlockPointer) error {
+// checkFits returns an error if the cells of the data cblock at p may be too many to be in memory
+// at once. A few bytes of a codec's stream may encode millions of empty byte strings, and a run any
+// number of cells; keys and deltas, which are distinct, take more bytes than that.
+func (r *Reader) checkFits(b *dataBlock, p BlockPointer) error {
 	size := int64(r.info.Type.Width())
 	if size == 0 {
 		size = sliceHeader
 	}
 	if int64(b.rows)*size > 1<<19+32*int64(p.Size) {
-		return r.at(p, fault.Unsupportedf("%d cells in %d bytes are too many to be read at once", b.rows, p.Size))
+		return r.at(p, fault.Unsupportedf("%d cells in %d bytes are too many to read at once", b.rows, p.Size))
 	}
 	return nil
 }
 
-// FindBlock finds the last cblock whose key in the value index is at or before key; ok is false if
-// the first key is behind it, or there is none. Source: cfile spec §8.5.
+// FindBlock finds the last cblock whose key in the value index is at or before key. ok is false if
+// the first key is after it or there is none. Source: cfile spec §8.5.
 func (r *Reader) FindBlock(key []byte) (p BlockPointer, ok bool, err error) {
 	x, err := r.valueIndex()
 	if err != nil {
@@ -146,9 +147,9 @@ func (r *Reader) FindBlock(key []byte) (p BlockPointer, ok bool, err error) {
 	return x.blocks[i], true, nil
 }
 
-// ReadBlock returns what parse makes of the payload of the cblock at p, through the cache, which
-// keeps that: for files of raw cblocks, as RawWriter makes them. It may alias the payload and must
-// not be changed. parse is always the same for a file.
+// ReadBlock returns the result of parse on the payload of the cblock at p. The result comes from
+// the cache, which keeps it. It may alias the payload and must not be changed. All calls for a file
+// must pass the same parse. For files of raw cblocks, as RawWriter writes them.
 func (r *Reader) ReadBlock(p BlockPointer, parse func(payload []byte) (any, error)) (any, error) {
 	key := cache.Key{Block: r.id, Offset: uint64(p.Offset), Part: partRaw}
 	if r.cache != nil {
@@ -170,17 +171,17 @@ func (r *Reader) ReadBlock(p BlockPointer, parse func(payload []byte) (any, erro
 	return v, nil
 }
 
-// rawBytes is what may be made of a raw cblock beside its payload, about.
+// rawBytes is the approximate size of a parsed raw cblock, apart from its payload.
 const rawBytes = 64
 
-// sliceHeader is the memory of a byte string beside its bytes.
+// sliceHeader is the size of a slice header, the memory of a byte string apart from its bytes.
 const sliceHeader = 24
 
-// BlockPointers returns where the data cblocks stand, in the order of their rows. It must not be
+// BlockPointers returns the pointers of the data cblocks in row order. The result must not be
 // changed.
 func (r *Reader) BlockPointers() ([]BlockPointer, error) { return r.blocks() }
 
-// errNotFound is for a row behind the last.
+// errNotFound returns the error for a row after the last.
 func (r *Reader) errNotFound(ord batch.Ordinal) error {
 	return fmt.Errorf("cfile: block %v: row %d of %d: %w", r.src.ID(), ord, r.info.Rows, fault.ErrNotFound)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// ColumnReader reads windows of a file into vectors. It remembers the cblocks that it last used, so
-// windows that follow one another read each cblock once. For one goroutine.
+// ColumnReader reads windows of a file into vectors. It keeps the cblocks that it used last, so
+// consecutive windows read each cblock once. It is for use by one goroutine.
 type ColumnReader struct {
 	// Transient is for compactions, which read all of a file once: cblocks are taken from the cache
 	// but not added to it, and the reader reuses its memory. Byte strings are then valid only until
@@ -28,17 +28,18 @@ type ColumnReader struct {
 	dense   batch.Bitmap // of its values
 }
 
-// heldBlock is a cblock with the memory that it was read into, if that is not the cache's.
+// heldBlock is a cblock and the memory that it was read into, if that is not the cache's.
 type heldBlock struct {
 	b *dataBlock
 	s *scratch
 }
 
-// maxHeld is how large the memory of a cblock may be for two of them to be held. Two are worth it
-// when windows cross the borders of cblocks and are read twice, for a predicate and for the values.
+// maxHeld is the largest memory of a cblock at which two of them are kept. Keeping two helps when a
+// window crosses from one cblock to the next and is read twice, once for a predicate and once for
+// the values.
 const maxHeld = 512 << 10
 
-// NewColumnReader makes a ColumnReader at no particular row.
+// NewColumnReader returns a ColumnReader with no position.
 func (r *Reader) NewColumnReader() *ColumnReader {
 	c := &ColumnReader{r: r}
 	c.get = c.load
@@ -63,8 +64,7 @@ func (c *ColumnReader) load(bs []BlockPointer, i int) (*dataBlock, error) {
 	return b, nil
 }
 
-// read makes held[0] free and reads data cblock i, into memory that is used again if nobody else
-// can see it.
+// read frees held[0] and reads data cblock i, reusing memory if no caller can see it.
 func (c *ColumnReader) read(bs []BlockPointer, i int) (*dataBlock, *scratch, error) {
 	oldest := c.held[1]
 	c.held[1], c.held[0] = c.held[0], heldBlock{}
@@ -96,7 +96,7 @@ func (c *ColumnReader) read(bs []BlockPointer, i int) (*dataBlock, *scratch, err
 	return b, s, err
 }
 
-// block returns the cblock that holds row ord.
+// block returns the cblock that contains row ord.
 func (c *ColumnReader) block(ord int64) (*dataBlock, error) {
 	if b := c.held[0].b; b != nil && uint64(ord-b.first) < uint64(b.rows) {
 		return b, nil
@@ -110,7 +110,7 @@ func (c *ColumnReader) block(ord int64) (*dataBlock, error) {
 	return c.r.findRow(ord, c.get)
 }
 
-// Held tells whether the cblock of row ord can be had without reading the file.
+// Held reports whether the cblock of row ord is available without reading the file.
 func (c *ColumnReader) Held(ord batch.Ordinal) bool {
 	for k := range c.held {
 		if b := c.held[k].b; b != nil && uint64(int64(ord)-b.first) < uint64(b.rows) {
@@ -124,8 +124,8 @@ func (c *ColumnReader) Held(ord batch.Ordinal) bool {
 	return b != nil
 }
 
-// Fetch reads the cblocks of the first and the last of the cells [ord, ord+n), as many of them as
-// the file has, so that reading vectors of them soon after reads no more, or less.
+// Fetch reads the cblocks of the first and the last of cells [ord, ord+n), clipped to the end of
+// the file. Vectors of these cells that are read soon after need fewer reads or none.
 func (c *ColumnReader) Fetch(ord batch.Ordinal, n int) error {
 	if n = c.clip(ord, n); n == 0 {
 		return nil
@@ -137,7 +137,7 @@ func (c *ColumnReader) Fetch(ord batch.Ordinal, n int) error {
 	return err
 }
 
-// following returns the cblock behind b, in a file without an ordinal index.
+// following returns the cblock after b, in a file without an ordinal index.
 func (c *ColumnReader) following(b *dataBlock) (*dataBlock, error) {
 	bs, err := c.r.blocks()
 	if err != nil {
@@ -145,7 +145,7 @@ func (c *ColumnReader) following(b *dataBlock) (*dataBlock, error) {
 	}
 	want, i := b.first+int64(b.rows), b.index+1
 	if i >= len(bs) {
-		return nil, c.r.corruptf("rows end at %d of %d", want, c.r.info.Rows)
+		return nil, c.r.corruptf("rows end at %d, want %d", want, c.r.info.Rows)
 	}
 	next, err := c.get(bs, i)
 	if err == nil && next.first != want {
@@ -154,23 +154,22 @@ func (c *ColumnReader) following(b *dataBlock) (*dataBlock, error) {
 	return next, err
 }
 
-// clip is the number of rows of [ord, ord+n) that the file has.
+// clip returns the number of rows in [ord, ord+n) that the file has.
 func (c *ColumnReader) clip(ord batch.Ordinal, n int) int {
 	return int(max(0, min(int64(n), c.r.info.Rows-int64(ord))))
 }
 
-// ReadVector makes dst the cells [ord, ord+n), as many of them as the file has, and returns how
-// many.
+// ReadVector reads cells [ord, ord+n), clipped to the end of the file, into dst and returns how
+// many cells dst has.
 //
-// In two cases dst has fewer, but one always, and callers go on from what they got: of a column of
-// arrays, in array form, if they had more than 2^18 elements; and of values in prefix encoding if
-// copying them took more than 4 MiB.
+// In two cases dst has fewer, but at least one, and callers continue from there: in a column of
+// arrays, if the cells have more than 2^18 elements; and in prefix encoding, if copying the values
+// takes more than 4 MiB.
 //
-// dst is a vector of the file's type; its memory is used again. It is in dictionary form if all
-// cells lie in cblocks of codes, and has no presence bitmap if none is NULL. Cells of fixed width
-// are copies. Byte strings alias memory that is not written again, unless the reader is Transient.
-// Errors: ErrCorrupt with block and byte offset; dst is undefined then. Source: cfile spec
-// §10.4.
+// dst is a vector of the file's type; its memory is reused. It is in dictionary form if all cells
+// are in cblocks of codes, and has no presence bitmap if none is NULL. Cells of fixed width are
+// copies. Byte strings alias memory that is not written again, unless the reader is Transient.
+// Errors: ErrCorrupt with block and byte offset; dst is undefined then. Source: cfile spec §10.4.
 func (c *ColumnReader) ReadVector(ord batch.Ordinal, n int, dst *batch.Vector) (int, error) {
 	if dst.Type.Width() != c.r.info.Type.Width() {
 		panic(fmt.Sprintf("cfile: read a column of %s into a vector of %s", c.r.info.Type, dst.Type))
@@ -212,13 +211,13 @@ func (c *ColumnReader) ReadVector(ord batch.Ordinal, n int, dst *batch.Vector) (
 	return n, nil
 }
 
-// copies reports whether byte strings are copied, so that cblocks can be read into memory that is
-// used again. Values in prefix encoding are not: most of them are copies already.
+// copies reports whether byte strings are copied, so that cblocks can be read into reused memory.
+// Values in prefix encoding are not copied: most of them are copies already.
 func (c *ColumnReader) copies() bool {
 	return c.Transient && !c.r.info.Array && c.r.info.Encoding != schema.Prefix
 }
 
-// reused reports whether byte strings of b alias memory that is used again.
+// reused reports whether byte strings of b alias memory that will be reused.
 func (c *ColumnReader) reused(b *dataBlock) bool {
 	if !c.r.info.Type.Variable() {
 		return false
@@ -231,7 +230,7 @@ func (c *ColumnReader) reused(b *dataBlock) bool {
 	return false
 }
 
-// copyStrings replaces cells by copies in c.strings.
+// copyStrings replaces cells with copies in c.strings.
 func (c *ColumnReader) copyStrings(cells [][]byte) {
 	n := 0
 	for _, cell := range cells {
@@ -249,7 +248,7 @@ func (c *ColumnReader) copyStrings(cells [][]byte) {
 	}
 }
 
-// shorten leaves the first n cells of v, which is not in dictionary form if it has more.
+// shorten truncates v to n cells. If v has more, it must not be in dictionary form.
 func shorten(v *batch.Vector, n int) {
 	if v.Len == n {
 		return
@@ -261,8 +260,9 @@ func shorten(v *batch.Vector, n int) {
 	}
 }
 
-// decode decodes rows [from, from+k) of b to cells at and up of dst, which will have n. It chooses
-// the dictionary form at the first cell, and leaves it at the first cblock that is not of codes.
+// decode decodes rows [from, from+k) of b into the cells of dst from at on; dst will have n cells.
+// It chooses the dictionary form at the first cell, and leaves it at the first cblock that has no
+// codes.
 func (c *ColumnReader) decode(b *dataBlock, from, k int, dst *batch.Vector, at, n int) error {
 	if b.codes != nil && len(b.codes.Dict().Words) > 0 {
 		if at == 0 {
@@ -277,7 +277,7 @@ func (c *ColumnReader) decode(b *dataBlock, from, k int, dst *batch.Vector, at, 
 	return b.decode(from, k, dst, at)
 }
 
-// leaveCodes turns the first at of n cells, which are codes, into byte strings.
+// leaveCodes converts the first at of n cells from codes to byte strings.
 func leaveCodes(v *batch.Vector, at, n int) {
 	present := v.Present
 	v.Len, v.Codes = at, v.Codes[:at]

@@ -7,14 +7,15 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// counts tells how many elements the cells of a cblock of arrays have.
+// counts has the number of elements of each cell in a cblock of arrays.
 //
-// Like presence it keeps the runs as they stand in the prologue (whose bytes internal/encoding
-// writes and describes), with marks to begin a search in the middle. Unlike bitmaps the runs must
+// Like presence it keeps the runs encoded as in the prologue (written and described by
+// internal/encoding), with marks that let a search start in the middle. Unlike bitmaps, the runs
+// must end exactly with the last cell. Immutable. Source: cfile spec §4.4, §7.2.
 // end at the last cell, and with it. Immutable. Source: cfile spec §4.4, §7.2.
 type counts struct {
 	stream []byte
-	marks  []mark // ones counts elements
+	marks  []mark // ones is the number of elements
 	cells  uint32
 	total  uint32
 }
@@ -25,15 +26,15 @@ const countLen = 2 // bytes of a count
 type countRun struct {
 	cells  int    // at least 1
 	counts []byte // of a literal run, 2 bytes each; nil for a repeated one
-	each   uint16 // of a repeated run: elements of each of its cells
-	next   int    // offset of the run behind it
+	each   uint16 // of a repeated run: elements in each of its cells
+	next   int    // offset of the next run
 }
 
-// readCounts reads the run at off of which need cells, at least 1, are still wanted.
+// readCounts reads the run at off. need is the number of cells that remain to be read, at least 1.
 func readCounts(stream []byte, off int, need uint32) (countRun, error) {
 	header, n, ok := coding.Uvarint32(stream[off:])
 	if !ok || header>>31 != 0 || header>>1 == 0 {
-		return countRun{}, fault.Corruptf("array counts: bad header of a run at byte %d", off)
+		return countRun{}, fault.Corruptf("array counts: malformed run header at byte %d", off)
 	}
 	off += n
 	cells := int64(header >> 1)
@@ -43,7 +44,7 @@ func readCounts(stream []byte, off int, need uint32) (countRun, error) {
 		}
 		return countRun{cells: int(cells), each: binary.LittleEndian.Uint16(stream[off:]), next: off + countLen}, nil
 	}
-	// The last group has only as many counts as there are cells.
+	// The last group is cut after the last cell.
 	if cells *= 8; cells > int64(len(stream)-off)/countLen {
 		cells = int64(len(stream)-off) / countLen
 		if cells < int64(need) {
@@ -57,7 +58,7 @@ func readCounts(stream []byte, off int, need uint32) (countRun, error) {
 	return countRun{cells: int(cells), counts: stream[off:end], next: end}, nil
 }
 
-// sum is the elements of the first n cells of the run.
+// sum returns the number of elements in the first n cells of the run.
 func (r *countRun) sum(n int) int {
 	if r.counts == nil {
 		return n * int(r.each)
@@ -69,7 +70,7 @@ func (r *countRun) sum(n int) int {
 	return s
 }
 
-// at is the elements of cell i of the run.
+// at returns the number of elements in cell i of the run.
 func (r *countRun) at(i int) int {
 	if r.counts == nil {
 		return int(r.each)
@@ -77,8 +78,8 @@ func (r *countRun) at(i int) int {
 	return int(binary.LittleEndian.Uint16(r.counts[i*countLen:]))
 }
 
-// parseCounts checks the stream of a prologue for the given cells, of which whole tells the NULL
-// ones, and elements.
+// parseCounts checks the stream of a prologue against the presence of its cells and the number of
+// elements.
 func parseCounts(stream []byte, whole *presence, elements uint32) (counts, error) {
 	c := counts{stream: stream, cells: whole.rows, total: elements}
 	cell, sum, off, spacing := uint32(0), 0, 0, runsPerMark
@@ -96,21 +97,21 @@ func parseCounts(stream []byte, whole *presence, elements uint32) (counts, error
 		if err := whole.checkCounts(&r, int(cell)); err != nil {
 			return c, err
 		}
-		// A run has less than 2^31 cells of less than 2^16 elements: no overflow.
+		// A run has fewer than 2^31 cells of fewer than 2^16 elements: no overflow.
 		if sum += r.sum(r.cells); sum > int(elements) {
-			return c, fault.Corruptf("array counts: more than the %d elements that there are", elements)
+			return c, fault.Corruptf("array counts: sum exceeds the %d elements of the cblock", elements)
 		}
 		cell += uint32(r.cells)
 		off = r.next
 	}
 	if off != len(stream) || sum != int(elements) {
-		return c, fault.Corruptf("array counts: %d bytes left over, %d of %d elements", len(stream)-off, sum, elements)
+		return c, fault.Corruptf("array counts: %d trailing bytes, sum %d, want %d elements", len(stream)-off, sum, elements)
 	}
 	return c, nil
 }
 
-// checkCounts tells of a NULL cell that has elements: r is the run of counts that begins with a
-// cell.
+// checkCounts returns an error if a NULL cell has elements. r is the run of counts that begins with
+// the given cell.
 func (p *presence) checkCounts(r *countRun, cell int) error {
 	if r.counts == nil {
 		if r.each == 0 {
@@ -138,8 +139,9 @@ func (p *presence) checkCounts(r *countRun, cell int) error {
 	return nil
 }
 
-// seek finds the run that holds a cell, which is below c.cells: at is the run's first cell, before
-// the elements of the cells before that one. The stream was checked when c was made.
+// seek finds the run that contains a cell, which is below c.cells. at is the run's first cell,
+// before the number of elements in the cells before that one. The stream was checked when c was
+// made.
 func (c *counts) seek(cell uint32) (r countRun, at, before uint32) {
 	m := new(markParts).find(c.marks, cell)
 	at, before = m.row, m.ones
@@ -152,7 +154,7 @@ func (c *counts) seek(cell uint32) (r countRun, at, before uint32) {
 	}
 }
 
-// before is the number of elements of the cells before cell, which is at most c.cells.
+// before returns the number of elements of the cells before cell, which is at most c.cells.
 func (c *counts) before(cell int) int {
 	if uint32(cell) == c.cells {
 		return int(c.total)
@@ -161,8 +163,8 @@ func (c *counts) before(cell int) int {
 	return int(n) + r.sum(cell-int(at))
 }
 
-// offsets appends to dst where the elements of cells [from, from+n) end, beginning at base, up to
-// the last cell that ends at most at limit; k is how many.
+// offsets appends to dst the end offsets of the elements of cells [from, from+n), starting at base.
+// It stops before the first cell that ends above limit. k is the number of cells appended.
 func (c *counts) offsets(dst []uint32, from, n, base, limit int) (out []uint32, k int) {
 	if n == 0 {
 		return dst, 0

@@ -11,21 +11,21 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// dataBlock is one data cblock, parsed: what the cache holds. Immutable; its values may be read by
-// many goroutines at once.
+// dataBlock is a parsed data cblock, as kept in the cache. Immutable; many goroutines may read its
+// values at once.
 type dataBlock struct {
 	index    int
 	first    int64 // row
 	rows     int
-	nullable bool // some row is NULL, which nulls tells
+	nullable bool // some row is NULL; nulls has the rows
 	nulls    presence
-	arrays   *arrayCells // of a column of arrays: where the values stand in the cells
+	arrays   *arrayCells // of a column of arrays: positions of the values in the cells
 	values   encoding.Block
 	codes    encoding.CodeBlock // values, if they are codes of the file's dictionary
-	bytes    int64              // memory, about
+	bytes    int64              // approximate size in memory
 }
 
-// chunkCache keeps the decoded chunks of one cblock: chunk i is part i+1.
+// chunkCache keeps the decoded chunks of one cblock: chunk i is part i+1 of its cache entries.
 type chunkCache struct {
 	cache *cache.Cache
 	key   cache.Key
@@ -46,14 +46,15 @@ func (k *chunkCache) Put(i int, decoded []byte) {
 	k.cache.Put(key, decoded, int64(cap(decoded)))
 }
 
-// Parts of a cblock in the cache beside its decoded chunks, of which there are far less.
+// Parts of a cblock in the cache other than its decoded chunks, of which there are far fewer.
 const (
 	partWhole = 0         // *dataBlock
-	partRaw   = 1<<32 - 1 // what ReadBlock's caller makes of a cblock that is no data of a column
+	partRaw   = 1<<32 - 1 // what the caller of ReadBlock parsed from a cblock that is not column data
 )
 
-// readData reads and parses data cblock i, which stands at p. With s == nil it may be kept, else it
-// holds until s is used again. Source: cfile spec §10.2, §12.3 items 38 to 49 and 52.
+// readData reads and parses data cblock i, which is at p. If s is nil, the result may be kept;
+// otherwise it is valid until s is used again. Source: cfile spec §10.2, §12.3 items 38 to 49 and
+// 52.
 func (r *Reader) readData(i int, p BlockPointer, s *scratch) (*dataBlock, error) {
 	payload, crc, err := r.readBlock(p, s)
 	if err != nil {
@@ -73,8 +74,8 @@ func (r *Reader) readData(i int, p BlockPointer, s *scratch) (*dataBlock, error)
 	return b, nil
 }
 
-// parseData parses a payload, which is kept only if keep is set. Source: cfile spec §7, §12.3 items
-// 38 to 51.
+// parseData parses a payload. The result may be kept only if keep is set. Source: cfile spec §7,
+// §12.3 items 38 to 51.
 func (r *Reader) parseData(payload []byte, p BlockPointer, keep bool) (*dataBlock, error) {
 	b := &dataBlock{bytes: int64(cap(payload)) + 256}
 	params := encoding.Params{Type: r.info.Type, Encoding: r.info.Encoding, Payload: payload, Limit: 1<<18 + 16*int(p.Size)}
@@ -106,7 +107,7 @@ func (r *Reader) parseData(payload []byte, p BlockPointer, keep bool) (*dataBloc
 	return b, b.matchPrologue(r.info.Nullable)
 }
 
-// parseNulls reads the prologue of a nullable cblock and returns the values behind it.
+// parseNulls parses the prologue of a nullable cblock and returns the values after it.
 func (b *dataBlock) parseNulls(payload []byte) (values []byte, err error) {
 	rows, stream, values, err := splitPrologue(payload)
 	if err != nil {
@@ -118,30 +119,30 @@ func (b *dataBlock) parseNulls(payload []byte) (values []byte, err error) {
 	return values, err
 }
 
-// matchPrologue checks that there are as many values as the prologue says, and sets the number of
+// matchPrologue checks that there are as many values as the prologue lists, and sets the number of
 // rows. Source: cfile spec §12.3 item 49.
 func (b *dataBlock) matchPrologue(nullable bool) error {
 	switch {
 	case b.arrays != nil:
 		if b.values.Len() != int(b.arrays.elements.ones) {
-			return fault.Corruptf("%d values, %d elements that are not NULL", b.values.Len(), b.arrays.elements.ones)
+			return fault.Corruptf("%d values for %d elements that are not NULL", b.values.Len(), b.arrays.elements.ones)
 		}
 		b.rows = int(b.nulls.rows)
 	case nullable:
 		if b.values.Len() != int(b.nulls.ones) {
-			return fault.Corruptf("%d values, %d rows that are not NULL", b.values.Len(), b.nulls.ones)
+			return fault.Corruptf("%d values for %d rows that are not NULL", b.values.Len(), b.nulls.ones)
 		}
 		b.rows = int(b.nulls.rows)
 	}
 	return nil
 }
 
-// splitPrologue takes the prologue of a nullable cblock apart, whose table is in package encoding.
-// Source: cfile spec §12.3 item 48.
+// splitPrologue splits the prologue of a nullable cblock into its fields. Package encoding has the
+// table of the format. Source: cfile spec §12.3 item 48.
 func splitPrologue(payload []byte) (rows uint32, stream, values []byte, err error) {
 	rows, n, ok := coding.Uvarint32(payload)
 	if !ok {
-		return 0, nil, nil, fault.Corruptf("presence: bad count of rows")
+		return 0, nil, nil, fault.Corruptf("presence: malformed row count")
 	}
 	size, m, ok := coding.Uvarint32(payload[n:])
 	if n += m; !ok || uint64(size) > uint64(len(payload)-n) {
@@ -151,7 +152,7 @@ func splitPrologue(payload []byte) (rows uint32, stream, values []byte, err erro
 	return rows, payload[n:end:end], payload[end:], nil
 }
 
-// locate is the row's place in the block: whether it is present, and its place among the values.
+// locate reports whether a row of the cblock is present, and returns its index among the values.
 func (b *dataBlock) locate(row int) (value int, present bool) {
 	if !b.nullable {
 		return row, true
@@ -159,7 +160,7 @@ func (b *dataBlock) locate(row int) (value int, present bool) {
 	return b.nulls.find(row)
 }
 
-// span turns rows [from, from+n) of the block into values [v, v+m).
+// span converts rows [from, from+n) of the cblock to values [v, v+m).
 func (b *dataBlock) span(from, n int) (v, m int) {
 	if !b.nullable {
 		return from, n
@@ -180,7 +181,7 @@ func (b *dataBlock) decode(from, n int, dst *batch.Vector, at int) error {
 	return nil
 }
 
-// decodeCodes is decode for a vector in dictionary form.
+// decodeCodes is like decode, for a vector in dictionary form.
 func (b *dataBlock) decodeCodes(from, n int, dst *batch.Vector, at int) error {
 	v, m := b.span(from, n)
 	if m > 0 {
@@ -192,8 +193,8 @@ func (b *dataBlock) decodeCodes(from, n int, dst *batch.Vector, at int) error {
 	return nil
 }
 
-// placeNulls moves the m values at the front of cells [at, at+n) to those of the rows [from,
-// from+n) that are present.
+// placeNulls moves the m values at the front of cells [at, at+n) to the cells of those rows in
+// [from, from+n) that are present.
 func placeNulls(p *presence, from, n, m int, dst *batch.Vector, at int) {
 	if m == n {
 		return
@@ -202,8 +203,8 @@ func placeNulls(p *presence, from, n, m int, dst *batch.Vector, at int) {
 	spreadVector(dst, at, n, m)
 }
 
-// dictionary is the file's dictionary, nil if the footer points to none. It is read on first use
-// and kept.
+// dictionary returns the file's dictionary, nil if the footer points to none. It is read on first
+// use and kept.
 func (r *Reader) dictionary() (*batch.Dictionary, error) {
 	if r.dictPointer.Size == 0 {
 		return nil, nil
@@ -215,7 +216,8 @@ func (r *Reader) dictionary() (*batch.Dictionary, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Words are distinct, so no codec can make so many of so few bytes.
+	// Words are distinct, so a valid dictionary of this many words needs more bytes under any
+	// codec.
 	if len(payload) >= 8 {
 		words := int64(binary.LittleEndian.Uint32(payload[4:]))
 		if words*sliceHeader > 1<<19+32*int64(r.dictPointer.Size) {

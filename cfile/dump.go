@@ -15,12 +15,12 @@ import (
 	"github.com/oribi-db/oribi/internal/kudupb"
 )
 
-// Dump prints a file byte by byte with its meaning: header, cblocks in the order of the file,
-// footer. Encoded values are shown as bytes; what is compressed is shown packed, and below as what
-// it unpacks to. A damaged file is printed as far as it can be read.
+// Dump prints a file byte by byte with the meaning of each field: header, cblocks in file order,
+// footer. Encoded values are shown as bytes. Compressed cblocks are shown as stored, followed by
+// their uncompressed payload. A damaged file is printed as far as it can be read.
 func Dump(w io.Writer, data []byte) error { return dumpTo(dump.New(w), data) }
 
-// DumpWhole prints the same without leaving out any byte: Dump shows the beginning of long fields.
+// DumpWhole is like Dump, but prints every byte; Dump abbreviates long fields.
 func DumpWhole(w io.Writer, data []byte) error { return dumpTo(dump.NewWhole(w), data) }
 
 func dumpTo(w *dump.Writer, data []byte) error {
@@ -57,14 +57,14 @@ type dumper struct {
 	data []byte
 }
 
-// dumpBlock is a cblock with what is in it.
+// dumpBlock is a cblock and how to print it.
 type dumpBlock struct {
 	p     BlockPointer
 	name  string
 	print func(off int64, payload []byte)
 }
 
-// field prints n bytes of the file and returns the offset behind them.
+// field prints n bytes of the file and returns the offset after them.
 func (d *dumper) field(off, n int64, meaning string, args ...any) int64 {
 	d.Field(off, d.data[off:off+n], meaning, args...)
 	return off + n
@@ -104,8 +104,8 @@ func (d *dumper) footer() {
 	d.field(off, 4, "length of the message: %d", length)
 }
 
-// cblocks lists what the indexes and the footer lead to, by offset. On an error the list is what
-// was found.
+// cblocks lists the cblocks that the indexes and the footer point to, by offset. On an error the
+// list has those found so far.
 func (d *dumper) cblocks() (all []dumpBlock, err error) {
 	add := func(name string, print func(int64, []byte), pointers ...BlockPointer) {
 		for _, p := range pointers {
@@ -136,7 +136,7 @@ func (d *dumper) cblocks() (all []dumpBlock, err error) {
 	return all, err
 }
 
-// cblock prints the frame of a cblock and what is in it.
+// cblock prints the frame of a cblock and its content.
 func (d *dumper) cblock(c dumpBlock) {
 	d.Section("cblock: %s, %v", c.name, c.p)
 	defer d.End()
@@ -192,7 +192,7 @@ func (d *dumper) node(off int64, payload []byte) {
 	d.Field(off+int64(at), payload[at:], "length of the trailer")
 }
 
-// shownCells is how many cells of a cblock, and elements of a cell, are printed as values.
+// shownCells limits how many cells of a cblock, and elements of a cell, are printed as values.
 const shownCells = 4
 
 // values prints a data cblock: prologue, payload, and its first cells.
@@ -232,7 +232,7 @@ func (d *dumper) values(off int64, payload []byte) {
 	}
 }
 
-// arrays prints a data cblock of arrays, whose prologue is sound.
+// arrays prints a data cblock of arrays, whose prologue is well-formed.
 func (d *dumper) arrays(off int64, payload []byte, b *dataBlock) {
 	p := prologueReader{rest: payload}
 	at := 0

@@ -6,8 +6,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// message prints the fields of a message of m's type, which is sound, since it was read before: b
-// stands at off.
+// message prints the fields of b, a message of m's type at offset off. It is well-formed, since it
+// was parsed before.
 func (d *dumper) message(off int64, b []byte, m proto.Message) {
 	d.messageFields(off, b, m.ProtoReflect().Descriptor())
 }
@@ -29,8 +29,8 @@ func (d *dumper) messageFields(off int64, b []byte, fields protoreflect.MessageD
 	}
 }
 
-// messageField prints one field, b, which begins with tag bytes of its number; field is nil where
-// the number is not known.
+// messageField prints one field, b, which begins with tag bytes of its number; field is nil if the
+// number is unknown.
 func (d *dumper) messageField(off int64, b []byte, tag int, wire protowire.Type, number protowire.Number, field protoreflect.FieldDescriptor) {
 	value := b[tag:]
 	switch {

@@ -11,8 +11,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// newFooter makes the footer of a file but for its pointers. All fields that Kudu writes are set,
-// defaults too; that of arrays it writes for arrays only. Source: cfile spec §2.4.
+// newFooter returns the footer of a file without its pointers. All fields that Kudu writes are set,
+// including defaults. Like Kudu, it sets the array field for arrays only. Source: cfile spec §2.4.
 func newFooter(o *WriterOptions, rows int64) *kudupb.CFileFooterPB {
 	dataType, encoding, codec := int32(o.Type), int32(o.Encoding), int32(o.Compression)
 	features := uint32(0)
@@ -56,8 +56,9 @@ func (f *framer) finish(footer *kudupb.CFileFooterPB) error {
 	return f.write(b)
 }
 
-// RawWriter writes a file of cblocks whose payload is the caller's, with a value index: a
-// BloomFile. It is used by one goroutine. An error ends it. Source: cfile spec §9.
+// RawWriter writes a file of cblocks whose payload is the caller's, with a value index, such as a
+// BloomFile. It is for use by one goroutine. After an error it must not be used again. Source:
+// cfile spec §9.
 type RawWriter struct {
 	o    WriterOptions
 	out  framer
@@ -66,9 +67,9 @@ type RawWriter struct {
 	err  error
 }
 
-// NewRawWriter starts a file by writing the header. Of o it heeds Compression (default: none),
-// IndexBlockBytes, FullIndexKeys, NoChecksums and HeaderMetadata. The footer says BINARY, PLAIN and
-// no values.
+// NewRawWriter starts a file by writing the header. It uses only these fields of o: Compression
+// (default: none), IndexBlockBytes, FullIndexKeys, NoChecksums and HeaderMetadata. The footer lists
+// type BINARY, encoding PLAIN and no values.
 func NewRawWriter(sink block.Sink, o WriterOptions) (*RawWriter, error) {
 	if o.Compression == schema.DefaultCompression {
 		o.Compression = schema.NoCompression
@@ -87,9 +88,9 @@ func NewRawWriter(sink block.Sink, o WriterOptions) (*RawWriter, error) {
 	return w, w.out.write(header)
 }
 
-// AppendBlock writes the concatenation of parts as one cblock. Its key is firstKey, cut to what
-// tells it from prevLastKey, the last key of the cblock before (empty for the first). Nothing is
-// kept.
+// AppendBlock writes the concatenation of parts as one cblock. Its key is the shortest prefix of
+// firstKey that separates it from prevLastKey, the last key of the cblock before (empty for the
+// first). The arguments are not retained.
 func (w *RawWriter) AppendBlock(parts [][]byte, firstKey, prevLastKey []byte) error {
 	if w.err != nil {
 		return w.err
@@ -109,10 +110,10 @@ func (w *RawWriter) AppendBlock(parts [][]byte, firstKey, prevLastKey []byte) er
 	return err
 }
 
-// Bytes is the number of bytes written.
+// Bytes returns the number of bytes written.
 func (w *RawWriter) Bytes() int64 { return w.out.offset }
 
-// Finish writes the rest of the index and the footer. Nothing can be appended afterwards.
+// Finish writes the remaining index nodes and the footer. Nothing can be appended afterwards.
 func (w *RawWriter) Finish() error {
 	if w.err != nil {
 		return w.err

@@ -6,12 +6,14 @@ import (
 	"github.com/oribi-db/oribi/internal/encoding"
 )
 
-// readCopied is about how many bytes of byte strings one read copies: prefix encoding, and it
-// alone, makes long values of few bytes, 4096 times 16 MiB of a file of some KiB.
+// readCopied is the approximate limit of byte strings copied by one read, in bytes. Only prefix
+// encoding needs it: it expands a few bytes to long values, in the worst case 4096 values of 16 MiB
+// from a file of some KiB.
 const readCopied = 4 << 20
 
-// fit is how many of the rows [from, from+n) are decoded without copying more than limit bytes, at
-// least 1, and how many bytes these take; no more than limit for 4096 rows may go uncounted.
+// fit returns how many of rows [from, from+n) can be decoded without copying more than limit bytes,
+// at least 1, and how many bytes these take. The result may omit up to limit bytes for each 4096
+// rows.
 func (b *dataBlock) fit(from, n, limit int) (rows, copied int) {
 	values, ok := b.values.(encoding.Copier)
 	if !ok {
@@ -30,7 +32,7 @@ func (b *dataBlock) fit(from, n, limit int) (rows, copied int) {
 	return max(1, rows), copied
 }
 
-// valuesBefore is the number of values that stand before a row.
+// valuesBefore returns the number of values before a row.
 func (b *dataBlock) valuesBefore(row int) int {
 	switch {
 	case b.arrays != nil:

@@ -15,14 +15,14 @@ import (
 //	0       8       magic     "kuducfil" in version 1, "kuducfl2" in version 2
 //	8       4       length    bytes of the message, at most 65536
 //	12      length  message   CFileHeaderPB: metadata pairs
-//	…       4       checksum  CRC-32C of all before it; only where the footer's feature bit 0 is set
+//	…       4       checksum  CRC-32C of all bytes before it; only where the footer's feature bit 0 is set
 //
 // Version 2, no metadata: 6b 75 64 75 63 66 6c 32 00 00 00 00 02 94 3a d3
 //
 // Footer, at the end of the file.
 //
 //	offset  width   field     meaning
-//	0       4       checksum  CRC-32C of all behind it; only with feature bit 0
+//	0       4       checksum  CRC-32C of all bytes after it; only with feature bit 0
 //	…       length  message   CFileFooterPB
 //	…       8       magic     as in the header
 //	…       4       length    bytes of the message, at most 65536
@@ -44,7 +44,7 @@ const (
 	featuresKnown   = featureChecksum | featureArray
 )
 
-// magicOf is the magic of a version, 1 or 2.
+// magicOf returns the magic of a version, 1 or 2.
 func magicOf(version int) string {
 	if version == 1 {
 		return magicV1
@@ -52,7 +52,7 @@ func magicOf(version int) string {
 	return magicV2
 }
 
-// versionOf is the version that a magic stands for, 0 for none.
+// versionOf returns the version that a magic identifies, 0 if there is none.
 func versionOf(magic []byte) int {
 	switch string(magic) {
 	case magicV1:
@@ -69,17 +69,17 @@ type Pair struct {
 	Value []byte
 }
 
-// Keys of pairs that mean something to this package.
+// Keys of the pairs that this package interprets.
 const (
-	// DeltaStatsKey marks DeltaFiles, whose value index need not rise within a row. Its value is
-	// package delta's.
+	// DeltaStatsKey marks delta files, whose value index need not ascend within a row. Package
+	// delta defines the value.
 	DeltaStatsKey = "deltafilestats" // file format: never change
-	// zoneMapKey holds a BlockPointerPB to the zone map.
+	// zoneMapKey is the key of the pair whose value is a BlockPointerPB to the zone map.
 	zoneMapKey = "oribi.zonemap" // file format: never change
 )
 
-// BlockPointer says where a cblock stands in its file. Size counts the checksum in, where there is
-// one.
+// BlockPointer is the position and size of a cblock in its file. Size includes the checksum, if
+// there is one.
 type BlockPointer struct {
 	Offset int64
 	Size   int32
@@ -93,7 +93,7 @@ func (p BlockPointer) message() *kudupb.BlockPointerPB {
 	return &kudupb.BlockPointerPB{Offset: &p.Offset, Size: &p.Size}
 }
 
-// pointerOf reads a pointer from its message; nil gives the zero pointer, which points nowhere.
+// pointerOf converts a message to a pointer. nil gives the zero pointer, which points nowhere.
 func pointerOf(m *kudupb.BlockPointerPB) BlockPointer {
 	return BlockPointer{m.GetOffset(), m.GetSize()}
 }

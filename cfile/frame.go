@@ -14,13 +14,13 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// A cblock as stored. What stands in the middle depends on the codec of the file. Source: cfile
-// spec §3.
+// Format of a stored cblock. The bytes before the checksum depend on the codec of the file. Source:
+// cfile spec §3.
 //
 //	codec none          payload
-//	others, version 2   payload's length (4), stream of the codec; or, if that is as long, the payload itself
-//	others, version 1   stream's length (4), payload's length (4), stream of the codec
-//	all                 CRC-32C of all before it (4); only where the file has checksums
+//	others, version 2   payload's length (4), codec stream; a stream of exactly that length is the raw payload
+//	others, version 1   stream's length (4), payload's length (4), codec stream
+//	all                 CRC-32C of all bytes before it (4); only where the file has checksums
 //
 // 64 zeros of INT32, plain, LZ4, version 2, no checksum (the payload has 264 = 0x108 bytes):
 // 08 01 00 00 2f 40 00 01 00 ee 50 00 00 00 00 00
@@ -30,7 +30,8 @@ const (
 	maxPayload = 16 << 20 // of a cblock in a file with a codec; file format: never change
 )
 
-// minGainNum/minGainDen: a cblock is kept compressed if that leaves at most nine tenths of it.
+// minGainNum/minGainDen: a cblock is stored compressed only if that shrinks it to nine tenths or
+// less.
 const (
 	minGainNum = 9
 	minGainDen = 10
@@ -42,7 +43,8 @@ func appendCRC(dst []byte, from int) []byte {
 
 func putCRC(dst, covered []byte) { binary.LittleEndian.PutUint32(dst, coding.CRC32C(covered)) }
 
-// framer writes cblocks to a sink. It counts the bytes itself: a sink may hold more than this file.
+// framer writes cblocks to a sink. It counts bytes itself, since a sink may contain more than this
+// file.
 type framer struct {
 	sink      block.Sink
 	codec     compress.Codec
@@ -51,7 +53,7 @@ type framer struct {
 	packed    []byte
 }
 
-// write sends bytes as they are.
+// write writes b to the sink unchanged.
 func (f *framer) write(b []byte) error {
 	n, err := f.sink.Write(b)
 	f.offset += int64(n)
@@ -61,9 +63,9 @@ func (f *framer) write(b []byte) error {
 	return nil
 }
 
-// writeBlock writes payload as one cblock and returns where, with the CRC of its stored form
-// (computed only where the file has checksums). payload's spare capacity is written to. Source:
-// cfile spec §3.1, §3.3.
+// writeBlock writes payload as one cblock. It returns the cblock's pointer and the CRC of its
+// stored form, which is computed only if the file has checksums. The spare capacity of payload is
+// overwritten. Source: cfile spec §3.1, §3.3.
 func (f *framer) writeBlock(payload []byte) (BlockPointer, uint32, error) {
 	form := payload
 	if f.codec != compress.None {
@@ -87,7 +89,7 @@ func (f *framer) writeBlock(payload []byte) (BlockPointer, uint32, error) {
 	return p, crc, f.write(form)
 }
 
-// pack makes the stored form of version 2, compressed or, if that does not save a tenth, raw.
+// pack returns the stored form in version 2: compressed or, if that does not save a tenth, raw.
 func (f *framer) pack(payload []byte) ([]byte, error) {
 	out := binary.LittleEndian.AppendUint32(f.packed[:0], uint32(len(payload)))
 	out, err := f.codec.Compress(out, payload)
@@ -101,16 +103,16 @@ func (f *framer) pack(payload []byte) ([]byte, error) {
 	return out, nil
 }
 
-// scratch is memory for reading a cblock: its stored form, and what the codec makes of it.
+// scratch is memory for reading a cblock: its stored form and its uncompressed payload.
 type scratch struct {
 	stored, payload []byte
 }
 
-// spareOfKept says how much larger, by one part of so many, the memory of a cblock that was stored
-// raw may be than its bytes, if it is to be kept as it is.
+// spareOfKept limits the memory of a cblock that was stored raw and is kept without a copy: it may
+// exceed the payload by one part in spareOfKept.
 const spareOfKept = 16
 
-// maxPooled bounds what the pool keeps between reads.
+// maxPooled limits the memory that the pool keeps between reads.
 const maxPooled = 1 << 20
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
@@ -122,7 +124,7 @@ func (s *scratch) release() {
 	}
 }
 
-// sized gives *b n bytes, its old memory where that suffices.
+// sized sets *b to n bytes, reusing its memory if that is large enough.
 func sized(b *[]byte, n int) []byte {
 	if cap(*b) < n {
 		*b = make([]byte, n)
@@ -131,13 +133,14 @@ func sized(b *[]byte, n int) []byte {
 	return *b
 }
 
-// readBlock reads the cblock at p, checks it and undoes the codec; crc is that of the stored form.
+// readBlock reads the cblock at p, verifies its checksum and decompresses it. crc is the CRC of the
+// stored form.
 //
-// With s == nil the payload is new memory, which the caller may keep. Otherwise it lies in s and
-// holds until s is used again. Source: cfile spec §3.5.
+// If s is nil, the payload is new memory, which the caller may keep. Otherwise it aliases s and is
+// valid until s is used again. Source: cfile spec §3.5.
 func (r *Reader) readBlock(p BlockPointer, s *scratch) (payload []byte, crc uint32, err error) {
 	if p.Offset < r.dataStart || p.Size <= 0 || int64(p.Size) > r.dataEnd-p.Offset {
-		return nil, 0, r.corruptf("pointer to %v: cblocks stand in bytes [%d,%d)", p, r.dataStart, r.dataEnd)
+		return nil, 0, r.corruptf("pointer to %v: want a cblock within bytes [%d,%d)", p, r.dataStart, r.dataEnd)
 	}
 	keep := s == nil
 	if keep {
@@ -165,7 +168,7 @@ func (r *Reader) readBlock(p BlockPointer, s *scratch) (payload []byte, crc uint
 		switch {
 		case !keep:
 		case cap(stored) <= len(stored)+len(stored)/spareOfKept:
-			s.stored = nil // given away with the payload
+			s.stored = nil // now belongs to the payload
 		default:
 			stream = bytes.Clone(stream)
 		}
@@ -182,14 +185,14 @@ func (r *Reader) readBlock(p BlockPointer, s *scratch) (payload []byte, crc uint
 	return payload, crc, nil
 }
 
-// checkSum splits the checksum off a stored cblock and verifies it.
+// checkSum verifies the checksum of a stored cblock and returns the bytes before it.
 func (r *Reader) checkSum(stored []byte, p BlockPointer) (form []byte, crc uint32, err error) {
 	if !r.info.Checksums {
 		return stored, 0, nil
 	}
 	n := len(stored) - checksumLen
 	if n < 0 {
-		return nil, 0, r.corruptf("pointer to %v: too few for a checksum", p)
+		return nil, 0, r.corruptf("pointer to %v: too short for a checksum", p)
 	}
 	want := binary.LittleEndian.Uint32(stored[n:])
 	if crc = coding.CRC32C(stored[:n]); crc != want {
@@ -198,32 +201,32 @@ func (r *Reader) checkSum(stored []byte, p BlockPointer) (form []byte, crc uint3
 	return stored[:n:n], crc, nil
 }
 
-// unframe reads the lengths in front of a codec's stream: n is the payload's, not yet allocated.
-// Source: cfile spec §3.1 to §3.3.
+// unframe parses the lengths before a codec's stream. n is the payload's length; nothing of that
+// length is allocated yet. Source: cfile spec §3.1 to §3.3.
 func (r *Reader) unframe(form []byte, p BlockPointer) (stream []byte, n int, err error) {
 	header := frameLenV2
 	if r.version == 1 {
 		header = frameLenV1
 	}
 	if len(form) < header {
-		return nil, 0, r.corruptf("cblock at byte %d: %d bytes, its lengths alone take %d", p.Offset, len(form), header)
+		return nil, 0, r.corruptf("cblock at byte %d: %d bytes, want at least %d for its lengths", p.Offset, len(form), header)
 	}
 	stream = form[header:]
 	size := binary.LittleEndian.Uint32(form[header-4:])
 	switch {
 	case size > maxPayload:
-		return nil, 0, r.corruptf("cblock at byte %d: says %d bytes uncompressed, at most %d", p.Offset, size, maxPayload)
+		return nil, 0, r.corruptf("cblock at byte %d: uncompressed length is %d bytes, at most %d are allowed", p.Offset, size, maxPayload)
 	case r.version == 1 && int64(binary.LittleEndian.Uint32(form)) != int64(len(stream)):
-		return nil, 0, r.corruptf("cblock at byte %d: says %d bytes compressed, has %d", p.Offset, binary.LittleEndian.Uint32(form), len(stream))
+		return nil, 0, r.corruptf("cblock at byte %d: compressed length is %d bytes, the cblock has %d", p.Offset, binary.LittleEndian.Uint32(form), len(stream))
 	case r.version != 1 && len(stream) > int(size):
-		return nil, 0, r.corruptf("cblock at byte %d: %d bytes compressed, %d uncompressed", p.Offset, len(stream), size)
+		return nil, 0, r.corruptf("cblock at byte %d: %d bytes compressed are more than %d uncompressed", p.Offset, len(stream), size)
 	case int64(size) > int64(len(stream))*int64(r.codec.MaxRatio()):
-		return nil, 0, r.corruptf("cblock at byte %d: %s cannot make %d bytes of %d", p.Offset, r.codec, size, len(stream))
+		return nil, 0, r.corruptf("cblock at byte %d: %s cannot expand to %d bytes from %d", p.Offset, r.codec, size, len(stream))
 	}
 	return stream, int(size), nil
 }
 
-// readAt fills b from byte off; the caller has checked that the file is that long.
+// readAt fills b with the bytes at off. The caller has checked that the file is long enough.
 func (r *Reader) readAt(b []byte, off int64) error {
 	n, err := r.src.ReadAt(b, off)
 	if n == len(b) {
@@ -235,12 +238,12 @@ func (r *Reader) readAt(b []byte, off int64) error {
 	return fmt.Errorf("cfile: block %v: read at byte %d: %w", r.src.ID(), off, err)
 }
 
-// corruptf makes an ErrCorrupt that names the block.
+// corruptf returns an ErrCorrupt that names the block.
 func (r *Reader) corruptf(format string, args ...any) error {
 	return fault.Corruptf("cfile: block %v: "+format, append([]any{r.src.ID()}, args...)...)
 }
 
-// at wraps an error of the cblock at p.
+// at adds the location of the cblock at p to err.
 func (r *Reader) at(p BlockPointer, err error) error {
 	return fmt.Errorf("cfile: block %v: cblock at byte %d: %w", r.src.ID(), p.Offset, err)
 }

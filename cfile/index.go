@@ -14,7 +14,7 @@ import (
 // Payload of an index cblock: a node of a tree. Source: cfile spec §8.1.
 //
 //	offset   width    field    meaning
-//	0        …        entries  one behind the other
+//	0        …        entries  back to back
 //	…        4 each   offsets  of each entry, from the start of the payload
 //	…        …        trailer  IndexBlockTrailerPB: count of entries, 0 for a leaf or 1 for an inner node
 //	…        4        length   bytes of the trailer
@@ -35,7 +35,7 @@ const (
 	indexTrailerLen = 4  // width of length; file format: never change
 	minTrailer      = 4  // bytes of the shortest trailer: two fields of two bytes
 	minEntry        = 3  // bytes of the shortest entry: empty key, one byte each for offset and size
-	maxTreeHeight   = 32 // levels of a tree; nodes of two entries would lead to 2^32 cblocks
+	maxTreeHeight   = 32 // levels of a tree; nodes of two entries already reach 2^32 cblocks
 	ordinalKeyLen   = 4
 )
 
@@ -47,8 +47,8 @@ type node struct {
 	inner   bool
 }
 
-// parseNode checks the shape of an index cblock; entries are checked one by one. Source: cfile spec
-// §12.3 items 30 to 33.
+// parseNode checks the trailer and the offsets of an index cblock; entry checks each entry. Source:
+// cfile spec §12.3 items 30 to 33.
 func parseNode(payload []byte) (node, error) {
 	if len(payload) < minTrailer+indexTrailerLen {
 		return node{}, fault.Corruptf("index: %d bytes", len(payload))
@@ -75,7 +75,7 @@ func parseNode(payload []byte) (node, error) {
 	return node{payload[:entries:entries], payload[entries:rest], int(count), kind == inner}, nil
 }
 
-// bounds tells where entry i lies in the payload: entries follow one another without gaps.
+// bounds returns the position of entry i in the payload. Entries follow one another without gaps.
 func (n *node) bounds(i int) (from, to int, err error) {
 	first := binary.LittleEndian.Uint32(n.offsets[i*indexOffsetLen:])
 	last := uint32(len(n.payload))
@@ -88,7 +88,7 @@ func (n *node) bounds(i int) (from, to int, err error) {
 	return int(first), int(last), nil
 }
 
-// entry reads entry i. The key aliases the payload. Source: cfile spec §12.3 item 34.
+// entry parses entry i. The key aliases the payload. Source: cfile spec §12.3 item 34.
 func (n *node) entry(i int) (key []byte, p BlockPointer, err error) {
 	from, to, err := n.bounds(i)
 	if err != nil {
@@ -112,23 +112,22 @@ func (n *node) entry(i int) (key []byte, p BlockPointer, err error) {
 	return key, BlockPointer{int64(offset), int32(size)}, nil
 }
 
-// treeEntry is an entry of one level as the level below has to confirm it.
+// treeEntry is an entry of one level, which the level below must confirm.
 type treeEntry struct {
 	p   BlockPointer
 	key uint64 // length and CRC of the key, which must be the first key of the child
 }
 
-// keyMark is a name for a key that is enough to find a wrong one; adversaries gain nothing by a
-// match.
+// keyMark returns a fingerprint of a key, sufficient to detect an accidentally wrong one. A
+// deliberate collision gains nothing.
 func keyMark(key []byte) uint64 { return uint64(len(key))<<32 | uint64(coding.CRC32C(key)) }
 
-// walkTree calls fn for all leaf entries of the tree at root, in order, and returns its nodes'
-// pointers, the leaves behind the inner nodes. leaf is the number of the leaf.
+// walkTree calls fn for all leaf entries of the tree at root, in order, and returns the pointers of
+// its nodes, inner nodes before leaves. leaf is the number of the leaf.
 //
-// The tree is read level by level, so that one node is in memory at a time. On each level pointers
-// rise and do not overlap, and every child lies before its parent: so a tree has less nodes than
-// the file has bytes, and there are no cycles. Source: cfile spec §8.3, §12.2, §12.3 items 35 and
-// 36.
+// The tree is read level by level, with one node in memory at a time. On each level pointers ascend
+// and do not overlap, and every child is before its parent. Therefore a tree has fewer nodes than
+// the file has bytes, and no cycles. Source: cfile spec §8.3, §12.2, §12.3 items 35 and 36.
 func (r *Reader) walkTree(root BlockPointer, fn func(leaf int, key []byte, p BlockPointer) error) (nodes []BlockPointer, err error) {
 	level := []treeEntry{{p: root}}
 	for height := 1; len(level) > 0; height++ {
@@ -142,8 +141,8 @@ func (r *Reader) walkTree(root BlockPointer, fn func(leaf int, key []byte, p Blo
 	return nodes, nil
 }
 
-// walkLevel reads the nodes of one level and returns the entries of the next, none below the
-// leaves.
+// walkLevel reads the nodes of one level and returns the entries of the next; there are none below
+// the leaves.
 func (r *Reader) walkLevel(level []treeEntry, isRoot bool, nodes *[]BlockPointer, fn func(leaf int, key []byte, p BlockPointer) error) (next []treeEntry, err error) {
 	inner := false
 	end := r.dataStart
@@ -186,7 +185,7 @@ func (r *Reader) walkLevel(level []treeEntry, isRoot bool, nodes *[]BlockPointer
 	return next, nil
 }
 
-// ordinalIndex is the ordinal tree, flat: cblock i begins with row first[i]. Immutable.
+// ordinalIndex is the ordinal tree as a flat list: cblock i begins with row first[i]. Immutable.
 type ordinalIndex struct {
 	blocks []BlockPointer
 	first  []uint32
@@ -217,7 +216,7 @@ func (r *Reader) loadOrdinals() (*ordinalIndex, error) {
 	return x, nil
 }
 
-// find is the number of the cblock that holds row ord, which is below the number of rows.
+// find returns the number of the cblock that contains row ord, which is below the number of rows.
 func (x *ordinalIndex) find(ord uint32) int {
 	lo, hi := 0, len(x.first) // first[lo] ≤ ord < first[hi]
 	for hi-lo > 1 {

@@ -10,11 +10,11 @@ import (
 	"github.com/oribi-db/oribi/internal/kudupb"
 )
 
-// indexOverhead is Kudu's guess at the trailer when it asks whether a node is full. It decides
-// where nodes end, so files are the same bytes only with the same guess.
+// indexOverhead is Kudu's estimate of the trailer's size when it checks whether a node is full. It
+// determines where nodes end, so identical files need the identical estimate.
 const indexOverhead = 16
 
-// nodeBuilder gathers the entries of one node. Source: cfile spec §8.1.
+// nodeBuilder collects the entries of one node. Source: cfile spec §8.1.
 type nodeBuilder struct {
 	entries []byte
 	offsets []uint32
@@ -32,7 +32,7 @@ func (b *nodeBuilder) add(key []byte, p BlockPointer) {
 	b.entries = coding.AppendUvarint32(b.entries, uint32(p.Size))
 }
 
-// estimate is the size by which a node is judged full. Source: cfile spec §8.3.
+// estimate returns the size that determines whether a node is full. Source: cfile spec §8.3.
 func (b *nodeBuilder) estimate() int {
 	return len(b.entries) + indexOffsetLen*len(b.offsets) + indexOverhead
 }
@@ -58,11 +58,11 @@ func (b *nodeBuilder) finish(dst []byte, inner bool) ([]byte, error) {
 func (b *nodeBuilder) reset() { b.entries, b.offsets = b.entries[:0], b.offsets[:0] }
 
 // treeBuilder writes one index tree from its leaves up, between the cblocks that it leads to.
-// Children come before their parents in the file. Source: cfile spec §8.3.
+// Children are before their parents in the file. Source: cfile spec §8.3.
 type treeBuilder struct {
 	out       *framer
 	nodeBytes int
-	levels    []*nodeBuilder // 0 = leaves
+	levels    []*nodeBuilder // levels[0] has the leaves
 	buf       []byte
 }
 
@@ -70,7 +70,7 @@ func newTreeBuilder(out *framer, nodeBytes int) *treeBuilder {
 	return &treeBuilder{out: out, nodeBytes: nodeBytes, levels: []*nodeBuilder{new(nodeBuilder)}}
 }
 
-// add appends an entry to a level, and writes out the nodes that are full with it.
+// add appends an entry to a level and writes the nodes that become full.
 func (t *treeBuilder) add(level int, key []byte, p BlockPointer) error {
 	if level == len(t.levels) {
 		t.levels = append(t.levels, new(nodeBuilder))
@@ -83,7 +83,7 @@ func (t *treeBuilder) add(level int, key []byte, p BlockPointer) error {
 	return nil
 }
 
-// write puts the node of a level into the file.
+// write writes the node of a level to the file.
 func (t *treeBuilder) write(level int) (p BlockPointer, err error) {
 	if t.buf, err = t.levels[level].finish(t.buf[:0], level > 0); err != nil {
 		return p, err
@@ -92,7 +92,7 @@ func (t *treeBuilder) write(level int) (p BlockPointer, err error) {
 	return p, err
 }
 
-// flush writes the node of a level and hands it to the level above.
+// flush writes the node of a level and adds its pointer to the level above.
 func (t *treeBuilder) flush(level int) error {
 	p, err := t.write(level)
 	if err != nil {
@@ -103,7 +103,7 @@ func (t *treeBuilder) flush(level int) error {
 	return t.add(level+1, b.first, p)
 }
 
-// finish writes all nodes that are left, and returns the root.
+// finish writes all remaining nodes and returns the root.
 func (t *treeBuilder) finish() (BlockPointer, error) {
 	for level := 0; level < len(t.levels)-1; level++ {
 		if len(t.levels[level].offsets) == 0 {
@@ -116,8 +116,8 @@ func (t *treeBuilder) finish() (BlockPointer, error) {
 	return t.write(len(t.levels) - 1)
 }
 
-// separator returns the shortest prefix of key that is not before prev and, unless the two are
-// equal or key begins prev, behind it. Source: cfile spec §8.4.
+// separator returns the shortest prefix of key that is at or after prev and, unless prev equals key
+// or starts with it, strictly after prev. Source: cfile spec §8.4.
 func separator(prev, key []byte) []byte {
 	n := 0
 	for n < len(prev) && n < len(key) && prev[n] == key[n] {

@@ -9,7 +9,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// CblockKind says what a cblock is for.
+// CblockKind is the purpose of a cblock.
 type CblockKind uint8
 
 // Kinds of cblocks.
@@ -25,13 +25,13 @@ var cblockKinds = [...]string{"data", "ordinal-index", "value-index", "dictionar
 
 func (k CblockKind) String() string { return cblockKinds[k] }
 
-// Cblock is what there is to tell of one cblock without its values.
+// Cblock describes one cblock, without its values.
 type Cblock struct {
 	Kind     CblockKind
 	Pointer  BlockPointer
-	Payload  int             // bytes, the codec undone
-	KeptRaw  bool            // the codec saved too little: it was not used
-	Encoding schema.Encoding // of data and dictionary; of data that no longer use the dictionary Plain; else Auto
+	Payload  int             // bytes, uncompressed
+	KeptRaw  bool            // stored without the codec, which saved too little
+	Encoding schema.Encoding // of data and dictionary; Plain for data written after the dictionary was full; else Auto
 	First    int64           // row; of data
 	Rows     int             // of data, NULLs included; 0 in a file of raw cblocks
 	Nulls    int             // of these, NULL
@@ -39,16 +39,16 @@ type Cblock struct {
 	Level    int             // of an index node: 1 = root
 }
 
-// placedCblock is a cblock that some index or the footer leads to.
+// placedCblock is a cblock that an index or the footer points to.
 type placedCblock struct {
 	p    BlockPointer
 	kind CblockKind
-	at   int // among the cblocks of its kind, in the order of their rows or of the tree's levels
+	at   int // index among the cblocks of its kind, in the order of rows or of the tree's levels
 }
 
-// Cblocks reads all cblocks and hands each to use, in the order in which they stand in the file.
-// The first error of use ends it and is returned. The cache is not used. Errors: ErrCorrupt,
-// ErrUnsupported for a file without index; those of the source.
+// Cblocks reads all cblocks and passes each to use, in file order. The first error of use stops it
+// and is returned. The cache is not used. Errors: ErrCorrupt, ErrUnsupported for a file without
+// index; those of the source.
 func (r *Reader) Cblocks(use func(c Cblock) error) error {
 	all, err := r.placedCblocks()
 	if err != nil {
@@ -76,7 +76,7 @@ func (r *Reader) Cblocks(use func(c Cblock) error) error {
 	return nil
 }
 
-// Ends is the number of bytes of header and footer: all that is no cblock.
+// Ends returns the sizes of header and footer in bytes: everything that is not a cblock.
 func (r *Reader) Ends() (header, footer int64) { return r.dataStart, r.size - r.dataEnd }
 
 // placedCblocks lists the cblocks by offset.
@@ -107,7 +107,8 @@ func (r *Reader) placedCblocks() ([]placedCblock, error) {
 	return all, nil
 }
 
-// nodes are those of one index, level by level from the root; none if the file does not have it.
+// nodes returns the nodes of one index, level by level from the root; none if the file does not
+// have that index.
 func (r *Reader) nodes(kind CblockKind) ([]BlockPointer, error) {
 	if kind == OrdinalIndexCblock && r.info.PositionalIndex {
 		x, err := r.ordinalIndex()
@@ -126,8 +127,8 @@ func (r *Reader) nodes(kind CblockKind) ([]BlockPointer, error) {
 	return nil, nil
 }
 
-// levels tells on which level of its index node i stands: the entries of a level are the nodes of
-// the next.
+// levels returns a function from the number of an index node to its level. The entries of one level
+// are the nodes of the next.
 func (r *Reader) levels(kind CblockKind) (level func(i int) int, err error) {
 	nodes, err := r.nodes(kind)
 	if err != nil {
@@ -157,7 +158,7 @@ func (r *Reader) levels(kind CblockKind) (level func(i int) int, err error) {
 	}, nil
 }
 
-// describe reads a cblock and fills in what is in it; at is its place among those of its kind.
+// describe reads a cblock and fills in c; at is its index among the cblocks of its kind.
 func (r *Reader) describe(c *Cblock, at int, s *scratch) error {
 	payload, crc, err := r.readBlock(c.Pointer, s)
 	if err != nil {

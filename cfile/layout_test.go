@@ -139,11 +139,11 @@ func TestCblocksOfArraysAndOfRawFiles(t *testing.T) {
 	}
 }
 
-// A codec that saves nothing is told.
-func TestCblocksTellWhatWasKeptRaw(t *testing.T) {
+// Incompressible data is stored raw and reported as such.
+func TestCblocksReportIncompressibleData(t *testing.T) {
 	v := batch.NewVector(schema.Int64, 64)
 	for i, x := 0, uint64(1); i < 64; i, x = i+1, x*6364136223846793005+1442695040888963407 {
-		batch.Values[uint64](v)[i] = x
+		batch.Values[int64](v)[i] = int64(x)
 	}
 	o := WriterOptions{Type: schema.Int64, Encoding: schema.Plain, Compression: schema.LZ4, PositionalIndex: true}
 	if all, _ := listed(t, writeAll(t, o, v)); !all[0].KeptRaw || all[0].Payload != 8+64*8 {

@@ -9,14 +9,14 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// presence tells which rows of a nullable cblock are not NULL.
+// presence records which rows of a nullable cblock are not NULL.
 //
-// It keeps the runs as they stand in the prologue (whose bytes internal/encoding writes and
-// describes), not one bit a row: a run of 2^30 NULLs takes 6 bytes there, and files of Kudu's have
-// cblocks of any number of rows, since NULLs never fill one. A mark at every fourth run lets a
-// search begin in the middle; marks stand further apart where there would be more than 2^16 of
-// them, which no honest cblock needs. Which marks a search looks at a table of as many parts of the
-// rows tells. Immutable.
+// It keeps the runs encoded as in the prologue (written and described by internal/encoding),
+// instead of one bit for each row: a run of 2^30 NULLs takes 6 bytes, and cblocks written by Kudu
+// may have any number of rows, since NULLs never fill one. A mark at every fourth run lets a search
+// start in the middle. The spacing is wider if there would be more than 2^16 marks, which no cblock
+// of normal size needs. A table over equal parts of the rows narrows the search to a few marks.
+// Immutable.
 //
 // Source: cfile spec §4.4, §7.1.
 type presence struct {
@@ -27,7 +27,7 @@ type presence struct {
 	ones   uint32
 }
 
-// mark is the state in front of a run.
+// mark is the state before a run.
 type mark struct {
 	off  uint32 // of the run, in the stream
 	row  uint32 // rows before it
@@ -42,17 +42,17 @@ const (
 
 // run is one run of a stream.
 type run struct {
-	rows int    // at least 1; of a literal run up to 7 more than the writer meant, if it is the last
+	rows int    // at least 1; up to 7 more than were written, if it is the last and a literal run
 	bits []byte // of a literal run, lowest bit first; nil for a repeated one
-	ones bool   // of a repeated run: all its rows are present
-	next int    // offset of the run behind it
+	ones bool   // of a repeated run: whether all its rows are present
+	next int    // offset of the next run
 }
 
-// readRun reads the run at off of which need rows, at least 1, are still wanted.
+// readRun reads the run at off. need is the number of rows that remain to be read, at least 1.
 func readRun(stream []byte, off int, need uint32) (run, error) {
 	header, n, ok := coding.Uvarint32(stream[off:])
 	if !ok || header>>31 != 0 {
-		return run{}, fault.Corruptf("presence: bad header of a run at byte %d", off)
+		return run{}, fault.Corruptf("presence: malformed run header at byte %d", off)
 	}
 	off += n
 	count := header >> 1
@@ -61,11 +61,11 @@ func readRun(stream []byte, off int, need uint32) (run, error) {
 		return run{}, fault.Corruptf("presence: empty run at byte %d", off)
 	case header&1 == 0:
 		if off >= len(stream) || stream[off] > 1 {
-			return run{}, fault.Corruptf("presence: repeated run at byte %d has no value of one bit", off)
+			return run{}, fault.Corruptf("presence: value of the repeated run at byte %d is not 0 or 1", off)
 		}
 		return run{rows: int(count), ones: stream[off] == 1, next: off + 1}, nil
 	}
-	// The last literal run may be cut behind the byte of the last row.
+	// The last literal run may end after the byte of the last row.
 	have := min(int64(count), int64(len(stream)-off))
 	if have < int64(count) && have*8 < int64(need) {
 		return run{}, fault.Corruptf("presence: %d groups of bits at byte %d, %d bytes left", count, off, have)
@@ -73,7 +73,7 @@ func readRun(stream []byte, off int, need uint32) (run, error) {
 	return run{rows: int(have) * 8, bits: stream[off : off+int(have)], next: off + int(have)}, nil
 }
 
-// parsePresence checks the stream of a prologue for the given rows.
+// parsePresence checks the stream of a prologue, which must have the given number of rows.
 func parsePresence(stream []byte, rows uint32) (presence, error) {
 	p := presence{stream: stream, rows: rows}
 	row, ones, off := uint32(0), uint32(0), 0
@@ -83,8 +83,8 @@ func parsePresence(stream []byte, rows uint32) (presence, error) {
 			if len(p.marks) == maxMarks {
 				p.marks, spacing = everySecond(p.marks), 2*spacing
 			}
-			// Half the marks are gone: k, which is maxMarks times the old spacing, is a multiple of
-			// the new one too.
+			// Half of the marks are removed: k, which is maxMarks times the old spacing, is a
+			// multiple of the new spacing too.
 			p.marks = append(p.marks, mark{uint32(off), row, ones})
 		}
 		r, err := readRun(stream, off, rows-row)
@@ -97,18 +97,18 @@ func parsePresence(stream []byte, rows uint32) (presence, error) {
 		off = r.next
 	}
 	if off != len(stream) {
-		return p, fault.Corruptf("presence: %d bytes behind the last row's", len(stream)-off)
+		return p, fault.Corruptf("presence: %d trailing bytes after the last row", len(stream)-off)
 	}
 	p.ones, p.parts = ones, partsOf(p.marks, rows)
 	return p, nil
 }
 
-// footprint is the memory beside the stream, in bytes.
+// footprint returns the memory in bytes, without the stream.
 func (p *presence) footprint() int64 {
 	return markBytes*int64(cap(p.marks)) + 2*int64(cap(p.parts.mark))
 }
 
-// everySecond keeps the first mark, the third and so on.
+// everySecond keeps the marks at even indexes.
 func everySecond(marks []mark) []mark {
 	for i := range len(marks) / 2 {
 		marks[i] = marks[2*i]
@@ -116,7 +116,7 @@ func everySecond(marks []mark) []mark {
 	return marks[:len(marks)/2]
 }
 
-// count is the number of 1 bits among the first n rows of the run.
+// count returns the number of 1 bits among the first n rows of the run.
 func (r *run) count(n int) uint32 {
 	if r.bits == nil {
 		if r.ones {
@@ -127,7 +127,7 @@ func (r *run) count(n int) uint32 {
 	return countBits(r.bits, n)
 }
 
-// countBits is the number of 1 bits among the first n of b.
+// countBits returns the number of 1 bits among the first n bits of b.
 func countBits(b []byte, n int) uint32 {
 	c := 0
 	for ; n >= 64; n -= 64 {
@@ -140,16 +140,16 @@ func countBits(b []byte, n int) uint32 {
 	return uint32(c)
 }
 
-// loadBits reads the first n < 64 bits of b; bits above are 0.
+// loadBits returns the first n < 64 bits of b; higher bits are 0.
 func loadBits(b []byte, n int) uint64 { return loadUpTo8(b[:(n+7)/8]) & (1<<uint(n) - 1) }
 
-// seek finds the run that holds row, which is below p.rows: at is the run's first row, ones the 1
-// bits before it. The stream was checked when p was made.
+// seek finds the run that contains row, which is below p.rows. at is the run's first row, ones the
+// number of 1 bits before it. The stream was checked when p was made.
 func (p *presence) seek(row uint32) (r run, at, ones uint32) {
 	m := p.parts.find(p.marks, row)
 	at, ones = m.row, m.ones
-	// readRun again, but for runs known to be good, and without a run made of each: point reads
-	// come through here.
+	// This repeats readRun for runs known to be valid, without building a run value for each: point
+	// reads call seek.
 	for off := int(m.off); ; {
 		header, body := uint32(p.stream[off]), off+1
 		if header >= 0x80 {
@@ -177,18 +177,18 @@ func (p *presence) seek(row uint32) (r run, at, ones uint32) {
 	}
 }
 
-// markParts cuts rows into parts of equal size and tells of each which marks stand in it, so that
-// the search for a row is short where runs are spread evenly, and no longer than without where they
-// are not. The zero value is one part.
+// markParts splits the rows into parts of equal size and records which marks are in each. That
+// makes the search for a row short where runs are spread evenly, and no slower elsewhere. The zero
+// value is one part.
 type markParts struct {
-	mark  []uint16 // of part i, the last mark at or before its first row; behind the last part's, the last mark
-	shift uint     // rows of a part, as a power of two
+	mark  []uint16 // for part i, the last mark at or before its first row; one more entry at the end, the last mark
+	shift uint     // log2 of the rows of a part
 }
 
-// minParts is the number of marks from which on parts are worth their memory.
+// minParts is the number of marks from which parts are worth their memory.
 const minParts = 8
 
-// partsOf makes at most as many parts as there are marks.
+// partsOf returns at most as many parts as there are marks.
 func partsOf(marks []mark, rows uint32) (p markParts) {
 	if len(marks) < minParts {
 		return p
@@ -227,7 +227,7 @@ func (p *markParts) find(marks []mark, row uint32) mark {
 	return marks[lo]
 }
 
-// rank is the number of present rows before row, which is at most p.rows.
+// rank returns the number of present rows before row, which is at most p.rows.
 func (p *presence) rank(row int) int {
 	switch uint32(row) {
 	case 0:
@@ -239,7 +239,7 @@ func (p *presence) rank(row int) int {
 	return int(ones + r.count(row-int(at)))
 }
 
-// find tells whether a row is present, and if so its place among the present ones.
+// find reports whether a row is present and, if so, returns its index among the present rows.
 func (p *presence) find(row int) (value int, present bool) {
 	r, at, ones := p.seek(uint32(row))
 	i := row - int(at)
@@ -251,8 +251,8 @@ func (p *presence) find(row int) (value int, present bool) {
 	return int(ones + r.count(i)), present
 }
 
-// clearNulls clears the bits [at, at+n) of dst, which are 1, that stand for NULLs among rows [from,
-// from+n).
+// clearNulls clears those of the bits [at, at+n) of dst, all 1 on entry, whose rows in [from,
+// from+n) are NULL.
 func (p *presence) clearNulls(dst batch.Bitmap, at, from, n int) {
 	p.walk(from, n, func(r run, skip, k int) bool {
 		switch {
@@ -266,8 +266,8 @@ func (p *presence) clearNulls(dst batch.Bitmap, at, from, n int) {
 	})
 }
 
-// each calls f for the parts of runs that make up rows [from, from+n): k rows that all are present,
-// or all NULL, if repeated is set.
+// each calls f for the runs of rows [from, from+n), in parts: k rows that are all present or all
+// NULL if repeated is set, k mixed rows otherwise.
 func (p *presence) each(from, n int, f func(k int, repeated, present bool) error) (err error) {
 	p.walk(from, n, func(r run, _, k int) bool {
 		err = f(k, r.bits == nil, r.ones)
@@ -276,8 +276,8 @@ func (p *presence) each(from, n int, f func(k int, repeated, present bool) error
 	return err
 }
 
-// walk calls f for the runs that hold rows [from, from+n), until it returns false: k rows from the
-// skip-th of r on.
+// walk calls f for the runs that contain rows [from, from+n), until f returns false. A call covers
+// the k rows of r that start at its row skip.
 func (p *presence) walk(from, n int, f func(r run, skip, k int) bool) {
 	if n == 0 {
 		return
@@ -298,7 +298,7 @@ func (p *presence) walk(from, n int, f func(r run, skip, k int) bool) {
 func clearZeros(dst batch.Bitmap, at int, src []byte, from, n int) {
 	src, from = src[from>>3:], from&7
 	for n > 0 {
-		// Up to 56 bits: with an offset of at most 7 they lie in 8 bytes of src.
+		// Up to 56 bits: with an offset of at most 7 they are in 8 bytes of src.
 		k := min(n, 56)
 		zeros := ^(loadUpTo8(src) >> uint(from)) & (1<<uint(k) - 1)
 		dst[at>>6] &^= zeros << (uint(at) & 63)
@@ -310,7 +310,7 @@ func clearZeros(dst batch.Bitmap, at int, src []byte, from, n int) {
 	}
 }
 
-// loadUpTo8 reads 8 bytes, or all there are.
+// loadUpTo8 loads 8 bytes, or as many as there are.
 func loadUpTo8(b []byte) uint64 {
 	if len(b) >= 8 {
 		return binary.LittleEndian.Uint64(b)
@@ -322,13 +322,13 @@ func loadUpTo8(b []byte) uint64 {
 	return w
 }
 
-// spread moves m cells that lie packed at cells[at:at+m] to those of the n places [at, at+n) whose
-// bit is 1, and makes the others zero.
+// spread moves m cells packed at cells[at:at+m] to those of the n positions [at, at+n) whose bit is
+// 1, and zeroes the others.
 func spread[T any](cells []T, present batch.Bitmap, at, n, m int) {
 	var zero T
 	from := at + m - 1
-	// From the end: a cell moves only upwards, so none is overwritten before it has moved. Where
-	// the two places meet, all below is present and in its place.
+	// Backward: a cell only moves up, so none is overwritten before it has moved. Once the source
+	// and target positions are equal, all cells below are present and already in position.
 	for to := at + n - 1; to > from; to-- {
 		if present.Get(to) {
 			cells[to] = cells[from]
@@ -339,7 +339,7 @@ func spread[T any](cells []T, present batch.Bitmap, at, n, m int) {
 	}
 }
 
-// spreadVector does so for the values of v.
+// spreadVector does the same for the values of v.
 func spreadVector(v *batch.Vector, at, n, m int) {
 	switch {
 	case v.Dict != nil:

@@ -15,25 +15,25 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// ReaderOptions says how a file is read. The zero value reads everything anew each time.
+// ReaderOptions configures a Reader. With the zero value nothing is cached.
 type ReaderOptions struct {
-	// Cache keeps cblocks, decoded chunks and blocks of filters between reads. nil keeps none but
-	// the cblock last used; nor is anything kept of a source whose ID is 0, which names no block.
+	// Cache keeps cblocks, decoded chunks and filters between reads. With nil only the cblock used
+	// last is kept. Sources with ID 0, which names no block, are never cached.
 	Cache *cache.Cache
-	// Arrays says that the caller reads columns of arrays. Without it they are
-	// ErrUnsupported: whoever awaits single cells cannot be surprised by a file.
+	// Arrays allows columns of arrays. Without it Open returns ErrUnsupported for them, which
+	// protects callers that expect single cells.
 	Arrays bool
 }
 
-// tailBytes is how much of the end is read at first: nearly every footer fits in.
+// tailBytes is the size of the first read at the end of the file. Nearly every footer fits.
 const tailBytes = 512
 
-// Open reads and checks header and footer of a file. Index trees, dictionary and zone map are read
-// when they are first needed.
+// Open reads and checks the header and the footer of a file. Index trees, dictionary and zone map
+// are read on first use.
 //
-// src must stay open while the Reader is used; the Reader never closes it. Errors:
-// ErrCorrupt; ErrUnsupported for features, types, encodings and codecs that this
-// package does not know. Source: cfile spec §10.1, §12.3 items 1 to 21.
+// src must stay open while the Reader is used; the Reader never closes it. Errors: ErrCorrupt;
+// ErrUnsupported for features, types, encodings and codecs that this package does not know. Source:
+// cfile spec §10.1, §12.3 items 1 to 21.
 func Open(src block.Source, o ReaderOptions) (*Reader, error) {
 	r := &Reader{src: src, size: src.Size()}
 	if o.Cache != nil && src.ID() != 0 {
@@ -74,11 +74,12 @@ func (r *Reader) openFooter() (*kudupb.CFileFooterPB, error) {
 		return nil, r.corruptf("footer: magic %q", prelude[:magicLen])
 	}
 	length := int64(binary.LittleEndian.Uint32(prelude[magicLen:]))
-	// The header takes as much as the footer without its message, so this also keeps the two apart.
+	// The header is at least as long as the footer without its message, so this also keeps the two
+	// from overlapping.
 	if length > maxMessage || length+2*preludeLen > r.size {
 		return nil, r.corruptf("footer: message of %d bytes in a file of %d", length, r.size)
 	}
-	// Message and checksum, if there is one: which of both the message tells.
+	// Message and checksum, if there is one. The message says whether there is.
 	want := min(length+preludeLen+checksumLen, r.size)
 	if int64(len(tail)) < want {
 		tail = make([]byte, want)
@@ -145,7 +146,7 @@ func (r *Reader) openHeader() (*kudupb.CFileHeaderPB, error) {
 	return header, nil
 }
 
-// takeFooter checks what the footer says of the values, and keeps it.
+// takeFooter checks the footer's description of the values and stores it.
 func (r *Reader) takeFooter(f *kudupb.CFileFooterPB) error {
 	unsupported := func(format string, args ...any) error {
 		return fault.Unsupportedf("cfile: block %v: "+format, append([]any{r.src.ID()}, args...)...)
@@ -183,12 +184,12 @@ func (r *Reader) takeFooter(f *kudupb.CFileFooterPB) error {
 	return nil
 }
 
-// takePointers checks that the pointers of the footer lie in the file, and keeps them.
+// takePointers checks that the footer's pointers are within the file, and stores them.
 func (r *Reader) takePointers(f *kudupb.CFileFooterPB) error {
 	take := func(m *kudupb.BlockPointerPB, dst *BlockPointer, name string) error {
 		p := pointerOf(m)
 		if p.Offset < r.dataStart || p.Size <= 0 || int64(p.Size) > r.dataEnd-p.Offset {
-			return r.corruptf("footer: pointer to %s, %v: cblocks stand in bytes [%d,%d)", name, p, r.dataStart, r.dataEnd)
+			return r.corruptf("footer: pointer to %s, %v: want a cblock within bytes [%d,%d)", name, p, r.dataStart, r.dataEnd)
 		}
 		*dst = p
 		return nil

@@ -8,37 +8,37 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// WriterOptions says what a file is and how it is laid out. The zero value of a field means its
+// WriterOptions describes a file's content and layout. The zero value of a field selects its
 // default.
 type WriterOptions struct {
 	Type        schema.Type
 	Encoding    schema.Encoding    // Auto: the type's default
 	Compression schema.Compression // default: LZ4 for byte strings, none for all else
 	Nullable    bool
-	Array       bool // cells are arrays whose elements are of Type; Nullable says whether a whole cell may be NULL
+	Array       bool // cells are arrays whose elements have type Type; Nullable is about whole cells
 
-	BlockBytes      int // of the encoded values of a cblock, about; default 256 KiB, at least 512
-	StringBytes     int // the same of a cblock of byte strings that stand for themselves, not as codes of a dictionary; default BlockBytes
-	IndexBlockBytes int // of a node of an index, about; default 32 KiB
+	BlockBytes      int // approximate size of a cblock's encoded values; default 256 KiB, at least 512
+	StringBytes     int // the same for byte strings stored as such, not as dictionary codes; default BlockBytes
+	IndexBlockBytes int // approximate size of an index node; default 32 KiB
 	RestartInterval int // values between restart points of prefix encoding; default 16
 
 	PositionalIndex bool
-	ValueIndex      bool // values must rise, be of a type that keys can have, and not be nullable
+	ValueIndex      bool // write a value index; values must ascend, have a type allowed in keys, and not be nullable
 
-	// FullIndexKeys keeps the keys of the value index whole. Otherwise they are cut to what tells
-	// neighbours apart.
+	// FullIndexKeys keeps the keys of the value index whole. Otherwise each is cut to the shortest
+	// prefix that separates it from the value before.
 	FullIndexKeys bool
-	// IndexKey makes the key of a cblock from its first cell, which it may alias. nil stands for
+	// IndexKey returns the key of a cblock given its first cell, which the key may alias. nil means
 	// the encoded cell.
 	IndexKey func(cell []byte) []byte
 
 	NoChecksums    bool
 	HeaderMetadata []Pair
 
-	// Exact gives the bytes of Kudu's writer and nothing else: no zone map, and cblocks that end
-	// where Kudu ends them. One call of Append then counts as one batch of Kudu's, which some
-	// encodings never split. Otherwise no cblock has more than 2^20 rows, and large appends are
-	// taken 4096 rows at a time.
+	// Exact writes exactly what Kudu's writer writes: no zone map, and cblocks that end where Kudu
+	// ends them. One call of Append then counts as one batch in Kudu, which some encodings never
+	// split. Otherwise no cblock has more than 2^20 rows, and large appends are processed 4096 rows
+	// at a time.
 	Exact bool
 }
 
@@ -51,7 +51,7 @@ const (
 	minBlockBytes = 512
 )
 
-// resolve fills in defaults and checks the rest. Errors wrap ErrUnsupported.
+// resolve fills in defaults and checks the other fields. Errors wrap ErrUnsupported.
 func (o *WriterOptions) resolve() error {
 	if !o.Type.Scalar() {
 		return fault.Unsupportedf("cfile: data type %d", int32(o.Type))
@@ -67,7 +67,7 @@ func (o *WriterOptions) resolve() error {
 		return fault.Unsupportedf("cfile: value index of a column of arrays")
 	}
 	if o.ValueIndex && (o.Nullable || o.IndexKey == nil && !o.Type.Keyable()) {
-		return fault.Unsupportedf("cfile: value index of a column of %v, nullable is %v", o.Type, o.Nullable)
+		return fault.Unsupportedf("cfile: value index of a column of %v (nullable: %v)", o.Type, o.Nullable)
 	}
 	if o.StringBytes == 0 {
 		o.StringBytes = o.BlockBytes

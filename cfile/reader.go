@@ -14,13 +14,13 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Info is what header and footer say of a file.
+// Info describes a file, as read from its header and footer.
 type Info struct {
 	Type            schema.Type
 	Encoding        schema.Encoding    // never Auto
 	Compression     schema.Compression // never the default
 	Nullable        bool
-	Array           bool  // cells are arrays, Type that of their elements, and Nullable says whether a whole cell may be NULL
+	Array           bool  // cells are arrays whose elements have type Type; Nullable is about whole cells
 	Rows            int64 // cells, NULLs included; 0 for a file of raw cblocks
 	Bytes           int64 // of the file
 	Checksums       bool
@@ -30,8 +30,8 @@ type Info struct {
 	ZoneMap         bool
 }
 
-// Reader is an open file. Its methods may be called from many goroutines at once; what they return
-// must not be changed. It holds no resources but memory, so there is nothing to close.
+// Reader is an open file. Its methods may be called concurrently; their results must not be
+// changed. It owns no resources but memory, so there is nothing to close.
 type Reader struct {
 	src     block.Source
 	size    int64
@@ -41,14 +41,14 @@ type Reader struct {
 	codec   compress.Codec
 	info    Info
 
-	dataStart, dataEnd int64 // where cblocks may stand
+	dataStart, dataEnd int64 // where cblocks may be
 
 	ordinalRoot, valueRoot, dictPointer, zonePointer BlockPointer // Size 0 = none
 
 	pairs       []Pair // header's, then footer's
 	headerPairs int
 
-	// What is loaded on first use, each once: load serialises the loading.
+	// Loaded on first use, each once; load serializes the loading.
 	load     sync.Mutex
 	ordinals atomic.Pointer[ordinalIndex]
 	values   atomic.Pointer[valueIndex]
@@ -60,14 +60,14 @@ type Reader struct {
 	keyLimitForTest int
 }
 
-// Info returns what header and footer say.
+// Info returns the description of the file.
 func (r *Reader) Info() Info { return r.info }
 
 // Rows is the number of cells, NULLs included.
 func (r *Reader) Rows() int64 { return r.info.Rows }
 
-// Metadata finds a pair by its key: the header's pairs first, then the footer's, the first that
-// fits. Source: cfile spec §2.7.
+// Metadata returns the value of the first pair with the given key, searching the header's pairs
+// before the footer's. Source: cfile spec §2.7.
 func (r *Reader) Metadata(key string) ([]byte, bool) {
 	for i := range r.pairs {
 		if r.pairs[i].Key == key {
@@ -77,10 +77,10 @@ func (r *Reader) Metadata(key string) ([]byte, bool) {
 	return nil, false
 }
 
-// Pairs returns all pairs; the first inHeader of them stand in the header.
+// Pairs returns all pairs; the first inHeader of them are from the header.
 func (r *Reader) Pairs() (pairs []Pair, inHeader int) { return r.pairs, r.headerPairs }
 
-// ordinalIndex returns the ordinal tree, which the file must have.
+// ordinalIndex returns the ordinal tree, or an error if the file has none.
 func (r *Reader) ordinalIndex() (*ordinalIndex, error) {
 	if x := r.ordinals.Load(); x != nil {
 		return x, nil
@@ -117,7 +117,7 @@ func (r *Reader) valueIndex() (*valueIndex, error) {
 	return x, err
 }
 
-// blocks returns the data cblocks in the order of their rows, from whichever index there is.
+// blocks returns the data cblocks in row order, from whichever index the file has.
 func (r *Reader) blocks() ([]BlockPointer, error) {
 	if r.info.PositionalIndex {
 		x, err := r.ordinalIndex()
@@ -156,8 +156,8 @@ func (r *Reader) blockAt(bs []BlockPointer, i int) (*dataBlock, error) {
 	return b, err
 }
 
-// checkOrdinal compares a cblock with its entry in the ordinal tree: no gap, no overlap.
-// Source: cfile spec §12.3 item 41.
+// checkOrdinal compares a cblock with its entry in the ordinal tree: no gap, no overlap. Source:
+// cfile spec §12.3 item 41.
 func (r *Reader) checkOrdinal(x *ordinalIndex, b *dataBlock) error {
 	end := r.info.Rows
 	if b.index+1 < len(x.first) {
@@ -169,11 +169,11 @@ func (r *Reader) checkOrdinal(x *ordinalIndex, b *dataBlock) error {
 	return nil
 }
 
-// findRow returns the data cblock that holds row ord, which is below the number of rows; get
+// findRow returns the data cblock that contains row ord, which is below the number of rows; get
 // returns cblock i.
 //
-// Without an ordinal index the cblocks themselves tell their rows: the search reads about log2 of
-// their number.
+// Without an ordinal index the rows are only listed in the cblocks: a binary search reads about
+// log2 of their number.
 func (r *Reader) findRow(ord int64, get func(bs []BlockPointer, i int) (*dataBlock, error)) (*dataBlock, error) {
 	if r.info.PositionalIndex {
 		x, err := r.ordinalIndex()
@@ -207,11 +207,12 @@ func (r *Reader) findRow(ord int64, get func(bs []BlockPointer, i int) (*dataBlo
 	return nil, r.corruptf("no cblock holds row %d of %d", ord, r.info.Rows)
 }
 
-// Cell returns cell ord: nil for NULL, Width bytes little-endian, or the byte string.
+// Cell returns cell ord: nil for NULL, otherwise the byte string or the Width bytes of the cell,
+// little-endian.
 //
-// A bitshuffle cblock decodes one chunk of 8 KiB, which stays in the cache. ord beyond the last row
-// is ErrNotFound, and a column of arrays, which ColumnReader reads, ErrUnsupported.
-// Source: cfile spec §10.2.
+// In a bitshuffle cblock Cell decodes one chunk of 8 KiB, which stays in the cache. Errors:
+// ErrNotFound if ord is after the last row; ErrUnsupported for a column of arrays, which
+// ColumnReader reads. Source: cfile spec §10.2.
 func (r *Reader) Cell(ord batch.Ordinal) ([]byte, error) {
 	if r.info.Array {
 		return nil, fault.Unsupportedf("cfile: block %v: single cell of a column of arrays", r.src.ID())
@@ -226,8 +227,8 @@ func (r *Reader) Cell(ord batch.Ordinal) ([]byte, error) {
 	return r.cellOf(b, ord)
 }
 
-// CellIfHeld is Cell if no byte of the file need be read for it; else ok is false. So whoever wants
-// cells of several files can read together what is missing.
+// CellIfHeld is like Cell if that needs no read of the file; otherwise ok is false. It lets callers
+// that need cells of several files read the missing ones together.
 func (r *Reader) CellIfHeld(ord batch.Ordinal) (cell []byte, ok bool, err error) {
 	if r.info.Array || int64(ord) >= r.info.Rows {
 		return nil, false, nil
@@ -243,8 +244,8 @@ func (r *Reader) CellIfHeld(ord batch.Ordinal) (cell []byte, ok bool, err error)
 	return cell, true, err
 }
 
-// cached is the data cblock of row ord, which is below the number of rows, if it is in the cache
-// and the ordinal index says which one it is.
+// cached returns the data cblock of row ord, which is below the number of rows, if it is in the
+// cache and the ordinal index is loaded.
 func (r *Reader) cached(ord int64) (*ordinalIndex, *dataBlock) {
 	x := r.ordinals.Load()
 	if x == nil || r.cache == nil {
@@ -257,7 +258,7 @@ func (r *Reader) cached(ord int64) (*ordinalIndex, *dataBlock) {
 	return x, v.(*dataBlock)
 }
 
-// cellOf is the cell of row ord, which b has.
+// cellOf returns the cell of row ord, which must be in b.
 func (r *Reader) cellOf(b *dataBlock, ord batch.Ordinal) ([]byte, error) {
 	v, present := b.locate(int(int64(ord) - b.first))
 	if !present {
@@ -270,8 +271,8 @@ func (r *Reader) cellOf(b *dataBlock, ord batch.Ordinal) ([]byte, error) {
 	return cell, nil
 }
 
-// Seek finds the first value at or after key in a file with a value index; exact tells that it
-// equals key. Behind the last value ord is Rows.
+// Seek finds the first value at or after key in a file with a value index; exact reports whether it
+// equals key. If all values are before key, ord is Rows.
 //
 // key is a cell of the file's type. Errors: ErrUnsupported if there is no value index.
 // Source: cfile spec §10.3.
@@ -290,7 +291,7 @@ func (r *Reader) Seek(key []byte) (ord batch.Ordinal, exact bool, err error) {
 	probe := key
 	if !r.info.Type.Variable() {
 		if len(key) != r.info.Type.Width() {
-			return 0, false, fmt.Errorf("cfile: seek for %d bytes in a column of %s: %w", len(key), r.info.Type, fault.ErrSchema)
+			return 0, false, fmt.Errorf("cfile: key of %d bytes in a column of %s: %w", len(key), r.info.Type, fault.ErrSchema)
 		}
 		probe = keyenc.AppendKeyCell(buf[:0], r.info.Type, key, true)
 	}
@@ -298,7 +299,7 @@ func (r *Reader) Seek(key []byte) (ord batch.Ordinal, exact bool, err error) {
 	if err != nil {
 		return 0, false, err
 	}
-	// Before the first key lies at most what the first cblock begins with.
+	// The key of the first cblock is at most the first cell, so key is before all cells.
 	b, err := r.blockAt(x.blocks, max(i, 0))
 	if err != nil {
 		return 0, false, err
@@ -307,7 +308,7 @@ func (r *Reader) Seek(key []byte) (ord batch.Ordinal, exact bool, err error) {
 	if err != nil {
 		return 0, false, r.at(x.blocks[b.index], err)
 	}
-	// A cut key may lead to the cblock before the value's own; then v is behind the last value of
-	// b, which is the next cblock's first row.
+	// A cut key may lead to the cblock before that of the value. Then v is after the last value of
+	// b and ord is the first row of the next cblock.
 	return batch.Ordinal(b.first + int64(v)), exact, nil
 }

@@ -6,25 +6,26 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// Run is some rows that follow one another: either all have one cell, or they stand in a vector.
+// Run is a range of consecutive rows, either all with the same cell or with their cells in a
+// vector.
 type Run struct {
 	Rows  int
 	Cell  []byte        // of all rows, if Cells is nil; nil = NULL
 	Cells *batch.Vector // of as many rows, not in dictionary form
 }
 
-// longRun is how many rows must have one cell to be handed out as such: shorter runs cost less as
-// part of a vector.
+// longRun is the number of equal cells from which rows are passed as one run. Shorter runs are
+// faster as part of a vector.
 const longRun = 64
 
-// ReadRuns calls f for runs that make up the cells [ord, ord+n), as many of them as the file has,
-// in order.
+// ReadRuns calls f for consecutive runs that make up cells [ord, ord+n), clipped to the end of the
+// file, in order.
 //
-// Rows that the file holds as repeats of one cell (run-length encoding; NULLs of any encoding) come
-// as one run for each cblock, however many they are, and all others as vectors of up to
-// batch.WindowRows rows. So a sum or a count costs a step for a run in place of one for a row. A
-// run holds during the call of f, byte strings as long as they are referenced. An error of f ends
-// the reading and is returned. Errors: ErrCorrupt with block and byte offset;
+// Rows that are stored as repeats of one cell (run-length encoding; NULLs in any encoding) are
+// passed as one run for each cblock, however many they are, and all others as vectors of up to
+// batch.WindowRows rows. A sum or a count thus takes one step for a run instead of one for each
+// row. A run is valid during the call of f, its byte strings for as long as they are referenced. An
+// error of f stops reading and is returned. Errors: ErrCorrupt with block and byte offset;
 // ErrUnsupported for a column of arrays. Source: cfile spec §4.4, §10.4.
 func (c *ColumnReader) ReadRuns(ord batch.Ordinal, n int, f func(r Run) error) error {
 	if c.r.info.Array {
@@ -39,7 +40,7 @@ func (c *ColumnReader) ReadRuns(ord batch.Ordinal, n int, f func(r Run) error) e
 		}
 		from := int(int64(ord) + int64(at) - b.first)
 		k := min(n-at, b.rows-from)
-		used := error(nil) // what f returned is not ours to wrap
+		used := error(nil) // the error of f is returned without wrapping
 		err = b.eachRun(from, k, &v, func(r Run) error {
 			used = f(r)
 			return used
@@ -55,17 +56,17 @@ func (c *ColumnReader) ReadRuns(ord batch.Ordinal, n int, f func(r Run) error) e
 	return nil
 }
 
-// runMaker gathers parts of a cblock that are short, or differ, into vectors.
+// runMaker collects short and mixed parts of a cblock into vectors.
 type runMaker struct {
 	b    *dataBlock
 	v    *batch.Vector
 	f    func(r Run) error
-	from int // rows [from, to) are not handed out yet
+	from int // rows [from, to) are not passed on yet
 	to   int
 }
 
-// eachRun calls f for the runs of rows [from, from+n) of the block, which is not one of arrays.
-// Vectors are read into v.
+// eachRun calls f for the runs of rows [from, from+n) of the cblock, which must not be one of
+// arrays. Vectors are read into v.
 func (b *dataBlock) eachRun(from, n int, v *batch.Vector, f func(r Run) error) error {
 	m := runMaker{b: b, v: v, f: f, from: from, to: from}
 	var err error
@@ -89,7 +90,7 @@ func (b *dataBlock) eachRun(from, n int, v *batch.Vector, f func(r Run) error) e
 	return m.flush()
 }
 
-// values takes rows [from, from+n), none of them NULL, which follow what was taken before.
+// values adds rows [from, from+n), none of them NULL, which directly follow the rows added before.
 func (m *runMaker) values(from, n int) error {
 	runs, ok := m.b.values.(encoding.RunBlock)
 	if !ok {
@@ -106,7 +107,7 @@ func (m *runMaker) values(from, n int) error {
 	})
 }
 
-// repeat hands out n rows of one cell, behind what was taken before.
+// repeat passes on n rows of one cell, which directly follow the rows added before.
 func (m *runMaker) repeat(n int, cell []byte) error {
 	if err := m.flush(); err != nil {
 		return err
@@ -115,7 +116,7 @@ func (m *runMaker) repeat(n int, cell []byte) error {
 	return m.f(Run{Rows: n, Cell: cell})
 }
 
-// flush hands out what was taken, in vectors.
+// flush passes on the rows added so far, in vectors.
 func (m *runMaker) flush() error {
 	for m.from < m.to {
 		n, _ := m.b.fit(m.from, min(m.to-m.from, batch.WindowRows), readCopied)

@@ -5,12 +5,12 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Select clears the bits of sel, of which bit i stands for row ord+i, whose cells do not match p,
-// without decoding them: by the zone map, by presence, and on encoded values.
+// Select clears the bits of those cells that do not match p, without decoding them: it uses the
+// zone map, the presence of rows and encoded values. Bit i of sel is for row ord+i.
 //
-// n is the number of rows and sel as long; rows beyond the file's end are left alone. When handled
-// is false some cblock can only be tested decoded, and sel is unchanged. p should be prepared.
-// Source: cfile spec §10.5.
+// n is the number of rows and the length of sel; bits of rows after the end of the file do not
+// change. If some cblock must be decoded for the test, handled is false and sel is unchanged. p
+// should be prepared. Source: cfile spec §10.5.
 func (c *ColumnReader) Select(ord batch.Ordinal, n int, p *batch.Predicate, sel batch.Bitmap) (handled bool, err error) {
 	n = c.clip(ord, n)
 	if c.r.info.Array && p.Op != batch.IsNull && p.Op != batch.NotNull {
@@ -32,8 +32,8 @@ func (c *ColumnReader) Select(ord batch.Ordinal, n int, p *batch.Predicate, sel 
 	return true, nil
 }
 
-// selectBlock does so for those of the rows [row, row+n) that lie in the cblock of the first, k of
-// them; they have the bits from at on.
+// selectBlock does the same for those rows in [row, row+n) that are in the cblock of the first one.
+// k is their number; their bits start at bit at.
 func (c *ColumnReader) selectBlock(row int64, n int, z *ZoneMap, p *batch.Predicate, at int) (k int, handled bool, err error) {
 	if z != nil {
 		e := z.entryOf(row)
@@ -59,7 +59,7 @@ func (c *ColumnReader) selectBlock(row int64, n int, z *ZoneMap, p *batch.Predic
 	return k, handled, err
 }
 
-// entryOf finds the entry of a row.
+// entryOf returns the entry of a row.
 func (z *ZoneMap) entryOf(row int64) *ZoneEntry {
 	lo, hi := 0, len(z.Entries)
 	for hi-lo > 1 {
@@ -73,8 +73,8 @@ func (z *ZoneMap) entryOf(row int64) *ZoneEntry {
 	return &z.Entries[lo]
 }
 
-// allMatch tells whether all rows of e match p; true is certain. It knows the cheap cases: an
-// interval that holds both bounds, none of which was cut to the side that matters.
+// allMatch reports whether all rows of e certainly match p. It covers the cases that are cheap to
+// decide: an interval that contains both bounds, if neither bound was cut on the side that matters.
 func (e *ZoneEntry) allMatch(t schema.Type, p *batch.Predicate) bool {
 	switch p.Op {
 	case batch.IsNull:
@@ -85,7 +85,7 @@ func (e *ZoneEntry) allMatch(t schema.Type, p *batch.Predicate) bool {
 	if e.Nulls > 0 || e.HasNaN || e.Min == nil || len(p.Values) != 1 || p.Values[0] == nil || isNaN(t, p.Values[0]) {
 		return false
 	}
-	// What matches p is all but what matches its opposite.
+	// The matches of p are all values except the matches of its opposite.
 	opposite := *p
 	switch p.Op {
 	case batch.Lt:
@@ -106,7 +106,7 @@ func (e *ZoneEntry) allMatch(t schema.Type, p *batch.Predicate) bool {
 	return !e.mayMatch(t, &opposite)
 }
 
-// selectValues tests rows [from, from+k) of b, whose bits are from at on.
+// selectValues tests rows [from, from+k) of b, whose bits start at bit at.
 func (c *ColumnReader) selectValues(b *dataBlock, from, k int, p *batch.Predicate, at int) (bool, error) {
 	v, m := b.span(from, k)
 	if m == k {
@@ -149,7 +149,7 @@ func (c *ColumnReader) selectValues(b *dataBlock, from, k int, p *batch.Predicat
 	return true, nil
 }
 
-// presentBits has one bit for each of rows [from, from+k) of b, 1 = not NULL.
+// presentBits returns one bit for each of rows [from, from+k) of b, 1 = not NULL.
 func (c *ColumnReader) presentBits(b *dataBlock, from, k int) batch.Bitmap {
 	bm := c.present.Resize(k)
 	c.present = bm
@@ -158,7 +158,7 @@ func (c *ColumnReader) presentBits(b *dataBlock, from, k int) batch.Bitmap {
 	return bm
 }
 
-// clearZeroBits clears bits [at, at+n) of dst where the first n of keep are 0.
+// clearZeroBits clears those of bits [at, at+n) of dst whose bit among the first n of keep is 0.
 func clearZeroBits(dst batch.Bitmap, at int, keep batch.Bitmap, n int) {
 	for i := 0; i < n; i += 64 {
 		k := min(n-i, 64)

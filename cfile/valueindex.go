@@ -8,16 +8,16 @@ import (
 	"github.com/oribi-db/oribi/keyenc"
 )
 
-// valueIndex is the value tree, flat: cblock i has key i. Immutable.
+// valueIndex is the value tree as a flat list: cblock i has key i. Immutable.
 //
-// Eight bytes of each key stand in heads as a number, so that a search touches whole keys only
-// where those are the same: the ones behind what all keys begin with, save the first, which is cut
-// to a byte. Keys that together take more than Reader.keyLimit are not held: they are read from
-// their leaf when a search needs them.
+// heads has eight bytes of each key as a number, so that a search reads whole keys only where heads
+// are equal. They are the bytes after the prefix common to all keys except the first, which is cut
+// to one byte. If all keys together exceed Reader.keyLimit, they are not kept in memory: a search
+// reads them from their leaf.
 type valueIndex struct {
 	blocks []BlockPointer
-	heads  []uint64 // of keys 1 and up without common; heads[0] means nothing
-	common []byte   // what keys 1 and up begin with
+	heads  []uint64 // of keys 1 and up, without common; heads[0] is not used
+	common []byte   // common prefix of keys 1 and up
 	nodes  []BlockPointer
 
 	keys []byte // all keys, key i ending at ends[i]
@@ -27,8 +27,8 @@ type valueIndex struct {
 	leafFirst []int          // number of the first key of each leaf
 }
 
-// keyLimit is how many bytes of keys are held. Within it and 32 bytes a cblock an index stays
-// within the bound on a Reader's memory, whatever the codec made of how few bytes.
+// keyLimit returns how many bytes of keys may be kept in memory. This limit plus 32 bytes for each
+// cblock keeps an index within the bound on a Reader's memory, however well the file compresses.
 func (r *Reader) keyLimit() int {
 	if r.keyLimitForTest > 0 {
 		return r.keyLimitForTest
@@ -36,8 +36,8 @@ func (r *Reader) keyLimit() int {
 	return int(min(1<<19+32*r.size, 1<<31-1))
 }
 
-// loadValues reads the value tree. Keys must not fall, save in DeltaFiles. Source: cfile spec §8.2,
-// §12.3 item 37.
+// loadValues reads the value tree. Keys must not descend, except in delta files. Source: cfile spec
+// §8.2, §12.3 item 37.
 func (r *Reader) loadValues() (*valueIndex, error) {
 	x := new(valueIndex)
 	_, unsorted := r.Metadata(DeltaStatsKey)
@@ -74,7 +74,7 @@ func (r *Reader) loadValues() (*valueIndex, error) {
 	return x, nil
 }
 
-// cutCommon finds what keys begin with, and makes the heads anew.
+// cutCommon finds the common prefix of the keys and recomputes the heads.
 func (x *valueIndex) cutCommon() {
 	if len(x.ends) < 2 {
 		return
@@ -93,7 +93,7 @@ func (x *valueIndex) cutCommon() {
 	}
 }
 
-// held is key i where keys are held.
+// held returns key i if keys are kept in memory.
 func (x *valueIndex) held(i int) []byte {
 	from := uint32(0)
 	if i > 0 {
@@ -102,7 +102,7 @@ func (x *valueIndex) held(i int) []byte {
 	return x.keys[from:x.ends[i]]
 }
 
-// key is key i. It aliases x or new memory.
+// key returns key i. It aliases x or new memory.
 func (r *Reader) key(x *valueIndex, i int) ([]byte, error) {
 	if x.leaves == nil {
 		return x.held(i), nil
@@ -126,8 +126,8 @@ func (r *Reader) key(x *valueIndex, i int) ([]byte, error) {
 	return key, err
 }
 
-// find is the number of the last cblock whose key is at or before probe, -1 if the first key is
-// behind it. Source: cfile spec §8.5.
+// find returns the number of the last cblock whose key is at or before probe, −1 if the first key
+// is after it. Source: cfile spec §8.5.
 func (r *Reader) find(x *valueIndex, probe []byte) (int, error) {
 	if len(x.blocks) == 0 {
 		return -1, nil
@@ -145,16 +145,15 @@ func (r *Reader) find(x *valueIndex, probe []byte) (int, error) {
 		return hi - 1, nil
 	}
 	h := keyenc.Head(probe[n:])
-	// Without a branch that depends on the keys: at random it would be guessed wrong every other
-	// time.
+	// The comparison is branch-free: with random keys every other branch would be mispredicted.
 	for left := hi; left > 1; {
 		half := left >> 1
 		_, below := bits.Sub64(x.heads[lo+half], h, 0) // 1 if that head is below h, else 0
 		lo += half & -int(below)
 		left -= half
 	}
-	// Keys up to lo are before, those whose heads are above h behind; what lies between has the
-	// same head.
+	// Keys up to lo are before the probe, keys with heads above h are after it, and all keys
+	// between have the same head.
 	for hi = lo + 1; hi < len(x.heads) && x.heads[hi] == h; {
 		hi = min(2*hi-lo, len(x.heads))
 	}

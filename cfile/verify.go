@@ -11,13 +11,13 @@ import (
 	"github.com/oribi-db/oribi/keyenc"
 )
 
-// Verify reads the whole file and checks what an ordinary read need not look at: that cblocks do
-// not overlap and leave no byte to nobody, that both indexes list the same cblocks, that keys of
-// the value index stand between their neighbours' values and values rise, and that the zone map is
-// what the values give. The first fault is returned.
+// Verify reads the whole file and checks more than an ordinary read: that cblocks do not overlap
+// and leave no gaps, that both indexes list the same cblocks, that values ascend and each key of
+// the value index is between the values on both sides, and that the zone map agrees with the
+// values. The first error is returned.
 //
-// It reads the bytes anew: what r has loaded already, or the cache holds, is not asked. Source:
-// cfile spec §12.4.
+// It reads all bytes again and uses neither what r has loaded nor the cache. Source: cfile spec
+// §12.4.
 func (r *Reader) Verify() error {
 	fresh, err := Open(r.src, ReaderOptions{Arrays: r.info.Array})
 	if err != nil {
@@ -101,7 +101,7 @@ func (r *Reader) verifyLayout(bs []BlockPointer) error {
 	return nil
 }
 
-// verifyRaw reads cblocks whose payload is not ours to understand.
+// verifyRaw reads cblocks whose payload this package cannot interpret.
 func (r *Reader) verifyRaw(bs []BlockPointer) error {
 	var s scratch
 	for _, p := range bs {
@@ -161,7 +161,7 @@ func (r *Reader) verifyValues(bs []BlockPointer) error {
 	return nil
 }
 
-// block decodes cblock i by windows: a cblock may say that it has 2^31 rows.
+// block decodes cblock i in windows, since a cblock may have up to 2^31 rows.
 func (f *verifier) block(i int, p BlockPointer, z *ZoneMap) error {
 	s := &f.s
 	if f.r.info.Type.Variable() {
@@ -216,7 +216,7 @@ func (f *verifier) values(b *dataBlock, i int) error {
 	return nil
 }
 
-// repeat takes rows of one cell into the checks; first tells that they begin cblock i.
+// repeat checks rows of one cell; first is set if they begin cblock i.
 func (f *verifier) repeat(i int, first bool, r Run) error {
 	switch {
 	case f.zone == nil:
@@ -231,7 +231,7 @@ func (f *verifier) repeat(i int, first bool, r Run) error {
 	return f.checkKey(i, first, r.Cell)
 }
 
-// window takes the decoded cells of f.v into the checks; first tells that they begin cblock i.
+// window checks the decoded cells of f.v; first is set if they begin cblock i.
 func (f *verifier) window(i int, first bool) error {
 	if f.zone != nil {
 		for from := 0; from < f.v.Len; {
@@ -258,12 +258,11 @@ func (f *verifier) window(i int, first bool) error {
 	return nil
 }
 
-// checkKey checks that a cell does not fall below the one before; first tells that it begins cblock
-// i.
+// checkKey checks that a cell is not below the one before; first is set if it begins cblock i.
 func (f *verifier) checkKey(i int, first bool, cell []byte) error {
 	f.key = keyenc.AppendKeyCell(f.key[:0], f.r.info.Type, cell, true)
 	if f.some && bytes.Compare(f.prev, f.key) > 0 {
-		return fault.Corruptf("value %x behind %x in a file with a value index", f.key, f.prev)
+		return fault.Corruptf("value %x follows %x in a file with a value index", f.key, f.prev)
 	}
 	if first {
 		if err := f.indexKey(i); err != nil {
@@ -274,15 +273,15 @@ func (f *verifier) checkKey(i int, first bool, cell []byte) error {
 	return nil
 }
 
-// indexKey checks the key of cblock i, which begins with f.key, behind f.prev. Source: cfile spec
-// §8.4.
+// indexKey checks the key of cblock i, whose first value is f.key and follows f.prev. Source: cfile
+// spec §8.4.
 func (f *verifier) indexKey(i int) error {
 	key, err := f.r.key(f.keys, i)
 	if err != nil {
 		return err
 	}
 	if bytes.Compare(key, f.key) > 0 || f.some && bytes.Compare(key, f.prev) < 0 {
-		return fmt.Errorf("value index: key %x between values %x and %x: %w", key, f.prev, f.key, fault.ErrCorrupt)
+		return fmt.Errorf("value index: key %x is not between values %x and %x: %w", key, f.prev, f.key, fault.ErrCorrupt)
 	}
 	return nil
 }

@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	// maxBlockRows bounds a cblock's rows where we may choose: long runs and NULLs take next to no
-	// bytes, and a zone map is of no use for a cblock that holds everything.
+	// maxBlockRows limits a cblock's rows where the format leaves the choice to us: long runs and
+	// NULLs take almost no bytes, and a zone map is useless if one cblock contains all rows.
 	maxBlockRows = 1 << 20
-	// appendRows is how much of a large append is taken at a time.
+	// appendRows is the number of rows of a large append that are processed at a time.
 	appendRows = batch.WindowRows
 
 	maxRows = math.MaxUint32
@@ -31,14 +31,14 @@ const (
 
 var errFinished = errors.New("cfile: the file is finished")
 
-// Writer writes one file. It is used by one goroutine. An error ends it: what the sink holds then
-// is no file.
+// Writer writes one file. It is for use by one goroutine. After an error the Writer must not be
+// used again, and the sink does not contain a valid file.
 type Writer struct {
 	o      WriterOptions
 	out    framer
 	values encoding.Builder
 
-	ordinals, keys *treeBuilder            // nil = not asked for
+	ordinals, keys *treeBuilder            // nil = not requested
 	zone           *zoneBuilder            // nil = none
 	arrays         *encoding.ArrayPrologue // of the open cblock; nil = the column is not one of arrays
 	pairs          []Pair                  // for the footer
@@ -54,7 +54,7 @@ type Writer struct {
 }
 
 // NewWriter starts a file at the sink's end by writing the header. Errors: ErrUnsupported for
-// options that do not go together; what the sink returns.
+// invalid or incompatible options; those of the sink.
 func NewWriter(sink block.Sink, o WriterOptions) (*Writer, error) {
 	if err := o.resolve(); err != nil {
 		return nil, err
@@ -84,10 +84,10 @@ func NewWriter(sink block.Sink, o WriterOptions) (*Writer, error) {
 	return w, w.out.write(header)
 }
 
-// Rows is the number of cells taken, NULLs included.
+// Rows returns the number of cells appended, NULLs included.
 func (w *Writer) Rows() int64 { return w.first + int64(w.rows) }
 
-// Bytes is the number of bytes written; what the open cblock holds is not in it.
+// Bytes returns the number of bytes written, without the open cblock.
 func (w *Writer) Bytes() int64 { return w.out.offset }
 
 // AddMetadata adds a pair to the footer.
@@ -95,8 +95,8 @@ func (w *Writer) AddMetadata(key string, value []byte) {
 	w.pairs = append(w.pairs, Pair{key, value})
 }
 
-// Append appends all cells of v, which is of the file's type, in any form (in array form if, and
-// only if, the column is one of arrays); nothing of it is kept. NULLs are refused where the file is
+// Append appends all cells of v, a vector of the file's type in any form (in array form if, and
+// only if, the column is one of arrays). It does not retain v. NULLs are an error if the file is
 // not nullable.
 func (w *Writer) Append(v *batch.Vector) error { return w.AppendRange(v, 0, v.Len) }
 
@@ -137,7 +137,7 @@ func (w *Writer) fail(err error) error {
 	return err
 }
 
-// appendPart appends cells [from, to) run by run of NULLs and present ones.
+// appendPart appends cells [from, to) in runs of NULLs and of present cells.
 func (w *Writer) appendPart(v *batch.Vector, from, to int) error {
 	if w.arrays != nil {
 		return w.appendArrays(v, from, to)
@@ -159,7 +159,7 @@ func (w *Writer) appendPart(v *batch.Vector, from, to int) error {
 	return nil
 }
 
-// runEnd is the end of the run of equal bits at i, at most end.
+// runEnd returns the end of the run of equal bits at i, at most end, and their value.
 func runEnd(b batch.Bitmap, i, end int) (int, bool) {
 	one := b.Get(i)
 	flip := uint64(0)
@@ -175,7 +175,8 @@ func runEnd(b batch.Bitmap, i, end int) (int, bool) {
 	return end, one
 }
 
-// appendPresent appends cells [from, to), none of them NULL. A cblock is finished when it is full.
+// appendPresent appends cells [from, to), none of them NULL. It writes a cblock whenever one is
+// full.
 func (w *Writer) appendPresent(v *batch.Vector, from, to int) error {
 	for from < to {
 		n := w.values.Append(v, from, to)
@@ -195,7 +196,7 @@ func (w *Writer) appendPresent(v *batch.Vector, from, to int) error {
 	return nil
 }
 
-// appendNulls appends n NULLs. They fill no cblock.
+// appendNulls appends n NULLs. They never fill a cblock.
 func (w *Writer) appendNulls(n int) error {
 	if !w.o.Nullable {
 		return w.errNull()
@@ -211,7 +212,7 @@ func (w *Writer) errNull() error {
 	return fmt.Errorf("cfile: block %v: row %d is NULL in a column that is not nullable: %w", w.out.sink.ID(), w.Rows(), fault.ErrSchema)
 }
 
-// addPresence adds n rows to the open cblock. The bitmap is made at the first NULL.
+// addPresence adds n rows to the open cblock. The bitmap is created at the first NULL.
 func (w *Writer) addPresence(n int, present bool) {
 	from, to := w.rows, w.rows+n
 	w.rows = to
@@ -281,7 +282,7 @@ func (w *Writer) addKey(p BlockPointer) error {
 	w.key = w.appendKey(w.key[:0], w.values.First())
 	key := w.key
 	if invariant.Enabled && w.o.IndexKey == nil && bytes.Compare(w.prevKey, key) > 0 {
-		panic(fmt.Sprintf("cfile: value %x behind %x in a file with a value index", key, w.prevKey))
+		panic(fmt.Sprintf("cfile: value %x follows %x in a file with a value index", key, w.prevKey))
 	}
 	if !w.o.FullIndexKeys {
 		key = separator(w.prevKey, key)
@@ -298,8 +299,8 @@ func (w *Writer) appendKey(dst, cell []byte) []byte {
 	return keyenc.AppendKeyCell(dst, w.o.Type, cell, true)
 }
 
-// Finish writes what is left: the open cblock, index nodes up to the roots, dictionary, zone map
-// and footer. Nothing can be appended afterwards. Source: cfile spec §11.1.
+// Finish writes all that remains: the open cblock, index nodes up to the roots, dictionary, zone
+// map and footer. Nothing can be appended afterwards. Source: cfile spec §11.1.
 func (w *Writer) Finish() error {
 	if w.err != nil {
 		return w.err

@@ -79,7 +79,7 @@ func TestFilesThatContradictThemselvesAreRefused(t *testing.T) {
 		{"rows missing at the end", "row", func(b *builder) *block.Memory {
 			return b.finish(o, 4, none, b.keyed([]string{"\x81"}, b.data(int8s(0, 1, 2))), none)
 		}},
-		{"values that fall", "behind", func(b *builder) *block.Memory {
+		{"values that fall", "follows", func(b *builder) *block.Memory {
 			return b.finish(o, 2, none, b.keyed([]string{"\x81"}, b.data(int8s(0, 2, 1))), none)
 		}},
 		{"keys that fall", "falls below", func(b *builder) *block.Memory {
@@ -97,18 +97,18 @@ func TestFilesThatContradictThemselvesAreRefused(t *testing.T) {
 		{"no values", "rows", func(b *builder) *block.Memory {
 			return b.finish(o, 1, b.keyed(rows, b.data(int8s(0))), none, none)
 		}},
-		{"too short for a checksum", "too few for a checksum", func(b *builder) *block.Memory {
+		{"too short for a checksum", "too short for a checksum", func(b *builder) *block.Memory {
 			d := b.data(int8s(0, 1, 2))
 			return b.finish(o, 2, b.keyed(rows, BlockPointer{d.Offset, 3}), none, none)
 		}},
-		{"index in the header", "cblocks stand in", func(b *builder) *block.Memory {
+		{"index in the header", "want a cblock within", func(b *builder) *block.Memory {
 			b.data(int8s(0, 1, 2))
 			return b.finish(o, 2, BlockPointer{4, 12}, none, none)
 		}},
-		{"value index in the header", "cblocks stand in", func(b *builder) *block.Memory {
+		{"value index in the header", "want a cblock within", func(b *builder) *block.Memory {
 			return b.finish(o, 2, b.keyed(rows, b.data(int8s(0, 1, 2))), BlockPointer{4, 12}, none)
 		}},
-		{"dictionary in the footer", "cblocks stand in", func(b *builder) *block.Memory {
+		{"dictionary in the footer", "want a cblock within", func(b *builder) *block.Memory {
 			return b.finish(o, 2, b.keyed(rows, b.data(int8s(0, 1, 2))), none, BlockPointer{40, 1 << 20})
 		}},
 		{"bitmap of cells damaged", "presence", func(b *builder) *block.Memory {

@@ -10,26 +10,27 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Payload of the zone map, the one cblock of ours: bounds of each data cblock. The footer pair
-// "oribi.zonemap" holds a BlockPointerPB to it; it is framed as all cblocks are, and stands behind
-// the dictionary. Files without checksums, and columns of arrays, have none.
+// Payload of the zone map, the one kind of cblock that Kudu does not have: bounds of each data
+// cblock. The footer pair "oribi.zonemap" has a BlockPointerPB to it. The zone map is framed like
+// every cblock and stored after the dictionary. Files without checksums, and columns of arrays,
+// have none.
 //
 //	offset  width  field     meaning
 //	0       4      magic     "ORZM"
 //	4       1      version   1
-//	5       1      must      flags that a reader must know or take the zone map for absent; none yet
+//	5       1      must      flags that a reader must know, or else ignore the zone map; none yet
 //	6       1      may       flags that a reader may ignore; none yet
 //	7       1      zero      0
 //	8       4      count     entries: one for each data cblock, in the order of their rows
-//	12      …      entries   one behind the other
+//	12      …      entries   back to back
 //
 // An entry:
 //
 //	offset  width  field     meaning
-//	0       4      crc       CRC-32C of the stored cblock, the one that stands behind it
+//	0       4      crc       CRC-32C of the stored cblock, equal to the checksum after it
 //	4       4      rows      of the cblock, NULLs included
 //	8       4      nulls     of these, NULL
-//	12      1      flags     1: min is there; 2: max is there; 4: some value is NaN, which counts in neither;
+//	12      1      flags     1: has min; 2: has max; 4: some value is NaN, which neither includes;
 //	                         8: min is cut; 16: max is cut and rounded up, so that all values are below it
 //	13      1      minLen    bytes of min, at most 32
 //	14      1      maxLen    bytes of max, at most 32
@@ -55,33 +56,33 @@ const (
 	zoneFlags      = 1<<5 - 1
 )
 
-// ZoneMap tells bounds of the data cblocks of a file. Immutable.
+// ZoneMap has the bounds of each data cblock of a file. Immutable.
 type ZoneMap struct {
 	Type    schema.Type
 	Entries []ZoneEntry // one for each data cblock, in the order of rows
 	File    ZoneEntry   // bounds of all
 }
 
-// ZoneEntry is what is known of the values of some rows. Bounds are bytes that sort as values do
-// (keyenc.AppendComparable); NULLs and NaNs count in neither.
+// ZoneEntry describes the values of some rows. Bounds are bytes that sort as the values do
+// (keyenc.AppendComparable) and do not include NULLs and NaNs.
 type ZoneEntry struct {
 	FirstRow   int
 	Rows       int
 	Nulls      int
 	HasNaN     bool
-	Min        []byte // no value is below; nil if there is no value, NaN aside
-	Max        []byte // no value is above; nil if there is no value, or none could be kept
+	Min        []byte // no value is below; nil if there is no value except NaN
+	Max        []byte // no value is above; nil if there is no value except NaN, or no bound
 	MinCut     bool   // Min is a prefix of the lowest value
 	MaxRounded bool   // Max is above all values
 	crc        uint32
 }
 
-// zones is the state of a file's zone map once it was looked for.
+// zones is the zone map of a file, or its absence, once loaded.
 type zones struct {
-	m *ZoneMap // nil = none, or of a version that we do not know
+	m *ZoneMap // nil = none, or of an unknown version
 }
 
-// parseZoneMap reads a payload; nil without an error is a version of later days.
+// parseZoneMap parses a payload. It returns nil without an error for a later version.
 func parseZoneMap(payload []byte, t schema.Type, blocks int, rows int64) (*ZoneMap, error) {
 	if len(payload) < zoneHeaderLen || string(payload[:4]) != zoneMagic {
 		return nil, fault.Corruptf("zone map: no magic in its %d bytes", len(payload))
@@ -116,7 +117,7 @@ func parseZoneMap(payload []byte, t schema.Type, blocks int, rows int64) (*ZoneM
 	return z, nil
 }
 
-// parse reads an entry from the front of b. Bounds alias b.
+// parse parses an entry at the front of b. The bounds alias b.
 func (e *ZoneEntry) parse(b []byte, t schema.Type) (used int, ok bool) {
 	if len(b) < zoneEntryLen {
 		return 0, false
@@ -141,12 +142,12 @@ func (e *ZoneEntry) parse(b []byte, t schema.Type) (used int, ok bool) {
 	ok = true
 	e.Min = bound(flags&zoneHasMin != 0, zoneEntryLen, minLen)
 	e.Max = bound(flags&zoneHasMax != 0, zoneEntryLen+minLen, maxLen)
-	// Some value must be in bounds, or NaN, or there is none.
+	// Rows that are not NULL need bounds or a NaN; without such rows there is neither.
 	known := e.Min != nil || e.HasNaN || e.Nulls == e.Rows
 	return used, ok && known && !(e.Min == nil && e.Max != nil) && !(e.Min != nil && e.Max != nil && bytes.Compare(e.Min, e.Max) > 0)
 }
 
-// merge widens e, which holds the rows before, to the values of o.
+// merge extends e, which covers the rows before, to the values of o.
 func (e *ZoneEntry) merge(o *ZoneEntry) {
 	empty := e.Min == nil
 	e.Nulls += o.Nulls
@@ -167,10 +168,10 @@ func (e *ZoneEntry) merge(o *ZoneEntry) {
 	}
 }
 
-// MayMatch tells whether some row of entry i may match p; false is certain.
+// MayMatch reports whether some row of entry i may match p. False is definite.
 func (z *ZoneMap) MayMatch(i int, p *batch.Predicate) bool { return z.Entries[i].mayMatch(z.Type, p) }
 
-// FileMayMatch tells whether some row of the file may match p; false is certain.
+// FileMayMatch reports whether some row of the file may match p. False is definite.
 func (z *ZoneMap) FileMayMatch(p *batch.Predicate) bool { return z.File.mayMatch(z.Type, p) }
 
 func (e *ZoneEntry) mayMatch(t schema.Type, p *batch.Predicate) bool {
@@ -184,18 +185,18 @@ func (e *ZoneEntry) mayMatch(t schema.Type, p *batch.Predicate) bool {
 		return false // NULL matches nothing else
 	}
 	if p.Op == batch.InFilter {
-		return true // which values it passes cannot be told from bounds
+		return true // bounds do not say which values match
 	}
 	for _, v := range p.Values {
-		if v != nil && e.mayHold(t, p.Op, v) {
+		if v != nil && e.mayCompare(t, p.Op, v) {
 			return true
 		}
 	}
 	return false
 }
 
-// mayHold tells whether a value of e may stand to v as op says.
-func (e *ZoneEntry) mayHold(t schema.Type, op batch.Operator, v []byte) bool {
+// mayCompare reports whether op may be true of some value of e and v.
+func (e *ZoneEntry) mayCompare(t schema.Type, op batch.Operator, v []byte) bool {
 	if op == batch.Ne && e.HasNaN || isNaN(t, v) {
 		return op == batch.Ne // NaN differs from everything, and nothing else is true of it
 	}
@@ -230,7 +231,7 @@ func (e *ZoneEntry) mayHold(t schema.Type, op batch.Operator, v []byte) bool {
 	return true
 }
 
-// isNaN tells whether a cell of type t is a NaN.
+// isNaN reports whether a cell of type t is a NaN.
 func isNaN(t schema.Type, v []byte) bool {
 	switch t {
 	case schema.Float:
@@ -270,8 +271,8 @@ func (r *Reader) ZoneMap() (*ZoneMap, error) {
 	return m, nil
 }
 
-// checkZone compares the CRC of data cblock i, just verified, with the one that the zone map lists:
-// so a good cblock in the wrong place is found.
+// checkZone compares the CRC of data cblock i, just verified, with the one in the zone map. This
+// finds a valid cblock in the wrong place.
 func (r *Reader) checkZone(i int, p BlockPointer, crc uint32) error {
 	z, err := r.ZoneMap()
 	if err != nil || z == nil {
@@ -283,7 +284,7 @@ func (r *Reader) checkZone(i int, p BlockPointer, crc uint32) error {
 	return nil
 }
 
-// append appends the entry as it stands in a file.
+// append appends the encoded entry to dst.
 func (e *ZoneEntry) append(dst []byte) []byte {
 	flags := byte(0)
 	for _, f := range []struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// zoneBuilder gathers the zone map of a file while it is written.
+// zoneBuilder builds the zone map of a file while the file is written.
 type zoneBuilder struct {
 	t       schema.Type
 	entries []byte
@@ -19,11 +19,11 @@ type zoneBuilder struct {
 	// The cblock that is open.
 	rows, nulls uint32
 	nan         bool
-	some        bool   // min and max hold
-	min, max    []byte // sorting as values do; of byte strings at most one byte more than a bound keeps
+	some        bool   // min and max are valid
+	min, max    []byte // in sort order of the values; of byte strings at most one byte more than a bound
 }
 
-// add takes cells [from, to) of v, none of them NULL.
+// add adds cells [from, to) of v, none of them NULL.
 func (z *zoneBuilder) add(v *batch.Vector, from, to int) {
 	if from >= to {
 		return
@@ -59,20 +59,20 @@ func (z *zoneBuilder) add(v *batch.Vector, from, to int) {
 	}
 }
 
-// addRepeat takes n rows of one cell, which is not NULL and no float.
+// addRepeat adds n rows of one cell, which is neither NULL nor a float.
 func (z *zoneBuilder) addRepeat(cell []byte, n int) {
 	var buf [16]byte
 	z.rows += uint32(n)
 	z.widen(keyenc.AppendComparable(buf[:0], z.t, cell))
 }
 
-// addNulls takes n rows that are NULL.
+// addNulls adds n NULL rows.
 func (z *zoneBuilder) addNulls(n int) {
 	z.rows += uint32(n)
 	z.nulls += uint32(n)
 }
 
-// widen takes one value into the bounds.
+// widen extends the bounds to one value.
 func (z *zoneBuilder) widen(v []byte) {
 	if !z.some || bytes.Compare(v, z.min) < 0 {
 		z.min = append(z.min[:0], v...)
@@ -96,7 +96,8 @@ func (z *zoneBuilder) addStrings(v *batch.Vector, from, to int) {
 		}
 		return v.Bytes[i]
 	}
-	// Which byte strings begin with the same bytes but one more than a bound does not matter to it.
+	// Only the bytes of a bound and one more matter: byte strings that agree in these need not be
+	// distinguished.
 	clip := func(b []byte) []byte { return b[:min(len(b), zoneBoundLen+1)] }
 	lo := clip(cell(from))
 	hi := lo
@@ -111,7 +112,7 @@ func (z *zoneBuilder) addStrings(v *batch.Vector, from, to int) {
 	z.widen(hi)
 }
 
-// close ends the open cblock, whose stored form has the given CRC.
+// close finishes the open cblock, whose stored form has the given CRC.
 func (z *zoneBuilder) close(crc uint32) {
 	z.entries = z.appendEntry(z.entries, crc)
 	z.count++
@@ -143,7 +144,7 @@ func (z *zoneBuilder) finish(dst []byte) []byte {
 	return append(dst, z.entries...)
 }
 
-// widenBoth takes a lowest and a highest value into the bounds.
+// widenBoth extends the bounds to a lowest and a highest value.
 func widenBoth[T batch.Fixed](z *zoneBuilder, low, high T) {
 	var buf [16]byte
 	for _, x := range [2]T{low, high} {
@@ -152,7 +153,7 @@ func widenBoth[T batch.Fixed](z *zoneBuilder, low, high T) {
 	}
 }
 
-// addIntegers takes cells, at least one. The loop has no branches.
+// addIntegers adds cells, at least one. The loop has no branches.
 func addIntegers[T uint8 | int8 | uint16 | int16 | uint32 | int32 | uint64 | int64](z *zoneBuilder, cells []T) {
 	low, high := cells[0], cells[0]
 	for _, c := range cells {
@@ -174,7 +175,7 @@ func (z *zoneBuilder) add128(cells []batch.Int128) {
 	widenBoth(z, low, high)
 }
 
-// addFloats takes cells, at least one; NaNs are only noted.
+// addFloats adds cells, at least one. NaNs are recorded but not included in the bounds.
 func addFloats[T float32 | float64](z *zoneBuilder, cells []T) {
 	some := false
 	var low, high T
