@@ -238,7 +238,7 @@ func writeArrays(t testing.TB, rng *rand.Rand, o WriterOptions, cells []*arrayCe
 	v := arraysOf(o.Type, cells)
 	for from := 0; from < v.Len; {
 		to := min(v.Len, from+1+rng.IntN(100))
-		if err := w.AppendRange(v, from, to); err != nil {
+		if err := w.appendRange(v, from, to); err != nil {
 			t.Fatal(err)
 		}
 		from = to

@@ -246,7 +246,7 @@ func TestTwoLevelTreeBytes(t *testing.T) {
 	v := batch.NewVector(schema.Int32, 1000)
 	for i := range batch.Values[int32](v) {
 		batch.Values[int32](v)[i] = int32(i)
-		if err := w.AppendRange(v, i, i+1); err != nil {
+		if err := w.appendRange(v, i, i+1); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -389,7 +389,7 @@ func rewrite(t *testing.T, dir string, g *goldenFile) *block.Memory {
 		step = max(v.Len, 1)
 	}
 	for from := 0; from < v.Len; from += step {
-		if err := w.AppendRange(v, from, min(from+step, v.Len)); err != nil {
+		if err := w.appendRange(v, from, min(from+step, v.Len)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -95,13 +95,25 @@ func (w *Writer) AddMetadata(key string, value []byte) {
 	w.pairs = append(w.pairs, Pair{key, value})
 }
 
-// Append appends all cells of v, a vector of the file's type in any form (in array form if, and
-// only if, the column is one of arrays). It does not retain v. NULLs are an error if the file is
-// not nullable.
-func (w *Writer) Append(v *batch.Vector) error { return w.AppendRange(v, 0, v.Len) }
+// Append appends all cells of v, which has the physical type of the file, in any form (in array form
+// if, and only if, the column is one of arrays). It does not retain v. Errors: ErrSchema for a vector
+// that Vector.Validate refuses, of another type or form, or with NULLs if the file is not nullable;
+// those of the sink.
+func (w *Writer) Append(v *batch.Vector) error {
+	if w.err != nil {
+		return w.err
+	}
+	if err := v.Validate(); err != nil {
+		return w.fail(fmt.Errorf("cfile: block %v: %w: %w", w.out.sink.ID(), err, fault.ErrSchema))
+	}
+	if v.Type.Physical() != w.o.Type.Physical() {
+		return w.fail(fmt.Errorf("cfile: block %v: vector of %s, file of %s: %w", w.out.sink.ID(), v.Type, w.o.Type, fault.ErrSchema))
+	}
+	return w.appendRange(v, 0, v.Len)
+}
 
-// AppendRange appends cells [from, to) of v. Source: cfile spec §11.3.
-func (w *Writer) AppendRange(v *batch.Vector, from, to int) error {
+// appendRange appends cells [from, to) of v, which is well-formed. Source: cfile spec §11.3.
+func (w *Writer) appendRange(v *batch.Vector, from, to int) error {
 	if w.err != nil {
 		return w.err
 	}

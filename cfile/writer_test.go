@@ -90,7 +90,7 @@ func writeSteps(t testing.TB, rng *rand.Rand, o WriterOptions, cells [][]byte) *
 	v := vectorOf(o.Type, cells)
 	for from := 0; from < v.Len; {
 		to := min(v.Len, from+1+rng.IntN(3000))
-		if err := w.AppendRange(v, from, to); err != nil {
+		if err := w.appendRange(v, from, to); err != nil {
 			t.Fatal(err)
 		}
 		from = to

@@ -357,7 +357,7 @@ func writeSmall(t *testing.T, o WriterOptions, v *batch.Vector) *block.Memory {
 		t.Fatal(err)
 	}
 	for i := 0; i < v.Len; i += 50 {
-		if err := w.AppendRange(v, i, min(i+50, v.Len)); err != nil {
+		if err := w.appendRange(v, i, min(i+50, v.Len)); err != nil {
 			t.Fatal(err)
 		}
 	}

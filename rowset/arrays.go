@@ -26,7 +26,7 @@ func appendColumn(w *cfile.Writer, c *schema.Column, v *batch.Vector) error {
 		arrays.ResetArrays(0)
 		to, elements := from, 0
 		for ; to < v.Len && elements < writeElements; to++ {
-			if cell := v.Cell(to); cell != nil {
+			if cell := v.Cell(to); len(cell) > 1 { // AppendUnpacked refuses shorter ones
 				elements += schema.ArrayLen(cell)
 			}
 		}

@@ -114,10 +114,16 @@ func (w *Writer) Bytes() int64 {
 // Append adds rows after those added so far, with their changes: keys rise, undos are newest
 // first and redos oldest first within a row. rows.Batch has all columns of the schema; its
 // selection is not looked at.
+//
+// Errors: ErrSchema for columns that do not fit the schema or the number of keys, and for malformed
+// vectors; ErrCorrupt for cells that are no arrays; what the sinks return.
 func (w *Writer) Append(rows *change.Rows) error {
 	n := len(rows.Keys)
 	if n == 0 {
 		return nil
+	}
+	if err := w.checkColumns(rows); err != nil {
+		return fmt.Errorf("rowset %d: %w: %w", w.row.ID, err, fault.ErrSchema)
 	}
 	if invariant.Enabled {
 		w.checkOrder(rows.Keys)
@@ -151,6 +157,30 @@ func (w *Writer) Append(rows *change.Rows) error {
 	w.lastKey = append(w.lastKey[:0], rows.Keys[n-1]...)
 	w.row.Rows += int64(n)
 	w.row.LiveRows += int64(n) - int64(countDeletes(rows.Redo))
+	return nil
+}
+
+// checkColumns checks the shape of rows. The writers of the files validate the vectors, except those
+// of arrays, which are unpacked before.
+func (w *Writer) checkColumns(rows *change.Rows) error {
+	if rows.Batch == nil || len(rows.Batch.Columns) != len(w.schema.Columns) {
+		return fmt.Errorf("%d keys without a batch of all %d columns", len(rows.Keys), len(w.schema.Columns))
+	}
+	for i, v := range rows.Batch.Columns {
+		c := &w.schema.Columns[i]
+		if v == nil || v.Len != len(rows.Keys) {
+			return fmt.Errorf("column %q: not a vector of %d cells, as many as keys", c.Name, len(rows.Keys))
+		}
+		if c.Type != schema.Array {
+			continue
+		}
+		if v.Type != schema.Array || v.Elements != nil {
+			return fmt.Errorf("column %q: a vector of %s, want cells of arrays", c.Name, v.Type)
+		}
+		if err := v.Validate(); err != nil {
+			return fmt.Errorf("column %q: %w", c.Name, err)
+		}
+	}
 	return nil
 }
 

@@ -330,3 +330,47 @@ func TestFileRefusesAnotherColumnsFile(t *testing.T) {
 		t.Errorf("rows: error %v", err)
 	}
 }
+
+func TestWriterRefusesMalformedBatches(t *testing.T) {
+	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int64}, {ID: 2, Name: "v", Type: schema.String}, {ID: 3, Name: "a", Type: schema.Array, Element: schema.Int64, Nullable: true}}, 1)
+	for name, bend := range map[string]func(*change.Rows){
+		"no batch":               func(r *change.Rows) { r.Batch = nil },
+		"too few columns":        func(r *change.Rows) { r.Batch.Columns = r.Batch.Columns[:2] },
+		"no vector":              func(r *change.Rows) { r.Batch.Columns[1] = nil },
+		"fewer cells than keys":  func(r *change.Rows) { r.Batch.Columns[1].Reset(1) },
+		"short data":             func(r *change.Rows) { r.Batch.Columns[0].Data = r.Batch.Columns[0].Data[:8] },
+		"short strings":          func(r *change.Rows) { r.Batch.Columns[1].Bytes = nil },
+		"another type":           func(r *change.Rows) { r.Batch.Columns[0] = batch.NewVector(schema.Int32, 2) },
+		"arrays of short cells":  func(r *change.Rows) { r.Batch.Columns[2].Bytes = r.Batch.Columns[2].Bytes[:1] },
+		"arrays with a bad cell": func(r *change.Rows) { r.Batch.Columns[2].SetCell(0, []byte{1}) },
+		"arrays in array form": func(r *change.Rows) {
+			v := batch.NewArrays(schema.Int64)
+			v.AppendArray(nil)
+			v.AppendArray(nil)
+			r.Batch.Columns[2] = v
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, err := NewWriter(newDisk(), s, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows := &change.Rows{Batch: batch.New(s.Columns, 0)}
+			for i := range 2 {
+				rows.Batch.Columns[0].AppendCell([]byte{byte(i), 0, 0, 0, 0, 0, 0, 0})
+				rows.Batch.Columns[1].AppendCell([]byte("text"))
+				rows.Batch.Columns[2].AppendCell(schema.AppendArray(nil, schema.Int64, nil))
+				rows.Keys = append(rows.Keys, []byte{0x80, 0, 0, 0, 0, 0, 0, byte(i)})
+			}
+			rows.Batch.Len = 2
+			bend(rows)
+			want := fault.ErrSchema
+			if name == "arrays with a bad cell" {
+				want = fault.ErrCorrupt
+			}
+			if err := w.Append(rows); !errors.Is(err, want) {
+				t.Errorf("Append returned %v, want %v", err, want)
+			}
+		})
+	}
+}

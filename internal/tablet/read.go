@@ -130,8 +130,13 @@ func (v View) Explain(key []byte) (rowset.Trace, error) {
 // The iterator releases v at Close.
 //
 // The schema and the snapshot are v's, whatever the options contain. v is released if Scan returns an
-// error.
+// error. Errors: those of scan.NewRequest; a range of row IDs, which number the rows of one
+// DiskRowSet.
 func (v View) Scan(o scan.Options, ordered bool) (scan.Iterator, error) {
+	if o.Rows != (scan.RowRange{}) {
+		v.Release()
+		return nil, fmt.Errorf("table %q: a scan of rows [%d, %d): row IDs are those of one rowset: use bounds on keys", v.table, o.Rows.From, o.Rows.To)
+	}
 	st := v.state
 	o.Schema, o.Snapshot = v.Schema, v.snap
 	groups := [][]*rowset.DiskRowSet{}

@@ -355,3 +355,21 @@ func TestRowSetsAreDividedIntoGroupsAndLanes(t *testing.T) {
 		}
 	}
 }
+
+// Row IDs number the rows of one DiskRowSet, so a scan of a table by them has no meaning: the rows in
+// memory have none.
+func TestScanOfATableRefusesRowIDs(t *testing.T) {
+	w := newWorld(t, testSchema)
+	w.mustCommit(w.op(Insert, 1, 1, "on disk"))
+	w.flush()
+	w.mustCommit(w.op(Insert, 2, 1, "in memory"))
+	for _, rows := range []scan.RowRange{{From: 1}, {To: 1}, {From: 1, To: 1}} {
+		for _, ordered := range []bool{true, false} {
+			it, err := search(w.tab, scan.Options{Columns: []int{0}, Rows: rows}, latest, ordered)
+			if err == nil {
+				it.Close()
+				t.Errorf("a scan of rows [%d, %d), ordered %t, began", rows.From, rows.To, ordered)
+			}
+		}
+	}
+}
