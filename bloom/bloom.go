@@ -1,9 +1,11 @@
-// Package bloom keeps filters over the encoded keys of a rowset, in a file that Kudu reads.
+// Package bloom reads and writes bloom filters over the encoded keys of a rowset, in Kudu's file
+// format.
 //
-// A filter answers "this key is not here" for certain, and "it may be here" with a small chance of
-// being wrong. A bloom file holds one filter for every 1,710 keys or so (4 KiB each at the usual
-// rate of one wrong answer in ten thousand), under a value index from the first key of each: one
-// question reads one filter. Keys are whole encoded keys, never prefixes.
+// For an absent key a filter usually answers that it is absent, and with a small probability that
+// it may be present; for a present key it always answers the latter. A bloom file has one filter
+// for every 1,710 keys or so (4 KiB each at the default false-positive rate of one in ten thousand)
+// and a value index with the first key of each filter: a lookup reads one filter. Keys are whole
+// encoded keys, never prefixes.
 //
 //	w, err := bloom.NewWriter(sink, bloom.Options{})
 //	for _, key := range keys { // ascending
@@ -12,17 +14,17 @@
 //	err = w.Finish()
 //
 //	r, err := bloom.Open(src, cfile.ReaderOptions{Cache: c})
-//	p := bloom.MakeProbe(key) // hashed once, asked of many files
+//	p := bloom.MakeProbe(key) // hashed once, used with many files
 //	maybe, err := r.MayContain(p)
 //
-// A Writer belongs to one goroutine; a Reader serves any number. A Probe aliases the key it was
-// made of and holds as long as that does.
+// A Writer is for use by one goroutine; a Reader may be used by many at once. A Probe aliases the
+// key it was made from and is valid as long as the key.
 //
-// The file is a CFile (package cfile) of BINARY, PLAIN, not compressed, with a value index alone,
-// whose cblocks are filters in the layout of filter.go and whose number of values is 0. Kudu keeps
-// the last four filters of each thread at hand; here the cache of cblocks and the flat index of
-// cfile.Reader do that for all, at the cost of one look-up in the cache for each question.
-// Source: cfile spec §9.
+// The file is a CFile (package cfile) of type BINARY, encoding PLAIN, without compression and with
+// a value index only. Its cblocks are filters in the format described at filter, and its number of
+// values is 0. Kudu caches the last four filters of each thread; here the cblock cache and the flat
+// index of cfile.Reader serve all threads, at the cost of one cache lookup for each probe. Source:
+// cfile spec §9.
 package bloom
 
 import (
@@ -30,21 +32,21 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// Errors that callers may ask for with errors.Is.
+// Errors that callers may test for with errors.Is.
 var (
-	// ErrCorrupt: the bytes are not those of a bloom file.
+	// ErrCorrupt: the bytes are not a valid bloom file.
 	ErrCorrupt = fault.ErrCorrupt
-	// ErrUnsupported: a CFile that cannot be a bloom file, or a feature that is not known.
+	// ErrUnsupported: a CFile that is not a bloom file, or an unknown feature.
 	ErrUnsupported = fault.ErrUnsupported
 )
 
-// Probe is a key with its hash, made once for questions to many files.
+// Probe is a key with its hash, made once for lookups in many files.
 type Probe struct {
 	Key  []byte // encoded key; aliased, not copied
 	hash uint64
 }
 
-// Hash is the key's hash.
+// Hash returns the hash of the key.
 func (p Probe) Hash() uint64 { return p.hash }
 
 // MakeProbe returns the Probe of an encoded key.

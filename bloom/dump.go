@@ -11,8 +11,9 @@ import (
 	"github.com/oribi-db/oribi/internal/dump"
 )
 
-// Dump prints a bloom file to w, byte beside meaning. Header, index and footer are the CFile's and
-// printed as bytes; package cfile tells what they mean. Errors: those of Open, MayContain and w.
+// Dump prints a bloom file to w byte by byte with the meaning of each field. Header, index and
+// footer are those of a CFile and are printed as bytes; package cfile describes them. Errors: those
+// of Open, MayContain and w.
 func Dump(w io.Writer, data []byte) error {
 	src := &block.Memory{Bytes: data}
 	r, err := Open(src, cfile.ReaderOptions{})
@@ -47,7 +48,7 @@ func Dump(w io.Writer, data []byte) error {
 	return d.Err()
 }
 
-// dumpFilter prints the cblock b, which f was parsed from, with its checksum.
+// dumpFilter prints the cblock b and its checksum; f is the filter parsed from it.
 func dumpFilter(d *dump.Writer, off int64, b []byte, f *filter) {
 	set := 0
 	for _, c := range f.bitmap {

@@ -9,18 +9,18 @@ import (
 	"github.com/oribi-db/oribi/internal/kudupb"
 )
 
-// One cblock of a bloom file: a filter. n is the length of the header, l that of the cblock before
-// its checksum.
+// Format of a cblock of a bloom file, one filter. n is the length of the header, l the length of
+// the cblock without its checksum.
 //
 //	offset  width    field   meaning
 //	0       4        n       little-endian
 //	4       n        header  BloomBlockHeaderPB: the number of hashes
-//	4+n     l−4−n    bitmap  bit p is bit p mod 8 of byte p/8; 1 = some key has it
+//	4+n     l−4−n    bitmap  bit p is bit p mod 8 of byte p/8; 1 = set by some key
 //
-// A key with hash H has the bits (h1 + i·h2 mod 2^32) mod 8·len(bitmap) for i from 0 to the number
-// of hashes − 1, h1 being the low 32 bits of H and h2 the high ones.
+// A key with hash H sets the bits (h1 + i·h2 mod 2^32) mod 8·len(bitmap) for i from 0 to the number
+// of hashes − 1, where h1 is the low and h2 the high 32 bits of H.
 //
-// "alpha", "beta" and "gamma" in 16 bytes with 3 hashes ("alpha" has 94, 40, 114):
+// "alpha", "beta" and "gamma" in 16 bytes with 3 hashes ("alpha" sets 94, 40, 114):
 //
 //	02 00 00 00 | 08 03 | 00 00 00 20 80 01 00 00 20 02 00 40 00 08 06 00
 //
@@ -36,7 +36,7 @@ type filter struct {
 	bitmap []byte
 }
 
-// appendHeader appends what precedes the bitmap in a cblock.
+// appendHeader appends the bytes before the bitmap of a cblock.
 func appendHeader(dst []byte, hashes int) ([]byte, error) {
 	header, err := proto.Marshal(&kudupb.BloomBlockHeaderPB{NumHashFunctions: proto.Int32(int32(hashes))})
 	if err != nil {
@@ -46,8 +46,8 @@ func appendHeader(dst []byte, hashes int) ([]byte, error) {
 	return append(dst, header...), nil
 }
 
-// parseFilter reads a cblock. The header that all writers write, two bytes, is read without
-// unmarshalling.
+// parseFilter parses a cblock. The two-byte header that all writers produce is parsed without
+// unmarshaling.
 func parseFilter(b []byte) (*filter, error) {
 	if len(b) < headerLenWidth {
 		return nil, fault.Corruptf("filter of %d bytes", len(b))
@@ -94,10 +94,10 @@ func (f *filter) mayContain(hash uint64) bool {
 	return true
 }
 
-// usualMayContain is mayContain for the usual size: the compiler sees that each index is in bounds,
-// and a mask stands in place of a division. Four bits are looked at before each branch: of a full
-// filter every other bit is set, so that for a key that is not there a branch for each would be
-// guessed wrong, and most are decided by the first four.
+// usualMayContain is mayContain for the usual size: the compiler can prove that each index is in
+// bounds, and a mask replaces a division. It tests four bits before each branch. In a full filter
+// half of the bits are set, so a branch for each bit would often be mispredicted for an absent key,
+// and the first four bits decide most lookups.
 func usualMayContain(bitmap *[DefaultBlockBytes]byte, hashes int, h, step uint32) bool {
 	const bits = 8 * DefaultBlockBytes
 	for ; hashes >= 4; hashes -= 4 {
@@ -121,7 +121,7 @@ func usualMayContain(bitmap *[DefaultBlockBytes]byte, hashes int, h, step uint32
 func (f *filter) add(hash uint64) {
 	h, step := uint32(hash), uint32(hash>>32)
 	bits := uint32(8 * len(f.bitmap))
-	powerOfTwo := bits&(bits-1) == 0 // as the usual size is: a mask in place of a division
+	powerOfTwo := bits&(bits-1) == 0 // true for the usual size: a mask replaces the division
 	for range f.hashes {
 		p := h & (bits - 1)
 		if !powerOfTwo {

@@ -6,21 +6,21 @@ import (
 	"github.com/oribi-db/oribi/cfile"
 )
 
-// Info is what a bloom file holds. The number of keys stands nowhere in it.
+// Info describes a bloom file. The file does not record the number of keys.
 type Info struct {
 	File    cfile.Info
 	Filters int
-	Hashes  int   // of the first filter; all filters that one writer makes have the same
-	Bitmap  int   // bytes of the first filter's bitmap, likewise
+	Hashes  int   // of the first filter; all filters of one writer have the same
+	Bitmap  int   // bytes of the first filter's bitmap; the same for all filters of one writer
 	Bits    int64 // of all filters
-	Set     int64 // of these, 1
-	// Wrong is the share of absent keys that are answered with "may be here": the mean over all
-	// filters.
+	Set     int64 // bits that are 1, of all filters
+	// Wrong is the expected false-positive rate for absent keys, from the share of bits that are
+	// set: the mean over all filters.
 	Wrong float64
 }
 
-// Info reads all filters and counts.
-// Errors: ErrCorrupt, ErrUnsupported; those of the source.
+// Info reads all filters and counts their bits. Errors: ErrCorrupt, ErrUnsupported; those of the
+// source.
 func (r *Reader) Info() (Info, error) {
 	info := Info{File: r.file.Info()}
 	pointers, err := r.file.BlockPointers()

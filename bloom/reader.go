@@ -10,29 +10,29 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Reader is an open bloom file. Any number of goroutines may use it at once. It holds no resources
-// but memory, so there is nothing to close.
+// Reader is an open bloom file. It may be used by many goroutines at once. It owns no resources but
+// memory, so there is nothing to close.
 type Reader struct {
 	file   *cfile.Reader
 	src    block.Source
 	cached bool
 
-	// last is the filter that answered last, for files that have no cache: keys that are asked
-	// in order then read each filter once. nil before the first answer.
+	// last is the filter used last, for files without a cache: lookups in key order then read each
+	// filter once. nil before the first lookup.
 	last atomic.Pointer[held]
 }
 
-// held is a filter and where it stands.
+// held is a filter and its position.
 type held struct {
 	at     cfile.BlockPointer
 	filter *filter
 }
 
-// Open reads and checks header and footer of a bloom file; the index is read with the first
-// question. src must stay open while the Reader is used, and is the caller's to close.
+// Open reads and checks the header and the footer of a bloom file; the index is read on the first
+// lookup. src must stay open while the Reader is used; the caller closes it.
 //
-// Errors: ErrCorrupt; ErrUnsupported for a CFile that is compressed, has no value index, or is of
-// another type than bloom files are. Source: cfile spec §9, §12.3 item 53.
+// Errors: ErrCorrupt; ErrUnsupported for a CFile that is compressed, has no value index, or has
+// another type than BINARY. Source: cfile spec §9, §12.3 item 53.
 func Open(src block.Source, o cfile.ReaderOptions) (*Reader, error) {
 	file, err := cfile.Open(src, o)
 	if err != nil {
@@ -50,10 +50,10 @@ func Open(src block.Source, o cfile.ReaderOptions) (*Reader, error) {
 	return &Reader{file: file, src: src, cached: o.Cache != nil && src.ID() != 0}, nil
 }
 
-// MayContain reports whether the key of p may be in the file; false is certain.
+// MayContain reports whether the key of p may be in the file. False is definite.
 //
-// One filter is asked, that of the keys around p's. Errors: ErrCorrupt, with block and byte offset;
-// those of the source. Source: cfile spec §9.5.
+// It reads one filter, the only one that may contain the key. Errors: ErrCorrupt, with block and
+// byte offset; those of the source. Source: cfile spec §9.5.
 func (r *Reader) MayContain(p Probe) (bool, error) {
 	at, ok, err := r.file.FindBlock(p.Key)
 	if err != nil {
@@ -69,7 +69,7 @@ func (r *Reader) MayContain(p Probe) (bool, error) {
 	return f.mayContain(p.hash), nil
 }
 
-// filterAt returns the filter at a pointer of the index.
+// filterAt returns the filter at an index pointer.
 func (r *Reader) filterAt(at cfile.BlockPointer) (*filter, error) {
 	if r.cached {
 		return readFilter(r.file, at)
@@ -84,7 +84,7 @@ func (r *Reader) filterAt(at cfile.BlockPointer) (*filter, error) {
 	return f, err
 }
 
-// readFilter reads the filter at a pointer of a file's index.
+// readFilter reads the filter at an index pointer.
 func readFilter(file *cfile.Reader, at cfile.BlockPointer) (*filter, error) {
 	v, err := file.ReadBlock(at, parseAny)
 	if err != nil {
@@ -93,10 +93,10 @@ func readFilter(file *cfile.Reader, at cfile.BlockPointer) (*filter, error) {
 	return v.(*filter), nil
 }
 
-// parseAny is parseFilter as cfile calls it.
+// parseAny adapts parseFilter to the type that cfile requires.
 func parseAny(payload []byte) (any, error) { return parseFilter(payload) }
 
-// Verify reads and checks the whole file, past the cache: header, footer, index and every filter.
+// Verify reads and checks the whole file without the cache: header, footer, index and every filter.
 // Errors: ErrCorrupt, ErrUnsupported; those of the source.
 func (r *Reader) Verify() error {
 	fresh, err := Open(r.src, cfile.ReaderOptions{})

@@ -5,53 +5,53 @@ import (
 	"math"
 )
 
-// Defaults of Options, Kudu's too.
+// Defaults of Options, the same as Kudu's.
 const (
 	DefaultBlockBytes        = 4096
 	DefaultFalsePositiveRate = 0.0001
 )
 
 const (
-	// ln2 has five digits only: with more, some filters would get another number of hashes
-	// than Kudu gives them, and other bytes.
+	// ln2 has only five digits, as in Kudu: with more, the number of hashes, and so the bytes, of
+	// some filters would differ from Kudu's.
 	ln2 = 0.69314 // file format: never change
 
-	maxBlockBytes = 16 << 20 // the longest cblock that readers take
+	maxBlockBytes = 16 << 20 // the longest cblock that readers accept
 
-	// maxHashes bounds what a reader takes for a number of hashes. A filter as large as its rate
-	// asks for has −log2(rate) of them, and the smallest float64 is 2^−1074.
+	// maxHashes is the largest number of hashes that a reader accepts. A filter of the optimal size
+	// has −log2(rate) hashes, and the smallest float64 is 2^−1074.
 	maxHashes = 1074
 )
 
-// Options say how large filters are. The zero value gives Kudu's defaults.
+// Options configures the filters. The zero value gives Kudu's defaults.
 type Options struct {
-	// BlockBytes is the length of each filter's bitmap; 0 = DefaultBlockBytes. How many keys
-	// a filter takes follows from it and the rate.
+	// BlockBytes is the size of each filter's bitmap in bytes; 0 = DefaultBlockBytes. It
+	// determines, with the rate, how many keys a filter has.
 	BlockBytes int
-	// KeysPerBlock, when not 0, is how many keys each filter takes; the length of its bitmap
-	// then follows from that and the rate, and BlockBytes must be 0.
+	// KeysPerBlock, if not 0, is the number of keys of each filter. It then determines, with the
+	// rate, the size of the bitmap, and BlockBytes must be 0.
 	KeysPerBlock int
-	// FalsePositiveRate is the share of wrong answers for keys that are not there, above 0 and
-	// below 1, once a filter is full; 0 = DefaultFalsePositiveRate.
+	// FalsePositiveRate is the probability that a full filter reports an absent key as possibly
+	// present, above 0 and below 1; 0 = DefaultFalsePositiveRate.
 	FalsePositiveRate float64
-	// NoChecksums leaves out the checksums of the CFile, as Kudu does on request.
+	// NoChecksums omits the checksums of the CFile, an option that Kudu has too.
 	NoChecksums bool
 }
 
 // Sizing is the size of one filter.
 type Sizing struct {
 	Bytes  int // of the bitmap
-	Keys   int // that the filter takes
+	Keys   int // of a full filter
 	Hashes int // bits set for each key
 }
 
-// Sizing works out the size of the filters, or tells what is wrong with o.
+// Sizing returns the size of the filters, or an error if o is invalid.
 //
 //	from bytes: Keys  = ⌈−8·Bytes·ln2² / ln(rate)⌉
 //	from keys:  Bytes = ⌈−Keys·ln(rate) / ln2² / 8⌉
 //	Hashes            = max(1, ⌊8·Bytes·ln2 / Keys⌋)
 //
-// 4096 bytes at 0.0001 take 1710 keys with 13 hashes. Source: cfile spec §9.3.
+// 4096 bytes at 0.0001 have room for 1710 keys with 13 hashes. Source: cfile spec §9.3.
 func (o Options) Sizing() (Sizing, error) {
 	rate := o.FalsePositiveRate
 	if rate == 0 {
@@ -61,10 +61,10 @@ func (o Options) Sizing() (Sizing, error) {
 		return Sizing{}, fmt.Errorf("bloom: false-positive rate %v, want one between 0 and 1", rate)
 	}
 	if o.BlockBytes < 0 || o.KeysPerBlock < 0 || o.BlockBytes > 0 && o.KeysPerBlock > 0 {
-		return Sizing{}, fmt.Errorf("bloom: filters of %d bytes and %d keys: one of the two, and not negative", o.BlockBytes, o.KeysPerBlock)
+		return Sizing{}, fmt.Errorf("bloom: filters of %d bytes and %d keys, want only one of the two, not negative", o.BlockBytes, o.KeysPerBlock)
 	}
-	// In floating point until both are known to be in bounds: a rate near 1 asks for numbers
-	// beyond any integer.
+	// The values stay in floating point until both are known to be in bounds: a rate near 1 gives
+	// numbers beyond any integer type.
 	size, keys := float64(o.BlockBytes), float64(o.KeysPerBlock)
 	if keys > 0 {
 		size = math.Ceil(-keys * math.Log(rate) / ln2 / ln2 / 8)

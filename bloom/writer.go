@@ -9,7 +9,8 @@ import (
 	"github.com/oribi-db/oribi/cfile"
 )
 
-// Writer writes a bloom file. It is used by one goroutine, and keeps the first error.
+// Writer writes a bloom file. It is for use by one goroutine. The first error is kept and returned
+// by all later calls.
 type Writer struct {
 	file   *cfile.RawWriter
 	sizing Sizing
@@ -19,14 +20,15 @@ type Writer struct {
 
 	first []byte // key of filter
 	last  []byte // key added
-	full  []byte // last key of the last filter that was filled up; empty before
+	full  []byte // last key of the last full filter; empty before
 
 	total int64
 	err   error
 	done  bool
 }
 
-// NewWriter begins a bloom file on sink. Errors: options that cannot be, those of the sink.
+// NewWriter starts a bloom file on sink. It returns an error for invalid options, and those of the
+// sink.
 func NewWriter(sink block.Sink, o Options) (*Writer, error) {
 	sizing, err := o.Sizing()
 	if err != nil {
@@ -46,9 +48,8 @@ func NewWriter(sink block.Sink, o Options) (*Writer, error) {
 	}, nil
 }
 
-// Add puts an encoded key into the file; it is copied where it is needed. Keys must not fall: a
-// key in a filter where nobody looks for it would be a row that cannot be found.
-// Source: cfile spec §9.4.
+// Add adds an encoded key and copies what it retains. Keys must not descend: a lookup would miss a
+// key in the wrong filter. Source: cfile spec §9.4.
 func (w *Writer) Add(key []byte) error {
 	switch {
 	case w.err != nil:
@@ -56,7 +57,7 @@ func (w *Writer) Add(key []byte) error {
 	case w.done:
 		return errors.New("bloom: Add after Finish")
 	case w.total > 0 && bytes.Compare(key, w.last) < 0:
-		w.err = fmt.Errorf("bloom: key %x behind %x: keys must rise", key, w.last)
+		w.err = fmt.Errorf("bloom: key %x after %x, want ascending keys", key, w.last)
 		return w.err
 	}
 	if w.keys == 0 {
@@ -70,12 +71,13 @@ func (w *Writer) Add(key []byte) error {
 		return nil
 	}
 	err := w.closeFilter()
-	// Kudu's writer notes the key only here, not at the last filter; nothing follows that one.
+	// Like Kudu's writer, set full only here and not at the last filter, which has no filter after
+	// it.
 	w.full = append(w.full[:0], w.last...)
 	return err
 }
 
-// closeFilter writes the filter and begins an empty one.
+// closeFilter writes the filter and starts an empty one.
 func (w *Writer) closeFilter() error {
 	if err := w.file.AppendBlock([][]byte{w.header, w.filter.bitmap}, w.first, w.full); err != nil {
 		w.err = fmt.Errorf("bloom: %w", err)
@@ -86,11 +88,11 @@ func (w *Writer) closeFilter() error {
 	return nil
 }
 
-// Keys returns how many keys were added.
+// Keys returns the number of keys added.
 func (w *Writer) Keys() int64 { return w.total }
 
-// Finish writes the last filter, if it has a key, the index and the footer. The sink is the
-// caller's to close.
+// Finish writes the last filter, if it has a key, the index and the footer. The caller closes the
+// sink.
 func (w *Writer) Finish() error {
 	switch {
 	case w.err != nil:

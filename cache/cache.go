@@ -1,7 +1,7 @@
-// Package cache keeps verified and decoded pieces of blocks in memory, under one limit in bytes.
+// Package cache keeps verified and decoded pieces of blocks in memory, up to a limit in bytes.
 //
-// The key of a value is its block, its byte offset there and a part: 0 for the piece at that
-// offset, other numbers for what was derived from it. Values are immutable and shared by all
+// The key of a value is its block, its byte offset in the block, and a part: 0 for the piece at
+// that offset, other numbers for data derived from it. Values are immutable and shared by all
 // callers of Get; an evicted value stays valid while it is referenced. Blocks never change and
 // their numbers are never reused, so no value in the cache can be stale: Evict only frees memory.
 //
@@ -13,14 +13,14 @@
 //	}
 //
 // All methods are safe for concurrent use. Get takes no lock: it probes a table of atomic pointers
-// and sets a mark, so that point reads do not wait for one another. Put, Evict and SetLimit take
-// the lock of one shard.
+// and increments a counter, so point reads do not wait for one another. Put, Evict and SetLimit
+// take the lock of one shard.
 //
-// What is evicted is chosen by two queues and a memory of names (the policy known as S3-FIFO): a
-// new value enters a short queue of a tenth of the bytes; if no Get returns it before it reaches
-// the end, it is dropped and only its hash is kept. If a Get does, or if it is put again soon
-// after, it enters the main queue, where each Get gives it one more round. So a scan of everything
-// passes through the short queue and leaves what point reads use where it is.
+// The eviction policy is known as S3-FIFO: two queues and a list of recently dropped keys. A new
+// value enters a short queue with a tenth of the bytes. If no Get returns it before it reaches the
+// end, it is dropped and only its hash is kept. If a Get does, or if it is put again soon after, it
+// enters the main queue, where each Get gives it one more round. A full scan therefore passes
+// through the short queue and does not displace the values that point reads use.
 //
 // Simpler than Kudu: one policy, no persistent memory, no pinned entries.
 package cache
@@ -30,7 +30,7 @@ import (
 	"sync/atomic"
 )
 
-// Key names a value: which block, at which byte offset, which part of what is there.
+// Key identifies a value: its block, its byte offset there, and the part.
 type Key struct {
 	Block  uint64
 	Offset uint64
@@ -39,23 +39,23 @@ type Key struct {
 
 const (
 	maxShards     = 8
-	minShardBytes = 16 << 20 // a shard takes the largest cblock
+	minShardBytes = 16 << 20 // room for the largest cblock
 
-	// entryBytes is what an entry costs beside its value: the entry itself (120 bytes on amd64),
-	// the header of a slice in an interface, and its places in the table and the index of blocks.
+	// entryBytes is the overhead of an entry: the entry itself (120 bytes on amd64), the header of
+	// a slice in an interface, and its slots in the table and the block index.
 	entryBytes = 192
 )
 
-// Cache is a set of values under a limit of bytes. The zero value is not usable; see New.
+// Cache is a set of values with a limit in bytes. The zero value is not usable; see New.
 type Cache struct {
 	shards []shard
 	shift  uint // of a hash, to its shard
 	limit  atomic.Int64
 }
 
-// New makes a cache that holds at most limitBytes, 192 bytes an entry included. With a limit of 0
-// it holds nothing. A value larger than a shard (an eighth of the limit, or 16 MiB if that is more,
-// but not more than the limit) is not taken.
+// New returns a cache of at most limitBytes, including 192 bytes of overhead for each entry. A
+// cache with limit 0 stays empty. A value larger than a shard (an eighth of the limit, or 16 MiB if
+// that is more, but not more than the limit) is not stored.
 func New(limitBytes int64) *Cache {
 	n := 1
 	for n < maxShards && int64(2*n)*minShardBytes <= limitBytes {
@@ -69,8 +69,7 @@ func New(limitBytes int64) *Cache {
 	return c
 }
 
-// hash spreads a key over 64 bits; the top ones choose the shard, the low ones the place in its
-// table.
+// hash maps a key to 64 bits; the high bits choose the shard, the low bits the slot in its table.
 func (k Key) hash() uint64 {
 	const m1, m2 = 0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9
 	hi, lo := bits.Mul64(k.Block^m1, k.Offset^uint64(k.Part)<<40^m2)
@@ -86,7 +85,7 @@ func (c *Cache) shard(h uint64) *shard {
 	return &c.shards[h>>c.shift]
 }
 
-// Get returns the value named k, if it is there.
+// Get returns the value of k, if present.
 func (c *Cache) Get(k Key) (any, bool) {
 	h := k.hash()
 	if e := c.shard(h).find(h, k); e != nil {
@@ -95,21 +94,21 @@ func (c *Cache) Get(k Key) (any, bool) {
 	return nil, false
 }
 
-// Put offers a value of the given number of bytes. If k is there already the older value stays.
-// The cache may decline; v must not be changed afterwards in any case.
+// Put adds a value with the given size in bytes. If k is already present, the older value stays.
+// The cache may decline the value; in any case v must not be changed afterwards.
 func (c *Cache) Put(k Key, v any, bytes int64) {
 	h := k.hash()
 	c.shard(h).put(h, k, v, bytes+entryBytes)
 }
 
-// Evict forgets all values of a block.
+// Evict removes all values of a block.
 func (c *Cache) Evict(block uint64) {
 	for i := range c.shards {
 		c.shards[i].evict(block)
 	}
 }
 
-// Used is the number of bytes held.
+// Used returns the number of bytes in use.
 func (c *Cache) Used() int64 {
 	n := int64(0)
 	for i := range c.shards {
@@ -118,10 +117,10 @@ func (c *Cache) Used() int64 {
 	return n
 }
 
-// Limit is the limit last set.
+// Limit returns the current limit.
 func (c *Cache) Limit() int64 { return c.limit.Load() }
 
-// SetLimit changes the limit; what is above it is evicted before the call returns.
+// SetLimit changes the limit; it evicts down to the new limit before it returns.
 func (c *Cache) SetLimit(limitBytes int64) {
 	limitBytes = max(limitBytes, 0)
 	c.limit.Store(limitBytes)

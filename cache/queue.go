@@ -1,12 +1,12 @@
 package cache
 
-// queue is a first-in first-out list of entries with its bytes.
+// queue is a first-in, first-out list of entries with the sum of their bytes.
 type queue struct {
 	head, tail *entry // newest, oldest
 	bytes      int64
 }
 
-// push makes e the newest.
+// push adds e as the newest entry.
 func (q *queue) push(e *entry) {
 	e.queue, e.prev, e.next = q, nil, q.head
 	if q.head != nil {
@@ -18,7 +18,7 @@ func (q *queue) push(e *entry) {
 	q.bytes += e.bytes
 }
 
-// remove takes e, which is in q, out of it.
+// remove removes e, which must be in q.
 func (q *queue) remove(e *entry) {
 	if e.prev != nil {
 		e.prev.next = e.next
@@ -35,7 +35,7 @@ func (q *queue) remove(e *entry) {
 }
 
 // ghosts remembers the hashes of values dropped from the fresh queue, about as many as there are
-// entries. A wrong answer of two values with one hash only puts a value into the other queue.
+// entries. A hash collision only puts a value into the other queue.
 type ghosts struct {
 	ring []uint64
 	at   int
@@ -63,7 +63,7 @@ func (g *ghosts) add(h uint64, entries int) {
 	g.set[h] = struct{}{}
 }
 
-// take reports whether h is remembered, and forgets it.
+// take reports whether h is remembered, and removes it.
 func (g *ghosts) take(h uint64) bool {
 	if _, ok := g.set[h]; !ok {
 		return false

@@ -5,28 +5,29 @@ import (
 	"sync/atomic"
 )
 
-// entry is one value with its places: in the table, in one queue, in the list of its block.
-// key, hash, value and bytes never change, so that readers need no lock.
+// entry is one value with its links: in the table, in one queue, in the list of its block. key,
+// hash, value and bytes never change, so readers need no lock.
 type entry struct {
 	key   Key
 	hash  uint64
 	value any
 	bytes int64
 
-	// uses counts Gets since the entry came to the head of a queue, up to maxUses.
+	// uses counts the Gets since the entry became the newest of a queue, up to maxUses.
 	uses atomic.Int32
 
-	// The rest is guarded by the shard's lock.
+	// The fields below are guarded by the shard's lock.
 	queue      *queue
 	next, prev *entry // in the queue; towards the tail, towards the head
 	sibling    *entry // next entry of the same block
-	elder      *entry // the one before it there
+	elder      *entry // previous entry of the same block
 }
 
-// maxUses is the most rounds of the main queue that a value can collect.
+// maxUses is the maximum number of further rounds in the main queue that a value can have at a
+// time.
 const maxUses = 3
 
-// gone replaces a removed entry in the table, so that a probe continues after it.
+// gone replaces a removed entry in the table. A probe continues past it.
 var gone = new(entry)
 
 // shard is a part of the cache with its own share of the limit.
@@ -37,15 +38,15 @@ type shard struct {
 	mu     sync.Mutex
 	limit  int64
 	count  int // live entries
-	filled int // places of the table that are not nil: live entries and gone
+	filled int // slots of the table that are not nil: live entries and gone
 	fresh  queue
 	proven queue
 	recent ghosts
 	blocks map[uint64]*entry // first entry of each block
 }
 
-// table is an open-addressed table of a power of two of places, at most three quarters filled.
-// Readers probe it while a writer stores into it; a grown table replaces it whole.
+// table is an open-addressed hash table whose size is a power of two, at most three quarters full.
+// Readers probe it while a writer stores into it; it grows by replacement.
 type table struct {
 	mask  uint64
 	place []atomic.Pointer[entry]
@@ -62,11 +63,11 @@ func (s *shard) init() {
 	s.blocks = make(map[uint64]*entry)
 }
 
-// find looks k up without a lock.
+// find looks up k without a lock.
 //
-// A reader may probe a table that a writer is filling, or one that was replaced a moment ago. An
-// entry is complete before it is stored and never changes its key, so what is found is right; what
-// is missed was put or moved during the probe, and the caller reads the block instead.
+// A reader may probe a table that a writer is filling, or one that was just replaced. An entry is
+// complete before it is stored, and its key never changes, so a match is always correct. A miss may
+// be an entry that was put or moved during the probe; the caller then reads the block.
 func (s *shard) find(h uint64, k Key) *entry {
 	t := s.table.Load()
 	for i := h & t.mask; ; i = (i + 1) & t.mask {
@@ -76,7 +77,7 @@ func (s *shard) find(h uint64, k Key) *entry {
 		}
 		if e.hash == h && e.key == k && e != gone {
 			if n := e.uses.Load(); n < maxUses {
-				e.uses.Store(n + 1) // two Gets at once may count as one
+				e.uses.Store(n + 1) // concurrent Gets may count as one
 			}
 			return e
 		}
@@ -105,7 +106,7 @@ func (s *shard) put(h uint64, k Key, v any, size int64) {
 	}
 }
 
-// store puts e into the table, which it grows or cleans first if three quarters of it are filled.
+// store puts e into the table. It first grows or cleans a table that is three quarters full.
 func (s *shard) store(e *entry) {
 	t := s.table.Load()
 	if 4*(s.filled+1) > 3*len(t.place) {
@@ -128,7 +129,7 @@ func (s *shard) store(e *entry) {
 	}
 }
 
-// insert reports whether it filled a place that was nil.
+// insert reports whether it filled a slot that was nil.
 func (t *table) insert(e *entry) bool {
 	for i := e.hash & t.mask; ; i = (i + 1) & t.mask {
 		switch t.place[i].Load() {
@@ -142,7 +143,7 @@ func (t *table) insert(e *entry) bool {
 	}
 }
 
-// makeRoom evicts until size bytes more fit under the limit.
+// makeRoom evicts until size more bytes fit within the limit.
 func (s *shard) makeRoom(size int64) {
 	for s.count > 0 && s.used.Load()+size > s.limit {
 		if s.fresh.bytes*10 >= s.used.Load() || s.proven.tail == nil {
@@ -153,7 +154,7 @@ func (s *shard) makeRoom(size int64) {
 	}
 }
 
-// shrinkFresh drops the oldest new value, or promotes it if it was asked for.
+// shrinkFresh drops the oldest new value, or promotes it if it was used.
 func (s *shard) shrinkFresh() {
 	e := s.fresh.tail
 	if e.uses.Load() > 0 {
@@ -166,9 +167,9 @@ func (s *shard) shrinkFresh() {
 	s.drop(e)
 }
 
-// shrinkProven drops the oldest proven value, or gives it another round if it was asked for.
-// It ends: each round takes one use away, and there are at most maxUses; Gets that come meanwhile
-// can only add as many as there are readers.
+// shrinkProven drops the oldest proven value, or gives it another round if it was used. It
+// terminates: each round decrements uses, which is at most maxUses, and concurrent Gets can only
+// increment it once for each reader.
 func (s *shard) shrinkProven() {
 	e := s.proven.tail
 	if n := e.uses.Load(); n > 0 {
@@ -180,7 +181,7 @@ func (s *shard) shrinkProven() {
 	s.drop(e)
 }
 
-// drop removes e from everywhere.
+// drop removes e from the table, its queue and the list of its block.
 func (s *shard) drop(e *entry) {
 	t := s.table.Load()
 	for i := e.hash & t.mask; ; i = (i + 1) & t.mask {

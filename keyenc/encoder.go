@@ -9,13 +9,13 @@ import (
 
 func indexZero(b []byte) int { return bytes.IndexByte(b, 0) }
 
-// Encoder makes the keys of one schema. It is immutable: all goroutines may share one.
+// Encoder encodes the keys of one schema. It is immutable and safe for concurrent use.
 type Encoder struct {
 	columns []keyColumn
-	fixed   int // width of a key if no column is a byte string, else 0
+	fixed   int // size of a key in bytes if no column is a byte string, else 0
 }
 
-// keyColumn is what the encoding of one key column depends on.
+// keyColumn is the properties of a key column that its encoding depends on.
 type keyColumn struct {
 	typ    schema.Type
 	width  int // 0 = byte string
@@ -23,7 +23,7 @@ type keyColumn struct {
 	last   bool
 }
 
-// NewEncoder makes the encoder of s's key.
+// NewEncoder returns the encoder for the primary key of s.
 func NewEncoder(s *schema.Schema) *Encoder {
 	e := &Encoder{columns: make([]keyColumn, s.Keys)}
 	for i := range e.columns {
@@ -39,21 +39,22 @@ func NewEncoder(s *schema.Schema) *Encoder {
 	return e
 }
 
-// Columns is the number of key columns.
+// Columns returns the number of key columns.
 func (e *Encoder) Columns() int { return len(e.columns) }
 
-// Width is the number of bytes of every key; 0 if keys differ in length.
+// Width returns the size of every key in bytes, or 0 if keys differ in size.
 func (e *Encoder) Width() int { return e.fixed }
 
-// AppendKey appends the key of a row. cells begins with one cell for each key column; what follows
-// is not looked at.
+// AppendKey appends the key of a row. cells starts with one cell for each key column; further cells
+// are ignored.
 func (e *Encoder) AppendKey(dst []byte, cells [][]byte) []byte {
 	return e.AppendPrefix(dst, cells[:len(e.columns)])
 }
 
 // AppendPrefix appends the encoding of the first len(cells) key columns, at most all: the smallest
-// key that can begin with these values, and a prefix of all that do. Byte strings that are not last
-// in the key get their terminator, so ("ab") of a compound key is no prefix of ("abc", …).
+// key whose first columns have these values, and a prefix of all such keys. Byte strings that are
+// not the last key column have their terminator, so ("ab") of a compound key is not a prefix of
+// ("abc", …).
 func (e *Encoder) AppendPrefix(dst []byte, cells [][]byte) []byte {
 	for i, cell := range cells {
 		c := &e.columns[i]
@@ -69,10 +70,10 @@ func (e *Encoder) AppendPrefix(dst []byte, cells [][]byte) []byte {
 	return dst
 }
 
-// Decode takes a key apart into one cell for each key column. The cells are the caller's.
-// ErrCorrupt if key is not what AppendKey makes. Source: tablet spec §3.3.
+// Decode decodes a key into one cell for each key column. The caller owns the cells. It returns
+// ErrCorrupt for bytes that AppendKey never produces. Source: tablet spec §3.3.
 func (e *Encoder) Decode(key []byte) (cells [][]byte, err error) {
-	// Decoded cells together are never longer than the key, so buf never moves.
+	// The decoded cells together are never longer than the key, so buf is never reallocated.
 	buf := make([]byte, 0, len(key))
 	cells = make([][]byte, len(e.columns))
 	rest := key
@@ -104,7 +105,7 @@ func (e *Encoder) Decode(key []byte) (cells [][]byte, err error) {
 	return cells, nil
 }
 
-// appendIntegerCell turns a big-endian key field back into a little-endian cell.
+// appendIntegerCell converts a big-endian key field to a little-endian cell.
 func appendIntegerCell(dst, field []byte, signed bool) []byte {
 	for i := len(field) - 1; i >= 0; i-- {
 		dst = append(dst, field[i])
@@ -115,8 +116,8 @@ func appendIntegerCell(dst, field []byte, signed bool) []byte {
 	return dst
 }
 
-// appendUnescaped reads a byte string up to its terminator; n is the bytes read, −1 if there is no
-// end.
+// appendUnescaped decodes a byte string up to its terminator; n is the number of bytes read, −1 if
+// there is no terminator.
 func appendUnescaped(dst, field []byte) (_ []byte, n int) {
 	for {
 		i := indexZero(field[n:])

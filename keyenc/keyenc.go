@@ -1,8 +1,8 @@
-// Package keyenc writes primary keys as bytes that sort as the keys do, and reads them back.
+// Package keyenc encodes primary keys as bytes that sort like the keys, and decodes them.
 //
-// An encoded key is the concatenation of its columns' encodings, in key order; bytes.Compare of two
-// encoded keys is the order of the tuples. A column's encoding is self-delimiting wherever another
-// column follows, so that no key's bytes can run into its neighbour's:
+// An encoded key is the concatenation of its columns' encodings, in key order. bytes.Compare orders
+// encoded keys as their tuples. A column's encoding is self-delimiting if another column follows,
+// so the bytes of adjacent columns cannot be confused:
 //
 //	type                       encoding of one cell
 //	unsigned integer           big-endian
@@ -14,10 +14,9 @@
 // (INT32 7, STRING "a\0b", STRING "z"): 80 00 00 07 61 00 01 62 00 00 7a
 //
 // A cell is the bytes of one value: Width bytes little-endian, or the byte string itself. Key cells
-// are never NULL. An Encoder is immutable and may be used by many goroutines at once; what it
-// returns is the caller's.
+// are never NULL. An Encoder is immutable and safe for concurrent use; the caller owns its results.
 //
-// Source: tablet spec §3. Kudu keeps the rows of a MemRowSet beside their encoded keys; here a key
+// Source: tablet spec §3. Kudu stores the rows of a MemRowSet next to their encoded keys. Here keys
 // can be decoded, so that tools can print a key bound without the row.
 package keyenc
 
@@ -30,12 +29,12 @@ import (
 // Escapes of byte strings that are not the last key column. File format: never change.
 const (
 	escapeByte     = 0x00
-	escapedZero    = 0x01 // follows escapeByte: a 00 of the value
-	terminatorByte = 0x00 // follows escapeByte: the end of the value
+	escapedZero    = 0x01 // after escapeByte: a 00 in the value
+	terminatorByte = 0x00 // after escapeByte: the end of the value
 )
 
 // AppendKeyCell appends the key encoding of one cell of the keyable type t; last reports whether
-// the column is the last of the key. Source: tablet spec §3.1.
+// the column is the last one of the key. Source: tablet spec §3.1.
 func AppendKeyCell(dst []byte, t schema.Type, cell []byte, last bool) []byte {
 	if t.Variable() {
 		if last {
@@ -46,10 +45,10 @@ func AppendKeyCell(dst []byte, t schema.Type, cell []byte, last bool) []byte {
 	return appendInteger(dst, cell, signed(t))
 }
 
-// AppendComparable appends bytes that sort as cells of type t do, for every type, keyable or not.
-// Byte strings are copied, integers encoded as in a key, bool as 0 or 1, floating point so that −0
-// and +0 are the same and −Inf, negative, zero, positive, +Inf follow in this order. A NaN sorts
-// beyond the infinity of its sign; callers must handle it.
+// AppendComparable appends bytes that sort like the cells of type t, for every type, keyable or
+// not. Byte strings are copied, integers are encoded as in a key, bool as 0 or 1. Floating point
+// sorts as −Inf, negative, zero, positive, +Inf; −0 and +0 are equal. A NaN sorts beyond the
+// infinity of its sign, which callers must handle.
 func AppendComparable(dst []byte, t schema.Type, cell []byte) []byte {
 	switch t {
 	case schema.Float:
@@ -65,8 +64,8 @@ func AppendComparable(dst []byte, t schema.Type, cell []byte) []byte {
 	return appendInteger(dst, cell, signed(t))
 }
 
-// comparable32 maps the bits of a float32 to an integer that sorts as the numbers do: positives
-// move above the middle, negatives are mirrored below it.
+// comparable32 maps the bits of a float32 to an integer with the same order: positive numbers are
+// moved to the upper half, negative ones are mirrored into the lower half.
 func comparable32(bits uint32) uint32 {
 	const sign = 1 << 31
 	switch {
@@ -96,9 +95,9 @@ func Successor(key []byte) []byte {
 	return next
 }
 
-// Head is the first 8 bytes of a key, or of what follows a common prefix, as a number that sorts as
-// they do; a shorter key is padded with zeros. Two keys with different heads are ordered by their
-// heads; equal heads determine nothing.
+// Head returns the first 8 bytes of a key, or of its part after a common prefix, as a number with
+// the same order; shorter keys are padded with zeros. Two keys with different heads are ordered by
+// their heads; equal heads determine nothing.
 func Head(key []byte) uint64 {
 	if len(key) >= 8 {
 		return binary.BigEndian.Uint64(key)
@@ -108,8 +107,8 @@ func Head(key []byte) uint64 {
 	return binary.BigEndian.Uint64(b[:])
 }
 
-// PrefixEnd returns the smallest key that is greater than every key which begins with prefix, in
-// new memory; nil if there is none (prefix is empty or all ff).
+// PrefixEnd returns the smallest key that is greater than every key with the given prefix, in new
+// memory; nil if there is none (prefix is empty or all ff).
 func PrefixEnd(prefix []byte) []byte {
 	n := len(prefix)
 	for n > 0 && prefix[n-1] == 0xff {
@@ -132,8 +131,8 @@ func signed(t schema.Type) bool {
 	return true
 }
 
-// appendInteger turns a little-endian cell of 1, 2, 4, 8 or 16 bytes to big-endian, the top bit
-// flipped if signed.
+// appendInteger converts a little-endian cell of 1, 2, 4, 8 or 16 bytes to big-endian, with the top
+// bit flipped if signed.
 func appendInteger(dst []byte, cell []byte, signed bool) []byte {
 	at := len(dst)
 	switch len(cell) {
@@ -155,7 +154,7 @@ func appendInteger(dst []byte, cell []byte, signed bool) []byte {
 	return dst
 }
 
-// appendTerminated writes a byte string that another column follows.
+// appendTerminated encodes a byte string in a column that is not the last.
 func appendTerminated(dst []byte, cell []byte) []byte {
 	for {
 		i := indexZero(cell)

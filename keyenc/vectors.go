@@ -7,19 +7,19 @@ import (
 )
 
 // Column is the cells of one key column, none of them NULL, in one of the two forms of a decoded
-// vector: Data holds Width bytes a cell, little-endian, one after the other; Bytes holds one slice
-// a cell.
+// vector: Data has Width bytes for each cell, little-endian, back to back; Bytes has one slice for
+// each cell.
 type Column struct {
 	Data  []byte
 	Bytes [][]byte
 }
 
 // AppendKeys appends the keys of rows [from, to) to dst. columns has one entry for each key column,
-// all of them at least to cells long.
+// with at least to cells.
 //
 // The keys are in one new buffer, except that the keys of a single byte-string column are the cells
-// themselves and are valid as long as the cells are. Columns are encoded one after the other in
-// loops over their type, without a call for each cell. Source: tablet spec §3.1.
+// themselves and are valid as long as the cells are. Columns are encoded one at a time in loops
+// specialized by type, without a call for each cell. Source: tablet spec §3.1.
 func (e *Encoder) AppendKeys(dst [][]byte, columns []Column, from, to int) [][]byte {
 	n := to - from
 	if n <= 0 {
@@ -32,7 +32,7 @@ func (e *Encoder) AppendKeys(dst [][]byte, columns []Column, from, to int) [][]b
 		return e.appendFixed(dst, columns, from, to)
 	}
 
-	// ends[i] is first the length of key i, then where its next column goes.
+	// ends[i] is first the length of key i, then the position of its next column.
 	ends := make([]int, n)
 	for k := range e.columns {
 		c := &e.columns[k]
@@ -85,7 +85,7 @@ func (e *Encoder) AppendKeys(dst [][]byte, columns []Column, from, to int) [][]b
 
 var zero = []byte{0}
 
-// appendFixed makes keys which are all of one width.
+// appendFixed encodes keys that all have the same width.
 func (e *Encoder) appendFixed(dst [][]byte, columns []Column, from, to int) [][]byte {
 	n, w := to-from, e.fixed
 	buf := make([]byte, n*w)
@@ -157,7 +157,7 @@ func putIntegers(out []byte, ends []int, cells []byte, width int, signed bool) {
 	}
 }
 
-// flipOf is what the topmost word of a cell is XORed with: its top bit if signed.
+// flipOf returns the mask that the top word of a cell is XORed with: its top bit if signed.
 func flipOf(width int, signed bool) uint64 {
 	if !signed {
 		return 0

@@ -2,11 +2,11 @@ package arena
 
 import "sync"
 
-// journalChunk is how many records a Journal takes memory for at once.
+// journalChunk is the number of records that a Journal allocates at a time.
 const journalChunk = 256
 
-// Journal is a list of small records without pointers, in the order in which they were added. Any
-// number of goroutines may add and read; a record does not change once it is there.
+// Journal is a list of small records without pointers, in the order of addition. Any number of
+// goroutines may add and read concurrently; records are immutable once added.
 type Journal[T any] struct {
 	bytes int64 // of a record
 	grow  func(n int64)
@@ -16,7 +16,7 @@ type Journal[T any] struct {
 }
 
 // NewJournal returns an empty journal of records of the given size. grow, if not nil, is called
-// with the bytes that it takes, and with the negative sum on Release.
+// with the number of bytes allocated, and with the negative sum on Release.
 func NewJournal[T any](recordBytes int64, grow func(n int64)) *Journal[T] {
 	if grow == nil {
 		grow = func(int64) {}
@@ -24,7 +24,7 @@ func NewJournal[T any](recordBytes int64, grow func(n int64)) *Journal[T] {
 	return &Journal[T]{bytes: recordBytes, grow: grow}
 }
 
-// Add puts a record at the end.
+// Add appends a record.
 func (j *Journal[T]) Add(rec T) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -37,8 +37,7 @@ func (j *Journal[T]) Add(rec T) {
 	j.chunks[last] = append(j.chunks[last], rec)
 }
 
-// Next is some of the records from position i on, none when there is no more. They must not be
-// written to.
+// Next returns some records from position i on, none at the end. The caller must not modify them.
 func (j *Journal[T]) Next(i int) []T {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -48,8 +47,8 @@ func (j *Journal[T]) Next(i int) []T {
 	return j.chunks[i/journalChunk][i%journalChunk:]
 }
 
-// Release calls grow with the negative number of all bytes taken. Nothing may be added after it. It
-// may be called twice.
+// Release calls grow with the negative size of the Journal. Add must not be called afterwards;
+// Release may be called again and then does nothing.
 func (j *Journal[T]) Release() {
 	j.mu.Lock()
 	defer j.mu.Unlock()

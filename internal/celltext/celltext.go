@@ -1,6 +1,6 @@
-// Package celltext writes cells as text, for every type a column can have, and reads that text.
+// Package celltext formats cells as text, for every column type, and parses that text.
 //
-// A cell is the bytes of one value as the engine keeps them: nil for NULL, little-endian for fixed
+// A cell is the bytes of one value as the engine stores them: nil for NULL, little-endian for fixed
 // widths, the bytes themselves for strings. The text has two forms:
 //
 //	type             JSON                        CSV
@@ -14,12 +14,12 @@
 //	                                             are not zero; beyond the years 1 to 9999 as
 //	                                             in JSON
 //	binary           "0x…", lower case           without quotes
-//	string, varchar  escaped only where needed   as it is
+//	string, varchar  escaped only where needed   unchanged
 //	array            [a,b,…] of these, null for  the JSON
 //	                 a NULL element
 //
-// Everything appends to a byte slice; nothing but a list of an array's elements allocates beyond
-// it.
+// All functions append to a byte slice. They make no other allocations, except for a list of an
+// array's elements.
 package celltext
 
 import (
@@ -50,7 +50,7 @@ func AppendJSON(dst []byte, c *schema.Column, cell []byte) []byte {
 	return AppendText(dst, c, cell)
 }
 
-// quoted tells whether JSON puts the text of the cell, which is no string, between quotes.
+// quoted reports whether the JSON form of a cell that is not a string has quotes.
 func quoted(t schema.Type, cell []byte) bool {
 	switch t {
 	case schema.Float, schema.Double:
@@ -90,7 +90,7 @@ func AppendText(dst []byte, c *schema.Column, cell []byte) []byte {
 	return strconv.AppendInt(dst, signed(cell), 10)
 }
 
-// appendArray appends the JSON of an array's cell, which has been checked.
+// appendArray appends the JSON form of an array cell, which the caller has checked.
 func appendArray(dst []byte, c *schema.Column, cell []byte) []byte {
 	element := c.Elements()
 	elements, _ := schema.ArrayElements(nil, c.Element, cell)
@@ -104,7 +104,7 @@ func appendArray(dst []byte, c *schema.Column, cell []byte) []byte {
 	return append(dst, ']')
 }
 
-// signed is the signed integer of 1, 2, 4 or 8 bytes.
+// signed returns the signed integer of a cell of 1, 2, 4 or 8 bytes.
 func signed(cell []byte) int64 {
 	switch len(cell) {
 	case 1:
@@ -132,8 +132,8 @@ func floatOf(t schema.Type, cell []byte) float64 {
 	return math.Float64frombits(binary.LittleEndian.Uint64(cell))
 }
 
-// appendFloat appends the shortest text that reads back to f in the given width, laid out as
-// encoding/json does.
+// appendFloat appends the shortest text that parses to f in the given width, in the format of
+// encoding/json.
 func appendFloat(dst []byte, f float64, width int) []byte {
 	switch {
 	case math.IsNaN(f):
@@ -155,12 +155,12 @@ func appendFloat(dst []byte, f float64, width int) []byte {
 	}
 	dst = strconv.AppendFloat(dst, f, format, -1, width)
 	if n := len(dst); format == 'e' && dst[n-4] == 'e' && dst[n-3] == '-' && dst[n-2] == '0' {
-		dst = append(dst[:n-2], dst[n-1]) // e-09 is e-9
+		dst = append(dst[:n-2], dst[n-1]) // e-09 becomes e-9
 	}
 	return dst
 }
 
-// AppendDecimal appends v with its last scale digits behind the point.
+// AppendDecimal appends v with its last scale digits after the decimal point.
 func AppendDecimal(dst []byte, v batch.Int128, scale int) []byte {
 	if v.Negative() {
 		dst = append(dst, '-')
@@ -180,7 +180,7 @@ func AppendDecimal(dst []byte, v batch.Int128, scale int) []byte {
 	return dst
 }
 
-// appendPadded appends n with at least so many digits.
+// appendPadded appends n with at least the given number of digits.
 func appendPadded(dst []byte, n uint64, digits int) []byte {
 	from := len(dst)
 	dst = strconv.AppendUint(dst, n, 10)
@@ -198,14 +198,14 @@ func appendPadded(dst []byte, n uint64, digits int) []byte {
 
 const secondsPerDay = 24 * 60 * 60
 
-// appendDate appends a date as year-month-day. Years of four digits, which nearly all are, are
-// worked out here: package time takes more than three times as long (BenchmarkDate).
+// appendDate appends a date as year-month-day. It formats years of four digits itself, since
+// package time takes more than three times as long (BenchmarkDate).
 func appendDate(dst []byte, days int64) []byte {
 	if days < minPlainDate || days > maxPlainDate {
 		return time.Unix(days*secondsPerDay, 0).UTC().AppendFormat(dst, time.DateOnly)
 	}
-	// Days count from 0000-03-01, so that the leap day ends a year, and months have a length that
-	// one line gives.
+	// Count days from 0000-03-01: the leap day is then the last day of a year, and one formula
+	// gives the lengths of the months.
 	d := uint64(days + daysTo1970)
 	era, d := d/daysOf400Years, d%daysOf400Years
 	ofEra := (d - d/1460 + d/36524 - d/146096) / 365
@@ -254,8 +254,8 @@ const (
 
 const hexDigits = "0123456789abcdef"
 
-// AppendQuoted appends text as a JSON string. Only quote, backslash and what lies below U+0020 are
-// escaped.
+// AppendQuoted appends text as a JSON string. It escapes only quotes, backslashes and characters
+// below U+0020.
 func AppendQuoted(dst, text []byte) []byte {
 	dst = append(dst, '"')
 	from := 0

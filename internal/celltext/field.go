@@ -9,8 +9,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// FromField appends the cell that text, a field of a CSV file without its quotes, is in column c,
-// which is not an array: a JSON value without quotes. Errors do not name the column.
+// FromField appends the cell of column c for text, a field of a CSV file without its quotes: a JSON
+// value without quotes. The column must not be an array. Errors do not name the column.
 func FromField(dst []byte, c *schema.Column, text []byte) ([]byte, error) {
 	switch t := c.Type; {
 	case t == schema.String || t == schema.Varchar:
@@ -67,8 +67,8 @@ func integerOrTime(t schema.Type) string {
 	return "an integer in plain digits"
 }
 
-// timeFromField reads a time. Most look like 2006-01-02T15:04:05.000000Z: package time takes several
-// times as long for them.
+// timeFromField parses a time. Most have the form 2006-01-02T15:04:05.000000Z, which package time
+// takes several times as long to parse.
 func timeFromField(dst, text []byte) ([]byte, error) {
 	if v, ok := plainTime(text); ok {
 		return appendLittle(dst, uint64(v), 8), nil
@@ -76,7 +76,7 @@ func timeFromField(dst, text []byte) ([]byte, error) {
 	return FromTime(dst, string(text))
 }
 
-// plainTime reads a time in UTC, with Z or without a zone, as microseconds since 1970.
+// plainTime parses a time in UTC, with Z or without a zone, as microseconds since 1970.
 func plainTime(text []byte) (micros int64, ok bool) {
 	const seconds = len("2006-01-02T15:04:05")
 	if len(text) < seconds || text[10] != 'T' && text[10] != ' ' || text[13] != ':' || text[16] != ':' {
@@ -108,10 +108,10 @@ func plainTime(text []byte) (micros int64, ok bool) {
 	return micros + int64(fraction), fraction >= 0
 }
 
-// mostPlainDigits is how many digits fit an int64, whichever they are.
+// mostPlainDigits is the number of digits that always fit an int64.
 const mostPlainDigits = 18
 
-// powers are those of ten.
+// powers are the powers of ten.
 var powers = func() (p [mostPlainDigits]int64) {
 	p[0] = 1
 	for i := 1; i < len(p); i++ {
@@ -120,8 +120,8 @@ var powers = func() (p [mostPlainDigits]int64) {
 	return p
 }()
 
-// plainInteger reads what most integers look like: few digits, no zero before them. What it does
-// not read may be one all the same.
+// plainInteger parses the usual form of integers: few digits, no leading zero. Other text may be an
+// integer too.
 func plainInteger(text []byte) (v int64, ok bool) {
 	digits := text
 	if len(digits) > 0 && digits[0] == '-' {
@@ -142,7 +142,8 @@ func plainInteger(text []byte) (v int64, ok bool) {
 	return v, true
 }
 
-// plainDecimal reads what most decimals look like, unscaled: few digits, a point at most.
+// plainDecimal parses the usual form of decimals, unscaled: few digits and at most one decimal
+// point.
 func plainDecimal(text []byte, c *schema.Column) (v int64, ok bool) {
 	if len(text)+c.Scale > mostPlainDigits {
 		return 0, false
@@ -178,7 +179,7 @@ func plainDecimal(text []byte, c *schema.Column) (v int64, ok bool) {
 	return v, true
 }
 
-// plainDate reads a date of the years 1 to 9999 as days since 1970.
+// plainDate parses a date of the years 1 to 9999 as days since 1970.
 func plainDate(text []byte) (days int, ok bool) {
 	if len(text) != len("2006-01-02") || text[4] != '-' || text[7] != '-' {
 		return 0, false
@@ -187,8 +188,8 @@ func plainDate(text []byte) (days int, ok bool) {
 	if year < 1 || month < 1 || month > 12 || day < 1 || day > monthDays(year, month) {
 		return 0, false
 	}
-	// Days up to the first of March of the year 0 are counted from there on, so that the leap day
-	// ends a year: (153 m + 2) / 5 is the number of days before the month m, March being 0.
+	// Count days from March 1 of year 0: the leap day is then the last day of a year, and (153 m +
+	// 2) / 5 is the number of days before month m, where March is 0.
 	if month < 3 {
 		year, month = year-1, month+12
 	}
@@ -196,7 +197,7 @@ func plainDate(text []byte) (days int, ok bool) {
 	return 365*year + year/4 - year/100 + year/400 + (153*(month-3)+2)/5 + day - 1 - marchOfYear0, true
 }
 
-// digitsOf is a number of a few digits, −1 if there is anything else.
+// digitsOf returns the value of a few digits, −1 for any other text.
 func digitsOf(text []byte) int {
 	n := 0
 	for _, d := range text {
@@ -221,7 +222,7 @@ func monthDays(year, month int) int {
 	return 31
 }
 
-// jsonNumber tells whether text is a number as JSON writes it.
+// jsonNumber reports whether text is a JSON number.
 func jsonNumber(text []byte) bool {
 	if len(text) > 0 && text[0] == '-' {
 		text = text[1:]

@@ -12,7 +12,7 @@ import (
 // magnitude is the absolute value of an integer of up to 128 bits.
 type magnitude struct{ hi, lo uint64 }
 
-// push makes m ten times as large and adds a digit; false when 128 bits do not hold it.
+// push multiplies m by ten and adds a digit. It returns false if the result exceeds 128 bits.
 func (m *magnitude) push(digit byte) bool {
 	carry, lo := bits.Mul64(m.lo, 10)
 	over, hi := bits.Mul64(m.hi, 10)
@@ -22,7 +22,7 @@ func (m *magnitude) push(digit byte) bool {
 	return over == 0 && c2 == 0
 }
 
-// below tells whether m < 10^n.
+// below reports whether m < 10^n.
 func (m magnitude) below(n int) bool {
 	bound := magnitude{lo: 1}
 	for range n {
@@ -33,7 +33,7 @@ func (m magnitude) below(n int) bool {
 	return m.hi < bound.hi || m.hi == bound.hi && m.lo < bound.lo
 }
 
-// signed is ±m; false when it is no signed 128-bit integer.
+// signed returns m or −m; ok is false if that is not a signed 128-bit integer.
 func (m magnitude) signed(negative bool) (v batch.Int128, ok bool) {
 	if !negative {
 		return batch.Int128{Lo: m.lo, Hi: int64(m.hi)}, m.hi < 1<<63
@@ -42,7 +42,7 @@ func (m magnitude) signed(negative bool) (v batch.Int128, ok bool) {
 	return batch.Int128{Lo: m.lo, Hi: int64(m.hi)}, m.hi >= 1<<63 || m == magnitude{}
 }
 
-// negated is the two's complement of m.
+// negated returns the two's complement of m.
 func (m magnitude) negated() magnitude {
 	lo, borrow := bits.Sub64(0, m.lo, 0)
 	hi, _ := bits.Sub64(0, m.hi, borrow)
@@ -54,15 +54,15 @@ var (
 	errInexact = errors.New("cannot be held exactly")
 )
 
-// number is a decimal number taken apart: digits × 10^exponent, no zeros at either end of digits.
+// number is a parsed decimal number: digits × 10^exponent, without zeros at either end of digits.
 type number struct {
 	negative bool
 	digits   []byte
 	exponent int
 }
 
-// parseNumber reads [-]digits[.digits][e[+|-]digits]; false for any other text. decimals is the
-// number of digits behind the point, as written; plain tells that there is no exponent.
+// parseNumber parses [-]digits[.digits][e[+|-]digits]; ok is false for any other text. decimals is
+// the number of digits written after the decimal point; plain reports whether there is no exponent.
 func parseNumber(text []byte) (n number, decimals int, plain, ok bool) {
 	rest := text
 	if len(rest) > 0 && rest[0] == '-' {
@@ -93,7 +93,7 @@ func parseNumber(text []byte) (n number, decimals int, plain, ok bool) {
 	return n, decimals, plain, true
 }
 
-// trim drops zeros that carry no value.
+// trim removes leading and trailing zeros from the digits.
 func (n *number) trim() {
 	for len(n.digits) > 0 && n.digits[0] == '0' {
 		n.digits = n.digits[1:]
@@ -114,8 +114,8 @@ func countDigits(text []byte) int {
 	return i
 }
 
-// parseExponent reads e[+|-]digits. Exponents far beyond every type are cut to ±1,000,000, which
-// stays far beyond.
+// parseExponent parses e[+|-]digits. Exponents far outside the range of every type are clamped to
+// ±1,000,000, which is still far outside.
 func parseExponent(text []byte) (int, bool) {
 	if text[0] != 'e' && text[0] != 'E' {
 		return 0, false
@@ -141,8 +141,8 @@ func parseExponent(text []byte) (int, bool) {
 	return e, true
 }
 
-// scaled is n × 10^scale as a magnitude. errInexact when digits are lost, errRange when 128 bits do
-// not hold it.
+// scaled returns n × 10^scale as a magnitude. It returns errInexact if digits are lost, errRange if
+// the result exceeds 128 bits.
 func (n number) scaled(scale int) (magnitude, error) {
 	var m magnitude
 	zeros := n.exponent + scale
@@ -168,7 +168,7 @@ func (n number) scaled(scale int) (magnitude, error) {
 	return m, nil
 }
 
-// intBits is the width of an integer type, negative for signed ones.
+// intBits returns the width of an integer type, negative for signed types.
 func intBits(t schema.Type) int {
 	switch t {
 	case schema.Int8:
@@ -191,7 +191,7 @@ func intBits(t schema.Type) int {
 	return 0
 }
 
-// appendInteger reads an integer's digits into the cell of an integer type of up to 64 bits.
+// appendInteger parses an integer and appends the cell of an integer type of up to 64 bits.
 func appendInteger(dst []byte, t schema.Type, digits string) ([]byte, error) {
 	width := intBits(t)
 	var u uint64
@@ -212,7 +212,7 @@ func appendInteger(dst []byte, t schema.Type, digits string) ([]byte, error) {
 	return appendLittle(dst, u, t.Width()), nil
 }
 
-// appendLittle appends the low width bytes of u, lowest first.
+// appendLittle appends the low width bytes of u, little-endian.
 func appendLittle(dst []byte, u uint64, width int) []byte {
 	for range width {
 		dst, u = append(dst, byte(u)), u>>8

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// Printable returns text for a message: every character that would not show, or that acts on a
-// terminal or on the direction of the text after it, is written as its escape. Keys, names of files,
-// and whatever else comes from outside pass through it on their way to a person.
+// Printable returns text for a message: it escapes every character that is invisible, that controls
+// a terminal, or that changes the direction of the text after it. Keys, file names, and all other
+// text from outside must pass through it before it is displayed.
 func Printable(text string) string {
 	for i := 0; i < len(text); {
 		c, size := rune(text[i]), 1
@@ -37,13 +37,13 @@ func printableFrom(text string, from int) string {
 	return string(out)
 }
 
-// IsPrintable reports whether a character, decoded from size bytes, shows as itself.
+// IsPrintable reports whether a character, decoded from size bytes, is displayed as itself.
 func IsPrintable(c rune, size int) bool {
 	return c >= ' ' && c < 0x7f || c >= 0x7f && unicode.IsPrint(c) && (c != utf8.RuneError || size > 1)
 }
 
-// AppendEscape appends a character that is not printable, decoded from size bytes the first of which
-// is b, as JSON escapes it; a byte that is not UTF-8 as \x….
+// AppendEscape appends the JSON escape of a character that is not printable, decoded from size
+// bytes of which b is the first. A byte that is not UTF-8 is written as \x….
 func AppendEscape(dst []byte, c rune, b byte, size int) []byte {
 	switch {
 	case c == utf8.RuneError && size == 1:

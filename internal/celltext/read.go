@@ -13,8 +13,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// FromDecimal appends the cell of a decimal column: digits, and after the point no more of them
-// than the scale.
+// FromDecimal appends the cell of a decimal column. text is plain digits, with at most as many
+// after the decimal point as the column's scale.
 func FromDecimal(dst []byte, c *schema.Column, text string) ([]byte, error) {
 	_, decimals, plain, ok := parseNumber([]byte(text))
 	if !ok || !plain {
@@ -26,8 +26,8 @@ func FromDecimal(dst []byte, c *schema.Column, text string) ([]byte, error) {
 	return FromNumber(dst, c, text)
 }
 
-// FromNumber appends the cell of a column of numbers that is exactly the number written in text, in
-// whatever way it is written; of floats the nearest one.
+// FromNumber appends the cell of a numeric column whose value is exactly the number in text, in any
+// notation; for floats the nearest value.
 func FromNumber(dst []byte, c *schema.Column, text string) ([]byte, error) {
 	if c.Type == schema.Float || c.Type == schema.Double {
 		return FromFloat(dst, c.Type, text)
@@ -58,7 +58,7 @@ func numberError(c *schema.Column, text string, err error) error {
 	return fmt.Errorf("%s %w for %s", Excerpt([]byte(text)), err, c.TypeName())
 }
 
-// FromInteger appends the cell of a column of integers, whose digits are text.
+// FromInteger appends the cell of an integer column for text in plain digits.
 func FromInteger(dst []byte, c *schema.Column, text []byte) ([]byte, error) {
 	for _, b := range text {
 		if b == '.' || b == 'e' || b == 'E' {
@@ -72,7 +72,7 @@ func FromInteger(dst []byte, c *schema.Column, text []byte) ([]byte, error) {
 	return dst, numberError(c, string(text), err)
 }
 
-// FromFloat appends the float of type t that is nearest to a number.
+// FromFloat appends the float of type t nearest to a number.
 func FromFloat(dst []byte, t schema.Type, text string) ([]byte, error) {
 	width := 8 * t.Width()
 	f, err := strconv.ParseFloat(text, width)
@@ -89,10 +89,10 @@ func appendFloatBits(dst []byte, t schema.Type, f float64) []byte {
 	return appendLittle(dst, math.Float64bits(f), 8)
 }
 
-// The bits of NaN in Kudu's files; those of math.NaN differ.
+// The bits of NaN in Kudu's files, which differ from those of math.NaN.
 var quietNaN = math.Float64frombits(0x7ff8000000000000)
 
-// FromFloatName appends the cell of a float that has a name: NaN, +Inf, -Inf.
+// FromFloatName appends the cell of a float with a name: NaN, +Inf, -Inf.
 func FromFloatName(dst []byte, t schema.Type, name string) ([]byte, error) {
 	switch name {
 	case "NaN":
@@ -121,7 +121,7 @@ func FromText(dst []byte, c *schema.Column, text string) ([]byte, error) {
 	return append(dst, text...), CheckLength(c, []byte(text))
 }
 
-// CheckLength reports text that is longer than a varchar column allows.
+// CheckLength returns an error if text is longer than a varchar column allows.
 func CheckLength(c *schema.Column, text []byte) error {
 	if c.Type != schema.Varchar || len(text) <= c.Length {
 		return nil
@@ -132,7 +132,7 @@ func CheckLength(c *schema.Column, text []byte) error {
 	return nil
 }
 
-// FromHex appends the bytes that text names in hex after 0x.
+// FromHex appends the bytes of text, which is 0x followed by hex digits.
 func FromHex(dst []byte, text string) ([]byte, error) {
 	if len(text) < 2 || text[:2] != "0x" {
 		return dst, fmt.Errorf(`want "0x…", not %s`, Excerpt([]byte(text)))
@@ -157,8 +157,8 @@ func FromDate(dst []byte, text string) ([]byte, error) {
 	return appendLittle(dst, uint64(days), 4), nil
 }
 
-// ParseTime reads RFC 3339, or a date and a time of day in UTC: 2006-01-02T15:04:05[.ffffff], with a
-// blank for the T too.
+// ParseTime parses RFC 3339, or a date and a time of day in UTC: 2006-01-02T15:04:05[.ffffff], also
+// with a space for the T.
 func ParseTime(text string) (time.Time, error) {
 	var t time.Time
 	err := t.UnmarshalText([]byte(text))
@@ -170,7 +170,7 @@ func ParseTime(text string) (time.Time, error) {
 	return t, err
 }
 
-// FromTime appends the cell of a timestamp as ParseTime reads it.
+// FromTime appends the cell of a timestamp, parsed as by ParseTime.
 func FromTime(dst []byte, text string) ([]byte, error) {
 	t, err := ParseTime(text)
 	if err != nil {
@@ -182,7 +182,7 @@ func FromTime(dst []byte, text string) ([]byte, error) {
 	return appendLittle(dst, uint64(t.UnixMicro()), 8), nil
 }
 
-// Excerpt quotes text for a message, cut where it is long.
+// Excerpt quotes text for a message and shortens long text.
 func Excerpt(text []byte) string {
 	const most = 60
 	if len(text) <= most {

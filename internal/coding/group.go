@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// One selector byte, then four 32-bit numbers a, b, c, d, each in as many little-endian bytes as it
-// needs, 1 to 4 (0 takes 1).
+// A group: one selector byte, then four 32-bit numbers a, b, c, d, each in as many little-endian
+// bytes as it needs, 1 to 4 (0 takes 1).
 //
 //	offset  width  field     meaning
 //	0       1      selector  bits 7-6: width of a − 1; 5-4: of b; 3-2: of c; 1-0: of d
@@ -32,8 +32,8 @@ func AppendGroupVarint(dst []byte, a, b, c, d uint32) []byte {
 	return appendLow(dst, d, ld)
 }
 
-// AppendGroupVarintSeq appends vals as ⌈len(vals)/4⌉ groups, the last one filled up with zeros.
-// No values are no bytes: the count is not written. Source: cfile spec §4.2.
+// AppendGroupVarintSeq appends vals as ⌈len(vals)/4⌉ groups, the last one padded with zeros. It
+// does not write the count, so no values give no bytes. Source: cfile spec §4.2.
 func AppendGroupVarintSeq(dst []byte, vals []uint32) []byte {
 	for len(vals) >= groupLen {
 		dst = AppendGroupVarint(dst, vals[0], vals[1], vals[2], vals[3])
@@ -47,15 +47,15 @@ func AppendGroupVarintSeq(dst []byte, vals []uint32) []byte {
 	return AppendGroupVarint(dst, last[0], last[1], last[2], last[3])
 }
 
-// GroupVarint reads one group; n is the bytes used. ok is false when b ends within the group.
-// Widths above what a number needs are accepted. Source: cfile spec §4.2.
+// GroupVarint reads one group; n is the number of bytes read. ok is false if b ends within the
+// group. Numbers wider than necessary are accepted. Source: cfile spec §4.2.
 func GroupVarint(b []byte) (v [4]uint32, n int, ok bool) {
 	if len(b) >= maxGroupLen {
 		v, n = groupVarint((*[maxGroupLen]byte)(b))
 		return v, n, true
 	}
-	// Near the end of the input the group is read from a copy, so that loading four bytes
-	// for a number of one stays within bounds.
+	// Near the end of the input the group is read from a copy, which keeps loads of four bytes for
+	// a shorter number in bounds.
 	if len(b) == 0 {
 		return v, 0, false
 	}
@@ -68,8 +68,8 @@ func GroupVarint(b []byte) (v [4]uint32, n int, ok bool) {
 	return v, n, true
 }
 
-// groupVarint reads a group whose longest form is within b. The offsets are worked out from the
-// selector before any number is loaded, so that the four loads do not wait for each other.
+// groupVarint reads a group whose longest form is within b. It computes all offsets from the
+// selector before it loads any number, so that the four loads do not depend on each other.
 func groupVarint(b *[maxGroupLen]byte) (v [4]uint32, n int) {
 	s := b[0]
 	wa, wb, wc, wd := s>>6, s>>4&3, s>>2&3, s&3
@@ -83,7 +83,7 @@ func groupVarint(b *[maxGroupLen]byte) (v [4]uint32, n int) {
 	return v, int(id) + int(wd) + 1
 }
 
-// widthLess1 is the number of bytes that v needs, less 1.
+// widthLess1 returns the number of bytes that v needs, minus 1.
 func widthLess1(v uint32) int { return (bits.Len32(v|1) - 1) / 8 }
 
 func appendLow(dst []byte, v uint32, widthLess1 int) []byte {

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// A number as bytes that sort as the numbers do, so that it can be part of a sorted key. A0 is the
-// first byte, A1 and A2 are the next ones.
+// A number as bytes that sort in numeric order, for use in sorted keys. A0 is the first byte, A1
+// and A2 are the next ones.
 //
 //	A0       value                    bytes
 //	0–240    A0                       1
@@ -25,7 +25,7 @@ const (
 )
 
 // AppendOrderedUvarint appends v in its shortest form, 1 to 9 bytes. For u < v the bytes of u sort
-// before the bytes of v, and neither begins the other. Source: tablet spec §3.4.
+// before the bytes of v, and neither is a prefix of the other. Source: tablet spec §3.4.
 func AppendOrderedUvarint(dst []byte, v uint64) []byte {
 	switch {
 	case v <= orderedOne:
@@ -44,10 +44,10 @@ func AppendOrderedUvarint(dst []byte, v uint64) []byte {
 	return append(dst, be[8-width:]...)
 }
 
-// OrderedUvarint reads a number that AppendOrderedUvarint wrote; n is the bytes used.
+// OrderedUvarint reads a number that AppendOrderedUvarint wrote; n is the number of bytes read.
 //
-// ok is false when b ends within the number, and for a form longer than the shortest, since two
-// forms of one number would be two keys. Source: tablet spec §3.4.
+// ok is false if b ends within the number, and for a form longer than the shortest, since two forms
+// of one number would be two keys. Source: tablet spec §3.4.
 func OrderedUvarint(b []byte) (v uint64, n int, ok bool) {
 	if len(b) == 0 {
 		return 0, 0, false

@@ -1,21 +1,22 @@
-// Package coding turns integers into bytes and back, in the forms that the file formats share, and
+// Package coding encodes and decodes integers in the forms that the file formats share, and
 // computes their checksum.
 //
-// Each form has an Append function, which writes at the end of dst and returns it, and a function
-// of the form's name, which reads from the front of b:
+// Each form has an Append function, which appends to dst and returns the result, and a function
+// with the name of the form, which reads from the front of b:
 //
 //	Uvarint32, Uvarint64   base 128, low groups first; short numbers take one byte
 //	GroupVarint            four 32-bit numbers after one byte with their widths
-//	OrderedUvarint         bytes that sort as the numbers do
+//	OrderedUvarint         bytes that sort in numeric order
 //
-// Readers return the bytes they used and ok = false for input that is cut short or not in the
-// form; they never panic and never look past len(b). All functions are pure and may be called
-// from many goroutines. Kudu's readers are laxer: they drop bits above the width of the number.
+// Readers return the number of bytes read, and ok = false for truncated or malformed input; they
+// never panic and never read past len(b). All functions are pure and safe for concurrent use.
+// Unlike Kudu's readers, which drop bits above the width of the number, they return ok = false for
+// such input.
 package coding
 
-// Base 128, low groups first; bit 7 of each byte says that another follows.
+// Base 128, low groups first; bit 7 of each byte is set if another byte follows.
 //
-//	bytes  holds
+//	bytes  values
 //	1      0 … 127
 //	2      … 16383
 //	5      all of 32 bits; the fifth byte is at most 0f
@@ -41,11 +42,10 @@ func AppendUvarint64(dst []byte, v uint64) []byte {
 	return append(dst, byte(v))
 }
 
-// Uvarint32 reads a base-128 number of at most 32 bits; n is the bytes used.
+// Uvarint32 reads a base-128 number of at most 32 bits; n is the number of bytes read.
 //
-// Forms longer than needed are accepted, as Kudu accepts them. ok is false, and v and n are 0,
-// when b ends within the number, when it goes on past 5 bytes, or when it has bits above 31.
-// Source: cfile spec §4.1.
+// Forms longer than needed are accepted, as in Kudu. ok is false, and v and n are 0, if b ends
+// within the number, or if the number has more than 5 bytes or 32 bits. Source: cfile spec §4.1.
 func Uvarint32(b []byte) (v uint32, n int, ok bool) {
 	if len(b) > 0 && b[0] < 0x80 {
 		return uint32(b[0]), 1, true
@@ -54,8 +54,8 @@ func Uvarint32(b []byte) (v uint32, n int, ok bool) {
 	return uint32(w), n, ok
 }
 
-// Uvarint64 reads a base-128 number of at most 64 bits; n is the bytes used. It refuses what
-// Uvarint32 refuses, with 10 bytes and bit 63 in place of 5 and 31. Source: cfile spec §4.1.
+// Uvarint64 reads a base-128 number of at most 64 bits; n is the number of bytes read. ok is false
+// as in Uvarint32, with limits of 10 bytes and 64 bits. Source: cfile spec §4.1.
 func Uvarint64(b []byte) (v uint64, n int, ok bool) {
 	if len(b) > 0 && b[0] < 0x80 {
 		return uint64(b[0]), 1, true
@@ -63,7 +63,7 @@ func Uvarint64(b []byte) (v uint64, n int, ok bool) {
 	return uvarint(b, maxUvarint64Len, 0x01)
 }
 
-// uvarint reads at most maxLen bytes, of which the last possible one is at most maxLast.
+// uvarint reads at most maxLen bytes; byte maxLen−1 must be at most maxLast.
 func uvarint(b []byte, maxLen int, maxLast byte) (v uint64, n int, ok bool) {
 	for n < len(b) && n < maxLen {
 		c := b[n]

@@ -10,9 +10,9 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// Dump prints a metadata row: its key, then the value field by field, by the numbers of the
-// message; the messages' own files name them. It prints what it can and returns what decoding says
-// of the row.
+// Dump prints a metadata row: its key, then the value field by field with the field numbers of the
+// message, whose .proto file has the names. It prints as much as it can and returns the error from
+// decoding the row.
 func Dump(w io.Writer, key, value []byte) error {
 	kind, table, id, err := ParseKey(key)
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package meta turns what a store knows of its blocks into metadata rows, and rows back.
+// Package meta encodes and decodes metadata rows, which say what the blocks of a store mean.
 //
 // There is one row for the store, one for each table, one for each rowset. Their values are
-// protobuf messages whose first field is Kudu's own message where it has one (SchemaPB,
-// RowSetDataPB), so that a tool which knows Kudu's messages reads the part that matters. Package
-// rowset has the value of a rowset's row (rowset.Metadata); the keys of all rows are made here:
+// protobuf messages whose first field is Kudu's own message, if there is one (SchemaPB,
+// RowSetDataPB), so that a tool that knows Kudu's messages can read that part. Package rowset
+// defines the value of a rowset's row (rowset.Metadata); this package encodes the keys of all rows:
 //
 //	offset  width  field
 //	0       1      kind: 1 store, 2 table, 3 rowset
@@ -12,15 +12,14 @@
 //
 // Rowset 17 of table 2: 03 00 00 00 02 00 00 00 00 00 00 00 11
 //
-// The rows of a kind are stored together in order of their numbers, a table's rowsets too. Decoding
-// trusts nothing: what it returns has passed every check that can be made without other rows; what
-// fails is ErrCorrupt, what only another engine would have written is ErrUnsupported. Fields that
-// this program does not know are left out.
+// The rows of each kind are sorted by number, the rowsets of a table by ID. Decoding does not trust
+// its input: results have passed every check that needs no other rows, invalid input is ErrCorrupt,
+// and valid input that this engine never writes is ErrUnsupported. Unknown fields are dropped.
 //
-// All functions are pure; the structs are plain values of whoever holds them.
+// All functions are pure. The structs are plain values without synchronization.
 //
-// Source: tablet spec §2.2, §11.1. Simpler than Kudu: a row for each rowset and not one superblock
-// a table, so a flush writes what it changed.
+// Source: tablet spec §2.2, §11.1. Simpler than Kudu: a row for each rowset instead of one
+// superblock for each table, so a flush writes only what it changed.
 package meta
 
 import (
@@ -29,7 +28,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// RowKind says what a metadata row is about.
+// RowKind is the kind of a metadata row.
 type RowKind uint8
 
 // Kinds of rows. File format: never change the numbers.
@@ -46,28 +45,28 @@ const (
 	rowSetKeyLen = tableKeyLen + 8
 )
 
-// StoreKey is the key of the store's row.
+// StoreKey returns the key of the store's row.
 func StoreKey() []byte { return []byte{byte(StoreRow)} }
 
-// TableKey is the key of a table's row.
+// TableKey returns the key of a table's row.
 func TableKey(number uint32) []byte {
 	return binary.BigEndian.AppendUint32([]byte{byte(TableRow)}, number)
 }
 
-// RowSetKey is the key of a rowset's row.
+// RowSetKey returns the key of a rowset's row.
 func RowSetKey(table uint32, id uint64) []byte {
 	return binary.BigEndian.AppendUint64(RowSetPrefix(table), id)
 }
 
-// TablePrefix begins the keys of all tables' rows.
+// TablePrefix returns the common prefix of the keys of all table rows.
 func TablePrefix() []byte { return []byte{byte(TableRow)} }
 
-// RowSetPrefix begins the keys of the rows of one table's rowsets.
+// RowSetPrefix returns the common prefix of the keys of one table's rowset rows.
 func RowSetPrefix(table uint32) []byte {
 	return binary.BigEndian.AppendUint32([]byte{byte(RowSetRow)}, table)
 }
 
-// ParseKey takes a key apart; table and id are 0 where the kind has none. Errors: ErrCorrupt.
+// ParseKey parses a key; table and id are 0 if the kind has none. Errors: ErrCorrupt.
 func ParseKey(key []byte) (kind RowKind, table uint32, id uint64, err error) {
 	if len(key) == 0 {
 		return 0, 0, 0, fault.Corruptf("metadata: empty key")

@@ -8,7 +8,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// SchemaMessage makes Kudu's message of a schema. Source: tablet spec §2.2.
+// SchemaMessage converts a schema to Kudu's message. Source: tablet spec §2.2.
 func SchemaMessage(s *schema.Schema) *kudupb.SchemaPB {
 	m := &kudupb.SchemaPB{Columns: make([]*kudupb.ColumnSchemaPB, len(s.Columns))}
 	for i := range s.Columns {
@@ -51,9 +51,9 @@ func columnMessage(c *schema.Column, key bool) *kudupb.ColumnSchemaPB {
 	return m
 }
 
-// SchemaFromMessage makes a schema of Kudu's message: every column with its ID, key columns first,
-// all rules of schema.New kept. Errors: ErrCorrupt; ErrUnsupported for nested columns that are no
-// arrays.
+// SchemaFromMessage converts Kudu's message to a schema. Every column has its ID, key columns are
+// first, and the rules of schema.New apply. Errors: ErrCorrupt; ErrUnsupported for nested columns
+// that are not arrays.
 func SchemaFromMessage(m *kudupb.SchemaPB) (*schema.Schema, error) {
 	if m == nil {
 		return nil, fault.Corruptf("schema: absent")

@@ -11,23 +11,23 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// KeepForever as a retention in seconds: no history is ever dropped.
+// KeepForever is the retention, in seconds, with which no history is dropped.
 const KeepForever = -1
 
-// Store is what a store keeps for all tables.
+// Store is the metadata of a store that all tables share.
 type Store struct {
-	DefaultHistorySec int64          // retention of new tables that name none, seconds; KeepForever
+	DefaultHistorySec int64          // default retention of new tables, seconds; or KeepForever
 	ClockHigh         mvcc.Timestamp // no batch has a timestamp above this // inclusive
-	NextTable         uint32         // number of the next table; numbers never come back
-	LogEnd            lsn.LSN        // the log was durable up to this LSN: one that ends before is not this store's, or an older one // inclusive
+	NextTable         uint32         // number of the next table; numbers are never reused
+	LogEnd            lsn.LSN        // the log was durable up to this LSN; a log that ends before belongs to another store or is outdated // inclusive
 }
 
-// Encode makes the value of the store's row.
+// Encode returns the value of the store's row.
 func (s *Store) Encode() []byte {
 	return kudupb.EncodeRow(&kudupb.StoreRow{DefaultHistorySec: s.DefaultHistorySec, ClockHigh: uint64(s.ClockHigh), NextTable: s.NextTable, LogEnd: uint64(s.LogEnd)})
 }
 
-// DecodeStore reads the value of the store's row. Errors: ErrCorrupt.
+// DecodeStore decodes the value of the store's row. Errors: ErrCorrupt.
 func DecodeStore(value []byte) (*Store, error) {
 	var m kudupb.StoreRow
 	if err := kudupb.DecodeRow("store", value, &m); err != nil {
@@ -39,24 +39,24 @@ func DecodeStore(value []byte) (*Store, error) {
 	return &Store{DefaultHistorySec: m.DefaultHistorySec, ClockHigh: mvcc.Timestamp(m.ClockHigh), NextTable: m.NextTable, LogEnd: lsn.LSN(m.LogEnd)}, nil
 }
 
-// Table is what a store keeps of one table.
+// Table is the metadata of one table.
 type Table struct {
-	Number        uint32 // within the store, never used again
+	Number        uint32 // within the store, never reused
 	Name          string
 	TableID       [16]byte // as 32 hex digits in the row, Kudu's form
-	TabletID      [16]byte // likewise
+	TabletID      [16]byte // same form
 	Schema        *schema.Schema
-	SchemaVersion uint32          // grows by one with each change of the schema
-	NextColumnID  schema.ColumnID // above the ID of every column that there ever was
-	HistorySec    int64           // retention, seconds; KeepForever
-	HistoryFloor  mvcc.Timestamp  // history before it may be gone; it never falls
-	FlushedLSN    lsn.LSN         // exactly the inserts up to there are in rowsets, or gone // inclusive
+	SchemaVersion uint32          // incremented by each schema change
+	NextColumnID  schema.ColumnID // above the ID of every column the table has had
+	HistorySec    int64           // retention, seconds; or KeepForever
+	HistoryFloor  mvcc.Timestamp  // history before it may have been dropped; it never decreases
+	FlushedLSN    lsn.LSN         // rowsets have exactly the inserts up to it, except dropped rows // inclusive
 	NextRowSetID  uint64
 	Comment       string // valid UTF-8
-	AutoIncrement int64  // the highest value that the inserts up to FlushedLSN, and ingests, have in the auto-incrementing column
+	AutoIncrement int64  // highest value of the auto-incrementing column among ingested rows and inserts up to FlushedLSN
 }
 
-// Encode makes the value of the table's row.
+// Encode returns the value of the table's row.
 func (t *Table) Encode() []byte {
 	return kudupb.EncodeRow(&kudupb.TableRow{
 		Schema:           SchemaMessage(t.Schema),
@@ -85,7 +85,7 @@ func parseID(digits []byte) (id [16]byte, ok bool) {
 	return id, err == nil
 }
 
-// DecodeTable reads the value of a table's row. Errors: ErrCorrupt, ErrUnsupported.
+// DecodeTable decodes the value of a table's row. Errors: ErrCorrupt, ErrUnsupported.
 func DecodeTable(value []byte) (*Table, error) {
 	var m kudupb.TableRow
 	if err := kudupb.DecodeRow("table", value, &m); err != nil {
