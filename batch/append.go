@@ -31,7 +31,7 @@ func (v *Vector) AppendRun(src *Vector, from, to int) {
 }
 
 // AppendSelected appends the cells of src whose bit in sel is 1, in [from, to).
-// Runs of neighbouring bits are copied at once.
+// It copies each run of adjacent selected cells at once.
 func (v *Vector) AppendSelected(src *Vector, sel Bitmap, from, to int) {
 	for i := sel.Next(from); i >= 0 && i < to; {
 		end := i + 1

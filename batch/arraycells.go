@@ -7,17 +7,19 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// A column of arrays has two forms in memory. As cells of type schema.Array, byte strings in the
-// form that schema.AppendArray tells, it goes wherever other columns go: that is how scans hand it
-// out. In array form (NewArrays) its elements are there to be computed with, and files are read and
-// written. AppendPacked and AppendUnpacked bring one into the other.
+// A column of arrays has two forms in memory. The packed form, returned by scans, is an ordinary
+// vector of type schema.Array whose cells are byte strings in the format of schema.AppendArray. The
+// array form (NewArrays) gives access to the elements; files are read and written in it.
+// AppendPacked and AppendUnpacked convert between the two.
 
-// maxArrayBytes bounds one cell: no row is longer. A dictionary says 65535 long words in few bytes.
+// maxArrayBytes bounds one cell; no row is longer. Without a bound, a few bytes of dictionary codes
+// could expand to 65535 long words.
 const maxArrayBytes = 8 << 20
 
 // AppendPacked appends all cells of src, in array form, to v, a vector of type schema.Array. The
-// bytes are v's own, and hold as long as they are referenced; of neighbours that are equal they are
-// the same. Errors: ErrCorrupt for a cell that no row can have. v has the cells before it then.
+// new cells do not alias src and are valid as long as they are referenced; equal adjacent cells
+// share memory. Errors: ErrCorrupt for a cell that is too large for a row; v then has the cells
+// before it.
 func (v *Vector) AppendPacked(src *Vector) error {
 	var elements [][]byte
 	var last []byte
@@ -48,9 +50,9 @@ func (v *Vector) AppendPacked(src *Vector) error {
 	return nil
 }
 
-// AppendUnpacked appends cells [from, to) of src, which is of type schema.Array, to v, in array
-// form; its elements are of v's type. Byte strings are aliased. Errors: ErrCorrupt for a cell that
-// is no array of such elements; v has the cells before it then.
+// AppendUnpacked appends cells [from, to) of src, of type schema.Array, to v, which is in array
+// form and has the type of the elements. Byte strings are aliased. Errors: ErrCorrupt for a cell
+// that is not an array of such elements; v then has the cells before it.
 func (v *Vector) AppendUnpacked(src *Vector, from, to int) error {
 	var elements [][]byte
 	for i := from; i < to; i++ {

@@ -10,7 +10,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-func TestArraysPackAndUnpack(t *testing.T) {
+func TestAppendPackedUnpackedRoundTrip(t *testing.T) {
 	for _, element := range []schema.Type{schema.Int8, schema.Int64, schema.String} {
 		value := func(x byte) []byte {
 			if w := element.Width(); w > 0 {
@@ -62,7 +62,7 @@ func TestArraysPackAndUnpack(t *testing.T) {
 }
 
 // A file says 65535 times a word of its dictionary in few bytes; the cell would take gigabytes.
-func TestArraysTooLargeForARowAreCorrupt(t *testing.T) {
+func TestAppendPackedRefusesOversizedArrays(t *testing.T) {
 	long := NewArrays(schema.Binary)
 	word := make([]byte, 1<<20)
 	long.AppendArray([][]byte{word})
@@ -82,7 +82,7 @@ func TestArraysTooLargeForARowAreCorrupt(t *testing.T) {
 	}
 }
 
-func TestUnpackRefusesWhatIsNoArray(t *testing.T) {
+func TestAppendUnpackedRefusesInvalidArrays(t *testing.T) {
 	v := NewVector(schema.Array, 2)
 	v.SetCell(0, schema.AppendArray(nil, schema.Int32, [][]byte{binary.LittleEndian.AppendUint32(nil, 7)}))
 	v.SetCell(1, []byte{1})
@@ -92,7 +92,7 @@ func TestUnpackRefusesWhatIsNoArray(t *testing.T) {
 	}
 }
 
-func TestArraysAreTestedForNullOnly(t *testing.T) {
+func TestPrepareAllowsOnlyNullTestsOnArrays(t *testing.T) {
 	for op := Eq; op <= NotNull; op++ {
 		p := Predicate{Type: schema.Array, Op: op}
 		if op <= Ge {

@@ -7,7 +7,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-func TestArraysKeepCellsAndTheirElementsApart(t *testing.T) {
+func TestArrayFormCellsAndElements(t *testing.T) {
 	v := NewArrays(schema.Int8)
 	for round := range 3 { // memory is used again
 		v.ResetArrays(0)
@@ -39,7 +39,7 @@ func TestArraysKeepCellsAndTheirElementsApart(t *testing.T) {
 	}
 }
 
-func TestOnlyNullTestsHoldOfArrays(t *testing.T) {
+func TestEvalOnArrayForm(t *testing.T) {
 	v := NewArrays(schema.Int8)
 	v.AppendArray([][]byte{{1}})
 	v.AppendNullArray()

@@ -1,5 +1,5 @@
-// Package batch contains decoded columns: vectors of equal length with a selection, and predicates on
-// one column.
+// Package batch contains decoded columns: vectors of equal length with a selection, and predicates
+// on one column.
 //
 // A reader fills the vectors of a RecordBatch and predicates clear bits of its selection. A caller
 // visits the rows that remain, or makes the batch dense with Compact. Values and Strings return a
@@ -10,8 +10,8 @@
 //		sum += sizes[i]
 //	}
 //
-// Nothing here is safe for concurrent use. Cells are stored as the machine reads them, little-endian;
-// the engine builds for little-endian machines only.
+// Nothing here is safe for concurrent use. Cells are stored as the machine reads them,
+// little-endian; the engine builds for little-endian machines only.
 package batch
 
 import "github.com/oribi-db/oribi/schema"
@@ -19,7 +19,7 @@ import "github.com/oribi-db/oribi/schema"
 // WindowRows is the number of rows of a scan's window: row IDs [4096 k, 4096 (k+1)).
 const WindowRows = 4096
 
-// RecordBatch is a number of decoded rows: column i of the batch is Columns[i], all of Len cells.
+// RecordBatch is a set of decoded rows: column i of the batch is Columns[i], each with Len cells.
 //
 // Selection has one bit for each row, 1 for the rows of the result; a scan never returns a batch
 // with a nil Selection. The other rows have valid cells too. Rows visits the selected rows, Compact

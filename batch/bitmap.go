@@ -4,8 +4,8 @@ import "math/bits"
 
 // Bitmap is a sequence of bits in 64-bit words, bit i in word i/64, lowest bit first.
 //
-// In a selection, 1 means selected; in the presence bitmap of a vector, not NULL. The owner knows the
-// length; higher bits are 0.
+// In a selection, 1 means selected; in the presence bitmap of a vector, not NULL. The owner knows
+// the length; higher bits are 0.
 type Bitmap []uint64
 
 // MakeBitmap makes a bitmap of n zero bits.

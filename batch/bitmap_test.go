@@ -100,7 +100,7 @@ func TestBitmapRangesMatchSingleBits(t *testing.T) {
 	})
 }
 
-func TestBitmapAndIsBitByBit(t *testing.T) {
+func TestBitmapAnd(t *testing.T) {
 	seedtest.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 300).Draw(t, "bits")
 		a, pa := drawBitmap(t, n, "a")
@@ -114,8 +114,8 @@ func TestBitmapAndIsBitByBit(t *testing.T) {
 	})
 }
 
-// Resize forgets every bit, whatever stood in the memory that it takes again.
-func TestBitmapResizeGivesZeros(t *testing.T) {
+// Resize clears the memory that it reuses.
+func TestBitmapResizeClears(t *testing.T) {
 	b := MakeBitmap(130)
 	for _, n := range []int{130, 0, 64, 129, 1, 1000, 65} {
 		b = b.Resize(n)
@@ -128,6 +128,6 @@ func TestBitmapResizeGivesZeros(t *testing.T) {
 		}
 	}
 	if b.Next(64*len(b)) != -1 || Bitmap(nil).Next(0) != -1 {
-		t.Error("a one behind the end")
+		t.Error("a 1 past the end")
 	}
 }

@@ -16,9 +16,9 @@ func (b *RecordBatch) Rows() iter.Seq[int] {
 	}
 }
 
-// Compact makes b dense: it removes the rows that are not selected, in place, so that every position
-// below the new Len is a row of the result. The order of the rows stays. The memory of the columns
-// is reused: slices of them that were taken before are invalid.
+// Compact makes b dense: it removes the rows that are not selected, in place, so that every
+// position below the new Len is a row of the result. The order of the rows stays. The memory of the
+// columns is reused: slices of them that were taken before are invalid.
 func (b *RecordBatch) Compact() {
 	n := b.Selection.Count()
 	if n == b.Len {

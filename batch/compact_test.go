@@ -61,7 +61,7 @@ func rowText(b *RecordBatch, i int) string {
 	return out.String()
 }
 
-func TestCompactKeepsTheSelectedRows(t *testing.T) {
+func TestCompactKeepsSelectedRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{0, 1, 63, 64, 65, 200} {
 		for _, share := range []float64{0, 0.1, 0.5, 0.99, 1} {
@@ -96,7 +96,7 @@ func TestCompactKeepsTheSelectedRows(t *testing.T) {
 	}
 }
 
-func TestCompactHandlesAColumnThatOccursTwice(t *testing.T) {
+func TestCompactDuplicateColumn(t *testing.T) {
 	v := NewVector(schema.Int8, 4)
 	copy(v.Data, []byte{1, 2, 3, 4})
 	b := &RecordBatch{Columns: []*Vector{v, v}, Len: 4, Selection: Bitmap{0b1010}}

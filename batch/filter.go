@@ -6,15 +6,15 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Filter is a tree of predicates over the columns of a row: And, Or and Not over tests of one
-// column. The zero Filter is true of every row.
+// Filter is a tree of predicates on the columns of a row, combined by And, Or and Not. The zero
+// Filter is true for every row.
 //
-// A Filter knows two truth values: a predicate that is not true of a NULL is false of it, and Not
-// makes that true. Callers with SQL's three values move Not down to the predicates and add NotNull
-// to each.
+// Evaluation is two-valued: a predicate on a NULL is true or false, never unknown, and Not inverts
+// it. Callers that need SQL's three-valued logic push Not down to the predicates and add NotNull to
+// each.
 //
-// A Filter is immutable; all goroutines may use it. Its predicates are prepared (Predicate.Prepare)
-// and name their columns by ID.
+// A Filter is immutable and safe for concurrent use. Its predicates must be prepared
+// (Predicate.Prepare) and name their columns by ID.
 type Filter struct {
 	kind     filterKind
 	test     *Predicate
@@ -24,26 +24,26 @@ type Filter struct {
 type filterKind uint8
 
 const (
-	filterAnd filterKind = iota // of no children: true
-	filterOr                    // of no children: false
-	filterNot                   // of one child
+	filterAnd filterKind = iota // true without children
+	filterOr                    // false without children
+	filterNot                   // has one child
 	filterTest
 )
 
-// Test is the filter of one predicate.
+// Test returns a filter that consists of one predicate.
 func Test(p Predicate) Filter { return Filter{kind: filterTest, test: &p} }
 
-// And is true where all filters are. It evaluates them in their order, each on the rows that the
-// ones before left.
+// And returns a filter that is true where all filters are true. They are evaluated in order, each
+// on the rows that passed the ones before it.
 func And(filters ...Filter) Filter { return join(filterAnd, filters) }
 
-// Or is true where one of the filters is; of none, nowhere.
+// Or returns a filter that is true where at least one of filters is true.
 func Or(filters ...Filter) Filter { return join(filterOr, filters) }
 
-// Not is true where f is false.
+// Not returns a filter that is true where f is false.
 func Not(f Filter) Filter { return Filter{kind: filterNot, children: []Filter{f}} }
 
-// join makes one node of filters and of the children of those of its own kind.
+// join combines filters into one node, replacing those of the same kind by their children.
 func join(kind filterKind, filters []Filter) Filter {
 	if len(filters) == 1 {
 		return filters[0]
@@ -59,7 +59,7 @@ func join(kind filterKind, filters []Filter) Filter {
 	return out
 }
 
-// All reports whether f is true of every row without a look at it.
+// All reports whether f is empty and therefore true for every row.
 func (f *Filter) All() bool { return f.kind == filterAnd && len(f.children) == 0 }
 
 // Tests yields the predicates of f, in the order of the tree.
@@ -79,7 +79,7 @@ func (f *Filter) tests(yield func(*Predicate) bool) bool {
 	return true
 }
 
-// EvalRow reports whether f is true of one row. cell returns the cell of a column, nil for NULL.
+// EvalRow reports whether f is true for one row. cell returns the cell of a column, nil for NULL.
 func (f *Filter) EvalRow(cell func(schema.ColumnID) []byte) bool {
 	switch f.kind {
 	case filterTest:
@@ -95,15 +95,15 @@ func (f *Filter) EvalRow(cell func(schema.ColumnID) []byte) bool {
 	return f.kind == filterAnd
 }
 
-// FilterEval evaluates filters on one batch after the other. Its zero value is ready for use; it
-// keeps the bitmaps that inner nodes need. Not safe for concurrent use.
+// FilterEval evaluates filters on a sequence of batches and reuses the bitmaps of inner nodes. Its
+// zero value is ready for use. Not safe for concurrent use.
 type FilterEval struct {
 	free []Bitmap
 }
 
-// Eval clears the bits of sel of the rows for which f is not true and sets none. test does so for
-// one predicate; Eval calls it only while the bitmap it passes has a bit set, so that a column is
-// read only if its test can decide something. The first error of test ends the evaluation.
+// Eval clears the bits of sel for which f is not true and sets none. test does the same for one
+// predicate; Eval calls it only with a bitmap that has a bit set, which avoids reading columns that
+// cannot change the result. Eval returns the first error of test.
 func (e *FilterEval) Eval(f *Filter, sel Bitmap, test func(p *Predicate, sel Bitmap) error) error {
 	switch f.kind {
 	case filterTest:
@@ -130,7 +130,7 @@ func (e *FilterEval) Eval(f *Filter, sel Bitmap, test func(p *Predicate, sel Bit
 	return nil
 }
 
-// or evaluates each filter on the rows for which those before were not true.
+// or evaluates each filter on the rows for which no earlier one was true.
 func (e *FilterEval) or(filters []Filter, sel Bitmap, test func(p *Predicate, sel Bitmap) error) error {
 	rest, passed := e.copyOf(sel), e.copyOf(sel)
 	defer e.release(rest)
@@ -149,7 +149,7 @@ func (e *FilterEval) or(filters []Filter, sel Bitmap, test func(p *Predicate, se
 	return nil
 }
 
-// copyOf is a bitmap with the bits of sel, until it is released.
+// copyOf returns a copy of sel, to be passed to release after use.
 func (e *FilterEval) copyOf(sel Bitmap) Bitmap {
 	var b Bitmap
 	if n := len(e.free); n > 0 {

@@ -2,10 +2,10 @@ package batch
 
 import "math/bits"
 
-// Int128Of widens an int64.
+// Int128Of converts an int64.
 func Int128Of(v int64) Int128 { return Int128{Lo: uint64(v), Hi: v >> 63} }
 
-// Pow10 is 10^n, n from 0 to 38.
+// Pow10 returns 10^n for n from 0 to 38.
 func Pow10(n int) Int128 {
 	v := Int128{Lo: 1}
 	for range n {
@@ -14,17 +14,17 @@ func Pow10(n int) Int128 {
 	return v
 }
 
-// Negative tells the sign.
+// Negative reports whether v is below 0.
 func (v Int128) Negative() bool { return v.Hi < 0 }
 
-// Neg is −v. Of the smallest value it is that value again.
+// Neg returns −v. The smallest value has no negation and is returned unchanged.
 func (v Int128) Neg() Int128 {
 	lo, borrow := bits.Sub64(0, v.Lo, 0)
 	hi, _ := bits.Sub64(0, uint64(v.Hi), borrow)
 	return Int128{Lo: lo, Hi: int64(hi)}
 }
 
-// Cmp compares: −1, 0 or 1.
+// Cmp returns −1 if v < o, 0 if v = o, and 1 if v > o.
 func (v Int128) Cmp(o Int128) int {
 	switch {
 	case v.Hi != o.Hi:
@@ -41,7 +41,7 @@ func (v Int128) Cmp(o Int128) int {
 	return 0
 }
 
-// Mul10 is 10 v; false when that is out of range.
+// Mul10 returns 10 v, or false if that is out of range.
 func (v Int128) Mul10() (Int128, bool) {
 	m := v
 	if v.Negative() {
@@ -60,7 +60,7 @@ func (v Int128) Mul10() (Int128, bool) {
 	return out, true
 }
 
-// Div10 is v divided by 10, towards zero, and what is left.
+// Div10 returns the quotient of v and 10, truncated towards zero, and the remainder.
 func (v Int128) Div10() (q Int128, rest int64) {
 	m := v
 	if v.Negative() {
@@ -75,13 +75,13 @@ func (v Int128) Div10() (q Int128, rest int64) {
 	return q, rest
 }
 
-// FitsDigits tells whether v has at most n decimal digits.
+// FitsDigits reports whether v has at most n decimal digits.
 func (v Int128) FitsDigits(n int) bool {
 	limit := pow10[n]
 	return v.Cmp(limit) < 0 && v.Cmp(limit.Neg()) > 0
 }
 
-// pow10 holds 10^0 to 10^38.
+// pow10 contains 10^0 to 10^38.
 var pow10 = func() (t [39]Int128) {
 	for i := range t {
 		t[i] = Pow10(i)
@@ -89,10 +89,11 @@ var pow10 = func() (t [39]Int128) {
 	return
 }()
 
-// AppendDigits appends the decimal digits of v without its sign, at least least of them.
+// AppendDigits appends the decimal digits of v without its sign, padded with zeros to at least
+// least digits.
 func (v Int128) AppendDigits(dst []byte, least int) []byte {
 	if v.Negative() {
-		v = v.Neg() // of the smallest value that value again, whose bits are right as an unsigned number
+		v = v.Neg() // also correct for the smallest value, whose bits read as unsigned are its magnitude
 	}
 	hi, lo := uint64(v.Hi), v.Lo
 	var buf [48]byte
@@ -107,7 +108,7 @@ func (v Int128) AppendDigits(dst []byte, least int) []byte {
 	return append(dst, buf[at:]...)
 }
 
-// String is v in decimal digits.
+// String returns v in decimal.
 func (v Int128) String() string {
 	var buf [48]byte
 	dst := buf[:0]

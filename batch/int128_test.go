@@ -40,7 +40,7 @@ func drawInt128(t *rapid.T, name string) Int128 {
 	return Int128{Lo: words.Draw(t, name+" low"), Hi: int64(words.Draw(t, name+" high"))}
 }
 
-func TestInt128AgreesWithBigIntegers(t *testing.T) {
+func TestInt128MatchesBigInt(t *testing.T) {
 	seedtest.Check(t, func(t *rapid.T) {
 		v, o := drawInt128(t, "v"), drawInt128(t, "o")
 		b := bigOf(v)
@@ -68,7 +68,7 @@ func TestInt128AgreesWithBigIntegers(t *testing.T) {
 	})
 }
 
-func TestFitsDigitsCountsDigits(t *testing.T) {
+func TestFitsDigits(t *testing.T) {
 	seedtest.Check(t, func(t *rapid.T) {
 		v := drawInt128(t, "v")
 		digits := len(new(big.Int).Abs(bigOf(v)).String())

@@ -13,10 +13,10 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Operator is how a predicate compares a cell with its values.
+// Operator is the comparison of a predicate.
 type Operator uint8
 
-// The tests. NULL matches IsNull alone.
+// The operators. A NULL cell passes IsNull only.
 const (
 	Eq       Operator = iota + 1 // cell = value
 	Ne                           // cell ≠ value
@@ -24,15 +24,15 @@ const (
 	Le                           // cell ≤ value
 	Gt                           // cell > value
 	Ge                           // cell ≥ value
-	In                           // cell = one of the values; never true of no values
+	In                           // cell = one of the values; false without values
 	IsNull                       // cell is NULL
 	NotNull                      // cell is not NULL
-	InFilter                     // cell is among those that Filter was given, or one of its false positives
+	InFilter                     // cell was added to Filter, or is one of its false positives
 )
 
 var opNames = [...]string{Eq: "=", Ne: "!=", Lt: "<", Le: "<=", Gt: ">", Ge: ">=", In: "in", IsNull: "is null", NotNull: "is not null", InFilter: "in filter"}
 
-// String is the test as SQL writes it.
+// String returns the operator as SQL spells it.
 func (o Operator) String() string {
 	if o >= Eq && o <= InFilter {
 		return opNames[o]
@@ -46,27 +46,27 @@ func (o Operator) String() string {
 // number, IsNull, NotNull and InFilter none. Floats compare as numbers: −0 equals +0, and with a
 // NaN on either side only Ne is true.
 //
-// Filter is what InFilter asks: a Bloom filter to which cells of the column's type were added as
-// the same bytes (what Vector.Cell gives). It passes all of them and, at its rate of false
-// positives, some others; NULL and NaN it never passes, and either zero if one of them was added.
-// Nothing is added to it any more.
+// Filter is the Bloom filter of InFilter. It contains cells of the column's type, added as the
+// bytes that Vector.Cell returns. InFilter passes all of them and, at the filter's false positive
+// rate, some others. It never passes NULL and NaN; if −0 or +0 was added, it passes both. The
+// filter must not change any more.
 //
-// Prepare, once, before the first use makes the other methods fast; they work without it too. From
-// then on the fields stay as they are, and all goroutines may use the predicate and copies of it.
+// Prepare checks the predicate and makes the other methods faster; they work without it too. After
+// Prepare the fields must not change, and the predicate and its copies are safe for concurrent use.
 type Predicate struct {
 	Column string
 	ID     schema.ColumnID
 	Type   schema.Type
 	Op     Operator
 	Values [][]byte
-	Filter *bloom.BloomFilter // of InFilter; nil for all others
+	Filter *bloom.BloomFilter // for InFilter; nil for other operators
 
-	words *wordCache // by Prepare; shared by copies
+	words *wordCache // set by Prepare; shared by copies
 }
 
-// Prepare checks p and makes it fast: the values of In are sorted, each kept once, NULLs and NaNs
-// dropped, in a list of p's own; room is made for what is learned of dictionaries. A wrong number
-// of values, or one that is not a cell of the type, is ErrSchema.
+// Prepare checks p and makes its evaluation faster: it replaces the values of In by a sorted copy
+// without duplicates, NULLs and NaNs, and creates a cache of results for dictionaries. Errors:
+// ErrSchema for a wrong number of values and for a value that is not a cell of the type.
 func (p *Predicate) Prepare() error {
 	if err := p.check(); err != nil {
 		return fmt.Errorf("predicate on column %q: %w", p.Column, err)
@@ -78,8 +78,7 @@ func (p *Predicate) Prepare() error {
 	return nil
 }
 
-// Prepared tells whether Prepare has been called, so that Type is the one for which the values were
-// made.
+// Prepared reports whether Prepare has been called, which checks the values against Type.
 func (p *Predicate) Prepared() bool { return p.words != nil }
 
 func (p *Predicate) check() error {
@@ -88,7 +87,7 @@ func (p *Predicate) check() error {
 	}
 	switch {
 	case p.Op < Eq || p.Op > InFilter:
-		return fmt.Errorf("unknown test %d: %w", uint8(p.Op), fault.ErrSchema)
+		return fmt.Errorf("unknown operator %d: %w", uint8(p.Op), fault.ErrSchema)
 	case p.Op <= Ge && len(p.Values) != 1:
 		return fmt.Errorf("%s takes one value, not %d: %w", p.Op, len(p.Values), fault.ErrSchema)
 	case p.Op >= IsNull && len(p.Values) != 0:
@@ -98,7 +97,7 @@ func (p *Predicate) check() error {
 	case (p.Op == InFilter) != (p.Filter != nil):
 		return fmt.Errorf("%s, with a filter: %v: %w", p.Op, p.Filter != nil, fault.ErrSchema)
 	case p.Op == InFilter && p.Filter.Cap() == 0:
-		return fmt.Errorf("a filter of no bits: %w", fault.ErrSchema)
+		return fmt.Errorf("an empty filter: %w", fault.ErrSchema)
 	}
 	for _, v := range p.Values {
 		// NULL in a list is legal, as it is in SQL, and equals nothing.
@@ -106,13 +105,13 @@ func (p *Predicate) check() error {
 			continue
 		}
 		if v == nil || !p.Type.Variable() && len(v) != p.Type.Width() {
-			return fmt.Errorf("a value has %d bytes, which is no cell of %s: %w", len(v), p.Type, fault.ErrSchema)
+			return fmt.Errorf("a value of %d bytes is not a %s cell: %w", len(v), p.Type, fault.ErrSchema)
 		}
 	}
 	return nil
 }
 
-// EvalCell tells whether a cell, nil for NULL, passes the test.
+// EvalCell reports whether a cell, nil for NULL, passes the predicate.
 func (p *Predicate) EvalCell(cell []byte) bool {
 	switch {
 	case p.Op == IsNull:
@@ -137,7 +136,7 @@ func (p *Predicate) EvalCell(cell []byte) bool {
 	return p.Op.holds(Compare(p.Type, cell, c))
 }
 
-// holds tells whether an order of cell to value (below 0, 0, above 0) passes o.
+// holds reports whether o is true for the result of comparing cell and value.
 func (o Operator) holds(order int) bool {
 	switch o {
 	case Eq:
@@ -154,8 +153,8 @@ func (o Operator) holds(order int) bool {
 	return order >= 0
 }
 
-// contains tells whether cell is one of the values of In: by halving in the list that Prepare
-// sorted, else one by one.
+// contains reports whether cell is one of the values of In. It uses binary search if Prepare has
+// sorted them.
 func (p *Predicate) contains(cell []byte) bool {
 	if isNaN(p.Type, cell) {
 		return false
@@ -183,7 +182,8 @@ func (p *Predicate) contains(cell []byte) bool {
 	return false
 }
 
-// inFilter asks the filter; for a zero of a float also under its other sign, to which it is equal.
+// inFilter looks up a cell in the filter. −0 and +0 are equal, so it looks up both for a float
+// zero.
 func (p *Predicate) inFilter(cell []byte) bool {
 	if isNaN(p.Type, cell) {
 		return false
@@ -200,11 +200,12 @@ func (p *Predicate) inFilter(cell []byte) bool {
 	return Compare(p.Type, cell, other[:n]) == 0 && p.Filter.Test(other[:n])
 }
 
-// Compare orders two cells of type t, neither NULL: below 0, 0, or above 0.
+// Compare compares two cells of type t, neither NULL. The result is negative if a < b, 0 if a = b,
+// and positive if a > b.
 //
-// Byte strings go by unsigned bytes, a prefix first; false is before true; −0 equals +0. NaN has
-// no place: it compares as equal to everything, so whoever may meet one asks before.
-// Cells of fixed width must have Width bytes.
+// Byte strings compare by unsigned bytes, a prefix first; false is before true; −0 equals +0. NaN
+// is not ordered and compares as equal to everything; callers must check for it. Cells of fixed
+// width must have Width bytes.
 func Compare(t schema.Type, a, b []byte) int {
 	le := binary.LittleEndian
 	switch t.Physical() {
@@ -249,7 +250,7 @@ func compareFloats(a, b float64) int {
 	return 0
 }
 
-// isNaN tells whether a cell of type t is not a number.
+// isNaN reports whether a cell of type t is a NaN.
 func isNaN(t schema.Type, cell []byte) bool {
 	switch t {
 	case schema.Float:

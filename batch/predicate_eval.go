@@ -18,9 +18,9 @@ func sortCells(t schema.Type, cells [][]byte) [][]byte {
 	return slices.CompactFunc(out, func(a, b []byte) bool { return Compare(t, a, b) == 0 })
 }
 
-// Eval clears the bits of sel whose cells do not pass; bit i is cell i of v, which is of p's type.
-// No bit is set. Cells whose bit is 0 already are not looked at where that saves work. Of arrays
-// only IsNull and NotNull can be true.
+// Eval clears the bits of sel whose cells do not pass and sets none. Bit i is for cell i of v,
+// which is of p's type. Eval may skip cells whose bit is 0. For arrays only IsNull and NotNull can
+// be true.
 func (p *Predicate) Eval(v *Vector, sel Bitmap) {
 	switch {
 	case p.Op == IsNull && v.Present == nil:
@@ -50,7 +50,7 @@ func (p *Predicate) Eval(v *Vector, sel Bitmap) {
 	}
 }
 
-// evalFixed picks the kernel for the type: one switch a vector, none a cell.
+// evalFixed selects the kernel for the type, once per vector.
 func (p *Predicate) evalFixed(v *Vector, sel Bitmap) {
 	switch v.Type.Physical() {
 	case schema.Uint8, schema.Bool:
@@ -74,11 +74,11 @@ func (p *Predicate) evalFixed(v *Vector, sel Bitmap) {
 	case schema.Double:
 		evalOrdered[float64](p, v, sel)
 	case schema.Int128:
-		p.evalEach(v, sel) // for which Go has no comparison
+		p.evalEach(v, sel) // Go cannot compare these
 	}
 }
 
-// evalStrings tests the byte strings that are still wanted, one by one.
+// evalStrings tests the selected byte strings one by one.
 func (p *Predicate) evalStrings(cells [][]byte, sel Bitmap) {
 	if p.Op == Eq || p.Op == Ne {
 		// Equality needs no order: most strings differ in length or in the first word.
@@ -91,7 +91,7 @@ func (p *Predicate) evalStrings(cells [][]byte, sel Bitmap) {
 		return
 	}
 	for i := sel.Next(0); i >= 0 && i < len(cells); i = sel.Next(i + 1) {
-		// A present cell of no bytes may stand as nil here, which EvalCell would take for NULL.
+		// An empty byte string may be nil here, which EvalCell would treat as NULL.
 		cell := cells[i]
 		if cell == nil {
 			cell = emptyCell
@@ -102,7 +102,7 @@ func (p *Predicate) evalStrings(cells [][]byte, sel Bitmap) {
 	}
 }
 
-// evalEach tests the cells of fixed width that are still wanted, one by one.
+// evalEach tests the selected cells of fixed width one by one.
 func (p *Predicate) evalEach(v *Vector, sel Bitmap) {
 	width := v.Type.Width()
 	for i := sel.Next(0); i >= 0 && i < v.Len; i = sel.Next(i + 1) {

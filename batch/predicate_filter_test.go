@@ -15,7 +15,7 @@ import (
 
 // A filter passes what was added and what it takes for it, as the filter itself says of each cell;
 // NULL and NaN never.
-func TestFilterPassesWhatItMayContain(t *testing.T) {
+func TestInFilterPassesAddedCells(t *testing.T) {
 	r := seedtest.Rand(t)
 	for _, typ := range allTypes {
 		for round := range 20 {
@@ -55,7 +55,7 @@ func TestFilterPassesWhatItMayContain(t *testing.T) {
 	}
 }
 
-func TestFilterTakesZerosForEqual(t *testing.T) {
+func TestInFilterTreatsZerosAsEqual(t *testing.T) {
 	minus := binary.LittleEndian.AppendUint64(nil, math.Float64bits(math.Copysign(0, -1)))
 	for _, added := range [][]byte{make([]byte, 8), minus} {
 		p := &Predicate{Type: schema.Double, Op: InFilter, Filter: bloom.NewWithEstimates(100, 1e-9)}
@@ -72,7 +72,7 @@ func TestFilterTakesZerosForEqual(t *testing.T) {
 	}
 }
 
-func TestPrepareRefusesWhatIsNoFilter(t *testing.T) {
+func TestPrepareRefusesInvalidInFilter(t *testing.T) {
 	f := bloom.NewWithEstimates(10, 0.1)
 	for name, p := range map[string]Predicate{
 		"no filter":             {Type: schema.Int32, Op: InFilter},

@@ -150,7 +150,7 @@ func randomVector(r *rand.Rand, t schema.Type, n int, nulls, dict bool) *Vector 
 	return v
 }
 
-func TestEvalAgreesWithTestingEachCell(t *testing.T) {
+func TestEvalMatchesEvalCell(t *testing.T) {
 	r := seedtest.Rand(t)
 	for _, typ := range allTypes {
 		for _, op := range allOps {
@@ -187,7 +187,7 @@ func TestEvalAgreesWithTestingEachCell(t *testing.T) {
 	}
 }
 
-func TestEvalWordsAreRememberedOncePrepared(t *testing.T) {
+func TestPreparedPredicateCachesEvalWords(t *testing.T) {
 	d := &Dictionary{Words: [][]byte{[]byte("a"), nil, []byte("b"), []byte("a")}}
 	p := &Predicate{Type: schema.String, Op: Ge, Values: [][]byte{[]byte("a")}}
 	if err := p.Prepare(); err != nil {
@@ -231,7 +231,7 @@ func TestFilterCodesAtAnyOffset(t *testing.T) {
 	}
 }
 
-func TestPrepareRefusesWhatIsNoTest(t *testing.T) {
+func TestPrepareRefusesInvalidPredicates(t *testing.T) {
 	for name, p := range map[string]Predicate{
 		"no test":          {Type: schema.Int32},
 		"unknown test":     {Type: schema.Int32, Op: NotNull + 1},
@@ -249,7 +249,7 @@ func TestPrepareRefusesWhatIsNoTest(t *testing.T) {
 	}
 }
 
-func TestPrepareSortsTheListInACopy(t *testing.T) {
+func TestPrepareSortsCopyOfValues(t *testing.T) {
 	one, two := []byte("1"), []byte("2")
 	mine := [][]byte{two, nil, one, two}
 	p := Predicate{Type: schema.String, Op: In, Values: mine}

@@ -5,17 +5,17 @@ import (
 	"sync/atomic"
 )
 
-// wordCache keeps what a predicate said of the words of the dictionaries it met last.
+// wordCache caches a predicate's results for the words of recently used dictionaries.
 //
-// A scan on several goroutines meets one dictionary on each, by turns: with one slot they would
-// throw each other's answers out. Slots are written whole, so readers need no lock; two goroutines
-// that work out the same dictionary at the same time do it twice, with the same result.
+// The goroutines of a parallel scan use different dictionaries at the same time; with one slot they
+// would evict each other's results. Slots are replaced atomically, without a lock; two goroutines
+// that evaluate the same dictionary at the same time duplicate the work, with the same result.
 type wordCache struct {
 	slots [8]atomic.Pointer[wordSet]
 	next  atomic.Uint32 // slot to be overwritten
 }
 
-// wordSet is one bit a word of dict, 1 for the words that pass. Immutable.
+// wordSet has one bit for each word of dict, 1 if the word passes. Immutable.
 type wordSet struct {
 	dict  *Dictionary
 	match Bitmap
@@ -41,8 +41,9 @@ func (c *wordCache) put(d *Dictionary, match Bitmap) {
 	c.slots[i].Store(&wordSet{dict: d, match: match})
 }
 
-// EvalWords tells for each word of d whether it passes: one bit a word, for IsNull none. A prepared
-// predicate remembers the answer for the dictionaries it met last. The caller must not change it.
+// EvalWords returns one bit for each word of d, 1 if the word passes; for IsNull none does. A
+// prepared predicate caches the result for recently used dictionaries. The caller must not change
+// it.
 func (p *Predicate) EvalWords(d *Dictionary) Bitmap {
 	if m := p.words.find(d); m != nil {
 		return m
@@ -57,7 +58,7 @@ func (p *Predicate) EvalWords(d *Dictionary) Bitmap {
 	return m
 }
 
-// evalWord is EvalCell of a word, which is never NULL.
+// evalWord is EvalCell for a word, which is never NULL.
 func (p *Predicate) evalWord(w []byte) bool {
 	if w == nil {
 		w = emptyCell
@@ -65,12 +66,12 @@ func (p *Predicate) evalWord(w []byte) bool {
 	return p.EvalCell(w)
 }
 
-// rememberedWords is by how many times a dictionary may be longer than a vector and yet be tested
-// as a whole, where the answer is kept: the windows of a scan that follow share the dictionary, and
-// eight of them would test as many cells one by one.
+// rememberedWords is how many times longer than a vector a dictionary may be for all its words to
+// be tested, provided that the result is cached: the next windows of a scan share the dictionary,
+// and eight of them would test as many cells one by one.
 const rememberedWords = 8
 
-// WorthWords tells whether n cells are enough to test all words of d rather than those that occur.
+// WorthWords reports whether n cells justify testing all words of d rather than those that occur.
 func (p *Predicate) WorthWords(d *Dictionary, n int) bool {
 	if p.words == nil {
 		return n >= len(d.Words)
@@ -78,7 +79,7 @@ func (p *Predicate) WorthWords(d *Dictionary, n int) bool {
 	return n >= len(d.Words)/rememberedWords || p.words.find(d) != nil
 }
 
-// evalCodes tests a vector in dictionary form: each word once, then codes.
+// evalCodes tests a vector in dictionary form: each word once, then the codes.
 func (p *Predicate) evalCodes(v *Vector, sel Bitmap) {
 	if p.WorthWords(v.Dict, v.Len) {
 		FilterCodes(v.Codes, p.EvalWords(v.Dict), sel, 0)
@@ -90,7 +91,7 @@ func (p *Predicate) evalCodes(v *Vector, sel Bitmap) {
 // FilterCodes clears the bits at+i of sel for which bit codes[i] of match is 0. All codes are below
 // the number of bits of match, and at+len(codes) within sel.
 func FilterCodes(codes []uint32, match Bitmap, sel Bitmap, at int) {
-	// Up to the first border of a word of sel, and behind the last one, bit by bit.
+	// The partial words of sel at the start and at the end are processed bit by bit.
 	for ; len(codes) > 0 && at%lane != 0; at++ {
 		if !match.Get(int(codes[0])) {
 			sel.Clear(at)
@@ -110,7 +111,7 @@ func FilterCodes(codes []uint32, match Bitmap, sel Bitmap, at int) {
 	}
 }
 
-// codeMask gathers the bits of match that 64 codes point to.
+// codeMask returns the bits of match that 64 codes refer to.
 func codeMask(codes *[lane]uint32, match Bitmap) (m uint64) {
 	for i, c := range codes {
 		m |= match[c>>6] >> (c & 63) & 1 << i
@@ -118,12 +119,12 @@ func codeMask(codes *[lane]uint32, match Bitmap) (m uint64) {
 	return m
 }
 
-// occurring is the working memory of evalOccurring: which words were tested, and which passed.
+// occurring is the scratch memory of evalOccurring: which words were tested, and which passed.
 type occurring struct{ tested, match Bitmap }
 
 var occurringPool = sync.Pool{New: func() any { return new(occurring) }}
 
-// evalOccurring tests the words that the wanted cells of v point to, each once.
+// evalOccurring tests each word that a selected cell of v refers to once.
 func (p *Predicate) evalOccurring(v *Vector, sel Bitmap) {
 	o := occurringPool.Get().(*occurring)
 	defer occurringPool.Put(o)

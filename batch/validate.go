@@ -8,14 +8,15 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Validate reports what of v contradicts the description of Vector: a length, the alignment of Data,
-// a code without a word, offsets that do not rise. Other methods of a Vector and whatever takes one
-// rely on a valid vector; a caller that fills the fields itself calls Validate first. It does not
-// look at the values of cells. The cost is a step for each code and each offset, else constant.
+// Validate returns an error if v does not match the description of Vector: a wrong length, an
+// unaligned Data, a code without a word, offsets that do not ascend. The other methods of Vector,
+// and functions that take one, require a valid vector; a caller that sets the fields itself calls
+// Validate first. It does not check the values of cells. It visits each code and each offset;
+// otherwise the cost is constant.
 func (v *Vector) Validate() error {
 	switch {
 	case v == nil:
-		return errors.New("no vector")
+		return errors.New("nil vector")
 	case !v.Type.Valid():
 		return fmt.Errorf("a vector of unknown type %d", int32(v.Type))
 	case v.Len < 0:
@@ -34,11 +35,11 @@ func (v *Vector) validateFixed() error {
 	w := v.Type.Width()
 	switch {
 	case v.Dict != nil:
-		return fmt.Errorf("a dictionary for %s", v.Type)
+		return fmt.Errorf("a vector of %s with a dictionary", v.Type)
 	case len(v.Data)%w != 0 || len(v.Data)/w != v.Len:
 		return fmt.Errorf("%d cells of %s with %d bytes of data, want %d bytes a cell", v.Len, v.Type, len(v.Data), w)
 	case uintptr(unsafe.Pointer(unsafe.SliceData(v.Data)))%uintptr(min(w, 8)) != 0:
-		return fmt.Errorf("the data of %s does not begin on a border of %d bytes: make it with Reset", v.Type, min(w, 8))
+		return fmt.Errorf("the data of %s is not aligned to %d bytes: allocate it with Reset", v.Type, min(w, 8))
 	}
 	return nil
 }
@@ -74,7 +75,7 @@ func (v *Vector) validateArrays() error {
 	}
 	for i, to := range v.Offsets[1:] {
 		if to < v.Offsets[i] {
-			return fmt.Errorf("array %d is elements %d to %d", i, v.Offsets[i], to)
+			return fmt.Errorf("array %d begins at element %d and ends at %d", i, v.Offsets[i], to)
 		}
 	}
 	if err := e.Validate(); err != nil {

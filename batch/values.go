@@ -27,14 +27,13 @@ func init() {
 	}
 }
 
-// Values returns the cells of v as a slice of v.Len values that aliases v.Data. NULL cells have any
-// value; see IsNull.
+// Values returns the cells of v as a slice of v.Len values that aliases v.Data. The values of NULL
+// cells are undefined; see IsNull.
 //
 // T is the Go type of v's type: the integer of the same width and sign, float32 or float64, Int128;
 // uint8, 0 or 1, for BOOL; int32 for DATE and DECIMAL32; int64 for TIMESTAMP and DECIMAL64; Int128
-// for DECIMAL128. A named type such as time.Duration counts as the type that it is made of. Like a
-// type assertion, Values panics for any other T, and for a vector that Validate refuses for the
-// length of its Data.
+// for DECIMAL128. A named type such as time.Duration is treated as its underlying type. Like a type
+// assertion, Values panics for any other T. It also panics if Data is shorter than Len cells.
 func Values[T Fixed](v *Vector) []T {
 	if t := v.Type.Physical(); goKinds[t] != reflect.TypeFor[T]().Kind() {
 		panic(fmt.Sprintf("batch: Values[%v] of a %s column: %s", reflect.TypeFor[T](), v.Type, accessor(v.Type)))
@@ -42,7 +41,7 @@ func Values[T Fixed](v *Vector) []T {
 	return Raw[T](v)
 }
 
-// accessor names the call that reads the cells of a type.
+// accessor returns advice on how to read the cells of a type.
 func accessor(t schema.Type) string {
 	if of, ok := goTypes[t.Physical()]; ok {
 		return fmt.Sprintf("use Values[%v]", of)
@@ -67,9 +66,9 @@ func Raw[T Fixed](v *Vector) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(v.Data))), v.Len)
 }
 
-// Strings returns copies of the cells of a column of byte strings: v.Len strings, "" for NULL. Equal
-// cells of a vector in dictionary form share memory. It panics for other types, as Values does, and
-// for vectors in array form.
+// Strings returns copies of the cells of a column of byte strings: v.Len strings, "" for NULL.
+// Equal cells of a vector in dictionary form share memory. It panics for other types, as Values
+// does, and for vectors in array form.
 func Strings(v *Vector) []string {
 	if !v.Type.Variable() || v.Elements != nil {
 		panic(fmt.Sprintf("batch: Strings of a %s column: %s", v.Type, accessor(v.Type)))

@@ -46,7 +46,7 @@ func TestValuesRefusesOtherKinds(t *testing.T) {
 	}
 }
 
-func TestValuesFitsEveryFixedType(t *testing.T) {
+func TestValuesAcceptsEveryFixedType(t *testing.T) {
 	for typ, f := range map[schema.Type]func(v *Vector) int{
 		schema.Bool:       func(v *Vector) int { return len(Values[uint8](v)) },
 		schema.Uint8:      func(v *Vector) int { return len(Values[uint8](v)) },

@@ -34,8 +34,8 @@ type Dictionary struct {
 //   - Bytes, for byte strings: one slice a cell;
 //   - Codes with Dict, for byte strings of a dictionary cblock; Materialize turns them into Bytes.
 //
-// A column of arrays has a fourth form instead: cell i is the elements [Offsets[i], Offsets[i+1]) of
-// Elements, a vector of one of the forms above; Type is the type of an element. NewArrays and
+// A column of arrays has a fourth form instead: cell i is the elements [Offsets[i], Offsets[i+1])
+// of Elements, a vector of one of the forms above; Type is the type of an element. NewArrays and
 // ResetArrays make such a vector; methods that return or take single cells (Cell, SetCell, Fill,
 // AppendRun …) do not work on it. The same column as byte strings, of type schema.Array, is an
 // ordinary vector: AppendPacked and AppendUnpacked convert between the two.
@@ -84,8 +84,8 @@ func (v *Vector) Reset(n int) {
 	v.Bytes = v.Bytes[:n]
 }
 
-// growAligned returns a slice of n bytes that begins at a multiple of 8 bytes, in b's memory if that
-// is large enough.
+// growAligned returns a slice of n bytes that begins at a multiple of 8 bytes, in b's memory if
+// that is large enough.
 func growAligned(b []byte, n int) []byte {
 	if cap(b) >= n {
 		return b[:n]
@@ -123,8 +123,8 @@ func (v *Vector) ZeroPresent() Bitmap {
 // IsNull reports whether cell i is NULL.
 func (v *Vector) IsNull(i int) bool { return v.Present != nil && !v.Present.Get(i) }
 
-// Cell returns the bytes of cell i, nil for NULL: Width bytes little-endian, or the byte string (empty,
-// not nil, when it is empty). It aliases v.
+// Cell returns the bytes of cell i, nil for NULL: Width bytes little-endian, or the byte string. An
+// empty byte string is not nil. The result aliases v.
 func (v *Vector) Cell(i int) []byte {
 	if v.IsNull(i) {
 		return nil
@@ -146,8 +146,8 @@ func (v *Vector) Cell(i int) []byte {
 
 var emptyCell = []byte{}
 
-// SetCell sets cell i to the given bytes, nil for NULL. Cells of fixed width are copied, byte strings
-// aliased. A vector in dictionary form is materialized first.
+// SetCell sets cell i to the given bytes, nil for NULL. Cells of fixed width are copied, byte
+// strings aliased. A vector in dictionary form is materialized first.
 func (v *Vector) SetCell(i int, cell []byte) {
 	if v.Dict != nil {
 		v.Materialize()
@@ -196,7 +196,8 @@ func (v *Vector) Materialize() {
 	v.Dict, v.Codes = nil, v.Codes[:0]
 }
 
-// Fill makes v a vector of n equal cells, nil for NULL, as for a column that a rowset does not have.
+// Fill makes v a vector of n equal cells, nil for NULL, as for a column that a rowset does not
+// have.
 func (v *Vector) Fill(n int, cell []byte) {
 	v.Reset(n)
 	if cell == nil {

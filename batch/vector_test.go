@@ -142,7 +142,7 @@ func (g *growing) step() string {
 	return fmt.Sprintf("Reset to %d", n)
 }
 
-func TestVectorsMatchListsOfCells(t *testing.T) {
+func TestVectorMatchesModel(t *testing.T) {
 	r := seedtest.Rand(t)
 	rounds := 60
 	if testing.Short() {
@@ -164,7 +164,7 @@ func TestVectorsMatchListsOfCells(t *testing.T) {
 }
 
 // What was appended is the vector's own, save byte strings: a source may be filled anew at once.
-func TestAppendCopiesFixedWidthsAndSliceHeaders(t *testing.T) {
+func TestAppendRunCopiesFixedAliasesStrings(t *testing.T) {
 	r := seedtest.Rand(t)
 	for _, typ := range allTypes {
 		src := randomVector(r, typ, 100, true, false)
@@ -184,7 +184,7 @@ func TestAppendCopiesFixedWidthsAndSliceHeaders(t *testing.T) {
 	}
 }
 
-func TestValuesIsTheTypedViewOfData(t *testing.T) {
+func TestValuesAliasesData(t *testing.T) {
 	v := NewVector(schema.Int32, 3)
 	values := Values[int32](v)
 	values[0], values[1], values[2] = 1, -2, 3
@@ -205,7 +205,7 @@ func TestValuesIsTheTypedViewOfData(t *testing.T) {
 	Values[int64](v)
 }
 
-func TestBatchBeginsWithAllRowsSelected(t *testing.T) {
+func TestNewBatchSelectsAllRows(t *testing.T) {
 	b := New([]schema.Column{{Name: "a", Type: schema.Int64}, {Name: "b", Type: schema.String, Nullable: true}}, 100)
 	check := func(n int) {
 		t.Helper()

@@ -1,8 +1,8 @@
-// Package block names the bytes of one block and the two ways to reach them.
+// Package block defines block IDs and the interfaces for reading and writing one block.
 //
-// A block is a run of immutable bytes with a number; the block manager keeps many of them in a
-// container, a test keeps one in memory, a tool takes a loose file for one. Format packages
-// (cfile, bloom, delta) know blocks only through Source and Sink.
+// A block is a numbered sequence of immutable bytes. The block manager stores many blocks in a
+// container file, a test keeps one in memory, a tool reads a single file as a block. The format
+// packages (cfile, bloom, delta) access blocks only through Source and Sink.
 package block
 
 import (
@@ -10,32 +10,32 @@ import (
 	"io"
 )
 
-// ID is the number of a block within one store. 0 is never given out.
+// ID is the number of a block within one store. The block manager never assigns 0.
 type ID uint64
 
 func (id ID) String() string { return fmt.Sprintf("%d", uint64(id)) }
 
 // Source is the bytes of one block, open for reading.
 //
-// ReadAt follows io.ReaderAt and may be called at the same time from many goroutines.
-// The bytes never change while the Source is open.
+// ReadAt follows io.ReaderAt and is safe for concurrent use. The bytes never change while the
+// Source is open.
 type Source interface {
 	io.ReaderAt
 	ID() ID      // number of the block; 0 for a loose file
 	Size() int64 // length in bytes
 }
 
-// Sink takes the bytes of one new block, in order.
+// Sink receives the bytes of one new block, in order.
 //
-// A Sink is used by one goroutine. What was written becomes a block only by a later step of its
-// owner (the metadata commit of the block manager), never by the Sink itself.
+// A Sink is not safe for concurrent use. The written bytes become a block only in a later step of
+// the Sink's owner, such as the metadata commit of the block manager.
 type Sink interface {
 	io.Writer
 	ID() ID
 	Size() int64 // bytes written so far
 }
 
-// Memory is a block held in memory: a Sink to write it, a Source to read it.
+// Memory is a block in memory. It implements Sink and Source.
 type Memory struct {
 	Number ID
 	Bytes  []byte
@@ -44,7 +44,7 @@ type Memory struct {
 // ID returns the number.
 func (m *Memory) ID() ID { return m.Number }
 
-// Size returns the number of bytes held.
+// Size returns the length in bytes.
 func (m *Memory) Size() int64 { return int64(len(m.Bytes)) }
 
 // Write appends p.

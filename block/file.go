@@ -5,16 +5,16 @@ import (
 	"os"
 )
 
-// File is a loose file taken for a block: a Source with the number 0.
+// File is a Source that reads a single file as the block with ID 0.
 //
-// Its length is what it was when it was opened. Whoever opened it closes it, after all readers.
+// Its size is that of the file at the time of OpenFile. Close it after the last read.
 type File struct {
 	f    *os.File
 	size int64
 }
 
-// OpenFile opens a regular file for reading. Anything else (a directory, a pipe) is refused: it
-// cannot be read at any place, again and again. Errors: those of package os.
+// OpenFile opens a regular file for reading. It refuses other files, such as directories and pipes,
+// which do not support repeated reads at any offset. Errors: those of package os.
 func OpenFile(name string) (*File, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -22,7 +22,7 @@ func OpenFile(name string) (*File, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no regular file", name)
+		err = fmt.Errorf("%s is not a regular file", name)
 	}
 	if err != nil {
 		f.Close()
@@ -34,10 +34,10 @@ func OpenFile(name string) (*File, error) {
 // ReadAt follows io.ReaderAt.
 func (f *File) ReadAt(p []byte, off int64) (int, error) { return f.f.ReadAt(p, off) }
 
-// ID is 0, the number of loose files.
+// ID returns 0.
 func (f *File) ID() ID { return 0 }
 
-// Size is the length in bytes.
+// Size returns the length in bytes.
 func (f *File) Size() int64 { return f.size }
 
 // Close closes the file.

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestFileIsReadAtAnyPlace(t *testing.T) {
+func TestFileReadAt(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "f")
 	if err := os.WriteFile(name, []byte("0123456789"), 0o600); err != nil {
 		t.Fatal(err)
@@ -28,15 +28,15 @@ func TestFileIsReadAtAnyPlace(t *testing.T) {
 		t.Errorf("%q, %d, %v", p, n, err)
 	}
 	if n, err := src.ReadAt(p, 8); n != 2 || err != io.EOF {
-		t.Errorf("behind the end: %d, %v", n, err)
+		t.Errorf("past the end: %d, %v", n, err)
 	}
 }
 
-func TestOnlyRegularFilesAreOpened(t *testing.T) {
+func TestOpenFileRefusesDirectories(t *testing.T) {
 	if _, err := OpenFile(t.TempDir()); err == nil {
 		t.Error("a directory was opened")
 	}
 	if _, err := OpenFile(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("no file: %v", err)
+		t.Errorf("missing file: %v", err)
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Merge merges iterators, each in key order and all with keys, into one in key order.
+// Merge merges iterators, each in key order and with keys, into one iterator in key order.
 //
-// A key must be visible in at most one input, so that no two selected rows have equal keys.
-// Adjacent rows of one input are copied as a run. A batch all of whose keys are below those of the
-// other inputs is returned as it is. The first batch has up to r.FirstRows rows.
+// A key must be selected in at most one input. Adjacent rows of one input are copied as a run. A
+// batch whose keys are all below those of the other inputs is returned without copying. The first
+// batch has up to r.FirstRows rows.
 func Merge(r *Request, inputs []Iterator) Iterator {
 	if len(inputs) == 1 {
 		return inputs[0]
@@ -22,14 +22,14 @@ func Merge(r *Request, inputs []Iterator) Iterator {
 
 type merge struct {
 	columns []schema.Column
-	rows    int        // of the next output batch, at most
+	rows    int        // maximum rows of the next output batch
 	inputs  []Iterator // nil where an input is closed
 	begun   bool       // the inputs have returned their first batches
-	heads   []*head    // inputs with a selected row left, by the key of that row
+	heads   []*head    // inputs with a selected row left, ordered by the key of that row
 	out     *batch.RecordBatch
 	outKeys [][]byte
-	used    *head // the input whose batch ends with the current batch
-	through bool  // the current batch is that of used
+	used    *head // input whose batch ends with the current batch
+	through bool  // the current batch is the batch of used, not out
 	err     error
 	closed  bool
 }
@@ -37,7 +37,7 @@ type merge struct {
 // head is an input and the position in its current batch.
 type head struct {
 	it    Iterator
-	index int // of it in the inputs
+	index int // index of it in merge.inputs
 	b     *batch.RecordBatch
 	keys  [][]byte
 	row   int // the next selected row
@@ -83,12 +83,12 @@ func (m *merge) Next() bool {
 	return m.fill()
 }
 
-// outBytes is about how many bytes the byte strings of an output batch may have. They keep memory
-// of the inputs in use that the inputs themselves are done with.
+// outBytes is the approximate limit for the byte strings of an output batch. They alias memory of
+// the inputs, which stays in use after the inputs have advanced.
 const outBytes = 1 << 20
 
-// fill copies runs of rows to the output batch until it is full or the inputs are at their end. It
-// does not read batches that the caller may not need.
+// fill copies runs of rows to the output batch until it is full or the inputs end. It does not read
+// batches that the caller may not need.
 func (m *merge) fill() bool {
 	if m.out == nil {
 		m.out = batch.New(m.columns, 0)
@@ -126,8 +126,8 @@ func (m *merge) fill() bool {
 	return true
 }
 
-// runEnd returns the row of h's batch before which all selected rows from h.row on have keys below
-// the other inputs' next ones. h is the first of m.heads.
+// runEnd returns the end of the run that starts at h.row: all selected rows in [h.row, end) have
+// keys below the next key of every other input. h is the first of m.heads.
 func (m *merge) runEnd(h *head) int {
 	if len(m.heads) == 1 {
 		return h.b.Len
@@ -143,7 +143,7 @@ func (m *merge) runEnd(h *head) int {
 	return max(end, h.row+1)
 }
 
-// insert inserts h into the heads, which are few.
+// insert inserts h into the heads. There are few, and a linear search suffices.
 func (m *merge) insert(h *head) {
 	i := 0
 	for i < len(m.heads) && bytes.Compare(m.heads[i].key(), h.key()) < 0 {
@@ -154,7 +154,7 @@ func (m *merge) insert(h *head) {
 	m.heads[i] = h
 }
 
-// reload reads h's next batch and inserts h into the heads, or closes it at its end. It returns
+// reload reads h's next batch and inserts h into the heads, or closes h at its end. It returns
 // false after an error.
 func (m *merge) reload(h *head) bool {
 	if h.load() {
@@ -166,8 +166,8 @@ func (m *merge) reload(h *head) bool {
 	return m.err == nil
 }
 
-// Seek skips rows in the current batches of the inputs first, and seeks only in inputs that have
-// none left there.
+// Seek skips rows within the current batches of the inputs and seeks only those inputs whose batch
+// is exhausted.
 func (m *merge) Seek(key []byte) error {
 	if m.err != nil || m.closed {
 		return m.err

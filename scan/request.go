@@ -10,32 +10,32 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Options are what a Request is made of.
+// Options are the parameters of a Request.
 type Options struct {
 	Schema   *schema.Schema
 	Columns  []int         // indexes in Schema of the columns to return, in that order
-	Filter   batch.Filter  // rows for which it is true are returned
+	Filter   batch.Filter  // the scan returns rows for which it is true
 	Lower    []byte        // encoded key, inclusive; nil for no bound
 	Upper    []byte        // encoded key, exclusive; nil for no bound
 	Rows     RowRange      // for scans of one DiskRowSet
-	Snapshot mvcc.Snapshot // the changes that the scan sees
-	Keys     bool          // return encoded keys, as Merge needs them
+	Snapshot mvcc.Snapshot // the changes visible to the scan
+	Keys     bool          // return encoded keys, which Merge requires
 
-	// Limit is the number of rows that the caller takes, if it is known; 0 for all. It determines
-	// the sizes of batches. The iterator Limit cuts.
+	// Limit is the number of rows that the caller will read, if known; 0 means all. It only
+	// determines the sizes of batches; the function Limit enforces a limit.
 	Limit int64
 }
 
-// RowRange is the rows [From, To) of a DiskRowSet by row ID. The zero value means all rows, and so
-// does a To of 0 from From on.
+// RowRange is the row IDs [From, To) of a DiskRowSet. A To of 0 means no upper bound; the zero
+// value means all rows.
 type RowRange struct{ From, To batch.Ordinal }
 
 // Request is one scan of a set of rows. It is immutable, so iterators and goroutines may share it.
 type Request struct{ o Options }
 
-// NewRequest checks options and makes a Request of them. The bounds must not be changed afterwards.
-// Errors: ErrSchema for columns and predicates that do not fit the schema; a limit or a range of
-// rows that is negative.
+// NewRequest checks options and returns a Request. The bounds must not be changed afterwards.
+// Errors: ErrSchema for columns and predicates that do not match the schema; an untyped error for a
+// negative limit or row range.
 func NewRequest(o Options) (*Request, error) {
 	if o.Schema == nil {
 		return nil, fmt.Errorf("scan: no schema: %w", fault.ErrSchema)
@@ -82,18 +82,18 @@ func (r *Request) Bounds() (lower, upper []byte) { return r.o.Lower, r.o.Upper }
 // Rows returns the range of row IDs.
 func (r *Request) Rows() RowRange { return r.o.Rows }
 
-// Snapshot returns the changes that the scan sees.
+// Snapshot returns the changes visible to the scan.
 func (r *Request) Snapshot() mvcc.Snapshot { return r.o.Snapshot }
 
 // Keys reports whether batches have encoded keys.
 func (r *Request) Keys() bool { return r.o.Keys }
 
-// A scan that may need few rows reads small batches first: rows beyond those that are needed are
-// read for nothing. Each batch has batchGrowth times the rows of the one before, so that a long
-// scan reaches whole batches after a few thousand rows.
+// A scan that may need few rows starts with small batches, to avoid reading rows that the caller
+// does not use. Each batch is batchGrowth times as large as the one before; a long scan reaches
+// full batches after a few thousand rows.
 const (
-	openRows    = 128 // of the first batch of a scan with a lower bound only
-	leastRows   = 64  // of any first batch: decoders work on so many cells in one step
+	openRows    = 128 // first batch of a scan with a lower bound only
+	leastRows   = 64  // minimum for any first batch: decoders process this many cells per step
 	batchGrowth = 4
 )
 
@@ -109,7 +109,7 @@ func (r *Request) FirstRows() int {
 	return batch.WindowRows
 }
 
-// NextRows returns how many rows it should read after a batch of n.
+// NextRows returns how many rows a set of rows should read after a batch of n.
 func NextRows(n int) int { return min(batchGrowth*n, batch.WindowRows) }
 
 // Projection returns the columns of the batches.

@@ -1,13 +1,13 @@
-// Package scan has the requests of scans, and combines iterators over several sets of rows.
+// Package scan defines scan requests and combines iterators over several sets of rows.
 //
-// A Request has columns, a filter, a key range and a snapshot. Each set of rows (MemRowSet,
-// DiskRowSet) returns an Iterator over batches for it. Concat chains iterators whose key ranges
-// follow one another, Merge merges iterators whose key ranges overlap into key order, and Limit
-// cuts after a number of rows.
+// A Request consists of columns, a filter, a key range and a snapshot. Each set of rows (MemRowSet,
+// DiskRowSet) returns an Iterator over batches for it. Concat chains iterators with ascending
+// disjoint key ranges, Merge merges iterators with overlapping key ranges in key order, and Limit
+// stops after a number of rows.
 //
-// Iterators are for one goroutine. A batch and the list of its keys are valid until the next call
-// of Next or Seek. Byte strings in it, and the keys themselves, are valid as long as they are
-// referenced.
+// Iterators are not safe for concurrent use. A batch and the list of its keys are valid until the
+// next call of Next or Seek. Byte strings in it, and the keys themselves, are valid as long as they
+// are referenced.
 package scan
 
 import (
@@ -25,20 +25,20 @@ type Iterator interface {
 	// Keys returns the encoded keys of the current batch's rows, if the request asks for keys.
 	// Those of unselected rows may be nil.
 	Keys() [][]byte
-	// Seek skips rows, which must be in key order, up to an encoded key: the next call of Next
-	// returns the first rows that were not returned yet and whose keys are at or above it. It never
-	// goes back.
+	// Seek skips to the first row at or after an encoded key, among the rows not returned yet; the
+	// next call of Next returns the batch with that row. It never moves back. The rows must be in
+	// key order.
 	Seek(key []byte) error
 	Close() error
 }
 
-// Concat chains iterators. Each is made when the ones before it are at their end.
+// Concat chains iterators. It creates each one after those before it have ended.
 func Concat(make ...func() (Iterator, error)) Iterator { return &concat{rest: make} }
 
 type concat struct {
 	rest  []func() (Iterator, error)
 	cur   Iterator
-	lower []byte // of the iterators to come, by Seek
+	lower []byte // bound set by Seek for the remaining iterators
 	err   error
 }
 

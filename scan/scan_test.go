@@ -308,7 +308,7 @@ func TestSeekSkipsRows(t *testing.T) {
 	}
 }
 
-func TestNewRequestRefusesWhatDoesNotFitTheSchema(t *testing.T) {
+func TestNewRequestRefusesSchemaMismatch(t *testing.T) {
 	s := request(Options{}).Schema()
 	test := func(id schema.ColumnID, typ schema.Type, prepare bool) batch.Filter {
 		p := batch.Predicate{ID: id, Type: typ, Op: batch.NotNull}
@@ -341,7 +341,7 @@ func TestNewRequestRefusesWhatDoesNotFitTheSchema(t *testing.T) {
 	}
 }
 
-func TestRequestDoesNotChangeWithItsOptions(t *testing.T) {
+func TestRequestCopiesOptions(t *testing.T) {
 	o := Options{Schema: allColumns.Schema(), Columns: []int{0, 1}}
 	r, err := NewRequest(o)
 	if err != nil {
@@ -355,7 +355,7 @@ func TestRequestDoesNotChangeWithItsOptions(t *testing.T) {
 
 // An output batch is full in the middle of an input's batch, of which the rest is before all else:
 // only the rest comes next.
-func TestMergeContinuesInTheMiddleOfABatch(t *testing.T) {
+func TestMergeContinuesMidBatch(t *testing.T) {
 	whole := func() int { return 1 << 20 }
 	quiet := func() bool { return false }
 	a, b := &fake{failAt: -1, sizes: whole, noise: quiet}, &fake{failAt: -1, sizes: whole, noise: quiet}
@@ -376,7 +376,7 @@ func TestMergeContinuesInTheMiddleOfABatch(t *testing.T) {
 	}
 }
 
-func TestMergeOfNothingIsEmpty(t *testing.T) {
+func TestMergeOfNoInputsIsEmpty(t *testing.T) {
 	it := Merge(allColumns, nil)
 	if it.Next() || it.Next() || it.Close() != nil || it.Close() != nil {
 		t.Error("there is something")
@@ -427,7 +427,7 @@ func TestMergeClosedEarlyClosesAllInputsOnce(t *testing.T) {
 
 // An input's error ends the merge: what came before it is right, nothing wrong comes after it,
 // Close returns it.
-func TestMergePassesErrorsOn(t *testing.T) {
+func TestMergeReturnsInputErrors(t *testing.T) {
 	r := seedtest.Rand(t)
 	for range 200 {
 		fakes, all := deal(r, 2+r.IntN(4), 40, 5)
@@ -450,7 +450,7 @@ func TestMergePassesErrorsOn(t *testing.T) {
 	}
 }
 
-func TestMergeOfOneIsThatOne(t *testing.T) {
+func TestMergeOfOneInputReturnsIt(t *testing.T) {
 	fakes, want := deal(seedtest.Rand(t), 1, 20, 3)
 	it := Merge(allColumns, iterators(fakes))
 	compareRows(t, read(t, it, true), want)
@@ -491,7 +491,7 @@ func TestConcatChains(t *testing.T) {
 
 // An iterator is made when the one before it is closed, and not at all when the caller stops
 // earlier.
-func TestConcatMakesEachInItsTurn(t *testing.T) {
+func TestConcatOpensInputsLazily(t *testing.T) {
 	fakes := []*fake{{}, {}, {}}
 	for i, f := range fakes {
 		f.rows, f.failAt, f.sizes, f.noise = []row{rowOf(i)}, -1, func() int { return 1 }, func() bool { return false }
@@ -514,7 +514,7 @@ func TestConcatMakesEachInItsTurn(t *testing.T) {
 	}
 }
 
-func TestConcatPassesErrorsOn(t *testing.T) {
+func TestConcatReturnsInputErrors(t *testing.T) {
 	fakes, _ := deal(seedtest.Rand(t), 2, 20, 3)
 	fakes[0].failAt = 0
 	made := 0
@@ -529,7 +529,7 @@ func TestConcatPassesErrorsOn(t *testing.T) {
 	}
 }
 
-func TestLimitCuts(t *testing.T) {
+func TestLimitReturnsFirstRows(t *testing.T) {
 	r := seedtest.Rand(t)
 	for range 200 {
 		fakes, all := deal(r, 1+r.IntN(3), r.IntN(40), 6)
@@ -593,7 +593,7 @@ func TestLimitedMergeStopsReading(t *testing.T) {
 }
 
 // Batches of a scan that goes on become as long as any.
-func TestBatchesGrowToWholeOnes(t *testing.T) {
+func TestBatchSizesGrow(t *testing.T) {
 	for _, c := range []struct {
 		o    Options
 		want []int

@@ -7,21 +7,22 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// The cell of an array, wherever cells are byte strings: in row images, change lists, log records,
-// delta files and defaults. Column files hold arrays in Kudu's form (cfile spec §7.2) instead.
+// Format of an array cell wherever cells are byte strings: in row images, change lists, log
+// records, delta files and defaults. Column files store arrays in Kudu's format (cfile spec §7.2)
+// instead.
 //
 //	width      field
-//	2          n, elements, NULL ones included
+//	2          n, number of elements, including NULLs
 //	⌈n/8⌉      presence, bit i (lowest first) is element i, 1 = not NULL
-//	then, of elements of fixed width:
+//	then, for elements of fixed width:
 //	  m×Width  the m elements that are not NULL, little-endian
-//	or, of byte strings:
-//	  m×4      where each of the m byte strings ends in the heap; the first begins at 0
-//	  rest     heap: the byte strings, one after the other
+//	or, for byte strings:
+//	  m×4      end offset of each of the m byte strings in the heap; the first begins at 0
+//	  rest     heap: the byte strings, back to back
 //
-// An array has one cell only, so that equal arrays are equal bytes: unused bits of the presence are
-// 0, bools 0 or 1, and the heap ends with the last byte string. NULL elements take a bit each: what
-// a file says in few bytes takes few bytes in memory.
+// Each array has exactly one encoding, and equal arrays have equal bytes: unused presence bits are
+// 0, bools are 0 or 1, and the heap ends with the last byte string. A NULL element takes one bit,
+// which bounds the memory of an array that is small in a file.
 //
 // INT32 {5, NULL, −1}:    03 00 05 05 00 00 00 ff ff ff ff
 // STRING {"hi", "", "x"}: 03 00 07 02 00 00 00 02 00 00 00 03 00 00 00 68 69 78
@@ -31,8 +32,8 @@ const (
 	arrayEndLen   = 4 // file format: never change
 )
 
-// AppendArray appends the cell of an array to dst: elements are cells of the element's type, nil
-// for NULL, and MaxElements at most.
+// AppendArray appends the cell of an array to dst. elements are cells of type element, nil for
+// NULL; there are at most MaxElements.
 func AppendArray(dst []byte, element Type, elements [][]byte) []byte {
 	dst = binary.LittleEndian.AppendUint16(dst, uint16(len(elements)))
 	at := len(dst)
@@ -59,8 +60,8 @@ func AppendArray(dst []byte, element Type, elements [][]byte) []byte {
 	return dst
 }
 
-// ArrayElements appends the elements of an array's cell to dst, nil for NULL; they alias the cell.
-// Errors: ErrCorrupt for what AppendArray does not write; dst is returned as it was then.
+// ArrayElements appends the elements of an array cell to dst, nil for NULL; they alias the cell.
+// Errors: ErrCorrupt for bytes that AppendArray does not write; dst is then returned unchanged.
 func ArrayElements(dst [][]byte, element Type, cell []byte) ([][]byte, error) {
 	n, present, values, err := openArray(element, cell)
 	if err != nil {
@@ -87,16 +88,16 @@ func ArrayElements(dst [][]byte, element Type, cell []byte) ([][]byte, error) {
 	return dst, nil
 }
 
-// ArrayLen is the number of elements of a checked cell.
+// ArrayLen returns the number of elements of a valid cell.
 func ArrayLen(cell []byte) int { return int(binary.LittleEndian.Uint16(cell)) }
 
-// CheckArray tells whether cell is that of an array of such elements. Errors: ErrCorrupt.
+// CheckArray returns ErrCorrupt unless cell is a valid array of elements of the given type.
 func CheckArray(element Type, cell []byte) error {
 	_, _, _, err := openArray(element, cell)
 	return err
 }
 
-// openArray checks a cell and takes it apart; values begins behind the presence.
+// openArray checks a cell and splits it; values begins after the presence bitmap.
 func openArray(element Type, cell []byte) (n int, present, values []byte, err error) {
 	if len(cell) < arrayCountLen {
 		return 0, nil, nil, fault.Corruptf("array: %d bytes", len(cell))
@@ -108,12 +109,12 @@ func openArray(element Type, cell []byte) (n int, present, values []byte, err er
 	}
 	present, values = cell[arrayCountLen:arrayCountLen+size], cell[arrayCountLen+size:]
 	if n&7 != 0 && present[size-1]>>(n&7) != 0 {
-		return 0, nil, nil, fault.Corruptf("array: presence behind the last of %d elements", n)
+		return 0, nil, nil, fault.Corruptf("array: presence bits set after the last of %d elements", n)
 	}
 	m := countOnes(present)
 	if w := element.Width(); w > 0 {
 		if len(values) != m*w {
-			return 0, nil, nil, fault.Corruptf("array: %d elements of %s in %d bytes", m, element, len(values))
+			return 0, nil, nil, fault.Corruptf("array: %d elements of type %s in %d bytes", m, element, len(values))
 		}
 		if element == Bool {
 			for _, b := range values {
@@ -136,7 +137,7 @@ func openArray(element Type, cell []byte) (n int, present, values []byte, err er
 		end = next
 	}
 	if end != heap {
-		return 0, nil, nil, fault.Corruptf("array: %d bytes behind the last byte string", heap-end)
+		return 0, nil, nil, fault.Corruptf("array: %d trailing bytes after the last byte string", heap-end)
 	}
 	return n, present, values, nil
 }

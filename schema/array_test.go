@@ -22,7 +22,7 @@ func unhex(t *testing.T, text string) []byte {
 }
 
 // The examples above the constants, and the shapes that they leave out.
-func TestArrayCellsAreTheWorkedExamples(t *testing.T) {
+func TestArrayCellsMatchWorkedExamples(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		element  Type
@@ -60,7 +60,7 @@ func sameElements(a, b [][]byte) bool {
 	return true
 }
 
-func TestArrayCellsThatNobodyWritesAreCorrupt(t *testing.T) {
+func TestArrayElementsRefusesNonCanonicalCells(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		element Type
@@ -68,7 +68,7 @@ func TestArrayCellsThatNobodyWritesAreCorrupt(t *testing.T) {
 	}{
 		{"empty", Int32, ""},
 		{"half a count", Int32, "00"},
-		{"bytes behind no elements", Int32, "00 00 00"},
+		{"trailing bytes after no elements", Int32, "00 00 00"},
 		{"no presence", Int32, "01 00"},
 		{"presence of more than there are", Int8, "01 00 03 05 05"},
 		{"a value too few", Int32, "02 00 03 05 00 00 00"},
@@ -77,7 +77,7 @@ func TestArrayCellsThatNobodyWritesAreCorrupt(t *testing.T) {
 		{"a bool of 2", Bool, "01 00 01 02"},
 		{"ends cut", String, "01 00 01 00 00 00"},
 		{"end beyond the heap", String, "01 00 01 02 00 00 00 61"},
-		{"heap behind the last", String, "01 00 01 01 00 00 00 61 62"},
+		{"trailing bytes in the heap", String, "01 00 01 01 00 00 00 61 62"},
 		{"ends that fall", String, "02 00 03 02 00 00 00 01 00 00 00 61 62"},
 		{"end below zero", String, "01 00 01 ff ff ff ff 61"},
 		{"65535 elements in nothing", String, "ff ff"},
@@ -93,7 +93,7 @@ func TestArrayCellsThatNobodyWritesAreCorrupt(t *testing.T) {
 }
 
 // What is an array's cell is the only one of its elements: equal arrays are equal bytes.
-func FuzzArrayCellsAreWhatTheirElementsGive(f *testing.F) {
+func FuzzArrayCellRoundTrip(f *testing.F) {
 	r := rand.New(rand.NewPCG(1, 2))
 	kinds := []Type{Bool, Int8, Int16, Int32, Double, String}
 	for i, element := range kinds {
@@ -120,7 +120,7 @@ func FuzzArrayCellsAreWhatTheirElementsGive(f *testing.F) {
 	})
 }
 
-func TestUnsetRequiredArrayIsAnArray(t *testing.T) {
+func TestUnsetRequiredArrayIsWellFormed(t *testing.T) {
 	c := Column{Name: "a", Type: Array, Element: String}
 	if err := CheckArray(c.Element, c.Unset()); err != nil {
 		t.Error(err)

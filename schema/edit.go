@@ -8,39 +8,40 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// Editor makes the next version of a schema by one change after the other; each sees what those
-// before it did. A change that is refused leaves the editor of no more use: several changes are
-// made all or none. For one goroutine.
+// Editor builds the next version of a schema from a sequence of alterations; each sees the result
+// of those before it. After an error the editor must be discarded: the alterations apply all or
+// none. Not safe for concurrent use.
 //
-// IDs stay with their columns whatever they are called, and are never given twice: a column that is
-// dropped and added again under its old name is another column. Source: tablet spec §2.3.
+// A column keeps its ID when it is renamed, and IDs are never reused: a column that is dropped and
+// added again under its old name is a different column. Source: tablet spec §2.3.
 type Editor struct {
-	NextID ColumnID // of the next column that is added
+	NextID ColumnID // ID of the next column to be added
 
 	columns []Column
 	keys    int
 }
 
-// Edit begins the next version of s; next is above the ID of every column that the table ever had.
+// Edit returns an Editor for the next version of s. next is above the IDs of all columns that the
+// table has ever had.
 func (s *Schema) Edit(next ColumnID) *Editor {
 	return &Editor{NextID: next, columns: slices.Clone(s.Columns), keys: s.Keys}
 }
 
-// Schema is what the changes have made. Errors: ErrSchema for what a schema cannot be, such as too
+// Schema returns the altered schema. Errors: ErrSchema if it is not valid, for example with too
 // many columns.
 func (e *Editor) Schema() (*Schema, error) { return New(e.columns, e.keys) }
 
-// Add puts a column behind all others. Its ID is the editor's to give; rows that are there already
-// have its default, or NULL. Errors: ErrExists; ErrSchema for what cannot be a column, and for one
-// that must not be NULL and has no default.
+// Add appends a column, with an ID assigned by the editor. Existing rows have its default, or NULL
+// without one. Errors: ErrExists; ErrSchema for an invalid column and for one that is neither
+// nullable nor has a default.
 func (e *Editor) Add(c Column) error {
 	switch {
 	case e.find(c.Name) != nil:
 		return fmt.Errorf("column %q: %w", c.Name, fault.ErrExists)
 	case c.Required():
-		return schemaError("column %q: a new column that cannot be NULL needs a default, for the rows that are there", c.Name)
+		return schemaError("column %q: a new column that cannot be NULL needs a default, for existing rows", c.Name)
 	case e.NextID == math.MaxInt32:
-		return schemaError("column %q: all %d column ids were given", c.Name, int32(math.MaxInt32))
+		return schemaError("column %q: all %d column ids are used up", c.Name, int32(math.MaxInt32))
 	}
 	c.ID, c.ReadDefault = e.NextID, c.Default
 	if err := c.check(false); err != nil {
@@ -51,7 +52,7 @@ func (e *Editor) Add(c Column) error {
 	return nil
 }
 
-// Drop takes a column away, with all its cells. Errors: ErrNoColumn; ErrSchema for a key column.
+// Drop removes a column with all its cells. Errors: ErrNoColumn; ErrSchema for a key column.
 func (e *Editor) Drop(name string) error {
 	i := slices.IndexFunc(e.columns, func(c Column) bool { return c.Name == name })
 	switch {
@@ -64,7 +65,7 @@ func (e *Editor) Drop(name string) error {
 	return nil
 }
 
-// Rename gives a column another name; its cells stay. Errors: ErrNoColumn, ErrExists, ErrSchema.
+// Rename renames a column, which keeps its cells. Errors: ErrNoColumn, ErrExists, ErrSchema.
 func (e *Editor) Rename(from, to string) error {
 	if e.find(from) == nil {
 		return errNoColumn(from)
@@ -78,9 +79,10 @@ func (e *Editor) Rename(from, to string) error {
 	})
 }
 
-// Set has set change what it likes of a column but its identity: ID, type, whether it can be NULL,
-// and the default that older rows have. Encoding, compression and block size hold for files that
-// are written from then on, the default for rows. Errors: ErrNoColumn, ErrSchema, what set returns.
+// Set calls set to change a column. set may change anything but the ID, the type, the nullability
+// and the read default. A new encoding, compression or block size applies to files written
+// afterwards, a new default to rows written afterwards. Errors: ErrNoColumn, ErrSchema, those of
+// set.
 func (e *Editor) Set(name string, set func(c *Column) error) error {
 	c := e.find(name)
 	if c == nil {
@@ -97,7 +99,7 @@ func (e *Editor) Set(name string, set func(c *Column) error) error {
 	return c.check(slices.IndexFunc(e.columns, func(c Column) bool { return c.ID == old.ID }) < e.keys)
 }
 
-// find returns the column of that name, nil if there is none.
+// find returns the named column, or nil.
 func (e *Editor) find(name string) *Column {
 	for i := range e.columns {
 		if e.columns[i].Name == name {
@@ -109,8 +111,8 @@ func (e *Editor) find(name string) *Column {
 
 func errNoColumn(name string) error { return fmt.Errorf("column %q: %w", name, fault.ErrNoColumn) }
 
-// Created is the schema of a table that is made with s: the one default of each column is its read
-// default too.
+// Created returns the schema of a table created with s: the default of each column is also its read
+// default.
 func (s *Schema) Created() (*Schema, error) {
 	e := s.Edit(0)
 	for i := range e.columns {

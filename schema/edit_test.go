@@ -36,7 +36,7 @@ func setDefault(v []byte) func(*Column) error {
 	return func(c *Column) error { c.Default = v; return nil }
 }
 
-func TestEditsKeepIdentities(t *testing.T) {
+func TestEditorKeepsColumnIDs(t *testing.T) {
 	cases := []struct {
 		name string
 		edit func(e *Editor) error
@@ -81,7 +81,7 @@ func TestEditsKeepIdentities(t *testing.T) {
 	}
 }
 
-func TestEditsThatCannotBeAreRefused(t *testing.T) {
+func TestEditorRefusesInvalidAlterations(t *testing.T) {
 	set := func(f func(c *Column)) func(e *Editor) error {
 		return func(e *Editor) error { return e.Set("a", func(c *Column) error { f(c); return nil }) }
 	}
@@ -96,7 +96,7 @@ func TestEditsThatCannotBeAreRefused(t *testing.T) {
 		{"add an unknown type", func(e *Editor) error { return e.Add(Column{Name: "c", Type: 99, Nullable: true}) }, fault.ErrSchema},
 		{"add an encoding that does not fit", func(e *Editor) error { return e.Add(Column{Name: "c", Type: Int32, Nullable: true, Encoding: Prefix}) }, fault.ErrSchema},
 		{"add a bad name", func(e *Editor) error { return e.Add(Column{Name: "", Type: Int32, Nullable: true}) }, fault.ErrSchema},
-		{"add behind the last id", func(e *Editor) error {
+		{"add after the last id", func(e *Editor) error {
 			e.NextID = 1<<31 - 1
 			return e.Add(Column{Name: "c", Type: Int32, Nullable: true})
 		}, fault.ErrSchema},

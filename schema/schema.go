@@ -1,8 +1,9 @@
-// Package schema says what a table's columns are: types, identity, defaults, storage.
+// Package schema defines the columns of a table: their types, identities, defaults and storage
+// attributes.
 //
-// A column's ID is its identity; its index is its place. Everything on disk is keyed by ID, so that
-// a rename or a dropped neighbour changes nothing. Key columns come first. Schemas are immutable
-// once made by New: they may be shared by all goroutines.
+// A column is identified by its ID; its index is its position in the schema. Everything on disk is
+// keyed by ID, which makes renaming a column or dropping another one a pure metadata change. Key
+// columns come first. New returns an immutable Schema that is safe for concurrent use.
 //
 // Source: tablet spec §2. Simpler than Kudu: no partitions, no virtual columns stored in the
 // schema.
@@ -25,7 +26,7 @@ const (
 	MaxKeyBytes    = 16 << 10 // encoded key
 	MaxVarchar     = 65535    // characters
 	MaxPrecision   = 38       // decimal digits
-	MaxElements    = 65535    // of an array: files count them in 16 bits. Kudu's server takes 1024 unless told otherwise
+	MaxElements    = 65535    // of an array, counted in 16 bits; Kudu's server accepts 1024 by default
 	MinDate        = -719162  // 0001-01-01
 	MaxDate        = 2932896  // 9999-12-31
 	minBlockBytes  = 512
@@ -33,35 +34,43 @@ const (
 	maxCommentSize = 256 // bytes
 )
 
-// AutoIncrementName is the name of the auto-incrementing column, and of no other. Source: tablet
-// spec §2.3.
+// AutoIncrementName is the name of the auto-incrementing column. No other column may have it.
+// Source: tablet spec §2.3.
 const AutoIncrementName = "auto_incrementing_id"
 
-// ColumnID is the identity of a column within its table, given once and never again.
+// ColumnID identifies a column within its table. IDs are never reused.
 type ColumnID int32
 
 // Column is one column of a table.
 type Column struct {
-	ID        ColumnID
-	Name      string
-	Type      Type
-	Nullable  bool
-	Immutable bool // only an insert gives it a value: updates are refused, or pass it over if they are of an Ignore kind
-	// AutoIncrement is set of the one column that is called AutoIncrementName: an Int64 of the key,
-	// to which each insert gives a value above all that the table has ever had.
+	ID       ColumnID
+	Name     string
+	Type     Type
+	Nullable bool
+	// Immutable means that only an insert sets the column. Updates of it are refused; operations
+	// of an Ignore kind skip it.
+	Immutable bool
+	// AutoIncrement is set for the column named AutoIncrementName only: an Int64 key column, which
+	// each insert sets to a value above all that the table has ever had.
 	AutoIncrement bool
-	Default       []byte // cell bytes of what a new row has that does not set the column (Kudu: write default); nil = none
-	// ReadDefault is what the rows have that were written before the column was added: its default
-	// then. It never changes; CreateTable and AddColumn set it from Default.
+	// Default is the cell of a new row that does not set the column (Kudu: write default); nil
+	// means no default.
+	Default []byte
+	// ReadDefault is the cell of rows written before the column was added: its default at that
+	// time. It never changes; CreateTable and AddColumn set it from Default.
 	ReadDefault []byte
 	Encoding    Encoding
 	Compression Compression
-	BlockBytes  int32 // size of a data cblock before compression; 0 = 256 KiB, 32 of byte strings that are not codes of a dictionary
-	Precision   int   // decimals: digits in all, 1 to 38
-	Scale       int   // decimals: digits behind the point, 0 to Precision
-	Length      int   // varchar: characters
-	Element     Type  // arrays: type of the elements, which Precision, Scale, Length and Encoding are of; 0 for other types
-	Comment     string
+	// BlockBytes is the size of a data cblock before compression. 0 means 256 KiB, or 32 KiB for
+	// byte strings that are not dictionary-encoded.
+	BlockBytes int32
+	Precision  int // decimals: number of digits, 1 to 38
+	Scale      int // decimals: digits after the decimal point, 0 to Precision
+	Length     int // varchar: characters
+	// Element is the type of the elements of an array, to which Precision, Scale, Length and
+	// Encoding apply; 0 for other types.
+	Element Type
+	Comment string
 }
 
 // Schema is the list of columns, key columns first.
@@ -72,9 +81,9 @@ type Schema struct {
 	byID    map[ColumnID]int
 }
 
-// New checks columns and makes a schema of them; the first keys columns are the key. Columns keep
-// their IDs; if all are 0, they are numbered from 0 on. The list is copied, the defaults in it are
-// not. Errors wrap ErrSchema and name the column.
+// New checks columns and returns a schema of them; the first keys columns form the key. Columns
+// keep their IDs; if all IDs are 0, New numbers the columns from 0. It copies the slice but not the
+// defaults in it. Errors wrap ErrSchema and name the column.
 func New(columns []Column, keys int) (*Schema, error) {
 	if len(columns) == 0 || len(columns) > MaxColumns {
 		return nil, schemaError("a table has 1 to %d columns, not %d", MaxColumns, len(columns))
@@ -90,17 +99,17 @@ func New(columns []Column, keys int) (*Schema, error) {
 			return nil, err
 		}
 		if _, twice := s.byName[c.Name]; twice {
-			return nil, schemaError("column %q appears twice", c.Name)
+			return nil, schemaError("duplicate column %q", c.Name)
 		}
 		if _, twice := s.byID[c.ID]; twice {
-			return nil, schemaError("column %q: id %d stands twice", c.Name, c.ID)
+			return nil, schemaError("column %q: duplicate id %d", c.Name, c.ID)
 		}
 		s.byName[c.Name], s.byID[c.ID] = i, i
 	}
 	return s, nil
 }
 
-// number gives columns the IDs 0 to n−1 if none has one, and returns them.
+// number assigns the IDs 0 to n−1 to columns if all IDs are 0, and returns columns.
 func number(columns []Column) []Column {
 	for i := range columns {
 		if columns[i].ID != 0 {
@@ -117,7 +126,8 @@ func schemaError(format string, args ...any) error {
 	return fmt.Errorf(format+": %w", append(args, fault.ErrSchema)...)
 }
 
-// CheckName tells whether name may name a table or a column. Source: tablet spec §20.
+// CheckName returns an error unless name is a valid name for a table or a column. Source: tablet
+// spec §20.
 func CheckName(name string) error {
 	switch {
 	case name == "":
@@ -129,7 +139,7 @@ func CheckName(name string) error {
 	}
 	for _, r := range name {
 		if r == 0 {
-			return schemaError("name %q holds a NUL", name)
+			return schemaError("name %q contains a NUL", name)
 		}
 	}
 	return nil
@@ -144,9 +154,9 @@ func (c *Column) check(key bool) error {
 	}
 	switch {
 	case c.AutoIncrement != (c.Name == AutoIncrementName):
-		return fail("the name %q is that of the auto-incrementing column, and of no other", AutoIncrementName)
+		return fail("the name %q is reserved for the auto-incrementing column", AutoIncrementName)
 	case c.AutoIncrement && (!key || c.Type != Int64):
-		return fail("an auto-incrementing column is an int64 of the key")
+		return fail("an auto-incrementing column must be an int64 key column")
 	case c.ID < 0:
 		return fail("id %d is negative", c.ID)
 	case !c.Type.Valid():
@@ -154,17 +164,17 @@ func (c *Column) check(key bool) error {
 	case key && c.Nullable:
 		return fail("a key column cannot be nullable")
 	case key && c.Immutable:
-		return fail("a key column is never changed and cannot be called immutable")
+		return fail("a key column never changes and cannot be declared immutable")
 	case key && c.Type == Array:
 		return fail("an array cannot be in a key")
 	case key && !c.Type.Keyable():
 		return fail("type %s cannot be in a key", c.Type)
 	case key && (c.Default != nil || c.ReadDefault != nil):
-		return fail("a key column has no default")
+		return fail("a key column cannot have a default")
 	case c.Type != Array && c.Element != 0:
 		return fail("type %s has no elements", c.Type)
 	case c.Type == Array && (!c.Element.Scalar() || c.Element.Width() > 8):
-		return fail("arrays of %s cannot be", c.Element)
+		return fail("arrays of %s are not supported", c.Element)
 	case !c.Encoding.Allowed(c.Stored()):
 		return fail("encoding %s does not fit type %s", c.Encoding, c.Stored())
 	case c.Compression < 0 || int(c.Compression) >= len(compressionNames):
@@ -174,7 +184,7 @@ func (c *Column) check(key bool) error {
 	case len(c.Comment) > maxCommentSize || !utf8.ValidString(c.Comment):
 		return fail("the comment is longer than %d bytes or not valid UTF-8", maxCommentSize)
 	case c.Stored() == Varchar && (c.Length < 1 || c.Length > MaxVarchar):
-		return fail("varchar has a length of 1 to %d characters, not %d", MaxVarchar, c.Length)
+		return fail("varchar length %d, want 1 to %d characters", c.Length, MaxVarchar)
 	case c.Default != nil && !c.Type.Variable() && len(c.Default) != c.Type.Width():
 		return fail("the default has %d bytes, want %d", len(c.Default), c.Type.Width())
 	case c.ReadDefault != nil && !c.Type.Variable() && len(c.ReadDefault) != c.Type.Width():
@@ -183,7 +193,7 @@ func (c *Column) check(key bool) error {
 	if c.Type == Array {
 		for _, d := range [][]byte{c.Default, c.ReadDefault} {
 			if d != nil && CheckArray(c.Element, d) != nil {
-				return fail("the default is no cell of %s", c.TypeName())
+				return fail("the default is not a valid %s cell", c.TypeName())
 			}
 		}
 	}
@@ -198,8 +208,8 @@ func (c *Column) check(key bool) error {
 	return nil
 }
 
-// Stored is the type of the values in the column's files: that of the elements of an array, else
-// Type.
+// Stored returns the type of the values in the column's files: the element type of an array column,
+// Type of any other.
 func (c *Column) Stored() Type {
 	if c.Type == Array {
 		return c.Element
@@ -207,17 +217,17 @@ func (c *Column) Stored() Type {
 	return c.Type
 }
 
-// Elements is what the elements of an array column are, as a column: nullable, of the same name.
+// Elements returns the elements of an array column as a nullable column of the same name.
 func (c *Column) Elements() Column {
 	return Column{ID: c.ID, Name: c.Name, Type: c.Element, Nullable: true, Precision: c.Precision, Scale: c.Scale, Length: c.Length}
 }
 
-// Required tells whether every new row has to set the column.
+// Required reports whether every new row must set the column.
 func (c *Column) Required() bool { return !c.Nullable && c.Default == nil && !c.AutoIncrement }
 
-// Unset is the cell of a new row that does not set the column: the default, else NULL. Of a
-// required or auto-incrementing column it is one that no row will have: it keeps a row in form
-// until it is refused, or gets its value.
+// Unset returns the cell of a new row that does not set the column: the default, or NULL without
+// one. For a required or auto-incrementing column it returns a placeholder, which keeps the row
+// well-formed until the row is refused or the value is assigned.
 func (c *Column) Unset() []byte {
 	if c.Required() || c.AutoIncrement {
 		if c.Type == Array {
@@ -228,7 +238,7 @@ func (c *Column) Unset() []byte {
 	return c.Default
 }
 
-// Index finds a column by name; -1 if there is none.
+// Index returns the index of the named column, or -1.
 func (s *Schema) Index(name string) int {
 	if i, ok := s.byName[name]; ok {
 		return i
@@ -236,7 +246,7 @@ func (s *Schema) Index(name string) int {
 	return -1
 }
 
-// IndexID finds a column by ID; -1 if there is none.
+// IndexID returns the index of the column with the given ID, or -1.
 func (s *Schema) IndexID(id ColumnID) int {
 	if i, ok := s.byID[id]; ok {
 		return i
@@ -244,10 +254,10 @@ func (s *Schema) IndexID(id ColumnID) int {
 	return -1
 }
 
-// AutoIncrement finds the auto-incrementing column; -1 if there is none.
+// AutoIncrement returns the index of the auto-incrementing column, or -1.
 func (s *Schema) AutoIncrement() int { return s.Index(AutoIncrementName) }
 
-// SingleKey tells whether the key is one column, whose file is then the key index too.
+// SingleKey reports whether the key has one column, whose file then serves as the key index.
 func (s *Schema) SingleKey() bool { return s.Keys == 1 }
 
 // Names returns the names of the columns, in schema order.
@@ -259,7 +269,7 @@ func (s *Schema) Names() []string {
 	return names
 }
 
-// Project makes the list of indexes of the named columns. A name that is not there is ErrNoColumn.
+// Project returns the indexes of the named columns. Errors: ErrNoColumn for an unknown name.
 func (s *Schema) Project(names []string) ([]int, error) {
 	out := make([]int, len(names))
 	for i, name := range names {
@@ -270,7 +280,7 @@ func (s *Schema) Project(names []string) ([]int, error) {
 	return out, nil
 }
 
-// TypeName is the type as schema files write it: int64, decimal(15,2), varchar(20), timestamp,
+// TypeName returns the type as schema files spell it: int64, decimal(15,2), varchar(20), timestamp,
 // array(int32).
 func (c *Column) TypeName() string {
 	switch {
@@ -285,17 +295,17 @@ func (c *Column) TypeName() string {
 	return fileNames[c.Type]
 }
 
-// arrayPrefix comes before the type of an array's elements, a parenthesis after it.
+// arrayPrefix precedes the element type in the name of an array type; a parenthesis closes it.
 const arrayPrefix = "array("
 
-// maxTypeName is more bytes than the longest type name has: array(varchar(65535)) and the like.
+// maxTypeName exceeds the length in bytes of every type name, such as array(varchar(65535)).
 const maxTypeName = 64
 
 var fileNames = map[Type]string{Bool: "bool", Int8: "int8", Int16: "int16", Int32: "int32", Int64: "int64",
 	Uint8: "uint8", Uint16: "uint16", Uint32: "uint32", Uint64: "uint64", Int128: "int128",
 	Float: "float", Double: "double", String: "string", Binary: "binary", Date: "date", Timestamp: "timestamp"}
 
-// ParseTypeName reads a type as schema files write it into c's Type, Precision, Scale, Length and
+// ParseTypeName parses a type as schema files spell it into c's Type, Precision, Scale, Length and
 // Element.
 func (c *Column) ParseTypeName(s string) error {
 	if len(s) > maxTypeName {
@@ -305,7 +315,7 @@ func (c *Column) ParseTypeName(s string) error {
 		inner, ok = strings.CutSuffix(inner, ")")
 		var e Column
 		if !ok || e.ParseTypeName(inner) != nil || e.Type == Array || e.Type.Width() > 8 {
-			return schemaError("type %q: want array(…) of a type that is no array and no decimal of more than 18 digits", s)
+			return schemaError("type %q: the elements of an array cannot be arrays or decimals of more than 18 digits", s)
 		}
 		c.Type, c.Element, c.Precision, c.Scale, c.Length = Array, e.Type, e.Precision, e.Scale, e.Length
 		return nil
@@ -314,7 +324,7 @@ func (c *Column) ParseTypeName(s string) error {
 	var rest string
 	if k, _ := fmt.Sscanf(s, "decimal(%d,%d)%s", &p, &sc, &rest); k == 2 && s == fmt.Sprintf("decimal(%d,%d)", p, sc) {
 		if p < 1 || p > MaxPrecision {
-			return schemaError("type %q: precision is 1 to %d", s, MaxPrecision)
+			return schemaError("type %q: precision must be 1 to %d", s, MaxPrecision)
 		}
 		c.Type, c.Precision, c.Scale = DecimalType(p), p, sc
 		return nil
@@ -332,16 +342,16 @@ func (c *Column) ParseTypeName(s string) error {
 	return schemaError("unknown type %q%s", s, typeHint(s))
 }
 
-// typeNames are the names of types, for hints.
+// typeNames are the names that hints suggest.
 var typeNames = []string{"int64", "string", "double", "decimal(p,s)", "date", "timestamp", "bool", "binary", "int8", "int16", "int32", "int128",
 	"uint8", "uint16", "uint32", "uint64", "float", "varchar(n)", "array(int64)"}
 
-// otherNames are the names that types have elsewhere.
+// otherNames maps the names of types in other systems to ours.
 var otherNames = map[string]string{"int": "int64", "integer": "int64", "long": "int64", "bigint": "int64", "smallint": "int16", "tinyint": "int8",
 	"text": "string", "str": "string", "char": "string", "blob": "binary", "bytes": "binary", "boolean": "bool", "real": "float", "numeric": "decimal(p,s)",
 	"number": "decimal(p,s)", "datetime": "timestamp", "time": "timestamp"}
 
-// typeHint names the type that an unknown name is likely to mean.
+// typeHint suggests the type that an unknown name probably means.
 func typeHint(s string) string {
 	lower := strings.ToLower(s)
 	if name, ok := otherNames[lower]; ok {

@@ -31,7 +31,7 @@ func many(n int) []Column {
 	return columns
 }
 
-func TestNewRefusesWhatBreaksARule(t *testing.T) {
+func TestNewRefusesInvalidSchemas(t *testing.T) {
 	tests := []struct {
 		name    string
 		columns []Column
@@ -100,7 +100,7 @@ func TestNewRefusesWhatBreaksARule(t *testing.T) {
 	}
 }
 
-func TestNewTakesWhatLiesAtTheLimits(t *testing.T) {
+func TestNewAcceptsLimits(t *testing.T) {
 	for name, columns := range map[string][]Column{
 		"300 columns":       many(300),
 		"name of 256 bytes": {column(strings.Repeat("n", 256), nil)},
@@ -123,7 +123,7 @@ func TestNewTakesWhatLiesAtTheLimits(t *testing.T) {
 	}
 }
 
-func TestColumnsAreFoundByNameAndID(t *testing.T) {
+func TestIndexByNameAndID(t *testing.T) {
 	s, err := New([]Column{column("a", func(c *Column) { c.ID = 12 }), column("b", func(c *Column) { c.ID = 3 })}, 1)
 	if err != nil {
 		t.Fatal(err)

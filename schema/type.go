@@ -2,7 +2,7 @@ package schema
 
 import "fmt"
 
-// Type is the logical type of a column. The numbers are those of Kudu's DataType, which stand in
+// Type is the logical type of a column. Its values are those of Kudu's DataType, as stored in
 // column files and schema messages. Source: tablet spec §2.1.
 type Type int32
 
@@ -28,10 +28,10 @@ const (
 	Decimal128 Type = 17
 	Varchar    Type = 19
 	Date       Type = 20 // days since 1970-01-01, int32
-	Array      Type = 21 // arrays of Column.Element; cells are byte strings, whose form batch.ArrayCell tells
+	Array      Type = 21 // arrays of Column.Element; cells are byte strings as AppendArray encodes them
 )
 
-// typeInfo is what the engine needs to know of a type.
+// typeInfo describes a type.
 type typeInfo struct {
 	name     string // Kudu's name
 	physical Type
@@ -63,8 +63,8 @@ var types = map[Type]typeInfo{
 	Array:      {"NESTED", Binary, 0, false},
 }
 
-// widths and physicals hold types' columns as arrays: they are asked once a vector, not once a
-// cell, but also on the path of a point read.
+// widths and physicals are columns of types as arrays. They are used once per vector rather than
+// once per cell, but also by every point read.
 var (
 	widths    [22]int
 	physicals [22]Type
@@ -79,30 +79,29 @@ func init() {
 	}
 }
 
-// Valid tells whether t is a type that columns can have.
+// Valid reports whether t is a type that a column can have.
 func (t Type) Valid() bool { return t >= 0 && int(t) < len(physicals) && physicals[t] >= 0 }
 
-// Scalar tells whether t is a type of single values, which column files hold and arrays are made
-// of.
+// Scalar reports whether t is a type of single values: those that column files and arrays contain.
 func (t Type) Scalar() bool { return t.Valid() && t != Array }
 
-// Physical is the type in which cells of t are stored. t must be valid.
+// Physical returns the type as which cells of t are stored. t must be valid.
 func (t Type) Physical() Type { return physicals[t] }
 
-// Width is the number of bytes of one cell in memory and in change lists (Bool: 1); 0 for types of
-// variable width.
+// Width returns the number of bytes of one cell in memory and in change lists (Bool: 1), or 0 for
+// types of variable width.
 func (t Type) Width() int { return widths[t] }
 
-// Variable tells whether cells of t are byte strings.
+// Variable reports whether cells of t are byte strings.
 func (t Type) Variable() bool { return widths[t] == 0 }
 
-// Keyable tells whether a key column may have type t.
+// Keyable reports whether a key column may have type t.
 func (t Type) Keyable() bool { return types[t].keyable }
 
-// Decimal tells whether t is one of the three decimal types.
+// Decimal reports whether t is one of the three decimal types.
 func (t Type) Decimal() bool { return t >= Decimal32 && t <= Decimal128 }
 
-// String is Kudu's name of the type.
+// String returns Kudu's name of the type.
 func (t Type) String() string {
 	if info, ok := types[t]; ok {
 		return info.name
@@ -110,7 +109,7 @@ func (t Type) String() string {
 	return fmt.Sprintf("type %d", int32(t))
 }
 
-// TypeByName finds a scalar type by Kudu's name for it.
+// TypeByName returns the scalar type with the given Kudu name.
 func TypeByName(name string) (Type, bool) {
 	for t, info := range types {
 		if info.name == name && t.Scalar() {
@@ -120,7 +119,7 @@ func TypeByName(name string) (Type, bool) {
 	return 0, false
 }
 
-// DecimalType is the narrowest decimal type for a precision of 1 to 38 digits.
+// DecimalType returns the narrowest decimal type for a precision of 1 to 38 digits.
 func DecimalType(precision int) Type {
 	switch {
 	case precision <= 9:
@@ -131,7 +130,7 @@ func DecimalType(precision int) Type {
 	return Decimal128
 }
 
-// Encoding says how the values of a column are laid out in its data cblocks. Numbers as Kudu's
+// Encoding is the format of a column's values in its data cblocks. Its values are those of Kudu's
 // EncodingType.
 type Encoding int32
 
@@ -148,7 +147,7 @@ const (
 var encodingNames = map[Encoding]string{Auto: "AUTO_ENCODING", Plain: "PLAIN_ENCODING", Prefix: "PREFIX_ENCODING",
 	RLE: "RLE", Dictionary: "DICT_ENCODING", Bitshuffle: "BIT_SHUFFLE"}
 
-// String is Kudu's name of the encoding.
+// String returns Kudu's name of the encoding.
 func (e Encoding) String() string {
 	if s, ok := encodingNames[e]; ok {
 		return s
@@ -156,7 +155,7 @@ func (e Encoding) String() string {
 	return fmt.Sprintf("encoding %d", int32(e))
 }
 
-// EncodingByName finds an encoding by Kudu's name for it.
+// EncodingByName returns the encoding with the given Kudu name.
 func EncodingByName(name string) (Encoding, bool) {
 	for e, s := range encodingNames {
 		if s == name {
@@ -166,7 +165,7 @@ func EncodingByName(name string) (Encoding, bool) {
 	return 0, false
 }
 
-// Resolve replaces Auto by the default for t. Source: cfile spec §5.2.
+// Resolve returns e, or the default encoding for t if e is Auto. Source: cfile spec §5.2.
 func (e Encoding) Resolve(t Type) Encoding {
 	if e != Auto {
 		return e
@@ -180,8 +179,8 @@ func (e Encoding) Resolve(t Type) Encoding {
 	return Bitshuffle
 }
 
-// Allowed tells whether columns of type t can be stored in encoding e (Auto always can). Source:
-// cfile spec §5.2.
+// Allowed reports whether columns of type t can be stored in encoding e; with Auto, all can.
+// Source: cfile spec §5.2.
 func (e Encoding) Allowed(t Type) bool {
 	p := t.Physical()
 	switch e {
@@ -197,7 +196,8 @@ func (e Encoding) Allowed(t Type) bool {
 	return false
 }
 
-// Compression is the codec around whole cblocks. Numbers as Kudu's CompressionType.
+// Compression is the codec applied to whole cblocks. Its values are those of Kudu's
+// CompressionType.
 type Compression int32
 
 // Codecs. File format: never change the numbers.
@@ -211,7 +211,7 @@ const (
 
 var compressionNames = [...]string{"DEFAULT_COMPRESSION", "NO_COMPRESSION", "SNAPPY", "LZ4", "ZLIB"}
 
-// String is Kudu's name of the codec.
+// String returns Kudu's name of the codec.
 func (c Compression) String() string {
 	if c >= 0 && int(c) < len(compressionNames) {
 		return compressionNames[c]
@@ -219,7 +219,7 @@ func (c Compression) String() string {
 	return fmt.Sprintf("compression %d", int32(c))
 }
 
-// CompressionByName finds a codec by Kudu's name for it.
+// CompressionByName returns the codec with the given Kudu name.
 func CompressionByName(name string) (Compression, bool) {
 	for c, s := range compressionNames {
 		if s == name {
@@ -229,8 +229,8 @@ func CompressionByName(name string) (Compression, bool) {
 	return 0, false
 }
 
-// Resolve replaces the default by what Oribi writes for t: LZ4 for byte strings, none for all else,
-// whose encoding (bitshuffle) holds LZ4 already.
+// Resolve returns c, or the default codec for t if c is DefaultCompression: LZ4 for byte strings,
+// none for other types, whose encoding (bitshuffle) includes LZ4.
 func (c Compression) Resolve(t Type) Compression {
 	if c != DefaultCompression {
 		return c

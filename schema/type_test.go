@@ -26,7 +26,7 @@ var typeTable = []struct {
 	{"VARCHAR", 19, "BINARY", 0, true}, {"DATE", 20, "INT32", 4, true},
 }
 
-func TestTypesAreKudus(t *testing.T) {
+func TestTypesMatchKudu(t *testing.T) {
 	for _, want := range typeTable {
 		got, ok := TypeByName(want.name)
 		if !ok || got != want.number || !got.Valid() || got.String() != want.name {
@@ -53,7 +53,7 @@ func TestTypesAreKudus(t *testing.T) {
 }
 
 // The table of cfile spec §5.2.
-func TestEncodingsFitTypes(t *testing.T) {
+func TestEncodingAllowed(t *testing.T) {
 	all := []Encoding{Plain, Prefix, RLE, Dictionary, Bitshuffle}
 	for _, typ := range typeTable {
 		def, also := "BIT_SHUFFLE", "PLAIN_ENCODING RLE"
@@ -85,7 +85,7 @@ func TestEncodingsFitTypes(t *testing.T) {
 	}
 }
 
-func TestNumbersOfEncodingsAndCodecsAreKudus(t *testing.T) {
+func TestEncodingAndCodecNumbersMatchKudu(t *testing.T) {
 	for name, want := range map[string]Encoding{"AUTO_ENCODING": 0, "PLAIN_ENCODING": 1, "PREFIX_ENCODING": 2, "RLE": 4, "DICT_ENCODING": 5, "BIT_SHUFFLE": 6} {
 		if got, ok := EncodingByName(name); !ok || got != want || got.String() != name {
 			t.Errorf("%s is %d, want %d", name, got, want)
@@ -104,7 +104,7 @@ func TestNumbersOfEncodingsAndCodecsAreKudus(t *testing.T) {
 	}
 }
 
-func TestDefaultCompressionGoesByType(t *testing.T) {
+func TestDefaultCompressionByType(t *testing.T) {
 	for _, typ := range typeTable {
 		want := NoCompression
 		if typ.physical == "BINARY" {
@@ -149,7 +149,7 @@ func TestTypeNamesRoundTrip(t *testing.T) {
 	}
 }
 
-func TestUnknownTypeNamesAreRefused(t *testing.T) {
+func TestParseTypeNameRefusesUnknownNames(t *testing.T) {
 	for _, name := range []string{"", "int", "INT64", "int64 ", " int64", "int256", "decimal", "decimal(5)",
 		"decimal(0,0)", "decimal(39,0)", "decimal(05,2)", "decimal(5, 2)", "decimal(5,2)x", "decimal(5,2", "varchar", "varchar()", "varchar(x)",
 		"varchar(+3)", "varchar(3))", "decimal32", "unixtime_micros", "array", "array()", "array(int32", "array(int32)x", "array(array(int32))", "array(int128)", "array(decimal(19,2))", "array( int32)"} {
