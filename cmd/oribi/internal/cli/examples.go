@@ -21,6 +21,7 @@ var examples = map[string]string{
 	"oribi table update":   `oribi table update S tree '{"path":"CMakeLists.txt","size":7}'`,
 	"oribi table delete":   `oribi table delete S tree CMakeLists.txt`,
 	"oribi table rename":   `oribi table rename S tree files`,
+	"oribi table truncate": `oribi table truncate S tree --yes`,
 	"oribi table alter":    `oribi table alter S tree --add '{"name":"owner","type":"string","nullable":true}' --default size=0`,
 	"oribi table flush":    `oribi table flush S tree`,
 	"oribi table compact":  `oribi table compact S tree`,
