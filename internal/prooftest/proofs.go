@@ -16,33 +16,33 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// Proof is one kind of random test, cut into seeds. A seed does the same each time, but for
+// Proof is one kind of random test, divided into seeds. A seed is deterministic except for
 // background work.
 type Proof struct {
 	Name  string
 	About string // one sentence
-	// Run does what one seed stands for, some seconds at most. What has to lie on a real disk lies
-	// in dir, which is empty.
+	// Run runs one seed, for a few seconds at most. Files that must be on a real disk go into dir,
+	// which is empty.
 	Run func(seed uint64, dir string) Result
 }
 
-// Result is what came of one seed.
+// Result is the result of one seed.
 type Result struct {
 	Tallies []Tally
-	Err     error          // nil: all was as it must be
-	Script  *script.Script // what was done; may be nil
-	// Alone tells that the script fails when Run carries it out: it can be shortened. Else only the
-	// seed fails.
+	Err     error          // the first failure
+	Script  *script.Script // the steps; may be nil
+	// Alone means that running the script alone reproduces the failure, and the script can be
+	// shortened. Otherwise only the seed reproduces it.
 	Alone bool
 }
 
-// Tally is a number of things that a proof did.
+// Tally is a count of the work of a proof.
 type Tally struct {
 	N    int64
-	Unit string // in the plural, without comma
+	Unit string // in the plural, without a comma
 }
 
-// Proofs are all proofs over whole stores. The root package's tests do the same for seconds.
+// Proofs returns all proofs over whole stores. The tests in storetest run them for seconds.
 func Proofs() []Proof {
 	return []Proof{
 		{"model", "Random histories in memory, with crashes; each read is compared with a map from key to versions.", func(seed uint64, _ string) Result {
@@ -53,7 +53,7 @@ func Proofs() []Proof {
 		}},
 		{"background", "The same with flushes and compactions in the background.", func(seed uint64, _ string) Result {
 			r := exploreOne(history.NewRunner(history.BackgroundSettings(seed)), 1500)
-			r.Alone = false // it depends on when the background works
+			r.Alone = false // depends on the timing of background work
 			return r
 		}},
 		{"options", "One history under many sets of options, background work among them; the answers are equal.", func(seed uint64, _ string) Result {
@@ -70,7 +70,7 @@ func Proofs() []Proof {
 		{"recovery", "Crashed stores whose recovery is cut at every change that it makes of the disk, and that of what is left.", recoveryOne},
 		{"sequences", "All sequences of three operations on a table of three keys, a crash at every change of the disk.", sequencesOne},
 		{"damage", "Bits of one byte of a closed store are changed; its answers are right, or it says that it is damaged.", damageOne},
-		{"bits", "Each bit of a closed store of 1 MiB is flipped, one in 1,024 of them a seed; it is found, put right, or used by nobody.", bitsOne},
+		{"bits", "Each bit of a closed store of 1 MiB is flipped, one in 1,024 of them a seed; it is found, repaired, or unused.", bitsOne},
 		{"foreign", "One file of a store is gone, cut, longer, older, in another's place or another store's; its answers are right, or it says that it is damaged.", foreignOne},
 		{"faults", "Every call of the disk in a trace fails, in every way that a disk has, reads among them; nothing acknowledged is lost.", faultsOne},
 		{"kill", "The real command is killed again and again, at moments and at chosen system calls; nothing acknowledged is lost.", killOne},
@@ -103,7 +103,7 @@ func recoveryOne(seed uint64, _ string) Result {
 	return Result{Err: err, Script: script, Tallies: recoveryTallies(&c)}
 }
 
-// damageOne makes a store and harms 100 copies.
+// damageOne creates a store and damages 100 copies.
 func damageOne(seed uint64, _ string) Result {
 	d, err := damage.New(seed, 40)
 	if err != nil {
@@ -139,7 +139,7 @@ func bitsOne(seed uint64, _ string) Result {
 		{c.Repaired, "repaired"}, {c.Found, "found"}, {c.Unused, "unused"}}}
 }
 
-// foreignOne does every kind of harm to every file of a store, closed and killed.
+// foreignOne applies every kind of harm to every file of a store, closed and killed.
 func foreignOne(seed uint64, _ string) Result {
 	x, err := damage.NewForeign(seed)
 	if err != nil {
@@ -159,12 +159,12 @@ func foreignOne(seed uint64, _ string) Result {
 		{total.Errors, "reads refused"}, {total.Answered, "answered"}}}
 }
 
-// faultSlices is how many seeds share a trace. Few faults a seed: a poisoned store leaves some
-// megabytes behind in its process.
+// faultSlices is the number of seeds that share a trace. A seed has few faults, since each poisoned
+// store leaks some megabytes in its process.
 const faultSlices = 64
 
-// faultsOne fails every call of a trace in every way, one a run: all of that with faultSlices seeds
-// in a row.
+// faultsOne fails calls of a trace, one per run. faultSlices consecutive seeds cover every call and
+// every kind of fault.
 func faultsOne(seed uint64, _ string) Result {
 	trace, err := faults.Random(seed / faultSlices).Trace()
 	if err != nil {
@@ -198,7 +198,8 @@ func killOne(seed uint64, dir string) Result {
 		{c.Batches, "acknowledged batches"}, {c.Ahead, "batches ahead"}, {c.Reads, "tables read"}}}
 }
 
-// Shortened is the script to show for a failure: shortened within a time if it fails alone.
+// Shortened returns the script to print for a failure. It is shortened, for about the given time,
+// if it reproduces the failure alone.
 func (r *Result) Shortened(within time.Duration) *script.Script {
 	if r.Script == nil || !r.Alone {
 		return r.Script
@@ -215,11 +216,11 @@ func stateTallies(c *crash.StateCounts) []Tally {
 		{c.Readers, "opened to read"}, {c.Lies, "of disks that lied"}, {c.Refused, "of them refused"}, {c.Lost, "batches lost"}, {c.InFlight, "batches in flight there"}}
 }
 
-// sequencesOfSeed is how many sequences one seed of the proof stands for.
+// sequencesOfSeed is the number of sequences of one seed.
 const sequencesOfSeed = 20
 
-// sequencesOne goes through sequences of three operations, with all states. After some hundreds of
-// seeds they begin again.
+// sequencesOne runs sequences of three operations and opens all their crash states. After some
+// hundreds of seeds the sequences repeat.
 func sequencesOne(seed uint64, _ string) Result {
 	q, err := crash.NewSequences(3, 0)
 	if err != nil {

@@ -15,18 +15,18 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// Bits is a small closed store, every bit of which can be flipped, one at a time.
+// Bits is a small closed store whose bits can be flipped one at a time.
 //
-// What becomes of a flip depends on where it is:
+// The expected outcome of a flip depends on its position:
 //
-//	ANCHOR, INSTANCE, wal/, a header page   the store is opened: it refuses, or answers rightly and tells, or has put it right, or has
-//	                                        removed the file, a piece of the log that is needed no more
-//	meta/                                   the store is opened: it refuses, or answers rightly; Pebble's files have bytes that nobody reads
-//	a block                                 the block's check finds it; its readers give what is right, or an error
-//	the zeros behind a block                the block's check finds it
-//	elsewhere in data/, LOCK                no block lies there, nobody reads it
+//	ANCHOR, INSTANCE,   Open fails; or reads are correct and Verify reports the damage, Open has
+//	wal/, header pages  repaired it, or Open has removed the file, an obsolete log segment
+//	meta/               Open fails or reads are correct; Pebble's files have unused bytes
+//	a block             VerifyBlock reports it; reads return correct data or an error
+//	padding of a block  VerifyBlock reports it
+//	rest of data/, LOCK unused, no effect
 //
-// Of the bits in data/ one in reopenEvery has the store opened and read whole as well.
+// For one in reopenEvery bits of data/, the store is also opened and read completely.
 type Bits struct {
 	Bits int64 // how many there are
 
@@ -34,40 +34,40 @@ type Bits struct {
 	files []bitFile
 }
 
-// bitFile is a file in the order of its bits.
+// bitFile is a file and the number of its first bit.
 type bitFile struct {
 	name  string // within the store
 	first int64  // its first bit
 	size  int64  // bytes
 }
 
-// BitSlices is how many slices the bits of a store are cut into: bit n is in slice n % BitSlices,
-// so that a slice is of every place.
+// BitSlices is the number of slices of a store's bits. Bit n is in slice n % BitSlices, which
+// spreads each slice over all files.
 const BitSlices = 1024
 
 const (
-	bitStore    = 900 << 10 // bytes; so much a store takes before its last flush and its close
-	bitSteps    = 2000      // of its history, at most
-	reopenEvery = 256       // of the bits in data/
-	headerPage  = 4096      // of a container
-	blockAlign  = 4096      // blocks begin at its multiples
+	bitStore    = 900 << 10 // bytes on disk before the last flush and the close
+	bitSteps    = 2000      // maximum steps of the history
+	reopenEvery = 256       // bits of data/ for each full read
+	headerPage  = 4096      // bytes, of a container
+	blockAlign  = 4096      // blocks begin at multiples of it
 	dataDir     = "data/"
 	metaDir     = "meta/"
 	lockFile    = "LOCK"
 )
 
-// BitCounts are what came of flipped bits.
+// BitCounts counts the outcomes of flipped bits.
 type BitCounts struct {
 	Flips    int64
-	Opened   int64 // for so many the store was opened
+	Opened   int64 // calls of Open
 	Refused  int64 // Open failed
 	Errors   int64 // a read failed
-	Repaired int64 // put right, and told
-	Found    int64 // Verify told, or the block's check; answers were right, or errors
-	Unused   int64 // answers were right, nobody reads the bit
+	Repaired int64 // Open repaired the bit and reported it
+	Found    int64 // Verify or VerifyBlock reported the bit
+	Unused   int64 // reads were correct and do not depend on the bit
 }
 
-// Add sums two up.
+// Add adds o to c.
 func (c *BitCounts) Add(o BitCounts) {
 	c.Flips += o.Flips
 	c.Opened += o.Opened
@@ -78,14 +78,14 @@ func (c *BitCounts) Add(o BitCounts) {
 	c.Unused += o.Unused
 }
 
-// BitSlice tells which slice of which store a seed stands for: seeds 1 to BitSlices are all bits of
-// the first.
+// BitSlice returns the store and the slice of a seed. Seeds 1 to BitSlices cover all bits of the
+// first store.
 func BitSlice(seed uint64) (store, slice uint64) {
 	return (seed - 1) / BitSlices, (seed - 1) % BitSlices
 }
 
-// NewBits makes the store of a number: a random history, until it takes about 1 MiB, the places of
-// dropped blocks among them.
+// NewBits creates a store from a random history until it takes about 1 MiB on disk, including the
+// space of dropped blocks.
 func NewBits(store uint64) (*Bits, error) {
 	o := history.RandomSettings(store)
 	o.Hybrid, o.History, o.NoCrashes, o.Keys, o.Batch = false, 0, true, 500, 4
@@ -109,10 +109,10 @@ func NewBits(store uint64) (*Bits, error) {
 	return b, nil
 }
 
-// Script is the history that made the store.
+// Script returns the history that created the store.
 func (b *Bits) Script() *script.Script { return b.d.Script() }
 
-// Flip is the harm of a bit.
+// Flip returns the change that flips a bit.
 func (b *Bits) Flip(bit int64) Flip {
 	f := b.file(bit)
 	return Flip{f.name, (bit - f.first) / 8, 1 << (bit % 8)}
@@ -126,8 +126,8 @@ func (b *Bits) file(bit int64) *bitFile {
 	}
 }
 
-// Slice flips the bits of one of BitSlices slices, in a random order, until more says that it is
-// enough. The errors name the flips that went wrong.
+// Slice flips the bits of one of BitSlices slices, in random order, until more returns false. The
+// errors name the flips with an unexpected outcome.
 func (b *Bits) Slice(slice uint64, more func(BitCounts) bool) (c BitCounts, err error) {
 	blocks, err := openBitBlocks(b)
 	if err != nil {
@@ -152,7 +152,7 @@ func (b *Bits) Slice(slice uint64, more func(BitCounts) bool) (c BitCounts, err 
 	return c, errors.Join(errs...)
 }
 
-// try flips one bit; k numbers those of the slice.
+// try flips one bit, the k-th of its slice.
 func (b *Bits) try(blocks *bitBlocks, f Flip, k int64) (c BitCounts, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -182,8 +182,8 @@ func (b *Bits) try(blocks *bitBlocks, f Flip, k int64) (c BitCounts, err error) 
 	return c, err
 }
 
-// open opens a copy with the flip in it and reads all of it. unused tells that nothing need be told
-// of the flip.
+// open opens a copy with the flip and reads all of it. unused means that the flip need not be
+// reported.
 func (b *Bits) open(f Flip, readOnly, unused bool, c *BitCounts) error {
 	c.Opened++
 	image := b.d.image.Clone()
@@ -212,7 +212,7 @@ func (b *Bits) open(f Flip, readOnly, unused bool, c *BitCounts) error {
 	case s.Recovery().RepairedBits > 0 || err == nil && now != harmed:
 		c.Repaired++
 		return nil
-	case unused || errors.Is(err, fs.ErrNotExist): // a writer removes log that is needed no more
+	case unused || errors.Is(err, fs.ErrNotExist): // a writer removes obsolete log segments
 		c.Unused++
 		return nil
 	case err != nil:
@@ -223,7 +223,7 @@ func (b *Bits) open(f Flip, readOnly, unused bool, c *BitCounts) error {
 		return damaged(err)
 	}
 	if !found {
-		return fmt.Errorf("the store answers rightly, and nothing tells of it")
+		return fmt.Errorf("reads are correct, but the flip is not reported")
 	}
 	c.Found++
 	return nil

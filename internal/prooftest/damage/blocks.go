@@ -20,17 +20,16 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// bitBlocks flips bits inside blocks, and reads them without opening the store anew: nothing keeps
-// what was read.
+// bitBlocks flips bits inside blocks and reads them without reopening the store. It uses no cache.
 type bitBlocks struct {
 	m      *blockmanager.Manager
 	image  *vfs.Mem
-	places map[string]map[int64]blockmanager.Place // by file, by each multiple of blockAlign that the block takes
+	places map[string]map[int64]blockmanager.Place // by file and by each multiple of blockAlign within the block
 	files  map[string]vfs.File
 	sets   map[block.ID]*bitSet
 }
 
-// bitSet is a rowset and what its readers give.
+// bitSet is a rowset with the expected results of its reads.
 type bitSet struct {
 	schema *schema.Schema
 	row    *rowset.Metadata
@@ -63,7 +62,7 @@ func (bb *bitBlocks) close() {
 	}
 }
 
-// instanceOf reads the store's identity out of the header page of a container.
+// instanceOf reads the store's identity from the header page of a container.
 func instanceOf(image *vfs.Mem) (id [16]byte, err error) {
 	const off = 20
 	names, err := files.Files(image, filepath.Join(history.Dir, "data"))
@@ -80,7 +79,7 @@ func instanceOf(image *vfs.Mem) (id [16]byte, err error) {
 	return id, err
 }
 
-// load finds the blocks and reads all rowsets.
+// load locates the blocks and reads all rowsets.
 func (bb *bitBlocks) load() error {
 	for _, p := range bb.m.Places() {
 		at := bb.places[p.File]
@@ -128,13 +127,13 @@ func (bb *bitBlocks) load() error {
 	return nil
 }
 
-// at tells which block a byte belongs to, the zeros behind it included.
+// at returns the block that contains a byte, including its padding.
 func (bb *bitBlocks) at(f Flip) (id block.ID, used bool) {
 	p, used := bb.places[f.File][f.Offset-f.Offset%blockAlign]
 	return p.ID, used
 }
 
-// try flips a bit of a block, or of the zeros behind it, and flips it back.
+// try flips a bit of a block or its padding, checks that it is found, and flips it back.
 func (bb *bitBlocks) try(f Flip, id block.ID) (err error) {
 	if err := bb.flip(f); err != nil {
 		return err
@@ -146,11 +145,11 @@ func (bb *bitBlocks) try(f Flip, id block.ID) (err error) {
 		return err
 	}
 	if !found {
-		return fmt.Errorf("the check of block %d does not find it", id)
+		return fmt.Errorf("VerifyBlock(%d) does not report it", id)
 	}
 	set := bb.sets[id]
 	if set == nil {
-		return fmt.Errorf("block %d is of no rowset", id)
+		return fmt.Errorf("block %d belongs to no rowset", id)
 	}
 	switch id {
 	case set.row.Bloom, set.row.KeyIndex:
@@ -175,12 +174,12 @@ func (bb *bitBlocks) flip(f Flip) error {
 	return err
 }
 
-// plainBlocks gives rowsets the blocks of a manager.
+// plainBlocks adapts a manager to rowset.Blocks.
 type plainBlocks struct{ m *blockmanager.Manager }
 
 func (p plainBlocks) OpenBlock(id block.ID) (rowset.Block, error) { return p.m.OpenBlock(id) }
 
-// read gives a hash of all rows with all their versions, and the keys.
+// read returns a hash of all rows with all their versions, and the keys.
 func (s *bitSet) read(m *blockmanager.Manager) (sum [16]byte, keys [][]byte, err error) {
 	set, err := rowset.Open(s.schema, s.row, rowset.Options{Blocks: plainBlocks{m}})
 	if err != nil {
@@ -227,7 +226,7 @@ func addHistories(d *model.Digest, rows *change.Rows) {
 	}
 }
 
-// find looks for all keys through the bloom file and the key index.
+// find looks up all keys through the bloom file and the key index.
 func (s *bitSet) find(m *blockmanager.Manager) error {
 	set, err := rowset.Open(s.schema, s.row, rowset.Options{Blocks: plainBlocks{m}})
 	if err != nil {

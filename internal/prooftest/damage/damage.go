@@ -1,8 +1,9 @@
-// Package damage harms the files of closed stores: an answer afterwards is right, or an error.
+// Package damage damages the files of closed stores and checks that every read afterwards returns
+// the correct answer or an error.
 //
-// Store harms bytes at random. Bits flips every bit of a store, slice by slice; bits inside blocks
-// are flipped under open readers, which takes microseconds where opening the store takes
-// milliseconds. Foreign removes, cuts, swaps and replaces whole files.
+// Store changes random bytes. Bits flips every bit of a store, slice by slice. It flips bits inside
+// blocks under open readers, which takes microseconds; opening the store would take milliseconds.
+// Foreign removes, truncates, swaps and replaces whole files.
 package damage
 
 import (
@@ -20,7 +21,7 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// Store is a small closed store and what it holds, to be harmed in copies.
+// Store is a small closed store with its model. Copies of it are damaged.
 type Store struct {
 	r     *history.Runner
 	image *vfs.Mem
@@ -28,16 +29,16 @@ type Store struct {
 	moms  []mvcc.Timestamp
 }
 
-// Counts are how many copies were harmed, and what came of it.
+// Counts counts the damaged copies and the outcomes.
 type Counts struct {
 	Flips    int64
 	Refused  int64 // Open failed
 	Errors   int64 // a read failed
-	Answered int64 // all answers were right
-	Found    int64 // of those, Verify told
+	Answered int64 // all reads were correct
+	Found    int64 // of those, Verify reported the damage
 }
 
-// Add sums two up.
+// Add adds o to c.
 func (c *Counts) Add(o Counts) {
 	c.Flips += o.Flips
 	c.Refused += o.Refused
@@ -46,15 +47,15 @@ func (c *Counts) Add(o Counts) {
 	c.Found += o.Found
 }
 
-// New makes the store of a seed: a random history without crashes, closed with rows in files
-// and rows in the log.
+// New creates the store of a seed from a random history without crashes. It is closed with rows in
+// files and rows in the log.
 func New(seed uint64, steps int64) (*Store, error) {
 	o := history.RandomSettings(seed)
 	o.Hybrid, o.History, o.NoCrashes, o.Keys = false, 0, true, 60
 	return newStore(o, func(r *history.Runner) bool { return r.Counts.Steps < steps })
 }
 
-// newDamage makes a store by steps until more says that it is enough.
+// newStore creates a store by random steps until more returns false.
 func newStore(o script.Settings, more func(*history.Runner) bool) (*Store, error) {
 	r := history.NewRunner(o)
 	g := history.NewGenerator(o)
@@ -80,10 +81,10 @@ func newStore(o script.Settings, more func(*history.Runner) bool) (*Store, error
 	return d, err
 }
 
-// Script is the history that made the store.
+// Script returns the history that created the store.
 func (d *Store) Script() *script.Script { return d.r.Script }
 
-// Flip is one harm: bits of one byte of one file.
+// Flip is a change of bits in one byte of a file.
 type Flip struct {
 	File   string
 	Offset int64
@@ -107,7 +108,7 @@ func (d *Store) RandomFlip(r *rand.Rand) (Flip, error) {
 		if r.IntN(4) == 0 {
 			f.Mask = byte(1 + r.IntN(255))
 		}
-		if r.IntN(2) == 0 { // files are mostly padding: half of the flips go where something is
+		if r.IntN(2) == 0 { // files are mostly padding: move half of the flips to nonzero bytes
 			for range 64 {
 				if b[f.Offset] != 0 {
 					break
@@ -119,9 +120,9 @@ func (d *Store) RandomFlip(r *rand.Rand) (Flip, error) {
 	}
 }
 
-// Try harms a copy and reads all of it, by scans, by keys and by count, from a reader or a writer;
-// a writer compacts too, and reads again. The error tells of a wrong answer, or of an error that
-// does not say what is wrong.
+// Try damages a copy and reads all of it by scans, keys and count, opened for reading or writing. A
+// writer also compacts and reads again. Try returns an error for a wrong answer and for an error
+// that does not report the damage.
 func (d *Store) Try(f Flip, readOnly bool) (c Counts, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -170,7 +171,7 @@ func flip(m *vfs.Mem, fl Flip) error {
 	return err
 }
 
-// damaged passes the errors that say that the store is damaged.
+// damaged returns nil for errors that report damage, which are expected, and any other err.
 func damaged(err error) error {
 	for _, ok := range []error{nil, oribi.ErrCorrupt, oribi.ErrNotStore, oribi.ErrUnsupported} {
 		if errors.Is(err, ok) {
@@ -182,10 +183,10 @@ func damaged(err error) error {
 
 var errWrong = errors.New("wrong answer")
 
-// read compares the whole store.
+// read compares the whole store with its model.
 func (d *Store) read(s *oribi.Store) error { return readStore(s, d.r.Model, d.moms) }
 
-// readStore compares the tables at some moments, by scans, and each key now.
+// readStore compares the tables as of some timestamps, by scans, and each key now.
 func readStore(s *oribi.Store, all *model.Model, moments []mvcc.Timestamp) error {
 	if got, want := len(s.Tables()), len(all.Tables); got != want {
 		return fmt.Errorf("%w: %d tables, want %d", errWrong, got, want)
@@ -211,7 +212,7 @@ func readStore(s *oribi.Store, all *model.Model, moments []mvcc.Timestamp) error
 	return nil
 }
 
-// readKeys gets every key that was ever there, and counts.
+// readKeys gets every key ever written, and counts the rows.
 func readKeys(ctx context.Context, t *oribi.Table, m *model.Table) error {
 	var live int64
 	for _, r := range m.Order {

@@ -25,23 +25,23 @@ import (
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
-// Foreign is a small store of which one file at a time is not its own any more: it is gone, cut,
-// longer, another one's, or older.
+// Foreign is a small store in which one file at a time is removed, truncated, extended, or replaced
+// by another or an older file.
 type Foreign struct {
 	Settings script.Settings
-	images   map[bool]*vfs.Mem // by whether the store was killed; else it was closed
+	images   map[bool]*vfs.Mem // true: after a kill; false: after Close
 	model    *model.Model
-	old      *vfs.Mem // the same store, closed at an earlier moment
+	old      *vfs.Mem // the same store, closed at an earlier time
 	oldModel *model.Model
-	late     *vfs.Mem // the same store, closed when nothing was left to come but a few batches in the log
-	other    *vfs.Mem // another store
+	late     *vfs.Mem // the same store, closed before the last few batches, which are only in the log
+	other    *vfs.Mem // a different store
 	rng      *rand.Rand
 }
 
-// Harm is what is done to one file. Each kind is done to each file that it can be done to.
+// Harm is a change to one file. Each kind is applied to each file that it fits.
 type Harm struct {
-	Killed bool   // to the store as a kill leaves it
-	File   string // whole path
+	Killed bool   // use the store as a kill leaves it
+	File   string // full path
 	Kind   string
 }
 
@@ -53,17 +53,17 @@ func (h Harm) String() string {
 	return fmt.Sprintf("%s store, %s: %s", state, h.File, h.Kind)
 }
 
-// ForeignCounts are what came of it.
+// ForeignCounts counts harms and their outcomes.
 type ForeignCounts struct {
 	Harms    int64
 	Opens    int64
 	Refused  int64 // opens that failed
-	Errors   int64 // stores that were opened and of which a read failed
-	Answered int64 // all answers were right
-	Shorter  int64 // of these, killed stores whose last batches were gone with the end of the log
+	Errors   int64 // opened stores with a failing read
+	Answered int64 // opened stores with correct reads only
+	Shorter  int64 // of these, killed stores that lost the last batches with the end of the log
 }
 
-// Add sums two up.
+// Add adds o to c.
 func (c *ForeignCounts) Add(o ForeignCounts) {
 	c.Harms += o.Harms
 	c.Opens += o.Opens
@@ -73,13 +73,13 @@ func (c *ForeignCounts) Add(o ForeignCounts) {
 	c.Shorter += o.Shorter
 }
 
-// NewForeign makes the stores of a seed.
+// NewForeign creates the stores of a seed.
 func NewForeign(seed uint64) (*Foreign, error) {
 	o := history.SmallSettings(seed)
 	o.Hybrid, o.History, o.NoCrashes, o.Background, o.Batch = false, 0, true, false, 0
 	x := &Foreign{Settings: o, images: map[bool]*vfs.Mem{}, rng: values.NewRand(seed ^ 0xf04e)}
 	r, g := x.history(o)
-	r.Do(script.Step{Kind: script.Reopen}) // an anchor, a log and a metadata store that were closed once
+	r.Do(script.Step{Kind: script.Reopen}) // for an anchor, a log and a metadata store after a Close
 	x.steps(r, g, 20)
 	r.Do(script.Step{Kind: script.Reopen})
 	x.old, x.oldModel = r.Written(), r.Model.Clone()
@@ -100,7 +100,7 @@ func NewForeign(seed uint64) (*Foreign, error) {
 	return x, r.Err
 }
 
-// history is a store with something in each kind of file.
+// history creates a store with data in each kind of file.
 func (x *Foreign) history(o script.Settings) (*history.Runner, *history.Generator) {
 	r, g := history.NewRunner(o), history.NewGenerator(o)
 	g.Weight = slices.DeleteFunc(history.WriteHeavy(), func(w history.Weighted) bool {
@@ -110,7 +110,7 @@ func (x *Foreign) history(o script.Settings) (*history.Runner, *history.Generato
 	return r, g
 }
 
-// steps makes steps, and ends with batches that are in the log alone.
+// steps runs n steps, and then commits batches that are only in the log.
 func (x *Foreign) steps(r *history.Runner, g *history.Generator, n int) {
 	for range n {
 		r.Do(g.Next(r))
@@ -121,15 +121,15 @@ func (x *Foreign) steps(r *history.Runner, g *history.Generator, n int) {
 	x.batches(r, g)
 }
 
-// batches writes some that change something.
+// batches commits three batches that change rows.
 func (x *Foreign) batches(r *history.Runner, g *history.Generator) {
 	for n := len(r.Model.Commits) + 3; len(r.Model.Commits) < n && r.Err == nil; {
 		r.Do(g.Write(r, r.Model.Names()))
 	}
 }
 
-// fileKind sorts a file by directory and form of its name: only files of a kind are put in each
-// other's places.
+// fileKind classifies a file by its directory and name pattern. Only files of the same kind are
+// swapped.
 func fileKind(name string) string {
 	dir, base := filepath.Split(name)
 	switch ext := filepath.Ext(base); {
@@ -142,14 +142,14 @@ func fileKind(name string) string {
 	return name
 }
 
-// harm is a kind of harm, done to an image. It gives false where it does not apply, or would change
-// nothing.
+// harm is a kind of harm. do applies it to an image and returns false if it does not fit the file
+// or would change nothing.
 type harm struct {
 	kind string
 	do   func(x *Foreign, image *vfs.Mem, h Harm) (bool, error)
 }
 
-// harms are those of files.
+// harms are the kinds for files.
 var harms = []harm{
 	{"missing", func(_ *Foreign, image *vfs.Mem, h Harm) (bool, error) { return true, image.Remove(h.File) }},
 	{"empty", cutTo(func(int64) int64 { return 0 })},
@@ -177,10 +177,10 @@ var harms = []harm{
 	}},
 }
 
-// forbidden is the harm of a file that may not be opened.
+// forbidden is the kind for which opening the file fails with EACCES.
 const forbidden = "forbidden"
 
-// dirHarms are those of directories.
+// dirHarms are the kinds for directories.
 var dirHarms = []harm{
 	{"gone with all that is in it", func(_ *Foreign, image *vfs.Mem, h Harm) (bool, error) { return true, removeAll(image, h.File) }},
 	{"a file", func(_ *Foreign, image *vfs.Mem, h Harm) (bool, error) {
@@ -241,8 +241,8 @@ func swap(_ *Foreign, image *vfs.Mem, h Harm) (bool, error) {
 	return true, errors.Join(err1, err2, writeFile(image, h.File, b), writeFile(image, with, a))
 }
 
-// replace puts in the place of a file the one of its name that another image has, or, if any will
-// do, the first of its kind.
+// replace replaces a file by the file of the same name in another image or, if any is set and that
+// does not exist, by the first file of the same kind.
 func replace(image *vfs.Mem, name string, from *vfs.Mem, any bool) (bool, error) {
 	now, err := files.ReadFile(image, name)
 	if err != nil {
@@ -274,7 +274,7 @@ func lengthen(image *vfs.Mem, name string, more []byte) error {
 	return writeFile(image, name, append(b, more...))
 }
 
-// writeFile gives a file another content.
+// writeFile replaces the contents of a file.
 func writeFile(image *vfs.Mem, name string, b []byte) error {
 	f, err := image.Open(name, true)
 	if err != nil {
@@ -288,7 +288,7 @@ func writeFile(image *vfs.Mem, name string, b []byte) error {
 	return err
 }
 
-// All are all harms, those that do not apply among them.
+// All returns all harms, including those that do not apply.
 func (x *Foreign) All() (all []Harm, err error) {
 	for _, killed := range []bool{false, true} {
 		err := files.Walk(x.images[killed], history.Dir, func(name string, isDir bool) error {
@@ -311,10 +311,10 @@ func (x *Foreign) All() (all []Harm, err error) {
 	return all, nil
 }
 
-// Try harms a copy, opens it to read and then to write, and reads all of it. What must hold: an
-// open that fails says that the store is damaged and where, and changes nothing but LOCK; a store
-// that opens answers right, or says that it is damaged; of a killed store the end of the log may be
-// missing, for nobody can tell that from a power cut.
+// Try damages a copy, opens it for reading and then for writing, and reads all of it. It checks
+// that a failed Open reports the damage and its location and changes no file but LOCK, and that an
+// opened store returns correct answers or reports the damage. After a kill, batches at the end of
+// the log may be missing, which cannot be distinguished from a power cut.
 func (x *Foreign) Try(h Harm) (c ForeignCounts, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -336,7 +336,7 @@ func (x *Foreign) Try(h Harm) (c ForeignCounts, err error) {
 	return c, nil
 }
 
-// Whole opens the older copy of everything: an older store, and right.
+// Whole opens the older copy of the whole directory, which is a valid older store.
 func (x *Foreign) Whole() error {
 	s, err := oribi.Open(history.Dir, x.options(x.old.Clone()))
 	if err != nil {
@@ -368,7 +368,7 @@ func (x *Foreign) open(c *ForeignCounts, h Harm, image *vfs.Mem, readOnly bool) 
 		c.Refused++
 		after, contentErr := contents(image)
 		if contentErr == nil && !maps.Equal(before, after) {
-			return fmt.Errorf("a failed open changes the directory: %w", err)
+			return fmt.Errorf("a failed open changed the directory: %w", err)
 		}
 		return errors.Join(contentErr, refused(err, h))
 	}
@@ -393,14 +393,14 @@ func (x *Foreign) open(c *ForeignCounts, h Harm, image *vfs.Mem, readOnly bool) 
 	return damaged(s.Verify(context.Background(), func(oribi.Finding) {}))
 }
 
-// prefix is the model of the batches that a store shows.
+// prefix returns the model of the batches that are visible in a store.
 func (x *Foreign) prefix(s *oribi.Store) (*model.Model, error) {
 	m := x.model.Clone()
 	v, err := model.SurveyStore(s, m.Moments(0))
 	if err != nil {
 		return nil, err
 	}
-	if m.Compare(v, len(m.Commits), "") == nil { // the last of them may have changed nothing
+	if m.Compare(v, len(m.Commits), "") == nil { // the last batches may have changed nothing
 		return m, nil
 	}
 	n, err := m.Survivors(v, 0, nil, "")
@@ -411,7 +411,7 @@ func (x *Foreign) prefix(s *oribi.Store) (*model.Model, error) {
 	return m, nil
 }
 
-// moments are three timestamps of a history, the newest state the last.
+// moments returns three timestamps of a history; the last one is the newest state.
 func moments(m *model.Model) []mvcc.Timestamp {
 	n := len(m.Commits)
 	if n == 0 {
@@ -420,7 +420,7 @@ func moments(m *model.Model) []mvcc.Timestamp {
 	return []mvcc.Timestamp{m.Commits[n/3].TS, m.Commits[n*4/5].TS, mvcc.Max}
 }
 
-// refused tells whether an open fails as it should: what the store is, and where that shows.
+// refused checks the error of a failed Open: it must report damage and name its location.
 func refused(err error, h Harm) error {
 	if damaged(err) != nil && !(h.Kind == forbidden && errors.Is(err, fs.ErrPermission)) {
 		return err
@@ -435,10 +435,10 @@ func refused(err error, h Harm) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("it does not say where: %w", err)
+	return fmt.Errorf("the error does not name the damaged part: %w", err)
 }
 
-// contents are the hashes of all files but LOCK, by name; directories have none.
+// contents returns the hashes of all files but LOCK, by name; that of a directory is zero.
 func contents(image *vfs.Mem) (map[string]xxh3.Uint128, error) {
 	out := map[string]xxh3.Uint128{}
 	err := files.Walk(image, history.Dir, func(name string, isDir bool) error {

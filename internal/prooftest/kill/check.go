@@ -12,23 +12,23 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// killRun is what a process was to change, and what it told of it.
+// killRun describes the changes that a process was to make and those that it acknowledged.
 type killRun struct {
 	batches []killEvent // of apply, in order
-	stamps  []uint64    // of the first of them
+	stamps  []uint64    // acknowledged timestamps, of a prefix of batches
 
 	rows killEvent // of a load into table b, in the order of the file
-	per  int       // of a batch; 0: no load
-	all  bool      // the load came to its end
+	per  int       // rows per batch of the load; 0: no load
+	all  bool      // the load completed
 
-	scratch []int64 // how many rows table c may have; nil: as before
+	scratch []int64 // possible row counts of table c; nil: unchanged
 }
 
 func (r *killRun) inDoubt() bool {
 	return len(r.stamps) < len(r.batches) || r.per > 0 && !r.all || len(r.scratch) > 1
 }
 
-// adoptAll takes what a process that came to its end has done.
+// adoptAll applies all changes of a completed process to the model.
 func (l *killLife) adoptAll(r *killRun) error {
 	if r.per > 0 {
 		l.model.adopt(r.rows)
@@ -39,7 +39,7 @@ func (l *killLife) adoptAll(r *killRun) error {
 	return l.adoptBatches(r, len(r.batches))
 }
 
-// adoptBatches takes the first n batches as done.
+// adoptBatches applies the first n batches to the model.
 func (l *killLife) adoptBatches(r *killRun, n int) error {
 	m := l.model
 	for i, e := range r.batches[:n] {
@@ -56,7 +56,7 @@ func (l *killLife) adoptBatches(r *killRun, n int) error {
 	return nil
 }
 
-// read runs a command that reads, and gives what it prints.
+// read runs a command that only reads and returns its output.
 func (l *killLife) read(args ...string) ([]byte, error) {
 	out, err := l.run(killPlan{}, args...)
 	if err == nil && (out.code != 0 || out.errs != "") {
@@ -71,7 +71,7 @@ func (l *killLife) scan(table string, more ...string) ([]string, error) {
 	return strings.Split(strings.TrimSuffix(string(out), "\n"), "\n"), err
 }
 
-// killInfo is what "store info" tells of the recovery.
+// killInfo is the part of "store info" about the recovery.
 type killInfo struct {
 	Clean        bool  `json:"clean"`
 	Frames       int64 `json:"frames"`
@@ -86,12 +86,12 @@ func (l *killLife) info() (killInfo, error) {
 		err = json.Unmarshal(out, &info)
 	}
 	if err == nil && info.Recovery.RepairedBits != 0 {
-		err = fmt.Errorf("a bit was put right that nobody flipped: %s", out)
+		err = fmt.Errorf("a bit was repaired though none was flipped: %s", out)
 	}
 	return info.Recovery, err
 }
 
-// tables are the rows of each table.
+// tables returns the row count of each table.
 func (l *killLife) tables() (map[string]int64, error) {
 	out, err := l.read("table", "list", l.store, "--format", "jsonl")
 	tables := map[string]int64{}
@@ -106,7 +106,8 @@ func (l *killLife) tables() (map[string]int64, error) {
 	return tables, err
 }
 
-// check reads the store, finds out how much of the last process's work is in, and compares.
+// check reads the store, determines how many changes of the last process it contains, and compares
+// it with the model.
 func (l *killLife) check(r *killRun) error {
 	before, err := l.fingerprint()
 	if err != nil {
@@ -159,7 +160,8 @@ func (l *killLife) check(r *killRun) error {
 
 func (l *killLife) fingerprint() ([16]byte, error) { return files.Fingerprint(vfs.OS, l.store) }
 
-// resolve finds out by the tables how far the last process came, and takes so much into the model.
+// resolve determines from the tables how many changes of the last process are in the store, and
+// applies these to the model.
 func (l *killLife) resolve(r *killRun, a, b []string) error {
 	if r.per > 0 {
 		mark := fmt.Sprintf(`,"n":%d,`, r.rows.n)
@@ -170,7 +172,7 @@ func (l *killLife) resolve(r *killRun, a, b []string) error {
 			}
 		}
 		if total := len(r.rows.changes); n != total && (r.all || n%r.per != 0) {
-			return fmt.Errorf("%d rows of a load of %d in batches of %d are in; it came to its end: %v", n, total, r.per, r.all)
+			return fmt.Errorf("the table has %d of %d rows of a load in batches of %d; completed: %v", n, total, r.per, r.all)
 		}
 		r.rows.changes = r.rows.changes[:n]
 		l.model.adopt(r.rows)
@@ -188,7 +190,7 @@ func (l *killLife) resolve(r *killRun, a, b []string) error {
 		n++
 	}
 	if n < len(r.stamps) {
-		return fmt.Errorf("%d batches were acknowledged, %d are in", len(r.stamps), n)
+		return fmt.Errorf("%d batches were acknowledged, the store has %d", len(r.stamps), n)
 	}
 	return l.adoptBatches(r, n)
 }
@@ -211,7 +213,7 @@ func (l *killLife) checkPast() error {
 	return nil
 }
 
-// checkScratch looks which tables there are, and compares table c.
+// checkScratch compares the list of tables, and table c.
 func (l *killLife) checkScratch(r *killRun) error {
 	m := l.model
 	tables, err := l.tables()
@@ -231,7 +233,7 @@ func (l *killLife) checkScratch(r *killRun) error {
 		want++
 	}
 	if !slices.Contains(may, rows) || len(tables) != want {
-		return fmt.Errorf("tables %v; table c may have rows %v, %d being no table", tables, may, noScratch)
+		return fmt.Errorf("tables %v; want table c with one of %v rows (%d means no table)", tables, may, noScratch)
 	}
 	m.scratch = rows
 	if rows <= 0 || r.scratch == nil {
@@ -251,7 +253,7 @@ func (l *killLife) checkScratch(r *killRun) error {
 	return nil
 }
 
-// sameLines compares what a scan prints.
+// sameLines compares the output of a scan.
 func sameLines(got, want []string) error {
 	if len(got) == 1 && got[0] == "" {
 		got = nil

@@ -1,5 +1,5 @@
-// Package kill runs the real command on one store, one process after the other, and kills most of
-// them: at random times and at chosen system calls.
+// Package kill runs the real command on a store in a sequence of processes and kills most of them,
+// at random times and at chosen system calls.
 package kill
 
 import (
@@ -12,37 +12,37 @@ import (
 	"time"
 )
 
-// Life is the life of one store on a real disk. The command makes it, fills it and tends it, one
-// process after the other, and most of them are killed (SIGKILL): at a moment, behind an
-// acknowledgement, or, where strace is there, as they enter a chosen system call. The next process
-// goes on with the directory as it was left, so processes that recover are killed too.
+// Life is the history of one store on a real disk. The command creates, fills and maintains the
+// store in a sequence of processes. Most of them are killed (SIGKILL): at a random time, after an
+// acknowledgement, or, if strace is installed, on entry to a chosen system call. The next process
+// uses the directory as the kill left it; processes are thus also killed during recovery.
 //
-// After each kill the command reads the store, which changes no byte, and then, at the latest with
-// the next process, writes to it. What must hold: verify finds nothing; of the batches a prefix is
-// there, with all that were acknowledged, none in part; each table is what the model says, now and
-// as of acknowledged timestamps of the past.
+// After each kill, commands that only read check the store and must not change a byte; the next
+// process then writes to it. Life checks that verify finds nothing, that the store contains a
+// prefix of the batches, each completely, with all acknowledged ones, and that each table equals
+// the model, now and as of acknowledged timestamps.
 //
-// What is killed where is chosen by the seed, what it meets there depends on the machine. It is for
-// unix.
+// The seed determines the commands and the kills; the state at a kill depends on the machine. Life
+// needs Unix.
 type Life struct {
 	Seed   uint64
-	Dir    string // empty, on a real disk; takes the store and what the command reads
+	Dir    string // empty directory on a real disk, for the store and input files
 	Binary string // the command
-	Kills  int64  // ends after so many
+	Kills  int64  // number of kills after which the Life ends
 }
 
-// Counts are how much a Life did.
+// Counts counts the work of a Life.
 type Counts struct {
 	Kills    int64
-	Calls    int64 // of these, as a system call was entered
-	Finished int64 // processes that came to their end
-	Batches  int64 // that were acknowledged
-	Ahead    int64 // batches that a kill left though they were not acknowledged
-	Torn     int64 // kills that were seen to have left a torn end of the log
-	Reads    int64 // tables that were read and compared
+	Calls    int64 // of these, on entry to a system call
+	Finished int64 // processes that completed
+	Batches  int64 // acknowledged batches
+	Ahead    int64 // batches found after a kill that were not acknowledged
+	Torn     int64 // kills after which "store info" reported a torn end of the log
+	Reads    int64 // tables read and compared
 }
 
-// Add sums two up.
+// Add adds o to c.
 func (c *Counts) Add(o Counts) {
 	c.Kills += o.Kills
 	c.Calls += o.Calls
@@ -62,24 +62,24 @@ type killLife struct {
 	tracer string // strace; empty without it
 	model  *killModel
 
-	within map[string]time.Duration // how long a verb takes, about: kills come before
-	upTo   map[string]int           // how often a verb makes a system call in one thread, about
+	within map[string]time.Duration // estimated duration of a verb; kills are scheduled before it
+	upTo   map[string]int           // estimated number of system calls of a verb in one thread
 	behind bool                     // the last process was killed
 	last   []string                 // the last command lines
 }
 
-// killSteps bounds the processes of a life, whose kills may come too late.
+// killSteps bounds the number of processes per kill, since kills may come too late.
 const killSteps = 8
 
-// Run lives the life. An error tells of a wrong answer, or of a process that failed; then the store
-// is kept, and the error says where.
+// Run runs the history. It returns an error for a wrong answer and for a process that failed; the
+// error then names the directory in which the store is kept.
 func (k Life) Run() (Counts, error) {
 	l := &killLife{Life: k, rng: rand.New(rand.NewPCG(k.Seed, 7)), store: filepath.Join(k.Dir, "store"), model: newKillModel(),
 		within: map[string]time.Duration{}, upTo: map[string]int{}, tracer: findTracer(k.Dir)}
 	err := l.begin()
 	for n := int64(0); err == nil && l.counts.Kills < k.Kills; n++ {
 		if n > killSteps*(k.Kills+10) {
-			err = errors.New("hardly a process can be killed")
+			err = errors.New("too few processes were killed")
 			break
 		}
 		err = l.step()
@@ -93,8 +93,8 @@ func (k Life) Run() (Counts, error) {
 	return l.counts, err
 }
 
-// kept moves the store away from where it would be removed, and adds to err where it is and what
-// was done last.
+// kept moves the store to a directory that is not removed, and adds its name and the last commands
+// to err.
 func (l *killLife) kept(err error) error {
 	dir, failed := os.MkdirTemp("", "oribi-kill-")
 	if failed == nil {
@@ -107,7 +107,7 @@ func (l *killLife) kept(err error) error {
 	return fmt.Errorf("%w\n%s; the last commands:\n%s", err, at, strings.Join(l.last, "\n"))
 }
 
-// begin makes the store and its tables, killed at it too.
+// begin creates the store and its tables; these processes may be killed too.
 func (l *killLife) begin() error {
 	schema := filepath.Join(l.Dir, "schema.json")
 	if err := os.WriteFile(schema, []byte(killSchema), 0o600); err != nil {
@@ -126,7 +126,7 @@ func (l *killLife) begin() error {
 			}
 			continue
 		}
-		// A process that was killed behind its last change has made the store.
+		// A process killed after its last change has created the store.
 		if made := cut && done.code == 1 && strings.Contains(done.errs, "exists already"); done.code != 0 && !made {
 			return done.unexpected()
 		}
@@ -149,7 +149,7 @@ func (l *killLife) begin() error {
 	return l.check(&killRun{})
 }
 
-// step is one process, and what is checked after it.
+// step runs one process and the checks after it.
 func (l *killLife) step() error {
 	r := &killRun{}
 	var err error
@@ -185,7 +185,7 @@ func (l *killLife) step() error {
 
 func (l *killLife) anyTable() string { return killTables[l.rng.IntN(len(killTables))] }
 
-// finish lets some processes come to their end, and looks at what they leave.
+// finish runs some processes to completion and checks the result.
 func (l *killLife) finish() error {
 	for _, table := range killTables {
 		if out, err := l.run(killPlan{}, "table", "compact", l.store, table); err != nil || out.code != 0 {
@@ -197,12 +197,12 @@ func (l *killLife) finish() error {
 	}
 	info, err := l.info()
 	if err == nil && (!info.Clean || info.TornBytes != 0) {
-		err = fmt.Errorf("after processes that came to their end: %+v", info)
+		err = fmt.Errorf("after completed processes: %+v", info)
 	}
 	return err
 }
 
-// tend runs a command that changes no row of what the model knows; it may be killed.
+// tend runs a command that may be killed and does not change the model.
 func (l *killLife) tend(verb string, args ...string) (killOutcome, error) {
 	out, err := l.run(l.plan(verb), args...)
 	if err == nil && !out.killed && out.code != 0 {
@@ -228,7 +228,7 @@ func (l *killLife) apply(r *killRun, most int, large bool, flags ...string) erro
 	}
 	if plan.acks == 0 && l.rng.IntN(2) == 0 {
 		stamps = filepath.Join(l.Dir, "stamps")
-		if err := os.WriteFile(stamps, nil, 0o600); err != nil { // the command may be killed before it makes it anew
+		if err := os.WriteFile(stamps, nil, 0o600); err != nil { // the command may be killed before it creates the file
 			return err
 		}
 	}
@@ -236,17 +236,17 @@ func (l *killLife) apply(r *killRun, most int, large bool, flags ...string) erro
 	if err != nil {
 		return err
 	}
-	told := out.out
+	acks := out.out
 	if stamps != "-" {
-		if told, err = os.ReadFile(stamps); err != nil {
+		if acks, err = os.ReadFile(stamps); err != nil {
 			return err
 		}
 	}
-	if r.stamps, err = parseStamps(told); err != nil {
+	if r.stamps, err = parseStamps(acks); err != nil {
 		return err
 	}
 	if !out.killed && (out.code != 0 || len(r.stamps) != len(r.batches)) {
-		return fmt.Errorf("%d timestamps of %d batches: %w", len(r.stamps), len(r.batches), out.unexpected())
+		return fmt.Errorf("%d timestamps for %d batches: %w", len(r.stamps), len(r.batches), out.unexpected())
 	}
 	l.counts.Batches += int64(len(r.stamps))
 	return nil
@@ -265,8 +265,8 @@ func (l *killLife) load(r *killRun) error {
 	return err
 }
 
-// scratch brings table c one step on: it is made, filled with rows in the order of their keys,
-// which go straight to files, and dropped.
+// scratch advances table c by one step: it is created, filled with rows in key order, which are
+// ingested, and dropped.
 func (l *killLife) scratch(r *killRun) error {
 	m := l.model
 	const name = "c"

@@ -14,10 +14,10 @@ import (
 	"github.com/oribi-db/oribi/internal/prooftest/values"
 )
 
-// killTables are the tables of a life; each batch of apply writes to both.
+// killTables are the tables of a Life; each batch of apply writes to both.
 var killTables = []string{"a", "b"}
 
-// Each has a key, the number of the batch that wrote the row, and a text.
+// Their columns are a key, the number of the batch that wrote the row, and a text.
 const killSchema = `{"columns":[{"name":"k","type":"int64","key":true},{"name":"n","type":"int64"},{"name":"s","type":"string","nullable":true}]}`
 
 // Keys: the head, a row in which each batch of apply leaves its number; rows that change often,
@@ -30,7 +30,7 @@ const (
 	loadKeys = 700
 )
 
-// Table c: so many rows of so many bytes are read ahead that they are ingested.
+// Table c: the rows are numerous and large enough to be ingested.
 const (
 	scratchRows  = 330
 	scratchPer   = 100
@@ -41,7 +41,7 @@ const (
 type killRow struct {
 	n int64
 	s string
-	// null tells that there is no text.
+	// null means that the text is NULL.
 	null bool
 }
 
@@ -64,7 +64,7 @@ type killChange struct {
 	gone  bool
 }
 
-// killEvent is what one batch of apply, or a part of a load, changed.
+// killEvent is the set of changes of one batch of apply, or of a part of a load.
 type killEvent struct {
 	n       int64 // the number of the batch
 	changes []killChange
@@ -84,7 +84,7 @@ func newKillState() killState { return killState{{}, {}} }
 
 func (s *killState) clone() killState { return killState{maps.Clone(s[0]), maps.Clone(s[1])} }
 
-// lines are what a scan of a table prints.
+// lines returns the expected output of a scan of a table.
 func (s *killState) lines(table int) []string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(s[table])) {
@@ -93,16 +93,16 @@ func (s *killState) lines(table int) []string {
 	return out
 }
 
-// killModel is what the store holds, as far as it is certain.
+// killModel is the known content of the store.
 type killModel struct {
 	now     killState
-	events  []killEvent // all that made it so
+	events  []killEvent // all events so far
 	moments []killMoment
-	next    int64 // number of the next batch; none is used twice
+	next    int64 // number of the next batch; numbers are never reused
 	scratch int64 // rows of table c; noScratch
 }
 
-// killMoment is an acknowledged timestamp, and how many events it sees.
+// killMoment is an acknowledged timestamp and the number of events visible at it.
 type killMoment struct {
 	ts     uint64
 	events int
@@ -110,13 +110,13 @@ type killMoment struct {
 
 func newKillModel() *killModel { return &killModel{now: newKillState(), next: 1, scratch: noScratch} }
 
-// adopt takes events as having happened.
+// adopt applies an event to the model.
 func (m *killModel) adopt(e killEvent) {
 	m.now.apply(e.changes)
 	m.events = append(m.events, e)
 }
 
-// at is the state after so many events.
+// at returns the state after the first events.
 func (m *killModel) at(events int) killState {
 	s := newKillState()
 	for _, e := range m.events[:events] {
@@ -137,7 +137,7 @@ func killText(rng *rand.Rand, n int) string {
 	return string(b)
 }
 
-// text is a text of a row, or none.
+// text returns a random text of a row, or NULL.
 func (m *killModel) text(rng *rand.Rand, row *killRow) {
 	switch n := rng.IntN(12); n {
 	case 0:
@@ -149,7 +149,7 @@ func (m *killModel) text(rng *rand.Rand, row *killRow) {
 	}
 }
 
-// writeBatches writes batches that follow on what the model holds.
+// writeBatches writes a file of batches that succeed on the model's state.
 func (m *killModel) writeBatches(rng *rand.Rand, name string, batches int, large bool) (list []killEvent, err error) {
 	f, err := os.Create(name)
 	if err != nil {
@@ -166,7 +166,7 @@ func (m *killModel) writeBatches(rng *rand.Rand, name string, batches int, large
 	return list, errors.Join(w.Flush(), f.Close())
 }
 
-// killBatch is one batch in the making.
+// killBatch is a batch under construction.
 type killBatch struct {
 	rng   *rand.Rand
 	m     *killModel
@@ -191,7 +191,7 @@ func (g *killBatch) line(large bool) string {
 	return `{"ops":[` + strings.Join(g.ops, ",") + `]}`
 }
 
-// any is an operation that succeeds, be the row there or not.
+// any adds an operation that succeeds whether or not the row exists.
 func (g *killBatch) any(table int, key int64) {
 	row, live := g.state[table][key]
 	if !live {
@@ -254,8 +254,8 @@ func (g *killBatch) change(c killChange) {
 	g.state.apply(g.event.changes[len(g.event.changes)-1:])
 }
 
-// writeRows writes rows for a load into table b, in any order, each key once; an empty text leaves
-// that of the row as it is.
+// writeRows writes rows with distinct keys for a load into table b, in random order. An empty text
+// keeps that of an existing row.
 func (m *killModel) writeRows(rng *rand.Rand, name string, rows int) (e killEvent, err error) {
 	e.n = m.next
 	m.next++
@@ -278,7 +278,7 @@ func (m *killModel) writeRows(rng *rand.Rand, name string, rows int) (e killEven
 	return e, os.WriteFile(name, []byte(b.String()), 0o600)
 }
 
-// writeScratch writes the rows of table c; they are the same each time.
+// writeScratch writes the rows of table c, which are always the same.
 func writeScratch(name string) error {
 	f, err := os.Create(name)
 	if err != nil {
@@ -296,7 +296,7 @@ func scratchRow(k int64) killRow {
 	return killRow{s: killText(rand.New(rand.NewPCG(uint64(k), 1)), scratchBytes)}
 }
 
-// parseStamps reads the timestamps that apply has written: whole lines, rising.
+// parseStamps parses the timestamps that apply has written: complete lines in ascending order.
 func parseStamps(text []byte) (list []uint64, err error) {
 	if len(text) > 0 && text[len(text)-1] != '\n' {
 		return nil, fmt.Errorf("a timestamp is written in part: %q", text[max(0, len(text)-40):])

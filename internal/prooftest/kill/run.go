@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// BuildCommand compiles the command into dir. The working directory has to be in the module.
+// BuildCommand compiles the command into dir. The working directory must be inside the module.
 func BuildCommand(dir string) (binary string, err error) {
 	binary = filepath.Join(dir, "oribi")
 	if runtime.GOOS == "windows" {
@@ -26,12 +26,12 @@ func BuildCommand(dir string) (binary string, err error) {
 	return binary, err
 }
 
-// killCalls are the system calls at which processes are killed: all that change something on a
-// disk, and some around them.
+// killCalls are the system calls at which processes are killed: those that change the disk, and
+// some others. Calls listed twice are chosen twice as often.
 var killCalls = []string{"pwrite64", "pwrite64", "fdatasync", "fdatasync", "write", "fsync", "fallocate", "ftruncate", "renameat", "unlinkat", "openat", "mkdirat", "flock"}
 
-// findTracer finds strace, if it is there and may kill the processes that it starts as they enter a
-// system call; else "".
+// findTracer returns the path of strace, or "" if it is not installed or cannot kill processes on
+// entry to a system call.
 func findTracer(dir string) string {
 	name, err := exec.LookPath("strace")
 	if err != nil {
@@ -47,29 +47,29 @@ func findTracer(dir string) string {
 	return name
 }
 
-// TracerMissing says why no process is killed at a chosen system call; empty if they are.
+// TracerMissing returns the reason why no process is killed at chosen system calls, or "".
 func TracerMissing(dir string) string {
 	if findTracer(dir) != "" {
 		return ""
 	}
-	return "no strace here, or it may not trace: processes are killed at moments, not at chosen system calls"
+	return "strace is missing or not permitted: processes are killed at random times only, not at chosen system calls"
 }
 
-// traced are strace's arguments that run a command and kill it at the nth of a call in one of its
-// threads.
+// traced returns the arguments of strace that run a command and kill it at the nth call of a system
+// call in one of its threads.
 func traced(call string, nth int, command ...string) []string {
 	return append([]string{"-f", "-qq", "-o", os.DevNull, "-e", "trace=" + call,
 		"-e", fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", call, nth), "--"}, command...)
 }
 
-const killedBy = "signal: killed" // as os.ProcessState tells it
+const killedBy = "signal: killed" // text of os.ProcessState
 
-// killPlan says where a process is killed; zero: nowhere. One of three.
+// killPlan is when to kill a process: one of after, acks and call. The zero value means never.
 type killPlan struct {
-	after time.Duration // so long after it was started
-	acks  int           // behind so many lines on stdout
-	call  string        // as it enters a system call
-	nth   int           // of a thread
+	after time.Duration // after this time
+	acks  int           // after this many lines on stdout
+	call  string        // on entry to a system call
+	nth   int           // number of the call in its thread, from 1
 	verb  string
 }
 
@@ -78,17 +78,17 @@ func (p killPlan) String() string {
 	case p.call != "":
 		return fmt.Sprintf("killed at %s %d", p.call, p.nth)
 	case p.acks > 0:
-		return fmt.Sprintf("killed behind line %d", p.acks)
+		return fmt.Sprintf("killed after line %d", p.acks)
 	case p.after > 0:
 		return fmt.Sprintf("killed after %v", p.after)
 	}
 	return "not killed"
 }
 
-// plan chooses. How long a verb takes, and how many calls it makes, is learnt on the way.
+// plan chooses a plan, from the durations and numbers of calls that learn has recorded.
 func (l *killLife) plan(verb string) killPlan {
 	if l.rng.IntN(12) == 0 {
-		return killPlan{} // it may come to its end
+		return killPlan{} // let it complete
 	}
 	if l.tracer == "" || l.rng.IntN(3) == 0 {
 		most := l.within[verb]
@@ -103,7 +103,7 @@ func (l *killLife) plan(verb string) killPlan {
 		most = 10
 	}
 	if l.behind && l.rng.IntN(2) == 0 {
-		most = min(most, 4) // while it recovers
+		most = min(most, 4) // during recovery
 	}
 	p.nth = 1 + l.rng.IntN(most)
 	return p
@@ -111,7 +111,7 @@ func (l *killLife) plan(verb string) killPlan {
 
 func (p killPlan) learns() string { return p.verb + " " + p.call }
 
-// learn makes kills come earlier if one came too late, else later.
+// learn moves later kills forward if this one came too late, else back.
 func (l *killLife) learn(p killPlan, killed bool) {
 	switch {
 	case p.call != "" && killed:
@@ -125,7 +125,7 @@ func (l *killLife) learn(p killPlan, killed bool) {
 	}
 }
 
-// killOutcome is what came of a process.
+// killOutcome is the outcome of a process.
 type killOutcome struct {
 	args   []string
 	out    []byte
@@ -145,10 +145,10 @@ func cut(s string) string {
 	return s
 }
 
-// killHang is far above what any process takes.
+// killHang is far longer than any process takes.
 const killHang = 5 * time.Minute
 
-// run runs the command. An error says that it hangs, or was killed by somebody else.
+// run runs the command. It returns an error if the command hangs or was killed from outside.
 func (l *killLife) run(p killPlan, args ...string) (killOutcome, error) {
 	o := killOutcome{args: args}
 	line := strings.ReplaceAll("oribi "+strings.Join(args, " "), l.Dir+string(filepath.Separator), "")
@@ -161,7 +161,7 @@ func (l *killLife) run(p killPlan, args ...string) (killOutcome, error) {
 	cmd := exec.CommandContext(ctx, l.Binary, args...)
 	if p.call != "" {
 		cmd = exec.CommandContext(ctx, l.tracer, traced(p.call, p.nth, append([]string{l.Binary}, args...)...)...)
-		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // which it passes on
+		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // strace forwards it
 	}
 	out := &killOutput{acks: p.acks, kill: func() { _ = cmd.Process.Kill() }}
 	cmd.Stdout, cmd.Stderr = out, &errs
@@ -171,13 +171,13 @@ func (l *killLife) run(p killPlan, args ...string) (killOutcome, error) {
 	if p.after > 0 {
 		defer time.AfterFunc(p.after, out.kill).Stop()
 	}
-	_ = cmd.Wait() // the state tells
+	_ = cmd.Wait() // cmd.ProcessState has the result
 	o.out, o.errs, o.code, o.killed = out.text.Bytes(), errs.String(), cmd.ProcessState.ExitCode(), cmd.ProcessState.String() == killedBy
 	switch {
 	case ctx.Err() != nil:
 		return o, fmt.Errorf("oribi %s: did not end in %v", strings.Join(args, " "), killHang)
 	case o.killed && p == killPlan{}:
-		return o, fmt.Errorf("oribi %s: killed from elsewhere", strings.Join(args, " "))
+		return o, fmt.Errorf("oribi %s: killed by another process", strings.Join(args, " "))
 	case o.killed:
 		l.counts.Kills++
 		if p.call != "" {
@@ -193,7 +193,7 @@ func (l *killLife) run(p killPlan, args ...string) (killOutcome, error) {
 	return o, nil
 }
 
-// readsOnly tells whether the command leaves a store as it is.
+// readsOnly reports whether the command only reads the store.
 func readsOnly(args []string) bool {
 	if args[0] == "store" {
 		return args[1] != "init"
@@ -201,7 +201,7 @@ func readsOnly(args []string) bool {
 	return args[0] == "table" && (args[1] == "scan" || args[1] == "list")
 }
 
-// killOutput keeps what a process prints, and kills it behind some line.
+// killOutput collects the output of a process and kills it after a number of lines.
 type killOutput struct {
 	text bytes.Buffer
 	acks int
