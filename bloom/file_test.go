@@ -20,7 +20,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// example is the whole file of the cfile spec's section 9.6.
+// example is the complete file of section 9.6 of the cfile spec.
 const example = `6b 75 64 75 63 66 6c 32 00 00 00 00 02 94 3a d3
 	02 00 00 00 08 03 00 00 00 20 80 01 00 00 20 02
 	00 40 00 08 06 00 7b ea e6 f2 01 61 10 1a 00 00
@@ -29,7 +29,7 @@ const example = `6b 75 64 75 63 66 6c 32 00 00 00 00 02 94 3a d3
 	30 01 40 00 50 01 6b 75 64 75 63 66 6c 32 14 00
 	00 00`
 
-// write returns the bytes of a file of the keys.
+// write returns the bytes of a file with the keys.
 func write(t testing.TB, o Options, keys [][]byte) []byte {
 	t.Helper()
 	var sink block.Memory
@@ -46,12 +46,12 @@ func write(t testing.TB, o Options, keys [][]byte) []byte {
 		t.Fatal(err)
 	}
 	if w.Keys() != int64(len(keys)) {
-		t.Errorf("%d keys were added, Keys says %d", len(keys), w.Keys())
+		t.Errorf("%d keys were added, Keys returns %d", len(keys), w.Keys())
 	}
 	return sink.Bytes
 }
 
-// open opens a file as block 1, with a cache or without.
+// open opens a file as block 1, with or without a cache.
 func open(t testing.TB, data []byte, c *cache.Cache) *Reader {
 	t.Helper()
 	r, err := Open(&block.Memory{Number: 1, Bytes: data}, cfile.ReaderOptions{Cache: c})
@@ -89,7 +89,7 @@ func TestFileExample(t *testing.T) {
 	}
 }
 
-func TestDumpOfTheExample(t *testing.T) {
+func TestDumpExample(t *testing.T) {
 	var got bytes.Buffer
 	if err := Dump(&got, fromHex(t, example)); err != nil {
 		t.Fatal(err)
@@ -123,7 +123,8 @@ func TestFileWithoutKeysFindsNothing(t *testing.T) {
 	}
 }
 
-// model is a bloom file as the format tells it: sets of bits under separators.
+// model is a bloom file built directly from the format's definition: sets of bits, with separator
+// keys.
 type model struct {
 	sizing     Sizing
 	separators [][]byte
@@ -169,7 +170,7 @@ func (m *model) mayContain(key []byte) bool {
 	return true
 }
 
-// randomKeys returns n rising keys, distinct and of a kind: short, long with shared starts,
+// randomKeys returns n distinct ascending keys of one kind: short, long with common prefixes, or
 // numbers.
 func randomKeys(r *rand.Rand, n int) [][]byte {
 	set := map[string]bool{}
@@ -194,7 +195,7 @@ func randomKeys(r *rand.Rand, n int) [][]byte {
 	return keys
 }
 
-func TestAnswersAreThoseOfTheModel(t *testing.T) {
+func TestMayContainAgreesWithModel(t *testing.T) {
 	r := seedtest.Rand(t)
 	rounds := 60
 	if testing.Short() {
@@ -235,7 +236,7 @@ func TestAnswersAreThoseOfTheModel(t *testing.T) {
 	}
 }
 
-func TestWriterRefusesFallingKeys(t *testing.T) {
+func TestWriterRefusesDescendingKeys(t *testing.T) {
 	w, err := NewWriter(new(block.Memory), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -247,13 +248,13 @@ func TestWriterRefusesFallingKeys(t *testing.T) {
 	}
 	first := w.Add([]byte("bz"))
 	if first == nil {
-		t.Fatal("a key that falls was taken")
+		t.Fatal("a descending key was accepted")
 	}
 	if err := w.Add([]byte("d")); err != first {
 		t.Errorf("the first error is not kept: %v", err)
 	}
 	if err := w.Finish(); err != first {
-		t.Errorf("a file with a lost key was finished: %v", err)
+		t.Errorf("Finish after a failed Add: %v", err)
 	}
 }
 
@@ -272,7 +273,7 @@ func TestWriterRefusesCallsAfterFinish(t *testing.T) {
 
 var errDisk = errors.New("disk")
 
-// failing is a sink that takes the first left bytes.
+// failing is a sink that fails after left bytes.
 type failing struct {
 	block.Memory
 	left int
@@ -286,7 +287,7 @@ func (f *failing) Write(p []byte) (int, error) {
 	return f.Memory.Write(p)
 }
 
-func TestWriterTellsErrorsOfTheSink(t *testing.T) {
+func TestWriterReturnsSinkErrors(t *testing.T) {
 	keys := randomKeys(seedtest.Rand(t), 300)
 	o := Options{BlockBytes: 64, FalsePositiveRate: 0.01}
 	for left := range len(write(t, o, keys)) {
@@ -324,9 +325,9 @@ func TestOpenRefusesOtherFiles(t *testing.T) {
 	}
 }
 
-// Every flipped bit and every missing end of a file with checksums is noticed by Verify, and never
-// makes a key disappear without an error.
-func TestDamageIsNoticed(t *testing.T) {
+// Verify detects every flipped bit and every truncation of a file with checksums, and no damage
+// hides a key without an error.
+func TestDamageIsDetected(t *testing.T) {
 	keys := randomKeys(seedtest.Rand(t), 60)
 	data := write(t, Options{BlockBytes: 16, FalsePositiveRate: 0.1}, keys)
 	check := func(what string, damaged []byte) {
@@ -334,7 +335,7 @@ func TestDamageIsNoticed(t *testing.T) {
 		if err == nil {
 			for _, key := range keys {
 				if ok, err := r.MayContain(MakeProbe(key)); err == nil && !ok {
-					t.Errorf("%s: key %x has disappeared", what, key)
+					t.Errorf("%s: key %x is no longer found", what, key)
 				}
 			}
 			err = r.Verify()
@@ -353,7 +354,7 @@ func TestDamageIsNoticed(t *testing.T) {
 	}
 }
 
-// Without checksums damage may give wrong answers, but no panic.
+// Without checksums, damage may give wrong answers but no panic.
 func TestDamageWithoutChecksumsNeverPanics(t *testing.T) {
 	keys := randomKeys(seedtest.Rand(t), 60)
 	data := write(t, Options{BlockBytes: 16, FalsePositiveRate: 0.1, NoChecksums: true}, keys)
@@ -374,7 +375,7 @@ func TestDamageWithoutChecksumsNeverPanics(t *testing.T) {
 	}
 }
 
-func TestReaderServesManyGoroutines(t *testing.T) {
+func TestReaderIsSafeForConcurrentUse(t *testing.T) {
 	keys := randomKeys(seedtest.Rand(t), 2000)
 	data := write(t, Options{BlockBytes: 64, FalsePositiveRate: 0.1}, keys)
 	for _, c := range []*cache.Cache{nil, cache.New(1 << 20)} {
@@ -395,9 +396,9 @@ func TestReaderServesManyGoroutines(t *testing.T) {
 	}
 }
 
-// BenchmarkMayContain asks one filter, which then lies near the processor, and the 256 filters of a
-// file of 1 MiB at random, all in the cache. hash=in makes the probe each time; hash=out has made
-// it before, as for questions to many files.
+// BenchmarkMayContain probes one filter, which then stays in the processor's cache, and the 256
+// filters of a file of 1 MiB at random, all in the cblock cache. hash=in makes the probe in each
+// iteration; hash=out makes it before, as for lookups in many files.
 func BenchmarkMayContain(b *testing.B) {
 	for _, filters := range []int{1, 256} {
 		n := 1710 * filters
@@ -467,6 +468,6 @@ func BenchmarkAdd(b *testing.B) {
 		i++
 	}
 	if w.Keys() != int64(i) {
-		b.Fatal("keys were lost")
+		b.Fatal("Keys differs from the number of keys added")
 	}
 }

@@ -24,7 +24,7 @@ func fromHex(t testing.TB, s string) []byte {
 	return b
 }
 
-func TestSizingIsKudus(t *testing.T) {
+func TestSizingMatchesKudu(t *testing.T) {
 	for _, c := range []struct {
 		o    Options
 		want Sizing
@@ -49,20 +49,20 @@ func TestSizingIsKudus(t *testing.T) {
 	}
 }
 
-func TestSizingRefusesWhatCannotBe(t *testing.T) {
+func TestSizingRefusesInvalidOptions(t *testing.T) {
 	nan := 0.0
 	nan /= nan
 	for _, o := range []Options{
 		{FalsePositiveRate: 1}, {FalsePositiveRate: -0.1}, {FalsePositiveRate: 2}, {FalsePositiveRate: nan},
 		{BlockBytes: -1}, {KeysPerBlock: -1}, {BlockBytes: 100, KeysPerBlock: 100},
 		{BlockBytes: maxBlockBytes + 1}, {KeysPerBlock: 1 << 30},
-		{FalsePositiveRate: 0.9999999999999999}, // more keys than rows can be
+		{FalsePositiveRate: 0.9999999999999999}, // more keys than a rowset can have
 	} {
 		if s, err := o.Sizing(); err == nil {
 			t.Errorf("%+v gives %+v", o, s)
 		}
 	}
-	// Whatever is accepted can be written and read.
+	// All accepted sizings can be written and read.
 	r := seedtest.Rand(t)
 	for range 2000 {
 		o := Options{FalsePositiveRate: 1 / float64(uint64(2)+r.Uint64()>>r.IntN(64))}
@@ -81,7 +81,7 @@ func TestSizingRefusesWhatCannotBe(t *testing.T) {
 	}
 }
 
-// The example above the constants of filter.go.
+// The example in the format table of filter.go.
 func TestFilterExample(t *testing.T) {
 	want := fromHex(t, "02 00 00 00 | 08 03 | 00 00 00 20 80 01 00 00 20 02 00 40 00 08 06 00")
 	got, err := appendHeader(nil, 3)
@@ -151,7 +151,7 @@ func FuzzParseFilter(f *testing.F) {
 	})
 }
 
-// positions are the bits of a hash, worked out in 64 bits as the format says it.
+// positions returns the bits of a hash, computed in 64 bits from the format's definition.
 func positions(hash uint64, hashes, bitmapBytes int) []uint64 {
 	var all []uint64
 	h1, h2 := hash&0xffffffff, hash>>32
@@ -161,7 +161,7 @@ func positions(hash uint64, hashes, bitmapBytes int) []uint64 {
 	return all
 }
 
-func TestBitsAreThoseOfTheFormat(t *testing.T) {
+func TestAddSetsTheBitsOfTheFormat(t *testing.T) {
 	r := seedtest.Rand(t)
 	for range 300 {
 		f := filter{hashes: 1 + r.IntN(40), bitmap: make([]byte, 1+r.IntN(300))}
@@ -193,10 +193,10 @@ func TestBitsAreThoseOfTheFormat(t *testing.T) {
 	}
 }
 
-// A full filter is wrong as often as was asked, and not more often than another implementation of
-// the same size: a hash whose halves depend on each other would show here. Fixed keys, so that the
-// test does not fail by chance.
-func TestFalsePositiveRateIsAsAsked(t *testing.T) {
+// A full filter has the requested false-positive rate, and no higher one than another
+// implementation of the same size, which would show if the halves of the hash were dependent. The
+// keys are fixed so that the test cannot fail by chance.
+func TestFalsePositiveRateMatchesOption(t *testing.T) {
 	const questions = 200000
 	for _, rate := range []float64{0.1, 0.01, 0.001} {
 		s, err := Options{FalsePositiveRate: rate}.Sizing()
@@ -224,7 +224,7 @@ func TestFalsePositiveRateIsAsAsked(t *testing.T) {
 		ours, theirs = ours/questions, theirs/questions
 		t.Logf("rate %v: %v, oracle %v", rate, ours, theirs)
 		if ours > 1.5*rate || ours > 1.5*theirs+0.0003 {
-			t.Errorf("rate %v: %v of the answers are wrong, of the oracle's %v", rate, ours, theirs)
+			t.Errorf("rate %v: got a false-positive rate of %v, the oracle has %v", rate, ours, theirs)
 		}
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/oribi-db/oribi/internal/fuzztest"
 )
 
-// FuzzFile draws two filters as they stand in their cblocks, checksums and index good, and a key to
-// ask for. What must hold: an answer, or an error of the two kinds; the same answer from a file
-// that was asked before; no panic.
+// FuzzFile fuzzes the payloads of two filters in a file whose checksums and index are valid, and a
+// key to look up. The lookup must give an answer or one of the two expected errors, the same answer
+// if repeated, and no panic.
 func FuzzFile(f *testing.F) {
 	good := fromHex(f, "02 00 00 00 | 08 03 | 00 00 00 20 80 01 00 00 20 02 00 40 00 08 06 00")
 	f.Add(good, good, []byte("alpha"))
@@ -37,7 +37,7 @@ func FuzzFile(f *testing.F) {
 		}
 		r, err := Open(src, cfile.ReaderOptions{})
 		if err != nil {
-			t.Fatal(err) // header and footer are good
+			t.Fatal(err) // header and footer are valid
 		}
 		answer, err := r.MayContain(MakeProbe(key))
 		for range 2 {
@@ -48,7 +48,7 @@ func FuzzFile(f *testing.F) {
 		}
 		for _, err := range []error{err, r.Verify(), Dump(io.Discard, src.Bytes)} {
 			if err != nil && !errors.Is(err, fault.ErrCorrupt) && !errors.Is(err, fault.ErrUnsupported) {
-				t.Fatalf("neither damage nor unknown: %v", err)
+				t.Fatalf("neither ErrCorrupt nor ErrUnsupported: %v", err)
 			}
 		}
 	})

@@ -14,7 +14,7 @@ import (
 	"github.com/oribi-db/oribi/internal/corpustest"
 )
 
-// goldenFile is a line of the corpus's manifest.
+// goldenFile is a line of the corpus manifest.
 type goldenFile struct {
 	Name          string  `json:"name"`
 	NumKeys       int     `json:"num_keys"`
@@ -39,7 +39,7 @@ func (g goldenFile) options() Options {
 	return o
 }
 
-// goldenFiles returns the corpus's directory of bloom files and its manifest.
+// goldenFiles returns the directory of the bloom files in the corpus, and their manifest.
 func goldenFiles(t *testing.T) (dir string, files []goldenFile) {
 	dir = filepath.Join(corpustest.Dir(t), "golden", "cfile", "bloom")
 	for _, line := range corpustest.Lines(t, filepath.Join(dir, "manifest.jsonl")) {
@@ -55,7 +55,7 @@ func goldenFiles(t *testing.T) (dir string, files []goldenFile) {
 	return dir, files
 }
 
-func TestWriterGivesKudusBytes(t *testing.T) {
+func TestWriterMatchesKuduBytes(t *testing.T) {
 	dir, files := goldenFiles(t)
 	for _, g := range files {
 		t.Run(g.Name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestWriterGivesKudusBytes(t *testing.T) {
 				keys = append(keys, fromHex(t, line))
 			}
 			if len(keys) != g.NumKeys {
-				t.Fatalf("%d keys, manifest says %d", len(keys), g.NumKeys)
+				t.Fatalf("%d keys, manifest has %d", len(keys), g.NumKeys)
 			}
 			want := corpustest.Read(t, filepath.Join(dir, g.Name+".bloom"))
 			if got := write(t, g.options(), keys); !bytes.Equal(got, want) {
@@ -78,7 +78,7 @@ func TestWriterGivesKudusBytes(t *testing.T) {
 	}
 }
 
-func TestReaderGivesKudusAnswers(t *testing.T) {
+func TestReaderMatchesKuduAnswers(t *testing.T) {
 	dir, files := goldenFiles(t)
 	for _, g := range files {
 		t.Run(g.Name, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestReaderGivesKudusAnswers(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got := ask(t, r, fromHex(t, probe.Key)); got != probe.Present {
-					t.Errorf("%s: %v, Kudu says %v", probe.Key, got, probe.Present)
+					t.Errorf("%s: %v, Kudu returns %v", probe.Key, got, probe.Present)
 				}
 				asked++
 				if probe.Present {
@@ -107,7 +107,7 @@ func TestReaderGivesKudusAnswers(t *testing.T) {
 				}
 			}
 			if asked != g.NumProbes || found != g.ProbesPresent {
-				t.Errorf("%d of %d probes found, manifest says %d of %d", found, asked, g.ProbesPresent, g.NumProbes)
+				t.Errorf("%d of %d probes found, manifest has %d of %d", found, asked, g.ProbesPresent, g.NumProbes)
 			}
 		})
 	}

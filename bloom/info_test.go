@@ -28,7 +28,7 @@ func TestInfoCountsFiltersAndBits(t *testing.T) {
 	if info.Filters != 3 || info.Hashes != 13 || info.Bitmap != 4096 || info.Bits != 3*8*4096 {
 		t.Errorf("%+v", info)
 	}
-	// The rate that the filled bits give is what absent keys meet.
+	// The false-positive rate for absent keys agrees with the share of bits that are set.
 	wrong := 0
 	const probes = 1 << 17
 	for i := range probes {
@@ -41,7 +41,7 @@ func TestInfoCountsFiltersAndBits(t *testing.T) {
 		}
 	}
 	if want := info.Wrong * probes; math.Abs(float64(wrong)-want) > 6*math.Sqrt(want)+3 {
-		t.Errorf("%d wrong answers of %d, want about %.1f", wrong, probes, want)
+		t.Errorf("%d false positives of %d, want about %.1f", wrong, probes, want)
 	}
 	data[len(data)/3] ^= 1
 	if _, err := r.Info(); !errors.Is(err, fault.ErrCorrupt) {

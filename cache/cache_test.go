@@ -9,7 +9,7 @@ import (
 
 func key(block, offset int) Key { return Key{Block: uint64(block), Offset: uint64(offset)} }
 
-func TestGetReturnsWhatWasPut(t *testing.T) {
+func TestGetReturnsPutValues(t *testing.T) {
 	c := New(1 << 20)
 	for i := range 100 {
 		for part := range 3 {
@@ -32,7 +32,7 @@ func TestGetReturnsWhatWasPut(t *testing.T) {
 	}
 }
 
-func TestOlderValueStays(t *testing.T) {
+func TestPutKeepsOlderValue(t *testing.T) {
 	c := New(1 << 20)
 	c.Put(key(1, 1), "first", 10)
 	c.Put(key(1, 1), "second", 10)
@@ -44,7 +44,7 @@ func TestOlderValueStays(t *testing.T) {
 	}
 }
 
-func TestNeverAboveTheLimit(t *testing.T) {
+func TestCacheStaysWithinLimit(t *testing.T) {
 	for _, limit := range []int64{0, 1000, 1 << 20, 40 << 20} {
 		c := New(limit)
 		rng := rand.New(rand.NewPCG(1, uint64(limit)))
@@ -62,7 +62,7 @@ func TestNeverAboveTheLimit(t *testing.T) {
 	}
 }
 
-func TestLargerThanTheLimitIsDeclined(t *testing.T) {
+func TestPutDeclinesValuesAboveLimit(t *testing.T) {
 	c := New(10000)
 	c.Put(key(1, 1), 1, 100)
 	c.Put(key(1, 2), 2, 10000)
@@ -74,7 +74,7 @@ func TestLargerThanTheLimitIsDeclined(t *testing.T) {
 	}
 }
 
-func TestEvictForgetsOneBlockOnly(t *testing.T) {
+func TestEvictRemovesOneBlock(t *testing.T) {
 	c := New(64 << 20) // several shards
 	for b := range 4 {
 		for o := range 100 {
@@ -86,7 +86,7 @@ func TestEvictForgetsOneBlockOnly(t *testing.T) {
 	for b := range 4 {
 		for o := range 100 {
 			if _, ok := c.Get(key(b, o)); ok == (b == 2) {
-				t.Fatalf("block %d offset %d: found is %v", b, o, ok)
+				t.Fatalf("block %d offset %d: found = %v", b, o, ok)
 			}
 		}
 	}
@@ -106,12 +106,12 @@ func TestSetLimitEvicts(t *testing.T) {
 	}
 	c.SetLimit(0)
 	if c.Used() != 0 {
-		t.Errorf("%d bytes used of 0", c.Used())
+		t.Errorf("%d bytes used with limit 0", c.Used())
 	}
 }
 
-// A working set that is read again and again survives a scan ten times as large as the cache.
-func TestScanLeavesTheWorkingSet(t *testing.T) {
+// A working set that is read repeatedly survives a scan ten times as large as the cache.
+func TestScanKeepsWorkingSet(t *testing.T) {
 	const entries, size = 1000, 1000
 	c := New(entries * (size + entryBytes))
 	for round := range 3 {
@@ -136,8 +136,8 @@ func TestScanLeavesTheWorkingSet(t *testing.T) {
 	}
 }
 
-// What was dropped and comes back soon is kept in the main queue.
-func TestReturningValueIsKept(t *testing.T) {
+// A value that is dropped and soon put again enters the main queue.
+func TestReinsertedValueIsKept(t *testing.T) {
 	const size = 1000
 	c := New(100 * (size + entryBytes))
 	c.Put(key(1, 0), 0, size)
@@ -145,7 +145,7 @@ func TestReturningValueIsKept(t *testing.T) {
 		c.Put(key(2, o), o, size)
 	}
 	if _, ok := c.Get(key(1, 0)); ok {
-		t.Fatal("the value was not dropped: the test proves nothing")
+		t.Fatal("the value was not dropped before it was put again")
 	}
 	c.Put(key(1, 0), 0, size)
 	for o := range 500 {
@@ -156,8 +156,8 @@ func TestReturningValueIsKept(t *testing.T) {
 	}
 }
 
-// The cache against a map: what it returns is always what was put under that name.
-func TestConcurrentUseReturnsOnlyTheRightValues(t *testing.T) {
+// Compared with a map, the cache always returns the value that was put under the key.
+func TestConcurrentGetsReturnCorrectValues(t *testing.T) {
 	c := New(40 << 20)
 	var wg sync.WaitGroup
 	for g := range 4 {
@@ -187,7 +187,7 @@ func TestConcurrentUseReturnsOnlyTheRightValues(t *testing.T) {
 		c.Evict(uint64(b))
 	}
 	if c.Used() != 0 {
-		t.Errorf("%d bytes used when all is evicted", c.Used())
+		t.Errorf("%d bytes used after all blocks were evicted", c.Used())
 	}
 }
 

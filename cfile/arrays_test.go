@@ -22,8 +22,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// arrayCell is a cell of a column of arrays: its elements, nil for NULL ones; a nil *arrayCell
-// stands for a NULL cell.
+// arrayCell is a cell of a column of arrays: its elements, nil for NULL elements. A nil *arrayCell
+// is a NULL cell.
 type arrayCell [][]byte
 
 func (c *arrayCell) String() string {
@@ -40,7 +40,7 @@ func equalArrays(a, b *arrayCell) bool {
 	return slices.EqualFunc(*a, *b, func(x, y []byte) bool { return bytes.Equal(x, y) && (x == nil) == (y == nil) })
 }
 
-// arraysOf makes a vector of cells.
+// arraysOf returns a vector of cells.
 func arraysOf(typ schema.Type, cells []*arrayCell) *batch.Vector {
 	v := batch.NewArrays(typ)
 	for _, c := range cells {
@@ -72,7 +72,7 @@ func arrayOf(v *batch.Vector, i int) *arrayCell {
 	return &c
 }
 
-// arraysOf reads the expected cells of a file.
+// arraysOf returns the expected cells of a file.
 func (g *goldenFile) arraysOf(t *testing.T, dir string, typ schema.Type) []*arrayCell {
 	t.Helper()
 	var cells []*arrayCell
@@ -94,7 +94,7 @@ func (g *goldenFile) arraysOf(t *testing.T, dir string, typ schema.Type) []*arra
 	return cells
 }
 
-// checkArrays compares a whole file with the cells it must hold, in windows of n cells.
+// checkArrays compares a whole file with the expected cells, in windows of n cells.
 func checkArrays(t testing.TB, r *Reader, want []*arrayCell, n int) {
 	t.Helper()
 	if r.Rows() != int64(len(want)) || !r.Info().Array {
@@ -119,7 +119,7 @@ func checkArrays(t testing.TB, r *Reader, want []*arrayCell, n int) {
 		}
 	}
 	if got, err := c.ReadVector(batch.Ordinal(len(want)), n, v); got != 0 || err != nil || v.Len != 0 {
-		t.Fatalf("%d rows behind the last, %v", got, err)
+		t.Fatalf("%d rows after the last, %v", got, err)
 	}
 }
 
@@ -149,7 +149,8 @@ func readGoldenArrays(t *testing.T, dir string, g *goldenFile, id block.ID) {
 	}
 }
 
-// exampleArrays are the cells of the spec's example, exampleArrayOptions those of its file.
+// exampleArrays are the cells of the spec's example; exampleArrayOptions are the options of its
+// file.
 func exampleArrays() []*arrayCell {
 	le := func(values ...uint32) *arrayCell {
 		c := arrayCell{}
@@ -163,7 +164,7 @@ func exampleArrays() []*arrayCell {
 
 var exampleArrayOptions = WriterOptions{Type: schema.Int32, Encoding: schema.Plain, Nullable: true, Array: true, PositionalIndex: true, Exact: true}
 
-// The whole file of the spec.
+// The complete example file of the spec.
 func TestArrayFileBytes(t *testing.T) {
 	got := writeAll(t, exampleArrayOptions, arraysOf(schema.Int32, exampleArrays()))
 	want := unhex(t, strings.Join(strings.Fields(`
@@ -177,8 +178,8 @@ func TestArrayFileBytes(t *testing.T) {
 	}
 }
 
-// randomArrays makes cells: some NULL, some empty, some of long runs of NULL elements, some of many
-// elements.
+// randomArrays returns cells: some NULL, some empty, some with long runs of NULL elements, some
+// with many elements.
 func randomArrays(rng *rand.Rand, typ schema.Type, n int, nullable bool) []*arrayCell {
 	cells := make([]*arrayCell, n)
 	for i := range cells {
@@ -198,8 +199,8 @@ func randomArrays(rng *rand.Rand, typ schema.Type, n int, nullable bool) []*arra
 	return cells
 }
 
-// Every type and encoding of elements holds the arrays that were written, in any batches.
-func TestRoundTripOfArrays(t *testing.T) {
+// Files of every element type and encoding have the arrays that were written, in any batches.
+func TestArraysRoundTrip(t *testing.T) {
 	seed := uint64(0)
 	for _, typ := range allTypes {
 		for _, enc := range allEncodings {
@@ -287,8 +288,8 @@ func checkWindowsOfArrays(t *testing.T, rng *rand.Rand, r *Reader, cells []*arra
 	}
 }
 
-// One cell and NULL elements that take next to no bytes come in vectors of bounded size.
-func TestLongArraysComeInParts(t *testing.T) {
+// Vectors are limited in size even if NULL elements take almost no bytes in the file.
+func TestLongArraysAreReadInParts(t *testing.T) {
 	long := make(arrayCell, encoding.MaxElements)
 	cells := slices.Repeat([]*arrayCell{&long}, 40)
 	o := WriterOptions{Type: schema.Int32, Encoding: schema.Plain, Compression: schema.NoCompression, Array: true, PositionalIndex: true}
@@ -310,7 +311,7 @@ func TestLongArraysComeInParts(t *testing.T) {
 	}
 }
 
-func TestArraysThatCannotBeWrittenAreRefused(t *testing.T) {
+func TestWriterRefusesInvalidArrays(t *testing.T) {
 	cells := func(c ...*arrayCell) *batch.Vector { return arraysOf(schema.Int8, c) }
 	o := WriterOptions{Type: schema.Int8, Array: true, PositionalIndex: true}
 	long := make(arrayCell, encoding.MaxElements+1)
@@ -341,7 +342,7 @@ func TestArraysThatCannotBeWrittenAreRefused(t *testing.T) {
 	}
 }
 
-// arrayFile is a file of one cblock of INT8 arrays in PLAIN encoding.
+// arrayFile writes a file with one cblock of INT8 arrays in PLAIN encoding.
 func arrayFile(nullable bool, rows int64, payload []byte) *block.Memory {
 	b := newBuilder(compress.None)
 	d, _, _ := b.writeBlock(payload)
@@ -349,8 +350,8 @@ func arrayFile(nullable bool, rows int64, payload []byte) *block.Memory {
 	return b.finish(o, rows, b.node(false, d), BlockPointer{}, BlockPointer{})
 }
 
-// The prologue of the cells {1,2} {} NULL {3}, and what must not stand in its place. Checklist of
-// the spec, §12.3, items 50 and 51.
+// The prologue of the cells {1,2} {} NULL {3}, and invalid ones. Spec checklist §12.3, items 50 and
+// 51.
 func TestMalformedArrayProloguesAreRefused(t *testing.T) {
 	const values = "03 00 00 00 00 00 00 00 01 02 03"
 	good := "03 04 | 02 06 01 | 09 03 02 00 00 00 00 00 01 00 | 02 03 0b |"
@@ -361,44 +362,44 @@ func TestMalformedArrayProloguesAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"empty":                        "",
-		"elements cut short":           "80",
-		"no cells":                     "03",
-		"no bitmap of elements":        "03 04",
-		"bitmap of elements overruns":  "03 04 20 06 01",
-		"no counts":                    "03 04 02 06 01",
-		"counts overrun":               "03 04 02 06 01 0a 03 02 00 00 00 00 00 01 00",
-		"no bitmap of cells":           "03 04 02 06 01 09 03 02 00 00 00 00 00 01 00",
-		"bitmap of cells overruns":     "03 04 02 06 01 09 03 02 00 00 00 00 00 01 00 02 03",
-		"no values":                    good,
-		"one element too many":         strings.Replace(good, "03 04 |", "04 04 |", 1) + values,
-		"one cell too many":            strings.Replace(good, "03 04 |", "03 05 |", 1) + values,
-		"a count too many":             strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "0b 03 02 00 00 00 00 00 01 00 00 00", 1) + values,
-		"a count too few":              strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "07 03 02 00 00 00 00 00", 1) + values,
-		"half a count":                 strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "0a 03 02 00 00 00 00 00 01 00 00", 1) + values,
-		"run of counts too long":       strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "03 0a 00 00", 1) + values,
-		"run of counts of no cells":    strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "03 00 00 00", 1) + values,
-		"run of counts without value":  strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "02 08 00", 1) + values,
-		"header of a run too long":     strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "06 88 80 80 80 80 00", 1) + values,
-		"more elements than there are": strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "09 03 02 00 00 00 00 00 02 00", 1) + values,
-		"fewer":                        strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "09 03 02 00 00 00 00 00 00 00", 1) + values,
-		"NULL cell with elements":      strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "09 03 02 00 00 00 01 00 00 00", 1) + values,
-		"NULL cells with elements":     strings.Replace(good, "03 04 | 02 06 01 | 09 03 02 00 00 00 00 00 01 00", "04 04 | 02 08 01 | 03 08 01 00", 1) + "04 00 00 00 00 00 00 00 01 02 03 04",
-		"fewer values than elements":   strings.Replace(good, "02 06 01", "02 03 03", 1) + values,
-		"bytes behind the counts":      strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "0b 03 02 00 00 00 00 00 01 00 02 00", 1) + values,
-		"bitmap of no elements":        "00 04 | 02 06 01 | 03 08 00 00 | 02 08 01 |00 00 00 00 00 00 00 00",
+		"empty":                           "",
+		"elements cut short":              "80",
+		"no cells":                        "03",
+		"no bitmap of elements":           "03 04",
+		"bitmap of elements overruns":     "03 04 20 06 01",
+		"no counts":                       "03 04 02 06 01",
+		"counts overrun":                  "03 04 02 06 01 0a 03 02 00 00 00 00 00 01 00",
+		"no bitmap of cells":              "03 04 02 06 01 09 03 02 00 00 00 00 00 01 00",
+		"bitmap of cells overruns":        "03 04 02 06 01 09 03 02 00 00 00 00 00 01 00 02 03",
+		"no values":                       good,
+		"one element too many":            strings.Replace(good, "03 04 |", "04 04 |", 1) + values,
+		"one cell too many":               strings.Replace(good, "03 04 |", "03 05 |", 1) + values,
+		"a count too many":                strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "0b 03 02 00 00 00 00 00 01 00 00 00", 1) + values,
+		"a count too few":                 strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "07 03 02 00 00 00 00 00", 1) + values,
+		"half a count":                    strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "0a 03 02 00 00 00 00 00 01 00 00", 1) + values,
+		"run of counts too long":          strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "03 0a 00 00", 1) + values,
+		"run of counts of no cells":       strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "03 00 00 00", 1) + values,
+		"run of counts without value":     strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "02 08 00", 1) + values,
+		"header of a run too long":        strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "06 88 80 80 80 80 00", 1) + values,
+		"more elements than there are":    strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "09 03 02 00 00 00 00 00 02 00", 1) + values,
+		"fewer":                           strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "09 03 02 00 00 00 00 00 00 00", 1) + values,
+		"NULL cell with elements":         strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "09 03 02 00 00 00 01 00 00 00", 1) + values,
+		"NULL cells with elements":        strings.Replace(good, "03 04 | 02 06 01 | 09 03 02 00 00 00 00 00 01 00", "04 04 | 02 08 01 | 03 08 01 00", 1) + "04 00 00 00 00 00 00 00 01 02 03 04",
+		"fewer values than elements":      strings.Replace(good, "02 06 01", "02 03 03", 1) + values,
+		"trailing bytes after the counts": strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "0b 03 02 00 00 00 00 00 01 00 02 00", 1) + values,
+		"bitmap of no elements":           "00 04 | 02 06 01 | 03 08 00 00 | 02 08 01 |00 00 00 00 00 00 00 00",
 	} {
 		if err := file(true, text); !errors.Is(err, fault.ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if err := file(false, good+values); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("NULL cell in a column that has none: %v", err)
+		t.Errorf("NULL cell in a column that is not nullable: %v", err)
 	}
 }
 
-// Counts kept as runs answer as a list of them does.
-func TestCountsAnswerAsAList(t *testing.T) {
+// Counts kept as runs give the same results as a list of counts.
+func TestCountsAgreeWithList(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(53, seed))
 		var p encoding.ArrayPrologue
@@ -481,7 +482,7 @@ func TestHostileArraysTakeLittleMemory(t *testing.T) {
 func TestArraysHaveNoSingleCells(t *testing.T) {
 	src := arrayFile(true, 4, unhex(t, "03040206010903020000000000010002030b0300000000000000010203"))
 	if _, err := Open(src, ReaderOptions{}); !errors.Is(err, fault.ErrUnsupported) {
-		t.Errorf("opened by one who awaits cells: %v", err)
+		t.Errorf("opened without the option Arrays: %v", err)
 	}
 	r := open(t, src, nil)
 	if _, err := r.Cell(0); !errors.Is(err, fault.ErrUnsupported) {
@@ -491,6 +492,6 @@ func TestArraysHaveNoSingleCells(t *testing.T) {
 		t.Errorf("cblocks: %v", err)
 	}
 	if _, err := r.FindData(nil); !errors.Is(err, fault.ErrUnsupported) {
-		t.Errorf("cblock behind a key: %v", err)
+		t.Errorf("FindData: %v", err)
 	}
 }

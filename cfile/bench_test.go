@@ -189,7 +189,7 @@ func BenchmarkSeek(b *testing.B) {
 	}
 }
 
-// BenchmarkRuns adds up a sorted column in runs of 1000 equal values: by rows, and by runs.
+// BenchmarkRuns sums a sorted column in runs of 1000 equal values: row by row, and run by run.
 func BenchmarkRuns(b *testing.B) {
 	v := batch.NewVector(schema.Int64, benchRows)
 	want := int64(0)

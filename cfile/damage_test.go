@@ -33,7 +33,7 @@ func (s *countingSource) ReadAt(p []byte, off int64) (int, error) {
 	return s.Source.ReadAt(p, off)
 }
 
-// smallFiles are files with each kind of cblock.
+// smallFiles returns files with every kind of cblock.
 func smallFiles(t testing.TB) map[string]*block.Memory {
 	rng := rand.New(rand.NewPCG(31, 1))
 	files := map[string]*block.Memory{}
@@ -53,7 +53,7 @@ func smallFiles(t testing.TB) map[string]*block.Memory {
 		}
 		cells := randomCells(rng, o.Type, n, share)
 		if o.ValueIndex {
-			for i := range cells { // short ones, so that all bits can be tried
+			for i := range cells { // short, so that the test can flip every bit
 				cells[i] = fmt.Appendf(nil, "k%03d", rng.IntN(500))
 			}
 			cells = sortCells(o.Type, cells)
@@ -65,7 +65,7 @@ func smallFiles(t testing.TB) map[string]*block.Memory {
 	return files
 }
 
-// readAll uses a file in every way.
+// readAll reads a file in every way.
 func readAll(src block.Source) error {
 	r, err := Open(src, ReaderOptions{Arrays: true})
 	if err != nil {
@@ -118,9 +118,9 @@ func TestEveryTruncationIsFound(t *testing.T) {
 	}
 }
 
-// Bytes changed at random in files without checksums: errors or other values, but no panic and no
+// Random changes in files without checksums give errors or other values, but no panic and no
 // endless loop.
-func TestDamageWithoutChecksumsDoesNoHarm(t *testing.T) {
+func TestDamageWithoutChecksumsNeverPanics(t *testing.T) {
 	rng := rand.New(rand.NewPCG(32, 1))
 	rounds := 400
 	if testing.Short() {
@@ -151,8 +151,8 @@ func TestDamageWithoutChecksumsDoesNoHarm(t *testing.T) {
 	}
 }
 
-// A good cblock of another file in the place of one of the same size is found by the zone map.
-func TestCblockFromElsewhereIsFound(t *testing.T) {
+// The zone map detects a valid cblock of the same size from another file.
+func TestCblockOfAnotherFileIsDetected(t *testing.T) {
 	file := func(from int) *block.Memory {
 		v := batch.NewVector(schema.Int64, 100)
 		for i := range batch.Values[int64](v) {
@@ -169,11 +169,11 @@ func TestCblockFromElsewhereIsFound(t *testing.T) {
 	p := blocks[0]
 	copy(a.Bytes[p.Offset:p.end()], b.Bytes[p.Offset:p.end()])
 	if _, err := open(t, a, nil).Cell(0); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("read without complaint: %v", err)
+		t.Errorf("want ErrCorrupt, got %v", err)
 	}
 }
 
-// A zone map of a later version is as good as none.
+// A zone map of a later version is ignored.
 func TestLaterZoneMapIsIgnored(t *testing.T) {
 	for name, change := range map[string]func(payload []byte){
 		"version":   func(b []byte) { b[4] = 9 },
@@ -195,7 +195,7 @@ func TestLaterZoneMapIsIgnored(t *testing.T) {
 	}
 }
 
-// builder makes files that our writer would not.
+// builder writes files that Writer never writes.
 type builder struct {
 	framer
 	out block.Memory
@@ -225,7 +225,7 @@ func (b *builder) finish(o WriterOptions, rows int64, root, values, dict BlockPo
 	return &b.out
 }
 
-// node writes an index node with the given entries, ordinals being their numbers.
+// node writes an index node with the given entries, whose ordinals are their indexes.
 func (b *builder) node(inner bool, pointers ...BlockPointer) BlockPointer {
 	var n nodeBuilder
 	for i, p := range pointers {
@@ -251,7 +251,7 @@ func TestHostileTreesAreRefused(t *testing.T) {
 			leaf := b.node(false, d)
 			return b.node(true, b.node(true, leaf), b.node(false, d))
 		},
-		"leaf behind its parent": func(b *builder, d BlockPointer) BlockPointer {
+		"leaf after its parent": func(b *builder, d BlockPointer) BlockPointer {
 			root := b.node(true, BlockPointer{d.end() + 40, 20})
 			b.node(false, d)
 			return root
@@ -264,7 +264,7 @@ func TestHostileTreesAreRefused(t *testing.T) {
 			return p
 		},
 		"no cblock for the rows": func(b *builder, _ BlockPointer) BlockPointer { return b.node(false) },
-		"rows behind the last":   func(b *builder, d BlockPointer) BlockPointer { return b.node(false, d, BlockPointer{d.end(), 9}) },
+		"rows after the last":    func(b *builder, d BlockPointer) BlockPointer { return b.node(false, d, BlockPointer{d.end(), 9}) },
 	} {
 		b := newBuilder(compress.None)
 		d, _, _ := b.writeBlock(data)
@@ -279,7 +279,7 @@ func TestHostileTreesAreRefused(t *testing.T) {
 	}
 }
 
-// peakOf is about the memory that f takes at most, allocations that were given up included.
+// peakOf returns an upper bound of the memory that f uses: the sum of its allocations.
 func peakOf(f func()) int64 {
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -289,8 +289,8 @@ func peakOf(f func()) int64 {
 	return int64(after.TotalAlloc - before.TotalAlloc)
 }
 
-// Small files that ask for much memory get an error or their values, within the bound of the
-// package.
+// Small files that expand to much memory return an error or their values, within the documented
+// bound.
 func TestHostileFilesTakeLittleMemory(t *testing.T) {
 	const bound = 1<<20 + 16<<20
 	run := func(name string, src *block.Memory, use func(r *Reader) error, wantErr bool) {
@@ -327,7 +327,7 @@ func TestHostileFilesTakeLittleMemory(t *testing.T) {
 	d, _, _ = b.writeBlock(slices.Concat(prologue, stream, values))
 	run("many runs", b.finish(o, 7<<20, b.node(false, d), BlockPointer{}, BlockPointer{}), cell, false)
 
-	b = newBuilder(compress.LZ4) // index of 2^21 entries that all lead to one place
+	b = newBuilder(compress.LZ4) // index of 2^21 entries that all point to the same cblock
 	var n nodeBuilder
 	for range 2 << 20 {
 		n.add(nil, BlockPointer{16, 1})
@@ -375,7 +375,7 @@ func TestHostileFilesTakeLittleMemory(t *testing.T) {
 	run("declared size", b.finish(o, 1, b.node(false, d), BlockPointer{}, BlockPointer{}), cell, true)
 }
 
-func TestNumbersOfFootersAreChecked(t *testing.T) {
+func TestFooterFieldsAreChecked(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(f *kudupb.CFileFooterPB)
@@ -421,7 +421,7 @@ func TestNumbersOfFootersAreChecked(t *testing.T) {
 	}
 }
 
-func TestModeOneWithoutDictionaryIsRefused(t *testing.T) {
+func TestCodesWithoutDictionaryAreRefused(t *testing.T) {
 	b := newBuilder(compress.None)
 	codes, _, _ := b.writeBlock(unhex(t, "01 00 00 00 00 00 00 00 04 00 00 00 21 00 00 00 08 00 00 00 01 00 00 00 00 00 00 09 80 02 00 00 00 00 00 00 00"))
 	o := WriterOptions{Type: schema.String, Encoding: schema.Dictionary, Compression: schema.NoCompression}

@@ -12,9 +12,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// The dumps in testdata/dump are the golden form of what we write. ORIBI_REWRITE=1 writes them
-// anew; read the difference before you keep it.
-func TestDumpsAreGolden(t *testing.T) {
+// testdata/dump has the golden dumps of files that Writer writes. ORIBI_REWRITE=1 rewrites them;
+// read the diff before you commit it.
+func TestDumpMatchesGolden(t *testing.T) {
 	words := [][]byte{[]byte("ape"), []byte("bee"), []byte("cat")}
 	var numbers, sorted [][]byte
 	for i := range 300 {
@@ -60,7 +60,7 @@ func checkDump(t *testing.T, name string, src *block.Memory) {
 	}
 }
 
-// Of damaged files as much is printed as can be, and nothing panics.
+// Dump prints as much as possible of damaged files and does not panic.
 func TestDumpOfDamagedFiles(t *testing.T) {
 	for name, src := range smallFiles(t) {
 		for i := range src.Bytes {

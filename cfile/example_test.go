@@ -9,7 +9,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// A sorted column is written, searched by value and read from there on.
+// Write a sorted column, seek a value and read from there.
 func Example() {
 	out := &block.Memory{}
 	w, err := cfile.NewWriter(out, cfile.WriterOptions{Type: schema.Int64, PositionalIndex: true, ValueIndex: true})

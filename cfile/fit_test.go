@@ -13,9 +13,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// A file of some KiB whose values together have far more: it is verified, and read in parts, in
-// little memory.
-func TestLongValuesOfFewBytesAreReadInParts(t *testing.T) {
+// A file of some KiB whose values take far more memory is verified, and read in parts, in little
+// memory.
+func TestCompactLongValuesAreReadInParts(t *testing.T) {
 	const values, length = 600, 1 << 18
 	for _, nullable := range []bool{false, true} {
 		src := writeLong(t, values, length, nullable)
@@ -36,7 +36,7 @@ func TestLongValuesOfFewBytesAreReadInParts(t *testing.T) {
 				cell := v.Cell(i)
 				if nullable && (row+i)%3 == 2 {
 					if cell != nil {
-						t.Fatalf("row %d is no NULL", row+i)
+						t.Fatalf("row %d is not NULL", row+i)
 					}
 				} else if len(cell) != length+4 || binary.BigEndian.Uint32(cell[length:]) != uint32(row+i) {
 					t.Fatalf("row %d: cell of %d bytes", row+i, len(cell))
@@ -64,9 +64,9 @@ func TestLongValuesOfFewBytesAreReadInParts(t *testing.T) {
 	}
 }
 
-// A single array whose elements are made of few bytes is refused rather than made; shorter ones are
-// read a few at a time.
-func TestLongElementsOfFewBytesAreRefused(t *testing.T) {
+// A single array whose elements expand from few bytes to too much memory is an error; shorter
+// arrays are read a few at a time.
+func TestCompactLongElementsAreRefused(t *testing.T) {
 	const length = 1 << 18
 	src := new(block.Memory)
 	w, err := NewWriter(src, WriterOptions{Type: schema.Binary, Encoding: schema.Prefix, Compression: schema.LZ4, Array: true,
@@ -106,7 +106,7 @@ func TestLongElementsOfFewBytesAreRefused(t *testing.T) {
 	}
 }
 
-// writeLong writes values that share all but their last bytes; with nullable every third is NULL.
+// writeLong writes values that share all but their last bytes; if nullable, every third is NULL.
 func writeLong(t *testing.T, values, length int, nullable bool) *block.Memory {
 	t.Helper()
 	src := new(block.Memory)

@@ -44,7 +44,7 @@ func TestFooterBytes(t *testing.T) {
 func TestMetadataAboveTheLimitIsRefused(t *testing.T) {
 	big := []Pair{{"k", make([]byte, maxMessage)}}
 	if _, err := NewWriter(&block.Memory{}, WriterOptions{Type: schema.Int8, HeaderMetadata: big}); err == nil {
-		t.Error("header taken")
+		t.Error("header accepted")
 	}
 	w, err := NewWriter(&block.Memory{}, WriterOptions{Type: schema.Int8, PositionalIndex: true})
 	if err != nil {
@@ -52,7 +52,7 @@ func TestMetadataAboveTheLimitIsRefused(t *testing.T) {
 	}
 	w.AddMetadata(big[0].Key, big[0].Value)
 	if err := w.Finish(); err == nil {
-		t.Error("footer taken")
+		t.Error("footer accepted")
 	}
 }
 
@@ -79,7 +79,7 @@ func TestFrameBytes(t *testing.T) {
 	}
 }
 
-func TestFramesAreUndone(t *testing.T) {
+func TestReadBlockDecompressesFrames(t *testing.T) {
 	for _, c := range []struct {
 		name, form string
 		codec      compress.Codec
@@ -172,7 +172,7 @@ func TestZoneMapBytes(t *testing.T) {
 	}
 }
 
-// The whole files of the spec, which real Kudu gives for these values.
+// The complete example files of the spec, which are Kudu's output for these values.
 func TestWholeFileBytes(t *testing.T) {
 	le32 := func(values ...int32) [][]byte {
 		var cells [][]byte
@@ -236,7 +236,7 @@ func TestWholeFileBytes(t *testing.T) {
 	}
 }
 
-// Two levels of index, as the spec works them out.
+// Two levels of an index, from the spec's worked example.
 func TestTwoLevelTreeBytes(t *testing.T) {
 	out := &block.Memory{}
 	w, err := NewWriter(out, WriterOptions{Type: schema.Int32, Encoding: schema.Plain, BlockBytes: 512, IndexBlockBytes: 60, PositionalIndex: true, Exact: true})

@@ -11,14 +11,14 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// FuzzFile reads any bytes in every way. What must hold: an error of the two kinds or a good file;
-// no panic, no endless loop, no more memory than the package's bound (with room for what is given
-// up while it grows, and for the rows that are handed out).
+// FuzzFile reads arbitrary bytes in every way. Each read must succeed or return one of the two
+// expected errors; it must not panic, loop forever, or exceed the documented memory bound (with an
+// allowance for reallocations and for returned rows).
 func FuzzFile(f *testing.F) {
 	for _, src := range smallFiles(f) {
 		f.Add(src.Bytes)
 	}
-	// Without checksums what is changed gets further.
+	// Without checksums, changed bytes are decoded further.
 	rng := rand.New(rand.NewPCG(51, 1))
 	for _, typ := range []schema.Type{schema.String, schema.Int32, schema.Bool, schema.Double} {
 		for _, enc := range allEncodings {
@@ -33,7 +33,7 @@ func FuzzFile(f *testing.F) {
 	})
 }
 
-// FuzzPayload parses any bytes as what stands in a cblock.
+// FuzzPayload parses arbitrary bytes as the payload of a cblock.
 func FuzzPayload(f *testing.F) {
 	f.Add([]byte("\x04\x00\x00\x00\x00\x10\x29\x00\x00\x00\x00\x08\x01\x10\x00\x04\x00\x00\x00"))
 	f.Add([]byte("ORZM\x01\x00\x00\x00\x01\x00\x00\x00\x04\x03\x02\x01\x03\x00\x00\x00\x01\x00\x00\x00\x03\x01\x01\x00\x7f\x85"))
@@ -66,6 +66,6 @@ func FuzzPayload(f *testing.F) {
 func checkKind(t *testing.T, err error) {
 	t.Helper()
 	if err != nil && !errors.Is(err, fault.ErrCorrupt) && !errors.Is(err, fault.ErrUnsupported) {
-		t.Fatalf("neither damage nor unknown: %v", err)
+		t.Fatalf("neither ErrCorrupt nor ErrUnsupported: %v", err)
 	}
 }

@@ -18,10 +18,10 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// The targets here put what the fuzzer draws into one place of a file that is good otherwise,
-// checksums made to fit: so it gets behind them, and behind whatever would refuse the file before.
+// The fuzz targets in this file put the fuzzer's bytes into one part of an otherwise valid file and
+// recompute its checksums. The bytes thus reach the code after the checks of the other parts.
 
-// FuzzHeaderFooter draws the two messages. A file whose footer the reader takes is read in every
+// FuzzHeaderFooter fuzzes the two messages. If the footer is accepted, the file is read in every
 // way.
 func FuzzHeaderFooter(f *testing.F) {
 	value := func(m proto.Message) []byte {
@@ -71,8 +71,7 @@ func FuzzHeaderFooter(f *testing.F) {
 	})
 }
 
-// checkFile reads a file in every way, unless it has so many rows, or elements, that it would take
-// long.
+// checkFile reads a file in every way, unless it has too many rows or elements for that.
 func checkFile(t *testing.T, src *block.Memory) {
 	t.Helper()
 	r, err := Open(src, ReaderOptions{Arrays: true})
@@ -83,7 +82,7 @@ func checkFile(t *testing.T, src *block.Memory) {
 	checkKind(t, readAll(src))
 }
 
-// FuzzIndex draws the root of an index and a node below it.
+// FuzzIndex fuzzes the root of an index and a node below it.
 func FuzzIndex(f *testing.F) {
 	entries := func(inner bool, keys []string, pointers ...BlockPointer) []byte {
 		var n nodeBuilder
@@ -122,7 +121,8 @@ func FuzzIndex(f *testing.F) {
 	})
 }
 
-// FuzzData draws the payload of the only data cblock, with type, encoding, codec, NULLs and arrays.
+// FuzzData fuzzes the payload of the only data cblock, with type, encoding, codec, NULLs and
+// arrays.
 func FuzzData(f *testing.F) {
 	options := fuzzedOptions()
 	rng := rand.New(rand.NewPCG(52, 1))
@@ -145,7 +145,7 @@ func FuzzData(f *testing.F) {
 		o := options[int(kind)%len(options)]
 		words, _ := plainBinary([]string{"", "a", "ab", "b"})
 		rows := int64(1)
-		for range 2 { // the second time with the rows that the payload says it has
+		for range 2 { // the second time with the number of rows in the payload
 			b := newBuilder(compress.Codec(o.Compression))
 			d, _, _ := b.writeBlock(slices.Clone(payload))
 			root := b.node(false, d)
@@ -157,7 +157,7 @@ func FuzzData(f *testing.F) {
 			checkFile(t, src)
 			r, err := Open(src, ReaderOptions{Arrays: true})
 			if err != nil {
-				t.Fatal(err) // header and footer are good
+				t.Fatal(err) // header and footer are valid
 			}
 			block, err := r.parseData(payload, d, false)
 			if err != nil {
@@ -169,7 +169,7 @@ func FuzzData(f *testing.F) {
 	})
 }
 
-// fuzzedOptions are the kinds of files that FuzzData makes.
+// fuzzedOptions are the kinds of files that FuzzData writes.
 func fuzzedOptions() (all []WriterOptions) {
 	codecs := []schema.Compression{schema.NoCompression, schema.LZ4, schema.Snappy, schema.Zlib}
 	for _, typ := range []schema.Type{schema.Int32, schema.Uint32, schema.Bool, schema.String, schema.Double} {
@@ -192,7 +192,7 @@ func firstSize(f *testing.F, r *Reader) int32 {
 	return bs[0].Size
 }
 
-// plainBinary is a payload of byte strings.
+// plainBinary returns a payload of byte strings.
 func plainBinary(words []string) ([]byte, error) {
 	b, err := encoding.NewBuilder(encoding.BuilderOptions{Type: schema.Binary, Encoding: schema.Plain})
 	if err != nil {
@@ -206,7 +206,7 @@ func plainBinary(words []string) ([]byte, error) {
 	return b.Finish(nil, 0), nil
 }
 
-// ones is the payload of n values of INT8, all 1, in RLE.
+// ones returns the payload of n INT8 values, all 1, in RLE.
 func ones(n uint32) []byte {
 	b := append(binary.LittleEndian.AppendUint32(nil, n), 0, 0, 0, 0)
 	for n > 0 {
@@ -217,8 +217,8 @@ func ones(n uint32) []byte {
 	return b
 }
 
-// FuzzNullPrologue draws the prologue of a nullable cblock, with as many values behind it as it
-// says. What stands in it, bit by bit, is what is read.
+// FuzzNullPrologue fuzzes the prologue of a nullable cblock, which has as many values as the
+// prologue requires. The cells read must agree with the bitmap, bit by bit.
 func FuzzNullPrologue(f *testing.F) {
 	f.Add([]byte{6, 2, 3, 0x19})
 	f.Add([]byte{0x80, 8, 4, 0x80, 8, 0x80, 8})
@@ -258,7 +258,7 @@ func FuzzNullPrologue(f *testing.F) {
 	})
 }
 
-// bitsOf reads the first n bits of good runs in the plainest way.
+// bitsOf decodes the first n bits of valid runs in the simplest way.
 func bitsOf(stream []byte, n int) (bits []bool) {
 	for len(bits) < n {
 		header, used := binary.Uvarint(stream)
@@ -278,8 +278,8 @@ func bitsOf(stream []byte, n int) (bits []bool) {
 	return bits
 }
 
-// FuzzArrayPrologue draws the prologue of a cblock of arrays, with as many values behind it as it
-// says. What is read in small windows is what is read in large ones.
+// FuzzArrayPrologue fuzzes the prologue of a cblock of arrays, which has as many values as the
+// prologue requires. Small windows must give the same cells as large ones.
 func FuzzArrayPrologue(f *testing.F) {
 	f.Add([]byte("\x0a\x07\x04\x10\x01\x03\x02\x0f\x03\x02\x00\x00\x00\x00\x00\x02\x00\x04\x00\x01\x00\x01\x00\x02\x03\x7b"))
 	f.Add([]byte{0, 5, 0, 3, 10, 0, 0, 2, 10, 0})
@@ -318,7 +318,7 @@ func FuzzArrayPrologue(f *testing.F) {
 	})
 }
 
-// FuzzZoneMap draws the zone map of a file of two cblocks, whose checksums it is made to list.
+// FuzzZoneMap fuzzes the zone map of a file of two cblocks and sets the checksums in it to theirs.
 func FuzzZoneMap(f *testing.F) {
 	data := [][]byte{{2, 0, 0, 0, 0, 0, 0, 0, 1, 2}, {1, 0, 0, 0, 2, 0, 0, 0, 3}}
 	entry := func(rows uint32, low, high byte) []byte {
@@ -357,13 +357,13 @@ func FuzzZoneMap(f *testing.F) {
 		tail, _ := appendFooter(nil, footer, true)
 		_ = b.write(tail)
 		checkFile(t, &b.out)
-		checkZoneTells(t, &b.out, value)
+		checkZoneMap(t, &b.out, value)
 	})
 }
 
-// checkZoneTells compares what a zone map that Verify finds good says of a value with the values of
-// the file, 1, 2 and 3.
-func checkZoneTells(t *testing.T, src *block.Memory, value uint8) {
+// checkZoneMap checks that a zone map accepted by Verify excludes no cblock that has matching
+// values. The file has the values 1, 2 and 3.
+func checkZoneMap(t *testing.T, src *block.Memory, value uint8) {
 	r := open(t, src, nil)
 	if r.Verify() != nil {
 		return
@@ -385,7 +385,7 @@ func checkZoneTells(t *testing.T, src *block.Memory, value uint8) {
 	}
 }
 
-// FuzzFrame draws the stored form of a compressed cblock.
+// FuzzFrame fuzzes the stored form of a compressed cblock.
 func FuzzFrame(f *testing.F) {
 	for _, codec := range []compress.Codec{compress.LZ4, compress.Snappy, compress.Zlib} {
 		out := &block.Memory{}

@@ -23,7 +23,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// goldenFile is a line of a manifest of files that Kudu wrote.
+// goldenFile is a line of a manifest of files written by Kudu.
 type goldenFile struct {
 	Name              string `json:"name"`
 	Type              string `json:"type"`
@@ -51,14 +51,15 @@ type goldenFile struct {
 		Exact   bool            `json:"exact"`
 	} `json:"seeks"`
 
-	// Of malformed files.
+	// Only of malformed files.
 	Kind    []string        `json:"kind"`
 	Trigger string          `json:"trigger"`
 	Seek    json.RawMessage `json:"seek"`
 	What    string          `json:"what"`
 }
 
-// goldenDirs are the small cut that lies in this package, and the whole corpus where there is one.
+// goldenDirs are the directory with the small subset in this package and, if present, that of the
+// full corpus.
 func goldenDirs(t *testing.T, f func(t *testing.T, dir string)) {
 	t.Run("from=testdata", func(t *testing.T) { f(t, filepath.Join("testdata", "golden")) })
 	t.Run("from=corpus", func(t *testing.T) { f(t, filepath.Join(corpustest.Dir(t), "golden", "cfile")) })
@@ -77,7 +78,7 @@ func manifest(t *testing.T, dir string) []goldenFile {
 	return out
 }
 
-// cellOf turns a JSON value of the corpus into a cell.
+// cellOf converts a JSON value of the corpus to a cell.
 func cellOf(t *testing.T, typ schema.Type, text string) []byte {
 	t.Helper()
 	if text == "null" {
@@ -104,7 +105,7 @@ func cellOf(t *testing.T, typ schema.Type, text string) []byte {
 	}
 	n, ok := new(big.Int).SetString(text, 10)
 	if !ok {
-		t.Fatalf("no integer: %s", text)
+		t.Fatalf("not an integer: %s", text)
 	}
 	n.And(n, new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 128), big.NewInt(1)))
 	var be [16]byte
@@ -140,7 +141,7 @@ func floatCell(t *testing.T, typ schema.Type, text string) []byte {
 	return binary.LittleEndian.AppendUint64(nil, math.Float64bits(v))
 }
 
-// cellsOf reads the expected values of a file.
+// cellsOf returns the expected values of a file.
 func (g *goldenFile) cellsOf(t *testing.T, dir string, typ schema.Type) [][]byte {
 	t.Helper()
 	var cells [][]byte
@@ -159,7 +160,7 @@ func (g *goldenFile) typ(t *testing.T) schema.Type {
 	return typ
 }
 
-// options are those with which our writer must give the bytes of the file.
+// options returns the options with which Writer must write the bytes of the file.
 func (g *goldenFile) options(t *testing.T) WriterOptions {
 	t.Helper()
 	e, _ := schema.EncodingByName(g.Encoding)
@@ -186,7 +187,7 @@ func unhex(t testing.TB, s string) []byte {
 	return b
 }
 
-// vectorOf makes a vector of cells.
+// vectorOf returns a vector of cells.
 func vectorOf(typ schema.Type, cells [][]byte) *batch.Vector {
 	v := batch.NewVector(typ, len(cells))
 	for i, c := range cells {
@@ -195,7 +196,7 @@ func vectorOf(typ schema.Type, cells [][]byte) *batch.Vector {
 	return v
 }
 
-// load makes a source of a file; number 0 is one that no cache takes.
+// load returns a source of a file. Number 0 makes a source that is never cached.
 func load(t testing.TB, path string, id block.ID) *block.Memory {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -205,7 +206,7 @@ func load(t testing.TB, path string, id block.ID) *block.Memory {
 	return &block.Memory{Number: id, Bytes: data}
 }
 
-// checkCells compares a whole file with the cells it must hold, in windows of n rows.
+// checkCells compares a whole file with the expected cells, in windows of n rows.
 func checkCells(t testing.TB, r *Reader, want [][]byte, n int) {
 	t.Helper()
 	if r.Rows() != int64(len(want)) {
@@ -243,7 +244,7 @@ func checkCells(t testing.TB, r *Reader, want [][]byte, n int) {
 	}
 }
 
-func TestReadsWhatKuduWrote(t *testing.T) {
+func TestReaderReadsKuduFiles(t *testing.T) {
 	goldenDirs(t, func(t *testing.T, dir string) {
 		files, arrays := 0, 0
 		for i, g := range manifest(t, dir) {
@@ -259,7 +260,7 @@ func TestReadsWhatKuduWrote(t *testing.T) {
 	})
 }
 
-func TestReadsVersion1(t *testing.T) {
+func TestReaderReadsVersion1(t *testing.T) {
 	goldenDirs(t, func(t *testing.T, dir string) {
 		dir = filepath.Join(dir, "v1")
 		for i, g := range manifest(t, dir) {
@@ -296,7 +297,7 @@ func readGolden(t *testing.T, dir string, g *goldenFile, id block.ID) {
 			}
 		}
 		if _, err := r.Cell(batch.Ordinal(len(cells))); !errors.Is(err, fault.ErrNotFound) {
-			t.Fatalf("cell behind the last: %v", err)
+			t.Fatalf("cell after the last: %v", err)
 		}
 		if err := r.Verify(); err != nil {
 			t.Fatal(err)
@@ -323,10 +324,10 @@ func readGolden(t *testing.T, dir string, g *goldenFile, id block.ID) {
 	}
 }
 
-// Of the same values with the same options our writer makes the same bytes as Kudu's. Streams of
-// Snappy and zlib depend on the library's version: there the decoded payloads of all cblocks must
-// be the same. What came out for the whole corpus is what docs/identical.md says.
-func TestWritesTheBytesThatKuduWrites(t *testing.T) {
+// For the same values and options Writer writes the same bytes as Kudu. Streams of Snappy and zlib
+// depend on the library's version, so for them the uncompressed payloads of all cblocks must be
+// equal. docs/identical.md has the results for the full corpus.
+func TestWriterMatchesKuduBytes(t *testing.T) {
 	goldenDirs(t, func(t *testing.T, dir string) {
 		table := identical{}
 		for _, g := range manifest(t, dir) {
@@ -348,7 +349,7 @@ func TestWritesTheBytesThatKuduWrites(t *testing.T) {
 	})
 }
 
-// takeMetadata gives pairs that the manifest only tells the hash of the value that the file has.
+// takeMetadata fills in values from the file for pairs of which the manifest has only the hash.
 func (g *goldenFile) takeMetadata(t *testing.T, src block.Source) {
 	t.Helper()
 	for i, m := range g.Metadata {
@@ -370,7 +371,7 @@ func firstDifference(a, b []byte) int {
 	return n
 }
 
-// rewrite writes the values of a golden file with its options and its append batches.
+// rewrite writes the values of a golden file with the same options and append batches.
 func rewrite(t *testing.T, dir string, g *goldenFile) *block.Memory {
 	t.Helper()
 	out := &block.Memory{}
@@ -429,12 +430,12 @@ func comparePayloads(t *testing.T, got, want *block.Memory) {
 	}
 }
 
-func TestRefusesMalformedFiles(t *testing.T) {
+func TestReaderRefusesMalformedFiles(t *testing.T) {
 	goldenDirs(t, func(t *testing.T, dir string) {
 		dir = filepath.Join(dir, "malformed")
 		for _, g := range manifest(t, dir) {
 			if !strings.HasSuffix(g.Name, ".cfile") {
-				continue // what is wrong with it is another package's
+				continue // the fault concerns another package
 			}
 			t.Run(g.Name, func(t *testing.T) {
 				stage, err := useAll(load(t, filepath.Join(dir, g.Name), 0), g.Trigger)
@@ -446,7 +447,7 @@ func TestRefusesMalformedFiles(t *testing.T) {
 					t.Fatalf("%s: %v at %s, want %v", g.What, err, stage, g.Kind)
 				}
 				if !strings.HasPrefix(err.Error(), "cfile: ") {
-					t.Errorf("error without its place: %v", err)
+					t.Errorf("error without its location: %v", err)
 				}
 			})
 		}

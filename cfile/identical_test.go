@@ -11,8 +11,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// identical counts the files of Kudu's that were made again, by what they hold: the content of
-// docs/identical.md.
+// identical counts Kudu's files that Writer reproduced, by content. docs/identical.md is generated
+// from it.
 type identical map[identicalKey]int
 
 type identicalKey struct {
@@ -22,7 +22,7 @@ type identicalKey struct {
 	array bool
 }
 
-// add counts a file that came out as it must.
+// add counts a file that was reproduced.
 func (x identical) add(g *goldenFile) {
 	typ, _ := schema.TypeByName(g.Type)
 	enc, _ := schema.EncodingByName(g.Encoding)
@@ -30,8 +30,8 @@ func (x identical) add(g *goldenFile) {
 	x[identicalKey{typ, enc, codec, g.Array}]++
 }
 
-// check compares the page with the counts. ORIBI_REWRITE=1 writes its tables anew; the text above
-// them stays.
+// check compares the page with the counts. ORIBI_REWRITE=1 rewrites its tables; the text above them
+// is kept.
 func (x identical) check(t *testing.T) {
 	t.Helper()
 	path := filepath.Join("..", "docs", "identical.md")
@@ -54,12 +54,12 @@ func (x identical) check(t *testing.T) {
 		}
 		return
 	}
-	t.Errorf("%s does not say what was found; ORIBI_REWRITE=1 writes it anew", path)
+	t.Errorf("%s is outdated; ORIBI_REWRITE=1 rewrites it", path)
 }
 
 var identicalCodecs = []schema.Compression{schema.NoCompression, schema.LZ4, schema.Snappy, schema.Zlib}
 
-// tables are the two tables of the page, of single cells and of arrays.
+// tables returns the two tables of the page, for single cells and for arrays.
 func (x identical) tables() string {
 	var b strings.Builder
 	for _, array := range []bool{false, true} {
@@ -78,7 +78,7 @@ func (x identical) tables() string {
 	return b.String()
 }
 
-// row is a line of a table, empty if there is no file for it and it is one of arrays.
+// row returns a line of a table, or nothing for arrays without a file.
 func (x identical) row(typ schema.Type, enc schema.Encoding, array bool) string {
 	line, files := fmt.Sprintf("| %v | %v |", typ, enc), 0
 	for _, codec := range identicalCodecs {

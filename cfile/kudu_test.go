@@ -33,7 +33,8 @@ func (c *kuduCase) String() string {
 	return fmt.Sprintf("type=%v/enc=%v/codec=%v/nullable=%v/zonemap=%v", c.o.Type, c.o.Encoding, c.o.Compression, c.o.Nullable, c.zone)
 }
 
-// kuduCases are all types × encodings × codecs, nullable and not, with zone map and without.
+// kuduCases returns all combinations of type, encoding and codec, nullable and not, with and
+// without zone map.
 func kuduCases() (all []kuduCase) {
 	for _, typ := range allTypes {
 		for _, enc := range allEncodings {
@@ -51,9 +52,10 @@ func kuduCases() (all []kuduCase) {
 	return all
 }
 
-// Kudu's own binary reads what we write and prints the same rows. Each file takes it some tenths of
-// a second, so three are drawn; ORIBI_KUDU=12 draws twelve, ORIBI_KUDU=all draws all.
-func TestKuduReadsWhatIsWritten(t *testing.T) {
+// Kudu's own binary reads files that Writer wrote and prints the same rows. Each file takes several
+// tenths of a second, so the test draws three; ORIBI_KUDU=12 draws twelve, ORIBI_KUDU=all draws
+// all.
+func TestKuduReadsWrittenFiles(t *testing.T) {
 	dump := kuduDump(t)
 	seed := seedtest.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -84,8 +86,8 @@ func TestKuduReadsWhatIsWritten(t *testing.T) {
 	t.Logf("%d of %d kinds of files", n, len(cases))
 }
 
-// kuduDump is the command that lets Kudu print a file; where Kudu cannot be had the test is
-// skipped.
+// kuduDump returns the command with which Kudu prints a file. It skips the test if Kudu is not
+// available.
 func kuduDump(t *testing.T) string {
 	dir := filepath.Join(corpustest.Dir(t), "tools", "kudu")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -96,7 +98,7 @@ func kuduDump(t *testing.T) string {
 	return filepath.Join(dir, "dump-cfile")
 }
 
-// kuduReads writes a file and compares what Kudu prints of it.
+// kuduReads writes a file and compares it with Kudu's output.
 func kuduReads(t *testing.T, dump string, seed uint64, c kuduCase) error {
 	name := c.String()
 	rng := rand.New(rand.NewPCG(seed, uint64(len(name))+uint64(c.o.Type)<<8+uint64(c.o.Encoding)<<16+uint64(c.o.Compression)<<24))
@@ -135,8 +137,8 @@ func kuduReads(t *testing.T, dump string, seed uint64, c kuduCase) error {
 	return fmt.Errorf("%d rows printed, want %d", len(got), len(want))
 }
 
-// kuduCells are cells that Kudu prints without loss, dates and times of the years that it knows
-// among them.
+// kuduCells returns cells that Kudu prints without loss, including dates and times in its range of
+// years.
 func kuduCells(rng *rand.Rand, typ schema.Type, n int, nullable bool) [][]byte {
 	share := 0.0
 	if nullable {
@@ -155,7 +157,7 @@ func kuduCells(rng *rand.Rand, typ schema.Type, n int, nullable bool) [][]byte {
 		case schema.String, schema.Varchar:
 			c = []byte(strings.ToValidUTF8(string(c), "?"))
 		case schema.Int128, schema.Decimal128:
-			// Kudu prints such numbers in parts and loses zeros in front of the second.
+			// Kudu prints such numbers in two parts and drops leading zeros of the second.
 			if strings.Contains(kuduText(schema.Int128, c), "0") {
 				c = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(int64(c[0])-128)), uint64((int64(c[0])-128)>>63))
 			}
@@ -165,7 +167,7 @@ func kuduCells(rng *rand.Rand, typ schema.Type, n int, nullable bool) [][]byte {
 	return cells
 }
 
-// kuduText is how Kudu prints a cell.
+// kuduText returns a cell as Kudu prints it.
 func kuduText(typ schema.Type, cell []byte) string {
 	if cell == nil {
 		return "NULL"
@@ -201,8 +203,8 @@ func kuduText(typ schema.Type, cell []byte) string {
 	return signed().String()
 }
 
-// kuduFloat is printf's %g with as many digits as any number keeps, or if that is not enough two
-// more.
+// kuduFloat formats like printf's %g with the digits that every number preserves, or two more if
+// that is not exact.
 func kuduFloat(f float64, bits int) string {
 	few, enough := 15, 17
 	if bits == 32 {
@@ -223,8 +225,8 @@ func kuduFloat(f float64, bits int) string {
 	return text
 }
 
-// kuduString is a string literal of C, with octal escapes, or for BINARY hexadecimal ones. What
-// follows a hexadecimal escape and could be taken for a part of it is escaped too.
+// kuduString returns a C string literal with octal escapes, or hexadecimal ones for BINARY. A
+// character after a hexadecimal escape that could be read as part of it is escaped too.
 func kuduString(typ schema.Type, cell []byte) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -11,7 +11,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// listed is the list of cblocks of a file.
+// listed returns the list of cblocks of a file.
 func listed(t *testing.T, src block.Source) (all []Cblock, r *Reader) {
 	t.Helper()
 	r, err := Open(src, ReaderOptions{Arrays: true})
@@ -27,9 +27,9 @@ func listed(t *testing.T, src block.Source) (all []Cblock, r *Reader) {
 	return all, r
 }
 
-// Trees of several levels, a dictionary that falls back, NULLs: all of it is listed, in the order
-// of the file, and nothing lies between.
-func TestCblocksTellWhatAFileIsMadeOf(t *testing.T) {
+// Trees of several levels, a full dictionary and NULLs: Cblocks lists all cblocks in file order,
+// without gaps.
+func TestCblocksListsAllOfAFile(t *testing.T) {
 	var cells [][]byte
 	for i := range 3000 {
 		cell := make([]byte, 16)
@@ -67,7 +67,7 @@ func TestCblocksTellWhatAFileIsMadeOf(t *testing.T) {
 			} else if c.Encoding == schema.Dictionary && plain == 0 {
 				coded++
 			} else {
-				t.Errorf("%v behind plain ones", c.Encoding)
+				t.Errorf("%v after plain ones", c.Encoding)
 			}
 		case OrdinalIndexCblock:
 			deepest = max(deepest, c.Level)
@@ -85,9 +85,9 @@ func TestCblocksTellWhatAFileIsMadeOf(t *testing.T) {
 	}
 }
 
-// StringBytes is for strings that stand for themselves: the dictionary before them, and its codes,
-// go by BlockBytes.
-func TestStringsThatAreNotCodesHaveASizeOfTheirOwn(t *testing.T) {
+// StringBytes applies to strings that are not stored as codes; BlockBytes applies to the dictionary
+// and its codes.
+func TestStringBytesLimitsPlainStrings(t *testing.T) {
 	var cells [][]byte
 	for i := range 20000 {
 		n := i
@@ -155,7 +155,7 @@ func TestCblocksReportIncompressibleData(t *testing.T) {
 	}
 }
 
-func TestCblocksFindDamageAndStopWhenAsked(t *testing.T) {
+func TestCblocksReturnsDamageAndCallerErrors(t *testing.T) {
 	src := writeAll(t, WriterOptions{Type: schema.Int32, PositionalIndex: true}, batch.NewVector(schema.Int32, 100))
 	all, r := listed(t, src)
 	stop := errors.New("stop")

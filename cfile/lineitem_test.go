@@ -16,8 +16,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// lineitemColumns are those of TPC-H's lineitem in the order of its text file, with the types that
-// a table has.
+// lineitemColumns are the columns of TPC-H's lineitem in the order of its text file, with the types
+// of a table.
 var lineitemColumns = []struct {
 	name string
 	typ  schema.Type
@@ -29,10 +29,10 @@ var lineitemColumns = []struct {
 	{"l_shipinstruct", schema.String}, {"l_shipmode", schema.String}, {"l_comment", schema.String},
 }
 
-// lineitemRows is how many rows of lineitem are taken.
+// lineitemRows is the number of rows of lineitem to load.
 const lineitemRows = 600_000
 
-// loadLineitem reads the columns of lineitem.
+// loadLineitem loads the columns of lineitem.
 func loadLineitem(tb testing.TB, rows int) []*batch.Vector {
 	tb.Helper()
 	text := corpustest.Read(tb, filepath.Join(corpustest.Dir(tb), "data/lineitem-600k.tbl"))
@@ -75,9 +75,9 @@ func lineitemCell(tb testing.TB, t schema.Type, field []byte) []byte {
 	return binary.LittleEndian.AppendUint64(nil, uint64(v))[:t.Width()]
 }
 
-// BenchmarkLineitem writes each column of lineitem as a table does, and numbers compressed once
-// more, then reads all of it in windows: decoded; codes of dictionaries as they are, and
-// materialised. One core, the file in memory, no cache.
+// BenchmarkLineitem writes each column of lineitem as a table does, numbers also compressed. It
+// then reads all of it in windows: decoded; as dictionary codes; and materialized. One core, the
+// file in memory, no cache.
 func BenchmarkLineitem(b *testing.B) {
 	columns := loadLineitem(b, lineitemRows)
 	for c, v := range columns {
@@ -117,7 +117,7 @@ func benchColumn(b *testing.B, o WriterOptions, v *batch.Vector) {
 	}
 }
 
-// benchWindows reads a column in windows and compares the last cell of each with what was written.
+// benchWindows reads a column in windows and compares the last cell of each with the cell written.
 func benchWindows(b *testing.B, r *Reader, want *batch.Vector, use func(*batch.Vector)) {
 	got := &batch.Vector{Type: want.Type}
 	for b.Loop() {
@@ -140,7 +140,7 @@ func reportValues(b *testing.B, n int) {
 	b.ReportMetric(float64(b.N)*float64(n)/b.Elapsed().Seconds()/1e6, "Mvalues/s")
 }
 
-// BenchmarkChecksum is the CRC of a cblock of 256 KiB.
+// BenchmarkChecksum computes the CRC of a cblock of 256 KiB.
 func BenchmarkChecksum(b *testing.B) {
 	data := bytes.Repeat([]byte("oribi"), 256<<10/5)
 	b.SetBytes(int64(len(data)))

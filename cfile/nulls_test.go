@@ -10,7 +10,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// randomPresence makes rows bits in runs of the given mean length.
+// randomPresence returns rows bits in runs of the given mean length.
 func randomPresence(rng *rand.Rand, rows, mean int) batch.Bitmap {
 	b := batch.MakeBitmap(rows)
 	one := rng.IntN(2) == 0
@@ -37,8 +37,8 @@ func parsed(t *testing.T, bits batch.Bitmap, rows int) presence {
 	return p
 }
 
-// Presence kept as runs answers as a bitmap does.
-func TestPresenceAnswersAsABitmap(t *testing.T) {
+// Presence kept as runs gives the same results as a bitmap.
+func TestPresenceAgreesWithBitmap(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(3, seed))
 		rows := 1 + rng.IntN(5000)
@@ -97,8 +97,8 @@ func TestSpreadMovesCellsToTheirRows(t *testing.T) {
 	}
 }
 
-// A run of NULLs as long as a file can be takes no memory.
-func TestLongNullRunStaysShort(t *testing.T) {
+// A run of NULLs of the maximum length takes no memory.
+func TestLongNullRunTakesNoMemory(t *testing.T) {
 	stream := []byte{0xfe, 0xff, 0xff, 0xff, 0x07, 0, 0xfe, 0xff, 0xff, 0xff, 0x07, 0, 0x03, 0x7f} // twice 2^30−1 NULLs, then seven that are not and one that is
 	p, err := parsePresence(stream, 1<<31-2+8)
 	if err != nil || p.ones != 7 || len(p.marks) != 1 {
@@ -109,9 +109,8 @@ func TestLongNullRunStaysShort(t *testing.T) {
 	}
 }
 
-// Runs crowded into a few of the rows are found too: all of the parts but one are then without a
-// mark of their own.
-func TestCrowdedRunsAreFound(t *testing.T) {
+// Runs concentrated in a few of the rows are found too: all parts but one then have no mark.
+func TestPresenceFindsConcentratedRuns(t *testing.T) {
 	const rows, crowd = 1 << 20, 3000
 	for _, from := range []int{0, 500_003, rows - crowd} {
 		bits := batch.MakeBitmap(rows)
@@ -122,7 +121,7 @@ func TestCrowdedRunsAreFound(t *testing.T) {
 		}
 		p := parsed(t, bits, rows)
 		if len(p.parts.mark) < minParts {
-			t.Fatalf("%d marks, %d parts: nothing is tried", len(p.marks), len(p.parts.mark))
+			t.Fatalf("%d marks, %d parts: too few for the test", len(p.marks), len(p.parts.mark))
 		}
 		for i := range rows {
 			if i >= from-5 && i < from+crowd+5 || i%977 == 0 || i == rows-1 {
@@ -134,12 +133,12 @@ func TestCrowdedRunsAreFound(t *testing.T) {
 	}
 }
 
-// Where marks stand far apart answers are the same.
-func TestManyRunsAreFoundByFewMarks(t *testing.T) {
+// Widely spaced marks give the same results.
+func TestPresenceFindsRunsWithWidelySpacedMarks(t *testing.T) {
 	rows := 1 << 20
 	bits := batch.MakeBitmap(rows)
 	var stream []byte
-	for i := range rows { // single runs, which Kudu's writer would not make
+	for i := range rows { // single runs, which Kudu's writer never writes
 		one := byte(i * i >> 3 & 1)
 		stream = append(stream, 2, one)
 		if one == 1 {
@@ -178,7 +177,7 @@ func TestMalformedPresenceIsRefused(t *testing.T) {
 		{"too few rows", []byte{3, 2, 4, 1}},
 		{"too few literals", []byte{9, 2, 5, 0xff}},
 		{"header of more than 31 bits", []byte{3, 6, 0x81, 0x80, 0x80, 0x80, 0x08, 1}},
-		{"bytes left over", []byte{3, 3, 6, 1, 0}},
+		{"trailing bytes", []byte{3, 3, 6, 1, 0}},
 	} {
 		rows, stream, _, err := splitPrologue(c.b)
 		if err == nil {
@@ -188,7 +187,7 @@ func TestMalformedPresenceIsRefused(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
-	// A last literal run that was filled up to whole groups is as good.
+	// A last literal run that was padded to whole groups is valid.
 	if p, err := parsePresence([]byte{5, 0x19, 0}, 6); err != nil || p.ones != 3 {
 		t.Errorf("padded literals: %+v, %v", p, err)
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// keyFile is a file of n sorted byte strings that begin alike.
+// keyFile writes a file of n sorted byte strings with a common prefix.
 func keyFile(t testing.TB, n int, o WriterOptions) (*block.Memory, [][]byte) {
 	t.Helper()
 	var cells [][]byte
@@ -30,8 +30,8 @@ func keyFile(t testing.TB, n int, o WriterOptions) (*block.Memory, [][]byte) {
 	return writeAll(t, o, vectorOf(schema.Binary, cells)), cells
 }
 
-// Keys that are not held are found in their leaves.
-func TestSeeksWithoutHeldKeys(t *testing.T) {
+// Keys that are not kept in memory are found in their leaves.
+func TestSeekWithoutKeysInMemory(t *testing.T) {
 	src, cells := keyFile(t, 3000, WriterOptions{Encoding: schema.Prefix, BlockBytes: 512, IndexBlockBytes: 200, FullIndexKeys: true})
 	for _, limit := range []int{1 << 30, 1, 500} {
 		r := open(t, src, nil)
@@ -65,7 +65,7 @@ func TestSeekNeedsAValueIndex(t *testing.T) {
 	}
 }
 
-func TestFileWithoutIndexesIsNotRead(t *testing.T) {
+func TestFileWithoutIndexesIsRefused(t *testing.T) {
 	r := open(t, writeAll(t, WriterOptions{Type: schema.Int8}, vectorOf(schema.Int8, [][]byte{{1}})), nil)
 	if _, err := r.Cell(0); !errors.Is(err, fault.ErrUnsupported) {
 		t.Error(err)
@@ -75,7 +75,7 @@ func TestFileWithoutIndexesIsNotRead(t *testing.T) {
 	}
 }
 
-// Rows behind the last are no error for a window; a reader may begin and end anywhere.
+// Windows after the last row are empty, not an error; a window may begin and end anywhere.
 func TestWindowsAreClippedAtTheEnd(t *testing.T) {
 	r := open(t, writeAll(t, WriterOptions{Type: schema.Int8, PositionalIndex: true}, vectorOf(schema.Int8, [][]byte{{1}, {2}, {3}})), nil)
 	c, v := r.NewColumnReader(), &batch.Vector{Type: schema.Int8}
@@ -89,8 +89,8 @@ func TestWindowsAreClippedAtTheEnd(t *testing.T) {
 	}
 }
 
-// Byte strings of a reader are valid as long as they are referenced, those of a transient one until
-// its next call.
+// Byte strings of a reader are valid as long as they are referenced, those of a transient reader
+// until its next call.
 func TestByteStringsStayValid(t *testing.T) {
 	src, cells := keyFile(t, 5000, WriterOptions{Encoding: schema.Plain, BlockBytes: 1024, PositionalIndex: true})
 	for _, transient := range []bool{false, true} {
@@ -104,7 +104,7 @@ func TestByteStringsStayValid(t *testing.T) {
 					t.Fatal(err)
 				}
 				if transient && !slices.EqualFunc(v.Bytes, cells[at:min(at+300, len(cells))], bytes.Equal) {
-					t.Fatalf("byte strings from row %d are not those of the file", at)
+					t.Fatalf("byte strings from row %d differ from the file", at)
 				}
 				kept = append(kept, v.Bytes...)
 			}
@@ -145,8 +145,8 @@ func TestTransientReaderReusesItsMemory(t *testing.T) {
 	}
 }
 
-// A transient reader uses the cache and leaves nothing there; another reads each cblock once.
-func TestCacheIsUsed(t *testing.T) {
+// A transient reader uses the cache and adds nothing to it; another reader reads each cblock once.
+func TestReadersUseTheCache(t *testing.T) {
 	v := batch.NewVector(schema.Int64, 100000)
 	rng := rand.New(rand.NewPCG(42, 1))
 	for i := range batch.Values[int64](v) {
@@ -171,7 +171,7 @@ func TestCacheIsUsed(t *testing.T) {
 	}
 	scan(false)
 	if n := scan(true); n != 0 {
-		t.Errorf("%d reads of what is in the cache", n)
+		t.Errorf("%d reads of cached cblocks", n)
 	}
 	before := src.reads.Load()
 	for range 1000 {
@@ -180,7 +180,7 @@ func TestCacheIsUsed(t *testing.T) {
 		}
 	}
 	if n := src.reads.Load() - before; n != 0 {
-		t.Errorf("%d reads for cells in the cache", n)
+		t.Errorf("%d reads of cached cells", n)
 	}
 	keep.Evict(17)
 	if keep.Used() != 0 {
@@ -188,8 +188,8 @@ func TestCacheIsUsed(t *testing.T) {
 	}
 }
 
-// Nothing of a source without a number is kept, since two of them would be one in the cache.
-func TestNamelessSourcesAreNotCached(t *testing.T) {
+// Sources with ID 0 are not cached, since two of them would share their keys.
+func TestSourcesWithoutIDAreNotCached(t *testing.T) {
 	keep := cache.New(1 << 20)
 	for i := range 2 {
 		src := writeAll(t, WriterOptions{Type: schema.Int8, PositionalIndex: true}, vectorOf(schema.Int8, [][]byte{{byte(i)}}))
@@ -199,12 +199,12 @@ func TestNamelessSourcesAreNotCached(t *testing.T) {
 		}
 	}
 	if keep.Used() != 0 {
-		t.Error("kept")
+		t.Error("a source with ID 0 was cached")
 	}
 }
 
-// Damage that comes after a reader has loaded everything is found by Verify.
-func TestVerifyReadsAnew(t *testing.T) {
+// Verify finds damage that occurs after the reader has loaded everything.
+func TestVerifyReadsFromTheSource(t *testing.T) {
 	src, _ := keyFile(t, 300, WriterOptions{PositionalIndex: true})
 	r := open(t, src, cache.New(1<<20))
 	checks := func() error {
@@ -225,7 +225,7 @@ func TestVerifyReadsAnew(t *testing.T) {
 	}
 }
 
-func TestManyGoroutinesShareAReader(t *testing.T) {
+func TestReaderIsSafeForConcurrentUse(t *testing.T) {
 	rng := rand.New(rand.NewPCG(43, 1))
 	for _, o := range []WriterOptions{
 		{Type: schema.Int64, BlockBytes: 4096, PositionalIndex: true, ValueIndex: true},
@@ -266,8 +266,8 @@ func TestManyGoroutinesShareAReader(t *testing.T) {
 	}
 }
 
-// Cblocks in their order, from the one where a key may begin. Keys as DeltaFiles have them need not
-// rise within a row.
+// ParsedBlock returns the cblocks in order, and FindData the one where a key may begin. As in delta
+// files, keys need not ascend within a row.
 func TestParsedBlocksAreFoundByKey(t *testing.T) {
 	var cells [][]byte
 	for row := range 400 {
@@ -319,7 +319,7 @@ func TestParsedBlocksAreFoundByKey(t *testing.T) {
 			if err != nil || b.first > first {
 				t.Fatalf("row %d: cblock begins with cell %d, want %d or before: %v", row, b.first, first, err)
 			}
-			// The cblock holds the row's first cell, or ends right in front of it.
+			// The cblock has the row's first cell, or ends directly before it.
 			if end := b.first + len(b.cells); row < 400 && end < first {
 				t.Fatalf("row %d: cblock ends with cell %d, want %d or later", row, end, first)
 			}
@@ -347,7 +347,7 @@ func singleCells(r *Reader, i int) (cells [][]byte, err error) {
 	return cells, nil
 }
 
-// parsedCells is a data cblock as ParsedBlock hands it out, copied.
+// parsedCells is a copy of a data cblock as passed to parse by ParsedBlock.
 type parsedCells struct {
 	first int
 	cells [][]byte
@@ -368,7 +368,7 @@ func cellsOf(r *Reader, i int) (parsedCells, error) {
 	return v.(parsedCells), nil
 }
 
-func TestRawFilesGiveTheirCblocksByKey(t *testing.T) {
+func TestFindBlockInRawFiles(t *testing.T) {
 	for _, codec := range []schema.Compression{schema.NoCompression, schema.LZ4} {
 		out := &block.Memory{Number: 17}
 		w, err := NewRawWriter(out, WriterOptions{Compression: codec, IndexBlockBytes: 100})
@@ -387,7 +387,7 @@ func TestRawFilesGiveTheirCblocksByKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		if w.Finish() == nil || w.AppendBlock(nil, nil, nil) == nil {
-			t.Error("the file went on")
+			t.Error("AppendBlock after Finish succeeded")
 		}
 		keep := cache.New(1 << 20)
 		r := open(t, out, keep)
@@ -399,7 +399,7 @@ func TestRawFilesGiveTheirCblocksByKey(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Cblock n begins with key 10n+10, and the one before ends with 10n+7; its cut key lies
+			// Cblock n begins with key 10n+10, and the one before ends with 10n+7; its cut key is
 			// between the two.
 			lowest, highest := min((probe-10)/10, 199), min(max(probe-8, 0)/10, 199)
 			if !ok {
@@ -424,7 +424,7 @@ func TestRawFilesGiveTheirCblocksByKey(t *testing.T) {
 	}
 }
 
-// Errors of the source come back as they are, not as damage.
+// Errors of the source are returned unchanged, not as ErrCorrupt.
 type failingSource struct {
 	block.Source
 	after int
@@ -439,7 +439,7 @@ func (s *failingSource) ReadAt(p []byte, off int64) (int, error) {
 	return s.Source.ReadAt(p, off)
 }
 
-func TestErrorsOfTheSourceComeBack(t *testing.T) {
+func TestReaderReturnsSourceErrors(t *testing.T) {
 	src, _ := keyFile(t, 2000, WriterOptions{BlockBytes: 512, PositionalIndex: true})
 	for after := range 12 {
 		err := readAll(&failingSource{src, after})
@@ -449,10 +449,10 @@ func TestErrorsOfTheSourceComeBack(t *testing.T) {
 	}
 }
 
-// asPayload is for ReadBlock.
+// asPayload is a parse function for ReadBlock that returns the payload.
 func asPayload(payload []byte) (any, error) { return payload, nil }
 
-// What is told to be held is read without the file, and what was fetched is held.
+// Cells that Held reports are read without the file, and fetched cells are held.
 func TestHeldCellsAreReadWithoutTheFile(t *testing.T) {
 	r := seedtest.Rand(t)
 	v := &batch.Vector{Type: schema.Int32}
@@ -504,7 +504,7 @@ func TestHeldCellsAreReadWithoutTheFile(t *testing.T) {
 		}
 		before := src.reads.Load()
 		if last := min(int(row)+n, v.Len) - 1; !c.Held(row) || !c.Held(batch.Ordinal(last)) {
-			t.Fatalf("rows %d and %d were fetched, and are not held", row, last)
+			t.Fatalf("rows %d and %d were fetched but are not held", row, last)
 		}
 		if k, err := c.ReadVector(row, n, got); err != nil || src.reads.Load() != before {
 			t.Fatalf("%d of rows [%d,+%d): %d reads, %v", k, row, n, src.reads.Load()-before, err)

@@ -12,9 +12,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Runs, put one behind the other, are what plain reading gives, of all that Kudu wrote and from any
-// row on.
-func TestRunsAreWhatPlainReadingGives(t *testing.T) {
+// The concatenation of runs equals the cells of ReadVector, for all of Kudu's files and from any
+// row.
+func TestReadRunsAgreesWithReadVector(t *testing.T) {
 	goldenDirs(t, func(t *testing.T, dir string) {
 		repeated := 0
 		for _, g := range manifest(t, dir) {
@@ -36,7 +36,7 @@ func TestRunsAreWhatPlainReadingGives(t *testing.T) {
 	})
 }
 
-// checkRuns compares and counts the runs of one cell.
+// checkRuns compares the cells and counts the runs of one cell.
 func checkRuns(t *testing.T, r *Reader, from, n int) (repeated int) {
 	t.Helper()
 	c, want := r.NewColumnReader(), &batch.Vector{Type: r.Info().Type}
@@ -81,9 +81,8 @@ func checkRuns(t *testing.T, r *Reader, from, n int) (repeated int) {
 	return repeated
 }
 
-// What takes a few bytes takes a few steps: runs of a column of one cell, and of one of NULLs, in a
-// file that is verified by them as well.
-func TestLongRunsAreFewSteps(t *testing.T) {
+// Runs of a column of one repeated cell, or of NULLs, take few steps, also in Verify.
+func TestReadRunsPassesLongRunsAtOnce(t *testing.T) {
 	const rows = 40 * maxBlockRows
 	for name, cell := range map[string][]byte{"cell": {1}, "null": nil} {
 		out := new(block.Memory)
@@ -120,7 +119,7 @@ func TestLongRunsAreFewSteps(t *testing.T) {
 		steps = 0
 		err = r.NewColumnReader().ReadRuns(0, rows, func(Run) error { steps++; return stop })
 		if err != stop || steps != 1 {
-			t.Errorf("%s: went on for %d steps, %v", name, steps, err)
+			t.Errorf("%s: %d steps after the error, %v", name, steps, err)
 		}
 	}
 	arrays := open(t, writeAll(t, exampleArrayOptions, arraysOf(schema.Int32, exampleArrays())), nil)

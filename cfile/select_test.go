@@ -14,7 +14,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// randomPredicate asks for values that occur, mostly.
+// randomPredicate returns a predicate, mostly on values that occur.
 func randomPredicate(t testing.TB, rng *rand.Rand, typ schema.Type, cells [][]byte) *batch.Predicate {
 	t.Helper()
 	p := &batch.Predicate{Column: "c", Type: typ, Op: batch.Operator(1 + rng.IntN(int(batch.InFilter)))}
@@ -46,8 +46,8 @@ func randomPredicate(t testing.TB, rng *rand.Rand, typ schema.Type, cells [][]by
 	return p
 }
 
-// What Select clears are the rows that do not match, cell by cell; what it does not handle it
-// leaves alone.
+// Select clears exactly the rows that do not match, cell by cell, and leaves the selection
+// unchanged if it does not handle the predicate.
 func TestSelectClearsRowsThatDoNotMatch(t *testing.T) {
 	handledCount := 0
 	seed := uint64(0)
@@ -81,7 +81,7 @@ func TestSelectClearsRowsThatDoNotMatch(t *testing.T) {
 		}
 	}
 	if handledCount == 0 {
-		t.Error("no predicate was handled")
+		t.Error("Select handled no predicate")
 	}
 	t.Logf("%d predicates handled on encoded data", handledCount)
 }
@@ -114,8 +114,8 @@ func selectOnce(t *testing.T, rng *rand.Rand, c *ColumnReader, typ schema.Type, 
 	return handled
 }
 
-// A zone map never denies what is there, of a cblock or of the file.
-func TestZoneMapsDenyNothingThatIsThere(t *testing.T) {
+// A zone map never excludes matching values, neither of a cblock nor of the file.
+func TestZoneMapsExcludeNoMatchingValues(t *testing.T) {
 	denied, asked := 0, 0
 	for seed, typ := range allTypes {
 		rng := rand.New(rand.NewPCG(22, uint64(seed)))
@@ -151,7 +151,7 @@ func TestZoneMapsDenyNothingThatIsThere(t *testing.T) {
 				}
 				inFile = inFile || some
 				if some && !z.MayMatch(i, p) {
-					t.Fatalf("%v %v %x: entry %+v denies it", typ, p.Op, p.Values, e)
+					t.Fatalf("%v %v %x: entry %+v excludes it", typ, p.Op, p.Values, e)
 				}
 				if !all && z.Entries[i].allMatch(typ, p) {
 					t.Fatalf("%v %v %x: entry %+v says that all match", typ, p.Op, p.Values, e)
@@ -162,12 +162,12 @@ func TestZoneMapsDenyNothingThatIsThere(t *testing.T) {
 				}
 			}
 			if inFile && !z.FileMayMatch(p) {
-				t.Fatalf("%v %v %x: the file's bounds deny it: %+v", typ, p.Op, p.Values, z.File)
+				t.Fatalf("%v %v %x: the file's bounds exclude it: %+v", typ, p.Op, p.Values, z.File)
 			}
 		}
 	}
 	if denied == 0 {
-		t.Error("no question was answered by a zone map")
+		t.Error("no zone map excluded any cblock")
 	}
 	t.Logf("%d of %d questions answered", denied, asked)
 }
@@ -230,8 +230,8 @@ func TestZoneMapOfNaNsOnly(t *testing.T) {
 	}
 }
 
-// Rows that the zone map excludes are not read at all.
-func TestSelectReadsNoCblockThatIsExcluded(t *testing.T) {
+// Rows that the zone map excludes are not read.
+func TestSelectDoesNotReadExcludedCblocks(t *testing.T) {
 	v := batch.NewVector(schema.Int64, 200000)
 	for i := range batch.Values[int64](v) {
 		batch.Values[int64](v)[i] = int64(i)

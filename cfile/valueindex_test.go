@@ -10,9 +10,8 @@ import (
 	"github.com/oribi-db/oribi/keyenc"
 )
 
-// The search by heads finds the key that a search one by one finds, also where many keys have the
-// same head.
-func TestFindAgreesWithALinearSearch(t *testing.T) {
+// The search by heads finds the same key as a linear search, also if many keys have the same head.
+func TestFindAgreesWithLinearSearch(t *testing.T) {
 	rng := seedtest.Rand(t)
 	r := &Reader{src: new(block.Memory)}
 	random := func(prefix, length int) []byte {

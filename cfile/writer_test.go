@@ -23,7 +23,8 @@ var allTypes = []schema.Type{
 
 var allEncodings = []schema.Encoding{schema.Plain, schema.Prefix, schema.RLE, schema.Dictionary, schema.Bitshuffle}
 
-// randomCells makes n cells: some repeat, some are small, some are any; of strings some are long.
+// randomCells returns n cells: some repeat, some are small, some are arbitrary; some strings are
+// long.
 func randomCells(rng *rand.Rand, typ schema.Type, n int, nullShare float64) [][]byte {
 	cells := make([][]byte, n)
 	nulls := nullShare > 0 && rng.IntN(2) == 0
@@ -72,7 +73,7 @@ func randomFixed(rng *rand.Rand, typ schema.Type) []byte {
 	return cell
 }
 
-// sortCells orders cells of a keyable type and drops what stands twice.
+// sortCells sorts cells of a keyable type and removes duplicates.
 func sortCells(typ schema.Type, cells [][]byte) [][]byte {
 	cells = slices.DeleteFunc(cells, func(c []byte) bool { return c == nil })
 	slices.SortFunc(cells, func(a, b []byte) int { return batch.Compare(typ, a, b) })
@@ -107,7 +108,8 @@ func writeSteps(t testing.TB, rng *rand.Rand, o WriterOptions, cells [][]byte) *
 	return out
 }
 
-// Every type, encoding and codec, with and without NULLs, holds what was written.
+// Files of every type, encoding and codec, with and without NULLs, have the cells that were
+// written.
 func TestRoundTrip(t *testing.T) {
 	codecs := []schema.Compression{schema.NoCompression, schema.Snappy, schema.LZ4, schema.Zlib}
 	seed := uint64(0)
@@ -165,7 +167,7 @@ func roundTrip(t *testing.T, seed uint64, o WriterOptions) {
 	}
 }
 
-// checkRandomReads reads cells and windows here and there.
+// checkRandomReads reads cells and windows at random rows.
 func checkRandomReads(t *testing.T, rng *rand.Rand, r *Reader, cells [][]byte) {
 	t.Helper()
 	if len(cells) == 0 {
@@ -212,8 +214,8 @@ func checkSeeks(t *testing.T, rng *rand.Rand, r *Reader, cells [][]byte) {
 	}
 }
 
-// A vector in dictionary form is written as the same vector of byte strings.
-func TestWritesDictionaryForm(t *testing.T) {
+// A vector in dictionary form gives the same file as a vector of byte strings.
+func TestWriterAcceptsDictionaryForm(t *testing.T) {
 	rng := rand.New(rand.NewPCG(12, 1))
 	cells := randomCells(rng, schema.String, 5000, 0.2)
 	o := WriterOptions{Type: schema.String, Nullable: true, PositionalIndex: true}
@@ -223,16 +225,15 @@ func TestWritesDictionaryForm(t *testing.T) {
 		t.Fatal(err)
 	}
 	if v.Dict == nil {
-		t.Fatal("not read in dictionary form: the test proves nothing")
+		t.Fatal("vector is not in dictionary form")
 	}
 	if again := writeAll(t, o, v); !bytes.Equal(again.Bytes, src.Bytes) {
 		t.Errorf("%d bytes, want %d", len(again.Bytes), len(src.Bytes))
 	}
 }
 
-// When the dictionary is full the file goes on in plain cblocks; a window over both is read as byte
-// strings.
-func TestFullDictionaryFallsBack(t *testing.T) {
+// Cblocks after the dictionary is full are plain; a window over both kinds is read as byte strings.
+func TestWriterWritesPlainAfterFullDictionary(t *testing.T) {
 	var cells [][]byte
 	for i := range 3000 {
 		cells = append(cells, fmt.Appendf(nil, "word%07d", i))
@@ -250,7 +251,7 @@ func TestFullDictionaryFallsBack(t *testing.T) {
 	}
 }
 
-func TestWindowsLieInCblocks(t *testing.T) {
+func TestCblocksBeginAtWindows(t *testing.T) {
 	for _, typ := range []schema.Type{schema.Int64, schema.Int32, schema.Int128, schema.Uint8, schema.String} {
 		v := batch.NewVector(typ, 300000)
 		if typ.Variable() {
@@ -289,7 +290,7 @@ func TestLongRunsAreSplit(t *testing.T) {
 	}
 }
 
-func TestWriterRefuses(t *testing.T) {
+func TestWriterRefusesInvalidOptions(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		o    WriterOptions
@@ -309,7 +310,7 @@ func TestWriterRefuses(t *testing.T) {
 	}
 }
 
-func TestWriterRefusesNullsOfColumnsWithout(t *testing.T) {
+func TestWriterRefusesNullsIfNotNullable(t *testing.T) {
 	w, err := NewWriter(&block.Memory{}, WriterOptions{Type: schema.Int8, PositionalIndex: true})
 	if err != nil {
 		t.Fatal(err)
@@ -318,11 +319,11 @@ func TestWriterRefusesNullsOfColumnsWithout(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := w.Finish(); err == nil {
-		t.Error("finished after an error")
+		t.Error("Finish succeeded after an error")
 	}
 }
 
-func TestNothingIsAppendedAfterFinish(t *testing.T) {
+func TestAppendAfterFinishFails(t *testing.T) {
 	out := &block.Memory{}
 	w, _ := NewWriter(out, WriterOptions{Type: schema.Int8, PositionalIndex: true})
 	if err := w.Finish(); err != nil {
@@ -330,11 +331,11 @@ func TestNothingIsAppendedAfterFinish(t *testing.T) {
 	}
 	n := len(out.Bytes)
 	if w.Append(vectorOf(schema.Int8, [][]byte{{1}})) == nil || w.Finish() == nil || len(out.Bytes) != n {
-		t.Error("the file went on")
+		t.Error("Append succeeded after Finish")
 	}
 }
 
-// failingSink takes a number of bytes.
+// failingSink fails after a number of bytes.
 type failingSink struct {
 	block.Memory
 	left int
@@ -349,7 +350,7 @@ func (s *failingSink) Write(p []byte) (int, error) {
 	return s.Memory.Write(p)
 }
 
-func TestErrorsOfTheSinkComeBack(t *testing.T) {
+func TestWriterReturnsSinkErrors(t *testing.T) {
 	v := vectorOf(schema.Int32, randomCells(rand.New(rand.NewPCG(13, 1)), schema.Int32, 2000, 0))
 	o := WriterOptions{Type: schema.Int32, Encoding: schema.Plain, BlockBytes: 512, IndexBlockBytes: 60, PositionalIndex: true}
 	whole := len(writeAll(t, o, v).Bytes)

@@ -18,8 +18,8 @@ var keyTypes = []schema.Type{schema.Uint8, schema.Int8, schema.Uint16, schema.In
 	schema.Uint64, schema.Int64, schema.Int128, schema.Decimal32, schema.Decimal64, schema.Decimal128,
 	schema.Date, schema.Timestamp, schema.String, schema.Binary, schema.Varchar}
 
-// drawCell draws a cell; bytes come mostly from the ends of their range, where escapes and signs
-// are.
+// drawCell draws a cell. Most bytes are near the ends of their range, which affects escapes and
+// signs.
 func drawCell(rt *rapid.T, typ schema.Type) []byte {
 	b := rapid.SampledFrom([]byte{0, 0, 1, 2, 0x7f, 0x80, 0xfe, 0xff})
 	if typ.Variable() {
@@ -28,8 +28,7 @@ func drawCell(rt *rapid.T, typ schema.Type) []byte {
 	return rapid.SliceOfN(b, typ.Width(), typ.Width()).Draw(rt, "cell")
 }
 
-// compareCells is the order of two cells by arithmetic, as an oracle for the order of their
-// encodings.
+// compareCells compares two cells numerically, as an oracle for the order of their encodings.
 func compareCells(typ schema.Type, a, b []byte) int {
 	if typ.Variable() {
 		return bytes.Compare(a, b)
@@ -76,16 +75,16 @@ func TestKeysSortAsTheirRows(t *testing.T) {
 		}
 		ka, kb := e.AppendKey(nil, a), e.AppendKey(nil, b)
 		if got := bytes.Compare(ka, kb); got != want {
-			rt.Fatalf("%x against %x: keys %x, %x compare %d, rows %d", a, b, ka, kb, got, want)
+			rt.Fatalf("rows %x, %x: keys %x, %x compare %d, rows %d", a, b, ka, kb, got, want)
 		}
 		n := rapid.IntRange(0, s.Keys).Draw(rt, "prefix columns")
 		if p := e.AppendPrefix(nil, a[:n]); !bytes.HasPrefix(ka, p) {
-			rt.Fatalf("%x does not begin with its prefix %x", ka, p)
+			rt.Fatalf("%x does not start with its prefix %x", ka, p)
 		}
 	})
 }
 
-func TestDecodeReadsWhatAppendKeyWrote(t *testing.T) {
+func TestKeysRoundTrip(t *testing.T) {
 	seedtest.Check(t, func(rt *rapid.T) {
 		s := drawSchema(rt, t)
 		e := NewEncoder(s)
@@ -102,7 +101,7 @@ func TestDecodeReadsWhatAppendKeyWrote(t *testing.T) {
 	})
 }
 
-func TestDecodeAcceptsNothingButKeys(t *testing.T) {
+func TestDecodeAcceptsOnlyKeys(t *testing.T) {
 	seedtest.Check(t, func(rt *rapid.T) {
 		e := NewEncoder(drawSchema(rt, t))
 		key := rapid.SliceOfN(rapid.SampledFrom([]byte{0, 0, 1, 2, 0xff}), 0, 20).Draw(rt, "key")
@@ -114,12 +113,12 @@ func TestDecodeAcceptsNothingButKeys(t *testing.T) {
 			return
 		}
 		if again := e.AppendKey(nil, cells); !bytes.Equal(again, key) {
-			rt.Fatalf("%x decodes to %x, which is %x", key, cells, again)
+			rt.Fatalf("%x decodes to %x, which encodes to %x", key, cells, again)
 		}
 	})
 }
 
-func TestDecodeNamesWhatIsWrong(t *testing.T) {
+func TestDecodeErrorNamesTheFault(t *testing.T) {
 	e := NewEncoder(keySchema(t, schema.Int32, schema.String, schema.Int8))
 	for _, key := range []string{"", "800000", "80000001 61", "80000001 6100", "80000001 610002 00", "80000001 610000", "80000001 610000 80 00"} {
 		if _, err := e.Decode(unhex(t, key)); !errors.Is(err, fault.ErrCorrupt) {
@@ -128,7 +127,7 @@ func TestDecodeNamesWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestKeysOfColumnsAreThoseOfRows(t *testing.T) {
+func TestAppendKeysAgreesWithAppendKey(t *testing.T) {
 	seedtest.Check(t, func(rt *rapid.T) {
 		s := drawSchema(rt, t)
 		e := NewEncoder(s)

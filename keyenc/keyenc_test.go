@@ -20,7 +20,7 @@ func unhex(t testing.TB, s string) []byte {
 	return b
 }
 
-// fixed is the cell of an integer that fits 64 bits, sign-extended to width bytes.
+// fixed returns the cell of an integer that fits 64 bits, sign-extended to width bytes.
 func fixed(width int, v int64) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(v))
 	b = binary.LittleEndian.AppendUint64(b, uint64(v>>63))
@@ -72,7 +72,7 @@ func TestKeyCellsMatchTheWorkedExamples(t *testing.T) {
 	}
 }
 
-// keySchema is a schema of the given key column types and nothing else.
+// keySchema returns a schema whose only columns are key columns of the given types.
 func keySchema(t testing.TB, types ...schema.Type) *schema.Schema {
 	t.Helper()
 	columns := make([]schema.Column, len(types))
@@ -129,7 +129,7 @@ func TestComparableOrdersFloats(t *testing.T) {
 		}
 		a, b := float32(rising[i-1]), float32(rising[i])
 		if want := map[bool]int{true: -1, false: 0}[a < b]; bytes.Compare(float(a), float(b)) != want {
-			t.Errorf("float: %g against %g: not %d", a, b, want)
+			t.Errorf("float: %g compared with %g: want %d", a, b, want)
 		}
 	}
 	negative := math.Copysign(0, -1)

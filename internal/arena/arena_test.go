@@ -49,17 +49,17 @@ func TestPiecesKeepTheirBytes(t *testing.T) {
 			t.Fatalf("piece %x changed", p.ref)
 		}
 		if seen[p.ref] && len(p.want) > 0 {
-			t.Fatalf("ref %x was given out twice", p.ref)
+			t.Fatalf("ref %x was returned twice", p.ref)
 		}
 		seen[p.ref] = len(p.want) > 0
 	}
 	if a.Size() != reported || reported < asked {
-		t.Errorf("size %d, reported %d, asked for %d", a.Size(), reported, asked)
+		t.Errorf("size %d, reported %d, allocated %d", a.Size(), reported, asked)
 	}
 	a.Release()
 	a.Release()
 	if reported != 0 {
-		t.Errorf("%d bytes were not given back", reported)
+		t.Errorf("%d bytes were not released", reported)
 	}
 	if got := a.Bytes(pieces[0].ref)[:len(pieces[0].want)]; !bytes.Equal(got, pieces[0].want) {
 		t.Error("a reader lost its bytes on Release")
@@ -77,7 +77,7 @@ func TestSmallArenaIsSmall(t *testing.T) {
 	}
 }
 
-// Whatever the size of the pieces, chunks stay few and mostly full.
+// Chunks are few and mostly full for every size of pieces.
 func TestChunksAreFewAndFull(t *testing.T) {
 	for _, n := range []int{8, 100, 1500, 2100, 5000, 70000, 200000} {
 		chunks := 0
@@ -88,7 +88,7 @@ func TestChunksAreFewAndFull(t *testing.T) {
 			asked += int64(n)
 		}
 		if chunks > 40 || a.Size() > asked*3/2 {
-			t.Errorf("pieces of %d: %d chunks with %d bytes for %d", n, chunks, a.Size(), asked)
+			t.Errorf("pieces of %d bytes: %d chunks of %d bytes for %d", n, chunks, a.Size(), asked)
 		}
 	}
 }
@@ -119,8 +119,8 @@ func TestWordIsPartOfItsPiece(t *testing.T) {
 	a.Word(ref + 4)
 }
 
-// One writer links pieces by atomic words within the arena while readers walk the chain.
-func TestReadersSeeWhatWasPublished(t *testing.T) {
+// One writer links pieces by atomic words in the arena while readers follow the chain.
+func TestReadersSeePublishedPieces(t *testing.T) {
 	a := New(nil)
 	var head atomic.Uint64
 	done := make(chan struct{})

@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// What was added is read from any position, over the borders of chunks; grow is called as memory is
-// taken and given back.
-func TestJournalGivesItsRecordsInOrder(t *testing.T) {
+// Records are read from any position, across chunks; grow is called on every allocation and on
+// Release.
+func TestJournalKeepsRecordOrder(t *testing.T) {
 	for _, n := range []int{0, 1, journalChunk - 1, journalChunk, journalChunk + 1, 3*journalChunk + 7} {
-		var told int64
-		j := NewJournal[int](8, func(n int64) { told += n })
+		var grown int64
+		j := NewJournal[int](8, func(n int64) { grown += n })
 		var want []int
 		for i := range n {
 			j.Add(i)
@@ -28,22 +28,23 @@ func TestJournalGivesItsRecordsInOrder(t *testing.T) {
 				i += len(some)
 			}
 			if from <= n && !slices.Equal(got, want[min(from, n):]) {
-				t.Errorf("%d records from %d: got %v", n, from, got)
+				t.Errorf("%d records, from %d: got %v", n, from, got)
 			}
 		}
-		if chunks := int64(n+journalChunk-1) / journalChunk; told != chunks*journalChunk*8 {
-			t.Errorf("%d records: grow was called with %d bytes", n, told)
+		if chunks := int64(n+journalChunk-1) / journalChunk; grown != chunks*journalChunk*8 {
+			t.Errorf("%d records: grow was called with %d bytes", n, grown)
 		}
 		j.Release()
 		j.Release()
-		if told != 0 {
-			t.Errorf("%d records: %d bytes not given back", n, told)
+		if grown != 0 {
+			t.Errorf("%d records: %d bytes were not released", n, grown)
 		}
 	}
 }
 
-// Records of one goroutine stay in its order while others add and one reads. Meant for -race.
-func TestJournalIsSafeForManyGoroutines(t *testing.T) {
+// Records of each goroutine keep their order with concurrent adds and a concurrent reader. Meant
+// for -race.
+func TestJournalIsSafeForConcurrentUse(t *testing.T) {
 	j := NewJournal[[2]int](16, nil)
 	const each = 2000
 	var adders sync.WaitGroup

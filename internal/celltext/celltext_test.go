@@ -13,9 +13,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Package time is the oracle, on every day of the years that are worked out here and on some around
-// them.
-func TestDatesAreThoseOfPackageTime(t *testing.T) {
+// Package time is the oracle, for every day in the range of appendDate's own code and some around
+// it.
+func TestDatesAgreeWithPackageTime(t *testing.T) {
 	for days := int64(minPlainDate - 1000); days <= maxPlainDate+1000; days++ {
 		want := time.Unix(days*secondsPerDay, 0).UTC().Format(time.DateOnly)
 		if got := string(appendDate(nil, days)); got != want {
@@ -30,9 +30,9 @@ func TestDatesAreThoseOfPackageTime(t *testing.T) {
 }
 
 // Package math/big is the oracle.
-func TestDecimalsAreThoseOfPackageBig(t *testing.T) {
+func TestDecimalsAgreeWithPackageBig(t *testing.T) {
 	for _, n := range []int64{0, 1, -1, 9, -10, 99, 100, -12345, math.MaxInt32, math.MinInt32, math.MaxInt64, math.MinInt64, math.MinInt64 + 1} {
-		for _, shift := range []int64{0, 1, -1} { // beyond 64 bits too
+		for _, shift := range []int64{0, 1, -1} { // also beyond 64 bits
 			v := batch.Int128{Lo: uint64(n), Hi: n>>63 + shift}
 			wide := new(big.Int).Add(new(big.Int).Lsh(big.NewInt(shift), 64), big.NewInt(n))
 			for scale := range 25 {
@@ -86,12 +86,12 @@ func TestTimestampsAreRFC3339InPlainText(t *testing.T) {
 			t.Errorf("%d: got %s, %s, want %s, %s", c.micros, json, text, c.json, c.text)
 		}
 		if back, err := FromField(nil, column, []byte(c.text)); err != nil || !bytes.Equal(back, cell) {
-			t.Errorf("%s is read as %x, %v, want %x", c.text, back, err, cell)
+			t.Errorf("%s is parsed as %x, %v, want %x", c.text, back, err, cell)
 		}
 	}
 }
 
-func TestTimesAreReadInTheFormsThatAreDocumented(t *testing.T) {
+func TestParseTimeAcceptsDocumentedForms(t *testing.T) {
 	column := &schema.Column{Type: schema.Timestamp}
 	for text, want := range map[string]int64{
 		"2023-11-14T22:13:20Z": 1_700_000_000_000_000, "2023-11-14 22:13:20": 1_700_000_000_000_000, "2023-11-14T22:13:20.25": 1_700_000_000_250_000,
@@ -106,7 +106,7 @@ func TestTimesAreReadInTheFormsThatAreDocumented(t *testing.T) {
 	for _, text := range []string{"2023-11-14", "2023-11-14T22:13", "2023-02-30T00:00:00Z", "2023-11-14T24:00:00Z", "2023-11-14T22:13:60Z", "2023-11-14T22:13:20.0000001Z",
 		"2023-11-14T22:13:20.", "2023-11-14T22:13:20,5", "2023-11-14 22:13:20Z+01:00", "now", "", "1.5", "0000-01-01T00:00:00Z "} {
 		if cell, err := FromField(nil, column, []byte(text)); err == nil {
-			t.Errorf("%q is read as %x", text, cell)
+			t.Errorf("%q is parsed as %x", text, cell)
 		}
 	}
 }

@@ -2,7 +2,7 @@ package celltext
 
 import "testing"
 
-func TestPrintableEscapesWhatActsOnATerminal(t *testing.T) {
+func TestPrintableEscapesControlCharacters(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", ""}, {"plain text", "plain text"}, {"größer 東京 🙂", "größer 東京 🙂"},
 		{"a\x1b[2Jb", `a\u001b[2Jb`}, {"C1 \u009b31m", `C1 \u009b31m`}, {"\x7f", `\u007f`},

@@ -13,7 +13,7 @@ import (
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
-// fromHex reads hex digits; spaces are for the eye.
+// fromHex decodes hex digits and ignores spaces.
 func fromHex(t testing.TB, s string) []byte {
 	t.Helper()
 	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
@@ -23,7 +23,7 @@ func fromHex(t testing.TB, s string) []byte {
 	return b
 }
 
-// spread returns a number of a random width, so that all widths are met.
+// spread returns a number of random width, to cover all widths.
 func spread(r *rand.Rand) uint64 { return r.Uint64() >> r.IntN(64) }
 
 func TestUvarintExamples(t *testing.T) {
@@ -45,7 +45,7 @@ func TestUvarintExamples(t *testing.T) {
 		v, n, ok := Uvarint32(want)
 		if c.v > math.MaxUint32 {
 			if ok {
-				t.Errorf("Uvarint32(%x) = %d, want refusal", want, v)
+				t.Errorf("Uvarint32(%x) = %d, want ok = false", want, v)
 			}
 		} else if uint64(v) != c.v || n != len(want) || !ok {
 			t.Errorf("Uvarint32(%x) = %d, %d, %v", want, v, n, ok)
@@ -134,7 +134,7 @@ func TestGroupVarintSequenceExamples(t *testing.T) {
 	}
 }
 
-func TestGroupVarintRoundTripAndCut(t *testing.T) {
+func TestGroupVarintRoundTripAndTruncation(t *testing.T) {
 	r := seedtest.Rand(t)
 	for range 5000 {
 		want := [4]uint32{uint32(spread(r)), uint32(spread(r)), uint32(spread(r)), uint32(spread(r))}
@@ -145,7 +145,7 @@ func TestGroupVarintRoundTripAndCut(t *testing.T) {
 		}
 		for cut := range b {
 			if _, n, ok := GroupVarint(b[:cut:cut]); ok || n != 0 {
-				t.Fatalf("%x cut to %d bytes was read", b, cut)
+				t.Fatalf("%x cut to %d bytes was accepted", b, cut)
 			}
 		}
 	}
@@ -190,13 +190,13 @@ func TestOrderedUvarintSortsAsNumbers(t *testing.T) {
 			t.Fatalf("%d is %x, %d is %x", u, a, v, b)
 		}
 		if got, n, ok := OrderedUvarint(append(a, b...)); got != u || n != len(a) || !ok {
-			t.Fatalf("%d came back as %d, %d, %v", u, got, n, ok)
+			t.Fatalf("%d is read as %d, %d, %v", u, got, n, ok)
 		}
 	}
 }
 
-// What is read must be what would be written: one number, one key.
-func TestOrderedUvarintReadsOnlyTheShortestForm(t *testing.T) {
+// Only the form that AppendOrderedUvarint writes is accepted, since a number must have one key.
+func TestOrderedUvarintAcceptsOnlyShortestForm(t *testing.T) {
 	for _, s := range []string{
 		"", "f1", "f9 00", "fa 01 08", "ff 01", // cut
 		"f1 00",                      // 240
@@ -206,7 +206,7 @@ func TestOrderedUvarintReadsOnlyTheShortestForm(t *testing.T) {
 		"ff 00 ff ff ff ff ff ff ff", // 2^56 - 1
 	} {
 		if v, n, ok := OrderedUvarint(fromHex(t, s)); ok || n != 0 {
-			t.Errorf("%s was read as %d", s, v)
+			t.Errorf("%s was accepted as %d", s, v)
 		}
 	}
 	r := seedtest.Rand(t)
@@ -219,7 +219,7 @@ func TestOrderedUvarintReadsOnlyTheShortestForm(t *testing.T) {
 		b[1] &= byte(r.IntN(2)) * 0xff
 		v, n, ok := OrderedUvarint(b)
 		if ok && !bytes.Equal(AppendOrderedUvarint(nil, v), b[:n]) {
-			t.Fatalf("%x was read as %d, which is written as %x", b[:n], v, AppendOrderedUvarint(nil, v))
+			t.Fatalf("%x was accepted as %d, which is written as %x", b[:n], v, AppendOrderedUvarint(nil, v))
 		}
 	}
 }

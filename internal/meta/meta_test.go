@@ -84,8 +84,9 @@ func exampleTable(t testing.TB) *Table {
 		SchemaVersion: 2, NextColumnID: 14, HistorySec: KeepForever, HistoryFloor: 77, FlushedLSN: 8, NextRowSetID: 9, Comment: "é", AutoIncrement: 1 << 40}
 }
 
-// Kudu's message of an array: type NESTED, described by nested_type; attributes are the elements'.
-func TestArrayColumnsAreDescribedAsKuduDoes(t *testing.T) {
+// Kudu's message for an array has type NESTED and describes it in nested_type; the attributes are
+// those of the elements.
+func TestArrayColumnsMatchKuduMessage(t *testing.T) {
 	s, err := schema.New([]schema.Column{{ID: 1, Name: "k", Type: schema.Int8},
 		{ID: 2, Name: "a", Type: schema.Array, Element: schema.Decimal32, Precision: 5, Scale: 2, Nullable: true, ReadDefault: []byte{1, 0, 0}}}, 1)
 	if err != nil {
@@ -126,7 +127,7 @@ func TestArrayColumnsAreDescribedAsKuduDoes(t *testing.T) {
 	}
 }
 
-func TestTableRowsComeBack(t *testing.T) {
+func TestTableRowsRoundTrip(t *testing.T) {
 	want := exampleTable(t)
 	got, err := DecodeTable(want.Encode())
 	if err != nil {
@@ -140,7 +141,7 @@ func TestTableRowsComeBack(t *testing.T) {
 	}
 }
 
-func TestStoreRowsComeBack(t *testing.T) {
+func TestStoreRowsRoundTrip(t *testing.T) {
 	want := Store{DefaultHistorySec: 604800, ClockHigh: mvcc.Timestamp(1) << 60, NextTable: 4, LogEnd: 1 << 40}
 	got, err := DecodeStore(want.Encode())
 	if err != nil || *got != want {
@@ -152,7 +153,7 @@ func TestStoreRowsComeBack(t *testing.T) {
 	}
 }
 
-func TestTableRowsThatCannotBeAreRefused(t *testing.T) {
+func TestInvalidTableRowsAreRefused(t *testing.T) {
 	message := func() *kudupb.TableRow {
 		var m kudupb.TableRow
 		if err := proto.Unmarshal(exampleTable(t).Encode(), &m); err != nil {
@@ -197,7 +198,7 @@ func TestTableRowsThatCannotBeAreRefused(t *testing.T) {
 	}
 }
 
-func TestUnknownFieldsAreLeftOut(t *testing.T) {
+func TestUnknownFieldsAreIgnored(t *testing.T) {
 	row := exampleTable(t).Encode()
 	with := append(append([]byte{}, row...), 0xf8, 0x07, 1) // field 127, varint 1
 	table, err := DecodeTable(with)
@@ -209,23 +210,23 @@ func TestUnknownFieldsAreLeftOut(t *testing.T) {
 	}
 }
 
-func TestCutAndBentRowsNeverPanic(t *testing.T) {
+func TestDamagedRowsNeverPanic(t *testing.T) {
 	r := rowset.Metadata{Columns: []rowset.ColumnBlock{{ID: 1, Block: 1}}, Undo: []block.ID{3}, Bloom: 4, Rows: 1, LiveRows: 1}
 	rows := map[string][]byte{"table": exampleTable(t).Encode(), "rowset": r.Encode(), "store": (&Store{NextTable: 1 << 31}).Encode()}
 	for name, row := range rows {
 		for i := range row {
 			for bit := range 8 {
-				bent := append([]byte{}, row...)
-				bent[i] ^= 1 << bit
-				decodeAll(t, fmt.Sprintf("%s with bit %d of byte %d flipped", name, bit, i), bent)
+				flipped := append([]byte{}, row...)
+				flipped[i] ^= 1 << bit
+				decodeAll(t, fmt.Sprintf("%s with bit %d of byte %d flipped", name, bit, i), flipped)
 			}
 			decodeAll(t, fmt.Sprintf("%s cut at %d", name, i), row[:i])
 		}
 	}
 }
 
-// decodeAll decodes value as every kind of row: an answer or one of two errors, and what is
-// accepted encodes again.
+// decodeAll decodes value as every kind of row. Each must decode, and then encode again, or return
+// one of two errors.
 func decodeAll(t *testing.T, what string, value []byte) {
 	check := func(err error, encode func() []byte) {
 		if err == nil {

@@ -16,12 +16,12 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// int8s is a PLAIN payload of INT8 from a row on.
+// int8s returns a PLAIN payload of INT8 values starting at a row.
 func int8s(first byte, values ...byte) []byte {
 	return append([]byte{byte(len(values)), 0, 0, 0, first, 0, 0, 0}, values...)
 }
 
-// keyed writes an index node whose entries have any keys.
+// keyed writes an index node with the given keys.
 func (b *builder) keyed(keys []string, pointers ...BlockPointer) BlockPointer {
 	var n nodeBuilder
 	for i, p := range pointers {
@@ -37,9 +37,9 @@ func (b *builder) data(payload []byte) BlockPointer {
 	return p
 }
 
-// Files that are well-formed cblock by cblock, each with one thing that does not fit. Whoever reads
-// all of them in every way finds it, and the error says what.
-func TestFilesThatContradictThemselvesAreRefused(t *testing.T) {
+// Each file has well-formed cblocks and one contradiction. Reading all of it in every way finds the
+// contradiction and names it.
+func TestContradictoryFilesAreRefused(t *testing.T) {
 	o := WriterOptions{Type: schema.Int8, Encoding: schema.Plain, Compression: schema.NoCompression}
 	none := BlockPointer{}
 	rows := []string{"\x00\x00\x00\x00", "\x00\x00\x00\x02", "\x00\x00\x00\x04"}
@@ -47,12 +47,12 @@ func TestFilesThatContradictThemselvesAreRefused(t *testing.T) {
 		name, want string
 		make       func(b *builder) *block.Memory
 	}{
-		{"bytes of nobody", "belong to no cblock, or to two", func(b *builder) *block.Memory {
+		{"unreferenced cblock", "belong to no cblock, or to two", func(b *builder) *block.Memory {
 			d := b.data(int8s(0, 1, 2))
 			b.data(int8s(0, 1, 2))
 			return b.finish(o, 2, b.keyed(rows, d), none, none)
 		}},
-		{"bytes of nobody at the end", "belong to no cblock", func(b *builder) *block.Memory {
+		{"unreferenced cblock at the end", "belong to no cblock", func(b *builder) *block.Memory {
 			root := b.keyed(rows, b.data(int8s(0, 1, 2)))
 			b.data(int8s(0, 1, 2))
 			return b.finish(o, 2, root, none, none)
@@ -65,11 +65,11 @@ func TestFilesThatContradictThemselvesAreRefused(t *testing.T) {
 		{"row keys of three bytes", "key of 3 bytes", func(b *builder) *block.Memory {
 			return b.finish(o, 2, b.keyed([]string{"\x00\x00\x00"}, b.data(int8s(0, 1, 2))), none, none)
 		}},
-		{"row keys that fall", "ordinal", func(b *builder) *block.Memory {
+		{"descending row keys", "ordinal", func(b *builder) *block.Memory {
 			d, e := b.data(int8s(0, 1, 2)), b.data(int8s(2, 3))
 			return b.finish(o, 3, b.keyed([]string{rows[1], rows[0]}, d, e), none, none)
 		}},
-		{"other rows than the index says", "index says", func(b *builder) *block.Memory {
+		{"rows differ from the index", "index says", func(b *builder) *block.Memory {
 			return b.finish(o, 3, b.keyed(rows, b.data(int8s(1, 1, 2))), none, none)
 		}},
 		{"rows missing between cblocks", "row", func(b *builder) *block.Memory {
@@ -79,10 +79,10 @@ func TestFilesThatContradictThemselvesAreRefused(t *testing.T) {
 		{"rows missing at the end", "row", func(b *builder) *block.Memory {
 			return b.finish(o, 4, none, b.keyed([]string{"\x81"}, b.data(int8s(0, 1, 2))), none)
 		}},
-		{"values that fall", "follows", func(b *builder) *block.Memory {
+		{"descending values", "follows", func(b *builder) *block.Memory {
 			return b.finish(o, 2, none, b.keyed([]string{"\x81"}, b.data(int8s(0, 2, 1))), none)
 		}},
-		{"keys that fall", "falls below", func(b *builder) *block.Memory {
+		{"descending keys", "falls below", func(b *builder) *block.Memory {
 			d, e := b.data(int8s(0, 1, 2)), b.data(int8s(2, 3))
 			return b.finish(o, 3, none, b.keyed([]string{"\x83", "\x81"}, d, e), none)
 		}},
@@ -94,7 +94,7 @@ func TestFilesThatContradictThemselvesAreRefused(t *testing.T) {
 			d, e := b.data(int8s(0, 1, 2)), b.data(int8s(2, 3))
 			return b.finish(o, 3, none, b.keyed([]string{"\x81", "\x81"}, d, e), none)
 		}},
-		{"no values", "rows", func(b *builder) *block.Memory {
+		{"too few values", "rows", func(b *builder) *block.Memory {
 			return b.finish(o, 1, b.keyed(rows, b.data(int8s(0))), none, none)
 		}},
 		{"too short for a checksum", "too short for a checksum", func(b *builder) *block.Memory {
@@ -116,7 +116,7 @@ func TestFilesThatContradictThemselvesAreRefused(t *testing.T) {
 			ao.Array, ao.Nullable = true, true
 			return b.finish(ao, 4, b.keyed(rows, b.data(unhex(t, "0304020601090302000000000001000200000300000000000000010203"))), none, none)
 		}},
-		{"a pointer that is none", "pair oribi.zonemap", func(b *builder) *block.Memory {
+		{"malformed zone map pointer", "pair oribi.zonemap", func(b *builder) *block.Memory {
 			return b.finishZone(o, 2, b.keyed(rows, b.data(int8s(0, 1, 2))), []byte{0xff})
 		}},
 	} {
@@ -128,7 +128,7 @@ func TestFilesThatContradictThemselvesAreRefused(t *testing.T) {
 	}
 }
 
-// finishZone ends a file whose footer has a pair for the zone map, with any value.
+// finishZone ends a file whose footer has a pair for the zone map with the given value.
 func (b *builder) finishZone(o WriterOptions, rows int64, root BlockPointer, value []byte) *block.Memory {
 	footer := newFooter(&o, rows)
 	footer.PosidxInfo = &kudupb.BTreeInfoPB{RootBlock: root.message()}
@@ -138,9 +138,9 @@ func (b *builder) finishZone(o WriterOptions, rows int64, root BlockPointer, val
 	return &b.out
 }
 
-// Zone maps whose cblock is whole but which cannot be, or are not what the values give. crc stands
-// for that of the data.
-func TestWrongZoneMapsAreRefused(t *testing.T) {
+// Zone maps in a valid cblock whose content is malformed or disagrees with the values. crc is
+// replaced by the checksum of the data cblock.
+func TestInvalidZoneMapsAreRefused(t *testing.T) {
 	const head = "4f525a4d 01000000 01000000 crc 02000000 00000000"
 	for name, text := range map[string]string{
 		"empty":                  "",
@@ -162,7 +162,7 @@ func TestWrongZoneMapsAreRefused(t *testing.T) {
 		"more NULLs than rows":   "4f525a4d 01000000 01000000 crc 02000000 03000000 03010100 8182",
 		"rows missing":           "4f525a4d 01000000 01000000 crc 01000000 00000000 03010100 8182",
 		"rows too many":          "4f525a4d 01000000 01000000 crc 03000000 00000000 03010100 8182",
-		"bytes behind":           head + "03010100 818200",
+		"trailing bytes":         head + "03010100 818200",
 		"another cblock's":       "4f525a4d 01000000 01000000 01020304 02000000 00000000 03010100 8182",
 		"good":                   head + "03010100 8182",
 	} {
@@ -187,7 +187,7 @@ func TestWrongZoneMapsAreRefused(t *testing.T) {
 	}
 }
 
-// Frames of compressed cblocks too short for what they must begin with.
+// Compressed cblocks too short for their length fields.
 func TestShortFramesAreRefused(t *testing.T) {
 	for version, lengths := range map[int]int{1: frameLenV1, 2: frameLenV2} {
 		for n := 1; n < lengths; n++ {
@@ -205,8 +205,8 @@ func TestShortFramesAreRefused(t *testing.T) {
 	}
 }
 
-// A file that lost its end after it was opened.
-func TestFileThatShrinksIsCorrupt(t *testing.T) {
+// A file that became shorter after it was opened.
+func TestShrunkFileIsCorrupt(t *testing.T) {
 	src := writeAll(t, WriterOptions{Type: schema.Int8, PositionalIndex: true}, vectorOf(schema.Int8, [][]byte{{1}, {2}}))
 	r := open(t, src, nil)
 	src.Bytes = src.Bytes[:30]
@@ -215,7 +215,7 @@ func TestFileThatShrinksIsCorrupt(t *testing.T) {
 	}
 }
 
-func TestHeaderAndFooterOfTwoVersions(t *testing.T) {
+func TestMixedHeaderAndFooterVersionsAreRefused(t *testing.T) {
 	src := writeAll(t, WriterOptions{Type: schema.Int8, PositionalIndex: true, NoChecksums: true}, vectorOf(schema.Int8, nil))
 	for version, at := range map[string]int{magicV1: 0, magicV2: len(src.Bytes) - preludeLen} {
 		mixed := &block.Memory{Bytes: slices.Clone(src.Bytes)}
@@ -229,7 +229,7 @@ func TestHeaderAndFooterOfTwoVersions(t *testing.T) {
 	}
 }
 
-func TestSeekNeedsValuesInEveryRow(t *testing.T) {
+func TestSeekInNullableFileIsUnsupported(t *testing.T) {
 	b := newBuilder(compress.None)
 	o := WriterOptions{Type: schema.Int8, Encoding: schema.Plain, Compression: schema.NoCompression, Nullable: true}
 	d := b.data(append([]byte{2, 2, 4, 1}, int8s(0, 1, 2)...))
@@ -242,8 +242,8 @@ func TestSeekNeedsValuesInEveryRow(t *testing.T) {
 	}
 }
 
-// Large cblocks are not held beside the next one.
-func TestReaderLetsGoOfLargeCblocks(t *testing.T) {
+// Of two large cblocks only the newer one is kept.
+func TestColumnReaderReleasesLargeCblocks(t *testing.T) {
 	v := batch.NewVector(schema.Int64, 400_000)
 	for i := range batch.Values[int64](v) {
 		batch.Values[int64](v)[i] = int64(i)
@@ -321,8 +321,8 @@ var uses = map[string]func(r *Reader) error{
 	},
 }
 
-// Whichever read fails, its error comes back, and is not taken for damage.
-func TestEveryReadThatFailsIsTold(t *testing.T) {
+// Whichever read fails, the error is returned unchanged and not as ErrCorrupt.
+func TestEveryReadErrorIsReturned(t *testing.T) {
 	v := batch.NewVector(schema.Int64, 3000)
 	for i := range batch.Values[int64](v) {
 		batch.Values[int64](v)[i] = int64(i)
@@ -349,7 +349,7 @@ func TestEveryReadThatFailsIsTold(t *testing.T) {
 	}
 }
 
-// writeSmall appends in steps, so that no cblock overshoots by much.
+// writeSmall appends a few rows at a time, so that no cblock exceeds its size by much.
 func writeSmall(t *testing.T, o WriterOptions, v *batch.Vector) *block.Memory {
 	out := &block.Memory{Number: 17}
 	w, err := NewWriter(out, o)
@@ -367,8 +367,8 @@ func writeSmall(t *testing.T, o WriterOptions, v *batch.Vector) *block.Memory {
 	return out
 }
 
-// Damage that only decoding shows, in a file without checksums.
-func TestDamageInsideChunksIsTold(t *testing.T) {
+// Damage that only decoding detects, in a file without checksums.
+func TestDamageInsideChunksIsReported(t *testing.T) {
 	v := batch.NewVector(schema.Int64, 3000)
 	for i := range batch.Values[int64](v) {
 		batch.Values[int64](v)[i] = int64(i)
@@ -378,14 +378,14 @@ func TestDamageInsideChunksIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := p[0].Offset + 24; i < p[0].end(); i++ { // all but header and the length of the first chunk
+	for i := p[0].Offset + 24; i < p[0].end(); i++ { // all but the header and the length of the first chunk
 		if i < p[0].Offset+200 {
 			src.Bytes[i] = 0xff
 		}
 	}
 	for name, use := range uses {
 		if name == "find" || name == "select" {
-			continue // which decode nothing
+			continue // these decode nothing
 		}
 		if err := use(open(t, src, nil)); !errors.Is(err, fault.ErrCorrupt) || !strings.HasPrefix(err.Error(), "cfile: block ") {
 			t.Errorf("%s: %v", name, err)
@@ -393,8 +393,8 @@ func TestDamageInsideChunksIsTold(t *testing.T) {
 	}
 }
 
-// Codes beyond the dictionary are found by whoever looks at them.
-func TestCodesBeyondTheDictionaryAreTold(t *testing.T) {
+// Codes beyond the dictionary are an error only where they are decoded.
+func TestCodesBeyondTheDictionaryAreReported(t *testing.T) {
 	b := newBuilder(compress.None)
 	codes := unhex(t, "01 00 00 00 00 00 00 00 04 00 00 00 21 00 00 00 08 00 00 00 01 00 00 00 00 00 00 09 80 02 00 00 00 00 00 00 00")
 	d := b.data(codes)
@@ -410,7 +410,7 @@ func TestCodesBeyondTheDictionaryAreTold(t *testing.T) {
 	sel := batch.MakeBitmap(4)
 	sel.SetRange(0, 4)
 	if handled, err := r.NewColumnReader().Select(0, 4, p, sel); err != nil || !handled || sel.Any() {
-		t.Errorf("no word passes, so no code matters: %v, %v", handled, err)
+		t.Errorf("no word matches, want no error: handled %v, %v", handled, err)
 	}
 	words2, err := plainBinary([]string{"a", "b"})
 	if err != nil {
@@ -431,8 +431,8 @@ func TestCodesBeyondTheDictionaryAreTold(t *testing.T) {
 	}
 }
 
-// Where a column's file is long, its zone map's entries and its cblocks are found by halving.
-func TestZoneMapAnswersForRoundedMaxima(t *testing.T) {
+// Max is above all values if it was rounded up, so no value equals it.
+func TestZoneMapWithRoundedMaximum(t *testing.T) {
 	z := zoneBuilder{t: schema.Binary}
 	long := strings.Repeat("a", 40)
 	z.add(vectorOf(schema.Binary, [][]byte{[]byte(long)}), 0, 1)
