@@ -2,11 +2,11 @@ package blockmanager
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/dump"
 	"github.com/oribi-db/oribi/internal/fault"
 )
@@ -28,7 +28,7 @@ func DumpAnchor(w io.Writer, data []byte) error {
 		d.Section("slot %d", i)
 		field(0, slotVersionOff, "magic")
 		field(slotVersionOff, slotStateOff, "version %d", binary.LittleEndian.Uint16(p[slotVersionOff:]))
-		field(slotStateOff, slotStateOff+1, "state: %s", map[byte]string{slotIntent: "intent", slotConfirmed: "confirmed"}[p[slotStateOff]])
+		field(slotStateOff, slotStateOff+1, "state: %s", slotStates[p[slotStateOff]])
 		field(slotStateOff+1, slotMustOff, "zero")
 		field(slotMustOff, slotMayOff, "flags a reader must know")
 		field(slotMayOff, slotInstanceOff, "flags a reader may ignore")
@@ -46,71 +46,182 @@ func DumpAnchor(w io.Writer, data []byte) error {
 	return d.Err()
 }
 
-// DumpContainer prints the header page at the start of a container's bytes.
-// Errors: ErrCorrupt if data is shorter than one.
-func DumpContainer(w io.Writer, data []byte) error {
-	if len(data) < headerLen {
-		return fault.Corruptf("container: %d bytes, a header page has %d", len(data), headerLen)
+// AnchorSlot is one slot of an ANCHOR.
+type AnchorSlot struct {
+	State          string // intent, confirmed; empty: the slot was never written; damaged
+	Instance       [16]byte
+	Epoch          uint64
+	Hash, Previous string // of the metadata of this epoch and of the one before
+	Problem        error  // of a damaged slot, as one is after a crash during its write
+}
+
+// ReadAnchor reads the bytes of an ANCHOR, without regard to the store that it belongs to.
+// Errors: ErrCorrupt if data has not the length of one, or if no slot is good.
+func ReadAnchor(data []byte) (slots [2]AnchorSlot, err error) {
+	if len(data) != 2*slotLen {
+		return slots, fault.Corruptf("%s: %d bytes long, want %d", anchorName, len(data), 2*slotLen)
 	}
-	p := data[:headerLen]
+	good := 0
+	for i := range slots {
+		p := data[i*slotLen:][:slotLen]
+		a := AnchorSlot{Instance: [16]byte(p[slotInstanceOff:])}
+		s, err := decodeSlot(p, a.Instance)
+		switch {
+		case allZero(p):
+			a.State = "empty"
+		case err != nil:
+			a = AnchorSlot{State: "damaged", Problem: err}
+		default:
+			a.State, a.Epoch, a.Hash, a.Previous = slotStates[s.state], s.epoch, s.hash.String(), s.previous.String()
+			good++
+		}
+		slots[i] = a
+	}
+	if good == 0 {
+		return slots, fault.Corruptf("%s: no good slot", anchorName)
+	}
+	return slots, nil
+}
+
+var slotStates = map[byte]string{slotIntent: "intent", slotConfirmed: "confirmed"}
+
+// MetadataRow is one row of the metadata.
+type MetadataRow struct {
+	// Kind is block, container, dead (space that is not given back yet), format, id_mark, log_start,
+	// root, or caller.
+	Kind       string
+	Key, Value []byte // as stored; of a caller's row the caller's key
+	Fields     []MetadataField
+	Problem    error // why there are no Fields
+}
+
+// MetadataField is a field of a row: a number, or text.
+type MetadataField struct {
+	Name  string
+	Value any
+}
+
+// ReadMetadata calls fn with each row of the metadata in key order and writes nothing. A row that
+// is damaged has a Problem; Key and Value are valid during the call. It compares the rows with the
+// hash in the root row, but not with the anchor or the containers, as Open does.
+//
+// The caller holds the store's lock, shared or exclusive. Errors: ErrCorrupt; those of fn, which
+// end the reading, and of the operating system as they are.
+func ReadMetadata(o Options, fn func(*MetadataRow) error) error {
+	o, err := o.withDefaults()
+	if err != nil {
+		return err
+	}
+	meta, err := openMeta(&o, metaRead, newPoison())
+	if err != nil {
+		return fmt.Errorf("blockmanager: %w", err)
+	}
+	var sum setHash
+	var last root
+	var refused error
+	err = meta.scan(func(key, value []byte) error {
+		row := parseRow(key, value)
+		if row.Kind == "root" {
+			last, _ = decodeRoot(key, value) // parseRow reports the error
+		} else {
+			sum.add(key, value)
+		}
+		refused = fn(&row)
+		return refused
+	})
+	if refused == nil && err == nil && sum != last.hash {
+		err = fault.Corruptf("metadata: hash of the rows is %s, the root of epoch %d says %s", sum, last.epoch, last.hash)
+	}
+	return errors.Join(err, meta.close())
+}
+
+// parseRow reads a row of any kind.
+func parseRow(key, value []byte) MetadataRow {
+	row := MetadataRow{Kind: "unknown", Key: key, Value: value}
+	add := func(name string, value any) { row.Fields = append(row.Fields, MetadataField{name, value}) }
+	if len(key) == 0 {
+		row.Problem = badRow(key, value)
+		return row
+	}
+	number := func(kind, name string) {
+		var n uint64
+		row.Kind = kind
+		n, row.Problem = decodeNumber(key, value)
+		add(name, n)
+	}
+	switch key[0] {
+	case kindBlock:
+		var id block.ID
+		var b blockRow
+		row.Kind = "block"
+		id, b, row.Problem = decodeBlock(key, value)
+		add("block", uint64(id))
+		add("container", b.container.String())
+		add("offset", b.off)
+		add("bytes", b.length)
+		add("sum", fmt.Sprintf("%016x", b.sum))
+		add("identity", fmt.Sprintf("%016x", b.identity))
+	case kindContainer:
+		var id containerID
+		var c containerRow
+		row.Kind = "container"
+		id, c, row.Problem = decodeContainer(key, value)
+		add("container", id.String())
+		add("state", containerStates[c.state])
+		add("end", c.next)
+	case kindDead:
+		var id containerID
+		var off, length int64
+		row.Kind = "dead"
+		id, off, length, row.Problem = decodeDead(key, value)
+		add("container", id.String())
+		add("offset", off)
+		add("bytes", length)
+	case kindFormat:
+		var f formatRow
+		row.Kind = "format"
+		f, row.Problem = decodeFormat(key, value)
+		add("version", formatVersion)
+		add("block_size", f.blockSize)
+		add("instance", fmt.Sprintf("%x", f.instance))
+	case kindMark:
+		number("id_mark", "below")
+	case kindLogStart:
+		number("log_start", "lsn")
+	case kindRoot:
+		var r root
+		row.Kind = "root"
+		r, row.Problem = decodeRoot(key, value)
+		add("epoch", r.epoch)
+		add("hash", r.hash.String())
+	case kindUser:
+		row.Kind, row.Key = "caller", key[1:]
+	default:
+		row.Problem = badRow(key, value)
+	}
+	if row.Problem != nil {
+		row.Fields = nil
+	}
+	return row
+}
+
+var containerStates = map[byte]string{containerOpen: "open", containerFull: "full", containerDead: "dead"}
+
+// Dump prints the row's bytes with their meaning.
+func (r *MetadataRow) Dump(w io.Writer) error {
 	d := dump.New(w)
-	field := func(from, to int, format string, args ...any) { d.Field(int64(from), p[from:to], format, args...) }
-	d.Section("header page")
-	field(0, headerVersionOff, "magic")
-	field(headerVersionOff, headerVersionOff+2, "version %d", binary.LittleEndian.Uint16(p[headerVersionOff:]))
-	field(headerVersionOff+2, headerMustOff, "zero")
-	field(headerMustOff, headerMayOff, "flags a reader must know")
-	field(headerMayOff, headerInstanceOff, "flags a reader may ignore")
-	field(headerInstanceOff, headerContainerOff, "instance")
-	field(headerContainerOff, headerZeroOff, "container")
-	field(headerZeroOff, headerCRCOff, "zero")
-	field(headerCRCOff, headerLen, "crc")
-	if err := checkHeader(p, [16]byte(p[headerInstanceOff:]), containerID(p[headerContainerOff:headerZeroOff])); err != nil {
-		d.Note("not good: %v", err)
+	d.Section("%s %x", r.Kind, r.Key)
+	defer d.End()
+	meaning := ""
+	for i, f := range r.Fields {
+		if i > 0 {
+			meaning += ", "
+		}
+		meaning += fmt.Sprintf("%s %v", f.Name, f.Value)
 	}
-	d.End()
+	if r.Problem != nil {
+		meaning = r.Problem.Error()
+	}
+	d.Field(0, r.Value, "%s", meaning)
 	return d.Err()
-}
-
-// DumpMetadata prints the rows of the last commit with their meaning, in key order. It prints the
-// keys and values of the caller's rows as they are.
-func (m *Manager) DumpMetadata(w io.Writer) error {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	st, d := m.state, dump.New(w)
-	row := func(key []byte, format string, args ...any) {
-		d.Section("row %x", key)
-		d.Field(0, st.value(key), format, args...)
-		d.End()
-	}
-	for _, id := range slices.Sorted(maps.Keys(st.blocks)) {
-		b := st.blocks[id]
-		row(blockKey(id), "block %d: %d bytes at %d of container %s", id, b.length, b.off, b.container)
-	}
-	for _, key := range sortedKeys(st.containers, containerKey) {
-		c := st.containers[containerID(key[1:])]
-		row(key, "container %s: state %d, ends at %d", c.id, c.row.state, c.row.next)
-	}
-	for _, key := range slices.Sorted(maps.Keys(st.dead)) {
-		row([]byte(key), "dead: %s", st.dead[key])
-	}
-	row([]byte{kindFormat}, "format %d, block size %d", formatVersion, st.format.blockSize)
-	row([]byte{kindMark}, "ids below %d may be in use", st.mark)
-	row([]byte{kindLogStart}, "log_start %d", st.logStart)
-	d.Section("row %x", kindRoot)
-	d.Field(0, st.root.value(), "epoch %d, hash %s", st.epoch, st.hash)
-	d.End()
-	for _, r := range st.caller.withPrefix("") {
-		row(userKey([]byte(r.key)), "caller's row %s", fmt.Sprintf("%q", clip([]byte(r.key))))
-	}
-	return d.Err()
-}
-
-func sortedKeys[K comparable, V any](rows map[K]V, key func(K) []byte) [][]byte {
-	var keys [][]byte
-	for k := range rows {
-		keys = append(keys, key(k))
-	}
-	slices.SortFunc(keys, slices.Compare[[]byte])
-	return keys
 }

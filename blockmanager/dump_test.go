@@ -2,9 +2,13 @@ package blockmanager
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/vfs"
 )
 
 // golden compares with testdata/name, or, with ORIBI_REWRITE set, writes it.
@@ -36,26 +40,75 @@ func TestDumpsShowEveryByte(t *testing.T) {
 	golden(t, "anchor.dump", out.Bytes())
 
 	out.Reset()
-	if err := DumpContainer(&out, encodeHeader(instance, in)); err != nil {
-		t.Fatal(err)
-	}
-	golden(t, "container.dump", out.Bytes())
-
-	out.Reset()
-	st := newState()
-	c := &container{id: in, row: containerRow{containerFull, 1 << 30}}
-	st.containers[in] = c
-	b := &liveBlock{id: 7, blockRow: blockRow{container: in, off: 8192, length: 5, sum: 3, identity: 4}, in: c}
-	st.blocks[7] = b
-	st.dead[string(deadKey(in, 4096))] = &deadRange{in: c, off: 4096, length: 100}
-	st.format = formatRow{4096, instance}
-	st.mark, st.logStart, st.epoch = 1025, 9, 2
-	st.caller.put("table", []byte("row"))
-	if err := (&Manager{state: st}).DumpMetadata(&out); err != nil {
-		t.Fatal(err)
+	c := containerRow{containerFull, 1 << 30}
+	b := blockRow{container: in, off: 8192, length: 5, sum: 3, identity: 4}
+	f := formatRow{4096, instance}
+	for _, row := range [][2][]byte{
+		{blockKey(7), b.value()}, {containerKey(in), c.value()}, {deadKey(in, 4096), numberValue(100)},
+		{{kindFormat}, f.value()}, {{kindMark}, numberValue(1025)}, {{kindLogStart}, numberValue(9)},
+		{{kindRoot}, root{epoch: 2}.value()}, {userKey([]byte("table")), []byte("row")}, {{'?'}, nil}, {{kindMark}, []byte("short")},
+	} {
+		r := parseRow(row[0], row[1])
+		if err := r.Dump(&out); err != nil {
+			t.Fatal(err)
+		}
 	}
 	golden(t, "metadata.dump", out.Bytes())
-	if DumpAnchor(&out, nil) == nil || DumpContainer(&out, make([]byte, 100)) == nil {
+	if DumpAnchor(&out, nil) == nil {
 		t.Error("a piece is taken for the whole")
+	}
+}
+
+func TestReadAnchorReadsOneGoodSlot(t *testing.T) {
+	intent := slot{state: slotIntent, root: root{epoch: 2, hash: setHash{7, 8}}, previous: setHash{5, 6}}
+	good, none := intent.encode(fill16(1)), make([]byte, slotLen)
+	torn := bytes.Clone(good)
+	torn[slotEpochOff]++
+	for name, test := range map[string]struct {
+		data   []byte
+		states [2]string
+		ok     bool
+	}{
+		"new":     {append(bytes.Clone(good), none...), [2]string{"intent", "empty"}, true},
+		"torn":    {append(bytes.Clone(torn), good...), [2]string{"damaged", "intent"}, true},
+		"damaged": {append(bytes.Clone(torn), torn...), [2]string{"damaged", "damaged"}, false},
+		"short":   {good, [2]string{}, false},
+	} {
+		slots, err := ReadAnchor(test.data)
+		if got := [2]string{slots[0].State, slots[1].State}; got != test.states || (err == nil) != test.ok {
+			t.Errorf("%s: states %q, error %v", name, got, err)
+		}
+	}
+}
+
+func TestReadMetadataReportsWhatTheRootDoesNotCover(t *testing.T) {
+	o := Options{FS: vfs.NewMem(), Dir: "store", Instance: fill16(1)}
+	for _, err := range []error{o.FS.Mkdir(o.Dir), Format(o, nil, 1)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	kinds := map[string]int{}
+	count := func(r *MetadataRow) error { kinds[r.Kind]++; return r.Problem }
+	if err := ReadMetadata(o, count); err != nil || kinds["root"] != 1 || kinds["format"] != 1 || kinds["log_start"] != 1 {
+		t.Fatalf("rows %v, error %v", kinds, err)
+	}
+	stop := errors.New("stop")
+	if err := ReadMetadata(o, func(*MetadataRow) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("error %v, want that of the function", err)
+	}
+	full, err := o.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	meta, err := openMeta(&full, metaWrite, newPoison())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(meta.db.Set(userKey([]byte("k")), []byte("v"), nil), meta.close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := ReadMetadata(o, count); !errors.Is(err, fault.ErrCorrupt) || kinds["caller"] != 1 {
+		t.Errorf("rows %v, error %v, want ErrCorrupt", kinds, err)
 	}
 }

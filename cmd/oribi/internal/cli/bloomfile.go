@@ -34,10 +34,14 @@ func (a *app) withBloom(ctx context.Context, name string, use func(r *bloom.Read
 
 func (a *app) bloomInfo() *cobra.Command {
 	var format string
-	c := a.verb("info FILE", "Tell what a bloom file holds", func(cmd *cobra.Command, args []string) error {
+	var annotate bool
+	c := a.verb("info FILE", "Describe a bloom file", func(cmd *cobra.Command, args []string) error {
 		form, err := a.format(format)
 		if err != nil {
 			return err
+		}
+		if annotate {
+			return a.annotate(cmd.Context(), args[0], bloom.Dump)
 		}
 		return a.withBloom(cmd.Context(), args[0], func(r *bloom.Reader) error {
 			i, err := r.Info()
@@ -57,6 +61,7 @@ func (a *app) bloomInfo() *cobra.Command {
 			return a.printFields(f, form)
 		})
 	})
+	annotateFlag(c, &annotate)
 	formatFlag(c, &format)
 	return c
 }

@@ -184,7 +184,7 @@ func (a *app) cfileBlocks() *cobra.Command {
 			return err
 		}
 		if annotate {
-			return a.annotate(cmd.Context(), args[0])
+			return a.annotate(cmd.Context(), args[0], cfile.DumpWhole)
 		}
 		return a.withCFile(cmd.Context(), args[0], func(r *cfile.Reader) error {
 			if err := r.Verify(); err != nil {
@@ -202,7 +202,7 @@ func (a *app) cfileBlocks() *cobra.Command {
 		})
 	})
 	formatFlag(c, &format)
-	c.Flags().BoolVar(&annotate, "annotate", false, "print every byte beside its meaning; for small files")
+	annotateFlag(c, &annotate)
 	return c
 }
 
@@ -229,11 +229,16 @@ func setCblock(b *batch.RecordBatch, c *cfile.Cblock) {
 	batch.Values[float64](b.Columns[7])[0] = rounded(float64(c.Payload)/float64(c.Pointer.Size), 3)
 }
 
+func annotateFlag(c *cobra.Command, annotate *bool) {
+	c.Flags().BoolVar(annotate, "annotate", false, "print the bytes with their meaning instead; for small files")
+}
+
 // maxAnnotated bounds a file whose bytes are printed one by one.
 const maxAnnotated = 1 << 20
 
-// annotate prints every byte of a file beside its meaning, also of one that is damaged.
-func (a *app) annotate(ctx context.Context, name string) error {
+// annotate prints the bytes of a file with their meaning, as dump writes them, and then returns what
+// is damaged.
+func (a *app) annotate(ctx context.Context, name string, dump func(w io.Writer, data []byte) error) error {
 	return a.withLoose(ctx, name, func(src block.Source) error {
 		if src.Size() > maxAnnotated {
 			return fmt.Errorf("%d bytes are too many to print one by one: at most %d", src.Size(), maxAnnotated)
@@ -243,7 +248,7 @@ func (a *app) annotate(ctx context.Context, name string) error {
 			return err
 		}
 		var text bytes.Buffer
-		if err := cfile.DumpWhole(&text, data); err != nil {
+		if err := dump(&text, data); err != nil {
 			return err
 		}
 		if _, err := a.stdout.Write(text.Bytes()); err != nil {

@@ -107,7 +107,7 @@ func (a *app) commands() *cobra.Command {
 	root.PersistentFlags().BoolVar(&a.quiet, "quiet", false, "show no progress on a terminal")
 	root.Flags().BoolVar(&version, "version", false, "print the version")
 	root.AddCommand(
-		a.noun("store", "Make, describe, and check stores", a.storeInit(), a.storeInfo(), a.storeDu(), a.storeVerify()),
+		a.noun("store", "Make, describe, and check stores", a.storeInit(), a.storeInfo(), a.storeDu(), a.storeDump(), a.storeVerify()),
 		a.noun("table", "Make, list, read, and change tables", a.tableCreate(), a.tableList(), a.tableDescribe(), a.tableAlter(), a.tableRename(), a.tableTruncate(), a.tableDrop(),
 			a.tableScan(), a.tableGet(), a.tableCount(), a.tablePut(), a.tableUpdate(), a.tableDelete(), a.tableHistory(), a.tableDiff(), a.tableFlush(), a.tableCompact(), a.tableLoad(), a.tableExtract()),
 		a.noun("cfile", "Read and write column files", a.cfileInfo(), a.cfileDump(), a.cfileSeek(), a.cfileBlocks(),

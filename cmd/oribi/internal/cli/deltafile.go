@@ -25,6 +25,7 @@ import (
 
 func (a *app) deltaDump() *cobra.Command {
 	var columns, kind, format string
+	var annotate bool
 	c := a.verb("dump FILE", "Print the changes in a delta file, one a line", func(cmd *cobra.Command, args []string) error {
 		form, err := a.format(format)
 		if err != nil {
@@ -36,6 +37,9 @@ func (a *app) deltaDump() *cobra.Command {
 		}
 		if kind != "" && kind != "redo" && kind != "undo" {
 			return usage(fmt.Errorf("--type: want redo or undo, not %q", kind))
+		}
+		if annotate {
+			return a.annotate(cmd.Context(), args[0], delta.Dump)
 		}
 		return a.withLoose(cmd.Context(), args[0], func(src block.Source) error {
 			f, err := delta.OpenFile(src, cfile.ReaderOptions{})
@@ -61,6 +65,7 @@ tells it; when no row has two, a name that begins with redo or undo does. Withou
 all rows are taken for undos, all else for redos. --type says it.`
 	c.Flags().StringVar(&columns, "columns", "[]", `types of the columns, as [{"id":11,"type":"INT32","nullable":false},…]; values of others are printed as "0x…"`)
 	c.Flags().StringVar(&kind, "type", "", "redo or undo (default: what the order of the changes tells)")
+	annotateFlag(c, &annotate)
 	formatFlag(c, &format)
 	return c
 }

@@ -7,6 +7,7 @@ var examples = map[string]string{
 	"oribi store init":     `oribi store init NEW --history 7d`,
 	"oribi store info":     `oribi store info S`,
 	"oribi store du":       `oribi store du S --files --format csv`,
+	"oribi store dump":     `oribi store dump S --log | head -3`,
 	"oribi store verify":   `oribi store verify S`,
 	"oribi table create":   `oribi table create S parts --schema schema.json`,
 	"oribi table list":     `oribi table list S --format csv`,
