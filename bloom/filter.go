@@ -50,12 +50,12 @@ func appendHeader(dst []byte, hashes int) ([]byte, error) {
 // unmarshaling.
 func parseFilter(b []byte) (*filter, error) {
 	if len(b) < headerLenWidth {
-		return nil, fault.Corruptf("filter of %d bytes", len(b))
+		return nil, fault.Corruptf("filter: %d bytes are too short", len(b))
 	}
 	n := binary.LittleEndian.Uint32(b)
 	b = b[headerLenWidth:]
 	if uint64(n) > uint64(len(b)) {
-		return nil, fault.Corruptf("filter header of %d bytes, %d left", n, len(b))
+		return nil, fault.Corruptf("filter: header of %d bytes, only %d left", n, len(b))
 	}
 	f := &filter{bitmap: b[n:]}
 	if n == 2 && b[0] == hashesTag && b[1] < 0x80 {
@@ -63,16 +63,16 @@ func parseFilter(b []byte) (*filter, error) {
 	} else {
 		var header kudupb.BloomBlockHeaderPB
 		if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(b[:n], &header); err != nil {
-			return nil, fault.Corruptf("filter header: %v", err)
+			return nil, fault.Corruptf("filter: header: %v", err)
 		}
 		f.hashes = int(header.GetNumHashFunctions())
 	}
 	if f.hashes < 1 || f.hashes > maxHashes {
-		return nil, fault.Corruptf("filter of %d hashes", f.hashes)
+		return nil, fault.Corruptf("filter: %d hashes, want 1 to %d", f.hashes, maxHashes)
 	}
 	// The upper bound keeps the number of bits within 32 bits.
 	if len(f.bitmap) == 0 || len(f.bitmap) > maxBlockBytes {
-		return nil, fault.Corruptf("filter bitmap of %d bytes", len(f.bitmap))
+		return nil, fault.Corruptf("filter: bitmap of %d bytes, want 1 to %d", len(f.bitmap), maxBlockBytes)
 	}
 	return f, nil
 }

@@ -14,7 +14,7 @@ import (
 // bytes of theirs may encode any number of cells.
 func (r *Reader) DataBlocks() (int, error) {
 	if r.info.Nullable || r.info.Array {
-		return 0, fault.Unsupportedf("cfile: block %v: whole cblocks of a nullable column or one of arrays", r.src.ID())
+		return 0, fault.Unsupportedf("cfile: block %v: cannot read whole cblocks of a nullable column or a column of arrays", r.src.ID())
 	}
 	bs, err := r.blocks()
 	return len(bs), err

@@ -69,7 +69,7 @@ func (r *Reader) readData(i int, p BlockPointer, s *scratch) (*dataBlock, error)
 	}
 	b.index = i
 	if b.first+int64(b.rows) > r.info.Rows || b.rows == 0 {
-		return nil, r.at(p, fault.Corruptf("rows [%d,%d) of %d", b.first, b.first+int64(b.rows), r.info.Rows))
+		return nil, r.at(p, fault.Corruptf("rows [%d,%d) in a file of %d rows", b.first, b.first+int64(b.rows), r.info.Rows))
 	}
 	return b, nil
 }
@@ -221,7 +221,7 @@ func (r *Reader) dictionary() (*batch.Dictionary, error) {
 	if len(payload) >= 8 {
 		words := int64(binary.LittleEndian.Uint32(payload[4:]))
 		if words*sliceHeader > 1<<19+32*int64(r.dictPointer.Size) {
-			return nil, r.at(r.dictPointer, fault.Corruptf("dictionary of %d words in %d bytes", words, r.dictPointer.Size))
+			return nil, r.at(r.dictPointer, fault.Corruptf("dictionary: %d words do not fit in %d bytes", words, r.dictPointer.Size))
 		}
 	}
 	d, err := encoding.ParseDictionary(payload)

@@ -51,12 +51,12 @@ type node struct {
 // cfile spec §12.3 items 30 to 33.
 func parseNode(payload []byte) (node, error) {
 	if len(payload) < minTrailer+indexTrailerLen {
-		return node{}, fault.Corruptf("index: %d bytes", len(payload))
+		return node{}, fault.Corruptf("index: %d bytes are too short", len(payload))
 	}
 	rest := len(payload) - indexTrailerLen
 	length := binary.LittleEndian.Uint32(payload[rest:])
 	if length < minTrailer || int64(length) > int64(rest) {
-		return node{}, fault.Corruptf("index: trailer of %d bytes in %d", length, rest)
+		return node{}, fault.Corruptf("index: trailer of %d bytes, only %d left", length, rest)
 	}
 	rest -= int(length)
 	var trailer kudupb.IndexBlockTrailerPB
@@ -67,9 +67,9 @@ func parseNode(payload []byte) (node, error) {
 	leaf, inner := int32(kudupb.IndexBlockTrailerPB_LEAF), int32(kudupb.IndexBlockTrailerPB_INTERNAL)
 	switch {
 	case kind != leaf && kind != inner:
-		return node{}, fault.Corruptf("index: node of type %d", kind)
+		return node{}, fault.Corruptf("index: unknown node type %d", kind)
 	case count < 0 || int64(count)*(minEntry+indexOffsetLen) > int64(rest):
-		return node{}, fault.Corruptf("index: %d entries in %d bytes", count, rest)
+		return node{}, fault.Corruptf("index: %d entries do not fit in %d bytes", count, rest)
 	}
 	entries := rest - int(count)*indexOffsetLen
 	return node{payload[:entries:entries], payload[entries:rest], int(count), kind == inner}, nil
@@ -103,11 +103,11 @@ func (n *node) entry(i int) (key []byte, p BlockPointer, err error) {
 	key, b = b[:length:length], b[length:]
 	offset, k, ok := coding.Uvarint64(b)
 	if !ok || offset > math.MaxInt64 {
-		return nil, p, fault.Corruptf("index: entry %d: bad offset of a pointer", i)
+		return nil, p, fault.Corruptf("index: entry %d: malformed offset", i)
 	}
 	size, m, ok := coding.Uvarint32(b[k:])
 	if !ok || size > math.MaxInt32 || k+m != len(b) {
-		return nil, p, fault.Corruptf("index: entry %d: bad size of a pointer", i)
+		return nil, p, fault.Corruptf("index: entry %d: malformed size", i)
 	}
 	return key, BlockPointer{int64(offset), int32(size)}, nil
 }
@@ -159,7 +159,7 @@ func (r *Reader) walkLevel(level []treeEntry, isRoot bool, nodes *[]BlockPointer
 			inner = n.inner
 		}
 		if n.inner != inner || n.count == 0 && (inner || !isRoot) {
-			return nil, r.at(t.p, fault.Corruptf("index: node of %d entries, inner is %v beside %v", n.count, n.inner, inner))
+			return nil, r.at(t.p, fault.Corruptf("index: node of %d entries, inner = %v, want %v", n.count, n.inner, inner))
 		}
 		*nodes = append(*nodes, t.p)
 		for k := range n.count {
@@ -168,7 +168,7 @@ func (r *Reader) walkLevel(level []treeEntry, isRoot bool, nodes *[]BlockPointer
 				err = fault.Corruptf("index: entry %d leads to %v: want bytes [%d,%d)", k, p, end, t.p.Offset)
 			}
 			if err == nil && k == 0 && !isRoot && keyMark(key) != t.key {
-				err = fault.Corruptf("index: first key %x is not the parent's", key)
+				err = fault.Corruptf("index: first key %x differs from the parent's key", key)
 			}
 			if err == nil && !inner {
 				err = fn(i, key, p)
@@ -197,11 +197,11 @@ func (r *Reader) loadOrdinals() (*ordinalIndex, error) {
 	x := new(ordinalIndex)
 	nodes, err := r.walkTree(r.ordinalRoot, func(_ int, key []byte, p BlockPointer) error {
 		if len(key) != ordinalKeyLen {
-			return fault.Corruptf("ordinal index: key of %d bytes", len(key))
+			return fault.Corruptf("ordinal index: key of %d bytes, want %d", len(key), ordinalKeyLen)
 		}
 		first, n := binary.BigEndian.Uint32(key), len(x.first)
 		if n == 0 && first != 0 || n > 0 && first <= x.first[n-1] || int64(first) >= r.info.Rows {
-			return fault.Corruptf("ordinal index: cblock %d begins with row %d of %d", n, first, r.info.Rows)
+			return fault.Corruptf("ordinal index: cblock %d begins with row %d in a file of %d rows", n, first, r.info.Rows)
 		}
 		x.first, x.blocks = append(x.first, first), append(x.blocks, p)
 		return nil

@@ -57,7 +57,7 @@ func TestContradictoryFilesAreRefused(t *testing.T) {
 			b.data(int8s(0, 1, 2))
 			return b.finish(o, 2, root, none, none)
 		}},
-		{"trees that differ", "and not the same", func(b *builder) *block.Memory {
+		{"trees that differ", "differs from ordinal index", func(b *builder) *block.Memory {
 			d, e := b.data(int8s(0, 1, 2)), b.data(int8s(2, 3))
 			root := b.keyed(rows, d, e)
 			return b.finish(o, 3, root, b.keyed([]string{"\x81"}, d), none)
@@ -69,7 +69,7 @@ func TestContradictoryFilesAreRefused(t *testing.T) {
 			d, e := b.data(int8s(0, 1, 2)), b.data(int8s(2, 3))
 			return b.finish(o, 3, b.keyed([]string{rows[1], rows[0]}, d, e), none, none)
 		}},
-		{"rows differ from the index", "index says", func(b *builder) *block.Memory {
+		{"rows differ from the index", "index has", func(b *builder) *block.Memory {
 			return b.finish(o, 3, b.keyed(rows, b.data(int8s(1, 1, 2))), none, none)
 		}},
 		{"rows missing between cblocks", "row", func(b *builder) *block.Memory {
@@ -82,7 +82,7 @@ func TestContradictoryFilesAreRefused(t *testing.T) {
 		{"descending values", "follows", func(b *builder) *block.Memory {
 			return b.finish(o, 2, none, b.keyed([]string{"\x81"}, b.data(int8s(0, 2, 1))), none)
 		}},
-		{"descending keys", "falls below", func(b *builder) *block.Memory {
+		{"descending keys", "follows", func(b *builder) *block.Memory {
 			d, e := b.data(int8s(0, 1, 2)), b.data(int8s(2, 3))
 			return b.finish(o, 3, none, b.keyed([]string{"\x83", "\x81"}, d, e), none)
 		}},

@@ -63,7 +63,7 @@ func Open(src block.Source, o ReaderOptions) (*Reader, error) {
 // openFooter reads the footer and sets version, checksums and dataEnd.
 func (r *Reader) openFooter() (*kudupb.CFileFooterPB, error) {
 	if r.size <= preludeLen {
-		return nil, r.corruptf("%d bytes: too short for a file", r.size)
+		return nil, r.corruptf("file of %d bytes is too short", r.size)
 	}
 	tail := make([]byte, min(r.size, tailBytes))
 	if err := r.readAt(tail, r.size-int64(len(tail))); err != nil {
@@ -95,7 +95,7 @@ func (r *Reader) openFooter() (*kudupb.CFileFooterPB, error) {
 	r.dataEnd = r.size - int64(len(covered))
 	if r.info.Checksums = footer.GetIncompatibleFeatures()&featureChecksum != 0; r.info.Checksums {
 		if r.dataEnd -= checksumLen; r.dataEnd < preludeLen {
-			return nil, r.corruptf("footer: no room for its checksum")
+			return nil, r.corruptf("footer: no room for the checksum")
 		}
 		stored := tail[len(tail)-len(covered)-checksumLen:]
 		if crc, want := coding.CRC32C(covered), binary.LittleEndian.Uint32(stored); crc != want {
@@ -153,7 +153,7 @@ func (r *Reader) takeFooter(f *kudupb.CFileFooterPB) error {
 	}
 	features := f.GetIncompatibleFeatures()
 	if features&^featuresKnown != 0 {
-		return unsupported("feature bits %#x, known are %#x", features, featuresKnown)
+		return unsupported("unknown feature bits in %#x, known are %#x", features, featuresKnown)
 	}
 	if f.GetIsTypeArray() != (features&featureArray != 0) {
 		return r.corruptf("is_type_array is %v, feature bits %#x", f.GetIsTypeArray(), features)
@@ -173,7 +173,7 @@ func (r *Reader) takeFooter(f *kudupb.CFileFooterPB) error {
 		return unsupported("compression %d", f.GetCompression())
 	}
 	if f.GetNumValues() < 0 || f.GetNumValues() > math.MaxUint32 {
-		return r.corruptf("%d values", f.GetNumValues())
+		return r.corruptf("footer: %d values", f.GetNumValues())
 	}
 	r.codec = codec
 	r.info = Info{

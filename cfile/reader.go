@@ -164,7 +164,7 @@ func (r *Reader) checkOrdinal(x *ordinalIndex, b *dataBlock) error {
 		end = int64(x.first[b.index+1])
 	}
 	if b.first != int64(x.first[b.index]) || b.first+int64(b.rows) != end {
-		return r.at(x.blocks[b.index], fault.Corruptf("rows [%d,%d), index says [%d,%d)", b.first, b.first+int64(b.rows), x.first[b.index], end))
+		return r.at(x.blocks[b.index], fault.Corruptf("rows [%d,%d), index has [%d,%d)", b.first, b.first+int64(b.rows), x.first[b.index], end))
 	}
 	return nil
 }
@@ -204,7 +204,7 @@ func (r *Reader) findRow(ord int64, get func(bs []BlockPointer, i int) (*dataBlo
 			return b, nil
 		}
 	}
-	return nil, r.corruptf("no cblock holds row %d of %d", ord, r.info.Rows)
+	return nil, r.corruptf("no cblock has row %d of %d", ord, r.info.Rows)
 }
 
 // Cell returns cell ord: nil for NULL, otherwise the byte string or the Width bytes of the cell,
@@ -215,7 +215,7 @@ func (r *Reader) findRow(ord int64, get func(bs []BlockPointer, i int) (*dataBlo
 // ColumnReader reads. Source: cfile spec §10.2.
 func (r *Reader) Cell(ord batch.Ordinal) ([]byte, error) {
 	if r.info.Array {
-		return nil, fault.Unsupportedf("cfile: block %v: single cell of a column of arrays", r.src.ID())
+		return nil, fault.Unsupportedf("cfile: block %v: cannot read a single cell of a column of arrays", r.src.ID())
 	}
 	if int64(ord) >= r.info.Rows {
 		return nil, r.errNotFound(ord)
@@ -282,7 +282,7 @@ func (r *Reader) Seek(key []byte) (ord batch.Ordinal, exact bool, err error) {
 		return 0, false, err
 	}
 	if r.info.Nullable {
-		return 0, false, fault.Unsupportedf("cfile: block %v: seek by value in a nullable column", r.src.ID())
+		return 0, false, fault.Unsupportedf("cfile: block %v: cannot seek in a nullable column", r.src.ID())
 	}
 	if len(x.blocks) == 0 {
 		return 0, false, nil

@@ -29,7 +29,7 @@ const longRun = 64
 // ErrUnsupported for a column of arrays. Source: cfile spec §4.4, §10.4.
 func (c *ColumnReader) ReadRuns(ord batch.Ordinal, n int, f func(r Run) error) error {
 	if c.r.info.Array {
-		return fault.Unsupportedf("cfile: block %v: runs of a column of arrays", c.r.src.ID())
+		return fault.Unsupportedf("cfile: block %v: cannot read runs of a column of arrays", c.r.src.ID())
 	}
 	n = c.clip(ord, n)
 	v := batch.Vector{Type: c.r.info.Type}

@@ -46,7 +46,7 @@ func (r *Reader) loadValues() (*valueIndex, error) {
 	lastLeaf := -1
 	nodes, err := r.walkTree(r.valueRoot, func(leaf int, key []byte, p BlockPointer) error {
 		if !unsorted && len(x.blocks) > 0 && bytes.Compare(key, last) < 0 {
-			return fault.Corruptf("value index: key %x falls below %x", key, last)
+			return fault.Corruptf("value index: key %x follows %x", key, last)
 		}
 		last = append(last[:0], key...)
 		if leaf != lastLeaf {
@@ -117,7 +117,7 @@ func (r *Reader) key(x *valueIndex, i int) ([]byte, error) {
 	}
 	n, err := parseNode(payload)
 	if err == nil && i-x.leafFirst[leaf] >= n.count {
-		err = fault.Corruptf("index: %d entries, had more before", n.count)
+		err = fault.Corruptf("index: leaf now has %d entries, fewer than when it was loaded", n.count)
 	}
 	if err != nil {
 		return nil, r.at(x.leaves[leaf], err)

@@ -29,7 +29,7 @@ func (r *Reader) Verify() error {
 
 func (r *Reader) verify() error {
 	if !r.info.PositionalIndex && !r.info.ValueIndex {
-		return fault.Unsupportedf("cfile: block %v: no index leads to the data", r.src.ID())
+		return fault.Unsupportedf("cfile: block %v: the file has no index", r.src.ID())
 	}
 	bs, err := r.blocks()
 	if err != nil {
@@ -60,7 +60,7 @@ func (r *Reader) verifyIndexes(bs []BlockPointer) error {
 		return err
 	}
 	if !slices.Equal(x.blocks, bs) {
-		return r.corruptf("the value index lists %d cblocks, the ordinal index %d, and not the same", len(x.blocks), len(bs))
+		return r.corruptf("value index of %d cblocks differs from ordinal index of %d", len(x.blocks), len(bs))
 	}
 	return nil
 }
@@ -115,11 +115,11 @@ func (r *Reader) verifyRaw(bs []BlockPointer) error {
 // verifier walks the values of a file.
 type verifier struct {
 	r        *Reader
-	keys     *valueIndex // nil = none that rises
+	keys     *valueIndex // nil = no ascending value index
 	zone     *zoneBuilder
 	row      int64
-	prev     []byte // encoded value before
-	some     bool   // there is one
+	prev     []byte // encoded previous value
+	some     bool   // prev is set
 	key      []byte
 	v        batch.Vector
 	s        scratch
@@ -156,7 +156,7 @@ func (r *Reader) verifyValues(bs []BlockPointer) error {
 		}
 	}
 	if f.row != r.info.Rows {
-		return r.corruptf("cblocks hold %d rows, the footer says %d", f.row, r.info.Rows)
+		return r.corruptf("cblocks have %d rows, the footer has %d", f.row, r.info.Rows)
 	}
 	return nil
 }
@@ -189,7 +189,7 @@ func (f *verifier) block(i int, p BlockPointer, z *ZoneMap) error {
 	want := f.zone.appendEntry(nil, z.Entries[i].crc)
 	f.zone.reset()
 	if got := z.Entries[i].append(nil); !bytes.Equal(got, want) {
-		return f.r.at(p, fault.Corruptf("zone map says %x, its values give %x", got, want))
+		return f.r.at(p, fault.Corruptf("zone map entry %x, want %x", got, want))
 	}
 	return nil
 }

@@ -202,7 +202,7 @@ func (w *Writer) appendPresent(v *batch.Vector, from, to int) error {
 				return err
 			}
 		} else if n <= 0 {
-			panic(fmt.Sprintf("cfile: %d cells refused by a builder that is not full", to-from))
+			panic(fmt.Sprintf("cfile: %d cells rejected by a builder that is not full", to-from))
 		}
 	}
 	return nil

@@ -85,7 +85,7 @@ type zones struct {
 // parseZoneMap parses a payload. It returns nil without an error for a later version.
 func parseZoneMap(payload []byte, t schema.Type, blocks int, rows int64) (*ZoneMap, error) {
 	if len(payload) < zoneHeaderLen || string(payload[:4]) != zoneMagic {
-		return nil, fault.Corruptf("zone map: no magic in its %d bytes", len(payload))
+		return nil, fault.Corruptf("zone map: no magic in %d bytes", len(payload))
 	}
 	if payload[4] != zoneVersion || payload[5]&^zoneMustKnown != 0 {
 		return nil, nil
@@ -96,7 +96,7 @@ func parseZoneMap(payload []byte, t schema.Type, blocks int, rows int64) (*ZoneM
 	count := binary.LittleEndian.Uint32(payload[8:])
 	b := payload[zoneHeaderLen:]
 	if int64(count) != int64(blocks) || int64(count)*zoneEntryLen > int64(len(b)) {
-		return nil, fault.Corruptf("zone map: %d entries in %d bytes for %d cblocks", count, len(b), blocks)
+		return nil, fault.Corruptf("zone map: %d entries in %d bytes, want %d entries", count, len(b), blocks)
 	}
 	z := &ZoneMap{Type: t, Entries: make([]ZoneEntry, count), File: ZoneEntry{Rows: int(rows)}}
 	row := int64(0)
@@ -112,7 +112,7 @@ func parseZoneMap(payload []byte, t schema.Type, blocks int, rows int64) (*ZoneM
 		z.File.merge(e)
 	}
 	if len(b) != 0 || row != rows {
-		return nil, fault.Corruptf("zone map: %d bytes left over, %d rows of %d", len(b), row, rows)
+		return nil, fault.Corruptf("zone map: %d trailing bytes, %d rows, want %d", len(b), row, rows)
 	}
 	return z, nil
 }
@@ -279,7 +279,7 @@ func (r *Reader) checkZone(i int, p BlockPointer, crc uint32) error {
 		return err
 	}
 	if i >= len(z.Entries) || z.Entries[i].crc != crc {
-		return r.corruptf("cblock at byte %d: crc %08x is not the one that the zone map lists", p.Offset, crc)
+		return r.corruptf("cblock at byte %d: crc %08x differs from that in the zone map", p.Offset, crc)
 	}
 	return nil
 }

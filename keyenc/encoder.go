@@ -93,7 +93,7 @@ func (e *Encoder) Decode(key []byte) (cells [][]byte, err error) {
 		default:
 			n := 0
 			if buf, n = appendUnescaped(buf, rest); n < 0 {
-				return nil, fault.Corruptf("key: column %d at byte %d: byte string has a bad escape or no end", i, len(key)-len(rest))
+				return nil, fault.Corruptf("key: column %d at byte %d: byte string has a malformed escape or no terminator", i, len(key)-len(rest))
 			}
 			rest = rest[n:]
 		}

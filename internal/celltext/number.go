@@ -51,7 +51,7 @@ func (m magnitude) negated() magnitude {
 
 var (
 	errRange   = errors.New("is out of range")
-	errInexact = errors.New("cannot be held exactly")
+	errInexact = errors.New("cannot be represented exactly")
 )
 
 // number is a parsed decimal number: digits × 10^exponent, without zeros at either end of digits.

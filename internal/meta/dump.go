@@ -34,7 +34,7 @@ func Dump(w io.Writer, key, value []byte) error {
 	for at := 0; at < len(value); {
 		number, typ, n := protowire.ConsumeField(value[at:])
 		if n < 0 {
-			return fault.Corruptf("metadata: value: byte %d: no field", at)
+			return fault.Corruptf("metadata: value: byte %d: malformed field", at)
 		}
 		d.Field(int64(at), value[at:at+n], "field %d, wire type %d", number, typ)
 		at += n

@@ -79,7 +79,7 @@ func ParseKey(key []byte) (kind RowKind, table uint32, id uint64, err error) {
 		table = binary.BigEndian.Uint32(key[storeKeyLen:])
 		id = binary.BigEndian.Uint64(key[tableKeyLen:])
 	default:
-		return 0, 0, 0, fault.Corruptf("metadata: key %x of kind %d", key, key[0])
+		return 0, 0, 0, fault.Corruptf("metadata: malformed key %x of kind %d", key, key[0])
 	}
 	return kind, table, id, nil
 }

@@ -87,13 +87,13 @@ func columnFromMessage(m *kudupb.ColumnSchemaPB) (schema.Column, error) {
 	element := schema.Type(m.GetNestedType().GetArray().GetType())
 	switch {
 	case m.Id == nil || int32(m.GetId()) < 0:
-		return schema.Column{}, fault.Corruptf("schema: column %q: bad id", m.GetName())
+		return schema.Column{}, fault.Corruptf("schema: column %q: missing or negative id", m.GetName())
 	case nested != (m.NestedType != nil):
 		return schema.Column{}, fault.Corruptf("schema: column %q: type %d, described as nested: %t", m.GetName(), m.GetType(), m.NestedType != nil)
 	case nested && (m.GetNestedType().GetArray() == nil || element == schema.Array):
-		return schema.Column{}, fault.Unsupportedf("schema: column %q is nested and no array of single values", m.GetName())
+		return schema.Column{}, fault.Unsupportedf("schema: column %q is nested but not an array of scalars", m.GetName())
 	case nested && m.GetNestedType().GetArray().Type == nil:
-		return schema.Column{}, fault.Corruptf("schema: column %q: an array without type", m.GetName())
+		return schema.Column{}, fault.Corruptf("schema: column %q: array without an element type", m.GetName())
 	}
 	a := m.GetTypeAttributes()
 	return schema.Column{
