@@ -1,10 +1,10 @@
 // Package bloom reads and writes bloom filters over the encoded keys of a rowset, in Kudu's file
 // format.
 //
-// For an absent key a filter usually answers that it is absent, and with a small probability that
-// it may be present; for a present key it always answers the latter. A bloom file has one filter
-// for every 1,710 keys or so (4 KiB each at the default false-positive rate of one in ten thousand)
-// and a value index with the first key of each filter: a lookup reads one filter. Keys are whole
+// A filter reports that a key is absent or that it may be present. The first is always true; the
+// second is reported for an absent key with a small probability. A bloom file has one filter for
+// every 1,710 keys or so (4 KiB each at the default false-positive rate of one in ten thousand) and
+// a value index with the first key of each filter: a lookup reads one filter. Keys are whole
 // encoded keys, never prefixes.
 //
 //	w, err := bloom.NewWriter(sink, bloom.Options{})

@@ -1,8 +1,8 @@
-// Package cfile reads and writes CFiles: the values of one column in one block, in Apache Kudu's
-// format, byte for byte.
+// Package cfile reads and writes CFiles: a sequence of values of one type in one block, in Apache
+// Kudu's format, byte for byte.
 //
 // A file is a header, then cblocks back to back, then a footer. A cblock is a checksummed and
-// optionally compressed piece: data (some thousand values in one encoding), index, dictionary, or
+// optionally compressed piece: data (a few thousand values in one encoding), index, dictionary, or
 // zone map. Two trees of index cblocks lead to the data: one from ordinals (positions in the file)
 // and, in sorted files, one from values. Only the footer is found without a pointer:
 //

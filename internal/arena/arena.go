@@ -46,7 +46,7 @@ type Arena struct {
 
 	// Used by the writer only.
 	current int // index of the chunk that new pieces are allocated from
-	off     int // first free byte of it
+	off     int // offset of its first free byte
 	next    int // size of the next chunk in bytes
 	gone    bool
 
