@@ -99,10 +99,10 @@ func New(columns []Column, keys int) (*Schema, error) {
 			return nil, err
 		}
 		if _, twice := s.byName[c.Name]; twice {
-			return nil, schemaError("duplicate column %q", c.Name)
+			return nil, schemaError("column %q appears twice", c.Name)
 		}
 		if _, twice := s.byID[c.ID]; twice {
-			return nil, schemaError("column %q: duplicate id %d", c.Name, c.ID)
+			return nil, schemaError("column %q: id %d appears twice", c.Name, c.ID)
 		}
 		s.byName[c.Name], s.byID[c.ID] = i, i
 	}

@@ -272,7 +272,7 @@ func TestWriteThatFailsLeavesNothing(t *testing.T) {
 		{`{"type":"INT8","nullable":1}`, "", exitUsage, "spec: nullable: want true or false, not a number"},
 		{`{"type":"INT8","metadata":[{"where":"header","key":"k","value_length":2000}]}`, "", exitUsage, `spec: metadata: pair "k": want a "value"`},
 		{`{"type":"INT8","metadata":[{"where":"there","key":"k","value":"0x"}]}`, "", exitUsage, `spec: metadata: pair "k": "where" is`},
-		{`{"type":"INT8"}{"type":"INT8"}`, "", exitUsage, "spec: byte 16: not JSON: text behind the value"},
+		{`{"type":"INT8"}{"type":"INT8"}`, "", exitUsage, "spec: byte 16: not JSON: text after the value"},
 		{`[]`, "", exitUsage, "spec: want an object, not an array"},
 	} {
 		put(t, spec, c.spec)

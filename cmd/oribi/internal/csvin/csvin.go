@@ -9,14 +9,14 @@
 //		use(r.Line, r.Fields)
 //	}
 //
-// It differs from encoding/csv where a store needs it to: a field says whether it stood in quotes
-// (an empty field is "not set", "" is the empty string); line ends within quotes stay as they are;
-// the bytes of a record, also of a bad one, can be had as they stood in the input; and a record
-// takes a bounded amount of memory.
+// It differs from encoding/csv in what a store needs: a field reports whether it was quoted (an
+// empty field is "not set", "" is the empty string); line ends within quotes are kept; the raw
+// bytes of a record are available, also those of a malformed one; and the memory for a record is
+// bounded.
 //
-// The input is read in large pieces and records are split where they lie: fields alias the reader's
-// buffer and hold until the next call of Next. Lines end in LF or CR LF; the last one may end in
-// neither, or in CR. A Reader is for one goroutine.
+// The input is read in large pieces and split in place: fields alias the reader's buffer and are
+// valid until the next call of Next. Lines end in LF or CR LF; the last one may end in neither, or
+// in CR. A Reader is not safe for concurrent use.
 package csvin
 
 import (
@@ -35,37 +35,37 @@ const firstBufferBytes = 256 << 10
 
 // Field is one field of a record.
 type Field struct {
-	Text   []byte // quotes undone
+	Text   []byte // unquoted
 	Quoted bool
 }
 
 // Reader reads records.
 type Reader struct {
-	Line   int     // of the input, from 1, on which the record last read begins
-	Fields []Field // of that record, at least one
+	Line   int     // line of the input, from 1, on which the current record begins
+	Fields []Field // of the current record, at least one
 
 	in        io.Reader
 	delimiter byte
-	err       error // of in; told when what came before it is used up
-	most      int   // bytes of a record
+	err       error // of in; returned after the input before it is consumed
+	most      int   // maximum bytes of a record
 
 	buffer     []byte
-	start, end int    // what is read and not yet used
-	size       int    // bytes of the record last read, its line end included
+	start, end int    // range of the buffer that is not consumed yet
+	size       int    // bytes of the current record, including its line end
 	lines      int    // line ends in it
-	spans      []span // of a record with quotes
-	unquoted   []byte // fields whose doubled quotes were undone
+	spans      []span // fields of a record with quotes
+	unquoted   []byte // memory of fields with doubled quotes
 	begun      bool
 }
 
-// span is a field's place, counted from its record's start.
+// span is the position of a field, relative to the start of its record.
 type span struct {
 	from, to        int
 	quoted, doubled bool
 }
 
-// BadRecord is a record that is not CSV. Reading can go on behind it. Field is the index of the
-// field at fault.
+// BadRecord is the error for a malformed record. Reading can continue after it. Field is the index
+// of the malformed field.
 type BadRecord struct {
 	Field int
 	Cause error
@@ -74,17 +74,17 @@ type BadRecord struct {
 func (e *BadRecord) Error() string { return fmt.Sprintf("field %d: %v", e.Field+1, e.Cause) }
 func (e *BadRecord) Unwrap() error { return e.Cause }
 
-// What is wrong with a record.
+// Causes of a BadRecord, and ErrTooLong and ErrUTF16, which end the reading.
 var (
-	ErrUnclosed = errors.New("a quote is never closed")
-	ErrBare     = errors.New("a quote stands within a field that is not quoted")
-	ErrBehind   = errors.New("text stands behind a closing quote")
-	ErrTooLong  = fmt.Errorf("the record is longer than %d bytes", MaxRecordBytes)
-	ErrUTF16    = errors.New("the text is UTF-16, want UTF-8")
+	ErrUnclosed   = errors.New("a quote is never closed")
+	ErrBare       = errors.New("a quote within an unquoted field")
+	ErrAfterQuote = errors.New("text after a closing quote")
+	ErrTooLong    = fmt.Errorf("the record is longer than %d bytes", MaxRecordBytes)
+	ErrUTF16      = errors.New("the text is UTF-16, want UTF-8")
 )
 
-// NewReader makes a reader of records whose fields stand between delimiters. A byte order mark at
-// the start is passed by.
+// NewReader returns a reader of records with fields separated by delimiter. It skips a byte order
+// mark at the start.
 func NewReader(in io.Reader, delimiter byte) *Reader {
 	return newReader(in, delimiter, firstBufferBytes)
 }
@@ -93,15 +93,15 @@ func newReader(in io.Reader, delimiter byte, bufferBytes int) *Reader {
 	return &Reader{in: in, delimiter: delimiter, most: MaxRecordBytes, buffer: make([]byte, bufferBytes), Line: 1}
 }
 
-// Raw is the record last read as it stood in the input, with its line end if it has one. It holds
-// until the next call of Next.
+// Raw returns the bytes of the current record in the input, including its line end if it has one.
+// They are valid until the next call of Next.
 func (r *Reader) Raw() []byte { return r.buffer[r.start : r.start+r.size] }
 
-// Next reads a record; empty lines are passed by.
+// Next reads the next record and skips empty lines.
 //
-// Errors: io.EOF at the end; *BadRecord, after which the next call goes on behind the record (of
-// one whose quote is never closed: behind its first line); others end the reading: those of the
-// input, ErrTooLong, ErrUTF16. Line is set with all of them.
+// Errors: io.EOF at the end; *BadRecord, after which the next call continues after the record (or
+// after its first line if a quote is never closed); ErrTooLong, ErrUTF16 and errors of the input
+// end the reading. Line is set with all of them.
 func (r *Reader) Next() error {
 	if !r.begun {
 		r.begun = true
@@ -133,7 +133,7 @@ func (r *Reader) Next() error {
 	}
 }
 
-// passMark passes a byte order mark of UTF-8 by and refuses those of UTF-16.
+// passMark skips a UTF-8 byte order mark and refuses those of UTF-16.
 func (r *Reader) passMark() error {
 	for i := range 3 {
 		r.at(i)
@@ -148,15 +148,15 @@ func (r *Reader) passMark() error {
 	return nil
 }
 
-// pass goes behind the record last read.
+// pass advances past the current record.
 func (r *Reader) pass() {
 	r.start += r.size
 	r.Line += r.lines
 	r.size, r.lines = 0, 0
 }
 
-// at is the byte at an offset from the record's start; false where the input ends before it, or at
-// the bound of a record.
+// at returns the byte at an offset from the record's start, or false if the input or the maximum
+// record ends before it.
 func (r *Reader) at(i int) (byte, bool) {
 	for r.start+i >= r.end {
 		if !r.fill() {
@@ -166,10 +166,11 @@ func (r *Reader) at(i int) (byte, bool) {
 	return r.buffer[r.start+i], true
 }
 
-// full tells whether no more is read of a record because it is too long.
+// full reports whether the record has reached the maximum length.
 func (r *Reader) full() bool { return r.end-r.start >= r.most }
 
-// fill reads more of the input behind what is there; false at its end or where the record is full.
+// fill reads more of the input into the buffer. It returns false at the end of the input or if the
+// record is full.
 func (r *Reader) fill() bool {
 	if r.err != nil || r.full() {
 		return false
@@ -181,7 +182,7 @@ func (r *Reader) fill() bool {
 	if r.end == len(r.buffer) {
 		r.buffer = append(r.buffer, make([]byte, min(len(r.buffer), r.most-r.end))...)
 	}
-	for range 100 { // a reader may give nothing now and then, not for ever
+	for range 100 { // a reader may return 0 bytes, but not forever
 		var n int
 		n, r.err = r.in.Read(r.buffer[r.end:])
 		if r.end += n; n > 0 {
@@ -195,7 +196,7 @@ func (r *Reader) fill() bool {
 	return false
 }
 
-// ended is the error where the input gives no more and no whole record is left.
+// ended returns the error for the end of the input when no complete record is left.
 func (r *Reader) ended() error {
 	if r.full() {
 		return ErrTooLong
@@ -203,8 +204,7 @@ func (r *Reader) ended() error {
 	return r.err
 }
 
-// cut tells whether the record ends where it does because the input failed, so that it may not be
-// whole.
+// cut reports whether the record may be incomplete because the input failed at its end.
 func (r *Reader) cut() bool { return r.full() || r.err != io.EOF }
 
 // record reads the record at start, of which there is at least one byte.
@@ -232,9 +232,9 @@ func (r *Reader) record() error {
 	return nil
 }
 
-// line is the rest of the line that the byte at an offset from the record's start stands on,
-// without its end; whole tells whether it has one. A quote in it, behind which a line end may be
-// part of a field, is left to quotedRecord.
+// line returns the rest of a line from an offset from the record's start, without its line end;
+// whole reports whether it has one. quotedRecord handles lines with a quote, after which a line end
+// may be part of a field.
 func (r *Reader) line(offset int) (text []byte, whole bool, err error) {
 	for seen := offset; ; {
 		rest := r.buffer[r.start+seen : r.end]
@@ -252,7 +252,7 @@ func (r *Reader) line(offset int) (text []byte, whole bool, err error) {
 	}
 }
 
-// quotedRecord splits the record at start, which holds a quote somewhere in its first line.
+// quotedRecord splits the record at start, which has a quote in its first line.
 func (r *Reader) quotedRecord() error {
 	r.spans = r.spans[:0]
 	for i := 0; ; {
@@ -278,14 +278,14 @@ func (r *Reader) quotedRecord() error {
 			case ok && b == '\n':
 				r.size = next + 2
 			case ok:
-				return r.bad(len(r.spans)-1, next, ErrBehind)
+				return r.bad(len(r.spans)-1, next, ErrAfterQuote)
 			case r.cut():
 				return r.ended()
 			default:
 				r.size = next + 1
 			}
 		default:
-			return r.bad(len(r.spans)-1, next, ErrBehind)
+			return r.bad(len(r.spans)-1, next, ErrAfterQuote)
 		}
 		r.lines = bytes.Count(r.Raw(), []byte{'\n'})
 		r.makeFields()
@@ -293,8 +293,8 @@ func (r *Reader) quotedRecord() error {
 	}
 }
 
-// field finds the field at offset i, and the offset behind it: of a delimiter, a line end, or the
-// input's end.
+// field finds the field at offset i and the offset after it: that of a delimiter, a line end, or
+// the end of the input.
 func (r *Reader) field(i int) (s span, next int, cause error) {
 	if b, ok := r.at(i); ok && b == '"' {
 		return r.quotedField(i)
@@ -336,12 +336,12 @@ func (r *Reader) quotedField(i int) (s span, next int, cause error) {
 	}
 }
 
-// bad ends a record whose field of that index is not CSV: at the end of the line that holds offset
-// at or, where a quote is never closed, of its first line.
+// bad ends a record with a malformed field: at the end of the line that contains offset at or, if a
+// quote is never closed, at the end of its first line.
 func (r *Reader) bad(field, at int, cause error) error {
 	if cause == ErrUnclosed {
 		if r.err != io.EOF && !r.full() {
-			return r.err // it may well be closed in what could not be read
+			return r.err // the closing quote may be in the part that could not be read
 		}
 		at = 0
 	}

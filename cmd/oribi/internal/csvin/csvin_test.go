@@ -15,8 +15,7 @@ import (
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
-// readAll writes what a reader gives so that it can be compared: records by line, quoted fields in
-// «», raw bytes behind =.
+// readAll formats the results of a reader: records by line, quoted fields in «», raw bytes after =.
 func readAll(r *Reader) string {
 	var b strings.Builder
 	for {
@@ -61,8 +60,8 @@ func TestRecords(t *testing.T) {
 		{"quoted behind a mark", "\xef\xbb\xbf\"a\"\n", `1: «a» ="\"a\"\n"` + "\n"},
 		{"half a mark", "\xef\xbb", "1: ‹\xef\xbb› =\"\\xef\\xbb\"\n"},
 		{"UTF-16", "\xff\xfea\x00", "1: (the text is UTF-16, want UTF-8)"},
-		{"bare quote", "a,b\"c,d\ne\n", `1: (field 2: a quote stands within a field that is not quoted) ="a,b\"c,d\n"` + "\n" + `2: ‹e› ="e\n"` + "\n"},
-		{"text behind a quote", "\"a\nb\"c,\"d\ne\n", `1: (field 1: text stands behind a closing quote) ="\"a\nb\"c,\"d\n"` + "\n" + `3: ‹e› ="e\n"` + "\n"},
+		{"bare quote", "a,b\"c,d\ne\n", `1: (field 2: a quote within an unquoted field) ="a,b\"c,d\n"` + "\n" + `2: ‹e› ="e\n"` + "\n"},
+		{"text behind a quote", "\"a\nb\"c,\"d\ne\n", `1: (field 1: text after a closing quote) ="\"a\nb\"c,\"d\n"` + "\n" + `3: ‹e› ="e\n"` + "\n"},
 		{"unclosed", "a\n\"b,c\nd\n", `1: ‹a› ="a\n"` + "\n" + `2: (field 1: a quote is never closed) ="\"b,c\n"` + "\n" + `3: ‹d› ="d\n"` + "\n"},
 		{"unclosed at the end", "a,\"", `1: (field 2: a quote is never closed) ="a,\""` + "\n"},
 	} {
@@ -74,8 +73,8 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// What came before a failure of the input is read; what was cut by it is not.
-func TestFailingInputsLoseNoWholeRecordAndMakeNone(t *testing.T) {
+// Records before a failure of the input are returned; the record that it interrupts is not.
+func TestReaderReturnsCompleteRecordsBeforeInputError(t *testing.T) {
 	refused := errors.New("refused")
 	for _, c := range []struct{ text, want string }{
 		{"a,b\nc,d", `1: ‹a› ‹b› ="a,b\n"` + "\n2: (refused)"},
@@ -92,7 +91,7 @@ func TestFailingInputsLoseNoWholeRecordAndMakeNone(t *testing.T) {
 	}
 }
 
-// endless is an input of one byte again and again.
+// endless is an input that repeats one byte.
 type endless byte
 
 func (e endless) Read(p []byte) (int, error) {
@@ -113,7 +112,7 @@ func TestRecordsAreBounded(t *testing.T) {
 			t.Errorf("%s…: a buffer of %d bytes", head, len(r.buffer))
 		}
 	}
-	// A quote that is not closed within the bound costs its line alone.
+	// A quote that is not closed within the bound invalidates its first line only.
 	r := NewReader(io.MultiReader(strings.NewReader("\"a\nb\n"), io.LimitReader(endless('\n'), 3<<20)), ',')
 	r.most = 1 << 20
 	want := `1: (field 1: a quote is never closed) ="\"a\n"` + "\n" + `2: ‹b› ="b\n"` + "\n"
@@ -122,7 +121,7 @@ func TestRecordsAreBounded(t *testing.T) {
 	}
 }
 
-// randomText makes text of what matters to a reader of CSV.
+// randomText returns random text of characters with a meaning in CSV.
 func randomText(r *rand.Rand) string {
 	var b strings.Builder
 	for range r.IntN(40) {
@@ -140,8 +139,8 @@ func TestRandomTextAgreesWithPackageCSV(t *testing.T) {
 	}
 }
 
-// agree compares with encoding/csv as far as that goes: it tells nothing of quotes, ends at the
-// first bad record and makes one line end of CR LF in a field.
+// agree compares with encoding/csv, which does not report quotes, ends at the first malformed
+// record and converts CR LF in a field to LF.
 func agree(text string) error {
 	r, oracle := newReader(strings.NewReader(text), ',', 8), csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\xef\xbb\xbf")))
 	oracle.FieldsPerRecord = -1
@@ -184,8 +183,8 @@ func FuzzReader(f *testing.F) {
 		if err := agree(text); err != nil {
 			t.Error(err)
 		}
-		// However the input comes, the records are the same, and their bytes are all there is but
-		// empty lines.
+		// The records do not depend on the sizes of reads, and contain all of the input but empty
+		// lines.
 		whole := readAll(newReader(strings.NewReader(text), ',', 4<<10))
 		if got := readAll(newReader(iotest.HalfReader(strings.NewReader(text)), ',', 8)); got != whole {
 			t.Errorf("%q: in pieces\n%sat once\n%s", text, got, whole)

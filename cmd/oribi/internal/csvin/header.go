@@ -9,8 +9,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Header reads the first record as the names of columns. Errors: those of Next, a missing header for
-// io.EOF, and names that no table can have.
+// Header reads the first record as the names of columns. Errors: those of Next, a missing header
+// for io.EOF, and invalid or duplicate names.
 func (r *Reader) Header() ([]string, error) {
 	switch err := r.Next(); {
 	case err == io.EOF:
@@ -38,8 +38,8 @@ func (r *Reader) Header() ([]string, error) {
 	return names, nil
 }
 
-// Fit returns the record's fields, without the empty one after a delimiter at the end of the line if
-// there is one more than n: some programs end every line with a delimiter.
+// Fit returns the record's fields, without the empty one after a delimiter at the end of the line
+// if there is one more than n: some programs end every line with a delimiter.
 func (r *Reader) Fit(n int) []Field {
 	if last := len(r.Fields) - 1; last == n && n > 0 && len(r.Fields[last].Text) == 0 && !r.Fields[last].Quoted {
 		return r.Fields[:last]

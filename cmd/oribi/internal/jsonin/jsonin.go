@@ -1,16 +1,16 @@
-// Package jsonin reads JSON that people and programs hand to the command.
+// Package jsonin reads the JSON input of the command.
 //
-// A text is checked once, by jsontext, which refuses a name twice in one object, bad UTF-8, lone
-// surrogates and anything behind the value; then it is walked in place, without a copy and without
-// a map per object:
+// A text is checked once, by jsontext, which refuses duplicate names in an object, invalid UTF-8,
+// lone surrogates and trailing text after the value. Then it is walked in place, without a copy and
+// without a map per object:
 //
 //	if err := checker.Check(line); err != nil { … }
 //	for w := jsonin.Walk(line); w.Next(); {
 //		use(w.Name, w.Value)
 //	}
 //
-// Values stay text until a column's type says what they are, so that a 64-bit integer is never
-// rounded by way of a float. Names and values alias the text. A Checker is for one goroutine.
+// Values remain text until they are parsed by a column's type; a 64-bit integer is therefore never
+// rounded to a float. Names and values alias the text. A Checker is not safe for concurrent use.
 package jsonin
 
 import (
@@ -22,16 +22,16 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Error tells what is wrong with a JSON text, and where in it.
+// Error is the reason why a JSON text is refused, and its position.
 type Error struct {
-	Path   []string // names and array indexes from the outside in, to the value at fault
-	Offset int64    // byte of the text at or behind which the fault lies
+	Path   []string // names and array indexes from the outside in, to the faulty value
+	Offset int64    // byte of the text at or after which the fault is
 	Cause  error
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("byte %d: %s", e.Offset+1, e.Reason()) }
 
-// Reason is the message without the place.
+// Reason returns the message without the position.
 func (e *Error) Reason() string {
 	if errors.Is(e.Cause, jsontext.ErrDuplicateName) && len(e.Path) > 0 {
 		return fmt.Sprintf("the name %q appears twice", e.Path[len(e.Path)-1])
@@ -47,7 +47,7 @@ type Checker struct {
 	buffer  bytes.Buffer
 }
 
-// Check tells whether text is exactly one JSON value. Errors are *Error.
+// Check returns an *Error unless text is exactly one JSON value.
 func (c *Checker) Check(text []byte) error {
 	c.buffer = *bytes.NewBuffer(text)
 	if c.decoder == nil {
@@ -63,7 +63,7 @@ func (c *Checker) Check(text []byte) error {
 	}
 	end := c.decoder.InputOffset()
 	if _, err := c.decoder.ReadToken(); err != io.EOF {
-		return &Error{Offset: end, Cause: errors.New("text behind the value")}
+		return &Error{Offset: end, Cause: errors.New("text after the value")}
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func (c *Checker) Check(text []byte) error {
 // Check tells whether text is exactly one JSON value. Errors are *Error.
 func Check(text []byte) error { return new(Checker).Check(text) }
 
-// place turns an error of jsontext into ours, which has the place apart from the reason.
+// place converts an error of jsontext to an Error, which separates the position from the reason.
 func place(err error, end int64) error {
 	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		e := &Error{Offset: syntax.ByteOffset, Cause: syntax.Err}
@@ -83,7 +83,7 @@ func place(err error, end int64) error {
 	return &Error{Offset: end, Cause: err}
 }
 
-// Kind names the kind of a checked value as messages call it.
+// Kind returns the kind of a checked value, for messages.
 func Kind(value []byte) string {
 	switch value[0] {
 	case '{':
@@ -100,10 +100,11 @@ func Kind(value []byte) string {
 	return "a number"
 }
 
-// IsNull tells whether a checked value is null.
+// IsNull reports whether a checked value is null.
 func IsNull(value []byte) bool { return value[0] == 'n' }
 
-// String gives what a checked string stands for. It aliases value unless the string has escapes.
+// String returns the decoded value of a checked string. It aliases value unless the string has
+// escapes.
 func String(value []byte) []byte {
 	if bytes.IndexByte(value, '\\') < 0 {
 		return value[1 : len(value)-1]
@@ -113,7 +114,7 @@ func String(value []byte) []byte {
 	return text
 }
 
-// AppendString appends what a checked string stands for.
+// AppendString appends the decoded value of a checked string.
 func AppendString(dst, value []byte) []byte {
 	if bytes.IndexByte(value, '\\') < 0 {
 		return append(dst, value[1:len(value)-1]...)

@@ -8,7 +8,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fuzztest"
 )
 
-func TestCheckRefusesWhatJSONReadersOftenForgive(t *testing.T) {
+func TestCheckRefusesMalformedJSON(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{``, `byte 1: not JSON: no value`},
 		{`{"a":1,"a":2}`, `byte 8: the name "a" appears twice`},
@@ -16,8 +16,8 @@ func TestCheckRefusesWhatJSONReadersOftenForgive(t *testing.T) {
 		{"\"\xff\"", `invalid UTF-8`},
 		{`"\ud800"`, `byte 2: not JSON`},
 		{`"\ud800x"`, `byte 2: not JSON`},
-		{`{"a":1} x`, `byte 8: not JSON: text behind the value`},
-		{`{"a":1}{}`, `byte 8: not JSON: text behind the value`},
+		{`{"a":1} x`, `byte 8: not JSON: text after the value`},
+		{`{"a":1}{}`, `byte 8: not JSON: text after the value`},
 		{`{"a":01}`, `byte 7: not JSON`},
 		{`{'a':1}`, `byte 2: not JSON`},
 		{`{"a":1,}`, `byte 8: not JSON`},
@@ -31,7 +31,7 @@ func TestCheckRefusesWhatJSONReadersOftenForgive(t *testing.T) {
 	}
 }
 
-func TestErrorTellsThePathToTheValue(t *testing.T) {
+func TestErrorHasPathToValue(t *testing.T) {
 	err := Check([]byte(`{"ops":[{},{"row":{"x":1,"x":2}}]}`))
 	e, ok := err.(*Error)
 	if !ok || strings.Join(e.Path, "/") != "ops/1/row/x" {
@@ -39,7 +39,7 @@ func TestErrorTellsThePathToTheValue(t *testing.T) {
 	}
 }
 
-// flat writes a walked value so that it can be compared with what was meant.
+// flat formats a walked value for comparison.
 func flat(b *strings.Builder, value []byte) {
 	switch value[0] {
 	case '{', '[':

@@ -7,16 +7,16 @@ import (
 	"io"
 )
 
-// SkipMark passes a byte order mark of UTF-8 at the start of in by, which some programs write.
+// SkipMark skips a UTF-8 byte order mark at the start of in, which some programs write.
 func SkipMark(in *bufio.Reader) {
 	if mark, _ := in.Peek(3); string(mark) == "\xef\xbb\xbf" {
 		in.Discard(3) // cannot fail: it is there
 	}
 }
 
-// ReadLine appends the next line of in, without its end, to buffer. The last one need not have an
-// end; behind it is io.EOF. A line of more than about most bytes is an error, so that an input
-// without line ends takes bounded memory.
+// ReadLine appends the next line of in, without its line end, to buffer. The last line need not
+// have one; after it, ReadLine returns io.EOF. A line of more than about most bytes is an error,
+// which bounds the memory for an input without line ends.
 func ReadLine(in *bufio.Reader, buffer []byte, most int) ([]byte, error) {
 	for {
 		part, err := in.ReadSlice('\n')

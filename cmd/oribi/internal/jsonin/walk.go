@@ -1,16 +1,16 @@
 package jsonin
 
-// Walker goes through the members of a checked object, or the elements of a checked array.
+// Walker iterates over the members of a checked object, or the elements of a checked array.
 type Walker struct {
-	Name  []byte // the member's name, escapes undone; nil in an array
-	Value []byte // the value, no blanks around it
+	Name  []byte // the member's name, unescaped; nil in an array
+	Value []byte // the value, without surrounding white space
 
 	text   []byte
 	pos    int
 	object bool
 }
 
-// Trim takes the blanks from both ends of a text.
+// Trim removes white space from both ends of a text.
 func Trim(text []byte) []byte {
 	for len(text) > 0 && blank(text[0]) {
 		text = text[1:]
@@ -21,13 +21,13 @@ func Trim(text []byte) []byte {
 	return text
 }
 
-// Walk begins at the first member of value, a checked object or array.
+// Walk returns a Walker over value, a checked object or array.
 func Walk(value []byte) Walker {
 	return Walker{text: value, pos: 1, object: value[0] == '{'}
 }
 
-// Next goes to the next member; false behind the last. The text was checked: no malformed input
-// arrives here.
+// Next advances to the next member and returns false after the last. The text was checked and is
+// well-formed.
 func (w *Walker) Next() bool {
 	w.skip()
 	if w.text[w.pos] == '}' || w.text[w.pos] == ']' {
@@ -43,14 +43,14 @@ func (w *Walker) Next() bool {
 
 func blank(b byte) bool { return b == ' ' || b == '\t' || b == '\n' || b == '\r' }
 
-// skip passes over blanks and the separators between members.
+// skip skips white space and the separators between members.
 func (w *Walker) skip() {
 	for blank(w.text[w.pos]) || w.text[w.pos] == ',' || w.text[w.pos] == ':' {
 		w.pos++
 	}
 }
 
-// take takes the value that begins here.
+// take consumes the value that begins here.
 func (w *Walker) take() []byte {
 	from := w.pos
 	switch w.text[from] {

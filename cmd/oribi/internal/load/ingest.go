@@ -13,28 +13,27 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// An input whose keys rise, all of them above what the table holds, is ingested: its rows go
-// straight into files. That is done for whole batches alone, many of which make one ingest, so that
-// what an error leaves is the same as without it. From the first batch on whose keys do not rise,
-// all others are committed in the ordinary way. Whoever has the store open has it alone, so no key
-// can come in between.
+// An input with ascending keys, all above those of the table, is ingested: its rows are written
+// directly to files. An ingest consists of whole batches; an error therefore leaves the same rows
+// as without ingests. From the first batch with keys out of order, all batches are committed
+// normally. The store is open in this process only, and no key can be inserted concurrently.
 //
-// Rows that get the values of an auto-incrementing column are not ingested: an ingest brings them.
+// Rows that need values of an auto-incrementing column are not ingested, since an ingest does not
+// assign them.
 //
-// A row of more than ingestRowBytes is left to a write batch, which tells its line if it is
-// refused.
+// A row of more than ingestRowBytes is committed in a write batch, whose error names its line.
 const ingestRowBytes = 4 << 20
 
-// ingestLimits say how much is ingested at once, in about bytes.
+// ingestLimits bound an ingest, in approximate bytes.
 type ingestLimits struct {
-	least   int // read ahead before it is decided; 0 = nothing is ingested
-	batches int // that are read ahead for that, at most
-	most    int // of one ingest: Ctrl-C waits for its end
+	least   int // bytes read ahead before deciding to ingest; 0 = never ingest
+	batches int // maximum batches read ahead for that
+	most    int // maximum of one ingest, which Ctrl-C does not interrupt
 }
 
 var usualIngest = ingestLimits{least: 8 << 20, batches: 64, most: 128 << 20}
 
-// risingKeys tells of one batch after the other whether the keys go on rising.
+// risingKeys checks batch by batch that keys ascend.
 type risingKeys struct {
 	encoder *keyenc.Encoder
 	keys    [][]byte

@@ -12,7 +12,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// jsonSource reads rows of JSON, as lines or as one array: an object a row, whose names are columns.
+// jsonSource reads rows of JSON, as lines or as one array: an object a row, whose names are
+// columns.
 type jsonSource struct {
 	*maker
 	in    *jsonin.Records

@@ -1,12 +1,11 @@
 // Package load fills a table from a file of rows: CSV or JSON Lines.
 //
-// One goroutine reads and parses records into vectors, ahead of the one that commits them, as write
-// batches of Options.Rows rows or 4 MiB, whichever comes first. A batch is in the table whole or
-// not at all. A record that is bad ends the load before the batch that it would have been in, and
-// so does a key that is there already; with Options.SkipBad both are set aside instead.
+// One goroutine reads and parses records into vectors; another commits them in write batches of up
+// to Options.Rows rows or 4 MiB. Each batch is atomic. A malformed record or an existing key ends
+// the load before the batch with that record; with Options.SkipBad such records are set aside
+// instead.
 //
-// Batches are committed without waiting for the disk. What Run tells as loaded is durable when it
-// returns.
+// Batches are committed without a sync. The rows that Run reports are durable when it returns.
 package load
 
 import (
@@ -19,21 +18,21 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/apply"
 )
 
-// Format is a form of input.
+// Format is a format of input.
 type Format uint8
 
-// The forms.
+// The formats.
 const (
 	CSV Format = iota + 1
 	JSONL
 )
 
-// Options say what is loaded, and how.
+// Options are the options of a load.
 type Options struct {
 	Store *oribi.Store
 	Table *oribi.Table
 	Mode  oribi.Op // OpInsert, OpUpsert or OpInsertIgnore
-	Rows  int      // of a batch, at most
+	Rows  int      // maximum rows of a batch
 
 	Name   string // of the input, for messages
 	Format Format
@@ -49,25 +48,25 @@ type Options struct {
 	Scalars bool
 
 	SkipBad  io.Writer        // takes the records that are bad, and those whose key is there; nil = they end the load
-	Progress func(rows int64) // is told how many rows are in, now and then; nil = nobody asks
+	Progress func(rows int64) // called periodically with the number of committed rows; may be nil
 }
 
-// Result is what a load came to.
+// Result is the result of a load.
 type Result struct {
 	Rows     int64 // committed
-	There    int64 // left as they were, with OpInsertIgnore
-	Skipped  int64 // records that SkipBad got
-	FirstBad error // why the first of them was bad
+	There    int64 // rows with existing keys, ignored by OpInsertIgnore
+	Skipped  int64 // records written to SkipBad
+	FirstBad error // reason for the first of them
 }
 
-// Bytes of a batch, at most, save that a single row may be larger.
+// Maximum bytes of a batch; a single row may be larger.
 const maxBatchBytes = 4 << 20
 
 // Run loads the rows of in.
 //
 // Errors: *apply.LineError for a bad record, a duplicate key and an input that cannot be read;
-// ctx's, between two batches; those of the store. With all of them the result tells what is in,
-// unless that could not be made durable: then Rows is −1.
+// that of ctx, between two batches; those of the store. With all of them the result counts the rows
+// in the table, unless these could not be made durable: then Rows is −1.
 func Run(ctx context.Context, in io.Reader, o Options) (Result, error) {
 	limits := ingestLimits{}
 	if o.File {
@@ -81,7 +80,7 @@ func run(ctx context.Context, in io.Reader, o Options, limits ingestLimits) (Res
 	defer close(l.stop)
 	go l.parse(in)
 	err := l.commitAll(ctx)
-	// An empty batch is published behind all others, and durable with them.
+	// An empty batch is published after all others, and durable with them.
 	l.batch.Reset()
 	if _, failed := l.batch.Commit(context.WithoutCancel(ctx)); failed != nil {
 		l.result.Rows = -1
@@ -90,7 +89,7 @@ func run(ctx context.Context, in io.Reader, o Options, limits ingestLimits) (Res
 	return l.result, err
 }
 
-// rowsAhead is how many batches are parsed and wait to be committed.
+// rowsAhead is the maximum number of parsed batches that wait to be committed.
 const rowsAhead = 3
 
 type loader struct {
@@ -100,7 +99,7 @@ type loader struct {
 	result Result
 
 	queue []*rows // read and not yet taken
-	end   error   // what comes behind them; nil = more
+	end   error   // result after them; nil = more batches
 
 	ready chan *rows
 	spare chan *rows // given back
@@ -114,7 +113,7 @@ type source interface {
 	raw() []byte          // of the record that next read, also of a bad one
 }
 
-// badRow is a record that gives no row.
+// badRow is the error for a record that is not a valid row.
 type badRow struct{ cause error }
 
 func (b *badRow) Error() string { return b.cause.Error() }
@@ -123,7 +122,7 @@ func (l *loader) at(line int, err error) *apply.LineError {
 	return &apply.LineError{Name: l.o.Name, Line: line, Err: err}
 }
 
-// parse makes rows of the input until it ends, or nobody wants more.
+// parse parses the input into rows until it ends or the load is canceled.
 func (l *loader) parse(in io.Reader) {
 	m := newMaker(l.o.Table.Schema(), l.o.Mode, l.o.SkipBad != nil)
 	var s source
@@ -151,7 +150,7 @@ func (l *loader) parse(in io.Reader) {
 	}
 }
 
-// hand gives rows to whoever commits them; false when they are not wanted.
+// hand passes rows to the committing goroutine. It returns false if the load is canceled.
 func (l *loader) hand(r *rows) bool {
 	select {
 	case l.ready <- r:
@@ -186,7 +185,7 @@ func (l *loader) fill(r *rows, s source) {
 	}
 }
 
-// commitAll puts what parse hands on into the table.
+// commitAll commits the batches that parse produces.
 func (l *loader) commitAll(ctx context.Context) error {
 	if err := l.ingest(ctx); err != nil {
 		return err
@@ -209,7 +208,7 @@ func (l *loader) commitAll(ctx context.Context) error {
 	}
 }
 
-// commit commits rows as one batch, and hands SkipBad what was not taken.
+// commit commits rows as one batch, and writes the refused records to SkipBad.
 func (l *loader) commit(ctx context.Context, r *rows) error {
 	err := l.insert(ctx, r)
 	if l.o.SkipBad != nil {
@@ -229,7 +228,7 @@ func (l *loader) insert(ctx context.Context, r *rows) error {
 	}
 	b, t := l.batch, l.o.Table
 	b.Reset()
-	// Inserts of which a commit may leave out those whose key exists are insert_ignores that count.
+	// Inserts that may skip existing keys are insert_ignores that count these.
 	mode, options := l.o.Mode, []oribi.CommitOption{oribi.NoSync}
 	if mode == oribi.OpInsertIgnore {
 		mode, options = oribi.OpInsert, append(options, oribi.AllowPartial)
@@ -265,7 +264,7 @@ func (l *loader) insert(ctx context.Context, r *rows) error {
 	return err
 }
 
-// rowFault says why the store refuses a row.
+// rowFault is the reason why the store refuses a row.
 type rowFault struct {
 	row   int // of the batch
 	cause error
@@ -274,7 +273,8 @@ type rowFault struct {
 func (f *rowFault) Error() string { return f.cause.Error() }
 func (f *rowFault) Unwrap() error { return f.cause }
 
-// rowCause is a row error without its place. One of the row as a whole is told of the key columns.
+// rowCause returns a row error without its position. An error of the whole row names the key
+// columns.
 func (l *loader) rowCause(row *oribi.RowError) error {
 	if row.Column != "" {
 		return columnError(row.Column, row.Cause)

@@ -49,12 +49,12 @@ func createTable(t testing.TB, store *oribi.Store, name string, s *schema.Schema
 	return table
 }
 
-// options are those of a load of CSV in batches of 1000.
+// options returns the options of a CSV load in batches of 1000.
 func options(store *oribi.Store, table *oribi.Table) Options {
 	return Options{Store: store, Table: table, Mode: oribi.OpInsert, Rows: 1000, Name: "in", Format: CSV, Delimiter: ','}
 }
 
-// printed is a whole table as it is printed in a format.
+// printed returns a whole table in an output format.
 func printed(t testing.TB, table *oribi.Table, form output.Format) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -73,9 +73,8 @@ func printed(t testing.TB, table *oribi.Table, form output.Format) string {
 	return out.String()
 }
 
-// Every cell of a real file is printed as it stands in the file, by columns of types that were
-// guessed.
-func TestCellsOfRealFilesComeBackAsTheirText(t *testing.T) {
+// With inferred column types, every cell of a real file is printed with its original text.
+func TestLoadRealFilesRoundTrip(t *testing.T) {
 	lineitem := strings.Fields("l_orderkey l_partkey l_suppkey l_linenumber l_quantity l_extendedprice l_discount l_tax l_returnflag " +
 		"l_linestatus l_shipdate l_commitdate l_receiptdate l_shipinstruct l_shipmode l_comment")
 	for _, c := range []struct {
@@ -235,8 +234,8 @@ func little(v uint64, width int, more ...byte) (b []byte) {
 	return append(b, more...)
 }
 
-// What is printed of any table is loaded again as the same table.
-func TestPrintedTablesAreLoadedAsTheyWere(t *testing.T) {
+// The output of scanning any table loads into an equal table.
+func TestLoadPrintedTableRoundTrip(t *testing.T) {
 	r := seedtest.Rand(t)
 	store := openStore(t)
 	ctx := context.Background()
@@ -289,7 +288,7 @@ func count(t testing.TB, table *oribi.Table) int64 {
 	return n
 }
 
-// A bad line or a key that is there ends the load before its batch, and its own line is named.
+// A malformed line or an existing key ends the load before its batch; the error names its line.
 func TestLoadsEndBetweenBatches(t *testing.T) {
 	r := seedtest.Rand(t)
 	for range 30 {
@@ -321,9 +320,9 @@ func TestLoadsEndBetweenBatches(t *testing.T) {
 	}
 }
 
-// With SkipBad all good rows are in, and the others are handed over as they stood in the input, in
-// its order.
-func TestSkippedRecordsAreHandedOverAsTheyStand(t *testing.T) {
+// With SkipBad all valid rows are loaded, and the other records are copied unchanged, in the order
+// of the input.
+func TestSkipBadReceivesRecordsVerbatim(t *testing.T) {
 	r := seedtest.Rand(t)
 	for range 30 {
 		store, table := pairs(t)
@@ -367,8 +366,8 @@ func TestSkippedRecordsAreHandedOverAsTheyStand(t *testing.T) {
 	}
 }
 
-// An upsert changes the columns that a line gives and no others.
-func TestUpsertsLeaveWhatIsNotSet(t *testing.T) {
+// An upsert changes only the columns that a line sets.
+func TestUpsertKeepsUnsetColumns(t *testing.T) {
 	r := seedtest.Rand(t)
 	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int8}, {Name: "a", Type: schema.Int32, Nullable: true, Default: []byte{7, 0, 0, 0}},
 		{Name: "b", Type: schema.String, Nullable: true}, {Name: "c", Type: schema.Double, Nullable: true}}, 1)
@@ -411,8 +410,8 @@ func TestUpsertsLeaveWhatIsNotSet(t *testing.T) {
 	}
 }
 
-// Interrupted while its input gives nothing, a load ends with what it has committed.
-func TestInterruptedLoadsEnd(t *testing.T) {
+// A load that is interrupted while its input blocks ends with the committed rows.
+func TestInterruptedLoadReturns(t *testing.T) {
 	store, table := pairs(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	in, feed := io.Pipe()
@@ -455,7 +454,7 @@ func (m *many) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// However many rows a batch may have, it stays within what a store takes.
+// Batches stay within the store's limit regardless of Options.Rows.
 func TestBatchesAreBoundedByBytes(t *testing.T) {
 	store, table := pairs(t)
 	o := options(store, table)

@@ -68,7 +68,7 @@ func TestSchemasThatAreRefused(t *testing.T) {
 		{`{"columns":[` + key + `],"history":"soon"}`, `history: "soon" is not an age`},
 		{`{"columns":[` + key + `],"history":7}`, "history: want a string"},
 		{`{"columns":[` + key + `],"columns":[]}`, `the name "columns" appears twice`},
-		{`{"columns":[` + key + `]} {}`, "text behind the value"},
+		{`{"columns":[` + key + `]} {}`, "text after the value"},
 	} {
 		if _, err := Read([]byte(c.in)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.in, err, c.want)
