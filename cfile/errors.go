@@ -8,5 +8,5 @@ var (
 	ErrCorrupt     = fault.ErrCorrupt     // the bytes are not what was written
 	ErrNotFound    = fault.ErrNotFound    // no such cell
 	ErrSchema      = fault.ErrSchema      // a vector does not fit the file
-	ErrUnsupported = fault.ErrUnsupported // a feature, type, encoding or codec that this package does not know, or an operation that the file cannot do
+	ErrUnsupported = fault.ErrUnsupported // a feature, type, encoding or codec unknown to this package, or an operation that the file does not support
 )

@@ -18,7 +18,7 @@ import (
 // cfile spec §3.
 //
 //	codec none          payload
-//	others, version 2   payload's length (4), codec stream; a stream of exactly that length is the raw payload
+//	others, version 2   payload's length (4), codec stream; raw payload if as long
 //	others, version 1   stream's length (4), payload's length (4), codec stream
 //	all                 CRC-32C of all bytes before it (4); only where the file has checksums
 //

@@ -42,7 +42,7 @@ const (
 // node is a parsed index cblock.
 type node struct {
 	payload []byte
-	offsets []byte // little-endian, 4 bytes an entry
+	offsets []byte // little-endian, 4 bytes for each entry
 	count   int
 	inner   bool
 }

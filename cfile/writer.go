@@ -95,10 +95,10 @@ func (w *Writer) AddMetadata(key string, value []byte) {
 	w.pairs = append(w.pairs, Pair{key, value})
 }
 
-// Append appends all cells of v, which has the physical type of the file, in any form (in array form
-// if, and only if, the column is one of arrays). It does not retain v. Errors: ErrSchema for a vector
-// that Vector.Validate refuses, of another type or form, or with NULLs if the file is not nullable;
-// those of the sink.
+// Append appends all cells of v, which has the physical type of the file, in any form (in array
+// form if, and only if, the column is one of arrays). It does not retain v. Errors: ErrSchema for a
+// vector that Vector.Validate refuses, of another type or form, or with NULLs if the file is not
+// nullable; those of the sink.
 func (w *Writer) Append(v *batch.Vector) error {
 	if w.err != nil {
 		return w.err
