@@ -123,6 +123,7 @@ func TestOperationsOnOneKeyTakeEffectInTheirOrder(t *testing.T) {
 			}
 			if r.after = now; refused {
 				r.after, r.ts = r.before, store.Visible()
+				b.Reset()
 			}
 			results = append(results, r)
 		}
@@ -159,8 +160,8 @@ func TestOperationsOnOneKeyTakeEffectInTheirOrder(t *testing.T) {
 	check("compacted")
 }
 
-// Many goroutines count up one row by compare-and-set: no step is lost, and whoever lost the race
-// is told so.
+// Many goroutines increment one row by compare-and-set: no increment is lost, and a goroutine that
+// loses the race gets ErrConflict.
 func TestIfIsACompareAndSet(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)
@@ -177,6 +178,7 @@ func TestIfIsACompareAndSet(t *testing.T) {
 					return
 				}
 				v := int(row["v"].(int64))
+				b.Reset() // a batch that failed keeps its operations
 				b.If(table, oribi.Row{"k": 1}, oribi.Eq("v", v))
 				b.Update(table, oribi.Row{"k": 1, "v": v + 1})
 				_, err = b.Commit(ctx, oribi.NoSync)
