@@ -25,7 +25,7 @@ func (r *Runner) alter(st *script.Step) error {
 		columns, _ = st.Alter[i].Apply(columns, nil)
 	}
 	r.State.Lock()
-	if r.Altering == nil { // else an earlier one failed, nobody knows how far, and the store takes no other
+	if r.Altering == nil { // else an earlier one failed with unknown result, and the store refuses others
 		r.Altering, r.alteredFrom = st, t.Properties().SchemaVersion
 	}
 	r.State.Unlock()
@@ -43,8 +43,8 @@ func (r *Runner) alter(st *script.Step) error {
 	return nil
 }
 
-// alterations makes one to three changes that are fit for a table. Names that were given up are
-// given again now and then.
+// alterations returns one to three valid alterations of a table. It sometimes reuses names of
+// dropped columns.
 func (g *Generator) alterations(t *model.Table) (out []script.Alteration) {
 	columns := slices.Clone(t.Schema.Columns)
 	for range 1 + g.r.IntN(3) {
@@ -77,7 +77,7 @@ func randomAlteration(r *rand.Rand, columns []schema.Column, keys int) script.Al
 		}
 	case "rename":
 		a.Column, a.Name = r.IntN(len(columns)), freeName(r, columns)
-		for columns[a.Column].AutoIncrement { // there is no other name for it
+		for columns[a.Column].AutoIncrement { // it cannot be renamed
 			a.Column = r.IntN(len(columns))
 		}
 	default:
@@ -89,7 +89,7 @@ func randomAlteration(r *rand.Rand, columns []schema.Column, keys int) script.Al
 	return a
 }
 
-// freeName is a letter that no column has.
+// freeName returns a letter that is not the name of a column.
 func freeName(r *rand.Rand, columns []schema.Column) string {
 	for {
 		name := string(rune('a' + r.IntN(2*maxAltered)))

@@ -8,7 +8,7 @@ import (
 	"github.com/oribi-db/oribi/internal/prooftest/script"
 )
 
-// verify has the store check itself.
+// verify calls the store's Verify.
 func (r *Runner) verify() error { return model.Verified(r.Store) }
 
 // check compares all rows of all tables, now and at the step's timestamp, and the counts.

@@ -25,7 +25,7 @@ func addCondition(b *oribi.Batch, t *oribi.Table, op *script.Op) {
 	b.If(t, key, tests...)
 }
 
-// condition makes a condition on a key, mostly one that holds for its row.
+// condition returns a condition on a key, usually one that its row meets.
 func (g *Generator) condition(t *model.Table, key, row [][]byte) script.Op {
 	op := script.Op{Ask: script.OpIf, Table: t.Name, Cells: make([][]byte, len(t.Schema.Columns)), Set: make([]bool, len(t.Schema.Columns))}
 	copy(op.Cells, key)
@@ -45,8 +45,8 @@ func (g *Generator) condition(t *model.Table, key, row [][]byte) script.Op {
 	return op
 }
 
-// look compares what a batch shows of the keys of its first operations, before it is committed,
-// with what the model makes of them.
+// look compares the batch's own reads of the keys of its first operations, before it is committed,
+// with the model.
 func (r *Runner) look(b *oribi.Batch, ops []script.Op) error {
 	if b.Err() != nil {
 		return nil
@@ -55,7 +55,7 @@ func (r *Runner) look(b *oribi.Batch, ops []script.Op) error {
 		t := r.Model.Tables[ops[i].Table]
 		key := ops[i].Cells[:t.Schema.Keys]
 		if slices.ContainsFunc(key, func(c []byte) bool { return c == nil }) {
-			continue // it gets its key by the commit
+			continue // the commit assigns its key
 		}
 		row, refused := t.After(r.Model, key, ops)
 		table, err := r.Store.Table(t.Name)

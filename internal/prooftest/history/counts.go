@@ -1,10 +1,10 @@
 package history
 
-// Counts are how much a run did.
+// Counts counts the work of a run.
 type Counts struct {
 	Steps            int64
 	Batches          int64 // committed
-	Refused          int64 // batches with a row that could not be taken
+	Refused          int64 // batches with a refused row
 	Operations       int64 // of batches, committed or not
 	Reads            int64 // gets, scans, counts
 	Rows             int64 // compared cell by cell or by hash
@@ -13,11 +13,11 @@ type Counts struct {
 	DeltaCompactions int64
 	Reopenings       int64 // without crash
 	Crashes          int64
-	Lost             int64 // batches that power cuts took
-	MaxRowSets       int64 // of one table, at once
+	Lost             int64 // batches lost by power cuts
+	MaxRowSets       int64 // maximum of one table
 }
 
-// Add sums two runs up.
+// Add adds o to c.
 func (c *Counts) Add(o Counts) {
 	c.Steps += o.Steps
 	c.Batches += o.Batches

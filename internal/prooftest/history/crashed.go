@@ -15,39 +15,40 @@ import (
 	"github.com/oribi-db/oribi/vfs/crashfs"
 )
 
-// Crashed is what a crash left, and what may be found there.
+// Crashed is the disk image of a crash and the states that it may contain.
 type Crashed struct {
 	Model    *model.Model
 	Image    *vfs.Mem
-	Least    int            // commits that have to be there
-	inFlight *model.Outcome // one more that may be
-	unsure   string         // a table that may be there or not
-	altering *script.Step   // a change of a schema that may be there or not
+	Least    int            // minimum number of commits
+	inFlight *model.Outcome // one more commit that may be included
+	unsure   string         // a table that may or may not exist
+	altering *script.Step   // an alteration that may or may not be included
 	Settings script.Settings
 	Wall     *Wall
 
 	alteredFrom uint32       // the schema version without it
-	altered     *model.Model // with it; nil until somebody asks
+	altered     *model.Model // the model with it; nil until needed
 
 	Lost int
-	Took bool // the batch in flight is there
+	Took bool // the batch in flight is included
 }
 
-// Crashed is what a crash may leave now. Image is to be set; Least counts the batches that a power
-// cut may not take. The caller holds r.State where other goroutines use the runner.
+// Crashed returns the possible result of a crash now; the caller sets Image. Least is the number of
+// batches that a power cut must not lose. The caller holds r.State if other goroutines use the
+// runner.
 func (r *Runner) Crashed() *Crashed {
 	m := r.Model.Clone()
 	return &Crashed{Model: m, Least: m.Durable, inFlight: r.InFlight.Rebase(m), unsure: r.Unsure, altering: r.Altering, alteredFrom: r.alteredFrom,
 		Settings: r.Script.Settings, Wall: r.Wall}
 }
 
-// Runner is a runner that has not opened the picture yet.
+// Runner returns a runner that has not opened the image yet.
 func (p *Crashed) Runner() *Runner {
 	return &Runner{Script: &script.Script{Settings: p.Settings}, Model: p.Model, dir: Dir, disk: p.Image, Wall: p.Wall.Clone(), ctx: context.Background()}
 }
 
-// Recover opens the picture to read, and to write, twice, compares each time, and goes on with the
-// model that fits.
+// Recover opens the image for reading and twice for writing, compares it each time, and continues
+// with the matching model.
 func (p *Crashed) Recover() (*Runner, error) {
 	moments := p.Model.Moments(p.Least)
 	first, err := p.Reader(moments)
@@ -69,8 +70,8 @@ func (p *Crashed) Recover() (*Runner, error) {
 	return r, p.adopt(r, n)
 }
 
-// Reader opens the picture to read, sees that nothing was written, and tells how many batches there
-// are.
+// Reader opens the image for reading, checks that nothing was written, and returns the number of
+// batches.
 func (p *Crashed) Reader(moments []mvcc.Timestamp) (n int, err error) {
 	before, err := files.Fingerprint(p.Image, Dir)
 	if err != nil {
@@ -87,8 +88,8 @@ func (p *Crashed) Reader(moments []mvcc.Timestamp) (n int, err error) {
 	return n, nil
 }
 
-// Look opens the store, finds out which model it shows, and how many batches of that, at the
-// moments, calls then, unless it is nil, and closes it.
+// Look opens the store, determines which model it matches and with how many batches, comparing it
+// at moments, calls then unless it is nil, and closes the store.
 func (p *Crashed) Look(opts *oribi.Options, moments []mvcc.Timestamp, then func(*oribi.Store) error) (n int, m *model.Model, err error) {
 	s, err := oribi.Open(Dir, opts)
 	if err != nil {
@@ -110,8 +111,7 @@ func (p *Crashed) Look(opts *oribi.Options, moments []mvcc.Timestamp, then func(
 	return n, m, err
 }
 
-// shown is the model that a store shows: the one before or behind the change of a schema that was
-// under way.
+// shown returns the model that a store matches: the one before or after the alteration in progress.
 func (p *Crashed) shown(s *oribi.Store) *model.Model {
 	if p.altering == nil {
 		return p.Model
@@ -127,7 +127,7 @@ func (p *Crashed) shown(s *oribi.Store) *model.Model {
 	return p.altered
 }
 
-// adopt makes the model what the open store is.
+// adopt replaces the model by the state of the open store.
 func (p *Crashed) adopt(r *Runner, n int) error {
 	if p.unsure != "" {
 		_, err := r.Store.Table(p.unsure)
@@ -148,14 +148,14 @@ func (p *Crashed) adopt(r *Runner, n int) error {
 		p.Model.Commit(p.inFlight, ts)
 	}
 	p.Lost = len(r.Model.Commits) - n
-	r.Wall.pass(r.Model.Newest()) // read, though the crash may have taken it
+	r.Wall.pass(r.Model.Newest()) // it was read, though the crash may have lost it
 	r.Model.Truncate(n)
 	r.Model.Durable = n
 	r.passed = r.Model.Newest()
 	return nil
 }
 
-// Format finishes a store whose making met the fault.
+// Format completes a store whose creation met the fault.
 func (p *Crashed) Format() error {
 	r := &Runner{Script: &script.Script{Settings: p.Settings}, Model: p.Model, dir: Dir, disk: p.Image, Mem: p.Image, Wall: p.Wall, ctx: context.Background()}
 	opts := r.Options(p.Image)
@@ -171,15 +171,15 @@ func (p *Crashed) Format() error {
 	return s.Close()
 }
 
-// Count is probe at all timestamps that tell how many batches there are: a later one may have taken
-// an earlier one back.
+// Count is Probe at all timestamps that distinguish numbers of batches: a later batch may have
+// reverted an earlier one.
 func (p *Crashed) Count() (n int, err error) {
 	n, _, err = p.Look(p.Runner().Options(p.Image), p.Model.Moments(p.Least), model.Verified)
 	return n, err
 }
 
-// Probe opens the picture to write, compares all tables, now and at a past timestamp, has the store
-// verify itself, and tells how many batches it has.
+// Probe opens the image for writing, compares all tables, now and at a past timestamp, calls
+// Verify, and returns the number of batches.
 func (p *Crashed) Probe(rng *rand.Rand) (n int, err error) {
 	n, _, err = p.Look(p.Runner().Options(p.Image), p.Model.SomeMoments(rng), model.Verified)
 	return n, err

@@ -12,15 +12,15 @@ import (
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
-// meanwhile commits a batch while its table is rewritten: behind the moment as of which the rewrite
-// writes and before its commit, when the first rows have been read or before one of the writes of
-// blocks, as the step's mask says. A rewrite that does neither has the batch come behind it, and so
-// have those that run by themselves, which may be the ones that tell of rows, and those where
-// memory may be full, so that the batch would wait for the flush that waits for it.
-func (r *Runner) meanwhile(st *script.Step) error {
+// during commits a batch while its table is rewritten: after the snapshot of the rewrite and before
+// its metadata commit. The step's mask chooses whether it comes after the first rows are read or
+// before one of the block writes. The batch comes after a rewrite that does neither. It also comes
+// after background rewrites, whose progress cannot be told apart, and after a rewrite with memory
+// nearly full, where the batch would wait for the flush that waits for the batch.
+func (r *Runner) during(st *script.Step) error {
 	var err error
 	write := func() {
-		if st.Written { // and the rewrite failed: it is done once more
+		if st.Written { // the rewrite failed and is retried
 			return
 		}
 		if err = r.write(st); err == nil {
@@ -45,27 +45,27 @@ func (r *Runner) meanwhile(st *script.Step) error {
 	return err
 }
 
-// middle is what is to be done once in the middle of a rewrite. It is told of the rewrite's
-// progress by the goroutines that work for it, while the one that makes the steps waits.
+// middle is a function to call once in the middle of a rewrite. The goroutines of the rewrite
+// report progress to it, while the goroutine that runs the steps waits.
 type middle struct {
 	mu     sync.Mutex
-	do     func() // nil = nothing, or it is done
-	rows   bool   // when rows have been read
-	writes uint64 // otherwise: how many writes of blocks come before
+	do     func() // nil = none, or already called
+	rows   bool   // call it when rows have been read
+	writes uint64 // otherwise, call it after this many block writes
 }
 
-// set says what to do, and when: by bits 56 to 58 of the step's mask.
+// set sets the function; bits 56 to 58 of the step's mask choose when it is called.
 func (m *middle) set(st *script.Step, do func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch m.do, m.rows = do, st.Mask>>56&1 == 0; st.During {
-	case script.Deltas, script.Minor, script.Major: // they tell nobody of rows
+	case script.Deltas, script.Minor, script.Major: // these do not report rows
 		m.rows = false
 	}
 	m.writes = st.Mask >> 57 & 3
 }
 
-// due does it if that is due.
+// due calls the function if it is due.
 func (m *middle) due(rows bool) {
 	m.mu.Lock()
 	do := m.do
@@ -84,10 +84,10 @@ func (m *middle) due(rows bool) {
 	}
 }
 
-// progress is the store's Options.Progress if rewrites are made by hand.
+// progress is the store's Options.Progress if rewrites are explicit steps.
 func (r *Runner) progress(string, int64, int64) { r.middle.due(true) }
 
-// watched is a disk whose writes of blocks are told to r.middle.
+// watched returns disk with block writes reported to r.middle.
 func (r *Runner) watched(disk vfs.FS) vfs.FS {
 	f := faultfs.New(disk)
 	f.Watch(func(c faultfs.Call) error {

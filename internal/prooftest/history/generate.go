@@ -16,14 +16,14 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Generator makes the steps of a history.
+// Generator generates the steps of a history.
 type Generator struct {
 	o      script.Settings
 	r      *rand.Rand
 	made   int                   // tables so far
 	Pools  map[string][][][]byte // per table name: keys to choose from
 	Weight []Weighted
-	tables int // how many there are before anything else happens; 0 = 1
+	tables int // number of tables to create first; 0 = 1
 	widest int // columns of a new table; 0 = no limit
 }
 
@@ -33,7 +33,7 @@ type Weighted struct {
 	share int
 }
 
-// NewGenerator makes the generator of the history that o.Seed stands for.
+// NewGenerator returns the generator of the history with seed o.Seed.
 func NewGenerator(o script.Settings) *Generator {
 	g := &Generator{o: o, r: values.NewRand(o.Seed), Pools: map[string][][][]byte{}}
 	if g.o.Keys == 0 {
@@ -54,8 +54,8 @@ func NewGenerator(o script.Settings) *Generator {
 	return g
 }
 
-// RandomSettings makes the settings of the history that a seed stands for: sizes so small that
-// there are many rowsets.
+// RandomSettings returns the settings of the history of a seed. Sizes are small, which creates many
+// rowsets.
 func RandomSettings(seed uint64) script.Settings {
 	r := values.NewRand(seed ^ 0x5e77)
 	o := script.Settings{Seed: seed, Hybrid: r.IntN(2) == 0, FlushBytes: 1 << (14 + r.IntN(6)), RowSetBytes: 1 << (10 + r.IntN(7)), Keys: 1 << (3 + r.IntN(8))}
@@ -73,7 +73,7 @@ func RandomSettings(seed uint64) script.Settings {
 
 const maxTables = 4
 
-// Next makes a step that fits the state of r.
+// Next returns a step that fits the state of r.
 func (g *Generator) Next(r *Runner) script.Step {
 	names := r.Model.Names()
 	if len(names) < max(g.tables, 1) {
@@ -164,7 +164,7 @@ func (g *Generator) tick() time.Duration {
 	return []time.Duration{0, time.Microsecond, time.Millisecond, time.Second, time.Minute, 20 * time.Minute}[g.r.IntN(6)]
 }
 
-// create makes a table, under an old name now and then.
+// create returns a step that creates a table, sometimes under the name of a dropped one.
 func (g *Generator) create(r *Runner) script.Step {
 	g.made++
 	name := fmt.Sprintf("t%d", g.r.IntN(g.made))
@@ -189,12 +189,12 @@ func (g *Generator) create(r *Runner) script.Step {
 	return script.Step{Kind: script.Create, Table: name, Schema: s}
 }
 
-// key is one of the table's keys; the first ones come more often.
+// key returns one of the table's keys; the first ones are more frequent.
 func (g *Generator) key(t *model.Table) [][]byte {
 	pool := g.Pools[t.Name]
 	n := len(pool)
 	if t.Schema.AutoIncrement() >= 0 && len(t.Order) > 0 && g.r.IntN(2) == 0 {
-		return t.Order[g.r.IntN(len(t.Order))].Key // the store has given it
+		return t.Order[g.r.IntN(len(t.Order))].Key // assigned by the store
 	}
 	if g.r.IntN(3) == 0 {
 		n = 1 + n/10
@@ -202,7 +202,7 @@ func (g *Generator) key(t *model.Table) [][]byte {
 	return pool[g.r.IntN(n)]
 }
 
-// Write makes a batch, of one table or over several. A third of them name a key twice or more.
+// Write returns a batch for one or several tables. A third of the batches use a key more than once.
 func (g *Generator) Write(r *Runner, names []string) script.Step {
 	st := script.Step{Kind: script.Write, Sync: g.r.IntN(4) == 0, As: []string{AsCells, AsCells, asRows, asVectors}[g.r.IntN(4)]}
 	n := 1 + g.r.IntN(4)
@@ -240,7 +240,7 @@ func (g *Generator) Write(r *Runner, names []string) script.Step {
 			t = r.Model.Tables[table]
 			key = earlier.Cells[:t.Schema.Keys]
 			if slices.ContainsFunc(key, func(c []byte) bool { return c == nil }) {
-				key = g.key(t) // it gets its key by the commit
+				key = g.key(t) // the commit assigns its key
 			}
 		}
 		if st.As != asVectors && conditions && g.r.IntN(3) == 0 {
@@ -253,7 +253,7 @@ func (g *Generator) Write(r *Runner, names []string) script.Step {
 	return st
 }
 
-// view is which rows are there after the operations so far, if none is refused.
+// view is the set of rows that exist after the operations so far, if none is refused.
 type view struct{ rows map[string][][]byte }
 
 func (v *view) row(t *model.Table, key [][]byte) [][]byte {
@@ -275,7 +275,7 @@ func (v *view) see(t *model.Table, op *script.Op) {
 	}
 }
 
-// op makes an operation that mostly fits a row that is there, or is not.
+// op returns an operation that usually succeeds, given whether the row exists.
 func (g *Generator) op(t *model.Table, key [][]byte, live bool, like *script.Op) script.Op {
 	s := t.Schema
 	fit := []oribi.Op{oribi.OpInsert, oribi.OpInsert, oribi.OpUpsert, oribi.OpInsertIgnore, oribi.OpUpsertIgnore, oribi.OpUpdateIgnore, oribi.OpDeleteIgnore}
@@ -293,17 +293,17 @@ func (g *Generator) op(t *model.Table, key [][]byte, live bool, like *script.Op)
 		}
 	}
 	if len(s.Columns) == s.Keys && (op.Ask == oribi.OpUpdate || op.Ask == oribi.OpUpdateIgnore) {
-		op.Ask = oribi.OpUpsert // nothing can be updated
+		op.Ask = oribi.OpUpsert // no column can be updated
 	}
 	g.fill(t, &op, key, live, like)
 	return op
 }
 
-// seldom is true once in n operations, and so much more seldom in larger write batches: one refused
+// seldom is true for one in n operations, and for fewer in larger write batches: one refused
 // operation ends the batch.
 func (g *Generator) seldom(n int) bool { return g.r.IntN(n*max(g.o.Batch, 1)) == 0 }
 
-// fill chooses which columns an operation gives, and their values.
+// fill chooses the columns that an operation sets, and their values.
 func (g *Generator) fill(t *model.Table, op *script.Op, key [][]byte, live bool, like *script.Op) {
 	s := t.Schema
 	copy(op.Cells, key)
@@ -345,7 +345,7 @@ func (g *Generator) fill(t *model.Table, op *script.Op, key [][]byte, live bool,
 	}
 }
 
-// read chooses a timestamp: now, one of the commits', one between, one a little ahead.
+// read chooses a timestamp: now, that of a commit, one between commits, or one slightly ahead.
 func (g *Generator) read(r *Runner) script.Read {
 	rd := script.Read{Limit: -1, Values: g.r.IntN(5) == 0}
 	if g.r.IntN(2) == 0 || len(r.Model.Commits) == 0 {
@@ -386,7 +386,7 @@ func (g *Generator) past(r *Runner) mvcc.Timestamp {
 	return at
 }
 
-// columns chooses what to read: all, some in any order, none.
+// columns chooses the columns to read: all, some in any order, or none.
 func (g *Generator) columns(t *model.Table) []int {
 	if g.r.IntN(2) == 0 {
 		return nil
@@ -395,7 +395,7 @@ func (g *Generator) columns(t *model.Table) []int {
 	return columns[:g.r.IntN(len(columns)+1)]
 }
 
-// scan makes the read of a scan or a count.
+// scan returns the parameters of a scan or a count.
 func (g *Generator) scan(r *Runner, t *model.Table) script.Read {
 	rd := g.read(r)
 	rd.Columns = g.columns(t)
@@ -415,12 +415,12 @@ func (g *Generator) scan(r *Runner, t *model.Table) script.Read {
 	return rd
 }
 
-// test makes a predicate whose values come from the table, mostly.
+// test returns a predicate, usually with values from the table.
 func (g *Generator) test(t *model.Table) script.Test {
 	i := g.r.IntN(len(t.Schema.Columns))
 	c := &t.Schema.Columns[i]
 	test := script.Test{Column: i, Op: batch.Operator(1 + g.r.IntN(int(batch.NotNull))), Values: [][]byte{}}
-	if c.Type == schema.Array { // tested for NULL only
+	if c.Type == schema.Array { // only IsNull and NotNull apply
 		test.Op = batch.IsNull + batch.Operator(g.r.IntN(2))
 	}
 	n := 1

@@ -7,9 +7,9 @@ import (
 	"github.com/oribi-db/oribi/internal/prooftest/script"
 )
 
-// A script says all that a history needs: it comes back from its text, and runs to the same counts.
-// Without crashes: what a power cut leaves of unsynced pages hangs on how far Pebble's own
-// goroutines had come, and so does which unsynced batches are lost.
+// A script is a complete description of a history: parsed from its text, it runs with the same
+// counts. Crashes are disabled, since the timing of Pebble's goroutines determines which unsynced
+// pages and batches a power cut loses.
 func TestScriptComesBackFromItsText(t *testing.T) {
 	for seed := range uint64(6) {
 		settings := RandomSettings(seed)
@@ -35,8 +35,8 @@ func TestScriptComesBackFromItsText(t *testing.T) {
 	}
 }
 
-// A failing history is shortened to what it needs: here a write of a certain key and a step that
-// does not exist.
+// Shrink reduces a failing history to the steps that it needs: here a write of a certain key and an
+// unknown step.
 func TestShrinkLeavesWhatIsNeeded(t *testing.T) {
 	r := Explore(RandomSettings(3), func(c Counts) bool { return c.Steps < 40 })
 	s := &script.Script{Settings: r.Script.Settings, Steps: append(r.Script.Steps[:30:30], script.Step{Kind: "nonsense"})}

@@ -10,8 +10,8 @@ import (
 	"github.com/oribi-db/oribi/internal/prooftest/script"
 )
 
-// hold opens a snapshot of a past state, lets the time go by for which history is kept, rewrites a
-// table in every way, and compares what the snapshot shows of it.
+// hold opens a snapshot of a past state, advances the clock past the retention of history, rewrites
+// a table in every way, and compares it as of the snapshot.
 func (r *Runner) hold(st *script.Step) error {
 	r.Counts.Reads++
 	may := r.expect(&st.Read)
@@ -38,7 +38,7 @@ func (r *Runner) hold(st *script.Step) error {
 	sum, rows, err := model.ScanDigest(r.ctx, t, oribi.At(sn))
 	switch {
 	case may&tooOld != 0 && errors.Is(err, oribi.ErrTooOld):
-		return nil // of this table the history begins later
+		return nil // the history of this table begins later
 	case err != nil:
 		return err
 	case sum != r.Model.Tables[st.Table].Digest(st.Read.At):

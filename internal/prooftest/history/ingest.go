@@ -11,8 +11,8 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// ingest makes rows in key order, mostly of keys that are not there; now and then one that is, or
-// two rows out of order.
+// ingest returns rows in key order, usually with new keys; sometimes one exists, or two rows are
+// out of order.
 func (g *Generator) ingest(t *model.Table, st *script.Step) {
 	n := 1 + g.r.IntN(8)
 	if g.r.IntN(3) == 0 {
@@ -27,7 +27,7 @@ func (g *Generator) ingest(t *model.Table, st *script.Step) {
 		}
 		op := script.Op{Ask: oribi.OpInsert, Table: t.Name, Cells: make([][]byte, len(t.Schema.Columns)), Set: make([]bool, len(t.Schema.Columns))}
 		g.fill(t, &op, key, false, &like)
-		for i := range key { // an ingest brings the values of an auto-incrementing column
+		for i := range key { // an ingest does not assign values of an auto-incrementing column
 			op.Cells[i], op.Set[i] = key[i], true
 		}
 		st.Ops = append(st.Ops, op)
@@ -47,7 +47,7 @@ func (g *Generator) ingest(t *model.Table, st *script.Step) {
 	}
 }
 
-// ingest hands rows to the store and compares what became of them.
+// ingest ingests rows into the store and compares the result.
 func (r *Runner) ingest(st *script.Step) error {
 	t, err := r.Store.Table(st.Table)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// answer is what a read at a timestamp may give.
+// answer is the set of permitted results of a read at a timestamp.
 type answer int
 
 const (
@@ -23,7 +23,7 @@ const (
 	future                    // ErrFuture
 )
 
-// reading begins a step that reads a table, and counts it.
+// reading starts a step that reads a table, and counts it.
 func (r *Runner) reading(st *script.Step) (rd *script.Read, t *oribi.Table, may answer, err error) {
 	if t, err = r.Store.Table(st.Table); err != nil {
 		return nil, nil, may, err
@@ -32,10 +32,10 @@ func (r *Runner) reading(st *script.Step) (rd *script.Read, t *oribi.Table, may 
 	return &st.Read, t, r.expect(&st.Read), nil
 }
 
-// expect tells how a read may end, and notes that the clock passes its timestamp.
+// expect returns the permitted results of a read, and records that the clock passes its timestamp.
 //
-// History begins at the clock's time less the retention. Where the clock is is known up to highest:
-// it is not below the wall, and not above the wall and what it has seen passed.
+// History begins at the clock's time minus the retention. The clock's time is only known to be at
+// or above the wall clock, and at or below the maximum of the wall clock and the passed timestamps.
 func (r *Runner) expect(rd *script.Read) answer {
 	if !rd.AsOf {
 		return rows
@@ -47,7 +47,7 @@ func (r *Runner) expect(rd *script.Read) answer {
 	}
 	now := r.Wall.time()
 	if rd.At > max(r.passed, mvcc.EndOf(now)) {
-		if rd.At <= mvcc.EndOf(r.latest(now)) { // the wall clock went back: the store's may have seen it before
+		if rd.At <= mvcc.EndOf(r.latest(now)) { // the wall clock went back: the store may have seen the later time
 			return rows | future | r.old(rd.At, now)
 		}
 		return future
@@ -56,7 +56,7 @@ func (r *Runner) expect(rd *script.Read) answer {
 	return rows | r.old(rd.At, now)
 }
 
-// pass notes that the clock is past ts.
+// pass records that the clock is past ts.
 func (r *Runner) pass(ts mvcc.Timestamp) {
 	r.passed = max(r.passed, ts)
 	r.Wall.pass(ts)
@@ -73,22 +73,22 @@ func (r *Runner) old(ts mvcc.Timestamp, now time.Time) answer {
 	return 0
 }
 
-// latest is the highest that the clock may be at.
+// latest returns the maximum possible time of the store's clock.
 func (r *Runner) latest(now time.Time) time.Time {
 	latest := now
 	if t := r.Wall.passed(); t.After(now) {
 		latest = t
 	}
-	return latest.Add(time.Millisecond) // timestamps handed out for other purposes than batches
+	return latest.Add(time.Millisecond) // for timestamps assigned for other purposes than batches
 }
 
-// mustBeOld tells whether a read at ts has to be refused.
+// mustBeOld reports whether a read at ts must be refused.
 func (r *Runner) mustBeOld(rd *script.Read) bool {
 	o := &r.Script.Settings
 	return rd.AsOf && o.Hybrid && o.History > 0 && rd.At < mvcc.FromTime(r.Wall.time().Add(-o.History))
 }
 
-// ended compares how a read ended with how it may end. done tells that there are no rows to
+// ended compares the result of a read with the permitted ones. done means that there are no rows to
 // compare.
 func (r *Runner) ended(rd *script.Read, may answer, err error) (done bool, _ error) {
 	switch {
@@ -167,7 +167,7 @@ func differentValues(s *schema.Schema, want [][]byte, columns []int, got oribi.R
 	return nil
 }
 
-// matching are the rows that a scan should give, in key order, without heed to its limit.
+// matching returns the expected rows of a scan, in key order, ignoring its limit.
 func (r *Runner) matching(t *model.Table, rd *script.Read) (out [][][]byte) {
 	s := t.Schema
 	var tests []batch.Predicate
@@ -180,7 +180,7 @@ next:
 			continue
 		}
 		for i := range tests {
-			// The plainest form of a predicate: one cell, nothing prepared.
+			// Evaluate the predicate in the simplest way: one cell, unprepared.
 			if !tests[i].EvalCell(row[rd.Tests[i].Column]) {
 				continue next
 			}
@@ -190,7 +190,7 @@ next:
 	return out
 }
 
-// countOptions are the options that choose the rows of a read.
+// countOptions returns the options that select the rows of a read.
 func countOptions(t *oribi.Table, rd *script.Read) []oribi.CountOption {
 	s := t.Schema()
 	at, _ := rd.Options(s)
@@ -204,7 +204,7 @@ func countOptions(t *oribi.Table, rd *script.Read) []oribi.CountOption {
 	return opts
 }
 
-// scanOptions are all options of a scan.
+// scanOptions returns all options of a scan.
 func scanOptions(t *oribi.Table, rd *script.Read) []oribi.ScanOption {
 	_, columns := rd.Options(t.Schema())
 	opts := []oribi.ScanOption{columns}

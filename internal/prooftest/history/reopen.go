@@ -14,7 +14,7 @@ import (
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
-// reopen ends the store in one of the ways, opens it again and compares everything that may have
+// reopen closes or crashes the store, opens it again, and compares everything that may have
 // changed.
 func (r *Runner) reopen(st *script.Step) error {
 	least := len(r.Model.Commits)
@@ -47,9 +47,9 @@ func (r *Runner) reopen(st *script.Step) error {
 	}
 	r.Counts.Lost += int64(len(r.Model.Commits) - n)
 	r.Model.Truncate(n)
-	r.Model.Durable = n // what was replayed has been made durable
+	r.Model.Durable = n // opening has made replayed batches durable
 	r.passed = r.Model.Newest()
-	for _, ts := range v.Moments[:len(v.Moments)-1] { // read, so the clock has passed them, though the power cut took some
+	for _, ts := range v.Moments[:len(v.Moments)-1] { // the reads advanced the clock, even past lost batches
 		if len(v.Tables) > 0 && !v.Future[ts] {
 			r.pass(ts)
 		}
@@ -57,8 +57,7 @@ func (r *Runner) reopen(st *script.Step) error {
 	return nil
 }
 
-// crash puts what a crash leaves of the disk in the place of the old one, on which the old store
-// ends unseen.
+// crash replaces the disk by the one after a crash. The old store ends on the old disk.
 func (r *Runner) crash(st *script.Step) error {
 	defer r.Store.Close()
 	if r.crashes == nil {
@@ -82,7 +81,8 @@ func (r *Runner) crash(st *script.Step) error {
 	return nil
 }
 
-// compareOpen tells how many commits the open store has, at least n, and what it read for that.
+// compareOpen returns the number of commits of the open store, at least n, and the reads made to
+// determine it.
 func (r *Runner) compareOpen(n int) (int, *model.Survey, error) {
 	v, err := model.SurveyStore(r.Store, r.Model.Moments(n))
 	if err != nil {
@@ -93,8 +93,8 @@ func (r *Runner) compareOpen(n int) (int, *model.Survey, error) {
 	return n, v, err
 }
 
-// readOnly opens the closed store to read, twice at once, compares it, and sees that nothing was
-// written.
+// readOnly opens the closed store for reading, twice at the same time, compares it, and checks that
+// nothing was written.
 func (r *Runner) readOnly() error {
 	before, err := files.Fingerprint(r.disk, r.dir)
 	if err != nil {
@@ -120,7 +120,7 @@ func (r *Runner) readOnly() error {
 	return err
 }
 
-// unchanging lets no change of the disk through.
+// unchanging refuses all changes of the disk.
 func unchanging(disk vfs.FS) vfs.FS {
 	f := faultfs.New(disk)
 	f.Watch(func(c faultfs.Call) error {
@@ -155,7 +155,7 @@ func (r *Runner) compareReadOnly(s *oribi.Store) error {
 	return refusesWrites(s)
 }
 
-// refusesWrites tries everything that writes on a store that was opened to read.
+// refusesWrites checks that a read-only store refuses every write.
 func refusesWrites(s *oribi.Store) error {
 	ctx := context.Background()
 	_, err := s.NewBatch().Commit(ctx)

@@ -1,8 +1,8 @@
 // Package history runs histories of a store and compares every answer with the model.
 //
-// A Generator makes one step after the other from a seed, with a look at the model so that
-// operations mostly hit. A Runner carries out each step on a store and compares. Shrink shortens a
-// failing history. Crashed is what a crash left of a running history, and what may be found there.
+// A Generator generates steps from a seed and the model's state, from which it chooses operations
+// that usually succeed. A Runner runs each step on a store and compares the result. Shrink shortens
+// a failing history. Crashed is the disk image of a crash and the states that it may contain.
 //
 //	r := history.Explore(script.Settings{Seed: 7}, func(c history.Counts) bool { return c.Steps < 1000 })
 //	if r.Err != nil {
@@ -27,17 +27,17 @@ import (
 	"github.com/oribi-db/oribi/vfs/crashfs"
 )
 
-// Dir is where a Runner's store lies in a file system in memory.
+// Dir is the directory of a Runner's store in a file system in memory.
 const Dir = "/store"
 
-// Runner carries steps out on a store and compares it with a model.
+// Runner runs steps on a store and compares it with a model.
 type Runner struct {
-	Script *script.Script // the steps carried out so far; the last one is the one that failed
+	Script *script.Script // the steps run so far; the last one is the one that failed
 	Model  *model.Model
 	Counts Counts
-	Err    error // the first difference, or what went wrong
+	Err    error // the first difference or failure
 
-	answers []uint64 // hashes of what the store answered so far
+	answers []uint64 // hashes of the store's results so far
 
 	dir     string
 	disk    vfs.FS
@@ -73,12 +73,12 @@ func NewCrashRunner(o script.Settings, disk *crashfs.FS) *Runner {
 	return r
 }
 
-// front gives the file system that the store is opened on, over the disk. After a crash the disk is
-// another one.
+// front returns the file system over disk on which the store is opened. After a crash it is called
+// with the new disk.
 type front func(disk vfs.FS) vfs.FS
 
-// NewDiskRunner opens an empty store in a directory of a file system. Kills and power cuts cannot
-// be had there.
+// NewDiskRunner opens an empty store in a directory of a file system. It does not support kills and
+// power cuts.
 func NewDiskRunner(o script.Settings, disk vfs.FS, dir string) *Runner {
 	o.NoCrashes = true
 	r := &Runner{Script: &script.Script{Settings: o}, Model: model.NewModel(), dir: dir, disk: disk, Wall: NewWall(), ctx: context.Background()}
@@ -99,21 +99,21 @@ func NewMemRunner(o script.Settings, mem *vfs.Mem, front front) *Runner {
 	return r
 }
 
-// ResumeRunner opens a store in memory that an earlier runner left, with its model and clock, over a
-// file system.
+// ResumeRunner opens a store in memory that an earlier runner left, with its model and clock, over
+// a file system.
 func ResumeRunner(o script.Settings, m *model.Model, mem *vfs.Mem, w *Wall, front front) *Runner {
 	r := &Runner{Script: &script.Script{Settings: o}, Model: m, dir: Dir, disk: mem, Mem: mem, front: front, Wall: w, ctx: context.Background()}
 	r.Err = r.open()
 	return r
 }
 
-// OpenOn opens the store on another disk.
+// OpenOn opens the store on a different disk.
 func (r *Runner) OpenOn(disk *crashfs.FS) error {
 	r.disk, r.crashes = disk, disk
 	return r.open()
 }
 
-// Options are how the store is opened each time.
+// Options returns the options with which the store is opened.
 func (r *Runner) Options(fsys vfs.FS) *oribi.Options {
 	o := &r.Script.Settings
 	opts := &oribi.Options{FS: fsys, Manual: !o.Background, FlushBytes: o.FlushBytes, RowSetBytes: o.RowSetBytes, History: oribi.HistoryForever,
@@ -141,12 +141,12 @@ func policyNamed(name string) compaction.Policy {
 	}
 	var o compaction.Overlap
 	if _, err := fmt.Sscanf(name, "overlap%d", &o.Depth); err != nil {
-		panic("no policy is called " + name) // the settings are wrong
+		panic("unknown policy " + name) // invalid settings
 	}
 	return o
 }
 
-// Written is a copy of the disk in memory as a kill leaves it.
+// Written returns a copy of the disk in memory as a kill leaves it.
 func (r *Runner) Written() *vfs.Mem {
 	if r.crashes != nil {
 		return r.crashes.Point().Kill()
@@ -185,7 +185,7 @@ func (r *Runner) Close() {
 	r.Store = nil
 }
 
-// Do carries out one step; false when the run has failed.
+// Do runs one step. It returns false if the run has failed.
 func (r *Runner) Do(st script.Step) bool {
 	if r.Err != nil {
 		return false
@@ -198,7 +198,7 @@ func (r *Runner) Do(st script.Step) bool {
 	return r.Err == nil
 }
 
-// Try makes an error of a panic, so that the history can be shrunk and printed.
+// Try runs a step and converts a panic to an error, for the history to be shrunk and printed.
 func (r *Runner) Try(st *script.Step) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -221,7 +221,7 @@ func (r *Runner) step(st *script.Step) error {
 		return r.alter(st)
 	case script.Write:
 		if st.During != "" {
-			return r.meanwhile(st)
+			return r.during(st)
 		}
 		return r.write(st)
 	case script.Ingest:
@@ -258,7 +258,7 @@ func (r *Runner) step(st *script.Step) error {
 	return fmt.Errorf("unknown step")
 }
 
-// Run carries a whole script out.
+// Run runs a whole script.
 func Run(s *script.Script) *Runner {
 	r := NewRunner(s.Settings)
 	for _, st := range s.Steps {
@@ -270,11 +270,10 @@ func Run(s *script.Script) *Runner {
 	return r
 }
 
-// Explore makes steps and carries them out, in memory, until more says that it is enough, and a
-// last check of everything.
+// Explore generates and runs steps in memory until more returns false, and then checks everything.
 func Explore(o script.Settings, more func(Counts) bool) *Runner { return NewRunner(o).Explore(more) }
 
-// Explore goes on with steps of the settings' seed until more says that it is enough, checks
+// Explore generates and runs steps of the settings' seed until more returns false, checks
 // everything and closes the store.
 func (r *Runner) Explore(more func(Counts) bool) *Runner {
 	g := NewGenerator(r.Script.Settings)

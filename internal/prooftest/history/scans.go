@@ -11,7 +11,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// find runs a scan and compares its rows, in their order unless any was asked.
+// find runs a scan and compares its rows, in order unless the scan may return any order.
 func (r *Runner) find(st *script.Step) error {
 	rd, t, may, err := r.reading(st)
 	if err != nil {
@@ -38,7 +38,7 @@ func (r *Runner) find(st *script.Step) error {
 		return err
 	}
 	switch {
-	case rd.Any && rd.Limit >= 0: // which ones is left to the store
+	case rd.Any && rd.Limit >= 0: // the store may choose any of them
 		r.answered(len(got))
 	case rd.Any:
 		slices.Sort(got)
@@ -49,7 +49,7 @@ func (r *Runner) find(st *script.Step) error {
 	return nil
 }
 
-// scanned is a row in the form in which scans are compared.
+// scanned is a row formatted for comparison.
 func scanned(s *schema.Schema, cells [][]byte, columns []int, asValues bool) string {
 	if !asValues {
 		return script.CellsText(cells, nil, " ")
@@ -128,7 +128,7 @@ func compareScan(rd *script.Read, got, wanted []string) error {
 	return nil
 }
 
-// firstDifference shows where two lists part.
+// firstDifference describes the first difference of two lists.
 func firstDifference(got, wanted []string) string {
 	for i := range max(len(got), len(wanted)) {
 		switch {

@@ -4,13 +4,13 @@ import (
 	"github.com/oribi-db/oribi/internal/prooftest/script"
 )
 
-// WriteHeavy weights make a history that meets each kind of write often.
+// WriteHeavy returns weights for a history with many writes of each kind.
 func WriteHeavy() []Weighted {
 	return []Weighted{{script.Write, 40}, {script.Ingest, 4}, {script.Get, 4}, {script.Find, 5}, {script.Count, 1}, {script.Flush, 8}, {script.Merge, 4}, {script.Compact, 2}, {script.Deltas, 4}, {script.Minor, 2}, {script.Major, 3},
 		{script.UndoGC, 1}, {script.Check, 1}, {script.Verify, 1}, {script.Reopen, 2}, {script.ReadOnly, 1}, {script.Kill, 2}, {script.Create, 1}, {script.Drop, 1}, {script.Alter, 3}}
 }
 
-// SmallSettings are those of a history that is quickly gone through: few keys, few rows.
+// SmallSettings returns the settings of a short history with few keys and rows.
 func SmallSettings(seed uint64) script.Settings {
 	o := RandomSettings(seed)
 	o.Keys = 4 + int(seed%40)
@@ -18,28 +18,29 @@ func SmallSettings(seed uint64) script.Settings {
 	return o
 }
 
-// BulkSettings are those of a history that is short, of large write batches.
+// BulkSettings returns the settings of a short history of large write batches.
 func BulkSettings(seed uint64) script.Settings {
 	o := RandomSettings(seed)
 	o.Batch = 64 << (seed % 3)
 	return o
 }
 
-// BackgroundSettings are those of a history in which the store flushes and compacts by itself, too.
+// BackgroundSettings returns the settings of a history with background flushes and compactions.
 func BackgroundSettings(seed uint64) script.Settings {
 	o := RandomSettings(seed)
 	o.Background, o.FlushBytes = true, 1<<14
 	return o
 }
 
-// TraceSettings are those of a history whose crash states are opened: its log has small files.
+// TraceSettings returns the settings of a history whose crash states are opened; log segments are
+// small.
 func TraceSettings(seed uint64) script.Settings {
 	o := RandomSettings(seed)
 	o.Hybrid, o.History, o.Batch, o.Keys, o.NoCrashes, o.Segment = false, 0, 0, 6+int(seed%30), true, 4<<10
 	return o
 }
 
-// NewTrace makes the generator of histories of writes and rewrites over two tables of few columns.
+// NewTrace returns a generator of writes and rewrites on two tables of few columns.
 func NewTrace(o script.Settings) *Generator {
 	g := NewGenerator(o)
 	g.tables, g.widest = 2, 5

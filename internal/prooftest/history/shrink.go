@@ -7,9 +7,9 @@ import (
 	"github.com/oribi-db/oribi/internal/prooftest/script"
 )
 
-// Shrink leaves out what a failing script does not need to fail in the same way: runs of steps,
-// ever shorter ones, then operations of batches. It ends after about the given time. A script that
-// does not fail a second time comes back whole.
+// Shrink removes everything from a failing script that it does not need to fail in the same way:
+// shorter and shorter runs of steps, then operations of batches. It ends after about the given
+// time. It returns a script that does not fail again unchanged.
 func Shrink(s *script.Script, within time.Duration) *script.Script {
 	deadline := time.Now().Add(within)
 	whole := Run(s)
@@ -38,7 +38,7 @@ func Shrink(s *script.Script, within time.Duration) *script.Script {
 	return shrinkBatches(best, fails, deadline)
 }
 
-// shrinkBatches leaves operations out of batches.
+// shrinkBatches removes operations from batches.
 func shrinkBatches(best *script.Script, fails func(*script.Script) bool, deadline time.Time) *script.Script {
 	for i := range best.Steps {
 		for size := len(best.Steps[i].Ops) / 2; size >= 1; size /= 2 {
@@ -57,8 +57,7 @@ func shrinkBatches(best *script.Script, fails func(*script.Script) bool, deadlin
 	return best
 }
 
-// failure is what kind of error a run ended with: its text without numbers, up to where the values
-// begin.
+// failure returns the kind of a run's error: its text without numbers, up to the first values.
 func failure(err error) string {
 	text := strings.Map(func(c rune) rune {
 		if c >= '0' && c <= '9' {

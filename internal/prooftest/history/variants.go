@@ -10,8 +10,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Variant is a way to open a store, to lay its tables out, or to rewrite them. Whatever the way, a
-// history gives the same answers.
+// Variant is a way of opening a store, laying out its tables, or rewriting them. A history returns
+// the same results under every variant.
 type Variant struct {
 	Name   string
 	settle func(o *script.Settings)
@@ -20,13 +20,13 @@ type Variant struct {
 	moves  moves
 }
 
-// moves is when flushes and compactions move rows.
+// moves is the schedule of flushes and compactions.
 type moves int
 
 const (
-	asWritten moves = iota // when the history says so
+	asWritten moves = iota // at the steps of the history
 	never
-	always // and a flush follows each batch
+	always // and a flush after each batch
 )
 
 // Variants are those under which one history is compared.
@@ -57,8 +57,8 @@ func Variants() []Variant {
 	}
 }
 
-// Of is a history as the variant has it. It has no crashes: what is left of batches and of promises
-// about time after them is the disk's to say.
+// Of returns a history adapted to the variant. Crashes are removed, since the surviving batches
+// differ between disks.
 func (v *Variant) Of(s *script.Script) *script.Script {
 	out := &script.Script{Settings: s.Settings}
 	if v.settle != nil {
@@ -90,7 +90,7 @@ func (v *Variant) Of(s *script.Script) *script.Script {
 	return out
 }
 
-// relay gives columns another form in files.
+// relay changes the encodings of columns.
 func (v *Variant) relay(st *script.Step) {
 	if v.column == nil {
 		return
@@ -102,7 +102,7 @@ func (v *Variant) relay(st *script.Step) {
 		}
 		s, err := schema.New(columns, st.Schema.Keys)
 		if err != nil {
-			panic(err) // the variant is wrong
+			panic(err) // invalid variant
 		}
 		st.Schema = s
 	}
@@ -114,8 +114,8 @@ func (v *Variant) relay(st *script.Step) {
 	}
 }
 
-// EqualAnswers makes the history of a seed, under a clock that counts, and carries it out under all
-// variants. failed is the history of the variant that fails.
+// EqualAnswers generates the history of a seed, with a counting clock, and runs it under all
+// variants. failed is the history of the failing variant.
 func EqualAnswers(seed uint64, steps int64) (total Counts, failed *script.Script, err error) {
 	o := RandomSettings(seed)
 	o.Hybrid, o.History, o.NoCrashes, o.Batch = false, 0, true, 0
@@ -126,8 +126,8 @@ func EqualAnswers(seed uint64, steps int64) (total Counts, failed *script.Script
 	return equal(r.Script)
 }
 
-// equal carries a history out under all variants. The error tells which answers differ first: all
-// are compared with the model, and here with each other, timestamps of batches too.
+// equal runs a history under all variants. Results are compared with the model, and here with each
+// other, including the timestamps of batches; the error names the first difference.
 func equal(s *script.Script) (total Counts, failed *script.Script, err error) {
 	var first []uint64
 	for i, v := range Variants() {
@@ -151,8 +151,7 @@ func equal(s *script.Script) (total Counts, failed *script.Script, err error) {
 	return total, nil, nil
 }
 
-// answered notes what the store answered, so that it can be compared with what another store
-// answers.
+// answered records a result of the store, for comparison with those of other variants.
 func (r *Runner) answered(values ...any) {
 	r.answers = append(r.answers, xxh3.HashString(fmt.Sprintln(values...)))
 }

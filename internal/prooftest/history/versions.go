@@ -50,8 +50,8 @@ func (r *Runner) history(st *script.Step) error {
 	return fmt.Errorf("versions %q, want %q", got, want)
 }
 
-// begins are the timestamps at which the history of a row may begin, as far as its versions tell
-// them apart.
+// begins returns the timestamps at which the history of a row may begin, as far as its versions
+// distinguish them.
 func (r *Runner) begins(t *model.Table, key [][]byte, now time.Time) []mvcc.Timestamp {
 	o := &r.Script.Settings
 	if !o.Hybrid || o.History <= 0 {
@@ -83,7 +83,7 @@ func (r *Runner) diff(st *script.Step) error {
 	if may&rows != 0 {
 		passed := r.passed
 		if may = may&future | r.expect(&from); may&future != 0 {
-			r.passed = passed // the later one may be refused before the clock hears of the earlier one
+			r.passed = passed // the later one may be refused before the clock advances to the earlier one
 		}
 	}
 	s := t.Schema()

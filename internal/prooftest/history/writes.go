@@ -15,8 +15,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// told compares what a batch tells of its last commit.
-func told(b *oribi.Batch, out *model.Outcome) error {
+// compareCommit compares what a batch reports about its last commit.
+func compareCommit(b *oribi.Batch, out *model.Outcome) error {
 	var left []int
 	for _, re := range b.Refused() {
 		left = append(left, re.Row)
@@ -30,7 +30,7 @@ func told(b *oribi.Batch, out *model.Outcome) error {
 	return nil
 }
 
-// Ways of handing operations to a batch.
+// Ways of adding operations to a batch.
 const (
 	AsCells   = "cells"
 	asRows    = "rows"
@@ -52,11 +52,11 @@ func (r *Runner) drop(st *script.Step) error {
 	return r.define(st.Table, func() error { return r.Store.DropTable(st.Table) }, func() { r.Model.Drop(st.Table) })
 }
 
-// define changes the list of tables, in the store and then in the model. After a failure nobody
-// knows whether the table is there.
+// define creates or drops a table, in the store and then in the model. After a failure the table
+// may or may not exist.
 func (r *Runner) define(table string, do func() error, then func()) error {
 	r.State.Lock()
-	if r.Unsure == "" { // else an earlier one failed, and the store takes no other
+	if r.Unsure == "" { // else an earlier one failed, and the store refuses others
 		r.Unsure = table
 	}
 	r.State.Unlock()
@@ -83,7 +83,7 @@ func want(err, target error) error {
 	return fmt.Errorf("got error %w, want %v", err, target)
 }
 
-// write commits a batch and compares what became of it.
+// write commits a batch and compares the result.
 func (r *Runner) write(st *script.Step) error {
 	ops := slices.DeleteFunc(slices.Clone(st.Ops), func(op script.Op) bool { return r.Model.Tables[op.Table] == nil })
 	r.Counts.Operations += int64(len(ops))
@@ -104,16 +104,16 @@ func (r *Runner) write(st *script.Step) error {
 	}
 	err := r.take(out, ops, st.Sync, func() (mvcc.Timestamp, error) { return b.Commit(r.ctx, opts...) })
 	if err == nil && out.Refused < 0 {
-		err = told(b, out)
+		err = compareCommit(b, out)
 	}
 	return err
 }
 
-// take has the store carry operations out and compares what became of them.
+// take applies operations to the store and compares the result.
 func (r *Runner) take(out *model.Outcome, ops []script.Op, sync bool, commit func() (mvcc.Timestamp, error)) error {
 	if out.Refused < 0 {
 		r.State.Lock()
-		if r.InFlight == nil { // else an earlier one failed, and the store takes no other
+		if r.InFlight == nil { // else an earlier one failed, and the store refuses others
 			r.InFlight = out
 		}
 		r.State.Unlock()
@@ -125,7 +125,7 @@ func (r *Runner) take(out *model.Outcome, ops []script.Op, sync bool, commit fun
 		r.answered(err)
 		return refusal(err, out, ops)
 	case err != nil:
-		return err // the batch stays in flight: nobody knows whether the log has it
+		return err // the batch stays in flight: it may or may not be in the log
 	case r.InFlight != out:
 		return fmt.Errorf("a batch is taken, after one failed")
 	case ts <= r.passed:
@@ -136,13 +136,13 @@ func (r *Runner) take(out *model.Outcome, ops []script.Op, sync bool, commit fun
 	return nil
 }
 
-// committed notes a batch that the store has taken.
+// committed records a batch that the store has committed.
 func (r *Runner) committed(out *model.Outcome, ts mvcc.Timestamp, sync bool) {
 	r.State.Lock()
 	defer r.State.Unlock()
 	r.InFlight = nil
 	r.pass(ts)
-	if len(out.Changes) > 0 { // else nothing was logged, and a crash may have the timestamp given once more
+	if len(out.Changes) > 0 { // else nothing was logged, and the timestamp may be reused after a crash
 		r.Model.Commit(out, ts)
 	}
 	r.Counts.Batches++
@@ -151,7 +151,7 @@ func (r *Runner) committed(out *model.Outcome, ts mvcc.Timestamp, sync bool) {
 	}
 }
 
-// refusal compares an error with what the model says about the first refused row.
+// refusal compares an error with the model's first refused row.
 func refusal(err error, out *model.Outcome, ops []script.Op) error {
 	var re *oribi.RowError
 	switch {
@@ -191,10 +191,10 @@ func (r *Runner) fill(b *oribi.Batch, ops []script.Op, as string) error {
 	return nil
 }
 
-// addVectors adds all operations as one set of vectors, if they are fit for it: of one kind that
-// takes rows, on one table, with the same columns given, at least one, none malformed.
+// addVectors adds all operations as one set of vectors if possible: if they are of one kind that
+// takes rows, on one table, well-formed, and set the same columns, at least one.
 func (r *Runner) addVectors(b *oribi.Batch, ops []script.Op) bool {
-	if len(ops) == 0 || !slices.Contains(ops[0].Set, true) { // without a vector nothing says how many rows there are
+	if len(ops) == 0 || !slices.Contains(ops[0].Set, true) { // the number of rows follows from a vector
 		return false
 	}
 	first := &ops[0]
@@ -226,10 +226,10 @@ func vectorsOf(s *schema.Schema, ops []script.Op) []*batch.Vector {
 		for i := range ops {
 			columns[c].SetCell(i, ops[i].Cells[c])
 		}
-		if s.Columns[c].Type == schema.Array && len(ops)%2 == 0 { // the other form that the store takes
+		if s.Columns[c].Type == schema.Array && len(ops)%2 == 0 { // the other form that the store accepts
 			arrays := batch.NewArrays(s.Columns[c].Element)
 			if err := arrays.AppendUnpacked(columns[c], 0, len(ops)); err != nil {
-				panic(err) // the generator is wrong
+				panic(err) // bug in the generator
 			}
 			columns[c] = arrays
 		}
@@ -302,7 +302,7 @@ func (r *Runner) compactDeltas(t *oribi.Table, st *script.Step) (err error) {
 		_, err = t.CollectUndos(r.ctx)
 	}
 	if r.Script.Settings.Background {
-		return err // rowsets change by themselves
+		return err // background work changes rowsets
 	}
 	if n := len(t.Layout().RowSets); err == nil && n != before && (st.Kind != script.UndoGC || n > before) {
 		return fmt.Errorf("%d rowsets before, %d after", before, n)
