@@ -91,8 +91,8 @@ func (a *app) describeTable(t *oribi.Table) error {
 	f.text("table", t.Name())
 	f.plain("rows", stats.LiveRows)
 	f.plain("rowsets", stats.RowSets)
-	f.text("on disk", figures.Size(stats.Bytes))
-	f.text("in memory", figures.Size(stats.MemBytes))
+	f.plain("on disk", figures.Size(stats.Bytes))
+	f.plain("in memory", figures.Size(stats.MemBytes))
 	f.text("history", when.FormatAge(p.History))
 	if p.Comment != "" {
 		f.text("comment", p.Comment)
@@ -166,7 +166,14 @@ func (a *app) printStats(ctx context.Context, t *oribi.Table, form output.Format
 			{Name: "ratio", Type: schema.Double, Nullable: true}, {Name: "bytes_per_row", Type: schema.Double, Nullable: true}}},
 		{Columns: nullable([]schema.Column{{Name: "encoding", Type: schema.String}, {Name: "compression", Type: schema.String}})},
 	}
-	r := a.records(form, groups, "bytes", "raw_bytes")
+	r := a.records(form, groups)
+	style, shown := a.style(), output.Flat(groups)
+	style.Sizes = []string{"bytes", "raw_bytes"}
+	style.Figure = func(row int64, column int) bool {
+		t := s.Columns[row].Type
+		return (shown[column].Name == "min" || shown[column].Name == "max") && output.Right(t) && t != schema.Timestamp
+	}
+	r.w.Style(style)
 	for i := range stats.Columns {
 		c, v := &stats.Columns[i], &values[i]
 		var ends [2][]byte

@@ -71,11 +71,17 @@ func (a *app) printFields(f *fields, form output.Format) error {
 	w := output.New(a.stdout, form, b.Schema)
 	style := a.style()
 	style.Bare, style.Width = true, 0 // one record: nothing of it is cut
+	style.Figure = func(row int64, column int) bool { return column == 1 && isFigure(f.values[row]) }
 	w.Style(style)
 	if err := w.Write(b); err != nil {
 		return err
 	}
 	return w.Close()
+}
+
+// isFigure reports whether a value is a number or a size, which tables align to the right.
+func isFigure(value []byte) bool {
+	return len(value) > 0 && (value[0] == '-' || value[0] >= '0' && value[0] <= '9')
 }
 
 // rounded is x with so many decimals: figures that were measured have no more.

@@ -11,6 +11,7 @@ const (
 // whether cells may be cut; and whether they are sizes.
 type column struct {
 	cells, header int
+	figures       int // width of the widest figure among texts
 	cut, size     bool
 }
 

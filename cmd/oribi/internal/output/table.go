@@ -24,6 +24,10 @@ type Style struct {
 	Bare   bool // neither header nor count
 
 	Sizes []string // columns of type int64 that are byte counts, shown with their units
+
+	// Figure, if not nil, reports whether a cell of a string column is a number or a size: such cells
+	// are aligned to the right of the widest one in the window.
+	Figure func(row int64, column int) bool
 }
 
 // Colours.
@@ -54,6 +58,7 @@ type tableRows struct {
 type heldCell struct {
 	length, width int
 	null          bool
+	figure        bool // text that is aligned to the right of the other figures in its column
 }
 
 func newTableRows(columns []schema.Column) *tableRows {
@@ -91,6 +96,9 @@ func (r *tableRows) hold(vectors []*batch.Vector, i int) {
 	for k, v := range vectors {
 		h := r.render(k, v.Cell(i))
 		r.seen[k].cells = max(r.seen[k].cells, h.width)
+		if h.figure {
+			r.seen[k].figures = max(r.seen[k].figures, h.width)
+		}
 		r.cells = append(r.cells, h)
 	}
 }
@@ -100,7 +108,7 @@ func (r *tableRows) render(k int, cell []byte) heldCell {
 	from := len(r.text)
 	if cell == nil {
 		r.text = append(r.text, nullWord...)
-		return heldCell{len(nullWord), len(nullWord), true}
+		return heldCell{length: len(nullWord), width: len(nullWord), null: true}
 	}
 	// What is wider than the terminal will be cut: not more of it than that is written. The first
 	// row may turn out to be the only one.
@@ -109,9 +117,11 @@ func (r *tableRows) render(k int, cell []byte) heldCell {
 		limit = r.style.Width
 	}
 	var width int
+	figure := false
 	switch r.columns[k].Type {
 	case schema.String, schema.Varchar:
 		r.text, width = appendPrintable(r.text, cell, limit)
+		figure = r.style.Figure != nil && r.style.Figure(r.rows-1, k)
 	case schema.Array:
 		r.text, width = appendPrintable(r.text, celltext.AppendText(nil, &r.columns[k], cell), limit)
 	case schema.Binary:
@@ -125,7 +135,7 @@ func (r *tableRows) render(k int, cell []byte) heldCell {
 		}
 		width = len(r.text) - from
 	}
-	return heldCell{len(r.text) - from, width, false}
+	return heldCell{length: len(r.text) - from, width: width, figure: figure}
 }
 
 // settle fixes the widths, if they are not, and prints the header and the rows held back.
@@ -246,6 +256,10 @@ func (r *tableRows) appendCell(dst []byte, k int, text []byte, h heldCell) []byt
 	if h.null && r.style.Colour {
 		colour = dim
 	}
+	if pad := min(r.seen[k].figures, r.widths[k]) - h.width; h.figure && pad > 0 {
+		text = append(appendBlanks(nil, pad), text...)
+		h.width += pad
+	}
 	return r.appendAligned(dst, k, text, h.width, r.seen[k].cut || h.null, colour)
 }
 
@@ -255,7 +269,7 @@ func (r *tableRows) appendAligned(dst []byte, k int, text []byte, width int, cut
 	if k > 0 {
 		dst = appendBlanks(dst, gap)
 	}
-	right := toTheRight(r.columns[k].Type)
+	right := Right(r.columns[k].Type)
 	pad := r.widths[k] - width
 	if right {
 		dst = appendBlanks(dst, pad)
@@ -291,4 +305,5 @@ func appendBlanks(dst []byte, n int) []byte {
 	return dst
 }
 
-func toTheRight(t schema.Type) bool { return !t.Variable() && t != schema.Date && t != schema.Bool }
+// Right reports whether tables align values of a type to the right.
+func Right(t schema.Type) bool { return !t.Variable() && t != schema.Date && t != schema.Bool }

@@ -224,3 +224,12 @@ func TestSizesHaveUnitsAndStandToTheRight(t *testing.T) {
 		t.Errorf("%swant\n%s", got, want)
 	}
 }
+
+func TestFiguresInTextColumnsAreAlignedToTheRight(t *testing.T) {
+	b := texts("name|value", "rows|7", "name|t", "bytes|1,024")
+	figure := func(row int64, column int) bool { return column == 1 && row != 1 }
+	want := "name   value\nrows       7\nname   t\nbytes  1,024\n(3 rows)\n"
+	if got := printed(t, Style{Figure: figure}, b); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
