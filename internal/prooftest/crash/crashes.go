@@ -37,12 +37,12 @@ type CrashCounts struct {
 	Kills    int64
 	Cuts     int64
 	Torn     int64
-	Lost     int64 // batches that were not there afterwards
-	InFlight int64 // batches that nobody had been told of and that were there
-	Steps    int64 // made after recovery
+	Lost     int64 // batches missing afterwards
+	InFlight int64 // unacknowledged batches found afterwards
+	Steps    int64 // run after recovery
 }
 
-// Add sums two runs up.
+// Add adds o to c.
 func (c *CrashCounts) Add(o CrashCounts) {
 	c.Changes += o.Changes
 	c.Pictures += o.Pictures
@@ -119,7 +119,7 @@ func (x *crashRun) picture(ch crashfs.Operation) error {
 	return nil
 }
 
-// compare opens what a crash leaves.
+// compare opens the image of a crash and compares it.
 func (x *crashRun) compare(at *crashfs.Point, kind script.Kind, seed uint64) error {
 	p := x.r.Crashed()
 	x.counts.Pictures++
@@ -149,7 +149,7 @@ func (x *crashRun) compare(at *crashfs.Point, kind script.Kind, seed uint64) err
 	return nil
 }
 
-// goOn makes some steps on a recovered store, crashes among them.
+// goOn runs some steps, including crashes, on a recovered store.
 func (x *crashRun) goOn(r *history.Runner, seed uint64) error {
 	o := r.Script.Settings
 	o.NoCrashes, o.Seed = false, seed

@@ -15,9 +15,8 @@ import (
 	"github.com/oribi-db/oribi/vfs/crashfs"
 )
 
-// Recoveries crashes a history, and then the recovery from it: an open for writing, and the flush
-// that follows, are cut at every change that they make of the disk, and what is left is recovered
-// again.
+// Recoveries crashes a history and then the recovery from that crash: Open for writing and the
+// following flush are cut at each of their changes of the disk, and the result is recovered again.
 type Recoveries struct {
 	Settings script.Settings
 	Steps    int
@@ -147,7 +146,7 @@ func (c *cutRecovery) run(depth int) error {
 		return err
 	}
 	if err := c.cut(disk.Point(), c.least); err != nil {
-		return fmt.Errorf("behind the recovery: %w", err)
+		return fmt.Errorf("after the recovery: %w", err)
 	}
 	if depth <= 1 || c.next == nil || c.y.x.late() {
 		return nil

@@ -34,7 +34,7 @@ type Sequences struct {
 
 const onlyTable = "t"
 
-// NewSequences makes the table.
+// NewSequences creates the table.
 func NewSequences(length, limit int) (*Sequences, error) {
 	q := &Sequences{Length: length, Limit: limit, o: script.Settings{Seed: 1, NoCrashes: true}}
 	disk := crashfs.New(vfs.NewMem())
@@ -64,8 +64,8 @@ func writeKey(ask oribi.Op, key, value byte, sync bool) script.Step {
 	return script.Step{Kind: script.Write, Ops: []script.Op{op}, Sync: sync, As: history.AsCells}
 }
 
-// steps are the operations that a sequence is made of. value tells their writes from those of other
-// steps.
+// steps returns the possible operations of a sequence. value distinguishes their writes from those
+// of other steps.
 func (q *Sequences) steps(value byte, sync bool) (out []script.Step) {
 	for key := range byte(3) {
 		for _, ask := range []oribi.Op{oribi.OpInsert, oribi.OpUpsert, oribi.OpUpdate, oribi.OpDelete} {
@@ -81,7 +81,7 @@ func (q *Sequences) steps(value byte, sync bool) (out []script.Step) {
 		script.Step{Kind: script.Ingest, Table: onlyTable, Ops: in.Ops, Size: 1})
 }
 
-// Count is how many sequences there are, those that the table refuses included.
+// Count returns the number of sequences, including those that the table refuses.
 func (q *Sequences) Count() int {
 	n := 2
 	for range q.Length {
@@ -90,8 +90,7 @@ func (q *Sequences) Count() int {
 	return n
 }
 
-// Run carries the i-th sequence out. One with an operation that the table refuses is not gone
-// through.
+// Run runs the i-th sequence. It skips one with an operation that the table refuses.
 func (q *Sequences) Run(i int) (*script.Script, StateCounts, error) {
 	sync := i%2 == 0
 	i /= 2
@@ -101,7 +100,7 @@ func (q *Sequences) Run(i int) (*script.Script, StateCounts, error) {
 		steps = append(steps, all[i%len(all)])
 		i /= len(all)
 	}
-	slices.Reverse(steps) // neighbours have their beginning in common
+	slices.Reverse(steps) // adjacent sequences share a prefix
 	disk := crashfs.New(q.base)
 	r := (&history.Crashed{Model: q.model.Clone(), Settings: q.o, Wall: history.NewWall()}).Runner()
 	if r.Err = r.OpenOn(disk); r.Err != nil {
@@ -123,7 +122,7 @@ func (q *Sequences) Run(i int) (*script.Script, StateCounts, error) {
 	}
 	disk.OnOperation(nil)
 	if err := x.last(); err != nil {
-		return r.Script, x.counted(), fmt.Errorf("behind the last step: %w", err)
+		return r.Script, x.counted(), fmt.Errorf("after the last step: %w", err)
 	}
 	return x.end()
 }
@@ -138,13 +137,13 @@ func widen(st *script.Step, s *schema.Schema) {
 	}
 }
 
-// last opens the states behind the last step.
+// last opens the states after the last step.
 func (x *probing) last() error {
 	at := x.disk.Point()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.err != nil || x.r.Err != nil {
-		return nil // end tells it
+		return nil // end reports it
 	}
 	return x.crash(at)
 }

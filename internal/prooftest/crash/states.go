@@ -33,10 +33,10 @@ type StateCounts struct {
 	States   int64
 	Opened   int64 // the others are equal to one that was opened before
 	Readers  int64 // opened to read besides
-	Lies     int64 // states of a disk that lied
+	Lies     int64 // states of a disk that ignored syncs
 	Refused  int64 // of those, not opened, not read, or found damaged by Verify
-	Lost     int64 // batches that were not there
-	InFlight int64 // batches that nobody had been told of and that were there
+	Lost     int64 // missing batches
+	InFlight int64 // unacknowledged batches that were found
 }
 
 // Add sums two runs up.
@@ -111,7 +111,7 @@ func (x *probing) watch(each func(at *crashfs.Point, s *crashfs.State, p *histor
 
 func (x *probing) late() bool { return !x.until.IsZero() && time.Now().After(x.until) }
 
-// do carries a step out.
+// do runs a step.
 func (x *probing) do(st script.Step) bool {
 	switch st.Kind {
 	case script.Create, script.Drop, script.Alter:
@@ -194,7 +194,7 @@ func (x *probing) crash(at *crashfs.Point) error {
 	return nil
 }
 
-// least is how many batches a state must have.
+// least is the minimum number of batches of a state.
 func (x *probing) least(s *crashfs.State) int {
 	switch {
 	case s.FlushForgotten:
@@ -205,7 +205,7 @@ func (x *probing) least(s *crashfs.State) int {
 	return x.r.Model.Durable
 }
 
-// highest is how many it may have.
+// highest is the maximum number of batches of a state.
 func (x *probing) highest() int {
 	if x.r.InFlight != nil {
 		return len(x.r.Model.Commits) + 1
@@ -213,7 +213,7 @@ func (x *probing) highest() int {
 	return len(x.r.Model.Commits)
 }
 
-// uncertain tells whether a change of the tables is under way.
+// uncertain reports whether a change of the tables is in progress.
 func (x *probing) uncertain() bool { return x.r.Unsure != "" || x.r.Altering != nil }
 
 // check opens a state, compares it and has it verify itself. One in eight is opened to read first.
@@ -242,8 +242,8 @@ func (x *probing) check(_ *crashfs.Point, s *crashfs.State, p *history.Crashed) 
 	return err
 }
 
-// older tells whether a state of a disk that lied is that of a moment before one of the last
-// changes of tables.
+// older reports whether a state of a disk that ignored syncs is from before one of the last changes
+// of tables.
 func (x *probing) older(s *crashfs.State, p *history.Crashed) bool {
 	for _, m := range x.olds {
 		q := &history.Crashed{Model: m.Clone(), Image: s.Image, Settings: p.Settings, Wall: p.Wall}

@@ -1,4 +1,4 @@
-// Package faults fails each call of the disk in a trace, in each way in which a disk fails.
+// Package faults fails each file system call of a trace in each way in which a disk can fail.
 package faults
 
 import (
@@ -27,13 +27,13 @@ func (k *Kind) full() bool {
 
 func (k *Kind) ever() bool { return k.rule.Times == faultfs.Forever }
 
-// takesSpace lists the calls that a full disk refuses.
+// takesSpace are the calls that a full disk refuses.
 var takesSpace = []faultfs.Op{faultfs.Create, faultfs.Mkdir, faultfs.Write, faultfs.Preallocate, faultfs.LockWrite}
 
 // fullFor is for how many calls a disk is full that is not full for ever.
 const fullFor = 3
 
-// Kinds are all of them.
+// Kinds returns all kinds.
 func Kinds() []Kind {
 	type ops = []faultfs.Op
 	return []Kind{
@@ -70,11 +70,11 @@ type Counts struct {
 	Runs     int64
 	Met      int64 // runs in which a call of the disk failed
 	Poisoned int64 // stores that were read-only from the fault on
-	Refused  int64 // calls that failed and could be made again
+	Refused  int64 // calls that failed and succeeded when retried
 	Unseen   int64 // of those that met it, runs in which no call of the store failed
 }
 
-// Add sums two up.
+// Add adds o to c.
 func (c *Counts) Add(o Counts) {
 	c.Runs += o.Runs
 	c.Met += o.Met
@@ -135,7 +135,7 @@ type Fault struct {
 
 func (f Fault) String() string { return fmt.Sprintf("%s %d", f.Kind.Name, f.N) }
 
-// All are all faults that the trace can meet.
+// All returns all faults that the trace can meet.
 func (t *Trace) All() (all []Fault) {
 	for _, k := range Kinds() {
 		for n := range t.calls[k.Name] {
@@ -173,7 +173,7 @@ func (t *Trace) Run(f Fault) (*script.Script, Counts, error) {
 	x.counts.Runs++
 	if x.met() {
 		x.counts.Met++
-		if !x.told {
+		if !x.reported {
 			x.counts.Unseen++
 		}
 	}

@@ -23,7 +23,7 @@ type faultRun struct {
 	disk     *faultfs.FS
 	fault    *faultfs.Fault
 	poisoned bool
-	told     bool // a call has failed with the fault
+	reported bool // a call has failed with the fault
 	counts   Counts
 }
 
@@ -89,7 +89,7 @@ func (x *faultRun) step(st script.Step) bool {
 			return true
 		}
 	case reads(&st):
-		// A read behind all that is visible waits for the batch that will never be.
+		// A read after all visible timestamps waits for a batch that never commits.
 		if st.Read.AsOf && st.Read.At > r.Model.Newest() && errors.Is(err, oribi.ErrPoisoned) {
 			return true
 		}
@@ -114,7 +114,7 @@ func (x *faultRun) step(st script.Step) bool {
 	return false
 }
 
-// changes tells whether a step has to fail on a poisoned store.
+// changes reports whether a step must fail on a poisoned store.
 func changes(st *script.Step) bool {
 	switch st.Kind {
 	case script.Create, script.Drop, script.Alter, script.Ingest, script.Flush, script.Compact, script.Deltas, script.Minor, script.Major, script.UndoGC:
@@ -123,7 +123,7 @@ func changes(st *script.Step) bool {
 	return false
 }
 
-// reads tells whether a step does nothing but read tables.
+// reads reports whether a step only reads tables.
 func reads(st *script.Step) bool {
 	switch st.Kind {
 	case script.Get, script.Find, script.Count, script.Check, script.Many, script.Versions, script.Diff:
@@ -138,7 +138,7 @@ func (x *faultRun) explained(err error) error {
 	case !x.met():
 		return err
 	case errors.Is(err, oribi.ErrPoisoned), x.kind.full() && errors.Is(err, oribi.ErrNoSpace), !x.kind.full() && errors.Is(err, x.cause()):
-		x.told = true
+		x.reported = true
 		return nil
 	}
 	return err
@@ -182,8 +182,8 @@ func (x *faultRun) again(st *script.Step) bool {
 	}
 }
 
-// close closes the store and looks whether it has let go of the disk. After the fault its error may
-// be anything that the fault accounts for.
+// close closes the store and checks that it has released the disk. After the fault its error may be
+// any consequence of the fault.
 func (x *faultRun) close() {
 	r := x.r
 	if r.Store != nil {
@@ -229,7 +229,7 @@ func (x *faultRun) recover() error {
 	return nil
 }
 
-// loss is what a sync loses.
+// loss returns the kind of loss at a sync.
 func (x *faultRun) loss() faultfs.Loss {
 	if x.kind == nil {
 		return faultfs.Kept
@@ -237,7 +237,7 @@ func (x *faultRun) loss() faultfs.Loss {
 	return x.kind.rule.Loss
 }
 
-// picture is what a kill or a power cut leaves of the store.
+// picture returns the image that a kill or a power cut leaves.
 func (x *faultRun) picture(kind script.Kind) *history.Crashed {
 	p := x.r.Crashed()
 	if p.Image = x.r.Mem.Clone(); kind == script.Cut {
@@ -249,8 +249,8 @@ func (x *faultRun) picture(kind script.Kind) *history.Crashed {
 	return p
 }
 
-// cutAfterKill cuts the power right behind the opening of what a kill left. Closing it would write
-// the ends of files again.
+// cutAfterKill cuts the power directly after opening the image of a kill. Closing the store first
+// would write the ends of files again.
 func (x *faultRun) cutAfterKill() error {
 	if x.loss() == faultfs.Kept {
 		return nil
@@ -264,7 +264,7 @@ func (x *faultRun) cutAfterKill() error {
 		return nil
 	})
 	if errors.Is(err, oribi.ErrNotStore) {
-		return nil // it was never made to its end
+		return nil // its creation was incomplete
 	}
 	if err != nil {
 		return err
