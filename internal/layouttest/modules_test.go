@@ -53,7 +53,7 @@ func TestOutsideModulesAreListed(t *testing.T) {
 	}
 }
 
-// standard tells whether an import path is the standard library's: its first element has no dot.
+// standard reports whether an import path is the standard library's: its first element has no dot.
 func standard(importPath string) bool {
 	first, _, _ := strings.Cut(importPath, "/")
 	return !strings.Contains(first, ".")
@@ -77,7 +77,7 @@ func isTestModule(importPath string) bool {
 	return false
 }
 
-// under tells whether path is one of the packages or lies below one.
+// under reports whether path is one of the packages or lies below one.
 func under(path string, packages []string) bool {
 	for _, p := range packages {
 		if path == p || strings.HasPrefix(path, p+"/") {

@@ -30,7 +30,7 @@ type imported struct {
 
 func (p *pkg) String() string { return display(p.path) }
 
-// product tells whether p has files that are no tests.
+// product reports whether p has files that are no tests.
 func (p *pkg) product() bool { return p.name != "" }
 
 func display(path string) string {
@@ -101,7 +101,7 @@ func modulePackages(t *testing.T) []*pkg {
 	return packages
 }
 
-// outside tells whether a directory below the root is no part of the module.
+// outside reports whether a directory below the root is no part of the module.
 func outside(dir, base string) bool {
 	if base == "testdata" || base[0] == '.' || base[0] == '_' {
 		return true

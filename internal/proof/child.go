@@ -185,7 +185,7 @@ func (w *watchdog) heard() {
 	}
 }
 
-// end tells whether the process was ended.
+// end reports whether the process was ended.
 func (w *watchdog) end() bool {
 	if w.timer != nil {
 		w.timer.Stop()

@@ -68,7 +68,7 @@ func kuduScan(t *testing.T) string {
 	return filepath.Join(dir, "scan-rowset")
 }
 
-// servable tells whether a table has rows and Kudu's client knows all its types.
+// servable reports whether a table has rows and Kudu's client knows all its types.
 func servable(table *oribi.Table) bool {
 	for _, c := range table.Schema().Columns {
 		switch c.Type {
@@ -140,7 +140,7 @@ func madeUpID(table *oribi.Table) schema.ColumnID {
 	return id + 1
 }
 
-// changesColumn tells whether a delta file of an extracted table has a change of a column.
+// changesColumn reports whether a delta file of an extracted table has a change of a column.
 func changesColumn(t *testing.T, dir string, id schema.ColumnID) bool {
 	files, err := filepath.Glob(filepath.Join(dir, "*", "*.delta"))
 	if err != nil {

@@ -95,7 +95,7 @@ func TestBatchesAfterLostMetadataAreRefused(t *testing.T) {
 	}
 }
 
-// showsOf opens an image to read and tells whether the batch is there, and the change.
+// showsOf opens an image to read and reports whether the batch is there, and the change.
 func showsOf(image *vfs.Mem, changed func(*oribi.Store) (bool, error)) (written, done bool, err error) {
 	s, err := oribi.Open("/store", &oribi.Options{FS: image, ReadOnly: true})
 	if err != nil {
@@ -136,7 +136,7 @@ func hasTable(s *oribi.Store, name string) bool {
 	return err == nil
 }
 
-// hasNumber tells whether a table is there with a row of a key.
+// hasNumber reports whether a table is there with a row of a key.
 func hasNumber(s *oribi.Store, name string, k int64) (bool, error) {
 	table, err := s.Table(name)
 	if err == nil {

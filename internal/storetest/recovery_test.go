@@ -115,7 +115,7 @@ func finishFormat(t *testing.T, image *vfs.Mem) error {
 	return nil
 }
 
-// tornFormatting tells whether the power went while the file that marks an unfinished store was
+// tornFormatting reports whether the power went while the file that marks an unfinished store was
 // written, and left a part of its one sector, of which a disk writes all or nothing: it is not
 // taken for ours.
 func tornFormatting(image *vfs.Mem) bool {

@@ -226,7 +226,7 @@ func reserve(t *testing.T, dir string, n int64) {
 	}
 }
 
-// punches tells whether the file system of dir can give back space inside a file.
+// punches reports whether the file system of dir can give back space inside a file.
 func punches(t *testing.T, dir string) bool {
 	t.Helper()
 	f, err := vfs.OS.Create(filepath.Join(filepath.Dir(dir), "punched"))

@@ -47,7 +47,7 @@ func (t *Table) recount() {
 	}
 }
 
-// wrongAuto tells whether an operation gives an auto-incrementing column what refuses the whole
+// wrongAuto reports whether an operation gives an auto-incrementing column what refuses the whole
 // batch.
 func wrongAuto(s *schema.Schema, op *script.Op) bool {
 	c := s.AutoIncrement()

@@ -5,7 +5,7 @@ import (
 	"github.com/oribi-db/oribi/internal/prooftest/script"
 )
 
-// Holds tells whether a condition holds for a row.
+// Holds reports whether a condition holds for a row.
 func (t *Table) Holds(op *script.Op, row [][]byte) bool {
 	if op.Ask == script.OpIfAbsent || row == nil {
 		return op.Ask == script.OpIfAbsent && row == nil

@@ -101,7 +101,7 @@ func sameRow(a, b [][]byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// Malformed tells whether an operation is refused whatever the table holds.
+// Malformed reports whether an operation is refused whatever the table holds.
 func (m *Model) Malformed(op *script.Op) bool {
 	s := m.Tables[op.Table].Schema
 	if op.Condition() {
@@ -189,7 +189,7 @@ func (t *Table) newRow(op *script.Op) [][]byte {
 	return row
 }
 
-// setsImmutable tells whether an operation gives an immutable column a value.
+// setsImmutable reports whether an operation gives an immutable column a value.
 func (t *Table) setsImmutable(op *script.Op) bool {
 	for i := range t.Schema.Columns {
 		if t.Schema.Columns[i].Immutable && op.Set[i] {

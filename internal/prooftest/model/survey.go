@@ -84,7 +84,7 @@ func (m *Model) Moments(n int) []mvcc.Timestamp {
 	return append(out, mvcc.Max)
 }
 
-// Compare tells whether a survey shows exactly the first n commits. unsure is a table that may be
+// Compare reports whether a survey shows exactly the first n commits. unsure is a table that may be
 // there or not.
 func (m *Model) Compare(v *Survey, n int, unsure string) error {
 	last := mvcc.Min

@@ -78,7 +78,7 @@ func (a *app) makeOutput(flag, name, input, dir string) (io.WriteCloser, error) 
 	return os.Create(name)
 }
 
-// inside tells whether a file, which need not be there, lies in a directory or below it.
+// inside reports whether a file, which need not be there, lies in a directory or below it.
 func inside(dir, name string) bool {
 	if target, err := filepath.EvalSymlinks(name); err == nil {
 		name = target

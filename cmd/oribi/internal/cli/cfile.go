@@ -162,7 +162,7 @@ func target(t schema.Type, text string) ([]byte, error) {
 	return celltext.FromNumber([]byte{}, &column, text)
 }
 
-// isRaw tells whether a file has cblocks but no rows, as bloom files have.
+// isRaw reports whether a file has cblocks but no rows, as bloom files have.
 func isRaw(r *cfile.Reader) bool {
 	bs, err := r.BlockPointers()
 	return err == nil && r.Rows() == 0 && len(bs) > 0
@@ -236,8 +236,8 @@ func annotateFlag(c *cobra.Command, annotate *bool) {
 // maxAnnotated bounds a file whose bytes are printed one by one.
 const maxAnnotated = 1 << 20
 
-// annotate prints the bytes of a file with their meaning, as dump writes them, and then returns what
-// is damaged.
+// annotate prints the bytes of a file with their meaning, as dump writes them, and then returns
+// what is damaged.
 func (a *app) annotate(ctx context.Context, name string, dump func(w io.Writer, data []byte) error) error {
 	return a.withLoose(ctx, name, func(src block.Source) error {
 		if src.Size() > maxAnnotated {

@@ -171,7 +171,7 @@ func (w *columnWriting) gather(r *lines.Reader, v *batch.Vector, cells int) (mor
 	return true, nil
 }
 
-// sorted tells whether the last cell of v is not below the one before, if there is to be an index
+// sorted reports whether the last cell of v is not below the one before, if there is to be an index
 // of values.
 func (w *columnWriting) sorted(v *batch.Vector) error {
 	if !w.spec.Options.ValueIndex {

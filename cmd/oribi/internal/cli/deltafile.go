@@ -143,7 +143,7 @@ func readDeltaColumn(object []byte) (id schema.ColumnID, c deltaColumn, err erro
 // errKnown ends a walk that has found what it sought.
 var errKnown = errors.New("known")
 
-// isUndo tells whether a file holds undos: as asked; else as the first row tells that has two
+// isUndo reports whether a file holds undos: as asked; else as the first row tells that has two
 // changes at different times; else as the file's name tells. A file without any of that which
 // deletes every row, from row 0 on, is what a flush of new rows writes: it undoes their inserts.
 // All others hold redos.

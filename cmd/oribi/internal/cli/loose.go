@@ -94,7 +94,7 @@ func (a *app) openLoose(ctx context.Context, name string) (src block.Source, don
 // maxLooseBytes bounds a loose file that has to be held in memory.
 const maxLooseBytes = memoryLimit
 
-// isBadPack tells whether an error is of a .gz file that is damaged, or is none.
+// isBadPack reports whether an error is of a .gz file that is damaged, or is none.
 func isBadPack(err error) bool {
 	_, malformed := errors.AsType[flate.CorruptInputError](err)
 	return malformed || errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, io.ErrUnexpectedEOF)

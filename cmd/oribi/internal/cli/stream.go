@@ -36,7 +36,7 @@ type outputError struct{ err error }
 func (e *outputError) Error() string { return "output: " + e.err.Error() }
 func (e *outputError) Unwrap() error { return e.err }
 
-// isGone tells whether err is what writing to a pipe without a reader gives.
+// isGone reports whether err is what writing to a pipe without a reader gives.
 func isGone(err error) bool {
 	const brokenPipe, noData = syscall.Errno(109), syscall.Errno(232) // of Windows
 	return errors.Is(err, syscall.EPIPE) ||

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/term"
 )
 
-// isTerminal tells whether a stream, nil if there is none, is a terminal.
+// isTerminal reports whether a stream, nil if there is none, is a terminal.
 func isTerminal(f *os.File) bool { return f != nil && term.IsTerminal(int(f.Fd())) }
 
 // usualWidth is the width of a terminal that does not tell its own.

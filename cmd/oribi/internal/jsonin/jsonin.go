@@ -68,7 +68,7 @@ func (c *Checker) Check(text []byte) error {
 	return nil
 }
 
-// Check tells whether text is exactly one JSON value. Errors are *Error.
+// Check reports whether text is exactly one JSON value. Errors are *Error.
 func Check(text []byte) error { return new(Checker).Check(text) }
 
 // place converts an error of jsontext to an Error, which separates the position from the reason.

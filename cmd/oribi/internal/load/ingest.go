@@ -87,12 +87,12 @@ func (l *loader) ingest(ctx context.Context) error {
 	return nil
 }
 
-// fits tells whether a batch can be ingested behind those before it.
+// fits reports whether a batch can be ingested behind those before it.
 func (l *loader) fits(k *risingKeys, r *rows) bool {
 	return r.len() > 0 && r.largest <= ingestRowBytes && k.take(r)
 }
 
-// free tells whether the table has no key from that of the first of rows on.
+// free reports whether the table has no key from that of the first of rows on.
 func (l *loader) free(ctx context.Context, r *rows) (bool, error) {
 	s := l.o.Table.Schema()
 	key := make([][]byte, s.Keys)

@@ -25,8 +25,8 @@ type Style struct {
 
 	Sizes []string // columns of type int64 that are byte counts, shown with their units
 
-	// Figure, if not nil, reports whether a cell of a string column is a number or a size: such cells
-	// are aligned to the right of the widest one in the window.
+	// Figure, if not nil, reports whether a cell of a string column is a number or a size: such
+	// cells are aligned to the right of the widest one in the window.
 	Figure func(row int64, column int) bool
 }
 
@@ -184,7 +184,7 @@ func (r *tableRows) appendHeader(dst []byte) []byte {
 	return r.endLine(dst)
 }
 
-// fits tells whether all held columns stand side by side and uncut.
+// fits reports whether all held columns stand side by side and uncut.
 func (r *tableRows) fits() bool {
 	return r.style.Width == 0 || total(r.seen, (*column).natural) <= room(len(r.seen), len(r.seen), r.style.Width)
 }
