@@ -23,7 +23,7 @@ func ExampleSchemaOf_arrays() {
 	type photo struct {
 		ID   int64    `oribi:"id,key"`
 		Tags []string `oribi:"tags"`
-		Hits []*int32 `oribi:"hits"` // by day; nil where nobody counted
+		Hits []*int32 `oribi:"hits"` // by day; nil for days without a count
 	}
 	columns, err := oribi.SchemaOf[photo]()
 	if err != nil {

@@ -102,7 +102,7 @@ func ExampleOpen() {
 	fmt.Println("a second writer:", errors.Is(err, oribi.ErrLocked))
 	fmt.Println("closed:", store.Close())
 
-	// Any number of openers may read at the same time, while nobody writes.
+	// Any number of openers may read at the same time, as long as no writer has the store open.
 	reader, err := oribi.Open("/store", &oribi.Options{FS: fs, ReadOnly: true})
 	fmt.Println("read-only:", err, reader.Recovery().Clean)
 	_, err = reader.NewBatch().Commit(context.Background())
@@ -132,8 +132,7 @@ func ExampleStore_Close() {
 	// true
 }
 
-// A table has typed columns, the key columns first. What it is told about its history stays with
-// it.
+// A table has typed columns, the key columns first. Its retention of history is stored with it.
 func ExampleStore_CreateTable() {
 	store, _ := filesTable()
 	defer store.Close()
@@ -200,7 +199,7 @@ func ExampleStore_NewBatch() {
 	// b.txt <nil> <nil>
 }
 
-// One refused row refuses the batch. The error tells which row, and why.
+// One refused row refuses the batch. The error names the row and the reason.
 func ExampleBatch_Commit() {
 	ctx := context.Background()
 	store, files := filesTable()

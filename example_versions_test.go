@@ -147,7 +147,7 @@ func ExampleBatch_Get() {
 	// in the table: 10 <nil>
 }
 
-// AllowPartial leaves refused rows out of a batch and tells which they were.
+// AllowPartial leaves refused rows out of a batch; Refused lists them.
 func ExampleBatch_Refused() {
 	ctx := context.Background()
 	store, files := filesTable()

@@ -144,12 +144,12 @@ func (s *shell) run(command string) (string, error) {
 	return out.String(), err
 }
 
-// varying is what differs from run to run: timestamps, as numbers and as times, and identities.
+// varying matches what differs between runs: timestamps, as numbers and as times, and IDs.
 var varying = regexp.MustCompile(`\b7\d{18}\b|\b20\d\d-[-0-9]{5}T[0-9:.]+Z\b|\b[0-9a-f]{32}\b`)
 
-// retype types the commands of a console block and gives the block with what they print. A command
-// is a line that begins with "$ ", with those behind it that begin with "> "; all else is output.
-// Output that is the same save what varies is left as it stands.
+// retype types the commands of a console block and returns the block with what they print. A command
+// is a line that begins with "$ ", and the lines after it that begin with "> "; the rest is output.
+// Output that differs only in varying parts is kept as it is.
 func (s *shell) retype(t *testing.T, text string) string {
 	var out strings.Builder
 	for _, part := range strings.Split("\n"+text, "\n$ ")[1:] {

@@ -12,11 +12,11 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// Snapshot is a timestamp at which all tables can be read until it is closed, whatever their
-// retention. It is safe for concurrent use.
+// Snapshot is a timestamp at which all tables can be read until the snapshot is closed, whatever
+// their retention. It is safe for concurrent use.
 //
-// A snapshot that is never closed keeps every table from dropping what is newer than it: Info lists
-// those that are open. It does not outlive the store.
+// An open snapshot keeps all tables from dropping history above it; Store.Info lists the open ones.
+// A snapshot is not stored: it ends with the store that opened it.
 type Snapshot struct {
 	store *Store
 	name  string
@@ -38,7 +38,8 @@ type named string
 
 func (n named) snapshot(sn *Snapshot) { sn.name = string(n) }
 
-// Named gives a snapshot a name, of any form, under which Info lists it. Names need not differ.
+// Named gives a snapshot a name for Store.Info. Any text is allowed, also the name of another
+// snapshot.
 func Named(name string) SnapshotOption { return named(name) }
 
 func (s *Store) newSnapshot(ts mvcc.Timestamp, opts []SnapshotOption) *Snapshot {
@@ -120,14 +121,14 @@ func (s *Store) SnapshotAt(ctx context.Context, ts mvcc.Timestamp, opts ...Snaps
 	return sn, nil
 }
 
-// Timestamp is what AsOf takes to read the snapshot.
+// Timestamp returns the timestamp of the snapshot.
 func (sn *Snapshot) Timestamp() mvcc.Timestamp { return sn.ts }
 
-// Name is what the snapshot was called.
+// Name returns the name that the snapshot was given with Named.
 func (sn *Snapshot) Name() string { return sn.name }
 
-// Close lets history go. Reads that run end as they began; reads of the snapshot that begin later
-// are ErrClosed. It may be called twice.
+// Close unpins the history. Running reads of the snapshot are not disturbed; later ones return
+// ErrClosed. Close may be called twice.
 func (sn *Snapshot) Close() error {
 	sn.store.holds.close(sn)
 	return nil

@@ -383,7 +383,7 @@ func appendInteger(buf *[]byte, c *schema.Column, v Int128) ([]byte, error) {
 	return appendWidth(buf, v, c.Type.Width()), nil
 }
 
-// fits tells whether an integer is in the range of a type.
+// fits reports whether an integer is in the range of a type.
 func fits(t schema.Type, v Int128) bool {
 	switch t {
 	case schema.Uint8, schema.Uint16, schema.Uint32, schema.Uint64:
@@ -441,7 +441,7 @@ func wide(cell []byte) Int128 {
 	return Int128{Lo: binary.LittleEndian.Uint64(cell), Hi: int64(binary.LittleEndian.Uint64(cell[8:]))}
 }
 
-// checkVector checks the cells of a vector as checkCell does, and tells the first bad one.
+// checkVector checks the cells of a vector as checkCell does, and returns the first bad one.
 func checkVector(c *schema.Column, v *batch.Vector, limit int) (row int, err error) {
 	if v.Present != nil && !c.Nullable {
 		for i := range v.Len {
@@ -487,7 +487,7 @@ func allBelow(values []int64, bound int64) bool {
 	return true
 }
 
-// isText tells whether a column's values are strings in Go.
+// isText reports whether a column's values are strings in Go.
 func isText(t schema.Type) bool { return t == schema.String || t == schema.Varchar }
 
 // valueOf is a cell as a Go value: the integer, float or bool of the column's width; string;
