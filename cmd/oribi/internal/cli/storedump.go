@@ -379,9 +379,12 @@ func (d *storeDumper) annotateLog(e *wal.Entry, place string) error {
 			return record.Dump(w, e.Payload)
 		})
 	case e.Kind == wal.EntrySegment, e.Offset == 0 && e.Bytes > 0:
-		data, err := readSome(filepath.Join(d.dir, logDir, e.File), maxAnnotatedSegment)
+		data, err := readSome(filepath.Join(d.dir, logDir, e.File), maxAnnotatedSegment+1)
 		if err != nil {
 			return err
+		}
+		if len(data) > maxAnnotatedSegment {
+			return fmt.Errorf("%s: too long to print its bytes: at most %d MiB; --log without --annotate prints its records", e.File, maxAnnotatedSegment>>20)
 		}
 		return d.printBytes(place, func(w io.Writer) error {
 			fmt.Fprintf(w, "%s\n", e.File)
