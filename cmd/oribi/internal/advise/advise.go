@@ -1,10 +1,10 @@
-// Package advise measures what a column would take in each encoding with each codec.
+// Package advise measures the size and speed of a column in each encoding with each codec.
 //
-// Cells of the file are read into memory, all of them or, of a large file, windows spread evenly
-// over it. They are written and read again with every encoding that their type can have and every
-// codec, in memory, by the writer and the reader that the engine itself uses: so sizes are those of
-// whole files, and speeds have no disk in them. Speeds are of the fastest of several runs; they say
-// little where the machine does other things too.
+// Cells of the file are read into memory: all of them or, for a large file, windows spread evenly
+// over it. The engine's own writer and reader encode and decode them in memory with every encoding
+// that their type allows and every codec. Sizes are therefore those of whole files, and speeds do
+// not include the disk. A speed is that of the fastest of several runs; it means little on a busy
+// machine.
 package advise
 
 import (
@@ -22,24 +22,24 @@ import (
 // Limits of a measurement.
 const (
 	sampleBytes = 16 << 20              // of cells
-	runTime     = 30 * time.Millisecond // of the runs of one measurement together, once there were two
+	runTime     = 30 * time.Millisecond // of all runs of one measurement; there are at least two
 	mostRuns    = 20
 )
 
-// Trial is what one encoding with one codec came to.
+// Trial is the result of one encoding with one codec.
 type Trial struct {
 	Encoding    schema.Encoding
 	Compression schema.Compression
-	Current     bool  // it is what the file has now
+	Current     bool  // the file uses this encoding and codec now
 	Bytes       int64 // of the file
-	// EncodeRate and DecodeRate are bytes of cells a second, Sample.Bytes in all.
+	// EncodeRate and DecodeRate are bytes of cells per second; one run has Sample.Bytes.
 	EncodeRate, DecodeRate float64
 }
 
-// Sample is the cells that trials are made with.
+// Sample is the cells used for trials.
 type Sample struct {
 	Rows    int64
-	Bytes   int64 // of the cells: what is neither NULL nor a length
+	Bytes   int64 // of the cells, without NULLs and lengths
 	vectors []*batch.Vector
 }
 
@@ -60,7 +60,7 @@ func Take(ctx context.Context, r *cfile.Reader) (*Sample, error) {
 		}
 		s.add(v)
 		if row == 0 {
-			// So many windows as large as the first make the sample.
+			// As many windows of the first one's size fit in the sample.
 			wanted := max(1, sampleBytes/max(1, s.Bytes))
 			gap = max(0, (rows/wanted)-window)
 		}
@@ -69,8 +69,8 @@ func Take(ctx context.Context, r *cfile.Reader) (*Sample, error) {
 	return s, nil
 }
 
-// add takes a copy of the cells of v, in array form or not, as many as the sample has room for:
-// byte strings alias whole cblocks otherwise.
+// add copies cells of v, which may be in array form, until the sample is full. Without a copy, byte
+// strings would alias whole cblocks.
 func (s *Sample) add(v *batch.Vector) {
 	kept := &batch.Vector{Type: v.Type}
 	if v.Elements == nil {
@@ -97,7 +97,7 @@ func (s *Sample) add(v *batch.Vector) {
 	s.Rows += int64(kept.Len)
 }
 
-// copied counts a cell, and copies it; nil stays nil.
+// copied counts a cell and returns a copy; nil stays nil.
 func (s *Sample) copied(cell []byte) []byte {
 	if cell == nil {
 		return nil
@@ -111,7 +111,8 @@ var (
 	codecs    = [...]schema.Compression{schema.NoCompression, schema.LZ4, schema.Snappy, schema.Zlib}
 )
 
-// Trials tries all that a column of info's type can be, smallest file first.
+// Trials tries every encoding and codec for a column of info's type, and sorts the results by file
+// size, smallest first.
 func (s *Sample) Trials(ctx context.Context, info cfile.Info) ([]Trial, error) {
 	var all []Trial
 	for _, e := range encodings {
@@ -133,7 +134,7 @@ func (s *Sample) Trials(ctx context.Context, info cfile.Info) ([]Trial, error) {
 	return all, nil
 }
 
-// try makes one trial.
+// try runs one trial.
 func (s *Sample) try(t *Trial, info cfile.Info) error {
 	var file block.Memory
 	o := cfile.WriterOptions{Type: info.Type, Encoding: t.Encoding, Compression: t.Compression, Nullable: info.Nullable,
@@ -150,7 +151,8 @@ func (s *Sample) try(t *Trial, info cfile.Info) error {
 	return err
 }
 
-// rate runs something several times and gives the bytes of cells a second of the fastest run.
+// rate calls a function several times and returns the bytes of cells per second of the fastest
+// call.
 func (s *Sample) rate(run func() error) (float64, error) {
 	var fastest, total time.Duration
 	for i := 0; i < 2 || i < mostRuns && total < runTime; i++ {

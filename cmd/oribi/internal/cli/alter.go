@@ -15,12 +15,12 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// alteration is one flag of table alter: it follows what the flags before it made of the columns,
-// and says what the store is to do.
+// alteration applies one flag of table alter to the columns as the preceding flags left them, and
+// returns the alteration for the store.
 type alteration func(e *schema.Editor) (oribi.Change, error)
 
-// alterFlag is a flag of which each use adds an alteration to a list that all such flags share, so
-// that they count in the order in which they are given.
+// alterFlag is a flag each use of which appends an alteration to a list shared by all such flags.
+// They apply in the order in which they are given.
 type alterFlag struct {
 	name string
 	list *[]alteration
@@ -73,7 +73,7 @@ func (a *app) tableAlter() *cobra.Command {
 			if err := keepHistory(t, cmd, yes); err != nil {
 				return err
 			}
-			e := t.Schema().Edit(math.MaxInt32 - schema.MaxColumns - 1) // the store gives the IDs
+			e := t.Schema().Edit(math.MaxInt32 - schema.MaxColumns - 1) // the store assigns the IDs
 			var changes []oribi.Change
 			for _, alter := range list {
 				change, err := alter(e)
@@ -92,8 +92,8 @@ func (a *app) tableAlter() *cobra.Command {
 	return c
 }
 
-// keepHistory refuses, without yes, a --history that is shorter than the table's: old versions are
-// lost for good.
+// keepHistory refuses, without yes, a --history that is shorter than the table's, since old
+// versions are then lost for good.
 func keepHistory(t *oribi.Table, cmd *cobra.Command, yes bool) error {
 	flag := cmd.Flags().Lookup("history")
 	if !flag.Changed || yes {
@@ -102,7 +102,7 @@ func keepHistory(t *oribi.Table, cmd *cobra.Command, yes bool) error {
 	now := t.Properties().History
 	age, err := when.ParseAge(flag.Value.String())
 	if err != nil || age == when.Forever || now != when.Forever && age >= now {
-		return nil // an error is reported where the flag is carried out
+		return nil // the error is reported where the flag is applied
 	}
 	return &failure{exitRefused, fmt.Errorf("table %q was not changed: --history %s drops versions that %s keeps, for good; to do so add --yes",
 		t.Name(), flag.Value, when.FormatAge(now))}
@@ -170,7 +170,7 @@ func readCompression(e *schema.Editor, text string) (oribi.Change, error) {
 	return oribi.SetCompression(name, codec), e.Set(name, func(c *schema.Column) error { c.Compression = codec; return nil })
 }
 
-// pair takes name=value apart.
+// pair splits name=value.
 func pair(text string) (name, value string, err error) {
 	name, value, ok := strings.Cut(text, "=")
 	if !ok || name == "" {

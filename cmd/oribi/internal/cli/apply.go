@@ -45,7 +45,7 @@ func (a *app) apply() *cobra.Command {
 	return c
 }
 
-// applyBar shows how far apply has come, unless timestamps run over the terminal.
+// applyBar shows the progress of apply, unless timestamps are printed on the terminal.
 func (a *app) applyBar(timestamps string) *progress.Bar {
 	if timestamps == "-" {
 		return nil
@@ -53,7 +53,7 @@ func (a *app) applyBar(timestamps string) *progress.Bar {
 	return a.bar(progress.Options{What: "apply", Unit: progress.Bytes, Counted: "batches"})
 }
 
-// timestamps makes the file that takes the timestamps anew; nil when none is asked for.
+// timestamps creates or truncates the file that receives the timestamps; nil if none is requested.
 func (a *app) timestamps(name, input, dir string) (io.WriteCloser, error) {
 	if name == "" {
 		return nil, nil
@@ -61,8 +61,8 @@ func (a *app) timestamps(name, input, dir string) (io.WriteCloser, error) {
 	return a.makeOutput("timestamps", name, input, dir)
 }
 
-// makeOutput makes a file that a flag names anew; - is stdout. Made anew, the input would be empty
-// before it is read.
+// makeOutput creates or truncates the file that a flag names; - is stdout. It refuses the input
+// file, which would be truncated before it is read.
 func (a *app) makeOutput(flag, name, input, dir string) (io.WriteCloser, error) {
 	if name == "-" {
 		return &lastingOutput{a.stdout}, nil
@@ -78,14 +78,14 @@ func (a *app) makeOutput(flag, name, input, dir string) (io.WriteCloser, error) 
 	return os.Create(name)
 }
 
-// inside reports whether a file, which need not be there, lies in a directory or below it.
+// inside reports whether a file, which need not exist, is in a directory or below it.
 func inside(dir, name string) bool {
 	if target, err := filepath.EvalSymlinks(name); err == nil {
 		name = target
 	}
 	parent, err := filepath.EvalSymlinks(filepath.Dir(name))
 	if err != nil {
-		return false // the file cannot be made either
+		return false // the file cannot be created either
 	}
 	if parent, err = filepath.Abs(parent); err != nil {
 		return false
@@ -104,7 +104,7 @@ func inside(dir, name string) bool {
 	return false
 }
 
-// statInput tells which file the input is; of stdin, which may be redirected, too.
+// statInput returns the file info of the input, also of a redirected stdin.
 func statInput(stdin io.Reader, name string) (os.FileInfo, error) {
 	if f, ok := stdin.(*os.File); ok && name == "-" {
 		return f.Stat()
@@ -112,8 +112,8 @@ func statInput(stdin io.Reader, name string) (os.FileInfo, error) {
 	return os.Stat(name)
 }
 
-// lastingOutput goes on without its reader: batches are applied whether or not somebody still wants
-// their timestamps.
+// lastingOutput ignores that its reader has gone: batches are applied even if their timestamps can
+// no longer be printed.
 type lastingOutput struct{ *stdout }
 
 func (l *lastingOutput) Write(p []byte) (int, error) {
@@ -134,7 +134,7 @@ func (a *app) demo() *cobra.Command {
 		}
 		err := demo.Run(cmd.Context(), a.stdout, dir)
 		if errors.Is(err, oribi.ErrNotStore) {
-			return &failure{exitFailed, err} // there is something else: nothing is missing
+			return &failure{exitFailed, err} // something else exists there: nothing is missing
 		}
 		return err
 	})

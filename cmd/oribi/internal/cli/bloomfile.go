@@ -17,14 +17,14 @@ import (
 	"github.com/oribi-db/oribi/cfile"
 )
 
-// withBloom opens a bloom file for the time of use, and checks all of it first.
+// withBloom opens a bloom file, checks all of it, and closes it after use returns.
 func (a *app) withBloom(ctx context.Context, name string, use func(r *bloom.Reader) error) error {
 	return a.withLoose(ctx, name, func(src block.Source) error {
 		r, err := bloom.Open(src, cfile.ReaderOptions{})
 		if err != nil {
 			return err
 		}
-		// What the file is made of first, then what the filters are made of.
+		// Fields of the file first, then of the filters.
 		if err := verifyCFile(src); err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ The answer is a line each: false is certain, true may be wrong.`
 	return c
 }
 
-// keysOf reads the keys on the command line; nil stands for those on stdin.
+// keysOf reads the keys on the command line; nil means that they come from stdin.
 func keysOf(args []string) ([][]byte, error) {
 	if args[1] == "-" && len(args) == 2 {
 		if args[0] == "-" {
@@ -114,7 +114,7 @@ func keysOf(args []string) ([][]byte, error) {
 	return keys, nil
 }
 
-// hexKey reads a key; 0x before it is allowed.
+// hexKey reads a key in hex, with or without 0x.
 func hexKey(text string) ([]byte, error) {
 	key, err := hex.DecodeString(strings.TrimPrefix(text, "0x"))
 	if err != nil {
@@ -132,7 +132,7 @@ func (a *app) probe(r *bloom.Reader, key []byte, out io.Writer) error {
 	return err
 }
 
-// probeLines answers keys on stdin, as they come.
+// probeLines answers keys from stdin one by one, as they arrive.
 func (a *app) probeLines(ctx context.Context, r *bloom.Reader) error {
 	in := bufio.NewReaderSize(interruptible(ctx, a.stdin), 64<<10)
 	out := bufio.NewWriterSize(a.stdout, 64<<10)
@@ -142,7 +142,7 @@ func (a *app) probeLines(ctx context.Context, r *bloom.Reader) error {
 			return out.Flush()
 		}
 		if err != nil && err != io.EOF {
-			out.Flush() // the input's error is the one to tell
+			out.Flush() // report the input's error
 			return err
 		}
 		key, err := hexKey(strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"))
@@ -153,7 +153,7 @@ func (a *app) probeLines(ctx context.Context, r *bloom.Reader) error {
 		if err := a.probe(r, key, out); err != nil {
 			return err
 		}
-		if in.Buffered() == 0 { // whoever asks may wait for the answer
+		if in.Buffered() == 0 { // the next read may block: print the answers first
 			if err := out.Flush(); err != nil {
 				return err
 			}

@@ -20,7 +20,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// withCFile opens a column file for the time of use.
+// withCFile opens a column file and closes it after use returns.
 func (a *app) withCFile(ctx context.Context, name string, use func(r *cfile.Reader) error) error {
 	return a.withLoose(ctx, name, func(src block.Source) error {
 		r, err := cfile.Open(src, cfile.ReaderOptions{Arrays: true})
@@ -31,8 +31,8 @@ func (a *app) withCFile(ctx context.Context, name string, use func(r *cfile.Read
 	})
 }
 
-// checked adds to what a verb came to what it did not look at: each of them tells of damage
-// anywhere in its file.
+// checked returns err or, if it is nil, the error of a check of the rest of the file: each verb
+// reports damage anywhere in its file.
 func checked(err error, r *cfile.Reader) error {
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (a *app) cfileDump() *cobra.Command {
 	return c
 }
 
-// eachWindow reads a whole file, window by window. The vector holds during the call.
+// eachWindow reads a whole file, window by window. The vector is valid during the call.
 func eachWindow(ctx context.Context, r *cfile.Reader, use func(v *batch.Vector) error) error {
 	c, v := r.NewColumnReader(), &batch.Vector{Type: r.Info().Type}
 	for row := int64(0); row < r.Rows(); row += int64(v.Len) {
@@ -95,7 +95,7 @@ func eachWindow(ctx context.Context, r *cfile.Reader, use func(v *batch.Vector) 
 	return nil
 }
 
-// dumpRows prints cells as a table or as CSV, of one column. Arrays are JSON in it.
+// dumpRows prints the cells of one column as a table or as CSV, arrays as JSON.
 func (a *app) dumpRows(ctx context.Context, r *cfile.Reader, form output.Format) error {
 	column := lines.Column(r.Info().Type)
 	shown := column
@@ -150,7 +150,7 @@ func (a *app) cfileSeek() *cobra.Command {
 	})
 }
 
-// target reads the value that is sought: text as it is, binary as 0x…, all else as a number.
+// target parses the value to seek: text as it is, binary as 0x…, everything else as a number.
 func target(t schema.Type, text string) ([]byte, error) {
 	column := lines.Column(t)
 	switch column.Type {
@@ -168,7 +168,7 @@ func isRaw(r *cfile.Reader) bool {
 	return err == nil && r.Rows() == 0 && len(bs) > 0
 }
 
-// cblockColumns are what "cfile blocks" tells of a cblock.
+// cblockColumns are the columns of the output of "cfile blocks".
 var cblockColumns = []schema.Column{
 	{Name: "kind", Type: schema.String}, {Name: "offset", Type: schema.Int64}, {Name: "size", Type: schema.Int64},
 	{Name: "raw_size", Type: schema.Int64}, {Name: "rows", Type: schema.Int64}, {Name: "first_ordinal", Type: schema.Int64},
@@ -206,7 +206,7 @@ func (a *app) cfileBlocks() *cobra.Command {
 	return c
 }
 
-// setCblock makes the one row of b what is to be told of a cblock.
+// setCblock fills b with one row that describes a cblock.
 func setCblock(b *batch.RecordBatch, c *cfile.Cblock) {
 	b.Reset(1)
 	numbers := func(column int, n int64) { batch.Values[int64](b.Columns[column])[0] = n }
@@ -233,11 +233,11 @@ func annotateFlag(c *cobra.Command, annotate *bool) {
 	c.Flags().BoolVar(annotate, "annotate", false, "print the bytes with their meaning instead; for small files")
 }
 
-// maxAnnotated bounds a file whose bytes are printed one by one.
+// maxAnnotated bounds the size of a file whose bytes are printed one by one.
 const maxAnnotated = 1 << 20
 
-// annotate prints the bytes of a file with their meaning, as dump writes them, and then returns
-// what is damaged.
+// annotate prints the bytes of a file with their meaning, as dump writes them, and then returns the
+// damage found.
 func (a *app) annotate(ctx context.Context, name string, dump func(w io.Writer, data []byte) error) error {
 	return a.withLoose(ctx, name, func(src block.Source) error {
 		if src.Size() > maxAnnotated {
@@ -268,7 +268,7 @@ func (a *app) cfileVerify() *cobra.Command {
 	})
 }
 
-// verifyCFile checks a file. One of raw cblocks can only be a bloom file.
+// verifyCFile checks a file. A file of raw cblocks can only be a bloom file.
 func verifyCFile(src block.Source) error {
 	r, err := cfile.Open(src, cfile.ReaderOptions{Arrays: true})
 	if err != nil {
@@ -284,7 +284,7 @@ func verifyCFile(src block.Source) error {
 	return b.Verify()
 }
 
-// adviceColumns are what "cfile advise" tells of an encoding with a codec.
+// adviceColumns are the columns of the output of "cfile advise".
 var adviceColumns = []schema.Column{
 	{Name: "encoding", Type: schema.String}, {Name: "compression", Type: schema.String}, {Name: "current", Type: schema.Bool},
 	{Name: "rows", Type: schema.Int64}, {Name: "size", Type: schema.Int64}, {Name: "ratio", Type: schema.Double},

@@ -10,7 +10,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// layout is what all cblocks of a file come to.
+// layout sums up all cblocks of a file.
 type layout struct {
 	bytes                       map[cfile.CblockKind]int64
 	ordinalHeight, valueHeight  int
@@ -40,7 +40,7 @@ func (l *layout) add(c cfile.Cblock) error {
 	return nil
 }
 
-// cfileFields is what "cfile info" tells of a file. Names that "cfile write --spec" takes mean the
+// cfileFields returns the fields of "cfile info". Names that "cfile write --spec" accepts mean the
 // same here.
 func cfileFields(r *cfile.Reader, form output.Format) (*fields, error) {
 	l := layout{bytes: map[cfile.CblockKind]int64{}}
@@ -80,7 +80,7 @@ func cfileFields(r *cfile.Reader, form output.Format) (*fields, error) {
 	return f, nil
 }
 
-// bytesFields tells what every byte of the file is for.
+// bytesFields returns the bytes of each part of the file; they add up to its size.
 func bytesFields(r *cfile.Reader, l *layout) *fields {
 	header, footer := r.Ends()
 	f := new(fields)
@@ -96,11 +96,11 @@ func bytesFields(r *cfile.Reader, l *layout) *fields {
 	return f
 }
 
-// mostShown is how many bytes of a pair's value are printed; of a larger one length and checksum
-// are.
+// mostShown is the maximum length of a pair's value that is printed; of a longer one the length and
+// the checksum are printed.
 const mostShown = 1 << 10
 
-// metadata is the list of pairs.
+// metadata returns the list of pairs.
 func metadata(r *cfile.Reader) []byte {
 	pairs, inHeader := r.Pairs()
 	list := []byte{'['}

@@ -50,13 +50,13 @@ func (a *app) cfileWrite() *cobra.Command {
 	c.Flags().BoolVar(&zoneMap, "zone-map", false, "write as the engine does, with a zone map; else exactly what Kudu's writer makes")
 	for _, flag := range []string{"spec", "values"} {
 		if err := c.MarkFlagRequired(flag); err != nil {
-			panic(err) // the flag is there: it was made above
+			panic(err) // the flag exists: it was defined above
 		}
 	}
 	return c
 }
 
-// withZoneMap makes options those of the engine's own files.
+// withZoneMap returns the options with which the engine writes its own files.
 func withZoneMap(o *cfile.WriterOptions) error {
 	if o.NoChecksums {
 		return errors.New("a zone map needs checksums")
@@ -68,7 +68,7 @@ func withZoneMap(o *cfile.WriterOptions) error {
 	return nil
 }
 
-// newFile makes a file that must not be there, and fills it. After an error nothing is left of it.
+// newFile creates a file that must not exist, and fills it. After an error the file is removed.
 func newFile(name string, fill func(out io.Writer) error) (err error) {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
@@ -89,7 +89,7 @@ func newFile(name string, fill func(out io.Writer) error) (err error) {
 	return out.Flush()
 }
 
-// fileSink is a new loose file: a block with the number 0.
+// fileSink is the block.Sink of a new loose file, whose block ID is 0.
 type fileSink struct {
 	io.Writer
 	size int64
@@ -104,11 +104,10 @@ func (s *fileSink) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// maxBatchBytes bounds the cells that are handed to a writer at once, which have to be held in
-// memory.
+// maxBatchBytes bounds the cells that are passed to a writer at once, which are all in memory.
 const maxBatchBytes = memoryLimit
 
-// columnWriting is the writing of one file.
+// columnWriting writes one file.
 type columnWriting struct {
 	spec *filespec.Spec
 	name string // of the values
@@ -122,11 +121,11 @@ type columnWriting struct {
 func (w *columnWriting) run(ctx context.Context, out io.Writer) (err error) {
 	o := w.spec.Options
 	if w.writer, err = cfile.NewWriter(&fileSink{Writer: out}, o); err != nil {
-		return usage(err) // options that do not go together
+		return usage(err) // options that contradict each other
 	}
 	batchCells := w.spec.BatchCells
 	if batchCells == 0 && !o.Exact {
-		batchCells = batch.WindowRows // where borders of cblocks need not be Kudu's, no more need be held
+		batchCells = batch.WindowRows // cblock boundaries need not match Kudu's: smaller batches suffice
 	}
 	r := lines.NewReader(w.in, o.Type, o.Array, o.Nullable)
 	v := &batch.Vector{Type: o.Type}
@@ -148,7 +147,7 @@ func (w *columnWriting) run(ctx context.Context, out io.Writer) (err error) {
 	return w.writer.Finish()
 }
 
-// gather reads cells into v: so many, or all of them for 0. more is false at the end.
+// gather reads cells into v, all of them if cells is 0. more is false at the end.
 func (w *columnWriting) gather(r *lines.Reader, v *batch.Vector, cells int) (more bool, err error) {
 	for v.Len < cells || cells == 0 {
 		if r.Bytes > maxBatchBytes {
@@ -171,8 +170,8 @@ func (w *columnWriting) gather(r *lines.Reader, v *batch.Vector, cells int) (mor
 	return true, nil
 }
 
-// sorted reports whether the last cell of v is not below the one before, if there is to be an index
-// of values.
+// sorted returns an error if the last cell of v is below the one before; without a value index, the
+// order does not matter.
 func (w *columnWriting) sorted(v *batch.Vector) error {
 	if !w.spec.Options.ValueIndex {
 		return nil

@@ -1,7 +1,8 @@
 // Package cli is the command line of oribi: its verbs, its flags, its exit codes.
 //
-// Each verb parses its words, opens the store, and leaves the work to the store and to the packages
-// next to this one. The error that a verb returns decides the exit code, in one place (exitCode).
+// Each verb parses its arguments, opens the store, and leaves the work to the store and to the
+// packages next to this one. The error that a verb returns determines the exit code, in exitCode
+// alone.
 package cli
 
 import (
@@ -25,17 +26,17 @@ type app struct {
 	stdin   io.Reader
 	stdout  *stdout
 	stderr  io.Writer
-	file    *os.File // stdout itself: is it a terminal?
-	errFile *os.File // stderr itself: is it a terminal?
+	file    *os.File // stdout itself, to find out whether it is a terminal
+	errFile *os.File // stderr itself, to find out whether it is a terminal
 	quiet   bool     // --quiet: no progress
-	helpErr error    // of printing help that --help asked for
-	started bool     // a verb runs; before that all errors are of the command line
+	helpErr error    // from printing the help that --help requests
+	started bool     // a verb runs; earlier errors are errors of the command line
 }
 
 // Main runs the command and returns its exit code.
 func Main(args []string, in, out, errs *os.File) int {
-	// A reader of our output that goes away is an error of writing, which ends the run with exit
-	// code 0, not a signal.
+	// Writing to a pipe whose reader has gone returns an error, which ends the run with exit code
+	// 0, instead of raising a signal.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -71,11 +72,11 @@ func (a *app) run(ctx context.Context, args []string) int {
 	return code
 }
 
-// heapPart is how many times its stores' limit the command may use: garbage between two collections,
-// buffers of input and output, the runtime.
+// heapPart is the ratio of the command's memory limit to that of its stores. The difference is for
+// garbage between two collections, buffers of input and output, and the runtime.
 const heapPart = 2
 
-// limitMemory sets the runtime's memory limit by that of stores, unless the user set one.
+// limitMemory sets the runtime's memory limit from that of stores, unless the user has set one.
 func limitMemory() {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(heapPart * memoryLimit)
@@ -138,8 +139,8 @@ func (a *app) noun(name, short string, verbs ...*cobra.Command) *cobra.Command {
 	return c
 }
 
-// verb makes a command that takes exactly the arguments that use names in capitals, those in
-// brackets being optional.
+// verb makes a command that takes exactly the arguments in capitals in use; those in brackets are
+// optional.
 func (a *app) verb(use, short string, run func(cmd *cobra.Command, args []string) error) *cobra.Command {
 	words := strings.Fields(use)[1:]
 	least := len(words)

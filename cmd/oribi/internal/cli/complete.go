@@ -13,7 +13,7 @@ import (
 	"github.com/oribi-db/oribi/internal/nearest"
 )
 
-// completion prints what a shell loads to complete our commands.
+// completion prints the script that a shell loads to complete commands.
 func (a *app) completion(root *cobra.Command) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish"}
 	c := a.verb("completion SHELL", "Print completions for bash, zsh or fish", func(_ *cobra.Command, args []string) error {
@@ -34,8 +34,8 @@ func (a *app) completion(root *cobra.Command) *cobra.Command {
 	return c
 }
 
-// bashFallbacks are the functions of the bash-completion package that the script calls, for where it
-// is not installed.
+// bashFallbacks defines the functions of the bash-completion package that the script calls, in case
+// it is not installed.
 const bashFallbacks = `if ! declare -F _get_comp_words_by_ref >/dev/null 2>&1; then
     # Bash splits words at = and :, which this joins again.
     _get_comp_words_by_ref() {
@@ -70,15 +70,15 @@ fi
 
 type completer = func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective)
 
-// words completes to one of a few words.
+// words completes to one of a fixed list of words.
 func words(list ...string) completer {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return list, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// completeArgs completes the arguments that a verb's use line names: DIR is a directory, NAME after it
-// a table of the store there.
+// completeArgs completes the arguments in a verb's use line: DIR is a directory, NAME after it a
+// table of the store in that directory.
 func completeArgs(arguments []string) completer {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) >= len(arguments) {
@@ -96,7 +96,7 @@ func completeArgs(arguments []string) completer {
 	}
 }
 
-// completeFlags completes the values of the flags that have the same meaning everywhere.
+// completeFlags completes the values of the flags that mean the same in every command.
 func completeFlags(c *cobra.Command) {
 	for name, complete := range map[string]completer{
 		"format":   words("table", "csv", "jsonl", "json"),
@@ -120,7 +120,7 @@ func completeFlags(c *cobra.Command) {
 		"input-format": words("csv", "jsonl"),
 	} {
 		if c.Flags().Lookup(name) != nil {
-			// The error is for a flag that does not exist, or has a completion: that one is better.
+			// The call fails if the flag does not exist or has a more specific completion.
 			_ = c.RegisterFlagCompletionFunc(name, complete)
 		}
 	}
@@ -196,11 +196,11 @@ func columnNames(args []string) (list []string) {
 	return list
 }
 
-// longestGlance is how long a person who pressed a key has to wait.
+// longestGlance is how long a completion may take.
 const longestGlance = time.Second
 
-// glance calls look with the store that the first argument names, if it can be opened at once. Where
-// that is locked, damaged, not a store, or has a long log to read, it silently does nothing.
+// glance calls look with the store that the first argument names, if it can be opened quickly. If
+// the store is locked, damaged, missing, or has a long log to replay, glance silently does nothing.
 func glance(args []string, look func(*oribi.Store)) {
 	if len(args) == 0 {
 		return
@@ -217,9 +217,9 @@ func glance(args []string, look func(*oribi.Store)) {
 	case store := <-opened:
 		if store != nil {
 			look(store)
-			store.Close() // what was read is all that is wanted
+			store.Close() // reading is complete: an error of Close does not matter
 		}
 	case <-time.After(longestGlance):
-		// The process ends in a moment, and the opening with it.
+		// The process exits shortly, which ends the opening too.
 	}
 }

@@ -56,20 +56,20 @@ func (a *app) tableCount() *cobra.Command {
 	return c
 }
 
-// maxCountedBytes bounds the memory of the distinct values of a count.
+// maxCountedBytes bounds the memory for the distinct values of a count.
 const maxCountedBytes = 128 << 20
 
-// valueOverhead is about what a distinct value takes besides its bytes.
+// valueOverhead is the approximate memory of a distinct value in addition to its bytes.
 const valueOverhead = 64
 
-// valueCount is a value, nil for NULL, with the number of its rows.
+// valueCount is a value, nil for NULL, and the number of rows that have it.
 type valueCount struct {
 	cell []byte
 	rows int64
 }
 
-// countValues counts the rows of each value of a column: a row a value, most frequent first, then by
-// value.
+// countValues counts the rows of each value of a column. It prints one row per value, most frequent
+// first, then by value.
 func countValues(ctx context.Context, t *oribi.Table, c *schema.Column, options ...oribi.ScanOption) (*batch.RecordBatch, error) {
 	index := map[string]int{}
 	var counts []valueCount

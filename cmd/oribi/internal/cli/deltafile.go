@@ -70,13 +70,13 @@ all rows are taken for undos, all else for redos. --type says it.`
 	return c
 }
 
-// deltaColumn is what is known of a column that changes set.
+// deltaColumn describes a column that changes set.
 type deltaColumn struct {
-	column   schema.Column // as lines write it
+	column   schema.Column // as printed
 	nullable bool
 }
 
-// deltaColumns reads the flag --columns.
+// deltaColumns parses the flag --columns.
 func deltaColumns(text string) (map[schema.ColumnID]deltaColumn, error) {
 	value := jsonin.Trim([]byte(text))
 	if err := jsonin.Check(value); err != nil {
@@ -140,13 +140,13 @@ func readDeltaColumn(object []byte) (id schema.ColumnID, c deltaColumn, err erro
 	return id, c, nil
 }
 
-// errKnown ends a walk that has found what it sought.
+// errKnown ends a walk once the answer is known.
 var errKnown = errors.New("known")
 
-// isUndo reports whether a file holds undos: as asked; else as the first row tells that has two
-// changes at different times; else as the file's name tells. A file without any of that which
-// deletes every row, from row 0 on, is what a flush of new rows writes: it undoes their inserts.
-// All others hold redos.
+// isUndo reports whether a file contains undos: by the flag; else by the first row that has two
+// changes at different times; else by the file's name. If none of these decides, a file that
+// deletes every row, from row 0 on, contains undos: a flush of new rows writes it to undo their
+// inserts. All other files contain redos.
 func isUndo(ctx context.Context, f *delta.File, kind, name string) (undo bool, err error) {
 	if kind != "" {
 		return kind == "undo", nil
@@ -177,19 +177,19 @@ var deltaRow = []schema.Column{
 	{Name: "type", Type: schema.String}, {Name: "op", Type: schema.String}, {Name: "cols", Type: schema.String},
 }
 
-// deltaPrinter prints changes, as rows or as objects.
+// deltaPrinter prints changes, as rows or as JSON objects.
 type deltaPrinter struct {
 	columns map[schema.ColumnID]deltaColumn
 	undo    bool
-	rows    *output.Writer // nil = objects
+	rows    *output.Writer // nil = JSON objects
 	objects *lines.Printer
 	text    []byte
 }
 
-// maxRows is one more than the highest row ID.
+// maxRows is one more than the maximum row ID.
 const maxRows = 1 << 32
 
-// print prints all changes of a file; what printing them does not look at is checked behind them.
+// print prints all changes of a file, and then checks the rest of it.
 func (d *deltaPrinter) print(ctx context.Context, f *delta.File) error {
 	b := batch.New(deltaRow, 1)
 	err := f.Changes(nil, func(c change.Delta) error {
@@ -207,7 +207,7 @@ func (d *deltaPrinter) print(ctx context.Context, f *delta.File) error {
 	return ended(err, d.objects)
 }
 
-// ended ends an output: after an error with what was printed before it, which is the one to tell.
+// ended ends the output. After an error it prints what was read before, and returns that error.
 func ended(err error, out interface {
 	Flush() error
 	Close() error
@@ -246,8 +246,8 @@ func (d *deltaPrinter) change(b *batch.RecordBatch, c change.Delta) error {
 	return d.rows.Write(b)
 }
 
-// appendColumns appends the columns that a change sets as one JSON object, in the order in which
-// they stand.
+// appendColumns appends the columns that a change sets as one JSON object, in the order of the
+// change.
 func (d *deltaPrinter) appendColumns(dst []byte, c change.Delta) ([]byte, error) {
 	dst = append(dst, '{')
 	columns := c.List.Columns()

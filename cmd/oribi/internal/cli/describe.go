@@ -47,7 +47,7 @@ func (a *app) tableList() *cobra.Command {
 	return c
 }
 
-// described is what describe tells of a table.
+// described is the output of describe for a table.
 func described(t *oribi.Table) *schemafile.Table {
 	s, p := t.Schema(), t.Properties()
 	return &schemafile.Table{Columns: s.Columns, Keys: s.Keys, History: p.History, Comment: p.Comment,
@@ -80,7 +80,7 @@ func (a *app) tableDescribe() *cobra.Command {
 	return c
 }
 
-// describeTable tells people of a table: a line on the whole, then its columns.
+// describeTable prints a table's description as text: a line about the table, then its columns.
 func (a *app) describeTable(t *oribi.Table) error {
 	stats, err := t.Stats(false)
 	if err != nil {
@@ -106,7 +106,8 @@ func (a *app) describeTable(t *oribi.Table) error {
 	return a.printBatch(columnList(t.Schema(), "-"), output.Table)
 }
 
-// columnList is a row a column of a schema; none is shown where there is no default, not even NULL.
+// columnList prints a row per column of a schema. A column without a default shows nothing, not
+// even NULL.
 func columnList(s *schema.Schema, none string) *batch.RecordBatch {
 	b := batch.New([]schema.Column{{Name: "column", Type: schema.String}, {Name: "type", Type: schema.String}, {Name: "key", Type: schema.Bool},
 		{Name: "nullable", Type: schema.Bool}, {Name: "default", Type: schema.String, Nullable: true}, {Name: "encoding", Type: schema.String},
@@ -141,9 +142,9 @@ func cellOf(b bool) []byte {
 	return []byte{0}
 }
 
-// printStats prints a row a column: what its files take, what its live values would take as they are,
-// NULLs nothing, and what the values are. Rows that are not flushed have values but take nothing on
-// disk yet.
+// printStats prints a row per column: the size of its files, the unencoded size of its live values
+// (NULLs count 0), and statistics of the values. Rows that are not flushed have values but do not
+// use disk space yet.
 func (a *app) printStats(ctx context.Context, t *oribi.Table, form output.Format) error {
 	s := t.Schema()
 	stats, err := t.Stats(true)
@@ -196,7 +197,7 @@ func (a *app) printStats(ctx context.Context, t *oribi.Table, form output.Format
 
 func int64Cell(n int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(n)) }
 
-// quotient is the cell of x / y, NULL where there is none.
+// quotient returns the cell of x / y, NULL if y is 0.
 func quotient(x, y int64) []byte {
 	if y == 0 {
 		return nil
@@ -204,10 +205,10 @@ func quotient(x, y int64) []byte {
 	return binary.LittleEndian.AppendUint64(nil, math.Float64bits(rounded(float64(x)/float64(y), 2)))
 }
 
-// columnValues is what the live values of a column are.
+// columnValues are the statistics of a column's live values.
 type columnValues struct {
 	bytes, nulls int64
-	least, most  []byte // nil: there is none, or the type has no order
+	least, most  []byte // nil: there are no values, or the type has no order
 	distinct     distinct.Estimator
 }
 
@@ -264,7 +265,7 @@ func isNaN(t schema.Type, cell []byte) bool {
 	return false
 }
 
-// joinNames names the forms of a column's files; nil without files.
+// joinNames joins the names that the files of a column use; nil without files.
 func joinNames[T any](list []T, name func(T) string) []byte {
 	if len(list) == 0 {
 		return nil

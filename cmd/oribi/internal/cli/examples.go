@@ -1,8 +1,8 @@
 package cli
 
-// examples are what the help of each verb shows, one command for sh each. They run in a directory
-// with a store S that "oribi demo S" made, a schema file, rows to apply, and a folder F with the
-// table's rowsets as loose files; a test runs them there.
+// examples are the commands that the help of each verb shows, one sh command each. They run in a
+// directory with a store S made by "oribi demo S", a schema file, rows to apply, and a folder F
+// with the table's rowsets as loose files. A test runs them there.
 var examples = map[string]string{
 	"oribi store init":     `oribi store init NEW --history 7d`,
 	"oribi store info":     `oribi store info S`,
@@ -45,7 +45,7 @@ var examples = map[string]string{
 	"oribi version":        `oribi version`,
 }
 
-// Examples are the examples of all verbs, by command; empty where one is missing.
+// Examples returns the examples of all verbs, by command; an entry is empty if a verb has none.
 func Examples() map[string]string {
 	list := map[string]string{}
 	for _, verb := range leaves(new(app).commands()) {

@@ -31,10 +31,10 @@ type failure struct {
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// usage says that the command line is wrong, or the content of a schema file.
+// usage reports an error in the command line or in a schema file.
 func usage(err error) error { return &failure{exitUsage, err} }
 
-// exitCode is the exit code for what a run came to.
+// exitCode returns the exit code for the result of a run.
 func exitCode(err error) int {
 	if err == nil || errors.Is(err, errReaderGone) {
 		return exitDone
@@ -51,8 +51,7 @@ func exitCode(err error) int {
 	case is(oribi.ErrLocked):
 		return exitLocked
 	}
-	// In an input file an unknown table or a row that is not there is a bad line, not a wrong
-	// command line.
+	// In an input file, an unknown table or an absent row is a bad line, not a wrong command line.
 	if _, ok := errors.AsType[*apply.LineError](err); ok || is(oribi.ErrRow) {
 		return exitFailed
 	}
@@ -65,14 +64,14 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// message is what stderr says of err: one line of printable text, without the name of the library,
-// which is the command's too and is printed once.
+// message returns what stderr prints for err: one line of printable text, without the library's
+// name. The command has the same name, which is printed once.
 func message(err error, code int) string {
 	if code == exitInterrupted {
 		return "interrupted"
 	}
 	text := strings.NewReplacer("\r", "", "\n", "; ").Replace(err.Error())
-	text = strings.TrimSuffix(text, ": "+oribi.ErrSchema.Error()) // the message says what is bad
+	text = strings.TrimSuffix(text, ": "+oribi.ErrSchema.Error()) // the message says what is wrong
 	for at := 0; ; {
 		i := strings.Index(text[at:], libraryName)
 		if i < 0 {
@@ -86,5 +85,5 @@ func message(err error, code int) string {
 	}
 }
 
-// libraryName begins the errors of the library.
+// libraryName is the prefix of the library's errors.
 const libraryName = "oribi: "

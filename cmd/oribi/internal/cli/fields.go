@@ -9,14 +9,14 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// fields is one record of named values, in order. As JSON it is one object; as a table and as CSV a
-// line a field.
+// fields is one record of named values, in order. JSON prints it as one object; the table form and
+// CSV print a line per field.
 type fields struct {
 	names  []string
 	values [][]byte // JSON
 }
 
-// json adds a field that is JSON already.
+// json adds a field that is already JSON.
 func (f *fields) json(name string, value []byte) {
 	f.names, f.values = append(f.names, name), append(f.values, value)
 }
@@ -24,10 +24,10 @@ func (f *fields) json(name string, value []byte) {
 // text adds a string.
 func (f *fields) text(name string, value string) { f.json(name, quote(value)) }
 
-// plain adds a number or a truth value.
+// plain adds a number or a boolean.
 func (f *fields) plain(name string, value any) { f.json(name, fmt.Append(nil, value)) }
 
-// part adds a record within the record: an object in JSON, elsewhere fields named after both.
+// part adds a nested record: an object in JSON, elsewhere fields whose names join both names.
 func (f *fields) part(name string, p *fields, form output.Format) {
 	if form == output.JSON || form == output.JSONL {
 		f.json(name, p.appendJSON(nil))
@@ -70,7 +70,7 @@ func (a *app) printFields(f *fields, form output.Format) error {
 	}
 	w := output.New(a.stdout, form, b.Schema)
 	style := a.style()
-	style.Bare, style.Width = true, 0 // one record: nothing of it is cut
+	style.Bare, style.Width = true, 0 // one record: its values are not cut
 	style.Figure = func(row int64, column int) bool { return column == 1 && isFigure(f.values[row]) }
 	w.Style(style)
 	if err := w.Write(b); err != nil {
@@ -84,7 +84,7 @@ func isFigure(value []byte) bool {
 	return len(value) > 0 && (value[0] == '-' || value[0] >= '0' && value[0] <= '9')
 }
 
-// rounded is x with so many decimals: figures that were measured have no more.
+// rounded returns x rounded to a number of decimals: measurements are not more exact.
 func rounded(x float64, decimals int) float64 {
 	scale := math.Pow10(decimals)
 	return math.Round(x*scale) / scale

@@ -12,7 +12,7 @@ import (
 	"github.com/oribi-db/oribi/internal/nearest"
 )
 
-// helped is an error with one more line, which says how to go on.
+// helped is an error with one more line, which names the next step.
 type helped struct {
 	err  error
 	help string
@@ -30,7 +30,7 @@ func helpLine(cmd *cobra.Command) string {
 	return strings.Replace(cmd.CommandPath(), "oribi", "oribi help", 1)
 }
 
-// unknown says that parent has no such noun or verb, and names the nearest one.
+// unknown returns the error for a noun or verb that parent does not have; it names the nearest one.
 func unknown(parent *cobra.Command, word string) error {
 	path := strings.TrimPrefix(parent.CommandPath()+" "+word, "oribi ")
 	err := fmt.Errorf("unknown command %q", path)
@@ -40,8 +40,8 @@ func unknown(parent *cobra.Command, word string) error {
 	return seeHelp(parent, err)
 }
 
-// nearestCommand is the command that word, which follows parent, may mean: one of parent's, or a verb
-// whose noun was left out.
+// nearestCommand returns the command that word, which follows parent, most likely means: one of
+// parent's, or a verb whose noun was left out.
 func nearestCommand(parent *cobra.Command, word string) string {
 	var names []string
 	for _, c := range parent.Commands() {
@@ -60,7 +60,7 @@ func nearestCommand(parent *cobra.Command, word string) string {
 	return ""
 }
 
-// flagError says in our words what is wrong with a flag.
+// flagError rewrites cobra's message about a wrong flag.
 func flagError(cmd *cobra.Command, err error) error {
 	if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		return unknownFlag(cmd, e)
@@ -95,7 +95,7 @@ func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) error {
 	return seeHelp(cmd, err)
 }
 
-// wanted is what a flag takes.
+// wanted describes the value that a flag takes.
 func wanted(f *pflag.Flag) string {
 	switch f.Value.Type() {
 	case "bool":
@@ -112,7 +112,7 @@ func wanted(f *pflag.Flag) string {
 	return "a " + f.Value.Type()
 }
 
-// missingFlag reports the first required flag that was not given.
+// missingFlag reports the first required flag that is missing.
 func missingFlag(cmd *cobra.Command) error {
 	var missing string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -148,7 +148,7 @@ func (a *app) helpCommand(root *cobra.Command) *cobra.Command {
 		}}
 }
 
-// find follows the names of nouns and verbs.
+// find returns the command that a sequence of nouns and verbs names.
 func find(c *cobra.Command, names []string) (*cobra.Command, error) {
 next:
 	for _, name := range names {
@@ -163,7 +163,7 @@ next:
 	return c, nil
 }
 
-// visible are the commands below c that help lists.
+// visible returns the commands below c that help lists.
 func visible(c *cobra.Command) (list []*cobra.Command) {
 	for _, sub := range c.Commands() {
 		if !sub.Hidden && sub.Name() != "help" {
@@ -173,7 +173,7 @@ func visible(c *cobra.Command) (list []*cobra.Command) {
 	return list
 }
 
-// leaves are the verbs below c, in the order in which help lists them.
+// leaves returns the verbs below c, in the order in which help lists them.
 func leaves(c *cobra.Command) []*cobra.Command {
 	if !c.HasSubCommands() {
 		return []*cobra.Command{c}
@@ -185,7 +185,7 @@ func leaves(c *cobra.Command) []*cobra.Command {
 	return list
 }
 
-// printHelp describes one command, or all below it.
+// printHelp prints the help of one command, or of all commands below it.
 func (a *app) printHelp(c *cobra.Command) error {
 	var b strings.Builder
 	if c.HasSubCommands() {
@@ -220,7 +220,7 @@ func (a *app) describeAll(b *strings.Builder, c *cobra.Command) {
 		"Flags go before or after arguments; nothing after -- is a flag. --quiet hides progress.\n")
 }
 
-// helpWidth is where lines of help are broken.
+// helpWidth is the maximum width of lines of help.
 func (a *app) helpWidth() int {
 	if isTerminal(a.file) {
 		return terminalWidth(a.file)
@@ -228,7 +228,8 @@ func (a *app) helpWidth() int {
 	return 80
 }
 
-// hang breaks text into lines that end before column width, each but the first after indent blanks.
+// hang wraps text into lines that end before column width; each but the first begins with indent
+// blanks.
 func hang(text string, indent, width int) string {
 	var b strings.Builder
 	at := indent
@@ -265,7 +266,7 @@ func (a *app) describeOne(b *strings.Builder, c *cobra.Command) {
 	}
 }
 
-// usageLine is a command with its arguments.
+// usageLine returns the usage of a command: its name and arguments.
 func usageLine(c *cobra.Command) string {
 	return c.Parent().CommandPath() + " " + c.Use
 }

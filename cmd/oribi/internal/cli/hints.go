@@ -9,7 +9,7 @@ import (
 	"github.com/oribi-db/oribi/internal/nearest"
 )
 
-// openTable opens an existing table; the error for one that does not exist names the nearest.
+// openTable opens an existing table. The error for a missing one names the nearest.
 func openTable(store *oribi.Store, name string) (*oribi.Table, error) {
 	names := tablesOf(store)
 	for _, known := range names {
@@ -24,7 +24,7 @@ func openTable(store *oribi.Store, name string) (*oribi.Table, error) {
 	return nil, err
 }
 
-// tablesOf are the names of a store's tables.
+// tablesOf returns the names of a store's tables.
 func tablesOf(store *oribi.Store) []string {
 	var names []string
 	for _, t := range store.Tables() {
@@ -33,7 +33,7 @@ func tablesOf(store *oribi.Store) []string {
 	return names
 }
 
-// damageHint says what to do about a damaged store.
+// damageHint suggests what to do about a damaged store.
 func damageHint(dir string, err error) error {
 	if _, hinted := errors.AsType[*helped](err); hinted || !errors.Is(err, oribi.ErrCorrupt) {
 		return err
@@ -41,7 +41,7 @@ func damageHint(dir string, err error) error {
 	return &helped{err, "keep a copy of " + dir + "; oribi store verify " + dir + " lists what is damaged; then restore a copy from before the damage"}
 }
 
-// duplicateHint says how to load a file of which a part is in the table.
+// duplicateHint suggests how to load a file that is already partly in the table.
 func duplicateHint(err error) error {
 	if !errors.Is(err, oribi.ErrKeyExists) {
 		return err
@@ -49,7 +49,8 @@ func duplicateHint(err error) error {
 	return &helped{err, "to load the rest of a file: --mode insert_ignore; to replace rows: --mode upsert"}
 }
 
-// signatures are how files begin that people load and that are not rows of text.
+// signatures are the first bytes of files that users try to load but that do not contain rows as
+// text.
 var signatures = []struct{ begin, name, next string }{
 	{"PAR1", "a Parquet file", "convert it to CSV or JSON Lines first"},
 	{"ARROW1", "an Arrow file", "convert it to CSV or JSON Lines first"},
@@ -66,7 +67,7 @@ var signatures = []struct{ begin, name, next string }{
 // longestSignature is how many bytes refuseBinary needs.
 const longestSignature = 16
 
-// refuseBinary recognizes by its first bytes a file that is not rows of text.
+// refuseBinary refuses a file whose first bytes show that it does not contain rows as text.
 func refuseBinary(head []byte) error {
 	for _, s := range signatures {
 		binary := bytes.IndexFunc(head, func(r rune) bool { return r == '\ufffd' || r < ' ' && r != '\n' && r != '\r' && r != '\t' }) >= 0

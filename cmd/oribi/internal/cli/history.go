@@ -18,12 +18,12 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// mostAhead is how far ahead of the clock a timestamp may be. A store that is opened to read
-// answers up to the machine's own clock, so the command waits for that to catch up.
+// mostAhead is how far ahead of the clock a timestamp may be. A store opened for reading accepts
+// timestamps up to the machine's clock, so the command waits until the clock reaches the timestamp.
 const mostAhead = mvcc.MaxAhead
 
-// reach waits until the machine's clock has passed ts, if that is not more than mostAhead away; the
-// store refuses what is.
+// reach waits until the machine's clock has passed ts, if that is at most mostAhead away. The store
+// refuses later timestamps.
 func reach(ctx context.Context, ts mvcc.Timestamp) error {
 	if ts == when.Latest {
 		return nil
@@ -42,14 +42,14 @@ func reach(ctx context.Context, ts mvcc.Timestamp) error {
 	}
 }
 
-// records prints one record after the other, of groups of columns.
+// records prints records, each made of groups of columns.
 type records struct {
 	w     *output.Writer
 	batch *batch.RecordBatch
-	next  int // column of the batch
+	next  int // the batch column that add sets next
 }
 
-// records makes a printer of records; in tables, columns of the names sizes are byte counts.
+// records returns a printer of records. Tables show the columns named in sizes as byte counts.
 func (a *app) records(form output.Format, groups []output.Group, sizes ...string) *records {
 	r := &records{w: output.NewGroups(a.stdout, form, groups), batch: batch.New(output.Flat(groups), 1)}
 	style := a.style()
@@ -60,7 +60,7 @@ func (a *app) records(form output.Format, groups []output.Group, sizes ...string
 	return r
 }
 
-// add sets the next columns of the record: cells, or NULL n times when there are none.
+// add sets the next columns of the record: to cells, or to NULL n times without cells.
 func (r *records) add(cells [][]byte, n int) {
 	for i := range n {
 		var c []byte
@@ -78,19 +78,18 @@ func (r *records) write() error {
 	return r.w.Write(r.batch)
 }
 
-// end prints what is left. What was printed before an error stays; where nothing was, nothing is
-// printed.
+// end prints the rest. Records printed before an error remain; without any, nothing is printed.
 func (r *records) end(some bool, err error) error {
 	if err == nil {
 		return r.w.Close()
 	}
 	if some {
-		r.w.Flush() // err is the one to tell
+		r.w.Flush() // report err instead
 	}
 	return err
 }
 
-// nullable is columns that a record may lack.
+// nullable returns columns that may be absent from a record.
 func nullable(columns []schema.Column) []schema.Column {
 	out := make([]schema.Column, len(columns))
 	for i, c := range columns {

@@ -59,8 +59,8 @@ func (a *app) tableLoad() *cobra.Command {
 
 var loadModes = map[string]oribi.Op{"insert": oribi.OpInsert, "upsert": oribi.OpUpsert, "insert_ignore": oribi.OpInsertIgnore}
 
-// options are what the command line alone says of a load; the format is 0 if that says nothing of
-// it.
+// options returns the options of a load that follow from the command line alone; the format is 0 if
+// the command line does not determine it.
 func (f *loadFlags) options(cmd *cobra.Command, file string) (o load.Options, err error) {
 	o = load.Options{Name: file, Rows: f.batch, NoHeader: f.noHeader, Scalars: f.create, Mode: loadModes[f.mode]}
 	given := cmd.Flags().Changed
@@ -127,7 +127,7 @@ func parseDelimiter(word string) (byte, error) {
 	return word[0], nil
 }
 
-// load carries out a load and reports how many rows are in, also after an error.
+// load runs a load and reports how many rows are in the table, also after an error.
 func (a *app) load(ctx context.Context, f *loadFlags, o load.Options, dir, table string) error {
 	in, err := a.openLoad(ctx, o.Name)
 	if err != nil {
@@ -173,7 +173,7 @@ func (a *app) load(ctx context.Context, f *loadFlags, o load.Options, dir, table
 	})
 	in.bar.Stop()
 	if _, bad := errors.AsType[*apply.LineError](err); !begun && !bad || result.Rows < 0 {
-		return err // there is nothing to tell, or it is not known what is in
+		return err // there is nothing to report, or the number of rows is not known
 	}
 	told := ""
 	if result.Skipped > 0 {
@@ -200,7 +200,7 @@ func loadTarget(store *oribi.Store, name string) (*oribi.Table, error) {
 	return t, err
 }
 
-// toldError is an error with lines of stderr that follow it.
+// toldError is an error followed by more lines on stderr.
 type toldError struct {
 	error
 	told string
@@ -208,7 +208,7 @@ type toldError struct {
 
 func (e *toldError) Unwrap() error { return e.error }
 
-// loadInput is a file that is loaded. It shows how far its reading has come.
+// loadInput is a file that is loaded. It shows how much of it has been read.
 type loadInput struct {
 	io.Reader
 	app  *app
@@ -237,11 +237,11 @@ func (a *app) openLoad(ctx context.Context, name string) (*loadInput, error) {
 
 func (in *loadInput) close() {
 	in.bar.Stop()
-	in.file.Close() // it was read: nothing can be lost
+	in.file.Close() // it was only read: nothing can be lost
 }
 
-// sniff looks at the first bytes of an input. It refuses what is not rows of text, and finds the form
-// if the command line does not say it: JSON begins with an object or an array.
+// sniff looks at the first bytes of an input. It refuses binary files and, unless the command line
+// gives the format, detects it: JSON begins with an object or an array.
 func (in *loadInput) sniff(o *load.Options) error {
 	head, err := in.head()
 	if err == nil {
@@ -259,8 +259,8 @@ func (in *loadInput) sniff(o *load.Options) error {
 	return nil
 }
 
-// head is the beginning of the input: up to the first byte that is not blank, and enough to recognize
-// a file by, or all there is.
+// head returns the beginning of the input: through the first byte that is not blank and enough to
+// recognize a binary file, or all of a shorter input.
 func (in *loadInput) head() ([]byte, error) {
 	r := bufio.NewReader(in.Reader)
 	in.Reader = r
@@ -268,25 +268,25 @@ func (in *loadInput) head() ([]byte, error) {
 		head, err := r.Peek(n)
 		switch {
 		case len(trimStart(head)) > 0 || err == io.EOF || n == r.Size():
-			return head, nil // an error behind it comes again
+			return head, nil // later reads return the error again
 		case err != nil:
 			return nil, err
 		}
 	}
 }
 
-// trimStart is a text without byte order mark and blanks at its start.
+// trimStart removes a byte order mark and blanks from the start of a text.
 func trimStart(head []byte) []byte {
 	return bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
 }
 
-// What is looked at of an input that cannot be read twice.
+// How much is read ahead from an input that cannot be read twice.
 const (
 	lookAtRows  = 10_000
 	lookAtBytes = 32 << 20
 )
 
-// createFor makes a table that fits the input.
+// createFor creates a table whose columns match the input.
 func (a *app) createFor(ctx context.Context, in *loadInput, f *loadFlags, o *load.Options, name string) (*oribi.Table, error) {
 	if _, err := o.Store.Table(name); err == nil {
 		return nil, &helped{fmt.Errorf("table %q: %w", name, oribi.ErrExists), "without --create and --key the rows go into it"}
@@ -298,7 +298,7 @@ func (a *app) createFor(ctx context.Context, in *loadInput, f *loadFlags, o *loa
 	return o.Store.CreateTable(name, s)
 }
 
-// dryRun prints the schema of the table that createFor would make.
+// dryRun prints the schema of the table that createFor would create.
 func (a *app) dryRun(ctx context.Context, f *loadFlags, o load.Options) error {
 	in, err := a.openLoad(ctx, o.Name)
 	if err != nil {
@@ -317,8 +317,8 @@ func (a *app) dryRun(ctx context.Context, f *loadFlags, o load.Options) error {
 	return err
 }
 
-// inferSchema finds the columns of an input and prints their types. A file is read as a whole for
-// that, of a stream the beginning.
+// inferSchema infers the columns of an input and prints their types. It reads a file completely,
+// but only the beginning of a stream.
 func (a *app) inferSchema(ctx context.Context, in *loadInput, f *loadFlags, o *load.Options) (*schema.Schema, error) {
 	look := infer.Options{Delimiter: o.Delimiter, NoHeader: o.NoHeader, Columns: o.Columns}
 	bar := a.bar(progress.Options{What: "look", Unit: progress.Bytes})
@@ -366,7 +366,7 @@ func (a *app) inferSchema(ctx context.Context, in *loadInput, f *loadFlags, o *l
 	return s, err
 }
 
-// unreadable ends a message about a format that load does not read yet.
+// unreadable ends a message about a format that load does not support.
 func unreadable(format string) string {
 	switch format {
 	case "parquet", "arrow", "xlsx":

@@ -17,9 +17,9 @@ import (
 
 // A loose file is a column, bloom or delta file outside of a store. Its verbs open no store.
 
-// withLoose opens a loose file for the time of use: "-" is stdin, and what ends in .gz is unpacked.
-// Both, and pipes, are read into memory first. Errors name the file, and all of them that tell of
-// its bytes are damage.
+// withLoose opens a loose file and closes it after use returns: "-" is stdin, and a file whose name
+// ends in .gz is unpacked. Both, and pipes, are read into memory first. Errors name the file; every
+// error about its bytes is damage.
 func (a *app) withLoose(ctx context.Context, name string, use func(src block.Source) error) error {
 	src, done, err := a.openLoose(ctx, name)
 	if err != nil {
@@ -29,7 +29,7 @@ func (a *app) withLoose(ctx context.Context, name string, use func(src block.Sou
 	return looseError(name, use(src))
 }
 
-// looseError puts a file's name before an error, and says what its exit code is.
+// looseError prefixes an error with the file's name and gives it an exit code.
 func looseError(name string, err error) error {
 	if err == nil || errors.Is(err, errReaderGone) || errors.Is(err, context.Canceled) {
 		return err
@@ -44,13 +44,13 @@ func looseError(name string, err error) error {
 		err = &looseFileError{name, err}
 	}
 	if errors.Is(err, oribi.ErrUnsupported) || isBadPack(err) {
-		return &failure{exitDamage, err} // of a kind that is not known, or no .gz file
+		return &failure{exitDamage, err} // of unknown kind, or not a .gz file
 	}
 	return err
 }
 
-// looseFileError names the file that an error is of. To the packages that read blocks a loose file
-// is block 0, which no store has; that is not told.
+// looseFileError prefixes an error with the file's name. For the packages that read blocks, a loose
+// file is block 0, which no store has; the message leaves that out.
 type looseFileError struct {
 	name string
 	err  error
@@ -91,17 +91,17 @@ func (a *app) openLoose(ctx context.Context, name string) (src block.Source, don
 	return &block.Memory{Bytes: data}, func() {}, nil
 }
 
-// maxLooseBytes bounds a loose file that has to be held in memory.
+// maxLooseBytes bounds a loose file that is read into memory.
 const maxLooseBytes = memoryLimit
 
-// isBadPack reports whether an error is of a .gz file that is damaged, or is none.
+// isBadPack reports whether an error says that a .gz file is damaged or not a .gz file.
 func isBadPack(err error) bool {
 	_, malformed := errors.AsType[flate.CorruptInputError](err)
 	return malformed || errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// interruptible makes reading end when ctx does, even where the input gives nothing, as a terminal.
-// What was asked of the input last is lost then.
+// interruptible makes reads end when ctx does, even while the input blocks, as a terminal may. The
+// data of a read in flight is then lost.
 func interruptible(ctx context.Context, in io.Reader) io.Reader {
 	return &interruptibleReader{ctx: ctx, in: in}
 }
@@ -110,8 +110,8 @@ type interruptibleReader struct {
 	ctx context.Context
 	in  io.Reader
 
-	buffer  []byte      // what the reading goroutine fills
-	rest    []byte      // of it, not yet handed on
+	buffer  []byte      // filled by the reading goroutine
+	rest    []byte      // part of buffer not yet returned
 	filled  chan filled // one at a time
 	failure error
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/progress"
 )
 
-// bar begins to show progress on stderr. Without a terminal there, and with --quiet, it is nil,
-// which is a bar that nobody sees. Out and Width of o are filled in. The caller stops it before
+// bar starts a progress bar on stderr. It returns nil, a bar that shows nothing, if stderr is not a
+// terminal or with --quiet. It sets Out and Width of o. The caller must stop the bar before
 // anything else is printed.
 func (a *app) bar(o progress.Options) *progress.Bar {
 	if a.quiet || !isTerminal(a.errFile) {
@@ -18,7 +18,7 @@ func (a *app) bar(o progress.Options) *progress.Bar {
 	return progress.Start(o)
 }
 
-// counted is an input that tells a bar how much of it was read.
+// counted is an input that updates a bar with the number of bytes read.
 type counted struct {
 	io.Reader
 	bar *progress.Bar

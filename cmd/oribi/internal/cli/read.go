@@ -26,7 +26,8 @@ func asOfFlag(c *cobra.Command, asOf *string) {
 	timeFlag(c, asOf, "as-of", "latest", "read the state at this time")
 }
 
-// format is the form of output: as asked, else what suits a terminal or a program.
+// format returns the form of output: the requested one, else the default for a terminal or a
+// program.
 func (a *app) format(name string) (output.Format, error) {
 	if name == "" {
 		if isTerminal(a.file) {
@@ -41,14 +42,14 @@ func (a *app) format(name string) (output.Format, error) {
 	return f, nil
 }
 
-// writer prints rows on stdout.
+// writer returns a writer that prints rows on stdout.
 func (a *app) writer(form output.Format, columns []schema.Column) *output.Writer {
 	w := output.New(a.stdout, form, columns)
 	w.Style(a.style())
 	return w
 }
 
-// style is how tables are laid out on stdout.
+// style returns the layout of tables on stdout.
 func (a *app) style() output.Style {
 	if !isTerminal(a.file) {
 		return output.Style{}
@@ -57,7 +58,7 @@ func (a *app) style() output.Style {
 	return output.Style{Width: terminalWidth(a.file), Colour: !plain}
 }
 
-// printBatch prints the rows of one batch; for people, columns of those names as sizes with their
+// printBatch prints the rows of one batch. The table form prints the named columns as sizes with
 // units.
 func (a *app) printBatch(b *batch.RecordBatch, form output.Format, sizes ...string) error {
 	w := output.New(a.stdout, form, b.Schema)
@@ -70,8 +71,8 @@ func (a *app) printBatch(b *batch.RecordBatch, form output.Format, sizes ...stri
 	return w.Close()
 }
 
-// asOf reads the word of a flag as an option of a read. It waits for a
-// timestamp that is a little ahead.
+// asOf parses the value of a flag into a read option. It waits for a timestamp that is slightly
+// ahead of the clock.
 func asOf(ctx context.Context, word string) (oribi.ReadOption, error) {
 	ts, err := when.Parse(word, time.Now())
 	if err != nil {
@@ -83,7 +84,7 @@ func asOf(ctx context.Context, word string) (oribi.ReadOption, error) {
 	return oribi.AsOf(ts), reach(ctx, ts)
 }
 
-// selectFlags are the flags that say which rows and columns are read.
+// selectFlags are the flags that select rows and columns.
 type selectFlags struct {
 	columns        []string
 	where          []string
@@ -109,8 +110,8 @@ func (a *app) tableScan() *cobra.Command {
 	return c
 }
 
-// scan carries out "table scan". What can be wrong without the table is found before the store is
-// opened.
+// scan runs "table scan". It checks all that does not depend on the table before it opens the
+// store.
 func (a *app) scan(cmd *cobra.Command, args []string, f *selectFlags, format string) error {
 	form, err := a.format(format)
 	if err != nil {
@@ -153,7 +154,7 @@ func (a *app) scan(cmd *cobra.Command, args []string, f *selectFlags, format str
 	})
 }
 
-// addBounds adds the key range that the flags name.
+// addBounds adds the key range that the flags give.
 func (f *selectFlags) addBounds(options []oribi.ScanOption, s *schema.Schema, changed func(flag string) bool) ([]oribi.ScanOption, error) {
 	for _, bound := range []struct {
 		flag, text string
@@ -171,13 +172,13 @@ func (f *selectFlags) addBounds(options []oribi.ScanOption, s *schema.Schema, ch
 	return options, nil
 }
 
-// printRows prints all batches of a scan. What was read before an error is printed too, without
-// what ends a complete answer.
+// printRows prints all batches of a scan. After an error it prints the rows read before, but not
+// the end of a complete answer.
 func (a *app) printRows(scan *oribi.Scan, form output.Format, columns []schema.Column) error {
 	w := a.writer(form, columns)
 	for b, err := range scan.Batches() {
 		if err != nil {
-			w.Flush() // the scan's error is the one to tell
+			w.Flush() // report the scan's error instead
 			return err
 		}
 		if err := w.Write(b); err != nil {
@@ -187,7 +188,7 @@ func (a *app) printRows(scan *oribi.Scan, form output.Format, columns []schema.C
 	return w.Close()
 }
 
-// chosen are the columns that a flag names, all of them if it was not given.
+// chosen returns the columns that a flag names, or all of them without the flag.
 func chosen(s *schema.Schema, flag string, list []string, given bool) ([]schema.Column, error) {
 	if !given {
 		return s.Columns, nil

@@ -55,7 +55,7 @@ func (a *app) changeRow(cmd *cobra.Command, args []string, kind oribi.Op) error 
 	})
 }
 
-// rowError is a row error without the number of the row, the only one.
+// rowError removes the number of the row, the only one, from a row error.
 func rowError(err error) error {
 	row, ok := errors.AsType[*oribi.RowError](err)
 	if !ok {
@@ -68,7 +68,7 @@ func rowError(err error) error {
 	return fmt.Errorf("table %q: key %s: %w", row.Table, row.Key, err)
 }
 
-// readRow reads a row, or the key of one that is deleted.
+// readRow parses a row or, for a delete, its key.
 func readRow(t *oribi.Table, kind oribi.Op, text string) (cells [][]byte, set []bool, err error) {
 	s := t.Schema()
 	if kind != oribi.OpDelete {

@@ -17,7 +17,7 @@ import (
 	"github.com/oribi-db/oribi/internal/celltext"
 )
 
-// memoryLimit is the memory limit of stores that the command opens, bytes.
+// memoryLimit is the memory limit of stores that the command opens, in bytes.
 const memoryLimit = 256 << 20
 
 // withStore calls use with an existing store. Commands that only read open it read-only.
@@ -25,7 +25,7 @@ func withStore(dir string, readOnly bool, use func(*oribi.Store) error) error {
 	return withOptions(dir, oribi.Options{ReadOnly: readOnly}, use)
 }
 
-// withOptions is withStore with options, to which it adds those that the command always sets.
+// withOptions is withStore with options, to which it adds those that the command always uses.
 func withOptions(dir string, o oribi.Options, use func(*oribi.Store) error) (err error) {
 	o.ErrorIfMissing, o.MemoryLimit = true, memoryLimit
 	store, err := oribi.Open(dir, &o)
@@ -94,7 +94,7 @@ func (a *app) storeInfo() *cobra.Command {
 	return c
 }
 
-// storeFields describe a store.
+// storeFields returns the fields that describe a store.
 func storeFields(info oribi.Info, r oribi.Recovery, form output.Format) *fields {
 	size := func(n int64) any {
 		if form == output.Table {
@@ -134,7 +134,7 @@ func (a *app) storeVerify() *cobra.Command {
 		var printed error
 		report := func(f oribi.Finding) {
 			findings++
-			bar.Stop() // findings may go to the same terminal
+			bar.Stop() // findings may be printed on the same terminal
 			if printed == nil {
 				printed = a.printFinding(f)
 			}

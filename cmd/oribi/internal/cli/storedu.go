@@ -34,7 +34,7 @@ func (a *app) storeDu() *cobra.Command {
 	return c
 }
 
-// usageFields are the sums. All but the first add up to the first.
+// usageFields returns the sums. The first is the total of the others.
 func usageFields(u *oribi.DiskUsage, form output.Format) *fields {
 	var f fields
 	for _, part := range []struct {
@@ -54,7 +54,7 @@ func usageFields(u *oribi.DiskUsage, form output.Format) *fields {
 	return &f
 }
 
-// printUsageFiles prints a line a file.
+// printUsageFiles prints a line per file.
 func (a *app) printUsageFiles(files []oribi.FileUsage, form output.Format) error {
 	b := batch.New([]schema.Column{{Name: "file", Type: schema.String}, {Name: "kind", Type: schema.String},
 		{Name: "length", Type: schema.Int64}, {Name: "allocated", Type: schema.Int64}, {Name: "live", Type: schema.Int64}, {Name: "dead", Type: schema.Int64}}, len(files))

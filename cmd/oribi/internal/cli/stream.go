@@ -13,10 +13,11 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/progress"
 )
 
-// errReaderGone says that whoever read our output has gone away, as head does. That is no failure.
+// errReaderGone means that the reader of our output has closed it, as head does. It is not a
+// failure.
 var errReaderGone = errors.New("the reader of the output went away")
 
-// stdout is where data goes. Once its reader has gone, every write is errReaderGone.
+// stdout is where data is printed. Once its reader has gone, every write returns errReaderGone.
 type stdout struct{ out io.Writer }
 
 func (o *stdout) Write(p []byte) (int, error) {
@@ -36,19 +37,19 @@ type outputError struct{ err error }
 func (e *outputError) Error() string { return "output: " + e.err.Error() }
 func (e *outputError) Unwrap() error { return e.err }
 
-// isGone reports whether err is what writing to a pipe without a reader gives.
+// isGone reports whether err is the error of a write to a pipe without a reader.
 func isGone(err error) bool {
 	const brokenPipe, noData = syscall.Errno(109), syscall.Errno(232) // of Windows
 	return errors.Is(err, syscall.EPIPE) ||
 		runtime.GOOS == "windows" && (errors.Is(err, brokenPipe) || errors.Is(err, noData))
 }
 
-// openInput opens a file to read: "-" is stdin, and what ends in .gz is unpacked. Its errors are
-// *fs.PathError.
+// openInput opens a file for reading: "-" is stdin, and a file whose name ends in .gz is unpacked.
+// Its errors are *fs.PathError.
 func (a *app) openInput(name string) (io.ReadCloser, error) { return a.openCounted(name, nil) }
 
-// openCounted is openInput whose reading moves bar: a file's size is its total, and what is read of
-// it, packed or not, is done.
+// openCounted is openInput with a bar: its total is the file's size, and it advances by the bytes
+// read from the file, packed or not.
 func (a *app) openCounted(name string, bar *progress.Bar) (io.ReadCloser, error) {
 	if name == "-" {
 		return io.NopCloser(&counted{a.stdin, bar}), nil
@@ -81,8 +82,8 @@ func (a *app) openCounted(name string, bar *progress.Bar) (io.ReadCloser, error)
 	return z, nil
 }
 
-// whole is a file that has to have as many bytes as it had when it was opened: it may be cut while
-// it is read.
+// whole is a file that must have as many bytes as when it was opened: it may be truncated while it
+// is read.
 type whole struct {
 	io.Reader
 	left int64
@@ -98,16 +99,16 @@ func (w *whole) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// plain is a file that is read as it is.
+// plain is a file that is not unpacked.
 type plain struct {
 	io.Reader
 	io.Closer
 }
 
-// maxWholeBytes bounds a file that is read whole, such as a schema.
+// maxWholeBytes bounds a file that is read into memory as a whole, such as a schema.
 const maxWholeBytes = 4 << 20
 
-// readInput reads a small file whole.
+// readInput reads a small file completely.
 func (a *app) readInput(name string) ([]byte, error) {
 	in, err := a.openInput(name)
 	if err != nil {

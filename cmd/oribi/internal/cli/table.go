@@ -37,7 +37,7 @@ func (a *app) tableCreate() *cobra.Command {
 	c.Flags().StringVar(&file, "schema", "", "file with the schema, JSON; - is stdin")
 	c.Flags().StringVar(&history, "history", "", "how long old versions are kept: forever, 7d, 15m (default: what the schema says, else the store)")
 	if err := c.MarkFlagRequired("schema"); err != nil {
-		panic(err) // the flag is there: it was made three lines above
+		panic(err) // the flag exists: it was defined three lines above
 	}
 	return c
 }
@@ -87,7 +87,7 @@ func (a *app) tableCompact() *cobra.Command {
 	return c
 }
 
-// compactions are what table compact can do, all of them after a flush.
+// compactions are the operations of table compact; each runs after a flush.
 var compactions = map[string]func(*oribi.Table, context.Context) (oribi.CompactionResult, error){
 	"merge":   (*oribi.Table).CompactResult,
 	"minor":   flushed((*oribi.Table).CompactMinor),
@@ -97,7 +97,7 @@ var compactions = map[string]func(*oribi.Table, context.Context) (oribi.Compacti
 	}),
 }
 
-// flushed is work behind a flush, and what both came to.
+// flushed runs work after a flush and returns the sum of both results.
 func flushed(work func(*oribi.Table, context.Context) (oribi.CompactionResult, error)) func(*oribi.Table, context.Context) (oribi.CompactionResult, error) {
 	return func(t *oribi.Table, ctx context.Context) (oribi.CompactionResult, error) {
 		first, err := t.FlushResult(ctx)
@@ -111,8 +111,7 @@ func flushed(work func(*oribi.Table, context.Context) (oribi.CompactionResult, e
 	}
 }
 
-// work does a flush or compaction, shows how many of the rows it has read, and prints what it came
-// to.
+// work runs a flush or compaction, shows how many of the rows it has read, and prints the result.
 func (a *app) work(ctx context.Context, what string, args []string, do func(*oribi.Table, context.Context) (oribi.CompactionResult, error)) error {
 	bar := a.bar(progress.Options{What: what})
 	defer bar.Stop()

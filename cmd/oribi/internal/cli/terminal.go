@@ -6,10 +6,10 @@ import (
 	"golang.org/x/term"
 )
 
-// isTerminal reports whether a stream, nil if there is none, is a terminal.
+// isTerminal reports whether a stream, which may be nil, is a terminal.
 func isTerminal(f *os.File) bool { return f != nil && term.IsTerminal(int(f.Fd())) }
 
-// usualWidth is the width of a terminal that does not tell its own.
+// usualWidth is the width assumed for a terminal that does not report its own.
 const usualWidth = 80
 
 // terminalWidth is the number of columns of a terminal.

@@ -36,7 +36,7 @@ func (a *app) time() *cobra.Command {
 	return c
 }
 
-// clockTime is the microsecond of a timestamp, as RFC 3339 of one width.
+// clockTime returns the microsecond of a timestamp as RFC 3339 of constant width.
 func clockTime(ts mvcc.Timestamp) string {
 	return ts.Time().UTC().Format("2006-01-02T15:04:05.000000Z")
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// topic is a page of help that belongs to no command: one of the languages that arguments and files
-// are written in.
+// topic is a page of help that belongs to no command: one of the languages of arguments and files.
 type topic struct{ name, short, text string }
 
 // topics are the pages, in the order in which help lists them.

@@ -10,34 +10,33 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// Unpacking ahead: a packed file holds at most so many pieces of so many bytes that nobody has read
-// yet.
+// Limits of unpacking ahead: the number of pieces not yet read, and the bytes of a piece.
 const (
 	pieceBytes  = 64 << 10
 	piecesAhead = 8
 )
 
-// unpacked is what a packed file holds. A goroutine of its own unpacks it ahead of whoever reads,
-// who has other work on the rows.
+// unpacked reads the content of a packed file. A separate goroutine unpacks it ahead of the reader,
+// which processes the rows at the same time.
 type unpacked struct {
 	file   io.Closer
 	pieces chan piece
-	spare  chan []byte // given back
+	spare  chan []byte // buffers for reuse
 	stop   chan struct{}
 	once   sync.Once
 
 	now  piece
-	rest []byte // of now, not yet read
+	rest []byte // part of now not yet returned
 }
 
-// piece is some bytes and, behind the last of them, what ended the file: io.EOF or an error.
+// piece is some bytes and what ended the file after the last of them: io.EOF or an error.
 type piece struct {
 	bytes []byte
 	err   error
 }
 
-// unpack reads the packed file in. Close closes file. Errors: a file that does not begin as a
-// packed one.
+// unpack returns a reader of the packed file in. Close closes file. It returns an error if the file
+// does not begin like a packed one.
 func unpack(in io.Reader, file io.Closer) (*unpacked, error) {
 	buffered := bufio.NewReaderSize(in, 64<<10)
 	if magic, err := buffered.Peek(2); err != nil && err != io.EOF {
@@ -54,7 +53,7 @@ func unpack(in io.Reader, file io.Closer) (*unpacked, error) {
 	return u, nil
 }
 
-// fill unpacks piece by piece until the file ends or nobody wants more.
+// fill unpacks piece by piece until the file ends or Close is called.
 func (u *unpacked) fill(z io.Reader) {
 	defer close(u.pieces)
 	for p := (piece{}); p.err == nil; {
@@ -63,7 +62,7 @@ func (u *unpacked) fill(z io.Reader) {
 		default:
 			p.bytes = make([]byte, pieceBytes)
 		}
-		n, err := z.Read(p.bytes) // not more than comes at once: it may be a pipe
+		n, err := z.Read(p.bytes) // a short read is enough: in may be a pipe
 		if p.bytes, p.err = p.bytes[:n], err; err != io.EOF {
 			p.err = packedError(err)
 		}
@@ -75,8 +74,8 @@ func (u *unpacked) fill(z io.Reader) {
 	}
 }
 
-// packedError says of a packed file that ends too early what a reader of a plain one would not take
-// for the end of its rows.
+// packedError replaces io.EOF of a packed file that ends too early, since a reader would take it
+// for the end of the rows.
 func packedError(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("the packed file is cut short: %w", err)
@@ -90,7 +89,7 @@ func (u *unpacked) Read(p []byte) (int, error) {
 			return 0, u.now.err
 		}
 		if u.now.bytes != nil {
-			u.spare <- u.now.bytes[:cap(u.now.bytes)] // has room for all that there are
+			u.spare <- u.now.bytes[:cap(u.now.bytes)] // never blocks: it has room for all buffers
 		}
 		u.now = <-u.pieces
 		u.rest = u.now.bytes
@@ -100,8 +99,8 @@ func (u *unpacked) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close does not wait for the goroutine, which a pipe without a writer may keep: it ends when that
-// gives something, or fails.
+// Close does not wait for the goroutine, which may block on a pipe without a writer. The goroutine
+// ends when its read returns.
 func (u *unpacked) Close() error {
 	u.once.Do(func() { close(u.stop) })
 	return u.file.Close()

@@ -10,12 +10,13 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// whereFlag adds the flag that selects rows. Given several times, all expressions must hold.
+// whereFlag adds the flag that selects rows. If it is given several times, all expressions must
+// hold.
 func whereFlag(c *cobra.Command, list *[]string) {
 	c.Flags().StringArrayVar(list, "where", nil, "only rows that match `EXPR`, for example: size > 100 and mode = '100644'; see: oribi help expr")
 }
 
-// whereOption is the option of expressions, all of which must hold.
+// whereOption returns the option for expressions, all of which must hold.
 func whereOption(s *schema.Schema, expressions []string) (oribi.CountOption, error) {
 	var all []oribi.Predicate
 	for _, expression := range expressions {
@@ -31,7 +32,7 @@ func whereOption(s *schema.Schema, expressions []string) (oribi.CountOption, err
 var comparisons = map[where.Op]func(column string, value any) oribi.Predicate{where.Eq: oribi.Eq, where.Ne: oribi.Ne, where.Lt: oribi.Lt,
 	where.Le: oribi.Le, where.Gt: oribi.Gt, where.Ge: oribi.Ge, where.Prefix: oribi.HasPrefix}
 
-// predicate is an expression as the library takes it.
+// predicate converts an expression to the library's form.
 func predicate(e *where.Expr) oribi.Predicate {
 	var operands []oribi.Predicate
 	for _, o := range e.Operands {
