@@ -1,10 +1,11 @@
-// Package apply carries out a file of write batches: JSON Lines, one line one batch.
+// Package apply runs a file of write batches: JSON Lines, one batch per line.
 //
 //	{"ops":[{"op":"upsert","table":"tree","row":{"path":"a","size":1}},
 //	        {"op":"delete","table":"tree","key":{"path":"b"}}]}
 //
-// (on one line). Lines are committed in order, each whole or not at all; the first that fails ends
-// the run, and what came before it stays. Text goes straight into cells: no map and no any per row.
+// (on one line). Lines are committed in order, each as one atomic write batch. The first line that
+// fails ends the run; the lines before it remain applied. Text is parsed directly into cells,
+// without a map or an any per row.
 package apply
 
 import (
@@ -19,16 +20,16 @@ import (
 	"github.com/oribi-db/oribi/internal/nearest"
 )
 
-// Options say how a run is done.
+// Options are the options of a run.
 type Options struct {
 	Name       string    // of the input, for messages
-	Timestamps io.Writer // takes the timestamp of each batch, a line in one Write, before the next batch begins; nil = nobody asks
+	Timestamps io.Writer // receives the timestamp of each batch, a line in one Write, before the next batch begins; may be nil
 	NoSync     bool      // a batch counts as done when it is published, not when it is durable
 
-	Applied func(batches int64) // told after each batch how many are done; nil = nobody asks
+	Applied func(batches int64) // called after each batch with the number of batches done; may be nil
 }
 
-// LineError says on which line of the input a run ended.
+// LineError is the error that ended a run, and the line of the input.
 type LineError struct {
 	Name string
 	Line int // from 1
@@ -39,8 +40,8 @@ func (e *LineError) Error() string { return fmt.Sprintf("%s:%d: %v", e.Name, e.L
 
 func (e *LineError) Unwrap() error { return e.Err }
 
-// Run applies the lines of in to store. Errors are *LineError, or those of ctx, or of writing
-// timestamps. When ctx ends Run returns between two batches, without waiting for more input.
+// Run applies the lines of in to store. Errors: *LineError; those of ctx; those of writing
+// timestamps. When ctx ends, Run returns between two batches, without waiting for more input.
 func Run(ctx context.Context, store *oribi.Store, in io.Reader, o Options) error {
 	input := readLines(in)
 	defer input.close()
@@ -78,7 +79,7 @@ type runner struct {
 	applied int64
 }
 
-// target finds a table for the decoder, once for each name.
+// target finds a table for the decoder, once per name.
 func (r *runner) target(name string) (*Target, error) {
 	if t := r.targets[name]; t != nil {
 		return t, nil
@@ -96,8 +97,8 @@ func (r *runner) target(name string) (*Target, error) {
 	return t, nil
 }
 
-// plainCause drops what an error of the store says before its cause, where that only repeats what
-// stands here already.
+// plainCause removes the prefix of a store's error if it only repeats what the message already
+// says.
 func plainCause(err error) error {
 	if errors.Is(err, oribi.ErrNoTable) {
 		return oribi.ErrNoTable
@@ -105,7 +106,7 @@ func plainCause(err error) error {
 	return err
 }
 
-// line applies one line; a blank one is nothing.
+// line applies one line; a blank line does nothing.
 func (r *runner) line(n line) error {
 	if len(jsonin.Trim(n.text)) == 0 {
 		return nil
@@ -121,7 +122,7 @@ func (r *runner) line(n line) error {
 	ts, err := r.batch.Commit(r.ctx, r.commit...)
 	if err != nil {
 		if r.ctx.Err() != nil && errors.Is(err, r.ctx.Err()) {
-			return err // between two batches: nothing of this one was done
+			return err // between two batches: nothing of this one was applied
 		}
 		if row, ok := errors.AsType[*oribi.RowError](err); ok {
 			err = opError(row.Row, rowCause(row))
@@ -146,7 +147,7 @@ func (r *runner) failed(n line, err error) error {
 	return &LineError{Name: r.options.Name, Line: n.number, Err: err}
 }
 
-// rowCause is a row error without its place, which the caller tells as line and operation.
+// rowCause returns a row error without its position: the caller adds line and operation.
 func rowCause(err error) error {
 	row, ok := errors.AsType[*oribi.RowError](err)
 	if !ok {

@@ -19,8 +19,8 @@ type Target struct {
 	Schema *schema.Schema
 }
 
-// Operation is one operation of a line: cells in schema order, nil for NULL; Set says which were
-// given. It is valid until the next one.
+// Operation is one operation of a line: cells in schema order, nil for NULL; Set reports which of
+// them were given. It is valid until the next operation.
 type Operation struct {
 	Kind   oribi.Op
 	Target *Target
@@ -28,8 +28,8 @@ type Operation struct {
 	Set    []bool
 }
 
-// Decoder turns lines into operations. It checks their form and the types of their values; whether
-// a row is there, and whether what is missing may be missing, the store decides.
+// Decoder parses lines into operations. It checks their form and the types of their values. The
+// store checks whether rows exist and whether missing values have defaults.
 type Decoder struct {
 	Tables func(name string) (*Target, error)
 
@@ -37,7 +37,7 @@ type Decoder struct {
 	bytes   []byte // the operation's cells
 	cells   [][]byte
 	set     []bool
-	last    *Target // most lines name one table
+	last    *Target // of the last operation: most lines name one table
 	name    string  // of last
 }
 
@@ -50,10 +50,11 @@ var kinds = map[string]oribi.Op{
 
 func deletes(k oribi.Op) bool { return k == oribi.OpDelete || k == oribi.OpDeleteIgnore }
 
-// opError puts the number of an operation, which people count from 1, before what is wrong with it.
+// opError prefixes an error with the number of the operation, counted from 1.
 func opError(index int, err error) error { return fmt.Errorf("op %d: %w", index+1, err) }
 
-// Decode hands the operations of a line to use, in order. Errors name the operation and the column.
+// Decode calls use with the operations of a line, in order. Errors name the operation and the
+// column.
 func (d *Decoder) Decode(line []byte, use func(*Operation) error) error {
 	line = jsonin.Trim(line)
 	if err := d.checker.Check(line); err != nil {
@@ -91,7 +92,7 @@ func (d *Decoder) Decode(line []byte, use func(*Operation) error) error {
 	return nil
 }
 
-// Row reads one row, the JSON object of its columns or, for a delete, of its key. Errors name the
+// Row parses one row: the JSON object of its columns or, for a delete, of its key. Errors name the
 // column.
 func (d *Decoder) Row(kind oribi.Op, t *Target, object []byte) (Operation, error) {
 	op := Operation{Kind: kind, Target: t}
@@ -109,7 +110,7 @@ func (d *Decoder) Row(kind oribi.Op, t *Target, object []byte) (Operation, error
 	return op, d.row(&op, object)
 }
 
-// checkError puts operation and column before a fault of the JSON, if it lies inside of one.
+// checkError adds operation and column to a JSON error inside an operation.
 func checkError(err error) error {
 	e, ok := errors.AsType[*jsonin.Error](err)
 	if !ok || len(e.Path) < 2 || e.Path[0] != "ops" {
@@ -194,7 +195,7 @@ func (d *Decoder) target(value []byte) (*Target, error) {
 	return t, nil
 }
 
-// row reads the members of a row or key into op's cells.
+// row parses the members of a row or key into op's cells.
 func (d *Decoder) row(op *Operation, object []byte) error {
 	s := op.Target.Schema
 	n := len(s.Columns)
@@ -223,7 +224,7 @@ func (d *Decoder) row(op *Operation, object []byte) error {
 	return nil
 }
 
-// cell reads one member.
+// cell parses one member.
 func (d *Decoder) cell(op *Operation, i int, value []byte) (err error) {
 	c := &op.Target.Schema.Columns[i]
 	op.Set[i] = true

@@ -8,28 +8,28 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
 )
 
-// maxLineBytes bounds a line, and so the memory that an input without line ends takes. It is far
-// above what a write batch may hold.
+// maxLineBytes bounds a line, and so the memory for an input without line ends. It is far above the
+// limit of a write batch.
 const maxLineBytes = 256 << 20
 
-// line is one line of the input, without its end; number counts from 1.
+// line is one line of the input, without its line end; number counts from 1.
 type line struct {
 	number int
 	text   []byte
-	err    error // instead of a text; io.EOF behind the last
+	err    error // instead of text; io.EOF after the last line
 }
 
-// lines reads lines ahead of whoever asks for them, in a goroutine of its own: an input that gives
-// nothing, such as a pipe or a terminal, then does not keep an interrupt from being seen.
+// lines reads lines ahead in a separate goroutine: an input that blocks, such as a pipe or a
+// terminal, then does not delay an interrupt.
 type lines struct {
 	ready chan line
-	spare chan []byte // buffers given back
+	spare chan []byte // buffers for reuse
 	stop  chan struct{}
 }
 
 const linesAhead = 2
 
-// keepBytes is the largest buffer that is kept for later lines.
+// keepBytes is the maximum size of a buffer that is reused for later lines.
 const keepBytes = 1 << 20
 
 func readLines(in io.Reader) *lines {
@@ -38,7 +38,7 @@ func readLines(in io.Reader) *lines {
 	return l
 }
 
-// next waits for a line. Its text holds until done is called with it.
+// next waits for a line. Its text is valid until done is called with it.
 func (l *lines) next(ctx context.Context) (line, error) {
 	if err := ctx.Err(); err != nil {
 		return line{}, err
@@ -51,7 +51,7 @@ func (l *lines) next(ctx context.Context) (line, error) {
 	}
 }
 
-// done gives the memory of a line back.
+// done returns the memory of a line for reuse.
 func (l *lines) done(n line) {
 	if cap(n.text) > keepBytes {
 		return
@@ -62,7 +62,7 @@ func (l *lines) done(n line) {
 	}
 }
 
-// close lets the reading goroutine go, once its input returns.
+// close ends the reading goroutine once its read returns.
 func (l *lines) close() { close(l.stop) }
 
 func (l *lines) run(in *bufio.Reader) {

@@ -15,7 +15,7 @@ func arrayFromJSON(dst []byte, c *schema.Column, value []byte) ([]byte, error) {
 		return dst, want("an array", value)
 	}
 	var elements [][]byte
-	buf := []byte{} // grown, it leaves behind what elements lie in
+	buf := []byte{} // may be reallocated: earlier elements then keep the old array
 	element := c.Elements()
 	for w := jsonin.Walk(value); w.Next(); {
 		if len(elements) == schema.MaxElements {
@@ -35,7 +35,7 @@ func arrayFromJSON(dst []byte, c *schema.Column, value []byte) ([]byte, error) {
 	return schema.AppendArray(dst, c.Element, elements), nil
 }
 
-// FromField is celltext.FromField, for arrays too: their text is a JSON array.
+// FromField is celltext.FromField, extended to arrays: their text is a JSON array.
 func FromField(dst []byte, c *schema.Column, text []byte) ([]byte, error) {
 	if c.Type != schema.Array {
 		return celltext.FromField(dst, c, text)

@@ -10,10 +10,10 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Key reads a key as JSON: an object with exactly the key columns of s in any order, or, of a key
-// of one column, its bare value; a text that is not JSON is a string itself, and 0x… is binary. The
-// cells are in key order. With prefix the object may have only the first columns of a compound key,
-// at least one. Errors name the column.
+// Key parses a key from JSON: an object with exactly the key columns of s in any order or, for a
+// key of one column, its bare value. Text that is not JSON is itself the value of a string key;
+// binary is 0x…. The cells are in key order. With prefix, the object may have only the first
+// columns of a compound key, at least one. Errors name the column.
 func Key(s *schema.Schema, text string, prefix bool) ([][]byte, error) {
 	value := jsonin.Trim([]byte(text))
 	if err := jsonin.Check(value); err != nil {
@@ -48,7 +48,7 @@ func Key(s *schema.Schema, text string, prefix bool) ([][]byte, error) {
 	return cells[:given], nil
 }
 
-// bareKey reads a key of one column that is not JSON, err being why not.
+// bareKey parses a key of one column that is not JSON; err is the JSON error.
 func bareKey(c *schema.Column, text string, err error) ([][]byte, error) {
 	var key []byte
 	switch c.Type {

@@ -1,5 +1,5 @@
-// Package cell reads cells, the bytes of values as the engine keeps them, from JSON values, keys, and
-// fields of CSV. Package celltext has the table of forms, writes them, and reads plain text.
+// Package cell parses cells, the bytes of values as the engine stores them, from JSON values, keys,
+// and fields of CSV. Package celltext has the table of forms, prints them, and parses plain text.
 package cell
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// FromJSON appends the cell that value, a checked JSON value other than null, is in column c.
-// Errors tell what is wrong with the value and do not name the column.
+// FromJSON appends the cell for value, a checked JSON value other than null, in column c. Errors
+// describe the value and do not name the column.
 func FromJSON(dst []byte, c *schema.Column, value []byte) ([]byte, error) {
 	switch t := c.Type; {
 	case t == schema.String || t == schema.Varchar:

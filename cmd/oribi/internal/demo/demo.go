@@ -1,5 +1,5 @@
 // Package demo shows a newcomer what a store does, on real input: the history of a source tree, one
-// commit a write batch. Every number that it prints is counted or measured in the run.
+// write batch per commit. Every number that it prints is counted or measured in the run.
 package demo
 
 import (
@@ -29,8 +29,8 @@ var columns = []schema.Column{
 	{ID: 4, Name: "seq", Type: schema.Int32},
 }
 
-// What happens between commits. The last stretch is left in memory and in the log, so that opening
-// again has work to do.
+// What happens after which commits. The last commits stay in memory and in the log, so that the
+// next opening replays them.
 var (
 	flushAfter    = []int64{1000, 2000, 3000, 4000}
 	compactAfter  = int64(3000)
@@ -43,16 +43,16 @@ type show struct {
 	ctx     context.Context
 	page    page
 	dir     string
-	kept    bool // the store stays
+	kept    bool // the store is not removed
 	commits []commit
 	stamps  map[int64]mvcc.Timestamp // of commits that are read back
 	counts  map[byte]int             // changes applied, by kind
-	touched map[string]int           // changes of each path
+	touched map[string]int           // number of changes of each path
 }
 
-// Run makes a store in dir, which is missing or empty, fills it, reads it back and checks it, and
-// tells on out what it did. Without dir the store is made in a temporary directory and removed at
-// the end.
+// Run creates a store in dir, which is missing or empty, fills it, reads it back, checks it, and
+// prints each step to out. If dir is empty, the store is created in a temporary directory and
+// removed at the end.
 func Run(ctx context.Context, out io.Writer, dir string) (err error) {
 	s := &show{ctx: ctx, page: page{out: out}, dir: dir, kept: dir != "",
 		stamps: map[int64]mvcc.Timestamp{}, counts: map[byte]int{}, touched: map[string]int{}}
@@ -76,7 +76,7 @@ func Run(ctx context.Context, out io.Writer, dir string) (err error) {
 	return nil
 }
 
-// fill makes the store and applies the commits.
+// fill creates the store and applies the commits.
 func (s *show) fill() (err error) {
 	store, err := oribi.Open(s.dir, &oribi.Options{ErrorIfExists: true, History: oribi.HistoryForever, Manual: true})
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *show) fill() (err error) {
 }
 
 // applyAll applies the commits in order, with a flush or a compaction where one is due, and prints
-// a line for each stretch.
+// a line after each of those.
 func (s *show) applyAll(store *oribi.Store, table *oribi.Table) error {
 	b := store.NewBatch()
 	stretch := map[byte]int{}
@@ -150,7 +150,7 @@ func (s *show) applyAll(store *oribi.Store, table *oribi.Table) error {
 	return nil
 }
 
-// tend does what is due after a commit and describes it.
+// tend runs what is due after a commit and describes it.
 func (s *show) tend(table *oribi.Table, seq int64) (string, error) {
 	what, do := "flush", table.FlushResult
 	switch {
@@ -166,7 +166,7 @@ func (s *show) tend(table *oribi.Table, seq int64) (string, error) {
 	return fmt.Sprintf("%s: %d → %d, %s", what, r.RowSetsBefore, r.RowSetsAfter, figures.Size(r.BytesWritten)), nil
 }
 
-// next ends with three commands to try.
+// next prints three commands to try.
 func (s *show) next() error {
 	s.page.title("Where to look next")
 	if !s.kept {
@@ -187,7 +187,7 @@ func (s *show) next() error {
 // askAfter is the commit whose timestamp is printed; it is one of readBackAfter.
 const askAfter = 1000
 
-// shellWord is text as one word for a shell.
+// shellWord quotes text as one word for a shell.
 func shellWord(text string) string {
 	plain := func(c rune) bool {
 		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("/._-+:@%,=", c)

@@ -12,8 +12,8 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
 )
 
-// The cut: commits 1 to 5000 of the first-parent history of Apache Kudu's source tree, one a line,
-// and the trees of two of them as git lists them, which nothing here computes.
+// The input: commits 1 to 5000 of the first-parent history of Apache Kudu's source tree, one per
+// line, and the trees of two of them as git lists them, which are not computed from the commits.
 //
 //	history  {"seq":1,"commit":"ff5a562e3ff2","time":1349940552,"ops":[["A",path,mode,blob,size],["M",…],["D",path]]}
 //	tree     [path,mode,blob,size], sorted by path
@@ -27,7 +27,7 @@ type file struct {
 	size             int64
 }
 
-// change is one change of a commit: A added, M changed, D deleted (the path alone is set).
+// change is one change of a commit: A added, M changed, D deleted (only the path is set).
 type change struct {
 	kind byte
 	file
@@ -40,7 +40,7 @@ type commit struct {
 	changes []change
 }
 
-// unpack reads a bundled file whole.
+// unpack reads a bundled file completely.
 func unpack(name string) ([]byte, error) {
 	packed, err := data.ReadFile("data/" + name + ".jsonl.gz")
 	if err != nil {
@@ -87,7 +87,7 @@ func loadHistory() ([]commit, error) {
 	return commits, nil
 }
 
-// readFile reads what follows in an array: path, mode, blob, size, or the path alone.
+// readFile parses the rest of an array: path, mode, blob, size, or only the path.
 func readFile(fields *jsonin.Walker) (f file, err error) {
 	for _, text := range []*string{&f.path, &f.mode, &f.blob} {
 		if fields.Next() {
@@ -118,7 +118,7 @@ func loadTree(seq int64) ([]file, error) {
 	return files, nil
 }
 
-// add puts the changes of a commit into a write batch.
+// add appends the changes of a commit to a write batch.
 func (c *commit) add(b *oribi.Batch, table *oribi.Table) {
 	for _, ch := range c.changes {
 		row := oribi.Row{"path": ch.path, "mode": ch.mode, "blob": ch.blob, "size": ch.size, "seq": c.seq}

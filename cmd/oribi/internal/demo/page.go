@@ -7,15 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// page prints prose and small tables. The first error of the writer stays and silences the rest.
+// page prints prose and small tables. After the first write error it prints nothing more.
 type page struct {
 	out   io.Writer
 	err   error
-	held  [][]string // a table's lines so far
+	held  [][]string // lines of the current table so far
 	begun bool
 }
 
-// pageWidth is that of the smallest usual terminal.
+// pageWidth is the width of the smallest usual terminal.
 const pageWidth = 80
 
 func (p *page) line(format string, args ...any) {
@@ -24,7 +24,7 @@ func (p *page) line(format string, args ...any) {
 	}
 }
 
-// title begins a part.
+// title begins a section.
 func (p *page) title(text string) {
 	if p.begun {
 		p.line("")
@@ -50,10 +50,10 @@ func (p *page) text(format string, args ...any) {
 	p.line("%s", line)
 }
 
-// rows adds a line to a table; the first one is its header.
+// rows adds a line to the table; the first line is its header.
 func (p *page) rows(cells []string) { p.held = append(p.held, cells) }
 
-// end prints the table: columns of numbers to the right, others to the left.
+// end prints the table: columns of numbers aligned to the right, others to the left.
 func (p *page) end() {
 	widths := make([]int, len(p.held[0]))
 	right := make([]bool, len(widths))

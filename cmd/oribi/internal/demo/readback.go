@@ -16,7 +16,7 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/figures"
 )
 
-// readBack opens the store again, read-only, and checks and explains what is there.
+// readBack reopens the store read-only, and checks and explains its content.
 func (s *show) readBack() (err error) {
 	store, err := oribi.Open(s.dir, &oribi.Options{ReadOnly: true})
 	if err != nil {
@@ -38,8 +38,7 @@ func (s *show) readBack() (err error) {
 	return nil
 }
 
-// readAsOf reads the table as it was after several commits and compares each answer with what it
-// has to be.
+// readAsOf reads the table as of several commits and compares each result with the expected tree.
 func (s *show) readAsOf(table *oribi.Table) error {
 	s.page.title("The table as it was")
 	s.page.text("Every read names a moment, or takes the latest. Here is the whole table as of some commits, each row compared:")
@@ -62,8 +61,8 @@ func (s *show) readAsOf(table *oribi.Table) error {
 	return nil
 }
 
-// expected is the tree of a commit: bundled, as git lists it, or made by going through the commits
-// with a map.
+// expected returns the tree of a commit: the bundled one, or one computed from the commits with a
+// map.
 func (s *show) expected(seq int64) ([]file, string, error) {
 	if slices.Contains(bundledTrees, seq) {
 		files, err := loadTree(seq)
@@ -72,7 +71,7 @@ func (s *show) expected(seq int64) ([]file, string, error) {
 	return s.replayed(seq), "a map that went through the commits", nil
 }
 
-// replayed goes through the commits up to one of them with a map.
+// replayed applies the commits up to one of them to a map.
 func (s *show) replayed(seq int64) []file {
 	tree := map[string]file{}
 	for i := range s.commits {
@@ -106,7 +105,7 @@ func (s *show) scan(table *oribi.Table, seq int64) ([]file, error) {
 	return files, nil
 }
 
-// firstDifference is the first index at which a and b differ; -1 if they are equal.
+// firstDifference returns the first index at which a and b differ; -1 if they are equal.
 func firstDifference(a, b []file) int {
 	for i := range max(len(a), len(b)) {
 		if i >= len(a) || i >= len(b) || a[i] != b[i] {
@@ -116,7 +115,7 @@ func firstDifference(a, b []file) int {
 	return -1
 }
 
-// versions shows one row at several moments.
+// versions prints one row as of several timestamps.
 func (s *show) versions(table *oribi.Table) error {
 	path, err := s.busiest(table, func(string) (int, error) { return 0, nil })
 	if err != nil {
@@ -141,8 +140,7 @@ func (s *show) versions(table *oribi.Table) error {
 	return nil
 }
 
-// busiest is, of the paths that are there now and have the highest rank, the one that changed most
-// often.
+// busiest returns, of the existing paths with the highest rank, the one that changed most often.
 func (s *show) busiest(table *oribi.Table, rank func(path string) (int, error)) (string, error) {
 	live, err := s.scan(table, readBackAfter[len(readBackAfter)-1])
 	if err != nil {
@@ -161,7 +159,7 @@ func (s *show) busiest(table *oribi.Table, rank func(path string) (int, error)) 
 	return best, nil
 }
 
-// onDisk tells what takes the space.
+// onDisk prints what uses the disk space.
 func (s *show) onDisk(table *oribi.Table) error {
 	stats, err := table.Stats(true)
 	if err != nil {
@@ -183,12 +181,12 @@ func (s *show) onDisk(table *oribi.Table) error {
 	return s.files()
 }
 
-// places are the parts of a store's directory, in the order in which they are told.
+// places are the parts of a store's directory, in the order in which they are printed.
 var places = []struct{ name, what string }{
 	{"data", "containers of the column files"}, {"wal", "log"}, {"meta", "metadata: what the blocks in the containers mean"}, {"", "identity, anchor, lock"},
 }
 
-// files counts the files of the store by place.
+// files counts the files of the store by directory.
 func (s *show) files() error {
 	count, bytes := map[string]int{}, map[string]int64{}
 	err := filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
@@ -218,7 +216,7 @@ func (s *show) files() error {
 	return nil
 }
 
-// explain tells how a read finds a row, for one of those that take the longest way.
+// explain describes how a read finds a row; the example is one of those that need the most steps.
 func (s *show) explain(table *oribi.Table) error {
 	path, err := s.busiest(table, func(path string) (int, error) {
 		trace, err := table.Explain(s.ctx, path)

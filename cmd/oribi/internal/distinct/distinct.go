@@ -1,6 +1,6 @@
-// Package distinct estimates how many different values a sequence has, in 4 KiB of memory whatever
-// its length: HyperLogLog (Flajolet et al., 2007) with linear counting for few values. The standard
-// error is 1.6 %.
+// Package distinct estimates the number of distinct values of a sequence in 4 KiB of memory,
+// whatever its length: HyperLogLog (Flajolet et al., 2007) with linear counting for few values. The
+// standard error is 1.6 %.
 package distinct
 
 import (
@@ -15,13 +15,13 @@ const (
 	registers = 1 << indexBits
 )
 
-// Estimator counts values. Its zero value is ready for use.
+// Estimator estimates the number of distinct values. Its zero value is ready for use.
 type Estimator struct {
-	// Per register: the most leading zeros, plus one, of the hashes that fell to it.
+	// Per register: the maximum, over its hashes, of the number of leading zeros plus one.
 	ranks [registers]uint8
 }
 
-// Add takes a value into account.
+// Add adds a value.
 func (e *Estimator) Add(value []byte) {
 	h := cityhash.Hash64(value)
 	rank := uint8(bits.LeadingZeros64(h<<indexBits|1<<(indexBits-1))) + 1
@@ -30,7 +30,7 @@ func (e *Estimator) Add(value []byte) {
 	}
 }
 
-// Count is about the number of different values.
+// Count returns the estimated number of distinct values.
 func (e *Estimator) Count() int64 {
 	sum, empty := 0.0, 0
 	for _, rank := range e.ranks {

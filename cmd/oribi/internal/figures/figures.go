@@ -1,9 +1,9 @@
-// Package figures writes numbers for people: "1,234,567", "1.5 MiB".
+// Package figures formats numbers for people: "1,234,567", "1.5 MiB".
 package figures
 
 import "strconv"
 
-// Thousands writes n with commas.
+// Thousands formats n with commas.
 func Thousands(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -12,7 +12,7 @@ func Thousands(n int64) string {
 	return s
 }
 
-// Size writes a number of bytes in the binary unit that suits it: "17 B", "4.0 KiB", "1.5 GiB".
+// Size formats a number of bytes in a suitable binary unit: "17 B", "4.0 KiB", "1.5 GiB".
 func Size(n int64) string {
 	if n > -1<<10 && n < 1<<10 {
 		return strconv.FormatInt(n, 10) + " B"

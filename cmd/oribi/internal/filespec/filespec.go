@@ -1,9 +1,9 @@
-// Package filespec reads what a column file is to be: one JSON object with the options of its
-// writer.
+// Package filespec parses the description of a column file to write: one JSON object with the
+// options of its writer.
 //
 //	{"type":"INT64","encoding":"BIT_SHUFFLE","compression":"LZ4","nullable":true,"posidx":true,"append_batch":100}
 //
-// Names and words are those of the formats' own messages:
+// Names and values are those of Kudu's protobuf messages:
 //
 //	field                        meaning                                                  default
 //	type                         of the values                                            must be there
@@ -18,8 +18,8 @@
 //	append_batch                 rows handed to the writer at once; 0: all                0
 //	metadata                     pairs: [{"where":"header"|"footer","key":…,"value":"0x…"},…]  none
 //
-// Fields that are not in this list are passed over: a description of a file may say more than how
-// to write it.
+// Fields that are not in this list are ignored: a description of a file may contain more than the
+// options of its writer.
 package filespec
 
 import (
@@ -35,14 +35,14 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Spec is what a column file is to be.
+// Spec describes a column file to write.
 type Spec struct {
 	Options    cfile.WriterOptions // Exact is set
 	Footer     []cfile.Pair        // pairs for the footer
-	BatchCells int                 // cells handed to the writer at once; 0 = all
+	BatchCells int                 // cells passed to the writer at once; 0 = all
 }
 
-// Read reads a spec. Options that no writer takes together are told here too.
+// Read parses a spec. It also refuses options that contradict each other.
 func Read(text []byte) (*Spec, error) {
 	value := jsonin.Trim(text)
 	if err := jsonin.Check(value); err != nil {
@@ -63,7 +63,7 @@ func Read(text []byte) (*Spec, error) {
 	return s, s.check()
 }
 
-// check finds options that do not go together.
+// check refuses options that contradict each other.
 func (s *Spec) check() error {
 	o := &s.Options
 	switch {
@@ -81,7 +81,7 @@ func (s *Spec) check() error {
 	return nil
 }
 
-// field takes one field.
+// field parses one field.
 func (s *Spec) field(name string, value []byte) (err error) {
 	o := &s.Options
 	switch name {
@@ -119,11 +119,11 @@ func (s *Spec) field(name string, value []byte) (err error) {
 	return err
 }
 
-// maxBlockBytes is the largest cblock that a reader takes once it is unpacked; a larger one is not
-// asked for.
+// maxBlockBytes is the maximum size of an unpacked cblock that a reader accepts, and so the maximum
+// that a spec may request.
 const maxBlockBytes = 16 << 20
 
-// named finds the value that a JSON string names.
+// named returns the value that a JSON string names.
 func named[T any](value []byte, byName func(string) (T, bool), what string) (v T, err error) {
 	if value[0] != '"' {
 		return v, fmt.Errorf("want a name, not %s", jsonin.Kind(value))
@@ -142,7 +142,7 @@ func boolean(value []byte) (bool, error) {
 	return value[0] == 't', nil
 }
 
-// number reads an integer from 0 to most.
+// number parses an integer from 0 to most.
 func number(value []byte, most int) (int, error) {
 	n, err := strconv.Atoi(string(value))
 	if err != nil || n < 0 || n > most {
@@ -151,7 +151,7 @@ func number(value []byte, most int) (int, error) {
 	return n, nil
 }
 
-// metadata takes the list of pairs.
+// metadata parses the list of pairs.
 func (s *Spec) metadata(value []byte) error {
 	if value[0] != '[' {
 		return fmt.Errorf("want an array, not %s", jsonin.Kind(value))

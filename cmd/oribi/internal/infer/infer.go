@@ -1,9 +1,9 @@
-// Package infer guesses the columns of a table from a file of rows.
+// Package infer infers the columns of a table from a file of rows.
 //
-// A column gets the first of the types bool, int64, decimal, double, date and timestamp in which each
-// of its values would be printed as it is in the file, else string: 007 and +1 make strings, and so
-// do values of several scales that no double prints back. Timestamps alone may be written in several
-// ways, all of them in UTC. A file is read as a whole for that, of a stream only its beginning.
+// A column gets the first of the types bool, int64, decimal, double, date and timestamp that prints
+// each of its values exactly as in the file, else string: 007 and +1 need strings, and so do values
+// of several scales that no double prints unchanged. Only timestamps may be written in several
+// ways, all of them in UTC. A file is read completely, a stream only at its beginning.
 package infer
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Columns are what is known of a file's columns so far, in the order in which they came up.
+// Columns is what is known about a file's columns so far, in the order of their first appearance.
 type Columns struct {
 	columns []column
 	cell    []byte
@@ -26,27 +26,27 @@ type Columns struct {
 
 type column struct {
 	name   string
-	fits   kinds // in which all values seen would be printed back
-	values bool  // there was one
-	absent bool  // a row had none
+	fits   kinds // the types that print all values seen unchanged
+	values bool  // some row had a value
+	absent bool  // some row had none
 
-	scale, whole int // of decimals: digits after the point, and the most before it
+	scale, whole int // of decimals: maximum digits after and before the point
 
-	typed  bool   // a value fitted some kind
-	forced []byte // the value at which fits became empty, after or before others that fit some kind
-	line   int    // on which it was
+	typed  bool   // some value fitted some kind
+	forced []byte // the value that made fits empty, while other values fit some kind
+	line   int    // of the value forced
 
 	decided *schema.Column // the type that the caller chose; nil = none
 }
 
-// looked is how many values of a column of strings are looked at to find out whether some of them fit
+// looked is how many values of a string column are examined to find out whether some of them fit
 // another type.
 const looked = 1000
 
-// ErrTooMany says that a file has more columns than a table may have.
+// ErrTooMany means that a file has more columns than a table may have.
 var ErrTooMany = fmt.Errorf("more than %d columns", schema.MaxColumns)
 
-// add makes a column that no row had yet.
+// add adds a column that no earlier row had.
 func (c *Columns) add(name string) (int, error) {
 	if len(c.columns) == schema.MaxColumns {
 		return 0, ErrTooMany
@@ -59,7 +59,7 @@ func (c *Columns) index(name string) int {
 	return slices.IndexFunc(c.columns, func(o column) bool { return o.name == name })
 }
 
-// see takes a value of column i into account; of finds the kinds of a text among some.
+// see adds a value to column i; of returns which of a set of kinds fit the text.
 func (c *Columns) see(i int, value []byte, line int, of func(text []byte, among kinds) (kinds, shape)) {
 	col := &c.columns[i]
 	col.values = true
@@ -89,7 +89,8 @@ func (c *Columns) see(i int, value []byte, line int, of func(text []byte, among 
 	col.typed = true
 }
 
-// Decide sets the type of a column, whatever its values. Errors: no such column; not a type.
+// Decide sets the type of a column, whatever its values. It returns an error if there is no such
+// column or no such type.
 func (c *Columns) Decide(name, typeName string) error {
 	i := c.index(name)
 	if i < 0 {
@@ -106,10 +107,10 @@ func (c *Columns) Decide(name, typeName string) error {
 // UnknownColumnError names a column that the file does not have.
 type UnknownColumnError struct {
 	Name  string
-	Names []string // that it has
+	Names []string // of the existing columns
 }
 
-// mostNamed is how many columns an error names.
+// mostNamed is the maximum number of columns that an error names.
 const mostNamed = 8
 
 func (e *UnknownColumnError) Error() string {
@@ -126,7 +127,7 @@ func (e *UnknownColumnError) Error() string {
 	return fmt.Sprintf("column %q: the file does not have it: it has %s", e.Name, strings.Join(list, ", "))
 }
 
-// Names are the names of the columns, in the order of the file.
+// Names returns the names of the columns, in the order of the file.
 func (c *Columns) Names() []string {
 	names := make([]string, len(c.columns))
 	for i := range c.columns {
@@ -135,9 +136,9 @@ func (c *Columns) Names() []string {
 	return names
 }
 
-// Schema makes a schema of the columns: those of the key first and not nullable, then the others,
-// all nullable. A type that cannot be in a key makes a string there, and so does a value that is
-// missing in a column of CSV.
+// Schema returns a schema of the columns: the key columns first, not nullable, then the others, all
+// nullable. A key column becomes a string if its type cannot be part of a key, or if a value is
+// missing in CSV.
 func (c *Columns) Schema(key []string) (*schema.Schema, error) {
 	var columns []schema.Column
 	for i, name := range key {
@@ -163,8 +164,8 @@ func (c *Columns) Schema(key []string) (*schema.Schema, error) {
 	return schema.New(columns, len(key))
 }
 
-// Reasons describes the types of a schema that Schema made, in one line: each column with its type,
-// and of strings that could have been something else the value that made them strings.
+// Reasons describes the types of a schema that Schema returned, in one line: each column with its
+// type and, for a string that was almost another type, the value that prevented it.
 func (c *Columns) Reasons(s *schema.Schema) string {
 	list := make([]string, len(s.Columns))
 	for i := range s.Columns {
@@ -177,7 +178,7 @@ func (c *Columns) Reasons(s *schema.Schema) string {
 	return strings.Join(list, ", ")
 }
 
-// reason says why a column became a string; empty where that is plain to see.
+// reason describes why a column became a string; empty if that is obvious.
 func (c *column) reason(n *schema.Column, key bool) string {
 	switch {
 	case c.decided != nil || n.Type != schema.String:
@@ -195,7 +196,7 @@ func (c *column) reason(n *schema.Column, key bool) string {
 	return ""
 }
 
-// column is the column with the type that fits.
+// column returns the column with the type that fits.
 func (c *column) column() schema.Column {
 	n := schema.Column{Type: schema.String}
 	switch {
@@ -220,8 +221,8 @@ func (c *column) column() schema.Column {
 	return n
 }
 
-// roomFor is the precision of a decimal column whose values have up to so many digits: all that the
-// same number of bytes has room for, so that larger values fit later.
+// roomFor returns the precision of a decimal column for values of at most so many digits: the
+// maximum for the same number of bytes, so that larger values fit later.
 func roomFor(digits int) int {
 	for _, precision := range []int{9, 18} {
 		if digits <= precision {

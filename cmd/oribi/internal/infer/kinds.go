@@ -24,11 +24,11 @@ const (
 	numbers  = isInteger | isDecimal | isDouble
 )
 
-// shape is what a decimal column needs for a number: digits before the point, without a zero that
-// stands alone there, and after it.
+// shape is what a decimal column needs for a number: the digits before the point, not counting a
+// single zero, and those after it.
 type shape struct{ whole, decimals int }
 
-// fieldKinds finds, among some, the types that print a field of CSV as it is.
+// fieldKinds returns the kinds, among some, that print a field of CSV unchanged.
 func (c *Columns) fieldKinds(text []byte, among kinds) (kinds, shape) {
 	if len(text) == 0 {
 		return 0, shape{}
@@ -51,7 +51,7 @@ func (c *Columns) fieldKinds(text []byte, among kinds) (kinds, shape) {
 	return c.numberKinds(text, among)
 }
 
-// timeKinds is fieldKinds for what looks like a date or a time.
+// timeKinds is fieldKinds for text that looks like a date or a time.
 func (c *Columns) timeKinds(text []byte, among kinds) kinds {
 	switch {
 	case len(text) == len("2006-01-02"):
@@ -65,7 +65,7 @@ func (c *Columns) timeKinds(text []byte, among kinds) kinds {
 	return 0
 }
 
-// inUTC reports whether a text that is a time has no zone, or that of UTC.
+// inUTC reports whether a time has no zone, or UTC.
 func inUTC(text []byte) bool {
 	if bytes.HasSuffix(text, []byte("Z")) || bytes.HasSuffix(text, []byte("+00:00")) {
 		return true
@@ -82,7 +82,7 @@ func (c *Columns) reads(t schema.Type, text []byte) bool {
 	return err == nil
 }
 
-// numberKinds is fieldKinds for what may be a number.
+// numberKinds is fieldKinds for text that may be a number.
 func (c *Columns) numberKinds(text []byte, among kinds) (k kinds, s shape) {
 	digits := text
 	negative := digits[0] == '-'
@@ -125,24 +125,24 @@ func (c *Columns) numberKinds(text []byte, among kinds) (k kinds, s shape) {
 	return k, s
 }
 
-// mostPlainDigits is how many digits an int64 has room for, whichever they are.
+// mostPlainDigits is the number of digits that always fit an int64.
 const mostPlainDigits = 18
 
-// exactDigits is how many significant digits every double gives back.
+// exactDigits is the number of significant digits that a double always preserves.
 const exactDigits = 15
 
-// isDouble reports whether a double prints text, a number without an exponent, as it is.
+// isDouble reports whether a double prints text, a number without an exponent, unchanged.
 func (c *Columns) isDouble(text, digits []byte, s shape) bool {
 	if s.decimals > 0 && digits[len(digits)-1] == '0' {
 		return false
 	}
 	if s.whole+s.decimals <= exactDigits && s.decimals <= 5 {
-		return true // no two such numbers share a double, and it is not printed with an exponent
+		return true // no two such numbers have the same double, and it is printed without an exponent
 	}
 	return c.odd(text, isDouble) != 0
 }
 
-// odd is the double that a text may be, found out by printing it.
+// odd returns the double for an unusual text if it prints unchanged.
 func (c *Columns) odd(text []byte, among kinds) kinds {
 	if among&isDouble == 0 || !c.reads(schema.Double, text) {
 		return 0
@@ -154,7 +154,7 @@ func (c *Columns) odd(text []byte, among kinds) kinds {
 	return isDouble
 }
 
-// jsonKinds finds, among some, the types that print a JSON value as it is.
+// jsonKinds returns the kinds, among some, that print a JSON value unchanged.
 func (c *Columns) jsonKinds(value []byte, among kinds) (kinds, shape) {
 	switch value[0] {
 	case '{', '[':

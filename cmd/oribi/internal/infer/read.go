@@ -11,9 +11,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Options say what is read.
+// Options are the options of reading.
 type Options struct {
-	Rows int // at most, 0 = all
+	Rows int // maximum number of rows; 0 = all
 
 	// Of CSV, as in load.Options; NoHeader needs Columns.
 	Delimiter byte
@@ -21,11 +21,11 @@ type Options struct {
 	Columns   []string
 }
 
-// errEnough ends the reading of an input's beginning.
+// errEnough ends reading after the beginning of an input.
 var errEnough = errors.New("the rest is not looked at")
 
-// Beginning is in, but for what lies behind its first n bytes. A record that lies across that
-// border is not looked at.
+// Beginning returns a reader of the first n bytes of in. A record that continues after them is
+// ignored.
 func Beginning(in io.Reader, n int) io.Reader { return &beginning{in, n} }
 
 type beginning struct {
@@ -42,7 +42,7 @@ func (b *beginning) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// FieldError is an input that does not tell its columns. Line is where, from 1.
+// FieldError reports an input whose columns cannot be determined. Line counts from 1.
 type FieldError struct {
 	Line int
 	Err  error
@@ -51,8 +51,8 @@ type FieldError struct {
 func (e *FieldError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
 func (e *FieldError) Unwrap() error { return e.Err }
 
-// CSV looks at the records of in. What is bad in a record but the header is left to whoever loads
-// it. Errors: *FieldError; ctx's.
+// CSV reads the records of in. It reports errors in the header only; the load reports those in
+// other records. Errors: *FieldError; that of ctx.
 func CSV(ctx context.Context, in io.Reader, o Options) (*Columns, error) {
 	r := csvin.NewReader(in, o.Delimiter)
 	names := o.Columns
@@ -105,8 +105,8 @@ func (c *Columns) seeRecord(fields []csvin.Field, line int) {
 	}
 }
 
-// JSON looks at the records of in. One that is not a JSON object is left to the load. Errors:
-// *FieldError; ctx's.
+// JSON reads the records of in. It ignores a record that is not a JSON object; the load reports it.
+// Errors: *FieldError; that of ctx.
 func JSON(ctx context.Context, in io.Reader, o Options) (*Columns, error) {
 	records := jsonin.NewRecords(in, csvin.MaxRecordBytes)
 	c := &Columns{}
@@ -134,7 +134,7 @@ func JSON(ctx context.Context, in io.Reader, o Options) (*Columns, error) {
 	return c, nil
 }
 
-// seeObject takes an object's members into account.
+// seeObject adds the members of an object.
 func (c *Columns) seeObject(object []byte, line int) error {
 	next := 0 // members are mostly in the same order
 	for w := jsonin.Walk(object); w.Next(); next++ {

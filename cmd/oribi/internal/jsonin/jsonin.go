@@ -68,7 +68,7 @@ func (c *Checker) Check(text []byte) error {
 	return nil
 }
 
-// Check reports whether text is exactly one JSON value. Errors are *Error.
+// Check returns an *Error unless text is exactly one JSON value.
 func Check(text []byte) error { return new(Checker).Check(text) }
 
 // place converts an error of jsontext to an Error, which separates the position from the reason.

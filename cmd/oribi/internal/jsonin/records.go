@@ -10,11 +10,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Records reads a sequence of JSON values: one a line, or the elements of one array, which may be
-// spread over lines in any way. Which of the two follows from the first byte. For one goroutine.
+// Records reads a sequence of JSON values: one per line, or the elements of one array, which may be
+// spread over lines in any way. The first byte decides which of the two. Not safe for concurrent
+// use.
 type Records struct {
 	Line int    // on which the value last read begins, from 1
-	Raw  []byte // its text as in the input, without the end of the line; valid until the next call
+	Raw  []byte // its text as in the input, without the line end; valid until the next call
 
 	in      *bufio.Reader
 	most    int
@@ -23,21 +24,21 @@ type Records struct {
 
 	number int // of the line last read
 
-	// Of an array.
+	// State of reading an array.
 	array  *jsontext.Decoder
 	source lineCounter
 }
 
-// NewRecords makes a reader of values of about most bytes each, at most. A byte order mark is
-// skipped.
+// NewRecords returns a reader of values of at most about most bytes each. It skips a byte order
+// mark.
 func NewRecords(in io.Reader, most int) *Records {
 	return &Records{Line: 1, in: bufio.NewReaderSize(in, 256<<10), most: most}
 }
 
-// Next reads the next value and checks it; blank lines are skipped.
+// Next reads and checks the next value. It skips blank lines.
 //
 // Errors: io.EOF at the end; *Error for a value that is not JSON, after which the next call
-// continues; others end the reading. Line and Raw are set with all of them.
+// continues; other errors end the reading. Line and Raw are set with all of them.
 func (r *Records) Next() ([]byte, error) {
 	if !r.begun {
 		r.begun = true
@@ -62,7 +63,7 @@ func (r *Records) Next() ([]byte, error) {
 	}
 }
 
-// begin finds out whether the input is an array.
+// begin determines whether the input is an array.
 func (r *Records) begin() error {
 	SkipMark(r.in)
 	for {
@@ -88,7 +89,7 @@ func (r *Records) beginArray() error {
 		return err
 	}
 	r.source = lineCounter{in: r.in, line: r.number + 1, most: int64(r.most) + 1<<20}
-	// Names and UTF-8 are checked by Check, whose errors do not end the reading.
+	// Check tests names and UTF-8; its errors do not end the reading.
 	r.array = jsontext.NewDecoder(&r.source, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	_, err := r.array.ReadToken()
 	return r.arrayError(err)
@@ -123,7 +124,7 @@ func (r *Records) element() ([]byte, error) {
 	return value, r.checker.Check(value)
 }
 
-// arrayError is an error that ends the reading of an array.
+// arrayError returns the error that ends the reading of an array.
 func (r *Records) arrayError(err error) error {
 	if err == nil {
 		return nil
@@ -142,8 +143,8 @@ func (r *Records) arrayError(err error) error {
 	return fmt.Errorf("not JSON: %w", err)
 }
 
-// lineCounter counts the line ends of what is read through it, and bounds how far the reading is
-// ahead of what was used.
+// lineCounter counts the line ends that are read through it, and bounds how far the reader is ahead
+// of the values returned.
 type lineCounter struct {
 	in   io.Reader
 	most int64
@@ -176,7 +177,7 @@ func (c *lineCounter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// lineOf is the line of an offset, which does not decrease from call to call.
+// lineOf returns the line of an offset. Offsets must not decrease from call to call.
 func (c *lineCounter) lineOf(offset int64) int {
 	passed := 0
 	for passed < len(c.ends) && c.ends[passed] < offset {

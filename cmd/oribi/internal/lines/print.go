@@ -1,4 +1,4 @@
-// Package lines prints and reads the cells of one column, one JSON value a line.
+// Package lines prints and reads the cells of one column, one JSON value per line.
 //
 //	column type              JSON
 //	integers, timestamps     digits
@@ -8,10 +8,10 @@
 //	array cell               [a,b,…] of these; null is a NULL element
 //	NULL                     null
 //
-// So a line needs the column's type alone to be understood, no precision, scale or length: a column
-// file holds none of them.
+// To interpret a line, a reader needs only the column's type, but no precision, scale or length: a
+// column file contains none of these.
 //
-// A Printer and a Reader are for one goroutine.
+// A Printer and a Reader are not safe for concurrent use.
 package lines
 
 import (
@@ -23,8 +23,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Column is a column whose cells celltext and package cell write and read as lines of type t:
-// decimals and dates are the integers that they are stored as.
+// Column returns a column whose cells celltext and package cell print and parse as lines of type t:
+// decimals and dates become the integers that are stored.
 func Column(t schema.Type) schema.Column {
 	switch t {
 	case schema.Decimal32, schema.Date:
@@ -39,7 +39,7 @@ func Column(t schema.Type) schema.Column {
 	return schema.Column{Name: "value", Type: t}
 }
 
-// flushBytes is how much is gathered before it is handed on.
+// flushBytes is how much is buffered before it is written.
 const flushBytes = 64 << 10
 
 // Printer prints vectors of cells.
@@ -47,14 +47,14 @@ type Printer struct {
 	out    io.Writer
 	column schema.Column
 	buffer []byte
-	before string // a cell
-	next   string // before all cells but the first
-	after  string // a cell
-	end    string // behind all cells
+	before string // before each cell
+	next   string // before each cell but the first
+	after  string // after each cell
+	end    string // after the last cell
 }
 
-// NewPrinter makes a printer of cells of type t: a line each or, as an array, elements of one JSON
-// array.
+// NewPrinter returns a printer of cells of type t: one per line or, as an array, elements of one
+// JSON array.
 func NewPrinter(out io.Writer, t schema.Type, array bool) *Printer {
 	p := &Printer{out: out, column: Column(t), after: "\n"}
 	if array {
@@ -88,13 +88,13 @@ func (p *Printer) Vector(v *batch.Vector) error {
 	return nil
 }
 
-// Value prints what is JSON already as one cell.
+// Value prints a JSON value as one cell.
 func (p *Printer) Value(json []byte) error {
 	p.buffer = append(append(p.buffer, p.before...), json...)
 	return p.ended()
 }
 
-// signed prints integers without a call per cell to find out what they are.
+// signed prints integers without a call per cell to determine their type.
 func signed[T ~int8 | ~int16 | ~int32 | ~int64](p *Printer, v *batch.Vector, values []T) error {
 	for i, n := range values {
 		p.buffer = append(p.buffer, p.before...)
@@ -120,15 +120,15 @@ func (p *Printer) ended() error {
 	return p.Flush()
 }
 
-// Flush hands on what is printed so far.
+// Flush writes what is printed so far.
 func (p *Printer) Flush() error {
 	_, err := p.out.Write(p.buffer)
 	p.buffer = p.buffer[:0]
 	return err
 }
 
-// Close prints what stands behind the last cell and hands on all that is left. It does not close
-// the writer below.
+// Close prints the end of the output and writes all that is buffered. It does not close the
+// underlying writer.
 func (p *Printer) Close() error {
 	p.buffer = append(p.buffer, p.end...)
 	if len(p.buffer) == 0 {

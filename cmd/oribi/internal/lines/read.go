@@ -12,14 +12,14 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// maxLineBytes bounds a line, and so the memory that an input without line ends takes.
+// maxLineBytes bounds a line, and so the memory for an input without line ends.
 const maxLineBytes = 64 << 20
 
 // Reader reads lines into vectors.
 type Reader struct {
 	// Line is the number of the line last read, from 1.
 	Line int
-	// Bytes is about how much memory the cells take that were read since Reset.
+	// Bytes is the approximate memory of the cells read since Reset.
 	Bytes int
 
 	in       *bufio.Reader
@@ -32,13 +32,13 @@ type Reader struct {
 	elements [][]byte
 }
 
-// NewReader makes a reader of cells of type t or, with array, of arrays of them. Without nullable
-// NULL cells are refused.
+// NewReader returns a reader of cells of type t or, with array, of arrays of type t. It refuses
+// NULL cells unless nullable is set.
 func NewReader(in io.Reader, t schema.Type, array, nullable bool) *Reader {
 	return &Reader{in: bufio.NewReaderSize(in, 256<<10), column: Column(t), array: array, nullable: nullable, arena: make([]byte, 0, 4096)}
 }
 
-// Reset empties v for the next cells: those read before are no longer needed.
+// Reset empties v for the next cells and makes those read before invalid.
 func (r *Reader) Reset(v *batch.Vector) {
 	if r.array {
 		v.ResetArrays(0)
@@ -48,11 +48,11 @@ func (r *Reader) Reset(v *batch.Vector) {
 	r.arena, r.Bytes = r.arena[:0], 0
 }
 
-// cellBytes is about what a cell takes beside its bytes.
+// cellBytes is the approximate memory of a cell in addition to its bytes.
 const cellBytes = 24
 
-// Next reads a line and appends its cell to v, whose byte strings hold until Reset. io.EOF is the
-// end; other errors tell what is wrong with the line, but not its number.
+// Next reads a line and appends its cell to v, whose byte strings are valid until Reset. It returns
+// io.EOF at the end; other errors describe the line, but do not include its number.
 func (r *Reader) Next(v *batch.Vector) error {
 	text, err := jsonin.ReadLine(r.in, r.text[:0], maxLineBytes)
 	if err != nil {
@@ -87,7 +87,7 @@ func (r *Reader) Next(v *batch.Vector) error {
 	return nil
 }
 
-// cell reads a value other than null into the arena.
+// cell parses a value other than null into the arena.
 func (r *Reader) cell(value []byte) ([]byte, error) {
 	from := len(r.arena)
 	arena, err := cell.FromJSON(r.arena, &r.column, value)
