@@ -1,4 +1,4 @@
-// Command oribi makes, fills, reads and checks Oribi stores. "oribi help" lists what it does.
+// Command oribi creates, fills, reads and checks Oribi stores. Run "oribi help" for its commands.
 package main
 
 import (

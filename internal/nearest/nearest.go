@@ -1,4 +1,4 @@
-// Package nearest finds the name that a mistyped word was most likely meant to be.
+// Package nearest finds the name that the user of a mistyped word most likely meant.
 package nearest
 
 import (
@@ -7,14 +7,15 @@ import (
 	"strings"
 )
 
-// longest is how many bytes a word may have to be compared: the time grows with their square.
+// longest is the maximum length of a word to compare, in bytes: the time is quadratic in it.
 const longest = 256
 
-// listed is how many names Hint lists when none is near.
+// listed is the maximum number of names that Hint lists if none is near.
 const listed = 8
 
-// Of returns the name that word was most likely meant to be: one that it begins, or one that is at
-// most two typing errors away and at most a third of the letters; empty if there is none.
+// Of returns the name that word most likely means: a name that begins with word, or one that
+// differs by at most two typing errors and at most a third of the letters. It returns "" if there
+// is none.
 func Of(word string, names []string) string {
 	if word == "" || len(word) > longest {
 		return ""
@@ -34,8 +35,8 @@ func Of(word string, names []string) string {
 	return best
 }
 
-// Hint ends a message about an unknown word: it names the nearest of the names or, if none is near,
-// those that there are. It begins with a semicolon; without names it is empty.
+// Hint returns the end of a message about an unknown word: it suggests the nearest of the names or,
+// if none is near, lists them. It begins with a semicolon; without names it is empty.
 func Hint(word string, names []string) string {
 	if near := Of(word, names); near != "" {
 		return "; did you mean " + strconv.Quote(near) + "?"
@@ -53,7 +54,7 @@ func Hint(word string, names []string) string {
 	return "; there is " + strings.Join(list, ", ")
 }
 
-// Keys returns the names that a map has, sorted.
+// Keys returns the keys of a map, sorted.
 func Keys[V any](names map[string]V) []string {
 	list := make([]string, 0, len(names))
 	for name := range names {
@@ -63,8 +64,8 @@ func Keys[V any](names map[string]V) []string {
 	return list
 }
 
-// typingErrors is the least number of letters left out, inserted, replaced, or swapped with their
-// neighbor that lead from a to b.
+// typingErrors returns the minimum number of letters omitted, inserted, replaced, or swapped with
+// their neighbor between a and b.
 func typingErrors(a, b string) int {
 	// rows[i%3][k] is the answer for a[:i] and b[:k].
 	var rows [3][]int

@@ -12,10 +12,10 @@ type kind uint8
 const (
 	end     kind = iota
 	word         // bare name or keyword
-	quoted       // name in double quotes; text is without them
+	quoted       // name in double quotes; text excludes them
 	number       // digits, with sign, point and exponent as written
-	text         // string in single quotes; text is without them
-	hexText      // 0x…; text is with the prefix
+	text         // string in single quotes; text excludes them
+	hexText      // 0x…; text includes the prefix
 	symbol       // = == != <> < <= > >= ( ) ,
 )
 
@@ -44,7 +44,7 @@ func isLetter(b byte) bool { return b == '_' || b >= 'a' && b <= 'z' || b >= 'A'
 func isDigit(b byte) bool  { return b >= '0' && b <= '9' }
 func isHex(b byte) bool    { return isDigit(b) || b >= 'a' && b <= 'f' || b >= 'A' && b <= 'F' }
 
-// peek is the byte n positions ahead, 0 past the end.
+// peek returns the byte n positions ahead, 0 past the end.
 func (l *lexer) peek(n int) byte {
 	if l.pos+n < len(l.input) {
 		return l.input[l.pos+n]
@@ -52,7 +52,7 @@ func (l *lexer) peek(n int) byte {
 	return 0
 }
 
-// pass moves on while ok returns true.
+// pass advances while ok returns true.
 func (l *lexer) pass(ok func(byte) bool) {
 	for l.pos < len(l.input) && ok(l.input[l.pos]) {
 		l.pos++
@@ -91,7 +91,7 @@ func (l *lexer) next() (token, error) {
 	return token{}, fmt.Errorf("byte %d: unexpected %q", from+1, r)
 }
 
-// ended refuses a literal that a letter or digit follows directly.
+// ended refuses a literal that is directly followed by a letter or digit.
 func (l *lexer) ended(t token) (token, error) {
 	if b := l.peek(0); isLetter(b) || isDigit(b) || b == '.' {
 		return t, fmt.Errorf("byte %d: want a blank after %q, not %q", t.at+1, t.text, b)
@@ -116,7 +116,7 @@ func (l *lexer) passNumber() {
 	}
 }
 
-// enclosed reads the text between two of the quotes at pos; a doubled quote is one.
+// enclosed reads the text between two of the quotes at pos; a doubled quote is a quote in the text.
 func (l *lexer) enclosed(k kind) (token, error) {
 	from, quote := l.pos, l.input[l.pos]
 	var b strings.Builder

@@ -1,4 +1,4 @@
-// Package where reads the expressions that select rows.
+// Package where parses the expressions that select rows.
 //
 //	expression = conjunction { "or" conjunction }
 //	conjunction = negation { "and" negation }
@@ -12,9 +12,10 @@
 //	literal    = number | "'" text "'" | "true" | "false" | "0x…"
 //	           | "date" "'…'" | "timestamp" "'…'"
 //
-// Words may be in any case. In the pattern of like, a percent sign ends the prefix; \% \_ \\ are the
-// characters. Without a percent sign the pattern is the whole value. A literal must be a value that
-// the column can represent exactly; of floats the nearest one is taken, and none beyond their range.
+// Keywords may be in any case. In the pattern of like, a percent sign ends the prefix; \% \_ \\
+// match the characters themselves. Without a percent sign, the pattern is the whole value. A
+// literal must be a value that the column can represent exactly; a FLOAT or DOUBLE column uses the
+// nearest value, and refuses literals beyond its range.
 package where
 
 import (
@@ -27,11 +28,11 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Op is what an Expr does.
+// Op is the operator of an Expr.
 type Op uint8
 
-// The operators. And, Or and Not have expressions as operands, all others a column and cells: In any
-// number of them, Between two, IsNull none, Prefix and the comparisons one.
+// The operators. And, Or and Not have expressions as operands, all others a column and cells: In
+// any number of cells, Between two, IsNull none, Prefix and the comparisons one.
 const (
 	And Op = iota + 1
 	Or
@@ -53,8 +54,8 @@ var opNames = [...]string{And: "and", Or: "or", Not: "not", Eq: "=", Ne: "!=", L
 
 func (o Op) String() string { return opNames[o] }
 
-// Expr is an expression, bound to a schema. NULL follows SQL: a test of a NULL is neither true nor
-// false, and so is Not of it.
+// Expr is an expression, bound to a schema. NULL follows SQL: a test of NULL is neither true nor
+// false, and so is its Not.
 type Expr struct {
 	Op       Op
 	Operands []*Expr
@@ -62,10 +63,11 @@ type Expr struct {
 	Cells    [][]byte // values of Column, as the engine stores them
 }
 
-// maxDepth bounds how deeply parentheses and nots are nested.
+// maxDepth bounds the nesting of parentheses and nots.
 const maxDepth = 100
 
-// Parse reads an expression on the columns of s. Errors name the column or the byte, from 1.
+// Parse parses an expression on the columns of s. Errors name the column or the byte, counted from
+// 1.
 func Parse(s *schema.Schema, expression string) (*Expr, error) {
 	p := parser{schema: s, lexer: lexer{input: expression}}
 	if err := p.advance(); err != nil {
@@ -99,7 +101,7 @@ func (p *parser) unexpected(want string) error {
 
 func (p *parser) at(s string) bool { return p.token.kind == symbol && p.token.text == s }
 
-// expect passes a symbol or keyword that must come next.
+// expect consumes a symbol or keyword that must come next.
 func (p *parser) expect(what string) error {
 	if !p.token.is(what) && !p.at(what) {
 		return p.unexpected(fmt.Sprintf("%q", what))
@@ -110,7 +112,7 @@ func (p *parser) expect(what string) error {
 func (p *parser) disjunction() (*Expr, error) { return p.joined(Or, p.conjunction) }
 func (p *parser) conjunction() (*Expr, error) { return p.joined(And, p.negation) }
 
-// joined reads operands with the operator's word between them.
+// joined parses operands with the operator's word between them.
 func (p *parser) joined(op Op, operand func() (*Expr, error)) (*Expr, error) {
 	first, err := operand()
 	if err != nil || !p.token.is(op.String()) {
@@ -155,7 +157,7 @@ func (p *parser) negation() (*Expr, error) {
 	return p.test()
 }
 
-// negated is e, or Not of it.
+// negated returns e, or Not of it.
 func negated(e *Expr, not bool) *Expr {
 	if !not || e == nil {
 		return e
@@ -213,7 +215,7 @@ func (p *parser) column() (*schema.Column, error) {
 	return &p.schema.Columns[i], p.advance()
 }
 
-// list reads "in" and its literals.
+// list parses "in" and its literals.
 func (p *parser) list(e *Expr) error {
 	e.Op = In
 	if err := p.advance(); err != nil {
@@ -235,7 +237,7 @@ func (p *parser) list(e *Expr) error {
 	}
 }
 
-// between reads "between" and its two literals.
+// between parses "between" and its two literals.
 func (p *parser) between(e *Expr) error {
 	e.Op = Between
 	if err := p.advance(); err != nil {
@@ -250,7 +252,7 @@ func (p *parser) between(e *Expr) error {
 	return p.literal(e)
 }
 
-// like reads "like" and a pattern, which is a prefix or a whole value.
+// like parses "like" and a pattern, which is a prefix or a whole value.
 func (p *parser) like(e *Expr) error {
 	if err := p.advance(); err != nil {
 		return err
@@ -269,7 +271,7 @@ func (p *parser) like(e *Expr) error {
 	e.Op = Eq
 	if isPrefix {
 		e.Op = Prefix
-		c = &schema.Column{Type: schema.String} // longer than a varchar is legal, and matches nothing
+		c = &schema.Column{Type: schema.String} // a text longer than a varchar is valid, and matches nothing
 	}
 	cell, err := celltext.FromText([]byte{}, c, value)
 	if err != nil {
@@ -279,7 +281,8 @@ func (p *parser) like(e *Expr) error {
 	return p.advance()
 }
 
-// unescape is the text before the percent sign at the end of a pattern, or the whole of it.
+// unescape returns the text before the percent sign at the end of a pattern, or all of it if there
+// is none.
 func unescape(pattern string) (value string, isPrefix bool, err error) {
 	var b strings.Builder
 	for i := 0; i < len(pattern); i++ {
@@ -316,13 +319,13 @@ func (p *parser) isNull(e *Expr) (*Expr, error) {
 	return negated(e, not), p.expect("null")
 }
 
-// literal reads one literal and adds its cell to e.
+// literal parses one literal and adds its cell to e.
 func (p *parser) literal(e *Expr) error {
 	t := p.token
 	if err := p.advance(); err != nil {
 		return err
 	}
-	mark := "" // date or timestamp, before the text
+	mark := "" // date or timestamp: the word before the text
 	if (t.is("date") || t.is("timestamp")) && p.token.kind == text {
 		mark = strings.ToLower(t.text)
 		t = p.token
@@ -343,8 +346,7 @@ func (p *parser) literal(e *Expr) error {
 
 var errNoLiteral = errors.New("not a literal")
 
-// literalCell makes the cell of column c that a literal denotes. mark is the word before a text, or
-// empty.
+// literalCell returns the cell of column c for a literal. mark is the word before a text, or empty.
 func literalCell(c *schema.Column, t token, mark string) ([]byte, error) {
 	dst := make([]byte, 0, max(16, len(t.text)))
 	switch {
@@ -370,7 +372,7 @@ func literalCell(c *schema.Column, t token, mark string) ([]byte, error) {
 	return nil, errNoLiteral
 }
 
-// quotesHint says how a text is written where it was written without quotes.
+// quotesHint shows how to quote a text that was written without quotes.
 func quotesHint(c *schema.Column, t token) string {
 	if c.Type == schema.String || c.Type == schema.Varchar {
 		return fmt.Sprintf("; a text is written '%s'", t.text)
@@ -386,8 +388,8 @@ func numeric(t schema.Type) bool {
 	return true
 }
 
-// textCell is the cell of a quoted text: of strings itself, of decimals and unusual floats what JSON
-// writes as a string.
+// textCell returns the cell for a quoted text: that of a string itself, or that of a decimal or
+// unusual float, which JSON writes as a string.
 func textCell(dst []byte, c *schema.Column, text string) ([]byte, error) {
 	switch t := c.Type; {
 	case t == schema.String || t == schema.Varchar:

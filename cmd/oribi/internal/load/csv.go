@@ -20,7 +20,8 @@ type csvSource struct {
 	places []int // of the file's fields: the column's index in the table
 }
 
-// csvRows makes a source of the records of in. Errors are of the header: they name the column.
+// csvRows returns a source of the records of in. It returns errors in the header, which name the
+// column.
 func csvRows(in io.Reader, m *maker, o *Options) (*csvSource, error) {
 	s := &csvSource{maker: m, reader: csvin.NewReader(in, o.Delimiter)}
 	names := o.Columns
@@ -67,8 +68,8 @@ func csvRows(in io.Reader, m *maker, o *Options) (*csvSource, error) {
 	return s, nil
 }
 
-// unknownHint ends the message about a name of the header: another delimiter where the one name
-// contains what is likely to separate several, else the nearest column.
+// unknownHint ends the message about an unknown name in the header. It suggests another delimiter
+// if the header is one name that contains a likely delimiter, else the nearest column.
 func unknownHint(name string, names []string, s *schema.Schema) string {
 	if len(names) != 1 {
 		return nearest.Hint(name, s.Names())
@@ -99,7 +100,7 @@ func (s *csvSource) next(dst *rows) error {
 	return nil
 }
 
-// nameField names the column of a field that is not CSV.
+// nameField adds the column's name to an error about a malformed field.
 func (s *csvSource) nameField(bad *csvin.BadRecord) error {
 	if bad.Field < len(s.places) {
 		return columnError(s.schema.Columns[s.places[bad.Field]].Name, bad.Cause)

@@ -33,7 +33,7 @@ type ingestLimits struct {
 
 var usualIngest = ingestLimits{least: 8 << 20, batches: 64, most: 128 << 20}
 
-// risingKeys checks batch by batch that keys ascend.
+// risingKeys checks, batch by batch, that keys ascend.
 type risingKeys struct {
 	encoder *keyenc.Encoder
 	keys    [][]byte
@@ -53,7 +53,8 @@ func (k *risingKeys) take(r *rows) bool {
 	return true
 }
 
-// ingest takes batches as long as they can be ingested. What it has read and not taken next gives.
+// ingest ingests batches while their keys ascend. next returns those that it has read but not
+// ingested.
 func (l *loader) ingest(ctx context.Context) error {
 	s := l.o.Table.Schema()
 	if l.o.SkipBad != nil || l.o.Mode == oribi.OpUpsert || l.limits.least == 0 || s.AutoIncrement() >= 0 {
@@ -76,7 +77,7 @@ func (l *loader) ingest(ctx context.Context) error {
 		return err
 	}
 	for ahead > 0 {
-		// Ctrl-C ends the rows, not the ingest of those that were taken.
+		// Ctrl-C ends the input, but the rows already taken are still ingested.
 		taken := int64(0)
 		_, _, err := l.o.Table.Ingest(context.WithoutCancel(ctx), l.rising(ctx, k, &ahead, &taken))
 		if err != nil {
@@ -87,12 +88,12 @@ func (l *loader) ingest(ctx context.Context) error {
 	return nil
 }
 
-// fits reports whether a batch can be ingested behind those before it.
+// fits reports whether a batch can be ingested after the preceding ones.
 func (l *loader) fits(k *risingKeys, r *rows) bool {
 	return r.len() > 0 && r.largest <= ingestRowBytes && k.take(r)
 }
 
-// free reports whether the table has no key from that of the first of rows on.
+// free reports whether the table has no key at or above the first key of rows.
 func (l *loader) free(ctx context.Context, r *rows) (bool, error) {
 	s := l.o.Table.Schema()
 	key := make([][]byte, s.Keys)
@@ -105,9 +106,9 @@ func (l *loader) free(ctx context.Context, r *rows) (bool, error) {
 	return true, nil
 }
 
-// rising are the vectors of one ingest: of the batches of the queue, the first ahead of which fit,
-// and of those that follow. It counts the rows in taken; ahead becomes 0 when there is nothing more
-// to ingest.
+// rising yields the vectors of one ingest: those of the first ahead batches in the queue, which
+// fit, and of the batches after them. It counts the rows in taken. ahead becomes 0 when there is
+// nothing more to ingest.
 func (l *loader) rising(ctx context.Context, k *risingKeys, ahead *int, taken *int64) iter.Seq2[[]*batch.Vector, error] {
 	return func(yield func([]*batch.Vector, error) bool) {
 		for size := 0; *ahead > 0 && size < l.limits.most; {
@@ -137,7 +138,7 @@ func (l *loader) rising(ctx context.Context, k *risingKeys, ahead *int, taken *i
 	}
 }
 
-// next gives a batch of the input. Errors: io.EOF at its end; what ended it.
+// next returns a batch of the input. Errors: io.EOF at its end; the error that ended it.
 func (l *loader) next(ctx context.Context) (r *rows, err error) {
 	if len(l.queue) > 0 {
 		r, l.queue = l.queue[0], l.queue[1:]
@@ -149,8 +150,8 @@ func (l *loader) next(ctx context.Context) (r *rows, err error) {
 	return l.read(ctx)
 }
 
-// read takes a batch from the parsing goroutine. A batch in which the input ends with an error is
-// not handed on.
+// read returns a batch from the parsing goroutine. It does not return a batch in which the input
+// ends with an error.
 func (l *loader) read(ctx context.Context) (*rows, error) {
 	if l.end != nil {
 		return nil, l.end
@@ -169,7 +170,7 @@ func (l *loader) read(ctx context.Context) (*rows, error) {
 	}
 }
 
-// give gives the memory of a batch back.
+// give returns the memory of a batch for reuse.
 func (l *loader) give(r *rows) {
 	select {
 	case l.spare <- r:

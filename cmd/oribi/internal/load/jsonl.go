@@ -12,7 +12,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// jsonSource reads rows of JSON, as lines or as one array: an object a row, whose names are
+// jsonSource reads rows of JSON, as lines or as one array: an object per row, whose names are
 // columns.
 type jsonSource struct {
 	*maker
@@ -29,7 +29,8 @@ func jsonRows(in io.Reader, m *maker, o *Options) *jsonSource {
 	return s
 }
 
-// scalarFromJSON is cell.FromJSON that takes a number, true and false for a string: their text.
+// scalarFromJSON is cell.FromJSON, except that a string column also accepts numbers, true and false
+// as text.
 func scalarFromJSON(dst []byte, c *schema.Column, value []byte) ([]byte, error) {
 	if c.Type == schema.String && value[0] != '"' && value[0] != '{' && value[0] != '[' {
 		return append(dst, value...), nil

@@ -36,18 +36,18 @@ type Options struct {
 
 	Name   string // of the input, for messages
 	Format Format
-	File   bool // the input never keeps its reader waiting: it may be read far ahead of what is committed
+	File   bool // the input never blocks: it may be read far ahead of the commits
 
-	// Of CSV: what stands between fields, whether the first line is data, and the columns of the
-	// fields in order; nil = as the header says or, without one, all columns of the table.
+	// Of CSV: the delimiter, whether the first line is data, and the columns of the fields in
+	// order; nil = as in the header or, without one, all columns of the table.
 	Delimiter byte
 	NoHeader  bool
 	Columns   []string
 
-	// Of JSON: string columns take numbers, true and false as their text.
+	// Of JSON: string columns accept numbers, true and false as text.
 	Scalars bool
 
-	SkipBad  io.Writer        // takes the records that are bad, and those whose key is there; nil = they end the load
+	SkipBad  io.Writer        // receives bad records and those with existing keys; nil = they end the load
 	Progress func(rows int64) // called periodically with the number of committed rows; may be nil
 }
 
@@ -98,19 +98,19 @@ type loader struct {
 	batch  *oribi.Batch
 	result Result
 
-	queue []*rows // read and not yet taken
+	queue []*rows // read, but not yet committed
 	end   error   // result after them; nil = more batches
 
 	ready chan *rows
-	spare chan *rows // given back
+	spare chan *rows // for reuse
 	stop  chan struct{}
 }
 
 // source reads records.
 type source interface {
-	next(dst *rows) error // appends a row. Errors: io.EOF; *badRow, after which it can go on; what ends the input
-	line() int            // on which the record begins that next read or failed to read
-	raw() []byte          // of the record that next read, also of a bad one
+	next(dst *rows) error // appends a row. Errors: io.EOF; *badRow, after which the next call continues; others end the input
+	line() int            // the line on which the record last read begins
+	raw() []byte          // the bytes of the record last read, even if it is bad
 }
 
 // badRow is the error for a record that is not a valid row.

@@ -10,27 +10,27 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// rows are what becomes one write batch: cells column by column, and for each row the line of the
-// input that it came from.
+// rows becomes one write batch: cells column by column, and for each row the line of the input that
+// contains it.
 type rows struct {
 	vectors []*batch.Vector // one for each column of the table
-	auto    int             // index of its auto-incrementing column; −1 = it has none
+	auto    int             // index of the auto-incrementing column; −1 = none
 	places  []place
-	bytes   int    // about what the write batch will take
-	largest int    // the most of them that one row takes
-	set     []bool // rows × columns: what the input gave; kept for upserts alone
-	varied  bool   // not all rows gave the same columns
-	text    []byte // the byte strings of vectors; those that had no room are in memory of their own
-	raw     []byte // the records as they stood in the input, kept for SkipBad alone
+	bytes   int    // approximate size of the write batch
+	largest int    // the size of the largest row
+	set     []bool // rows × columns: which cells the input set; used by upserts only
+	varied  bool   // rows set different columns
+	text    []byte // the byte strings of vectors, unless reallocated
+	raw     []byte // the records as in the input; used by SkipBad only
 	bad     []badRecord
-	err     error // instead of more input behind these rows: io.EOF, or why the load ends
+	err     error // ends the input after these rows: io.EOF, or why the load ends
 }
 
-// place is where a row comes from: the line on which its record begins, and where that stands in
-// raw.
+// place is the position of a row in the input: the line on which its record begins, and the range
+// of the record in raw.
 type place struct{ line, from, to int }
 
-// badRecord is a record that gave no row.
+// badRecord is a record that is not a valid row.
 type badRecord struct {
 	raw []byte
 	err *apply.LineError
@@ -54,11 +54,11 @@ func (r *rows) reset() {
 
 func (r *rows) len() int { return len(r.places) }
 
-// rawOf is the record of row i.
+// rawOf returns the record of row i.
 func (r *rows) rawOf(i int) []byte { return r.raw[r.places[i].from:r.places[i].to] }
 
-// columns are the vectors as Batch.Vectors takes them: nil for columns that no row gave. Not for
-// varied rows.
+// columns returns the vectors as Batch.Vectors takes them: nil for columns that no row sets. The
+// rows must not be varied.
 func (r *rows) columns() []*batch.Vector {
 	if len(r.set) == 0 && r.auto < 0 {
 		return r.vectors
@@ -72,7 +72,7 @@ func (r *rows) columns() []*batch.Vector {
 	return given
 }
 
-// keep makes r of only those of its rows that have no entry in drop.
+// keep removes the rows that have an entry in drop.
 func (r *rows) keep(drop map[int]error) {
 	n, width := 0, len(r.vectors)
 	selection := batch.MakeBitmap(r.len())
@@ -97,19 +97,19 @@ func (r *rows) keep(drop map[int]error) {
 	}
 }
 
-// maker makes rows of cells, one record at a time.
+// maker builds rows from cells, one record at a time.
 type maker struct {
 	schema *schema.Schema
-	upsert bool // else the rows are inserted, and an auto-incrementing column is not theirs to give
+	upsert bool // otherwise rows are inserted, and must not set an auto-incrementing column
 	raw    bool // records are kept
 	width  int  // bytes of a row's fixed widths and bookkeeping
 
-	cells [][]byte // of the record that is read now, nil for NULL
-	set   []bool   // which of them the record gave
+	cells [][]byte // of the current record, nil for NULL
+	set   []bool   // which cells the record sets
 	fixed []byte   // cells of fixed width
 }
 
-// rowOverhead is about what a write batch needs for a row besides its cells.
+// rowOverhead is the approximate size of a row in a write batch in addition to its cells.
 const rowOverhead = 128
 
 func newMaker(s *schema.Schema, mode oribi.Op, raw bool) *maker {
@@ -127,7 +127,7 @@ func (m *maker) begin() {
 	m.fixed = m.fixed[:0]
 }
 
-// put makes the bytes that read appends the cell of column i.
+// put sets the cell of column i to the bytes that read appends.
 func (m *maker) put(dst *rows, i int, value []byte, read func([]byte, *schema.Column, []byte) ([]byte, error)) (err error) {
 	buffer := &m.fixed
 	c := &m.schema.Columns[i]
@@ -142,8 +142,7 @@ func (m *maker) put(dst *rows, i int, value []byte, read func([]byte, *schema.Co
 	return nil
 }
 
-// maxCellBytes bounds a cell: the default of oribi.Options.CellLimit, with which the command opens
-// stores.
+// maxCellBytes bounds a cell. It is the default of oribi.Options.CellLimit, which the command uses.
 const maxCellBytes = 64 << 10
 
 var (
@@ -153,7 +152,7 @@ var (
 	errAuto   = errors.New("is auto-incrementing: rows that bring their values are for --mode upsert")
 )
 
-// end appends the cells that were put as one row.
+// end appends the cells of the current record as one row.
 func (m *maker) end(dst *rows, line int, raw []byte) error {
 	size := m.width
 	for i := range m.cells {
@@ -170,7 +169,7 @@ func (m *maker) end(dst *rows, line int, raw []byte) error {
 		case m.set[i]:
 		case i < m.schema.Keys && (m.upsert || !c.AutoIncrement):
 			return columnError(c.Name, errNoKey)
-		case c.Required() && !m.upsert: // an upsert may find the row there
+		case c.Required() && !m.upsert: // an upsert may find an existing row
 			return columnError(c.Name, errNotSet)
 		default:
 			m.cells[i] = c.Unset()
@@ -196,7 +195,7 @@ func (m *maker) end(dst *rows, line int, raw []byte) error {
 	return nil
 }
 
-// appendLine appends a record, and a line end if it has none, as the last one of an input may.
+// appendLine appends a record, and a line end if it has none, like the last record of some inputs.
 func appendLine(dst, raw []byte) []byte {
 	dst = append(dst, raw...)
 	if len(raw) == 0 || raw[len(raw)-1] != '\n' {

@@ -10,8 +10,8 @@ import (
 	"github.com/oribi-db/oribi"
 )
 
-// retry commits what is left of rows without those that the store refuses, err being why it did,
-// and hands SkipBad these and the records that gave no row, in the order of the input.
+// retry commits rows without those that the store refuses; err is the error of the first attempt.
+// It writes the refused rows and the malformed records to SkipBad, in the order of the input.
 func (l *loader) retry(ctx context.Context, r *rows, err error) error {
 	for err != nil {
 		fault, ok := errors.AsType[*rowFault](err)
@@ -20,8 +20,7 @@ func (l *loader) retry(ctx context.Context, r *rows, err error) error {
 		}
 		refused := map[int]error{fault.row: fault.cause}
 		if errors.Is(err, oribi.ErrKeyExists) {
-			// Asked for one by one: otherwise a file that is loaded again would be committed as
-			// often as it has rows.
+			// Look up all keys: otherwise a file that is loaded twice would need a commit per row.
 			if refused, err = l.duplicates(ctx, r); err != nil {
 				return err
 			}
@@ -45,7 +44,7 @@ func (l *loader) retry(ctx context.Context, r *rows, err error) error {
 	return nil
 }
 
-// duplicates are the rows whose key is in the table, or in an earlier row.
+// duplicates returns the rows whose key exists in the table or in an earlier row.
 func (l *loader) duplicates(ctx context.Context, r *rows) (map[int]error, error) {
 	s := l.o.Table.Schema()
 	found := map[int]error{}

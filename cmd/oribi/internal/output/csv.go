@@ -47,7 +47,7 @@ func (r *csvRows) settle(dst []byte) []byte { return dst }
 
 func (r *csvRows) end(dst []byte) []byte { return dst }
 
-// special marks the bytes that only a quoted field holds.
+// special marks the bytes that need a quoted field.
 var special = [256]bool{',': true, '"': true, '\r': true, '\n': true}
 
 func isPlain(field []byte) bool {
@@ -59,8 +59,7 @@ func isPlain(field []byte) bool {
 	return true
 }
 
-// quoteFrom puts the field dst[from:] between quotes if it is empty or holds what a plain field
-// cannot.
+// quoteFrom quotes the field dst[from:] if it is empty or contains special bytes.
 func quoteFrom(dst []byte, from int) []byte {
 	field := dst[from:]
 	if len(field) > 0 && isPlain(field) {

@@ -3,12 +3,12 @@ package output
 // Widths of columns on a terminal.
 const (
 	gap       = 2  // columns of the terminal between two columns of the table
-	leastText = 8  // a column of text is not cut below this
-	mostWidth = 60 // without a terminal, a wider cell sticks out, so that it does not push its column apart
+	leastText = 8  // minimum width of a text column that is cut
+	mostWidth = 60 // without a terminal, a wider cell sticks out instead of widening its column
 )
 
-// column is what fitting needs to know of a column: the widest cell seen, the header's width, and
-// whether cells may be cut; and whether they are sizes.
+// column describes a column for fit: the width of the widest cell seen and of the header, whether
+// cells may be cut, and whether they are sizes.
 type column struct {
 	cells, header int
 	figures       int // width of the widest figure among texts
@@ -17,8 +17,7 @@ type column struct {
 
 func (c *column) natural() int { return max(c.cells, c.header) }
 
-// least is the width below which the column is left out rather than made narrower. Numbers and
-// dates are never cut.
+// least returns the width below which the column is omitted. Numbers and dates are never cut.
 func (c *column) least() int {
 	if c.cut {
 		return min(c.natural(), leastText)
@@ -26,10 +25,10 @@ func (c *column) least() int {
 	return max(c.cells, min(c.header, leastText))
 }
 
-// fit gives the columns the widths that they take on a terminal of so many columns: those they need
-// if there is room, else the widest are cut first, down to equal widths; where that is not enough,
-// columns at the end are left out, so that the result may be shorter than columns. The first one
-// always stays.
+// fit returns the widths of columns on a terminal. If there is room, each column is as wide as its
+// widest cell; else the widest columns are cut first, down to equal widths. If that is not enough,
+// fit omits columns at the end, so that the result may be shorter than columns. It never omits the
+// first one.
 func fit(columns []column, terminal int) []int {
 	shown := len(columns)
 	for shown > 1 && total(columns[:shown], (*column).least) > room(shown, len(columns), terminal) {
@@ -45,10 +44,10 @@ func fit(columns []column, terminal int) []int {
 		return widths
 	}
 	for i := range columns {
-		widths[i] = max(min(columns[i].least(), left), 1) // less than it needs only if it stands alone
+		widths[i] = max(min(columns[i].least(), left), 1) // less than it needs only if it is the only column
 		left -= widths[i]
 	}
-	// One column of the terminal at a time to the narrowest column that wants one.
+	// One position of the terminal at a time goes to the narrowest column that needs one.
 	for left > 0 {
 		narrowest := -1
 		for i := range columns {
@@ -65,8 +64,8 @@ func fit(columns []column, terminal int) []int {
 	return widths
 }
 
-// room is what a terminal has for the cells of the first columns, the gaps taken off, and, where
-// some are left out, what says so.
+// room returns the width available for the cells of the first columns, without the gaps and, if
+// columns are omitted, without the mark that says so.
 func room(shown, all, terminal int) int {
 	terminal -= gap * (shown - 1)
 	if shown < all {

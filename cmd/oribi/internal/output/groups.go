@@ -9,17 +9,17 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Group is columns that stand together in a record: in JSON as an object under a name, or beside
-// the groups when there is none; in the other forms as columns whose names begin with the group's
-// and a dot.
+// Group is a group of columns of a record. JSON prints an object under the group's name, or plain
+// members if the name is empty. The other forms print columns with the group's name and a dot as
+// prefix.
 type Group struct {
-	Name    string // empty: the columns stand for themselves
+	Name    string // empty: the columns have no prefix
 	Columns []schema.Column
-	Raw     bool // text columns that are JSON values as they stand, such as numbers
+	Raw     bool // text columns contain JSON values, such as numbers
 }
 
-// Flat is the columns of all groups in order, of which the batches that a writer of groups takes
-// are made. An object is null where its first column, which else never is, is NULL.
+// Flat returns the columns of all groups in order, which the batches for a writer of groups have.
+// An object is null if its first column, which is never NULL otherwise, is NULL.
 func Flat(groups []Group) []schema.Column {
 	var out []schema.Column
 	for _, g := range groups {
@@ -33,7 +33,7 @@ func Flat(groups []Group) []schema.Column {
 	return out
 }
 
-// NewGroups makes a writer of records made of groups of columns.
+// NewGroups returns a writer of records made of groups of columns.
 func NewGroups(out io.Writer, f Format, groups []Group) *Writer {
 	w := New(out, f, Flat(groups))
 	switch r := w.rows.(type) {
@@ -43,7 +43,7 @@ func NewGroups(out io.Writer, f Format, groups []Group) *Writer {
 		next := r.seen
 		for _, g := range groups {
 			for i := range g.Columns {
-				next[i].cut = next[i].cut && !g.Raw // half a number would be another
+				next[i].cut = next[i].cut && !g.Raw // digits missing from a number would change it
 			}
 			next = next[len(g.Columns):]
 		}
@@ -51,7 +51,7 @@ func NewGroups(out io.Writer, f Format, groups []Group) *Writer {
 	return w
 }
 
-// jsonGroups prints one object a record, with objects in it.
+// jsonGroups prints one object per record, with nested objects.
 type jsonGroups struct {
 	*jsonRows
 	groups []Group
@@ -85,7 +85,7 @@ func (r *jsonGroups) row(dst []byte, vectors []*batch.Vector, i int) []byte {
 	return append(dst, "}\n"...)
 }
 
-// appendMembers appends the columns of a group by name; before stands in front of the first.
+// appendMembers appends the columns of a group by name; before precedes the first.
 func appendMembers(dst []byte, g *Group, cells []*batch.Vector, i int, before byte) []byte {
 	for k, v := range cells {
 		c := &g.Columns[k]

@@ -1,4 +1,4 @@
-// Package output prints rows: one JSON object a line, one JSON array, CSV, or a table for people.
+// Package output prints rows: one JSON object per line, one JSON array, CSV, or a table for people.
 //
 //	w := output.New(os.Stdout, output.JSONL, columns)
 //	for b := range batches {
@@ -6,8 +6,8 @@
 //	}
 //	err := w.Close()
 //
-// Rows are appended to one buffer that is handed on when it is full: no text is made per cell. A
-// Writer is for one goroutine.
+// Rows are appended to one buffer, which is written when it is full: no string is allocated per
+// cell. A Writer is not safe for concurrent use.
 package output
 
 import (
@@ -34,7 +34,7 @@ const (
 
 var formats = map[string]Format{"jsonl": JSONL, "json": JSON, "csv": CSV, "table": Table}
 
-// ParseFormat reads the name of a format.
+// ParseFormat parses the name of a format.
 func ParseFormat(name string) (Format, error) {
 	f, ok := formats[name]
 	if !ok {
@@ -43,8 +43,8 @@ func ParseFormat(name string) (Format, error) {
 	return f, nil
 }
 
-// flushBytes is how much is gathered before it is handed on. A reader that goes away is noticed
-// then.
+// flushBytes is how much is buffered before it is written. Only a write detects that the reader has
+// gone.
 const flushBytes = 64 << 10
 
 // Writer prints batches of the same columns.
@@ -56,8 +56,8 @@ type Writer struct {
 	err     error
 }
 
-// rowWriter is one form of output: what stands before all rows, each row, what stands behind them.
-// settle appends what was held back of the rows.
+// rowWriter is one form of output: the text before all rows, each row, and the text after them.
+// settle appends rows that were held back.
 type rowWriter interface {
 	begin(dst []byte) []byte
 	row(dst []byte, vectors []*batch.Vector, i int) []byte
@@ -65,7 +65,8 @@ type rowWriter interface {
 	end(dst []byte) []byte
 }
 
-// New makes a writer of rows with the given columns, which the batches must have in the same order.
+// New returns a writer of rows with the given columns, which the batches must have in the same
+// order.
 func New(out io.Writer, f Format, columns []schema.Column) *Writer {
 	w := &Writer{out: out, columns: columns}
 	switch f {
@@ -80,8 +81,8 @@ func New(out io.Writer, f Format, columns []schema.Column) *Writer {
 	return w
 }
 
-// Style lays tables out for a terminal; other forms are the same everywhere. It is called before
-// anything is written.
+// Style sets the layout of tables; it does not affect other forms. It must be called before the
+// first Write.
 func (w *Writer) Style(s Style) {
 	if r, ok := w.rows.(*tableRows); ok {
 		r.style = s
@@ -105,7 +106,7 @@ func (w *Writer) Write(b *batch.RecordBatch) error {
 	return w.err
 }
 
-// Flush hands on the rows printed so far.
+// Flush writes the rows printed so far.
 func (w *Writer) Flush() error {
 	if w.err == nil {
 		w.buffer = w.rows.settle(w.buffer)
@@ -114,8 +115,8 @@ func (w *Writer) Flush() error {
 	return w.err
 }
 
-// Close prints what stands behind the last row and hands on all that is left. It does not close the
-// writer below.
+// Close prints the text after the last row and writes all that is buffered. It does not close the
+// underlying writer.
 func (w *Writer) Close() error {
 	if w.err == nil {
 		w.buffer = w.rows.end(w.buffer)
@@ -131,7 +132,7 @@ func (w *Writer) flush() {
 	}
 }
 
-// jsonRows prints one object a row. names[i] is what stands before the value of column i.
+// jsonRows prints one object per row. names[i] is the text before the value of column i.
 type jsonRows struct {
 	columns []schema.Column
 	names   [][]byte

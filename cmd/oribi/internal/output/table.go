@@ -10,16 +10,16 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// The window: what is seen before the widths are fixed, whichever comes first. It bounds the memory
-// of a table.
+// The window: the rows seen before the widths are fixed, up to the first of these limits. It bounds
+// the memory of a table.
 const (
 	lookRows  = 500
 	lookBytes = 4 << 20
 )
 
-// Style says how a table is laid out. The zero value suits what is no terminal.
+// Style is the layout of a table. The zero value is for output that is not a terminal.
 type Style struct {
-	Width  int  // columns of the terminal; 0 = no terminal: nothing is cut or left out
+	Width  int  // columns of the terminal; 0 = no terminal: nothing is cut or omitted
 	Colour bool // the header bold, NULL and the count dim
 	Bare   bool // neither header nor count
 
@@ -37,12 +37,12 @@ const (
 	plain = "\x1b[0m"
 )
 
-// tableRows prints aligned columns under a header, numbers to the right, all else to the left, and
-// the count of rows.
+// tableRows prints aligned columns under a header, numbers to the right, everything else to the
+// left, and the number of rows.
 //
-// Widths follow from the first rows, the window, which are held back until it is full. In later
-// rows text that is wider than its column is cut on a terminal; a number is not, and sticks out. A
-// single row that is too wide is printed with a line for each column.
+// The first rows, the window, are held back until it is full and determine the widths. In later
+// rows, text that is wider than its column is cut on a terminal; a wider number is not cut and
+// sticks out. A single row that is too wide is printed with a line for each column.
 type tableRows struct {
 	columns []schema.Column
 	style   Style
@@ -91,7 +91,7 @@ func (r *tableRows) row(dst []byte, vectors []*batch.Vector, i int) []byte {
 	return r.endLine(dst)
 }
 
-// hold keeps a row of the window.
+// hold adds a row to the window.
 func (r *tableRows) hold(vectors []*batch.Vector, i int) {
 	for k, v := range vectors {
 		h := r.render(k, v.Cell(i))
@@ -110,8 +110,8 @@ func (r *tableRows) render(k int, cell []byte) heldCell {
 		r.text = append(r.text, nullWord...)
 		return heldCell{length: len(nullWord), width: len(nullWord), null: true}
 	}
-	// What is wider than the terminal will be cut: not more of it than that is written. The first
-	// row may turn out to be the only one.
+	// Text wider than the terminal will be cut: no more of it is appended than fits. The first row
+	// may be the only one.
 	limit := math.MaxInt
 	if r.style.Width > 0 && r.rows > 1 {
 		limit = r.style.Width
@@ -138,7 +138,7 @@ func (r *tableRows) render(k int, cell []byte) heldCell {
 	return heldCell{length: len(r.text) - from, width: width, figure: figure}
 }
 
-// settle fixes the widths, if they are not, and prints the header and the rows held back.
+// settle fixes the widths, unless they are fixed, and prints the header and the rows of the window.
 func (r *tableRows) settle(dst []byte) []byte {
 	if r.widths != nil {
 		return dst
@@ -184,14 +184,14 @@ func (r *tableRows) appendHeader(dst []byte) []byte {
 	return r.endLine(dst)
 }
 
-// fits reports whether all held columns stand side by side and uncut.
+// fits reports whether all columns of the window fit side by side, uncut.
 func (r *tableRows) fits() bool {
 	return r.style.Width == 0 || total(r.seen, (*column).natural) <= room(len(r.seen), len(r.seen), r.style.Width)
 }
 
-// upright prints the one held row with a line for each column, nothing cut.
+// upright prints the only row with a line for each column, nothing cut.
 func (r *tableRows) upright(dst []byte) []byte {
-	r.widths = make([]int, len(r.columns)) // all are shown
+	r.widths = make([]int, len(r.columns)) // all columns are shown
 	widest := 0
 	for i := range r.seen {
 		widest = max(widest, r.seen[i].header)
@@ -218,8 +218,7 @@ func (r *tableRows) upright(dst []byte) []byte {
 	return dst
 }
 
-// end prints what is held back and the count. A row that stands alone and does not fit is printed
-// upright.
+// end prints the window and the number of rows. A single row that does not fit is printed upright.
 func (r *tableRows) end(dst []byte) []byte {
 	if r.widths == nil && r.rows == 1 && !r.style.Bare && !r.fits() {
 		dst = r.upright(dst)
@@ -263,8 +262,8 @@ func (r *tableRows) appendCell(dst []byte, k int, text []byte, h heldCell) []byt
 	return r.appendAligned(dst, k, text, h.width, r.seen[k].cut || h.null, colour)
 }
 
-// appendAligned appends text in column k, cut if it may be and has to be, with the gap before it
-// and no blanks at the end of a line.
+// appendAligned appends text in column k, cut if necessary and allowed, with the gap before it and
+// without blanks at the end of a line.
 func (r *tableRows) appendAligned(dst []byte, k int, text []byte, width int, cut bool, colour string) []byte {
 	if k > 0 {
 		dst = appendBlanks(dst, gap)
@@ -290,7 +289,7 @@ func (r *tableRows) appendAligned(dst []byte, k int, text []byte, width int, cut
 	return dst
 }
 
-// endLine ends a line, with a sign if there are more columns than are shown.
+// endLine ends a line, with a mark if columns are omitted.
 func (r *tableRows) endLine(dst []byte) []byte {
 	if len(r.widths) < len(r.columns) {
 		dst = append(appendBlanks(dst, gap), ellipsis...)

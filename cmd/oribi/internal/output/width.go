@@ -7,8 +7,8 @@ import (
 	"github.com/oribi-db/oribi/internal/celltext"
 )
 
-// wide are the characters that take two columns of a terminal: East Asian Width W or F in Unicode
-// 14. What is not assigned or takes no column stands inside of a range where that makes one of two.
+// wide are the characters that occupy two columns of a terminal: East Asian Width W or F in Unicode
+// 14. A range includes unassigned and zero-width characters if that merges two ranges.
 var wide = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x1100, 0x115f, 1}, {0x231a, 0x231b, 1}, {0x2329, 0x232a, 1}, {0x23e9, 0x23ec, 1}, {0x23f0, 0x23f0, 1},
@@ -32,13 +32,13 @@ var wide = &unicode.RangeTable{
 	},
 }
 
-// runeWidth is the number of columns that a printable character takes: none if it combines with the
-// one before.
+// runeWidth returns the number of columns that a printable character occupies: 0 if it combines
+// with the preceding one.
 func runeWidth(c rune) int {
 	switch {
 	case c < 0x300:
 		return 1
-	case unicode.In(c, unicode.Mn, unicode.Me), c >= 0x1160 && c <= 0x11ff: // the second and third part of a Hangul syllable
+	case unicode.In(c, unicode.Mn, unicode.Me), c >= 0x1160 && c <= 0x11ff: // vowels and final consonants of a Hangul syllable
 		return 0
 	case unicode.Is(wide, c):
 		return 2
@@ -46,7 +46,7 @@ func runeWidth(c rune) int {
 	return 1
 }
 
-// textWidth is the number of columns that printable text takes.
+// textWidth returns the number of columns that printable text occupies.
 func textWidth(text []byte) (n int) {
 	for len(text) > 0 {
 		if text[0] < utf8.RuneSelf {
@@ -61,9 +61,9 @@ func textWidth(text []byte) (n int) {
 
 const ellipsis = "…" // one column
 
-// appendCut appends printable text of the given width, cut to most columns, at least one: what was
-// cut off is an ellipsis. It returns the columns appended too, which may be one fewer than most
-// when a wide character does not fit in half.
+// appendCut appends printable text of the given width, cut to at most most columns, at least one;
+// an ellipsis replaces the rest. It also returns the number of columns appended, which may be one
+// less than most if a wide character does not fit.
 func appendCut(dst, text []byte, width, most int) ([]byte, int) {
 	if width <= most {
 		return append(dst, text...), width
@@ -80,10 +80,10 @@ func appendCut(dst, text []byte, width, most int) ([]byte, int) {
 	return append(append(dst, text[:end]...), ellipsis...), n + 1
 }
 
-// appendPrintable appends text so that it cannot be mistaken, and cannot move the cursor or worse.
-// Text with anything but printable characters is written as a JSON string is; so are the empty
-// text, one with blanks at its ends, one that begins with a quote, and the word that stands for
-// NULL. It returns the columns appended too. Beyond limit columns it stops.
+// appendPrintable appends text in an unambiguous form that cannot move the cursor or otherwise
+// control the terminal. It writes text with unprintable characters as a JSON string, as well as
+// empty text, text that begins or ends with a blank or begins with a quote, and the word for NULL.
+// It also returns the number of columns appended. It stops beyond limit columns.
 func appendPrintable(dst, text []byte, limit int) ([]byte, int) {
 	from, n := len(dst), 0
 	if !ambiguous(text) {
@@ -120,7 +120,7 @@ func appendPrintable(dst, text []byte, limit int) ([]byte, int) {
 	return append(dst, '"'), n + 1
 }
 
-// nullWord stands for NULL.
+// nullWord is printed for NULL.
 const nullWord = "NULL"
 
 func ambiguous(text []byte) bool {
@@ -128,7 +128,7 @@ func ambiguous(text []byte) bool {
 	return n == 0 || text[0] == '"' || text[0] == ' ' || text[n-1] == ' ' || string(text) == nullWord
 }
 
-// appendRune appends a character of a quoted text: itself, or its escape.
+// appendRune appends a character of quoted text: the character or its escape.
 func appendRune(dst []byte, c rune, bytes []byte) []byte {
 	switch {
 	case c == '"' || c == '\\':

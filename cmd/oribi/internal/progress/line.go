@@ -8,8 +8,9 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/figures"
 )
 
-// line is the text at a moment, one column narrower than the terminal: in the last one a cursor may
-// wrap. Where room is short the bar goes first, then what stands at the end.
+// line returns the text to show at a time, one column narrower than the terminal, since in the last
+// column the cursor may wrap. If the terminal is narrow, line omits the bar first, then the text at
+// the end.
 func (b *Bar) line(now time.Time) string {
 	o := &b.options
 	done, total, count := b.done.Load(), b.total.Load(), b.count.Load()
@@ -41,7 +42,8 @@ const (
 	mostBar  = 30
 )
 
-// fit joins the parts with blanks, with a bar behind the first one if there is a total and room.
+// fit joins the parts with blanks, with a bar after the first one if there is a total and enough
+// room.
 func fit(parts []string, done, total int64, width int) string {
 	text := strings.Join(parts, "  ")
 	if room := width - len(text) - len("  []"); total > 0 && room >= leastBar {
@@ -56,10 +58,10 @@ func fit(parts []string, done, total int64, width int) string {
 	return text[:min(len(text), width)]
 }
 
-// percent is rounded down: 100 stands for done.
+// percent rounds down: 100 means done.
 func percent(done, total int64) int { return int(float64(done) / float64(total) * 100) }
 
-// number writes n in a unit.
+// number formats n in a unit.
 func number(n int64, u Unit) string {
 	if u == Bytes {
 		return figures.Size(n)
@@ -67,8 +69,7 @@ func number(n int64, u Unit) string {
 	return figures.Thousands(n)
 }
 
-// duration writes what is left to a person: seconds, then minutes and seconds, then hours and
-// minutes.
+// duration formats the time left: seconds, then minutes and seconds, then hours and minutes.
 func duration(d time.Duration) string {
 	s := int64((d + time.Second - 1) / time.Second)
 	switch {

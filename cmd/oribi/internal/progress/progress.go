@@ -1,4 +1,4 @@
-// Package progress shows on a terminal how far a piece of work has come: done of total, rate, time
+// Package progress shows on a terminal how far an operation has come: done of total, rate, time
 // left.
 //
 //	bar := progress.Start(progress.Options{Out: os.Stderr, What: "load", Total: size, Unit: progress.Bytes, Counted: "rows"})
@@ -7,10 +7,10 @@
 //	bar.Set(offset)
 //	bar.Count(int64(rows))
 //
-// The line appears once the work has taken a second and is painted again a few times a second by a
-// goroutine of the bar's own; Stop takes it away, so that what is printed next begins on an empty
-// line. Set, Add and Count are a few atomic operations and may be called from several goroutines. A
-// nil *Bar is one that nobody sees: all its methods do nothing.
+// The line appears once the operation has run for a second. A goroutine of the bar repaints it a
+// few times per second. Stop removes it, so that the next output begins on an empty line. Set, Add
+// and Count are a few atomic operations and may be called concurrently. A nil *Bar shows nothing:
+// all its methods do nothing.
 package progress
 
 import (
@@ -21,32 +21,32 @@ import (
 	"time"
 )
 
-// Unit says how numbers of a bar are written.
+// Unit is the format of a bar's numbers.
 type Unit uint8
 
 // The units.
 const (
-	Plain Unit = iota // things, with commas
+	Plain Unit = iota // items, with commas
 	Bytes             // in KiB, MiB, GiB
 )
 
 // Options describe a bar.
 type Options struct {
 	Out     io.Writer  // a terminal
-	Width   func() int // columns of the terminal, asked at each painting; nil = 80
-	What    string     // name of the work: "load"
-	Total   int64      // 0 = not known (yet): no bar and no time left, but what is done and the rate
-	Unit    Unit       // of Total and of what Set and Add tell
-	Counted string     // what Count counts, "rows": the rate is told in these then; "" = nothing is counted besides
+	Width   func() int // columns of the terminal, called at each repaint; nil = 80
+	What    string     // name of the operation: "load"
+	Total   int64      // 0 = not known (yet): shows only what is done and the rate, no bar and no time left
+	Unit    Unit       // of Total and of the arguments of Set and Add
+	Counted string     // what Count counts, such as "rows": the rate is then in these; "" = Count is not used
 }
 
-// Times. Work shorter than showAfter shows nothing.
+// Times. An operation shorter than showAfter shows nothing.
 const (
 	showAfter  = time.Second
 	paintEvery = 200 * time.Millisecond
 )
 
-// Bar shows one piece of work.
+// Bar shows the progress of one operation.
 type Bar struct {
 	options            Options
 	began              time.Time
@@ -55,10 +55,10 @@ type Bar struct {
 	stop    chan struct{}
 	stopped sync.WaitGroup
 	once    sync.Once
-	shown   int // bytes of the line on the terminal, 0 = none; the painting goroutine's, then Stop's
+	shown   int // bytes of the line on the terminal, 0 = none; owned by the painting goroutine, then by Stop
 }
 
-// Start begins to show a piece of work that begins now.
+// Start starts the bar of an operation that begins now.
 func Start(o Options) *Bar {
 	b := newBar(o, time.Now())
 	ticker := time.NewTicker(paintEvery)
@@ -78,35 +78,35 @@ func newBar(o Options, now time.Time) *Bar {
 	return b
 }
 
-// Set tells how much is done in all.
+// Set sets how much is done in total.
 func (b *Bar) Set(done int64) {
 	if b != nil {
 		b.done.Store(done)
 	}
 }
 
-// Add tells that more is done.
+// Add adds to what is done.
 func (b *Bar) Add(n int64) {
 	if b != nil {
 		b.done.Add(n)
 	}
 }
 
-// SetTotal tells how much there is to do, when that was not known at the start.
+// SetTotal sets the total, if it was not known at the start.
 func (b *Bar) SetTotal(total int64) {
 	if b != nil {
 		b.total.Store(total)
 	}
 }
 
-// Count tells how many of the things that Options.Counted names are done in all.
+// Count sets how many of the items that Options.Counted names are done in total.
 func (b *Bar) Count(n int64) {
 	if b != nil {
 		b.count.Store(n)
 	}
 }
 
-// Stop takes the line away. It may be called twice.
+// Stop removes the line. It may be called twice.
 func (b *Bar) Stop() {
 	if b == nil {
 		return
@@ -118,11 +118,11 @@ func (b *Bar) Stop() {
 	})
 }
 
-// clearLine goes to the start of a row and empties it.
+// clearLine moves to the start of a row and clears it.
 const clearLine = "\r\x1b[K"
 
-// erase removes the line that is shown. A terminal that has become narrower since shows it on several
-// rows, with the cursor on the last.
+// erase returns the text that removes the line. If the terminal has become narrower, the line
+// occupies several rows, with the cursor on the last.
 func (b *Bar) erase() string {
 	if b.shown == 0 {
 		return ""
@@ -132,7 +132,7 @@ func (b *Bar) erase() string {
 	return clearLine + strings.Repeat("\x1b[A"+clearLine, rows)
 }
 
-// paintAt paints at each tick until the bar stops.
+// paintAt repaints at each tick until the bar stops.
 func (b *Bar) paintAt(ticks <-chan time.Time) {
 	for {
 		select {
@@ -143,7 +143,7 @@ func (b *Bar) paintAt(ticks <-chan time.Time) {
 				continue
 			}
 			erase, line := b.erase(), b.line(now)
-			b.shown = len(line) // ASCII alone
+			b.shown = len(line) // the line is ASCII
 			io.WriteString(b.options.Out, erase+line)
 		}
 	}

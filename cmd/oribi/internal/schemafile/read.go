@@ -7,8 +7,8 @@
 //	   "encoding":"auto","compression":"default","block_size":0,"comment":"bytes"}],
 //	 "history":"7d","comment":"one row a file"}
 //
-// What describe adds (id, name, schema_version, history_floor, and each column's id) is read past.
-// Any other unknown field is an error.
+// Fields that only describe adds (id, name, schema_version, history_floor, and each column's id)
+// are ignored. Any other unknown field is an error.
 package schemafile
 
 import (
@@ -25,21 +25,21 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Table is what a schema file says of a table.
+// Table is the content of a schema file.
 type Table struct {
-	Columns []schema.Column // IDs are the positions, to be given anew by the store
-	Keys    int             // the first so many columns are the key
-	History time.Duration   // 0 = not said, when.Forever = all
+	Columns []schema.Column // IDs are the positions; the store assigns others
+	Keys    int             // the first Keys columns are the key
+	History time.Duration   // 0 = not given, when.Forever = all
 	Comment string
 
-	// What describe tells besides; Read passes it by.
+	// Fields that only describe prints; Read ignores them.
 	Name          string
 	ID            string
 	SchemaVersion uint32
 	HistoryFloor  uint64
 }
 
-// Read reads a schema file. Errors name the column and the field.
+// Read parses a schema file. Errors name the column and the field.
 func Read(text []byte) (*Table, error) {
 	text = jsonin.Trim(text)
 	if err := jsonin.Check(text); err != nil {
@@ -66,7 +66,7 @@ func Read(text []byte) (*Table, error) {
 			return nil, fmt.Errorf("%s: %w", w.Name, err)
 		}
 	}
-	// New's other checks are on what the columns are together.
+	// New's other checks are about the columns as a whole.
 	if _, err := schema.New(slices.Clone(t.Columns), t.Keys); err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (t *Table) readColumns(value []byte) error {
 	return nil
 }
 
-// label is how messages call a column: by name, or by place as long as the name is not known.
+// label returns the name of a column for messages, or its position if the name is not known yet.
 func label(name string, index int) string {
 	if name == "" {
 		return strconv.Itoa(index + 1)
@@ -116,7 +116,7 @@ func label(name string, index int) string {
 // columnFields are the fields of a column, for hints.
 var columnFields = []string{"name", "type", "key", "nullable", "default", "encoding", "compression", "block_size", "comment", "immutable", "auto_incrementing"}
 
-// readColumn reads one column. The default is read last: its form depends on the type.
+// readColumn parses one column. It parses the default last, since its form depends on the type.
 func readColumn(value []byte) (c schema.Column, key bool, err error) {
 	if value[0] != '{' {
 		return c, false, fmt.Errorf("want an object, not %s", jsonin.Kind(value))
@@ -174,7 +174,7 @@ func readColumn(value []byte) (c schema.Column, key bool, err error) {
 	return c, key, nil
 }
 
-// ReadColumn reads one column of a schema file, which is not in the key.
+// ReadColumn parses one column of a schema file, which must not be a key column.
 func ReadColumn(text []byte) (schema.Column, error) {
 	text = jsonin.Trim(text)
 	if err := jsonin.Check(text); err != nil {
@@ -190,10 +190,10 @@ func ReadColumn(text []byte) (schema.Column, error) {
 	return c, err
 }
 
-// ParseEncoding reads the name of an encoding.
+// ParseEncoding parses the name of an encoding.
 func ParseEncoding(word string) (schema.Encoding, error) { return named("encoding", word, encodings) }
 
-// ParseCompression reads the name of a codec.
+// ParseCompression parses the name of a codec.
 func ParseCompression(word string) (schema.Compression, error) {
 	return named("compression", word, compressions)
 }
@@ -250,7 +250,7 @@ func named[V any](what, word string, names map[string]V) (V, error) {
 	return v, nil
 }
 
-// nameOf is the name under which v stands in names.
+// nameOf returns the name of v in names.
 func nameOf[V comparable](v V, names map[string]V) string {
 	for name, value := range names {
 		if value == v {

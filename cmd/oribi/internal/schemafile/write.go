@@ -8,7 +8,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Append appends t as one line of JSON, without the line's end. Read takes it back.
+// Append appends t as one line of JSON, without the line end, in the form that Read parses.
 func Append(dst []byte, t *Table) []byte {
 	dst = appendString(append(dst, `{"name":`...), t.Name)
 	if t.ID != "" {
@@ -31,8 +31,8 @@ func Append(dst []byte, t *Table) []byte {
 	return append(dst, "]}"...)
 }
 
-// AppendSchema appends the schema file of a table that does not exist yet, a column a line, without
-// the end of the last one.
+// AppendSchema appends the schema file of a table that does not exist yet, one column per line,
+// without the last line end.
 func AppendSchema(dst []byte, s *schema.Schema) []byte {
 	dst = append(dst, `{"columns":[`...)
 	for i := range s.Columns {
@@ -68,10 +68,10 @@ func appendColumn(dst []byte, c *schema.Column, key bool) []byte {
 	return append(dst, '}')
 }
 
-// EncodingName is the name that a schema file has for an encoding.
+// EncodingName returns the name of an encoding in schema files.
 func EncodingName(e schema.Encoding) string { return nameOf(e, encodings) }
 
-// CompressionName is the name that a schema file has for a compression.
+// CompressionName returns the name of a compression in schema files.
 func CompressionName(c schema.Compression) string { return nameOf(c, compressions) }
 
 func appendString(dst []byte, s string) []byte { return celltext.AppendQuoted(dst, []byte(s)) }

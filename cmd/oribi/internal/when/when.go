@@ -1,5 +1,5 @@
-// Package when reads the words by which the command names points in time and ages, and the times of
-// day that columns of timestamps contain.
+// Package when parses points in time and ages on the command line, and the times of day in columns
+// of timestamps.
 //
 //	point  integer                    hybrid time: microseconds since 1970 × 4096 + a logical part;
 //	                                  0 is the beginning of time
@@ -31,17 +31,17 @@ const Latest = mvcc.Max
 // Forever is an age without end.
 const Forever = oribi.HistoryForever
 
-// afterLast is the first microsecond that hybrid time cannot express, in the year 2112.
+// afterLast is the first microsecond that hybrid time cannot represent, in the year 2112.
 const afterLast = int64(1) << 52
 
-// firstPlausible is the hybrid time of 2000-01-01. No store is that old: a smaller integer is Unix
-// time by mistake.
+// firstPlausible is the hybrid time of 2000-01-01. No store is that old: a smaller integer is most
+// likely Unix time.
 const firstPlausible = mvcc.Timestamp(946_684_800_000_000 << 12)
 
 // Points lists the forms of a point in time, for messages and help.
 const Points = "a timestamp, RFC 3339, a date, -90s, -5m, -2h, -7d, now, or latest"
 
-// Parse reads a point in time; now is what the signed words count from.
+// Parse parses a point in time; ages are relative to now.
 func Parse(word string, now time.Time) (mvcc.Timestamp, error) {
 	switch {
 	case word == "latest":
@@ -67,7 +67,7 @@ func Parse(word string, now time.Time) (mvcc.Timestamp, error) {
 	return endOf(word, t)
 }
 
-// hybrid reads an integer.
+// hybrid parses an integer.
 func hybrid(word string) (mvcc.Timestamp, error) {
 	n, err := strconv.ParseUint(word, 10, 64)
 	switch ts := mvcc.Timestamp(n); {
@@ -82,8 +82,8 @@ func hybrid(word string) (mvcc.Timestamp, error) {
 	}
 }
 
-// unix is the time that n most likely names, in the unit that gives a plausible year: nanoseconds,
-// microseconds, milliseconds, or seconds.
+// unix returns the time that n most likely means, in the unit that gives a plausible year:
+// nanoseconds, microseconds, milliseconds, or seconds.
 func unix(n int64) time.Time {
 	switch {
 	case n >= 1e17:
@@ -100,8 +100,8 @@ func endOf(word string, t time.Time) (mvcc.Timestamp, error) {
 	if t.UnixMicro() >= afterLast {
 		return 0, fmt.Errorf("time %s is ahead of the clock", word)
 	}
-	// The last timestamp of a microsecond is one before the first of the next. Before 1970 there are no
-	// timestamps: the read is of an empty store.
+	// The last timestamp of a microsecond is one before the first of the next. Before 1970 there
+	// are no timestamps: the read returns nothing.
 	return max(mvcc.FromTime(t.Add(time.Microsecond)), mvcc.First+1) - 1, nil
 }
 
@@ -110,7 +110,7 @@ var units = []struct {
 	length time.Duration
 }{{'d', 24 * time.Hour}, {'h', time.Hour}, {'m', time.Minute}, {'s', time.Second}}
 
-// span reads a whole number of units.
+// span parses a whole number of units.
 func span(word string) (time.Duration, error) {
 	if len(word) < 2 {
 		return 0, strconv.ErrSyntax
@@ -132,7 +132,7 @@ func span(word string) (time.Duration, error) {
 	return 0, strconv.ErrSyntax
 }
 
-// ParseAge reads an age, at least a second.
+// ParseAge parses an age of at least a second.
 func ParseAge(word string) (time.Duration, error) {
 	if word == "forever" {
 		return Forever, nil
@@ -147,7 +147,8 @@ func ParseAge(word string) (time.Duration, error) {
 	return age, nil
 }
 
-// FormatAge writes an age of whole seconds as ParseAge reads it, in the largest unit that fits.
+// FormatAge formats an age of whole seconds in the form that ParseAge reads, in the largest unit
+// that fits.
 func FormatAge(age time.Duration) string {
 	if age == Forever {
 		return "forever"
