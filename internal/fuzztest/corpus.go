@@ -10,8 +10,8 @@ import (
 	"reflect"
 )
 
-// writeInput writes an input into the corpus of a target, below the working directory, under a name
-// made of its hash.
+// writeInput writes an input to the corpus of a target, below the working directory, in a file
+// named after its hash.
 func writeInput(target string, args []reflect.Value) (name string, err error) {
 	text := corpusText(args)
 	dir := filepath.Join("testdata", "fuzz", target)
@@ -23,8 +23,8 @@ func writeInput(target string, args []reflect.Value) (name string, err error) {
 	return name, os.WriteFile(name, text, 0o666)
 }
 
-// corpusText is an input as Go's corpus files have it: a line that names the version, then a line
-// of Go for each value.
+// corpusText returns an input in the format of Go's corpus files: a line with the version, then one
+// line with a Go expression for each value.
 func corpusText(args []reflect.Value) []byte {
 	var b bytes.Buffer
 	fmt.Fprintln(&b, "go test fuzz v1")

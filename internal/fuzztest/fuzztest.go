@@ -1,19 +1,18 @@
 // Package fuzztest runs fuzz targets many millions of times.
 //
-// A target hands its body to Run instead of to (*testing.F).Fuzz. Nothing changes for "go test" and
+// A target passes its body to Run instead of (*testing.F).Fuzz. Nothing changes for "go test" and
 // "go test -fuzz". With -fuzztest.executions the body is called that often in this process, on
-// inputs made from the target's seeds and its committed corpus by random changes. That looks at no
-// coverage, so it finds less in one execution than Go's engine does, and makes ten to a hundred
-// times as many: the two belong together, see internal/proof.
+// inputs made by random changes from the target's seeds and its committed corpus. This ignores
+// coverage, so one execution finds less than one of Go's engine, but ten to a hundred times as many
+// run in the same time. The two complement each other: see internal/proof.
 //
 //	go test ./internal/encoding -run '^FuzzPlain$' -fuzztest.executions 1000000 -fuzztest.seed 7
 //
-// An execution's input follows from seed, number of the execution and corpus alone. One that fails
-// is written to testdata/fuzz, where Go's engine would put it and "go test" finds it, and its seed
-// and number are printed; -fuzztest.first runs it again by itself.
+// The input of an execution depends only on the seed, the execution's number and the corpus. An
+// input that fails is written to testdata/fuzz, where Go's engine would write it and "go test"
+// finds it, and its seed and number are printed; -fuzztest.first repeats that one execution.
 //
-// An execution fails, besides as the body says, when it panics, when it takes a minute, and when it
-// allocates more than 256 MiB.
+// An execution also fails if it panics, takes a minute or more, or allocates more than 256 MiB.
 package fuzztest
 
 import (
@@ -32,9 +31,9 @@ var (
 	forFlag        = flag.Duration("fuzztest.for", 0, "stop after so long, even before the last execution; 0 is never")
 )
 
-// Run is f.Fuzz(body), or with -fuzztest.executions its replacement. The body is as for f.Fuzz,
-// func(*testing.T, ...), with the same types of inputs; it must not keep or change its inputs, and
-// t.Cleanup and t.TempDir would gather up over all executions.
+// Run is f.Fuzz(body), or its replacement with -fuzztest.executions. The body is as for f.Fuzz,
+// func(*testing.T, ...), with the same types of inputs. It must not keep or change its inputs, nor
+// call t.Cleanup or t.TempDir, whose work would accumulate over all executions.
 func Run(f *testing.F, body any) {
 	f.Helper()
 	if *executionsFlag <= 0 {
@@ -45,9 +44,9 @@ func Run(f *testing.F, body any) {
 	if l.seed == 0 {
 		l.seed = rand.Uint64() >> 16
 	}
-	// Seeds given by f.Add are not to be had from f, nor is a T to run the body with. Both come
-	// with a call of f.Fuzz: it calls what it is given once for each seed. The first of these calls
-	// waits, as a parallel test does, until f.Fuzz has made them all.
+	// f gives no access to the seeds of f.Add, nor to a T for the body. A call of f.Fuzz provides
+	// both: it calls its argument once for each seed. The first of these calls waits, as a parallel
+	// test does, until f.Fuzz has made them all.
 	f.Fuzz(reflect.MakeFunc(l.body.Type(), func(args []reflect.Value) []reflect.Value {
 		l.seeds = append(l.seeds, args[1:])
 		if len(l.seeds) == 1 {
@@ -62,8 +61,8 @@ func Run(f *testing.F, body any) {
 	}
 }
 
-// tell prints a line that internal/proof reads; t.Log would print it at the end, and only if all is
-// well.
+// tell prints lines that internal/proof reads; t.Log would print them at the end, and only if the
+// test passes.
 func (l *loop) tell(done int64, took time.Duration) {
 	fmt.Printf("fuzztest: seed %d: %d executions\n", l.seed, done)
 	fmt.Printf("fuzztest: %s: %.0f a second, at most %d KiB allocated in one\n", l.name, float64(done)/max(took.Seconds(), 1e-9), l.most>>10)

@@ -15,13 +15,13 @@ import (
 	"testing"
 )
 
-// planted is the environment variable that says how FuzzToy goes wrong: not at all without it.
+// planted is the environment variable that selects how FuzzToy fails; without it FuzzToy passes.
 const planted = "FUZZTEST_PLANTED"
 
-// ballast keeps what FuzzToy allocates from being optimised away.
+// ballast keeps the allocation in FuzzToy from being optimized away.
 var ballast []byte
 
-// FuzzToy is a target whose faults the tests here choose.
+// FuzzToy is a target that fails as the tests here select.
 func FuzzToy(f *testing.F) {
 	f.Add(uint8(1), []byte("a seed of some bytes"), false, "text", -1.5)
 	f.Add(uint8(200), []byte{}, true, "", 0.0)
@@ -44,7 +44,8 @@ func FuzzToy(f *testing.F) {
 	})
 }
 
-// toy runs FuzzToy in a process of its own, in dir, where it keeps its corpus.
+// toy runs FuzzToy in a separate process with dir as its working directory, which contains its
+// corpus.
 func toy(t *testing.T, dir, how string, flags ...string) (output string, ok bool) {
 	t.Helper()
 	program, err := os.Executable()
@@ -70,7 +71,7 @@ func inputs(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-func TestPlantedFaultIsFoundKeptAndRunAgain(t *testing.T) {
+func TestFailingInputIsFoundKeptAndRepeatable(t *testing.T) {
 	again := regexp.MustCompile(`-fuzztest\.seed (\d+) -fuzztest\.first (\d+) -fuzztest\.executions 1`)
 	for _, how := range []string{"error", "fatal", "panic", "allocation"} {
 		t.Run("how="+how, func(t *testing.T) {
@@ -82,36 +83,36 @@ func TestPlantedFaultIsFoundKeptAndRunAgain(t *testing.T) {
 			}
 			kept := inputs(t, dir)
 			if len(kept) != 1 {
-				t.Fatalf("%d inputs are kept:\n%s", len(kept), out)
+				t.Fatalf("%d inputs kept, want 1:\n%s", len(kept), out)
 			}
-			if how != "allocation" { // which only Run looks at
+			if how != "allocation" { // only Run checks it
 				if out, ok := toy(t, dir, how); ok {
 					t.Errorf("the kept input does not fail in a plain run:\n%s", out)
 				}
 			}
 			if out, ok := toy(t, dir, ""); !ok {
-				t.Errorf("the kept input is not as Go's engine writes them:\n%s", out)
+				t.Errorf("the kept input fails without the planted fault, or is not a valid corpus file:\n%s", out)
 			}
-			// The corpus of then did not have the input, and what is made follows from the corpus.
+			// The corpus did not contain the input at the time, and inputs depend on the corpus.
 			elsewhere := t.TempDir()
 			if out, ok := toy(t, elsewhere, how, "-fuzztest.seed="+found[1], "-fuzztest.first="+found[2], "-fuzztest.executions=1"); ok {
 				t.Errorf("seed %s, execution %s does not fail again:\n%s", found[1], found[2], out)
 			}
 			if names := inputs(t, elsewhere); len(names) != 1 || filepath.Base(names[0]) != filepath.Base(kept[0]) {
-				t.Errorf("the second time the input is %v, not %v", names, kept)
+				t.Errorf("the repeated execution kept %v, want %v", names, kept)
 			}
 		})
 	}
 }
 
-func TestGoodTargetTellsHowOftenItRan(t *testing.T) {
+func TestPassingTargetPrintsItsNumberOfExecutions(t *testing.T) {
 	dir := t.TempDir()
 	out, ok := toy(t, dir, "", "-fuzztest.executions=5000", "-fuzztest.seed=7")
 	if !ok || !strings.Contains(out, "fuzztest: seed 7: 5000 executions\n") {
 		t.Errorf("output:\n%s", out)
 	}
 	if names := inputs(t, dir); len(names) != 0 {
-		t.Errorf("inputs are kept: %v", names)
+		t.Errorf("unexpected inputs kept: %v", names)
 	}
 	out, ok = toy(t, dir, "", "-fuzztest.executions="+strconv.Itoa(math.MaxInt), "-fuzztest.for=10ms")
 	if !ok || !regexp.MustCompile(`fuzztest: seed [1-9]\d*: \d+ executions\n`).MatchString(out) {
@@ -119,7 +120,7 @@ func TestGoodTargetTellsHowOftenItRan(t *testing.T) {
 	}
 }
 
-func TestTargetWithoutSeedsSaysSo(t *testing.T) {
+func TestTargetWithoutSeedsFails(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +131,7 @@ func TestTargetWithoutSeedsSaysSo(t *testing.T) {
 	}
 }
 
-// FuzzToyWithoutSeeds is for the test above it.
+// FuzzToyWithoutSeeds is run by TestTargetWithoutSeedsFails.
 func FuzzToyWithoutSeeds(f *testing.F) { Run(f, func(*testing.T, []byte) {}) }
 
 func values(list ...any) (v []reflect.Value) {
@@ -146,7 +147,7 @@ var everyType = [][]reflect.Value{
 	values([]byte{}, "", false, uint8(0), int8(0), uint16(0), int16(0), uint32(0), int32(0), uint64(0), int64(0), uint(0), 0, float32(0), 0.0),
 }
 
-func TestInputFollowsFromSeedAndNumberAlone(t *testing.T) {
+func TestInputDependsOnlyOnSeedNumberAndCorpus(t *testing.T) {
 	args := make([]reflect.Value, len(everyType[0]))
 	texts := map[string]bool{}
 	one, two := newMutator(everyType), newMutator(everyType)
@@ -167,11 +168,11 @@ func TestInputFollowsFromSeedAndNumberAlone(t *testing.T) {
 	one.input(5, 9, args)
 	five := string(corpusText(args))
 	if one.input(6, 9, args); string(corpusText(args)) == five {
-		t.Error("seeds 5 and 6 give the same")
+		t.Error("seeds 5 and 6 give the same input")
 	}
 }
 
-func TestChangesKeepTypesLeaveSeedsAndReachEveryValue(t *testing.T) {
+func TestMutatorKeepsTypesAndSeedsAndChangesEveryValue(t *testing.T) {
 	m := newMutator(everyType)
 	before := [2]string{string(corpusText(everyType[0])), string(corpusText(everyType[1]))}
 	args := make([]reflect.Value, len(everyType[0]))
@@ -196,12 +197,12 @@ func TestChangesKeepTypesLeaveSeedsAndReachEveryValue(t *testing.T) {
 		}
 	}
 	if after := [2]string{string(corpusText(everyType[0])), string(corpusText(everyType[1]))}; after != before {
-		t.Errorf("the seeds became %q", after)
+		t.Errorf("the seeds were changed to %q", after)
 	}
 }
 
-// Each kind of change is needed for one of these: from the seed to the wanted value in few steps.
-func TestChangesReachWhatFormatsAreBrokenBy(t *testing.T) {
+// Each kind of change is needed to reach one of these values from the seed in few steps.
+func TestMutatorMakesTypicalFormatDamage(t *testing.T) {
 	seeds := [][]reflect.Value{values([]byte("0123456789abcdef")), values([]byte("OTHER"))}
 	wanted := map[string]func(b []byte) bool{
 		"a bit":             func(b []byte) bool { return string(b) == "0123456789abcdeg" },

@@ -11,27 +11,27 @@ import (
 )
 
 const (
-	maxAllocation = 256 << 20   // bytes, of one execution
+	maxAllocation = 256 << 20   // bytes, in one execution
 	maxTime       = time.Minute // for one execution: far above what a body takes on a busy machine
 )
 
-// loop calls one body on one input after another.
+// loop calls one body on a sequence of inputs.
 type loop struct {
 	name       string
 	body       reflect.Value
-	seeds      [][]reflect.Value // each as long as the body has inputs
+	seeds      [][]reflect.Value // each has one value per input of the body
 	seed       uint64
 	first      int64
 	executions int64
 	within     time.Duration
 
 	m    *mutator
-	most uint64 // bytes that an execution allocated at most
+	most uint64 // largest number of bytes that an execution allocated
 	at   atomic.Int64
 }
 
-// run calls the body. An input that fails it is kept, whether the body says so, ends its goroutine
-// or panics: hence the deferred call.
+// run calls the body. It keeps an input that fails, whether the body reports the failure, ends its
+// goroutine or panics: hence the deferred call.
 func (l *loop) run(t *testing.T) {
 	l.m = newMutator(l.seeds)
 	begin := time.Now()
@@ -60,21 +60,21 @@ func (l *loop) run(t *testing.T) {
 			t.Errorf("%d bytes are allocated, the limit is %d", now-before, maxAllocation)
 		}
 		if before = now; t.Failed() {
-			break // with i at the input that failed
+			break // leaves i at the input that failed
 		}
 	}
 	whole = true
 	l.tell(i-l.first, time.Since(begin))
 }
 
-// allocated is how many bytes of heap were ever allocated.
+// allocated returns the total number of heap bytes allocated so far.
 func allocated() uint64 {
 	sample := [1]metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample[:])
 	return sample[0].Value.Uint64()
 }
 
-// watch ends the process when an execution hangs: nothing else could.
+// watch ends the process if an execution hangs: nothing else can.
 func (l *loop) watch() (stop func()) {
 	done := make(chan struct{})
 	go func() {
@@ -99,10 +99,10 @@ func (l *loop) watch() (stop func()) {
 	return func() { close(done) }
 }
 
-// keep writes out the input of an execution and says how to run it again.
+// keep writes the input of an execution to the corpus and prints how to repeat it.
 func (l *loop) keep(i int64) {
 	args := make([]reflect.Value, len(l.seeds[0]))
-	newMutator(l.seeds).input(l.seed, uint64(i), args) // anew: the body may have changed what it got
+	newMutator(l.seeds).input(l.seed, uint64(i), args) // made again: the body may have changed its copy
 	fmt.Fprintf(os.Stderr, "fuzztest: %s: seed %d: execution %d fails; again: -run '^%s$' -fuzztest.seed %d -fuzztest.first %d -fuzztest.executions 1\n",
 		l.name, l.seed, i, l.name, l.seed, i)
 	name, err := writeInput(l.name, args)

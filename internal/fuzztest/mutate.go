@@ -7,20 +7,20 @@ import (
 	"reflect"
 )
 
-// mutator makes inputs from seeds. Bytes of an input hold until the next one is made.
+// mutator makes inputs from seeds. The bytes of an input are valid until the next one is made.
 type mutator struct {
 	seeds  [][]reflect.Value
-	weight []int // of each of the inputs' values, how often it is changed compared with the others
+	weight []int // for each value of an input, how often it is changed relative to the others
 	total  int
-	limit  int // bytes of a value
+	limit  int // maximum length of a value in bytes
 
 	pcg  *rand.PCG
 	rng  *rand.Rand
-	a, b [][]byte // for each value: its bytes now, and room for those after the next change
+	a, b [][]byte // for each value: its current bytes, and a buffer for the next change
 }
 
-// newMutator takes at least one seed. Values that grow stop at twice the longest seed and a little
-// more.
+// newMutator requires at least one seed. Values grow up to a little more than twice the length of
+// the longest seed.
 func newMutator(seeds [][]reflect.Value) *mutator {
 	n := len(seeds[0])
 	m := &mutator{seeds: seeds, pcg: rand.NewPCG(0, 0), a: make([][]byte, n), b: make([][]byte, n)}
@@ -43,7 +43,7 @@ func newMutator(seeds [][]reflect.Value) *mutator {
 
 func isBytes(v reflect.Value) bool { return v.Kind() == reflect.Slice || v.Kind() == reflect.String }
 
-// input makes the input of an execution into args: a seed with a number of changes, mostly few.
+// input stores the input of an execution in args: a seed with a number of changes, usually few.
 func (m *mutator) input(seed, execution uint64, args []reflect.Value) {
 	m.pcg.Seed(seed, mix(execution))
 	base := m.pick()
@@ -71,7 +71,7 @@ func (m *mutator) input(seed, execution uint64, args []reflect.Value) {
 	for k, v := range args {
 		n := len(m.a[k])
 		switch v.Kind() {
-		case reflect.Slice: // a body that reads behind the end must find no room there
+		case reflect.Slice: // no spare capacity, so that a body's read past the end fails
 			args[k] = reflect.ValueOf(m.a[k][:n:n])
 		case reflect.String:
 			args[k] = reflect.ValueOf(string(m.a[k]))
@@ -79,7 +79,7 @@ func (m *mutator) input(seed, execution uint64, args []reflect.Value) {
 	}
 }
 
-// mix spreads the bits of neighbouring numbers.
+// mix spreads the bits of consecutive numbers.
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -89,7 +89,7 @@ func mix(x uint64) uint64 {
 
 func (m *mutator) pick() []reflect.Value { return m.seeds[m.rng.IntN(len(m.seeds))] }
 
-// choose takes one of the values by weight.
+// choose picks one of the values by weight.
 func (m *mutator) choose() int {
 	n := m.rng.IntN(m.total)
 	for k, w := range m.weight {
@@ -108,13 +108,14 @@ func bytesOf(v reflect.Value) []byte {
 	return v.Bytes()
 }
 
-// interesting are integers at which formats decide. Their low bytes are used too, for shorter
-// fields.
+// interesting are integers at which the behavior of formats changes. Shorter fields use their low
+// bytes.
 var interesting = []uint64{0, 1, 2, 3, 7, 8, 15, 16, 31, 32, 63, 64, 100, 127, 128, 129, 255, 256, 511, 512, 1000, 1024, 4095, 4096, 1<<15 - 1, 1 << 15,
 	1<<16 - 1, 1 << 16, 1<<20 - 1, 1 << 20, 1<<24 - 1, 1<<28 - 1, 1<<30 - 1, 1 << 30, 1<<31 - 1, 1 << 31, 1<<32 - 1, 1 << 32, 1<<40 + 1, 1<<56 - 1, 1<<62 - 1,
 	1<<63 - 1, 1 << 63, 1<<64 - 2, 1<<64 - 1}
 
-// number is an interesting integer, one beside it, or any with a random count of bits.
+// number returns an interesting integer, one close to it, or any integer with a random number of
+// bits.
 func (m *mutator) number() uint64 {
 	switch n := interesting[m.rng.IntN(len(interesting))]; m.rng.IntN(4) {
 	case 0:
@@ -126,7 +127,7 @@ func (m *mutator) number() uint64 {
 	}
 }
 
-// span chooses a part of n bytes, mostly a short one; empty only if n is 0.
+// span returns a random range within n bytes, usually a short one; it is empty only if n is 0.
 func (m *mutator) span(n int) (from, to int) {
 	if n == 0 {
 		return 0, 0
@@ -140,7 +141,7 @@ func (m *mutator) span(n int) (from, to int) {
 	return from, from + size
 }
 
-// change appends in, changed once, to out. other is the same value in a seed.
+// change appends in, with one change, to out. other is the same value in a seed.
 func (m *mutator) change(out, in, other []byte) []byte {
 	if len(in) == 0 || m.rng.IntN(3) == 0 {
 		return m.reshape(out, in, other)
@@ -156,7 +157,7 @@ func (m *mutator) change(out, in, other []byte) []byte {
 		out[at] = byte(m.number())
 	case 4:
 		m.overwrite(out[at:])
-	case 5: // by bytes from elsewhere, of this value or of another
+	case 5: // bytes from another position, of this value or of a seed
 		if m.rng.IntN(2) == 0 {
 			other = in
 		}
@@ -187,16 +188,16 @@ func (m *mutator) overwrite(b []byte) {
 	copy(b, field[:width])
 }
 
-// reshape changes the length.
+// reshape appends in, with a change of its length, to out.
 func (m *mutator) reshape(out, in, other []byte) []byte {
 	at := m.rng.IntN(len(in) + 1)
 	switch m.rng.IntN(7) {
-	case 0: // cut off
+	case 0: // truncate
 		return append(out, in[:at]...)
-	case 1: // cut out
+	case 1: // remove a range
 		from, to := m.span(len(in))
 		return append(append(out, in[:from]...), in[to:]...)
-	case 2: // twice, or more often
+	case 2: // repeat a range
 		from, to := m.span(len(in))
 		out = append(out, in[:to]...)
 		for range 1 + m.rng.IntN(1<<m.rng.IntN(4)) {
@@ -224,7 +225,7 @@ func (m *mutator) reshape(out, in, other []byte) []byte {
 	}
 }
 
-// scalar changes a number or a bool, or takes that of another seed.
+// scalar changes a number or a bool, or returns that of another seed.
 func (m *mutator) scalar(v, other reflect.Value) reflect.Value {
 	if m.rng.IntN(4) == 0 {
 		return other

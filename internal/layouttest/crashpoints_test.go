@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestEachCrashPointNamesItsTest holds the table of docs/crash-points.md: the rows 1 to 28 stand in
-// order, and each links a test or says that it does not apply. That the linked files declare the
-// tests is TestLinksOfPagesExist's to check.
+// TestEachCrashPointNamesItsTest checks the table of docs/crash-points.md: rows 1 to 28 are in
+// order, and each links a test or states that it does not apply. TestLinksOfPagesExist checks that
+// the linked files declare the tests.
 func TestEachCrashPointNamesItsTest(t *testing.T) {
 	const points = 28
 	text, err := os.ReadFile(filepath.Join(moduleRoot(t), "docs", "crash-points.md"))
@@ -25,12 +25,12 @@ func TestEachCrashPointNamesItsTest(t *testing.T) {
 			continue
 		}
 		if row++; n != row {
-			t.Errorf("row %d stands where %d should", n, row)
+			t.Errorf("found row %d, want row %d", n, row)
 		}
 		links := link.FindAllStringSubmatch(cells[4], -1)
 		for _, l := range links {
 			if !strings.HasPrefix(l[1], "`Test") || !strings.HasSuffix(l[2], "_test.go") {
-				t.Errorf("row %d: %s is no test", n, l[0])
+				t.Errorf("row %d: %s is not a test", n, l[0])
 			}
 		}
 		if applies := !strings.Contains(cells[3], "does not apply"); applies != (len(links) > 0) {

@@ -68,8 +68,7 @@ func TestExportedIdentifiersAreDocumented(t *testing.T) {
 	}
 }
 
-// undocumented returns an exported name of a group that has no comment of its own, empty if there
-// is none.
+// undocumented returns an exported name without a comment in a group, or "" if there is none.
 func undocumented(v *doc.Value) string {
 	for _, spec := range v.Decl.Specs {
 		if s, ok := spec.(*ast.ValueSpec); ok && s.Doc == nil && s.Comment == nil && s.Names[0].IsExported() {

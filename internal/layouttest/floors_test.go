@@ -1,5 +1,5 @@
-// Package layouttest checks how the module's packages lie upon one another: which import which,
-// what each links, and which outside modules are used where. It has tests alone.
+// Package layouttest checks the dependencies of the module's packages: which packages each imports
+// and links, and which packages may use which outside modules. It contains only tests.
 package layouttest
 
 import (
@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// floors is the one list of packages. A package imports only packages of a lower floor, never of
-// its own, so that each can be read and tested with nothing but what lies below it. Test files may
+// floors is the one list of packages. A package imports only packages of lower floors, never of its
+// own floor, so that each can be read and tested with only the floors below it. Test files may
 // import any package.
 //
-// A new package is entered here, on the lowest floor that lies above all it imports.
+// Enter a new package on the lowest floor that is above the floors of all its imports.
 var floors = map[string]int{
 	"cmd/oribi":      11,
 	"internal/proof": 11,
@@ -72,13 +72,13 @@ var floors = map[string]int{
 	"internal/invariant":  0,
 	"internal/kudupb":     0,
 
-	// The errors that callers ask for lie below all:
+	// The errors that callers test for are below all other packages:
 	// docs/decisions/0001-errors-are-below-floor-0.md.
 	"internal/fault": -1,
 }
 
-// proofs are the packages below internal/prooftest, which share its floor, and their floors among
-// themselves.
+// proofs lists the packages below internal/prooftest, which share its floor, with their order
+// within that floor.
 var proofs = map[string]int{
 	"internal/prooftest": 5,
 
@@ -98,11 +98,10 @@ var proofs = map[string]int{
 	"internal/prooftest/values": 0,
 }
 
-// command is the root of the command's packages. They are one floor among themselves and may import
-// one another.
+// command is the root of the command's packages. They share one floor and may import each other.
 const command = "cmd/oribi"
 
-// floorOf finds the floor of a package by its path in the module.
+// floorOf returns the floor of a package, given its path in the module.
 func floorOf(path string) (floor int, known bool) {
 	if strings.HasPrefix(path, command+"/internal/") {
 		path = command
@@ -143,12 +142,12 @@ func TestImportsPointDownward(t *testing.T) {
 				t.Errorf("%s imports %s, which is on no floor", imp.file, display(path))
 			case isCommand(p.path) && isCommand(path):
 			case !above(p.path, from, path, to):
-				t.Errorf("%s: %s (floor %d) imports %s (floor %d): this arrow does not point down", imp.file, p, from, display(path), to)
+				t.Errorf("%s: %s (floor %d) imports %s (floor %d): imports must point to a lower floor", imp.file, p, from, display(path), to)
 			}
 		}
 	}
 	if arrows < 50 {
-		t.Errorf("only %d imports were found: the test does not see the module", arrows)
+		t.Errorf("found only %d imports: the test does not find the module", arrows)
 	}
 }
 

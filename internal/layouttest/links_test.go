@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// linked asks the go command what each package of the module links, itself left out: all that it
-// imports, directly or through others, outside modules and the standard library too.
+// linked returns, by the go command, what each package of the module links, except itself: its
+// direct and indirect imports, including outside modules and the standard library.
 func linked(t *testing.T) map[string][]string {
 	t.Helper()
 	goCommand, err := exec.LookPath("go")
@@ -40,11 +40,11 @@ func linked(t *testing.T) map[string][]string {
 const pebble = "github.com/cockroachdb/pebble/v2"
 
 // TestPebbleStaysOutOfPackagesThatReadFiles keeps tools that only read files small: below
-// internal/tablet nothing but blockmanager links the metadata's database.
+// internal/tablet only blockmanager links Pebble.
 func TestPebbleStaysOutOfPackagesThatReadFiles(t *testing.T) {
 	deps := linked(t)
 	if !slices.Contains(deps["blockmanager"], pebble) {
-		t.Errorf("blockmanager does not link %s: this test asks for the wrong name", pebble)
+		t.Errorf("blockmanager does not link %s: this test looks for the wrong import path", pebble)
 	}
 	for path := range deps {
 		floor, known := floorOf(path)
@@ -57,7 +57,7 @@ func TestPebbleStaysOutOfPackagesThatReadFiles(t *testing.T) {
 	}
 }
 
-// TestOnlyTestSupportLinksTesting keeps package testing, which registers flags at start, out of
+// TestOnlyTestSupportLinksTesting keeps package testing, which registers flags at startup, out of
 // programs that use the store.
 func TestOnlyTestSupportLinksTesting(t *testing.T) {
 	for path, links := range linked(t) {

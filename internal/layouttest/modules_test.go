@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// productModules are the outside modules of the product, each with the packages that may import it.
-// A prefix of a path stands for all packages below it.
+// productModules lists the outside modules of the product, each with the packages that may import
+// it. A prefix of a path includes all packages below it.
 var productModules = map[string][]string{
 	"github.com/cockroachdb/pebble/v2":    {"blockmanager"},                                  // metadata of the store
 	"github.com/google/btree":             {"memrowset", "delta", "blockmanager"},            // order of rows, changes and metadata rows in memory
@@ -15,10 +15,10 @@ var productModules = map[string][]string{
 	"github.com/bits-and-blooms/bloom/v3": {"batch", ""},                                     // filters as predicates of scans; in tests an oracle
 	"github.com/zeebo/xxh3":               {"blockmanager", "internal/wal"},                  // checksums of blocks and frames
 	"google.golang.org/protobuf":          {"internal", "bloom", "cfile", "delta", "rowset"}, // messages of the formats
-	"golang.org/x/sys":                    {"vfs", "internal/encoding"},                      // fallocate, hole punching, locks; what the processor can do
-	"golang.org/x/term":                   {command},                                         // is it a terminal?
+	"golang.org/x/sys":                    {"vfs", "internal/encoding"},                      // fallocate, hole punching, locks; processor features
+	"golang.org/x/term":                   {command},                                         // detection of terminals
 	"github.com/spf13/cobra":              {command},                                         // verbs and flags
-	"github.com/spf13/pflag":              {command},                                         // cobra's flags: what is wrong with one, to say it in our words
+	"github.com/spf13/pflag":              {command},                                         // cobra's flags: the kinds of flag errors, for our error texts
 	"github.com/go-json-experiment/json":  {command},                                         // strict JSON
 }
 
@@ -45,15 +45,15 @@ func TestOutsideModulesAreListed(t *testing.T) {
 					t.Errorf("%s imports %s, which is in neither list of modules", imp.file, imp.path)
 				}
 			case !product:
-				t.Errorf("%s imports %s, which is no module of the product", imp.file, imp.path)
+				t.Errorf("%s imports %s, which is not a module of the product", imp.file, imp.path)
 			case !under(p.path, importers):
-				t.Errorf("%s imports %s, which is for %s alone", imp.file, imp.path, strings.Join(importers, ", "))
+				t.Errorf("%s imports %s, which only %s may import", imp.file, imp.path, strings.Join(importers, ", "))
 			}
 		}
 	}
 }
 
-// standard reports whether an import path is the standard library's: its first element has no dot.
+// standard reports whether an import path is in the standard library: its first element has no dot.
 func standard(importPath string) bool {
 	first, _, _ := strings.Cut(importPath, "/")
 	return !strings.Contains(first, ".")
@@ -77,7 +77,7 @@ func isTestModule(importPath string) bool {
 	return false
 }
 
-// under reports whether path is one of the packages or lies below one.
+// under reports whether path is one of the packages or below one.
 func under(path string, packages []string) bool {
 	for _, p := range packages {
 		if path == p || strings.HasPrefix(path, p+"/") {

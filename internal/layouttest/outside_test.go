@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestAnotherModuleWritesAndReadsEveryFormat builds and runs testdata/outside as a module of its
-// own, which can import the public packages only. Its go.mod is ours with another name, so that it
-// needs no module that is not downloaded.
+// TestAnotherModuleWritesAndReadsEveryFormat builds and runs testdata/outside as a separate module,
+// which can import only the public packages. Its go.mod is ours with another module path, so that
+// it needs no further downloads.
 func TestAnotherModuleWritesAndReadsEveryFormat(t *testing.T) {
 	goCommand, err := exec.LookPath("go")
 	if err != nil {

@@ -16,9 +16,9 @@ const modulePath = "github.com/oribi-db/oribi"
 // pkg is one directory with Go files.
 type pkg struct {
 	path    string // in the module, with slashes; empty for the root
-	name    string // as its files say that are no tests; empty if all are
+	name    string // from the files that are not tests; empty if all are tests
 	imports []imported
-	docs    []string // package comments of files that are no tests
+	docs    []string // package comments of the files that are not tests
 }
 
 // imported is one import in one file. Files of all platforms and build tags count.
@@ -30,7 +30,7 @@ type imported struct {
 
 func (p *pkg) String() string { return display(p.path) }
 
-// product reports whether p has files that are no tests.
+// product reports whether p has files other than tests.
 func (p *pkg) product() bool { return p.name != "" }
 
 func display(path string) string {
@@ -40,7 +40,7 @@ func display(path string) string {
 	return path
 }
 
-// insideModule gives the path in the module of an import path.
+// insideModule returns the path within the module of an import path.
 func insideModule(importPath string) (string, bool) {
 	if importPath == modulePath {
 		return "", true
@@ -48,7 +48,7 @@ func insideModule(importPath string) (string, bool) {
 	return strings.CutPrefix(importPath, modulePath+"/")
 }
 
-// moduleRoot is where go.mod lies: tests run in their package's directory.
+// moduleRoot is the directory with go.mod; tests run in the directory of their package.
 func moduleRoot(t *testing.T) string {
 	t.Helper()
 	root, err := filepath.Abs("../..")
@@ -61,8 +61,8 @@ func moduleRoot(t *testing.T) string {
 	return root
 }
 
-// modulePackages parses the imports of every Go file of the module. Nested modules, testdata and
-// hidden directories are left out, as the go command leaves them out.
+// modulePackages parses the imports of every Go file of the module. It skips nested modules,
+// testdata and hidden directories, like the go command.
 func modulePackages(t *testing.T) []*pkg {
 	t.Helper()
 	root := moduleRoot(t)
@@ -101,7 +101,7 @@ func modulePackages(t *testing.T) []*pkg {
 	return packages
 }
 
-// outside reports whether a directory below the root is no part of the module.
+// outside reports whether a directory below the root is not part of the module.
 func outside(dir, base string) bool {
 	if base == "testdata" || base[0] == '.' || base[0] == '_' {
 		return true
@@ -110,7 +110,7 @@ func outside(dir, base string) bool {
 	return err == nil
 }
 
-// add parses one file's head.
+// add parses the package clause, comments and imports of one file.
 func (p *pkg) add(name, rel string) error {
 	f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly|parser.ParseComments)
 	if err != nil {

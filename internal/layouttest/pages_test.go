@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// pages lists the pages of text of the module, with slashes.
+// pages lists the documentation pages of the module, as slash-separated paths.
 func pages(t *testing.T) []string {
 	t.Helper()
 	root := moduleRoot(t)
@@ -26,16 +26,16 @@ func pages(t *testing.T) []string {
 		names = append(names, found...)
 	}
 	if len(names) < 8 {
-		t.Fatalf("only %d pages: this test does not see them", len(names))
+		t.Fatalf("found only %d pages: this test looks in the wrong place", len(names))
 	}
 	return names
 }
 
-// link is a link of Markdown: [text](target).
+// link matches a Markdown link: [text](target).
 var link = regexp.MustCompile(`\[([^\]]*)\]\(([^)\s]+)\)`)
 
-// declared lists what a Go file declares at its top level: names of constants, variables, types and
-// functions, methods as Type.Name.
+// declared lists the top-level declarations of a Go file: names of constants, variables, types and
+// functions, and methods as Type.Name.
 func declared(t *testing.T, name string) []string {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
@@ -67,7 +67,7 @@ func declared(t *testing.T, name string) []string {
 	return names
 }
 
-// receiver is the name of a receiver's type.
+// receiver returns the name of a receiver's type.
 func receiver(e ast.Expr) string {
 	for {
 		switch x := e.(type) {
@@ -83,8 +83,8 @@ func receiver(e ast.Expr) string {
 	}
 }
 
-// TestLinksOfPagesExist follows every link within the repository. A link into a Go file
-// with code as its text, as [`Store.Close`](../close.go), names what the file declares.
+// TestLinksOfPagesExist follows every link within the repository. If a link to a Go file has code
+// as its text, such as [`Store.Close`](../close.go), the file must declare that name.
 func TestLinksOfPagesExist(t *testing.T) {
 	identifiers := 0
 	for _, page := range pages(t) {
@@ -101,24 +101,24 @@ func TestLinksOfPagesExist(t *testing.T) {
 			target, _, _ = strings.Cut(target, "#")
 			file := filepath.Join(filepath.Dir(page), filepath.FromSlash(target))
 			if _, err := os.Stat(file); err != nil {
-				t.Errorf("%s: %s leads nowhere", rel, l[0])
+				t.Errorf("%s: the target of %s does not exist", rel, l[0])
 				continue
 			}
 			if code := strings.Trim(name, "`"); code != name && strings.HasSuffix(file, ".go") {
 				identifiers++
 				if !slices.Contains(declared(t, file), code) {
-					t.Errorf("%s: %s: the file declares no %s", rel, l[0], code)
+					t.Errorf("%s: %s: the file does not declare %s", rel, l[0], code)
 				}
 			}
 		}
 	}
 	if identifiers < 30 {
-		t.Errorf("only %d links name what a file declares: this test does not see them", identifiers)
+		t.Errorf("found only %d links to declarations: this test does not recognize them", identifiers)
 	}
 }
 
-// TestPageOfFormatsNamesEveryFormat asks that each file that fixes bytes of a format is linked from
-// docs/formats.md.
+// TestPageOfFormatsNamesEveryFormat checks that docs/formats.md links each file that defines bytes
+// of a format.
 func TestPageOfFormatsNamesEveryFormat(t *testing.T) {
 	root := moduleRoot(t)
 	text, err := os.ReadFile(filepath.Join(root, "docs", "formats.md"))
@@ -146,7 +146,7 @@ func TestPageOfFormatsNamesEveryFormat(t *testing.T) {
 		formats++
 		rel, _ := filepath.Rel(root, name)
 		if !strings.Contains(string(text), "](../"+filepath.ToSlash(rel)+")") {
-			t.Errorf("docs/formats.md does not link %s, which fixes the bytes of a format", rel)
+			t.Errorf("docs/formats.md does not link %s, which defines bytes of a format", rel)
 		}
 		return nil
 	})
@@ -154,6 +154,6 @@ func TestPageOfFormatsNamesEveryFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	if formats < 20 {
-		t.Errorf("only %d files with formats: this test does not see them", formats)
+		t.Errorf("found only %d files with formats: this test does not recognize them", formats)
 	}
 }

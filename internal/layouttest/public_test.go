@@ -45,8 +45,7 @@ func TestPublicPackagesExportNoInternalTypes(t *testing.T) {
 	}
 }
 
-// publicPackages returns the type-checked packages that another module can import, commands left
-// out.
+// publicPackages returns the type-checked packages that another module can import, except commands.
 func publicPackages(t *testing.T) []*types.Package {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Name,Export", "./...")
@@ -98,7 +97,7 @@ type surface struct {
 	found []string
 }
 
-// object looks at the type of an exported identifier and, of a type declared in the package, at its
+// object visits the type of an exported identifier and, for a type declared in the package, its
 // exported fields and methods.
 func (s *surface) object(obj types.Object) {
 	name, ok := obj.(*types.TypeName)
@@ -126,8 +125,8 @@ func (s *surface) members(name string, named *types.Named) {
 	}
 }
 
-// mention notes the internal types that occur in t, as a caller sees it: named types by name,
-// others by their parts.
+// mention records the internal types that occur in t as a caller sees it: named types by name,
+// others by their components.
 func (s *surface) mention(where string, t types.Type) {
 	switch t := t.(type) {
 	case *types.Alias:
@@ -188,7 +187,7 @@ func (s *surface) mention(where string, t types.Type) {
 }
 
 // TestPublicPackagesExportTheirErrors fails if a public package returns an error of internal/fault
-// that it does not export: a caller in another module could not ask for it with errors.Is.
+// that it does not export: a caller in another module could not test for it with errors.Is.
 func TestPublicPackagesExportTheirErrors(t *testing.T) {
 	made := map[string]string{"Corruptf": "ErrCorrupt", "Unsupportedf": "ErrUnsupported"}
 	for _, p := range publicPackages(t) {

@@ -72,7 +72,7 @@ func alter(t *testing.T, table *oribi.Table, changes ...oribi.Change) {
 	}
 }
 
-// wantRows compares all rows, and each one got by its key.
+// wantRows compares the result of a scan with want, and reads each row by its key.
 func wantRows(t *testing.T, what string, table *oribi.Table, want []oribi.Row, opts ...oribi.ReadOption) {
 	t.Helper()
 	at := oribi.Latest()
@@ -99,9 +99,9 @@ func wantRows(t *testing.T, what string, table *oribi.Table, want []oribi.Row, o
 	}
 }
 
-// One row each is in a rowset, in a rowset with a change in memory, and in memory, when columns
-// come, go, and change their names and defaults. What is read, now and as of before, is the same
-// whatever is flushed, compacted and reopened.
+// Columns are added, dropped, renamed and given new defaults while one row is in a rowset, one in a
+// rowset with a change in memory, and one in memory. Reads, of the newest state and of earlier
+// ones, return the same rows after flushes, compactions and reopenings.
 func TestAlteredTableReturnsNewColumns(t *testing.T) {
 	ctx := context.Background()
 	store, table, reopen := alterStore(t)
@@ -212,8 +212,8 @@ func TestRefusedAlterChangesNothing(t *testing.T) {
 	}
 }
 
-// A write batch is filled, the schema changes, the batch is committed: cells follow their columns
-// by ID.
+// The schema changes after a write batch is filled and before it is committed: cells follow their
+// columns by ID.
 func TestWriteBatchFromBeforeAnAlterFollowsTheColumns(t *testing.T) {
 	ctx := context.Background()
 	store, table, _ := alterStore(t)
@@ -231,7 +231,7 @@ func TestWriteBatchFromBeforeAnAlterFollowsTheColumns(t *testing.T) {
 	}
 	alter(t, table, oribi.DropColumn("s"), nullable("s"), oribi.RenameColumn("n", "m"),
 		oribi.AddColumn(schema.Column{Name: "n", Type: schema.Int32, Default: []byte{5, 0, 0, 0}}))
-	b.Insert(table, oribi.Row{"k": 5, "n": 50}) // still by the schema that the batch began with
+	b.Insert(table, oribi.Row{"k": 5, "n": 50}) // by the schema that the batch started with
 	if s := b.Schema(table); s.Index("m") >= 0 || table.Schema().Index("m") < 0 {
 		t.Error("the batch's schema is not the one that it began with")
 	}
@@ -241,7 +241,7 @@ func TestWriteBatchFromBeforeAnAlterFollowsTheColumns(t *testing.T) {
 	row := func(k, m int) oribi.Row { return oribi.Row{"k": int64(k), "m": int32(m), "n": int32(5), "s": nil} }
 	want := []oribi.Row{row(1, 11), row(2, 20), row(3, 30), row(4, 40), row(5, 50)}
 	wantRows(t, "committed", table, want)
-	b.Insert(table, oribi.Row{"k": 6, "m": 60, "n": 6, "s": "six"}) // a batch that was committed begins anew
+	b.Insert(table, oribi.Row{"k": 6, "m": 60, "n": 6, "s": "six"}) // a committed batch starts empty
 	if _, err := b.Commit(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -251,8 +251,8 @@ func TestWriteBatchFromBeforeAnAlterFollowsTheColumns(t *testing.T) {
 	}
 	wantRows(t, "flushed", table, want)
 
-	// A row that lacks a column which another schema requires is refused, and so is one whose
-	// required column nobody gave.
+	// A row that lacks a column which the new schema requires is refused, and so is a row whose
+	// required column has no value.
 	b.Insert(table, oribi.Row{"k": 7, "m": 70})
 	b.Upsert(table, oribi.Row{"k": 1, "n": 1})
 	alter(t, table, oribi.SetDefault("n", nil), oribi.AddColumn(schema.Column{Name: "r", Type: schema.Bool, Default: []byte{1}}), oribi.SetDefault("r", nil))
@@ -260,8 +260,8 @@ func TestWriteBatchFromBeforeAnAlterFollowsTheColumns(t *testing.T) {
 		t.Errorf("a row without a required column: %v", err)
 	}
 	b.Reset()
-	// An update of dropped columns alone does nothing to a row that is there, and is refused for
-	// one that is not.
+	// An update of dropped columns alone does not change an existing row, and is refused for an
+	// absent one.
 	b.Update(table, oribi.Row{"k": 6, "s": "gone"})
 	alter(t, table, oribi.DropColumn("s"))
 	if _, err := b.Commit(ctx); err != nil {
@@ -274,8 +274,8 @@ func TestWriteBatchFromBeforeAnAlterFollowsTheColumns(t *testing.T) {
 	}
 }
 
-// A scan that runs goes on with the columns that it began with, though they are dropped and their
-// files' blocks are gone.
+// A running scan keeps the columns that it started with, even if they are dropped and the blocks of
+// their files are removed.
 func TestRunningScanKeepsItsColumns(t *testing.T) {
 	ctx := context.Background()
 	store, table, _ := alterStore(t)
@@ -358,8 +358,8 @@ func TestTypedTableFindsItsFieldsAnew(t *testing.T) {
 	}
 }
 
-// A longer retention brings nothing back, a shorter one holds at once, also for a table that is
-// reopened.
+// A longer retention does not bring history back. A shorter one takes effect at once, also for a
+// table that is reopened.
 func TestAlteredRetention(t *testing.T) {
 	ctx := context.Background()
 	w := newFakeWall()
@@ -390,8 +390,8 @@ func TestAlteredRetention(t *testing.T) {
 	wantValue(t, table, 20)
 }
 
-// What was below the floor when the retention was made longer is readable no more, so it is given
-// back as before.
+// History below the floor stays unreadable after the retention is made longer, so its space is
+// freed as before.
 func TestLongerRetentionKeepsNothingBelowTheFloor(t *testing.T) {
 	ctx := context.Background()
 	w := newFakeWall()
@@ -422,9 +422,9 @@ func TestLongerRetentionKeepsNothingBelowTheFloor(t *testing.T) {
 	}
 }
 
-// Writers and readers never wait for more than the change itself, and never see a value in a column
-// that it was not written to: n is always ten times the key, whatever it is called, d never below
-// its default, and a dropped column's text nowhere.
+// Writers and readers wait only for the alteration itself and never see a value in a column that it
+// was not written to: n is always ten times the key, under any name, d is never below its default,
+// and the text of a dropped column does not appear.
 func TestWritersAndReadersGoOnWhileTheSchemaChanges(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -73,7 +73,7 @@ func TestInvalidArrayGoValuesAreRefused(t *testing.T) {
 func TestInvalidArrayCellsAndVectorsAreRefused(t *testing.T) {
 	store, table := arraysTable(t)
 	key, none := make([]byte, 8), schema.AppendArray(nil, schema.String, nil)
-	for name, cell := range map[string][]byte{"no array": {1}, "elements of another width": {1, 0, 1, 5, 0}, "bits behind the last": {1, 0, 2}} {
+	for name, cell := range map[string][]byte{"no array": {1}, "elements of another width": {1, 0, 1, 5, 0}, "bits after the last": {1, 0, 2}} {
 		b := store.NewBatch()
 		b.Cells(oribi.OpInsert, table, [][]byte{key, none, cell}, nil)
 		if err := b.Err(); !errors.Is(err, oribi.ErrRow) || errors.Is(err, oribi.ErrCorrupt) || !strings.Contains(err.Error(), "no cell of array(int32)") {
@@ -119,7 +119,7 @@ func TestInvalidArrayCellsAndVectorsAreRefused(t *testing.T) {
 	}
 }
 
-// A slice of values cannot say that an element is NULL: reading one so is an error, not a zero.
+// A slice of values cannot represent a NULL element: reading one into it is an error, not a zero.
 func TestStructsRefuseNullElementsOfNonPointerTypes(t *testing.T) {
 	ctx := context.Background()
 	store, table := arraysTable(t)
@@ -133,7 +133,7 @@ func TestStructsRefuseNullElementsOfNonPointerTypes(t *testing.T) {
 	if _, err := b.Commit(ctx); err != nil {
 		t.Fatal(err)
 	}
-	// The tags are not nullable, so a nil slice is no elements; the hits are.
+	// tags is not nullable, so a nil slice is an empty array; hits is nullable.
 	for k, want := range map[int64]tagged{1: {K: 1, Tags: []string{}}, 2: {K: 2, Tags: []string{"a"}, Hits: []int32{}}} {
 		if got, err := typed.Get(ctx, k); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%+v, %v, want %+v", got, err, want)
@@ -188,8 +188,8 @@ func TestSchemaOfMakesArraysOfSlices(t *testing.T) {
 	}
 }
 
-// Defaults, changes and their compactions, added columns and differences of two moments know arrays
-// as they know other values.
+// Defaults, changes and their compactions, added columns, and diffs between two timestamps support
+// arrays like other values.
 func TestArraysThroughAlterationsAndDeltas(t *testing.T) {
 	ctx := context.Background()
 	store, table := arraysTable(t)
@@ -225,7 +225,7 @@ func TestArraysThroughAlterationsAndDeltas(t *testing.T) {
 		Default: schema.AppendArray(nil, schema.Date, [][]byte{{1, 0, 0, 0}, nil})}), oribi.SetDefault("tags", []string{"unset"})); err != nil {
 		t.Fatal(err)
 	}
-	same := func() { // an update that changes nothing is none
+	same := func() { // an update that changes nothing adds no version
 		commit(func(b *oribi.Batch) {
 			b.Update(table, oribi.Row{"k": 20, "tags": []string{"new"}})
 			b.Update(table, oribi.Row{"k": 9, "tags": []string{"old", strings.Repeat("x", 9)}})

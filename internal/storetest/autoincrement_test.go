@@ -21,12 +21,12 @@ import (
 
 const autoName = schema.AutoIncrementName
 
-// autoStore is a store in memory and its table of key (host, auto_incrementing_id) and value v.
-// reopen opens what a kill leaves.
+// autoStore returns a store in memory and its table with key (host, auto_incrementing_id) and value
+// v. reopen opens what a kill leaves.
 func autoStore(t *testing.T) (store *oribi.Store, table *oribi.Table, reopen func() (*oribi.Store, *oribi.Table)) {
 	t.Helper()
 	mem := vfs.NewMem()
-	// While one batch is in the critical section of its commit others come as far as they can.
+	// While one batch is in the critical section of its commit, others run until they block.
 	yield := func(c faultfs.Call) error {
 		for range 100 {
 			if c.Changes() {
@@ -65,7 +65,7 @@ func autoStore(t *testing.T) (store *oribi.Store, table *oribi.Table, reopen fun
 	}
 }
 
-// assigned are the values that a commit gave.
+// assigned returns the values that a commit assigned.
 func assigned(b *oribi.Batch) (values []int64) {
 	for _, a := range b.Assigned() {
 		values = append(values, a.Value)
@@ -92,7 +92,7 @@ func wantValues(t *testing.T, what string, got []int64, want ...int64) {
 	}
 }
 
-// autoRow is a row whose number is not asked for by inserts.
+// autoRow is a row whose number inserts do not set.
 type autoRow struct {
 	Host string
 	ID   int64  `oribi:"auto_incrementing_id"`
@@ -144,7 +144,8 @@ func TestAutoIncrementValuesRiseForAllFormsOfInserts(t *testing.T) {
 	}
 }
 
-// Deleted and forgotten, flushed and not: what a committed row has had no other gets.
+// A value of a committed row is never assigned again, whether the row is flushed or not, and even
+// after it is deleted and its history is dropped.
 func TestAutoIncrementAssignsEachValueOnce(t *testing.T) {
 	ctx := context.Background()
 	store, table, reopen := autoStore(t)
@@ -188,8 +189,8 @@ func TestAutoIncrementAssignsEachValueOnce(t *testing.T) {
 	wantValues(t, "after upserts and a kill", insertAuto(t, store, table, "a"), 101)
 }
 
-// What is refused on account of the column refuses the whole batch, however it is committed; no
-// refused batch takes a value.
+// An operation refused because of the column refuses the whole batch in every form of commit, and a
+// refused batch uses no value.
 func TestAutoIncrementColumnsAreValidated(t *testing.T) {
 	ctx := context.Background()
 	store, table, _ := autoStore(t)
@@ -249,7 +250,7 @@ func TestAutoIncrementRefusesInsertsAfterTheHighestValue(t *testing.T) {
 		b = store.NewBatch()
 		b.Insert(table, oribi.Row{"host": "a"})
 		if _, err := b.Commit(ctx, oribi.AllowPartial); !errors.Is(err, oribi.ErrRow) {
-			t.Errorf("an insert behind the highest value: %v", err)
+			t.Errorf("an insert after the highest value: %v", err)
 		}
 		store, table = reopen()
 	}
@@ -296,8 +297,9 @@ func TestIngestedRowsKeepTheirAutoIncrementValues(t *testing.T) {
 	wantValues(t, "after an ingest and a kill", insertAuto(t, store, table, "b"), 41)
 }
 
-// Writers, upserts with values of their own, flushes: no insert ever finds its key there, and a row
-// with a higher number is never older than one with a lower, save those that upserts brought.
+// With concurrent inserts, upserts with explicit values, and flushes, no insert finds its key
+// taken, and a row with a higher number is never older than one with a lower number, except for
+// upserted rows.
 func TestValuesRiseWithTimestamps(t *testing.T) {
 	ctx := context.Background()
 	store, table, reopen := autoStore(t)
@@ -316,7 +318,7 @@ func TestValuesRiseWithTimestamps(t *testing.T) {
 					b.Insert(table, oribi.Row{"host": fmt.Sprint("h", i%3)})
 				}
 				if i%10 == w+1 {
-					near := all[w][i-1].values[0] + 5 // others get it at about this time
+					near := all[w][i-1].values[0] + 5 // others are assigned it at about this time
 					b.Upsert(table, oribi.Row{"host": fmt.Sprint("h", i%3), autoName: near})
 					b.Insert(table, oribi.Row{"host": "h0"})
 				}

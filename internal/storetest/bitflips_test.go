@@ -26,7 +26,7 @@ import (
 
 const closedDir = "/store"
 
-// closedStore is a store that was closed, and what reads of it must say.
+// closedStore is a closed store, and the answers that reads of it must return.
 type closedStore struct {
 	fs     *vfs.Mem
 	old    mvcc.Timestamp
@@ -36,13 +36,14 @@ type closedStore struct {
 }
 
 // TestFlippedBytesOfAClosedStoreNeverChangeAnAnswer flips one byte of a closed store at a time,
-// opens it read-only, scans all of it, now and at an old timestamp, and gets every row by its key.
-// Each answer is right, or an error says that the store is damaged.
+// opens it read-only, scans all of it, at the newest and at an old timestamp, and gets every row by
+// its key. Each answer is correct, or an error reports that the store is damaged.
 //
-// Bytes come at random, each once at most, as many as the time allows; -proof.for=10m takes all of
-// them. It prints by kind of file what the damage did and, where the answer was right, whether
-// Verify found it. It finds nothing in the footer of the newest log segment (a kill leaves the
-// like), in Pebble's OPTIONS, and in ranges of containers that hold no block.
+// Bytes are chosen at random, each at most once, as many as the time allows; -proof.for=10m covers
+// all of them. For each kind of file the test prints the outcomes and, where the answer was
+// correct, whether Verify found the damage. Verify does not detect changes in the footer of the
+// newest log segment (a kill can leave the same bytes), in Pebble's OPTIONS, and in ranges of
+// containers without a block.
 func TestFlippedBytesOfAClosedStoreNeverChangeAnAnswer(t *testing.T) {
 	seed := seedtest.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -53,14 +54,14 @@ func TestFlippedBytesOfAClosedStoreNeverChangeAnAnswer(t *testing.T) {
 	}
 }
 
-// byteFlip is one byte to be changed.
+// byteFlip is one byte to change.
 type byteFlip struct {
-	name string // within the store's directory
+	name string // relative to the store's directory
 	off  int64
 	mask byte
 }
 
-// kind is the name without what differs from store to store.
+// kind returns the name without the parts that differ between stores.
 func (f byteFlip) kind() string {
 	dir, base := path.Split(filepath.ToSlash(f.name))
 	if dir == "data/" {
@@ -71,10 +72,10 @@ func (f byteFlip) kind() string {
 
 func (f byteFlip) String() string { return fmt.Sprintf("%s byte %d mask %#02x", f.name, f.off, f.mask) }
 
-// flipOutcomes counts what became of flips.
+// flipOutcomes counts the outcomes of flips.
 type flipOutcomes struct {
 	refusedByOpen, refusedByRead int // by an error of Open; of a scan or a Get
-	found, nothing               int // all answers were right, and Verify found the damage or did not
+	found, nothing               int // all answers were correct, and Verify found the damage or did not
 }
 
 func (o *flipOutcomes) add(p flipOutcomes) {
@@ -84,8 +85,8 @@ func (o *flipOutcomes) add(p flipOutcomes) {
 	o.nothing += p.nothing
 }
 
-// makeClosedStore has two tables with rows, updates and deletes on disk and in the log, in several
-// segments, and dead blocks.
+// makeClosedStore returns a store that has two tables with rows, updates and deletes on disk and in
+// the log, in several segments, and dead blocks.
 func makeClosedStore(t *testing.T, rng *rand.Rand) *closedStore {
 	t.Helper()
 	c := &closedStore{fs: vfs.NewMem()}
@@ -117,7 +118,7 @@ func makeClosedStore(t *testing.T, rng *rand.Rand) *closedStore {
 	return c
 }
 
-// closedModel writes to a store and knows what is in it.
+// closedModel writes to a store and records its expected content.
 type closedModel struct {
 	t     *testing.T
 	rng   *rand.Rand
@@ -214,7 +215,7 @@ func (m *closedModel) operation(b *oribi.Batch) {
 	}
 }
 
-// text is all rows, sorted.
+// text returns all rows, sorted.
 func (m *closedModel) text() (lines []string) {
 	for name, rows := range m.rows {
 		for _, row := range rows {
@@ -225,8 +226,8 @@ func (m *closedModel) text() (lines []string) {
 	return lines
 }
 
-// places gives all bytes of all files but LOCK at random: in turn of wal/ and INSTANCE, of meta/
-// and ANCHOR, of data/.
+// places returns all bytes of all files except LOCK in random order, alternating between wal/ and
+// INSTANCE, meta/ and ANCHOR, and data/.
 func (c *closedStore) places(t *testing.T, rng *rand.Rand) (out []byteFlip) {
 	t.Helper()
 	group := map[string]int{"wal": 0, "INSTANCE": 0, "meta": 1, "ANCHOR": 1, "data": 2}
@@ -271,7 +272,7 @@ func (c *closedStore) places(t *testing.T, rng *rand.Rand) (out []byteFlip) {
 	return out
 }
 
-// flipAll tries flips, several at a time, until the time is over.
+// flipAll tries flips, several concurrently, until the time is over.
 func (c *closedStore) flipAll(t *testing.T, flips []byteFlip, d time.Duration) map[string]*flipOutcomes {
 	end := time.Now().Add(d)
 	tally := map[string]*flipOutcomes{}
@@ -319,12 +320,12 @@ func (c *closedStore) try(t *testing.T, f byteFlip) (o flipOutcomes) {
 		o.nothing++
 	}
 	if a.err != nil && !errors.Is(a.err, oribi.ErrCorrupt) && !errors.Is(a.err, oribi.ErrUnsupported) && !errors.Is(a.err, oribi.ErrNotStore) {
-		t.Errorf("%v: the error tells nothing of damage: %v", f, a.err)
+		t.Errorf("%v: the error does not report damage: %v", f, a.err)
 	}
 	return o
 }
 
-// apply changes the byte in fs, and returns that.
+// apply changes the byte in fs and returns fs.
 func (f byteFlip) apply(t *testing.T, fs *vfs.Mem) *vfs.Mem {
 	file, err := fs.Open(filepath.Join(closedDir, f.name), true)
 	if err != nil {
@@ -342,15 +343,15 @@ func (f byteFlip) apply(t *testing.T, fs *vfs.Mem) *vfs.Mem {
 	return fs
 }
 
-// storeAnswers is what a store says.
+// storeAnswers collects the answers of a store.
 type storeAnswers struct {
 	opened   bool
 	err      error  // the last of Open, scans, Gets, Verify
-	wrong    string // an answer that came without an error and is not right
+	wrong    string // a wrong answer returned without an error
 	findings int    // of Verify, if all else went well
 }
 
-// note adds an answer.
+// note records an answer.
 func (a *storeAnswers) note(wrong string, err error) {
 	if wrong != "" {
 		a.wrong = wrong
@@ -413,7 +414,7 @@ func compareRows(s *oribi.Store, want []string, opts ...oribi.ScanOption) (wrong
 	return fmt.Sprintf("%d rows, want %d; %s", len(got), len(want), firstDifference(got, want)), nil
 }
 
-// allRows gives all rows of all tables, sorted.
+// allRows returns all rows of all tables, sorted.
 func allRows(s *oribi.Store, opts ...oribi.ScanOption) (lines []string, err error) {
 	for _, table := range s.Tables() {
 		for row, err := range table.Scan(context.Background(), opts...).Rows() {
@@ -427,7 +428,7 @@ func allRows(s *oribi.Store, opts ...oribi.ScanOption) (lines []string, err erro
 	return lines, nil
 }
 
-// firstDifference is the first line that only one of two has.
+// firstDifference returns the first line that is in only one of the two.
 func firstDifference(got, want []string) string {
 	for _, l := range got {
 		if !slices.Contains(want, l) {
@@ -439,5 +440,5 @@ func firstDifference(got, want []string) string {
 			return "missing: " + l
 		}
 	}
-	return "a row stands twice"
+	return "a row occurs twice"
 }

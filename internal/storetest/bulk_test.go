@@ -32,7 +32,7 @@ func bulkStore(t *testing.T, memory int64) (*oribi.Store, *oribi.Table) {
 	return store, numbersTable(t, store, "numbers")
 }
 
-// putNumbers puts v = f(k) for all k below n, and returns the timestamp of the last of them.
+// putNumbers writes v = f(k) for all k below n, and returns the timestamp of the last write.
 func putNumbers(t *testing.T, store *oribi.Store, table *oribi.Table, n int, f func(k int) int) (ts mvcc.Timestamp) {
 	t.Helper()
 	b := store.NewBatch()
@@ -49,7 +49,7 @@ func putNumbers(t *testing.T, store *oribi.Store, table *oribi.Table, n int, f f
 	return ts
 }
 
-// content is what the table contains, now or as of a timestamp.
+// content returns the rows of the table, at the newest timestamp or as of a given one.
 func content(t *testing.T, table *oribi.Table, opts ...oribi.ReadOption) map[int64]int64 {
 	t.Helper()
 	out := map[int64]int64{}
@@ -267,9 +267,9 @@ func TestBulkCallsLargerThanAWriteBatch(t *testing.T) {
 	}
 }
 
-// Plan: writers put and delete rows of their own, a goroutine flushes and compacts, and one after
-// the other makes bulk calls. The table's own history is the oracle: what a bulk call did is the
-// difference between its timestamp and the one before.
+// Plan: each writer upserts and deletes its own rows, one goroutine flushes and compacts, and
+// another makes bulk calls in sequence. The table's own history is the oracle: the effect of a bulk
+// call is the difference between its timestamp and the one before.
 func TestBulkCallsWithConcurrentWriters(t *testing.T) {
 	ctx := context.Background()
 	const keys, writers = 400, 3
@@ -370,7 +370,7 @@ func TestBulkCallsWithConcurrentWriters(t *testing.T) {
 			if !wanted && (was != is || old != now) {
 				t.Errorf("%s %d: key %d was %d, %v, is %d, %v", what, x, k, old, was, now, is)
 			}
-			// A row that passed before the call and was not written since has to be changed.
+			// A row that matched before the call and was not written since must be changed.
 			if at, ok := numberAt(t, table, k, since); wanted && !did && ok && at == old && !writtenBetween(t, table, k, since, res.Timestamp-1) {
 				t.Errorf("%s %d: key %d was left at %d", what, x, k, now)
 			}
@@ -402,7 +402,7 @@ func TestBulkCallsWithConcurrentWriters(t *testing.T) {
 	t.Logf("%d rounds, %d writes", rounds, n)
 }
 
-// numberAt reads the value of one key.
+// numberAt reads the value of one key as of a timestamp.
 func numberAt(t *testing.T, table *oribi.Table, k int64, at mvcc.Timestamp) (int64, bool) {
 	t.Helper()
 	row, err := table.Get(context.Background(), k, oribi.AsOf(at))
@@ -427,8 +427,8 @@ func writtenBetween(t *testing.T, table *oribi.Table, k int64, from, to mvcc.Tim
 	return false
 }
 
-// A restore is exact with concurrent writers: at its timestamp the table is what it was, whoever
-// has written while the difference was read.
+// A restore is exact with concurrent writers: at its timestamp the table equals the restored state,
+// even if rows were written while the difference was read.
 func TestRestoreWithConcurrentWriters(t *testing.T) {
 	ctx := context.Background()
 	store, table := bulkStore(t, 0)

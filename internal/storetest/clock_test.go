@@ -12,7 +12,7 @@ import (
 )
 
 // The timestamp of an empty batch, and one to which the clock was advanced, is below those of all
-// later batches, over a reopening during which the machine's clock went back.
+// later batches, even if the store is reopened after the machine's clock was set back.
 func TestPromisedTimestampsHoldOverReopening(t *testing.T) {
 	fs := vfs.NewMem()
 	if err := fs.Mkdir("/s"); err != nil {
@@ -60,7 +60,8 @@ func TestPromisedTimestampsHoldOverReopening(t *testing.T) {
 	}
 }
 
-// With a wall clock past the last timestamp, in the year 2112, commits fail and change nothing. They work again once the clock is right: no lock is left held.
+// With a wall clock past the last timestamp, in the year 2112, commits fail and change nothing.
+// They succeed again once the clock is right: no lock is left held.
 func TestWallClockPastTheLastTimestamp(t *testing.T) {
 	w := newFakeWall()
 	store, table := floorStore(t, w)
@@ -105,7 +106,7 @@ func TestWallClockPastTheLastTimestamp(t *testing.T) {
 	}
 }
 
-// A read ahead of the clock is refused and leaves the clock as it was; AdvanceClock moves it by at
+// A read ahead of the clock is refused and does not change the clock; AdvanceClock moves it by at
 // most ten seconds.
 func TestReadsAheadOfTheClockAreRefused(t *testing.T) {
 	ctx := context.Background()

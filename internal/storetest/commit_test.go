@@ -73,7 +73,8 @@ func TestCommitKeepsRowsWhenTheDiskIsFull(t *testing.T) {
 	}
 }
 
-// A batch that failed and is tried again after a change of the schema is brought to it once.
+// A failed batch that is committed again after an alteration of the schema is converted to the new
+// schema once.
 func TestCommitRetriesAfterAlter(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)
@@ -95,8 +96,8 @@ func TestCommitRetriesAfterAlter(t *testing.T) {
 	}
 }
 
-// A row that is added to a batch before its column's default changes has the old default, whether it
-// is inserted or upserted.
+// A row that is added to a batch before its column's default changes gets the old default, whether
+// it is inserted or upserted.
 func TestDefaultIsThatOfTheTimeWhenTheRowWasAdded(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)

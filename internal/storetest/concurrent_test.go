@@ -17,8 +17,7 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// crew is goroutines that work on a store until they are told to stop, or one of them finds
-// something wrong.
+// crew runs goroutines that work on a store until they are stopped or one of them finds an error.
 type crew struct {
 	t    *testing.T
 	done chan struct{}
@@ -32,7 +31,7 @@ func newCrew(t *testing.T) *crew {
 	return &crew{t: t, done: make(chan struct{}), seed: seedtest.Seed(t)}
 }
 
-// each runs work again and again in goroutines of its own.
+// each starts goroutines that call work repeatedly until the crew stops.
 func (c *crew) each(goroutines int, work func(r *rand.Rand) error) {
 	for range goroutines {
 		c.n++
@@ -53,10 +52,10 @@ func (c *crew) each(goroutines int, work func(r *rand.Rand) error) {
 	}
 }
 
-// stop ends the work of all.
+// stop ends the work of all goroutines.
 func (c *crew) stop() { c.once.Do(func() { close(c.done) }) }
 
-// work lets them work for a while, or until stop, and waits for them.
+// work lets the goroutines run for a while, or until stop, and waits for them.
 func (c *crew) work(d time.Duration) {
 	select {
 	case <-time.After(d):
@@ -66,7 +65,7 @@ func (c *crew) work(d time.Duration) {
 	c.wg.Wait()
 }
 
-// busyStore opens a store whose flushes and compactions come often, and its table numbers.
+// busyStore opens a store with frequent flushes and compactions, and its table numbers.
 func busyStore(t *testing.T, fsys vfs.FS) (*oribi.Store, *oribi.Table) {
 	t.Helper()
 	store, err := oribi.Open("/store", &oribi.Options{FS: fsys, History: oribi.HistoryForever, FlushBytes: 1 << 15, RowSetBytes: 1 << 14})
@@ -78,7 +77,7 @@ func busyStore(t *testing.T, fsys vfs.FS) (*oribi.Store, *oribi.Table) {
 
 const pairs = 60
 
-// writePair sets rows 2p and 2p+1 to numbers whose sum is 0, or removes both.
+// writePair sets rows 2p and 2p+1 to numbers whose sum is 0, or deletes both.
 func writePair(store *oribi.Store, table *oribi.Table, r *rand.Rand, opts ...oribi.CommitOption) error {
 	b := store.NewBatch()
 	for range 1 + r.IntN(3) {
@@ -95,7 +94,7 @@ func writePair(store *oribi.Store, table *oribi.Table, r *rand.Rand, opts ...ori
 	return err
 }
 
-// readPairs scans, checks that pairs are there as a whole, and returns the rows.
+// readPairs scans, checks that both rows of each pair are present or absent, and returns the rows.
 func readPairs(table *oribi.Table, opts ...oribi.ScanOption) (map[int64]int64, error) {
 	rows := map[int64]int64{}
 	for row, err := range table.Scan(context.Background(), opts...).Rows() {
@@ -104,7 +103,7 @@ func readPairs(table *oribi.Table, opts ...oribi.ScanOption) (map[int64]int64, e
 		}
 		k := row["k"].(int64)
 		if _, twice := rows[k]; twice {
-			return nil, fmt.Errorf("row %d stands twice", k)
+			return nil, fmt.Errorf("row %d occurs twice", k)
 		}
 		rows[k] = row["v"].(int64)
 	}
@@ -116,9 +115,9 @@ func readPairs(table *oribi.Table, opts ...oribi.ScanOption) (map[int64]int64, e
 	return rows, nil
 }
 
-// Writers on the same rows, flushes, merges and compactions run at once. Each scan, now or at a
-// timestamp, sees each batch whole or not at all; a read at a timestamp gives the same rows
-// whenever it is repeated.
+// Writers on the same rows, flushes, merges and compactions run concurrently. Each scan, at the
+// newest or at a given timestamp, sees all or nothing of each batch; repeated reads at one
+// timestamp return the same rows.
 func TestSnapshotsShowWholeBatches(t *testing.T) {
 	store, table := busyStore(t, vfs.NewMem())
 	ctx := context.Background()
@@ -168,7 +167,8 @@ func TestSnapshotsShowWholeBatches(t *testing.T) {
 	}
 }
 
-// A scan that began before a compaction, or before its table was dropped, ends as it began.
+// A scan that started before a compaction, or before its table was dropped, returns the rows of its
+// snapshot.
 func TestScanOutlivesCompactionAndDrop(t *testing.T) {
 	ctx := context.Background()
 	store, table := busyStore(t, vfs.NewMem())
@@ -183,7 +183,7 @@ func TestScanOutlivesCompactionAndDrop(t *testing.T) {
 	scanAcross(t, table, "drop", func() error { return store.DropTable("numbers") })
 }
 
-// scanAcross does something after the first row of a scan.
+// scanAcross calls do after the first row of a scan.
 func scanAcross(t *testing.T, table *oribi.Table, what string, do func() error) {
 	t.Helper()
 	var n int64
@@ -235,8 +235,8 @@ func TestConcurrentInsertsOfAKeyHaveOneWinner(t *testing.T) {
 	}
 }
 
-// Close comes while everything runs. Every call ends, with ErrClosed or as always; what was
-// acknowledged is there afterwards.
+// Close is called during reads, writes and compactions. Every call returns, with ErrClosed or its
+// usual result; every acknowledged batch is in the reopened store.
 func TestCloseWithConcurrentReadersWritersAndCompactions(t *testing.T) {
 	rounds := 8
 	if testing.Short() {
@@ -247,7 +247,7 @@ func TestCloseWithConcurrentReadersWritersAndCompactions(t *testing.T) {
 	}
 }
 
-// closeWhileRunning closes a store once so many batches have been acknowledged.
+// closeWhileRunning closes a store once a number of batches have been acknowledged.
 func closeWhileRunning(t *testing.T, after int) {
 	ctx := context.Background()
 	mem := vfs.NewMem()
@@ -318,7 +318,7 @@ func closeWhileRunning(t *testing.T, after int) {
 	}
 }
 
-// registerInput is an operation on one row, registerOutput what came of it.
+// registerInput is an operation on one row, registerOutput its result.
 type registerInput struct {
 	kind  string // read, upsert, insert, update, delete; swap: an update if the value is old
 	key   int
@@ -333,7 +333,7 @@ type registerOutput struct {
 
 const absent = int64(-1)
 
-// register is what one row may do, for a checker of histories.
+// register is the sequential specification of one row, for a linearizability checker.
 var register = porcupine.Model{
 	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
 		byKey := map[int][]porcupine.Operation{}
@@ -375,8 +375,8 @@ var register = porcupine.Model{
 	},
 }
 
-// Reads and writes of single rows by many goroutines, flushes and compactions meanwhile, look as if
-// they had come one after the other, each between its call and its return.
+// Reads and writes of single rows by many goroutines, with concurrent flushes and compactions, are
+// linearizable: each appears to take effect at one point between its call and its return.
 func TestRowsAreLinearizable(t *testing.T) {
 	store, table := busyStore(t, vfs.NewMem())
 	defer store.Close()
@@ -385,7 +385,7 @@ func TestRowsAreLinearizable(t *testing.T) {
 	var mu sync.Mutex
 	var history []porcupine.Operation
 	var client, swaps atomic.Int64
-	var newest [8]atomic.Int64 // by key, about
+	var newest [8]atomic.Int64 // by key, approximate
 	c.each(5, func(r *rand.Rand) error {
 		id := int(client.Add(1))
 		in := registerInput{key: r.IntN(8), kind: []string{"read", "read", "upsert", "insert", "update", "swap", "swap", "delete"}[r.IntN(8)],
@@ -419,7 +419,7 @@ func TestRowsAreLinearizable(t *testing.T) {
 	t.Logf("%d operations, %d swaps", len(history), swaps.Load())
 }
 
-// applyToRow carries one operation out.
+// applyToRow executes one operation.
 func applyToRow(store *oribi.Store, table *oribi.Table, in registerInput, sync bool) (registerOutput, error) {
 	ctx := context.Background()
 	if in.kind == "read" {

@@ -13,7 +13,7 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// conditionStore is a store in memory with a table of key k and value v.
+// conditionStore returns a store in memory with a table of key k and value v.
 func conditionStore(t *testing.T) (*oribi.Store, *oribi.Table) {
 	t.Helper()
 	store, err := oribi.Open("/c", &oribi.Options{FS: vfs.NewMem(), Manual: true, History: oribi.HistoryForever})
@@ -25,9 +25,10 @@ func conditionStore(t *testing.T) (*oribi.Store, *oribi.Table) {
 }
 
 // Every sequence of up to three operations on one key in one batch, on a row that is absent, in
-// memory, on disk, or deleted in either: Batch.Get tells before the commit what Get tells after it,
-// and both what a variable would hold; a sequence with a refused operation changes nothing. So it
-// stays after a flush and a compaction, as of the commit and as of just before it.
+// memory, on disk, or deleted in either: Batch.Get returns before the commit what Table.Get returns
+// after it, and both return what assignments to a variable would give; a sequence with a refused
+// operation changes nothing. The results are the same after a flush and a compaction, as of the
+// commit and as of just before it.
 func TestOperationsOnOneKeyTakeEffectInTheirOrder(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)
@@ -145,7 +146,7 @@ func TestOperationsOnOneKeyTakeEffectInTheirOrder(t *testing.T) {
 				changed = changed || v.Timestamp == r.ts
 			}
 			if changed != (r.before != r.after) {
-				t.Fatalf("%s, %s: from %v to %v, the history tells a change: %v", when, r.name, r.before, r.after, changed)
+				t.Fatalf("%s, %s: from %v to %v, the history reports a change: %v", when, r.name, r.before, r.after, changed)
 			}
 		}
 	}
@@ -196,8 +197,9 @@ func TestIfIsACompareAndSet(t *testing.T) {
 	wantValue(t, table, workers*steps)
 }
 
-// A condition sees what the batch did to the row before it, on rows in memory, on disk and on none;
-// one that does not hold refuses the batch, with AllowPartial too, and names its place.
+// A condition sees what the batch did to the row before it, for rows in memory, on disk and absent.
+// A condition that is not met refuses the batch, with AllowPartial too, and the error contains its
+// index.
 func TestConditionsSeeEarlierOperations(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)
@@ -249,17 +251,17 @@ func TestConditionsSeeEarlierOperations(t *testing.T) {
 	}
 }
 
-// With AllowPartial the rows that do not fit and those that are refused are left out and told, the
-// others are committed as one; without it the first of them ends the batch.
+// With AllowPartial the rows that do not fit and those that are refused are left out and reported,
+// and the others are committed atomically; without it the first of them ends the batch.
 func TestAllowPartialLeavesRefusedRowsOut(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)
 	putNumber(t, store, table, 1, 10)
 	fill := func(b *oribi.Batch) {
 		b.Insert(table, oribi.Row{"k": 5, "v": 5})     // 0
-		b.Insert(table, oribi.Row{"k": 1, "v": 11})    // 1: it is there
-		b.Insert(table, oribi.Row{"k": 6, "v": "six"}) // 2: no number
-		b.Update(table, oribi.Row{"k": 7, "v": 7})     // 3: it is not there
+		b.Insert(table, oribi.Row{"k": 1, "v": 11})    // 1: exists
+		b.Insert(table, oribi.Row{"k": 6, "v": "six"}) // 2: not a number
+		b.Update(table, oribi.Row{"k": 7, "v": 7})     // 3: absent
 		vectors := []*batch.Vector{batch.NewVector(table.Schema().Columns[0].Type, 3), batch.NewVector(table.Schema().Columns[1].Type, 3)}
 		for i := range 3 {
 			batch.Values[int64](vectors[0])[i] = int64(8 + i)

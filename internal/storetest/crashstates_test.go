@@ -10,11 +10,11 @@ import (
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
-// Histories of synced and unsynced batches over two tables, amid flushes, compactions of all kinds,
-// ingests and changes of schemas: at random changes of the disk what crashes may leave of it is
-// opened, each unsynced change lost or kept alone, torn writes, lost names, disks that forgot a
-// flush. All acknowledged batches are there, a prefix of the rest, no part of one; the store finds
-// itself whole.
+// Histories of synced and unsynced batches over two tables run with flushes, compactions of all
+// kinds, ingests and schema alterations. At random file operations the test opens the states that a
+// crash may leave: each unsynced operation lost or kept independently, torn writes, lost names,
+// disks that ignored a sync. All acknowledged batches are present, then a prefix of the rest, each
+// batch whole, and the store passes its own check.
 func TestCrashStatesHoldAcknowledgedBatches(t *testing.T) {
 	seed := seedtest.Seed(t)
 	end := time.Now().Add(proofTime(time.Second, 4*time.Second))
@@ -30,9 +30,9 @@ func TestCrashStatesHoldAcknowledgedBatches(t *testing.T) {
 	t.Logf("%+v", total)
 }
 
-// The recovery of a crashed store is cut at every change that it makes of the disk, and the
-// recovery from that, and from that. What a power cut has left stays; what a kill has left stays
-// but for what was not durable, and all of it is durable when the store is open.
+// The recovery of a crashed store is interrupted at every file operation, and so are the recovery
+// from that state and the next one. What a power cut left remains; what a kill left remains except
+// for what was not durable, and all of it is durable once the store is open.
 func TestRecoveryCutAnywhereLosesNothing(t *testing.T) {
 	seed := seedtest.Seed(t)
 	end := time.Now().Add(proofTime(time.Second, 2*time.Second))
@@ -48,8 +48,8 @@ func TestRecoveryCutAnywhereLosesNothing(t *testing.T) {
 }
 
 // All sequences of two operations on a table of three keys, one on disk, one in memory, one
-// deleted, with a crash at every change of the disk: as many as there is time for, the campaign
-// goes through those of three.
+// deleted, with a crash at every file operation: as many as time allows. The campaign covers the
+// sequences of three.
 func TestSequencesOfOperationsSurviveCrashes(t *testing.T) {
 	seed := seedtest.Seed(t)
 	end := time.Now().Add(proofTime(time.Second, 3*time.Second))

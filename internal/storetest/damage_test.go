@@ -10,9 +10,9 @@ import (
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
-// One byte of one file of a closed store is changed, anywhere. What the store then answers is
-// right, or it says that it is damaged: no wrong answer, no panic, no other error, whether it is
-// opened to read or to write.
+// One byte of one file of a closed store is changed, anywhere. Each answer of the store is then
+// correct, or an error reports the damage: no wrong answer, no panic, no other error, whether the
+// store is opened for reading or for writing.
 func TestFlippedBytesNeverGiveWrongAnswers(t *testing.T) {
 	seed := seedtest.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 3))
@@ -42,9 +42,8 @@ func TestFlippedBytesNeverGiveWrongAnswers(t *testing.T) {
 	t.Logf("%+v", total)
 }
 
-// Every bit of a small store counts: one that is flipped is found, by Open, by a read or by Verify,
-// or put right, or used by nobody. The bits are taken slice by slice, each in a random order; a
-// campaign takes them all.
+// A flipped bit of a small store is found by Open, by a read or by Verify, or it is repaired, or it
+// is unused. Each group of bits is tried in random order; a campaign tries them all.
 func TestEveryFlippedBitIsFoundRepairedOrUnused(t *testing.T) {
 	seed := seedtest.Seed(t)
 	end := time.Now().Add(proofTime(time.Second, 4*time.Second))

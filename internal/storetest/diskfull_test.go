@@ -10,7 +10,7 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// narrowFS tells how much is free as the test wants it.
+// narrowFS reports the free space that the test sets.
 type narrowFS struct {
 	vfs.FS
 	free atomic.Int64
@@ -18,8 +18,9 @@ type narrowFS struct {
 
 func (n *narrowFS) FreeBytes(string) int64 { return n.free.Load() }
 
-// A disk that runs full refuses rows first; deletes, flushes and compactions go on with what is
-// kept for them, then metadata commits alone; nothing poisons, and with space again all goes on.
+// A disk that fills up first refuses rows; deletes, flushes and compactions continue within the
+// space reserved for them, and then only metadata commits. No failure poisons the store, and all
+// operations succeed again once there is space.
 func TestFullDiskAllowsOperationsThatFreeSpace(t *testing.T) {
 	ctx := context.Background()
 	disk := &narrowFS{FS: vfs.NewMem()}
