@@ -232,7 +232,7 @@ func TestAutoIncrementColumnsAreValidated(t *testing.T) {
 	b.Insert(table, oribi.Row{"host": "a"})
 	b.If(table, oribi.Row{"host": "a", autoName: 1000})
 	if _, err := b.Commit(ctx); !errors.Is(err, oribi.ErrConflict) || len(b.Assigned()) > 0 {
-		t.Errorf("a condition that does not hold: %v, %v", err, b.Assigned())
+		t.Errorf("a condition that is not met: %v, %v", err, b.Assigned())
 	}
 	wantValues(t, "after refusals", insertAuto(t, store, table, "a"), 7) // four of the inserts above were not refused
 }

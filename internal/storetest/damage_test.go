@@ -70,6 +70,6 @@ func TestEveryFlippedBitIsFoundRepairedOrUnused(t *testing.T) {
 	}
 	t.Logf("%+v", total)
 	if total.Flips > 2000 && (total.Refused == 0 || total.Repaired == 0 || total.Found == 0 || total.Unused == 0) {
-		t.Error("one of these never came about")
+		t.Error("one of these outcomes never occurred")
 	}
 }

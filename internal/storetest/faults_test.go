@@ -8,9 +8,9 @@ import (
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
-// Each call of the disk in a trace fails, one a run, in the ways that a disk has: before, behind
-// and in the middle of its work, once or for ever, for want of space, with the loss of what was not
-// synced, in reads. See faults.Trace.Run for what must hold.
+// Each disk operation of a trace fails, one per run, in the ways that disks fail: before, after or
+// during the operation, once or permanently, for lack of space, with the loss of unsynced bytes,
+// and on reads. See faults.Trace.Run for the conditions that it checks.
 func TestFaultsAnywhereLoseNothingThatWasAcknowledged(t *testing.T) {
 	seed := seedtest.Seed(t)
 	trace, err := faults.Small(seed).Trace()
@@ -26,7 +26,7 @@ func TestFaultsAnywhereLoseNothingThatWasAcknowledged(t *testing.T) {
 	case testing.Short():
 		most = 30
 	}
-	list = list[:min(all, most)] // a poisoned store leaves some megabytes behind
+	list = list[:min(all, most)] // a poisoned store leaks some megabytes
 	var total faults.Counts
 	for _, f := range list {
 		script, counts, err := trace.Run(f)

@@ -8,9 +8,9 @@ import (
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
-// One file of a store, closed or killed, is gone, cut at some place, longer, older, in the place of
-// another of its kind, that of another store, may not be opened, or is a directory. See
-// damage.Foreign.Try for what must hold.
+// One file of a closed or killed store is missing, truncated, longer, older, replaced by another
+// file of its kind or by that of another store, unreadable for lack of permission, or a directory.
+// See damage.Foreign.Try for the conditions that it checks.
 func TestForeignFilesNeverGiveWrongAnswers(t *testing.T) {
 	seed := seedtest.Seed(t)
 	x, err := damage.NewForeign(seed)

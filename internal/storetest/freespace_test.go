@@ -15,7 +15,7 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// solidFS is a file system without hole punching, which tells of removed containers.
+// solidFS is a file system without hole punching that reports removed containers.
 type solidFS struct {
 	vfs.FS
 	once    sync.Once
@@ -46,8 +46,9 @@ type solidFile struct{ vfs.File }
 
 func (solidFile) PunchHole(int64, int64) error { return fault.Unsupportedf("punch hole") }
 
-// A dropped table, and what a compaction has replaced, take no space any more when the call
-// returns, whether holes can be punched or not. What a scan still reads does, until it has ended.
+// The space of a dropped table, and of the blocks that a compaction replaced, is free when the call
+// returns, whether holes can be punched or not. Blocks that a scan still reads are freed when it
+// ends.
 func TestDroppedBlocksAreFreedWhenDropReturns(t *testing.T) {
 	for name, fsys := range map[string]vfs.FS{"holes=yes": vfs.OS, "holes=no": newSolidFS(vfs.OS)} {
 		t.Run(name, func(t *testing.T) {
@@ -127,8 +128,8 @@ func TestDroppedBlocksAreFreedWhenDropReturns(t *testing.T) {
 	}
 }
 
-// Where no hole can be punched, containers in which little is left are emptied in the background,
-// without anybody asking.
+// Without hole punching, containers with little live data are emptied in the background, without a
+// call by the program.
 func TestBackgroundGivesSpaceBackWithoutHoles(t *testing.T) {
 	ctx := context.Background()
 	disk := newSolidFS(vfs.NewMem())

@@ -14,7 +14,7 @@ import (
 
 const minute = time.Minute
 
-// fakeWall is a clock on the wall that moves when it is told, and the disk of a store that goes by
+// fakeWall is a wall clock that moves only when a test moves it, and the disk of a store that uses
 // it.
 type fakeWall struct {
 	mu  sync.Mutex
@@ -48,7 +48,7 @@ func floorStore(t *testing.T, w *fakeWall) (*oribi.Store, *oribi.Table) {
 	return store, numbersTable(t, store, "floor")
 }
 
-// numbersTable finds or makes a table of two int64 columns, key k and value v.
+// numbersTable opens or creates a table of two int64 columns, key k and value v.
 func numbersTable(t *testing.T, store *oribi.Store, name string) *oribi.Table {
 	t.Helper()
 	table, err := store.Table(name)
@@ -65,8 +65,8 @@ func numbersTable(t *testing.T, store *oribi.Store, name string) *oribi.Table {
 	return table
 }
 
-// within fails the test, with the stacks of all goroutines, if fn does not come back. The time is
-// far above what fn can take.
+// within fails the test, with the stacks of all goroutines, if fn does not return in time. The
+// limit is far above the time that fn needs.
 func within(t *testing.T, d time.Duration, fn func()) {
 	t.Helper()
 	done := make(chan struct{})

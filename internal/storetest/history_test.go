@@ -16,7 +16,7 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// treeCommit is one commit of the history of a source tree: files added, changed, deleted.
+// treeCommit is one commit in the history of a source tree: files added, changed, deleted.
 type treeCommit struct {
 	Seq int32
 	Ops [][]any // ["A" or "M", path, mode, blob, size] or ["D", path]
@@ -30,15 +30,14 @@ type treeFile struct {
 	seq        int32
 }
 
-// treeHistory is a real history: what to write, and what the table must be as of some commits.
+// treeHistory is a real history: the commits to write, and the expected table as of some commits.
 type treeHistory struct {
 	commits []treeCommit
 	at      map[int]map[string]treeFile // by number of commits
 }
 
 // loadTree reads the first n commits of the history of Apache Kudu's source tree. The states at
-// 1000, 5000 and 10699 commits are those that Git tells, from files of their own; some more are
-// replayed here.
+// commits 1000, 5000 and 10699 are those of Git, from separate files; some more are replayed here.
 func loadTree(t *testing.T, n int) *treeHistory {
 	dir := filepath.Join(corpustest.Dir(t), "data")
 	h := &treeHistory{at: map[int]map[string]treeFile{}}
@@ -71,7 +70,7 @@ func loadTree(t *testing.T, n int) *treeHistory {
 	return h
 }
 
-// compareToGit checks the replay against the tree that Git tells.
+// compareToGit compares the replay with the tree that Git lists.
 func compareToGit(t *testing.T, tree map[string]treeFile, file string) {
 	lines := corpustest.Lines(t, file)
 	for _, line := range lines {
@@ -89,7 +88,7 @@ func compareToGit(t *testing.T, tree map[string]treeFile, file string) {
 	}
 }
 
-// treeStore is a store that the history is written to.
+// treeStore is a store to which the history is written.
 type treeStore struct {
 	t     *testing.T
 	h     *treeHistory
@@ -125,7 +124,7 @@ func (s *treeStore) open() {
 	}
 }
 
-// write writes all commits, one a batch, and flushes after every so many.
+// write commits one batch per commit of the history, and flushes periodically.
 func (s *treeStore) write(flushEvery int, opts ...oribi.CommitOption) {
 	s.t.Helper()
 	ctx := context.Background()
@@ -157,7 +156,7 @@ func (s *treeStore) write(flushEvery int, opts ...oribi.CommitOption) {
 	}
 }
 
-// check compares the table as of some commits, and now, with the trees.
+// check compares the table as of some commits, and its newest state, with the trees.
 func (s *treeStore) check(state string) {
 	s.t.Helper()
 	for k, tree := range s.h.at {
@@ -183,7 +182,7 @@ func (s *treeStore) compare(tree map[string]treeFile, opts ...oribi.ReadOption) 
 		path := row["path"].(string)
 		got := treeFile{row["mode"].(string), row["blob"].(string), row["size"].(int64), row["seq"].(int32)}
 		if want, ok := tree[path]; !ok || got != want || path <= last {
-			return fmt.Errorf("file %s behind %s is %v, want %v", path, last, got, want)
+			return fmt.Errorf("file %s after %s is %v, want %v", path, last, got, want)
 		}
 		if n%100 == 0 {
 			if again, err := s.table.Get(context.Background(), path, at); err != nil || again["blob"] != row["blob"] {
@@ -213,7 +212,7 @@ func (s *treeStore) reopen() {
 	s.open()
 }
 
-// crash goes on with what is left of the disk.
+// crash replaces the disk by what a crash left of it.
 func (s *treeStore) crash(image *vfs.Mem) {
 	s.t.Helper()
 	s.store.Close()
@@ -238,8 +237,8 @@ func treeCommits() int {
 	return 10699
 }
 
-// The history of a real source tree, one commit a batch: every state that it ever had can be read,
-// whether its rows are in memory, flushed or compacted, after a clean reopening and after a kill.
+// The history of a real source tree, one batch per commit: every state can be read, whether its
+// rows are in memory, flushed or compacted, after a clean reopening and after a kill.
 func TestTreeHistoryInMemory(t *testing.T) {
 	s := newTreeStore(t, loadTree(t, treeCommits()))
 	s.write(0, oribi.NoSync)
@@ -255,8 +254,8 @@ func TestTreeHistoryInMemory(t *testing.T) {
 	s.close()
 }
 
-// The same with batches that are durable when they are acknowledged, and with flushes between them:
-// a power cut loses none.
+// The same with batches that are durable when acknowledged, and with flushes between them: a power
+// cut loses none.
 func TestTreeHistoryFlushed(t *testing.T) {
 	s := newTreeStore(t, loadTree(t, treeCommits()))
 	s.write(500)
@@ -278,8 +277,8 @@ func TestTreeHistoryFlushed(t *testing.T) {
 	s.close()
 }
 
-// Under a retention of an hour a read more than an hour back is refused, before and after
-// compactions; a read an hour back is right, whatever flushes and compactions have dropped.
+// With a retention of one hour, a read of an older state is refused, before and after compactions;
+// a read of a state within the hour is correct after all flushes and compactions.
 func TestHistoryFloorRefusesOlderReadsAndKeepsYoungerOnesRight(t *testing.T) {
 	ctx := context.Background()
 	w := newFakeWall()
@@ -325,8 +324,8 @@ func TestHistoryFloorRefusesOlderReadsAndKeepsYoungerOnesRight(t *testing.T) {
 	}
 }
 
-// checkFloor reads the table as of each minute: the last 60 are there, older ones are not. Batch i
-// was committed i+1 minutes after the clock began, and the last one a minute ago.
+// checkFloor reads the table as of each minute: the last 60 are readable, older ones are not. Batch
+// i was committed i+1 minutes after the clock started, and the last one a minute ago.
 func checkFloor(t *testing.T, table *oribi.Table, at []mvcc.Timestamp) {
 	t.Helper()
 	for i, ts := range at {

@@ -22,8 +22,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// ingestStore opens a store with a table numbers, whose rowsets are small, and gives what the
-// listener is told.
+// ingestStore opens a store that has a table numbers with small rowsets. It also returns the events
+// that the listener received.
 func ingestStore(t *testing.T, fsys vfs.FS) (*oribi.Store, *oribi.Table, *[]oribi.Event) {
 	t.Helper()
 	var events []oribi.Event
@@ -36,7 +36,7 @@ func ingestStore(t *testing.T, fsys vfs.FS) (*oribi.Store, *oribi.Table, *[]orib
 	return store, numbersTable(t, store, "numbers"), &events
 }
 
-// numbers are vectors of rows k, 10 × k.
+// numbers returns vectors of rows k, 10 × k.
 func numbers(keys ...int64) []*batch.Vector {
 	k, v := batch.NewVector(schema.Int64, len(keys)), batch.NewVector(schema.Int64, len(keys))
 	for i, key := range keys {
@@ -45,7 +45,7 @@ func numbers(keys ...int64) []*batch.Vector {
 	return []*batch.Vector{k, v}
 }
 
-// steps hands vectors over one after the other, and calls between before each but the first.
+// steps yields the elements of parts, and calls between before each but the first.
 func steps(between func(), parts ...[]*batch.Vector) iter.Seq2[[]*batch.Vector, error] {
 	return func(yield func([]*batch.Vector, error) bool) {
 		for i, p := range parts {
@@ -66,7 +66,7 @@ func span(from, to int64) (keys []int64) {
 	return keys
 }
 
-// allKeys reads the keys of a table.
+// allKeys returns the keys of a table.
 func allKeys(t *testing.T, table *oribi.Table, opts ...oribi.ScanOption) (keys []int64) {
 	t.Helper()
 	for b, err := range table.Scan(context.Background(), opts...).Batches() {
@@ -124,8 +124,8 @@ func TestIngestBringsRowsAtOneTimestampAcrossRowSets(t *testing.T) {
 		len(e.Outputs) != len(layout.RowSets) || len(e.Before.RowSets) != 0 || len(e.After.RowSets) != len(layout.RowSets) {
 		t.Errorf("event %+v", e)
 	}
-	// The rows are in no log, and yet a power cut leaves them: their files and their metadata are
-	// synced, and the anchor knows.
+	// The rows are not in the log, but survive a power cut: their files and metadata are synced,
+	// and the anchor is up to date.
 	store2, table2, _ := ingestStore(t, mem.Crash())
 	if got := allKeys(t, table2, oribi.AsOf(ts)); !slices.Equal(got, want) {
 		t.Errorf("after a power cut: %d keys, want %d", len(got), len(want))
@@ -141,8 +141,8 @@ func TestIngestBringsRowsAtOneTimestampAcrossRowSets(t *testing.T) {
 	}
 }
 
-// The timestamp of an ingest does not come again, even if the table is dropped and all that held
-// the timestamp with it.
+// The timestamp of an ingest is not used again, even if the table is dropped with everything that
+// recorded the timestamp.
 func TestTimestampOfAnIngestIsUnique(t *testing.T) {
 	mem := vfs.NewMem()
 	open := func(mem *vfs.Mem) *oribi.Store {
@@ -238,8 +238,8 @@ func TestIngestRefusesRowsAsAnInsertDoes(t *testing.T) {
 	}
 }
 
-// A key that is there is refused wherever it lies; one that was deleted is taken, and all of its
-// past stays readable.
+// An existing key is refused whether its row is in memory or on disk. A deleted key is accepted,
+// and its history stays readable.
 func TestIngestFindsKeysInMemoryAndOnDisk(t *testing.T) {
 	ctx := context.Background()
 	store, table, _ := ingestStore(t, vfs.NewMem())
@@ -252,10 +252,10 @@ func TestIngestFindsKeysInMemoryAndOnDisk(t *testing.T) {
 	flush()
 	commitRows(t, store, oribi.OpDelete, table, 30) // a ghost with a delete in a file
 	flush()
-	commitRows(t, store, oribi.OpDelete, table, 40) // with one in memory
+	commitRows(t, store, oribi.OpDelete, table, 40) // a ghost with a delete in memory
 	commitRows(t, store, oribi.OpUpdate, table, 20)
 	commitRows(t, store, oribi.OpInsert, table, 60, 70)
-	old := commitRows(t, store, oribi.OpDelete, table, 70) // wholly in memory
+	old := commitRows(t, store, oribi.OpDelete, table, 70) // insert and delete in memory
 	for _, k := range []int64{10, 20, 50, 60} {
 		var re *oribi.RowError
 		_, _, err := table.Ingest(ctx, steps(nil, numbers(1), numbers(k-1, k, k+1)))
@@ -294,9 +294,9 @@ func TestIngestFindsKeysInMemoryAndOnDisk(t *testing.T) {
 	}
 }
 
-// What writers insert while an ingest runs is found, also when it has been flushed and merged
-// since: behind the rows handed over so far, before them, and among those that the ingest looked
-// for already.
+// Keys that writers insert during an ingest are found, also after they were flushed and merged:
+// keys after the rows ingested so far, before them, and among those that the ingest already
+// checked.
 func TestIngestFindsKeysOfConcurrentInserts(t *testing.T) {
 	ctx := context.Background()
 	for name, move := range map[string]func(*oribi.Table) error{
@@ -329,7 +329,8 @@ func TestIngestFindsKeysOfConcurrentInserts(t *testing.T) {
 			if got := allKeys(t, table); !slices.Equal(got, slices.Sorted(slices.Values([]int64{-1, k, 20000}))) {
 				t.Errorf("%s, key %d: %v", name, k, got)
 			}
-			// Without that key all others come in; what came and went meanwhile does not matter.
+			// Without that key all other rows are accepted; a concurrent insert and delete does not
+			// matter.
 			_, n, err = table.Ingest(ctx, steps(func() {
 				commitRows(t, store, oribi.OpDelete, table, k)
 				commitRows(t, store, oribi.OpInsert, table, 7)
@@ -345,7 +346,8 @@ func TestIngestFindsKeysOfConcurrentInserts(t *testing.T) {
 	}
 }
 
-// Of writers, ingests, flushes and compactions at once, each key has one winner. Meant for -race.
+// With concurrent writers, ingests, flushes and compactions, each key has one winner. Meant for
+// -race.
 func TestConcurrentIngestsAndInsertsOfAKeyHaveOneWinner(t *testing.T) {
 	store, table := busyStore(t, vfs.NewMem())
 	c := newCrew(t)
@@ -434,7 +436,7 @@ func TestAbortedIngestLeavesNothing(t *testing.T) {
 	}
 	canceled, cancel := context.WithCancel(ctx)
 	if _, _, err := table.Ingest(canceled, steps(cancel, numbers(1), numbers(2))); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
+		t.Errorf("canceled: %v", err)
 	}
 	other := numbersTable(t, store, "other")
 	drop := func() {
@@ -443,7 +445,7 @@ func TestAbortedIngestLeavesNothing(t *testing.T) {
 		}
 	}
 	if _, _, err := other.Ingest(ctx, steps(drop, numbers(1), numbers(2))); !errors.Is(err, oribi.ErrNoTable) {
-		t.Errorf("dropped meanwhile: %v", err)
+		t.Errorf("dropped during the ingest: %v", err)
 	}
 	if _, _, err := other.Ingest(ctx, steps(nil)); !errors.Is(err, oribi.ErrNoTable) {
 		t.Errorf("dropped before: %v", err)
@@ -478,7 +480,7 @@ type typedRow struct {
 	Raw  []byte
 }
 
-// A struct's memory is used again for the next one: nothing of it may be kept.
+// The memory of a struct is reused for the next one: the ingest must not keep any of it.
 func TestTypedIngestTakesStructs(t *testing.T) {
 	ctx := context.Background()
 	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true})

@@ -6,7 +6,8 @@ import (
 	"github.com/oribi-db/oribi"
 )
 
-// A flush and a merging compaction tell how many rows they have read, up to all that there are.
+// A flush and a merging compaction report how many rows they have read, up to the number of all
+// rows.
 func TestProgressOfFlushAndCompactionEndsWithAllRows(t *testing.T) {
 	type told struct{ rows, of int64 }
 	var list []told

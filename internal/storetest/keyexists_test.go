@@ -12,7 +12,7 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// slowLog is a disk on which syncs of the log wait for a gate, once it is shut.
+// slowLog is a disk on which syncs of the log block until a gate opens.
 type slowLog struct {
 	*vfs.Mem
 	shut atomic.Bool
@@ -45,8 +45,8 @@ func (f slowFile) Sync() error {
 	return f.File.Sync()
 }
 
-// A batch that is refused because of another one returns when that one is visible: whoever was told
-// that the key exists finds it.
+// A batch that is refused because of a row of another batch returns when that batch is visible: a
+// caller that gets ErrKeyExists finds the key.
 func TestErrKeyExistsIsReturnedWhenTheRowIsVisible(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &slowLog{Mem: vfs.NewMem(), gate: make(chan struct{})}

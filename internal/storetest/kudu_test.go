@@ -27,9 +27,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// A real Kudu tablet server opens tables that random histories left behind, with their updates,
-// deletes, reinserts, flushes and compactions, and reads them as we do: whole at random timestamps,
-// what changed between two of them, and each key through bloom file and key index.
+// A real Kudu tablet server opens tables that random histories wrote, with their updates, deletes,
+// reinserts, flushes and compactions, and reads the same as we do: all rows at random timestamps,
+// diffs between two timestamps, and each key through bloom file and key index.
 func TestKuduServesExtractedTables(t *testing.T) {
 	scan := kuduScan(t)
 	seed := seedtest.Seed(t)
@@ -56,7 +56,7 @@ func TestKuduServesExtractedTables(t *testing.T) {
 	}
 }
 
-// kuduScan is the program that has a Kudu server serve loose files.
+// kuduScan is the program that makes a Kudu server serve extracted files.
 func kuduScan(t *testing.T) string {
 	corpustest.NeedKudu(t)
 	dir := filepath.Join(corpustest.Dir(t), "tools", "kudu")
@@ -68,7 +68,7 @@ func kuduScan(t *testing.T) string {
 	return filepath.Join(dir, "scan-rowset")
 }
 
-// servable reports whether a table has rows and Kudu's client knows all its types.
+// servable reports whether a table has rows and Kudu's client supports all its types.
 func servable(table *oribi.Table) bool {
 	for _, c := range table.Schema().Columns {
 		switch c.Type {
@@ -82,7 +82,8 @@ func servable(table *oribi.Table) bool {
 	return len(table.Layout().RowSets) > 0 && table.Properties().HistoryFloor == 0
 }
 
-// kuduServes extracts a table and compares what Kudu reads of it at the times of some commits.
+// kuduServes extracts a table and compares what Kudu reads from it at the timestamps of some
+// commits.
 func kuduServes(t *testing.T, scan string, r *rand.Rand, table *oribi.Table, commits []model.Commit) {
 	dir := filepath.Join(t.TempDir(), "out")
 	if err := table.Extract(t.Context(), dir); err != nil {
@@ -129,9 +130,9 @@ func kuduServes(t *testing.T, scan string, r *rand.Rand, table *oribi.Table, com
 	t.Logf("%d rowsets, %d columns, %d rows at the end", len(table.Layout().RowSets), len(table.Schema().Columns), len(lines(parts[len(times)-1])))
 }
 
-// madeUpID is the column ID that Kudu gives to the mark of a deleted row in a diff: one above the
-// greatest of the table. If it once was a column's, Kudu 1.18.1 takes the changes of that dropped
-// column for the mark, and refuses the diff. Source: tablet spec §2.4.
+// madeUpID is the column ID that Kudu assigns to the deleted-row marker in a diff: one above the
+// highest of the table. If a dropped column had that ID, Kudu 1.18.1 takes its changes for the
+// marker, and refuses the diff. Source: tablet spec §2.4.
 func madeUpID(table *oribi.Table) schema.ColumnID {
 	var id schema.ColumnID
 	for _, c := range table.Schema().Columns {
@@ -163,7 +164,8 @@ func changesColumn(t *testing.T, dir string, id schema.ColumnID) bool {
 
 func lines(part string) []string { return strings.Split(strings.TrimSuffix(part, "\n"), "\n")[1:] }
 
-// rowsAsOf are the rows as Kudu's driver prints them: decimals, dates and timestamps as integers.
+// rowsAsOf returns the rows as Kudu's driver prints them: decimals, dates and timestamps as
+// integers.
 func rowsAsOf(t *testing.T, table *oribi.Table, ts mvcc.Timestamp) (out []string) {
 	columns := table.Schema().Columns
 	for b, err := range table.Scan(t.Context(), oribi.AsOf(ts)).Batches() {
@@ -188,8 +190,8 @@ func rowsAsOf(t *testing.T, table *oribi.Table, ts mvcc.Timestamp) (out []string
 	return out
 }
 
-// sameDiff compares a diff as Kudu tells it, (from, to] in our words, with two scans. Kudu leaves
-// out a row that came and went between the two, and tells one that was changed and changed back.
+// sameDiff compares a diff by Kudu, (from, to] in our terms, with two scans. Kudu omits a row that
+// was inserted and deleted between the two, and reports one that was changed and changed back.
 func sameDiff(t *testing.T, table *oribi.Table, got []string, from, to mvcc.Timestamp) {
 	keys := table.Schema().Keys
 	before, after := byKey(t, rowsAsOf(t, table, from), keys), byKey(t, rowsAsOf(t, table, to), keys)
@@ -209,19 +211,19 @@ func sameDiff(t *testing.T, table *oribi.Table, got []string, from, to mvcc.Time
 		seen[key] = true
 		switch row, there := after[key]; {
 		case d.Deleted && (there || before[key] == ""):
-			t.Errorf("diff %d:%d: Kudu tells the delete of %s; before %q, after %q", from, to, key, before[key], row)
+			t.Errorf("diff %d:%d: Kudu reports the delete of %s; before %q, after %q", from, to, key, before[key], row)
 		case !d.Deleted && text(t, d.Row) != row:
-			t.Errorf("diff %d:%d: Kudu tells %s, want %q", from, to, line, row)
+			t.Errorf("diff %d:%d: Kudu reports %s, want %q", from, to, line, row)
 		}
 	}
 	for key := range after {
 		if before[key] != after[key] && !seen[key] {
-			t.Errorf("diff %d:%d: Kudu does not tell %s: %q, then %q", from, to, key, before[key], after[key])
+			t.Errorf("diff %d:%d: Kudu does not report %s: %q, then %q", from, to, key, before[key], after[key])
 		}
 	}
 	for key := range before {
 		if after[key] == "" && !seen[key] {
-			t.Errorf("diff %d:%d: Kudu does not tell the delete of %s", from, to, key)
+			t.Errorf("diff %d:%d: Kudu does not report the delete of %s", from, to, key)
 		}
 	}
 }
@@ -240,7 +242,7 @@ func byKey(t *testing.T, rows []string, keys int) map[string]string {
 
 func keyText(t *testing.T, row []json.RawMessage, keys int) string { return text(t, row[:keys]) }
 
-// sameForm brings rows to one form: two programs may lay a number out in different ways.
+// sameForm normalizes rows: two programs may format a number differently.
 func sameForm(t *testing.T, rows []string) (out []string) {
 	for _, line := range rows {
 		var row []json.RawMessage

@@ -13,7 +13,7 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// Items of the tablet specification's checklist (§21) that no other test shows by itself.
+// These tests cover items of the tablet specification's checklist (§21) that have no other test.
 
 // must ends the test at the first error.
 func must(t *testing.T, errs ...error) {
@@ -23,7 +23,7 @@ func must(t *testing.T, errs ...error) {
 	}
 }
 
-// commitOps commits operations on rows, two arguments each.
+// commitOps commits one batch of operations on rows; each operation takes two arguments.
 func commitOps(t *testing.T, store *oribi.Store, table *oribi.Table, ops ...any) mvcc.Timestamp {
 	t.Helper()
 	b := store.NewBatch()
@@ -87,7 +87,7 @@ func TestSnapshotsOfUpdatesOutliveTheDeltaFlushAndAReopening(t *testing.T) {
 	check()
 }
 
-// Rows that a batch inserts and deletes again are in no rowset, and no block is left of them.
+// A flush of rows that one batch inserted and deleted writes no rowset and leaves no block.
 func TestFlushOfRowsDeletedInOneBatchLeavesNoBlock(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)
@@ -126,7 +126,7 @@ func TestCompactionFreesHistoryBelowTheFloor(t *testing.T) {
 	}
 }
 
-// fillRows upserts rows [from, to), whose values tell the round.
+// fillRows upserts rows [from, to), with values that depend on the round.
 func fillRows(t *testing.T, store *oribi.Store, table *oribi.Table, from, to, round int) {
 	t.Helper()
 	var ops []any
@@ -136,9 +136,9 @@ func fillRows(t *testing.T, store *oribi.Store, table *oribi.Table, from, to, ro
 	commitOps(t, store, table, ops...)
 }
 
-// Every other row was deleted, and a compaction drops these rows for good, while changes of the
-// others are in memory: they stay with their rows, whose IDs change, and so do those that come
-// afterwards.
+// Every other row is deleted, and a compaction drops these rows permanently while changes of the
+// remaining rows are in memory. These changes, and later ones, stay with their rows, whose row IDs
+// change.
 func TestChangesStayWithTheirRowsWhenEveryOtherRowGoes(t *testing.T) {
 	ctx := context.Background()
 	w := newFakeWall()
@@ -188,7 +188,7 @@ func TestChangesStayWithTheirRowsWhenEveryOtherRowGoes(t *testing.T) {
 }
 
 // A key that is deleted in one rowset and inserted again in another is one row after a compaction,
-// with all its past.
+// with its whole history.
 func TestRowDeletedAndInsertedAgainCompactsToOne(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)
@@ -216,7 +216,8 @@ func TestRowDeletedAndInsertedAgainCompactsToOne(t *testing.T) {
 	}
 }
 
-// A batch that inserts rows and deletes them differs from nothing, wherever the rows would be.
+// A batch that inserts and deletes the same rows adds nothing to a diff, wherever the rows are
+// stored.
 func TestDiffOverABatchThatInsertsAndDeletesIsEmpty(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)
@@ -233,8 +234,8 @@ func TestDiffOverABatchThatInsertsAndDeletesIsEmpty(t *testing.T) {
 	}
 }
 
-// Delta files from before and after a column was dropped, and one added, become one file; the
-// dropped column's changes are nobody's.
+// Delta files from before and after one column was dropped and one added are merged into one file,
+// without the changes of the dropped column.
 func TestMinorCompactionJoinsFilesOfTwoSchemas(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)
@@ -269,8 +270,8 @@ func TestMinorCompactionJoinsFilesOfTwoSchemas(t *testing.T) {
 	}
 }
 
-// A row that comes again has the defaults of the columns that are not given, not what it had
-// before; so too in one batch.
+// A reinserted row has the defaults of the columns that are not given, not its earlier values, also
+// within one batch.
 func TestReinsertedRowHasDefaults(t *testing.T) {
 	ctx := context.Background()
 	store, table, _ := alterStore(t)
@@ -296,9 +297,9 @@ func TestReinsertedRowHasDefaults(t *testing.T) {
 	}
 }
 
-// An update and a deletion in one batch come behind a deletion and a reinsertion that knew fewer
-// columns: the undo of the update counts in a scan of the past, which meets the undo of the
-// reinsertion first.
+// An update and a delete in one batch follow a delete and a reinsert that were made with fewer
+// columns. A scan of the past meets the undo of the reinsert first, but must also apply the undo of
+// the update.
 func TestPastScanAppliesUndosOfUpdatesAfterAReinsert(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)

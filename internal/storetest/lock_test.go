@@ -15,7 +15,7 @@ import (
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
-// openDir is the environment variable that makes the test program a second process which opens the
+// openDir is the environment variable that makes the test program a second process, which opens the
 // store in that directory for writing and prints the error.
 const openDir = "ORIBI_TEST_OPEN"
 
@@ -32,8 +32,8 @@ func TestOpenInSecondProcess(t *testing.T) {
 	fmt.Printf("locked=%v err=%v\n", errors.Is(err, oribi.ErrLocked), err)
 }
 
-// Without LOCK a second writer is refused all the same, in this process and in another one, as
-// often as it tries.
+// Without LOCK a second writer is still refused, in this process and in another one, each time it
+// tries.
 func TestRemovedLockFileAllowsNoSecondWriter(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	store, err := oribi.Open(dir, &oribi.Options{Manual: true})
@@ -63,8 +63,8 @@ func TestRemovedLockFileAllowsNoSecondWriter(t *testing.T) {
 	}
 }
 
-// A writer whose LOCK is gone or another file makes no metadata commit. It keeps answering reads,
-// and the next writer finds all that was acknowledged.
+// A writer whose LOCK is missing or another file makes no metadata commit. It continues to serve
+// reads, and the next writer finds all acknowledged batches.
 func TestWriterWithoutItsLockFileCommitsNoMetadata(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -9,8 +9,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// A store whose files hold everything is opened without reading, or writing again, the log that led
-// there.
+// A store whose files contain all changes is opened without reading the old log or writing it
+// again.
 func TestCloseRemovesUnneededLog(t *testing.T) {
 	for name, flushed := range map[string]bool{"flushed": true, "not flushed": false} {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestCloseRemovesUnneededLog(t *testing.T) {
 	}
 }
 
-// The log's files are as long as the options say, within limits.
+// The log's files have the size that the options set, within limits.
 func TestLogSegmentsAreAsLongAsTheOptionsSay(t *testing.T) {
 	fs := vfs.NewMem()
 	for _, n := range []int64{-1, 1, 4095, 1<<30 + 1} {
@@ -94,6 +94,6 @@ func TestLogSegmentsAreAsLongAsTheOptionsSay(t *testing.T) {
 		}
 	}
 	if len(names) < 4 {
-		t.Errorf("200 batches lie in %q", names)
+		t.Errorf("200 batches are in files %q", names)
 	}
 }

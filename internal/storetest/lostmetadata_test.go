@@ -14,9 +14,9 @@ import (
 	"github.com/oribi-db/oribi/vfs/crashfs"
 )
 
-// A disk acknowledges the metadata of a change that the log does not tell of, and forgets it, but
-// keeps a write batch that came later. The store is refused: the batch without the change before it
-// is no state that ever was. Where the batch is lost too, the store may come up.
+// A disk acknowledges a metadata commit whose change is not in the log and loses it, but keeps a
+// later write batch. The store is refused: the batch without the earlier change is not a state that
+// ever existed. If the batch is lost too, the store may open.
 func TestBatchesAfterLostMetadataAreRefused(t *testing.T) {
 	ctx := context.Background()
 	for _, c := range []struct {
@@ -95,7 +95,7 @@ func TestBatchesAfterLostMetadataAreRefused(t *testing.T) {
 	}
 }
 
-// showsOf opens an image to read and reports whether the batch is there, and the change.
+// showsOf opens an image for reading and reports whether it has the batch and the change.
 func showsOf(image *vfs.Mem, changed func(*oribi.Store) (bool, error)) (written, done bool, err error) {
 	s, err := oribi.Open("/store", &oribi.Options{FS: image, ReadOnly: true})
 	if err != nil {
@@ -108,7 +108,7 @@ func showsOf(image *vfs.Mem, changed func(*oribi.Store) (bool, error)) (written,
 	return written, done, err
 }
 
-// withLogOf gives a store the log of another.
+// withLogOf replaces the log of a store by that of another.
 func withLogOf(t *testing.T, image, from *vfs.Mem) *vfs.Mem {
 	t.Helper()
 	old, err := files.Files(image, "/store/wal")
@@ -136,7 +136,7 @@ func hasTable(s *oribi.Store, name string) bool {
 	return err == nil
 }
 
-// hasNumber reports whether a table is there with a row of a key.
+// hasNumber reports whether a table exists and has a row with the key.
 func hasNumber(s *oribi.Store, name string, k int64) (bool, error) {
 	table, err := s.Table(name)
 	if err == nil {

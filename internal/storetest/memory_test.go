@@ -12,14 +12,15 @@ import (
 )
 
 // These environment variables make the test program a phase of the memory test: the directory of
-// the store and of the file with the result, and the phase's name.
+// the store and the result file, and the name of the phase.
 const (
 	memoryDir   = "ORIBI_TEST_MEMORY"
 	memoryPhase = "ORIBI_TEST_MEMORY_PHASE"
 	peakFile    = "peak"
 )
 
-// memoryTest is the test's volume. With -proof.for it is ten times the limit.
+// memoryTest describes the store of the test: four times its memory limit, or ten times with
+// -proof.for.
 func memoryTest(dir string) memory.Store {
 	m := memory.Store{Dir: dir, Limit: 16 << 20, Times: 4}
 	if *forFlag > 0 {
@@ -28,9 +29,9 @@ func memoryTest(dir string) memory.Store {
 	return m
 }
 
-// A store takes several times its memory limit, then changes of more than the limit; it is scanned,
-// now and as of before the changes, merged, and scanned again. The memory in use of the process
-// that does this is bounded by the limit, not by the store.
+// The test writes several times the store's memory limit of rows, then changes larger than the
+// limit. It scans the store, at the newest timestamp and as of before the changes, merges it, and
+// scans again. The memory use of the process is bounded by the limit, not by the size of the store.
 func TestMemoryStaysBelowItsBoundHoweverLargeTheStore(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -62,7 +63,7 @@ func TestMemoryStaysBelowItsBoundHoweverLargeTheStore(t *testing.T) {
 	}
 }
 
-// TestMemoryPhase is what the processes of the memory test do.
+// TestMemoryPhase runs in the processes of the memory test.
 func TestMemoryPhase(t *testing.T) {
 	dir := os.Getenv(memoryDir)
 	if dir == "" {

@@ -20,7 +20,8 @@ var (
 	scriptFlag = flag.String("proof.script", "", "a file with a history to run again")
 )
 
-// proofTime is how long a random test runs: short with -short, full without, or what -proof.for says.
+// proofTime returns how long a random test runs: short with -short, full without, or as set by
+// -proof.for.
 func proofTime(short, full time.Duration) time.Duration {
 	switch {
 	case *forFlag > 0:
@@ -31,8 +32,7 @@ func proofTime(short, full time.Duration) time.Duration {
 	return full
 }
 
-// explore runs histories with the seeds from seed on until the time is over, and adds up what they
-// did.
+// explore runs histories with consecutive seeds until the time is over, and adds up their counts.
 func explore(t *testing.T, seed uint64, d time.Duration, steps int64, settings func(uint64) script.Settings) (total history.Counts) {
 	t.Helper()
 	end := time.Now().Add(d)
@@ -49,11 +49,11 @@ func explore(t *testing.T, seed uint64, d time.Duration, steps int64, settings f
 	return total
 }
 
-// page is how many bytes a failing test prints at most of an error, and of a history.
+// page is the maximum number of bytes that a failing test prints of an error, and of a history.
 const page = 3 << 10
 
-// failure is what a failing test prints: the seed, the error, and the history, or the name of a
-// file with the history if it takes more than a page.
+// failure returns the message of a failing test: the seed, the error, and the history, or the name
+// of a file with the history if it is longer than page.
 func failure(seed uint64, err error, s *script.Script) string {
 	text := err.Error()
 	if len(text) > page {
@@ -62,10 +62,10 @@ func failure(seed uint64, err error, s *script.Script) string {
 	return fmt.Sprintf("-seed=%d: %s\n%s", seed, text, scriptText(s))
 }
 
-// failures is how many cases of a test have failed.
+// failures counts the failed cases of a test.
 type failures int
 
-// check fails the test if err is not nil, and ends it at the tenth time.
+// check fails the test if err is not nil, and stops it at the tenth failure.
 func (f *failures) check(t *testing.T, seed uint64, what any, err error) {
 	t.Helper()
 	if err == nil {
@@ -77,7 +77,7 @@ func (f *failures) check(t *testing.T, seed uint64, what any, err error) {
 	}
 }
 
-// scriptText is the text of a script, or where to find it.
+// scriptText returns the text of a script, or the name of a file with it.
 func scriptText(s *script.Script) string {
 	text := s.String()
 	if len(text) < page {
@@ -96,18 +96,18 @@ func scriptText(s *script.Script) string {
 
 // Random histories: write batches with all eight operations over several tables of all types;
 // flushes, merges of any rowsets, clean reopenings, kills, power cuts, torn power cuts. Every read,
-// now and at past timestamps, must be what a map from key to versions says.
+// at the newest and at past timestamps, must equal that of a map from key to versions.
 func TestRandomHistoriesMatchTheModel(t *testing.T) {
 	explore(t, seedtest.Seed(t), proofTime(time.Second, 3*time.Second), 1500, history.RandomSettings)
 }
 
-// The same with flushes and compactions in the background too, which happen when they happen.
+// The same with flushes and compactions in the background too, at times that are not repeatable.
 func TestRandomHistoriesWithBackgroundWorkMatchTheModel(t *testing.T) {
 	explore(t, seedtest.Seed(t), proofTime(time.Second/2, time.Second), 1500, history.BackgroundSettings)
 }
 
-// The same on the real file system, with its locks, its syncs and its holes; without crashes, which
-// cannot be had there.
+// The same on the real file system, with its locks, syncs and holes, but without crashes, which it
+// cannot simulate.
 func TestRandomHistoriesOnDiskMatchTheModel(t *testing.T) {
 	seed := seedtest.Seed(t)
 	end := time.Now().Add(proofTime(time.Second/2, time.Second))
@@ -123,9 +123,9 @@ func TestRandomHistoriesOnDiskMatchTheModel(t *testing.T) {
 	t.Logf("%+v", total)
 }
 
-// One history under more than sixteen sets of options: sizes of MemRowSets, rowsets, caches and
-// cblocks, encodings, policies, background work or none, batches synced or not, rows never or
-// always on the move. All give the same answers, refusals and timestamps.
+// One history runs under more than sixteen sets of options: sizes of MemRowSets, rowsets, caches
+// and cblocks, encodings, policies, background work or none, batches synced or not, rows never or
+// constantly compacted. All give the same answers, refusals and timestamps.
 func TestOneHistoryGivesEqualAnswersUnderAllOptions(t *testing.T) {
 	seed, steps := seedtest.Seed(t), int64(400)
 	if testing.Short() {
@@ -144,7 +144,7 @@ func TestOneHistoryGivesEqualAnswersUnderAllOptions(t *testing.T) {
 	t.Logf("%+v", total)
 }
 
-// A history in a file is run again: what a failing run printed, or a part of it.
+// A history in a file is replayed: the output of a failing run, or a part of it.
 func TestHistoryInAFile(t *testing.T) {
 	if *scriptFlag == "" {
 		t.Skip("no -proof.script")

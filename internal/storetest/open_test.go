@@ -13,8 +13,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// readTree gives the bytes of all files from dir on by name, and directories as nil. LOCK is left
-// out, which a writer writes.
+// readTree returns the bytes of all files below dir by name, and directories as nil. It omits LOCK,
+// to which a writer writes.
 func readTree(t *testing.T, fsys vfs.FS, dir string) map[string][]byte {
 	t.Helper()
 	tree := map[string][]byte{}
@@ -60,7 +60,7 @@ func readAll(t *testing.T, fsys vfs.FS, name string) []byte {
 	return b
 }
 
-// writeTree makes in an empty directory what readTree gave.
+// writeTree writes the result of readTree to an empty directory.
 func writeTree(t *testing.T, fsys vfs.FS, dir string, tree map[string][]byte) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(tree)) {
@@ -82,8 +82,8 @@ func writeTree(t *testing.T, fsys vfs.FS, dir string, tree map[string][]byte) {
 	}
 }
 
-// storeTree is a closed store with a flushed rowset and records in its log, and the same as a kill
-// before the close leaves it.
+// storeTree returns a closed store with a flushed rowset and records in its log, and the same store
+// as a kill before Close leaves it.
 func storeTree(t *testing.T) (closed, killed map[string][]byte) {
 	t.Helper()
 	mem := vfs.NewMem()
@@ -104,8 +104,8 @@ func storeTree(t *testing.T) (closed, killed map[string][]byte) {
 	return readTree(t, mem, "/store"), killed
 }
 
-// Whatever is wrong with a directory, the error says what kind of thing it is, and a failed Open
-// leaves every byte as it was.
+// For every defect of a directory the error has the documented kind, and a failed Open leaves every
+// byte unchanged.
 func TestFailedOpenChangesNothing(t *testing.T) {
 	good, _ := storeTree(t)
 	other, _ := storeTree(t)
@@ -183,14 +183,14 @@ func TestFailedOpenChangesNothing(t *testing.T) {
 					t.Errorf("readOnly=%v: %v, want %v", readOnly, err, c.want)
 				}
 				if got := readTree(t, mem, "/store"); !maps.EqualFunc(got, tree, slices.Equal) {
-					t.Errorf("readOnly=%v: the directory holds %v, before %v", readOnly, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(tree)))
+					t.Errorf("readOnly=%v: the directory contains %v, before %v", readOnly, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(tree)))
 				}
 			}
 		})
 	}
 }
 
-// A store is locked whatever path leads to it.
+// A store is locked for every path that leads to it.
 func TestStoreIsLockedThroughASymbolicLink(t *testing.T) {
 	dir := t.TempDir()
 	real, link := filepath.Join(dir, "real"), filepath.Join(dir, "link")
@@ -212,8 +212,8 @@ func TestStoreIsLockedThroughASymbolicLink(t *testing.T) {
 	}
 }
 
-// A symbolic link to a directory is as good as its name: a store is made, written, measured and
-// read through it.
+// A symbolic link to a directory can be used like its name: a store is created, written, measured
+// and read through it.
 func TestStoreIsUsedThroughASymbolicLink(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	real, link := filepath.Join(dir, "real"), filepath.Join(dir, "link")
@@ -251,9 +251,9 @@ func TestStoreIsUsedThroughASymbolicLink(t *testing.T) {
 	}
 }
 
-// A log that ends before a batch that was durable is told, though nothing in it is wrong: the file
-// of a moment before, or the file cut between two records. Of a killed store only what a metadata
-// commit has seen is known.
+// A log that ends before a durable batch is reported, although no byte of it is wrong: an older
+// version of the file, or the file truncated between two records. For a killed store this is known
+// only up to the last metadata commit.
 func TestLogThatEndsTooEarlyIsCorrupt(t *testing.T) {
 	mem := vfs.NewMem()
 	const segment = "/store/wal/000000000001.wal"

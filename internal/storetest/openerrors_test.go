@@ -11,8 +11,8 @@ import (
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
-// An error of the operating system while a store is opened is returned as itself: the directory is
-// then neither "not a store" nor locked nor corrupt. Every call of every way to open fails once.
+// An error of the operating system during Open is returned as that error: it does not turn into
+// ErrNotStore, ErrLocked or ErrCorrupt. Every disk operation of every way to open fails once.
 func TestOpenReturnsErrorsOfTheDiskAsThemselves(t *testing.T) {
 	closed, killed := storeTree(t)
 	for _, c := range []struct {
@@ -65,5 +65,5 @@ func TestOpenReturnsErrorsOfTheDiskAsThemselves(t *testing.T) {
 	}
 }
 
-// opensAndReads lists the kinds of calls that find out what is on the disk.
+// opensAndReads lists the kinds of operations that read the state of the disk.
 var opensAndReads = append([]faultfs.Op{faultfs.Read, faultfs.Create}, faultfs.Looks...)

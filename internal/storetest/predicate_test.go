@@ -19,7 +19,7 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// truth is a value of SQL's logic.
+// truth is a value of SQL's three-valued logic.
 type truth int
 
 const (
@@ -41,7 +41,7 @@ type condition struct {
 	of        func(row oribi.Row) truth
 }
 
-// comparison is a condition on one column. holds gets a value that is not NULL.
+// comparison is a condition on one column. holds is called with a value that is not NULL.
 func comparison(column string, p oribi.Predicate, holds func(v any) bool) condition {
 	return condition{p, func(row oribi.Row) truth {
 		if row[column] == nil {
@@ -88,7 +88,7 @@ func asFloat(v any) float64 {
 	return v.(float64)
 }
 
-// randomCondition is a tree of at most so many levels.
+// randomCondition returns a tree of at most the given number of levels.
 func randomCondition(r *rand.Rand, levels int) condition {
 	if levels > 1 && r.IntN(3) > 0 {
 		var predicates []oribi.Predicate
@@ -227,7 +227,7 @@ func TestPredicatesMatchSQLLogic(t *testing.T) {
 	}
 }
 
-// A condition of a write batch decides as a scan does.
+// A condition of a write batch gives the same result as in a scan.
 func TestConditionsMatchSQLLogic(t *testing.T) {
 	r := seedtest.Rand(t)
 	store, table, rows := predicateTable(t, r)
@@ -312,7 +312,7 @@ func TestPredicateErrorsComeWithTheRead(t *testing.T) {
 	}
 }
 
-// One predicate serves tables whose columns differ in type.
+// One predicate works on tables whose columns differ in type.
 func TestPredicateFitsEveryNumericColumn(t *testing.T) {
 	store, err := oribi.Open("/n", &oribi.Options{FS: vfs.NewMem(), Manual: true})
 	if err != nil {
@@ -349,7 +349,7 @@ func valueTable(t *testing.T, store *oribi.Store, name string, c schema.Column) 
 	return table
 }
 
-// Numbers go into rows if the column can represent them exactly, and are refused else.
+// Numbers are accepted in rows if the column can represent them exactly, and refused otherwise.
 func TestValuesOfRowsAreExact(t *testing.T) {
 	store, err := oribi.Open("/v", &oribi.Options{FS: vfs.NewMem(), Manual: true})
 	if err != nil {

@@ -19,13 +19,13 @@ import (
 )
 
 // eachFS runs a test on the real file system and on the one in memory, with the name of a directory
-// that is not there yet.
+// that does not exist yet.
 func eachFS(t *testing.T, test func(t *testing.T, fsys vfs.FS, dir string)) {
 	t.Run("fs=os", func(t *testing.T) { test(t, vfs.OS, filepath.Join(t.TempDir(), "store")) })
 	t.Run("fs=mem", func(t *testing.T) { test(t, vfs.NewMem(), "/store") })
 }
 
-// fillNumbers writes rows k, v for k in [from, to), one a batch, without waiting for the disk.
+// fillNumbers writes rows k, v for k in [from, to), one per batch, without waiting for the disk.
 func fillNumbers(t *testing.T, store *oribi.Store, table *oribi.Table, from, to int) {
 	t.Helper()
 	for k := from; k < to; k++ {
@@ -101,8 +101,7 @@ func TestSecondOpenerIsLockedOut(t *testing.T) {
 	})
 }
 
-// What a killed writer left, a log that was never flushed and its torn end, is read without a
-// change of any file.
+// A reader of a killed store, with an unflushed log and a torn end, changes no file.
 func TestReaderOfAKilledStoreWritesNothing(t *testing.T) {
 	disk := crashfs.New(vfs.NewMem())
 	disk.Halves = true
@@ -202,8 +201,8 @@ func TestVerifyReportsProgress(t *testing.T) {
 	}
 }
 
-// A copy of a store may lack LOCK, and a reader does not create it. Writers are locked out all the
-// same: the reader locks INSTANCE.
+// A copy of a store may lack LOCK, and a reader does not create it. Writers are still locked out:
+// the reader locks INSTANCE.
 func TestReaderOfCopyWithoutLockFile(t *testing.T) {
 	eachFS(t, func(t *testing.T, fsys vfs.FS, dir string) {
 		store, err := oribi.Open(dir, &oribi.Options{FS: fsys, Manual: true})

@@ -19,10 +19,10 @@ import (
 	"github.com/oribi-db/oribi/vfs/crashfs"
 )
 
-// A history is cut at random changes of the disk, in the middle of writes too, by kills, power cuts
+// A history is cut at random file operations, also in the middle of writes, by kills, power cuts
 // and torn power cuts: while the store is opened, written, flushed, compacted, closed and
-// recovered. What is left must open, to read without a change of any file and to write, and hold
-// all acknowledged batches, a prefix of the rest, no part of one.
+// recovered. The remaining files must open, for reading without a change of any file and for
+// writing, and contain all acknowledged batches, then a prefix of the rest, each batch whole.
 func TestCrashesAnywhereLeaveAcknowledgedBatches(t *testing.T) {
 	seed := seedtest.Seed(t)
 	end := time.Now().Add(proofTime(time.Second, 3*time.Second))
@@ -37,9 +37,9 @@ func TestCrashesAnywhereLeaveAcknowledgedBatches(t *testing.T) {
 	t.Logf("%+v", total)
 }
 
-// The making of a store is cut before each change of the disk and in the middle of each write. The
-// directory is then no store to a reader, or an empty one; a writer makes the store to its end, and
-// from then on nothing is lost.
+// The creation of a store is cut before each file operation and in the middle of each write. For a
+// reader the directory is then not a store, or an empty one; a writer completes the store, and from
+// then on nothing is lost.
 func TestInterruptedFormatStartsOver(t *testing.T) {
 	seed := seedtest.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 4))
@@ -74,8 +74,8 @@ func TestInterruptedFormatStartsOver(t *testing.T) {
 	t.Logf("%d changes, %d states", disk.Operations(), len(states))
 }
 
-// finishFormat opens what is left of the making of a store, to read and to write, and loses the
-// power behind an acknowledged batch.
+// finishFormat opens the remains of an interrupted creation for reading and for writing, and cuts
+// the power after an acknowledged batch.
 func finishFormat(t *testing.T, image *vfs.Mem) error {
 	before, missing := files.Fingerprint(image, "/store")
 	reader, err := oribi.Open("/store", &oribi.Options{FS: image, ReadOnly: true})
@@ -115,9 +115,9 @@ func finishFormat(t *testing.T, image *vfs.Mem) error {
 	return nil
 }
 
-// tornFormatting reports whether the power went while the file that marks an unfinished store was
-// written, and left a part of its one sector, of which a disk writes all or nothing: it is not
-// taken for ours.
+// tornFormatting reports whether the power cut came during the write of the file that marks an
+// unfinished store and left a part of its only sector. Disks write sectors atomically, so such a
+// file is not recognized as ours.
 func tornFormatting(image *vfs.Mem) bool {
 	b, err := files.ReadFile(image, "/store/FORMATTING")
 	if err != nil || len(bytes.Trim(b, "\x00")) == 0 {
@@ -127,8 +127,8 @@ func tornFormatting(image *vfs.Mem) bool {
 	return len(b) < 2*half || len(bytes.Trim(b[:half], "\x00")) == 0 || len(bytes.Trim(b[half:], "\x00")) == 0
 }
 
-// Opening after a kill tells what it found and did: the torn end of the log and where it is kept, a
-// flipped bit that was put right, what was cleared away of unfinished blocks.
+// Opening after a kill reports what it found and did: the torn end of the log and where it is kept,
+// a repaired flipped bit, and the removed parts of unfinished blocks.
 func TestRecoveryReportsRepairs(t *testing.T) {
 	_, tree := storeTree(t)
 	const segment = "wal/000000000001.wal"

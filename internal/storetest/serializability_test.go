@@ -23,12 +23,12 @@ import (
 
 const lists = 6
 
-// listState is what a reader finds in each list: its elements, in the order in which they were
-// appended.
+// listState is the content of each list as a reader finds it: its elements in the order in which
+// they were appended.
 type listState [lists][]uint32
 
-// listWrite is a batch that appends one element, which no other batch appends, to each of some
-// lists, all of which are as it read them.
+// listWrite is a batch that appends a unique element to each of some lists, if all of them are
+// still as it read them.
 type listWrite struct {
 	call, ret int64 // on a clock of all goroutines
 	ts        mvcc.Timestamp
@@ -44,17 +44,17 @@ type listRead struct {
 	seen listState
 }
 
-// checkLists says whether batches and reads took place one after another in the order of the
-// batches' timestamps, which is their order in real time too: a batch that ended before another
-// one, or a read of the newest state, began, comes before it.
+// checkLists checks that batches and reads took place one after another in the order of the
+// batches' timestamps, which is also their order in real time: a batch that ended before another
+// one, or a read of the newest state, started, precedes it.
 //
-// Elements are unique, so each list tells which batches made it, in which order. The timestamps
-// name the one order to be checked:
+// Elements are unique, so each list determines which batches made it and in which order. The
+// timestamps give the one order to check:
 //
-//   - a batch found its lists as all batches with lower timestamps made them;
-//   - a read as of ts finds what the batches up to ts made; one of the newest state what those up
+//   - a batch read its lists as all batches with lower timestamps made them;
+//   - a read as of ts returns what the batches up to ts made; one of the newest state what those up
 //     to the newest that it sees made;
-//   - a refused batch is nowhere, any other in all of its lists, at the end too.
+//   - a refused batch is in no list, any other in all of its lists, at the end too.
 func checkLists(writes []listWrite, reads []listRead) error {
 	taken := slices.DeleteFunc(slices.Clone(writes), func(w listWrite) bool { return w.refused })
 	slices.SortFunc(taken, func(a, b listWrite) int { return int(int64(a.ts) - int64(b.ts)) })
@@ -108,7 +108,7 @@ func checkLists(writes []listWrite, reads []listRead) error {
 	return nil
 }
 
-// A checker that finds nothing proves nothing: what it must find.
+// The checker must find these violations.
 func TestListCheckerFindsViolations(t *testing.T) {
 	history := func() ([]listWrite, []listRead) {
 		return []listWrite{
@@ -147,7 +147,7 @@ func TestListCheckerFindsViolations(t *testing.T) {
 	}
 }
 
-// listStore is a store whose flushes and compactions come often, and a table of lists.
+// listStore returns a store with frequent flushes and compactions, and a table of lists.
 func listStore(t *testing.T) (*oribi.Store, *oribi.Table) {
 	store, _ := busyStore(t, vfs.NewMem())
 	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Binary}}, 1)
@@ -168,8 +168,8 @@ func listOf(cell []byte) (list []uint32) {
 	return list
 }
 
-// appendToLists commits a batch that appends to some lists, provided that they are what was read
-// before.
+// appendToLists commits a batch that appends to some lists, if they are unchanged since they were
+// read.
 func appendToLists(store *oribi.Store, table *oribi.Table, r *rand.Rand, element uint32, clock *atomic.Int64) (w listWrite, err error) {
 	ctx := context.Background()
 	w = listWrite{element: element, before: map[int][]uint32{}}
@@ -219,7 +219,7 @@ func readLists(table *oribi.Table, asOf mvcc.Timestamp, clock *atomic.Int64) (r 
 	return r, nil
 }
 
-// moveRows flushes or compacts in one of the ways.
+// moveRows runs a random flush or compaction.
 func moveRows(table *oribi.Table, r *rand.Rand) (err error) {
 	ctx := context.Background()
 	switch r.IntN(6) {
@@ -239,9 +239,9 @@ func moveRows(table *oribi.Table, r *rand.Rand) (err error) {
 	return err
 }
 
-// Batches append to several lists each, on condition that these are as read, while others read all
-// lists, now and at past timestamps, and rows are flushed and compacted. It all looks as if it had
-// come one after the other.
+// Batches append to several lists each, on condition that these are unchanged since they were read.
+// Other goroutines read all lists, at the newest and at past timestamps, and rows are flushed and
+// compacted. The result is strictly serializable.
 func TestBatchesOverListsAreStrictlySerializable(t *testing.T) {
 	store, table := listStore(t)
 	defer store.Close()

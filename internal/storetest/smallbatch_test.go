@@ -9,7 +9,7 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// A write batch of one row allocates by the size of the row, not a buffer for many rows.
+// A write batch of one row allocates memory in proportion to the row, not a buffer for many rows.
 func TestOneRowBatchAllocatesLittle(t *testing.T) {
 	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true})
 	if err != nil {

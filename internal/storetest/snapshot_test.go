@@ -23,7 +23,7 @@ func putNumber(t *testing.T, store *oribi.Store, table *oribi.Table, k, v int) m
 	return ts
 }
 
-// wantValue reads key 1.
+// wantValue reads key 1 and compares its value.
 func wantValue(t *testing.T, table *oribi.Table, want int64, opts ...oribi.ReadOption) {
 	t.Helper()
 	at := oribi.Latest()
@@ -41,7 +41,7 @@ func wantValue(t *testing.T, table *oribi.Table, want int64, opts ...oribi.ReadO
 }
 
 // A snapshot keeps its state readable beyond the table's retention, over flushes and compactions,
-// until it is closed; then history goes.
+// until it is closed; then the history is dropped.
 func TestSnapshotPinsHistoryUntilItIsClosed(t *testing.T) {
 	ctx := context.Background()
 	w := newFakeWall()
@@ -89,8 +89,8 @@ func TestSnapshotPinsHistoryUntilItIsClosed(t *testing.T) {
 	}
 }
 
-// A scan that runs holds history down too, whether of a past state or of the newest; when it ends,
-// or is left, it no longer does.
+// A running scan also pins history, whether of a past state or of the newest, until it ends or is
+// abandoned.
 func TestRunningScanPinsHistory(t *testing.T) {
 	ctx := context.Background()
 	for _, past := range []bool{false, true} {
@@ -145,8 +145,8 @@ func TestRunningScanPinsHistory(t *testing.T) {
 	}
 }
 
-// A snapshot of the past holds what is still there; one that no table can answer, or that the clock
-// may not reach, is refused.
+// A snapshot of the past pins the history that still exists. It is refused if no table can serve it
+// or if the clock may not advance to it.
 func TestSnapshotAtIsRefusedWhereReadsAre(t *testing.T) {
 	ctx := context.Background()
 	w := newFakeWall()

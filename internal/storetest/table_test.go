@@ -82,7 +82,7 @@ func TestRenameKeepsHandlesRowsAndHistory(t *testing.T) {
 	}
 }
 
-// A flush commits the table's metadata row too: neither may undo what the other has written.
+// A flush commits the table's metadata row too: neither commit may overwrite the other's update.
 func TestRenameWithConcurrentWritersAndFlushes(t *testing.T) {
 	ctx := context.Background()
 	options := &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1), Manual: true}

@@ -29,7 +29,7 @@ type account struct {
 	cache int // not exported and without a tag: no column
 }
 
-// accountsTable makes a store in memory and a table of accounts.
+// accountsTable creates a store in memory and a table of accounts.
 func accountsTable(t *testing.T) (*oribi.Store, *oribi.TableOf[account]) {
 	t.Helper()
 	store, err := oribi.Open("/typed", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1)})
@@ -247,7 +247,7 @@ func TestOpenTypedTablesFollowRenamedColumns(t *testing.T) {
 	}
 	b := store.NewBatch()
 	accounts.Insert(b, account{ID: 2, Email: "b"})
-	// The names change places: a binding by name would read the one for the other.
+	// The names are swapped: a binding by name would read one column for the other.
 	alter(t, accounts.Table, oribi.RenameColumn("email", "was"), oribi.RenameColumn("id", "email"), oribi.RenameColumn("was", "id"))
 	if _, err := b.Commit(ctx); err != nil {
 		t.Fatal(err)
@@ -261,7 +261,7 @@ func TestOpenTypedTablesFollowRenamedColumns(t *testing.T) {
 	if row, err := accounts.Table.Get(ctx, 3); err != nil || row["email"] != int64(3) || row["id"] != "c" {
 		t.Errorf("got %v, %v", row, err)
 	}
-	// Without a handle, names are those of now.
+	// Without a handle, the current names apply.
 	if _, err := oribi.GetAs[email](ctx, accounts.Table, 1); !errors.Is(err, oribi.ErrSchema) {
 		t.Errorf("a struct that is bound after the renames: %v", err)
 	}
@@ -308,7 +308,8 @@ func TestTypedInsertsNeedEveryRequiredColumn(t *testing.T) {
 	}
 }
 
-// Each shape of a struct that cannot be a row is refused when it is bound, with its field's name.
+// Each form of a struct that cannot be a row is refused when it is bound, with the name of the
+// field.
 func TestStructsThatAreNoRows(t *testing.T) {
 	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Uint32}, {Name: "u", Type: schema.Uint64}, {Name: "n", Type: schema.Int64, Nullable: true},
 		{Name: "b", Type: schema.Binary, Nullable: true}, {Name: "d", Type: schema.DecimalType(9), Precision: 9, Scale: 2, Nullable: true}}, 1)
@@ -428,7 +429,7 @@ func TestStructsThatAreNoRows(t *testing.T) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
 	}
-	// A signed field that is wider contains every value.
+	// A wider signed field can represent every value.
 	type wide struct{ K int64 }
 	rows, err := oribi.GetAs[wide](context.Background(), table, 4_000_000_000)
 	if !errors.Is(err, oribi.ErrNotFound) {

@@ -16,8 +16,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// typeCase is a column type with some values, which rise if it can be in a key, in each of the
-// forms in which the store takes and gives them.
+// typeCase is a column type with some values, in ascending order if it can be in a key, in each of
+// the forms in which the store accepts and returns them.
 type typeCase struct {
 	name string                         // of the type, as schema files have it
 	run  func(t *testing.T, c typeCase) // checkType of the Go type that a struct's field has
@@ -25,8 +25,8 @@ type typeCase struct {
 	json []string
 }
 
-// valuesOf makes the case of a type whose field in a struct is a T; row makes what a Row that is
-// read has, nil = the value itself.
+// valuesOf returns the case of a type whose struct field is a T. row converts a value to the form
+// in which a Row contains it; nil means unchanged.
 func valuesOf[T any](name string, row func(T) any, values []T, json ...string) typeCase {
 	c := typeCase{name: name, json: json, run: func(t *testing.T, c typeCase) { checkType(t, c, values) }}
 	for _, v := range values {
@@ -39,7 +39,7 @@ func valuesOf[T any](name string, row func(T) any, values []T, json ...string) t
 	return c
 }
 
-// anys is a slice as Row gives arrays.
+// anys returns a slice in the form in which a Row contains arrays.
 func anys[E any](values []E) any {
 	out := make([]any, len(values))
 	for i, v := range values {
@@ -119,15 +119,16 @@ var typeCases = []typeCase{
 	valuesOf("array(int64)", func(v []any) any { return any(v) }, [][]any{{int64(1), nil}, {}}, "[1,null]", "[]"),
 }
 
-// Every column type: what is written as rows, structs, vectors, or in bulk is read as the same in
-// all these forms, from memory, from files and through changes; what a key can be is found by it.
+// Every column type: values written as rows, structs, vectors, or in bulk are read back unchanged
+// in all these forms, from memory, from files and through changes; a value that can be a key is
+// found by it.
 func TestAllTypesComeBackInEveryForm(t *testing.T) {
 	for _, c := range typeCases {
 		t.Run("type="+c.name, func(t *testing.T) { c.run(t, c) })
 	}
 }
 
-// valueRow has a value of the type that is tested; keyRow has it in the key.
+// valueRow has a value of the tested type; keyRow has it in the key.
 type valueRow[T any] struct {
 	K int32 `oribi:"k,key"`
 	V T     `oribi:"v"`
@@ -177,8 +178,8 @@ func checkType[T any](t *testing.T, c typeCase, values []T) {
 		t.Fatal(err)
 	}
 
-	// Each value twice, beside NULL and beside the next value; then row 0 is changed to the last
-	// value.
+	// Each value occurs twice, next to NULL and next to the following value; then row 0 is changed
+	// to the last value.
 	b := store.NewBatch()
 	want := map[int32]oribi.Row{}
 	for i := range values {
@@ -260,7 +261,7 @@ func checkType[T any](t *testing.T, c typeCase, values []T) {
 	}
 }
 
-// copyTable hands the columns of all rows to put.
+// copyTable passes the columns of all rows to put.
 func copyTable(t *testing.T, table *oribi.Table, put func(columns []*batch.Vector)) {
 	t.Helper()
 	for b, err := range table.Scan(context.Background()).Batches() {
@@ -276,7 +277,7 @@ func copyTable(t *testing.T, table *oribi.Table, put func(columns []*batch.Vecto
 	}
 }
 
-// unpacked is a vector in array form, of an array column; others stay what they are.
+// unpacked returns the vector of an array column in array form, and other vectors unchanged.
 func unpacked(t *testing.T, c schema.Column, v *batch.Vector) *batch.Vector {
 	t.Helper()
 	if c.Type != schema.Array {
@@ -346,8 +347,8 @@ func checkJSON(t *testing.T, table *oribi.Table, c typeCase) {
 	}
 }
 
-// checkKeys writes all pairs of values, which rise, as keys: they come in that order, and each is
-// found.
+// checkKeys writes all pairs of values, in ascending order, as keys: scans return them in that
+// order, and each is found.
 func checkKeys[T any](t *testing.T, store *oribi.Store, table *oribi.Table, values []T) {
 	t.Helper()
 	ctx := context.Background()

@@ -12,12 +12,13 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// statSum is what stat says that the files and directories from dir on take.
+// statSum returns the disk space and the number of the files and directories below dir, according
+// to stat.
 func statSum(t *testing.T, dir string) (bytes int64, files int) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // it has gone meanwhile
+			return nil // removed concurrently
 		}
 		if err != nil {
 			return err
@@ -39,8 +40,9 @@ func statSum(t *testing.T, dir string) (bytes int64, files int) {
 	return bytes, files
 }
 
-// checkUsage compares DiskUsage with what stat says before and behind. A writer's metadata store
-// removes files that it no longer needs when it gets to it: then all is looked at again.
+// checkUsage compares DiskUsage with the results of stat before and after the call. A writer's
+// metadata store removes unneeded files in the background: if the two results differ, it starts
+// over.
 func checkUsage(t *testing.T, what, dir string, store *oribi.Store) (u oribi.DiskUsage) {
 	t.Helper()
 	var want int64
@@ -64,8 +66,8 @@ func checkUsage(t *testing.T, what, dir string, store *oribi.Store) (u oribi.Dis
 	return u
 }
 
-// Every byte of the directory is explained: while a writer has space reserved, with dropped blocks,
-// after Close, and beside files that are not the store's.
+// DiskUsage accounts for every byte of the directory: while a writer has reserved space, with
+// dropped blocks, after Close, and next to files that do not belong to the store.
 func TestDiskUsageEqualsStat(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	open := func(readOnly bool) *oribi.Store {
@@ -100,7 +102,7 @@ func TestDiskUsageEqualsStat(t *testing.T) {
 	compacted := checkUsage(t, "a compacted store", dir, store)
 	info, err := store.Info()
 	if err != nil || info.Bytes.Live != compacted.Live {
-		t.Errorf("Info tells %d live bytes, DiskUsage %d; %v", info.Bytes.Live, compacted.Live, err)
+		t.Errorf("Info reports %d live bytes, DiskUsage %d; %v", info.Bytes.Live, compacted.Live, err)
 	}
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
@@ -116,8 +118,8 @@ func TestDiskUsageEqualsStat(t *testing.T) {
 	}
 }
 
-// A killed writer leaves space that it had reserved behind the blocks, which does not show in the
-// length of a file. The next one gives it back.
+// A killed writer leaves the space that it reserved after the blocks, which the length of a file
+// does not show. The next writer frees it.
 func TestReservedSpaceOfAKilledWriterIsFreed(t *testing.T) {
 	dir, copied := filepath.Join(t.TempDir(), "store"), filepath.Join(t.TempDir(), "copy")
 	store, err := oribi.Open(dir, &oribi.Options{Manual: true})
@@ -152,8 +154,8 @@ func TestReservedSpaceOfAKilledWriterIsFreed(t *testing.T) {
 	}
 }
 
-// While records are synced one by one the log is written ahead. That space is explained, given back
-// at Close, and after a kill by the next writer.
+// While records are synced one by one, space for the log is allocated ahead. DiskUsage reports that
+// space; Close frees it, and after a kill the next writer does.
 func TestPreallocatedLogCountsAsReservedSpace(t *testing.T) {
 	dir, copied := filepath.Join(t.TempDir(), "store"), filepath.Join(t.TempDir(), "copy")
 	store, err := oribi.Open(dir, &oribi.Options{Manual: true})
@@ -203,7 +205,7 @@ func TestPreallocatedLogCountsAsReservedSpace(t *testing.T) {
 	}
 }
 
-// reserve reserves space behind the end of each container, as a writer does.
+// reserve reserves space after the end of each container, as a writer does.
 func reserve(t *testing.T, dir string, n int64) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "data", "*.data"))
@@ -226,7 +228,7 @@ func reserve(t *testing.T, dir string, n int64) {
 	}
 }
 
-// punches reports whether the file system of dir can give back space inside a file.
+// punches reports whether the file system of dir can free space inside a file.
 func punches(t *testing.T, dir string) bool {
 	t.Helper()
 	f, err := vfs.OS.Create(filepath.Join(filepath.Dir(dir), "punched"))
@@ -240,8 +242,9 @@ func punches(t *testing.T, dir string) bool {
 	return f.PunchHole(0, 4096) == nil
 }
 
-// Every byte is explained beside all that may lie in a directory: holes, space reserved ahead, torn
-// ends of the log, containers without a row, an unfinished format's files, strangers of all kinds.
+// DiskUsage accounts for every byte in a directory with everything that can occur in one: holes,
+// reserved space, torn ends of the log, containers without a row, files of an unfinished format,
+// and foreign files of all kinds.
 func TestDiskUsageKnowsEveryKindOfFile(t *testing.T) {
 	ctx := context.Background()
 	dir := filepath.Join(t.TempDir(), "store")

@@ -11,8 +11,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// Vectors are the caller's again as soon as Batch.Vectors returns, also where a key is one of their
-// cells: what is written into them before the commit changes nothing.
+// Vectors belong to the caller again when Batch.Vectors returns, even if a key is one of their
+// cells: writes to them before the commit do not change the batch.
 func TestVectorsAreCopiedBeforeTheCommit(t *testing.T) {
 	store, err := oribi.Open("/vectors", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true})
 	if err != nil {
@@ -44,7 +44,7 @@ func TestVectorsAreCopiedBeforeTheCommit(t *testing.T) {
 	}
 }
 
-// malformedVectors are pairs of an INT64 and a STRING column, one of them not well-formed.
+// malformedVectors returns pairs of an INT64 and a STRING column, one of them malformed.
 func malformedVectors() map[string][]*batch.Vector {
 	pair := func(bend func(k, v *batch.Vector)) []*batch.Vector {
 		k, v := batch.NewVector(schema.Int64, 2), batch.NewVector(schema.String, 2)
@@ -95,7 +95,7 @@ func TestMalformedVectorsAreErrors(t *testing.T) {
 	}
 }
 
-// Arrays of another number than the first vector's cells are refused too.
+// Array vectors with another number of cells than the first vector are refused too.
 func TestArrayVectorsOfAnotherLengthAreErrors(t *testing.T) {
 	store, err := oribi.Open("/arrays", &oribi.Options{FS: vfs.NewMem(), Manual: true})
 	if err != nil {
@@ -123,7 +123,7 @@ func TestArrayVectorsOfAnotherLengthAreErrors(t *testing.T) {
 	}
 }
 
-// A scan goes on unharmed after its caller has compacted the batch that it returned.
+// A scan is not affected if its caller compacts the returned batch.
 func TestCompactedBatchesOfAScanContainItsRows(t *testing.T) {
 	store, err := oribi.Open("/compact", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true})
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/oribi-db/oribi/batch"
 )
 
-// Every version of a real history of 10,699 commits is still there after a full compaction and a
-// reopening: the table as of a commit has the hash that a replay of the history gives, a sum over
-// files that no order changes. With -proof.for all commits are read, else one in 16.
+// Every version of a real history of 10,699 commits is still readable after a full compaction and a
+// reopening: the table as of a commit has the hash of a replay of the history, a sum over files
+// that does not depend on their order. With -proof.for all commits are read, otherwise one in 16.
 func TestEveryVersionIsReadAfterCompaction(t *testing.T) {
 	commits, every := 10699, 16
 	switch {
@@ -54,7 +54,7 @@ func TestEveryVersionIsReadAfterCompaction(t *testing.T) {
 	readers.Wait()
 }
 
-// treeHashes are the hashes of the tree after each commit.
+// treeHashes returns the hash of the tree after each commit.
 func treeHashes(h *treeHistory) []uint64 {
 	var sum uint64
 	tree := map[string]uint64{}
@@ -80,7 +80,7 @@ func fileHash(path, mode, blob []byte, size int64, seq int32) uint64 {
 	return xxh3.Hash(binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint64(b, uint64(size)), uint32(seq)))
 }
 
-// hash is the sum of the hashes of all files.
+// hash returns the sum of the hashes of all files.
 func (s *treeStore) hash(opts ...oribi.ScanOption) (sum uint64, err error) {
 	for b, err := range s.table.Scan(s.t.Context(), append(opts, oribi.AnyOrder())...).Batches() {
 		if err != nil {

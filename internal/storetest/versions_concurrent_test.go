@@ -12,8 +12,8 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// While batches delete and insert rows again, and flushes and compactions of all kinds move them, a
-// diff adds up to the scans of its two ends and a history stays what it was.
+// While batches delete and reinsert rows, and flushes and compactions of all kinds move them, a
+// diff equals the difference between the scans of its two ends, and a history does not change.
 func TestReadsOfVersionsDuringCompaction(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)
@@ -95,7 +95,7 @@ func TestReadsOfVersionsDuringCompaction(t *testing.T) {
 	mover.Wait()
 }
 
-// rowsAt is v by k as of a timestamp.
+// rowsAt returns v by k as of a timestamp.
 func rowsAt(t *testing.T, table *oribi.Table, ts mvcc.Timestamp) map[any]any {
 	t.Helper()
 	rows := map[any]any{}

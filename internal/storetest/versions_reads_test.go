@@ -13,7 +13,7 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// readsFS notes which pages of containers are read.
+// readsFS records which pages of containers are read.
 type readsFS struct {
 	vfs.FS
 	mu    sync.Mutex
@@ -36,16 +36,16 @@ func (f *readsFS) Open(name string, write bool) (vfs.File, error) {
 
 func (f *readsFile) ReadAt(p []byte, off int64) (int, error) {
 	f.fs.mu.Lock()
-	for page := off / 4096; page*4096 < off+int64(len(p)); page++ { // blocks begin at pages
+	for page := off / 4096; page*4096 < off+int64(len(p)); page++ { // blocks start at page boundaries
 		f.fs.pages[fmt.Sprint(f.name, " ", page)] = true
 	}
 	f.fs.mu.Unlock()
 	return f.File.ReadAt(p, off)
 }
 
-// Six rowsets, each of keys of its own; one is changed before the interval, one in it, one after
-// it. A diff of the interval, and the history of a row, read blocks of the rowset in question
-// alone.
+// There are six rowsets with disjoint keys; one is changed before the interval, one in it, one
+// after it. A diff of the interval, and the history of a row, read only blocks of the affected
+// rowset.
 func TestDiffsAndHistoriesReadOnlyRowSetsThatCanHoldChanges(t *testing.T) {
 	const sets, rows = 6, 100
 	ctx := context.Background()
@@ -93,8 +93,8 @@ func TestDiffsAndHistoriesReadOnlyRowSetsThatCanHoldChanges(t *testing.T) {
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// pages are what a read of a store that was just opened, with nothing in its cache, reads of
-	// containers.
+	// pages returns the pages of containers that read loads in a newly opened store with an empty
+	// cache.
 	pages := func(read func(*oribi.Table) int) (map[string]bool, int) {
 		fsys := &readsFS{FS: mem, pages: map[string]bool{}}
 		store := open(fsys, true)
@@ -104,12 +104,12 @@ func TestDiffsAndHistoriesReadOnlyRowSetsThatCanHoldChanges(t *testing.T) {
 			t.Fatal(err)
 		}
 		fsys.mu.Lock()
-		fsys.pages = map[string]bool{} // what opening reads is not asked
+		fsys.pages = map[string]bool{} // ignore the pages that Open reads
 		fsys.mu.Unlock()
 		n := read(table)
 		return fsys.pages, n
 	}
-	var of [sets]map[string]bool // what a scan of each rowset reads, and a look for a key
+	var of [sets]map[string]bool // pages that a scan and a Get in each rowset read
 	for set := range sets {
 		of[set], _ = pages(func(table *oribi.Table) int {
 			if _, err := table.Get(ctx, set*rows, oribi.AsOf(last)); err != nil {
@@ -143,7 +143,7 @@ func TestDiffsAndHistoriesReadOnlyRowSetsThatCanHoldChanges(t *testing.T) {
 	check("history", got, n, 2, 3)
 }
 
-// counted is how many there are.
+// counted returns the number of elements of seq.
 func counted[T any](t *testing.T, seq iter.Seq2[T, error]) (n int) {
 	t.Helper()
 	for _, err := range seq {

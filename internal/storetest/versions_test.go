@@ -13,7 +13,7 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// historyOf is the versions of a key of the numbers table, in one text.
+// historyOf returns the versions of a key of the numbers table as text, and their timestamps.
 func historyOf(t *testing.T, table *oribi.Table, key any, opts ...oribi.GetOption) (text string, ts []mvcc.Timestamp) {
 	t.Helper()
 	for v, err := range table.History(context.Background(), key, opts...) {
@@ -26,7 +26,7 @@ func historyOf(t *testing.T, table *oribi.Table, key any, opts ...oribi.GetOptio
 	return text, ts
 }
 
-// A history ends with what was there when it begins: the retention decides where that is, not what
+// A history ends with the row as of its start: the retention determines the start, not what
 // compactions have dropped so far.
 func TestHistoryBeginsWithItsBase(t *testing.T) {
 	ctx := context.Background()
@@ -72,8 +72,8 @@ func TestHistoryBeginsWithItsBase(t *testing.T) {
 	}
 }
 
-// Reads of versions are refused as other reads are: beyond the retention, ahead of the clock, in
-// the wrong order, on a closed store.
+// Reads of versions are refused in the same cases as other reads: beyond the retention, ahead of
+// the clock, in the wrong order, on a closed store.
 func TestReadsOfVersionsAreRefusedWhereReadsAre(t *testing.T) {
 	ctx := context.Background()
 	w := newFakeWall()
@@ -120,7 +120,7 @@ func TestReadsOfVersionsAreRefusedWhereReadsAre(t *testing.T) {
 		}
 	}
 	if diff(now, now-1) == nil {
-		t.Error("a diff backwards is no error")
+		t.Error("no error for a diff whose end is before its start")
 	}
 	if err := diff(now, now); err != nil {
 		t.Error(err)
@@ -138,8 +138,8 @@ func TestReadsOfVersionsAreRefusedWhereReadsAre(t *testing.T) {
 	}
 }
 
-// GetMany gives rows in the order of the keys, one for each that stands twice, and nil for those
-// that are not there.
+// GetMany returns rows in the order of the keys, one for each occurrence of a key, and nil for
+// absent ones.
 func TestGetManyKeepsTheOrderOfTheKeys(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)
@@ -158,9 +158,9 @@ func TestGetManyKeepsTheOrderOfTheKeys(t *testing.T) {
 	}
 }
 
-// GetManyCells gives the cells that GetCells gives for each key, of rows on disk, changed and in
-// memory, more than stand in one piece of memory; nil where there is none, and rows without cells
-// where no column is asked for.
+// GetManyCells returns the same cells as GetCells for each key, of rows on disk, changed and in
+// memory, more than fit in one chunk of memory. It returns nil for absent rows, and rows without
+// cells if no column is requested.
 func TestGetManyCellsGivesWhatGetCellsGives(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)
@@ -200,8 +200,8 @@ func TestGetManyCellsGivesWhatGetCellsGives(t *testing.T) {
 	}
 }
 
-// Timestamps of batches rise over reopenings, clean and after a kill, while the machine's clock
-// jumps back and forth, and under a clock that only counts.
+// Timestamps of batches ascend over reopenings, clean and after a kill, while the machine's clock
+// jumps back and forth, and with a logical clock.
 func TestTimestampsRiseOverReopeningsWhateverTheClockDoes(t *testing.T) {
 	ctx := context.Background()
 	for _, logical := range []bool{false, true} {
@@ -238,17 +238,17 @@ func TestTimestampsRiseOverReopeningsWhateverTheClockDoes(t *testing.T) {
 				}
 			}
 			if round%2 == 1 {
-				fs = fs.Clone() // a kill: the old store writes to a disk that is gone
+				fs = fs.Clone() // a kill: the old store's later writes are lost
 			}
 			store.Close()
 		}
 	}
 }
 
-// A batch deletes a row that an ingest has brought, inserts the key again and deletes that too,
-// while memory has a ghost of the key from before the ingest. Two copies of the row end at one
-// timestamp then; a compaction makes one of them and keeps all versions. Other keys make the one or
-// the other rowset the first that comes to the key.
+// A batch deletes an ingested row, inserts its key again and deletes that row too, while memory has
+// a ghost of the key from before the ingest. Two copies of the row then end at one timestamp; a
+// compaction merges them and keeps all versions. Other keys determine which of the two rowsets
+// reaches the key first.
 func TestVersionsOfAKeyThatABatchDeletedTwiceOutliveCompaction(t *testing.T) {
 	ctx := context.Background()
 	for name, brought := range map[string][]int64{"memory comes to the key last": {-1, 1}, "the ingested rowset does": {0, 1}} {

@@ -11,8 +11,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// While a table is flushed its writers go on; when memory is at half of its limit they stand still
-// until the flush has ended.
+// While a table is flushed its writers continue; when memory use reaches half of its limit they
+// block until the flush has ended.
 func TestWritersContinueDuringFlushUntilMemoryIsFull(t *testing.T) {
 	const (
 		limit      = 16 << 20
@@ -24,14 +24,14 @@ func TestWritersContinueDuringFlushUntilMemoryIsFull(t *testing.T) {
 	opts := &oribi.Options{Manual: true, MemoryLimit: limit, Progress: func(string, int64, int64) {
 		flushing.Do(func() {
 			close(begun)
-			for accepted.Load() < limit/4/batchBytes { // they go on
+			for accepted.Load() < limit/4/batchBytes { // writers continue
 				runtime.Gosched()
 			}
-			for range 200_000 { // and would, but for the limit
+			for range 200_000 { // and would continue without the limit
 				runtime.Gosched()
 			}
 			if n := accepted.Load(); n > limit/2/batchBytes {
-				t.Errorf("%d batches of %d bytes are in memory, which may hold %d", n, batchBytes, limit/2)
+				t.Errorf("%d batches of %d bytes are in memory, want at most %d bytes", n, batchBytes, limit/2)
 			}
 		})
 	}}
