@@ -1,14 +1,15 @@
-// Package prooftest lists the proofs over whole stores: random histories that are compared with a
-// model, crashes, faults of the disk, damage, kills of the real command. Tests run them for
-// seconds, internal/proof runs them for hours.
+// Package prooftest lists the proofs that test whole stores: random histories compared with a
+// model, crashes, disk faults, damaged files, and kills of the real command. Tests run each proof
+// for seconds; internal/proof runs it for hours.
 //
-// Each kind of harm has a package of its own below this one:
+// The packages below this one:
 //
-//	crash, damage, faults, kill, memory   the kinds of harm
-//	history                               random histories, carried out and compared
-//	model                                 what a store must contain and answer
+//	crash, damage, faults, kill, memory   one kind of harm each
+//	history                               generates and runs random histories, compares with a model
+//	model                                 the expected contents and answers of a store
 //	script                                a history as data and as text
-//	values, files                         random cells; trees of files
+//	values, files                         random schemas and cells; directory trees
 //
-// None of them imports package testing. Nothing is safe for concurrent use unless it says so.
+// None of them imports package testing. No type is safe for concurrent use unless its comment says
+// so.
 package prooftest

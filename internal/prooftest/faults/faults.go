@@ -1,4 +1,5 @@
-// Package faults fails each file system call of a trace in each way in which a disk can fail.
+// Package faults runs a trace of operations on a store many times. Each run injects one disk fault
+// into one file system call, so that the runs cover each call and each kind of fault.
 package faults
 
 import (
@@ -13,12 +14,12 @@ import (
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
-// Kind is one way in which a disk fails.
+// Kind is a kind of disk fault.
 type Kind struct {
 	Name   string
-	family string
-	rule   faultfs.Rule // but for Skip
-	reads  bool         // it is reading that fails
+	family string       // kinds of one family take turns in Rotated
+	rule   faultfs.Rule // without Skip
+	reads  bool         // the fault changes nothing on disk: a failed read, look, or close
 }
 
 func (k *Kind) full() bool {
@@ -27,10 +28,10 @@ func (k *Kind) full() bool {
 
 func (k *Kind) ever() bool { return k.rule.Times == faultfs.Forever }
 
-// takesSpace are the calls that a full disk refuses.
+// takesSpace lists the calls that fail on a full disk.
 var takesSpace = []faultfs.Op{faultfs.Create, faultfs.Mkdir, faultfs.Write, faultfs.Preallocate, faultfs.LockWrite}
 
-// fullFor is for how many calls a disk is full that is not full for ever.
+// fullFor is the number of calls that fail on a disk that is full for a time.
 const fullFor = 3
 
 // Kinds returns all kinds.
@@ -54,24 +55,24 @@ func Kinds() []Kind {
 	}
 }
 
-// Plan fails calls of the disk, one a run: every call of a trace, in every way.
+// Plan describes a trace: a random history that writes more and reads less than other histories.
 //
-// The trace is Steps steps of a history, beginning behind the first Prelude ones: with the opening
-// of what a kill left there, or with the making of the store. It writes more and reads less than
-// other histories.
+// A prelude of Prelude steps, without faults, ends in a kill. The trace opens the store that the
+// kill leaves and runs Steps further steps. If Prelude is 0, the trace begins by creating the
+// store.
 type Plan struct {
 	Settings script.Settings
-	Prelude  int
-	Steps    int
+	Prelude  int // steps before the trace
+	Steps    int // steps of the trace
 }
 
-// Counts are how much a run of a Trace did.
+// Counts are statistics of the runs of a Trace.
 type Counts struct {
 	Runs     int64
-	Met      int64 // runs in which a call of the disk failed
-	Poisoned int64 // stores that were read-only from the fault on
-	Refused  int64 // calls that failed and succeeded when retried
-	Unseen   int64 // of those that met it, runs in which no call of the store failed
+	Met      int64 // runs in which the fault occurred
+	Poisoned int64 // stores that the fault made read-only
+	Refused  int64 // failed attempts of a step on a store that the fault did not poison
+	Unseen   int64 // runs in which the fault occurred but no call of the store failed
 }
 
 // Add adds o to c.
@@ -83,17 +84,17 @@ func (c *Counts) Add(o Counts) {
 	c.Unseen += o.Unseen
 }
 
-// Trace is the trace of a Plan, ready to be run again and again.
+// Trace is the trace of a Plan. It can run many times.
 type Trace struct {
 	f     Plan
-	image *vfs.Mem // what a kill behind the prelude left; nil = there is no prelude
+	image *vfs.Mem // the disk after the prelude and the kill; nil = no prelude
 	model *model.Model
 	wall  *history.Wall
 	pools map[string][][][]byte
-	calls map[string]int // by kind of fault: how many calls of the trace it can hit
+	calls map[string]int // by name of a kind: number of calls in the trace that it can fail
 }
 
-// Trace makes the prelude, runs the trace once without a fault, and counts.
+// Trace runs the prelude, then the trace once without a fault to count the calls that can fail.
 func (f Plan) Trace() (*Trace, error) {
 	t := &Trace{f: f, wall: history.NewWall(), calls: map[string]int{}}
 	if f.Prelude > 0 {
@@ -127,7 +128,7 @@ func (t *Trace) prelude() error {
 	return r.Err
 }
 
-// Fault is one fault in a trace: the n-th call that the kind can hit.
+// Fault is one fault in a trace: call N, counted from 0, of those that Kind can fail.
 type Fault struct {
 	Kind Kind
 	N    int
@@ -135,7 +136,7 @@ type Fault struct {
 
 func (f Fault) String() string { return fmt.Sprintf("%s %d", f.Kind.Name, f.N) }
 
-// All returns all faults that the trace can meet.
+// All returns every fault that can occur in the trace.
 func (t *Trace) All() (all []Fault) {
 	for _, k := range Kinds() {
 		for n := range t.calls[k.Name] {
@@ -145,8 +146,8 @@ func (t *Trace) All() (all []Fault) {
 	return all
 }
 
-// Rotated are as many of them as hit every call with one kind of each family: of those that fail
-// all changes, of those of a full disk, of lost syncs, of reads, the kinds take turns.
+// Rotated returns a subset of All that fails every call once for each family of kinds. The kinds of
+// a family take turns from call to call; turn sets which of them begins.
 func (t *Trace) Rotated(turn uint64) (some []Fault) {
 	size := map[string]uint64{}
 	place := map[string]uint64{}
@@ -162,12 +163,19 @@ func (t *Trace) Rotated(turn uint64) (some []Fault) {
 	return some
 }
 
-// Run fails the n-th call that a kind of fault can hit. What must hold: whatever call of the store
-// meets the fault says so, or nothing is lost by it; reads go on with the right answers; a store
-// that is poisoned takes nothing more, another one takes the same call again; when it is closed no
-// file of it is open; all that was acknowledged is there after a kill and a power cut, at most one
-// batch more, and only the one whose commit failed; and what is found after the kill a power cut
-// does not take.
+// Run runs the trace with one fault and returns an error unless all of these conditions are met:
+//
+//   - The store call that meets the fault returns an error, or the fault loses nothing.
+//   - Later reads return correct answers.
+//   - A poisoned store refuses all further writes. A store that is not poisoned accepts the failed
+//     call when it is retried.
+//   - A closed store has released its lock.
+//   - After a kill, and after a power cut, every acknowledged batch exists, and at most one other:
+//     the one whose commit failed.
+//   - If a sync lost data, a power cut after the recovery from the kill removes no batch that this
+//     recovery found.
+//
+// The script has the steps up to the first error.
 func (t *Trace) Run(f Fault) (*script.Script, Counts, error) {
 	x := t.run(&f.Kind, f.N)
 	x.counts.Runs++
@@ -189,8 +197,8 @@ func (t *Trace) Run(f Fault) (*script.Script, Counts, error) {
 	return x.r.Script, x.counts, nil
 }
 
-// Small makes a trace of a seed that is quickly gone through: the making of a store and its
-// first steps, or those of a young one.
+// Small returns a plan for a seed whose faults take little time to cover. For one seed in three the
+// trace creates the store and runs its first steps; for the others it follows a short prelude.
 func Small(seed uint64) Plan {
 	f := Plan{Settings: history.SmallSettings(seed), Steps: 10}
 	f.Settings.Batch = 0
@@ -200,7 +208,8 @@ func Small(seed uint64) Plan {
 	return f
 }
 
-// Random makes the trace of a seed: some steps anywhere in a history of a thousand.
+// Random returns a plan for a seed: 14 steps, for three seeds in four at a random place in the
+// first thousand steps of a history, else at its beginning.
 func Random(seed uint64) Plan {
 	f := Plan{Settings: history.SmallSettings(seed), Steps: 14}
 	if r := values.NewRand(seed ^ 0xfa17); r.IntN(4) > 0 {

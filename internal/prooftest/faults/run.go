@@ -18,12 +18,12 @@ import (
 
 // faultRun is one run of a trace.
 type faultRun struct {
-	kind     *Kind // nil = nothing fails
+	kind     *Kind // nil = no fault
 	r        *history.Runner
 	disk     *faultfs.FS
 	fault    *faultfs.Fault
 	poisoned bool
-	reported bool // a call has failed with the fault
+	reported bool // a call of the store returned the fault's error, or a consequence
 	counts   Counts
 }
 
@@ -46,7 +46,7 @@ func (t *Trace) run(kind *Kind, n int) *faultRun {
 	if t.image == nil {
 		x.r = history.NewMemRunner(o, mem, over)
 	} else {
-		o.Seed++ // other steps than those of the prelude
+		o.Seed++ // steps different from the prelude's
 		g = history.NewGenerator(o)
 		g.Pools = maps.Clone(t.pools)
 		x.r = history.ResumeRunner(o, t.model.Clone(), t.image.Clone(), t.wall.Clone(), over)
@@ -71,21 +71,21 @@ func (t *Trace) run(kind *Kind, n int) *faultRun {
 
 func (x *faultRun) met() bool { return x.fault.Met() > 0 }
 
-// step carries a step out that may meet the fault; false when the run is over.
+// step runs a step, which the fault may fail. It reports whether the run continues.
 func (x *faultRun) step(st script.Step) bool {
 	r := x.r
 	r.Script.Steps = append(r.Script.Steps, st)
 	err := r.Try(&st)
 	switch {
 	case err == nil && x.poisoned && changes(&st) && r.Model.Tables[st.Table] != nil:
-		err = fmt.Errorf("it succeeds on a poisoned store")
+		err = fmt.Errorf("succeeded on a poisoned store")
 	case err == nil:
 		return true
 	case !x.met():
 	case st.Kind == script.Verify && !x.kind.reads && strings.Contains(err.Error(), "ANCHOR"):
-		return true // a slot of which half was written is found until it is written again
+		return true // Verify reports a half-written slot until the store writes it again
 	case st.Kind == script.Verify && x.kind.reads:
-		if err = r.Try(&st); err == nil { // it has reported what it could not read
+		if err = r.Try(&st); err == nil { // the failed attempt reported the unreadable file
 			return true
 		}
 	case reads(&st):
@@ -94,13 +94,12 @@ func (x *faultRun) step(st script.Step) bool {
 			return true
 		}
 		if x.kind.reads && x.explained(err) == nil {
-			if err = r.Try(&st); err == nil { // once more
+			if err = r.Try(&st); err == nil { // a retry succeeds
 				return true
 			}
 		}
 	case st.Kind == script.Reopen || st.Kind == script.ReadOnly || st.Kind == script.Kill:
-		// Whether Close or Open met the fault: the store is not open, or has to be closed once
-		// more.
+		// Close or Open met the fault. Either the store is not open, or it must be closed again.
 		if err = x.explained(err); err == nil {
 			x.close()
 			return false
@@ -132,7 +131,8 @@ func reads(st *script.Step) bool {
 	return false
 }
 
-// explained takes errors that the fault accounts for: those that wrap it, or its consequence.
+// explained returns nil if the fault explains err, that is, if err wraps the fault's error or that
+// of a poisoned store. Otherwise it returns err.
 func (x *faultRun) explained(err error) error {
 	switch {
 	case !x.met():
@@ -151,8 +151,8 @@ func (x *faultRun) cause() error {
 	return syscall.EIO
 }
 
-// again goes on after a step that failed: on a poisoned store with what is left to do there, else
-// with the same step.
+// again handles a step that failed because of the fault. If the store is not poisoned, it retries
+// the step, unless the fault is permanent. It reports whether the run continues.
 func (x *faultRun) again(st *script.Step) bool {
 	r := x.r
 	for tries := 0; ; tries++ {
@@ -164,7 +164,7 @@ func (x *faultRun) again(st *script.Step) bool {
 			return true
 		}
 		x.counts.Refused++
-		// Nothing was changed: the batch is not in flight any more, the table is as it was.
+		// The step changed nothing: no batch is in flight, and the table is unchanged.
 		r.State.Lock()
 		r.InFlight, r.Unsure, r.Altering = nil, "", nil
 		r.State.Unlock()
@@ -176,14 +176,14 @@ func (x *faultRun) again(st *script.Step) bool {
 			return true
 		}
 		if x.explained(err) != nil || tries > 2*fullFor {
-			r.Err = fmt.Errorf("step %d, %s, once more: %w", len(r.Script.Steps), st.Kind, err)
+			r.Err = fmt.Errorf("step %d, %s, retried: %w", len(r.Script.Steps), st.Kind, err)
 			return false
 		}
 	}
 }
 
-// close closes the store and checks that it has released the disk. After the fault its error may be
-// any consequence of the fault.
+// close closes the store and checks that it has released its lock. The fault may explain an error
+// of Close.
 func (x *faultRun) close() {
 	r := x.r
 	if r.Store != nil {
@@ -201,13 +201,13 @@ func (x *faultRun) close() {
 		err = l.Close()
 	}
 	if r.Err == nil && err != nil && !errors.Is(err, fs.ErrNotExist) {
-		r.Err = fmt.Errorf("closed, but %w", err)
+		r.Err = fmt.Errorf("lock of the closed store: %w", err)
 	}
 }
 
-// recover opens what a kill and what a power cut leaves of the store; and, where a sync lost
-// something, what a power cut leaves once a writer has opened it after the kill: by then all that
-// it found has to be there.
+// recover opens and compares the images that a kill and a power cut leave of the store. Where the
+// fault made a sync lose data, it also cuts the power after a writer has opened the image of the
+// kill: everything that the writer found must survive.
 func (x *faultRun) recover() error {
 	if err := x.cutAfterKill(); err != nil {
 		return fmt.Errorf("%s, opened, then a power cut: %w", script.Kill, err)

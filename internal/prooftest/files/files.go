@@ -1,4 +1,4 @@
-// Package files reads trees of files for proofs: their names, their contents, a hash over both.
+// Package files reads directory trees for proofs: names, contents, and a hash of both.
 package files
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// Walk calls visit for dir and all that is below it, a directory before its content, names in
-// order.
+// Walk calls visit for dir and everything below it: a directory before its contents, names in the
+// order of fsys.List. The first error ends it.
 func Walk(fsys vfs.FS, dir string, visit func(name string, isDir bool) error) error {
 	info, err := fsys.Stat(dir)
 	if err != nil {
@@ -46,7 +46,7 @@ func ReadFile(fsys vfs.FS, name string) ([]byte, error) {
 	return io.ReadAll(io.NewSectionReader(f, 0, size))
 }
 
-// Files lists the files below dir.
+// Files returns the paths of all files below dir.
 func Files(fsys vfs.FS, dir string) (names []string, err error) {
 	err = Walk(fsys, dir, func(name string, isDir bool) error {
 		if !isDir {
@@ -57,7 +57,7 @@ func Files(fsys vfs.FS, dir string) (names []string, err error) {
 	return names, err
 }
 
-// Fingerprint is a hash over all names below dir and the content of all files.
+// Fingerprint returns a hash of all names below dir and of the contents of all files.
 func Fingerprint(fsys vfs.FS, dir string) (sum [16]byte, err error) {
 	h := xxh3.New128()
 	err = Walk(fsys, dir, func(name string, isDir bool) error {

@@ -1,4 +1,4 @@
-// Package memory measures how much memory a store has in use that is many times its limit.
+// Package memory measures the memory use of a store whose data is many times its memory limit.
 package memory
 
 import (
@@ -22,44 +22,44 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Store fills a store with many times its memory limit, changes it by more than the limit, reads
-// it and merges it, in phases. Each phase runs in a process of its own and measures that process.
-// What is read is compared, row by row.
+// Store loads a store with many times its memory limit, updates more data than the limit, scans it
+// and compacts it, in phases. Each phase runs in a separate process and measures that process. The
+// scans compare every row with its expected value.
 //
-// There are two tables of about equal size: "long" with texts of up to 48 KiB, "wide" with 25
-// columns of random numbers and short texts. Rows are in random order, so that every flush overlaps
-// all others.
+// There are two tables of about equal size: "long" with strings of up to 48 KiB, "wide" with 25
+// columns of random numbers and short strings. Rows are written in random key order, so that every
+// flush overlaps all others.
 type Store struct {
 	Dir   string // contains the store
 	Limit int64  // of the store, bytes
-	Times int64  // how many times the limit is loaded
+	Times int64  // size of the loaded data as a multiple of Limit
 }
 
-// Phases are the phases in their order.
+// Phases lists the phases in the order in which they run.
 var Phases = []string{"load", "update", "scan", "compact", "scan"}
 
-// Bound is how many bytes a process may reach at its peak that are in use: see LivePeak. The store
-// counts the limit. The rest does not depend on it: of each column of each rowset that is merged a
-// cblock of 256 KiB, or a dictionary, and of each that is written one as it is filled and one as it
-// is packed.
+// Bound returns the largest permitted LivePeak of a process, in bytes: the store's limit plus
+// memory that the store does not count. The latter does not depend on the limit. A merge keeps, for
+// each column of each input, a cblock of 256 KiB or a dictionary, and for each column of its output
+// one cblock being filled and one being encoded.
 func (m Store) Bound() int64 { return m.Limit + memoryRest }
 
 const memoryRest = 96 << 20
 
-// Env is what the environment of the processes needs: collections that stop the program. Otherwise
-// what is allocated while one runs counts as in use.
+// Env returns the environment variable that the processes need. It makes garbage collections stop
+// the program. A concurrent collection would count all memory allocated while it runs as in use.
 func (m Store) Env() string { return "GODEBUG=gcstoptheworld=1" }
 
 // LivePeak is the largest number of bytes that a garbage collection found in use. Resident memory
-// has garbage in it too, and how much depends on how much of a processor the collector gets: it
-// measures the machine's load as well.
+// would be a worse measure: it includes garbage, and the amount of garbage grows with the load of
+// the machine, since the collector then gets less processor time.
 type LivePeak struct {
 	bytes atomic.Int64
 	done  atomic.Bool
 }
 
-// WatchLivePeak samples every garbage collection from now on, which are more frequent than usual.
-// Stop ends it.
+// WatchLivePeak starts to sample the live bytes at each garbage collection, until Stop. It also
+// makes collections more frequent than by default, for the rest of the process.
 func WatchLivePeak() *LivePeak {
 	debug.SetGCPercent(25)
 	p := &LivePeak{}
@@ -67,7 +67,7 @@ func WatchLivePeak() *LivePeak {
 	return p
 }
 
-// next has the collection that finds a new object unused take a sample.
+// next allocates an object that is garbage at once. The collection that finds it takes a sample.
 func (p *LivePeak) next() {
 	runtime.AddCleanup(new([64]byte), func(p *LivePeak) {
 		p.sample()
@@ -87,7 +87,7 @@ func (p *LivePeak) sample() {
 	}
 }
 
-// Stop returns the peak.
+// Stop ends the sampling and returns the peak, in bytes.
 func (p *LivePeak) Stop() (bytes int64) {
 	p.done.Store(true)
 	p.sample()
@@ -101,12 +101,13 @@ const (
 	longMost    = 48 << 10
 )
 
-// memoryRows are about the sizes of the rows, bytes: half of the data is in each table.
+// memoryRows has the approximate size of a row of each table, in bytes. Each table gets half of the
+// data.
 var memoryRows = map[string]int64{"long": longMost / 2, "wide": 8 + 8*wideNumbers + wideText/2*wideTexts}
 
 func (m Store) rows(table string) int64 { return m.Times * m.Limit / 2 / memoryRows[table] }
 
-// Run does one phase.
+// Run runs one phase.
 func (m Store) Run(phase string) (err error) {
 	s, err := oribi.Open(filepath.Join(m.Dir, "store"), &oribi.Options{MemoryLimit: m.Limit, History: oribi.HistoryForever, ErrorIfMissing: phase != "load",
 		Manual: phase == "compact", ReadOnly: phase == "scan"})
@@ -124,7 +125,7 @@ func (m Store) Run(phase string) (err error) {
 	case "compact":
 		return m.compact(s)
 	}
-	return fmt.Errorf("no phase %q", phase)
+	return fmt.Errorf("unknown phase %q", phase)
 }
 
 func memorySchema(table string) (*schema.Schema, error) {
@@ -142,7 +143,7 @@ func memorySchema(table string) (*schema.Schema, error) {
 	return schema.New(columns, 1)
 }
 
-// memoryRow makes the rows of a table in turn.
+// memoryRow generates the rows of a table, one at a time, in reused memory.
 type memoryRow struct {
 	table string
 	cells [][]byte
@@ -162,11 +163,11 @@ func newMemoryRow(table string) *memoryRow {
 	return r
 }
 
-// scattered is a number for i that no other i has, in no order.
+// scattered maps row numbers to distinct keys in pseudo-random order.
 func scattered(i int64) int64 { return int64(uint64(i) * 0x9e3779b97f4a7c15) }
 
-// fill makes row i as it is after so many updates, 0 or 1: an update changes the text, or a half of
-// the numbers.
+// fill generates version 0 or 1 of row i: as inserted or as updated. The update changes the string
+// of a long row, and every second number of a wide row. The cells are valid until the next call.
 func (r *memoryRow) fill(i int64, version uint64) [][]byte {
 	binary.LittleEndian.PutUint64(r.cells[0], uint64(scattered(i)))
 	if r.table == "long" {
@@ -201,7 +202,7 @@ func (r *memoryRow) random(b []byte) []byte {
 	return b
 }
 
-// updated tells which rows are: two of three.
+// updated reports whether the update phase changes row i. It changes two of three rows.
 func updated(i int64) bool { return i%3 != 0 }
 
 func (m Store) load(s *oribi.Store) error {
@@ -221,7 +222,7 @@ func (m Store) load(s *oribi.Store) error {
 	return os.WriteFile(m.moment(), fmt.Append(nil, uint64(ts)), 0o600)
 }
 
-// moment is the file with the timestamp before the updates.
+// moment returns the name of the file with the timestamp before the updates.
 func (m Store) moment() string { return filepath.Join(m.Dir, "moment") }
 
 func (m Store) update(s *oribi.Store) error {
@@ -229,8 +230,8 @@ func (m Store) update(s *oribi.Store) error {
 	return err
 }
 
-// write writes a version of all rows of both tables that have it, both at about the same pace, and
-// gives the last timestamp.
+// write writes one version of the rows that have it, to both tables at about the same pace, and
+// returns the timestamp of the last commit.
 func (m Store) write(s *oribi.Store, op oribi.Op, version uint64) (last mvcc.Timestamp, err error) {
 	b := s.NewBatch()
 	names := []string{"long", "wide"}
@@ -259,7 +260,7 @@ func (m Store) write(s *oribi.Store, op oribi.Op, version uint64) (last mvcc.Tim
 	return last, nil
 }
 
-// changed are the columns that an update gives; nil are all.
+// changed returns the set of columns that an operation writes; nil means all.
 func changed(op oribi.Op, r *memoryRow) []bool {
 	if op != oribi.OpUpdate || r.table == "long" {
 		return nil
@@ -272,7 +273,7 @@ func changed(op oribi.Op, r *memoryRow) []bool {
 	return set
 }
 
-// scan reads both tables in key order, now and before the updates.
+// scan reads both tables in key order, as of now and as of before the updates, and compares them.
 func (m Store) scan(s *oribi.Store) error {
 	text, err := os.ReadFile(m.moment())
 	if err != nil {
@@ -297,7 +298,7 @@ func (m Store) scan(s *oribi.Store) error {
 	return nil
 }
 
-// unscattered is the i of scattered(i): the factor's inverse modulo 2^64.
+// unscattered is the inverse of scattered: its factor is the inverse modulo 2^64.
 func unscattered(k int64) int64 { return int64(uint64(k) * 0xf1de83e19937733d) }
 
 func (m Store) scanTable(t *oribi.Table, version uint64, at oribi.ReadOption) error {
@@ -311,14 +312,14 @@ func (m Store) scanTable(t *oribi.Table, version uint64, at oribi.ReadOption) er
 			key := int64(binary.LittleEndian.Uint64(b.Columns[0].Cell(at)))
 			i, v := unscattered(key), version
 			if i < 0 || i >= m.rows(t.Name()) || rows > 0 && key <= last {
-				return fmt.Errorf("key %d after %d", key, last)
+				return fmt.Errorf("key %d after key %d: not in the table, or out of order", key, last)
 			}
 			if !updated(i) {
 				v = 0
 			}
 			for c, want := range row.fill(i, v) {
 				if !bytes.Equal(b.Columns[c].Cell(at), want) {
-					return fmt.Errorf("row %d: column %d is not as of version %d", i, c, v)
+					return fmt.Errorf("row %d: column %d differs from version %d", i, c, v)
 				}
 			}
 			rows, last = rows+1, key
@@ -330,8 +331,8 @@ func (m Store) scanTable(t *oribi.Table, version uint64, at oribi.ReadOption) er
 	return nil
 }
 
-// compact brings one table's changes into its base files, and merges both tables to rowsets that do
-// not overlap.
+// compact runs a major delta compaction of the wide table, then merges the rowsets of both tables
+// into rowsets that do not overlap.
 func (m Store) compact(s *oribi.Store) error {
 	for name := range memoryRows {
 		t, err := s.Table(name)

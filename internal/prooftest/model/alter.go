@@ -7,14 +7,14 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Alter brings a table and all versions of its rows to another schema.
+// Alter applies the alterations of a step to a table's schema and to all versions of its rows.
 func (m *Model) Alter(st *script.Step) {
 	t := m.Tables[st.Table]
 	columns, source := slices.Clone(t.Schema.Columns), make([]int, len(t.Schema.Columns))
 	for i := range source {
 		source[i] = i
 	}
-	added := map[schema.ColumnID][]byte{} // what older rows have
+	added := map[schema.ColumnID][]byte{} // the value in existing rows
 	for i := range st.Alter {
 		columns, source = st.Alter[i].Apply(columns, source)
 		if st.Alter[i].What == "add" {

@@ -8,9 +8,10 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// given is an insert with the value that an auto-incrementing column gets: one more than next has
-// for the table, which it raises; so does an upsert by its value. Any other operation is given as
-// it is. Source: tablet spec §12.6.
+// given assigns a value to the auto-incrementing column of an insert: it increments next[t] and
+// returns a copy of op with that value, and the value. An upsert raises next[t] to its own value.
+// All operations other than inserts are returned unchanged, with value 0.
+// Source: tablet spec §12.6.
 func (t *Table) given(op *script.Op, next map[*Table]int64) (_ *script.Op, value int64) {
 	c := t.Schema.AutoIncrement()
 	if c < 0 || !op.Ask.Inserts() && !op.Ask.Upserts() {
@@ -30,14 +31,14 @@ func (t *Table) given(op *script.Op, next map[*Table]int64) (_ *script.Op, value
 	return &with, next[t]
 }
 
-// raise notes the value of a key that was inserted.
+// raise updates the highest auto-incremented value with that of an inserted key.
 func (t *Table) raise(key [][]byte) {
 	if c := t.Schema.AutoIncrement(); c >= 0 {
 		t.highest = max(t.highest, int64(binary.LittleEndian.Uint64(key[c])))
 	}
 }
 
-// recount finds the highest value anew, after commits were taken back.
+// recount recomputes the highest auto-incremented value after commits were removed.
 func (t *Table) recount() {
 	t.highest = 0
 	for _, r := range t.Order {
@@ -47,8 +48,9 @@ func (t *Table) recount() {
 	}
 }
 
-// wrongAuto reports whether an operation gives an auto-incrementing column what refuses the whole
-// batch.
+// wrongAuto reports whether an operation misuses an auto-incrementing column: an insert that sets
+// it, or an upsert that leaves it out or sets a negative value. Such an operation fails the whole
+// batch, even a partial one.
 func wrongAuto(s *schema.Schema, op *script.Op) bool {
 	c := s.AutoIncrement()
 	switch {

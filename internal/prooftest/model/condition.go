@@ -5,7 +5,7 @@ import (
 	"github.com/oribi-db/oribi/internal/prooftest/script"
 )
 
-// Holds reports whether a condition holds for a row.
+// Holds reports whether a row meets the condition op. A nil row does not exist.
 func (t *Table) Holds(op *script.Op, row [][]byte) bool {
 	if op.Ask == script.OpIfAbsent || row == nil {
 		return op.Ask == script.OpIfAbsent && row == nil
@@ -19,8 +19,9 @@ func (t *Table) Holds(op *script.Op, row [][]byte) bool {
 	return true
 }
 
-// After is the row of a key with the operations on it carried out; refused when one of them would
-// be.
+// After returns the row that a key has once the operations on it are applied; nil when there is no
+// row. refused reports whether one of the operations would be refused. It skips conditions,
+// malformed operations, and operations on other keys or tables.
 func (t *Table) After(m *Model, key [][]byte, ops []script.Op) (row [][]byte, refused bool) {
 	if r := t.ByKey[KeyText(key)]; r != nil && len(r.Versions) > 0 {
 		row = r.Versions[len(r.Versions)-1].cells

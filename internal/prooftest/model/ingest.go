@@ -6,9 +6,10 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// ResolveIngest works out an ingest. Of the rows that are handed over at once, first those that no
-// table would take are refused, column by column, then those out of order, then those whose keys
-// are there.
+// ResolveIngest returns the outcome of an ingest and changes nothing. It checks the rows in groups
+// of st.Size, in three passes, and the first row that fails ends the ingest. The first pass goes
+// column by column and looks for missing or NULL values in NOT NULL columns, the second for keys
+// out of order, the third for keys that exist already.
 func (m *Model) ResolveIngest(st *script.Step) *Outcome {
 	t := m.Tables[st.Table]
 	s := t.Schema

@@ -1,9 +1,10 @@
-// Package model says what a store must contain and answer: a map from key to versions.
+// Package model is a reference model of a store: a map from each key to all its versions. Proofs
+// compare a real store with it.
 //
-// It is written from the engine's documents, not from its code: which operation does what (tablet
-// spec §12.4), what a read at a timestamp sees (§8), what survives (design §5). Cells are compared
-// byte by byte, so a NaN equals itself. A Survey is what a real store shows; Survivors finds the
-// commits that it contains.
+// The model follows the engine's documents, not its code: the result of each operation (tablet spec
+// §12.4), what a read at a timestamp sees (§8), what survives a crash (design §5). Cells are
+// compared byte by byte, so a NaN equals itself. A Survey records the contents of a real store;
+// Survivors returns how many commits those contents include.
 //
 // Not safe for concurrent use.
 package model
@@ -21,12 +22,12 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Model is what a store should hold: of every key all its versions, and the commits that made them,
-// in their order.
+// Model is the expected state of a store: all versions of every key, and the commits that wrote
+// them, in commit order.
 type Model struct {
 	Tables  map[string]*Table
 	Commits []Commit
-	// Durable is how many of Commits a power cut may not take.
+	// Durable is the number of commits that must survive a power cut: a prefix of Commits.
 	Durable int
 }
 
@@ -37,10 +38,10 @@ type Table struct {
 	ByKey  map[string]*Row
 	Order  []*Row // by key
 
-	highest int64 // of an auto-incrementing column: what was ever inserted
+	highest int64 // largest value ever inserted into the auto-incrementing column; 0 = none
 
-	newest  mvcc.Timestamp              // change
-	digests map[mvcc.Timestamp][16]byte // those that were asked for, at newest or before
+	newest  mvcc.Timestamp              // of the last commit that changed the table
+	digests map[mvcc.Timestamp][16]byte // cache of Digest; no key is above newest
 }
 
 // Row is a key with its versions, oldest first.
@@ -49,20 +50,20 @@ type Row struct {
 	Versions []version
 }
 
-// version is a row as of a timestamp; no cells: it was deleted then.
+// version is the state of a row from a timestamp on; nil cells mark a deletion.
 type version struct {
 	TS    mvcc.Timestamp
 	cells [][]byte
 }
 
-// Commit is one write batch that the store took.
+// Commit is one write batch that the store committed.
 type Commit struct {
 	TS   mvcc.Timestamp
 	rows []*Row
-	in   map[*Table]bool // tables that it changed
+	in   map[*Table]bool // the tables it changed
 }
 
-// NewModel is an empty store.
+// NewModel returns the model of an empty store.
 func NewModel() *Model { return &Model{Tables: map[string]*Table{}} }
 
 // Create adds a table.
@@ -73,7 +74,7 @@ func (m *Model) Create(name string, s *schema.Schema) {
 // Drop removes a table.
 func (m *Model) Drop(name string) { delete(m.Tables, name) }
 
-// Names lists the tables.
+// Names returns the names of the tables, sorted.
 func (m *Model) Names() []string {
 	var names []string
 	for n := range m.Tables {
@@ -83,7 +84,8 @@ func (m *Model) Names() []string {
 	return names
 }
 
-// Commit gives the changes of a batch their timestamp, which is above all earlier ones.
+// Commit applies the changes of a batch at ts, which must be above the timestamps of all earlier
+// commits.
 func (m *Model) Commit(o *Outcome, ts mvcc.Timestamp) {
 	c := Commit{TS: ts, in: map[*Table]bool{}}
 	for _, ch := range o.Changes {
@@ -96,7 +98,7 @@ func (m *Model) Commit(o *Outcome, ts mvcc.Timestamp) {
 	m.Commits = append(m.Commits, c)
 }
 
-// Truncate takes back all commits but the first n.
+// Truncate removes all commits after the first n.
 func (m *Model) Truncate(n int) {
 	for _, c := range m.Commits[n:] {
 		for _, r := range c.rows {
@@ -118,8 +120,8 @@ func (m *Model) Truncate(n int) {
 	m.Durable = min(m.Durable, n)
 }
 
-// Flushed notes that all that the first n commits brought to a table is in its files: the log
-// before the last of it is durable.
+// Flushed records that the table's files contain all changes of the first n commits to it. A flush
+// syncs the log up to what it writes, so the last of these commits and all before it are durable.
 func (m *Model) Flushed(t *Table, n int) {
 	for i := n - 1; i >= m.Durable; i-- {
 		if m.Commits[i].in[t] {
@@ -129,7 +131,7 @@ func (m *Model) Flushed(t *Table, n int) {
 	}
 }
 
-// Clone is a copy that shares cells alone.
+// Clone returns a copy that shares only schemas and cells with m.
 func (m *Model) Clone() *Model {
 	c := &Model{Tables: map[string]*Table{}, Durable: m.Durable}
 	tables, rows := map[*Table]*Table{}, map[*Row]*Row{}
@@ -147,7 +149,7 @@ func (m *Model) Clone() *Model {
 	for _, commit := range m.Commits {
 		cc := Commit{TS: commit.TS, in: map[*Table]bool{}}
 		for t := range commit.in {
-			if tables[t] != nil { // else it was dropped
+			if tables[t] != nil { // nil: the table was dropped
 				cc.in[tables[t]] = true
 			}
 		}
@@ -161,7 +163,7 @@ func (m *Model) Clone() *Model {
 	return c
 }
 
-// Newest is the timestamp of the last commit.
+// Newest returns the timestamp of the last commit, mvcc.Min when there is none.
 func (m *Model) Newest() mvcc.Timestamp {
 	if len(m.Commits) == 0 {
 		return mvcc.Min
@@ -169,7 +171,8 @@ func (m *Model) Newest() mvcc.Timestamp {
 	return m.Commits[len(m.Commits)-1].TS
 }
 
-// newestOf is the timestamp of the last of the first n commits that changed a table.
+// newestOf returns the timestamp of the last commit among the first n that changed the table,
+// mvcc.Min when none did.
 func (m *Model) newestOf(t *Table, n int) mvcc.Timestamp {
 	for _, c := range slices.Backward(m.Commits[:n]) {
 		if c.in[t] {
@@ -179,7 +182,7 @@ func (m *Model) newestOf(t *Table, n int) mvcc.Timestamp {
 	return mvcc.Min
 }
 
-// row finds a key's row and makes one without versions where there is none.
+// row returns the row of a key, and adds one without versions if the table has none.
 func (t *Table) row(key string, cells [][]byte) *Row {
 	r := t.ByKey[key]
 	if r == nil {
@@ -193,7 +196,7 @@ func (t *Table) row(key string, cells [][]byte) *Row {
 	return r
 }
 
-// At is the row's cells as of ts; nil when it was not there.
+// At returns the row's cells as of ts; nil when the row did not exist then.
 func (r *Row) At(ts mvcc.Timestamp) [][]byte {
 	i := sort.Search(len(r.Versions), func(i int) bool { return r.Versions[i].TS > ts })
 	if i == 0 {
@@ -202,7 +205,7 @@ func (r *Row) At(ts mvcc.Timestamp) [][]byte {
 	return r.Versions[i-1].cells
 }
 
-// Rows gives the table's rows as of ts, in key order.
+// Rows returns the table's rows as of ts, in key order.
 func (t *Table) Rows(ts mvcc.Timestamp) (rows [][][]byte) {
 	for _, r := range t.Order {
 		if cells := r.At(ts); cells != nil {
@@ -212,7 +215,7 @@ func (t *Table) Rows(ts mvcc.Timestamp) (rows [][][]byte) {
 	return rows
 }
 
-// Row gives one row as of ts; nil when there is none.
+// Row returns the row of a key as of ts; nil when there is none.
 func (t *Table) Row(key [][]byte, ts mvcc.Timestamp) [][]byte {
 	if r := t.ByKey[KeyText(key)]; r != nil {
 		return r.At(ts)
@@ -220,7 +223,8 @@ func (t *Table) Row(key [][]byte, ts mvcc.Timestamp) [][]byte {
 	return nil
 }
 
-// CompareKeys orders keys column by column. The shorter one, a prefix, goes by its columns alone.
+// CompareKeys compares two keys column by column. Either may be a prefix of a key; only the columns
+// that both have are compared.
 func CompareKeys(s *schema.Schema, a, b [][]byte) int {
 	for i := range min(len(a), len(b)) {
 		if c := batch.Compare(s.Columns[i].Type, a[i], b[i]); c != 0 {
@@ -230,10 +234,11 @@ func CompareKeys(s *schema.Schema, a, b [][]byte) int {
 	return 0
 }
 
-// KeyText tells keys apart.
+// KeyText encodes a key as a string that is unique to it, for use as a map key.
 func KeyText(cells [][]byte) string { return string(AppendCells(nil, cells)) }
 
-// AppendCells writes cells so that different ones give different bytes.
+// AppendCells appends an unambiguous encoding of cells to b: a length plus one before each cell,
+// and 0 for NULL.
 func AppendCells(b []byte, cells [][]byte) []byte {
 	for _, c := range cells {
 		if c == nil {
@@ -246,30 +251,30 @@ func AppendCells(b []byte, cells [][]byte) []byte {
 	return b
 }
 
-// Digest is a hash of rows and their order.
+// Digest computes a hash of a sequence of rows.
 type Digest struct {
 	h   *xxh3.Hasher128
 	buf []byte
 }
 
-// NewDigest is the digest of no rows.
+// NewDigest returns the digest of no rows.
 func NewDigest() *Digest { return &Digest{h: xxh3.New128()} }
 
-// Row adds a row.
+// Row adds a row to the digest.
 func (d *Digest) Row(cells [][]byte) {
 	d.buf = AppendCells(d.buf[:0], cells)
 	d.h.Write(d.buf)
 }
 
-// Number adds a number that is no cell.
+// Number adds a number that is not part of a row.
 func (d *Digest) Number(n uint64) {
 	d.h.Write(binary.LittleEndian.AppendUint64(nil, n))
 }
 
-// Sum is the hash of what was added.
+// Sum returns the hash of everything added so far.
 func (d *Digest) Sum() [16]byte { return d.h.Sum128().Bytes() }
 
-// Digest is the hash of the table's rows as of ts.
+// Digest returns the hash of the table's rows as of ts, in key order.
 func (t *Table) Digest(ts mvcc.Timestamp) [16]byte {
 	ts = min(ts, t.newest)
 	if sum, ok := t.digests[ts]; ok {

@@ -10,8 +10,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// twoColumns is a table of an int8 key and an int8 value that has to be given, and another with a
-// default.
+// twoColumns returns a model with one table: an int8 key k and two int8 columns, v without a
+// default and d with the default 9. None is nullable.
 func twoColumns(t *testing.T) *Model {
 	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int8}, {Name: "v", Type: schema.Int8},
 		{Name: "d", Type: schema.Int8, Default: []byte{9}}}, 1)
@@ -31,13 +31,13 @@ func op(ask oribi.Op, cells ...byte) script.Op {
 	return o
 }
 
-// The result table of the write path, row by row: each operation on a row that is there and on one
-// that is not.
+// TestModelFollowsTheResultTable runs each operation on an existing and on an absent row, and
+// compares the results with the result table of the write path.
 func TestModelFollowsTheResultTable(t *testing.T) {
 	for _, c := range []struct {
 		op      script.Op
 		live    bool
-		want    []byte // v and d afterwards; nil = no row
+		want    []byte // v and d after the operation; nil = no row
 		refused bool
 		cause   error
 	}{
@@ -78,7 +78,7 @@ func TestModelFollowsTheResultTable(t *testing.T) {
 	}
 }
 
-func TestModelKeepsVersionsAndTakesCommitsBack(t *testing.T) {
+func TestModelKeepsVersionsAndTruncatesCommits(t *testing.T) {
 	m := twoColumns(t)
 	m.Commit(m.Resolve([]script.Op{op(oribi.OpInsert, 1, 2)}, false), 10)
 	m.Commit(m.Resolve([]script.Op{op(oribi.OpDelete, 1), op(oribi.OpInsert, 1, 3), op(oribi.OpUpdate, 1, 4)}, false), 20)
@@ -97,9 +97,9 @@ func TestModelKeepsVersionsAndTakesCommitsBack(t *testing.T) {
 	c := m.Clone()
 	c.Truncate(1)
 	if got := c.Tables["t"].Row([][]byte{{1}}, 50); got == nil || got[1][0] != 2 {
-		t.Errorf("with the first commit alone: %v", got)
+		t.Errorf("row after Truncate(1): %v, want v = 2", got)
 	}
 	if v(50) != -1 {
-		t.Error("a clone shares its versions")
+		t.Error("truncating the clone changed the original")
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/oribi-db/oribi/internal/prooftest/script"
 )
 
-// Rebase makes an outcome of one model that of its clone.
+// Rebase returns a copy of an outcome for m, a clone of the model that o was made for. It leaves
+// out changes of tables that m does not have.
 func (o *Outcome) Rebase(m *Model) *Outcome {
 	if o == nil {
 		return nil
@@ -21,29 +22,30 @@ func (o *Outcome) Rebase(m *Model) *Outcome {
 	return out
 }
 
-// Outcome is what becomes of a write batch: a refusal, or the rows that it changes.
+// Outcome is the result of a write batch: a refusal, or the rows that it changes.
 type Outcome struct {
 	Refused int   // index of the operation that ends the batch; −1 = none
-	Cause   error // what errors.Is must find besides ErrRow; nil when only ErrRow is promised
+	Cause   error // the error must wrap it besides ErrRow; nil = only ErrRow is required
 	Changes []rowChange
 
 	Left     []int            // operations that a partial commit leaves out
 	Assigned []oribi.Assigned // values of auto-incrementing columns
 }
 
-// rowChange is a key's state after the batch; no row: it is not there.
+// rowChange is the state of one key after the batch; a nil row means that it does not exist.
 type rowChange struct {
 	table *Table
 	key   string
-	cells [][]byte // of the key, at least
+	cells [][]byte // at least those of the key
 	row   [][]byte
 }
 
-// Resolve works out a write batch. Nothing is changed.
+// Resolve returns the outcome of a write batch and changes nothing.
 //
-// Operations that no state could accept are refused as they are added, so the first of them counts
-// before any that meets the wrong state. A partial batch leaves out what is refused, save what
-// refuses the whole of it: a condition, and what is said wrongly of an auto-incrementing column.
+// The store refuses a malformed operation when it is added to the batch. The first malformed
+// operation is therefore reported before any that fails against the table's state. A partial batch
+// leaves out refused operations, with two exceptions that fail all of it: a condition that is not
+// met and a misused auto-incrementing column (wrongAuto).
 // Source: tablet spec §2.6, §12.4, §12.6.
 func (m *Model) Resolve(ops []script.Op, partial bool) *Outcome {
 	malformed := map[int]bool{}
@@ -54,7 +56,7 @@ func (m *Model) Resolve(ops []script.Op, partial bool) *Outcome {
 		}
 	}
 	o := &Outcome{Refused: -1}
-	at := map[string]int{} // table and key to index in changes
+	at := map[string]int{} // from table and key to an index in o.Changes
 	next := map[*Table]int64{}
 	for i := range ops {
 		op, t := &ops[i], m.Tables[ops[i].Table]
@@ -101,7 +103,7 @@ func sameRow(a, b [][]byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// Malformed reports whether an operation is refused whatever the table holds.
+// Malformed reports whether an operation is refused regardless of the table's rows.
 func (m *Model) Malformed(op *script.Op) bool {
 	s := m.Tables[op.Table].Schema
 	if op.Condition() {
@@ -136,7 +138,8 @@ func (m *Model) Malformed(op *script.Op) bool {
 	return false
 }
 
-// Decide is the result table: what an operation makes of a row, nil when there is none.
+// Decide implements the result table: it returns the row after an operation on row. A nil row does
+// not exist, before or after. cause is the error of a refused operation besides ErrRow, if any.
 func (t *Table) Decide(op *script.Op, row [][]byte) (next [][]byte, cause error, refused bool) {
 	live := row != nil
 	switch op.Ask {
@@ -154,7 +157,7 @@ func (t *Table) Decide(op *script.Op, row [][]byte) (next [][]byte, cause error,
 			return next, nil, next == nil
 		}
 		if next = t.newRow(op); next == nil {
-			return nil, nil, true // a column that a new row has to have is not set
+			return nil, nil, true // a required column is not set
 		}
 		return next, nil, false
 	case oribi.OpUpdate, oribi.OpUpdateIgnore:
@@ -173,8 +176,8 @@ func (t *Table) Decide(op *script.Op, row [][]byte) (next [][]byte, cause error,
 	return row, oribi.ErrNotFound, op.Ask == oribi.OpUpdate || op.Ask == oribi.OpDelete
 }
 
-// newRow is the row that an insert makes: defaults, else NULL, where no value was given; nil when a
-// column can be neither.
+// newRow returns the row that an insert creates: columns that are not set get their default, else
+// NULL. It returns nil when such a column has no default and is not nullable.
 func (t *Table) newRow(op *script.Op) [][]byte {
 	row := slices.Clone(op.Cells)
 	for i := range row {
@@ -189,7 +192,7 @@ func (t *Table) newRow(op *script.Op) [][]byte {
 	return row
 }
 
-// setsImmutable reports whether an operation gives an immutable column a value.
+// setsImmutable reports whether an operation sets an immutable column.
 func (t *Table) setsImmutable(op *script.Op) bool {
 	for i := range t.Schema.Columns {
 		if t.Schema.Columns[i].Immutable && op.Set[i] {
@@ -199,8 +202,8 @@ func (t *Table) setsImmutable(op *script.Op) bool {
 	return false
 }
 
-// set is the row with the given columns replaced; the very row when none but the key is given, nil
-// when one is immutable, which the Ignore kinds pass over.
+// set returns a copy of row with the columns that op sets; row itself when op sets only the key.
+// When op sets an immutable column, set returns nil; the Ignore kinds skip that column instead.
 func (t *Table) set(op *script.Op, row [][]byte) [][]byte {
 	if (op.Ask == oribi.OpUpsert || op.Ask == oribi.OpUpdate) && t.setsImmutable(op) {
 		return nil

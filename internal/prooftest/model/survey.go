@@ -11,8 +11,8 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// StoreDigest is the hash of a table's rows as of a timestamp, mvcc.Max for the newest state, read
-// by an ordered scan.
+// StoreDigest returns the hash of a table's rows as of ts, read by an ordered scan, and their
+// number. mvcc.Max reads the newest state.
 func StoreDigest(ctx context.Context, t *oribi.Table, ts mvcc.Timestamp) (sum [16]byte, rows int64, err error) {
 	at := oribi.Latest()
 	if ts != mvcc.Max {
@@ -21,7 +21,8 @@ func StoreDigest(ctx context.Context, t *oribi.Table, ts mvcc.Timestamp) (sum [1
 	return ScanDigest(ctx, t, at)
 }
 
-// ScanDigest is the hash of what an ordered scan of all columns gives.
+// ScanDigest returns the hash of all rows that an ordered scan of all columns returns, and their
+// number.
 func ScanDigest(ctx context.Context, t *oribi.Table, at oribi.ReadOption) (sum [16]byte, rows int64, err error) {
 	d := NewDigest()
 	var cells [][]byte
@@ -41,17 +42,17 @@ func ScanDigest(ctx context.Context, t *oribi.Table, at oribi.ReadOption) (sum [
 	return d.Sum(), rows, nil
 }
 
-// Survey is what a store that was opened after a crash holds: of each table the hashes at some
-// timestamps.
+// Survey records the contents of a store opened after a crash: for each table the hashes of its
+// rows at some timestamps.
 type Survey struct {
-	Moments []mvcc.Timestamp // rising; the last is mvcc.Max, the newest state
-	Tables  map[string][][16]byte
-	skip    map[mvcc.Timestamp]bool // refused as too old, or by a reader whose wall clock went back
-	Future  map[mvcc.Timestamp]bool // refused as ahead of the clock: no batch at or behind it is there
+	Moments []mvcc.Timestamp        // ascending; the last is mvcc.Max, the newest state
+	Tables  map[string][][16]byte   // by name; hash i is that at Moments[i]
+	skip    map[mvcc.Timestamp]bool // too old, or ahead of the clock of a read-only store: no hash
+	Future  map[mvcc.Timestamp]bool // ahead of a writer's clock: no batch is at or above it
 	Rows    int64
 }
 
-// SurveyStore reads all tables at all moments.
+// SurveyStore reads all tables of a store at all the given timestamps.
 func SurveyStore(s *oribi.Store, moments []mvcc.Timestamp) (*Survey, error) {
 	v := &Survey{Moments: moments, Tables: map[string][][16]byte{}, skip: map[mvcc.Timestamp]bool{}, Future: map[mvcc.Timestamp]bool{}}
 	for _, t := range s.Tables() {
@@ -74,8 +75,8 @@ func SurveyStore(s *oribi.Store, moments []mvcc.Timestamp) (*Survey, error) {
 	return v, nil
 }
 
-// Moments are the timestamps at which a survey looks: those of the commits from the n-th on, the
-// one before, and now.
+// Moments returns the timestamps for a survey that decides how many commits after the first n
+// survived: those of the n-th commit and all later ones, and mvcc.Max.
 func (m *Model) Moments(n int) []mvcc.Timestamp {
 	var out []mvcc.Timestamp
 	for _, c := range m.Commits[max(n-1, 0):] {
@@ -84,8 +85,8 @@ func (m *Model) Moments(n int) []mvcc.Timestamp {
 	return append(out, mvcc.Max)
 }
 
-// Compare reports whether a survey shows exactly the first n commits. unsure is a table that may be
-// there or not.
+// Compare returns an error unless a survey shows exactly the first n commits. The table unsure may
+// be present or absent.
 func (m *Model) Compare(v *Survey, n int, unsure string) error {
 	last := mvcc.Min
 	if n > 0 {
@@ -95,9 +96,9 @@ func (m *Model) Compare(v *Survey, n int, unsure string) error {
 		switch {
 		case m.Tables[name] != nil:
 		case name != unsure:
-			return fmt.Errorf("table %s is there", name)
+			return fmt.Errorf("unexpected table %s", name)
 		case slices.ContainsFunc(sums, func(sum [16]byte) bool { return sum != NewDigest().Sum() }):
-			return fmt.Errorf("table %s, which was about to be made, has rows", name)
+			return fmt.Errorf("table %s has rows, but its creation had not returned", name)
 		}
 	}
 	for name, t := range m.Tables {
@@ -121,9 +122,9 @@ func (m *Model) Compare(v *Survey, n int, unsure string) error {
 	return nil
 }
 
-// Survivors finds out how many commits a survey shows, at least n of them and possibly one more
-// that was in flight, as the last. Commits at the end that changed nothing are not told from none:
-// the smallest number that fits counts.
+// Survivors returns how many commits a survey shows: at least n, at most all and the one in flight,
+// which is nil when there was none. Trailing commits that changed nothing leave no trace, so
+// Survivors returns the smallest number that matches.
 func (m *Model) Survivors(v *Survey, n int, inFlight *Outcome, unsure string) (int, error) {
 	all := len(m.Commits)
 	if inFlight != nil {
@@ -137,13 +138,13 @@ func (m *Model) Survivors(v *Survey, n int, inFlight *Outcome, unsure string) (i
 			return k, nil
 		}
 		if k <= all || whole == nil {
-			whole = err // compared with all of them, in the end
+			whole = err // in the end that of k = all
 		}
 	}
-	return 0, fmt.Errorf("the rows are not those of the first %d to %d commits; against the first %d: %w", n, len(m.Commits), all, whole)
+	return 0, fmt.Errorf("the rows match no number of commits from %d to %d; compared with the first %d: %w", n, len(m.Commits), all, whole)
 }
 
-// Verified has a store verify itself and returns the first finding.
+// Verified runs the store's Verify and returns its error, else its first finding as an ErrCorrupt.
 func Verified(s *oribi.Store) error {
 	var found error
 	err := s.Verify(context.Background(), func(f oribi.Finding) {
@@ -157,7 +158,7 @@ func Verified(s *oribi.Store) error {
 	return err
 }
 
-// SomeMoments are the timestamp of a commit, and now.
+// SomeMoments returns the timestamp of a random commit, if there is one, and mvcc.Max.
 func (m *Model) SomeMoments(rng *rand.Rand) []mvcc.Timestamp {
 	if len(m.Commits) == 0 {
 		return []mvcc.Timestamp{mvcc.Max}

@@ -9,7 +9,7 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// Project returns the cells of some columns; nil for no row.
+// Project returns the row's cells in the given columns, in their order.
 func Project(row [][]byte, columns []int) [][]byte {
 	out := make([][]byte, len(columns))
 	for i, c := range columns {
@@ -18,8 +18,9 @@ func Project(row [][]byte, columns []int) [][]byte {
 	return out
 }
 
-// Versions is what a history should give: the row's versions with timestamps in (since, upTo],
-// newest first, by content of the columns, and what was there at since.
+// Versions returns the text of what History must return for a key: the row's versions with
+// timestamps in (since, upTo], newest first, and last the row as of since, if it existed then.
+// Versions that do not change the given columns are left out.
 func (t *Table) Versions(key [][]byte, columns []int, since, upTo mvcc.Timestamp) (out []string) {
 	r := t.ByKey[KeyText(key)]
 	if r == nil {
@@ -58,7 +59,8 @@ func kindOf(before, after bool) oribi.ChangeKind {
 	return oribi.Updated
 }
 
-// Differences are the rows that differ, of keys in the bounds that both reads have.
+// Differences returns the text of what Diff must return: the rows within the key bounds of from
+// that differ in the given columns between the timestamps of from and to.
 func (t *Table) Differences(columns []int, from, to *script.Read) (out []string) {
 	text := func(cells [][]byte) string {
 		if cells == nil {

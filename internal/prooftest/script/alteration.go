@@ -10,17 +10,17 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Alteration is one change of a table's schema. Columns are told by their places, as they are after
-// the alterations before it.
+// Alteration is one alteration of a table's schema. It names a column by its index in the schema
+// that the alterations before it leave.
 type Alteration struct {
 	What   string        // add, drop, rename, default
-	Column int           // all but add
-	Name   string        // rename: the new one
-	Cell   []byte        // default: the new one; nil = none
-	Add    schema.Column // add
+	Column int           // drop, rename, default: index of the column
+	Name   string        // rename: the new name
+	Cell   []byte        // default: the new default; nil = none
+	Add    schema.Column // add: the new column
 }
 
-// Change is what the store is asked, for a table of the given columns.
+// Change returns the alteration as an argument of Table.Alter, for a table with the given columns.
 func (a *Alteration) Change(columns []schema.Column) oribi.Change {
 	switch a.What {
 	case "add":
@@ -33,14 +33,14 @@ func (a *Alteration) Change(columns []schema.Column) oribi.Change {
 	return oribi.SetDefaultCell(columns[a.Column].Name, a.Cell)
 }
 
-// Apply gives the columns after the alteration, and source, the place that each had before all of
-// them; −1 for one that was added.
+// Apply applies the alteration to columns, in place, and returns the result. source has, for each
+// column, its index in the original schema, −1 for an added column. Apply updates it likewise.
 func (a *Alteration) Apply(columns []schema.Column, source []int) ([]schema.Column, []int) {
 	switch a.What {
 	case "add":
 		c := a.Add
 		for i := range columns {
-			c.ID = max(c.ID, columns[i].ID+1) // of the model alone
+			c.ID = max(c.ID, columns[i].ID+1) // used only by the model
 		}
 		return append(columns, c), append(source, -1)
 	case "drop":
@@ -70,7 +70,7 @@ func (a *Alteration) print(b *strings.Builder) {
 	}
 }
 
-// alteration reads what print wrote; ok is false for other lines.
+// alteration parses a line that print wrote; ok is false for other lines.
 func (f fields) alteration() (a Alteration, ok bool) {
 	a.What = f.words[0]
 	switch a.What {

@@ -4,13 +4,13 @@ import (
 	"github.com/oribi-db/oribi"
 )
 
-// Conditions among the operations of a batch.
+// Conditions among the operations of a write batch.
 const (
-	OpIf       oribi.Op = 100 + iota // there is a row, and it passes the tests
-	OpIfAbsent                       // there is none
+	OpIf       oribi.Op = 100 + iota // the row exists and passes all tests
+	OpIfAbsent                       // the row does not exist
 )
 
-// askName is an operation's name in scripts.
+// askName returns the name of an operation or a condition in scripts.
 func askName(a oribi.Op) string {
 	switch a {
 	case OpIf:
@@ -21,5 +21,5 @@ func askName(a oribi.Op) string {
 	return a.String()
 }
 
-// Condition reports whether op is a condition.
+// Condition reports whether op is a condition and not an operation.
 func (op *Op) Condition() bool { return op.Ask == OpIf || op.Ask == OpIfAbsent }

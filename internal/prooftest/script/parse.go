@@ -12,12 +12,13 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Parse reads a script that String wrote.
+// Parse parses a script in the format that String writes. It skips empty lines and lines that begin
+// with #.
 func Parse(text string) (s *Script, err error) {
 	s = &Script{}
 	line := 0
 	defer func() {
-		// The text is a person's: what is wrong in it is told by its line.
+		// People edit scripts: errors name the line.
 		if e := recover(); e != nil {
 			s, err = nil, fmt.Errorf("prooftest: line %d: %v", line, e)
 		}
@@ -65,7 +66,7 @@ func check(err error) {
 	}
 }
 
-// fields are the words of a line and its name=value pairs.
+// fields is a line, split into words and name=value pairs.
 type fields struct {
 	words []string
 	named map[string]string

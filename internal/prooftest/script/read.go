@@ -7,7 +7,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Newest is the newest timestamp that a read sees.
+// Newest returns the newest timestamp that the read sees, mvcc.Max for the newest state.
 func (rd *Read) Newest() mvcc.Timestamp {
 	if rd.AsOf {
 		return rd.At
@@ -15,7 +15,7 @@ func (rd *Read) Newest() mvcc.Timestamp {
 	return mvcc.Max
 }
 
-// Options are the read's options, without key and tests; nil where there is none.
+// Options returns the read's options for its timestamp and columns; nil where it has none.
 func (rd *Read) Options(s *schema.Schema) (at oribi.ReadOption, columns oribi.ColumnsOption) {
 	if rd.AsOf {
 		at = oribi.AsOf(rd.At)
@@ -30,7 +30,7 @@ func (rd *Read) Options(s *schema.Schema) (at oribi.ReadOption, columns oribi.Co
 	return at, columns
 }
 
-// Bounds are the options for the read's key range.
+// Bounds returns the options for the read's key range.
 func (rd *Read) Bounds() (opts []oribi.RangeOption) {
 	if rd.From != nil {
 		opts = append(opts, oribi.From(rd.From))
@@ -41,8 +41,8 @@ func (rd *Read) Bounds() (opts []oribi.RangeOption) {
 	return opts
 }
 
-// Predicate is the test as a caller writes it. NULLs in a list, which equal nothing, are left out:
-// the store refuses them.
+// Predicate returns the test as an oribi.Predicate. It leaves out NULL values: the store refuses
+// them, and they equal nothing.
 func (t *Test) Predicate(s *schema.Schema) oribi.Predicate {
 	column := s.Columns[t.Column].Name
 	values := []oribi.Cell{}
@@ -59,7 +59,7 @@ func (t *Test) Predicate(s *schema.Schema) oribi.Predicate {
 	case batch.NotNull:
 		return oribi.NotNull(column)
 	case batch.InFilter:
-		panic("script: no test has a filter")
+		panic("script: a test cannot have a filter")
 	}
 	if len(values) == 0 {
 		return oribi.Or() // a comparison with NULL is never true
@@ -69,7 +69,7 @@ func (t *Test) Predicate(s *schema.Schema) oribi.Predicate {
 	return compare[t.Op](column, values[0])
 }
 
-// ColumnsOf are the indexes of the columns that are read.
+// ColumnsOf returns the indexes of the columns that the read returns.
 func (rd *Read) ColumnsOf(s *schema.Schema) []int {
 	if rd.Columns != nil {
 		return rd.Columns

@@ -1,6 +1,6 @@
-// Package script describes a history of a store: its settings and its steps, which contain all that
-// they need. A script has a text that Parse reads back, so that a failing history can be kept, run
-// again, and shortened by leaving steps out.
+// Package script represents a history of operations on a store, as settings and a list of
+// self-contained steps. String writes it as text and Parse reads it back. A failing history can
+// therefore be saved, run again, and shortened by removing steps.
 package script
 
 import (
@@ -12,9 +12,10 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// A script as text: the settings, then a line for each step; columns of a table and operations of a
-// batch follow on lines of their own. A cell is its bytes in hex behind an x, "null", or "-" where
-// none is given. Of lists, "*" is the one that is not there.
+// The text of a script has one line for the settings and one for each step. Indented lines after a
+// step list the columns of a table, alterations, or operations of a write batch. A cell is an x and
+// its bytes in hex, "null", or "-" if it is not set. A list of cells or columns is separated by
+// commas; "*" is a nil list.
 //
 //	settings seed=7 hybrid=false history=0s flush=65536 rowset=8192 segment=0 memory=0 policy= background=false keys=300 batch=1
 //	create t0 keys=1
@@ -32,7 +33,7 @@ import (
 //	get t0 asof=false at=0 columns=* key=x07000000 …
 //	kill
 
-// String is the script as text.
+// String returns the text of the script.
 func (s *Script) String() string {
 	var b strings.Builder
 	o := &s.Settings
@@ -112,7 +113,8 @@ func columnsText(columns []int) string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(columns), " ", ","), "[]")
 }
 
-// CellsText is the text of cells, those that are not set as "-".
+// CellsText returns the text of cells, with "-" for a cell that is not set. If set is nil, all are
+// set.
 func CellsText(cells [][]byte, set []bool, separator string) string {
 	if cells == nil {
 		return "*"
@@ -134,7 +136,7 @@ func cellText(cell []byte, set bool) string {
 	return "x" + hex.EncodeToString(cell)
 }
 
-// asks are the names of operations, as their String gives them.
+// asks maps the names of operations and conditions in scripts to their kinds.
 var asks = func() map[string]oribi.Op {
 	m := map[string]oribi.Op{askName(OpIf): OpIf, askName(OpIfAbsent): OpIfAbsent}
 	for _, a := range []oribi.Op{oribi.OpInsert, oribi.OpUpsert, oribi.OpUpdate, oribi.OpDelete,

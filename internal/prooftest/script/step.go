@@ -9,12 +9,12 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Manual reports whether only steps flush and merge, so that their progress is reported to
-// the goroutine that makes the steps.
+// Manual reports whether the store flushes and compacts only in steps, and so reports the progress
+// of these jobs on the goroutine that runs the steps.
 func (o *Settings) Manual() bool { return !o.Background && o.Memory == 0 }
 
-// Op is one operation of a write batch, or a condition of it. Cells has one for each column of the
-// table, in schema order; Set tells which were given.
+// Op is one operation of a write batch, or a condition on it. Cells and Set have one element for
+// each column of the table, in schema order. Set reports which columns the operation sets.
 type Op struct {
 	Ask   oribi.Op
 	Table string
@@ -23,72 +23,72 @@ type Op struct {
 	Tests []Test // of a condition
 }
 
-// Kind is what a step does.
+// Kind is the kind of a step.
 type Kind string
 
 // Kinds of steps.
 const (
-	Create   Kind = "create"   // a table is made
-	Drop     Kind = "drop"     // and removed
-	Alter    Kind = "alter"    // its columns are changed
-	Write    Kind = "write"    // a write batch
-	Ingest   Kind = "ingest"   // rows in key order straight to files
-	Get      Kind = "get"      // one row by key
-	Find     Kind = "scan"     // rows
-	Count    Kind = "count"    // how many rows
-	Many     Kind = "getmany"  // rows by several keys
-	Versions Kind = "history"  // all versions of one row
-	Diff     Kind = "diff"     // rows that differ between two timestamps
-	Flush    Kind = "flush"    // memory to disk
-	Compact  Kind = "compact"  // all rowsets
-	Merge    Kind = "merge"    // some rowsets
-	Deltas   Kind = "deltas"   // changes in memory to delta files
-	Minor    Kind = "minor"    // redo files of each rowset to one
-	Major    Kind = "major"    // redos of some columns into the base
-	UndoGC   Kind = "undogc"   // away with what history no longer holds
-	Tick     Kind = "tick"     // time goes by, or back: the machine's clock is set
-	Verify   Kind = "verify"   // the store checks itself
-	Hold     Kind = "hold"     // a snapshot that outlives the retention and all rewrites
-	Check    Kind = "check"    // all rows of all tables, now and at one past timestamp
-	Reopen   Kind = "reopen"   // closed and opened
-	ReadOnly Kind = "readonly" // closed, opened to read and checked, opened to write
-	Kill     Kind = "kill"     // the process ends: all that was written is there
-	Cut      Kind = "cut"      // the power goes: all that was synced is there
-	Tear     Kind = "torn"     // the power goes: all that was synced is there, and any part of the rest
+	Create   Kind = "create"   // create a table
+	Drop     Kind = "drop"     // drop a table
+	Alter    Kind = "alter"    // alter the columns of a table
+	Write    Kind = "write"    // commit a write batch
+	Ingest   Kind = "ingest"   // write rows in key order directly to files
+	Get      Kind = "get"      // read one row by key
+	Find     Kind = "scan"     // scan rows
+	Count    Kind = "count"    // count rows
+	Many     Kind = "getmany"  // read rows by several keys
+	Versions Kind = "history"  // read all versions of one row
+	Diff     Kind = "diff"     // read the rows that differ between two timestamps
+	Flush    Kind = "flush"    // flush the MemRowSet
+	Compact  Kind = "compact"  // merge all rowsets
+	Merge    Kind = "merge"    // merge some rowsets
+	Deltas   Kind = "deltas"   // flush the delta mem stores
+	Minor    Kind = "minor"    // minor delta compaction of each rowset
+	Major    Kind = "major"    // major delta compaction of some columns
+	UndoGC   Kind = "undogc"   // drop undos older than the history floor
+	Tick     Kind = "tick"     // set the wall clock forward or back
+	Verify   Kind = "verify"   // run Verify
+	Hold     Kind = "hold"     // take a snapshot and keep it past the retention and through rewrites
+	Check    Kind = "check"    // compare all rows of all tables, now and at one past timestamp
+	Reopen   Kind = "reopen"   // close and open the store
+	ReadOnly Kind = "readonly" // close the store, open it read-only, check it, open it to write
+	Kill     Kind = "kill"     // end the process: everything written remains
+	Cut      Kind = "cut"      // cut the power: only what was synced remains
+	Tear     Kind = "torn"     // cut the power: what was synced remains, and a random part of the rest
 )
 
-// Step is one step of a history. Which fields count depends on the kind.
+// Step is one step of a history. The comment on a field names the kinds that use it.
 type Step struct {
 	Kind    Kind
 	Table   string
 	Schema  *schema.Schema // Create
 	Alter   []Alteration   // Alter
-	Ops     []Op           // Write; Ingest: inserts, all with the same columns
+	Ops     []Op           // Write; Ingest: inserts that all set the same columns
 	Sync    bool           // Write
 	Partial bool           // Write: refused rows are left out
-	As      string         // Write: how operations are handed over: cells, rows, vectors
-	During  Kind           // Write: it is committed in the middle of a Flush, Merge, Compact, Deltas, Minor or Major of Table; "" = there is none
+	As      string         // Write: the form in which operations are added to the batch: cells, rows, vectors
+	During  Kind           // Write: commit in the middle of this kind of step on Table: Flush, Merge, Compact, Deltas, Minor or Major; "" = commit alone
 	Read    Read           // Get, Find, Count, Check, Many, Versions, Diff
 	Keys    [][][]byte     // Many
-	Mask    uint64         // Merge, also During: bit i mod 64 chooses rowset i; During: bits 56 to 58 choose when, see meanwhile; Major: bit i mod 64 column i, none = all; Ingest: bit i mod 64 flushes before vectors i; Tear: the seed
-	Size    int            // Ingest: rows that are handed over at once
-	Time    time.Duration  // Tick
+	Mask    uint64         // Merge, also During: bit i mod 64 selects rowset i; During: bits 56 to 58 select the time of the commit; Major: bit i mod 64 selects column i, 0 = all; Ingest: bit i mod 64 flushes before vectors i; Tear: the seed
+	Size    int            // Ingest: rows per record batch; 0 = 1
+	Time    time.Duration  // Tick: how far to move the clock; negative = back
 
-	Written bool // Write During: it is, though the step failed
+	Written bool // Write with During: the batch was committed, even if the step failed
 }
 
-// Read says what a step reads.
+// Read describes what a step reads.
 type Read struct {
-	AsOf     bool
+	AsOf     bool // read at the timestamp At; else the newest state
 	At       mvcc.Timestamp
 	Columns  []int          // nil = all
-	Until    mvcc.Timestamp // Diff, between it and At
+	Until    mvcc.Timestamp // Diff: the other timestamp
 	Key      [][]byte       // Get, Versions
 	Tests    []Test
-	From, To [][]byte // cells of the first key columns; nil = no bound
-	Limit    int64    // −1 = none
-	Any      bool     // in any order
-	Values   bool     // read as Go values, not as cells
+	From, To [][]byte // bounds [From, To): cells of the first key columns; nil = no bound
+	Limit    int64    // maximum number of rows; −1 = no limit
+	Any      bool     // rows may come in any order
+	Values   bool     // read Go values, not cells
 }
 
 // Test is a predicate on a column.
@@ -98,24 +98,24 @@ type Test struct {
 	Values [][]byte
 }
 
-// Settings are what a history starts from. The zero value keeps history for ever under a clock that
-// counts.
+// Settings configure a history. With the zero value, timestamps count from 1 and tables keep all
+// old versions.
 type Settings struct {
 	Seed        uint64
-	Hybrid      bool          // timestamps of a wall clock that Tick moves; else they count from 1
-	History     time.Duration // how long tables keep old versions, under a hybrid clock; 0 = for ever
+	Hybrid      bool          // timestamps come from a wall clock that Tick sets; else they count from 1
+	History     time.Duration // how long tables keep old versions; needs Hybrid; 0 = forever
 	FlushBytes  int64
 	RowSetBytes int64
-	Segment     int64  // size of the log's files; 0 = the store's default
-	Memory      int64  // the store's limit; 0 = its default
-	Policy      string // what merges in the background: none, or overlap and the depth; "" = the store's default
-	Background  bool   // flushes and compactions by themselves, besides those of the steps: runs are not repeatable then
-	NoCrashes   bool   // Generate makes no kills and power cuts
-	Keys        int    // how many different keys a table has, about; 0 = 300
-	Batch       int    // Generate makes write batches so many times as large; 0 = 1
+	Segment     int64  // size of a log segment in bytes; 0 = the store's default
+	Memory      int64  // memory limit in bytes; 0 = the store's default
+	Policy      string // background compaction policy: none, or overlap and the depth; "" = the store's default
+	Background  bool   // flush and compact in the background too; runs are then not repeatable
+	NoCrashes   bool   // the generator makes no kills or power cuts
+	Keys        int    // approximate number of different keys in a table; 0 = 300
+	Batch       int    // factor on the size of generated write batches; 0 = 1
 }
 
-// Script is a history.
+// Script is a history: its settings and its steps, in order.
 type Script struct {
 	Settings Settings
 	Steps    []Step

@@ -12,7 +12,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// GoValue is a cell as the value that oribi.Row has for it.
+// GoValue returns the Go value that an oribi.Row has for a cell.
 func GoValue(c *schema.Column, cell []byte) any {
 	if cell == nil {
 		return nil
@@ -74,7 +74,8 @@ func GoValue(c *schema.Column, cell []byte) any {
 	return oribi.Decimal{Unscaled: i128, Scale: c.Scale}
 }
 
-// SameValue compares two values of oribi.Row; NaNs by their bits, times by the moment.
+// SameValue reports whether two values of oribi.Row are equal: floats by their bits, times by
+// their instant.
 func SameValue(a, b any) bool {
 	switch x := a.(type) {
 	case float32:
@@ -96,8 +97,8 @@ func SameValue(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// RowValues is an operation's or a row's cells as an oribi.Row; set tells which columns it has, nil
-// = all.
+// RowValues returns the cells of an operation or a row as an oribi.Row. The row has the columns
+// that set selects; nil selects all.
 func RowValues(s *schema.Schema, cells [][]byte, set []bool) oribi.Row {
 	row := oribi.Row{}
 	for i := range cells {

@@ -1,7 +1,7 @@
-// Package values makes random schemas, cells and their forms in Go from seeds.
+// Package values generates random schemas and cells from seeds, and converts cells to Go values.
 //
-// Numbers are often at the ends of their ranges, texts are often empty, share prefixes, or are not
-// UTF-8 where the type permits it.
+// Numbers are often at the limits of their types. Strings are often empty, often share prefixes,
+// and are not valid UTF-8 where the type permits it.
 package values
 
 import (
@@ -16,10 +16,10 @@ import (
 // Letters are 64 characters.
 const Letters = "abcdefghijklmnopqrstuvwxyz0123456789 ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
 
-// NewRand is a source of random numbers.
+// NewRand returns a generator of random numbers for a seed.
 func NewRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x6f72696269)) }
 
-// types are all column types; the first keyable of them can be in a key.
+// AllTypes has all column types, keyTypes those that a key column may have.
 var (
 	keyTypes = []schema.Type{schema.Int8, schema.Int16, schema.Int32, schema.Int64, schema.Uint8, schema.Uint16, schema.Uint32,
 		schema.Uint64, schema.Int128, schema.String, schema.Binary, schema.Varchar, schema.Timestamp, schema.Date,
@@ -27,15 +27,15 @@ var (
 	AllTypes = append([]schema.Type{schema.Bool, schema.Float, schema.Double, schema.Array, schema.Array}, keyTypes...)
 )
 
-// compressions and encodings that columns are given; what does not fit a type is left out.
+// Attributes of random columns. A column whose type does not allow the chosen encoding gets Auto.
 var (
 	encodings    = []schema.Encoding{schema.Auto, schema.Plain, schema.Prefix, schema.RLE, schema.Dictionary, schema.Bitshuffle}
 	compressions = []schema.Compression{schema.DefaultCompression, schema.NoCompression, schema.Snappy, schema.LZ4, schema.Zlib}
 	blockBytes   = []int32{0, 0, 512, 1024, 4096}
 )
 
-// RandomSchema makes a table's columns: one to four in the key, up to seven besides, some nullable,
-// some with defaults.
+// RandomSchema returns a random schema with one to four key columns and up to seven others, some
+// nullable, some with defaults.
 func RandomSchema(r *rand.Rand) *schema.Schema {
 	keys := 1 + r.IntN(4)*r.IntN(2)
 	n := keys + r.IntN(8)
@@ -67,7 +67,8 @@ func RandomSchema(r *rand.Rand) *schema.Schema {
 	return s
 }
 
-// RandomAttributes chooses the encoding and the other attributes of a column of a type.
+// RandomAttributes sets the encoding, the compression and the type attributes of a column whose
+// type is set.
 func RandomAttributes(r *rand.Rand, c *schema.Column) {
 	if c.Type == schema.Array {
 		c.Element = schema.Array
@@ -95,8 +96,8 @@ func RandomAttributes(r *rand.Rand, c *schema.Column) {
 	}
 }
 
-// RandomCell makes a cell that is not NULL: often a small value that comes again, often one at an
-// edge of its type, else any.
+// RandomCell returns a cell that is not NULL: often a small value that is likely to repeat, often
+// one at a limit of its type, else any value.
 func RandomCell(r *rand.Rand, c *schema.Column) []byte {
 	switch c.Type {
 	case schema.Array:
@@ -124,8 +125,8 @@ func RandomCell(r *rand.Rand, c *schema.Column) []byte {
 	return randomInteger(r, c.Type.Width())
 }
 
-// randomArray makes mostly a few elements, some of them NULL, now and then none or so many that
-// they fill a small cblock.
+// randomArray returns an array of up to four elements, some of them NULL. One array in 60 has up to
+// 999 elements, enough to fill a small cblock.
 func randomArray(r *rand.Rand, c *schema.Column) []byte {
 	n := r.IntN(5)
 	if r.IntN(60) == 0 {
@@ -145,7 +146,7 @@ func randomArray(r *rand.Rand, c *schema.Column) []byte {
 	return cell
 }
 
-// maxArrayBytes is what a cell may have unless a store's options say otherwise.
+// maxArrayBytes is the size limit of a cell under a store's default options.
 const maxArrayBytes = 64 << 10
 
 func randomInteger(r *rand.Rand, width int) []byte {
@@ -154,7 +155,7 @@ func randomInteger(r *rand.Rand, width int) []byte {
 	case 0: // any bytes
 		binary.LittleEndian.PutUint64(b[:], r.Uint64())
 		binary.LittleEndian.PutUint64(b[8:], r.Uint64())
-	case 1: // an edge: all zeros, all ones, the sign bit alone, all but it
+	case 1: // a limit: all zeros, all ones, only the sign bit, all bits but the sign bit
 		fill := byte(0xff * r.IntN(2))
 		for i := range b {
 			b[i] = fill
@@ -170,7 +171,7 @@ func randomInteger(r *rand.Rand, width int) []byte {
 	return append([]byte(nil), b[:width]...)
 }
 
-// randomDecimal stays below 10 to the precision, in both directions.
+// randomDecimal returns a decimal whose absolute value is below 10 to the power of the precision.
 func randomDecimal(r *rand.Rand, c *schema.Column) []byte {
 	digits := c.Precision
 	if r.IntN(3) > 0 {
@@ -208,12 +209,12 @@ func randomFloat(r *rand.Rand) float64 {
 	return float64(r.IntN(100)-50) / 4
 }
 
-// letters are what texts are made of: few, so that prefixes are shared, and NUL, the escape byte of
-// encoded keys, among them.
+// letters are the characters of random strings. They are few, so that strings share prefixes, and
+// include NUL, the escape byte of encoded keys.
 var letters = []rune{'a', 'b', 0, 1, 'é', '�'}
 
-// randomText makes up to n characters; raw ones may be any bytes. A few are long enough to fill a
-// small cblock.
+// randomText returns up to n characters, mixed with arbitrary bytes if raw is set. If n is at least
+// 40, one text in 60 is longer, enough to fill a small cblock.
 func randomText(r *rand.Rand, raw bool, n int) []byte {
 	length := r.IntN(min(n, 6) + 1)
 	if r.IntN(8) == 0 {

@@ -26,7 +26,7 @@ func TestRandomCellsFitTheirColumns(t *testing.T) {
 					t.Fatalf("%s: %v", c.TypeName(), err)
 				}
 			} else if p := (batch.Predicate{Type: c.Type, Op: batch.Eq, Values: [][]byte{cell}}); p.Prepare() != nil {
-				t.Fatalf("%s: %x is no cell", c.TypeName(), cell)
+				t.Fatalf("%s: %x is not a valid cell", c.TypeName(), cell)
 			}
 		}
 	}
