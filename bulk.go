@@ -182,7 +182,7 @@ func (c *rowsChange) collect(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	c.at = it.(*heldScan).view.ts
+	c.at = it.(*pinnedScan).view.ts
 	for !more && sc.next(it) {
 		rows, keys := it.Batch(), it.Keys()
 		for i := rows.Selection.Next(0); i >= 0; i = rows.Selection.Next(i + 1) {

@@ -128,8 +128,8 @@ func (t *Table) versions(ctx context.Context, key any, o readOptions) iter.Seq2[
 func (t *Table) history(ctx context.Context, key any, o readOptions) (*tablet.RowHistory, []schema.Column, error) {
 	// What is above the floor that is found here stays until the versions are collected.
 	s := t.store
-	since := s.holds.holdOldest(t.tab.Number, t.oldest())
-	defer s.holds.release(since)
+	since := s.pins.pinOldest(t.tab.Number, t.oldest())
+	defer s.pins.unpin(since)
 	v, err := t.read(ctx, &o)
 	if err != nil {
 		return nil, nil, err
@@ -188,7 +188,7 @@ func (t *Table) diff(ctx context.Context, from, to mvcc.Timestamp, o readOptions
 	if err != nil {
 		return err
 	}
-	defer v.letGo()
+	defer v.unpin()
 	out := Difference{KeyColumns: v.Schema.Columns[:v.Schema.Keys], Columns: columnsOf(v.Schema, cols)}
 	for sc.interrupted() == nil && d.Next() {
 		if out.Key, err = v.Encoder.Decode(d.Key()); err != nil {
@@ -230,7 +230,7 @@ func (sc *Scan) startDiff(to mvcc.Timestamp) (v view, d *tablet.Diff, cols []int
 	req, err := sc.request(v.Shape)
 	if err != nil {
 		v.Release()
-		v.letGo()
+		v.unpin()
 		return v, nil, nil, err
 	}
 	return v, v.Diff(req, mvcc.AsOf(to)), req.Columns, nil

@@ -32,7 +32,7 @@ func (s *Store) Info() (Info, error) {
 	}
 	defer s.leave()
 	st := s.blocks.Stats()
-	info := Info{UUID: hex.EncodeToString(s.instance.id[:]), Format: formatNumber, Snapshots: s.holds.list(),
+	info := Info{UUID: hex.EncodeToString(s.instance.id[:]), Format: formatNumber, Snapshots: s.pins.list(),
 		Bytes: Sizes{Live: st.LiveBytes, Dead: st.DeadBytes, Metadata: st.MetadataBytes, Log: s.logTail.Report().Bytes}}
 	if s.log != nil {
 		info.Bytes.Log = s.log.Bytes()

@@ -90,70 +90,71 @@ func (t *Table) keyError(column string, cause error) error {
 	return fmt.Errorf("oribi: key: %w", &RowError{Table: t.tab.Name(), Column: column, Cause: cause})
 }
 
-// view is one state of the table as a read sees it, with the history that the read needs held down
-// until Release.
+// view is one state of the table as a read sees it. It pins the history that the read needs until
+// Release.
 type view struct {
 	tablet.View
-	holds *holds // nil: nothing is held
-	ts    mvcc.Timestamp
+	pins *pins // nil: nothing is pinned
+	ts   mvcc.Timestamp
 }
 
 func (v *view) Release() {
 	v.View.Release()
-	v.letGo()
+	v.unpin()
 }
 
-// letGo gives back the history alone.
-func (v *view) letGo() {
-	if v.holds != nil {
-		v.holds.release(v.ts)
-		v.holds = nil
+// unpin unpins the history alone.
+func (v *view) unpin() {
+	if v.pins != nil {
+		v.pins.unpin(v.ts)
+		v.pins = nil
 	}
 }
 
-// view takes hold of the table as a read sees it. The columns of the read are found in its schema:
-// that of the state that is read. With long, the newest state's history is held too: a read of one
-// row is done before any of it could grow old.
+// view returns the table as a read with options o sees it. The columns of the read are found in the
+// view's schema. If long is set, it also pins the history of the newest state: a read of one row
+// ends before any of that grows too old.
 func (t *Table) view(ctx context.Context, o *readOptions, long bool) (v view, err error) {
 	snap := tablet.Snapshot{Latest: !o.asOf}
 	switch {
 	case o.asOf:
-		if err := t.hold(ctx, o); err != nil {
+		if err := t.pin(ctx, o); err != nil {
 			return v, fmt.Errorf("oribi: table %q: read at %v: %w", t.tab.Name(), o.at, err)
 		}
-		v.holds, v.ts = t.store.holds, o.at
+		v.pins, v.ts = t.store.pins, o.at
 	case long:
-		v.holds = t.store.holds
-		v.ts = v.holds.holdLatest(t.tab.Number, t.store.pub.Visible())
+		v.pins = t.store.pins
+		v.ts = v.pins.pinLatest(t.tab.Number, t.store.pub.Visible())
 	default:
 		v.ts = t.store.pub.Visible()
 	}
 	snap.At = mvcc.AsOf(v.ts)
 	if v.View, err = t.tab.View(snap); err != nil {
-		v.letGo()
+		v.unpin()
 		return v, fmt.Errorf("oribi: %w", err)
 	}
 	return v, nil
 }
 
-// hold holds the history that a read at o.at needs, and waits until all that it sees is published.
-func (t *Table) hold(ctx context.Context, o *readOptions) error {
+// pin pins the history that a read at o.at needs, and waits until all that the read sees is
+// published.
+func (t *Table) pin(ctx context.Context, o *readOptions) error {
 	s := t.store
 	if sn := o.snapshot; sn != nil {
 		if sn.store != s {
 			return fmt.Errorf("snapshot %q belongs to another store", sn.name)
 		}
-		return s.holds.holdSnapshot(t.tab.Number, sn)
+		return s.pins.pinSnapshot(t.tab.Number, sn)
 	}
 	err := s.advance(o.at)
 	if err == nil {
-		err = s.holds.hold(t.tab.Number, t.oldest(), o.at)
+		err = s.pins.pin(t.tab.Number, t.oldest(), o.at)
 	}
 	if err != nil {
 		return err
 	}
 	if err = s.settle(ctx, o.at); err != nil {
-		s.holds.release(o.at)
+		s.pins.unpin(o.at)
 	}
 	return err
 }
@@ -223,7 +224,7 @@ func (t *Table) done(v view) {
 	t.store.leave()
 }
 
-// fewCells is how many cells of a row are held without asking for memory.
+// fewCells is how many cells of a row fit on the stack.
 const fewCells = 32
 
 // newRow makes a row of cells: cells[i] is of columns[cols[i]]. Its strings share one piece of
@@ -434,7 +435,7 @@ func (sc *Scan) start() (scan.Iterator, error) {
 	o, err := sc.request(v.Shape)
 	if err != nil {
 		v.Release()
-		v.letGo()
+		v.unpin()
 		return nil, err
 	}
 	o.Limit, o.Keys = max(sc.o.limit, 0), sc.keys
@@ -443,25 +444,25 @@ func (sc *Scan) start() (scan.Iterator, error) {
 	}
 	rows, err := v.Scan(o, !sc.o.anyOrder)
 	if err != nil {
-		v.letGo()
+		v.unpin()
 		return nil, fmt.Errorf("oribi: %w", err)
 	}
-	var it scan.Iterator = &heldScan{Iterator: rows, view: v}
+	var it scan.Iterator = &pinnedScan{Iterator: rows, view: v}
 	if sc.o.limit >= 0 {
 		it = scan.Limit(it, sc.o.limit)
 	}
 	return it, nil
 }
 
-// heldScan holds the history that it reads until it is closed.
-type heldScan struct {
+// pinnedScan pins the history that it reads until it is closed.
+type pinnedScan struct {
 	scan.Iterator
 	view view
 }
 
-func (h *heldScan) Close() error {
-	err := h.Iterator.Close()
-	h.view.letGo()
+func (s *pinnedScan) Close() error {
+	err := s.Iterator.Close()
+	s.view.unpin()
 	return err
 }
 

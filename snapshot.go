@@ -15,14 +15,14 @@ import (
 // Snapshot is a timestamp at which all tables can be read until the snapshot is closed, whatever
 // their retention. It is safe for concurrent use.
 //
-// An open snapshot keeps all tables from dropping history above it; Store.Info lists the open ones.
-// A snapshot is not stored: it ends with the store that opened it.
+// While a snapshot is open, no table drops history above it. Store.Info lists the open snapshots. A
+// snapshot is not stored: it ends with the store that opened it.
 type Snapshot struct {
 	store *Store
 	name  string
 	ts    mvcc.Timestamp
 
-	closed bool // under store.holds.mu
+	closed bool // under store.pins.mu
 }
 
 // SnapshotInfo describes an open snapshot.
@@ -53,8 +53,8 @@ func (s *Store) newSnapshot(ts mvcc.Timestamp, opts []SnapshotOption) *Snapshot 
 }
 
 // Snapshot pins the newest published state: every write batch whose Commit has returned, and none
-// that is in flight. It waits for no commit, except when a table dropped all history up to the newest
-// write batch: then for those in flight. Errors: ctx's; ErrClosed.
+// that is in flight. It does not wait for commits, except if a table has dropped all history up to
+// the newest write batch: then it waits for those in flight. Errors: those of ctx; ErrClosed.
 func (s *Store) Snapshot(ctx context.Context, opts ...SnapshotOption) (*Snapshot, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (s *Store) Snapshot(ctx context.Context, opts ...SnapshotOption) (*Snapshot
 	}
 	// All batches up to the visible timestamp are published, and later ones get a higher timestamp.
 	sn := s.newSnapshot(s.pub.Visible(), opts)
-	if s.holds.openAbove(sn, s.sortedTables()) {
+	if s.pins.openAbove(sn, s.sortedTables()) {
 		return sn, nil
 	}
 	s.appendMu.Lock()
@@ -76,13 +76,13 @@ func (s *Store) Snapshot(ctx context.Context, opts ...SnapshotOption) (*Snapshot
 	}
 	s.promise(ts)
 	sn.ts = ts
-	s.holds.open(sn)
+	s.pins.open(sn)
 	err = s.pub.WaitTimestamp(ctx, ts)
 	if errors.Is(err, fault.ErrPoisoned) {
 		// Nothing is published any more, nor dropped: the visible state is the newest for good.
 		sn.Close()
 		sn = s.newSnapshot(s.pub.Visible(), opts)
-		s.holds.open(sn)
+		s.pins.open(sn)
 		err = nil
 	}
 	if err != nil {
@@ -92,11 +92,11 @@ func (s *Store) Snapshot(ctx context.Context, opts ...SnapshotOption) (*Snapshot
 	return sn, nil
 }
 
-// SnapshotAt pins the state at a timestamp, a past one or the present. Tables whose history begins
-// later cannot be read at it. It waits for the commits in flight with timestamps up to ts.
+// SnapshotAt pins the state at a timestamp in the past or at present. Tables whose history begins
+// later cannot be read at it. SnapshotAt waits for the commits in flight with timestamps up to ts.
 //
-// Errors: ErrTooOld if there are tables and the history of all begins later; ErrFuture for a
-// timestamp ahead of the clock; ctx's; ErrClosed; ErrPoisoned.
+// Errors: ErrTooOld if there are tables and the history of all of them begins later; ErrFuture for
+// a timestamp ahead of the clock; those of ctx; ErrClosed; ErrPoisoned.
 func (s *Store) SnapshotAt(ctx context.Context, ts mvcc.Timestamp, opts ...SnapshotOption) (*Snapshot, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func (s *Store) SnapshotAt(ctx context.Context, ts mvcc.Timestamp, opts ...Snaps
 		err = s.advance(ts)
 	}
 	if err == nil {
-		err = s.holds.openPast(sn, s.sortedTables())
+		err = s.pins.openPast(sn, s.sortedTables())
 	}
 	if err == nil {
 		if err = s.settle(ctx, ts); err != nil {
@@ -127,10 +127,10 @@ func (sn *Snapshot) Timestamp() mvcc.Timestamp { return sn.ts }
 // Name returns the name that the snapshot was given with Named.
 func (sn *Snapshot) Name() string { return sn.name }
 
-// Close unpins the history. Running reads of the snapshot are not disturbed; later ones return
-// ErrClosed. Close may be called twice.
+// Close unpins the history. Running reads of the snapshot continue; later ones return ErrClosed.
+// Close may be called twice.
 func (sn *Snapshot) Close() error {
-	sn.store.holds.close(sn)
+	sn.store.pins.close(sn)
 	return nil
 }
 
@@ -138,9 +138,9 @@ func (sn *Snapshot) Close() error {
 // timestamp at or below it.
 func (s *Store) advance(ts mvcc.Timestamp) error { return s.clock.Pass(ts) }
 
-// AdvanceClock moves the store's clock: all later write batches get timestamps above ts, after the
-// next Open too, and ts can be read. It is for a store that follows timestamps of another. A ts that
-// the clock is past changes nothing.
+// AdvanceClock moves the store's clock forward to ts: all later write batches get timestamps above
+// ts, also after the next Open, and ts can be read. It is for a store that follows the timestamps
+// of another. If the clock is past ts, AdvanceClock does nothing.
 //
 // Errors: ErrFuture for a ts more than 10 s ahead of the machine's clock; ErrReadOnly; ErrPoisoned;
 // ErrClosed.
@@ -166,174 +166,176 @@ func (s *Store) settle(ctx context.Context, ts mvcc.Timestamp) error {
 	return s.pub.WaitTimestamp(ctx, ts)
 }
 
-// holds are the timestamps that reads and snapshots need, and how far each table's history may have
-// been dropped.
+// pins records the timestamps that reads and snapshots need, and how far each table's history may
+// have been dropped.
 //
-// Both stand under one lock, or a read would slip between a compaction's look at the holds and its
-// dropping:
+// One lock guards both. Otherwise a read could come between the moment when a compaction reads the
+// pins and the moment when it drops history:
 //
-//	compaction: floor = min(oldest age, holds)                      drops what is below the floor
-//	read:                                       hold 5, allowed ──▶ reads at 5, of which a part is gone
+//	compaction: floor = min(oldest by age, pins)                    drops what is below the floor
+//	read:                                       pin 5, allowed ───▶ reads at 5, of which a part is gone
 //
-// With the floor noted in the moment it is chosen, the read is either held already or refused.
-type holds struct {
+// The floor is recorded when it is chosen, so the read has either pinned its timestamp before, or
+// is refused.
+type pins struct {
 	mu        sync.Mutex
 	at        map[mvcc.Timestamp]int
 	floors    map[uint32]mvcc.Timestamp // by table number: the highest that was chosen
 	snapshots map[*Snapshot]bool
 }
 
-func newHolds() *holds {
-	return &holds{at: map[mvcc.Timestamp]int{}, floors: map[uint32]mvcc.Timestamp{}, snapshots: map[*Snapshot]bool{}}
+func newPins() *pins {
+	return &pins{at: map[mvcc.Timestamp]int{}, floors: map[uint32]mvcc.Timestamp{}, snapshots: map[*Snapshot]bool{}}
 }
 
-// lowest is the lowest timestamp that is held; Max if there is none. Under mu. There are as many as
-// reads that run and snapshots, so it is only asked for by compactions and for reads beyond the
-// retention.
-func (h *holds) lowest() mvcc.Timestamp {
+// lowest returns the lowest pinned timestamp, or Max if there is none. The caller has locked mu.
+// There are as many pins as running reads and snapshots, so only compactions and reads beyond the
+// retention call it.
+func (p *pins) lowest() mvcc.Timestamp {
 	low := mvcc.Max
-	for ts := range h.at {
+	for ts := range p.at {
 		low = min(low, ts)
 	}
 	return low
 }
 
-// choose is the floor for a rewrite of a table: oldest, by the age of history, or what is held
-// below it.
-func (h *holds) choose(table uint32, oldest mvcc.Timestamp) mvcc.Timestamp {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	floor := min(oldest, h.lowest())
-	h.floors[table] = max(h.floors[table], floor)
+// choose returns the history floor for a rewrite of a table: oldest, which follows from the age of
+// the history, or the lowest pin if that is lower.
+func (p *pins) choose(table uint32, oldest mvcc.Timestamp) mvcc.Timestamp {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	floor := min(oldest, p.lowest())
+	p.floors[table] = max(p.floors[table], floor)
 	return floor
 }
 
-// begins is where the history begins that reads of a table may ask for. oldest is told by its age.
-func (h *holds) begins(table uint32, oldest mvcc.Timestamp) mvcc.Timestamp {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.beginsLocked(table, oldest)
+// begins returns the lowest timestamp at which the table can be read. oldest follows from the age
+// of the history.
+func (p *pins) begins(table uint32, oldest mvcc.Timestamp) mvcc.Timestamp {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.beginsLocked(table, oldest)
 }
 
-// beginsLocked is begins under mu.
-func (h *holds) beginsLocked(table uint32, oldest mvcc.Timestamp) mvcc.Timestamp {
-	return max(h.floors[table], min(oldest, h.lowest()))
+// beginsLocked is begins for a caller that has locked mu.
+func (p *pins) beginsLocked(table uint32, oldest mvcc.Timestamp) mvcc.Timestamp {
+	return max(p.floors[table], min(oldest, p.lowest()))
 }
 
-// hold is for a read of a table at ts. Errors: ErrTooOld.
-func (h *holds) hold(table uint32, oldest, ts mvcc.Timestamp) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if ts < oldest || ts < h.floors[table] {
-		if begins := h.beginsLocked(table, oldest); ts < begins {
+// pin pins ts for a read of a table. Errors: ErrTooOld.
+func (p *pins) pin(table uint32, oldest, ts mvcc.Timestamp) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if ts < oldest || ts < p.floors[table] {
+		if begins := p.beginsLocked(table, oldest); ts < begins {
 			return fmt.Errorf("history begins at %v: %w", begins, fault.ErrTooOld)
 		}
 	}
-	h.at[ts]++
+	p.at[ts]++
 	return nil
 }
 
-// holdLatest is for a read of a table's newest state. It gives the timestamp that is held: nothing
-// was published between visible and a floor above it.
-func (h *holds) holdLatest(table uint32, visible mvcc.Timestamp) mvcc.Timestamp {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	ts := max(visible, h.floors[table])
-	h.at[ts]++
+// pinLatest pins the newest state of a table for a read, and returns its timestamp. That may be a
+// floor above visible: nothing was published in between.
+func (p *pins) pinLatest(table uint32, visible mvcc.Timestamp) mvcc.Timestamp {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ts := max(visible, p.floors[table])
+	p.at[ts]++
 	return ts
 }
 
-// holdOldest is for a read of all that is left of a table's history. It gives the timestamp that is
-// held: where the history begins.
-func (h *holds) holdOldest(table uint32, oldest mvcc.Timestamp) mvcc.Timestamp {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	ts := h.beginsLocked(table, oldest)
-	h.at[ts]++
+// pinOldest pins all that is left of a table's history for a read, and returns the timestamp at
+// which the history begins.
+func (p *pins) pinOldest(table uint32, oldest mvcc.Timestamp) mvcc.Timestamp {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ts := p.beginsLocked(table, oldest)
+	p.at[ts]++
 	return ts
 }
 
-// holdSnapshot is for a read of a table at a snapshot. Errors: ErrClosed, ErrTooOld.
-func (h *holds) holdSnapshot(table uint32, sn *Snapshot) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	switch floor := h.floors[table]; {
+// pinSnapshot pins the timestamp of a snapshot for a read of a table. Errors: ErrClosed, ErrTooOld.
+func (p *pins) pinSnapshot(table uint32, sn *Snapshot) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch floor := p.floors[table]; {
 	case sn.closed:
 		return fmt.Errorf("snapshot %q: %w", sn.name, fault.ErrClosed)
 	case sn.ts < floor:
 		return fmt.Errorf("history begins at %v: %w", floor, fault.ErrTooOld)
 	}
-	h.at[sn.ts]++
+	p.at[sn.ts]++
 	return nil
 }
 
-func (h *holds) release(ts mvcc.Timestamp) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.releaseLocked(ts)
+func (p *pins) unpin(ts mvcc.Timestamp) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.unpinLocked(ts)
 }
 
-func (h *holds) releaseLocked(ts mvcc.Timestamp) {
-	if h.at[ts]--; h.at[ts] == 0 {
-		delete(h.at, ts)
+func (p *pins) unpinLocked(ts mvcc.Timestamp) {
+	if p.at[ts]--; p.at[ts] == 0 {
+		delete(p.at, ts)
 	}
 }
 
-// open holds a snapshot that no table has dropped anything of.
-func (h *holds) open(sn *Snapshot) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.at[sn.ts]++
-	h.snapshots[sn] = true
+// open pins a snapshot above which no table has dropped history.
+func (p *pins) open(sn *Snapshot) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.at[sn.ts]++
+	p.snapshots[sn] = true
 }
 
 // openAbove pins a snapshot unless a table's history may begin above it, and reports whether it did.
-func (h *holds) openAbove(sn *Snapshot, tables []*Table) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (p *pins) openAbove(sn *Snapshot, tables []*Table) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for _, t := range tables {
-		if sn.ts < h.floors[t.tab.Number] || sn.ts < t.tab.Metadata().HistoryFloor {
+		if sn.ts < p.floors[t.tab.Number] || sn.ts < t.tab.Metadata().HistoryFloor {
 			return false
 		}
 	}
-	h.at[sn.ts]++
-	h.snapshots[sn] = true
+	p.at[sn.ts]++
+	p.snapshots[sn] = true
 	return true
 }
 
-// openPast holds a snapshot that one of the tables, if there are any, can still answer.
-func (h *holds) openPast(sn *Snapshot, tables []*Table) error {
+// openPast pins a snapshot if there are no tables or at least one can still be read at it.
+func (p *pins) openPast(sn *Snapshot, tables []*Table) error {
 	begins := mvcc.Max
 	for _, t := range tables {
-		begins = min(begins, max(h.begins(t.tab.Number, t.oldest()), t.tab.Metadata().HistoryFloor))
+		begins = min(begins, max(p.begins(t.tab.Number, t.oldest()), t.tab.Metadata().HistoryFloor))
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if len(tables) > 0 && sn.ts < begins {
 		return fmt.Errorf("history begins at %v: %w", begins, fault.ErrTooOld)
 	}
-	h.at[sn.ts]++
-	h.snapshots[sn] = true
+	p.at[sn.ts]++
+	p.snapshots[sn] = true
 	return nil
 }
 
-func (h *holds) close(sn *Snapshot) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (p *pins) close(sn *Snapshot) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if sn.closed {
 		return
 	}
 	sn.closed = true
-	delete(h.snapshots, sn)
-	h.releaseLocked(sn.ts)
+	delete(p.snapshots, sn)
+	p.unpinLocked(sn.ts)
 }
 
-// list is the open snapshots, oldest first.
-func (h *holds) list() []SnapshotInfo {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+// list returns the open snapshots, oldest first.
+func (p *pins) list() []SnapshotInfo {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	var out []SnapshotInfo
-	for sn := range h.snapshots {
+	for sn := range p.snapshots {
 		out = append(out, SnapshotInfo{sn.name, sn.ts})
 	}
 	slices.SortFunc(out, func(a, b SnapshotInfo) int {

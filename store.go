@@ -55,7 +55,7 @@ type Store struct {
 	tablesMu sync.RWMutex
 	tables   map[string]*Table
 
-	holds      *holds
+	pins       *pins
 	budget     *budget.Budget
 	spare      atomic.Int64 // bytes that may be written before the disk is asked how much is free
 	background *background

@@ -61,7 +61,7 @@ func (ts tabletStore) HistoryFloor(t *tablet.Tablet, historySec int64) mvcc.Time
 	if s.pub.FirstUnpublished() <= s.lastLSN.Load() {
 		floor = min(floor, s.pub.Visible()) // reads of the newest state do not see what is in flight
 	}
-	return max(s.holds.choose(t.Number, floor), t.Metadata().HistoryFloor)
+	return max(s.pins.choose(t.Number, floor), t.Metadata().HistoryFloor)
 }
 
 // historyFloor is the timestamp at which history begins by its age.
