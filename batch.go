@@ -14,12 +14,13 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Op is what a write batch does with a row.
+// Op is the kind of an operation: what a write batch does with a row.
 type Op uint8
 
-// The eight operations. An insert of a key that is there is ErrKeyExists, an update or delete of
-// one that is not ErrNotFound; the Ignore kinds do nothing instead. An upsert inserts, or updates
-// the columns that it names. Operations on one key in one batch take effect in their order.
+// The eight operations. An insert is refused with ErrKeyExists if its key exists; an update or a
+// delete is refused with ErrNotFound if it does not. The Ignore kinds do nothing in these cases. An
+// upsert inserts the row, or updates the columns that are set. Operations on one key in one batch
+// take effect in their order.
 const (
 	OpInsert Op = iota + 1
 	OpUpsert
@@ -31,20 +32,21 @@ const (
 	OpDeleteIgnore
 )
 
-// kind returns the operation as the tablet knows it.
+// kind returns the operation's kind in package tablet.
 func (o Op) kind() tablet.OpKind { return tablet.OpKind(o) }
 
 // known reports whether o is one of the eight operations.
 func (o Op) known() bool { return OpInsert <= o && o <= OpDeleteIgnore }
 
-// Inserts reports whether o is OpInsert or OpInsertIgnore: an auto-incrementing column gives it a
-// value.
+// Inserts reports whether o is OpInsert or OpInsertIgnore, which assign the value of an
+// auto-incrementing column.
 func (o Op) Inserts() bool { return o == OpInsert || o == OpInsertIgnore }
 
 // Upserts reports whether o is OpUpsert or OpUpsertIgnore.
 func (o Op) Upserts() bool { return o == OpUpsert || o == OpUpsertIgnore }
 
-// String returns the name as the command's files of operations have it, such as "insert_ignore".
+// String returns the name of the operation in the files that the command reads, such as
+// "insert_ignore".
 func (o Op) String() string {
 	if !o.known() {
 		return fmt.Sprintf("operation %d", uint8(o))
@@ -52,20 +54,22 @@ func (o Op) String() string {
 	return o.kind().String()
 }
 
-// Row is a row by column names: nil is NULL, an absent name is "not set". For small programs;
-// TableOf is for real ones, vectors for bulk.
+// Row maps column names to values. A nil value is NULL; an absent name leaves the column unset. Row
+// suits small programs; see TableOf for struct types, and Batch.Vectors for bulk work.
 //
-// Values: any integer kind in range for integers; Int128; float32 and float64; string; []byte for
-// binary; bool; time.Time for date and timestamp; Decimal; for an array a slice of those, or []any
-// where elements are NULL. A row that is read has arrays as []any.
+// An integer column takes every integer type whose value is in its range. Other columns take
+// float32 and float64; string; []byte for binary; bool; time.Time for date and timestamp; Decimal;
+// Int128. An array takes a slice of these, or []any with nil for NULL elements. Every column takes
+// a Cell of its type, too, and a numeric column any number that it can represent exactly. In a row
+// that was read, an array is a []any.
 type Row map[string]any
 
-// Batch collects operations that are committed as one. It is for one goroutine.
+// Batch collects operations that are committed as one. It must be used by one goroutine at a time.
 //
-// Rows are checked and encoded as they come, by the table's schema as of the first of them, with
-// the defaults of that; nothing of the caller's is kept. The first refused row is reported by
-// Commit. When the schema is another by then, Commit brings the rows to it, column by column
-// (Table.Alter).
+// Each row is checked and encoded when it is added, by the schema that its table had when the batch
+// got the first row of that table, with the defaults of that schema. The caller may reuse what it
+// passed. Commit returns the error of the first refused row. If the schema has changed by then,
+// Commit converts the rows column by column (see Table.Alter).
 type Batch struct {
 	store  *Store
 	parts  []*part
@@ -73,47 +77,47 @@ type Batch struct {
 	bytes  int64 // keys and bodies
 	record record.Writer
 
-	committed bool        // nothing was added since; Commit would be a mistake
-	err       error       // for which the batch fails as a whole
+	committed bool        // and nothing was added since: Commit returns ErrCommitted
+	err       error       // with which the whole batch fails
 	refused   []*RowError // rows that do not fit, in their order
-	outcomes  []*RowError // what the last Commit left out
-	assigned  []Assigned  // what the last Commit gave
+	outcomes  []*RowError // rows that the last Commit left out
+	assigned  []Assigned  // values that the last Commit assigned
 	changes   int         // operations of the last Commit that changed something
 }
 
-// part is a batch's share of one table.
+// part contains a batch's operations on one table.
 type part struct {
 	table *Table
-	shape *tablet.Shape // by which ops, cells and set are to be read; nil = none yet
+	shape *tablet.Shape // schema and format of ops, cells and set; nil = none yet
 	ops   []tablet.Op
-	buf   []byte // keys and bodies; never moved, so that slices of it hold
+	buf   []byte // keys and bodies; never moved, so that slices of it stay valid
 	cells [][]byte
 	set   []bool
-	lacks string // a column that is not set and has to be in a new row
+	lacks string // a column that is not set and that a new row must set
 	value []byte // bytes of fixed-width cells while a row is made
 
-	byKey   map[string][]int32 // operations on a key, of ops[:indexed]; nil until Get asks
+	byKey   map[string][]int32 // operations on a key, of ops[:indexed]; nil until the first Get
 	indexed int
 }
 
-// NewBatch begins an empty write batch.
+// NewBatch returns an empty write batch.
 func (s *Store) NewBatch() *Batch { return &Batch{store: s} }
 
-// Len is the number of operations.
+// Len returns the number of operations in the batch.
 func (b *Batch) Len() int { return b.n }
 
-// Bytes is about how much memory the batch's operations take.
+// Bytes returns about how much memory the batch's operations take.
 func (b *Batch) Bytes() int64 { return b.bytes }
 
-// Err is the first row error so far, the one that Commit will return.
+// Err returns the first row error so far, which Commit will return, or nil.
 func (b *Batch) Err() error {
-	if len(b.refused) > 0 { // all of them came before what made the batch fail
+	if len(b.refused) > 0 { // these were refused before the batch failed
 		return b.refused[0]
 	}
 	return b.err
 }
 
-// Reset forgets all operations, to begin the next batch; memory is used again.
+// Reset removes all operations from the batch, which can then be used again. It keeps the memory.
 func (b *Batch) Reset() {
 	for _, p := range b.parts {
 		clear(p.ops)
@@ -126,32 +130,32 @@ func (b *Batch) Reset() {
 	b.n, b.bytes, b.err, b.refused, b.committed = 0, 0, nil, nil, false
 }
 
-// Insert adds a row that must not be there.
+// Insert adds a row. It is refused with ErrKeyExists if the key exists.
 func (b *Batch) Insert(t *Table, row Row) { b.Row(OpInsert, t, row) }
 
-// Upsert adds a row, or sets the named columns of the one that is there.
+// Upsert adds a row, or sets the named columns of the row that exists.
 func (b *Batch) Upsert(t *Table, row Row) { b.Row(OpUpsert, t, row) }
 
-// Update sets the named columns of a row that must be there.
+// Update sets the named columns of a row. It is refused with ErrNotFound if the row does not exist.
 func (b *Batch) Update(t *Table, row Row) { b.Row(OpUpdate, t, row) }
 
-// Delete removes a row that must be there. key names the key columns.
+// Delete deletes a row. It is refused with ErrNotFound if the row does not exist. key names the key
+// columns only.
 func (b *Batch) Delete(t *Table, key Row) { b.Row(OpDelete, t, key) }
 
-// InsertIgnore adds a row unless it is there.
+// InsertIgnore adds a row unless its key exists.
 func (b *Batch) InsertIgnore(t *Table, row Row) { b.Row(OpInsertIgnore, t, row) }
 
-// UpsertIgnore adds a row, or sets the named columns of the one that is there; immutable columns of
-// that are left as they are.
+// UpsertIgnore adds a row, or sets the named columns of the row that exists, except immutable ones.
 func (b *Batch) UpsertIgnore(t *Table, row Row) { b.Row(OpUpsertIgnore, t, row) }
 
-// UpdateIgnore sets the named columns of a row if it is there.
+// UpdateIgnore sets the named columns of a row if it exists.
 func (b *Batch) UpdateIgnore(t *Table, row Row) { b.Row(OpUpdateIgnore, t, row) }
 
-// DeleteIgnore removes a row if it is there.
+// DeleteIgnore deletes a row if it exists. key names the key columns only.
 func (b *Batch) DeleteIgnore(t *Table, key Row) { b.Row(OpDeleteIgnore, t, key) }
 
-// Row adds one operation of any kind. Deletes take the key columns only.
+// Row adds one operation of any kind. For deletes, row names the key columns only.
 func (b *Batch) Row(op Op, t *Table, row Row) {
 	p := b.part(t)
 	if p == nil {
@@ -190,10 +194,10 @@ func (b *Batch) Row(op Op, t *Table, row Row) {
 	b.add(op, p)
 }
 
-// Cells adds one operation by cells: one for each column of the table's schema, nil for NULL, fixed
-// widths little-endian (batch.Vector.Cell says how). set tells which columns were given; nil = all
-// that the operation takes: for a delete the key columns, for an insert all but an
-// auto-incrementing column.
+// Cells adds one operation of any kind from cells, one for each column of the table's schema (see
+// Batch.Schema), nil for NULL. Cells of fixed width are little-endian, as batch.Vector.Cell returns
+// them. set[i] reports whether column i is set. A nil set means all columns that the operation
+// takes: the key columns for a delete, and for an insert all but an auto-incrementing column.
 func (b *Batch) Cells(op Op, t *Table, cells [][]byte, set []bool) {
 	p := b.part(t)
 	if p == nil {
@@ -219,7 +223,7 @@ func (b *Batch) Cells(op Op, t *Table, cells [][]byte, set []bool) {
 	b.add(op, p)
 }
 
-// takes tells whether an operation can be given column i.
+// takes reports whether an operation takes a value of column i.
 func takes(op Op, s *schema.Schema, i int) bool {
 	if s.Columns[i].AutoIncrement {
 		return !op.Inserts()
@@ -227,10 +231,10 @@ func takes(op Op, s *schema.Schema, i int) bool {
 	return i < s.Keys || op != OpDelete && op != OpDeleteIgnore
 }
 
-// Vectors adds one operation for each row of vectors, which stand for the table's columns in schema
-// order. A nil vector is a column that is not set. All vectors have the same length. Arrays are
-// vectors in array form (batch.NewArrays) or of cells (type schema.Array). For OpInsert, OpUpsert
-// and their Ignore kinds.
+// Vectors adds one operation for each row of vectors, one vector for each column of the table in
+// schema order (see Batch.Schema). All vectors have the same length. A nil vector leaves its column
+// unset. Arrays are vectors in array form (batch.NewArrays) or vectors of cells (type
+// schema.Array). op is OpInsert, OpUpsert, or one of their Ignore kinds.
 func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
 	p := b.part(t)
 	if p == nil {
@@ -286,7 +290,7 @@ func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
 	keys := change.AppendVectorKeys(make([][]byte, 0, n), p.shape.Encoder, filled, 0, n)
 	buf, ends := p.shape.RowFormat.AppendVectorRows(nil, nil, filled, 0, n)
 	start := 0
-	alone := s.SingleKey() && s.Columns[0].Type.Variable() // such keys are the caller's cells
+	alone := s.SingleKey() && s.Columns[0].Type.Variable() // the encoded key is the cell itself
 	for i, key := range keys {
 		body := buf[start:ends[i]:ends[i]]
 		start = ends[i]
@@ -307,8 +311,8 @@ func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
 	}
 }
 
-// checkVectors checks that the vectors are well-formed and what op takes, and returns the number of
-// their rows.
+// checkVectors checks that the vectors are well-formed and that op takes them. It returns the
+// number of their rows.
 func checkVectors(s *schema.Schema, op Op, columns []*batch.Vector) (n int, err error) {
 	switch op {
 	case OpInsert, OpUpsert, OpInsertIgnore, OpUpsertIgnore:
@@ -351,10 +355,10 @@ func checkVectors(s *schema.Schema, op Op, columns []*batch.Vector) (n int, err 
 	return n, nil
 }
 
-// Schema is the schema by which the batch takes rows of t until it is committed or reset: the one
-// that the table had when the batch was first asked for it or got a row. Who gives cells or vectors
-// while others may Alter the table goes by it and not by Table.Schema, which may be a newer one.
-// nil when the batch has failed or t is another store's.
+// Schema returns the schema by which the batch takes rows of t until it is committed or reset: the
+// table's schema when the batch got its first row of t or Schema was first called. Callers of Cells
+// and Vectors use it instead of Table.Schema, which may be newer if another goroutine alters the
+// table. Schema returns nil if the batch has failed or t belongs to another store.
 func (b *Batch) Schema(t *Table) *schema.Schema {
 	if p := b.part(t); p != nil {
 		return p.shape.Schema
@@ -362,7 +366,8 @@ func (b *Batch) Schema(t *Table) *schema.Schema {
 	return nil
 }
 
-// part is the batch's share of t; nil when the batch has failed or t is another store's.
+// part returns the batch's operations on t, or nil if the batch has failed or t belongs to another
+// store.
 func (b *Batch) part(t *Table) *part {
 	b.committed = false
 	if b.err != nil {
@@ -386,7 +391,7 @@ func (b *Batch) part(t *Table) *part {
 	return p
 }
 
-// begin takes the table's schema as it is now.
+// begin sets the schema of the part to the table's present one.
 func (p *part) begin() {
 	p.shape = p.table.tab.Shape()
 	if n := len(p.shape.Schema.Columns); n != len(p.cells) {
@@ -401,7 +406,7 @@ func (b *Batch) fail(t *Table, column string, cause error) {
 	b.bytes += opOverhead
 }
 
-// vectorRows adds vectors, some of whose rows do not fit, row by row.
+// vectorRows adds the rows of vectors one by one, since some of them do not fit.
 func (b *Batch) vectorRows(op Op, t *Table, columns []*batch.Vector, n int) {
 	cells, set := make([][]byte, len(columns)), make([]bool, len(columns))
 	for i := range n {
@@ -426,8 +431,8 @@ func errKeyTooLong(n int) error {
 
 func errRowTooLong(n int) error { return fmt.Errorf("a row of %d bytes, limit %d", n, maxRowBytes) }
 
-// add makes an operation of p.cells and p.set, which have been checked against their columns' types
-// one by one.
+// add adds an operation with the columns p.cells and p.set, each of which has been checked against
+// its column's type.
 func (b *Batch) add(op Op, p *part) {
 	t, s := p.table, p.shape.Schema
 	if !op.known() {
@@ -477,8 +482,8 @@ func (b *Batch) add(op Op, p *part) {
 	b.bytes += int64(len(o.Key) + len(o.Body) + opOverhead)
 }
 
-// checkAuto tells what is wrong with what a row gives for an auto-incrementing column. It spoils
-// the batch. Source: tablet spec §12.6.
+// checkAuto returns an error if the row sets, or does not set, an auto-incrementing column against
+// the rules of op. Such an error fails the whole batch. Source: tablet spec §12.6.
 func checkAuto(op Op, p *part) error {
 	i := p.shape.Schema.AutoIncrement()
 	switch {
@@ -493,7 +498,7 @@ func checkAuto(op Op, p *part) error {
 	return nil
 }
 
-// checkAutoCell tells whether a cell can be given to an auto-incrementing column.
+// checkAutoCell returns an error if an auto-incrementing column cannot have the cell as its value.
 func checkAutoCell(cell []byte) error {
 	if int64(binary.LittleEndian.Uint64(cell)) < 0 {
 		return tablet.ErrAutoNegative
@@ -501,7 +506,7 @@ func checkAutoCell(cell []byte) error {
 	return nil
 }
 
-// complete checks which columns are set for the kind of operation, and fills in defaults.
+// complete checks that op takes the columns that are set, and fills in defaults.
 func (b *Batch) complete(op Op, p *part) (column string, err error) {
 	s := p.shape.Schema
 	inserts := op != OpDelete && op != OpDeleteIgnore && op != OpUpdate && op != OpUpdateIgnore
@@ -543,7 +548,7 @@ func (b *Batch) complete(op Op, p *part) (column string, err error) {
 	return "", nil
 }
 
-// setBitmap tells an upsert which columns were given; nil = all.
+// setBitmap returns the columns that an upsert sets; nil means all.
 func (p *part) setBitmap(op Op) batch.Bitmap {
 	if op == OpInsert || op == OpInsertIgnore {
 		return nil
@@ -562,11 +567,12 @@ func (p *part) setBitmap(op Op) batch.Bitmap {
 	return nil
 }
 
-// A part's first buffer fits a few rows: most batches have no more. Later ones double.
+// partBufferBytes is the size of a part's first buffer. It fits a few rows, and most batches have
+// no more. Each further buffer is at least twice as large.
 const partBufferBytes = 512
 
-// reserve makes sure that n more bytes fit into the buffer without moving it. Slices of a full
-// buffer stay valid: a new one takes its place.
+// reserve makes sure that n more bytes fit into the buffer without moving it. If they do not, it
+// replaces the buffer by a new one; slices of the old one stay valid.
 func (p *part) reserve(n int) {
 	if cap(p.buf)-len(p.buf) < n {
 		p.buf = make([]byte, 0, max(n, partBufferBytes, 2*cap(p.buf)))

@@ -13,7 +13,7 @@ import (
 )
 
 // BulkOption is an option of Table.UpdateWhere, DeleteWhere and DeleteRange: a Predicate, From, To,
-// Prefix, InPieces, NoSync. A nil option changes nothing.
+// Prefix, InPieces, NoSync. A nil option has no effect.
 type BulkOption interface{ bulk(*bulkOptions) }
 
 // TruncateOption is an option of Table.Truncate: InPieces, NoSync.

@@ -15,7 +15,7 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// CommitOption is an option of Batch.Commit: NoSync, AllowPartial. A nil option changes nothing.
+// CommitOption is an option of Batch.Commit: NoSync, AllowPartial. A nil option has no effect.
 type CommitOption interface{ commit(*commitOptions) }
 
 type commitOptions struct {
@@ -31,29 +31,31 @@ type (
 func (noSync) commit(o *commitOptions)       { o.noSync = true }
 func (allowPartial) commit(o *commitOptions) { o.partial = true }
 
-// NoSync returns from Commit when the batch is visible and handed to the kernel: it survives a kill
-// of the process, not a power cut. It survives Close.
+// NoSync makes Commit return when the batch is visible and written to the operating system. The
+// batch then survives a kill of the process, but not a power failure. Close makes it durable.
 const NoSync noSync = true
 
-// AllowPartial leaves refused rows out of the batch instead of failing it: Refused lists them
-// afterwards. The others are carried out as one. Conditions of the batch (If, IfAbsent) still refuse
-// the whole batch; those of a row (UpdateIf, DeleteIf) refuse the row.
+// AllowPartial makes Commit leave out refused rows instead of failing. The remaining operations are
+// committed as one, and Refused returns the rows that were left out. A condition of the batch (If,
+// IfAbsent) still refuses the whole batch; a condition of a row (UpdateIf, DeleteIf) refuses that
+// row.
 const AllowPartial allowPartial = true
 
-// Commit carries the batch out: all of it at one timestamp, or nothing.
+// Commit carries out all operations of the batch at one timestamp, or none of them.
 //
-// It returns when the batch is visible and, unless NoSync is given, durable. The first row that is
-// refused is a *RowError, and nothing is changed; Commit returns it when the batch because of which
-// the row is refused is visible. An empty batch returns a fresh timestamp. A canceled ctx ends Commit
-// until the batch enters the log, and not after that.
+// It returns when the batch is visible and, unless NoSync is given, durable. If a row is refused,
+// the error is a *RowError for the first such row, and nothing is changed. Commit returns this
+// error only after the write batch that caused the refusal is visible. Commit of an empty batch
+// returns a new timestamp. Canceling ctx has an effect until the batch enters the log, and none
+// afterwards.
 //
-// A batch whose Commit failed keeps its operations: the same Commit may be tried again. A batch that
-// was committed is empty, and a second Commit is ErrCommitted until Reset, or the first operation
-// added, begins the next batch.
+// A batch whose Commit failed keeps its operations, and the same Commit may be tried again. A batch
+// that was committed is empty. A second Commit of it returns ErrCommitted until a Reset or a new
+// operation begins the next batch.
 //
-// Errors: ErrRow with ErrKeyExists, ErrNotFound, ErrConflict (If, UpdateIf, DeleteIf) or what is
-// wrong with the row; ErrCommitted; ErrBatchTooLarge; ErrReadOnly; ErrNoSpace; ErrPoisoned;
-// ErrClosed; ctx's.
+// Errors: ErrRow with ErrKeyExists, ErrNotFound, ErrConflict (If, UpdateIf, DeleteIf), or the
+// reason why the row does not fit; ErrCommitted; ErrBatchTooLarge; ErrReadOnly; ErrNoSpace;
+// ErrPoisoned; ErrClosed; ctx.Err().
 func (b *Batch) Commit(ctx context.Context, opts ...CommitOption) (mvcc.Timestamp, error) {
 	if b.committed {
 		return 0, fmt.Errorf("oribi: commit: %w", ErrCommitted)
@@ -106,7 +108,7 @@ const maxBatchBytes = 256 << 20
 
 func (s *Store) batchLimit() int64 { return min(maxBatchBytes, s.opts.MemoryLimit/4) }
 
-// commit is resolve → log → apply → publish.
+// commit carries out b in the steps resolve, log, apply, and publish.
 func (s *Store) commit(ctx context.Context, b *Batch, sync, partial bool) (mvcc.Timestamp, error) {
 	writes, err := prepareAll(b.parts, partial)
 	if err != nil {
@@ -126,8 +128,8 @@ func (s *Store) commit(ctx context.Context, b *Batch, sync, partial bool) (mvcc.
 	return s.carryOut(ctx, b, writes, sync)
 }
 
-// carryOut is the second half of commit, log → apply → publish, of a batch whose shares of the
-// tables are resolved. It releases them.
+// carryOut does the steps log, apply, and publish of a batch whose operations on each table are
+// resolved. It releases writes.
 func (s *Store) carryOut(ctx context.Context, b *Batch, writes []*tablet.Write, sync bool) (mvcc.Timestamp, error) {
 	release := func() {
 		for _, w := range writes {
@@ -170,18 +172,18 @@ func (s *Store) carryOut(ctx context.Context, b *Batch, writes []*tablet.Write, 
 	} else {
 		op.Ready()
 	}
-	// The batch is in the log: from here on Commit ends by itself.
+	// The batch is in the log: from here on ctx has no effect.
 	return ts, s.pub.WaitLSN(context.WithoutCancel(ctx), lsn)
 }
 
-// refusal is err, told when everything up to lsn is visible. What refuses a row may be a batch that
-// waits for the disk still:
+// refusal returns err after everything up to lsn has become visible. The batch that caused the
+// refusal may still be waiting for the disk:
 //
 //	writer 1:  upserts k, waits for its sync                       visible
 //	writer 2:                 inserts k: ErrKeyExists, reads k: not there?
 //
-// If that batch never becomes visible, because the store is poisoned, that is what there is to
-// tell.
+// If that batch never becomes visible, because the store is poisoned, refusal returns the error of
+// the wait instead.
 func (s *Store) refusal(ctx context.Context, err error, lsn lsn.LSN) error {
 	var row *RowError
 	if errors.As(err, &row) {
@@ -192,8 +194,8 @@ func (s *Store) refusal(ctx context.Context, err error, lsn lsn.LSN) error {
 	return err
 }
 
-// prepareAll resolves the batch's share of each table, in the order of the tables' numbers, as all
-// batches do.
+// prepareAll resolves the operations on each table, in the order of the tables' numbers. All
+// batches use this order, so they cannot deadlock.
 func prepareAll(parts []*part, partial bool) ([]*tablet.Write, error) {
 	sort.Slice(parts, func(i, j int) bool { return parts[i].table.tab.Number < parts[j].table.tab.Number })
 	var writes []*tablet.Write
@@ -218,7 +220,7 @@ func prepareAll(parts []*part, partial bool) ([]*tablet.Write, error) {
 	return writes, first
 }
 
-// earlier is of two errors the one about the earlier row of the batch.
+// earlier returns the error that concerns the earlier row of the batch.
 func earlier(a, b error) error {
 	var ra, rb *RowError
 	switch {
@@ -230,8 +232,9 @@ func earlier(a, b error) error {
 	return a
 }
 
-// append gives a batch its place: one timestamp, one LSN, one record in the log. later tells that
-// the caller syncs the log next, and need not have it handed to the kernel before.
+// append assigns a timestamp and an LSN to a batch and appends its record to the log. If later is
+// set, the caller syncs the log next, so the record need not be written to the operating system
+// before.
 func (s *Store) append(rec *record.Writer, later bool) (mvcc.Timestamp, lsn.LSN, *mvcc.Op, error) {
 	s.appendMu.Lock()
 	defer s.appendMu.Unlock()
@@ -264,8 +267,8 @@ func (s *Store) append(rec *record.Writer, later bool) (mvcc.Timestamp, lsn.LSN,
 	return ts, lsn, op, nil
 }
 
-// emptyCommit is a batch that changes nothing: a fresh timestamp, before which everything is
-// visible and, if asked, durable.
+// emptyCommit commits a batch that changes nothing: it returns a new timestamp when everything
+// before it is visible and, if sync is set, durable.
 func (s *Store) emptyCommit(ctx context.Context, sync bool) (mvcc.Timestamp, error) {
 	s.appendMu.Lock()
 	ts, err := s.clock.Now()

@@ -10,27 +10,30 @@ import (
 	"github.com/oribi-db/oribi/internal/tablet"
 )
 
-// If makes the batch depend on a row: it is there and passes all predicates, as the newest state of
-// the row and the batch's earlier operations leave it. Otherwise Commit changes nothing and returns
-// a *RowError around ErrConflict. No other batch comes between the look and what this batch does,
-// so If and Update are a compare-and-set. key names the key columns; predicates are as in Where.
+// If makes the batch depend on a row: when the batch is committed, the row must exist and all
+// predicates must be true for it, in its newest state with the batch's earlier operations applied.
+// Otherwise Commit changes nothing and returns a *RowError that wraps ErrConflict. No other batch
+// can change the row between the test and the commit, so If and Update together are a
+// compare-and-set. key names the key columns; predicates are as in Where.
 func (b *Batch) If(t *Table, key Row, predicates ...Predicate) {
 	b.condition(t, &tablet.Condition{}, predicates, func() { b.Row(OpDeleteIgnore, t, key) })
 }
 
-// IfAbsent makes the batch depend on a row that is not there, as If does on one that is.
+// IfAbsent makes the batch depend on a row that does not exist, as If does on one that exists.
 func (b *Batch) IfAbsent(t *Table, key Row) {
 	b.condition(t, &tablet.Condition{Absent: true}, nil, func() { b.Row(OpDeleteIgnore, t, key) })
 }
 
-// UpdateIf sets the named columns of a row that exists and for which all predicates are true, as the
-// newest state and the batch's earlier operations leave it. Otherwise the row is refused with
-// ErrConflict: the batch fails, or with AllowPartial goes without it. Predicates are as in Where.
+// UpdateIf sets the named columns of a row if it exists and all predicates are true for it, in its
+// newest state with the batch's earlier operations applied. Otherwise the row is refused with
+// ErrConflict: Commit fails, or leaves the row out if AllowPartial is given. Predicates are as in
+// Where.
 func (b *Batch) UpdateIf(t *Table, row Row, predicates ...Predicate) {
 	b.rowIf(OpUpdate, t, row, predicates)
 }
 
-// DeleteIf removes a row as UpdateIf updates one. key names the key columns.
+// DeleteIf deletes a row under the same conditions as UpdateIf updates one. key names the key
+// columns only.
 func (b *Batch) DeleteIf(t *Table, key Row, predicates ...Predicate) {
 	b.rowIf(OpDelete, t, key, predicates)
 }
@@ -52,8 +55,8 @@ func (b *Batch) rowIf(op Op, t *Table, row Row, predicates []Predicate) {
 	}
 }
 
-// condition adds a condition on the row whose delete add adds: it takes the key columns, as a delete
-// does.
+// condition adds a condition on a row. add adds a delete of that row, which condition turns into
+// the test: both take the key columns only.
 func (b *Batch) condition(t *Table, c *tablet.Condition, predicates []Predicate, add func()) {
 	p := b.part(t)
 	if p == nil {
@@ -74,7 +77,7 @@ func (b *Batch) condition(t *Table, c *tablet.Condition, predicates []Predicate,
 	}
 }
 
-// spoil makes the batch fail as a whole, with AllowPartial too.
+// spoil makes the whole batch fail, also with AllowPartial.
 func (b *Batch) spoil(err error) {
 	if b.err == nil {
 		b.err = err
@@ -82,11 +85,12 @@ func (b *Batch) spoil(err error) {
 }
 
 // Get reads a row as the batch would leave it: its newest published state with the batch's
-// operations on it so far. Other batches may still come between; If rules that out. Rows to which
-// Commit will give the value of an auto-incrementing column are not seen.
+// operations so far applied. Other batches may change the row before Commit; use If to exclude
+// that. Get does not see rows whose key contains an auto-incrementing column that Commit has yet to
+// assign.
 //
-// Errors: those of Table.Get; the *RowError for which Commit would refuse an
-// operation on the row as it stands.
+// Errors: those of Table.Get; the *RowError with which Commit would refuse an operation on the row
+// in its present state.
 func (b *Batch) Get(ctx context.Context, t *Table, key any, opts ...ColumnsOption) (Row, error) {
 	o := collect(opts)
 	if t == nil || t.store != b.store {
@@ -126,7 +130,8 @@ func (b *Batch) Get(ctx context.Context, t *Table, key any, opts ...ColumnsOptio
 	return newRow(v.Schema.Columns, cols, out), nil
 }
 
-// after carries out the batch's operations on a row, whose cells are given by shape; nil = no row.
+// after applies the batch's operations to a row with the given cells, in the schema of shape, and
+// returns the result. nil means that the row does not exist.
 func (b *Batch) after(t *Table, shape *tablet.Shape, key []byte, cells [][]byte) ([][]byte, error) {
 	i := slices.IndexFunc(b.parts, func(p *part) bool { return p.table == t })
 	if i < 0 {
@@ -146,15 +151,15 @@ func (b *Batch) after(t *Table, shape *tablet.Shape, key []byte, cells [][]byte)
 	return cells, nil
 }
 
-// on is the operations on a key, in their order. The index that finds them is made when it is first
-// asked for.
+// on returns the indexes of the operations on a key, in their order. The first call builds the map
+// that finds them.
 func (p *part) on(key []byte) []int32 {
 	if p.byKey == nil {
 		p.byKey = map[string][]int32{}
 	}
 	for ; p.indexed < len(p.ops); p.indexed++ {
 		if p.ops[p.indexed].Kind.Inserts() && p.shape.Schema.AutoIncrement() >= 0 {
-			continue // Commit gives it its key
+			continue // Commit completes its key
 		}
 		k := string(p.ops[p.indexed].Key)
 		p.byKey[k] = append(p.byKey[k], int32(p.indexed))
@@ -162,21 +167,21 @@ func (p *part) on(key []byte) []int32 {
 	return p.byKey[string(key)]
 }
 
-// Refused lists the rows that the last Commit with AllowPartial left out, in their order in the
+// Refused returns the rows that the last Commit with AllowPartial left out, in their order in the
 // batch, each with its cause.
 func (b *Batch) Refused() []*RowError { return b.outcomes }
 
-// Assigned is the value of an auto-incrementing column that a Commit gave to a row.
+// Assigned is a value of an auto-incrementing column that Commit assigned to an inserted row.
 type Assigned struct {
-	Row   int // its place in the batch, from 0
+	Row   int // position in the batch, from 0
 	Value int64
 }
 
-// Assigned lists the values that the last Commit gave to inserted rows of tables with an
-// auto-incrementing column, in the order of the batch. It holds until the next Commit.
+// Assigned returns the values that the last Commit assigned to inserted rows of tables with an
+// auto-incrementing column, in the order of the batch. The slice is valid until the next Commit.
 func (b *Batch) Assigned() []Assigned { return b.assigned }
 
-// sortRefused orders refused rows by their places in the batch.
+// sortRefused sorts refused rows by their positions in the batch.
 func sortRefused(rows []*RowError) {
 	slices.SortFunc(rows, func(x, y *RowError) int { return cmp.Compare(x.Row, y.Row) })
 }

@@ -7,25 +7,26 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// Errors that a caller can act on, for errors.Is. Each is wrapped with the place where it happened.
+// Errors that a caller can act on. Test for them with errors.Is: each is wrapped in an error that
+// names the store, table, column, key, or position in a file.
 var (
 	ErrNotFound      = fault.ErrNotFound      // no row with the key
 	ErrNoTable       = fault.ErrNoTable       // the store has no table of that name, or it was dropped
 	ErrNoColumn      = fault.ErrNoColumn      // the table has no column of that name
-	ErrKeyExists     = fault.ErrKeyExists     // an insert met a live row with its key
+	ErrKeyExists     = fault.ErrKeyExists     // an insert of a key that exists
 	ErrExists        = fault.ErrExists        // a table of that name exists; a store exists where none may be
-	ErrRow           = fault.ErrRow           // a row of a write batch was refused: errors.As gives the *RowError
-	ErrSchema        = fault.ErrSchema        // a schema breaks a rule
+	ErrRow           = fault.ErrRow           // a row of a write batch was refused; errors.As finds the *RowError
+	ErrSchema        = fault.ErrSchema        // a schema is not valid, or a struct or value does not fit it
 	ErrTooOld        = fault.ErrTooOld        // a read below the history floor
 	ErrFuture        = fault.ErrFuture        // a timestamp ahead of the clock
-	ErrConflict      = fault.ErrConflict      // a condition of a write batch does not hold
+	ErrConflict      = fault.ErrConflict      // a condition of a write batch is not met
 	ErrBatchTooLarge = fault.ErrBatchTooLarge // a write batch over its limit
-	ErrCorrupt       = fault.ErrCorrupt       // bytes on disk are not what was written
+	ErrCorrupt       = fault.ErrCorrupt       // bytes on disk differ from what was written
 	ErrUnsupported   = fault.ErrUnsupported   // a feature or a format that this program does not know
-	ErrNotStore      = fault.ErrNotStore      // the directory is no store, or half of one
-	ErrLocked        = fault.ErrLocked        // another opener holds the store
+	ErrNotStore      = fault.ErrNotStore      // the directory does not contain a complete store
+	ErrLocked        = fault.ErrLocked        // the store is open elsewhere, and cannot be shared
 	ErrReadOnly      = fault.ErrReadOnly      // a write on a store opened read-only
-	ErrPoisoned      = fault.ErrPoisoned      // an earlier write failed; the store is read-only from there on
+	ErrPoisoned      = fault.ErrPoisoned      // an earlier write failed; the store is read-only from then on
 	ErrNoSpace       = fault.ErrNoSpace       // the disk is full, up to the 16 MiB that are kept free; nothing was changed
 	ErrClosed        = fault.ErrClosed        // the store or the iterator is closed
 )

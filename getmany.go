@@ -10,15 +10,14 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// ctxEvery is how many rows are read between two looks at the context.
+// ctxEvery is the number of rows read between two checks of the context.
 const ctxEvery = 256
 
-// GetMany reads rows by keys, each as Get takes it, under one snapshot: what Get gives for each of
-// them at that moment. Row i of the result is that of keys[i], nil where there is none; a key may
-// stand twice. Keys are looked up in their order, so that neighbours share the blocks that are
-// read. What takes memory is the result.
+// GetMany reads the rows with the given keys, each a key as in Get, under one snapshot. Row i of
+// the result is that of keys[i], or nil if there is none. A key may occur more than once. The keys
+// are looked up in key order, so keys near each other share the blocks that are read.
 //
-// Errors are those of Get; a missing row is none.
+// Errors: those of Get, except that a missing row is no error.
 func (t *Table) GetMany(ctx context.Context, keys []any, opts ...GetOption) ([]Row, error) {
 	rows := make([]Row, len(keys))
 	var few [fewCells][]byte
@@ -39,9 +38,9 @@ func (t *Table) GetMany(ctx context.Context, keys []any, opts ...GetOption) ([]R
 // rowsTogether is how many rows of a GetManyCells share one piece of memory.
 const rowsTogether = 64
 
-// GetManyCells is GetMany without conversion: the columns read, and for each key the cells of its
-// row, as GetCells gives them; nil where there is no row. Neither must be changed. Cells may be
-// kept; one row that is kept holds the memory of those around it.
+// GetManyCells is like GetMany but returns the columns read, and for each key the cells of its row
+// as GetCells does, or nil if there is no row. They must not be modified. Cells may be kept, but a
+// kept row keeps the memory of the rows around it alive.
 func (t *Table) GetManyCells(ctx context.Context, keys []any, opts ...GetOption) (columns []schema.Column, rows [][][]byte, err error) {
 	rows = make([][][]byte, len(keys))
 	var cells [][]byte
@@ -63,8 +62,8 @@ func (t *Table) GetManyCells(ctx context.Context, keys []any, opts ...GetOption)
 	return columns, rows, nil
 }
 
-// getMany takes one view of the table and hands each key, encoded, to get with its place in keys,
-// in the order of the keys. columns are those that are read.
+// getMany opens one view of the table and calls get with each encoded key and its index in keys, in
+// key order. It returns the columns read.
 func (t *Table) getMany(ctx context.Context, keys []any, o readOptions, get func(v *view, i int, key []byte, cols []int) error) (columns []schema.Column, err error) {
 	if err := t.store.enter(); err != nil {
 		return nil, err
@@ -94,7 +93,7 @@ func (t *Table) getMany(ctx context.Context, keys []any, o readOptions, get func
 	return o.columnsOf(v.Shape, cols), nil
 }
 
-// encodeKeys encodes keys, and tells their order.
+// encodeKeys encodes keys and returns them with the indexes of keys in key order.
 func (t *Table) encodeKeys(v *view, keys []any) (encoded [][]byte, order []int, err error) {
 	encoded, order = make([][]byte, len(keys)), make([]int, len(keys))
 	ends := make([]int, len(keys))

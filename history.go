@@ -11,20 +11,21 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// ChangeKind is what happened to a row's content between two moments.
+// ChangeKind is the kind of a change of a row between two timestamps.
 type ChangeKind uint8
 
-// Kinds of changes. Which it is follows from whether the row was there before and after: a row that
-// was deleted and inserted again in one batch was updated.
+// The kinds of changes. The kind depends only on whether the row existed before and after: a row
+// that was deleted and inserted again in one batch was updated.
 const (
 	Inserted ChangeKind = iota + 1
 	Updated
 	Deleted
-	Base // no change: the row as it was when the history begins
+	Base // no change: the row when the history begins
 )
 
 var changeNames = [...]string{"", "insert", "update", "delete", "base"}
 
+// String returns "insert", "update", "delete", or "base".
 func (k ChangeKind) String() string { return changeNames[k] }
 
 func kindOf(before, after bool) ChangeKind {
@@ -37,15 +38,15 @@ func kindOf(before, after bool) ChangeKind {
 	return Updated
 }
 
-// Version is what a row became at a timestamp.
+// Version is one version of a row: its content from Timestamp on.
 type Version struct {
-	Timestamp mvcc.Timestamp // of the batch; 0 for Base
+	Timestamp mvcc.Timestamp // of the write batch; 0 for Base
 	Kind      ChangeKind
-	Columns   []schema.Column // those that were asked for
-	Cells     [][]byte        // of Columns, nil for NULL; nil when the row was deleted. Must not be changed
+	Columns   []schema.Column // the columns read
+	Cells     [][]byte        // of Columns, nil for NULL; nil if the row was deleted. Must not be modified
 }
 
-// Row is the version's values; nil when the row was deleted.
+// Row returns the version as a Row, or nil if the row was deleted.
 func (v *Version) Row() Row { return rowOf(v.Columns, v.Cells) }
 
 // Difference is a row whose content differs between two timestamps.
@@ -53,18 +54,18 @@ type Difference struct {
 	Kind       ChangeKind
 	KeyColumns []schema.Column
 	Key        [][]byte
-	Columns    []schema.Column // those that were asked for
-	Before     [][]byte        // of Columns, nil for NULL; nil when there was no row. Holds until the next step
+	Columns    []schema.Column // the columns read
+	Before     [][]byte        // of Columns, nil for NULL; nil if there was no row. Valid until the next step
 	After      [][]byte        // likewise
 }
 
-// KeyRow is the values of the row's key.
+// KeyRow returns the key columns of the row.
 func (d *Difference) KeyRow() Row { return rowOf(d.KeyColumns, d.Key) }
 
-// BeforeRow is the row's values as of the earlier timestamp; nil when there was no row.
+// BeforeRow returns the row as of the earlier timestamp, or nil if it did not exist.
 func (d *Difference) BeforeRow() Row { return rowOf(d.Columns, d.Before) }
 
-// AfterRow is the row's values as of the later timestamp; nil when there was no row.
+// AfterRow returns the row as of the later timestamp, or nil if it did not exist.
 func (d *Difference) AfterRow() Row { return rowOf(d.Columns, d.After) }
 
 func rowOf(columns []schema.Column, cells [][]byte) Row {
@@ -78,13 +79,13 @@ func rowOf(columns []schema.Column, cells [][]byte) Row {
 	return newRow(columns, cols, cells)
 }
 
-// History reads the versions of one row, newest first: one for each timestamp at which its content,
-// of the columns asked for, differs from just before it. If the row was there already when the
-// history of the table begins, the last one is that, as Base. Flushes and compactions do not change
-// the answer. The versions are found before the first step, under one snapshot.
+// History reads the versions of one row, newest first: one for each timestamp at which the content
+// of the columns read changed. If the row already existed when the table's history begins, the last
+// version is the row at that time, with kind Base. Flushes and compactions do not change the
+// answer. All versions are found before the first step, under one snapshot.
 //
-// With AsOf and At it returns no newer versions than those. Errors, as the only step: ErrNotFound
-// when there is no version; those of Get.
+// AsOf and At leave out newer versions. Errors come as the only step: ErrNotFound if there is no
+// version; those of Get.
 func (t *Table) History(ctx context.Context, key any, opts ...GetOption) iter.Seq2[Version, error] {
 	return t.versions(ctx, key, collect(opts))
 }
@@ -126,7 +127,7 @@ func (t *Table) versions(ctx context.Context, key any, o readOptions) iter.Seq2[
 
 // history collects the versions of a row.
 func (t *Table) history(ctx context.Context, key any, o readOptions) (*tablet.RowHistory, []schema.Column, error) {
-	// What is above the floor that is found here stays until the versions are collected.
+	// The history above this floor stays until the versions are collected.
 	s := t.store
 	since := s.pins.pinOldest(t.tab.Number, t.oldest())
 	defer s.pins.unpin(since)
@@ -158,12 +159,12 @@ func columnsOf(s *schema.Schema, cols []int) []schema.Column {
 	return out
 }
 
-// Diff reads the rows whose content, of the columns asked for, differs between the reads AsOf(from)
-// and AsOf(to), in key order. Rowsets and windows of rows that hold no change in between are not
-// read. A Difference holds until the next step; its cells but those of fixed width, and what its
-// Row functions give, may be kept.
+// Diff reads the rows whose content in the columns read differs between the states AsOf(from) and
+// AsOf(to), in key order. It skips rowsets and windows of rows that did not change in between. A
+// Difference is valid until the next step; its cells of variable width, and the results of its Row
+// methods, may be kept.
 //
-// Errors, as the last step: from above to; those of AsOf.
+// Errors come as the last step: from is above to; those of AsOf.
 func (t *Table) Diff(ctx context.Context, from, to mvcc.Timestamp, opts ...DiffOption) iter.Seq2[Difference, error] {
 	return t.differences(ctx, from, to, collect(opts))
 }
@@ -177,7 +178,7 @@ func (t *Table) differences(ctx context.Context, from, to mvcc.Timestamp, o read
 	}
 }
 
-// diff hands the changes to yield; an error is for the caller to hand on.
+// diff passes the differences to yield. The caller passes on the error.
 func (t *Table) diff(ctx context.Context, from, to mvcc.Timestamp, o readOptions, yield func(Difference, error) bool) error {
 	if from > to {
 		return fmt.Errorf("oribi: diff: table %q: from %v is after to %v", t.tab.Name(), from, to)
@@ -211,7 +212,8 @@ func (t *Table) diff(ctx context.Context, from, to mvcc.Timestamp, o readOptions
 	return nil
 }
 
-// startDiff takes hold of the state that sc asks for and begins the walk to another timestamp.
+// startDiff opens a view of the state that sc reads, and begins the comparison with another
+// timestamp.
 func (sc *Scan) startDiff(to mvcc.Timestamp) (v view, d *tablet.Diff, cols []int, err error) {
 	t := sc.t
 	if err := t.store.enter(); err != nil {

@@ -20,24 +20,25 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Predicate is a condition on the columns of a row, for Where, Batch.If, Batch.UpdateIf and
-// Batch.DeleteIf. It is made by Eq, Gt, In, And and the other functions below, names columns but no
-// table, and can be used with any number of tables, by all goroutines.
+// Predicate is a condition on the columns of a row, for Where, Batch.If, Batch.UpdateIf, and
+// Batch.DeleteIf. Eq, Gt, In, And, and the other functions below return predicates. A predicate
+// names columns but no table. It can be used with any number of tables and by several goroutines at
+// once.
 //
-// Values are Go values as in Row, or a Cell. They must be values that the column can represent, as
-// in Row; for a date that is a time at midnight. A value that does not fit, a column that the table
-// does not have, and a nil value are errors of the read: ErrNoColumn, ErrSchema.
+// Values are Go values as in Row, or a Cell. The column must be able to represent them; the value
+// for a date column is a time at midnight. A value that does not fit, or that is nil, is ErrSchema
+// when the read begins; a column that the table does not have is ErrNoColumn.
 //
-// NULL is as in SQL: a comparison with a column that is NULL is neither true nor false, Not of it
-// is neither, too, and Where keeps only rows for which the predicate is true. Floats compare as
-// numbers: −0 equals +0, and a NaN is equal to nothing, below nothing and above nothing. Arrays can
-// be tested with IsNull and NotNull alone.
+// NULL is treated as in SQL: a comparison with a NULL is neither true nor false, and neither is Not
+// of it. Where keeps only rows for which the predicate is true. Floats compare as numbers: −0
+// equals +0, and a NaN is not equal to, below, or above any value. Arrays can be tested with IsNull
+// and NotNull only.
 //
-// The zero Predicate is true of every row. String returns a Predicate in the syntax of SQL.
+// The zero Predicate is true for every row.
 type Predicate struct {
 	kind     predicateKind
 	column   string
-	values   []any // frozen: not shared with the caller
+	values   []any // copies, which the caller cannot modify
 	filter   *bloom.BloomFilter
 	children []Predicate
 }
@@ -62,25 +63,26 @@ const (
 	isInFilter
 )
 
-// Eq is true where the column is equal to value.
+// Eq returns a predicate that is true if the column equals value.
 func Eq(column string, value any) Predicate { return comparison(isEq, column, value) }
 
-// Ne is true where the column is not equal to value and not NULL.
+// Ne returns a predicate that is true if the column is not NULL and does not equal value.
 func Ne(column string, value any) Predicate { return comparison(isNe, column, value) }
 
-// Lt is true where the column is less than value.
+// Lt returns a predicate that is true if the column is less than value.
 func Lt(column string, value any) Predicate { return comparison(isLt, column, value) }
 
-// Le is true where the column is less than or equal to value.
+// Le returns a predicate that is true if the column is less than or equal to value.
 func Le(column string, value any) Predicate { return comparison(isLe, column, value) }
 
-// Gt is true where the column is greater than value.
+// Gt returns a predicate that is true if the column is greater than value.
 func Gt(column string, value any) Predicate { return comparison(isGt, column, value) }
 
-// Ge is true where the column is greater than or equal to value.
+// Ge returns a predicate that is true if the column is greater than or equal to value.
 func Ge(column string, value any) Predicate { return comparison(isGe, column, value) }
 
-// In is true where the column is equal to one of the values; of no values, nowhere.
+// In returns a predicate that is true if the column equals one of the values. Without values, it is
+// true for no row.
 func In[T any](column string, values ...T) Predicate {
 	p := Predicate{kind: isIn, column: column, values: make([]any, len(values))}
 	for i, v := range values {
@@ -89,37 +91,41 @@ func In[T any](column string, values ...T) Predicate {
 	return p
 }
 
-// Between is true where the column is at least low and at most high.
+// Between returns a predicate that is true if the column is at least low and at most high.
 func Between(column string, low, high any) Predicate { return comparison(isBetween, column, low, high) }
 
-// HasPrefix is true where the column, a string or binary, begins with prefix: a string, or []byte.
+// HasPrefix returns a predicate that is true if the column, a string or binary, begins with prefix,
+// a string or []byte.
 func HasPrefix(column string, prefix any) Predicate { return comparison(isPrefix, column, prefix) }
 
-// IsNull is true where the column is NULL.
+// IsNull returns a predicate that is true if the column is NULL.
 func IsNull(column string) Predicate { return Predicate{kind: isNull, column: column} }
 
-// NotNull is true where the column is not NULL.
+// NotNull returns a predicate that is true if the column is not NULL.
 func NotNull(column string) Predicate { return Predicate{kind: isNotNull, column: column} }
 
-// InFilter is true where the column is one of the values that were added to a Bloom filter, and of
-// the filter's false positives; Not of it is false there. The values were added as the bytes of
-// cells of the column's type (batch.Vector.Cell). A NaN is never in a filter; a zero is if either
-// zero was added. The filter must not be changed any more.
+// InFilter returns a predicate that is true if the column's value was added to a Bloom filter, or
+// is one of the filter's false positives. Values are added as cells of the column's type (see
+// batch.Vector.Cell). A NaN is never in a filter; a zero is if either zero was added. The filter
+// must not be modified afterwards.
 func InFilter(column string, filter *bloom.BloomFilter) Predicate {
 	return Predicate{kind: isInFilter, column: column, filter: filter}
 }
 
-// And is true where all predicates are; of none, everywhere.
+// And returns a predicate that is true if all predicates are. Without predicates, it is true for
+// every row.
 func And(predicates ...Predicate) Predicate {
 	return Predicate{kind: isAnd, children: slices.Clone(predicates)}
 }
 
-// Or is true where one of the predicates is; of none, nowhere.
+// Or returns a predicate that is true if at least one of the predicates is. Without predicates, it
+// is true for no row.
 func Or(predicates ...Predicate) Predicate {
 	return Predicate{kind: isOr, children: slices.Clone(predicates)}
 }
 
-// Not is true where p is false. Where p is neither true nor false, because of a NULL, so is Not.
+// Not returns a predicate that is true if p is false. If p is neither true nor false, because of a
+// NULL, neither is Not.
 func Not(p Predicate) Predicate { return Predicate{kind: isNot, children: []Predicate{p}} }
 
 func comparison(kind predicateKind, column string, values ...any) Predicate {
@@ -129,7 +135,7 @@ func comparison(kind predicateKind, column string, values ...any) Predicate {
 	return Predicate{kind: kind, column: column, values: values}
 }
 
-// freeze returns a value that the caller cannot change any more.
+// freeze returns a copy of a value that the caller cannot modify.
 func freeze(v any) any {
 	switch b := v.(type) {
 	case nil:
@@ -157,7 +163,7 @@ func freeze(v any) any {
 	return v
 }
 
-// bind finds the columns of predicates in a schema and makes a filter of their conjunction.
+// bind resolves the columns of predicates in a schema and returns a filter for their conjunction.
 func (t *Table) bind(s *schema.Schema, predicates []Predicate) (batch.Filter, error) {
 	if len(predicates) == 0 {
 		return batch.Filter{}, nil
@@ -170,10 +176,11 @@ func (t *Table) bind(s *schema.Schema, predicates []Predicate) (batch.Filter, er
 	return f, nil
 }
 
-// filterOf is the filter that is true where p is true, or with negated, where p is false.
+// filterOf returns a filter that is true for the rows for which p is true or, if negated is set,
+// false.
 //
-// A batch.Filter has two truth values, SQL three, so negation goes down to the comparisons: there
-// it keeps NULLs out by a test of its own.
+// A batch.Filter has two truth values, SQL has three. So filterOf pushes negation down to the
+// comparisons, which exclude NULLs with a separate test.
 func (p *Predicate) filterOf(s *schema.Schema, negated bool) (batch.Filter, error) {
 	switch p.kind {
 	case isNot:
@@ -206,7 +213,7 @@ func (p *Predicate) filterOf(s *schema.Schema, negated bool) (batch.Filter, erro
 	return f, nil
 }
 
-// appendAlternatives appends predicates to dst, an Or as its own alternatives.
+// appendAlternatives appends predicates to dst. It replaces an Or by its own alternatives.
 func appendAlternatives(dst, predicates []Predicate) []Predicate {
 	for i := range predicates {
 		if p := predicates[i].only(); p.kind == isOr {
@@ -218,7 +225,7 @@ func appendAlternatives(dst, predicates []Predicate) []Predicate {
 	return dst
 }
 
-// joinEqualities makes one In of the alternatives on each column that are Eq or In.
+// joinEqualities joins the alternatives on each column that are Eq or In into one In.
 func joinEqualities(alternatives []Predicate) []Predicate {
 	var out []Predicate
 	places := map[string]int{}
@@ -236,7 +243,8 @@ func joinEqualities(alternatives []Predicate) []Predicate {
 	return out
 }
 
-// The comparisons whose tests of one column exist under that name, and their opposites.
+// columnTests maps the predicates on one column that are one batch.Operator to it; opposites maps
+// operators to their opposites.
 var (
 	columnTests = map[predicateKind]batch.Operator{isEq: batch.Eq, isNe: batch.Ne, isLt: batch.Lt, isLe: batch.Le, isGt: batch.Gt,
 		isGe: batch.Ge, isIn: batch.In, isNull: batch.IsNull, isNotNull: batch.NotNull, isInFilter: batch.InFilter}
@@ -298,7 +306,7 @@ func (p *Predicate) testOf(c *schema.Column, negated bool) (batch.Filter, error)
 	return batch.And(batch.Test(notNull), batch.Not(f)), err
 }
 
-// clip is text for a message, cut where it is long.
+// clip shortens long text for an error message.
 func clip(text string) string {
 	const most = 64
 	if utf8.RuneCountInString(text) <= most {
@@ -307,14 +315,14 @@ func clip(text string) string {
 	return string([]rune(text)[:most]) + "…"
 }
 
-// exactOpposite reports whether the opposite of a test is true of all cells but NULL of which the
-// test is not. A NaN is neither below a value nor not below it.
+// exactOpposite reports whether the opposite of op is true for exactly the cells, other than NULL,
+// for which op is not. A NaN is neither below a value nor at least equal to it.
 func exactOpposite(t schema.Type, op batch.Operator) bool {
 	ordered := op == batch.Lt || op == batch.Le || op == batch.Gt || op == batch.Ge
 	return !ordered || t != schema.Float && t != schema.Double
 }
 
-// predicateCell is the cell of a predicate's value.
+// predicateCell returns a predicate's value as a cell.
 func predicateCell(c *schema.Column, v any) ([]byte, error) {
 	if c.Type == schema.Array {
 		return nil, errors.New("arrays are tested with IsNull and NotNull alone")
@@ -331,8 +339,8 @@ func predicateCell(c *schema.Column, v any) ([]byte, error) {
 	return appendValue(&buf, c, v)
 }
 
-// String returns p in the syntax of SQL. A Bloom filter and a Cell have none and print as filter(n
-// bits) and hexadecimal bytes.
+// String returns p in the syntax of SQL. A Bloom filter prints as filter(n bits) and a Cell as
+// hexadecimal bytes.
 func (p Predicate) String() string {
 	var b strings.Builder
 	p.write(&b)
@@ -384,7 +392,7 @@ func (p *Predicate) write(b *strings.Builder) {
 	}
 }
 
-// only is p, or the predicate that p alone joins.
+// only returns p, or the only predicate that p joins.
 func (p *Predicate) only() *Predicate {
 	for (p.kind == isAnd || p.kind == isOr) && len(p.children) == 1 {
 		p = &p.children[0]
@@ -417,7 +425,7 @@ func (p *Predicate) writeJoined(b *strings.Builder) {
 
 var likeEscapes = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
-// quoteName is a column's name as SQL writes it.
+// quoteName returns a column's name in the syntax of SQL.
 func quoteName(name string) string {
 	for i, r := range name {
 		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {
@@ -430,13 +438,13 @@ func quoteName(name string) string {
 	return name
 }
 
-// printable is text with a backslash escape for each character that does not print.
+// printable returns text with a backslash escape for each character that is not printable.
 func printable(text string) string {
 	quoted := strconv.Quote(text)
 	return strings.ReplaceAll(strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`), `\\`, `\`)
 }
 
-// literal is a value as SQL writes it.
+// literal returns a value in the syntax of SQL.
 func literal(v any) string {
 	switch x := v.(type) {
 	case nil:

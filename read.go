@@ -17,14 +17,14 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Key is the values of a key's columns, in schema order.
+// Key is the values of the key columns, in schema order.
 type Key []any
 
-// maxWidth is the widest cell of fixed width, bytes.
+// maxWidth is the largest width of a cell of fixed width, in bytes.
 const maxWidth = 16
 
-// keyCells makes the cells of a key given as a Go value, a Key, a Row or cells ([][]byte). Prefixes
-// are allowed if prefix is set.
+// keyCells returns the cells of a key that is given as a Go value, a Key, a Row, or cells
+// ([][]byte). If prefix is set, the key may lack its last columns.
 func (t *Table) keyCells(s *schema.Schema, key any, prefix bool) ([][]byte, error) {
 	var values []any
 	switch k := key.(type) {
@@ -159,12 +159,12 @@ func (t *Table) pin(ctx context.Context, o *readOptions) error {
 	return err
 }
 
-// oldest is where the table's history begins by its age.
+// oldest returns the timestamp at which the table's history begins by its age.
 func (t *Table) oldest() mvcc.Timestamp {
 	return historyFloor(t.store.clock, t.tab.Metadata().HistorySec)
 }
 
-// project finds the indexes of the columns to read.
+// project returns the indexes of the columns to read.
 func (t *Table) project(shape *tablet.Shape, o *readOptions) ([]int, error) {
 	if o.fit != nil {
 		return o.fit(shape)
@@ -179,11 +179,11 @@ func (t *Table) project(shape *tablet.Shape, o *readOptions) ([]int, error) {
 	return cols, nil
 }
 
-// Get reads one row. key is a Go value for a one-column key, else a Key or a Row of the key
-// columns.
+// Get reads one row. key is a Go value if the key has one column; otherwise it is a Key or a Row of
+// the key columns.
 //
-// Errors: ErrNotFound when there is no such row; those of AsOf and At;
-// ErrRow for a key that does not fit; ErrCorrupt; ErrClosed.
+// Errors: ErrNotFound if there is no such row; those of AsOf and At; ErrRow for a key that does not
+// fit; ErrCorrupt; ErrClosed; ctx.Err().
 func (t *Table) Get(ctx context.Context, key any, opts ...GetOption) (Row, error) {
 	o := collect(opts)
 	v, err := t.read(ctx, &o)
@@ -227,8 +227,8 @@ func (t *Table) done(v view) {
 // fewCells is how many cells of a row fit on the stack.
 const fewCells = 32
 
-// newRow makes a row of cells: cells[i] is of columns[cols[i]]. Its strings share one piece of
-// memory.
+// newRow returns a row of cells: cells[i] belongs to columns[cols[i]]. Its strings share one
+// allocation.
 func newRow(columns []schema.Column, cols []int, cells [][]byte) Row {
 	var few [256]byte
 	texts := few[:0]
@@ -249,8 +249,8 @@ func newRow(columns []schema.Column, cols []int, cells [][]byte) Row {
 	return row
 }
 
-// GetCells is Get without conversion: the columns read, and their cells, nil for NULL. Neither must
-// be changed.
+// GetCells is like Get but returns the columns read and their cells, nil for NULL. They must not be
+// modified.
 func (t *Table) GetCells(ctx context.Context, key any, opts ...GetOption) (columns []schema.Column, cells [][]byte, err error) {
 	o := collect(opts)
 	v, err := t.read(ctx, &o)
@@ -268,7 +268,8 @@ func (t *Table) GetCells(ctx context.Context, key any, opts ...GetOption) (colum
 	return o.columnsOf(v.Shape, cols), cells, nil
 }
 
-// columnsOf are the columns of cols, which project found. They must not be changed.
+// columnsOf returns the columns with the indexes cols, which project returned. They must not be
+// modified.
 func (o *readOptions) columnsOf(shape *tablet.Shape, cols []int) []schema.Column {
 	if o.all {
 		return shape.Schema.Columns
@@ -298,9 +299,9 @@ func (t *Table) get(v view, key any, columns []int, dst [][]byte) ([][]byte, err
 	return cells, nil
 }
 
-// lookup is the key that a Get looks for, and ErrNotFound about it where there is no row: one piece
-// of memory for both. The error's text is made when somebody asks for it: most look only whether it
-// is ErrNotFound, and the text costs more than to find out that there is no row.
+// lookup is the key of a Get, and also its ErrNotFound if there is no row: one allocation for both.
+// The text of the error is built only when it is needed. Most callers only test for ErrNotFound,
+// and building the text takes longer than finding out that there is no row.
 type lookup struct {
 	tab *tablet.Tablet
 	key []byte // encoded; in few, if it fits
@@ -313,11 +314,11 @@ func (l *lookup) Error() string {
 
 func (l *lookup) Unwrap() error { return fault.ErrNotFound }
 
-// Trace is how a read finds a key.
+// Trace describes how a read finds a key.
 type Trace = rowset.Trace
 
-// Explain tells how Get finds a key: which rowsets it asks, and what their bloom files and key
-// indexes say.
+// Explain describes how Get finds a key: which rowsets it searches, and the results of their bloom
+// filters and key indexes.
 func (t *Table) Explain(ctx context.Context, key any, opts ...ReadOption) (Trace, error) {
 	o := collect(opts)
 	v, err := t.read(ctx, &o)
@@ -332,7 +333,7 @@ func (t *Table) Explain(ctx context.Context, key any, opts ...ReadOption) (Trace
 	return v.Explain(v.Encoder.AppendKey(nil, k))
 }
 
-// Scan is a scan that has been asked for and not begun. Batches or Rows run it, once.
+// Scan is a scan that has not begun yet. Batches or Rows runs it, once.
 type Scan struct {
 	t   *Table
 	ctx context.Context
@@ -342,15 +343,16 @@ type Scan struct {
 	after []byte // encoded: only rows with keys above it; nil: all
 }
 
-// Scan reads rows, in key order unless AnyOrder is given. Errors come with the first step: those of
-// the options, ErrCorrupt, ErrClosed, ctx's.
+// Scan reads rows, in key order unless AnyOrder is given. Errors come with the first step or any
+// later one: those of the options, ErrCorrupt, ErrClosed, ctx.Err().
 func (t *Table) Scan(ctx context.Context, opts ...ScanOption) *Scan {
 	return &Scan{t: t, ctx: ctx, o: collect(opts)}
 }
 
-// Batches runs the scan. A batch holds until the next step; its byte strings may be kept. The rows
-// of the result are those whose bit in Selection is 1. Arrays come as cells (schema.ArrayElements,
-// batch.Vector.AppendUnpacked). An error is the last step.
+// Batches runs the scan and yields its rows in record batches. A batch is valid until the next
+// step; its byte strings may be kept. The rows of the result are those whose bit in Selection is 1.
+// Arrays come as cells (see schema.ArrayElements and batch.Vector.AppendUnpacked). An error comes
+// as the last step.
 func (sc *Scan) Batches() iter.Seq2[*batch.RecordBatch, error] {
 	return func(yield func(*batch.RecordBatch, error) bool) {
 		it, err := sc.start()
@@ -377,7 +379,8 @@ func (sc *Scan) errorf(err error) error {
 	return fmt.Errorf("oribi: table %q: %w", sc.t.tab.Name(), err)
 }
 
-// Rows runs the scan row by row. After each row it looks whether ctx is canceled or the store closed.
+// Rows runs the scan and yields its rows one by one. After each row, it stops with an error if ctx
+// is canceled or the store is closed.
 func (sc *Scan) Rows() iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		var cols []int
@@ -409,7 +412,7 @@ func (sc *Scan) Rows() iter.Seq2[Row, error] {
 	}
 }
 
-// next takes a step unless the store was closed or the context ended.
+// next advances the iterator unless the store is closed or the context is canceled.
 func (sc *Scan) next(it scan.Iterator) bool {
 	return sc.interrupted() == nil && it.Next()
 }
@@ -421,7 +424,7 @@ func (sc *Scan) interrupted() error {
 	return sc.ctx.Err()
 }
 
-// start makes the iterator.
+// start returns the iterator over the rows of the scan.
 func (sc *Scan) start() (scan.Iterator, error) {
 	t := sc.t
 	if err := t.store.enter(); err != nil {
@@ -466,7 +469,7 @@ func (s *pinnedScan) Close() error {
 	return err
 }
 
-// request finds what the options name in the schema that is read.
+// request resolves the names in the options by the schema of the read.
 func (sc *Scan) request(shape *tablet.Shape) (req scan.Options, err error) {
 	t := sc.t
 	if req.Columns, err = t.project(shape, &sc.o); err != nil {
@@ -494,7 +497,7 @@ func (sc *Scan) request(shape *tablet.Shape) (req scan.Options, err error) {
 	return req, nil
 }
 
-// bound encodes a bound of a key range; nil when there is none.
+// bound encodes a bound of a key range; it returns nil if there is none.
 func (t *Table) bound(shape *tablet.Shape, key any) ([]byte, error) {
 	if key == nil {
 		return nil, nil
@@ -506,8 +509,8 @@ func (t *Table) bound(shape *tablet.Shape, key any) ([]byte, error) {
 	return shape.Encoder.AppendPrefix([]byte{}, cells), nil
 }
 
-// Count returns the number of rows. Without options it adds up counts, without reading rows, unless
-// write batches are in flight that it must not see yet.
+// Count returns the number of rows. Without options, it adds up counters and reads no rows, unless
+// write batches are in flight that it must not count yet.
 func (t *Table) Count(ctx context.Context, opts ...CountOption) (int64, error) {
 	o := collect(opts)
 	if !o.asOf && o.lower == nil && o.upper == nil && o.prefix == nil && len(o.where) == 0 {
@@ -535,8 +538,8 @@ func (t *Table) Count(ctx context.Context, opts ...CountOption) (int64, error) {
 	return n, nil
 }
 
-// published is the number of live rows if the counts show the published state: no batch was between
-// log and publication, and none entered the log while they were read.
+// published returns the number of live rows. ok reports whether the counters show the published
+// state: no batch was between log and publication, and none entered the log while they were read.
 func (t *Table) published() (n int64, ok bool) {
 	s := t.store
 	last := s.lastLSN.Load()

@@ -7,8 +7,8 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// Each read takes the options that it supports and no others: an option that a call does not
-// support does not compile. A nil option changes nothing.
+// Each read has its own type of options, so passing an option that it does not support does not
+// compile. A nil option has no effect.
 type (
 	// GetOption is an option of Table.Get, GetCells, GetMany, GetManyCells and History: Columns,
 	// AsOf, At, Latest.
@@ -17,13 +17,14 @@ type (
 		get()
 	}
 
-	// ScanOption is an option of Table.Scan, which takes all options of reads.
+	// ScanOption is an option of Table.Scan, which takes every option of a read.
 	ScanOption interface {
 		option
 		scan()
 	}
 
-	// TypedScanOption is an option of TableOf.Scan and ScanAs: those of Table.Scan without Columns.
+	// TypedScanOption is an option of TableOf.Scan and ScanAs: any option of Table.Scan except
+	// Columns.
 	TypedScanOption interface {
 		ScanOption
 		typedScan()
@@ -41,24 +42,24 @@ type (
 		diff()
 	}
 
-	// ReadOption is an option of every read of a state: AsOf, At, Latest. The reads of typed rows
-	// other than Scan and Diff take no other.
+	// ReadOption is an option of every read of one state: AsOf, At, Latest. It is the only option of
+	// reads of typed rows other than scans and diffs.
 	ReadOption interface {
 		GetOption
 		CountOption
 		read()
 	}
 
-	// RangeOption is an option of every read of a key range: From, To, Prefix. TableOf.Diff takes no
-	// other.
+	// RangeOption is an option of every read of a key range: From, To, Prefix. It is the only option
+	// of TableOf.Diff.
 	RangeOption interface {
 		CountOption
 		DiffOption
 		BulkOption
 	}
 
-	// ColumnsOption is what Columns returns, an option of every read of an untyped row. Batch.Get
-	// takes no other.
+	// ColumnsOption is an option of every read of untyped rows: Columns. It is the only option of
+	// Batch.Get.
 	ColumnsOption interface {
 		GetOption
 		ScanOption
@@ -67,7 +68,7 @@ type (
 	}
 )
 
-// option is what all options of reads are.
+// option is common to all options of reads.
 type option interface{ apply(*readOptions) }
 
 // The options by the calls that take them.
@@ -133,53 +134,55 @@ func collect[O option](opts []O) readOptions {
 	return o
 }
 
-// Columns names the columns to read, in that order; of no names it reads none, only whether there
-// is a row. Without it, a read returns all columns in schema order. Errors of the read: ErrNoColumn
-// for a name that the table does not have, ErrSchema for one given twice.
+// Columns chooses the columns to read, in the given order. Without names, a read returns no columns
+// and only finds out which rows exist. Without Columns, it returns all columns in schema order.
+// Errors of the read: ErrNoColumn for a name that the table does not have, ErrSchema for a name
+// given twice.
 func Columns(names ...string) ColumnsOption {
 	names = slices.Clone(names)
 	return columnsOption(func(o *readOptions) { o.columns, o.all = names, false })
 }
 
-// AsOf reads the state at ts: the write batch that got ts, and everything before it. Without it, a
-// read returns the newest published state. A read as of ts can be repeated, with the same answer,
-// as long as the table's history reaches back to ts; after a kill only if ts was not ahead of the
-// newest write batch.
+// AsOf reads the state at ts: the write batch with timestamp ts and all before it. Without AsOf, a
+// read returns the newest published state. A read as of ts returns the same answer each time, as
+// long as the table's history reaches back to ts. After a kill of the process, this is only certain
+// if ts was not ahead of the newest write batch.
 //
 // Errors of the read: ErrTooOld below the history floor; ErrFuture for a timestamp above both the
-// clock's microsecond and the newest timestamp (Store.AdvanceClock).
+// clock's microsecond and the newest timestamp (see Store.AdvanceClock).
 func AsOf(ts mvcc.Timestamp) ReadOption {
 	return readOption(func(o *readOptions) { o.at, o.asOf, o.snapshot = ts, true, nil })
 }
 
-// At reads the state of a snapshot. Errors of the read: ErrClosed when the snapshot or the store
-// was closed.
+// At reads the state of a snapshot. Error of the read: ErrClosed if the snapshot or the store was
+// closed.
 func At(sn *Snapshot) ReadOption {
 	return readOption(func(o *readOptions) { o.at, o.asOf, o.snapshot = sn.ts, true, sn })
 }
 
-// Latest reads the newest published state, as a read without AsOf or At does.
+// Latest reads the newest published state, as does a read without AsOf and At.
 func Latest() ReadOption {
 	return readOption(func(o *readOptions) { o.at, o.asOf, o.snapshot = 0, false, nil })
 }
 
-// Where leaves out the rows for which one of the predicates is not true. It may be given more than
-// once: all predicates of all Wheres must be true. Of no predicates it leaves out none.
+// Where selects the rows for which all predicates are true. If it is given more than once, the
+// predicates of all of them must be true. Without predicates, it selects all rows.
 func Where(predicates ...Predicate) CountOption {
 	predicates = slices.Clone(predicates)
 	return whereOption(func(o *readOptions) { o.where = append(o.where, predicates...) })
 }
 
-// From begins a read at the first row whose key is not below key: a Go value for a key of one
-// column, a Key of the first columns for a compound one.
+// From begins a read at the first row whose key is not below key. key is a Go value for a key of
+// one column; otherwise it is a Key of the first columns, or of all.
 func From(key any) RangeOption { return rangeOption(func(o *readOptions) { o.lower = key }) }
 
-// To ends a read before the first row whose key is not below key.
+// To ends a read before the first row whose key is not below key, which is given as in From.
 func To(key any) RangeOption { return rangeOption(func(o *readOptions) { o.upper = key }) }
 
 // Prefix reads the rows whose keys begin with key: a Key of the first columns, or one Go value. The
-// columns given are equal to their values; only the last column of the whole key, if it is a string
-// or binary, may go on after its value. In a table with the key (host, path),
+// given columns must be equal to their values. Only if the last given column is the last of the
+// whole key, and a string or binary, need it only begin with its value. In a table with the key
+// (host, path),
 //
 //	Prefix("example.org")                      all paths of that host, and of no other
 //	Prefix(Key{"example.org", "/docs/"})       its paths that begin with /docs/
@@ -187,8 +190,8 @@ func To(key any) RangeOption { return rangeOption(func(o *readOptions) { o.upper
 // From and To narrow the range further.
 func Prefix(key any) RangeOption { return rangeOption(func(o *readOptions) { o.prefix = key }) }
 
-// Limit ends a scan after n rows. Limit(0) reads no row; a negative n is no limit.
+// Limit ends a scan after n rows. Limit(0) reads no rows; a negative n means no limit.
 func Limit(n int64) TypedScanOption { return rowsOption(func(o *readOptions) { o.limit = n }) }
 
-// AnyOrder lets a scan return rows in the order that is cheapest, instead of key order.
+// AnyOrder lets a scan return rows in the cheapest order instead of key order.
 func AnyOrder() TypedScanOption { return rowsOption(func(o *readOptions) { o.anyOrder = true }) }

@@ -31,7 +31,7 @@ type SnapshotInfo struct {
 	Timestamp mvcc.Timestamp
 }
 
-// SnapshotOption is an option of Store.Snapshot and SnapshotAt: Named. A nil option changes nothing.
+// SnapshotOption is an option of Store.Snapshot and SnapshotAt: Named. A nil option has no effect.
 type SnapshotOption interface{ snapshot(*Snapshot) }
 
 type named string
