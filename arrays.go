@@ -7,8 +7,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// arrayCell makes the cell of an array of a Go slice: of values as Row takes them for single ones,
-// nil for NULL elements. A nil slice is NULL.
+// arrayCell returns the cell of an array from a Go slice. The elements are values as in Row, nil
+// for NULL. A nil slice is NULL.
 func arrayCell(c *schema.Column, v any) ([]byte, error) {
 	r := reflect.ValueOf(v)
 	for r.Kind() == reflect.Pointer {
@@ -27,8 +27,8 @@ func arrayCell(c *schema.Column, v any) ([]byte, error) {
 	return buildArray(c, r, func(buf []byte, e reflect.Value) ([]byte, error) { return appendValue(&buf, &element, e.Interface()) })
 }
 
-// buildArray makes the cell of an array of the elements of a slice. put makes the cell of one of
-// them: those of fixed width in the memory that it is given, of length 0.
+// buildArray returns the cell of an array with the elements of a slice. put returns the cell of one
+// element; a cell of fixed width is appended to buf, which is empty and has room for it.
 func buildArray(c *schema.Column, slice reflect.Value, put func(buf []byte, e reflect.Value) ([]byte, error)) ([]byte, error) {
 	n, width := slice.Len(), c.Element.Width()
 	if n > schema.MaxElements {
@@ -53,7 +53,7 @@ func errTooManyElements(n int) error {
 	return fmt.Errorf("an array of %d elements, limit %d", n, schema.MaxElements)
 }
 
-// checkArrayCell checks an array's cell and its elements.
+// checkArrayCell checks the cell of an array and its elements.
 func checkArrayCell(c *schema.Column, cell []byte) error {
 	elements, err := schema.ArrayElements(nil, c.Element, cell)
 	if err != nil {
@@ -68,7 +68,7 @@ func checkArrayCell(c *schema.Column, cell []byte) error {
 	return nil
 }
 
-// arrayOf is an array's cell as a Go value: []any, nil for NULL elements.
+// arrayOf returns the cell of an array as a Go value, with nil for NULL elements.
 func arrayOf(c *schema.Column, cell []byte) []any {
 	element := c.Elements()
 	elements, _ := schema.ArrayElements(nil, c.Element, cell) // checked when it was written or read

@@ -12,8 +12,8 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// BulkOption is an option of Table.UpdateWhere, DeleteWhere and DeleteRange: a Predicate, From, To,
-// Prefix, InPieces, NoSync. A nil option has no effect.
+// BulkOption is an option of Table.UpdateWhere, DeleteWhere, and DeleteRange: a Predicate, From,
+// To, Prefix, InPieces, NoSync. A nil option has no effect.
 type BulkOption interface{ bulk(*bulkOptions) }
 
 // TruncateOption is an option of Table.Truncate: InPieces, NoSync.
@@ -39,36 +39,36 @@ func (f rangeOption) bulk(o *bulkOptions) {
 	f(&o.read)
 }
 
-// InPieces lets a bulk call commit several write batches, one after the other in key order, where
-// one would be too large or keep too many rows in memory. Each is atomic and has a timestamp of its
-// own; readers see the pieces that are committed. Each takes the rows as they are when it begins.
+// InPieces lets a bulk call commit several write batches, one after the other in key order, if one
+// would be too large or keep too many rows in memory. Each is atomic and has its own timestamp, and
+// readers see it as soon as it is committed. Each changes the rows as they are when it begins.
 func InPieces() TruncateOption { return inPieces{} }
 
-// BulkResult is what a bulk call did, until its error if there was one.
+// BulkResult describes what a bulk call did, up to its error if it failed.
 type BulkResult struct {
-	Rows      int64          // that were changed, durably unless NoSync was given
+	Rows      int64          // rows that were changed, durably unless NoSync was given
 	Timestamp mvcc.Timestamp // of the last write batch; 0 if none was committed
 
-	// Next is set when a call with InPieces has failed: the key of the first row that may not have
-	// been changed. The same call with From(Next) does the rest.
+	// Next is set if a call with InPieces failed: the key of the first row that may not have been
+	// changed. The same call with From(Next) does the rest.
 	Next Key
 }
 
-// pieceBytes is how large a write batch of a call with InPieces becomes.
+// pieceBytes is the size of a write batch of a call with InPieces.
 const pieceBytes = 4 << 20
 
 // UpdateWhere sets the columns of set in every row for which all predicates are true and whose key
-// is in the range of From, To and Prefix; without any of these, in all rows. set contains Go values
-// as in Row, nil for NULL, and no column of the key.
+// is in the range of From, To, and Prefix. Without these options, it changes all rows. set contains
+// Go values as in Row, nil for NULL, and no key column.
 //
-// The update is one write batch: all of it at one timestamp, or nothing. It takes memory for each
-// row, and where it would be larger than a write batch may be, the call returns ErrBatchTooLarge
-// and changes nothing; with InPieces it is several write batches.
+// The update is one write batch: all rows change at one timestamp, or none. It takes memory for
+// each row. If it is larger than a write batch may be, UpdateWhere changes nothing and returns
+// ErrBatchTooLarge, unless InPieces allows several write batches.
 //
-// Other writers go on. The rows are those that a read finds when the call begins, and each is
-// decided again when the write batch is committed, with no other writer in between: a row that no
-// longer passes is left alone. A row that another writer changes during the call so that it passes
-// may be left alone too. Earlier states stay readable as far as the table's history goes.
+// Other writers are not blocked. UpdateWhere reads the rows when it begins, and tests each of them
+// again when it commits, with no other writer in between. It does not change a row for which the
+// predicates are no longer true. It may miss a row for which they become true during the call.
+// Earlier states stay readable as far as the table's history goes.
 //
 // A call that fails with InPieces has changed BulkResult.Rows rows. It may be repeated, since it
 // sets the same values again, or resumed at BulkResult.Next.
@@ -84,7 +84,8 @@ func (t *Table) UpdateWhere(ctx context.Context, set Row, opts ...BulkOption) (B
 }
 
 // DeleteWhere deletes every row for which all predicates are true and whose key is in the range of
-// From, To and Prefix; without any of these, all rows. All else is as with UpdateWhere.
+// From, To, and Prefix. Without these options, it deletes all rows. In all else it is like
+// UpdateWhere.
 func (t *Table) DeleteWhere(ctx context.Context, opts ...BulkOption) (BulkResult, error) {
 	res, err := t.changeWhere(ctx, OpDeleteIgnore, nil, opts)
 	if err != nil {
@@ -93,8 +94,8 @@ func (t *Table) DeleteWhere(ctx context.Context, opts ...BulkOption) (BulkResult
 	return res, err
 }
 
-// DeleteRange deletes the rows whose keys are not below from and below to, each of which is as From
-// and To take it, or nil for no bound. All else is as with UpdateWhere.
+// DeleteRange deletes the rows whose keys are not below from and below to. Each bound is given as
+// in From, or is nil for no bound. In all else it is like UpdateWhere.
 func (t *Table) DeleteRange(ctx context.Context, from, to any, opts ...BulkOption) (BulkResult, error) {
 	return t.DeleteWhere(ctx, append([]BulkOption{From(from), To(to)}, opts...)...)
 }
@@ -113,7 +114,7 @@ func collectBulk[O BulkOption](opts []O) bulkOptions {
 	return o
 }
 
-// changeWhere commits an operation on each row that the options choose.
+// changeWhere commits an operation on each row that the options select.
 func (t *Table) changeWhere(ctx context.Context, op Op, set Row, opts []BulkOption) (BulkResult, error) {
 	if err := t.store.enterWriting(); err != nil {
 		return BulkResult{}, err
@@ -151,8 +152,8 @@ func (c *rowsChange) run(ctx context.Context) (BulkResult, error) {
 	return c.res, err
 }
 
-// collect fills the write batch with operations on the rows after c.done. more reports that not all
-// had room.
+// collect fills the write batch with operations on the rows after c.done. more reports whether rows
+// are left for which it had no room.
 func (c *rowsChange) collect(ctx context.Context) (more bool, err error) {
 	c.b.Reset()
 	c.first = nil
@@ -217,7 +218,7 @@ func (c *rowsChange) add(op tablet.Op, key []byte, size int64) {
 	}
 }
 
-// updateList makes the change of one row, the same for all.
+// updateList returns the change of one row, which is the same for all.
 func (c *rowsChange) updateList() (change.List, error) {
 	s := c.p.shape.Schema
 	list := change.AppendUpdateHeader(nil, change.Update)
@@ -258,8 +259,8 @@ func (c *rowsChange) updateList() (change.List, error) {
 	return list, nil
 }
 
-// commit commits what collect has found. It commits an empty batch if there is no other: that has a
-// timestamp too.
+// commit commits what collect has found. If it has found no row at all, commit commits an empty
+// batch, which also has a timestamp.
 func (c *rowsChange) commit(ctx context.Context) error {
 	n := len(c.p.ops)
 	if n == 0 && c.done != nil {
@@ -282,7 +283,7 @@ func (c *rowsChange) commit(ctx context.Context) error {
 	return nil
 }
 
-// next is where a call that has failed can be resumed; nil for at its beginning.
+// next returns the key at which a failed call can be resumed, or nil if that is its beginning.
 func (c *rowsChange) next() Key {
 	encoded := c.first
 	if encoded == nil {

@@ -7,31 +7,33 @@ import (
 	"github.com/oribi-db/oribi/compaction"
 )
 
-// CompactionResult is what a flush or compaction of a table did.
+// CompactionResult describes what a flush or compaction of a table did.
 type CompactionResult = compaction.Result
 
 // Flush writes the table's memory to disk: new rows to rowsets, changes to delta files. What other
 // goroutines write during the flush stays in memory. The table's writers wait for the metadata
-// commit at the end; readers wait for nothing. Errors: ctx's; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed.
+// commit at the end; readers do not wait. Errors: ctx.Err(); ErrReadOnly; ErrNoSpace; ErrPoisoned;
+// ErrClosed.
 func (t *Table) Flush(ctx context.Context) error {
 	_, err := t.FlushResult(ctx)
 	return err
 }
 
-// FlushResult is Flush, and returns what it did.
+// FlushResult is like Flush but also returns what it did.
 func (t *Table) FlushResult(ctx context.Context) (CompactionResult, error) {
 	return t.work(ctx, "flush", t.tab.Flush)
 }
 
-// Compact flushes, then merges until no rowsets overlap and every change that can be part of a
-// rowset is. Old versions stay readable as far as the table's history goes. When it returns, the
-// files that it has replaced take no space, except those that running reads use. Locks and errors as Flush.
+// Compact flushes the table, then merges rowsets until none overlap and all changes that can be
+// part of the base data are. Old versions stay readable as far as the table's history goes. When
+// Compact returns, the replaced files take no space, except those that running reads use. Writers
+// wait and errors are as for Flush.
 func (t *Table) Compact(ctx context.Context) error {
 	_, err := t.CompactResult(ctx)
 	return err
 }
 
-// CompactResult is Compact, and returns what it did.
+// CompactResult is like Compact but also returns what it did.
 func (t *Table) CompactResult(ctx context.Context) (CompactionResult, error) {
 	return t.work(ctx, "compact", func(ctx context.Context) (CompactionResult, error) {
 		r, err := t.tab.Compact(ctx)
@@ -42,7 +44,7 @@ func (t *Table) CompactResult(ctx context.Context) (CompactionResult, error) {
 	})
 }
 
-// Merge rewrites the rowsets that a policy chose.
+// Merge rewrites the rowsets that a policy chose. Writers wait and errors are as for Flush.
 func (t *Table) Merge(ctx context.Context, c compaction.Choice) error {
 	_, err := t.work(ctx, "merge", func(ctx context.Context) (CompactionResult, error) {
 		return CompactionResult{}, t.tab.Merge(ctx, c)
@@ -62,29 +64,32 @@ func (t *Table) work(ctx context.Context, what string, do func(context.Context) 
 	return r, nil
 }
 
-// FlushDeltas writes the changes in memory to rows on disk to delta files; new rows stay in memory. Locks and errors as Flush.
+// FlushDeltas writes the changes in memory of rows on disk to delta files. New rows stay in memory.
+// Writers wait and errors are as for Flush.
 func (t *Table) FlushDeltas(ctx context.Context) (CompactionResult, error) {
 	return t.work(ctx, "flush deltas", t.tab.FlushDeltas)
 }
 
-// CompactMinor makes one file of the redo files of each rowset that has several, so that reads open
-// fewer. It does not touch memory. Writers of the table wait only while it is committed. Errors as Flush.
+// CompactMinor merges the redo files of each rowset that has several into one, so that reads open
+// fewer files. It does not flush memory. The table's writers wait only while the result is
+// committed. Errors: those of Flush.
 func (t *Table) CompactMinor(ctx context.Context) (CompactionResult, error) {
 	return t.work(ctx, "minor compaction", t.tab.CompactMinor)
 }
 
-// CompactMajor applies the changes in redo files to the base files of the named columns, or of all
-// columns, and writes undos that lead back, as far as the table's history goes. Reads of the newest
-// state then have nothing to apply. Other columns, keys and deletes stay as they are. Memory and locks as CompactMinor.
+// CompactMajor applies the changes in redo files to the base data of the named columns, or of all
+// columns if none are named. It writes undos that lead back as far as the table's history goes.
+// Reads of the newest state then have no changes to apply. Other columns, keys, and deletes stay as
+// they are. It does not flush memory, and writers wait as for CompactMinor.
 //
-// Errors: as Flush; ErrNoColumn for a column that the table does not have; ErrSchema for one of the
-// key.
+// Errors: those of Flush; ErrNoColumn for a column that the table does not have; ErrSchema for a
+// key column.
 func (t *Table) CompactMajor(ctx context.Context, columns ...string) (CompactionResult, error) {
 	return t.work(ctx, "major compaction", func(ctx context.Context) (CompactionResult, error) { return t.tab.CompactMajor(ctx, columns) })
 }
 
-// CollectUndos removes what is older than the table's history, as far as that needs no rewrite: whole
-// undo files, and rowsets in which every row is deleted. Locks and errors as
+// CollectUndos removes what is older than the table's history, as far as it can without a rewrite:
+// whole undo files, and rowsets in which every row is deleted. Writers wait and errors are as for
 // CompactMinor.
 func (t *Table) CollectUndos(ctx context.Context) (CompactionResult, error) {
 	return t.work(ctx, "undo gc", t.tab.CollectUndos)

@@ -16,7 +16,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// rowType is what the fields of a struct type are. Immutable.
+// rowType describes the fields of a struct type. It is immutable.
 type rowType struct {
 	typ  reflect.Type
 	tags []fieldTag
@@ -31,9 +31,9 @@ type fieldTag struct {
 	key  bool
 }
 
-var rowTypes sync.Map // reflect.Type → *rowType: of a type, tags are parsed once
+var rowTypes sync.Map // reflect.Type → *rowType: the tags of a type are parsed once
 
-// rowTypeOf finds the fields of a struct type. Errors: ErrSchema.
+// rowTypeOf returns the description of a struct type. Errors: ErrSchema.
 func rowTypeOf(typ reflect.Type) (*rowType, error) {
 	if known, ok := rowTypes.Load(typ); ok {
 		return known.(*rowType), nil
@@ -52,7 +52,7 @@ func rowTypeOf(typ reflect.Type) (*rowType, error) {
 	return rt, nil
 }
 
-// collect adds the fields of a struct that is at path in the row.
+// collect adds the fields of a struct type that is embedded in the row at path.
 func (rt *rowType) collect(typ reflect.Type, path []int, text string) error {
 	for i := range typ.NumField() {
 		f := typ.Field(i)
@@ -112,7 +112,7 @@ func isValue(t reflect.Type) bool {
 	return t == reflect.TypeFor[time.Time]() || t == reflect.TypeFor[Decimal]() || t == reflect.TypeFor[Int128]()
 }
 
-// binding is what the fields are in one version of a table's schema. Immutable.
+// binding connects the fields with the columns of one version of a table's schema. It is immutable.
 type binding struct {
 	shape   *tablet.Shape
 	fields  []field
@@ -122,7 +122,7 @@ type binding struct {
 	lacks   string // a column that a new row must set and that has no field; empty = there is none
 }
 
-// bind makes the conversions of the fields; column returns the index of a field's column.
+// bind builds the conversions of the fields. column returns the index of a field's column.
 func (rt *rowType) bind(shape *tablet.Shape, column func(i int) (int, error)) (*binding, error) {
 	s, b := shape.Schema, &binding{shape: shape}
 	for i := range rt.tags {
@@ -154,7 +154,7 @@ func (rt *rowType) bind(shape *tablet.Shape, column func(i int) (int, error)) (*
 	return b, nil
 }
 
-// read makes a struct of the cells of b.columns.
+// read sets a struct from the cells of b.columns.
 func (b *binding) read(row reflect.Value, cells [][]byte) error {
 	for k := range b.fields {
 		f := &b.fields[k]
@@ -165,7 +165,7 @@ func (b *binding) read(row reflect.Value, cells [][]byte) error {
 	return nil
 }
 
-// field moves one column between a struct and a cell.
+// field converts one column between a struct and a cell.
 type field struct {
 	col  int    // index in the schema
 	path []int  // to the struct field
@@ -174,7 +174,7 @@ type field struct {
 	take func(f reflect.Value, cell []byte) error
 }
 
-// of returns the field of a row, which is addressable.
+// of returns the field in row, which must be addressable.
 func (f *field) of(row reflect.Value) reflect.Value {
 	if len(f.path) == 1 {
 		return row.Field(f.path[0])
@@ -182,11 +182,11 @@ func (f *field) of(row reflect.Value) reflect.Value {
 	return row.FieldByIndex(f.path)
 }
 
-// SchemaOf returns the schema of a struct type: int8 to int64, uint8 to uint64, float, double,
-// string, binary, bool, timestamp and int128 columns; binary ones for byte arrays such as [16]byte;
-// arrays of all these but int128 for slices; nullable where the field is a pointer. Fields tagged
-// "key" come first. Decimals, dates and varchars need more than a Go type contains: make their
-// schema with schema.New.
+// SchemaOf returns the schema of a struct type (see TableOf). Its columns have the types int8 to
+// int64, uint8 to uint64, float, double, string, binary, bool, timestamp, and int128. A byte array
+// such as [16]byte is a binary column, and a slice of any of these types but Int128 is an array. A
+// column is nullable if its field is a pointer. Fields tagged "key" come first. Columns of type
+// decimal, date, and varchar need more than a Go type says: build such schemas with schema.New.
 //
 // Errors: ErrSchema, naming the field.
 func SchemaOf[T any]() (*schema.Schema, error) {
@@ -267,7 +267,7 @@ func typeOf(t reflect.Type) (schema.Type, bool) {
 	return 0, false
 }
 
-// newField finds the conversions between a struct field of type t and a column.
+// newField returns the conversions between a struct field of type t and a column.
 func newField(c *schema.Column, t reflect.Type) (field, error) {
 	var f field
 	if t.Kind() == reflect.Pointer {
@@ -306,7 +306,7 @@ func newField(c *schema.Column, t reflect.Type) (field, error) {
 	return f, nil
 }
 
-// choose sets put and take by the column's type; false if the Go type does not fit.
+// choose sets put and take by the column's type. It reports whether the Go type fits.
 func (f *field) choose(c *schema.Column, t reflect.Type) bool {
 	// Structs are reached by address: to put one into an interface would copy it to the heap.
 	switch c.Type {
@@ -413,7 +413,7 @@ func (f *field) chooseString(c *schema.Column, t reflect.Type) bool {
 	return true
 }
 
-// chooseInteger takes Go integers that can represent every value of the column.
+// chooseInteger accepts Go integers that can represent every value of the column.
 func (f *field) chooseInteger(c *schema.Column, t reflect.Type) bool {
 	z, width := reflect.Zero(t), 8*c.Type.Width()
 	unsigned := false
@@ -450,8 +450,8 @@ func (f *field) chooseInteger(c *schema.Column, t reflect.Type) bool {
 	return false
 }
 
-// chooseArray takes slices: of the Go types that fit the elements, pointers for those that may be
-// NULL; or of any.
+// chooseArray accepts slices of Go types that fit the elements, of pointers to them for elements
+// that may be NULL, and of any.
 func (f *field) chooseArray(c *schema.Column, t reflect.Type) bool {
 	if t.Kind() != reflect.Slice {
 		return false

@@ -11,18 +11,19 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Truncate deletes all rows of the table at one timestamp: none of them exists from there on, and
-// states before it stay readable as far as the table's history goes. A row that another writer
-// commits during the call is deleted, too, or has a later timestamp.
+// Truncate deletes all rows of the table at one timestamp. Earlier states stay readable as far as
+// the table's history goes. A row that another writer commits during the call either is deleted too
+// or has a later timestamp.
 //
-// The deletes are one write batch, in memory and in the log, so a table of more rows than a write
-// batch takes (about 80 bytes for each and its key, of Options.MemoryLimit / 4 or 256 MiB) is
-// ErrBatchTooLarge, with nothing changed. With InPieces they are several write batches, as those of
-// DeleteWhere, and rows that are inserted during the call may be left. DropTable and CreateTable
-// take no time for each row, but end the table's history.
+// The deletes are one write batch, in memory and in the log. If the table has more rows than a
+// write batch takes, Truncate changes nothing and returns ErrBatchTooLarge; a row takes about 80
+// bytes and its key, and a write batch at most Options.MemoryLimit / 4 or 256 MiB, whichever is
+// less. With InPieces, Truncate commits several write batches, as DeleteWhere does, and may leave
+// rows that are inserted during the call. DropTable and CreateTable take no time per row, but end
+// the table's history.
 //
 // Other writers of the table wait while the write batch is committed. If one of them has committed
-// since the rows were read, they wait too while the rows are read again.
+// since the rows were read, they also wait while the rows are read again.
 //
 // Errors: ErrBatchTooLarge; those of Batch.Commit and Table.Scan.
 func (t *Table) Truncate(ctx context.Context, opts ...TruncateOption) (BulkResult, error) {
@@ -48,20 +49,20 @@ func (t *Table) truncate(ctx context.Context, o bulkOptions) (BulkResult, error)
 	})
 }
 
-// RestoreTo makes the table's content what it was at ts, in one write batch: rows that were deleted
-// or changed since are as they were, rows that were inserted since are gone. The states in between
-// stay readable as far as the table's history goes, so a restore can be taken back by another.
-// Rows that did not change since ts are not touched.
+// RestoreTo changes the table's content back to what it was at ts, in one write batch: it undoes
+// the changes and deletes since ts, and deletes the rows inserted since. Rows that did not change
+// are not touched. The states in between stay readable as far as the table's history goes, so
+// another RestoreTo can undo this one.
 //
-// The columns are those that the table has now: a column that was dropped since does not come back,
-// and one that was added has the values that a read as of ts returns for it.
+// The table keeps its present columns. A column that was dropped since ts does not return, and a
+// column that was added since gets the values that a read as of ts returns for it.
 //
 // Other writers of the table wait while the write batch is committed. If one of them has committed
-// since the difference to ts was read, they wait too while it is read again; what they commit later
-// is not undone.
+// since the difference to ts was read, they also wait while it is read again. What they commit
+// afterwards is not undone.
 //
-// Errors: ErrTooOld and ErrFuture for ts as of AsOf; ErrBatchTooLarge when more has changed since
-// ts than a write batch takes, and nothing is changed then; those of Batch.Commit and Table.Diff.
+// Errors: ErrTooOld and ErrFuture as for AsOf(ts); ErrBatchTooLarge if more has changed since ts
+// than a write batch takes, and then nothing is changed; those of Batch.Commit and Table.Diff.
 func (t *Table) RestoreTo(ctx context.Context, ts mvcc.Timestamp) (BulkResult, error) {
 	res, err := t.restore(ctx, ts)
 	if err != nil {
@@ -95,7 +96,7 @@ func (t *Table) restore(ctx context.Context, ts mvcc.Timestamp) (BulkResult, err
 	})
 }
 
-// undo adds the operations that make a row what it was before a difference.
+// undo adds the operations that change a row back to what it was before a difference.
 func (t *Table) undo(b *Batch, d *Difference) error {
 	p := b.part(t)
 	if p == nil {
@@ -130,8 +131,8 @@ func (t *Table) undo(b *Batch, d *Difference) error {
 	return b.Err()
 }
 
-// cellsOf returns cells, those of columns, in the order of a schema: a column that is not among
-// them is NULL.
+// cellsOf returns cells, which belong to columns, in the order of a schema. A column of the schema
+// that is not in columns is NULL.
 func cellsOf(s *schema.Schema, columns []schema.Column, cells [][]byte) [][]byte {
 	out := make([][]byte, len(s.Columns))
 	for i := range columns {
@@ -144,16 +145,16 @@ func cellsOf(s *schema.Schema, columns []schema.Column, cells [][]byte) [][]byte
 
 func sameCell(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
 
-// replace commits b, which read fills by the table's whole content, or by a difference to it, and
-// of which it returns the timestamp. No other write batch of the table comes between that state and
-// b:
+// replace commits b. read fills b from the table's whole content, or from a difference to it, and
+// returns the timestamp of that state. No other write batch of the table comes between that state
+// and b:
 //
 //	other writers   ── 7 ──── 8 ──┐ wait          ── 10 ──
 //	read            at 7          │ at 8, again
 //	b                             └─ 9 ──
 //
-// read is called a second time, with writers blocked, if there is something newer than the state
-// that it has read: mostly there is not, and no one waits for a long read.
+// If the table has changed since the state that read returned, replace calls read again with
+// writers blocked. In most cases it has not, and no writer waits for a long read.
 func (t *Table) replace(ctx context.Context, b *Batch, sync bool, read func() (mvcc.Timestamp, error)) (BulkResult, error) {
 	s := t.store
 	at, err := read()

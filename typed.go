@@ -25,12 +25,13 @@ import (
 //	Note string                    // column note: without a tag, the field's name in lower case
 //	Memo string `oribi:"-"`        // no column
 //
-// The fields of an embedded struct are fields of the row. An embedded pointer, a tag that cannot be
-// parsed, a tag on a field that is not exported and two fields for one column are errors.
+// The fields of an embedded struct are fields of the row. These are errors: an embedded pointer, a
+// malformed tag, a tag on a field that is not exported, and two fields for one column.
 //
-// A field has the Go type of its column or a type of that kind:
+// The type of a field is one of those listed for its column's type, or a type defined by one of
+// them:
 //
-//	integers            an integer type that has room for every value of the column
+//	integers            an integer type that can represent every value of the column
 //	float, double       float64; float32 for float
 //	string, varchar     string, []byte
 //	binary              []byte, string; [n]byte if all values have n bytes
@@ -38,19 +39,19 @@ import (
 //	timestamp, date     time.Time, read in UTC
 //	decimal             Decimal
 //	int128              Int128
-//	array               a slice of those; of pointers if elements may be NULL; or []any with values as in Row
+//	array               a slice of these; of pointers if elements may be NULL; or []any with values as in Row
 //
-// For a nullable column it is a pointer to such a type, nil for NULL; or a slice, nil for NULL.
+// The field of a nullable column is a pointer to such a type or a slice, nil for NULL.
 //
 // # Columns
 //
-// A TableOf knows its columns by their identity, not by their names: a column that is renamed stays
-// that of its field. When a field's column is dropped, the calls that use it return ErrSchema.
-// Columns that have no field are not set by inserts and not touched by updates. A read for which a
-// field cannot contain the value returns ErrSchema.
+// A TableOf identifies columns by their IDs, not by their names: a renamed column keeps its field.
+// After a field's column is dropped, calls that use it return ErrSchema. Inserts do not set columns
+// that have no field, and updates do not change them. A read of a value that its field cannot
+// contain returns ErrSchema.
 //
-// GetAs and ScanAs read some columns of a table, and Patch sets some, by a struct that has fields
-// for those alone.
+// GetAs and ScanAs read some columns of a table, and Patch sets some, with a struct that has fields
+// for these columns only.
 type TableOf[T any] struct {
 	Table *Table
 	rows  *rowType
@@ -58,10 +59,10 @@ type TableOf[T any] struct {
 	bound atomic.Pointer[binding]
 }
 
-// Typed returns t with rows of type T. Every key column and every column that a new row must set
-// needs a field; of the columns that T lacks, all are nullable or have a default. An
-// auto-incrementing column needs one for every call but inserts, which ignore its value
-// (Batch.Assigned returns those that were given).
+// Typed returns t with rows of type T. T must have a field for every key column and for every
+// column that is neither nullable nor has a default. An auto-incrementing column needs no field for
+// inserts, which ignore its value (Batch.Assigned returns the assigned ones), but does for all
+// other operations.
 //
 // Errors: ErrSchema, naming the field or the column.
 func Typed[T any](t *Table) (*TableOf[T], error) {
@@ -76,9 +77,9 @@ func Typed[T any](t *Table) (*TableOf[T], error) {
 	return typed, nil
 }
 
-// OpenTable returns the table of a name with rows of type T. If the store has none, it creates it
-// with the columns of SchemaOf and the given options. A table that exists keeps its columns and
-// settings.
+// OpenTable returns the table with the given name, with rows of type T. If the store has no such
+// table, OpenTable creates it with the columns of SchemaOf and the given options. An existing table
+// keeps its columns and settings.
 //
 // Errors: ErrSchema for a struct that does not fit the table; those of Store.CreateTable.
 func OpenTable[T any](s *Store, name string, opts ...TableOption) (*TableOf[T], error) {
@@ -121,12 +122,11 @@ func bindTable[T any](t *Table) (*TableOf[T], error) {
 	return typed, nil
 }
 
-// viewOf is bindTable by the table's schema as it is now, kept for the next call.
+// viewOf is bindTable with the table's present schema. It caches the result for the next call.
 func viewOf[T any](t *Table) (*TableOf[T], error) {
 	typ := reflect.TypeFor[T]()
 	if known, ok := t.views.Load(typ); ok {
-		// The fields are found anew where another schema has been read since: a name may be another
-		// column's by now.
+		// After an Alter, the fields are bound again: a name may belong to another column now.
 		view := known.(*TableOf[T])
 		if view.bound.Load().shape == t.tab.Shape() {
 			return view, nil
@@ -157,18 +157,17 @@ func (t *TableOf[T]) bind(shape *tablet.Shape) (*binding, error) {
 	return b, err
 }
 
-// Put commits rows: each is inserted, or sets the struct's columns of the row that has its key. All
-// are put at one timestamp, durably, or none. Errors as Batch.Commit.
+// Put upserts rows: it inserts each, or sets the struct's columns in the row that has its key. All
+// rows are committed at one timestamp, durably, or none. Errors: those of Batch.Commit.
 func (t *TableOf[T]) Put(ctx context.Context, rows ...T) (mvcc.Timestamp, error) {
 	b := t.Table.store.NewBatch()
 	t.Upsert(b, rows...)
 	return b.Commit(ctx)
 }
 
-// Patch commits updates of some columns of a table: of those of P, in the rows with the keys of the
-// structs, all of which must exist. P needs a field for each key column. The columns that it does
-// not name keep their values; a nil pointer sets NULL. All rows are updated at one timestamp,
-// durably, or none.
+// Patch updates some columns of rows that must exist: the columns for which P has a field. P needs
+// a field for each key column, which selects the row. Other columns keep their values; a nil
+// pointer sets NULL. All rows are updated at one timestamp, durably, or none.
 //
 //	type rename struct {
 //		ID   int64 `oribi:"id,key"`
@@ -176,8 +175,8 @@ func (t *TableOf[T]) Put(ctx context.Context, rows ...T) (mvcc.Timestamp, error)
 //	}
 //	ts, err := oribi.Patch(ctx, users, rename{ID: 7, Name: "Ada"})
 //
-// Errors: ErrSchema for a struct that does not fit the table; as Batch.Commit, with ErrNotFound for
-// a row that does not exist.
+// Errors: ErrSchema for a struct that does not fit the table; those of Batch.Commit, with
+// ErrNotFound for a row that does not exist.
 func Patch[P any](ctx context.Context, t *Table, rows ...P) (mvcc.Timestamp, error) {
 	b := t.store.NewBatch()
 	if err := PatchIn(b, t, rows...); err != nil {
@@ -187,7 +186,7 @@ func Patch[P any](ctx context.Context, t *Table, rows ...P) (mvcc.Timestamp, err
 }
 
 // PatchIn adds the updates of Patch to a write batch. Errors: ErrSchema for a struct that does not
-// fit the table; nothing is added then.
+// fit the table, and then nothing is added.
 func PatchIn[P any](b *Batch, t *Table, rows ...P) error {
 	view, err := viewOf[P](t)
 	if err != nil {
@@ -206,19 +205,19 @@ func (t *TableOf[T]) Upsert(b *Batch, rows ...T) { t.add(OpUpsert, b, rows) }
 // Update sets the struct's columns of rows that must exist.
 func (t *TableOf[T]) Update(b *Batch, rows ...T) { t.add(OpUpdate, b, rows) }
 
-// Delete removes rows that must exist, those with the keys of the structs. It ignores other fields.
+// Delete deletes rows that must exist, those with the keys of the structs. It ignores other fields.
 func (t *TableOf[T]) Delete(b *Batch, rows ...T) { t.add(OpDelete, b, rows) }
 
 // InsertIgnore adds rows, except those that exist.
 func (t *TableOf[T]) InsertIgnore(b *Batch, rows ...T) { t.add(OpInsertIgnore, b, rows) }
 
-// UpsertIgnore is Upsert that leaves immutable columns of rows that exist as they are.
+// UpsertIgnore is like Upsert but does not change immutable columns of rows that exist.
 func (t *TableOf[T]) UpsertIgnore(b *Batch, rows ...T) { t.add(OpUpsertIgnore, b, rows) }
 
 // UpdateIgnore sets the struct's columns of those rows that exist, except immutable ones.
 func (t *TableOf[T]) UpdateIgnore(b *Batch, rows ...T) { t.add(OpUpdateIgnore, b, rows) }
 
-// DeleteIgnore removes those rows that exist.
+// DeleteIgnore deletes those rows that exist.
 func (t *TableOf[T]) DeleteIgnore(b *Batch, rows ...T) { t.add(OpDeleteIgnore, b, rows) }
 
 // Add adds one operation of any kind for each row.
@@ -230,8 +229,8 @@ func (t *TableOf[T]) If(b *Batch, row T, predicates ...Predicate) {
 	b.condition(t.Table, &tablet.Condition{}, predicates, func() { t.Add(OpDeleteIgnore, b, row) })
 }
 
-// IfAbsent makes a write batch depend on rows with the keys of rows not existing, as Batch.IfAbsent
-// does.
+// IfAbsent makes a write batch depend on no row with the key of any of rows existing, as
+// Batch.IfAbsent does.
 func (t *TableOf[T]) IfAbsent(b *Batch, rows ...T) {
 	for _, row := range rows {
 		b.condition(t.Table, &tablet.Condition{Absent: true}, nil, func() { t.Add(OpDeleteIgnore, b, row) })
@@ -281,7 +280,8 @@ rows:
 	}
 }
 
-// bindFor is bind for an operation, for which the struct must have the columns that it takes.
+// bindFor is bind for an operation. It returns an error if the struct lacks a column that the
+// operation needs.
 func (t *TableOf[T]) bindFor(op Op, shape *tablet.Shape) (*binding, error) {
 	b, err := t.bind(shape)
 	if err != nil {
@@ -297,7 +297,7 @@ func (t *TableOf[T]) bindFor(op Op, shape *tablet.Shape) (*binding, error) {
 	return b, nil
 }
 
-// reserveValues makes room for n cells of fixed width in p.value, which is then not moved while
+// reserveValues makes room in p.value for n cells of fixed width, so that it does not move while
 // they are made.
 func (p *part) reserveValues(n int) {
 	if cap(p.value) < 16*n {
@@ -328,7 +328,7 @@ func (t *TableOf[T]) Get(ctx context.Context, key any, opts ...ReadOption) (T, e
 	return row, err
 }
 
-// read makes a row of the cells of b.columns.
+// read sets row from the cells of b.columns.
 func (t *TableOf[T]) read(b *binding, row *T, cells [][]byte) error {
 	if err := b.read(reflect.ValueOf(row).Elem(), cells); err != nil {
 		return fmt.Errorf("oribi: table %q: %w", t.Table.tab.Name(), err)
@@ -336,7 +336,7 @@ func (t *TableOf[T]) read(b *binding, row *T, cells [][]byte) error {
 	return nil
 }
 
-// rowOf returns a row of the cells of b.columns; nil for nil.
+// rowOf returns a row with the cells of b.columns, or nil if cells is nil.
 func (t *TableOf[T]) rowOf(b *binding, cells [][]byte) (*T, error) {
 	if cells == nil {
 		return nil, nil
@@ -346,8 +346,9 @@ func (t *TableOf[T]) rowOf(b *binding, cells [][]byte) (*T, error) {
 	return row, err
 }
 
-// GetAs reads the columns of T of one row, as Table.Get does: T may have fields for any columns of
-// the table. Errors: ErrSchema for a struct that does not fit the table; those of Table.Get.
+// GetAs reads one row into a T, as Table.Get does. T may have fields for any columns of the table,
+// and GetAs reads only these. Errors: ErrSchema for a struct that does not fit the table; those of
+// Table.Get.
 func GetAs[T any](ctx context.Context, t *Table, key any, opts ...ReadOption) (T, error) {
 	view, err := viewOf[T](t)
 	if err != nil {
@@ -389,7 +390,7 @@ func (t *TableOf[T]) fit(b **binding) func(*tablet.Shape) ([]int, error) {
 	}
 }
 
-// Scan reads rows, as Table.Scan does, of the columns of the struct.
+// Scan reads rows, as Table.Scan does, with the columns of the struct.
 func (t *TableOf[T]) Scan(ctx context.Context, opts ...TypedScanOption) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var bound *binding
@@ -424,9 +425,9 @@ func (t *TableOf[T]) Scan(ctx context.Context, opts ...TypedScanOption) iter.Seq
 	}
 }
 
-// ScanAs reads rows, as Table.Scan does, of the columns of T, which may have fields for any columns
-// of the table. Errors come with the first step: ErrSchema for a struct that does not fit the
-// table; those of Table.Scan.
+// ScanAs reads rows as values of type T, as Table.Scan does. T may have fields for any columns of
+// the table, and ScanAs reads only these. Errors come with the first step or any later one:
+// ErrSchema for a struct that does not fit the table; those of Table.Scan.
 func ScanAs[T any](ctx context.Context, t *Table, opts ...TypedScanOption) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		view, err := viewOf[T](t)
@@ -439,11 +440,11 @@ func ScanAs[T any](ctx context.Context, t *Table, opts ...TypedScanOption) iter.
 	}
 }
 
-// VersionOf is what a row became at a timestamp.
+// VersionOf is one version of a row: its content from Timestamp on.
 type VersionOf[T any] struct {
 	Timestamp mvcc.Timestamp // of the write batch; 0 for Base
 	Kind      ChangeKind
-	Row       *T // nil when the row was deleted
+	Row       *T // nil if the row was deleted
 }
 
 // History reads the versions of one row, newest first, as Table.History does: one for each
@@ -473,11 +474,11 @@ func (t *TableOf[T]) History(ctx context.Context, key any, opts ...ReadOption) i
 // DifferenceOf is a row whose content differs between two timestamps.
 type DifferenceOf[T any] struct {
 	Kind   ChangeKind
-	Before *T // as of the earlier timestamp; nil when there was no row
-	After  *T // as of the later timestamp; nil when there was no row
+	Before *T // as of the earlier timestamp; nil if the row did not exist
+	After  *T // as of the later timestamp; nil if the row did not exist
 }
 
-// Diff reads the rows that differ, in a column of the struct, between the reads AsOf(from) and
+// Diff reads the rows for which a column of the struct differs between the states AsOf(from) and
 // AsOf(to), in key order, as Table.Diff does.
 func (t *TableOf[T]) Diff(ctx context.Context, from, to mvcc.Timestamp, opts ...RangeOption) iter.Seq2[DifferenceOf[T], error] {
 	return func(yield func(DifferenceOf[T], error) bool) {

@@ -18,7 +18,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Int128 is a signed 128-bit integer, two's complement.
+// Int128 is a signed 128-bit integer in two's complement.
 type Int128 = batch.Int128
 
 // Decimal is an exact decimal number: Unscaled × 10^−Scale.
@@ -27,17 +27,17 @@ type Decimal struct {
 	Scale    int
 }
 
-// NewDecimal makes a Decimal of a small unscaled integer: NewDecimal(150, 2) is 1.50.
+// NewDecimal returns a Decimal with a small unscaled integer: NewDecimal(150, 2) is 1.50.
 func NewDecimal(unscaled int64, scale int) Decimal {
 	return Decimal{Unscaled: batch.Int128Of(unscaled), Scale: scale}
 }
 
-// String gives all digits of the scale: 1.50.
+// String returns d with all digits of its scale, such as 1.50.
 func (d Decimal) String() string {
 	return string(celltext.AppendDecimal(nil, d.Unscaled, max(d.Scale, 0)))
 }
 
-// rescale brings a decimal to another scale, exactly or not at all.
+// rescale returns the unscaled value of d at another scale, or an error if it is not exact.
 func (d Decimal) rescale(scale int) (Int128, error) {
 	v := d.Unscaled
 	for s := d.Scale; s < scale; s++ {
@@ -56,14 +56,14 @@ func (d Decimal) rescale(scale int) (Int128, error) {
 	return v, nil
 }
 
-// Cell is a value as the bytes of its column's type, as batch.Vector.Cell and GetCells return them:
-// little-endian for types of fixed width. It is a value for Row, Key and predicates, next to Go's
-// own types. A nil Cell is NULL.
+// Cell is a value in the bytes of its column's type, as batch.Vector.Cell and GetCells return them:
+// little-endian for types of fixed width. Row, Key, and predicates accept a Cell as well as Go's
+// types. A nil Cell is NULL.
 type Cell []byte
 
-// appendValue checks a Go value against a column and makes its cell: of byte strings the cell
-// itself, copied nowhere if it is a []byte; of fixed widths the bytes are appended to *buf. nil is
-// NULL.
+// appendValue checks a Go value against a column and returns its cell. The cell of a byte string is
+// v itself, not copied if it is a []byte. The bytes of a cell of fixed width are appended to *buf.
+// nil is NULL.
 func appendValue(buf *[]byte, c *schema.Column, v any) (cell []byte, err error) {
 	if v == nil {
 		return nil, nil
@@ -143,7 +143,8 @@ func appendValue(buf *[]byte, c *schema.Column, v any) (cell []byte, err error) 
 	return byKind(buf, c, v)
 }
 
-// byKind takes cells, pointers and named types by what they are made of.
+// byKind is appendValue for cells, pointers, and named types, which it converts to their underlying
+// types.
 func byKind(buf *[]byte, c *schema.Column, v any) ([]byte, error) {
 	if cell, ok := v.(Cell); ok {
 		if err := checkCell(c, cell); err != nil || cell == nil {
@@ -208,8 +209,8 @@ func integer(v any) (Int128, bool) {
 	return Int128{}, false
 }
 
-// bytesOf is the memory of a string, not to be written to: cells are copied into rows, keys and
-// lists, and changed nowhere.
+// bytesOf returns the memory of a string, which must not be modified: cells are copied into rows,
+// keys, and lists, and never modified.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 var emptyCell = []byte{}
@@ -221,7 +222,7 @@ func orEmpty(b []byte) []byte {
 	return b
 }
 
-// checkText checks UTF-8 and the length of a varchar, in characters.
+// checkText checks that text is UTF-8, and the length of a varchar in characters.
 func checkText(c *schema.Column, text []byte) error {
 	if !utf8.Valid(text) {
 		return errors.New("not valid UTF-8")
@@ -243,8 +244,8 @@ func appendBool(buf *[]byte, b bool) []byte {
 	return *buf
 }
 
-// appendFloat makes the cell of a float: of type float, that of the nearest float32. A finite number
-// that is none there, because it is too large, is refused.
+// appendFloat appends the cell of a float. For type float, it rounds to the nearest float32, and
+// refuses a finite number that is too large for one.
 func appendFloat(buf *[]byte, t schema.Type, f float64) ([]byte, error) {
 	if t == schema.Double {
 		*buf = binary.LittleEndian.AppendUint64(*buf, math.Float64bits(f))
@@ -258,7 +259,7 @@ func appendFloat(buf *[]byte, t schema.Type, f float64) ([]byte, error) {
 	return *buf, nil
 }
 
-// appendIntegerAsFloat makes the cell of an integer that a float of type t can represent exactly.
+// appendIntegerAsFloat appends the cell of an integer that a float of type t can represent exactly.
 func appendIntegerAsFloat(buf *[]byte, t schema.Type, v Int128) ([]byte, error) {
 	digits := 53
 	if t == schema.Float {
@@ -271,7 +272,8 @@ func appendIntegerAsFloat(buf *[]byte, t schema.Type, v Int128) ([]byte, error) 
 	return appendFloat(buf, t, f)
 }
 
-// exactFloat returns v as a float of so many binary digits; ok is false if v has more.
+// exactFloat returns v as a float with at most the given number of binary digits. ok is false if v
+// has more.
 func exactFloat(v Int128, digits int) (f float64, ok bool) {
 	size := v
 	if v.Hi < 0 {
@@ -294,7 +296,7 @@ func exactFloat(v Int128, digits int) (f float64, ok bool) {
 	return f, true
 }
 
-// appendFloatAsInteger makes the integer cell of a float without a fraction.
+// appendFloatAsInteger appends the integer cell of a float that has no fraction.
 func appendFloatAsInteger(buf *[]byte, c *schema.Column, f float64) ([]byte, error) {
 	if math.Trunc(f) != f || math.Abs(f) >= 1<<127 { // NaN is not equal to itself
 		return nil, fmt.Errorf("%v cannot be represented exactly as %s", f, c.TypeName())
@@ -308,8 +310,8 @@ func appendFloatAsInteger(buf *[]byte, c *schema.Column, f float64) ([]byte, err
 	return appendInteger(buf, c, v)
 }
 
-// appendFloatAsDecimal makes the decimal cell of a float: of the shortest decimal number that is
-// nearest to it among floats of so many bits, which for a constant is what the source says.
+// appendFloatAsDecimal appends the decimal cell of a float of size bits: the shortest decimal
+// number for which the float is the nearest one. For a constant, this is the number in the source.
 func appendFloatAsDecimal(buf *[]byte, c *schema.Column, f float64, size int) ([]byte, error) {
 	if math.IsInf(f, 0) || f != f {
 		return nil, fmt.Errorf("%v cannot be represented as %s", f, c.TypeName())
@@ -405,7 +407,7 @@ func appendWidth(buf *[]byte, v Int128, width int) []byte {
 	return *buf
 }
 
-// checkCell checks a cell's bytes against its column: width, and what a value of the type can be.
+// checkCell checks the bytes of a cell against its column: the width, and the range of the type.
 func checkCell(c *schema.Column, cell []byte) error {
 	switch {
 	case cell == nil:
@@ -426,7 +428,7 @@ func checkCell(c *schema.Column, cell []byte) error {
 	return nil
 }
 
-// wide is a signed integer cell of any width.
+// wide returns the value of a signed integer cell of any width.
 func wide(cell []byte) Int128 {
 	switch len(cell) {
 	case 1:
@@ -441,7 +443,8 @@ func wide(cell []byte) Int128 {
 	return Int128{Lo: binary.LittleEndian.Uint64(cell), Hi: int64(binary.LittleEndian.Uint64(cell[8:]))}
 }
 
-// checkVector checks the cells of a vector as checkCell does, and returns the first bad one.
+// checkVector checks the cells of a vector as checkCell does, and returns the first row that is not
+// valid.
 func checkVector(c *schema.Column, v *batch.Vector, limit int) (row int, err error) {
 	if v.Present != nil && !c.Nullable {
 		for i := range v.Len {
@@ -490,9 +493,9 @@ func allBelow(values []int64, bound int64) bool {
 // isText reports whether a column's values are strings in Go.
 func isText(t schema.Type) bool { return t == schema.String || t == schema.Varchar }
 
-// valueOf is a cell as a Go value: the integer, float or bool of the column's width; string;
-// []byte; time.Time for date and timestamp; Decimal; []any for arrays; nil for NULL. Byte strings
-// are copied.
+// valueOf returns a cell as a Go value: the integer, float, or bool of the column's width; string;
+// []byte; time.Time for date and timestamp; Decimal; []any for arrays; nil for NULL. It copies byte
+// strings.
 func valueOf(c *schema.Column, cell []byte) any {
 	if cell == nil {
 		return nil
@@ -534,7 +537,7 @@ func valueOf(c *schema.Column, cell []byte) any {
 	return Decimal{Unscaled: wide(cell), Scale: c.Scale}
 }
 
-// timeOf is a date or timestamp cell as a time, in UTC.
+// timeOf returns a date or timestamp cell as a time in UTC.
 func timeOf(t schema.Type, cell []byte) time.Time {
 	if t == schema.Date {
 		return time.Unix(int64(int32(binary.LittleEndian.Uint32(cell)))*secondsPerDay, 0).UTC()

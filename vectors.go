@@ -29,7 +29,8 @@ func packArrays(s *schema.Schema, columns []*batch.Vector, limit int) (packed []
 	return packed, 0, "", nil
 }
 
-// checkArrays checks the cells of a vector in array form and returns the first that no row may have.
+// checkArrays checks the cells of a vector in array form and returns the first one that is too
+// large.
 func checkArrays(v *batch.Vector, limit int) (row int, err error) {
 	width := v.Type.Width()
 	for i := range v.Len {
