@@ -132,7 +132,7 @@ func (b *background) flusher() {
 // that this frees.
 func (b *background) confirm() {
 	s := b.s
-	if s.Poisoned() != nil {
+	if s.poisoned() != nil {
 		return
 	}
 	err := s.blocks.Confirm()

@@ -112,9 +112,9 @@ func (b *Batch) Bytes() int64 { return b.bytes }
 // Err returns the first row error so far, which Commit will return, or nil.
 func (b *Batch) Err() error {
 	if len(b.refused) > 0 { // these were refused before the batch failed
-		return b.refused[0]
+		return callErr("", b.refused[0])
 	}
-	return b.err
+	return callErr("", b.err)
 }
 
 // Reset removes all operations from the batch, which can then be used again. It keeps the memory.
@@ -382,7 +382,7 @@ func (b *Batch) part(t *Table) *part {
 		}
 	}
 	if t == nil || t.store != b.store {
-		b.err = fmt.Errorf("oribi: row %d: the table belongs to another store: %w", b.n, fault.ErrNoTable)
+		b.err = fmt.Errorf("row %d: the table belongs to another store: %w", b.n, fault.ErrNoTable)
 		return nil
 	}
 	p := &part{table: t}

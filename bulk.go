@@ -101,7 +101,7 @@ func (t *Table) DeleteRange(ctx context.Context, from, to any, opts ...BulkOptio
 }
 
 func (t *Table) bulkError(what string, err error) error {
-	return fmt.Errorf("oribi: %s rows of table %q: %w", what, t.tab.Name(), err)
+	return callErr(fmt.Sprintf("%s rows of table %q", what, t.tab.Name()), err)
 }
 
 func collectBulk[O BulkOption](opts []O) bulkOptions {

@@ -27,7 +27,7 @@ func (s *Store) Close() error {
 		<-s.idle
 	}
 	var errs []error
-	if !s.opts.ReadOnly && s.Poisoned() == nil && s.log.Bytes() > replayLimit {
+	if !s.opts.ReadOnly && s.poisoned() == nil && s.log.Bytes() > replayLimit {
 		errs = append(errs, s.flushAll(context.Background()))
 	}
 	if s.log != nil {
@@ -52,7 +52,7 @@ const trimAbove = 1 << 20
 // trimLog begins a new segment and lets the others go if the files hold all that the log holds: the
 // next open would read, and a writer write again, a segment for nothing.
 func (s *Store) trimLog() error {
-	if s.Poisoned() != nil || s.log.Bytes() <= trimAbove {
+	if s.poisoned() != nil || s.log.Bytes() <= trimAbove {
 		return nil
 	}
 	err := s.blocks.Confirm()
@@ -90,7 +90,7 @@ func (s *Store) promise(ts mvcc.Timestamp) {
 // the highest timestamp that was promised, and the last LSN. Without the latter a log that ends
 // early, or is put back to what it was before, would be taken for one that was killed.
 func (s *Store) keepEnds() error {
-	if s.Poisoned() != nil {
+	if s.poisoned() != nil {
 		return nil
 	}
 	promised := s.promised.Load() > uint64(max(s.pub.Visible(), s.stored.ClockHigh))

@@ -64,7 +64,7 @@ func (b *Batch) Commit(ctx context.Context, opts ...CommitOption) (mvcc.Timestam
 	ts, err := b.tryCommit(ctx, opts)
 	if err != nil {
 		b.assigned = b.assigned[:0]
-		return 0, err
+		return 0, callErr("", err)
 	}
 	b.Reset()
 	b.committed = true
@@ -238,7 +238,7 @@ func earlier(a, b error) error {
 func (s *Store) append(rec *record.Writer, later bool) (mvcc.Timestamp, lsn.LSN, *mvcc.Op, error) {
 	s.appendMu.Lock()
 	defer s.appendMu.Unlock()
-	if err := s.Poisoned(); err != nil {
+	if err := s.poisoned(); err != nil {
 		return 0, 0, nil, err
 	}
 	ts, err := s.clock.Now()

@@ -57,9 +57,13 @@ func (t *Table) work(ctx context.Context, what string, do func(context.Context) 
 		return CompactionResult{}, err
 	}
 	defer t.store.leave()
-	r, err := do(ctx)
+	var r CompactionResult
+	err := ctx.Err()
+	if err == nil {
+		r, err = do(ctx)
+	}
 	if err != nil {
-		return r, fmt.Errorf("oribi: %s: %w", what, err)
+		return r, callErr(fmt.Sprintf("%s table %q", what, t.tab.Name()), err)
 	}
 	return r, nil
 }

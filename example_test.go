@@ -230,11 +230,11 @@ func ExampleBatch_Commit() {
 	_, err = b.Commit(ctx, oribi.NoSync)
 	fmt.Println(err)
 	// Output:
-	// row 1 of table "files" key "a.txt": key exists
+	// oribi: row 1 of table "files" key "a.txt": key exists
 	// true
 	// row 1 of files because of: key exists
 	// true
-	// row 0 of table "files": column "size": a string does not fit type int64
+	// oribi: row 0 of table "files": column "size": a string does not fit type int64
 	// <nil>
 }
 

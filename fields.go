@@ -129,11 +129,11 @@ func (rt *rowType) bind(shape *tablet.Shape, column func(i int) (int, error)) (*
 		tag := &rt.tags[i]
 		col, err := column(i)
 		if err != nil {
-			return nil, fmt.Errorf("oribi: %s: %w", tag.text, err)
+			return nil, fmt.Errorf("%s: %w", tag.text, err)
 		}
 		f, err := newField(&s.Columns[col], tag.typ)
 		if err != nil {
-			return nil, fmt.Errorf("oribi: %s: column %q: %w: %w", tag.text, s.Columns[col].Name, err, fault.ErrSchema)
+			return nil, fmt.Errorf("%s: column %q: %w: %w", tag.text, s.Columns[col].Name, err, fault.ErrSchema)
 		}
 		f.col, f.path, f.name = col, tag.path, s.Columns[col].Name
 		b.fields = append(b.fields, f)

@@ -84,10 +84,10 @@ func (t *Table) getMany(ctx context.Context, keys []any, o readOptions, get func
 	}
 	for n, i := range order {
 		if n%ctxEvery == 0 && ctx.Err() != nil {
-			return nil, fmt.Errorf("oribi: table %q: %w", t.tab.Name(), ctx.Err())
+			return nil, t.errorf(ctx.Err())
 		}
 		if err := get(&v, i, encoded[i], cols); err != nil {
-			return nil, fmt.Errorf("oribi: %w", err)
+			return nil, callErr("", err)
 		}
 	}
 	return o.columnsOf(v.Shape, cols), nil

@@ -96,12 +96,14 @@ func (t *Table) versions(ctx context.Context, key any, o readOptions) iter.Seq2[
 		for n := 0; ; n++ {
 			var v tablet.RowVersion
 			ok := false
-			if err == nil && ctx.Err() != nil {
-				err = fmt.Errorf("oribi: history: table %q: %w", t.tab.Name(), ctx.Err())
+			if err == nil {
+				if err = t.store.interrupted(ctx); err != nil {
+					err = callErr(fmt.Sprintf("history: table %q", t.tab.Name()), err)
+				}
 			}
 			if err == nil {
 				if v, ok, err = h.Next(); err != nil {
-					err = fmt.Errorf("oribi: history: %w", err)
+					err = callErr(fmt.Sprintf("history: table %q", t.tab.Name()), err)
 				}
 			}
 			if err == nil && !ok && n == 0 {
@@ -146,7 +148,7 @@ func (t *Table) history(ctx context.Context, key any, o readOptions) (*tablet.Ro
 	}
 	h, err := v.History(v.Encoder.AppendKey(nil, k), since, cols)
 	if err != nil {
-		return nil, nil, fmt.Errorf("oribi: history: %w", err)
+		return nil, nil, callErr(fmt.Sprintf("history: table %q", t.tab.Name()), err)
 	}
 	return h, columnsOf(v.Schema, cols), nil
 }
@@ -207,7 +209,7 @@ func (t *Table) diff(ctx context.Context, from, to mvcc.Timestamp, o readOptions
 		err = sc.interrupted()
 	}
 	if err != nil {
-		return fmt.Errorf("oribi: diff: %w", err)
+		return callErr(fmt.Sprintf("diff: table %q", t.tab.Name()), err)
 	}
 	return nil
 }

@@ -48,9 +48,12 @@ func (t *Table) ingest(ctx context.Context, make func(*tablet.Shape) (iter.Seq2[
 		return 0, 0, err
 	}
 	defer s.leave()
+	if err := ctx.Err(); err != nil {
+		return 0, 0, callErr(fmt.Sprintf("ingest into table %q", t.tab.Name()), err)
+	}
 	into, err := t.tab.BeginIngest()
 	if err != nil {
-		return 0, 0, fmt.Errorf("oribi: ingest: %w", err)
+		return 0, 0, callErr(fmt.Sprintf("ingest into table %q", t.tab.Name()), err)
 	}
 	defer into.Abort()
 	ts := mvcc.Min
@@ -59,7 +62,7 @@ func (t *Table) ingest(ctx context.Context, make func(*tablet.Shape) (iter.Seq2[
 		ts, err = t.fill(ctx, into, batches)
 	}
 	if err != nil {
-		return 0, 0, fmt.Errorf("oribi: ingest: %w", s.refusal(ctx, err, s.lastLSN.Load()))
+		return 0, 0, callErr(fmt.Sprintf("ingest into table %q", t.tab.Name()), s.refusal(ctx, err, s.lastLSN.Load()))
 	}
 	s.background.wakeCompactor()
 	return ts, into.Rows(), nil

@@ -248,11 +248,11 @@ func writeFile(fsys vfs.FS, name string, b []byte) error {
 func format(fsys vfs.FS, dir string, i *instance, make func() error) error {
 	for _, name := range []string{metaName, dataName, walName, anchorName, instanceTmpName, formattingName} {
 		if err := removeAll(fsys, filepath.Join(dir, name)); err != nil {
-			return fmt.Errorf("oribi: format: %w", err)
+			return fmt.Errorf("format: %w", err)
 		}
 	}
 	if _, err := rand.Read(i.id[:]); err != nil {
-		return fmt.Errorf("oribi: format: %w", err)
+		return fmt.Errorf("format: %w", err)
 	}
 	path := func(name string) string { return filepath.Join(dir, name) }
 	steps := []func() error{
@@ -267,7 +267,7 @@ func format(fsys vfs.FS, dir string, i *instance, make func() error) error {
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
-			return fmt.Errorf("oribi: format: %w", err)
+			return fmt.Errorf("format: %w", err)
 		}
 	}
 	return nil

@@ -92,7 +92,7 @@ func (o *Options) Validate() error {
 		return nil
 	}
 	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf("oribi: options: "+format, args...)) }
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if o.MemoryLimit != 0 && o.MemoryLimit < minMemoryLimit {
 		bad("MemoryLimit is %d bytes, want at least %d", o.MemoryLimit, minMemoryLimit)
 	}
@@ -111,7 +111,7 @@ func (o *Options) Validate() error {
 	if o.ReadOnly && o.ErrorIfExists {
 		bad("ReadOnly and ErrorIfExists exclude one another")
 	}
-	return errors.Join(errs...)
+	return callErr("options", errors.Join(errs...))
 }
 
 // historySeconds returns a retention as it is stored: whole seconds, −1 for HistoryForever.

@@ -131,7 +131,7 @@ func (t *Table) view(ctx context.Context, o *readOptions, long bool) (v view, er
 	snap.At = mvcc.AsOf(v.ts)
 	if v.View, err = t.tab.View(snap); err != nil {
 		v.unpin()
-		return v, fmt.Errorf("oribi: %w", err)
+		return v, callErr("", err)
 	}
 	return v, nil
 }
@@ -167,7 +167,8 @@ func (t *Table) oldest() mvcc.Timestamp {
 // project returns the indexes of the columns to read.
 func (t *Table) project(shape *tablet.Shape, o *readOptions) ([]int, error) {
 	if o.fit != nil {
-		return o.fit(shape)
+		cols, err := o.fit(shape)
+		return cols, callErr("", err)
 	}
 	if o.all {
 		return shape.All, nil
@@ -330,7 +331,8 @@ func (t *Table) Explain(ctx context.Context, key any, opts ...ReadOption) (Trace
 	if err != nil {
 		return Trace{}, err
 	}
-	return v.Explain(v.Encoder.AppendKey(nil, k))
+	tr, err := v.Explain(v.Encoder.AppendKey(nil, k))
+	return tr, t.errorf(err)
 }
 
 // Scan is a scan that has not begun yet. Batches or Rows runs it, once.
@@ -376,7 +378,7 @@ func (sc *Scan) Batches() iter.Seq2[*batch.RecordBatch, error] {
 }
 
 func (sc *Scan) errorf(err error) error {
-	return fmt.Errorf("oribi: table %q: %w", sc.t.tab.Name(), err)
+	return sc.t.errorf(err)
 }
 
 // Rows runs the scan and yields its rows one by one. After each row, it stops with an error if ctx
@@ -418,10 +420,15 @@ func (sc *Scan) next(it scan.Iterator) bool {
 }
 
 func (sc *Scan) interrupted() error {
-	if sc.t.store.closed.Load() {
+	return sc.t.store.interrupted(sc.ctx)
+}
+
+// interrupted returns the error with which an iteration ends at its next step: ErrClosed, or ctx's.
+func (s *Store) interrupted(ctx context.Context) error {
+	if s.closed.Load() {
 		return fault.ErrClosed
 	}
-	return sc.ctx.Err()
+	return ctx.Err()
 }
 
 // start returns the iterator over the rows of the scan.

@@ -29,7 +29,7 @@ import (
 func (t *Table) Truncate(ctx context.Context, opts ...TruncateOption) (BulkResult, error) {
 	res, err := t.truncate(ctx, collectBulk(opts))
 	if err != nil {
-		err = fmt.Errorf("oribi: truncate table %q: %w", t.tab.Name(), err)
+		err = callErr(fmt.Sprintf("truncate table %q", t.tab.Name()), err)
 	}
 	return res, err
 }
@@ -66,7 +66,7 @@ func (t *Table) truncate(ctx context.Context, o bulkOptions) (BulkResult, error)
 func (t *Table) RestoreTo(ctx context.Context, ts mvcc.Timestamp) (BulkResult, error) {
 	res, err := t.restore(ctx, ts)
 	if err != nil {
-		err = fmt.Errorf("oribi: restore table %q to %v: %w", t.tab.Name(), ts, err)
+		err = callErr(fmt.Sprintf("restore table %q to %v", t.tab.Name(), ts), err)
 	}
 	return res, err
 }

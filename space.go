@@ -93,7 +93,7 @@ func (b *Batch) deletesOnly() bool {
 // call, which is done and durable; a failed write poisons the store.
 func (s *Store) reclaim(ctx context.Context) {
 	s.background.confirm()
-	if s.Poisoned() == nil {
+	if s.poisoned() == nil {
 		s.rewriteSparse(ctx)
 	}
 	s.background.confirm() // of what was copied

@@ -1,6 +1,7 @@
 package oribi
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/oribi-db/oribi/block"
@@ -70,7 +71,7 @@ func (t *Table) Stats(perColumn bool) (Stats, error) {
 			}
 			info, err := t.columnInfo(c.Block)
 			if err != nil {
-				return st, err
+				return st, t.errorf(fmt.Errorf("column %q: %w", columns[c.ID].Name, err))
 			}
 			column.add(info)
 		}

@@ -66,7 +66,7 @@ func (s *Store) enter() error {
 	s.running.Add(1)
 	if s.closed.Load() {
 		s.leave()
-		return fault.ErrClosed
+		return s.errorf(fault.ErrClosed)
 	}
 	return nil
 }
@@ -80,17 +80,20 @@ func (s *Store) leave() {
 	}
 }
 
+// errorf returns err as the error of a public call on the store.
+func (s *Store) errorf(err error) error { return callErr("store "+s.dir, err) }
+
 // enterWriting is enter for calls that write.
 func (s *Store) enterWriting() error {
 	if s.opts.ReadOnly {
-		return fault.ErrReadOnly
+		return s.errorf(fault.ErrReadOnly)
 	}
 	if err := s.enter(); err != nil {
 		return err
 	}
-	if err := s.Poisoned(); err != nil {
+	if err := s.poisoned(); err != nil {
 		s.leave()
-		return err
+		return s.errorf(err)
 	}
 	return nil
 }
@@ -98,6 +101,14 @@ func (s *Store) enterWriting() error {
 // Poisoned returns the error that made the store read-only, wrapped by ErrPoisoned; nil if the store
 // takes writes.
 func (s *Store) Poisoned() error {
+	if err := s.poisoned(); err != nil {
+		return s.errorf(err)
+	}
+	return nil
+}
+
+// poisoned is Poisoned without the place.
+func (s *Store) poisoned() error {
 	if s.log != nil {
 		if err := s.log.Poisoned(); err != nil {
 			return err

@@ -116,7 +116,7 @@ func bindTable[T any](t *Table) (*TableOf[T], error) {
 		return col, nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, callErr("", err)
 	}
 	typed.bound.Store(b)
 	return typed, nil
@@ -317,15 +317,14 @@ func (t *TableOf[T]) Get(ctx context.Context, key any, opts ...ReadOption) (T, e
 	defer t.Table.done(view)
 	b, err := t.bind(view.Shape)
 	if err != nil {
-		return row, err
+		return row, callErr("", err)
 	}
 	var few [fewCells][]byte
 	cells, err := t.Table.get(view, key, b.columns, few[:0])
 	if err != nil {
 		return row, err
 	}
-	err = t.read(b, &row, cells)
-	return row, err
+	return row, t.read(b, &row, cells)
 }
 
 // read sets row from the cells of b.columns.

@@ -79,7 +79,7 @@ a plain word is written "in quotes". not binds more tightly than and, and
 binds more tightly than or. As in SQL, a test of a NULL is neither true nor
 false; only is null finds it.
 `},
-	{"time", "TS, a point in time", `A TS is one of
+	{"ts", "TS, a point in time", `A TS is one of
 
   7353486357494956032         a timestamp that the store gave
   2026-11-21T10:00:00Z        RFC 3339, to the end of that microsecond

@@ -1,0 +1,363 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+type numberRow struct {
+	K int64 `oribi:"k,key"`
+	V int64 `oribi:"v"`
+}
+
+// failingCall is a public call that fails, and a part of its error's text: the place.
+type failingCall struct {
+	name  string
+	place string
+	call  func() error
+}
+
+// lastErr runs an iteration and returns its error.
+func lastErr[T any](seq iter.Seq2[T, error]) (err error) {
+	for _, err = range seq {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func errOf[T any](_ T, err error) error { return err }
+
+func checkErrors(t *testing.T, want error, calls []failingCall) {
+	t.Helper()
+	for _, c := range calls {
+		err := c.call()
+		switch {
+		case err == nil:
+			t.Errorf("%s: no error", c.name)
+		case want != nil && !errors.Is(err, want):
+			t.Errorf("%s: %v, want %v", c.name, err, want)
+		case !strings.HasPrefix(err.Error(), "oribi: ") || strings.Count(err.Error(), "oribi: ") != 1:
+			t.Errorf("%s: %q does not begin with \"oribi: \" once", c.name, err)
+		case !strings.Contains(err.Error(), c.place):
+			t.Errorf("%s: %q does not name %q", c.name, err, c.place)
+		}
+	}
+}
+
+// readCalls are the calls that read, writeCalls those that write, with good arguments: all fail in a
+// store or a context in which none can succeed.
+func readCalls(ctx context.Context, store *oribi.Store, table *oribi.Table, typed *oribi.TableOf[numberRow], place string) []failingCall {
+	return []failingCall{
+		{"Store.Snapshot", "", func() error { return errOf(store.Snapshot(ctx)) }},
+		{"Store.SnapshotAt", "", func() error { return errOf(store.SnapshotAt(ctx, mvcc.First)) }},
+		{"Store.Verify", "", func() error { return store.Verify(ctx, func(oribi.Finding) {}) }},
+		{"Table.Get", place, func() error { return errOf(table.Get(ctx, 1)) }},
+		{"Table.GetCells", place, func() error { _, _, err := table.GetCells(ctx, 1); return err }},
+		{"Table.GetMany", place, func() error { return errOf(table.GetMany(ctx, []any{1})) }},
+		{"Table.GetManyCells", place, func() error { _, _, err := table.GetManyCells(ctx, []any{1}); return err }},
+		{"Table.Explain", place, func() error { return errOf(table.Explain(ctx, 1)) }},
+		{"Table.Count", place, func() error { return errOf(table.Count(ctx)) }},
+		{"Table.Count of some", place, func() error { return errOf(table.Count(ctx, oribi.Where(oribi.Eq("v", 1)))) }},
+		{"Table.Scan", place, func() error { return lastErr(table.Scan(ctx).Rows()) }},
+		{"Scan.Batches", place, func() error { return lastErr(table.Scan(ctx).Batches()) }},
+		{"Table.History", place, func() error { return lastErr(table.History(ctx, 1)) }},
+		{"Table.Diff", place, func() error { return lastErr(table.Diff(ctx, store.Visible(), store.Visible())) }},
+		{"TableOf.Get", place, func() error { return errOf(typed.Get(ctx, 1)) }},
+		{"TableOf.GetMany", place, func() error { return errOf(typed.GetMany(ctx, []any{1})) }},
+		{"TableOf.Scan", place, func() error { return lastErr(typed.Scan(ctx)) }},
+		{"TableOf.History", place, func() error { return lastErr(typed.History(ctx, 1)) }},
+		{"TableOf.Diff", place, func() error { return lastErr(typed.Diff(ctx, store.Visible(), store.Visible())) }},
+		{"GetAs", place, func() error { return errOf(oribi.GetAs[numberRow](ctx, table, 1)) }},
+		{"ScanAs", place, func() error { return lastErr(oribi.ScanAs[numberRow](ctx, table)) }},
+		{"Batch.Get", place, func() error { return errOf(store.NewBatch().Get(ctx, table, 1)) }},
+	}
+}
+
+func writeCalls(ctx context.Context, store *oribi.Store, table *oribi.Table, typed *oribi.TableOf[numberRow], place string) []failingCall {
+	noVectors := func(func([]*batch.Vector, error) bool) {}
+	return []failingCall{
+		{"Batch.Commit", "", func() error {
+			b := store.NewBatch()
+			b.Upsert(table, oribi.Row{"k": 1, "v": 1})
+			return errOf(b.Commit(ctx))
+		}},
+		{"Batch.Commit of nothing", "", func() error { return errOf(store.NewBatch().Commit(ctx)) }},
+		{"TableOf.Put", "", func() error { return errOf(typed.Put(ctx, numberRow{1, 2})) }},
+		{"Patch", "", func() error { return errOf(oribi.Patch(ctx, table, numberRow{1, 2})) }},
+		{"Table.Ingest", place, func() error { _, _, err := table.Ingest(ctx, noVectors); return err }},
+		{"TableOf.Ingest", place, func() error { _, _, err := typed.Ingest(ctx, func(func(numberRow) bool) {}); return err }},
+		{"Table.UpdateWhere", place, func() error { return errOf(table.UpdateWhere(ctx, oribi.Row{"v": 1})) }},
+		{"Table.DeleteWhere", place, func() error { return errOf(table.DeleteWhere(ctx)) }},
+		{"Table.DeleteRange", place, func() error { return errOf(table.DeleteRange(ctx, 1, 2)) }},
+		{"Table.Truncate", place, func() error { return errOf(table.Truncate(ctx)) }},
+		{"Table.RestoreTo", place, func() error { return errOf(table.RestoreTo(ctx, store.Visible())) }},
+		{"Table.Rename", place, func() error { return table.Rename(ctx, "other") }},
+		{"Table.Alter", place, func() error { return table.Alter(ctx, oribi.SetComment("text")) }},
+		{"Table.Flush", place, func() error { return table.Flush(ctx) }},
+		{"Table.FlushDeltas", place, func() error { return errOf(table.FlushDeltas(ctx)) }},
+		{"Table.Compact", place, func() error { return table.Compact(ctx) }},
+		{"Table.CompactMinor", place, func() error { return errOf(table.CompactMinor(ctx)) }},
+		{"Table.CompactMajor", place, func() error { return errOf(table.CompactMajor(ctx)) }},
+		{"Table.CollectUndos", place, func() error { return errOf(table.CollectUndos(ctx)) }},
+		{"Table.Merge", place, func() error { return table.Merge(ctx, compaction.Choice{}) }},
+		{"Table.Extract", place, func() error { return table.Extract(ctx, "/extracted") }},
+	}
+}
+
+// otherCalls take no context.
+func otherCalls(store *oribi.Store, table *oribi.Table, place string) (reads, writes []failingCall) {
+	return []failingCall{
+			{"Store.Table", place, func() error { return errOf(store.Table("t")) }},
+			{"Store.Info", place, func() error { return errOf(store.Info()) }},
+			{"Store.DiskUsage", place, func() error { return errOf(store.DiskUsage()) }},
+			{"Table.Stats", place, func() error { return errOf(table.Stats(true)) }},
+			{"OpenTable", place, func() error { return errOf(oribi.OpenTable[numberRow](store, "t")) }},
+		}, []failingCall{
+			{"Store.CreateTable", place, func() error { return errOf(store.CreateTable("new", table.Schema())) }},
+			{"Store.DropTable", place, func() error { return store.DropTable("t") }},
+			{"Store.AdvanceClock", place, func() error { return store.AdvanceClock(mvcc.First) }},
+		}
+}
+
+func openNumbers(t *testing.T, mem *vfs.Mem, readOnly bool) (*oribi.Store, *oribi.Table, *oribi.TableOf[numberRow]) {
+	t.Helper()
+	store, err := oribi.Open("/errors", &oribi.Options{FS: mem, Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true, ReadOnly: readOnly})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	table := numbersTable(t, store, "t")
+	typed, err := oribi.Typed[numberRow](table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !readOnly {
+		if _, err := typed.Put(t.Context(), numberRow{1, 10}, numberRow{2, 20}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return store, table, typed
+}
+
+func TestErrorsOfAClosedStoreNameIt(t *testing.T) {
+	store, table, typed := openNumbers(t, vfs.NewMem(), false)
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const place = "/errors"
+	checkErrors(t, oribi.ErrClosed, readCalls(t.Context(), store, table, typed, place))
+	checkErrors(t, oribi.ErrClosed, writeCalls(t.Context(), store, table, typed, place))
+	reads, writes := otherCalls(store, table, place)
+	checkErrors(t, oribi.ErrClosed, append(reads, writes...))
+}
+
+func TestErrorsOfAReadOnlyStoreNameIt(t *testing.T) {
+	mem := vfs.NewMem()
+	writer, _, _ := openNumbers(t, mem, false)
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	store, table, typed := openNumbers(t, mem, true)
+	_, writes := otherCalls(store, table, "/errors")
+	checkErrors(t, oribi.ErrReadOnly, append(writes, writeCalls(t.Context(), store, table, typed, "/errors")...))
+}
+
+func TestErrorsOfACanceledContextNameTheTable(t *testing.T) {
+	store, table, typed := openNumbers(t, vfs.NewMem(), false)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	checkErrors(t, context.Canceled, readCalls(ctx, store, table, typed, `table "t"`))
+	checkErrors(t, context.Canceled, writeCalls(ctx, store, table, typed, `table "t"`))
+}
+
+func TestErrorsNameTheTableColumnOrKey(t *testing.T) {
+	store, table, typed := openNumbers(t, vfs.NewMem(), false)
+	_, foreign, _ := openNumbers(t, vfs.NewMem(), false)
+	ctx := t.Context()
+	nope := oribi.Where(oribi.Eq("nope", 1))
+	commit := func(fill func(b *oribi.Batch)) func() error {
+		return func() error {
+			b := store.NewBatch()
+			fill(b)
+			return errOf(b.Commit(ctx))
+		}
+	}
+	checkErrors(t, oribi.ErrNoColumn, []failingCall{
+		{"Get", `"nope"`, func() error { return errOf(table.Get(ctx, 1, oribi.Columns("nope"))) }},
+		{"GetCells", `"nope"`, func() error { _, _, err := table.GetCells(ctx, 1, oribi.Columns("nope")); return err }},
+		{"GetMany", `"nope"`, func() error { return errOf(table.GetMany(ctx, []any{1}, oribi.Columns("nope"))) }},
+		{"Batch.Get", `"nope"`, func() error { return errOf(store.NewBatch().Get(ctx, table, 1, oribi.Columns("nope"))) }},
+		{"Scan", `"nope"`, func() error { return lastErr(table.Scan(ctx, oribi.Columns("nope")).Rows()) }},
+		{"Scan where", `"nope"`, func() error { return lastErr(table.Scan(ctx, nope).Rows()) }},
+		{"TableOf.Scan where", `"nope"`, func() error { return lastErr(typed.Scan(ctx, nope)) }},
+		{"Count", `"nope"`, func() error { return errOf(table.Count(ctx, nope)) }},
+		{"History", `"nope"`, func() error { return lastErr(table.History(ctx, 1, oribi.Columns("nope"))) }},
+		{"Diff", `"nope"`, func() error { return lastErr(table.Diff(ctx, 1, store.Visible(), oribi.Columns("nope"))) }},
+		{"DeleteWhere", `"nope"`, func() error { return errOf(table.DeleteWhere(ctx, oribi.Eq("nope", 1))) }},
+		{"UpdateWhere", `"nope"`, func() error { return errOf(table.UpdateWhere(ctx, oribi.Row{"nope": 1})) }},
+		{"CompactMajor", `"nope"`, func() error { return errOf(table.CompactMajor(ctx, "nope")) }},
+		{"Alter", `"nope"`, func() error { return table.Alter(ctx, oribi.DropColumn("nope")) }},
+		{"Commit", `"nope"`, commit(func(b *oribi.Batch) { b.Insert(table, oribi.Row{"k": 7, "nope": 1}) })},
+		{"Batch.Err", `"nope"`, func() error {
+			b := store.NewBatch()
+			b.Insert(table, oribi.Row{"k": 7, "nope": 1})
+			return b.Err()
+		}},
+		{"If", `"nope"`, commit(func(b *oribi.Batch) { b.If(table, oribi.Row{"k": 1}, oribi.Eq("nope", 1)) })},
+		{"UpdateIf", `"nope"`, commit(func(b *oribi.Batch) { b.UpdateIf(table, oribi.Row{"k": 1, "v": 1}, oribi.Eq("nope", 1)) })},
+		{"TableOf.If", `"nope"`, commit(func(b *oribi.Batch) { typed.If(b, numberRow{K: 1}, oribi.Eq("nope", 1)) })},
+	})
+	checkErrors(t, oribi.ErrNotFound, []failingCall{
+		{"Get", "99", func() error { return errOf(table.Get(ctx, 99)) }},
+		{"GetCells", "99", func() error { _, _, err := table.GetCells(ctx, 99); return err }},
+		{"TableOf.Get", "99", func() error { return errOf(typed.Get(ctx, 99)) }},
+		{"GetAs", "99", func() error { return errOf(oribi.GetAs[numberRow](ctx, table, 99)) }},
+		{"Batch.Get", "99", func() error { return errOf(store.NewBatch().Get(ctx, table, 99)) }},
+		{"History", `table "t"`, func() error { return lastErr(table.History(ctx, 99)) }},
+		{"TableOf.History", `table "t"`, func() error { return lastErr(typed.History(ctx, 99)) }},
+		{"Update", "99", commit(func(b *oribi.Batch) { b.Update(table, oribi.Row{"k": 99, "v": 1}) })},
+		{"Patch", "99", func() error { return errOf(oribi.Patch(ctx, table, numberRow{99, 1})) }},
+	})
+	checkErrors(t, oribi.ErrNoTable, []failingCall{
+		{"Table", `"missing"`, func() error { return errOf(store.Table("missing")) }},
+		{"DropTable", `"missing"`, func() error { return store.DropTable("missing") }},
+		{"Commit", "another store", commit(func(b *oribi.Batch) { b.Upsert(foreign, oribi.Row{"k": 1, "v": 1}) })},
+		{"Batch.Get", "another store", func() error { return errOf(store.NewBatch().Get(ctx, foreign, 1)) }},
+	})
+	checkErrors(t, oribi.ErrRow, []failingCall{
+		{"Get", `"k"`, func() error { return errOf(table.Get(ctx, "text")) }},
+		{"GetMany", `"k"`, func() error { return errOf(table.GetMany(ctx, []any{1, "text"})) }},
+		{"Explain", `"k"`, func() error { return errOf(table.Explain(ctx, "text")) }},
+		{"History", `"k"`, func() error { return lastErr(table.History(ctx, "text")) }},
+		{"Scan", `"k"`, func() error { return lastErr(table.Scan(ctx, oribi.From("text")).Rows()) }},
+		{"Diff", `"k"`, func() error { return lastErr(table.Diff(ctx, 1, store.Visible(), oribi.To("text"))) }},
+		{"DeleteRange", `"k"`, func() error { return errOf(table.DeleteRange(ctx, "text", nil)) }},
+		{"Insert", "key 1", commit(func(b *oribi.Batch) { b.Insert(table, oribi.Row{"k": 1, "v": 1}) })},
+		{"If", "key 1", commit(func(b *oribi.Batch) { b.If(table, oribi.Row{"k": 1}, oribi.Eq("v", 11)) })},
+		{"IfAbsent", "key 1", commit(func(b *oribi.Batch) { b.IfAbsent(table, oribi.Row{"k": 1}) })},
+		{"Vectors", `table "t"`, commit(func(b *oribi.Batch) { b.Vectors(oribi.OpInsert, table, nil) })},
+		{"Ingest", `table "t"`, func() error {
+			_, _, err := table.Ingest(ctx, func(yield func([]*batch.Vector, error) bool) { yield(make([]*batch.Vector, 2), nil) })
+			return err
+		}},
+		{"TableOf.Ingest", "key 1", func() error {
+			_, _, err := typed.Ingest(ctx, func(yield func(numberRow) bool) { yield(numberRow{1, 1}) })
+			return err
+		}},
+	})
+	checkErrors(t, oribi.ErrFuture, []failingCall{
+		{"Get", `table "t"`, func() error { return errOf(table.Get(ctx, 1, oribi.AsOf(mvcc.Max-1))) }},
+		{"Scan", `table "t"`, func() error { return lastErr(table.Scan(ctx, oribi.AsOf(mvcc.Max-1)).Rows()) }},
+		{"SnapshotAt", "snapshot", func() error { return errOf(store.SnapshotAt(ctx, mvcc.Max-1)) }},
+		{"RestoreTo", `table "t"`, func() error { return errOf(table.RestoreTo(ctx, mvcc.Max-1)) }},
+	})
+	checkErrors(t, oribi.ErrSchema, []failingCall{
+		{"CreateTable", `"new"`, func() error { return errOf(store.CreateTable("new", nil)) }},
+		{"Rename", `table "t"`, func() error { return table.Rename(ctx, "") }},
+		{"Typed", `"x"`, func() error { return errOf(oribi.Typed[struct{ X int64 }](table)) }},
+		{"GetAs", `"x"`, func() error { return errOf(oribi.GetAs[struct{ X int64 }](ctx, table, 1)) }},
+		{"ScanAs", `"x"`, func() error { return lastErr(oribi.ScanAs[struct{ X int64 }](ctx, table)) }},
+		{"Patch", `"x"`, func() error { return errOf(oribi.Patch(ctx, table, struct{ X int64 }{})) }},
+		{"SchemaOf", "int", func() error { return errOf(oribi.SchemaOf[int]()) }},
+		{"Alter", `"k"`, func() error { return table.Alter(ctx, oribi.DropColumn("k")) }},
+	})
+	checkErrors(t, oribi.ErrExists, []failingCall{
+		{"CreateTable", `"t"`, func() error { return errOf(store.CreateTable("t", table.Schema())) }},
+		{"Alter", `"v"`, func() error {
+			return table.Alter(ctx, oribi.AddColumn(schema.Column{Name: "v", Type: schema.Int64, Nullable: true}))
+		}},
+	})
+	b := store.NewBatch()
+	if _, err := b.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	checkErrors(t, oribi.ErrCommitted, []failingCall{{"Commit", "commit", func() error { return errOf(b.Commit(ctx)) }}})
+	other, err := store.Snapshot(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.Close()
+	checkErrors(t, oribi.ErrClosed, []failingCall{{"Get", `table "t"`, func() error { return errOf(table.Get(ctx, 1, oribi.At(other))) }}})
+	checkErrors(t, nil, []failingCall{
+		{"Options.Validate", "MemoryLimit", func() error { return (&oribi.Options{MemoryLimit: 1, CellLimit: -1}).Validate() }},
+		{"Diff", `table "t"`, func() error { return lastErr(table.Diff(ctx, 2, 1)) }},
+		{"Open", "MemoryLimit", func() error { return errOf(oribi.Open("/x", &oribi.Options{MemoryLimit: 1})) }},
+	})
+	missing := filepath.Join(t.TempDir(), "missing")
+	checkErrors(t, oribi.ErrNotStore, []failingCall{
+		{"Open", missing, func() error { return errOf(oribi.Open(missing, &oribi.Options{ErrorIfMissing: true})) }},
+	})
+	// A dropped table.
+	if err := store.DropTable("t"); err != nil {
+		t.Fatal(err)
+	}
+	checkErrors(t, oribi.ErrNoTable, []failingCall{
+		{"Get", `table "t"`, func() error { return errOf(table.Get(ctx, 1)) }},
+		{"Scan", `table "t"`, func() error { return lastErr(table.Scan(ctx).Rows()) }},
+		{"Flush", `table "t"`, func() error { return table.Flush(ctx) }},
+		{"Commit", `table "t"`, commit(func(b *oribi.Batch) { b.Upsert(table, oribi.Row{"k": 1, "v": 1}) })},
+		{"Truncate", `table "t"`, func() error { return errOf(table.Truncate(ctx)) }},
+		{"Rename", `table "t"`, func() error { return table.Rename(ctx, "u") }},
+		{"Alter", `table "t"`, func() error { return table.Alter(ctx, oribi.SetHistory(time.Hour)) }},
+	})
+}
+
+// An iteration over a history or a difference that runs when the store is closed ends at its next
+// step.
+func TestHistoryAndDiffEndAfterClose(t *testing.T) {
+	ctx := t.Context()
+	run := func(name string, begin func(store *oribi.Store, table *oribi.Table, typed *oribi.TableOf[numberRow]) iter.Seq2[any, error]) {
+		store, table, typed := openNumbers(t, vfs.NewMem(), false)
+		if _, err := typed.Put(ctx, numberRow{1, 11}, numberRow{2, 21}); err != nil {
+			t.Fatal(err)
+		}
+		steps := 0
+		err := lastErr(func(yield func(any, error) bool) {
+			begin(store, table, typed)(func(v any, err error) bool {
+				if err == nil {
+					if steps++; steps == 1 {
+						if err := store.Close(); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				return yield(v, err)
+			})
+		})
+		if !errors.Is(err, oribi.ErrClosed) || steps != 1 {
+			t.Errorf("%s: %d steps, then %v, want 1, then ErrClosed", name, steps, err)
+		}
+	}
+	run("Table.History", func(_ *oribi.Store, table *oribi.Table, _ *oribi.TableOf[numberRow]) iter.Seq2[any, error] {
+		return anySeq(table.History(ctx, 1))
+	})
+	run("TableOf.History", func(_ *oribi.Store, _ *oribi.Table, typed *oribi.TableOf[numberRow]) iter.Seq2[any, error] {
+		return anySeq(typed.History(ctx, 1))
+	})
+	run("Table.Diff", func(store *oribi.Store, table *oribi.Table, _ *oribi.TableOf[numberRow]) iter.Seq2[any, error] {
+		return anySeq(table.Diff(ctx, mvcc.First, store.Visible()))
+	})
+	run("TableOf.Diff", func(store *oribi.Store, _ *oribi.Table, typed *oribi.TableOf[numberRow]) iter.Seq2[any, error] {
+		return anySeq(typed.Diff(ctx, mvcc.First, store.Visible()))
+	})
+}
+
+func anySeq[T any](seq iter.Seq2[T, error]) iter.Seq2[any, error] {
+	return func(yield func(any, error) bool) {
+		seq(func(v T, err error) bool { return yield(v, err) })
+	}
+}
