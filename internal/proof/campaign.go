@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// errFailed says that a proof has failed: the code under test is wrong.
+// errFailed reports that a proof has failed: the code under test is wrong.
 var errFailed = errors.New("a proof has failed")
 
 // campaign is one run of the command.
@@ -21,8 +21,8 @@ type campaign struct {
 	deadline time.Time // zero: none
 }
 
-// left is how much time remains; false: none. Without a deadline it is 0, which means no limit to
-// the processes that work.
+// left returns the remaining time; false if there is none. Without a deadline it returns 0, which
+// means no limit for the worker processes.
 func (c *campaign) left() (time.Duration, bool) {
 	if c.deadline.IsZero() {
 		return 0, true
@@ -31,7 +31,7 @@ func (c *campaign) left() (time.Duration, bool) {
 	return d, d > 0
 }
 
-// begin is the first seed for a target, and how many seeds there are for it.
+// begin returns the first seed for a target and the number of seeds to run.
 func (c *campaign) begin(target string) (first, seeds uint64, err error) {
 	first, seeds = max(c.seed, 1), c.seeds
 	if seeds == 0 {
@@ -66,7 +66,7 @@ func (c *campaign) name(target string) string {
 	return c.proof + " " + target
 }
 
-// have is what the ledger has of a unit for this commit.
+// have returns the count of a unit that the ledger has for this commit.
 func (c *campaign) have(target, unit string) (int64, error) {
 	if c.ledger == "" {
 		return 0, nil
@@ -83,7 +83,7 @@ func (c *campaign) have(target, unit string) (int64, error) {
 	return 0, nil
 }
 
-// enter adds to the ledger what was done.
+// enter adds a row to the ledger.
 func (c *campaign) enter(r row) error {
 	if c.ledger == "" || len(r.counts) == 0 && len(r.failures) == 0 {
 		return nil
@@ -102,14 +102,14 @@ func (c *campaign) tell(target string, seed uint64, sum counts, unit string, sin
 	fmt.Fprintf(c.log, "%s %s: seed %d: %s; "+format+" %s a second\n", time.Now().Format(time.TimeOnly), c.name(target), seed, sum, rate, unit)
 }
 
-// stores runs one of the proofs over whole stores, some seeds in each process.
+// stores runs one of the proofs over whole stores, several seeds per process.
 func (c *campaign) stores(ctx context.Context) error {
 	first, seeds, err := c.begin("")
 	if err != nil {
 		return err
 	}
 	var total, pending counts
-	from, next := first, first // seeds [from, next) are done and not yet entered
+	from, next := first, first // seeds [from, next) are completed and not yet in the ledger
 	started, entered := time.Now(), time.Now()
 	flush := func(failures ...string) error {
 		r := row{counts: pending, failures: failures}
@@ -153,5 +153,6 @@ func (c *campaign) stores(ctx context.Context) error {
 	}
 }
 
-// enterEvery is how often a campaign writes the ledger: so much is lost if it is killed.
+// enterEvery is how often a campaign writes the ledger, and so the most work that a kill leaves
+// unrecorded.
 const enterEvery = 20 * time.Second

@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	workerName     = "worker"         // the first word of the command line of a process that does the work
-	seedsOfProcess = 15               // then a new one: a poisoned store leaves some megabytes behind in its process
-	quietStore     = 10 * time.Minute // one seed takes seconds: a process that says nothing for so long hangs
+	workerName     = "worker"         // first argument of a worker process
+	seedsOfProcess = 15               // per process: a poisoned store leaks some megabytes in its process
+	quietStore     = 10 * time.Minute // one seed takes seconds: a process without output for so long hangs
 )
 
-// workerCommand is the command of a process that does seeds [seed, seed+seeds) until the time is
-// over.
+// workerCommand returns the command of a worker process, which runs seeds [seed, seed+seeds) until
+// the time is over.
 func workerCommand(ctx context.Context, proof string, seed, seeds uint64, left time.Duration) (*exec.Cmd, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -35,8 +35,8 @@ func workerCommand(ctx context.Context, proof string, seed, seeds uint64, left t
 		"-for", left.String()), nil
 }
 
-// work is such a process. It prints a line for each seed that is done and ends at the first that
-// fails.
+// work is the body of a worker process. It prints a line for each completed seed and stops at the
+// first failure.
 func work(ctx context.Context, args []string, proofs []prooftest.Proof, out, log io.Writer) int {
 	flags := flag.NewFlagSet(workerName, flag.ContinueOnError)
 	flags.SetOutput(log)
@@ -93,11 +93,11 @@ func showScript(log io.Writer, name string, seed uint64, r *prooftest.Result) {
 	}
 }
 
-// runChild runs a process that works and calls each for every seed that it says it has done. Its
-// other output comes back, the first and the last of it. A process that prints nothing for the time
-// quiet is ended with the stacks of its goroutines; 0 is no limit.
+// runChild runs a worker process and calls each for every seed that the process reports as
+// completed. It returns the first and last lines of the other output. A process that prints nothing
+// for the duration quiet is killed and prints the stacks of its goroutines; 0 is no limit.
 func runChild(ctx context.Context, cmd *exec.Cmd, quiet time.Duration, each func(seed uint64, sum counts)) (output string, err error) {
-	cmd.WaitDelay = 10 * time.Second // for what its own children keep open
+	cmd.WaitDelay = 10 * time.Second // for output that its own children keep open
 	read, write := io.Pipe()
 	cmd.Stdout, cmd.Stderr = write, write
 	if err := cmd.Start(); err != nil {
@@ -148,7 +148,7 @@ func doneLine(line string) (seed uint64, sum counts, ok bool) {
 	return seed, sum, err == nil
 }
 
-// watchdog ends a process that is quiet for too long.
+// watchdog ends a process that prints nothing for too long.
 type watchdog struct {
 	quiet time.Duration
 	timer *time.Timer
@@ -185,7 +185,7 @@ func (w *watchdog) heard() {
 	}
 }
 
-// end reports whether the process was ended.
+// end stops the watchdog and reports whether it ended the process.
 func (w *watchdog) end() bool {
 	if w.timer != nil {
 		w.timer.Stop()
@@ -195,7 +195,7 @@ func (w *watchdog) end() bool {
 	return w.fired
 }
 
-// excerpt keeps the first and the last lines of a text.
+// excerpt keeps the first and last lines of a text.
 type excerpt struct {
 	first, last []string
 	dropped     int

@@ -9,10 +9,10 @@ import (
 	"github.com/oribi-db/oribi/internal/prooftest"
 )
 
-// counts say how much was done, each unit once, in the order in which units came first.
+// counts are amounts of work by unit, each unit once, in the order in which units first occurred.
 type counts []prooftest.Tally
 
-// tallied drops what is zero.
+// tallied converts tallies to counts, without those that are zero.
 func tallied(list []prooftest.Tally) (c counts) {
 	for _, t := range list {
 		if t.N != 0 {
@@ -34,7 +34,7 @@ func (c counts) plus(o counts) counts {
 	return c
 }
 
-// of is the number of a unit, 0 if it is not there.
+// of returns the number of a unit, 0 if it is absent.
 func (c counts) of(unit string) int64 {
 	for _, t := range c {
 		if t.Unit == unit {
@@ -44,7 +44,7 @@ func (c counts) of(unit string) int64 {
 	return 0
 }
 
-// first is the first unit.
+// first returns the first unit.
 func (c counts) first() string {
 	if len(c) == 0 {
 		return "seeds"
@@ -52,7 +52,7 @@ func (c counts) first() string {
 	return c[0].Unit
 }
 
-// String writes "3 histories, 4,500 steps".
+// String formats counts as "3 histories, 4,500 steps".
 func (c counts) String() string {
 	var parts []string
 	for _, t := range c {
@@ -61,7 +61,7 @@ func (c counts) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// parseCounts reads what String writes.
+// parseCounts parses the output of String.
 func parseCounts(text string) (c counts, err error) {
 	for part := range strings.SplitSeq(text, ", ") {
 		number, unit, ok := strings.Cut(part, " ")
@@ -74,7 +74,7 @@ func parseCounts(text string) (c counts, err error) {
 	return c, nil
 }
 
-// grouped writes 1234567 as 1,234,567.
+// grouped formats 1234567 as 1,234,567.
 func grouped(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -86,10 +86,10 @@ func grouped(n int64) string {
 // span is a run of seeds, both ends inclusive.
 type span struct{ first, last uint64 }
 
-// spans are in order, apart from each other, and do not touch.
+// spans are sorted, disjoint and not adjacent.
 type spans []span
 
-// plus joins two lists.
+// plus returns the union of two lists.
 func (s spans) plus(o spans) (out spans) {
 	all := slices.Concat(s, o)
 	slices.SortFunc(all, func(a, b span) int {
@@ -111,7 +111,7 @@ func (s spans) plus(o spans) (out spans) {
 	return out
 }
 
-// String writes "1–40, 52".
+// String formats spans as "1–40, 52".
 func (s spans) String() string {
 	var parts []string
 	for _, x := range s {
@@ -124,7 +124,7 @@ func (s spans) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// parseSpans reads what String writes.
+// parseSpans parses the output of String.
 func parseSpans(text string) (s spans, err error) {
 	if text == "" {
 		return nil, nil

@@ -20,7 +20,7 @@ const (
 	executionsOfSeed = 1_000_000
 	unitExecutions   = "executions"
 	unitGuided       = "guided executions"
-	toyPrefix        = "FuzzToy" // of targets that are there to go wrong in tests: they run only if they are named
+	toyPrefix        = "FuzzToy" // of targets that fail in tests of this program: they run only by name
 )
 
 // fuzzTarget is one fuzz target.
@@ -33,7 +33,7 @@ func (t fuzzTarget) String() string { return t.pkg + "." + t.name }
 
 var fuzzFunction = regexp.MustCompile(`(?m)^func (Fuzz\w*)\(\w+ \*testing\.F\)`)
 
-// fuzzTargets lists the targets of the module, or those asked for.
+// fuzzTargets lists the targets of the module, or the requested ones.
 func fuzzTargets(root string, asked []string) (targets []fuzzTarget, err error) {
 	var all []fuzzTarget
 	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
@@ -79,7 +79,7 @@ func fuzzTargets(root string, asked []string) (targets []fuzzTarget, err error) 
 	return targets, nil
 }
 
-// fuzz takes the targets one after the other.
+// fuzz runs the targets in sequence.
 func (c *campaign) fuzz(ctx context.Context) error {
 	targets, err := fuzzTargets(c.root, c.targets)
 	if err != nil {
@@ -105,7 +105,8 @@ func (c *campaign) fuzz(ctx context.Context) error {
 	return failed
 }
 
-// fuzzTarget brings one target to the wanted number of executions, then lets Go's engine try it.
+// fuzzTarget runs one target until it has the required number of executions, then runs Go's engine
+// on it.
 func (c *campaign) fuzzTarget(ctx context.Context, t fuzzTarget, programs string) error {
 	have, err := c.have(t.String(), unitExecutions)
 	if err != nil {
@@ -127,8 +128,8 @@ func (c *campaign) fuzzTarget(ctx context.Context, t fuzzTarget, programs string
 	return c.guide(ctx, t)
 }
 
-// executeTarget runs a target's body in process, one process for each seed, in the directory of its
-// package.
+// executeTarget runs the body of a target without Go's engine, one process per seed, in the
+// directory of its package.
 func (c *campaign) executeTarget(ctx context.Context, t fuzzTarget, program, dir string, executions int64) error {
 	seed, seeds, err := c.begin(t.String())
 	if err != nil {
@@ -145,7 +146,7 @@ func (c *campaign) executeTarget(ctx context.Context, t fuzzTarget, program, dir
 			"-fuzztest.executions="+strconv.FormatInt(min(executions, executionsOfSeed), 10), "-fuzztest.for="+left.String())
 		cmd.Dir = dir
 		var done counts
-		output, err := runChild(ctx, cmd, 0, func(_ uint64, sum counts) { done = done.plus(sum) }) // a body that hangs ends its process
+		output, err := runChild(ctx, cmd, 0, func(_ uint64, sum counts) { done = done.plus(sum) }) // fuzztest ends a process whose body hangs
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -171,7 +172,8 @@ func (c *campaign) executeTarget(ctx context.Context, t fuzzTarget, program, dir
 
 var guidedExecutions = regexp.MustCompile(`fuzz: elapsed: .*, execs: (\d+)`)
 
-// guide lets Go's engine try a target, with one worker, unless it has done so at this commit.
+// guide runs Go's engine on a target, with one worker, unless the ledger has such a run at this
+// commit.
 func (c *campaign) guide(ctx context.Context, t fuzzTarget) error {
 	have, err := c.have(t.String(), unitGuided)
 	left, ok := c.left()

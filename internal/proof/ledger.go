@@ -10,9 +10,8 @@ import (
 	"strings"
 )
 
-// The ledger is a page for people with one table in it, which this program reads and writes. What
-// stands before and behind the table stays as it is. Two campaigns must not write one ledger at the
-// same time.
+// The ledger is a Markdown page with one table, which this program reads and writes. The text
+// before and after the table is not changed. Two campaigns must not write one ledger concurrently.
 const (
 	tableHead = "| commit | proof | target | seeds | count | result |"
 	tableLine = "|---|---|---|---|---|---|"
@@ -20,7 +19,7 @@ const (
 	fails     = "fails: "
 )
 
-// newLedger is the page before its table when there is none yet.
+// newLedger is the text before the table of a new ledger.
 const newLedger = `# What the long campaigns did
 
 Tests run from random seeds for seconds. The same for hours is a campaign, and each row here is what campaigns did at one commit.
@@ -45,19 +44,19 @@ A failure is entered too, and stays; that it was repaired is told by a later com
 
 `
 
-// row is what was done at one commit by one proof, for one target if the proof has several.
+// row is the work done at one commit by one proof, for one target if the proof has several.
 type row struct {
 	commit, proof, target string
 	seeds                 spans
 	counts                counts
-	failures              []string // "seed 17"; none: all was well
+	failures              []string // such as "seed 17"; empty if there was no failure
 }
 
 func (r *row) sameKey(o *row) bool {
 	return r.commit == o.commit && r.proof == o.proof && r.target == o.target
 }
 
-// merge adds what another row of the same key says.
+// merge adds the work of another row of the same key.
 func (r *row) merge(o *row) {
 	r.seeds, r.counts = r.seeds.plus(o.seeds), r.counts.plus(o.counts)
 	for _, f := range o.failures {
@@ -100,7 +99,7 @@ func parseRow(line string) (r row, err error) {
 	return r, nil
 }
 
-// parseLedger takes a page apart.
+// parseLedger splits a page into the text before the table, its rows, and the text after it.
 func parseLedger(page string) (before string, rows []row, behind string, err error) {
 	before, rest, found := strings.Cut(page, tableHead+"\n"+tableLine+"\n")
 	if !found {
@@ -131,13 +130,13 @@ func loadLedger(name string) (before string, rows []row, behind string, err erro
 	return before, rows, behind, err
 }
 
-// readLedger gives the rows of a ledger; none if there is no such file.
+// readLedger returns the rows of a ledger, or none if the file does not exist.
 func readLedger(name string) ([]row, error) {
 	_, rows, _, err := loadLedger(name)
 	return rows, err
 }
 
-// addToLedger merges a row into the ledger, which is replaced whole.
+// addToLedger merges a row into the ledger and replaces the file atomically.
 func addToLedger(name string, r row) error {
 	before, rows, behind, err := loadLedger(name)
 	if err != nil {

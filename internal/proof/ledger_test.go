@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestRowsComeBackFromTheirText(t *testing.T) {
+func TestRowsRoundTripThroughText(t *testing.T) {
 	for _, r := range []row{
 		{commit: "0123456789", proof: "model", seeds: spans{{1, 40}}, counts: counts{{N: 40, Unit: "histories"}, {N: 1_234_567, Unit: "steps after recovery"}}},
 		{commit: "c and changes", proof: "fuzz", target: "cfile.FuzzFile", seeds: spans{{3, 3}, {7, 9}}, counts: counts{{N: 999, Unit: "executions"}},
@@ -22,14 +22,14 @@ func TestRowsComeBackFromTheirText(t *testing.T) {
 	}
 }
 
-func TestRowAsPeopleReadIt(t *testing.T) {
+func TestRowString(t *testing.T) {
 	r := row{commit: "c", proof: "fuzz", target: "a.FuzzB", seeds: spans{{1, 10}, {12, 12}}, counts: counts{{N: 10_000_000, Unit: "executions"}, {N: 7, Unit: "guided executions"}}}
 	if got, want := r.String(), "| c | fuzz | a.FuzzB | 1–10, 12 | 10,000,000 executions, 7 guided executions | no failure |"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 
-func TestLedgerAddsUpTheSameProofAtTheSameCommit(t *testing.T) {
+func TestLedgerMergesRowsOfTheSameCommitAndProof(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "docs", "ledger.md")
 	add := func(commit, target string, seeds span, n int64, failures ...string) {
 		t.Helper()
@@ -65,11 +65,11 @@ And an end.
 		t.Errorf("the page is\n%s", text)
 	}
 	if files, _ := filepath.Glob(filepath.Join(filepath.Dir(name), "*")); len(files) != 1 {
-		t.Errorf("besides the ledger there is %v", files)
+		t.Errorf("files other than the ledger: %v", files)
 	}
 }
 
-func TestDamagedLedgerIsLeftAlone(t *testing.T) {
+func TestDamagedLedgerIsNotChanged(t *testing.T) {
 	good := newLedger + tableHead + "\n" + tableLine + "\n"
 	for what, page := range map[string]string{
 		"no table":   newLedger,
@@ -93,8 +93,8 @@ func TestDamagedLedgerIsLeftAlone(t *testing.T) {
 	}
 }
 
-// The ledger of this repository has to be one that the next campaign can add to.
-func TestLedgerOfTheRepositoryIsRead(t *testing.T) {
+// The next campaign must be able to add to the ledger of this repository.
+func TestLedgerOfTheRepositoryIsValid(t *testing.T) {
 	root, err := moduleRoot()
 	if err != nil {
 		t.Fatal(err)

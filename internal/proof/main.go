@@ -1,14 +1,15 @@
-// Command proof runs the random tests of the module for hours and keeps account of what they did.
+// Command proof runs the random tests of the module for hours and records what they did.
 //
 //	go run ./internal/proof NAME [flags]
 //
 // NAME is fuzz, for the parsers of all formats, or one of the proofs over whole stores in package
-// prooftest. A campaign goes through seeds 1, 2, 3, … and ends after --for, after --seeds, at an
-// interrupt or at the first failure, whose replay it prints; its exit code is then 1. What it did
-// stands in docs/proof.md: one row for each commit, proof and target, to which later campaigns add.
+// prooftest. A campaign runs seeds 1, 2, 3, … and ends after --for, after --seeds, at an interrupt
+// or at the first failure. It prints how to repeat the failure and exits with code 1. The work done
+// is recorded in docs/proof.md: one row for each commit, proof and target, to which later campaigns
+// add.
 //
-// All work is done in processes of its own: a fault of the store that ends a process is a failure
-// like another, and what a run leaves in memory goes with it.
+// All work is done in separate processes: a crash of the process is a failure like any other, and
+// memory that a run leaks is freed with its process.
 package main
 
 import (
@@ -47,8 +48,8 @@ type options struct {
 	keepGoing  bool
 }
 
-// run is the command; it gives the exit code: 1 for a failure, 2 for flags that make no sense or a
-// campaign that cannot be run.
+// run executes the command and returns the exit code: 1 for a failure, 2 for invalid flags or a
+// campaign that cannot run.
 func run(ctx context.Context, args []string, proofs []prooftest.Proof, out, log io.Writer) int {
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
 		fmt.Fprint(log, usage(proofs))
@@ -105,8 +106,8 @@ func usage(proofs []prooftest.Proof) string {
 	return b.String()
 }
 
-// runCampaign runs one campaign and enters it. errFailed: the tested code is wrong; other errors:
-// the campaign could not be run.
+// runCampaign runs one campaign and enters it in the ledger. errFailed means that the tested code
+// is wrong; any other error means that the campaign could not run.
 func runCampaign(ctx context.Context, name string, proofs []prooftest.Proof, o options, log io.Writer) error {
 	root, err := moduleRoot()
 	if err != nil {
@@ -135,7 +136,7 @@ func runCampaign(ctx context.Context, name string, proofs []prooftest.Proof, o o
 	return fmt.Errorf("there is no proof %q", name)
 }
 
-// moduleRoot is the directory with go.mod, at the working directory or above.
+// moduleRoot returns the directory with go.mod: the working directory or one above it.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	for err == nil {
@@ -151,7 +152,8 @@ func moduleRoot() (string, error) {
 	return "", err
 }
 
-// describe names the commit of the work tree, and tells if there are changes besides the ledger.
+// describe returns the commit of the work tree, with a suffix if there are changes other than those
+// of the ledger.
 func describe(root, ledger string) (string, error) {
 	git := func(args ...string) (string, error) {
 		cmd := exec.Command("git", args...)

@@ -16,7 +16,7 @@ import (
 	"github.com/oribi-db/oribi/internal/prooftest/script"
 )
 
-// toyProofs do nothing, and some of it wrong.
+// toyProofs do no work; some of them fail.
 var toyProofs = []prooftest.Proof{
 	{Name: "good", Run: func(seed uint64, dir string) prooftest.Result {
 		err := os.WriteFile(filepath.Join(dir, "x"), nil, 0o666)
@@ -29,7 +29,7 @@ var toyProofs = []prooftest.Proof{
 		return r
 	}},
 	{Name: "panics", Run: func(seed uint64, dir string) prooftest.Result {
-		if seed == 3 { // where nothing in this goroutine could catch it
+		if seed == 3 { // where this goroutine cannot recover it
 			go panic("3 panics")
 			select {}
 		}
@@ -37,7 +37,7 @@ var toyProofs = []prooftest.Proof{
 	}},
 }
 
-// The processes that work are the test's own program.
+// Worker processes run the test binary itself.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == workerName {
 		os.Exit(run(context.Background(), os.Args[1:], toyProofs, os.Stdout, os.Stderr))
@@ -52,7 +52,7 @@ func command(t *testing.T, args ...string) (code int, log string) {
 	return code, b.String()
 }
 
-// tableOf is the ledger's table without its head.
+// tableOf returns the rows of the ledger's table, without its header.
 func tableOf(t *testing.T, name string) string {
 	t.Helper()
 	page, err := os.ReadFile(name)
@@ -63,7 +63,7 @@ func tableOf(t *testing.T, name string) string {
 	return table
 }
 
-func TestCampaignGoesOnBehindItsLedger(t *testing.T) {
+func TestResumedCampaignContinuesAfterItsLedger(t *testing.T) {
 	ledger := filepath.Join(t.TempDir(), "ledger.md")
 	good := func(args ...string) (int, string) {
 		return command(t, append([]string{"good", "--ledger", ledger, "--commit", "c"}, args...)...)
@@ -72,7 +72,7 @@ func TestCampaignGoesOnBehindItsLedger(t *testing.T) {
 		t.Fatal(log)
 	}
 	if code, log := good("--seeds", "1"); code != 2 || !strings.Contains(log, "--resume") {
-		t.Errorf("seeds that are there already: %d, %s", code, log)
+		t.Errorf("seeds already in the ledger: %d, %s", code, log)
 	}
 	if code, log := good("--seeds", "5", "--resume"); code != 0 {
 		t.Fatal(log)
@@ -91,7 +91,7 @@ func TestCampaignGoesOnBehindItsLedger(t *testing.T) {
 	}
 }
 
-func TestFailureIsEnteredWithItsSeedAndItsReplay(t *testing.T) {
+func TestLedgerRecordsFailuresWithSeeds(t *testing.T) {
 	for _, c := range []struct{ proof, seed, before, says string }{
 		{"wrong", "18", "1–18 | 17 things", "18 is wrong"},
 		{"panics", "3", "1–3 | 2 things", "3 panics"},
@@ -109,7 +109,7 @@ func TestFailureIsEnteredWithItsSeedAndItsReplay(t *testing.T) {
 	}
 }
 
-func TestCampaignEndsWithItsTime(t *testing.T) {
+func TestCampaignStopsAtDeadlineOrInterrupt(t *testing.T) {
 	ledger := filepath.Join(t.TempDir(), "ledger.md")
 	if code, log := command(t, "good", "--ledger", ledger, "--commit", "c", "--for", "1ms"); code != 0 {
 		t.Error(code, log)
@@ -121,7 +121,7 @@ func TestCampaignEndsWithItsTime(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeRunIsSaid(t *testing.T) {
+func TestInvalidArgumentsAreReported(t *testing.T) {
 	for _, args := range [][]string{{}, {"--for", "1s"}, {"none", "--ledger", ""}, {"good", "--fro", "1s"}, {"good", "1s"}, {"fuzz", "--ledger", "", "--target", "cfile.FuzzNone"}} {
 		if code, log := command(t, args...); code != 2 || log == "" {
 			t.Errorf("%q: %d, %q", args, code, log)
@@ -129,7 +129,7 @@ func TestWhatCannotBeRunIsSaid(t *testing.T) {
 	}
 }
 
-// FuzzToyPlanted goes wrong when it is told to.
+// FuzzToyPlanted fails if PROOF_PLANTED is set.
 func FuzzToyPlanted(f *testing.F) {
 	f.Add([]byte("abc"))
 	planted := os.Getenv("PROOF_PLANTED") != ""
@@ -167,7 +167,7 @@ func TestFuzzCampaignCountsExecutionsBySeeds(t *testing.T) {
 	}
 }
 
-func TestFuzzCampaignFindsAPlantedFaultWhoseSeedFailsAgain(t *testing.T) {
+func TestFuzzCampaignFindsRepeatableFailure(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -194,7 +194,7 @@ func TestFuzzCampaignFindsAPlantedFaultWhoseSeedFailsAgain(t *testing.T) {
 	}
 }
 
-// A target that hands its body to f.Fuzz itself would be left out of the campaigns.
+// A target that passes its body to f.Fuzz directly would be missing from the campaigns.
 func TestEveryFuzzTargetOfTheModuleIsFoundAndRunsThroughFuzztest(t *testing.T) {
 	root, err := moduleRoot()
 	if err != nil {

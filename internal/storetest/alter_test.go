@@ -214,7 +214,7 @@ func TestRefusedAlterChangesNothing(t *testing.T) {
 
 // The schema changes after a write batch is filled and before it is committed: cells follow their
 // columns by ID.
-func TestWriteBatchFromBeforeAnAlterFollowsTheColumns(t *testing.T) {
+func TestWriteBatchFilledBeforeAlterFollowsColumnIDs(t *testing.T) {
 	ctx := context.Background()
 	store, table, _ := alterStore(t)
 	putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 1, "n": 10, "s": "one"})
@@ -311,7 +311,7 @@ func TestRunningScanKeepsItsColumns(t *testing.T) {
 	}
 }
 
-func TestTypedTableFindsItsFieldsAnew(t *testing.T) {
+func TestTypedTableRebindsFieldsAfterAlter(t *testing.T) {
 	type record struct {
 		K int64
 		S *string
@@ -425,7 +425,7 @@ func TestLongerRetentionKeepsNothingBelowTheFloor(t *testing.T) {
 // Writers and readers wait only for the alteration itself and never see a value in a column that it
 // was not written to: n is always ten times the key, under any name, d is never below its default,
 // and the text of a dropped column does not appear.
-func TestWritersAndReadersGoOnWhileTheSchemaChanges(t *testing.T) {
+func TestAlterWithConcurrentWritersAndReaders(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	store, table, _ := alterStore(t)

@@ -99,7 +99,7 @@ type autoRow struct {
 	V    *int64 `oribi:"v"`
 }
 
-func TestAutoIncrementValuesRiseForAllFormsOfInserts(t *testing.T) {
+func TestAutoIncrementValuesAscendForAllFormsOfInserts(t *testing.T) {
 	ctx := context.Background()
 	store, table, _ := autoStore(t)
 	other := numbersTable(t, store, "numbers")
@@ -300,7 +300,7 @@ func TestIngestedRowsKeepTheirAutoIncrementValues(t *testing.T) {
 // With concurrent inserts, upserts with explicit values, and flushes, no insert finds its key
 // taken, and a row with a higher number is never older than one with a lower number, except for
 // upserted rows.
-func TestValuesRiseWithTimestamps(t *testing.T) {
+func TestAutoIncrementValuesAscendWithTimestamps(t *testing.T) {
 	ctx := context.Background()
 	store, table, reopen := autoStore(t)
 	const writers, batches = 4, 60

@@ -13,7 +13,7 @@ import (
 
 // The timestamp of an empty batch, and one to which the clock was advanced, is below those of all
 // later batches, even if the store is reopened after the machine's clock was set back.
-func TestPromisedTimestampsHoldOverReopening(t *testing.T) {
+func TestTimestampsAscendAfterReopeningWithClockSetBack(t *testing.T) {
 	fs := vfs.NewMem()
 	if err := fs.Mkdir("/s"); err != nil {
 		t.Fatal(err)

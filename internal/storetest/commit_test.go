@@ -98,7 +98,7 @@ func TestCommitRetriesAfterAlter(t *testing.T) {
 
 // A row that is added to a batch before its column's default changes gets the old default, whether
 // it is inserted or upserted.
-func TestDefaultIsThatOfTheTimeWhenTheRowWasAdded(t *testing.T) {
+func TestRowsUseTheDefaultAtTheTimeTheyAreAdded(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)
 	alter(t, table, oribi.AddColumn(schema.Column{Name: "d", Type: schema.Int64, Default: []byte{1, 0, 0, 0, 0, 0, 0, 0}}))

@@ -163,7 +163,7 @@ func TestOperationsOnOneKeyTakeEffectInTheirOrder(t *testing.T) {
 
 // Many goroutines increment one row by compare-and-set: no increment is lost, and a goroutine that
 // loses the race gets ErrConflict.
-func TestIfIsACompareAndSet(t *testing.T) {
+func TestBatchIfIsACompareAndSet(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)
 	putNumber(t, store, table, 1, 0)

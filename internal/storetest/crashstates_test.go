@@ -15,7 +15,7 @@ import (
 // crash may leave: each unsynced operation lost or kept independently, torn writes, lost names,
 // disks that ignored a sync. All acknowledged batches are present, then a prefix of the rest, each
 // batch whole, and the store passes its own check.
-func TestCrashStatesHoldAcknowledgedBatches(t *testing.T) {
+func TestCrashStatesContainAcknowledgedBatches(t *testing.T) {
 	seed := seedtest.Seed(t)
 	end := time.Now().Add(proofTime(time.Second, 4*time.Second))
 	var total crash.StateCounts

@@ -130,7 +130,7 @@ func TestDroppedBlocksAreFreedWhenDropReturns(t *testing.T) {
 
 // Without hole punching, containers with little live data are emptied in the background, without a
 // call by the program.
-func TestBackgroundGivesSpaceBackWithoutHoles(t *testing.T) {
+func TestBackgroundFreesSpaceWithoutHolePunching(t *testing.T) {
 	ctx := context.Background()
 	disk := newSolidFS(vfs.NewMem())
 	store, err := oribi.Open("/store", &oribi.Options{FS: disk, FlushBytes: 1 << 20, Policy: compaction.Overlap{Depth: 2}})

@@ -279,7 +279,7 @@ func TestTreeHistoryFlushed(t *testing.T) {
 
 // With a retention of one hour, a read of an older state is refused, before and after compactions;
 // a read of a state within the hour is correct after all flushes and compactions.
-func TestHistoryFloorRefusesOlderReadsAndKeepsYoungerOnesRight(t *testing.T) {
+func TestReadsBelowTheHistoryFloorAreRefused(t *testing.T) {
 	ctx := context.Background()
 	w := newFakeWall()
 	store, table := floorStore(t, w)

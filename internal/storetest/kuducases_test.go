@@ -139,7 +139,7 @@ func fillRows(t *testing.T, store *oribi.Store, table *oribi.Table, from, to, ro
 // Every other row is deleted, and a compaction drops these rows permanently while changes of the
 // remaining rows are in memory. These changes, and later ones, stay with their rows, whose row IDs
 // change.
-func TestChangesStayWithTheirRowsWhenEveryOtherRowGoes(t *testing.T) {
+func TestChangesFollowTheirRowsThroughCompaction(t *testing.T) {
 	ctx := context.Background()
 	w := newFakeWall()
 	store, table := floorStore(t, w)

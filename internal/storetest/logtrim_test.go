@@ -71,7 +71,7 @@ func TestCloseRemovesUnneededLog(t *testing.T) {
 }
 
 // The log's files have the size that the options set, within limits.
-func TestLogSegmentsAreAsLongAsTheOptionsSay(t *testing.T) {
+func TestLogSegmentsHaveTheConfiguredSize(t *testing.T) {
 	fs := vfs.NewMem()
 	for _, n := range []int64{-1, 1, 4095, 1<<30 + 1} {
 		if _, err := oribi.Open("/s", &oribi.Options{FS: fs, LogSegmentBytes: n}); err == nil {

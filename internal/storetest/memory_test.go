@@ -32,7 +32,7 @@ func memoryTest(dir string) memory.Store {
 // The test writes several times the store's memory limit of rows, then changes larger than the
 // limit. It scans the store, at the newest timestamp and as of before the changes, merges it, and
 // scans again. The memory use of the process is bounded by the limit, not by the size of the store.
-func TestMemoryStaysBelowItsBoundHoweverLargeTheStore(t *testing.T) {
+func TestMemoryUseIsBoundedForLargeStores(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
@@ -67,7 +67,7 @@ func TestMemoryStaysBelowItsBoundHoweverLargeTheStore(t *testing.T) {
 func TestMemoryPhase(t *testing.T) {
 	dir := os.Getenv(memoryDir)
 	if dir == "" {
-		t.Skip("a part of TestMemoryStaysBelowItsBoundHoweverLargeTheStore")
+		t.Skip("a part of TestMemoryUseIsBoundedForLargeStores")
 	}
 	peak := memory.WatchLivePeak()
 	if err := memoryTest(dir).Run(os.Getenv(memoryPhase)); err != nil {

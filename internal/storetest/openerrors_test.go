@@ -13,7 +13,7 @@ import (
 
 // An error of the operating system during Open is returned as that error: it does not turn into
 // ErrNotStore, ErrLocked or ErrCorrupt. Every disk operation of every way to open fails once.
-func TestOpenReturnsErrorsOfTheDiskAsThemselves(t *testing.T) {
+func TestOpenReturnsFileSystemErrorsUnchanged(t *testing.T) {
 	closed, killed := storeTree(t)
 	for _, c := range []struct {
 		name string

@@ -269,7 +269,7 @@ func TestReaderRefusesUnknownFeatures(t *testing.T) {
 	}
 }
 
-func TestReaderMakesNoStore(t *testing.T) {
+func TestReadOnlyOpenCreatesNoStore(t *testing.T) {
 	eachFS(t, func(t *testing.T, fsys vfs.FS, dir string) {
 		for _, opts := range []*oribi.Options{{FS: fsys, ReadOnly: true}, {FS: fsys, ErrorIfMissing: true}} {
 			if _, err := oribi.Open(dir, opts); !errors.Is(err, oribi.ErrNotStore) {
@@ -287,7 +287,7 @@ func TestReaderMakesNoStore(t *testing.T) {
 				t.Errorf("an empty directory: %v, want ErrNotStore", err)
 			}
 			if names, err := fsys.List(dir); err != nil || len(names) > 0 {
-				t.Errorf("the directory holds %v, %v", names, err)
+				t.Errorf("the directory contains %v, %v", names, err)
 			}
 		}
 	})
@@ -304,6 +304,6 @@ func TestForeignDirectoryIsLeftAlone(t *testing.T) {
 		}
 	}
 	if names, _ := vfs.OS.List(dir); len(names) != 1 {
-		t.Errorf("the directory holds %v", names)
+		t.Errorf("the directory contains %v", names)
 	}
 }

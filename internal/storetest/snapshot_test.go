@@ -147,7 +147,7 @@ func TestRunningScanPinsHistory(t *testing.T) {
 
 // A snapshot of the past pins the history that still exists. It is refused if no table can serve it
 // or if the clock may not advance to it.
-func TestSnapshotAtIsRefusedWhereReadsAre(t *testing.T) {
+func TestSnapshotAtReturnsErrorsOfReads(t *testing.T) {
 	ctx := context.Background()
 	w := newFakeWall()
 	store, table := floorStore(t, w)

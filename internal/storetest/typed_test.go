@@ -310,7 +310,7 @@ func TestTypedInsertsNeedEveryRequiredColumn(t *testing.T) {
 
 // Each form of a struct that cannot be a row is refused when it is bound, with the name of the
 // field.
-func TestStructsThatAreNoRows(t *testing.T) {
+func TestInvalidStructsAreRefused(t *testing.T) {
 	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Uint32}, {Name: "u", Type: schema.Uint64}, {Name: "n", Type: schema.Int64, Nullable: true},
 		{Name: "b", Type: schema.Binary, Nullable: true}, {Name: "d", Type: schema.DecimalType(9), Precision: 9, Scale: 2, Nullable: true}}, 1)
 	if err != nil {

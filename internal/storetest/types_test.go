@@ -122,7 +122,7 @@ var typeCases = []typeCase{
 // Every column type: values written as rows, structs, vectors, or in bulk are read back unchanged
 // in all these forms, from memory, from files and through changes; a value that can be a key is
 // found by it.
-func TestAllTypesComeBackInEveryForm(t *testing.T) {
+func TestAllTypesRoundTripInEveryForm(t *testing.T) {
 	for _, c := range typeCases {
 		t.Run("type="+c.name, func(t *testing.T) { c.run(t, c) })
 	}

@@ -245,7 +245,7 @@ func punches(t *testing.T, dir string) bool {
 // DiskUsage accounts for every byte in a directory with everything that can occur in one: holes,
 // reserved space, torn ends of the log, containers without a row, files of an unfinished format,
 // and foreign files of all kinds.
-func TestDiskUsageKnowsEveryKindOfFile(t *testing.T) {
+func TestDiskUsageCountsEveryKindOfFile(t *testing.T) {
 	ctx := context.Background()
 	dir := filepath.Join(t.TempDir(), "store")
 	store, err := oribi.Open(dir, &oribi.Options{Manual: true})

@@ -74,7 +74,7 @@ func TestHistoryBeginsWithItsBase(t *testing.T) {
 
 // Reads of versions are refused in the same cases as other reads: beyond the retention, ahead of
 // the clock, in the wrong order, on a closed store.
-func TestReadsOfVersionsAreRefusedWhereReadsAre(t *testing.T) {
+func TestReadsOfVersionsReturnErrorsOfReads(t *testing.T) {
 	ctx := context.Background()
 	w := newFakeWall()
 	store, table := floorStore(t, w)
@@ -161,7 +161,7 @@ func TestGetManyKeepsTheOrderOfTheKeys(t *testing.T) {
 // GetManyCells returns the same cells as GetCells for each key, of rows on disk, changed and in
 // memory, more than fit in one chunk of memory. It returns nil for absent rows, and rows without
 // cells if no column is requested.
-func TestGetManyCellsGivesWhatGetCellsGives(t *testing.T) {
+func TestGetManyCellsEqualsGetCells(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)
 	for k := range 300 {
@@ -202,7 +202,7 @@ func TestGetManyCellsGivesWhatGetCellsGives(t *testing.T) {
 
 // Timestamps of batches ascend over reopenings, clean and after a kill, while the machine's clock
 // jumps back and forth, and with a logical clock.
-func TestTimestampsRiseOverReopeningsWhateverTheClockDoes(t *testing.T) {
+func TestTimestampsAscendOverReopenings(t *testing.T) {
 	ctx := context.Background()
 	for _, logical := range []bool{false, true} {
 		fs := vfs.NewMem()
@@ -249,7 +249,7 @@ func TestTimestampsRiseOverReopeningsWhateverTheClockDoes(t *testing.T) {
 // a ghost of the key from before the ingest. Two copies of the row then end at one timestamp; a
 // compaction merges them and keeps all versions. Other keys determine which of the two rowsets
 // reaches the key first.
-func TestVersionsOfAKeyThatABatchDeletedTwiceOutliveCompaction(t *testing.T) {
+func TestCompactionKeepsVersionsOfKeyDeletedTwiceInABatch(t *testing.T) {
 	ctx := context.Background()
 	for name, brought := range map[string][]int64{"memory comes to the key last": {-1, 1}, "the ingested rowset does": {0, 1}} {
 		store, table, _ := ingestStore(t, vfs.NewMem())
