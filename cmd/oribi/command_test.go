@@ -17,7 +17,7 @@ import (
 	"github.com/oribi-db/oribi"
 )
 
-// run runs the command to its end.
+// run runs the command and waits until it exits.
 func run(t testing.TB, stdin io.Reader, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -31,7 +31,7 @@ func run(t testing.TB, stdin io.Reader, args ...string) (stdout, stderr string, 
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// must runs the command, which has to succeed.
+// must runs the command and fails the test if it fails.
 func must(t testing.TB, stdin io.Reader, args ...string) string {
 	t.Helper()
 	out, errs, code := run(t, stdin, args...)
@@ -41,7 +41,7 @@ func must(t testing.TB, stdin io.Reader, args ...string) string {
 	return out
 }
 
-// numbers makes a store with a table of two columns.
+// numbers creates a store with a table of two columns.
 func numbers(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "store")
@@ -51,7 +51,7 @@ func numbers(t testing.TB) string {
 	return dir
 }
 
-// line is the write batch n: it inserts the rows 2n and 2n+1.
+// line is write batch n: it inserts rows 2n and 2n+1.
 func line(n int) string {
 	return fmt.Sprintf(`{"ops":[{"op":"insert","table":"t","row":{"k":%d,"v":"even"}},{"op":"insert","table":"t","row":{"k":%d,"v":"odd"}}]}`+"\n", 2*n, 2*n+1)
 }
@@ -90,15 +90,15 @@ func (a *applying) acknowledged(t testing.TB, n int) (stamps []string) {
 	for len(stamps) < n {
 		s, err := a.stamps.ReadString('\n')
 		if err != nil {
-			break // a killed process may leave a line torn
+			break // a killed process may leave an incomplete line
 		}
 		stamps = append(stamps, strings.TrimSuffix(s, "\n"))
 	}
 	return stamps
 }
 
-// checkAcknowledged tells that every batch with a timestamp is there as of it, that what is there
-// besides is whole, and that nothing is damaged.
+// checkAcknowledged checks that every batch with a timestamp is visible as of it, that other
+// batches are applied as a whole or not at all, and that nothing is damaged.
 func checkAcknowledged(t *testing.T, dir string, stamps []string) {
 	t.Helper()
 	if got := must(t, nil, "store", "verify", dir); got != "ok\n" {
@@ -115,7 +115,7 @@ func checkAcknowledged(t *testing.T, dir string, stamps []string) {
 	}
 }
 
-func TestKilledApplyKeepsWhatWasAcknowledged(t *testing.T) {
+func TestKilledApplyKeepsAcknowledgedBatches(t *testing.T) {
 	for _, flags := range [][]string{{}, {"--no-sync"}} {
 		t.Run(strings.Join(append(flags, "flags"), " "), func(t *testing.T) {
 			t.Parallel()
@@ -154,7 +154,7 @@ func TestInterruptedApplyEndsBetweenBatches(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	stamps := a.acknowledged(t, 10) // from now on it waits for input
+	stamps := a.acknowledged(t, 10) // then it waits for input
 	if err := a.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
@@ -169,8 +169,8 @@ func TestInterruptedApplyEndsBetweenBatches(t *testing.T) {
 	checkAcknowledged(t, dir, stamps)
 }
 
-// Each timestamp is written when its batch is done, not when the run ends.
-func TestTimestampsComeBatchByBatch(t *testing.T) {
+// Each timestamp is printed when its batch is done, not when the run ends.
+func TestApplyPrintsTimestampPerBatch(t *testing.T) {
 	t.Parallel()
 	dir := numbers(t)
 	a := startApply(t, dir)
@@ -195,8 +195,8 @@ func TestTimestampsComeBatchByBatch(t *testing.T) {
 	}
 }
 
-// A reader of timestamps that goes away does not keep batches from being applied.
-func TestApplyGoesOnWithoutTheReaderOfTimestamps(t *testing.T) {
+// Batches are applied even after the reader of the timestamps has closed its end.
+func TestApplyContinuesWhenReaderOfTimestampsCloses(t *testing.T) {
 	t.Parallel()
 	dir := numbers(t)
 	var lines strings.Builder
@@ -220,7 +220,7 @@ func TestApplyGoesOnWithoutTheReaderOfTimestamps(t *testing.T) {
 	}
 }
 
-// filled makes a store whose table is printed as more than a pipe holds.
+// filled creates a store whose table prints more than a pipe buffers.
 func filled(t testing.TB) string {
 	t.Helper()
 	dir := numbers(t)
@@ -232,7 +232,7 @@ func filled(t testing.TB) string {
 	return dir
 }
 
-func TestReaderOfTheOutputMayGoAway(t *testing.T) {
+func TestReaderOfOutputMayClose(t *testing.T) {
 	t.Parallel()
 	dir := filled(t)
 	for _, format := range []string{"jsonl", "json", "csv", "table"} {
@@ -256,7 +256,7 @@ func TestReaderOfTheOutputMayGoAway(t *testing.T) {
 	}
 }
 
-func TestFullDeviceIsAFailure(t *testing.T) {
+func TestFullDeviceIsError(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
 		t.Skip("no /dev/full here: ", err)
@@ -271,8 +271,8 @@ func TestFullDeviceIsAFailure(t *testing.T) {
 	}
 }
 
-// Not parallel: a process that another test starts holds a copy of this one's descriptors, that of
-// the lock too, until it has become the command; the store would seem locked for a moment after
+// Not parallel: a process that another test starts has a copy of this one's descriptors, including
+// the lock's, until it executes the command. The store would appear locked for a short time after
 // Close.
 func TestLockedStore(t *testing.T) {
 	dir := numbers(t)
@@ -309,9 +309,9 @@ func TestLockedStore(t *testing.T) {
 	must(t, nil, "apply", dir, rows)
 }
 
-// Damage of any file that matters is exit code 3 of verify, with findings that are JSON and name a
-// file.
-func TestDamageIsFoundByVerify(t *testing.T) {
+// Damage of any file that matters makes verify exit with code 3 and print findings as JSON that
+// name a file.
+func TestVerifyFindsDamage(t *testing.T) {
 	t.Parallel()
 	dir := filled(t)
 	must(t, nil, "table", "flush", dir, "t")
@@ -325,7 +325,7 @@ func TestDamageIsFoundByVerify(t *testing.T) {
 			t.Fatal(err)
 		}
 		damaged := bytes.Clone(whole)
-		at := 5000 % len(whole) // behind a container's header: in its first block
+		at := 5000 % len(whole) // after a container's header: in its first block
 		damaged[at] ^= 0x10
 		if err := os.WriteFile(name, damaged, 0o600); err != nil {
 			t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/cli"
 )
 
-// exampleFiles stand in the directory in which the examples of the help run.
+// exampleFiles are the files in the directory in which the help's examples run.
 var exampleFiles = map[string]string{
 	"schema.json": `{"columns":[{"name":"id","type":"int64","key":true},{"name":"name","type":"string","nullable":true}]}`,
 	"rows.jsonl":  `{"ops":[{"op":"upsert","table":"tree","row":{"path":"new/file","mode":"100644","blob":"0","size":1,"seq":5001}}]}`,
@@ -19,8 +19,8 @@ var exampleFiles = map[string]string{
 	"spec.json":   `{"type":"INT32","encoding":"BIT_SHUFFLE","compression":"NO_COMPRESSION"}`,
 }
 
-// TestExamplesOfTheHelp runs what the help of each verb shows.
-func TestExamplesOfTheHelp(t *testing.T) {
+// TestHelpExamples runs the examples in the help of each verb.
+func TestHelpExamples(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the examples are for sh")
 	}

@@ -8,8 +8,9 @@ import (
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
-// The command is killed again and again over one store, while it makes, fills, flushes, compacts
-// and recovers it: what it acknowledged is there, a prefix of the rest, no part of a batch.
+// The command is killed repeatedly on one store while it creates, fills, flushes, compacts and
+// recovers it. Every acknowledged batch is there, and of the others a prefix; no batch is there in
+// part.
 func TestKilledCommandsLeaveAcknowledgedBatches(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("how a process ended is told as on unix")

@@ -16,8 +16,8 @@ import (
 	"github.com/creack/pty"
 )
 
-// Ctrl-C ends a load between two batches; what is told as loaded is in.
-func TestInterruptedLoadTellsWhatIsIn(t *testing.T) {
+// Ctrl-C ends a load between two batches; the rows reported as loaded are in the table.
+func TestInterruptedLoadReportsCommittedRows(t *testing.T) {
 	t.Parallel()
 	dir := numbers(t)
 	cmd := exec.Command(binary, "table", "load", dir, "t", "-", "--batch", "10", "--input-format", "csv", "--skip-bad", "-")
@@ -40,8 +40,8 @@ func TestInterruptedLoadTellsWhatIsIn(t *testing.T) {
 	for k := range 39 {
 		fmt.Fprintf(&rows, "%d,x\n", k)
 	}
-	// Bad lines fill a batch as good ones do: once they are handed over, the batches before theirs
-	// are in.
+	// Bad lines fill a batch like good ones do: once they are written, the preceding batches are
+	// committed.
 	rows.WriteString(strings.Repeat("bad\n", 20))
 	if _, err := io.WriteString(in, rows.String()); err != nil {
 		t.Fatal(err)
@@ -60,11 +60,11 @@ func TestInterruptedLoadTellsWhatIsIn(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}
 	if got := must(t, nil, "table", "count", dir, "t"); got != fmt.Sprintln(n) {
-		t.Errorf("%s rows are in, told %d", got, n)
+		t.Errorf("%s rows are in the table, reported %d", got, n)
 	}
 }
 
-// On a terminal a load ends with the same lines, and the bar, if there was one, is gone.
+// On a terminal a load prints the same lines; the bar, if there was one, is removed.
 func TestLoadOnATerminal(t *testing.T) {
 	dir := numbers(t)
 	file := filepath.Join(t.TempDir(), "rows.csv")
@@ -77,7 +77,7 @@ func TestLoadOnATerminal(t *testing.T) {
 		if err != nil {
 			t.Skip("no pseudo terminal: ", err)
 		}
-		out, _ := io.ReadAll(terminal) // ends in an error, as terminals do whose other side is gone
+		out, _ := io.ReadAll(terminal) // ends in an error when the other end is closed, as terminals do
 		terminal.Close()
 		text := strings.ReplaceAll(string(out), "\r\n", "\n")
 		if at := strings.LastIndex(text, "\x1b[K"); at >= 0 {
@@ -89,8 +89,8 @@ func TestLoadOnATerminal(t *testing.T) {
 	}
 }
 
-// A file that is cut while it is read has not been read to its end.
-func TestFileThatShrinksIsNotLoadedAsAWhole(t *testing.T) {
+// A load fails if its file is truncated while it is read.
+func TestLoadReportsTruncatedFile(t *testing.T) {
 	t.Parallel()
 	dir := numbers(t)
 	file := filepath.Join(t.TempDir(), "rows.csv")
@@ -102,8 +102,8 @@ func TestFileThatShrinksIsNotLoadedAsAWhole(t *testing.T) {
 	if err := os.WriteFile(file, []byte(rows.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// The records that are set aside go into a pipe that nobody reads until the file is cut, so the
-	// load waits for it.
+	// The records that are skipped go into a pipe that is not read until the file is truncated, so
+	// the load blocks on it.
 	cmd := exec.Command(binary, "table", "load", dir, "t", file, "--skip-bad", "-", "--no-header", "--columns", "v,k")
 	var errs bytes.Buffer
 	cmd.Stderr = &errs

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// mounted makes a mount, if that is allowed here, until the test ends.
+// mounted mounts a file system until the test ends, if permitted.
 func mounted(t *testing.T, source, kind string, flags uintptr, data string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -21,7 +21,7 @@ func mounted(t *testing.T, source, kind string, flags uintptr, data string) (dir
 	return dir
 }
 
-// fails runs the command, which has to fail with exit code 1 and one line that says why.
+// fails runs the command, which must exit with code 1 and one line that contains why.
 func fails(t *testing.T, why string, stdin string, args ...string) {
 	t.Helper()
 	_, errs, code := run(t, strings.NewReader(stdin), args...)
@@ -32,9 +32,10 @@ func fails(t *testing.T, why string, stdin string, args ...string) {
 
 const noSpace = "no space left"
 
-// A disk of 24 MiB runs full, and somebody else takes what was kept free. Rows are refused; deletes
-// and compactions go on while there is room for them; readers read; with nothing left at all every
-// writer says so. With room again all goes on, and dropping the table gives the disk back.
+// A disk of 24 MiB runs full, and another program uses the reserved space. Inserts are refused;
+// deletes and compactions succeed while there is room for them; reads succeed. With no space left
+// at all, every writer returns an error. Once there is room again everything works, and dropping
+// the table frees the disk.
 func TestSmallDiskRunsFull(t *testing.T) {
 	disk := mounted(t, "tmpfs", "tmpfs", 0, "size=24m")
 	dir := filepath.Join(disk, "store")
@@ -77,7 +78,7 @@ func TestSmallDiskRunsFull(t *testing.T) {
 	must(t, nil, "table", "compact", dir, "t")
 	rows(applied - 1)
 
-	// fill leaves so many bytes free on the disk.
+	// fill leaves free bytes on the disk.
 	fill := func(free int) {
 		t.Helper()
 		name := filepath.Join(disk, "fill")
@@ -113,13 +114,13 @@ func TestSmallDiskRunsFull(t *testing.T) {
 	rows(1)
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(disk, &s); err != nil || int64(s.Bfree)*s.Bsize < 22<<20 {
-		t.Errorf("%d of 24 MiB are free behind the drop, %v", int64(s.Bfree)*s.Bsize>>20, err)
+		t.Errorf("%d of 24 MiB are free after the drop, %v", int64(s.Bfree)*s.Bsize>>20, err)
 	}
 }
 
-// On a read-only mount a store that was not closed is read and checked; what writes says why it
-// cannot. A second name of the directory is the same store: it is locked.
-func TestReadOnlyMountIsRead(t *testing.T) {
+// On a read-only mount, a store that was not closed can be read and checked; writers report why
+// they fail. A second path to the directory is the same store: it is locked.
+func TestReadOnlyMountCanBeRead(t *testing.T) {
 	dir := numbers(t)
 	a := startApply(t, dir)
 	for n := range 3 {

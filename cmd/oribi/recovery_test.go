@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// recovery is what "store info" tells of it.
+// recovery is the part of "store info" about the replay.
 type recovery struct {
 	Clean        bool  `json:"clean"`
 	Frames       int64 `json:"frames"`
@@ -26,7 +26,7 @@ func recoveryOf(t *testing.T, dir string) recovery {
 	return info.Recovery
 }
 
-// killed applies batches [from, to) and is killed behind the last acknowledgement.
+// killed applies batches [from, to) in a process that it kills after the last acknowledgement.
 func killed(t *testing.T, dir string, from, to int) {
 	t.Helper()
 	a := startApply(t, dir)
@@ -61,9 +61,9 @@ func editLog(t *testing.T, dir string, edit func(b []byte) []byte) {
 	}
 }
 
-// "store info" tells what a replay found, and again until a writer has mended it: an end that is
-// not clean, a bit that was flipped, a torn end, of which the writer keeps a copy.
-func TestInfoTellsWhatReplayFound(t *testing.T) {
+// "store info" reports what a replay found until a writer has repaired it: an unclean end, a
+// flipped bit, a torn end, of which the writer keeps a copy.
+func TestInfoReportsReplayResult(t *testing.T) {
 	t.Parallel()
 	dir := numbers(t)
 	if got := recoveryOf(t, dir); got != (recovery{Clean: true}) {
@@ -71,7 +71,7 @@ func TestInfoTellsWhatReplayFound(t *testing.T) {
 	}
 	killed(t, dir, 0, 5)
 	if got := recoveryOf(t, dir); got != (recovery{Frames: 5}) {
-		t.Errorf("behind a kill: %+v", got)
+		t.Errorf("after a kill: %+v", got)
 	}
 	editLog(t, dir, func(b []byte) []byte {
 		b[bytes.Index(b, []byte("odd"))] ^= 4
@@ -87,7 +87,7 @@ func TestInfoTellsWhatReplayFound(t *testing.T) {
 	}
 	killed(t, dir, 5, 8)
 	if got := recoveryOf(t, dir); got != (recovery{Frames: 8}) {
-		t.Errorf("behind a writer, which was killed: %+v", got)
+		t.Errorf("after a writer that was killed: %+v", got)
 	}
 	editLog(t, dir, func(b []byte) []byte { return b[:bytes.LastIndex(b, []byte("odd"))+1] })
 	found := recoveryOf(t, dir)
@@ -96,7 +96,7 @@ func TestInfoTellsWhatReplayFound(t *testing.T) {
 	}
 	must(t, nil, "table", "flush", dir, "t")
 	if got := recoveryOf(t, dir); !got.Clean || got.TornBytes != 0 {
-		t.Errorf("behind a writer: %+v", got)
+		t.Errorf("after a writer: %+v", got)
 	}
 	torn, err := filepath.Glob(filepath.Join(dir, "wal", "*.torn"))
 	if err != nil || len(torn) != 1 {

@@ -16,11 +16,11 @@ import (
 	"github.com/creack/pty"
 )
 
-// commandName is the name under which the test program is the command: what runs is what was
-// compiled for the tests.
+// commandName is a name for the test binary. Under this name it runs the command, so that the
+// scripts run what was compiled for the tests.
 const commandName = "oribi"
 
-// binary is the test program under that name.
+// binary is the path of the test binary under that name.
 var binary string
 
 func TestMain(m *testing.M) {
@@ -31,8 +31,8 @@ func TestMain(m *testing.M) {
 }
 
 func testMain(m *testing.M) int {
-	// A program built with -race waits a second before it ends, unless told not to; here are
-	// hundreds.
+	// A binary built with -race sleeps for a second before it exits, unless configured otherwise;
+	// the scripts run hundreds of them.
 	os.Setenv("GORACE", strings.TrimSpace(os.Getenv("GORACE")+" atexit_sleep_ms=0"))
 	dir, err := os.MkdirTemp("", "oribi-test-")
 	if err != nil {
@@ -46,7 +46,7 @@ func testMain(m *testing.M) int {
 	}
 	program, err := os.Executable()
 	if err == nil && os.Symlink(program, binary) != nil {
-		err = os.Link(program, binary) // not everybody may make symbolic links everywhere
+		err = os.Link(program, binary) // creating symbolic links may not be permitted
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -55,7 +55,7 @@ func testMain(m *testing.M) int {
 	return m.Run()
 }
 
-// step is one command of a script with what it has to print.
+// step is one command of a script and its expected output.
 type step struct {
 	line     int
 	comment  []string // the lines before it
@@ -66,13 +66,13 @@ type step struct {
 
 // parseScript reads a script:
 //
-//	# what there is to see
+//	# what this part shows
 //	$ a command for sh
-//	@ one that runs on a terminal of 80 columns, which shows stdout and stderr alike
-//	> more lines of it
-//	what it prints on stdout; an empty line is a dot
-//	! what it prints on stderr
-//	= its exit code, unless it is 0
+//	@ a command that runs on a terminal of 80 columns, which shows stdout and stderr
+//	> the next line of a command
+//	expected line of stdout; an empty line is a dot
+//	! expected line of stderr
+//	= expected exit code, unless it is 0
 func parseScript(text string) []*step {
 	var steps []*step
 	var comment []string
@@ -94,7 +94,7 @@ func parseScript(text string) []*step {
 	return steps
 }
 
-// scrub makes what differs from run to run the same.
+// scrub replaces what differs from run to run.
 var scrub = []struct {
 	pattern *regexp.Regexp
 	with    string
@@ -109,8 +109,8 @@ var scrub = []struct {
 	{regexp.MustCompile(`"(bytes|bytes_written|live|dead|log|metadata)":[1-9]\d*`), `"$1":#`},
 }
 
-// size is one with its unit. In a column it is replaced by as many characters, so that the script
-// shows how it stands there.
+// size matches a size with its unit. In a column it is replaced by as many characters, so that the
+// script shows its alignment.
 var size = regexp.MustCompile(`( {2,})?\b\d[\d.]* ([KM]i)?B\b`)
 
 func scrubSize(text string) string {
@@ -158,7 +158,7 @@ func (s *step) run(t *testing.T, dir string) []string {
 	return got
 }
 
-// onTerminal runs a command on a pseudo terminal and gives what it prints there, with plain line
+// onTerminal runs a command on a pseudo terminal and appends its output to out, with plain line
 // ends.
 func onTerminal(out *bytes.Buffer, cmd *exec.Cmd) error {
 	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: 80, Rows: 24})
@@ -166,13 +166,13 @@ func onTerminal(out *bytes.Buffer, cmd *exec.Cmd) error {
 		return err
 	}
 	defer terminal.Close()
-	shown, _ := io.ReadAll(terminal) // ends in an error, as terminals do whose other side is gone
+	shown, _ := io.ReadAll(terminal) // ends in an error when the other end is closed, as terminals do
 	out.Write(bytes.ReplaceAll(shown, []byte("\r\n"), []byte("\n")))
 	return cmd.Wait()
 }
 
-// TestScripts runs testdata/*.txt against the real command. ORIBI_REWRITE=1 writes what is printed
-// into the scripts instead.
+// TestScripts runs testdata/*.txt with the real command. ORIBI_REWRITE=1 rewrites the scripts with
+// the actual output instead.
 func TestScripts(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the scripts are for sh")

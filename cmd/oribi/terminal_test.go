@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// On a terminal records are printed as a table, in colour unless somebody minds; elsewhere as lines
-// of JSON.
-func TestTerminalGetsATable(t *testing.T) {
+// On a terminal, records are printed as a table, in color unless the environment disables it;
+// elsewhere as JSON lines.
+func TestTerminalOutputIsTable(t *testing.T) {
 	dir := numbers(t)
 	for _, c := range []struct {
 		environment, want string
@@ -32,11 +32,11 @@ func TestTerminalGetsATable(t *testing.T) {
 		}
 	}
 	if got, want := must(t, nil, "table", "list", dir), `{"table":"t","rows":0,"rowsets":0,"bytes":0}`+"\n"; got != want {
-		t.Errorf("elsewhere: %q, want %q", got, want)
+		t.Errorf("without a terminal: %q, want %q", got, want)
 	}
 }
 
-// without is the environment without a variable.
+// without returns the environment without a variable.
 func without(name string) (environment []string) {
 	for _, e := range os.Environ() {
 		if !strings.HasPrefix(e, name+"=") {

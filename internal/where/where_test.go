@@ -24,7 +24,7 @@ func columns(t testing.TB) *schema.Schema {
 	return s
 }
 
-// show writes an expression so that it can be compared: tests as ID, operator, and cells in hex.
+// show formats an expression for comparison: tests as ID, operator, and cells in hex.
 func show(e *Expr) string {
 	if e == nil {
 		return ""
@@ -83,7 +83,7 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-func TestExpressionsThatAreRefused(t *testing.T) {
+func TestParseRefusesInvalidExpressions(t *testing.T) {
 	s := columns(t)
 	for _, c := range []struct{ in, want string }{
 		{``, "want a column, not the end"},

@@ -17,7 +17,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// decoder makes a decoder that knows the table "tree" by its schema alone.
+// decoder returns a decoder that knows only the schema of the table "tree".
 func decoder(t testing.TB) *Decoder {
 	t.Helper()
 	s, err := schema.New([]schema.Column{{ID: 0, Name: "path", Type: schema.String}, {ID: 1, Name: "mode", Type: schema.String, Nullable: true},
@@ -34,7 +34,7 @@ func decoder(t testing.TB) *Decoder {
 	}}
 }
 
-// text writes an operation so that it can be compared; columns that are not set stay out.
+// text formats an operation for comparison; it omits columns that are not set.
 func text(op *Operation) string {
 	b := []byte(op.Kind.String())
 	for i, c := range op.Target.Schema.Columns {
@@ -47,7 +47,7 @@ func text(op *Operation) string {
 	return string(b)
 }
 
-func TestOperationsKeepWhatWasSet(t *testing.T) {
+func TestOperationsReportSetColumns(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{`{"ops":[]}`, ``},
 		{`{"ops":[{"op":"upsert","table":"tree","row":{"path":"a","size":1}}]}`, `upsert path="a" size=1`},
@@ -67,7 +67,7 @@ func TestOperationsKeepWhatWasSet(t *testing.T) {
 	}
 }
 
-// What one operation set is not seen by the next.
+// An operation does not contain what an earlier one set.
 func TestOperationsDoNotLeakIntoOneAnother(t *testing.T) {
 	d := decoder(t)
 	line := `{"ops":[{"op":"insert","table":"tree","row":{"path":"a","mode":"m","blob":"b","size":1,"seq":2}},{"op":"delete","table":"tree","key":{"path":"b"}}]}`
@@ -108,7 +108,7 @@ func TestLinesAreNumberedAndNeedNoEnd(t *testing.T) {
 		in.done(n)
 	}
 	if _, err := in.next(context.Background()); err != io.EOF {
-		t.Errorf("behind the last line: %v", err)
+		t.Errorf("after the last line: %v", err)
 	}
 }
 
@@ -131,7 +131,7 @@ func FuzzDecodeNeverPanics(f *testing.F) {
 	})
 }
 
-// historyLines is the history of a source tree as lines to apply.
+// historyLines returns the history of a source tree as lines to apply.
 func historyLines(t testing.TB) (lines [][]byte, ops int) {
 	var out []byte
 	for _, text := range corpustest.Lines(t, corpustest.Dir(t)+"/data/kudu-tree-history.jsonl") {

@@ -18,7 +18,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// column makes a column of a type as schema files write it.
+// column returns a column of a type, named as in schema files.
 func column(t testing.TB, typeName string) *schema.Column {
 	t.Helper()
 	c := &schema.Column{Name: "x"}
@@ -92,7 +92,7 @@ func TestJSONAndTextOfEveryType(t *testing.T) {
 			t.Errorf("%s %s: text %q, want %q", c.typeName, c.in, s, c.text)
 		}
 		if field, err := FromField([]byte{}, col, []byte(c.text)); err != nil || !bytes.Equal(field, got) {
-			t.Errorf("%s %q: as a field it is %x, %v, want %x", c.typeName, c.text, field, err, got)
+			t.Errorf("%s %q: parsed as a field: %x, %v, want %x", c.typeName, c.text, field, err, got)
 		}
 	}
 	if s := string(celltext.AppendJSON(nil, column(t, "date"), nil)); s != "null" {
@@ -100,7 +100,7 @@ func TestJSONAndTextOfEveryType(t *testing.T) {
 	}
 }
 
-func TestFromJSONRefusesWhatTheTypeCannotHold(t *testing.T) {
+func TestFromJSONRefusesUnrepresentableValues(t *testing.T) {
 	for _, c := range []struct{ typeName, in, want string }{
 		{"bool", `1`, "want true or false, not a number"},
 		{"int8", `128`, `"128" is out of range for int8`},
@@ -146,7 +146,7 @@ func TestFromJSONRefusesWhatTheTypeCannotHold(t *testing.T) {
 	}
 }
 
-func TestFromNumberTakesEveryWayToWriteAValue(t *testing.T) {
+func TestFromNumberAcceptsAllNotations(t *testing.T) {
 	for _, c := range []struct{ typeName, in, want string }{
 		{"int32", "1.0", "1"}, {"int32", "1e3", "1000"}, {"int32", "1500e-2", "15"}, {"int8", "-1.28e2", "-128"}, {"int8", "1.27e2", "127"},
 		{"int32", "0e999999999999", "0"}, {"decimal(5,2)", "1.500", "1.50"}, {"decimal(5,2)", "1e2", "100.00"},
@@ -166,7 +166,7 @@ func TestFromNumberTakesEveryWayToWriteAValue(t *testing.T) {
 	}
 }
 
-// The oracle is math/big, which shares nothing with the arithmetic here.
+// The oracle is math/big, which shares no code with the arithmetic here.
 func TestWideIntegersAgreeWithBigArithmetic(t *testing.T) {
 	seed := seedtest.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -197,7 +197,7 @@ func TestWideIntegersAgreeWithBigArithmetic(t *testing.T) {
 	}
 }
 
-// Shortest floats are laid out as encoding/json does.
+// Floats are printed in the shortest form, laid out like encoding/json does.
 func TestFloatsPrintAsEncodingJSONDoes(t *testing.T) {
 	seed := seedtest.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))

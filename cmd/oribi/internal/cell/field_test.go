@@ -13,8 +13,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// The days that are read quickly are those of package time, and no others.
-func TestDatesOfFieldsAreThoseOfPackageTime(t *testing.T) {
+// The fast path for dates accepts the same dates as package time.
+func TestFieldDatesMatchPackageTime(t *testing.T) {
 	date := column(t, "date")
 	check := func(text string) {
 		t.Helper()
@@ -36,8 +36,8 @@ func TestDatesOfFieldsAreThoseOfPackageTime(t *testing.T) {
 	}
 }
 
-// Numbers that are read quickly are those that are read with care, and no others.
-func TestNumbersOfFieldsAreThoseOfJSON(t *testing.T) {
+// The fast path for numbers accepts the same numbers as the parser of JSON.
+func TestFieldNumbersMatchJSON(t *testing.T) {
 	r := seedtest.Rand(t)
 	types := []string{"int8", "int16", "int32", "int64", "timestamp", "float", "double", "decimal(5,2)", "decimal(15,2)", "decimal(18,18)", "decimal(38,6)"}
 	const letters = "0123456789012345678900..-+eE x"
@@ -59,7 +59,7 @@ func TestNumbersOfFieldsAreThoseOfJSON(t *testing.T) {
 	}
 }
 
-// careful reads a field by way of JSON: decimals stand in quotes there, other numbers do not.
+// careful parses a field as JSON: decimals need quotes there, other numbers do not.
 func careful(c *schema.Column, text string) ([]byte, error) {
 	if c.Type.Decimal() {
 		return celltext.FromDecimal(nil, c, text)
@@ -73,7 +73,7 @@ func careful(c *schema.Column, text string) ([]byte, error) {
 	return FromJSON(nil, c, []byte(text))
 }
 
-func TestFieldsThatAreRefused(t *testing.T) {
+func TestFromFieldRefusesInvalidText(t *testing.T) {
 	for _, c := range []struct{ typeName, text, want string }{
 		{"string", "a\xffb", "is not valid UTF-8"},
 		{"varchar(2)", "abc", "has 3 characters, varchar(2) has at most 2"},

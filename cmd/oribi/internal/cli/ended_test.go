@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// overlapping makes a store with a table t of so many rows: in two rowsets over the same keys, with
-// two files of changes beside one of them, and the last third in memory.
+// overlapping creates a store with a table t of so many rows: in two rowsets over the same keys,
+// one of which has two delta files, and the last third in memory.
 func overlapping(t *testing.T, rows int) string {
 	t.Helper()
 	ground := t.TempDir()
@@ -22,7 +22,7 @@ func overlapping(t *testing.T, rows int) string {
 	if _, errs, code := command(strings.NewReader(`{"columns":[{"name":"k","type":"int32","key":true},{"name":"v","type":"string"}]}`), "table", "create", dir, "t", "--schema", "-"); code != 0 {
 		t.Fatal(errs)
 	}
-	for step, first := range []int{0, 1, 0, 0, rows} { // the keys from there on, every other one
+	for step, first := range []int{0, 1, 0, 0, rows} { // the first key; every other key follows
 		var text strings.Builder
 		text.WriteString("k,v\n")
 		for i := range rows / 3 {
@@ -41,16 +41,16 @@ func overlapping(t *testing.T, rows int) string {
 	return dir
 }
 
-// goneReader is a pipe that nobody reads any more.
+// goneReader is a pipe whose reader has closed its end.
 type goneReader struct{}
 
 func (goneReader) Write([]byte) (int, error) {
 	return 0, &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}
 }
 
-// Whoever prints ends with exit code 0 and says nothing when nobody reads any more, whatever the
-// form.
-func TestAllCommandsEndQuietlyWithoutAReader(t *testing.T) {
+// In every output form, a command whose reader has closed its end exits with code 0 and prints no
+// error.
+func TestCommandsExitQuietlyWhenReaderCloses(t *testing.T) {
 	dir := overlapping(t, 99)
 	loose := filepath.Join(filepath.Dir(dir), "loose")
 	succeed(t, "table", "extract", dir, "t", loose)
@@ -82,7 +82,7 @@ func TestAllCommandsEndQuietlyWithoutAReader(t *testing.T) {
 	}
 }
 
-// countdown is a context that is cancelled when somebody has asked for its error so often.
+// countdown is a context that is canceled after a number of calls of Err.
 type countdown struct {
 	context.Context
 	left atomic.Int64
@@ -107,10 +107,10 @@ func (c *countdown) Err() error {
 	return context.Canceled
 }
 
-// Interrupted at any of the points where a command looks whether it is, it ends with exit code 130,
-// says so in a line, and leaves the store whole, with all its rows. What it had printed before ends
-// with a whole line.
-func TestInterruptedCommandsLeaveTheStoreWhole(t *testing.T) {
+// Interrupted at any point where it checks for an interrupt, a command exits with code 130, prints
+// one line that says so, and leaves the store with all its rows. Its output so far ends with a
+// complete line.
+func TestInterruptedCommandsLeaveStoreIntact(t *testing.T) {
 	rows, growth := 30_000, 1
 	if testing.Short() {
 		rows, growth = 9_000, 10

@@ -24,7 +24,7 @@ func command(stdin io.Reader, args ...string) (output, message string, code int)
 	return out.String(), errs.String(), code
 }
 
-// succeed runs the command, which has to succeed and to say nothing on stderr.
+// succeed runs the command, which must succeed and print nothing on stderr.
 func succeed(t *testing.T, args ...string) string {
 	t.Helper()
 	out, errs, code := command(nil, args...)
@@ -34,7 +34,7 @@ func succeed(t *testing.T, args ...string) string {
 	return out
 }
 
-// goldenFile is what a test needs of a line of a manifest.
+// goldenFile is what a test needs from a line of a manifest.
 type goldenFile struct {
 	Name        string `json:"name"`
 	Type        string `json:"type"`
@@ -51,8 +51,8 @@ type goldenFile struct {
 	line string
 }
 
-// goldenFiles runs test on every column file of the cut that lies beside package cfile, and on
-// those of the whole corpus where there is one.
+// goldenFiles runs test on every column file in the testdata of package cfile and, if the whole
+// corpus is available, on those of the corpus.
 func goldenFiles(t *testing.T, test func(t *testing.T, dir string, g *goldenFile)) {
 	cut := filepath.Join("..", "..", "..", "..", "cfile", "testdata", "golden")
 	t.Run("from=testdata", func(t *testing.T) { eachGolden(t, cut, test) })
@@ -83,7 +83,7 @@ func (g *goldenFile) values(t *testing.T, dir string) string {
 	return string(corpustest.Read(t, filepath.Join(dir, g.Values)))
 }
 
-func TestDumpPrintsTheValuesOfFilesThatKuduWrote(t *testing.T) {
+func TestDumpPrintsValuesOfKuduFiles(t *testing.T) {
 	goldenFiles(t, func(t *testing.T, dir string, g *goldenFile) {
 		if got := succeed(t, "cfile", "dump", g.path(dir)); got != g.values(t, dir) {
 			t.Errorf("dump prints\n%.300s", got)
@@ -105,8 +105,8 @@ func TestDumpReadsVersion1(t *testing.T) {
 	})
 }
 
-// The other forms hold the same cells.
-func TestDumpHasOtherForms(t *testing.T) {
+// The other forms contain the same cells.
+func TestDumpFormsAgree(t *testing.T) {
 	dir := filepath.Join("..", "..", "..", "..", "cfile", "testdata", "golden")
 	eachGolden(t, dir, func(t *testing.T, dir string, g *goldenFile) {
 		var want, got []json.RawMessage
@@ -127,7 +127,7 @@ func TestDumpHasOtherForms(t *testing.T) {
 	})
 }
 
-func TestSeekGivesTheAnswersOfKudusReader(t *testing.T) {
+func TestSeekMatchesKudu(t *testing.T) {
 	seeks := 0
 	goldenFiles(t, func(t *testing.T, dir string, g *goldenFile) {
 		for _, s := range g.Seeks {
@@ -149,9 +149,9 @@ func TestSeekGivesTheAnswersOfKudusReader(t *testing.T) {
 	}
 }
 
-// A file written from a line of the manifest and the values is Kudu's, byte for byte, where codecs
-// have one output only; in any case its values are, and it is sound.
-func TestWriteGivesTheBytesOfKudu(t *testing.T) {
+// A file written from the values and a line of the manifest has the same bytes as Kudu's file if
+// its codec has only one output; in any case it has the same values and is valid.
+func TestWriteMatchesKuduBytes(t *testing.T) {
 	same := 0
 	goldenFiles(t, func(t *testing.T, dir string, g *goldenFile) {
 		tmp := t.TempDir()
@@ -188,8 +188,8 @@ func checkWritten(t *testing.T, g *goldenFile, dir, out string) {
 	}
 }
 
-// Fields that info and the manifest both have are the same.
-func TestInfoSaysWhatTheManifestSays(t *testing.T) {
+// Fields that both info and the manifest have are equal.
+func TestInfoMatchesManifest(t *testing.T) {
 	goldenFiles(t, func(t *testing.T, dir string, g *goldenFile) {
 		var want, got map[string]json.RawMessage
 		if err := json.Unmarshal([]byte(g.line), &want); err != nil {
@@ -203,7 +203,7 @@ func TestInfoSaysWhatTheManifestSays(t *testing.T) {
 			if told, ok := want[name]; ok {
 				compared++
 				if compact(t, told) != compact(t, value) {
-					t.Errorf("%s is %s, the manifest says %s", name, value, told)
+					t.Errorf("%s is %s, in the manifest %s", name, value, told)
 				}
 			}
 		}
@@ -233,13 +233,13 @@ func compact(t *testing.T, value []byte) string {
 	return b.String()
 }
 
-// The bytes that an annotated print shows are those of the file, each once and in order.
+// The annotated print shows each byte of the file once and in order.
 func TestAnnotatedPrintShowsEveryByte(t *testing.T) {
 	shown := 0
 	goldenFiles(t, func(t *testing.T, dir string, g *goldenFile) {
 		text := succeed(t, "cfile", "blocks", "--annotate", g.path(dir))
 		if g.Compression != "NO_COMPRESSION" {
-			return // what is unpacked is shown too
+			return // unpacked bytes are shown too
 		}
 		shown++
 		var data []byte
@@ -252,7 +252,7 @@ func TestAnnotatedPrintShowsEveryByte(t *testing.T) {
 				continue // a heading, or a note
 			}
 			if at != len(data) {
-				t.Fatalf("byte %d behind byte %d", at, len(data))
+				t.Fatalf("byte %d after byte %d", at, len(data))
 			}
 			for i := 0; i+2 <= min(len(rest), 24) && isHex(rest[i:i+2]); i += 3 {
 				b, _ := strconv.ParseUint(rest[i:i+2], 16, 8)
@@ -260,7 +260,7 @@ func TestAnnotatedPrintShowsEveryByte(t *testing.T) {
 			}
 		}
 		if string(data) != read(t, g.path(dir)) {
-			t.Errorf("%d bytes are shown, or other ones:\n%.2000s", len(data), text)
+			t.Errorf("%d bytes are shown, or they differ:\n%.2000s", len(data), text)
 		}
 	})
 	if shown < 3 {
@@ -274,7 +274,7 @@ func isHex(s string) bool {
 }
 
 // Every cblock is listed, from the header to the footer.
-func TestBlocksLeaveNoByteOut(t *testing.T) {
+func TestBlocksCoverWholeFile(t *testing.T) {
 	goldenFiles(t, func(t *testing.T, dir string, g *goldenFile) {
 		var info struct {
 			Bytes struct{ Header, Footer int64 }

@@ -14,7 +14,8 @@ import (
 	"github.com/oribi-db/oribi/internal/corpustest"
 )
 
-// damaged runs a command on a damaged file: exit code 3, one line that names it.
+// damaged runs a command on a damaged file, which must exit with code 3 and print one line that
+// names it.
 func damaged(t *testing.T, file string, args ...string) {
 	t.Helper()
 	_, errs, code := command(strings.NewReader(""), args...)
@@ -23,14 +24,14 @@ func damaged(t *testing.T, file string, args ...string) {
 	}
 }
 
-// cfileVerbs are the verbs that read a column file, each with all it needs.
+// cfileVerbs returns the verbs that read a column file, each with its arguments.
 func cfileVerbs(file string) [][]string {
 	return [][]string{{"cfile", "info", file}, {"cfile", "dump", file}, {"cfile", "dump", file, "--format", "csv"},
 		{"cfile", "seek", file, "--", "1"}, {"cfile", "blocks", file}, {"cfile", "blocks", file, "--annotate"},
 		{"cfile", "verify", file}, {"cfile", "advise", file}}
 }
 
-// Whatever is wrong with a file, each verb says so.
+// Each verb reports any malformed file.
 func TestMalformedFilesAreDamage(t *testing.T) {
 	dir := filepath.Join(corpustest.Dir(t), "golden", "cfile", "malformed")
 	for _, line := range corpustest.Lines(t, filepath.Join(dir, "manifest.jsonl")) {
@@ -60,8 +61,8 @@ func TestMalformedFilesAreDamage(t *testing.T) {
 	}
 }
 
-// Flipped bits all over a file with checksums, and every cut of it, are damage to every verb.
-// Package cfile tries every bit; here the verbs take turns.
+// Every verb reports flipped bits and truncation of a file with checksums as damage. Package cfile
+// tries every bit; here the verbs take turns.
 func TestFlippedBitsAndCutsAreDamage(t *testing.T) {
 	dir := t.TempDir()
 	spec, values, whole, file := filepath.Join(dir, "spec"), filepath.Join(dir, "values"), filepath.Join(dir, "whole"), filepath.Join(dir, "file")
@@ -70,7 +71,7 @@ func TestFlippedBitsAndCutsAreDamage(t *testing.T) {
 	succeed(t, "cfile", "write", "--spec", spec, "--values", values, "--zone-map", whole)
 	data := read(t, whole)
 	verbs := cfileVerbs(file)
-	const step = 5 // a byte has eight bits: so all of them are flipped somewhere
+	const step = 5 // coprime to the eight bits of a byte: each of them is flipped somewhere
 	for i := 0; i*step < 8*len(data); i++ {
 		bit := i * step
 		flipped := []byte(data)
@@ -88,7 +89,7 @@ func TestFlippedBitsAndCutsAreDamage(t *testing.T) {
 	}
 }
 
-func TestProbeGivesTheAnswersOfKudusReader(t *testing.T) {
+func TestProbeMatchesKudu(t *testing.T) {
 	dir := filepath.Join(corpustest.Dir(t), "golden", "cfile", "bloom")
 	for _, line := range corpustest.Lines(t, filepath.Join(dir, "manifest.jsonl")) {
 		var m struct {
@@ -121,7 +122,7 @@ func TestProbeGivesTheAnswersOfKudusReader(t *testing.T) {
 		}
 		got, errs, code := command(strings.NewReader(keys.String()), "bloom", "probe", file, "-")
 		if code != 0 || got != want.String() {
-			t.Errorf("%s: other answers than Kudu's; exit code %d: %s", m.Name, code, errs)
+			t.Errorf("%s: answers differ from Kudu's; exit code %d: %s", m.Name, code, errs)
 		}
 		if got := succeed(t, first...); !strings.HasPrefix(want.String(), got) || strings.Count(got, "\n") != 20 {
 			t.Errorf("%s: keys on the command line give\n%s", m.Name, got)
@@ -136,7 +137,7 @@ func TestProbeGivesTheAnswersOfKudusReader(t *testing.T) {
 	}
 }
 
-func TestProbeTellsBadKeysOnStdin(t *testing.T) {
+func TestProbeReportsBadKeysOnStdin(t *testing.T) {
 	file := filepath.Join(corpustest.Dir(t), "golden", "cfile", "bloom", "small-64.bloom")
 	out, errs, code := command(strings.NewReader("\n00\nxy\n"), "bloom", "probe", file, "-")
 	if code != exitFailed || strings.Count(out, "\n") != 2 || !strings.Contains(errs, "-:3: \"xy\" is not hex") {
@@ -150,7 +151,7 @@ func TestProbeTellsBadKeysOnStdin(t *testing.T) {
 	}
 }
 
-func TestDeltaDumpPrintsTheChangesThatKuduWrote(t *testing.T) {
+func TestDeltaDumpPrintsChangesOfKuduFiles(t *testing.T) {
 	test := func(t *testing.T, dir string) {
 		for _, line := range corpustest.Lines(t, filepath.Join(dir, "manifest.jsonl")) {
 			var m struct {
@@ -161,7 +162,7 @@ func TestDeltaDumpPrintsTheChangesThatKuduWrote(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := string(corpustest.Read(t, filepath.Join(dir, m.Values)))
-			// The name of the file does not say what it is.
+			// The name of the file does not say whether it contains undos.
 			file := filepath.Join(t.TempDir(), "file")
 			put(t, file, read(t, filepath.Join(dir, m.Name+".delta")))
 			if got := succeed(t, "delta", "dump", file, "--columns", string(m.Columns)); got != want {
@@ -181,9 +182,9 @@ func TestDeltaDumpPrintsTheChangesThatKuduWrote(t *testing.T) {
 	t.Run("from=corpus", func(t *testing.T) { test(t, filepath.Join(corpustest.Dir(t), "golden", "cfile", "delta")) })
 }
 
-// Where no row has two changes, the file's name tells, or that each row is deleted, as flushes of
-// new rows write it.
-func TestDeltaDumpTellsUndosFromRedos(t *testing.T) {
+// If no row has two changes, the file's name decides, or that all rows are deleted, as in the undo
+// files of flushes.
+func TestDeltaDumpDistinguishesUndosFromRedos(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct {
 		name string
@@ -218,7 +219,7 @@ func TestDeltaDumpTellsUndosFromRedos(t *testing.T) {
 	}
 }
 
-func TestDeltaDumpTellsWrongColumns(t *testing.T) {
+func TestDeltaDumpReportsWrongColumns(t *testing.T) {
 	file := filepath.Join("..", "..", "..", "..", "delta", "testdata", "golden", "redo-basic.delta")
 	if got := succeed(t, "delta", "dump", file); !strings.Contains(got, `{"row":0,"ts":1,"type":"REDO","op":"UPDATE","cols":{"11":"0x05000000"}}`) {
 		t.Errorf("without types:\n%s", got)
@@ -233,8 +234,8 @@ func TestDeltaDumpTellsWrongColumns(t *testing.T) {
 	damaged(t, file, "delta", "dump", file, "--columns", `[{"id":12,"type":"STRING","nullable":false}]`)
 }
 
-// A write that fails leaves no file; one that would replace a file leaves that as it is.
-func TestWriteThatFailsLeavesNothing(t *testing.T) {
+// A failed write leaves no file; an existing file is not replaced.
+func TestFailedWriteLeavesNoFile(t *testing.T) {
 	dir := t.TempDir()
 	spec, values, out := filepath.Join(dir, "spec"), filepath.Join(dir, "values"), filepath.Join(dir, "out")
 	for _, c := range []struct {
@@ -291,7 +292,7 @@ func TestWriteThatFailsLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestFilesThatAreNotThereAreNoDamage(t *testing.T) {
+func TestMissingFilesAreNotDamage(t *testing.T) {
 	dir := t.TempDir()
 	for _, file := range []string{dir, filepath.Join(dir, "none"), filepath.Join(dir, "none.gz")} {
 		for _, args := range append(cfileVerbs(file), []string{"bloom", "info", file}, []string{"bloom", "probe", file, "00"}, []string{"delta", "dump", file}) {
@@ -302,7 +303,7 @@ func TestFilesThatAreNotThereAreNoDamage(t *testing.T) {
 	}
 }
 
-// Files may come from stdin, and packed.
+// Files may come from stdin, and may be packed.
 func TestFilesFromStreams(t *testing.T) {
 	dir := filepath.Join("..", "..", "..", "..", "cfile", "testdata", "golden")
 	file := filepath.Join(dir, "decimal32-bshuf-lz4-v.cfile")
@@ -323,7 +324,7 @@ func TestFilesFromStreams(t *testing.T) {
 	}
 }
 
-func TestSeekRefusesWhatIsNoValue(t *testing.T) {
+func TestSeekRefusesInvalidValues(t *testing.T) {
 	dir := filepath.Join("..", "..", "..", "..", "cfile", "testdata", "golden")
 	sorted, unsorted := filepath.Join(dir, "decimal32-bshuf-lz4-v.cfile"), filepath.Join(dir, "bool-rle-lz4-null-p.cfile")
 	for _, value := range []string{"x", "1.5", "99999999999", ""} {
@@ -336,7 +337,7 @@ func TestSeekRefusesWhatIsNoValue(t *testing.T) {
 	}
 }
 
-// Each allowed encoding is tried with each codec, and the file's own are marked.
+// Each valid encoding is tried with each codec, and the file's own is marked.
 func TestAdviseTriesEverything(t *testing.T) {
 	dir := filepath.Join("..", "..", "..", "..", "cfile", "testdata", "golden")
 	for file, want := range map[string]int{"decimal32-bshuf-lz4-v": 12, "bool-rle-lz4-null-p": 8, "binary-prefix-zlib-null-p": 12,
@@ -352,7 +353,7 @@ func TestAdviseTriesEverything(t *testing.T) {
 				t.Fatal(err)
 			}
 			if trial.Size < last || trial.Size == 0 {
-				t.Errorf("%s: %d bytes behind %d", file, trial.Size, last)
+				t.Errorf("%s: %d bytes after %d", file, trial.Size, last)
 			}
 			last = trial.Size
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-func TestTruncateDeletesMoreRowsThanAWriteBatchTakes(t *testing.T) {
+func TestTruncateDeletesMoreRowsThanFitOneWriteBatch(t *testing.T) {
 	store, err := oribi.Open(t.TempDir(), &oribi.Options{MemoryLimit: 16 << 20})
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
-// packed is text as gzip packs it, in two members, as files that were put one behind the other are.
+// packed returns text as a gzip file of two members, like two files that were concatenated.
 func packed(t *testing.T, text []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -37,7 +37,7 @@ func unpackAll(in io.Reader) ([]byte, error) {
 	return io.ReadAll(u)
 }
 
-func TestUnpackingGivesWhatWasPacked(t *testing.T) {
+func TestUnpackRoundTrip(t *testing.T) {
 	rng, text := seedtest.Rand(t), make([]byte, 3<<20)
 	for i := range text {
 		text[i] = "abcdefgh\n"[rng.IntN(9)]
@@ -50,14 +50,15 @@ func TestUnpackingGivesWhatWasPacked(t *testing.T) {
 	}
 }
 
-// What a file holds before it is cut or damaged is given, and then an error, never the end.
+// The content before the place of truncation or damage is returned, and then an error, never
+// io.EOF.
 func TestCutAndDamagedPackedFilesEndInAnError(t *testing.T) {
 	text := bytes.Repeat([]byte("some text\n"), 2000)
 	file := packed(t, text)
 	for cut := range file {
 		got, err := unpackAll(bytes.NewReader(file[:cut]))
 		if err == nil && bytes.Equal(got, text[:len(text)/2]) {
-			continue // between its two members: a whole file
+			continue // between its two members: a valid file
 		}
 		if err == nil || !bytes.HasPrefix(text, got) {
 			t.Fatalf("cut at %d: %d bytes, %v", cut, len(got), err)
@@ -66,7 +67,7 @@ func TestCutAndDamagedPackedFilesEndInAnError(t *testing.T) {
 			t.Fatalf("cut at %d: %v", cut, err)
 		}
 	}
-	for _, at := range []int{len(file) - 1, len(file) - 5} { // its length, its checksum
+	for _, at := range []int{len(file) - 1, len(file) - 5} { // the length and the checksum
 		damaged := bytes.Clone(file)
 		damaged[at] ^= 1
 		if _, err := unpackAll(bytes.NewReader(damaged)); !errors.Is(err, gzip.ErrChecksum) {
@@ -75,7 +76,7 @@ func TestCutAndDamagedPackedFilesEndInAnError(t *testing.T) {
 	}
 }
 
-// Closed early, a file is unpacked no further.
+// After Close, no more is unpacked.
 func TestUnpackingEndsWithClose(t *testing.T) {
 	text := make([]byte, 16<<20)
 	u, err := unpack(bytes.NewReader(packed(t, text)), io.NopCloser(nil))

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The trees were listed by git, the history was diffed: each is the other's oracle.
+// The trees were listed by git, the history was computed from diffs: each checks the other.
 func TestBundledHistoryLeadsToTheBundledTrees(t *testing.T) {
 	s := &show{}
 	var err error
@@ -18,7 +18,7 @@ func TestBundledHistoryLeadsToTheBundledTrees(t *testing.T) {
 	}
 	for i, c := range s.commits {
 		if c.seq != int64(i+1) {
-			t.Fatalf("commit %d stands at place %d", c.seq, i+1)
+			t.Fatalf("commit %d is at position %d", c.seq, i+1)
 		}
 	}
 	for _, seq := range bundledTrees {
@@ -45,7 +45,7 @@ func TestFirstDifference(t *testing.T) {
 	}
 }
 
-// A run that is cut off says so and leaves nothing behind.
+// An interrupted run returns the context's error and leaves no files.
 func TestInterruptedRunLeavesNothing(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	ctx, cancel := context.WithCancel(context.Background())
@@ -55,7 +55,7 @@ func TestInterruptedRunLeavesNothing(t *testing.T) {
 	}
 	left, err := os.ReadDir(os.TempDir())
 	if err != nil || len(left) != 0 {
-		t.Errorf("left: %v, %v", left, err)
+		t.Errorf("files left: %v, %v", left, err)
 	}
 }
 

@@ -30,8 +30,8 @@ func typesOf(t testing.TB, c *Columns, key ...string) string {
 	return strings.TrimSuffix(b.String(), "; ")
 }
 
-// A column has the first type in which all its values would be printed as they stand in the file.
-func TestTypesPrintTheValuesAsTheyStand(t *testing.T) {
+// A column gets the first type that prints all its values as they are in the file.
+func TestTypesPrintValuesUnchanged(t *testing.T) {
 	for _, c := range []struct{ values, want string }{
 		{"true false", "bool"},
 		{"true 1", "string"},
@@ -95,7 +95,7 @@ func TestTypesPrintTheValuesAsTheyStand(t *testing.T) {
 	}
 }
 
-func TestKeysComeFirstAndHaveTypesThatKeysMayHave(t *testing.T) {
+func TestKeysComeFirstWithKeyableTypes(t *testing.T) {
 	text := "a,b,c,d,e\n1,true,1.5,1,x\n2,false,2.5,,y\nragged\n"
 	columns, err := CSV(context.Background(), strings.NewReader(text), Options{Delimiter: ','})
 	if err != nil {
@@ -106,7 +106,7 @@ func TestKeysComeFirstAndHaveTypesThatKeysMayHave(t *testing.T) {
 	}
 	for _, key := range [][]string{{"x"}, {"a", "a"}, {}} {
 		if _, err := columns.Schema(key); err == nil {
-			t.Errorf("key %q was taken", key)
+			t.Errorf("key %q was accepted", key)
 		}
 	}
 }
@@ -135,8 +135,8 @@ func TestObjectsMayHaveDifferentNames(t *testing.T) {
 	}
 }
 
-// Of a stream only the beginning is looked at, and of that only whole records.
-func TestOnlyWholeRecordsOfABeginningAreLookedAt(t *testing.T) {
+// Only the beginning of a stream is read, and only complete records of it.
+func TestBeginningIgnoresIncompleteRecord(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		in   io.Reader
@@ -158,7 +158,7 @@ func TestOnlyWholeRecordsOfABeginningAreLookedAt(t *testing.T) {
 	}
 }
 
-// The line says which value made a string of a column that would have had another type.
+// The message names the value because of which a column is a string.
 func TestReasonsNameTheValueThatForcedAString(t *testing.T) {
 	text := "k,price,city,n,none,flag,id\n1,1.50,Oslo,N/A,,true,\n2,N/A,Lima,5,,yes,7\n3,2.50,Rome,6,,no,8\n"
 	columns, err := CSV(context.Background(), strings.NewReader(text), Options{Delimiter: ','})
@@ -175,7 +175,7 @@ func TestReasonsNameTheValueThatForcedAString(t *testing.T) {
 	}
 }
 
-func TestATypeCanBeDecided(t *testing.T) {
+func TestDecideSetsType(t *testing.T) {
 	columns, err := CSV(context.Background(), strings.NewReader("k,a,b\n1,2,x\n"), Options{Delimiter: ','})
 	if err != nil {
 		t.Fatal(err)
@@ -192,12 +192,12 @@ func TestATypeCanBeDecided(t *testing.T) {
 		t.Error(err)
 	}
 	if err := columns.Decide("a", "int17"); err == nil {
-		t.Error("int17 was taken")
+		t.Error("int17 was accepted")
 	}
 }
 
-// Whatever the types, what is loaded is printed as it was in the file.
-func TestTypesPrintEveryNumberBack(t *testing.T) {
+// Whatever the types, loaded values are printed as in the file.
+func TestTypesPrintEveryNumberUnchanged(t *testing.T) {
 	r := seedtest.Rand(t)
 	for range 20_000 {
 		text := []byte(fmt.Sprintf("%s%d", []string{"", "-"}[r.IntN(2)], r.Uint64()>>r.IntN(64)))

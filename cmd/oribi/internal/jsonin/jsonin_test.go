@@ -81,7 +81,7 @@ func TestWalkVisitsMembersInOrder(t *testing.T) {
 	}
 }
 
-// Whatever passes Check can be walked to its end.
+// Any text that passes Check can be walked to its end.
 func FuzzWalk(f *testing.F) {
 	f.Add([]byte(`{"a":[1,{"b":"\""}],"c":null}`))
 	fuzztest.Run(f, func(t *testing.T, text []byte) {

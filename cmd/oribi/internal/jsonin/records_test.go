@@ -9,8 +9,8 @@ import (
 	"testing/iotest"
 )
 
-// readAll gives "line:value" of each record, "!" before what is not JSON, and what ended the
-// reading.
+// readAll returns "line:value" of each record, with "!" before text that is not JSON, and the error
+// that ended the reading.
 func readAll(in io.Reader, most int) string {
 	r := NewRecords(in, most)
 	var list []string

@@ -12,8 +12,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// randomCell makes a cell of type t that has one text only: NaNs have many forms, strings are
-// UTF-8.
+// randomCell returns a random cell of type t that has only one text: no NaNs, and strings in UTF-8.
 func randomCell(r *rand.Rand, t schema.Type) []byte {
 	switch {
 	case t == schema.Bool:
@@ -38,7 +37,7 @@ func randomCell(r *rand.Rand, t schema.Type) []byte {
 	return cell
 }
 
-// What is printed of any column is read back as the same cells.
+// The printed cells of any column are read back unchanged.
 func TestPrintedCellsAreReadBack(t *testing.T) {
 	seed := seedtest.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -87,7 +86,7 @@ func fill(r *rand.Rand, v *batch.Vector, array bool) {
 	}
 }
 
-// checkRead reads text and compares with the cells of want.
+// checkRead reads text and compares its cells with those of want.
 func checkRead(t *testing.T, text string, want *batch.Vector, array bool) {
 	t.Helper()
 	in := NewReader(strings.NewReader(text), want.Type, array, true)
@@ -128,7 +127,7 @@ func checkRead(t *testing.T, text string, want *batch.Vector, array bool) {
 	}
 }
 
-func TestBytesCountWhatIsHeld(t *testing.T) {
+func TestBytesCountsMemory(t *testing.T) {
 	in := NewReader(strings.NewReader("\"abc\"\n\""+strings.Repeat("x", 1000)+"\"\n"), schema.String, false, false)
 	v := &batch.Vector{Type: schema.String}
 	in.Reset(v)
@@ -141,6 +140,6 @@ func TestBytesCountWhatIsHeld(t *testing.T) {
 		t.Errorf("%d bytes, line %d", in.Bytes, in.Line)
 	}
 	if in.Reset(v); in.Bytes != 0 || v.Len != 0 {
-		t.Errorf("%d bytes, %d cells behind Reset", in.Bytes, v.Len)
+		t.Errorf("%d bytes, %d cells after Reset", in.Bytes, v.Len)
 	}
 }

@@ -14,8 +14,7 @@ import (
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
-// risingText makes rows whose keys rise from first on, until some disorder or fault, if there is
-// one.
+// risingText returns rows whose keys ascend from first, up to a disorder or fault, if there is one.
 func risingText(r *rand.Rand, first int) string {
 	var lines []string
 	k := first
@@ -28,7 +27,7 @@ func risingText(r *rand.Rand, first int) string {
 	case 0:
 		lines[at] = "x,bad"
 	case 1:
-		lines[at] = lines[r.IntN(len(lines))] // twice, or in the wrong place
+		lines[at] = lines[r.IntN(len(lines))] // duplicate or out of order
 	case 2:
 		slices.Reverse(lines[at:])
 	case 3:
@@ -39,9 +38,8 @@ func risingText(r *rand.Rand, first int) string {
 	return "k,v\n" + strings.Join(lines, "\n") + "\n"
 }
 
-// What is ingested gives the same rows, the same counts and the same errors as what is committed in
-// write batches.
-func TestIngestedLoadsComeToTheSame(t *testing.T) {
+// An ingest gives the same rows, counts and errors as write batches.
+func TestIngestedLoadsMatchCommittedLoads(t *testing.T) {
 	r := seedtest.Rand(t)
 	ctx := context.Background()
 	rounds := 60
@@ -82,7 +80,8 @@ func TestIngestedLoadsComeToTheSame(t *testing.T) {
 	}
 }
 
-// Interrupted during an ingest, a load ends at a batch, and what it tells is in.
+// A load that is interrupted during an ingest ends at a batch, and the rows it reports are in the
+// table.
 func TestInterruptedIngestsEndAtABatch(t *testing.T) {
 	store, table := pairs(t)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -100,6 +99,6 @@ func TestInterruptedIngestsEndAtABatch(t *testing.T) {
 	}
 	result, err := run(ctx, &text, o, ingestLimits{least: 1, batches: 1, most: 1 << 30})
 	if err != context.Canceled || result.Rows < 100 || result.Rows%10 != 0 || count(t, table) != result.Rows {
-		t.Errorf("%+v, %v, %d rows are in", result, err, count(t, table))
+		t.Errorf("%+v, %v, %d rows are in the table", result, err, count(t, table))
 	}
 }

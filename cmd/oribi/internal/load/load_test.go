@@ -144,7 +144,8 @@ func csvRecords(t testing.TB, text []byte, delimiter byte) [][]string {
 	return records
 }
 
-// sameRecords compares records whose first one has the names of columns, in any order of both.
+// sameRecords compares records whose first one has the column names; columns and records may be in
+// any order.
 func sameRecords(t testing.TB, got, want [][]string, keys int) {
 	t.Helper()
 	place := make([]int, len(got[0]))
@@ -169,7 +170,7 @@ func sameRecords(t testing.TB, got, want [][]string, keys int) {
 	}
 }
 
-// randomSchema makes a schema of a few columns of any types.
+// randomSchema returns a schema of a few columns of random types.
 func randomSchema(t testing.TB, r *rand.Rand) *schema.Schema {
 	t.Helper()
 	names := []string{"int8", "int16", "int32", "int64", "timestamp", "date", "string", "varchar(9)", "binary", "decimal(5,2)", "decimal(18,4)",
@@ -197,7 +198,7 @@ func randomSchema(t testing.TB, r *rand.Rand) *schema.Schema {
 	return s
 }
 
-// randomCell makes a cell that has one text only and is read back from it.
+// randomCell returns a random cell that has only one text, which is parsed to the same cell.
 func randomCell(r *rand.Rand, c *schema.Column) []byte {
 	switch {
 	case c.Nullable && r.IntN(3) == 0:
@@ -268,7 +269,7 @@ func TestLoadPrintedTableRoundTrip(t *testing.T) {
 	}
 }
 
-// pairs makes a table of a number and a text.
+// pairs creates a table of a number and a string.
 func pairs(t testing.TB) (*oribi.Store, *oribi.Table) {
 	t.Helper()
 	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.String, Nullable: true}}, 1)
@@ -315,7 +316,7 @@ func TestLoadsEndBetweenBatches(t *testing.T) {
 			t.Fatalf("row %d of %d is bad: %v", bad, rows, err)
 		}
 		if want := int64(bad / size * size); result.Rows != want || count(t, table) != want {
-			t.Fatalf("row %d is bad, batches of %d: told %d rows, %d are in, want %d", bad, size, result.Rows, count(t, table), want)
+			t.Fatalf("row %d is bad, batches of %d: reported %d rows, %d are in the table, want %d", bad, size, result.Rows, count(t, table), want)
 		}
 	}
 }
@@ -356,7 +357,7 @@ func TestSkipBadReceivesRecordsVerbatim(t *testing.T) {
 			t.Fatalf("%+v, %v, want %d rows, %d skipped", result, err, len(there), skipped)
 		}
 		if aside.String() != want.String() {
-			t.Fatalf("handed over\n%q\nwant\n%q", aside.String(), want.String())
+			t.Fatalf("skipped\n%q\nwant\n%q", aside.String(), want.String())
 		}
 		for row, err := range table.Scan(context.Background()).Rows() {
 			if err != nil || there[row["k"].(int64)] != row["v"] {
@@ -431,7 +432,7 @@ func TestInterruptedLoadReturns(t *testing.T) {
 	}()
 	result, err := Run(ctx, in, o)
 	if !errors.Is(err, context.Canceled) || result.Rows != 30 || count(t, table) != 30 {
-		t.Errorf("%+v, %v, %d rows are in", result, err, count(t, table))
+		t.Errorf("%+v, %v, %d rows are in the table", result, err, count(t, table))
 	}
 }
 

@@ -17,7 +17,7 @@ var columns = []schema.Column{
 	{Name: "on", Type: schema.Bool},
 }
 
-// rows makes a batch of which every second row is selected.
+// rows returns a batch of which every second row is selected.
 func rows(names ...string) *batch.RecordBatch {
 	b := batch.New(columns, 2*len(names))
 	for i := range b.Len {
@@ -64,7 +64,7 @@ func TestFormats(t *testing.T) {
 		}
 	}
 	if _, err := ParseFormat("xml"); err == nil {
-		t.Error("xml is taken for a format")
+		t.Error("xml was accepted as a format")
 	}
 }
 
@@ -96,7 +96,7 @@ type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
-func TestWriteErrorsAreTold(t *testing.T) {
+func TestWriteErrorsAreReturned(t *testing.T) {
 	full := errors.New("full")
 	w := New(failing{full}, JSONL, columns)
 	var err error

@@ -11,7 +11,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// printed is a table of the rows.
+// printed returns the rows printed as a table.
 func printed(t *testing.T, style Style, batches ...*batch.RecordBatch) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -28,7 +28,7 @@ func printed(t *testing.T, style Style, batches ...*batch.RecordBatch) string {
 	return out.String()
 }
 
-// texts makes a batch of columns of strings, a row an argument, cells parted by |.
+// texts returns a batch of string columns: one row per argument, with cells separated by |.
 func texts(header string, lines ...string) *batch.RecordBatch {
 	var columns []schema.Column
 	for _, name := range strings.Split(header, "|") {
@@ -116,7 +116,7 @@ func TestBareTable(t *testing.T) {
 	}
 }
 
-// Rows behind those that fix the widths are printed as well, within their columns on a terminal.
+// Rows after the window are printed too, within their columns on a terminal.
 func TestLongTableKeepsAllRows(t *testing.T) {
 	const n = 3 * lookRows
 	var in []*batch.RecordBatch
@@ -137,7 +137,7 @@ func TestLongTableKeepsAllRows(t *testing.T) {
 }
 
 // The window is bounded in bytes too.
-func TestWideRowsAreNotHeldForLong(t *testing.T) {
+func TestWindowIsBoundedInBytes(t *testing.T) {
 	var out counting
 	w := New(&out, Table, columns)
 	for range 10 {
@@ -146,11 +146,12 @@ func TestWideRowsAreNotHeldForLong(t *testing.T) {
 		}
 	}
 	if out == 0 {
-		t.Error("everything is held back")
+		t.Error("all rows are held back")
 	}
 }
 
-// What came before an error is printed, without the count that would say that it is all.
+// Rows before an error are printed, without the number of rows, which would mark the table as
+// complete.
 func TestFlushPrintsHeldRows(t *testing.T) {
 	var out bytes.Buffer
 	w := New(&out, Table, columns)
@@ -212,7 +213,7 @@ func TestSingleRowThatDoesNotFitIsPrintedUpright(t *testing.T) {
 	}
 }
 
-func TestSizesHaveUnitsAndStandToTheRight(t *testing.T) {
+func TestSizesHaveUnitsAndAlignRight(t *testing.T) {
 	b := batch.New([]schema.Column{{Name: "t", Type: schema.String}, {Name: "bytes", Type: schema.Int64}, {Name: "n", Type: schema.Int64}}, 2)
 	for i, n := range []int64{17, 1 << 20} {
 		b.Columns[0].SetCell(i, []byte("x"))

@@ -46,7 +46,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// Nothing is painted in the first second, and what was painted is removed.
+// Nothing is painted in the first second, and the painted line is removed at the end.
 func TestBarAppearsAfterASecondAndGoesAway(t *testing.T) {
 	for _, c := range []struct {
 		ticks []time.Duration
@@ -88,7 +88,7 @@ func TestBarRemovesAllRowsOfALineAfterTheTerminalShrank(t *testing.T) {
 	}
 }
 
-func TestNobodySeesANilBar(t *testing.T) {
+func TestNilBarDoesNothing(t *testing.T) {
 	var b *Bar
 	b.Set(1)
 	b.Add(1)

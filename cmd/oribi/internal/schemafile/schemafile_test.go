@@ -17,12 +17,12 @@ const every = `{"name":"t","id":"00112233445566778899aabbccddeeff","schema_versi
 	`{"id":17,"name":"s","type":"string","key":false,"nullable":false,"encoding":"dict","compression":"default","block_size":0},` +
 	`{"id":18,"name":"x","type":"binary","key":false,"nullable":true,"default":"0xab","encoding":"auto","compression":"default","block_size":0}]}`
 
-func TestWhatDescribePrintsIsReadBack(t *testing.T) {
+func TestSchemaFileRoundTrip(t *testing.T) {
 	read, err := Read([]byte(every))
 	if err != nil {
 		t.Fatal(err)
 	}
-	// These are not read: the store gives them.
+	// These fields are not read: the store assigns them.
 	read.Name, read.ID, read.SchemaVersion, read.HistoryFloor = "t", "00112233445566778899aabbccddeeff", 3, 12
 	for i, id := range []schema.ColumnID{10, 11, 12, 14, 15, 16, 17, 18} {
 		if read.Columns[i].ID != schema.ColumnID(i) {
@@ -36,7 +36,7 @@ func TestWhatDescribePrintsIsReadBack(t *testing.T) {
 	}
 }
 
-func TestSchemasThatAreRefused(t *testing.T) {
+func TestReadRefusesInvalidSchemas(t *testing.T) {
 	key := `{"name":"k","type":"int8","key":true}`
 	for _, c := range []struct{ in, want string }{
 		{``, "no value"},
