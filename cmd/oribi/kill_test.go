@@ -13,7 +13,7 @@ import (
 // part.
 func TestKilledCommandsLeaveAcknowledgedBatches(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("how a process ended is told as on unix")
+		t.Skip("the test needs the exit status of a killed process, as on Unix")
 	}
 	t.Parallel()
 	k := kill.Life{Seed: seedtest.Seed(t), Dir: t.TempDir(), Binary: binary, Kills: 10}

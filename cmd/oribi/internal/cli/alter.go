@@ -48,7 +48,7 @@ var alterFlags = []struct {
 	name, help string
 	read       func(e *schema.Editor, text string) (oribi.Change, error)
 }{
-	{"add", "put a column behind all others: its JSON, as in a schema file", readAdd},
+	{"add", "append a column: its JSON, as in a schema file", readAdd},
 	{"drop", "take the column of this name away", func(e *schema.Editor, name string) (oribi.Change, error) {
 		return oribi.DropColumn(name), e.Drop(name)
 	}},

@@ -88,8 +88,8 @@ func (a *app) bloomProbe() *cobra.Command {
 	c.Use = form + "…"
 	c.Long = c.Short + `.
 
-Keys are encoded keys in hex; - stands for lines of them from stdin, an empty line being the empty key.
-The answer is a line each: false is certain, true may be wrong.`
+Keys are encoded keys in hex; - reads them from stdin, one per line; an empty line is the empty key.
+Each key is answered with a line: false is certain, true may be wrong.`
 	one := c.Args
 	c.Args = func(cmd *cobra.Command, args []string) error { return one(cmd, args[:min(len(args), 2)]) }
 	return c

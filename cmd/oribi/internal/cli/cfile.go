@@ -42,7 +42,7 @@ func checked(err error, r *cfile.Reader) error {
 
 func (a *app) cfileInfo() *cobra.Command {
 	var format string
-	c := a.verb("info FILE", "Tell what a column file is", func(cmd *cobra.Command, args []string) error {
+	c := a.verb("info FILE", "Describe a column file", func(cmd *cobra.Command, args []string) error {
 		form, err := a.format(format)
 		if err != nil {
 			return err
@@ -318,9 +318,9 @@ func (a *app) cfileAdvise() *cobra.Command {
 	})
 	c.Long = c.Short + `.
 
-Sizes are those of files with the cells of this one, of a large one with 16 MiB of cells taken from
-all over it ("rows" tells how many); cblocks have the default size. "ratio" is bytes of cells by
-bytes of file; the rates count bytes of cells, in memory. Dictionaries are read as codes.`
+Sizes are those of files with the cells of this one or, if it is large, with a sample of 16 MiB of
+its cells ("rows" is their number); cblocks have the default size. "ratio" is bytes of cells
+divided by bytes of file; the rates count bytes of cells, in memory. Dictionaries are read as codes.`
 	formatFlag(c, &format)
 	return c
 }

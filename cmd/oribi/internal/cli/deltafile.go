@@ -60,11 +60,11 @@ func (a *app) deltaDump() *cobra.Command {
 	})
 	c.Long = c.Short + `.
 
-Whether changes are redos or undos stands nowhere in the file. The order of the changes of one row
-tells it; when no row has two, a name that begins with redo or undo does. Without either, deletes of
-all rows are taken for undos, all else for redos. --type says it.`
+The file does not record whether its changes are redos or undos. It is inferred from the order of
+the changes of one row; if no row has two, from a name that begins with redo or undo. Without either,
+deletes of all rows are treated as undos, everything else as redos. --type sets it.`
 	c.Flags().StringVar(&columns, "columns", "[]", `types of the columns, as [{"id":11,"type":"INT32","nullable":false},…]; values of others are printed as "0x…"`)
-	c.Flags().StringVar(&kind, "type", "", "redo or undo (default: what the order of the changes tells)")
+	c.Flags().StringVar(&kind, "type", "", "redo or undo (default: inferred from the changes and the name)")
 	annotateFlag(c, &annotate)
 	formatFlag(c, &format)
 	return c

@@ -166,8 +166,8 @@ func (s *show) onDisk(table *oribi.Table) error {
 		return err
 	}
 	s.page.title("On disk")
-	s.page.text("%s rows in %d rowsets. A rowset is a sorted set of rows: a file of values for each column, changes since in files of their own, "+
-		"a filter that tells which keys cannot be there. What is newest is in memory (%s) and in the log.",
+	s.page.text("%s rows in %d rowsets. A rowset is a sorted set of rows: a file of values for each column, later changes in separate files, "+
+		"and a filter that excludes most absent keys. The newest changes are in memory (%s) and in the log.",
 		figures.Thousands(int64(stats.LiveRows)), stats.RowSets, figures.Size(stats.MemBytes))
 	s.page.rows([]string{"column", "bytes"})
 	rest := stats.Bytes

@@ -5,18 +5,20 @@
 //
 // Names and values are those of Kudu's protobuf messages:
 //
-//	field                        meaning                                                  default
-//	type                         of the values                                            must be there
-//	encoding, compression        AUTO_ENCODING, PLAIN_ENCODING, …; DEFAULT_COMPRESSION, …  the type's own
-//	nullable, array              whether cells may be NULL, are arrays                    false
-//	checksums                    whether cblocks have them                                true
-//	posidx, validx               indexes by ordinal, by value                             true, false
-//	block_size                   of a data cblock, bytes                                  0: 256 KiB
-//	index_block_size             of an index node, bytes                                  0: 32 KiB
-//	restart_interval             of prefix encoding, values                               0: 16
-//	optimize_index_keys          keys of the value index are cut to what tells them apart  true
-//	append_batch                 rows handed to the writer at once; 0: all                0
-//	metadata                     pairs: [{"where":"header"|"footer","key":…,"value":"0x…"},…]  none
+//	field                  meaning                                           default
+//	type                   of the values                                     required
+//	encoding, compression  AUTO_ENCODING, …; DEFAULT_COMPRESSION, …          the type's
+//	nullable, array        whether cells may be NULL, are arrays             false
+//	checksums              whether cblocks have them                         true
+//	posidx, validx         indexes by ordinal, by value                      true, false
+//	block_size             of a data cblock, bytes                           0: 256 KiB
+//	index_block_size       of an index node, bytes                           0: 32 KiB
+//	restart_interval       of prefix encoding, values                        0: 16
+//	optimize_index_keys    whether keys of the value index are shortened     true
+//	append_batch           rows passed to the writer at once; 0: all         0
+//	metadata               pairs for the header and the footer               none
+//
+// A pair is {"where":"header"|"footer","key":…,"value":"0x…"}.
 //
 // Fields that are not in this list are ignored: a description of a file may contain more than the
 // options of its writer.
