@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// overlapping creates a store with a table t of so many rows: in two rowsets over the same keys,
+// overlapping creates a store with a table t of rows rows: in two rowsets over the same keys,
 // one of which has two delta files, and the last third in memory.
 func overlapping(t *testing.T, rows int) string {
 	t.Helper()
@@ -126,13 +126,13 @@ func TestInterruptedCommandsLeaveStoreIntact(t *testing.T) {
 			a := &app{stdout: &stdout{out: &out}, stderr: &errs}
 			code := a.run(newCountdown(asked), args)
 			if n := out.Len(); n > 0 && out.Bytes()[n-1] != '\n' {
-				t.Errorf("%s, asked %d times: it printed part of a line", name, asked)
+				t.Errorf("%s, canceled at check %d: it printed part of a line", name, asked)
 			}
 			if code == 0 {
 				break
 			}
 			if interrupted++; code != exitInterrupted || errs.String() != "oribi: interrupted\n" {
-				t.Fatalf("%s, asked %d times: exit code %d: %s", name, asked, code, errs.String())
+				t.Fatalf("%s, canceled at check %d: exit code %d: %s", name, asked, code, errs.String())
 			}
 		}
 		if interrupted == 0 {
