@@ -10,9 +10,9 @@ import (
 	"github.com/oribi-db/oribi/vfs/crashfs"
 )
 
-// The goroutines of an open store, Pebble's cleanup among them, change the disk while the probes of
-// its crash states are set up.
-func TestChangesDuringSetupAreNoCrashPoints(t *testing.T) {
+// The goroutines of an open store, such as Pebble's cleanup, change the disk while a test sets up
+// the probing of crash states. These changes must not become crash points.
+func TestChangesDuringSetupAreNotCrashPoints(t *testing.T) {
 	disk := crashfs.New(vfs.NewMem())
 	r := history.NewCrashRunner(history.TraceSettings(1), disk)
 	x := newProbing(disk, r)
@@ -28,13 +28,13 @@ func TestChangesDuringSetupAreNoCrashPoints(t *testing.T) {
 	}
 	change()
 	if n := x.counted().Points; n != 0 {
-		t.Errorf("%d crash points before the probes are set up", n)
+		t.Errorf("%d crash points before watch, want 0", n)
 	}
 	x.limit = 1
 	x.watch(x.check)
 	change()
 	if n := x.counted().Points; n == 0 {
-		t.Error("no crash point afterwards")
+		t.Error("no crash point after watch")
 	}
 	if _, _, err := x.end(); err != nil {
 		t.Error(err)

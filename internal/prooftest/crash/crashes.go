@@ -1,8 +1,10 @@
-// Package crash ends running histories at changes of the disk and compares what is left.
+// Package crash simulates crashes in random histories, opens the stores that the crashes leave, and
+// compares them with a model.
 //
-// Crashes ends a history by kills and power cuts and continues with what they leave. States opens
-// every state that a crash may leave, Recoveries cuts the recovery too, and Sequences runs all
-// short histories of one small table. What a crash leaves comes from vfs/crashfs.
+// Crashes simulates kills and power cuts and continues some histories on the recovered stores.
+// States opens many of the disk states that one crash may leave. Recoveries also crashes the
+// recovery from a crash. Sequences runs all short histories of one small table. The disk states
+// come from vfs/crashfs, which calls each change of the disk an operation.
 package crash
 
 import (
@@ -19,26 +21,25 @@ import (
 	"github.com/oribi-db/oribi/vfs/crashfs"
 )
 
-// Crashes kills a running history.
+// Crashes is a random history with simulated crashes.
 type Crashes struct {
 	Settings script.Settings
 	Steps    int // of the history
-	// Every says at how many of the changes of the disk a picture is taken: one of Every, chosen at
-	// random; 1 = at each.
+	// Every is the average number of disk changes per simulated crash; 1 = a crash at each change.
 	Every int
-	// After is how many steps the store makes after it was recovered, in one of four pictures.
+	// After is the number of steps that run on a recovered store. They run after one crash in four.
 	After int
 }
 
-// CrashCounts are how much a run of Crashes did.
+// CrashCounts are statistics of a run of Crashes.
 type CrashCounts struct {
-	Changes  int64 // of the disk, halves of writes counted
-	Pictures int64
-	Kills    int64
-	Cuts     int64
-	Torn     int64
-	Lost     int64 // batches missing afterwards
-	InFlight int64 // unacknowledged batches found afterwards
+	Changes  int64 // changes of the disk; the middle of a write counts as one
+	Pictures int64 // simulated crashes: Kills, Cuts and Torn
+	Kills    int64 // process kills
+	Cuts     int64 // power cuts that keep only synced data
+	Torn     int64 // power cuts that keep a random part of the unsynced data
+	Lost     int64 // batches missing after recovery
+	InFlight int64 // unacknowledged batches found after recovery
 	Steps    int64 // run after recovery
 }
 
@@ -54,14 +55,18 @@ func (c *CrashCounts) Add(o CrashCounts) {
 	c.Steps += o.Steps
 }
 
-// Run carries a history out. Before changes of the disk, and in the middle of writes, it takes a
-// picture of what a kill or a power cut would leave, opens that, to read and to write, and
-// compares: what was acknowledged is there, the batches are a prefix, a batch in flight is there
-// whole or not at all. Plans: clean closes and opens are part of the history, so repair and the
-// work of Close are cut as well; the picture is opened while the history stands still at the
-// change.
+// Run runs the history. Before some changes of the disk, and in the middle of some writes, it takes
+// an image of what a kill or a power cut would leave. It opens that image, read-only and for
+// writing, and checks that
 //
-// The script is that of the history up to the first error.
+//   - the store contains all batches that must survive this kind of crash,
+//   - the batches that it contains are a prefix of those committed,
+//   - the batch in flight is present in full or not at all.
+//
+// The history waits at the change while the image is checked. It includes clean closes and opens,
+// so crashes also occur during recovery and during Close.
+//
+// The script has the steps up to the first error.
 func (c Crashes) Run() (*script.Script, CrashCounts, error) {
 	x := &crashRun{c: c, rng: values.NewRand(c.Settings.Seed ^ 0xc4a5)}
 	disk := crashfs.New(vfs.NewMem())
@@ -97,7 +102,7 @@ type crashRun struct {
 	err    error
 }
 
-var errStop = errors.New("the history ends here")
+var errStop = errors.New("history stopped")
 
 // picture is called before each change of the disk.
 func (x *crashRun) picture(ch crashfs.Operation) error {
@@ -168,8 +173,8 @@ func (x *crashRun) goOn(r *history.Runner, seed uint64) error {
 	return nil
 }
 
-// RandomCrashes makes the history of a seed and says how it is cut: one in five is short and cut
-// nearly everywhere.
+// RandomCrashes returns a history for a seed. One history in five is short, with a crash at one
+// change in four.
 func RandomCrashes(seed uint64) Crashes {
 	c := Crashes{Settings: history.SmallSettings(seed), Steps: 80, Every: 40, After: 12}
 	if seed%5 == 0 {

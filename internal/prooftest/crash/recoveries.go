@@ -15,36 +15,37 @@ import (
 	"github.com/oribi-db/oribi/vfs/crashfs"
 )
 
-// Recoveries crashes a history and then the recovery from that crash: Open for writing and the
-// following flush are cut at each of their changes of the disk, and the result is recovered again.
+// Recoveries simulates crashes in a history and in the recoveries from them. A recovery is Open for
+// writing and one flush. It is crashed at each change that it makes to the disk, and each result is
+// recovered again.
 type Recoveries struct {
 	Settings script.Settings
 	Steps    int
-	Every    int // of so many changes of the disk one is a point at which the history crashes, by chance
-	Limit    int // states of a change of the recovery, at most
-	Depth    int // how many recoveries in a row are cut; from the second on only one of the states of the one before
+	Every    int // average number of disk changes per crash of the history
+	Limit    int // maximum number of states per change of a recovery
+	Depth    int // how many recoveries in a row are crashed; each later one starts from one random state of the one before
 }
 
-// RecoveryCounts are how much a run of Recoveries did.
+// RecoveryCounts are statistics of a run of Recoveries.
 type RecoveryCounts struct {
 	States     StateCounts // of the history and of its recoveries
-	Recoveries int64       // cut
-	Changes    int64       // that they made of the disk
+	Recoveries int64       // recoveries that were crashed
+	Changes    int64       // disk changes of these recoveries
 }
 
-// Add sums two runs up.
+// Add adds o to c.
 func (c *RecoveryCounts) Add(o RecoveryCounts) {
 	c.States.Add(o.States)
 	c.Recoveries += o.Recoveries
 	c.Changes += o.Changes
 }
 
-// RandomRecoveries makes the history of a seed and some crashes of it.
+// RandomRecoveries returns a history for a seed, with crashes of its recoveries.
 func RandomRecoveries(seed uint64) Recoveries {
 	return Recoveries{Settings: history.TraceSettings(seed), Steps: 200, Every: 300, Limit: 3, Depth: 3}
 }
 
-// Run carries the history out, to an end if one is given.
+// Run runs the history until end, or to its last step if end is zero.
 func (c Recoveries) Run(end time.Time) (*script.Script, RecoveryCounts, error) {
 	disk := crashfs.New(vfs.NewMem())
 	x := newProbing(disk, history.NewCrashRunner(c.Settings, disk))
@@ -80,7 +81,7 @@ func (y *recoveries) counted() RecoveryCounts {
 func (y *recoveries) state(at *crashfs.Point, s *crashfs.State, p *history.Crashed) error {
 	disk := crashfs.New(s.Image)
 	if s.Killed {
-		disk = at.Resume() // and the power goes while it is recovered
+		disk = at.Resume() // unsynced data survives the kill; a power cut in the recovery may lose it
 	}
 	n, err := p.Count()
 	if err != nil {
@@ -96,22 +97,22 @@ func (y *recoveries) state(at *crashfs.Point, s *crashfs.State, p *history.Crash
 	return c.run(y.Depth)
 }
 
-// cutRecovery is a recovery that is cut at each change.
+// cutRecovery is a recovery that is crashed at each of its disk changes.
 type cutRecovery struct {
 	y           *recoveries
 	p           *history.Crashed
 	disk        *crashfs.FS
-	least, most int // batches that may be there afterwards
+	least, most int // bounds on the number of batches after the next recovery
 
 	mu    sync.Mutex // guards the rest
 	rng   *rand.Rand
-	known map[[16]byte]int // batches of the states that were opened
-	next  *cutRecovery     // that of one of them, for a kill with what is not durable
-	seen  int
+	known map[[16]byte]int // number of batches in each opened state, by hash
+	next  *cutRecovery     // the recovery of one random state; after a kill, with its unsynced data
+	seen  int              // states seen
 	err   error
 }
 
-// run opens the store and cuts that, and then the recovery from one of the cuts.
+// run crashes the recovery, then the recovery from one of these crashes, up to depth recoveries.
 func (c *cutRecovery) run(depth int) error {
 	disk := c.disk
 	c.y.counts.Recoveries++
@@ -152,12 +153,13 @@ func (c *cutRecovery) run(depth int) error {
 		return nil
 	}
 	if err := c.next.run(depth - 1); err != nil {
-		return fmt.Errorf("cut, and recovered again: %w", err)
+		return fmt.Errorf("recovery of a crashed recovery: %w", err)
 	}
 	return nil
 }
 
-// flush is the first commit after the recovery. What was found counts as durable from here on.
+// flush makes the first metadata commit after the recovery. From here on, all batches found by the
+// recovery are durable.
 func (c *cutRecovery) flush(s *oribi.Store) error {
 	c.mu.Lock()
 	c.least = c.most
@@ -169,14 +171,14 @@ func (c *cutRecovery) flush(s *oribi.Store) error {
 	return tables[0].Flush(context.Background())
 }
 
-// cut opens the states of a point. The caller holds mu.
+// cut opens and compares the states that a crash at a point may leave. The caller holds mu.
 func (c *cutRecovery) cut(at *crashfs.Point, least int) error {
 	for s := range at.States(c.rng.Uint64(), c.y.Limit) {
 		q := *c.p
 		if q.Image, q.Least = s.Image, least; s.Killed {
 			q.Least = c.most
 		}
-		again := crashfs.New(s.Image) // to be recovered
+		again := crashfs.New(s.Image) // the disk of the next recovery
 		n, ok := c.known[s.Hash]
 		if !ok || n < q.Least {
 			c.y.x.counts.Opened++
@@ -186,7 +188,7 @@ func (c *cutRecovery) cut(at *crashfs.Point, least int) error {
 			}
 		}
 		if n > c.most {
-			return fmt.Errorf("%s: %d batches, there were %d", s.Name, n, c.most)
+			return fmt.Errorf("%s: %d batches, want at most %d", s.Name, n, c.most)
 		}
 		c.known[s.Hash] = n
 		if c.seen++; c.rng.IntN(c.seen) > 0 {

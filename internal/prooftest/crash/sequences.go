@@ -15,17 +15,16 @@ import (
 	"github.com/oribi-db/oribi/vfs/crashfs"
 )
 
-// Sequences goes through all sequences of so many operations on a table of three keys, with a crash
-// at every change of the disk that the last of them makes: the shorter sequences have had the
-// crashes of those before.
+// Sequences runs all sequences of Length operations on a table with three keys. It simulates a
+// crash at every disk change of the last operation; crashes in the operations before it belong to
+// shorter sequences.
 //
-// The keys are those that differ: one whose row is on disk and was changed since, one whose row is
-// in memory, one whose row was deleted. Any other choice is one of these with the keys renamed, or
-// lies a step further on. Each sequence is carried out with synced batches and with batches that
-// are not.
+// The three keys cover all cases: a row on disk with later changes, a row in memory, and a deleted
+// row. Any other table is one of these with the keys renamed, or is reached by one more operation.
+// Each sequence runs once with synced and once with unsynced batches.
 type Sequences struct {
 	Length int
-	Limit  int // states of a change of the disk, at most; 0 = all
+	Limit  int // maximum number of states per disk change; 0 = all
 
 	base  *vfs.Mem // a closed store
 	model *model.Model
@@ -34,7 +33,7 @@ type Sequences struct {
 
 const onlyTable = "t"
 
-// NewSequences creates the table.
+// NewSequences creates the store that all sequences start from.
 func NewSequences(length, limit int) (*Sequences, error) {
 	q := &Sequences{Length: length, Limit: limit, o: script.Settings{Seed: 1, NoCrashes: true}}
 	disk := crashfs.New(vfs.NewMem())
@@ -54,7 +53,8 @@ func NewSequences(length, limit int) (*Sequences, error) {
 	return q, r.Err
 }
 
-// writeKey is a batch of one operation. The value goes to all columns.
+// writeKey returns a step with a write batch of one operation. It sets both value columns from
+// value.
 func writeKey(ask oribi.Op, key, value byte, sync bool) script.Step {
 	op := script.Op{Ask: ask, Table: onlyTable, Cells: make([][]byte, 3), Set: []bool{true, ask != oribi.OpDelete, ask != oribi.OpDelete}}
 	op.Cells[0] = binary.LittleEndian.AppendUint32(nil, uint32(key))

@@ -16,30 +16,30 @@ import (
 	"github.com/oribi-db/oribi/vfs/crashfs"
 )
 
-// States runs a history and opens what crashes leave all along it: at changes of the disk, chosen
-// at random, states of vfs/crashfs.
+// States runs a history and opens the disk states that crashes at random points of it may leave.
+// The states come from vfs/crashfs.
 type States struct {
 	Settings script.Settings
 	Steps    int
-	Every    int // of so many changes of the disk one is a point at which crashes come, by chance; 1 = each
-	Limit    int // states of a point, at most; 0 = all
+	Every    int // average number of disk changes per crash point; 1 = a point at each change
+	Limit    int // maximum number of states per point; 0 = all
 }
 
-// StateCounts are how much a run of States did.
+// StateCounts are statistics of a run of States.
 type StateCounts struct {
 	Steps    int64
-	Changes  int64 // of the disk
-	Points   int64
-	States   int64
-	Opened   int64 // the others are equal to one that was opened before
-	Readers  int64 // opened to read besides
+	Changes  int64 // changes of the disk
+	Points   int64 // changes at which crashes were simulated
+	States   int64 // states at these points
+	Opened   int64 // states opened; the others equal a state opened before
+	Readers  int64 // states also opened read-only
 	Lies     int64 // states of a disk that ignored syncs
-	Refused  int64 // of those, not opened, not read, or found damaged by Verify
+	Refused  int64 // of Lies: states that Open, a read or Verify reported as corrupt
 	Lost     int64 // missing batches
-	InFlight int64 // unacknowledged batches that were found
+	InFlight int64 // unacknowledged batches found
 }
 
-// Add sums two runs up.
+// Add adds o to c.
 func (c *StateCounts) Add(o StateCounts) {
 	c.Steps += o.Steps
 	c.Changes += o.Changes
@@ -53,14 +53,14 @@ func (c *StateCounts) Add(o StateCounts) {
 	c.InFlight += o.InFlight
 }
 
-// RandomStates makes the history of a seed: synced and unsynced batches over two small tables, amid
-// all kinds of flushes, compactions and changes of schemas. At one of 25 changes of the disk up to
-// twelve states are opened.
+// RandomStates returns a history for a seed: synced and unsynced batches over two small tables,
+// between all kinds of flushes, compactions and schema alterations. One disk change in 25 is a
+// crash point with up to twelve states.
 func RandomStates(seed uint64) States {
 	return States{Settings: history.TraceSettings(seed), Steps: 1000, Every: 25, Limit: 12}
 }
 
-// Run carries the history out, to an end if one is given.
+// Run runs the history until end, or to its last step if end is zero.
 func (s States) Run(end time.Time) (*script.Script, StateCounts, error) {
 	disk := crashfs.New(vfs.NewMem())
 	disk.ForgetFlushes = 2
@@ -76,34 +76,34 @@ func (s States) Run(end time.Time) (*script.Script, StateCounts, error) {
 	return x.end()
 }
 
-// probing is a history on a file system that knows the states of crashes.
+// probing runs a history on a crashfs and opens the states that crashes may leave.
 type probing struct {
 	r    *history.Runner
 	disk *crashfs.FS
 
 	every, limit int
-	until        time.Time // no state is opened after it; zero: no end
-	// each is called for the states of a point, under mu. watch sets it.
+	until        time.Time // no state is opened after it; zero = no limit
+	// each is called for each state of a point, under mu. watch sets it.
 	each func(at *crashfs.Point, s *crashfs.State, p *history.Crashed) error
 
 	mu     sync.Mutex // guards the rest; changes of the disk come from many goroutines
 	rng    *rand.Rand
 	counts StateCounts
 	err    error
-	// known is how many batches a state has that was opened, since the tables were changed the last
-	// time.
+	// known has the number of batches of each opened state, by hash, since the last Create, Drop
+	// or Alter.
 	known map[[16]byte]int
-	olds  []*model.Model // before the last changes of tables, for disks that lie
+	olds  []*model.Model // before the last three of these steps, for disks that ignored syncs
 }
 
-// newProbing takes a runner whose store is open, on a disk. No change of the disk is a point before
-// watch is called.
+// newProbing returns a probing of a runner whose store is open on disk. No change of the disk is a
+// crash point until watch is called.
 func newProbing(disk *crashfs.FS, r *history.Runner) *probing {
 	return &probing{r: r, disk: disk, rng: values.NewRand(r.Script.Settings.Seed ^ 0xc4a5), known: map[[16]byte]int{}}
 }
 
-// watch makes the changes of the disk points, from now on; each is called for their states. It is
-// the last step of the setup: the store is open, and its goroutines change the disk at any time.
+// watch makes later changes of the disk crash points and calls each for their states. It must be
+// the last step of the setup: the goroutines of the open store change the disk at any time.
 func (x *probing) watch(each func(at *crashfs.Point, s *crashfs.State, p *history.Crashed) error) {
 	x.each = each
 	x.disk.OnOperation(x.point)
@@ -140,7 +140,7 @@ func (x *probing) end() (*script.Script, StateCounts, error) {
 }
 
 func (x *probing) counted() StateCounts {
-	changes := x.disk.Operations() // not under mu, which is taken within a change
+	changes := x.disk.Operations() // not under mu: a change of the disk acquires mu
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	c := x.counts
@@ -165,7 +165,7 @@ func (x *probing) point(ch crashfs.Operation) error {
 	return nil
 }
 
-// crash opens the states of a point. The caller holds x.mu.
+// crash opens the states that a crash at a point may leave. The caller holds x.mu.
 func (x *probing) crash(at *crashfs.Point) error {
 	x.r.State.Lock()
 	defer x.r.State.Unlock()
@@ -194,7 +194,7 @@ func (x *probing) crash(at *crashfs.Point) error {
 	return nil
 }
 
-// least is the minimum number of batches of a state.
+// least returns the minimum number of batches that a state must have.
 func (x *probing) least(s *crashfs.State) int {
 	switch {
 	case s.FlushForgotten:
@@ -205,7 +205,7 @@ func (x *probing) least(s *crashfs.State) int {
 	return x.r.Model.Durable
 }
 
-// highest is the maximum number of batches of a state.
+// highest returns the maximum number of batches that a state may have.
 func (x *probing) highest() int {
 	if x.r.InFlight != nil {
 		return len(x.r.Model.Commits) + 1
@@ -213,10 +213,11 @@ func (x *probing) highest() int {
 	return len(x.r.Model.Commits)
 }
 
-// uncertain reports whether a change of the tables is in progress.
+// uncertain reports whether a table is being created, dropped or altered.
 func (x *probing) uncertain() bool { return x.r.Unsure != "" || x.r.Altering != nil }
 
-// check opens a state, compares it and has it verify itself. One in eight is opened to read first.
+// check opens a state, compares it with the model and runs Verify. One state in eight is first
+// opened read-only.
 func (x *probing) check(_ *crashfs.Point, s *crashfs.State, p *history.Crashed) error {
 	if s.Hash[0]%8 == 0 && !s.FlushForgotten {
 		x.counts.Readers++
@@ -242,8 +243,8 @@ func (x *probing) check(_ *crashfs.Point, s *crashfs.State, p *history.Crashed) 
 	return err
 }
 
-// older reports whether a state of a disk that ignored syncs is from before one of the last changes
-// of tables.
+// older reports whether a state of a disk that ignored syncs matches the model before one of the
+// last three creations, drops or alterations of a table.
 func (x *probing) older(s *crashfs.State, p *history.Crashed) bool {
 	for _, m := range x.olds {
 		q := &history.Crashed{Model: m.Clone(), Image: s.Image, Settings: p.Settings, Wall: p.Wall}
