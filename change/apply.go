@@ -1,6 +1,6 @@
 package change
 
-// AppendReinsert appends the list that brings row back after a delete: all its non-key columns in
+// AppendReinsert appends the list that inserts row again after a delete: all its non-key columns in
 // schema order. Source: tablet spec §5.2.
 func (l *RowFormat) AppendReinsert(dst []byte, row []byte) []byte {
 	dst = AppendUpdateHeader(dst, Reinsert)
@@ -13,14 +13,14 @@ func (l *RowFormat) AppendReinsert(dst []byte, row []byte) []byte {
 // Apply appends to dst the image of row after the given lists, oldest first. dst and row must not
 // overlap.
 //
-// An UPDATE sets its columns. A REINSERT sets all non-key columns: one that it lacks, which was
-// added after it was written, gets its read default. A DELETE leaves the cells. Columns that the
-// schema does not have are passed over. The lists have passed List.Check.
+// An UPDATE sets its columns. A REINSERT sets all non-key columns: a column that was added after
+// the list was written gets its read default. A DELETE changes no cell. Apply skips columns that
+// the schema does not have. The lists must have passed List.Check.
 func (l *RowFormat) Apply(dst, row []byte, lists ...List) []byte {
 	if l.onlyFixed(lists) {
 		return l.patch(dst, row, lists)
 	}
-	var few [48][]byte // most rows have no more columns; then nothing is allocated
+	var few [48][]byte // avoids an allocation; most rows have fewer columns
 	cells := l.AppendCells(few[:0], row)
 	for _, list := range lists {
 		if list.Kind() == Reinsert {
@@ -65,7 +65,7 @@ func (l *RowFormat) onlyFixed(lists []List) bool {
 	return true
 }
 
-// patch applies lists for which onlyFixed holds: the heap stays as it is.
+// patch applies lists for which onlyFixed returned true. The heap does not change.
 func (l *RowFormat) patch(dst, row []byte, lists []List) []byte {
 	at := len(dst)
 	dst = append(dst, row...)

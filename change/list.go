@@ -24,14 +24,13 @@ type List []byte
 // AppendDelete appends the list of a delete.
 func AppendDelete(dst []byte) []byte { return append(dst, byte(Delete)) }
 
-// AppendUpdateHeader begins a list of kind Update or Reinsert; AppendColumn goes on.
+// AppendUpdateHeader begins a list of kind Update or Reinsert. AppendColumn adds its columns.
 func AppendUpdateHeader(dst []byte, kind Kind) []byte { return append(dst, byte(kind)) }
 
-// MaxColumnHeader is the most bytes that AppendColumn appends beside a cell.
+// MaxColumnHeader is the maximum number of bytes that AppendColumn appends in addition to the cell.
 const MaxColumnHeader = 10
 
-// AppendColumn appends one column's new value, nil for NULL, to a list that AppendUpdateHeader
-// began.
+// AppendColumn appends one column's new value, nil for NULL, to a list begun by AppendUpdateHeader.
 func AppendColumn(dst []byte, id schema.ColumnID, cell []byte) []byte {
 	dst = coding.AppendUvarint32(dst, uint32(id))
 	if cell == nil {
@@ -41,7 +40,7 @@ func AppendColumn(dst []byte, id schema.ColumnID, cell []byte) []byte {
 	return append(dst, cell...)
 }
 
-// Kind is the list's kind; 0 for an empty list, which no checked list is.
+// Kind returns the list's kind, 0 for an empty list. Check refuses empty lists.
 func (l List) Kind() Kind {
 	if len(l) == 0 {
 		return 0
@@ -79,7 +78,7 @@ func (l List) Find(id schema.ColumnID) (cell []byte, ok bool) {
 	}
 }
 
-// ListReader walks the columns of a List. Copies are independent.
+// ListReader iterates over the columns of a List. Copies are independent.
 type ListReader struct {
 	rest []byte
 	bad  bool
@@ -167,7 +166,7 @@ func (l List) Check(s *schema.Schema) error {
 	return nil
 }
 
-// checkCell returns an error if a change may not give the column that value.
+// checkCell returns an error if a change may not set the column to that value.
 func checkCell(s *schema.Schema, id schema.ColumnID, cell []byte) error {
 	i := s.IndexID(id)
 	if i < 0 {

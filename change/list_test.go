@@ -14,7 +14,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// specSchema is the schema of the worked bytes in tablet spec §5.3.
+// specSchema is the schema of the worked example in tablet spec §5.3.
 func specSchema(t testing.TB) *schema.Schema {
 	return makeSchema(t, 1,
 		schema.Column{ID: 10, Name: "k", Type: schema.Int32},
@@ -32,7 +32,7 @@ func update(columns ...any) List {
 	return l
 }
 
-func TestListsMatchTheWorkedBytes(t *testing.T) {
+func TestListsMatchTheWorkedExample(t *testing.T) {
 	s := specSchema(t)
 	reinsert := AppendColumn(AppendColumn(AppendUpdateHeader(nil, Reinsert), 11, []byte{5, 0, 0, 0}), 12, []byte("hi"))
 	cases := []struct {
@@ -62,7 +62,7 @@ func TestListsMatchTheWorkedBytes(t *testing.T) {
 	}
 }
 
-func TestCheckRefusesListsThatCannotBe(t *testing.T) {
+func TestCheckRefusesMalformedLists(t *testing.T) {
 	s := specSchema(t)
 	for name, list := range map[string]string{
 		"empty":                      "",
@@ -94,7 +94,7 @@ func TestCheckRefusesListsThatCannotBe(t *testing.T) {
 	}
 }
 
-func TestCheckLooksIntoArrays(t *testing.T) {
+func TestCheckRefusesMalformedArrays(t *testing.T) {
 	s := makeSchema(t, 1, schema.Column{ID: 10, Name: "k", Type: schema.Int32},
 		schema.Column{ID: 11, Name: "a", Type: schema.Array, Element: schema.Int16, Nullable: true},
 		schema.Column{ID: 12, Name: "s", Type: schema.Array, Element: schema.String, Nullable: true})
@@ -114,7 +114,7 @@ func TestCheckLooksIntoArrays(t *testing.T) {
 	}
 }
 
-func TestFindTakesTheLastValue(t *testing.T) {
+func TestFindReturnsTheLastValue(t *testing.T) {
 	l := update(12, nil, 11, []byte{1, 0, 0, 0}, 12, []byte("z"), 11, []byte{2, 0, 0, 0}, 13, nil)
 	cases := []struct {
 		id   schema.ColumnID
@@ -131,7 +131,7 @@ func TestFindTakesTheLastValue(t *testing.T) {
 	}
 }
 
-func TestListsReadBackAsWritten(t *testing.T) {
+func TestListRoundTrip(t *testing.T) {
 	type column struct {
 		id   schema.ColumnID
 		cell []byte
@@ -154,7 +154,7 @@ func TestListsReadBackAsWritten(t *testing.T) {
 			}
 		}
 		if _, _, ok := r.Next(); ok || r.Damaged() {
-			rt.Fatal("more than was written")
+			rt.Fatal("the list has more columns than were written")
 		}
 	})
 }

@@ -15,18 +15,18 @@ import (
 //	⌈n/8⌉      NULL bitmap, bit i (lowest first) is column i, 1 = NULL; only if the schema has a nullable column
 //	fixed part, the columns in schema order:
 //	  Width    a column of fixed width: its cell, little-endian; zeros for NULL
-//	  4        a byte string: where it ends in the heap, as uint32; it begins where the one before it ends
-//	rest       heap: the byte strings, one after the other; nothing for NULL
+//	  4        a byte string: its end offset in the heap, uint32; it begins where the previous one ends
+//	rest       heap: the byte strings, back to back; nothing for NULL
 //
-// A row has one image only: unused bits and the cells of NULLs are zero, and the heap ends with the
-// last byte string.
+// Each row has exactly one valid image: unused bits and the cells of NULLs are zero, and the heap
+// ends with the last byte string.
 //
 // (INT32 key 7, nullable INT32 NULL, nullable STRING "hi"):
 // 02 07 00 00 00 00 00 00 00 02 00 00 00 68 69
 const endWidth = 4 // bytes of an end offset; file format: never change
 
-// RowFormat is the positions of the cells in the row images of one schema. It is immutable and may
-// be shared.
+// RowFormat has the positions of the cells in the row images of one schema. It is immutable and
+// safe for concurrent use.
 type RowFormat struct {
 	schema  *schema.Schema
 	columns []slot
@@ -39,7 +39,7 @@ type RowFormat struct {
 // slot is the position of one column.
 type slot struct {
 	off      int // of the cell, or of the byte string's end, from the start of the image
-	prev     int // offset of the end of the byte string before; −1 for the first
+	prev     int // offset of the previous byte string's end; −1 for the first
 	width    int // 0 = byte string
 	nullable bool
 }

@@ -28,7 +28,7 @@ func TestRowImageMatchesTheWorkedExample(t *testing.T) {
 	}
 }
 
-func TestImagesGiveTheirCells(t *testing.T) {
+func TestRowImageRoundTrip(t *testing.T) {
 	seedtest.Check(t, func(rt *rapid.T) {
 		s := drawSchema(rt, t)
 		l := NewRowFormat(s)
@@ -48,7 +48,7 @@ func TestImagesGiveTheirCells(t *testing.T) {
 	})
 }
 
-func TestCheckAcceptsNothingButImages(t *testing.T) {
+func TestCheckRefusesMalformedImages(t *testing.T) {
 	seedtest.Check(t, func(rt *rapid.T) {
 		s := drawSchema(rt, t)
 		l := NewRowFormat(s)
@@ -73,7 +73,7 @@ func TestCheckAcceptsNothingButImages(t *testing.T) {
 	})
 }
 
-func TestGatherTakesOneColumnOfManyImages(t *testing.T) {
+func TestGatherReadsOneColumnOfManyImages(t *testing.T) {
 	seedtest.Check(t, func(rt *rapid.T) {
 		s := drawSchema(rt, t)
 		l := NewRowFormat(s)
@@ -83,7 +83,7 @@ func TestGatherTakesOneColumnOfManyImages(t *testing.T) {
 			rows = append(rows, drawRow(rt, s))
 			images = append(images, l.AppendRow(nil, rows[len(rows)-1]))
 		}
-		v := batch.NewVector(schema.Int8, 3) // of another use before
+		v := batch.NewVector(schema.Int8, 3) // reused: another type and length
 		for c := range s.Columns {
 			l.Gather(images, c, v)
 			if v.Len != len(rows) || v.Type != s.Columns[c].Type {
@@ -98,7 +98,7 @@ func TestGatherTakesOneColumnOfManyImages(t *testing.T) {
 	})
 }
 
-func TestImagesOfVectorsAreThoseOfRows(t *testing.T) {
+func TestAppendVectorRowsMatchesAppendRow(t *testing.T) {
 	seedtest.Check(t, func(rt *rapid.T) {
 		s := drawSchema(rt, t)
 		l := NewRowFormat(s)
@@ -140,7 +140,7 @@ func TestImagesOfVectorsAreThoseOfRows(t *testing.T) {
 	})
 }
 
-func TestKeysOfVectorsAreThoseOfRows(t *testing.T) {
+func TestAppendVectorKeysMatchesKeysOfRows(t *testing.T) {
 	seedtest.Check(t, func(rt *rapid.T) {
 		s := drawSchema(rt, t)
 		e := keyenc.NewEncoder(s)
@@ -161,7 +161,7 @@ func TestKeysOfVectorsAreThoseOfRows(t *testing.T) {
 	})
 }
 
-func TestAppendRowRefusesRowsThatCannotBe(t *testing.T) {
+func TestAppendRowPanicsOnInvalidCells(t *testing.T) {
 	l := NewRowFormat(specSchema(t))
 	for name, cells := range map[string][][]byte{
 		"NULL":  {{7, 0, 0, 0}, nil, nil, {0}},
@@ -178,7 +178,7 @@ func TestAppendRowRefusesRowsThatCannotBe(t *testing.T) {
 	}
 }
 
-func TestReinsertBringsBackAllCells(t *testing.T) {
+func TestReinsertRestoresAllCells(t *testing.T) {
 	seedtest.Check(t, func(rt *rapid.T) {
 		s := drawSchema(rt, t)
 		l := NewRowFormat(s)
@@ -195,7 +195,7 @@ func TestReinsertBringsBackAllCells(t *testing.T) {
 	})
 }
 
-func TestReinsertGivesDefaultsToColumnsItLacks(t *testing.T) {
+func TestReinsertSetsAddedColumnsToDefaults(t *testing.T) {
 	s := makeSchema(t, 1,
 		schema.Column{ID: 0, Name: "k", Type: schema.Int8},
 		schema.Column{ID: 1, Name: "a", Type: schema.Int8},
@@ -209,7 +209,7 @@ func TestReinsertGivesDefaultsToColumnsItLacks(t *testing.T) {
 	}
 }
 
-func TestApplySetsWhatTheListsSay(t *testing.T) {
+func TestApplySetsListedColumns(t *testing.T) {
 	seedtest.Check(t, func(rt *rapid.T) {
 		s := drawSchema(rt, t)
 		l := NewRowFormat(s)
@@ -240,7 +240,7 @@ func TestApplySetsWhatTheListsSay(t *testing.T) {
 	})
 }
 
-func TestApplyTakesNoMemory(t *testing.T) {
+func TestApplyDoesNotAllocate(t *testing.T) {
 	l := NewRowFormat(specSchema(t))
 	row := l.AppendRow(nil, [][]byte{{7, 0, 0, 0}, {1, 0, 0, 0}, []byte("s"), {1}})
 	dst := make([]byte, 0, 100)

@@ -7,8 +7,9 @@ import (
 	"github.com/oribi-db/oribi/keyenc"
 )
 
-// Gather takes one column out of many row images: dst is reset to len(rows) cells of the column's
-// type. Byte strings alias the images. Fixed widths are copied in a loop over their type.
+// Gather reads one column of many row images into dst, which it resets to len(rows) cells of the
+// column's type. Byte strings alias the images. Cells of fixed width are copied by a loop for each
+// width.
 func (l *RowFormat) Gather(rows [][]byte, col int, dst *batch.Vector) {
 	c := &l.columns[col]
 	dst.Type = l.schema.Columns[col].Type
@@ -85,7 +86,7 @@ func (l *RowFormat) AppendVectorRows(buf []byte, ends []int, vectors []*batch.Ve
 		return buf, ends
 	}
 	p := placement{starts: make([]int, n), heaps: make([]int, n)}
-	sizes := p.heaps // first the heap's size, then how much of it is filled
+	sizes := p.heaps // first the size of each heap, then the filled bytes of it
 	words := make([][][]byte, len(l.columns))
 	for i := range l.columns {
 		if l.columns[i].width == 0 {
@@ -205,7 +206,7 @@ func (l *RowFormat) putNulls(buf []byte, p *placement, col int, v *batch.Vector,
 }
 
 // AppendVectorKeys appends the encoded keys of rows [from, to) to dst. vectors has the key columns
-// first, none of their cells NULL. The keys hold as long as the vectors' cells do
+// first, none of their cells NULL. The keys are valid as long as the vectors' cells are
 // (keyenc.Encoder.AppendKeys).
 func AppendVectorKeys(dst [][]byte, e *keyenc.Encoder, vectors []*batch.Vector, from, to int) [][]byte {
 	var few [8]keyenc.Column

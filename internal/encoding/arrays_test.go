@@ -10,8 +10,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// The example of the format: {1,2} {} NULL {3,4} {5,6,7,8} {NULL} {9}.
-func TestPrologueOfArrays(t *testing.T) {
+// The worked example of the format: {1,2} {} NULL {3,4} {5,6,7,8} {NULL} {9}.
+func TestArrayPrologueMatchesTheWorkedExample(t *testing.T) {
 	var p ArrayPrologue
 	for range 2 {
 		p.Reset()
@@ -40,9 +40,9 @@ func TestPrologueOfArrays(t *testing.T) {
 	}
 }
 
-// Elements of one array all go into one payload, however small the payloads are to be; it is full
-// then.
-func TestAppendAllOverfills(t *testing.T) {
+// AppendAll puts all elements of one array into one payload even if they exceed BlockBytes. The
+// payload is full afterwards.
+func TestAppendAllExceedsBlockBytes(t *testing.T) {
 	r := seedtest.Rand(t)
 	for _, pair := range pairs() {
 		t.Run(fmt.Sprintf("type=%s/enc=%s", pair.Type, pair.Encoding), func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestAppendAllOverfills(t *testing.T) {
 			if b.Len() != len(cells) || !bytes.Equal(b.First(), cells[0]) || !bytes.Equal(b.Last(), cells[len(cells)-1]) {
 				t.Fatalf("%d of %d taken, %x to %x", b.Len(), len(cells), b.First(), b.Last())
 			}
-			if !b.Full() && pair.Encoding != schema.RLE { // runs may be few
+			if !b.Full() && pair.Encoding != schema.RLE { // a few runs may fit
 				t.Error("not full")
 			}
 			p := pair

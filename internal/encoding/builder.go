@@ -17,48 +17,50 @@ const (
 type BuilderOptions struct {
 	Type            schema.Type
 	Encoding        schema.Encoding // Auto is the default of Type
-	BlockBytes      int             // of a payload, about; 0 = 256 KiB; at least 512
-	StringBytes     int             // the same of byte strings that are stored as such, not as codes; 0 = BlockBytes
-	RestartInterval int             // PREFIX: values from one restart to the next; 0 = 16
+	BlockBytes      int             // approximate size of a payload, at least 512; 0 = 256 KiB
+	StringBytes     int             // the same for payloads of byte strings that are not codes; 0 = BlockBytes
+	RestartInterval int             // PREFIX: number of values between restarts; 0 = 16
 }
 
-// Builder makes payloads, byte for byte as Kudu does when it is given the same batches.
+// Builder builds payloads that are identical to those of Kudu for the same batches.
 //
-// Use: Append until it takes no more or Full says so, Finish, Reset, and on. How much a payload
-// holds is a matter of the encoding: some look only between two Appends and may overshoot by a
-// whole batch (PLAIN of fixed width, RLE), others take value by value. Source: cfile spec §11.3.
+// Use: Append until it takes fewer cells than offered or Full returns true, then Finish and Reset.
+// PLAIN of fixed width and RLE check the size only between calls of Append and may exceed it by a
+// whole batch. The other encodings check it for each value. Source: cfile spec §11.3.
 type Builder interface {
-	// Append takes cells [from, to) of v, none of them NULL, until the payload is full, and returns
-	// how many it took: at least one unless it was Full. Nothing of v is kept.
+	// Append appends cells [from, to) of v, none of them NULL, until the payload is full. It
+	// returns how many it appended: at least one unless Full was true before. It keeps no reference
+	// to v.
 	Append(v *batch.Vector, from, to int) int
-	// AppendAll takes all of the cells, however full the payload is: elements of one array, which
-	// must not be split. Source: cfile spec §11.3.
+	// AppendAll appends all of the cells even if the payload is full. It is for the elements of one
+	// array, which must not be split. Source: cfile spec §11.3.
 	AppendAll(v *batch.Vector, from, to int)
 	Full() bool
-	// Len is the number of values since Reset.
+	// Len returns the number of values since Reset.
 	Len() int
-	// First and Last are the first and the last value as cells, until Reset. Len must not be 0.
+	// First and Last return the first and the last value as cells, valid until Reset. Len must not
+	// be 0.
 	First() []byte
 	Last() []byte
-	// Finish appends the payload to dst; ord is the row of the cblock's first row. Reset comes
-	// next.
+	// Finish appends the payload to dst; ord is the ordinal of the cblock's first row. The next
+	// call must be Reset.
 	Finish(dst []byte, ord batch.Ordinal) []byte
-	// Reset makes the builder empty. A dictionary goes on through all payloads of a file.
+	// Reset empties the builder. It keeps the dictionary, which all payloads of a file share.
 	Reset()
 }
 
-// DictionaryBuilder is the builder of DICT payloads.
+// DictionaryBuilder is a Builder of DICT payloads.
 type DictionaryBuilder interface {
 	Builder
-	// FinishDictionary appends the payload of the dictionary cblock, which exists even if it has no
-	// words.
+	// FinishDictionary appends the payload of the dictionary cblock. A file has that cblock even if
+	// the dictionary is empty.
 	FinishDictionary(dst []byte) []byte
-	// Words is the number of words so far.
+	// Words returns the number of words so far.
 	Words() int
 }
 
-// NewBuilder makes a builder, for DICT a DictionaryBuilder. An encoding that the type cannot have
-// is ErrUnsupported.
+// NewBuilder returns a builder, for DICT a DictionaryBuilder. It returns ErrUnsupported if the type
+// does not allow the encoding.
 func NewBuilder(o BuilderOptions) (Builder, error) {
 	if !o.Type.Scalar() || !o.Encoding.Allowed(o.Type) {
 		return nil, fault.Unsupportedf("encoding: %s does not fit %s", o.Encoding, o.Type)

@@ -1,8 +1,8 @@
 // Package encoding reads and writes the values inside a data cblock.
 //
 // Its input is the payload: the cblock without checksum, codec and prologue, all of which cfile
-// removes. A payload contains the present values of some rows, back to back; the prologue
-// (AppendNullPrologue, ArrayPrologue) contains NULLs and the borders of arrays.
+// removes. A payload contains the non-NULL values of a range of rows, back to back. The prologue
+// (AppendNullPrologue, ArrayPrologue) records which rows are NULL and how long each array is.
 //
 //	encoding     types            payload
 //	PLAIN        fixed width      count, ordinal, cells
@@ -10,22 +10,23 @@
 //	PLAIN        byte strings     ordinal, count, bytes, offsets
 //	RLE          bool, integers   count, ordinal, runs
 //	BIT_SHUFFLE  fixed width      ordinal, count, bit rows in LZ4 chunks of 8 KiB
-//	PREFIX       byte strings     what each shares with the one before, restart points
+//	PREFIX       byte strings     shared prefix length and suffix of each value, restart points
 //	DICT         byte strings     BIT_SHUFFLE of codes, or PLAIN once the dictionary is full
 //
-// Each format is described in full above the constants of its file. Use: Parse a payload into a
-// Block and read values from it, or fill a Builder from vectors and Finish it.
+// Each format is specified above the constants in its file. To read, Parse a payload into a Block.
+// To write, fill a Builder from vectors and call Finish.
 //
-// A Block checks its structure when it is parsed, and what only decoding can show (LZ4 streams,
-// codes) when it is decoded: bytes that are not what a writer makes give an error that wraps
-// fault.ErrCorrupt, never a panic, and nothing is allocated on the word of a count alone. Blocks
-// never change after Parse: many goroutines may share one. Builders are for one goroutine.
+// Parse checks the structure of a payload. LZ4 streams and dictionary codes are checked when they
+// are decoded. Malformed bytes return an error that wraps fault.ErrCorrupt and never panic. No
+// allocation depends on a count in the payload alone. A Block is immutable and safe for concurrent
+// use; a Builder is not.
 //
 // Returned slices alias the payload, which must not be reused while they are in use.
 //
-// Simpler than Kudu: there are no cursors inside a block; every call names its range. The cost is a
-// short search where a range begins (in RLE and PREFIX), and one chunk kept by bitshuffle blocks so
-// that a chunk which two ranges share is decoded once. No arrays.
+// Simpler than Kudu: a block has no cursor; every call names its range. The cost is a short search
+// for the beginning of a range (in RLE and PREFIX). A bitshuffle block keeps one decoded chunk, so
+// that a chunk shared by two adjacent ranges is decoded once. Only the elements of arrays are
+// encoded here; cfile assembles the arrays.
 package encoding
 
 import (
@@ -34,76 +35,78 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Block is one parsed payload. Values are counted from 0; ranges outside [0, Len()) are a fault of
-// the program and panic. All methods may be called by many goroutines at once.
+// Block is one parsed payload. Value indexes are 0-based. A range outside [0, Len()) panics. A
+// Block is safe for concurrent use.
 type Block interface {
-	// Ordinal is the row of the first row of the cblock, NULL or not.
+	// Ordinal returns the ordinal of the cblock's first row, whether or not that row is NULL.
 	Ordinal() batch.Ordinal
-	// Len is the number of encoded values: the rows that are not NULL.
+	// Len returns the number of encoded values, that is, of rows that are not NULL.
 	Len() int
-	// Decode puts values [from, from+n) into cells [at, at+n) of dst, which is of the block's type,
-	// not in dictionary form, and has at least at+n cells. Presence is left as it is. Byte strings
-	// alias the payload, the dictionary, or memory of their own; they are valid as long as the
+	// Decode writes values [from, from+n) to cells [at, at+n) of dst. dst has the block's type, is
+	// not in dictionary form, and has at least at+n cells; its null bitmap does not change. Byte
+	// strings alias the payload, the dictionary, or separate memory. They are valid as long as the
 	// payload is.
 	Decode(from, n int, dst *batch.Vector, at int) error
-	// Cell is value i: Width bytes little-endian, or the byte string. Not to be changed.
+	// Cell returns value i: Width bytes little-endian, or the byte string. The caller must not
+	// change it.
 	Cell(i int) ([]byte, error)
-	// Seek finds the first value ≥ target, a cell; i is Len() when there is none, exact reports
-	// equality. The values must be sorted. Floats and bools have no order here: ErrUnsupported.
+	// Seek returns the index of the first value ≥ target, Len() if there is none, and reports
+	// whether the two are equal. The values must be sorted. Types without key encoding, such as
+	// floats and bools, return ErrUnsupported.
 	Seek(target []byte) (i int, exact bool, err error)
-	// Select clears those of the bits [at, at+n) of sel whose values in [from, from+n) do not pass
-	// p, working on the encoded form. When handled is false sel is unchanged and the caller
-	// decodes.
+	// Select evaluates p on the encoded values [from, from+n). It clears the bits in [at, at+n) of
+	// sel whose values do not pass. If handled is false, sel is unchanged, and the caller must
+	// decode and test the values.
 	Select(p *batch.Predicate, from, n int, sel batch.Bitmap, at int) (handled bool, err error)
-	// Footprint returns the memory of the block besides the payload, in bytes, for a cache that
+	// Footprint returns the memory of the block in bytes, without the payload, for a cache that
 	// keeps it.
 	Footprint() int
 }
 
-// CodeBlock is a block of dictionary codes, so that a whole vector can be read in dictionary form.
-// A DICT block in plain mode is none.
+// CodeBlock is a block of dictionary codes. A reader can take a vector from it in dictionary form.
+// A DICT block in plain mode is not a CodeBlock.
 type CodeBlock interface {
 	Block
-	// Codes puts the codes of values [from, from+n) into dst, of n. All are below
+	// Codes writes the codes of values [from, from+n) to dst, which has n elements. All are below
 	// len(Dict().Words).
 	Codes(from, n int, dst []uint32) error
-	// Dict is the file's dictionary.
+	// Dict returns the file's dictionary.
 	Dict() *batch.Dictionary
 }
 
-// RunBlock is a block whose values are stored in runs, so that sums and counts need not visit each
+// RunBlock is a block that stores its values in runs, so that sums and counts need not visit each
 // value.
 type RunBlock interface {
 	Block
-	// Runs calls f for the runs of values [from, from+n), in order, until it returns an error: k
-	// values, each of them cell, or, where cell is nil, values that differ.
+	// Runs calls f for the runs of values [from, from+n), in order, and stops at its first error. A
+	// run has k values that all equal cell. If cell is nil, the k values differ.
 	Runs(from, n int, f func(k int, cell []byte) error) error
 }
 
-// Chunks keeps decoded chunks of one cblock's bitshuffle payload, by index, for point reads:
-// whoever gives one answers for its size. Chunks that are put belong to the cache and never change.
-// If the block is shared, Chunks must be safe for concurrent use.
+// Chunks caches decoded chunks of one cblock's bitshuffle payload, by index, for point reads. The
+// caller who provides it bounds its size. A chunk passed to Put belongs to the cache and never
+// changes. If the block is shared, Chunks must be safe for concurrent use.
 type Chunks interface {
-	Get(i int) []byte // nil when it is not there
+	Get(i int) []byte // nil if the chunk is not in the cache
 	Put(i int, decoded []byte)
 }
 
-// Params is what Parse needs to know of a payload.
+// Params are the arguments of Parse.
 type Params struct {
 	Type     schema.Type
 	Encoding schema.Encoding   // Auto is the default of Type
 	Payload  []byte            // aliased by the block
 	Dict     *batch.Dictionary // DICT only; nil refuses blocks of codes
-	Chunks   Chunks            // nil: decoded chunks are not kept
+	Chunks   Chunks            // nil disables the cache
 
-	// Limit is how much memory, in bytes, a block of PLAIN byte strings may take for their offsets
-	// beside the payload: a few bytes of a codec's stream may represent millions of them. One that
-	// needs more works from the payload, slower. 0 is no limit.
+	// Limit is the maximum memory, in bytes, for the decoded offsets of PLAIN byte strings: a short
+	// compressed stream may represent millions of offsets. A block that would need more reads the
+	// offsets from the payload on demand, which is slower. 0 means no limit.
 	Limit int
 }
 
-// Parse checks a payload and makes a block of it. Errors: ErrCorrupt for a bad payload,
-// ErrUnsupported for an encoding that the type cannot have. Source: cfile spec §6, §12.3.
+// Parse checks a payload and returns it as a Block. Errors: ErrCorrupt for a malformed payload,
+// ErrUnsupported for an encoding that the type does not allow. Source: cfile spec §6, §12.3.
 func Parse(p Params) (Block, error) {
 	if !p.Type.Scalar() || !p.Encoding.Allowed(p.Type) {
 		return nil, fault.Unsupportedf("encoding: %s does not fit %s", p.Encoding, p.Type)
@@ -130,7 +133,7 @@ func Parse(p Params) (Block, error) {
 // maxRows is one more than the highest ordinal that a file can have.
 const maxRows = 1 << 32
 
-// checkRange refuses values beyond the last possible ordinal.
+// checkRange returns an error if the last value has no valid ordinal.
 func checkRange(name string, ordinal, count uint32) error {
 	if uint64(ordinal)+uint64(count) > maxRows {
 		return fault.Corruptf("encoding: %s: %d values from ordinal %d: beyond 2^32 rows", name, count, ordinal)
@@ -138,7 +141,7 @@ func checkRange(name string, ordinal, count uint32) error {
 	return nil
 }
 
-// selectAll answers the tests that look at no value: all values of a payload are present.
+// selectAll evaluates the predicates that depend on no value: no value of a payload is NULL.
 func selectAll(p *batch.Predicate, n int, sel batch.Bitmap, at int) (handled bool) {
 	switch p.Op {
 	case batch.IsNull:
@@ -150,8 +153,8 @@ func selectAll(p *batch.Predicate, n int, sel batch.Bitmap, at int) (handled boo
 	return false
 }
 
-// searchCells finds the first of n sorted cells that is not below target, and reports whether it
-// equals target.
+// searchCells returns the index of the first of n sorted cells that is not below target, and
+// reports whether that cell equals target.
 func searchCells(t schema.Type, n int, cell func(i int) []byte, target []byte) (i int, exact bool) {
 	lo, hi := 0, n
 	for lo < hi {
@@ -165,7 +168,7 @@ func searchCells(t schema.Type, n int, cell func(i int) []byte, target []byte) (
 	return lo, lo < n && batch.Compare(t, cell(lo), target) == 0
 }
 
-// checkTarget refuses to seek where there is no order, and targets that are no cells.
+// checkTarget returns an error if the type has no key order or if target is not a cell of the type.
 func checkTarget(t schema.Type, target []byte) error {
 	if !t.Keyable() {
 		return fault.Unsupportedf("encoding: %s values cannot be searched", t)
@@ -176,5 +179,5 @@ func checkTarget(t schema.Type, target []byte) error {
 	return nil
 }
 
-// boolCells are the cells false and true.
+// boolCells has the cells of false and true.
 var boolCells = [2][]byte{{0}, {1}}

@@ -10,7 +10,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// What Fit says is the most that fits, counted on the values themselves.
+// Fit returns the largest number of values that fit. The test computes it from the values.
 func TestFitCountsWhatDecodeCopies(t *testing.T) {
 	const values, interval = 50, 7
 	v := batch.NewVector(schema.Binary, values)
@@ -48,13 +48,13 @@ func TestFitCountsWhatDecodeCopies(t *testing.T) {
 	}
 }
 
-// Consecutive windows walk each entry once, however far apart restarts are; in any order they give
-// the same values.
-func TestFarRestartsAreWalkedOnce(t *testing.T) {
+// Reads of consecutive windows decode each entry once, even if restarts are far apart. Reads in any
+// other order return the same values.
+func TestConsecutiveWindowsDecodeEntriesOnce(t *testing.T) {
 	const values, window = 20 * farRestarts, 100
 	v := batch.NewVector(schema.Binary, values)
 	for i := range values {
-		v.SetCell(i, fmt.Appendf(nil, "%0*d", 4+i%7, i/3)) // some values come again and add nothing
+		v.SetCell(i, fmt.Appendf(nil, "%0*d", 4+i%7, i/3)) // values repeat, and a repeated one has an empty suffix
 	}
 	b, err := NewBuilder(BuilderOptions{Type: schema.Binary, Encoding: schema.Prefix, BlockBytes: 16 << 20, RestartInterval: 10 * farRestarts})
 	if err != nil {
@@ -81,9 +81,9 @@ func TestFarRestartsAreWalkedOnce(t *testing.T) {
 		windows = append(windows, got)
 	}
 	if walked > 0 {
-		t.Errorf("%d entries were walked again", walked)
+		t.Errorf("%d entries were decoded again", walked)
 	}
-	for i := range values { // after all windows: none may have been written over
+	for i := range values { // after all windows: none may have been overwritten
 		if got := windows[i/window].Cell(i % window); !bytes.Equal(got, v.Cell(i)) {
 			t.Fatalf("value %d is %q, want %q", i, got, v.Cell(i))
 		}

@@ -28,7 +28,7 @@ func stringCells(values ...string) (cells [][]byte) {
 	return cells
 }
 
-// bitCells makes bools of a text of 0 and 1.
+// bitCells returns bool cells for a string of 0 and 1.
 func bitCells(bits string) (cells [][]byte) {
 	for _, b := range bits {
 		cells = append(cells, []byte{byte(b - '0')})
@@ -36,8 +36,9 @@ func bitCells(bits string) (cells [][]byte) {
 	return cells
 }
 
-// The examples above the constants of each format, and those of the spec's section on empty blocks.
-func TestExamplesOfTheFormats(t *testing.T) {
+// The worked examples above the constants of each format, and those of the spec's section on empty
+// blocks.
+func TestPayloadsMatchTheWorkedExamples(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		typ      schema.Type
@@ -76,7 +77,7 @@ func TestExamplesOfTheFormats(t *testing.T) {
 	}
 }
 
-func TestPrologueOfNullableBlocks(t *testing.T) {
+func TestNullPrologueMatchesTheWorkedExamples(t *testing.T) {
 	for _, c := range []struct{ rows, want string }{
 		{"100110", "06 02 03 19"},
 		{"000", "03 02 06 00"},
@@ -108,7 +109,7 @@ func TestPrologueOfNullableBlocks(t *testing.T) {
 	}
 }
 
-func TestProloguesAreReadAsWritten(t *testing.T) {
+func TestNullPrologueRoundTrip(t *testing.T) {
 	r := seedtest.Rand(t)
 	for range 300 {
 		rows := r.IntN(3000)
@@ -133,14 +134,14 @@ func TestProloguesAreReadAsWritten(t *testing.T) {
 		if present.Count() == rows {
 			all := AppendNullPrologue(nil, rows, nil)
 			if !bytes.Equal(all, AppendNullPrologue(nil, rows, present)) {
-				t.Fatalf("%d rows: nil is written otherwise than all ones", rows)
+				t.Fatalf("%d rows: nil and a bitmap of all ones have different prologues", rows)
 			}
 		}
 	}
 }
 
 // Streams of runs from cfile spec §4.4, and the examples in rle.go.
-func TestRunsAreWrittenAsKuduDoes(t *testing.T) {
+func TestRunsMatchKudu(t *testing.T) {
 	rep := func(v uint64, n int) []uint64 {
 		out := make([]uint64, n)
 		for i := range out {
@@ -193,7 +194,7 @@ func TestRunsAreWrittenAsKuduDoes(t *testing.T) {
 		if got := w.finish(); !bytes.Equal(got, want) {
 			t.Errorf("%d values of %d bits: % x, want % x", len(c.values), c.width, got, want)
 		}
-		// The same by stretches of equal values.
+		// The same values, one put for each stretch of equal values.
 		w.reset(c.width)
 		for i := 0; i < len(c.values); {
 			n := 1
@@ -219,7 +220,7 @@ func TestRepeatsBeyondTheLongestRunAreSplit(t *testing.T) {
 }
 
 // The fallback of cfile spec §6.7: 100 distinct words of 9 bytes in blocks of 512 bytes.
-func TestFullDictionaryGoesOverToPlain(t *testing.T) {
+func TestFullDictionaryFallsBackToPlain(t *testing.T) {
 	var cells [][]byte
 	for i := range 100 {
 		cells = append(cells, fmt.Appendf(nil, "word%05d", i))
@@ -239,7 +240,7 @@ func TestFullDictionaryGoesOverToPlain(t *testing.T) {
 	}
 }
 
-func TestDictionaryFormIsBuiltAsByteStringsAre(t *testing.T) {
+func TestBuilderEncodesDictionaryVectorsLikeByteStrings(t *testing.T) {
 	r := seedtest.Rand(t)
 	for _, enc := range []schema.Encoding{schema.Plain, schema.Prefix, schema.Dictionary} {
 		d := &batch.Dictionary{Words: randomCells(r, schema.String, 300)}
@@ -288,7 +289,7 @@ func TestBuilderReturnsFirstAndLast(t *testing.T) {
 	}
 }
 
-func TestPairsThatDoNotFitAreUnsupported(t *testing.T) {
+func TestEncodingsThatTypesDoNotAllowAreUnsupported(t *testing.T) {
 	for _, c := range []struct {
 		typ schema.Type
 		enc schema.Encoding

@@ -37,7 +37,7 @@ func goldenBlocks(t *testing.T) (dir string, blocks []goldenBlock) {
 	return dir, blocks
 }
 
-func TestBlocksOfKuduDecodeAndAreWrittenTheSame(t *testing.T) {
+func TestKuduBlocksDecodeAndReencodeTheSame(t *testing.T) {
 	r := seedtest.Rand(t)
 	dir, blocks := goldenBlocks(t)
 	for _, g := range blocks {

@@ -12,8 +12,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// readAll parses a payload and decodes all of it, in windows, so that no count alone asks for
-// memory.
+// readAll parses a payload and decodes all of it, in windows, so that a large count alone allocates
+// no memory.
 func readAll(p Params) error {
 	b, err := Parse(p)
 	if err != nil {
@@ -179,7 +179,7 @@ func TestTruncatedPayloadsAreCorrupt(t *testing.T) {
 	}
 }
 
-func TestDamagedPayloadsCostLittle(t *testing.T) {
+func TestDamagedPayloadsAllocateLittle(t *testing.T) {
 	r := seedtest.Rand(t)
 	var before, after runtime.MemStats
 	for _, pair := range pairs() {

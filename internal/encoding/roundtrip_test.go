@@ -251,12 +251,12 @@ func TestSeekRefusesTypesWithoutKeyEncoding(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, _, err := block.Seek(make([]byte, pair.Type.Width())); err == nil {
-			t.Errorf("%s %s: seek is possible", pair.Type, pair.Encoding)
+			t.Errorf("%s %s: Seek succeeded", pair.Type, pair.Encoding)
 		}
 	}
 }
 
-func TestBlocksAreSharedByGoroutines(t *testing.T) {
+func TestBlocksAreSafeForConcurrentUse(t *testing.T) {
 	cells := make([][]byte, 5000)
 	for i := range cells {
 		cells[i] = binary.LittleEndian.AppendUint64(nil, uint64(i)*977)
@@ -281,7 +281,7 @@ func TestBlocksAreSharedByGoroutines(t *testing.T) {
 	wg.Wait()
 }
 
-func TestCellsAreReadThroughTheCacheOfChunks(t *testing.T) {
+func TestCellReadsUseTheChunkCache(t *testing.T) {
 	cells := randomCells(rand.New(rand.NewPCG(1, 1)), schema.Int32, 10000)
 	b := mustBuilder(t, BuilderOptions{Type: schema.Int32, Encoding: schema.Bitshuffle})
 	payloads, _, _ := buildAll(b, schema.Int32, cells, len(cells))
@@ -297,15 +297,15 @@ func TestCellsAreReadThroughTheCacheOfChunks(t *testing.T) {
 			}
 		}
 	}
-	// Decoded when asked for the second time: by cell 2047, and by 2048 and 9999 in the second
+	// A chunk is decoded at its second read: by cell 2047, and by cells 2048 and 9999 in the second
 	// round.
 	if len(cache.m) != 3 || cache.hits != 6 {
 		t.Errorf("%d chunks kept, %d hits of %d; want 3 and 6", len(cache.m), cache.hits, cache.gets)
 	}
 }
 
-// Cells that are spread over many chunks are read without keeping these.
-func TestSpreadCellsLeaveTheCacheAlone(t *testing.T) {
+// Reads of single cells in many different chunks do not put these chunks into the cache.
+func TestScatteredReadsDoNotFillTheChunkCache(t *testing.T) {
 	for _, typ := range []schema.Type{schema.Int8, schema.Int16, schema.Uint32, schema.Int64, schema.Int128} {
 		cells := randomCells(rand.New(rand.NewPCG(1, 1)), typ, 20*chunkBytes/typ.Width()-5)
 		b := mustBuilder(t, BuilderOptions{Type: typ, Encoding: schema.Bitshuffle})
@@ -331,9 +331,10 @@ func TestSpreadCellsLeaveTheCacheAlone(t *testing.T) {
 	}
 }
 
-// Short runs of cells are right wherever they begin. Runs that follow one another unpack each chunk
-// once, for themselves; runs here and there leave the cache alone until a chunk is asked for again.
-func TestShortRunsOfCells(t *testing.T) {
+// Reads of a few cells return correct values wherever they begin. Consecutive reads decode each
+// chunk once and do not use the cache. Scattered reads put a chunk into the cache at its second
+// read.
+func TestReadsOfFewCells(t *testing.T) {
 	r := seedtest.Rand(t)
 	for _, typ := range []schema.Type{schema.Int8, schema.Int16, schema.Uint32, schema.Int64, schema.Int128} {
 		cells := randomCells(r, typ, 7*chunkBytes/typ.Width()-5)

@@ -22,7 +22,7 @@ func naiveShuffle(src []byte, n, width int) []byte {
 	return dst
 }
 
-func TestShuffleAgreesWithItsDefinition(t *testing.T) {
+func TestShuffleMatchesItsDefinition(t *testing.T) {
 	r := seedtest.Rand(t)
 	for _, width := range []int{1, 2, 4, 8, 16} {
 		for _, n := range []int{8, 16, 56, 64, 72, 120, 128, 8192 / width, 8192/width - 8} {

@@ -13,9 +13,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Codes of more than 65536 words take 4 bytes each, and more chunks than a block keeps offsets of
-// by itself.
-func TestManyWordsTakeWideCodes(t *testing.T) {
+// Codes of more than 65536 words take 4 bytes each. The payload also has more chunks than the block
+// has room for in its inline array of offsets.
+func TestDictionariesOver65536WordsUse4ByteCodes(t *testing.T) {
 	r := seedtest.Rand(t)
 	cells := make([][]byte, 70_000)
 	for i := range cells {
