@@ -32,7 +32,7 @@ type ArrayPrologue struct {
 	elements, cells        int
 }
 
-// Reset makes p empty.
+// Reset empties p.
 func (p *ArrayPrologue) Reset() {
 	p.present.reset(1)
 	p.counts.reset(countBits)
@@ -64,11 +64,11 @@ func (p *ArrayPrologue) AddElements(n int, present bool) {
 	p.elements += n
 }
 
-// Cells is the number of cells, Elements that of elements since Reset.
+// Cells returns the number of cells since Reset, Elements that of elements.
 func (p *ArrayPrologue) Cells() int    { return p.cells }
 func (p *ArrayPrologue) Elements() int { return p.elements }
 
-// Finish appends the prologue to dst. Reset comes next.
+// Finish appends the prologue to dst. The next call must be Reset.
 func (p *ArrayPrologue) Finish(dst []byte) []byte {
 	dst = coding.AppendUvarint32(dst, uint32(p.elements))
 	dst = coding.AppendUvarint32(dst, uint32(p.cells))

@@ -109,7 +109,7 @@ func (b *shuffled) parse(payload []byte, t schema.Type, cache Chunks) error {
 	return b.findChunks()
 }
 
-// findChunks notes where the chunks begin, and checks that they fill the payload.
+// findChunks records the offsets of the chunks and checks that they fill the payload.
 func (b *shuffled) findChunks() error {
 	n := (b.count + 1<<b.shift - 1) >> b.shift
 	if n > (len(b.payload)-shuffleHeaderLen)/chunkHeaderLen {
@@ -380,9 +380,10 @@ func (b *shuffled) uint32At(i int) (uint32, error) {
 	return v, nil
 }
 
-// near is take of chunk c, of which few cells are wanted, if that is worth while: without a cache,
-// where it is in the cache, or when it was asked for among the last. Else cells is nil. A chunk of
-// 8 KiB that is decoded for one cell pushes others, and whole rows, out of the cache.
+// near takes chunk c for a read of a few cells if decoding all of it is worthwhile: if there is no
+// cache, if the chunk is in the cache, or if it was among the last chunks read. Otherwise cells is
+// nil. A chunk of 8 KiB decoded for one cell would evict other chunks, and whole rows, from the
+// cache.
 func (b *shuffled) near(c int) (cells []byte, buf *chunkBuffer, err error) {
 	if b.cache == nil {
 		return b.take(c, true)

@@ -15,14 +15,14 @@ import (
 //
 //	offset  width  field   meaning
 //	0       4      mode    1: codes, 2: plain
-//	4       …      nested  mode 1: BIT_SHUFFLE payload of uint32 codes, places in the file's dictionary
+//	4       …      nested  mode 1: BIT_SHUFFLE payload of uint32 codes, indexes in the dictionary
 //	                       mode 2: PLAIN payload of the byte strings
 //
 // Codes 0, 1, 0, 0 from row 0: 01 00 00 00 00 00 00 00 04 00 00 00 21 00 00 00 08 00 00 00 01 00 00
 // 00 00 00 00 09 80 02 00 00 00 00 00 00 00
 //
-// The dictionary is a cblock of its own, one a file: a PLAIN payload of the words in the order in
-// which they came first. A file goes over to mode 2, for good, when its dictionary is full.
+// The dictionary is a separate cblock, one per file: a PLAIN payload of the words in the order of
+// their first occurrence. Once the dictionary is full, all later payloads of the file use mode 2.
 const (
 	dictModeLen = 4 // file format: never change
 	modeCodes   = 1 // file format: never change
@@ -36,7 +36,7 @@ type dictBlock struct {
 	dict  *batch.Dictionary
 }
 
-// parseDict makes a dictBlock of a payload in mode 1 and a PLAIN block of one in mode 2.
+// parseDict returns a dictBlock for a payload in mode 1, a PLAIN block for one in mode 2.
 func parseDict(p Params) (Block, error) {
 	if len(p.Payload) < dictModeLen {
 		return nil, fault.Corruptf("encoding: dict: %d bytes hold no mode", len(p.Payload))
@@ -118,8 +118,8 @@ func (b *dictBlock) Cell(i int) ([]byte, error) {
 	return b.dict.Words[code], nil
 }
 
-// Seek holds for values appended in order only, which makes the dictionary sorted too, and codes
-// order as words do. Source: cfile spec §6.7.
+// Seek requires values that were appended in order. The dictionary is then sorted as well, so codes
+// order like words. Source: cfile spec §6.7.
 func (b *dictBlock) Seek(target []byte) (int, bool, error) {
 	words := b.dict.Words
 	code, found := sort.Find(len(words), func(i int) int { return bytes.Compare(target, words[i]) })

@@ -7,9 +7,9 @@ import "github.com/oribi-db/oribi/internal/fault"
 // ErrUnsupported.
 type Copier interface {
 	Block
-	// Fit is how many of the values [from, from+n), n being at least 1, Decode copies in at most
-	// limit bytes, at least 1, and how many bytes that takes. Of values so short that 4096 of them
-	// take no more than limit the bytes are not counted.
+	// Fit returns how many of the values [from, from+n) Decode copies in at most limit bytes, and
+	// how many bytes they take. n is at least 1, and so is the result. If 4096 of the longest
+	// values fit in limit, Fit does not count bytes.
 	Fit(from, n, limit int) (fit, copied int)
 }
 

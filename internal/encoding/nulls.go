@@ -41,7 +41,7 @@ func AppendNullPrologue(dst []byte, rows int, present batch.Bitmap) []byte {
 	return append(dst, stream...)
 }
 
-// sameBits is the number of bits from i on, before end, that are as bit i is.
+// sameBits returns the length of the run of bits equal to bit i that begins at i and ends by end.
 func sameBits(b batch.Bitmap, i, end int) int {
 	flip := -(b[i>>6] >> (uint(i) & 63) & 1) // all ones if bit i is 1: then the first 0 is looked for
 	from := i

@@ -150,8 +150,8 @@ func comparePart(below, equal []uint64, row []byte, one bool) (left uint64) {
 	return left
 }
 
-// fails makes o's first words a bit for each cell that does not pass the test. They hold until o is
-// used again.
+// fails returns a bitmap, in o's first words, of the cells that do not pass the test. It is valid
+// until o is used again.
 func (o *order) fails(op batch.Operator, words int) []uint64 {
 	below, equal := o.below[:words], o.equal[:words]
 	switch op {

@@ -164,7 +164,7 @@ func (w *runWriter) closeRepeat() {
 	w.stagedN = 0
 }
 
-// finish ends the stream and returns it; it holds until the next reset.
+// finish ends the stream and returns it. The result is valid until the next reset.
 func (w *runWriter) finish() []byte {
 	switch {
 	case w.literals == 0 && w.repeat == 0 && w.stagedN == 0:

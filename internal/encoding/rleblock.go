@@ -28,7 +28,7 @@ type rleBlock struct {
 	marks   []runMark // every runsPerMark-th run, the first one left out
 }
 
-// runMark says where a run begins: at which value, at which byte of the stream.
+// runMark is the beginning of a run: the index of its first value and its offset in the stream.
 type runMark struct{ value, offset uint32 }
 
 // runsPerMark is how many runs are walked at most to get to a value. A run takes two bytes or more
@@ -61,7 +61,7 @@ func (b *rleBlock) Ordinal() batch.Ordinal { return b.ordinal }
 func (b *rleBlock) Len() int               { return b.count }
 func (b *rleBlock) Footprint() int         { return 96 + 8*cap(b.marks) }
 
-// runIter walks the runs of a block from the one that holds a given value.
+// runIter iterates over the runs of a block, from the one that contains a given value.
 type runIter struct {
 	b      *rleBlock
 	first  int // value at which cur begins
