@@ -36,7 +36,7 @@ type draft struct {
 //
 // Errors: ErrNoColumn for a column that the table does not have; ErrExists for a name that is in
 // use; ErrSchema for an impossible change, such as to drop a key column, or to add a column that is
-// not nullable and has no default; ctx's; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed.
+// not nullable and has no default; ctx.Err(); ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed.
 func (t *Table) Alter(ctx context.Context, changes ...Change) error {
 	if err := t.store.enterWriting(); err != nil {
 		return err

@@ -19,7 +19,7 @@ const (
 	maxCompaction = 256 << 20 // bytes of input that one background compaction should stay below, if the memory limit is not less
 	confirmAfter  = time.Second
 	historyAfter  = time.Minute // after which an idle store looks for history that has become too old
-	syncAfter     = 4 << 20     // bytes by which the log grows before it is synced unasked
+	syncAfter     = 4 << 20     // bytes by which the log grows before the syncer syncs it
 )
 
 // background flushes and compacts unless Options.Manual is set, and confirms the newest metadata when
@@ -72,7 +72,7 @@ func (b *background) check(parts []*part) {
 	switch length := b.s.log.Bytes(); {
 	case length >= b.synced.Load()+syncAfter:
 		wake(b.sync)
-	case length < b.synced.Load(): // segments went
+	case length < b.synced.Load(): // segments were removed
 		b.synced.Store(length)
 	}
 	for _, p := range parts {
@@ -128,7 +128,7 @@ func (b *background) flusher() {
 	}
 }
 
-// confirm makes the anchor accept no older metadata, if it still does, and removes the log segments
+// confirm makes the anchor refuse older metadata, if it does not yet, and removes the log segments
 // that this frees.
 func (b *background) confirm() {
 	s := b.s
@@ -144,8 +144,8 @@ func (b *background) confirm() {
 	}
 }
 
-// flushDue flushes every table that is at its limit, then whatever pins the log when that is too
-// long.
+// flushDue flushes every table that has reached its limit. If the log is too long, it then flushes
+// whatever pins the log.
 func (b *background) flushDue() {
 	s := b.s
 	deltas := s.budget.UsedBy(budget.Delta) >= s.deltaLimit()
@@ -180,7 +180,7 @@ func (b *background) compactor() {
 		case <-b.ctx.Done():
 			return
 		case <-b.compact:
-		case <-tick.C: // history has moved on
+		case <-tick.C: // more history is too old
 		}
 		for _, t := range b.s.sortedTables() {
 			b.compactDeltas(t)
@@ -198,7 +198,8 @@ func (b *background) compactor() {
 	}
 }
 
-// run does one step and logs its failure. A table that was dropped during the step is not a failure.
+// run performs one step and logs its failure. A table that was dropped during the step is not a
+// failure.
 func (b *background) run(what string, t *Table, step func() error) bool {
 	err := step()
 	switch {
@@ -214,8 +215,9 @@ func (b *background) run(what string, t *Table, step func() error) bool {
 // deltaLimit bounds the delta mem stores of all tables together.
 func (s *Store) deltaLimit() int64 { return min(maxDeltaBytes, s.opts.MemoryLimit/8) }
 
-// makeRoom makes a write batch wait while memory is full: it flushes the batch's own tables first,
-// then the others. So a writer waits for the flush that its batch needs, also with Options.Manual.
+// makeRoom makes a write batch wait while memory is full. It flushes the batch's own tables first,
+// then the others. So a writer waits for the flush that its batch needs, even if Options.Manual is
+// set.
 func (s *Store) makeRoom(ctx context.Context, b *Batch) error {
 	hard := s.opts.MemoryLimit / 2
 	over := func() bool { return s.budget.Used()+b.bytes > hard }
@@ -223,7 +225,7 @@ func (s *Store) makeRoom(ctx context.Context, b *Batch) error {
 		return nil
 	}
 	flush := func(t *Table) error {
-		// Other writers may have waited for the same flush, which mostly is enough for all of them.
+		// Other writers may have waited for the same flush, which is mostly enough for all of them.
 		err := t.tab.FlushIf(ctx, over)
 		if errors.Is(err, fault.ErrNoTable) {
 			return nil
@@ -249,12 +251,12 @@ func (s *Store) makeRoom(ctx context.Context, b *Batch) error {
 	return nil
 }
 
-// compactDeltas does delta compactions of a table until the rules choose none.
+// compactDeltas runs delta compactions of a table until the policy chooses none.
 func (b *background) compactDeltas(t *Table) {
 	for b.ctx.Err() == nil {
 		infos, err := t.tab.Deltas()
 		if err != nil {
-			return // dropped or closed
+			return // the table was dropped or the store closed
 		}
 		choice := compaction.PickDeltas(infos)
 		if choice.Kind == "" || !b.run("delta compaction", t, func() error { return t.tab.CompactDeltas(b.ctx, choice) }) {

@@ -11,11 +11,11 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// replayLimit is how much log Close leaves for the next open to replay.
+// replayLimit is how much of the log Close leaves for the next Open to replay, in bytes.
 const replayLimit = 16 << 20
 
-// Close waits for running calls, makes everything durable and releases the directory. Further calls
-// get ErrClosed, open iterators at their next step. It may be called twice.
+// Close waits for running calls, makes everything durable, and unlocks the directory. Later calls
+// return ErrClosed, and open iterators do at their next step. Close may be called twice.
 func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
@@ -45,12 +45,12 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// trimAbove is how much log Close leaves although nothing of it would be replayed: reading that
-// much costs the next open less than a new segment costs Close.
+// trimAbove is how much log Close leaves that need not be replayed, in bytes: reading that much
+// takes the next Open less time than a new segment takes Close.
 const trimAbove = 1 << 20
 
-// trimLog begins a new segment and lets the others go if the files hold all that the log holds: the
-// next open would read, and a writer write again, a segment for nothing.
+// trimLog begins a new segment and drops the others if the files contain everything in the log.
+// Otherwise the next Open would read, and a writer rewrite, a segment that is not needed.
 func (s *Store) trimLog() error {
 	if s.poisoned() != nil || s.log.Bytes() <= trimAbove {
 		return nil
@@ -62,7 +62,7 @@ func (s *Store) trimLog() error {
 		}
 	}
 	if isNoSpace(err) {
-		return nil // it is for speed alone
+		return nil // trimming only saves time
 	}
 	return err
 }
@@ -77,7 +77,8 @@ func (s *Store) flushAll(ctx context.Context) error {
 	return nil
 }
 
-// promise keeps later batches above ts, after the next open too. In this process the clock does.
+// promise makes sure that later batches get timestamps above ts, also after the next Open. Within
+// this process the clock ensures it.
 func (s *Store) promise(ts mvcc.Timestamp) {
 	for old := s.promised.Load(); uint64(ts) > old; old = s.promised.Load() {
 		if s.promised.CompareAndSwap(old, uint64(ts)) {
@@ -86,9 +87,9 @@ func (s *Store) promise(ts mvcc.Timestamp) {
 	}
 }
 
-// keepEnds writes down how far the log and the clock came, if the next open would not find that:
-// the highest timestamp that was promised, and the last LSN. Without the latter a log that ends
-// early, or is put back to what it was before, would be taken for one that was killed.
+// keepEnds stores the highest promised timestamp and the last LSN, if the next Open would not find
+// them otherwise. Without the last LSN, Open would take a log that was cut, or replaced by an older
+// copy, for the log of a killed process.
 func (s *Store) keepEnds() error {
 	if s.poisoned() != nil {
 		return nil

@@ -14,13 +14,13 @@ type Info struct {
 	RowSets int
 	Bytes   Sizes
 
-	Snapshots []SnapshotInfo // that are open, oldest first
+	Snapshots []SnapshotInfo // the open ones, oldest first
 }
 
-// Sizes are the bytes of a store by what they are for.
+// Sizes contains the bytes of a store by purpose.
 type Sizes struct {
 	Live     int64 // blocks that the metadata names
-	Dead     int64 // blocks that were dropped and whose space is not given back yet
+	Dead     int64 // dropped blocks whose space is not reclaimed yet
 	Log      int64
 	Metadata int64
 }
@@ -44,7 +44,7 @@ func (s *Store) Info() (Info, error) {
 	return info, nil
 }
 
-// Visible is the newest published timestamp: what a read without AsOf sees.
+// Visible returns the newest published timestamp, which a read without AsOf sees.
 func (s *Store) Visible() mvcc.Timestamp { return s.pub.Visible() }
 
 // ReadOnly reports whether the store was opened with Options.ReadOnly.

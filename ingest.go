@@ -35,7 +35,7 @@ import (
 // Errors: ErrRow for a refused row, whose *RowError counts rows over the whole ingest: a row that no
 // insert accepts, a key that does not rise, or, with ErrKeyExists, a key that exists or that another
 // writer has inserted during the ingest. ErrConflict if the schema was altered during the ingest;
-// ErrNoTable if the table was dropped; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed; ctx's. After
+// ErrNoTable if the table was dropped; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed; ctx.Err(). After
 // an error nothing has changed, except after ErrPoisoned, when the next Open decides.
 func (t *Table) Ingest(ctx context.Context, batches iter.Seq2[[]*batch.Vector, error]) (ts mvcc.Timestamp, rows int64, err error) {
 	return t.ingest(ctx, func(*tablet.Shape) (iter.Seq2[[]*batch.Vector, error], error) { return batches, nil })

@@ -129,7 +129,7 @@ func decodeInstance(b []byte) (*instance, error) {
 	return i, nil
 }
 
-// dirState is what a directory is, going by the names in it.
+// dirState is the state of a directory, as the names in it show.
 type dirState int
 
 const (
@@ -178,12 +178,12 @@ func inspect(fsys vfs.FS, dir string) (dirState, error) {
 	return dirForeign, nil
 }
 
-// unwritten reports whether a FORMATTING has no content yet: it is empty, or zeros, as a power cut
-// leaves a file whose length was durable before its bytes.
+// unwritten reports whether a FORMATTING file has no content yet: it is empty, or contains zeros,
+// as after a power failure that came when its length was durable but its bytes were not.
 func unwritten(b []byte) bool { return len(b) <= formattingLen && bytes.Count(b, []byte{0}) == len(b) }
 
-// halfFormatting reports whether the disk was full in the middle of a FORMATTING, before anything
-// else was made.
+// halfFormatting reports whether the disk was full during the write of FORMATTING, before other
+// files were created.
 func halfFormatting(b []byte) bool {
 	return len(b) < formattingLen && strings.HasPrefix(formattingMagic, string(b[:min(len(b), formattingIDOff)]))
 }
@@ -219,7 +219,7 @@ func readFile(fsys vfs.FS, name string, limit int64) ([]byte, error) {
 	return b, nil
 }
 
-// writeFile makes a small file, synced.
+// writeFile creates a small file and syncs it.
 func writeFile(fsys vfs.FS, name string, b []byte) error {
 	f, err := fsys.Create(name)
 	if err != nil {
@@ -273,7 +273,7 @@ func format(fsys vfs.FS, dir string, i *instance, make func() error) error {
 	return nil
 }
 
-// removeAll removes a file, or a directory with what is in it. Nothing there is no error.
+// removeAll removes a file, or a directory with its files. A missing name is not an error.
 func removeAll(fsys vfs.FS, name string) error {
 	info, err := fsys.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -13,16 +13,17 @@ import (
 
 // storeLocks are the locks of an open store, exclusive for a writer and shared for readers.
 //
-// LOCK exists before any other file of the store and names its writer. People remove files of that
-// name as leftovers, and an opener would then create and lock a new one while the first opener
-// still writes. So INSTANCE, which no opener creates, is locked too, and a writer compares LOCK
-// with the file it locked before each metadata commit.
+// LOCK exists before any other file of the store and names its writer. Some users remove files with
+// such names as leftovers. Then another process could create and lock a new LOCK while the first
+// still writes. So INSTANCE, which Open never creates in a store, is locked too, and before each
+// metadata commit a writer checks that LOCK is still the file that it locked.
 type storeLocks struct {
 	lock     vfs.Lock // of LOCK; nil for a reader of a copy without it
 	instance vfs.Lock // of INSTANCE; nil until the store is formatted
 }
 
-// takeLock locks LOCK. A writer creates it; a reader does without where it is missing.
+// takeLock locks LOCK. A writer creates it if it is missing; a reader then opens the store without
+// it.
 func (s *Store) takeLock() (err error) {
 	mode := vfs.LockCreate
 	if s.opts.ReadOnly {
@@ -38,7 +39,7 @@ func (s *Store) takeLock() (err error) {
 	return err
 }
 
-// lockInstance locks INSTANCE, which exists.
+// lockInstance locks INSTANCE, which must exist.
 func (s *Store) lockInstance() (err error) {
 	mode := vfs.LockExclusive
 	if s.opts.ReadOnly {
@@ -51,7 +52,8 @@ func (s *Store) lockInstance() (err error) {
 	return err
 }
 
-// writeOwner names this process in LOCK, for the error of other openers.
+// writeOwner writes the name of this process to LOCK, for the errors of other processes that open
+// the store.
 func (s *Store) writeOwner() error {
 	return s.locks.lock.Write(fmt.Appendf(nil, "pid %d since %s\n", os.Getpid(), time.Now().UTC().Format(time.RFC3339)))
 }
@@ -59,7 +61,7 @@ func (s *Store) writeOwner() error {
 // check returns an error if LOCK is not the file that this writer locked.
 func (l *storeLocks) check() error { return l.lock.Check() }
 
-// release gives back the locks.
+// release unlocks the files.
 func (l *storeLocks) release() error {
 	var errs []error
 	for _, lock := range []vfs.Lock{l.instance, l.lock} {
@@ -70,8 +72,8 @@ func (l *storeLocks) release() error {
 	return errors.Join(errs...)
 }
 
-// describeHolder says which opener holds LOCK, as far as it can be known. LOCK names the last
-// writer, which may have ended long ago if readers hold the lock.
+// describeHolder returns which process has locked LOCK, as far as can be known. LOCK names the last
+// writer, which may have ended long ago if readers have the lock.
 func (s *Store) describeHolder() string {
 	if !s.opts.ReadOnly {
 		if l, err := s.opts.FS.Lock(s.path(lockName), vfs.LockShared); err == nil {

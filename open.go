@@ -20,16 +20,16 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// Open opens the store in dir, or makes one there: it formats an empty directory, and creates a
-// missing one if its parent exists.
+// Open opens the store in dir. It creates a store if dir is empty, or if dir is missing and its
+// parent exists.
 //
-// A store whose process was killed is recovered: every write batch that was acknowledged as durable
-// is in it, complete. Store.Recovery returns what was found.
+// If the process that wrote the store was killed, Open recovers it: the store contains every write
+// batch that was acknowledged as durable, completely. Store.Recovery returns what Open found.
 //
-// Errors: ErrNotStore (dir contains something else, or, with ErrorIfMissing or ReadOnly, nothing),
-// ErrLocked, ErrCorrupt, ErrUnsupported (a newer format), ErrExists, and those of the file system.
-// A failed Open changes nothing, save that a writer makes a missing directory, writes LOCK, and
-// begins an unfinished format again.
+// Errors: ErrNotStore if dir contains something else or, with ErrorIfMissing or ReadOnly, nothing;
+// ErrLocked; ErrCorrupt; ErrUnsupported for a newer format; ErrExists; those of the file system. A
+// failed Open changes nothing, except that a writer creates a missing directory, writes LOCK, and
+// restarts an unfinished format.
 func Open(dir string, o *Options) (*Store, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -52,9 +52,9 @@ func Open(dir string, o *Options) (*Store, error) {
 	return s, nil
 }
 
-// resolve is the directory that dir is, where it is a symbolic link: file systems are asked about
-// names without following links, and shall find a directory. One that leads nowhere is left for
-// others to complain about.
+// resolve returns the directory to which dir leads if it is a symbolic link, since file systems do
+// not follow links. If the link leads nowhere, resolve returns it unchanged, and a later step
+// reports the error.
 func resolve(fsys vfs.FS, dir string) string {
 	if info, err := fsys.Stat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		if there, err := filepath.EvalSymlinks(dir); err == nil {
@@ -130,8 +130,8 @@ func (s *Store) open() error {
 	return s.log.Release(s.blocks.ConfirmedLogStart())
 }
 
-// prepare makes sure that dir holds a store and takes its lock; fresh reports that it was made just
-// now.
+// prepare makes sure that dir contains a store and locks it. fresh reports whether prepare created
+// the store.
 func (s *Store) prepare() (fresh bool, err error) {
 	fsys := s.opts.FS
 	state, err := inspect(fsys, s.dir)
@@ -162,7 +162,7 @@ func (s *Store) prepare() (fresh bool, err error) {
 	if err := s.takeLock(); err != nil {
 		return false, err
 	}
-	// Another process may have made the store between the look and the lock.
+	// Another process may have created the store before this one locked it.
 	if state, err = inspect(fsys, s.dir); err != nil {
 		return false, err
 	}
@@ -234,7 +234,7 @@ func (s *Store) logOptions() wal.Options {
 		SegmentBytes: s.opts.LogSegmentBytes}
 }
 
-// loadTables makes the tables of the metadata rows.
+// loadTables creates the tables from their metadata rows.
 func (s *Store) loadTables() error {
 	var rows []*meta.Table
 	found := false
@@ -305,7 +305,7 @@ func (s *Store) tabletOptions() tablet.Options {
 	}
 }
 
-// openBlocks gives the block manager the shape that rowsets ask for.
+// openBlocks adapts the block manager to the interface of package rowset.
 type openBlocks struct{ m *blockmanager.Manager }
 
 func (o openBlocks) OpenBlock(id blockID) (rowset.Block, error) { return o.m.OpenBlock(id) }

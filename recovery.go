@@ -67,7 +67,7 @@ func (s *Store) replay() (*wal.Tail, error) {
 	return tail, nil
 }
 
-// Recovery describes what opening the store found in its log, and what a writer repaired.
+// Recovery describes what Open found in the log, and what a writer repaired.
 type Recovery struct {
 	Clean        bool   // the log ended as Close leaves it
 	Frames       int64  // log frames read
@@ -76,12 +76,12 @@ type Recovery struct {
 	TornFile     string // where a writer kept them, within the store's directory; empty for a reader
 	RepairedBits int64  // single bits repaired
 
-	// What a writer removed of blocks that no commit names, or that one has dropped. Zero for a
+	// What a writer removed: blocks that no commit names or that a commit dropped. Zero for a
 	// reader.
 	StrayContainers int   // files that were removed
 	CutBytes        int64 // after the last named block of a container
 	Reclaimed       int   // dropped blocks whose space was reclaimed
 }
 
-// Recovery returns what opening the store found.
+// Recovery returns what Open found when it opened the store.
 func (s *Store) Recovery() Recovery { return s.recovery }

@@ -54,7 +54,7 @@ func (s *Store) newSnapshot(ts mvcc.Timestamp, opts []SnapshotOption) *Snapshot 
 
 // Snapshot pins the newest published state: every write batch whose Commit has returned, and none
 // that is in flight. It does not wait for commits, except if a table has dropped all history up to
-// the newest write batch: then it waits for those in flight. Errors: those of ctx; ErrClosed.
+// the newest write batch: then it waits for those in flight. Errors: ctx.Err(); ErrClosed.
 func (s *Store) Snapshot(ctx context.Context, opts ...SnapshotOption) (*Snapshot, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (s *Store) Snapshot(ctx context.Context, opts ...SnapshotOption) (*Snapshot
 // later cannot be read at it. SnapshotAt waits for the commits in flight with timestamps up to ts.
 //
 // Errors: ErrTooOld if there are tables and the history of all of them begins later; ErrFuture for
-// a timestamp ahead of the clock; those of ctx; ErrClosed; ErrPoisoned.
+// a timestamp ahead of the clock; ctx.Err(); ErrClosed; ErrPoisoned.
 func (s *Store) SnapshotAt(ctx context.Context, ts mvcc.Timestamp, opts ...SnapshotOption) (*Snapshot, error) {
 	if err := s.enter(); err != nil {
 		return nil, err

@@ -18,13 +18,13 @@ import (
 //	free bytes on the disk
 //	├ rowReserve ──────────── 16 MiB: below it a write batch gets ErrNoSpace unless it only deletes
 //	├ blockmanager.KeepFree ─ deletes, flushes and compactions stop: what is left is for metadata commits
-//	0                         by which dropped tables and rewritten rowsets give their space back
+//	0                         that free the space of dropped tables and rewritten rowsets
 //
-// Memory counts as used: it is flushed some day.
+// Rows in memory count as used space, since they will be flushed.
 const (
 	rowReserve = 16 << 20
-	spareShare = 8       // part of what is above the reserve that may be written before the disk is asked again
-	spareMost  = 4 << 20 // and the most
+	spareShare = 8       // 1/spareShare of the space above the reserve may be written before the next check
+	spareMost  = 4 << 20 // but at most so many bytes
 )
 
 // makeSpace refuses a write batch for which the disk has no room.
@@ -62,7 +62,8 @@ func errNoSpace(free, keep int64) error {
 	return fmt.Errorf("%d bytes are free on the disk, %d are kept for what gives space back: %w", free, keep, fault.ErrNoSpace)
 }
 
-// hasSpace asks the disk, and allows some bytes more before it is asked again.
+// hasSpace asks the file system for its free space, and allows some more bytes before it asks
+// again.
 func (s *Store) hasSpace(bytes, keep int64) (free int64, ok bool) {
 	free = s.opts.FS.FreeBytes(s.dir)
 	if free < 0 { // unknown
@@ -87,10 +88,11 @@ func (b *Batch) deletesOnly() bool {
 	return true
 }
 
-// reclaim returns, at the end of a call, the space of the blocks that the call has dropped to the
-// file system. The call's own commit could not, because the call, or a table, had them open. Blocks
-// that readers use are reclaimed when these are done, in an idle second. A failure is not one of the
-// call, which is done and durable; a failed write poisons the store.
+// reclaim runs at the end of a call and returns the space of the blocks that the call has dropped
+// to the file system. The commit of the call could not, because the call, or a table, had them
+// open. Blocks that readers use are reclaimed after these end, when the store is idle. An error
+// here is not an error of the call, which is complete and durable; a failed write poisons the
+// store.
 func (s *Store) reclaim(ctx context.Context) {
 	s.background.confirm()
 	if s.poisoned() == nil {
@@ -99,15 +101,15 @@ func (s *Store) reclaim(ctx context.Context) {
 	s.background.confirm() // of what was copied
 }
 
-// rewriteSparse empties containers in which little is left, so that their space goes back to the
-// disk where holes cannot be punched, and their files go everywhere.
+// rewriteSparse moves the blocks out of containers in which few are left. Where holes cannot be
+// punched, this returns their space to the disk; everywhere, it removes their files.
 func (s *Store) rewriteSparse(ctx context.Context) {
 	for ctx.Err() == nil {
 		n, err := s.blocks.Rewrite(ctx)
 		if err != nil && ctx.Err() == nil && !errors.Is(err, fault.ErrClosed) {
 			s.opts.Logger.Error("rewriting a sparse container failed", slog.Any("err", err))
 		}
-		if n == 0 && !errors.Is(err, fault.ErrCorrupt) { // a damaged one is left alone from then on: others follow
+		if n == 0 && !errors.Is(err, fault.ErrCorrupt) { // from now on a damaged one is skipped: others follow
 			return
 		}
 	}

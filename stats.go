@@ -9,7 +9,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Stats are counts of a table.
+// Stats contains counts of a table.
 type Stats struct {
 	LiveRows int64 // at the newest state
 	RowSets  int
@@ -18,12 +18,12 @@ type Stats struct {
 	Columns  []ColumnStats
 }
 
-// ColumnStats are a column's sizes and forms. A form that the schema leaves open may differ between
-// rowsets.
+// ColumnStats contains the size, encodings, and compressions of a column. If the schema leaves the
+// encoding or compression open, it may differ between rowsets.
 type ColumnStats struct {
 	Name         string
 	Bytes        int64                // of the column's files in all rowsets
-	Encodings    []schema.Encoding    // those of the files, each once, never Auto; empty without files
+	Encodings    []schema.Encoding    // of the files, each once, never Auto; empty without files
 	Compressions []schema.Compression // likewise, never DefaultCompression
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// Store is an open directory of tables. It is safe for concurrent use.
+// Store is an open store: a directory of tables. It is safe for concurrent use.
 type Store struct {
 	dir      string
 	opts     Options
@@ -45,7 +45,7 @@ type Store struct {
 	// checks the metadata against it.
 	loggedEpoch uint64
 	lastLSN     lsn.Atomic
-	promised    atomic.Uint64 // highest timestamp that no later batch may go below though no batch has it
+	promised    atomic.Uint64 // highest timestamp without a batch that later batches must be above
 
 	// metaMu serializes metadata commits, from the computation of log_start to publication in
 	// memory.
@@ -57,7 +57,7 @@ type Store struct {
 
 	pins       *pins
 	budget     *budget.Budget
-	spare      atomic.Int64 // bytes that may be written before the disk is asked how much is free
+	spare      atomic.Int64 // bytes that may be written before the free space is checked again
 	background *background
 }
 
@@ -98,8 +98,8 @@ func (s *Store) enterWriting() error {
 	return nil
 }
 
-// Poisoned returns the error that made the store read-only, wrapped by ErrPoisoned; nil if the store
-// takes writes.
+// Poisoned returns the error that made the store read-only, wrapped in ErrPoisoned, or nil if the
+// store accepts writes.
 func (s *Store) Poisoned() error {
 	if err := s.poisoned(); err != nil {
 		return s.errorf(err)
@@ -120,7 +120,7 @@ func (s *Store) poisoned() error {
 // durable is called by the log when it is durable up to an LSN.
 func (s *Store) durable(upTo lsn.LSN) { s.pub.Durable(upTo) }
 
-// poison makes the store read-only for good. The first cause wins.
+// poison makes the store read-only. It keeps the first cause.
 func (s *Store) poison(cause error) {
 	s.opts.Logger.Error("store is read-only from here on", slog.Any("cause", cause))
 	s.log.Poison(cause)

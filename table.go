@@ -29,7 +29,7 @@ type Table struct {
 	views sync.Map // reflect.Type of T → *TableOf[T], for GetAs, ScanAs and Patch
 }
 
-// TableOption is a setting of a new table, an argument of CreateTable: History or Comment.
+// TableOption is an option of CreateTable: History, Comment.
 type TableOption struct{ apply func(*meta.Table) error }
 
 // History keeps old versions of the table's rows for d, or HistoryForever. The default is that of
@@ -45,7 +45,7 @@ func History(d time.Duration) TableOption {
 
 const maxCommentBytes = 256 // as of a column. Source: tablet spec §20
 
-// Comment is a text that is stored with the table, at most 256 bytes.
+// Comment stores a text with the table, at most 256 bytes.
 func Comment(text string) TableOption {
 	return TableOption{func(t *meta.Table) error {
 		if !utf8.ValidString(text) || len(text) > maxCommentBytes {
@@ -163,8 +163,8 @@ func (s *Store) Table(name string) (*Table, error) {
 // Tables returns all tables, ordered by name.
 func (s *Store) Tables() []*Table { return s.sortedTables() }
 
-// DropTable removes a table with all its rows and versions, durably, and reclaims their space, except
-// what running scans still read. Running scans continue to their end; write batches with operations
+// DropTable removes a table with all its rows and versions, durably. It reclaims their space,
+// except what running scans still read: these continue to their end. Write batches with operations
 // on the table fail. Errors: ErrNoTable; ErrReadOnly; ErrPoisoned; ErrClosed.
 func (s *Store) DropTable(name string) error {
 	if err := s.enterWriting(); err != nil {
@@ -203,11 +203,11 @@ func (s *Store) DropTable(name string) error {
 }
 
 // Rename renames the table, durably. Handles, running reads, write batches, and the table's history
-// stay valid. A rename to the table's present name does nothing. Rename waits for a running flush or
-// compaction of the table, and then takes one metadata commit.
+// stay valid. Rename does nothing if the table already has that name. It waits for a running flush
+// or compaction of the table, and then makes one metadata commit.
 //
-// Errors: ErrExists when another table has that name; ErrSchema for a name that no table can have;
-// ErrNotFound when the table was dropped; ctx's; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed.
+// Errors: ErrExists if another table has that name; ErrSchema for a name that no table can have;
+// ErrNoTable if the table was dropped; ctx.Err(); ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed.
 func (t *Table) Rename(ctx context.Context, name string) error {
 	s := t.store
 	if err := s.enterWriting(); err != nil {
@@ -260,7 +260,7 @@ func (t *Table) Name() string { return t.tab.Name() }
 // Schema returns the table's present columns. It must not be modified.
 func (t *Table) Schema() *schema.Schema { return t.tab.Shape().Schema }
 
-// Properties are a table's settings.
+// Properties contains the settings of a table.
 type Properties struct {
 	ID            string        // 32 hex digits, assigned when the table is created
 	History       time.Duration // HistoryForever or how long old versions are kept

@@ -51,10 +51,10 @@ func (ts tabletStore) AppendEmpty() (at mvcc.Timestamp, lsn lsn.LSN, publish fun
 	return at, lsn, op.Ready, nil
 }
 
-// HistoryFloor is the present time less the retention, or a lower timestamp that a snapshot or a
-// running read pins; Min when history is kept forever or the clock is not a physical one; but never
-// below the floor that the table has, which a longer retention does not lower. Reads of the table
-// below it are refused from then on.
+// HistoryFloor returns the present time less the retention, or a lower timestamp that a snapshot or
+// a running read pins. It returns Min if history is kept forever or the clock is not a physical
+// one. It never returns less than the table's present floor, which a longer retention does not
+// lower. From then on, reads of the table below the floor are refused.
 func (ts tabletStore) HistoryFloor(t *tablet.Tablet, historySec int64) mvcc.Timestamp {
 	s := ts.s
 	floor := historyFloor(s.clock, historySec)
@@ -64,7 +64,7 @@ func (ts tabletStore) HistoryFloor(t *tablet.Tablet, historySec int64) mvcc.Time
 	return max(s.pins.choose(t.Number, floor), t.Metadata().HistoryFloor)
 }
 
-// historyFloor is the timestamp at which history begins by its age.
+// historyFloor returns the timestamp at which history begins by its age.
 func historyFloor(c mvcc.Clock, historySec int64) mvcc.Timestamp {
 	if historySec < 0 || !c.Physical() {
 		return mvcc.Min
@@ -84,12 +84,13 @@ func (ts tabletStore) Event(e compaction.Event) {
 	}
 }
 
-// CommitMeta adds to edit what every metadata commit carries, commits it, installs it in memory, and
-// removes the log segments that the confirmed metadata does not need.
+// CommitMeta adds to edit what every metadata commit contains, commits it, installs it in memory,
+// and removes the log segments that the confirmed metadata does not need.
 //
-// log_start is found in this order, so that no operation slips through: first the first unpublished
-// LSN, then what the memory stores hold. An operation that is not in a store when that is asked was
-// not applied, so not published, so its LSN is not below the first.
+// It finds log_start in this order, so that it misses no operation: first the first unpublished
+// LSN, then the lowest LSN in the memory stores. An operation that is not in a store when
+// CommitMeta asks it was not applied, so not published, so its LSN is not below the first
+// unpublished one.
 func (ts tabletStore) CommitMeta(t *tablet.Tablet, edit blockmanager.Edit, first func() lsn.LSN, install func() error) error {
 	s := ts.s
 	s.metaMu.Lock()

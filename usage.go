@@ -11,41 +11,41 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// DiskUsage explains what a store takes of the disk, in bytes as the file system counts them: holes
-// take nothing, space reserved after the end of a file counts. Total is the sum of all the other
-// fields, and of FileUsage.Allocated over Files.
+// DiskUsage explains how much disk space a store uses, in bytes allocated by the file system: holes
+// use nothing, and space reserved after the end of a file counts. Total is the sum of all other
+// fields, and also of FileUsage.Allocated over Files.
 type DiskUsage struct {
 	Total int64
 
 	Live        int64 // blocks that the metadata names
 	Alignment   int64 // zeros between the end of a block and the next multiple of the file system's block size
-	Dead        int64 // blocks that were dropped and whose space is not given back yet
-	Reserved    int64 // ahead of the blocks and of the log, given back at Close; or of blocks that are being written
+	Dead        int64 // dropped blocks whose space is not reclaimed yet
+	Reserved    int64 // preallocated for blocks and for the log until Close, or of blocks being written
 	Headers     int64 // header pages of containers
 	Log         int64
-	Torn        int64 // torn ends of the log, kept for inspection; they may be removed
+	Torn        int64 // torn ends of the log, kept for inspection; you may remove them
 	Metadata    int64 // Pebble's files, ANCHOR, INSTANCE, LOCK
 	Directories int64
-	Leftovers   int64 // files that a crash has left and the next writer removes
-	Foreign     int64 // files that are not the store's
-	Other       int64 // what the file system adds of its own to containers; less than nothing where it compresses
+	Leftovers   int64 // files that a crash left and that the next writer removes
+	Foreign     int64 // files that do not belong to the store
+	Other       int64 // overhead of the file system in containers; negative if it compresses
 
 	Files []FileUsage // each file and directory, by name
 }
 
-// FileUsage is what one file or directory takes of the disk.
+// FileUsage is the disk space that one file or directory uses.
 type FileUsage struct {
 	Name      string // within the store's directory, with slashes; "." is the directory itself
 	Kind      string // container, log, torn, metadata, directory, leftover, foreign
 	Length    int64  // of its content
 	Allocated int64  // by the file system
 	Live      int64  // of a container: blocks that the metadata names
-	Dead      int64  // of a container: dropped, not given back yet
+	Dead      int64  // of a container: dropped, not reclaimed yet
 }
 
-// DiskUsage explains what the store takes of the disk, file by file and in sums. It reads no file,
-// only metadata and the file system's own records. With concurrent writers, figures may be of
-// different times.
+// DiskUsage explains how much disk space the store uses, by purpose and by file. It reads only
+// metadata and the records of the file system, no files. With concurrent writers, its figures may
+// be from different times.
 func (s *Store) DiskUsage() (DiskUsage, error) {
 	if err := s.enter(); err != nil {
 		return DiskUsage{}, err
@@ -85,8 +85,8 @@ func (s *Store) logSpare() (name string, bytes int64) {
 	return walName + "/" + name, bytes
 }
 
-// visit counts name and, if it is a directory, what is in it. It skips what has been removed since it
-// was listed.
+// visit counts name and, if it is a directory, the files in it. It skips files that were removed
+// since they were listed.
 func (w *usageWalk) visit(name string) error {
 	path := filepath.Join(w.s.dir, filepath.FromSlash(name))
 	info, err := w.s.opts.FS.Stat(path)
@@ -139,8 +139,8 @@ func (w *usageWalk) count(name string, info fs.FileInfo) {
 	sum.Files = append(sum.Files, f)
 }
 
-// kind returns the purpose of a file that is no container of the metadata, and the sum to which its
-// bytes belong.
+// kind returns the purpose of a file that is not a container in the metadata, and the sum to which
+// its bytes belong.
 func (w *usageWalk) kind(name string, dir, stray bool) (kind string, to *int64) {
 	sum := &w.sum
 	top, rest, _ := strings.Cut(name, "/")

@@ -15,15 +15,15 @@ import (
 	"github.com/oribi-db/oribi/scan"
 )
 
-// Finding is one thing that Verify found wrong.
+// Finding is one defect that Verify found.
 type Finding struct {
 	File    string // within the store's directory
 	Offset  int64  // in that file, bytes
-	Block   uint64 // 0 when no block is concerned
+	Block   uint64 // 0 if no block is concerned
 	Problem string
 }
 
-// VerifyOption says how Verify runs.
+// VerifyOption is an option of Store.Verify: VerifyProgress.
 type VerifyOption func(*verifyOptions)
 
 type verifyOptions struct {
@@ -31,8 +31,8 @@ type verifyOptions struct {
 	progress    func(done, total int64)
 }
 
-// VerifyProgress has progress called periodically with the number of bytes that are checked, of how
-// many. A block is read twice, for itself and as part of its rowset, and counts twice.
+// VerifyProgress makes Verify call progress periodically with the number of bytes checked so far
+// and the total. A block is read twice, as a block and as part of its rowset, and counts twice.
 func VerifyProgress(progress func(done, total int64)) VerifyOption {
 	return func(o *verifyOptions) { o.progress = progress }
 }
@@ -45,10 +45,10 @@ func (o *verifyOptions) advance(bytes int64) {
 	}
 }
 
-// Verify reads everything and checks it: containers and blocks with their checksums, the log, every
+// Verify reads and checks everything: containers and blocks with their checksums, the log, every
 // column file of every rowset, keys against bounds, counts against rows. It calls report for each
-// finding and goes on; its error says that it could not go on. It may run while the store is used.
-// A torn end of the log is no finding.
+// finding and continues. It returns an error only if it could not check everything. It may run
+// while the store is in use. A torn end of the log is not a finding.
 func (s *Store) Verify(ctx context.Context, report func(Finding), options ...VerifyOption) error {
 	var o verifyOptions
 	for _, option := range options {
@@ -79,8 +79,8 @@ func (s *Store) Verify(ctx context.Context, report func(Finding), options ...Ver
 	return nil
 }
 
-// verify checks each rowset of a table, then scans the table: keys must rise, and the count of rows
-// must agree with the metadata.
+// verify checks each rowset of a table, then scans the table. Keys must rise, and the number of
+// rows must agree with the metadata.
 func (t *Table) verify(ctx context.Context, report func(Finding), o *verifyOptions) error {
 	damaged := false
 	err := t.tab.Check(ctx, func(m *rowset.Metadata, id blockID, err error) {
