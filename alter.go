@@ -77,7 +77,8 @@ func AddColumn(c schema.Column) Change {
 	}
 }
 
-// DropColumn removes a column that is not in the key, with all its values, also in earlier versions.
+// DropColumn removes a column that is not in the key, with all its values, also in earlier
+// versions.
 func DropColumn(name string) Change {
 	return func(d *draft) error { return d.schema.Drop(name) }
 }
@@ -87,9 +88,9 @@ func RenameColumn(from, to string) Change {
 	return func(d *draft) error { return d.schema.Rename(from, to) }
 }
 
-// SetDefault changes the value of the column in new rows that do not set it; nil removes the default.
-// Existing rows do not change, not even those from before the column was added. value is a Go value
-// as in Row.
+// SetDefault changes the value of the column in new rows that do not set it; nil removes the
+// default. Existing rows do not change, not even those from before the column was added. value is a
+// Go value as in Row.
 func SetDefault(column string, value any) Change {
 	return setColumn(column, func(c *schema.Column) error {
 		var buf []byte
@@ -141,8 +142,8 @@ func SetComment(text string) Change {
 	return func(d *draft) error { return Comment(text).apply(d.row) }
 }
 
-// SetHistory changes how long old versions are kept; HistoryForever keeps all of them. A longer time
-// restores nothing: a read of history that was already dropped stays ErrTooOld.
+// SetHistory changes how long old versions are kept; HistoryForever keeps all of them. A longer
+// time restores nothing: a read of history that was already dropped stays ErrTooOld.
 func SetHistory(keep time.Duration) Change {
 	return func(d *draft) error { return History(keep).apply(d.row) }
 }

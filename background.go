@@ -22,8 +22,8 @@ const (
 	syncAfter     = 4 << 20     // bytes by which the log grows before the syncer syncs it
 )
 
-// background flushes and compacts unless Options.Manual is set, and confirms the newest metadata when
-// the store is idle.
+// background flushes and compacts unless Options.Manual is set, and confirms the newest metadata
+// when the store is idle.
 //
 // It has three goroutines: one for flushes and confirmation; one for compactions, so that a long
 // compaction of one table does not delay the flush of another; and one that syncs the log of write

@@ -23,8 +23,8 @@
 //     them at one timestamp.
 //
 // Where selects rows with predicates such as Eq, Between, In, HasPrefix, And, Or, and Not. A
-// predicate names columns, not a table, and is bound when the read begins. UpdateWhere, DeleteWhere,
-// DeleteRange, Truncate, and RestoreTo change many rows in one call.
+// predicate names columns, not a table, and is bound when the read begins. UpdateWhere,
+// DeleteWhere, DeleteRange, Truncate, and RestoreTo change many rows in one call.
 //
 // Table.History returns all versions of a row, and Table.Diff the rows that differ between two
 // timestamps. A Snapshot keeps a state readable while it is open. Table.Alter changes columns and
@@ -58,13 +58,14 @@
 //
 // # Concurrency
 //
-// Store, Table, and TableOf are safe for concurrent use. A Batch is used by one goroutine at a time,
-// and so is the result of a Scan. A scan sees one snapshot from its first row to its last, whatever
-// is flushed or compacted in between. Readers never wait for writers.
+// Store, Table, and TableOf are safe for concurrent use. A Batch is used by one goroutine at a
+// time, and so is the result of a Scan. A scan sees one snapshot from its first row to its last,
+// whatever is flushed or compacted in between. Readers never wait for writers.
 //
 // A table's writers wait for the commit of a flush or compaction of the table, for the end of an
-// ingest, for an Alter while it writes the last of the memory, and, when memory is at its limit, for
-// the next flush. Close waits for running calls; an open scan returns ErrClosed at its next step.
+// ingest, for an Alter while it writes the last of the memory, and, when memory is at its limit,
+// for the next flush. Close waits for running calls; an open scan returns ErrClosed at its next
+// step.
 //
 // Options.Listener is called while no lock of the table is held. It may use the store, but must not
 // close it.
@@ -85,11 +86,11 @@
 //	DIR/meta/       metadata: which blocks exist and what they mean
 //	DIR/data/       containers of blocks; a block is one file in a format of Apache Kudu
 //
-// Do not remove LOCK, even when no process runs: an open store needs it. The locks are the operating
-// system's and end with the process. A writer whose LOCK was removed or replaced refuses its next
-// metadata commit with ErrPoisoned. No second writer can open the store in that state, since
-// INSTANCE is locked too. A copy of a store may lack LOCK: a reader does without it, and a writer
-// creates it.
+// Do not remove LOCK, even when no process runs: an open store needs it. The locks are the
+// operating system's and end with the process. A writer whose LOCK was removed or replaced refuses
+// its next metadata commit with ErrPoisoned. No second writer can open the store in that state,
+// since INSTANCE is locked too. A copy of a store may lack LOCK: a reader does without it, and a
+// writer creates it.
 //
 // A write is appended to the log and then applied in memory. An ingest writes rowsets and leaves
 // only its timestamp in the log. A flush writes the rows in memory to rowsets, and a compaction
@@ -114,11 +115,11 @@
 // cache are below all of these. Calls into the store are counted, which is not a lock: Close waits
 // until the count is zero.
 //
-// Waiting for publication counts as a lock as well. A write batch waits for its own publication with
-// no lock held. A flush waits for that of other batches while it holds work, and an Alter and an
-// ingest while they hold work and gate. This cannot deadlock: a batch that is in the log acquires
-// neither of these, and an ingest that is in the log holds them itself. Both may still have to
-// acquire metaMu, so a goroutine that holds metaMu never waits for publication. For the same reason
-// it never acquires a gate: a batch that holds one table's gate and waits for another's, held by a
-// goroutine that waits for metaMu, would complete a cycle.
+// Waiting for publication counts as a lock as well. A write batch waits for its own publication
+// with no lock held. A flush waits for that of other batches while it holds work, and an Alter and
+// an ingest while they hold work and gate. This cannot deadlock: a batch that is in the log
+// acquires neither of these, and an ingest that is in the log holds them itself. Both may still
+// have to acquire metaMu, so a goroutine that holds metaMu never waits for publication. For the
+// same reason it never acquires a gate: a batch that holds one table's gate and waits for
+// another's, held by a goroutine that waits for metaMu, would complete a cycle.
 package oribi

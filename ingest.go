@@ -26,17 +26,18 @@ import (
 // Values of an auto-incrementing column must be given, as in an upsert, since an ingest restores
 // rows that already had theirs. Later inserts continue above them.
 //
-// ts is the timestamp of the rows, and rows their number. Without rows, a new timestamp is returned,
-// as by an empty write batch. The memory in use depends on the files being written, not on the
-// number of rows. The table's writers continue until nearly all of the rows are on disk, then wait
-// for one or two syncs. Write batches of all tables that are committed during this time become
-// visible after the rows.
+// ts is the timestamp of the rows, and rows their number. Without rows, a new timestamp is
+// returned, as by an empty write batch. The memory in use depends on the files being written, not
+// on the number of rows. The table's writers continue until nearly all of the rows are on disk,
+// then wait for one or two syncs. Write batches of all tables that are committed during this time
+// become visible after the rows.
 //
-// Errors: ErrRow for a refused row, whose *RowError counts rows over the whole ingest: a row that no
-// insert accepts, a key that does not rise, or, with ErrKeyExists, a key that exists or that another
-// writer has inserted during the ingest. ErrConflict if the schema was altered during the ingest;
-// ErrNoTable if the table was dropped; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed; ctx.Err(). After
-// an error nothing has changed, except after ErrPoisoned, when the next Open decides.
+// Errors: ErrRow for a refused row, whose *RowError counts rows over the whole ingest: a row that
+// no insert accepts, a key that does not rise, or, with ErrKeyExists, a key that exists or that
+// another writer has inserted during the ingest. ErrConflict if the schema was altered during the
+// ingest; ErrNoTable if the table was dropped; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed;
+// ctx.Err(). After an error nothing has changed, except after ErrPoisoned, when the next Open
+// decides.
 func (t *Table) Ingest(ctx context.Context, batches iter.Seq2[[]*batch.Vector, error]) (ts mvcc.Timestamp, rows int64, err error) {
 	return t.ingest(ctx, func(*tablet.Shape) (iter.Seq2[[]*batch.Vector, error], error) { return batches, nil })
 }
@@ -97,8 +98,8 @@ func (t *Table) fill(ctx context.Context, into *tablet.Ingest, batches iter.Seq2
 	return into.Finish(ctx)
 }
 
-// ingestColumnBytes estimates the memory for writing one column's file: an open cblock and the sink's
-// buffer.
+// ingestColumnBytes estimates the memory for writing one column's file: an open cblock and the
+// sink's buffer.
 const ingestColumnBytes = 512 << 10
 
 // ingester checks vectors and passes them on, one window of rows at a time.
@@ -190,8 +191,8 @@ func (g *ingester) checkRows() error {
 	return nil
 }
 
-// Ingest inserts rows that arrive in key order, as Table.Ingest does. Columns without a field are not
-// set. A row may be reused from the next step on.
+// Ingest inserts rows that arrive in key order, as Table.Ingest does. Columns without a field are
+// not set. A row may be reused from the next step on.
 func (t *TableOf[T]) Ingest(ctx context.Context, rows iter.Seq[T]) (ts mvcc.Timestamp, n int64, err error) {
 	return t.Table.ingest(ctx, func(shape *tablet.Shape) (iter.Seq2[[]*batch.Vector, error], error) {
 		b, err := t.bindFor(OpUpsert, shape)
@@ -245,13 +246,14 @@ func (t *TableOf[T]) vectors(b *binding, rows iter.Seq[T]) iter.Seq2[[]*batch.Ve
 	}
 }
 
-// ingestTextBytes is how many bytes of byte strings TableOf.Ingest collects before it passes them on.
+// ingestTextBytes is how many bytes of byte strings TableOf.Ingest collects before it passes them
+// on.
 const ingestTextBytes = 4 << 20
 
 const textBufferBytes = 64 << 10 // of appendText, at least
 
-// appendText appends a copy of text to buf, or to a new buffer if it does not fit, so that slices of
-// buf stay valid. nil stays nil.
+// appendText appends a copy of text to buf, or to a new buffer if it does not fit, so that slices
+// of buf stay valid. nil stays nil.
 func appendText(buf, text []byte) (grown, copied []byte) {
 	if len(text) == 0 {
 		return buf, text

@@ -139,8 +139,8 @@ const (
 	dirForeign                    // anything else
 )
 
-// inspect returns the state of dir. A missing directory is an error that satisfies fs.ErrNotExist. Nothing
-// is changed.
+// inspect returns the state of dir. A missing directory is an error that satisfies fs.ErrNotExist.
+// Nothing is changed.
 func inspect(fsys vfs.FS, dir string) (dirState, error) {
 	names, err := fsys.List(dir)
 	if err != nil {

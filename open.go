@@ -200,9 +200,9 @@ func (s *Store) format() error {
 	if err != nil {
 		return err
 	}
-	// The directory's entry in its parent must be durable before anything in it. Its creator, in this
-	// process or in one that crashed, may not have synced it. A parent that this process may not read
-	// was not changed by it.
+	// The directory's entry in its parent must be durable before anything in it. Its creator, in
+	// this process or in one that crashed, may not have synced it. A parent that this process may
+	// not read was not changed by it.
 	if err := s.opts.FS.SyncDir(filepath.Dir(s.dir)); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return err
 	}

@@ -29,8 +29,8 @@ const (
 
 // Options configure Open. A nil *Options and zero fields mean the defaults. Open copies them.
 //
-// The store keeps 16 MiB of its disk free: it refuses rows with ErrNoSpace if less would be left, so
-// that deletes, drops and compactions still have room.
+// The store keeps 16 MiB of its disk free: it refuses rows with ErrNoSpace if less would be left,
+// so that deletes, drops and compactions still have room.
 type Options struct {
 	// ReadOnly opens the store without writing a byte, also on a read-only mount. Any number of
 	// readers may share a store. The log is replayed into memory. The store must exist.
@@ -46,21 +46,21 @@ type Options struct {
 	// CellLimit bounds one cell, in bytes. Default 64 KiB, at most 4 MiB.
 	CellLimit int
 
-	// History is how long old versions are kept in tables that are created without a History option.
-	// It is stored when the store is created; later values are ignored. Default 7 days; at least one
-	// second, or HistoryForever.
+	// History is how long old versions are kept in tables that are created without a History
+	// option. It is stored when the store is created; later values are ignored. Default 7 days; at
+	// least one second, or HistoryForever.
 	History time.Duration
 
 	// Clock assigns timestamps. Default: a hybrid clock on the machine's time.
 	Clock mvcc.Clock
 	// Logger receives messages on recovery and background work. Default: nothing is logged.
 	Logger *slog.Logger
-	// Listener is called after each flush, compaction and ingest, in the goroutine that did it, with
-	// no lock of the table held. It must not call Close, which waits for it. Default: none.
+	// Listener is called after each flush, compaction and ingest, in the goroutine that did it,
+	// with no lock of the table held. It must not call Close, which waits for it. Default: none.
 	Listener func(Event)
 	// Progress is called periodically with the number of rows that a flush or a merging compaction
-	// has read so far. It runs in the goroutine that does the work, with locks of the table held: it
-	// must be quick and must not use the store. Default: none.
+	// has read so far. It runs in the goroutine that does the work, with locks of the table held:
+	// it must be quick and must not use the store. Default: none.
 	Progress func(table string, rows, of int64)
 
 	// Manual leaves flushes and compactions to the caller, except for flushes that the memory limit

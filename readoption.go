@@ -42,16 +42,16 @@ type (
 		diff()
 	}
 
-	// ReadOption is an option of every read of one state: AsOf, At, Latest. It is the only option of
-	// reads of typed rows other than scans and diffs.
+	// ReadOption is an option of every read of one state: AsOf, At, Latest. It is the only option
+	// of reads of typed rows other than scans and diffs.
 	ReadOption interface {
 		GetOption
 		CountOption
 		read()
 	}
 
-	// RangeOption is an option of every read of a key range: From, To, Prefix. It is the only option
-	// of TableOf.Diff.
+	// RangeOption is an option of every read of a key range: From, To, Prefix. It is the only
+	// option of TableOf.Diff.
 	RangeOption interface {
 		CountOption
 		DiffOption

@@ -10,8 +10,8 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// replay applies the log's write batches to memory, in LSN order from where the metadata needs them.
-// It writes nothing. It skips operations on tables that were dropped.
+// replay applies the log's write batches to memory, in LSN order from where the metadata needs
+// them. It writes nothing. It skips operations on tables that were dropped.
 func (s *Store) replay() (*wal.Tail, error) {
 	tables := map[uint32]*Table{}
 	newest := s.stored.ClockHigh

@@ -289,7 +289,8 @@ func (p *pins) open(sn *Snapshot) {
 	p.snapshots[sn] = true
 }
 
-// openAbove pins a snapshot unless a table's history may begin above it, and reports whether it did.
+// openAbove pins a snapshot unless a table's history may begin above it, and reports whether it
+// did.
 func (p *pins) openAbove(sn *Snapshot, tables []*Table) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

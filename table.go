@@ -86,9 +86,9 @@ func (s *Store) createTable(name string, columns *schema.Schema, opts []TableOpt
 		}
 	}
 	// The metadata row of the new table gets the log's last LSN as its flushed LSN, so the log must
-	// be durable up to there first. Otherwise a power failure could remove the end of the log, later
-	// batches would reuse its LSNs, and replay would take their inserts for flushed. metaMu is
-	// acquired afterwards: a goroutine that holds it never waits for write batches.
+	// be durable up to there first. Otherwise a power failure could remove the end of the log,
+	// later batches would reuse its LSNs, and replay would take their inserts for flushed. metaMu
+	// is acquired afterwards: a goroutine that holds it never waits for write batches.
 	flushed := s.lastLSN.Load()
 	if err := (tabletStore{s}).Wait(context.Background(), flushed); err != nil {
 		return nil, err
@@ -279,8 +279,8 @@ func (t *Table) Properties() Properties {
 	return p
 }
 
-// Extract flushes the table and copies the files of all its rowsets into dir, which it creates, with
-// a tablet.json that describes them. Apache Kudu's own programs read these files. The copy is
+// Extract flushes the table and copies the files of all its rowsets into dir, which it creates,
+// with a tablet.json that describes them. Apache Kudu's own programs read these files. The copy is
 // complete, with the table's history. If Extract fails, it removes dir. Errors: os.ErrExist if dir
 // exists; ErrCorrupt; those of Flush.
 func (t *Table) Extract(ctx context.Context, dir string) error {

@@ -7,8 +7,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// packArrays returns columns with vectors in array form converted to cells, the form that the engine
-// uses. The caller's vectors do not change. After an error, row and column are its position.
+// packArrays returns columns with vectors in array form converted to cells, the form that the
+// engine uses. The caller's vectors do not change. After an error, row and column are its position.
 func packArrays(s *schema.Schema, columns []*batch.Vector, limit int) (packed []*batch.Vector, row int, column string, err error) {
 	packed = columns
 	for i, v := range columns {

@@ -264,7 +264,7 @@ func (t *Tablet) Drop(remove func(sets []*rowset.Metadata) error) error {
 // and then calls install, which makes it the table's. Readers and writers continue: they identify
 // the table by its number, as the log does.
 //
-// Errors: ErrNotFound when the table was dropped; commit's.
+// Errors: ErrNoTable if the table was dropped; those of commit.
 func (t *Tablet) Rename(name string, commit func(row *meta.Table, install func()) error) error {
 	// Without the work lock a flush would commit a copy of the old row after the new one.
 	t.work.Lock()
