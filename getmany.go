@@ -104,7 +104,7 @@ func (t *Table) encodeKeys(v *view, keys []any) (encoded [][]byte, order []int, 
 			return nil, nil, fmt.Errorf("%w (key %d of %d)", err, i, len(keys))
 		}
 		if i == 1 {
-			buf = slices.Grow(buf, len(buf)*(len(keys)-1)) // keys are mostly of one length
+			buf = slices.Grow(buf, len(buf)*(len(keys)-1)) // most keys have the same length
 		}
 		buf = v.Encoder.AppendKey(buf, k)
 		ends[i], order[i] = len(buf), i

@@ -213,7 +213,7 @@ func (t *TableOf[T]) vectors(b *binding, rows iter.Seq[T]) iter.Seq2[[]*batch.Ve
 		}
 		var texts []byte // of the byte strings in columns; never moved
 		var value [16]byte
-		before, n, size := 0, 0, 0 // rows handed on, rows in columns, bytes of their byte strings
+		before, n, size := 0, 0, 0 // rows passed on, rows in columns, bytes of their byte strings
 		for row := range rows {
 			v := reflect.ValueOf(&row).Elem()
 			for k := range b.fields {

@@ -341,8 +341,8 @@ type Scan struct {
 	ctx context.Context
 	o   readOptions
 
-	keys  bool   // Keys of the iterator gives the rows' keys
-	after []byte // encoded: only rows with keys above it; nil: all
+	keys  bool   // the iterator returns the rows' keys, too
+	after []byte // encoded: the scan reads only rows with keys above it; nil: all
 }
 
 // Scan reads rows, in key order unless AnyOrder is given. Errors come with the first step or any
