@@ -65,7 +65,7 @@ func (s *Settings) Set(ctx context.Context, by string, values map[string]string)
 	return s.settings.Put(ctx, rows...)
 }
 
-// Replace sets a setting unless somebody else has set it since the caller read the old value.
+// Replace sets a setting unless it was set by another caller since the caller read the old value.
 func (s *Settings) Replace(ctx context.Context, by, name, old, value string) error {
 	row := Setting{name, value, by}
 	b := s.store.NewBatch()

@@ -6,7 +6,7 @@
 //
 // Numbers of enums are int32 fields. A generated enum field would move a number that it does not
 // list to the unknown fields, and a footer with an unknown codec would read as one without any.
-// The enums stand beside the messages as names for the numbers.
+// The enums next to the messages name the numbers.
 //
 // A message is a plain value: reading it from many goroutines is safe, changing it is not.
 // Unmarshalling copies strings and bytes; callers bound the input before they unmarshal it.

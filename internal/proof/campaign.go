@@ -53,7 +53,7 @@ func (c *campaign) begin(target string) (first, seeds uint64, err error) {
 		if c.resume {
 			first = max(first, last+1)
 		} else if r.commit == c.commit && last >= first {
-			return 0, 0, fmt.Errorf("%s has seeds %s of %s at this commit: --resume goes on behind them, --ledger '' enters nothing", c.ledger, r.seeds, c.name(target))
+			return 0, 0, fmt.Errorf("%s has seeds %s of %s at this commit: --resume continues after them, --ledger '' records nothing", c.ledger, r.seeds, c.name(target))
 		}
 	}
 	return first, seeds, nil

@@ -22,25 +22,25 @@ const (
 // newLedger is the text before the table of a new ledger.
 const newLedger = `# What the long campaigns did
 
-Tests run from random seeds for seconds. The same for hours is a campaign, and each row here is what campaigns did at one commit.
-The table is written by the program that runs them; the text is not touched by it.
+Tests run from fixed seeds for seconds. A campaign runs them for hours, and each row here sums up the campaigns at one commit.
+The program that runs them writes the table and leaves the text alone.
 
     go run ./internal/proof                                   lists the proofs
-    go run ./internal/proof model --for 2h --resume           goes on behind the highest seed below
+    go run ./internal/proof model --for 2h --resume           continues after the highest seed below
     go run ./internal/proof fuzz --executions 20000000 --resume
     go run ./internal/proof crashes --seed 17 --seeds 1 --ledger ''
-                                                              repeats one seed, and enters nothing
+                                                              repeats one seed, and records nothing
 
 **Proofs over whole stores**: a seed is one history, or one store, and does the same at the same commit each time (not with background
 work). What a failing one did is printed as a script.
 
 **fuzz**: a seed is up to 1,000,000 executions of a target's body, in process, on inputs made by random changes from the target's seeds
-and its corpus in ` + "`testdata/fuzz`" + `. "Guided" are those of Go's own engine, which looks at coverage, is slower by far, and is not
-repeatable; what it found worth keeping is in the corpus. One seed again, at the same commit:
+and its corpus in ` + "`testdata/fuzz`" + `. "Guided" executions are those of Go's own engine, which uses coverage, is much slower, and is not
+repeatable; the inputs that it kept are in the corpus. To repeat one seed at the same commit:
 
     go test ./internal/encoding -run '^FuzzPlain$' -fuzztest.seed 5 -fuzztest.executions 1000000
 
-A failure is entered too, and stays; that it was repaired is told by a later commit's row.
+A failure is recorded too, and stays; a later commit's row shows that it was fixed.
 
 `
 

@@ -63,7 +63,7 @@ func run(ctx context.Context, args []string, proofs []prooftest.Proof, out, log 
 	flags := flag.NewFlagSet("proof "+name, flag.ContinueOnError)
 	flags.SetOutput(log)
 	flags.DurationVar(&o.within, "for", 0, "stop after so long; 0 is never")
-	flags.BoolVar(&o.resume, "resume", false, "begin behind the highest seed that the ledger has")
+	flags.BoolVar(&o.resume, "resume", false, "start after the highest seed in the ledger")
 	flags.Uint64Var(&o.seed, "seed", 1, "the first seed")
 	flags.Uint64Var(&o.seeds, "seeds", 0, "how many seeds at most, of each target; 0 is no limit")
 	flags.StringVar(&o.ledger, "ledger", filepath.Join("docs", "proof.md"), "the file that the campaign is entered in, in the module's root; empty is none")
@@ -74,7 +74,7 @@ func run(ctx context.Context, args []string, proofs []prooftest.Proof, out, log 
 	})
 	flags.Int64Var(&o.executions, "executions", 10_000_000, "fuzz: how many executions of each target the ledger shall have for the commit")
 	flags.DurationVar(&o.guided, "guided", 30*time.Second, "fuzz: how long Go's own engine then tries each target, once for a commit; 0 is not at all")
-	flags.BoolVar(&o.keepGoing, "keep-going", false, "fuzz: go on with the next target behind a failure")
+	flags.BoolVar(&o.keepGoing, "keep-going", false, "fuzz: continue with the next target after a failure")
 	if err := flags.Parse(args[1:]); err != nil {
 		return 2
 	}
@@ -163,7 +163,7 @@ func describe(root, ledger string) (string, error) {
 	}
 	commit, err := git("rev-parse", "--short=10", "HEAD")
 	if err != nil {
-		return "", fmt.Errorf("git does not tell the commit (--commit says it): %w", err)
+		return "", fmt.Errorf("cannot read the commit from git (set it with --commit): %w", err)
 	}
 	args := []string{"status", "--porcelain", "--", "."}
 	if rel, err := filepath.Rel(root, ledger); err == nil && filepath.IsLocal(rel) {

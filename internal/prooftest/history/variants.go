@@ -53,7 +53,7 @@ func Variants() []Variant {
 		}},
 		{Name: "plain columns under zlib", column: func(c *schema.Column) { c.Encoding, c.Compression = schema.Plain, schema.Zlib }},
 		{Name: "rows never moved", moves: never},
-		{Name: "a flush behind each batch", moves: always},
+		{Name: "a flush after each batch", moves: always},
 	}
 }
 
