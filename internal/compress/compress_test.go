@@ -16,6 +16,7 @@ import (
 	"github.com/oribi-db/oribi/internal/corpustest"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/invariant"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -222,7 +223,7 @@ func TestLZ4GivesTheBytesOfTheCLibrary(t *testing.T) {
 }
 
 func TestCallsDoNotAllocate(t *testing.T) {
-	if raceEnabled {
+	if invariant.Race {
 		t.Skip("the race detector empties pools at random")
 	}
 	src := bytes.Repeat([]byte("0123456789"), 800)
