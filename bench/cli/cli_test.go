@@ -141,7 +141,7 @@ func TestUnknownNamesAreRefused(t *testing.T) {
 		args []string
 		want string
 	}{
-		{nil, "want list, run or compare"},
+		{nil, "want list, run, compare or page"},
 		{[]string{"go"}, `no command "go"`},
 		{[]string{"run", "nothing"}, `no workload "nothing"`},
 		{[]string{"run", "--workload", "nothing-*"}, `no workload "nothing-*"`},

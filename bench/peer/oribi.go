@@ -29,7 +29,7 @@ func oribiTable(dir, name string, columns func() (*schema.Schema, error)) (*orib
 		return nil, nil, err
 	}
 	t, err := store.Table(name)
-	if errors.Is(err, oribi.ErrNotFound) {
+	if errors.Is(err, oribi.ErrNoTable) {
 		var s *schema.Schema
 		if s, err = columns(); err == nil {
 			t, err = store.CreateTable(name, s)

@@ -40,7 +40,7 @@ func Variants() []Variant {
 		{Name: "large MemRowSets", settle: func(o *script.Settings) { o.FlushBytes = 64 << 20 }},
 		{Name: "small rowsets", settle: func(o *script.Settings) { o.RowSetBytes = 1 << 10 }},
 		{Name: "large rowsets", settle: func(o *script.Settings) { o.RowSetBytes = 32 << 20 }},
-		{Name: "little memory and cache", settle: func(o *script.Settings) { o.Memory = 16 << 20 }},
+		{Name: "little memory and cache", settle: func(o *script.Settings) { o.Memory = 64 << 20 }}, // its quarter bounds a write batch
 		{Name: "much memory and cache", settle: func(o *script.Settings) { o.Memory = 1 << 30 }},
 		{Name: "background work", settle: background("", 1<<14)},
 		{Name: "background work without merges", settle: background("none", 1<<13)},
