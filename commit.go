@@ -147,8 +147,7 @@ func (s *Store) carryOut(ctx context.Context, b *Batch, writes []*tablet.Write, 
 		return 0, err
 	}
 	if rec.Len() == 0 {
-		release()
-		return s.emptyCommit(ctx, sync)
+		return s.emptyCommit(ctx, sync, release)
 	}
 	ts, lsn, op, err := s.append(rec, sync)
 	if err != nil {
@@ -268,12 +267,14 @@ func (s *Store) append(rec *record.Writer, later bool) (mvcc.Timestamp, lsn.LSN,
 }
 
 // emptyCommit commits a batch that changes nothing: it returns a new timestamp when everything
-// before it is visible and, if sync is set, durable.
-func (s *Store) emptyCommit(ctx context.Context, sync bool) (mvcc.Timestamp, error) {
+// before it is visible and, if sync is set, durable. It calls release, which unlocks the batch's
+// rows, after it has taken the timestamp, so that what the batch found is true as of it.
+func (s *Store) emptyCommit(ctx context.Context, sync bool, release func()) (mvcc.Timestamp, error) {
 	s.appendMu.Lock()
 	ts, err := s.clock.Now()
 	last := s.lastLSN.Load()
 	s.appendMu.Unlock()
+	release()
 	if err != nil {
 		return 0, err
 	}
