@@ -33,7 +33,8 @@ var (
 	ErrClosed        = fault.ErrClosed        // the store or the iterator is closed
 )
 
-// ErrCommitted is returned by a second Commit of a write batch without a Reset in between.
+// ErrCommitted is returned by a second Commit of a write batch if neither Reset nor an operation that
+// begins the next batch comes in between.
 var ErrCommitted = errors.New("the write batch was committed: Reset begins the next")
 
 // RowError is a row of a write batch that was refused: its position, table, key, column, and cause.

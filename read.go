@@ -445,7 +445,6 @@ func (sc *Scan) start() (scan.Iterator, error) {
 	o, err := sc.request(v.Shape)
 	if err != nil {
 		v.Release()
-		v.unpin()
 		return nil, err
 	}
 	o.Limit, o.Keys = max(sc.o.limit, 0), sc.keys
