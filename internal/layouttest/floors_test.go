@@ -34,6 +34,7 @@ var floors = map[string]int{
 
 	"delta": 5,
 	"bloom": 5,
+	"hfile": 5,
 
 	"cfile":           4,
 	"internal/record": 4,

@@ -1,0 +1,11 @@
+package hfile
+
+import "github.com/oribi-db/oribi/internal/fault"
+
+// Errors that callers can act on, for errors.Is. They are the values that package oribi exports
+// under the same names.
+var (
+	ErrCorrupt     = fault.ErrCorrupt     // the bytes are not a well-formed HFile
+	ErrUnsupported = fault.ErrUnsupported // a version, codec, encoding, or feature that this package does not read
+	ErrClosed      = fault.ErrClosed      // the writer was finished or aborted
+)
