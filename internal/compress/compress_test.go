@@ -295,3 +295,18 @@ func BenchmarkDecompress(b *testing.B) {
 		})
 	}
 }
+
+// The library's assembly dereferences a nil dst.
+func TestLZ4UnpacksNothingOnlyFromAnEmptyBlock(t *testing.T) {
+	literals := append([]byte{0x50}, bytes.Repeat([]byte{0x41}, 40)...)
+	for _, dst := range [][]byte{nil, {}} {
+		if err := LZ4DecompressExact(dst, []byte{0}); err != nil {
+			t.Errorf("an empty block: %v", err)
+		}
+		for _, src := range [][]byte{nil, literals, literals[:2], {0, 0}} {
+			if err := LZ4DecompressExact(dst, src); !errors.Is(err, fault.ErrCorrupt) {
+				t.Errorf("LZ4DecompressExact(%d bytes) into nothing = %v, want ErrCorrupt", len(src), err)
+			}
+		}
+	}
+}
