@@ -65,7 +65,7 @@ func wake(c chan struct{}) {
 
 // check wakes the flusher if a write batch has brought a table to its limit, and the syncer if the
 // log has grown.
-func (b *background) check(parts []*part) {
+func (b *background) check(tables []*tableOps) {
 	if b.s.opts.Manual {
 		return
 	}
@@ -75,7 +75,7 @@ func (b *background) check(parts []*part) {
 	case length < b.synced.Load(): // segments were removed
 		b.synced.Store(length)
 	}
-	for _, p := range parts {
+	for _, p := range tables {
 		if mem, _ := p.table.tab.MemBytes(); mem >= b.s.opts.FlushBytes {
 			wake(b.flush)
 			return
@@ -232,7 +232,7 @@ func (s *Store) makeRoom(ctx context.Context, b *Batch) error {
 		}
 		return err
 	}
-	for _, p := range b.parts {
+	for _, p := range b.tables {
 		if !over() {
 			return nil
 		}

@@ -72,7 +72,7 @@ type Row map[string]any
 // Commit converts the rows column by column (see Table.Alter).
 type Batch struct {
 	store  *Store
-	parts  []*part
+	tables []*tableOps
 	n      int   // operations so far
 	bytes  int64 // keys and bodies
 	record record.Writer
@@ -85,8 +85,8 @@ type Batch struct {
 	changes   int         // operations of the last Commit that changed something
 }
 
-// part contains a batch's operations on one table.
-type part struct {
+// tableOps contains a batch's operations on one table.
+type tableOps struct {
 	table *Table
 	shape *tablet.Shape // schema and format of ops, cells and set; nil = none yet
 	ops   []tablet.Op
@@ -119,13 +119,13 @@ func (b *Batch) Err() error {
 
 // Reset removes all operations from the batch, which can then be used again. It keeps the memory.
 func (b *Batch) Reset() {
-	for _, p := range b.parts {
+	for _, p := range b.tables {
 		clear(p.ops)
 		p.shape, p.ops, p.buf = nil, p.ops[:0], p.buf[:0]
 		p.byKey, p.indexed = nil, 0
 	}
-	if len(b.parts) > 8 {
-		b.parts = nil
+	if len(b.tables) > 8 {
+		b.tables = nil
 	}
 	b.n, b.bytes, b.err, b.refused, b.committed = 0, 0, nil, nil, false
 }
@@ -157,7 +157,7 @@ func (b *Batch) DeleteIgnore(t *Table, key Row) { b.Row(OpDeleteIgnore, t, key) 
 
 // Row adds one operation of any kind. For deletes, row names the key columns only.
 func (b *Batch) Row(op Op, t *Table, row Row) {
-	p := b.part(t)
+	p := b.opsOf(t)
 	if p == nil {
 		return
 	}
@@ -199,7 +199,7 @@ func (b *Batch) Row(op Op, t *Table, row Row) {
 // them. set[i] reports whether column i is set. A nil set means all columns that the operation
 // takes: the key columns for a delete, and for an insert all but an auto-incrementing column.
 func (b *Batch) Cells(op Op, t *Table, cells [][]byte, set []bool) {
-	p := b.part(t)
+	p := b.opsOf(t)
 	if p == nil {
 		return
 	}
@@ -236,7 +236,7 @@ func takes(op Op, s *schema.Schema, i int) bool {
 // unset. Arrays are vectors in array form (batch.NewArrays) or vectors of cells (type
 // schema.Array). op is OpInsert, OpUpsert, or one of their Ignore kinds.
 func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
-	p := b.part(t)
+	p := b.opsOf(t)
 	if p == nil {
 		return
 	}
@@ -360,20 +360,20 @@ func checkVectors(s *schema.Schema, op Op, columns []*batch.Vector) (n int, err 
 // and Vectors use it instead of Table.Schema, which may be newer if another goroutine alters the
 // table. Schema returns nil if the batch has failed or t belongs to another store.
 func (b *Batch) Schema(t *Table) *schema.Schema {
-	if p := b.part(t); p != nil {
+	if p := b.opsOf(t); p != nil {
 		return p.shape.Schema
 	}
 	return nil
 }
 
-// part returns the batch's operations on t, or nil if the batch has failed or t belongs to another
+// opsOf returns the batch's operations on t, or nil if the batch has failed or t belongs to another
 // store.
-func (b *Batch) part(t *Table) *part {
+func (b *Batch) opsOf(t *Table) *tableOps {
 	b.committed = false
 	if b.err != nil {
 		return nil
 	}
-	for _, p := range b.parts {
+	for _, p := range b.tables {
 		if p.table == t {
 			if p.shape == nil {
 				p.begin()
@@ -385,14 +385,14 @@ func (b *Batch) part(t *Table) *part {
 		b.err = fmt.Errorf("row %d: the table belongs to another store: %w", b.n, fault.ErrNoTable)
 		return nil
 	}
-	p := &part{table: t}
+	p := &tableOps{table: t}
 	p.begin()
-	b.parts = append(b.parts, p)
+	b.tables = append(b.tables, p)
 	return p
 }
 
-// begin sets the schema of the part to the table's present one.
-func (p *part) begin() {
+// begin sets the schema of p to the table's present one.
+func (p *tableOps) begin() {
 	p.shape = p.table.tab.Shape()
 	if n := len(p.shape.Schema.Columns); n != len(p.cells) {
 		p.cells, p.set = make([][]byte, n), make([]bool, n)
@@ -433,7 +433,7 @@ func errRowTooLong(n int) error { return fmt.Errorf("a row of %d bytes, limit %d
 
 // add adds an operation with the columns p.cells and p.set, each of which has been checked against
 // its column's type.
-func (b *Batch) add(op Op, p *part) {
+func (b *Batch) add(op Op, p *tableOps) {
 	t, s := p.table, p.shape.Schema
 	if !op.known() {
 		b.spoil(&RowError{Row: b.n, Table: t.tab.Name(), Cause: fmt.Errorf("%v is unknown: use one of OpInsert to OpDeleteIgnore", op)})
@@ -484,7 +484,7 @@ func (b *Batch) add(op Op, p *part) {
 
 // checkAuto returns an error if the row sets, or does not set, an auto-incrementing column against
 // the rules of op. Such an error fails the whole batch. Source: tablet spec §12.6.
-func checkAuto(op Op, p *part) error {
+func checkAuto(op Op, p *tableOps) error {
 	i := p.shape.Schema.AutoIncrement()
 	switch {
 	case i < 0:
@@ -507,7 +507,7 @@ func checkAutoCell(cell []byte) error {
 }
 
 // complete checks that op takes the columns that are set, and fills in defaults.
-func (b *Batch) complete(op Op, p *part) (column string, err error) {
+func (b *Batch) complete(op Op, p *tableOps) (column string, err error) {
 	s := p.shape.Schema
 	inserts := op != OpDelete && op != OpDeleteIgnore && op != OpUpdate && op != OpUpdateIgnore
 	others := 0
@@ -549,7 +549,7 @@ func (b *Batch) complete(op Op, p *part) (column string, err error) {
 }
 
 // setBitmap returns the columns that an upsert sets; nil means all.
-func (p *part) setBitmap(op Op) batch.Bitmap {
+func (p *tableOps) setBitmap(op Op) batch.Bitmap {
 	if op == OpInsert || op == OpInsertIgnore {
 		return nil
 	}
@@ -567,14 +567,14 @@ func (p *part) setBitmap(op Op) batch.Bitmap {
 	return nil
 }
 
-// partBufferBytes is the size of a part's first buffer. It fits a few rows, and most batches have
-// no more. Each further buffer is at least twice as large.
-const partBufferBytes = 512
+// tableOpsBufferBytes is the size of the first buffer of a tableOps. It fits a few rows, and most
+// batches have no more. Each further buffer is at least twice as large.
+const tableOpsBufferBytes = 512
 
 // reserve makes sure that n more bytes fit into the buffer without moving it. If they do not, it
 // replaces the buffer by a new one; slices of the old one stay valid.
-func (p *part) reserve(n int) {
+func (p *tableOps) reserve(n int) {
 	if cap(p.buf)-len(p.buf) < n {
-		p.buf = make([]byte, 0, max(n, partBufferBytes, 2*cap(p.buf)))
+		p.buf = make([]byte, 0, max(n, tableOpsBufferBytes, 2*cap(p.buf)))
 	}
 }

@@ -133,7 +133,7 @@ type rowsChange struct {
 	res BulkResult
 
 	b     *Batch
-	p     *part          // of b
+	p     *tableOps      // of b
 	at    mvcc.Timestamp // of the state that collect has read
 	first []byte         // the key of b's first operation; nil: b is empty
 	done  []byte         // the last key that is committed; nil: none is
@@ -157,7 +157,7 @@ func (c *rowsChange) run(ctx context.Context) (BulkResult, error) {
 func (c *rowsChange) collect(ctx context.Context) (more bool, err error) {
 	c.b.Reset()
 	c.first = nil
-	if c.p = c.b.part(c.t); c.p == nil {
+	if c.p = c.b.opsOf(c.t); c.p == nil {
 		return false, c.b.err
 	}
 	filter, err := c.t.bind(c.p.shape.Schema, c.o.read.where)

@@ -110,7 +110,7 @@ func (s *Store) batchLimit() int64 { return min(maxBatchBytes, s.opts.MemoryLimi
 
 // commit carries out b in the steps resolve, log, apply, and publish.
 func (s *Store) commit(ctx context.Context, b *Batch, sync, partial bool) (mvcc.Timestamp, error) {
-	writes, err := prepareAll(b.parts, partial)
+	writes, err := prepareAll(b.tables, partial)
 	if err != nil {
 		seen := s.lastLSN.Load()
 		for _, w := range writes {
@@ -161,7 +161,7 @@ func (s *Store) carryOut(ctx context.Context, b *Batch, writes []*tablet.Write, 
 	}
 	slices.SortFunc(b.assigned, func(x, y Assigned) int { return cmp.Compare(x.Row, y.Row) })
 	release()
-	s.background.check(b.parts)
+	s.background.check(b.tables)
 	if sync {
 		op.Applied()
 		if err := s.log.Sync(lsn); err != nil {
@@ -195,11 +195,11 @@ func (s *Store) refusal(ctx context.Context, err error, lsn lsn.LSN) error {
 
 // prepareAll resolves the operations on each table, in the order of the tables' numbers. All
 // batches use this order, so they cannot deadlock.
-func prepareAll(parts []*part, partial bool) ([]*tablet.Write, error) {
-	sort.Slice(parts, func(i, j int) bool { return parts[i].table.tab.Number < parts[j].table.tab.Number })
+func prepareAll(tables []*tableOps, partial bool) ([]*tablet.Write, error) {
+	sort.Slice(tables, func(i, j int) bool { return tables[i].table.tab.Number < tables[j].table.tab.Number })
 	var writes []*tablet.Write
 	var first error
-	for _, p := range parts {
+	for _, p := range tables {
 		if len(p.ops) == 0 {
 			continue
 		}
@@ -209,7 +209,7 @@ func prepareAll(parts []*part, partial bool) ([]*tablet.Write, error) {
 		}
 		w, err := prepare(p.ops, p.shape)
 		if err != nil {
-			if first = earlier(first, err); first == err && len(parts) == 1 {
+			if first = earlier(first, err); first == err && len(tables) == 1 {
 				return nil, err
 			}
 			continue

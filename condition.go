@@ -40,7 +40,7 @@ func (b *Batch) DeleteIf(t *Table, key Row, predicates ...Predicate) {
 
 // rowIf adds an operation with a condition on its row.
 func (b *Batch) rowIf(op Op, t *Table, row Row, predicates []Predicate) {
-	p := b.part(t)
+	p := b.opsOf(t)
 	if p == nil {
 		return
 	}
@@ -58,7 +58,7 @@ func (b *Batch) rowIf(op Op, t *Table, row Row, predicates []Predicate) {
 // condition adds a condition on a row. add adds a delete of that row, which condition turns into
 // the test: both take the key columns only.
 func (b *Batch) condition(t *Table, c *tablet.Condition, predicates []Predicate, add func()) {
-	p := b.part(t)
+	p := b.opsOf(t)
 	if p == nil {
 		return
 	}
@@ -133,11 +133,11 @@ func (b *Batch) Get(ctx context.Context, t *Table, key any, opts ...ColumnsOptio
 // after applies the batch's operations to a row with the given cells, in the schema of shape, and
 // returns the result. nil means that the row does not exist.
 func (b *Batch) after(t *Table, shape *tablet.Shape, key []byte, cells [][]byte) ([][]byte, error) {
-	i := slices.IndexFunc(b.parts, func(p *part) bool { return p.table == t })
+	i := slices.IndexFunc(b.tables, func(p *tableOps) bool { return p.table == t })
 	if i < 0 {
 		return cells, nil
 	}
-	p := b.parts[i]
+	p := b.tables[i]
 	for _, k := range p.on(key) {
 		op := &p.ops[k]
 		if p.shape != shape {
@@ -153,7 +153,7 @@ func (b *Batch) after(t *Table, shape *tablet.Shape, key []byte, cells [][]byte)
 
 // on returns the indexes of the operations on a key, in their order. The first call builds the map
 // that finds them.
-func (p *part) on(key []byte) []int32 {
+func (p *tableOps) on(key []byte) []int32 {
 	if p.byKey == nil {
 		p.byKey = map[string][]int32{}
 	}

@@ -98,7 +98,7 @@ func (t *Table) restore(ctx context.Context, ts mvcc.Timestamp) (BulkResult, err
 
 // undo adds the operations that change a row back to what it was before a difference.
 func (t *Table) undo(b *Batch, d *Difference) error {
-	p := b.part(t)
+	p := b.opsOf(t)
 	if p == nil {
 		return b.err
 	}
@@ -179,7 +179,7 @@ func (t *Table) replace(ctx context.Context, b *Batch, sync bool, read func() (m
 	if err == nil {
 		var ops []tablet.Op
 		shape := t.tab.Shape()
-		for _, p := range b.parts {
+		for _, p := range b.tables {
 			ops, shape = p.ops, p.shape
 		}
 		err = w.Resolve(ops, shape)

@@ -78,7 +78,7 @@ func (s *Store) hasSpace(bytes, keep int64) (free int64, ok bool) {
 
 // deletesOnly reports whether the write batch adds no rows.
 func (b *Batch) deletesOnly() bool {
-	for _, p := range b.parts {
+	for _, p := range b.tables {
 		for i := range p.ops {
 			if ask := p.ops[i].Kind; ask != tablet.Delete && ask != tablet.DeleteIgnore {
 				return false

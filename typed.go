@@ -241,7 +241,7 @@ func (t *TableOf[T]) add(op Op, b *Batch, rows []T) {
 	if len(rows) == 0 {
 		return
 	}
-	p := b.part(t.Table)
+	p := b.opsOf(t.Table)
 	if p == nil {
 		return
 	}
@@ -299,7 +299,7 @@ func (t *TableOf[T]) bindFor(op Op, shape *tablet.Shape) (*binding, error) {
 
 // reserveValues makes room in p.value for n cells of fixed width, so that it does not move while
 // they are made.
-func (p *part) reserveValues(n int) {
+func (p *tableOps) reserveValues(n int) {
 	if cap(p.value) < 16*n {
 		p.value = make([]byte, 0, 16*n)
 	}

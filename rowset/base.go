@@ -93,18 +93,18 @@ type BaseWriter struct {
 	schema   *schema.Schema
 	creation Creation
 	cols     []int // by index in the schema
-	parts    []part[*cfile.Writer]
+	outputs  []output[*cfile.Writer]
 }
 
 // NewBaseWriter begins a file for each of cols, which are indexes in the schema.
 func NewBaseWriter(c Creation, s *schema.Schema, cols []int) (*BaseWriter, error) {
 	w := &BaseWriter{schema: s, creation: c, cols: cols}
 	for _, i := range cols {
-		p, err := newColumnPart(c, s, i)
+		p, err := newColumnOutput(c, s, i)
 		if err != nil {
 			return nil, err
 		}
-		w.parts = append(w.parts, p)
+		w.outputs = append(w.outputs, p)
 	}
 	return w, nil
 }
@@ -114,13 +114,13 @@ func NewBaseWriter(c Creation, s *schema.Schema, cols []int) (*BaseWriter, error
 // strings of a row that is not in the cache cost 2.5 MiB. LZ4 sees 64 KiB at most.
 const stringBlockBytes = 32 << 10
 
-func newColumnPart(c Creation, s *schema.Schema, i int) (part[*cfile.Writer], error) {
+func newColumnOutput(c Creation, s *schema.Schema, i int) (output[*cfile.Writer], error) {
 	col := &s.Columns[i]
 	stringBytes := int(col.BlockBytes)
 	if stringBytes == 0 {
 		stringBytes = stringBlockBytes
 	}
-	p, err := newPart(c, func(sink block.Sink) (*cfile.Writer, error) {
+	p, err := newOutput(c, func(sink block.Sink) (*cfile.Writer, error) {
 		return cfile.NewWriter(sink, cfile.WriterOptions{Type: col.Stored(), Encoding: col.Encoding, Compression: col.Compression.Resolve(col.Stored()),
 			Nullable: col.Nullable, Array: col.Type == schema.Array, BlockBytes: int(col.BlockBytes), StringBytes: stringBytes, PositionalIndex: true, ValueIndex: i == 0 && s.SingleKey()})
 	})
@@ -132,9 +132,9 @@ func newColumnPart(c Creation, s *schema.Schema, i int) (part[*cfile.Writer], er
 
 // Append adds cells; vectors[i] is of cols[i], and all are of one length.
 func (w *BaseWriter) Append(vectors []*batch.Vector) error {
-	return parallel(len(w.parts), func(i int) error {
+	return parallel(len(w.outputs), func(i int) error {
 		c := &w.schema.Columns[w.cols[i]]
-		if err := appendColumn(w.parts[i].w, c, vectors[i]); err != nil {
+		if err := appendColumn(w.outputs[i].w, c, vectors[i]); err != nil {
 			return fmt.Errorf("column %q: %w", c.Name, err)
 		}
 		return nil
@@ -143,10 +143,10 @@ func (w *BaseWriter) Append(vectors []*batch.Vector) error {
 
 // Finish ends all files. blocks[i] is that of cols[i]; bytes is the size of all.
 func (w *BaseWriter) Finish() (blocks []ColumnBlock, bytes int64, err error) {
-	if err := parallel(len(w.parts), func(i int) error { return w.parts[i].w.Finish() }); err != nil {
+	if err := parallel(len(w.outputs), func(i int) error { return w.outputs[i].w.Finish() }); err != nil {
 		return nil, 0, err
 	}
-	for i, p := range w.parts {
+	for i, p := range w.outputs {
 		if err := w.creation.Finish(p.sink); err != nil {
 			return nil, 0, err
 		}

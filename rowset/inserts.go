@@ -20,10 +20,10 @@ var deleteList = change.List(change.AppendDelete(nil))
 // bytes a row, packed to a fraction of one, is all that is left to write then.
 func WriteInserts(c Creation, rows []*Metadata, ts mvcc.Timestamp) error {
 	for some := range slices.Chunk(rows, runtime.GOMAXPROCS(0)) {
-		files := make([]part[*delta.Writer], len(some))
+		files := make([]output[*delta.Writer], len(some))
 		for i := range files {
 			var err error
-			if files[i], err = newPart(c, func(sink block.Sink) (*delta.Writer, error) { return delta.NewWriter(sink, true) }); err != nil {
+			if files[i], err = newOutput(c, func(sink block.Sink) (*delta.Writer, error) { return delta.NewWriter(sink, true) }); err != nil {
 				return err
 			}
 		}

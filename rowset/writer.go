@@ -43,18 +43,18 @@ const (
 type Writer struct {
 	schema   *schema.Schema
 	creation Creation
-	columns  []part[*cfile.Writer]
-	filter   part[*bloom.Writer]
-	index    part[*cfile.Writer] // compound keys only
-	undo     part[*delta.Writer] // made by the first undo
-	redo     part[*delta.Writer] // made by the first redo
+	columns  []output[*cfile.Writer]
+	filter   output[*bloom.Writer]
+	index    output[*cfile.Writer] // compound keys only
+	undo     output[*delta.Writer] // made by the first undo
+	redo     output[*delta.Writer] // made by the first redo
 	row      Metadata
 	keys     *batch.Vector // the keys of one Append, as the index takes them
 	lastKey  []byte
 }
 
-// part is one file with the sink below it.
-type part[W any] struct {
+// output is a file being written and the block that it is written to.
+type output[W any] struct {
 	sink block.Sink
 	w    W
 }
@@ -64,7 +64,7 @@ func NewWriter(c Creation, s *schema.Schema, id uint64) (*Writer, error) {
 	w := &Writer{schema: s, creation: c, keys: &batch.Vector{Type: schema.Binary}}
 	w.row.ID, w.row.LastDurableDMS = id, -1
 	for i := range s.Columns {
-		p, err := newColumnPart(c, s, i)
+		p, err := newColumnOutput(c, s, i)
 		if err != nil {
 			return nil, err
 		}
@@ -72,14 +72,14 @@ func NewWriter(c Creation, s *schema.Schema, id uint64) (*Writer, error) {
 		w.row.Columns = append(w.row.Columns, ColumnBlock{ID: s.Columns[i].ID, Block: p.sink.ID()})
 	}
 	var err error
-	if w.filter, err = newPart(c, func(sink block.Sink) (*bloom.Writer, error) { return bloom.NewWriter(sink, bloom.Options{}) }); err != nil {
+	if w.filter, err = newOutput(c, func(sink block.Sink) (*bloom.Writer, error) { return bloom.NewWriter(sink, bloom.Options{}) }); err != nil {
 		return nil, err
 	}
 	w.row.Bloom = w.filter.sink.ID()
 	if s.SingleKey() {
 		return w, nil
 	}
-	w.index, err = newPart(c, func(sink block.Sink) (*cfile.Writer, error) {
+	w.index, err = newOutput(c, func(sink block.Sink) (*cfile.Writer, error) {
 		return cfile.NewWriter(sink, cfile.WriterOptions{Type: schema.Binary, Encoding: schema.Prefix, Compression: schema.LZ4,
 			BlockBytes: keyIndexBlockBytes, ValueIndex: true, Exact: true})
 	})
@@ -90,13 +90,13 @@ func NewWriter(c Creation, s *schema.Schema, id uint64) (*Writer, error) {
 	return w, nil
 }
 
-func newPart[W any](c Creation, make func(block.Sink) (W, error)) (part[W], error) {
+func newOutput[W any](c Creation, make func(block.Sink) (W, error)) (output[W], error) {
 	sink, err := c.Create()
 	if err != nil {
-		return part[W]{}, err
+		return output[W]{}, err
 	}
 	w, err := make(sink)
-	return part[W]{sink, w}, err
+	return output[W]{sink, w}, err
 }
 
 // Rows is the number of rows taken so far.
@@ -209,13 +209,13 @@ func (w *Writer) appendKeys(keys [][]byte) error {
 	return w.index.w.Append(w.keys)
 }
 
-func appendDeltas(w *Writer, p *part[*delta.Writer], undo bool, list []change.Delta, first uint32) error {
+func appendDeltas(w *Writer, p *output[*delta.Writer], undo bool, list []change.Delta, first uint32) error {
 	if len(list) == 0 {
 		return nil
 	}
 	if p.sink == nil {
 		var err error
-		if *p, err = newPart(w.creation, func(sink block.Sink) (*delta.Writer, error) { return delta.NewWriter(sink, undo) }); err != nil {
+		if *p, err = newOutput(w.creation, func(sink block.Sink) (*delta.Writer, error) { return delta.NewWriter(sink, undo) }); err != nil {
 			return err
 		}
 		if undo {
@@ -266,7 +266,7 @@ func (w *Writer) Finish() (*Metadata, error) {
 	if err == nil && w.index.sink != nil {
 		err = w.index.w.Finish()
 	}
-	for _, p := range []part[*delta.Writer]{w.undo, w.redo} {
+	for _, p := range []output[*delta.Writer]{w.undo, w.redo} {
 		if err == nil && p.sink != nil {
 			_, err = p.w.Finish()
 		}
