@@ -87,14 +87,14 @@ type Batch struct {
 
 // tableOps contains a batch's operations on one table.
 type tableOps struct {
-	table *Table
-	shape *tablet.Shape // schema and format of ops, cells and set; nil = none yet
-	ops   []tablet.Op
-	buf   []byte // keys and bodies; never moved, so that slices of it stay valid
-	cells [][]byte
-	set   []bool
-	lacks string // a column that is not set and that a new row must set
-	value []byte // bytes of fixed-width cells while a row is made
+	table  *Table
+	schema *tablet.TableSchema // schema and format of ops, cells and set; nil = none yet
+	ops    []tablet.Op
+	buf    []byte // keys and bodies; never moved, so that slices of it stay valid
+	cells  [][]byte
+	set    []bool
+	lacks  string // a column that is not set and that a new row must set
+	value  []byte // bytes of fixed-width cells while a row is made
 
 	byKey   map[string][]int32 // operations on a key, of ops[:indexed]; nil until the first Get
 	indexed int
@@ -121,7 +121,7 @@ func (b *Batch) Err() error {
 func (b *Batch) Reset() {
 	for _, p := range b.tables {
 		clear(p.ops)
-		p.shape, p.ops, p.buf = nil, p.ops[:0], p.buf[:0]
+		p.schema, p.ops, p.buf = nil, p.ops[:0], p.buf[:0]
 		p.byKey, p.indexed = nil, 0
 	}
 	if len(b.tables) > 8 {
@@ -164,7 +164,7 @@ func (b *Batch) Row(op Op, t *Table, row Row) {
 	found := 0
 	p.value = p.value[:0]
 	for i := range p.cells {
-		c := &p.shape.Schema.Columns[i]
+		c := &p.schema.Schema.Columns[i]
 		v, ok := row[c.Name]
 		p.cells[i], p.set[i] = nil, ok
 		if !ok {
@@ -185,7 +185,7 @@ func (b *Batch) Row(op Op, t *Table, row Row) {
 	}
 	if found < len(row) {
 		for name := range row {
-			if p.shape.Schema.Index(name) < 0 {
+			if p.schema.Schema.Index(name) < 0 {
 				b.fail(t, name, fault.ErrNoColumn)
 				return
 			}
@@ -207,7 +207,7 @@ func (b *Batch) Cells(op Op, t *Table, cells [][]byte, set []bool) {
 		b.fail(t, "", fmt.Errorf("%d cells, the table has %d columns", len(cells), len(p.cells)))
 		return
 	}
-	s := p.shape.Schema
+	s := p.schema.Schema
 	for i := range cells {
 		p.set[i] = set == nil && takes(op, s, i) || set != nil && set[i]
 		p.cells[i] = nil
@@ -240,7 +240,7 @@ func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
 	if p == nil {
 		return
 	}
-	s := p.shape.Schema
+	s := p.schema.Schema
 	n, err := checkVectors(s, op, columns)
 	if err != nil {
 		b.spoil(&RowError{Row: b.n, Table: t.tab.Name(), Cause: err})
@@ -287,8 +287,8 @@ func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
 			}
 		}
 	}
-	keys := change.AppendVectorKeys(make([][]byte, 0, n), p.shape.Encoder, filled, 0, n)
-	buf, ends := p.shape.RowFormat.AppendVectorRows(nil, nil, filled, 0, n)
+	keys := change.AppendVectorKeys(make([][]byte, 0, n), p.schema.Encoder, filled, 0, n)
+	buf, ends := p.schema.RowFormat.AppendVectorRows(nil, nil, filled, 0, n)
 	start := 0
 	alone := s.SingleKey() && s.Columns[0].Type.Variable() // the encoded key is the cell itself
 	for i, key := range keys {
@@ -303,7 +303,7 @@ func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
 			continue
 		}
 		if alone {
-			key = p.shape.RowFormat.Cell(body, 0)
+			key = p.schema.RowFormat.Cell(body, 0)
 		}
 		p.ops = append(p.ops, tablet.Op{Kind: op.kind(), Index: b.n, Key: key, Body: body, Set: set, Lacks: lacks})
 		b.n++
@@ -361,7 +361,7 @@ func checkVectors(s *schema.Schema, op Op, columns []*batch.Vector) (n int, err 
 // table. Schema returns nil if the batch has failed or t belongs to another store.
 func (b *Batch) Schema(t *Table) *schema.Schema {
 	if p := b.opsOf(t); p != nil {
-		return p.shape.Schema
+		return p.schema.Schema
 	}
 	return nil
 }
@@ -375,7 +375,7 @@ func (b *Batch) opsOf(t *Table) *tableOps {
 	}
 	for _, p := range b.tables {
 		if p.table == t {
-			if p.shape == nil {
+			if p.schema == nil {
 				p.begin()
 			}
 			return p
@@ -393,8 +393,8 @@ func (b *Batch) opsOf(t *Table) *tableOps {
 
 // begin sets the schema of p to the table's present one.
 func (p *tableOps) begin() {
-	p.shape = p.table.tab.Shape()
-	if n := len(p.shape.Schema.Columns); n != len(p.cells) {
+	p.schema = p.table.tab.Schema()
+	if n := len(p.schema.Schema.Columns); n != len(p.cells) {
 		p.cells, p.set = make([][]byte, n), make([]bool, n)
 	}
 }
@@ -434,7 +434,7 @@ func errRowTooLong(n int) error { return fmt.Errorf("a row of %d bytes, limit %d
 // add adds an operation with the columns p.cells and p.set, each of which has been checked against
 // its column's type.
 func (b *Batch) add(op Op, p *tableOps) {
-	t, s := p.table, p.shape.Schema
+	t, s := p.table, p.schema.Schema
 	if !op.known() {
 		b.spoil(&RowError{Row: b.n, Table: t.tab.Name(), Cause: fmt.Errorf("%v is unknown: use one of OpInsert to OpDeleteIgnore", op)})
 		return
@@ -453,7 +453,7 @@ func (b *Batch) add(op Op, p *tableOps) {
 	}
 	p.reserve(3*size + 16*len(p.cells) + 64) // keys escape, at most doubling; lists and images add less than 16 bytes a cell
 	start := len(p.buf)
-	p.buf = p.shape.Encoder.AppendKey(p.buf, p.cells)
+	p.buf = p.schema.Encoder.AppendKey(p.buf, p.cells)
 	o := tablet.Op{Kind: op.kind(), Index: b.n, Key: p.buf[start:len(p.buf):len(p.buf)]}
 	if len(o.Key) > schema.MaxKeyBytes {
 		b.fail(t, "", errKeyTooLong(len(o.Key)))
@@ -470,7 +470,7 @@ func (b *Batch) add(op Op, p *tableOps) {
 			}
 		}
 	default:
-		p.buf = p.shape.RowFormat.AppendRow(p.buf, p.cells)
+		p.buf = p.schema.RowFormat.AppendRow(p.buf, p.cells)
 		o.Set, o.Lacks = p.setBitmap(op), p.lacks
 	}
 	if o.Body = p.buf[start:len(p.buf):len(p.buf)]; len(o.Body) > maxRowBytes {
@@ -485,7 +485,7 @@ func (b *Batch) add(op Op, p *tableOps) {
 // checkAuto returns an error if the row sets, or does not set, an auto-incrementing column against
 // the rules of op. Such an error fails the whole batch. Source: tablet spec §12.6.
 func checkAuto(op Op, p *tableOps) error {
-	i := p.shape.Schema.AutoIncrement()
+	i := p.schema.Schema.AutoIncrement()
 	switch {
 	case i < 0:
 	case op.Inserts() && p.set[i]:
@@ -508,7 +508,7 @@ func checkAutoCell(cell []byte) error {
 
 // complete checks that op takes the columns that are set, and fills in defaults.
 func (b *Batch) complete(op Op, p *tableOps) (column string, err error) {
-	s := p.shape.Schema
+	s := p.schema.Schema
 	inserts := op != OpDelete && op != OpDeleteIgnore && op != OpUpdate && op != OpUpdateIgnore
 	others := 0
 	p.lacks = ""

@@ -160,7 +160,7 @@ func (c *rowsChange) collect(ctx context.Context) (more bool, err error) {
 	if c.p = c.b.opsOf(c.t); c.p == nil {
 		return false, c.b.err
 	}
-	filter, err := c.t.bind(c.p.shape.Schema, c.o.read.where)
+	filter, err := c.t.bind(c.p.schema.Schema, c.o.read.where)
 	if err != nil {
 		return false, err
 	}
@@ -220,7 +220,7 @@ func (c *rowsChange) add(op tablet.Op, key []byte, size int64) {
 
 // updateList returns the change of one row, which is the same for all.
 func (c *rowsChange) updateList() (change.List, error) {
-	s := c.p.shape.Schema
+	s := c.p.schema.Schema
 	list := change.AppendUpdateHeader(nil, change.Update)
 	found := 0
 	for i := range s.Columns {
@@ -292,14 +292,14 @@ func (c *rowsChange) next() Key {
 	if encoded == nil || c.p == nil {
 		return nil
 	}
-	shape := c.t.tab.Shape()
-	cells, err := shape.Encoder.Decode(encoded)
+	tableSchema := c.t.tab.Schema()
+	cells, err := tableSchema.Encoder.Decode(encoded)
 	if err != nil {
 		return nil
 	}
 	key := make(Key, len(cells))
 	for i, cell := range cells {
-		key[i] = valueOf(&shape.Schema.Columns[i], cell)
+		key[i] = valueOf(&tableSchema.Schema.Columns[i], cell)
 	}
 	return key
 }

@@ -207,7 +207,7 @@ func prepareAll(tables []*tableOps, partial bool) ([]*tablet.Write, error) {
 		if partial {
 			prepare = p.table.tab.PreparePartial
 		}
-		w, err := prepare(p.ops, p.shape)
+		w, err := prepare(p.ops, p.schema)
 		if err != nil {
 			if first = earlier(first, err); first == err && len(tables) == 1 {
 				return nil, err

@@ -44,7 +44,7 @@ func (b *Batch) rowIf(op Op, t *Table, row Row, predicates []Predicate) {
 	if p == nil {
 		return
 	}
-	f, err := t.bind(p.shape.Schema, predicates)
+	f, err := t.bind(p.schema.Schema, predicates)
 	if err != nil {
 		b.spoil(err)
 		return
@@ -63,7 +63,7 @@ func (b *Batch) condition(t *Table, c *tablet.Condition, predicates []Predicate,
 		return
 	}
 	var err error
-	if c.Filter, err = t.bind(p.shape.Schema, predicates); err != nil {
+	if c.Filter, err = t.bind(p.schema.Schema, predicates); err != nil {
 		b.spoil(err)
 		return
 	}
@@ -105,7 +105,7 @@ func (b *Batch) Get(ctx context.Context, t *Table, key any, opts ...ColumnsOptio
 	if err != nil {
 		return nil, err
 	}
-	cols, err := t.project(v.Shape, &o)
+	cols, err := t.project(v.TableSchema, &o)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (b *Batch) Get(ctx context.Context, t *Table, key any, opts ...ColumnsOptio
 	if !found {
 		cells = nil
 	}
-	if cells, err = b.after(t, v.Shape, encoded, cells); err != nil {
+	if cells, err = b.after(t, v.TableSchema, encoded, cells); err != nil {
 		return nil, err
 	}
 	if cells == nil {
@@ -130,9 +130,9 @@ func (b *Batch) Get(ctx context.Context, t *Table, key any, opts ...ColumnsOptio
 	return newRow(v.Schema.Columns, cols, out), nil
 }
 
-// after applies the batch's operations to a row with the given cells, in the schema of shape, and
+// after applies the batch's operations to a row with the given cells, in the schema of tableSchema, and
 // returns the result. nil means that the row does not exist.
-func (b *Batch) after(t *Table, shape *tablet.Shape, key []byte, cells [][]byte) ([][]byte, error) {
+func (b *Batch) after(t *Table, tableSchema *tablet.TableSchema, key []byte, cells [][]byte) ([][]byte, error) {
 	i := slices.IndexFunc(b.tables, func(p *tableOps) bool { return p.table == t })
 	if i < 0 {
 		return cells, nil
@@ -140,11 +140,11 @@ func (b *Batch) after(t *Table, shape *tablet.Shape, key []byte, cells [][]byte)
 	p := b.tables[i]
 	for _, k := range p.on(key) {
 		op := &p.ops[k]
-		if p.shape != shape {
-			op = tablet.Converted(op, p.shape, shape)
+		if p.schema != tableSchema {
+			op = tablet.Converted(op, p.schema, tableSchema)
 		}
 		var err error
-		if cells, err = shape.After(op, cells); err != nil {
+		if cells, err = tableSchema.After(op, cells); err != nil {
 			return nil, &RowError{Row: op.Index, Table: t.tab.Name(), Key: t.tab.KeyText(key), Cause: err}
 		}
 	}
@@ -158,7 +158,7 @@ func (p *tableOps) on(key []byte) []int32 {
 		p.byKey = map[string][]int32{}
 	}
 	for ; p.indexed < len(p.ops); p.indexed++ {
-		if p.ops[p.indexed].Kind.Inserts() && p.shape.Schema.AutoIncrement() >= 0 {
+		if p.ops[p.indexed].Kind.Inserts() && p.schema.Schema.AutoIncrement() >= 0 {
 			continue // Commit completes its key
 		}
 		k := string(p.ops[p.indexed].Key)

@@ -114,7 +114,7 @@ func isValue(t reflect.Type) bool {
 
 // binding connects the fields with the columns of one version of a table's schema. It is immutable.
 type binding struct {
-	shape   *tablet.Shape
+	schema  *tablet.TableSchema
 	fields  []field
 	columns []int // of the fields, indexes in the schema
 
@@ -123,8 +123,8 @@ type binding struct {
 }
 
 // bind builds the conversions of the fields. column returns the index of a field's column.
-func (rt *rowType) bind(shape *tablet.Shape, column func(i int) (int, error)) (*binding, error) {
-	s, b := shape.Schema, &binding{shape: shape}
+func (rt *rowType) bind(tableSchema *tablet.TableSchema, column func(i int) (int, error)) (*binding, error) {
+	s, b := tableSchema.Schema, &binding{schema: tableSchema}
 	for i := range rt.tags {
 		tag := &rt.tags[i]
 		col, err := column(i)

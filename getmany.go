@@ -74,7 +74,7 @@ func (t *Table) getMany(ctx context.Context, keys []any, o readOptions, get func
 		return nil, err
 	}
 	defer v.Release()
-	cols, err := t.project(v.Shape, &o)
+	cols, err := t.project(v.TableSchema, &o)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (t *Table) getMany(ctx context.Context, keys []any, o readOptions, get func
 			return nil, callErr("", err)
 		}
 	}
-	return o.columnsOf(v.Shape, cols), nil
+	return o.columnsOf(v.TableSchema, cols), nil
 }
 
 // encodeKeys encodes keys and returns them with the indexes of keys in key order.

@@ -138,7 +138,7 @@ func (t *Table) history(ctx context.Context, key any, o readOptions) (*tablet.Ro
 		return nil, nil, err
 	}
 	defer t.done(v)
-	cols, err := t.project(v.Shape, &o)
+	cols, err := t.project(v.TableSchema, &o)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -223,7 +223,7 @@ func (sc *Scan) startDiff(to mvcc.Timestamp) (v view, d *tablet.Diff, cols []int
 	}
 	defer t.store.leave()
 	if err = t.store.advance(to); err == nil {
-		err = t.store.settle(sc.ctx, to)
+		err = t.store.waitPublished(sc.ctx, to)
 	}
 	if err != nil {
 		return v, nil, nil, fmt.Errorf("oribi: table %q: read at %v: %w", t.tab.Name(), to, err)
@@ -231,7 +231,7 @@ func (sc *Scan) startDiff(to mvcc.Timestamp) (v view, d *tablet.Diff, cols []int
 	if v, err = t.view(sc.ctx, &sc.o, true); err != nil {
 		return v, nil, nil, err
 	}
-	req, err := sc.request(v.Shape)
+	req, err := sc.request(v.TableSchema)
 	if err != nil {
 		v.Release()
 		v.unpin()

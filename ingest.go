@@ -39,11 +39,11 @@ import (
 // ctx.Err(). After an error nothing has changed, except after ErrPoisoned, when the next Open
 // decides.
 func (t *Table) Ingest(ctx context.Context, batches iter.Seq2[[]*batch.Vector, error]) (ts mvcc.Timestamp, rows int64, err error) {
-	return t.ingest(ctx, func(*tablet.Shape) (iter.Seq2[[]*batch.Vector, error], error) { return batches, nil })
+	return t.ingest(ctx, func(*tablet.TableSchema) (iter.Seq2[[]*batch.Vector, error], error) { return batches, nil })
 }
 
 // ingest is Ingest of the vectors that make returns for the current schema.
-func (t *Table) ingest(ctx context.Context, make func(*tablet.Shape) (iter.Seq2[[]*batch.Vector, error], error)) (mvcc.Timestamp, int64, error) {
+func (t *Table) ingest(ctx context.Context, make func(*tablet.TableSchema) (iter.Seq2[[]*batch.Vector, error], error)) (mvcc.Timestamp, int64, error) {
 	s := t.store
 	if err := s.enterWriting(); err != nil {
 		return 0, 0, err
@@ -58,7 +58,7 @@ func (t *Table) ingest(ctx context.Context, make func(*tablet.Shape) (iter.Seq2[
 	}
 	defer into.Abort()
 	ts := mvcc.Min
-	batches, err := make(into.Shape)
+	batches, err := make(into.Schema)
 	if err == nil {
 		ts, err = t.fill(ctx, into, batches)
 	}
@@ -71,7 +71,7 @@ func (t *Table) ingest(ctx context.Context, make func(*tablet.Shape) (iter.Seq2[
 
 // fill passes all vectors on and finishes.
 func (t *Table) fill(ctx context.Context, into *tablet.Ingest, batches iter.Seq2[[]*batch.Vector, error]) (mvcc.Timestamp, error) {
-	columns := into.Shape.Schema.Columns
+	columns := into.Schema.Schema.Columns
 	buffers := min(int64(len(columns))*ingestColumnBytes, t.store.opts.MemoryLimit/8)
 	t.store.budget.Reserve(budget.Compaction, buffers)
 	defer t.store.budget.Release(budget.Compaction, buffers)
@@ -114,7 +114,7 @@ func (g *ingester) rowError(row int, column string, cause error) error {
 }
 
 func (g *ingester) add(vectors []*batch.Vector) error {
-	s := g.into.Shape.Schema
+	s := g.into.Schema.Schema
 	// The values of an auto-incrementing column are given, which an insert would refuse.
 	n, err := checkVectors(s, OpUpsert, vectors)
 	if err != nil {
@@ -146,17 +146,17 @@ func (g *ingester) add(vectors []*batch.Vector) error {
 
 // addWindow passes rows [from, to) on.
 func (g *ingester) addWindow(vectors []*batch.Vector, from, to int) error {
-	shape, w := g.into.Shape, &g.window
+	tableSchema, w := g.into.Schema, &g.window
 	w.Batch.Reset(0)
 	w.Batch.Len = to - from
 	for i, v := range w.Batch.Columns {
 		if vectors[i] != nil {
 			v.AppendRun(vectors[i], from, to)
 		} else {
-			v.Fill(to-from, shape.Schema.Columns[i].Unset())
+			v.Fill(to-from, tableSchema.Schema.Columns[i].Unset())
 		}
 	}
-	w.Keys = change.AppendVectorKeys(w.Keys[:0], shape.Encoder, w.Batch.Columns, 0, w.Batch.Len)
+	w.Keys = change.AppendVectorKeys(w.Keys[:0], tableSchema.Encoder, w.Batch.Columns, 0, w.Batch.Len)
 	for i, k := range w.Keys {
 		if len(k) > schema.MaxKeyBytes {
 			return g.rowError(i, "", errKeyTooLong(len(k)))
@@ -183,7 +183,7 @@ func (g *ingester) checkRows() error {
 		return nil
 	}
 	for i := range g.window.Batch.Len {
-		n := g.into.Shape.RowFormat.Size(columns, i)
+		n := g.into.Schema.RowFormat.Size(columns, i)
 		if n > maxRowBytes {
 			return g.rowError(i, "", errRowTooLong(n))
 		}
@@ -194,8 +194,8 @@ func (g *ingester) checkRows() error {
 // Ingest inserts rows that arrive in key order, as Table.Ingest does. Columns without a field are
 // not set. A row may be reused from the next step on.
 func (t *TableOf[T]) Ingest(ctx context.Context, rows iter.Seq[T]) (ts mvcc.Timestamp, n int64, err error) {
-	return t.Table.ingest(ctx, func(shape *tablet.Shape) (iter.Seq2[[]*batch.Vector, error], error) {
-		b, err := t.bindFor(OpUpsert, shape)
+	return t.Table.ingest(ctx, func(tableSchema *tablet.TableSchema) (iter.Seq2[[]*batch.Vector, error], error) {
+		b, err := t.bindFor(OpUpsert, tableSchema)
 		if err != nil {
 			return nil, err
 		}
@@ -206,7 +206,7 @@ func (t *TableOf[T]) Ingest(ctx context.Context, rows iter.Seq[T]) (ts mvcc.Time
 // vectors collects rows into vectors of a window's length, or shorter ones if the rows are long.
 func (t *TableOf[T]) vectors(b *binding, rows iter.Seq[T]) iter.Seq2[[]*batch.Vector, error] {
 	return func(yield func([]*batch.Vector, error) bool) {
-		s := b.shape.Schema
+		s := b.schema.Schema
 		columns := make([]*batch.Vector, len(s.Columns))
 		for _, col := range b.columns {
 			columns[col] = &batch.Vector{Type: s.Columns[col].Type}

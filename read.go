@@ -153,7 +153,7 @@ func (t *Table) pin(ctx context.Context, o *readOptions) error {
 	if err != nil {
 		return err
 	}
-	if err = s.settle(ctx, o.at); err != nil {
+	if err = s.waitPublished(ctx, o.at); err != nil {
 		s.pins.unpin(o.at)
 	}
 	return err
@@ -165,15 +165,15 @@ func (t *Table) oldest() mvcc.Timestamp {
 }
 
 // project returns the indexes of the columns to read.
-func (t *Table) project(shape *tablet.Shape, o *readOptions) ([]int, error) {
+func (t *Table) project(tableSchema *tablet.TableSchema, o *readOptions) ([]int, error) {
 	if o.fit != nil {
-		cols, err := o.fit(shape)
+		cols, err := o.fit(tableSchema)
 		return cols, callErr("", err)
 	}
 	if o.all {
-		return shape.All, nil
+		return tableSchema.All, nil
 	}
-	cols, err := shape.Schema.Project(o.columns)
+	cols, err := tableSchema.Schema.Project(o.columns)
 	if err != nil {
 		return nil, fmt.Errorf("oribi: table %q: %w", t.tab.Name(), err)
 	}
@@ -192,7 +192,7 @@ func (t *Table) Get(ctx context.Context, key any, opts ...GetOption) (Row, error
 		return nil, err
 	}
 	defer t.done(v)
-	cols, err := t.project(v.Shape, &o)
+	cols, err := t.project(v.TableSchema, &o)
 	if err != nil {
 		return nil, err
 	}
@@ -259,25 +259,25 @@ func (t *Table) GetCells(ctx context.Context, key any, opts ...GetOption) (colum
 		return nil, nil, err
 	}
 	defer t.done(v)
-	cols, err := t.project(v.Shape, &o)
+	cols, err := t.project(v.TableSchema, &o)
 	if err != nil {
 		return nil, nil, err
 	}
 	if cells, err = t.get(v, key, cols, nil); err != nil {
 		return nil, nil, err
 	}
-	return o.columnsOf(v.Shape, cols), cells, nil
+	return o.columnsOf(v.TableSchema, cols), cells, nil
 }
 
 // columnsOf returns the columns with the indexes cols, which project returned. They must not be
 // modified.
-func (o *readOptions) columnsOf(shape *tablet.Shape, cols []int) []schema.Column {
+func (o *readOptions) columnsOf(tableSchema *tablet.TableSchema, cols []int) []schema.Column {
 	if o.all {
-		return shape.Schema.Columns
+		return tableSchema.Schema.Columns
 	}
 	columns := make([]schema.Column, len(cols))
 	for i, c := range cols {
-		columns[i] = shape.Schema.Columns[c]
+		columns[i] = tableSchema.Schema.Columns[c]
 	}
 	return columns
 }
@@ -442,7 +442,7 @@ func (sc *Scan) start() (scan.Iterator, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := sc.request(v.Shape)
+	o, err := sc.request(v.TableSchema)
 	if err != nil {
 		v.Release()
 		return nil, err
@@ -476,21 +476,21 @@ func (s *pinnedScan) Close() error {
 }
 
 // request resolves the names in the options by the schema of the read.
-func (sc *Scan) request(shape *tablet.Shape) (req scan.Options, err error) {
+func (sc *Scan) request(tableSchema *tablet.TableSchema) (req scan.Options, err error) {
 	t := sc.t
-	if req.Columns, err = t.project(shape, &sc.o); err != nil {
+	if req.Columns, err = t.project(tableSchema, &sc.o); err != nil {
 		return req, err
 	}
-	if req.Filter, err = t.bind(shape.Schema, sc.o.where); err != nil {
+	if req.Filter, err = t.bind(tableSchema.Schema, sc.o.where); err != nil {
 		return req, err
 	}
-	if req.Lower, err = t.bound(shape, sc.o.lower); err != nil {
+	if req.Lower, err = t.bound(tableSchema, sc.o.lower); err != nil {
 		return req, err
 	}
-	if req.Upper, err = t.bound(shape, sc.o.upper); err != nil || sc.o.prefix == nil {
+	if req.Upper, err = t.bound(tableSchema, sc.o.upper); err != nil || sc.o.prefix == nil {
 		return req, err
 	}
-	prefix, err := t.bound(shape, sc.o.prefix)
+	prefix, err := t.bound(tableSchema, sc.o.prefix)
 	if err != nil {
 		return req, err
 	}
@@ -504,15 +504,15 @@ func (sc *Scan) request(shape *tablet.Shape) (req scan.Options, err error) {
 }
 
 // bound encodes a bound of a key range; it returns nil if there is none.
-func (t *Table) bound(shape *tablet.Shape, key any) ([]byte, error) {
+func (t *Table) bound(tableSchema *tablet.TableSchema, key any) ([]byte, error) {
 	if key == nil {
 		return nil, nil
 	}
-	cells, err := t.keyCells(shape.Schema, key, true)
+	cells, err := t.keyCells(tableSchema.Schema, key, true)
 	if err != nil {
 		return nil, err
 	}
-	return shape.Encoder.AppendPrefix([]byte{}, cells), nil
+	return tableSchema.Encoder.AppendPrefix([]byte{}, cells), nil
 }
 
 // Count returns the number of rows. Without options, it adds up counters and reads no rows, unless

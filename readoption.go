@@ -118,7 +118,7 @@ type readOptions struct {
 	prefix   any
 	limit    int64 // below 0: none
 	anyOrder bool
-	fit      func(*tablet.Shape) (columns []int, err error) // chooses the columns instead; nil: columns and all do
+	fit      func(*tablet.TableSchema) (columns []int, err error) // chooses the columns instead; nil: columns and all do
 }
 
 func collect[O option](opts []O) readOptions {

@@ -102,7 +102,7 @@ func (t *Table) undo(b *Batch, d *Difference) error {
 	if p == nil {
 		return b.err
 	}
-	s := p.shape.Schema
+	s := p.schema.Schema
 	before, set := cellsOf(s, d.Columns, d.Before), make([]bool, len(s.Columns))
 	if d.Kind == Inserted {
 		before = append(before[:0], d.Key...)
@@ -178,11 +178,11 @@ func (t *Table) replace(ctx context.Context, b *Batch, sync bool, read func() (m
 	}
 	if err == nil {
 		var ops []tablet.Op
-		shape := t.tab.Shape()
+		tableSchema := t.tab.Schema()
 		for _, p := range b.tables {
-			ops, shape = p.ops, p.shape
+			ops, tableSchema = p.ops, p.schema
 		}
-		err = w.Resolve(ops, shape)
+		err = w.Resolve(ops, tableSchema)
 	}
 	if err != nil {
 		w.Release()

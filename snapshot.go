@@ -111,7 +111,7 @@ func (s *Store) SnapshotAt(ctx context.Context, ts mvcc.Timestamp, opts ...Snaps
 		err = s.pins.openPast(sn, s.sortedTables())
 	}
 	if err == nil {
-		if err = s.settle(ctx, ts); err != nil {
+		if err = s.waitPublished(ctx, ts); err != nil {
 			sn.Close()
 		}
 	}
@@ -156,8 +156,8 @@ func (s *Store) AdvanceClock(ts mvcc.Timestamp) error {
 	return nil
 }
 
-// settle waits until all batches at or below ts, which the clock has passed, are published.
-func (s *Store) settle(ctx context.Context, ts mvcc.Timestamp) error {
+// waitPublished waits until all batches at or below ts, which the clock has passed, are published.
+func (s *Store) waitPublished(ctx context.Context, ts mvcc.Timestamp) error {
 	s.promise(ts)
 	// A commit that took its timestamp before the clock passed ts may still be on its way to the
 	// publisher: it is there once this goroutine has been through the commits' critical section.

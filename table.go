@@ -258,7 +258,7 @@ func (s *Store) commitRename(ctx context.Context, t *Table, row *meta.Table, ins
 func (t *Table) Name() string { return t.tab.Name() }
 
 // Schema returns the table's present columns. It must not be modified.
-func (t *Table) Schema() *schema.Schema { return t.tab.Shape().Schema }
+func (t *Table) Schema() *schema.Schema { return t.tab.Schema().Schema }
 
 // Properties contains the settings of a table.
 type Properties struct {

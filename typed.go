@@ -106,13 +106,13 @@ func bindTable[T any](t *Table) (*TableOf[T], error) {
 		return nil, err
 	}
 	typed := &TableOf[T]{Table: t, rows: rows, ids: make([]schema.ColumnID, len(rows.tags))}
-	shape := t.tab.Shape()
-	b, err := rows.bind(shape, func(i int) (int, error) {
-		col := shape.Schema.Index(rows.tags[i].name)
+	tableSchema := t.tab.Schema()
+	b, err := rows.bind(tableSchema, func(i int) (int, error) {
+		col := tableSchema.Schema.Index(rows.tags[i].name)
 		if col < 0 {
 			return col, fmt.Errorf("table %q has no column %q: %w", t.tab.Name(), rows.tags[i].name, fault.ErrSchema)
 		}
-		typed.ids[i] = shape.Schema.Columns[col].ID
+		typed.ids[i] = tableSchema.Schema.Columns[col].ID
 		return col, nil
 	})
 	if err != nil {
@@ -128,7 +128,7 @@ func viewOf[T any](t *Table) (*TableOf[T], error) {
 	if known, ok := t.views.Load(typ); ok {
 		// After an Alter, the fields are bound again: a name may belong to another column now.
 		view := known.(*TableOf[T])
-		if view.bound.Load().shape == t.tab.Shape() {
+		if view.bound.Load().schema == t.tab.Schema() {
 			return view, nil
 		}
 	}
@@ -140,12 +140,12 @@ func viewOf[T any](t *Table) (*TableOf[T], error) {
 }
 
 // bind finds the columns of the fields in a version of the schema.
-func (t *TableOf[T]) bind(shape *tablet.Shape) (*binding, error) {
-	if b := t.bound.Load(); b.shape == shape {
+func (t *TableOf[T]) bind(tableSchema *tablet.TableSchema) (*binding, error) {
+	if b := t.bound.Load(); b.schema == tableSchema {
 		return b, nil
 	}
-	b, err := t.rows.bind(shape, func(i int) (int, error) {
-		col := shape.Schema.IndexID(t.ids[i])
+	b, err := t.rows.bind(tableSchema, func(i int) (int, error) {
+		col := tableSchema.Schema.IndexID(t.ids[i])
 		if col < 0 {
 			return col, fmt.Errorf("column %q of table %q was dropped: %w", t.rows.tags[i].name, t.Table.tab.Name(), fault.ErrSchema)
 		}
@@ -245,12 +245,12 @@ func (t *TableOf[T]) add(op Op, b *Batch, rows []T) {
 	if p == nil {
 		return
 	}
-	bound, err := t.bindFor(op, p.shape)
+	bound, err := t.bindFor(op, p.schema)
 	if err != nil {
 		b.spoil(&RowError{Row: b.n, Table: t.Table.tab.Name(), Cause: err})
 		return
 	}
-	s := p.shape.Schema
+	s := p.schema.Schema
 rows:
 	for i := range rows {
 		if b.err != nil {
@@ -282,8 +282,8 @@ rows:
 
 // bindFor is bind for an operation. It returns an error if the struct lacks a column that the
 // operation needs.
-func (t *TableOf[T]) bindFor(op Op, shape *tablet.Shape) (*binding, error) {
-	b, err := t.bind(shape)
+func (t *TableOf[T]) bindFor(op Op, tableSchema *tablet.TableSchema) (*binding, error) {
+	b, err := t.bind(tableSchema)
 	if err != nil {
 		return nil, err
 	}
@@ -315,7 +315,7 @@ func (t *TableOf[T]) Get(ctx context.Context, key any, opts ...ReadOption) (T, e
 		return row, err
 	}
 	defer t.Table.done(view)
-	b, err := t.bind(view.Shape)
+	b, err := t.bind(view.TableSchema)
 	if err != nil {
 		return row, callErr("", err)
 	}
@@ -380,9 +380,9 @@ func (t *TableOf[T]) GetMany(ctx context.Context, keys []any, opts ...ReadOption
 }
 
 // fit returns a function that chooses the columns of the fields and sets b to how they are read.
-func (t *TableOf[T]) fit(b **binding) func(*tablet.Shape) ([]int, error) {
-	return func(shape *tablet.Shape) (columns []int, err error) {
-		if *b, err = t.bind(shape); err != nil {
+func (t *TableOf[T]) fit(b **binding) func(*tablet.TableSchema) ([]int, error) {
+	return func(tableSchema *tablet.TableSchema) (columns []int, err error) {
+		if *b, err = t.bind(tableSchema); err != nil {
 			return nil, err
 		}
 		return (*b).columns, nil

@@ -41,7 +41,7 @@ func TestAppendPackedUnpackedRoundTrip(t *testing.T) {
 			}
 		}
 		if &packed.Cell(4)[0] != &packed.Cell(5)[0] {
-			t.Errorf("%s: equal neighbours take memory twice", element)
+			t.Errorf("%s: equal neighbors take memory twice", element)
 		}
 		back := NewArrays(element)
 		if err := back.AppendUnpacked(packed, 1, packed.Len); err != nil || back.Len != len(cells) {

@@ -61,10 +61,10 @@ func TestEveryStateThatTheAnchorAcceptsIsComplete(t *testing.T) {
 			at := rec.disk.Point()
 			rec.mu.Lock()
 			rec.take(at, "now", statesKept)
-			moments := rec.moments
-			rec.moments = nil
+			crashes := rec.crashes
+			rec.crashes = nil
 			rec.mu.Unlock()
-			for _, c := range moments {
+			for _, c := range crashes {
 				past := slices.IndexFunc(history, func(h old) bool { return h.what == c.now }) + 1
 				for _, h := range history[max(0, past-4):past] {
 					f := c.fs
@@ -235,7 +235,7 @@ func TestConfirmedCommitIsConfirmedOnReturn(t *testing.T) {
 }
 
 // A block made after a Sync needs another.
-func TestSyncCoversOnlyWhatWasFinished(t *testing.T) {
+func TestSyncCoversOnlyFinishedBlocks(t *testing.T) {
 	m := openWriterOn(t, testOptions(nil))
 	c := m.NewCreation()
 	var made []block.ID

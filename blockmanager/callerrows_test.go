@@ -8,7 +8,7 @@ import (
 
 // A walk over each of many prefixes takes a logarithmic lookup per prefix and one step per row, not
 // a pass over all rows per prefix. The test counts comparisons of keys.
-func TestPrefixWalksVisitOnlyTheirRows(t *testing.T) {
+func TestPrefixIterationVisitsOnlyMatchingRows(t *testing.T) {
 	const tables, rowsPerTable = 2000, 3
 	compared := 0
 	rows := newCallerRowsBy(func(a, b callerRow) bool {

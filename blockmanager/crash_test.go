@@ -14,8 +14,8 @@ import (
 	"github.com/oribi-db/oribi/vfs/crashfs"
 )
 
-// moment is what a crash leaves, and what an open may find there.
-type moment struct {
+// crashState is what a crash leaves, and what an open may find there.
+type crashState struct {
 	name      string
 	fs        *vfs.Mem
 	at        *crashfs.Point // of a kill
@@ -24,7 +24,7 @@ type moment struct {
 }
 
 // disk returns what the next process finds. After a kill not all of it is durable.
-func (c *moment) disk() *crashfs.FS {
+func (c *crashState) disk() *crashfs.FS {
 	if c.at != nil {
 		return c.at.Resume()
 	}
@@ -39,7 +39,7 @@ type recorder struct {
 	mu      sync.Mutex // held while a copy is taken, and while the script changes its model
 	r       *rand.Rand
 	s       *script
-	moments []moment
+	crashes []crashState
 	syncs   int
 }
 
@@ -65,16 +65,16 @@ const statesKept = 4
 // take keeps states of a point, so many at most; 0 = all. The caller holds mu.
 func (rec *recorder) take(at *crashfs.Point, name string, limit int) {
 	for s := range at.States(rec.r.Uint64(), limit) {
-		m := moment{name: s.Name + ", " + name, fs: s.Image, now: rec.s.now, next: rec.s.next, maxID: uint64(rec.s.maxID)}
+		m := crashState{name: s.Name + ", " + name, fs: s.Image, now: rec.s.now, next: rec.s.next, maxID: uint64(rec.s.maxID)}
 		if s.Killed {
 			m.at = at
 		}
-		rec.moments = append(rec.moments, m)
+		rec.crashes = append(rec.crashes, m)
 	}
 }
 
 // check opens what a crash left: to read, to write, and once more after a commit.
-func (c *moment) check(t *testing.T, o Options) (*picture, error) {
+func (c *crashState) check(t *testing.T, o Options) (*picture, error) {
 	ro := o
 	ro.ReadOnly = true
 	ro.FS = unwritten(c.fs)
@@ -155,9 +155,9 @@ func TestEveryCrashLeavesACommittedState(t *testing.T) {
 			t.Fatal(err)
 		}
 		rec.take(rec.disk.Point(), "after the end", statesKept)
-		moments := rec.moments
-		t.Logf("run %d: %d syncs, %d crashes", run, rec.syncs, len(moments))
-		for _, c := range moments {
+		crashes := rec.crashes
+		t.Logf("run %d: %d syncs, %d crashes", run, rec.syncs, len(crashes))
+		for _, c := range crashes {
 			if _, err := c.check(t, o); err != nil {
 				t.Fatalf("run %d: %s: %v", run, c.name, err)
 			}
@@ -181,7 +181,7 @@ func TestCrashDuringRepairLeavesTheSameState(t *testing.T) {
 		rounds = 3
 	}
 	for range rounds {
-		c := rec.moments[r.IntN(len(rec.moments))]
+		c := rec.crashes[r.IntN(len(rec.crashes))]
 		for depth := range 3 {
 			copied := c
 			copied.fs = c.fs.Clone()
@@ -204,7 +204,7 @@ func TestCrashDuringRepairLeavesTheSameState(t *testing.T) {
 					t.Fatalf("depth %d: %s: %v", depth, c.name, err)
 				}
 			}
-			c = again.moments[r.IntN(len(again.moments))]
+			c = again.crashes[r.IntN(len(again.crashes))]
 		}
 	}
 }
@@ -220,12 +220,12 @@ func TestAnchorSlotIsDurableBeforeTheOtherIsOverwritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	rec.keepAt(anchorName, 1) // the kills
-	for len(rec.moments) < 4 {
+	for len(rec.crashes) < 4 {
 		if err := rec.s.commit(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, killed := range rec.moments {
+	for _, killed := range rec.crashes {
 		copied := killed
 		copied.fs = killed.fs.Clone()
 		found, err := copied.check(t, o)
@@ -238,12 +238,12 @@ func TestAnchorSlotIsDurableBeforeTheOtherIsOverwritten(t *testing.T) {
 		again.s.m = openWriter(t, ao)
 		again.keepAt(anchorName, 0)
 		again.s.set(found, nil)
-		for len(again.moments) < 6 {
+		for len(again.crashes) < 6 {
 			if err := again.s.commit(); err != nil {
 				t.Fatal(err)
 			}
 		}
-		for _, cut := range again.moments {
+		for _, cut := range again.crashes {
 			if _, err := cut.check(t, o); err != nil {
 				t.Fatalf("%s, then %s: %v", killed.name, cut.name, err)
 			}
@@ -253,7 +253,7 @@ func TestAnchorSlotIsDurableBeforeTheOtherIsOverwritten(t *testing.T) {
 
 // keepAt keeps states before each sync of one file from here on, so many at most; 0 = all.
 func (rec *recorder) keepAt(name string, limit int) {
-	rec.moments = nil
+	rec.crashes = nil
 	rec.disk.OnOperation(func(c crashfs.Operation) error {
 		if c.Op == "sync" && strings.HasSuffix(c.Name, name) {
 			rec.mu.Lock()

@@ -28,7 +28,7 @@ func dropped(t *testing.T) (s *stops, o Options, m *Manager, id block.ID, want, 
 	return s, o, m, id, want, next
 }
 
-// reclaims checks a still with a row of the dropped range, which still occupies space: a writer
+// reclaims checks a diskState with a row of the dropped range, which still occupies space: a writer
 // gives it back, the next commit removes the row.
 func reclaims(t *testing.T, mem *vfs.Mem, o Options, want *picture) {
 	t.Helper()
@@ -82,7 +82,7 @@ func TestCrashBeforeDropIsDurable(t *testing.T) {
 	}
 	for _, s := range list {
 		for _, mem := range []*vfs.Mem{s.kill, s.cut} {
-			c := moment{fs: mem.Clone(), now: want, next: next, maxID: uint64(slices.Max(ids(m)))}
+			c := crashState{fs: mem.Clone(), now: want, next: next, maxID: uint64(slices.Max(ids(m)))}
 			if _, err := c.check(t, o); err != nil {
 				t.Fatalf("%s of %s, after=%v: %v", s.op, s.name, s.after, err)
 			}
@@ -125,7 +125,7 @@ func TestCrashDuringPunch(t *testing.T) {
 func TestCrashAfterPunch(t *testing.T) {
 	s, o, m, id, _, next := dropped(t)
 	list := s.during(t, func() error { return m.Commit(Edit{Dead: []block.ID{id}, Confirm: true}) })
-	for _, point := range []still{list.after(t, "punch", ".data"), list.after(t, "sync", ".data")} {
+	for _, point := range []diskState{list.after(t, "punch", ".data"), list.after(t, "sync", ".data")} {
 		point.each(t, func(t *testing.T, mem *vfs.Mem) { reclaims(t, mem, o, next) })
 	}
 }
@@ -148,9 +148,9 @@ func TestCrashWhileDroppedBlockIsOpen(t *testing.T) {
 	s.now().each(t, func(t *testing.T, mem *vfs.Mem) { reclaims(t, mem, o, next) })
 }
 
-// dying runs the commits by which a container dies and is removed, and returns their stills and the
+// dying runs the commits by which a container dies and is removed, and returns their diskStates and the
 // model afterwards.
-func dying(t *testing.T, commits ...Edit) (list stills, o Options, name string, before still, next *picture) {
+func dying(t *testing.T, commits ...Edit) (list diskStates, o Options, name string, before diskState, next *picture) {
 	t.Helper()
 	s, o, m, want := stopped(t)
 	next = want.clone()
@@ -177,7 +177,7 @@ func dying(t *testing.T, commits ...Edit) (list stills, o Options, name string, 
 	return list, o, name, before, next
 }
 
-// buries checks a still in which a container is dead: a writer removes its file, the next commit
+// buries checks a diskState in which a container is dead: a writer removes its file, the next commit
 // its row.
 func buries(t *testing.T, mem *vfs.Mem, o Options, name string, there bool, want *picture) {
 	t.Helper()
@@ -256,7 +256,7 @@ func TestContainerIsUnlinkedAfterItsDeathIsDurable(t *testing.T) {
 }
 
 // sparse returns a writer with one sparse container, on a file system without hole punching that
-// keeps stills.
+// keeps diskStates.
 func sparseStopped(t *testing.T) (s *stops, o Options, m *Manager, want *picture) {
 	t.Helper()
 	m, _, blocks := sparseManager(t, func(mem *vfs.Mem) vfs.FS {

@@ -34,7 +34,7 @@ func TestCrashAfterIDReservation(t *testing.T) {
 }
 
 // Row 19: a power cut at any time leaves a mark above every id that was handed out.
-func TestNoIDIsHandedOutAboveTheDurableMark(t *testing.T) {
+func TestNoIDIsAssignedAboveTheDurableLimit(t *testing.T) {
 	s, o, m, want := stopped(t)
 	c := m.NewCreation()
 	defer c.Abort()
@@ -132,7 +132,7 @@ func TestCrashOnFullDiskDuringMetadataBatch(t *testing.T) {
 			next := want.clone()
 			next.blocks[sinks[0].ID()] = bytes.Repeat([]byte("a"), sinkBuffer+100)
 			s.now().each(t, func(t *testing.T, mem *vfs.Mem) {
-				left := moment{fs: mem, now: want, next: next, maxID: uint64(sinks[0].ID())}
+				left := crashState{fs: mem, now: want, next: next, maxID: uint64(sinks[0].ID())}
 				if _, err := left.check(t, o); err != nil {
 					t.Error(err)
 				}
@@ -153,7 +153,7 @@ func TestCrashWhileTailIsCut(t *testing.T) {
 	}
 	defer m2.Close()
 	list := again.during(t, m2.Writable)
-	for _, point := range []still{list.before(t, "truncate", ".data"), list.after(t, "truncate", ".data")} {
+	for _, point := range []diskState{list.before(t, "truncate", ".data"), list.after(t, "truncate", ".data")} {
 		point.each(t, func(t *testing.T, mem *vfs.Mem) { tailIsFree(t, mem, o, want) })
 	}
 }

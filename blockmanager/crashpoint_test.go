@@ -15,31 +15,31 @@ import (
 // Each test in crashpoint*_test.go covers one row of docs/crash-points.md: it stops a run at that
 // point and checks what a kill and a power cut leave there, and what the next opens do.
 
-// still is the disk at one moment: before a change, or after it.
-type still struct {
+// diskState is the content of the disk at one time: before a change, or after it.
+type diskState struct {
 	op, name string
 	after    bool
 	kill     *vfs.Mem // what a kill leaves
 	cut      *vfs.Mem // what a power cut leaves
 }
 
-// stills are those of a run, in order.
-type stills []still
+// diskStates are those of a run, in order.
+type diskStates []diskState
 
-// before returns the first still before such a change: create, write, sync, … of a file whose name
+// before returns the first diskState before such a change: create, write, sync, … of a file whose name
 // contains part.
-func (l stills) before(t *testing.T, op, part string) still {
+func (l diskStates) before(t *testing.T, op, part string) diskState {
 	t.Helper()
 	return l.find(t, op, part, false)
 }
 
-// after returns the first still after such a change.
-func (l stills) after(t *testing.T, op, part string) still {
+// after returns the first diskState after such a change.
+func (l diskStates) after(t *testing.T, op, part string) diskState {
 	t.Helper()
 	return l.find(t, op, part, true)
 }
 
-func (l stills) find(t *testing.T, op, part string, after bool) still {
+func (l diskStates) find(t *testing.T, op, part string, after bool) diskState {
 	t.Helper()
 	for _, s := range l {
 		if s.op == op && s.after == after && strings.Contains(s.name, part) {
@@ -47,17 +47,17 @@ func (l stills) find(t *testing.T, op, part string, after bool) still {
 		}
 	}
 	t.Fatalf("the run has no %s of %s", op, part)
-	return still{}
+	return diskState{}
 }
 
-// stops is a file system that keeps stills and fails changes on request.
+// stops is a file system that keeps diskStates and fails changes on request.
 type stops struct {
 	disk *faultfs.FS
 	mem  *vfs.Mem
 
 	mu   sync.Mutex // guards the rest
 	on   bool
-	list stills
+	list diskStates
 
 	failure        error // of each change failOp of a file with failPart in its name
 	failOp, failIn string
@@ -84,15 +84,15 @@ func stopsOn(mem *vfs.Mem) *stops {
 
 func (s *stops) keep(c faultfs.Call, after bool) {
 	if s.on && changing(c) {
-		s.list = append(s.list, still{string(c.Op), c.Name, after, s.mem.Clone(), s.mem.Crash()})
+		s.list = append(s.list, diskState{string(c.Op), c.Name, after, s.mem.Clone(), s.mem.Crash()})
 	}
 }
 
-// now is a still of this moment.
-func (s *stops) now() still { return still{kill: s.mem.Clone(), cut: s.mem.Crash()} }
+// now returns the current diskState.
+func (s *stops) now() diskState { return diskState{kill: s.mem.Clone(), cut: s.mem.Crash()} }
 
-// during keeps stills while do runs.
-func (s *stops) during(t *testing.T, do func() error) stills {
+// during keeps diskStates while do runs.
+func (s *stops) during(t *testing.T, do func() error) diskStates {
 	t.Helper()
 	s.set(func() { s.on, s.list = true, nil })
 	if err := do(); err != nil {
@@ -114,7 +114,7 @@ func (s *stops) set(f func()) {
 }
 
 // each checks what a kill and what a power cut leave, in copies.
-func (s still) each(t *testing.T, check func(t *testing.T, mem *vfs.Mem)) {
+func (s diskState) each(t *testing.T, check func(t *testing.T, mem *vfs.Mem)) {
 	t.Helper()
 	for name, mem := range map[string]*vfs.Mem{"kill": s.kill, "cut": s.cut} {
 		t.Run(name, func(t *testing.T) { check(t, mem.Clone()) })
@@ -296,7 +296,7 @@ func TestCrashBetweenBlocksAndCommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := s.during(t, func() error { return m.Commit(Edit{Created: []*Creation{c}}) })
-	for name, point := range map[string]still{
+	for name, point := range map[string]diskState{
 		"before the intent": list.before(t, "write", anchorName),
 		"after the intent":  list.after(t, "sync", anchorName),
 		"before the batch":  list.before(t, "write", "meta/"),
@@ -307,7 +307,7 @@ func TestCrashBetweenBlocksAndCommit(t *testing.T) {
 	}
 }
 
-// metaLog is the one of Pebble's logs that has grown between two stills, and by how much.
+// metaLog is the one of Pebble's logs that has grown between two diskStates, and by how much.
 func metaLog(t *testing.T, old, new *vfs.Mem) (name string, from, to int64) {
 	t.Helper()
 	names, err := new.List("/store/meta")

@@ -81,7 +81,7 @@ func TestReadAnchorReadsOneGoodSlot(t *testing.T) {
 	}
 }
 
-func TestReadMetadataReportsWhatTheRootDoesNotCover(t *testing.T) {
+func TestReadMetadataReportsRowsOutsideTheRoot(t *testing.T) {
 	o := Options{FS: vfs.NewMem(), Dir: "store", Instance: fill16(1)}
 	for _, err := range []error{o.FS.Mkdir(o.Dir), Format(o, nil, 1)} {
 		if err != nil {

@@ -71,7 +71,7 @@ func TestEveryFailureLeavesACommittedState(t *testing.T) {
 		if err := m.Close(); poisoned && !errors.Is(err, ErrPoisoned) {
 			t.Fatalf("%v: close: %v", failed, err)
 		}
-		for _, c := range []moment{{fs: mem.Clone(), name: "kill"}, {fs: mem.Crash(), name: "power cut"}} {
+		for _, c := range []crashState{{fs: mem.Clone(), name: "kill"}, {fs: mem.Crash(), name: "power cut"}} {
 			c.now, c.next, c.maxID = s.now, s.next, uint64(s.maxID)
 			o := o
 			if _, err := c.check(t, o); err != nil {

@@ -287,7 +287,7 @@ func TestAbortedBlocksLeaveNoTrace(t *testing.T) {
 	}
 }
 
-func TestCommitRefusesWhatIsNotReady(t *testing.T) {
+func TestCommitRefusesUnfinishedBlocks(t *testing.T) {
 	o := testOptions(nil)
 	o.FS = formatted(t, o)
 	m := openWriter(t, o)
@@ -434,7 +434,7 @@ func TestIDsAreNeverReused(t *testing.T) {
 	}
 }
 
-func TestRowsAreOrderedAndByPrefix(t *testing.T) {
+func TestRowsAreOrderedAndFoundByPrefix(t *testing.T) {
 	m := openWriterOn(t, testOptions(nil))
 	defer m.Close()
 	e := Edit{Put: []Row{{[]byte("b/2"), []byte("2")}, {[]byte("b/1"), nil}, {[]byte("c"), []byte("3")}, {[]byte("b/2"), []byte("4")}},

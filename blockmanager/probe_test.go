@@ -61,7 +61,7 @@ func TestWritableDeterminesWhetherHolesCanBePunched(t *testing.T) {
 }
 
 // An open for writing that fails has punched nothing.
-func TestFailedWritablePunchesNothing(t *testing.T) {
+func TestFailedWritableOpenPunchesNoHoles(t *testing.T) {
 	o := testOptions(nil)
 	mem := formatted(t, o)
 	old := mem.Clone()
@@ -134,7 +134,7 @@ func dropOrder(r *rand.Rand, mode int, list []block.ID) []block.ID {
 // Plan: many blocks are created and dropped on a file system without hole punching, in several
 // orders, one after the other; sparse containers are rewritten as the background does it. Much more
 // is written than is ever live, and the files never have more than three times the live bytes.
-func TestDiskUseStaysBoundedWithoutHoles(t *testing.T) {
+func TestDiskUseStaysBoundedWithoutHolePunching(t *testing.T) {
 	r := seedtest.Rand(t)
 	o := testOptions(nil)
 	mem := formatted(t, o)

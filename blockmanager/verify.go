@@ -57,23 +57,23 @@ func (m *Manager) Verify(ctx context.Context, finding func(file string, off int6
 	return nil
 }
 
-// Place is the location of a block.
-type Place struct {
+// BlockLocation is where the bytes of a block are stored.
+type BlockLocation struct {
 	ID     block.ID
 	File   string // relative to the store
 	Offset int64  // in that file, bytes
 	Length int64  // bytes, without the zeros up to where the next block may begin
 }
 
-// Places lists the blocks of the last commit, by file and offset.
-func (m *Manager) Places() []Place {
+// BlockLocations lists the blocks of the last commit, by file and offset.
+func (m *Manager) BlockLocations() []BlockLocation {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	list := make([]Place, 0, len(m.state.blocks))
+	list := make([]BlockLocation, 0, len(m.state.blocks))
 	for _, b := range m.state.blocks {
-		list = append(list, Place{b.id, "data/" + b.in.name(), b.off, b.length})
+		list = append(list, BlockLocation{b.id, "data/" + b.in.name(), b.off, b.length})
 	}
-	slices.SortFunc(list, func(a, b Place) int {
+	slices.SortFunc(list, func(a, b BlockLocation) int {
 		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Offset, b.Offset), cmp.Compare(a.ID, b.ID))
 	})
 	return list
@@ -204,7 +204,7 @@ func (m *Manager) verifyBlock(id block.ID, buf []byte, finding func(string, int6
 		return err
 	}
 	if !allZero(pad[:n]) {
-		report(s.Size(), "bytes between its end and the next block's place are not zero")
+		report(s.Size(), "bytes between its end and the next block are not zero")
 	}
 	return nil
 }

@@ -110,8 +110,8 @@ func (c *ColumnReader) block(ord int64) (*dataBlock, error) {
 	return c.r.findRow(ord, c.get)
 }
 
-// Held reports whether the cblock of row ord is available without reading the file.
-func (c *ColumnReader) Held(ord batch.Ordinal) bool {
+// Cached reports whether the cblock of row ord is available without reading the file.
+func (c *ColumnReader) Cached(ord batch.Ordinal) bool {
 	for k := range c.held {
 		if b := c.held[k].b; b != nil && uint64(int64(ord)-b.first) < uint64(b.rows) {
 			return true

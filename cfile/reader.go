@@ -227,9 +227,9 @@ func (r *Reader) Cell(ord batch.Ordinal) ([]byte, error) {
 	return r.cellOf(b, ord)
 }
 
-// CellIfHeld is like Cell if that needs no read of the file; otherwise ok is false. It lets callers
+// CachedCell is like Cell if that needs no read of the file; otherwise ok is false. It lets callers
 // that need cells of several files read the missing ones together.
-func (r *Reader) CellIfHeld(ord batch.Ordinal) (cell []byte, ok bool, err error) {
+func (r *Reader) CachedCell(ord batch.Ordinal) (cell []byte, ok bool, err error) {
 	if r.info.Array || int64(ord) >= r.info.Rows {
 		return nil, false, nil
 	}

@@ -452,8 +452,8 @@ func TestReaderReturnsSourceErrors(t *testing.T) {
 // asPayload is a parse function for ReadBlock that returns the payload.
 func asPayload(payload []byte) (any, error) { return payload, nil }
 
-// Cells that Held reports are read without the file, and fetched cells are held.
-func TestHeldCellsAreReadWithoutTheFile(t *testing.T) {
+// Cells that Cached reports are read without the file, and fetched cells are held.
+func TestCachedCellsAreReadWithoutTheFile(t *testing.T) {
 	r := seedtest.Rand(t)
 	v := &batch.Vector{Type: schema.Int32}
 	for range 5000 {
@@ -465,14 +465,14 @@ func TestHeldCellsAreReadWithoutTheFile(t *testing.T) {
 	}
 	src := &countingSource{Source: writeAll(t, WriterOptions{Type: schema.Int32, Nullable: true, BlockBytes: 1000, PositionalIndex: true}, v)}
 	f := open(t, src, cache.New(16<<20))
-	if _, ok, err := f.CellIfHeld(7); ok || err != nil {
+	if _, ok, err := f.CachedCell(7); ok || err != nil {
 		t.Errorf("a cell is held before anything was read: %v", err)
 	}
 	held := 0
 	for range 1000 {
 		row := batch.Ordinal(r.IntN(v.Len + 10))
 		before := src.reads.Load()
-		cell, ok, err := f.CellIfHeld(row)
+		cell, ok, err := f.CachedCell(row)
 		if err != nil || src.reads.Load() != before {
 			t.Fatalf("row %d: %d reads, %v", row, src.reads.Load()-before, err)
 		}
@@ -503,7 +503,7 @@ func TestHeldCellsAreReadWithoutTheFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := src.reads.Load()
-		if last := min(int(row)+n, v.Len) - 1; !c.Held(row) || !c.Held(batch.Ordinal(last)) {
+		if last := min(int(row)+n, v.Len) - 1; !c.Cached(row) || !c.Cached(batch.Ordinal(last)) {
 			t.Fatalf("rows %d and %d were fetched but are not held", row, last)
 		}
 		if k, err := c.ReadVector(row, n, got); err != nil || src.reads.Load() != before {

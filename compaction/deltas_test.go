@@ -255,7 +255,7 @@ func TestDropUndosTakesWholeFilesAtOrBelowTheFloor(t *testing.T) {
 	}
 }
 
-func TestARowSetIsGoneWhenItsLastDeleteIsOld(t *testing.T) {
+func TestRowSetOfOldDeletesIsDropped(t *testing.T) {
 	_, dead := files(t, []change.Delta{changed(7, only(change.Update, 11, 2)), deletion(9)})
 	row := *dead.Metadata()
 	row.LiveRows = 0
@@ -279,7 +279,7 @@ func TestARowSetIsGoneWhenItsLastDeleteIsOld(t *testing.T) {
 	}
 }
 
-func TestDeltaCompactionsRefuseWhatIsDamaged(t *testing.T) {
+func TestDeltaCompactionsRefuseDamagedFiles(t *testing.T) {
 	redo := []change.Delta{changed(7, set(change.Update, 2, 3)), changed(8, only(change.Update, 11, 4))}
 	beyond := []change.Delta{{Row: 1, TS: 9, List: only(change.Update, 11, 4)}}
 	work := map[string]func(context.Context, DeltaJob) (*rowset.Metadata, error){

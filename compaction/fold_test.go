@@ -53,7 +53,7 @@ func TestGhostsOfThreeRowSetsBecomeOneHistory(t *testing.T) {
 	}
 }
 
-func TestFloorCutsHistoryButNotWhatItMayStillBeAsked(t *testing.T) {
+func TestCompactionKeepsVersionsReadableAtTheFloor(t *testing.T) {
 	for floor, want := range map[mvcc.Timestamp]string{
 		0:  "[@61 SET val=0,nullable=0, @51 DELETE, @41 REINSERT val=1,nullable=1, @31 SET val=0,nullable=0, @21 DELETE, @11 REINSERT val=0,nullable=0, @1 DELETE]",
 		1:  "[@61 SET val=0,nullable=0, @51 DELETE, @41 REINSERT val=1,nullable=1, @31 SET val=0,nullable=0, @21 DELETE, @11 REINSERT val=0,nullable=0]",
@@ -203,7 +203,7 @@ func TestHistoriesThatContradictThemselvesAreCorrupt(t *testing.T) {
 
 // A row that was deleted at or below the floor is never asked for again; above it a ghost stays,
 // and is never revived.
-func TestGhostsGoWithTheFloor(t *testing.T) {
+func TestGhostsBelowTheFloorAreDropped(t *testing.T) {
 	inputs := func() []Input {
 		return []Input{oneRow("k", 1, 1, []change.Delta{deletion(5)}, []change.Delta{deletion(7)}),
 			oneRow("k", 2, 2, []change.Delta{deletion(8)}, []change.Delta{deletion(12)})}
@@ -246,7 +246,7 @@ func many(prefix string, n int) *listInput {
 }
 
 // Rows that need no rewriting are written as they come, unless an undo has reached the floor.
-func TestFloorCutsRowsWithoutRedosToo(t *testing.T) {
+func TestFloorDropsUndosOfUnchangedRows(t *testing.T) {
 	for floor, want := range map[mvcc.Timestamp]string{4: "[@5 DELETE]", 5: "[]"} {
 		res, err := run(testSchema, floor, 0, many("a", 2))
 		if err != nil {
@@ -280,7 +280,7 @@ func TestRunStopsWhenItsContextEnds(t *testing.T) {
 	}
 }
 
-func TestRunPassesErrorsOn(t *testing.T) {
+func TestRunReturnsErrors(t *testing.T) {
 	broken := errors.New("broken")
 	for _, n := range []int{0, 1, 10} {
 		in := many("a", n)

@@ -122,7 +122,7 @@ func covers(l Layout, key byte) (ids []uint64) {
 	return ids
 }
 
-func TestOverlapFindsTheDepthThatLookingAtEachKeyFinds(t *testing.T) {
+func TestOverlapDepthMatchesBruteForce(t *testing.T) {
 	for _, l := range randomLayout(t) {
 		deepest := 0
 		for key := byte('a'); key <= 'z'; key++ {

@@ -2,7 +2,7 @@ package compaction
 
 import "testing"
 
-func TestPickDeltasTakesWhatHelpsMost(t *testing.T) {
+func TestPickDeltasChoosesTheLargestGain(t *testing.T) {
 	third := DeltaInfo{RowSet: 3, BaseBytes: 300, RedoBytes: 100, Redos: 1, Updates: true}
 	more := DeltaInfo{RowSet: 4, BaseBytes: 300, RedoBytes: 101, Redos: 1, Updates: true}
 	most := DeltaInfo{RowSet: 5, BaseBytes: 30, RedoBytes: 15, Redos: 9, Updates: true}

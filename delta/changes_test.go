@@ -16,7 +16,7 @@ import (
 
 // The changes are handed out in the order of the file, which for undos is another one than for
 // redos.
-func TestChangesComeInTheOrderOfTheFile(t *testing.T) {
+func TestChangesIteratesInFileOrder(t *testing.T) {
 	for name, want := range map[string][]mvcc.Timestamp{"redo-basic": {1, 2, 2, 3, 4, 2}, "undo-basic": {9, 5, 5}} {
 		data := corpustest.Read(t, filepath.Join("testdata", "golden", name+".delta"))
 		f, err := OpenFile(&block.Memory{Bytes: data}, cfile.ReaderOptions{})

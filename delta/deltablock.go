@@ -27,8 +27,8 @@ type deltaBlock struct {
 	shapes []shape
 	lists  []byte
 
-	columns []schema.ColumnID // of all lists, rising
-	fates   bool              // some delta is no update
+	columns       []schema.ColumnID // of all lists, rising
+	hasNonUpdates bool              // some delta is no update
 
 	checked atomic.Pointer[schema.Schema] // the lists fit it; nil: not compared with any yet
 }
@@ -139,7 +139,7 @@ func (m *shaper) add(kind change.Kind, ids []schema.ColumnID, key string) uint32
 	m.known[key] = at
 	m.rules = append(m.rules, rules)
 	m.b.shapes = append(m.b.shapes, shape{kind: kind, ids: ids})
-	m.b.fates = m.b.fates || kind != change.Update
+	m.b.hasNonUpdates = m.b.hasNonUpdates || kind != change.Update
 	return at
 }
 

@@ -26,7 +26,7 @@ func intOf(cell []byte) int {
 	return int(cell[0]) | int(cell[1])<<8 | int(cell[2])<<16 | int(cell[3])<<24
 }
 
-func TestMemStoreTellsWhatItHolds(t *testing.T) {
+func TestMemStoreCountsItsChanges(t *testing.T) {
 	var grown int64
 	m := NewMemStore(func(n int64) { grown += n })
 	if m.FirstLSN() != 0 || m.Len() != 0 || m.Bytes() != 0 || m.Deleted() != 0 || m.MaxTimestamp() != mvcc.Min || m.relevant(mvcc.Everything) {
@@ -120,9 +120,9 @@ func TestDeleteOfAFoldedRowIsSeen(t *testing.T) {
 	}
 }
 
-// TestHotRowIsMadeOfFewLists holds the lists that make the state of a hot row, newest or old, to a
+// TestHotRowIsReadFromFewChangeLists holds the lists that make the state of a hot row, newest or old, to a
 // number that does not grow with its changes.
-func TestHotRowIsMadeOfFewLists(t *testing.T) {
+func TestHotRowIsReadFromFewChangeLists(t *testing.T) {
 	m := NewMemStore(nil)
 	const changes = 64 * 500
 	for i := range changes {
@@ -140,7 +140,7 @@ func TestHotRowIsMadeOfFewLists(t *testing.T) {
 	}
 }
 
-func TestEachHandsOutChangesInFileOrder(t *testing.T) {
+func TestEachVisitsChangesInFileOrder(t *testing.T) {
 	m := NewMemStore(nil)
 	const rows = 3*batch.WindowRows + 5 // more than are taken under one lock
 	lsn := lsn.LSN(0)
@@ -171,7 +171,7 @@ func TestEachHandsOutChangesInFileOrder(t *testing.T) {
 	}
 }
 
-func TestMemStoreRefusesWhatCannotBe(t *testing.T) {
+func TestMemStoreRefusesImpossibleChanges(t *testing.T) {
 	for name, misuse := range map[string]func(*MemStore){
 		"reinsert":        func(m *MemStore) { m.Apply(9, 50, 9, change.AppendUpdateHeader(nil, change.Reinsert)) },
 		"empty list":      func(m *MemStore) { m.Apply(9, 50, 9, nil) },
@@ -308,7 +308,7 @@ func TestChangeLogHasTheChangesSinceItsStart(t *testing.T) {
 }
 
 // A file is written as of a moment though changes go on.
-func TestEachHandsOutWhatWasBefore(t *testing.T) {
+func TestEachIgnoresLaterChanges(t *testing.T) {
 	m := NewMemStore(nil)
 	m.Apply(1, 5, 1, setInt(11, 1))
 	m.Apply(2, 6, 2, setInt(11, 2))

@@ -10,15 +10,15 @@ import (
 type RowState struct {
 	Deleted bool
 
-	fated   bool // a change has said whether the row is there
-	columns []schema.ColumnID
-	cells   [][]byte // as long as columns
+	existenceKnown bool // a change has said whether the row is there
+	columns        []schema.ColumnID
+	cells          [][]byte // as long as columns
 }
 
 // Reset forgets everything and keeps the memory.
 func (r *RowState) Reset() {
 	clear(r.cells) // lest they hold on to cblocks
-	r.Deleted, r.fated, r.columns, r.cells = false, false, r.columns[:0], r.cells[:0]
+	r.Deleted, r.existenceKnown, r.columns, r.cells = false, false, r.columns[:0], r.cells[:0]
 }
 
 // Cell is the value that the changes give to a column, nil for NULL. ok is false when none of them
@@ -40,8 +40,8 @@ func (r *RowState) Changed() bool { return r.Deleted || len(r.columns) > 0 }
 // updated nor deleted. Source: tablet spec §8.3.
 func (r *RowState) applyBack(list change.List) {
 	kind := list.Kind()
-	if !r.fated {
-		r.fated, r.Deleted = true, kind == change.Delete
+	if !r.existenceKnown {
+		r.existenceKnown, r.Deleted = true, kind == change.Delete
 	}
 	known := len(r.columns)
 	columns := list.Columns()
@@ -65,10 +65,10 @@ func (r *RowState) set(id schema.ColumnID, cell []byte, known int) {
 	r.cells = append(r.cells, cell)
 }
 
-// settled reports whether no change of a file with such statistics can make a difference that comes
+// complete reports whether no change of a file with such statistics can make a difference that comes
 // before all that r was given.
-func (r *RowState) settled(s *Stats) bool {
-	if !r.fated || len(r.columns) < len(s.Columns) {
+func (r *RowState) complete(s *Stats) bool {
+	if !r.existenceKnown || len(r.columns) < len(s.Columns) {
 		return false
 	}
 	for i := range s.Columns {

@@ -48,7 +48,7 @@ func (w *Window) addRun(b *deltaBlock, i, j int, undo bool) {
 // addRow takes what counts of deltas [i, j), which are all those of one row in the cblock.
 func (w *Window) addRow(b *deltaBlock, i, j int, undo bool) {
 	row := uint32(uint64(b.rows[i]) - w.from)
-	fated, first, before := !b.fates, len(w.picks), false
+	existenceKnown, first, before := !b.hasNonUpdates, len(w.picks), false
 	taken := -1 // a shape that has nothing more to say about the row; −1 = none yet
 	for k := j - 1; k >= i; k-- {
 		if int(b.shape[k]) == taken || !counts(b.ts[k], w.snap, undo) {
@@ -57,8 +57,8 @@ func (w *Window) addRow(b *deltaBlock, i, j int, undo bool) {
 		w.some = true
 		at := b.shape[k]
 		s := &b.shapes[at]
-		if !fated && s.kind != change.Update {
-			fated = true
+		if !existenceKnown && s.kind != change.Update {
+			existenceKnown = true
 			w.setDead(int(row), s.kind == change.Delete)
 		}
 		if len(s.ids) == 0 || before && s.covers(w.seen) {

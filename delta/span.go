@@ -34,9 +34,9 @@ func (t *Tracker) NewSpan(from, to mvcc.Snapshot) *Span {
 // Empty reports whether no store holds a change of the span, by its statistics.
 func (s *Span) Empty() bool { return len(s.files) == 0 && s.mem == nil }
 
-// Mark sets bit i of rows for each row from+i of [from, from+n) that has a change in the span. It
+// SetChanged sets bit i of rows for each row from+i of [from, from+n) that has a change in the span. It
 // is cheapest when windows rise. Errors: ErrCorrupt.
-func (s *Span) Mark(from batch.Ordinal, n int, rows batch.Bitmap) error {
+func (s *Span) SetChanged(from batch.Ordinal, n int, rows batch.Bitmap) error {
 	to := uint64(from) + uint64(n)
 	for i := range s.files {
 		err := s.files[i].scan(uint64(from), to, func(b *deltaBlock, i, j int) {

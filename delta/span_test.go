@@ -11,7 +11,7 @@ import (
 
 // A span marks a row if and only if one of its changes, undo or redo, in a file or in memory, is
 // in it; and it is empty only if the statistics of all stores rule that out.
-func TestSpanMarksTheRowsChangedInIt(t *testing.T) {
+func TestSpanFindsTheRowsChangedInIt(t *testing.T) {
 	undos := appendFile(t, nil, []change.Delta{{Row: 1, TS: 10, List: setInt(11, 1)}, {Row: 1, TS: 4, List: drop()}, {Row: 5000, TS: 6, List: drop()}}, true)
 	redos := appendFile(t, nil, []change.Delta{{Row: 2, TS: 20, List: setInt(11, 1)}, {Row: 2, TS: 25, List: setInt(11, 2)}, {Row: 3, TS: 22, List: drop()}}, false)
 	mem := NewMemStore(nil)
@@ -43,7 +43,7 @@ func TestSpanMarksTheRowsChangedInIt(t *testing.T) {
 			for from := 0; from < rows; from += batch.WindowRows {
 				n := min(batch.WindowRows, rows-from)
 				got := batch.MakeBitmap(n)
-				if err := s.Mark(batch.Ordinal(from), n, got); err != nil {
+				if err := s.SetChanged(batch.Ordinal(from), n, got); err != nil {
 					t.Fatal(err)
 				}
 				for i := range n {

@@ -35,7 +35,7 @@ func TestStatsExample(t *testing.T) {
 	}
 }
 
-func TestStatsRefuseWhatCannotBe(t *testing.T) {
+func TestStatsRefuseImpossibleValues(t *testing.T) {
 	const whole = "08 01 19 07 00 00 00 00 00 00 00 21 09 00 00 00 00 00 00 00"
 	for name, message := range map[string]string{
 		"empty":                "",

@@ -47,16 +47,16 @@ func (t *Tracker) Live(row batch.Ordinal) (bool, error) {
 		if f.stats.Deletes == 0 && f.stats.Reinserts == 0 {
 			continue
 		}
-		fate, err := t.fate(f, row)
-		if err != nil || fate != 0 {
-			return fate != change.Delete, err
+		kind, err := t.newestKind(f, row)
+		if err != nil || kind != 0 {
+			return kind != change.Delete, err
 		}
 	}
 	return true, nil
 }
 
-// fate is the kind of a row's newest change in a file of redos, 0 if there is none.
-func (t *Tracker) fate(f *File, row batch.Ordinal) (kind change.Kind, err error) {
+// newestKind returns the kind of a row's newest change in a file of redos, 0 if there is none.
+func (t *Tracker) newestKind(f *File, row batch.Ordinal) (kind change.Kind, err error) {
 	err = f.rowBack(uint32(row), mvcc.Everything, false, t.schema(), func(d change.Delta) bool {
 		kind = d.List.Kind()
 		return false
@@ -91,12 +91,12 @@ func (t *Tracker) RowAt(row batch.Ordinal, snap mvcc.Snapshot, r *RowState) erro
 
 // fileRow applies what counts of a row in one file and still matters.
 func (t *Tracker) fileRow(f *File, row batch.Ordinal, snap mvcc.Snapshot, undo bool, r *RowState) error {
-	if r.settled(&f.stats) {
+	if r.complete(&f.stats) {
 		return nil
 	}
 	return f.rowBack(uint32(row), snap, undo, t.schema(), func(d change.Delta) bool {
 		r.applyBack(d.List)
-		return !r.settled(&f.stats)
+		return !r.complete(&f.stats)
 	})
 }
 

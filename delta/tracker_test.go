@@ -33,7 +33,7 @@ func TestCollectMergesFilesThatOverlapInTime(t *testing.T) {
 	})
 }
 
-func TestTrackerKnowsItsNewestChange(t *testing.T) {
+func TestTrackerReturnsItsNewestTimestamp(t *testing.T) {
 	if tr := (&Tracker{}); tr.MaxTimestamp() != mvcc.Min {
 		t.Error("a tracker without stores holds something")
 	}
@@ -67,7 +67,7 @@ func TestUnknownColumnsAreLeftAlone(t *testing.T) {
 
 // A REINSERT that does not have all columns, as one from before a column was added, leaves to the
 // changes before it what it does not say.
-func TestReinsertLeavesColumnsThatItLacksToChangesBeforeIt(t *testing.T) {
+func TestReinsertWithoutAColumnKeepsEarlierChanges(t *testing.T) {
 	set := func(kind change.Kind, id schema.ColumnID, cell ...byte) change.List {
 		return change.AppendColumn(change.AppendUpdateHeader(nil, kind), id, cell)
 	}

@@ -11,7 +11,7 @@ import (
 
 // Rows of all lives: inserted at 10 or at 30, changed or not, deleted or not, deleted and inserted
 // again.
-func TestChangedSinceFindsWhatCameToLive(t *testing.T) {
+func TestChangedSinceFindsNewlyLiveRows(t *testing.T) {
 	m := New(testSchema(t), nil)
 	insert := func(key string, ts mvcc.Timestamp) { m.Insert([]byte(key), ts, lsn.LSN(ts), image(m, key, 1, "x")) }
 	remove := func(key string, ts mvcc.Timestamp) { m.Mutate([]byte(key), ts, lsn.LSN(ts), deletion) }

@@ -57,7 +57,7 @@ func makePlan(seed uint64, steps, writers int) *plan {
 
 // While writers change rows, scans at published snapshots find exactly what was there, and find it
 // again.
-func TestScansAreExactWhileOthersWrite(t *testing.T) {
+func TestScansAreConsistentWithConcurrentWriters(t *testing.T) {
 	const seed = 7
 	t.Logf("seed %d", seed)
 	writers, steps := 3, 60_000

@@ -30,7 +30,7 @@
 // all scans until the next insert; a scan every 10 ms makes random inserts 1.3 to 1.7
 // times slower, a clone for each insert 3 to 10 times.
 //
-// Source: tablet spec §9, §13.4. Simpler than Kudu: a plain B-tree under a lock in the place of an
+// Source: tablet spec §9, §13.4. Simpler than Kudu: a plain B-tree under a lock instead of an
 // optimistic one with versions on its nodes; one set for all inserts, no sets for transactions;
 // history is walked from the newest version, so reads far in the past pay for what came after.
 package memrowset

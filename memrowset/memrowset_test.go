@@ -112,7 +112,7 @@ func TestMutateFindsLiveRowsOnly(t *testing.T) {
 	}
 }
 
-func TestCountsFollowTheChanges(t *testing.T) {
+func TestCountsMatchTheChanges(t *testing.T) {
 	told := int64(0)
 	m := New(testSchema(t), func(n int64) { told += n })
 	if m.FirstLSN() != 0 || m.MaxTimestamp() != 0 || m.Len() != 0 {
@@ -236,11 +236,11 @@ func TestLookupsWorkWhenAllProbesAreTaken(t *testing.T) {
 	m.Insert([]byte("a"), 1, 1, image(m, "a", 1, "x"))
 	for range spareProbe {
 		if _, ok := m.probes.take(nil); !ok {
-			t.Fatal("no free place")
+			t.Fatal("no free slot")
 		}
 	}
 	if _, ok := m.probes.take(nil); ok {
-		t.Fatal("more places than there are")
+		t.Fatal("more slots than there are")
 	}
 	if !m.Live([]byte("a")) || m.Live([]byte("b")) {
 		t.Error("wrong answer of the spare probe")
@@ -249,13 +249,13 @@ func TestLookupsWorkWhenAllProbesAreTaken(t *testing.T) {
 		t.Errorf("%d rows", len(keys))
 	}
 	m.probes.drop(17)
-	if place, ok := m.probes.take(nil); !ok || place != 17 {
-		t.Errorf("place %d %t, want 17", place, ok)
+	if slot, ok := m.probes.take(nil); !ok || slot != 17 {
+		t.Errorf("slot %d %t, want 17", slot, ok)
 	}
 }
 
 // Keys that differ within their first 8 bytes and after them, and a ghost, which counts.
-func TestEndsBeforeIsToldOfTheGreatestKey(t *testing.T) {
+func TestEndsBeforeComparesWithTheGreatestKey(t *testing.T) {
 	m := New(testSchema(t), nil)
 	if !m.EndsBefore(nil) || !m.EndsBefore([]byte("a")) {
 		t.Error("an empty set has a key")

@@ -15,7 +15,7 @@ import (
 // the arena is read.
 type item struct {
 	prefix uint64    // first 8 bytes of the key as a big-endian integer, with zeros after a shorter key
-	ref    arena.Ref // of the row's header; or, with probeBit, a place in probes
+	ref    arena.Ref // of the row's header; or, with probeBit, a slot in probes
 }
 
 // less is the order of the tree.
@@ -45,45 +45,45 @@ func (m *MemRowSet) before(it item, prefix uint64, key []byte) bool {
 // enough to use the bit.
 const probeBit = arena.Ref(1) << 63
 
-// spareProbe is the place of a probe when all others are taken. It belongs to the holder of the
+// spareProbe is the slot of a probe when all others are taken. It belongs to the holder of the
 // write lock.
 const spareProbe = 64
 
 // probes are the keys that are being looked for. An item has no pointer, so that the tree's nodes
 // cost the garbage collector nothing; an item for a key outside the arena therefore
-// names a place here.
+// names a slot here.
 type probes struct {
-	taken atomic.Uint64 // a bit for each place but the spare one
+	taken atomic.Uint64 // a bit for each slot but the spare one
 	keys  [spareProbe + 1][]byte
 }
 
-// take puts key into a free place; ok is false if there is none. The place is the caller's until
+// take puts key into a free slot; ok is false if there is none. The slot is the caller's until
 // drop.
-func (p *probes) take(key []byte) (place int, ok bool) {
+func (p *probes) take(key []byte) (slot int, ok bool) {
 	for {
 		taken := p.taken.Load()
-		place = bits.TrailingZeros64(^taken)
-		if place == 64 {
+		slot = bits.TrailingZeros64(^taken)
+		if slot == 64 {
 			return 0, false
 		}
-		if p.taken.CompareAndSwap(taken, taken|1<<place) {
-			p.keys[place] = key
-			return place, true
+		if p.taken.CompareAndSwap(taken, taken|1<<slot) {
+			p.keys[slot] = key
+			return slot, true
 		}
 	}
 }
 
-func (p *probes) drop(place int) {
-	p.keys[place] = nil
-	p.taken.And(^(uint64(1) << place))
+func (p *probes) drop(slot int) {
+	p.keys[slot] = nil
+	p.taken.And(^(uint64(1) << slot))
 }
 
 // withProbe calls fn with an item that compares as key does.
 func (m *MemRowSet) withProbe(key []byte, fn func(probe item)) {
 	prefix := keyenc.Head(key)
-	if place, ok := m.probes.take(key); ok {
-		fn(item{prefix, probeBit | arena.Ref(place)})
-		m.probes.drop(place)
+	if slot, ok := m.probes.take(key); ok {
+		fn(item{prefix, probeBit | arena.Ref(slot)})
+		m.probes.drop(slot)
 		return
 	}
 	m.mu.Lock()
@@ -103,12 +103,12 @@ func (m *MemRowSet) find(key []byte) arena.Ref {
 		return 0
 	}
 	probe := item{prefix: keyenc.Head(key)}
-	if place, ok := m.probes.take(key); ok {
-		probe.ref = probeBit | arena.Ref(place)
+	if slot, ok := m.probes.take(key); ok {
+		probe.ref = probeBit | arena.Ref(slot)
 		m.mu.RLock()
 		found, _ := m.tree.Get(probe)
 		m.mu.RUnlock()
-		m.probes.drop(place)
+		m.probes.drop(slot)
 		return found.ref
 	}
 	m.mu.Lock()

@@ -72,7 +72,7 @@ func TestClockPastTheLastTimestampReturnsError(t *testing.T) {
 	}
 }
 
-func TestHybridClockRisesWhateverTheWallClockDoes(t *testing.T) {
+func TestHybridClockAscendsWhateverTheWallClockDoes(t *testing.T) {
 	wall := &wallClock{noon}
 	c := NewHybridClock(wall.read)
 	last := Min

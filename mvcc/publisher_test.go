@@ -16,7 +16,7 @@ import (
 	"github.com/oribi-db/oribi/lsn"
 )
 
-func TestFreshPublisherHasEverythingPublished(t *testing.T) {
+func TestNewPublisherHasEverythingPublished(t *testing.T) {
 	p := NewPublisher(70, 7)
 	if v, f := p.Visible(), p.FirstUnpublished(); v != 70 || f != 8 {
 		t.Errorf("visible %d, first unpublished %d; want 70, 8", v, f)
@@ -158,7 +158,7 @@ func TestWaitEndsAtPublicationNotAtReadiness(t *testing.T) {
 	c.Ready()
 }
 
-func TestWaitHonoursItsContext(t *testing.T) {
+func TestWaitHonorsItsContext(t *testing.T) {
 	p := NewPublisher(0, 0)
 	op := p.Start(1, 10)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -166,7 +166,7 @@ func TestWaitHonoursItsContext(t *testing.T) {
 	awaitWaiter(op)
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Fatalf("cancelled wait: %v", err)
+		t.Fatalf("canceled wait: %v", err)
 	}
 	op.Ready()
 	if p.Visible() != 10 {
@@ -174,7 +174,7 @@ func TestWaitHonoursItsContext(t *testing.T) {
 	}
 }
 
-func TestPoisonedPublisherStandsStill(t *testing.T) {
+func TestPoisonedPublisherDoesNotAdvance(t *testing.T) {
 	ctx := context.Background()
 	cause := errors.New("disk on fire")
 	p := NewPublisher(0, 0)
@@ -228,9 +228,9 @@ func TestWrongUsePanics(t *testing.T) {
 	}
 }
 
-// TestVisibleIsAlwaysAPrefix lets goroutines finish batches in any order while readers look: all
+// TestVisibleBatchesAreAPrefixInTime lets goroutines finish batches in any order while readers look: all
 // batches up to the timestamp that a reader finds visible must be applied.
-func TestVisibleIsAlwaysAPrefix(t *testing.T) {
+func TestVisibleBatchesAreAPrefixInTime(t *testing.T) {
 	const batches, workers = 3000, 4
 	seed := seedtest.Seed(t)
 	p := NewPublisher(0, 0)

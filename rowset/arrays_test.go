@@ -30,7 +30,7 @@ func goldenColumn(element schema.Type) *schema.Column {
 
 // Array files that Kudu wrote become cells that print as its reader printed them; written from
 // those cells, they are read as the same.
-func TestKudusArraysAreReadAndWrittenAsCells(t *testing.T) {
+func TestKuduArraysRoundTripAsCells(t *testing.T) {
 	t.Run("from=corpus", func(t *testing.T) {
 		checkGoldenArrays(t, filepath.Join(corpustest.Dir(t), "golden", "cfile", "arrays"))
 	})
@@ -148,7 +148,7 @@ func TestWindowOfLongArraysIsReadInFull(t *testing.T) {
 
 // A file of arrays where the column has single values, the other way round, or of other elements,
 // is found when it is opened.
-func TestFilesOfTheWrongShapeAreCorrupt(t *testing.T) {
+func TestArrayAndScalarFilesAreNotInterchangeable(t *testing.T) {
 	write := func(t *testing.T, second schema.Column) (*disk, *Metadata) {
 		second.ID, second.Name, second.Nullable = 2, "v", true
 		w := newWorld(t, seedtest.Rand(t), mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, second}, 1), 20)

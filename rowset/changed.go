@@ -35,7 +35,7 @@ func (c Changed) NewIterator(req *scan.Request) (*Iterator, error) {
 // selectChanged clears the bits of rows [from, from+n) without a change in the span.
 func (it *Iterator) selectChanged(from batch.Ordinal, n int, sel batch.Bitmap) error {
 	it.changed = it.changed.Resize(n)
-	if err := it.span.Mark(from, n, it.changed); err != nil {
+	if err := it.span.SetChanged(from, n, it.changed); err != nil {
 		return err
 	}
 	sel.And(it.changed)

@@ -60,7 +60,7 @@ func (d *meetingDisk) forget(c *cache.Cache, reads int) {
 }
 
 // What a row, or a scan for few rows, needs of several columns that are not in memory is read
-// together: no read waits for another one's end, or these would wait for ever.
+// together: no read waits for another one's end, or these would wait forever.
 func TestColdColumnsAreReadTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := seedtest.Rand(t)

@@ -12,7 +12,7 @@ import (
 
 // Rows that get their beginning afterwards are the same, byte for byte, as rows that were written
 // with it.
-func TestInsertsWrittenLaterAreTheSame(t *testing.T) {
+func TestWriteInsertsMatchesInsertsWrittenWithTheRows(t *testing.T) {
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}}, 1)
 	e := keyenc.NewEncoder(s)
 	write := func(d *disk, undos bool) []*Metadata {

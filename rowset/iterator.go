@@ -231,7 +231,7 @@ func (it *Iterator) addCold(col int, from batch.Ordinal, n int) error {
 	}
 	if c.file.val.Load() != nil {
 		r, err := it.reader(col)
-		if err != nil || r.Held(from) && r.Held(from+batch.Ordinal(n)-1) {
+		if err != nil || r.Cached(from) && r.Cached(from+batch.Ordinal(n)-1) {
 			return err
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-func TestFindGivesTheRowOfEachKey(t *testing.T) {
+func TestFindReturnsTheRowOfEachKey(t *testing.T) {
 	worlds(t, func(t *testing.T, r *rand.Rand, w *world) {
 		for i := range w.rows {
 			m := &w.rows[i]
@@ -44,7 +44,7 @@ func TestFindGivesTheRowOfEachKey(t *testing.T) {
 
 // A bound that is shorter or longer than a key of fixed width leads to the first key at or after
 // it, and is no key itself.
-func TestSeekTakesBoundsThatAreNoKeys(t *testing.T) {
+func TestSeekAcceptsBoundsThatAreNotKeys(t *testing.T) {
 	r := seedtest.Rand(t)
 	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}}, 1), 200)
 	for i := range w.rows {

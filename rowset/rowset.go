@@ -488,7 +488,7 @@ func (d *DiskRowSet) heldCell(row batch.Ordinal, col int) (cell []byte, ok bool,
 	if r == nil {
 		return nil, false, nil
 	}
-	if cell, ok, err = (*r).CellIfHeld(row); ok && err == nil {
+	if cell, ok, err = (*r).CachedCell(row); ok && err == nil {
 		err = d.checkCell(row, col, cell)
 	}
 	return cell, ok, err

@@ -23,7 +23,7 @@ func numbers(sets []*DiskRowSet) []uint64 {
 	return out
 }
 
-func TestTreeMatchesLookingAtAll(t *testing.T) {
+func TestTreeMatchesLinearSearch(t *testing.T) {
 	r := seedtest.Rand(t)
 	rounds := 2000
 	if testing.Short() {
@@ -117,7 +117,7 @@ func TestTreeBoundsAreInclusive(t *testing.T) {
 }
 
 // The rowset that begins last need not be the one that reaches farthest.
-func TestLastIsTheGreatestKeyOfAll(t *testing.T) {
+func TestTreeLastIsTheGreatestMaxKey(t *testing.T) {
 	if last := NewTree(nil).Last(); last != nil {
 		t.Errorf("of no rowset: %q", last)
 	}

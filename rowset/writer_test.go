@@ -180,7 +180,7 @@ func (d *fullDisk) Create() (block.Sink, error) {
 
 func (d *fullDisk) Finish(s block.Sink) error { return d.disk.Finish(s.(*fullSink).Memory) }
 
-func TestWriterTellsThatTheDiskIsFull(t *testing.T) {
+func TestWriterReturnsNoSpaceErrors(t *testing.T) {
 	r := seedtest.Rand(t)
 	w := newWorld(t, r, randomSchema(r, schema.Int32, schema.String), 200)
 	written := 0
@@ -279,7 +279,7 @@ func TestReadingASchemaThatHasChanged(t *testing.T) {
 	}
 }
 
-func TestOpenRefusesAColumnThatNobodyWrote(t *testing.T) {
+func TestOpenRefusesMissingBaseColumn(t *testing.T) {
 	r := seedtest.Rand(t)
 	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int32}}, 1), 20)
 	for _, columns := range [][]schema.Column{

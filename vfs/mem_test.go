@@ -176,7 +176,7 @@ func TestRandomHistoriesCrashAsTheModelSays(t *testing.T) {
 	}
 }
 
-func TestCopyIsOneMomentOfConcurrentWriters(t *testing.T) {
+func TestCloneIsConsistentWithConcurrentWriters(t *testing.T) {
 	m := NewMem()
 	a, b := put(t, m, "/a", "00000000"), put(t, m, "/b", "00000000")
 	var wg sync.WaitGroup

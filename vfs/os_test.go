@@ -49,7 +49,7 @@ func lockElsewhere(t *testing.T, name string, exclusive bool) string {
 	return string(out)
 }
 
-func TestLockHoldsAgainstAnotherProcess(t *testing.T) {
+func TestLockExcludesOtherProcesses(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "LOCK")
 	want := func(what string, exclusive bool, want string) {
 		t.Helper()

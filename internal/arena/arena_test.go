@@ -15,7 +15,7 @@ type piece struct {
 	want []byte
 }
 
-func TestPiecesKeepTheirBytes(t *testing.T) {
+func TestAllocationsKeepTheirBytes(t *testing.T) {
 	seed := seedtest.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	var reported int64
@@ -104,7 +104,7 @@ func TestLargePieceLeavesTheCurrentChunkInUse(t *testing.T) {
 	}
 }
 
-func TestWordIsPartOfItsPiece(t *testing.T) {
+func TestWordReadsItsAllocation(t *testing.T) {
 	a := New(nil)
 	ref, b := a.Alloc(24)
 	a.Word(ref + 8).Store(0x0102030405060708)

@@ -36,7 +36,7 @@ func TestNoLimitIsNeverOver(t *testing.T) {
 	}
 }
 
-func TestGivingBackTwicePanics(t *testing.T) {
+func TestReleasingTwicePanics(t *testing.T) {
 	b := New(10)
 	b.Reserve(Cache, 1)
 	b.Reserve(Delta, 5)

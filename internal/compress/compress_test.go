@@ -53,7 +53,7 @@ func fromHex(t testing.TB, s string) []byte {
 	return b
 }
 
-func TestLookupKnowsOnlyCodecsOfFiles(t *testing.T) {
+func TestLookupRefusesUnknownCodecs(t *testing.T) {
 	for n, want := range map[int32]Codec{1: None, 2: Snappy, 3: LZ4, 4: Zlib} {
 		if got, err := Lookup(n); got != want || err != nil {
 			t.Errorf("Lookup(%d) = %v, %v", n, got, err)
@@ -192,7 +192,7 @@ func TestLiteralBlockIsAnLZ4Block(t *testing.T) {
 }
 
 // Each chunk of the corpus's bitshuffle blocks must come out again as the C library packed it.
-func TestLZ4GivesTheBytesOfTheCLibrary(t *testing.T) {
+func TestLZ4MatchesTheCLibrary(t *testing.T) {
 	const header, sizeOff = 20, 16 // of a bitshuffle block, cfile spec §6.4
 	files, err := filepath.Glob(filepath.Join(corpustest.Dir(t), "golden", "cfile", "encodings", "bshuf-*.hex"))
 	if err != nil || len(files) == 0 {

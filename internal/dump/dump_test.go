@@ -88,7 +88,7 @@ func TestFirstErrorIsKept(t *testing.T) {
 	}
 }
 
-func TestWholeWriterLeavesNoByteOut(t *testing.T) {
+func TestWholeWriterPrintsEveryByte(t *testing.T) {
 	var out strings.Builder
 	NewWhole(&out).Field(0, bytes.Repeat([]byte{7}, 4096), "bitmap")
 	if n := strings.Count(out.String(), " 07"); n != 4096 {

@@ -87,7 +87,7 @@ func TestMessagesAreKudusBytes(t *testing.T) {
 
 // A number without a name must reach the reader, which refuses it: as an enum it would vanish,
 // and the field would read as its default.
-func TestUnlistedNumbersAreSeen(t *testing.T) {
+func TestUnknownEnumNumbersArePreserved(t *testing.T) {
 	var f CFileFooterPB
 	if err := proto.Unmarshal(fromHex(t, "08 4d 10 4e 18 00 30 4f"), &f); err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func TestDefaultsAreKudus(t *testing.T) {
 }
 
 // What a message holds of fields that it does not declare is written again.
-func TestUndeclaredFieldsSurvive(t *testing.T) {
+func TestUndeclaredFieldsArePreserved(t *testing.T) {
 	wire := fromHex(t, "0a 04 0a 02 08 00 12 00")
 	var p PartitionSchemaPB
 	if err := proto.Unmarshal(wire, &p); err != nil {

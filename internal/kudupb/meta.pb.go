@@ -33,7 +33,7 @@ type TableRow struct {
 	TabletId         []byte                 `protobuf:"bytes,4,opt,name=tablet_id,json=tabletId,proto3" json:"tablet_id,omitempty"`                              // 32 hex digits
 	SchemaVersion    uint32                 `protobuf:"varint,5,opt,name=schema_version,json=schemaVersion,proto3" json:"schema_version,omitempty"`              // one more at each change of the schema
 	NextColumnId     int32                  `protobuf:"varint,6,opt,name=next_column_id,json=nextColumnId,proto3" json:"next_column_id,omitempty"`               // ids are never used again
-	HistoryMaxAgeSec int64                  `protobuf:"varint,7,opt,name=history_max_age_sec,json=historyMaxAgeSec,proto3" json:"history_max_age_sec,omitempty"` // -1: history is kept for ever
+	HistoryMaxAgeSec int64                  `protobuf:"varint,7,opt,name=history_max_age_sec,json=historyMaxAgeSec,proto3" json:"history_max_age_sec,omitempty"` // -1: history is kept forever
 	HistoryFloor     uint64                 `protobuf:"fixed64,8,opt,name=history_floor,json=historyFloor,proto3" json:"history_floor,omitempty"`                // timestamp before which history may be gone; never falls
 	FlushedLsn       uint64                 `protobuf:"varint,9,opt,name=flushed_lsn,json=flushedLsn,proto3" json:"flushed_lsn,omitempty"`                       // inclusive: the inserts up to here are in rowsets, or gone
 	NextRowsetId     uint64                 `protobuf:"varint,10,opt,name=next_rowset_id,json=nextRowsetId,proto3" json:"next_rowset_id,omitempty"`              // ids are never used again
@@ -245,7 +245,7 @@ func (x *RowSetRow) GetBytes() uint64 {
 // StoreRow is what belongs to the store as a whole.
 type StoreRow struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
-	DefaultHistorySec int64                  `protobuf:"varint,1,opt,name=default_history_sec,json=defaultHistorySec,proto3" json:"default_history_sec,omitempty"` // for tables that name none; -1: for ever
+	DefaultHistorySec int64                  `protobuf:"varint,1,opt,name=default_history_sec,json=defaultHistorySec,proto3" json:"default_history_sec,omitempty"` // for tables that name none; -1: forever
 	ClockHigh         uint64                 `protobuf:"fixed64,2,opt,name=clock_high,json=clockHigh,proto3" json:"clock_high,omitempty"`                          // no timestamp above this one was given out
 	NextTable         uint32                 `protobuf:"varint,3,opt,name=next_table,json=nextTable,proto3" json:"next_table,omitempty"`                           // number of the next table; numbers are never used again
 	LogEnd            uint64                 `protobuf:"fixed64,4,opt,name=log_end,json=logEnd,proto3" json:"log_end,omitempty"`                                   // the log was durable up to this LSN, inclusive, so it ends there or later

@@ -87,7 +87,7 @@ func showScript(log io.Writer, name string, seed uint64, r *prooftest.Result) {
 	case err != nil:
 		fmt.Fprintln(log, err)
 	case r.Alone:
-		fmt.Fprintf(log, "the history, shortened: go test ./internal/storetest -run TestHistoryInAFile -proof.script=%s\n", f.Name())
+		fmt.Fprintf(log, "the history, shortened: go test ./internal/storetest -run TestReplayHistoryFile -proof.script=%s\n", f.Name())
 	default:
 		fmt.Fprintf(log, "the history, which fails with its seed only: %s\n", f.Name())
 	}

@@ -116,7 +116,7 @@ func TestSpansJoin(t *testing.T) {
 	}
 }
 
-func TestOnlyLinesOfWorkersCount(t *testing.T) {
+func TestOnlyWorkerLinesAreCounted(t *testing.T) {
 	seed, sum, ok := doneLine("fuzztest: seed 5: 1000000 executions\n")
 	if !ok || seed != 5 || sum.of("executions") != 1_000_000 {
 		t.Errorf("%d %v %v", seed, sum, ok)

@@ -213,7 +213,7 @@ func recoveryTallies(c *crash.RecoveryCounts) []Tally {
 
 func stateTallies(c *crash.StateCounts) []Tally {
 	return []Tally{{c.States, "states"}, {1, "histories"}, {c.Steps, "steps"}, {c.Changes, "changes of the disk"}, {c.Points, "crash points"}, {c.Opened, "opened"},
-		{c.Readers, "opened to read"}, {c.Lies, "of disks that lied"}, {c.Refused, "of them refused"}, {c.Lost, "batches lost"}, {c.InFlight, "batches in flight there"}}
+		{c.Readers, "opened to read"}, {c.IgnoredSync, "with an ignored sync"}, {c.Refused, "of them refused"}, {c.Lost, "batches lost"}, {c.InFlight, "batches in flight there"}}
 }
 
 // sequencesOfSeed is the number of sequences of one seed.

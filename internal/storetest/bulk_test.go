@@ -155,7 +155,7 @@ func TestBulkCallsChangeTheRowsThatTheyChoose(t *testing.T) {
 	wantContent(t, "at first", content(t, table, oribi.AsOf(before)), old)
 }
 
-func TestBulkCallsRefuseWhatDoesNotFit(t *testing.T) {
+func TestBulkCallsRefuseOversizedBatches(t *testing.T) {
 	ctx := context.Background()
 	store, err := oribi.Open("/bulk", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1)})
 	if err != nil {

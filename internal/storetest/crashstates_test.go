@@ -33,7 +33,7 @@ func TestCrashStatesContainAcknowledgedBatches(t *testing.T) {
 // The recovery of a crashed store is interrupted at every file operation, and so are the recovery
 // from that state and the next one. What a power cut left remains; what a kill left remains except
 // for what was not durable, and all of it is durable once the store is open.
-func TestRecoveryCutAnywhereLosesNothing(t *testing.T) {
+func TestInterruptedRecoveryLosesNothing(t *testing.T) {
 	seed := seedtest.Seed(t)
 	end := time.Now().Add(proofTime(time.Second, 2*time.Second))
 	var total crash.RecoveryCounts

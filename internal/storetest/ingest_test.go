@@ -97,7 +97,7 @@ func commitRows(t *testing.T, store *oribi.Store, op oribi.Op, table *oribi.Tabl
 	return ts
 }
 
-func TestIngestBringsRowsAtOneTimestampAcrossRowSets(t *testing.T) {
+func TestIngestCommitsAllRowSetsAtOneTimestamp(t *testing.T) {
 	ctx := context.Background()
 	mem := vfs.NewMem()
 	store, table, events := ingestStore(t, mem)
@@ -167,7 +167,7 @@ func TestTimestampOfAnIngestIsUnique(t *testing.T) {
 	}
 }
 
-func TestIngestRefusesRowsAsAnInsertDoes(t *testing.T) {
+func TestIngestAndInsertRefuseTheSameRows(t *testing.T) {
 	ctx := context.Background()
 	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true})
 	if err != nil {

@@ -139,7 +139,7 @@ func fillRows(t *testing.T, store *oribi.Store, table *oribi.Table, from, to, ro
 // Every other row is deleted, and a compaction drops these rows permanently while changes of the
 // remaining rows are in memory. These changes, and later ones, stay with their rows, whose row IDs
 // change.
-func TestChangesFollowTheirRowsThroughCompaction(t *testing.T) {
+func TestChangesKeepTheirRowsThroughCompaction(t *testing.T) {
 	ctx := context.Background()
 	w := newFakeWall()
 	store, table := floorStore(t, w)
@@ -300,7 +300,7 @@ func TestReinsertedRowHasDefaults(t *testing.T) {
 // An update and a delete in one batch follow a delete and a reinsert that were made with fewer
 // columns. A scan of the past meets the undo of the reinsert first, but must also apply the undo of
 // the update.
-func TestPastScanAppliesUndosOfUpdatesAfterAReinsert(t *testing.T) {
+func TestScanAsOfAppliesUndosOfUpdatesAfterAReinsert(t *testing.T) {
 	ctx := context.Background()
 	store, table := conditionStore(t)
 	first := commitOps(t, store, table, oribi.OpInsert, oribi.Row{"k": 1, "v": 1})

@@ -145,7 +145,7 @@ func TestOneHistoryGivesEqualAnswersUnderAllOptions(t *testing.T) {
 }
 
 // A history in a file is replayed: the output of a failing run, or a part of it.
-func TestHistoryInAFile(t *testing.T) {
+func TestReplayHistoryFile(t *testing.T) {
 	if *scriptFlag == "" {
 		t.Skip("no -proof.script")
 	}

@@ -28,7 +28,7 @@ func historyOf(t *testing.T, table *oribi.Table, key any, opts ...oribi.GetOptio
 
 // A history ends with the row as of its start: the retention determines the start, not what
 // compactions have dropped so far.
-func TestHistoryBeginsWithItsBase(t *testing.T) {
+func TestHistoryStartsWithTheOldestRetainedVersion(t *testing.T) {
 	ctx := context.Background()
 	w := newFakeWall()
 	store, table := floorStore(t, w)

@@ -49,8 +49,8 @@ func (t *Tablet) alter(ctx context.Context, edit func(row *meta.Table) error) er
 	j.takeMemory()
 	e := &j.edit
 	e.Confirm = true // the log does not contain schema changes
-	shape := newShape(row.Schema, row.SchemaVersion)
-	e.Alter = &alteration{row: &row, shape: shape, mem: t.newMem(shape)}
+	tableSchema := newTableSchema(row.Schema, row.SchemaVersion)
+	e.Alter = &alteration{row: &row, schema: tableSchema, mem: t.newMem(tableSchema)}
 	if e.Frozen != nil {
 		e.Kind, e.Why = compaction.Flush, "the schema changes"
 		e.Floor = t.opts.Store.HistoryFloor(t, longer(old.HistorySec, row.HistorySec))
@@ -97,7 +97,7 @@ func longer(a, b int64) int64 {
 // convert converts operations from one version of the schema to another. Columns are matched by ID,
 // and the type of an ID never changes. Cells of dropped columns are removed; added columns are not
 // set. An update with no column left has an empty Body.
-func convert(ops []Op, from, to *Shape) {
+func convert(ops []Op, from, to *TableSchema) {
 	source := make([]int, len(to.Schema.Columns)) // by column of to: its index in from; −1 = it was added
 	for i := range source {
 		source[i] = from.Schema.IndexID(to.Schema.Columns[i].ID)
@@ -113,7 +113,7 @@ func convert(ops []Op, from, to *Shape) {
 }
 
 // Converted returns a copy of op, which is encoded by from, encoded by to.
-func Converted(op *Op, from, to *Shape) *Op {
+func Converted(op *Op, from, to *TableSchema) *Op {
 	ops := []Op{*op}
 	convert(ops, from, to)
 	return &ops[0]
@@ -123,7 +123,7 @@ func Converted(op *Op, from, to *Shape) *Op {
 // that were not set keep the default that from had when the row was added to its batch; added
 // columns get the cell that to has for an unset column. source has, for each column of to, its index
 // in from; −1 = it was added.
-func (op *Op) convertRow(source []int, from, to *Shape) {
+func (op *Op) convertRow(source []int, from, to *TableSchema) {
 	cells := make([][]byte, len(source))
 	set, unset := batch.MakeBitmap(len(source)), false
 	op.Lacks = ""

@@ -46,8 +46,8 @@ func (k OpKind) Upserts() bool { return k == Upsert || k == UpsertIgnore }
 // assign assigns each insert of the batch its value and its key. Other batches that do so wait
 // until Release. It does nothing if the table has no auto-incrementing column.
 func (w *Write) assign() error {
-	sh := w.state.shape
-	if sh.auto < 0 {
+	sc := w.state.schema
+	if sc.auto < 0 {
 		return nil
 	}
 	var cells [][]byte
@@ -64,7 +64,7 @@ func (w *Write) assign() error {
 			w.t.autoMu.Lock()
 			w.serial, highest = true, w.t.auto
 		}
-		cell := sh.RowFormat.Cell(op.Body, sh.auto)
+		cell := sc.RowFormat.Cell(op.Body, sc.auto)
 		if op.Kind.Upserts() {
 			highest = max(highest, autoValue(cell))
 			continue
@@ -74,8 +74,8 @@ func (w *Write) assign() error {
 		}
 		highest++
 		binary.LittleEndian.PutUint64(cell, uint64(highest)) // cell is part of op.Body
-		cells = sh.RowFormat.AppendCells(cells[:0], op.Body)
-		key := sh.Encoder.AppendKey(op.Key[:0:len(op.Key)], cells[:sh.Schema.Keys])
+		cells = sc.RowFormat.AppendCells(cells[:0], op.Body)
+		key := sc.Encoder.AppendKey(op.Key[:0:len(op.Key)], cells[:sc.Schema.Keys])
 		if len(key) != len(op.Key) {
 			panic(fmt.Sprintf("tablet: table %q: a key of %d bytes has %d with its value", w.t.Name(), len(op.Key), len(key)))
 		}
@@ -89,10 +89,10 @@ func (w *Write) raise() {
 	if !w.serial {
 		return
 	}
-	sh := w.state.shape
+	sc := w.state.schema
 	for i := range w.targets {
 		if w.targets[i].kind == change.Insert {
-			w.t.auto = max(w.t.auto, autoValue(sh.RowFormat.Cell(w.ops[i].Body, sh.auto)))
+			w.t.auto = max(w.t.auto, autoValue(sc.RowFormat.Cell(w.ops[i].Body, sc.auto)))
 		}
 	}
 }
@@ -101,13 +101,13 @@ func autoValue(cell []byte) int64 { return int64(binary.LittleEndian.Uint64(cell
 
 // Assigned calls use with the value assigned to each insert, in the order of the batch.
 func (w *Write) Assigned(use func(index int, value int64)) {
-	sh := w.state.shape
-	if sh.auto < 0 {
+	sc := w.state.schema
+	if sc.auto < 0 {
 		return
 	}
 	for i := range w.ops {
 		if op := &w.ops[i]; op.Kind.Inserts() {
-			use(op.Index, autoValue(sh.RowFormat.Cell(op.Body, sh.auto)))
+			use(op.Index, autoValue(sc.RowFormat.Cell(op.Body, sc.auto)))
 		}
 	}
 }

@@ -205,7 +205,7 @@ func (c *catchUp) open() (err error) {
 		for _, a := range c.j.edit.Added {
 			rows = append(rows, a.Row)
 		}
-		c.files, err = c.j.t.openUncommitted(c.j.creation, c.j.st.shape, rows)
+		c.files, err = c.j.t.openUncommitted(c.j.creation, c.j.st.schema, rows)
 	}
 	return err
 }
@@ -221,12 +221,12 @@ type uncommittedBlocks struct{ c *blockmanager.Creation }
 func (b uncommittedBlocks) OpenBlock(id block.ID) (rowset.Block, error) { return b.c.OpenBlock(id) }
 
 // openUncommitted opens rowsets that are not committed yet.
-func (t *Tablet) openUncommitted(c *blockmanager.Creation, shape *Shape, rows []*rowset.Metadata) (*rowset.Tree, error) {
+func (t *Tablet) openUncommitted(c *blockmanager.Creation, tableSchema *TableSchema, rows []*rowset.Metadata) (*rowset.Tree, error) {
 	o := t.opts.RowSets
 	o.Blocks = uncommittedBlocks{c}
 	var sets []*rowset.DiskRowSet
 	for _, m := range rows {
-		d, err := rowset.Open(shape.Schema, m, o)
+		d, err := rowset.Open(tableSchema.Schema, m, o)
 		if err != nil {
 			for _, d := range sets {
 				d.Unref()

@@ -294,7 +294,7 @@ func TestFlushAfterAFailedOneWritesTheFrozenMemRowSet(t *testing.T) {
 			l.check(l.world)
 			l.crash()
 			l.flush()
-			if got := l.tab.FirstLSN(); got != NoLSN || l.tab.state.frozen != nil {
+			if got := l.tab.FirstLSN(); got != lsn.Max || l.tab.state.frozen != nil {
 				t.Errorf("first lsn %d after a flush", got)
 			}
 			l.check(l.world)
@@ -342,7 +342,7 @@ func TestLogStartCountsCaughtUpChanges(t *testing.T) {
 				if got, want := fmt.Sprint(n.scan(latest, true)), fmt.Sprint(l.scan(latest, true)); got != want || n.get(1, latest) != `1: 3 "y" 7` || n.get(2, latest) != "" {
 					t.Errorf("after a kill %s, before it %s", got, want)
 				}
-				if start, first := l.m.LogStart(), l.tab.FirstLSN(); start != first && (first != NoLSN || start != l.lsn+1) {
+				if start, first := l.m.LogStart(), l.tab.FirstLSN(); start != first && (first != lsn.Max || start != l.lsn+1) {
 					t.Errorf("the log is kept from %d on, the first LSN in memory is %d", start, first)
 				}
 			})

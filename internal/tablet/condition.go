@@ -51,7 +51,7 @@ func (w *Write) check(i int, p position, again bool) error {
 	if c.Filter.All() {
 		return nil
 	}
-	columns := w.state.shape.Schema
+	columns := w.state.schema.Schema
 	for test := range c.Filter.Tests() {
 		if columns.IndexID(test.ID) < 0 {
 			return fmt.Errorf("condition on column %q, which was dropped: %w", test.Column, fault.ErrSchema)
@@ -75,19 +75,19 @@ func (w *Write) check(i int, p position, again bool) error {
 
 // cellsAt returns all cells of the newest applied state of a row, which is live at p.
 func (w *Write) cellsAt(key []byte, p position) ([][]byte, error) {
-	shape := w.state.shape
+	tableSchema := w.state.schema
 	if p.mem != nil {
 		row, _ := p.mem.NewestRow(key)
-		return shape.RowFormat.AppendCells(nil, row), nil
+		return tableSchema.RowFormat.AppendCells(nil, row), nil
 	}
-	cells, _, err := p.set.Get(bloom.MakeProbe(key), mvcc.Everything, shape.All, nil)
+	cells, _, err := p.set.Get(bloom.MakeProbe(key), mvcc.Everything, tableSchema.All, nil)
 	return cells, err
 }
 
 // cellsBefore returns all cells of the row of operation i after the earlier operations of the
 // batch, which leave the row live.
 func (w *Write) cellsBefore(i int) (cells [][]byte, err error) {
-	key, shape := w.ops[i].Key, w.state.shape
+	key, tableSchema := w.ops[i].Key, w.state.schema
 	p, err := w.state.find(bloom.MakeProbe(key))
 	if err != nil {
 		return nil, err
@@ -104,29 +104,29 @@ func (w *Write) cellsBefore(i int) (cells [][]byte, err error) {
 		}
 		switch to.kind {
 		case change.Insert:
-			cells = shape.RowFormat.AppendCells(nil, w.ops[j].Body)
+			cells = tableSchema.RowFormat.AppendCells(nil, w.ops[j].Body)
 		case change.Update:
-			shape.set(cells, to.list)
+			tableSchema.set(cells, to.list)
 		}
 	}
 	return cells, nil
 }
 
 // set sets the cells of the columns in a list. cells has one for each column of the schema.
-func (sh *Shape) set(cells [][]byte, list change.List) {
+func (sc *TableSchema) set(cells [][]byte, list change.List) {
 	columns := list.Columns()
 	for id, cell, ok := columns.Next(); ok; id, cell, ok = columns.Next() {
-		if i := sh.Schema.IndexID(id); i >= 0 {
+		if i := sc.Schema.IndexID(id); i >= 0 {
 			cells[i] = cell
 		}
 	}
 }
 
-// After returns the row after op, which is encoded by sh. cells is the row before it, a cell for
+// After returns the row after op, which is encoded by sc. cells is the row before it, a cell for
 // each column; nil is no row. After may modify cells. Errors: the cause for which Prepare would
 // refuse op.
-func (sh *Shape) After(op *Op, cells [][]byte) ([][]byte, error) {
-	if op.Check != nil && op.Kind != Check && (cells == nil || !op.Check.holds(sh.Schema, cells)) {
+func (sc *TableSchema) After(op *Op, cells [][]byte) ([][]byte, error) {
+	if op.Check != nil && op.Kind != Check && (cells == nil || !op.Check.holds(sc.Schema, cells)) {
 		if op.Kind.Ignores() {
 			return cells, nil
 		}
@@ -138,26 +138,26 @@ func (sh *Shape) After(op *Op, cells [][]byte) ([][]byte, error) {
 		case cells == nil && op.Lacks != "":
 			return nil, ErrNotSet
 		case cells == nil:
-			return sh.RowFormat.AppendCells(nil, op.Body), nil
+			return sc.RowFormat.AppendCells(nil, op.Body), nil
 		case op.Kind == Insert:
 			return nil, fault.ErrKeyExists
 		case op.Kind == InsertIgnore:
 			return cells, nil
 		}
-		for c := sh.Schema.Keys; c < len(cells); c++ {
+		for c := sc.Schema.Keys; c < len(cells); c++ {
 			if op.Set != nil && !op.Set.Get(c) {
 				continue
 			}
 			switch {
-			case !sh.Schema.Columns[c].Immutable:
-				cells[c] = sh.RowFormat.Cell(op.Body, c)
+			case !sc.Schema.Columns[c].Immutable:
+				cells[c] = sc.RowFormat.Cell(op.Body, c)
 			case op.Kind == Upsert:
 				return nil, ErrImmutable
 			}
 		}
 		return cells, nil
 	}
-	list, _, err := sh.mutable(op)
+	list, _, err := sc.mutable(op)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func (sh *Shape) After(op *Op, cells [][]byte) ([][]byte, error) {
 	switch op.Kind {
 	case Update, UpdateIgnore:
 		if cells != nil {
-			sh.set(cells, list)
+			sc.set(cells, list)
 		}
 	case Delete, DeleteIgnore:
 		cells = nil

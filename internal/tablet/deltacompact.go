@@ -33,7 +33,7 @@ func (t *Tablet) CompactMinor(ctx context.Context) (res compaction.Result, err e
 // data of each rowset. Errors: ErrNoColumn for a column that the table does not have; ErrSchema for
 // a key column.
 func (t *Tablet) CompactMajor(ctx context.Context, columns []string) (res compaction.Result, err error) {
-	if _, err := columnIndexes(t.Shape().Schema, columns); err != nil {
+	if _, err := columnIndexes(t.Schema().Schema, columns); err != nil {
 		return compaction.Result{}, fmt.Errorf("table %q: %w", t.Name(), err)
 	}
 	return t.eachRowSet(func(id uint64) (int64, error) {

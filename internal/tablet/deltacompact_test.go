@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
 )
@@ -80,7 +81,7 @@ func TestDeltaCompactionsKeepTheRows(t *testing.T) {
 			t.Errorf("event %+v", e)
 		}
 		m := w.tab.RowSetMetadata()[0]
-		if m.ID != before.ID || m.IncludedLSN != included || m.LiveRows != before.LiveRows || w.tab.FirstLSN() == NoLSN {
+		if m.ID != before.ID || m.IncludedLSN != included || m.LiveRows != before.LiveRows || w.tab.FirstLSN() == lsn.Max {
 			t.Errorf("%s: row %+v, was %+v", test.kind, m, before)
 		}
 		for _, id := range before.Blocks(nil) {

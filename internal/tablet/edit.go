@@ -63,9 +63,9 @@ type Replaced struct {
 
 // alteration is the part of an Edit that only Alter makes.
 type alteration struct {
-	row   *meta.Table // the table's metadata row with the changes
-	shape *Shape      // of row's schema
-	mem   *memrowset.MemRowSet
+	row    *meta.Table  // the table's metadata row with the changes
+	schema *TableSchema // of row's schema
+	mem    *memrowset.MemRowSet
 }
 
 // add adds new rowsets, which contain the operations on their rows up to LSN included.
@@ -144,7 +144,7 @@ func (e *Edit) metadata(row *meta.Table) blockmanager.Edit {
 }
 
 // firstLSN returns the lowest LSN of an operation that is in memory and not in files when st has
-// been edited; NoLSN if there is none.
+// been edited; lsn.Max if there is none.
 func (e *Edit) firstLSN(st *tabletState) lsn.LSN {
 	mem, old := e.memRowSets(st)
 	mems := []*memrowset.MemRowSet{mem}
@@ -204,9 +204,9 @@ func (e *Edit) release() {
 // Rowsets that are flushed are part of both states: their delta stores are replaced in place, so
 // that their files stay open.
 func (e *Edit) apply(st *tabletState, o rowset.Options) (*tabletState, error) {
-	shape, floor := st.shape, max(st.floor, e.Floor)
+	tableSchema, floor := st.schema, max(st.floor, e.Floor)
 	if e.Alter != nil {
-		shape = e.Alter.shape
+		tableSchema = e.Alter.schema
 	}
 	var sets, opened []*rowset.DiskRowSet
 	defer func() {
@@ -232,7 +232,7 @@ func (e *Edit) apply(st *tabletState, o rowset.Options) (*tabletState, error) {
 			if edited {
 				m = r.Row
 			}
-			err = add(rowset.Open(shape.Schema, m, o))
+			err = add(rowset.Open(tableSchema.Schema, m, o))
 		case !edited:
 			sets = append(sets, d)
 		case r.Flush:
@@ -246,7 +246,7 @@ func (e *Edit) apply(st *tabletState, o rowset.Options) (*tabletState, error) {
 		}
 	}
 	for _, a := range e.Added {
-		d, err := rowset.Open(shape.Schema, a.Row, o)
+		d, err := rowset.Open(tableSchema.Schema, a.Row, o)
 		if err := add(d, err); err != nil {
 			return nil, err
 		}
@@ -258,7 +258,7 @@ func (e *Edit) apply(st *tabletState, o rowset.Options) (*tabletState, error) {
 		r.Set.SetStores(r.Row, t)
 	}
 	mem, old := e.memRowSets(st)
-	return newState(shape, mem, old, sets, floor), nil
+	return newState(tableSchema, mem, old, sets, floor), nil
 }
 
 // tracker returns the delta stores of a flushed rowset.

@@ -65,7 +65,7 @@ func newEditFixture(t *testing.T) *editFixture {
 	f.mem = f.memRowSet(20)
 	f.frozen = &frozen{f.memRowSet(12), cutover{lsn: 18, snap: 181, auto: 7}}
 	f.frozen.mem.Freeze()
-	f.st = newState(newShape(testSchema, 0), f.mem, f.frozen, f.sets, 30)
+	f.st = newState(newTableSchema(testSchema, 0), f.mem, f.frozen, f.sets, 30)
 	return f
 }
 
@@ -156,7 +156,7 @@ func (f *editFixture) text(e *Edit) string {
 	if out.Confirm {
 		b.WriteString("confirm\n")
 	}
-	if first := e.firstLSN(f.st); first == NoLSN {
+	if first := e.firstLSN(f.st); first == lsn.Max {
 		b.WriteString("first LSN: none\n")
 	} else {
 		fmt.Fprintf(&b, "first LSN: %d\n", first)
@@ -178,7 +178,7 @@ func (f *editFixture) text(e *Edit) string {
 	for _, d := range st.tree.Sets {
 		m := d.Metadata()
 		fmt.Fprintf(&b, " %d", m.ID)
-		if tr := d.Tracker(); len(tr.Redo) != len(m.Redo) || len(tr.Undo) != len(m.Undo) || d.Schema != st.shape.Schema {
+		if tr := d.Tracker(); len(tr.Redo) != len(m.Redo) || len(tr.Undo) != len(m.Undo) || d.Schema != st.schema.Schema {
 			f.t.Errorf("rowset %d is open with %d redos and %d undos, metadata %+v", m.ID, len(tr.Redo), len(tr.Undo), m)
 		} else if tr.Mem != nil {
 			fmt.Fprintf(&b, "@%d", tr.Mem.FirstLSN())
@@ -361,7 +361,7 @@ floor: 30
 			row := *f.row
 			row.SchemaVersion, row.Schema = 1, renamedSchema(f.t)
 			return Edit{Kind: compaction.Flush, Confirm: true, Frozen: f.frozen, FlushedLSN: 18, Added: []Added{{Row: editRowSet(4)}},
-				Alter: &alteration{row: &row, shape: newShape(row.Schema, 1), mem: memrowset.New(row.Schema, nil)},
+				Alter: &alteration{row: &row, schema: newTableSchema(row.Schema, 1), mem: memrowset.New(row.Schema, nil)},
 				Replaced: []Replaced{
 					{Set: f.sets[0], Flush: true, Row: f.rewritten(0, func(m *rowset.Metadata) { m.Redo = append(m.Redo, 41) })},
 					{Set: f.sets[1], Flush: true, Row: f.rewritten(1, func(m *rowset.Metadata) { m.Redo = append(m.Redo, 41) })},
@@ -423,7 +423,7 @@ func TestApplyThatFailsLeavesTheState(t *testing.T) {
 		},
 		"alteration": func(f *editFixture) Edit {
 			delete(f.files, 16)
-			return Edit{Alter: &alteration{row: f.row, shape: newShape(testSchema, 1), mem: memrowset.New(testSchema, nil)}}
+			return Edit{Alter: &alteration{row: f.row, schema: newTableSchema(testSchema, 1), mem: memrowset.New(testSchema, nil)}}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -54,7 +54,7 @@ func (t *Tablet) extract(ctx context.Context, dir string) (err error) {
 	}
 	defer st.release()
 	e := extractor{ctx: ctx, blocks: t.opts.RowSets.Blocks}
-	about := tabletFile{Columns: columnsOf(st.shape.Schema), RowSets: map[string]rowSetNumbers{}}
+	about := tabletFile{Columns: columnsOf(st.schema.Schema), RowSets: map[string]rowSetNumbers{}}
 	for i, d := range st.tree.Sets {
 		name := filepath.Join(dir, "rowset-"+strconv.Itoa(i))
 		m := d.Metadata()

@@ -110,7 +110,7 @@ func (j *job) takeMemory() {
 	t, st := j.t, j.st
 	if st.frozen == nil && st.mem.Len() > 0 {
 		st.mem.Freeze()
-		next := newState(st.shape, t.newMem(st.shape), &frozen{st.mem, j.at}, st.tree.Sets, st.floor)
+		next := newState(st.schema, t.newMem(st.schema), &frozen{st.mem, j.at}, st.tree.Sets, st.floor)
 		next.refs.Add(1)
 		t.install(next)
 		st.release()
@@ -154,7 +154,7 @@ func (j *job) writeMemory(ctx context.Context) error {
 // writeRows rewrites inputs into new rowsets. The inputs have rows rows, ghosts included, as of the
 // batch with LSN included.
 func (j *job) writeRows(ctx context.Context, inputs []compaction.Input, rows int64, included lsn.LSN) error {
-	t, e, s := j.t, &j.edit, j.st.shape.Schema
+	t, e, s := j.t, &j.edit, j.st.schema.Schema
 	w := rowset.NewRollingWriter(j.creation, s, t.newRowSetID, t.opts.TargetBytes)
 	run := compaction.Job{Schema: s, Inputs: inputs, Floor: e.Floor, Writer: w}
 	if progress := t.opts.Progress; progress != nil {

@@ -51,7 +51,7 @@ func (w *world) checkStored() {
 	}
 }
 
-func TestFlushOfNothingDoesNothing(t *testing.T) {
+func TestFlushOfAnEmptyTableDoesNothing(t *testing.T) {
 	w := newWorld(t, testSchema)
 	epoch := w.m.Epoch()
 	if res, err := w.tab.Flush(t.Context()); err != nil || res != (compaction.Result{}) {
@@ -89,7 +89,7 @@ func TestFlushWritesMemoryAndDeltasInOneCommit(t *testing.T) {
 	if e = w.lastEvent(); e.Kind != compaction.Flush || len(e.Outputs) != 2 || w.m.Epoch() != epoch+1 {
 		t.Errorf("event %+v, epoch %d, %d before", e, w.m.Epoch(), epoch)
 	}
-	if row := w.tab.Metadata(); row.FlushedLSN != 2 || row.NextRowSetID != 3 || w.tab.FirstLSN() != NoLSN {
+	if row := w.tab.Metadata(); row.FlushedLSN != 2 || row.NextRowSetID != 3 || w.tab.FirstLSN() != lsn.Max {
 		t.Errorf("table row %+v, first lsn %d", row, w.tab.FirstLSN())
 	}
 	for _, m := range w.tab.RowSetMetadata() {
@@ -240,7 +240,7 @@ func TestMergeRewritesTheChosenRowSets(t *testing.T) {
 // error, and it can be retried.
 func TestFailedFlushOrCompactionChangesNothing(t *testing.T) {
 	failure := errors.New("no")
-	cancelled, cancel := context.WithCancel(context.Background())
+	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
 	for name, test := range map[string]struct {
 		fail  func(w *world)
@@ -250,7 +250,7 @@ func TestFailedFlushOrCompactionChangesNothing(t *testing.T) {
 	}{
 		"commit": {func(w *world) { w.commitErr = failure }, context.Background(), failure, true},
 		"wait":   {func(w *world) { w.waitErr = failure }, context.Background(), failure, false},
-		"cancel": {func(w *world) {}, cancelled, context.Canceled, true},
+		"cancel": {func(w *world) {}, canceled, context.Canceled, true},
 		"blocks": {func(w *world) { w.noBlocks = true }, context.Background(), nil, true},
 	} {
 		for _, compact := range []bool{false, true} {
@@ -314,7 +314,7 @@ func (s *concurrentWorld) CommitMeta(t *Tablet, edit blockmanager.Edit, first fu
 func (s *concurrentWorld) Event(compaction.Event) {}
 
 func (s *concurrentWorld) commit(ops ...Op) error {
-	write, err := s.tab.Prepare(ops, s.tab.Shape())
+	write, err := s.tab.Prepare(ops, s.tab.Schema())
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ import (
 //
 // Source: design §4.2, §5, §7.
 type Ingest struct {
-	Shape *Shape // of the rows; read-only
+	Schema *TableSchema // of the rows; read-only
 
 	t        *Tablet
 	creation *blockmanager.Creation
@@ -79,9 +79,9 @@ func (t *Tablet) BeginIngest() (*Ingest, error) {
 	for _, d := range st.tree.Sets {
 		in.seen[d.Metadata().ID] = true
 	}
-	in.Shape = st.shape
+	in.Schema = st.schema
 	in.creation = t.opts.Store.NewCreation()
-	in.writer = rowset.NewRollingWriter(in.creation, st.shape.Schema, t.newRowSetID, t.opts.TargetBytes)
+	in.writer = rowset.NewRollingWriter(in.creation, st.schema.Schema, t.newRowSetID, t.opts.TargetBytes)
 	return in, nil
 }
 
@@ -110,7 +110,7 @@ func (in *Ingest) Append(rows *change.Rows) error {
 		return fmt.Errorf("table %q: %w", in.t.Name(), err)
 	}
 	in.rows += int64(len(keys))
-	if i := in.Shape.auto; i >= 0 {
+	if i := in.Schema.auto; i >= 0 {
 		for row := range len(keys) {
 			in.auto = max(in.auto, autoValue(rows.Batch.Columns[i].Cell(row)))
 		}
@@ -189,7 +189,7 @@ func (in *Ingest) install(ctx context.Context) (ts mvcc.Timestamp, lsn lsn.LSN, 
 		return 0, 0, err
 	}
 	defer j.end()
-	if j.st.shape != in.Shape {
+	if j.st.schema != in.Schema {
 		return 0, 0, fmt.Errorf("table %q: the schema was changed during the ingest: %w", t.Name(), fault.ErrConflict)
 	}
 	if err := in.checkConcurrentIn(ctx, j.st); err != nil {
@@ -228,7 +228,7 @@ func (in *Ingest) Abort() {
 
 // openFiles opens the new rowsets, which have bloom files and key indexes, and no undo files yet.
 func (in *Ingest) openFiles() (err error) {
-	in.files, err = in.t.openUncommitted(in.creation, in.Shape, in.out)
+	in.files, err = in.t.openUncommitted(in.creation, in.Schema, in.out)
 	return err
 }
 

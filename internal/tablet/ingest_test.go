@@ -20,7 +20,7 @@ import (
 
 // ingestRows returns rows (k, a, "i", 7).
 func (w *world) ingestRows(a int, keys ...int) *change.Rows {
-	rows := &change.Rows{Batch: batch.New(w.tab.Shape().Schema.Columns, 0)}
+	rows := &change.Rows{Batch: batch.New(w.tab.Schema().Schema.Columns, 0)}
 	for _, k := range keys {
 		for c, cell := range [][]byte{int64Cell(k), int32Cell(a), []byte("i"), int32Cell(7)} {
 			rows.Batch.Columns[c].AppendCell(cell)
@@ -157,8 +157,8 @@ func TestIngestConflictsWithAnAlteration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shape := newShape(testSchema, w.tab.Shape().Version+1)
-	w.tab.install(newState(shape, w.tab.newMem(shape), nil, nil, 0))
+	tableSchema := newTableSchema(testSchema, w.tab.Schema().Version+1)
+	w.tab.install(newState(tableSchema, w.tab.newMem(tableSchema), nil, nil, 0))
 	if _, err := in.Finish(context.Background()); !errors.Is(err, fault.ErrConflict) {
 		t.Error(err)
 	}

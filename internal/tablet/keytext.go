@@ -10,20 +10,20 @@ import (
 // value of a one-column key, else an object of the key columns. Bytes that are not a key are in
 // hex.
 func (t *Tablet) KeyText(key []byte) string {
-	shape := t.Shape()
-	cells, err := shape.Encoder.Decode(key)
+	tableSchema := t.Schema()
+	cells, err := tableSchema.Encoder.Decode(key)
 	if err != nil {
 		return fmt.Sprintf("0x%x", key)
 	}
-	if shape.Schema.SingleKey() {
-		return celltext.Printable(string(celltext.AppendJSON(nil, &shape.Schema.Columns[0], cells[0])))
+	if tableSchema.Schema.SingleKey() {
+		return celltext.Printable(string(celltext.AppendJSON(nil, &tableSchema.Schema.Columns[0], cells[0])))
 	}
 	out := []byte{'{'}
 	for i, cell := range cells {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		c := &shape.Schema.Columns[i]
+		c := &tableSchema.Schema.Columns[i]
 		out = append(celltext.AppendQuoted(out, []byte(c.Name)), ':')
 		out = celltext.AppendJSON(out, c, cell)
 	}

@@ -72,5 +72,5 @@ func compactLoose(t *testing.T, tab *Tablet) {
 		sets = append(sets, d)
 	}
 	t.Logf("%d delta compactions", done)
-	tab.install(newState(tab.Shape(), tab.newMem(tab.Shape()), nil, sets, 0))
+	tab.install(newState(tab.Schema(), tab.newMem(tab.Schema()), nil, sets, 0))
 }

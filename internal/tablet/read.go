@@ -34,10 +34,10 @@ func (st *tabletState) snapshot(table string, snap Snapshot) (mvcc.Snapshot, err
 }
 
 // View is a reader's reference to one state of the table, which it reads as of one snapshot.
-// Columns are given by their indexes in Shape's schema. The reader calls Release, or Close of the
+// Columns are given by their indexes in TableSchema's schema. The reader calls Release, or Close of the
 // iterator that Scan returns.
 type View struct {
-	*Shape
+	*TableSchema
 	table string
 	state *tabletState
 	snap  mvcc.Snapshot
@@ -56,7 +56,7 @@ func (t *Tablet) View(at Snapshot) (View, error) {
 		st.release()
 		return View{}, err
 	}
-	return View{Shape: st.shape, table: t.Name(), state: st, snap: snap}, nil
+	return View{TableSchema: st.schema, table: t.Name(), state: st, snap: snap}, nil
 }
 
 // Release releases the state.
@@ -260,7 +260,7 @@ type memIterator struct {
 
 func (st *tabletState) newMemIterator(mem *memrowset.MemRowSet, req *scan.Request) *memIterator {
 	lower, upper := req.Bounds()
-	m := &memIterator{format: st.shape.RowFormat, req: req, rows: req.FirstRows(), it: mem.NewIterator(req.Snapshot(), lower, upper, false), out: batch.New(req.Projection(), 0)}
+	m := &memIterator{format: st.schema.RowFormat, req: req, rows: req.FirstRows(), it: mem.NewIterator(req.Snapshot(), lower, upper, false), out: batch.New(req.Projection(), 0)}
 	if !req.Filter().All() {
 		n := len(req.Schema().Columns)
 		m.tested, m.loaded, m.test = make([]*batch.Vector, n), make([]bool, n), m.filter

@@ -78,7 +78,7 @@ func randomTable(t *testing.T, r *rand.Rand) (*world, versions) {
 				if !known {
 					before = pic.at(k, mvcc.Everything)
 				}
-				now[k], _ = outcome(kind, before, rowText(w.tab.Shape().RowFormat.AppendCells(nil, w.image(k, a, s))))
+				now[k], _ = outcome(kind, before, rowText(w.tab.Schema().RowFormat.AppendCells(nil, w.image(k, a, s))))
 			}
 			w.mustCommit(ops...)
 			for k, text := range now {
@@ -233,12 +233,12 @@ func TestScanWithBoundsKeepsItsKeyIndex(t *testing.T) {
 	}
 	w := newWorld(t, s)
 	key := func(a int, b string) []byte {
-		return w.tab.Shape().Encoder.AppendPrefix(nil, [][]byte{int64Cell(a), []byte(b)})
+		return w.tab.Schema().Encoder.AppendPrefix(nil, [][]byte{int64Cell(a), []byte(b)})
 	}
 	for i := range 2 {
 		for a := range 9 {
 			b := fmt.Sprint("text ", i)
-			w.mustCommit(Op{Kind: Insert, Key: key(a, b), Body: w.tab.Shape().RowFormat.AppendRow(nil, [][]byte{int64Cell(a), []byte(b)})})
+			w.mustCommit(Op{Kind: Insert, Key: key(a, b), Body: w.tab.Schema().RowFormat.AppendRow(nil, [][]byte{int64Cell(a), []byte(b)})})
 		}
 		w.flush()
 	}

@@ -34,7 +34,7 @@ func (w *world) replay(op record.Op, lsn lsn.LSN) error {
 
 // The rule of Replay, case by case. Key 5 was inserted by lsn 1 and flushed with everything up to
 // lsn 2; key 6 was inserted by lsn 3, and a second flush wrote it with the deltas up to lsn 4.
-func TestReplaySkipsWhatTheFilesContain(t *testing.T) {
+func TestReplaySkipsOperationsInFiles(t *testing.T) {
 	start := func(t *testing.T) *world {
 		w := newWorld(t, testSchema)
 		w.mustCommit(w.op(Insert, 5, 1, "x")) // lsn 1
@@ -91,7 +91,7 @@ func TestReplaySkipsWhatTheFilesContain(t *testing.T) {
 			if got := w.tab.state.mem.Len(); got != test.inMem || int(w.tab.LiveRows()) != test.live {
 				t.Errorf("%d rows in memory, %d live, want %d, %d", got, w.tab.LiveRows(), test.inMem, test.live)
 			}
-			want := NoLSN
+			want := lsn.Max
 			for _, s := range test.steps {
 				if s.lsn > 4 && s.k != 77 {
 					want = min(want, s.lsn)

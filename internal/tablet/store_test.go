@@ -203,7 +203,7 @@ func int32Cell(v int) []byte { return binary.LittleEndian.AppendUint32(nil, uint
 func int64Cell(v int) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(v)) }
 
 func (w *world) key(k int) []byte {
-	return w.tab.Shape().Encoder.AppendKey(nil, [][]byte{int64Cell(k)})
+	return w.tab.Schema().Encoder.AppendKey(nil, [][]byte{int64Cell(k)})
 }
 
 // image returns a row image with cells a and s; an empty s is NULL.
@@ -212,7 +212,7 @@ func (w *world) image(k, a int, s string) []byte {
 	if s == "" {
 		cells[2] = nil
 	}
-	return w.tab.Shape().RowFormat.AppendRow(nil, cells)
+	return w.tab.Schema().RowFormat.AppendRow(nil, cells)
 }
 
 // op returns an operation on key k: inserts and upserts set all columns, updates set a and s.
@@ -237,7 +237,7 @@ func (w *world) commit(ops ...Op) (changes int, err error) {
 	for i := range ops {
 		ops[i].Index = i
 	}
-	write, err := w.tab.Prepare(ops, w.tab.Shape())
+	write, err := w.tab.Prepare(ops, w.tab.Schema())
 	if err != nil {
 		return 0, err
 	}

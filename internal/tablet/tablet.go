@@ -57,7 +57,7 @@ type Store interface {
 	// been called. The caller must call publish once, whether its commit succeeded or not.
 	AppendEmpty() (ts mvcc.Timestamp, lsn lsn.LSN, publish func(), err error)
 	// CommitMeta makes a metadata commit. It calls first for the lowest LSN in t's memory stores
-	// after the edit (NoLSN = none), and install after the commit, before the next one begins.
+	// after the edit (lsn.Max = none), and install after the commit, before the next one begins.
 	CommitMeta(t *Tablet, edit blockmanager.Edit, first func() lsn.LSN, install func() error) error
 	// NewCreation returns a new set of blocks.
 	NewCreation() *blockmanager.Creation
@@ -67,9 +67,6 @@ type Store interface {
 	// Event reports a flush, compaction or ingest.
 	Event(compaction.Event)
 }
-
-// NoLSN is the first LSN of a memory that has no operation.
-const NoLSN = lsn.Max
 
 // Options are shared by all tablets of a store.
 type Options struct {
@@ -102,16 +99,16 @@ type Tablet struct {
 	mu    sync.RWMutex
 	state *tabletState
 
-	shape    atomic.Pointer[Shape]      // of cur
-	metadata atomic.Pointer[meta.Table] // as committed last
-	nextID   atomic.Uint64              // of rowsets
+	schema   atomic.Pointer[TableSchema] // of cur
+	metadata atomic.Pointer[meta.Table]  // as committed last
+	nextID   atomic.Uint64               // of rowsets
 	dropped  atomic.Bool
 	deltaMem atomic.Int64 // bytes in delta mem stores
 }
 
 // tabletState is one immutable state of the table.
 type tabletState struct {
-	shape  *Shape
+	schema *TableSchema
 	mem    *memrowset.MemRowSet   // takes the inserts
 	frozen *frozen                // being flushed, or left by a flush that failed; nil = none
 	mems   []*memrowset.MemRowSet // both
@@ -137,7 +134,7 @@ type cutover struct {
 // opened at once, all other files when they are needed.
 func Open(o Options, row *meta.Table, sets []*rowset.Metadata) (*Tablet, error) {
 	t := &Tablet{opts: o, Number: row.Number}
-	shape := newShape(row.Schema, row.SchemaVersion)
+	tableSchema := newTableSchema(row.Schema, row.SchemaVersion)
 	t.metadata.Store(row)
 	t.auto = row.AutoIncrement
 	t.nextID.Store(row.NextRowSetID)
@@ -149,7 +146,7 @@ func Open(o Options, row *meta.Table, sets []*rowset.Metadata) (*Tablet, error) 
 	}
 	var open []*rowset.DiskRowSet
 	for _, m := range sets {
-		d, err := rowset.Open(shape.Schema, m, t.opts.RowSets)
+		d, err := rowset.Open(tableSchema.Schema, m, t.opts.RowSets)
 		if err != nil {
 			for _, d := range open {
 				d.Unref()
@@ -158,20 +155,20 @@ func Open(o Options, row *meta.Table, sets []*rowset.Metadata) (*Tablet, error) 
 		}
 		open = append(open, d)
 	}
-	t.install(newState(shape, t.newMem(shape), nil, open, row.HistoryFloor))
+	t.install(newState(tableSchema, t.newMem(tableSchema), nil, open, row.HistoryFloor))
 	for _, d := range open {
 		d.Unref() // the state has references of its own
 	}
 	return t, nil
 }
 
-func (t *Tablet) newMem(s *Shape) *memrowset.MemRowSet {
+func (t *Tablet) newMem(s *TableSchema) *memrowset.MemRowSet {
 	return memrowset.New(s.Schema, t.opts.GrowMem)
 }
 
 // newState returns a state with one reference. It takes a reference to each rowset.
-func newState(shape *Shape, mem *memrowset.MemRowSet, old *frozen, sets []*rowset.DiskRowSet, floor mvcc.Timestamp) *tabletState {
-	st := &tabletState{shape: shape, mem: mem, frozen: old, mems: []*memrowset.MemRowSet{mem}, tree: rowset.NewTree(sets), floor: floor}
+func newState(tableSchema *TableSchema, mem *memrowset.MemRowSet, old *frozen, sets []*rowset.DiskRowSet, floor mvcc.Timestamp) *tabletState {
+	st := &tabletState{schema: tableSchema, mem: mem, frozen: old, mems: []*memrowset.MemRowSet{mem}, tree: rowset.NewTree(sets), floor: floor}
 	if old != nil {
 		st.mems = append(st.mems, old.mem)
 	}
@@ -216,7 +213,7 @@ func (t *Tablet) install(st *tabletState) {
 	old := t.state
 	t.state = st
 	if st != nil {
-		t.shape.Store(st.shape)
+		t.schema.Store(st.schema)
 	}
 	t.mu.Unlock()
 	if old != nil {
@@ -296,12 +293,12 @@ func (t *Tablet) MemBytes() (mem, deltas int64) {
 	return mem, t.deltaMem.Load()
 }
 
-// FirstLSN returns the lowest LSN of an operation that is in memory and not in files; NoLSN if
+// FirstLSN returns the lowest LSN of an operation that is in memory and not in files; lsn.Max if
 // there is none.
 func (t *Tablet) FirstLSN() lsn.LSN {
 	st, err := t.acquire()
 	if err != nil {
-		return NoLSN
+		return lsn.Max
 	}
 	defer st.release()
 	return st.firstLSN()
@@ -315,10 +312,10 @@ func (st *tabletState) firstLSN() lsn.LSN {
 	return firstLSN(st.mems, deltas)
 }
 
-// firstLSN returns the lowest LSN of an operation in memory stores; NoLSN if there is none. A nil
+// firstLSN returns the lowest LSN of an operation in memory stores; lsn.Max if there is none. A nil
 // store is empty.
 func firstLSN(mems []*memrowset.MemRowSet, deltas []*delta.MemStore) lsn.LSN {
-	first := NoLSN
+	first := lsn.Max
 	see := func(l lsn.LSN) {
 		if l != 0 {
 			first = min(first, l)

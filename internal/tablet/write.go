@@ -95,23 +95,25 @@ const stripeCount = 1 << 12
 // the newest applied state and the earlier operations of the batch. The first row error ends it: a
 // *change.RowError, with no lock held and nothing changed.
 //
-// ops are encoded by shape; operations of an older version of the schema are converted. ops belong
+// ops are encoded by tableSchema; operations of an older version of the schema are converted. ops belong
 // to the Write until Release.
-func (t *Tablet) Prepare(ops []Op, shape *Shape) (*Write, error) { return t.prepare(ops, shape, false) }
+func (t *Tablet) Prepare(ops []Op, tableSchema *TableSchema) (*Write, error) {
+	return t.prepare(ops, tableSchema, false)
+}
 
 // PreparePartial is like Prepare, but leaves out refused operations and lists them in Refused. A
 // Check that fails refuses the whole batch.
-func (t *Tablet) PreparePartial(ops []Op, shape *Shape) (*Write, error) {
-	return t.prepare(ops, shape, true)
+func (t *Tablet) PreparePartial(ops []Op, tableSchema *TableSchema) (*Write, error) {
+	return t.prepare(ops, tableSchema, true)
 }
 
-func (t *Tablet) prepare(ops []Op, shape *Shape, partial bool) (*Write, error) {
+func (t *Tablet) prepare(ops []Op, tableSchema *TableSchema, partial bool) (*Write, error) {
 	w, err := t.beginWrite()
 	if err != nil {
 		return nil, err
 	}
 	w.partial = partial
-	if err := w.Resolve(ops, shape); err != nil {
+	if err := w.Resolve(ops, tableSchema); err != nil {
 		w.Release()
 		return nil, err
 	}
@@ -146,7 +148,7 @@ func (t *Tablet) PrepareAll() (*Write, error) {
 	if err != nil {
 		return nil, err
 	}
-	if w.state.shape.auto >= 0 {
+	if w.state.schema.auto >= 0 {
 		t.autoMu.Lock()
 		w.serial = true
 	}
@@ -163,14 +165,14 @@ func (t *Tablet) PrepareAll() (*Write, error) {
 func (w *Write) MaxTimestamp() mvcc.Timestamp { return w.state.maxTimestamp() }
 
 // Resolve resolves the operations as Prepare does. After an error the caller still calls Release.
-func (w *Write) Resolve(ops []Op, shape *Shape) error {
+func (w *Write) Resolve(ops []Op, tableSchema *TableSchema) error {
 	w.ops, w.targets = ops, make([]target, len(ops))
 	if len(ops) == 0 {
 		return nil
 	}
-	if shape != w.state.shape {
+	if tableSchema != w.state.schema {
 		ops = slices.Clone(ops) // a batch that fails is prepared again, with its own operations
-		convert(ops, shape, w.state.shape)
+		convert(ops, tableSchema, w.state.schema)
 		w.ops = ops
 	}
 	if err := w.assign(); err != nil {
@@ -290,7 +292,7 @@ func (w *Write) decide(i int, p position) (after position, err error) {
 		}
 		return p, err
 	case Update, UpdateIgnore:
-		list, column, err := w.state.shape.mutable(op)
+		list, column, err := w.state.schema.mutable(op)
 		if err != nil {
 			w.column = column
 			return p, err
@@ -315,12 +317,12 @@ func (w *Write) decide(i int, p position) (after position, err error) {
 
 // mutable returns the change list of an update without its immutable columns. Unless the update is
 // of the Ignore kind, these are an error, with the column's name.
-func (sh *Shape) mutable(op *Op) (list change.List, column string, err error) {
-	if !sh.immutable {
+func (sc *TableSchema) mutable(op *Op) (list change.List, column string, err error) {
+	if !sc.immutable {
 		return op.Body, "", nil
 	}
 	list, err = filterList(op.Body, func(id schema.ColumnID) (bool, error) {
-		c := &sh.Schema.Columns[sh.Schema.IndexID(id)]
+		c := &sc.Schema.Columns[sc.Schema.IndexID(id)]
 		if c.Immutable && op.Kind == Update {
 			column = c.Name
 			return false, ErrImmutable
@@ -333,7 +335,7 @@ func (sh *Shape) mutable(op *Op) (list change.List, column string, err error) {
 // updateOf returns an UPDATE of the columns that an upsert sets; nil if it sets only the key. It
 // treats immutable columns as mutable does.
 func (w *Write) updateOf(op *Op) (change.List, error) {
-	s, rowFormat := w.state.shape.Schema, w.state.shape.RowFormat
+	s, rowFormat := w.state.schema.Schema, w.state.schema.RowFormat
 	w.reserveList(len(op.Body) + (len(s.Columns)-s.Keys)*change.MaxColumnHeader + 1)
 	start := len(w.lists)
 	w.lists = change.AppendUpdateHeader(w.lists, change.Update)
@@ -393,7 +395,7 @@ func (w *Write) Changes() int {
 
 // Record appends the resolved operations to a log record.
 func (w *Write) Record(r *record.Writer) {
-	op := record.Op{Table: w.t.Number, SchemaVersion: w.state.shape.Version}
+	op := record.Op{Table: w.t.Number, SchemaVersion: w.state.schema.Version}
 	for i := range w.targets {
 		to := &w.targets[i]
 		op.Kind, op.Key = to.kind, w.ops[i].Key
@@ -476,13 +478,13 @@ func (t *Tablet) Replay(op record.Op, ts mvcc.Timestamp, lsn lsn.LSN) error {
 	if op.SchemaVersion != row.SchemaVersion {
 		return fault.Corruptf("table %q: lsn %d is of schema version %d, the table is at %d", t.Name(), lsn, op.SchemaVersion, row.SchemaVersion)
 	}
-	key, err := st.shape.Encoder.Decode(op.Key)
+	key, err := st.schema.Encoder.Decode(op.Key)
 	if err != nil {
 		return fmt.Errorf("table %q: lsn %d: %w", t.Name(), lsn, err)
 	}
 	if op.Kind == change.Insert {
-		if st.shape.auto >= 0 {
-			t.auto = max(t.auto, autoValue(key[st.shape.auto]))
+		if st.schema.auto >= 0 {
+			t.auto = max(t.auto, autoValue(key[st.schema.auto]))
 		}
 		switch {
 		case lsn <= row.FlushedLSN:
@@ -490,7 +492,7 @@ func (t *Tablet) Replay(op record.Op, ts mvcc.Timestamp, lsn lsn.LSN) error {
 		case st.mem.Live(op.Key):
 			return fault.Corruptf("table %q: lsn %d inserts key %s, which exists", t.Name(), lsn, t.KeyText(op.Key))
 		}
-		if err := st.shape.RowFormat.Check(op.Body); err != nil {
+		if err := st.schema.RowFormat.Check(op.Body); err != nil {
 			return fmt.Errorf("table %q: lsn %d: %w", t.Name(), lsn, err)
 		}
 		st.mem.Insert(op.Key, ts, lsn, op.Body)
@@ -499,7 +501,7 @@ func (t *Tablet) Replay(op record.Op, ts mvcc.Timestamp, lsn lsn.LSN) error {
 	list := deleteList
 	if op.Kind == change.Update {
 		list = change.List(op.Body)
-		if err := list.Check(st.shape.Schema); err != nil {
+		if err := list.Check(st.schema.Schema); err != nil {
 			return fmt.Errorf("table %q: lsn %d: %w", t.Name(), lsn, err)
 		}
 	}

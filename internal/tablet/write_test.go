@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
@@ -84,14 +85,14 @@ var places = []struct {
 
 // Tablet spec §12.4: each operation on a key at each position, alone and between operations on
 // other keys. The row before the operation can still be read.
-func TestOperationsFollowTheResultTable(t *testing.T) {
+func TestOperationsMatchTheResultTable(t *testing.T) {
 	for _, p := range places {
 		for _, kind := range allAsks {
-			for _, neighbours := range []bool{true, false} {
-				if testing.Short() && !neighbours {
+			for _, neighbors := range []bool{true, false} {
+				if testing.Short() && !neighbors {
 					continue
 				}
-				t.Run(fmt.Sprintf("%s/%s/neighbours=%t", p.name, kind, neighbours), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s/%s/neighbors=%t", p.name, kind, neighbors), func(t *testing.T) {
 					w := newWorld(t, testSchema)
 					p.make(w)
 					if got := w.get(5, latest); got != p.text {
@@ -100,7 +101,7 @@ func TestOperationsFollowTheResultTable(t *testing.T) {
 					before := Snapshot{At: mvcc.AsOf(timestampOf(w.lsn))}
 					ops := []Op{w.op(kind, 5, 9, "new")}
 					index := 0
-					if neighbours { // keys that do not rise
+					if neighbors { // keys that do not rise
 						ops = []Op{w.op(Upsert, 8, 1, "n"), ops[0], w.op(Upsert, 2, 1, "n")}
 						index = 1
 					}
@@ -115,12 +116,12 @@ func TestOperationsFollowTheResultTable(t *testing.T) {
 					} else if err != nil {
 						t.Fatal(err)
 					}
-					neighbour := ""
-					if neighbours && cause == nil {
-						neighbour = `8: 1 "n" 7`
+					neighbor := ""
+					if neighbors && cause == nil {
+						neighbor = `8: 1 "n" 7`
 					}
-					if got := w.get(5, latest); got != want || w.get(8, latest) != neighbour {
-						t.Fatalf("after: %q, %q, want %q, %q", got, w.get(8, latest), want, neighbour)
+					if got := w.get(5, latest); got != want || w.get(8, latest) != neighbor {
+						t.Fatalf("after: %q, %q, want %q, %q", got, w.get(8, latest), want, neighbor)
 					}
 					if got := w.get(5, before); got != p.text {
 						t.Fatalf("before the batch: %q, want %q", got, p.text)
@@ -174,7 +175,7 @@ func (w *world) step(r *rand.Rand, pic versions) {
 			kind = []OpKind{Upsert, DeleteIgnore, UpdateIgnore, InsertIgnore}[r.IntN(4)] // no errors
 		}
 		ops, keys = append(ops, w.op(kind, k, a, s)), append(keys, k)
-		text = append(text, rowText(w.tab.Shape().RowFormat.AppendCells(nil, w.image(k, a, s))))
+		text = append(text, rowText(w.tab.Schema().RowFormat.AppendCells(nil, w.image(k, a, s))))
 	}
 	now := map[int]string{}
 	var want error
@@ -291,7 +292,7 @@ func TestPrepareReleasesLocksAfterAnError(t *testing.T) {
 	}
 	for name, last := range map[string]Op{"key exists": w.op(Insert, 5, 1, ""), "not found": w.op(Update, 1000, 1, ""),
 		"not set": {Kind: Insert, Key: w.key(1001), Body: w.image(1001, 1, ""), Lacks: "a"}} {
-		if _, err := w.tab.Prepare(append(many, last), w.tab.Shape()); !errors.Is(err, fault.ErrRow) {
+		if _, err := w.tab.Prepare(append(many, last), w.tab.Schema()); !errors.Is(err, fault.ErrRow) {
 			t.Errorf("%s: %v", name, err)
 		}
 		w.checkFree()
@@ -303,13 +304,13 @@ func TestPrepareReleasesLocksAfterAnError(t *testing.T) {
 	// A block that cannot be read is not a row error.
 	n := w.reopened(w.lsn + 1)
 	n.m.Close()
-	if _, err := n.tab.Prepare([]Op{n.op(Insert, 9001, 1, ""), n.op(Insert, 5, 1, "")}, n.tab.Shape()); !errors.Is(err, fault.ErrClosed) || errors.Is(err, fault.ErrRow) {
+	if _, err := n.tab.Prepare([]Op{n.op(Insert, 9001, 1, ""), n.op(Insert, 5, 1, "")}, n.tab.Schema()); !errors.Is(err, fault.ErrClosed) || errors.Is(err, fault.ErrRow) {
 		t.Errorf("with unreadable blocks: %v", err)
 	}
 	n.checkFree()
 
 	w.tab.Close()
-	if _, err := w.tab.Prepare(many, w.tab.Shape()); !errors.Is(err, fault.ErrClosed) {
+	if _, err := w.tab.Prepare(many, w.tab.Schema()); !errors.Is(err, fault.ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
 	w.checkFree()
@@ -336,7 +337,7 @@ func TestDroppedTableIsNotFound(t *testing.T) {
 	if err := w.tab.Drop(drop); err != nil || calls != 1 {
 		t.Errorf("%v, %d rowsets", err, calls)
 	}
-	_, prepare := w.tab.Prepare([]Op{w.op(Insert, 7, 1, "")}, w.tab.Shape())
+	_, prepare := w.tab.Prepare([]Op{w.op(Insert, 7, 1, "")}, w.tab.Schema())
 	_, flush := w.tab.Flush(t.Context())
 	_, compact := w.tab.Compact(t.Context())
 	_, get := get(w.tab, w.key(5), latest, nil, nil)
@@ -346,7 +347,7 @@ func TestDroppedTableIsNotFound(t *testing.T) {
 		}
 	}
 	w.checkFree()
-	if mem, deltas := w.tab.MemBytes(); mem != 0 || deltas != 0 || w.tab.LiveRows() != 0 || w.tab.FirstLSN() != NoLSN {
+	if mem, deltas := w.tab.MemBytes(); mem != 0 || deltas != 0 || w.tab.LiveRows() != 0 || w.tab.FirstLSN() != lsn.Max {
 		t.Errorf("%d and %d bytes, %d rows, first lsn %d", mem, deltas, w.tab.LiveRows(), w.tab.FirstLSN())
 	}
 }
@@ -359,7 +360,7 @@ func TestKeyTextIsJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newWorld(t, s)
-	key := w.tab.Shape().Encoder.AppendKey(nil, [][]byte{{0xfe}, []byte("a\"\\\x01é"), {0, 0xff}, int32Cell(20778), int32Cell(-5), {0xff, 0xff},
+	key := w.tab.Schema().Encoder.AppendKey(nil, [][]byte{{0xfe}, []byte("a\"\\\x01é"), {0, 0xff}, int32Cell(20778), int32Cell(-5), {0xff, 0xff},
 		int64Cell(-1), append(int64Cell(-1), int64Cell(-1)...), int32Cell(12)})
 	want := `{"i":-2,"q\"":"a\"\\\u0001é","b":"0x00ff","d":"2026-11-21","m":"-0.05","u":65535,"t":-1,"w":-1,"z":"12"}`
 	if got := w.tab.KeyText(key); got != want {
@@ -420,13 +421,13 @@ func TestPrepareAllExcludesOtherWriteBatches(t *testing.T) {
 	}
 	prepared := make(chan *Write)
 	go func() {
-		other, err := w.tab.Prepare([]Op{w.op(Insert, 77, 1, "y")}, w.tab.Shape())
+		other, err := w.tab.Prepare([]Op{w.op(Insert, 77, 1, "y")}, w.tab.Schema())
 		if err != nil {
 			t.Error(err)
 		}
 		prepared <- other
 	}()
-	if err := all.Resolve([]Op{w.op(Insert, 77, 1, "z")}, w.tab.Shape()); err != nil || all.Changes() != 1 {
+	if err := all.Resolve([]Op{w.op(Insert, 77, 1, "z")}, w.tab.Schema()); err != nil || all.Changes() != 1 {
 		t.Fatalf("%d changes, %v", all.Changes(), err)
 	}
 	select {
@@ -442,7 +443,7 @@ func TestPrepareAllExcludesOtherWriteBatches(t *testing.T) {
 	other.Release()
 	none, err := w.tab.PrepareAll()
 	if err == nil {
-		err = none.Resolve(nil, w.tab.Shape())
+		err = none.Resolve(nil, w.tab.Schema())
 	}
 	if err != nil || none.Changes() != 0 {
 		t.Errorf("a batch of no operations: %v", err)

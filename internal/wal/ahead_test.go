@@ -193,7 +193,7 @@ func ones(b []byte) (n int) {
 
 // A byte changed in the zeros of a killed writer costs no record, wherever it is, and Verify is
 // silent: a crash may leave it.
-func TestAnyByteAfterTheEndOfKilledLogChanged(t *testing.T) {
+func TestChangedZerosAfterAKilledLogAreIgnored(t *testing.T) {
 	m := emptyMem(t)
 	l, payloads := aheadLog(t, m)
 	content := readFile(t, m, segmentPath(1))
@@ -238,7 +238,7 @@ func TestZerosAfterFooter(t *testing.T) {
 }
 
 // Without room for zeros records are appended as ever, and nothing is left of what did not fit.
-func TestFullDiskWritesNothingAhead(t *testing.T) {
+func TestFullDiskPreventsWritingAhead(t *testing.T) {
 	m := emptyMem(t)
 	h := faultfs.New(m)
 	o := small(h)

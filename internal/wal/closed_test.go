@@ -94,11 +94,11 @@ func TestEveryChangedByteOfClosedLogIsFound(t *testing.T) {
 	}
 }
 
-// TestDamageNeverShortensClosedLogSilently lets random histories run, full disks and crashes
+// TestDamageNeverTruncatesClosedLogSilently lets random histories run, full disks and crashes
 // included, and flips single bytes of whatever a successful Close leaves. Replay gives all records,
 // or says ErrCorrupt; in the second case Verify finds something too, in the first only if a single
 // bit was repaired. It prints which bytes may be damaged without an error.
-func TestDamageNeverShortensClosedLogSilently(t *testing.T) {
+func TestDamageNeverTruncatesClosedLogSilently(t *testing.T) {
 	first, count := seeds(60, 12)
 	sum := flips{}
 	for seed := first; seed < first+count && !t.Failed(); seed++ {
@@ -414,7 +414,7 @@ func TestFullDiskWhileClosing(t *testing.T) {
 
 // Sessions of one record each share a segment; a power cut while the frame that takes the footer's
 // place is on its way to the disk leaves all records of the sessions before.
-func TestSessionsShareASegment(t *testing.T) {
+func TestShortSessionsShareASegment(t *testing.T) {
 	const sessions = 40
 	m := emptyMem(t)
 	o := Options{FS: m, Dir: testDir, Instance: exampleInstance}

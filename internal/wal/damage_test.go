@@ -409,7 +409,7 @@ func TestTornTailIsKeptThenCut(t *testing.T) {
 }
 
 // A value may hold a copy of the log itself.
-func TestCopiedFramesInATornPayloadProveNothing(t *testing.T) {
+func TestFramesInsideATornPayloadAreIgnored(t *testing.T) {
 	o := small(emptyMem(t))
 	o.SegmentBytes, o.FrameBytes = 1<<20, 1<<20
 	l := create(t, o)

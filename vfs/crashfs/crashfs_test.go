@@ -120,7 +120,7 @@ func TestRandomStatesKeepWholeSectors(t *testing.T) {
 }
 
 // A disk that forgets a flush has lost it alone or with all that came later.
-func TestForgottenFlushesLoseWhatWasSynced(t *testing.T) {
+func TestIgnoredSyncsLoseSyncedData(t *testing.T) {
 	fsys, f := start(t)
 	put(t, f, "1", 0)
 	must1(t, f.Sync())
@@ -197,7 +197,7 @@ func list(t *testing.T, m *vfs.Mem) []string {
 
 // States have different hashes, and there are at most as many as the limit; the same seed gives the
 // same ones.
-func TestLimitIsKept(t *testing.T) {
+func TestStatesRespectTheirLimit(t *testing.T) {
 	fsys, f := start(t)
 	for i := range 20 {
 		put(t, f, fmt.Sprint(i), int64(i*2))

@@ -242,7 +242,7 @@ func (w *world) step() {
 
 // States is compared with a simple reference: a list of all events, replayed from its start for
 // each state.
-func TestStatesAreThoseOfTheAccount(t *testing.T) {
+func TestStatesMatchReplayedEvents(t *testing.T) {
 	r := seedtest.Rand(t)
 	histories := 20
 	if testing.Short() {

@@ -58,7 +58,7 @@ func drop[T any](_ T, err error) error { return err }
 
 // Each kind of call fails before, after and in the middle of its work: the error is the disk's, and
 // the disk then has what the rule says.
-func TestEachCallFailsBeforeAfterAndInTheMiddle(t *testing.T) {
+func TestEachCallFailsBeforeAfterAndPartway(t *testing.T) {
 	full, half := strings.Repeat("y", 16), strings.Repeat("y", 8)+strings.Repeat("x", 8)
 	x16 := strings.Repeat("x", 16)
 	names := func(v vfs.FS) string {
@@ -122,7 +122,7 @@ func TestEachCallFailsBeforeAfterAndInTheMiddle(t *testing.T) {
 	}
 }
 
-func TestReadsFailBeforeAfterAndInTheMiddle(t *testing.T) {
+func TestReadsFailBeforeAfterAndPartway(t *testing.T) {
 	for when, want := range map[When]string{Before: "................", After: "xxxxxxxxxxxxxxxx", Middle: "xxxxxxxx........"} {
 		disk, _, f := example(t)
 		disk.Fail(Rule{Ops: []Op{Read}, When: when})
@@ -137,7 +137,7 @@ func TestReadsFailBeforeAfterAndInTheMiddle(t *testing.T) {
 	}
 }
 
-func TestLockFilesFail(t *testing.T) {
+func TestLockErrorsAreReturned(t *testing.T) {
 	disk, mem, _ := example(t)
 	l, err := disk.Lock("/d/LOCK", vfs.LockCreate)
 	must(t, err)
@@ -153,7 +153,7 @@ func TestLockFilesFail(t *testing.T) {
 }
 
 // A rule counts the calls that match it by kind, pattern of the name and its function.
-func TestRulesChooseTheirCalls(t *testing.T) {
+func TestRulesMatchCallsByKindNameAndFunction(t *testing.T) {
 	for _, c := range []struct {
 		rule Rule
 		want string // which of the calls below fail
@@ -196,7 +196,7 @@ func TestRulesChooseTheirCalls(t *testing.T) {
 
 // The errors are those of a real disk: a full one's can be asked for, but a sync that found no
 // space does not say "try again".
-func TestErrorsAreThoseOfADisk(t *testing.T) {
+func TestInjectedErrorsMatchThoseOfADisk(t *testing.T) {
 	own := errors.New("own")
 	for _, c := range []struct {
 		op      Op
@@ -225,7 +225,7 @@ func TestErrorsAreThoseOfADisk(t *testing.T) {
 
 // A sync fails and loses what was written: no later sync makes it durable, unless it is written
 // again.
-func TestFailedSyncLosesWhatWasNotSynced(t *testing.T) {
+func TestFailedSyncLosesUnsyncedData(t *testing.T) {
 	const page = 4096
 	for _, loss := range []Loss{Kept, Hidden, Gone} {
 		disk, mem, f := example(t)
@@ -269,7 +269,7 @@ func TestFailedSyncLosesWhatWasNotSynced(t *testing.T) {
 	}
 }
 
-func TestLostBytesAfterTheEndStayLost(t *testing.T) {
+func TestTruncatedBytesDoNotReappear(t *testing.T) {
 	disk, mem, f := example(t)
 	_, err := f.WriteAt([]byte("yyyy"), 16)
 	must(t, err)
@@ -288,7 +288,7 @@ func TestLostBytesAfterTheEndStayLost(t *testing.T) {
 	}
 }
 
-func TestWatchSeesRefusesAndHalves(t *testing.T) {
+func TestWatchObservesRefusesAndTruncatesCalls(t *testing.T) {
 	disk, mem, f := example(t)
 	var seen []Op
 	own := errors.New("own")
@@ -354,7 +354,7 @@ func TestCallsAreCountedAndListed(t *testing.T) {
 	}
 }
 
-func TestHealedDiskFailsNoMore(t *testing.T) {
+func TestHealRemovesAllRules(t *testing.T) {
 	disk, _, f := example(t)
 	disk.Fail(Rule{Times: Forever})
 	if f.Sync() == nil {
@@ -365,7 +365,7 @@ func TestHealedDiskFailsNoMore(t *testing.T) {
 }
 
 // After a crash the same rules apply to what the crash left.
-func TestFileSystemBelowCanBeReplaced(t *testing.T) {
+func TestBaseFileSystemCanBeReplaced(t *testing.T) {
 	disk, mem, f := example(t)
 	_, err := f.WriteAt([]byte("y"), 0)
 	must(t, err)

@@ -27,16 +27,16 @@ type States struct {
 
 // StateCounts are statistics of a run of States.
 type StateCounts struct {
-	Steps    int64
-	Changes  int64 // changes of the disk
-	Points   int64 // changes at which crashes were simulated
-	States   int64 // states at these points
-	Opened   int64 // states opened; the others equal a state opened before
-	Readers  int64 // states also opened read-only
-	Lies     int64 // states of a disk that ignored syncs
-	Refused  int64 // of Lies: states that Open, a read or Verify reported as corrupt
-	Lost     int64 // missing batches
-	InFlight int64 // unacknowledged batches found
+	Steps       int64
+	Changes     int64 // changes of the disk
+	Points      int64 // changes at which crashes were simulated
+	States      int64 // states at these points
+	Opened      int64 // states opened; the others equal a state opened before
+	Readers     int64 // states also opened read-only
+	IgnoredSync int64 // states of a disk that ignored syncs
+	Refused     int64 // of IgnoredSync: states that Open, a read or Verify reported as corrupt
+	Lost        int64 // missing batches
+	InFlight    int64 // unacknowledged batches found
 }
 
 // Add adds o to c.
@@ -47,7 +47,7 @@ func (c *StateCounts) Add(o StateCounts) {
 	c.States += o.States
 	c.Opened += o.Opened
 	c.Readers += o.Readers
-	c.Lies += o.Lies
+	c.IgnoredSync += o.IgnoredSync
 	c.Refused += o.Refused
 	c.Lost += o.Lost
 	c.InFlight += o.InFlight
@@ -174,7 +174,7 @@ func (x *probing) crash(at *crashfs.Point) error {
 	for s := range at.States(x.rng.Uint64(), x.limit) {
 		x.counts.States++
 		if s.FlushForgotten {
-			x.counts.Lies++
+			x.counts.IgnoredSync++
 		}
 		if n, ok := x.known[s.Hash]; ok && n >= x.least(&s) && n <= x.highest() && !x.uncertain() {
 			continue
@@ -221,7 +221,7 @@ func (x *probing) uncertain() bool { return x.r.Unsure != "" || x.r.Altering != 
 func (x *probing) check(_ *crashfs.Point, s *crashfs.State, p *history.Crashed) error {
 	if s.Hash[0]%8 == 0 && !s.FlushForgotten {
 		x.counts.Readers++
-		if _, err := p.Reader(p.Model.SomeMoments(x.rng)); err != nil {
+		if _, err := p.Reader(p.Model.SampleTimestamps(x.rng)); err != nil {
 			return err
 		}
 	}

@@ -24,7 +24,7 @@ import (
 type bitBlocks struct {
 	m      *blockmanager.Manager
 	image  *vfs.Mem
-	places map[string]map[int64]blockmanager.Place // by file and by each multiple of blockAlign within the block
+	places map[string]map[int64]blockmanager.BlockLocation // by file and by each multiple of blockAlign within the block
 	files  map[string]vfs.File
 	sets   map[block.ID]*bitSet
 }
@@ -47,7 +47,7 @@ func openBitBlocks(b *Bits) (*bitBlocks, error) {
 	if err != nil {
 		return nil, err
 	}
-	bb := &bitBlocks{m: m, image: image, places: map[string]map[int64]blockmanager.Place{}, files: map[string]vfs.File{}, sets: map[block.ID]*bitSet{}}
+	bb := &bitBlocks{m: m, image: image, places: map[string]map[int64]blockmanager.BlockLocation{}, files: map[string]vfs.File{}, sets: map[block.ID]*bitSet{}}
 	if err := bb.load(); err != nil {
 		bb.close()
 		return nil, err
@@ -81,10 +81,10 @@ func instanceOf(image *vfs.Mem) (id [16]byte, err error) {
 
 // load locates the blocks and reads all rowsets.
 func (bb *bitBlocks) load() error {
-	for _, p := range bb.m.Places() {
+	for _, p := range bb.m.BlockLocations() {
 		at := bb.places[p.File]
 		if at == nil {
-			at = map[int64]blockmanager.Place{}
+			at = map[int64]blockmanager.BlockLocation{}
 			bb.places[p.File] = at
 			f, err := bb.image.Open(filepath.Join(history.Dir, filepath.FromSlash(p.File)), true)
 			if err != nil {

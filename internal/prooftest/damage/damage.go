@@ -187,7 +187,7 @@ var errWrong = errors.New("wrong answer")
 func (d *Store) read(s *oribi.Store) error { return readStore(s, d.r.Model, d.moms) }
 
 // readStore compares the tables as of some timestamps, by scans, and each key now.
-func readStore(s *oribi.Store, all *model.Model, moments []mvcc.Timestamp) error {
+func readStore(s *oribi.Store, all *model.Model, timestamps []mvcc.Timestamp) error {
 	if got, want := len(s.Tables()), len(all.Tables); got != want {
 		return fmt.Errorf("%w: %d tables, want %d", errWrong, got, want)
 	}
@@ -196,7 +196,7 @@ func readStore(s *oribi.Store, all *model.Model, moments []mvcc.Timestamp) error
 		if err != nil {
 			return fmt.Errorf("%w: table %s: %v", errWrong, name, err)
 		}
-		for _, ts := range moments {
+		for _, ts := range timestamps {
 			sum, _, err := model.StoreDigest(context.Background(), t, ts)
 			if err != nil {
 				return err

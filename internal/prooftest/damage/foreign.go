@@ -343,7 +343,7 @@ func (x *Foreign) Whole() error {
 		return err
 	}
 	defer s.Close()
-	return readStore(s, x.oldModel, moments(x.oldModel))
+	return readStore(s, x.oldModel, sampleTimestamps(x.oldModel))
 }
 
 func (x *Foreign) options(image vfs.FS) *oribi.Options {
@@ -385,7 +385,7 @@ func (x *Foreign) open(c *ForeignCounts, h Harm, image *vfs.Mem, readOnly bool) 
 			c.Shorter++
 		}
 	}
-	if err := readStore(s, model, moments(model)); err != nil {
+	if err := readStore(s, model, sampleTimestamps(model)); err != nil {
 		c.Errors++
 		return damaged(err)
 	}
@@ -396,7 +396,7 @@ func (x *Foreign) open(c *ForeignCounts, h Harm, image *vfs.Mem, readOnly bool) 
 // prefix returns the model of the batches that are visible in a store.
 func (x *Foreign) prefix(s *oribi.Store) (*model.Model, error) {
 	m := x.model.Clone()
-	v, err := model.SurveyStore(s, m.Moments(0))
+	v, err := model.SurveyStore(s, m.SurveyTimestamps(0))
 	if err != nil {
 		return nil, err
 	}
@@ -411,8 +411,8 @@ func (x *Foreign) prefix(s *oribi.Store) (*model.Model, error) {
 	return m, nil
 }
 
-// moments returns three timestamps of a history; the last one is the newest state.
-func moments(m *model.Model) []mvcc.Timestamp {
+// sampleTimestamps returns three timestamps of a history; the last one is the newest state.
+func sampleTimestamps(m *model.Model) []mvcc.Timestamp {
 	n := len(m.Commits)
 	if n == 0 {
 		return []mvcc.Timestamp{mvcc.Max}

@@ -259,7 +259,7 @@ func (x *faultRun) cutAfterKill() error {
 	opts := p.Runner().Options(p.Image)
 	opts.ErrorIfMissing = true
 	var cut *vfs.Mem
-	n, _, err := p.Look(opts, p.Model.Moments(p.Least), func(*oribi.Store) error {
+	n, _, err := p.Look(opts, p.Model.SurveyTimestamps(p.Least), func(*oribi.Store) error {
 		cut = p.Image.Crash()
 		return nil
 	})

@@ -50,13 +50,13 @@ func (p *Crashed) Runner() *Runner {
 // Recover opens the image for reading and twice for writing, compares it each time, and continues
 // with the matching model.
 func (p *Crashed) Recover() (*Runner, error) {
-	moments := p.Model.Moments(p.Least)
-	first, err := p.Reader(moments)
+	timestamps := p.Model.SurveyTimestamps(p.Least)
+	first, err := p.Reader(timestamps)
 	if err != nil {
 		return nil, err
 	}
 	r := p.Runner()
-	n, m, err := p.Look(r.Options(p.Image), moments, nil)
+	n, m, err := p.Look(r.Options(p.Image), timestamps, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -72,14 +72,14 @@ func (p *Crashed) Recover() (*Runner, error) {
 
 // Reader opens the image for reading, checks that nothing was written, and returns the number of
 // batches.
-func (p *Crashed) Reader(moments []mvcc.Timestamp) (n int, err error) {
+func (p *Crashed) Reader(timestamps []mvcc.Timestamp) (n int, err error) {
 	before, err := files.Fingerprint(p.Image, Dir)
 	if err != nil {
 		return 0, err
 	}
 	opts := p.Runner().Options(unchanging(p.Image))
 	opts.ReadOnly = true
-	if n, _, err = p.Look(opts, moments, nil); err != nil {
+	if n, _, err = p.Look(opts, timestamps, nil); err != nil {
 		return 0, fmt.Errorf("read-only: %w", err)
 	}
 	if after, err := files.Fingerprint(p.Image, Dir); err != nil || before != after {
@@ -89,8 +89,8 @@ func (p *Crashed) Reader(moments []mvcc.Timestamp) (n int, err error) {
 }
 
 // Look opens the store, determines which model it matches and with how many batches, comparing it
-// at moments, calls then unless it is nil, and closes the store.
-func (p *Crashed) Look(opts *oribi.Options, moments []mvcc.Timestamp, then func(*oribi.Store) error) (n int, m *model.Model, err error) {
+// at timestamps, calls then unless it is nil, and closes the store.
+func (p *Crashed) Look(opts *oribi.Options, timestamps []mvcc.Timestamp, then func(*oribi.Store) error) (n int, m *model.Model, err error) {
 	s, err := oribi.Open(Dir, opts)
 	if err != nil {
 		return 0, nil, err
@@ -101,7 +101,7 @@ func (p *Crashed) Look(opts *oribi.Options, moments []mvcc.Timestamp, then func(
 		}
 	}()
 	m = p.shown(s)
-	v, err := model.SurveyStore(s, moments)
+	v, err := model.SurveyStore(s, timestamps)
 	if err == nil {
 		n, err = m.Survivors(v, p.Least, p.inFlight, p.unsure)
 	}
@@ -174,13 +174,13 @@ func (p *Crashed) Format() error {
 // Count is Probe at all timestamps that distinguish numbers of batches: a later batch may have
 // reverted an earlier one.
 func (p *Crashed) Count() (n int, err error) {
-	n, _, err = p.Look(p.Runner().Options(p.Image), p.Model.Moments(p.Least), model.Verified)
+	n, _, err = p.Look(p.Runner().Options(p.Image), p.Model.SurveyTimestamps(p.Least), model.Verified)
 	return n, err
 }
 
 // Probe opens the image for writing, compares all tables, now and at a past timestamp, calls
 // Verify, and returns the number of batches.
 func (p *Crashed) Probe(rng *rand.Rand) (n int, err error) {
-	n, _, err = p.Look(p.Runner().Options(p.Image), p.Model.SomeMoments(rng), model.Verified)
+	n, _, err = p.Look(p.Runner().Options(p.Image), p.Model.SampleTimestamps(rng), model.Verified)
 	return n, err
 }

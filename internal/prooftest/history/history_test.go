@@ -37,7 +37,7 @@ func TestScriptComesBackFromItsText(t *testing.T) {
 
 // Shrink reduces a failing history to the steps that it needs: here a write of a certain key and an
 // unknown step.
-func TestShrinkLeavesWhatIsNeeded(t *testing.T) {
+func TestShrinkKeepsOnlyFailingSteps(t *testing.T) {
 	r := Explore(RandomSettings(3), func(c Counts) bool { return c.Steps < 40 })
 	s := &script.Script{Settings: r.Script.Settings, Steps: append(r.Script.Steps[:30:30], script.Step{Kind: "nonsense"})}
 	s.Steps = append(s.Steps, r.Script.Steps[30:]...)

@@ -49,7 +49,7 @@ func (r *Runner) reopen(st *script.Step) error {
 	r.Model.Truncate(n)
 	r.Model.Durable = n // opening has made replayed batches durable
 	r.passed = r.Model.Newest()
-	for _, ts := range v.Moments[:len(v.Moments)-1] { // the reads advanced the clock, even past lost batches
+	for _, ts := range v.Timestamps[:len(v.Timestamps)-1] { // the reads advanced the clock, even past lost batches
 		if len(v.Tables) > 0 && !v.Future[ts] {
 			r.pass(ts)
 		}
@@ -84,7 +84,7 @@ func (r *Runner) crash(st *script.Step) error {
 // compareOpen returns the number of commits of the open store, at least n, and the reads made to
 // determine it.
 func (r *Runner) compareOpen(n int) (int, *model.Survey, error) {
-	v, err := model.SurveyStore(r.Store, r.Model.Moments(n))
+	v, err := model.SurveyStore(r.Store, r.Model.SurveyTimestamps(n))
 	if err != nil {
 		return 0, nil, err
 	}
@@ -144,7 +144,7 @@ func (r *Runner) compareReadOnly(s *oribi.Store) error {
 		return fmt.Errorf("a writer beside readers: %w", err)
 	}
 	n := len(r.Model.Commits)
-	v, err := model.SurveyStore(s, r.Model.Moments(n))
+	v, err := model.SurveyStore(s, r.Model.SurveyTimestamps(n))
 	if err != nil {
 		return err
 	}

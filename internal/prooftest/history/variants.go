@@ -14,7 +14,7 @@ import (
 // the same results under every variant.
 type Variant struct {
 	Name   string
-	settle func(o *script.Settings)
+	adapt  func(o *script.Settings)
 	column func(c *schema.Column)
 	write  func(st *script.Step)
 	moves  moves
@@ -36,15 +36,15 @@ func Variants() []Variant {
 	}
 	return []Variant{
 		{Name: "as it is"},
-		{Name: "small MemRowSets", settle: func(o *script.Settings) { o.FlushBytes = 1 << 12 }},
-		{Name: "large MemRowSets", settle: func(o *script.Settings) { o.FlushBytes = 64 << 20 }},
-		{Name: "small rowsets", settle: func(o *script.Settings) { o.RowSetBytes = 1 << 10 }},
-		{Name: "large rowsets", settle: func(o *script.Settings) { o.RowSetBytes = 32 << 20 }},
-		{Name: "little memory and cache", settle: func(o *script.Settings) { o.Memory = 64 << 20 }}, // its quarter bounds a write batch
-		{Name: "much memory and cache", settle: func(o *script.Settings) { o.Memory = 1 << 30 }},
-		{Name: "background work", settle: background("", 1<<14)},
-		{Name: "background work without merges", settle: background("none", 1<<13)},
-		{Name: "background work, merges at depth 2", settle: background("overlap2", 1<<12)},
+		{Name: "small MemRowSets", adapt: func(o *script.Settings) { o.FlushBytes = 1 << 12 }},
+		{Name: "large MemRowSets", adapt: func(o *script.Settings) { o.FlushBytes = 64 << 20 }},
+		{Name: "small rowsets", adapt: func(o *script.Settings) { o.RowSetBytes = 1 << 10 }},
+		{Name: "large rowsets", adapt: func(o *script.Settings) { o.RowSetBytes = 32 << 20 }},
+		{Name: "little memory and cache", adapt: func(o *script.Settings) { o.Memory = 64 << 20 }}, // its quarter bounds a write batch
+		{Name: "much memory and cache", adapt: func(o *script.Settings) { o.Memory = 1 << 30 }},
+		{Name: "background work", adapt: background("", 1<<14)},
+		{Name: "background work without merges", adapt: background("none", 1<<13)},
+		{Name: "background work, merges at depth 2", adapt: background("overlap2", 1<<12)},
 		{Name: "every batch synced", write: func(st *script.Step) { st.Sync = true }},
 		{Name: "no batch synced", write: func(st *script.Step) { st.Sync = false }},
 		{Name: "small cblocks", column: func(c *schema.Column) { c.BlockBytes = 512 }},
@@ -61,8 +61,8 @@ func Variants() []Variant {
 // differ between disks.
 func (v *Variant) Of(s *script.Script) *script.Script {
 	out := &script.Script{Settings: s.Settings}
-	if v.settle != nil {
-		v.settle(&out.Settings)
+	if v.adapt != nil {
+		v.adapt(&out.Settings)
 	}
 	for _, st := range s.Steps {
 		switch st.Kind {

@@ -48,10 +48,10 @@ func (l *killLife) adoptBatches(r *killRun, n int) error {
 			l.counts.Ahead++
 			continue
 		}
-		if k := len(m.moments); k > 0 && m.moments[k-1].ts >= r.stamps[i] {
-			return fmt.Errorf("timestamp %d after %d", r.stamps[i], m.moments[k-1].ts)
+		if k := len(m.acked); k > 0 && m.acked[k-1].ts >= r.stamps[i] {
+			return fmt.Errorf("timestamp %d after %d", r.stamps[i], m.acked[k-1].ts)
 		}
-		m.moments = append(m.moments, killMoment{r.stamps[i], len(m.events)})
+		m.acked = append(m.acked, ackedTime{r.stamps[i], len(m.events)})
 	}
 	return nil
 }
@@ -198,10 +198,10 @@ func (l *killLife) resolve(r *killRun, a, b []string) error {
 // checkPast compares a table as of an acknowledged timestamp.
 func (l *killLife) checkPast() error {
 	m := l.model
-	if len(m.moments) == 0 {
+	if len(m.acked) == 0 {
 		return nil
 	}
-	at, table := m.moments[l.rng.IntN(len(m.moments))], l.rng.IntN(2)
+	at, table := m.acked[l.rng.IntN(len(m.acked))], l.rng.IntN(2)
 	got, err := l.scan(killTables[table], "--as-of", fmt.Sprint(at.ts))
 	if err != nil {
 		return err

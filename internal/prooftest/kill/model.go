@@ -97,13 +97,13 @@ func (s *killState) lines(table int) []string {
 type killModel struct {
 	now     killState
 	events  []killEvent // all events so far
-	moments []killMoment
+	acked   []ackedTime
 	next    int64 // number of the next batch; numbers are never reused
 	scratch int64 // rows of table c; noScratch
 }
 
-// killMoment is an acknowledged timestamp and the number of events visible at it.
-type killMoment struct {
+// ackedTime is an acknowledged timestamp and the number of events visible at it.
+type ackedTime struct {
 	ts     uint64
 	events int
 }

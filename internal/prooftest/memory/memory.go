@@ -219,11 +219,11 @@ func (m Store) load(s *oribi.Store) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(m.moment(), fmt.Append(nil, uint64(ts)), 0o600)
+	return os.WriteFile(m.timestampFile(), fmt.Append(nil, uint64(ts)), 0o600)
 }
 
-// moment returns the name of the file with the timestamp before the updates.
-func (m Store) moment() string { return filepath.Join(m.Dir, "moment") }
+// timestampFile returns the name of the file with the timestamp before the updates.
+func (m Store) timestampFile() string { return filepath.Join(m.Dir, "timestamp") }
 
 func (m Store) update(s *oribi.Store) error {
 	_, err := m.write(s, oribi.OpUpdate, 1)
@@ -275,7 +275,7 @@ func changed(op oribi.Op, r *memoryRow) []bool {
 
 // scan reads both tables in key order, as of now and as of before the updates, and compares them.
 func (m Store) scan(s *oribi.Store) error {
-	text, err := os.ReadFile(m.moment())
+	text, err := os.ReadFile(m.timestampFile())
 	if err != nil {
 		return err
 	}

@@ -31,9 +31,9 @@ func op(ask oribi.Op, cells ...byte) script.Op {
 	return o
 }
 
-// TestModelFollowsTheResultTable runs each operation on an existing and on an absent row, and
+// TestModelMatchesTheResultTable runs each operation on an existing and on an absent row, and
 // compares the results with the result table of the write path.
-func TestModelFollowsTheResultTable(t *testing.T) {
+func TestModelMatchesTheResultTable(t *testing.T) {
 	for _, c := range []struct {
 		op      script.Op
 		live    bool

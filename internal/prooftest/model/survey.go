@@ -45,19 +45,19 @@ func ScanDigest(ctx context.Context, t *oribi.Table, at oribi.ReadOption) (sum [
 // Survey records the contents of a store opened after a crash: for each table the hashes of its
 // rows at some timestamps.
 type Survey struct {
-	Moments []mvcc.Timestamp        // ascending; the last is mvcc.Max, the newest state
-	Tables  map[string][][16]byte   // by name; hash i is that at Moments[i]
-	skip    map[mvcc.Timestamp]bool // too old, or ahead of the clock of a read-only store: no hash
-	Future  map[mvcc.Timestamp]bool // ahead of a writer's clock: no batch is at or above it
-	Rows    int64
+	Timestamps []mvcc.Timestamp        // ascending; the last is mvcc.Max, the newest state
+	Tables     map[string][][16]byte   // by name; hash i is that at Timestamps[i]
+	skip       map[mvcc.Timestamp]bool // too old, or ahead of the clock of a read-only store: no hash
+	Future     map[mvcc.Timestamp]bool // ahead of a writer's clock: no batch is at or above it
+	Rows       int64
 }
 
 // SurveyStore reads all tables of a store at all the given timestamps.
-func SurveyStore(s *oribi.Store, moments []mvcc.Timestamp) (*Survey, error) {
-	v := &Survey{Moments: moments, Tables: map[string][][16]byte{}, skip: map[mvcc.Timestamp]bool{}, Future: map[mvcc.Timestamp]bool{}}
+func SurveyStore(s *oribi.Store, timestamps []mvcc.Timestamp) (*Survey, error) {
+	v := &Survey{Timestamps: timestamps, Tables: map[string][][16]byte{}, skip: map[mvcc.Timestamp]bool{}, Future: map[mvcc.Timestamp]bool{}}
 	for _, t := range s.Tables() {
-		sums := make([][16]byte, len(moments))
-		for i, ts := range moments {
+		sums := make([][16]byte, len(timestamps))
+		for i, ts := range timestamps {
 			sum, n, err := StoreDigest(context.Background(), t, ts)
 			switch {
 			case errors.Is(err, oribi.ErrTooOld), errors.Is(err, oribi.ErrFuture) && s.ReadOnly():
@@ -75,9 +75,9 @@ func SurveyStore(s *oribi.Store, moments []mvcc.Timestamp) (*Survey, error) {
 	return v, nil
 }
 
-// Moments returns the timestamps for a survey that decides how many commits after the first n
+// SurveyTimestamps returns the timestamps for a survey that decides how many commits after the first n
 // survived: those of the n-th commit and all later ones, and mvcc.Max.
-func (m *Model) Moments(n int) []mvcc.Timestamp {
+func (m *Model) SurveyTimestamps(n int) []mvcc.Timestamp {
 	var out []mvcc.Timestamp
 	for _, c := range m.Commits[max(n-1, 0):] {
 		out = append(out, c.TS)
@@ -107,7 +107,7 @@ func (m *Model) Compare(v *Survey, n int, unsure string) error {
 			return fmt.Errorf("table %s is missing", name)
 		}
 		for i, sum := range sums {
-			ts := v.Moments[i]
+			ts := v.Timestamps[i]
 			switch {
 			case v.Future[ts] && ts <= last:
 				return fmt.Errorf("table %s: a read at %d is ahead of the clock", name, uint64(ts))
@@ -158,8 +158,8 @@ func Verified(s *oribi.Store) error {
 	return err
 }
 
-// SomeMoments returns the timestamp of a random commit, if there is one, and mvcc.Max.
-func (m *Model) SomeMoments(rng *rand.Rand) []mvcc.Timestamp {
+// SampleTimestamps returns the timestamp of a random commit, if there is one, and mvcc.Max.
+func (m *Model) SampleTimestamps(rng *rand.Rand) []mvcc.Timestamp {
 	if len(m.Commits) == 0 {
 		return []mvcc.Timestamp{mvcc.Max}
 	}

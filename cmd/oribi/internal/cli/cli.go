@@ -66,20 +66,20 @@ func (a *app) run(ctx context.Context, args []string) int {
 			fmt.Fprintf(a.stderr, "%s\n", celltext.Printable(h.help))
 		}
 	}
-	if e, ok := errors.AsType[*toldError](err); ok {
-		io.WriteString(a.stderr, e.told)
+	if e, ok := errors.AsType[*reportedError](err); ok {
+		io.WriteString(a.stderr, e.report)
 	}
 	return code
 }
 
-// heapPart is the ratio of the command's memory limit to that of its stores. The difference is for
+// heapRatio is the ratio of the command's memory limit to that of its stores. The difference is for
 // garbage between two collections, buffers of input and output, and the runtime.
-const heapPart = 2
+const heapRatio = 2
 
 // limitMemory sets the runtime's memory limit from that of stores, unless the user has set one.
 func limitMemory() {
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(heapPart * memoryLimit)
+		debug.SetMemoryLimit(heapRatio * memoryLimit)
 	}
 }
 

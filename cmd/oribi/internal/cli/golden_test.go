@@ -200,10 +200,10 @@ func TestInfoMatchesManifest(t *testing.T) {
 		}
 		compared := 0
 		for name, value := range got {
-			if told, ok := want[name]; ok {
+			if printed, ok := want[name]; ok {
 				compared++
-				if compact(t, told) != compact(t, value) {
-					t.Errorf("%s is %s, in the manifest %s", name, value, told)
+				if compact(t, printed) != compact(t, value) {
+					t.Errorf("%s is %s, in the manifest %s", name, value, printed)
 				}
 			}
 		}

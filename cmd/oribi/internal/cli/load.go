@@ -175,20 +175,20 @@ func (a *app) load(ctx context.Context, f *loadFlags, o load.Options, dir, table
 	if _, bad := errors.AsType[*apply.LineError](err); !begun && !bad || result.Rows < 0 {
 		return err // there is nothing to report, or the number of rows is not known
 	}
-	told := ""
+	report := ""
 	if result.Skipped > 0 {
-		told = fmt.Sprintf("skipped %d rows, the first: %s\n", result.Skipped, message(result.FirstBad, exitFailed))
+		report = fmt.Sprintf("skipped %d rows, the first: %s\n", result.Skipped, message(result.FirstBad, exitFailed))
 	}
-	told += fmt.Sprintf("loaded %d rows", result.Rows)
+	report += fmt.Sprintf("loaded %d rows", result.Rows)
 	if o.Mode == oribi.OpInsertIgnore {
-		told += fmt.Sprintf(", %d were there", result.There)
+		report += fmt.Sprintf(", %d were there", result.There)
 	}
-	told += "\n"
+	report += "\n"
 	if err == nil {
-		_, err = io.WriteString(a.stderr, told)
+		_, err = io.WriteString(a.stderr, report)
 		return err
 	}
-	return &toldError{duplicateHint(err), told}
+	return &reportedError{duplicateHint(err), report}
 }
 
 // loadTarget is the table that a load fills.
@@ -200,13 +200,13 @@ func loadTarget(store *oribi.Store, name string) (*oribi.Table, error) {
 	return t, err
 }
 
-// toldError is an error followed by more lines on stderr.
-type toldError struct {
+// reportedError is an error with a report that is printed to stderr after it.
+type reportedError struct {
 	error
-	told string
+	report string
 }
 
-func (e *toldError) Unwrap() error { return e.error }
+func (e *reportedError) Unwrap() error { return e.error }
 
 // loadInput is a file that is loaded. It shows how much of it has been read.
 type loadInput struct {

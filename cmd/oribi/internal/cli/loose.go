@@ -34,7 +34,7 @@ func looseError(name string, err error) error {
 	if err == nil || errors.Is(err, errReaderGone) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	if _, told := errors.AsType[*failure](err); told {
+	if _, ok := errors.AsType[*failure](err); ok {
 		return err
 	}
 	if _, other := errors.AsType[*outputError](err); other {

@@ -55,7 +55,7 @@ func (a *app) style() output.Style {
 		return output.Style{}
 	}
 	plain := os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb"
-	return output.Style{Width: terminalWidth(a.file), Colour: !plain}
+	return output.Style{Width: terminalWidth(a.file), Color: !plain}
 }
 
 // printBatch prints the rows of one batch. The table form prints the named columns as sizes with

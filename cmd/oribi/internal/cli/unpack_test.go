@@ -52,7 +52,7 @@ func TestUnpackRoundTrip(t *testing.T) {
 
 // The content before the place of truncation or damage is returned, and then an error, never
 // io.EOF.
-func TestCutAndDamagedPackedFilesEndInAnError(t *testing.T) {
+func TestTruncatedAndDamagedPackedFilesAreErrors(t *testing.T) {
 	text := bytes.Repeat([]byte("some text\n"), 2000)
 	file := packed(t, text)
 	for cut := range file {
@@ -77,7 +77,7 @@ func TestCutAndDamagedPackedFilesEndInAnError(t *testing.T) {
 }
 
 // After Close, no more is unpacked.
-func TestUnpackingEndsWithClose(t *testing.T) {
+func TestUnpackingStopsAfterClose(t *testing.T) {
 	text := make([]byte, 16<<20)
 	u, err := unpack(bytes.NewReader(packed(t, text)), io.NopCloser(nil))
 	if err != nil {

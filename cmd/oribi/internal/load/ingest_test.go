@@ -53,16 +53,16 @@ func TestIngestedLoadsMatchCommittedLoads(t *testing.T) {
 		size := 1 + r.IntN(30)
 		mode := []oribi.Op{oribi.OpInsert, oribi.OpInsertIgnore}[r.IntN(2)]
 		limits := ingestLimits{least: 1 + r.IntN(5000), batches: 20, most: 1 + r.IntN(10_000)}
-		var told [2]string
+		var results [2]string
 		for way, limits := range []ingestLimits{{}, limits} {
 			store, table := pairs(t)
 			for _, text := range texts {
 				o := options(store, table)
 				o.Rows, o.Mode = size, mode
 				result, err := run(ctx, strings.NewReader(text), o, limits)
-				told[way] += fmt.Sprintf("%d rows, %v\n", result.Rows, err)
+				results[way] += fmt.Sprintf("%d rows, %v\n", result.Rows, err)
 			}
-			told[way] += printed(t, table, output.CSV)
+			results[way] += printed(t, table, output.CSV)
 			if way == 1 {
 				stats, err := table.Stats(false)
 				if err != nil {
@@ -71,8 +71,8 @@ func TestIngestedLoadsMatchCommittedLoads(t *testing.T) {
 				ingested += stats.RowSets
 			}
 		}
-		if told[0] != told[1] {
-			t.Fatalf("batches of %d, %+v:\n%s\n%s\nin write batches\n%s\ningested\n%s", size, limits, texts[0], texts[1], told[0], told[1])
+		if results[0] != results[1] {
+			t.Fatalf("batches of %d, %+v:\n%s\n%s\nin write batches\n%s\ningested\n%s", size, limits, texts[0], texts[1], results[0], results[1])
 		}
 	}
 	if ingested == 0 {

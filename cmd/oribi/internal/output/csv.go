@@ -43,7 +43,7 @@ func (r *csvRows) row(dst []byte, vectors []*batch.Vector, i int) []byte {
 	return append(dst, '\n')
 }
 
-func (r *csvRows) settle(dst []byte) []byte { return dst }
+func (r *csvRows) flush(dst []byte) []byte { return dst }
 
 func (r *csvRows) end(dst []byte) []byte { return dst }
 

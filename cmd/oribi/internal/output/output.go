@@ -57,11 +57,11 @@ type Writer struct {
 }
 
 // rowWriter is one form of output: the text before all rows, each row, and the text after them.
-// settle appends rows that were held back.
+// flush appends rows that row has buffered.
 type rowWriter interface {
 	begin(dst []byte) []byte
 	row(dst []byte, vectors []*batch.Vector, i int) []byte
-	settle(dst []byte) []byte
+	flush(dst []byte) []byte
 	end(dst []byte) []byte
 }
 
@@ -109,7 +109,7 @@ func (w *Writer) Write(b *batch.RecordBatch) error {
 // Flush writes the rows printed so far.
 func (w *Writer) Flush() error {
 	if w.err == nil {
-		w.buffer = w.rows.settle(w.buffer)
+		w.buffer = w.rows.flush(w.buffer)
 		w.flush()
 	}
 	return w.err
@@ -174,7 +174,7 @@ func (r *jsonRows) row(dst []byte, vectors []*batch.Vector, i int) []byte {
 	return append(dst, "}\n"...)
 }
 
-func (r *jsonRows) settle(dst []byte) []byte { return dst }
+func (r *jsonRows) flush(dst []byte) []byte { return dst }
 
 func (r *jsonRows) end(dst []byte) []byte {
 	if r.array {

@@ -68,7 +68,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-func TestNoRows(t *testing.T) {
+func TestEmptyTableOutput(t *testing.T) {
 	for _, c := range []struct {
 		format Format
 		want   string

@@ -19,9 +19,9 @@ const (
 
 // Style is the layout of a table. The zero value is for output that is not a terminal.
 type Style struct {
-	Width  int  // columns of the terminal; 0 = no terminal: nothing is cut or omitted
-	Colour bool // the header bold, NULL and the count dim
-	Bare   bool // neither header nor count
+	Width int  // columns of the terminal; 0 = no terminal: nothing is cut or omitted
+	Color bool // the header bold, NULL and the count dim
+	Bare  bool // neither header nor count
 
 	Sizes []string // columns of type int64 that are byte counts, shown with their units
 
@@ -30,7 +30,7 @@ type Style struct {
 	Figure func(row int64, column int) bool
 }
 
-// Colours.
+// Colors.
 const (
 	bold  = "\x1b[1m"
 	dim   = "\x1b[2m"
@@ -79,7 +79,7 @@ func (r *tableRows) row(dst []byte, vectors []*batch.Vector, i int) []byte {
 	if r.widths == nil {
 		r.hold(vectors, i)
 		if r.rows >= lookRows || len(r.text) >= lookBytes {
-			dst = r.settle(dst)
+			dst = r.flush(dst)
 		}
 		return dst
 	}
@@ -138,8 +138,8 @@ func (r *tableRows) render(k int, cell []byte) heldCell {
 	return heldCell{length: len(r.text) - from, width: width, figure: figure}
 }
 
-// settle fixes the widths, unless they are fixed, and prints the header and the rows of the window.
-func (r *tableRows) settle(dst []byte) []byte {
+// flush chooses the widths, unless they are chosen already, and prints the header and the buffered rows.
+func (r *tableRows) flush(dst []byte) []byte {
 	if r.widths != nil {
 		return dst
 	}
@@ -171,14 +171,14 @@ func (r *tableRows) appendHeader(dst []byte) []byte {
 	if r.style.Bare {
 		return dst
 	}
-	if r.style.Colour {
+	if r.style.Color {
 		dst = append(dst, bold...)
 	}
 	for k := range r.widths {
 		name, width := appendPrintable(nil, []byte(r.columns[k].Name), math.MaxInt)
 		dst = r.appendAligned(dst, k, name, width, true, "")
 	}
-	if r.style.Colour {
+	if r.style.Color {
 		dst = append(dst, plain...)
 	}
 	return r.endLine(dst)
@@ -198,15 +198,15 @@ func (r *tableRows) upright(dst []byte) []byte {
 	}
 	text := r.text
 	for k, h := range r.cells {
-		if r.style.Colour {
+		if r.style.Color {
 			dst = append(dst, bold...)
 		}
 		dst, _ = appendPrintable(dst, []byte(r.columns[k].Name), math.MaxInt)
-		if r.style.Colour {
+		if r.style.Color {
 			dst = append(dst, plain...)
 		}
 		dst = appendBlanks(dst, widest-r.seen[k].header+gap)
-		if h.null && r.style.Colour {
+		if h.null && r.style.Color {
 			dst = append(append(append(dst, dim...), text[:h.length]...), plain...)
 		} else {
 			dst = append(dst, text[:h.length]...)
@@ -223,11 +223,11 @@ func (r *tableRows) end(dst []byte) []byte {
 	if r.widths == nil && r.rows == 1 && !r.style.Bare && !r.fits() {
 		dst = r.upright(dst)
 	}
-	dst = r.settle(dst)
+	dst = r.flush(dst)
 	if r.style.Bare {
 		return dst
 	}
-	if r.style.Colour {
+	if r.style.Color {
 		dst = append(dst, dim...)
 	}
 	switch r.rows {
@@ -243,7 +243,7 @@ func (r *tableRows) end(dst []byte) []byte {
 		dst = append(append(dst, figures.Thousands(int64(len(r.columns)))...), " columns shown"...)
 	}
 	dst = append(dst, ')')
-	if r.style.Colour {
+	if r.style.Color {
 		dst = append(dst, plain...)
 	}
 	return append(dst, '\n')
@@ -251,20 +251,20 @@ func (r *tableRows) end(dst []byte) []byte {
 
 // appendCell appends a cell of column k.
 func (r *tableRows) appendCell(dst []byte, k int, text []byte, h heldCell) []byte {
-	colour := ""
-	if h.null && r.style.Colour {
-		colour = dim
+	color := ""
+	if h.null && r.style.Color {
+		color = dim
 	}
 	if pad := min(r.seen[k].figures, r.widths[k]) - h.width; h.figure && pad > 0 {
 		text = append(appendBlanks(nil, pad), text...)
 		h.width += pad
 	}
-	return r.appendAligned(dst, k, text, h.width, r.seen[k].cut || h.null, colour)
+	return r.appendAligned(dst, k, text, h.width, r.seen[k].cut || h.null, color)
 }
 
 // appendAligned appends text in column k, cut if necessary and allowed, with the gap before it and
 // without blanks at the end of a line.
-func (r *tableRows) appendAligned(dst []byte, k int, text []byte, width int, cut bool, colour string) []byte {
+func (r *tableRows) appendAligned(dst []byte, k int, text []byte, width int, cut bool, color string) []byte {
 	if k > 0 {
 		dst = appendBlanks(dst, gap)
 	}
@@ -273,14 +273,14 @@ func (r *tableRows) appendAligned(dst []byte, k int, text []byte, width int, cut
 	if right {
 		dst = appendBlanks(dst, pad)
 	}
-	dst = append(dst, colour...)
+	dst = append(dst, color...)
 	if cut && r.style.Width > 0 {
 		dst, width = appendCut(dst, text, width, r.widths[k])
 		pad = r.widths[k] - width
 	} else {
 		dst = append(dst, text...)
 	}
-	if colour != "" {
+	if color != "" {
 		dst = append(dst, plain...)
 	}
 	if last := k == len(r.widths)-1 && len(r.widths) == len(r.columns); !right && !last {

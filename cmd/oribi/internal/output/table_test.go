@@ -101,11 +101,11 @@ func TestNumbersAreNotCut(t *testing.T) {
 	}
 }
 
-func TestColours(t *testing.T) {
+func TestColors(t *testing.T) {
 	want := bold + "id  na,me   on" + plain + "\n 0  " + dim + "NULL" + plain + "    false\n 1  \"NULL\"  true\n" + dim + "(2 rows)" + plain + "\n"
 	in := rows("NULL", "x")
 	in.Columns[1].SetCell(2, []byte("NULL"))
-	if got := printed(t, Style{Colour: true}, in); got != want {
+	if got := printed(t, Style{Color: true}, in); got != want {
 		t.Errorf("got\n%q, want\n%q", got, want)
 	}
 }
@@ -152,7 +152,7 @@ func TestWindowIsBoundedInBytes(t *testing.T) {
 
 // Rows before an error are printed, without the number of rows, which would mark the table as
 // complete.
-func TestFlushPrintsHeldRows(t *testing.T) {
+func TestFlushPrintsBufferedRows(t *testing.T) {
 	var out bytes.Buffer
 	w := New(&out, Table, columns)
 	if err := errors.Join(w.Write(rows("a")), w.Flush()); err != nil {
@@ -194,7 +194,7 @@ func TestWidths(t *testing.T) {
 	}
 }
 
-func TestSingleRowThatDoesNotFitIsPrintedUpright(t *testing.T) {
+func TestSingleWideRowIsPrintedVertically(t *testing.T) {
 	long := strings.Repeat("x", 30)
 	want := "a     " + long + "\nname  NULL\n(1 row)\n"
 	in := texts("a|name", long+"|y")

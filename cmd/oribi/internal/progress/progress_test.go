@@ -47,7 +47,7 @@ func TestLine(t *testing.T) {
 }
 
 // Nothing is painted in the first second, and the painted line is removed at the end.
-func TestBarAppearsAfterASecondAndGoesAway(t *testing.T) {
+func TestBarAppearsAfterASecondAndIsErased(t *testing.T) {
 	for _, c := range []struct {
 		ticks []time.Duration
 		want  []string

@@ -1,0 +1,35 @@
+package tablet
+
+import (
+	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/keyenc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// TableSchema is one version of a table's schema, with the formats derived from it. It is immutable.
+//
+// An alteration makes a new TableSchema and a tabletState that has it. A reader uses the TableSchema of the
+// state that it acquired; a write batch uses the one that it began with, until Prepare converts it.
+type TableSchema struct {
+	Schema    *schema.Schema
+	Version   uint32
+	RowFormat *change.RowFormat // of row images
+	Encoder   *keyenc.Encoder   // of keys; all shapes of a table encode keys alike
+	All       []int             // indexes of all columns: 0, 1, …
+
+	immutable bool // the schema has an immutable column
+	auto      int  // index of the auto-incrementing column; −1 = none
+}
+
+func newTableSchema(s *schema.Schema, version uint32) *TableSchema {
+	sc := &TableSchema{Schema: s, Version: version, RowFormat: change.NewRowFormat(s), Encoder: keyenc.NewEncoder(s), All: make([]int, len(s.Columns)),
+		auto: s.AutoIncrement()}
+	for i := range sc.All {
+		sc.All[i] = i
+		sc.immutable = sc.immutable || s.Columns[i].Immutable
+	}
+	return sc
+}
+
+// Schema returns the table's current schema; of a closed table, its last one.
+func (t *Tablet) Schema() *TableSchema { return t.schema.Load() }
