@@ -1,0 +1,81 @@
+package hfile
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"testing"
+
+	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/corpustest"
+)
+
+// goldenFile is a line of the golden manifest.
+type goldenFile struct {
+	Name     string `json:"name"`
+	Codec    string `json:"codec"`
+	Cells    int64  `json:"cells"`
+	Values   string `json:"values"`
+	Seeks    string `json:"seeks"`
+	Sequence string `json:"sequence"`
+	Info     string `json:"info"`
+	HudiInfo string `json:"hudi_info"`
+
+	dir string // of the file and its texts
+}
+
+func (g goldenFile) open(t testing.TB) (*Reader, error) {
+	t.Helper()
+	return Open(&block.Memory{Bytes: g.bytes(t)}, ReaderOptions{})
+}
+
+func (g goldenFile) bytes(t testing.TB) []byte {
+	t.Helper()
+	return corpustest.Read(t, filepath.Join(g.dir, filepath.Base(g.Name)+".hfile"))
+}
+
+// goldenFiles calls f in a subtest for each golden file.
+func goldenFiles(t *testing.T, f func(t *testing.T, g goldenFile)) {
+	dir := filepath.Join(corpustest.Dir(t), "golden", "hfile")
+	n := 0
+	for s := bufio.NewScanner(bytes.NewReader(corpustest.Read(t, filepath.Join(dir, "manifest.jsonl")))); s.Scan(); n++ {
+		var g goldenFile
+		if err := json.Unmarshal(s.Bytes(), &g); err != nil {
+			t.Fatal(err)
+		}
+		g.dir = filepath.Join(dir, filepath.Dir(g.Name))
+		t.Run(g.Name, func(t *testing.T) { f(t, g) })
+	}
+	if n < 185 {
+		t.Errorf("%d golden files", n)
+	}
+}
+
+func TestOpenGolden(t *testing.T) {
+	goldenFiles(t, func(t *testing.T, g goldenFile) {
+		r, err := g.open(t)
+		if g.Codec == "LZO" {
+			if err == nil {
+				t.Error("a codec that is not supported was opened")
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Trailer().EntryCount; got != g.Cells {
+			t.Errorf("%d cells, want %d", got, g.Cells)
+		}
+		for _, err := range r.Blocks() {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		for _, err := range r.IndexEntries() {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
