@@ -1,0 +1,76 @@
+package batch
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// Reverse reverses the order of the rows, in place: row i becomes row Len−1−i, selected if it was
+// before. Byte strings are moved, not copied.
+func (b *RecordBatch) Reverse() {
+	for i, v := range b.Columns {
+		if !slices.Contains(b.Columns[:i], v) {
+			v.reverse()
+		}
+	}
+	b.Selection.reverse(b.Len)
+}
+
+func (v *Vector) reverse() {
+	if v.Present != nil {
+		v.Present.reverse(v.Len)
+	}
+	switch {
+	case v.Elements != nil:
+		v.reverseArrays()
+	case v.Dict != nil:
+		slices.Reverse(v.Codes)
+	case v.Type.Variable():
+		slices.Reverse(v.Bytes)
+	default:
+		v.reverseFixed()
+	}
+}
+
+func (v *Vector) reverseFixed() {
+	switch v.Type.Width() {
+	case 1:
+		slices.Reverse(Raw[uint8](v))
+	case 2:
+		slices.Reverse(Raw[uint16](v))
+	case 4:
+		slices.Reverse(Raw[uint32](v))
+	case 8:
+		slices.Reverse(Raw[uint64](v))
+	case 16:
+		slices.Reverse(Raw[Int128](v))
+	}
+}
+
+// reverseArrays reverses the order of the arrays; the elements of each keep theirs.
+func (v *Vector) reverseArrays() {
+	offsets := make([]uint32, 1, len(v.Offsets))
+	elements := &Vector{Type: v.Elements.Type}
+	for i := v.Len - 1; i >= 0; i-- {
+		from, to := v.Array(i)
+		elements.AppendRun(v.Elements, from, to)
+		offsets = append(offsets, uint32(elements.Len))
+	}
+	v.Offsets, v.Elements, v.elementsBuf = offsets, elements, elements
+}
+
+// reverse reverses the order of the n bits of b.
+func (b Bitmap) reverse(n int) {
+	b = b[:(n+63)/64]
+	slices.Reverse(b)
+	for i, w := range b {
+		b[i] = bits.Reverse64(w)
+	}
+	pad := uint(64*len(b) - n) // zeros that were above bit n and are below the others now
+	for i := range b {
+		b[i] >>= pad
+		if i+1 < len(b) {
+			b[i] |= b[i+1] << (64 - pad)
+		}
+	}
+}
