@@ -314,3 +314,20 @@ func ExampleTable_Scan() {
 	// c.txt 300
 	// 3 <nil>
 }
+
+// The last rows of a range, the last one first.
+func ExampleDesc() {
+	store, files := filesTable()
+	defer store.Close()
+	put(store, files, map[string]int{"a.txt": 10, "b.txt": 200, "c.txt": 300, "d.txt": 400})
+
+	for row, err := range files.Scan(context.Background(), oribi.To("d.txt"), oribi.Desc(), oribi.Limit(2)).Rows() {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(row["path"], row["size"])
+	}
+	// Output:
+	// c.txt 300
+	// b.txt 200
+}

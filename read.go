@@ -345,7 +345,7 @@ type Scan struct {
 	after []byte // encoded: the scan reads only rows with keys above it; nil: all
 }
 
-// Scan reads rows, in key order unless AnyOrder is given. Errors come with the first step or any
+// Scan reads rows, in key order unless Desc or AnyOrder is given. Errors come with the first step or any
 // later one: those of the options, ErrCorrupt, ErrClosed, ctx.Err().
 func (t *Table) Scan(ctx context.Context, opts ...ScanOption) *Scan {
 	return &Scan{t: t, ctx: ctx, o: collect(opts)}
@@ -447,11 +447,11 @@ func (sc *Scan) start() (scan.Iterator, error) {
 		v.Release()
 		return nil, err
 	}
-	o.Limit, o.Keys = max(sc.o.limit, 0), sc.keys
+	o.Limit, o.Keys, o.Descending = max(sc.o.limit, 0), sc.keys, sc.o.order == descendingOrder
 	if next := append(slices.Clip(sc.after), 0); sc.after != nil && bytes.Compare(next, o.Lower) > 0 {
 		o.Lower = next
 	}
-	rows, err := v.Scan(o, !sc.o.anyOrder)
+	rows, err := v.Scan(o, sc.o.order != anyOrder)
 	if err != nil {
 		v.unpin()
 		return nil, fmt.Errorf("oribi: %w", err)
@@ -532,7 +532,7 @@ func (t *Table) Count(ctx context.Context, opts ...CountOption) (int64, error) {
 			return n, nil
 		}
 	}
-	o.columns, o.all, o.anyOrder = nil, false, true
+	o.columns, o.all, o.order = nil, false, anyOrder
 	sc := &Scan{t: t, ctx: ctx, o: o}
 	var n int64
 	for b, err := range sc.Batches() {

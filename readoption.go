@@ -117,9 +117,18 @@ type readOptions struct {
 	upper    any
 	prefix   any
 	limit    int64 // below 0: none
-	anyOrder bool
+	order    order
 	fit      func(*tablet.TableSchema) (columns []int, err error) // chooses the columns instead; nil: columns and all do
 }
+
+// order is the order of a scan's rows.
+type order int
+
+const (
+	keyOrder order = iota
+	descendingOrder
+	anyOrder
+)
 
 func collect[O option](opts []O) readOptions {
 	if len(opts) == 0 {
@@ -193,5 +202,10 @@ func Prefix(key any) RangeOption { return rangeOption(func(o *readOptions) { o.p
 // Limit ends a scan after n rows. Limit(0) reads no rows; a negative n means no limit.
 func Limit(n int64) TypedScanOption { return rowsOption(func(o *readOptions) { o.limit = n }) }
 
+// Desc makes a scan return rows in descending key order, from the last row of the range to the
+// first. From, To, and Prefix select the same rows as without it; Limit(n) takes the n last of them.
+// Of Desc and AnyOrder, the last one given counts.
+func Desc() TypedScanOption { return rowsOption(func(o *readOptions) { o.order = descendingOrder }) }
+
 // AnyOrder lets a scan return rows in the cheapest order instead of key order.
-func AnyOrder() TypedScanOption { return rowsOption(func(o *readOptions) { o.anyOrder = true }) }
+func AnyOrder() TypedScanOption { return rowsOption(func(o *readOptions) { o.order = anyOrder }) }

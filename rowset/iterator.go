@@ -15,7 +15,8 @@ import (
 
 // Iterator scans one rowset by windows of row IDs [4096 k, 4096 (k+1)), or parts of them: where
 // rows are long, where a bound of the keys is in between, and at first where the request may want
-// a few rows only.
+// a few rows only. A descending scan takes the windows from the last to the first; it reads each as
+// an ascending one does, then reverses its rows.
 //
 // In each window, in this order: deletes clear rows of the selection; the filter runs, on encoded
 // data where no change that the snapshot sees touches the column; the projected columns are read,
@@ -31,7 +32,7 @@ type Iterator struct {
 	rows     batch.Ordinal // of a whole window; 0 until the first
 	part     batch.Ordinal // of the next window, where that is less
 	cold     []int         // columns that this window must read from the disk
-	next     batch.Ordinal
+	next     batch.Ordinal // rows [next, end) are still to be read
 	end      batch.Ordinal
 	out      *batch.RecordBatch
 	readers  []*cfile.ColumnReader // by index in the schema, made when first needed
@@ -68,9 +69,11 @@ func (d *DiskRowSet) newIterator(req *scan.Request, deltas *delta.Tracker) (*Ite
 	}
 	lower, upper := req.Bounds()
 	if lower != nil {
-		if err := it.Seek(lower); err != nil {
+		from, _, err := d.seek(lower)
+		if err != nil {
 			return nil, err
 		}
+		it.next = max(it.next, from)
 	}
 	if upper != nil {
 		end, _, err := d.seek(upper)
@@ -85,13 +88,20 @@ func (d *DiskRowSet) newIterator(req *scan.Request, deltas *delta.Tracker) (*Ite
 	return it, nil
 }
 
-// Seek skips the rows with keys below key that were not returned yet.
+// Seek skips the rows that were not returned yet and whose keys are below key, or above key in a
+// descending scan.
 func (it *Iterator) Seek(key []byte) error {
-	row, _, err := it.d.seek(key)
-	if err != nil {
+	row, exact, err := it.d.seek(key)
+	switch {
+	case err != nil:
 		return err
+	case !it.req.Descending():
+		it.next = max(it.next, row)
+	case exact:
+		it.end = min(it.end, row+1)
+	default:
+		it.end = min(it.end, row)
 	}
-	it.next = max(it.next, row)
 	return nil
 }
 
@@ -102,27 +112,32 @@ func (it *Iterator) Next() bool {
 		it.part = batch.Ordinal(it.req.FirstRows())
 	}
 	for it.err == nil && !it.released && it.next < it.end {
-		from := it.next
-		to := min(it.end, it.border(from))
-		it.next = to
+		from, to := it.advance()
 		var any bool
 		if any, it.err = it.read(from, int(to-from)); any && it.err == nil {
+			if it.req.Descending() {
+				it.out.Reverse()
+				slices.Reverse(it.keys)
+			}
 			return true
 		}
 	}
 	return false
 }
 
-// border is where the window that begins with a row ends. Parts of whole windows grow, and none
-// crosses the end of a whole one.
-func (it *Iterator) border(from batch.Ordinal) batch.Ordinal {
-	whole := (from/it.rows + 1) * it.rows
-	if it.part >= it.rows {
-		return whole
+// advance returns the next window, rows [from, to). There is one. Parts of whole windows grow, and
+// none crosses a border of whole ones.
+func (it *Iterator) advance() (from, to batch.Ordinal) {
+	from, to = it.next, it.end
+	if it.req.Descending() {
+		from = max(from, (to-1)/it.rows*it.rows, to-min(to, it.part))
+		it.end = from
+	} else {
+		to = min(to, (from/it.rows+1)*it.rows, from+it.part)
+		it.next = to
 	}
-	to := min(whole, from+it.part)
 	it.part = batch.Ordinal(scan.NextRows(int(it.part)))
-	return to
+	return from, to
 }
 
 // readAgain returns, for each column, whether something reads it after its first test.

@@ -134,7 +134,7 @@ func (w *world) randomBound(r *rand.Rand) []byte {
 }
 
 func (w *world) randomRequest(r *rand.Rand, snap mvcc.Snapshot) scan.Options {
-	req := scan.Options{Schema: w.schema, Columns: w.randomColumns(r), Snapshot: snap, Keys: r.IntN(2) == 0}
+	req := scan.Options{Schema: w.schema, Columns: w.randomColumns(r), Snapshot: snap, Keys: r.IntN(2) == 0, Descending: r.IntN(2) == 0}
 	if r.IntN(3) == 0 {
 		req.Rows.From = batch.Ordinal(r.IntN(len(w.rows) + 1))
 		if r.IntN(2) == 0 {
@@ -222,6 +222,10 @@ func (w *world) answer(req scan.Options) (rows []int, cells [][][]byte) {
 			rows, cells = append(rows, i), append(cells, state)
 		}
 	}
+	if req.Descending {
+		slices.Reverse(rows)
+		slices.Reverse(cells)
+	}
 	return rows, cells
 }
 
@@ -287,6 +291,14 @@ func (w *world) compare(req scan.Options, it *Iterator) error {
 	return nil
 }
 
+// skips reports whether a Seek to a key skips a row.
+func skips(req scan.Options, key, row []byte) bool {
+	if req.Descending {
+		key, row = row, key
+	}
+	return bytes.Compare(row, key) < 0
+}
+
 // Seek skips rows; it never goes back, and never leaves the request's ranges.
 func TestSeeksMatchTheModel(t *testing.T) {
 	worlds(t, func(t *testing.T, r *rand.Rand, w *world) {
@@ -304,7 +316,7 @@ func TestSeeksMatchTheModel(t *testing.T) {
 					if err := it.Seek(key); err != nil {
 						t.Fatal(err)
 					}
-					for len(rows) > 0 && bytes.Compare(w.rows[rows[0]].key, key) < 0 {
+					for len(rows) > 0 && skips(req, key, w.rows[rows[0]].key) {
 						rows = rows[1:]
 					}
 				}

@@ -1,38 +1,42 @@
 package scan
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Merge merges iterators, each in key order and with keys, into one iterator in key order.
+// Merge merges iterators for r, each in key order and with keys, into one iterator in key order,
+// which is descending if r is.
 //
 // A key must be selected in at most one input. Adjacent rows of one input are copied as a run. A
-// batch whose keys are all below those of the other inputs is returned without copying. The first
+// batch whose keys all come before those of the other inputs is returned without copying. The first
 // batch has up to r.FirstRows rows.
 func Merge(r *Request, inputs []Iterator) Iterator {
 	if len(inputs) == 1 {
 		return inputs[0]
 	}
-	return &merge{columns: r.Projection(), rows: r.FirstRows(), inputs: slices.Clone(inputs)}
+	return &merge{columns: r.Projection(), descending: r.Descending(), rows: r.FirstRows(), inputs: slices.Clone(inputs)}
 }
 
 type merge struct {
-	columns []schema.Column
-	rows    int        // maximum rows of the next output batch
-	inputs  []Iterator // nil where an input is closed
-	begun   bool       // the inputs have returned their first batches
-	heads   []*head    // inputs with a selected row left, ordered by the key of that row
-	out     *batch.RecordBatch
-	outKeys [][]byte
-	used    *head // input whose batch ends with the current batch
-	through bool  // the current batch is the batch of used, not out
-	err     error
-	closed  bool
+	columns    []schema.Column
+	descending bool
+	rows       int        // maximum rows of the next output batch
+	inputs     []Iterator // nil where an input is closed
+	begun      bool       // the inputs have returned their first batches
+	heads      []*head    // inputs with a selected row left, ordered by the key of that row
+	out        *batch.RecordBatch
+	outKeys    [][]byte
+	used       *head // input whose batch ends with the current batch
+	through    bool  // the current batch is the batch of used, not out
+	err        error
+	closed     bool
 }
+
+// before reports whether key a comes before key b in the order of the merge.
+func (m *merge) before(a, b []byte) bool { return before(a, b, m.descending) }
 
 // head is an input and the position in its current batch.
 type head struct {
@@ -126,15 +130,15 @@ func (m *merge) fill() bool {
 	return true
 }
 
-// runEnd returns the end of the run that starts at h.row: all selected rows in [h.row, end) have
-// keys below the next key of every other input. h is the first of m.heads.
+// runEnd returns the end of the run that starts at h.row: the keys of all selected rows in
+// [h.row, end) come before the next key of every other input. h is the first of m.heads.
 func (m *merge) runEnd(h *head) int {
 	if len(m.heads) == 1 {
 		return h.b.Len
 	}
 	bound := m.heads[1].key()
 	end := h.row
-	for i := h.row; i >= 0 && bytes.Compare(h.keys[i], bound) < 0; i = h.b.Selection.Next(i + 1) {
+	for i := h.row; i >= 0 && m.before(h.keys[i], bound); i = h.b.Selection.Next(i + 1) {
 		end = i + 1
 	}
 	if h.b.Selection.Next(end) < 0 {
@@ -146,7 +150,7 @@ func (m *merge) runEnd(h *head) int {
 // insert inserts h into the heads. There are few, and a linear search suffices.
 func (m *merge) insert(h *head) {
 	i := 0
-	for i < len(m.heads) && bytes.Compare(m.heads[i].key(), h.key()) < 0 {
+	for i < len(m.heads) && m.before(m.heads[i].key(), h.key()) {
 		i++
 	}
 	m.heads = append(m.heads, nil)
@@ -186,10 +190,10 @@ func (m *merge) Seek(key []byte) error {
 			return m.err
 		}
 	}
-	for len(m.heads) > 0 && bytes.Compare(m.heads[0].key(), key) < 0 {
+	for len(m.heads) > 0 && m.before(m.heads[0].key(), key) {
 		h := m.heads[0]
 		m.heads = m.heads[1:]
-		for h.row >= 0 && bytes.Compare(h.key(), key) < 0 {
+		for h.row >= 0 && m.before(h.key(), key) {
 			h.row = h.b.Selection.Next(h.row + 1)
 		}
 		if h.row >= 0 {
@@ -201,7 +205,7 @@ func (m *merge) Seek(key []byte) error {
 	return nil
 }
 
-// seek moves h, whose batch has no row left, to the first batch with keys at or above key.
+// seek moves h, whose batch has no row left, to the first batch with a key at or after key.
 func (m *merge) seek(h *head, key []byte) {
 	if m.err = h.it.Seek(key); m.err == nil {
 		m.reload(h)

@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -20,6 +21,10 @@ type Options struct {
 	Rows     RowRange      // for scans of one DiskRowSet
 	Snapshot mvcc.Snapshot // the changes visible to the scan
 	Keys     bool          // return encoded keys, which Merge requires
+
+	// Descending returns the rows in descending order of their keys. It does not affect what Lower,
+	// Upper and Rows select.
+	Descending bool
 
 	// Limit is the number of rows that the caller will read, if known; 0 means all. It only
 	// determines the sizes of batches; the function Limit enforces a limit.
@@ -88,22 +93,37 @@ func (r *Request) Snapshot() mvcc.Snapshot { return r.o.Snapshot }
 // Keys reports whether batches have encoded keys.
 func (r *Request) Keys() bool { return r.o.Keys }
 
+// Descending reports whether rows are in descending order of their keys.
+func (r *Request) Descending() bool { return r.o.Descending }
+
+// before reports whether key a comes before key b in the order of the scan.
+func before(a, b []byte, descending bool) bool {
+	if descending {
+		a, b = b, a
+	}
+	return bytes.Compare(a, b) < 0
+}
+
 // A scan that may need few rows starts with small batches, to avoid reading rows that the caller
 // does not use. Each batch is batchGrowth times as large as the one before; a long scan reaches
 // full batches after a few thousand rows.
 const (
-	openRows    = 128 // first batch of a scan with a lower bound only
+	openRows    = 128 // first batch of a scan with a bound where it begins only
 	leastRows   = 64  // minimum for any first batch: decoders process this many cells per step
 	batchGrowth = 4
 )
 
 // FirstRows returns how many rows a set of rows should read for its first batch: batch.WindowRows,
-// or less if the request has a limit, or a lower bound and no upper one.
+// or less if the request has a limit, or a bound where the scan begins and none where it ends.
 func (r *Request) FirstRows() int {
+	first, last := r.o.Lower, r.o.Upper
+	if r.o.Descending {
+		first, last = last, first
+	}
 	switch {
 	case r.o.Limit > 0:
 		return int(min(max(r.o.Limit, leastRows), batch.WindowRows))
-	case r.o.Lower != nil && r.o.Upper == nil:
+	case first != nil && last == nil:
 		return openRows
 	}
 	return batch.WindowRows

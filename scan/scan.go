@@ -1,20 +1,16 @@
 // Package scan defines scan requests and combines iterators over several sets of rows.
 //
-// A Request consists of columns, a filter, a key range and a snapshot. Each set of rows (MemRowSet,
-// DiskRowSet) returns an Iterator over batches for it. Concat chains iterators with ascending
-// disjoint key ranges, Merge merges iterators with overlapping key ranges in key order, and Limit
-// stops after a number of rows.
+// A Request consists of columns, a filter, a key range, a direction and a snapshot. Each set of
+// rows (MemRowSet, DiskRowSet) returns an Iterator over batches for it, in ascending or descending
+// order of the keys. Concat chains iterators whose key ranges follow one another in that order,
+// Merge merges iterators with overlapping key ranges, and Limit stops after a number of rows.
 //
 // Iterators are not safe for concurrent use. A batch and the list of its keys are valid until the
 // next call of Next or Seek. Byte strings in it, and the keys themselves, are valid as long as they
 // are referenced.
 package scan
 
-import (
-	"bytes"
-
-	"github.com/oribi-db/oribi/batch"
-)
+import "github.com/oribi-db/oribi/batch"
 
 // Iterator returns batches with at least one selected row. The first error ends it; Close returns
 // that error and may be called twice.
@@ -25,21 +21,24 @@ type Iterator interface {
 	// Keys returns the encoded keys of the current batch's rows, if the request asks for keys.
 	// Those of unselected rows may be nil.
 	Keys() [][]byte
-	// Seek skips to the first row at or after an encoded key, among the rows not returned yet; the
-	// next call of Next returns the batch with that row. It never moves back. The rows must be in
-	// key order.
+	// Seek skips to the first row at or after an encoded key in the order of the scan (in a
+	// descending one, at or below the key), among the rows not returned yet; the next call of Next
+	// returns the batch with that row. It never moves back. The rows must be in key order.
 	Seek(key []byte) error
 	Close() error
 }
 
-// Concat chains iterators. It creates each one after those before it have ended.
-func Concat(make ...func() (Iterator, error)) Iterator { return &concat{rest: make} }
+// Concat chains iterators for r. It creates each one after those before it have ended.
+func Concat(r *Request, make ...func() (Iterator, error)) Iterator {
+	return &concat{descending: r.Descending(), rest: make}
+}
 
 type concat struct {
-	rest  []func() (Iterator, error)
-	cur   Iterator
-	lower []byte // bound set by Seek for the remaining iterators
-	err   error
+	descending bool
+	rest       []func() (Iterator, error)
+	cur        Iterator
+	sought     []byte // the furthest key of Seek, for the remaining iterators
+	err        error
 }
 
 func (c *concat) Next() bool {
@@ -54,8 +53,8 @@ func (c *concat) Next() bool {
 				c.cur = nil
 				return false
 			}
-			if c.lower != nil {
-				if c.err = c.cur.Seek(c.lower); c.err != nil {
+			if c.sought != nil {
+				if c.err = c.cur.Seek(c.sought); c.err != nil {
 					return false
 				}
 			}
@@ -73,8 +72,8 @@ func (c *concat) Batch() *batch.RecordBatch { return c.cur.Batch() }
 func (c *concat) Keys() [][]byte            { return c.cur.Keys() }
 
 func (c *concat) Seek(key []byte) error {
-	if c.lower == nil || bytes.Compare(c.lower, key) < 0 {
-		c.lower = append([]byte{}, key...)
+	if c.sought == nil || before(c.sought, key, c.descending) {
+		c.sought = append([]byte{}, key...)
 	}
 	if c.cur != nil && c.err == nil {
 		c.err = c.cur.Seek(key)

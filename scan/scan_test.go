@@ -22,8 +22,11 @@ var columns = []schema.Column{
 	{ID: 2, Name: "b", Type: schema.Int8, Nullable: true},
 }
 
-// allColumns asks for all of them.
-var allColumns = request(Options{Columns: []int{0, 1, 2}})
+// allColumns asks for all of them, allDescending in descending order.
+var (
+	allColumns    = request(Options{Columns: []int{0, 1, 2}})
+	allDescending = request(Options{Columns: []int{0, 1, 2}, Descending: true})
+)
 
 // request returns a request on columns.
 func request(o Options) *Request {
@@ -70,11 +73,12 @@ func rowOf(n int) row {
 // fake returns rows in batches, and spoils what it handed out at the next step, as readers of
 // files do.
 type fake struct {
-	rows   []row
-	sizes  func() int // rows of the next batch that are selected, at least 1
-	noise  func() bool
-	failAt int // the step that fails; −1 = none
-	err    error
+	rows       []row
+	descending bool       // the order of rows
+	sizes      func() int // rows of the next batch that are selected, at least 1
+	noise      func() bool
+	failAt     int // the step that fails; −1 = none
+	err        error
 
 	steps  int
 	at     int
@@ -153,7 +157,7 @@ func (f *fake) Keys() [][]byte            { return f.keys }
 
 func (f *fake) Seek(key []byte) error {
 	f.spoil()
-	for f.at < len(f.rows) && bytes.Compare(f.rows[f.at].key, key) < 0 {
+	for f.at < len(f.rows) && before(f.rows[f.at].key, key, f.descending) {
 		f.at++
 	}
 	return nil
@@ -222,6 +226,15 @@ func deal(r *rand.Rand, k, n, size int) (fakes []*fake, all []row) {
 	return fakes, all
 }
 
+// descend reverses the rows of the inputs, and all of them.
+func descend(fakes []*fake, all []row) {
+	slices.Reverse(all)
+	for _, f := range fakes {
+		f.descending = true
+		slices.Reverse(f.rows)
+	}
+}
+
 func iterators(fakes []*fake) []Iterator {
 	var out []Iterator
 	for _, f := range fakes {
@@ -251,7 +264,12 @@ func TestMergeSorts(t *testing.T) {
 			n, size = 20000, 6000 // more than a window
 		}
 		fakes, want := deal(r, 1+r.IntN(6), n, size)
-		it := Merge(allColumns, iterators(fakes))
+		order := allColumns
+		if round%2 == 1 || round%60 == 0 {
+			descend(fakes, want)
+			order = allDescending
+		}
+		it := Merge(order, iterators(fakes))
 		got := read(t, it, true)
 		if err := it.Close(); err != nil {
 			t.Fatal(err)
@@ -269,17 +287,22 @@ func TestSeekSkipsRows(t *testing.T) {
 	r := seedtest.Rand(t)
 	for round := range 300 {
 		fakes, want := deal(r, 1+r.IntN(5), r.IntN(200), 8)
-		it := Merge(allColumns, iterators(fakes))
+		order := allColumns
+		if round%4 < 2 {
+			descend(fakes, want)
+			order = allDescending
+		}
+		it := Merge(order, iterators(fakes))
 		if round%2 == 0 {
 			// The same rows, in inputs whose keys follow one another.
 			var chain []func() (Iterator, error)
 			fakes = fakes[:1]
 			for from, n := 0, 0; from < len(want); from += n {
 				n = min(1+r.IntN(50), len(want)-from)
-				f := &fake{rows: want[from : from+n], failAt: -1, sizes: fakes[0].sizes, noise: fakes[0].noise}
+				f := &fake{rows: want[from : from+n], descending: order.Descending(), failAt: -1, sizes: fakes[0].sizes, noise: fakes[0].noise}
 				chain = append(chain, func() (Iterator, error) { return f, nil })
 			}
-			it = Concat(chain...)
+			it = Concat(order, chain...)
 		}
 		for {
 			if r.IntN(2) == 0 {
@@ -287,7 +310,7 @@ func TestSeekSkipsRows(t *testing.T) {
 				if err := it.Seek(key); err != nil {
 					t.Fatal(err)
 				}
-				for len(want) > 0 && bytes.Compare(want[0].key, key) < 0 {
+				for len(want) > 0 && before(want[0].key, key, order.Descending()) {
 					want = want[1:]
 				}
 			}
@@ -468,7 +491,7 @@ func concatOf(fakes []*fake, made *int) Iterator {
 			return f, nil
 		})
 	}
-	return Concat(makers...)
+	return Concat(allColumns, makers...)
 }
 
 func TestConcatChains(t *testing.T) {
@@ -523,7 +546,7 @@ func TestConcatReturnsInputErrors(t *testing.T) {
 		t.Errorf("%d rows, %d made, error %v", len(got), made, it.Close())
 	}
 	calls := 0
-	it = Concat(func() (Iterator, error) { return nil, errFake }, func() (Iterator, error) { calls++; return fakes[1], nil })
+	it = Concat(allColumns, func() (Iterator, error) { return nil, errFake }, func() (Iterator, error) { calls++; return fakes[1], nil })
 	if it.Next() || it.Next() || !errors.Is(it.Close(), errFake) || calls != 0 {
 		t.Error("went on after an iterator that could not be made")
 	}
@@ -601,6 +624,8 @@ func TestBatchSizesGrow(t *testing.T) {
 		{Options{}, []int{4096, 4096}},
 		{Options{Lower: []byte{}}, []int{128, 512, 2048, 4096, 4096}},
 		{Options{Lower: []byte{}, Upper: []byte{}}, []int{4096}},
+		{Options{Upper: []byte{}, Descending: true}, []int{128, 512, 2048, 4096, 4096}},
+		{Options{Lower: []byte{}, Descending: true}, []int{4096, 4096}},
 		{Options{Limit: 1, Upper: []byte{}}, []int{64, 256, 1024, 4096}},
 		{Options{Limit: 100}, []int{100, 400, 1600, 4096}},
 		{Options{Limit: 1 << 50}, []int{4096, 4096}},
@@ -608,7 +633,7 @@ func TestBatchSizesGrow(t *testing.T) {
 		n := request(c.o).FirstRows()
 		for i, want := range c.want {
 			if n != want {
-				t.Errorf("limit %d: batch %d has %d rows, want %d", c.o.Limit, i, n, want)
+				t.Errorf("%+v: batch %d has %d rows, want %d", c.o, i, n, want)
 			}
 			n = NextRows(n)
 		}

@@ -31,7 +31,7 @@ type Diff struct {
 
 // side is one of the two scans and its current row.
 type side struct {
-	it    scan.Iterator
+	it    scan.Iterator      // nil: there is no request
 	b     *batch.RecordBatch // nil at the end
 	keys  [][]byte
 	row   int
@@ -65,7 +65,7 @@ func (v View) Diff(o scan.Options, to mvcc.Snapshot) *Diff {
 		r, err := scan.NewRequest(scan.Options{Schema: v.Schema, Columns: o.Columns, Lower: o.Lower, Upper: o.Upper, Snapshot: snap, Keys: true})
 		if err != nil {
 			d.err = fmt.Errorf("table %q: %w", v.table, err)
-			return &side{it: scan.Concat()}
+			return &side{}
 		}
 		var newMems []func() scan.Iterator
 		for _, mem := range mems {
@@ -90,7 +90,7 @@ func inOrder(groups [][]*rowset.DiskRowSet, newMems []func() scan.Iterator, chan
 			return merge(g, newMems, func(d *rowset.DiskRowSet) (scan.Iterator, error) { return changed[d].NewIterator(r) }, r), nil
 		})
 	}
-	return scan.Concat(chain...)
+	return scan.Concat(r, chain...)
 }
 
 // Next advances to the next row that differs, and reports whether there is one.
@@ -136,7 +136,7 @@ func (d *Diff) step() bool {
 
 // load loads the next batch; false at the end.
 func (s *side) load() bool {
-	if s.it == nil || !s.it.Next() {
+	if !s.it.Next() {
 		return false
 	}
 	s.b, s.keys = s.it.Batch(), s.it.Keys()
@@ -170,6 +170,9 @@ func (d *Diff) After() [][]byte { return d.new }
 // Close ends the iteration and returns its first error. It may be called twice.
 func (d *Diff) Close() error {
 	for _, s := range [...]*side{d.before, d.after} {
+		if s.it == nil {
+			continue
+		}
 		if err := s.it.Close(); d.err == nil {
 			d.err = err
 		}

@@ -126,8 +126,8 @@ func (v View) Explain(key []byte) (rowset.Trace, error) {
 	return tr, nil
 }
 
-// Scan returns the rows of a request, in key order over all stores or one store after the other.
-// The iterator releases v at Close.
+// Scan returns the rows of a request: if ordered, in key order over all stores, which may descend;
+// otherwise one store after the other. The iterator releases v at Close.
 //
 // The schema and the snapshot are v's, whatever the options contain. v is released if Scan returns an
 // error. Errors: those of scan.NewRequest; a range of row IDs, which number the rows of one
@@ -168,12 +168,15 @@ func (v View) Scan(o scan.Options, ordered bool) (scan.Iterator, error) {
 		o.Keys = o.Keys || len(g)+len(newMems) > 1
 		chain = append(chain, func() (scan.Iterator, error) { return merge(g, newMems, open, r), nil })
 	}
+	if o.Descending {
+		slices.Reverse(chain)
+	}
 	var err error
 	if r, err = scan.NewRequest(o); err != nil {
 		v.Release()
 		return nil, fmt.Errorf("table %q: %w", v.table, err)
 	}
-	return &stateIterator{Iterator: scan.Concat(chain...), state: st}, nil
+	return &stateIterator{Iterator: scan.Concat(r, chain...), state: st}, nil
 }
 
 // overlapping joins rowsets that overlap into groups, which are in key order. With rows in memory,
@@ -195,8 +198,8 @@ func overlapping(sets [][]*rowset.DiskRowSet, withMem bool) [][]*rowset.DiskRowS
 	return out
 }
 
-// merge scans a group of rowsets, and MemRowSets, in key order. Rowsets of the group that do not
-// overlap are concatenated, so that the merge has as many inputs as the group is high.
+// merge scans a group of rowsets, and MemRowSets, in the order of r. Rowsets of the group that do
+// not overlap are concatenated, so that the merge has as many inputs as the group is high.
 func merge(group []*rowset.DiskRowSet, newMems []func() scan.Iterator, open func(*rowset.DiskRowSet) (scan.Iterator, error), r *scan.Request) scan.Iterator {
 	var inputs []scan.Iterator
 	for _, newMem := range newMems {
@@ -207,7 +210,10 @@ func merge(group []*rowset.DiskRowSet, newMems []func() scan.Iterator, open func
 		for _, d := range lane {
 			chain = append(chain, func() (scan.Iterator, error) { return open(d) })
 		}
-		inputs = append(inputs, scan.Concat(chain...))
+		if r.Descending() {
+			slices.Reverse(chain)
+		}
+		inputs = append(inputs, scan.Concat(r, chain...))
 	}
 	return scan.Merge(r, inputs)
 }
@@ -260,7 +266,7 @@ type memIterator struct {
 
 func (st *tabletState) newMemIterator(mem *memrowset.MemRowSet, req *scan.Request) *memIterator {
 	lower, upper := req.Bounds()
-	m := &memIterator{format: st.schema.RowFormat, req: req, rows: req.FirstRows(), it: mem.NewIterator(req.Snapshot(), lower, upper, false), out: batch.New(req.Projection(), 0)}
+	m := &memIterator{format: st.schema.RowFormat, req: req, rows: req.FirstRows(), it: mem.NewIterator(req.Snapshot(), lower, upper, req.Descending()), out: batch.New(req.Projection(), 0)}
 	if !req.Filter().All() {
 		n := len(req.Schema().Columns)
 		m.tested, m.loaded, m.test = make([]*batch.Vector, n), make([]bool, n), m.filter

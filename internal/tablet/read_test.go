@@ -94,8 +94,8 @@ func randomTable(t *testing.T, r *rand.Rand) (*world, versions) {
 	return w, pic
 }
 
-// Plan: random layouts, random requests. A scan returns the model's rows, each once, in key order
-// if requested.
+// Plan: random layouts, random requests. A scan returns the model's rows, each once, in ascending or
+// descending key order if requested.
 func TestScansMatchTheModelOverRandomLayouts(t *testing.T) {
 	r := seedtest.Rand(t)
 	rounds := 60
@@ -109,7 +109,7 @@ func TestScansMatchTheModelOverRandomLayouts(t *testing.T) {
 			if r.IntN(3) == 0 || at.At == 0 {
 				at = latest
 			}
-			req := scan.Options{Columns: allColumns}
+			req := scan.Options{Columns: allColumns, Descending: r.IntN(2) == 0}
 			keep := func(int) bool { return true }
 			if r.IntN(2) == 0 {
 				lower, upper := r.IntN(100)-40, r.IntN(100)-20
@@ -147,12 +147,15 @@ func TestScansMatchTheModelOverRandomLayouts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !ordered {
+			switch {
+			case !ordered:
 				slices.Sort(got)
 				slices.Sort(want)
+			case req.Descending:
+				slices.Reverse(want)
 			}
 			if !slices.Equal(got, want) {
-				t.Fatalf("at %d, ordered %t, [%x, %x), %q:\ngot  %v\nwant %v\nlayout %+v", at.At, ordered, req.Lower, req.Upper, test, got, want, w.tab.Info())
+				t.Fatalf("at %d, ordered %t, descending %t, [%x, %x), %q:\ngot  %v\nwant %v\nlayout %+v", at.At, ordered, req.Descending, req.Lower, req.Upper, test, got, want, w.tab.Info())
 			}
 			if it.Next() {
 				t.Fatal("a step after Close")
