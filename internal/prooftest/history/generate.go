@@ -399,7 +399,12 @@ func (g *Generator) columns(t *model.Table) []int {
 func (g *Generator) scan(r *Runner, t *model.Table) script.Read {
 	rd := g.read(r)
 	rd.Columns = g.columns(t)
-	rd.Any = g.r.IntN(2) == 0
+	switch g.r.IntN(4) {
+	case 0, 2:
+		rd.Any = true
+	case 3:
+		rd.Desc = true
+	}
 	if g.r.IntN(4) == 0 {
 		rd.Limit = int64(g.r.IntN(20))
 	}

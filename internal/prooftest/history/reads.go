@@ -214,8 +214,11 @@ func scanOptions(t *oribi.Table, rd *script.Read) []oribi.ScanOption {
 	if rd.Limit >= 0 {
 		opts = append(opts, oribi.Limit(rd.Limit))
 	}
-	if rd.Any {
+	switch {
+	case rd.Any:
 		opts = append(opts, oribi.AnyOrder())
+	case rd.Desc:
+		opts = append(opts, oribi.Desc())
 	}
 	return opts
 }

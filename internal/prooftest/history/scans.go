@@ -33,6 +33,9 @@ func (r *Runner) find(st *script.Step) error {
 	for _, row := range r.matching(r.Model.Tables[st.Table], rd) {
 		wanted = append(wanted, scanned(s, model.Project(row, columns), columns, rd.Values))
 	}
+	if rd.Desc {
+		slices.Reverse(wanted)
+	}
 	r.Counts.Rows += int64(len(got))
 	if err := compareScan(rd, got, wanted); err != nil {
 		return err
