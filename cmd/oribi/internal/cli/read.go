@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -90,6 +91,7 @@ type selectFlags struct {
 	where          []string
 	asOf, from, to string
 	order          string
+	reverse        bool
 	limit          int64
 }
 
@@ -106,6 +108,7 @@ func (a *app) tableScan() *cobra.Command {
 	c.Flags().StringVar(&f.from, "from-key", "", "first key, JSON; of a compound key the first columns will do")
 	c.Flags().StringVar(&f.to, "to-key", "", "key to stop before, JSON")
 	c.Flags().StringVar(&f.order, "order", "key", "key, or any, which is faster")
+	c.Flags().BoolVar(&f.reverse, "reverse", false, "print the rows in descending key order; --limit takes the last ones")
 	c.Flags().Int64Var(&f.limit, "limit", 0, "print at most so many rows")
 	return c
 }
@@ -124,6 +127,9 @@ func (a *app) scan(cmd *cobra.Command, args []string, f *selectFlags, format str
 	changed := cmd.Flags().Changed
 	if f.order != "key" && f.order != "any" {
 		return usage(fmt.Errorf("--order: want key or any, not %q", f.order))
+	}
+	if f.reverse && f.order == "any" {
+		return usage(errors.New("--reverse is for --order key"))
 	}
 	if changed("limit") && f.limit < 1 {
 		return usage(fmt.Errorf("--limit: want at least 1, not %d", f.limit))
@@ -144,8 +150,11 @@ func (a *app) scan(cmd *cobra.Command, args []string, f *selectFlags, format str
 			return err
 		}
 		options = append(options, where)
-		if f.order == "any" {
+		switch {
+		case f.order == "any":
 			options = append(options, oribi.AnyOrder())
+		case f.reverse:
+			options = append(options, oribi.Desc())
 		}
 		if f.limit > 0 {
 			options = append(options, oribi.Limit(f.limit))
