@@ -83,7 +83,7 @@ func checkRuns(t *testing.T, r *Reader, from, n int) (repeated int) {
 
 // Runs of a column of one repeated cell, or of NULLs, take few steps, also in Verify.
 func TestReadRunsPassesLongRunsAtOnce(t *testing.T) {
-	const rows = 40 * maxBlockRows
+	const rows = 8 * maxBlockRows
 	for name, cell := range map[string][]byte{"cell": {1}, "null": nil} {
 		out := new(block.Memory)
 		w, err := NewWriter(out, WriterOptions{Type: schema.Bool, Encoding: schema.RLE, Nullable: true, PositionalIndex: true})
@@ -109,7 +109,7 @@ func TestReadRunsPassesLongRunsAtOnce(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil || sum != rows || steps > 50 {
+		if err != nil || sum != rows || steps > 10 {
 			t.Errorf("%s: %d of %d rows in %d steps, %v", name, sum, rows, steps, err)
 		}
 		if err := r.Verify(); err != nil {

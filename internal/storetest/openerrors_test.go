@@ -15,6 +15,10 @@ import (
 // ErrNotStore, ErrLocked or ErrCorrupt. Every disk operation of every way to open fails once.
 func TestOpenReturnsFileSystemErrorsUnchanged(t *testing.T) {
 	closed, killed := storeTree(t)
+	numbers := []syscall.Errno{syscall.EIO, syscall.EACCES, syscall.EMFILE}
+	if testing.Short() {
+		numbers = numbers[:1]
+	}
 	for _, c := range []struct {
 		name string
 		tree map[string][]byte // nil: no directory
@@ -29,7 +33,7 @@ func TestOpenReturnsFileSystemErrorsUnchanged(t *testing.T) {
 		{"new store in a new directory", nil, oribi.Options{ErrorIfExists: true}},
 		{"unfinished format", map[string][]byte{"LOCK": {}, "FORMATTING": {}, "meta": nil}, oribi.Options{}},
 	} {
-		for _, number := range []syscall.Errno{syscall.EACCES, syscall.EIO, syscall.EMFILE} {
+		for _, number := range numbers {
 			t.Run(fmt.Sprintf("open=%s/error=%d", c.name, int(number)), func(t *testing.T) {
 				mem := vfs.NewMem()
 				if c.tree != nil {
