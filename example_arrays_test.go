@@ -10,8 +10,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// Arrays are slices in structs; where elements may be NULL, slices of pointers. A scan gives
-// vectors of cells, which AppendUnpacked takes apart for whoever computes with the elements.
+// Arrays are slices in structs, and slices of pointers if elements may be NULL. A scan returns
+// vectors of cells; AppendUnpacked appends their elements to one vector, to compute with them.
 func ExampleSchemaOf_arrays() {
 	ctx := context.Background()
 	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem()})

@@ -11,8 +11,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// A load of many rows in key order goes straight to files, a few thousand at a time, and is seen
-// all at once. A key that is there is refused, and with it the whole load.
+// Ingest writes rows in key order directly to files, a few thousand at a time. They become visible
+// all at once. If one key exists, the whole ingest is refused.
 func ExampleTable_Ingest() {
 	ctx := context.Background()
 	store, files := filesTable()
@@ -49,7 +49,7 @@ func ExampleTable_Ingest() {
 	// true true
 }
 
-// The typed form takes structs, in key order too.
+// The typed form takes structs, also in key order.
 func ExampleTableOf_Ingest() {
 	type reading struct {
 		Sensor string `oribi:"sensor,key"`

@@ -15,7 +15,7 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// Batches gives whole columns. The rows of the answer are those whose bit in Selection is 1.
+// Batches yields whole columns. The rows of the result are those whose bit in Selection is 1.
 func ExampleScan_Batches() {
 	ctx := context.Background()
 	store, files := filesTable()
@@ -68,7 +68,7 @@ func ExampleBatch_Vectors() {
 	// c.txt 30 <nil>
 }
 
-// Rows as structs. A pointer is for a column that can be NULL.
+// A TableOf reads and writes rows as structs. A pointer is for a column that can be NULL.
 func ExampleTableOf() {
 	type file struct {
 		Path string `oribi:"path,key"`
@@ -107,7 +107,8 @@ func ExampleTableOf() {
 	// b.txt false <nil>
 }
 
-// Flush writes what memory holds to files. It happens by itself too, unless Options.Manual is set.
+// Flush writes the rows in memory to files. The store also does this in the background, unless
+// Options.Manual is set.
 func ExampleTable_Flush() {
 	ctx := context.Background()
 	store, files := filesTable()
@@ -125,7 +126,7 @@ func ExampleTable_Flush() {
 	// 2 1 false <nil>
 }
 
-// Compact leaves rowsets that do not overlap. What the history holds stays readable.
+// After Compact, no rowsets overlap, and earlier versions of rows are still readable.
 func ExampleTable_Compact() {
 	ctx := context.Background()
 	store, files := filesTable()
@@ -161,8 +162,8 @@ func (everything) Pick(layout compaction.Layout, _ int64) compaction.Choice {
 	return c
 }
 
-// An experiment with compaction: with Manual nothing happens by itself, a policy is asked by hand,
-// and Listener hears of each step.
+// An experiment with compaction: Manual leaves flushes and compactions to the program, which calls a
+// policy itself, and Listener is called after each step.
 func ExampleTable_Merge() {
 	ctx := context.Background()
 	store, err := oribi.Open("/store", &oribi.Options{
@@ -198,8 +199,8 @@ func ExampleTable_Merge() {
 	// merge: 2 rowsets before, 1 after: there is more than one
 }
 
-// Options as a test sets them: a clock that the test moves, and an hour of history. What is older
-// than that may go with the next flush or compaction, and is refused from then on.
+// Options as a test may set them: a clock that the test moves, and an hour of history. A read of an
+// older state returns ErrTooOld.
 func ExampleOptions() {
 	ctx := context.Background()
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -231,7 +232,7 @@ func ExampleOptions() {
 	now = now.Add(50 * time.Minute)
 	_, err = files.Get(ctx, "a.txt", oribi.AsOf(first))
 	fmt.Println(errors.Is(err, oribi.ErrTooOld))
-	// A time of the day is a timestamp too: everything up to the end of that microsecond.
+	// EndOf returns the timestamp that includes everything up to the end of that microsecond.
 	row, err = files.Get(ctx, "a.txt", oribi.AsOf(mvcc.EndOf(now.Add(-45*time.Minute))))
 	fmt.Println(row["size"], err)
 	_, err = files.Get(ctx, "a.txt", oribi.AsOf(mvcc.FromTime(now.Add(time.Minute))))

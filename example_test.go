@@ -13,8 +13,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// filesTable opens a store in memory and makes a table of files in it: path is the key, size may be
-// NULL. The clock counts 1, 2, 3, so that the timestamps of the examples are always the same.
+// filesTable opens a store in memory and creates a table of files in it: path is the key, and size
+// may be NULL. The clock counts 1, 2, 3, so the timestamps of the examples are always the same.
 func filesTable() (*oribi.Store, *oribi.Table) {
 	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1)})
 	if err != nil {
@@ -47,7 +47,7 @@ func put(store *oribi.Store, table *oribi.Table, sizes map[string]int) mvcc.Time
 	return ts
 }
 
-// A store from making to reading an older state.
+// A first program: it creates a store, writes rows, and reads an earlier state.
 func Example() {
 	ctx := context.Background()
 	// FS keeps this example in memory. Without it the store is the directory "files.oribi".
@@ -90,14 +90,14 @@ func Example() {
 	// before: b.txt 20 <nil>
 }
 
-// Open makes a store where nothing is, and says what it refuses.
+// Open creates a store in an empty or missing directory, unless an option forbids it.
 func ExampleOpen() {
 	fs := vfs.NewMem()
 	_, err := oribi.Open("/store", &oribi.Options{FS: fs, ErrorIfMissing: true})
 	fmt.Println("missing:", errors.Is(err, oribi.ErrNotStore))
 
 	store, err := oribi.Open("/store", &oribi.Options{FS: fs})
-	fmt.Println("made:", err)
+	fmt.Println("created:", err)
 	_, err = oribi.Open("/store", &oribi.Options{FS: fs})
 	fmt.Println("a second writer:", errors.Is(err, oribi.ErrLocked))
 	fmt.Println("closed:", store.Close())
@@ -110,7 +110,7 @@ func ExampleOpen() {
 	fmt.Println("closed:", reader.Close())
 	// Output:
 	// missing: true
-	// made: <nil>
+	// created: <nil>
 	// a second writer: true
 	// closed: <nil>
 	// read-only: <nil> true
@@ -132,7 +132,7 @@ func ExampleStore_Close() {
 	// true
 }
 
-// A table has typed columns, the key columns first. Its retention of history is stored with it.
+// A table has typed columns, the key columns first. How long it keeps history is stored with it.
 func ExampleStore_CreateTable() {
 	store, _ := filesTable()
 	defer store.Close()
@@ -181,7 +181,7 @@ func ExampleStore_NewBatch() {
 
 	b := store.NewBatch()
 	b.Insert(files, oribi.Row{"path": "a.txt", "size": 10})
-	b.Upsert(files, oribi.Row{"path": "a.txt", "size": 11}) // there since the line above: sets size
+	b.Upsert(files, oribi.Row{"path": "a.txt", "size": 11}) // the line above has inserted it: sets size
 	b.InsertIgnore(files, oribi.Row{"path": "a.txt", "size": 12})
 	b.DeleteIgnore(files, oribi.Row{"path": "never.txt"})
 	b.Insert(files, oribi.Row{"path": "b.txt"}) // size is not set: NULL
@@ -199,7 +199,7 @@ func ExampleStore_NewBatch() {
 	// b.txt <nil> <nil>
 }
 
-// One refused row refuses the batch. The error names the row and the reason.
+// If one row is refused, the whole batch is. The error names the row and the reason.
 func ExampleBatch_Commit() {
 	ctx := context.Background()
 	store, files := filesTable()
@@ -218,13 +218,14 @@ func ExampleBatch_Commit() {
 	_, err = files.Get(ctx, "b.txt")
 	fmt.Println(errors.Is(err, oribi.ErrNotFound))
 
-	// A batch that was refused keeps its rows, for another try. Reset begins the next one.
+	// A refused batch keeps its rows, for another attempt. Reset begins the next one.
 	b.Reset()
 	b.Insert(files, oribi.Row{"path": "c.txt", "size": "much"})
 	_, err = b.Commit(ctx)
 	fmt.Println(err)
 
-	// NoSync does not wait for the disk: the batch survives a kill of the process, not a power cut.
+	// NoSync does not wait for the disk: the batch survives a kill of the process, but not a power
+	// failure.
 	b.Reset()
 	b.Insert(files, oribi.Row{"path": "d.txt", "size": 40})
 	_, err = b.Commit(ctx, oribi.NoSync)
@@ -238,7 +239,7 @@ func ExampleBatch_Commit() {
 	// <nil>
 }
 
-// Get reads one row, now or as of a timestamp, whole or some columns of it.
+// Get reads one row, or some columns of it, now or as of a timestamp.
 func ExampleTable_Get() {
 	ctx := context.Background()
 	store, files := filesTable()
@@ -261,8 +262,8 @@ func ExampleTable_Get() {
 	// true
 }
 
-// The key of a table with a compound key is a Key, or a Row of the key columns. A range may name
-// the first of them only.
+// A compound key is a Key, or a Row of the key columns. A bound of a range may have only the first
+// of them.
 func ExampleKey() {
 	ctx := context.Background()
 	store, _ := filesTable()
@@ -293,7 +294,7 @@ func ExampleKey() {
 	// 2 <nil>
 }
 
-// A scan gives rows in key order. Predicates are tested before rows are made.
+// A scan returns rows in key order. Predicates are tested before rows are built.
 func ExampleTable_Scan() {
 	ctx := context.Background()
 	store, files := filesTable()

@@ -10,7 +10,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// History reads what a row was, newest version first.
+// History reads the versions of a row, newest first.
 func ExampleTable_History() {
 	ctx := context.Background()
 	store, files := filesTable()
@@ -52,7 +52,7 @@ func ExampleTable_Diff() {
 	// c.txt insert <nil> 30
 }
 
-// GetMany reads rows by keys under one snapshot. A row that is not there is nil.
+// GetMany reads rows by keys, all of one state. The result is nil for a key without a row.
 func ExampleTable_GetMany() {
 	ctx := context.Background()
 	store, files := filesTable()
@@ -64,24 +64,25 @@ func ExampleTable_GetMany() {
 	// [map[size:20] map[] map[size:10]] <nil>
 }
 
-// A snapshot holds a state for as long as it is open, whatever is written and compacted meanwhile.
+// A snapshot keeps a state readable until it is closed, whatever is written and compacted in
+// between.
 func ExampleStore_Snapshot() {
 	ctx := context.Background()
 	store, files := filesTable()
 	defer store.Close()
 	put(store, files, map[string]int{"a.txt": 10})
-	held, err := store.Snapshot(ctx, oribi.Named("report"))
+	report, err := store.Snapshot(ctx, oribi.Named("report"))
 	if err != nil {
 		log.Fatal(err)
 	}
 	put(store, files, map[string]int{"a.txt": 20, "b.txt": 30})
 
-	n, err := files.Count(ctx, oribi.At(held))
+	n, err := files.Count(ctx, oribi.At(report))
 	fmt.Println(n, err)
-	row, err := files.Get(ctx, "a.txt", oribi.At(held))
+	row, err := files.Get(ctx, "a.txt", oribi.At(report))
 	fmt.Println(row["size"], err)
-	fmt.Println(held.Close())
-	_, err = files.Get(ctx, "a.txt", oribi.At(held))
+	fmt.Println(report.Close())
+	_, err = files.Get(ctx, "a.txt", oribi.At(report))
 	fmt.Println(errors.Is(err, oribi.ErrClosed))
 	// Output:
 	// 1 <nil>
@@ -90,8 +91,8 @@ func ExampleStore_Snapshot() {
 	// true
 }
 
-// Several changes of a table take effect at once. No row is rewritten; reads of the past find
-// columns by today's names.
+// Alter makes several changes of a table at once. No row is rewritten. Reads of the past find
+// columns by their present names.
 func ExampleTable_Alter() {
 	ctx := context.Background()
 	store, files := filesTable()
@@ -130,7 +131,7 @@ func ExampleBatch_If() {
 	// 12 conflict: true
 }
 
-// Get sees what the batch has done so far.
+// Get reads a row with the batch's operations so far applied.
 func ExampleBatch_Get() {
 	ctx := context.Background()
 	store, files := filesTable()
@@ -147,7 +148,7 @@ func ExampleBatch_Get() {
 	// in the table: 10 <nil>
 }
 
-// AllowPartial leaves refused rows out of a batch; Refused lists them.
+// AllowPartial leaves refused rows out of a batch, and Refused returns them.
 func ExampleBatch_Refused() {
 	ctx := context.Background()
 	store, files := filesTable()
@@ -169,8 +170,8 @@ func ExampleBatch_Refused() {
 	// 2 <nil>
 }
 
-// Deltas can be tended without rewriting the rest of the rowsets: here the changes of one column go
-// into its base file.
+// CompactMajor applies the changes of the named columns to their base data, without rewriting the
+// rest of the rowsets.
 func ExampleTable_CompactMajor() {
 	ctx := context.Background()
 	store, files := filesTable()

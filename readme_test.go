@@ -55,7 +55,7 @@ func onlyBlock(t *testing.T, text, language string) (fence, string) {
 	return found[0], text[found[0].from:found[0].to]
 }
 
-// rewrite puts what was printed into a page when $ORIBI_REWRITE is set.
+// rewrite writes what was printed into a page if $ORIBI_REWRITE is set.
 func rewrite(t *testing.T, name, text string, b fence, with string) {
 	if os.Getenv("ORIBI_REWRITE") == "" {
 		return
@@ -117,7 +117,31 @@ func TestReadmeProgramRuns(t *testing.T) {
 	}
 }
 
-// shell types commands in a directory, with the command oribi at hand.
+// TestExamplePrograms runs each program in examples on a new store and compares what it prints with
+// its output.txt.
+func TestExamplePrograms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("links the programs")
+	}
+	programs, err := filepath.Glob("examples/*/main.go")
+	if err != nil || len(programs) == 0 {
+		t.Fatalf("%d programs, %v", len(programs), err)
+	}
+	bin := t.TempDir()
+	goCommand(t, "build", "-o", bin+string(filepath.Separator), "./examples/...")
+	for _, program := range programs {
+		dir := filepath.Dir(program)
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			want := page(t, filepath.Join(dir, "output.txt"))
+			got, err := exec.Command(filepath.Join(bin, filepath.Base(dir)), filepath.Join(t.TempDir(), "store")).CombinedOutput()
+			if err != nil || string(got) != want {
+				t.Errorf("%v: it prints\n%swant, in output.txt,\n%s", err, got, want)
+			}
+		})
+	}
+}
+
+// shell runs commands in a directory, with the command oribi in its path.
 type shell struct{ dir, bin string }
 
 func newShell(t *testing.T) *shell {
@@ -177,8 +201,7 @@ func (s *shell) retype(t *testing.T, text string) string {
 	return out.String()
 }
 
-// TestPages holds what the pages say of the command against the command, which is built once for
-// all of it.
+// TestPages compares the pages with the command.
 func TestPages(t *testing.T) {
 	s := newShell(t)
 	t.Run("show what commands print", s.typePages)

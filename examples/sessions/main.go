@@ -1,7 +1,7 @@
 // Command sessions is a store of web sessions that expire.
 //
-// The rows are structs, each request is one read or one small write batch, and expired sessions are
-// deleted by one call: Oribi has no expiry of its own, so a program decides when.
+// The rows are structs, each request is one read or one small write batch, and one call deletes all
+// expired sessions. Oribi does not expire rows, so the program decides when to call it.
 //
 //	go run ./examples/sessions sessions.oribi
 package main
@@ -11,7 +11,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"log"
 	"os"
 	"time"
@@ -38,9 +37,9 @@ type Sessions struct {
 	now   func() time.Time
 }
 
-// OpenSessions opens the sessions in dir, or makes a store there.
+// OpenSessions opens the store in dir, or creates it.
 func OpenSessions(dir string, now func() time.Time) (*Sessions, error) {
-	// Sessions need no history: deleted ones are gone after a minute.
+	// Sessions need no history: what was deleted may be dropped after a minute.
 	store, err := oribi.Open(dir, &oribi.Options{History: time.Minute})
 	if err != nil {
 		return nil, err
@@ -61,7 +60,8 @@ func (s *Sessions) Begin(ctx context.Context, user string) (Session, error) {
 	return session, err
 }
 
-// expiry is when a session expires that is used now, in microseconds as a timestamp column has them.
+// expiry returns the time at which a session that is used now expires. A timestamp column has
+// microseconds.
 func (s *Sessions) expiry() time.Time { return s.now().Add(lifetime).Truncate(time.Microsecond) }
 
 // Find returns the session of a token.
@@ -73,8 +73,8 @@ func (s *Sessions) Find(ctx context.Context, token [16]byte) (Session, error) {
 	return session, err
 }
 
-// Renew lets a session expire later. One that has expired, or is ended at the same time by another
-// request, does not come back: the condition and the update are one step.
+// Renew makes a session expire later. It does not bring back a session that has expired or that
+// another request ends at the same time: the condition and the update are one step.
 func (s *Sessions) Renew(ctx context.Context, token [16]byte) error {
 	type renewal struct { // the columns that change, and the key
 		Token   [16]byte
@@ -111,13 +111,13 @@ func main() {
 	if len(os.Args) != 2 {
 		log.Fatal("usage: sessions DIR")
 	}
-	if err := run(context.Background(), os.Stdout, os.Args[1]); err != nil {
+	if err := run(context.Background(), os.Args[1]); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// run is a morning of three users.
-func run(ctx context.Context, out io.Writer, dir string) error {
+// run plays a morning of three users.
+func run(ctx context.Context, dir string) error {
 	clock := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 	sessions, err := OpenSessions(dir, func() time.Time { return clock })
 	if err != nil {
@@ -138,11 +138,11 @@ func run(ctx context.Context, out io.Writer, dir string) error {
 			session, err := sessions.Find(ctx, tokens[user])
 			switch {
 			case errors.Is(err, ErrNoSession):
-				fmt.Fprintf(out, "%s  %s: no session\n", clock.Format("15:04"), user)
+				fmt.Printf("%s  %s: no session\n", clock.Format("15:04"), user)
 			case err != nil:
 				return err
 			default:
-				fmt.Fprintf(out, "%s  %s: until %s\n", clock.Format("15:04"), session.User, session.Expires.Format("15:04"))
+				fmt.Printf("%s  %s: until %s\n", clock.Format("15:04"), session.User, session.Expires.Format("15:04"))
 			}
 		}
 		return nil
@@ -159,7 +159,7 @@ func run(ctx context.Context, out io.Writer, dir string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s  ada renews, bob logs out of %d session\n", clock.Format("15:04"), ended)
+	fmt.Printf("%s  ada renews, bob logs out of %d session\n", clock.Format("15:04"), ended)
 
 	clock = clock.Add(15 * time.Minute)
 	if err := show(); err != nil {
@@ -176,6 +176,6 @@ func run(ctx context.Context, out io.Writer, dir string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s  %d expired session swept, %d left\n", clock.Format("15:04"), swept, left)
+	fmt.Printf("%s  %d expired session swept, %d left\n", clock.Format("15:04"), swept, left)
 	return nil
 }

@@ -1,8 +1,8 @@
-// Command settings is a store of settings that can be audited: who set what, what changed between
-// two releases, and back to how it was.
+// Command settings is a store of settings that can be audited. It shows who set what and what has
+// changed between two releases, and brings back the settings of a release.
 //
-// Nothing of that is written by the program: the table keeps every version of every row, each state
-// has a timestamp, and a restore is one call.
+// The program writes no audit log. The table keeps every version of every row, each state has a
+// timestamp, and a restore is one call.
 //
 //	go run ./examples/settings settings.oribi
 package main
@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log"
 	"os"
 
@@ -39,7 +38,7 @@ type Settings struct {
 	releases *oribi.TableOf[Release]
 }
 
-// OpenSettings opens the settings in dir, or makes a store there that keeps all history.
+// OpenSettings opens the store in dir, or creates one that keeps all history.
 func OpenSettings(dir string) (s *Settings, err error) {
 	store, err := oribi.Open(dir, &oribi.Options{History: oribi.HistoryForever})
 	if err != nil {
@@ -81,7 +80,8 @@ func (s *Settings) Tag(ctx context.Context, release string, at mvcc.Timestamp) e
 	return err
 }
 
-// Rollback makes the settings what they were in a release. What was set since stays in the history.
+// Rollback brings back the settings of a release, and returns how many changed. What was set since
+// stays in the history.
 func (s *Settings) Rollback(ctx context.Context, release string) (int64, error) {
 	r, err := s.releases.Get(ctx, release)
 	if err != nil {
@@ -92,23 +92,23 @@ func (s *Settings) Rollback(ctx context.Context, release string) (int64, error) 
 }
 
 // Audit prints every version of a setting, newest first.
-func (s *Settings) Audit(ctx context.Context, out io.Writer, name string) error {
-	fmt.Fprintf(out, "history of %s\n", name)
+func (s *Settings) Audit(ctx context.Context, name string) error {
+	fmt.Printf("history of %s\n", name)
 	for v, err := range s.settings.History(ctx, name) {
 		if err != nil {
 			return err
 		}
 		if v.Row == nil {
-			fmt.Fprintf(out, "  %s\n", v.Kind)
+			fmt.Printf("  %s\n", v.Kind)
 		} else {
-			fmt.Fprintf(out, "  %s %s by %s\n", v.Kind, v.Row.Value, v.Row.By)
+			fmt.Printf("  %s %s by %s\n", v.Kind, v.Row.Value, v.Row.By)
 		}
 	}
 	return nil
 }
 
 // Changes prints what differs between two releases.
-func (s *Settings) Changes(ctx context.Context, out io.Writer, from, to string) error {
+func (s *Settings) Changes(ctx context.Context, from, to string) error {
 	ends, err := s.releases.GetMany(ctx, []any{from, to})
 	if err != nil {
 		return err
@@ -116,17 +116,17 @@ func (s *Settings) Changes(ctx context.Context, out io.Writer, from, to string) 
 	if ends[0] == nil || ends[1] == nil {
 		return fmt.Errorf("no release %s or %s", from, to)
 	}
-	fmt.Fprintf(out, "from %s to %s\n", from, to)
+	fmt.Printf("from %s to %s\n", from, to)
 	for d, err := range s.settings.Diff(ctx, ends[0].At, ends[1].At) {
 		switch {
 		case err != nil:
 			return err
 		case d.Before == nil:
-			fmt.Fprintf(out, "  + %s = %s\n", d.After.Name, d.After.Value)
+			fmt.Printf("  + %s = %s\n", d.After.Name, d.After.Value)
 		case d.After == nil:
-			fmt.Fprintf(out, "  - %s = %s\n", d.Before.Name, d.Before.Value)
+			fmt.Printf("  - %s = %s\n", d.Before.Name, d.Before.Value)
 		default:
-			fmt.Fprintf(out, "    %s = %s, was %s\n", d.After.Name, d.After.Value, d.Before.Value)
+			fmt.Printf("    %s = %s, was %s\n", d.After.Name, d.After.Value, d.Before.Value)
 		}
 	}
 	return nil
@@ -136,13 +136,13 @@ func main() {
 	if len(os.Args) != 2 {
 		log.Fatal("usage: settings DIR")
 	}
-	if err := run(context.Background(), os.Stdout, os.Args[1]); err != nil {
+	if err := run(context.Background(), os.Args[1]); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// run is the story of two releases, the second of which is taken back.
-func run(ctx context.Context, out io.Writer, dir string) error {
+// run makes two releases and rolls the second one back.
+func run(ctx context.Context, dir string) error {
 	s, err := OpenSettings(dir)
 	if err != nil {
 		return err
@@ -156,19 +156,19 @@ func run(ctx context.Context, out io.Writer, dir string) error {
 	if err != nil {
 		return err
 	}
-	// Two people change the limit. The second has not seen what the first did.
+	// Two people change the limit. The second has not seen the change of the first.
 	if err := s.Replace(ctx, "bob", "limit", "100", "1000"); err != nil {
 		return err
 	}
 	if err := s.Replace(ctx, "cyd", "limit", "100", "50"); !errors.Is(err, oribi.ErrConflict) {
 		return fmt.Errorf("a change was lost: %v", err)
 	}
-	fmt.Fprintln(out, "cyd's limit of 50 is refused: it is not 100 any more")
+	fmt.Println("cyd's limit of 50 is refused: the limit is no longer 100")
 	if at, err = s.Set(ctx, "cyd", map[string]string{"theme": "dark", "beta": "on"}); err == nil {
 		err = s.Tag(ctx, "v2", at)
 	}
 	if err == nil {
-		err = s.Changes(ctx, out, "v1", "v2")
+		err = s.Changes(ctx, "v1", "v2")
 	}
 	if err != nil {
 		return err
@@ -178,12 +178,12 @@ func run(ctx context.Context, out io.Writer, dir string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "back to v1: %d settings\n", n)
+	fmt.Printf("back to v1: %d settings\n", n)
 	for row, err := range s.settings.Scan(ctx) {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "  %s = %s\n", row.Name, row.Value)
+		fmt.Printf("  %s = %s\n", row.Name, row.Value)
 	}
-	return s.Audit(ctx, out, "limit")
+	return s.Audit(ctx, "limit")
 }
