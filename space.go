@@ -59,7 +59,7 @@ func (s *Store) makeSpace(ctx context.Context, b *Batch) error {
 }
 
 func errNoSpace(free, keep int64) error {
-	return fmt.Errorf("%d bytes are free on the disk, %d are kept for what gives space back: %w", free, keep, fault.ErrNoSpace)
+	return fmt.Errorf("the disk has %d bytes free, of which the store keeps %d for operations that free space: %w", free, keep, fault.ErrNoSpace)
 }
 
 // hasSpace asks the file system for its free space, and allows some more bytes before it asks
@@ -80,7 +80,7 @@ func (s *Store) hasSpace(bytes, keep int64) (free int64, ok bool) {
 func (b *Batch) deletesOnly() bool {
 	for _, p := range b.tables {
 		for i := range p.ops {
-			if ask := p.ops[i].Kind; ask != tablet.Delete && ask != tablet.DeleteIgnore {
+			if kind := p.ops[i].Kind; kind != tablet.Delete && kind != tablet.DeleteIgnore {
 				return false
 			}
 		}
