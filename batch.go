@@ -186,7 +186,7 @@ func (b *Batch) Row(op Op, t *Table, row Row) {
 	if found < len(row) {
 		for name := range row {
 			if p.schema.Schema.Index(name) < 0 {
-				b.fail(t, name, fault.ErrNoColumn)
+				b.fail(t, name, p.schema.Schema.NoColumn(name))
 				return
 			}
 		}

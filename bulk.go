@@ -250,7 +250,7 @@ func (c *rowsChange) updateList() (change.List, error) {
 	}
 	for name := range c.set {
 		if s.Index(name) < 0 {
-			return nil, fmt.Errorf("column %q: %w", name, fault.ErrNoColumn)
+			return nil, fmt.Errorf("column %q: %w", name, s.NoColumn(name))
 		}
 	}
 	if found == 0 {

@@ -204,7 +204,7 @@ func (p *Predicate) filterOf(s *schema.Schema, negated bool) (batch.Filter, erro
 	}
 	i := s.Index(p.column)
 	if i < 0 {
-		return batch.Filter{}, fmt.Errorf("column %q: %w", p.column, fault.ErrNoColumn)
+		return batch.Filter{}, fmt.Errorf("column %q: %w", p.column, s.NoColumn(p.column))
 	}
 	f, err := p.testOf(&s.Columns[i], negated)
 	if err != nil {

@@ -3,8 +3,10 @@ package oribi
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/oribi-db/oribi/batch"
@@ -42,12 +44,12 @@ func (t *Table) keyCells(s *schema.Schema, key any, prefix bool) ([][]byte, erro
 		for i := 0; i < s.Keys && len(values) < len(k); i++ {
 			v, ok := k[s.Columns[i].Name]
 			if !ok {
-				return nil, t.keyError(s.Columns[i].Name, fmt.Errorf("the key column is not set"))
+				return nil, t.keyRowError(s, k)
 			}
 			values = append(values, v)
 		}
 		if len(values) != len(k) {
-			return nil, t.keyError("", fmt.Errorf("a key has the key columns only"))
+			return nil, t.keyRowError(s, k)
 		}
 	case Key:
 		values = k
@@ -74,6 +76,25 @@ func (t *Table) keyCells(s *schema.Schema, key any, prefix bool) ([][]byte, erro
 		cells[i] = cell
 	}
 	return cells, nil
+}
+
+// keyRowError returns the error for a Row that is not a key: it has a column that is not in the key,
+// or lacks one before a column that it has.
+func (t *Table) keyRowError(s *schema.Schema, key Row) error {
+	for _, name := range slices.Sorted(maps.Keys(key)) {
+		switch i := s.Index(name); {
+		case i < 0:
+			return t.keyError(name, s.NoColumn(name))
+		case i >= s.Keys:
+			return t.keyError(name, errors.New("the column is not in the key"))
+		}
+	}
+	for _, c := range s.Columns[:s.Keys] {
+		if _, ok := key[c.Name]; !ok {
+			return t.keyError(c.Name, errors.New("the key column is not set"))
+		}
+	}
+	return nil // unreachable: key is a key
 }
 
 func (t *Table) checkKeyCell(c *schema.Column, cell []byte) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/nearest"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
@@ -146,7 +147,7 @@ func (s *Store) commitTables(edit blockmanager.Edit, stored meta.Store) error {
 	return nil
 }
 
-// Table returns a table by name. Errors: ErrNoTable, ErrClosed.
+// Table returns a table by name. Errors: ErrNoTable, with the nearest name; ErrClosed.
 func (s *Store) Table(name string) (*Table, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
@@ -157,7 +158,17 @@ func (s *Store) Table(name string) (*Table, error) {
 	if t := s.tables[name]; t != nil {
 		return t, nil
 	}
-	return nil, fmt.Errorf("oribi: table %q: %w", name, fault.ErrNoTable)
+	return nil, callErr(fmt.Sprintf("table %q", name), s.noTable(name))
+}
+
+// noTable returns the ErrNoTable for a name that no table has. Its text suggests the nearest name.
+func (s *Store) noTable(name string) error {
+	return nearest.Error(fault.ErrNoTable, name, func() (names []string) {
+		for _, t := range s.sortedTables() {
+			names = append(names, t.Name())
+		}
+		return names
+	})
 }
 
 // Tables returns all tables, ordered by name.
@@ -175,7 +186,7 @@ func (s *Store) DropTable(name string) error {
 	t := s.tables[name]
 	s.tablesMu.RUnlock()
 	if t == nil {
-		return fmt.Errorf("oribi: drop table %q: %w", name, fault.ErrNoTable)
+		return callErr(fmt.Sprintf("drop table %q", name), s.noTable(name))
 	}
 	err := t.tab.Drop(func(sets []*rowset.Metadata) error {
 		s.metaMu.Lock()

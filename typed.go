@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/nearest"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -110,7 +111,8 @@ func bindTable[T any](t *Table) (*TableOf[T], error) {
 	b, err := rows.bind(tableSchema, func(i int) (int, error) {
 		col := tableSchema.Schema.Index(rows.tags[i].name)
 		if col < 0 {
-			return col, fmt.Errorf("table %q has no column %q: %w", t.tab.Name(), rows.tags[i].name, fault.ErrSchema)
+			name := rows.tags[i].name
+			return col, fmt.Errorf("table %q has no column %q: %w", t.tab.Name(), name, nearest.Error(fault.ErrSchema, name, tableSchema.Schema.Names))
 		}
 		typed.ids[i] = tableSchema.Schema.Columns[col].ID
 		return col, nil

@@ -57,7 +57,7 @@ func (e *Editor) Drop(name string) error {
 	i := slices.IndexFunc(e.columns, func(c Column) bool { return c.Name == name })
 	switch {
 	case i < 0:
-		return errNoColumn(name)
+		return e.noColumn(name)
 	case i < e.keys:
 		return schemaError("column %q is in the key and cannot be dropped", name)
 	}
@@ -68,7 +68,7 @@ func (e *Editor) Drop(name string) error {
 // Rename renames a column, which keeps its cells. Errors: ErrNoColumn, ErrExists, ErrSchema.
 func (e *Editor) Rename(from, to string) error {
 	if e.find(from) == nil {
-		return errNoColumn(from)
+		return e.noColumn(from)
 	}
 	if e.find(to) != nil {
 		return fmt.Errorf("column %q cannot become %q: column %q: %w", from, to, to, fault.ErrExists)
@@ -86,7 +86,7 @@ func (e *Editor) Rename(from, to string) error {
 func (e *Editor) Set(name string, set func(c *Column) error) error {
 	c := e.find(name)
 	if c == nil {
-		return errNoColumn(name)
+		return e.noColumn(name)
 	}
 	old := *c
 	if err := set(c); err != nil {
@@ -109,7 +109,9 @@ func (e *Editor) find(name string) *Column {
 	return nil
 }
 
-func errNoColumn(name string) error { return fmt.Errorf("column %q: %w", name, fault.ErrNoColumn) }
+func (e *Editor) noColumn(name string) error {
+	return fmt.Errorf("column %q: %w", name, (&Schema{Columns: e.columns}).NoColumn(name))
+}
 
 // Created returns the schema of a table created with s: the default of each column is also its read
 // default.

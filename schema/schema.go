@@ -269,16 +269,21 @@ func (s *Schema) Names() []string {
 	return names
 }
 
-// Project returns the indexes of the named columns. Errors: ErrNoColumn for an unknown name.
+// Project returns the indexes of the named columns. Errors: ErrNoColumn for an unknown name, with
+// the nearest name.
 func (s *Schema) Project(names []string) ([]int, error) {
 	out := make([]int, len(names))
 	for i, name := range names {
 		if out[i] = s.Index(name); out[i] < 0 {
-			return nil, fmt.Errorf("column %q: %w", name, fault.ErrNoColumn)
+			return nil, fmt.Errorf("column %q: %w", name, s.NoColumn(name))
 		}
 	}
 	return out, nil
 }
+
+// NoColumn returns the ErrNoColumn for a name that no column has. Its text suggests the nearest
+// name.
+func (s *Schema) NoColumn(name string) error { return nearest.Error(fault.ErrNoColumn, name, s.Names) }
 
 // TypeName returns the type as schema files spell it: int64, decimal(15,2), varchar(20), timestamp,
 // array(int32).

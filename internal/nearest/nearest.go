@@ -54,6 +54,21 @@ func Hint(word string, names []string) string {
 	return "; there is " + strings.Join(list, ", ")
 }
 
+// Error returns an error that wraps err, the error about an unknown word. Its text is that of err and
+// the Hint for the word and names(), which must be safe for concurrent use. The text is built only
+// when it is needed: callers that only test for err do not pay for the comparison of all names.
+func Error(err error, word string, names func() []string) error { return &unknown{err, word, names} }
+
+// unknown is an error about an unknown word.
+type unknown struct {
+	err   error
+	word  string
+	names func() []string
+}
+
+func (u *unknown) Error() string { return u.err.Error() + Hint(u.word, u.names()) }
+func (u *unknown) Unwrap() error { return u.err }
+
 // Keys returns the keys of a map, sorted.
 func Keys[V any](names map[string]V) []string {
 	list := make([]string, 0, len(names))

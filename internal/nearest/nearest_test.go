@@ -1,6 +1,9 @@
 package nearest
 
-import "testing"
+import (
+	"errors"
+	"testing"
+)
 
 func TestNearest(t *testing.T) {
 	names := []string{"scan", "get", "count", "compact", "describe", "drop"}
@@ -34,5 +37,16 @@ func TestHintsNameTheNearestOrList(t *testing.T) {
 		if got := Hint(c.word, c.names); got != c.want {
 			t.Errorf("%s of %q: got %s, want %s", c.word, c.names, got, c.want)
 		}
+	}
+}
+
+func TestErrorComparesNamesOnlyForItsText(t *testing.T) {
+	missing, asked := errors.New("no such table"), 0
+	err := Error(missing, "tre", func() []string { asked++; return []string{"tree"} })
+	if !errors.Is(err, missing) || asked != 0 {
+		t.Errorf("%d lists of names were made for errors.Is, which is %v", asked, errors.Is(err, missing))
+	}
+	if got, want := err.Error(), `no such table; did you mean "tree"?`; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

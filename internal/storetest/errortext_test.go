@@ -361,3 +361,68 @@ func anySeq[T any](seq iter.Seq2[T, error]) iter.Seq2[any, error] {
 		seq(func(v T, err error) bool { return yield(v, err) })
 	}
 }
+
+// Errors about an unknown name end with the nearest name, once.
+func TestErrorsNameTheNearestTableOrColumn(t *testing.T) {
+	store, err := oribi.Open("/errors", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(mvcc.First), Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	type fileRow struct {
+		Path string `oribi:"path,key"`
+		Size int64
+	}
+	files, err := oribi.OpenTable[fileRow](store, "files")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, ctx := files.Table, t.Context()
+	if _, err := files.Put(ctx, fileRow{"a", 1}); err != nil {
+		t.Fatal(err)
+	}
+	commit := func(fill func(b *oribi.Batch)) error {
+		b := store.NewBatch()
+		fill(b)
+		return errOf(b.Commit(ctx))
+	}
+	size, path := `; did you mean "size"?`, `; did you mean "path"?`
+	for _, c := range []struct {
+		name string
+		want string
+		err  error
+	}{
+		{"Table", `oribi: table "fils": no such table; did you mean "files"?`, errOf(store.Table("fils"))},
+		{"DropTable", `oribi: drop table "fils": no such table; did you mean "files"?`, store.DropTable("fils")},
+		{"Table far from all", `oribi: table "x": no such table; there is "files"`, errOf(store.Table("x"))},
+		{"Get", size, errOf(table.Get(ctx, "a", oribi.Columns("sise")))},
+		{"Get far from all", `oribi: table "files": column "x": no such column; there is "path", "size"`, errOf(table.Get(ctx, "a", oribi.Columns("x")))},
+		{"Get by a row", path, errOf(table.Get(ctx, oribi.Row{"pth": "a"}))},
+		{"Get by a row that is longer", path, errOf(table.Get(ctx, oribi.Row{"path": "a", "pth": "a"}))},
+		{"Scan", size, lastErr(table.Scan(ctx, oribi.Columns("sise")).Rows())},
+		{"Where", size, lastErr(table.Scan(ctx, oribi.Where(oribi.Not(oribi.Eq("sise", 1)))).Rows())},
+		{"Count", size, errOf(table.Count(ctx, oribi.Where(oribi.IsNull("sise"))))},
+		{"History", size, lastErr(table.History(ctx, "a", oribi.Columns("sise")))},
+		{"Diff", size, lastErr(table.Diff(ctx, 1, store.Visible(), oribi.Columns("sise")))},
+		{"UpdateWhere", size, errOf(table.UpdateWhere(ctx, oribi.Row{"sise": 1}))},
+		{"CompactMajor", size, errOf(table.CompactMajor(ctx, "sise"))},
+		{"DropColumn", size, table.Alter(ctx, oribi.DropColumn("sise"))},
+		{"RenameColumn", size, table.Alter(ctx, oribi.RenameColumn("sise", "bytes"))},
+		{"SetDefault", size, table.Alter(ctx, oribi.SetDefault("sise", 1))},
+		{"Upsert", size, commit(func(b *oribi.Batch) { b.Upsert(table, oribi.Row{"path": "a", "sise": 1}) })},
+		{"Delete", path, commit(func(b *oribi.Batch) { b.Delete(table, oribi.Row{"pth": "a"}) })},
+		{"UpdateIf", size, commit(func(b *oribi.Batch) { b.UpdateIf(table, oribi.Row{"path": "a", "size": 1}, oribi.Eq("sise", 1)) })},
+		{"TableOf.If", size, commit(func(b *oribi.Batch) { files.If(b, fileRow{Path: "a"}, oribi.Eq("sise", 1)) })},
+		{"GetAs", size, errOf(oribi.GetAs[struct{ Sise int64 }](ctx, table, "a"))},
+		{"Typed", size, errOf(oribi.Typed[struct {
+			Path string `oribi:"path,key"`
+			Sise int64
+		}](table))},
+	} {
+		if c.err == nil || !strings.HasSuffix(c.err.Error(), c.want) {
+			t.Errorf("%s: %v, want an error that ends with %s", c.name, c.err, c.want)
+		} else if n := strings.Count(c.err.Error(), "did you mean") + strings.Count(c.err.Error(), "there is"); n != 1 {
+			t.Errorf("%s: %v: %d hints, want one", c.name, c.err, n)
+		}
+	}
+}

@@ -17,7 +17,6 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
-	"github.com/oribi-db/oribi/internal/nearest"
 )
 
 // Options are the options of a run.
@@ -86,24 +85,11 @@ func (r *runner) target(name string) (*Target, error) {
 	}
 	table, err := r.store.Table(name)
 	if err != nil {
-		var names []string
-		for _, t := range r.store.Tables() {
-			names = append(names, t.Name())
-		}
-		return nil, fmt.Errorf("table %q: %w%s", name, plainCause(err), nearest.Hint(name, names))
+		return nil, err
 	}
 	t := &Target{Table: table, Schema: table.Schema()}
 	r.targets[name] = t
 	return t, nil
-}
-
-// plainCause removes the prefix of a store's error if it only repeats what the message already
-// says.
-func plainCause(err error) error {
-	if errors.Is(err, oribi.ErrNoTable) {
-		return oribi.ErrNoTable
-	}
-	return err
 }
 
 // line applies one line; a blank line does nothing.

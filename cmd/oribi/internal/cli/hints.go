@@ -6,31 +6,16 @@ import (
 	"fmt"
 
 	"github.com/oribi-db/oribi"
-	"github.com/oribi-db/oribi/internal/nearest"
 )
 
-// openTable opens an existing table. The error for a missing one names the nearest.
+// openTable opens an existing table. The error for a missing one in an empty store says how to
+// create a table.
 func openTable(store *oribi.Store, name string) (*oribi.Table, error) {
-	names := tablesOf(store)
-	for _, known := range names {
-		if known == name {
-			return store.Table(name)
-		}
+	t, err := store.Table(name)
+	if errors.Is(err, oribi.ErrNoTable) && len(store.Tables()) == 0 {
+		err = &helped{err, "the store has no tables; to create one from a file: oribi table load DIR NAME FILE --create --key COLUMN"}
 	}
-	err := &failure{exitMissing, fmt.Errorf("table %q: no such table%s", name, nearest.Hint(name, names))}
-	if len(names) == 0 {
-		return nil, &helped{err, "the store has no tables; to make one from a file: oribi table load DIR NAME FILE --create --key COLUMN"}
-	}
-	return nil, err
-}
-
-// tablesOf returns the names of a store's tables.
-func tablesOf(store *oribi.Store) []string {
-	var names []string
-	for _, t := range store.Tables() {
-		names = append(names, t.Name())
-	}
-	return names
+	return t, err
 }
 
 // damageHint suggests what to do about a damaged store.

@@ -194,8 +194,8 @@ func (a *app) load(ctx context.Context, f *loadFlags, o load.Options, dir, table
 // loadTarget is the table that a load fills.
 func loadTarget(store *oribi.Store, name string) (*oribi.Table, error) {
 	t, err := openTable(store, name)
-	if _, hinted := errors.AsType[*helped](err); err != nil && !hinted {
-		err = &helped{err, "to make the table from the file: --create --key COLUMN"}
+	if _, hinted := errors.AsType[*helped](err); errors.Is(err, oribi.ErrNoTable) && !hinted {
+		err = &helped{err, "to create the table from the file: --create --key COLUMN"}
 	}
 	return t, err
 }

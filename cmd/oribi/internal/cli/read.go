@@ -15,7 +15,6 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/cell"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/when"
-	"github.com/oribi-db/oribi/internal/nearest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -207,13 +206,15 @@ func chosen(s *schema.Schema, flag string, list []string, given bool) ([]schema.
 	}
 	var columns []schema.Column
 	for i, name := range list {
-		k := s.Index(name)
-		if k < 0 {
-			return nil, usage(fmt.Errorf("--%s: column %q: no such column%s", flag, name, nearest.Hint(name, s.Names())))
-		}
 		if slices.Contains(list[:i], name) {
 			return nil, usage(fmt.Errorf("--%s: column %q appears twice", flag, name))
 		}
+	}
+	cols, err := s.Project(list)
+	if err != nil {
+		return nil, usage(fmt.Errorf("--%s: %w", flag, err))
+	}
+	for _, k := range cols {
 		columns = append(columns, s.Columns[k])
 	}
 	return columns, nil
