@@ -1,8 +1,8 @@
 // Package block defines block IDs and the interfaces for reading and writing one block.
 //
 // A block is a numbered sequence of immutable bytes. The block manager stores many blocks in a
-// container file, a test keeps one in memory, a tool reads a single file as a block. The format
-// packages (cfile, bloom, delta) access blocks only through Source and Sink.
+// container file; a test can keep one in memory, and a tool can read a single file as a block. The
+// format packages (cfile, bloom, delta) access blocks only through Source and Sink.
 package block
 
 import (

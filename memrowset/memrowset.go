@@ -1,8 +1,8 @@
-// Package memrowset keeps the rows that were inserted since the last flush, in key order, each with
-// all its versions.
+// Package memrowset stores the rows that were inserted since the last flush, in key order, with all
+// their versions.
 //
-// A tree holds one small item for each row and changes only when a row is inserted. What is known
-// of the row hangs on the item, in memory without pointers:
+// A tree has one small item per row and changes only when a row is inserted. The item refers to the
+// row's data, which is in memory without pointers:
 //
 //	tree item        header                                newest change      older change
 //	┌────────┐       ┌──────────────────────────────┐      ┌──────────┐       ┌──────────┐
@@ -11,28 +11,28 @@
 //	└────────┘       │ key │ row image as inserted  │      │ delete   │       │ update   │
 //	                 └──────────────────────────────┘      └──────────┘       └──────────┘
 //
-// A change is linked in by one atomic store, so readers follow the links without a lock and a scan
-// that began before sees either link, of which its snapshot picks. Of every 16 updates in a row the
-// last carries the full image after it, so the newest state of a row costs the same however many
-// versions it has.
+// One atomic store links a change into the chain. Readers therefore follow the links without a
+// lock. A scan that began earlier may see either link, and its snapshot decides which changes it
+// uses. Of every 16 consecutive updates the last has the full row image after it, so reading the
+// newest state of a row costs the same however many versions it has.
 //
-// Readers use only snapshots all of whose batches have been applied. What they read then does not
-// depend on when they read.
+// Readers use only snapshots all of whose batches have been applied, so the result does not depend
+// on when they read.
 //
-// Any number of goroutines may read, and change different rows, at once; two changes of one row
-// must not run at once, which the locks of rows rule out. Insert panics when the key is live:
-// whoever calls it has looked.
+// Any number of goroutines may read and may change different rows at the same time. Two changes of
+// the same row must not be concurrent; row locks ensure this. Insert panics if the key is live: the
+// caller must have checked.
 //
-// The memory of rows is given out as it is and never written again: it holds as long as someone
-// refers to it. Images that had to be built hold as long as the function that returned them says.
+// Memory of rows is returned without copying and never written again: it is valid as long as it is
+// referenced. Functions that build an image document how long it is valid.
 //
-// Scans walk a copy-on-write clone of the tree, made when the first scan asks for it and shared by
-// all scans until the next insert; a scan every 10 ms makes random inserts 1.3 to 1.7
-// times slower, a clone for each insert 3 to 10 times.
+// Scans walk a copy-on-write clone of the tree. The first scan makes it, and all scans share it
+// until the next insert. A scan every 10 ms makes random inserts 1.3 to 1.7 times slower; a clone
+// for each insert would make them 3 to 10 times slower.
 //
-// Source: tablet spec §9, §13.4. Simpler than Kudu: a plain B-tree under a lock instead of an
-// optimistic one with versions on its nodes; one set for all inserts, no sets for transactions;
-// history is walked from the newest version, so reads far in the past pay for what came after.
+// Source: tablet spec §9, §13.4. Simpler than Kudu: a plain B-tree with a lock instead of one with
+// optimistic locking and version numbers; one set for all inserts, none for transactions; history
+// is read from the newest version back, so reads far in the past visit all later changes.
 package memrowset
 
 import (

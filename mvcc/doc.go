@@ -1,7 +1,7 @@
 // Package mvcc orders write batches in time and determines what readers see.
 //
-// It has three parts: the Timestamp; the Clock that hands timestamps out; and the Publisher, which
-// lets write batches become visible strictly in the order in which they entered the log:
+// It has three parts: Timestamp; Clock, which assigns timestamps; and Publisher, which makes write
+// batches visible strictly in the order in which they entered the log:
 //
 //	ts, err := clock.Now()           // in the critical section that also gives the LSN
 //	op := publisher.Start(lsn, ts)   // still in it

@@ -1,18 +1,18 @@
-// Package rowset is one sorted set of rows on disk: a column file for each column, a key index, a
-// bloom file, and the changes since (redo) and before (undo) as delta files and a delta mem store.
+// Package rowset implements a DiskRowSet, a sorted set of rows on disk: a column file for each
+// column, a key index, a bloom file, and the changes since the flush (redo) and before it (undo) in
+// delta files and a delta mem store.
 //
-// Use: a Writer makes the files of one rowset from rows in key order; Open makes a DiskRowSet of
-// its metadata row; Find looks a key up, Get reads one row as of a snapshot, NewIterator scans,
-// Histories gives the rows with all their versions to a compaction. A Tree finds the rowsets that
-// may hold a key.
+// A Writer writes the files of one rowset from rows in key order. Open opens a DiskRowSet from its
+// metadata. Find looks up a key, Get reads one row as of a snapshot, NewIterator scans, and
+// Histories returns the rows with all their versions, for compactions. A Tree finds the rowsets
+// that may contain a key.
 //
-// A DiskRowSet may be used by many goroutines. Its base data never changes; its list of delta
-// stores is an immutable value, swapped whole. It is counted: Ref and Unref, the last Unref closes
-// the files.
+// A DiskRowSet is safe for concurrent use. Its base data never changes; its list of delta stores is
+// immutable and replaced as a whole. It is reference-counted with Ref and Unref; the last Unref
+// closes the files.
 //
-// Source: tablet spec §8, §10. Simpler than Kudu: files are opened when they are first needed and
-// then stay open; there is one key index reader for bounds, look-ups and ranges; no per-thread
-// bloom caches.
+// Source: tablet spec §8, §10. Simpler than Kudu: files are opened on first use and then stay open;
+// one key index reader serves bounds, lookups and ranges; there are no per-thread bloom caches.
 package rowset
 
 import (

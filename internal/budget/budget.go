@@ -1,13 +1,13 @@
-// Package budget counts the memory that a store holds against one limit.
+// Package budget accounts for the memory of a store against one limit.
 //
-// Whoever takes memory that lives longer than a call reports it with Reserve and gives it back
-// with Release, under the kind it belongs to. A Budget counts and refuses nothing: a committed
-// write batch must be applied whatever the count says. Who admits new work (commits, compactions,
-// cache fills) compares Used with Limit first. All methods may be called from many goroutines; on
-// a nil *Budget they count nothing, which suits tools that read one file.
+// Code that allocates memory which outlives a call reports it with Reserve, under its kind, and
+// returns it with Release. A Budget counts but never refuses: a committed write batch must be
+// applied whatever the count is. Code that starts new work (commits, compactions, cache fills)
+// compares Used with Limit first. All methods are safe for concurrent use. On a nil *Budget they do
+// nothing, which suits tools that read one file.
 //
-// Kudu has a tree of trackers, each with a limit of its own; here one limit is shared by all
-// kinds, and the counters by kind serve reports and the choice of what to flush.
+// Kudu has a tree of memory trackers, each with its own limit. Here all kinds share one limit; the
+// counters by kind are for reports and for choosing what to flush.
 package budget
 
 import (

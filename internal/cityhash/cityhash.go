@@ -1,11 +1,12 @@
-// Package cityhash is the 64-bit hash that Kudu's bloom filters are built with.
+// Package cityhash implements the 64-bit hash function of Kudu's bloom filters.
 //
-// It has the frame of the early CityHash64, with other constants and another mixer: libraries that
-// offer CityHash give other results, and a filter asked with those answers wrongly. Hash64 is pure
-// and may be called from many goroutines. It is no defence against keys chosen to collide.
+// It has the structure of an early CityHash64 with different constants and a different mixer.
+// Libraries named CityHash return other values, so a filter probed with those gives wrong answers.
+// Hash64 is pure and safe for concurrent use. It does not protect against keys that were chosen to
+// collide.
 //
-// Kudu's code reads through pointers; here each load names its offset and is checked by the
-// language. Source: cfile spec §16.2, whose symbols the code keeps.
+// Kudu's code reads through pointers; here every load is a bounds-checked slice access. Source:
+// cfile spec §16.2, whose symbols the code uses.
 package cityhash
 
 import (

@@ -1,14 +1,14 @@
-// Package compress packs and unpacks whole buffers with the codecs that Kudu's files name.
+// Package compress compresses and decompresses whole buffers with the codecs of Kudu's files.
 //
-// A stream is the bare output of the codec: no frame, no length, no checksum; the caller keeps the
-// length of the unpacked bytes and checks what it read. All functions may be called from many
-// goroutines, keep nothing of their arguments, and take their working memory from pools: a call
-// allocates nothing but a growing dst (and, to unpack zlib, four bytes of checksum).
+// A stream is the bare output of the codec, without frame, length, or checksum. The caller stores
+// the uncompressed length and verifies checksums. All functions are safe for concurrent use, do not
+// retain their arguments, and take working memory from pools: a call allocates nothing except when
+// dst grows (and four bytes of checksum to decompress zlib).
 //
-// Unpacking trusts nothing: output that is not exactly as long as dst, trailing bytes after the
-// stream, or bytes that are not a stream of the codec are fault.ErrCorrupt. Only dst is written,
-// and other memory does not depend on the input, so a caller bounds what a hostile file can make it
-// allocate by checking the length that it is about to allocate against MaxRatio.
+// Decompression does not trust its input. If the output is not exactly as long as dst, if bytes
+// follow the stream, or if the input is not a stream of the codec, the error is fault.ErrCorrupt.
+// Only dst is written, and no other memory depends on the input. To limit what a hostile file can
+// make it allocate, a caller compares the length that it is about to allocate with MaxRatio.
 package compress
 
 import (

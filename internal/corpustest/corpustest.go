@@ -1,7 +1,7 @@
-// Package corpustest finds the corpus of files that other programs wrote. It is for tests only.
+// Package corpustest finds the corpus of files written by other programs. It is for tests only.
 //
-// The corpus is large and is kept next to the module, not in it: a test that needs it calls Dir and
-// is skipped where there is no corpus. Nothing in the product imports this package.
+// The corpus is large and is stored next to the module, not in it. A test that needs it calls Dir
+// and is skipped if there is no corpus.
 package corpustest
 
 import (

@@ -1,16 +1,16 @@
-// Package dump prints bytes beside their meaning, one field a line, for people and for tests.
+// Package dump prints bytes next to their meaning, one field per line, for people and for tests.
 //
 // Each format has a function Dump(w io.Writer, data []byte) error that walks its bytes with a
-// Writer. What it prints is the format's golden file, so that a change of bytes is read as a
-// change of lines, and what the inspect commands show:
+// Writer. Its output is the format's golden file, so that a change of bytes shows up as changed
+// lines, and is what the inspect commands print:
 //
 //	header
 //	  0       6b 75 64 75 63 66 6c 32  magic
 //	  8       00 00 00 00              length of the message: 0
 //	  12      02 94 3a d3              crc 02943ad3
 //
-// A Writer is used by one goroutine. It keeps the first error of the io.Writer and prints nothing
-// after it.
+// A Writer is for use by one goroutine. It keeps the first error of the io.Writer and prints
+// nothing after it.
 package dump
 
 import (

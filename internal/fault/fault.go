@@ -1,8 +1,8 @@
-// Package fault holds the errors that a caller can act on, once for the whole module.
+// Package fault defines the sentinel errors of the module.
 //
 // The root package and the public packages that return them re-export these values, so that
-// errors.Is works whichever package a caller imports. Everything else is wrapped around one of
-// them with %w, from the outside in, naming the place:
+// errors.Is works whichever package a caller imports. Every other error wraps one of them with %w
+// and adds the location, outermost first:
 //
 //	cfile: block 17: cblock at byte 4096: crc 1f2e3d4c, want 5a6b7c8d: corrupt
 package fault

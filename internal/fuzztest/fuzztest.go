@@ -1,10 +1,10 @@
 // Package fuzztest runs fuzz targets many millions of times.
 //
-// A target passes its body to Run instead of (*testing.F).Fuzz. Nothing changes for "go test" and
-// "go test -fuzz". With -fuzztest.executions the body is called that often in this process, on
-// inputs made by random changes from the target's seeds and its committed corpus. This ignores
-// coverage, so one execution finds less than one of Go's engine, but ten to a hundred times as many
-// run in the same time. The two complement each other: see internal/proof.
+// A target passes its body to Run instead of (*testing.F).Fuzz. "go test" and "go test -fuzz" work
+// as usual. With -fuzztest.executions the body is called that often in this process, on inputs made
+// by random changes from the target's seeds and its committed corpus. This ignores coverage, so one
+// execution finds less than one of Go's engine, but ten to a hundred times as many run in the same
+// time. The two complement each other: see internal/proof.
 //
 //	go test ./internal/encoding -run '^FuzzPlain$' -fuzztest.executions 1000000 -fuzztest.seed 7
 //

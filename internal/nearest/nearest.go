@@ -1,4 +1,4 @@
-// Package nearest finds the name that the user of a mistyped word most likely meant.
+// Package nearest finds the name that a mistyped word most likely means.
 package nearest
 
 import (

@@ -1,9 +1,9 @@
 // Package record encodes a committed write batch as the payload of a log record.
 //
-// A Writer appends the resolved operations of one batch; Decode reads them back in order. Bodies of
-// operations are row images and lists of package change, which Decode does not look into. A Writer
-// belongs to one goroutine; the functions may be called concurrently. What Decode returns aliases
-// the payload.
+// A Writer appends the resolved operations of one batch; Decode reads them back in order. The
+// bodies of operations are row images and lists of package change, which Decode does not interpret.
+// A Writer is for use by one goroutine; the functions are safe for concurrent use. The results of
+// Decode alias the payload.
 package record
 
 import (

@@ -1,7 +1,7 @@
-// Package seedtest gives random tests their seed: the same one in each run, or the one of the flag
+// Package seedtest provides the seed of random tests: the same one in each run, or that of the flag
 // -seed. Campaigns that draw new seeds are in internal/proof.
 //
-// For tests only; nothing in the product imports it.
+// It is for tests only.
 package seedtest
 
 import (

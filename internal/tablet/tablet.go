@@ -12,14 +12,13 @@
 //	gate     shared by write batches, from Prepare to the end of Apply; exclusive while the state is
 //	         replaced: briefly when a flush or merging compaction begins, and for the commit at the
 //	         end of these, of a delta compaction and of an Ingest. Alter and Drop hold it longer
-//	autoMu   inserts get values of an auto-incrementing column in its order; to the end of Apply
-//	stripes  row locks: a stripe of keys each, taken in rising order
-//	mu       the pointer to the current tabletState; no I/O under it
+//	autoMu   inserts are assigned auto-incrementing values in its order; held until the end of Apply
+//	stripes  row locks, one for each stripe of keys, acquired in ascending order
+//	mu       the pointer to the current tabletState; no I/O while it is held
 //
-// A tabletState, of which the schema is a part, is immutable and reference-counted: a reader keeps
-// the one that it began with, and its files stay open until the last reader is done. The stores in
-// it (MemRowSets, delta mem stores) take changes; a reader's snapshot determines which ones it
-// sees.
+// A tabletState, which includes the schema, is immutable and reference-counted. A reader uses the
+// one that it began with, and its files stay open until the last reader is done. The stores in it
+// (MemRowSets, delta mem stores) take changes; a reader's snapshot determines which ones it sees.
 //
 // Every change of the state is an Edit. Writers continue while a flush or merging compaction writes
 // its files: see freeze for its beginning, catchUp for its end. Source: design §5–§7, tablet spec

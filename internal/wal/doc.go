@@ -1,49 +1,51 @@
-// Package wal is the log: numbered records in segments, appended, synced, replayed, dropped.
+// Package wal is the log: numbered records in segment files. Records are appended, synced,
+// replayed, and released.
 //
-// A record is bytes and an LSN, 1 for the first, without gaps. The log does not know what the bytes
-// mean. To open a store, call Replay, which writes nothing; a writer then calls Repair on the
-// result and gets a Log:
+// A record is a byte string with an LSN. LSNs begin at 1 and have no gaps. The log does not
+// interpret the bytes. To open a log, call Replay, which writes nothing; a writer then calls Repair
+// on the result and gets a Log:
 //
 //	tail, err := wal.Replay(o, logStart, func(lsn lsn.LSN, payload []byte) error { … })
 //	log, err := tail.Repair(nil)
-//	lsn, err := log.Append(payload) // survives a kill of the process; AppendLater not before the next Sync or Append
-//	err = log.Sync(lsn)             // survives a power cut
-//	err = log.Release(before)       // forgets
+//	lsn, err := log.Append(payload) // survives a kill of the process; after AppendLater, only from the next Sync or Append on
+//	err = log.Sync(lsn)             // survives a power failure
+//	err = log.Release(before)       // removes segments that are no longer needed
 //
 // # On disk
 //
-// A directory contains segments 000000000001.wal, 000000000002.wal, …, each a header, frames, and a
-// footer once it is sealed; only the newest may lack the footer. All begin at multiples of 8.
+// A directory contains segments 000000000001.wal, 000000000002.wal, …. Each is a header, frames,
+// and, once it is sealed, a footer; only the newest may lack the footer. All of these begin at
+// multiples of 8.
 //
 //	segment = header { frame } [ footer ] [ zeros ]
 //	frame   = frame header, payload, zeros up to a multiple of 8
-//	record  = one frame, or several in a row with the same LSN and parts 0, 1, 2, …; it counts only with its last
+//	record  = one frame, or several in a row with the same LSN and parts 0, 1, 2, …; incomplete without the last
 //
-// The byte tables are above headerLen, frameLen and footerLen. A record is in one segment. Only the
-// newest segment ends in zeros, while its writer has it open and syncs record by record (see
-// ahead); Close cuts them off. A segment contains the number of its predecessor, its length and the
+// The byte tables are above headerLen, frameLen and footerLen. A record is in one segment. The
+// newest segment may end in zeros while its writer has it open and syncs record by record (see
+// ahead); Close removes them. A segment contains the number and length of its predecessor and the
 // hash over its headers, so a missing, swapped or foreign segment is detected.
 //
 // # Order of writes, and what a crash leaves
 //
-//  1. Frames are written, then synced. A crash before leaves any part of what was not synced: a
-//     torn tail, which is cut.
-//  2. At the end of a segment, and at Close, the footer is written, once all frames are synced, and
-//     synced too. A crash before leaves any part of the footer after complete frames: a torn tail
-//     without a record, with or without the zeros that are cut off between footer and sync. If the
-//     segment has room when the log is opened again, the next frame takes the footer's place.
+//  1. Frames are written, then synced. A crash before the sync leaves any part of what was not
+//     synced: a torn tail, which is removed.
+//  2. At the end of a segment, and at Close, once all frames are synced, the footer is written and
+//     synced. A crash before that sync leaves any part of the footer after complete frames: a torn
+//     tail without a record, with or without the zeros that are removed after the footer is written.
+//     If the segment has room when the log is opened again, the next frame overwrites the footer.
 //  3. When there is another record to write, the next file is created, its header written and
-//     synced, the directory synced. A crash before leaves a file without a good header, and no
-//     frame can be in it: it is removed.
-//  4. Only now the next file takes its first frame.
+//     synced, and the directory synced. A crash before that leaves a file without a valid header,
+//     which cannot contain a frame: it is removed.
+//  4. Only then is the first frame written to the next file.
 //
-// Each frame contains the highest LSN that was durable when it was written; a footer means that all
-// records before it are durable. So the first bad frame of the newest segment is a torn tail,
-// unless a later frame or the footer proves that it had been synced: then its bytes are damaged,
-// and the error is fault.ErrCorrupt. In other segments every bad frame is damage. In a log that was
-// closed, therefore, no damaged byte loses a record silently: a bad frame is ErrCorrupt, a bad
-// footer a torn tail without a record. Only after a kill, a bad frame without a later frame cannot
-// be distinguished from a torn one.
+// Each frame contains the highest LSN that was durable when it was written, and a footer means that
+// all records before it are durable. So the first bad frame of the newest segment is a torn tail,
+// unless a later frame or the footer proves that it had been synced. In that case it is damaged,
+// and the error is fault.ErrCorrupt. In other segments every bad frame is damage. A log that was
+// closed therefore never loses a record silently to a damaged byte: a bad frame is ErrCorrupt, a
+// bad footer a torn tail without a record. Only after a kill is a bad last frame indistinguishable
+// from a torn one.
 //
 // A single flipped bit is repaired: the CRC gives its position and a hash confirms it (bitflip.go).
 // Replay returns the record as it was written, Repair writes the bit back, Verify reports it.

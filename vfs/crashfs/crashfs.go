@@ -17,10 +17,10 @@
 //   - the disk acknowledged a flush and forgot it.
 //
 // In all of these states but the last, a store must open with all batches that it acknowledged as
-// durable, followed by a prefix of the others, no batch in part. After a forgotten flush no content
-// is certain. The store may then return oribi.ErrCorrupt from an open or a read, or open in an
-// earlier state; but no row may be wrong, no batch may be there in part or without the batches and
-// alterations before it, and nothing may panic or hang.
+// durable, followed by a prefix of the others, and no partial batch. After a forgotten flush no
+// content is certain. The store may then return oribi.ErrCorrupt from Open or a read, or open in an
+// earlier state. But no row may be wrong, no batch may be partial or present without the batches
+// and alterations before it, and nothing may panic or hang.
 //
 //	fsys := crashfs.New(vfs.NewMem())
 //	fsys.OnOperation(func(c crashfs.Operation) error {
@@ -30,9 +30,10 @@
 //		return nil
 //	})
 //
-// A rename within a directory is one operation. From one directory to another it is two: one name
-// is added, one removed. Reserved space is not content. The text in a lock file is for people;
-// writing it is not an operation, and it is never lost. Neither are reading, listing and locking.
+// A rename within a directory is one operation. A rename to another directory is two: one name is
+// added, one removed. Reserved space is not content. The text in a lock file is informative:
+// writing it is not an operation, and it is never lost. Reading, listing and locking are not
+// operations either.
 package crashfs
 
 import (

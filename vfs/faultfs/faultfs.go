@@ -1,20 +1,20 @@
 // Package faultfs is a file system over another one in which chosen operations fail.
 //
 // Every call of vfs.FS, vfs.File and vfs.Lock is one Call, numbered from 0, except FreeBytes, which
-// cannot fail. A Rule says which calls fail and how: the n-th that matches, or the n-th and all
-// later ones; before anything is done, after everything is done, or half done; with the error of a
-// broken or of a full disk, as package vfs returns it. A sync that fails may also lose what was not
-// synced.
+// cannot fail. A Rule specifies which calls fail and how: the n-th that matches, or the n-th and
+// all later ones; before the call has an effect, after its full effect, or after part of it; with
+// the error of a failing disk or of a full disk, as package vfs returns it. A failed sync may also
+// lose unsynced data.
 //
 //	disk := faultfs.New(vfs.NewMem())
 //	fault := disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Write}, Name: "*.wal", Skip: 3, When: faultfs.Middle})
 //	…
 //	call, met := fault.First()
 //
-// Watch sets a function to be called before each call: it may wait, so that the disk is slow,
+// Watch sets a function that is called before each call: it may wait, to simulate a slow disk,
 // count, or refuse the call. Record lists the calls.
 //
-// All methods are safe for concurrent use, as far as those of the underlying file system are.
+// All methods are safe for concurrent use if those of the underlying file system are.
 package faultfs
 
 import (

@@ -1,6 +1,6 @@
 // Package vfstest tests whether a file system does what package vfs promises.
 //
-// For tests alone; nothing in the product imports it.
+// It is for tests only.
 package vfstest
 
 import (
