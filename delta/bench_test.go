@@ -43,7 +43,7 @@ func BenchmarkMemStoreApply(b *testing.B) {
 	}
 }
 
-// benchTracker has changes on one in every `every` rows, in a mem store or in a file.
+// benchTracker changes one in every `every` rows, in a mem store or in a file.
 func benchTracker(b *testing.B, store string, every int) *Tracker {
 	tracker := &Tracker{Schema: testSchema}
 	deltas := someUpdates(benchRows/every, every, 1)

@@ -25,9 +25,8 @@ type LoggedChange struct {
 	List change.List // read-only; valid as long as it is referenced
 }
 
-// StartChangeLog starts to record the changes applied from now on, for a rewrite that catches them
-// up. The caller keeps all others from applying changes during the call. The log counts as memory
-// of the store.
+// StartChangeLog starts recording applied changes, for a rewrite that catches them up. The caller
+// prevents concurrent Apply calls during the call. The change log's memory is reported to grow.
 func (m *MemStore) StartChangeLog() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -5,9 +5,10 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Changes hands every delta of the file to use, in the order of the file, checked against s as in
-// Tracker.Schema (nil: no column is known). A delta holds during the call, its list as long as it
-// is referenced. The first error of use ends it and is returned. Errors: ErrCorrupt.
+// Changes calls use for every delta of the file, in file order. Change lists are checked against s
+// as described at Tracker.Schema; nil knows no columns. A delta is valid during the call, its list
+// as long as it is referenced. Changes stops at the first error of use and returns it. Errors:
+// ErrCorrupt.
 func (f *File) Changes(s *schema.Schema, use func(d change.Delta) error) error {
 	if s == nil {
 		s = noSchema

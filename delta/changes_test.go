@@ -14,8 +14,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// The changes are handed out in the order of the file, which for undos is another one than for
-// redos.
+// Changes are returned in file order, which for undos differs from that of redos.
 func TestChangesIteratesInFileOrder(t *testing.T) {
 	for name, want := range map[string][]mvcc.Timestamp{"redo-basic": {1, 2, 2, 3, 4, 2}, "undo-basic": {9, 5, 5}} {
 		data := corpustest.Read(t, filepath.Join("testdata", "golden", name+".delta"))

@@ -9,13 +9,13 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// Collector reads the changes themselves, for compactions: every column of every change, window by
-// window of row IDs, cheapest when windows rise. Not for concurrent use.
+// Collector reads all changes of all columns, for compactions, window by window of row IDs. It is
+// cheapest when windows ascend. Not for concurrent use.
 type Collector struct {
 	snap  mvcc.Snapshot
 	undos []cursor
 	redos []cursor
-	mem   *MemStore // nil if it does not matter to snap
+	mem   *MemStore // nil if snap sees none of its changes
 
 	undo, redo []change.Delta
 	rows       []memRow
@@ -38,9 +38,9 @@ func (t *Tracker) NewCollector(snap mvcc.Snapshot) *Collector {
 	return c
 }
 
-// Collect is the changes of rows [from, from+n): undos by row, newest first; redos by row, oldest
-// first; those of one row and timestamp in the order in which they are applied. Delta.Row is the
-// row ID. Both slices are valid until the next call, the lists in them as long as they are
+// Collect returns the changes of rows [from, from+n): undos by row, newest first; redos by row,
+// oldest first; changes of one row and timestamp in the order in which they are applied. Delta.Row
+// is the row ID. Both slices are valid until the next call, the lists in them as long as they are
 // referenced. Errors: ErrCorrupt.
 func (c *Collector) Collect(from batch.Ordinal, n int) (undo, redo []change.Delta, err error) {
 	clear(c.undo)
@@ -69,10 +69,10 @@ func (c *Collector) Collect(from batch.Ordinal, n int) (undo, redo []change.Delt
 			c.redo = appendChanges(c.redo, m.changes, uint32(r.row), ref)
 		}
 	}
-	// The stores are in the order in which they are applied, and so are the changes of each;
-	// sorting must keep that order for equal timestamps. Files may overlap in time inside a row,
-	// when compactions took some columns earlier than others; they do not for any one column, so
-	// changes of a column, and deletes and reinserts, never change places.
+	// The stores and the changes in each are in the order in which they are applied, and sorting
+	// must keep that order for equal timestamps. Files may overlap in time within a row if a
+	// compaction rewrote some columns earlier than others. They do not overlap for any single
+	// column, so changes of a column, deletes, and reinserts keep their relative order.
 	sortStable(c.undo, func(a, b change.Delta) int {
 		return cmp.Or(cmp.Compare(a.Row, b.Row), cmp.Compare(b.TS, a.TS))
 	})
@@ -90,14 +90,14 @@ func (c *Collector) takeRedos(b *deltaBlock, i, j int) {
 	}
 }
 
-// sortStable sorts what is mostly sorted already: one store's deltas are.
+// sortStable sorts deltas that are mostly sorted, since those of each store are.
 func sortStable(deltas []change.Delta, order func(a, b change.Delta) int) {
 	if !slices.IsSortedFunc(deltas, order) {
 		slices.SortStableFunc(deltas, order)
 	}
 }
 
-// Collect is one step of a new Collector: see there. The slices belong to the caller.
+// Collect calls Collector.Collect on a new Collector. The slices belong to the caller.
 func (t *Tracker) Collect(from batch.Ordinal, n int, snap mvcc.Snapshot) (undo, redo []change.Delta, err error) {
 	return t.NewCollector(snap).Collect(from, n)
 }

@@ -6,23 +6,23 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// cursor reads the deltas of one File by windows of row IDs. While the windows rise it goes through
-// the file once, cblock by cblock, and the index is asked only to leap over a gap.
+// cursor reads the deltas of one File by windows of row IDs. While the windows ascend it reads the
+// file once, cblock by cblock, and uses the index only to skip a gap.
 type cursor struct {
 	file   *File
 	schema *schema.Schema // see Tracker.Schema
 
-	begun bool        // not before the first window, nor after an error
+	begun bool        // false before the first window and after an error
 	block *deltaBlock // the current one; nil at the beginning and after the last
 	at    int         // number of block
-	next  int         // number of the cblock that load goes to
-	pos   int         // the first delta of block that no window took
-	low   uint64      // rows below were asked for already
+	next  int         // number of the cblock that load reads next
+	pos   int         // the first delta of block that no window has returned
+	low   uint64      // all rows below were in earlier windows
 	key   []byte
 }
 
-// scan hands the deltas of rows [from, to) to yield in the order of the file: deltas [i, j) of one
-// cblock after the other. Errors: ErrCorrupt.
+// scan calls yield for the deltas of rows [from, to) in file order: deltas [i, j) of one cblock
+// after another. Errors: ErrCorrupt.
 func (c *cursor) scan(from, to uint64, yield func(b *deltaBlock, i, j int)) error {
 	if from >= to || from > maxRow {
 		return nil
@@ -44,17 +44,16 @@ func (c *cursor) scan(from, to uint64, yield func(b *deltaBlock, i, j int)) erro
 	return err
 }
 
-// move makes the deltas from row on those that come next. Reading on is enough if the window
-// follows the last one, or is after it and begins in the current cblock or after the file's
-// end.
+// move positions the cursor at the first delta of row or of a later row. It reads on without the
+// index if the window follows the previous one, or begins in the current cblock or after the end of
+// the file.
 func (c *cursor) move(row uint64) error {
 	ahead := c.block == nil || uint64(c.block.lastRow()) >= row
 	if c.begun && (row == c.low || row > c.low && ahead) {
 		return nil
 	}
-	// The deltas of row begin, if they begin at all, in the last cblock whose first delta is of a
-	// smaller row, or in the next one. The keys of one row need not rise, so this is all that is
-	// known.
+	// The deltas of row, if there are any, begin in the last cblock whose first delta has a smaller
+	// row, or in the next one. Keys within one row need not ascend, so the index cannot say more.
 	c.key = appendKey(c.key[:0], uint32(row), mvcc.Min)
 	i, err := c.file.cells.FindData(c.key)
 	if err != nil {
@@ -65,7 +64,7 @@ func (c *cursor) move(row uint64) error {
 	return err
 }
 
-// load goes to the next cblock; more is false at the end of the file. Errors: ErrCorrupt.
+// load reads the next cblock; more is false at the end of the file. Errors: ErrCorrupt.
 func (c *cursor) load() (more bool, err error) {
 	c.pos = 0
 	n, err := c.file.cells.DataBlocks()
@@ -75,7 +74,7 @@ func (c *cursor) load() (more bool, err error) {
 	before, at := c.block, c.at
 	if before != nil && c.next == at {
 		c.next++
-		return true, nil // a leap that ended in the same cblock
+		return true, nil // the index led to the current cblock
 	}
 	if c.next >= n {
 		c.block = nil

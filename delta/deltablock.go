@@ -12,13 +12,13 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// deltaBlock is a data cblock of a File, taken apart: what the cache holds. Delta i is of row
-// rows[i] at ts[i], and its list is lists[starts[i]:starts[i+1]]. Rows do not fall. It is shared by
-// all readers and changed by none; the garbage collector finds few pointers in it, however many
-// deltas it has.
+// deltaBlock is a parsed data cblock of a File, as the cache stores it. Delta i changes row rows[i]
+// at ts[i], and its list is lists[starts[i]:starts[i+1]]. Rows do not descend. A deltaBlock is
+// immutable and shared by all readers. However many deltas it has, it contains few pointers for the
+// garbage collector to visit.
 //
-// Most lists set the same columns as others do. Delta i has the shape shapes[shape[i]], which says
-// them without a look at the list.
+// Most lists set the same columns as other lists. shapes[shape[i]] is the shape of delta i, which
+// makes reading the list itself unnecessary.
 type deltaBlock struct {
 	rows   []uint32
 	ts     []mvcc.Timestamp
@@ -27,21 +27,22 @@ type deltaBlock struct {
 	shapes []shape
 	lists  []byte
 
-	columns       []schema.ColumnID // of all lists, rising
-	hasNonUpdates bool              // some delta is no update
+	columns       []schema.ColumnID // of all lists, ascending
+	hasNonUpdates bool              // some delta is not an update
 
-	checked atomic.Pointer[schema.Schema] // the lists fit it; nil: not compared with any yet
+	checked atomic.Pointer[schema.Schema] // the schema that all lists have been checked against; nil if there is none
 }
 
-// shape is what lists have in common that do the same to the same columns.
+// shape is the kind and the columns of a change list. Lists with the same kind and columns share
+// it.
 type shape struct {
 	kind change.Kind
 	ids  []schema.ColumnID // in the order of the list
 	set  batch.Bitmap      // bit i: ids has the block's columns[i]
 }
 
-// parseBlock makes a deltaBlock of the cells of a cblock, the lists checked against s. Errors:
-// ErrCorrupt.
+// parseBlock parses the cells of a cblock and checks the lists against s. It also returns the size
+// of the deltaBlock in bytes. Errors: ErrCorrupt.
 func parseBlock(cells [][]byte, s *schema.Schema) (*deltaBlock, int64, error) {
 	n, size := len(cells), 0
 	for _, cell := range cells {
@@ -72,21 +73,21 @@ func parseBlock(cells [][]byte, s *schema.Schema) (*deltaBlock, int64, error) {
 }
 
 const (
-	deltaBytes = 4 + 8 + 4 + 4 // of a delta beside its list
+	deltaBytes = 4 + 8 + 4 + 4 // of a delta without its list
 	blockBytes = 256
-	shapeBytes = 64 // beside its columns
+	shapeBytes = 64 // without its columns
 )
 
-// shaper finds the shapes of a block's lists, and checks the lists.
+// shaper finds the shapes of the lists of a block, and checks the lists.
 type shaper struct {
 	b      *deltaBlock
 	schema *schema.Schema
-	rules  [][]rule          // for each shape and column, what its cells have to be
+	rules  [][]rule          // for each shape and column, the requirements on its cells
 	known  map[string]uint32 // by kind and columns, as bytes
-	last   [4]uint32         // by kind, 1 + the shape of the last list of it; 0 = none yet
+	last   [4]uint32         // by kind, 1 + the shape of the previous list of that kind; 0 = none
 }
 
-// rule says what the schema demands of the cells of a column.
+// rule contains the schema's requirements on the cells of a column.
 type rule struct {
 	width   int // −1 = any
 	null    bool
@@ -94,7 +95,7 @@ type rule struct {
 	element schema.Type
 }
 
-// take is the shape of a list. Errors: ErrCorrupt.
+// take checks a list and returns its shape. Errors: ErrCorrupt.
 func (m *shaper) take(list change.List) (uint32, error) {
 	if kind := int(list.Kind()); kind < len(m.last) && m.last[kind] > 0 {
 		if at := m.last[kind] - 1; m.fits(at, list) {
@@ -119,7 +120,7 @@ func (m *shaper) take(list change.List) (uint32, error) {
 	return at, nil
 }
 
-// add makes a new shape.
+// add adds a shape.
 func (m *shaper) add(kind change.Kind, ids []schema.ColumnID, key string) uint32 {
 	rules := make([]rule, len(ids))
 	for i, id := range ids {
@@ -143,7 +144,7 @@ func (m *shaper) add(kind change.Kind, ids []schema.ColumnID, key string) uint32
 	return at
 }
 
-// fits reports whether a list has a shape, and passes List.Check.
+// fits reports whether a list has the shape and passes List.Check.
 func (m *shaper) fits(at uint32, list change.List) bool {
 	ids, rules := m.b.shapes[at].ids, m.rules[at]
 	columns := list.Columns()
@@ -165,7 +166,7 @@ func (m *shaper) fits(at uint32, list change.List) bool {
 	return columns.Left() == 0
 }
 
-// finish fills in what needs all shapes, and returns how many bytes they take.
+// finish sets the fields that depend on all shapes, and returns their size in bytes.
 func (m *shaper) finish() (size int) {
 	b := m.b
 	for i := range b.shapes {
@@ -187,7 +188,7 @@ func (m *shaper) finish() (size int) {
 	return size + 8*len(sets) + 4*cap(b.columns)
 }
 
-// check reports whether the lists fit s. Errors: ErrCorrupt.
+// check returns an error unless the lists fit s. Errors: ErrCorrupt.
 func (b *deltaBlock) check(s *schema.Schema) error {
 	if b.checked.Load() == s {
 		return nil
@@ -210,10 +211,11 @@ func (b *deltaBlock) delta(i int) change.Delta {
 	return change.Delta{Row: b.rows[i], TS: b.ts[i], List: b.list(i)}
 }
 
-// lastRow is the row of the last delta.
+// lastRow returns the row of the last delta.
 func (b *deltaBlock) lastRow() uint32 { return b.rows[len(b.rows)-1] }
 
-// atOrAfter is the index of the first delta, from index from on, of row or a later one.
+// atOrAfter returns the index of the first delta at or after index from whose row is at or after
+// row.
 func (b *deltaBlock) atOrAfter(from int, row uint64) int {
 	rows := b.rows[from:]
 	if len(rows) == 0 || uint64(rows[0]) >= row {
@@ -225,7 +227,7 @@ func (b *deltaBlock) atOrAfter(from int, row uint64) int {
 	return from + sort.Search(len(rows), func(i int) bool { return uint64(rows[i]) >= row })
 }
 
-// covers reports whether seen has all columns of the shape.
+// covers reports whether seen contains all columns of the shape.
 func (s *shape) covers(seen batch.Bitmap) bool {
 	for i, w := range s.set {
 		if w&^seen[i] != 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// File is an open file of deltas, redos or undos: which of the two it is its position in a Tracker
-// says, not the file. Safe for concurrent use. Source: tablet spec §6.6.
+// File is an open delta file. It contains redos or undos; its position in a Tracker determines
+// which, since the file does not record it. Safe for concurrent use. Source: tablet spec §6.6.
 type File struct {
 	ID block.ID
 
@@ -22,8 +22,8 @@ type File struct {
 	size  int64
 }
 
-// OpenFile opens the file that src holds, for as long as src is open.
-// Errors: ErrUnsupported without value index or statistics; ErrCorrupt.
+// OpenFile opens a delta file. src must stay open while the File is in use. Errors: ErrUnsupported
+// for a file without value index or statistics; ErrCorrupt.
 func OpenFile(src block.Source, o cfile.ReaderOptions) (*File, error) {
 	f := &File{ID: src.ID(), size: src.Size()}
 	var err error
@@ -50,28 +50,28 @@ func OpenFile(src block.Source, o cfile.ReaderOptions) (*File, error) {
 	return f, nil
 }
 
-// Stats is what the file says that it holds; Columns is shared and read-only.
+// Stats returns the statistics recorded in the file. Columns is shared and read-only.
 func (f *File) Stats() Stats { return f.stats }
 
-// Len is the number of deltas.
+// Len returns the number of deltas.
 func (f *File) Len() int64 { return f.cells.Rows() }
 
-// Bytes is the length of the file.
+// Bytes returns the size of the file.
 func (f *File) Bytes() int64 { return f.size }
 
-// redoRelevant reports whether a redo of the file can count for snap.
+// redoRelevant reports whether a redo of the file may apply to snap.
 func (f *File) redoRelevant(snap mvcc.Snapshot) bool { return snap.Sees(f.stats.Min) }
 
-// undoRelevant reports whether an undo of the file can count for snap.
+// undoRelevant reports whether an undo of the file may apply to snap.
 func (f *File) undoRelevant(snap mvcc.Snapshot) bool { return !snap.Sees(f.stats.Max) }
 
-// damaged puts the file's name before an error.
+// damaged adds the block's number to an error.
 func (f *File) damaged(err error) error { return fmt.Errorf("delta: block %d: %w", f.ID, err) }
 
-// wrap puts the package's name before an error that names the block.
+// wrap adds the package's name to an error that names the block.
 func (f *File) wrap(err error) error { return fmt.Errorf("delta: %w", err) }
 
-// block is data cblock i, through the cache, checked against s. Errors: ErrCorrupt.
+// block returns data cblock i, from the cache if possible, checked against s. Errors: ErrCorrupt.
 func (f *File) block(i int, s *schema.Schema) (*deltaBlock, error) {
 	v, err := f.cells.ParsedBlock(i, func(_ batch.Ordinal, cells *batch.Vector) (any, int64, error) {
 		return parseBlock(cells.Bytes[:cells.Len], s)
@@ -86,10 +86,10 @@ func (f *File) block(i int, s *schema.Schema) (*deltaBlock, error) {
 	return b, nil
 }
 
-// rowBack hands the changes of one row that count for snap to use, from the one that is applied
-// last back to the first, until use returns false or there is none. Of all others it reads as many
-// keys as a search takes. Lists are checked against s and are valid as long as they are referenced.
-// Errors: ErrCorrupt.
+// rowBack calls use for the changes of one row that apply to snap, in reverse order of application,
+// until use returns false or there are no more. Otherwise it reads only the keys that the search
+// needs. Lists are checked against s and are valid as long as they are referenced. Errors:
+// ErrCorrupt.
 func (f *File) rowBack(row uint32, snap mvcc.Snapshot, undo bool, s *schema.Schema, use func(d change.Delta) bool) error {
 	p := position{f, row, snap, undo}
 	at, err := p.block()
@@ -108,7 +108,7 @@ func (f *File) rowBack(row uint32, snap mvcc.Snapshot, undo bool, s *schema.Sche
 			if d.Row != row {
 				return nil
 			}
-			if err = d.List.Check(s); err == nil && counts(d.TS, snap, undo) && !use(d) {
+			if err = d.List.Check(s); err == nil && applies(d.TS, snap, undo) && !use(d) {
 				return nil
 			}
 		}
@@ -127,8 +127,8 @@ func deltaAt(b cfile.Cells, i int) (change.Delta, error) {
 	return parseDelta(cell)
 }
 
-// position is where in a file the changes of a row that count for a snapshot end: in the order of
-// the file, redos or undos, those that do not count follow.
+// position is the end of the changes of a row that apply to a snapshot. In a file of redos and in
+// one of undos, the changes that do not apply come after those that do.
 type position struct {
 	f    *File
 	row  uint32
@@ -143,10 +143,10 @@ func (p *position) precedes(b cfile.Cells, i int) (bool, error) {
 		return false, err
 	}
 	row, ts, _, err := parseKey(cell)
-	return row > p.row || row == p.row && !counts(ts, p.snap, p.undo), err
+	return row > p.row || row == p.row && !applies(ts, p.snap, p.undo), err
 }
 
-// end is the position in a cblock.
+// end returns the position in a cblock.
 func (p *position) end(b cfile.Cells) (int, error) {
 	lo, hi := 0, b.Len()
 	for lo < hi {
@@ -164,8 +164,8 @@ func (p *position) end(b cfile.Cells) (int, error) {
 	return lo, nil
 }
 
-// block is the number of the cblock with the last change before the position, −1 if there is none.
-// The index is not enough: keys of undos fall within a row.
+// block returns the number of the cblock with the last change before the position, −1 if there is
+// none. The index alone cannot find it, since the keys of undos descend within a row.
 func (p *position) block() (int, error) {
 	var buf [keyBytes]byte
 	hi, err := p.f.cells.FindData(appendKey(buf[:0], p.row, mvcc.Max))
@@ -176,7 +176,8 @@ func (p *position) block() (int, error) {
 	if !behind || err != nil {
 		return hi, err
 	}
-	// The row begins in cblock lo or with the next, and all cblocks from there to hi begin with it.
+	// The row begins in cblock lo or in the next one, and all cblocks from there to hi begin with
+	// it.
 	lo, err := p.f.cells.FindData(appendKey(buf[:0], p.row, mvcc.Min))
 	for lo = max(lo, 0); hi-lo > 1 && err == nil; {
 		mid := int(uint(lo+hi) >> 1)

@@ -28,7 +28,7 @@ func (s *countedSource) ReadAt(p []byte, off int64) (int, error) {
 	return s.Memory.ReadAt(p, off)
 }
 
-// someUpdates are updates of column 11 on every step-th row, timestamps from first on.
+// someUpdates returns updates of column 11 on every step-th row, with timestamps from first on.
 func someUpdates(rows, step int, first mvcc.Timestamp) []change.Delta {
 	var out []change.Delta
 	for i := range rows {
@@ -44,7 +44,7 @@ func TestWriterTakesFileOrderOnly(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		first, second change.Delta
-		redo, undo    bool // whether each kind of file takes the second
+		redo, undo    bool // whether each kind of file accepts the second
 	}{
 		{"next row, earlier", at(5, 10), at(6, 3), true, true},
 		{"same row, same time", at(5, 10), at(5, 10), true, true},
@@ -78,7 +78,7 @@ func TestFileOfNoDeltasIsRefused(t *testing.T) {
 	}
 }
 
-// craft writes a file of any cells, with any settings around them: what Writer never writes.
+// craft writes a file with any cells and settings, which Writer would never write.
 func craft(t fataler, o cfile.WriterOptions, stats []byte, cells ...[]byte) *block.Memory {
 	t.Helper()
 	sink := &block.Memory{Number: 9}
@@ -102,13 +102,13 @@ func craft(t fataler, o cfile.WriterOptions, stats []byte, cells ...[]byte) *blo
 	return sink
 }
 
-// craftOptions are Writer's, but for the key of the index, which needs cells that can be read.
+// craftOptions are those of Writer, except for the key of the index, which requires valid cells.
 func craftOptions() cfile.WriterOptions {
 	return cfile.WriterOptions{Type: schema.Binary, Encoding: schema.Plain, Compression: schema.LZ4, BlockBytes: 512,
 		ValueIndex: true, FullIndexKeys: true, Exact: true}
 }
 
-// wideStats say that anything may be in the file.
+// wideStats returns statistics by which the file may contain anything.
 func wideStats(t fataler) []byte {
 	s := Stats{Deletes: 1, Reinserts: 1, Min: 0, Max: mvcc.Max}
 	b, err := s.encode()
@@ -145,7 +145,7 @@ func TestOpenRefusesOtherFiles(t *testing.T) {
 	}
 }
 
-// TestEveryReaderReportsBadCells puts damage that no checksum finds after a good delta.
+// TestEveryReaderReportsBadCells writes damage that no checksum detects after a valid delta.
 func TestEveryReaderReportsBadCells(t *testing.T) {
 	good := func(row uint32, list string) []byte { return append(appendKey(nil, row, 5), unhex(t, list)...) }
 	for name, bad := range map[string][]byte{
@@ -194,8 +194,8 @@ func TestEveryReaderReportsBadCells(t *testing.T) {
 	}
 }
 
-// TestEveryReaderReportsBadArrays puts a malformed array after a good one, in lists that set
-// the same columns.
+// TestEveryReaderReportsBadArrays writes a malformed array after a valid one, in lists that set the
+// same columns.
 func TestEveryReaderReportsBadArrays(t *testing.T) {
 	s, err := schema.New([]schema.Column{{ID: 10, Name: "k", Type: schema.Int32}, {ID: 11, Name: "a", Type: schema.Array, Element: schema.Int16, Nullable: true}}, 1)
 	if err != nil {
@@ -312,9 +312,9 @@ func TestIrrelevantStoresCostNothing(t *testing.T) {
 		}
 	}
 	if undoReads.reads+redoReads.reads > 0 {
-		t.Errorf("%d and %d reads of files that do not matter", undoReads.reads, redoReads.reads)
+		t.Errorf("%d and %d reads of irrelevant files", undoReads.reads, redoReads.reads)
 	}
-	// No redo deletes, so whether rows are live is known without a look.
+	// No redo is a delete, so Live need not read the file.
 	if live, err := (&Tracker{Redo: []*File{redo}}).Live(4); !live || err != nil || redoReads.reads > 0 {
 		t.Errorf("live %v, %v after %d reads", live, err, redoReads.reads)
 	}
@@ -345,7 +345,7 @@ func TestRisingWindowsReadEachCblockOnce(t *testing.T) {
 		if seen != rows || src.reads > len(blocks) {
 			t.Errorf("windows of %d rows: %d changes, %d reads of %d cblocks", step, seen, src.reads, len(blocks))
 		}
-		// A leap reads what it leads to, and nothing between.
+		// Skipping reads only the cblock that it leads to.
 		src.reads = 0
 		w = (&Tracker{Schema: testSchema, Redo: []*File{f}}).NewWindow(mvcc.Everything)
 		for _, from := range []batch.Ordinal{10, 1500} {
@@ -391,13 +391,13 @@ func TestDumpShowsEveryDelta(t *testing.T) {
 	}
 }
 
-// FuzzCell reads a file of two cells, one of them anything.
+// FuzzCell reads a file of two cells, one of which is the fuzz input.
 func FuzzCell(f *testing.F) {
 	f.Add([]byte{5, 7, 1, 11, 5, 5, 0, 0, 0})
 	f.Add([]byte{5, 7, 2})
 	f.Add([]byte{0xfb, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
 	fuzztest.Run(f, func(t *testing.T, cell []byte) {
-		cell = append([]byte{}, cell...) // nil would be NULL, which the file cannot have
+		cell = append([]byte{}, cell...) // nil would be NULL, which a delta file cannot have
 		file := openFile(t, craft(t, craftOptions(), wideStats(t), append(appendKey(nil, 1, 1), drop()...), cell))
 		tracker := &Tracker{Schema: testSchema, Undo: []*File{file}, Redo: []*File{file}}
 		d, parsed := parseDelta(cell)

@@ -15,9 +15,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// FuzzFile draws the cells of a file, each after a byte with its length, and its statistics;
-// checksums and indexes are good. What must hold: an error of the two kinds, or rows that are read
-// alike through windows and one by one; no panic.
+// FuzzFile takes the cells of a file, each preceded by a byte with its length, and its statistics
+// from the input; checksums and indexes are valid. Reads must return an error of one of two kinds,
+// or the same rows through windows as one by one, and must not panic.
 func FuzzFile(f *testing.F) {
 	cells := func(deltas ...change.Delta) (b []byte) {
 		for _, d := range deltas {
@@ -81,7 +81,7 @@ func checkKind(t *testing.T, err error) {
 	}
 }
 
-// A few bytes that unpack to very many deltas are refused before they are all in memory.
+// A few bytes that decompress to very many deltas are refused before all of them are in memory.
 func TestFileThatUnpacksToTooManyCellsIsRefused(t *testing.T) {
 	sink := &block.Memory{Number: 9}
 	o := craftOptions()

@@ -25,7 +25,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// goldenFile is one line of the corpus' manifest of delta files.
+// goldenFile is one line of the corpus's manifest of delta files.
 type goldenFile struct {
 	Name    string `json:"name"`
 	Kind    string `json:"kind"`
@@ -77,8 +77,8 @@ func (g *goldenFile) schema(t *testing.T) *schema.Schema {
 	return s
 }
 
-// eachGolden runs test on every delta file of the corpus: on the cut of it that is kept beside the
-// code, and on the whole where it is there.
+// eachGolden runs test on every delta file of the corpus: on the truncated copy in testdata, and on
+// the whole file if the corpus is present.
 func eachGolden(t *testing.T, test func(t *testing.T, g *goldenFile, data []byte, want []change.Delta)) {
 	t.Run("files=kept", func(t *testing.T) { eachFile(t, filepath.Join("testdata", "golden"), test) })
 	t.Run("files=corpus", func(t *testing.T) { eachFile(t, filepath.Join(corpustest.Dir(t), "golden", "cfile", "delta"), test) })
@@ -174,7 +174,7 @@ func goldenCell(t *testing.T, typ schema.Type, value json.Token) []byte {
 			t.Fatal(err)
 		}
 		switch {
-		case typ == schema.Float && text == "NaN": // Go's NaN has another bit pattern
+		case typ == schema.Float && text == "NaN": // Go's NaN has a different bit pattern
 			return []byte{0, 0, 0xc0, 0x7f}
 		case text == "NaN":
 			return []byte{0, 0, 0, 0, 0, 0, 0xf8, 0x7f}
@@ -224,7 +224,7 @@ func TestKuduFilesReadAsKuduReadsThem(t *testing.T) {
 				t.Errorf("column %d: %d updates, want %d", id, stats.Updates(id), n)
 			}
 		}
-		// All at once, and row by row: the first seeks once, the second for every row.
+		// Once in one window, and once row by row: the first seeks once, the second for every row.
 		tracker := trackerOf(g, s, f)
 		both := func(undo, redo []change.Delta, err error) []change.Delta {
 			if err != nil {
@@ -235,7 +235,7 @@ func TestKuduFilesReadAsKuduReadsThem(t *testing.T) {
 		sameDeltas(t, "delta", both(tracker.Collect(0, 1<<20, mvcc.Everything)), want)
 		var single []change.Delta
 		for row := range int(want[len(want)-1].Row) + 2 {
-			snap, first := mvcc.Everything, len(single) // all redos count for it
+			snap, first := mvcc.Everything, len(single) // all redos apply to it
 			if g.undo() {
 				snap = mvcc.Nothing
 			}
@@ -251,8 +251,9 @@ func TestKuduFilesReadAsKuduReadsThem(t *testing.T) {
 	})
 }
 
-// TestKuduFilesRewrittenAreTheSame holds our writer to Kudu's bytes. Kudu writes the columns of the
-// statistics in no particular order, so these, and the checksum over them, may differ.
+// TestKuduFilesRewrittenAreTheSame compares the writer's output with Kudu's. Kudu writes the
+// columns of the statistics in no particular order, so these, and the checksum over them, may
+// differ.
 func TestKuduFilesRewrittenAreTheSame(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g *goldenFile, data []byte, deltas []change.Delta) {
 		sink := new(block.Memory)

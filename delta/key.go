@@ -7,26 +7,26 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// One cell of a delta file, which is one change of one row.
+// The format of one cell of a delta file, which is one change of one row:
 //
 //	width  field      meaning
 //	1–5    row        row ID, order-preserving varint
 //	1–9    timestamp  order-preserving varint
 //	rest   list       change list, see change.List
 //
-// The first two are the delta key. A file of redos is sorted by row, then by timestamp; a file of
-// undos by row, then by timestamp falling, so its keys do not rise inside a row, and only rows may
-// be searched for. Changes of one row and one timestamp follow one another in the order in which
-// they were made.
+// The first two fields are the delta key. A file of redos is sorted by row, then by timestamp. A
+// file of undos is sorted by row, then by descending timestamp, so its keys do not ascend within a
+// row and only rows can be searched for. Changes of one row and one timestamp are in the order in
+// which they were made.
 //
 // Row 5, timestamp 7, update of column 11 (INT32) to 5: 05 07 01 0b 05 05 00 00 00
 //
 // Source: tablet spec §6.1, §6.2.
 const (
 	statsKey    = "deltafilestats" // footer pair of the statistics; file format: never change
-	cblockBytes = 32 << 10         // size of a data cblock before compression; any will do
+	cblockBytes = 32 << 10         // size of a data cblock before compression; any size is valid
 	maxRow      = 1<<32 - 1        // highest row ID; file format: never change
-	keyBytes    = 5 + 9            // of a delta key, at most
+	keyBytes    = 5 + 9            // maximum length of a delta key
 )
 
 // appendKey appends a delta key.
@@ -35,7 +35,7 @@ func appendKey(dst []byte, row uint32, ts mvcc.Timestamp) []byte {
 	return coding.AppendOrderedUvarint(dst, uint64(ts))
 }
 
-// parseKey reads the delta key at the start of a cell; n is its length. Errors: ErrCorrupt.
+// parseKey reads the delta key at the beginning of a cell; n is its length. Errors: ErrCorrupt.
 func parseKey(cell []byte) (row uint32, ts mvcc.Timestamp, n int, err error) {
 	r, n, err := parseRow(cell)
 	if err != nil {
@@ -48,7 +48,7 @@ func parseKey(cell []byte) (row uint32, ts mvcc.Timestamp, n int, err error) {
 	return r, mvcc.Timestamp(t), n + m, nil
 }
 
-// parseRow reads the row ID at the start of a cell; n is its length. Errors: ErrCorrupt.
+// parseRow reads the row ID at the beginning of a cell; n is its length. Errors: ErrCorrupt.
 func parseRow(cell []byte) (row uint32, n int, err error) {
 	r, n, ok := coding.OrderedUvarint(cell)
 	if !ok || r > maxRow {
@@ -57,7 +57,7 @@ func parseRow(cell []byte) (row uint32, n int, err error) {
 	return uint32(r), n, nil
 }
 
-// parseDelta reads a cell. The list aliases it, and is not checked yet. Errors: ErrCorrupt.
+// parseDelta parses a cell. The list aliases it and is not checked. Errors: ErrCorrupt.
 func parseDelta(cell []byte) (change.Delta, error) {
 	row, ts, n, err := parseKey(cell)
 	if err != nil {
@@ -66,7 +66,7 @@ func parseDelta(cell []byte) (change.Delta, error) {
 	return change.Delta{Row: row, TS: ts, List: change.List(cell[n:])}, nil
 }
 
-// keyOf is the delta key that a cell begins with; of cells that a Writer made.
+// keyOf returns the delta key of a cell that a Writer made.
 func keyOf(cell []byte) []byte {
 	_, n, ok := coding.OrderedUvarint(cell)
 	if !ok {

@@ -10,11 +10,12 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// foldEvery is how many changes of one row are between two folds. A reader of the newest state
-// walks at most this many links; a fold costs one more list of all columns that were changed.
+// foldEvery is the number of changes of one row between two folds. A reader of the newest state
+// follows at most this many links. A fold costs one additional list of all columns that have
+// changed.
 const foldEvery = 64
 
-// link is one change of one row, in the arena of a MemStore. The links of a row hang together from
+// link is one change of one row, in the arena of a MemStore. The links of a row are chained from
 // the newest to the oldest:
 //
 //	        newest                                                 oldest
@@ -22,19 +23,18 @@ const foldEvery = 64
 //	                       │                     ▲
 //	                       └──── previous fold ──┘            * folded
 //
-// A folded link also carries a list with the newest value of every column that was changed up to
-// and with this link, so no older link need be read; and it names the previous folded link, so
-// that a reader of an old snapshot gets past a thousand newer changes in some sixteen steps. Links
-// never change once a reader can reach them.
+// A folded link also has a list with the newest value of every column that changed up to and
+// including this link, so no older link need be read. It also refers to the previous folded link,
+// so a reader of an old snapshot skips a thousand newer changes in about sixteen steps. Links never
+// change once a reader can reach them.
 type link struct {
 	store *arena.Arena
-	b     []byte // from the link's first byte; its lengths say where it ends
+	b     []byte // from the link's first byte; the lengths in it determine its end
 }
 
-// Layout of a link in memory, by offset: timestamp, name of the link before, length of the list,
-// number of the change among those of its row modulo foldEvery; then the list. A folded link,
-// number 0, goes on with the name of the previous folded link, the length of the fold, and the
-// fold.
+// Layout of a link in memory, by offset: timestamp, reference to the previous link, length of the
+// list, number of the change within its row modulo foldEvery; then the list. In a folded link,
+// number 0, the reference to the previous folded link, the length of the fold, and the fold follow.
 const (
 	linkTS     = 0
 	linkPrev   = 8
@@ -56,25 +56,25 @@ func (l link) prev() arena.Ref { return arena.Ref(binary.LittleEndian.Uint64(l.b
 func (l link) number() uint32  { return binary.LittleEndian.Uint32(l.b[linkNumber:]) }
 func (l link) folded() bool    { return l.number() == 0 }
 
-// list is the change itself. It aliases the arena.
+// list returns the change. It aliases the arena.
 func (l link) list() change.List { return l.b[linkList:l.listEnd():l.listEnd()] }
 
 func (l link) listEnd() int { return linkList + int(binary.LittleEndian.Uint32(l.b[linkLen:])) }
 
-// fold is all changes up to and with this link as one update, empty when none of them is an update.
-// Of folded links only.
+// fold returns all changes up to and including this link as one update, empty if none of them is an
+// update. l must be folded.
 func (l link) fold() change.List {
 	f := l.b[l.listEnd():]
 	end := foldList + int(binary.LittleEndian.Uint32(f[foldLen:]))
 	return f[foldList:end:end]
 }
 
-// prevFold is the nearest folded link before this one, 0 if there is none. Of folded links only.
+// prevFold returns the nearest folded link before this one, 0 if there is none. l must be folded.
 func (l link) prevFold() arena.Ref {
 	return arena.Ref(binary.LittleEndian.Uint64(l.b[l.listEnd()+foldPrev:]))
 }
 
-// addLink puts a link in front of newest, which is 0 for the first change of a row.
+// addLink adds a link before newest, which is 0 for the first change of a row.
 func addLink(store *arena.Arena, newest arena.Ref, ts mvcc.Timestamp, list change.List) arena.Ref {
 	var number uint32 = 1
 	if newest != 0 {
@@ -102,8 +102,8 @@ func addLink(store *arena.Arena, newest arena.Ref, ts mvcc.Timestamp, list chang
 	return ref
 }
 
-// foldOf makes one update of list and all changes from newest back, and finds the folded link that
-// it began with. A delete sets no column; it is the last change of its row and is found in front.
+// foldOf combines list and all changes from newest back into one update, and returns the folded
+// link that it started from. A delete sets no column; it can only be the last change of its row.
 func foldOf(store *arena.Arena, newest arena.Ref, list change.List) (before arena.Ref, fold change.List) {
 	lists := [foldEvery + 1]change.List{list}
 	n := 1
@@ -119,7 +119,7 @@ func foldOf(store *arena.Arena, newest arena.Ref, list change.List) (before aren
 		n++
 		ref = l.prev()
 	}
-	// From the newest list to the oldest: the value met first is the one that counts.
+	// From the newest list to the oldest: the first value found is the newest.
 	seen := make(map[schema.ColumnID]bool)
 	for _, l := range lists[:n] {
 		for columns := l.Columns(); ; {
@@ -134,14 +134,14 @@ func foldOf(store *arena.Arena, newest arena.Ref, list change.List) (before aren
 			if len(fold) == 0 {
 				fold = change.AppendUpdateHeader(nil, change.Update)
 			}
-			cell, _ := l.Find(id) // the last, if the list has the column twice
+			cell, _ := l.Find(id) // the last value, if the list contains the column twice
 			fold = change.AppendColumn(fold, id, cell)
 		}
 	}
 	return before, fold
 }
 
-// newestBefore finds the newest link with a timestamp below snap, 0 if there is none.
+// newestBefore returns the newest link with a timestamp below snap, 0 if there is none.
 func newestBefore(store *arena.Arena, ref arena.Ref, snap mvcc.Snapshot) arena.Ref {
 	for ref != 0 {
 		l := linkAt(store, ref)
@@ -152,7 +152,7 @@ func newestBefore(store *arena.Arena, ref arena.Ref, snap mvcc.Snapshot) arena.R
 		if !l.folded() {
 			continue
 		}
-		// All between two folds is passed over when the older fold is still too new.
+		// If the older fold is still too new, all links between the two folds are skipped.
 		if before := l.prevFold(); before != 0 && !snap.Sees(linkAt(store, before).ts()) {
 			ref = before
 		}
@@ -160,8 +160,8 @@ func newestBefore(store *arena.Arena, ref arena.Ref, snap mvcc.Snapshot) arena.R
 	return 0
 }
 
-// appendState appends the lists that make the state of a row as of the link ref, oldest first: the
-// nearest fold and what came after it.
+// appendState appends the lists that determine the state of a row as of the link ref, oldest first:
+// the nearest fold and all later changes.
 func appendState(dst []change.List, store *arena.Arena, ref arena.Ref) []change.List {
 	from := len(dst)
 	for ref != 0 {
@@ -184,7 +184,7 @@ func appendState(dst []change.List, store *arena.Arena, ref arena.Ref) []change.
 	return dst
 }
 
-// appendChanges appends every change of a row from the link ref back, oldest first.
+// appendChanges appends every change of a row up to the link ref, oldest first.
 func appendChanges(dst []change.Delta, store *arena.Arena, row uint32, ref arena.Ref) []change.Delta {
 	from := len(dst)
 	for ref != 0 {

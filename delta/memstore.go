@@ -14,22 +14,23 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// MemStore holds the changes of one rowset that no file has yet: updates and deletes, going forward
-// in time. A deleted row never comes back in its rowset, so a delete is the last change of its row.
+// MemStore contains the changes of one rowset that are not in a file yet: updates and deletes,
+// forward in time. A deleted row is never reinserted in its rowset, so a delete is the last change
+// of its row.
 //
-// Readers may come at any time from many goroutines, and so may writers, provided that changes of
-// one row come one after the other, in the order of their timestamps: the row's lock sees to that.
-// What a store holds is forgotten as a whole, after it was written to a file.
+// Readers and writers may run concurrently, provided that changes of one row are applied one after
+// another in the order of their timestamps; the row lock ensures this. A store is discarded as a
+// whole after it was written to a file.
 //
-// Source: tablet spec §7.1. Simpler than Kudu: one tree entry a row, not one a change, and no
-// sequence numbers to keep apart the changes of one batch. The cost: all changes of a row are
-// reached through it.
+// Source: tablet spec §7.1. Simpler than Kudu: one tree entry per row instead of one per change,
+// and no sequence numbers to distinguish the changes of one batch. The cost: every change of a row
+// is reached through its entry.
 type MemStore struct {
-	changes *arena.Arena // links; filled under mu, read without it
+	changes *arena.Arena // links; written with mu held, read without it
 	grow    func(n int64)
 
 	mu        sync.RWMutex
-	changeLog *arena.Journal[logEntry] // of changes applied since StartChangeLog; nil if there is none
+	changeLog *arena.Journal[logEntry] // of changes applied since StartChangeLog; nil if it was not called
 	rows      *btree.BTreeG[memRow]
 	firstLSN  lsn.LSN
 	count     int
@@ -38,8 +39,8 @@ type MemStore struct {
 	maxTS     mvcc.Timestamp
 }
 
-// memRow is one row's entry: the newest link of its changes. It holds no pointer, so that a large
-// tree costs the garbage collector nothing.
+// memRow is the entry of one row: the newest link of its changes. It has no pointer, so the garbage
+// collector does not visit a large tree.
 type memRow struct {
 	row    batch.Ordinal
 	newest arena.Ref
@@ -47,7 +48,7 @@ type memRow struct {
 
 const memTreeDegree = 32
 
-// NewMemStore returns an empty store. grow is called with the bytes taken for changes, and on
+// NewMemStore returns an empty store. grow is called with the bytes allocated for changes, and on
 // Release with minus their sum; nil disables it.
 func NewMemStore(grow func(n int64)) *MemStore {
 	return &MemStore{
@@ -58,8 +59,8 @@ func NewMemStore(grow func(n int64)) *MemStore {
 	}
 }
 
-// Apply adds one change, copying list. It cannot fail: a reinsert, a change after a delete of its
-// row, or one older than the row's newest says that this program is wrong.
+// Apply adds one change and copies list. It cannot fail. It panics on a reinsert, on a change after
+// a delete of its row, and on one older than the row's newest, which are bugs of the caller.
 func (m *MemStore) Apply(row batch.Ordinal, ts mvcc.Timestamp, lsn lsn.LSN, list change.List) {
 	kind := list.Kind()
 	if kind != change.Update && kind != change.Delete {
@@ -82,7 +83,7 @@ func (m *MemStore) Apply(row batch.Ordinal, ts mvcc.Timestamp, lsn lsn.LSN, list
 	}
 
 	if m.count == 0 || lsn < m.firstLSN {
-		m.firstLSN = lsn // writers of different rows may come in any order
+		m.firstLSN = lsn // writers of different rows apply in any order
 	}
 	m.minTS, m.maxTS = min(m.minTS, ts), max(m.maxTS, ts)
 	m.count++
@@ -91,15 +92,14 @@ func (m *MemStore) Apply(row batch.Ordinal, ts mvcc.Timestamp, lsn lsn.LSN, list
 	}
 }
 
-// FirstLSN is the lowest LSN of all changes held, 0 if there is none: the log is needed from there
-// on.
+// FirstLSN returns the lowest LSN of all changes, 0 if there is none. The log is needed from there.
 func (m *MemStore) FirstLSN() lsn.LSN {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.firstLSN
 }
 
-// Len is the number of changes.
+// Len returns the number of changes.
 func (m *MemStore) Len() int {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -109,25 +109,25 @@ func (m *MemStore) Len() int {
 // Empty reports whether the store has no change. A nil store is empty.
 func (m *MemStore) Empty() bool { return m == nil || m.Len() == 0 }
 
-// Bytes is the memory taken for changes, without the tree over the rows.
+// Bytes returns the memory of the changes, without the tree over the rows.
 func (m *MemStore) Bytes() int64 { return m.changes.Size() }
 
-// Deleted is the number of rows whose newest change is a delete.
+// Deleted returns the number of rows whose newest change is a delete.
 func (m *MemStore) Deleted() int64 {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.deleted
 }
 
-// MaxTimestamp is the newest timestamp of all changes, mvcc.Min if there is none.
+// MaxTimestamp returns the newest timestamp of all changes, mvcc.Min if there is none.
 func (m *MemStore) MaxTimestamp() mvcc.Timestamp {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.maxTS
 }
 
-// Release reports to grow that the memory is returned. Nothing may be applied after it; readers
-// that are still there may go on. May be called twice.
+// Release reports to grow that the memory is freed. Nothing may be applied afterwards; running
+// readers may continue. Release may be called twice.
 func (m *MemStore) Release() {
 	m.StopChangeLog()
 	m.mu.Lock()
@@ -145,7 +145,7 @@ func (m *MemStore) relevant(snap mvcc.Snapshot) bool {
 	return snap.Sees(m.minTS)
 }
 
-// newest returns the newest link of a row, 0 if the row was not changed.
+// newest returns the newest link of a row, 0 if it has none.
 func (m *MemStore) newest(row batch.Ordinal) arena.Ref {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -153,8 +153,8 @@ func (m *MemStore) newest(row batch.Ordinal) arena.Ref {
 	return r.newest
 }
 
-// deletedRow reports whether the newest change of a row is a delete. Most stores have none: then
-// the row is not looked for.
+// deletedRow reports whether the newest change of a row is a delete. Most stores have no deletes
+// and skip the lookup.
 func (m *MemStore) deletedRow(row batch.Ordinal) bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -165,20 +165,20 @@ func (m *MemStore) deletedRow(row batch.Ordinal) bool {
 	return r.newest != 0 && linkAt(m.changes, r.newest).list().Kind() == change.Delete
 }
 
-// rowBack applies the changes of a row that are older than snap, the newest first.
+// rowBack applies the changes of a row that are older than snap, newest first.
 func (m *MemStore) rowBack(row batch.Ordinal, snap mvcc.Snapshot, r *RowState) {
 	ref := newestBefore(m.changes, m.newest(row), snap)
 	if ref == 0 {
 		return
 	}
-	var few [8]change.List // most rows were not changed more often
+	var few [8]change.List // most rows have fewer changes
 	for _, list := range slices.Backward(appendState(few[:0], m.changes, ref)) {
 		r.applyBack(list)
 	}
 }
 
-// appendRows appends the entries of the changed rows in [from, to). The lock is held for no longer
-// than that: the links of the entries need none.
+// appendRows appends the entries of the changed rows in [from, to). Only this takes the lock;
+// reading the links of the entries does not.
 func (m *MemStore) appendRows(dst []memRow, from batch.Ordinal, to uint64) []memRow {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -192,9 +192,9 @@ func (m *MemStore) appendRows(dst []memRow, from batch.Ordinal, to uint64) []mem
 	return dst
 }
 
-// Each calls yield for every change in a snapshot, by row, the changes of a row oldest first: the
-// order of a redo file. It stops at the first error and returns it. Lists are read-only and valid
-// as long as they are referenced.
+// Each calls yield for every change in a snapshot, by row, the changes of a row oldest first, which
+// is the order of a redo file. It stops at the first error and returns it. Lists are read-only and
+// valid as long as they are referenced.
 //
 // All changes in the snapshot must have been applied. Later changes may be applied concurrently.
 func (m *MemStore) Each(snap mvcc.Snapshot, yield func(change.Delta) error) error {
@@ -218,7 +218,7 @@ func (m *MemStore) Each(snap mvcc.Snapshot, yield func(change.Delta) error) erro
 }
 
 // appendSome appends the entries of the next rows at or after from, at most limit of them; more
-// is set if the limit ended it.
+// reports whether it stopped at the limit.
 func (m *MemStore) appendSome(dst []memRow, from uint64, limit int) (rows []memRow, more bool) {
 	if from > maxRow {
 		return dst, false

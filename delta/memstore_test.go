@@ -14,7 +14,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// setInt is an update of one int32 column.
+// setInt returns an update of one int32 column.
 func setInt(id schema.ColumnID, value int) change.List {
 	cell := []byte{byte(value), byte(value >> 8), byte(value >> 16), byte(value >> 24)}
 	return change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), id, cell)
@@ -33,7 +33,7 @@ func TestMemStoreCountsItsChanges(t *testing.T) {
 		t.Error("an empty store holds something")
 	}
 	m.Apply(7, 20, 3, setInt(11, 1))
-	m.Apply(2, 10, 2, setInt(11, 2)) // another row: writers come in any order
+	m.Apply(2, 10, 2, setInt(11, 2)) // another row: writers apply in any order
 	m.Apply(7, 30, 5, drop())
 	if got := fmt.Sprint(m.FirstLSN(), m.Len(), m.Deleted(), uint64(m.MaxTimestamp())); got != "2 3 1 30" {
 		t.Errorf("first LSN, changes, deleted, newest: %s; want 2 3 1 30", got)
@@ -68,7 +68,7 @@ func TestHotRowReadsAtEverySnapshot(t *testing.T) {
 	const changes = 1000
 	m := NewMemStore(nil)
 	for i := range changes {
-		// Column 11 always, the others now and then; two changes share each timestamp.
+		// Column 11 always, the others sometimes; two changes share each timestamp.
 		list := setInt(11, i)
 		if i%10 == 0 {
 			list = change.AppendColumn(list, schema.ColumnID(100+i/100), []byte{byte(i / 10)})
@@ -102,7 +102,7 @@ func TestHotRowReadsAtEverySnapshot(t *testing.T) {
 	}
 }
 
-// TestDeleteOfAFoldedRowIsSeen makes the delete each of the changes around the one that is folded.
+// TestDeleteOfAFoldedRowIsSeen places the delete at each change near a fold.
 func TestDeleteOfAFoldedRowIsSeen(t *testing.T) {
 	for updates := foldEvery - 3; updates <= foldEvery+2; updates++ {
 		m := NewMemStore(nil)
@@ -120,8 +120,8 @@ func TestDeleteOfAFoldedRowIsSeen(t *testing.T) {
 	}
 }
 
-// TestHotRowIsReadFromFewChangeLists holds the lists that make the state of a hot row, newest or old, to a
-// number that does not grow with its changes.
+// TestHotRowIsReadFromFewChangeLists checks that the number of lists that are read for a hot row,
+// newest or old, does not grow with its changes.
 func TestHotRowIsReadFromFewChangeLists(t *testing.T) {
 	m := NewMemStore(nil)
 	const changes = 64 * 500
@@ -142,7 +142,7 @@ func TestHotRowIsReadFromFewChangeLists(t *testing.T) {
 
 func TestEachVisitsChangesInFileOrder(t *testing.T) {
 	m := NewMemStore(nil)
-	const rows = 3*batch.WindowRows + 5 // more than are taken under one lock
+	const rows = 3*batch.WindowRows + 5 // more than are copied under one lock
 	lsn := lsn.LSN(0)
 	for pass := range 2 {
 		for i := range rows {
@@ -151,7 +151,7 @@ func TestEachVisitsChangesInFileOrder(t *testing.T) {
 			m.Apply(row, mvcc.Timestamp(10+pass/2), lsn, setInt(11, pass))
 		}
 	}
-	m.Apply(maxRow, 99, lsn, drop()) // the last row that there can be
+	m.Apply(maxRow, 99, lsn, drop()) // the highest row ID
 	var last change.Delta
 	n := 0
 	err := m.Each(mvcc.Everything, func(d change.Delta) error {
@@ -195,8 +195,8 @@ func TestMemStoreRefusesImpossibleChanges(t *testing.T) {
 	}
 }
 
-// TestWritersAndReadersAtOnce runs writers of different rows beside readers: whatever a reader
-// finds of a row must be a prefix of its changes.
+// TestWritersAndReadersAtOnce runs writers of different rows concurrently with readers. Whatever a
+// reader sees of a row must be a prefix of its changes.
 func TestWritersAndReadersAtOnce(t *testing.T) {
 	const writers, rowsEach, changes = 4, 20, 200
 	m := NewMemStore(nil)
@@ -257,8 +257,8 @@ func TestWritersAndReadersAtOnce(t *testing.T) {
 	}
 }
 
-// What is applied after StartChangeLog is returned from any position on, in order, each with its
-// LSN; what was there before is not. The list is memory like any other.
+// Changes applied after StartChangeLog are returned from any position on, in order, each with its
+// LSN; earlier ones are not. The change log is counted as memory of the store.
 func TestChangeLogHasTheChangesSinceItsStart(t *testing.T) {
 	var told int64
 	m := NewMemStore(func(n int64) { told += n })
@@ -307,7 +307,7 @@ func TestChangeLogHasTheChangesSinceItsStart(t *testing.T) {
 	}
 }
 
-// A file is written as of a moment though changes go on.
+// Each returns the changes in its snapshot, although later changes are applied concurrently.
 func TestEachIgnoresLaterChanges(t *testing.T) {
 	m := NewMemStore(nil)
 	m.Apply(1, 5, 1, setInt(11, 1))

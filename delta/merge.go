@@ -10,11 +10,12 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// MergeRedos hands every delta of files of redos, which come oldest first, to use in the order of
-// one such file: by row, then by timestamp, those of one row and timestamp in the order of the
-// files and of the changes in each. One cblock a file is in memory. A delta holds during the call,
-// its list as long as it is referenced. Lists are checked against s as in Tracker.Schema. The first
-// error of use ends it and is returned. Errors: ErrCorrupt. Source: tablet spec §14.1.
+// MergeRedos calls use for every delta of several redo files, given oldest first, in the order of
+// one merged file: by row, then by timestamp; deltas of one row and timestamp in the order of the
+// files and within them. It keeps one cblock per file in memory. A delta is valid during the call,
+// its list as long as it is referenced. Lists are checked against s as described at Tracker.Schema.
+// MergeRedos stops at the first error of use and returns it. Errors: ErrCorrupt. Source: tablet
+// spec §14.1.
 func MergeRedos(files []*File, s *schema.Schema, use func(d change.Delta) error) error {
 	if s == nil {
 		s = noSchema
@@ -49,13 +50,14 @@ func MergeRedos(files []*File, s *schema.Schema, use func(d change.Delta) error)
 	return nil
 }
 
-// mergeHead is a file of a merge; delta pos of its block is its next one.
+// mergeHead is a file of a merge; its next delta is delta pos of its block.
 type mergeHead struct {
 	cursor
-	age int // index of the file: of equal keys the older file's comes first
+	age int // index of the file: of equal keys, that of the older file comes first
 }
 
-// step goes on to the file's next delta. Errors: ErrCorrupt, also where the file is not in order.
+// step advances to the next delta of the file. Errors: ErrCorrupt, also if the file is not in
+// order.
 func (h *mergeHead) step() (more bool, err error) {
 	row, ts := h.head()
 	if h.pos++; h.pos == len(h.block.rows) {
@@ -69,7 +71,7 @@ func (h *mergeHead) step() (more bool, err error) {
 	return true, nil
 }
 
-// head is the delta key of the next one.
+// head returns the delta key of the next delta.
 func (h *mergeHead) head() (uint32, mvcc.Timestamp) { return h.block.rows[h.pos], h.block.ts[h.pos] }
 
 // mergeHeap has the file with the next delta on top.

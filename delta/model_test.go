@@ -19,8 +19,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// testSchema has one column of each kind that matters here: not nullable, nullable of fixed width,
-// nullable byte string.
+// testSchema has a column of each relevant kind: not nullable, nullable with fixed width, nullable
+// byte string.
 var testSchema = func() *schema.Schema {
 	s, err := schema.New([]schema.Column{
 		{ID: 10, Name: "key", Type: schema.Int64},
@@ -34,23 +34,23 @@ var testSchema = func() *schema.Schema {
 	return s
 }()
 
-// event is one thing that happened to a row: insert, update, delete or reinsert.
+// event is one operation on a row: insert, update, delete or reinsert.
 type event struct {
 	ts    mvcc.Timestamp
 	kind  change.Kind
-	cells map[schema.ColumnID][]byte // what was set; all columns for insert and reinsert
+	cells map[schema.ColumnID][]byte // the cells that it set; all columns for insert and reinsert
 }
 
-// state is a row at one moment.
+// state is a row at one time.
 type state struct {
 	there bool
 	cells map[schema.ColumnID][]byte
 }
 
-// history is the life of one row, oldest first. It begins with an insert.
+// history is the list of events of one row, oldest first. It begins with an insert.
 type history []event
 
-// at is the row after the first n events: the definition that everything is compared with.
+// at returns the row after the first n events. All other results are compared with it.
 func (h history) at(n int) state {
 	s := state{cells: map[schema.ColumnID][]byte{}}
 	for _, e := range h[:n] {
@@ -62,7 +62,7 @@ func (h history) at(n int) state {
 	return s
 }
 
-// before is the number of events before snap.
+// before returns the number of events before snap.
 func (h history) before(snap mvcc.Snapshot) int {
 	n := 0
 	for n < len(h) && snap.Sees(h[n].ts) {
@@ -71,7 +71,7 @@ func (h history) before(snap mvcc.Snapshot) int {
 	return n
 }
 
-// redo is event n as a change that leads forward.
+// redo returns event n as a redo.
 func (h history) redo(n int) change.List {
 	e := h[n]
 	if e.kind == change.Delete {
@@ -80,7 +80,7 @@ func (h history) redo(n int) change.List {
 	return listOf(e.kind, e.cells)
 }
 
-// undo is event n as a change that leads back.
+// undo returns event n as an undo.
 func (h history) undo(n int) change.List {
 	e, old := h[n], h.at(n)
 	switch e.kind {
@@ -109,10 +109,10 @@ func listOf(kind change.Kind, cells map[schema.ColumnID][]byte) change.List {
 	return list
 }
 
-// world is a rowset: the histories of its rows, and the same as base cells and stores of deltas.
+// world is a rowset: the histories of its rows, and the same as base cells and delta stores.
 type world struct {
 	rows    []history
-	base    []int // how many events of each row the base holds
+	base    []int // number of events of each row that the base includes
 	tracker *Tracker
 	end     mvcc.Timestamp // above every event
 }
@@ -136,11 +136,12 @@ func drawCells(t *rapid.T, all bool) map[schema.ColumnID][]byte {
 	return cells
 }
 
-// drawWorld makes a rowset. Time has parts: undos of two files, base, redos of three files, a
-// store; where they meet is drawn, and a part may be empty. Rows are few among many row IDs.
+// drawWorld draws a rowset. Its time is divided at random into the undos of two files, the base,
+// the redos of three files, and a mem store, any of which may be empty. There are few rows among
+// many row IDs.
 func drawWorld(t *rapid.T) *world {
 	w := &world{end: 60}
-	var cuts []mvcc.Timestamp // base, then where the redo files and the store begin
+	var cuts []mvcc.Timestamp // base, then the beginnings of the redo files and the store
 	for range 4 {
 		cuts = append(cuts, mvcc.Timestamp(rapid.IntRange(2, 60).Draw(t, "cut")))
 	}
@@ -152,13 +153,13 @@ func drawWorld(t *rapid.T) *world {
 		events, pause := rapid.IntRange(0, 6).Draw(t, "events"), 12
 		hot := rapid.IntRange(0, 30).Draw(t, "hot") == 0
 		if hot {
-			events, pause = 300, 5 // enough to be folded
+			events, pause = 300, 5 // enough for folds
 		}
 		for range events {
 			last := h[len(h)-1]
 			later := rapid.IntRange(0, pause).Draw(t, "later")
 			if hot {
-				later /= pause // mostly none
+				later /= pause // mostly zero
 			}
 			e := event{ts: last.ts + mvcc.Timestamp(later)}
 			switch {
@@ -179,7 +180,7 @@ func drawWorld(t *rapid.T) *world {
 		w.rows = append(w.rows, h)
 		base := h.before(mvcc.Before(cuts[0]))
 		if h[base-1].kind == change.Delete {
-			base-- // a row that is deleted keeps its last cells in the base, and its delete as a redo
+			base-- // a deleted row keeps its last cells in the base, and the delete is a redo
 		}
 		w.base = append(w.base, base)
 	}
@@ -187,7 +188,7 @@ func drawWorld(t *rapid.T) *world {
 	return w
 }
 
-// store makes the tracker: undos before and after undoCut, redos between the cuts.
+// store returns the tracker: undos before and after undoCut, redos between the cuts.
 func (w *world) store(t *rapid.T, undoCut mvcc.Timestamp, cuts []mvcc.Timestamp) {
 	tr := &Tracker{Schema: testSchema}
 	for _, part := range [][2]mvcc.Timestamp{{undoCut, cuts[0]}, {0, undoCut}} {
@@ -200,7 +201,7 @@ func (w *world) store(t *rapid.T, undoCut mvcc.Timestamp, cuts []mvcc.Timestamp)
 	w.tracker = tr
 }
 
-// undos are those of the events of the base in [from, to), in file order.
+// undos returns the undos of the events of the base in [from, to), in file order.
 func (w *world) undos(from, to mvcc.Timestamp) []change.Delta {
 	var out []change.Delta
 	for row, h := range w.rows {
@@ -213,7 +214,7 @@ func (w *world) undos(from, to mvcc.Timestamp) []change.Delta {
 	return out
 }
 
-// redos returns those of the events after the base in [from, to), in file order.
+// redos returns the redos of the events after the base in [from, to), in file order.
 func (w *world) redos(from, to mvcc.Timestamp) []change.Delta {
 	var out []change.Delta
 	for row, h := range w.rows {
@@ -232,7 +233,7 @@ type fataler interface {
 	Fatalf(format string, args ...any)
 }
 
-// writeFile writes deltas in cblocks so small that a few make a file of many.
+// writeFile writes deltas with cblocks so small that a few deltas fill several.
 func writeFile(t fataler, deltas []change.Delta, undo bool) (*block.Memory, Stats) {
 	t.Helper()
 	sink := &block.Memory{Number: 77}
@@ -274,7 +275,7 @@ func appendFile(t fataler, files []*File, deltas []change.Delta, undo bool) []*F
 	return append(files, f)
 }
 
-// memOf puts deltas into a mem store by time, as writers do; nil for none.
+// memOf applies deltas to a mem store in the order of time; nil for none.
 func memOf(deltas []change.Delta) *MemStore {
 	if len(deltas) == 0 {
 		return nil
@@ -326,7 +327,7 @@ func (w *world) checkWindow(t *rapid.T, win *Window, snap mvcc.Snapshot, from, n
 	}
 	sel := batch.MakeBitmap(n + 64)
 	sel.SetRange(0, n+64)
-	sel.Clear(n / 2) // the caller wants no such row, and gets none
+	sel.Clear(n / 2) // the caller has already excluded this row
 	win.ApplyDeletes(sel)
 	for i := range n + 64 {
 		want := i >= n || from+i >= len(w.rows)
@@ -365,8 +366,8 @@ func (w *world) checkWindow(t *rapid.T, win *Window, snap mvcc.Snapshot, from, n
 	}
 }
 
-// touched is the columns that changes between base and snap set in rows [from, from+n); some is set
-// if whether there is any change at all.
+// touched returns the columns that changes between base and snap set in rows [from, from+n); some
+// reports whether there is any change.
 func (w *world) touched(snap mvcc.Snapshot, from, n int) (touched map[schema.ColumnID]bool, some bool) {
 	touched = map[schema.ColumnID]bool{}
 	see := func(list change.List) {
@@ -389,7 +390,7 @@ func (w *world) touched(snap mvcc.Snapshot, from, n int) (touched map[schema.Col
 	return touched, some
 }
 
-// TestDeltasMatchModel compares every way of reading with a replay of the rows' histories.
+// TestDeltasMatchModel compares every way of reading with the replayed histories of the rows.
 func TestDeltasMatchModel(t *testing.T) {
 	seedtest.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
@@ -406,7 +407,7 @@ func TestDeltasMatchModel(t *testing.T) {
 			snap := mvcc.Snapshot(rapid.IntRange(0, int(w.end)+1).Draw(t, "snap"))
 			w.checkRows(t, snap)
 			win := w.tracker.NewWindow(snap)
-			// Rising windows with gaps, of every length; then any.
+			// Ascending windows of every length with gaps; then windows in any order.
 			for from := 0; from < len(w.rows)+5; {
 				from += rapid.SampledFrom([]int{0, 0, 0, 1, 20}).Draw(t, "gap")
 				n := rapid.IntRange(1, 30).Draw(t, "n")

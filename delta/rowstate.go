@@ -5,24 +5,24 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// RowState is what changes make of one row: whether it is there, and the cells which they set. A
-// RowState is meant to be used again for the next row; the zero value is ready.
+// RowState is the effect of changes on one row: whether the row exists, and the cells that they
+// set. The zero value is ready to use; Reset prepares it for another row.
 type RowState struct {
 	Deleted bool
 
-	existenceKnown bool // a change has said whether the row is there
+	existenceKnown bool // a change has determined whether the row exists
 	columns        []schema.ColumnID
 	cells          [][]byte // as long as columns
 }
 
-// Reset forgets everything and keeps the memory.
+// Reset removes all changes and keeps the memory.
 func (r *RowState) Reset() {
-	clear(r.cells) // lest they hold on to cblocks
+	clear(r.cells) // so that they do not keep cblocks in memory
 	r.Deleted, r.existenceKnown, r.columns, r.cells = false, false, r.columns[:0], r.cells[:0]
 }
 
-// Cell is the value that the changes give to a column, nil for NULL. ok is false when none of them
-// sets it: then the base cell holds. The cell is read-only.
+// Cell returns the value that the changes set in a column, nil for NULL. If none of them sets it,
+// ok is false and the base cell applies. The cell is read-only.
 func (r *RowState) Cell(id schema.ColumnID) (cell []byte, ok bool) {
 	for i, c := range r.columns {
 		if c == id {
@@ -35,9 +35,9 @@ func (r *RowState) Cell(id schema.ColumnID) (cell []byte, ok bool) {
 // Changed reports whether the changes have any effect.
 func (r *RowState) Changed() bool { return r.Deleted || len(r.columns) > 0 }
 
-// applyBack lets a change happen that comes before all that r was given: it decides what they left
-// open. The newest of all decides whether the row is there, since a row that is not is neither
-// updated nor deleted. Source: tablet spec §8.3.
+// applyBack applies a change that is older than all changes applied so far, so it sets only what
+// those have not set. The newest change determines whether the row exists, since a row that does
+// not exist is neither updated nor deleted. Source: tablet spec §8.3.
 func (r *RowState) applyBack(list change.List) {
 	kind := list.Kind()
 	if !r.existenceKnown {
@@ -50,8 +50,8 @@ func (r *RowState) applyBack(list change.List) {
 	}
 }
 
-// set gives a column its cell unless it is one of the first known columns. Set twice by one list,
-// the last counts.
+// set sets the cell of a column unless the column is one of the first known columns. If a list sets
+// a column twice, the last value applies.
 func (r *RowState) set(id schema.ColumnID, cell []byte, known int) {
 	for i, c := range r.columns {
 		if c == id {
@@ -65,8 +65,7 @@ func (r *RowState) set(id schema.ColumnID, cell []byte, known int) {
 	r.cells = append(r.cells, cell)
 }
 
-// complete reports whether no change of a file with such statistics can make a difference that comes
-// before all that r was given.
+// complete reports whether no older change in a file with statistics s can have an effect on r.
 func (r *RowState) complete(s *Stats) bool {
 	if !r.existenceKnown || len(r.columns) < len(s.Columns) {
 		return false

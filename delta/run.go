@@ -6,23 +6,23 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// run is what a window took of one cblock: picks [from, to).
+// run is the result of applying one cblock to a window: picks [from, to).
 type run struct {
 	b        *deltaBlock
 	from, to int
 }
 
-// pick is a delta that decides about a cell. Of a row's deltas in a cblock those are left out all
-// of whose columns later ones set. It holds no pointer: a scan of the past has as many of them as
-// rows.
+// pick is a delta whose cells are applied. Of the deltas of a row in a cblock, those are omitted
+// whose columns are all set by later ones. It has no pointer, because a scan of the past has as
+// many picks as rows.
 type pick struct {
 	row    uint32 // within the window
 	delta  uint32 // index in the block
-	off    uint32 // in the block's lists: the column that was not read yet …
+	off    uint32 // in the block's lists: the first column that was not read …
 	column uint32 // … and its index in the list
 }
 
-// addRun takes what counts of deltas [i, j) of a cblock.
+// addRun adds the deltas [i, j) of a cblock that apply to the snapshot.
 func (w *Window) addRun(b *deltaBlock, i, j int, undo bool) {
 	w.seen = w.seen.Resize(len(b.columns))
 	w.met = w.met.Resize(len(b.shapes))
@@ -45,13 +45,13 @@ func (w *Window) addRun(b *deltaBlock, i, j int, undo bool) {
 	}
 }
 
-// addRow takes what counts of deltas [i, j), which are all those of one row in the cblock.
+// addRow adds those of deltas [i, j) that apply; they are all deltas of one row in the cblock.
 func (w *Window) addRow(b *deltaBlock, i, j int, undo bool) {
 	row := uint32(uint64(b.rows[i]) - w.from)
 	existenceKnown, first, before := !b.hasNonUpdates, len(w.picks), false
-	taken := -1 // a shape that has nothing more to say about the row; −1 = none yet
+	taken := -1 // a shape whose columns newer deltas of the row have already set; −1 = none
 	for k := j - 1; k >= i; k-- {
-		if int(b.shape[k]) == taken || !counts(b.ts[k], w.snap, undo) {
+		if int(b.shape[k]) == taken || !applies(b.ts[k], w.snap, undo) {
 			continue
 		}
 		w.some = true
@@ -78,16 +78,16 @@ func (w *Window) addRow(b *deltaBlock, i, j int, undo bool) {
 		w.met.Set(int(at))
 		w.picks = append(w.picks, pick{row: row, delta: uint32(k), off: b.starts[k] + 1})
 	}
-	// They were taken from the last back, and are applied from the first on.
+	// They were found newest first, and are applied oldest first.
 	for l, r := first, len(w.picks)-1; l < r; l, r = l+1, r-1 {
 		w.picks[l], w.picks[r] = w.picks[r], w.picks[l]
 	}
 }
 
-// applyRun puts the cells of a column over v.
+// applyRun overwrites cells of v with the cells of a column in the run.
 func (w *Window) applyRun(r *run, id schema.ColumnID, v *batch.Vector) {
 	b, width := r.b, v.Type.Width()
-	known, index := -1, -1 // a shape, and where it has the column
+	known, index := -1, -1 // a shape, and the index of the column in it
 	for i := r.from; i < r.to; i++ {
 		p := &w.picks[i]
 		if w.deleted && w.dead.Get(int(p.row)) {
@@ -99,7 +99,8 @@ func (w *Window) applyRun(r *run, id schema.ColumnID, v *batch.Vector) {
 		if index < 0 {
 			continue
 		}
-		// Most columns are the next of their lists, of IDs and sizes of one byte, and not NULL.
+		// Most columns are the next one in their list, with ID and size of one byte each, and not
+		// NULL.
 		if l := b.lists[p.off:]; p.column == uint32(index) && l[0] < 0x80 && int(l[1]) == width+1 && width > 1 {
 			at := int(p.row) * width
 			if cell, place := l[2:2+width], v.Data[at:at+width]; width == 8 {
@@ -117,7 +118,7 @@ func (w *Window) applyRun(r *run, id schema.ColumnID, v *batch.Vector) {
 	}
 }
 
-// index is where the shape has a column, the last time; −1 if it does not.
+// index returns the last index of the column in the shape; −1 if it has none.
 func (s *shape) index(id schema.ColumnID) int {
 	for i := len(s.ids) - 1; i >= 0; i-- {
 		if s.ids[i] == id {
@@ -127,8 +128,8 @@ func (s *shape) index(id schema.ColumnID) int {
 	return -1
 }
 
-// cell reads the cell of the column with that index in the list. Columns are mostly asked for in
-// the order of the list.
+// cell returns the cell of the column with that index in the list. Columns are mostly read in the
+// order of the list.
 func (p *pick) cell(b *deltaBlock, index int) []byte {
 	if uint32(index) < p.column {
 		p.off, p.column = b.starts[p.delta]+1, 0

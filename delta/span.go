@@ -10,12 +10,12 @@ import (
 type Span struct {
 	from, to mvcc.Snapshot
 	files    []cursor
-	mem      *MemStore // nil if it has no change of the span
+	mem      *MemStore // nil if it has no change in the span
 	rows     []memRow
 }
 
 // NewSpan returns the Span of the changes that to sees and from does not. All of them must be
-// published, and from must see the history floor: below it undos may be missing.
+// published, and from must be at or above the history floor: below it undos may be missing.
 func (t *Tracker) NewSpan(from, to mvcc.Snapshot) *Span {
 	s := &Span{from: from, to: to}
 	for _, list := range [2][]*File{t.Undo, t.Redo} {
@@ -31,11 +31,11 @@ func (t *Tracker) NewSpan(from, to mvcc.Snapshot) *Span {
 	return s
 }
 
-// Empty reports whether no store holds a change of the span, by its statistics.
+// Empty reports whether the statistics show that no store has a change in the span.
 func (s *Span) Empty() bool { return len(s.files) == 0 && s.mem == nil }
 
-// SetChanged sets bit i of rows for each row from+i of [from, from+n) that has a change in the span. It
-// is cheapest when windows rise. Errors: ErrCorrupt.
+// SetChanged sets bit i of rows for each row from+i of [from, from+n) that has a change in the
+// span. It is cheapest when windows ascend. Errors: ErrCorrupt.
 func (s *Span) SetChanged(from batch.Ordinal, n int, rows batch.Bitmap) error {
 	to := uint64(from) + uint64(n)
 	for i := range s.files {
@@ -62,7 +62,7 @@ func (s *Span) SetChanged(from batch.Ordinal, n int, rows batch.Bitmap) error {
 	return nil
 }
 
-// meets reports whether there may be changes that to sees and from does not.
+// meets reports whether the store may have changes that to sees and from does not.
 func (m *MemStore) meets(from, to mvcc.Snapshot) bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

@@ -13,13 +13,13 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Stats says what a file of deltas contains, so that most readers need not read it. They are stored
-// as a DeltaStatsPB in the footer pair "deltafilestats":
+// Stats summarizes the contents of a delta file, so that most readers need not read it. It is
+// stored as a DeltaStatsPB in the footer pair "deltafilestats":
 //
 //	no.  type     field            meaning
 //	1    int64    delete_count     deletes
 //	2             –                retired
-//	3    fixed64  min_timestamp    oldest change; 2^64−1 in a file without any
+//	2             –                no longer used
 //	4    fixed64  max_timestamp    newest change; 0 in a file without any
 //	5    message  column_stats     for each changed column, in any order:
 //	              1 int32 col_id, 2 int64 update_count (updates and reinserts that set it)
@@ -32,7 +32,7 @@ import (
 type Stats struct {
 	Deletes   int64
 	Reinserts int64
-	Columns   []ColumnUpdates // by rising ID; columns that no change sets are absent
+	Columns   []ColumnUpdates // by ascending ID; columns that no change sets are absent
 	Min, Max  mvcc.Timestamp  // inclusive
 }
 
@@ -42,10 +42,10 @@ type ColumnUpdates struct {
 	Updates int64
 }
 
-// emptyStats are those of no change at all.
+// emptyStats returns the statistics of no changes.
 func emptyStats() Stats { return Stats{Min: mvcc.Max, Max: mvcc.Min} }
 
-// Updates is the number of changes that set a column.
+// Updates returns the number of changes that set a column.
 func (s *Stats) Updates(id schema.ColumnID) int64 {
 	if i, ok := s.find(id); ok {
 		return s.Columns[i].Updates
@@ -57,7 +57,7 @@ func (s *Stats) find(id schema.ColumnID) (int, bool) {
 	return slices.BinarySearchFunc(s.Columns, id, func(c ColumnUpdates, id schema.ColumnID) int { return cmp.Compare(c.ID, id) })
 }
 
-// add counts one change, whose list is whole.
+// add counts one change, whose list must be valid.
 func (s *Stats) add(d change.Delta) {
 	s.Min, s.Max = min(s.Min, d.TS), max(s.Max, d.TS)
 	switch d.List.Kind() {
@@ -91,7 +91,7 @@ func (s *Stats) encode() ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(pb)
 }
 
-// decodeStats reads the bytes of a DeltaStatsPB. Errors: ErrCorrupt.
+// decodeStats decodes a DeltaStatsPB. Errors: ErrCorrupt.
 func decodeStats(b []byte) (Stats, error) {
 	var pb kudupb.DeltaStatsPB
 	if err := proto.Unmarshal(b, &pb); err != nil {
@@ -122,7 +122,7 @@ func decodeStats(b []byte) (Stats, error) {
 	return s, nil
 }
 
-// equal reports whether both say the same; columns without updates do not count.
+// equal reports whether both are the same, except for columns without updates.
 func (s *Stats) equal(o *Stats) bool {
 	same := s.Deletes == o.Deletes && s.Reinserts == o.Reinserts && s.Min == o.Min && s.Max == o.Max
 	used := func(columns []ColumnUpdates) []ColumnUpdates {

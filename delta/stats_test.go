@@ -21,7 +21,7 @@ func unhex(t *testing.T, s string) []byte {
 	return b
 }
 
-// TestStatsExample holds the worked example of Stats (tablet spec §6.4).
+// TestStatsExample checks the worked example of Stats (tablet spec §6.4).
 func TestStatsExample(t *testing.T) {
 	s := Stats{Deletes: 1, Columns: []ColumnUpdates{{11, 3}}, Min: 7, Max: 9}
 	want := unhex(t, "08 01 19 07 00 00 00 00 00 00 00 21 09 00 00 00 00 00 00 00 2a 04 08 0b 10 03 30 00")
@@ -54,7 +54,7 @@ func TestStatsRefuseImpossibleValues(t *testing.T) {
 	}
 }
 
-// TestDeltaKeyExamples holds the worked examples of delta keys (tablet spec §6.1, §6.2).
+// TestDeltaKeyExamples checks the worked examples of delta keys (tablet spec §6.1, §6.2).
 func TestDeltaKeyExamples(t *testing.T) {
 	for _, c := range []struct {
 		row   uint32

@@ -9,21 +9,22 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Tracker is the list of all stores of deltas of one rowset at one time. It is immutable: a flush
-// or a compaction makes a new one. What it answers for a snapshot can be repeated, whatever is
-// applied to its MemStore concurrently, provided that everything before the snapshot is published.
-// Source: tablet spec §7.2.
+// Tracker is the list of all delta stores of one rowset at one time. It is immutable: a flush or
+// compaction makes a new one. Reads at a snapshot are repeatable, whatever is concurrently applied
+// to its MemStore, provided that all batches before the snapshot are published. Source: tablet spec
+// §7.2.
 type Tracker struct {
-	// Schema is what change lists in files are checked against. Columns that it does not have are
-	// taken for dropped. nil checks the form of lists, not the values in them.
+	// Schema is the schema that change lists in files are checked against. Columns that it does not
+	// have are treated as dropped. If it is nil, only the form of lists is checked, not their
+	// values.
 	Schema *schema.Schema
 
 	Undo []*File   // newest first
 	Redo []*File   // oldest first
-	Mem  *MemStore // takes the changes; nil while there are none
+	Mem  *MemStore // takes new changes; nil if there are none
 }
 
-// noSchema has no column at all.
+// noSchema has no columns.
 var noSchema = &schema.Schema{}
 
 func (t *Tracker) schema() *schema.Schema {
@@ -33,11 +34,11 @@ func (t *Tracker) schema() *schema.Schema {
 	return t.Schema
 }
 
-// Live reports whether the row is there in its newest state, published or not. Errors: ErrCorrupt.
+// Live reports whether the newest version of the row exists, published or not. Errors: ErrCorrupt.
 //
-// It asks from the newest store to the oldest that has a delete or reinsert for a change of the
-// row, and the first found decides: what is updated is there, and in no store can an older one
-// override it. Source: tablet spec §7.3.
+// It searches the stores that have a delete or reinsert from the newest to the oldest for a change
+// of the row. The first one found decides: a row that is updated exists, and no older store has a
+// newer change. Source: tablet spec §7.3.
 func (t *Tracker) Live(row batch.Ordinal) (bool, error) {
 	if t.Mem != nil && t.Mem.deletedRow(row) {
 		return false, nil
@@ -64,9 +65,9 @@ func (t *Tracker) newestKind(f *File, row batch.Ordinal) (kind change.Kind, err 
 	return kind, err
 }
 
-// RowAt stores in r what the changes make of one row as of snap: r is reset first, then what
-// counts, from the newest store back to the oldest, until nothing is left open. Without a store
-// that matters to snap nothing is read or allocated. Errors: ErrCorrupt. Source: tablet spec §8.3.
+// RowAt resets r and applies to it the changes of one row as of snap, from the newest store to the
+// oldest, until older changes can have no effect. If no store applies to snap, nothing is read or
+// allocated. Errors: ErrCorrupt. Source: tablet spec §8.3.
 func (t *Tracker) RowAt(row batch.Ordinal, snap mvcc.Snapshot, r *RowState) error {
 	r.Reset()
 	if t.Mem.relevant(snap) {
@@ -89,7 +90,7 @@ func (t *Tracker) RowAt(row batch.Ordinal, snap mvcc.Snapshot, r *RowState) erro
 	return nil
 }
 
-// fileRow applies what counts of a row in one file and still matters.
+// fileRow applies those changes of a row in one file that can have an effect on r.
 func (t *Tracker) fileRow(f *File, row batch.Ordinal, snap mvcc.Snapshot, undo bool, r *RowState) error {
 	if r.complete(&f.stats) {
 		return nil
@@ -100,12 +101,12 @@ func (t *Tracker) fileRow(f *File, row batch.Ordinal, snap mvcc.Snapshot, undo b
 	})
 }
 
-// counts reports whether a change at ts is to be applied to reach snap from the base: a redo that
-// the snapshot sees, an undo of what it does not see. Source: tablet spec §8.2.
-func counts(ts mvcc.Timestamp, snap mvcc.Snapshot, undo bool) bool { return snap.Sees(ts) != undo }
+// applies reports whether a change at ts must be applied to the base to reach snap: a redo that the
+// snapshot sees, or an undo that it does not. Source: tablet spec §8.2.
+func applies(ts mvcc.Timestamp, snap mvcc.Snapshot, undo bool) bool { return snap.Sees(ts) != undo }
 
-// MaxTimestamp is the newest timestamp of all redos, mvcc.Min if there is none: no change to the
-// rows is newer.
+// MaxTimestamp returns the newest timestamp of all redos, mvcc.Min if there is none. No change to
+// the rows is newer.
 func (t *Tracker) MaxTimestamp() mvcc.Timestamp {
 	newest := mvcc.Min
 	for _, f := range t.Redo {

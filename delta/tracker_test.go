@@ -9,9 +9,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// TestCollectMergesFilesThatOverlapInTime: compactions of single columns leave files of which the
-// newer holds older changes, of other columns. A rewritten file must be in the order of time all
-// the same.
+// Compactions of single columns leave a newer file with older changes of other columns. A merged
+// file must be in the order of time nevertheless.
 func TestCollectMergesFilesThatOverlapInTime(t *testing.T) {
 	var undos, redos []*File
 	undos = appendFile(t, undos, []change.Delta{{Row: 1, TS: 5, List: setInt(12, 1)}, {Row: 4, TS: 6, List: setInt(12, 2)}}, true)
@@ -65,8 +64,8 @@ func TestUnknownColumnsAreLeftAlone(t *testing.T) {
 	}
 }
 
-// A REINSERT that does not have all columns, as one from before a column was added, leaves to the
-// changes before it what it does not say.
+// A REINSERT without some column, such as one from before the column was added, does not affect
+// earlier changes of that column.
 func TestReinsertWithoutAColumnKeepsEarlierChanges(t *testing.T) {
 	set := func(kind change.Kind, id schema.ColumnID, cell ...byte) change.List {
 		return change.AppendColumn(change.AppendUpdateHeader(nil, kind), id, cell)

@@ -12,10 +12,10 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Verify reads the whole file and checks what readers take for granted: every cblock; every list
-// against s, as Tracker.Schema; rows below rows, the number of rows of the rowset; the order within
-// a row, which for undos is another than for redos; and the statistics, by which readers pass files
-// over. Errors: ErrCorrupt.
+// Verify reads the whole file and checks what readers assume: every cblock; every list against s,
+// as described at Tracker.Schema; row IDs below rows, the number of rows of the rowset; the order
+// of timestamps within a row, which differs between redos and undos; and the statistics, by which
+// readers skip files. Errors: ErrCorrupt.
 func (f *File) Verify(s *schema.Schema, rows uint64, undo bool) error {
 	if err := f.cells.Verify(); err != nil {
 		return fmt.Errorf("delta: %w", err)
@@ -57,9 +57,9 @@ func (f *File) Verify(s *schema.Schema, rows uint64, undo bool) error {
 	return nil
 }
 
-// Dump prints the statistics and every delta of a file of deltas beside its bytes. Offsets count
-// from the start of each cell, since cells are stored in compressed cblocks. The cfile around them
-// is not shown.
+// Dump prints the statistics and every delta of a delta file next to its bytes. Offsets count from
+// the beginning of each cell, since cells are stored in compressed cblocks. The surrounding cfile
+// is not printed.
 func Dump(w io.Writer, data []byte) error {
 	f, err := OpenFile(&block.Memory{Bytes: data}, cfile.ReaderOptions{})
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 )
 
 // Window is the cursor of one scan as of a snapshot over the deltas of one rowset. Prepare moves it
-// to a window of row IDs; the other methods speak of that window. It is cheapest when windows rise;
-// any order is right. Not for concurrent use. Source: tablet spec §8.3, §8.5.
+// to a window of row IDs, to which the other methods refer. Windows may come in any order;
+// ascending is cheapest. Not for concurrent use. Source: tablet spec §8.3, §8.5.
 //
 //	w := tracker.NewWindow(snap)
 //	for … {
@@ -23,19 +23,19 @@ import (
 //	}
 type Window struct {
 	snap  mvcc.Snapshot
-	files []windowFile // those that matter to snap: undos newest first, redos oldest first
-	mem   *MemStore    // nil if it does not matter to snap
+	files []windowFile // those that apply to snap: undos newest first, redos oldest first
+	mem   *MemStore    // nil if none of its changes applies to snap
 
 	from    uint64
 	n       int
-	some    bool   // a change counts here
+	some    bool   // some change applies in this window
 	runs    []run  // of files, in the order in which they are applied
 	picks   []pick // of runs
 	columns []columnUpdates
 	used    int // columns that have a slot for this window: columns[:used]
-	hint    int // the slot where the last change's last column was found
+	hint    int // the column slot after that of the previous change
 	deleted bool
-	dead    batch.Bitmap // n bits: 1 for rows that are not there as of snap; valid if deleted
+	dead    batch.Bitmap // n bits: 1 for rows that do not exist as of snap; valid if deleted
 
 	rows  []memRow // scratch
 	lists []change.List
@@ -48,16 +48,16 @@ type windowFile struct {
 	undo bool
 }
 
-// columnUpdates are the changes of the mem store to one column, in order: for a row that is
-// twice the last counts. A column that only files change has none.
+// columnUpdates are the changes of the mem store to one column, in order; if a row occurs twice,
+// the last one applies. A column that only files change has none.
 type columnUpdates struct {
 	id    schema.ColumnID
 	rows  []uint32 // within the window
 	cells [][]byte // as long as rows
 }
 
-// NewWindow returns a Window as of snap, prepared for no rows. Stores that do not matter to snap
-// are left out here, so a window over nothing else costs nothing.
+// NewWindow returns a Window as of snap, prepared for no rows. It excludes stores that do not apply
+// to snap, so if there are no others the window costs nothing.
 func (t *Tracker) NewWindow(snap mvcc.Snapshot) *Window {
 	w := &Window{snap: snap}
 	for _, f := range t.Undo {
@@ -76,8 +76,8 @@ func (t *Tracker) NewWindow(snap mvcc.Snapshot) *Window {
 	return w
 }
 
-// Prepare collects the changes that count of rows [from, from+n), store by store from the base
-// away. Errors: ErrCorrupt; then the window is prepared for no rows.
+// Prepare collects the changes of rows [from, from+n) that apply, store by store starting next to
+// the base. Errors: ErrCorrupt; in that case the window is prepared for no rows.
 func (w *Window) Prepare(from batch.Ordinal, n int) error {
 	w.clear()
 	if len(w.files) == 0 && w.mem == nil {
@@ -99,7 +99,7 @@ func (w *Window) Prepare(from batch.Ordinal, n int) error {
 	return nil
 }
 
-// clear prepares w for no rows. References to cells go, lest they hold on to cblocks.
+// clear prepares w for no rows. It clears references to cells, which would keep cblocks in memory.
 func (w *Window) clear() {
 	for i := range w.columns[:w.used] {
 		c := &w.columns[i]
@@ -111,7 +111,8 @@ func (w *Window) clear() {
 	w.from, w.n, w.used, w.hint, w.some, w.deleted = 0, 0, 0, 0, false, false
 }
 
-// addMem adds what counts of a mem store: of each row the nearest fold and what follows it.
+// addMem adds the changes of a mem store that apply: for each row the nearest fold and the changes
+// after it.
 func (w *Window) addMem(m *MemStore, to uint64) {
 	w.rows = m.appendRows(w.rows[:0], batch.Ordinal(w.from), to)
 	for _, r := range w.rows {
@@ -123,7 +124,7 @@ func (w *Window) addMem(m *MemStore, to uint64) {
 	}
 }
 
-// add lets one more change happen to a row of the window.
+// add applies one more change to a row of the window.
 func (w *Window) add(row int, list change.List) {
 	w.some = true
 	if kind := list.Kind(); kind != change.Update {
@@ -137,7 +138,7 @@ func (w *Window) add(row int, list change.List) {
 	}
 }
 
-// setDead records that a row is deleted, or is there again.
+// setDead records that a row is deleted, or exists again.
 func (w *Window) setDead(row int, dead bool) {
 	switch {
 	case !dead:
@@ -152,8 +153,8 @@ func (w *Window) setDead(row int, dead bool) {
 	w.dead.Set(row)
 }
 
-// column is the slot of a column, made when there is none. Lists mostly set the same columns in the
-// same order, so the slot after the last one is tried first.
+// column returns the slot of a column, and adds it if necessary. Lists mostly set the same columns
+// in the same order, so the slot after the previous one is tried first.
 func (w *Window) column(id schema.ColumnID) *columnUpdates {
 	for range 2 {
 		if w.hint < w.used && w.columns[w.hint].id == id {
@@ -179,15 +180,15 @@ func (w *Window) find(id schema.ColumnID) int {
 	return slices.IndexFunc(w.columns[:w.used], func(c columnUpdates) bool { return c.id == id })
 }
 
-// Empty reports whether no change of any kind counts in the window: base cells are what they are.
+// Empty reports whether no change applies in the window, so that base cells are unchanged.
 func (w *Window) Empty() bool { return !w.some }
 
-// Touches reports whether a change sets the column somewhere in the window. Where none does, the
-// column's zone maps and encoded data may decide about a predicate; deletes do not matter for that.
+// Touches reports whether a change in the window sets the column. If none does, the column's zone
+// maps and encoded data may decide a predicate; deletes do not matter for that.
 func (w *Window) Touches(id schema.ColumnID) bool { return w.find(id) >= 0 }
 
-// ApplyDeletes clears the bits of rows that are not there as of the snapshot; bit i of sel, which
-// has at least n bits, is row from+i. It sets no bit, and leaves bits beyond the window alone.
+// ApplyDeletes clears the bits of rows that do not exist as of the snapshot; bit i of sel, which
+// has at least n bits, is row from+i. It sets no bit and does not change bits beyond the window.
 func (w *Window) ApplyDeletes(sel batch.Bitmap) {
 	if !w.deleted {
 		return
@@ -197,9 +198,9 @@ func (w *Window) ApplyDeletes(sel batch.Bitmap) {
 	}
 }
 
-// ApplyColumn puts the changes of a column over its base cells: v holds those of rows [from,
-// from+n). Byte strings that it puts there are valid as long as they are referenced. v is touched
-// only if Touches(id).
+// ApplyColumn overwrites base cells in v, those of rows [from, from+n), with the changes of the
+// column. Byte strings in v are valid as long as they are referenced. v changes only if
+// Touches(id).
 func (w *Window) ApplyColumn(id schema.ColumnID, v *batch.Vector) {
 	i := w.find(id)
 	if i < 0 {

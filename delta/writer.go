@@ -13,8 +13,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Writer writes one file of deltas with the settings that Kudu's writer has. Not for concurrent
-// use. Source: tablet spec §6.3, §6.5.
+// Writer writes one delta file with the settings of Kudu's writer. Not for concurrent use. Source:
+// tablet spec §6.3, §6.5.
 type Writer struct {
 	out   *cfile.Writer
 	undo  bool
@@ -23,7 +23,7 @@ type Writer struct {
 	row   uint32         // of the last delta
 	ts    mvcc.Timestamp // of the last delta
 
-	// Deltas go to the cfile some hundred at a time; where its cblocks end does not depend on it.
+	// Deltas are passed to the cfile a few hundred at a time. This does not affect its cblocks.
 	cells batch.Vector
 	buf   []byte // memory of cells
 }
@@ -33,11 +33,11 @@ const (
 	pendingBytes = 32 << 10
 )
 
-// errNoDeltas: a file without deltas must not be.
-var errNoDeltas = errors.New("delta: a file of no deltas was finished")
+// errNoDeltas is returned by Finish, since a delta file must not be empty.
+var errNoDeltas = errors.New("delta: a file without deltas")
 
-// NewWriter begins a file of undos or of redos in sink. A writer that is not finished leaves half
-// of a file, which its owner drops.
+// NewWriter begins a file of undos or of redos in sink. If it is not finished, sink contains part
+// of a file, which the caller discards.
 func NewWriter(sink block.Sink, undo bool) (*Writer, error) {
 	return newWriter(sink, undo, cblockBytes)
 }
@@ -59,8 +59,9 @@ func newWriter(sink block.Sink, undo bool, cblockBytes int) (*Writer, error) {
 	return &Writer{out: out, undo: undo, stats: emptyStats(), cells: batch.Vector{Type: schema.Binary}}, nil
 }
 
-// Append adds one delta; its list is copied. Rows rise. Within a row the timestamps of redos do not
-// fall, those of undos do not rise; anything else is refused. Within a timestamp the order is kept.
+// Append adds one delta and copies its list. Rows must not descend. Within a row the timestamps of
+// redos must not descend, those of undos must not ascend; otherwise Append returns an error. Deltas
+// with the same timestamp keep their order.
 func (w *Writer) Append(d change.Delta) error {
 	if w.count > 0 && (d.Row < w.row || d.Row == w.row && (w.undo && d.TS > w.ts || !w.undo && d.TS < w.ts)) {
 		return fmt.Errorf("delta: row %d at %d after row %d at %d: out of order", d.Row, uint64(d.TS), w.row, uint64(w.ts))
@@ -77,7 +78,7 @@ func (w *Writer) Append(d change.Delta) error {
 	start := len(w.buf)
 	w.buf = appendKey(w.buf, d.Row, d.TS)
 	w.buf = append(w.buf, d.List...)
-	// Should buf move while it grows, earlier cells stay in the memory that it leaves.
+	// If buf is reallocated as it grows, earlier cells stay in the old memory.
 	w.cells.Bytes = append(w.cells.Bytes, w.buf[start:len(w.buf):len(w.buf)])
 	w.cells.Len++
 	if w.cells.Len >= pendingCells || len(w.buf) >= pendingBytes {
@@ -98,8 +99,7 @@ func (w *Writer) flush() error {
 	return nil
 }
 
-// Finish writes the rest and returns what the file holds. A file without deltas is an error:
-// whoever has none writes none.
+// Finish writes the rest of the file and returns its statistics. A file without deltas is an error.
 func (w *Writer) Finish() (Stats, error) {
 	if w.count == 0 {
 		return Stats{}, errNoDeltas
@@ -118,5 +118,5 @@ func (w *Writer) Finish() (Stats, error) {
 	return w.stats, nil
 }
 
-// Len is the number of deltas so far.
+// Len returns the number of deltas so far.
 func (w *Writer) Len() int64 { return w.count }
