@@ -164,8 +164,13 @@ const (
 	infoBloomParam        = "BLOOM_FILTER_PARAM"
 	infoLastBloomKey      = "LAST_BLOOM_KEY"
 	infoDeleteFamilyCount = "DELETE_FAMILY_COUNT"
+	infoEarliestPut       = "EARLIEST_PUT_TS"
+	infoTimeRange         = "TIMERANGE"
 	infoHudiBloomType     = "bloomFilterTypeCode"
 )
+
+// infoReservedPrefix is the prefix of keys that are not those of users.
+const infoReservedPrefix = "hfile."
 
 // hudiBloomMeta is the name of the meta block with Hudi's Bloom filter.
 const hudiBloomMeta = "bloomFilter"
