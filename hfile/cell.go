@@ -107,11 +107,14 @@ func (k Key) lastOnRow() bool {
 
 // Clone returns a copy that shares no memory with c.
 func (c Cell) Clone() Cell {
-	c.Row = bytes.Clone(c.Row)
-	c.Family = bytes.Clone(c.Family)
-	c.Qualifier = bytes.Clone(c.Qualifier)
-	c.Value = bytes.Clone(c.Value)
-	c.Tags = bytes.Clone(c.Tags)
+	b := make([]byte, 0, len(c.Row)+len(c.Family)+len(c.Qualifier)+len(c.Value)+len(c.Tags))
+	for _, part := range []*[]byte{&c.Row, &c.Family, &c.Qualifier, &c.Value, &c.Tags} {
+		if *part != nil {
+			n := len(b)
+			b = append(b, *part...)
+			*part = b[n:len(b):len(b)]
+		}
+	}
 	return c
 }
 

@@ -260,3 +260,43 @@ func (r *Reader) MetaEntries() []IndexEntry {
 	}
 	return entries
 }
+
+// cellLayout returns the layout of cells. Where file info does not say whether they end with a
+// sequence ID, the first data block does. Source: hfile spec §5.1.
+func (r *Reader) cellLayout() (layout, error) {
+	l := r.layout
+	l.sequence = sequenceForm(r.sequence.Load())
+	if l.sequence != unknownSequence {
+		return l, nil
+	}
+	e := r.root[0]
+	for level := 1; level < r.trailer.IndexLevels; level++ {
+		b, err := r.readBlock(e.offset, e.size, r.indexMagic(level))
+		if err != nil {
+			return l, err
+		}
+		e = nthEntry(b.payload, b.entries, 0)
+	}
+	b, err := r.readBlock(e.offset, e.size, magicData)
+	if err != nil {
+		return l, err
+	}
+	for _, l.sequence = range []sequenceForm{zeroSequence, noSequence} {
+		if l.fits(b.payload) {
+			break
+		}
+	}
+	r.sequence.Store(uint32(l.sequence))
+	return l, nil
+}
+
+// fits reports whether cells of this layout fill the payload of a block.
+func (l layout) fits(payload []byte) bool {
+	var w walker
+	if w.open(l, payload) != nil {
+		return false
+	}
+	for w.step() {
+	}
+	return w.err() == nil
+}
