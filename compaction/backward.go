@@ -7,18 +7,17 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Past is one copy of a row that goes back in time, change by change: a row's history from its
-// newest state.
+// Past is one copy of a row that is reverted change by change, from its newest state back in time.
 type Past struct {
 	schema *schema.Schema
 	cells  [][]byte
 	live   bool
-	undo   []change.Delta // newest first: those not gone back yet
+	undo   []change.Delta // newest first: those not reverted yet
 }
 
-// NewPast begins at the newest state that cells, which it takes for itself, and redos, oldest
-// first, lead to. undo is newest first. Errors: ErrCorrupt when the changes do not follow one
-// another.
+// NewPast begins at the newest state, which results from cells and redos, oldest first. undo is
+// newest first. NewPast takes ownership of cells. Errors: ErrCorrupt if the changes contradict each
+// other.
 func NewPast(s *schema.Schema, cells [][]byte, undo, redo []change.Delta) (*Past, error) {
 	f := newFolder(s)
 	v := version{cells: cells, undo: undo}
@@ -27,8 +26,8 @@ func NewPast(s *schema.Schema, cells [][]byte, undo, redo []change.Delta) (*Past
 	}
 	p := &Past{schema: s, cells: v.cells, live: v.deleted == nil, undo: v.undo}
 	if v.deleted != nil {
-		// Before its end the row had the very cells that it ended with: a REINSERT of no column
-		// leads back there.
+		// Before its delete the row had exactly the cells that it ended with; a REINSERT without
+		// columns restores them.
 		p.undo = append([]change.Delta{{TS: v.deleted.TS, List: reinsertList}}, v.undo...)
 	}
 	return p, nil
@@ -36,8 +35,8 @@ func NewPast(s *schema.Schema, cells [][]byte, undo, redo []change.Delta) (*Past
 
 var reinsertList = change.List(change.AppendUpdateHeader(nil, change.Reinsert))
 
-// Cells are the row's cells, all columns in schema order, nil when there is no row. They hold until
-// the next Back.
+// Cells returns the row's cells, all columns in schema order, nil if the row does not exist. They
+// are valid until the next call of Back.
 func (p *Past) Cells() [][]byte {
 	if !p.live {
 		return nil
@@ -45,7 +44,8 @@ func (p *Past) Cells() [][]byte {
 	return p.cells
 }
 
-// Newest is the timestamp of the newest change not gone back yet; ok is false when there is none.
+// Newest returns the timestamp of the newest change that is not reverted; ok is false if there is
+// none.
 func (p *Past) Newest() (ts mvcc.Timestamp, ok bool) {
 	if len(p.undo) == 0 {
 		return 0, false
@@ -65,7 +65,7 @@ func (p *Past) Back(snap mvcc.Snapshot) error {
 		case kind == change.Reinsert && !p.live:
 			p.live = true
 		case kind != change.Update || !p.live:
-			return fault.Corruptf("a row's changes do not follow one another: %v back over timestamp %d", kind, uint64(d.TS))
+			return fault.Corruptf("the changes of a row contradict each other: %v reverted at timestamp %d", kind, uint64(d.TS))
 		}
 		columns := d.List.Columns()
 		for id, cell, ok := columns.Next(); ok; id, cell, ok = columns.Next() {

@@ -26,7 +26,7 @@ func (b *boundedInput) Next() (*change.Rows, error) {
 	return b.listInput.Next()
 }
 
-// numbered are rows with keys from … to-1, two at a time.
+// numbered returns rows with keys from … to-1, two at a time.
 func numbered(from, to int) (list []*change.Rows) {
 	for ; from < to; from += 2 {
 		rows := &change.Rows{Batch: batch.New(testSchema.Columns, 0)}
@@ -44,8 +44,8 @@ func numbered(from, to int) (list []*change.Rows) {
 	return list
 }
 
-// Inputs with disjoint key ranges are read one after the other. An input that overlaps others is
-// read when its first key is the next.
+// Inputs with disjoint key ranges are read one after another. An input that overlaps others is read
+// when the merge reaches its first key.
 func TestInputsAreReadWhenTheirFirstKeyIsTheNext(t *testing.T) {
 	var order []int
 	var inputs []Input

@@ -1,14 +1,14 @@
 // Package compaction chooses which files to rewrite, and rewrites them.
 //
-// A Policy chooses: a pure function from bounds and sizes to a list of rowsets. Run rewrites, both
-// for a flush (the MemRowSet is the only input) and for a merging compaction (rowsets are the
+// A Policy chooses: it is a pure function from bounds and sizes to a list of rowsets. Run rewrites,
+// both for a flush (the MemRowSet is the only input) and for a merging compaction (rowsets are the
 // inputs). It merges rows by key, applies their redos to the base, keeps undos that lead back,
 // joins the histories of a key that was deleted in one input and inserted again in another, and
-// drops what is below the history floor. The new files become part of the table only by the
-// caller's metadata commit.
+// drops versions below the history floor. The new files become part of the table by the caller's
+// metadata commit.
 //
 // Delta compactions rewrite files of one rowset whose rows keep their IDs: Minor merges several
-// redo files into one, Major applies the redos of some columns to the base, DropUndos leaves out
+// redo files into one, Major applies the redos of some columns to the base, and DropUndos drops
 // undo files that are below the history floor. PickDeltas chooses among them.
 //
 // Run reads inputs as of one snapshot, with concurrent writers. It is for one goroutine. Source:
@@ -36,8 +36,9 @@ type Input interface {
 	Next() (*change.Rows, error)
 }
 
-// Bounded is an Input whose first key is known before it is read. It is read only when the merge
-// reaches that key. So of rowsets whose key ranges do not overlap only one is in memory at a time.
+// Bounded is an Input whose first key is known before it is read. Run begins to read it when the
+// merge reaches that key, so that of rowsets whose key ranges do not overlap only one is in memory
+// at a time.
 type Bounded interface {
 	Input
 	First() []byte
@@ -47,8 +48,7 @@ type Bounded interface {
 type Job struct {
 	Schema *schema.Schema
 	Inputs []Input
-	// Floor is the earliest timestamp at which the result must still answer reads. Min keeps
-	// everything.
+	// Floor is the lowest timestamp at which the result must be readable. Min keeps everything.
 	Floor  mvcc.Timestamp
 	Writer *rowset.RollingWriter
 	// Progress is called after each window of an input with the number of rows read so far. Nil
@@ -59,8 +59,8 @@ type Job struct {
 // Stats counts the rows of one Run, ghosts included.
 type Stats struct{ RowsRead, RowsWritten int64 }
 
-// Run rewrites the inputs into the job's writer, which the caller finishes. Its memory is bounded
-// by one window of each input and one of the output, and is reused for all windows. Errors: ctx's;
+// Run rewrites the inputs into the job's writer, which the caller finishes. It needs memory for one
+// window of each input and one of the output, and reuses it for all windows. Errors: ctx.Err();
 // ErrCorrupt if histories contradict each other.
 func Run(ctx context.Context, job Job) (Stats, error) {
 	m := &merger{job: job, folder: newFolder(job.Schema), out: newOutput(job.Schema, job.Floor, job.Writer)}

@@ -14,23 +14,22 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// DeltaJob is one delta compaction of one rowset. It reads files only, never the delta mem store:
-// changes may be made concurrently. What it writes becomes part of the table only by the caller's
-// metadata commit of the row that it returns. Row IDs stay what they are.
+// DeltaJob is one delta compaction of one rowset. It reads only files, not the delta mem store, so
+// changes may be made concurrently. Its output becomes part of the table by the caller's metadata
+// commit of the metadata that it returns. Row IDs do not change.
 type DeltaJob struct {
 	Set *rowset.DiskRowSet
-	// State is what of Set is compacted: no other delta compaction and no flush changes it
+	// State is the state of Set to compact. No other delta compaction or delta flush may change it
 	// concurrently.
 	State    *rowset.State
 	Creation rowset.Creation
-	// Floor is the earliest timestamp at which the result must still answer reads; Min keeps
-	// everything.
+	// Floor is the lowest timestamp at which the result must be readable; Min keeps everything.
 	Floor mvcc.Timestamp
 }
 
-// Minor writes one file of redos in place of several; nil when there are not several. Every change
-// stays what it is, and changes of one row and timestamp stay in their order. Errors: ctx's;
-// ErrCorrupt. Source: tablet spec §14.1.
+// Minor merges several redo files into one; it returns nil if there are fewer than two. It keeps
+// every change, and the order of changes of one row and timestamp. Errors: ctx.Err(); ErrCorrupt.
+// Source: tablet spec §14.1.
 func Minor(ctx context.Context, job DeltaJob) (*rowset.Metadata, error) {
 	files := job.State.Deltas.Redo
 	if len(files) < 2 {
@@ -58,7 +57,7 @@ func Minor(ctx context.Context, job DeltaJob) (*rowset.Metadata, error) {
 	return &row, nil
 }
 
-// ctxEvery is after how many deltas a context is asked.
+// ctxEvery is the number of deltas between two checks of the context.
 const ctxEvery = 4096
 
 func errRowBeyond(s *rowset.State, row uint32) error {
@@ -72,11 +71,11 @@ func sizeOf(files []*delta.File) (n int64) {
 	return n
 }
 
-// DropUndos is the rowset's metadata row without the undo files that no read at floor or later
-// needs; nil when it needs all.
+// DropUndos returns the rowset's metadata without the undo files that no read at floor or later
+// needs; nil if all are needed.
 //
 // Undo files may overlap in time, after major compactions of some columns, so each file is
-// looked at alone. Nothing is read or written. Source: tablet spec §14.4.
+// considered separately. DropUndos does no I/O. Source: tablet spec §14.4.
 func DropUndos(s *rowset.State, floor mvcc.Timestamp) *rowset.Metadata {
 	if !slices.ContainsFunc(s.Deltas.Undo, func(f *delta.File) bool { return stale(f, floor) }) {
 		return nil
@@ -93,14 +92,14 @@ func DropUndos(s *rowset.State, floor mvcc.Timestamp) *rowset.Metadata {
 	return &row
 }
 
-// Gone reports whether no read at floor or later sees a row of the rowset: all were deleted at or
-// below the floor, and files have it. Nothing can happen to such a rowset any more. Source: tablet
-// spec §14.5.
+// Gone reports whether no read at floor or later sees any row of the rowset: all rows were deleted
+// at or below the floor, and the deletes are in files. Such a rowset never changes again. Source:
+// tablet spec §14.5.
 func Gone(s *rowset.State, floor mvcc.Timestamp) bool {
 	return s.Meta.LiveRows == 0 && s.Deltas.Mem.Empty() && s.Deltas.MaxTimestamp() <= floor
 }
 
-// UpdatedColumns is the indexes in the schema of the columns that redos in files change, rising.
+// UpdatedColumns returns the schema indexes of the columns that redos in files change, ascending.
 func UpdatedColumns(s *schema.Schema, t *delta.Tracker) []int {
 	var cols []int
 	for i := s.Keys; i < len(s.Columns); i++ {
@@ -112,11 +111,11 @@ func UpdatedColumns(s *schema.Schema, t *delta.Tracker) []int {
 	return cols
 }
 
-// deltaFile is a delta file to be written, begun by its first delta.
+// deltaFile is a delta file that is created by its first delta.
 type deltaFile struct {
 	creation rowset.Creation
 	undo     bool
-	count    int64 // the caller's
+	count    int64 // maintained by the caller
 	sink     block.Sink
 	w        *delta.Writer
 }
@@ -133,7 +132,7 @@ func (f *deltaFile) append(d change.Delta) (err error) {
 	return f.w.Append(d)
 }
 
-// finish ends the file, if there is one, and adds its size to bytes.
+// finish finishes the file, if there is one, and adds its size to bytes.
 func (f *deltaFile) finish(bytes *int64) ([]block.ID, error) {
 	if f.w == nil {
 		return nil, nil

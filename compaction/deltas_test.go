@@ -19,7 +19,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// files makes a rowset of one row of testSchema, val 1 and nullable NULL, inserted at 5, with a
+// files returns a rowset of one row of testSchema, val 1 and nullable NULL, inserted at 5, with a
 // redo file for each list of changes.
 func files(t *testing.T, redos ...[]change.Delta) (*disk, *rowset.DiskRowSet) {
 	t.Helper()
@@ -69,16 +69,15 @@ func (d *disk) job(set *rowset.DiskRowSet, floor mvcc.Timestamp) DeltaJob {
 	return DeltaJob{Set: set, State: set.State(), Creation: d, Floor: floor}
 }
 
-// textOf is the rowset as result.text writes it.
+// textOf returns the rowset in the form of result.text.
 func textOf(set *rowset.DiskRowSet) string { return (&result{sets: []*rowset.DiskRowSet{set}}).text() }
 
-// only is an update of val or of nullable, or a reinsert with one of them.
+// only returns an update of val or of nullable, or a reinsert with one of them.
 func only(kind change.Kind, id schema.ColumnID, v int) change.List {
 	return change.AppendColumn(change.AppendUpdateHeader(nil, kind), id, cellOf(v))
 }
 
-// Tablet spec §14.2: what a major compaction leaves in base, undos and redos, of all columns and of
-// one.
+// Tablet spec §14.2: base, undos and redos after a major compaction of all columns and of one.
 func TestMajorBringsRedosOfColumnsIntoTheBase(t *testing.T) {
 	updates := []change.Delta{changed(7, set(change.Update, 2, 3)), changed(8, only(change.Update, 11, 4)), changed(9, only(change.Update, 12, 5))}
 	dropped := only(change.Update, 77, 1)
@@ -106,15 +105,14 @@ func TestMajorBringsRedosOfColumnsIntoTheBase(t *testing.T) {
 			"val=3 nullable=NULL; UNDO [@7 SET val=2, @7 SET val=1, @5 DELETE]; REDO []"},
 		{"to NULL", [][]change.Delta{{changed(7, only(change.Update, 12, 3)), changed(8, only(change.Update, 12, null))}}, nil, 0,
 			"val=1 nullable=NULL; UNDO [@8 SET nullable=3, @7 SET nullable=NULL, @5 DELETE]; REDO []"},
-		// What no read asks for any more is not written; the undo of the insertion stays where it
-		// is.
+		// Undos that no read needs are not written; the undo of the insertion stays in its file.
 		{"ancient changes", [][]change.Delta{updates}, nil, 8, "val=4 nullable=5; UNDO [@9 SET nullable=3, @5 DELETE]; REDO []"},
 		{"a change at the floor", [][]change.Delta{updates[:1]}, nil, 7, "val=2 nullable=3; UNDO [@5 DELETE]; REDO []"},
 		{"dropped column", [][]change.Delta{{changed(7, dropped)}}, nil, 0, "val=1 nullable=NULL; UNDO [@5 DELETE]; REDO []"},
 		{"dropped column and another", [][]change.Delta{{changed(7, append(slices.Clone(dropped), updates[1].List[1:]...))}}, nil, 0,
 			"val=4 nullable=NULL; UNDO [@7 SET val=1, @5 DELETE]; REDO []"},
-		// Redos have no REINSERT but in files of others: it stays, and with it where the row was
-		// away.
+		// Redos have no REINSERT except in files of other programs: it stays, with the time in
+		// which the row did not exist.
 		{"reinsert", [][]change.Delta{{deletion(7), changed(9, set(change.Reinsert, 2, 3))}}, nil, 0,
 			"val=2 nullable=3; UNDO [@9 SET val=1,nullable=NULL, @5 DELETE]; REDO [@7 DELETE, @9 REINSERT]"},
 		{"reinsert, of one column", [][]change.Delta{{deletion(7), changed(9, set(change.Reinsert, 2, 3))}}, []int{1}, 0,
@@ -149,7 +147,7 @@ func TestMajorBringsRedosOfColumnsIntoTheBase(t *testing.T) {
 	}
 }
 
-// checkSame compares what a scan and a look-up say before and after.
+// checkSame compares the results of a scan and of lookups before and after.
 func checkSame(t *testing.T, before, after *rowset.DiskRowSet, snap mvcc.Snapshot) {
 	t.Helper()
 	want, err1 := (&result{sets: []*rowset.DiskRowSet{before}}).at(testSchema, snap)
@@ -163,8 +161,8 @@ func checkSame(t *testing.T, before, after *rowset.DiskRowSet, snap mvcc.Snapsho
 	}
 }
 
-// Undos of columns that were taken into the base earlier are younger than redos of others: a merge
-// puts them in order.
+// Undos of columns that were folded into the base earlier are younger than redos of others: a merge
+// sorts them.
 func TestMergeAfterAMajorOfOneColumnPutsUndosInOrder(t *testing.T) {
 	d, before := files(t, []change.Delta{changed(7, set(change.Update, 2, 3)), changed(8, only(change.Update, 11, 4)), changed(9, only(change.Update, 12, 5)), deletion(10)})
 	row, err := Major(t.Context(), d.job(before, 0), []int{1})
@@ -219,7 +217,7 @@ func TestMinorKeepsEveryDeltaInOrder(t *testing.T) {
 	}
 }
 
-// Only files of which no undo is needed go, whatever their positions.
+// Only files without needed undos are dropped, whatever their positions.
 func TestDropUndosTakesWholeFilesAtOrBelowTheFloor(t *testing.T) {
 	d, set := files(t, []change.Delta{changed(7, set(change.Update, 2, 3))}, []change.Delta{changed(9, only(change.Update, 12, 5))})
 	row, err := Major(t.Context(), d.job(set, 0), []int{2}) // undos of 9 and 7
@@ -227,7 +225,7 @@ func TestDropUndosTakesWholeFilesAtOrBelowTheFloor(t *testing.T) {
 		t.Fatal(err)
 	}
 	set = reopen(t, d, testSchema, row)
-	if row, err = Major(t.Context(), d.job(set, 0), nil); err != nil { // undo of 7, in front
+	if row, err = Major(t.Context(), d.job(set, 0), nil); err != nil { // undo of 7, first in the list
 		t.Fatal(err)
 	}
 	set = reopen(t, d, testSchema, row)
@@ -321,7 +319,7 @@ func TestDeltaCompactionsRefuseDamagedFiles(t *testing.T) {
 	}
 }
 
-// compactDeltas does a delta compaction, or a delta flush, of a rowset of the table.
+// compactDeltas runs a delta compaction, or a delta flush, of a rowset of the table.
 func (t *table) compactDeltas(i int) (what string, err error) {
 	d := t.sets[i]
 	var row *rowset.Metadata
@@ -359,8 +357,8 @@ func (t *table) compactDeltas(i int) (what string, err error) {
 	return what, err
 }
 
-// flushDeltas writes the older half of what a rowset's delta mem store holds to a file; the rest
-// stays.
+// flushDeltas writes the older half of a rowset's delta mem store to a file; the rest stays in
+// memory.
 func (t *table) flushDeltas(i int) error {
 	d := t.sets[i]
 	mem := d.Tracker().Mem
@@ -397,8 +395,8 @@ func (t *table) flushDeltas(i int) error {
 	return nil
 }
 
-// Plan: as TestMergesChangeNoAnswer, with delta flushes, minor and major compactions of any columns
-// and undo gc between the merges.
+// Plan: as TestMergesChangeNoAnswer, with delta flushes, minor and major compactions of any
+// columns, and undo GC between the merges.
 func TestDeltaCompactionsChangeNoAnswer(t *testing.T) {
 	r := seedtest.Rand(t)
 	rounds := 35

@@ -16,7 +16,7 @@ const (
 	Ingest     Kind = "ingest"      // rows in key order were written to rowsets without going through memory
 )
 
-// Result is what a flush or compaction of a table did.
+// Result summarizes a flush or compaction of a table.
 type Result struct {
 	RowSetsBefore int
 	RowSetsAfter  int
@@ -32,8 +32,8 @@ type Event struct {
 
 	// Inputs are the rowsets that were replaced or removed; none for a flush or an ingest.
 	Inputs []RowSetInfo
-	// Outputs are the new rowsets and those that got other files. After a failure they are those
-	// that were written before it.
+	// Outputs are the new rowsets and those with new files. After a failure they are those that
+	// were written before it.
 	Outputs []RowSetInfo
 
 	RowsRead     int64

@@ -17,14 +17,14 @@ type version struct {
 	undo    []change.Delta // newest first
 	deleted *change.Delta  // the DELETE that no REINSERT followed; nil for a live row
 
-	folded []change.Delta // memory of undo, reused by fold
+	folded []change.Delta // memory of undo, which fold reuses
 }
 
-// folder applies redos to cells and makes undos of them. The lists that it makes are in its buffers
-// and are valid until reuse.
+// folder applies redos to cells and makes undos from them. The lists that it makes are in its
+// buffers and are valid until reuse.
 type folder struct {
 	schema  *schema.Schema
-	index   func(schema.ColumnID) int // of a cell; negative for columns that are left alone
+	index   func(schema.ColumnID) int // of a cell; negative for columns that are ignored
 	lists   []byte                    // the buffer that lists are appended to
 	full    [][]byte                  // buffers of earlier lists
 	spare   [][]byte
@@ -63,7 +63,7 @@ func (f *folder) list(start int) change.List {
 // bytes returns about how many bytes the lists take that were made since reuse.
 func (f *folder) bytes() int { return len(f.full)*listBufferBytes + len(f.lists) }
 
-// reuse ends the validity of all lists.
+// reuse invalidates all lists and reuses their memory.
 func (f *folder) reuse() {
 	for _, b := range f.full {
 		f.spare = append(f.spare, b[:0])
@@ -71,9 +71,9 @@ func (f *folder) reuse() {
 	f.full, f.lists = f.full[:0], f.lists[:0]
 }
 
-// fold applies redos, oldest first, to v.cells and puts the undos of them before v.undo. v.cells is
-// changed in place; v.undo stays as it is if no redo makes an undo, else it is in v's own memory.
-// Source: tablet spec §13.4.
+// fold applies redos, oldest first, to v.cells and inserts their undos before v.undo. It changes
+// v.cells in place. v.undo is unchanged if no redo makes an undo; otherwise it is in v's own
+// memory. Source: tablet spec §13.4.
 func (f *folder) fold(v *version, redo []change.Delta) error {
 	fresh := f.fresh[:0] // oldest first
 	for i := range redo {
@@ -180,7 +180,7 @@ func (f *folder) chain(copies []version) (*version, error) {
 		newest.undo = mergeUndos(newest.undo, append([]change.Delta{end}, old.undo...))
 	}
 	if invariant.Enabled && !slices.IsSortedFunc(newest.undo, func(a, b change.Delta) int { return cmp.Compare(b.TS, a.TS) }) {
-		panic("compaction: undos are not in falling order of time")
+		panic("compaction: undos are not in descending order of time")
 	}
 	return newest, nil
 }

@@ -25,7 +25,7 @@ func exampleInputs() []Input {
 	}
 }
 
-// Tablet spec §13.8, in whatever order the rowsets come.
+// Tablet spec §13.8, with the rowsets in every order.
 func TestGhostsOfThreeRowSetsBecomeOneHistory(t *testing.T) {
 	const want = example + " val=2 nullable=NULL; UNDO [@61 SET val=0,nullable=0, @51 DELETE, @41 REINSERT val=1,nullable=1, " +
 		"@31 SET val=0,nullable=0, @21 DELETE, @11 REINSERT val=0,nullable=0, @1 DELETE]; REDO []\n"
@@ -72,7 +72,7 @@ func TestCompactionKeepsVersionsReadableAtTheFloor(t *testing.T) {
 		if got, want := res.text(), fmt.Sprintf("%s val=2 nullable=NULL; UNDO %s; REDO []\n", example, want); got != want {
 			t.Errorf("floor %d:\ngot  %swant %s", floor, got, want)
 		}
-		// A read at the floor, whose bound is one above it, sees what it always saw.
+		// A read at the floor, whose bound is one above it, has the same result as before.
 		whole, err := run(testSchema, mvcc.Min, 0, exampleInputs()...)
 		if err != nil {
 			t.Fatal(err)
@@ -87,8 +87,8 @@ func TestCompactionKeepsVersionsReadableAtTheFloor(t *testing.T) {
 	}
 }
 
-// Tablet spec §13.4: what each change does to base, undos and redos. Rows were inserted at 5 with
-// val 1, nullable NULL.
+// Tablet spec §13.4: the effect of each change on base, undos and redos. Rows were inserted at 5
+// with val 1, nullable NULL.
 func TestRedosBecomeUndos(t *testing.T) {
 	del := change.List(change.AppendDelete(nil))
 	only := func(id schema.ColumnID, cells ...int) change.List {
@@ -153,10 +153,10 @@ func TestReinsertOfAKeyOnlyRow(t *testing.T) {
 	}
 }
 
-// Two copies of a key end at one timestamp when a batch deletes the row, inserts the key again and
-// deletes that too. The copy that the batch began is the newer one, in whatever order the rowsets
-// come. It is no new copy if a ghost was there before, here one that an ingest, which does not ask
-// memory for ghosts, has left older than the other copy:
+// Two copies of a key end at one timestamp if a batch deletes the row, inserts the key again and
+// deletes that row too. The copy that the batch began is the newer one, whatever the order of the
+// rowsets. It is not a new copy if there was a ghost, here one that is older than the other copy
+// because an ingest does not look for ghosts in memory:
 //
 //	MemRowSet  |ins 3--del 4|                 |ins 7, del 7|
 //	ingested                 |ins 5-----del 7|
@@ -201,8 +201,8 @@ func TestHistoriesThatContradictThemselvesAreCorrupt(t *testing.T) {
 	}
 }
 
-// A row that was deleted at or below the floor is never asked for again; above it a ghost stays,
-// and is never revived.
+// A row that was deleted at or below the floor is not readable and is dropped; a row deleted above
+// it stays as a ghost and is never revived.
 func TestGhostsBelowTheFloorAreDropped(t *testing.T) {
 	inputs := func() []Input {
 		return []Input{oneRow("k", 1, 1, []change.Delta{deletion(5)}, []change.Delta{deletion(7)}),
@@ -236,7 +236,7 @@ func TestRunWithoutInputsWritesNothing(t *testing.T) {
 	}
 }
 
-// many is an input of n rows in batches of one.
+// many returns an input of n rows in batches of one.
 func many(prefix string, n int) *listInput {
 	all := &listInput{}
 	for i := range n {
@@ -245,7 +245,7 @@ func many(prefix string, n int) *listInput {
 	return all
 }
 
-// Rows that need no rewriting are written as they come, unless an undo has reached the floor.
+// Rows without redos are written unchanged, unless an undo is at or below the floor.
 func TestFloorDropsUndosOfUnchangedRows(t *testing.T) {
 	for floor, want := range map[mvcc.Timestamp]string{4: "[@5 DELETE]", 5: "[]"} {
 		res, err := run(testSchema, floor, 0, many("a", 2))

@@ -19,7 +19,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// disk keeps blocks in memory.
+// disk stores blocks in memory.
 type disk struct {
 	blocks map[block.ID]*block.Memory
 	last   block.ID
@@ -38,7 +38,7 @@ func (d *disk) Finish(s block.Sink) error {
 	return nil
 }
 
-// noDisk makes no blocks.
+// noDisk cannot create blocks.
 type noDisk struct{}
 
 var errNoDisk = errors.New("no disk")
@@ -58,7 +58,7 @@ func (d *disk) OpenBlock(id block.ID) (rowset.Block, error) {
 	return opened{m}, nil
 }
 
-// testSchema is that of Kudu's compaction tests: a string key, a value, a value that may be NULL.
+// testSchema is that of Kudu's compaction tests: a string key, a value, a nullable value.
 var testSchema = mustSchema([]schema.Column{
 	{ID: 10, Name: "key", Type: schema.String},
 	{ID: 11, Name: "val", Type: schema.Int32},
@@ -85,13 +85,13 @@ func cellOf(v int) []byte {
 	return int32Cell(v)
 }
 
-// set is a change list that gives val and nullable new values.
+// set returns a change list that sets val and nullable.
 func set(kind change.Kind, val, nullable int) change.List {
 	l := change.AppendColumn(change.AppendUpdateHeader(nil, kind), 11, cellOf(val))
 	return change.AppendColumn(l, 12, cellOf(nullable))
 }
 
-// changed is a change of the only row of an input.
+// changed returns a change of the only row of an input.
 func changed(ts mvcc.Timestamp, list change.List) change.Delta {
 	return change.Delta{TS: ts, List: list}
 }
@@ -170,7 +170,7 @@ func spoil(r *change.Rows) {
 	}
 }
 
-// oneRow is an input of one row of testSchema.
+// oneRow returns an input of one row of testSchema.
 func oneRow(key string, val, nullable int, undo, redo []change.Delta) *listInput {
 	rows := &change.Rows{Batch: batch.New(testSchema.Columns, 0), Keys: [][]byte{[]byte(key)}, Undo: undo, Redo: redo}
 	for i, cell := range [][]byte{[]byte(key), cellOf(val), cellOf(nullable)} {
@@ -180,7 +180,7 @@ func oneRow(key string, val, nullable int, undo, redo []change.Delta) *listInput
 	return &listInput{rows: []*change.Rows{rows}}
 }
 
-// result is what a Run wrote.
+// result is the output of a Run.
 type result struct {
 	stats Stats
 	disk  *disk
@@ -217,7 +217,7 @@ func runOn(d *disk, s *schema.Schema, floor mvcc.Timestamp, targetBytes int64, i
 	return res, nil
 }
 
-// histories reads all rows of the result with their versions; fn gets each with its place in rows.
+// histories reads all rows of the result with their versions; i is the index of a row in rows.
 func (res *result) histories(fn func(rows *change.Rows, i int, undo, redo []change.Delta) error) error {
 	for _, d := range res.sets {
 		h, err := d.Histories(mvcc.Everything)
@@ -243,7 +243,7 @@ func (res *result) histories(fn func(rows *change.Rows, i int, undo, redo []chan
 	return nil
 }
 
-// ofRow takes the changes of row i from the front of list.
+// ofRow removes the changes of row i from the front of list and returns them.
 func ofRow(list *[]change.Delta, i int) []change.Delta {
 	n := 0
 	for n < len(*list) && (*list)[n].Row == uint32(i) {
@@ -254,7 +254,7 @@ func ofRow(list *[]change.Delta, i int) []change.Delta {
 	return out
 }
 
-// text writes rows of testSchema as the spec does: base, UNDO and REDO.
+// text formats rows of testSchema like the spec: base, UNDO and REDO.
 func (res *result) text() string {
 	var b strings.Builder
 	err := res.histories(func(rows *change.Rows, i int, undo, redo []change.Delta) error {

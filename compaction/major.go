@@ -13,21 +13,21 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Major brings the redos of some columns into the base: new files of these columns, a file of undos
-// that leads back from them, and the redos of all other columns in one file. cols are indexes in
-// the schema; nil means every column that redos change. Key index, bloom file and the files of
-// other columns stay. nil is returned when no redo changes one of the columns.
+// Major folds the redos of some columns into the base. It writes new files of these columns, a file
+// of undos that lead back from them, and the redos of all other columns in one file. cols are
+// indexes in the schema; nil means every column that redos change. The key index, the bloom file
+// and the files of other columns stay. Major returns nil if no redo changes one of the columns.
 //
 //	before   base a b c    redo  @5 a=1    @6 b=2    @7 DELETE
-//	major a  base a'b c    redo            @6 b=2    @7 DELETE    undo  @5 a=what it was
+//	major a  base a'b c    redo            @6 b=2    @7 DELETE    undo  @5 a=its old value
 //
-// DELETEs stay redos, and so do REINSERTs, though without the columns: a REINSERT of no column is
-// still one. (Our own stores have no REINSERT in redos.) What leads back from a REINSERT's cells is
-// therefore an UPDATE: no read sees the cells of a row while it is deleted. Changes to columns that
-// the schema does not have are left out.
+// DELETEs stay redos, and so do REINSERTs, without these columns: a REINSERT without columns is
+// still a REINSERT. (Stores of this engine have no REINSERT in redos.) The undo of a REINSERT's
+// cells is therefore an UPDATE: no read sees the cells of a row while it is deleted. Changes to
+// columns that are not in the schema are dropped.
 //
-// Simpler than Kudu: rows come a window at a time, with all their redos in memory. Errors: ctx's;
-// ErrCorrupt. Source: tablet spec §14.2, §13.4.
+// Simpler than Kudu: it reads one window of rows at a time, with all their redos in memory. Errors:
+// ctx.Err(); ErrCorrupt. Source: tablet spec §14.2, §13.4.
 func Major(ctx context.Context, job DeltaJob, cols []int) (*rowset.Metadata, error) {
 	updated := UpdatedColumns(job.Set.Schema, job.State.Deltas)
 	if cols == nil {
@@ -59,7 +59,7 @@ func Major(ctx context.Context, job DeltaJob, cols []int) (*rowset.Metadata, err
 	}
 }
 
-// major is a major compaction on its way.
+// major is a running major compaction.
 type major struct {
 	job    DeltaJob
 	schema *schema.Schema
@@ -82,7 +82,7 @@ func newMajor(job DeltaJob, cols []int) (*major, error) {
 		cells: make([][]byte, len(cols))}
 	m.folder = folder{schema: s, setBy: make([]uint64, len(cols)),
 		index: func(id schema.ColumnID) int { return slices.Index(cols, s.IndexID(id)) }}
-	// The redos in files, without the undos and without the delta mem store.
+	// The redos in files, without the undos and the delta mem store.
 	m.redos = (&delta.Tracker{Schema: s, Redo: job.State.Deltas.Redo}).NewCollector(mvcc.Everything)
 	var err error
 	if m.base, err = job.Set.NewBaseReader(cols); err != nil {
@@ -92,7 +92,7 @@ func newMajor(job DeltaJob, cols []int) (*major, error) {
 	return m, err
 }
 
-// window takes the next rows; more is false when there are none.
+// window processes the next rows; more is false at the end.
 func (m *major) window() (more bool, err error) {
 	vectors, from, n, err := m.base.Next()
 	if err != nil || n == 0 {
@@ -116,7 +116,7 @@ func (m *major) window() (more bool, err error) {
 	return true, m.out.Append(vectors)
 }
 
-// row brings the redos of one row, oldest first, into its cells, at index i of the vectors.
+// row applies the redos of one row, oldest first, to its cells, at index i of the vectors.
 func (m *major) row(vectors []*batch.Vector, i int, redo []change.Delta) error {
 	for c, v := range vectors {
 		m.cells[c] = v.Cell(i)
@@ -146,8 +146,8 @@ func (m *major) row(vectors []*batch.Vector, i int, redo []change.Delta) error {
 	return nil
 }
 
-// rest is a list without the columns that are brought into the base and those that the schema does
-// not have; nil for an UPDATE of nothing else.
+// rest returns a list without the columns that are folded into the base and those that are not in
+// the schema; nil for an UPDATE without other columns.
 func (m *major) rest(list change.List) change.List {
 	out := change.AppendUpdateHeader(nil, list.Kind())
 	for r := list.Columns(); ; {
@@ -165,7 +165,7 @@ func (m *major) rest(list change.List) change.List {
 	return out
 }
 
-// finish ends the files and makes the rowset's new metadata row.
+// finish finishes the files and returns the rowset's new metadata.
 func (m *major) finish() (*rowset.Metadata, error) {
 	old := m.job.State
 	var count int64

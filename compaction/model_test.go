@@ -15,7 +15,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// event is one thing that happens to a key. cells are the whole row after it.
+// event is one operation on a key. cells are the whole row after it.
 type event struct {
 	ts    mvcc.Timestamp
 	kind  change.Kind
@@ -23,11 +23,11 @@ type event struct {
 	set   []int // columns that an update sets
 }
 
-// life is a key from an insert to the delete that ends its copy in one rowset, or to now.
+// life is the history of a key from an insert to the delete that ends its copy in one rowset, or to
+// the end.
 type life []event
 
-// table is a number of keys, each with its lives one after the other, and the rowsets that they are
-// in.
+// table is a set of keys, each with its successive lives, and the rowsets that contain them.
 type table struct {
 	r      *rand.Rand
 	schema *schema.Schema
@@ -38,7 +38,7 @@ type table struct {
 	floor  mvcc.Timestamp
 }
 
-// schemas: a byte-string key, and a compound one.
+// schemas have a byte-string key and a compound key.
 var schemas = []*schema.Schema{
 	mustSchema([]schema.Column{{ID: 3, Name: "k", Type: schema.String}, {ID: 4, Name: "v", Type: schema.Int32},
 		{ID: 5, Name: "n", Type: schema.Int64, Nullable: true}, {ID: 6, Name: "s", Type: schema.String, Nullable: true}}, 1),
@@ -56,8 +56,8 @@ func randomCell(r *rand.Rand, c *schema.Column) []byte {
 	return append([]byte{byte(r.IntN(200))}, make([]byte, c.Type.Width()-1)...)
 }
 
-// randomLife makes a life that begins at from or later; if ended is set it ends with a delete.
-// Several events may share a timestamp, as those of one batch do. ok is false when there is no time
+// randomLife returns a life that begins at from or later; if ended is set, it ends with a delete.
+// Several events may share a timestamp, like those of one batch. ok is false if there is no time
 // left.
 func (t *table) randomLife(key [][]byte, from mvcc.Timestamp, ended bool) (l life, ok bool) {
 	row := func() [][]byte {
@@ -86,7 +86,7 @@ func (t *table) randomLife(key [][]byte, from mvcc.Timestamp, ended bool) (l lif
 			}
 		}
 		if e.kind == change.Delete && n <= 1 && e.ts == l[0].ts {
-			e.ts++ // a copy that was inserted and deleted for good in one batch is in no file
+			e.ts++ // a copy that one batch inserted and deleted for good is in no file
 		}
 		l = append(l, e)
 	}
@@ -95,7 +95,7 @@ func (t *table) randomLife(key [][]byte, from mvcc.Timestamp, ended bool) (l lif
 
 func (l life) dead() bool { return l[len(l)-1].kind == change.Delete }
 
-// at is the key's row as of snap, nil if there is none.
+// at returns the key's row as of snap, nil if there is none.
 func (t *table) at(key string, snap mvcc.Snapshot) (cells [][]byte) {
 	for _, l := range t.lives[key] {
 		for _, e := range l {
@@ -117,7 +117,7 @@ func (t *table) list(kind change.Kind, cells [][]byte, set []int) change.List {
 	return l
 }
 
-// all is the columns that a reinsert sets.
+// all returns the columns that a reinsert sets.
 func (t *table) all() (set []int) {
 	for c := t.schema.Keys; c < len(t.schema.Columns); c++ {
 		set = append(set, c)
@@ -125,8 +125,8 @@ func (t *table) all() (set []int) {
 	return set
 }
 
-// copyOf is a life as a rowset holds it: base cells, undos and redos. The base may be the row as of
-// any of its updates and reinserts, after which nothing is reinserted.
+// copyOf returns a life as a rowset contains it: base cells, undos and redos. The base may be the
+// row as of any update or reinsert after which nothing is reinserted.
 func (t *table) copyOf(l life) (base [][]byte, undo, redo []change.Delta) {
 	first := 0 // the first event that can be the base
 	for i, e := range l {
@@ -200,7 +200,7 @@ func newTable(r *rand.Rand, s *schema.Schema, k, keys int) (*table, error) {
 	return t, nil
 }
 
-// write makes one rowset, with its newest redos in memory.
+// write writes one rowset, with its newest redos in memory.
 func (t *table) write(id uint64, in map[string]life) error {
 	if len(in) == 0 {
 		return nil
@@ -255,7 +255,7 @@ func (t *table) write(id uint64, in map[string]life) error {
 	return nil
 }
 
-// merge replaces some rowsets by what a Run makes of them. The floor never falls.
+// merge replaces some rowsets by the outputs of a Run. The floor never descends.
 func (t *table) merge(n int) (*result, error) {
 	t.r.Shuffle(len(t.sets), func(i, j int) { t.sets[i], t.sets[j] = t.sets[j], t.sets[i] })
 	if t.r.IntN(3) == 0 {
@@ -277,7 +277,7 @@ func (t *table) merge(n int) (*result, error) {
 	return res, nil
 }
 
-// check compares all rowsets with the model at every snapshot that may be asked for.
+// check compares all rowsets with the model at every readable snapshot.
 func (t *table) check() error {
 	whole := &result{sets: t.sets}
 	for snap := mvcc.AsOf(t.floor); snap <= mvcc.AsOf(t.end); snap++ {
@@ -299,9 +299,8 @@ func (t *table) check() error {
 	return nil
 }
 
-// checkForm holds a result to what §13.4 and §13.6 leave: no redo but the DELETE of a ghost, undos
-// in falling order of time, nothing of either kind at or below the floor; rowsets that rise and do
-// not overlap.
+// checkForm checks a result against §13.4 and §13.6: no redo except the DELETE of a ghost, undos in
+// descending order of time, nothing at or below the floor; rowsets that ascend and do not overlap.
 func (t *table) checkForm(res *result) error {
 	last, rows, live := "", int64(0), int64(0)
 	err := res.histories(func(r *change.Rows, i int, undo, redo []change.Delta) error {
@@ -332,9 +331,9 @@ func (t *table) checkForm(res *result) error {
 	return err
 }
 
-// Plan: keys that lived several times, each time in another rowset; rowsets are merged in any order
-// until one is left, the floor rising now and then. All that may still be asked has the same answer
-// before and after each merge, at every snapshot.
+// Plan: keys live several times, each time in another rowset. Rowsets are merged in any order until
+// one is left, while the floor sometimes rises. Every readable snapshot has the same content before
+// and after each merge.
 func TestMergesChangeNoAnswer(t *testing.T) {
 	r := seedtest.Rand(t)
 	rounds := 80
@@ -378,7 +377,7 @@ type flushInput struct {
 
 func (f flushInput) Next() (*change.Rows, error) { return f.it.Next(f.max) }
 
-// What a flush writes answers as the MemRowSet did, at every snapshot.
+// The outputs of a flush have the same content as the MemRowSet at every snapshot.
 func TestFlushChangesNoAnswer(t *testing.T) {
 	r := seedtest.Rand(t)
 	rounds := 100

@@ -8,19 +8,17 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// outBytes is about how many bytes of byte strings and change lists the rows have that are written
-// at once.
+// outBytes is about how many bytes of byte strings and change lists are written at once.
 const outBytes = 1 << 20
 
-// output is the stage through which every row of a merge goes to the writer. It drops what the
-// history floor makes unreadable: undos at or below the floor, and rows deleted there.
+// output is the stage through which every row of a merge reaches the writer. It drops what no read
+// at or above the history floor needs: undos at or below the floor, and rows deleted there.
 //
-// Rows come in key order in one of three forms, from fastest to slowest: appendAll, a whole window
-// of an input as it is; appendRun, rows without redos; appendRow, one folded row.
+// Rows come in key order in one of three forms, from fastest to slowest: appendAll, a complete
+// window of an input; appendRun, rows without redos; appendRow, one folded row.
 //
-// The rows that are not written yet are copies, except for byte strings, keys and change lists,
-// which belong to the inputs and the folder. The merger calls flush before it lets one of these
-// reuse its memory.
+// The pending rows are copies, except for byte strings, keys and change lists, which belong to the
+// inputs and the folder. The merger calls flush before one of these reuses its memory.
 type output struct {
 	writer  *rowset.RollingWriter
 	floor   mvcc.Timestamp
@@ -33,8 +31,8 @@ func newOutput(s *schema.Schema, floor mvcc.Timestamp, w *rowset.RollingWriter) 
 	return output{writer: w, floor: floor, pending: change.Rows{Batch: batch.New(s.Columns, 0)}}
 }
 
-// appendAll appends all rows of an input window, without copying if the floor drops nothing of
-// them. It reports whether it did; if not, nothing was appended.
+// appendAll appends all rows of an input window, without copying, if the floor drops none of their
+// data. Otherwise it returns false and appends nothing.
 func (o *output) appendAll(rows *change.Rows) (done bool, err error) {
 	if len(o.pending.Keys) > 0 || len(rows.Redo) > 0 {
 		return false, nil
@@ -70,8 +68,8 @@ func (o *output) appendRun(rows *change.Rows, from, to int, undo []change.Delta)
 	return o.flushFull()
 }
 
-// appendRow appends one folded row, unless it was deleted at or below the floor: no read asks for
-// it any more.
+// appendRow appends one folded row, unless it was deleted at or below the floor, where no read can
+// see it.
 func (o *output) appendRow(key []byte, v *version) error {
 	if v.deleted != nil && v.deleted.TS <= o.floor {
 		return nil
@@ -89,7 +87,7 @@ func (o *output) appendRow(key []byte, v *version) error {
 	return o.flushFull()
 }
 
-// appendUndos appends the undos of one row, newest first, that reads at the floor or later need: an
+// appendUndos appends the undos of one row, newest first, that reads at or above the floor need: an
 // undo at ts leads to the state before ts, which such a read needs only if ts is above the floor.
 func (o *output) appendUndos(undo []change.Delta, row uint32) {
 	for _, d := range undo {
@@ -132,7 +130,8 @@ func (o *output) flush() error {
 	return err
 }
 
-// write hands rows to the writer, which keeps nothing of them. No row reaches it in another way.
+// write passes rows to the writer, which does not retain them. All rows reach the writer through
+// here.
 func (o *output) write(rows *change.Rows) error {
 	o.written += int64(len(rows.Keys))
 	return o.writer.Append(rows)

@@ -6,7 +6,7 @@ import (
 	"sort"
 )
 
-// RowSetInfo is what a policy sees of a rowset.
+// RowSetInfo describes a rowset to a policy.
 type RowSetInfo struct {
 	ID             uint64
 	MinKey, MaxKey []byte // encoded keys, both inclusive
@@ -16,13 +16,13 @@ type RowSetInfo struct {
 	Redos, Undos   int   // delta files
 }
 
-// Layout is the rowsets of one table, by first key.
+// Layout contains the rowsets of one table, ordered by first key.
 type Layout struct {
 	Table   string
 	RowSets []RowSetInfo
 }
 
-// Choice is the rowsets to merge, by ID, and why in one sentence.
+// Choice contains the IDs of the rowsets to merge, and the reason in one sentence.
 type Choice struct {
 	RowSets []uint64
 	Why     string
@@ -30,9 +30,9 @@ type Choice struct {
 
 // Policy chooses what a merging compaction should rewrite.
 type Policy interface {
-	// Pick returns rowsets to merge (two or more, or none), and why. It sees bounds, sizes and
-	// histories, no files. budget is how many bytes of input it should stay below; a choice above
-	// it is allowed when nothing smaller helps.
+	// Pick returns rowsets to merge (two or more, or none), and the reason. It sees bounds and
+	// sizes but no files. The input should stay below budget bytes; a choice above it is allowed if
+	// nothing smaller helps.
 	Pick(layout Layout, budget int64) Choice
 }
 
@@ -42,11 +42,11 @@ type None struct{}
 // Pick returns no rowsets.
 func (None) Pick(Layout, int64) Choice { return Choice{} }
 
-// Overlap merges where too many rowsets cover one key: the depth that a point read has to go
-// through.
+// Overlap merges where too many rowsets cover one key, since a point read has to look into each of
+// them.
 //
-// Of the keys that at least Depth rowsets cover it takes the deepest, and of the rowsets there the
-// smallest first, until the budget is used. Depth 0 means 4.
+// It takes the key that most rowsets cover, if at least Depth do, and of these rowsets the smallest
+// first, until the budget is used up. Depth 0 means 4.
 type Overlap struct{ Depth int }
 
 // Pick finds the deepest key and the rowsets over it.
@@ -71,8 +71,8 @@ func (o Overlap) Pick(layout Layout, budget int64) Choice {
 	return c
 }
 
-// deepest returns the rowsets over a key that the most rowsets cover. The rowsets come by first
-// key: the depth can only rise at a first key, so only first keys are looked at.
+// deepest returns the rowsets over a key that the most rowsets cover. The rowsets are ordered by
+// first key. The depth can increase only at a first key, so only first keys are considered.
 func deepest(sets []RowSetInfo) []RowSetInfo {
 	var open, best []RowSetInfo
 	for _, r := range sets {
@@ -90,8 +90,8 @@ func deepest(sets []RowSetInfo) []RowSetInfo {
 	return best
 }
 
-// Groups splits a layout into groups of rowsets that overlap, directly or through others: merging
-// each group alone leaves no overlap. A rowset that overlaps no other is a group of one.
+// Groups splits a layout into groups of rowsets that overlap, directly or through others. Merging
+// each group separately leaves no overlap. A rowset that overlaps no other is its own group.
 func Groups(layout Layout) [][]RowSetInfo {
 	var groups [][]RowSetInfo
 	var reach []byte

@@ -8,18 +8,18 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// DeltaInfo is what the rules for delta compactions see of a rowset.
+// DeltaInfo describes a rowset to the rules for delta compactions.
 type DeltaInfo struct {
 	RowSet     uint64
 	BaseBytes  int64 // of all files but redos and undos
 	RedoBytes  int64 // of the redo files
 	Redos      int   // redo files
-	Updates    bool  // a redo changes a column; else they are DELETEs
-	StaleUndos int   // undo files that history no longer holds
-	Gone       bool  // history holds no row of it any more
+	Updates    bool  // a redo changes a column; otherwise all redos are DELETEs
+	StaleUndos int   // undo files that no readable snapshot needs
+	Gone       bool  // no readable snapshot sees any of its rows
 }
 
-// DescribeDeltas looks at a rowset; floor is the earliest timestamp that reads may still ask for.
+// DescribeDeltas returns the DeltaInfo of a rowset; floor is the history floor.
 func DescribeDeltas(s *rowset.State, floor mvcc.Timestamp) DeltaInfo {
 	in := DeltaInfo{RowSet: s.Meta.ID, RedoBytes: sizeOf(s.Deltas.Redo), Redos: len(s.Deltas.Redo), Gone: Gone(s, floor)}
 	in.BaseBytes = s.Meta.Bytes - in.RedoBytes - sizeOf(s.Deltas.Undo)
@@ -34,27 +34,28 @@ func DescribeDeltas(s *rowset.State, floor mvcc.Timestamp) DeltaInfo {
 	return in
 }
 
-// stale reports whether no read at floor or later needs an undo file: an undo at ts leads to what
-// was before ts.
+// stale reports whether no read at floor or later needs an undo file: an undo at ts leads to the
+// state before ts.
 func stale(f *delta.File, floor mvcc.Timestamp) bool { return f.Stats().Max <= floor }
 
-// DeltaChoice is a delta compaction, and why in one sentence.
+// DeltaChoice is a delta compaction and its reason, in one sentence.
 type DeltaChoice struct {
 	Kind    Kind     // MinorDelta, MajorDelta or UndoGC; "" = nothing to do
-	RowSet  uint64   // not for UndoGC, which is for all
-	Columns []string // of a major one; none = all that redos change
+	RowSet  uint64   // not for UndoGC, which covers all rowsets
+	Columns []string // of a major compaction; none = all that redos change
 	Why     string
 }
 
 const (
-	maxRedos      = 8 // redo files of a rowset above which they become one
-	redoBaseRatio = 3 // redos above one part in so many of the base are brought into it
+	maxRedos      = 8 // number of redo files of a rowset above which they are merged into one
+	redoBaseRatio = 3 // redos larger than 1/3 of the base are folded into it
 )
 
-// PickDeltas chooses what helps reads most for what it costs: first what goes without rewriting;
-// then the rowset whose redos are the largest part of its base, if they are more than a third; then
-// the one with most redo files, if they are more than eight. After what it chose was done it does
-// not choose the same again until more was written. Source: tablet spec §14.3, with other limits.
+// PickDeltas chooses the delta compaction that helps reads most for its cost. First come removals
+// of files, which rewrite nothing; then the rowset whose redos are the largest share of its base,
+// if they are more than a third; then the one with the most redo files, if they are more than
+// eight. It does not choose the same again until more has been written. Source: tablet spec §14.3,
+// with other limits.
 func PickDeltas(infos []DeltaInfo) DeltaChoice {
 	var major, minor *DeltaInfo
 	files, sets := 0, 0
@@ -82,5 +83,5 @@ func PickDeltas(infos []DeltaInfo) DeltaChoice {
 	return DeltaChoice{}
 }
 
-// share is how large the redos are as a part of the base.
+// share returns the ratio of the size of the redos to that of the base.
 func (in *DeltaInfo) share() float64 { return float64(in.RedoBytes) / float64(max(in.BaseBytes, 1)) }

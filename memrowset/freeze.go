@@ -25,9 +25,9 @@ type LoggedChange struct {
 	List change.List
 }
 
-// Freeze ends insertions, REINSERTs among them. Rows may still be changed; these changes go to a
-// change log, for the flush that catches them up. The caller keeps all others from inserting and
-// changing rows during the call. The log counts as memory of the set.
+// Freeze ends insertions, including REINSERTs. Rows may still be changed; these changes are
+// recorded in a change log, for the flush that catches them up. The caller prevents concurrent
+// inserts and changes during the call. The change log counts as memory of the set.
 func (m *MemRowSet) Freeze() {
 	m.changeLog.Store(arena.NewJournal[logEntry](logEntryBytes, m.grow))
 }
@@ -39,9 +39,8 @@ func (m *MemRowSet) checkOpen() {
 }
 
 // LoggedChanges calls use for each change since Freeze from position from on, those of one row in
-// their order, and returns the position after the last one. Changes may be applied concurrently. It
-// stops at use's first error. Keys and lists are read-only and valid as long as they are
-// referenced.
+// order, and returns the position after the last one. Changes may be applied concurrently. It stops
+// at the first error of use. Keys and lists are read-only and valid as long as they are referenced.
 func (m *MemRowSet) LoggedChanges(from int, use func(LoggedChange) error) (next int, err error) {
 	log := m.changeLog.Load()
 	for {

@@ -15,26 +15,25 @@ type HistoryIterator struct {
 	snap   mvcc.Snapshot
 	out    change.Rows
 	images [][]byte
-	buf    []byte // reinserts, which are kept as images
+	buf    []byte // reinserts, which are stored as images
 }
 
 var deleteList = change.List(change.AppendDelete(nil))
 
 // Histories returns an iterator, in key order, over all rows that were inserted below snap, with
-// their changes below snap. The set is frozen, or at least no batch below snap is still to be
-// applied.
+// their changes below snap. The set is frozen, or all batches below snap have been applied.
 func (m *MemRowSet) Histories(snap mvcc.Snapshot) *HistoryIterator {
 	return &HistoryIterator{walker: m.newWalker(nil, nil, false), snap: snap, out: change.Rows{Batch: batch.New(m.schema.Columns, 0)}}
 }
 
-// Next returns the next rows, up to max of them; nil at the end. The error is always nil: this is
-// one form of a flush's and a compaction's input, of which others read files.
+// Next returns the next rows, up to max of them; nil at the end. The error is always nil; other
+// inputs of a flush or compaction read files.
 //
 // Base cells are those of the insertion. Undo has a DELETE at the insertion's timestamp for each
 // row; Redo has all later changes, a REINSERT with all non-key columns. A row that was inserted and
-// deleted for good within one batch is left out: no read ever sees it, and two deletes at one
+// deleted for good within one batch is omitted: no read ever sees it, and two deletes at one
 // timestamp could not be distinguished later. The Rows are valid until the next call; keys, lists
-// of updates and byte strings hold for good. Source: tablet spec §13.4.
+// of updates and byte strings are valid as long as they are referenced. Source: tablet spec §13.4.
 func (it *HistoryIterator) Next(max int) (*change.Rows, error) {
 	it.out.Keys, it.out.Undo, it.out.Redo = it.out.Keys[:0], it.out.Undo[:0], it.out.Redo[:0]
 	it.images = it.images[:0]
@@ -59,7 +58,7 @@ func (it *HistoryIterator) Next(max int) (*change.Rows, error) {
 	return &it.out, nil
 }
 
-// add puts one row into the output, if it is in the snapshot.
+// add adds one row to the output if it is in the snapshot.
 func (it *HistoryIterator) add(at item) {
 	h := it.m.header(at.ref)
 	inserted := h.ts()
@@ -77,7 +76,8 @@ func (it *HistoryIterator) add(at item) {
 	}
 	changes := it.out.Redo[first:] // newest first
 	if len(changes) > 0 && changes[0].TS == inserted && changes[0].List.Kind() == change.Delete {
-		// Timestamps rise along the chain: all changes are between the insertion and the last one.
+		// Timestamps ascend along the chain: all changes are between the insertion and the last
+		// one.
 		it.out.Redo = it.out.Redo[:first]
 		return
 	}
@@ -87,7 +87,7 @@ func (it *HistoryIterator) add(at item) {
 	it.out.Undo = append(it.out.Undo, change.Delta{Row: row, TS: inserted, List: deleteList})
 }
 
-// list is a link's change in the form of files.
+// list returns a link's change as files contain it.
 func (it *HistoryIterator) list(l link) change.List {
 	switch l.kind() {
 	case change.Delete:

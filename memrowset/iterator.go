@@ -9,16 +9,16 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// walker returns the items of one clone of the tree, in order or against it, some at a time.
+// walker returns the items of one clone of the tree, in ascending or descending order.
 type walker struct {
 	m            *MemRowSet
 	tree         *btree.BTreeG[item]
-	lower, upper []byte // keys in [lower, upper); nil = open
+	lower, upper []byte // keys in [lower, upper); nil = no bound
 	lowerPrefix  uint64
 	upperPrefix  uint64
 	descending   bool
 	begun, ended bool
-	last         item   // the last one handed out, valid once begun
+	last         item   // the last one returned, valid once begun
 	items        []item // reused
 }
 
@@ -58,7 +58,7 @@ func (w *walker) next(max int) []item {
 	return w.items
 }
 
-// seek skips items in front of key, in the walker's order, that were not returned yet.
+// seek skips items before key, in the walker's order, that were not returned yet.
 func (w *walker) seek(key []byte) {
 	if w.descending {
 		upper := append(bytes.Clone(key), 0) // the least key above key
@@ -76,7 +76,7 @@ func (w *walker) seek(key []byte) {
 	w.lower, w.lowerPrefix, w.begun = bytes.Clone(key), prefix, false
 }
 
-// walk calls take with the items from where the last call stopped.
+// walk calls take with the items from the position of the last call on.
 func (w *walker) walk(take func(it item) bool) {
 	switch {
 	case w.begun && w.descending:
@@ -99,15 +99,15 @@ func (w *walker) walk(take func(it item) bool) {
 type Iterator struct {
 	walker
 	snap mvcc.Snapshot
-	span *span // the changes without which a row is passed over; nil: all rows count
+	span *span // only rows with a change in it are returned; nil = all rows
 	keys [][]byte
 	rows [][]byte
-	buf  []byte // images that had to be built for this call
+	buf  []byte // images built for this call
 }
 
-// NewIterator returns an iterator over the rows with keys in [lower, upper) in snap;
-// nil bounds are open. All batches below snap have been applied. Rows that are inserted later, and
-// are at or above snap therefore, are not looked at.
+// NewIterator returns an iterator over the rows with keys in [lower, upper) in snap; a nil bound is
+// open. All batches below snap have been applied. The iterator ignores rows that are inserted
+// later, since they are at or above snap.
 func (m *MemRowSet) NewIterator(snap mvcc.Snapshot, lower, upper []byte, descending bool) *Iterator {
 	return &Iterator{walker: m.newWalker(lower, upper, descending), snap: snap}
 }
@@ -116,9 +116,9 @@ func (m *MemRowSet) NewIterator(snap mvcc.Snapshot, lower, upper []byte, descend
 // iterator descends. It never goes back.
 func (it *Iterator) Seek(key []byte) { it.seek(key) }
 
-// Next returns the keys and the images of the next visible rows, up to max of them, in key order or
-// against it; nil, nil at the end. Both slices are valid until the next call, keys and images for
-// good. None must be written to.
+// Next returns the keys and the images of the next visible rows, up to max of them, in the
+// iterator's order; nil, nil at the end. Both slices are valid until the next call, keys and images
+// as long as they are referenced. All are read-only.
 func (it *Iterator) Next(max int) (keys, rows [][]byte) {
 	it.keys, it.rows, it.buf = it.keys[:0], it.rows[:0], nil
 	for len(it.rows) < max {

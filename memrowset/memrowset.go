@@ -51,13 +51,13 @@ import (
 )
 
 const (
-	treeDegree   = 32 // measured: wider nodes gain a tenth on inserts and lose it to copying while scans run
-	treeRowBytes = 32 // what the tree takes for a row: an item of 16 bytes in nodes half to full
+	treeDegree   = 32 // measured: wider nodes make inserts a tenth faster, but copying them during scans costs more
+	treeRowBytes = 32 // memory of the tree per row: an item of 16 bytes in nodes half to full
 	treeGrowRows = 256
-	insertRun    = 64 // rows that InsertMany adds while it holds the lock: some 10 µs
+	insertRun    = 64 // rows that InsertMany adds while it holds the lock: about 10 µs
 )
 
-// MemRowSet is the set of rows. Make one with New.
+// MemRowSet is a set of rows in memory. Create one with New.
 type MemRowSet struct {
 	schema    *schema.Schema
 	rowFormat *change.RowFormat
@@ -81,8 +81,8 @@ type MemRowSet struct {
 }
 
 // New returns an empty set of rows of s. grow, which may be nil, is called with the bytes that the
-// set takes as it takes them, and on Release with minus their sum; it is called under locks
-// of the set and must not call the set.
+// set allocates, and on Release with minus their sum. It is called with locks of the set held and
+// must not call the set.
 func New(s *schema.Schema, grow func(n int64)) *MemRowSet {
 	if grow == nil {
 		grow = func(int64) {}
@@ -92,7 +92,7 @@ func New(s *schema.Schema, grow func(n int64)) *MemRowSet {
 	return m
 }
 
-// Schema is the schema of the rows.
+// Schema returns the schema of the rows.
 func (m *MemRowSet) Schema() *schema.Schema { return m.schema }
 
 // RowFormat is the format of the row images that Insert takes and reads return.

@@ -12,7 +12,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// testSchema: a byte-string key, so that keys of all lengths occur; an int32; a nullable string.
+// testSchema has a byte-string key, so that keys of all lengths occur; an int32; a nullable string.
 func testSchema(t testing.TB) *schema.Schema {
 	t.Helper()
 	s, err := schema.New([]schema.Column{
@@ -28,7 +28,7 @@ func testSchema(t testing.TB) *schema.Schema {
 
 func int32Cell(n int) []byte { return binary.LittleEndian.AppendUint32(nil, uint32(n)) }
 
-// set makes an update; s == "-" means that the string is left alone, "" that it is NULL.
+// set returns an update; s == "-" does not change the string, "" sets it to NULL.
 func set(n int, s string) change.List {
 	l := change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 11, int32Cell(n))
 	switch s {
@@ -51,7 +51,7 @@ func image(m *MemRowSet, key string, n int, s string) []byte {
 	return m.RowFormat().AppendRow(nil, cells)
 }
 
-// show prints an image as n/s.
+// show formats an image as n/s.
 func show(m *MemRowSet, row []byte, live bool) string {
 	if !live {
 		return "absent"
@@ -122,7 +122,7 @@ func TestCountsMatchTheChanges(t *testing.T) {
 		key := fmt.Sprint(i)
 		m.Insert([]byte(key), mvcc.Timestamp(1000+i), lsn.LSN(500+i), image(m, key, i, "x"))
 	}
-	m.Mutate([]byte("3"), 5000, 400, deletion) // LSNs come in any order
+	m.Mutate([]byte("3"), 5000, 400, deletion) // LSNs arrive in any order
 	m.Mutate([]byte("4"), 4000, 450, deletion)
 	m.Insert([]byte("3"), 6000, 2000, image(m, "3", 3, "y"))
 	if m.Len() != 1000 || m.LiveRows() != 999 || m.FirstLSN() != 400 || m.MaxTimestamp() != 6000 {
@@ -186,8 +186,8 @@ func TestInsertManyIsManyInserts(t *testing.T) {
 	}
 }
 
-// Of a row with many updates each version is right, and the newest is found within one interval of
-// full images.
+// Each version of a row with many updates is correct, and the newest is found within one interval
+// of full images.
 func TestManyVersionsStayReadable(t *testing.T) {
 	m := New(testSchema(t), nil)
 	key := []byte("hot")
@@ -254,7 +254,7 @@ func TestLookupsWorkWhenAllProbesAreTaken(t *testing.T) {
 	}
 }
 
-// Keys that differ within their first 8 bytes and after them, and a ghost, which counts.
+// Keys that differ within and after their first 8 bytes, and a ghost, which is included.
 func TestEndsBeforeComparesWithTheGreatestKey(t *testing.T) {
 	m := New(testSchema(t), nil)
 	if !m.EndsBefore(nil) || !m.EndsBefore([]byte("a")) {

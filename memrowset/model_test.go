@@ -14,7 +14,7 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// model is what a MemRowSet must look like: each key with all its versions, oldest first.
+// model is the expected content of a MemRowSet: each key with all its versions, oldest first.
 type model map[string][]version
 
 type version struct {
@@ -25,7 +25,7 @@ type version struct {
 	s    string // "" = NULL
 }
 
-// at is the newest version below snap.
+// at returns the newest version below snap.
 func (mo model) at(key string, snap mvcc.Snapshot) (v version) {
 	for _, w := range mo[key] {
 		if snap.Sees(w.ts) {
@@ -45,15 +45,14 @@ func (v version) String() string {
 	return fmt.Sprintf("%d/%s", v.n, v.s)
 }
 
-// scan is what an iterator must give, as lines of key and row.
+// scan returns the expected lines of an iterator: key and row.
 func (mo model) scan(snap mvcc.Snapshot, lower, upper *string, descending bool) (lines []string) {
 	for key := range mo {
 		if v := mo.at(key, snap); v.live && (lower == nil || key >= *lower) && (upper == nil || key < *upper) {
 			lines = append(lines, fmt.Sprintf("%q %s", key, v))
 		}
 	}
-	// Quoting keeps the order of these keys: none holds a character that is quoted with a backslash
-	// but 00.
+	// Quoting keeps the order of these keys, since the only escaped character in them is 00.
 	slices.SortFunc(lines, func(a, b string) int { return strings.Compare(unquoteKey(a), unquoteKey(b)) })
 	if descending {
 		slices.Reverse(lines)
@@ -101,7 +100,7 @@ func (h *history) step(rt *rapid.T) {
 			next.kind = change.Reinsert
 		}
 		h.m.Insert([]byte(key), h.ts, lsn, image(h.m, key, next.n, next.s))
-	case what == 0: // of a live row, or one that is not there
+	case what == 0: // of a live row, or one that does not exist
 		next = version{ts: h.ts, kind: change.Delete, n: now.n, s: now.s}
 		if h.m.Mutate([]byte(key), h.ts, lsn, deletion) != now.live {
 			rt.Fatalf("delete of %q: want found = %t", key, now.live)
@@ -241,7 +240,7 @@ func TestSeeksMatchTheModel(t *testing.T) {
 	})
 }
 
-// A history carries every row from its insertion to any snapshot below the flush's.
+// Histories returns every row from its insertion to any snapshot below the flush.
 func TestHistoriesMatchTheModel(t *testing.T) {
 	seedtest.Check(t, func(rt *rapid.T) {
 		h := drawHistory(rt, t)
@@ -278,8 +277,7 @@ func TestHistoriesMatchTheModel(t *testing.T) {
 	})
 }
 
-// neverSeen reports whether a row was inserted and deleted for good in one batch, as far as snap
-// goes.
+// neverSeen reports whether a row, as of snap, was inserted and deleted for good in one batch.
 func neverSeen(versions []version, snap mvcc.Snapshot) bool {
 	last := versions[0]
 	for _, v := range versions {
@@ -290,7 +288,7 @@ func neverSeen(versions []version, snap mvcc.Snapshot) bool {
 	return last.kind == change.Delete && last.ts == versions[0].ts
 }
 
-// checkRow walks row i of rows forward and compares each step with the model.
+// checkRow replays row i of rows and compares each step with the model.
 func (h *history) checkRow(rt *rapid.T, rows *change.Rows, i int, snap mvcc.Snapshot) {
 	key := string(rows.Keys[i])
 	versions := h.mo[key]

@@ -12,7 +12,7 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// A row's header in the arena. This is memory, not a file format.
+// The header of a row in the arena. This is memory, not a file format.
 //
 //	offset  width  field
 //	0       8      timestamp of the insertion
@@ -50,11 +50,11 @@ func (m *MemRowSet) newestWord(ref arena.Ref) *atomic.Uint64 {
 	return m.arena.Word(ref + headerNewestOff)
 }
 
-// newest is the ref of the newest link of the row with that header; 0 if it was never changed.
+// newest returns the ref of the newest link of the row with that header; 0 if it was never changed.
 func (m *MemRowSet) newest(ref arena.Ref) arena.Ref { return arena.Ref(m.newestWord(ref).Load()) }
 
-// newestChange returns whether the row with that header is there now, and since when it is as
-// it is.
+// newestChange returns whether the row with that header exists, and the timestamp of its newest
+// change.
 func (m *MemRowSet) newestChange(ref arena.Ref) (live bool, ts mvcc.Timestamp) {
 	if newest := m.newest(ref); newest != 0 {
 		l := m.link(newest)
@@ -86,7 +86,7 @@ func (l link) list() change.List {
 	return change.List(l[linkLen : linkLen+n : linkLen+n])
 }
 
-// image is the row after the change, nil if the link does not carry it.
+// image returns the row after the change, nil if the link has no image.
 func (l link) image() []byte {
 	n := binary.LittleEndian.Uint32(l[20:])
 	if n == 0 {
@@ -96,7 +96,7 @@ func (l link) image() []byte {
 	return l[from : from+n : from+n]
 }
 
-// allocate takes n bytes of the arena.
+// allocate allocates n bytes in the arena.
 func (m *MemRowSet) allocate(n int) (arena.Ref, []byte) {
 	m.alloc.Lock()
 	ref, b := m.arena.Alloc(n)
@@ -110,7 +110,7 @@ func (m *MemRowSet) writeHeader(key []byte, ts mvcc.Timestamp, row []byte) arena
 	return ref
 }
 
-// writeHeaders writes one header for each item, in one piece of the arena, and makes the items.
+// writeHeaders writes one header for each item, in one allocation, and fills in the items.
 func (m *MemRowSet) writeHeaders(items []item, keys [][]byte, ts mvcc.Timestamp, rows [][]byte) {
 	size := 0
 	for i := range items {
@@ -126,8 +126,8 @@ func (m *MemRowSet) writeHeaders(items []item, keys [][]byte, ts mvcc.Timestamp,
 	}
 }
 
-// headerSize is what a header takes when another one follows: its atomic word must be on a
-// multiple of 8.
+// headerSize returns the size of a header that is followed by another one, whose atomic word must
+// be aligned to 8.
 func headerSize(key, row []byte) int { return (headerLen + len(key) + len(row) + 7) &^ 7 }
 
 func putHeader(b, key []byte, ts mvcc.Timestamp, row []byte) {
@@ -138,8 +138,8 @@ func putHeader(b, key []byte, ts mvcc.Timestamp, row []byte) {
 	copy(b[headerLen+len(key):], row)
 }
 
-// addLink makes a change the newest of the row with header ref; older is the newest so far. The
-// caller is the only one who changes the row, so the store cannot overwrite another's.
+// addLink makes a change the newest of the row with header ref; older is the previous newest. Only
+// the caller changes the row, so the store cannot overwrite another one.
 func (m *MemRowSet) addLink(ref, older arena.Ref, ts mvcc.Timestamp, kind change.Kind, list change.List, image []byte) {
 	if invariant.Enabled && (m.header(ref).ts() > ts || older != 0 && m.link(older).ts() > ts) {
 		panic(fmt.Sprintf("memrowset: %s of key %x at %d, after a later change", kind, m.header(ref).key(), uint64(ts)))
@@ -158,7 +158,7 @@ func (m *MemRowSet) addLink(ref, older arena.Ref, ts mvcc.Timestamp, kind change
 	m.newestWord(ref).Store(uint64(at))
 }
 
-// sinceImage is the number of updates from the last full image up to the given link.
+// sinceImage returns the number of updates from the last full image up to the given link.
 func (m *MemRowSet) sinceImage(newest arena.Ref) int {
 	if newest == 0 {
 		return 0
@@ -166,7 +166,7 @@ func (m *MemRowSet) sinceImage(newest arena.Ref) int {
 	return m.link(newest).sinceImage()
 }
 
-// update adds an UPDATE, with the full image after it if it is the 16th since the last one.
+// update adds an UPDATE, with a full image if it is the 16th since the last image.
 func (m *MemRowSet) update(ref, newest arena.Ref, ts mvcc.Timestamp, list change.List) {
 	var image []byte
 	if m.sinceImage(newest) == imageInterval-1 {
@@ -176,9 +176,9 @@ func (m *MemRowSet) update(ref, newest arena.Ref, ts mvcc.Timestamp, list change
 	m.addLink(ref, newest, ts, change.Update, list, image)
 }
 
-// rowAt returns the image of a row as of snap. It is appended to dst, and grown is dst with it,
-// when changes must be applied; else row is memory of the arena and grown is dst. live is false if
-// there is no row at snap.
+// rowAt returns the image of a row as of snap. If changes must be applied, it appends the image to
+// dst, and grown is the extended dst; otherwise row is memory of the arena and grown is dst. live
+// is false if there is no row at snap.
 func (m *MemRowSet) rowAt(ref arena.Ref, snap mvcc.Snapshot, dst []byte) (row, grown []byte, live bool) {
 	h := m.header(ref)
 	if !snap.Sees(h.ts()) {

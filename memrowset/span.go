@@ -7,12 +7,12 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// span is the changes that to sees and from does not.
+// span contains the changes that to sees and from does not.
 type span struct{ from, to mvcc.Snapshot }
 
-// ChangedIn restricts the iterator to rows with a change, which may be their insertion, that to
-// sees and from does not. All batches that to sees must have been applied. It must be called before
-// the first Next.
+// ChangedIn restricts the iterator to rows with a change, or an insertion, that to sees and from
+// does not. All batches that to sees must have been applied. It must be called before the first
+// Next.
 func (it *Iterator) ChangedIn(from, to mvcc.Snapshot) { it.span = &span{from, to} }
 
 // changedIn reports whether the row with that header has a change in the span.
@@ -28,10 +28,10 @@ func (m *MemRowSet) changedIn(ref arena.Ref, s *span) bool {
 	return false
 }
 
-// History is the cells of a key's row as it was inserted, as an image, with the undo of the
-// insertion and the redos below snap, oldest first: what Histories gives of the row. image is nil
-// where Histories has no row: none was inserted below snap, or one was inserted and deleted for
-// good within one batch.
+// History returns the row of a key as it was inserted, as an image, with the undo of the insertion
+// and the redos below snap, oldest first, as Histories does. image is nil if Histories would not
+// return the row: it was not inserted below snap, or was inserted and deleted for good within one
+// batch.
 func (m *MemRowSet) History(key []byte, snap mvcc.Snapshot) (image []byte, undo, redo []change.Delta) {
 	ref := m.find(key)
 	if ref == 0 {

@@ -11,10 +11,10 @@ import (
 	"github.com/oribi-db/oribi/keyenc"
 )
 
-// item is one row in the tree. Most comparisons are settled by the prefix; only where two are equal
-// the arena is read.
+// item is one row in the tree. The prefix decides most comparisons; the arena is read only if two
+// prefixes are equal.
 type item struct {
-	prefix uint64    // first 8 bytes of the key as a big-endian integer, with zeros after a shorter key
+	prefix uint64    // first 8 bytes of the key as a big-endian integer, padded with zeros
 	ref    arena.Ref // of the row's header; or, with probeBit, a slot in probes
 }
 
@@ -33,7 +33,7 @@ func (m *MemRowSet) keyOf(ref arena.Ref) []byte {
 	return m.header(ref).key()
 }
 
-// before reports whether the row of it comes before key.
+// before reports whether the row of item it precedes key.
 func (m *MemRowSet) before(it item, prefix uint64, key []byte) bool {
 	if it.prefix != prefix {
 		return it.prefix < prefix
@@ -41,24 +41,23 @@ func (m *MemRowSet) before(it item, prefix uint64, key []byte) bool {
 	return bytes.Compare(m.keyOf(it.ref), key) < 0
 }
 
-// probeBit in an item's ref says that the key is not a row's but looked for. No arena is large
+// probeBit in an item's ref marks a key that is searched for, not that of a row. No arena is large
 // enough to use the bit.
 const probeBit = arena.Ref(1) << 63
 
-// spareProbe is the slot of a probe when all others are taken. It belongs to the holder of the
-// write lock.
+// spareProbe is the slot of a probe if all others are taken. Its user holds the write lock.
 const spareProbe = 64
 
-// probes are the keys that are being looked for. An item has no pointer, so that the tree's nodes
-// cost the garbage collector nothing; an item for a key outside the arena therefore
-// names a slot here.
+// probes contains the keys that are being searched for. Items have no pointers, so that the garbage
+// collector does not visit the nodes of the tree; an item for a key outside the arena therefore
+// refers to a slot here.
 type probes struct {
-	taken atomic.Uint64 // a bit for each slot but the spare one
+	taken atomic.Uint64 // a bit for each slot except the spare one
 	keys  [spareProbe + 1][]byte
 }
 
-// take puts key into a free slot; ok is false if there is none. The slot is the caller's until
-// drop.
+// take puts key into a free slot, which belongs to the caller until drop. ok is false if there is
+// none.
 func (p *probes) take(key []byte) (slot int, ok bool) {
 	for {
 		taken := p.taken.Load()
@@ -78,7 +77,7 @@ func (p *probes) drop(slot int) {
 	p.taken.And(^(uint64(1) << slot))
 }
 
-// withProbe calls fn with an item that compares as key does.
+// withProbe calls fn with an item that compares like key.
 func (m *MemRowSet) withProbe(key []byte, fn func(probe item)) {
 	prefix := keyenc.Head(key)
 	if slot, ok := m.probes.take(key); ok {
@@ -95,9 +94,9 @@ func (m *MemRowSet) withProbe(key []byte, fn func(probe item)) {
 
 // find returns the header of the key's row; 0 if the key was never inserted.
 //
-// An empty set is recognized without a lock. Rows are counted once they are in the tree, before
-// their insert returns: who must see a row comes after that, since it holds the row's lock or has a
-// snapshot of a time when the row was published.
+// An empty set needs no lock. Rows are counted once they are in the tree, before their insert
+// returns. A reader that must see a row comes later, since it holds the row's lock or has a
+// snapshot from after the row's publication.
 func (m *MemRowSet) find(key []byte) arena.Ref {
 	if m.rows.Load() == 0 {
 		return 0
@@ -120,7 +119,7 @@ func (m *MemRowSet) find(key []byte) arena.Ref {
 	return found.ref
 }
 
-// EndsBefore reports whether all keys, ghosts' among them, come before key.
+// EndsBefore reports whether all keys, including those of ghosts, precede key.
 func (m *MemRowSet) EndsBefore(key []byte) bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -128,7 +127,7 @@ func (m *MemRowSet) EndsBefore(key []byte) bool {
 	return !ok || m.before(last, keyenc.Head(key), key)
 }
 
-// clone returns the tree as it is now, for reading only. All who ask between two inserts share one.
+// clone returns a read-only copy of the current tree. All scans between two inserts share one.
 func (m *MemRowSet) clone() *btree.BTreeG[item] {
 	m.mu.RLock()
 	view := m.view

@@ -9,11 +9,10 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Here cells of arrays turn into what files hold and back: outside of files an array is one byte
-// string, in files it is its elements, encoded as any column of their type. Source: cfile spec
-// §7.2.
+// The functions below convert array cells. Outside of files an array is one byte string; in files
+// it is its elements, encoded like any column of their type. Source: cfile spec §7.2.
 
-// writeElements is about how many elements are handed to a file's writer at once.
+// writeElements is about how many elements are passed to a file's writer at once.
 const writeElements = 1 << 16
 
 // appendColumn appends cells of column c to its file.
@@ -26,7 +25,7 @@ func appendColumn(w *cfile.Writer, c *schema.Column, v *batch.Vector) error {
 		arrays.ResetArrays(0)
 		to, elements := from, 0
 		for ; to < v.Len && elements < writeElements; to++ {
-			if cell := v.Cell(to); len(cell) > 1 { // AppendUnpacked refuses shorter ones
+			if cell := v.Cell(to); len(cell) > 1 { // AppendUnpacked returns an error for shorter ones
 				elements += schema.ArrayLen(cell)
 			}
 		}
@@ -41,8 +40,8 @@ func appendColumn(w *cfile.Writer, c *schema.Column, v *batch.Vector) error {
 	return nil
 }
 
-// readArrays makes v exactly n cells of column c, which is one of arrays; a file that has fewer is
-// corrupt. The cells are valid as long as they are referenced.
+// readArrays sets v to exactly n cells of array column c; a file with fewer cells is corrupt. The
+// cells are valid as long as they are referenced.
 func readArrays(r *cfile.ColumnReader, d *DiskRowSet, c *schema.Column, from batch.Ordinal, n int, v *batch.Vector) error {
 	v.Reset(0)
 	arrays := batch.NewArrays(c.Element)
@@ -61,7 +60,7 @@ func readArrays(r *cfile.ColumnReader, d *DiskRowSet, c *schema.Column, from bat
 	return nil
 }
 
-// arrayCell reads one cell of column c, which is one of arrays.
+// arrayCell reads one cell of array column c.
 func arrayCell(f *cfile.Reader, d *DiskRowSet, c *schema.Column, row batch.Ordinal) ([]byte, error) {
 	v := batch.Vector{Type: schema.Array}
 	if err := readArrays(f.NewColumnReader(), d, c, row, 1, &v); err != nil {

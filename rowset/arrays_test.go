@@ -19,8 +19,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// goldenColumn is the column whose cells print as the corpus has them: decimals unscaled, dates as
-// days.
+// goldenColumn is the column whose cells print as in the corpus: decimals unscaled, dates as days.
 func goldenColumn(element schema.Type) *schema.Column {
 	if element.Width() > 0 {
 		element = element.Physical()
@@ -28,8 +27,8 @@ func goldenColumn(element schema.Type) *schema.Column {
 	return &schema.Column{Name: "a", Type: schema.Array, Element: element, Nullable: true}
 }
 
-// Array files that Kudu wrote become cells that print as its reader printed them; written from
-// those cells, they are read as the same.
+// Array files written by Kudu become cells that print as Kudu's reader printed them. Files written
+// from those cells read the same.
 func TestKuduArraysRoundTripAsCells(t *testing.T) {
 	t.Run("from=corpus", func(t *testing.T) {
 		checkGoldenArrays(t, filepath.Join(corpustest.Dir(t), "golden", "cfile", "arrays"))
@@ -75,7 +74,7 @@ func checkGoldenArrays(t *testing.T, dir string) {
 	}
 }
 
-// readCells reads all of a file and compares it, cell by cell, with the lines that it prints as.
+// readCells reads all of a file and compares it, cell by cell, with the lines that it should print.
 func readCells(t *testing.T, f *cfile.Reader, c *schema.Column, want []string) *batch.Vector {
 	t.Helper()
 	if f.Rows() != int64(len(want)) {
@@ -103,8 +102,8 @@ func readCells(t *testing.T, f *cfile.Reader, c *schema.Column, want []string) *
 	return v
 }
 
-// Arrays of a window that a file returns a few at a time, since they have too many elements, are
-// read in full.
+// A window of arrays is read in full even if the file returns only a few at a time because they
+// have many elements.
 func TestWindowOfLongArraysIsReadInFull(t *testing.T) {
 	const rows = 20
 	c := &schema.Column{Name: "a", Type: schema.Array, Element: schema.Int8, Nullable: true}
@@ -146,8 +145,8 @@ func TestWindowOfLongArraysIsReadInFull(t *testing.T) {
 	}
 }
 
-// A file of arrays where the column has single values, the other way round, or of other elements,
-// is found when it is opened.
+// Opening detects a file of arrays for a column of single values, the reverse, or other element
+// types.
 func TestArrayAndScalarFilesAreNotInterchangeable(t *testing.T) {
 	write := func(t *testing.T, second schema.Column) (*disk, *Metadata) {
 		second.ID, second.Name, second.Nullable = 2, "v", true

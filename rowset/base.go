@@ -11,8 +11,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// BaseReader reads base cells of some columns from the first row to the last, without any change.
-// Not for concurrent use.
+// BaseReader reads base cells of some columns from the first row to the last, without applying
+// changes. Not for concurrent use.
 type BaseReader struct {
 	d       *DiskRowSet
 	cols    []int // by index in the schema
@@ -22,8 +22,8 @@ type BaseReader struct {
 	next    batch.Ordinal
 }
 
-// NewBaseReader starts at the first row; cols are indexes in the schema. Their files are open from
-// then on, until the rowset is closed. The caller holds a reference to the rowset. Errors:
+// NewBaseReader starts at the first row; cols are indexes in the schema. It opens their files,
+// which stay open until the rowset is closed. The caller holds a reference to the rowset. Errors:
 // ErrCorrupt.
 func (d *DiskRowSet) NewBaseReader(cols []int) (*BaseReader, error) {
 	b := &BaseReader{d: d, cols: cols, readers: make([]*cfile.ColumnReader, len(cols)), vectors: make([]*batch.Vector, len(cols))}
@@ -44,7 +44,7 @@ func (d *DiskRowSet) NewBaseReader(cols []int) (*BaseReader, error) {
 }
 
 // Next returns the cells of rows [from, from+n), at most one window; n is 0 at the end. vectors[i]
-// has those of cols[i]. The caller may change the vectors, which are valid until the next call.
+// is that of cols[i]. The caller may modify the vectors, which are valid until the next call.
 // Errors: ErrCorrupt.
 func (b *BaseReader) Next() (vectors []*batch.Vector, from batch.Ordinal, n int, err error) {
 	from = b.next
@@ -64,7 +64,7 @@ func (b *BaseReader) Next() (vectors []*batch.Vector, from batch.Ordinal, n int,
 	return b.vectors, from, n, nil
 }
 
-// readFull reads exactly n cells; a file that has fewer is corrupt.
+// readFull reads exactly n cells; a file with fewer cells is corrupt.
 func readFull(r *cfile.ColumnReader, d *DiskRowSet, c *schema.Column, from batch.Ordinal, n int, v *batch.Vector) error {
 	if c != nil && c.Type == schema.Array {
 		return readArrays(r, d, c, from, n, v)
@@ -82,13 +82,14 @@ func readFull(r *cfile.ColumnReader, d *DiskRowSet, c *schema.Column, from batch
 		if k == 0 {
 			return fault.Corruptf("rowset %d: column %q ends at row %d", d.Metadata().ID, c.Name, int(from)+got)
 		}
-		v.AppendRun(&rest, 0, k) // long values in prefix encoding come a few at a time
+		v.AppendRun(&rest, 0, k) // a read returns only a few long values in prefix encoding
 		got += k
 	}
 	return nil
 }
 
-// BaseWriter writes files of base cells for some columns, in parallel. It is used by one goroutine.
+// BaseWriter writes files of base cells for some columns, in parallel. It is for use by one
+// goroutine.
 type BaseWriter struct {
 	schema   *schema.Schema
 	creation Creation
@@ -109,9 +110,9 @@ func NewBaseWriter(c Creation, s *schema.Schema, cols []int) (*BaseWriter, error
 	return w, nil
 }
 
-// stringBlockBytes is the size of a cblock of byte strings, but for codes, in columns that do not
-// say. A read of one row takes its cblock apart whole: with the 256 KiB that suit all else, ten
-// strings of a row that is not in the cache cost 2.5 MiB. LZ4 sees 64 KiB at most.
+// stringBlockBytes is the default size of a cblock of byte strings, without codes. A read of one
+// row decodes the whole cblock: with 256 KiB, which suits everything else, ten strings of an
+// uncached row would cost 2.5 MiB. The LZ4 window is at most 64 KiB.
 const stringBlockBytes = 32 << 10
 
 func newColumnOutput(c Creation, s *schema.Schema, i int) (output[*cfile.Writer], error) {
@@ -130,7 +131,7 @@ func newColumnOutput(c Creation, s *schema.Schema, i int) (output[*cfile.Writer]
 	return p, nil
 }
 
-// Append adds cells; vectors[i] is of cols[i], and all are of one length.
+// Append adds cells; vectors[i] is that of cols[i], and all have the same length.
 func (w *BaseWriter) Append(vectors []*batch.Vector) error {
 	return parallel(len(w.outputs), func(i int) error {
 		c := &w.schema.Columns[w.cols[i]]
@@ -141,7 +142,7 @@ func (w *BaseWriter) Append(vectors []*batch.Vector) error {
 	})
 }
 
-// Finish ends all files. blocks[i] is that of cols[i]; bytes is the size of all.
+// Finish finishes all files. blocks[i] is that of cols[i]; bytes is their total size.
 func (w *BaseWriter) Finish() (blocks []ColumnBlock, bytes int64, err error) {
 	if err := parallel(len(w.outputs), func(i int) error { return w.outputs[i].w.Finish() }); err != nil {
 		return nil, 0, err

@@ -9,32 +9,32 @@ import (
 	"github.com/oribi-db/oribi/change"
 )
 
-// A row that was read whole is kept in the cache in one piece, under its key: its row ID, and its
-// base cells as a row image, neither of which deltas ever change. Read again, it takes one look-up
-// instead of those of bloom file, key index and each column; and where many rows are read again and
-// again, spread over the rowset, they take a few hundred bytes each, the decoded chunks of their
-// cells 8 KiB for each column.
+// After a full-row read, the row is kept in the cache as one piece, under its key: its row ID and
+// its base cells as a row image, neither of which deltas change. The next read then needs one cache
+// lookup instead of those of the bloom file, the key index and each column. If many scattered rows
+// of a rowset are read repeatedly, each of them takes a few hundred bytes instead of a decoded
+// chunk of 8 KiB per column.
 
-// rowPart is the part under which the cache keeps base rows: block is the newest of the base
-// columns', since a rewrite of any of them makes another base, offset the hash of the key. cfile
-// counts chunks from 1 and has no part but this far up.
+// rowPart is the part number of base rows in the cache. The block of the key is the newest of the
+// base columns', since a rewrite of any of them makes a new base; the offset is the hash of the
+// row's key. cfile counts chunks from 1 and uses no part number this high.
 const rowPart = 1<<32 - 2
 
-// maxBaseRow is the largest image that is kept, bytes.
+// maxBaseRow is the maximum size in bytes of a cached image.
 const maxBaseRow = 4 << 10
 
-// baseRow is what the cache holds. Immutable.
+// baseRow is a cached row. It is immutable.
 type baseRow struct {
-	rowFormat *change.RowFormat // of the schema by which the image was made
+	rowFormat *change.RowFormat // of the image's schema
 	row       batch.Ordinal
 	key       []byte
-	image     []byte // after key in memory
+	image     []byte // in one allocation with key
 }
 
-// baseRowBytes is what a base row takes beside its key and image.
+// baseRowBytes is the size of a base row without its key and image.
 const baseRowBytes = 96
 
-// imageFor is the image for readers of a format's schema, nil if it is of another.
+// imageFor returns the image for readers with the given format, nil if it has another one.
 func (b *baseRow) imageFor(l *change.RowFormat) []byte {
 	if b.rowFormat != l {
 		return nil
@@ -42,13 +42,13 @@ func (b *baseRow) imageFor(l *change.RowFormat) []byte {
 	return b.image
 }
 
-// rowKey is where the cache keeps the row with a key. Another key with the same hash may be there
-// instead.
+// rowKey returns the cache key of the row with a key. The entry may be that of another key with the
+// same hash.
 func (d *DiskRowSet) rowKey(p bloom.Probe) cache.Key {
 	return cache.Key{Block: uint64(d.newest), Offset: p.Hash(), Part: rowPart}
 }
 
-// cachedRow is what the cache holds of the row with a key, nil if that is nothing.
+// cachedRow returns the cached row with a key, nil if there is none.
 func (d *DiskRowSet) cachedRow(p bloom.Probe) *baseRow {
 	if d.opts.Cache == nil {
 		return nil
@@ -61,8 +61,8 @@ func (d *DiskRowSet) cachedRow(p bloom.Probe) *baseRow {
 	return nil
 }
 
-// keepRow offers a row to the cache: base cells, all columns in schema order. They are copied, and
-// so is the key.
+// keepRow adds a row to the cache: its base cells, all columns in schema order. It copies the cells
+// and the key.
 func (d *DiskRowSet) keepRow(p bloom.Probe, row batch.Ordinal, cells [][]byte) {
 	if d.opts.Cache == nil {
 		return

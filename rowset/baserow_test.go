@@ -30,8 +30,8 @@ func allOf(s *schema.Schema) []int {
 	return cols
 }
 
-// Rows read again and again, whole or in part, at any snapshot, with changes and without: what the
-// cache keeps of one read never shows in another.
+// Rows are read repeatedly, all or some columns, at any snapshot, with and without changes. A
+// cached row of one read never affects another.
 func TestCachedRowsMatchTheModel(t *testing.T) {
 	worlds(t, func(t *testing.T, r *rand.Rand, w *world) {
 		set := w.cached(t, cache.New(16<<20))
@@ -60,14 +60,14 @@ func TestCachedRowsMatchTheModel(t *testing.T) {
 	})
 }
 
-// A row that was read whole once is read without any file.
+// After a full-row read, the same row is read without any file.
 func TestCachedRowsNeedNoFiles(t *testing.T) {
 	r := seedtest.Rand(t)
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "n", Type: schema.Int64, Nullable: true},
 		{ID: 3, Name: "s", Type: schema.String}}, 1)
 	w := newWorld(t, r, s, 50)
 	row := w.rewritten(t, r)
-	row.Undo, row.Redo = nil, nil // base data alone
+	row.Undo, row.Redo = nil, nil // only base data
 	c := cache.New(16 << 20)
 	set, err := Open(s, row, Options{Blocks: w.disk, Cache: c})
 	if err != nil {
@@ -99,7 +99,7 @@ func TestCachedRowsNeedNoFiles(t *testing.T) {
 		}
 	}
 
-	// Another schema's rowset, of the same files, makes its own.
+	// A rowset of the same files with another schema has its own cached row.
 	other := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 3, Name: "s", Type: schema.String}}, 1)
 	set, err = Open(other, row, Options{Blocks: w.disk, Cache: c})
 	if err != nil {
@@ -110,7 +110,7 @@ func TestCachedRowsNeedNoFiles(t *testing.T) {
 	}
 }
 
-// The cache names a row by the hash of its key, which another key may share.
+// The cache key of a row is the hash of its key, which another key may share.
 func TestCachedRowOfAnotherKeyIsNotTaken(t *testing.T) {
 	r := seedtest.Rand(t)
 	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "n", Type: schema.Int64}}, 1), 20)
@@ -128,7 +128,7 @@ func TestCachedRowOfAnotherKeyIsNotTaken(t *testing.T) {
 	}
 }
 
-// A row of long cells is not kept: it would push many others out.
+// A row of long cells is not cached, since it would evict many others.
 func TestLongRowsAreNotCached(t *testing.T) {
 	c := cache.New(16 << 20)
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "s", Type: schema.Binary}}, 1)

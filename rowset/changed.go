@@ -7,9 +7,9 @@ import (
 	"github.com/oribi-db/oribi/scan"
 )
 
-// Changed is the rows of a rowset that were changed between two snapshots. It keeps the delta
-// stores that the rowset had when it was made, so all iterators over it return the same rows during
-// a rewrite: a compaction may drop a change that changed nothing.
+// Changed contains the rows of a rowset that changed between two snapshots. It keeps the delta
+// stores that the rowset had when it was created, so all its iterators return the same rows during
+// a rewrite, although a compaction may drop a change that had no effect.
 type Changed struct {
 	d        *DiskRowSet
 	state    *State
@@ -23,7 +23,8 @@ func (d *DiskRowSet) Changed(from, to mvcc.Snapshot) (c Changed, ok bool) {
 	return c, !c.state.Deltas.NewSpan(from, to).Empty()
 }
 
-// NewIterator is DiskRowSet.NewIterator over the changed rows. Windows without one are not read.
+// NewIterator is DiskRowSet.NewIterator over the changed rows. It does not read windows without
+// changed rows.
 func (c Changed) NewIterator(req *scan.Request) (*Iterator, error) {
 	it, err := c.d.newIterator(req, c.state.Deltas)
 	if err == nil {
@@ -42,9 +43,9 @@ func (it *Iterator) selectChanged(from batch.Ordinal, n int, sel batch.Bitmap) e
 	return nil
 }
 
-// RowHistory is the base cells of a row, all columns in schema order, with all its undos, newest
-// first, and its redos with timestamps below snap, oldest first. Cells and lists hold as long as
-// they are referenced. Errors: ErrCorrupt.
+// RowHistory returns the base cells of a row, all columns in schema order, with all its undos,
+// newest first, and its redos with timestamps below snap, oldest first. Cells and lists are valid
+// as long as they are referenced. Errors: ErrCorrupt.
 func (d *DiskRowSet) RowHistory(row batch.Ordinal, snap mvcc.Snapshot) (cells [][]byte, undo, redo []change.Delta, err error) {
 	if undo, redo, err = d.Tracker().Collect(row, 1, snap); err != nil {
 		return nil, nil, nil, err

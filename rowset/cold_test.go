@@ -14,12 +14,12 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// meetingDisk holds reads of some blocks back until as many as are awaited have begun.
+// meetingDisk blocks reads of some blocks until the awaited number of reads has begun.
 type meetingDisk struct {
 	*disk
 	mu    sync.Mutex
-	met   map[block.ID]bool // the blocks that matter
-	await int               // reads that must have begun; 0 = none is held back
+	met   map[block.ID]bool // the blocks whose reads are counted
+	await int               // reads that must have begun; 0 = none is blocked
 	begun chan struct{}
 }
 
@@ -49,7 +49,7 @@ func (b *meetingBlock) ReadAt(p []byte, off int64) (int, error) {
 	return b.Block.ReadAt(p, off)
 }
 
-// forget empties the cache of the blocks that matter, and awaits reads of so many of them.
+// forget removes the counted blocks from the cache, and awaits the given number of their reads.
 func (d *meetingDisk) forget(c *cache.Cache, reads int) {
 	for id := range d.met {
 		c.Evict(uint64(id))
@@ -59,8 +59,8 @@ func (d *meetingDisk) forget(c *cache.Cache, reads int) {
 	d.await, d.begun = reads, make(chan struct{})
 }
 
-// What a row, or a scan for few rows, needs of several columns that are not in memory is read
-// together: no read waits for another one's end, or these would wait forever.
+// If a row, or a scan for few rows, needs several columns that are not in memory, it reads them in
+// parallel: no read waits for another to finish, otherwise they would wait forever.
 func TestColdColumnsAreReadTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := seedtest.Rand(t)
@@ -78,7 +78,7 @@ func TestColdColumnsAreReadTogether(t *testing.T) {
 		for _, b := range set.Metadata().Columns {
 			d.met[b.Block] = true
 		}
-		cols := []int{4, 3, 2, 1, 0} // not a whole row as the cache keeps it
+		cols := []int{4, 3, 2, 1, 0} // not a full row, which the cache would keep
 		for i := range w.rows {
 			m := &w.rows[i]
 			want, live := m.at(m.before(mvcc.Before(w.end)))

@@ -18,7 +18,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// check opens a rowset and checks all its files; id is the block at fault where the rowset opens.
+// check opens a rowset and checks all its files; id is the damaged block if the rowset opens.
 func check(s *schema.Schema, row *Metadata, d *disk) (id block.ID, opened bool, err error) {
 	set, err := Open(s, row, Options{Blocks: d})
 	if err != nil {
@@ -32,8 +32,8 @@ func check(s *schema.Schema, row *Metadata, d *disk) (id block.ID, opened bool, 
 	return id, true, err
 }
 
-// Plan: every byte of every file of a small rowset with undos and redos is flipped in turn; opening
-// or checking finds it, and names the block.
+// Plan: every byte of every file of a small rowset with undos and redos is flipped in turn. Opening
+// or checking finds it and names the block.
 func TestCheckFilesFindsEachFlippedByte(t *testing.T) {
 	r := seedtest.Rand(t)
 	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int32}, {ID: 2, Name: "b", Type: schema.String},
@@ -108,7 +108,7 @@ func TestCheckBoundsComparesMetadataWithTheKeyFile(t *testing.T) {
 	}
 }
 
-// The files go when the last reader is done, not before; an iterator is a reader.
+// The files are closed when the last reader is done, not before; an iterator is a reader.
 func TestFilesStayOpenForReaders(t *testing.T) {
 	r := seedtest.Rand(t)
 	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64}}, 1), 50)
@@ -131,7 +131,7 @@ func TestFilesStayOpenForReaders(t *testing.T) {
 	}
 }
 
-// A failed opening of a file is not kept: the next read tries again.
+// The error of a failed open is not kept: the next read tries again.
 func TestFailedOpenIsRetried(t *testing.T) {
 	r := seedtest.Rand(t)
 	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64}}, 1), 50)
@@ -163,7 +163,7 @@ func (d *flakyDisk) OpenBlock(id block.ID) (Block, error) {
 	return d.disk.OpenBlock(id)
 }
 
-// Reads at a snapshot, changes and the first use of every file at once. Meant for -race.
+// Concurrent snapshot reads, changes, and first uses of every file, for the race detector.
 func TestReadersAndWritersAtOnce(t *testing.T) {
 	r := seedtest.Rand(t)
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64, Nullable: true}}, 1)

@@ -7,7 +7,7 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// Histories is all rows of a rowset with all their versions, in key order: the input of a
+// Histories iterates over all rows of a rowset with all their versions, in key order, as input of a
 // compaction.
 type Histories struct {
 	base    *BaseReader
@@ -15,7 +15,7 @@ type Histories struct {
 	rows    change.Rows // reused
 }
 
-// Histories returns the rows from the first one on, without redos that snap does not see. The
+// Histories returns an iterator from the first row on, without redos that snap does not see. The
 // caller must have a reference to the rowset.
 func (d *DiskRowSet) Histories(snap mvcc.Snapshot) (*Histories, error) {
 	all := make([]int, len(d.Schema.Columns))
@@ -29,7 +29,7 @@ func (d *DiskRowSet) Histories(snap mvcc.Snapshot) (*Histories, error) {
 	return &Histories{base: base, changes: d.Tracker().NewCollector(snap), rows: change.Rows{Batch: &batch.RecordBatch{}}}, nil
 }
 
-// First is the key of the first row.
+// First returns the key of the first row.
 func (h *Histories) First() []byte { return h.base.d.Metadata().MinKey }
 
 // Next returns up to one window of rows, nil at the end. The rows, with keys, cells and lists, are

@@ -12,12 +12,12 @@ import (
 
 var deleteList = change.List(change.AppendDelete(nil))
 
-// WriteInserts gives rowsets, which a Writer has finished without any change, their beginning in
-// time: an undo file with a DELETE at ts for each row. The metadata rows are completed. As many
-// rowsets are done at a time as there are processors.
+// WriteInserts completes rowsets that a Writer has finished without changes: it writes an undo file
+// with a DELETE at ts for each row and updates the metadata. It processes as many rowsets in
+// parallel as there are CPUs.
 //
-// It serves rows whose timestamp is known only when all else of them is on disk: a delta of some
-// bytes a row, packed to a fraction of one, is all that is left to write then.
+// It is for rows whose timestamp is known only after all their other data is on disk. The undo
+// files compress to a fraction of a byte per row, so little is left to write at that time.
 func WriteInserts(c Creation, rows []*Metadata, ts mvcc.Timestamp) error {
 	for some := range slices.Chunk(rows, runtime.GOMAXPROCS(0)) {
 		files := make([]output[*delta.Writer], len(some))

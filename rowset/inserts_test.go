@@ -10,8 +10,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Rows that get their beginning afterwards are the same, byte for byte, as rows that were written
-// with it.
+// Rows whose undos are written afterwards are byte for byte the same as rows that were written with
+// them.
 func TestWriteInsertsMatchesInsertsWrittenWithTheRows(t *testing.T) {
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}}, 1)
 	e := keyenc.NewEncoder(s)

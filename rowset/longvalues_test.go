@@ -11,8 +11,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// A window whose values cfile returns a few at a time, since copying them takes much memory, is
-// read in full.
+// A window is read in full even if cfile returns only a few values at a time because they are long.
 func TestWindowOfLongPrefixValuesIsReadInFull(t *testing.T) {
 	const rows = 300
 	file := new(block.Memory)

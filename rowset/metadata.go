@@ -14,7 +14,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// MaxRows bounds the rows of one rowset.
+// MaxRows is the maximum number of rows of one rowset.
 const MaxRows = 1<<31 - 1
 
 // ColumnBlock names the block with one column's base data.
@@ -23,21 +23,21 @@ type ColumnBlock struct {
 	Block block.ID
 }
 
-// Metadata is what a store records of one DiskRowSet: its blocks, its bounds and its counts. A
-// Writer makes it, Open reads it, Encode and DecodeMetadata turn it to bytes and back. Source:
-// tablet spec §11.1 for the part that Kudu has too.
+// Metadata is the record of one DiskRowSet in the metadata of a store: its blocks, bounds and
+// counts. A Writer makes it and Open takes it; Encode and DecodeMetadata convert it to bytes and
+// back. Source: tablet spec §11.1 for the fields that Kudu has too.
 type Metadata struct {
 	ID             uint64
 	Columns        []ColumnBlock
 	Redo           []block.ID // oldest first
 	Undo           []block.ID // newest first
 	Bloom          block.ID
-	KeyIndex       block.ID // 0 if the key is one column, whose block is the key index too
-	MinKey, MaxKey []byte   // encoded; both are keys of rows here
-	LiveRows       int64    // rows whose newest change in the files is no delete
+	KeyIndex       block.ID // 0 if the key is one column, whose file is also the key index
+	MinKey, MaxKey []byte   // encoded keys of the first and last row
+	LiveRows       int64    // rows whose newest change in the files is not a delete
 	Rows           int64    // of the base data
 	LastDurableDMS int64    // −1 if none; recorded for Kudu, not used here
-	IncludedLSN    lsn.LSN  // the files contain exactly the operations on its rows up to here // inclusive
+	IncludedLSN    lsn.LSN  // the files contain exactly the operations on its rows up to here // the files contain exactly the operations on its rows up to here // inclusive
 	MaxTimestamp   mvcc.Timestamp
 	Bytes          int64 // of all its blocks
 }
@@ -104,9 +104,9 @@ func deltaMessages(ids []block.ID) []*kudupb.DeltaDataPB {
 	return out
 }
 
-// DecodeMetadata reads what Encode returned. It checks all that can be checked without the blocks:
-// counts, bounds, and that no column and no block occurs twice. Fields of newer versions are left
-// out. Errors: ErrCorrupt.
+// DecodeMetadata decodes the result of Encode. It checks everything that can be checked without the
+// blocks: counts, bounds, and that no column and no block occurs twice. Fields of newer versions
+// are ignored. Errors: ErrCorrupt.
 func DecodeMetadata(value []byte) (*Metadata, error) {
 	var m kudupb.RowSetRow
 	if err := kudupb.DecodeRow("rowset", value, &m); err != nil {
@@ -144,7 +144,7 @@ func DecodeMetadata(value []byte) (*Metadata, error) {
 	case m.Bytes > math.MaxInt64:
 		return nil, fault.Corruptf("metadata: rowset %d: %d bytes", r.ID, m.Bytes)
 	case r.MinKey == nil || r.MaxKey == nil || bytes.Compare(r.MinKey, r.MaxKey) > 0:
-		return nil, fault.Corruptf("metadata: rowset %d: bounds absent or crossed", r.ID)
+		return nil, fault.Corruptf("metadata: rowset %d: bounds missing or not in order", r.ID)
 	}
 	if err := r.checkBlocks(); err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func deltaBlocks(ms []*kudupb.DeltaDataPB) []block.ID {
 	return ids
 }
 
-// checkBlocks reports a column or block that has no number or occurs twice.
+// checkBlocks returns an error for a column or block that has no number or occurs twice.
 func (r *Metadata) checkBlocks() error {
 	if len(r.Columns) == 0 || r.Bloom == 0 {
 		return fault.Corruptf("metadata: rowset %d: no column or no bloom block", r.ID)
@@ -168,14 +168,14 @@ func (r *Metadata) checkBlocks() error {
 	columns := make(map[schema.ColumnID]bool, len(r.Columns))
 	for _, c := range r.Columns {
 		if c.ID < 0 || columns[c.ID] {
-			return fault.Corruptf("metadata: rowset %d: column %d is bad or occurs twice", r.ID, c.ID)
+			return fault.Corruptf("metadata: rowset %d: column %d is invalid or occurs twice", r.ID, c.ID)
 		}
 		columns[c.ID] = true
 	}
 	blocks := make(map[block.ID]bool)
 	for _, id := range r.Blocks(nil) {
 		if id == 0 || blocks[id] {
-			return fault.Corruptf("metadata: rowset %d: block %d is bad or occurs twice", r.ID, id)
+			return fault.Corruptf("metadata: rowset %d: block %d is invalid or occurs twice", r.ID, id)
 		}
 		blocks[id] = true
 	}

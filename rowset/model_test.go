@@ -22,8 +22,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// disk keeps blocks in memory: a Creation to write them, Blocks to read them. It counts what is
-// open.
+// disk stores blocks in memory: a Creation to write them, Blocks to read them. It counts open
+// blocks.
 type disk struct {
 	blocks map[block.ID]*block.Memory
 	last   block.ID
@@ -78,7 +78,7 @@ var allTypes = append([]schema.Type{schema.Bool, schema.Float, schema.Double, sc
 // elementTypes are those of arrays.
 var elementTypes = []schema.Type{schema.Bool, schema.Uint8, schema.Int16, schema.Int32, schema.Int64, schema.Double, schema.String, schema.Varchar, schema.Decimal64}
 
-// randomColumn makes a column of type t with settings that make many small cblocks.
+// randomColumn returns a column of type t with settings that make many small cblocks.
 func randomColumn(r *rand.Rand, name string, t schema.Type) schema.Column {
 	c := schema.Column{Name: name, Type: t, BlockBytes: []int32{0, 512, 512, 2048}[r.IntN(4)], Compression: schema.Compression(r.IntN(5))}
 	if t == schema.Array {
@@ -100,7 +100,7 @@ func randomColumn(r *rand.Rand, name string, t schema.Type) schema.Column {
 	return c
 }
 
-// randomSchema makes a schema with the given key and up to four columns besides.
+// randomSchema returns a schema with the given key and up to four other columns.
 func randomSchema(r *rand.Rand, key ...schema.Type) *schema.Schema {
 	var columns []schema.Column
 	for i, t := range key {
@@ -125,7 +125,7 @@ func mustSchema(columns []schema.Column, keys int) *schema.Schema {
 	return s
 }
 
-// randomCell makes a cell: mostly of few values, so that predicates hit, else any.
+// randomCell returns a cell, mostly one of a few values, so that predicates match.
 func randomCell(r *rand.Rand, t schema.Type) []byte {
 	rare := r.IntN(3) == 0
 	switch t.Physical() {
@@ -166,8 +166,7 @@ func randomOrNull(r *rand.Rand, c *schema.Column) []byte {
 	return randomCell(r, c.Type)
 }
 
-// randomArray makes a few elements, some of them NULL; now and then so many that they fill a
-// cblock.
+// randomArray returns a few elements, some of them NULL; sometimes so many that they fill a cblock.
 func randomArray(r *rand.Rand, c *schema.Column) []byte {
 	n := r.IntN(4)
 	if r.IntN(50) == 0 {
@@ -182,8 +181,8 @@ func randomArray(r *rand.Rand, c *schema.Column) []byte {
 	return schema.AppendArray([]byte{}, c.Element, elements)
 }
 
-// event is one thing that happens to a row: insert, update, delete or reinsert. cells is by index
-// in the schema; of an update only those in set count.
+// event is one operation on a row: insert, update, delete or reinsert. cells is by index in the
+// schema; an update uses only those in set.
 type event struct {
 	ts    mvcc.Timestamp
 	kind  change.Kind
@@ -191,14 +190,15 @@ type event struct {
 	set   []int
 }
 
-// modelRow is one row's life, oldest event first, and how many of the events the base cells hold.
+// modelRow is the history of one row, oldest event first, and the number of events that the base
+// cells include.
 type modelRow struct {
 	key    []byte // encoded
 	events []event
 	base   int
 }
 
-// at is the row after its first n events.
+// at returns the row after its first n events.
 func (m *modelRow) at(n int) (cells [][]byte, live bool) {
 	for _, e := range m.events[:n] {
 		live = e.kind != change.Delete
@@ -214,7 +214,7 @@ func (m *modelRow) at(n int) (cells [][]byte, live bool) {
 	return cells, live
 }
 
-// before is the number of events below snap.
+// before returns the number of events below snap.
 func (m *modelRow) before(snap mvcc.Snapshot) int {
 	n := 0
 	for n < len(m.events) && snap.Sees(m.events[n].ts) {
@@ -233,8 +233,8 @@ type world struct {
 	set     *DiskRowSet
 }
 
-// randomLife makes the events of a row: before and after the base, which holds the row as it was
-// at some moment while it was there.
+// randomLife returns the events of a row before and after the base, which is the row at some time
+// at which it exists.
 func randomLife(r *rand.Rand, s *schema.Schema, key [][]byte, end mvcc.Timestamp) (events []event, base int) {
 	ts := mvcc.Timestamp(1 + r.IntN(int(end)/2))
 	whole := func() [][]byte {
@@ -246,7 +246,7 @@ func randomLife(r *rand.Rand, s *schema.Schema, key [][]byte, end mvcc.Timestamp
 	}
 	events = []event{{ts: ts, kind: change.Insert, cells: whole()}}
 	base = 1
-	frozen := false // after the base nothing is reinserted
+	frozen := false // no reinserts after the base
 	for range r.IntN(3) * r.IntN(5) {
 		last := events[len(events)-1]
 		e := event{ts: last.ts + mvcc.Timestamp(r.IntN(6))}
@@ -280,7 +280,7 @@ func randomLife(r *rand.Rand, s *schema.Schema, key [][]byte, end mvcc.Timestamp
 	return events, base
 }
 
-// redo is the n-th event as a change that leads forward.
+// redo returns the n-th event as a redo.
 func (w *world) redo(m *modelRow, n int) change.List {
 	e := m.events[n]
 	switch e.kind {
@@ -292,7 +292,7 @@ func (w *world) redo(m *modelRow, n int) change.List {
 	panic("no redo")
 }
 
-// undo is the n-th event as a change that leads back.
+// undo returns the n-th event as an undo.
 func (w *world) undo(m *modelRow, n int) change.List {
 	before, _ := m.at(n)
 	switch e := m.events[n]; e.kind {
@@ -316,8 +316,8 @@ func (w *world) list(kind change.Kind, cells [][]byte, set []int) change.List {
 	return l
 }
 
-// newWorld makes a rowset of up to n rows: undos and some redos written with it, some redos flushed
-// to a file later, some in memory.
+// newWorld writes a rowset of up to n rows: undos and some redos are written with it, some redos
+// are flushed to a file later, some are in memory.
 func newWorld(t testing.TB, r *rand.Rand, s *schema.Schema, n int) *world {
 	t.Helper()
 	w := &world{schema: s, encoder: keyenc.NewEncoder(s), end: 60, disk: newDisk()}
@@ -371,7 +371,7 @@ func (w *world) write(t testing.TB, r *rand.Rand, born mvcc.Timestamp) *Metadata
 	return row
 }
 
-// chunk is rows [from, to) as a Writer takes them.
+// chunk returns rows [from, to) in the form that a Writer takes.
 func (w *world) chunk(from, to int, born mvcc.Timestamp) *change.Rows {
 	rows := &change.Rows{Batch: batch.New(w.schema.Columns, 0)}
 	for i := from; i < to; i++ {
@@ -392,7 +392,7 @@ func (w *world) chunk(from, to int, born mvcc.Timestamp) *change.Rows {
 	return rows
 }
 
-// flush writes the redos in [from, to) to a file of their own.
+// flush writes the redos in [from, to) to a separate file.
 func (w *world) flush(t testing.TB, row *Metadata, from, to mvcc.Timestamp) *Metadata {
 	t.Helper()
 	sink, _ := w.disk.Create()
@@ -428,7 +428,7 @@ func (w *world) flush(t testing.TB, row *Metadata, from, to mvcc.Timestamp) *Met
 	return row
 }
 
-// apply gives the redos from a timestamp on to the delta mem store, rows in any order.
+// apply applies the redos from a timestamp on to the delta mem store, rows in any order.
 func (w *world) apply(r *rand.Rand, from mvcc.Timestamp) {
 	for _, i := range r.Perm(len(w.rows)) {
 		m := &w.rows[i]
@@ -440,7 +440,7 @@ func (w *world) apply(r *rand.Rand, from mvcc.Timestamp) {
 	}
 }
 
-// manyRows makes more than a window: keys of few values come twice.
+// manyRows is more than a window, even without duplicate keys.
 const manyRows = 7 * batch.WindowRows / 2
 
 // worlds calls test with rowsets of every keyable type and of compound keys, small ones and some of
@@ -479,7 +479,7 @@ func worlds(t *testing.T, test func(t *testing.T, r *rand.Rand, w *world)) {
 	})
 }
 
-// snapshots are some that matter: before everything, after everything, at and between events.
+// snapshots returns relevant snapshots: before and after everything, at and between events.
 func (w *world) snapshots(r *rand.Rand) []mvcc.Snapshot {
 	return []mvcc.Snapshot{mvcc.Nothing, mvcc.Everything, mvcc.Before(w.end), mvcc.Snapshot(r.IntN(int(w.end))), mvcc.Snapshot(r.IntN(int(w.end)))}
 }

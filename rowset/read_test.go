@@ -42,8 +42,8 @@ func TestFindReturnsTheRowOfEachKey(t *testing.T) {
 	})
 }
 
-// A bound that is shorter or longer than a key of fixed width leads to the first key at or after
-// it, and is no key itself.
+// A bound that is shorter or longer than a fixed-width key leads to the first key at or after it,
+// which is not an exact match.
 func TestSeekAcceptsBoundsThatAreNotKeys(t *testing.T) {
 	r := seedtest.Rand(t)
 	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}}, 1), 200)
@@ -62,7 +62,7 @@ func TestSeekAcceptsBoundsThatAreNotKeys(t *testing.T) {
 	}
 }
 
-// randomKey is any key of the schema, perhaps one that is there.
+// randomKey returns any key of the schema, sometimes an existing one.
 func (w *world) randomKey(r *rand.Rand) []byte {
 	var cells [][]byte
 	for i := range w.schema.Keys {
@@ -97,7 +97,7 @@ func TestRowsReadAtAnySnapshot(t *testing.T) {
 	})
 }
 
-// randomColumns is some columns in any order, perhaps none, perhaps one of them twice.
+// randomColumns returns some columns in any order, possibly none, possibly one of them twice.
 func (w *world) randomColumns(r *rand.Rand) []int {
 	cols := r.Perm(len(w.schema.Columns))
 	cols = cols[:r.IntN(len(cols)+1)]
@@ -107,8 +107,8 @@ func (w *world) randomColumns(r *rand.Rand) []int {
 	return cols
 }
 
-// randomBound is nil, a key that is there or not, or bytes that are no key: shorter, longer, off by
-// one.
+// randomBound returns nil, a key that exists or not, or bytes that are not a key: shorter, longer,
+// off by one.
 func (w *world) randomBound(r *rand.Rand) []byte {
 	key := bytes.Clone(w.rows[r.IntN(len(w.rows))].key)
 	switch r.IntN(7) {
@@ -144,7 +144,7 @@ func (w *world) randomRequest(r *rand.Rand, snap mvcc.Snapshot) scan.Options {
 	if r.IntN(2) == 0 {
 		req.Lower, req.Upper = w.randomBound(r), w.randomBound(r)
 	}
-	if r.IntN(2) == 0 { // says how batches begin, and cuts nothing
+	if r.IntN(2) == 0 { // affects the first batches only
 		req.Limit = int64(1 + r.IntN(2*batch.WindowRows)>>r.IntN(13))
 	}
 	if r.IntN(3) > 0 {
@@ -153,7 +153,7 @@ func (w *world) randomRequest(r *rand.Rand, snap mvcc.Snapshot) scan.Options {
 	return req
 }
 
-// randomFilter is a tree of predicates with at most so many levels.
+// randomFilter returns a tree of predicates with at most the given number of levels.
 func (w *world) randomFilter(r *rand.Rand, levels int) batch.Filter {
 	if levels > 1 && r.IntN(2) == 0 {
 		var children []batch.Filter
@@ -206,7 +206,7 @@ func newIterator(d *DiskRowSet, o scan.Options) (*Iterator, error) {
 	return d.NewIterator(req)
 }
 
-// answer is the rows that a request should give, by their places in the model.
+// answer returns the rows that a request should return, by their indexes in the model.
 func (w *world) answer(req scan.Options) (rows []int, cells [][][]byte) {
 	for i := range w.rows {
 		m := &w.rows[i]
@@ -249,8 +249,8 @@ func TestScansMatchTheModel(t *testing.T) {
 	})
 }
 
-// compare reads all rows of an iterator. Byte strings are compared after all of it was read: they
-// stay valid.
+// compare reads all rows of an iterator. It compares byte strings after reading all of them, since
+// they stay valid.
 func (w *world) compare(req scan.Options, it *Iterator) error {
 	rows, want := w.answer(req)
 	var got [][][]byte
@@ -299,7 +299,7 @@ func skips(req scan.Options, key, row []byte) bool {
 	return bytes.Compare(row, key) < 0
 }
 
-// Seek skips rows; it never goes back, and never leaves the request's ranges.
+// Seek skips rows; it never goes back, and never leaves the bounds of the request.
 func TestSeeksMatchTheModel(t *testing.T) {
 	worlds(t, func(t *testing.T, r *rand.Rand, w *world) {
 		for range 20 {
@@ -338,8 +338,8 @@ func TestSeeksMatchTheModel(t *testing.T) {
 	})
 }
 
-// A scan's answer at a snapshot does not change with what is applied while it runs, at or after
-// the snapshot.
+// A scan at a snapshot returns the same rows, whatever is applied at or after the snapshot while it
+// runs.
 func TestScansDoNotSeeLaterChanges(t *testing.T) {
 	r := seedtest.Rand(t)
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64},
@@ -404,7 +404,8 @@ func TestHistoriesHaveAllVersions(t *testing.T) {
 	})
 }
 
-// checkHistories compares base, undos and redos of rows with those of the model from row at on.
+// checkHistories compares base, undos and redos of rows with those of the model, starting at row
+// at.
 func (w *world) checkHistories(t *testing.T, rows *change.Rows, at int, snap mvcc.Snapshot) {
 	t.Helper()
 	undo, redo := rows.Undo, rows.Redo

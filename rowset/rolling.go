@@ -8,8 +8,8 @@ import (
 // DefaultTargetBytes is the size at which a flush or compaction starts a new rowset.
 const DefaultTargetBytes = 32 << 20
 
-// RollingWriter writes rows to one rowset after the other, starting a new one when the size is
-// reached.
+// RollingWriter writes rows to one rowset after another. It starts a new one when the current one
+// reaches the target size.
 type RollingWriter struct {
 	schema *schema.Schema
 	create Creation
@@ -19,7 +19,7 @@ type RollingWriter struct {
 	done   []*Metadata
 }
 
-// NewRollingWriter starts without a rowset: no rows, no files.
+// NewRollingWriter returns a RollingWriter that starts its first rowset with the first rows.
 func NewRollingWriter(c Creation, s *schema.Schema, nextID func() uint64, targetBytes int64) *RollingWriter {
 	if targetBytes <= 0 {
 		targetBytes = DefaultTargetBytes
@@ -27,7 +27,7 @@ func NewRollingWriter(c Creation, s *schema.Schema, nextID func() uint64, target
 	return &RollingWriter{schema: s, create: c, nextID: nextID, target: targetBytes}
 }
 
-// Append takes rows as Writer.Append does.
+// Append appends rows like Writer.Append.
 func (r *RollingWriter) Append(rows *change.Rows) error {
 	if len(rows.Keys) == 0 {
 		return nil
@@ -55,7 +55,7 @@ func (r *RollingWriter) roll() error {
 	return nil
 }
 
-// Finish ends the last rowset and returns the metadata rows of all, in key order.
+// Finish finishes the last rowset and returns the metadata of all rowsets, in key order.
 func (r *RollingWriter) Finish() ([]*Metadata, error) {
 	if r.cur != nil {
 		if err := r.roll(); err != nil {

@@ -47,14 +47,14 @@ type Block interface {
 	io.Closer
 }
 
-// Options are what all rowsets of a store share.
+// Options are shared by all rowsets of a store.
 type Options struct {
 	Blocks Blocks
 	Cache  *cache.Cache  // of cblocks; nil = none
-	Grow   func(n int64) // called with the bytes that delta mem stores take; nil disables it
+	Grow   func(n int64) // called with the bytes that delta mem stores allocate; nil disables it
 }
 
-// DiskRowSet is one rowset, open.
+// DiskRowSet is an open rowset.
 type DiskRowSet struct {
 	Schema *schema.Schema
 
@@ -66,17 +66,17 @@ type DiskRowSet struct {
 	index     lazy[*cfile.Reader]
 	filter    lazy[*bloom.Reader]
 
-	// state is what flushes of changes replace. They do it under the tablet's locks, readers load
-	// it once.
+	// state is replaced by flushes of deltas and delta compactions, which hold the tablet's locks.
+	// Readers load it once.
 	state atomic.Pointer[State]
-	memMu sync.Mutex // guards the making of the delta mem store
+	memMu sync.Mutex // guards the creation of the delta mem store
 
 	refs    atomic.Int64
 	closeMu sync.Mutex
 	closers []io.Closer // blocks opened so far
 }
 
-// State is what a rowset has beside its base data. Immutable.
+// State is what a rowset has in addition to its base data. It is immutable.
 type State struct {
 	Meta   *Metadata // as committed last
 	Deltas *delta.Tracker
@@ -88,8 +88,7 @@ type column struct {
 	file  lazy[*cfile.Reader]
 }
 
-// lazy is a value that is made when it is first asked for. A failure is not kept: the next call
-// tries again.
+// lazy is a value that is created on first use. Errors are not kept: the next call tries again.
 type lazy[T any] struct {
 	val atomic.Pointer[T]
 	mu  sync.Mutex
@@ -112,9 +111,9 @@ func (l *lazy[T]) get(open func() (T, error)) (T, error) {
 	return v, nil
 }
 
-// Open makes a rowset of its metadata row, with one reference. Only delta files are opened at once;
-// all other files when they are first needed. A column of s that the rowset lacks reads as its read
-// default, else as NULL. Errors: ErrCorrupt. Source: tablet spec §8.7.
+// Open opens a rowset with one reference. It opens only the delta files; all other files are opened
+// on first use. A column of s that the rowset lacks reads as its read default, or as NULL. Errors:
+// ErrCorrupt. Source: tablet spec §8.7.
 func Open(s *schema.Schema, m *Metadata, o Options) (*DiskRowSet, error) {
 	d := &DiskRowSet{Schema: s, opts: o, encoder: keyenc.NewEncoder(s), rowFormat: change.NewRowFormat(s), columns: make([]column, len(s.Columns))}
 	d.state.Store(&State{Meta: m, Deltas: &delta.Tracker{Schema: s}})
@@ -128,7 +127,7 @@ func Open(s *schema.Schema, m *Metadata, o Options) (*DiskRowSet, error) {
 	for i := range s.Columns {
 		c := &s.Columns[i]
 		if d.columns[i].block == 0 && (i < s.Keys || !c.Nullable && c.ReadDefault == nil) {
-			return nil, fault.Corruptf("rowset %d: no file for column %q, which has neither default nor NULL", m.ID, c.Name)
+			return nil, fault.Corruptf("rowset %d: no file for column %q, which is not nullable and has no default", m.ID, c.Name)
 		}
 	}
 	if !s.SingleKey() && m.KeyIndex == 0 {
@@ -158,15 +157,15 @@ func (d *DiskRowSet) openDeltas(dst *[]*delta.File, ids []block.ID) error {
 	return nil
 }
 
-// OpenDelta opens a delta file of this rowset.
+// OpenDelta opens a delta file of the rowset.
 func (d *DiskRowSet) OpenDelta(id block.ID) (*delta.File, error) {
 	return openBlock(d, id, func(src block.Source) (*delta.File, error) {
 		return delta.OpenFile(src, cfile.ReaderOptions{Cache: d.opts.Cache})
 	})
 }
 
-// openBlock opens a block and what is in it. It stays open until the rowset is closed, unless that
-// fails.
+// openBlock opens a block and calls open for its content. Unless open fails, the block stays open
+// until the rowset is closed.
 func openBlock[R any](d *DiskRowSet, id block.ID, open func(block.Source) (R, error)) (r R, err error) {
 	src, err := d.opts.Blocks.OpenBlock(id)
 	if err == nil {
@@ -183,7 +182,8 @@ func openBlock[R any](d *DiskRowSet, id block.ID, open func(block.Source) (R, er
 	return r, nil
 }
 
-// openFile opens a cfile, which has as many values as the rowset has rows. what names it in errors.
+// openFile opens a cfile, which must have as many values as the rowset has rows. what names it in
+// errors.
 func (d *DiskRowSet) openFile(id block.ID, what string, check func(info cfile.Info) error) (*cfile.Reader, error) {
 	return openBlock(d, id, func(src block.Source) (*cfile.Reader, error) {
 		r, err := cfile.Open(src, cfile.ReaderOptions{Cache: d.opts.Cache, Arrays: true})
@@ -200,16 +200,16 @@ func (d *DiskRowSet) openFile(id block.ID, what string, check func(info cfile.In
 	})
 }
 
-// Metadata returns the rowset's metadata row as committed last. It is immutable.
+// Metadata returns the rowset's metadata as of the last commit. It is immutable.
 func (d *DiskRowSet) Metadata() *Metadata { return d.state.Load().Meta }
 
-// Ref counts one more user of the rowset.
+// Ref adds a reference to the rowset.
 func (d *DiskRowSet) Ref() { d.refs.Add(1) }
 
 // Shared reports whether there is more than one reference.
 func (d *DiskRowSet) Shared() bool { return d.refs.Load() > 1 }
 
-// Unref gives a reference back; the last one closes the files.
+// Unref releases a reference; the last one closes the files.
 func (d *DiskRowSet) Unref() {
 	if d.refs.Add(-1) > 0 {
 		return
@@ -217,13 +217,13 @@ func (d *DiskRowSet) Unref() {
 	d.closeMu.Lock()
 	defer d.closeMu.Unlock()
 	for _, c := range d.closers {
-		c.Close() // a block is closed for reading: there is nothing to lose
+		c.Close() // nothing was written, so an error does not matter
 	}
 	d.closers = nil
 }
 
-// File is the reader of the column at an index of the schema; nil where the rowset has no such
-// column. Errors: ErrCorrupt when the file does not fit the column.
+// File returns the reader of a column by its index in the schema; nil if the rowset does not have
+// the column. Errors: ErrCorrupt if the file does not fit the column.
 func (d *DiskRowSet) File(col int) (*cfile.Reader, error) {
 	c := &d.columns[col]
 	if c.block == 0 {
@@ -237,7 +237,7 @@ func (d *DiskRowSet) File(col int) (*cfile.Reader, error) {
 		return d.openFile(c.block, fmt.Sprintf("column %q", want.Name), func(info cfile.Info) error {
 			switch {
 			case info.Type != want.Stored() || info.Array != (want.Type == schema.Array):
-				return fault.Corruptf("holds %s, arrays %t, want %s", info.Type, info.Array, want.TypeName())
+				return fault.Corruptf("has type %s, arrays %t, want %s", info.Type, info.Array, want.TypeName())
 			case info.Nullable && !want.Nullable:
 				return fault.Corruptf("is nullable")
 			}
@@ -246,8 +246,8 @@ func (d *DiskRowSet) File(col int) (*cfile.Reader, error) {
 	})
 }
 
-// KeyFile is the reader of the key index: the ad-hoc index of a compound key, or the key column
-// itself.
+// KeyFile returns the reader of the key index: the ad hoc index of a compound key, or the key
+// column itself.
 func (d *DiskRowSet) KeyFile() (*cfile.Reader, error) {
 	if d.Schema.SingleKey() {
 		return d.File(0)
@@ -258,14 +258,14 @@ func (d *DiskRowSet) KeyFile() (*cfile.Reader, error) {
 	return d.index.get(func() (*cfile.Reader, error) {
 		return d.openFile(d.Metadata().KeyIndex, "the key index", func(info cfile.Info) error {
 			if info.Type != schema.Binary || info.Nullable || info.Array {
-				return fault.Corruptf("holds %s, nullable %t", info.Type, info.Nullable)
+				return fault.Corruptf("has type %s, nullable %t", info.Type, info.Nullable)
 			}
 			return nil
 		})
 	})
 }
 
-// Filter is the reader of the bloom file.
+// Filter returns the reader of the bloom file.
 func (d *DiskRowSet) Filter() (*bloom.Reader, error) {
 	if v := d.filter.val.Load(); v != nil {
 		return *v, nil
@@ -277,9 +277,8 @@ func (d *DiskRowSet) Filter() (*bloom.Reader, error) {
 	})
 }
 
-// OpenFiles opens all files that are not open yet, so that whoever has the rowset can go on reading
-// it when the metadata names its blocks no more. A file that does not open is no better then: its
-// reader gets the error when it asks for it.
+// OpenFiles opens all files that are not open yet, so that readers can continue after the metadata
+// no longer refers to their blocks. If a file does not open, its reader gets the error.
 func (d *DiskRowSet) OpenFiles() {
 	for i := range d.columns {
 		d.File(i)
@@ -288,20 +287,20 @@ func (d *DiskRowSet) OpenFiles() {
 	d.Filter()
 }
 
-// Tracker is the list of delta stores as it is now.
+// Tracker returns the current list of delta stores.
 func (d *DiskRowSet) Tracker() *delta.Tracker { return d.state.Load().Deltas }
 
-// State is metadata row and delta stores as they are now, the two belonging together.
+// State returns the current metadata and delta stores, which belong together.
 func (d *DiskRowSet) State() *State { return d.state.Load() }
 
-// SetStores replaces the metadata row and the list of delta stores. The caller keeps writers of the
-// table away.
+// SetStores replaces the metadata and the list of delta stores. The caller excludes writers of the
+// table.
 func (d *DiskRowSet) SetStores(m *Metadata, t *delta.Tracker) {
 	d.state.Store(&State{Meta: m, Deltas: t})
 }
 
-// Find looks up an encoded key: in the cache, by bloom file, then by key index. The row may be a
-// ghost: ask Live. Source: tablet spec §10.4.
+// Find looks up an encoded key: in the cache, in the bloom file, then in the key index. The row may
+// be a ghost; see Live. Source: tablet spec §10.4.
 func (d *DiskRowSet) Find(p bloom.Probe) (row batch.Ordinal, found bool, err error) {
 	if b := d.cachedRow(p); b != nil {
 		return b.row, true, nil
@@ -309,7 +308,7 @@ func (d *DiskRowSet) Find(p bloom.Probe) (row batch.Ordinal, found bool, err err
 	return d.search(p)
 }
 
-// search is Find without the cache of rows.
+// search is Find without the row cache.
 func (d *DiskRowSet) search(p bloom.Probe) (row batch.Ordinal, found bool, err error) {
 	filter, err := d.Filter()
 	if err != nil {
@@ -333,8 +332,8 @@ func (d *DiskRowSet) seek(key []byte) (row batch.Ordinal, exact bool, err error)
 	return index.Seek(key)
 }
 
-// seekInteger seeks in a key column of fixed width, whose cells are not the encoded keys. A bound
-// of a range may be a shorter or longer string than a key: it is brought to the first whole key at
+// seekInteger seeks in a fixed-width key column, whose cells are not the encoded keys. A range
+// bound may be shorter or longer than an encoded key; it is replaced by the first complete key at
 // or after it.
 func (d *DiskRowSet) seekInteger(index *cfile.Reader, key []byte) (row batch.Ordinal, exact bool, err error) {
 	width := d.Schema.Columns[0].Type.Width()
@@ -355,7 +354,7 @@ func (d *DiskRowSet) seekInteger(index *cfile.Reader, key []byte) (row batch.Ord
 	return row, exact && whole, err
 }
 
-// increment adds one to a big-endian integer; false when it was the largest.
+// increment adds one to a big-endian integer and reports whether it did not overflow.
 func increment(b []byte) bool {
 	for i := len(b) - 1; i >= 0; i-- {
 		if b[i]++; b[i] != 0 {
@@ -365,11 +364,11 @@ func increment(b []byte) bool {
 	return false
 }
 
-// Live reports whether a row's newest change leaves it there.
+// Live reports whether the row exists after its newest change.
 func (d *DiskRowSet) Live(row batch.Ordinal) (bool, error) { return d.Tracker().Live(row) }
 
-// Apply adds a change to the delta mem store, which is made by the first one.
-// The caller holds the row's lock and keeps the store from being replaced concurrently.
+// Apply adds a change to the delta mem store, which the first change creates. The caller holds the
+// row's lock and prevents a concurrent replacement of the store.
 func (d *DiskRowSet) Apply(row batch.Ordinal, ts mvcc.Timestamp, lsn lsn.LSN, list change.List) {
 	t := d.Tracker()
 	if t.Mem == nil {
@@ -389,8 +388,8 @@ func (d *DiskRowSet) makeMem() *delta.Tracker {
 	return d.Tracker()
 }
 
-// StartChangeLog starts the change log of the delta mem store, which is created if there is none,
-// and returns the store. The caller keeps writers of the table out.
+// StartChangeLog starts the change log of the delta mem store, which is created if necessary, and
+// returns the store. The caller excludes writers of the table.
 func (d *DiskRowSet) StartChangeLog() *delta.MemStore {
 	m := d.makeMem().Mem
 	m.StartChangeLog()
@@ -398,7 +397,7 @@ func (d *DiskRowSet) StartChangeLog() *delta.MemStore {
 }
 
 // Get appends the cells cols of the row with an encoded key, as of a snapshot, to dst; nil for
-// NULL. found is false, and dst as it was, when there was no such row. Cells are valid as long as
+// NULL. If there is no such row, found is false and dst is unchanged. Cells are valid as long as
 // they are referenced.
 func (d *DiskRowSet) Get(p bloom.Probe, snap mvcc.Snapshot, cols []int, dst [][]byte) (cells [][]byte, found bool, err error) {
 	var row batch.Ordinal
@@ -421,8 +420,8 @@ func (d *DiskRowSet) Get(p bloom.Probe, snap mvcc.Snapshot, cols []int, dst [][]
 	return cells, true, nil
 }
 
-// appendCells appends cells of a row: from its changes, from image, or from the files where there
-// is none.
+// appendCells appends cells of a row: from its changes, from image, or, if image is nil, from the
+// files.
 func (d *DiskRowSet) appendCells(dst [][]byte, row batch.Ordinal, image []byte, state *delta.RowState, cols []int) ([][]byte, error) {
 	dst = slices.Grow(dst, len(cols))
 	before := len(dst)
@@ -433,7 +432,7 @@ func (d *DiskRowSet) appendCells(dst [][]byte, row batch.Ordinal, image []byte, 
 			cell = d.rowFormat.Cell(image, col)
 		} else if !ok {
 			var err error
-			if cell, ok, err = d.heldCell(row, col); err != nil {
+			if cell, ok, err = d.cachedCell(row, col); err != nil {
 				return nil, err
 			}
 			if !ok {
@@ -450,7 +449,7 @@ func (d *DiskRowSet) appendCells(dst [][]byte, row batch.Ordinal, image []byte, 
 	return dst, nil
 }
 
-// Key is the encoded key of a row. Errors: ErrCorrupt.
+// Key returns the encoded key of a row. Errors: ErrCorrupt.
 func (d *DiskRowSet) Key(row batch.Ordinal) ([]byte, error) {
 	cells := make([][]byte, d.Schema.Keys)
 	for i := range cells {
@@ -462,11 +461,11 @@ func (d *DiskRowSet) Key(row batch.Ordinal) ([]byte, error) {
 	return d.encoder.AppendKey(nil, cells), nil
 }
 
-// readsTogether is how many columns are read at a time where their cblocks are not in memory: the
-// disk has many reads in hand, and what they read is checked and unpacked by all processors.
+// readsTogether is the number of columns that are read in parallel if their cblocks are not in
+// memory: the disk gets several requests at a time, and all CPUs verify and decompress.
 const readsTogether = 8
 
-// readCold makes cells[i] the cell of a row's column cols[i] for all i in cold.
+// readCold sets cells[i] to the cell of a row's column cols[i] for all i in cold.
 func (d *DiskRowSet) readCold(cells [][]byte, row batch.Ordinal, cols, cold []int) error {
 	workers := readsTogether
 	if d.opts.Cache == nil {
@@ -478,8 +477,8 @@ func (d *DiskRowSet) readCold(cells [][]byte, row batch.Ordinal, cols, cold []in
 	})
 }
 
-// heldCell is cell where no file need be read for it; else ok is false.
-func (d *DiskRowSet) heldCell(row batch.Ordinal, col int) (cell []byte, ok bool, err error) {
+// cachedCell is like cell if that needs no file read; otherwise ok is false.
+func (d *DiskRowSet) cachedCell(row batch.Ordinal, col int) (cell []byte, ok bool, err error) {
 	c := &d.columns[col]
 	if c.block == 0 {
 		return d.Schema.Columns[col].ReadDefault, true, nil
@@ -494,7 +493,7 @@ func (d *DiskRowSet) heldCell(row batch.Ordinal, col int) (cell []byte, ok bool,
 	return cell, ok, err
 }
 
-// checkCell refuses NULL in a column that has none.
+// checkCell returns an error for NULL in a column that is not nullable.
 func (d *DiskRowSet) checkCell(row batch.Ordinal, col int, cell []byte) error {
 	if c := &d.Schema.Columns[col]; cell == nil && !c.Nullable {
 		return fault.Corruptf("rowset %d: column %q: row %d is NULL", d.Metadata().ID, c.Name, row)
@@ -524,7 +523,7 @@ func (d *DiskRowSet) cell(row batch.Ordinal, col int) ([]byte, error) {
 	return cell, err
 }
 
-// CheckFiles reads and verifies every file. On an error id is the block at fault.
+// CheckFiles reads and verifies every file. On an error id is the damaged block.
 func (d *DiskRowSet) CheckFiles() (id block.ID, err error) {
 	for i := range d.columns {
 		if d.columns[i].block == 0 {
@@ -563,7 +562,7 @@ func (d *DiskRowSet) CheckFiles() (id block.ID, err error) {
 	return 0, nil
 }
 
-// CheckKey looks up the key of a row: bloom file and key index must find it there.
+// CheckKey looks up the key of a row, which the bloom file and the key index must find.
 func (d *DiskRowSet) CheckKey(key []byte, row int64) error {
 	at, found, err := d.Find(bloom.MakeProbe(key))
 	if err != nil {

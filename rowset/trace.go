@@ -2,14 +2,14 @@ package rowset
 
 import "github.com/oribi-db/oribi/batch"
 
-// Trace is how a lookup finds a key: the rowsets whose bounds contain it, in the order of the
-// lookup, with what their bloom files and key indexes answered.
+// Trace describes how a lookup finds a key: the rowsets whose bounds contain it, in the order of
+// the lookup, with the results of their bloom files and key indexes.
 type Trace struct {
-	InMemory bool // a MemRowSet has the key; no rowset on disk was asked
+	InMemory bool // a MemRowSet has the key, so no rowset on disk was searched
 	Steps    []TraceStep
 }
 
-// TraceStep is one rowset that a lookup asked.
+// TraceStep is one rowset that a lookup searched.
 type TraceStep struct {
 	RowSet uint64        // the rowset's ID
 	Filter bool          // the bloom file may contain the key

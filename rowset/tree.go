@@ -5,12 +5,12 @@ import (
 	"sort"
 )
 
-// Tree finds rowsets by key. Immutable: a change of the set makes a new one.
+// Tree finds rowsets by key. It is immutable: a change of the set makes a new one.
 //
-// Rowsets are in the order of their first keys; next to each is the greatest last key of it
-// and of all before it. A look-up is a binary search for the last rowset that begins at or before
-// the key, then a walk back while that greatest last key still reaches it: one step where rowsets
-// do not overlap, as many as overlap otherwise. Simpler than Kudu's interval tree, and as fast on
+// Rowsets are ordered by first key. Next to each is the greatest last key of it and all rowsets
+// before it. A lookup finds the last rowset that begins at or before the key by binary search, then
+// walks back while that greatest last key reaches the key. This takes one step where rowsets do not
+// overlap, otherwise as many as overlap. It is simpler than Kudu's interval tree, and as fast on
 // the layouts that compactions leave.
 type Tree struct {
 	Sets  []*DiskRowSet // by first key
@@ -33,7 +33,7 @@ func NewTree(sets []*DiskRowSet) *Tree {
 	return t
 }
 
-// Last is the greatest key of all rowsets, nil if there is none.
+// Last returns the greatest key of all rowsets, nil if there is none.
 func (t *Tree) Last() []byte {
 	if len(t.reach) == 0 {
 		return nil
@@ -41,7 +41,7 @@ func (t *Tree) Last() []byte {
 	return t.reach[len(t.reach)-1]
 }
 
-// Candidates appends the rowsets whose bounds, both inclusive, hold key.
+// Candidates appends the rowsets whose bounds, both inclusive, contain key.
 func (t *Tree) Candidates(dst []*DiskRowSet, key []byte) []*DiskRowSet {
 	i := sort.Search(len(t.Sets), func(i int) bool { return bytes.Compare(t.Sets[i].Metadata().MinKey, key) > 0 })
 	for i--; i >= 0 && bytes.Compare(t.reach[i], key) >= 0; i-- {
@@ -52,8 +52,8 @@ func (t *Tree) Candidates(dst []*DiskRowSet, key []byte) []*DiskRowSet {
 	return dst
 }
 
-// Range appends the rowsets that have a key in [lower, upper), nil being open, in the order of
-// their first keys.
+// Range appends the rowsets whose bounds intersect [lower, upper), in the order of their first
+// keys; a nil bound is open.
 func (t *Tree) Range(dst []*DiskRowSet, lower, upper []byte) []*DiskRowSet {
 	for _, d := range t.Sets {
 		if upper != nil && bytes.Compare(d.Metadata().MinKey, upper) >= 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
-// bounded is a rowset that is nothing but its bounds.
+// bounded is a rowset with bounds and nothing else.
 func bounded(id uint64, first, last []byte) *DiskRowSet {
 	d := &DiskRowSet{}
 	d.state.Store(&State{Meta: &Metadata{ID: id, MinKey: first, MaxKey: last}})

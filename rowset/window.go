@@ -7,16 +7,16 @@ import (
 	"github.com/oribi-db/oribi/delta"
 )
 
-// windowBytes is about what the cells of a window, and the changes to them, may take as they are
-// stored. Many rowsets may be read side by side, a window of each in memory. Rows of up to 256
-// bytes come in whole windows of batch.WindowRows.
+// windowBytes is about how many bytes the stored cells of a window and their changes may have. Many
+// rowsets may be read at the same time, each with a window in memory. With rows of up to 256 bytes,
+// windows have the full batch.WindowRows.
 const windowBytes = 1 << 20
 
-// leastWindow is the smallest window, rows.
+// leastWindow is the minimum number of rows of a window.
 const leastWindow = 16
 
-// windowRows is how many rows a window has, of as many as take so many bytes: a power of two, so
-// that windows end where whole ones would.
+// windowRows returns the number of rows of a window of rows with that total size: a power of two,
+// so that windows end at the same positions as full ones.
 func windowRows(bytes, rows int64) batch.Ordinal {
 	n := int64(batch.WindowRows)
 	for n > leastWindow && bytes/max(rows, 1)*n > windowBytes {
@@ -25,8 +25,8 @@ func windowRows(bytes, rows int64) batch.Ordinal {
 	return batch.Ordinal(n)
 }
 
-// windowOf is the window for reading columns, which are indexes in the schema, with their changes;
-// it puts cols in order. It opens the columns' files where rows are so long that it matters.
+// windowOf returns the window for reading columns, which are indexes in the schema, with their
+// changes; it sorts cols. If rows may be long, it opens the columns' files to learn their sizes.
 // Errors: ErrCorrupt.
 func (d *DiskRowSet) windowOf(cols []int, deltas *delta.Tracker) (batch.Ordinal, error) {
 	m := d.Metadata()

@@ -19,7 +19,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Creation makes the blocks that a Writer fills, and ends them.
+// Creation creates and finishes the blocks that a Writer fills.
 type Creation interface {
 	Create() (block.Sink, error)
 	Finish(block.Sink) error
@@ -29,27 +29,27 @@ type Creation interface {
 // spec §10.1.
 const keyIndexBlockBytes = 4096
 
-// Names of the metadata pairs that hold a rowset's bounds. File format: never change.
+// Names of the metadata pairs that contain a rowset's bounds. File format: never change.
 const (
 	minKeyPair = "min_key"
 	maxKeyPair = "max_key"
 )
 
-// Writer makes the files of one rowset. It is used by one goroutine; columns are encoded in
-// parallel inside.
+// Writer writes the files of one rowset. It is for use by one goroutine; it encodes columns in
+// parallel internally.
 //
-// Rows come in key order by Append; their changes with them. After an error a Writer is of no more
-// use. Source: tablet spec §10.1–§10.3.
+// Append takes rows in key order, together with their changes. After an error the Writer must not
+// be used. Source: tablet spec §10.1–§10.3.
 type Writer struct {
 	schema   *schema.Schema
 	creation Creation
 	columns  []output[*cfile.Writer]
 	filter   output[*bloom.Writer]
 	index    output[*cfile.Writer] // compound keys only
-	undo     output[*delta.Writer] // made by the first undo
-	redo     output[*delta.Writer] // made by the first redo
+	undo     output[*delta.Writer] // created by the first undo
+	redo     output[*delta.Writer] // created by the first redo
 	row      Metadata
-	keys     *batch.Vector // the keys of one Append, as the index takes them
+	keys     *batch.Vector // the keys of one Append as a vector, for the index
 	lastKey  []byte
 }
 
@@ -59,7 +59,7 @@ type output[W any] struct {
 	w    W
 }
 
-// NewWriter starts a rowset; its number is the caller's.
+// NewWriter starts a rowset with the given number.
 func NewWriter(c Creation, s *schema.Schema, id uint64) (*Writer, error) {
 	w := &Writer{schema: s, creation: c, keys: &batch.Vector{Type: schema.Binary}}
 	w.row.ID, w.row.LastDurableDMS = id, -1
@@ -99,10 +99,10 @@ func newOutput[W any](c Creation, make func(block.Sink) (W, error)) (output[W], 
 	return output[W]{sink, w}, err
 }
 
-// Rows is the number of rows taken so far.
+// Rows returns the number of rows appended so far.
 func (w *Writer) Rows() int64 { return w.row.Rows }
 
-// Bytes is about the size of all files so far.
+// Bytes returns the approximate size of all files so far.
 func (w *Writer) Bytes() int64 {
 	var n int64
 	for _, s := range w.sinks() {
@@ -111,12 +111,12 @@ func (w *Writer) Bytes() int64 {
 	return n
 }
 
-// Append adds rows after those added so far, with their changes: keys rise, undos are newest
-// first and redos oldest first within a row. rows.Batch has all columns of the schema; its
-// selection is not looked at.
+// Append adds rows after those added so far, with their changes. Keys ascend; within a row, undos
+// are newest first and redos oldest first. rows.Batch has all columns of the schema; its selection
+// is ignored.
 //
 // Errors: ErrSchema for columns that do not fit the schema or the number of keys, and for malformed
-// vectors; ErrCorrupt for cells that are no arrays; what the sinks return.
+// vectors; ErrCorrupt for cells that are not valid arrays; errors of the sinks.
 func (w *Writer) Append(rows *change.Rows) error {
 	n := len(rows.Keys)
 	if n == 0 {
@@ -160,8 +160,8 @@ func (w *Writer) Append(rows *change.Rows) error {
 	return nil
 }
 
-// checkColumns checks the shape of rows. The writers of the files validate the vectors, except those
-// of arrays, which are unpacked before.
+// checkColumns checks the number, types and lengths of the columns. The writers of the files
+// validate the vectors, except those of arrays, which are unpacked before.
 func (w *Writer) checkColumns(rows *change.Rows) error {
 	if rows.Batch == nil || len(rows.Batch.Columns) != len(w.schema.Columns) {
 		return fmt.Errorf("%d keys without a batch of all %d columns", len(rows.Keys), len(w.schema.Columns))
@@ -194,7 +194,7 @@ func (w *Writer) checkOrder(keys [][]byte) {
 	}
 }
 
-// appendKeys gives keys to the bloom file and to the key index.
+// appendKeys adds keys to the bloom file and to the key index.
 func (w *Writer) appendKeys(keys [][]byte) error {
 	for _, k := range keys {
 		if err := w.filter.w.Add(k); err != nil {
@@ -235,7 +235,7 @@ func appendDeltas(w *Writer, p *output[*delta.Writer], undo bool, list []change.
 	return nil
 }
 
-// countDeletes is the number of rows whose last redo is a DELETE.
+// countDeletes returns the number of rows whose last redo is a DELETE.
 func countDeletes(redo []change.Delta) int {
 	n := 0
 	for i, d := range redo {
@@ -246,8 +246,8 @@ func countDeletes(redo []change.Delta) int {
 	return n
 }
 
-// Finish ends all files and returns the rowset's metadata row, whose included LSN is the caller's
-// to set. A Writer without rows is the caller's to avoid.
+// Finish finishes all files and returns the rowset's metadata, in which the caller sets the
+// included LSN. It is an error if there are no rows.
 func (w *Writer) Finish() (*Metadata, error) {
 	if w.row.Rows == 0 {
 		return nil, errors.New("rowset: finished without rows")
@@ -284,7 +284,7 @@ func (w *Writer) Finish() (*Metadata, error) {
 	return &row, nil
 }
 
-// sinks are the blocks begun so far.
+// sinks returns the blocks created so far.
 func (w *Writer) sinks() []block.Sink {
 	sinks := make([]block.Sink, 0, len(w.columns)+4)
 	for i := range w.columns {
@@ -298,11 +298,11 @@ func (w *Writer) sinks() []block.Sink {
 	return sinks
 }
 
-// parallel calls f for 0 to n-1 on as many goroutines as there are processors and returns the first
-// error by index.
+// parallel calls f for 0 to n-1 on as many goroutines as there are CPUs and returns the error with
+// the lowest index.
 func parallel(n int, f func(i int) error) error { return spread(n, runtime.GOMAXPROCS(0), f) }
 
-// spread is parallel on up to so many goroutines.
+// spread is parallel with at most the given number of goroutines.
 func spread(n, workers int, f func(i int) error) error {
 	errs := make([]error, n)
 	var next atomic.Int64
@@ -325,7 +325,7 @@ func spread(n, workers int, f func(i int) error) error {
 	return nil
 }
 
-// CheckBounds compares the bounds in the metadata row with those in the key file.
+// CheckBounds compares the bounds in the metadata with those in the key file.
 func (d *DiskRowSet) CheckBounds() error {
 	index, err := d.KeyFile()
 	if err != nil {

@@ -147,7 +147,7 @@ func (m *merge) runEnd(h *head) int {
 	return max(end, h.row+1)
 }
 
-// insert inserts h into the heads. There are few, and a linear search suffices.
+// insert inserts h into the heads, which are few enough for a linear search.
 func (m *merge) insert(h *head) {
 	i := 0
 	for i < len(m.heads) && m.before(m.heads[i].key(), h.key()) {

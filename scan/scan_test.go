@@ -22,7 +22,7 @@ var columns = []schema.Column{
 	{ID: 2, Name: "b", Type: schema.Int8, Nullable: true},
 }
 
-// allColumns asks for all of them, allDescending in descending order.
+// allColumns requests all of them, allDescending in descending order.
 var (
 	allColumns    = request(Options{Columns: []int{0, 1, 2}})
 	allDescending = request(Options{Columns: []int{0, 1, 2}, Descending: true})
@@ -56,7 +56,7 @@ func (r row) equal(o row) bool {
 	})
 }
 
-// rowOf makes the row of number n: keys are not all of one length, and rise with n.
+// rowOf returns row number n: keys have different lengths and ascend with n.
 func rowOf(n int) row {
 	key := binary.BigEndian.AppendUint32(nil, uint32(n))
 	key = append(key, bytes.Repeat([]byte{7}, n%3)...)
@@ -70,8 +70,7 @@ func rowOf(n int) row {
 	return row{key, cells}
 }
 
-// fake returns rows in batches, and spoils what it handed out at the next step, as readers of
-// files do.
+// fake returns rows in batches, and overwrites each batch at the next step, as readers of files do.
 type fake struct {
 	rows       []row
 	descending bool       // the order of rows
@@ -133,7 +132,7 @@ func (f *fake) Next() bool {
 	return true
 }
 
-// spoil overwrites the memory of the last batch; byte strings and the bytes of keys hold.
+// spoil overwrites the memory of the last batch; byte strings and the bytes of keys stay valid.
 func (f *fake) spoil() {
 	if f.b == nil {
 		return
@@ -170,7 +169,7 @@ func (f *fake) Close() error {
 
 var errFake = errors.New("the disk is on fire")
 
-// read takes all rows of an iterator, checking each batch. withKeys is off where rows may lack
+// read reads all rows of an iterator and checks each batch. withKeys is false if rows may lack
 // keys.
 func read(t *testing.T, it Iterator, withKeys bool) []row {
 	t.Helper()
@@ -185,7 +184,7 @@ func read(t *testing.T, it Iterator, withKeys bool) []row {
 			for c, v := range b.Columns {
 				r.cells[c] = v.Cell(i)
 				if !v.Type.Variable() {
-					r.cells[c] = bytes.Clone(r.cells[c]) // only byte strings hold for good
+					r.cells[c] = bytes.Clone(r.cells[c]) // only byte strings stay valid
 				}
 			}
 			if withKeys {
@@ -209,7 +208,7 @@ func compareRows(t *testing.T, got, want []row) {
 	}
 }
 
-// deal gives rows 0 to n−1 to k inputs, some in long stretches, and returns the inputs.
+// deal distributes rows 0 to n−1 to k inputs, sometimes in long runs, and returns the inputs.
 func deal(r *rand.Rand, k, n, size int) (fakes []*fake, all []row) {
 	for range k {
 		noise := r.IntN(3) == 0
@@ -226,7 +225,7 @@ func deal(r *rand.Rand, k, n, size int) (fakes []*fake, all []row) {
 	return fakes, all
 }
 
-// descend reverses the rows of the inputs, and all of them.
+// descend reverses the order of the inputs' rows and of all.
 func descend(fakes []*fake, all []row) {
 	slices.Reverse(all)
 	for _, f := range fakes {
@@ -294,7 +293,7 @@ func TestSeekSkipsRows(t *testing.T) {
 		}
 		it := Merge(order, iterators(fakes))
 		if round%2 == 0 {
-			// The same rows, in inputs whose keys follow one another.
+			// The same rows, in inputs with ascending disjoint key ranges.
 			var chain []func() (Iterator, error)
 			fakes = fakes[:1]
 			for from, n := 0, 0; from < len(want); from += n {
@@ -376,8 +375,8 @@ func TestRequestCopiesOptions(t *testing.T) {
 	}
 }
 
-// An output batch is full in the middle of an input's batch, of which the rest is before all else:
-// only the rest comes next.
+// An output batch is full in the middle of an input's batch. If the rest of that batch precedes all
+// other rows, it is the next batch.
 func TestMergeContinuesMidBatch(t *testing.T) {
 	whole := func() int { return 1 << 20 }
 	quiet := func() bool { return false }
@@ -406,7 +405,7 @@ func TestMergeOfNoInputsIsEmpty(t *testing.T) {
 	}
 }
 
-// Counting rows asks for no column at all.
+// Counting rows requests no columns.
 func TestMergeWithoutColumns(t *testing.T) {
 	fakes, want := deal(seedtest.Rand(t), 3, 50, 4)
 	var inputs []Iterator
@@ -423,7 +422,7 @@ func TestMergeWithoutColumns(t *testing.T) {
 	}
 }
 
-// bare leaves the columns out.
+// bare is a fake without columns.
 type bare struct{ *fake }
 
 func (b bare) Batch() *batch.RecordBatch {
@@ -448,8 +447,8 @@ func TestMergeClosedEarlyClosesAllInputsOnce(t *testing.T) {
 	}
 }
 
-// An input's error ends the merge: what came before it is right, nothing wrong comes after it,
-// Close returns it.
+// An input's error ends the merge. Rows before it are correct, no rows follow it, and Close returns
+// it.
 func TestMergeReturnsInputErrors(t *testing.T) {
 	r := seedtest.Rand(t)
 	for range 200 {
@@ -482,7 +481,7 @@ func TestMergeOfOneInputReturnsIt(t *testing.T) {
 	}
 }
 
-// concatOf chains the fakes, each made in its turn; made counts them.
+// concatOf chains the fakes and counts those created in made.
 func concatOf(fakes []*fake, made *int) Iterator {
 	var makers []func() (Iterator, error)
 	for _, f := range fakes {
@@ -512,7 +511,7 @@ func TestConcatChains(t *testing.T) {
 	}
 }
 
-// An iterator is made when the one before it is closed, and not at all when the caller stops
+// An iterator is created when the previous one is closed, and not at all if the caller stops
 // earlier.
 func TestConcatOpensInputsLazily(t *testing.T) {
 	fakes := []*fake{{}, {}, {}}
@@ -566,7 +565,7 @@ func TestLimitReturnsFirstRows(t *testing.T) {
 	}
 }
 
-// A scan that has its rows asks for no more: the step that would fail is never taken.
+// A scan that has reached its limit reads no further: the step that would fail is never taken.
 func TestLimitStopsReading(t *testing.T) {
 	f := &fake{failAt: 2, sizes: func() int { return 3 }, noise: func() bool { return false }}
 	for i := range 9 {
@@ -581,7 +580,7 @@ func TestLimitStopsReading(t *testing.T) {
 	}
 }
 
-// A merge for a limit reads hardly more batches of its inputs than it needs rows of them.
+// A merge with a limit reads few more batches of its inputs than it needs.
 func TestLimitedMergeStopsReading(t *testing.T) {
 	r := seedtest.Rand(t)
 	for range 100 {
@@ -615,7 +614,7 @@ func TestLimitedMergeStopsReading(t *testing.T) {
 	}
 }
 
-// Batches of a scan that goes on become as long as any.
+// Batches of a long scan grow to the full size.
 func TestBatchSizesGrow(t *testing.T) {
 	for _, c := range []struct {
 		o    Options
@@ -647,8 +646,8 @@ func TestProjectionIsInRequestedOrder(t *testing.T) {
 	}
 }
 
-// What a merge returns refers to byte strings of inputs that have gone on: there is an end to how
-// much of them it keeps.
+// The results of a merge refer to byte strings of inputs that have advanced, so the merge limits
+// how many bytes of them it keeps.
 func TestMergeOfLongStringsReturnsShortBatches(t *testing.T) {
 	const k, rows, long = 3, 400, 10_000
 	var fakes []*fake
