@@ -2,62 +2,76 @@ package hfile
 
 import (
 	"bytes"
-	"compress/gzip"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
-	"io"
+	"errors"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/corpustest"
 )
 
-// bloomFile is a line of the corpus manifest, of a file with Bloom filters.
+// bloomFile is a line of the golden manifest: of a file with Bloom filters.
 type bloomFile struct {
-	Name       string `json:"name"`
-	Codec      string `json:"codec"`
+	goldenFile
 	Kind       string `json:"bloom"`
 	Hash       string `json:"bloom_hash"`
 	BlockBytes int    `json:"bloom_block_size"`
 	Prefix     int    `json:"prefix_length"`
 	Probes     string `json:"probes"`
+	True       int    `json:"probes_true"`
 }
 
-func bloomFiles(t *testing.T) (dir string, files []bloomFile) {
-	dir = filepath.Join(corpustest.Dir(t), "golden", "hfile")
+// bloomFiles calls f in a subtest for each golden file with Bloom filters.
+func bloomFiles(t *testing.T, f func(t *testing.T, g bloomFile, r *Reader)) {
+	dir := filepath.Join(corpustest.Dir(t), "golden", "hfile")
+	n := 0
 	for _, line := range corpustest.Lines(t, filepath.Join(dir, "manifest.jsonl")) {
-		var f bloomFile
-		if err := json.Unmarshal([]byte(line), &f); err != nil {
+		var g bloomFile
+		if err := json.Unmarshal([]byte(line), &g); err != nil {
 			t.Fatal(err)
 		}
-		if f.Probes != "" {
-			files = append(files, f)
+		if g.Probes == "" {
+			continue
 		}
+		n++
+		g.dir = filepath.Join(dir, filepath.Dir(g.Name))
+		t.Run(g.Name, func(t *testing.T) {
+			r, err := g.open(t)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f(t, g, r)
+		})
 	}
-	if len(files) == 0 {
-		t.Fatal("no file of the corpus has Bloom filters")
+	if n < 33 {
+		t.Errorf("only %d golden files have Bloom filters", n)
 	}
-	return dir, files
 }
 
-func (f bloomFile) kind() BloomKind {
+func (g bloomFile) path(name string) string { return filepath.Join(g.dir, filepath.Base(name)) }
+
+func (g bloomFile) kind() BloomKind {
 	for k := range BloomRowPrefix + 1 {
-		if k.String() == f.Kind {
+		if k.String() == g.Kind {
 			return k
 		}
 	}
 	return BloomNone
 }
 
-func (f bloomFile) hash() BloomHash {
-	for h := range Murmur3 {
-		if h.String() == f.Hash {
+func (g bloomFile) hash() BloomHash {
+	for h := range Murmur3 + 1 {
+		if h.String() == g.Hash {
 			return h
 		}
 	}
-	return map[string]BloomHash{"": Murmur, "murmur3": Murmur3}[f.Hash]
+	return Murmur
 }
 
 // corpusBytes returns the bytes of a string of the corpus.
@@ -72,94 +86,250 @@ func corpusBytes(t *testing.T, s string) []byte {
 	return b
 }
 
-// goldenPayload returns the payload of the block at an offset of a file with codec NONE or GZ.
-func goldenPayload(t *testing.T, file []byte, offset int) []byte {
-	b := file[offset:]
-	b = b[33:binary.BigEndian.Uint32(b[29:])]
-	if len(b) > 2 && b[0] == 0x1f && b[1] == 0x8b {
-		z, err := gzip.NewReader(bytes.NewReader(b))
+// The chunks of each filter are those of HBase, and so is the metadata with HBase's offsets of them.
+func TestBloomBuilderMakesHBaseBytes(t *testing.T) {
+	compared := 0
+	bloomFiles(t, func(t *testing.T, g bloomFile, r *Reader) {
+		if r.Hudi() {
+			return
+		}
+		general, err := newBloomBuilder(g.kind(), g.hash(), g.BlockBytes, 0, g.Prefix)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if b, err = io.ReadAll(z); err != nil {
+		deletes, err := newBloomBuilder(BloomRow, g.hash(), g.BlockBytes, 0, 0)
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	return b
-}
-
-func TestBloomBuilderMakesHBaseBytes(t *testing.T) {
-	dir, files := bloomFiles(t)
-	compared := 0
-	for _, f := range files {
-		if !strings.HasPrefix(f.Name, "hbase/") || f.Codec == "SNAPPY" {
-			continue
+		chunks := map[*bloomBuilder][]bloomChunk{}
+		take := func(b *bloomBuilder, closing bool) {
+			for b.ready(closing) {
+				payload := bytes.Clone(b.takeChunk())
+				chunks[b] = append(chunks[b], bloomChunk{bits: payload, first: b.taken.first})
+				b.chunkWritten(0, 0)
+			}
 		}
-		t.Run(f.Name, func(t *testing.T) {
-			file := corpustest.Read(t, filepath.Join(dir, f.Name+".hfile"))
-			general, err := newBloomBuilder(f.kind(), f.hash(), f.BlockBytes, 0, f.Prefix)
+		for _, line := range corpustest.Lines(t, g.path(g.Values)) {
+			var c struct{ Row, Qualifier, Type string }
+			if err := json.Unmarshal([]byte(line), &c); err != nil {
+				t.Fatal(err)
+			}
+			k := Key{Row: corpusBytes(t, c.Row), Qualifier: corpusBytes(t, c.Qualifier)}
+			if general.add(k); c.Type == DeleteFamily.String() || c.Type == DeleteFamilyVersion.String() {
+				deletes.add(k)
+			}
+			take(general, false)
+		}
+		for magic, b := range map[string]*bloomBuilder{magicBloomMeta: general, magicDeleteFamily: deletes} {
+			take(b, true)
+			i := slices.IndexFunc(r.blooms, func(b *loadedBlock) bool { return b.header.magic == magic })
+			if i < 0 {
+				if b.meta() != nil {
+					t.Errorf("%s: HBase has no such block", magic)
+				}
+				continue
+			}
+			compared++
+			f, err := r.filter(new(atomic.Pointer[BloomFilter]), magic)
 			if err != nil {
 				t.Fatal(err)
 			}
-			deletes, err := newBloomBuilder(BloomRow, f.hash(), f.BlockBytes, 0, 0)
-			if err != nil {
-				t.Fatal(err)
+			if len(f.chunks) != len(chunks[b]) {
+				t.Fatalf("%s: %d chunks, HBase has %d", magic, len(chunks[b]), len(f.chunks))
 			}
-			chunks := map[*bloomBuilder][]bloomChunk{}
-			take := func(b *bloomBuilder, closing bool) {
-				for b.ready(closing) {
-					payload := bytes.Clone(b.takeChunk())
-					chunks[b] = append(chunks[b], bloomChunk{bits: payload, first: b.taken.first})
-					b.chunkWritten(0, 0)
-				}
-			}
-			for _, line := range corpustest.Lines(t, filepath.Join(dir, f.Name+".jsonl")) {
-				var c struct{ Row, Qualifier, Type string }
-				if err := json.Unmarshal([]byte(line), &c); err != nil {
-					t.Fatal(err)
-				}
-				k := Key{Row: corpusBytes(t, c.Row), Qualifier: corpusBytes(t, c.Qualifier)}
-				if general.add(k); c.Type == "DeleteFamily" || c.Type == "DeleteFamilyVersion" {
-					deletes.add(k)
-				}
-				take(general, false)
-			}
-			for b, magic := range map[*bloomBuilder]string{general: magicBloomMeta, deletes: magicDeleteFamily} {
-				take(b, true)
-				at := bytes.Index(file, []byte(magic))
-				if at < 0 {
-					if b.meta() != nil {
-						t.Errorf("%s: HBase has no such block", magic)
-					}
-					continue
-				}
-				compared++
-				want := goldenPayload(t, file, at)
-				m, index, err := parseBloomMeta(want)
+			b.index, b.chunks = nil, 0
+			for i, e := range f.chunks {
+				block, err := r.readBlock(e.offset, e.size, magicBloomChunk)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if int(m.chunks) != len(chunks[b]) {
-					t.Fatalf("%s: %d chunks, HBase has %d", magic, len(chunks[b]), m.chunks)
+				if b.taken = chunks[b][i]; !bytes.Equal(b.taken.bits, block.payload) {
+					t.Errorf("%s: chunk %d of %d bytes differs from HBase's %d", magic, i, len(b.taken.bits), len(block.payload))
 				}
-				b.index, b.chunks = nil, 0 // with HBase's offsets
-				for i := range chunks[b] {
-					offset, size := int64(binary.BigEndian.Uint64(index)), int32(binary.BigEndian.Uint32(index[8:]))
-					length, n := vint(index[12:])
-					if payload := goldenPayload(t, file, int(offset)); !bytes.Equal(chunks[b][i].bits, payload) {
-						t.Errorf("%s: chunk %d of %d bytes differs from HBase's %d", magic, i, len(chunks[b][i].bits), len(payload))
-					}
-					b.taken = chunks[b][i]
-					b.chunkWritten(offset, size)
-					index = index[12+n+int(length):]
-				}
-				if got := b.meta(); !bytes.Equal(got, want) {
-					t.Errorf("%s:\n%x, want\n%x", magic, got, want)
-				}
+				b.chunkWritten(e.offset, e.size)
+			}
+			if got, want := b.meta(), r.blooms[i].payload; !bytes.Equal(got, want) {
+				t.Errorf("%s:\n%x, want\n%x", magic, got, want)
+			}
+			last, _ := r.InfoValue(infoLastBloomKey)
+			if magic == magicBloomMeta && !bytes.Equal(b.lastKey(), last) {
+				t.Errorf("last key %q, want %q", b.lastKey(), last)
+			}
+		}
+	})
+	if compared < 22 {
+		t.Errorf("only %d filters were compared", compared)
+	}
+}
+
+func TestBloomFiltersAnswerLikeHBaseAndHudi(t *testing.T) {
+	probes := 0
+	bloomFiles(t, func(t *testing.T, g bloomFile, r *Reader) {
+		general, err := r.Bloom()
+		if err != nil {
+			t.Fatal(err)
+		}
+		deletes, err := r.DeleteFamilyBloom()
+		if err != nil {
+			t.Fatal(err)
+		}
+		hudi, err := r.HudiBloom()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range []*BloomFilter{general, deletes} {
+			if f == nil {
+				continue
+			}
+			if err := f.Check(); err != nil {
+				t.Error(err)
+			}
+		}
+		yes := 0
+		ask := func(f *BloomFilter, row, qualifier []byte) *bool {
+			if f == nil {
+				return nil
+			}
+			ok, err := f.MayContain(row, qualifier)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return &ok
+		}
+		for _, line := range corpustest.Lines(t, g.path(g.Probes)) {
+			probes++
+			var p struct {
+				Row, Qualifier, Key string
+				General             *bool
+				DeleteFamily        *bool `json:"delete_family"`
+				Present             *bool
+			}
+			if err := json.Unmarshal([]byte(line), &p); err != nil {
+				t.Fatal(err)
+			}
+			row, qualifier := corpusBytes(t, p.Row), corpusBytes(t, p.Qualifier)
+			got, gotDeletes := ask(general, row, qualifier), ask(deletes, row, nil)
+			var present *bool
+			if hudi != nil {
+				ok := hudi.MayContain(corpusBytes(t, p.Key))
+				present = &ok
+			}
+			if !reflect.DeepEqual(got, p.General) || !reflect.DeepEqual(gotDeletes, p.DeleteFamily) || !reflect.DeepEqual(present, p.Present) {
+				t.Errorf("%s: different answer", line)
+			}
+			if got != nil && *got || present != nil && *present {
+				yes++
+			}
+		}
+		if yes != g.True {
+			t.Errorf("%d keys may be present, want %d", yes, g.True)
+		}
+	})
+	if probes < 12752 {
+		t.Errorf("only %d probes", probes)
+	}
+}
+
+// Each file of the corpus whose defect a probe must find is refused before the first answer.
+func TestDamagedBloomFiltersAreRefused(t *testing.T) {
+	dir := filepath.Join(corpustest.Dir(t), "golden", "hfile", "malformed")
+	n := 0
+	for _, line := range corpustest.Lines(t, filepath.Join(dir, "manifest.jsonl")) {
+		var m struct {
+			Name, Trigger string
+			Kind          []string
+		}
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			t.Fatal(err)
+		}
+		if m.Trigger != "probe" {
+			continue
+		}
+		n++
+		t.Run(m.Name, func(t *testing.T) {
+			r, err := Open(&block.Memory{Bytes: corpustest.Read(t, filepath.Join(dir, m.Name))}, ReaderOptions{})
+			if err == nil {
+				err = checkBlooms(r)
+			}
+			if !errors.Is(err, ErrCorrupt) && !(errors.Is(err, ErrUnsupported) && slices.Contains(m.Kind, "NotSupported")) {
+				t.Errorf("%v, want an error of kind %v", err, m.Kind)
+			}
+			if err != nil && !strings.Contains(err.Error(), "at byte ") {
+				t.Errorf("%v: no place", err)
 			}
 		})
 	}
-	if compared < 19 {
+	if n < 12 {
+		t.Errorf("only %d files", n)
+	}
+}
+
+// checkBlooms checks all Bloom filters of a file.
+func checkBlooms(r *Reader) error {
+	for _, filter := range []func() (*BloomFilter, error){r.Bloom, r.DeleteFamilyBloom} {
+		f, err := filter()
+		if err == nil && f != nil {
+			err = f.Check()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	_, err := r.HudiBloom()
+	return err
+}
+
+// A verifier accepts every cell of its own file, and no other file's rows.
+func TestBloomVerifierKnowsTheCells(t *testing.T) {
+	bloomFiles(t, func(t *testing.T, g bloomFile, r *Reader) {
+		f, err := r.Bloom()
+		if f == nil || err != nil {
+			return
+		}
+		v := newBloomVerifier(f)
+		for _, line := range corpustest.Lines(t, g.path(g.Values)) {
+			var c struct{ Row, Qualifier string }
+			if err := json.Unmarshal([]byte(line), &c); err != nil {
+				t.Fatal(err)
+			}
+			if err := v.check(Key{Row: corpusBytes(t, c.Row), Qualifier: corpusBytes(t, c.Qualifier)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := v.check(Key{Row: []byte("zzz-not-in-the-file")}); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("a row that is not in the filter: %v", err)
+		}
+	})
+}
+
+// The texts of Hudi's filters in the corpus are what the keys of their files give.
+func TestHudiBloomMakesHudiBytes(t *testing.T) {
+	compared := 0
+	bloomFiles(t, func(t *testing.T, g bloomFile, r *Reader) {
+		if !r.Hudi() {
+			return
+		}
+		text, _, err := r.Meta(hudiBloomMeta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := NewHudiBloom(HudiBloomOptions{Simple: g.Kind == hudiBloomSimple, Keys: 500, ErrorRate: 0.01})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range corpustest.Lines(t, g.path(g.Values)) {
+			var c struct{ Key string }
+			if err := json.Unmarshal([]byte(line), &c); err != nil {
+				t.Fatal(err)
+			}
+			f.Add(corpusBytes(t, c.Key))
+		}
+		if got, _ := f.MarshalText(); !bytes.Equal(got, text) {
+			t.Errorf("%s\nwant\n%s", got, text)
+		}
+		compared++
+	})
+	if compared < 12 {
 		t.Errorf("only %d filters were compared", compared)
 	}
 }

@@ -53,6 +53,8 @@ type Reader struct {
 	info   []InfoEntry
 	blooms []*loadedBlock // metadata of HBase's Bloom filters
 
+	filters filters
+
 	layout   layout
 	sequence atomic.Uint32 // the sequenceForm, once it is known
 	cursors  sync.Pool     // of *Cursor, for Get
@@ -231,16 +233,24 @@ func (r *Reader) metaAt(i int) *indexEntry {
 // Meta returns the content of the meta block with the given name; ok is false if there is none. The
 // caller must not change the content.
 func (r *Reader) Meta(name string) (content []byte, ok bool, err error) {
-	i := sort.Search(len(r.meta), func(i int) bool { return string(r.metaAt(i).key) >= name })
-	if i == len(r.meta) || string(r.metaAt(i).key) != name {
+	e := r.metaEntry(name)
+	if e == nil {
 		return nil, false, nil
 	}
-	e := r.metaAt(i)
 	b, err := r.readBlock(e.offset, e.size, magicMeta)
 	if err != nil {
 		return nil, false, err
 	}
 	return b.payload, true, nil
+}
+
+// metaEntry returns the first entry of the meta index with the given name, nil if there is none.
+func (r *Reader) metaEntry(name string) *indexEntry {
+	i := sort.Search(len(r.meta), func(i int) bool { return string(r.metaAt(i).key) >= name })
+	if i == len(r.meta) || string(r.metaAt(i).key) != name {
+		return nil
+	}
+	return r.metaAt(i)
 }
 
 // MetaNames returns the names of the meta blocks in the order of the meta index.
