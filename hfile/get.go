@@ -162,9 +162,3 @@ func (c *Cursor) start(from []byte) bool {
 	}
 	return c.ceil(FirstOnRow(from))
 }
-
-// mayContain asks the Bloom filters of rows.
-func (r *Reader) mayContain(row []byte) (bool, error) { return true, nil }
-
-// mayContainColumn asks the Bloom filters of rows and columns.
-func (r *Reader) mayContainColumn(row, qualifier []byte) (bool, error) { return true, nil }
