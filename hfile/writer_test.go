@@ -1,0 +1,378 @@
+package hfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/oribi-db/oribi/block"
+)
+
+// at is a fixed creation time.
+var at = time.UnixMilli(1700000000000)
+
+func newWriter(t *testing.T, o WriterOptions) (*Writer, *bytes.Buffer) {
+	t.Helper()
+	if o.CreationTime.IsZero() {
+		o.CreationTime = at
+	}
+	out := new(bytes.Buffer)
+	w, err := NewWriter(out, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, out
+}
+
+func put(row, qualifier string, timestamp int64) Cell {
+	return Cell{Key: Key{Row: []byte(row), Family: []byte("cf"), Qualifier: []byte(qualifier), Timestamp: timestamp, Type: Put}, Value: []byte("value")}
+}
+
+// TestWriterRefusals hands each refused cell to a writer between two good ones: the file must be
+// that of the good ones alone.
+func TestWriterRefusals(t *testing.T) {
+	first, last := put("m", "q", 5), put("z", "q", 5)
+	with := func(change func(c *Cell)) Cell {
+		c := put("p", "q", 5)
+		change(&c)
+		return c
+	}
+	long := make([]byte, 1<<16)
+	for _, c := range []struct {
+		name string
+		o    WriterOptions
+		cell Cell
+		want string
+	}{
+		{"row before", WriterOptions{}, put("a", "q", 5), "sorts before"},
+		{"qualifier before", WriterOptions{}, put("m", "p", 5), "sorts before"},
+		{"newer version after", WriterOptions{}, put("m", "q", 6), "sorts before"},
+		{"greater type after", WriterOptions{}, Cell{Key: Key{Row: []byte("m"), Family: []byte("cf"), Qualifier: []byte("q"), Timestamp: 5, Type: DeleteColumn}}, "sorts before"},
+		{"equal key", WriterOptions{RefuseEqualKeys: true}, put("m", "q", 5), "equals"},
+		{"long row", WriterOptions{}, with(func(c *Cell) { c.Row = append([]byte("p"), long[:MaxRowBytes]...) }), "row of 32768 bytes"},
+		{"long family", WriterOptions{}, with(func(c *Cell) { c.Family = long[:128] }), "family of 128 bytes"},
+		{"other family", WriterOptions{}, with(func(c *Cell) { c.Family = []byte("cg") }), "family of the file"},
+		{"no family", WriterOptions{}, with(func(c *Cell) { c.Family = nil }), "family of the file"},
+		{"negative timestamp", WriterOptions{}, with(func(c *Cell) { c.Timestamp = -1 }), "negative timestamp"},
+		{"negative sequence ID", WriterOptions{}, with(func(c *Cell) { c.Sequence = -1 }), "negative sequence"},
+		{"sequence ID without them", WriterOptions{OmitSequences: true}, with(func(c *Cell) { c.Sequence = 1 }), "OmitSequences"},
+		{"type Minimum", WriterOptions{}, with(func(c *Cell) { c.Type = Minimum }), "not the type"},
+		{"type Maximum", WriterOptions{}, with(func(c *Cell) { c.Type = Maximum }), "not the type"},
+		{"unknown type", WriterOptions{}, with(func(c *Cell) { c.Type = 5 }), "not the type"},
+		{"tags without them", WriterOptions{}, with(func(c *Cell) { c.Tags = []byte{0, 1, 1} }), "WriterOptions.Tags"},
+		{"long tags", WriterOptions{Tags: true}, with(func(c *Cell) { c.Tags = long }), "tags of 65536 bytes"},
+		{"cut tags", WriterOptions{Tags: true}, with(func(c *Cell) { c.Tags = []byte{0, 2, 1} }), "malformed tags"},
+		{"tag without type", WriterOptions{Tags: true}, with(func(c *Cell) { c.Tags = []byte{0, 0} }), "malformed tags"},
+		{"end of tags", WriterOptions{Tags: true}, with(func(c *Cell) { c.Tags = []byte{0, 1, 1, 0} }), "malformed tags"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, encoding := range []Encoding{EncodingNone, EncodingFastDiff} {
+				c.o.Encoding = encoding
+				c.o.Bloom = BloomRow
+				write := func(refused bool) []byte {
+					w, out := newWriter(t, c.o)
+					err := w.Append(first)
+					if refused {
+						err := w.Append(c.cell)
+						if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "hfile: entry 1: ") {
+							t.Errorf("%v: %v, want an error with %q", encoding, err, c.want)
+						}
+					}
+					if err == nil {
+						err = w.Append(last)
+					}
+					if err == nil {
+						err = w.Finish()
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					return out.Bytes()
+				}
+				if !bytes.Equal(write(true), write(false)) {
+					t.Errorf("%v: a refused cell changed the file", encoding)
+				}
+			}
+		})
+	}
+}
+
+// TestWriterRefusesOversizedCells does so without the memory: the limits are checked first.
+func TestWriterRefusesOversizedCells(t *testing.T) {
+	w, out := newWriter(t, WriterOptions{})
+	w.blockLimit = 1000
+	if err := w.Append(put("a", "q", 1)); err != nil {
+		t.Fatal(err)
+	}
+	big := put("b", "q", 1)
+	big.Value = make([]byte, 1000)
+	if err := w.Append(big); err == nil || !strings.Contains(err.Error(), "more than the limit of 1000") {
+		t.Errorf("a block above the limit: %v", err)
+	}
+	// Cells with equal keys share a block, whatever its size.
+	for i := 0; ; i++ {
+		if err := w.Append(put("a", "q", 1)); err != nil {
+			break
+		}
+		if i > 100 {
+			t.Fatal("a block beyond the limit was accepted")
+		}
+	}
+	if err := w.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(&block.Memory{Bytes: out.Bytes()}, ReaderOptions{}); err != nil {
+		t.Error(err)
+	}
+	w, _ = newWriter(t, WriterOptions{BytesPerChecksum: headerLen})
+	onDisk := headerLen + w.blockLimit
+	if total := onDisk + checksumLen*((onDisk+headerLen-1)/headerLen); total > math.MaxInt32 {
+		t.Errorf("a block of %d bytes takes %d", w.blockLimit, total)
+	}
+}
+
+func TestHudiWriterRefusesCellsOfHBase(t *testing.T) {
+	w, _ := newWriter(t, WriterOptions{Like: Hudi})
+	for _, c := range []Cell{
+		put("a", "", math.MaxInt64),
+		{Key: Key{Row: []byte("a"), Qualifier: []byte("q"), Timestamp: math.MaxInt64, Type: Put}},
+		{Key: Key{Row: []byte("a"), Timestamp: 1, Type: Put}},
+		{Key: Key{Row: []byte("a"), Timestamp: math.MaxInt64, Type: Delete}},
+		{Key: Key{Row: []byte("a"), Timestamp: math.MaxInt64, Type: Put}, Sequence: 1},
+		{Key: Key{Row: []byte("a"), Timestamp: math.MaxInt64, Type: Put}, Tags: []byte{0, 1, 1}},
+	} {
+		if err := w.Append(c); err == nil || !strings.Contains(err.Error(), "AppendKeyValue") {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	for _, key := range []string{"b", "b", "c"} {
+		if err := w.AppendKeyValue([]byte(key), nil); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := w.AppendKeyValue([]byte("a"), nil); err == nil {
+		t.Error("a falling key was accepted")
+	}
+}
+
+func TestWriterRefusesMetaAndInfo(t *testing.T) {
+	w, _ := newWriter(t, WriterOptions{StoreFile: true})
+	for _, c := range []struct {
+		err  error
+		want string // "": no error
+	}{
+		{w.AddMeta("m", []byte("1")), ""},
+		{w.AddMeta("m", []byte("2")), "added before"},
+		{w.AddMeta("", nil), ""},
+		{w.AddInfo("user", nil), ""},
+		{w.AddInfo("user", nil), "added before"},
+		{w.AddInfo("hfile.", nil), "prefix"},
+		{w.AddInfo("hfile.LASTKEY", nil), "prefix"},
+		{w.AddInfo("KEY_VALUE_VERSION", nil), "the writer sets"},
+		{w.AddInfo("DATA_BLOCK_ENCODING", nil), "the writer sets"},
+		{w.AddInfo("TIMERANGE", nil), "the writer sets"},
+	} {
+		if (c.err == nil) != (c.want == "") || c.err != nil && !strings.Contains(c.err.Error(), c.want) {
+			t.Errorf("%v, want %q", c.err, c.want)
+		}
+	}
+	w, _ = newWriter(t, WriterOptions{})
+	if err := w.AddInfo("TIMERANGE", nil); err != nil {
+		t.Errorf("without StoreFile: %v", err)
+	}
+}
+
+func TestWriterIsClosedAfterFinish(t *testing.T) {
+	w, _ := newWriter(t, WriterOptions{})
+	if err := w.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{w.Append(put("a", "", 1)), w.AppendKeyValue(nil, nil), w.AddMeta("m", nil), w.AddInfo("i", nil), w.Finish()} {
+		if !errors.Is(err, ErrClosed) {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+// limitedSink accepts a number of bytes.
+type limitedSink struct{ left int }
+
+var errFull = errors.New("full")
+
+func (s *limitedSink) Write(p []byte) (int, error) {
+	if len(p) > s.left {
+		n := s.left
+		s.left = 0
+		return n, errFull
+	}
+	s.left -= len(p)
+	return len(p), nil
+}
+
+func TestWriterKeepsTheErrorOfItsSink(t *testing.T) {
+	for limit := 0; ; limit += 37 {
+		w, err := NewWriter(&limitedSink{limit}, WriterOptions{BlockBytes: 100, IndexBlockBytes: 200, IndexMinEntries: 2, Bloom: BloomRow, BloomBlockBytes: 128, CreationTime: at})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.AddMeta("m", []byte("content"))
+		for i := range 100 {
+			err = w.Append(put(fmt.Sprintf("row%03d", i), "q", 1))
+			if err != nil {
+				break
+			}
+		}
+		if err == nil {
+			err = w.Finish()
+		}
+		if err == nil {
+			if limit < 10000 {
+				t.Errorf("a file of %d bytes", limit)
+			}
+			return
+		}
+		if !errors.Is(err, errFull) {
+			t.Fatalf("limit %d: %v", limit, err)
+		}
+		if err := w.Append(put("z", "q", 1)); !errors.Is(err, errFull) {
+			t.Fatalf("Append after the failure: %v", err)
+		}
+		if err := w.Finish(); !errors.Is(err, errFull) {
+			t.Fatalf("Finish after the failure: %v", err)
+		}
+	}
+}
+
+func TestWriterOptionsAreChecked(t *testing.T) {
+	for _, c := range []struct {
+		o    WriterOptions
+		want string
+	}{
+		{WriterOptions{Like: 9}, "system 9"},
+		{WriterOptions{Codec: 5}, "codec 5"},
+		{WriterOptions{Encoding: 6}, "encoding 6"},
+		{WriterOptions{Checksum: Use(Checksum(3))}, "checksum type 3"},
+		{WriterOptions{Bloom: 4}, "Bloom kind 4"},
+		{WriterOptions{Bloom: BloomRow, BloomHash: Use(BloomHash(3))}, "hash 3"},
+		{WriterOptions{Bloom: BloomRowPrefix}, "prefixes of 0 bytes"},
+		{WriterOptions{Bloom: BloomRow, BloomBlockBytes: -1}, "Bloom blocks"},
+		{WriterOptions{BlockBytes: -1}, "BlockBytes is -1"},
+		{WriterOptions{BlockBytes: 2 << 30}, "BlockBytes"},
+		{WriterOptions{BytesPerChecksum: 32}, "BytesPerChecksum is 32"},
+		{WriterOptions{IndexBlockBytes: -1}, "IndexBlockBytes"},
+		{WriterOptions{IndexMinEntries: 1}, "IndexMinEntries is 1, want 2"},
+		{WriterOptions{CodecBuffer: 10}, "CodecBuffer"},
+		{WriterOptions{CompressTags: true}, "needs Tags"},
+		{WriterOptions{MajorVersion: 1}, "version 1"},
+		{WriterOptions{Comparator: "org.apache.hadoop.hbase.KeyValue$MetaComparator"}, "not known"},
+		{WriterOptions{Comparator: "org.apache.hudi." + strings.Repeat("x", 100)}, "116 bytes"},
+		{WriterOptions{Like: Hudi, Codec: Snappy}, "codec SNAPPY"},
+		{WriterOptions{Like: Hudi, Encoding: EncodingDiff}, "encoding DIFF"},
+		{WriterOptions{Like: Hudi, Bloom: BloomRow}, "no tags"},
+		{WriterOptions{Like: Hudi, Tags: true}, "no tags"},
+		{WriterOptions{Like: Hudi, StoreFile: true}, "no tags"},
+		{WriterOptions{Like: Hudi, OmitSequences: true}, "sequence IDs"},
+		{WriterOptions{Like: Hudi, MajorVersion: 2}, "version 3"},
+		{WriterOptions{Like: Hudi120, IndexBlockBytes: 100}, "one level"},
+	} {
+		if _, err := NewWriter(new(bytes.Buffer), c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want an error with %q", c.o, err, c.want)
+		}
+	}
+	_, err := NewWriter(new(bytes.Buffer), WriterOptions{BlockBytes: -1, Codec: 5})
+	if err == nil || !strings.Contains(err.Error(), "BlockBytes") || !strings.Contains(err.Error(), "codec") {
+		t.Errorf("%v, want both faults", err)
+	}
+}
+
+// TestHudiChecksumsCoverBlocks checks the default of BytesPerChecksum: Hudi up to 1.2.0 loses the
+// last records of a block whose checksums take more bytes than its last record.
+func TestHudiChecksumsCoverBlocks(t *testing.T) {
+	headers := func(o WriterOptions) (headers []blockHeader) {
+		w, out := newWriter(t, o)
+		for i := range 40 { // runs of equal keys, larger than small blocks
+			if err := w.AppendKeyValue(fmt.Appendf(nil, "key%05d", i/4), make([]byte, 30<<10)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Finish(); err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range unpackedBlocks(t, out.Bytes()) {
+			headers = append(headers, b.header)
+		}
+		return headers
+	}
+	for _, c := range []struct {
+		name   string
+		o      WriterOptions
+		size   int // BytesPerChecksum
+		larger bool
+	}{
+		{"default", WriterOptions{Like: Hudi}, 1 << 20, true},
+		{"blocks of 64 KiB", WriterOptions{Like: Hudi, BlockBytes: 64 << 10}, 16 << 10, true},
+		{"blocks of 200 KiB", WriterOptions{Like: Hudi, BlockBytes: 200 << 10}, 200 << 10, true},
+		{"explicit", WriterOptions{Like: Hudi, BytesPerChecksum: 512}, 512, false},
+		{"as 1.2.0", WriterOptions{Like: Hudi120}, 16 << 10, false},
+		{"as HBase", WriterOptions{}, 16 << 10, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, h := range headers(c.o) {
+				want := c.size
+				if c.larger && h.dataSize > hudiSafeBlockBytes {
+					want = max(want, h.dataSize)
+				}
+				if h.bytesPerChecksum != want {
+					t.Errorf("%d bytes per checksum in a block %s of %d, want %d", h.bytesPerChecksum, h.magic, h.dataSize, want)
+				}
+			}
+		})
+	}
+}
+
+// TestWriterKeepsEqualKeysInOneBlock writes runs of equal keys that are larger than a block.
+func TestWriterKeepsEqualKeysInOneBlock(t *testing.T) {
+	for _, like := range []System{HBase, Hudi} {
+		w, out := newWriter(t, WriterOptions{Like: like, BlockBytes: 100})
+		for i := range 60 {
+			if err := w.AppendKeyValue(fmt.Appendf(nil, "key%03d", i/20), []byte("some value")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Finish(); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Open(&block.Memory{Bytes: out.Bytes()}, ReaderOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := r.Trailer().DataIndexCount; n != 3 {
+			t.Errorf("%v: %d blocks, want 3", like, n)
+		}
+	}
+}
+
+func TestHudiWriterSplitsItsIndexOnRequest(t *testing.T) {
+	for _, c := range []struct{ bytes, levels int }{{0, 1}, {256, 3}} {
+		w, out := newWriter(t, WriterOptions{Like: Hudi, BlockBytes: 64, IndexBlockBytes: c.bytes})
+		for i := range 200 {
+			if err := w.AppendKeyValue(fmt.Appendf(nil, "key%05d", i), []byte("some value")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Finish(); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Open(&block.Memory{Bytes: out.Bytes()}, ReaderOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := r.Trailer().IndexLevels; n != c.levels {
+			t.Errorf("index blocks of %d bytes: %d levels, want %d", c.bytes, n, c.levels)
+		}
+	}
+}
