@@ -34,8 +34,8 @@ import (
 //	0200000000000000 07000000000000000800000000000000 05000000000000000600000000000000,
 //	4016 times 00, 5c00aec1
 //
-// The newest slot is the good one of the higher epoch; of equal epochs the confirmed one. A slot is
-// written where the newest is not, so that a torn write leaves the newest whole.
+// The newest slot is the valid one with the higher epoch; of equal epochs, the confirmed one. A
+// commit overwrites the other slot, so a torn write leaves the newest intact.
 const (
 	anchorName      = "ANCHOR"   // file format: never change
 	slotMagic       = "oribianc" // file format: never change
@@ -61,7 +61,7 @@ const (
 
 // slot is the content of one slot.
 type slot struct {
-	state    byte // slotIntent or slotConfirmed; 0 = the slot is not good
+	state    byte // slotIntent or slotConfirmed; 0 = the slot is invalid
 	root          // epoch and hash
 	previous setHash
 }
@@ -89,7 +89,7 @@ func decodeSlot(p []byte, instance [16]byte) (s slot, err error) {
 		return s, fault.Corruptf("crc %08x, want %08x", crc, want)
 	}
 	if string(p[:len(slotMagic)]) != slotMagic {
-		return s, fault.Corruptf("no magic")
+		return s, fault.Corruptf("wrong magic")
 	}
 	if v := binary.LittleEndian.Uint16(p[slotVersionOff:]); v != slotVersion {
 		return s, fault.Unsupportedf("version %d, known is %d", v, slotVersion)
@@ -98,7 +98,7 @@ func decodeSlot(p []byte, instance [16]byte) (s slot, err error) {
 		return s, fault.Unsupportedf("needs features %#x", f)
 	}
 	if [16]byte(p[slotInstanceOff:]) != instance {
-		return s, fault.Corruptf("of store %x, not %x", p[slotInstanceOff:slotEpochOff], instance)
+		return s, fault.Corruptf("belongs to store %x, not %x", p[slotInstanceOff:slotEpochOff], instance)
 	}
 	r := slot{state: p[slotStateOff], root: root{epoch: binary.LittleEndian.Uint64(p[slotEpochOff:])}}
 	r.hash = setHash{binary.LittleEndian.Uint64(p[slotHashOff:]), binary.LittleEndian.Uint64(p[slotHashOff+8:])}
@@ -110,7 +110,7 @@ func decodeSlot(p []byte, instance [16]byte) (s slot, err error) {
 	return r, nil
 }
 
-// newestSlot returns the index of the newest good slot, -1 if none is good.
+// newestSlot returns the index of the newest valid slot, -1 if none is valid.
 func newestSlot(s *[2]slot) int {
 	switch a, b := &s[0], &s[1]; {
 	case !a.good() && !b.good():
@@ -135,7 +135,7 @@ func newestSlot(s *[2]slot) int {
 // checked.
 //
 // Of the earlier states only the one from which an unfinished commit started is accepted. A later
-// state is no danger: nothing that it needs was removed on account of an older slot.
+// state is safe: nothing that it needs was removed on account of an older slot.
 func (s *slot) accepts(r root) bool {
 	switch {
 	case r.epoch == s.epoch:
@@ -147,8 +147,8 @@ func (s *slot) accepts(r root) bool {
 	}
 }
 
-// confirms reports whether r is the only state with blocks that the slot accepts. Then what only an
-// older state needs may be removed.
+// confirms reports whether r is the only state with blocks that the slot accepts. If so, what only
+// an older state needs may be removed.
 func (s *slot) confirms(r root) bool {
 	return r.epoch < s.epoch || r.epoch == s.epoch && s.state == slotConfirmed
 }
@@ -158,12 +158,12 @@ type anchor struct {
 	instance [16]byte
 	file     vfs.File // nil until openForWrite
 	slots    [2]slot
-	problems [2]error // why a slot is not good
+	problems [2]error // why a slot is invalid
 	highest  uint64   // highest epoch ever seen in a slot
 }
 
-// readAnchor reads ANCHOR. Errors: ErrCorrupt where there is no file or no good slot,
-// ErrUnsupported where a slot is newer than this program.
+// readAnchor reads ANCHOR. Errors: ErrCorrupt if there is no file or no valid slot, ErrUnsupported
+// if a slot has a newer version.
 func readAnchor(o *Options) (*anchor, error) {
 	f, err := o.FS.Open(o.anchorPath(), false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -197,18 +197,18 @@ func decodeAnchor(f vfs.File, instance [16]byte) (*anchor, error) {
 		a.highest = max(a.highest, s.epoch)
 	}
 	if newestSlot(&a.slots) < 0 {
-		return nil, fmt.Errorf("%s: no good slot: %w", anchorName, errors.Join(a.problems[:]...))
+		return nil, fmt.Errorf("%s: no valid slot: %w", anchorName, errors.Join(a.problems[:]...))
 	}
 	return a, nil
 }
 
-// newest returns the newest good slot.
+// newest returns the newest valid slot.
 func (a *anchor) newest() *slot { return &a.slots[newestSlot(&a.slots)] }
 
 // openForWrite opens the file, writes the newest slot again in place, and syncs it: what was read
-// may exist in the kernel's cache only, where it looks clean after a failed fsync of another
-// process. Then, if a crash in the middle of a write has torn the other slot, that one gets the
-// same content.
+// may exist only in the kernel's page cache, where it looks clean after a failed fsync of another
+// process. If a crash during a write has torn the other slot, openForWrite then gives it the same
+// content.
 func (a *anchor) openForWrite(o *Options) error {
 	f, err := o.FS.Open(o.anchorPath(), true)
 	if err != nil {
@@ -232,8 +232,8 @@ func (a *anchor) openForWrite(o *Options) error {
 	return nil
 }
 
-// write puts s where the newest slot is not, and syncs. If only the write failed, not the sync,
-// synced is false and the newest slot is intact.
+// write writes s to the slot that is not the newest, and syncs. If only the write failed, not the
+// sync, synced is false and the newest slot is intact.
 func (a *anchor) write(s slot) (synced bool, err error) {
 	i := 1 - newestSlot(&a.slots)
 	a.slots[i] = slot{}
@@ -248,7 +248,8 @@ func (a *anchor) write(s slot) (synced bool, err error) {
 	return true, nil
 }
 
-// createAnchor makes ANCHOR with one state, confirmed, in both slots; synced, the name not.
+// createAnchor creates ANCHOR with one confirmed state in both slots and syncs it, but not its
+// name.
 func createAnchor(o *Options, r root) error {
 	f, err := o.FS.Create(o.anchorPath())
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 )
 
 // Plan: at each point of a run, Pebble's directory is replaced by its state after each of the last
-// commits: the worst that silent damage can do. If the anchor accepts that state, all its blocks
-// must be there and complete. So nothing that an accepted state needs is punched or unlinked, with
+// commits, the worst that silent damage can do. If the anchor accepts that state, all its blocks
+// must exist and be complete. So nothing that an accepted state needs is punched or unlinked, with
 // or without a kill and a repair in between.
 func TestEveryStateThatTheAnchorAcceptsIsComplete(t *testing.T) {
 	r := seedtest.Rand(t)
@@ -28,7 +28,7 @@ func TestEveryStateThatTheAnchorAcceptsIsComplete(t *testing.T) {
 	accepted, refused := 0, 0
 	for range runs {
 		o := testOptions(nil)
-		o.ContainerBytes = 24 << 10 // containers die often
+		o.ContainerBytes = 24 << 10 // containers are removed often
 		mem := formatted(t, o)
 		rec, ro := record(o, crashfs.New(mem), r, firstPicture())
 		type old struct {
@@ -68,7 +68,7 @@ func TestEveryStateThatTheAnchorAcceptsIsComplete(t *testing.T) {
 				past := slices.IndexFunc(history, func(h old) bool { return h.what == c.now }) + 1
 				for _, h := range history[max(0, past-4):past] {
 					f := c.fs
-					if r.IntN(2) == 0 { // repaired, and killed again
+					if r.IntN(2) == 0 { // open for writing, and kill again
 						o.FS = f
 						if m, err := Open(o); err == nil {
 							if err := m.Writable(); err != nil {
@@ -154,7 +154,7 @@ func TestAbandonedEpochIsNotReused(t *testing.T) {
 	}
 }
 
-// What Open read may be in the kernel's cache only, so Writable makes it durable before all else.
+// What Open read may be only in the kernel's page cache, so Writable makes it durable first.
 func TestWritableWritesTheAnchorFirst(t *testing.T) {
 	o := testOptions(nil)
 	mem, _ := filled(t, o, 5)

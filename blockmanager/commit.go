@@ -10,24 +10,24 @@ import (
 	"github.com/oribi-db/oribi/lsn"
 )
 
-// Edit is what one commit does, all of it or nothing.
+// Edit is the content of one atomic commit.
 type Edit struct {
-	Created []*Creation // whose blocks become real; each synced
+	Created []*Creation // synced creations whose blocks become committed
 	Dead    []block.ID  // blocks dropped
-	Delete  [][]byte    // keys of the caller's rows; an absent one is no error
-	Put     []Row       // the caller's rows, after Delete; of equal keys the last counts
-	// LogStart is the lowest LSN that replay on the new state needs. The store's never falls: if
-	// two commits determined their values before either happened, the higher counts, since each may
-	// rely on the other's files. 0 leaves it as it is.
+	Delete  [][]byte    // keys of the caller's rows; absent ones are ignored
+	Put     []Row       // the caller's rows, applied after Delete; of equal keys the last one is used
+	// LogStart is the lowest LSN that replay on the new state needs. The store's value never falls:
+	// if two commits computed theirs before either happened, the higher one is used, since each may
+	// rely on the other's files. 0 leaves it unchanged.
 	LogStart lsn.LSN
-	// Confirm makes the anchor accept no older state when Commit returns: for what the log cannot
-	// restore.
+	// Confirm makes the anchor accept no older state once Commit returns, for changes that the log
+	// cannot restore.
 	Confirm bool
 
 	// Of Rewrite:
-	moved   []*liveBlock // old places of blocks that are created again under their ids
-	stale   []*liveBlock // of those created: copies of blocks that are not there any more
-	emptied *container   // that dies, full or not
+	moved   []*liveBlock // old locations of blocks that are created again with the same IDs
+	stale   []*liveBlock // of those created: copies of blocks that no longer exist
+	emptied *container   // container to remove, whether full or not
 }
 
 // Commit makes an edit durable and visible. Commits are serialized, in the order of their calls.
@@ -41,7 +41,7 @@ func (m *Manager) Commit(e Edit) error {
 	defer m.commitMu.Unlock()
 	for i, c := range e.Created {
 		if c == nil || slices.Contains(e.Created[:i], c) {
-			return errors.New("blockmanager: commit: a creation is nil or there twice")
+			return errors.New("blockmanager: commit: a creation is nil or listed twice")
 		}
 		c.mu.Lock() // in any order: no other goroutine locks two
 		defer c.mu.Unlock()
@@ -97,8 +97,8 @@ func (m *Manager) beforeCommit() error {
 	return nil
 }
 
-// keepForCommit is how much a commit wants to find free on the disk besides twice its own bytes:
-// Pebble's log, and occasionally a table.
+// keepForCommit is the free disk space that a commit requires in addition to twice its own bytes:
+// for Pebble's log, and occasionally a table.
 const keepForCommit = 512 << 10
 
 // metaSpace refuses a commit that does not fit on the disk: Pebble treats a failed write as fatal.
@@ -113,7 +113,7 @@ func (m *Manager) metaSpace(p *plan) error {
 	return nil
 }
 
-// plan is a commit computed in full, before anything is written.
+// plan is a complete commit, computed before anything is written.
 type plan struct {
 	edit *Edit
 	root root
@@ -169,7 +169,7 @@ func (m *Manager) plan(e *Edit) (*plan, error) {
 	return p, nil
 }
 
-// put stages a row, or with nil its removal, and keeps the hash.
+// put stages a row, or its removal if value is nil, and updates the hash.
 func (p *plan) put(st *state, key, value []byte) {
 	i, again := p.staged[string(key)]
 	old := st.value(key)
@@ -289,7 +289,7 @@ func (m *Manager) planForgotten(p *plan) {
 	}
 }
 
-// planMark raises the id mark when less than half of a reserve is left.
+// planMark raises the ID mark when less than half of a reserve is left.
 func (m *Manager) planMark(p *plan) error {
 	m.mu.RLock()
 	next := uint64(m.nextID)

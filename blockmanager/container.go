@@ -12,7 +12,7 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// How far ahead of the writer space is reserved: doubling from the first to the last.
+// How far ahead of the writer space is reserved: doubling from the first value to the last.
 const (
 	firstWindow = 1 << 20
 	lastWindow  = 32 << 20
@@ -49,7 +49,7 @@ func (c *container) name() string { return c.id.String() + dataSuffix }
 
 const dataSuffix = ".data"
 
-// sharedFile is an open file that ends with its last user.
+// sharedFile is an open file that the last user closes.
 type sharedFile struct {
 	f    vfs.File
 	refs atomic.Int64
@@ -103,8 +103,8 @@ func checkContainer(o *Options, id containerID, f vfs.File, last int64) error {
 	return nil
 }
 
-// createContainer makes a new container: file, header page, both durable. Errors: ErrNoSpace, after
-// which no file is left. fatal reports whether a sync failed.
+// createContainer creates a new container: file and header page, both durable. Errors: ErrNoSpace,
+// after which no file is left. fatal reports whether a sync failed.
 func createContainer(o *Options, blockSize int64) (c *container, fatal bool, err error) {
 	c = &container{window: firstWindow}
 	rand.Read(c.id[:])
@@ -143,7 +143,7 @@ func (c *container) writer(o *Options) (vfs.File, error) {
 	return c.wfile, nil
 }
 
-// write puts p at off, with space reserved ahead.
+// write writes p at off, and reserves space ahead.
 // Errors: ErrNoSpace; any other one poisons.
 func (c *container) write(o *Options, p []byte, off int64) error {
 	f, err := c.reserve(o, off+int64(len(p)))
@@ -156,8 +156,8 @@ func (c *container) write(o *Options, p []byte, off int64) error {
 	return nil
 }
 
-// KeepFree is how many bytes of the disk blocks leave free, so that metadata commits, which give
-// space back, still succeed when blocks find no space.
+// KeepFree is how many bytes of the disk block writes leave free, so that metadata commits, which
+// free space, still succeed when blocks find no space.
 const KeepFree = 4 << 20
 
 // reserve reserves space up to end. On a nearly full disk it reserves no more than it needs, and
@@ -205,7 +205,7 @@ func (c *container) sync(o *Options) error {
 	return nil
 }
 
-// punch gives back the space of [off, off+n).
+// punch returns the space of [off, off+n) to the file system.
 func (c *container) punch(o *Options, off, n int64) error {
 	c.ioMu.Lock()
 	defer c.ioMu.Unlock()

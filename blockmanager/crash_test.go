@@ -14,7 +14,7 @@ import (
 	"github.com/oribi-db/oribi/vfs/crashfs"
 )
 
-// crashState is what a crash leaves, and what an open may find there.
+// crashState is a state that a crash leaves, and what an open may find in it.
 type crashState struct {
 	name      string
 	fs        *vfs.Mem
@@ -31,8 +31,8 @@ func (c *crashState) disk() *crashfs.FS {
 	return crashfs.New(c.fs)
 }
 
-// recorder keeps what crashes before every sync of a run leave: a kill, a power cut, and some
-// states between.
+// recorder records the states that crashes before every sync of a run leave: a kill, a power cut,
+// and some states in between.
 type recorder struct {
 	disk *crashfs.FS
 
@@ -59,10 +59,10 @@ func record(o Options, disk *crashfs.FS, r *rand.Rand, now *picture) (*recorder,
 	return rec, o
 }
 
-// statesKept is how many states of most points are kept, at most.
+// statesKept is the maximum number of recorded states of most points.
 const statesKept = 4
 
-// take keeps states of a point, so many at most; 0 = all. The caller holds mu.
+// take records at most limit states of a point; 0 = all. The caller holds mu.
 func (rec *recorder) take(at *crashfs.Point, name string, limit int) {
 	for s := range at.States(rec.r.Uint64(), limit) {
 		m := crashState{name: s.Name + ", " + name, fs: s.Image, now: rec.s.now, next: rec.s.next, maxID: uint64(rec.s.maxID)}
@@ -73,7 +73,7 @@ func (rec *recorder) take(at *crashfs.Point, name string, limit int) {
 	}
 }
 
-// check opens what a crash left: to read, to write, and once more after a commit.
+// check opens the state: read-only, for writing, and once more after a commit.
 func (c *crashState) check(t *testing.T, o Options) (*picture, error) {
 	ro := o
 	ro.ReadOnly = true
@@ -127,10 +127,10 @@ func (c *crashState) check(t *testing.T, o Options) (*picture, error) {
 	return found, nil
 }
 
-// Plan: a random run of commits, aborts, reads and confirmations, and what a kill, a power cut and
-// other crashes before every sync leave. Each state must open to read without a byte
-// written, and show the last commit that returned or the one under way, whole; must open to write,
-// give out no id again, give back all dead space, and still show the same.
+// Plan: a random run of commits, aborts, reads and confirmations, and the states that a kill, a
+// power cut and other crashes before every sync leave. Each state must open read-only without a
+// byte written, and show completely the last commit that returned or the one in flight. It must
+// open for writing, not reuse an ID, free all dead space, and still show the same.
 func TestEveryCrashLeavesACommittedState(t *testing.T) {
 	r := seedtest.Rand(t)
 	runs, steps := 3, 14
@@ -165,7 +165,7 @@ func TestEveryCrashLeavesACommittedState(t *testing.T) {
 	}
 }
 
-// The repair of an open for writing may crash too, and so may the next repair.
+// The repair during an open for writing may crash too, and so may the next repair.
 func TestCrashDuringRepairLeavesTheSameState(t *testing.T) {
 	r := seedtest.Rand(t)
 	o := testOptions(nil)
@@ -192,8 +192,8 @@ func TestCrashDuringRepairLeavesTheSameState(t *testing.T) {
 			again, ao := record(o, c.disk(), r, found)
 			again.s.maxID = block.ID(c.maxID)
 			if found == c.next {
-				// What was seen may have been in the kernel's cache only: until Writable returns
-				// a power cut may still undo the commit.
+				// The commit may have been only in the kernel's page cache: until Writable returns
+				// a power cut may still undo it.
 				again.s.next = c.now
 			}
 			m := openWriter(t, ao)
@@ -209,8 +209,9 @@ func TestCrashDuringRepairLeavesTheSameState(t *testing.T) {
 	}
 }
 
-// A kill may leave the newest slot of ANCHOR in the kernel's cache only. The next process makes it
-// durable before it overwrites the other slot: otherwise a power cut could leave no good slot.
+// After a kill the newest slot of ANCHOR may be only in the kernel's page cache. The next process
+// makes it durable before it overwrites the other slot; otherwise a power cut could leave no valid
+// slot.
 func TestAnchorSlotIsDurableBeforeTheOtherIsOverwritten(t *testing.T) {
 	r := seedtest.Rand(t)
 	o := testOptions(nil)
@@ -251,7 +252,7 @@ func TestAnchorSlotIsDurableBeforeTheOtherIsOverwritten(t *testing.T) {
 	}
 }
 
-// keepAt keeps states before each sync of one file from here on, so many at most; 0 = all.
+// keepAt records, from here on, at most limit states before each sync of one file; 0 = all.
 func (rec *recorder) keepAt(name string, limit int) {
 	rec.crashes = nil
 	rec.disk.OnOperation(func(c crashfs.Operation) error {

@@ -12,8 +12,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// dropped returns a writer with two blocks of which the first is about to be dropped, and the model
-// after the drop.
+// dropped returns a writer with two blocks, the first of which is about to be dropped, and the
+// model after the drop.
 func dropped(t *testing.T) (s *stops, o Options, m *Manager, id block.ID, want, next *picture) {
 	t.Helper()
 	s, o, m, want = stopped(t)
@@ -28,8 +28,8 @@ func dropped(t *testing.T) (s *stops, o Options, m *Manager, id block.ID, want, 
 	return s, o, m, id, want, next
 }
 
-// reclaims checks a diskState with a row of the dropped range, which still occupies space: a writer
-// gives it back, the next commit removes the row.
+// reclaims checks a diskState in which the metadata has a dead range that still occupies space: a
+// writer frees it, and the next commit removes its row.
 func reclaims(t *testing.T, mem *vfs.Mem, o Options, want *picture) {
 	t.Helper()
 	found := look(t, mem, o, want)
@@ -58,7 +58,7 @@ func reclaims(t *testing.T, mem *vfs.Mem, o Options, want *picture) {
 	look(t, mem, o, want)
 }
 
-// Row 10: the drop is written and not synced. A power cut undoes it, so the block must be complete;
+// Row 10: the drop is written but not synced. A power cut undoes it, so the block must be complete;
 // no hole is punched before the drop is durable and the anchor confirms it.
 func TestCrashBeforeDropIsDurable(t *testing.T) {
 	s, o, m, id, want, next := dropped(t)
@@ -90,7 +90,7 @@ func TestCrashBeforeDropIsDurable(t *testing.T) {
 	}
 }
 
-// Row 11: the drop is durable and confirmed, the range not yet punched.
+// Row 11: the drop is durable and confirmed, but the range is not punched.
 func TestCrashBeforePunch(t *testing.T) {
 	s, o, m, id, _, next := dropped(t)
 	list := s.during(t, func() error { return m.Commit(Edit{Dead: []block.ID{id}, Confirm: true}) })
@@ -121,7 +121,7 @@ func TestCrashDuringPunch(t *testing.T) {
 	})
 }
 
-// Row 13: the range is punched, its row still there.
+// Row 13: the range is punched, but its row still exists.
 func TestCrashAfterPunch(t *testing.T) {
 	s, o, m, id, _, next := dropped(t)
 	list := s.during(t, func() error { return m.Commit(Edit{Dead: []block.ID{id}, Confirm: true}) })
@@ -148,15 +148,15 @@ func TestCrashWhileDroppedBlockIsOpen(t *testing.T) {
 	s.now().each(t, func(t *testing.T, mem *vfs.Mem) { reclaims(t, mem, o, next) })
 }
 
-// dying runs the commits by which a container dies and is removed, and returns their diskStates and the
-// model afterwards.
+// dying runs the commits by which a container is dropped and removed, and returns their diskStates
+// and the model afterwards.
 func dying(t *testing.T, commits ...Edit) (list diskStates, o Options, name string, before diskState, next *picture) {
 	t.Helper()
 	s, o, m, want := stopped(t)
 	next = want.clone()
 	data := bytes.Repeat([]byte("x"), int(o.ContainerBytes))
 	m.mu.Lock()
-	m.pool = nil // a container for itself
+	m.pool = nil // use a new container
 	m.mu.Unlock()
 	id := add(t, m, data)
 	if err := m.Confirm(); err != nil {
@@ -177,8 +177,8 @@ func dying(t *testing.T, commits ...Edit) (list diskStates, o Options, name stri
 	return list, o, name, before, next
 }
 
-// buries checks a diskState in which a container is dead: a writer removes its file, the next commit
-// its row.
+// buries checks a diskState in which a container is dead: a writer removes its file, and the next
+// commit removes its row.
 func buries(t *testing.T, mem *vfs.Mem, o Options, name string, there bool, want *picture) {
 	t.Helper()
 	id, _ := containerName(name)
@@ -205,13 +205,13 @@ func buries(t *testing.T, mem *vfs.Mem, o Options, name string, there bool, want
 	look(t, mem, o, want)
 }
 
-// Row 15: a container is marked dead, its file there.
+// Row 15: a container is marked dead, but its file still exists.
 func TestCrashBeforeUnlink(t *testing.T) {
 	list, o, name, _, next := dying(t, Edit{Confirm: true})
 	list.before(t, "remove", name).each(t, func(t *testing.T, mem *vfs.Mem) { buries(t, mem, o, name, true, next) })
 }
 
-// Row 16: the file is gone, or comes back with the power cut; the row is still there.
+// Row 16: the file is removed, or reappears after a power cut; the row still exists.
 func TestCrashAfterUnlink(t *testing.T) {
 	list, o, name, _, next := dying(t, Edit{Confirm: true})
 	point := list.after(t, "remove", name)
@@ -219,9 +219,9 @@ func TestCrashAfterUnlink(t *testing.T) {
 	buries(t, point.cut.Clone(), o, name, true, next)
 }
 
-// Row 17: the unlinking is durable. Then the container's death is durable too, since it was synced
-// and confirmed before: no state that the anchor accepts has the container without its file. Open
-// refuses such a state.
+// Row 17: the unlinking is durable. Then the death of the container is durable too, since it was
+// synced and confirmed before: no state that the anchor accepts has the container without its file.
+// Open refuses such a state.
 func TestContainerIsUnlinkedAfterItsDeathIsDurable(t *testing.T) {
 	list, o, name, before, next := dying(t, Edit{Confirm: true})
 	mem := list.after(t, "remove", name).kill.Clone()
@@ -269,7 +269,7 @@ func sparseStopped(t *testing.T) (s *stops, o Options, m *Manager, want *picture
 	return s, m.o, m, want
 }
 
-// Row 24: the blocks of a sparse container are copied, and no commit names the copies.
+// Row 24: the blocks of a sparse container are copied, but no commit refers to the copies.
 func TestCrashBeforeCommitOfCopies(t *testing.T) {
 	s, o, m, want := sparseStopped(t)
 	list := s.during(t, func() error { _, err := m.Rewrite(context.Background()); return err })

@@ -12,7 +12,7 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// Row 18: ids are reserved and not used: they stay so.
+// Row 18: IDs are reserved but not used: they stay unused.
 func TestCrashAfterIDReservation(t *testing.T) {
 	s, o, m, want := stopped(t)
 	if err := m.Commit(Edit{}); err != nil {
@@ -33,7 +33,7 @@ func TestCrashAfterIDReservation(t *testing.T) {
 	})
 }
 
-// Row 19: a power cut at any time leaves a mark above every id that was handed out.
+// Row 19: a power cut at any time leaves a mark above every assigned ID.
 func TestNoIDIsAssignedAboveTheDurableLimit(t *testing.T) {
 	s, o, m, want := stopped(t)
 	c := m.NewCreation()
@@ -77,8 +77,8 @@ func TestCrashAfterFailedSync(t *testing.T) {
 	s.now().each(t, func(t *testing.T, mem *vfs.Mem) { tailIsFree(t, mem, o, want) })
 }
 
-// Row 21: the disk is full in the middle of a block. Nothing is poisoned; the tail is removed with
-// the creation, or after a crash.
+// Row 21: the disk becomes full in the middle of a block. Nothing is poisoned; the tail is removed
+// with the creation, or after a crash.
 func TestCrashOnFullDiskDuringBlock(t *testing.T) {
 	for _, op := range []string{"write", "preallocate"} {
 		t.Run(op, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestCrashOnFullDiskDuringBlock(t *testing.T) {
 			c, sinks := begun(t, m, 1)
 			s.fail(op, ".data", fmt.Errorf("disk is full: %w", fault.ErrNoSpace))
 			var err error
-			for range 16 { // beyond what is reserved
+			for range 16 { // more than is reserved
 				if _, err = sinks[0].Write(make([]byte, sinkBuffer)); err != nil {
 					break
 				}
@@ -110,8 +110,8 @@ func TestCrashOnFullDiskDuringBlock(t *testing.T) {
 	}
 }
 
-// Row 22: the disk is full in Pebble's commit. Whether it happened is unknown, so nothing is
-// written any more; the next open finds the complete state before or after it.
+// Row 22: the disk becomes full during Pebble's commit. It is unknown whether the commit happened,
+// so nothing is written any more; the next open finds the complete state before or after it.
 func TestCrashOnFullDiskDuringMetadataBatch(t *testing.T) {
 	for _, op := range []string{"write", "sync"} {
 		t.Run(op, func(t *testing.T) {
@@ -141,7 +141,7 @@ func TestCrashOnFullDiskDuringMetadataBatch(t *testing.T) {
 	}
 }
 
-// Row 23: a crash interrupts the cutting off of a tail.
+// Row 23: a crash while a tail is removed.
 func TestCrashWhileTailIsCut(t *testing.T) {
 	s, o, m, want := stopped(t)
 	begun(t, m, 1)
@@ -158,8 +158,8 @@ func TestCrashWhileTailIsCut(t *testing.T) {
 	}
 }
 
-// Row 26: the disk has lost what it acknowledged as durable. The store does not survive that, but
-// Verify finds it.
+// Row 26: the disk has lost data that it acknowledged as durable. The store does not survive that,
+// but Verify detects it.
 func TestVerifyFindsLostBlocks(t *testing.T) {
 	s, o, m, _ := stopped(t)
 	id := ids(m)[0]

@@ -13,21 +13,21 @@ import (
 )
 
 // Each test in crashpoint*_test.go covers one row of docs/crash-points.md: it stops a run at that
-// point and checks what a kill and a power cut leave there, and what the next opens do.
+// point and checks the states after a kill and after a power cut, and the next opens.
 
 // diskState is the content of the disk at one time: before a change, or after it.
 type diskState struct {
 	op, name string
 	after    bool
-	kill     *vfs.Mem // what a kill leaves
-	cut      *vfs.Mem // what a power cut leaves
+	kill     *vfs.Mem // after a kill
+	cut      *vfs.Mem // after a power cut
 }
 
-// diskStates are those of a run, in order.
+// diskStates are the states of a run, in order.
 type diskStates []diskState
 
-// before returns the first diskState before such a change: create, write, sync, … of a file whose name
-// contains part.
+// before returns the first diskState before a change op (create, write, sync, …) of a file whose
+// name contains part.
 func (l diskStates) before(t *testing.T, op, part string) diskState {
 	t.Helper()
 	return l.find(t, op, part, false)
@@ -50,7 +50,7 @@ func (l diskStates) find(t *testing.T, op, part string, after bool) diskState {
 	return diskState{}
 }
 
-// stops is a file system that keeps diskStates and fails changes on request.
+// stops is a file system that records diskStates and fails changes on request.
 type stops struct {
 	disk *faultfs.FS
 	mem  *vfs.Mem
@@ -59,7 +59,7 @@ type stops struct {
 	on   bool
 	list diskStates
 
-	failure        error // of each change failOp of a file with failPart in its name
+	failure        error // error of every failOp of a file with failPart in its name
 	failOp, failIn string
 }
 
@@ -91,7 +91,7 @@ func (s *stops) keep(c faultfs.Call, after bool) {
 // now returns the current diskState.
 func (s *stops) now() diskState { return diskState{kill: s.mem.Clone(), cut: s.mem.Crash()} }
 
-// during keeps diskStates while do runs.
+// during records diskStates while do runs.
 func (s *stops) during(t *testing.T, do func() error) diskStates {
 	t.Helper()
 	s.set(func() { s.on, s.list = true, nil })
@@ -102,7 +102,7 @@ func (s *stops) during(t *testing.T, do func() error) diskStates {
 	return s.list
 }
 
-// fail makes each such change fail with err, or with nil no change.
+// fail makes every such change fail with err, or none if err is nil.
 func (s *stops) fail(op, part string, err error) {
 	s.set(func() { s.failOp, s.failIn, s.failure = op, part, err })
 }
@@ -113,7 +113,7 @@ func (s *stops) set(f func()) {
 	f()
 }
 
-// each checks what a kill and what a power cut leave, in copies.
+// each checks copies of the states after a kill and after a power cut.
 func (s diskState) each(t *testing.T, check func(t *testing.T, mem *vfs.Mem)) {
 	t.Helper()
 	for name, mem := range map[string]*vfs.Mem{"kill": s.kill, "cut": s.cut} {
@@ -135,7 +135,7 @@ func stopped(t *testing.T) (*stops, Options, *Manager, *picture) {
 	return s, o, m, want
 }
 
-// look opens what was left read-only, which must show the model and write nothing.
+// look opens a state read-only; it must show the model and write nothing.
 func look(t *testing.T, mem *vfs.Mem, o Options, want *picture) *Manager {
 	t.Helper()
 	o.FS, o.ReadOnly = unwritten(mem), true
@@ -150,7 +150,7 @@ func look(t *testing.T, mem *vfs.Mem, o Options, want *picture) *Manager {
 	return m
 }
 
-// reopen opens what was left for writing, which must show the model.
+// reopen opens a state for writing; it must show the model.
 func reopen(t *testing.T, mem *vfs.Mem, o Options, want *picture) *Manager {
 	t.Helper()
 	o.FS = mem
@@ -162,7 +162,7 @@ func reopen(t *testing.T, mem *vfs.Mem, o Options, want *picture) *Manager {
 	return m
 }
 
-// ends returns where the next block of each container begins.
+// ends returns the position of the next block of each container.
 func ends(m *Manager) map[containerID]int64 {
 	at := map[containerID]int64{}
 	for id, c := range m.state.containers {
@@ -171,9 +171,8 @@ func ends(m *Manager) map[containerID]int64 {
 	return at
 }
 
-// tailIsFree checks what a crash left of blocks that no commit names: they are invisible, a writer
-// cuts off their bytes and removes their new containers, and the next block begins where they
-// began.
+// tailIsFree checks blocks that no commit refers to after a crash: they are invisible, a writer
+// removes their bytes and their new containers, and the next block begins at the same position.
 func tailIsFree(t *testing.T, mem *vfs.Mem, o Options, want *picture) {
 	t.Helper()
 	at := ends(look(t, mem, o, want))
@@ -205,7 +204,7 @@ func tailIsFree(t *testing.T, mem *vfs.Mem, o Options, want *picture) {
 	}
 }
 
-// begun writes n blocks, each longer than a sink's buffer, all at once.
+// begun writes n blocks concurrently, each longer than a sink's buffer.
 func begun(t *testing.T, m *Manager, n int) (*Creation, []block.Sink) {
 	t.Helper()
 	c := m.NewCreation()
@@ -232,7 +231,7 @@ func finish(t *testing.T, c *Creation, sinks []block.Sink) {
 	}
 }
 
-// Row 1: a container's file exists, its name is durable, and no commit names it.
+// Row 1: a container's file exists and its name is durable, but no commit refers to it.
 func TestCrashAfterContainerIsCreated(t *testing.T) {
 	s, o, m, want := stopped(t)
 	m.mu.Lock()
@@ -262,7 +261,7 @@ func TestCrashDuringBlockWrite(t *testing.T) {
 	point.each(t, func(t *testing.T, mem *vfs.Mem) { tailIsFree(t, mem, o, want) })
 }
 
-// Row 3: blocks are finished, perhaps partly on the disk.
+// Row 3: blocks are finished, possibly only partly on disk.
 func TestCrashAfterBlockIsFinished(t *testing.T) {
 	s, o, m, want := stopped(t)
 	c, sinks := begun(t, m, 1)
@@ -286,8 +285,8 @@ func TestCrashBetweenContainerSyncs(t *testing.T) {
 	}
 }
 
-// Row 5: all blocks are durable, and the metadata does not name them: before the intent, after it,
-// before Pebble's batch.
+// Row 5: all blocks are durable, but the metadata does not refer to them: before the intent, after
+// it, before Pebble's batch.
 func TestCrashBetweenBlocksAndCommit(t *testing.T) {
 	s, o, m, want := stopped(t)
 	c, sinks := begun(t, m, 2)
@@ -307,7 +306,7 @@ func TestCrashBetweenBlocksAndCommit(t *testing.T) {
 	}
 }
 
-// metaLog is the one of Pebble's logs that has grown between two diskStates, and by how much.
+// metaLog returns which of Pebble's logs has grown between two diskStates, and by how much.
 func metaLog(t *testing.T, old, new *vfs.Mem) (name string, from, to int64) {
 	t.Helper()
 	names, err := new.List("/store/meta")
@@ -356,7 +355,7 @@ func TestCrashDuringMetadataBatch(t *testing.T) {
 	}
 }
 
-// Row 7: the batch is durable, and the commit has not returned.
+// Row 7: the batch is durable, but the commit has not returned.
 func TestCrashAfterMetadataBatch(t *testing.T) {
 	s, o, m, want := stopped(t)
 	c, sinks := begun(t, m, 1)

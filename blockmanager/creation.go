@@ -14,7 +14,7 @@ import (
 // commit.
 const idReserve = 1024
 
-// Creation is a set of new blocks that become real together, by a Commit.
+// Creation is a set of new blocks that one Commit makes part of the state together.
 //
 // Its methods are safe for concurrent use, except that Sync, Abort and the Commit must follow all
 // writes. One sink at a time writes to a container, so a Creation uses as many containers as it has
@@ -25,7 +25,7 @@ type Creation struct {
 	mu       sync.Mutex
 	ended    bool // committed or aborted
 	acquired []*container
-	free     []*container            // of those acquired, the ones that no sink writes to; the last goes first
+	free     []*container            // of those acquired, the ones that no sink writes to, used from the end
 	dirty    map[*container]struct{} // of those acquired, the ones written to since the last Sync
 	open     map[*sink]struct{}
 	blocks   []*liveBlock
@@ -94,7 +94,7 @@ func (c *Creation) Discard(b block.Sink) error {
 	return err
 }
 
-// take ends the sink's use by its goroutine.
+// take removes a sink from the open ones.
 func (c *Creation) take(b block.Sink) (*sink, error) {
 	s, ok := b.(*sink)
 	c.mu.Lock()
@@ -103,13 +103,13 @@ func (c *Creation) take(b block.Sink) (*sink, error) {
 		_, ok = c.open[s]
 	}
 	if !ok {
-		return nil, fmt.Errorf("blockmanager: block %d is not one that this creation has open", b.ID())
+		return nil, fmt.Errorf("blockmanager: block %d is not open in this creation", b.ID())
 	}
 	delete(c.open, s)
 	return s, nil
 }
 
-// acquire gives a container to a sink.
+// acquire returns a container for a sink.
 func (c *Creation) acquire() (*container, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -174,8 +174,8 @@ func (c *Creation) Blocks() []BlockInfo {
 	return infos
 }
 
-// Abort drops all blocks. Only their ids are used up. After a commit, and when called again, it
-// does nothing.
+// Abort drops all blocks; only their IDs stay used. After a commit, and when called again, it does
+// nothing.
 func (c *Creation) Abort() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -215,7 +215,7 @@ func (c *Creation) ready(m *Manager) error {
 	return nil
 }
 
-// allocate hands out an id, below a mark that is durable.
+// allocate assigns an ID below a durable mark.
 func (m *Manager) allocate() (block.ID, error) {
 	for {
 		m.mu.Lock()
@@ -252,7 +252,7 @@ func (m *Manager) raiseMark() error {
 	return m.commit(Edit{})
 }
 
-// acquireContainer takes a container out of the pool, or makes one.
+// acquireContainer takes a container from the pool, or creates one.
 func (m *Manager) acquireContainer() (*container, error) {
 	m.mu.Lock()
 	if n := len(m.pool); n > 0 {
@@ -283,7 +283,8 @@ func (m *Manager) acquireContainer() (*container, error) {
 	return c, nil
 }
 
-// releaseContainers gives containers back after an abort: each begins again where its last commit ended.
+// releaseContainers returns containers to the pool after an abort. Each continues where its last
+// commit ended.
 func (m *Manager) releaseContainers(list []*container) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -292,7 +293,7 @@ func (m *Manager) releaseContainers(list []*container) {
 	}
 }
 
-// releaseContainer puts a container back in the pool, unless it is full. The caller holds mu.
+// releaseContainer returns a container to the pool, unless it is full. The caller holds mu.
 func (m *Manager) releaseContainer(c *container) {
 	c.acquired = false
 	c.end = c.row.next

@@ -57,7 +57,7 @@ func flip(t *testing.T, f vfs.FS, name string, off int64) {
 	writeFile(t, f, name, off, []byte{b[off] ^ 0x20})
 }
 
-// With one damaged slot the store opens in the right state, and Verify reports the slot. With two
+// With one damaged slot the store opens in the correct state, and Verify reports the slot. With two
 // it does not open.
 func TestOneDamagedAnchorSlotIsRepaired(t *testing.T) {
 	o := testOptions(nil)
@@ -69,7 +69,7 @@ func TestOneDamagedAnchorSlotIsRepaired(t *testing.T) {
 	for off := int64(0); off < 2*slotLen; off += int64(stride) {
 		f := mem.Clone()
 		flip(t, f, "/store/"+anchorName, off)
-		if off%512 != 0 { // reading alone is enough for most
+		if off%512 != 0 { // only read in most cases
 			a, err := readAnchor(&Options{FS: f, Dir: "/store", Instance: testInstance})
 			if err != nil || a.problems[off/slotLen] == nil || a.problems[1-off/slotLen] != nil {
 				t.Fatalf("byte %d: %v", off, err)
@@ -116,7 +116,7 @@ func TestOpenRefusesForeignAnchor(t *testing.T) {
 	}
 }
 
-// copyDir replaces the files of one directory by those of another file system's.
+// copyDir replaces the files of one directory by those of another file system.
 func copyDir(t *testing.T, to, from vfs.FS, dir string) {
 	t.Helper()
 	if err := removeAll(to, dir); err != nil {
@@ -142,8 +142,7 @@ func copyDir(t *testing.T, to, from vfs.FS, dir string) {
 	}
 }
 
-// Metadata restored from an older state is consistent in itself; only the anchor shows that it is
-// old.
+// Metadata restored from an older state is consistent; only the anchor shows that it is old.
 func TestOpenRefusesOlderMetadata(t *testing.T) {
 	o := testOptions(nil)
 	mem := formatted(t, o)
@@ -173,7 +172,7 @@ func TestOpenRefusesOlderMetadata(t *testing.T) {
 			t.Errorf("metadata of open %d: a refused open changed something", i)
 		}
 	}
-	// An older anchor is no danger: the metadata is ahead of it, and is accepted.
+	// An older anchor is safe: the metadata is ahead of it and is accepted.
 	f := mem.Clone()
 	writeFile(t, f, "/store/"+anchorName, 0, readFile(t, old[2], "/store/"+anchorName))
 	o.FS = f
@@ -231,8 +230,8 @@ func TestOpenRefusesMissingFiles(t *testing.T) {
 	}
 }
 
-// Plan: one bit of one of Pebble's files is flipped. Opening it, for reading and for writing, must
-// be refused or give exactly what was committed. It must not panic.
+// Plan: one bit of one of Pebble's files is flipped. Opening it, read-only and for writing, must
+// return an error or exactly the committed state. It must not panic.
 func TestFlippedMetadataBitIsRefusedOrHarmless(t *testing.T) {
 	o := testOptions(nil)
 	mem, want := filled(t, o, 8)
@@ -400,7 +399,7 @@ func TestDamagedContainerIsFound(t *testing.T) {
 	})
 }
 
-// Rows that are well-formed one by one, with a correct hash, and contradict one another.
+// Rows that are well-formed individually, with a correct hash, but contradict one another.
 func TestOpenRefusesContradictingRows(t *testing.T) {
 	base := func() *loader {
 		st := newState()

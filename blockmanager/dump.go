@@ -11,8 +11,8 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// DumpAnchor prints the bytes of an ANCHOR with their meaning, damaged or not. Errors: ErrCorrupt
-// if data has not the length of one.
+// DumpAnchor prints the bytes of an ANCHOR with their meaning, even if it is damaged. Errors:
+// ErrCorrupt if data does not have the length of an ANCHOR.
 func DumpAnchor(w io.Writer, data []byte) error {
 	if len(data) != 2*slotLen {
 		return fault.Corruptf("%s: %d bytes long, want %d", anchorName, len(data), 2*slotLen)
@@ -39,7 +39,7 @@ func DumpAnchor(w io.Writer, data []byte) error {
 		field(slotZeroOff, slotCRCOff, "zero")
 		field(slotCRCOff, slotLen, "crc")
 		if err != nil {
-			d.Note("not good: %v", err)
+			d.Note("invalid: %v", err)
 		}
 		d.End()
 	}
@@ -55,8 +55,8 @@ type AnchorSlot struct {
 	Problem        error  // of a damaged slot, as one is after a crash during its write
 }
 
-// ReadAnchor reads the bytes of an ANCHOR, without regard to the store that it belongs to.
-// Errors: ErrCorrupt if data has not the length of one, or if no slot is good.
+// ReadAnchor decodes the bytes of an ANCHOR of any store. Errors: ErrCorrupt if data does not have
+// the length of an ANCHOR, or if no slot is valid.
 func ReadAnchor(data []byte) (slots [2]AnchorSlot, err error) {
 	if len(data) != 2*slotLen {
 		return slots, fault.Corruptf("%s: %d bytes long, want %d", anchorName, len(data), 2*slotLen)
@@ -78,7 +78,7 @@ func ReadAnchor(data []byte) (slots [2]AnchorSlot, err error) {
 		slots[i] = a
 	}
 	if good == 0 {
-		return slots, fault.Corruptf("%s: no good slot", anchorName)
+		return slots, fault.Corruptf("%s: no valid slot", anchorName)
 	}
 	return slots, nil
 }
@@ -87,7 +87,7 @@ var slotStates = map[byte]string{slotIntent: "intent", slotConfirmed: "confirmed
 
 // MetadataRow is one row of the metadata.
 type MetadataRow struct {
-	// Kind is block, container, dead (space that is not given back yet), format, id_mark, log_start,
+	// Kind is block, container, dead (space that is not freed yet), format, id_mark, log_start,
 	// root, or caller.
 	Kind       string
 	Key, Value []byte // as stored; of a caller's row the caller's key

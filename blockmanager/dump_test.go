@@ -11,7 +11,7 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// golden compares with testdata/name, or, with ORIBI_REWRITE set, writes it.
+// golden compares got with testdata/name, or, if ORIBI_REWRITE is set, writes it.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)

@@ -15,8 +15,8 @@ import (
 var errDisk = faultfs.ErrIO
 
 // Plan: the n-th operation that changes the disk fails, for each n of a run. The run must end with
-// an error; what was committed before stays readable; nothing is written after a failure that
-// poisons; and what is on the disk afterwards is a committed state.
+// an error, earlier commits must stay readable, nothing may be written after a failure that
+// poisons, and the disk must contain a committed state afterwards.
 func TestEveryFailureLeavesACommittedState(t *testing.T) {
 	r := seedtest.Rand(t)
 	seed := r.Uint64()
@@ -50,8 +50,8 @@ func TestEveryFailureLeavesACommittedState(t *testing.T) {
 			}
 			return
 		}
-		// Some failures need not cause an error: a file that could not be removed, a Pebble file in
-		// the background.
+		// Some failures need not cause an error: a file that could not be removed, a Pebble file
+		// written in the background.
 		poisoned := m.Poisoned() != nil
 		if poisoned {
 			if !errors.Is(m.Poisoned(), ErrPoisoned) {
@@ -81,7 +81,7 @@ func TestEveryFailureLeavesACommittedState(t *testing.T) {
 	}
 }
 
-// changing reports whether a call changes the disk, or is about to.
+// changing reports whether a call changes the disk, or prepares to.
 func changing(c faultfs.Call) bool { return c.Changes() || c.Op == faultfs.Open && c.Exclusive }
 
 func TestFailedSyncPoisonsForGood(t *testing.T) {
@@ -121,7 +121,7 @@ func TestFailedSyncPoisonsForGood(t *testing.T) {
 			}
 			failed, _ := fails.First()
 			for _, c := range disk.Calls() {
-				if c.N > failed.N && changing(c) && !strings.Contains(c.Name, "meta/") { // of Pebble's, one may be under way
+				if c.N > failed.N && changing(c) && !strings.Contains(c.Name, "meta/") { // Pebble may have a write in flight
 					t.Errorf("after the failure: %v", c)
 				}
 			}
@@ -136,8 +136,8 @@ func TestFailedSyncPoisonsForGood(t *testing.T) {
 }
 
 // Pebble does not see failures that make it panic in one of its goroutines, where the panic cannot
-// be recovered: its log cannot be closed, or an open for writing cannot read files while a flush or
-// compaction already runs.
+// be recovered: an error on closing its log, or, in an open for writing, an error on reading files
+// while a flush or compaction already runs.
 func TestFailuresThatMakePebblePanicPoison(t *testing.T) {
 	for _, rule := range []faultfs.Rule{
 		{Ops: []faultfs.Op{faultfs.Close}, Name: "meta/*.log"},
@@ -154,7 +154,7 @@ func TestFailuresThatMakePebblePanicPoison(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			late := rule.Name == "meta/*.log" // those that are read are closed before
+			late := rule.Name == "meta/*.log" // logs that are read are closed earlier
 			if late {
 				err = m.Writable()
 			}
@@ -177,8 +177,8 @@ func TestFailuresThatMakePebblePanicPoison(t *testing.T) {
 	}
 }
 
-// An open for writing on a full disk returns ErrNoSpace, whichever call fails, and the next one may
-// succeed.
+// An open for writing on a full disk returns ErrNoSpace, whichever call fails, and the next open
+// may succeed.
 func TestOpenOnFullDiskMayBeRetried(t *testing.T) {
 	for n := 0; ; n++ {
 		o := testOptions(nil)
@@ -210,7 +210,7 @@ func TestOpenOnFullDiskMayBeRetried(t *testing.T) {
 	}
 }
 
-// Poison called by the store stops the manager as its own failures do.
+// A call of Poison by the store stops the manager like its own failures.
 func TestPoisonByCaller(t *testing.T) {
 	o := testOptions(nil)
 	o.FS = formatted(t, o)
@@ -305,7 +305,7 @@ type unpunchableFile struct{ vfs.File }
 
 func (unpunchableFile) PunchHole(int64, int64) error { return fault.Unsupportedf("punch hole") }
 
-// Without hole punching dead space is kept, counted, and given back with its container.
+// Without hole punching dead space is kept, counted, and freed with its container.
 func TestDeadSpaceWithoutHolePunching(t *testing.T) {
 	o := testOptions(nil)
 	mem := formatted(t, o)
@@ -323,7 +323,7 @@ func TestDeadSpaceWithoutHolePunching(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i == 1 {
-			before, _ = mem.List("/store/data") // one container, full
+			before, _ = mem.List("/store/data") // one full container
 		}
 	}
 	if err := errors.Join(m.Commit(Edit{Dead: ids(m)[:1]}), m.Confirm()); err != nil {

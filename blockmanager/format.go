@@ -8,9 +8,9 @@ import (
 	"github.com/oribi-db/oribi/lsn"
 )
 
-// Format makes data/, meta/ and ANCHOR in a directory that has none of them, with a first commit of
-// the given rows and log_start. All is durable on return, the names too. What a Format left that
-// did not end is the caller's to remove before another: nothing of it counts.
+// Format creates data/, meta/ and ANCHOR in a directory that has none of them, with a first commit
+// of the given rows and log_start. On return everything is durable, including the names. If a
+// Format was interrupted, the caller must remove what it left before calling Format again.
 func Format(o Options, rows []Row, logStart lsn.LSN) error {
 	o, err := o.withDefaults()
 	if err != nil {

@@ -16,7 +16,7 @@ func fill16(b byte) (a [16]byte) {
 	return a
 }
 
-// unhex reads hex with spaces and "n*xx" for a byte n times.
+// unhex decodes hex with spaces, and "n*xx" for n times byte xx.
 func unhex(t *testing.T, s string) []byte {
 	t.Helper()
 	s = strings.ReplaceAll(s, "4040*00", strings.Repeat("00", 4040))
@@ -90,7 +90,8 @@ func TestDecodersInvertEncoders(t *testing.T) {
 	}
 }
 
-// Whatever the bytes, a decoder returns: no panic, and every flip of a checked page is seen.
+// For any bytes a decoder returns without a panic, and every flip of a checksummed page is
+// detected.
 func TestDecodersRefuseDamage(t *testing.T) {
 	instance, in := fill16(1), containerID(fill16(10))
 	page := encodeHeader(instance, in)
@@ -128,7 +129,7 @@ func TestDecodersRefuseDamage(t *testing.T) {
 	}
 }
 
-// The order of rows does not matter, where a key ends does, and taking away undoes adding.
+// The order of rows does not matter, the length of a key does, and removing a row undoes adding it.
 func TestSetHashIgnoresOrder(t *testing.T) {
 	var a, b setHash
 	a.add([]byte("k"), []byte("v"))

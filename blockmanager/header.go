@@ -56,7 +56,7 @@ func checkHeader(p []byte, instance [16]byte, id containerID) error {
 		return fault.Corruptf("header page: crc %08x, want %08x", crc, want)
 	}
 	if string(p[:len(headerMagic)]) != headerMagic {
-		return fault.Corruptf("header page: no magic")
+		return fault.Corruptf("header page: wrong magic")
 	}
 	if v := binary.LittleEndian.Uint16(p[headerVersionOff:]); v != headerVersion {
 		return fault.Unsupportedf("header page: version %d, known is %d", v, headerVersion)
@@ -65,10 +65,10 @@ func checkHeader(p []byte, instance [16]byte, id containerID) error {
 		return fault.Unsupportedf("header page: needs features %#x", f)
 	}
 	if [16]byte(p[headerInstanceOff:]) != instance {
-		return fault.Corruptf("header page: of store %x, not %x", p[headerInstanceOff:headerInstanceOff+16], instance)
+		return fault.Corruptf("header page: belongs to store %x, not %x", p[headerInstanceOff:headerInstanceOff+16], instance)
 	}
 	if containerID(p[headerContainerOff:headerZeroOff]) != id {
-		return fault.Corruptf("header page: of container %x", p[headerContainerOff:headerZeroOff])
+		return fault.Corruptf("header page: belongs to container %x", p[headerContainerOff:headerZeroOff])
 	}
 	if !allZero(p[headerZeroOff:headerCRCOff]) {
 		return fault.Corruptf("header page: unused bytes are not zero")

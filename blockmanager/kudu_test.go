@@ -27,9 +27,9 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// Kudu's own check accepts our containers, with only a .metadata file added that has the content of
-// our rows: it finds each block, counts the same bytes and reports nothing. It also reads blocks
-// back, a column file cell by cell.
+// Kudu's own check accepts our containers if a .metadata file with the content of our rows is
+// added: it finds each block, counts the same bytes and reports nothing. It also reads blocks back,
+// including a column file cell by cell.
 func TestKuduVerifiesContainers(t *testing.T) {
 	kudu := kuduProgram(t)
 	dir := t.TempDir()
@@ -87,7 +87,7 @@ func TestKuduVerifiesContainers(t *testing.T) {
 	}
 }
 
-// kuduProgram is the command of Apache Kudu, where it can be had.
+// kuduProgram returns the command of Apache Kudu if it is available.
 func kuduProgram(t *testing.T) string {
 	if testing.Short() {
 		t.Skip("starting Kudu takes seconds")
@@ -99,8 +99,8 @@ func kuduProgram(t *testing.T) string {
 	return filepath.Join(strings.TrimSpace(string(out)), "kudu")
 }
 
-// kuduManager has blocks of many sizes in full, open and half-empty containers, some of them
-// dropped and punched.
+// kuduManager returns a manager with blocks of many sizes in full, open and half-empty containers,
+// some of them dropped and punched.
 func kuduManager(t *testing.T, dir string) *Manager {
 	o := Options{FS: vfs.OS, Dir: dir, Instance: testInstance, ContainerBytes: 96 << 10}
 	if err := Format(o, nil, 1); err != nil {
@@ -139,7 +139,7 @@ func addNumbers(t *testing.T, m *Manager, n int) block.ID {
 	return sink.ID()
 }
 
-// kuduFS is a Kudu file system of one data directory.
+// kuduFS is a Kudu file system with one data directory.
 type kuduFS struct {
 	t       *testing.T
 	program string
@@ -159,8 +159,8 @@ func (k kuduFS) run(args ...string) string {
 	return string(out)
 }
 
-// format has Kudu make a file system, puts the containers of m, closed, into it, and writes their
-// .metadata.
+// format lets Kudu create a file system, moves the containers of m, which is closed, into it, and
+// writes their .metadata.
 func (k kuduFS) format(m *Manager, dir string) {
 	k.t.Helper()
 	for _, d := range []string{k.dir, filepath.Join(k.dir, "wal"), filepath.Join(k.dir, "data")} {
@@ -180,7 +180,7 @@ func (k kuduFS) format(m *Manager, dir string) {
 	for _, c := range m.state.containers {
 		name := filepath.Join(k.dir, "data", "data", c.id.String())
 		if len(blocks[c]) == 0 {
-			os.Remove(name + dataSuffix) // Kudu takes a container without records for one that was never finished
+			os.Remove(name + dataSuffix) // Kudu treats a container without records as unfinished
 			continue
 		}
 		if err := os.WriteFile(name+".metadata", kuduMetadata(blocks[c]), 0o600); err != nil {
@@ -189,8 +189,8 @@ func (k kuduFS) format(m *Manager, dir string) {
 	}
 }
 
-// kuduMetadata is a container's .metadata file: a header with an empty descriptor set, then a
-// CREATE a block (spec blockmanager.md, 4.2).
+// kuduMetadata returns a container's .metadata file: a header with an empty descriptor set, then a
+// CREATE for each block (spec blockmanager.md, 4.2).
 func kuduMetadata(blocks []*liveBlock) []byte {
 	out := binary.LittleEndian.AppendUint32([]byte("kuducntr"), 2)
 	out = binary.LittleEndian.AppendUint32(out, coding.CRC32C(out))

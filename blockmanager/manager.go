@@ -25,7 +25,7 @@ var (
 	ErrClosed      = fault.ErrClosed
 )
 
-// Row is one metadata row of the caller. Callers' keys have a key space of their own.
+// Row is one metadata row of the caller. Callers' keys are in a separate key space.
 type Row struct{ Key, Value []byte }
 
 // Manager is an open block manager. It is safe for concurrent use.
@@ -35,11 +35,10 @@ type Manager struct {
 	o      Options
 	poison *poison
 	closed atomic.Bool
-	// confirmedOnRequest is what ConfirmedEpoch returns. It changes under commitMu.
+	// confirmedOnRequest is the result of ConfirmedEpoch. It changes under commitMu.
 	confirmedOnRequest atomic.Uint64
 
-	// commitMu is held from the intent of a commit to its publication, and while space is given
-	// back.
+	// commitMu is held from the intent of a commit to its publication, and while space is freed.
 	commitMu  sync.Mutex
 	anchor    *anchor
 	meta      *metaStore // nil until Writable
@@ -47,13 +46,13 @@ type Manager struct {
 	canPunch  bool       // false once the file system has refused to punch a hole
 	repaired  Repaired   // by Writable
 
-	// mu guards what follows. The state changes only under both locks.
+	// mu guards the following fields. The state changes only under both locks.
 	mu                sync.RWMutex
 	state             *state
 	nextID            block.ID
 	confirmedEpoch    uint64 // 0: a state before the current one is still accepted
 	confirmedLogStart lsn.LSN
-	pool              []*container            // that take blocks and that no Creation has acquired; the last is used first
+	pool              []*container            // with room for blocks and not acquired by a Creation; the last is used first
 	fresh             map[*container]struct{} // created in this session, without a row yet
 }
 
@@ -64,7 +63,7 @@ func (m *Manager) LogStart() lsn.LSN {
 	return m.state.logStart
 }
 
-// ConfirmedLogStart returns the lowest LSN that any state which the anchor still accepts needs: the
+// ConfirmedLogStart returns the lowest LSN that any state which the anchor still accepts needs. The
 // log below it may be removed. It is 0 until the first confirmation after an open that found an
 // unconfirmed state.
 func (m *Manager) ConfirmedLogStart() lsn.LSN {
@@ -104,15 +103,15 @@ func (m *Manager) Rows(prefix []byte, fn func(key, value []byte) error) error {
 	return nil
 }
 
-// Poisoned returns the failure after which nothing is written any more, wrapped in ErrPoisoned; nil
-// if there is none.
+// Poisoned returns the failure after which nothing is written any more, wrapped in ErrPoisoned, or
+// nil.
 func (m *Manager) Poisoned() error { return m.poison.err() }
 
 // Poison makes the manager read-only for good, as a failure of its own writes does. Callers use it
 // when something that must agree with the metadata fails, such as the log. The first cause wins.
 func (m *Manager) Poison(cause error) { m.fail(cause) }
 
-// fail poisons.
+// fail poisons the manager.
 func (m *Manager) fail(cause error) error {
 	if m.poison.is() {
 		return m.poison.err()
@@ -148,17 +147,17 @@ func (m *Manager) writable() error {
 	return nil
 }
 
-// Stats counts what a manager contains.
+// Stats are statistics of a manager.
 type Stats struct {
 	Epoch         uint64
 	Blocks        int
 	Containers    int
 	LiveBytes     int64 // of live blocks
-	DeadBytes     int64 // of dropped blocks whose space is not given back yet
+	DeadBytes     int64 // of dropped blocks whose space is not freed yet
 	MetadataBytes int64 // of the files in meta/
 }
 
-// Stats counts. It visits all blocks and lists meta/.
+// Stats computes the statistics. It visits all blocks and lists meta/.
 func (m *Manager) Stats() Stats {
 	m.mu.RLock()
 	s := Stats{Epoch: m.state.epoch, Blocks: len(m.state.blocks), Containers: len(m.state.containers)}
@@ -183,8 +182,8 @@ func (m *Manager) Stats() Stats {
 	return s
 }
 
-// Close confirms the last commit, gives back space that was reserved ahead, and closes everything.
-// Sources that are still open fail with ErrClosed from then on; their files are closed with them. A
+// Close confirms the last commit, frees space that was reserved ahead, and closes everything.
+// Sources that are still open fail with ErrClosed from then on; their files are closed too. A
 // poisoned manager writes nothing, abandons Pebble, and returns the first cause. Uncommitted
 // creations are lost. Close may be called twice.
 func (m *Manager) Close() error {
@@ -217,7 +216,7 @@ func (m *Manager) Close() error {
 	return m.poison.err()
 }
 
-// tidy is what a clean close writes.
+// tidy does the writes of a clean close.
 func (m *Manager) tidy() error {
 	if err := m.confirm(); err != nil {
 		return err

@@ -48,8 +48,8 @@ func add(t testing.TB, m *Manager, data []byte, dead ...block.ID) block.ID {
 	return sink.ID()
 }
 
-// Plan: random commits, aborts and reads, with the manager closed and reopened in between, against
-// a simple model.
+// Plan: random commits, aborts and reads, with the manager closed and reopened in between, compared
+// with a simple model.
 func TestManagerAgreesWithModel(t *testing.T) {
 	t.Run("punching=yes", func(t *testing.T) { agreesWithThePicture(t, func(fs vfs.FS) vfs.FS { return fs }) })
 	t.Run("punching=no", func(t *testing.T) { agreesWithThePicture(t, func(fs vfs.FS) vfs.FS { return unpunchable{fs} }) })
@@ -85,7 +85,7 @@ func agreesWithThePicture(t *testing.T, on func(vfs.FS) vfs.FS) {
 	}
 }
 
-// A run on real files, and a read-only open of a directory that cannot be written to.
+// A run on real files, and a read-only open of a directory without write permission.
 func TestManagerOnRealFiles(t *testing.T) {
 	dir := t.TempDir()
 	o := Options{FS: vfs.OS, Dir: dir, Instance: testInstance, ContainerBytes: 96 << 10}
@@ -113,7 +113,7 @@ func TestManagerOnRealFiles(t *testing.T) {
 	defer setMode(0o700, 0o600)
 	before := digest(t, vfs.OS, dir)
 	o.ReadOnly = true
-	o.FS = unwritten(vfs.OS) // root may write to anything
+	o.FS = unwritten(vfs.OS) // root may write anywhere
 	m, err := Open(o)
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +135,7 @@ func TestManagerOnRealFiles(t *testing.T) {
 	}
 }
 
-// A dropped block stays readable while it is open. Its space is given back after that.
+// A dropped block stays readable while it is open. Its space is freed afterwards.
 func TestDroppedBlockStaysReadableWhileOpen(t *testing.T) {
 	o := testOptions(nil)
 	mem := formatted(t, o)
@@ -179,8 +179,8 @@ func TestDroppedBlockStaysReadableWhileOpen(t *testing.T) {
 	}
 }
 
-// Until the next intent or a confirmation a crash may restore the earlier state, so its blocks
-// stay.
+// Until the next intent or confirmation a crash may restore the earlier state, so its blocks are
+// kept.
 func TestSpaceIsKeptUntilTheDropIsConfirmed(t *testing.T) {
 	o := testOptions(nil)
 	o.FS = formatted(t, o)
@@ -192,7 +192,7 @@ func TestSpaceIsKeptUntilTheDropIsConfirmed(t *testing.T) {
 	if n, l := m.Stats().DeadBytes, m.ConfirmedLogStart(); n != 5000 || l != 1 {
 		t.Errorf("before: %d dead bytes, confirmed log_start %d", n, l)
 	}
-	if err := m.Commit(Edit{LogStart: 3}); err != nil { // a lower one does not take it back
+	if err := m.Commit(Edit{LogStart: 3}); err != nil { // a lower value has no effect
 		t.Fatal(err)
 	}
 	if n, l := m.Stats().DeadBytes, m.ConfirmedLogStart(); n != 0 || l != 7 {
@@ -250,8 +250,8 @@ func TestSmallBlocksShareContainerAndAreAligned(t *testing.T) {
 	}
 }
 
-// After an abort a container is written again from its last commit on; no byte of the aborted
-// blocks is left in the padding.
+// After an abort a container continues from its last commit; no byte of the aborted blocks is left
+// in the padding.
 func TestAbortedBlocksLeaveNoTrace(t *testing.T) {
 	o := testOptions(nil)
 	mem := formatted(t, o)
@@ -409,7 +409,7 @@ func TestSourceFollowsReaderAt(t *testing.T) {
 	}
 }
 
-// Ids go on above every one handed out, committed or not; a clean close costs what was reserved.
+// New IDs are above every assigned one, committed or not; a clean close wastes the reserved ones.
 func TestIDsAreNeverReused(t *testing.T) {
 	o := testOptions(nil)
 	o.FS = formatted(t, o)
@@ -473,8 +473,8 @@ func TestFormatNeedsFreshDirectory(t *testing.T) {
 	}
 }
 
-// Files with other names in data/ are left alone, and so are containers of another store.
-// Containers without a row are removed.
+// Files with other names in data/ are ignored, and so are containers of another store. Containers
+// without a row are removed.
 func TestOnlyWritersRemoveStrayContainers(t *testing.T) {
 	o := testOptions(nil)
 	mem := formatted(t, o)
@@ -510,8 +510,8 @@ func TestOnlyWritersRemoveStrayContainers(t *testing.T) {
 	}
 }
 
-// Plan: writers replace blocks, readers keep blocks open while they are dropped, others verify and
-// confirm, all at once. Every byte read must be the block's.
+// Plan: writers replace blocks, readers keep blocks open while they are dropped, and others verify
+// and confirm, all concurrently. Every byte read must be the block's.
 func TestConcurrentReadersWritersAndDrops(t *testing.T) {
 	m := openWriterOn(t, testOptions(nil))
 	const writers, readers = 3, 3
@@ -653,7 +653,7 @@ func BenchmarkCommit(b *testing.B) {
 	}
 }
 
-// A finished block can be read before it is committed, while others of its creation are still
+// A finished block can be read before it is committed, while others of its creation are still being
 // written. The commit does not affect its sources.
 func TestCreationOpensItsFinishedBlocks(t *testing.T) {
 	m := openWriterOn(t, testOptions(nil))

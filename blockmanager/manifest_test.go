@@ -11,8 +11,8 @@ import (
 	"github.com/oribi-db/oribi/vfs/crashfs"
 )
 
-// A killed writer may leave a manifest, or names in meta/, in the kernel's cache only. They are
-// durable before Pebble removes files that they no longer name.
+// After a kill, a manifest or names in meta/ may be only in the kernel's page cache. They are made
+// durable before Pebble removes files that they no longer refer to.
 func TestManifestIsDurableBeforePebbleUsesIt(t *testing.T) {
 	r := seedtest.Rand(t)
 	o := testOptions(nil)

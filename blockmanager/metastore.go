@@ -41,8 +41,8 @@ type metaStore struct {
 	poison *poison
 }
 
-// openMeta opens the database. Once the poison is set, nothing is written any more. Errors: those
-// of the operating system as they are; all else, a missing database too, is ErrCorrupt.
+// openMeta opens the database. Once the store is poisoned, nothing is written. Errors: those of the
+// operating system unchanged; everything else, including a missing database, is ErrCorrupt.
 func openMeta(o *Options, mode metaMode, p *poison) (*metaStore, error) {
 	s := &metaStore{mode: mode, fs: newPebbleFS(o.FS, mode == metaRead, p), poison: p}
 	log := &pebbleLog{log: o.Logger, store: s}
@@ -71,7 +71,7 @@ func openMeta(o *Options, mode metaMode, p *poison) (*metaStore, error) {
 		return err
 	})
 	if err != nil {
-		s.fs.sever() // what a half-opened one may still have running
+		s.fs.sever() // stops what a partly opened Pebble may still be running
 		s.fs.closeFiles()
 		return nil, fmt.Errorf("metadata: %w", metaError(err))
 	}
@@ -110,7 +110,7 @@ func (s *metaStore) run(fn func() error) error {
 		return err
 	case <-s.poison.ch:
 		if s.mode == metaRead {
-			return s.poison.first() // nothing of anyone's is made read-only by it
+			return s.poison.first() // a failure here makes nothing read-only
 		}
 		return s.poison.err()
 	}
@@ -147,7 +147,8 @@ type metaOp struct {
 	value []byte // nil: delete
 }
 
-// commit carries out all ops at once, durably. After an error it is unknown whether they happened.
+// commit applies all ops atomically and durably. After an error it is unknown whether they were
+// applied.
 func (s *metaStore) commit(ops []metaOp) error {
 	err := s.run(func() error {
 		b := s.db.NewBatch()
@@ -181,7 +182,8 @@ func (s *metaStore) flush() error {
 	return nil
 }
 
-// close closes Pebble, or, poisoned, leaves it where it is and takes its descriptors.
+// close closes Pebble. If the store is poisoned, it abandons Pebble and closes its file
+// descriptors.
 func (s *metaStore) close() error {
 	var err error
 	// A reader's Pebble is always closed: it writes nothing, and would stay in memory.
@@ -196,7 +198,7 @@ func (s *metaStore) close() error {
 	return err
 }
 
-// pebbleLog passes Pebble's messages on.
+// pebbleLog forwards Pebble's messages.
 type pebbleLog struct {
 	log   *slog.Logger
 	store *metaStore

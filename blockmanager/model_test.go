@@ -23,7 +23,7 @@ import (
 
 var testInstance = [16]byte{0xa1, 0xb2, 15: 0xff}
 
-// picture is a simple model of what is committed.
+// picture is a simple model of the committed state.
 type picture struct {
 	blocks   map[block.ID][]byte
 	rows     map[string]string
@@ -34,7 +34,7 @@ func (p *picture) clone() *picture {
 	return &picture{maps.Clone(p.blocks), maps.Clone(p.rows), p.logStart}
 }
 
-// difference reads everything and returns an error if m differs from the picture.
+// difference reads everything and returns an error if m differs from the model.
 func (p *picture) difference(m *Manager) error {
 	rows := map[string]string{}
 	last := ""
@@ -79,12 +79,12 @@ func readBlock(m *Manager, id block.ID) ([]byte, error) {
 	return io.ReadAll(io.NewSectionReader(s, 0, s.Size()))
 }
 
-// testOptions has small containers, so that they fill and die.
+// testOptions has small containers, so that they fill up and are removed.
 func testOptions(fs vfs.FS) Options {
 	return Options{FS: fs, Dir: "/store", Instance: testInstance, ContainerBytes: 96 << 10, CacheBytes: 1 << 20}
 }
 
-// formatted gives a file system with an empty store on it.
+// formatted returns a file system with an empty store.
 func formatted(t *testing.T, o Options) *vfs.Mem {
 	t.Helper()
 	mem := vfs.NewMem()
@@ -114,7 +114,7 @@ func openWriter(t *testing.T, o Options) *Manager {
 	return m
 }
 
-// randomBytes are bytes that compare unequal between blocks.
+// randomBytes returns bytes that differ between blocks.
 func randomBytes(r *rand.Rand, n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -123,13 +123,13 @@ func randomBytes(r *rand.Rand, n int) []byte {
 	return b
 }
 
-// script does random things to a manager and keeps the picture.
+// script does random operations on a manager and maintains the model.
 type script struct {
 	m     *Manager
 	r     *rand.Rand
 	now   *picture // of the last commit that returned
-	next  *picture // of the one under way, or nil
-	maxID block.ID // highest id ever handed out
+	next  *picture // of the one in flight, or nil
+	maxID block.ID // highest ID ever assigned
 	open  []Source
 	want  [][]byte // content of open
 	onSet func()   // before now, next or maxID change
@@ -138,7 +138,7 @@ type script struct {
 
 func (s *script) set(now, next *picture) { s.change(func() { s.now, s.next = now, next }) }
 
-// change locks out other users of s.
+// change runs f while no other goroutine uses s.
 func (s *script) change(f func()) {
 	if s.onSet != nil {
 		s.onSet()
@@ -147,7 +147,7 @@ func (s *script) change(f func()) {
 	f()
 }
 
-// create makes n blocks in one creation, several sinks at once.
+// create writes n blocks in one creation, several sinks concurrently.
 func (s *script) create(n int) (*Creation, map[block.ID][]byte, error) {
 	c := s.m.NewCreation()
 	blocks := map[block.ID][]byte{}
@@ -203,7 +203,7 @@ func (s *script) create(n int) (*Creation, map[block.ID][]byte, error) {
 	return c, blocks, nil
 }
 
-// step does one thing.
+// step does one random operation.
 func (s *script) step() error {
 	switch k := s.r.IntN(12); {
 	case k < 7:
@@ -314,7 +314,7 @@ func checkTorn(m *Manager) error {
 	return errors.Join(append(found, err)...)
 }
 
-// digest is a hash of all names and bytes below a directory.
+// digest returns a hash of all names and bytes below a directory.
 func digest(t *testing.T, f vfs.FS, dir string) uint64 {
 	t.Helper()
 	h := fnv.New64a()
@@ -360,7 +360,7 @@ func readFile(t *testing.T, f vfs.FS, name string) []byte {
 	return b
 }
 
-// unwritten is a file system that must not be written to.
+// unwritten returns a file system whose writes fail the test.
 func unwritten(v vfs.FS) vfs.FS {
 	disk := faultfs.New(v)
 	disk.Fail(faultfs.Rule{Match: changing, Times: faultfs.Forever, Err: fmt.Errorf("written to: %w", fault.ErrReadOnly)})

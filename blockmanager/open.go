@@ -8,11 +8,11 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// Open reads and checks the metadata in a directory. It writes nothing at all.
+// Open reads and checks the metadata in a directory. It writes nothing.
 //
 // The caller holds the store's lock, shared or exclusive. Errors: ErrCorrupt, with the location,
-// for whatever is not as it was written or is older than the anchor; ErrUnsupported for a newer
-// format; those of the operating system as they are.
+// for metadata that is damaged or older than the anchor; ErrUnsupported for a newer format; those
+// of the operating system unchanged.
 func Open(o Options) (*Manager, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -42,7 +42,7 @@ func (m *Manager) read() (err error) {
 	}
 	for i, p := range m.anchor.problems {
 		if p != nil {
-			m.o.Logger.Warn("anchor slot is not good; the other one is", "slot", i, "err", p)
+			m.o.Logger.Warn("anchor slot is invalid; using the other one", "slot", i, "err", p)
 		}
 	}
 	if a.confirms(m.state.root) {
@@ -72,14 +72,14 @@ func readMeta(o *Options) (*state, error) {
 func (m *Manager) openContainers() error {
 	last := map[*container]int64{}
 	for _, b := range m.state.blocks {
-		if b.length > 0 { // an empty one may be at the end of the file, or beyond it
+		if b.length > 0 { // an empty block may be at the end of the file, or beyond it
 			last[b.in] = max(last[b.in], b.off+b.length)
 		}
 	}
 	for _, c := range m.state.containers {
 		c.died = m.state.epoch
 		if c.row.state == containerDead {
-			continue // perhaps unlinked already
+			continue // possibly unlinked already
 		}
 		if err := openContainer(&m.o, c, last[c]); err != nil {
 			for _, c := range m.state.containers {

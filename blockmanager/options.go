@@ -25,7 +25,7 @@ type Options struct {
 	Dir string
 	// Instance identifies the store. Every file contains it; a file of another store is refused.
 	Instance [16]byte
-	// ReadOnly refuses Writable.
+	// ReadOnly makes Writable return ErrReadOnly.
 	ReadOnly bool
 	// BlockSize is the file system's block size in bytes, a power of two from 512 to 1 MiB: blocks
 	// begin at its multiples. Format fixes it (default 4096); for Open, 0 means the recorded size.

@@ -67,8 +67,8 @@ func (p *pebbleFS) beforeWrite(op, name string) error {
 	return nil
 }
 
-// afterWrite returns nil and fs.ErrNotExist as they are. Any other error of a call that changes the disk
-// poisons, and afterWrite never returns.
+// afterWrite returns nil and fs.ErrNotExist unchanged. Any other error of a call that changes the
+// disk poisons the store, and afterWrite never returns.
 func (p *pebbleFS) afterWrite(op, name string, err error) error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -77,8 +77,8 @@ func (p *pebbleFS) afterWrite(op, name string, err error) error {
 	select {}
 }
 
-// afterRead is afterWrite for a call that reads. It returns the error to the Pebble of a reader, which does
-// no background work.
+// afterRead is afterWrite for a call that reads. To the Pebble of a reader, which does no
+// background work, it returns the error.
 func (p *pebbleFS) afterRead(op, name string, err error) error {
 	if p.readOnly || errors.Is(err, io.EOF) {
 		return err
@@ -176,12 +176,13 @@ func (p *pebbleFS) Remove(name string) error {
 	return p.afterWrite("remove", name, p.fs.Remove(name))
 }
 
-// isMarker reports whether name is a marker: a file whose name says which manifest counts.
+// isMarker reports whether name is a marker: a file whose name specifies the current manifest.
 //
 // Pebble creates the new manifest and the new marker, removes the old marker, and only then syncs
 // the directory. A file system need not keep that order: a power cut could leave a marker whose
 // manifest has no name, or no marker at all. So the directory is synced before a marker is created,
-// and the old marker is removed after the sync: if a power cut restores it, the newer one counts.
+// and the old marker is removed after the sync. If a power cut restores the old marker, Pebble uses
+// the newer one.
 func isMarker(name string) bool { return strings.HasPrefix(filepath.Base(name), "marker.") }
 
 // removeMarkers removes the old markers of a directory that has just been synced.
@@ -239,8 +240,8 @@ func (p *pebbleFS) Rename(oldname, newname string) error {
 	return p.afterWrite("rename", oldname, p.fs.Rename(oldname, newname))
 }
 
-// ReuseForWrite creates a new file instead. Pebble's reader distinguishes damage worst in a log
-// that has old records after the new ones.
+// ReuseForWrite creates a new file instead. Pebble's reader detects damage least reliably in a log
+// with old records after the new ones.
 func (p *pebbleFS) ReuseForWrite(oldname, newname string, c pvfs.DiskWriteCategory) (pvfs.File, error) {
 	f, err := p.Create(newname, c)
 	if err != nil {
@@ -358,7 +359,7 @@ func (f *pebbleFile) Close() error {
 	}
 	err := f.f.Close()
 	if !f.write {
-		return nil // nothing is lost by it
+		return nil // no data is lost
 	}
 	return f.p.afterWrite("close", f.name, err)
 }
@@ -394,7 +395,7 @@ func (f *pebbleFile) Sync() error {
 
 func (f *pebbleFile) SyncData() error { return f.Sync() }
 
-// SyncTo only asks for write-back to begin, which we leave to the kernel.
+// SyncTo only requests write-back to begin, which is left to the kernel.
 func (f *pebbleFile) SyncTo(int64) (fullSync bool, err error) { return false, nil }
 
 func (f *pebbleFile) Prefetch(int64, int64) error { return nil }

@@ -10,17 +10,17 @@ import (
 
 // poison records the first failure, after which nothing may be written any more.
 //
-// A failed fsync leaves pages that look clean and are not on disk, so no later success proves
+// A failed fsync leaves pages that look clean but are not on disk, so no later success proves
 // anything: the first cause stays, and all later writes are refused with it.
 type poison struct {
 	mu    sync.Mutex
-	cause error         // as it came
+	cause error         // unchanged
 	ch    chan struct{} // closed with the first cause
 }
 
 func newPoison() *poison { return &poison{ch: make(chan struct{})} }
 
-// set records cause if it is the first, and returns what err returns.
+// set records cause if it is the first, and returns the result of err.
 func (p *poison) set(cause error) error {
 	p.mu.Lock()
 	if p.cause == nil {
@@ -31,7 +31,7 @@ func (p *poison) set(cause error) error {
 	return p.err()
 }
 
-// first returns the first cause as it came, or nil.
+// first returns the first cause unchanged, or nil.
 func (p *poison) first() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -43,7 +43,7 @@ func (p *poison) err() error {
 	switch cause := p.first(); {
 	case cause == nil:
 		return nil
-	case errors.Is(cause, fault.ErrNoSpace): // which would say "try again"
+	case errors.Is(cause, fault.ErrNoSpace): // whose message says that a retry may succeed
 		return fmt.Errorf("blockmanager: %w: %v", fault.ErrPoisoned, cause)
 	default:
 		return fmt.Errorf("blockmanager: %w: %w", fault.ErrPoisoned, cause)

@@ -8,16 +8,17 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// probePunch determines whether holes can be punched when the manager is opened for writing, before
-// the first block dies: where they cannot, containers are emptied by copying much earlier (sparse).
+// probePunch determines, when the manager is opened for writing and before the first block is
+// dropped, whether holes can be punched. If not, containers are emptied by copying much earlier
+// (see sparse).
 //
-// It punches one block after the end of an existing container. No bytes are there: what a crash had
-// left after the end has just been cut off, and no state that the anchor accepts has a block there.
-// So no byte changes, whatever the result, and a crash leaves nothing. A file system that cannot
-// punch refuses before it looks at the range. Any other error counts as a refusal too: copying
-// gives back the space as well, and no data was written that could be lost.
+// It punches one block after the end of an existing container. No bytes are there: bytes that a
+// crash left after the end have just been cut off, and no state that the anchor accepts has a block
+// there. So no byte changes, whatever the result, and a crash has no effect. A file system that
+// cannot punch refuses before it looks at the range. Any other error is also treated as a refusal,
+// since copying frees the space as well and no data was written that could be lost.
 //
-// A store without a container has nothing to give back yet; its first punched range determines it.
+// A store without containers has no space to free; its first punched range determines the answer.
 // The caller holds commitMu.
 func (m *Manager) probePunch() {
 	m.canPunch = true
@@ -36,7 +37,7 @@ func (m *Manager) probePunch() {
 	}
 }
 
-// cannotPunch makes the manager give back space by copying from now on.
+// cannotPunch makes the manager free space by copying from now on.
 func (m *Manager) cannotPunch(err error) {
 	m.canPunch = false
 	if errors.Is(err, fault.ErrUnsupported) {

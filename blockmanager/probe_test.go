@@ -60,7 +60,7 @@ func TestWritableDeterminesWhetherHolesCanBePunched(t *testing.T) {
 	}
 }
 
-// An open for writing that fails has punched nothing.
+// An open for writing that fails has punched no holes.
 func TestFailedWritableOpenPunchesNoHoles(t *testing.T) {
 	o := testOptions(nil)
 	mem := formatted(t, o)
@@ -83,7 +83,7 @@ func TestFailedWritableOpenPunchesNoHoles(t *testing.T) {
 	m.Close()
 }
 
-// diskUse is what the containers of a store in memory take where nothing can be punched.
+// diskUse returns the space of the containers of a store in memory if nothing can be punched.
 func diskUse(t *testing.T, mem *vfs.Mem) (bytes int64) {
 	t.Helper()
 	for _, name := range containerNames(t, mem) {
@@ -111,8 +111,8 @@ func emptySparse(t *testing.T, m *Manager) (emptied int) {
 	return emptied
 }
 
-// dropOrder gives the blocks in the order in which they are dropped: oldest first, newest first, at
-// random, or so that one in eight stays for long, which leaves a little in every container.
+// dropOrder returns the blocks in the order in which they are dropped: oldest first, newest first,
+// at random, or so that one in eight lives long, which leaves a little in every container.
 func dropOrder(r *rand.Rand, mode int, list []block.ID) []block.ID {
 	switch mode {
 	case 1:
@@ -132,7 +132,7 @@ func dropOrder(r *rand.Rand, mode int, list []block.ID) []block.ID {
 }
 
 // Plan: many blocks are created and dropped on a file system without hole punching, in several
-// orders, one after the other; sparse containers are rewritten as the background does it. Much more
+// orders, one after another, while sparse containers are rewritten as in the background. Far more
 // is written than is ever live, and the files never have more than three times the live bytes.
 func TestDiskUseStaysBoundedWithoutHolePunching(t *testing.T) {
 	r := seedtest.Rand(t)
@@ -199,7 +199,7 @@ func TestDiskUseStaysBoundedWithoutHolePunching(t *testing.T) {
 	}
 }
 
-// A container without a live block is unlinked whatever its size: there is nothing to copy.
+// A container without live blocks is unlinked whatever its size, since there is nothing to copy.
 func TestContainerWithoutBlocksIsUnlinkedWithoutHolePunching(t *testing.T) {
 	o := testOptions(nil)
 	mem := formatted(t, o)
@@ -207,7 +207,7 @@ func TestContainerWithoutBlocksIsUnlinkedWithoutHolePunching(t *testing.T) {
 	m := openWriter(t, o)
 	defer m.Close()
 	id := add(t, m, []byte("block"))
-	if err := errors.Join(m.Commit(Edit{Dead: []block.ID{id}}), m.Confirm()); err != nil { // by which holes are tried
+	if err := errors.Join(m.Commit(Edit{Dead: []block.ID{id}}), m.Confirm()); err != nil { // which tries to punch holes
 		t.Fatal(err)
 	}
 	if n := emptySparse(t, m); n != 1 {

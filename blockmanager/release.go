@@ -11,12 +11,12 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// release gives back the space of blocks and containers that died in a confirmed epoch and are not
-// open: dead ranges are punched, dead containers unlinked. The next commit removes their rows.
+// release frees the space of blocks and containers that were dropped in a confirmed epoch and are
+// not open: dead ranges are punched, dead containers unlinked. The next commit removes their rows.
 //
-// No state that the anchor still accepts has a block there: those that had one are older than the
+// No state that the anchor still accepts has a block there: states that did are older than the
 // confirmed epoch, and no range is used twice. A punched container is synced before its row may be
-// removed: if the punch were lost afterwards, no row would name the space.
+// removed; if the punch were lost afterwards, no row would record the space.
 //
 // The caller holds commitMu and poisons the manager if release fails.
 func (m *Manager) release() error {

@@ -12,7 +12,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// sparseManager has a full container of eight blocks and drops all but the first three.
+// sparseManager returns a manager with a full container of eight blocks, all but the first three
+// dropped.
 func sparseManager(t *testing.T, fs func(*vfs.Mem) vfs.FS) (m *Manager, mem *vfs.Mem, blocks map[block.ID][]byte) {
 	t.Helper()
 	o := testOptions(nil)
@@ -55,8 +56,8 @@ func containerNames(t *testing.T, mem *vfs.Mem) []string {
 	return names
 }
 
-// Where holes cannot be punched, a sparse container is emptied into another and unlinked. Blocks
-// keep their ids, and open sources stay readable.
+// If holes cannot be punched, a sparse container is emptied into another and unlinked. Blocks keep
+// their IDs, and open sources stay readable.
 func TestSparseContainerIsEmptiedAndUnlinked(t *testing.T) {
 	m, mem, blocks := sparseManager(t, func(mem *vfs.Mem) vfs.FS { return unpunchable{mem} })
 	first := ids(m)[0]
@@ -104,8 +105,8 @@ func checkBlocks(t *testing.T, m *Manager, blocks map[block.ID][]byte) {
 	}
 }
 
-// A block dropped while its container is rewritten stays dropped, and the space of its copy is
-// dead.
+// A block that is dropped while its container is rewritten stays dropped, and the space of its copy
+// becomes dead.
 func TestBlockDroppedDuringRewriteStaysDropped(t *testing.T) {
 	m, _, blocks := sparseManager(t, func(mem *vfs.Mem) vfs.FS { return unpunchable{mem} })
 	dropped := ids(m)[1]
@@ -132,7 +133,7 @@ func TestBlockDroppedDuringRewriteStaysDropped(t *testing.T) {
 	}
 }
 
-// A damaged block is not copied, and does not keep other containers from being rewritten.
+// A damaged block is not copied, and does not prevent the rewriting of other containers.
 func TestRewriteRefusesDamagedBlock(t *testing.T) {
 	m, mem, _ := sparseManager(t, func(mem *vfs.Mem) vfs.FS { return unpunchable{mem} })
 	b := m.state.blocks[ids(m)[0]]

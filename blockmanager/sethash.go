@@ -8,11 +8,11 @@ import (
 )
 
 // setHash is a hash of a set of rows that does not depend on their order: the sum of the rows'
-// 128-bit hashes, in two lanes that wrap each for itself. Adding a row and taking it away again
-// gives the hash from before, so a commit updates it in time proportional to the commit.
+// 128-bit hashes, in two 64-bit lanes that wrap separately. Adding a row and removing it again
+// restores the previous hash, so a commit updates it in time proportional to the commit.
 //
-// The hash of a row is xxh3-128 over the key's length (4 bytes, little-endian), the key, the value;
-// the length keeps (ab, c) and (a, bc) apart.
+// The hash of a row is xxh3-128 over the key's length (4 bytes, little-endian), the key, and the
+// value; the length distinguishes (ab, c) from (a, bc).
 type setHash struct{ lo, hi uint64 }
 
 func (h *setHash) add(key, value []byte) {

@@ -21,7 +21,7 @@ type sink struct {
 	id   block.ID
 	size int64
 	sum  *xxh3.Hasher
-	tail []byte // at least the last footerProbe bytes, or all
+	tail []byte // at least the last footerProbe bytes, or all of them
 	err  error  // the first error; nothing is written after it
 
 	buf     []byte // bytes from written on
@@ -39,10 +39,10 @@ func newSink(c *Creation, id block.ID) *sink {
 // ID returns the block's number.
 func (s *sink) ID() block.ID { return s.id }
 
-// Size returns the number of bytes taken.
+// Size returns the number of bytes written.
 func (s *sink) Size() int64 { return s.size }
 
-// Write takes bytes. p is not kept.
+// Write appends bytes to the block. It does not retain p.
 func (s *sink) Write(p []byte) (int, error) {
 	if s.err != nil {
 		return 0, s.err
@@ -86,7 +86,7 @@ func (s *sink) flush() error {
 	return err
 }
 
-// put writes p after the bytes already written.
+// put writes p after the bytes written so far.
 func (s *sink) put(p []byte) error {
 	m := s.c.m
 	if m.closed.Load() && s.err == nil {
@@ -113,8 +113,8 @@ func (s *sink) put(p []byte) error {
 	return s.err
 }
 
-// finish writes the rest, and zeros up to the next multiple of the block size, over whatever an
-// aborted block has left there.
+// finish writes the rest, and zeros up to the next multiple of the block size, which overwrite what
+// an aborted block may have left there.
 func (s *sink) finish() (blockRow, error) {
 	if s.err != nil {
 		return blockRow{}, s.err
@@ -131,7 +131,7 @@ func (s *sink) finish() (blockRow, error) {
 	return row, nil
 }
 
-// drop gives back the container. The bytes written are above its end and will be overwritten.
+// drop returns the container. Its bytes after the end will be overwritten.
 func (s *sink) drop() {
 	if s.err == nil {
 		s.err = errSinkEnded

@@ -127,8 +127,7 @@ func (s *source) ReadAt(p []byte, off int64) (int, error) {
 	}
 }
 
-// Close releases the block: if it was dropped, the next commit or confirmation may give back its
-// space.
+// Close releases the block. If it was dropped, the next commit or confirmation may free its space.
 func (s *source) Close() error {
 	if s.closed.Swap(true) {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/oribi-db/oribi/lsn"
 )
 
-// liveBlock is a committed block. All but refs is fixed.
+// liveBlock is a committed block. All fields except refs are immutable.
 type liveBlock struct {
 	id block.ID
 	blockRow
@@ -23,10 +23,10 @@ type liveBlock struct {
 // deadRange is the space of a block that a commit dropped, until its row is removed.
 type deadRange struct {
 	in          *container
-	off, length int64      // length in bytes, not rounded
+	off, length int64      // in bytes, not rounded
 	died        uint64     // epoch of the commit that dropped it, or of the open
-	block       *liveBlock // what may still be open; nil if from before the open
-	punched     bool       // given back and synced: the next commit removes the row
+	block       *liveBlock // the block if it may still be open; nil if it was dropped before this open
+	punched     bool       // freed and synced: the next commit removes the row
 }
 
 // state is the metadata as of the last commit, in memory. Pebble's rows are exactly those that
@@ -79,8 +79,8 @@ func (s *state) value(key []byte) []byte {
 }
 
 // loadState reads all rows and checks that they are complete, that the root contains their hash,
-// and that they agree with one another (spec blockmanager.md, 9.6 step 4). It reads no file but
-// Pebble's.
+// and that they are consistent with one another (spec blockmanager.md, 9.6 step 4). It reads only
+// Pebble's files.
 func loadState(o *Options, meta *metaStore) (*state, error) {
 	l := loader{state: newState(), seen: map[byte]bool{}}
 	if err := meta.scan(l.row); err != nil {
@@ -123,7 +123,7 @@ func (l *loader) row(key, v []byte) (err error) {
 		d := &deadRange{}
 		id, d.off, d.length, err = decodeDead(key, v)
 		if d.in = l.containers[id]; err == nil && d.in == nil {
-			return fault.Corruptf("metadata: dead range in container %s, which is not known", id)
+			return fault.Corruptf("metadata: dead range in unknown container %s", id)
 		}
 		l.dead[string(key)] = d
 	case kindFormat:
@@ -155,7 +155,7 @@ func (l *loader) finish(o *Options) error {
 		return fault.Corruptf("hash of the rows is %s, the root of epoch %d says %s", l.sum, l.epoch, l.hash)
 	}
 	if l.format.instance != o.Instance {
-		return fault.Corruptf("of store %x, not %x", l.format.instance, o.Instance)
+		return fault.Corruptf("belongs to store %x, not %x", l.format.instance, o.Instance)
 	}
 	if o.BlockSize != 0 && o.BlockSize != l.format.blockSize {
 		return fault.Corruptf("block size %d, the store says %d", l.format.blockSize, o.BlockSize)

@@ -8,8 +8,7 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// Usage splits what a container occupies into its parts. A dropped block counts as dead while it is
-// open.
+// Usage divides what a container occupies by kind. A dropped block counts as dead while it is open.
 func TestUsageOfContainer(t *testing.T) {
 	o := Options{FS: vfs.OS, Dir: t.TempDir(), Instance: testInstance}
 	if err := Format(o, nil, 1); err != nil {

@@ -144,7 +144,7 @@ func TestInvalidZoneMapsAreRefused(t *testing.T) {
 	const head = "4f525a4d 01000000 01000000 crc 02000000 00000000"
 	for name, text := range map[string]string{
 		"empty":                  "",
-		"no magic":               "4f525a4e 01000000 00000000",
+		"wrong magic":            "4f525a4e 01000000 00000000",
 		"byte 7":                 "4f525a4d 01000001 01000000",
 		"entry missing":          "4f525a4d 01000000 01000000",
 		"entries of more blocks": "4f525a4d 01000000 02000000 crc 02000000 00000000 03010100 8182 crc 02000000 00000000 03010100 8182",

@@ -85,7 +85,7 @@ type zones struct {
 // parseZoneMap parses a payload. It returns nil without an error for a later version.
 func parseZoneMap(payload []byte, t schema.Type, blocks int, rows int64) (*ZoneMap, error) {
 	if len(payload) < zoneHeaderLen || string(payload[:4]) != zoneMagic {
-		return nil, fault.Corruptf("zone map: no magic in %d bytes", len(payload))
+		return nil, fault.Corruptf("zone map: wrong magic in %d bytes", len(payload))
 	}
 	if payload[4] != zoneVersion || payload[5]&^zoneMustKnown != 0 {
 		return nil, nil

@@ -85,20 +85,20 @@ func (o *op) apply(f vfs.File) (err error) {
 	return err
 }
 
-// picture is what is durable at a moment, and the operations that are not.
+// picture is the durable state at a time, and the operations that are not durable.
 type picture struct {
 	store   *vfs.Mem                 // each file under the name that path gives, with its durable content
-	durable map[node]map[string]node // names of directories; none where there is no entry. The inner maps never change
-	pending []*op                    // rising
+	durable map[node]map[string]node // names of directories; none if there is no entry. The inner maps never change
+	pending []*op                    // ascending
 	seq     int                      // of the last op
 }
 
 // journal is what an FS records. Guarded by FS.turn.
 type journal struct {
 	picture
-	names map[node]map[string]node // as they are
+	names map[node]map[string]node // current names
 	files map[node]bool            // in store
-	made  int                      // nodes
+	made  int                      // number of nodes
 
 	forgetFlushes int
 	past          []*picture // before the last flushes
@@ -180,11 +180,11 @@ func elements(name string) []string {
 // add records an operation.
 func (j *journal) add(o *op) {
 	if !o.names() && !j.files[o.node] {
-		return // it has no name left, and gets none again
+		return // it has no name left and will not get one
 	}
 	j.seq++
 	o.seq = j.seq
-	j.pending = append(j.pending, o) // pictures share it: what they see of it stays
+	j.pending = append(j.pending, o) // pictures share the array: the elements that they see do not change
 	if len(j.past) > 0 {
 		j.recent = append(j.recent, o)
 	}
@@ -242,7 +242,7 @@ func (j *journal) replace(n node, content []byte) {
 	must(f.Close())
 }
 
-// flush makes durable what happened to a file or to the names of a directory.
+// flush makes the changes to a file, or to the names of a directory, durable.
 func (j *journal) flush(n node) {
 	of := func(o *op) bool { return o.node == n }
 	if !slices.ContainsFunc(j.pending, of) {
@@ -289,7 +289,7 @@ func (p *picture) copy() *picture {
 	return &picture{store: p.store.Clone(), durable: maps.Clone(p.durable), pending: p.pending, seq: p.seq}
 }
 
-// sweep removes the files that no name refers to, whatever is lost.
+// sweep removes files that no name refers to in any state.
 func (j *journal) sweep() {
 	reached := map[node]bool{}
 	var walk func(n node)

@@ -12,7 +12,7 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// Point is a moment at which a crash may happen. It does not change with the file system. Not for
+// Point is a time at which a crash may happen. It does not change with the file system. Not for
 // concurrent use.
 type Point struct {
 	now    *picture
@@ -32,17 +32,18 @@ func (j *journal) point() *Point {
 	return p
 }
 
-// Kill returns what a kill of the process leaves: all that was written. In the copy all of it is
-// durable; Resume distinguishes what is.
+// Kill returns the state after a kill of the process: everything that was written. In the copy all
+// of it is durable; Resume keeps the distinction.
 func (p *Point) Kill() *vfs.Mem { return p.now.build(p.now.pending, keepAll) }
 
-// Cut returns what a power cut leaves if nothing unsynced survives.
+// Cut returns the state after a power cut if nothing unsynced survives.
 func (p *Point) Cut() *vfs.Mem { return p.now.build(nil, keepAll) }
 
-// Random returns what a power cut leaves that loses a random part of what was not synced.
+// Random returns a state after a power cut in which a random part of the unsynced operations is
+// lost.
 func (p *Point) Random(r *rand.Rand) *vfs.Mem { return p.now.build(p.now.pending, someOf(r.Uint64())) }
 
-// Resume returns the file system as the next process finds it after a kill: everything is there,
+// Resume returns the file system as the next process finds it after a kill: everything is present,
 // and what was not durable still is not.
 func (p *Point) Resume() *FS {
 	j := &journal{picture: *p.now.copy(), files: maps.Clone(p.files), made: p.made, names: map[node]map[string]node{}}
@@ -53,7 +54,7 @@ func (p *Point) Resume() *FS {
 	return &FS{live: p.Kill(), journal: j}
 }
 
-// part says how much of an operation is there.
+// part describes how much of an operation is kept.
 type part struct {
 	how  how
 	n    int    // prefix: bytes
@@ -65,7 +66,7 @@ type how int
 const (
 	all     how = iota
 	none        // lost
-	length      // of a write: the file is as long as with it, the bytes are missing
+	length      // of a write: the file has its length, but the bytes are zeros
 	prefix      // of a write: its first bytes
 	sectors     // of a write: any of its sectors
 )
@@ -79,7 +80,7 @@ func keepNone(*op) part { return part{how: none} }
 
 // someOf keeps random operations and random parts of writes. The seed determines each decision.
 func someOf(seed uint64) func(*op) part {
-	kept := rand.New(rand.NewPCG(seed, 0)).IntN(5) // of four, about
+	kept := rand.New(rand.NewPCG(seed, 0)).IntN(5) // about this many of four
 	return func(o *op) part {
 		r := rand.New(rand.NewPCG(seed, uint64(o.seq)))
 		switch {
@@ -94,7 +95,7 @@ func someOf(seed uint64) func(*op) part {
 	}
 }
 
-// put applies a part of an operation on content.
+// put applies part of an operation to content.
 func (o *op) put(f vfs.File, c part) error {
 	switch c.how {
 	case none:
@@ -167,7 +168,7 @@ type builder struct {
 	names   map[node]map[string]node
 	content map[node][]*op
 	choose  func(*op) part
-	placed  map[node]string // where
+	placed  map[node]string // path of each placed node
 }
 
 // place creates the files below a directory.
@@ -177,7 +178,7 @@ func (b *builder) place(dir node, at string) {
 		switch {
 		case !n.dir:
 			b.file(n, to)
-		case b.placed[n] == "": // else the other half of its renaming is lost
+		case b.placed[n] == "": // otherwise the other half of its renaming is lost
 			b.placed[n] = to
 			must(b.out.Mkdir(to))
 			b.place(n, to)
@@ -193,7 +194,7 @@ func (b *builder) file(n node, to string) {
 	}
 	b.placed[n] = to
 	f, err := b.out.Open(n.path(), true)
-	if err != nil { // it was made after the picture
+	if err != nil { // it was created after the picture
 		f, err = b.out.Create(n.path())
 		must(err)
 	}

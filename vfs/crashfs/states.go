@@ -11,21 +11,21 @@ import (
 
 // State is one state that a crash may leave.
 type State struct {
-	Name  string   // describes what is lost and what is there
+	Name  string   // describes what is lost and what is present
 	Image *vfs.Mem // the caller's; all of it is durable
-	Hash  [16]byte // of all names and contents: states of one hash are the same
-	// Killed reports whether a kill of the process leaves this state: all that was written is
-	// there.
+	Hash  [16]byte // of all names and contents: states with equal hashes are equal
+	// Killed reports whether a kill of the process leaves this state, with everything that was
+	// written.
 	Killed         bool
-	FlushForgotten bool // the disk acknowledged a flush that it forgot
+	FlushForgotten bool // the disk acknowledged a flush and lost it
 }
 
-// Randoms is how many random states there are for a point, and for each forgotten flush.
+// Randoms is the number of random states for a point, and for each forgotten flush.
 const Randoms = 4
 
-// States iterates over the states that a crash at the point may leave, all different. A limit above
-// 0 is the most it yields, chosen by the seed, a sixth of them with a forgotten flush. The first
-// two, if they differ, are those of Kill and Cut. The seed also determines the random states.
+// States iterates over the different states that a crash at the point may leave. A limit above 0 is
+// the maximum number of states; the seed chooses them, a sixth of them with a forgotten flush. The
+// first two, if they differ, are those of Kill and Cut. The seed also determines the random states.
 func (p *Point) States(seed uint64, limit int) iter.Seq[State] {
 	return func(yield func(State) bool) {
 		kept, forgotten := p.kept(seed), p.forgotten(seed)
@@ -63,7 +63,7 @@ func shuffle(r *rand.Rand, plans []plan) {
 	r.Shuffle(len(plans), func(i, k int) { plans[i], plans[k] = plans[k], plans[i] })
 }
 
-// plan is how to make a state.
+// plan describes how to build a state.
 type plan struct {
 	name   string
 	base   *picture
@@ -72,7 +72,7 @@ type plan struct {
 	forgot bool
 }
 
-// kept returns the plans for a disk that keeps what it acknowledged.
+// kept returns the plans for a disk that keeps everything that it acknowledged.
 func (p *Point) kept(seed uint64) (out []plan) {
 	ops := p.now.pending
 	add := func(name string, choose func(*op) part) {
@@ -122,8 +122,8 @@ func (p *Point) kept(seed uint64) (out []plan) {
 	return out
 }
 
-// forgotten returns the plans for a disk that forgot one of the last flushes, and perhaps what
-// followed.
+// forgotten returns the plans for a disk that lost one of the last flushes, and possibly later
+// ones.
 func (p *Point) forgotten(seed uint64) (out []plan) {
 	for i, before := range p.past {
 		ago := len(p.past) - i
@@ -154,11 +154,11 @@ func (p *Point) forgotten(seed uint64) (out []plan) {
 	return out
 }
 
-// maxTears is the number of borders at which a write is torn.
+// maxTears is the number of sector borders at which a write is torn.
 const maxTears = 8
 
-// borders returns the lengths of the prefixes of a write that end at the border of a sector; of a
-// long write some, including the first and the last.
+// borders returns the lengths of the prefixes of a write that end at a sector border; for a long
+// write only some, including the first and the last.
 func borders(o *op) (out []int) {
 	for at := (o.off/sector + 1) * sector; at < o.off+int64(len(o.data)); at += sector {
 		out = append(out, int(at-o.off))
