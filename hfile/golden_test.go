@@ -1,10 +1,13 @@
 package hfile
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -257,4 +260,118 @@ func TestGoldenSequences(t *testing.T) {
 			checkHudiSeek(t, c, untext(t, key), s)
 		}
 	})
+}
+
+// golden lines of HBase's view, and how they are named there.
+var blockNames = map[string]string{
+	magicData: "DATA", magicEncodedData: "ENCODED_DATA", magicLeafIndex: "LEAF_INDEX", magicInnerIndex: "INTERMEDIATE_INDEX", magicRootIndex: "ROOT_INDEX",
+	magicMeta: "META", magicFileInfo: "FILE_INFO", magicBloomChunk: "BLOOM_CHUNK", magicBloomMeta: "GENERAL_BLOOM_META", magicDeleteFamily: "DELETE_FAMILY_BLOOM_META",
+}
+
+// indexKeyText returns a key of the index as a line of the corpus.
+func indexKeyText(b []byte) string {
+	if k, ok := ParseKey(b); ok {
+		return "{" + keyText(k) + "}"
+	}
+	return fmt.Sprintf(`{"short":"0x%x"}`, b)
+}
+
+func TestGoldenListings(t *testing.T) {
+	supported(t, func(t *testing.T, g goldenFile, r *Reader) {
+		var got, want []string
+		for _, line := range g.lines(t, g.Info) {
+			section := line[:strings.Index(line, ",")]
+			if section == `{"section":"meta"` && isHudi(g) { // HBase's answers may be wrong
+				continue
+			}
+			if section != `{"section":"bloom"` && section != `{"section":"file_info"` {
+				want = append(want, line)
+			}
+		}
+		if want == nil {
+			t.Skip("no listing")
+		}
+		add := func(format string, args ...any) {
+			got = append(got, fmt.Sprintf(`{"section":`+format+"}", args...))
+		}
+		tr := r.Trailer()
+		comparator := tr.Comparator
+		if !r.Hudi() {
+			comparator = "org.apache.hadoop.hbase.InnerStoreCellComparator" // what HBase maps old names to
+		}
+		add(`"trailer","major":%d,"minor":%d,"file_info_offset":%d,"load_on_open_offset":%d,"uncompressed_data_index_size":%d,"total_uncompressed_bytes":%d,`+
+			`"data_index_count":%d,"meta_index_count":%d,"entry_count":%d,"num_data_index_levels":%d,"first_data_block_offset":%d,"last_data_block_offset":%d,`+
+			`"comparator":%q,"codec":%q,"encrypted":false`, tr.Major, tr.Minor, tr.FileInfoOffset, tr.LoadOnOpenOffset, tr.IndexBytes, tr.UncompressedBytes,
+			tr.DataIndexCount, tr.MetaIndexCount, tr.EntryCount, tr.IndexLevels, tr.FirstDataBlock, tr.LastDataBlock, comparator, tr.Codec)
+		for b, err := range r.Blocks() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			add(`"block","offset":%d,"type":%q,"size":%d,"uncompressed":%d,"prev":%d,"checksum_type":%d,"bytes_per_checksum":%d,"data_size":%d,"payload_sha256":"%x"`,
+				b.Offset, blockNames[b.Type], b.Size, b.UncompressedSize, b.PrevOffset, uint8(b.Checksum), b.BytesPerChecksum, b.DataSize, sha256.Sum256(b.Payload))
+		}
+		for e, err := range r.IndexEntries() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			add(`"index","depth":%d,"offset":%d,"size":%d,"key":%s`, e.Depth, e.Offset, e.Size, indexKeyText(e.Key))
+		}
+		mid, err := r.MidKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mid != nil {
+			add(`"mid_key","key":%s`, indexKeyText(mid))
+		}
+		if !isHudi(g) {
+			for _, e := range r.MetaEntries() {
+				content, ok, err := r.Meta(string(e.Key))
+				if err != nil {
+					t.Fatal(err)
+				}
+				add(`"meta","name":%s,"offset":%d,"size":%d,"found":%t,"length":%d,"sha256":"%x"`, quote(text(e.Key)), e.Offset, e.Size, ok, len(content), sha256.Sum256(content))
+			}
+		}
+		compareLines(t, got, want)
+	})
+}
+
+func TestGoldenHudiListings(t *testing.T) {
+	supported(t, func(t *testing.T, g goldenFile, r *Reader) {
+		var got, want []string
+		for _, line := range g.lines(t, g.HudiInfo) {
+			if strings.HasPrefix(line, `{"section":"file_info"`) || strings.HasPrefix(line, `{"section":"meta"`) {
+				want = append(want, line)
+			}
+		}
+		if want == nil {
+			t.Skip("no listing")
+		}
+		info := slices.Clone(r.FileInfo())
+		slices.SortFunc(info, func(a, b InfoEntry) int { return bytes.Compare(a.Key, b.Key) })
+		for _, e := range info {
+			got = append(got, fmt.Sprintf(`{"section":"file_info","key":%s,"value":%s}`, quote(text(e.Key)), quote(text(e.Value))))
+		}
+		for _, e := range r.MetaEntries() {
+			content, _, err := r.Meta(string(e.Key))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, fmt.Sprintf(`{"section":"meta","name":%s,"offset":%d,"size":%d,"length":%d,"sha256":"%x"}`, quote(text(e.Key)), e.Offset, e.Size,
+				len(content), sha256.Sum256(content)))
+		}
+		compareLines(t, got, want)
+	})
+}
+
+func compareLines(t *testing.T, got, want []string) {
+	t.Helper()
+	for i := range min(len(got), len(want)) {
+		if got[i] != want[i] {
+			t.Fatalf("line %d: %s\nwant %s", i, got[i], want[i])
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d lines, want %d: %s", len(got), len(want), append(got, want...)[min(len(got), len(want))])
+	}
 }
