@@ -1,7 +1,6 @@
 package oribi
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,10 +12,10 @@ import (
 )
 
 // BulkOption is an option of Table.UpdateWhere, DeleteWhere, and DeleteRange: a Predicate, From,
-// To, Prefix, InPieces, NoSync. A nil option has no effect.
+// To, Prefix, InPieces, PieceBytes, NoSync. A nil option has no effect.
 type BulkOption interface{ bulk(*bulkOptions) }
 
-// TruncateOption is an option of Table.Truncate: InPieces, NoSync.
+// TruncateOption is an option of Table.Truncate: InPieces, PieceBytes, NoSync.
 type TruncateOption interface {
 	BulkOption
 	truncate()
@@ -24,17 +23,17 @@ type TruncateOption interface {
 
 type bulkOptions struct {
 	read   readOptions // which rows
-	pieces bool
+	pieces int64       // bytes of a write batch; 0 = there is only one
 	noSync bool
 }
 
-type inPieces struct{}
+type pieceBytes int64
 
-func (inPieces) bulk(o *bulkOptions)    { o.pieces = true }
-func (inPieces) truncate()              {}
-func (noSync) bulk(o *bulkOptions)      { o.noSync = true }
-func (noSync) truncate()                {}
-func (p Predicate) bulk(o *bulkOptions) { o.read.where = append(o.read.where, p) }
+func (n pieceBytes) bulk(o *bulkOptions) { o.pieces = int64(n) }
+func (pieceBytes) truncate()             {}
+func (noSync) bulk(o *bulkOptions)       { o.noSync = true }
+func (noSync) truncate()                 {}
+func (p Predicate) bulk(o *bulkOptions)  { o.read.where = append(o.read.where, p) }
 func (f rangeOption) bulk(o *bulkOptions) {
 	f(&o.read)
 }
@@ -42,7 +41,14 @@ func (f rangeOption) bulk(o *bulkOptions) {
 // InPieces lets a bulk call commit several write batches, one after the other in key order, if one
 // would be too large or keep too many rows in memory. Each is atomic and has its own timestamp, and
 // readers see it as soon as it is committed. Each changes the rows as they are when it begins.
-func InPieces() TruncateOption { return inPieces{} }
+//
+// A write batch is at most 4 MiB, or a quarter of Options.MemoryLimit if that is less.
+func InPieces() TruncateOption { return PieceBytes(defaultPieceBytes) }
+
+// PieceBytes is InPieces with write batches of at most n bytes, as Batch.Bytes counts them, but of
+// at least one row. Other writers wait less for the rows of a smaller write batch; the call itself
+// takes longer.
+func PieceBytes(n int64) TruncateOption { return pieceBytes(max(n, 1)) }
 
 // BulkResult describes what a bulk call did, up to its error if it failed.
 type BulkResult struct {
@@ -54,8 +60,7 @@ type BulkResult struct {
 	Next Key
 }
 
-// pieceBytes is the size of a write batch of a call with InPieces.
-const pieceBytes = 4 << 20
+const defaultPieceBytes = 4 << 20
 
 // UpdateWhere sets the columns of set in every row for which all predicates are true and whose key
 // is in the range of From, To, and Prefix. Without these options, it changes all rows. set contains
@@ -146,7 +151,7 @@ func (c *rowsChange) run(ctx context.Context) (BulkResult, error) {
 			err = c.commit(ctx)
 		}
 	}
-	if err != nil && c.o.pieces {
+	if err != nil && c.o.pieces > 0 {
 		c.res.Next = c.next()
 	}
 	return c.res, err
@@ -173,8 +178,8 @@ func (c *rowsChange) collect(ctx context.Context) (more bool, err error) {
 		}
 	}
 	limit := c.t.store.batchLimit()
-	if c.o.pieces {
-		limit = min(limit, pieceBytes)
+	if c.o.pieces > 0 {
+		limit = min(limit, c.o.pieces)
 	}
 	o := c.o.read
 	o.columns, o.all = nil, false
@@ -197,7 +202,7 @@ func (c *rowsChange) collect(ctx context.Context) (more bool, err error) {
 	if err = it.Close(); err == nil {
 		err = sc.interrupted()
 	}
-	if err == nil && more && !c.o.pieces {
+	if err == nil && more && c.o.pieces == 0 {
 		err = fmt.Errorf("more than %d rows, %d bytes of a write batch, limit %d: use InPieces: %w", c.b.n, c.b.bytes, limit, fault.ErrBatchTooLarge)
 	}
 	return more, err
@@ -214,7 +219,7 @@ func (c *rowsChange) add(op tablet.Op, key []byte, size int64) {
 	c.b.n++
 	c.b.bytes += size
 	if c.first == nil {
-		c.first = bytes.Clone(key)
+		c.first = append([]byte{}, key...) // not nil, even if the key is empty
 	}
 }
 
@@ -268,7 +273,7 @@ func (c *rowsChange) commit(ctx context.Context) error {
 	}
 	var last []byte
 	if n > 0 {
-		last = bytes.Clone(c.p.ops[n-1].Key)
+		last = append([]byte{}, c.p.ops[n-1].Key...)
 	}
 	var opts []CommitOption
 	if c.o.noSync {

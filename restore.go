@@ -40,7 +40,7 @@ func (t *Table) truncate(ctx context.Context, o bulkOptions) (BulkResult, error)
 	}
 	defer t.store.leave()
 	c := rowsChange{t: t, op: OpDeleteIgnore, o: o, b: t.store.NewBatch()}
-	if o.pieces {
+	if o.pieces > 0 {
 		return c.run(ctx)
 	}
 	return t.replace(ctx, c.b, !o.noSync, func() (mvcc.Timestamp, error) {
@@ -77,9 +77,10 @@ func (t *Table) restore(ctx context.Context, ts mvcc.Timestamp) (BulkResult, err
 		return BulkResult{}, err
 	}
 	defer s.leave()
-	b := s.NewBatch()
-	return t.replace(ctx, b, true, func() (mvcc.Timestamp, error) {
+	b, rows := s.NewBatch(), int64(0)
+	res, err := t.replace(ctx, b, true, func() (mvcc.Timestamp, error) {
 		b.Reset()
+		rows = 0
 		at := max(ts, s.pub.Visible())
 		for d, err := range t.Diff(ctx, ts, at) {
 			if err != nil {
@@ -91,9 +92,14 @@ func (t *Table) restore(ctx context.Context, ts mvcc.Timestamp) (BulkResult, err
 			if limit := s.batchLimit(); b.bytes > limit {
 				return 0, fmt.Errorf("more than %d rows, %d bytes of a write batch, limit %d: %w", b.n, b.bytes, limit, fault.ErrBatchTooLarge)
 			}
+			rows++ // with one or two operations
 		}
 		return at, nil
 	})
+	if err == nil {
+		res.Rows = rows
+	}
+	return res, err
 }
 
 // undo adds the operations that change a row back to what it was before a difference.

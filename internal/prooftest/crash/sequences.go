@@ -75,6 +75,12 @@ func (q *Sequences) steps(value byte, sync bool) (out []script.Step) {
 	for _, kind := range []script.Kind{script.Flush, script.Deltas, script.Compact, script.Minor, script.Major, script.UndoGC, script.Reopen} {
 		out = append(out, script.Step{Kind: kind, Table: onlyTable, Mask: 1 << 1})
 	}
+	set := writeKey(oribi.OpUpdate, 0, value, sync)
+	set.Ops[0].Cells[0], set.Ops[0].Set[0] = nil, false
+	some := script.Read{Limit: -1, From: writeKey(oribi.OpDelete, 1, 0, sync).Ops[0].Cells[:1]}
+	out = append(out, script.Step{Kind: script.UpdateWhere, Ops: set.Ops, Sync: sync, Size: 1}, script.Step{Kind: script.DeleteWhere, Read: some, Sync: sync},
+		script.Step{Kind: script.Truncate, Sync: sync}, script.Step{Kind: script.Restore, Read: script.Read{AsOf: true, At: q.model.Commits[1].TS}, Sync: true},
+		script.Step{Kind: script.Rename, Name: string('t' + rune(value))})
 	added := schema.Column{Name: string('a' + rune(value)), Type: schema.Int64, Nullable: true}
 	in := writeKey(oribi.OpInsert, 3+value, value, true)
 	return append(out, script.Step{Kind: script.Alter, Table: onlyTable, Alter: []script.Alteration{{What: "add", Add: added}}},
@@ -109,7 +115,7 @@ func (q *Sequences) Run(i int) (*script.Script, StateCounts, error) {
 	x := newProbing(disk, r)
 	x.limit = q.Limit
 	for at, st := range steps {
-		widen(&st, r.Model.Tables[onlyTable].Schema)
+		fit(&st, r.Model.Tables[r.Model.Names()[0]])
 		if st.Kind == script.Write && r.Model.Resolve(st.Ops, false).Refused >= 0 {
 			return r.Script, x.counted(), errors.Join(r.Err, r.Store.Close())
 		}
@@ -127,11 +133,14 @@ func (q *Sequences) Run(i int) (*script.Script, StateCounts, error) {
 	return x.end()
 }
 
-// widen gives the operations of a step as many cells as the table has columns.
-func widen(st *script.Step, s *schema.Schema) {
+// fit gives a step the table's present name, and its operations as many cells as the table has
+// columns.
+func fit(st *script.Step, t *model.Table) {
+	st.Table = t.Name
 	for i := range st.Ops {
 		op := &st.Ops[i]
-		for len(op.Cells) < len(s.Columns) {
+		op.Table = t.Name
+		for len(op.Cells) < len(t.Schema.Columns) {
 			op.Cells, op.Set = append(op.Cells, nil), append(op.Set, false)
 		}
 	}

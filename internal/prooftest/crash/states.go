@@ -90,8 +90,8 @@ type probing struct {
 	rng    *rand.Rand
 	counts StateCounts
 	err    error
-	// known has the number of batches of each opened state, by hash, since the last Create, Drop
-	// or Alter.
+	// known has the number of batches of each opened state, by hash, since the last Create, Drop,
+	// Alter or Rename.
 	known map[[16]byte]int
 	olds  []*model.Model // before the last three of these steps, for disks that ignored syncs
 }
@@ -114,7 +114,7 @@ func (x *probing) late() bool { return !x.until.IsZero() && time.Now().After(x.u
 // do runs a step.
 func (x *probing) do(st script.Step) bool {
 	switch st.Kind {
-	case script.Create, script.Drop, script.Alter:
+	case script.Create, script.Drop, script.Alter, script.Rename:
 		x.mu.Lock()
 		if x.olds = append(x.olds, x.r.Model.Clone()); len(x.olds) > 3 {
 			x.olds = x.olds[1:]
@@ -213,7 +213,7 @@ func (x *probing) highest() int {
 	return len(x.r.Model.Commits)
 }
 
-// uncertain reports whether a table is being created, dropped or altered.
+// uncertain reports whether a table is being created, dropped, altered or renamed.
 func (x *probing) uncertain() bool { return x.r.Unsure != "" || x.r.Altering != nil }
 
 // check opens a state, compares it with the model and runs Verify. One state in eight is first
@@ -244,7 +244,7 @@ func (x *probing) check(_ *crashfs.Point, s *crashfs.State, p *history.Crashed) 
 }
 
 // older reports whether a state of a disk that ignored syncs matches the model before one of the
-// last three creations, drops or alterations of a table.
+// last three creations, drops, alterations or renames of a table.
 func (x *probing) older(s *crashfs.State, p *history.Crashed) bool {
 	for _, m := range x.olds {
 		q := &history.Crashed{Model: m.Clone(), Image: s.Image, Settings: p.Settings, Wall: p.Wall}

@@ -24,12 +24,19 @@ func (r *Runner) alter(st *script.Step) error {
 		changes = append(changes, st.Alter[i].Change(columns))
 		columns, _ = st.Alter[i].Apply(columns, nil)
 	}
+	r.alteredFrom = t.Properties().SchemaVersion
+	return r.change(st, func() error { return t.Alter(r.ctx, changes...) })
+}
+
+// change alters or renames a table, in the store and then in the model. After a failure the change
+// may or may not be made.
+func (r *Runner) change(st *script.Step, do func() error) error {
 	r.State.Lock()
 	if r.Altering == nil { // else an earlier one failed with unknown result, and the store refuses others
-		r.Altering, r.alteredFrom = st, t.Properties().SchemaVersion
+		r.Altering = st
 	}
 	r.State.Unlock()
-	if err := t.Alter(r.ctx, changes...); err != nil {
+	if err := do(); err != nil {
 		return err
 	}
 	r.State.Lock()
@@ -38,8 +45,10 @@ func (r *Runner) alter(st *script.Step) error {
 		return fmt.Errorf("a change of table %s is taken, after one of %s failed", st.Table, r.Altering.Table)
 	}
 	r.Altering = nil
-	r.Model.Alter(st)
-	r.Model.Flushed(r.Model.Tables[st.Table], len(r.Model.Commits))
+	r.Model.Change(st)
+	if st.Kind == script.Alter {
+		r.Model.Flushed(r.Model.Tables[st.Table], len(r.Model.Commits))
+	}
 	return nil
 }
 

@@ -5,7 +5,8 @@ type Counts struct {
 	Steps            int64
 	Batches          int64 // committed
 	Refused          int64 // batches with a refused row
-	Operations       int64 // of batches, committed or not
+	Operations       int64 // of batches, committed or not, and of bulk calls
+	Bulk             int64 // bulk calls
 	Reads            int64 // gets, scans, counts
 	Rows             int64 // compared cell by cell or by hash
 	Flushes          int64
@@ -23,6 +24,7 @@ func (c *Counts) Add(o Counts) {
 	c.Batches += o.Batches
 	c.Refused += o.Refused
 	c.Operations += o.Operations
+	c.Bulk += o.Bulk
 	c.Reads += o.Reads
 	c.Rows += o.Rows
 	c.Flushes += o.Flushes

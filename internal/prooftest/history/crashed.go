@@ -22,7 +22,7 @@ type Crashed struct {
 	Least    int            // minimum number of commits
 	inFlight *model.Outcome // one more commit that may be included
 	unsure   string         // a table that may or may not exist
-	altering *script.Step   // an alteration that may or may not be included
+	altering *script.Step   // an Alter or a Rename that may or may not be included
 	Settings script.Settings
 	Wall     *Wall
 
@@ -111,20 +111,27 @@ func (p *Crashed) Look(opts *oribi.Options, timestamps []mvcc.Timestamp, then fu
 	return n, m, err
 }
 
-// shown returns the model that a store matches: the one before or after the alteration in progress.
+// shown returns the model that a store matches: the one before or after the Alter or Rename in
+// progress.
 func (p *Crashed) shown(s *oribi.Store) *model.Model {
-	if p.altering == nil {
-		return p.Model
-	}
-	t, err := s.Table(p.altering.Table)
-	if err != nil || t.Properties().SchemaVersion <= p.alteredFrom {
+	if p.altering == nil || !p.includes(s) {
 		return p.Model
 	}
 	if p.altered == nil {
 		p.altered = p.Model.Clone()
-		p.altered.Alter(p.altering)
+		p.altered.Change(p.altering)
 	}
 	return p.altered
+}
+
+// includes reports whether a store includes the Alter or Rename in progress.
+func (p *Crashed) includes(s *oribi.Store) bool {
+	if p.altering.Kind == script.Rename {
+		_, err := s.Table(p.altering.Name)
+		return err == nil
+	}
+	t, err := s.Table(p.altering.Table)
+	return err == nil && t.Properties().SchemaVersion > p.alteredFrom
 }
 
 // adopt replaces the model by the state of the open store.

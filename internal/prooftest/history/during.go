@@ -12,7 +12,7 @@ import (
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
-// during commits a batch while its table is rewritten: after the snapshot of the rewrite and before
+// during commits a batch, or makes a bulk call, while its table is rewritten: after the snapshot of the rewrite and before
 // its metadata commit. The step's mask chooses whether it comes after the first rows are read or
 // before one of the block writes. The batch comes after a rewrite that does neither. It also comes
 // after background rewrites, whose progress cannot be told apart, and after a rewrite with memory
@@ -23,7 +23,7 @@ func (r *Runner) during(st *script.Step) error {
 		if st.Written { // the rewrite failed and is retried
 			return
 		}
-		if err = r.write(st); err == nil {
+		if err = r.commit(st); err == nil {
 			st.Written = true
 			err = r.compareNow(st.Table)
 		}

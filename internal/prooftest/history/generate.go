@@ -39,9 +39,9 @@ func NewGenerator(o script.Settings) *Generator {
 	if g.o.Keys == 0 {
 		g.o.Keys = 300
 	}
-	g.Weight = []Weighted{{script.Write, 500}, {script.Ingest, 25}, {script.Get, 200}, {script.Find, 150}, {script.Count, 40}, {script.Many, 30}, {script.Versions, 60}, {script.Diff, 60}, {script.Flush, 40}, {script.Merge, 20}, {script.Compact, 4},
+	g.Weight = []Weighted{{script.Write, 500}, {script.Ingest, 25}, {script.UpdateWhere, 14}, {script.DeleteWhere, 8}, {script.DeleteRange, 7}, {script.Truncate, 4}, {script.Restore, 12}, {script.Get, 200}, {script.Find, 150}, {script.Count, 40}, {script.Many, 30}, {script.Versions, 60}, {script.Diff, 60}, {script.Flush, 40}, {script.Merge, 20}, {script.Compact, 4},
 		{script.Deltas, 15}, {script.Minor, 10}, {script.Major, 20}, {script.UndoGC, 6},
-		{script.Check, 6}, {script.Hold, 2}, {script.Reopen, 4}, {script.ReadOnly, 2}, {script.Verify, 1}, {script.Create, 1}, {script.Drop, 1}, {script.Alter, 15}}
+		{script.Check, 6}, {script.Hold, 2}, {script.Reopen, 4}, {script.ReadOnly, 2}, {script.Verify, 1}, {script.Create, 1}, {script.Drop, 1}, {script.Alter, 15}, {script.Rename, 6}}
 	if !o.NoCrashes {
 		g.Weight = append(g.Weight, Weighted{script.Kill, 5}, Weighted{script.Cut, 5}, Weighted{script.Tear, 6})
 	}
@@ -99,8 +99,12 @@ func (g *Generator) Next(r *Runner) script.Step {
 		}
 		st = g.Write(r, []string{name})
 		st.Table, st.Mask = name, g.r.Uint64()&g.r.Uint64()
-		st.During = []script.Kind{script.Flush, script.Flush, script.Flush, script.Flush, script.Merge, script.Merge, script.Compact, script.Deltas, script.Minor, script.Major}[g.r.IntN(10)]
+		st.During = g.rewrite()
 		return st
+	case script.Rename:
+		st.Name = g.rename(r, name)
+	case script.UpdateWhere, script.DeleteWhere, script.DeleteRange, script.Truncate, script.Restore:
+		g.bulk(r, r.Model.Tables[name], &st)
 	case script.Ingest:
 		g.ingest(r.Model.Tables[name], &st)
 	case script.Get:

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
-	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/prooftest/model"
 	"github.com/oribi-db/oribi/internal/prooftest/script"
 	"github.com/oribi-db/oribi/internal/prooftest/values"
@@ -165,29 +164,6 @@ func differentValues(s *schema.Schema, want [][]byte, columns []int, got oribi.R
 		return fmt.Errorf("got columns %v, want %v", got, names)
 	}
 	return nil
-}
-
-// matching returns the expected rows of a scan, in key order, ignoring its limit.
-func (r *Runner) matching(t *model.Table, rd *script.Read) (out [][][]byte) {
-	s := t.Schema
-	var tests []batch.Predicate
-	for _, test := range rd.Tests {
-		tests = append(tests, batch.Predicate{Type: s.Columns[test.Column].Type, Op: test.Op, Values: test.Values})
-	}
-next:
-	for _, row := range t.Rows(rd.Newest()) {
-		if rd.From != nil && model.CompareKeys(s, row[:s.Keys], rd.From) < 0 || rd.To != nil && model.CompareKeys(s, row[:s.Keys], rd.To) >= 0 {
-			continue
-		}
-		for i := range tests {
-			// Evaluate the predicate in the simplest way: one cell, unprepared.
-			if !tests[i].EvalCell(row[rd.Tests[i].Column]) {
-				continue next
-			}
-		}
-		out = append(out, row)
-	}
-	return out
 }
 
 // countOptions returns the options that select the rows of a read.

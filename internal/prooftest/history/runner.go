@@ -56,9 +56,9 @@ type Runner struct {
 	State    sync.Mutex
 	InFlight *model.Outcome
 	Unsure   string
-	Altering *script.Step // the Alter that is being made
+	Altering *script.Step // the Alter or Rename that is being made
 
-	alteredFrom uint32 // the schema version before it
+	alteredFrom uint32 // the schema version before an Alter
 
 	middle middle
 }
@@ -219,11 +219,13 @@ func (r *Runner) step(st *script.Step) error {
 		return r.drop(st)
 	case script.Alter:
 		return r.alter(st)
-	case script.Write:
+	case script.Rename:
+		return r.rename(st)
+	case script.Write, script.UpdateWhere, script.DeleteWhere, script.DeleteRange, script.Truncate, script.Restore:
 		if st.During != "" {
 			return r.during(st)
 		}
-		return r.write(st)
+		return r.commit(st)
 	case script.Ingest:
 		return r.ingest(st)
 	case script.Get:
@@ -256,6 +258,14 @@ func (r *Runner) step(st *script.Step) error {
 		return r.reopen(st)
 	}
 	return fmt.Errorf("unknown step")
+}
+
+// commit makes the step of a write batch or a bulk call.
+func (r *Runner) commit(st *script.Step) error {
+	if st.Bulk() {
+		return r.bulk(st)
+	}
+	return r.write(st)
 }
 
 // Run runs a whole script.

@@ -30,7 +30,7 @@ func (r *Runner) find(st *script.Step) error {
 		return err
 	}
 	var wanted []string
-	for _, row := range r.matching(r.Model.Tables[st.Table], rd) {
+	for _, row := range r.Model.Tables[st.Table].Matching(rd) {
 		wanted = append(wanted, scanned(s, model.Project(row, columns), columns, rd.Values))
 	}
 	if rd.Desc {
@@ -156,7 +156,7 @@ func (r *Runner) count(st *script.Step) error {
 	if done, err := r.ended(rd, may, err); done || err != nil {
 		return err
 	}
-	if wanted := int64(len(r.matching(r.Model.Tables[st.Table], rd))); n != wanted {
+	if wanted := int64(len(r.Model.Tables[st.Table].Matching(rd))); n != wanted {
 		return fmt.Errorf("counted %d rows, want %d", n, wanted)
 	}
 	r.answered(n)

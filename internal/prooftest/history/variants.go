@@ -74,16 +74,20 @@ func (v *Variant) Of(s *script.Script) *script.Script {
 			if v.moves == never {
 				continue
 			}
-		case script.Write:
+		case script.Write, script.UpdateWhere, script.DeleteWhere, script.DeleteRange, script.Truncate:
 			if v.write != nil {
 				v.write(&st)
 			}
-			if v.moves == never {
-				st.During = ""
-			}
+		}
+		if v.moves == never {
+			st.During = ""
 		}
 		out.Steps = append(out.Steps, st)
-		if v.moves == always && st.Kind == script.Write && len(st.Ops) > 0 {
+		switch {
+		case v.moves != always:
+		case st.Bulk():
+			out.Steps = append(out.Steps, script.Step{Kind: script.Flush, Table: st.Table})
+		case st.Kind == script.Write && len(st.Ops) > 0:
 			out.Steps = append(out.Steps, script.Step{Kind: script.Flush, Table: st.Ops[0].Table})
 		}
 	}

@@ -7,6 +7,15 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
+// Change applies an Alter or a Rename.
+func (m *Model) Change(st *script.Step) {
+	if st.Kind == script.Rename {
+		m.Rename(st.Table, st.Name)
+	} else {
+		m.Alter(st)
+	}
+}
+
 // Alter applies the alterations of a step to a table's schema and to all versions of its rows.
 func (m *Model) Alter(st *script.Step) {
 	t := m.Tables[st.Table]

@@ -74,6 +74,13 @@ func (m *Model) Create(name string, s *schema.Schema) {
 // Drop removes a table.
 func (m *Model) Drop(name string) { delete(m.Tables, name) }
 
+// Rename gives a table another name, which no table has.
+func (m *Model) Rename(from, to string) {
+	t := m.Tables[from]
+	delete(m.Tables, from)
+	m.Tables[to], t.Name = t, to
+}
+
 // Names returns the names of the tables, sorted.
 func (m *Model) Names() []string {
 	var names []string

@@ -32,6 +32,9 @@ type Outcome struct {
 	Assigned []oribi.Assigned // values of auto-incrementing columns
 }
 
+// Rows returns the number of rows that the batch changes.
+func (o *Outcome) Rows() int64 { return int64(len(o.Changes)) }
+
 // rowChange is the state of one key after the batch; a nil row means that it does not exist.
 type rowChange struct {
 	table *Table

@@ -58,11 +58,15 @@ func (st *Step) print(b *strings.Builder) {
 		}
 	case Write:
 		fmt.Fprintf(b, " sync=%v as=%s partial=%v", st.Sync, st.As, st.Partial)
-		if st.During != "" {
-			fmt.Fprintf(b, " during=%s mask=%d", st.During, st.Mask)
-		}
+		st.printDuring(b)
+	case Rename:
+		fmt.Fprintf(b, " name=%s", st.Name)
 	case Ingest:
 		fmt.Fprintf(b, " size=%d mask=%d", st.Size, st.Mask)
+	case UpdateWhere, DeleteWhere, DeleteRange, Truncate, Restore:
+		fmt.Fprintf(b, " sync=%v size=%d stop=%d", st.Sync, st.Size, st.Stop)
+		st.printDuring(b)
+		st.Read.print(b)
 	case Get, Find, Count, Check, Hold, Versions:
 		st.Read.print(b)
 	case Diff:
@@ -87,6 +91,12 @@ func (st *Step) print(b *strings.Builder) {
 		printTests(b, op.Tests)
 	}
 	b.WriteByte('\n')
+}
+
+func (st *Step) printDuring(b *strings.Builder) {
+	if st.During != "" {
+		fmt.Fprintf(b, " during=%s mask=%d", st.During, st.Mask)
+	}
 }
 
 func printColumn(b *strings.Builder, word string, c *schema.Column) {

@@ -28,11 +28,19 @@ type Kind string
 
 // Kinds of steps.
 const (
-	Create   Kind = "create"   // create a table
-	Drop     Kind = "drop"     // drop a table
-	Alter    Kind = "alter"    // alter the columns of a table
-	Write    Kind = "write"    // commit a write batch
-	Ingest   Kind = "ingest"   // write rows in key order directly to files
+	Create Kind = "create" // create a table
+	Drop   Kind = "drop"   // drop a table
+	Alter  Kind = "alter"  // alter the columns of a table
+	Rename Kind = "rename" // rename a table
+	Write  Kind = "write"  // commit a write batch
+	Ingest Kind = "ingest" // write rows in key order directly to files
+
+	UpdateWhere Kind = "updatewhere" // set columns of all rows that pass tests
+	DeleteWhere Kind = "deletewhere" // delete all rows that pass tests
+	DeleteRange Kind = "deleterange" // delete the rows of a key range that pass tests
+	Truncate    Kind = "truncate"    // delete all rows
+	Restore     Kind = "restoreto"   // change the content back to that at a timestamp
+
 	Get      Kind = "get"      // read one row by key
 	Find     Kind = "scan"     // scan rows
 	Count    Kind = "count"    // count rows
@@ -63,18 +71,29 @@ type Step struct {
 	Table   string
 	Schema  *schema.Schema // Create
 	Alter   []Alteration   // Alter
-	Ops     []Op           // Write; Ingest: inserts that all set the same columns
-	Sync    bool           // Write
+	Name    string         // Rename: the new name
+	Ops     []Op           // Write; Ingest: inserts that all set the same columns; UpdateWhere: one update without a key
+	Sync    bool           // Write, bulk calls
 	Partial bool           // Write: refused rows are left out
 	As      string         // Write: the form in which operations are added to the batch: cells, rows, vectors
-	During  Kind           // Write: commit in the middle of this kind of step on Table: Flush, Merge, Compact, Deltas, Minor or Major; "" = commit alone
-	Read    Read           // Get, Find, Count, Check, Many, Versions, Diff
+	During  Kind           // Write, bulk calls: commit in the middle of this kind of step on Table: Flush, Merge, Compact, Deltas, Minor or Major; "" = commit alone
+	Read    Read           // Get, Find, Count, Check, Many, Versions, Diff; bulk calls: the rows, or the timestamp of a Restore
 	Keys    [][][]byte     // Many
 	Mask    uint64         // Merge, also During: bit i mod 64 selects rowset i; During: bits 56 to 58 select the time of the commit; Major: bit i mod 64 selects column i, 0 = all; Ingest: bit i mod 64 flushes before vectors i; Tear: the seed
-	Size    int            // Ingest: rows per record batch; 0 = 1
+	Size    int            // Ingest: rows per record batch; 0 = 1. Bulk calls: bytes per write batch; 0 = one write batch
+	Stop    int            // Bulk calls with Size: the write batches after which the call is canceled, and made again for the rest; 0 = none
 	Time    time.Duration  // Tick: how far to move the clock; negative = back
 
-	Written bool // Write with During: the batch was committed, even if the step failed
+	Written bool // with During: the batch was committed, even if the step failed
+}
+
+// Bulk reports whether the step is a bulk call: it changes many rows by one call of a Table.
+func (st *Step) Bulk() bool {
+	switch st.Kind {
+	case UpdateWhere, DeleteWhere, DeleteRange, Truncate, Restore:
+		return true
+	}
+	return false
 }
 
 // Read describes what a step reads.

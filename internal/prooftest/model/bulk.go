@@ -1,0 +1,86 @@
+package model
+
+import (
+	"slices"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/prooftest/script"
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+// Matching returns the rows of a read, in key order, ignoring its limit.
+func (t *Table) Matching(rd *script.Read) (out [][][]byte) {
+	s := t.Schema
+	var tests []batch.Predicate
+	for _, test := range rd.Tests {
+		tests = append(tests, batch.Predicate{Type: s.Columns[test.Column].Type, Op: test.Op, Values: test.Values})
+	}
+next:
+	for _, row := range t.Rows(rd.Newest()) {
+		if rd.From != nil && CompareKeys(s, row[:s.Keys], rd.From) < 0 || rd.To != nil && CompareKeys(s, row[:s.Keys], rd.To) >= 0 {
+			continue
+		}
+		for i := range tests {
+			// Evaluate the predicate in the simplest way: one cell, unprepared.
+			if !tests[i].EvalCell(row[rd.Tests[i].Column]) {
+				continue next
+			}
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+// BulkOps returns the operations of a bulk call that is not a Restore: one for each row that it
+// changes, in key order.
+func (t *Table) BulkOps(st *script.Step) (ops []script.Op) {
+	rows := t.Rows(mvcc.Max)
+	if st.Kind != script.Truncate {
+		rd := st.Read
+		rd.AsOf = false
+		rows = t.Matching(&rd)
+	}
+	for _, row := range rows {
+		op := script.Op{Ask: oribi.OpDeleteIgnore, Table: t.Name, Cells: make([][]byte, len(row)), Set: make([]bool, len(row))}
+		if st.Kind == script.UpdateWhere {
+			op.Ask = oribi.OpUpdateIgnore
+			copy(op.Cells, st.Ops[0].Cells)
+			copy(op.Set, st.Ops[0].Set)
+		}
+		for i := range t.Schema.Keys {
+			op.Cells[i], op.Set[i] = row[i], true
+		}
+		ops = append(ops, op)
+	}
+	return ops
+}
+
+// RefusesSet reports whether an UpdateWhere is refused because of the columns that it sets: none, a
+// column of the key, an immutable one, or NULL where it cannot be.
+func (t *Table) RefusesSet(st *script.Step) bool {
+	if len(st.Ops) == 0 || !slices.Contains(st.Ops[0].Set, true) {
+		return true
+	}
+	op := &st.Ops[0]
+	for i := range t.Schema.Columns {
+		c := &t.Schema.Columns[i]
+		if op.Set[i] && (i < t.Schema.Keys || c.Immutable || op.Cells[i] == nil && !c.Nullable) {
+			return true
+		}
+	}
+	return false
+}
+
+// Restored returns the outcome of a Restore to ts: each row that differs from what it was then is
+// again as it was.
+func (t *Table) Restored(ts mvcc.Timestamp) *Outcome {
+	o := &Outcome{Refused: -1}
+	for _, r := range t.Order {
+		then, now := r.At(ts), r.At(mvcc.Max)
+		if (then == nil) != (now == nil) || string(AppendCells(nil, then)) != string(AppendCells(nil, now)) {
+			o.Changes = append(o.Changes, rowChange{t, KeyText(r.Key), r.Key, then})
+		}
+	}
+	return o
+}
