@@ -21,12 +21,12 @@ import (
 // 0a 07 04 10 01 03 02 0f 03 02 00 00 00 00 00 02 00 04 00 01 00 01 00 02 03 7b
 const countBits = 16 // of a count; file format: never change
 
-// MaxElements is the most elements that one array can have.
+// MaxElements is the maximum number of elements of one array.
 const MaxElements = 1<<countBits - 1
 
-// ArrayPrologue makes the prologue of a cblock of arrays, byte for byte as Kudu does. Calls for
-// cells and calls for elements may be interleaved: only the order within each kind counts. The zero
-// value is to be Reset. For one goroutine.
+// ArrayPrologue builds the prologue of a cblock of arrays, byte for byte as Kudu does. Calls for
+// cells and calls for elements may be interleaved: only the order within each kind matters. Call
+// Reset before first use. For one goroutine.
 type ArrayPrologue struct {
 	present, counts, whole runWriter
 	elements, cells        int

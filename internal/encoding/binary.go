@@ -36,8 +36,8 @@ type binaryBlock struct {
 	offsets []uint32 // of the values, then of their end: Len()+1
 }
 
-// parsePlainBinary makes a binaryBlock or, if its offsets took more than limit bytes, a
-// sparseBinary. 0 is no limit.
+// parsePlainBinary returns a binaryBlock or, if its offsets would take more than limit bytes, a
+// sparseBinary. 0 means no limit.
 func parsePlainBinary(payload []byte, limit int) (Block, error) {
 	if len(payload) < binaryHeaderLen {
 		return nil, fault.Corruptf("encoding: plain binary: %d bytes, the header has %d", len(payload), binaryHeaderLen)
@@ -64,7 +64,8 @@ func parsePlainBinary(payload []byte, limit int) (Block, error) {
 	return &binaryBlock{ordinal: batch.Ordinal(ord), payload: payload, offsets: offsets}, nil
 }
 
-// offsetGroups walks the offsets of a payload, four at a time, and checks that they do not fall.
+// offsetGroups iterates over the offsets of a payload, four at a time, and checks that they do not
+// descend.
 type offsetGroups struct {
 	rest  []byte
 	i     int // offsets read, a multiple of 4
@@ -72,7 +73,7 @@ type offsetGroups struct {
 	last  uint32
 }
 
-// next reads a group, i < count. After the last offset of all it repeats that one.
+// next reads a group, i < count. After the last offset it repeats that one.
 func (g *offsetGroups) next() (v [4]uint32, err error) {
 	v, used, ok := coding.GroupVarint(g.rest)
 	if !ok {
@@ -161,7 +162,7 @@ func (b *binaryBlock) Seek(target []byte) (int, bool, error) {
 	return lo, lo < b.Len() && bytes.Equal(b.cell(lo), target), nil
 }
 
-// Select tests the values that are still wanted in place.
+// Select tests only the values whose bits are set, in place.
 func (b *binaryBlock) Select(p *batch.Predicate, from, n int, sel batch.Bitmap, at int) (bool, error) {
 	if selectAll(p, n, sel, at) {
 		return true, nil

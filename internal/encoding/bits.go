@@ -6,8 +6,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 )
 
-// load64 reads a little-endian word from the front of b, which may be shorter: what is missing is
-// 0.
+// load64 reads a little-endian word from the front of b. If b is shorter, the missing bytes are 0.
 func load64(b []byte) uint64 {
 	if len(b) >= 8 {
 		return binary.LittleEndian.Uint64(b)
@@ -19,7 +18,7 @@ func load64(b []byte) uint64 {
 	return w
 }
 
-// lowBits keeps the low n bits, n in 0 … 64.
+// lowBits returns a mask of the low n bits, n in 0 … 64.
 func lowBits(n int) uint64 { return 1<<uint(n) - 1 }
 
 // orBits sets those of the bits [at, at+n) of dst that are 1 in the first n bits of src, lowest bit
@@ -32,7 +31,7 @@ func orBits(dst batch.Bitmap, at int, src []byte, n int) {
 		}
 		word, shift := (at+i)>>6, uint(at+i)&63
 		dst[word] |= w << shift
-		// The word may straddle two words of dst; where the second is beyond the end, w has no bits
+		// The word may straddle two words of dst; if the second is beyond the end, w has no bits
 		// for it.
 		if high := w >> 1 >> (63 - shift); high != 0 {
 			dst[word+1] |= high
@@ -55,7 +54,7 @@ func andBits(dst batch.Bitmap, at int, keep batch.Bitmap, n int) {
 	}
 }
 
-// expandBits writes n bits of src, from bit skip on, as n bytes of 0 and 1.
+// expandBits writes n bits of src, starting with bit skip, as n bytes of 0 or 1.
 func expandBits(dst []byte, src []byte, skip, n int) {
 	for i := range min(n, -skip&7) {
 		dst[i] = src[(skip+i)>>3] >> (uint(skip+i) & 7) & 1
@@ -71,10 +70,10 @@ func expandBits(dst []byte, src []byte, skip, n int) {
 	}
 }
 
-// spreadBits makes byte i of the result bit i of b.
+// spreadBits returns a word whose byte i is bit i of b.
 //
-// The product puts a copy of b into each byte; the mask keeps bit i in byte i; adding 7f then
-// carries any bit that is left into bit 7 (bytes do not run over: 80 + 7f is ff), and bits 7 are
+// The product puts a copy of b into each byte; the mask keeps bit i in byte i; adding 7f carries
+// any remaining bit into bit 7 (without overflow into the next byte: 80 + 7f is ff), and bits 7 are
 // moved to bits 0.
 func spreadBits(b byte) uint64 {
 	w := uint64(b) * 0x0101010101010101 & 0x8040201008040201
@@ -83,8 +82,8 @@ func spreadBits(b byte) uint64 {
 
 // gatherBits is the inverse of spreadBits: bit i of the result is bit 0 of byte i.
 //
-// Multiplying moves bit 8i to bit 56+i: 8i + (56 − 7i). No two products meet in one bit, so nothing
-// carries.
+// The multiplication moves bit 8i to bit 56+i: 8i + (56 − 7i). No two products have a bit in
+// common, so there are no carries.
 func gatherBits(w uint64) byte {
 	return byte(w & 0x0101010101010101 * 0x0102040810204080 >> 56)
 }
@@ -94,7 +93,7 @@ func fill(dst, cell []byte) {
 	if len(dst) == 0 {
 		return
 	}
-	// Each pass doubles what is there.
+	// Each pass doubles the filled part.
 	for n := copy(dst, cell); n < len(dst); n *= 2 {
 		copy(dst[n:], dst[:n])
 	}

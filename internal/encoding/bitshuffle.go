@@ -19,11 +19,11 @@ import (
 //	0       4      ordinal  row of the cblock's first row
 //	4       4      count    values
 //	8       4      size     bytes of the payload, these 20 included
-//	12      4      padded   count rounded up to a multiple of 8; the cells added hold anything
+//	12      4      padded   count rounded up to a multiple of 8; the added cells are arbitrary
 //	16      4      width    bytes of a cell as stored: 1, 2, 4, 8 or 16; for uint32 it may be less than 4
 //	20      …      chunks
 //
-//	chunk: 8192 bytes of cells, the last one what is left; none if count is 0
+//	chunk: 8192 bytes of cells, fewer in the last; none if count is 0
 //	0       4      n        bytes of the next field, BIG-endian
 //	4       n      rows     one LZ4 block of the cells' bits in rows (see transpose.go)
 //
@@ -55,11 +55,11 @@ type shuffled struct {
 	inline  [inlineChunks]uint32
 	cache   Chunks
 
-	// kept is the chunk that was decoded in part last, or nil while a call uses it. A call that
-	// takes it out owns it until it is put back, so that concurrent calls do not share it.
+	// kept is the last partly decoded chunk, or nil while a call uses it. A call that takes it owns
+	// it until it puts it back, so that concurrent calls do not share it.
 	kept atomic.Pointer[chunkBuffer]
 
-	asked atomic.Uint64 // the chunks that few cells were last read of: 15 bits of each index, after a 1, newest lowest
+	asked atomic.Uint64 // the chunks of the last reads of few cells: 15 bits of each index, after a 1, newest lowest
 	end   atomic.Uint32 // after the last value of the last call of decode
 }
 
@@ -139,7 +139,7 @@ func (b *shuffled) findChunks() error {
 func (b *shuffled) Ordinal() batch.Ordinal { return b.ordinal }
 func (b *shuffled) Len() int               { return b.count }
 
-// Footprint counts the chunk that the block may keep.
+// Footprint includes the chunk that the block may keep.
 func (b *shuffled) Footprint() int {
 	n := int(unsafe.Sizeof(*b) + unsafe.Sizeof(chunkBuffer{}))
 	if len(b.chunks) > inlineChunks {
@@ -148,7 +148,7 @@ func (b *shuffled) Footprint() int {
 	return n
 }
 
-// chunkCells is the number of cells of chunk i, padding included.
+// chunkCells returns the number of cells of chunk i, including padding.
 func (b *shuffled) chunkCells(i int) int {
 	return min((b.count+7)&^7-i<<b.shift, 1<<b.shift)
 }
@@ -164,7 +164,7 @@ func (b *shuffled) decodeChunk(i int, dst []byte) error {
 	return nil
 }
 
-// unpack makes the rows of bits of chunk i, as many bytes as its cells.
+// unpack decompresses the bit rows of chunk i, which have as many bytes as its cells.
 func (b *shuffled) unpack(i int, rows []byte) error {
 	packed := b.payload[b.chunks[i]:]
 	packed = packed[chunkHeaderLen : chunkHeaderLen+int(binary.BigEndian.Uint32(packed))]
@@ -174,10 +174,11 @@ func (b *shuffled) unpack(i int, rows []byte) error {
 	return nil
 }
 
-// take makes chunk i available: in cells until the next call of give, with the buffer to be given
-// back, nil where the chunk is the cache's.
+// take makes the cells of chunk i available until the next call of give, with the buffer to pass to
+// it, which is nil if the cache owns the chunk.
 //
-// keep says that the chunk will be asked for again cell by cell, so that a cache is worth filling.
+// keep means that more cells of the chunk will be read one by one, so that it should be added to
+// the cache.
 func (b *shuffled) take(i int, keep bool) (cells []byte, buf *chunkBuffer, err error) {
 	size := b.chunkCells(i) * b.width
 	if b.cache != nil {
@@ -195,7 +196,7 @@ func (b *shuffled) take(i int, keep bool) (cells []byte, buf *chunkBuffer, err e
 	}
 	if buf = b.kept.Swap(nil); buf == nil {
 		buf = chunkBuffers.Get().(*chunkBuffer)
-		buf.block = nil // it may hold a chunk of an earlier block, or of this one
+		buf.block = nil // it may contain a chunk of an earlier block, or of this one
 	}
 	if buf.block != b || buf.index != i {
 		buf.block = nil
@@ -208,7 +209,7 @@ func (b *shuffled) take(i int, keep bool) (cells []byte, buf *chunkBuffer, err e
 	return buf.cells[:size], buf, nil
 }
 
-// give ends the use of a chunk.
+// give returns the buffer of a chunk.
 func (b *shuffled) give(buf *chunkBuffer) {
 	if buf != nil && !b.kept.CompareAndSwap(nil, buf) {
 		buf.block = nil
@@ -236,12 +237,11 @@ func (b *shuffled) decode(from, n int, dst []byte) error {
 	return nil
 }
 
-// fewCells says which part of a chunk's cells are few: so many that unpacking only them is worth
-// it.
+// fewCells is the fraction of a chunk's cells below which only the requested cells are decoded.
 const fewCells = 4
 
-// decodePart writes cells of chunk i to dst, from one of them on. Where they are few, and do not go
-// on where another call ended, only they are made, as for a single cell.
+// decodePart writes len(dst)/width cells of chunk i to dst, starting with cell skip. If they are
+// few, and do not continue the previous call, it decodes only them.
 func (b *shuffled) decodePart(i, skip int, dst []byte, goesOn bool) error {
 	var cells []byte
 	var buf *chunkBuffer
@@ -262,7 +262,7 @@ func (b *shuffled) decodePart(i, skip int, dst []byte, goesOn bool) error {
 	return nil
 }
 
-// gatherCells writes cells of chunk i, which is not decoded, to dst, from one of them on.
+// gatherCells writes cells of chunk i, which is not decoded, to dst, starting with cell i.
 func (b *shuffled) gatherCells(i, skip int, dst []byte) error {
 	n := b.chunkCells(i)
 	rows := rowsBuffers.Get().(*rowsBuffer)
@@ -275,7 +275,7 @@ func (b *shuffled) gatherCells(i, skip int, dst []byte) error {
 }
 
 // decode32 writes values [from, from+n) of a uint32 payload, narrowed or not, to dst, and returns
-// the greatest of them, 0 if there is none.
+// their maximum, 0 if there is none.
 func (b *shuffled) decode32(from int, dst []uint32) (greatest uint32, err error) {
 	if b.width == 4 {
 		if err := b.decode(from, len(dst), uint32Bytes(dst)); err != nil {
@@ -301,10 +301,10 @@ func (b *shuffled) decode32(from int, dst []uint32) (greatest uint32, err error)
 	return greatest, nil
 }
 
-// widen turns len(dst) cells of 1 or 2 bytes into uint32 and returns the greatest.
+// widen converts len(dst) cells of 1 or 2 bytes to uint32 and returns the maximum.
 func widen(dst []uint32, cells []byte, width int) (greatest uint32) {
 	if width == 1 {
-		var even, odd uint32 // greatest so far; neither waits for the other
+		var even, odd uint32 // two maxima, so that neither computation waits for the other
 		for ; len(dst) >= 8; dst, cells = dst[8:], cells[8:] {
 			c, d := (*[8]byte)(cells), (*[8]uint32)(dst)
 			v0, v1, v2, v3 := uint32(c[0]), uint32(c[1]), uint32(c[2]), uint32(c[3])
@@ -327,7 +327,7 @@ func widen(dst []uint32, cells []byte, width int) (greatest uint32) {
 	return greatest
 }
 
-// uint32Bytes is the memory of v.
+// uint32Bytes returns the memory of v.
 func uint32Bytes(v []uint32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), 4*len(v))
 }
@@ -340,8 +340,7 @@ func (b *shuffled) Decode(from, n int, dst *batch.Vector, at int) error {
 	return b.decode(from, n, dst.Data[at*b.width:(at+n)*b.width])
 }
 
-// Cell reads value i alone where its chunk is neither in the cache nor was asked for shortly
-// before.
+// Cell decodes only value i if its chunk is not in the cache and was not read recently.
 func (b *shuffled) Cell(i int) ([]byte, error) {
 	var cell []byte
 	cells, buf, err := b.near(i >> b.shift)
@@ -363,7 +362,7 @@ func (b *shuffled) Cell(i int) ([]byte, error) {
 	return cell, nil
 }
 
-// uint32At is value i of a uint32 payload.
+// uint32At returns value i of a uint32 payload.
 func (b *shuffled) uint32At(i int) (uint32, error) {
 	cells, buf, err := b.near(i >> b.shift)
 	if err != nil {
@@ -381,8 +380,8 @@ func (b *shuffled) uint32At(i int) (uint32, error) {
 }
 
 // near takes chunk c for a read of a few cells if decoding all of it is worthwhile: if there is no
-// cache, if the chunk is in the cache, or if it was among the last chunks read. Otherwise cells is
-// nil. A chunk of 8 KiB decoded for one cell would evict other chunks, and whole rows, from the
+// cache, if the chunk is in the cache, or if it was among the chunks read last. Otherwise cells is
+// nil. Decoding a chunk of 8 KiB for one cell would evict other chunks, and whole rows, from the
 // cache.
 func (b *shuffled) near(c int) (cells []byte, buf *chunkBuffer, err error) {
 	if b.cache == nil {
@@ -401,7 +400,7 @@ func (b *shuffled) near(c int) (cells []byte, buf *chunkBuffer, err error) {
 	return nil, nil, nil
 }
 
-// gather reads value i, whose chunk is not decoded: of each row of bits one.
+// gather reads value i, whose chunk is not decoded, from one bit of each row.
 func (b *shuffled) gather(i int, cell []byte) error {
 	c := i >> b.shift
 	n := b.chunkCells(c)
@@ -438,9 +437,10 @@ func (b *shuffled) Seek(target []byte) (int, bool, error) {
 	})
 }
 
-// search finds the first of the sorted values for which order, of the value to a target, is not
-// below 0, and reports whether it is 0. Chunks are halved by their first values, then the cells of
-// one chunk: as few chunks as possible are decoded.
+// search finds the first of the sorted values for which order, which compares a value with a
+// target, returns at least 0, and reports whether it returns 0. It does a binary search over the
+// first values of the chunks, then over the cells of one chunk, so it decodes as few chunks as
+// possible.
 func (b *shuffled) search(order func(cell []byte) int) (i int, exact bool, err error) {
 	lo, hi := 0, len(b.chunks) // the chunks before lo begin below the target
 	for lo < hi {
@@ -468,7 +468,7 @@ func (b *shuffled) search(order func(cell []byte) int) (i int, exact bool, err e
 			return i, exact, nil
 		}
 	}
-	// The first value of chunk lo is the one, if there is such a chunk.
+	// The result is the first value of chunk lo, if there is such a chunk.
 	if lo == len(b.chunks) {
 		return b.count, false, nil
 	}
@@ -481,7 +481,7 @@ func (b *shuffled) search(order func(cell []byte) int) (i int, exact bool, err e
 	return lo << b.shift, exact, nil
 }
 
-// searchChunk is searchCells with an order of its own.
+// searchChunk is searchCells with a custom order.
 func searchChunk(cells []byte, n, width int, order func(cell []byte) int) (i int, exact bool) {
 	lo, hi := 0, n
 	for lo < hi {

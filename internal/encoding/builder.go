@@ -100,7 +100,7 @@ func NewBuilder(o BuilderOptions) (Builder, error) {
 	return b, nil
 }
 
-// byteString is cell i of a vector of byte strings, in either form.
+// byteString returns cell i of a vector of byte strings, in either form.
 func byteString(v *batch.Vector, i int) []byte {
 	if v.Dict != nil {
 		return v.Dict.Words[v.Codes[i]]
@@ -122,7 +122,7 @@ func setBytes(dst, b []byte) []byte {
 	return append(dst[:0], b...)
 }
 
-// note is called after cells [from, to) of v were taken, with the number of values before them.
+// note is called after cells [from, to) of v were appended, with the number of values before them.
 func (e *ends) note(before int, v *batch.Vector, from, to int) {
 	if from == to {
 		return

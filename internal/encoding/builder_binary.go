@@ -35,7 +35,7 @@ func (b *binaryBuilder) AppendAll(v *batch.Vector, from, to int) {
 	b.note(before, v, from, to)
 }
 
-// add takes one value.
+// add appends one value.
 func (b *binaryBuilder) add(value []byte) {
 	if len(b.offsets)%4 == 0 {
 		b.size++ // selector of a group
@@ -129,8 +129,8 @@ type dictBuilder struct {
 	index map[string]uint32
 	mode  uint32
 
-	// The last dictionary that a vector came with, and our codes of its words, −1 where not known:
-	// a compaction hands on codes of the same dictionary for a whole file.
+	// The last dictionary that a vector had, and our codes of its words, −1 if unknown: a
+	// compaction passes codes of the same dictionary for a whole file.
 	source *batch.Dictionary
 	known  []int32
 }
@@ -150,8 +150,8 @@ func (b *dictBuilder) Append(v *batch.Vector, from, to int) int {
 	}
 	before, i := b.Len(), from
 	for i < to {
-		// The word comes first and the room for its code second, as in Kudu: a word may enter the
-		// dictionary with no code in the payload that it made full.
+		// The word is added before the room for its code is checked, as in Kudu: a word may be in
+		// the dictionary although its code did not fit in the payload.
 		code, ok := b.code(v, i, false)
 		if !ok || b.codes.Full() {
 			break
@@ -163,7 +163,7 @@ func (b *dictBuilder) Append(v *batch.Vector, from, to int) int {
 	return i - from
 }
 
-// AppendAll lets words into a dictionary that is full, too.
+// AppendAll adds words even to a full dictionary.
 func (b *dictBuilder) AppendAll(v *batch.Vector, from, to int) {
 	if b.mode == modePlain {
 		b.plain.AppendAll(v, from, to)
@@ -177,8 +177,8 @@ func (b *dictBuilder) AppendAll(v *batch.Vector, from, to int) {
 	b.note(before, v, from, to)
 }
 
-// code is the code of cell i, which enters the dictionary if need be; false: the dictionary is
-// full, and not to be overfilled.
+// code returns the code of cell i, which is added to the dictionary if necessary. It returns false
+// if the dictionary is full and overfill is false.
 func (b *dictBuilder) code(v *batch.Vector, i int, overfill bool) (uint32, bool) {
 	if v.Dict == nil {
 		return b.lookup(v.Bytes[i], overfill)
@@ -241,7 +241,7 @@ func (b *dictBuilder) Last() []byte {
 	return b.last
 }
 
-// Reset goes over to plain payloads if the dictionary is full.
+// Reset switches to plain payloads if the dictionary is full.
 func (b *dictBuilder) Reset() {
 	if b.mode == modeCodes && b.words.Full() {
 		b.mode, b.index, b.source, b.known = modePlain, nil, nil, nil

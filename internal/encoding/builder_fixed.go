@@ -110,7 +110,7 @@ func (b *rleBuilder) Append(v *batch.Vector, from, to int) int {
 
 func (b *rleBuilder) AppendAll(v *batch.Vector, from, to int) { b.Append(v, from, to) }
 
-// Full does not count the group that may yet become part of a repeat.
+// Full ignores the group that may still become part of a repeat.
 func (b *rleBuilder) Full() bool    { return plainHeaderLen+len(b.runs.out) > b.blockBytes }
 func (b *rleBuilder) Len() int      { return b.n }
 func (b *rleBuilder) First() []byte { return b.first[:b.typ.Width()] }

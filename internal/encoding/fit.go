@@ -2,9 +2,9 @@ package encoding
 
 import "github.com/oribi-db/oribi/internal/fault"
 
-// Copier is a Block whose Decode copies values that the payload contains in parts. A few bytes may
-// represent long values, so callers that read many at a time call Fit first; Decode of far more is
-// ErrUnsupported.
+// Copier is a Block whose Decode copies values of which the payload contains only parts. A few
+// bytes may represent long values, so callers that read many at a time call Fit first; Decode of
+// far more returns ErrUnsupported.
 type Copier interface {
 	Block
 	// Fit returns how many of the values [from, from+n) Decode copies in at most limit bytes, and
@@ -14,11 +14,10 @@ type Copier interface {
 }
 
 const (
-	// uncountedValues is how many of the longest values of a block must take no more than the limit
-	// for Fit not to count.
+	// If this many of the longest values of a block fit in the limit, Fit does not count bytes.
 	uncountedValues = 4096
-	// maxCopied is the most that one Decode copies, and the payload's length more, so that one
-	// value always is less.
+	// maxCopied is the maximum number of bytes that one Decode copies, in addition to the payload's
+	// length, which ensures that a single value always fits.
 	maxCopied = 16 << 20
 )
 
@@ -27,7 +26,7 @@ func (b *prefixBlock) Fit(from, n, limit int) (fit, copied int) {
 	if b.longest <= limit/uncountedValues {
 		return n, 0
 	}
-	p := b.placeAt(from)
+	p := b.cursorAt(from)
 	defer b.keep(&p)
 	pos := p.pos
 	for fit < n {
@@ -46,7 +45,7 @@ func (b *prefixBlock) Fit(from, n, limit int) (fit, copied int) {
 	return fit, copied
 }
 
-// copied is how many bytes Decode copies for n values from the entry at pos on.
+// copied returns the number of bytes that Decode copies for n values from the entry at pos on.
 func (b *prefixBlock) copied(pos, n int) (size int, err error) {
 	for range n {
 		shared, unshared, next, _ := b.entry(pos)

@@ -18,11 +18,11 @@ import (
 //
 // 10, NULL, NULL, 20, 30, NULL: 06 02 03 19
 
-// bitmapWriters are kept for the next prologue.
+// bitmapWriters are reused for the next prologue.
 var bitmapWriters = sync.Pool{New: func() any { return new(runWriter) }}
 
 // AppendNullPrologue appends the prologue for rows rows, of which those with a 1 in present have a
-// value; nil means all. The bytes are Kudu's.
+// value; nil means all. The bytes equal Kudu's.
 func AppendNullPrologue(dst []byte, rows int, present batch.Bitmap) []byte {
 	w := bitmapWriters.Get().(*runWriter)
 	defer bitmapWriters.Put(w)
@@ -43,7 +43,7 @@ func AppendNullPrologue(dst []byte, rows int, present batch.Bitmap) []byte {
 
 // sameBits returns the length of the run of bits equal to bit i that begins at i and ends by end.
 func sameBits(b batch.Bitmap, i, end int) int {
-	flip := -(b[i>>6] >> (uint(i) & 63) & 1) // all ones if bit i is 1: then the first 0 is looked for
+	flip := -(b[i>>6] >> (uint(i) & 63) & 1) // all ones if bit i is 1, to find the first 0
 	from := i
 	for i < end {
 		if x := (b[i>>6] ^ flip) >> (uint(i) & 63); x != 0 {

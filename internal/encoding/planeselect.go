@@ -7,22 +7,22 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// A test of integers against one value needs no cells: their bits are stored in rows, so one word
-// of each row, from the highest bit down, shows for 64 cells at once which are below the value and
+// Comparing integers with one value needs no cells. Their bits are stored in rows, so one word of
+// each row, from the highest bit down, shows for 64 cells at once which are below the value and
 // which are still equal to it:
 //
 //	bit of the value   below          equal
 //	1                  |= equal &^ x  &= x
 //	0                                 &^= x
 //
-// In two's complement the highest bit counts the other way round. Planes in which the value is 0,
-// most of them where numbers are small, only take away from equal what has a bit there.
+// In two's complement the highest bit is compared the other way round. In planes in which the value
+// is 0, most of them if numbers are small, cells with a bit set are removed from equal.
 
-// order is the order of a chunk's cells relative to the value: a bit per cell, below and equal.
+// order is the order of a chunk's cells relative to the value, in one bit per cell: below and
+// equal.
 type order struct{ below, equal [chunkBytes / 64]uint64 }
 
-// comparable reports whether p is a test that order answers, and returns the value as a number of
-// 64 bits.
+// comparable reports whether order can evaluate p, and returns the value as a 64-bit number.
 func (b *shuffled) comparable(p *batch.Predicate) (value uint64, ok bool) {
 	switch b.typ.Physical() {
 	case schema.Int8, schema.Int16, schema.Int32, schema.Int64, schema.Uint8, schema.Uint16, schema.Uint32, schema.Uint64:
@@ -44,9 +44,9 @@ func (b *shuffled) signed() bool {
 	return false
 }
 
-// Select compares rows of bits with the value and decodes no cell. Other tests than those of
-// integers against one value are left to the caller: the kernels that test a vector need the values
-// decoded.
+// Select compares bit rows with the value and decodes no cell. It leaves all tests except
+// comparisons of integers with one value to the caller, since the kernels that test a vector need
+// decoded values.
 func (b *shuffled) Select(p *batch.Predicate, from, n int, sel batch.Bitmap, at int) (bool, error) {
 	if selectAll(p, n, sel, at) {
 		return true, nil
@@ -81,8 +81,8 @@ func anyBit(m batch.Bitmap, from, to int) bool {
 	return i >= 0 && i < to
 }
 
-// compare computes o for n cells. Words extend past the end of a row that has no multiple of 64
-// bits: the bits of o after the last cell are meaningless.
+// compare computes o for n cells. Words extend past the end of a row whose length is not a multiple
+// of 64 bits; the bits of o after the last cell are meaningless.
 func (o *order) compare(rows *rowsBuffer, n, width int, value uint64, signed bool) {
 	row, words := n/8, (n+63)/64
 	below, equal := o.below[:words], o.equal[:words]
@@ -116,7 +116,7 @@ func (o *order) compare(rows *rowsBuffer, n, width int, value uint64, signed boo
 	}
 }
 
-// takeAway is compare for a plane in which the value is 0. It reports whether a cell is still
+// takeAway is compare for a plane in which the value is 0. It reports whether any cell is still
 // equal.
 func takeAway(equal []uint64, plane []byte, row int) (left uint64) {
 	le := binary.LittleEndian
@@ -130,7 +130,7 @@ func takeAway(equal []uint64, plane []byte, row int) (left uint64) {
 	return left
 }
 
-// comparePart is compare for one row, with a bit of the value. It reports whether a cell is still
+// comparePart is compare for one row and one bit of the value. It reports whether any cell is still
 // equal.
 func comparePart(below, equal []uint64, row []byte, one bool) (left uint64) {
 	row, below = row[:8*len(equal)], below[:len(equal)]

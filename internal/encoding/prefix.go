@@ -16,10 +16,10 @@ import (
 //	5–17         header    group varint of count, ordinal, interval, 0
 //	…            entries   one a value, see below
 //	4 each       restarts  offsets, from the payload's start, of entries interval, 2·interval, …
-//	4            n         restarts: ⌊(count − 1) / interval⌋, 0 for no values
+//	4            n         restarts: ⌊(count − 1) / interval⌋, 0 if there are no values
 //
 //	entry
-//	varint       shared    leading bytes that are those of the value before; 0 for entry 0 and at restarts
+//	varint       shared    leading bytes shared with the previous value; 0 for entry 0 and at restarts
 //	varint       unshared  bytes of the next field
 //	unshared     bytes     the rest of the value
 //
@@ -28,7 +28,7 @@ import (
 const (
 	restartLen     = 4 // file format: never change
 	minEntryLen    = 2
-	headerCount    = 0 // place in the header's group; file format: never change
+	headerCount    = 0 // index in the header's group; file format: never change
 	headerOrdinal  = 1 // file format: never change
 	headerInterval = 2 // file format: never change
 )
@@ -44,20 +44,20 @@ type prefixBlock struct {
 	restarts []byte // offsets of the restarts
 	longest  int    // bytes of the longest value
 
-	// kept is where the last call ended, for the next one, if restarts are so far apart that
-	// walking from them for each window would take the square of their distance. A call that takes
-	// it out owns it until it is put back.
-	kept atomic.Pointer[prefixPlace]
+	// kept is where the last call ended, for the next call. It is used if restarts are so far apart
+	// that walking from them for each window would take quadratic time. A call that takes it owns
+	// it until it puts it back.
+	kept atomic.Pointer[prefixCursor]
 }
 
-// farRestarts is the interval from which on a block keeps its place. Writers use 16.
+// farRestarts is the restart interval from which on a block keeps its cursor. Writers use 16.
 const farRestarts = 1024
 
-// prefixPlace is a place between two entries.
-type prefixPlace struct {
+// prefixCursor is a position between two entries.
+type prefixCursor struct {
 	next  int    // the value whose entry is at pos
 	pos   int    // offset in the payload
-	value []byte // the value before, in memory of the place; undefined at a restart
+	value []byte // the previous value, in memory of the cursor; undefined at a restart
 }
 
 func parsePrefix(payload []byte) (*prefixBlock, error) {
@@ -86,7 +86,7 @@ func parsePrefix(payload []byte) (*prefixBlock, error) {
 	return b, b.check()
 }
 
-// check walks all entries, so that later walks need not look at bounds.
+// check walks all entries, so that later walks need no bounds checks.
 func (b *prefixBlock) check() error {
 	if b.count > (b.end-b.first)/minEntryLen {
 		return fault.Corruptf("encoding: prefix: %d values in %d bytes", b.count, b.end-b.first)
@@ -114,7 +114,7 @@ func (b *prefixBlock) check() error {
 	return nil
 }
 
-// restart is the offset of restart r; the 0th is the first entry.
+// restart returns the offset of restart r; restart 0 is the first entry.
 func (b *prefixBlock) restart(r int) int {
 	if r == 0 {
 		return b.first
@@ -122,7 +122,8 @@ func (b *prefixBlock) restart(r int) int {
 	return int(binary.LittleEndian.Uint32(b.restarts[(r-1)*restartLen:]))
 }
 
-// entry reads the lengths of the entry at pos; its bytes end at next. ok is false if it overruns.
+// entry reads the lengths of the entry at pos, whose bytes end at next. ok is false if it overruns
+// the payload.
 func (b *prefixBlock) entry(pos int) (shared, unshared, next int, ok bool) {
 	// Nearly all lengths take one byte.
 	if rest := b.payload[pos:b.end]; len(rest) >= 2 && rest[0]|rest[1] < 0x80 {
@@ -141,7 +142,7 @@ func (b *prefixBlock) entry(pos int) (shared, unshared, next int, ok bool) {
 func (b *prefixBlock) Ordinal() batch.Ordinal { return b.ordinal }
 func (b *prefixBlock) Len() int               { return b.count }
 
-// Footprint counts the value that the block may keep.
+// Footprint includes the value that the block may keep.
 func (b *prefixBlock) Footprint() int {
 	if b.interval >= farRestarts {
 		return 160 + b.longest
@@ -149,9 +150,9 @@ func (b *prefixBlock) Footprint() int {
 	return 128
 }
 
-// placeAt is the place before value i, which is reached from the restart before it or from where
-// the last call ended.
-func (b *prefixBlock) placeAt(i int) prefixPlace {
+// cursorAt returns the cursor before value i, which is reached from the previous restart or from
+// where the last call ended.
+func (b *prefixBlock) cursorAt(i int) prefixCursor {
 	p := b.nearest(i)
 	for ; p.next < i; p.next++ {
 		shared, unshared, end, _ := b.entry(p.pos)
@@ -161,19 +162,19 @@ func (b *prefixBlock) placeAt(i int) prefixPlace {
 	return p
 }
 
-// nearest is the last known place at or before value i, i being at most Len.
-func (b *prefixBlock) nearest(i int) prefixPlace {
+// nearest returns the last known cursor at or before value i, where i is at most Len.
+func (b *prefixBlock) nearest(i int) prefixCursor {
 	restart := min(i, b.count-1) / b.interval
 	if b.interval >= farRestarts {
 		if k := b.kept.Swap(nil); k != nil && k.next <= i && k.next > restart*b.interval {
 			return *k
 		}
 	}
-	return prefixPlace{next: restart * b.interval, pos: b.restart(restart)}
+	return prefixCursor{next: restart * b.interval, pos: b.restart(restart)}
 }
 
-// keep keeps a place for the next call.
-func (b *prefixBlock) keep(p *prefixPlace) {
+// keep keeps a cursor for the next call.
+func (b *prefixBlock) keep(p *prefixCursor) {
 	if b.interval >= farRestarts {
 		k := *p
 		b.kept.Store(&k)
@@ -187,20 +188,20 @@ func (b *prefixBlock) Cell(i int) ([]byte, error) {
 	if i%b.interval == 0 {
 		return b.restartValue(i / b.interval), nil
 	}
-	p := b.placeAt(i)
+	p := b.cursorAt(i)
 	shared, unshared, end, _ := b.entry(p.pos)
 	value := append(make([]byte, 0, shared+unshared), p.value[:shared]...)
 	b.keep(&p)
 	return append(value, b.payload[end-unshared:end]...), nil
 }
 
-// Decode puts the values into one buffer of their own, except those that are complete in the
-// payload (they share nothing) or in the value before (they add nothing).
+// Decode writes the values to one new buffer, except those that are complete in the payload (they
+// share nothing) or in the previous value (they add nothing).
 func (b *prefixBlock) Decode(from, n int, dst *batch.Vector, at int) error {
 	if n == 0 {
 		return nil
 	}
-	p := b.placeAt(from)
+	p := b.cursorAt(from)
 	size, err := b.copied(p.pos, n)
 	if err != nil {
 		return err
@@ -223,24 +224,24 @@ func (b *prefixBlock) Decode(from, n int, dst *batch.Vector, at int) error {
 		previous, pos = value, next
 	}
 	if b.interval >= farRestarts {
-		b.keep(&prefixPlace{next: from + n, pos: pos, value: bytes.Clone(previous)}) // out may alias p's memory
+		b.keep(&prefixCursor{next: from + n, pos: pos, value: bytes.Clone(previous)}) // out may alias the memory of p
 	}
 	return nil
 }
 
-// Seek halves among the restarts, then walks the entries between the last one whose value is below
-// target and the next.
+// Seek does a binary search over the restarts, then walks the entries between the last one whose
+// value is below target and the next.
 //
-// The walk rebuilds no value. It keeps how many leading bytes the value before, which is below
-// target, has in common with target, and from the order of the values knows of the next one,
+// The walk builds no values. It tracks how many leading bytes the previous value, which is below
+// target, has in common with target. From the order of the values it follows for the next one:
 //
-//	shared > common  it differs from target where the one before did: below
-//	shared < common  it has left what target begins with: above
-//	shared = common  what is not shared decides against the rest of target
+//	shared > common  it differs from target at the same byte as the previous one: below
+//	shared < common  it differs from target earlier: above
+//	shared = common  the unshared bytes decide against the rest of target
 //
 // A restart shares nothing whatever its value is, so the walk ends before it.
 func (b *prefixBlock) Seek(target []byte) (int, bool, error) {
-	lo, hi := 0, (b.count+b.interval-1)/b.interval // restarts, entry 0 included; those before lo are below
+	lo, hi := 0, (b.count+b.interval-1)/b.interval // restarts, including entry 0; those before lo are below
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
 		if bytes.Compare(b.restartValue(mid), target) < 0 {
@@ -258,8 +259,8 @@ func (b *prefixBlock) Seek(target []byte) (int, bool, error) {
 	return end, end < b.count && bytes.Equal(b.restartValue(lo), target), nil
 }
 
-// seekBetween walks entries [i, end), of which the first is a restart and the others are none; end
-// if all are below target.
+// seekBetween walks entries [i, end), of which only the first is a restart. It returns end if all
+// are below target.
 func (b *prefixBlock) seekBetween(i, end int, target []byte) (int, bool) {
 	pos, common := b.restart(i/b.interval), 0
 	for ; i < end; i++ {
@@ -285,7 +286,7 @@ func (b *prefixBlock) restartValue(r int) []byte {
 	return b.payload[end-unshared : end : end]
 }
 
-// commonPrefix is the number of leading bytes that a and b share.
+// commonPrefix returns the number of leading bytes that a and b share.
 func commonPrefix(a, b []byte) int {
 	n := min(len(a), len(b))
 	for i := range n {
@@ -296,7 +297,7 @@ func commonPrefix(a, b []byte) int {
 	return n
 }
 
-// Select leaves the values to the caller: each needs the one before.
+// Select leaves the values to the caller, since each value depends on the previous one.
 func (b *prefixBlock) Select(p *batch.Predicate, _, n int, sel batch.Bitmap, at int) (bool, error) {
 	return selectAll(p, n, sel, at), nil
 }

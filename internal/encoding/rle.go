@@ -5,11 +5,11 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// Runs of values of w bits, each run from a byte border on. Source: cfile spec §4.4.
+// Runs of values of w bits. Each run begins at a byte boundary. Source: cfile spec §4.4.
 //
 //	width                field   meaning
-//	varint, ≤ 31 bits    header  lowest bit 0: a repeat; the rest is how often, at least 1
-//	                             lowest bit 1: literals; the rest is how many groups of 8, at least 1
+//	varint, ≤ 31 bits    header  lowest bit 0: a repeat; the rest is the number of repetitions, at least 1
+//	                             lowest bit 1: literals; the rest is the number of groups of 8, at least 1
 //	repeat: ⌈w/8⌉        value   little-endian
 //	literals: groups × w values  packed, lowest bit first; the last run of a stream has only the bytes
 //	                             that its values need, though its header counts whole groups
@@ -21,18 +21,18 @@ const (
 	groupValues  = 8         // values in a group; file format: never change
 	maxLiteral   = 63        // groups of a literal run, so that its header is one byte
 	maxRunHeader = 1<<31 - 1 // file format: never change
-	minRepeat    = 8         // values, from a group's border on, that become a repeat
+	minRepeat    = 8         // values, starting at a group boundary, that become a repeat
 )
 
-// run is one run, as far as it is needed.
+// run is one run, or the needed part of it.
 type run struct {
 	literal bool
 	count   int    // values, at least 1
 	body    []byte // the value of a repeat; the packed values of literals, at least ⌈count×w/8⌉ bytes
 }
 
-// nextRun reads the run at the front of b, for values of width bits (1, or a multiple of 8), of
-// which at most need are wanted, need ≥ 1. used is the bytes it takes.
+// nextRun reads the run at the front of b, for values of width bits (1, or a multiple of 8). At
+// most need of its values are needed, need ≥ 1. used is its length in bytes.
 func nextRun(b []byte, width, need int) (r run, used int, err error) {
 	header, used, ok := coding.Uvarint32(b)
 	if !ok || header > maxRunHeader {
@@ -61,15 +61,15 @@ func nextRun(b []byte, width, need int) (r run, used int, err error) {
 	return run{literal: true, count: count, body: b[:size:size]}, used + size, nil
 }
 
-// runWriter makes runs, byte for byte as Kudu does. It sees values in groups of 8 that begin where
-// the last repeat ended; a group that is all one value may grow into a repeat, any other joins the
-// open run of literals.
+// runWriter writes runs, byte for byte as Kudu does. It processes values in groups of 8 that begin
+// where the last repeat ended. A group of equal values may grow into a repeat; any other group
+// joins the open run of literals.
 type runWriter struct {
 	out   []byte
 	width int // bits of a value
 
 	cur    uint64 // the last value
-	repeat int    // how often it came, since the last group of literals
+	repeat int    // its repetitions since the last group of literals
 
 	staged   [groupValues]uint64 // the group that is not decided yet
 	stagedN  int
@@ -77,7 +77,7 @@ type runWriter struct {
 	headerAt int // offset of its header in out, -1 when none is open
 }
 
-// reset makes w empty, for values of width bits: 1, 8, 16, 32 or 64.
+// reset clears w, for values of width bits: 1, 8, 16, 32 or 64.
 func (w *runWriter) reset(width int) {
 	*w = runWriter{out: w.out[:0], width: width, headerAt: -1}
 }
@@ -88,7 +88,8 @@ func (w *runWriter) put(v uint64, n int) {
 		if v == w.cur {
 			w.repeat++
 			if w.repeat > minRepeat {
-				// Past the first group a repeat only grows: nothing to stage, and the rest at once.
+				// After the first group a repeat only grows, so all remaining values are added at
+				// once.
 				w.repeat += n - 1
 				return
 			}
@@ -106,7 +107,7 @@ func (w *runWriter) put(v uint64, n int) {
 	}
 }
 
-// closeGroup decides what the full group becomes.
+// closeGroup decides how the full group is encoded.
 func (w *runWriter) closeGroup() {
 	if w.repeat >= minRepeat {
 		w.stagedN = 0
@@ -123,8 +124,8 @@ func (w *runWriter) closeGroup() {
 	w.repeat = 0
 }
 
-// flushStaged appends the staged values to the run of literals, opening one if need be. A group
-// that is not full is filled up to a whole byte.
+// flushStaged appends the staged values to the run of literals, which it opens if necessary. It
+// pads an incomplete group to a whole byte.
 func (w *runWriter) flushStaged() {
 	if w.headerAt < 0 {
 		w.headerAt = len(w.out)
@@ -154,7 +155,7 @@ func (w *runWriter) closeLiterals() {
 }
 
 func (w *runWriter) closeRepeat() {
-	// Repeats never make a block full, so that one may be as long as a column.
+	// Repeats never make a block full, so a repeat may be as long as a column.
 	for w.repeat > 0 {
 		n := min(w.repeat, maxRunHeader>>1)
 		w.out = coding.AppendUvarint32(w.out, uint32(n)<<1)

@@ -13,7 +13,7 @@ import (
 //	offset  width  field    meaning
 //	0       4      count    values
 //	4       4      ordinal  row of the cblock's first row
-//	8       …      runs     see rle.go; w is 1 for bool, else the width of the type
+//	8       …      runs     see rle.go; w is 1 for bool, otherwise the width of the type
 //
 // int32 9 × 5, 1, 2, 3 from row 0:
 // 0c 00 00 00 00 00 00 00 12 05 00 00 00 03 01 00 00 00 02 00 00 00 03 00 00 00
@@ -25,14 +25,14 @@ type rleBlock struct {
 	ordinal batch.Ordinal
 	count   int
 	stream  []byte
-	marks   []runMark // every runsPerMark-th run, the first one left out
+	marks   []runMark // every runsPerMark-th run, except the first
 }
 
 // runMark is the beginning of a run: the index of its first value and its offset in the stream.
 type runMark struct{ value, offset uint32 }
 
-// runsPerMark is how many runs are walked at most to get to a value. A run takes two bytes or more
-// and a mark eight, so the marks take at most a quarter of the stream's bytes.
+// runsPerMark is the maximum number of runs that are walked to reach a value. A run takes at least
+// two bytes and a mark eight, so the marks take at most a quarter of the stream's size.
 const runsPerMark = 16
 
 func parseRLE(p Params) (Block, error) {
@@ -91,19 +91,19 @@ func (b *rleBlock) runAt(i int) (it runIter, err error) {
 	}
 }
 
-// next moves to the next run, of which there must be one.
+// next moves to the next run, which must exist.
 func (it *runIter) next() error {
 	it.first += it.cur.count
 	r, used, err := nextRun(it.b.stream[it.offset:], it.b.bits, it.b.count-it.first)
 	if err != nil {
-		return err // not after Parse
+		return err // impossible after Parse
 	}
 	it.cur, it.offset = r, it.offset+used
 	return nil
 }
 
-// each calls f for the parts of runs that make up values [from, from+n): n values from the skip-th
-// of r on. An error of f ends the walk.
+// each calls f for the parts of runs that contain values [from, from+n): n values of r starting
+// with value skip. It stops at the first error of f.
 func (b *rleBlock) each(from, n int, f func(r run, skip, n int) error) error {
 	if n == 0 {
 		return nil
@@ -153,7 +153,7 @@ func (b *rleBlock) Decode(from, n int, dst *batch.Vector, at int) error {
 	})
 }
 
-// cellOf is value i of a run.
+// cellOf returns value i of a run.
 func (b *rleBlock) cellOf(r run, i int) []byte {
 	if !r.literal {
 		i = 0
@@ -173,7 +173,8 @@ func (b *rleBlock) Cell(i int) ([]byte, error) {
 	return b.cellOf(it.cur, i-it.first), nil
 }
 
-// Seek halves among the marks by their first values, then walks runs, then halves within one.
+// Seek does a binary search over the marks by their first values, then walks runs, then searches
+// within one.
 func (b *rleBlock) Seek(target []byte) (int, bool, error) {
 	if err := checkTarget(b.typ, target); err != nil {
 		return 0, false, err
@@ -213,8 +214,8 @@ func (b *rleBlock) Seek(target []byte) (int, bool, error) {
 	return b.count, false, nil
 }
 
-// literalCells is the working memory of selectLiterals: packed values as a vector, to be tested by
-// the predicate's kernels.
+// literalCells is the working memory of selectLiterals: packed values as a vector, for the
+// predicate's kernels.
 type literalCells struct {
 	v    batch.Vector
 	keep batch.Bitmap
@@ -222,7 +223,7 @@ type literalCells struct {
 
 var literalPool = sync.Pool{New: func() any { return new(literalCells) }}
 
-// Select tests a repeat once, and literals by the kernels that test a vector.
+// Select tests a repeat once, and literals with the kernels that test a vector.
 func (b *rleBlock) Select(p *batch.Predicate, from, n int, sel batch.Bitmap, at int) (bool, error) {
 	if selectAll(p, n, sel, at) {
 		return true, nil

@@ -8,8 +8,8 @@ import (
 )
 
 // sparseBinary is a PLAIN payload of byte strings so short that their offsets would take much more
-// memory than what the payload was unpacked from. It records the position of every 64th group of
-// offsets and reads the others again on demand. The format is that of binaryBlock.
+// memory than the compressed payload. It records the position of every 64th group of offsets and
+// reads the others on demand. The format is that of binaryBlock.
 type sparseBinary struct {
 	ordinal batch.Ordinal
 	count   int
@@ -22,7 +22,7 @@ type sparseBinary struct {
 // sparseValues is the number of values of a window.
 const sparseValues = 256
 
-// offsetWindow is the offsets of a window's values, then that of their end.
+// offsetWindow contains the offsets of a window's values, then the offset of their end.
 type offsetWindow [sparseValues + 4]uint32
 
 func parseSparse(payload []byte, ordinal, end uint32, g offsetGroups) (*sparseBinary, error) {
@@ -44,7 +44,7 @@ func (b *sparseBinary) Len() int               { return b.count }
 func (b *sparseBinary) Footprint() int         { return 128 + 4*cap(b.marks) }
 
 // load reads the window of value i and returns its first value and its number of values. The groups
-// were checked when b was made.
+// were checked when b was created.
 func (b *sparseBinary) load(i int, w *offsetWindow) (first, n int) {
 	first = i &^ (sparseValues - 1)
 	n = min(sparseValues, b.count-first)
@@ -62,8 +62,8 @@ func (b *sparseBinary) load(i int, w *offsetWindow) (first, n int) {
 	return first, n
 }
 
-// each calls f for values [from, from+n), up to a window's at a time: k values from the skip-th of
-// w on.
+// each calls f for values [from, from+n), at most one window at a time: k values of w starting with
+// value skip.
 func (b *sparseBinary) each(from, n int, f func(w *offsetWindow, skip, k int)) {
 	var w offsetWindow
 	for n > 0 {
@@ -100,7 +100,7 @@ func (b *sparseBinary) Decode(from, n int, dst *batch.Vector, at int) error {
 	return nil
 }
 
-// Seek halves among the windows by their first values, then within one.
+// Seek does a binary search over the windows by their first values, then within one.
 func (b *sparseBinary) Seek(target []byte) (int, bool, error) {
 	lo, hi := 0, len(b.marks) // the windows before lo begin below target
 	for lo < hi {
@@ -131,7 +131,7 @@ func (b *sparseBinary) Seek(target []byte) (int, bool, error) {
 	return i, i < b.count && bytes.Equal(b.cell(i), target), nil
 }
 
-// Select tests the values that are still wanted in place.
+// Select tests only the values whose bits are set, in place.
 func (b *sparseBinary) Select(p *batch.Predicate, from, n int, sel batch.Bitmap, at int) (bool, error) {
 	if selectAll(p, n, sel, at) {
 		return true, nil

@@ -2,31 +2,31 @@ package encoding
 
 import "encoding/binary"
 
-// Bitshuffle turns N cells of B bytes, N a multiple of 8, into 8·B rows of N bits: row 8k+b holds
-// bit b of byte k of every cell, cell e in bit e mod 8 of byte e/8 of the row. The eight rows of
-// one byte of the cells are a plane here. Small numbers leave the planes of their high bytes all 0,
-// or all ff.
+// Bitshuffle converts N cells of B bytes, N a multiple of 8, into 8·B rows of N bits: row 8k+b
+// contains bit b of byte k of every cell, cell e in bit e mod 8 of byte e/8 of the row. The eight
+// rows of one byte of the cells are called a plane. If numbers are small, the planes of their high
+// bytes are all 0, or all ff.
 //
-// The work is done for 64 cells at a time, in words of 64 bits, in two steps that are each their
-// own inverse:
+// 64 cells are converted at a time, in 64-bit words, in two steps, each of which is its own
+// inverse:
 //
 //	rows                                words of a plane                     cells
 //	word b of plane k:   transposeBits  word j: byte g is     transposeBytes  word: the bytes of one
 //	bits b of byte k,    ───────────▶   byte k of cell 8g+j   ────────────▶   or more cells in order
 //	for 64 cells         ◀───────────                         ◀────────────
 //
-// transposeBits turns eight 8×8 bit matrices at once, one in each byte of its eight words.
-// transposeBytes turns one 8×8 byte matrix. What goes into the second step is chosen so that cells
-// come out in order: cell 8g+j of B bytes is at bytes (8g+j)·B of the output, so its bytes are
-// those 8g·B + (j·B + k), and the words w[j·B+k] of planes k, taken by eights, come out as words
-// g·B + m for the m-th eight. So w is kept in this order.
+// transposeBits transposes eight 8×8 bit matrices at once, one in each byte of its eight words.
+// transposeBytes transposes one 8×8 byte matrix. The input of the second step is chosen so that
+// cells come out in order: cell 8g+j of B bytes is at bytes (8g+j)·B of the output, so its bytes
+// are those 8g·B + (j·B + k), and the words w[j·B+k] of planes k, taken by eights, come out as
+// words g·B + m for the m-th eight. So w is kept in this order.
 const (
 	laneCells = 64
 	laneBytes = laneCells / 8 // of a row
 	maxWidth  = 16
 )
 
-// maskLow32 to maskBits1 keep the low half of each 64, 32, 16, 8, 4 and 2 bits.
+// maskLow32 to maskBits1 select the low half of each 64, 32, 16, 8, 4 and 2 bits.
 const (
 	maskLow32 = 0x00000000ffffffff
 	maskLow16 = 0x0000ffff0000ffff
@@ -104,17 +104,17 @@ func transposeBytes(a0, a1, a2, a3, a4, a5, a6, a7 uint64) (uint64, uint64, uint
 	return a0, a1, a2, a3, a4, a5, a6, a7
 }
 
-// laneWords is the words between the two steps, word j of plane k at j·width + k.
+// laneWords contains the words between the two steps, word j of plane k at j·width + k.
 type laneWords [8 * maxWidth]uint64
 
-// planes says which planes of a chunk differ from a constant.
+// planes records which planes of a chunk differ from a constant.
 type planes struct {
 	mixed  [maxWidth]uint8 // planes that have both bits, ascending
 	mixedN int
 	ones   uint32 // bit k: plane k is all ones; neither mixed nor ones is all zeros
 }
 
-// findPlanes looks through the rows of a chunk. Few words are read of a plane that is mixed.
+// findPlanes examines the rows of a chunk. It reads few words of a mixed plane.
 func findPlanes(src []byte, planeBytes, width int) (p planes) {
 	for k := range width {
 		switch constantByte(src[k*planeBytes : (k+1)*planeBytes]) {
@@ -129,7 +129,7 @@ func findPlanes(src []byte, planeBytes, width int) (p planes) {
 	return p
 }
 
-// constantByte is 0 or 0xff where all bytes are that, else 1. len(b) is a multiple of 8.
+// constantByte returns 0 or 0xff if all bytes are that, otherwise 1. len(b) is a multiple of 8.
 func constantByte(b []byte) byte {
 	first := binary.LittleEndian.Uint64(b)
 	if first+1 > 1 {
@@ -151,9 +151,9 @@ func constantByte(b []byte) byte {
 	return byte(first)
 }
 
-// unshuffle turns the rows src back into n cells of the given width in dst. len(dst) is n·width,
-// and src has the same length and at least 8 bytes more of capacity, since rows are read by words.
-// n is a multiple of 8, and not 0.
+// unshuffle converts the rows src back into n cells of the given width in dst. len(dst) is n·width,
+// and src has the same length and at least 8 more bytes of capacity, since rows are read by words.
+// n is a positive multiple of 8.
 func unshuffle(dst, src []byte, n, width int) {
 	src = src[:n*width+laneBytes]
 	p := findPlanes(src, n, width) // a plane is 8 rows of n/8 bytes
@@ -162,7 +162,7 @@ func unshuffle(dst, src []byte, n, width int) {
 	}
 }
 
-// unshuffleWords is unshuffle by words of 64 bits, as every machine can do it.
+// unshuffleWords is unshuffle with 64-bit words, for every machine.
 func unshuffleWords(dst, src []byte, n, width int, p *planes) {
 	row := n / 8
 	var w laneWords
@@ -173,7 +173,7 @@ func unshuffleWords(dst, src []byte, n, width int, p *planes) {
 			}
 		}
 	}
-	// Planes 4 to 7 all constant: half of the second step can be left out.
+	// If planes 4 to 7 are all constant, half of the second step can be omitted.
 	narrow := width == 8 && (p.mixedN == 0 || p.mixed[p.mixedN-1] < 4)
 	high := w[4]&maskBytes4 | w[5]&maskBytes5 | w[6]&maskBytes6 | w[7]&maskBytes7
 	base := 0
@@ -187,7 +187,7 @@ func unshuffleWords(dst, src []byte, n, width int, p *planes) {
 		}
 	}
 	if base < row {
-		// What the last words hold beyond their rows becomes cells that are not copied.
+		// Bits of the last words beyond their rows become cells that are not copied.
 		loadPlanes(&w, src, base, row, width, p)
 		var last [laneCells * maxWidth]byte
 		storeCells(last[:], &w, width)
@@ -195,7 +195,7 @@ func unshuffleWords(dst, src []byte, n, width int, p *planes) {
 	}
 }
 
-// The bytes of a cell of 8 that planes 4 to 7 make up.
+// The bytes of an 8-byte cell that come from planes 4 to 7.
 const (
 	maskBytes4 = 0xff << 32
 	maskBytes5 = 0xff << 40
@@ -203,9 +203,9 @@ const (
 	maskBytes7 = 0xff << 56
 )
 
-// unshuffleSome makes only the cells from a given one on, as many as fill dst, of n in src: it
-// takes the lanes that contain them, all planes of each. What unshuffle requires of src and n
-// applies here too.
+// unshuffleSome writes only the cells from a given one on, as many as fit in dst, of n in src. It
+// converts the lanes that contain them, all planes of each. The requirements on src and n are those
+// of unshuffle.
 func unshuffleSome(dst, src []byte, n, width, from int) {
 	src = src[:n*width+laneBytes]
 	p := planes{mixedN: width}
@@ -223,8 +223,8 @@ func unshuffleSome(dst, src []byte, n, width, from int) {
 	}
 }
 
-// loadPlanes does the first step for the mixed planes: 8 bytes of each row, from byte base of the
-// row on.
+// loadPlanes does the first step for the mixed planes: 8 bytes of each row, starting at byte base
+// of the row.
 func loadPlanes(w *laneWords, src []byte, base, row, width int, p *planes) {
 	for _, k := range p.mixed[:p.mixedN] {
 		s := src[int(k)*8*row+base:]
@@ -262,7 +262,7 @@ func storeCells(out []byte, w *laneWords, width int) {
 	}
 }
 
-// storeNarrow is storeCells for cells of 8 bytes whose upper four are those of high.
+// storeNarrow is storeCells for cells of 8 bytes whose upper four bytes are those of high.
 func storeNarrow(out *[64 * 8]byte, w *laneWords, high uint64) {
 	for m := range 8 {
 		a := (*[4]uint64)(w[8*m:])
@@ -282,8 +282,8 @@ func storeNarrow(out *[64 * 8]byte, w *laneWords, high uint64) {
 	}
 }
 
-// shuffle turns n cells of the given width in src into rows in dst, both of n·width bytes. n is a
-// multiple of 8.
+// shuffle converts n cells of the given width in src into rows in dst, both of n·width bytes. n is
+// a multiple of 8.
 func shuffle(dst, src []byte, n, width int) {
 	row := n / 8
 	var w laneWords
@@ -314,7 +314,7 @@ func shuffle(dst, src []byte, n, width int) {
 	}
 }
 
-// seenBits is for each byte of a cell the bits that are 1 in some cell of src.
+// seenBits returns, for each byte of a cell, the bits that are 1 in some cell of src.
 func seenBits(src []byte, width int) (set [maxWidth]byte) {
 	var or [maxWidth]byte // of 8 bytes, or of 16: a whole number of cells
 	var lo, hi uint64
@@ -333,7 +333,7 @@ func seenBits(src []byte, width int) (set [maxWidth]byte) {
 	return set
 }
 
-// loadCells does the second step of unshuffle backwards for 64 cells.
+// loadCells is the inverse of the second step of unshuffle for 64 cells.
 func loadCells(w *laneWords, cells []byte, width int) {
 	cells = cells[:laneCells*width]
 	step := 8 * width
@@ -348,8 +348,8 @@ func loadCells(w *laneWords, cells []byte, width int) {
 	}
 }
 
-// loadNarrow is loadCells for cells of 8 bytes whose upper four are 0. It makes the words of planes
-// 0 to 3.
+// loadNarrow is loadCells for cells of 8 bytes whose upper four bytes are 0. It computes the words
+// of planes 0 to 3.
 func loadNarrow(w *laneWords, cells *[64 * 8]byte) {
 	for m := range 8 {
 		s := cells[8*m:]
@@ -365,8 +365,8 @@ func loadNarrow(w *laneWords, cells *[64 * 8]byte) {
 	}
 }
 
-// storePlane does the first step backwards for plane k: 8 bytes of each of its rows, from byte base
-// on.
+// storePlane is the inverse of the first step for plane k: 8 bytes of each of its rows, starting at
+// byte base.
 func storePlane(plane []byte, w *laneWords, k, base, row, width int) {
 	s := w[k:]
 	a0, a1, a2, a3, a4, a5, a6, a7 := transposeBits(

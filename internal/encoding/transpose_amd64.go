@@ -11,18 +11,18 @@ import (
 // wide reports whether the machine has registers of 32 bytes (AVX2).
 var wide = cpu.X86.HasAVX2
 
-// planeBuffer holds the planes of a chunk as bytes: plane k at k·n, byte e that of cell e.
+// planeBuffer contains the planes of a chunk as bytes: plane k at k·n, byte e that of cell e.
 type planeBuffer [chunkBytes]byte
 
 var planeBuffers = sync.Pool{New: func() any { return new(planeBuffer) }}
 
-// blockBytes is how many bytes of each row planeBytes takes at once.
+// blockBytes is the number of bytes of each row that planeBytes processes at once.
 const blockBytes = 32
 
-// unshuffleWide is unshuffle for chunks whose rows are whole blocks, that is all but the last one
-// of a payload, and cells of up to 8 bytes. It does the two steps in registers of 32 bytes: first
-// each mixed plane by itself becomes the bytes of its cells in order, then these are woven
-// together. It reports whether it did the work.
+// unshuffleWide is unshuffle for chunks whose rows are whole blocks, which are all except the last
+// one of a payload, and cells of up to 8 bytes. It does the two steps in 32-byte registers: first
+// it converts each mixed plane to the bytes of its cells in order, then it interleaves these. It
+// reports whether it did the work.
 func unshuffleWide(dst, src []byte, n, width int, p *planes) bool {
 	row := n / 8
 	if !wide || row == 0 || row%blockBytes != 0 || width > 8 || n*width > chunkBytes {
@@ -70,7 +70,7 @@ func unshuffleWide(dst, src []byte, n, width int, p *planes) bool {
 	return true
 }
 
-// setPlane makes all bytes of a plane v.
+// setPlane sets all bytes of a plane to v.
 func setPlane(b []byte, v byte) {
 	if v == 0 {
 		clear(b)
@@ -79,8 +79,8 @@ func setPlane(b []byte, v byte) {
 	}
 }
 
-// planeBytes turns a plane, 8 rows of row bytes, into the bytes of its cells: blocks times 32 bytes
-// of each row become blocks times 256 bytes.
+// planeBytes converts a plane, 8 rows of row bytes, into the bytes of its cells: blocks times 32
+// bytes of each row become blocks times 256 bytes.
 //
 //go:noescape
 func planeBytes(dst, src *byte, row, blocks int)
