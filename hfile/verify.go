@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/oribi-db/oribi/internal/fault"
 )
@@ -18,6 +19,9 @@ import (
 // found. Errors: ErrCorrupt, ErrUnsupported, errors of the source, ctx.Err().
 func (r *Reader) Verify(ctx context.Context) error {
 	v := verifier{r: r, ctx: ctx}
+	if err := v.blooms(); err != nil {
+		return err
+	}
 	if err := v.index(); err != nil {
 		return err
 	}
@@ -45,6 +49,11 @@ type verifier struct {
 	indexBlocks int // blocks of the index below the root, by the index
 	indexSeen   int // the same, in the file
 	metaSeen    int // meta blocks in the file
+	chunks      int // of Bloom filters, by their metadata
+	chunksSeen  int // the same, in the file
+
+	general, deletes *bloomVerifier // nil if the file lacks the filter
+	hudi             *HudiBloom
 
 	cells    int64
 	first    indexEntry // of the first data block
@@ -52,6 +61,47 @@ type verifier struct {
 	lastKey  Key        // of the last cell, with memory of its own
 	rows     int        // of the row index of the current block, so far
 	sequence int64      // the largest
+}
+
+// blooms checks the Bloom filters with all their chunks.
+func (v *verifier) blooms() error {
+	check := func(f *BloomFilter, err error) (*bloomVerifier, error) {
+		if f == nil || err != nil {
+			return nil, err
+		}
+		v.chunks += len(f.chunks)
+		if err := f.Check(); err != nil {
+			return nil, err
+		}
+		return newBloomVerifier(f), v.ctx.Err()
+	}
+	var err error
+	if v.general, err = check(v.r.Bloom()); err != nil {
+		return err
+	}
+	if v.deletes, err = check(v.r.DeleteFamilyBloom()); err != nil {
+		return err
+	}
+	v.hudi, err = v.r.HudiBloom()
+	return err
+}
+
+// inBlooms checks that the Bloom filters do not exclude a cell.
+func (v *verifier) inBlooms(k Key) error {
+	if v.general != nil && v.general.f.info.Kind != BloomNone {
+		if err := v.general.check(k); err != nil {
+			return err
+		}
+	}
+	if v.deletes != nil && (k.Type == DeleteFamily || k.Type == DeleteFamilyVersion) {
+		if err := v.deletes.check(k); err != nil {
+			return err
+		}
+	}
+	if v.hudi != nil && utf8.Valid(k.Row) && !v.hudi.MayContain(k.Row) {
+		return fault.Corruptf("hfile: Hudi's Bloom filter excludes key %.100q, which is in the file", k.Row)
+	}
+	return nil
 }
 
 // index checks that the keys of the index ascend, through all its levels.
@@ -186,6 +236,7 @@ func (v *verifier) other(magic string) error {
 	case magicMeta:
 		v.metaSeen++
 	case magicBloomChunk:
+		v.chunksSeen++
 	case magicRootIndex, magicFileInfo, magicBloomMeta, magicDeleteFamily:
 		if onOpen {
 			return nil
@@ -214,6 +265,9 @@ func (v *verifier) cell(c *Cursor) error {
 		if err := v.rowIndex(c, key); err != nil {
 			return err
 		}
+	}
+	if err := v.inBlooms(key); err != nil {
+		return err
 	}
 	v.cells++
 	v.sequence = max(v.sequence, w.sequence)
@@ -259,6 +313,8 @@ func (v *verifier) counts() error {
 		return problem("the index names %d of its %d blocks", v.indexBlocks, v.indexSeen)
 	case v.metaSeen != len(v.r.meta):
 		return problem("the meta index names %d of %d meta blocks", len(v.r.meta), v.metaSeen)
+	case v.chunksSeen != v.chunks:
+		return problem("Bloom filters name %d of %d chunks", v.chunks, v.chunksSeen)
 	case v.cells > 0 && (t.FirstDataBlock != v.first.offset || t.LastDataBlock != v.last.offset):
 		return problem("data blocks from byte %d to %d, the file has them from %d to %d", t.FirstDataBlock, t.LastDataBlock, v.first.offset, v.last.offset)
 	}
