@@ -93,11 +93,11 @@ func TestBloomBuilderMakesHBaseBytes(t *testing.T) {
 		if r.Hudi() {
 			return
 		}
-		general, err := newBloomBuilder(g.kind(), g.hash(), g.BlockBytes, 0, g.Prefix)
+		general, err := newBloomBuilder(g.kind(), g.hash(), g.BlockBytes, g.Prefix)
 		if err != nil {
 			t.Fatal(err)
 		}
-		deletes, err := newBloomBuilder(BloomRow, g.hash(), g.BlockBytes, 0, 0)
+		deletes, err := newBloomBuilder(BloomRow, g.hash(), g.BlockBytes, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,9 +7,9 @@ import (
 	"math"
 )
 
-// Sizes of a chunk that HBase chooses. Source: measured on HBase's own files; the spec has none.
+// Sizes of a chunk that HBase chooses by default. Source: measured on HBase's own files; the spec has none.
 const (
-	bloomErrorRate  = 0.01 // HBase's default
+	bloomErrorRate  = 0.01 // of false positives in a full chunk
 	bloomBlockBytes = 128 << 10
 
 	bloomFoldUnit      = 128      // a chunk's size in bytes is a multiple, so that it can be halved
@@ -58,15 +58,11 @@ type bloomChunk struct {
 }
 
 // newBloomBuilder returns a builder for a filter of the given kind, not BloomNone. blockBytes is the
-// size of a chunk, rounded up to a multiple of 128; 0 is HBase's default of 128 KiB. errorRate is
-// the rate of false positives in a full chunk; 0 is HBase's default of 0.01. prefixBytes is the
-// length of the prefixes of kind BloomRowPrefix.
-func newBloomBuilder(kind BloomKind, hash BloomHash, blockBytes int, errorRate float64, prefixBytes int) (*bloomBuilder, error) {
+// size of a chunk, rounded up to a multiple of 128; 0 is HBase's default of 128 KiB. prefixBytes is
+// the length of the prefixes of kind BloomRowPrefix.
+func newBloomBuilder(kind BloomKind, hash BloomHash, blockBytes, prefixBytes int) (*bloomBuilder, error) {
 	if blockBytes == 0 {
 		blockBytes = bloomBlockBytes
-	}
-	if errorRate == 0 {
-		errorRate = bloomErrorRate
 	}
 	switch {
 	case kind != BloomRow && kind != BloomRowCol && kind != BloomRowPrefix:
@@ -75,12 +71,10 @@ func newBloomBuilder(kind BloomKind, hash BloomHash, blockBytes int, errorRate f
 		return nil, fmt.Errorf("hfile: unknown Bloom %v", hash)
 	case blockBytes < 1 || blockBytes > maxBloomBlockBytes:
 		return nil, fmt.Errorf("hfile: Bloom blocks of %d bytes, want 1 to %d", blockBytes, maxBloomBlockBytes)
-	case !(errorRate > 0 && errorRate <= 0.5):
-		return nil, fmt.Errorf("hfile: Bloom error rate %v, want more than 0 and at most 0.5", errorRate)
 	case kind == BloomRowPrefix && (prefixBytes < 1 || prefixBytes > MaxRowBytes):
 		return nil, fmt.Errorf("hfile: Bloom prefixes of %d bytes, want 1 to %d", prefixBytes, MaxRowBytes)
 	}
-	rate := float32(errorRate) // as in HBase, whose rounding decides the capacity
+	rate := float32(bloomErrorRate) // as in HBase, whose rounding decides the capacity
 	if kind == BloomRowCol {
 		// A lookup of HBase asks twice: for the column and for deletes of the family.
 		rate = float32(1 - math.Sqrt(float64(1-rate)))

@@ -273,7 +273,7 @@ func (f *HudiBloom) rowForAdd() int {
 	case keys >= perRow:
 		f.full, row = true, 0
 	}
-	f.setDynamicField(keysField, keys+1)
+	f.setDynamicField(keysField, min(keys, math.MaxInt32-1)+1)
 	return row
 }
 

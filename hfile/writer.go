@@ -59,12 +59,12 @@ func NewWriter(w io.Writer, o WriterOptions) (*Writer, error) {
 	out.index = newIndexBuilder(out.blocks, &out.o)
 	hash := o.BloomHash.or(Murmur)
 	if o.Bloom != BloomNone {
-		if out.bloom, err = newBloomBuilder(o.Bloom, hash, o.BloomBlockBytes, 0, o.PrefixBytes); err != nil {
+		if out.bloom, err = newBloomBuilder(o.Bloom, hash, o.BloomBlockBytes, o.PrefixBytes); err != nil {
 			return nil, err
 		}
 	}
 	if o.StoreFile && o.Bloom != BloomRowCol {
-		if out.delete, err = newBloomBuilder(BloomRow, hash, o.BloomBlockBytes, 0, 0); err != nil {
+		if out.delete, err = newBloomBuilder(BloomRow, hash, o.BloomBlockBytes, 0); err != nil {
 			return nil, err
 		}
 	}

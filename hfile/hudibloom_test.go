@@ -1,0 +1,189 @@
+package hfile
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+)
+
+// Each line of the file has the arguments of a filter of Hudi 1.2.0 (type, keys, error rate, most
+// keys), the number of keys "kéy-0", "kéy-1", … that were added, and its text.
+func TestHudiBloomGrowsLikeHudi(t *testing.T) {
+	lines, err := os.ReadFile("testdata/hudi-bloom.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for line := range strings.Lines(string(lines)) {
+		var (
+			o              HudiBloomOptions
+			typeCode, want string
+			added          int
+		)
+		if _, err := fmt.Sscan(line, &typeCode, &o.Keys, &o.ErrorRate, &o.MaxKeys, &added, &want); err != nil {
+			t.Fatal(err)
+		}
+		o.Simple = typeCode == hudiBloomSimple
+		f, err := NewHudiBloom(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range added {
+			f.Add(fmt.Appendf(nil, "kéy-%d", i))
+		}
+		text, _ := f.MarshalText()
+		if string(text) != want {
+			t.Errorf("%s%s", line, text)
+		}
+		if f, err = ParseHudiBloom(typeCode, text); err != nil {
+			t.Fatal(err)
+		}
+		for i := range added {
+			if !f.MayContain(fmt.Appendf(nil, "kéy-%d", i)) {
+				t.Errorf("%skey %d is absent", line, i)
+			}
+		}
+		n++
+	}
+	if n < 36 {
+		t.Errorf("only %d filters", n)
+	}
+}
+
+// The hash is that of the text which Hudi 1.2.0 makes of the keys "k0" to "k199999".
+func TestHudiBloomWithDefaultsMatchesHudi(t *testing.T) {
+	f, err := NewHudiBloom(HudiBloomOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 200000 {
+		f.Add(fmt.Appendf(nil, "k%d", i))
+	}
+	text, _ := f.MarshalText()
+	if sum := fmt.Sprintf("%x", sha256.Sum256(text)); len(text) != 862724 || sum != "713d2c008706a8b38106ea54e0b9ef796211f414209ca7e6e8dd3607528f13a0" {
+		t.Errorf("%d bytes with SHA-256 %s", len(text), sum)
+	}
+}
+
+// A filter that was read has no limit for its keys; Hudi then adds no further row.
+func TestHudiBloomAddsToAFilterThatWasRead(t *testing.T) {
+	f, err := NewHudiBloom(HudiBloomOptions{Keys: 3, ErrorRate: 0.1, MaxKeys: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 4 {
+		f.Add(fmt.Appendf(nil, "a%d", i))
+	}
+	text, _ := f.MarshalText()
+	if f, err = ParseHudiBloom(hudiBloomDynamic, text); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 9 {
+		f.Add(fmt.Appendf(nil, "b%d", i))
+	}
+	text, _ = f.MarshalText()
+	if want := "/////wAAAAQBAAAADwAAAAMAAAAKAAAAAv////8AAAAEAQAAAA//f/////8AAAAEAQAAAA/dXw=="; string(text) != want {
+		t.Errorf("%s, Hudi makes %s", text, want)
+	}
+}
+
+func TestHudiBloomReadsTheConstantOfHudisTests(t *testing.T) {
+	const text = "/////wAAABQBAAABID797Rg6cC9QEnS/mT3C01cdQGaLYH2jbOCLtMA0RWppEH1HQg=="
+	f, err := ParseHudiBloom(hudiBloomSimple, []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.hashes != 20 || f.hash != Murmur || f.bits != 288 {
+		t.Errorf("%d hashes of %v, %d bits", f.hashes, f.hash, f.bits)
+	}
+}
+
+func TestHudiBloomRefusesMalformedText(t *testing.T) {
+	filter := func(simple bool) []byte {
+		f, err := NewHudiBloom(HudiBloomOptions{Simple: simple, Keys: 2, ErrorRate: 0.1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range byte(3) {
+			f.Add([]byte{i})
+		}
+		return f.b
+	}
+	simple, dynamic := filter(true), filter(false)
+	set := func(b []byte, at int, v uint32) []byte {
+		b = append([]byte(nil), b...)
+		binary.BigEndian.PutUint32(b[at:], v)
+		return b
+	}
+	rows := hudiBloomHeaderLen + hudiBloomDynamicLen
+	for _, c := range []struct {
+		name string
+		code string
+		b    []byte
+		want error
+	}{
+		{"unknown type", "DYNAMIC_V1", dynamic, ErrUnsupported},
+		{"no type", "", dynamic, ErrUnsupported},
+		{"no bytes", hudiBloomSimple, nil, ErrCorrupt},
+		{"version 0", hudiBloomSimple, set(simple, 0, 0), ErrUnsupported},
+		{"version -2", hudiBloomSimple, set(simple, 0, math.MaxUint32-1), ErrUnsupported},
+		{"no hashes", hudiBloomSimple, set(simple, 4, 0), ErrCorrupt},
+		{"negative number of hashes", hudiBloomSimple, set(simple, 4, 1<<31), ErrCorrupt},
+		{"2^31-1 hashes", hudiBloomSimple, set(simple, 4, math.MaxInt32), ErrCorrupt},
+		{"no bits", hudiBloomSimple, set(simple, 9, 0), ErrCorrupt},
+		{"negative number of bits", hudiBloomSimple, set(simple, 9, 1<<31), ErrCorrupt},
+		{"2^31-1 bits", hudiBloomSimple, set(simple, 9, math.MaxInt32), ErrCorrupt},
+		{"trailing byte", hudiBloomSimple, append(set(simple, 0, math.MaxUint32), 0), ErrCorrupt},
+		{"type of the other", hudiBloomSimple, dynamic, ErrCorrupt},
+		{"type of the other", hudiBloomDynamic, simple, ErrCorrupt},
+		{"2^31-1 rows", hudiBloomDynamic, set(dynamic, hudiBloomHeaderLen+rowsField, math.MaxInt32), ErrCorrupt},
+		{"no rows", hudiBloomDynamic, set(dynamic, hudiBloomHeaderLen+rowsField, 0), ErrCorrupt},
+		{"one row too few", hudiBloomDynamic, set(dynamic, hudiBloomHeaderLen+rowsField, 1), ErrCorrupt},
+		{"no keys in a row", hudiBloomDynamic, set(dynamic, hudiBloomHeaderLen+keysPerRowField, 0), ErrCorrupt},
+		{"negative number of keys", hudiBloomDynamic, set(dynamic, hudiBloomHeaderLen+keysField, 1<<31), ErrCorrupt},
+		{"row with another number of hashes", hudiBloomDynamic, set(dynamic, rows+4, 5), ErrCorrupt},
+		{"row with more bits", hudiBloomDynamic, set(dynamic, rows+9, math.MaxInt32), ErrCorrupt},
+	} {
+		if _, err := ParseHudiBloom(c.code, []byte(base64.StdEncoding.EncodeToString(c.b))); !errors.Is(err, c.want) {
+			t.Errorf("%s, %s: %v, want %v", c.code, c.name, err, c.want)
+		}
+	}
+	for code, b := range map[string][]byte{hudiBloomSimple: simple, hudiBloomDynamic: dynamic} {
+		for n := range b {
+			if _, err := ParseHudiBloom(code, []byte(base64.StdEncoding.EncodeToString(b[:n]))); !errors.Is(err, ErrCorrupt) {
+				t.Errorf("%s, the first %d of %d bytes: %v", code, n, len(b), err)
+			}
+		}
+		text := base64.StdEncoding.EncodeToString(b)
+		for _, bad := range []string{text[1:], "!" + text[1:], text + "\n", text[:4] + "\r\n" + text[4:]} {
+			if _, err := ParseHudiBloom(code, []byte(bad)); !errors.Is(err, ErrCorrupt) {
+				t.Errorf("%s, text %q: %v", code, bad, err)
+			}
+		}
+	}
+}
+
+func TestHudiBloomRefusesOptions(t *testing.T) {
+	for _, o := range []HudiBloomOptions{
+		{Keys: -1}, {Keys: math.MaxInt32 + 1}, {MaxKeys: -1}, {Keys: math.MaxInt32}, {ErrorRate: 1}, {ErrorRate: -0.1},
+		{ErrorRate: math.NaN()}, {ErrorRate: math.Inf(1)},
+	} {
+		if _, err := NewHudiBloom(o); err == nil {
+			t.Errorf("%+v is accepted", o)
+		}
+	}
+	f, err := NewHudiBloom(HudiBloomOptions{Keys: 1, ErrorRate: math.SmallestNonzeroFloat64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := f.MarshalText()
+	if _, err := ParseHudiBloom(f.TypeCode(), text); err != nil {
+		t.Errorf("the smallest error rate: %v", err)
+	}
+}
