@@ -49,13 +49,13 @@ var alterFlags = []struct {
 	read       func(e *schema.Editor, text string) (oribi.Change, error)
 }{
 	{"add", "append a column: its JSON, as in a schema file", readAdd},
-	{"drop", "take the column of this name away", func(e *schema.Editor, name string) (oribi.Change, error) {
+	{"drop", "drop the column of this name", func(e *schema.Editor, name string) (oribi.Change, error) {
 		return oribi.DropColumn(name), e.Drop(name)
 	}},
-	{"rename", "give a column another name: old=new", readRename},
-	{"default", "change what new rows have that do not set a column: name=JSON; null for none", readDefault},
-	{"encoding", "change how new files hold a column: name=encoding", readEncoding},
-	{"compression", "change how new files compress a column: name=codec", readCompression},
+	{"rename", "rename a column: old=new", readRename},
+	{"default", "change a column's default for new rows: name=JSON; null for none", readDefault},
+	{"encoding", "change a column's encoding in new files: name=encoding", readEncoding},
+	{"compression", "change a column's compression in new files: name=codec", readCompression},
 	{"history", "change how long old versions are kept: forever, 7d, 15m", func(_ *schema.Editor, text string) (oribi.Change, error) {
 		age, err := when.ParseAge(text)
 		return oribi.SetHistory(age), err
@@ -65,7 +65,7 @@ var alterFlags = []struct {
 func (a *app) tableAlter() *cobra.Command {
 	var list []alteration
 	var yes bool
-	c := a.verb("alter DIR NAME", "Change a table's columns and settings, all at once", func(cmd *cobra.Command, args []string) error {
+	c := a.verb("alter DIR NAME", "Change a table's columns and settings, all or none", func(cmd *cobra.Command, args []string) error {
 		if len(list) == 0 {
 			return usage(fmt.Errorf("alter what? say --add, --drop, --rename, --default, --encoding, --compression or --history"))
 		}

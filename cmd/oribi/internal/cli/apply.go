@@ -19,7 +19,7 @@ import (
 func (a *app) apply() *cobra.Command {
 	var timestamps string
 	var noSync bool
-	c := a.verb("apply DIR FILE", "Apply write batches, one JSON object a line", func(cmd *cobra.Command, args []string) error {
+	c := a.verb("apply DIR FILE", "Commit write batches, one JSON object per line", func(cmd *cobra.Command, args []string) error {
 		bar := a.applyBar(timestamps)
 		defer bar.Stop()
 		in, err := a.openCounted(args[1], bar)
@@ -127,7 +127,7 @@ func (l *lastingOutput) Write(p []byte) (int, error) {
 func (l *lastingOutput) Close() error { return nil }
 
 func (a *app) demo() *cobra.Command {
-	return a.verb("demo [DIR]", "Show what a store does, on the history of a source tree", func(cmd *cobra.Command, args []string) error {
+	return a.verb("demo [DIR]", "Demonstrate a store with the history of a source tree", func(cmd *cobra.Command, args []string) error {
 		dir := ""
 		if len(args) > 0 {
 			dir = args[0]

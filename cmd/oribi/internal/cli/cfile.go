@@ -61,7 +61,7 @@ func (a *app) cfileInfo() *cobra.Command {
 
 func (a *app) cfileDump() *cobra.Command {
 	var format string
-	c := a.verb("dump FILE", "Print the cells, one JSON value a line", func(cmd *cobra.Command, args []string) error {
+	c := a.verb("dump FILE", "Print the cells, one JSON value per line", func(cmd *cobra.Command, args []string) error {
 		form, err := a.format(format)
 		if err != nil {
 			return err
@@ -178,7 +178,7 @@ var cblockColumns = []schema.Column{
 func (a *app) cfileBlocks() *cobra.Command {
 	var format string
 	var annotate bool
-	c := a.verb("blocks FILE", "List the cblocks of a file, or print its bytes beside their meaning", func(cmd *cobra.Command, args []string) error {
+	c := a.verb("blocks FILE", "List the cblocks of a file, or print its bytes with their meaning", func(cmd *cobra.Command, args []string) error {
 		form, err := a.format(format)
 		if err != nil {
 			return err
@@ -259,7 +259,7 @@ func (a *app) annotate(ctx context.Context, name string, dump func(w io.Writer, 
 }
 
 func (a *app) cfileVerify() *cobra.Command {
-	return a.verb("verify FILE", "Check every checksum and every count of a file", func(cmd *cobra.Command, args []string) error {
+	return a.verb("verify FILE", "Check every checksum and count of a file", func(cmd *cobra.Command, args []string) error {
 		err := a.withLoose(cmd.Context(), args[0], verifyCFile)
 		if err != nil {
 			return err
@@ -293,7 +293,7 @@ var adviceColumns = []schema.Column{
 
 func (a *app) cfileAdvise() *cobra.Command {
 	var format string
-	c := a.verb("advise FILE", "Try all encodings and codecs on a column", func(cmd *cobra.Command, args []string) error {
+	c := a.verb("advise FILE", "Compare all encodings and compressions of a column", func(cmd *cobra.Command, args []string) error {
 		form, err := a.format(format)
 		if err != nil {
 			return err

@@ -22,7 +22,7 @@ import (
 func (a *app) cfileWrite() *cobra.Command {
 	var specFile, values string
 	var zoneMap bool
-	c := a.verb("write OUT", "Write a column file from values, one JSON value a line", func(cmd *cobra.Command, args []string) error {
+	c := a.verb("write OUT", "Write a column file from values, one JSON value per line", func(cmd *cobra.Command, args []string) error {
 		if specFile == "-" && values == "-" {
 			return usage(errors.New("--spec and --values cannot both be stdin"))
 		}
@@ -45,9 +45,9 @@ func (a *app) cfileWrite() *cobra.Command {
 		w := columnWriting{spec: spec, name: values, in: interruptible(cmd.Context(), in)}
 		return newFile(args[0], func(out io.Writer) error { return w.run(cmd.Context(), out) })
 	})
-	c.Flags().StringVar(&specFile, "spec", "", "file with what the column file is to be, JSON: type, encoding, compression and others, as cfile info names them")
-	c.Flags().StringVar(&values, "values", "", "file with the cells, in the form of cfile dump; .gz is unpacked, - is stdin")
-	c.Flags().BoolVar(&zoneMap, "zone-map", false, "write as the engine does, with a zone map; else exactly what Kudu's writer makes")
+	c.Flags().StringVar(&specFile, "spec", "", "JSON file with the properties of the column file: type, encoding, compression and others, named as in cfile info")
+	c.Flags().StringVar(&values, "values", "", "file with the cells, in the form of cfile dump; .gz is decompressed, - is stdin")
+	c.Flags().BoolVar(&zoneMap, "zone-map", false, "add a zone map, as the engine does; otherwise the bytes equal those of Kudu's writer")
 	for _, flag := range []string{"spec", "values"} {
 		if err := c.MarkFlagRequired(flag); err != nil {
 			panic(err) // the flag exists: it was defined above

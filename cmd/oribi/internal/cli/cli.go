@@ -89,7 +89,7 @@ func (a *app) commands() *cobra.Command {
 	version := false
 	root := &cobra.Command{
 		Use:                "oribi",
-		Short:              "Typed tables with a history, stored by column in one directory",
+		Short:              "A columnar storage engine: typed tables with a readable history, in one directory",
 		SilenceErrors:      true,
 		SilenceUsage:       true,
 		DisableSuggestions: true,
@@ -109,7 +109,7 @@ func (a *app) commands() *cobra.Command {
 	root.Flags().BoolVar(&version, "version", false, "print the version")
 	root.AddCommand(
 		a.noun("store", "Make, describe, and check stores", a.storeInit(), a.storeInfo(), a.storeDu(), a.storeDump(), a.storeVerify()),
-		a.noun("table", "Make, list, read, and change tables", a.tableCreate(), a.tableList(), a.tableDescribe(), a.tableAlter(), a.tableRename(), a.tableTruncate(), a.tableDrop(),
+		a.noun("table", "Create, list, read, and change tables", a.tableCreate(), a.tableList(), a.tableDescribe(), a.tableAlter(), a.tableRename(), a.tableTruncate(), a.tableDrop(),
 			a.tableScan(), a.tableGet(), a.tableCount(), a.tablePut(), a.tableUpdate(), a.tableDelete(), a.tableHistory(), a.tableDiff(), a.tableFlush(), a.tableCompact(), a.tableLoad(), a.tableExtract()),
 		a.noun("cfile", "Read and write column files", a.cfileInfo(), a.cfileDump(), a.cfileSeek(), a.cfileBlocks(),
 			a.cfileVerify(), a.cfileWrite(), a.cfileAdvise()),

@@ -26,7 +26,7 @@ import (
 func (a *app) deltaDump() *cobra.Command {
 	var columns, kind, format string
 	var annotate bool
-	c := a.verb("dump FILE", "Print the changes in a delta file, one a line", func(cmd *cobra.Command, args []string) error {
+	c := a.verb("dump FILE", "Print the changes in a delta file, one per line", func(cmd *cobra.Command, args []string) error {
 		form, err := a.format(format)
 		if err != nil {
 			return err
@@ -63,7 +63,7 @@ func (a *app) deltaDump() *cobra.Command {
 The file does not record whether its changes are redos or undos. It is inferred from the order of
 the changes of one row; if no row has two, from a name that begins with redo or undo. Without either,
 deletes of all rows are treated as undos, everything else as redos. --type sets it.`
-	c.Flags().StringVar(&columns, "columns", "[]", `types of the columns, as [{"id":11,"type":"INT32","nullable":false},…]; values of others are printed as "0x…"`)
+	c.Flags().StringVar(&columns, "columns", "[]", `types of the columns, as [{"id":11,"type":"INT32","nullable":false},…]; values of other columns are printed as "0x…"`)
 	c.Flags().StringVar(&kind, "type", "", "redo or undo (default: inferred from the changes and the name)")
 	annotateFlag(c, &annotate)
 	formatFlag(c, &format)

@@ -57,7 +57,7 @@ func described(t *oribi.Table) *schemafile.Table {
 func (a *app) tableDescribe() *cobra.Command {
 	var format string
 	var stats bool
-	c := a.verb("describe DIR NAME", "Print a table's schema, as table create takes it, or statistics", func(cmd *cobra.Command, args []string) error {
+	c := a.verb("describe DIR NAME", "Print a table's schema, in the format that table create reads, or its statistics", func(cmd *cobra.Command, args []string) error {
 		form, err := a.format(format)
 		if err != nil {
 			return err

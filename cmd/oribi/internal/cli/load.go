@@ -33,7 +33,7 @@ type loadFlags struct {
 
 func (a *app) tableLoad() *cobra.Command {
 	var f loadFlags
-	c := a.verb("load DIR NAME FILE", "Fill a table from CSV or JSON", func(cmd *cobra.Command, args []string) error {
+	c := a.verb("load DIR NAME FILE", "Load a table from CSV or JSON", func(cmd *cobra.Command, args []string) error {
 		o, err := f.options(cmd, args[2])
 		if err != nil {
 			return err
@@ -43,17 +43,17 @@ func (a *app) tableLoad() *cobra.Command {
 		}
 		return a.load(cmd.Context(), &f, o, args[0], args[1])
 	})
-	c.Flags().StringVar(&f.format, "input-format", "", "csv or jsonl (default: by the end of the file's name, else by how the file begins)")
-	c.Flags().StringVar(&f.delimiter, "delimiter", ",", "the character between the fields of CSV; \\t is a tab (default of .tsv files)")
-	c.Flags().BoolVar(&f.noHeader, "no-header", false, "the first line of CSV is a row")
-	c.Flags().StringSliceVar(&f.columns, "columns", nil, "columns of the fields of CSV, in order (default: the header, else the table's columns)")
+	c.Flags().StringVar(&f.format, "input-format", "", "csv or jsonl (default: from the file's name or its first bytes)")
+	c.Flags().StringVar(&f.delimiter, "delimiter", ",", "character that separates CSV fields; \\t is a tab, the default for .tsv files")
+	c.Flags().BoolVar(&f.noHeader, "no-header", false, "the CSV file has no header; its first line is a row")
+	c.Flags().StringSliceVar(&f.columns, "columns", nil, "columns of the CSV fields, in order (default: the header, or the table's columns)")
 	c.Flags().StringVar(&f.mode, "mode", "insert", "insert, upsert or insert_ignore")
-	c.Flags().IntVar(&f.batch, "batch", 1000, "most rows of one atomic batch")
-	c.Flags().StringVar(&f.skipBad, "skip-bad", "", "skip bad and duplicate rows, and write their lines to this file; - is stdout")
-	c.Flags().BoolVar(&f.create, "create", false, "make the table, with types that fit the file; needs --key")
-	c.Flags().StringSliceVar(&f.key, "key", nil, "key columns of the table that --create makes")
+	c.Flags().IntVar(&f.batch, "batch", 1000, "maximum number of rows per atomic batch")
+	c.Flags().StringVar(&f.skipBad, "skip-bad", "", "skip invalid and duplicate rows, and write their lines to this file; - is stdout")
+	c.Flags().BoolVar(&f.create, "create", false, "create the table, with types inferred from the file; requires --key")
+	c.Flags().StringSliceVar(&f.key, "key", nil, "with --create: the key columns")
 	c.Flags().StringArrayVar(&f.types, "type", nil, "with --create: the type of a column, `column=type`; may be repeated; see: oribi help types")
-	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "with --create: print the schema file and make nothing")
+	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "with --create: print the schema file and create nothing")
 	return c
 }
 

@@ -104,11 +104,11 @@ func (a *app) tableScan() *cobra.Command {
 	asOfFlag(c, &f.asOf)
 	c.Flags().StringSliceVar(&f.columns, "columns", nil, "columns to print, in this order (default: all)")
 	whereFlag(c, &f.where)
-	c.Flags().StringVar(&f.from, "from-key", "", "first key, JSON; of a compound key the first columns will do")
-	c.Flags().StringVar(&f.to, "to-key", "", "key to stop before, JSON")
+	c.Flags().StringVar(&f.from, "from-key", "", "first key, as JSON; for a compound key its first columns are enough")
+	c.Flags().StringVar(&f.to, "to-key", "", "key before which to stop, as JSON")
 	c.Flags().StringVar(&f.order, "order", "key", "key, or any, which is faster")
 	c.Flags().BoolVar(&f.reverse, "reverse", false, "print the rows in descending key order; --limit takes the last ones")
-	c.Flags().Int64Var(&f.limit, "limit", 0, "print at most so many rows")
+	c.Flags().Int64Var(&f.limit, "limit", 0, "maximum number of rows to print")
 	return c
 }
 

@@ -24,7 +24,7 @@ func (a *app) tableUpdate() *cobra.Command {
 }
 
 func (a *app) tableDelete() *cobra.Command {
-	return a.verb("delete DIR NAME KEY", "Remove one row", func(cmd *cobra.Command, args []string) error {
+	return a.verb("delete DIR NAME KEY", "Delete one row", func(cmd *cobra.Command, args []string) error {
 		return a.changeRow(cmd, args, oribi.OpDelete)
 	})
 }

@@ -57,7 +57,7 @@ const (
 
 func (a *app) storeInit() *cobra.Command {
 	var history string
-	c := a.verb("init DIR", "Make an empty store", func(_ *cobra.Command, args []string) error {
+	c := a.verb("init DIR", "Create an empty store", func(_ *cobra.Command, args []string) error {
 		age, err := when.ParseAge(history)
 		if err != nil {
 			return usage(fmt.Errorf("--history: %w", err))
@@ -71,7 +71,7 @@ func (a *app) storeInit() *cobra.Command {
 		}
 		return store.Close()
 	})
-	c.Flags().StringVar(&history, "history", "forever", "how long old versions are kept, unless a table says otherwise: forever, 7d, 15m")
+	c.Flags().StringVar(&history, "history", "forever", "how long tables keep old versions by default: forever, 7d, 15m")
 	return c
 }
 

@@ -13,7 +13,7 @@ import (
 func (a *app) storeDu() *cobra.Command {
 	var format string
 	var files bool
-	c := a.verb("du DIR", "Explain every byte that a store takes of the disk", func(_ *cobra.Command, args []string) error {
+	c := a.verb("du DIR", "Print the disk usage of a store by kind of file", func(_ *cobra.Command, args []string) error {
 		form, err := a.format(format)
 		if err != nil {
 			return err

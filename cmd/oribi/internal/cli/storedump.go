@@ -33,7 +33,7 @@ const (
 
 func (a *app) storeDump() *cobra.Command {
 	var anchor, metadata, log, annotate bool
-	c := a.verb("dump DIR", "Print the records of a store's own files, one a line", func(cmd *cobra.Command, args []string) error {
+	c := a.verb("dump DIR", "Print the records of a store's anchor, metadata and log, one per line", func(cmd *cobra.Command, args []string) error {
 		locks, err := lockForDump(args[0])
 		if err != nil {
 			return err

@@ -16,7 +16,7 @@ import (
 
 func (a *app) tableCreate() *cobra.Command {
 	var file, history string
-	c := a.verb("create DIR NAME", "Make a table by a schema file", func(_ *cobra.Command, args []string) error {
+	c := a.verb("create DIR NAME", "Create a table from a schema file", func(_ *cobra.Command, args []string) error {
 		text, err := a.readInput(file)
 		if err != nil {
 			return err
@@ -68,14 +68,14 @@ func (a *app) tableDrop() *cobra.Command {
 }
 
 func (a *app) tableFlush() *cobra.Command {
-	return a.verb("flush DIR NAME", "Write to files what memory holds of a table", func(cmd *cobra.Command, args []string) error {
+	return a.verb("flush DIR NAME", "Write a table's rows and changes in memory to files", func(cmd *cobra.Command, args []string) error {
 		return a.work(cmd.Context(), "flush", args, (*oribi.Table).FlushResult)
 	})
 }
 
 func (a *app) tableCompact() *cobra.Command {
 	var kind string
-	c := a.verb("compact DIR NAME", "Flush, then merge until no rowsets overlap, or do another kind of compaction", func(cmd *cobra.Command, args []string) error {
+	c := a.verb("compact DIR NAME", "Flush, then merge until no rowsets overlap, or run another kind of compaction", func(cmd *cobra.Command, args []string) error {
 		work, ok := compactions[kind]
 		if !ok {
 			return usage(fmt.Errorf("--kind: unknown kind %q%s", kind, nearest.Hint(kind, nearest.Keys(compactions))))

@@ -40,7 +40,7 @@ empty field in CSV; "" is the empty string.
    "history":"7d","comment":"a row for each file"}
 
 A column needs a name and a type (oribi help types). The key columns come
-first, and there is at least one. What is left out: not in the key, not
+first, and there is at least one. The defaults are: not in the key, not
 nullable, no default, encoding auto, compression default.
 
   encodings      auto plain rle bitshuffle dict prefix
@@ -58,51 +58,50 @@ order:
           {"op":"delete","table":"tree","key":{"path":"b.txt"}}]}
 
 (on one line). An op is insert, upsert, update, or delete; insert_ignore,
-upsert_ignore, update_ignore, and delete_ignore skip rows that the other would
-refuse. All but deletes have a row, deletes have a key. A column that a row
-does not name gets its default on an insert, else NULL; an update leaves it as
-it is, and so does an upsert of an existing row.
+upsert_ignore, update_ignore, and delete_ignore skip rows that those would
+refuse. Deletes have a key, all others a row. If a row does not name a column,
+an insert uses the column's default, or NULL; an update, and an upsert of an
+existing row, leave the column unchanged.
 `},
 	{"expr", "EXPR, the condition of --where", `An EXPR is one or more tests with and, or, not, and parentheses:
 
   size > 1000 and (path like 'src/%' or mode in ('100755', '120000'))
 
-  column = != < <= > >= literal          == and <> are other spellings of = and !=
+  column = != < <= > >= literal          == and <> are synonyms of = and !=
   column between literal and literal     both ends included
   column in (literal, …)
   column like 'prefix%'                  \% \_ \\ are the characters % _ \
   column is null, column is not null     also: not in, not between, not like
 
 Literals are numbers, 'text' ('' is a quote), true, false, 0x…, date
-'2026-01-01', and timestamp '2026-01-01T00:00:00Z'. A column whose name is not
-a plain word is written "in quotes". not binds more tightly than and, and
-binds more tightly than or. As in SQL, a test of a NULL is neither true nor
-false; only is null finds it.
+'2026-01-01', and timestamp '2026-01-01T00:00:00Z'. Write a column name that is
+not a plain word "in quotes". not binds more tightly than and, and
+binds more tightly than or. As in SQL, a comparison with NULL is neither true
+nor false; use is null.
 `},
 	{"ts", "TS, a point in time", `A TS is one of
 
-  7353486357494956032         a timestamp that the store gave
+  7353486357494956032         a timestamp returned by the store
   2026-11-21T10:00:00Z        RFC 3339, to the end of that microsecond
   2026-11-21 10:00:00         the same in UTC, also with a T
   2026-11-21                  the end of that day, UTC
   -90s -5m -2h -7d            before now
-  now                         this moment
+  now                         the current time
   latest                      the newest state
   0                           the beginning of time
 
 A read includes the time that it names. oribi time TS converts between
 timestamps and clock time.
 `},
-	{"csv", "CSV, as load reads it and scan prints it", `The first line has the columns' names, each further one a row. Fields are
-separated by commas (another character: --delimiter; .tsv files: tabs), and
-are in quotes where they contain the delimiter, a quote (doubled), or the end
-of a line. An empty field is a value that is not set: the column's default,
-else NULL. "" is the empty string. Values are written as in JSON, without its
-quotes.
+	{"csv", "CSV, as load reads it and scan prints it", `The first line contains the column names, every other line one row. Fields
+are separated by commas (tabs in .tsv files; --delimiter changes this). A field
+that contains the delimiter, a quote (doubled), or a newline must be in quotes.
+An empty field is not set: it gets the column's default, or NULL. "" is the
+empty string. Values are written as in JSON, but without quotes.
 
-load --create gives each column the first of the types bool, int64, decimal,
-double, date, and timestamp that prints all values back as they are in the
-file, else string.
+load --create chooses for each column the first of the types bool, int64,
+decimal, double, date, and timestamp that prints all values exactly as they are
+in the file, or string if there is none.
 `},
 }
 
