@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -27,6 +28,26 @@ func NeedKudu(t testing.TB) {
 	if testing.Short() || os.Getenv(KuduVariable) == "" {
 		t.Skipf("runs Kudu for many seconds: set %s to run this test", KuduVariable)
 	}
+}
+
+// HFileVariable is the environment variable that has tests give HFiles to the readers of HBase and
+// Hudi: how many files of each kind. The program is tools/hfile/check of the corpus, which needs
+// Java, and Maven for its first call.
+const HFileVariable = "ORIBI_HFILE"
+
+// NeedHFileReaders skips a test that runs the readers of HBase and Hudi unless $ORIBI_HFILE is set.
+// It returns how many files of each kind to give to them, and the path of the program.
+func NeedHFileReaders(t testing.TB) (files int, program string) {
+	t.Helper()
+	value := os.Getenv(HFileVariable)
+	if value == "" {
+		t.Skipf("runs the readers of HBase and Hudi, which need Java and Maven: set %s to a number of files of each kind to run this test", HFileVariable)
+	}
+	files, err := strconv.Atoi(value)
+	if err != nil || files < 1 {
+		t.Fatalf("%s=%q, want a number of files", HFileVariable, value)
+	}
+	return files, filepath.Join(Dir(t), "tools", "hfile", "check")
 }
 
 // Dir returns the directory of the corpus: $ORIBI_CORPUS, else the directory "shared" next to the

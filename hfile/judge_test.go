@@ -1,0 +1,88 @@
+package hfile
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// judge is a running program with the readers of HBase and Hudi.
+type judge struct {
+	t   *testing.T
+	in  io.Writer
+	out *bufio.Reader
+	dir string
+}
+
+// newJudge starts the program, which ends with the test.
+func newJudge(t *testing.T, program string) *judge {
+	cmd := exec.Command(program, "--stdin")
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		io.Copy(io.Discard, out)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%s: %v", program, err)
+		}
+	})
+	return &judge{t, in, bufio.NewReaderSize(out, 1<<20), t.TempDir()}
+}
+
+// write writes a file for the program and returns its name.
+func (j *judge) write(name string, content []byte) string {
+	j.t.Helper()
+	name = filepath.Join(j.dir, name)
+	if err := os.WriteFile(name, content, 0o600); err != nil {
+		j.t.Fatal(err)
+	}
+	return name
+}
+
+// ask runs the program with arguments, calls line for each line of its answer, and returns its exit
+// status, with the reason if that is not 0.
+func (j *judge) ask(line func(text []byte), args ...string) (exit int, message string) {
+	j.t.Helper()
+	question, err := json.Marshal(args)
+	if err == nil {
+		_, err = j.in.Write(append(question, '\n'))
+	}
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	// The last line is the only one that begins with "exit".
+	for {
+		text, err := j.out.ReadBytes('\n')
+		if err != nil {
+			j.t.Fatalf("no answer to %s: %v", question, err)
+		}
+		var end struct {
+			Exit    *int    `json:"exit"`
+			Message *string `json:"message"`
+		}
+		if len(text) > 7 && string(text[:7]) == `{"exit"` {
+			if err := json.Unmarshal(text, &end); err != nil {
+				j.t.Fatalf("%s: %v", text, err)
+			}
+			if end.Message != nil {
+				message = *end.Message
+			}
+			return *end.Exit, message
+		}
+		line(text)
+	}
+}
