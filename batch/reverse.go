@@ -24,7 +24,7 @@ func (v *Vector) reverse() {
 	case v.Elements != nil:
 		v.reverseArrays()
 	case v.Dict != nil:
-		slices.Reverse(v.Codes)
+		reverseCells(v.Codes)
 	case v.Type.Variable():
 		slices.Reverse(v.Bytes)
 	default:
@@ -35,16 +35,29 @@ func (v *Vector) reverse() {
 func (v *Vector) reverseFixed() {
 	switch v.Type.Width() {
 	case 1:
-		slices.Reverse(Raw[uint8](v))
+		reverseCells(Raw[uint8](v))
 	case 2:
-		slices.Reverse(Raw[uint16](v))
+		reverseCells(Raw[uint16](v))
 	case 4:
-		slices.Reverse(Raw[uint32](v))
+		reverseCells(Raw[uint32](v))
 	case 8:
-		slices.Reverse(Raw[uint64](v))
+		reverseCells(Raw[uint64](v))
 	case 16:
-		slices.Reverse(Raw[Int128](v))
+		reverseCells(Raw[Int128](v))
 	}
+}
+
+// reverseCells is slices.Reverse, four cells from either end at a time: it takes half the time for
+// cells of up to 8 bytes.
+func reverseCells[T Fixed](s []T) {
+	for len(s) >= 8 {
+		a, b := (*[4]T)(s), (*[4]T)(s[len(s)-4:])
+		a0, a1, a2, a3 := a[0], a[1], a[2], a[3]
+		a[0], a[1], a[2], a[3] = b[3], b[2], b[1], b[0]
+		b[0], b[1], b[2], b[3] = a3, a2, a1, a0
+		s = s[4 : len(s)-4]
+	}
+	slices.Reverse(s)
 }
 
 // reverseArrays reverses the order of the arrays; the elements of each keep theirs.
@@ -61,6 +74,9 @@ func (v *Vector) reverseArrays() {
 
 // reverse reverses the order of the n bits of b.
 func (b Bitmap) reverse(n int) {
+	if b.Count() == n {
+		return // most selections: all bits are ones
+	}
 	b = b[:(n+63)/64]
 	slices.Reverse(b)
 	for i, w := range b {

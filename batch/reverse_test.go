@@ -13,7 +13,7 @@ import (
 
 func TestReverseReversesRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, n := range []int{0, 1, 2, 63, 64, 65, 128, 200} {
+	for _, n := range []int{0, 1, 2, 7, 8, 9, 15, 63, 64, 65, 128, 200} {
 		b := mixedBatch(n)
 		for _, c := range []schema.Column{{Name: "1", Type: schema.Bool}, {Name: "2", Type: schema.Int16}, {Name: "4", Type: schema.Float}, {Name: "16", Type: schema.Int128}} {
 			v := NewVector(c.Type, n)
