@@ -6,22 +6,6 @@ import (
 	"math/bits"
 )
 
-// Flags of a cell. Source: hfile spec §5.6.
-const (
-	wdiffSameKeyLen   = 1 << 0
-	wdiffSameValueLen = 1 << 1
-	wdiffSameType     = 1 << 2
-	wdiffTimeDelta    = 1 << 3
-	wdiffTimeShift    = 4 // three bits: bytes of the timestamp - 1
-	wdiffNegative     = 1 << 7
-
-	wfastSharedTime   = 7 // leading bytes of the timestamp as before
-	wfastSameKeyLen   = 1 << 3
-	wfastSameValueLen = 1 << 4
-	wfastSameType     = 1 << 5
-	wfastSameValue    = 1 << 6
-)
-
 // cellEncoder builds the payload of one data block after another. Source: hfile spec §5.1 and §5.6.
 type cellEncoder struct {
 	encoding  Encoding
@@ -35,7 +19,7 @@ type cellEncoder struct {
 
 	valueStart, valueLen int      // of the previous cell, in buf
 	rows                 []uint32 // EncodingRowIndexV1: offset of each row's first cell
-	dictionary           tagPacker
+	packer               tagPacker
 }
 
 func newCellEncoder(o *WriterOptions) *cellEncoder {
@@ -55,9 +39,9 @@ func (e *cellEncoder) cellsStart() int {
 	case EncodingNone:
 		return 0
 	case EncodingRowIndexV1:
-		return 2
+		return encodingLen
 	}
-	return 2 + 4
+	return encodingLen + plainSizeLen
 }
 
 // reset starts a block.
@@ -71,20 +55,20 @@ func (e *cellEncoder) reset() {
 	}
 	e.cells, e.plain = 0, 0
 	e.rows = e.rows[:0]
-	e.dictionary.clear()
+	e.packer.reset()
 }
 
 // size returns how large the block is: the larger of its cells with and without encoding. The
 // offsets of rows count, as in HBase.
 func (e *cellEncoder) size() int {
-	return max(e.plain, len(e.buf)-headerLen-e.cellsStart()) + 4*len(e.rows)
+	return max(e.plain, len(e.buf)-headerLen-e.cellsStart()) + rowIndexIntLen*len(e.rows)
 }
 
 // finish completes the block. The result has the form that blockWriter.write takes.
 func (e *cellEncoder) finish() []byte {
 	switch e.encoding {
 	case EncodingPrefix, EncodingDiff, EncodingFastDiff:
-		binary.BigEndian.PutUint32(e.buf[headerLen+2:], uint32(e.plain))
+		binary.BigEndian.PutUint32(e.buf[headerLen+encodingLen:], uint32(e.plain))
 	case EncodingRowIndexV1:
 		cells := len(e.buf) - headerLen - e.cellsStart()
 		e.buf = binary.BigEndian.AppendUint32(e.buf, uint32(len(e.rows)))
@@ -98,9 +82,9 @@ func (e *cellEncoder) finish() []byte {
 
 // plainLen returns the bytes that a cell takes without encoding.
 func (e *cellEncoder) plainLen(c *Cell) int {
-	n := 8 + c.encodedLen() + len(c.Value)
+	n := cellFixedLen + c.encodedLen() + len(c.Value)
 	if e.tags {
-		n += 2 + len(c.Tags)
+		n += cellTagsLen + len(c.Tags)
 	}
 	if e.sequences {
 		n += vintLen(c.Sequence)
@@ -154,7 +138,7 @@ func (e *cellEncoder) addTail(c *Cell) {
 			for rest := c.Tags; len(rest) > 0; {
 				var tag []byte
 				tag, rest, _ = cutTag(rest) // the writer has checked them
-				e.buf = e.dictionary.append(e.buf, tag)
+				e.buf = e.packer.append(e.buf, tag)
 			}
 		} else {
 			e.buf = append(e.buf, c.Tags...)
@@ -189,30 +173,30 @@ func (e *cellEncoder) addDiff(c *Cell, key, previous []byte) {
 	} else {
 		common = commonKey(key, previous, false)
 		if len(key) == len(previous) {
-			flags |= wdiffSameKeyLen
+			flags |= diffSameKeyLen
 		}
 		if len(c.Value) == e.valueLen {
-			flags |= wdiffSameValueLen
+			flags |= diffSameValueLen
 		}
 		if previous[len(previous)-1] == byte(c.Type) {
-			flags |= wdiffSameType
+			flags |= diffSameType
 		}
 		difference, negated := keyTime(previous)-c.Timestamp, byte(0)
 		if difference < 0 {
-			difference, negated = -difference, wdiffNegative
+			difference, negated = -difference, diffNegative
 		}
 		if byteLen(uint64(difference)) < byteLen(time) {
 			time = uint64(difference)
-			flags |= wdiffTimeDelta | negated
+			flags |= diffTimeDelta | negated
 		}
 	}
 	timeLen := byteLen(time)
-	flags |= byte(timeLen-1) << wdiffTimeShift
+	flags |= byte(timeLen-1) << diffTimeShift
 	b = append(b, flags)
-	if flags&wdiffSameKeyLen == 0 {
+	if flags&diffSameKeyLen == 0 {
 		b = binary.AppendUvarint(b, uint64(len(key)))
 	}
-	if flags&wdiffSameValueLen == 0 {
+	if flags&diffSameValueLen == 0 {
 		b = binary.AppendUvarint(b, uint64(len(c.Value)))
 	}
 	b = binary.AppendUvarint(b, uint64(common))
@@ -221,7 +205,7 @@ func (e *cellEncoder) addDiff(c *Cell, key, previous []byte) {
 		b = append(b, byte(time))
 		time >>= 8
 	}
-	if flags&wdiffSameType == 0 {
+	if flags&diffSameType == 0 {
 		b = append(b, byte(c.Type))
 	}
 	e.valueLen = len(c.Value)
@@ -244,34 +228,34 @@ func (e *cellEncoder) addFastDiff(c *Cell, key, previous []byte) {
 	}
 	common := commonKey(key, previous, false)
 	time := key[len(key)-keySuffixLen : len(key)-1]
-	sharedTime := min(commonPrefix(time, previous[len(previous)-keySuffixLen:]), wfastSharedTime)
+	sharedTime := min(commonPrefix(time, previous[len(previous)-keySuffixLen:]), fastSharedTime)
 	flags := byte(sharedTime)
 	if len(key) == len(previous) {
-		flags |= wfastSameKeyLen
+		flags |= fastSameKeyLen
 	}
 	if len(c.Value) == e.valueLen {
-		flags |= wfastSameValueLen
+		flags |= fastSameValueLen
 		if bytes.Equal(c.Value, b[e.valueStart:e.valueStart+e.valueLen]) {
-			flags |= wfastSameValue
+			flags |= fastSameValue
 		}
 	}
 	if previous[len(previous)-1] == byte(c.Type) {
-		flags |= wfastSameType
+		flags |= fastSameType
 	}
 	b = append(b, flags)
-	if flags&wfastSameKeyLen == 0 {
+	if flags&fastSameKeyLen == 0 {
 		b = binary.AppendUvarint(b, uint64(len(key)))
 	}
-	if flags&wfastSameValueLen == 0 {
+	if flags&fastSameValueLen == 0 {
 		b = binary.AppendUvarint(b, uint64(len(c.Value)))
 	}
 	b = binary.AppendUvarint(b, uint64(common))
 	b = appendKeyRest(b, c, key, common)
 	b = append(b, time[sharedTime:]...)
-	if flags&wfastSameType == 0 {
+	if flags&fastSameType == 0 {
 		b = append(b, byte(c.Type))
 	}
-	if flags&wfastSameValue == 0 {
+	if flags&fastSameValue == 0 {
 		e.valueStart, e.valueLen = len(b), len(c.Value)
 		b = append(b, c.Value...)
 	}

@@ -45,26 +45,36 @@ func AppendTag(dst []byte, t Tag) []byte {
 func Tags(b []byte) iter.Seq2[Tag, error] {
 	return func(yield func(Tag, error) bool) {
 		for rest := b; len(rest) > 0; {
-			n := 0
-			if len(rest) >= tagHeaderLen {
-				n = tagLengthLen + int(binary.BigEndian.Uint16(rest))
-			}
-			if n < tagHeaderLen || n > len(rest) {
+			tag, after, ok := cutTag(rest)
+			if !ok {
 				yield(Tag{}, fault.Corruptf("hfile: tags: %d bytes left, the next tag does not fit", len(rest)))
 				return
 			}
-			if !yield(Tag{rest[tagLengthLen], rest[tagHeaderLen:n:n]}, nil) {
+			if !yield(Tag{tag[0], tag[1:]}, nil) {
 				return
 			}
-			rest = rest[n:]
+			rest = after
 		}
 	}
 }
 
+// cutTag cuts the first tag off tags: its type and value. ok is false if tags does not begin with a
+// whole tag.
+func cutTag(tags []byte) (tag, rest []byte, ok bool) {
+	n := 0
+	if len(tags) >= tagHeaderLen {
+		n = tagLengthLen + int(binary.BigEndian.Uint16(tags))
+	}
+	if n < tagHeaderLen || n > len(tags) {
+		return nil, nil, false
+	}
+	return tags[tagLengthLen:n:n], tags[n:], true
+}
+
 // checkTags reports whether b has the form of Cell.Tags.
 func checkTags(b []byte) bool {
-	for _, err := range Tags(b) {
-		if err != nil {
+	for ok := true; len(b) > 0; {
+		if _, b, ok = cutTag(b); !ok {
 			return false
 		}
 	}

@@ -150,11 +150,8 @@ func (w *Writer) check(c *Cell) error {
 		c.Type != Put || c.Sequence != 0 || len(c.Tags) > 0) {
 		return errors.New("Hudi's entries have a row and a value only (Writer.AppendKeyValue)")
 	}
-	for rest := c.Tags; len(rest) > 0; {
-		var ok bool
-		if _, rest, ok = cutTag(rest); !ok {
-			return errors.New("malformed tags (use AppendTag)")
-		}
+	if !checkTags(c.Tags) {
+		return errors.New("malformed tags (use AppendTag)")
 	}
 	return nil
 }

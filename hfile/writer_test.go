@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 	"testing"
@@ -373,6 +374,71 @@ func TestHudiWriterSplitsItsIndexOnRequest(t *testing.T) {
 		}
 		if n := r.Trailer().IndexLevels; n != c.levels {
 			t.Errorf("index blocks of %d bytes: %d levels, want %d", c.bytes, n, c.levels)
+		}
+	}
+}
+
+// TestFullTagDictionaryReplacesOldestTag fills the dictionary: the tag that was not used for the
+// longest time leaves its place to the next new one.
+func TestFullTagDictionaryReplacesOldestTag(t *testing.T) {
+	tag := func(i int) []byte { return fmt.Appendf(nil, "\x01tag %03d", i) }
+	var p tagPacker
+	var block []byte
+	packs := func(i, place int) {
+		t.Helper()
+		n := len(block)
+		block = p.append(block, tag(i))
+		want := fmt.Appendf([]byte{tagNew, byte(len(tag(i)))}, "%s", tag(i))
+		if place >= 0 {
+			want = []byte{0, byte(place)}
+		}
+		if !bytes.Equal(block[n:], want) {
+			t.Errorf("tag %d: %x, want %x", i, block[n:], want)
+		}
+	}
+	const added = -1
+	for range 2 { // each block has a dictionary of its own
+		block = nil
+		p.reset()
+		for i := range maxTags {
+			packs(i, added)
+		}
+		packs(0, 0)
+		packs(200, added) // for tag 1
+		packs(1, added)   // for tag 2
+		packs(200, 1)
+		packs(1, 2)
+		packs(3, 3)
+		packs(0, 0)
+		packs(2, added) // for tag 4
+		packs(2, 4)
+	}
+}
+
+func BenchmarkWriter(b *testing.B) {
+	for _, codec := range []Codec{None, GZ} {
+		for _, encoding := range []Encoding{EncodingNone, EncodingFastDiff} {
+			b.Run(fmt.Sprintf("codec=%v/encoding=%v", codec, encoding), func(b *testing.B) {
+				b.ReportAllocs()
+				w, err := NewWriter(io.Discard, WriterOptions{Codec: codec, Encoding: encoding, Bloom: BloomRow})
+				if err != nil {
+					b.Fatal(err)
+				}
+				row := []byte("row-0000000000")
+				c := Cell{Key: Key{Row: row, Family: []byte("cf"), Qualifier: []byte("q"), Timestamp: 1700000000000, Type: Put}, Value: make([]byte, 64)}
+				for i := range b.N {
+					for k, v := len(row)-1, i; v > 0; k, v = k-1, v/10 {
+						row[k] = '0' + byte(v%10)
+					}
+					c.Value[0] = byte(i)
+					if err := w.Append(c); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if err := w.Finish(); err != nil {
+					b.Fatal(err)
+				}
+			})
 		}
 	}
 }

@@ -2,7 +2,6 @@ package hfile
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"path/filepath"
@@ -133,8 +132,7 @@ func (l *goldenLine) cell(t *testing.T) Cell {
 	c := Cell{Key: Key{Row: l.Row, Family: l.Family, Qualifier: l.Qualifier, Timestamp: l.TS, Type: kind},
 		Value: l.Value, Sequence: l.MVCC}
 	for _, tag := range l.Tags {
-		c.Tags = binary.BigEndian.AppendUint16(c.Tags, uint16(1+len(tag.Value)))
-		c.Tags = append(append(c.Tags, tag.Type), tag.Value...)
+		c.Tags = AppendTag(c.Tags, Tag{Type: tag.Type, Value: tag.Value})
 	}
 	return c
 }
