@@ -258,6 +258,9 @@ func (v *verifier) cell(c *Cursor) error {
 	if v.cells > 0 && v.compare(v.lastKey, key) > 0 {
 		return v.cellError(c, "its key is before that of the cell before it")
 	}
+	if v.cells > 0 && !bytes.Equal(v.lastKey.Family, key.Family) {
+		return v.cellError(c, "another family than in the cell before it: HBase does not sort by family")
+	}
 	if w.layout.tags && !checkTags(w.current().Tags) {
 		return v.cellError(c, "malformed tags")
 	}
