@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -92,7 +91,7 @@ func (t *Table) History(ctx context.Context, key any, opts ...GetOption) iter.Se
 
 func (t *Table) versions(ctx context.Context, key any, o readOptions) iter.Seq2[Version, error] {
 	return func(yield func(Version, error) bool) {
-		h, columns, err := t.history(ctx, key, o)
+		h, columns, encoded, err := t.history(ctx, key, o)
 		for n := 0; ; n++ {
 			var v tablet.RowVersion
 			ok := false
@@ -107,7 +106,7 @@ func (t *Table) versions(ctx context.Context, key any, o readOptions) iter.Seq2[
 				}
 			}
 			if err == nil && !ok && n == 0 {
-				err = fmt.Errorf("oribi: history: table %q: no version of the key: %w", t.tab.Name(), fault.ErrNotFound)
+				err = callErr("history", &lookup{tab: t.tab, key: encoded})
 			}
 			switch {
 			case err != nil:
@@ -127,30 +126,31 @@ func (t *Table) versions(ctx context.Context, key any, o readOptions) iter.Seq2[
 	}
 }
 
-// history collects the versions of a row.
-func (t *Table) history(ctx context.Context, key any, o readOptions) (*tablet.RowHistory, []schema.Column, error) {
+// history collects the versions of a row, and returns the columns read and the encoded key.
+func (t *Table) history(ctx context.Context, key any, o readOptions) (*tablet.RowHistory, []schema.Column, []byte, error) {
 	// The history above this floor stays until the versions are collected.
 	s := t.store
 	since := s.pins.pinOldest(t.tab.Number, t.oldest())
 	defer s.pins.unpin(since)
 	v, err := t.read(ctx, &o)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	defer t.done(v)
 	cols, err := t.project(v.TableSchema, &o)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	k, err := t.keyCells(v.Schema, key, false)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	h, err := v.History(v.Encoder.AppendKey(nil, k), since, cols)
+	encoded := v.Encoder.AppendKey(nil, k)
+	h, err := v.History(encoded, since, cols)
 	if err != nil {
-		return nil, nil, callErr(fmt.Sprintf("history: table %q", t.tab.Name()), err)
+		return nil, nil, nil, callErr(fmt.Sprintf("history: table %q", t.tab.Name()), err)
 	}
-	return h, columnsOf(v.Schema, cols), nil
+	return h, columnsOf(v.Schema, cols), encoded, nil
 }
 
 func columnsOf(s *schema.Schema, cols []int) []schema.Column {

@@ -34,7 +34,7 @@ func (s *Store) takeLock() (err error) {
 		return nil
 	}
 	if errors.Is(err, fault.ErrLocked) {
-		return fmt.Errorf("%w: %s", err, s.describeHolder())
+		return fmt.Errorf("%w: %s", fault.ErrLocked, s.describeHolder())
 	}
 	return err
 }
@@ -47,7 +47,7 @@ func (s *Store) lockInstance() (err error) {
 	}
 	s.locks.instance, err = s.opts.FS.Lock(s.path(instanceName), mode)
 	if errors.Is(err, fault.ErrLocked) {
-		return fmt.Errorf("%w: another process has the store open, although its %s is gone", err, lockName)
+		return fmt.Errorf("%w: another process has the store open, although its %s was removed", fault.ErrLocked, lockName)
 	}
 	return err
 }

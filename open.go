@@ -153,7 +153,7 @@ func (s *Store) prepare() (fresh bool, err error) {
 	case state == dirForeign:
 		return false, fmt.Errorf("the directory contains something else: %w", fault.ErrNotStore)
 	case state == dirStore && s.opts.ErrorIfExists:
-		return false, fmt.Errorf("store: %w", fault.ErrExists)
+		return false, fmt.Errorf("a store %w", fault.ErrExists)
 	case state == dirEmpty && !mayFormat:
 		return false, fmt.Errorf("the directory is empty: %w", fault.ErrNotStore)
 	case state == dirUnfinished && !mayFormat:
@@ -169,7 +169,7 @@ func (s *Store) prepare() (fresh bool, err error) {
 	switch state {
 	case dirStore:
 		if s.opts.ErrorIfExists {
-			return false, fmt.Errorf("store: %w", fault.ErrExists)
+			return false, fmt.Errorf("a store %w", fault.ErrExists)
 		}
 		if err := s.lockInstance(); err != nil || s.opts.ReadOnly {
 			return false, err

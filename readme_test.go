@@ -260,6 +260,17 @@ func (s *shell) checkVerbs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, topics, _ := strings.Cut(help, "\nPages, ")
+	pages := regexp.MustCompile(`(?m)^  ([a-z]+)  `).FindAllStringSubmatch(topics, -1)
+	if len(pages) < 5 {
+		t.Errorf("only %d pages in the help: this test does not see them", len(pages))
+	}
+	intro, _, _ := strings.Cut(page(t, "docs/command.md"), "\n\n|")
+	for _, topic := range pages {
+		if !strings.Contains(intro, "`"+topic[1]+"`") && !strings.Contains(intro, "`oribi help "+topic[1]+"`") {
+			t.Errorf("docs/command.md does not name the page %q of the help", topic[1])
+		}
+	}
 	listed := regexp.MustCompile(`(?m)^  (oribi [a-z]+(?: [a-z]+)*)`).FindAllStringSubmatch(help, -1)
 	if len(listed) < 20 {
 		t.Fatalf("only %d commands in the help: this test does not see them", len(listed))

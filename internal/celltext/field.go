@@ -9,13 +9,16 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
+// ErrNotUTF8 is returned for a text that is not valid UTF-8.
+var ErrNotUTF8 = errors.New("is not valid UTF-8")
+
 // FromField appends the cell of column c for text, a field of a CSV file without its quotes: a JSON
 // value without quotes. The column must not be an array. Errors do not name the column.
 func FromField(dst []byte, c *schema.Column, text []byte) ([]byte, error) {
 	switch t := c.Type; {
 	case t == schema.String || t == schema.Varchar:
 		if !utf8.Valid(text) {
-			return dst, errors.New("is not valid UTF-8")
+			return dst, ErrNotUTF8
 		}
 		return append(dst, text...), CheckLength(c, text)
 	case t == schema.Bool:

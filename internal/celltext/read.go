@@ -2,7 +2,6 @@ package celltext
 
 import (
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -116,7 +115,7 @@ func FromBool(dst []byte, b bool) []byte {
 // FromText appends the cell of a string or varchar column.
 func FromText(dst []byte, c *schema.Column, text string) ([]byte, error) {
 	if !utf8.ValidString(text) {
-		return dst, errors.New("is not valid UTF-8")
+		return dst, ErrNotUTF8
 	}
 	return append(dst, text...), CheckLength(c, []byte(text))
 }

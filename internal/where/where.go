@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/nearest"
@@ -335,7 +336,11 @@ func (p *parser) literal(e *Expr) error {
 	}
 	value, err := literalCell(e.Column, t, mark)
 	if errors.Is(err, errNoLiteral) {
-		return fmt.Errorf("byte %d: want a literal, not %s", t.at+1, t)
+		hint := ""
+		if t.kind == word || t.kind == quoted {
+			hint = fmt.Sprintf("; a text is written '%s'", strings.ReplaceAll(t.text, "'", "''"))
+		}
+		return fmt.Errorf("byte %d: want a literal, not %s%s", t.at+1, t, hint)
 	}
 	if err != nil {
 		return fmt.Errorf("column %q: %w", e.Column.Name, err)
@@ -353,6 +358,9 @@ func literalCell(c *schema.Column, t token, mark string) ([]byte, error) {
 	case mark == "date" && c.Type == schema.Date:
 		return celltext.FromDate(dst, t.text)
 	case mark == "timestamp" && c.Type == schema.Timestamp:
+		if _, err := time.Parse(time.DateOnly, t.text); err == nil {
+			return celltext.FromTime(dst, t.text+" 00:00:00") // as in SQL, a date is its first moment
+		}
 		return celltext.FromTime(dst, t.text)
 	case mark != "":
 		return nil, fmt.Errorf("type %s has no value %s '%s'", c.TypeName(), mark, t.text)

@@ -100,7 +100,7 @@ func (r *runner) line(n line) error {
 	r.batch.Reset()
 	err := r.decoder.Decode(n.text, func(op *Operation) error {
 		r.batch.Cells(op.Kind, op.Target.Table, op.Cells, op.Set)
-		return rowCause(r.batch.Err())
+		return RowCause(r.batch.Err())
 	})
 	if err != nil {
 		return r.failed(n, err)
@@ -111,7 +111,7 @@ func (r *runner) line(n line) error {
 			return err // between two batches: nothing of this one was applied
 		}
 		if row, ok := errors.AsType[*oribi.RowError](err); ok {
-			err = opError(row.Row, rowCause(row))
+			err = opError(row.Row, RowCause(row))
 		}
 		return r.failed(n, err)
 	}
@@ -133,8 +133,9 @@ func (r *runner) failed(n line, err error) error {
 	return &LineError{Name: r.options.Name, Line: n.number, Err: err}
 }
 
-// rowCause returns a row error without its position: the caller adds line and operation.
-func rowCause(err error) error {
+// RowCause returns a row error without its position, which the caller adds if there is more than one
+// row. It returns other errors unchanged.
+func RowCause(err error) error {
 	row, ok := errors.AsType[*oribi.RowError](err)
 	if !ok {
 		return err

@@ -3,6 +3,7 @@ package cell
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
 	"github.com/oribi-db/oribi/internal/celltext"
@@ -17,10 +18,13 @@ import (
 func Key(s *schema.Schema, text string, prefix bool) ([][]byte, error) {
 	value := jsonin.Trim([]byte(text))
 	if err := jsonin.Check(value); err != nil {
-		if !s.SingleKey() {
+		switch {
+		case strings.HasPrefix(string(value), "{"):
 			return nil, err
+		case !s.SingleKey():
+			return nil, fmt.Errorf("want an object with %d key columns, not %s", s.Keys, celltext.Excerpt([]byte(text)))
 		}
-		return bareKey(&s.Columns[0], text, err)
+		return bareKey(&s.Columns[0], text)
 	}
 	cells := make([][]byte, s.Keys)
 	switch {
@@ -48,9 +52,10 @@ func Key(s *schema.Schema, text string, prefix bool) ([][]byte, error) {
 	return cells[:given], nil
 }
 
-// bareKey parses a key of one column that is not JSON; err is the JSON error.
-func bareKey(c *schema.Column, text string, err error) ([][]byte, error) {
+// bareKey parses a key of one column that is not JSON.
+func bareKey(c *schema.Column, text string) ([][]byte, error) {
 	var key []byte
+	err := fmt.Errorf("%s is not a value of type %s", celltext.Excerpt([]byte(text)), c.TypeName())
 	switch c.Type {
 	case schema.String, schema.Varchar:
 		key, err = celltext.FromText([]byte{}, c, text)

@@ -67,7 +67,7 @@ func (a *app) tableAlter() *cobra.Command {
 	var yes bool
 	c := a.verb("alter DIR NAME", "Change a table's columns and settings, all or none", func(cmd *cobra.Command, args []string) error {
 		if len(list) == 0 {
-			return usage(fmt.Errorf("alter what? say --add, --drop, --rename, --default, --encoding, --compression or --history"))
+			return usage(fmt.Errorf("nothing to alter: use --add, --drop, --rename, --default, --encoding, --compression, or --history"))
 		}
 		return withTable(args[0], args[1], writing, func(t *oribi.Table) error {
 			if err := keepHistory(t, cmd, yes); err != nil {
@@ -110,6 +110,9 @@ func keepHistory(t *oribi.Table, cmd *cobra.Command, yes bool) error {
 
 func readAdd(e *schema.Editor, text string) (oribi.Change, error) {
 	c, err := schemafile.ReadColumn([]byte(text))
+	if err == nil && c.Required() {
+		err = fmt.Errorf("column %q: existing rows need a value: add \"nullable\":true, or a \"default\"", c.Name)
+	}
 	if err != nil {
 		return nil, err
 	}

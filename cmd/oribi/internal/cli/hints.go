@@ -2,10 +2,12 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/celltext"
 )
 
 // openTable opens an existing table. The error for a missing one in an empty store says how to
@@ -26,12 +28,17 @@ func damageHint(dir string, err error) error {
 	return &helped{err, "keep a copy of " + dir + "; oribi store verify " + dir + " lists what is damaged; then restore a copy from before the damage"}
 }
 
-// duplicateHint suggests how to load a file that is already partly in the table.
-func duplicateHint(err error) error {
-	if !errors.Is(err, oribi.ErrKeyExists) {
-		return err
+// loadHint suggests what to do about a load that failed when a number of rows was loaded.
+func loadHint(err error, rows int64) error {
+	switch {
+	case errors.Is(err, oribi.ErrKeyExists):
+		return &helped{err, "to load the rest of a file: --mode insert_ignore; to replace rows: --mode upsert"}
+	case errors.Is(err, context.Canceled) && rows > 0:
+		return &helped{err, "to load the rest of the file, without --create: --mode insert_ignore"}
+	case errors.Is(err, celltext.ErrNotUTF8):
+		return &helped{err, "convert the file to UTF-8 first, for example: iconv -f ISO-8859-1 -t UTF-8 FILE"}
 	}
-	return &helped{err, "to load the rest of a file: --mode insert_ignore; to replace rows: --mode upsert"}
+	return err
 }
 
 // signatures are the first bytes of files that users try to load but that do not contain rows as

@@ -176,8 +176,11 @@ func (a *app) load(ctx context.Context, f *loadFlags, o load.Options, dir, table
 		return err // there is nothing to report, or the number of rows is not known
 	}
 	report := ""
+	if f.create && result.Rows == 0 && err == nil {
+		report = fmt.Sprintf("table %q was not created: there is no row to load\n", table)
+	}
 	if result.Skipped > 0 {
-		report = fmt.Sprintf("skipped %d rows, the first: %s\n", result.Skipped, message(result.FirstBad, exitFailed))
+		report += fmt.Sprintf("skipped %d rows, the first: %s\n", result.Skipped, message(result.FirstBad, exitFailed))
 	}
 	report += fmt.Sprintf("loaded %d rows", result.Rows)
 	if o.Mode == oribi.OpInsertIgnore {
@@ -188,7 +191,7 @@ func (a *app) load(ctx context.Context, f *loadFlags, o load.Options, dir, table
 		_, err = io.WriteString(a.stderr, report)
 		return err
 	}
-	return &reportedError{duplicateHint(err), report}
+	return &reportedError{loadHint(err, result.Rows), report}
 }
 
 // loadTarget is the table that a load fills.

@@ -45,27 +45,14 @@ func (a *app) changeRow(cmd *cobra.Command, args []string, kind oribi.Op) error 
 		ts, err := b.Commit(cmd.Context())
 		switch {
 		case errors.Is(err, oribi.ErrNotFound):
-			return &failure{exitMissing, rowError(err)}
+			return &failure{exitMissing, apply.RowCause(err)}
 		case errors.Is(err, oribi.ErrRow):
-			return usage(rowError(err))
+			return usage(apply.RowCause(err))
 		case err != nil:
 			return err
 		}
 		return a.printf("%d\n", ts)
 	})
-}
-
-// rowError removes the number of the row, the only one, from a row error.
-func rowError(err error) error {
-	row, ok := errors.AsType[*oribi.RowError](err)
-	if !ok {
-		return err
-	}
-	err = row.Cause
-	if row.Column != "" {
-		err = fmt.Errorf("column %q: %w", row.Column, err)
-	}
-	return fmt.Errorf("table %q: key %s: %w", row.Table, row.Key, err)
 }
 
 // readRow parses a row or, for a delete, its key.

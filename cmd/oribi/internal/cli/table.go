@@ -59,7 +59,7 @@ func (a *app) tableDrop() *cobra.Command {
 	var yes bool
 	c := a.verb("drop DIR NAME", "Remove a table with all its rows", func(_ *cobra.Command, args []string) error {
 		if !yes {
-			return &failure{exitRefused, fmt.Errorf("table %q was not dropped: this cannot be undone, say --yes", args[1])}
+			return &failure{exitRefused, fmt.Errorf("table %q was not dropped: this cannot be undone; to drop it add --yes", args[1])}
 		}
 		return withStore(args[0], writing, func(store *oribi.Store) error { return store.DropTable(args[1]) })
 	})

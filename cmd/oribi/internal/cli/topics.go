@@ -74,10 +74,10 @@ existing row, leave the column unchanged.
   column is null, column is not null     also: not in, not between, not like
 
 Literals are numbers, 'text' ('' is a quote), true, false, 0x…, date
-'2026-01-01', and timestamp '2026-01-01T00:00:00Z'. Write a column name that is
-not a plain word "in quotes". not binds more tightly than and, and
-binds more tightly than or. As in SQL, a comparison with NULL is neither true
-nor false; use is null.
+'2026-01-01', and timestamp '2026-01-01T00:00:00Z', or timestamp '2026-01-01'
+for the first moment of the day. Write a column name that is not a plain word
+"in quotes". not binds more tightly than and, and binds more tightly than or.
+As in SQL, a comparison with NULL is neither true nor false; use is null.
 `},
 	{"ts", "TS, a point in time", `A TS is one of
 

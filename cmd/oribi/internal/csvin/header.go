@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/oribi-db/oribi/schema"
 )
@@ -45,4 +46,18 @@ func (r *Reader) Fit(n int) []Field {
 		return r.Fields[:last]
 	}
 	return r.Fields
+}
+
+// DelimiterHint returns the end of a message about a header whose only name contains a likely
+// delimiter: the flag that names the delimiter. It is empty for other headers.
+func DelimiterHint(names []string) string {
+	if len(names) != 1 {
+		return ""
+	}
+	for _, d := range []struct{ text, flag string }{{";", ";"}, {"\t", `\t`}, {"|", "|"}, {",", ","}} {
+		if strings.Contains(names[0], d.text) {
+			return fmt.Sprintf("; if %q separates the fields, add --delimiter '%s'", d.text, d.flag)
+		}
+	}
+	return ""
 }

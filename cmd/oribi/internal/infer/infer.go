@@ -12,8 +12,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
+	"github.com/oribi-db/oribi/cmd/oribi/internal/csvin"
 	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/nearest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -110,21 +113,15 @@ type UnknownColumnError struct {
 	Names []string // of the existing columns
 }
 
-// mostNamed is the maximum number of columns that an error names.
-const mostNamed = 8
-
 func (e *UnknownColumnError) Error() string {
 	if len(e.Names) == 0 {
 		return fmt.Sprintf("column %q: the file has no columns", e.Name)
 	}
-	list := make([]string, 0, mostNamed+1)
-	for _, name := range e.Names[:min(len(e.Names), mostNamed)] {
-		list = append(list, strconv.Quote(name))
+	hint := csvin.DelimiterHint(e.Names)
+	if hint == "" {
+		hint = nearest.Hint(e.Name, e.Names)
 	}
-	if len(e.Names) > mostNamed {
-		list = append(list, "…")
-	}
-	return fmt.Sprintf("column %q: the file does not have it: it has %s", e.Name, strings.Join(list, ", "))
+	return fmt.Sprintf("column %q: no such column in the file%s", e.Name, hint)
 }
 
 // Names returns the names of the columns, in the order of the file.
@@ -170,12 +167,20 @@ func (c *Columns) Reasons(s *schema.Schema) string {
 	list := make([]string, len(s.Columns))
 	for i := range s.Columns {
 		n := &s.Columns[i]
-		list[i] = celltext.Printable(n.Name) + " " + n.TypeName()
+		list[i] = label(n.Name) + " " + n.TypeName()
 		if reason := c.columns[c.index(n.Name)].reason(n, i < s.Keys); reason != "" {
 			list[i] += " (" + reason + ")"
 		}
 	}
 	return strings.Join(list, ", ")
+}
+
+// label returns a column's name for a list, in quotes unless it is a plain word.
+func label(name string) string {
+	if strings.ContainsFunc(name, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		return strconv.Quote(name)
+	}
+	return name
 }
 
 // reason describes why a column became a string; empty if that is obvious.

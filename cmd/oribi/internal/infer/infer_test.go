@@ -188,7 +188,7 @@ func TestDecideSetsType(t *testing.T) {
 	if got, want := typesOf(t, columns, "k"), "k int16; a decimal(10,3) nullable; b string nullable"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if err := columns.Decide("nope", "int16"); err == nil || err.Error() != `column "nope": the file does not have it: it has "k", "a", "b"` {
+	if err := columns.Decide("nope", "int16"); err == nil || err.Error() != `column "nope": no such column in the file; there is "k", "a", "b"` {
 		t.Error(err)
 	}
 	if err := columns.Decide("a", "int17"); err == nil {

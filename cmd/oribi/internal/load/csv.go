@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/cell"
@@ -71,13 +70,8 @@ func csvRows(in io.Reader, m *maker, o *Options) (*csvSource, error) {
 // unknownHint ends the message about an unknown name in the header. It suggests another delimiter
 // if the header is one name that contains a likely delimiter, else the nearest column.
 func unknownHint(name string, names []string, s *schema.Schema) string {
-	if len(names) != 1 {
-		return nearest.Hint(name, s.Names())
-	}
-	for _, d := range []struct{ text, flag string }{{";", ";"}, {"\t", `\t`}, {"|", "|"}, {",", ","}} {
-		if strings.Contains(names[0], d.text) {
-			return fmt.Sprintf("; if %q separates the fields, add --delimiter '%s'", d.text, d.flag)
-		}
+	if hint := csvin.DelimiterHint(names); hint != "" {
+		return hint
 	}
 	return nearest.Hint(name, s.Names())
 }

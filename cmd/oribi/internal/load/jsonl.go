@@ -32,10 +32,13 @@ func jsonRows(in io.Reader, m *maker, o *Options) *jsonSource {
 // scalarFromJSON is cell.FromJSON, except that a string column also accepts numbers, true and false
 // as text.
 func scalarFromJSON(dst []byte, c *schema.Column, value []byte) ([]byte, error) {
-	if c.Type == schema.String && value[0] != '"' && value[0] != '{' && value[0] != '[' {
-		return append(dst, value...), nil
+	if c.Type != schema.String || value[0] == '"' || value[0] == '{' {
+		return cell.FromJSON(dst, c, value)
 	}
-	return cell.FromJSON(dst, c, value)
+	if value[0] == '[' {
+		return dst, fmt.Errorf("want a string, not an array; for arrays add --type '%s=array(int64)', or another type", c.Name)
+	}
+	return append(dst, value...), nil
 }
 
 func (s *jsonSource) line() int   { return s.in.Line }

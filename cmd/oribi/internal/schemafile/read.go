@@ -66,6 +66,9 @@ func Read(text []byte) (*Table, error) {
 			return nil, fmt.Errorf("%s: %w", w.Name, err)
 		}
 	}
+	if len(t.Columns) > 0 && t.Keys == 0 {
+		return nil, errors.New(`a table has at least one key column: mark the first columns with "key":true`)
+	}
 	// New's other checks are about the columns as a whole.
 	if _, err := schema.New(slices.Clone(t.Columns), t.Keys); err != nil {
 		return nil, err
