@@ -98,15 +98,22 @@ func (f *randomFile) make(t *testing.T, rnd *rand.Rand, empty bool) {
 	if !empty {
 		f.cells = randomCells(rnd, &f.o)
 	}
+	meta := map[string][]byte{}
+	for i := range rnd.IntN(4) {
+		meta[fmt.Sprintf("%x-%d", rnd.Uint32(), i)] = randomBytes(rnd, 300)
+	}
+	f.write(t, meta)
+}
+
+// write writes the file.
+func (f *randomFile) write(t *testing.T, meta map[string][]byte) {
 	out := new(bytes.Buffer)
 	w, err := NewWriter(out, f.o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.meta = map[string][]byte{}
-	for i := range rnd.IntN(4) {
-		name, content := fmt.Sprintf("%x-%d", rnd.Uint32(), i), randomBytes(rnd, 300)
-		f.meta[name] = content
+	f.meta = meta
+	for name, content := range meta {
 		if err := w.AddMeta(name, content); err != nil {
 			t.Fatal(err)
 		}
@@ -285,6 +292,35 @@ func TestHBaseAndHudiReadRandomFiles(t *testing.T) {
 	t.Logf("HBase read %d files, Hudi %d of them; %d seeks; %d Bloom probes, %d of %d absent keys answered true", hbase, hudi, seeks, probes, positives, absent)
 	if positives*50 > absent {
 		t.Errorf("%d false positives in %d probes", positives, absent)
+	}
+}
+
+// TestHBaseAndHudiReadLargeFiles gives files of many small entries to both readers: blocks of Hudi's
+// default size, of which Hudi loses records where checksums cover less, and indexes of both systems
+// with several levels.
+func TestHBaseAndHudiReadLargeFiles(t *testing.T) {
+	_, program := corpustest.NeedHFileReaders(t)
+	j := newJudge(t, program)
+	for _, o := range []WriterOptions{
+		{Like: Hudi},
+		{Like: Hudi, Codec: GZ, Checksum: Use(ChecksumCRC32C)},
+		{Like: Hudi, BlockBytes: 100 << 10},
+		{Like: Hudi, BlockBytes: 512, IndexBlockBytes: 1024},
+		{},
+		{Bloom: BloomRow, IndexBlockBytes: 4096, BlockBytes: 1024},
+	} {
+		f := &randomFile{name: fmt.Sprintf("like=%v/codec=%v/block=%d", o.Like, o.Codec, o.BlockBytes), o: o}
+		for i := range 50000 {
+			f.cells = append(f.cells, Cell{Key: Key{Row: fmt.Appendf(nil, "key%07d", i), Timestamp: math.MaxInt64, Type: Put}})
+		}
+		f.write(t, nil)
+		t.Run(f.name, func(t *testing.T) {
+			j.t = t
+			name := j.write("f.hfile", f.bytes)
+			f.compare(t, j, name, "hbase")
+			f.compare(t, j, name, "hudi")
+			f.seek(t, j, name, rand.New(rand.NewPCG(2, 3)))
+		})
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -375,6 +376,36 @@ func TestHudiWriterSplitsItsIndexOnRequest(t *testing.T) {
 		if n := r.Trailer().IndexLevels; n != c.levels {
 			t.Errorf("index blocks of %d bytes: %d levels, want %d", c.bytes, n, c.levels)
 		}
+	}
+}
+
+// TestWriterStreams checks that what a Writer keeps does not grow with the file.
+func TestWriterStreams(t *testing.T) {
+	inUse := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := inUse()
+	w, err := NewWriter(io.Discard, WriterOptions{Bloom: BloomRow})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := put("", "q", 1)
+	c.Value = make([]byte, 200)
+	const entries = 200_000
+	for i := range entries {
+		c.Row = fmt.Appendf(c.Row[:0], "row%09d", i)
+		if err := w.Append(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if kept := int64(inUse() - before); kept > 2<<20 {
+		t.Errorf("keeps %d bytes after %d", kept, w.blocks.offset)
+	}
+	if w.blocks.offset < entries*200 {
+		t.Errorf("wrote %d bytes", w.blocks.offset)
 	}
 }
 
