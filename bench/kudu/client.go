@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/oribi-db/oribi/bench/inputs"
 	"github.com/oribi-db/oribi/bench/peer"
+	"github.com/oribi-db/oribi/bench/process"
 )
 
 // driver is Kudu, of what home gives.
@@ -34,10 +33,7 @@ func driver(home func() (string, error)) peer.Driver {
 // said.
 type lineitem struct {
 	*servers
-	client *process
-	to     *bufio.Writer
-	from   *bufio.Reader
-	input  io.Closer
+	client *process.Program
 	key    []byte
 	value  []byte
 	read   inputs.Decoder
@@ -67,34 +63,14 @@ func open(home, dir string) (*lineitem, error) {
 	return l, nil
 }
 
-func (l *lineitem) connect(classpath string) error {
-	c := exec.Command("java", clientMemory, "-cp", classpath, "Client")
-	in, err := c.StdinPipe()
-	if err != nil {
-		return err
-	}
-	// Not StdoutPipe: that is closed when the process is waited for, which is at once.
-	out, stdout, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	c.Stdout = stdout
-	l.client, err = start("the client", filepath.Join(l.dir, "client.log"), c)
-	stdout.Close()
-	if err != nil {
-		out.Close()
-		return err
-	}
-	l.to, l.from, l.input = bufio.NewWriterSize(in, 1<<18), bufio.NewReaderSize(out, 1<<18), in
-	return nil
+func (l *lineitem) connect(classpath string) (err error) {
+	l.client, err = process.StartProgram("the client", filepath.Join(l.dir, "client.log"), exec.Command("java", clientMemory, "-cp", classpath, "Client"))
+	return err
 }
 
 // end ends all processes.
 func (l *lineitem) end() {
-	if l.client != nil {
-		l.input.Close()
-		l.client.kill()
-	}
+	l.client.End()
 	l.stop()
 }
 
@@ -109,30 +85,22 @@ func (l *lineitem) Close() error {
 }
 
 // Processes are those that do the work: of the master only the address is asked, once.
-func (l *lineitem) Processes() []int { return []int{l.tablet.Process.Pid, l.client.Process.Pid} }
+func (l *lineitem) Processes() []int { return []int{l.tablet.Process.Pid, l.client.Cmd.Process.Pid} }
 
 func (l *lineitem) Settle() error { return l.settle() }
 
 // ask sends a request and the records that send sends, and gives the words of the answer.
 func (l *lineitem) ask(send func() error, words ...string) ([]string, error) {
-	_, err := l.to.WriteString(strings.Join(words, " ") + "\n")
-	if err == nil && send != nil {
-		if err = send(); err == nil {
-			err = l.record(nil, nil)
+	records := send
+	if send != nil {
+		records = func() error {
+			if err := send(); err != nil {
+				return err
+			}
+			return l.record(nil, nil)
 		}
 	}
-	if err == nil {
-		err = l.to.Flush()
-	}
-	answer, failed := l.from.ReadString('\n') // it may tell why it did not read on
-	if failed != nil {
-		return nil, fmt.Errorf("%s: %w", words[0], errors.Join(err, l.client.died()))
-	}
-	got := strings.Fields(answer)
-	if len(got) == 0 || got[0] != "ok" {
-		return nil, fmt.Errorf("%s: %s", words[0], strings.TrimSpace(answer))
-	}
-	return got[1:], err
+	return l.client.Ask(records, words...)
 }
 
 // record sends a record, as it lies in a file of rows; the one without a key is the last.
@@ -140,9 +108,9 @@ func (l *lineitem) record(key, value []byte) error {
 	var lengths [8]byte
 	binary.LittleEndian.PutUint32(lengths[:], uint32(len(key)))
 	binary.LittleEndian.PutUint32(lengths[4:], uint32(len(value)))
-	l.to.Write(lengths[:])
-	l.to.Write(key)
-	_, err := l.to.Write(value)
+	l.client.To.Write(lengths[:])
+	l.client.To.Write(key)
+	_, err := l.client.To.Write(value)
 	return err
 }
 
@@ -166,16 +134,16 @@ func (l *lineitem) rows(use func(it *inputs.Item)) error {
 	var it inputs.Item
 	for {
 		var lengths [8]byte
-		if _, err := io.ReadFull(l.from, lengths[:]); err != nil {
-			return l.client.died()
+		if _, err := io.ReadFull(l.client.From, lengths[:]); err != nil {
+			return l.client.Died()
 		}
 		k, v := int(binary.LittleEndian.Uint32(lengths[:])), int(binary.LittleEndian.Uint32(lengths[4:]))
 		if k == 0 {
 			return nil
 		}
 		record := make([]byte, k+v)
-		if _, err := io.ReadFull(l.from, record); err != nil {
-			return l.client.died()
+		if _, err := io.ReadFull(l.client.From, record); err != nil {
+			return l.client.Died()
 		}
 		if err := l.read.Item(record[:k], record[k:], &it); err != nil {
 			return err
@@ -263,7 +231,7 @@ func (l *lineitem) Query(q peer.Question) (*peer.Answer, error) {
 	a := &peer.Answer{}
 	for ; err == nil && lines > 0; lines-- {
 		var line []byte
-		if line, err = l.from.ReadBytes('\n'); err == nil {
+		if line, err = l.client.From.ReadBytes('\n'); err == nil {
 			err = addGroup(a, line)
 		}
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"embed"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/oribi-db/oribi/bench/inputs"
+	"github.com/oribi-db/oribi/bench/process"
 )
 
 // program is the client's source.
@@ -49,7 +49,7 @@ func install(corpus, home string) error {
 	}
 	var found [2]string
 	for i, tool := range []string{"install", "install-client"} {
-		out, err := output(exec.Command(filepath.Join(corpus, "tools", "kudu", tool)))
+		out, err := process.Output(exec.Command(filepath.Join(corpus, "tools", "kudu", tool)))
 		if err != nil {
 			return fmt.Errorf("the corpus's tools/kudu/%s: %w", tool, err)
 		}
@@ -67,20 +67,8 @@ func install(corpus, home string) error {
 		return err
 	}
 	classes := filepath.Join(home, classesDir)
-	if _, err := output(exec.Command("javac", append([]string{"-nowarn", "-cp", found[1], "-d", classes}, files...)...)); err != nil {
+	if _, err := process.Output(exec.Command("javac", append([]string{"-nowarn", "-cp", found[1], "-d", classes}, files...)...)); err != nil {
 		return fmt.Errorf("javac: %w", err)
 	}
 	return os.WriteFile(filepath.Join(home, pathsFile), []byte(found[0]+"\n"+classes+":"+found[1]), 0o644)
-}
-
-// output is what a command prints; its error has the last line that it complains with.
-func output(c *exec.Cmd) (string, error) {
-	var complaint bytes.Buffer
-	c.Stderr = &complaint
-	out, err := c.Output()
-	if err != nil {
-		lines := strings.Split(strings.TrimSpace(complaint.String()), "\n")
-		err = fmt.Errorf("%w: %s", err, lines[len(lines)-1])
-	}
-	return strings.TrimSpace(string(out)), err
 }

@@ -40,7 +40,7 @@ func hold(home, dir string) {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	fmt.Println(l.master.Process.Pid, l.tablet.Process.Pid, l.client.Process.Pid)
+	fmt.Println(l.master.Process.Pid, l.tablet.Process.Pid, l.client.Cmd.Process.Pid)
 	select {}
 }
 

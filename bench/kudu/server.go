@@ -13,12 +13,13 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/bench/peer"
+	"github.com/oribi-db/oribi/bench/process"
 )
 
 // servers are a master and a tablet server with their data in one directory.
 type servers struct {
 	programs, dir  string // the folder of the servers' programs; that of their data
-	master, tablet *process
+	master, tablet *process.Process
 	masterRPC, rpc string // addresses
 	web            string // address of the tablet server's pages
 }
@@ -67,12 +68,12 @@ func startServers(programs, dir string) (*servers, error) {
 }
 
 // start starts one server, and waits until it listens.
-func (s *servers) start(name string, more ...string) (p *process, rpc, web string, err error) {
+func (s *servers) start(name string, more ...string) (p *process.Process, rpc, web string, err error) {
 	dir := filepath.Join(s.dir, name)
 	if err := errors.Join(os.MkdirAll(dir, 0o755), removeAny(infoFile(dir))); err != nil {
 		return nil, "", "", err
 	}
-	p, err = start("kudu-"+name, dir+".log", exec.Command(filepath.Join(s.programs, "kudu-"+name), append(flags(dir), more...)...))
+	p, err = process.Start("kudu-"+name, dir+".log", exec.Command(filepath.Join(s.programs, "kudu-"+name), append(flags(dir), more...)...))
 	if err != nil {
 		return nil, "", "", err
 	}
@@ -81,13 +82,13 @@ func (s *servers) start(name string, more ...string) (p *process, rpc, web strin
 			return p, rpc, web, nil
 		}
 		select {
-		case <-p.ended:
-			return nil, "", "", p.died()
+		case <-p.Ended:
+			return nil, "", "", p.Died()
 		case <-time.After(5 * time.Millisecond):
 		}
 		if time.Now().After(end) {
-			p.kill()
-			return nil, "", "", fmt.Errorf("%s does not listen after %v", p.name, startTimeout)
+			p.Kill()
+			return nil, "", "", fmt.Errorf("%s does not listen after %v", p.Name, startTimeout)
 		}
 	}
 }
@@ -117,8 +118,8 @@ func addresses(name string) (rpc, web string, ok bool) {
 }
 
 func (s *servers) stop() {
-	s.tablet.kill()
-	s.master.kill()
+	s.tablet.Kill()
+	s.master.Kill()
 }
 
 // sync brings all files to the disk, as far as the servers have written them: those of the log they
@@ -144,7 +145,7 @@ func (s *servers) sync() error {
 
 // set changes a flag of the running tablet server.
 func (s *servers) set(flag, value string) error {
-	_, err := output(exec.Command(filepath.Join(s.programs, "kudu"), "tserver", "set_flag", s.rpc, flag, value, "--force"))
+	_, err := process.Output(exec.Command(filepath.Join(s.programs, "kudu"), "tserver", "set_flag", s.rpc, flag, value, "--force"))
 	return err
 }
 
@@ -168,7 +169,7 @@ func (s *servers) settle() error {
 			quiet = 0
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("%s is not done with its work after %v", s.tablet.name, startTimeout)
+			return fmt.Errorf("%s is not done with its work after %v", s.tablet.Name, startTimeout)
 		}
 	}
 	return nil
@@ -201,7 +202,7 @@ func (s *servers) idle() (bool, error) {
 		}
 	}
 	if err := json.NewDecoder(answer.Body).Decode(&entities); err != nil {
-		return false, fmt.Errorf("metrics of %s: %w", s.tablet.name, err)
+		return false, fmt.Errorf("metrics of %s: %w", s.tablet.Name, err)
 	}
 	for _, e := range entities {
 		for _, m := range e.Metrics {

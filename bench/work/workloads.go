@@ -30,10 +30,14 @@ type More struct {
 // nestedMore are those peers as this module knows them, before a nested one fills them in.
 func nestedMore() []More {
 	self := func(env *harness.Env) (*exec.Cmd, error) { return env.Self(context.Background()) }
-	return []More{
+	more := []More{
 		{"column-decode", harness.Peer{Name: "arrow-go", Module: "arrow"}},
 		{"load", harness.Peer{Name: "duckdb", Module: "duckdb", Command: self}},
 	}
+	for _, c := range HFileCases {
+		more = append(more, More{c.Scan(), harness.Peer{Name: "hbase", Module: "hbase"}}, More{c.Get(), harness.Peer{Name: "hbase", Module: "hbase"}})
+	}
+	return more
 }
 
 // All is the list of workloads. A nested module names its drivers and peers, which take the place
@@ -62,6 +66,12 @@ func All(own []peer.Driver, more ...More) []harness.Workload {
 	out = append(out, travel()...)
 	out = append(out, withSyncPeers(syncOne(), ds, 1), withSyncPeers(syncMany(), ds, syncWriters), commitOne())
 	out = append(append(out, rates()...), stalls()...)
+	for _, c := range HFileCases {
+		out = append(out, hfileScan(c, of(c.Scan())))
+	}
+	for _, c := range HFileCases {
+		out = append(out, hfileGet(c, of(c.Get())))
+	}
 	return append(out, apply(), memInsert(), write(), scanDeltas(), hotKey(), scanChecksums(), open(), openMany(), replay(), getStart(),
 		load(of("load")), loadPackages(), scanCSV(), columnDecode(of("column-decode")))
 }

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/oribi-db/oribi/bench/harness"
+	"github.com/oribi-db/oribi/bench/process"
+	"github.com/oribi-db/oribi/bench/work"
+)
+
+// flags of the client's virtual machine: a heap that has room for the block cache, and what HBase
+// asks for.
+var flags = []string{"-Xmx1g", "--add-opens", "java.base/java.nio=ALL-UNNAMED", "--add-opens", "java.base/java.lang=ALL-UNNAMED"}
+
+// client reads one HFile.
+type client struct{ *process.Program }
+
+// open starts the client on a file, with a block cache unless cacheBytes is 0.
+func open(home, log, file string, cacheBytes int) (*client, error) {
+	classpath, err := os.ReadFile(filepath.Join(home, classpathFile))
+	if err != nil {
+		return nil, err
+	}
+	p, err := process.StartProgram("HBase's reader", log, exec.Command("java", append(flags, "-cp", string(classpath), "Client")...))
+	if err != nil {
+		return nil, err
+	}
+	c := &client{p}
+	if _, err := c.numbers(0, "open", file, strconv.Itoa(cacheBytes)); err != nil {
+		c.End()
+		return nil, err
+	}
+	return c, nil
+}
+
+// numbers sends a request and returns the n numbers of the answer.
+func (c *client) numbers(n int, words ...string) ([]int64, error) {
+	got, err := c.Ask(nil, words...)
+	if err != nil {
+		return nil, err
+	}
+	if len(got) != n {
+		return nil, fmt.Errorf("%s: an answer of %d words, want %d", words[0], len(got), n)
+	}
+	numbers := make([]int64, n)
+	for i := range numbers {
+		if numbers[i], err = strconv.ParseInt(got[i], 10, 64); err != nil {
+			return nil, fmt.Errorf("%s: %w", words[0], err)
+		}
+	}
+	return numbers, nil
+}
+
+// measure runs a measurement on the file of a case.
+func measure(c work.HFileCase, run func(env *harness.Env, file string, home string) (harness.Measurement, error)) func(env *harness.Env) (harness.Measurement, error) {
+	return func(env *harness.Env) (harness.Measurement, error) {
+		home, err := homeOfProgram()
+		if err != nil {
+			return harness.Measurement{}, err
+		}
+		return run(env, c.File(env), home)
+	}
+}
+
+// scan lets the client scan until its compiler has seen enough, and then takes the time.
+func scan(env *harness.Env, file, home string) (m harness.Measurement, err error) {
+	c, err := open(home, env.Path("client.log"), file, 0)
+	if err != nil {
+		return m, err
+	}
+	defer c.End()
+	env.Watch([]int{c.Cmd.Process.Pid})
+	whole, err := c.numbers(2, "check")
+	if err != nil {
+		return m, err
+	}
+	if _, err := c.numbers(3, "scan", "2", millis(warmTimes*work.HFileEnough(env))); err != nil {
+		return m, err
+	}
+	var got []int64
+	if _, err := env.Clock(func() (err error) {
+		got, err = c.numbers(3, "scan", "2", millis(work.HFileEnough(env)))
+		return err
+	}); err != nil {
+		return m, err
+	}
+	m.Value = float64(got[0]*whole[0]) / time.Duration(got[1]).Seconds()
+	m.Checksum = work.HFileScanSum(whole[0], uint32(whole[1]), got[2])
+	return m, nil
+}
+
+// warmTimes is how much longer the client warms up than it is measured.
+const warmTimes = 3
+
+// get lets the client read rows by key, likewise.
+func get(env *harness.Env, file, home string) (m harness.Measurement, err error) {
+	c, err := open(home, env.Path("client.log"), file, work.HFileCacheBytes)
+	if err != nil {
+		return m, err
+	}
+	defer c.End()
+	env.Watch([]int{c.Cmd.Process.Pid})
+	rows := work.HFileRows(env)
+	if _, err := c.Ask(func() error {
+		for _, row := range rows {
+			if _, err := c.To.WriteString(row + "\n"); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, "rows", strconv.Itoa(len(rows))); err != nil {
+		return m, err
+	}
+	warm, err := c.numbers(2, "warm", millis(warmTimes*work.HFileEnough(env)))
+	if err != nil {
+		return m, err
+	}
+	var got []int64
+	if _, err := env.Clock(func() (err error) {
+		got, err = c.numbers(2, "get", "16", millis(work.HFileEnough(env)))
+		return err
+	}); err != nil {
+		return m, err
+	}
+	m.Value = time.Duration(got[1]).Seconds() * 1e6 / float64(got[0])
+	m.Checksum = work.HFileGetSum(warm[0], warm[1])
+	return m, nil
+}
+
+func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
