@@ -70,6 +70,11 @@ const (
 	MaxFamilyBytes = math.MaxInt8
 )
 
+// text returns the key as errors print it.
+func (k Key) text() string {
+	return fmt.Sprintf("row %q, column %q, timestamp %d, type %v", k.Row, fmt.Sprintf("%s:%s", k.Family, k.Qualifier), k.Timestamp, k.Type)
+}
+
 // FirstOnRow returns the first possible key of a row: it sorts before every cell of the row.
 func FirstOnRow(row []byte) Key {
 	return Key{Row: row, Timestamp: math.MaxInt64, Type: Maximum}

@@ -99,9 +99,9 @@ func (w *Writer) Append(c Cell) error {
 	}
 	switch {
 	case order > 0:
-		return fmt.Errorf("hfile: entry %d: key %v sorts before the key of the last entry, %v", w.track.entries, c.Key, w.lastKey)
+		return fmt.Errorf("hfile: entry %d: the key (%s) sorts before that of the last entry (%s)", w.track.entries, c.Key.text(), w.lastKey.text())
 	case order == 0 && w.o.RefuseEqualKeys:
-		return fmt.Errorf("hfile: entry %d: key %v equals the key of the last entry", w.track.entries, c.Key)
+		return fmt.Errorf("hfile: entry %d: the key (%s) equals that of the last entry", w.track.entries, c.Key.text())
 	}
 	ends := order < 0 && w.blockEnds(&c)
 	used := w.cells.size()
