@@ -16,7 +16,9 @@ var exampleFiles = map[string]string{
 	"schema.json": `{"columns":[{"name":"id","type":"int64","key":true},{"name":"name","type":"string","nullable":true}]}`,
 	"rows.jsonl":  `{"ops":[{"op":"upsert","table":"tree","row":{"path":"new/file","mode":"100644","blob":"0","size":1,"seq":5001}}]}`,
 	"rows.csv":    "id,name\n1,one\n2,two\n",
-	"spec.json":   `{"type":"INT32","encoding":"BIT_SHUFFLE","compression":"NO_COMPRESSION"}`,
+	"cells.jsonl": `{"row":"row1","family":"f","qualifier":"q","ts":1,"type":"Put","value":"one"}` + "\n" +
+		`{"row":"row2","family":"f","qualifier":"q","ts":1,"type":"Put","value":"two"}`,
+	"spec.json": `{"type":"INT32","encoding":"BIT_SHUFFLE","compression":"NO_COMPRESSION"}`,
 }
 
 // TestHelpExamples runs the examples in the help of each verb.
@@ -35,6 +37,7 @@ func TestHelpExamples(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	must(t, nil, "hfile", "write", "--like", "hbase", "--entries", filepath.Join(ground, "cells.jsonl"), filepath.Join(ground, "cells.hfile"))
 	for verb, example := range cli.Examples() {
 		t.Run(verb, func(t *testing.T) {
 			t.Parallel()

@@ -106,6 +106,7 @@ var scrub = []struct {
 	{regexp.MustCompile(`\(20\d\d-[-0-9T:.]+Z\)`), "(TIME)"},
 	{regexp.MustCompile(`(TS +)20\d\d-[-0-9T:.]+Z`), "${1}TIME"},
 	{regexp.MustCompile(`20\d\d-[-0-9T:.]+Z \(TS\)`), "TIME (TS)"},
+	{regexp.MustCompile(`(CREATE_TIME_TS[ ",:value]*)0x000001[0-9a-f]{10}`), "${1}TIME"},
 	{regexp.MustCompile(`"(bytes|bytes_written|live|dead|log|metadata)":[1-9]\d*`), `"$1":#`},
 }
 

@@ -115,6 +115,8 @@ func (a *app) commands() *cobra.Command {
 			a.cfileVerify(), a.cfileWrite(), a.cfileAdvise()),
 		a.noun("bloom", "Read bloom files", a.bloomInfo(), a.bloomProbe()),
 		a.noun("delta", "Read delta files", a.deltaDump()),
+		a.noun("hfile", "Read and write HFiles of HBase and Hudi", a.hfileInfo(), a.hfileDump(), a.hfileSeek(), a.hfileProbe(),
+			a.hfileVerify(), a.hfileWrite()),
 		a.apply(), a.time(), a.demo(), a.completion(root), a.version(),
 	)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { a.helpErr = a.printHelp(cmd) })

@@ -89,7 +89,7 @@ func completeArgs(arguments []string) completer {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		case "NAME":
 			return tableNames(args), cobra.ShellCompDirectiveNoFileComp
-		case "FILE", "OUT":
+		case "FILE", "KEYS", "OUT":
 			return nil, cobra.ShellCompDirectiveDefault
 		}
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -1,0 +1,167 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/cache"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/hfilelines"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
+	"github.com/oribi-db/oribi/hfile"
+)
+
+// hfileCacheBytes bounds the blocks that are kept for the next key of seek and probe.
+const hfileCacheBytes = 64 << 20
+
+// withHFile opens an HFile and closes it after use returns.
+func (a *app) withHFile(ctx context.Context, name string, use func(r *hfile.Reader) error) error {
+	return a.withLoose(ctx, name, func(src block.Source) error {
+		r, err := hfile.Open(src, hfile.ReaderOptions{Cache: cache.New(hfileCacheBytes)})
+		if err != nil {
+			return err
+		}
+		return use(r)
+	})
+}
+
+// hfileFlags are the flags of the verbs that print what is in an HFile.
+type hfileFlags struct{ view, format string }
+
+func (f *hfileFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.view, "view", "", "hbase (cells) or hudi (keys and values) (default: hudi if the file names Hudi's comparator)")
+	_ = c.RegisterFlagCompletionFunc("view", words("hbase", "hudi")) // the flag exists
+	formatFlag(c, &f.format)
+}
+
+// check returns the form of output, and refuses unknown views.
+func (f *hfileFlags) check(a *app) (output.Format, error) {
+	if f.view != "" && f.view != "hbase" && f.view != "hudi" {
+		return 0, usage(fmt.Errorf("--view: want hbase or hudi, not %q", f.view))
+	}
+	return a.format(f.format)
+}
+
+// hudi reports whether a file is shown in Hudi's view.
+func (f *hfileFlags) hudi(r *hfile.Reader) bool {
+	if f.view == "" {
+		return r.Hudi()
+	}
+	return f.view == "hudi"
+}
+
+// Columns of entries in tables and in CSV. Tags are JSON.
+var (
+	cellColumns     = textColumns([]string{"ts", "mvcc"}, "row", "family", "qualifier", "ts", "type", "mvcc", "tags", "value")
+	keyValueColumns = textColumns(nil, "key", "value")
+)
+
+// hfileRange are the flags that choose entries.
+type hfileRange struct {
+	from, to []byte // inclusive, exclusive; nil = no bound
+	limit    int64  // 0 = none
+}
+
+func (a *app) hfileDump() *cobra.Command {
+	var flags hfileFlags
+	var from, to string
+	var limit int64
+	c := a.verb("dump FILE", "Print the entries, one a line", func(cmd *cobra.Command, args []string) error {
+		form, err := flags.check(a)
+		if err != nil {
+			return err
+		}
+		rng := hfileRange{limit: limit}
+		if cmd.Flags().Changed("limit") && limit < 1 {
+			return usage(fmt.Errorf("--limit: want at least 1, not %d", limit))
+		}
+		for _, bound := range []struct {
+			flag, text string
+			key        *[]byte
+		}{{"from", from, &rng.from}, {"to", to, &rng.to}} {
+			if !cmd.Flags().Changed(bound.flag) {
+				continue
+			}
+			if *bound.key, err = hfilelines.ParseBytes(bound.text); err != nil {
+				return usage(fmt.Errorf("--%s: %w", bound.flag, err))
+			}
+		}
+		return a.withHFile(cmd.Context(), args[0], func(r *hfile.Reader) error {
+			if flags.hudi(r) {
+				p := a.objects(form, keyValueColumns)
+				return ended(rng.keyValues(cmd.Context(), r, p), p)
+			}
+			p := a.objects(form, cellColumns)
+			return ended(rng.cells(cmd.Context(), r, p), p)
+		})
+	})
+	flags.add(c)
+	c.Flags().StringVar(&from, "from", "", "first row or key, 0x… for bytes")
+	c.Flags().StringVar(&to, "to", "", "row or key after the last one, 0x… for bytes")
+	c.Flags().Int64Var(&limit, "limit", 0, "print at most this many entries")
+	for _, flag := range []string{"from", "to"} {
+		_ = c.RegisterFlagCompletionFunc(flag, words()) // the flag exists
+	}
+	return c
+}
+
+// checkEvery is how many entries are printed between two checks for Ctrl-C.
+const checkEvery = 1024
+
+// cells prints entries in HBase's view.
+func (h *hfileRange) cells(ctx context.Context, r *hfile.Reader, p *objects) error {
+	var line []byte
+	n := int64(0)
+	for c, err := range r.CellsBetween(h.from, h.to) {
+		if err != nil {
+			return err
+		}
+		if line, err = hfilelines.AppendCell(line[:0], &c); err != nil {
+			return err
+		}
+		if err := p.print(line); err != nil {
+			return err
+		}
+		if n++; n == h.limit {
+			return nil
+		}
+		if n%checkEvery == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// keyValues prints entries in Hudi's view.
+func (h *hfileRange) keyValues(ctx context.Context, r *hfile.Reader, p *objects) error {
+	var line []byte
+	n := int64(0)
+	for kv, err := range r.KeyValuesBetween(h.from, h.to) {
+		if err != nil {
+			return err
+		}
+		line = hfilelines.AppendKeyValue(line[:0], &kv)
+		if err := p.print(line); err != nil {
+			return err
+		}
+		if n++; n == h.limit {
+			return nil
+		}
+		if n%checkEvery == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (a *app) hfileVerify() *cobra.Command {
+	return a.verb("verify FILE", "Check everything: blocks, index, order, counts, Bloom filters", func(cmd *cobra.Command, args []string) error {
+		err := a.withHFile(cmd.Context(), args[0], func(r *hfile.Reader) error { return r.Verify(cmd.Context()) })
+		if err != nil {
+			return err
+		}
+		return a.printf("ok\n")
+	})
+}
