@@ -1,0 +1,26 @@
+package hfile
+
+import (
+	"encoding/hex"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestPackageDocShowsABlock compares the block in the package doc with the one that rawFile makes.
+func TestPackageDocShowsABlock(t *testing.T) {
+	text, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shown string
+	for _, line := range regexp.MustCompile(`(?m)^//\t((?:[0-9a-f]{2} ?)+(?: (?:[0-9a-f]{2} ?)+)*)  `).FindAllStringSubmatch(string(text), -1) {
+		shown += strings.ReplaceAll(line[1], " ", "")
+	}
+	f := &rawFile{codec: None}
+	f.plain(magicMeta, []byte("abc"))
+	if want := hex.EncodeToString(f.bytes); shown != want {
+		t.Errorf("the doc shows %s\nwant %s", shown, want)
+	}
+}
