@@ -188,6 +188,7 @@ func (c *rowsChange) collect(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	defer it.Close()
 	c.at = it.(*pinnedScan).view.ts
 	for !more && sc.next(it) {
 		rows, keys := it.Batch(), it.Keys()

@@ -129,13 +129,23 @@ func (s *Store) commit(ctx context.Context, b *Batch, sync, partial bool) (mvcc.
 }
 
 // carryOut does the steps log, apply, and publish of a batch whose operations on each table are
-// resolved. It releases writes.
+// resolved. It releases writes, also if a panic passes through it.
 func (s *Store) carryOut(ctx context.Context, b *Batch, writes []*tablet.Write, sync bool) (mvcc.Timestamp, error) {
+	locked, halfDone := true, false
 	release := func() {
-		for _, w := range writes {
-			w.Release()
+		if locked {
+			locked = false
+			for _, w := range writes {
+				w.Release()
+			}
 		}
 	}
+	defer func() {
+		if halfDone { // memory does not show what the log contains, and later batches would wait for it
+			s.poison(errPanic)
+		}
+		release()
+	}()
 	b.changes = 0
 	rec := &b.record
 	rec.Begin(0)
@@ -143,7 +153,6 @@ func (s *Store) carryOut(ctx context.Context, b *Batch, writes []*tablet.Write, 
 		w.Record(rec)
 	}
 	if err := ctx.Err(); err != nil {
-		release()
 		return 0, err
 	}
 	if rec.Len() == 0 {
@@ -151,9 +160,9 @@ func (s *Store) carryOut(ctx context.Context, b *Batch, writes []*tablet.Write, 
 	}
 	ts, lsn, op, err := s.append(rec, sync)
 	if err != nil {
-		release()
 		return 0, err
 	}
+	halfDone = true
 	for _, w := range writes {
 		w.Apply(ts, lsn)
 		b.changes += w.Changes()
@@ -164,16 +173,21 @@ func (s *Store) carryOut(ctx context.Context, b *Batch, writes []*tablet.Write, 
 	s.background.check(b.tables)
 	if sync {
 		op.Applied()
+		halfDone = false
 		if err := s.log.Sync(lsn); err != nil {
 			s.poison(err)
 			return 0, err
 		}
 	} else {
 		op.Ready()
+		halfDone = false
 	}
 	// The batch is in the log: from here on ctx has no effect.
 	return ts, s.pub.WaitLSN(context.WithoutCancel(ctx), lsn)
 }
+
+// errPanic poisons a store in which a panic has ended a commit that was half done.
+var errPanic = errors.New("a panic ended a commit that had begun to change the store")
 
 // refusal returns err after everything up to lsn has become visible. The batch that caused the
 // refusal may still be waiting for the disk:
@@ -194,10 +208,17 @@ func (s *Store) refusal(ctx context.Context, err error, lsn lsn.LSN) error {
 }
 
 // prepareAll resolves the operations on each table, in the order of the tables' numbers. All
-// batches use this order, so they cannot deadlock.
-func prepareAll(tables []*tableOps, partial bool) ([]*tablet.Write, error) {
+// batches use this order, so they cannot deadlock. The caller releases writes, also after an error.
+func prepareAll(tables []*tableOps, partial bool) (writes []*tablet.Write, err error) {
 	sort.Slice(tables, func(i, j int) bool { return tables[i].table.tab.Number < tables[j].table.tab.Number })
-	var writes []*tablet.Write
+	done := false
+	defer func() {
+		if !done { // a panic passes through
+			for _, w := range writes {
+				w.Release()
+			}
+		}
+	}()
 	var first error
 	for _, p := range tables {
 		if len(p.ops) == 0 {
@@ -209,13 +230,12 @@ func prepareAll(tables []*tableOps, partial bool) ([]*tablet.Write, error) {
 		}
 		w, err := prepare(p.ops, p.schema)
 		if err != nil {
-			if first = earlier(first, err); first == err && len(tables) == 1 {
-				return nil, err
-			}
+			first = earlier(first, err)
 			continue
 		}
 		writes = append(writes, w)
 	}
+	done = true
 	return writes, first
 }
 
@@ -266,14 +286,19 @@ func (s *Store) append(rec *record.Writer, later bool) (mvcc.Timestamp, lsn.LSN,
 	return ts, lsn, op, nil
 }
 
+// now returns a timestamp that no batch has, and the LSN of the last batch with a lower one.
+func (s *Store) now() (ts mvcc.Timestamp, last lsn.LSN, err error) {
+	s.appendMu.Lock()
+	defer s.appendMu.Unlock()
+	ts, err = s.clock.Now()
+	return ts, s.lastLSN.Load(), err
+}
+
 // emptyCommit commits a batch that changes nothing: it returns a new timestamp when everything
 // before it is visible and, if sync is set, durable. It calls release, which unlocks the batch's
 // rows, after it has taken the timestamp, so that what the batch found is true as of it.
 func (s *Store) emptyCommit(ctx context.Context, sync bool, release func()) (mvcc.Timestamp, error) {
-	s.appendMu.Lock()
-	ts, err := s.clock.Now()
-	last := s.lastLSN.Load()
-	s.appendMu.Unlock()
+	ts, last, err := s.now()
 	release()
 	if err != nil {
 		return 0, err

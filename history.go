@@ -192,16 +192,15 @@ func (t *Table) diff(ctx context.Context, from, to mvcc.Timestamp, o readOptions
 		return err
 	}
 	defer v.unpin()
+	defer d.Close()
 	out := Difference{KeyColumns: v.Schema.Columns[:v.Schema.Keys], Columns: columnsOf(v.Schema, cols)}
 	for sc.interrupted() == nil && d.Next() {
 		if out.Key, err = v.Encoder.Decode(d.Key()); err != nil {
-			d.Close()
 			return fmt.Errorf("oribi: diff: table %q: %w", t.tab.Name(), err)
 		}
 		out.Before, out.After = d.Before(), d.After()
 		out.Kind = kindOf(out.Before != nil, out.After != nil)
 		if !yield(out, nil) {
-			d.Close()
 			return nil
 		}
 	}

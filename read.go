@@ -174,9 +174,14 @@ func (t *Table) pin(ctx context.Context, o *readOptions) error {
 	if err != nil {
 		return err
 	}
-	if err = s.waitPublished(ctx, o.at); err != nil {
-		s.pins.unpin(o.at)
-	}
+	waited := false
+	defer func() {
+		if !waited {
+			s.pins.unpin(o.at)
+		}
+	}()
+	err = s.waitPublished(ctx, o.at)
+	waited = err == nil
 	return err
 }
 
@@ -230,14 +235,17 @@ func (t *Table) read(ctx context.Context, o *readOptions) (view, error) {
 	if err := t.store.enter(); err != nil {
 		return view{}, err
 	}
+	begun := false
+	defer func() {
+		if !begun {
+			t.store.leave()
+		}
+	}()
 	if err := ctx.Err(); err != nil {
-		t.store.leave()
 		return view{}, fmt.Errorf("oribi: table %q: %w", t.tab.Name(), err)
 	}
 	v, err := t.view(ctx, o, false)
-	if err != nil {
-		t.store.leave()
-	}
+	begun = err == nil
 	return v, err
 }
 
@@ -383,9 +391,9 @@ func (sc *Scan) Batches() iter.Seq2[*batch.RecordBatch, error] {
 			yield(nil, err)
 			return
 		}
+		defer it.Close()
 		for sc.next(it) {
 			if !yield(it.Batch(), nil) {
-				it.Close()
 				return
 			}
 		}

@@ -177,6 +177,11 @@ func (t *Table) replace(ctx context.Context, b *Batch, sync bool, read func() (m
 	if err != nil {
 		return BulkResult{}, err
 	}
+	defer func() {
+		if w != nil {
+			w.Release()
+		}
+	}()
 	if w.MaxTimestamp() > at {
 		if err = s.pub.WaitLSN(ctx, s.lastLSN.Load()); err == nil {
 			_, err = read()
@@ -191,10 +196,11 @@ func (t *Table) replace(ctx context.Context, b *Batch, sync bool, read func() (m
 		err = w.Resolve(ops, tableSchema)
 	}
 	if err != nil {
-		w.Release()
 		return BulkResult{}, err
 	}
-	ts, err := s.carryOut(ctx, b, []*tablet.Write{w}, sync)
+	writes := []*tablet.Write{w}
+	w = nil // carryOut releases it
+	ts, err := s.carryOut(ctx, b, writes, sync)
 	if err != nil {
 		return BulkResult{}, err
 	}

@@ -68,9 +68,7 @@ func (s *Store) Snapshot(ctx context.Context, opts ...SnapshotOption) (*Snapshot
 	if s.pins.openAbove(sn, s.sortedTables()) {
 		return sn, nil
 	}
-	s.appendMu.Lock()
-	ts, err := s.clock.Now()
-	s.appendMu.Unlock()
+	ts, _, err := s.now()
 	if err != nil {
 		return nil, fmt.Errorf("oribi: snapshot: %w", err)
 	}

@@ -43,11 +43,17 @@ func (ts tabletStore) AppendEmpty() (at mvcc.Timestamp, lsn lsn.LSN, publish fun
 	if err != nil {
 		return 0, 0, nil, err
 	}
+	synced := false
+	defer func() {
+		if !synced {
+			op.Ready()
+		}
+	}()
 	if err := s.log.Sync(lsn); err != nil {
 		s.poison(err)
-		op.Ready()
 		return 0, 0, nil, err
 	}
+	synced = true
 	return at, lsn, op.Ready, nil
 }
 
@@ -122,9 +128,14 @@ func (ts tabletStore) CommitMeta(t *tablet.Tablet, edit blockmanager.Edit, first
 		return err
 	}
 	s.stored = row
-	if err := install(); err != nil {
-		s.poison(err)
-		return err
+	failed := errPanic
+	defer func() {
+		if failed != nil { // memory does not show what the metadata says
+			s.poison(failed)
+		}
+	}()
+	if failed = install(); failed != nil {
+		return failed
 	}
 	return s.log.Release(s.blocks.ConfirmedLogStart())
 }

@@ -49,14 +49,20 @@ func (t *Tablet) beginBlocked(ctx context.Context) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
+	begun := false
+	defer func() {
+		if !begun {
+			j.end()
+		}
+	}()
 	err = j.cut()
 	if err == nil {
 		err = t.opts.Store.Wait(ctx, j.at.lsn)
 	}
 	if err != nil {
-		j.end()
 		return nil, err
 	}
+	begun = true
 	return j, nil
 }
 

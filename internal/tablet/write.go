@@ -113,10 +113,16 @@ func (t *Tablet) prepare(ops []Op, tableSchema *TableSchema, partial bool) (*Wri
 		return nil, err
 	}
 	w.partial = partial
+	done := false
+	defer func() {
+		if !done {
+			w.Release()
+		}
+	}()
 	if err := w.Resolve(ops, tableSchema); err != nil {
-		w.Release()
 		return nil, err
 	}
+	done = true
 	return w, nil
 }
 
@@ -191,12 +197,12 @@ func (w *Write) Resolve(ops []Op, tableSchema *TableSchema) error {
 // lock takes the stripes of all keys in rising order. The caller takes tables in the order of their
 // numbers, so two batches never wait for each other.
 func (w *Write) lock(probes []bloom.Probe) {
-	w.locked = make([]uint16, len(probes))
+	stripes := make([]uint16, len(probes))
 	for i := range probes {
-		w.locked[i] = uint16(probes[i].Hash() % stripeCount)
+		stripes[i] = uint16(probes[i].Hash() % stripeCount)
 	}
-	slices.Sort(w.locked)
-	w.locked = slices.Compact(w.locked)
+	slices.Sort(stripes)
+	w.locked = slices.Compact(stripes)
 	for _, s := range w.locked {
 		w.t.stripes[s].Lock()
 	}
