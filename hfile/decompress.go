@@ -83,8 +83,17 @@ func (o *output) room(n int) []byte {
 // decompress returns the payload of size bytes that is stored as the codec writes it. It uses the
 // memory of dst if that suffices.
 func decompress(codec Codec, dst, stored []byte, size int) ([]byte, error) {
-	if size <= trustBytes+trustRatio*len(stored) && size > cap(dst) {
-		dst = make([]byte, 0, size)
+	if size > cap(dst) {
+		trusted := size <= trustBytes+trustRatio*len(stored)
+		if !trusted && codec == GZ { // uncompressing twice takes less memory than growing
+			if err := measure(codec, stored, size); err != nil {
+				return nil, err
+			}
+			trusted = true
+		}
+		if trusted {
+			dst = make([]byte, 0, size)
+		}
 	}
 	o := newOutput(dst, len(stored), size)
 	var err error
