@@ -520,7 +520,7 @@ func (b *Batch) complete(op Op, p *tableOps) (column string, err error) {
 		case i < s.Keys && !p.set[i]:
 			return c.Name, fmt.Errorf("the key column is not set")
 		case p.set[i] && p.cells[i] == nil && !c.Nullable:
-			return c.Name, fmt.Errorf("NULL, which it cannot be")
+			return c.Name, fmt.Errorf("NULL in a column that is not nullable")
 		case p.set[i] && len(p.cells[i]) > b.store.opts.CellLimit:
 			return c.Name, fmt.Errorf("%d bytes, limit %d", len(p.cells[i]), b.store.opts.CellLimit)
 		case i >= s.Keys && p.set[i]:
@@ -538,7 +538,7 @@ func (b *Batch) complete(op Op, p *tableOps) (column string, err error) {
 		}
 	case OpUpdate, OpUpdateIgnore:
 		if others == 0 {
-			return "", fmt.Errorf("an update sets at least one column that is not in the key")
+			return "", fmt.Errorf("an update must set at least one column that is not in the key")
 		}
 	case OpDelete, OpDeleteIgnore:
 		if others > 0 {

@@ -245,7 +245,7 @@ func (c *rowsChange) updateList() (change.List, error) {
 		case column.Immutable:
 			err = tablet.ErrImmutable
 		case cell == nil && !column.Nullable:
-			err = errors.New("NULL, which it cannot be")
+			err = errors.New("NULL in a column that is not nullable")
 		case len(cell) > c.t.store.opts.CellLimit:
 			err = fmt.Errorf("%d bytes, limit %d", len(cell), c.t.store.opts.CellLimit)
 		}

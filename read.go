@@ -99,7 +99,7 @@ func (t *Table) keyRowError(s *schema.Schema, key Row) error {
 
 func (t *Table) checkKeyCell(c *schema.Column, cell []byte) error {
 	if cell == nil {
-		return t.keyError(c.Name, fmt.Errorf("NULL, which it cannot be"))
+		return t.keyError(c.Name, fmt.Errorf("NULL in a column that is not nullable"))
 	}
 	if err := checkCell(c, cell); err != nil {
 		return t.keyError(c.Name, err)

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// page is a page of text with fenced blocks.
+// page is a Markdown page with fenced code blocks.
 func page(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(name)
@@ -35,7 +35,7 @@ func blocks(text, language string) (found []fence) {
 			return found
 		}
 		from := at + i + len(open)
-		// The line end of the opening fence may be that before the closing one.
+		// The newline of the opening fence may be the one before the closing fence.
 		end := strings.Index(text[from-1:], "\n```\n")
 		if end < 0 {
 			return found
@@ -45,7 +45,7 @@ func blocks(text, language string) (found []fence) {
 	}
 }
 
-// onlyBlock is the text of the one block of a language in a page.
+// onlyBlock returns the text of the only block of a language in a page.
 func onlyBlock(t *testing.T, text, language string) (fence, string) {
 	t.Helper()
 	found := blocks(text, language)
@@ -55,7 +55,7 @@ func onlyBlock(t *testing.T, text, language string) (fence, string) {
 	return found[0], text[found[0].from:found[0].to]
 }
 
-// rewrite writes what was printed into a page if $ORIBI_REWRITE is set.
+// rewrite writes actual output into a page if $ORIBI_REWRITE is set.
 func rewrite(t *testing.T, name, text string, b fence, with string) {
 	if os.Getenv("ORIBI_REWRITE") == "" {
 		return
@@ -65,7 +65,7 @@ func rewrite(t *testing.T, name, text string, b fence, with string) {
 	}
 }
 
-// goCommand runs the go command in the module's root.
+// goCommand runs the go command in the root directory of the module.
 func goCommand(t *testing.T, args ...string) {
 	t.Helper()
 	cmd := exec.Command("go", args...)
@@ -75,9 +75,9 @@ func goCommand(t *testing.T, args ...string) {
 	}
 }
 
-// TestReadmeProgramRuns builds the program of the README as a package of this module that exists in
-// an overlay alone, and compares what it prints with the block of text. With -short it is only
-// compiled.
+// TestReadmeProgramRuns builds the program of the README as a package of this module that exists
+// only in an overlay, and compares its output with the text block. With -short it only compiles the
+// program.
 func TestReadmeProgramRuns(t *testing.T) {
 	text := page(t, "README.md")
 	_, program := onlyBlock(t, text, "go")
@@ -100,7 +100,7 @@ func TestReadmeProgramRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	if testing.Short() {
-		goCommand(t, "build", "-overlay", overlayFile, "./internal/readme", "./internal/fault") // two packages: nothing is linked
+		goCommand(t, "build", "-overlay", overlayFile, "./internal/readme", "./internal/fault") // with two packages nothing is linked
 		return
 	}
 	binary := filepath.Join(dir, "program.exe")
@@ -141,7 +141,7 @@ func TestExamplePrograms(t *testing.T) {
 	}
 }
 
-// shell runs commands in a directory, with the command oribi in its path.
+// shell runs commands in a directory, with the oribi command in its path.
 type shell struct{ dir, bin string }
 
 func newShell(t *testing.T) *shell {
@@ -157,7 +157,7 @@ func newShell(t *testing.T) *shell {
 	return s
 }
 
-// run is what a command prints, stderr too.
+// run returns the output of a command, including stderr.
 func (s *shell) run(command string) (string, error) {
 	cmd := exec.Command("sh", "-c", command)
 	cmd.Dir = s.dir
@@ -171,9 +171,9 @@ func (s *shell) run(command string) (string, error) {
 // varying matches what differs between runs: timestamps, as numbers and as times, and IDs.
 var varying = regexp.MustCompile(`\b7\d{18}\b|\b20\d\d-[-0-9]{5}T[0-9:.]+Z\b|\b[0-9a-f]{32}\b`)
 
-// retype types the commands of a console block and returns the block with what they print. A command
-// is a line that begins with "$ ", and the lines after it that begin with "> "; the rest is output.
-// Output that differs only in varying parts is kept as it is.
+// retype runs the commands of a console block and returns the block with their output. A command is
+// a line that begins with "$ ", with the following lines that begin with "> "; the rest is output.
+// Output that differs only in varying parts is kept unchanged.
 func (s *shell) retype(t *testing.T, text string) string {
 	var out strings.Builder
 	for _, part := range strings.Split("\n"+text, "\n$ ")[1:] {
@@ -201,14 +201,14 @@ func (s *shell) retype(t *testing.T, text string) string {
 	return out.String()
 }
 
-// TestPages compares the pages with the command.
+// TestPages compares the console blocks of the pages with the command's output.
 func TestPages(t *testing.T) {
 	s := newShell(t)
 	t.Run("show what commands print", s.typePages)
 	t.Run("name verbs and flags that exist", s.checkVerbs)
 }
 
-// typePages types the commands of every page, each page in an empty directory.
+// typePages runs the commands of every page, each page in an empty directory.
 func (s *shell) typePages(t *testing.T) {
 	pages, err := filepath.Glob("docs/*.md")
 	if err != nil {
@@ -239,7 +239,7 @@ func (s *shell) typePages(t *testing.T) {
 	}
 }
 
-// checkVerbs compares the table of docs/command.md with the help, both ways for the verbs.
+// checkVerbs compares the table in docs/command.md with the help, in both directions for the verbs.
 func (s *shell) checkVerbs(t *testing.T) {
 	s.dir = t.TempDir()
 	verbs := regexp.MustCompile("(?m)^\\| `(oribi [a-z]+(?: [a-z]+)*)(.*)$").FindAllStringSubmatch(page(t, "docs/command.md"), -1)

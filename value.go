@@ -449,7 +449,7 @@ func checkVector(c *schema.Column, v *batch.Vector, limit int) (row int, err err
 	if v.Present != nil && !c.Nullable {
 		for i := range v.Len {
 			if v.IsNull(i) {
-				return i, errors.New("NULL, which it cannot be")
+				return i, errors.New("NULL in a column that is not nullable")
 			}
 		}
 	}

@@ -148,7 +148,7 @@ func TestRandomHistoriesCrashAsTheModelSays(t *testing.T) {
 			case op == 4:
 				f.now = f.now[:rng.Intn(len(f.now)+1)]
 				must(t, handles[f].Truncate(int64(len(f.now))))
-			case op == 5: // go on with the copy that a kill leaves
+			case op == 5: // continue with the copy after a kill
 				m = m.Clone()
 				for n, f := range names {
 					h, err := m.Open(n, true)
@@ -185,7 +185,7 @@ func TestCloneIsConsistentWithConcurrentWriters(t *testing.T) {
 		defer wg.Done()
 		for i := 1; i < 3000; i++ {
 			v := fmt.Appendf(nil, "%08d", i)
-			a.WriteAt(v, 0) // a is never older than b
+			a.WriteAt(v, 0) // a is not older than b
 			b.WriteAt(v, 0)
 			if i%64 == 0 {
 				a.Sync()

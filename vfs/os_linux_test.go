@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// takes is how many bytes of the disk a file takes.
+// takes returns the number of bytes that a file occupies on disk.
 func takes(t *testing.T, name string) int64 {
 	t.Helper()
 	info, err := OS.Stat(name)

@@ -42,8 +42,8 @@ func TestJournalKeepsRecordOrder(t *testing.T) {
 	}
 }
 
-// Records of each goroutine keep their order with concurrent adds and a concurrent reader. Meant
-// for -race.
+// Records of each goroutine keep their order with concurrent adds and a concurrent reader; for the
+// race detector.
 func TestJournalIsSafeForConcurrentUse(t *testing.T) {
 	j := NewJournal[[2]int](16, nil)
 	const each = 2000

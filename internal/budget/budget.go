@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 )
 
-// Kind is what a piece of memory is for.
+// Kind is the purpose of memory.
 type Kind uint8
 
 // The kinds.
@@ -24,7 +24,7 @@ const (
 	Delta                  // changes not yet flushed to rows on disk
 	Cache                  // cblocks and decoded chunks that could be read again
 	Compaction             // buffers of flushes and compactions
-	Metadata               // indexes held in memory, footers, Pebble
+	Metadata               // indexes in memory, footers, Pebble
 	Kinds                  // count of the kinds
 )
 
@@ -51,7 +51,7 @@ type Budget struct {
 	kinds [Kinds]atomic.Int64
 }
 
-// New returns a Budget with a limit in bytes; 0 or less is no limit.
+// New returns a Budget with a limit in bytes; 0 or less means no limit.
 func New(limit int64) *Budget { return &Budget{limit: max(limit, 0)} }
 
 // Limit returns the limit in bytes, 0 for none.

@@ -138,7 +138,7 @@ func FromHex(dst []byte, text string) ([]byte, error) {
 	}
 	out, err := hex.AppendDecode(dst, []byte(text[2:]))
 	if err != nil {
-		return dst, fmt.Errorf("%s is not hex, two digits a byte", Excerpt([]byte(text)))
+		return dst, fmt.Errorf("%s is not hex with two digits per byte", Excerpt([]byte(text)))
 	}
 	return out, nil
 }

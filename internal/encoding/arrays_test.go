@@ -51,7 +51,7 @@ func TestAppendAllExceedsBlockBytes(t *testing.T) {
 			if pair.Encoding == schema.RLE || pair.Type == schema.Bool {
 				cells = randomCells(r, pair.Type, 40000)
 			} else if pair.Type.Variable() {
-				for i := range cells { // words that are all new
+				for i := range cells { // only new words
 					cells[i] = fmt.Appendf(nil, "word %d", i*i)
 				}
 			} else {
@@ -64,7 +64,7 @@ func TestAppendAllExceedsBlockBytes(t *testing.T) {
 			if b.Len() != len(cells) || !bytes.Equal(b.First(), cells[0]) || !bytes.Equal(b.Last(), cells[len(cells)-1]) {
 				t.Fatalf("%d of %d taken, %x to %x", b.Len(), len(cells), b.First(), b.Last())
 			}
-			if !b.Full() && pair.Encoding != schema.RLE { // a few runs may fit
+			if !b.Full() && pair.Encoding != schema.RLE { // more runs may fit
 				t.Error("not full")
 			}
 			p := pair
@@ -86,7 +86,7 @@ func TestAppendAllExceedsBlockBytes(t *testing.T) {
 				t.Fatal(err)
 			}
 			b.Reset()
-			b.AppendAll(v, 0, 1) // plain from now on, if the dictionary is full
+			b.AppendAll(v, 0, 1) // plain, if the dictionary is full
 			p.Payload = b.Finish(nil, 0)
 			if block, err = Parse(p); err != nil {
 				t.Fatal(err)

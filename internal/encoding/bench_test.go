@@ -11,7 +11,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// benchCells makes cells whose values have so many significant bits, or few words of 8 to 20 bytes.
+// benchCells returns cells with the given number of significant bits, or few words of 8 to 20
+// bytes.
 func benchCells(typ schema.Type, n, significant int) [][]byte {
 	r := rand.New(rand.NewPCG(7, 7))
 	cells := make([][]byte, n)
@@ -30,8 +31,9 @@ func benchCells(typ schema.Type, n, significant int) [][]byte {
 }
 
 // BenchmarkCodec builds payloads of 32768 random values, decodes them in windows, and tests them in
-// windows as a scan does: by Select, or decoded where that declines. Dictionaries hand out codes,
-// too. Each takes one core, a payload at a time. bits is how many bits of a value are random.
+// windows like a scan: with Select, or decoded if Select does not handle the predicate. For
+// dictionaries it also reads codes. It uses one core and one payload at a time. bits is the number
+// of random bits of a value.
 func BenchmarkCodec(b *testing.B) {
 	for _, c := range []struct {
 		typ  schema.Type
@@ -110,7 +112,7 @@ func reportValues(b *testing.B, n int) {
 	b.ReportMetric(float64(b.N)*float64(n)/b.Elapsed().Seconds()/1e6, "Mvalues/s")
 }
 
-// benchSelect looks for a cell that occurs.
+// benchSelect searches for a cell that occurs.
 func benchSelect(b *testing.B, p Params, n int, cell []byte) {
 	test := &batch.Predicate{Type: p.Type, Op: batch.Eq, Values: [][]byte{cell}}
 	if err := test.Prepare(); err != nil {
@@ -142,7 +144,7 @@ func benchSelect(b *testing.B, p Params, n int, cell []byte) {
 	reportValues(b, n)
 }
 
-// benchCodes reads codes without looking at words.
+// benchCodes reads codes without reading words.
 func benchCodes(b *testing.B, p Params, n int) {
 	codes, seen := make([]uint32, batch.WindowRows), uint32(0)
 	for b.Loop() {
@@ -163,7 +165,8 @@ func benchCodes(b *testing.B, p Params, n int) {
 	reportValues(b, n)
 }
 
-// BenchmarkSeek looks for keys in a key index's payload of 4 KiB, parsed once, and anew each time.
+// BenchmarkSeek searches for keys in a payload of 4 KiB of a key index, parsed once, and parsed for
+// each search.
 func BenchmarkSeek(b *testing.B) {
 	cells := make([][]byte, 400)
 	for i := range cells {

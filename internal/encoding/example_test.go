@@ -8,7 +8,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// A payload is built of present cells and read back in parts.
+// A payload is built from present cells and read back in parts.
 func Example() {
 	in := batch.NewVector(schema.Int64, 5)
 	copy(batch.Values[int64](in), []int64{10, 20, 30, 40, 50})

@@ -10,11 +10,12 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Fit returns the largest number of values that fit. The test computes it from the values.
+// Fit returns the largest number of values that fit. The test computes the expected number from the
+// values.
 func TestFitCountsWhatDecodeCopies(t *testing.T) {
 	const values, interval = 50, 7
 	v := batch.NewVector(schema.Binary, values)
-	sizes := make([]int, values) // that Decode copies
+	sizes := make([]int, values) // bytes that Decode copies
 	for i := range values {
 		cell := append(bytes.Repeat([]byte{'x'}, 10+i), fmt.Appendf(nil, "%03d", i)...)
 		v.SetCell(i, cell)

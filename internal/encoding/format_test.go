@@ -36,7 +36,7 @@ func bitCells(bits string) (cells [][]byte) {
 	return cells
 }
 
-// The worked examples above the constants of each format, and those of the spec's section on empty
+// The worked examples above the constants of each format, and those in the spec's section on empty
 // blocks.
 func TestPayloadsMatchTheWorkedExamples(t *testing.T) {
 	for _, c := range []struct {
@@ -194,7 +194,7 @@ func TestRunsMatchKudu(t *testing.T) {
 		if got := w.finish(); !bytes.Equal(got, want) {
 			t.Errorf("%d values of %d bits: % x, want % x", len(c.values), c.width, got, want)
 		}
-		// The same values, one put for each stretch of equal values.
+		// The same values, with one put for each run of equal values.
 		w.reset(c.width)
 		for i := 0; i < len(c.values); {
 			n := 1

@@ -12,7 +12,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// fuzzTypes are the types that a target draws from.
+// fuzzTypes are the types that a target chooses from.
 var fuzzTypes = struct{ fixed, integers, binary, boolean []schema.Type }{
 	fixed: []schema.Type{schema.Int8, schema.Uint16, schema.Uint32, schema.Int32, schema.Uint64, schema.Timestamp, schema.Int128,
 		schema.Float, schema.Double, schema.Decimal128, schema.Date},
@@ -21,16 +21,16 @@ var fuzzTypes = struct{ fixed, integers, binary, boolean []schema.Type }{
 	boolean:  []schema.Type{schema.Bool},
 }
 
-// fuzzWords are the words of which a dictionary takes the first so many.
+// fuzzWords are the words of the dictionary, of which the input chooses how many are used.
 var fuzzWords = stringCells("", "a", "ab", "b", "b\x00", "ba", "c", "\xff")
 
-// fuzz runs one encoding. What the fuzzer draws is the type, options (restart interval, size of
-// payloads, batches, size of the dictionary, whether chunks are kept) and an input, which is used
+// fuzz tests one encoding. The fuzzer chooses the type, options (restart interval, size of
+// payloads, batches, size of the dictionary, whether chunks are cached) and an input, which is used
 // in two ways:
 //
-//   - as a payload: Parse and Decode must end in values or in ErrCorrupt, and what was decoded at
-//     once, in part, cell by cell and through Select must agree;
-//   - as values: what is built of it must be read back, and built again the same.
+//   - as a payload: Parse and Decode must return values or ErrCorrupt, and values decoded at once,
+//     in part, cell by cell and through Select must agree;
+//   - as values: payloads built from them must be read back, and built again with the same bytes.
 func fuzz(f *testing.F, enc schema.Encoding, types []schema.Type) {
 	for k, typ := range types {
 		for _, n := range []int{0, 1, 9, 40, 700} {
@@ -111,7 +111,7 @@ func fuzzPayload(t *testing.T, p Params) {
 			t.Fatalf("value %d: selected %v", i, sel.Get(i))
 		}
 	}
-	// Seek promises nothing for values that are not sorted, but to end.
+	// For unsorted values Seek only promises to end.
 	if p.Type.Keyable() {
 		if _, _, err := block.Seek(v.Cell(n / 2)); err != nil && !errors.Is(err, fault.ErrCorrupt) {
 			t.Fatal(err)
@@ -162,8 +162,8 @@ func fuzzValues(t *testing.T, o BuilderOptions, input []byte) {
 				t.Fatalf("value %d: %x, want %x", ord+j, v.Cell(j), cells[ord+j])
 			}
 		}
-		// A full payload of codes refuses the next cell of its batch, but the cell's word enters
-		// the dictionary: it is offered again.
+		// A full payload of codes refuses the next cell of its batch, but the cell's word is added
+		// to the dictionary when it is offered again.
 		end := ord + counts[i]
 		if end%batchLen != 0 && end < len(cells) {
 			end++
@@ -186,12 +186,12 @@ func FuzzRLE(f *testing.F)         { fuzz(f, schema.RLE, fuzzTypes.integers) }
 func FuzzRLEBool(f *testing.F)     { fuzz(f, schema.RLE, fuzzTypes.boolean) }
 func FuzzBitshuffle(f *testing.F)  { fuzz(f, schema.Bitshuffle, fuzzTypes.fixed) }
 
-// FuzzNarrowed are the payloads of UINT32, whose cells may be stored in 1 or 2 bytes.
+// FuzzNarrowed tests payloads of UINT32, whose cells may be stored in 1 or 2 bytes.
 func FuzzNarrowed(f *testing.F)   { fuzz(f, schema.Bitshuffle, []schema.Type{schema.Uint32}) }
 func FuzzPrefix(f *testing.F)     { fuzz(f, schema.Prefix, fuzzTypes.binary) }
 func FuzzDictionary(f *testing.F) { fuzz(f, schema.Dictionary, fuzzTypes.binary) }
 
-// FuzzWords reads anything as the dictionary cblock.
+// FuzzWords parses the input as the dictionary cblock.
 func FuzzWords(f *testing.F) {
 	b := mustBuilder(f, BuilderOptions{Type: schema.String, Encoding: schema.Dictionary}).(DictionaryBuilder)
 	f.Add(b.FinishDictionary(nil))
@@ -205,7 +205,7 @@ func FuzzWords(f *testing.F) {
 			}
 			return
 		}
-		// Words fill the payload between header and offsets.
+		// The words fill the payload between header and offsets.
 		size := 0
 		for _, w := range d.Words {
 			size += len(w)
@@ -216,8 +216,8 @@ func FuzzWords(f *testing.F) {
 	})
 }
 
-// FuzzArrayPrologue builds prologues of what the input says and compares the fields with those that
-// bitmaps give, and the length of the counts with what their runs can take at most.
+// FuzzArrayPrologue builds prologues from the input and compares the fields with those computed
+// from bitmaps, and the length of the counts with the maximum for their runs.
 func FuzzArrayPrologue(f *testing.F) {
 	f.Add([]byte{2, 0, 255, 2, 4, 1, 1})
 	f.Add(bytes.Repeat([]byte{3}, 30))
@@ -288,7 +288,8 @@ func FuzzArrayPrologue(f *testing.F) {
 	})
 }
 
-// FuzzNullPrologue reads anything; what is read is written the same but for the shape of the runs.
+// FuzzNullPrologue parses the input; the result is written back the same except for how runs are
+// split.
 func FuzzNullPrologue(f *testing.F) {
 	f.Add([]byte{6, 2, 3, 0x19})
 	f.Add([]byte{0x80, 8, 4, 0x80, 8, 0x80, 8})

@@ -14,7 +14,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// goldenBlock is a line of the manifest of single blocks that Kudu wrote.
+// goldenBlock is a line of the manifest of single blocks written by Kudu.
 type goldenBlock struct {
 	Name, Layout, Type, Encoding string
 	Ordinal                      uint32
@@ -116,8 +116,8 @@ func TestKuduBlocksDecodeAndReencodeTheSame(t *testing.T) {
 	}
 }
 
-// checkGoldenArrays builds a cblock of arrays from its values: prologue and payload are Kudu's.
-// Reading the prologue is package cfile's, which reads whole files of arrays.
+// checkGoldenArrays builds a cblock of arrays from its values; prologue and payload must equal
+// Kudu's. Package cfile, which reads whole files of arrays, reads the prologue.
 func checkGoldenArrays(t *testing.T, g *goldenBlock, typ schema.Type, enc schema.Encoding, payload []byte) {
 	var p ArrayPrologue
 	p.Reset()

@@ -17,7 +17,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// unhex reads bytes in hex, blanks and lines ignored.
+// unhex decodes hex, ignoring blanks and newlines.
 func unhex(t testing.TB, s string) []byte {
 	t.Helper()
 	b, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
@@ -27,7 +27,7 @@ func unhex(t testing.TB, s string) []byte {
 	return b
 }
 
-// cellOf turns a value of the corpus's JSON, numbers as json.Number, into a cell.
+// cellOf converts a value of the corpus's JSON, with numbers as json.Number, to a cell.
 func cellOf(t testing.TB, typ schema.Type, value any) []byte {
 	t.Helper()
 	switch v := value.(type) {
@@ -80,7 +80,7 @@ func cellOf(t testing.TB, typ schema.Type, value any) []byte {
 	return nil
 }
 
-// vectorOf makes a vector of present cells.
+// vectorOf returns a vector of present cells.
 func vectorOf(typ schema.Type, cells [][]byte) *batch.Vector {
 	v := batch.NewVector(typ, len(cells))
 	for i, c := range cells {
@@ -89,7 +89,7 @@ func vectorOf(typ schema.Type, cells [][]byte) *batch.Vector {
 	return v
 }
 
-// checkBlock compares all that a block says, in one piece, in random pieces, and cell by cell.
+// checkBlock compares all results of a block: decoded at once, in random pieces, and cell by cell.
 func checkBlock(b Block, typ schema.Type, ord batch.Ordinal, want [][]byte, r *rand.Rand) error {
 	if b.Ordinal() != ord || b.Len() != len(want) {
 		return fmt.Errorf("%d values from ordinal %d, want %d from %d", b.Len(), b.Ordinal(), len(want), ord)
@@ -138,8 +138,8 @@ func checkBlock(b Block, typ schema.Type, ord batch.Ordinal, want [][]byte, r *r
 	return nil
 }
 
-// buildAll encodes cells as a writer does: batch values an Append, payloads as they get full. It
-// returns the payloads, the number of values in each, and for DICT the dictionary payload.
+// buildAll encodes cells like a writer: batch values per Append, and a new payload when one is
+// full. It returns the payloads, the number of values in each, and for DICT the dictionary payload.
 func buildAll(b Builder, typ schema.Type, cells [][]byte, batchLen int) (payloads [][]byte, counts []int, dict []byte) {
 	ord := 0
 	flush := func() {

@@ -12,7 +12,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// readAll parses a payload and decodes all of it, in windows, so that a large count alone allocates
+// readAll parses a payload and decodes all of it in windows, so that a large count alone allocates
 // no memory.
 func readAll(p Params) error {
 	b, err := Parse(p)

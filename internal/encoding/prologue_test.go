@@ -8,26 +8,25 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// maxPrologueRows bounds the bitmap that a few bytes can ask for: 2^27 rows take 16 MiB, as much as
-// the largest cblock. Who must read blocks of more rows works on the runs instead, which are few.
+// maxPrologueRows limits the bitmap that a few bytes can request: 2^27 rows take 16 MiB, as much as
+// the largest cblock. Readers of blocks with more rows use the runs instead, which are few.
 const maxPrologueRows = 1 << 27
 
-// ParseNullPrologue reads a prologue into a bitmap, as a reader for tests that holds one bit a row;
-// cfile works on the runs.
+// ParseNullPrologue reads a prologue into a bitmap with one bit per row, for tests; cfile uses the
+// runs.
 //
-// present has rows bits, 1 for the rows that have a value, and is the caller's; it is nil when all
-// rows have one. rest is the payload after the prologue, for Parse; that its Len is the number of
-// present rows is for the caller to check. Errors: ErrCorrupt; ErrUnsupported for more than 2^27
-// rows.
+// present has rows bits, 1 for the rows that have a value, and belongs to the caller; it is nil if
+// all rows have one. rest is the payload after the prologue, for Parse; the caller checks that its
+// Len is the number of present rows. Errors: ErrCorrupt; ErrUnsupported for more than 2^27 rows.
 func ParseNullPrologue(payload []byte) (rows int, present batch.Bitmap, rest []byte, err error) {
 	n, used, ok := coding.Uvarint32(payload)
 	if !ok {
-		return 0, nil, nil, fault.Corruptf("encoding: null prologue: row count cut short")
+		return 0, nil, nil, fault.Corruptf("encoding: null prologue: row count truncated")
 	}
 	rest = payload[used:]
 	size, used, ok := coding.Uvarint32(rest)
 	if !ok {
-		return 0, nil, nil, fault.Corruptf("encoding: null prologue: bitmap size cut short")
+		return 0, nil, nil, fault.Corruptf("encoding: null prologue: bitmap size truncated")
 	}
 	rest = rest[used:]
 	if uint64(size) > uint64(len(rest)) {
@@ -37,8 +36,8 @@ func ParseNullPrologue(payload []byte) (rows int, present batch.Bitmap, rest []b
 	return int(n), present, rest[size:], err
 }
 
-// parsePresence reads the runs of a bitmap of rows bits. The runs are walked once before the bitmap
-// is made, so that it is made for runs that are there, and not at all where every row has a value.
+// parsePresence reads the runs of a bitmap of rows bits. It checks the runs before it allocates the
+// bitmap, and allocates none if every row has a value.
 func parsePresence(stream []byte, rows int) (batch.Bitmap, error) {
 	ones, err := countOnes(stream, rows)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// randomCells makes n cells in one of several shapes: constant, runs, few values, any bytes.
+// randomCells returns n cells of one of several kinds: constant, runs, few values, any bytes.
 func randomCells(r *rand.Rand, typ schema.Type, n int) [][]byte {
 	shape := r.IntN(5)
 	one := func() []byte {
@@ -205,7 +205,7 @@ func TestSeekFindsTheFirstValueNotBelow(t *testing.T) {
 			for _, n := range []int{0, 1, 15, 100, 3000, 10000} {
 				cells := randomCells(r, pair.Type, n)
 				slices.SortFunc(cells, compare)
-				b := mustBuilder(t, BuilderOptions{Type: pair.Type, Encoding: pair.Encoding, BlockBytes: 16 << 20, // all values fit one block
+				b := mustBuilder(t, BuilderOptions{Type: pair.Type, Encoding: pair.Encoding, BlockBytes: 16 << 20, // one block fits all values
 					RestartInterval: 1 + r.IntN(20)})
 				payloads, _, dict := buildAll(b, pair.Type, cells, n+1)
 				if n == 0 {
@@ -297,14 +297,14 @@ func TestCellReadsUseTheChunkCache(t *testing.T) {
 			}
 		}
 	}
-	// A chunk is decoded at its second read: by cell 2047, and by cells 2048 and 9999 in the second
-	// round.
+	// A chunk is decoded at its second read: for cell 2047, and for cells 2048 and 9999 in the
+	// second round.
 	if len(cache.m) != 3 || cache.hits != 6 {
 		t.Errorf("%d chunks kept, %d hits of %d; want 3 and 6", len(cache.m), cache.hits, cache.gets)
 	}
 }
 
-// Reads of single cells in many different chunks do not put these chunks into the cache.
+// Reads of single cells in many different chunks do not add these chunks to the cache.
 func TestScatteredReadsDoNotFillTheChunkCache(t *testing.T) {
 	for _, typ := range []schema.Type{schema.Int8, schema.Int16, schema.Uint32, schema.Int64, schema.Int128} {
 		cells := randomCells(rand.New(rand.NewPCG(1, 1)), typ, 20*chunkBytes/typ.Width()-5)
@@ -332,13 +332,12 @@ func TestScatteredReadsDoNotFillTheChunkCache(t *testing.T) {
 }
 
 // Reads of a few cells return correct values wherever they begin. Consecutive reads decode each
-// chunk once and do not use the cache. Scattered reads put a chunk into the cache at its second
-// read.
+// chunk once and do not use the cache. Scattered reads add a chunk to the cache at its second read.
 func TestReadsOfFewCells(t *testing.T) {
 	r := seedtest.Rand(t)
 	for _, typ := range []schema.Type{schema.Int8, schema.Int16, schema.Uint32, schema.Int64, schema.Int128} {
 		cells := randomCells(r, typ, 7*chunkBytes/typ.Width()-5)
-		cells[0] = bytes.Repeat([]byte{0xff}, typ.Width()) // uint32 cells shall not be narrowed: chunks would have more of them
+		cells[0] = bytes.Repeat([]byte{0xff}, typ.Width()) // so that uint32 cells are not narrowed, which would put more of them into a chunk
 		b := mustBuilder(t, BuilderOptions{Type: typ, Encoding: schema.Bitshuffle})
 		payloads, _, _ := buildAll(b, typ, cells, len(cells))
 		cache := &chunkMap{m: map[int][]byte{}}

@@ -33,8 +33,8 @@ func TestShuffleMatchesItsDefinition(t *testing.T) {
 						src[i] = 0xff // planes that begin with ones
 						continue
 					}
-					// Some bytes of the cells all 0, some all ff, the others mixed; now and then
-					// small numbers.
+					// Some bytes of the cells are all 0, some all ff, the others mixed; sometimes
+					// numbers are small.
 					k := i % width
 					if round%5 == 4 && k >= 4 {
 						continue

@@ -13,8 +13,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Codes of more than 65536 words take 4 bytes each. The payload also has more chunks than the block
-// has room for in its inline array of offsets.
+// With more than 65536 words codes take 4 bytes each. The payload also has more chunks than fit in
+// the block's inline array of offsets.
 func TestDictionariesOver65536WordsUse4ByteCodes(t *testing.T) {
 	r := seedtest.Rand(t)
 	cells := make([][]byte, 70_000)
@@ -52,8 +52,8 @@ func TestDictionariesOver65536WordsUse4ByteCodes(t *testing.T) {
 	}
 }
 
-// An LZ4 stream that cannot be unpacked is an error of each call that needs its chunk, with and
-// without a cache of chunks.
+// An invalid LZ4 stream is an error of each call that needs its chunk, with and without a cache of
+// chunks.
 func TestReadsOfBadChunksReturnErrors(t *testing.T) {
 	v := batch.NewVector(schema.Int64, 5000)
 	for i := range batch.Values[int64](v) {

@@ -24,7 +24,7 @@ func fromHex(t testing.TB, s string) []byte {
 
 func block(id uint64) *BlockIdPB { return &BlockIdPB{Id: proto.Uint64(id)} }
 
-// The worked messages of the specs: the same bytes both ways.
+// The worked messages of the specs encode to the given bytes and decode from them.
 func TestMessagesAreKudusBytes(t *testing.T) {
 	for _, c := range []struct {
 		name, wire string
@@ -85,8 +85,8 @@ func TestMessagesAreKudusBytes(t *testing.T) {
 	}
 }
 
-// A number without a name must reach the reader, which refuses it: as an enum it would vanish,
-// and the field would read as its default.
+// A number without a name must reach the reader, which refuses it. As an enum it would be lost, and
+// the field would read as its default.
 func TestUnknownEnumNumbersArePreserved(t *testing.T) {
 	var f CFileFooterPB
 	if err := proto.Unmarshal(fromHex(t, "08 4d 10 4e 18 00 30 4f"), &f); err != nil {
@@ -114,7 +114,7 @@ func TestDefaultsAreKudus(t *testing.T) {
 	}
 }
 
-// What a message holds of fields that it does not declare is written again.
+// Fields that a message does not declare are written back.
 func TestUndeclaredFieldsArePreserved(t *testing.T) {
 	wire := fromHex(t, "0a 04 0a 02 08 00 12 00")
 	var p PartitionSchemaPB
@@ -150,7 +150,7 @@ func TestStoreRowsRoundTrip(t *testing.T) {
 	}
 }
 
-// The committed code is what the definitions give.
+// The committed code is what the generator makes from the definitions.
 func TestGeneratedCodeIsCurrent(t *testing.T) {
 	for _, tool := range []string{"protoc", "protoc-gen-go"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -179,7 +179,7 @@ func TestGeneratedCodeIsCurrent(t *testing.T) {
 	if err != nil || len(committed) != len(fresh) {
 		t.Fatalf("%d generated files, want %d (%v)", len(committed), len(fresh), err)
 	}
-	// The generators name their versions in the head; those may differ.
+	// The generators write their versions at the top; those may differ.
 	versions := regexp.MustCompile(`(?m)^// \tprotoc.*\n`)
 	for _, f := range fresh {
 		want, err := os.ReadFile(f)

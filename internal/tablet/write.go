@@ -61,7 +61,7 @@ type Op struct {
 }
 
 // ErrNotSet is the cause of a *change.RowError about a column that a new row needs.
-var ErrNotSet = errors.New("not set, and it has no default and cannot be NULL")
+var ErrNotSet = errors.New("not set, and the column has no default and is not nullable")
 
 // ErrImmutable is the cause of a *change.RowError about an update of an immutable column.
 var ErrImmutable = errors.New("immutable, and cannot be updated")

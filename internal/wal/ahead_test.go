@@ -14,7 +14,7 @@ import (
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
-// soonAhead has a small log write ahead as soon as two syncs have served it.
+// soonAhead makes a small log write ahead after two syncs.
 var soonAhead = aheadRules{syncs: 2, least: 200, most: 500, serve: 1}
 
 // aheadLog returns a log on m of ten synced records with zeros written ahead.
@@ -39,11 +39,11 @@ func TestZerosAreWrittenAheadOnlyWhereWorthwhile(t *testing.T) {
 	const kib = 1 << 10
 	r := &defaultAhead
 	for _, c := range []struct{ syncs, bytes, want int64 }{
-		{0, 500 * kib, 0},           // no caller waits
+		{0, 500 * kib, 0},           // no caller waits for syncs
 		{7, 7 * 200, 0},             // a store of a few records
-		{8, 8 * 200, 64 * kib},      // small records: the least
+		{8, 8 * 200, 64 * kib},      // small records: the minimum
 		{300, 64 * kib, 128 * kib},  // used up: twice as many
-		{5000, 1024 * kib, 1 << 20}, // the most
+		{5000, 1024 * kib, 1 << 20}, // the maximum
 		{16, 16 * 4 * kib, 128 * kib},
 		{64, 64 * 64 * kib, 1 << 20}, // 16 syncs more
 		{64, 64 * 65 * kib, 0},       // too large: each byte is written twice for few syncs
@@ -107,7 +107,7 @@ func TestNoZerosAheadWithoutSyncs(t *testing.T) {
 	}
 }
 
-// What a killed writer had written ahead is no torn tail; a writer gives it back.
+// Zeros that a killed writer had written ahead are not a torn tail; a writer removes them.
 func TestRepairCutsZerosOfKilledWriter(t *testing.T) {
 	m := emptyMem(t)
 	l, payloads := aheadLog(t, m)
@@ -131,8 +131,8 @@ func TestRepairCutsZerosOfKilledWriter(t *testing.T) {
 	checkPrefix(t, "repaired", v.Crash(), payloads, 10)
 }
 
-// Of a record that was under way when the power went, any part is there, over the zeros. All of it
-// is kept, and no zero after it.
+// After a power cut, any part of a record in flight may be present, over the zeros. All of it is
+// kept, and no zero after it.
 func TestTornTailEndsBeforeTheZeros(t *testing.T) {
 	m := emptyMem(t)
 	l, payloads := aheadLog(t, m)
@@ -158,12 +158,12 @@ func TestTornTailEndsBeforeTheZeros(t *testing.T) {
 	}
 }
 
-// Bytes of the newest segment that did not reach the disk read as the zeros that were there before.
-// From any byte on.
+// Bytes of the newest segment that did not reach the disk read as the zeros that were there before,
+// from any byte on.
 func TestLogZeroedFromAnyByte(t *testing.T) {
 	m, payloads := damageLog(t)
 	content := readFile(t, m, segmentPath(2))
-	at := places(t, m, 2)
+	at := recordRanges(t, m, 2)
 	for n := headerLen; n <= len(content); n++ {
 		v := m.Clone()
 		writeFile(t, v, segmentPath(2), append(bytes.Clone(content[:n]), make([]byte, len(content)-n+300)...))
@@ -191,8 +191,8 @@ func ones(b []byte) (n int) {
 	return n
 }
 
-// A byte changed in the zeros of a killed writer costs no record, wherever it is, and Verify is
-// silent: a crash may leave it.
+// A changed byte in the zeros of a killed writer costs no record, wherever it is, and Verify does
+// not report it, since a crash may cause it.
 func TestChangedZerosAfterAKilledLogAreIgnored(t *testing.T) {
 	m := emptyMem(t)
 	l, payloads := aheadLog(t, m)
@@ -208,8 +208,8 @@ func TestChangedZerosAfterAKilledLogAreIgnored(t *testing.T) {
 	}
 }
 
-// Seal cuts the zeros off; a power cut may undo the cut alone. The segment counts as sealed if it
-// is the newest; no crash leaves that in another one.
+// Seal removes the zeros; a power cut may undo only the removal. The newest segment still counts as
+// sealed; no crash leaves zeros in another one.
 func TestZerosAfterFooter(t *testing.T) {
 	m := manySegments(t)
 	for _, number := range []uint64{3, 6} {
@@ -237,7 +237,8 @@ func TestZerosAfterFooter(t *testing.T) {
 	}
 }
 
-// Without room for zeros records are appended as ever, and nothing is left of what did not fit.
+// If there is no space for zeros, records are appended as usual, and no partly written zeros are
+// left.
 func TestFullDiskPreventsWritingAhead(t *testing.T) {
 	m := emptyMem(t)
 	h := faultfs.New(m)
@@ -319,8 +320,8 @@ func (f *beforeReadFile) ReadAt(p []byte, off int64) (int, error) {
 	return f.File.ReadAt(p, off)
 }
 
-// What a Log writes after the end while Verify reads is no damage: records over the zeros that
-// Verify has seen, a seal that cuts them off.
+// Concurrent writes of a Log after the end that Verify has seen are not damage: records over zeros,
+// and a seal that removes the zeros.
 func TestVerifyDuringAppendsFindsNothing(t *testing.T) {
 	for _, doing := range []string{"append", "close", "append and close"} {
 		for n := 1; n <= 6; n++ {
@@ -349,8 +350,8 @@ func TestVerifyDuringAppendsFindsNothing(t *testing.T) {
 	}
 }
 
-// Close and Roll cut off the zeros after the footer. Whatever part of footer and cut a crash
-// leaves, all synced records are there, nothing but a footer is torn, and the log goes on.
+// Close and Roll remove the zeros after the footer. Whatever part of the footer and the removal a
+// crash leaves, all synced records are present, at most a footer is torn, and the log continues.
 func TestCrashWhileZerosAreCutOff(t *testing.T) {
 	for name, do := range map[string]func(l *Log) error{"close": (*Log).Close, "roll": (*Log).Roll} {
 		for step := 0; ; step++ {

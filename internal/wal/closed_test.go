@@ -54,7 +54,7 @@ func TestEveryFlippedBitOfClosedLogIsRepaired(t *testing.T) {
 				content[off] ^= 1 << bit
 				writeFile(t, v, segmentPath(number), content)
 				content[off] ^= 1 << bit
-				checkMended(t, what, v, number == 1 || off < len(content)-footerLen, payloads, before)
+				checkRepaired(t, what, v, number == 1 || off < len(content)-footerLen, payloads, before)
 			}
 		}
 	}

@@ -19,7 +19,7 @@ var (
 	seedsFlag = flag.Int64("seeds", 1, "how many, if -seed is given")
 )
 
-// seeds gives the first seed and how many to run.
+// seeds returns the first seed and the number of seeds to run.
 func seeds(full, short int64) (first, count int64) {
 	switch {
 	case *seedFlag != 0:
@@ -30,10 +30,10 @@ func seeds(full, short int64) (first, count int64) {
 	return 1, full
 }
 
-// TestRandomHistoriesSurviveCrashes appends, syncs, releases, reopens; now and then the disk is
-// full. At random operations of the file system, those of Repair included, the process is killed or
-// the power is cut. What must hold after each: the log opens; it holds a prefix of what was
-// appended; all that a Sync answered for; after a kill all that Append answered for.
+// TestRandomHistoriesSurviveCrashes appends, syncs, releases and reopens, sometimes on a full disk.
+// At random operations of the file system, including those of Repair, the process is killed or the
+// power fails. Afterwards the log must open and contain a prefix of the appended records, with all
+// that Sync acknowledged, and after a kill also all that Append acknowledged.
 func TestRandomHistoriesSurviveCrashes(t *testing.T) {
 	first, count := seeds(400, 60)
 	crashes := 0
@@ -61,11 +61,11 @@ type history struct {
 
 	ahead aheadRules
 
-	payloads []string // by LSN, from 1; the last may be under way
-	appended lsn.LSN  // what Append and AppendLater answered for
-	handed   lsn.LSN  // what the kernel has
-	acked    lsn.LSN  // what Sync, or Repair, answered for
-	survives lsn.LSN  // what the next replay must find: after a kill all, after a power cut what was acknowledged
+	payloads []string // by LSN, from 1; the last may be in flight
+	appended lsn.LSN  // highest LSN that Append or AppendLater returned
+	handed   lsn.LSN  // highest LSN written to the kernel
+	acked    lsn.LSN  // highest LSN that Sync, or Repair, acknowledged
+	survives lsn.LSN  // highest LSN that the next replay must find: all after a kill, the acknowledged ones after a power cut
 	logStart lsn.LSN
 	serial   int
 	crashes  int
@@ -73,7 +73,7 @@ type history struct {
 	fuse int // operations until the crash; 0 after it
 	left *vfs.Mem
 	kill bool
-	full bool // the disk was, once since the log was opened
+	full bool // the disk was full since the log was opened
 }
 
 var errCrashed = errors.New("test: crashed")
@@ -94,7 +94,8 @@ func (h *history) options(v vfs.FS) Options {
 	return o
 }
 
-// start opens the log on h.mem; if a crash comes meanwhile, again on what that leaves.
+// start opens the log on h.mem. If a crash happens during the open, it opens the log again on the
+// result.
 func (h *history) start() {
 	for {
 		h.fuse, h.left, h.full = 1+h.rng.Intn(60), nil, false
@@ -119,7 +120,7 @@ func (h *history) start() {
 	}
 }
 
-// burn is the hook: it brings the crash, and lets nothing through after it.
+// burn is the hook: it triggers the crash and fails every later operation.
 func (h *history) burn(op, name string) error {
 	if h.left != nil {
 		return errCrashed
@@ -142,7 +143,7 @@ func (h *history) burn(op, name string) error {
 	return errCrashed
 }
 
-// crash goes on with what the crash left.
+// crash continues with the state after the crash.
 func (h *history) crash() {
 	h.crashes++
 	if h.survives = h.acked; h.kill {
@@ -190,7 +191,8 @@ func (h *history) step() {
 			h.handed = max(h.handed, upTo)
 		}
 	case n < 19:
-		// As a metadata commit does: log_start rises, to what is durable at most; then segments go.
+		// Like a metadata commit: log_start rises, at most to the durable LSN; then segments are
+		// removed.
 		h.logStart += lsn.LSN(h.rng.Intn(int(h.log.Durable()+1-h.logStart) + 1))
 		err = h.log.Release(h.logStart)
 	default:
@@ -204,7 +206,7 @@ func (h *history) step() {
 	}
 }
 
-// close closes the log and reports whether that succeeded; otherwise a log is open again.
+// close closes the log and reports whether that succeeded; otherwise it has opened a log again.
 func (h *history) close() bool {
 	err := h.log.Close()
 	if err == nil || h.left == nil && errors.Is(err, fault.ErrNoSpace) && h.log.Poisoned() == nil {
@@ -218,15 +220,15 @@ func (h *history) close() bool {
 	return false
 }
 
-// failed continues after an error: of a full disk, or of the crash that is due.
+// failed continues after an error of a full disk, or of the crash that is due.
 func (h *history) failed(err error) {
 	switch {
 	case h.left == nil && errors.Is(err, fault.ErrNoSpace) && h.log.Poisoned() == nil:
 		h.payloads = h.payloads[:h.appended]
 		return
 	case h.left == nil && h.full && h.handed < h.appended && errors.Is(err, fault.ErrPoisoned):
-		// Records that were answered for found no room, though they went over zeros: the log ends,
-		// as if it were killed.
+		// Acknowledged records found no space, although they overwrite zeros: the log ends as if
+		// the process were killed.
 		h.left, h.kill = h.mem.Clone(), true
 		h.crash()
 		h.start()
@@ -264,10 +266,10 @@ func (h *history) append() error {
 	return nil
 }
 
-// A kill may leave the name of the newest segment undurable, a power cut during the repair that
-// follows then finds some of its removals done: at no moment may the segment that a power cut takes
-// be the only one that holds the end of the log. Kill at each operation of an Append that begins a
-// segment, power cut at each of Repair.
+// After a kill the name of the newest segment may not be durable, and a power cut during the
+// following repair may find some of its removals done. The segment that a power cut removes must
+// never be the only one with the end of the log. Kill at each operation of an Append that begins a
+// segment, power cut at each operation of Repair.
 func TestPowerCutWhileRepairingAfterAKill(t *testing.T) {
 	states := 0
 	for kill := 0; ; kill++ {
@@ -278,7 +280,7 @@ func TestPowerCutWhileRepairingAfterAKill(t *testing.T) {
 		for step, done := 0, false; !done; step++ {
 			v := killed.Clone()
 			h := faultfs.New(v)
-			tail, _, err := replay(small(h), 4) // all but the end of the log is a leftover
+			tail, _, err := replay(small(h), 4) // everything but the end of the log is unused
 			must(t, err)
 			hook(h, crashAt(step, nil))
 			_, err = tail.Repair(nil)
@@ -295,8 +297,8 @@ func TestPowerCutWhileRepairingAfterAKill(t *testing.T) {
 	}
 }
 
-// crashAt is a hook: the n-th operation, from 0, and all later ones fail; it calls then before the
-// first.
+// crashAt returns a hook: the n-th operation, from 0, and all later ones fail; it calls then before
+// the first.
 func crashAt(n int, then func()) func(op, name string) error {
 	return func(string, string) error {
 		n--
@@ -310,8 +312,8 @@ func crashAt(n int, then func()) func(op, name string) error {
 	}
 }
 
-// killedWhileRolling is a log of three durable records, killed at the n-th operation of an Append
-// that begins a segment; nil if it has fewer.
+// killedWhileRolling returns a log of three durable records, killed at the n-th operation of an
+// Append that begins a segment; nil if it has fewer operations.
 func killedWhileRolling(t *testing.T, n int) (killed *vfs.Mem) {
 	m := emptyMem(t)
 	h := faultfs.New(m)
@@ -327,7 +329,7 @@ func killedWhileRolling(t *testing.T, n int) (killed *vfs.Mem) {
 	return killed
 }
 
-// checkGoesOn opens a log that ends with LSN 3, only the end being needed, and appends.
+// checkGoesOn opens a log that ends with LSN 3, of which only the end is needed, and appends.
 func checkGoesOn(t *testing.T, what string, v *vfs.Mem) {
 	t.Helper()
 	tail, _, err := replay(small(v), 4)
@@ -345,7 +347,7 @@ func checkGoesOn(t *testing.T, what string, v *vfs.Mem) {
 }
 
 // After a failed sync the kernel may show pages as clean that never reached the disk, so that the
-// next sync succeeds and writes nothing. What replay found there must be written again.
+// next sync succeeds but writes nothing. Bytes that replay found there must be written again.
 func TestRepairWritesTheNewestSegmentAgainBeforeItSyncs(t *testing.T) {
 	m := emptyMem(t)
 	h := faultfs.New(m)
@@ -379,7 +381,7 @@ func TestRepairWritesTheNewestSegmentAgainBeforeItSyncs(t *testing.T) {
 	}
 }
 
-// rangeFS records how far the file was written from its start before a sync.
+// rangeFS records how much of the file was written from its start before a sync.
 type rangeFS struct {
 	vfs.FS
 	written, synced int64

@@ -13,9 +13,9 @@ import (
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
-// damageLog is a log of two segments: LSNs 1 to 4 in the first, 5 to 10 in the second; 3 and 8 have
-// several frames; nothing is synced after 7, which the frames from 9 on record. It is as a kill
-// leaves it.
+// damageLog returns a log of two segments: LSNs 1 to 4 in the first, 5 to 10 in the second; 3 and 8
+// have several frames. Nothing is synced after 7, which the frames from 9 on record. It is in the
+// state after a kill.
 func damageLog(t testing.TB) (m *vfs.Mem, payloads []string) {
 	t.Helper()
 	m = emptyMem(t)
@@ -44,14 +44,14 @@ func appendToNext(t testing.TB, l *Log, payload string) {
 	l.o.SegmentBytes = size
 }
 
-// place is the location of a record, and the LSN that its first frame records as durable.
-type place struct {
+// recordRange is the location of a record, and the LSN that its first frame records as durable.
+type recordRange struct {
 	from, to int64
 	durable  lsn.LSN
 }
 
-// places walks an undamaged segment.
-func places(t testing.TB, v vfs.FS, number uint64) map[lsn.LSN]place {
+// recordRanges walks an undamaged segment.
+func recordRanges(t testing.TB, v vfs.FS, number uint64) map[lsn.LSN]recordRange {
 	t.Helper()
 	o := small(v)
 	segs, err := survey(&o)
@@ -59,7 +59,7 @@ func places(t testing.TB, v vfs.FS, number uint64) map[lsn.LSN]place {
 	r, err := openReader(&o, &segs[number-1])
 	must(t, err)
 	defer r.close()
-	out := map[lsn.LSN]place{}
+	out := map[lsn.LSN]recordRange{}
 	for {
 		from := r.at.off
 		lsn, _, err := r.next()
@@ -69,11 +69,11 @@ func places(t testing.TB, v vfs.FS, number uint64) map[lsn.LSN]place {
 		b, err := r.read(from, frameLen)
 		must(t, err)
 		f, _ := parseFrame(b, number, r.seed)
-		out[lsn] = place{from, r.at.off, f.durable}
+		out[lsn] = recordRange{from, r.at.off, f.durable}
 	}
 }
 
-// checkPrefix replays v, which must hold exactly the payloads up to last, and goes on with it.
+// checkPrefix replays v, which must contain exactly the payloads up to last, and appends to it.
 func checkPrefix(t *testing.T, what string, v *vfs.Mem, payloads []string, last int) {
 	t.Helper()
 	_, got, err := replay(small(v), 1)
@@ -101,9 +101,9 @@ func checkPrefix(t *testing.T, what string, v *vfs.Mem, payloads []string, last 
 	}
 }
 
-// checkMended replays v, which has one flipped bit: all records are there, and a writer leaves the
-// files as they were. Verify reports it if only damage can cause it.
-func checkMended(t *testing.T, what string, v *vfs.Mem, proven bool, payloads []string, before map[string]string) {
+// checkRepaired replays v, which has one flipped bit: all records are present, and a writer leaves
+// the files as they were. Verify reports the bit if only damage can cause it.
+func checkRepaired(t *testing.T, what string, v *vfs.Mem, proven bool, payloads []string, before map[string]string) {
 	t.Helper()
 	tail, got, err := replay(small(v), 1)
 	if err != nil {
@@ -144,7 +144,7 @@ func TestLogCutAtAnyLength(t *testing.T) {
 	m, payloads := damageLog(t)
 	for number := uint64(1); number <= 2; number++ {
 		content := readFile(t, m, segmentPath(number))
-		at := places(t, m, number)
+		at := recordRanges(t, m, number)
 		for n := range content {
 			what := fmt.Sprintf("segment %d cut to %d of %d bytes", number, n, len(content))
 			v := m.Clone()
@@ -164,9 +164,9 @@ func TestLogCutAtAnyLength(t *testing.T) {
 	}
 }
 
-// What must happen when a byte of a record changes in a log that was not closed: one bit is put
-// right; of more, if a later frame knew the record to be durable, the log is refused; else the
-// record and all later ones are a torn tail. Zeros that were written ahead do not affect this.
+// The effect of changing a byte of a record in a log that was not closed: a single bit is repaired.
+// Otherwise, if a later frame recorded the record as durable, the log is refused; if not, the
+// record and all later ones are a torn tail. Zeros that were written ahead make no difference.
 func TestEveryByteFlipped(t *testing.T) {
 	for _, ahead := range []int{0, 333} {
 		t.Run(fmt.Sprint("ahead=", ahead), func(t *testing.T) { everyByteFlipped(t, ahead) })
@@ -178,7 +178,7 @@ func everyByteFlipped(t *testing.T, ahead int) {
 	before := snapshot(t, m)
 	for number := uint64(1); number <= 2; number++ {
 		content := readFile(t, m, segmentPath(number))
-		at := places(t, m, number)
+		at := recordRanges(t, m, number)
 		for off := range content {
 			change := func(mask byte) (string, *vfs.Mem) {
 				v := m.Clone()
@@ -191,7 +191,7 @@ func everyByteFlipped(t *testing.T, ahead int) {
 				written[off] ^= mask
 				return fmt.Sprintf("segment %d byte %d mask %#02x", number, off, mask), v
 			}
-			hit := lsn.LSN(0) // LSN of the record that is damaged; 0: the header
+			hit := lsn.LSN(0) // LSN of the damaged record; 0: the header
 			for lsn, p := range at {
 				if p.from <= int64(off) && int64(off) < p.to {
 					hit = lsn
@@ -202,7 +202,7 @@ func everyByteFlipped(t *testing.T, ahead int) {
 				proven = proven || lsn > hit && p.durable >= hit
 			}
 			what, v := change(1 << (off % 8))
-			checkMended(t, what, v, proven, payloads, before)
+			checkRepaired(t, what, v, proven, payloads, before)
 			what, v = change(3 << (off % 7))
 			if proven {
 				checkRefused(t, what, v, 1)
@@ -235,7 +235,7 @@ func TestDamageBelowLogStartDoesNotMatter(t *testing.T) {
 	}
 }
 
-// manySegments is a log of 30 LSNs, 5 in each segment.
+// manySegments returns a log of 30 LSNs, 5 in each segment.
 func manySegments(t testing.TB) *vfs.Mem {
 	t.Helper()
 	m := emptyMem(t)
@@ -253,10 +253,10 @@ func manySegments(t testing.TB) *vfs.Mem {
 
 func TestGapsMatterFromLogStartOn(t *testing.T) {
 	m := manySegments(t)
-	for number := uint64(1); number <= 5; number++ { // without the sixth nothing proves that it existed
+	for number := uint64(1); number <= 5; number++ { // without the sixth nothing proves that the fifth existed
 		v := m.Clone()
 		must(t, v.Remove(segmentPath(number)))
-		end := lsn.LSN(number * 5) // last LSN of the missing one
+		end := lsn.LSN(number * 5) // last LSN of the missing segment
 		for logStart := lsn.LSN(1); logStart <= 31; logStart++ {
 			what := fmt.Sprintf("segment %d is missing, log start %d", number, logStart)
 			if logStart <= end {
@@ -278,7 +278,8 @@ func TestGapsMatterFromLogStartOn(t *testing.T) {
 	checkRefused(t, "newest is missing", v, 27)
 }
 
-// releaseFS removes the oldest segments before the n-th Open, as a Release does beside Verify.
+// releaseFS removes the oldest segments before the n-th Open, like a Release concurrent with
+// Verify.
 type releaseFS struct {
 	vfs.FS
 	opens, n int
@@ -320,7 +321,7 @@ func TestWrongSegmentsAreRefused(t *testing.T) {
 		}
 	}
 	must(t, l.Close())
-	// Same instance, same numbers, other payloads.
+	// Same instance, same numbers, different payloads.
 	twin := emptyMem(t)
 	l = create(t, small(twin))
 	for i := range 30 {
@@ -388,7 +389,7 @@ func TestUnfinishedNewestFileIsRemoved(t *testing.T) {
 func TestTornTailIsKeptThenCut(t *testing.T) {
 	m, payloads := damageLog(t)
 	content := readFile(t, m, segmentPath(2))
-	at := places(t, m, 2)
+	at := recordRanges(t, m, 2)
 	junk := append(content[:at[8].to:at[8].to], strings.Repeat("junk", 100000)...)
 	writeFile(t, m, segmentPath(2), junk)
 	writeFile(t, m, testDir+"/"+tornName(2), []byte("older"))
@@ -408,7 +409,7 @@ func TestTornTailIsKeptThenCut(t *testing.T) {
 	}
 }
 
-// A value may hold a copy of the log itself.
+// A value may contain a copy of the log itself.
 func TestFramesInsideATornPayloadAreIgnored(t *testing.T) {
 	o := small(emptyMem(t))
 	o.SegmentBytes, o.FrameBytes = 1<<20, 1<<20

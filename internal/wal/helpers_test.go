@@ -18,7 +18,7 @@ import (
 
 const testDir = "/wal"
 
-// small gives a log of small segments and frames on v.
+// small returns options for a log of small segments and frames on v.
 func small(v vfs.FS) Options {
 	return Options{FS: v, Dir: testDir, Instance: exampleInstance, SegmentBytes: 700, FrameBytes: 64}
 }
@@ -30,7 +30,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// noError is must for goroutines beside the test's own, which must not end the test.
+// noError is must for goroutines other than the test's own, which must not end the test.
 func noError(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -54,7 +54,7 @@ func emptyMem(t testing.TB) *vfs.Mem {
 	return m
 }
 
-// create makes an empty log and opens it.
+// create creates an empty log and opens it.
 func create(t testing.TB, o Options) *Log {
 	t.Helper()
 	must(t, Create(o, 1))
@@ -72,7 +72,7 @@ func open(t testing.TB, o Options, logStart lsn.LSN) (*Log, records) {
 	return l, got
 }
 
-// records are payloads by LSN.
+// records contains payloads by LSN.
 type records map[lsn.LSN]string
 
 func replay(o Options, logStart lsn.LSN) (*Tail, records, error) {
@@ -92,7 +92,7 @@ func replay(o Options, logStart lsn.LSN) (*Tail, records, error) {
 	return tail, got, err
 }
 
-// verify gives the findings as lines.
+// verify returns the findings as lines.
 func verify(t testing.TB, o Options, logStart lsn.LSN) (findings []string) {
 	t.Helper()
 	must(t, Verify(o, logStart, func(file string, off int64, problem string) {
@@ -109,7 +109,7 @@ func appendAll(t testing.TB, l *Log, payloads ...string) {
 	}
 }
 
-// text is a payload of n bytes that depends on serial.
+// text returns a payload of n bytes that depends on serial.
 func text(serial, n int) string {
 	b := make([]byte, n)
 	rand.New(rand.NewSource(int64(serial))).Read(b)
@@ -130,7 +130,7 @@ func readFile(t testing.TB, v vfs.FS, name string) []byte {
 	return b
 }
 
-// snapshot gives the content of all files of a log by name.
+// snapshot returns the content of all files of a log by name.
 func snapshot(t testing.TB, v vfs.FS) map[string]string {
 	t.Helper()
 	names, err := v.List(testDir)
@@ -142,7 +142,7 @@ func snapshot(t testing.TB, v vfs.FS) map[string]string {
 	return out
 }
 
-// writeFile replaces or makes a file, durably.
+// writeFile creates or replaces a file, durably.
 func writeFile(t testing.TB, v vfs.FS, name string, content []byte) {
 	t.Helper()
 	f, err := v.Open(name, true)
@@ -158,9 +158,9 @@ func writeFile(t testing.TB, v vfs.FS, name string, content []byte) {
 	must(t, v.SyncDir(filepath.Dir(name)))
 }
 
-// hook has fn called before each call that changes the disk, with the last element of its name; nil
-// for none. An error from it is the call's; a fault.ErrNoSpace lets a write do half of its work
-// first.
+// hook makes fn be called before each call that changes the disk, with the last element of its
+// name; nil removes it. An error from fn is returned by the call; a fault.ErrNoSpace lets a write
+// do half of its work first.
 func hook(disk *faultfs.FS, fn func(op, name string) error) {
 	disk.Watch(func(c faultfs.Call) error {
 		if fn == nil || !c.Changes() {
@@ -174,8 +174,8 @@ func hook(disk *faultfs.FS, fn func(op, name string) error) {
 	})
 }
 
-// torn gives a state that a power cut may leave between m.Crash and m.Clone: of names made since
-// their directory was synced none, some or all are there, and of names removed since likewise; of
+// torn returns a state that a power cut may leave between m.Crash and m.Clone. Of the names created
+// since their directory was synced, none, some or all exist, and the same for removed names. Of
 // each file any 64-byte sectors are as last synced, the others as last written, and the length is
 // one of the two.
 func torn(t testing.TB, rng *rand.Rand, m *vfs.Mem) *vfs.Mem {
@@ -183,7 +183,7 @@ func torn(t testing.TB, rng *rand.Rand, m *vfs.Mem) *vfs.Mem {
 	return tornNames(t, rng, m, share(rng.Intn(3)), share(rng.Intn(3)))
 }
 
-// share says how many of several things are there.
+// share specifies how many of several names exist.
 type share int
 
 const (
@@ -194,7 +194,7 @@ const (
 
 func (s share) has(rng *rand.Rand) bool { return rng.Intn(2) < int(s) }
 
-// tornNames is torn with a say about the names.
+// tornNames is torn with a given share of the names.
 func tornNames(t testing.TB, rng *rand.Rand, m *vfs.Mem, made, removed share) *vfs.Mem {
 	t.Helper()
 	killed, cut := m.Clone(), m.Crash()
@@ -207,12 +207,12 @@ func tornNames(t testing.TB, rng *rand.Rand, m *vfs.Mem, made, removed share) *v
 			names[n] = both
 		}
 	}
-	for _, n := range slices.Sorted(maps.Keys(names)) { // sorted, so that a seed gives the same state again
+	for _, n := range slices.Sorted(maps.Keys(names)) { // sorted, so that a seed always gives the same state
 		both := names[n]
 		if both[1] == nil && !made.has(rng) || both[0] == nil && !removed.has(rng) {
 			continue
 		}
-		if both[0] == nil { // a removed file that comes back is whole
+		if both[0] == nil { // a removed file that reappears is complete
 			both[0] = both[1]
 		}
 		length := len(both[rng.Intn(2)])

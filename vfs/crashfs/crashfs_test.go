@@ -42,7 +42,7 @@ func read(t *testing.T, m vfs.FS, name string) string {
 	return string(b)
 }
 
-// start is a file system with an empty file of a durable name.
+// start returns a file system with an empty file whose name is durable.
 func start(t *testing.T) (*FS, vfs.File) {
 	t.Helper()
 	fsys := New(vfs.NewMem())
@@ -67,8 +67,8 @@ func put(t *testing.T, f vfs.File, text string, off int64) {
 	must1(t, err)
 }
 
-// The last write is torn at each border of a sector of the file, wherever it begins; before it all
-// is there.
+// The last write is torn at each sector boundary of the file, wherever it begins; earlier writes
+// are complete.
 func TestLastWriteIsTornAtSectors(t *testing.T) {
 	fsys, f := start(t)
 	put(t, f, "first", 0)
@@ -93,7 +93,7 @@ func TestLastWriteIsTornAtSectors(t *testing.T) {
 	}
 }
 
-// Any sectors of a write may be there, each whole or not at all.
+// Any sectors of a write may be present, each completely or not at all.
 func TestRandomStatesKeepWholeSectors(t *testing.T) {
 	fsys, f := start(t)
 	put(t, f, strings.Repeat("1", 4*sector), 0)
@@ -119,7 +119,7 @@ func TestRandomStatesKeepWholeSectors(t *testing.T) {
 	}
 }
 
-// A disk that forgets a flush has lost it alone or with all that came later.
+// A disk that forgets a flush has lost that flush alone, or with everything later.
 func TestIgnoredSyncsLoseSyncedData(t *testing.T) {
 	fsys, f := start(t)
 	put(t, f, "1", 0)
@@ -149,8 +149,8 @@ func TestIgnoredSyncsLoseSyncedData(t *testing.T) {
 	}
 }
 
-// The function of OnOperation sees the moment before the operation, in the middle of writes too,
-// and may refuse it.
+// The function of OnOperation sees the state before the operation, also in the middle of writes,
+// and may refuse the operation.
 func TestOnOperationIsCalledBeforeEachOperation(t *testing.T) {
 	fsys := New(vfs.NewMem())
 	fsys.Halves = true
@@ -195,7 +195,7 @@ func list(t *testing.T, m *vfs.Mem) []string {
 	return names
 }
 
-// States have different hashes, and there are at most as many as the limit; the same seed gives the
+// States have different hashes, there are at most as many as the limit, and the same seed gives the
 // same ones.
 func TestStatesRespectTheirLimit(t *testing.T) {
 	fsys, f := start(t)

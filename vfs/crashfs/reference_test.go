@@ -11,7 +11,7 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// event is one operation, in the simplest record of a file system.
+// event is one operation of the simplest possible record of a file system.
 type event struct {
 	kind kind // "" = flush
 	of   int  // the file, or below 0 the directory
@@ -23,7 +23,7 @@ type event struct {
 	child    int
 }
 
-// account lists all operations. Nothing is computed in advance.
+// account lists all operations. It computes nothing in advance.
 type account struct {
 	events []event
 	files  int
@@ -41,14 +41,13 @@ func (a *account) waiting() (out []int) {
 	return out
 }
 
-// now returns the names of a directory.
+// now returns the current names of a directory.
 func (a *account) now(dir int) map[string]int {
 	names, _ := a.replay(nil)
 	return names[dir]
 }
 
-// replay applies all events except those that are lost: 'n' = not there, 'z' = only zeros of its
-// length.
+// replay applies all events except the lost ones: 'n' = absent, 'z' = only zeros of its length.
 func (a *account) replay(lost map[int]byte) (names map[int]map[string]int, content map[int]string) {
 	names, content = map[int]map[string]int{-1: {}, -2: {}}, map[int]string{}
 	grow := func(of int, size int64) {
@@ -86,7 +85,7 @@ func (a *account) replay(lost map[int]byte) (names map[int]map[string]int, conte
 	return names, content
 }
 
-// text returns a file system as one line.
+// text formats a file system as one line.
 func (a *account) text(lost map[int]byte) string {
 	names, content := a.replay(lost)
 	var out []string
@@ -139,7 +138,7 @@ func (a *account) possible() map[string]bool {
 	return out
 }
 
-// promised returns the texts that must be among the states.
+// promised returns the texts that the states must include.
 func (a *account) promised() map[string]string {
 	waiting := a.waiting()
 	names := func(i int) bool { return a.events[i].of < 0 }
@@ -240,8 +239,8 @@ func (w *world) step() {
 	}
 }
 
-// States is compared with a simple reference: a list of all events, replayed from its start for
-// each state.
+// States is compared with a simple reference: a list of all events that is replayed from its start
+// for each state.
 func TestStatesMatchReplayedEvents(t *testing.T) {
 	r := seedtest.Rand(t)
 	histories := 20
@@ -305,7 +304,7 @@ func (w *world) compare(seed uint64) int {
 	return len(seen)
 }
 
-// kill continues as the next process does.
+// kill continues like the next process.
 func (w *world) kill() {
 	w.fsys = w.fsys.Point().Resume()
 	for of := range w.open {

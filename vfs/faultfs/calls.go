@@ -132,7 +132,7 @@ func (f *file) WriteAt(b []byte, off int64) (n int, err error) {
 	case v.when == Middle:
 		n, err = f.File.WriteAt(b[:len(b)/2], off)
 	case v.when == After:
-		_, err = f.File.WriteAt(b, off) // how much was written is not reported
+		_, err = f.File.WriteAt(b, off) // the number of bytes written is not returned
 	}
 	if err != nil {
 		return n, err
@@ -152,7 +152,7 @@ func (f *file) Size() (size int64, err error) {
 	return size, nil
 }
 
-// loser is a file that can lose what was not synced.
+// loser is a file that can lose its unsynced bytes.
 type loser interface{ LoseUnsynced(cached bool) error }
 
 // Sync implements vfs.File.
@@ -198,8 +198,8 @@ func (f *file) PunchHole(off, n int64) error {
 		func() error { return f.File.PunchHole(off, n/2) })
 }
 
-// Close implements vfs.File. Even if it fails, the underlying file is closed, as the system does
-// it.
+// Close implements vfs.File. Even if it fails, the underlying file is closed, as in the operating
+// system.
 func (f *file) Close() error { return f.f.end(Call{Op: Close, Name: f.name}, f.File.Close) }
 
 func (f *FS) end(c Call, end func() error) error {
@@ -210,7 +210,7 @@ func (f *FS) end(c Call, end func() error) error {
 	return v.err
 }
 
-// lock is a lock that was taken.
+// lock is an acquired lock.
 type lock struct {
 	vfs.Lock
 	f    *FS

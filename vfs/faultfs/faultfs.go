@@ -63,7 +63,7 @@ var Looks = []Op{Open, List, Stat, Lock, Size, LockRead, LockCheck}
 
 // Call is one call.
 type Call struct {
-	N    int // how many there were before
+	N    int // number of earlier calls
 	Op   Op
 	Name string
 	To   string // Rename: the new name
@@ -91,7 +91,7 @@ type FS struct {
 	calls  []Call
 }
 
-// New returns a file system on top of another one, without a rule.
+// New returns a file system on top of another one, without rules.
 func New(under vfs.FS) *FS { return &FS{under: under, counts: map[Op]int{}} }
 
 // Under returns the underlying file system.
@@ -108,16 +108,16 @@ func (f *FS) SetUnder(under vfs.FS) {
 	f.under = under
 }
 
-// Watch makes each later call call fn first, concurrently if the calls are; nil removes it. If fn
-// returns an error, the call does nothing and returns it; if Halfway made the error, the call does
-// half of its work first.
+// Watch sets a function that is called before each call, concurrently if the calls are concurrent;
+// nil removes it. If fn returns an error, the call has no effect and returns it; if the error was
+// made by Halfway, the call does half of its work first.
 func (f *FS) Watch(fn func(Call) error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.watch = fn
 }
 
-// WatchDone makes each later call that succeeds call fn at its end.
+// WatchDone sets a function that is called at the end of each successful call.
 func (f *FS) WatchDone(fn func(Call)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -143,7 +143,7 @@ type halfway struct{ cause error }
 
 func (h *halfway) Error() string { return h.cause.Error() }
 
-// Count returns how many calls of the given kinds there were, of all kinds if none is given.
+// Count returns the number of calls of the given kinds, of all kinds if none is given.
 func (f *FS) Count(ops ...Op) (n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -163,7 +163,7 @@ func (f *FS) Record(on bool) {
 	f.record, f.calls = on, nil
 }
 
-// Calls returns the list since Record.
+// Calls returns the calls since Record.
 func (f *FS) Calls() []Call {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -201,7 +201,7 @@ func (f *FS) judge(c Call) *verdict {
 		if v == nil {
 			v = t.meet(c)
 		} else {
-			t.meet(c) // it counts
+			t.meet(c) // for its count
 		}
 	}
 	f.mu.Unlock()
@@ -229,7 +229,7 @@ func matches(pattern, name string) bool {
 	}
 	ok, err := filepath.Match(pattern, name[from+1:])
 	if err != nil {
-		panic("faultfs: " + pattern + " is no pattern") // the test is wrong
+		panic("faultfs: " + pattern + " is not a valid pattern") // a bug in the test
 	}
 	return ok
 }

@@ -25,7 +25,7 @@ func must(t *testing.T, errs ...error) {
 	}
 }
 
-// example is a file system with a file "/d/a" of sixteen synced bytes, open.
+// example returns a file system with an open file "/d/a" of sixteen synced bytes.
 func example(t *testing.T) (*FS, *vfs.Mem, vfs.File) {
 	t.Helper()
 	mem := vfs.NewMem()
@@ -56,8 +56,8 @@ func content(t *testing.T, v vfs.FS, name string) string {
 
 func drop[T any](_ T, err error) error { return err }
 
-// Each kind of call fails before, after and in the middle of its work: the error is the disk's, and
-// the disk then has what the rule says.
+// Each kind of call fails before, after and in the middle of its work. The error is the disk's, and
+// the disk is in the state that the rule specifies.
 func TestEachCallFailsBeforeAfterAndPartway(t *testing.T) {
 	full, half := strings.Repeat("y", 16), strings.Repeat("y", 8)+strings.Repeat("x", 8)
 	x16 := strings.Repeat("x", 16)
@@ -152,11 +152,11 @@ func TestLockErrorsAreReturned(t *testing.T) {
 	must(t, err, again.Close())
 }
 
-// A rule counts the calls that match it by kind, pattern of the name and its function.
+// A rule counts the calls that match its kind, its name pattern and its function.
 func TestRulesMatchCallsByKindNameAndFunction(t *testing.T) {
 	for _, c := range []struct {
 		rule Rule
-		want string // which of the calls below fail
+		want string // the indexes of the calls below that fail
 	}{
 		{Rule{}, "0"},
 		{Rule{Skip: 3}, "3"},
@@ -167,7 +167,7 @@ func TestRulesMatchCallsByKindNameAndFunction(t *testing.T) {
 		{Rule{Ops: []Op{Write}, Name: "*.wal", Skip: 1}, "2"},
 		{Rule{Name: "d/*", Times: Forever}, "1 2"},
 		{Rule{Name: "e/*", Times: Forever}, ""},
-		{Rule{Name: "b", Times: Forever}, "0 6 7"}, // a rename by both its names
+		{Rule{Name: "b", Times: Forever}, "0 6 7"}, // a rename matches by either name
 		{Rule{Match: func(c Call) bool { return c.Off == 4 }}, "2"},
 		{Rule{Ops: Changes, Times: Forever}, "0 1 2 5 6 7"},
 		{Rule{Ops: Looks, Times: Forever}, "3 4"},
@@ -194,8 +194,8 @@ func TestRulesMatchCallsByKindNameAndFunction(t *testing.T) {
 	}
 }
 
-// The errors are those of a real disk: a full one's can be asked for, but a sync that found no
-// space does not say "try again".
+// The errors match those of a real disk: errors.Is recognizes that of a full disk, but a sync that
+// found no space is not ErrNoSpace, which would suggest a retry.
 func TestInjectedErrorsMatchThoseOfADisk(t *testing.T) {
 	own := errors.New("own")
 	for _, c := range []struct {
@@ -223,8 +223,7 @@ func TestInjectedErrorsMatchThoseOfADisk(t *testing.T) {
 	}
 }
 
-// A sync fails and loses what was written: no later sync makes it durable, unless it is written
-// again.
+// A failed sync loses the written data: no later sync makes it durable unless it is written again.
 func TestFailedSyncLosesUnsyncedData(t *testing.T) {
 	const page = 4096
 	for _, loss := range []Loss{Kept, Hidden, Gone} {
@@ -251,7 +250,7 @@ func TestFailedSyncLosesUnsyncedData(t *testing.T) {
 		if got := content(t, mem.Crash(), "/d/a"); got != old+old+old {
 			t.Errorf("loss %d: a power cut leaves other bytes", loss)
 		}
-		// Page 1 is written again, page 0 not; in the copy that a kill leaves as in the file
+		// Page 1 is written again, page 0 is not, both in the copy after a kill and in the file
 		// itself.
 		g, err := killed.Open("/d/a", true)
 		must(t, err)
@@ -364,7 +363,7 @@ func TestHealRemovesAllRules(t *testing.T) {
 	must(t, f.Sync())
 }
 
-// After a crash the same rules apply to what the crash left.
+// After a crash the same rules apply to the new file system.
 func TestBaseFileSystemCanBeReplaced(t *testing.T) {
 	disk, mem, f := example(t)
 	_, err := f.WriteAt([]byte("y"), 0)

@@ -9,58 +9,58 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// When is how far a call gets before it fails.
+// When specifies how far a call gets before it fails.
 type When int
 
 const (
-	// Before: nothing is done.
+	// Before: the call has no effect.
 	Before When = iota
-	// After: everything is done, and the call fails all the same. A file that was opened is closed,
-	// a lock that was taken is released.
+	// After: the call has its full effect and fails nevertheless. A file that was opened is closed,
+	// a lock that was acquired is released.
 	After
-	// Middle: of a Read, Write, Preallocate, Punch and Truncate half of the bytes are done; of
-	// others nothing.
+	// Middle: a Read, Write, Preallocate, Punch or Truncate processes half of its bytes; other
+	// calls have no effect.
 	Middle
 )
 
-// Loss says what happens to unsynced bytes when a Sync of a file fails.
+// Loss specifies what happens to unsynced bytes when a Sync of a file fails.
 type Loss int
 
 const (
-	// Kept: the next Sync writes it.
+	// Kept: the next Sync writes them.
 	Kept Loss = iota
-	// Hidden: it never reaches the disk, though reads show it and a later Sync succeeds. See
+	// Hidden: they never reach the disk, although reads return them and a later Sync succeeds. See
 	// vfs.Mem.
 	Hidden
-	// Gone: it never reaches the disk, and reads show what is there.
+	// Gone: they never reach the disk, and reads return what is on the disk.
 	Gone
 )
 
-// Errors of disks. Each is returned as package vfs returns it: with the call and the name, and that
-// of a full disk, except for a Sync, as vfs.ErrNoSpace too.
+// Errors of disks. Each is returned as package vfs returns it: with the call and the name. That of
+// a full disk, except for a Sync, is vfs.ErrNoSpace too.
 var (
 	ErrIO    error = syscall.EIO
 	ErrSpace error = syscall.ENOSPC
 )
 
-// Forever as a rule's Times lets all calls fail.
+// Forever, as a rule's Times, makes all calls fail.
 const Forever = -1
 
-// Rule says which calls fail, and how. With the zero value the next call of any kind fails with
-// ErrIO before it does anything.
+// Rule specifies which calls fail, and how. With the zero value the next call of any kind fails
+// with ErrIO before it has any effect.
 type Rule struct {
 	Ops   []Op            // kinds of calls that match; nil = all
-	Name  string          // pattern of filepath.Match for as many last elements of the name as it has itself, "wal/*"; empty = all
-	Match func(Call) bool // what more must hold; nil = nothing. It may be called by many goroutines, and must not call the FS
-	Skip  int             // so many calls that match succeed first
-	Times int             // then so many fail; 0 = 1
+	Name  string          // pattern of filepath.Match for the last elements of the name, as many as the pattern has: "wal/*"; empty = all
+	Match func(Call) bool // an additional condition; nil = none. It may be called concurrently, and must not call the FS
+	Skip  int             // number of matching calls that succeed first
+	Times int             // number of calls that fail then; 0 = 1
 	When  When
-	Err   error // nil = ErrIO; one that is no syscall.Errno is returned as it is
-	// Loss is for the Sync of files of a vfs.Mem. On another file system it panics.
+	Err   error // nil = ErrIO; an error that is not a syscall.Errno is returned unchanged
+	// Loss applies to the Sync of files of a vfs.Mem. On other file systems it panics.
 	Loss Loss
 }
 
-// Fault is a rule in effect, and what it has done.
+// Fault is an active rule and its statistics.
 type Fault struct {
 	rule Rule
 	fs   *FS
@@ -92,8 +92,8 @@ func (t *Fault) First() (c Call, met bool) {
 	return t.first, t.met > 0
 }
 
-// meet counts a call that matches, and returns how it fails, nil if it does not. The caller holds
-// the lock of the FS.
+// meet counts a matching call and returns how it fails, nil if it does not. The caller holds the
+// lock of the FS.
 func (t *Fault) meet(c Call) *verdict {
 	r := &t.rule
 	switch {
@@ -113,7 +113,7 @@ func (t *Fault) meet(c Call) *verdict {
 	return &verdict{err: diskError(c, r.Err), when: r.When, loss: r.Loss}
 }
 
-// diskError returns err as package os, and package vfs on top of it, would return it.
+// diskError returns err in the form in which package os, and package vfs on top of it, return it.
 func diskError(c Call, err error) error {
 	if err == nil {
 		err = ErrIO
@@ -139,7 +139,7 @@ type verdict struct {
 	loss Loss
 }
 
-// run does a call. half is what can be half done; nil if nothing can.
+// run runs a call. half is the function for a partial effect; nil if there is none.
 func (f *FS) run(c Call, do, half func() error) error {
 	v := f.judge(c)
 	switch {

@@ -161,7 +161,7 @@ func (d *Decoder) operation(object []byte) (op Operation, err error) {
 	case members == nil:
 		return op, fmt.Errorf("%q is missing", name)
 	case other != nil:
-		return op, fmt.Errorf("this op takes a %q alone", name)
+		return op, fmt.Errorf("this op takes only a %q", name)
 	case members[0] != '{':
 		return op, fmt.Errorf("%s: want an object, not %s", name, jsonin.Kind(members))
 	}

@@ -118,7 +118,7 @@ func keysOf(args []string) ([][]byte, error) {
 func hexKey(text string) ([]byte, error) {
 	key, err := hex.DecodeString(strings.TrimPrefix(text, "0x"))
 	if err != nil {
-		return nil, fmt.Errorf("%.60q is not hex, two digits a byte", text)
+		return nil, fmt.Errorf("%.60q is not hex with two digits per byte", text)
 	}
 	return key, nil
 }

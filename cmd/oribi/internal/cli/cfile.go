@@ -131,7 +131,7 @@ func (a *app) cfileSeek() *cobra.Command {
 				return err
 			}
 			if !r.Info().ValueIndex || isRaw(r) {
-				return &failure{exitFailed, fmt.Errorf("%s: the file has no index of values", args[0])}
+				return &failure{exitFailed, fmt.Errorf("%s: the file has no value index", args[0])}
 			}
 			target, err := target(r.Info().Type, args[1])
 			if err != nil {

@@ -151,7 +151,7 @@ func (w *columnWriting) run(ctx context.Context, out io.Writer) (err error) {
 func (w *columnWriting) gather(r *lines.Reader, v *batch.Vector, cells int) (more bool, err error) {
 	for v.Len < cells || cells == 0 {
 		if r.Bytes > maxBatchBytes {
-			return false, fmt.Errorf("%s:%d: append_batch asks for more than %d bytes of cells at once", w.name, r.Line, maxBatchBytes)
+			return false, fmt.Errorf("%s:%d: append_batch has more than %d bytes of cells", w.name, r.Line, maxBatchBytes)
 		}
 		err := r.Next(v)
 		if err == io.EOF {
@@ -178,7 +178,7 @@ func (w *columnWriting) sorted(v *batch.Vector) error {
 	}
 	w.key = keyenc.AppendKeyCell(w.key[:0], w.spec.Options.Type, v.Cell(v.Len-1), true)
 	if w.some && bytes.Compare(w.key, w.last) < 0 {
-		return errors.New("the value is below the one before: an index of values needs them in order")
+		return errors.New("the value is less than the previous one: a value index requires sorted values")
 	}
 	w.key, w.last, w.some = w.last, w.key, true
 	return nil

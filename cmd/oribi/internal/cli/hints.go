@@ -48,11 +48,11 @@ var signatures = []struct{ begin, name, next string }{
 	{"ARROW1", "an Arrow file", "convert it to CSV or JSON Lines first"},
 	{"ORC", "an ORC file", "convert it to CSV or JSON Lines first"},
 	{"Obj\x01", "an Avro file", "convert it to CSV or JSON Lines first"},
-	{"\x1f\x8b", "packed with gzip", "name it .gz, or unpack it first"},
-	{"\x28\xb5\x2f\xfd", "packed with zstd", "unpack it first: zstd -dc"},
-	{"BZh", "packed with bzip2", "unpack it first: bzip2 -dc"},
-	{"\xfd7zXZ", "packed with xz", "unpack it first: xz -dc"},
-	{"PK\x03\x04", "a zip archive or a spreadsheet", "unpack it, or save it as CSV, first"},
+	{"\x1f\x8b", "compressed with gzip", "name it .gz, or decompress it first"},
+	{"\x28\xb5\x2f\xfd", "compressed with zstd", "decompress it first: zstd -dc"},
+	{"BZh", "compressed with bzip2", "decompress it first: bzip2 -dc"},
+	{"\xfd7zXZ", "compressed with xz", "decompress it first: xz -dc"},
+	{"PK\x03\x04", "a zip archive or a spreadsheet", "extract it, or save it as CSV, first"},
 	{"SQLite format 3\x00", "an SQLite database", "export a table as CSV first"},
 }
 

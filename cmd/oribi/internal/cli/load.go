@@ -99,13 +99,13 @@ func (f *loadFlags) options(cmd *cobra.Command, file string) (o load.Options, er
 	case o.Rows < 1:
 		return o, usage(fmt.Errorf("--batch: want at least 1, not %d", o.Rows))
 	case f.create && len(f.key) == 0:
-		return o, usage(errors.New("--create needs --key, the columns of the key"))
+		return o, usage(errors.New("--create requires --key with the key columns"))
 	case !f.create && given("key"):
-		return o, usage(errors.New("--key is for --create: the table has a key"))
+		return o, usage(errors.New("--key is only for --create: the table already has a key"))
 	case !f.create && (f.dryRun || len(f.types) > 0):
-		return o, usage(errors.New("--type and --dry-run are for --create"))
+		return o, usage(errors.New("--type and --dry-run are only for --create"))
 	case f.create && f.noHeader && o.Columns == nil:
-		return o, usage(errors.New("--create: a file without a header needs --columns, the names of its columns"))
+		return o, usage(errors.New("--create: a file without a header requires --columns with the column names"))
 	case given("columns") && len(o.Columns) == 0:
 		return o, usage(errors.New("--columns names no column"))
 	}
@@ -292,7 +292,7 @@ const (
 // createFor creates a table whose columns match the input.
 func (a *app) createFor(ctx context.Context, in *loadInput, f *loadFlags, o *load.Options, name string) (*oribi.Table, error) {
 	if _, err := o.Store.Table(name); err == nil {
-		return nil, &helped{fmt.Errorf("table %q: %w", name, oribi.ErrExists), "without --create and --key the rows go into it"}
+		return nil, &helped{fmt.Errorf("table %q: %w", name, oribi.ErrExists), "to load into it, omit --create and --key"}
 	}
 	s, err := a.inferSchema(ctx, in, f, o)
 	if err != nil {

@@ -86,7 +86,7 @@ func (a *app) openLoose(ctx context.Context, name string) (src block.Source, don
 		return nil, nil, err
 	}
 	if len(data) > maxLooseBytes {
-		return nil, nil, fmt.Errorf("larger than %d bytes, the most that are taken from a stream: unpack it into a file", maxLooseBytes)
+		return nil, nil, fmt.Errorf("larger than %d bytes, the maximum for a stream: decompress it to a file first", maxLooseBytes)
 	}
 	return &block.Memory{Bytes: data}, func() {}, nil
 }

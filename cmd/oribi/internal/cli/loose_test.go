@@ -257,8 +257,8 @@ func TestFailedWriteLeavesNoFile(t *testing.T) {
 		{`{"type":"DECIMAL32"}`, "1.5\n", exitFailed, "values:1: want an integer in plain digits"},
 		{`{"type":"STRING"}`, "\"\xff\"\n", exitFailed, "values:1: "},
 		{`{"type":"BINARY"}`, "\"ab\"\n", exitFailed, `values:1: want "0x…"`},
-		{`{"type":"INT32","validx":true}`, "1\n1\n3\n2\n", exitFailed, "values:4: the value is below the one before"},
-		{`{"type":"INT32","validx":true,"append_batch":1}`, "1\n1\n3\n2\n", exitFailed, "values:4: the value is below"},
+		{`{"type":"INT32","validx":true}`, "1\n1\n3\n2\n", exitFailed, "values:4: the value is less than the previous one"},
+		{`{"type":"INT32","validx":true,"append_batch":1}`, "1\n1\n3\n2\n", exitFailed, "values:4: the value is less than the previous one"},
 		{`{"type":"INT32","validx":true,"nullable":true}`, "1\n", exitUsage, "spec: validx: the column is nullable"},
 		{`{"type":"FLOAT","validx":true}`, "1\n", exitUsage, "spec: validx: values of type FLOAT have no order"},
 		{`{"type":"INT8","array":true,"validx":true}`, "", exitUsage, "spec: validx: the column is one of arrays"},
@@ -332,7 +332,7 @@ func TestSeekRefusesInvalidValues(t *testing.T) {
 			t.Errorf("%q: exit code %d: %s", value, code, errs)
 		}
 	}
-	if _, errs, code := command(nil, "cfile", "seek", unsorted, "--", "true"); code != exitFailed || !strings.Contains(errs, "no index of values") {
+	if _, errs, code := command(nil, "cfile", "seek", unsorted, "--", "true"); code != exitFailed || !strings.Contains(errs, "no value index") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }

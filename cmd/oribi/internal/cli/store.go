@@ -31,7 +31,7 @@ func withOptions(dir string, o oribi.Options, use func(*oribi.Store) error) (err
 	store, err := oribi.Open(dir, &o)
 	if err != nil {
 		if _, missing := os.Stat(dir); !o.ReadOnly && errors.Is(missing, fs.ErrNotExist) {
-			return &helped{err, "to make a store: oribi store init " + dir}
+			return &helped{err, "to create a store: oribi store init " + dir}
 		}
 		return damageHint(dir, err)
 	}

@@ -15,7 +15,7 @@ import (
 
 // errReaderGone means that the reader of our output has closed it, as head does. It is not a
 // failure.
-var errReaderGone = errors.New("the reader of the output went away")
+var errReaderGone = errors.New("the reader closed the output")
 
 // stdout is where data is printed. Once its reader has gone, every write returns errReaderGone.
 type stdout struct{ out io.Writer }
@@ -77,7 +77,7 @@ func (a *app) openCounted(name string, bar *progress.Bar) (io.ReadCloser, error)
 	z, err := unpack(in, f)
 	if err != nil {
 		f.Close()
-		return nil, &fs.PathError{Op: "unpack", Path: name, Err: err}
+		return nil, &fs.PathError{Op: "decompress", Path: name, Err: err}
 	}
 	return z, nil
 }

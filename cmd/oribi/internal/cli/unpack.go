@@ -42,7 +42,7 @@ func unpack(in io.Reader, file io.Closer) (*unpacked, error) {
 	if magic, err := buffered.Peek(2); err != nil && err != io.EOF {
 		return nil, err
 	} else if string(magic) != "\x1f\x8b" {
-		return nil, fmt.Errorf("not packed: %w", gzip.ErrHeader)
+		return nil, fmt.Errorf("not compressed: %w", gzip.ErrHeader)
 	}
 	z, err := gzip.NewReader(buffered)
 	if err != nil {
@@ -78,7 +78,7 @@ func (u *unpacked) fill(z io.Reader) {
 // for the end of the rows.
 func packedError(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("the packed file is cut short: %w", err)
+		return fmt.Errorf("the compressed file is truncated: %w", err)
 	}
 	return err
 }

@@ -70,7 +70,7 @@ func (s *Spec) check() error {
 	o := &s.Options
 	switch {
 	case !o.PositionalIndex && !o.ValueIndex:
-		return errors.New("posidx and validx are both false: nothing would lead to the values")
+		return errors.New("posidx and validx are both false: the values could not be found")
 	case o.ValueIndex && !o.Type.Keyable():
 		return fmt.Errorf("validx: values of type %s have no order", o.Type)
 	case o.ValueIndex && o.Nullable:
@@ -186,7 +186,7 @@ func (s *Spec) pair(object []byte) error {
 	}
 	data, err := hex.DecodeString(digits)
 	if err != nil {
-		return fmt.Errorf("pair %q: the value is not hex, two digits a byte", key)
+		return fmt.Errorf("pair %q: the value is not hex with two digits per byte", key)
 	}
 	switch texts["where"] {
 	case "header":

@@ -134,7 +134,7 @@ func (r *Records) arrayError(err error) error {
 		return r.source.err
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF {
-		return errors.New("the array is not closed: the file is cut short")
+		return errors.New("the array is not closed: the file is truncated")
 	}
 	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		r.Line = r.source.lineOf(syntax.ByteOffset)

@@ -36,7 +36,7 @@ func TestRecordsAreLinesOrElements(t *testing.T) {
 		{"\xef\xbb\xbf{}", "1:{}"}, {"[]", ""}, {"\n[\n]\n", ""}, {"\xef\xbb\xbf[{}]", "1:{}"},
 		{"[{\"a\":1},\n{\"a\":2}]\n", `1:{"a":1} 2:{"a":2}`}, {"\n[\n  {},\n\n {}\n]", "3:{} 5:{}"}, {`[1,"x",[2]]`, `1:1 1:"x" 1:[2]`},
 		{"[{\"a\":1,\"a\":2},\n{}]", `1:!the name "a" appears twice 2:{}`},
-		{"[{},\n{}", "1:{} 2:{} 2: the array is not closed: the file is cut short"}, {"[", "1: the array is not closed: the file is cut short"},
+		{"[{},\n{}", "1:{} 2:{} 2: the array is not closed: the file is truncated"}, {"[", "1: the array is not closed: the file is truncated"},
 		{"[{}]\n[{}]", "1:{} 2: text after the array"}, {"[{}]\nx", "1:{} 2: text after the array"},
 	} {
 		if got := readAll(strings.NewReader(c.in), 100); got != c.want {

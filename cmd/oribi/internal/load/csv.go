@@ -61,7 +61,7 @@ func csvRows(in io.Reader, m *maker, o *Options) (*csvSource, error) {
 		case i < m.schema.Keys:
 			return s, columnError(c.Name, errors.New("is in the key, but not in the file"))
 		case o.Mode != oribi.OpUpsert && c.Required():
-			return s, columnError(c.Name, errors.New("is not in the file, has no default, and cannot be NULL"))
+			return s, columnError(c.Name, errors.New("is not in the file, has no default, and is not nullable"))
 		}
 	}
 	return s, nil

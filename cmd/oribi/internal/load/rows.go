@@ -146,10 +146,10 @@ func (m *maker) put(dst *rows, i int, value []byte, read func([]byte, *schema.Co
 const maxCellBytes = 64 << 10
 
 var (
-	errNull   = errors.New("NULL, which it cannot be")
-	errNotSet = errors.New("not set, and it has no default and cannot be NULL")
+	errNull   = errors.New("NULL in a column that is not nullable")
+	errNotSet = errors.New("not set, and the column has no default and is not nullable")
 	errNoKey  = errors.New("not set, and it is in the key")
-	errAuto   = errors.New("is auto-incrementing: rows that bring their values are for --mode upsert")
+	errAuto   = errors.New("is auto-incrementing: use --mode upsert for rows with their own values")
 )
 
 // end appends the cells of the current record as one row.
