@@ -249,6 +249,29 @@ func TestScansMatchTheModel(t *testing.T) {
 	})
 }
 
+// A descending scan with a limit begins with few rows at the end of the rowset. Its batches grow and
+// do not cross the borders of windows.
+func TestDescendingScanBeginsAtTheEnd(t *testing.T) {
+	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}}, 1)
+	w := newWorld(t, seedtest.Rand(t), s, manyRows)
+	it, err := newIterator(w.set, scan.Options{Schema: s, Columns: []int{0}, Snapshot: mvcc.Everything, Keys: true, Limit: 1, Descending: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	end, part := len(w.rows), 64
+	for it.Next() {
+		from := max(end-part, (end-1)/batch.WindowRows*batch.WindowRows)
+		if n := it.Batch().Len; n != end-from || !bytes.Equal(it.Keys()[0], w.rows[end-1].key) || !bytes.Equal(it.Keys()[n-1], w.rows[from].key) {
+			t.Fatalf("batch of %d rows, want rows [%d, %d), the last one first", n, from, end)
+		}
+		end, part = from, scan.NextRows(part)
+	}
+	if end != 0 {
+		t.Errorf("the scan ends before row %d", end)
+	}
+}
+
 // compare reads all rows of an iterator. It compares byte strings after reading all of them, since
 // they stay valid.
 func (w *world) compare(req scan.Options, it *Iterator) error {
