@@ -217,6 +217,19 @@ func (f *HudiBloom) TypeCode() string {
 	return hudiBloomSimple
 }
 
+// AddHudiBloom adds a Bloom filter as Hudi stores it: a meta block and its type in file info. The
+// filter must have all keys of the file. Errors: as AddMeta and AddInfo.
+func (w *Writer) AddHudiBloom(f *HudiBloom) error {
+	text, err := f.MarshalText()
+	if err == nil {
+		err = w.AddMeta(hudiBloomMeta, text)
+	}
+	if err != nil {
+		return err
+	}
+	return w.AddInfo(infoHudiBloomType, []byte(f.TypeCode()))
+}
+
 // MarshalText returns the content of the meta block. The error is always nil.
 func (f *HudiBloom) MarshalText() ([]byte, error) {
 	return base64.StdEncoding.AppendEncode(nil, f.b), nil

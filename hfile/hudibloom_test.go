@@ -4,12 +4,16 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/corpustest"
 )
 
 // Each line of the file has the arguments of a filter of Hudi 1.2.0 (type, keys, error rate, most
@@ -185,5 +189,55 @@ func TestHudiBloomRefusesOptions(t *testing.T) {
 	text, _ := f.MarshalText()
 	if _, err := ParseHudiBloom(f.TypeCode(), text); err != nil {
 		t.Errorf("the smallest error rate: %v", err)
+	}
+}
+
+// Hudi's reader finds our filters in our files and gives the same answers.
+func TestHudiReadsOurBloomFilters(t *testing.T) {
+	_, program := corpustest.NeedHFileReaders(t)
+	j := newJudge(t, program)
+	for i, o := range []HudiBloomOptions{{Simple: true, Keys: 300, ErrorRate: 0.1}, {Keys: 50, ErrorRate: 0.05, MaxKeys: 250}} {
+		f, err := NewHudiBloom(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sink := &block.Memory{}
+		w, err := NewWriter(sink, WriterOptions{Like: Hudi, Codec: []Codec{None, GZ}[i], CreationTime: at})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range 300 {
+			key := fmt.Appendf(nil, "ключ-%03d", k)
+			f.Add(key)
+			if err := w.AppendKeyValue(key, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.AddHudiBloom(f); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Finish(); err != nil {
+			t.Fatal(err)
+		}
+		var keys strings.Builder
+		for k := range 3000 {
+			fmt.Fprintf(&keys, "{\"key\":\"ключ-%03d\"}\n", k)
+		}
+		n, yes := 0, 0
+		exit, message := j.ask(func(text []byte) {
+			var answer struct{ Present bool }
+			if err := json.Unmarshal(text, &answer); err != nil {
+				t.Fatal(err)
+			}
+			if answer.Present != f.MayContain(fmt.Appendf(nil, "ключ-%03d", n)) {
+				t.Errorf("%s: key %d: Hudi says %t", f.TypeCode(), n, answer.Present)
+			}
+			if n++; answer.Present {
+				yes++
+			}
+		}, j.write("f.hfile", sink.Bytes), "--reader", "hudi", "--bloom", j.write("keys.jsonl", []byte(keys.String())))
+		if exit != 0 || n != 3000 || yes < 300 || yes > 1500 {
+			t.Errorf("%s: %d answers, %d true, exit %d: %s", f.TypeCode(), n, yes, exit, message)
+		}
 	}
 }

@@ -155,8 +155,7 @@ func writeCells(t *testing.T, o hfile.WriterOptions, cells []hfile.Cell) []byte 
 		for _, c := range cells {
 			f.Add(c.Row)
 		}
-		text, _ := f.MarshalText()
-		if err := cmp.Or(w.AddMeta("bloomFilter", text), w.AddInfo("bloomFilterTypeCode", []byte(f.TypeCode()))); err != nil {
+		if err := w.AddHudiBloom(f); err != nil {
 			t.Fatal(err)
 		}
 	}
