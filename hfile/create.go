@@ -67,8 +67,8 @@ func (w *FileWriter) createTemporary() (err error) {
 	return err
 }
 
-// Finish completes the file and gives it its name. After an error there is no file. The writer takes
-// no more calls: they return ErrClosed.
+// Finish completes the file and gives it its name. After an error there is no file. The writer
+// takes no more calls: they return ErrClosed.
 func (w *FileWriter) Finish() error {
 	if w.f == nil {
 		return w.Writer.Finish() // why it is closed

@@ -71,7 +71,8 @@ type WriterOptions struct {
 	CodecBuffer int
 
 	// BlockBytes is the size at which a data block ends: HBase's blocks are larger by up to one
-	// cell, Hudi's do not reach it. Cells with equal keys share a block. Default 64 KiB, Hudi 1 MiB.
+	// cell, Hudi's do not reach it. Cells with equal keys share a block. Default 64 KiB, Hudi 1
+	// MiB.
 	BlockBytes int
 
 	// Checksum is the type of checksums. Default: ChecksumCRC32C, Hudi ChecksumNull.
@@ -97,8 +98,8 @@ type WriterOptions struct {
 	// one level by default, of any size.
 	IndexBlockBytes int
 
-	// IndexMinEntries is how many entries the root index has before it is split, at least 2. Default
-	// 16.
+	// IndexMinEntries is how many entries the root index has before it is split, at least 2.
+	// Default 16.
 	IndexMinEntries int
 
 	// StoreFile adds what HBase's store file writer adds, as for a bulk load: the range of

@@ -24,8 +24,8 @@ type randomFile struct {
 	bytes []byte
 }
 
-// randomFiles calls f with n files of each codec, encoding, and Bloom filter, and 4·n of Hudi's with
-// each codec, each file with other options and cells. The first of each kind is empty.
+// randomFiles calls f with n files of each codec, encoding, and Bloom filter, and 4·n of Hudi's
+// with each codec, each file with other options and cells. The first of each kind is empty.
 func randomFiles(t *testing.T, n int, f func(t *testing.T, file *randomFile)) {
 	rnd := rand.New(rand.NewPCG(5, 14))
 	files, cells := 0, 0
@@ -295,9 +295,9 @@ func TestHBaseAndHudiReadRandomFiles(t *testing.T) {
 	}
 }
 
-// TestHBaseAndHudiReadLargeFiles gives files of many small entries to both readers: blocks of Hudi's
-// default size, of which Hudi loses records where checksums cover less, and indexes of both systems
-// with several levels.
+// TestHBaseAndHudiReadLargeFiles gives files of many small entries to both readers: blocks of
+// Hudi's default size, of which Hudi loses records where checksums cover less, and indexes of both
+// systems with several levels.
 func TestHBaseAndHudiReadLargeFiles(t *testing.T) {
 	_, program := corpustest.NeedHFileReaders(t)
 	j := newJudge(t, program)
@@ -324,9 +324,9 @@ func TestHBaseAndHudiReadLargeFiles(t *testing.T) {
 	}
 }
 
-// hudiReads reports whether Hudi's reader supports the file: all in Hudi's form, and some in HBase's.
-// Of those it loses records in blocks whose checksums take more bytes than the last record, and
-// blocks that begin with the same row.
+// hudiReads reports whether Hudi's reader supports the file: all in Hudi's form, and some in
+// HBase's. Of those it loses records in blocks whose checksums take more bytes than the last
+// record, and blocks that begin with the same row.
 func (f *randomFile) hudiReads(t *testing.T) bool {
 	if f.o.Like == Hudi {
 		return true
@@ -378,8 +378,8 @@ func (f *randomFile) compare(t *testing.T, j *judge, name, reader string) {
 // goldenString returns b as the corpus's texts have byte strings.
 func goldenString(b []byte) string { return "0x" + hex.EncodeToString(b) }
 
-// seek has HBase seek some cells, and the last ones before them: it must stop at cells with the right
-// keys. If Hudi's reader supports the file, it seeks their rows.
+// seek has HBase seek some cells, and the last ones before them: it must stop at cells with the
+// right keys. If Hudi's reader supports the file, it seeks their rows.
 func (f *randomFile) seek(t *testing.T, j *judge, name string, rnd *rand.Rand) int {
 	var keys, rows bytes.Buffer
 	var wanted []int // indexes of cells

@@ -2,8 +2,8 @@ package hfile
 
 import "encoding/binary"
 
-// tagPacker writes the tags of a block with a dictionary; see tagHeaderLen. The zero value is that of
-// a new block.
+// tagPacker writes the tags of a block with a dictionary; see tagHeaderLen. The zero value is that
+// of a new block.
 type tagPacker struct {
 	dict  tagDictionary
 	index map[string]uint8 // from type and value to the place in dict

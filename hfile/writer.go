@@ -13,22 +13,22 @@ import (
 // Writer writes one HFile: entries in ascending order, then Finish.
 //
 // It keeps in memory the data block being filled, the open index blocks, the chunk of the Bloom
-// filter being filled, and meta blocks, and writes each block once it is complete. It copies what it
-// is given.
+// filter being filled, and meta blocks, and writes each block once it is complete. It copies what
+// it is given.
 //
 // An entry that it refuses changes nothing: the caller may go on with another one. After an error
 // from the sink all calls return that error, and what was written is no HFile. A Writer is not safe
 // for concurrent use. Source: hfile spec §12.
 type Writer struct {
-	o      WriterOptions // resolved
-	blocks *blockWriter
-	cells  *cellEncoder
-	index  *indexBuilder
-	bloom  *bloomBuilder // nil without one
-	delete *bloomBuilder // of rows with deletes of the family; nil without one
-	info   infoWriter
-	meta   []metaEntry
-	track  tracker
+	o            WriterOptions // resolved
+	blocks       *blockWriter
+	cells        *cellEncoder
+	index        *indexBuilder
+	bloom        *bloomBuilder // nil without one
+	deleteFamily *bloomBuilder // of rows with deletes of the family; nil without one
+	info         infoWriter
+	meta         []metaEntry
+	track        tracker
 
 	last, next []byte // key of the last entry; memory for the next one
 	lastKey    Key    // last, parsed
@@ -64,7 +64,7 @@ func NewWriter(w io.Writer, o WriterOptions) (*Writer, error) {
 		}
 	}
 	if o.StoreFile && o.Bloom != BloomRowCol {
-		if out.delete, err = newBloomBuilder(BloomRow, hash, o.BloomBlockBytes, 0); err != nil {
+		if out.deleteFamily, err = newBloomBuilder(BloomRow, hash, o.BloomBlockBytes, 0); err != nil {
 			return nil, err
 		}
 	}
@@ -82,9 +82,9 @@ func (w *Writer) AppendKeyValue(key, value []byte) error {
 
 // Append appends a cell. Cells ascend as Key.Compare sorts them, and all have the same family.
 //
-// It refuses a cell that sorts before the last one or, with RefuseEqualKeys, with it; that is beyond
-// a limit of the format; that has another family, a negative timestamp or sequence ID, or a type
-// that is none of a cell; or that has what the options do not store. With Hudi only cells are
+// It refuses a cell that sorts before the last one or, with RefuseEqualKeys, with it; that is
+// beyond a limit of the format; that has another family, a negative timestamp or sequence ID, or a
+// type that is none of a cell; or that has what the options do not store. With Hudi only cells are
 // accepted that AppendKeyValue can write. Errors: ErrClosed after Finish; those of the sink.
 func (w *Writer) Append(c Cell) error {
 	if w.err != nil {
@@ -177,8 +177,8 @@ func (w *Writer) append(c *Cell, ends bool) error {
 	if w.bloom != nil {
 		w.bloom.add(c.Key)
 	}
-	if w.delete != nil && (c.Type == DeleteFamily || c.Type == DeleteFamilyVersion) {
-		w.delete.add(c.Key)
+	if w.deleteFamily != nil && (c.Type == DeleteFamily || c.Type == DeleteFamilyVersion) {
+		w.deleteFamily.add(c.Key)
 	}
 	if ends {
 		if err := w.endBlock(false); err != nil {
@@ -228,7 +228,7 @@ func (w *Writer) endBlock(closing bool) error {
 	if err := w.index.endLeaf(closing); err != nil {
 		return err
 	}
-	for _, b := range []*bloomBuilder{w.bloom, w.delete} {
+	for _, b := range []*bloomBuilder{w.bloom, w.deleteFamily} {
 		for b != nil && b.ready(closing) {
 			at, err := w.blocks.writePayload(bloomChunkBlock, b.takeChunk())
 			if err != nil {
@@ -258,8 +258,8 @@ func (w *Writer) AddMeta(name string, content []byte) error {
 	return nil
 }
 
-// AddInfo adds an entry to file info. It refuses keys with the prefix "hfile.", keys that the writer
-// itself writes, and a key that was added before. Errors: as Append.
+// AddInfo adds an entry to file info. It refuses keys with the prefix "hfile.", keys that the
+// writer itself writes, and a key that was added before. Errors: as Append.
 func (w *Writer) AddInfo(key string, value []byte) error {
 	switch {
 	case w.err != nil:
@@ -327,7 +327,7 @@ func (w *Writer) finish() error {
 	for _, b := range []struct {
 		kind  blockKind
 		bloom *bloomBuilder
-	}{{bloomMetaBlock, w.bloom}, {deleteFamilyBlock, w.delete}} {
+	}{{bloomMetaBlock, w.bloom}, {deleteFamilyBlock, w.deleteFamily}} {
 		if b.bloom == nil {
 			continue
 		}

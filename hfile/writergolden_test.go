@@ -207,8 +207,8 @@ func TestWriterWritesGoldenBytes(t *testing.T) {
 	}
 }
 
-// TestWriterWritesGoldenBlocks compares what compressed files contain with those that HBase and Hudi
-// wrote: the codecs of Java make other bytes, and so the offsets in the indexes differ.
+// TestWriterWritesGoldenBlocks compares what compressed files contain with those that HBase and
+// Hudi wrote: the codecs of Java make other bytes, and so the offsets in the indexes differ.
 func TestWriterWritesGoldenBlocks(t *testing.T) {
 	compared := 0
 	for _, g := range writtenFiles(t) {
