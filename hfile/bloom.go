@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"sync/atomic"
 	"unicode/utf8"
@@ -289,33 +290,35 @@ func (r *Reader) HudiBloom() (*HudiBloom, error) {
 	return f, nil
 }
 
-// mayContain asks the Bloom filters of rows.
+// mayContain asks the Bloom filters of rows. One in a form that this package does not read is no
+// reason to fail.
 func (r *Reader) mayContain(row []byte) (bool, error) {
 	// Hudi adds keys as UTF-8. A row that is not cannot be looked up as it was added.
-	if hudi, err := known(r.HudiBloom()); err != nil || hudi != nil && utf8.Valid(row) && !hudi.MayContain(row) {
+	if hudi, err := r.HudiBloom(); err != nil && !errors.Is(err, ErrUnsupported) || hudi != nil && utf8.Valid(row) && !hudi.MayContain(row) {
 		return false, err
 	}
-	f, err := known(r.Bloom())
-	if f == nil || f.info.Kind != BloomRow && f.info.Kind != BloomRowPrefix {
-		return err == nil, err
-	}
-	return f.MayContain(row, nil)
+	return r.ask(row, nil, BloomRow, BloomRowPrefix)
 }
 
 // mayContainColumn asks the Bloom filters of rows and columns.
 func (r *Reader) mayContainColumn(row, qualifier []byte) (bool, error) {
-	f, err := known(r.Bloom())
-	if err == nil && f != nil && f.info.Kind == BloomRowCol {
-		return f.MayContain(row, qualifier)
+	if ok, err := r.ask(row, qualifier, BloomRowCol); !ok {
+		return false, err
 	}
 	return r.mayContain(row)
 }
 
-// known returns nil for a filter in a form that this package does not read: all keys may be in the
-// file.
-func known[T any](f *T, err error) (*T, error) {
-	if errors.Is(err, ErrUnsupported) {
-		return nil, nil
+// ask asks HBase's filter if it has one of the given kinds.
+func (r *Reader) ask(row, qualifier []byte, kinds ...BloomKind) (ok bool, err error) {
+	f, err := r.Bloom()
+	if err == nil {
+		if f == nil || !slices.Contains(kinds, f.info.Kind) {
+			return true, nil
+		}
+		ok, err = f.MayContain(row, qualifier)
 	}
-	return f, err
+	if errors.Is(err, ErrUnsupported) {
+		return true, nil
+	}
+	return ok, err
 }

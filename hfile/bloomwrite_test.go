@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/oribi-db/oribi/block"
 )
 
 func TestBloomBuilderRefusesOptions(t *testing.T) {
@@ -115,5 +117,34 @@ func TestBloomMetaRefusesMalformedBytes(t *testing.T) {
 	}
 	if _, _, err := parseBloomMeta(bloomMeta{hashes: 1, hash: Murmur3 + 1}.append(nil)); !errors.Is(err, ErrUnsupported) {
 		t.Errorf("hash function 3: %v", err)
+	}
+}
+
+// A filter of a newer version does not keep Get from reading the row; a damaged one does.
+func TestGetReadsRowsWithoutUnknownBloomFilters(t *testing.T) {
+	for _, kind := range []BloomKind{BloomRow, BloomRowCol, BloomRowPrefix} {
+		for _, version := range []byte{bloomMetaVersion, bloomMetaVersion + 1} {
+			r, err := Open(&block.Memory{Bytes: bloomSeedFile(t, kind)}, ReaderOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.blooms[0].payload[3] = version
+			for _, get := range []func() ([]Cell, error){
+				func() ([]Cell, error) { return r.Get([]byte("row-077")) },
+				func() ([]Cell, error) { return r.GetColumn([]byte("row-077"), []byte("f"), []byte("q")) },
+			} {
+				if cells, err := get(); len(cells) != 1 || err != nil {
+					t.Errorf("%v, version %d: %d cells, %v", kind, version, len(cells), err)
+				}
+			}
+		}
+		r, err := Open(&block.Memory{Bytes: bloomSeedFile(t, kind)}, ReaderOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.blooms[0].payload = r.blooms[0].payload[:20]
+		if _, err := r.GetColumn([]byte("row-077"), []byte("f"), []byte("q")); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%v, damaged metadata: %v", kind, err)
+		}
 	}
 }
