@@ -232,16 +232,15 @@ func equalCells(a, b Cell) bool {
 		bytes.Equal(a.Tags, b.Tags) && bytes.Equal(a.Value, b.Value)
 }
 
-// TestRandomFilesAreReadBack reads files of every codec, encoding, and Bloom filter.
+// TestRandomFilesAreReadBack verifies and reads files of every codec, encoding, and Bloom filter.
 func TestRandomFilesAreReadBack(t *testing.T) {
-	n := 3
-	if testing.Short() {
-		n = 2
-	}
-	randomFiles(t, n, func(t *testing.T, f *randomFile) {
+	randomFiles(t, 2, func(t *testing.T, f *randomFile) {
 		r, err := Open(&block.Memory{Bytes: f.bytes}, ReaderOptions{})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if err := r.Verify(t.Context()); err != nil {
+			t.Error(err)
 		}
 		i := 0
 		for c, err := range r.Cells() {
