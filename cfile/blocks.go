@@ -114,7 +114,7 @@ type parsing struct {
 var parsings = sync.Pool{New: func() any { return new(parsing) }}
 
 func (s *parsing) release() {
-	if cap(s.stored)+cap(s.payload) <= maxPooled && s.cells.Len <= maxPooled/sliceHeader {
+	if cap(s.stored)+cap(s.payload)+4*cap(s.offsets) <= maxPooled && s.cells.Len <= maxPooled/sliceHeader {
 		parsings.Put(s)
 	}
 }

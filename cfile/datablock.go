@@ -63,7 +63,7 @@ func (r *Reader) readData(i int, p BlockPointer, s *scratch) (*dataBlock, error)
 	if err := r.checkZone(i, p, crc); err != nil {
 		return nil, err
 	}
-	b, err := r.parseData(payload, p, s == nil)
+	b, err := r.parseData(payload, p, s)
 	if err != nil {
 		return nil, r.at(p, err)
 	}
@@ -74,11 +74,14 @@ func (r *Reader) readData(i int, p BlockPointer, s *scratch) (*dataBlock, error)
 	return b, nil
 }
 
-// parseData parses a payload. The result may be kept only if keep is set. Source: cfile spec §7,
-// §12.3 items 38 to 51.
-func (r *Reader) parseData(payload []byte, p BlockPointer, keep bool) (*dataBlock, error) {
+// parseData parses a payload. If s is nil, the result may be kept; otherwise it is valid until s is
+// used again. Source: cfile spec §7, §12.3 items 38 to 51.
+func (r *Reader) parseData(payload []byte, p BlockPointer, s *scratch) (*dataBlock, error) {
 	b := &dataBlock{bytes: int64(cap(payload)) + 256}
 	params := encoding.Params{Type: r.info.Type, Encoding: r.info.Encoding, Payload: payload, Limit: 1<<18 + 16*int(p.Size)}
+	if s != nil {
+		params.Offsets = &s.offsets
+	}
 	var err error
 	switch {
 	case r.info.Array:
@@ -94,7 +97,7 @@ func (r *Reader) parseData(payload []byte, p BlockPointer, keep bool) (*dataBloc
 			return nil, err
 		}
 	}
-	if r.cache != nil && keep && (r.info.Encoding == schema.Bitshuffle || r.info.Encoding == schema.Dictionary) {
+	if r.cache != nil && s == nil && (r.info.Encoding == schema.Bitshuffle || r.info.Encoding == schema.Dictionary) {
 		params.Chunks = &chunkCache{r.cache, cache.Key{Block: r.id, Offset: uint64(p.Offset)}}
 	}
 	values, err := encoding.Parse(params)

@@ -201,7 +201,7 @@ func (d *dumper) values(off int64, payload []byte) {
 		d.payload(off, payload)
 		return
 	}
-	b, err := d.r.parseData(payload, BlockPointer{Offset: off}, true)
+	b, err := d.r.parseData(payload, BlockPointer{Offset: off}, nil)
 	if err != nil {
 		d.Field(off, payload, "%v", err)
 		return

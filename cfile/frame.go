@@ -103,9 +103,11 @@ func (f *framer) pack(payload []byte) ([]byte, error) {
 	return out, nil
 }
 
-// scratch is memory for reading a cblock: its stored form and its uncompressed payload.
+// scratch is memory for reading a cblock: its stored form, its uncompressed payload, and the
+// offsets in that.
 type scratch struct {
 	stored, payload []byte
+	offsets         []uint32
 }
 
 // spareOfKept limits the memory of a cblock that was stored raw and is kept without a copy: it may

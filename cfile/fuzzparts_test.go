@@ -159,7 +159,7 @@ func FuzzData(f *testing.F) {
 			if err != nil {
 				t.Fatal(err) // header and footer are valid
 			}
-			block, err := r.parseData(payload, d, false)
+			block, err := r.parseData(payload, d, new(scratch))
 			if err != nil {
 				checkKind(t, err)
 				return

@@ -172,7 +172,7 @@ func (r *Reader) describe(c *Cblock, at int, s *scratch) error {
 	c.KeptRaw = r.codec != compress.None && r.version != 1 && stored == frameLenV2+len(payload)
 	switch c.Kind {
 	case DataCblock:
-		return r.describeData(c, at, payload, crc)
+		return r.describeData(c, at, payload, crc, s)
 	case DictionaryCblock:
 		d, err := r.dictionary()
 		if err == nil {
@@ -194,14 +194,14 @@ func (r *Reader) describe(c *Cblock, at int, s *scratch) error {
 	return nil
 }
 
-func (r *Reader) describeData(c *Cblock, at int, payload []byte, crc uint32) error {
+func (r *Reader) describeData(c *Cblock, at int, payload []byte, crc uint32, s *scratch) error {
 	if r.info.Rows == 0 {
 		return nil // raw
 	}
 	if err := r.checkZone(at, c.Pointer, crc); err != nil {
 		return err
 	}
-	b, err := r.parseData(payload, c.Pointer, false)
+	b, err := r.parseData(payload, c.Pointer, s)
 	if err != nil {
 		return r.at(c.Pointer, err)
 	}

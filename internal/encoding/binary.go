@@ -37,8 +37,8 @@ type binaryBlock struct {
 }
 
 // parsePlainBinary returns a binaryBlock or, if its offsets would take more than limit bytes, a
-// sparseBinary. 0 means no limit.
-func parsePlainBinary(payload []byte, limit int) (Block, error) {
+// sparseBinary. 0 means no limit. memory is Params.Offsets.
+func parsePlainBinary(payload []byte, limit int, memory *[]uint32) (Block, error) {
 	if len(payload) < binaryHeaderLen {
 		return nil, fault.Corruptf("encoding: plain binary: %d bytes, the header has %d", len(payload), binaryHeaderLen)
 	}
@@ -57,7 +57,7 @@ func parsePlainBinary(payload []byte, limit int) (Block, error) {
 	if limit > 0 && 4*(int64(count)+1) > int64(limit) {
 		return parseSparse(payload, ord, pos, g)
 	}
-	offsets, err := readOffsets(g, pos)
+	offsets, err := readOffsets(g, pos, memory)
 	if err != nil {
 		return nil, err
 	}
@@ -103,9 +103,19 @@ func (g *offsetGroups) finish(end uint32) error {
 	return nil
 }
 
-// readOffsets reads all offsets and adds their end. They must fill the groups.
-func readOffsets(g offsetGroups, end uint32) ([]uint32, error) {
-	offsets := make([]uint32, (g.count+3)&^3+1)
+// readOffsets reads all offsets and adds their end. They must fill the groups. memory is
+// Params.Offsets.
+func readOffsets(g offsetGroups, end uint32, memory *[]uint32) ([]uint32, error) {
+	var offsets []uint32
+	size := (g.count+3)&^3 + 1
+	if memory != nil && cap(*memory) >= size {
+		offsets = (*memory)[:size]
+	} else {
+		offsets = make([]uint32, size)
+	}
+	if memory != nil {
+		*memory = offsets
+	}
 	for g.i < g.count {
 		at := g.i
 		v, err := g.next()
@@ -120,7 +130,7 @@ func readOffsets(g offsetGroups, end uint32) ([]uint32, error) {
 
 // ParseDictionary reads a dictionary cblock. The words alias payload. Source: cfile spec §6.7.
 func ParseDictionary(payload []byte) (*batch.Dictionary, error) {
-	b, err := parsePlainBinary(payload, 0)
+	b, err := parsePlainBinary(payload, 0, nil)
 	if err != nil {
 		return nil, err
 	}

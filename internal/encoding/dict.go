@@ -44,7 +44,7 @@ func parseDict(p Params) (Block, error) {
 	nested := p.Payload[dictModeLen:]
 	switch mode := binary.LittleEndian.Uint32(p.Payload); mode {
 	case modePlain:
-		return parsePlainBinary(nested, p.Limit)
+		return parsePlainBinary(nested, p.Limit, p.Offsets)
 	case modeCodes:
 	default:
 		return nil, fault.Corruptf("encoding: dict: mode %d", mode)

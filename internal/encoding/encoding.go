@@ -103,6 +103,9 @@ type Params struct {
 	// compressed stream may represent millions of offsets. A block that would need more reads the
 	// offsets from the payload on demand, which is slower. 0 means no limit.
 	Limit int
+	// Offsets is memory for these offsets, which Parse replaces if it is too small. The block uses
+	// it, so it may be reused when the block is not needed any more. nil allocates new memory.
+	Offsets *[]uint32
 }
 
 // Parse checks a payload and returns it as a Block. Errors: ErrCorrupt for a malformed payload,
@@ -125,7 +128,7 @@ func Parse(p Params) (Block, error) {
 	case schema.Bool:
 		return parsePlainBool(p.Payload)
 	case schema.Binary:
-		return parsePlainBinary(p.Payload, p.Limit)
+		return parsePlainBinary(p.Payload, p.Limit, p.Offsets)
 	}
 	return parsePlain(p.Payload, p.Type)
 }
