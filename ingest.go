@@ -20,7 +20,7 @@ import (
 // It loads more rows than fit into a write batch. Each step of batches yields one vector per column
 // of the table, in schema order, all of the same length, best some thousand cells. A nil vector is
 // a column that is not set, as in Batch.Vectors. The vectors may be reused from the next step on.
-// Keys must rise strictly from row to row, also across steps. batches may use the store. An error
+// Keys must ascend strictly from row to row, also across steps. batches may use the store. An error
 // from batches ends the ingest and is returned.
 //
 // Values of an auto-incrementing column must be given, as in an upsert, since an ingest restores
@@ -33,7 +33,7 @@ import (
 // become visible after the rows.
 //
 // Errors: ErrRow for a refused row, whose *RowError counts rows over the whole ingest: a row that
-// no insert accepts, a key that does not rise, or, with ErrKeyExists, a key that exists or that
+// no insert accepts, a key that does not ascend, or, with ErrKeyExists, a key that exists or that
 // another writer has inserted during the ingest. ErrConflict if the schema was altered during the
 // ingest; ErrNoTable if the table was dropped; ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed;
 // ctx.Err(). After an error nothing has changed, except after ErrPoisoned, when the next Open

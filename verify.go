@@ -79,7 +79,7 @@ func (s *Store) Verify(ctx context.Context, report func(Finding), options ...Ver
 	return nil
 }
 
-// verify checks each rowset of a table, then scans the table. Keys must rise, and the number of
+// verify checks each rowset of a table, then scans the table. Keys must ascend, and the number of
 // rows must agree with the metadata.
 func (t *Table) verify(ctx context.Context, report func(Finding), o *verifyOptions) error {
 	damaged := false
@@ -106,7 +106,7 @@ func (t *Table) verify(ctx context.Context, report func(Finding), o *verifyOptio
 	return err
 }
 
-// countInOrder counts rows and checks that their keys rise.
+// countInOrder counts rows and checks that their keys ascend.
 func (t *Table) countInOrder(ctx context.Context, snap mvcc.Snapshot) (int64, error) {
 	v, err := t.tab.View(tablet.Snapshot{At: snap, Latest: true})
 	if err != nil {

@@ -56,7 +56,7 @@ type Vector struct {
 	Present Bitmap
 
 	Elements *Vector  // of all cells, back to back; its NULLs are NULL elements
-	Offsets  []uint32 // Len+1 of them, rising from 0
+	Offsets  []uint32 // Len+1 of them, ascending from 0
 
 	presentBuf  Bitmap  // memory of Present, kept while Present is nil
 	elementsBuf *Vector // memory of Elements

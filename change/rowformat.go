@@ -152,7 +152,7 @@ func (l *RowFormat) AppendCells(dst [][]byte, row []byte) [][]byte {
 	return dst
 }
 
-// Check reports whether row is an image of this format: offsets within the heap and rising, no NULL
+// Check reports whether row is an image of this format: offsets ascend within the heap, no NULL
 // where the column is not nullable, nothing that AppendRow would not write. Errors: ErrCorrupt,
 // with the column.
 func (l *RowFormat) Check(row []byte) error {

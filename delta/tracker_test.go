@@ -51,7 +51,7 @@ func TestTrackerReturnsItsNewestTimestamp(t *testing.T) {
 }
 
 // TestUnknownColumnsAreLeftAlone: changes of a dropped column stay in files and no reader
-// asks for them.
+// Changes of a dropped column stay in files, and no reader uses them.
 func TestUnknownColumnsAreLeftAlone(t *testing.T) {
 	list := change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 999, []byte("dropped"))
 	redos := appendFile(t, nil, []change.Delta{{Row: 1, TS: 5, List: list}}, false)

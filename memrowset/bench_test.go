@@ -27,7 +27,7 @@ func benchRows(b *testing.B) int {
 	return 1_000_000
 }
 
-// benchKeys makes n keys of 16 bytes: random ones, or rising ones.
+// benchKeys returns n keys of 16 bytes, random or ascending.
 func benchKeys(n int, order string) [][]byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	buf := make([]byte, 16*n)
@@ -114,7 +114,8 @@ func BenchmarkInsertMany(b *testing.B) {
 	}
 }
 
-// benchBare puts the keys, and nothing else, into a tree as a program without a MemRowSet would.
+// benchBare inserts the keys, and nothing else, into a tree, as a program without a MemRowSet
+// would.
 func benchBare(b *testing.B, keys [][]byte) {
 	for b.Loop() {
 		t := btree.NewG(treeDegree, func(a, b []byte) bool { return bytes.Compare(a, b) < 0 })

@@ -95,16 +95,16 @@ func New(s *schema.Schema, grow func(n int64)) *MemRowSet {
 // Schema returns the schema of the rows.
 func (m *MemRowSet) Schema() *schema.Schema { return m.schema }
 
-// RowFormat is the format of the row images that Insert takes and reads return.
+// RowFormat returns the format of the row images that Insert takes and reads return.
 func (m *MemRowSet) RowFormat() *change.RowFormat { return m.rowFormat }
 
-// Insert adds a row, which was inserted at ts by the log record lsn. key and row, an image by
-// RowFormat, are copied. The key is absent, or a ghost, which then gets a REINSERT. A live key is
-// an error of the program: it panics.
+// Insert adds a row, inserted at ts by the log record lsn. It copies key and row, which is an image
+// in RowFormat. The key must be absent or a ghost, which then gets a REINSERT; Insert panics if the
+// key is live.
 func (m *MemRowSet) Insert(key []byte, ts mvcc.Timestamp, lsn lsn.LSN, row []byte) {
 	m.checkOpen()
 	if m.ghosts.Load() > 0 {
-		// A ghost of this key was counted before its deleter released the row's lock.
+		// A ghost of this key was counted before the row's lock was released after its delete.
 		if ref := m.find(key); ref != 0 {
 			m.reinsert(ref, key, ts, row)
 			m.count(ts, lsn)
@@ -123,9 +123,9 @@ func (m *MemRowSet) Insert(key []byte, ts mvcc.Timestamp, lsn lsn.LSN, row []byt
 	m.count(ts, lsn)
 }
 
-// InsertMany is Insert of rows[i] under keys[i] for all i, all at ts and lsn: one write batch. The
-// keys are distinct; they may come in any order, rising ones cost least. Locks are taken and memory
-// is found once for many rows.
+// InsertMany calls Insert for rows[i] and keys[i] for all i, all at ts and lsn: one write batch.
+// The keys are distinct and in any order; ascending keys are fastest. It takes locks and allocates
+// memory once for many rows.
 func (m *MemRowSet) InsertMany(keys [][]byte, ts mvcc.Timestamp, lsn lsn.LSN, rows [][]byte) {
 	m.checkOpen()
 	if m.ghosts.Load() > 0 {
@@ -153,7 +153,7 @@ func (m *MemRowSet) InsertMany(keys [][]byte, ts mvcc.Timestamp, lsn lsn.LSN, ro
 	}
 }
 
-// added counts n new rows and reports the tree's memory to grow, for a number of rows at a time.
+// added counts n new rows and reports the tree's memory to grow, for many rows at a time.
 func (m *MemRowSet) added(n int) {
 	m.live.Add(int64(n))
 	rows := m.rows.Add(int64(n))
@@ -172,8 +172,8 @@ func (m *MemRowSet) reinsert(ref arena.Ref, key []byte, ts mvcc.Timestamp, row [
 	m.live.Add(1)
 }
 
-// Mutate adds an UPDATE or DELETE to a row, at ts by the log record lsn; list is copied. It returns
-// false, and does nothing, when the key is absent or a ghost.
+// Mutate adds an UPDATE or DELETE to a row, at ts by the log record lsn, and copies list. If the
+// key is absent or a ghost, it returns false and does nothing.
 func (m *MemRowSet) Mutate(key []byte, ts mvcc.Timestamp, lsn lsn.LSN, list change.List) bool {
 	ref := m.find(key)
 	if ref == 0 {
@@ -200,7 +200,7 @@ func (m *MemRowSet) Mutate(key []byte, ts mvcc.Timestamp, lsn lsn.LSN, list chan
 	return true
 }
 
-// count records the lowest LSN and the highest timestamp. Changes of different rows come in any
+// count updates the lowest LSN and the highest timestamp. Changes of different rows arrive in any
 // order.
 func (m *MemRowSet) count(ts mvcc.Timestamp, lsn lsn.LSN) {
 	for {
@@ -227,15 +227,15 @@ func (m *MemRowSet) Live(key []byte) bool {
 	return live
 }
 
-// NewestRow returns the newest image of the key's row with all changes applied; live is false, and
-// row nil, when it is absent or a ghost. The image must not be written to.
+// NewestRow returns the newest image of the key's row with all changes applied. If the key is
+// absent or a ghost, live is false and row is nil. The image is read-only.
 func (m *MemRowSet) NewestRow(key []byte) (row []byte, live bool) {
 	return m.Get(key, mvcc.Everything, nil)
 }
 
-// Get returns the image of the key's row in snap; live is false, and row nil, when
-// there was none then. The image is built in dst, whose content goes, when changes must be applied;
-// else it is the set's memory, which must not be written to.
+// Get returns the image of the key's row in snap. If there was none, live is false and row is nil.
+// If changes must be applied, the image is built in dst, whose content is overwritten; otherwise it
+// is the set's memory, which is read-only.
 func (m *MemRowSet) Get(key []byte, snap mvcc.Snapshot, dst []byte) (row []byte, live bool) {
 	ref := m.find(key)
 	if ref == 0 {
@@ -245,25 +245,25 @@ func (m *MemRowSet) Get(key []byte, snap mvcc.Snapshot, dst []byte) (row []byte,
 	return row, live
 }
 
-// Len is the number of rows, ghosts among them.
+// Len returns the number of rows, including ghosts.
 func (m *MemRowSet) Len() int { return int(m.rows.Load()) }
 
-// LiveRows is the number of rows whose newest change is no DELETE.
+// LiveRows returns the number of rows whose newest change is not a DELETE.
 func (m *MemRowSet) LiveRows() int64 { return m.live.Load() }
 
-// Bytes is the memory that the set takes: what grow was called with, except for the change log.
+// Bytes returns the memory of the set: the sum of the calls of grow, without the change log.
 func (m *MemRowSet) Bytes() int64 {
 	return m.arena.Size() + m.rows.Load()/treeGrowRows*(treeGrowRows*treeRowBytes)
 }
 
-// FirstLSN is the lowest LSN of the changes here, 0 if there is none.
+// FirstLSN returns the lowest LSN of all changes, 0 if there is none.
 func (m *MemRowSet) FirstLSN() lsn.LSN { return m.firstLSN.Load() }
 
-// MaxTimestamp is the highest timestamp of the changes here, 0 if there is none.
+// MaxTimestamp returns the highest timestamp of all changes, 0 if there is none.
 func (m *MemRowSet) MaxTimestamp() mvcc.Timestamp { return mvcc.Timestamp(m.maxTS.Load()) }
 
-// Release reports to grow that the memory is returned. No change may come after it; readers may go
-// on: what they refer to stays valid. It may be called once.
+// Release reports to grow that the memory is freed. No changes may follow; readers may continue,
+// since their memory stays valid. It may be called once.
 func (m *MemRowSet) Release() {
 	if log := m.changeLog.Load(); log != nil {
 		log.Release()

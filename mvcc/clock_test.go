@@ -48,8 +48,7 @@ func now(t rapid.TB, c Clock) Timestamp {
 	return ts
 }
 
-// A clock past the last timestamp returns an error, once and again, and never a timestamp beyond
-// Last.
+// A clock past the last timestamp returns an error, repeatedly, and never a timestamp beyond Last.
 func TestClockPastTheLastTimestampReturnsError(t *testing.T) {
 	wall := &wallClock{time.Date(2112, 9, 18, 0, 0, 0, 0, time.UTC)}
 	late := NewHybridClock(wall.read)
@@ -87,7 +86,7 @@ func TestHybridClockAscendsWhateverTheWallClockDoes(t *testing.T) {
 	if ts := step("first"); ts != FromTime(noon) {
 		t.Errorf("first timestamp %v, want the wall clock's", ts)
 	}
-	for range 5000 { // more than the logical part holds
+	for range 5000 { // more than the logical part can count
 		step("standing wall clock")
 	}
 	if got := last.Time(); !got.After(noon) {
@@ -134,7 +133,7 @@ func TestRestoredClockStaysAheadOfTheWallClock(t *testing.T) {
 	if ts := now(t, c); ts != far+1 {
 		t.Fatalf("after Restore: %v, want %v", ts, far+1)
 	}
-	// The clock is beyond it anyway, so no read at it is refused though it is a year ahead.
+	// The clock is beyond it anyway, so a read at it is not refused although it is a year ahead.
 	if err := c.Advance(far); err != nil {
 		t.Fatalf("Advance to a timestamp before the clock: %v", err)
 	}
@@ -195,7 +194,7 @@ func TestClocksGiveDistinctTimestampsToManyGoroutines(t *testing.T) {
 	}
 }
 
-// TestClockContract walks both clocks at random against what Clock promises.
+// TestClockContract tests both clocks with random calls against the documentation of Clock.
 func TestClockContract(t *testing.T) {
 	seedtest.Check(t, func(t *rapid.T) {
 		wall := &wallClock{noon}

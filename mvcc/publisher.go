@@ -11,17 +11,17 @@ import (
 	"github.com/oribi-db/oribi/lsn"
 )
 
-// Publisher lets readers see write batches in LSN order: a batch is visible when it and all before
-// it are ready, that is applied and, if asked, durable.
+// Publisher makes write batches visible in LSN order: a batch is visible when it and all earlier
+// ones are ready, that is, applied and, if requested, durable.
 //
-// LSN and timestamp rise together, so what is visible is always a prefix of both, given by one
-// number:
+// LSNs and timestamps ascend together, so the visible batches are always a prefix of both, given by
+// one number:
 //
 //	started   1   2   3   4   5
 //	ready     x   x   -   x   -
 //	visible   ----+            4 is ready, but waits for 3
 //
-// A Publisher is safe for concurrent use, Start apart: that one is called in LSN order.
+// A Publisher is safe for concurrent use, except that Start must be called in LSN order.
 // Source: tablet spec §4.4, with publication in order instead of a set of applied timestamps.
 type Publisher struct {
 	visible atomic.Uint64 // Timestamp; written under mu, read without
@@ -31,7 +31,7 @@ type Publisher struct {
 	lastLSN lsn.LSN
 	lastTS  Timestamp
 	durable lsn.LSN // every batch up to this LSN is durable
-	stopped error   // why nothing is published any more; nil while running
+	stopped error   // why publication has stopped; nil while running
 }
 
 // Op is one write batch between its start and its publication.
@@ -43,18 +43,18 @@ type Op struct {
 	// Guarded by publisher.mu.
 	ready   bool
 	applied bool          // and ready when it is durable
-	done    chan struct{} // closed at publication, or when that can no longer be; nil until someone waits
+	done    chan struct{} // closed at publication, or when that has become impossible; nil until someone waits
 }
 
-// NewPublisher returns a Publisher that takes every batch up to lastLSN and visible for published.
+// NewPublisher returns a Publisher for which every batch up to lastLSN and visible is published.
 func NewPublisher(visible Timestamp, lastLSN lsn.LSN) *Publisher {
 	p := &Publisher{lastLSN: lastLSN, lastTS: visible, durable: lastLSN}
 	p.visible.Store(uint64(visible))
 	return p
 }
 
-// Start announces the write batch of the given LSN and timestamp. Both are above those of every
-// batch before; the caller sees to that by calling Start in the critical section that gave them.
+// Start registers the write batch with the given LSN and timestamp. Both must be above those of all
+// earlier batches, so the caller calls Start in the critical section that assigns them.
 func (p *Publisher) Start(lsn lsn.LSN, ts Timestamp) *Op {
 	op := &Op{publisher: p, lsn: lsn, ts: ts}
 	p.mu.Lock()
@@ -68,8 +68,8 @@ func (p *Publisher) Start(lsn lsn.LSN, ts Timestamp) *Op {
 	return op
 }
 
-// Ready records that the batch is applied, and durable if that was requested. It publishes none,
-// this one, or this one and later ones that waited for it. It must be called once.
+// Ready records that the batch is applied, and durable if that was requested. It publishes no
+// batch, or this one and later ones that waited for it. It must be called once.
 func (o *Op) Ready() {
 	p := o.publisher
 	p.mu.Lock()
@@ -81,8 +81,8 @@ func (o *Op) Ready() {
 	p.publish()
 }
 
-// Applied records that the batch is applied. It is ready when Durable has reached its LSN. It must
-// be called once, and Ready must not be called.
+// Applied records that the batch is applied. The batch is ready once Durable has reached its LSN.
+// It must be called once, and Ready must not be called.
 func (o *Op) Applied() {
 	p := o.publisher
 	p.mu.Lock()
@@ -123,7 +123,7 @@ func (p *Publisher) publish() {
 	if n == 0 {
 		return
 	}
-	// visible goes first: whoever is woken below must find its batch visible.
+	// Store visible first: a goroutine that is woken below must find its batch visible.
 	p.visible.Store(uint64(p.pending[n-1].ts))
 	for _, op := range p.pending[:n] {
 		if op.done != nil {
@@ -134,11 +134,12 @@ func (p *Publisher) publish() {
 	p.pending = p.pending[n:]
 }
 
-// Visible is the newest timestamp that readers may see: every batch at or below it is published.
+// Visible returns the newest timestamp that readers may see: every batch at or below it is
+// published.
 func (p *Publisher) Visible() Timestamp { return Timestamp(p.visible.Load()) }
 
-// FirstUnpublished is the LSN of the oldest batch that is started and not published. When there is
-// none it is one more than the last LSN that was started.
+// FirstUnpublished returns the LSN of the oldest batch that is started but not published. If there
+// is none, it is one more than the last started LSN.
 func (p *Publisher) FirstUnpublished() lsn.LSN {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -148,21 +149,21 @@ func (p *Publisher) FirstUnpublished() lsn.LSN {
 	return p.pending[0].lsn
 }
 
-// WaitLSN waits until every batch started so far with an LSN of at most lsn is published.
-// Errors: the context's; ErrPoisoned; ErrClosed.
+// WaitLSN waits until every batch started so far with an LSN of at most lsn is published. Errors:
+// ctx.Err(); ErrPoisoned; ErrClosed.
 func (p *Publisher) WaitLSN(ctx context.Context, lsn lsn.LSN) error {
 	return p.wait(ctx, func(op *Op) bool { return op.lsn > lsn })
 }
 
 // WaitTimestamp waits until every batch started so far with a timestamp of at most ts is published.
 //
-// To read at ts once and for all, no such batch may start later either:
+// For repeatable reads at ts, no such batch may start later either:
 //
 //	writer: Now() = 5                            Start(5)
 //	reader:            Advance(7)  WaitTimestamp(7)        reads at 7, and 5 appears later
 //
 // so the reader passes through the writer's critical section between Advance and WaitTimestamp.
-// Errors: the context's; ErrPoisoned; ErrClosed.
+// Errors: ctx.Err(); ErrPoisoned; ErrClosed.
 func (p *Publisher) WaitTimestamp(ctx context.Context, ts Timestamp) error {
 	if ts <= p.Visible() {
 		return nil
@@ -170,8 +171,8 @@ func (p *Publisher) WaitTimestamp(ctx context.Context, ts Timestamp) error {
 	return p.wait(ctx, func(op *Op) bool { return op.ts > ts })
 }
 
-// wait waits for the last pending batch that is not beyond; pending batches are in order, so all
-// before it are published with it.
+// wait waits for the last pending batch for which beyond is false. Pending batches are in order, so
+// all earlier ones are published with it.
 func (p *Publisher) wait(ctx context.Context, beyond func(*Op) bool) error {
 	p.mu.Lock()
 	i := sort.Search(len(p.pending), func(i int) bool { return beyond(p.pending[i]) })
@@ -203,12 +204,12 @@ func (p *Publisher) wait(ctx context.Context, beyond func(*Op) bool) error {
 	return nil
 }
 
-// Poison stops publication for good after a write that failed: Visible no longer changes, and
-// whoever waits, now or later, for a batch that is not published gets ErrPoisoned around cause.
-// Only the first Poison or Close counts.
+// Poison stops publication permanently after a failed write: Visible no longer changes, and all
+// waits for unpublished batches, now or later, return ErrPoisoned wrapping cause. Only the first
+// Poison or Close has an effect.
 func (p *Publisher) Poison(cause error) { p.stop(fmt.Errorf("%w: %w", fault.ErrPoisoned, cause)) }
 
-// Close stops publication like Poison; those who wait get ErrClosed.
+// Close stops publication like Poison; waits return ErrClosed.
 func (p *Publisher) Close() { p.stop(fault.ErrClosed) }
 
 func (p *Publisher) stop(why error) {

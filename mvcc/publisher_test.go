@@ -83,8 +83,8 @@ func TestPublisherMatchesModel(t *testing.T) {
 				}
 			},
 			"durable": func(t *rapid.T) {
-				// The log may know of a batch that Start has not announced yet, and report an older
-				// state later.
+				// The log may know of a batch that Start has not registered yet, and may report an
+				// older LSN later.
 				to := lsn.LSN(rapid.Uint64Range(0, uint64(last+2)).Draw(t, "to"))
 				durable = max(durable, to)
 				p.Durable(to)
@@ -113,14 +113,14 @@ func TestPublisherMatchesModel(t *testing.T) {
 	})
 }
 
-// waiting runs wait in a goroutine and hands back its result.
+// waiting runs wait in a goroutine and returns its result on a channel.
 func waiting(wait func() error) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- wait() }()
 	return done
 }
 
-// awaitWaiter returns once someone waits for op.
+// awaitWaiter returns once a goroutine waits for op.
 func awaitWaiter(op *Op) {
 	for {
 		op.publisher.mu.Lock()
@@ -183,7 +183,7 @@ func TestPoisonedPublisherDoesNotAdvance(t *testing.T) {
 	done := waiting(func() error { return p.WaitLSN(ctx, 2) })
 	awaitWaiter(b)
 	p.Poison(cause)
-	p.Close() // comes too late to change the reason
+	p.Close() // too late to change the cause
 	if err := <-done; !errors.Is(err, fault.ErrPoisoned) || !errors.Is(err, cause) {
 		t.Fatalf("wait over a poisoned publisher: %v", err)
 	}
@@ -228,15 +228,15 @@ func TestWrongUsePanics(t *testing.T) {
 	}
 }
 
-// TestVisibleBatchesAreAPrefixInTime lets goroutines finish batches in any order while readers look: all
-// batches up to the timestamp that a reader finds visible must be applied.
+// TestVisibleBatchesAreAPrefixInTime lets goroutines finish batches in any order while readers
+// check that all batches up to the visible timestamp have been applied.
 func TestVisibleBatchesAreAPrefixInTime(t *testing.T) {
 	const batches, workers = 3000, 4
 	seed := seedtest.Seed(t)
 	p := NewPublisher(0, 0)
-	var mu sync.Mutex // the critical section that gives LSN and timestamp
+	var mu sync.Mutex // the critical section that assigns LSN and timestamp
 	var next lsn.LSN
-	applied := make([]bool, batches+1) // by timestamp; synchronised by Ready and Visible alone
+	applied := make([]bool, batches+1) // by timestamp; synchronized only by Ready and Visible
 	var wg sync.WaitGroup
 	for w := range workers {
 		rnd := rand.New(rand.NewPCG(seed, uint64(w)))

@@ -2,12 +2,12 @@ package mvcc
 
 import "math"
 
-// Snapshot is how far in time a reader sees: a change is in the snapshot if and only if Sees
-// reports true for its timestamp.
+// Snapshot is the bound in time up to which a reader sees changes: a change is in the snapshot if
+// and only if Sees reports true for its timestamp.
 //
-// The number is Kudu's exclusive bound, one above the newest timestamp that is seen. Timestamps by
-// which callers of the root package name a state are inclusive. AsOf and Newest are the only
-// conversions between the two; no other code adds or subtracts one.
+// The number is Kudu's exclusive bound, one above the newest visible timestamp. Timestamps in the
+// API of the root package are inclusive. AsOf and Newest are the only conversions between the two;
+// no other code adds or subtracts one.
 //
 //	timestamp        1   2   3   4   5
 //	Before(3)        x   x

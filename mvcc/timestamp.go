@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// Timestamp is a write batch's place in time: hybrid time, microseconds since 1970 shifted left by
-// 12, plus a logical part that distinguishes batches of one microsecond. Source: tablet spec
-// §4.1.
+// Timestamp is the hybrid time of a write batch: microseconds since 1970 shifted left by 12, plus a
+// logical part that distinguishes batches within one microsecond. Source: tablet spec §4.1.
 type Timestamp uint64
 
 const (
@@ -23,8 +22,8 @@ const (
 	Max Timestamp = 1<<64 - 1
 )
 
-// FromTime is the first timestamp of t's microsecond. Times before 1970 give Min, times too late
-// for a timestamp (from the year 2112 on) give Max.
+// FromTime returns the first timestamp of t's microsecond: Min for times before 1970, Max for times
+// from the year 2112 on.
 func FromTime(t time.Time) Timestamp {
 	us := t.UnixMicro()
 	switch {
@@ -36,13 +35,13 @@ func FromTime(t time.Time) Timestamp {
 	return Timestamp(us) << logicalBits
 }
 
-// EndOf is the last timestamp of t's microsecond.
+// EndOf returns the last timestamp of t's microsecond.
 func EndOf(t time.Time) Timestamp { return FromTime(t) | (1<<logicalBits - 1) }
 
-// Time is the physical part.
+// Time returns the physical part.
 func (ts Timestamp) Time() time.Time { return time.UnixMicro(int64(ts >> logicalBits)).UTC() }
 
-// String returns the number and its time.
+// String formats the number and its time.
 func (ts Timestamp) String() string {
 	return fmt.Sprintf("%d (%s)", uint64(ts), ts.Time().Format("2006-01-02T15:04:05.000000Z"))
 }

@@ -58,7 +58,7 @@ type File interface {
 	// Preallocate reserves space for [off, off+n) without changing the length. It does nothing
 	// where the system cannot do that.
 	Preallocate(off, n int64) error
-	// PunchHole gives back the space of [off, off+n), which reads as zeros afterwards. Where the
+	// PunchHole frees the space of [off, off+n), which reads as zeros afterwards. Where the
 	// system cannot, it returns an error that wraps ErrUnsupported and changes nothing.
 	PunchHole(off, n int64) error
 }

@@ -123,7 +123,7 @@ func (sc *TableSchema) set(cells [][]byte, list change.List) {
 }
 
 // After returns the row after op, which is encoded by sc. cells is the row before it, a cell for
-// each column; nil is no row. After may modify cells. Errors: the cause for which Prepare would
+// each column; nil means no row. After may modify cells. Errors: the cause for which Prepare would
 // refuse op.
 func (sc *TableSchema) After(op *Op, cells [][]byte) ([][]byte, error) {
 	if op.Check != nil && op.Kind != Check && (cells == nil || !op.Check.holds(sc.Schema, cells)) {

@@ -49,7 +49,7 @@ func (st *tabletState) endsBefore(key []byte) bool {
 	return bytes.Compare(st.tree.Last(), key) < 0 && st.memEndsBefore(key)
 }
 
-// rising reports whether keys rise strictly, so that no two operations have the same key.
+// ascending reports whether keys ascend strictly, so that no two operations have the same key.
 func rising(ops []Op) bool {
 	for i := 1; i < len(ops); i++ {
 		if bytes.Compare(ops[i-1].Key, ops[i].Key) >= 0 {

@@ -122,7 +122,7 @@ func (in *Ingest) rowError(row int64, key []byte, cause error) error {
 	return &change.RowError{Row: int(row), Table: in.t.Name(), Key: in.t.KeyText(key), Cause: cause}
 }
 
-// checkAbsent returns an error for the first of the keys, which rise, that exists.
+// checkAbsent returns an error for the first of the keys, which ascend, that exists.
 func (in *Ingest) checkAbsent(keys [][]byte) error {
 	st, err := in.t.acquire()
 	if err != nil {

@@ -66,7 +66,7 @@ func (t *Tablet) beginBlocked(ctx context.Context) (*job, error) {
 	return j, nil
 }
 
-// blockWriters takes the gate and goes on with the state that is current now. The rowsets that the
+// blockWriters takes the gate and continues with the current state. The rowsets that the
 // job replaces are still in it: only the owner of the work lock replaces rowsets.
 func (j *job) blockWriters() error {
 	j.t.gate.Lock()

@@ -8,7 +8,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// rising returns one operation for each of n keys from first on.
+// ascending returns one operation for each of n keys from first on.
 func (w *world) rising(kind OpKind, first, n int) []Op {
 	ops := []Op{}
 	for k := range n {

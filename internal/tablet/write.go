@@ -56,7 +56,7 @@ type Op struct {
 	Lacks string
 	// Check is the condition of a Check; of any other operation, the condition under which it is
 	// carried out: if it is not met, an Ignore kind does nothing, and the others refuse the row
-	// with ErrConflict. nil is no condition.
+	// with ErrConflict. nil means no condition.
 	Check *Condition
 }
 
@@ -72,7 +72,7 @@ type Write struct {
 	state   *tabletState
 	ops     []Op
 	targets []target
-	locked  []uint16 // stripes, rising
+	locked  []uint16 // stripes, ascending
 	order   []keyed  // operations by key, those on one key in their order; nil = ops is in that order
 	before  []int32  // for each operation, the one before it on the same key, −1 = none; set with order
 	lists   []byte   // change lists made of upserts: the chunk being filled
@@ -95,8 +95,8 @@ const stripeCount = 1 << 12
 // the newest applied state and the earlier operations of the batch. The first row error ends it: a
 // *change.RowError, with no lock held and nothing changed.
 //
-// ops are encoded by tableSchema; operations of an older version of the schema are converted. ops belong
-// to the Write until Release.
+// ops are encoded by tableSchema; operations of an older version of the schema are converted. ops
+// belong to the Write until Release.
 func (t *Tablet) Prepare(ops []Op, tableSchema *TableSchema) (*Write, error) {
 	return t.prepare(ops, tableSchema, false)
 }
@@ -194,8 +194,8 @@ func (w *Write) Resolve(ops []Op, tableSchema *TableSchema) error {
 	return w.resolve(probes)
 }
 
-// lock takes the stripes of all keys in rising order. The caller takes tables in the order of their
-// numbers, so two batches never wait for each other.
+// lock takes the stripes of all keys in ascending order. The caller takes tables in the order of
+// their numbers, so two batches never wait for each other.
 func (w *Write) lock(probes []bloom.Probe) {
 	stripes := make([]uint16, len(probes))
 	for i := range probes {

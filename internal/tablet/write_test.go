@@ -101,7 +101,7 @@ func TestOperationsMatchTheResultTable(t *testing.T) {
 					before := Snapshot{At: mvcc.AsOf(timestampOf(w.lsn))}
 					ops := []Op{w.op(kind, 5, 9, "new")}
 					index := 0
-					if neighbors { // keys that do not rise
+					if neighbors { // keys that do not ascend
 						ops = []Op{w.op(Upsert, 8, 1, "n"), ops[0], w.op(Upsert, 2, 1, "n")}
 						index = 1
 					}

@@ -60,8 +60,8 @@ func TestEveryFlippedBitOfClosedLogIsRepaired(t *testing.T) {
 	}
 }
 
-// Every byte of a closed log, changed by more than a bit: all damage is refused, save that a bad
-// footer of the newest segment is a torn tail without a record, which repair flips.
+// Every byte of a closed log is changed by more than a bit: all damage is refused, except that a
+// bad footer of the newest segment is a torn tail without a record, which Repair removes.
 func TestEveryChangedByteOfClosedLogIsFound(t *testing.T) {
 	m, payloads := closedLog(t)
 	before := snapshot(t, m)

@@ -10,9 +10,9 @@ import (
 	"github.com/oribi-db/oribi/internal/fuzztest"
 )
 
-// FuzzSegment gives any bytes as the newest of two segments. Replay opens the log or says
-// ErrCorrupt or ErrUnsupported; if it opens, Verify finds no more than the bits that Repair puts
-// right, and after it the same records are there, durable.
+// FuzzSegment makes the newest of two segments from the input. Replay opens the log or returns
+// ErrCorrupt or ErrUnsupported. If it opens, Verify finds nothing but the bits that Repair repairs,
+// and afterwards the same records are present and durable.
 func FuzzSegment(f *testing.F) {
 	m, _ := damageLog(f)
 	newest := readFile(f, m, segmentPath(2))

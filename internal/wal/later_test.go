@@ -83,7 +83,7 @@ func TestRecordsAfterZerosAreWrittenAtOnce(t *testing.T) {
 	}
 }
 
-// Records that were answered for and cannot be written poison the log, whoever comes to write them.
+// Acknowledged records that cannot be written poison the log, whichever call tries to write them.
 func TestFailedWriteOfBufferedRecordsPoisons(t *testing.T) {
 	for name, do := range map[string]func(l *Log) error{
 		"sync":   func(l *Log) error { return l.Sync(11) },

@@ -106,7 +106,7 @@ func (l *loader) free(ctx context.Context, r *rows) (bool, error) {
 	return true, nil
 }
 
-// rising yields the vectors of one ingest: those of the first ahead batches in the queue, which
+// ascending yields the vectors of one ingest: those of the first ahead batches in the queue, which
 // fit, and of the batches after them. It counts the rows in taken. ahead becomes 0 when there is
 // nothing more to ingest.
 func (l *loader) rising(ctx context.Context, k *risingKeys, ahead *int, taken *int64) iter.Seq2[[]*batch.Vector, error] {
