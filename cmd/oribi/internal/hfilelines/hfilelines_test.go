@@ -110,7 +110,7 @@ func TestMalformedLinesAreErrors(t *testing.T) {
 		`{"row":"a","row":"b",` + rest:        "twice",
 		`{"row":1,` + rest:                    "row: want a string, not a number",
 		`{"row":null,` + rest:                 "row: want a string, not null",
-		`{"row":"0x0",` + rest:                "two digits a byte",
+		`{"row":"0x0",` + rest:                "two digits per byte",
 		`{"row":"a","key":"a",` + rest:        `unknown field "key"`,
 		`{"row":"a","mvcc":-1,` + rest:        "mvcc: want a whole number",
 		`{"row":"a","mvcc":1.5,` + rest:       "mvcc: want a whole number",
