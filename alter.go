@@ -13,7 +13,7 @@ import (
 
 // Change is one alteration of a table, an argument of Alter: AddColumn, DropColumn, RenameColumn,
 // SetDefault, SetEncoding, SetCompression, SetBlockSize, SetImmutable, SetColumnComment,
-// SetComment, SetHistory.
+// SetComment, SetHistory. A nil Change has no effect.
 type Change func(*draft) error
 
 // draft is the table's next metadata row while Alter builds it.
@@ -48,6 +48,9 @@ func (t *Table) Alter(ctx context.Context, changes ...Change) error {
 	err := t.tab.Alter(ctx, func(row *meta.Table) (err error) {
 		d := draft{row: row, schema: row.Schema.Edit(row.NextColumnID)}
 		for _, c := range changes {
+			if c == nil {
+				continue
+			}
 			if err := c(&d); err != nil {
 				return err
 			}

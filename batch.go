@@ -100,6 +100,9 @@ type tableOps struct {
 	indexed int
 }
 
+// errNoBatchStore is the error of a Batch that NewBatch did not make.
+var errNoBatchStore = errors.New("the write batch belongs to no store: use Store.NewBatch")
+
 // NewBatch returns an empty write batch.
 func (s *Store) NewBatch() *Batch { return &Batch{store: s} }
 
@@ -382,6 +385,10 @@ func (b *Batch) opsOf(t *Table) *tableOps {
 		}
 	}
 	if t == nil || t.store != b.store {
+		if b.store == nil {
+			b.err = errNoBatchStore
+			return nil
+		}
 		b.err = fmt.Errorf("row %d: the table belongs to another store: %w", b.n, fault.ErrNoTable)
 		return nil
 	}

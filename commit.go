@@ -73,6 +73,9 @@ func (b *Batch) Commit(ctx context.Context, opts ...CommitOption) (mvcc.Timestam
 
 func (b *Batch) tryCommit(ctx context.Context, opts []CommitOption) (mvcc.Timestamp, error) {
 	s := b.store
+	if s == nil {
+		return 0, errNoBatchStore
+	}
 	if err := s.enterWriting(); err != nil {
 		return 0, err
 	}

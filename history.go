@@ -25,7 +25,12 @@ const (
 var changeNames = [...]string{"", "insert", "update", "delete", "base"}
 
 // String returns "insert", "update", "delete", or "base".
-func (k ChangeKind) String() string { return changeNames[k] }
+func (k ChangeKind) String() string {
+	if int(k) >= len(changeNames) {
+		return fmt.Sprintf("change %d", uint8(k))
+	}
+	return changeNames[k]
+}
 
 func kindOf(before, after bool) ChangeKind {
 	switch {

@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/budget"
+	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -59,6 +60,9 @@ func (t *Table) ingest(ctx context.Context, make func(*tablet.TableSchema) (iter
 	defer into.Abort()
 	ts := mvcc.Min
 	batches, err := make(into.Schema)
+	if err == nil && batches == nil {
+		err = fmt.Errorf("no rows to iterate over: nil: %w", fault.ErrRow)
+	}
 	if err == nil {
 		ts, err = t.fill(ctx, into, batches)
 	}
@@ -198,6 +202,9 @@ func (t *TableOf[T]) Ingest(ctx context.Context, rows iter.Seq[T]) (ts mvcc.Time
 		b, err := t.bindFor(OpUpsert, tableSchema)
 		if err != nil {
 			return nil, err
+		}
+		if rows == nil {
+			return nil, nil
 		}
 		return t.vectors(b, rows), nil
 	})

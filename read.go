@@ -200,6 +200,11 @@ func (t *Table) project(tableSchema *tablet.TableSchema, o *readOptions) ([]int,
 		return tableSchema.All, nil
 	}
 	cols, err := tableSchema.Schema.Project(o.columns)
+	for i := range cols {
+		if err == nil && slices.Contains(cols[:i], cols[i]) {
+			err = fmt.Errorf("column %q appears twice: %w", o.columns[i], fault.ErrSchema)
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("oribi: table %q: %w", t.tab.Name(), err)
 	}

@@ -166,6 +166,9 @@ func AsOf(ts mvcc.Timestamp) ReadOption {
 // At reads the state of a snapshot. Error of the read: ErrClosed if the snapshot or the store was
 // closed.
 func At(sn *Snapshot) ReadOption {
+	if sn == nil {
+		sn = &Snapshot{} // which belongs to no store
+	}
 	return readOption(func(o *readOptions) { o.at, o.asOf, o.snapshot = sn.ts, true, sn })
 }
 
@@ -182,7 +185,8 @@ func Where(predicates ...Predicate) CountOption {
 }
 
 // From begins a read at the first row whose key is not below key. key is a Go value for a key of
-// one column; otherwise it is a Key of the first columns, or of all.
+// one column; otherwise it is a Key of the first columns, or of all. A nil key is no bound, as it is
+// for To and Prefix.
 func From(key any) RangeOption { return rangeOption(func(o *readOptions) { o.lower = key }) }
 
 // To ends a read before the first row whose key is not below key, which is given as in From.

@@ -30,7 +30,7 @@ type Table struct {
 	views sync.Map // reflect.Type of T → *TableOf[T], for GetAs, ScanAs and Patch
 }
 
-// TableOption is an option of CreateTable: History, Comment.
+// TableOption is an option of CreateTable: History, Comment. The zero TableOption has no effect.
 type TableOption struct{ apply func(*meta.Table) error }
 
 // History keeps old versions of the table's rows for d, or HistoryForever. The default is that of
@@ -80,6 +80,9 @@ func (s *Store) createTable(name string, columns *schema.Schema, opts []TableOpt
 	if columns == nil {
 		return nil, fmt.Errorf("no schema: %w", fault.ErrSchema)
 	}
+	if columns, err = columns.Created(); err != nil {
+		return nil, err
+	}
 	for i := range columns.Columns {
 		c := &columns.Columns[i]
 		if err := checkCell(c, c.Default); err != nil {
@@ -102,9 +105,6 @@ func (s *Store) createTable(name string, columns *schema.Schema, opts []TableOpt
 	if taken {
 		return nil, fault.ErrExists
 	}
-	if columns, err = columns.Created(); err != nil {
-		return nil, err
-	}
 	row := &meta.Table{Number: s.stored.NextTable, Name: name, Schema: columns, HistorySec: s.stored.DefaultHistorySec,
 		FlushedLSN: flushed}
 	rand.Read(row.TableID[:])
@@ -113,6 +113,9 @@ func (s *Store) createTable(name string, columns *schema.Schema, opts []TableOpt
 		row.NextColumnID = max(row.NextColumnID, columns.Columns[i].ID+1)
 	}
 	for _, o := range opts {
+		if o.apply == nil {
+			continue
+		}
 		if err := o.apply(row); err != nil {
 			return nil, err
 		}

@@ -100,8 +100,13 @@ func OpenTable[T any](s *Store, name string, opts ...TableOption) (*TableOf[T], 
 	return Typed[T](table)
 }
 
+var errNilTable = fmt.Errorf("oribi: the table is nil: %w", fault.ErrNoTable)
+
 // bindTable is Typed for structs that may lack any column.
 func bindTable[T any](t *Table) (*TableOf[T], error) {
+	if t == nil {
+		return nil, errNilTable
+	}
 	rows, err := rowTypeOf(reflect.TypeFor[T]())
 	if err != nil {
 		return nil, err
@@ -126,6 +131,9 @@ func bindTable[T any](t *Table) (*TableOf[T], error) {
 
 // viewOf is bindTable with the table's present schema. It caches the result for the next call.
 func viewOf[T any](t *Table) (*TableOf[T], error) {
+	if t == nil {
+		return nil, errNilTable
+	}
 	typ := reflect.TypeFor[T]()
 	if known, ok := t.views.Load(typ); ok {
 		// After an Alter, the fields are bound again: a name may belong to another column now.
@@ -180,6 +188,9 @@ func (t *TableOf[T]) Put(ctx context.Context, rows ...T) (mvcc.Timestamp, error)
 // Errors: ErrSchema for a struct that does not fit the table; those of Batch.Commit, with
 // ErrNotFound for a row that does not exist.
 func Patch[P any](ctx context.Context, t *Table, rows ...P) (mvcc.Timestamp, error) {
+	if t == nil {
+		return 0, errNilTable
+	}
 	b := t.store.NewBatch()
 	if err := PatchIn(b, t, rows...); err != nil {
 		return 0, err

@@ -32,14 +32,21 @@ func NewDecimal(unscaled int64, scale int) Decimal {
 	return Decimal{Unscaled: batch.Int128Of(unscaled), Scale: scale}
 }
 
-// String returns d with all digits of its scale, such as 1.50.
+// String returns d with all digits of its scale, such as 1.50. A number whose scale no column can
+// have is written with an exponent, such as 15e-99.
 func (d Decimal) String() string {
-	return string(celltext.AppendDecimal(nil, d.Unscaled, max(d.Scale, 0)))
+	if d.Scale < 0 || d.Scale > schema.MaxPrecision {
+		return fmt.Sprintf("%ve%d", d.Unscaled, -d.Scale)
+	}
+	return string(celltext.AppendDecimal(nil, d.Unscaled, d.Scale))
 }
 
 // rescale returns the unscaled value of d at another scale, or an error if it is not exact.
 func (d Decimal) rescale(scale int) (Int128, error) {
 	v := d.Unscaled
+	if v == (Int128{}) {
+		return v, nil // the loops end when a digit does not fit, which no digit of 0 does
+	}
 	for s := d.Scale; s < scale; s++ {
 		var ok bool
 		if v, ok = v.Mul10(); !ok {

@@ -23,7 +23,7 @@ type Finding struct {
 	Problem string
 }
 
-// VerifyOption is an option of Store.Verify: VerifyProgress.
+// VerifyOption is an option of Store.Verify: VerifyProgress. A nil option has no effect.
 type VerifyOption func(*verifyOptions)
 
 type verifyOptions struct {
@@ -52,7 +52,12 @@ func (o *verifyOptions) advance(bytes int64) {
 func (s *Store) Verify(ctx context.Context, report func(Finding), options ...VerifyOption) error {
 	var o verifyOptions
 	for _, option := range options {
-		option(&o)
+		if option != nil {
+			option(&o)
+		}
+	}
+	if report == nil {
+		report = func(Finding) {}
 	}
 	if err := s.enter(); err != nil {
 		return err
