@@ -139,7 +139,7 @@ func (f *flushBefore) Read(b []byte) (int, error) {
 	return f.in.Read(b)
 }
 
-// hfileSeeker answers with the places of keys, each found by cursors of its own.
+// hfileSeeker answers with the entries at, before, and after keys, with new cursors for each.
 type hfileSeeker struct{ r *hfile.Reader }
 
 // cell answers in HBase's view.
@@ -156,13 +156,13 @@ func (s *hfileSeeker) cell(dst []byte, in *hfilelines.Reader) ([]byte, error) {
 	dst = hfilelines.AppendKey(append(dst, `{"key":`...), &key, 0)
 	dst = strconv.AppendInt(append(dst, `,"seek_to":`...), int64(code), 10)
 	found := code != hfile.BeforeFile
-	dst = appendPlace(append(dst, `,"at":`...), c, found)
+	dst = appendCurrent(append(dst, `,"at":`...), c, found)
 	if found {
 		next := c.Next()
 		if err := c.Err(); err != nil {
 			return nil, err
 		}
-		dst = appendPlace(append(dst, `,"then":`...), c, next)
+		dst = appendCurrent(append(dst, `,"then":`...), c, next)
 	}
 	c = s.r.NewCursor(hfile.CursorOptions{LikeHBase: true})
 	before, err := c.SeekBefore(key)
@@ -170,12 +170,12 @@ func (s *hfileSeeker) cell(dst []byte, in *hfilelines.Reader) ([]byte, error) {
 		return nil, err
 	}
 	dst = strconv.AppendBool(append(dst, `,"seek_before":`...), before)
-	dst = appendPlace(append(dst, `,"before":`...), c, before)
+	dst = appendCurrent(append(dst, `,"before":`...), c, before)
 	return append(dst, '}'), nil
 }
 
-// appendPlace appends the key under a cursor, null if it is on none.
-func appendPlace(dst []byte, c *hfile.Cursor, on bool) []byte {
+// appendCurrent appends the key under a cursor, null if it is on none.
+func appendCurrent(dst []byte, c *hfile.Cursor, on bool) []byte {
 	if !on {
 		return append(dst, "null"...)
 	}

@@ -42,7 +42,7 @@ func choice[T any](flag, name string, values map[string]T, to *T) error {
 	return nil
 }
 
-// hfileSizes are the flags of hfile write that are numbers of bytes, with the least that is allowed.
+// hfileSizes are the flags of hfile write that are numbers of bytes, with their minimum.
 func hfileSizes(o *hfile.WriterOptions) []hfileSize {
 	const hfileHeader = 33 // of a block: HBase refuses checksums of less
 	return []hfileSize{{"block-size", "bytes at which a data block ends", 1, &o.BlockBytes},
