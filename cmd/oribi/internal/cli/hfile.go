@@ -13,13 +13,17 @@ import (
 	"github.com/oribi-db/oribi/hfile"
 )
 
-// hfileCacheBytes bounds the blocks that are kept for the next key of seek and probe.
-const hfileCacheBytes = 64 << 20
+// Bounds of the blocks that are kept for the next key of seek and probe: bytes, and a multiple of
+// the file's size, since the blocks of a damaged file may unpack to a thousand times their size.
+const (
+	hfileCacheBytes  = 64 << 20
+	hfileCacheFactor = 8
+)
 
 // withHFile opens an HFile and closes it after use returns.
 func (a *app) withHFile(ctx context.Context, name string, use func(r *hfile.Reader) error) error {
 	return a.withLoose(ctx, name, func(src block.Source) error {
-		r, err := hfile.Open(src, hfile.ReaderOptions{Cache: cache.New(hfileCacheBytes)})
+		r, err := hfile.Open(src, hfile.ReaderOptions{Cache: cache.New(min(hfileCacheBytes, hfileCacheFactor*src.Size()))})
 		if err != nil {
 			return err
 		}
