@@ -312,7 +312,6 @@ func TestStoreWorksAfterAPanicInALoop(t *testing.T) {
 				panic(plannedPanic)
 			}))
 		},
-		"change of an alter": func() { _ = s.a.Alter(ctx, oribi.SetComment("x"), nil) },
 		"batches": func() {
 			for range s.a.Scan(ctx).Batches() {
 				panic(plannedPanic)
