@@ -203,19 +203,16 @@ func (w *walker) stepFastDiff() bool {
 	if timestampLen-same > len(b)-p {
 		return w.fail(badLengths)
 	}
-	t := uint64(w.timestamp)
-	if same == 0 {
-		t = binary.BigEndian.Uint64(b[p:])
+	var rest uint64 // the bytes that are not shared, from the highest on
+	if len(b)-p >= timestampLen {
+		rest = binary.BigEndian.Uint64(b[p:])
 	} else {
-		n := 8 * (timestampLen - same)
-		t = t >> n << n
-		for n > 0 {
-			n -= 8
-			t |= uint64(b[p]) << n
-			p++
+		for i, c := range b[p : p+timestampLen-same] {
+			rest |= uint64(c) << (56 - 8*i)
 		}
-		p -= timestampLen - same
 	}
+	own := uint64(math.MaxUint64) >> (8 * same)
+	t := uint64(w.timestamp)&^own | rest>>(8*same)
 	p += timestampLen - same
 	if int64(t) < 0 {
 		return w.fail(badTimestamp)

@@ -99,8 +99,7 @@ func decompress(codec Codec, dst, stored []byte, size int) ([]byte, error) {
 	var err error
 	switch {
 	case codec == GZ:
-		o.b = o.b[:size]
-		err = gunzip(o.b, stored)
+		err = o.gunzip(stored)
 	case codec == Zstd && isZstdFrame(stored):
 		err = o.zstdFrames(stored, size)
 	default:
@@ -289,10 +288,11 @@ func zstdBound(src []byte) int {
 	}
 }
 
-// gunzipper counts the bytes of gzip members; inflater unpacks them.
+// gunzipper unpacks gzip members.
 type gunzipper struct {
-	in bytes.Reader
-	z  gzip.Reader
+	in   bytes.Reader
+	z    gzip.Reader
+	tail [1]byte
 }
 
 var gunzippers = sync.Pool{New: func() any { return new(gunzipper) }}
@@ -311,6 +311,45 @@ func (g *gunzipper) start(src []byte) error {
 func (g *gunzipper) release() {
 	g.in.Reset(nil)
 	gunzippers.Put(g)
+}
+
+// gunzip unpacks one gzip member, which must be all of src. Bytes after it are an error: they can
+// be no second member, since readers of HFiles look for none.
+func (o *output) gunzip(src []byte) error {
+	g := gunzippers.Get().(*gunzipper)
+	defer g.release()
+	if err := g.start(src); err != nil {
+		return err
+	}
+	for {
+		room := o.room(o.size - len(o.b))
+		n, err := io.ReadFull(&g.z, room)
+		o.b = o.b[:len(o.b)+n]
+		if err != nil {
+			return fault.Corruptf("%v: after %d of %d bytes: %v", GZ, len(o.b), o.size, err)
+		}
+		if len(o.b) == o.size {
+			return g.finish(o.size)
+		}
+		o.reserve(1)
+	}
+}
+
+// finish reads the end of the member, which includes its checksum.
+func (g *gunzipper) finish(size int) error {
+	n, err := g.z.Read(g.tail[:])
+	for n == 0 && err == nil {
+		n, err = g.z.Read(g.tail[:])
+	}
+	switch {
+	case n > 0:
+		return fault.Corruptf("%v: more than %d bytes", GZ, size)
+	case err != io.EOF:
+		return fault.Corruptf("%v: %v", GZ, err)
+	case g.in.Len() > 0:
+		return fault.Corruptf("%v: %d bytes after the member", GZ, g.in.Len())
+	}
+	return nil
 }
 
 // measure reports an error if stored clearly does not unpack to size bytes, more than a reader

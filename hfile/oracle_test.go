@@ -461,9 +461,9 @@ func checkBlooms(t *testing.T, r *hfile.Reader, o hfile.WriterOptions, cells []h
 }
 
 func TestRandomFilesReadAsWritten(t *testing.T) {
-	files := 1000
+	files := 300
 	if testing.Short() {
-		files = 150
+		files = 50
 	}
 	for seed := range uint64(files) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -583,10 +583,13 @@ func TestFlippedBitsOfTheTrailerChangeNoAnswer(t *testing.T) {
 		damaged := bytes.Clone(file)
 		accepted := 0
 		for at := blocksEnd(t, file); at < len(file); at++ {
-			if testing.Short() && file[at] == 0 && at%64 != 0 {
+			if file[at] == 0 && at%256 != 0 {
 				continue // most of the trailer is padding
 			}
 			for bit := range 8 {
+				if testing.Short() && bit != at%8 {
+					continue
+				}
 				damaged[at] = file[at] ^ 1<<bit
 				if !sameAnswers(t, damaged, o, want) {
 					t.Errorf("bit %d of byte %d of the trailer changes an answer", bit, at)
