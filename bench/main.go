@@ -4,7 +4,7 @@
 //	go run -C bench . list
 //	go run -C bench . run [--scale small|hour|night] [--workload NAME]… [--peer NAME]… [--rounds N] [--out DIR] [--profile DIR]
 //	go run -C bench . compare OLD NEW
-//	go run -C bench . page [TABLE]
+//	go run -C bench . page [TABLE]…
 //
 // Each peer of each workload runs in a process of its own, rounds interleaved; the answers of the
 // peers are compared. Floors are met by the figure or by the ratio to the peer beside it. Peers

@@ -78,16 +78,13 @@ func compare(args []string) error {
 	return err
 }
 
-// page puts the table of a run, or the one that was kept of the last, into the page of figures.
-func page(ctx context.Context, args []string) error {
-	if len(args) > 1 {
-		return errors.New("page wants at most one file: [TABLE]")
-	}
+// page puts the tables of runs, or those that were kept, into the page of figures.
+func page(ctx context.Context, tables []string) error {
 	root, err := moduleRoot(ctx)
 	if err != nil {
 		return err
 	}
-	return writePage(root, strings.Join(args, ""))
+	return writePage(root, tables...)
 }
 
 // moduleRoot is the directory of the engine's module, which this one is nested in.

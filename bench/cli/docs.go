@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// The page of figures contains the table of one run between two marks, and the table itself is kept
-// in testdata. Both paths start at the engine's module.
+// The page of figures contains the tables of one or more runs between two marks, and the tables
+// themselves are kept in testdata. Both paths start at the engine's module.
 const (
 	figuresPage = "docs/performance.md"
 	keptTable   = "bench/testdata/table.md"
@@ -17,16 +17,20 @@ const (
 	endMark   = "<!-- end -->\n"
 )
 
-// writePage keeps the table in the file from, unless it is "", and puts the kept table into the
-// page of figures.
-func writePage(root, from string) error {
+// writePage keeps the tables in the files from, one after the other, unless there are none, and puts
+// the kept tables into the page of figures. The kept file may be one of from.
+func writePage(root string, from ...string) error {
 	kept, page := filepath.Join(root, filepath.FromSlash(keptTable)), filepath.Join(root, filepath.FromSlash(figuresPage))
-	if from != "" {
-		table, err := os.ReadFile(from)
-		if err != nil {
-			return err
+	if len(from) > 0 {
+		tables := make([]string, len(from))
+		for i, name := range from {
+			table, err := os.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			tables[i] = strings.TrimSpace(string(table)) + "\n"
 		}
-		if err := os.WriteFile(kept, table, 0o644); err != nil {
+		if err := os.WriteFile(kept, []byte(strings.Join(tables, "\n")), 0o644); err != nil {
 			return err
 		}
 	}

@@ -45,7 +45,7 @@ func TestRowsOfTheKeptTableFitTheirTable(t *testing.T) {
 			rows++
 		}
 	}
-	if tables != 2 || rows < 20 {
+	if tables < 2 || rows < 20 {
 		t.Errorf("%d tables with %d rows: this test does not see them", tables, rows)
 	}
 }
@@ -62,9 +62,9 @@ func TestTableIsPutBetweenTheMarks(t *testing.T) {
 	}
 }
 
-func TestPageCommandKeepsTheTableOfARun(t *testing.T) {
+func TestPageCommandKeepsTheTablesOfRuns(t *testing.T) {
 	root := t.TempDir()
-	for name, text := range map[string]string{figuresPage: "a\n" + beginMark + endMark, "run/table.md": "| new |\n"} {
+	for name, text := range map[string]string{figuresPage: "a\n" + beginMark + endMark, "run/table.md": "| new |\n", keptTable: "| old |"} {
 		name = filepath.Join(root, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			t.Fatal(err)
@@ -73,15 +73,15 @@ func TestPageCommandKeepsTheTableOfARun(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.MkdirAll(filepath.Join(root, filepath.Dir(keptTable)), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for _, from := range []string{filepath.Join(root, "run", "table.md"), ""} {
-		if err := writePage(root, from); err != nil {
+	for _, from := range [][]string{{keptTable, "run/table.md"}, nil} {
+		for i, name := range from {
+			from[i] = filepath.Join(root, filepath.FromSlash(name))
+		}
+		if err := writePage(root, from...); err != nil {
 			t.Fatal(err)
 		}
 		page, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(figuresPage)))
-		if want := "a\n" + beginMark + "\n| new |\n\n" + endMark; err != nil || string(page) != want {
+		if want := "a\n" + beginMark + "\n| old |\n\n| new |\n\n" + endMark; err != nil || string(page) != want {
 			t.Errorf("from %q: %q, %v, want %q", from, page, err, want)
 		}
 	}
